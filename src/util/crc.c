@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "util/crc.h"
+
+#include <isa-l/crc.h>
+
+/* x^32 + x^26 + x^23 + ... + 1 without its x^32, reflected. */
+#define CRC32_POLYNOMIAL 0xedb88320u
+/* The polynomial is primitive: x^n and x^(n mod CRC32_ORDER) are the same. */
+#define CRC32_ORDER 0xffffffffu
+
+/* x^(2^k) modulo the polynomial, k = 0..31. */
+/* clang-format off */
+static const uint32_t power_of_two[32] = {
+	0x40000000, 0x20000000, 0x08000000, 0x00800000,
+	0x00008000, 0xedb88320, 0xb1e6b092, 0xa06a2517,
+	0xed627dae, 0x88d14467, 0xd7bbfe6a, 0xec447f11,
+	0x8e7ea170, 0x6427800e, 0x4d47bae0, 0x09fe548f,
+	0x83852d0f, 0x30362f1a, 0x7b5a9cc3, 0x31fec169,
+	0x9fec022a, 0x6c8dedc4, 0x15d6874d, 0x5fde7a4e,
+	0xbad90e37, 0x2e4e5eef, 0x4eaba214, 0xa8a472c0,
+	0x429a969e, 0x148d302a, 0xc40ba6d0, 0xc4e22c3c,
+};
+/* clang-format on */
+
+uint32_t crc32_update(uint32_t crc, const void *data, size_t bytes)
+{
+	/* ISA-L inverts on both sides; it only reads through its pointer. */
+	return ~crc32_gzip_refl(~crc, (unsigned char *)(uintptr_t)data, bytes);
+}
+
+uint32_t crc32c_update(uint32_t crc, const void *data, size_t bytes)
+{
+	unsigned char *at = (unsigned char *)(uintptr_t)data;
+
+	/* ISA-L takes the length of this one as an int. */
+	while (bytes > 0) {
+		size_t now = bytes < 0x40000000 ? bytes : 0x40000000;
+
+		crc = crc32_iscsi(at, (int)now, crc);
+		at += now;
+		bytes -= now;
+	}
+	return crc;
+}
+
+uint32_t crc32_multiply(uint32_t a, uint32_t b)
+{
+	uint32_t product = 0;
+
+	/* Horner from the highest power, which is bit 0 of `a`. */
+	for (int i = 0; i < 32; i++) {
+		product = (product >> 1) ^ (CRC32_POLYNOMIAL & -(product & 1));
+		product ^= b & -(a & 1);
+		a >>= 1;
+	}
+	return product;
+}
+
+static uint32_t x_to_the(uint32_t bits)
+{
+	uint32_t product = 0x80000000u; /* x^0 */
+
+	for (int k = 0; bits != 0; k++, bits >>= 1) {
+		if (bits & 1)
+			product = crc32_multiply(product, power_of_two[k]);
+	}
+	return product;
+}
+
+static uint32_t bits_of(size_t bytes)
+{
+	/* 8 * bytes may not fit; reduce first. */
+	return (uint32_t)((uint64_t)(bytes % CRC32_ORDER) * 8 % CRC32_ORDER);
+}
+
+uint32_t crc32_factor(size_t bytes)
+{
+	return x_to_the(bits_of(bytes));
+}
+
+uint32_t crc32_inverse_factor(size_t bytes)
+{
+	return x_to_the(CRC32_ORDER - bits_of(bytes));
+}
+
+uint32_t crc32_shift(uint32_t crc, size_t bytes)
+{
+	return crc32_multiply(crc, crc32_factor(bytes));
+}
+
+uint32_t crc32_unshift(uint32_t crc, size_t bytes)
+{
+	return crc32_multiply(crc, crc32_inverse_factor(bytes));
+}

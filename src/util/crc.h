@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * CRC-32 (IEEE 802.3, the InfiniBand ICRC) and CRC-32C (Castagnoli, for MPA).
+ *
+ * Everything here works on the raw state of the shift register: nothing is
+ * inverted on the way in or out.  A whole checksum is therefore
+ *
+ *	crc = ~crc32_update(CRC_INIT, data, bytes);
+ *
+ * and a checksum computed in pieces passes the state from call to call.  Both
+ * are bit-reflected: bit 31 of the state is the coefficient of x^0.
+ *
+ * The raw state is linear in what was fed in, which the receive side of
+ * RoCEv2 uses: the difference of two checksums is the checksum (from state 0)
+ * of the difference of the data.
+ *
+ * Pure functions, no state, callable from anywhere.
+ */
+#ifndef UTIL_CRC_H
+#define UTIL_CRC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CRC_INIT 0xffffffffu
+
+/* The state after `bytes` bytes of data have followed state `crc`. */
+uint32_t crc32_update(uint32_t crc, const void *data, size_t bytes);
+uint32_t crc32c_update(uint32_t crc, const void *data, size_t bytes);
+
+/*
+ * The state after `bytes` zero bytes have followed state `crc`; and the state
+ * that was there `bytes` zero bytes before `crc`.  Cost O(log bytes).
+ */
+uint32_t crc32_shift(uint32_t crc, size_t bytes);
+uint32_t crc32_unshift(uint32_t crc, size_t bytes);
+
+/*
+ * The pieces of the two above, for callers that keep the factor of a length
+ * they see again and again: crc32_shift(c, n) is
+ * crc32_multiply(c, crc32_factor(n)).
+ */
+uint32_t crc32_factor(size_t bytes);
+uint32_t crc32_inverse_factor(size_t bytes);
+uint32_t crc32_multiply(uint32_t a, uint32_t b);
+
+#endif
