@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What every cmocka test includes: cmocka.h wants the first four before it. */
+#ifndef TEST_H
+#define TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEST_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#endif

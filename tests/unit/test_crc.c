@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* util/crc against check values, a bitwise reference and itself. */
+#include "test.h"
+
+#include "util/crc.h"
+
+static uint32_t bitwise(uint32_t poly, uint32_t crc, const uint8_t *p, size_t n)
+{
+	while (n--) {
+		crc ^= *p++;
+		for (int i = 0; i < 8; i++)
+			crc = (crc >> 1) ^ (crc & 1 ? poly : 0);
+	}
+	return crc;
+}
+
+static void fill(uint8_t *p, size_t n)
+{
+	uint32_t x = 12345;
+
+	for (size_t i = 0; i < n; i++) {
+		x = x * 1664525u + 1013904223u;
+		p[i] = (uint8_t)(x >> 24);
+	}
+}
+
+static void check_values_of_the_standards_are_met(void **state)
+{
+	assert_int_equal(~crc32_update(CRC_INIT, "123456789", 9), 0xcbf43926u);
+	assert_int_equal(~crc32c_update(CRC_INIT, "123456789", 9), 0xe3069283u);
+}
+
+static void every_length_agrees_with_the_bitwise_reference(void **state)
+{
+	uint8_t data[600];
+
+	fill(data, sizeof(data));
+	for (size_t n = 0; n < sizeof(data); n++) {
+		uint32_t seed = (uint32_t)n;
+
+		assert_int_equal(crc32_update(seed, data, n),
+				 bitwise(0xedb88320u, seed, data, n));
+		assert_int_equal(crc32c_update(seed, data, n),
+				 bitwise(0x82f63b78u, seed, data, n));
+	}
+}
+
+static void pieces_give_the_same_as_the_whole(void **state)
+{
+	uint8_t data[300];
+	uint32_t whole, wholec;
+
+	fill(data, sizeof(data));
+	whole = crc32_update(CRC_INIT, data, sizeof(data));
+	wholec = crc32c_update(CRC_INIT, data, sizeof(data));
+	for (size_t n = 0; n <= sizeof(data); n++) {
+		uint32_t a = crc32_update(CRC_INIT, data, n);
+		uint32_t c = crc32c_update(CRC_INIT, data, n);
+
+		assert_int_equal(crc32_update(a, data + n, sizeof(data) - n),
+				 whole);
+		assert_int_equal(crc32c_update(c, data + n, sizeof(data) - n),
+				 wholec);
+	}
+}
+
+static void shift_is_feeding_zero_bytes(void **state)
+{
+	static const uint8_t zero[5000];
+
+	for (size_t n = 0; n < sizeof(zero); n++) {
+		assert_int_equal(crc32_shift(0xdeadbeefu, n),
+				 crc32_update(0xdeadbeefu, zero, n));
+	}
+}
+
+static void unshift_undoes_shift(void **state)
+{
+	static const size_t many[] = {0,	  1,	       0x1fffffff,
+				      0x20000000, 0xfffffffe,  0xffffffff,
+				      SIZE_MAX,	  SIZE_MAX / 3};
+
+	for (size_t n = 0; n < 10000; n++) {
+		uint32_t c = (uint32_t)(n * 2654435761u);
+
+		assert_int_equal(crc32_unshift(crc32_shift(c, n), n), c);
+	}
+	for (size_t i = 0; i < TEST_COUNT(many); i++) {
+		assert_int_equal(
+			crc32_unshift(crc32_shift(0x1234567, many[i]), many[i]),
+			0x1234567);
+	}
+}
+
+static void shifts_add_up(void **state)
+{
+	for (size_t n = 1; n < ((size_t)1 << 60); n = n * 3 + 1) {
+		assert_int_equal(crc32_shift(crc32_shift(77, n), n + 5),
+				 crc32_shift(77, 2 * n + 5));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(check_values_of_the_standards_are_met),
+		cmocka_unit_test(
+			every_length_agrees_with_the_bitwise_reference),
+		cmocka_unit_test(pieces_give_the_same_as_the_whole),
+		cmocka_unit_test(shift_is_feeding_zero_bytes),
+		cmocka_unit_test(unshift_undoes_shift),
+		cmocka_unit_test(shifts_add_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
