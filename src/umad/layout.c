@@ -1,0 +1,16 @@
+/* Layouts that programs reach into, x86-64, release 44; nothing here runs. */
+#include <infiniband/umad.h>
+
+#include <stddef.h>
+
+#define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
+#define AT(type, field, bytes)                                                 \
+	_Static_assert(offsetof(struct type, field) == (bytes),                \
+		       #type "." #field)
+
+SIZE(umad_port, 112);
+SIZE(umad_ca, 208);
+SIZE(ib_user_mad, 64);
+SIZE(ib_mad_addr, 44);
+AT(ib_user_mad, addr, 20);
+AT(ib_user_mad, data, 64);

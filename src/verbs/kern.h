@@ -1,0 +1,23 @@
+/*
+ * Copies between the kernel's user ABI (<rdma/...>) and the verbs structs, as
+ * a stock librdmacm imports them from node 1.0 and 1.1.  Pure.
+ */
+#ifndef VERBS_KERN_H
+#define VERBS_KERN_H
+
+#include <infiniband/sa.h>
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_sa.h>
+#include <rdma/ib_user_verbs.h>
+
+void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst,
+				struct ib_uverbs_ah_attr *src);
+/* The mask that tells which attributes are valid is the caller's business. */
+void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst,
+				struct ib_uverbs_qp_attr *src);
+void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *dst,
+				 struct ib_user_path_rec *src);
+void ibv_copy_path_rec_to_kern(struct ib_user_path_rec *dst,
+			       struct ibv_sa_path_rec *src);
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * The struct layouts that programs reach into through the inline functions of
+ * their own headers, x86-64, as of release 44.  Nothing here runs: a header or
+ * compiler that lays one out otherwise does not build.
+ */
+#include <infiniband/sa.h>
+#include <infiniband/verbs.h>
+
+#include <stddef.h>
+
+#define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
+#define AT(type, field, bytes)                                                 \
+	_Static_assert(offsetof(struct type, field) == (bytes),                \
+		       #type "." #field)
+/* How far before the ibv_context an operation of the verbs_context stands. */
+#define BEFORE(field, bytes)                                                   \
+	_Static_assert(                                                        \
+		offsetof(struct verbs_context, context) -                      \
+				offsetof(struct verbs_context, field) ==       \
+			(bytes),                                               \
+		"verbs_context." #field)
+
+SIZE(ibv_device, 664);
+AT(ibv_device, _ops, 0);
+AT(ibv_device, node_type, 16);
+AT(ibv_device, transport_type, 20);
+AT(ibv_device, name, 24);
+AT(ibv_device, dev_name, 88);
+AT(ibv_device, dev_path, 152);
+AT(ibv_device, ibdev_path, 408);
+
+SIZE(ibv_context, 328);
+AT(ibv_context, device, 0);
+AT(ibv_context, ops, 8);
+AT(ibv_context, cmd_fd, 264);
+AT(ibv_context, async_fd, 268);
+AT(ibv_context, num_comp_vectors, 272);
+AT(ibv_context, mutex, 280);
+AT(ibv_context, abi_compat, 320);
+
+SIZE(ibv_context_ops, 256);
+AT(ibv_context_ops, _compat_query_device, 0);
+AT(ibv_context_ops, _compat_query_port, 8);
+AT(ibv_context_ops, alloc_mw, 56);
+AT(ibv_context_ops, bind_mw, 64);
+AT(ibv_context_ops, dealloc_mw, 72);
+AT(ibv_context_ops, poll_cq, 88);
+AT(ibv_context_ops, req_notify_cq, 96);
+AT(ibv_context_ops, post_srq_recv, 160);
+AT(ibv_context_ops, post_send, 200);
+AT(ibv_context_ops, post_recv, 208);
+
+SIZE(verbs_context, 648);
+BEFORE(query_port, 320);
+BEFORE(advise_mr, 312);
+BEFORE(create_cq_ex, 120);
+BEFORE(priv, 112);
+BEFORE(query_device_ex, 104);
+BEFORE(open_qp, 64);
+BEFORE(create_qp_ex, 56);
+BEFORE(get_srq_num, 48);
+BEFORE(create_srq_ex, 40);
+BEFORE(open_xrcd, 32);
+BEFORE(close_xrcd, 24);
+BEFORE(_ABI_placeholder3, 16);
+BEFORE(sz, 8);
+BEFORE(context, 0);
+_Static_assert(sizeof(struct verbs_context) ==
+		       offsetof(struct verbs_context, context) +
+			       sizeof(struct ibv_context),
+	       "context stands last");
+
+SIZE(ibv_pd, 16);
+SIZE(ibv_ah, 24);
+SIZE(ibv_mw, 32);
+SIZE(ibv_xrcd, 8);
+SIZE(ibv_td, 8);
+SIZE(ibv_counters, 8);
+SIZE(ibv_flow, 24);
+SIZE(ibv_dm, 32);
+
+SIZE(ibv_comp_channel, 16);
+AT(ibv_comp_channel, context, 0);
+AT(ibv_comp_channel, fd, 8);
+AT(ibv_comp_channel, refcnt, 12);
+
+SIZE(ibv_mr, 48);
+AT(ibv_mr, context, 0);
+AT(ibv_mr, pd, 8);
+AT(ibv_mr, addr, 16);
+AT(ibv_mr, length, 24);
+AT(ibv_mr, handle, 32);
+AT(ibv_mr, lkey, 36);
+AT(ibv_mr, rkey, 40);
+
+SIZE(ibv_srq, 128);
+AT(ibv_srq, context, 0);
+AT(ibv_srq, srq_context, 8);
+AT(ibv_srq, pd, 16);
+AT(ibv_srq, handle, 24);
+AT(ibv_srq, mutex, 32);
+AT(ibv_srq, cond, 72);
+AT(ibv_srq, events_completed, 120);
+
+SIZE(ibv_qp, 160);
+AT(ibv_qp, context, 0);
+AT(ibv_qp, qp_context, 8);
+AT(ibv_qp, pd, 16);
+AT(ibv_qp, send_cq, 24);
+AT(ibv_qp, recv_cq, 32);
+AT(ibv_qp, srq, 40);
+AT(ibv_qp, handle, 48);
+AT(ibv_qp, qp_num, 52);
+AT(ibv_qp, state, 56);
+AT(ibv_qp, qp_type, 60);
+AT(ibv_qp, mutex, 64);
+AT(ibv_qp, cond, 104);
+AT(ibv_qp, events_completed, 152);
+
+SIZE(ibv_qp_ex, 352);
+AT(ibv_qp_ex, qp_base, 0);
+AT(ibv_qp_ex, comp_mask, 160);
+AT(ibv_qp_ex, wr_id, 168);
+AT(ibv_qp_ex, wr_flags, 176);
+AT(ibv_qp_ex, wr_atomic_cmp_swp, 184);
+AT(ibv_qp_ex, wr_start, 320);
+AT(ibv_qp_ex, wr_complete, 328);
+AT(ibv_qp_ex, wr_abort, 336);
+AT(ibv_qp_ex, wr_atomic_write, 344);
+
+SIZE(ibv_cq, 128);
+AT(ibv_cq, context, 0);
+AT(ibv_cq, channel, 8);
+AT(ibv_cq, cq_context, 16);
+AT(ibv_cq, handle, 24);
+AT(ibv_cq, cqe, 28);
+AT(ibv_cq, mutex, 32);
+AT(ibv_cq, cond, 72);
+AT(ibv_cq, comp_events_completed, 120);
+AT(ibv_cq, async_events_completed, 124);
+
+SIZE(ibv_cq_ex, 288);
+AT(ibv_cq_ex, context, 0);
+AT(ibv_cq_ex, channel, 8);
+AT(ibv_cq_ex, cq_context, 16);
+AT(ibv_cq_ex, handle, 24);
+AT(ibv_cq_ex, cqe, 28);
+AT(ibv_cq_ex, mutex, 32);
+AT(ibv_cq_ex, cond, 72);
+AT(ibv_cq_ex, comp_events_completed, 120);
+AT(ibv_cq_ex, async_events_completed, 124);
+AT(ibv_cq_ex, comp_mask, 128);
+AT(ibv_cq_ex, status, 132);
+AT(ibv_cq_ex, wr_id, 136);
+AT(ibv_cq_ex, start_poll, 144);
+AT(ibv_cq_ex, next_poll, 152);
+AT(ibv_cq_ex, end_poll, 160);
+AT(ibv_cq_ex, read_opcode, 168);
+AT(ibv_cq_ex, read_completion_wallclock_ns, 280);
+
+SIZE(ibv_wq, 152);
+AT(ibv_wq, post_recv, 48);
+
+SIZE(ibv_wc, 48);
+SIZE(ibv_send_wr, 128);
+SIZE(ibv_recv_wr, 32);
+SIZE(ibv_sge, 16);
+SIZE(ibv_grh, 40);
+SIZE(ibv_ah_attr, 32);
+SIZE(ibv_gid_entry, 32);
+SIZE(ibv_async_event, 16);
+SIZE(ibv_qp_attr, 144);
+SIZE(ibv_qp_init_attr, 64);
+SIZE(ibv_qp_init_attr_ex, 136);
+SIZE(ibv_srq_init_attr_ex, 64);
+SIZE(ibv_cq_init_attr_ex, 56);
+SIZE(ibv_device_attr, 232);
+SIZE(ibv_device_attr_ex, 400);
+SIZE(ibv_port_attr, 52);
+/* What programs of before 2019 know of it: _compat_ibv_port_attr. */
+AT(ibv_port_attr, port_cap_flags2, 48);
+SIZE(ibv_sa_path_rec, 64);
