@@ -1,0 +1,155 @@
+/* rsockets: the socket calls over RDMA.  None can be opened yet. */
+#include "rdmacm/explain.h"
+
+#include <rdma/rsocket.h>
+
+#include <errno.h>
+
+static int refuse(const char *call)
+{
+	r_explain(R_NO_SOCKET, call);
+	errno = ENOSYS;
+	return -1;
+}
+
+int rsocket(int domain, int type, int protocol)
+{
+	return refuse("rsocket");
+}
+
+int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
+{
+	return refuse("rbind");
+}
+
+int rlisten(int socket, int backlog)
+{
+	return refuse("rlisten");
+}
+
+int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+	return refuse("raccept");
+}
+
+int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
+{
+	return refuse("rconnect");
+}
+
+int rshutdown(int socket, int how)
+{
+	return refuse("rshutdown");
+}
+
+int rclose(int socket)
+{
+	return refuse("rclose");
+}
+
+ssize_t rrecv(int socket, void *buf, size_t len, int flags)
+{
+	return refuse("rrecv");
+}
+
+ssize_t rrecvfrom(int socket, void *buf, size_t len, int flags,
+		  struct sockaddr *src_addr, socklen_t *addrlen)
+{
+	return refuse("rrecvfrom");
+}
+
+ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
+{
+	return refuse("rrecvmsg");
+}
+
+ssize_t rsend(int socket, const void *buf, size_t len, int flags)
+{
+	return refuse("rsend");
+}
+
+ssize_t rsendto(int socket, const void *buf, size_t len, int flags,
+		const struct sockaddr *dest_addr, socklen_t addrlen)
+{
+	return refuse("rsendto");
+}
+
+ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
+{
+	return refuse("rsendmsg");
+}
+
+ssize_t rread(int socket, void *buf, size_t count)
+{
+	return refuse("rread");
+}
+
+ssize_t rreadv(int socket, const struct iovec *iov, int iovcnt)
+{
+	return refuse("rreadv");
+}
+
+ssize_t rwrite(int socket, const void *buf, size_t count)
+{
+	return refuse("rwrite");
+}
+
+ssize_t rwritev(int socket, const struct iovec *iov, int iovcnt)
+{
+	return refuse("rwritev");
+}
+
+int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
+{
+	return refuse("rpoll");
+}
+
+int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds,
+	    struct timeval *timeout)
+{
+	return refuse("rselect");
+}
+
+int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+	return refuse("rgetpeername");
+}
+
+int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+	return refuse("rgetsockname");
+}
+
+int rsetsockopt(int socket, int level, int optname, const void *optval,
+		socklen_t optlen)
+{
+	return refuse("rsetsockopt");
+}
+
+int rgetsockopt(int socket, int level, int optname, void *optval,
+		socklen_t *optlen)
+{
+	return refuse("rgetsockopt");
+}
+
+int rfcntl(int socket, int cmd, ...)
+{
+	return refuse("rfcntl");
+}
+
+off_t riomap(int socket, void *buf, size_t len, int prot, int flags,
+	     off_t offset)
+{
+	return refuse("riomap");
+}
+
+int riounmap(int socket, void *buf, size_t len)
+{
+	return refuse("riounmap");
+}
+
+size_t riowrite(int socket, const void *buf, size_t count, off_t offset,
+		int flags)
+{
+	return (size_t)refuse("riowrite");
+}
