@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * path: which paths the shim turns elsewhere, and where to.
+ *
+ * The kernel's RDMA paths become the tree that libibverbs writes:
+ *
+ *	/sys/class/infiniband...	<tree>/class/infiniband...
+ *	/dev/infiniband...		<tree>/dev/infiniband...
+ *
+ * where <tree> is ADVERB_SYSFS, else sysfs/ in the runtime folder.  Pure but
+ * for getenv and getuid; allocates nothing, so it may run inside malloc.
+ */
+#ifndef SHIM_PATH_H
+#define SHIM_PATH_H
+
+#include <limits.h>
+
+struct path {
+	char text[PATH_MAX];
+};
+
+/*
+ * The path to use for @path: itself, or @room's text if it is one of ours.
+ * NULL stays NULL.  Anything else is compared as written; a relative path is
+ * never ours.
+ */
+const char *path_turn(const char *path, struct path *room);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which paths the preloaded shim turns. */
+#include "test.h"
+#include "shim/path.h"
+
+#include <unistd.h>
+
+static int set_tree(void **state)
+{
+	return setenv("ADVERB_SYSFS", "/run/tree", 1);
+}
+
+static void the_kernels_paths_become_the_trees(void **state)
+{
+	static const struct {
+		const char *from, *to;
+	} rows[] = {
+		{"/sys/class/infiniband", "/run/tree/class/infiniband"},
+		{"/sys/class/infiniband/", "/run/tree/class/infiniband/"},
+		{"/sys/class/infiniband/adv0/ports",
+		 "/run/tree/class/infiniband/adv0/ports"},
+		{"/sys/class/infiniband_verbs/abi_version",
+		 "/run/tree/class/infiniband_verbs/abi_version"},
+		{"/sys//class/infiniband//adv0",
+		 "/run/tree/class/infiniband/adv0"},
+		{"/dev/infiniband/uverbs0", "/run/tree/dev/infiniband/uverbs0"},
+	};
+	struct path room;
+
+	for (size_t i = 0; i < TEST_COUNT(rows); i++)
+		assert_string_equal(path_turn(rows[i].from, &room), rows[i].to);
+}
+
+static void every_other_path_stays_the_callers_pointer(void **state)
+{
+	static const char *const paths[] = {
+		"",
+		"/",
+		"/etc/passwd",
+		"infiniband",
+		"sys/class/infiniband",
+		"/sys/class/infinibandage",
+		"/dev/infinibands",
+		"/home/sys/class/infiniband",
+		"/run/tree/class/infiniband/adv0",
+	};
+	struct path room;
+
+	assert_null(path_turn(NULL, &room));
+	for (size_t i = 0; i < TEST_COUNT(paths); i++)
+		assert_ptr_equal(path_turn(paths[i], &room), paths[i]);
+}
+
+static void a_path_too_long_to_turn_is_left_alone(void **state)
+{
+	static char path[PATH_MAX + 64];
+	struct path room;
+
+	memset(path, 'a', sizeof(path) - 1);
+	memcpy(path, "/sys/class/infiniband/", 22);
+	path[PATH_MAX - 4] = '\0';
+	assert_ptr_equal(path_turn(path, &room), path);
+}
+
+static void without_a_tree_the_runtime_folder_holds_it(void **state)
+{
+	struct path room;
+	char want[64];
+
+	unsetenv("ADVERB_SYSFS");
+	unsetenv("ADVERB_RUNTIME");
+	setenv("XDG_RUNTIME_DIR", "/run/me", 1);
+	snprintf(want, sizeof(want), "/run/me/adverb-%u/sysfs/dev/infiniband",
+		 getuid());
+	assert_string_equal(path_turn("/dev/infiniband", &room), want);
+	setenv("ADVERB_RUNTIME", "/other", 1);
+	assert_string_equal(path_turn("/dev/infiniband", &room),
+			    "/other/sysfs/dev/infiniband");
+	unsetenv("ADVERB_RUNTIME");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_kernels_paths_become_the_trees),
+		cmocka_unit_test(every_other_path_stays_the_callers_pointer),
+		cmocka_unit_test(a_path_too_long_to_turn_is_left_alone),
+		cmocka_unit_test(without_a_tree_the_runtime_folder_holds_it),
+	};
+
+	return cmocka_run_group_tests(tests, set_tree, NULL);
+}
