@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How `adverb pair` starts the tools it knows. */
+#include "test.h"
+#include "tools/tool.h"
+
+/* Joins what tool_argv makes of @line, a command line split at blanks. */
+static const char *argv_of(bool server, const char *line)
+{
+	static char joined[256];
+	char copy[256];
+	char *user[16];
+	const char *out[32];
+	int count = 0;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+		user[count++] = word;
+	user[count] = NULL;
+	assert_non_null(tool_find(user[0]));
+	assert_true(tool_argv(tool_find(user[0]), server, user, "ADDR", "PORT",
+			      out, TEST_COUNT(out)) > 0);
+	joined[0] = '\0';
+	for (int i = 0; out[i]; i++) {
+		strcat(joined, i ? " " : "");
+		strcat(joined, out[i]);
+	}
+	return joined;
+}
+
+static void each_tool_gets_the_flags_it_needs(void **state)
+{
+	static const struct {
+		const char *user, *server, *client;
+	} rows[] = {
+		{"ib_write_bw", "ib_write_bw -p PORT",
+		 "ib_write_bw -p PORT ADDR"},
+		{"ib_send_lat -s 64", "ib_send_lat -p PORT -s 64",
+		 "ib_send_lat -p PORT -s 64 ADDR"},
+		{"ibv_rc_pingpong -e", "ibv_rc_pingpong -g 1 -p PORT -e",
+		 "ibv_rc_pingpong -g 1 -p PORT -e ADDR"},
+		{"qperf rc_lat", "qperf -lp PORT",
+		 "qperf -lp PORT ADDR rc_lat"},
+		{"rping -C 5", "rping -s -a ADDR -p PORT -C 5",
+		 "rping -c -a ADDR -p PORT -C 5"},
+		{"rdma_server", "rdma_server -p PORT",
+		 "rdma_client -s ADDR -p PORT"},
+	};
+
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		assert_string_equal(argv_of(true, rows[i].user),
+				    rows[i].server);
+		assert_string_equal(argv_of(false, rows[i].user),
+				    rows[i].client);
+	}
+}
+
+static void what_the_user_gave_is_not_given_twice(void **state)
+{
+	assert_string_equal(argv_of(true, "ib_write_bw -p 7"),
+			    "ib_write_bw -p 7");
+	assert_string_equal(argv_of(true, "ib_write_bw --port=7"),
+			    "ib_write_bw --port=7");
+	assert_string_equal(argv_of(false, "ibv_rc_pingpong -g 3"),
+			    "ibv_rc_pingpong -p PORT -g 3 ADDR");
+	assert_string_equal(argv_of(false, "ibv_rc_pingpong --gid-idx=3 -p7"),
+			    "ibv_rc_pingpong --gid-idx=3 -p7 ADDR");
+}
+
+static void a_tool_is_found_by_its_last_name(void **state)
+{
+	assert_non_null(tool_find("/usr/bin/ib_atomic_lat"));
+	assert_null(tool_find("/usr/bin/ib_write_bw/ls"));
+	assert_null(tool_find("ib_bw"));
+}
+
+static void too_many_words_are_refused(void **state)
+{
+	static char name[] = "ib_write_bw";
+	char *user[] = {name, NULL};
+	const char *out[4];
+
+	assert_int_equal(tool_argv(tool_find(name), false, user, "A", "P", out,
+				   TEST_COUNT(out)),
+			 -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_tool_gets_the_flags_it_needs),
+		cmocka_unit_test(what_the_user_gave_is_not_given_twice),
+		cmocka_unit_test(a_tool_is_found_by_its_last_name),
+		cmocka_unit_test(too_many_words_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

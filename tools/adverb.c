@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * adverb: the command of the project.  Each subcommand is one file.
+ */
+#include "doctor.h"
+#include "launch.h"
+#include "pair.h"
+#include "run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void help(FILE *out)
+{
+	fprintf(out,
+		"adverb " ADVERB_VERSION ": the RDMA adapter for machines that "
+		"have none.\n"
+		"\n"
+		"usage: adverb run [options] -- program [arguments]\n"
+		"           run an RDMA program on adverb's device\n"
+		"       adverb pair [options] -- tool [arguments]\n"
+		"           run both ends of a two-ended tool: ib_write_bw, "
+		"ibv_rc_pingpong ...\n"
+		"       adverb doctor\n"
+		"           what this machine allows, what will be slow and "
+		"why\n"
+		"       adverb sim --seeds A..B [--loss P]\n"
+		"           the same engine in a simulated, seeded, hostile "
+		"network\n"
+		"       adverb --version | --help\n"
+		"\n"
+		"Start here:  adverb pair -- ib_write_bw\n"
+		"             adverb run -- ibv_devinfo -v\n"
+		"\n"
+		"Each has its own --help and man page; man 7 adverb lists "
+		"every variable.\n");
+}
+
+/* The simulator is its own program, so that it links no host code. */
+static int sim_main(char **argv)
+{
+	char path[PATH_MAX];
+	static const char *const places[] = {"adverb-sim", "../sim/adverb-sim",
+					     "../libexec/adverb-sim"};
+	static char name[] = "adverb-sim";
+
+	argv[0] = name;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (launch_beside(places[i], path) == 0)
+			execv(path, argv);
+	}
+	fprintf(stderr,
+		"adverb: cannot run adverb-sim beside this program: "
+		"%s.\n",
+		strerror(errno));
+	return 127;
+}
+
+int main(int argc, char **argv)
+{
+	const char *command = argc > 1 ? argv[1] : "";
+
+	if (strcmp(command, "run") == 0)
+		return run_main(argc - 1, argv + 1);
+	if (strcmp(command, "pair") == 0)
+		return pair_main(argc - 1, argv + 1);
+	if (strcmp(command, "doctor") == 0)
+		return doctor_main(argc - 1, argv + 1);
+	if (strcmp(command, "sim") == 0)
+		return sim_main(argv + 1);
+	if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0) {
+		printf("adverb %s\n", ADVERB_VERSION);
+		return 0;
+	}
+	if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0 ||
+	    strcmp(command, "help") == 0) {
+		help(stdout);
+		return 0;
+	}
+	if (*command)
+		fprintf(stderr, "adverb: no command \"%s\".\n\n", command);
+	help(stderr);
+	return 2;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "doctor.h"
+
+#include "launch.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static bool said_no;
+
+void doctor_say(enum doctor_word word, const char *thing, const char *format,
+		...)
+{
+	static const char *const words[] = {
+		[DOCTOR_OK] = "ok", [DOCTOR_SLOW] = "slow", [DOCTOR_NO] = "no"};
+	va_list args;
+
+	printf("%-4s  %s: ", words[word], thing);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+	fflush(stdout); /* checks fork */
+	said_no |= word == DOCTOR_NO;
+}
+
+bool doctor_read_line(const char *path, char *text, int size)
+{
+	FILE *f = fopen(path, "re");
+	bool good = f && fgets(text, size, f);
+
+	if (!good)
+		text[0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	return good;
+}
+
+static void versions(void)
+{
+	struct utsname u;
+
+	uname(&u);
+	doctor_say(DOCTOR_OK, "version", "adverb %s on %s %s, %s",
+		   ADVERB_VERSION, u.sysname, u.release, u.machine);
+}
+
+static void cpus(void)
+{
+	char quota[64] = "";
+	cpu_set_t set;
+	int count = 1;
+	long limit, period;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		count = CPU_COUNT(&set);
+	doctor_read_line("/sys/fs/cgroup/cpu.max", quota, sizeof(quota));
+	if (sscanf(quota, "%ld %ld", &limit, &period) == 2 &&
+	    limit < period * count)
+		doctor_say(DOCTOR_SLOW, "processors",
+			   "%d, but a cgroup allows %ld%% of one: throttled "
+			   "polling stalls for milliseconds",
+			   count, limit * 100 / period);
+	else if (count < 2)
+		doctor_say(DOCTOR_SLOW, "processors",
+			   "one: two polling ends take turns on it");
+	else
+		doctor_say(DOCTOR_OK, "processors", "%d, no quota", count);
+}
+
+static void sandbox(void)
+{
+	char version[256];
+	char line[128];
+	int mode = 0;
+	FILE *f = fopen("/proc/self/status", "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "Seccomp: %d", &mode);
+	if (f)
+		fclose(f);
+	doctor_read_line("/proc/version", version, sizeof(version));
+	if (strstr(version, "gVisor") ||
+	    strstr(version, "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54"))
+		doctor_say(DOCTOR_SLOW, "sandbox",
+			   "gVisor: system calls are emulated");
+	else if (mode == 2)
+		doctor_say(DOCTOR_SLOW, "sandbox",
+			   "a seccomp filter looks at every system call");
+	else
+		doctor_say(DOCTOR_OK, "sandbox", "none in the way");
+}
+
+static void kernel_rdma(void)
+{
+	if (access("/sys/module/rdma_rxe", F_OK) == 0)
+		doctor_say(DOCTOR_SLOW, "kernel RDMA",
+			   "rdma_rxe is loaded and takes UDP port 4791 once "
+			   "an rxe link exists");
+	else if (access("/sys/class/infiniband", F_OK) == 0)
+		doctor_say(DOCTOR_OK, "kernel RDMA",
+			   "present; under adverb run programs see adv0 only");
+	else
+		doctor_say(DOCTOR_OK, "kernel RDMA", "absent, and not needed");
+}
+
+static void runtime_folder(void)
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+
+	if (!dir || !*dir)
+		dir = "/tmp";
+	if (access(dir, W_OK) == 0)
+		doctor_say(DOCTOR_OK, "runtime folder",
+			   "%s/adverb-%u holds the sysfs tree", dir, getuid());
+	else
+		doctor_say(DOCTOR_SLOW, "runtime folder",
+			   "%s is not writable: --shim shows nothing; set "
+			   "ADVERB_RUNTIME",
+			   dir);
+}
+
+/* Our own library, reached as a program would reach it. */
+struct verbs {
+	struct ibv_device **(*get_device_list)(int *);
+	void (*free_device_list)(struct ibv_device **);
+	const char *(*get_device_name)(struct ibv_device *);
+	struct ibv_context *(*open_device)(struct ibv_device *);
+	int (*close_device)(struct ibv_context *);
+	int (*query_gid)(struct ibv_context *, uint8_t, int, union ibv_gid *);
+};
+
+static bool load_verbs(const char *libdir, struct verbs *v)
+{
+	char path[PATH_MAX + 32];
+	void *lib;
+
+	snprintf(path, sizeof(path), "%s/libibverbs.so.1", libdir);
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!lib) {
+		doctor_say(DOCTOR_NO, "libraries", "%s", dlerror());
+		return false;
+	}
+	*(void **)&v->get_device_list = dlsym(lib, "ibv_get_device_list");
+	*(void **)&v->free_device_list = dlsym(lib, "ibv_free_device_list");
+	*(void **)&v->get_device_name = dlsym(lib, "ibv_get_device_name");
+	*(void **)&v->open_device = dlsym(lib, "ibv_open_device");
+	*(void **)&v->close_device = dlsym(lib, "ibv_close_device");
+	*(void **)&v->query_gid = dlsym(lib, "ibv_query_gid");
+	return v->get_device_list && v->free_device_list &&
+	       v->get_device_name && v->open_device && v->close_device &&
+	       v->query_gid;
+}
+
+/* GIDs 0 to 3: link-local and IPv4, each as RoCEv1's and RoCEv2's index. */
+static void device(const struct verbs *v, struct ibv_device *dev)
+{
+	struct ibv_context *ctx = v->open_device(dev);
+	char text[INET6_ADDRSTRLEN] = "none";
+	union ibv_gid gid;
+
+	if (!ctx) {
+		doctor_say(DOCTOR_NO, "device", "%s cannot be opened",
+			   v->get_device_name(dev));
+		return;
+	}
+	if (v->query_gid(ctx, 1, 1, &gid) == 0)
+		inet_ntop(AF_INET6, gid.raw, text, sizeof(text));
+	doctor_say(DOCTOR_OK, "device", "%s, GID 1 is %s",
+		   v->get_device_name(dev), text);
+	v->close_device(ctx);
+}
+
+static void devices(void)
+{
+	struct ibv_device **list;
+	struct launch l;
+	struct verbs v;
+	int count = 0;
+
+	if (launch_init(&l) < 0) {
+		said_no = true;
+		return;
+	}
+	if (!load_verbs(l.libdir, &v))
+		return;
+	doctor_say(DOCTOR_OK, "libraries", "%s", l.libdir);
+	list = v.get_device_list(&count);
+	if (!list || count == 0)
+		doctor_say(DOCTOR_NO, "device",
+			   "no interface can become one; see ADVERB_DEVICES in "
+			   "man 7 adverb");
+	for (int i = 0; list && i < count; i++)
+		device(&v, list[i]);
+	if (list)
+		v.free_device_list(list);
+}
+
+int doctor_main(int argc, char **argv)
+{
+	if (argc > 1) {
+		bool asked = strcmp(argv[1], "--help") == 0 ||
+			     strcmp(argv[1], "-h") == 0;
+
+		fprintf(asked ? stdout : stderr,
+			"usage: adverb doctor\n\nOne line for each thing "
+			"adverb uses of this machine: ok, slow (it works,\n"
+			"and why it is slower) or no (and what to do).  Exits "
+			"1 if a line says no.\n");
+		return asked ? 0 : 2;
+	}
+	versions();
+	doctor_net_port();
+	doctor_net_steering();
+	doctor_net_batches();
+	doctor_net_buffer();
+	doctor_mem_self();
+	doctor_mem_other();
+	doctor_mem_memfd();
+	cpus();
+	sandbox();
+	kernel_rdma();
+	runtime_folder();
+	devices();
+	return said_no ? 1 : 0;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "doctor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Writes 8 bytes at @where in process @pid.  0 or errno. */
+static int poke(pid_t pid, uint64_t *where)
+{
+	uint64_t value = 1;
+	struct iovec from = {&value, sizeof(value)};
+	struct iovec to = {where, sizeof(*where)};
+
+	if (process_vm_writev(pid, &from, 1, &to, 1, 0) == sizeof(value))
+		return 0;
+	return errno;
+}
+
+void doctor_mem_self(void)
+{
+	uint64_t word = 0;
+	int err = poke(getpid(), &word);
+
+	if (err == 0 && word == 1)
+		doctor_say(DOCTOR_OK, "own memory",
+			   "process_vm_writev reports unmapped memory instead "
+			   "of crashing");
+	else
+		doctor_say(DOCTOR_SLOW, "own memory",
+			   "process_vm_writev is refused (%s): a program that "
+			   "unmaps registered memory may crash",
+			   strerror(err));
+}
+
+/* Two children as ib_write_bw's two ends are: neither's parent. */
+static int poke_sibling(uint64_t *word)
+{
+	int status = 0;
+	pid_t writer, target = fork();
+
+	if (target < 0)
+		return errno;
+	if (target == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	writer = fork();
+	if (writer == 0)
+		_exit(poke(target, word));
+	if (writer > 0)
+		waitpid(writer, &status, 0);
+	kill(target, SIGKILL);
+	waitpid(target, NULL, 0);
+	if (writer < 0)
+		return EAGAIN;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : ENOSYS;
+}
+
+void doctor_mem_other(void)
+{
+	static uint64_t word;
+	char scope[16] = "";
+	int err = poke_sibling(&word);
+
+	doctor_read_line("/proc/sys/kernel/yama/ptrace_scope", scope,
+			 sizeof(scope));
+	if (err == 0)
+		doctor_say(DOCTOR_OK, "others' memory",
+			   "a process may write into another of its user%s%s",
+			   scope[0] ? ", ptrace_scope " : "", scope);
+	else
+		doctor_say(DOCTOR_SLOW, "others' memory",
+			   "processes of one user are kept apart (%s%s%s): "
+			   "they talk by frames",
+			   strerror(err), scope[0] ? ", ptrace_scope " : "",
+			   scope);
+}
+
+void doctor_mem_memfd(void)
+{
+	int fd = memfd_create("adverb-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd >= 0 && ftruncate(fd, 4096) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0)
+		doctor_say(DOCTOR_OK, "shared memory",
+			   "memfd with seals for rings and tables");
+	else
+		doctor_say(DOCTOR_NO, "shared memory",
+			   "memfd_create fails (%s): there is no place for "
+			   "rings and tables",
+			   strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}

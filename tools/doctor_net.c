@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "doctor.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+enum {
+	ROCE_PORT = 4791,
+	/* What one 4 KiB frame takes of a receive buffer, with its skb. */
+	FRAME_TRUESIZE = 8448,
+	FEW_FRAMES = 64,
+};
+
+/* The inode of a socket bound to port 4791 in one of the tables, or 0. */
+static unsigned long holder_inode(const char *path)
+{
+	char line[512];
+	unsigned long found = 0;
+	FILE *f = fopen(path, "re");
+
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		unsigned port;
+		unsigned long inode;
+
+		if (sscanf(line,
+			   "%*s %*[0-9A-F]:%x %*s %*s %*s %*s %*s %*s %*s %lu",
+			   &port, &inode) == 2 &&
+		    port == ROCE_PORT)
+			found = inode ? inode : 1; /* 1: the kernel's own */
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool process_holds(const char *pid, unsigned long inode)
+{
+	char path[300], want[64], link[64];
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+
+	snprintf(want, sizeof(want), "socket:[%lu]", inode);
+	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
+	dir = opendir(path);
+	while (dir && !found && (entry = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), entry->d_name, link,
+				       sizeof(link) - 1);
+
+		link[n > 0 ? n : 0] = '\0';
+		found = strcmp(link, want) == 0;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* "ib_write_bw (pid 12)", as far as our user may look. */
+static void name_holder(unsigned long inode, char *text, size_t size)
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+
+	snprintf(text, size, "a process of another user or the kernel (rxe)");
+	while (dir && (entry = readdir(dir))) {
+		char path[300], comm[32];
+
+		if (entry->d_name[0] < '0' || entry->d_name[0] > '9' ||
+		    !process_holds(entry->d_name, inode))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		doctor_read_line(path, comm, sizeof(comm));
+		snprintf(text, size, "%s (pid %.10s)", comm, entry->d_name);
+		break;
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void doctor_net_port(void)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET,
+				  .sin_port = htons(ROCE_PORT)};
+	unsigned long inode;
+	char holder[128];
+	int err = 0;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&any, sizeof(any)) < 0)
+		err = errno;
+	if (fd >= 0)
+		close(fd);
+	if (err == 0) {
+		doctor_say(DOCTOR_OK, "UDP port 4791",
+			   "free, RoCEv2 frames can be received");
+		return;
+	}
+	inode = holder_inode("/proc/net/udp");
+	if (!inode)
+		inode = holder_inode("/proc/net/udp6");
+	if (!inode) {
+		doctor_say(DOCTOR_NO, "UDP port 4791",
+			   "cannot be bound: %s; no frames can be received",
+			   strerror(err));
+		return;
+	}
+	name_holder(inode, holder, sizeof(holder));
+	if (strncmp(holder, "adverbd", 7) == 0)
+		doctor_say(DOCTOR_OK, "UDP port 4791",
+			   "held by adverb's own broker %s", holder);
+	else
+		doctor_say(DOCTOR_NO, "UDP port 4791",
+			   "held by %s; end it, or use a network namespace of "
+			   "your own: unshare -Urn",
+			   holder);
+}
+
+void doctor_net_steering(void)
+{
+	struct sock_filter code[] = {{BPF_RET | BPF_K, 0, 0, 0}};
+	struct sock_fprog prog = {.len = 1, .filter = code};
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	int one = 1;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool good = fd >= 0 &&
+		    setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one,
+			       sizeof(one)) == 0 &&
+		    bind(fd, (struct sockaddr *)&any, sizeof(any)) == 0 &&
+		    setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog,
+			       sizeof(prog)) == 0;
+
+	if (good)
+		doctor_say(DOCTOR_OK, "steering",
+			   "SO_REUSEPORT with BPF gives each process its own "
+			   "frames");
+	else
+		doctor_say(DOCTOR_SLOW, "steering",
+			   "no SO_REUSEPORT with BPF (%s): one process "
+			   "receives for all",
+			   strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+void doctor_net_batches(void)
+{
+	int segment = 1024, one = 1;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool gso = setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment,
+			      sizeof(segment)) == 0;
+	bool gro = setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof(one)) == 0;
+
+	if (gso && gro)
+		doctor_say(DOCTOR_OK, "UDP batches",
+			   "GSO and GRO: many frames a system call");
+	else
+		doctor_say(DOCTOR_SLOW, "UDP batches",
+			   "no %s%s%s: more system calls a frame",
+			   gso ? "" : "GSO", gso || gro ? "" : " and ",
+			   gro ? "" : "GRO");
+	if (fd >= 0)
+		close(fd);
+}
+
+void doctor_net_buffer(void)
+{
+	char text[32];
+	int max = 0, frames;
+	int size = 1 << 30, got = 0;
+	socklen_t len = sizeof(got);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (doctor_read_line("/proc/sys/net/core/rmem_max", text, sizeof(text)))
+		max = atoi(text);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &len);
+	if (fd >= 0)
+		close(fd);
+	frames = got / FRAME_TRUESIZE;
+	doctor_say(
+		frames < FEW_FRAMES ? DOCTOR_SLOW : DOCTOR_OK, "receive buffer",
+		"rmem_max %d gives room for %d frames of 4 KiB%s", max, frames,
+		frames < FEW_FRAMES
+			? "; more is faster: sysctl net.core.rmem_max="
+			  "8388608"
+			: "");
+}

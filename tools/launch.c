@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "launch.h"
+
+#include "binary.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+const char launch_help[] =
+	"  --pcap FILE      write every frame to FILE (pcapng, opens in "
+	"Wireshark)\n"
+	"  --shim           let the program see /sys/class/infiniband and\n"
+	"                   /dev/infiniband (UCX, ibstatus, pyverbs look there)\n"
+	"  --explain, --no-explain\n"
+	"                   one sentence on stderr for each cause of failure: "
+	"on by default\n"
+	"  --strict         the specification's timing: a peer that is alive "
+	"but\n"
+	"                   stopped is given up like a dead one\n"
+	"  --device LIST    the interfaces that become devices (eth0,lo)\n";
+
+/* In the order of need: the first must exist, the others may. */
+static const char *const libraries[] = {
+	"libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3", "libmlx5.so.1",
+	"libmlx4.so.1",	   "libefa.so.1",    "libmana.so.1",
+};
+
+int launch_beside(const char *name, char *path)
+{
+	char self[PATH_MAX];
+	char *slash;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n < 0)
+		return -errno;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (!slash)
+		return -ENOENT;
+	*slash = '\0';
+	if (snprintf(path, PATH_MAX, "%s/%s", self, name) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	return 0;
+}
+
+static bool holds_libraries(const char *dir)
+{
+	char path[PATH_MAX + 32];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, libraries[0]);
+	return access(path, R_OK) == 0;
+}
+
+/* A build tree has tools/adverb and lib/, an installation bin/ and lib/. */
+int launch_init(struct launch *l)
+{
+	static const char *const places[] = {"../lib/adverb", ADVERB_LIBDIR,
+					     "../lib"};
+
+	memset(l, 0, sizeof(*l));
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		char path[PATH_MAX];
+
+		if (launch_beside(places[i], path) < 0 ||
+		    !realpath(path, l->libdir))
+			continue;
+		if (holds_libraries(l->libdir))
+			return 0;
+	}
+	fprintf(stderr,
+		"adverb: %s is neither in ../lib/adverb nor in ../lib beside "
+		"this program; build or install adverb completely.\n",
+		libraries[0]);
+	return -1;
+}
+
+void launch_env(struct launch *l, const char *name_value)
+{
+	if (l->env_count < LAUNCH_ENV_MAX)
+		l->env[l->env_count++] = name_value;
+	else
+		fprintf(stderr, "adverb: too many variables, %s left out\n",
+			name_value);
+}
+
+void launch_set(struct launch *l, const char *name, const char *value)
+{
+	char *text;
+
+	if (asprintf(&text, "%s=%s", name, value) < 0)
+		abort();
+	launch_env(l, text);
+}
+
+bool launch_option(struct launch *l, int option, const char *value)
+{
+	char cwd[PATH_MAX];
+	char full[2 * PATH_MAX];
+
+	switch (option) {
+	case LAUNCH_OPT_PCAP:
+		/* The program may change its directory before it opens it. */
+		if (value[0] != '/' && getcwd(cwd, sizeof(cwd))) {
+			snprintf(full, sizeof(full), "%s/%s", cwd, value);
+			value = full;
+		}
+		launch_set(l, "ADVERB_PCAP", value);
+		return true;
+	case LAUNCH_OPT_SHIM:
+		l->shim = true;
+		return true;
+	case LAUNCH_OPT_EXPLAIN:
+		launch_env(l, "ADVERB_EXPLAIN=1");
+		return true;
+	case LAUNCH_OPT_NO_EXPLAIN:
+		launch_env(l, "ADVERB_EXPLAIN=0");
+		return true;
+	case LAUNCH_OPT_STRICT:
+		launch_env(l, "ADVERB_STRICT=1");
+		return true;
+	case LAUNCH_OPT_DEVICE:
+		launch_set(l, "ADVERB_DEVICES", value);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Finds @program as execvp would.  0 or -errno. */
+static int find_program(const char *program, char *path)
+{
+	const char *dir = getenv("PATH");
+
+	if (strchr(program, '/')) {
+		snprintf(path, PATH_MAX, "%s", program);
+		return access(path, X_OK) < 0 ? -errno : 0;
+	}
+	if (!dir)
+		dir = "/bin:/usr/bin";
+	while (*dir) {
+		struct stat st;
+		int len = (int)strcspn(dir, ":");
+
+		snprintf(path, PATH_MAX, "%.*s/%s", len, len ? dir : ".",
+			 program);
+		if (access(path, X_OK) == 0 && stat(path, &st) == 0 &&
+		    S_ISREG(st.st_mode))
+			return 0;
+		dir += len;
+		dir += *dir == ':';
+	}
+	return -ENOENT;
+}
+
+/*
+ * Will the loader ignore LD_* for this file (AT_SECURE)?  Not if no_new_privs
+ * takes the privilege away, nor if we already are who it would make us.
+ */
+static const char *privilege(const char *path)
+{
+	struct stat st;
+
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || stat(path, &st) < 0)
+		return NULL;
+	if ((st.st_mode & S_ISUID) && st.st_uid != geteuid())
+		return "set-user-ID";
+	if ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+	    st.st_gid != getegid())
+		return "set-group-ID";
+	if (geteuid() != 0 &&
+	    getxattr(path, "security.capability", NULL, 0) > 0)
+		return "given file capabilities";
+	return NULL;
+}
+
+int launch_check(struct launch *l, const char *program)
+{
+	char path[PATH_MAX];
+	struct binary_facts facts;
+	const char *why;
+	int err = find_program(program, path);
+
+	if (err) {
+		fprintf(stderr, "adverb: cannot run %s: %s.\n", program,
+			strerror(-err));
+		return err == -ENOENT ? 127 : 126;
+	}
+	why = privilege(path);
+	if (why) {
+		fprintf(stderr,
+			"adverb: %s is %s, so the loader ignores "
+			"LD_LIBRARY_PATH; run an unprivileged copy of it (cp "
+			"%s .) or run under `setpriv --no-new-privs`.\n",
+			path, why, path);
+		return 126;
+	}
+	if (binary_read(path, &facts) < 0)
+		return 0; /* executable but unreadable: let exec judge */
+	switch (facts.kind) {
+	case BINARY_STATIC:
+		fprintf(stderr,
+			"adverb: %s is statically linked and never loads "
+			"libibverbs.so.1; link it dynamically.\n",
+			path);
+		return 126;
+	case BINARY_FOREIGN:
+		fprintf(stderr,
+			"adverb: %s is built for another processor or word "
+			"size than adverb's libraries; use a build for this "
+			"one.\n",
+			path);
+		return 126;
+	case BINARY_SCRIPT:
+	case BINARY_DYNAMIC:
+		break;
+	}
+	if (facts.rpath)
+		l->preload = true;
+	return 0;
+}
+
+/* Puts @item in front of the list in variable @name. */
+static void prepend(const char *name, const char *item)
+{
+	const char *old = getenv(name);
+	char *text;
+
+	if (!old || !*old) {
+		setenv(name, item, 1);
+		return;
+	}
+	if (asprintf(&text, "%s:%s", item, old) < 0)
+		abort();
+	setenv(name, text, 1);
+	free(text);
+}
+
+static void prepend_preload(const struct launch *l, const char *library)
+{
+	char path[PATH_MAX + 32];
+
+	snprintf(path, sizeof(path), "%s/%s", l->libdir, library);
+	if (access(path, R_OK) == 0)
+		prepend("LD_PRELOAD", path);
+}
+
+int launch_exec(const struct launch *l, char *const argv[])
+{
+	size_t count = sizeof(libraries) / sizeof(libraries[0]);
+
+	for (int i = 0; i < l->env_count; i++)
+		putenv((char *)(uintptr_t)l->env[i]);
+	prepend("LD_LIBRARY_PATH", l->libdir);
+	for (size_t i = count; l->preload && i-- > 0;)
+		prepend_preload(l, libraries[i]);
+	if (l->shim)
+		prepend_preload(l, "libadverb-shim.so");
+	execvp(argv[0], argv);
+	fprintf(stderr, "adverb: cannot run %s: %s.\n", argv[0],
+		strerror(errno));
+	return 127;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * launch: start a program with adverb's libraries in front of the system's.
+ *
+ * Shared by `adverb run` and `adverb pair`.  A struct launch is filled by
+ * launch_init and launch_option, then read only; it borrows every string.
+ * Single-threaded programs only; no lock.
+ */
+#ifndef TOOLS_LAUNCH_H
+#define TOOLS_LAUNCH_H
+
+#include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
+
+enum { LAUNCH_ENV_MAX = 32 };
+
+struct launch {
+	char libdir[PATH_MAX];
+	const char *env[LAUNCH_ENV_MAX]; /* "NAME=value", set in the program */
+	int env_count;
+	bool shim;    /* preload libadverb-shim.so too */
+	bool preload; /* DT_RPATH: preload our libraries, see launch_check */
+};
+
+/* The long options run and pair share; the values lie above any char. */
+enum {
+	LAUNCH_OPT_PCAP = 1000,
+	LAUNCH_OPT_SHIM,
+	LAUNCH_OPT_EXPLAIN,
+	LAUNCH_OPT_NO_EXPLAIN,
+	LAUNCH_OPT_STRICT,
+	LAUNCH_OPT_DEVICE,
+	LAUNCH_OPT_LAST,
+};
+
+#define LAUNCH_OPTIONS                                                         \
+	{"pcap", required_argument, NULL, LAUNCH_OPT_PCAP},                    \
+		{"shim", no_argument, NULL, LAUNCH_OPT_SHIM},                  \
+		{"explain", no_argument, NULL, LAUNCH_OPT_EXPLAIN},            \
+		{"no-explain", no_argument, NULL, LAUNCH_OPT_NO_EXPLAIN},      \
+		{"strict", no_argument, NULL, LAUNCH_OPT_STRICT},              \
+	{                                                                      \
+		"device", required_argument, NULL, LAUNCH_OPT_DEVICE           \
+	}
+
+/* What --help says about them. */
+extern const char launch_help[];
+
+/* Finds the libraries beside this program.  0, or -1 and a sentence. */
+int launch_init(struct launch *l);
+
+/* Takes one shared option.  True if it was one. */
+bool launch_option(struct launch *l, int option, const char *value);
+
+/* Adds "NAME=value" (borrowed) to the program's environment. */
+void launch_env(struct launch *l, const char *name_value);
+
+/* Adds NAME=value (copied) to the program's environment. */
+void launch_set(struct launch *l, const char *name, const char *value);
+
+/*
+ * Looks at the program before it runs: sets l->preload, or says in a sentence
+ * why the libraries cannot reach it.  0, 126 or 127, as shells exit.
+ */
+int launch_check(struct launch *l, const char *program);
+
+/* Sets the environment and becomes @argv.  Returns only on failure: 127. */
+int launch_exec(const struct launch *l, char *const argv[]);
+
+/* The file @name beside the running program, in @path of PATH_MAX bytes. */
+int launch_beside(const char *name, char *path);
+
+#endif

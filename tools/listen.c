@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "listen.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+	LISTEN_MAX = 512,
+	PORT_FIRST = 20000,
+	PORT_COUNT = 8000,
+	TCP_STATE_LISTEN = 10, /* st column of /proc/net/tcp */
+};
+
+struct inodes {
+	unsigned long list[LISTEN_MAX];
+	int count;
+};
+
+static void read_table(const char *path, struct inodes *in)
+{
+	char line[512];
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f)) {
+		unsigned long inode;
+		unsigned state;
+
+		if (sscanf(line, "%*s %*s %*s %x %*s %*s %*s %*s %*s %lu",
+			   &state, &inode) == 2 &&
+		    state == TCP_STATE_LISTEN && in->count < LISTEN_MAX)
+			in->list[in->count++] = inode;
+	}
+	fclose(f);
+}
+
+static bool is_listed(const struct inodes *in, const char *link)
+{
+	unsigned long inode;
+
+	if (sscanf(link, "socket:[%lu]", &inode) != 1)
+		return false;
+	for (int i = 0; i < in->count; i++) {
+		if (in->list[i] == inode)
+			return true;
+	}
+	return false;
+}
+
+static bool holds_one(pid_t pid, const struct inodes *in)
+{
+	char path[64];
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	while (dir && !found && (entry = readdir(dir))) {
+		char link[64];
+		ssize_t n = readlinkat(dirfd(dir), entry->d_name, link,
+				       sizeof(link) - 1);
+
+		if (n <= 0)
+			continue;
+		link[n] = '\0';
+		found = is_listed(in, link);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static bool tree_holds_one(pid_t pid, const struct inodes *in, int depth)
+{
+	char path[64];
+	bool found = false;
+	int child;
+	FILE *f;
+
+	if (holds_one(pid, in))
+		return true;
+	if (depth == 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	f = fopen(path, "re");
+	while (f && !found && fscanf(f, "%d", &child) == 1)
+		found = tree_holds_one(child, in, depth - 1);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+bool listen_is_ready(pid_t pid)
+{
+	struct inodes in = {.count = 0};
+
+	read_table("/proc/net/tcp", &in);
+	read_table("/proc/net/tcp6", &in);
+	return in.count > 0 && tree_holds_one(pid, &in, 4);
+}
+
+/* An abstract socket's name is a lock that dies with its holder. */
+static bool port_lock(int port)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int len;
+
+	if (fd < 0)
+		return true;
+	len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
+		       "adverb-pair-port-%d", port);
+	if (bind(fd, (struct sockaddr *)&name,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			     (size_t)len)) < 0) {
+		close(fd);
+		return false;
+	}
+	return true; /* and kept open */
+}
+
+static bool port_is_free(int port)
+{
+	struct sockaddr_in6 any = {
+		.sin6_family = AF_INET6,
+		.sin6_port = htons((in_port_t)port),
+		.sin6_addr = IN6ADDR_ANY_INIT,
+	};
+	struct sockaddr_in any4 = {
+		.sin_family = AF_INET,
+		.sin_port = htons((in_port_t)port),
+	};
+	const struct sockaddr *sa = (const struct sockaddr *)&any;
+	socklen_t len = sizeof(any);
+	int one = 1;
+	bool free;
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0) {
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		sa = (const struct sockaddr *)&any4;
+		len = sizeof(any4);
+	}
+	if (fd < 0)
+		return false;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	free = bind(fd, sa, len) == 0;
+	close(fd);
+	return free;
+}
+
+int listen_port_get(void)
+{
+	int start = getpid() % PORT_COUNT;
+
+	for (int i = 0; i < PORT_COUNT; i++) {
+		int port = PORT_FIRST + (start + i) % PORT_COUNT;
+
+		if (port_lock(port) && port_is_free(port))
+			return port;
+	}
+	return -EADDRINUSE;
+}

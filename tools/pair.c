@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pair.h"
+
+#include "launch.h"
+#include "listen.h"
+#include "side.h"
+#include "tool.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	ARGV_MAX = 256,
+	GRACE_MS = 3000,   /* for the other side to say what it saw */
+	TERM_MS = 2000,	   /* between SIGTERM and SIGKILL */
+	READY_POLL_MS = 5, /* /proc has no event for LISTEN */
+	STATUS_TIMEOUT = 124,
+};
+
+struct pair {
+	struct launch server_env, client_env;
+	struct side server, client;
+	const char *server_argv[ARGV_MAX], *client_argv[ARGV_MAX];
+	const char *address;
+	char port[16];
+	long long timeout_ms;
+	long long deadline_ms; /* of the next step down */
+	int signals;	       /* a signalfd */
+	int caught;	       /* the signal that ends us, or 0 */
+	bool timed_out;
+	bool server_stays; /* it is ended once the client has ended */
+};
+
+static long long now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (long long)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void take_signals(struct pair *p)
+{
+	struct signalfd_siginfo info;
+
+	while (read(p->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo != SIGCHLD)
+			p->caught = (int)info.ssi_signo;
+	}
+}
+
+/* Waits for output, an end, a signal or @until_ms, and takes them in. */
+static void turn(struct pair *p, long long until_ms)
+{
+	struct pollfd fds[] = {
+		{.fd = p->signals, .events = POLLIN},
+		{.fd = p->server.pid ? p->server.out : -1, .events = POLLIN},
+		{.fd = p->client.pid ? p->client.out : -1, .events = POLLIN},
+	};
+	long long left = until_ms - now_ms();
+
+	poll(fds, 3, left < 0 ? 0 : (int)left);
+	take_signals(p);
+	if (fds[1].revents)
+		side_read(&p->server);
+	if (fds[2].revents)
+		side_read(&p->client);
+	side_reap(&p->server);
+	side_reap(&p->client);
+}
+
+static bool wait_ready(struct pair *p)
+{
+	while (!listen_is_ready(p->server.pid)) {
+		turn(p, now_ms() + READY_POLL_MS);
+		if (p->server.ended) {
+			side_fini(&p->server);
+			printf("pair| the server ended with status %d before "
+			       "it listened\n",
+			       p->server.status);
+			return false;
+		}
+		if (p->caught)
+			return false;
+		if (now_ms() >= p->deadline_ms) {
+			p->timed_out = true;
+			printf("pair| the server did not listen within %lld "
+			       "s\n",
+			       p->timeout_ms / 1000);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool has_failed(const struct side *s)
+{
+	return s->ended && s->status != 0;
+}
+
+static void say_timeout(const struct pair *p)
+{
+	const struct side *s = &p->server, *c = &p->client;
+
+	if (side_is_running(s) && side_is_running(c))
+		printf("pair| both sides still ran after %lld s\n",
+		       p->timeout_ms / 1000);
+	else
+		printf("pair| the %s still ran after %lld s, the other side "
+		       "had ended with status %d\n",
+		       side_is_running(s) ? s->name : c->name,
+		       p->timeout_ms / 1000,
+		       side_is_running(s) ? c->status : s->status);
+}
+
+/* Until both have ended, or one failed, or time or patience is up. */
+static void wait_end(struct pair *p)
+{
+	bool failing = false;
+
+	while (side_is_running(&p->server) || side_is_running(&p->client)) {
+		turn(p, p->deadline_ms);
+		if (p->caught || (p->server_stays && p->client.ended))
+			return;
+		if (!failing &&
+		    (has_failed(&p->server) || has_failed(&p->client))) {
+			long long grace = now_ms() + GRACE_MS;
+
+			failing = true;
+			if (grace < p->deadline_ms)
+				p->deadline_ms = grace;
+		}
+		if (now_ms() < p->deadline_ms)
+			continue;
+		if (!failing) {
+			p->timed_out = true;
+			say_timeout(p);
+		}
+		return;
+	}
+}
+
+static void stop(struct pair *p, int signal, int wait_ms)
+{
+	long long until = now_ms() + wait_ms;
+
+	side_kill(&p->server, signal);
+	side_kill(&p->client, signal);
+	while ((side_is_running(&p->server) || side_is_running(&p->client)) &&
+	       now_ms() < until)
+		turn(p, until);
+}
+
+static int outcome(const struct pair *p)
+{
+	int s = p->server.killed ? 0 : p->server.status;
+	int c = p->client.killed ? 0 : p->client.status;
+	int worse = s > c ? s : c;
+
+	if (p->caught)
+		return 128 + p->caught;
+	if (p->timed_out)
+		return STATUS_TIMEOUT;
+	if (s)
+		printf("pair| the server failed with status %d\n", s);
+	if (c)
+		printf("pair| the client failed with status %d\n", c);
+	return worse;
+}
+
+static int pair_run(struct pair *p)
+{
+	int err = side_start(&p->server, "server", &p->server_env,
+			     p->server_argv);
+
+	p->deadline_ms = now_ms() + p->timeout_ms;
+	if (err == 0 && wait_ready(p)) {
+		err = side_start(&p->client, "client", &p->client_env,
+				 p->client_argv);
+		if (err == 0)
+			wait_end(p);
+	}
+	if (err)
+		fprintf(stderr, "adverb: cannot start: %s\n", strerror(-err));
+	stop(p, SIGTERM, TERM_MS);
+	stop(p, SIGKILL, TERM_MS);
+	side_fini(&p->server);
+	side_fini(&p->client);
+	/* A server that ends well before it listens served nobody. */
+	if (err || (!p->client.pid && !p->caught && !p->timed_out &&
+		    p->server.status == 0))
+		return 1;
+	return outcome(p);
+}
+
+static void catch_signals(struct pair *p)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	p->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void help(FILE *out)
+{
+	fprintf(out,
+		"usage: adverb pair [options] -- tool [arguments]\n"
+		"       adverb pair [options] --server prog args... --client "
+		"prog args...\n"
+		"\n"
+		"Starts the server, waits until it listens on a TCP port, "
+		"starts the client\n"
+		"against 127.0.0.1, shows both, and exits with the worse "
+		"status.\n"
+		"Known tools, started with the flags they need and a free "
+		"port:\n"
+		"  ib_{write,read,send,atomic}_{bw,lat}  "
+		"ibv_{rc,uc,ud,srq,xsrq}_pingpong\n"
+		"  qperf rping ucmatose udaddy cmtime rstream riostream udpong "
+		"rdma_server\n"
+		"Others are spelled out after --server and --client, @ for the "
+		"address, %% for\n"
+		"the port.\n"
+		"\n"
+		"%s"
+		"                   (pair: the client writes it, both "
+		"directions)\n"
+		"  --timeout SECONDS  give up and say which side hung (default "
+		"60)\n"
+		"  --address ADDR     the server's address (default "
+		"127.0.0.1)\n"
+		"  --stop-server    end a server that never ends once the "
+		"client has ended\n"
+		"  --env NAME=VALUE, --env-server ..., --env-client ...\n"
+		"                   set a variable for both, or for one\n"
+		"  -h, --help       this text\n"
+		"\n"
+		"  adverb pair -- ib_write_bw\n"
+		"  adverb pair -- ib_send_lat -s 64 -n 1000\n"
+		"  adverb pair --pcap f.pcapng -- ibv_rc_pingpong -e\n"
+		"  adverb pair --server ./serve -p %% --client ./ask @ %%\n",
+		launch_help);
+}
+
+static const char *fill_in(const struct pair *p, const char *word)
+{
+	if (strcmp(word, "@") == 0)
+		return p->address;
+	return strcmp(word, "%") == 0 ? p->port : word;
+}
+
+/* "--server ARGS --client ARGS", @argv[0] being "--server". */
+static int plan_spelled(struct pair *p, char **argv)
+{
+	const char **out = p->server_argv;
+	int count = 0;
+
+	for (argv++; *argv; argv++) {
+		if (strcmp(*argv, "--client") == 0 && out == p->server_argv) {
+			if (count && strcmp(out[count - 1], "--") == 0)
+				count--;
+			out[count] = NULL;
+			out = p->client_argv;
+			count = 0;
+		} else if (count == 0 && strcmp(*argv, "--") == 0) {
+			continue;
+		} else if (count + 1 < ARGV_MAX) {
+			out[count++] = fill_in(p, *argv);
+		}
+	}
+	out[count] = NULL;
+	if (p->server_argv[0] && p->client_argv[0])
+		return 0;
+	fprintf(stderr, "adverb: give both: --server program arguments "
+			"--client program arguments.\n");
+	return 2;
+}
+
+static int plan_tool(struct pair *p, char **argv)
+{
+	const struct tool *tool = tool_find(argv[0]);
+
+	if (!tool) {
+		fprintf(stderr,
+			"adverb: pair does not know %s; spell it out: adverb "
+			"pair --server %s ... --client %s ... @\n",
+			argv[0], argv[0], argv[0]);
+		return 2;
+	}
+	p->server_stays |= tool->server_stays;
+	if (tool_argv(tool, true, argv, p->address, p->port, p->server_argv,
+		      ARGV_MAX) < 0 ||
+	    tool_argv(tool, false, argv, p->address, p->port, p->client_argv,
+		      ARGV_MAX) < 0) {
+		fprintf(stderr, "adverb: too many arguments.\n");
+		return 2;
+	}
+	return 0;
+}
+
+static int plan(struct pair *p, char **argv)
+{
+	int port = listen_port_get();
+	int status;
+
+	if (port < 0) {
+		fprintf(stderr, "adverb: no free TCP port: %s\n",
+			strerror(-port));
+		return 1;
+	}
+	snprintf(p->port, sizeof(p->port), "%d", port);
+	if (strcmp(argv[0], "--server") == 0)
+		status = plan_spelled(p, argv);
+	else
+		status = plan_tool(p, argv);
+	if (status)
+		return status;
+	status = launch_check(&p->server_env, p->server_argv[0]);
+	if (status)
+		return status;
+	return launch_check(&p->client_env, p->client_argv[0]);
+}
+
+enum {
+	OPT_ENV = LAUNCH_OPT_LAST,
+	OPT_ENV_SERVER,
+	OPT_ENV_CLIENT,
+	OPT_TIMEOUT,
+	OPT_ADDRESS,
+	OPT_STOP_SERVER,
+};
+
+/* One option.  0, or an exit status + 1 if the program is to end. */
+static int take_option(struct pair *p, int c, const char *value)
+{
+	if (c == LAUNCH_OPT_PCAP) {
+		launch_option(&p->client_env, c, value);
+	} else if (launch_option(&p->server_env, c, value)) {
+		launch_option(&p->client_env, c, value);
+	} else if (c == OPT_ENV || c == OPT_ENV_SERVER || c == OPT_ENV_CLIENT) {
+		if (c != OPT_ENV_CLIENT)
+			launch_env(&p->server_env, value);
+		if (c != OPT_ENV_SERVER)
+			launch_env(&p->client_env, value);
+	} else if (c == OPT_ADDRESS) {
+		p->address = value;
+	} else if (c == OPT_STOP_SERVER) {
+		p->server_stays = true;
+	} else if (c == OPT_TIMEOUT && atoi(value) > 0) {
+		p->timeout_ms = atoi(value) * 1000LL;
+	} else {
+		help(c == 'h' ? stdout : stderr);
+		return c == 'h' ? 1 : 3;
+	}
+	return 0;
+}
+
+int pair_main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		LAUNCH_OPTIONS,
+		{"env", required_argument, NULL, OPT_ENV},
+		{"env-server", required_argument, NULL, OPT_ENV_SERVER},
+		{"env-client", required_argument, NULL, OPT_ENV_CLIENT},
+		{"timeout", required_argument, NULL, OPT_TIMEOUT},
+		{"stop-server", no_argument, NULL, OPT_STOP_SERVER},
+		{"address", required_argument, NULL, OPT_ADDRESS},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	static struct pair p;
+	int c, status, own = 1;
+
+	/* --server begins the spelled out form: getopt sees what is before */
+	while (own < argc && strcmp(argv[own], "--server") != 0 &&
+	       strcmp(argv[own], "--") != 0)
+		own++;
+	p.address = "127.0.0.1";
+	p.timeout_ms = 60000;
+	if (launch_init(&p.server_env) < 0 || launch_init(&p.client_env) < 0)
+		return 1;
+	while ((c = getopt_long(own, argv, "+h", options, NULL)) != -1) {
+		status = take_option(&p, c, optarg);
+		if (status)
+			return status - 1;
+	}
+	if (optind < argc && strcmp(argv[optind], "--") == 0)
+		optind++;
+	if (optind == argc) {
+		fprintf(stderr, "adverb: which tool?  Try `adverb pair -- "
+				"ib_write_bw`.\n");
+		return 2;
+	}
+	status = plan(&p, argv + optind);
+	if (status)
+		return status;
+	catch_signals(&p);
+	return pair_run(&p);
+}

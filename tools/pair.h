@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pair: `adverb pair`, both ends of a two-ended tool.
+ */
+#ifndef TOOLS_PAIR_H
+#define TOOLS_PAIR_H
+
+/* @argv[0] is "pair".  Returns an exit status. */
+int pair_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "run.h"
+
+#include "launch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void help(FILE *out)
+{
+	fprintf(out,
+		"usage: adverb run [options] [--] program [arguments]\n"
+		"\n"
+		"Runs an unmodified RDMA program with adverb's libibverbs, "
+		"librdmacm and\n"
+		"libibumad in place of the system's.  No hardware, kernel "
+		"module or root is\n"
+		"needed; the program sees one device, adv0, for the machine's "
+		"main interface.\n"
+		"\n"
+		"%s"
+		"  --env NAME=VALUE set one more variable for the program\n"
+		"  -h, --help       this text\n"
+		"\n"
+		"Look at the device:       adverb run -- ibv_devinfo -v\n"
+		"Serve in one terminal:    adverb run -- ib_write_bw\n"
+		"and connect in another:   adverb run -- ib_write_bw "
+		"127.0.0.1\n"
+		"or both ends at once:     adverb pair -- ib_write_bw\n"
+		"Watch the frames:         adverb run --pcap f.pcapng -- ... ; "
+		"tshark -r f.pcapng\n"
+		"\n"
+		"More: man adverb-run; every variable: man 7 adverb\n",
+		launch_help);
+}
+
+int run_main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		LAUNCH_OPTIONS,
+		{"env", required_argument, NULL, 'E'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct launch l;
+	int c, status;
+
+	if (launch_init(&l) < 0)
+		return 1;
+	while ((c = getopt_long(argc, argv, "+hE:", options, NULL)) != -1) {
+		if (launch_option(&l, c, optarg))
+			continue;
+		if (c == 'E') {
+			launch_env(&l, optarg);
+			continue;
+		}
+		help(c == 'h' ? stdout : stderr);
+		return c == 'h' ? 0 : 2;
+	}
+	if (optind == argc) {
+		fprintf(stderr, "adverb: which program?  Try `adverb run -- "
+				"ibv_devinfo -v`.\n");
+		return 2;
+	}
+	status = launch_check(&l, argv[optind]);
+	if (status)
+		return status;
+	return launch_exec(&l, argv + optind);
+}

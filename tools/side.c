@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "side.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+/*
+ * A terminal in raw mode if there is one, so that the program writes line by
+ * line and nothing is lost when it has to be killed; else a pipe.
+ */
+static int open_terminal(int ends[2])
+{
+	struct termios raw;
+	const char *name;
+	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (master < 0)
+		return -1;
+	if (grantpt(master) < 0 || unlockpt(master) < 0 ||
+	    !(name = ptsname(master)))
+		goto close_master;
+	ends[1] = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (ends[1] < 0)
+		goto close_master;
+	if (tcgetattr(ends[1], &raw) == 0) {
+		cfmakeraw(&raw);
+		tcsetattr(ends[1], TCSANOW, &raw);
+	}
+	ends[0] = master;
+	return 0;
+close_master:
+	close(master);
+	return -1;
+}
+
+static void become(const struct launch *l, int out, pid_t parent,
+		   const char *const argv[])
+{
+	sigset_t none;
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	setpgid(0, 0);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (null >= 0)
+		dup2(null, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	_exit(launch_exec(l, (char *const *)(uintptr_t)argv));
+}
+
+int side_start(struct side *s, const char *name, const struct launch *l,
+	       const char *const argv[])
+{
+	pid_t parent = getpid();
+	int ends[2];
+
+	memset(s, 0, sizeof(*s));
+	s->name = name;
+	s->out = -1;
+	if (open_terminal(ends) < 0 && pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	fflush(NULL);
+	s->pid = fork();
+	if (s->pid < 0) {
+		int err = -errno;
+
+		s->pid = 0;
+		close(ends[0]);
+		close(ends[1]);
+		return err;
+	}
+	if (s->pid == 0)
+		become(l, ends[1], parent, argv);
+	setpgid(s->pid, s->pid);
+	close(ends[1]);
+	s->out = ends[0];
+	return 0;
+}
+
+static void put_line(struct side *s)
+{
+	printf("%s| %.*s\n", s->name, (int)s->line_size, s->line);
+	s->line_size = 0;
+}
+
+static void put_bytes(struct side *s, const char *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (bytes[i] == '\n') {
+			put_line(s);
+		} else if (bytes[i] != '\r') {
+			s->line[s->line_size++] = bytes[i];
+			if (s->line_size == sizeof(s->line))
+				put_line(s);
+		}
+	}
+	fflush(stdout);
+}
+
+void side_read(struct side *s)
+{
+	char bytes[4096];
+	ssize_t n;
+
+	if (s->out < 0)
+		return;
+	while ((n = read(s->out, bytes, sizeof(bytes))) > 0)
+		put_bytes(s, bytes, (size_t)n);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (s->line_size) /* the end, or EIO: the terminal's other end shut */
+		put_line(s);
+	fflush(stdout);
+	close(s->out);
+	s->out = -1;
+}
+
+void side_reap(struct side *s)
+{
+	int status;
+
+	if (!side_is_running(s) || waitpid(s->pid, &status, WNOHANG) != s->pid)
+		return;
+	s->ended = true;
+	s->status = WIFEXITED(status) ? WEXITSTATUS(status)
+				      : 128 + WTERMSIG(status);
+}
+
+void side_kill(struct side *s, int signal)
+{
+	if (side_is_running(s)) {
+		s->killed = true;
+		kill(-s->pid, signal);
+	}
+}
+
+void side_fini(struct side *s)
+{
+	if (s->pid > 0)
+		kill(-s->pid, SIGKILL);
+	side_read(s);
+	if (s->line_size)
+		put_line(s);
+	if (s->out >= 0)
+		close(s->out);
+	s->out = -1;
+}

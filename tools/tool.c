@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tool.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+#define POSITIONAL .last = "@", .port_long = "--port"
+#define PINGPONG \
+	.server = {"-g", "1", "-p", "%"}, .client = {"-g", "1", "-p", "%"}, \
+	.last = "@", .port_long = "--port"
+#define DASH_S .server = {"-p", "%"}, .client = {"-s", "@", "-p", "%"}
+
+static const struct tool tools[] = {
+	{ .name = "ib_*_bw", .server = {"-p", "%"}, .client = {"-p", "%"},
+	  POSITIONAL },
+	{ .name = "ib_*_lat", .server = {"-p", "%"}, .client = {"-p", "%"},
+	  POSITIONAL },
+	{ .name = "ibv_*_pingpong", PINGPONG },
+	{ .name = "qperf", .server = {"-lp", "%"}, .client = {"-lp", "%", "@"},
+	  .client_only_args = true, .server_stays = true },
+	{ .name = "rping", .server = {"-s", "-a", "@", "-p", "%"},
+	  .client = {"-c", "-a", "@", "-p", "%"} },
+	{ .name = "ucmatose", DASH_S },
+	{ .name = "udaddy", DASH_S },
+	{ .name = "cmtime", DASH_S },
+	{ .name = "rstream", DASH_S },
+	{ .name = "riostream", DASH_S },
+	{ .name = "udpong", DASH_S },
+	{ .name = "rdma_server", DASH_S },
+	{ .name = "rdma_xserver", DASH_S },
+};
+/* clang-format on */
+
+const struct tool *tool_find(const char *program)
+{
+	const char *slash = strrchr(program, '/');
+	const char *name = slash ? slash + 1 : program;
+
+	for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
+		if (fnmatch(tools[i].name, name, 0) == 0)
+			return &tools[i];
+	}
+	return NULL;
+}
+
+/* Did the user give option @word himself: -p N, -pN, --port N or --port=N? */
+static bool user_has(const struct tool *tool, char *const user[],
+		     const char *word)
+{
+	const char *name = NULL;
+
+	if (strcmp(word, "-p") == 0)
+		name = tool->port_long;
+	else if (strcmp(word, "-g") == 0)
+		name = "--gid-idx";
+	for (size_t i = 1; user[i]; i++) {
+		size_t len = name ? strlen(name) : 0;
+
+		if (strncmp(user[i], word, strlen(word)) == 0)
+			return true;
+		if (name && strncmp(user[i], name, len) == 0 &&
+		    (user[i][len] == '\0' || user[i][len] == '='))
+			return true;
+	}
+	return false;
+}
+
+/* The client half of these pairs is a program of its own. */
+static const char *program_of(bool server, const char *program)
+{
+	if (!server && strcmp(program, "rdma_server") == 0)
+		return "rdma_client";
+	if (!server && strcmp(program, "rdma_xserver") == 0)
+		return "rdma_xclient";
+	return program;
+}
+
+struct words {
+	const char **out;
+	size_t count, max;
+};
+
+static void add(struct words *w, const char *word)
+{
+	if (w->count + 1 < w->max)
+		w->out[w->count] = word;
+	w->count++;
+}
+
+static const char *fill_in(const char *word, const char *address,
+			   const char *port)
+{
+	if (strcmp(word, "@") == 0)
+		return address;
+	return strcmp(word, "%") == 0 ? port : word;
+}
+
+int tool_argv(const struct tool *tool, bool server, char *const user[],
+	      const char *address, const char *port, const char **out,
+	      size_t max)
+{
+	const char *const *words = server ? tool->server : tool->client;
+	struct words w = {out, 0, max};
+
+	add(&w, program_of(server, user[0]));
+	for (size_t i = 0; i < TOOL_WORDS_MAX && words[i]; i++) {
+		bool pair = words[i][0] == '-' && i + 1 < TOOL_WORDS_MAX &&
+			    words[i + 1] && words[i + 1][0] != '-';
+
+		if (pair && user_has(tool, user, words[i])) {
+			i++;
+			continue;
+		}
+		add(&w, fill_in(words[i], address, port));
+	}
+	for (size_t i = 1; user[i] && !(server && tool->client_only_args); i++)
+		add(&w, user[i]);
+	if (!server && tool->last)
+		add(&w, fill_in(tool->last, address, port));
+	if (w.count >= max)
+		return -1;
+	out[w.count] = NULL;
+	return (int)w.count;
+}
