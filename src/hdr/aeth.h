@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ACK Extended Transport Header and what its syndrome says (IBTA Vol 1, 9.3.5;
+ * the codes 9.7.5.1).
+ *
+ *	+-+-----+-----------+-----------------------------------------------+
+ *	|0|kind |   value   |           Message Sequence Number             |
+ *	+-+-----+-----------+-----------------------------------------------+
+ *	 7 6   5 4         0
+ *
+ *	kind 0	ACK, value = end-to-end credit code
+ *	kind 1	RNR NAK, value = timer code
+ *	kind 3	NAK, value = error code
+ */
+#ifndef HDR_AETH_H
+#define HDR_AETH_H
+
+#include <stdint.h>
+
+#define AETH_BYTES	4
+#define AETH_VALUE_MASK 0x1f
+/* The credit code of a responder that keeps no credits. */
+#define AETH_CREDITS_INVALID 0x1f
+
+struct aeth {
+	uint8_t syndrome;
+	uint32_t msn; /* 24 bits */
+};
+
+enum aeth_kind {
+	AETH_ACK,
+	AETH_RNR_NAK,
+	AETH_RESERVED,
+	AETH_NAK,
+};
+
+/* NAK codes; those above are reserved (IBTA Table 46). */
+enum aeth_nak {
+	AETH_NAK_PSN_SEQUENCE = 0,
+	AETH_NAK_INVALID_REQUEST = 1,
+	AETH_NAK_REMOTE_ACCESS = 2,
+	AETH_NAK_REMOTE_OPERATIONAL = 3,
+	AETH_NAK_INVALID_RD_REQUEST = 4,
+};
+
+/* Both work on exactly AETH_BYTES. */
+void aeth_parse(const uint8_t *p, struct aeth *aeth);
+void aeth_write(uint8_t *p, const struct aeth *aeth);
+
+static inline enum aeth_kind aeth_kind(uint8_t syndrome)
+{
+	if (syndrome & 0x80)
+		return AETH_RESERVED;
+	return (enum aeth_kind)(syndrome >> 5);
+}
+
+/* Credit code, RNR timer code or NAK code, as the kind has it. */
+static inline uint8_t aeth_value(uint8_t syndrome)
+{
+	return syndrome & AETH_VALUE_MASK;
+}
+
+static inline uint8_t aeth_syndrome(enum aeth_kind kind, uint8_t value)
+{
+	return (uint8_t)(kind << 5 | (value & AETH_VALUE_MASK));
+}
+
+/* The time an RNR timer code (5 bits) stands for (IBTA Table 45). */
+uint64_t aeth_rnr_timer_ns(uint8_t code);
+/* 4.096 us * 2^code for the 5-bit local ACK timeout; 0 means never. */
+uint64_t aeth_ack_timeout_ns(uint8_t code);
+
+/*
+ * The receive WQEs a credit code grants (IBTA Table 44): UINT32_MAX for
+ * AETH_CREDITS_INVALID.  And the code of the most that `count` covers.
+ */
+uint32_t aeth_credits(uint8_t code);
+uint8_t aeth_credit_code(uint32_t count);
+
+#endif

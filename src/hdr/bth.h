@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Base Transport Header (IBTA Vol 1, 9.2; FECN and BECN: A17.9).
+ *
+ *	 0                   1                   2                   3
+ *	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+ *	+---------------+-+-+---+-------+-------------------------------+
+ *	|    OpCode     |S|M|Pad| TVer  |             P_Key             |
+ *	+-+-+-----------+-+-+---+-------+-------------------------------+
+ *	|F|B|   resv    |                Destination QP                 |
+ *	+-+-+-----------+-----------------------------------------------+
+ *	|A|    resv     |           Packet Sequence Number              |
+ *	+-+-------------+-----------------------------------------------+
+ *
+ * Reserved bits are sent as zero and not looked at.
+ */
+#ifndef HDR_BTH_H
+#define HDR_BTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BTH_BYTES	 12
+#define BTH_PSN_MASK	 0xffffffu
+#define BTH_QPN_MASK	 0xffffffu
+#define BTH_DEFAULT_PKEY 0xffffu
+
+struct bth {
+	uint8_t opcode; /* enum opcode, or one we do not know */
+	bool se;	/* solicited event */
+	bool migreq;
+	uint8_t pad;  /* bytes that follow the payload, 0..3 */
+	uint8_t tver; /* 0 */
+	uint16_t pkey;
+	bool fecn;
+	bool becn;
+	uint32_t dest_qpn; /* 24 bits */
+	bool ackreq;
+	uint32_t psn; /* 24 bits */
+};
+
+/* False if there are fewer than BTH_BYTES. */
+bool bth_parse(const uint8_t *p, size_t len, struct bth *bth);
+void bth_write(uint8_t *p, const struct bth *bth);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Extended transport headers (IBTA Vol 1, 9.3; FETH: A19).  The AETH has a
+ * file of its own.
+ *
+ *	RETH		+---- VA 64 ----+- R_Key 32 -+- length 32 -+
+ *	AtomicETH	+---- VA 64 ----+- R_Key 32 -+
+ *			+- swap or add 64 -+- compare 64 -+
+ *	AtomicAckETH	+- original value 64 -+
+ *	DETH		+- Q_Key 32 -+ resv 8 +- source QP 24 -+
+ *	XRCETH		+ resv 8 +- XRC SRQ 24 -+
+ *	ImmDt		+- immediate data 32 -+
+ *	IETH		+- R_Key 32 -+
+ *	FETH		+- resv 26 -+- selectivity 2 -+- placement 4 -+
+ *
+ * The callers of these have checked the length against the opcode's row:
+ * each reads or writes exactly its EXT_*_BYTES.
+ */
+#ifndef HDR_EXT_H
+#define HDR_EXT_H
+
+#include <stdint.h>
+
+#define EXT_RETH_BYTES	       16
+#define EXT_ATOMICETH_BYTES    28
+#define EXT_ATOMICACKETH_BYTES 8
+#define EXT_DETH_BYTES	       8
+#define EXT_XRCETH_BYTES       4
+#define EXT_IMMDT_BYTES	       4
+#define EXT_IETH_BYTES	       4
+#define EXT_FETH_BYTES	       4
+
+struct reth {
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t length; /* bytes of the whole message */
+};
+
+struct atomiceth {
+	uint64_t va;
+	uint32_t rkey;
+	uint64_t swap_add;
+	uint64_t compare;
+};
+
+struct atomicacketh {
+	uint64_t orig;
+};
+
+struct deth {
+	uint32_t qkey;
+	uint32_t src_qpn; /* 24 bits */
+};
+
+struct xrceth {
+	uint32_t srqn; /* 24 bits */
+};
+
+/* Opaque: as the program gave it, in the byte order of the wire. */
+struct immdt {
+	uint32_t imm_be;
+};
+
+struct ieth {
+	uint32_t rkey;
+};
+
+struct feth {
+	uint8_t placement;   /* EXT_FETH_GLOBAL_VISIBILITY, _PERSISTENCE */
+	uint8_t selectivity; /* 0: the range, 1: the whole region */
+};
+
+#define EXT_FETH_GLOBAL_VISIBILITY 1
+#define EXT_FETH_PERSISTENCE	   2
+
+void ext_reth_parse(const uint8_t *p, struct reth *reth);
+void ext_reth_write(uint8_t *p, const struct reth *reth);
+void ext_atomiceth_parse(const uint8_t *p, struct atomiceth *atomiceth);
+void ext_atomiceth_write(uint8_t *p, const struct atomiceth *atomiceth);
+void ext_atomicacketh_parse(const uint8_t *p, struct atomicacketh *ack);
+void ext_atomicacketh_write(uint8_t *p, const struct atomicacketh *ack);
+void ext_deth_parse(const uint8_t *p, struct deth *deth);
+void ext_deth_write(uint8_t *p, const struct deth *deth);
+void ext_xrceth_parse(const uint8_t *p, struct xrceth *xrceth);
+void ext_xrceth_write(uint8_t *p, const struct xrceth *xrceth);
+void ext_immdt_parse(const uint8_t *p, struct immdt *immdt);
+void ext_immdt_write(uint8_t *p, const struct immdt *immdt);
+void ext_ieth_parse(const uint8_t *p, struct ieth *ieth);
+void ext_ieth_write(uint8_t *p, const struct ieth *ieth);
+void ext_feth_parse(const uint8_t *p, struct feth *feth);
+void ext_feth_write(uint8_t *p, const struct feth *feth);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The header that all management datagrams share (IBTA Vol 1, 13.4.2).
+ *
+ *	+---------------+---------------+---------------+---------------+
+ *	| BaseVersion   |  MgmtClass    | ClassVersion  |R|   Method    |
+ *	+---------------+---------------+---------------+---------------+
+ *	|            Status             |        ClassSpecific          |
+ *	+-------------------------------+-------------------------------+
+ *	|                      TransactionID, 64 bits                   |
+ *	+-------------------------------+-------------------------------+
+ *	|         AttributeID           |           reserved            |
+ *	+-------------------------------+-------------------------------+
+ *	|                      AttributeModifier                        |
+ *	+---------------------------------------------------------------+
+ */
+#ifndef HDR_MAD_H
+#define HDR_MAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAD_BYTES	    256
+#define MAD_HEADER_BYTES    24
+#define MAD_METHOD_RESPONSE 0x80 /* the R of the drawing */
+
+struct mad {
+	uint8_t base_version;
+	uint8_t mgmt_class;
+	uint8_t class_version;
+	uint8_t method;
+	uint16_t status;
+	uint16_t class_specific;
+	uint64_t transaction_id;
+	uint16_t attribute_id;
+	uint32_t attribute_modifier;
+};
+
+/* False if there are fewer than MAD_HEADER_BYTES. */
+bool mad_parse(const uint8_t *p, size_t len, struct mad *mad);
+void mad_write(uint8_t *p, const struct mad *mad);
+
+#endif

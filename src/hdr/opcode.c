@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hdr/opcode.h"
+
+#include <stddef.h>
+
+#include "hdr/aeth.h"
+#include "hdr/bth.h"
+#include "hdr/ext.h"
+
+/* Row flags. */
+#define REQUEST			 1
+#define PAYLOAD			 2
+#define PLACEMENT		 4
+
+#define SIZE_IF(ext, bit, bytes) ((ext)&OPCODE_EXT_##bit ? (bytes) : 0)
+#define HEADER_BYTES(ext)                                                      \
+	(BTH_BYTES + SIZE_IF(ext, DETH, EXT_DETH_BYTES) +                      \
+	 SIZE_IF(ext, XRCETH, EXT_XRCETH_BYTES) +                              \
+	 SIZE_IF(ext, FETH, EXT_FETH_BYTES) +                                  \
+	 SIZE_IF(ext, RETH, EXT_RETH_BYTES) +                                  \
+	 SIZE_IF(ext, ATOMICETH, EXT_ATOMICETH_BYTES) +                        \
+	 SIZE_IF(ext, AETH, AETH_BYTES) +                                      \
+	 SIZE_IF(ext, ATOMICACKETH, EXT_ATOMICACKETH_BYTES) +                  \
+	 SIZE_IF(ext, IMMDT, EXT_IMMDT_BYTES) +                                \
+	 SIZE_IF(ext, IETH, EXT_IETH_BYTES))
+
+#define ROW(svc, op, what, where, headers, flags)                              \
+	[OPCODE_##svc##_##op] = {                                              \
+		.name = #svc " " #op,                                          \
+		.service = OPCODE_SERVICE_##svc,                               \
+		.kind = OPCODE_KIND_##what,                                    \
+		.position = OPCODE_##where,                                    \
+		.ext = (headers),                                              \
+		.header_bytes = HEADER_BYTES(headers),                         \
+		.request = ((flags)&REQUEST) != 0,                             \
+		.payload = ((flags)&PAYLOAD) != 0,                             \
+		.memory_placement = ((flags)&PLACEMENT) != 0,                  \
+	}
+
+#define DETH	     OPCODE_EXT_DETH
+#define XRCETH	     OPCODE_EXT_XRCETH
+#define FETH	     OPCODE_EXT_FETH
+#define RETH	     OPCODE_EXT_RETH
+#define ATOMICETH    OPCODE_EXT_ATOMICETH
+#define AETH	     OPCODE_EXT_AETH
+#define ATOMICACKETH OPCODE_EXT_ATOMICACKETH
+#define IMMDT	     OPCODE_EXT_IMMDT
+#define IETH	     OPCODE_EXT_IETH
+
+/* clang-format off */
+
+/* Operations of every connected service; X is what all its requests carry. */
+#define CONNECTED(S, X) \
+	ROW(S, SEND_FIRST,     SEND,  FIRST,  X,                REQUEST | PAYLOAD), \
+	ROW(S, SEND_MIDDLE,    SEND,  MIDDLE, X,                REQUEST | PAYLOAD), \
+	ROW(S, SEND_LAST,      SEND,  LAST,   X,                REQUEST | PAYLOAD), \
+	ROW(S, SEND_LAST_IMM,  SEND,  LAST,   X | IMMDT,        REQUEST | PAYLOAD), \
+	ROW(S, SEND_ONLY,      SEND,  ONLY,   X,                REQUEST | PAYLOAD), \
+	ROW(S, SEND_ONLY_IMM,  SEND,  ONLY,   X | IMMDT,        REQUEST | PAYLOAD), \
+	ROW(S, WRITE_FIRST,    WRITE, FIRST,  X | RETH,         REQUEST | PAYLOAD), \
+	ROW(S, WRITE_MIDDLE,   WRITE, MIDDLE, X,                REQUEST | PAYLOAD), \
+	ROW(S, WRITE_LAST,     WRITE, LAST,   X,                REQUEST | PAYLOAD), \
+	ROW(S, WRITE_LAST_IMM, WRITE, LAST,   X | IMMDT,        REQUEST | PAYLOAD), \
+	ROW(S, WRITE_ONLY,     WRITE, ONLY,   X | RETH,         REQUEST | PAYLOAD), \
+	ROW(S, WRITE_ONLY_IMM, WRITE, ONLY,   X | RETH | IMMDT, REQUEST | PAYLOAD)
+
+/* Those that need answers. */
+#define RELIABLE(S, X) \
+	ROW(S, READ_REQUEST,         READ_REQUEST,  ONLY,   X | RETH,            REQUEST), \
+	ROW(S, READ_RESPONSE_FIRST,  READ_RESPONSE, FIRST,  AETH,                PAYLOAD), \
+	ROW(S, READ_RESPONSE_MIDDLE, READ_RESPONSE, MIDDLE, 0,                   PAYLOAD), \
+	ROW(S, READ_RESPONSE_LAST,   READ_RESPONSE, LAST,   AETH,                PAYLOAD), \
+	ROW(S, READ_RESPONSE_ONLY,   READ_RESPONSE, ONLY,   AETH,                PAYLOAD), \
+	ROW(S, ACKNOWLEDGE,          ACK,           ONLY,   AETH,                0), \
+	ROW(S, ATOMIC_ACKNOWLEDGE,   ATOMIC_ACK,    ONLY,   AETH | ATOMICACKETH, 0), \
+	ROW(S, COMPARE_SWAP,         COMPARE_SWAP,  ONLY,   X | ATOMICETH,       REQUEST), \
+	ROW(S, FETCH_ADD,            FETCH_ADD,     ONLY,   X | ATOMICETH,       REQUEST), \
+	ROW(S, SEND_LAST_INV,        SEND,          LAST,   X | IETH,            REQUEST | PAYLOAD), \
+	ROW(S, SEND_ONLY_INV,        SEND,          ONLY,   X | IETH,            REQUEST | PAYLOAD), \
+	ROW(S, FLUSH,                FLUSH,         ONLY,   X | FETH | RETH,     REQUEST | PLACEMENT), \
+	ROW(S, ATOMIC_WRITE,         ATOMIC_WRITE,  ONLY,   X | RETH,            REQUEST | PAYLOAD | PLACEMENT)
+
+static const struct opcode_info table[256] = {
+	CONNECTED(RC, 0),
+	RELIABLE(RC, 0),
+	CONNECTED(UC, 0),
+	ROW(UD, SEND_ONLY,     SEND, ONLY, DETH,         REQUEST | PAYLOAD),
+	ROW(UD, SEND_ONLY_IMM, SEND, ONLY, DETH | IMMDT, REQUEST | PAYLOAD),
+	CONNECTED(XRC, XRCETH),
+	RELIABLE(XRC, XRCETH),
+	/* A17.9.3: a BTH and 16 reserved bytes, which we see as payload. */
+	[OPCODE_CNP] = {
+		.name = "CNP",
+		.service = OPCODE_SERVICE_CNP,
+		.kind = OPCODE_KIND_CNP,
+		.position = OPCODE_ONLY,
+		.header_bytes = BTH_BYTES,
+		.payload = true,
+	},
+};
+
+/* clang-format on */
+
+const struct opcode_info *opcode_info(uint8_t opcode)
+{
+	return table[opcode].name ? &table[opcode] : NULL;
+}
+
+static uint8_t with_tail(unsigned int plain, enum opcode_ext tail)
+{
+	return (uint8_t)(tail == OPCODE_EXT_IMMDT ? plain + 1 : plain);
+}
+
+static uint8_t message_opcode(unsigned int first, enum opcode_position position,
+			      enum opcode_ext tail)
+{
+	switch (position) {
+	case OPCODE_FIRST:
+		return (uint8_t)first;
+	case OPCODE_MIDDLE:
+		return (uint8_t)(first + 1);
+	case OPCODE_LAST:
+		return with_tail(first + 2, tail);
+	case OPCODE_ONLY:
+		return with_tail(first + 4, tail);
+	}
+	return 0;
+}
+
+uint8_t opcode_of(enum opcode_service service, enum opcode_kind kind,
+		  enum opcode_position position, enum opcode_ext tail)
+{
+	unsigned int base = (unsigned int)service << 5;
+
+	if (kind == OPCODE_KIND_READ_RESPONSE)
+		return (uint8_t)(base + OPCODE_RC_READ_RESPONSE_FIRST +
+				 position);
+	if (kind == OPCODE_KIND_WRITE)
+		return message_opcode(base + OPCODE_RC_WRITE_FIRST, position,
+				      tail);
+	if (tail == OPCODE_EXT_IETH && position == OPCODE_LAST)
+		return (uint8_t)(base + OPCODE_RC_SEND_LAST_INV);
+	if (tail == OPCODE_EXT_IETH && position == OPCODE_ONLY)
+		return (uint8_t)(base + OPCODE_RC_SEND_ONLY_INV);
+	return message_opcode(base + OPCODE_RC_SEND_FIRST, position, tail);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One transport packet: BTH, extension headers, payload (IBTA Vol 1, 9.2,
+ * 9.3; the order of the headers is Figure 99 and Table 38).
+ *
+ *	+-----+------------------------------+---------+-----+ - - - +
+ *	| BTH | extension headers, by opcode | payload | pad | (ICRC)|
+ *	+-----+------------------------------+---------+-----+ - - - +
+ *
+ * A struct pkt owns nothing: `payload` borrows the bytes that were parsed.
+ * Only the extension headers named by info->ext are set.
+ */
+#ifndef HDR_PKT_H
+#define HDR_PKT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hdr/aeth.h"
+#include "hdr/bth.h"
+#include "hdr/ext.h"
+#include "hdr/opcode.h"
+
+/* The longest is an XRC atomic request. */
+#define PKT_MAX_HEADER_BYTES                                                   \
+	(BTH_BYTES + EXT_XRCETH_BYTES + EXT_ATOMICETH_BYTES)
+
+struct pkt {
+	struct bth bth;
+	const struct opcode_info *info;
+	struct deth deth;
+	struct xrceth xrceth;
+	struct feth feth;
+	struct reth reth;
+	struct atomiceth atomiceth;
+	struct aeth aeth;
+	struct atomicacketh atomicacketh;
+	struct immdt immdt;
+	struct ieth ieth;
+	const uint8_t *payload;
+	size_t payload_len; /* without the padding */
+};
+
+/*
+ * Reads what stands between the UDP header (or GRH) and the ICRC.  False, with
+ * *pkt undefined, unless the transport version is 0, the opcode is known, all
+ * its headers are there, the length is a multiple of 4, the pad is no longer
+ * than the payload, and there is payload only where the opcode allows it.
+ */
+bool pkt_parse(const uint8_t *p, size_t len, struct pkt *pkt);
+
+/*
+ * Writes the BTH and the extension headers of pkt->bth.opcode, which must be a
+ * known one; the pad count follows from payload_len.  Returns their size.
+ * Looks neither at pkt->info nor at pkt->payload.
+ */
+size_t pkt_write_headers(uint8_t *buf, const struct pkt *pkt);
+
+/* Bytes of padding after `payload_len` bytes of payload (IBTA 9.2.4). */
+static inline uint8_t pkt_pad(size_t payload_len)
+{
+	return (uint8_t)(-payload_len & 3);
+}
+
+#endif
