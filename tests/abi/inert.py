@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Loading our libraries does nothing: no descriptor, thread, handler, output.
+
+A program that merely links us must not notice.  One process opens them all and
+looks at itself; where strace works, another shows that they call nothing."""
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from report import LIBRARIES, Report
+
+LOOK = """
+import ctypes, os, sys
+def state():
+    status = open('/proc/self/status').read().splitlines()
+    return (sorted(os.listdir('/proc/self/fd')), os.listdir('/proc/self/task'),
+            [line for line in status if line.startswith('Sig')])
+before = state()
+libraries = [ctypes.CDLL(path) for path in sys.argv[1:]]
+after = state()
+if before != after:
+    sys.exit(f'before {before}, after {after}')
+"""
+
+# Beside what the loader itself does: openat, read, mmap, close of each file.
+CALLS = ("clone,clone3,fork,vfork,socket,socketpair,pipe2,eventfd2,"
+         "epoll_create1,timerfd_create,signalfd4,memfd_create,inotify_init1,"
+         "rt_sigaction,write,connect,bind,kill,execve")
+
+
+def look(paths):
+    run = subprocess.run([sys.executable, "-c", LOOK, *paths], text=True,
+                         capture_output=True)
+    if run.returncode or run.stderr or run.stdout:
+        return (run.stderr + run.stdout).strip()
+    return ""
+
+
+def trace(paths):
+    """Error text, or None where strace is absent or not allowed."""
+    if not shutil.which("strace"):
+        return None
+    run = subprocess.run(
+        ["strace", "-f", "-qq", "-e", f"trace={CALLS}", "-E",
+         "LD_PRELOAD=" + ":".join(paths), "/bin/true"],
+        text=True, capture_output=True)
+    lines = [line for line in run.stderr.splitlines()
+             if not line.startswith("execve(")]
+    if run.returncode:
+        return None
+    return "; ".join(lines)
+
+
+def main():
+    arg = argparse.ArgumentParser(description=__doc__)
+    arg.add_argument("--lib", required=True, type=pathlib.Path,
+                     help="folder of our libraries")
+    lib = arg.parse_args().lib.resolve()
+    paths = [str(lib / name) for name in LIBRARIES]
+    env_less = [key for key in os.environ if key.startswith("LD_")]
+    for key in env_less:
+        del os.environ[key]
+    os.environ["LD_LIBRARY_PATH"] = str(lib)
+    report = Report()
+    report.judge("loading opens nothing and starts nothing", look(paths))
+    why = trace(paths)
+    if why is None:
+        report.skip("loading makes no system call", "strace cannot run here")
+    else:
+        report.judge("loading makes no system call", why)
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()

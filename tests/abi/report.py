@@ -1,0 +1,38 @@
+"""Lines of a test: `ok NAME`, `FAIL NAME: why`, `skipped NAME: why`."""
+
+import sys
+
+LIBRARIES = ("libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3",
+             "libmlx5.so.1", "libmlx4.so.1", "libefa.so.1", "libmana.so.1")
+
+
+class Report:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def ok(self, name):
+        self.passed += 1
+        print(f"ok {name}")
+
+    def fail(self, name, why):
+        self.failed += 1
+        print(f"FAIL {name}: {why}")
+
+    def skip(self, name, why):
+        self.skipped += 1
+        print(f"skipped {name}: {why}")
+
+    def judge(self, name, why):
+        """An empty `why` is a pass."""
+        if why:
+            self.fail(name, why)
+        else:
+            self.ok(name)
+
+    def finish(self):
+        """Print the sum and leave: 1 on a failure, 77 if nothing was tried."""
+        print(f"{self.passed} passed, {self.failed} failed, "
+              f"{self.skipped} skipped")
+        if self.failed:
+            sys.exit(1)
+        sys.exit(0 if self.passed else 77)

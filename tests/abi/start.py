@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Programs and libraries that Debian built against rdma-core start on ours.
+
+Each ELF file of the packages below that reaches one of our libraries is loaded
+with every symbol bound at once: a program by asking for its help, a library by
+dlopen.  A package that is neither installed nor unpacked under --root (as
+ROOT/PACKAGE/usr/...) is skipped by name."""
+
+import argparse
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+from report import LIBRARIES, Report
+
+PACKAGES = """
+ibverbs-utils perftest rdmacm-utils librdmacm1 infiniband-diags libibmad5
+libibnetdisc5 python3-pyverbs qperf ibacm srptools libfabric1 libfabric-bin
+libucx0 ucx-utils libopenmpi3 libmpich12 libdapl2 dapl2-utils fio tgt
+libiscsi7 librados2 libgloo0 librpma0 opensm libosmvendor5 ibsim-utils
+libumad2sim0 mstflint libopamgt0 libopasadb1 opa-address-resolution
+opa-fastfabric
+""".split()
+
+# Parts of rdma-core that ours replaces, and providers only a stock loader opens.
+NOT_OURS = re.compile(
+    r"/(lib(ibverbs|rdmacm|ibumad|mlx4|mlx5|efa|mana)\.so|libibverbs/)")
+
+LOADER = "/lib64/ld-linux-x86-64.so.2"
+NODE = r"(IBVERBS|RDMACM|IBUMAD|MLX4|MLX5|EFA|MANA)_[\w.]+"
+REFUSED = re.compile(
+    rf"version .?{NODE}.? not found.*|undefined symbol: .*version {NODE}.*|"
+    rf"symbol .* version {NODE} not defined in file.*")
+# A plugin uses symbols of the program that opens it.
+PLUGIN = re.compile(r"undefined symbol: (\w+)")
+ABSENT = re.compile(r"(lib\S+): cannot open shared object file|"
+                    r"(\S+) => not found")
+
+
+def is_elf(path):
+    try:
+        if path.is_symlink() or not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False
+
+
+def files_of(package, root):
+    """ELF files of a package, or None where it is not on this machine."""
+    if root and (root / package).is_dir():
+        files = (root / package).rglob("*")
+    else:
+        listing = subprocess.run(["dpkg", "-L", package], text=True,
+                                 capture_output=True)
+        if listing.returncode:
+            return None
+        files = map(pathlib.Path, listing.stdout.splitlines())
+    return sorted({path for path in files
+                   if is_elf(path) and not NOT_OURS.search(str(path))})
+
+
+def library_folders(root):
+    """Where the unpacked packages keep libraries that others of them need."""
+    if not root:
+        return []
+    return sorted({str(path.parent) for path in root.rglob("*.so*")})
+
+
+def start(command, env):
+    """Exit status and error output; a program that goes on has started."""
+    with tempfile.TemporaryDirectory() as folder:
+        child = subprocess.Popen(
+            command, env=env, cwd=folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            start_new_session=True, text=True, errors="replace")
+        try:
+            error = child.communicate(timeout=10)[1]
+            return child.returncode, error
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            return 0, child.communicate()[1]
+
+
+def trace(path, env):
+    """What the loader would load, name by name, and what it complains of.
+
+    It binds every symbol and runs nothing."""
+    env = dict(env, LD_TRACE_LOADED_OBJECTS="1", LD_WARN="1")
+    run = subprocess.run([LOADER, path], env=env, text=True,
+                         capture_output=True)
+    text = run.stdout + run.stderr
+    return dict(re.findall(r"(\S+) => (\S+|not found)", text)), text
+
+
+def dlopen_command(path, lib):
+    """A process that loads a library and fails if a stock one came along."""
+    script = ("import ctypes,os,sys\n"
+              "ctypes.CDLL(sys.argv[1])\n"
+              "ours = [os.path.realpath(path) for path in sys.argv[2:]]\n"
+              "names = [os.path.basename(path) for path in sys.argv[2:]]\n"
+              "for line in open('/proc/self/maps'):\n"
+              "    path = line.split()[-1]\n"
+              "    if os.path.basename(path).startswith(tuple(names)) and "
+              "path not in ours:\n"
+              "        sys.exit('loaded ' + path)\n")
+    return [sys.executable, "-c", script, str(path),
+            *(str(lib / name) for name in LIBRARIES)]
+
+
+def verdict(status, error, is_library):
+    """Why it did not start, or nothing."""
+    if refused := REFUSED.search(error):
+        return refused[0].strip()
+    if status < 0:
+        return f"killed by {signal.Signals(-status).name}"
+    if is_library and status and not PLUGIN.search(error):
+        return error.strip().splitlines()[-1]
+    return ""
+
+
+def judge(report, name, path, lib, env):
+    libraries, text = trace(path, env)
+    mine = {key: value for key, value in libraries.items()
+            if key in LIBRARIES}
+    if not mine:
+        return
+    foreign = [value for value in mine.values()
+               if not value.startswith(str(lib))]
+    is_library = ".so" in path.name
+    if foreign:
+        report.fail(name, "takes " + " ".join(foreign))
+    elif refused := REFUSED.search(text):
+        report.fail(name, refused[0].strip())
+    elif absent := ABSENT.search(text):
+        report.skip(name, f"needs {absent[1] or absent[2]}, not installed")
+    else:
+        command = dlopen_command(path, lib) if is_library else [
+            str(path), "--help"]
+        report.judge(name, verdict(*start(command, env), is_library))
+
+
+def main():
+    arg = argparse.ArgumentParser(description=__doc__)
+    arg.add_argument("--lib", required=True, type=pathlib.Path,
+                     help="folder of our libraries")
+    arg.add_argument("--root", type=pathlib.Path,
+                     help="folder of unpacked packages")
+    options = arg.parse_args()
+    lib = options.lib.resolve()
+    env = dict(os.environ, LD_BIND_NOW="1", ADVERB_EXPLAIN="0",
+               LD_LIBRARY_PATH=":".join(
+                   [str(lib)] + library_folders(options.root)))
+    report = Report()
+    for package in PACKAGES:
+        files = files_of(package, options.root)
+        if files is None:
+            report.skip(package, "not installed")
+            continue
+        for path in files:
+            judge(report, f"{package} {path.name}", path, lib, env)
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()
