@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What stock programs see of the machine's adapter."""
+
+import re
+import system
+from system import expect, expect_ok
+
+t = system.Suite(__doc__)
+
+
+def lists_one_device():
+    t.need("ibv_devices")
+    r = t.adverb_run(["ibv_devices"])
+    expect_ok(r)
+    rows = re.findall(r"^\s+(\S+)\s+([0-9a-f]{16})$", r.output, re.M)
+    expect([name for name, _ in rows[:1]] == ["adv0"], "no adv0 listed", r)
+    expect(all(int(guid, 16) for _, guid in rows), "a GUID is zero", r)
+
+
+def shows_an_active_port():
+    t.need("ibv_devinfo")
+    r = t.adverb_run(["ibv_devinfo", "-v"])
+    expect_ok(r)
+    for want in (r"hca_id:\s+adv0", r"state:\s+PORT_ACTIVE",
+                 r"link_layer:\s+Ethernet", r"active_mtu:\s+(1024|4096)",
+                 r"GID\[\s*1\]:.*RoCE v2"):
+        expect(re.search(want, r.output), "no line like " + want, r)
+    guid = re.search(r"node_guid:\s+([0-9a-f:]+)", r.output)
+    expect(guid and guid.group(1).strip("0:"), "the node GUID is zero", r)
+
+
+def starts_bound_now(argv):
+    def body():
+        t.need(argv[0])
+        r = t.run([t.adverb, "run", "--", *argv], LD_BIND_NOW="1")
+        for bad in ("symbol lookup error", "cannot open shared object",
+                    "undefined symbol", "Segmentation"):
+            expect(bad not in r.output, bad, r)
+        expect(r.status < 126, "exit status %d" % r.status, r)
+    return body
+
+
+def refuses_in_a_sentence(argv):
+    """rdma_cm is not built: the program fails, and we say why."""
+    def body():
+        t.need(argv[0])
+        r = t.adverb_run(argv, timeout=20)
+        expect(r.status != 124, "it hangs", r)
+        expect(re.search(r"^adverb: .*\w \w+.*\.$", r.output, re.M),
+               "no sentence", r)
+    return body
+
+
+def doctor_is_brief():
+    r = t.run([t.adverb, "doctor"])
+    lines = r.output.splitlines()
+    expect(10 <= len(lines) <= 20, "%d lines" % len(lines), r)
+    for line in lines:
+        expect(re.match(r"(ok|slow|no) +[^:]+: .", line), line, r)
+    expect_ok(r)
+
+
+def shim_shows(argv, want):
+    def body():
+        t.need(argv[0])
+        # A first program opens the device, which writes the tree.
+        expect_ok(t.adverb_run(["ibv_devinfo"]))
+        r = t.adverb_run(argv, ["--shim"])
+        expect_ok(r)
+        expect(re.search(want, r.output), "no " + want, r)
+    return body
+
+
+PYTHON_LOOK = """
+import os, stat
+print(os.listdir("/sys/class/infiniband"))
+node = os.stat("/dev/infiniband/uverbs0")
+print(stat.S_ISCHR(node.st_mode), os.access("/dev/infiniband/uverbs0", 6))
+print(open("/sys/class/infiniband/adv0/ports/1/state").read())
+"""
+
+t.case("ibv_devices lists adv0 with a GUID", lists_one_device,
+       "devices", "ibv_devices")
+t.case("ibv_devinfo -v shows an active RoCEv2 port", shows_an_active_port,
+       "devices", "ibv_devinfo -v")
+for argv in (["ibv_devices"], ["ibv_devinfo"], ["ibv_rc_pingpong", "-h"],
+             ["ibv_uc_pingpong", "-h"], ["ibv_ud_pingpong", "-h"],
+             ["ibv_srq_pingpong", "-h"], ["ibv_xsrq_pingpong", "-h"],
+             ["ib_write_bw", "-h"], ["ib_write_lat", "-h"],
+             ["ib_read_bw", "-h"], ["ib_read_lat", "-h"],
+             ["ib_send_bw", "-h"], ["ib_send_lat", "-h"],
+             ["ib_atomic_bw", "-h"], ["ib_atomic_lat", "-h"],
+             ["raw_ethernet_bw", "-h"], ["qperf", "--help"],
+             ["rping", "-h"], ["ucmatose", "-h"], ["udaddy", "-h"],
+             ["mckey", "-h"], ["cmtime", "-h"], ["rdma_client", "-h"],
+             ["rdma_server", "-h"], ["rstream", "-h"], ["ibstat", "-l"]):
+    t.case("%s starts with LD_BIND_NOW" % argv[0], starts_bound_now(argv),
+           "starts", argv[0])
+for argv in (["rping", "-s", "-a", "127.0.0.1", "-C", "1"], ["ucmatose"],
+             ["udaddy"], ["rdma_server"], ["rdma_client"]):
+    t.case("%s is refused in a sentence" % argv[0],
+           refuses_in_a_sentence(argv))
+t.case("adverb doctor is brief and finds nothing wrong", doctor_is_brief)
+t.case("ls sees the tree through the shim",
+       shim_shows(["ls", "-l", "/sys/class/infiniband"], "adv0"),
+       "shim", "ls")
+t.case("cat sees the tree through the shim",
+       shim_shows(["cat", "/sys/class/infiniband/adv0/ports/1/state"],
+                  "4: ACTIVE"), "shim", "cat")
+t.case("python sees the tree through the shim",
+       shim_shows([system.PYTHON, "-c", PYTHON_LOOK],
+                  r"\['adv0'.*\nTrue True\n4: ACTIVE"), "shim", "python3")
+t.case("ibstatus sees the port through the shim",
+       shim_shows(["ibstatus"], "adv0.*(.|\n)*ACTIVE"), "shim", "ibstatus")
+t.end()

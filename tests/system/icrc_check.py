@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Recomputes the ICRC of every RoCEv2 frame of a capture.
+
+Written apart from the code it checks: IBTA annex A17.3.3 and zlib's CRC-32.
+Reads pcapng and pcap with link types Ethernet, raw IP, IPv4 and IPv6.  Prints
+`N frames, N wrong` and exits 1 if a frame is wrong or there is none.
+"""
+
+import struct
+import sys
+import zlib
+
+ROCE_PORT = 4791
+LINK_ETHERNET, LINK_RAW, LINK_SLL, LINK_IPV4, LINK_IPV6 = 1, 101, 113, 228, 229
+
+
+def frames_of_pcapng(data):
+    """Yields (link type, bytes) of each packet block."""
+    offset, order, links = 0, "<", []
+    while offset + 12 <= len(data):
+        kind, = struct.unpack_from(order + "I", data, offset)
+        if kind == 0x0A0D0D0A:
+            magic = data[offset + 8:offset + 12]
+            order = "<" if magic == b"\x4d\x3c\x2b\x1a" else ">"
+            links = []
+        size, = struct.unpack_from(order + "I", data, offset + 4)
+        if size < 12 or offset + size > len(data):
+            raise ValueError("a block runs past the end of the file")
+        if data[offset + size - 4:offset + size] != \
+                data[offset + 4:offset + 8]:
+            raise ValueError("a block's two lengths differ")
+        if kind == 1:
+            links.append(struct.unpack_from(order + "H", data, offset + 8)[0])
+        elif kind == 6:
+            port, _, _, kept, was = struct.unpack_from(
+                order + "IIIII", data, offset + 8)
+            if kept == was:
+                yield links[port], data[offset + 28:offset + 28 + kept]
+        elif kind == 3:
+            was, = struct.unpack_from(order + "I", data, offset + 8)
+            yield links[0], data[offset + 12:offset + 12 + was]
+        offset += size
+
+
+def frames_of_pcap(data):
+    order = "<" if data[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") \
+        else ">"
+    link, = struct.unpack_from(order + "I", data, 20)
+    offset = 24
+    while offset + 16 <= len(data):
+        kept, was = struct.unpack_from(order + "II", data, offset + 8)
+        if kept == was:
+            yield link & 0xFFFF, data[offset + 16:offset + 16 + kept]
+        offset += 16 + kept
+
+
+def frames_of(data):
+    if data[:4] == b"\x0a\x0d\x0d\x0a":
+        return frames_of_pcapng(data)
+    return frames_of_pcap(data)
+
+
+def ip_of(link, frame):
+    """The frame from its IP header on, or None."""
+    if link == LINK_ETHERNET:
+        at = 12
+        while frame[at:at + 2] in (b"\x81\x00", b"\x88\xa8"):
+            at += 4
+        if frame[at:at + 2] not in (b"\x08\x00", b"\x86\xdd"):
+            return None
+        return frame[at + 2:]
+    if link == LINK_SLL:
+        return frame[16:]
+    if link in (LINK_RAW, LINK_IPV4, LINK_IPV6):
+        return frame
+    return None
+
+
+def roce_of(ip):
+    """(header to mask, BTH to ICRC) of a RoCEv2 packet, or None."""
+    if not ip:
+        return None
+    if ip[0] >> 4 == 4:
+        size = (ip[0] & 15) * 4
+        end, = struct.unpack_from("!H", ip, 2)
+        if ip[9] != 17 or struct.unpack_from("!H", ip, 6)[0] & 0x3FFF:
+            return None
+    elif ip[0] >> 4 == 6:
+        size = 40
+        end = 40 + struct.unpack_from("!H", ip, 4)[0]
+        if ip[6] != 17:
+            return None
+    else:
+        return None
+    if struct.unpack_from("!H", ip, size + 2)[0] != ROCE_PORT:
+        return None
+    return ip[:size + 8], ip[size + 8:end]
+
+
+def icrc(head, body):
+    """The ICRC over masked headers and all of @body but its last 4 bytes."""
+    head, bth = bytearray(head), bytearray(body[:-4])
+    if head[0] >> 4 == 4:
+        head[1] = 0xFF                     # type of service
+        head[8] = 0xFF                     # time to live
+        head[10] = head[11] = 0xFF         # header checksum
+    else:
+        head[0] |= 0x0F                    # traffic class, flow label
+        head[1] = head[2] = head[3] = 0xFF
+        head[7] = 0xFF                     # hop limit
+    head[-2] = head[-1] = 0xFF             # UDP checksum
+    bth[4] = 0xFF                          # FECN, BECN, reserved
+    return struct.pack("<I", zlib.crc32(b"\xff" * 8 + bytes(head + bth)))
+
+
+def check(path, say=lambda text: None):
+    """Returns (frames seen, frames wrong)."""
+    with open(path, "rb") as capture:
+        data = capture.read()
+    seen = wrong = 0
+    for link, frame in frames_of(data):
+        parts = roce_of(ip_of(link, frame))
+        if not parts:
+            continue
+        head, body = parts
+        seen += 1
+        if len(body) < 16 or icrc(head, body) != body[-4:]:
+            wrong += 1
+            say("frame %d: ICRC %s, should be %s" % (
+                seen, body[-4:].hex(),
+                icrc(head, body).hex() if len(body) >= 16 else "there"))
+    return seen, wrong
+
+
+def main():
+    failed = False
+    for path in sys.argv[1:]:
+        seen, wrong = check(path, print)
+        print("%s: %d frames, %d wrong" % (path, seen, wrong))
+        failed |= wrong > 0 or seen == 0
+    sys.exit(1 if failed or len(sys.argv) < 2 else 0)
+
+
+if __name__ == "__main__":
+    main()

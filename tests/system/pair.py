@@ -1,0 +1,216 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""adverb run and adverb pair on programs that need no device."""
+
+import os
+import signal
+import time
+
+import system
+from system import expect
+
+t = system.Suite(__doc__)
+
+SERVE = """
+import socket, sys, time
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+time.sleep(0.2)
+s.bind((sys.argv[1], int(sys.argv[2])))
+s.listen()
+print("serving")
+c, _ = s.accept()
+print("got", c.recv(100).decode())
+sys.exit(int(sys.argv[3]))
+"""
+ASK = """
+import socket, sys, time
+c = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+c.sendall(b"hello")
+c.close()
+print("asked")
+time.sleep(float(sys.argv[4]))
+sys.exit(int(sys.argv[3]))
+"""
+
+
+def spelled(server, client):
+    return ["--server", system.PYTHON, "-c", *server,
+            "--client", system.PYTHON, "-c", *client]
+
+
+def plain(server_status=0, client_status=0, client_sleep=0):
+    return spelled([SERVE, "@", "%", str(server_status)],
+                   [ASK, "@", "%", str(client_status), str(client_sleep)])
+
+
+def pair(words, *options, timeout=20):
+    return t.run([t.adverb, "pair", "--timeout", str(timeout), *options,
+                  *words], timeout + 10)
+
+
+def shows_both():
+    r = pair(plain())
+    expect(r.status == 0, "exit status %d" % r.status, r)
+    expect(r.lines("server") == ["serving", "got hello"], "server", r)
+    expect(r.lines("client") == ["asked"], "client", r)
+
+
+def takes_the_worse():
+    for server, client in ((3, 0), (0, 4), (3, 4), (4, 3)):
+        r = pair(plain(server, client))
+        expect(r.status == max(server, client),
+               "%d and %d gave %d" % (server, client, r.status), r)
+
+
+def server_never_listens():
+    r = pair(spelled(["import sys; print('no'); sys.exit(5)"], [ASK, "@"]))
+    expect(r.status == 5, "exit status %d" % r.status, r)
+    expect("before it listened" in r.output, "not said", r)
+    r = pair(spelled(["pass"], [ASK, "@"]))
+    expect(r.status == 1, "a server that served nobody counts as good", r)
+
+
+def says_who_hung():
+    r = pair(plain(client_sleep=60), timeout=2)
+    expect(r.status == 124, "exit status %d" % r.status, r)
+    expect("the client still ran after 2 s" in r.output, "not said", r)
+    r = pair(spelled(["import time; time.sleep(60)"], [ASK]), timeout=2)
+    expect(r.status == 124, "exit status %d" % r.status, r)
+    expect("did not listen within 2 s" in r.output, "not said", r)
+
+
+def kills_the_survivor():
+    began = time.monotonic()
+    r = pair(spelled([SERVE, "@", "%", "0"], ["import sys; sys.exit(7)"]))
+    expect(r.status == 7, "exit status %d" % r.status, r)
+    expect(time.monotonic() - began < 10, "it waited for the server", r)
+
+
+def stops_a_lasting_server():
+    r = pair(spelled(["import http.server as h, sys\n"
+                      "h.HTTPServer((sys.argv[1], int(sys.argv[2])),"
+                      "h.SimpleHTTPRequestHandler).serve_forever()",
+                      "@", "%"], [ASK, "@", "%", "0", "0"]),
+             "--stop-server")
+    expect(r.status == 0, "exit status %d" % r.status, r)
+
+
+def ends_with_ctrl_c():
+    mark = "adverb-pair-test-%d" % os.getpid()
+    p = t.start([t.adverb, "pair", *spelled(
+        [SERVE, "@", "%", "0", mark], ["import time; time.sleep(60)", mark])])
+    deadline = time.monotonic() + 20
+    while marked(mark) < 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    expect(marked(mark) == 3, "pair and both sides did not start")
+    os.kill(p.pid, signal.SIGINT)
+    r = t.finish(p, 10)
+    expect(r.status in (130, -2), "exit status %d" % r.status, r)
+    expect(marked(mark) == 0, "a side lives on", r)
+
+
+def marked(mark):
+    """How many processes have @mark on their command line."""
+    count = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as f:
+                count += mark.encode() in f.read()
+        except OSError:
+            pass
+    return count
+
+
+def sets_each_side():
+    show = "import os; print(os.environ.get('WHO'), os.environ.get('BOTH'))"
+    r = pair(spelled([show + "\n" + SERVE, "@", "%", "0"],
+                     [show + "\n" + ASK, "@", "%", "0", "0"]),
+             "--env-server", "WHO=s", "--env-client", "WHO=c", "--env",
+             "BOTH=b", "--pcap", "/nowhere/f", "--strict")
+    expect(r.lines("server")[0] == "s b", "server", r)
+    expect(r.lines("client")[0] == "c b", "client", r)
+
+
+def run_sets_variables():
+    r = t.adverb_run([system.PYTHON, "-c",
+                      "import os\nfor k in ('ADVERB_PCAP', 'ADVERB_EXPLAIN',"
+                      "'ADVERB_STRICT', 'ADVERB_DEVICES', 'X'):"
+                      " print(os.environ.get(k))\n"
+                      "print(os.environ['LD_LIBRARY_PATH'])"],
+                     ["--pcap", "f", "--no-explain", "--strict", "--device",
+                      "lo", "--env", "X=y"])
+    expect(r.output.split("\n")[:5] == [t.tmp + "/f", "0", "1", "lo", "y"],
+           "variables", r)
+    expect(os.path.join(t.build, "lib") in r.output, "library path", r)
+
+
+def run_passes_the_status_on():
+    for status in (0, 3):
+        r = t.adverb_run(["sh", "-c", "exit %d" % status])
+        expect(r.status == status, "exit status %d" % r.status, r)
+    r = t.adverb_run(["no-such-program"])
+    expect(r.status == 127 and "cannot run no-such-program" in r.output,
+           "exit status %d" % r.status, r)
+
+
+def run_refuses_static():
+    t.need("gcc")
+    source = t.path("static.c")
+    with open(source, "w") as f:
+        f.write("int main(void) { return 0; }\n")
+    os.chmod(source, 0o644)
+    r = t.run(["gcc", "-static", "-o", t.path("static"), source])
+    if r.status:
+        raise system.Skip("no static libc to link with")
+    r = t.adverb_run([t.path("static")])
+    expect(r.status == 126 and "statically linked" in r.output,
+           "exit status %d" % r.status, r)
+
+
+def run_preloads_for_rpath():
+    t.need("gcc")
+    source = t.path("rpath.c")
+    with open(source, "w") as f:
+        f.write("#include <stdio.h>\n#include <stdlib.h>\n"
+                "int main(void) { puts(getenv(\"LD_PRELOAD\")); }\n")
+    os.chmod(source, 0o644)
+    r = t.run(["gcc", "-Wl,--disable-new-dtags", "-Wl,-rpath,/opt/rdma",
+               "-o", t.path("rpath"), source])
+    system.expect_ok(r)
+    r = t.adverb_run([t.path("rpath")])
+    expect("libibverbs.so.1" in r.output and "librdmacm.so.1" in r.output,
+           "not preloaded", r)
+
+
+def run_refuses_setuid():
+    if os.geteuid() != 0:
+        raise system.Skip("making a set-user-ID file needs root")
+    path = t.path("su")
+    with open("/bin/true", "rb") as a, open(path, "wb") as b:
+        b.write(a.read())
+    os.chmod(path, 0o4755)
+    argv = [t.adverb, "run", "--", path]
+    r = t.run(argv)
+    expect(r.status == 0, "with no_new_privs nothing is in the way", r)
+    done = system.subprocess.run(
+        ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
+         *argv], capture_output=True, text=True)
+    expect(done.returncode == 126 and "set-user-ID" in done.stderr,
+           "exit status %d: %s" % (done.returncode, done.stderr))
+
+
+t.case("pair shows both sides", shows_both)
+t.case("pair exits with the worse status", takes_the_worse)
+t.case("pair says that the server never listened", server_never_listens)
+t.case("pair says which side hung", says_who_hung)
+t.case("pair ends the side whose peer failed", kills_the_survivor)
+t.case("pair ends a server that never ends", stops_a_lasting_server)
+t.case("pair leaves nothing after an interrupt", ends_with_ctrl_c)
+t.case("pair sets variables for each side", sets_each_side)
+t.case("run sets the variables of its options", run_sets_variables)
+t.case("run passes the exit status on", run_passes_the_status_on)
+t.case("run refuses a static program", run_refuses_static)
+t.case("run preloads for DT_RPATH", run_preloads_for_rpath)
+t.case("run refuses a set-user-ID program", run_refuses_setuid)
+t.end()

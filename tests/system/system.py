@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the system tests share.
+
+Every test runs unmodified programs on the built tree, as an unprivileged user
+with no_new_privs, and prints one line a case:
+
+    ok NAME | FAIL NAME: why | skipped NAME: why
+
+and at the end `N passed, N failed, N skipped`.  A failure shows what both
+sides said.  Cases with an area also append a row to results/system.tsv in the
+build folder's parent: area, program, peer, result.
+"""
+
+import argparse
+import fnmatch
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+NOBODY = 65534
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+PYTHON = "/usr/bin/python3"
+
+
+class Skip(Exception):
+    """The case cannot be tried here; the text says why."""
+
+
+class Fail(Exception):
+    """The case failed; the text says why, `output` shows both sides."""
+
+    def __init__(self, why, output=""):
+        super().__init__(why)
+        self.output = output
+
+
+class Result:
+    def __init__(self, status, output):
+        self.status = status
+        self.output = output
+
+    def lines(self, side):
+        """What one side of a pair said."""
+        mark = side + "| "
+        return [line[len(mark):] for line in self.output.splitlines()
+                if line.startswith(mark)]
+
+
+class Suite:
+    def __init__(self, description):
+        parser = argparse.ArgumentParser(description=description)
+        parser.add_argument("--build", default="build/out",
+                            help="the build folder (default build/out)")
+        parser.add_argument("--only", default="*", metavar="PATTERN",
+                            help="run the cases whose names match")
+        parser.add_argument("--list", action="store_true",
+                            help="list the cases, run none")
+        parser.add_argument("--full", action="store_true",
+                            help="the nightly lengths")
+        self.options = parser.parse_args()
+        self.build = os.path.abspath(self.options.build)
+        self.adverb = os.path.join(self.build, "tools", "adverb")
+        self.passed = self.failed = self.skipped = 0
+        if not self.options.list and not os.access(self.adverb, os.X_OK):
+            sys.exit("%s is not built" % self.adverb)
+        # Unprivileged processes write here: captures and the runtime folder.
+        self.tmp = tempfile.mkdtemp(prefix="adverb-system-")
+        os.chmod(self.tmp, 0o755)
+        self.runtime = os.path.join(self.tmp, "run")
+        os.mkdir(self.runtime)
+        os.chmod(self.runtime, 0o700)
+        if os.geteuid() == 0:
+            os.chown(self.tmp, NOBODY, NOBODY)
+            os.chown(self.runtime, NOBODY, NOBODY)
+
+    def path(self, name):
+        return os.path.join(self.tmp, name)
+
+    def environment(self, **more):
+        env = {k: v for k, v in os.environ.items()
+               if not k.startswith(("ADVERB_", "LD_"))}
+        env.update(HOME=self.tmp, XDG_RUNTIME_DIR=self.runtime, LC_ALL="C",
+                   **more)
+        return env
+
+    def unprivileged(self, argv):
+        drop = ["setpriv", "--no-new-privs"]
+        if os.geteuid() == 0:
+            drop += ["--reuid", str(NOBODY), "--regid", str(NOBODY),
+                     "--clear-groups"]
+        return drop + argv
+
+    def start(self, argv, **options):
+        """Starts @argv unprivileged, in a process group of its own."""
+        return subprocess.Popen(
+            self.unprivileged(argv), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.tmp,
+            start_new_session=True, env=options.pop("env", self.environment()),
+            **options)
+
+    def finish(self, process, timeout):
+        """Its Result; killed with all its group when out of time."""
+        try:
+            out, _ = process.communicate(timeout=timeout)
+            return Result(process.returncode, out.decode(errors="replace"))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, _ = process.communicate()
+            return Result(124, out.decode(errors="replace") +
+                          "\n(killed after %d s)\n" % timeout)
+
+    def run(self, argv, timeout=30, **env):
+        return self.finish(self.start(argv, env=self.environment(**env)),
+                           timeout)
+
+    def adverb_run(self, argv, options=(), timeout=30):
+        return self.run([self.adverb, "run", *options, "--", *argv], timeout)
+
+    def pair_argv(self, argv, options=(), timeout=30):
+        return [self.adverb, "pair", "--timeout", str(timeout), *options,
+                "--", *argv]
+
+    def pair(self, argv, options=(), timeout=30):
+        """Both ends of a tool; pair's own bound comes before ours."""
+        return self.run(self.pair_argv(argv, options, timeout), timeout + 10)
+
+    def need(self, program):
+        if not shutil.which(program):
+            raise Skip("%s is not installed" % program)
+
+    def case(self, name, body, area=None, program=None, peer="adverb"):
+        """Runs @body; it returns if all is well, else raises."""
+        if not fnmatch.fnmatch(name, self.options.only):
+            return
+        if self.options.list:
+            print(name)
+            return
+        began = time.monotonic()
+        try:
+            body()
+            self.passed += 1
+            result = "ok"
+            print("ok %s (%.1f s)" % (name, time.monotonic() - began))
+        except Skip as why:
+            self.skipped += 1
+            result = "skipped"
+            print("skipped %s: %s" % (name, why))
+        except Fail as why:
+            self.failed += 1
+            result = "FAIL"
+            print("FAIL %s: %s" % (name, why))
+            for line in why.output.splitlines():
+                print("    " + line)
+        sys.stdout.flush()
+        if area:
+            self.record(area, program or name, peer, result)
+
+    def record(self, area, program, peer, result):
+        folder = os.path.join(os.path.dirname(self.build), "results")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "system.tsv"), "a") as table:
+            table.write("\t".join((area, program, peer, result)) + "\n")
+
+    def end(self):
+        shutil.rmtree(self.tmp, ignore_errors=True)
+        if self.options.list:
+            return
+        print("%d passed, %d failed, %d skipped" %
+              (self.passed, self.failed, self.skipped))
+        sys.exit(1 if self.failed else 0)
+
+
+def expect(condition, why, result=None):
+    if not condition:
+        raise Fail(why, result.output if result else "")
+
+
+def expect_ok(result):
+    expect(result.status == 0, "exit status %d" % result.status, result)
+
+
+def spin(seconds):
+    """A busy neighbour, bounded by time."""
+    return subprocess.Popen(
+        [PYTHON, "-c", "import time\nend = time.monotonic() + %d\n"
+         "while time.monotonic() < end: pass" % seconds])
