@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Address information as rdma_getaddrinfo(3) hands it out. */
 #include "rdmacm/explain.h"
 #include "rdmacm/newer.h"

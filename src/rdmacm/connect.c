@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The conversation: listen, connect, accept, reject, disconnect. */
 #include "rdmacm/explain.h"
 

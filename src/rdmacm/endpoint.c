@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Endpoints: an id with its queues, made in one call or piece by piece. */
 #include "rdmacm/explain.h"
 

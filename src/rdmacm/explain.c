@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One sentence a cause: see explain.h. */
 #include "rdmacm/explain.h"
 

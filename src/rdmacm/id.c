@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Ids: making, binding, options, and what an id knows by itself. */
 #include "rdmacm/explain.h"
 

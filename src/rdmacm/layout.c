@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Layouts that programs reach into, x86-64, release 44; nothing here runs. */
 #include <rdma/rdma_cma.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Calls of node RDMACM_1.4, which the headers we build against do not know.
  * They resolve names without blocking, and post events of one's own.

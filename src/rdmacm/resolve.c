@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* From an address to a device and a path, and multicast groups. */
 #include "rdmacm/explain.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rsockets: the socket calls over RDMA.  None can be opened yet. */
 #include "rdmacm/explain.h"
 

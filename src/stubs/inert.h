@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The bodies behind an inert library's exports, and the macros that give one
  * body its many versioned names.  Included once by each library's only file:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * libmlx4.so.1, inert.  Programs link it; none of our devices is one of its
  * kind, so every call answers as the real library does for a foreign device.

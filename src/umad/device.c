@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which devices take management datagrams: none, so lists are empty and a
  * question about one by name is ENODEV.

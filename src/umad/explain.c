@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One sentence: see explain.h. */
 #include "umad/explain.h"
 

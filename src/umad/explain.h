@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What libibumad says to the user: one sentence on stderr, once a process.
  * ADVERB_EXPLAIN=0 silences it.  Takes no lock, keeps errno.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A datagram in memory: the kernel's 64-byte header (struct ib_user_mad, with
  * the P_Key index that its ABI 5 added), then the MAD.  Pure but for the dumps,

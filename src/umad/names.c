@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Management classes, methods, attributes and statuses as words (IBTA 13.4 to
  * 16.3).  The management tools print them.

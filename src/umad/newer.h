@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Calls of nodes IBUMAD_1.3 and 1.4, which the headers we build against do not
  * know: devices whose subnet management has a device of its own.

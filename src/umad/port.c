@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Ports that carry management datagrams.  None can be opened, so no handle is
  * valid and every call on one is EINVAL.

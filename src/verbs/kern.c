@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Kernel structs to verbs structs and back: see kern.h. */
 #include "verbs/kern.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Copies between the kernel's user ABI (<rdma/...>) and the verbs structs, as
  * a stock librdmacm imports them from node 1.0 and 1.1.  Pure.

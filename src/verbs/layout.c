@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The struct layouts that programs reach into through the inline functions of
  * their own headers, x86-64, as of release 44.  Nothing here runs: a header or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Enum values as words, and link rates as numbers.  Tools print and scripts
  * grep these, so a word here is part of the interface.

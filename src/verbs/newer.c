@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls newer than the release we follow: see newer.h. */
 #include "verbs/newer.h"
 

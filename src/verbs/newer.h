@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Calls of nodes IBVERBS_1.15 to 1.18, which the headers we build against do
  * not know.  The types are opaque here: no call looks into one.  Each answers

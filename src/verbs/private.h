@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The bodies behind the table in private.c, and the symbols of the private
  * node that are not in it.  No state, no lock.

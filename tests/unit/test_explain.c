@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rdmacm/explain: one sentence a cause, and none when silenced. */
+#include "test.h"
+
+#include "rdmacm/explain.h"
+
+#include <errno.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rsocket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What `calls` writes to stderr, in a child so that each starts unsaid. */
+static void said_by(void (*calls)(void), char *text, size_t size)
+{
+	ssize_t got;
+	int ends[2], status;
+	pid_t child;
+
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		dup2(ends[1], STDERR_FILENO);
+		calls();
+		_exit(0);
+	}
+	close(ends[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	got = read(ends[0], text, size - 1);
+	assert_true(got >= 0);
+	text[got] = '\0';
+	close(ends[0]);
+}
+
+static size_t lines(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text; text++)
+		count += *text == '\n';
+	return count;
+}
+
+static void two_causes_thrice(void)
+{
+	for (int i = 0; i < 3; i++) {
+		if (rdma_create_event_channel() || errno != ENODEV)
+			_exit(1);
+		if (rsocket(AF_INET, SOCK_STREAM, 0) != -1 || errno != ENOSYS)
+			_exit(2);
+	}
+}
+
+static void silenced(void)
+{
+	setenv("ADVERB_EXPLAIN", "0", 1);
+	two_causes_thrice();
+}
+
+static void each_cause_is_told_once(void **state)
+{
+	char text[1024];
+
+	unsetenv("ADVERB_EXPLAIN");
+	said_by(two_causes_thrice, text, sizeof(text));
+	assert_int_equal(lines(text), 2);
+	assert_ptr_equal(strstr(text, "adverb: rdma_cm"), text);
+	assert_non_null(strstr(text, "rdma_create_event_channel"));
+	assert_non_null(strstr(text, "\nadverb: rsockets"));
+}
+
+static void a_wish_for_silence_is_kept(void **state)
+{
+	char text[1024];
+
+	said_by(silenced, text, sizeof(text));
+	assert_string_equal(text, "");
+}
+
+static void explaining_keeps_errno(void **state)
+{
+	setenv("ADVERB_EXPLAIN", "0", 1);
+	errno = EXDEV;
+	r_explain(R_NO_CM, "rdma_listen");
+	assert_int_equal(errno, EXDEV);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_cause_is_told_once),
+		cmocka_unit_test(a_wish_for_silence_is_kept),
+		cmocka_unit_test(explaining_keeps_errno),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

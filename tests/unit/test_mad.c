@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* umad/mad, names, device: a datagram in memory, and a machine without ports */
+#include "test.h"
+
+#include <infiniband/umad.h>
+#include <infiniband/umad_str.h>
+
+#include <endian.h>
+#include <errno.h>
+
+struct buffer {
+	struct ib_user_mad header;
+	uint8_t mad[256];
+};
+
+static void the_mad_follows_the_header(void **state)
+{
+	struct buffer buffer = {.header.status = 7};
+
+	assert_int_equal(umad_size(), 64);
+	assert_ptr_equal(umad_get_mad(&buffer), buffer.mad);
+	assert_ptr_equal(umad_get_mad_addr(&buffer), &buffer.header.addr);
+	assert_int_equal(umad_status(&buffer), 7);
+}
+
+static void an_address_is_in_network_order(void **state)
+{
+	struct buffer buffer = {0}, same = {0};
+
+	umad_set_addr(&buffer, 0x1234, 0x567890, 3, (int)0x80010000);
+	assert_int_equal(buffer.header.addr.lid, htobe16(0x1234));
+	assert_int_equal(buffer.header.addr.qpn, htobe32(0x567890));
+	assert_int_equal(buffer.header.addr.qkey, htobe32(0x80010000));
+	assert_int_equal(buffer.header.addr.sl, 3);
+	umad_set_addr_net(&same, htobe16(0x1234), htobe32(0x567890), 3,
+			  htobe32(0x80010000));
+	assert_memory_equal(&same, &buffer, sizeof(same));
+}
+
+static void a_grh_is_set_and_removed(void **state)
+{
+	struct ib_mad_addr from = {.flow_label = 0x12345, .hop_limit = 64};
+	struct buffer buffer = {0};
+
+	from.gid[15] = 9;
+	umad_set_grh(&buffer, &from);
+	assert_int_equal(buffer.header.addr.grh_present, 1);
+	assert_int_equal(buffer.header.addr.gid[15], 9);
+	assert_int_equal(buffer.header.addr.flow_label, htobe32(0x12345));
+	assert_int_equal(buffer.header.addr.hop_limit, 64);
+	umad_set_grh(&buffer, NULL);
+	assert_int_equal(buffer.header.addr.grh_present, 0);
+}
+
+static void a_pkey_index_is_kept(void **state)
+{
+	struct buffer buffer = {0};
+
+	umad_set_pkey(&buffer, 3);
+	assert_int_equal(umad_get_pkey(&buffer), 3);
+}
+
+static void classes_methods_and_attributes_have_words(void **state)
+{
+	assert_string_equal(umad_class_str(0x81), "Subn");
+	assert_string_equal(umad_class_str(0x07), "ComMgt");
+	assert_string_equal(umad_class_str(0x09), "Vendor");
+	assert_string_equal(umad_class_str(0x2f), "Application");
+	assert_string_equal(umad_class_str(0x50), "<unknown>");
+	assert_string_equal(umad_method_str(1, 1), "Get");
+	assert_string_equal(umad_method_str(3, 0x12), "GetTable");
+	assert_string_equal(umad_method_str(1, 0x12), "<unknown>");
+	assert_string_equal(umad_attribute_str(1, htobe16(0x15)), "PortInfo");
+	assert_string_equal(umad_attribute_str(3, htobe16(0x35)), "PathRecord");
+	assert_string_equal(umad_attribute_str(4, htobe16(2)), "Notice");
+	assert_string_equal(umad_attribute_str(4, htobe16(0x15)), "<unknown>");
+}
+
+static void statuses_have_words(void **state)
+{
+	assert_string_equal(umad_common_mad_status_str(0), "Success");
+	assert_string_equal(umad_common_mad_status_str(htobe16(1)), "Busy");
+	assert_string_equal(umad_common_mad_status_str(htobe16(7 << 2)),
+			    "Invalid attribute/modifier field");
+	assert_string_equal(umad_sa_mad_status_str(htobe16(3 << 8)),
+			    "No Records");
+	assert_string_equal(umad_sa_mad_status_str(htobe16(0xff00)),
+			    "Undefined Error");
+}
+
+static struct umad_device_node *node(const char *name,
+				     struct umad_device_node *next)
+{
+	struct umad_device_node *made = malloc(sizeof(*made));
+
+	assert_non_null(made);
+	made->ca_name = name;
+	made->next = next;
+	return made;
+}
+
+static void a_device_list_is_sorted_by_name(void **state)
+{
+	struct umad_device_node *list;
+
+	list = node("b", node("c", node("a", NULL)));
+	assert_int_equal(umad_sort_ca_device_list(&list, 2), EINVAL);
+	assert_int_equal(umad_sort_ca_device_list(&list, 0), 0);
+	assert_string_equal(list->ca_name, "a");
+	assert_string_equal(list->next->ca_name, "b");
+	assert_string_equal(list->next->next->ca_name, "c");
+	assert_null(list->next->next->next);
+	umad_free_ca_device_list(list);
+}
+
+static void without_a_port_lists_are_empty_and_names_unknown(void **state)
+{
+	char names[2][UMAD_CA_NAME_LEN];
+	umad_ca_t ca;
+
+	setenv("ADVERB_EXPLAIN", "0", 1);
+	assert_int_equal(umad_init(), 0);
+	assert_int_equal(umad_get_cas_names(names, 2), 0);
+	assert_null(umad_get_ca_device_list());
+	assert_int_equal(umad_get_ca(NULL, &ca), -ENODEV);
+	assert_int_equal(umad_open_port(NULL, 0), -ENODEV);
+	assert_int_equal(umad_poll(3, 0), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_mad_follows_the_header),
+		cmocka_unit_test(an_address_is_in_network_order),
+		cmocka_unit_test(a_grh_is_set_and_removed),
+		cmocka_unit_test(a_pkey_index_is_kept),
+		cmocka_unit_test(classes_methods_and_attributes_have_words),
+		cmocka_unit_test(statuses_have_words),
+		cmocka_unit_test(a_device_list_is_sorted_by_name),
+		cmocka_unit_test(
+			without_a_port_lists_are_empty_and_names_unknown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
