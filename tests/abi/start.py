@@ -26,7 +26,7 @@ libumad2sim0 mstflint libopamgt0 libopasadb1 opa-address-resolution
 opa-fastfabric
 """.split()
 
-# Parts of rdma-core that ours replaces, and providers only a stock loader opens.
+# What ours replaces, and providers that only a stock library opens.
 NOT_OURS = re.compile(
     r"/(lib(ibverbs|rdmacm|ibumad|mlx4|mlx5|efa|mana)\.so|libibverbs/)")
 

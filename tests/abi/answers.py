@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""What is exported but not built answers as its signature documents.
+
+A positive errno, NULL and errno, -1 and errno, or false: never a crash, and
+never success."""
+
+import argparse
+import ctypes
+import errno
+import os
+import pathlib
+
+from report import Report
+
+# Library, call, type of the answer, the answer, errno after it.
+CALLS = (
+    ("libibverbs.so.1", "ibv_alloc_dmah", ctypes.c_void_p, None, True),
+    ("libibverbs.so.1", "ibv_dealloc_dmah", ctypes.c_int,
+     errno.EOPNOTSUPP, False),
+    ("libibverbs.so.1", "ibv_dm_export_dmabuf_fd", ctypes.c_int, -1, True),
+    ("libibverbs.so.1", "ibv_query_port_speed", ctypes.c_int,
+     errno.EOPNOTSUPP, False),
+    ("libibverbs.so.1", "ibv_alloc_buf", ctypes.c_void_p, None, True),
+    ("libibverbs.so.1", "ibv_create_comp_cntr", ctypes.c_void_p, None, True),
+    ("libibverbs.so.1", "ibv_cmd_query_port", ctypes.c_int,
+     errno.EOPNOTSUPP, False),
+    ("libibverbs.so.1", "verbs_open_device", ctypes.c_void_p, None, True),
+    ("libibverbs.so.1", "ibv_read_ibdev_sysfs_file", ctypes.c_int, -1, True),
+    ("libmlx5.so.1", "mlx5dv_is_supported", ctypes.c_bool, False, False),
+    ("libmlx5.so.1", "mlx5dv_open_device", ctypes.c_void_p, None, True),
+    ("libmlx5.so.1", "mlx5dv_query_device", ctypes.c_int,
+     errno.EOPNOTSUPP, False),
+    ("libmlx5.so.1", "mlx5dv_devx_get_event", ctypes.c_ssize_t, -1, True),
+    ("libmlx4.so.1", "mlx4dv_init_obj", ctypes.c_int,
+     errno.EOPNOTSUPP, False),
+    ("libefa.so.1", "efadv_create_qp_ex", ctypes.c_void_p, None, True),
+    ("libefa.so.1", "efadv_query_device", ctypes.c_int,
+     errno.EOPNOTSUPP, False),
+    ("libmana.so.1", "manadv_init_obj", ctypes.c_int,
+     errno.EOPNOTSUPP, False),
+)
+
+
+def ask(library, call, kind, answer, sets_errno):
+    """Why the answer is wrong, or nothing."""
+    function = getattr(library, call)
+    function.restype = kind
+    ctypes.set_errno(0)
+    got = function(None, None, None, None, None, None)
+    if got != answer:
+        return f"answers {got}, not {answer}"
+    if sets_errno and ctypes.get_errno() != errno.EOPNOTSUPP:
+        return f"errno is {os.strerror(ctypes.get_errno())}"
+    return ""
+
+
+def main():
+    arg = argparse.ArgumentParser(description=__doc__)
+    arg.add_argument("--lib", required=True, type=pathlib.Path,
+                     help="folder of our libraries")
+    lib = arg.parse_args().lib.resolve()
+    report = Report()
+    for name, call, kind, answer, sets_errno in CALLS:
+        library = ctypes.CDLL(str(lib / name), use_errno=True)
+        report.judge(call, ask(library, call, kind, answer, sets_errno))
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()
