@@ -20,6 +20,18 @@ static const uint32_t power_of_two[32] = {
 	0xbad90e37, 0x2e4e5eef, 0x4eaba214, 0xa8a472c0,
 	0x429a969e, 0x148d302a, 0xc40ba6d0, 0xc4e22c3c,
 };
+
+/* x^-(2^k). */
+static const uint32_t inverse_power_of_two[32] = {
+	0xdb710641, 0x6d930ac3, 0x6d3d2d4d, 0x6567cb95,
+	0xd7125358, 0x5b358fd3, 0x2e9bb40b, 0x12a59a49,
+	0x8df9403d, 0x5139de12, 0xba340226, 0x29c45641,
+	0x12fbc105, 0xecd30c55, 0x3755ebd8, 0x24ee460c,
+	0x23783fcf, 0x479933fc, 0xa39442a5, 0x9ea0056d,
+	0xf42608f6, 0x20cacf04, 0x2a0cf83d, 0xeffd8645,
+	0x2a39a67d, 0x640ebd82, 0x9dfd8792, 0x277402ab,
+	0xad31bc4f, 0x31536354, 0x5ea35fca, 0x52b55e39,
+};
 /* clang-format on */
 
 uint32_t crc32_update(uint32_t crc, const void *data, size_t bytes)
@@ -56,31 +68,27 @@ uint32_t crc32_multiply(uint32_t a, uint32_t b)
 	return product;
 }
 
-static uint32_t x_to_the(uint32_t bits)
+/* Multiplies the powers that the set bits of 8 * bytes select. */
+static uint32_t select_powers(const uint32_t *power, size_t bytes)
 {
 	uint32_t product = 0x80000000u; /* x^0 */
+	uint64_t bits = (uint64_t)(bytes % CRC32_ORDER) * 8 % CRC32_ORDER;
 
-	for (int k = 0; bits != 0; k++, bits >>= 1) {
+	for (; bits != 0; bits >>= 1, power++) {
 		if (bits & 1)
-			product = crc32_multiply(product, power_of_two[k]);
+			product = crc32_multiply(product, *power);
 	}
 	return product;
 }
 
-static uint32_t bits_of(size_t bytes)
-{
-	/* 8 * bytes may not fit; reduce first. */
-	return (uint32_t)((uint64_t)(bytes % CRC32_ORDER) * 8 % CRC32_ORDER);
-}
-
 uint32_t crc32_factor(size_t bytes)
 {
-	return x_to_the(bits_of(bytes));
+	return select_powers(power_of_two, bytes);
 }
 
 uint32_t crc32_inverse_factor(size_t bytes)
 {
-	return x_to_the(CRC32_ORDER - bits_of(bytes));
+	return select_powers(inverse_power_of_two, bytes);
 }
 
 uint32_t crc32_shift(uint32_t crc, size_t bytes)
