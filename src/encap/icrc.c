@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "encap/icrc.h"
+
+#include <string.h>
+
+#include "hdr/bth.h"
+#include "hdr/bytes.h"
+#include "util/crc.h"
+
+#define LRH_BYTES 8
+/* Of an IPv4 header, those that follow id, flags and fragment offset. */
+#define BEFORE_HIDDEN 4
+#define HIDDEN_BYTES  4
+
+/* Appends the UDP header and the BTH and runs over all of `block`. */
+static uint32_t begin(uint8_t *block, size_t used, const struct udp *udp,
+		      const uint8_t *bth)
+{
+	struct udp masked = *udp;
+
+	masked.checksum = 0xffff;
+	udp_write(block + used, &masked);
+	memcpy(block + used + UDP_BYTES, bth, BTH_BYTES);
+	block[used + UDP_BYTES + 4] = 0xff;
+	memset(block, 0xff, LRH_BYTES);
+	return crc32_update(CRC_INIT, block, used + UDP_BYTES + BTH_BYTES);
+}
+
+uint32_t icrc_begin_v4(const struct ip_v4 *ip, const struct udp *udp,
+		       const uint8_t *bth)
+{
+	uint8_t block[LRH_BYTES + IP_V4_BYTES + UDP_BYTES + BTH_BYTES];
+	uint8_t *p = block + LRH_BYTES;
+
+	p[0] = 0x45;
+	p[1] = 0xff;
+	bytes_put16(p + 2, ip->total_length);
+	bytes_put16(p + 4, ip->id);
+	bytes_put16(p + 6, ip->flags_fragment);
+	p[8] = 0xff;
+	p[9] = ip->protocol;
+	bytes_put16(p + 10, 0xffff);
+	bytes_put32(p + 12, ip->src);
+	bytes_put32(p + 16, ip->dst);
+	return begin(block, LRH_BYTES + IP_V4_BYTES, udp, bth);
+}
+
+uint32_t icrc_begin_v6(const struct ip_v6 *ip, const struct udp *udp,
+		       const uint8_t *bth)
+{
+	uint8_t block[LRH_BYTES + IP_V6_BYTES + UDP_BYTES + BTH_BYTES];
+	struct ip_v6 masked = *ip;
+
+	masked.traffic_class = 0xff;
+	masked.flow_label = 0xfffff;
+	masked.hop_limit = 0xff;
+	ip_v6_write(block + LRH_BYTES, &masked);
+	return begin(block, LRH_BYTES + IP_V6_BYTES, udp, bth);
+}
+
+uint32_t icrc_update(uint32_t crc, const void *data, size_t bytes)
+{
+	return crc32_update(crc, data, bytes);
+}
+
+void icrc_write(uint8_t *p, uint32_t crc)
+{
+	crc = ~crc;
+	p[0] = (uint8_t)crc;
+	p[1] = (uint8_t)(crc >> 8);
+	p[2] = (uint8_t)(crc >> 16);
+	p[3] = (uint8_t)(crc >> 24);
+}
+
+uint32_t icrc_read(const uint8_t *p)
+{
+	return ~((uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 |
+		 (uint32_t)p[1] << 8 | p[0]);
+}
+
+bool icrc_syndrome_id(uint32_t syndrome, uint16_t total_length,
+		      struct icrc_hidden assumed, struct icrc_hidden *actual)
+{
+	uint8_t field[HIDDEN_BYTES];
+	uint16_t flags;
+
+	if (total_length < IP_V4_BYTES + UDP_BYTES + BTH_BYTES + ICRC_BYTES)
+		return false;
+	/*
+	 * Four bytes fed into a register of zero are the register moved by
+	 * four, read from its low end; so moving back over them too gives
+	 * the bytes themselves.
+	 */
+	syndrome = crc32_unshift(syndrome,
+				 total_length - ICRC_BYTES - BEFORE_HIDDEN);
+	field[0] = (uint8_t)syndrome;
+	field[1] = (uint8_t)(syndrome >> 8);
+	field[2] = (uint8_t)(syndrome >> 16);
+	field[3] = (uint8_t)(syndrome >> 24);
+	flags = bytes_get16(field + 2);
+	if (assumed.df)
+		flags ^= IP_V4_DF;
+	if (flags & ~IP_V4_DF)
+		return false;
+	actual->id = assumed.id ^ bytes_get16(field);
+	actual->df = flags & IP_V4_DF;
+	return true;
+}
