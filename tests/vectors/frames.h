@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reads the frame files of this folder: `#` starts a comment line; otherwise
+ * a line is OPCODE PSN DEST_QPN HEX, blank-separated.
+ */
+#ifndef FRAMES_H
+#define FRAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct frame {
+	uint8_t opcode;
+	uint32_t psn;
+	uint32_t dest_qpn;
+	size_t len;
+	uint8_t *bytes;
+};
+
+struct frames {
+	size_t count;
+	struct frame *frame;
+};
+
+/* Ends the program with a message if the file cannot be read as described. */
+struct frames frames_load(const char *path);
+void frames_free(struct frames *frames);
+
+#endif
