@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * badinput: requests with a wrong key, range or right, memory that went away,
+ * and peers that die, through the public verbs.  For each: the completion's
+ * status, both states, a sentence on stderr, and not a byte out of place.
+ *
+ *	adverb run -- badinput
+ */
+#include "ends.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int passed, failed;
+static int stderr_fd; /* a memfd in place of stderr */
+
+/* What was said on stderr since the last call. */
+static const char *said(void)
+{
+	static char text[16384];
+	ssize_t n = pread(stderr_fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	if (ftruncate(stderr_fd, 0) < 0 || lseek(stderr_fd, 0, SEEK_SET) < 0)
+		text[0] = '\0';
+	return text;
+}
+
+/* One case: collects what is wrong, reports it at its end. */
+struct report {
+	const char *name;
+	char why[512];
+};
+
+__attribute__((format(printf, 3, 4))) static void
+expect(struct report *r, bool good, const char *format, ...)
+{
+	va_list args;
+	size_t used = strlen(r->why);
+
+	if (good)
+		return;
+	va_start(args, format);
+	vsnprintf(r->why + used, sizeof(r->why) - used, format, args);
+	va_end(args);
+	used = strlen(r->why);
+	snprintf(r->why + used, sizeof(r->why) - used, "; ");
+}
+
+static void expect_sentence(struct report *r, const char *word)
+{
+	const char *text = said();
+
+	expect(r, strstr(text, "adverb: ") && strstr(text, word),
+	       "no sentence about \"%s\" but <%.200s>", word, text);
+}
+
+static void report_end(struct report *r)
+{
+	if (r->why[0]) {
+		failed++;
+		printf("FAIL %s: %s\n", r->name, r->why);
+	} else {
+		passed++;
+		printf("ok %s\n", r->name);
+	}
+	fflush(stdout);
+}
+
+/* A request that has to be refused; offsets are from what would be right. */
+struct bad {
+	const char *name;
+	enum ibv_wr_opcode opcode;
+	int access; /* of the responder's region and queue pair */
+	uint32_t rkey_xor, lkey_xor;
+	int64_t remote_offset, local_offset;
+	uint32_t size;
+	enum ibv_wc_status status;
+	enum ibv_qp_state responder;
+	const char *word; /* the sentence has it */
+};
+
+enum {
+	W = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+	R = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
+	A = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+};
+
+/* clang-format off */
+static const struct bad bads[] = {
+	{"WRITE with a wrong rkey", IBV_WR_RDMA_WRITE, W, 0x5A00, 0, 0, 0, 64,
+	 IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, "key"},
+	{"WRITE one byte past the region", IBV_WR_RDMA_WRITE, W, 0, 0,
+	 ENDS_SIZE - 63, 0, 64, IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, ""},
+	{"WRITE one byte before the region", IBV_WR_RDMA_WRITE, W, 0, 0, -1, 0,
+	 64, IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, ""},
+	{"WRITE of many packets past the region", IBV_WR_RDMA_WRITE, W, 0, 0,
+	 4096, 0, 8000, IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, ""},
+	{"WRITE to a region without remote write", IBV_WR_RDMA_WRITE, R, 0, 0,
+	 0, 0, 64, IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, ""},
+	{"READ with a wrong rkey", IBV_WR_RDMA_READ, R, 0x5A00, 0, 0, 0, 64,
+	 IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, "key"},
+	{"READ past the region", IBV_WR_RDMA_READ, R, 0, 0, 4096, 0, 8000,
+	 IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, ""},
+	{"READ of a region without remote read", IBV_WR_RDMA_READ, W, 0, 0, 0,
+	 0, 64, IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, ""},
+	{"atomic with a wrong rkey", IBV_WR_ATOMIC_FETCH_AND_ADD, A, 0x5A00, 0,
+	 0, 0, 8, IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, "key"},
+	{"atomic past the region", IBV_WR_ATOMIC_CMP_AND_SWP, A, 0, 0,
+	 ENDS_SIZE, 0, 8, IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, ""},
+	{"atomic on a region without remote atomic",
+	 IBV_WR_ATOMIC_FETCH_AND_ADD, W, 0, 0, 0, 0, 8, IBV_WC_REM_ACCESS_ERR,
+	 IBV_QPS_ERR, ""},
+	{"atomic on an odd address", IBV_WR_ATOMIC_FETCH_AND_ADD, A, 0, 0, 4,
+	 0, 8, IBV_WC_REM_INV_REQ_ERR, IBV_QPS_ERR, ""},
+	{"WRITE from a wrong lkey", IBV_WR_RDMA_WRITE, W, 0, 0x5A00, 0, 0, 64,
+	 IBV_WC_LOC_PROT_ERR, IBV_QPS_RTS, "key"},
+	{"WRITE from before the region", IBV_WR_RDMA_WRITE, W, 0, 0, 0, -8, 64,
+	 IBV_WC_LOC_PROT_ERR, IBV_QPS_RTS, ""},
+	{"READ to past the region", IBV_WR_RDMA_READ, R, 0, 0, 0, 4096, 8000,
+	 IBV_WC_LOC_PROT_ERR, IBV_QPS_RTS, ""},
+};
+/* clang-format on */
+
+static void post(struct report *r, struct ends *a, const struct ends *b,
+		 const struct bad *bad)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)a->region + (uint64_t)bad->local_offset,
+		.length = bad->size,
+		.lkey = a->mr->lkey ^ bad->lkey_xor,
+	};
+	struct ibv_send_wr wr = {
+		.wr_id = 77,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = bad->opcode,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	struct ibv_send_wr *which;
+	uint64_t remote = (uintptr_t)b->region + (uint64_t)bad->remote_offset;
+	uint32_t rkey = b->mr->rkey ^ bad->rkey_xor;
+	int err;
+
+	if (bad->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	    bad->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = remote;
+		wr.wr.atomic.rkey = rkey;
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.remote_addr = remote;
+		wr.wr.rdma.rkey = rkey;
+	}
+	err = ibv_post_send(a->qp, &wr, &which);
+	expect(r, err == 0, "ibv_post_send: %s", strerror(err));
+}
+
+static void post_recv(struct report *r, struct ends *e, uint32_t size,
+		      uint32_t lkey)
+{
+	struct ibv_sge sge = {(uintptr_t)e->region, size, lkey};
+	struct ibv_recv_wr wr = {.wr_id = 88, .sg_list = &sge, .num_sge = 1};
+	struct ibv_recv_wr *which;
+	int err = ibv_post_recv(e->qp, &wr, &which);
+
+	expect(r, err == 0, "ibv_post_recv: %s", strerror(err));
+}
+
+static void expect_wc(struct report *r, struct ends *e, uint64_t wr_id,
+		      enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	if (!ends_wait(e, &wc)) {
+		expect(r, false, "no completion");
+		return;
+	}
+	expect(r, wc.status == status, "status \"%s\" instead of \"%s\"",
+	       ibv_wc_status_str(wc.status), ibv_wc_status_str(status));
+	expect(r, wc.wr_id == wr_id, "wr_id %llu",
+	       (unsigned long long)wc.wr_id);
+	expect(r, wc.qp_num == e->qp->qp_num, "qp_num %u", wc.qp_num);
+}
+
+static void expect_state(struct report *r, const struct ends *e,
+			 enum ibv_qp_state state, const char *who)
+{
+	expect(r, ends_state(e) == state, "the %s is in state %d, not %d", who,
+	       ends_state(e), state);
+}
+
+static void expect_memory(struct report *r, const struct ends *a,
+			  const struct ends *b)
+{
+	expect(r, ends_guarded(a) && ends_guarded(b),
+	       "a byte outside a region changed");
+	expect(r, ends_untouched(a) && ends_untouched(b),
+	       "a refused request changed a region");
+}
+
+static void try_bad(const struct bad *bad)
+{
+	struct report r = {.name = bad->name};
+	struct ends a, b;
+
+	ends_open(&a, IBV_ACCESS_LOCAL_WRITE);
+	ends_open(&b, bad->access);
+	ends_connect(&a, &b);
+	said();
+	post(&r, &a, &b, bad);
+	expect_wc(&r, &a, 77, bad->status);
+	expect_state(&r, &a, IBV_QPS_ERR, "requester");
+	expect_state(&r, &b, bad->responder, "responder");
+	expect_memory(&r, &a, &b);
+	expect_sentence(&r, bad->word);
+	ends_close(&a);
+	ends_close(&b);
+	report_end(&r);
+}
+
+/* A SEND of @size into a receive of @room bytes, or into none (0). */
+static void try_send(const char *name, uint32_t room, int access,
+		     enum ibv_wc_status sender, enum ibv_wc_status receiver)
+{
+	static const struct bad send = {.opcode = IBV_WR_SEND, .size = 4000};
+	struct report r = {.name = name};
+	struct ends a, b;
+
+	ends_open(&a, IBV_ACCESS_LOCAL_WRITE);
+	ends_open(&b, access);
+	ends_connect(&a, &b);
+	said();
+	if (room)
+		post_recv(&r, &b, room, b.mr->lkey);
+	post(&r, &a, &b, &send);
+	expect_wc(&r, &a, 77, sender);
+	if (room)
+		expect_wc(&r, &b, 88, receiver);
+	expect_state(&r, &a, IBV_QPS_ERR, "sender");
+	expect_state(&r, &b, room ? IBV_QPS_ERR : IBV_QPS_RTS, "receiver");
+	expect(&r, ends_guarded(&a) && ends_guarded(&b),
+	       "a byte outside a region changed");
+	expect(&r, b.region[room] == ENDS_FILL,
+	       "a byte past the receive changed");
+	expect_sentence(&r, "");
+	ends_close(&a);
+	ends_close(&b);
+	report_end(&r);
+}
+
+static const struct bad plain_write = {
+	.name = "WRITE", .opcode = IBV_WR_RDMA_WRITE, .size = 4096};
+static const struct bad plain_read = {
+	.name = "READ", .opcode = IBV_WR_RDMA_READ, .size = 4096};
+
+/* The region is still registered, but its memory is gone. */
+static void try_unmapped(const char *name, const struct bad *request,
+			 bool remote, enum ibv_wc_status status)
+{
+	struct report r = {.name = name};
+	struct ends a, b;
+	struct ends *gone = remote ? &b : &a;
+
+	ends_open(&a, IBV_ACCESS_LOCAL_WRITE);
+	ends_open(&b, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE);
+	ends_connect(&a, &b);
+	said();
+	munmap(gone->region, ENDS_SIZE);
+	post(&r, &a, &b, request);
+	expect_wc(&r, &a, 77, status);
+	expect_state(&r, &a, IBV_QPS_ERR, "requester");
+	expect_sentence(&r, "");
+	ends_close(&a);
+	ends_close(&b);
+	report_end(&r);
+}
+
+static void try_stale_rkey(void)
+{
+	struct report r = {.name = "WRITE with the rkey of a region that "
+				   "was deregistered"};
+	struct ends a, b;
+	struct ibv_mr old;
+
+	ends_open(&a, IBV_ACCESS_LOCAL_WRITE);
+	ends_open(&b, W);
+	ends_connect(&a, &b);
+	said();
+	old = *b.mr;
+	expect(&r, ibv_dereg_mr(b.mr) == 0, "ibv_dereg_mr");
+	b.mr = &old;
+	post(&r, &a, &b, &plain_write);
+	b.mr = NULL;
+	expect_wc(&r, &a, 77, IBV_WC_REM_ACCESS_ERR);
+	expect_state(&r, &b, IBV_QPS_ERR, "responder");
+	expect_memory(&r, &a, &b);
+	expect_sentence(&r, "key");
+	ends_close(&a);
+	ends_close(&b);
+	report_end(&r);
+}
+
+static void try_foreign_rkey(void)
+{
+	struct report r = {.name = "WRITE with the rkey of another "
+				   "protection domain"};
+	struct ends a, b, c;
+
+	ends_open(&a, IBV_ACCESS_LOCAL_WRITE);
+	ends_open(&b, W);
+	ends_open(&c, W);
+	ends_connect(&a, &b);
+	said();
+	post(&r, &a, &c, &plain_write);
+	expect_wc(&r, &a, 77, IBV_WC_REM_ACCESS_ERR);
+	expect_state(&r, &b, IBV_QPS_ERR, "responder");
+	expect_memory(&r, &a, &c);
+	expect_sentence(&r, "");
+	ends_close(&a);
+	ends_close(&b);
+	ends_close(&c);
+	report_end(&r);
+}
+
+/* How far the peer that dies has come. */
+enum step { STEP_INIT, STEP_RTR, STEP_RTS, STEP_COUNT };
+
+static const char *const step_names[STEP_COUNT] = {"INIT", "RTR", "RTS"};
+
+/* The peer: an image of this program of its own, which then just waits. */
+static int peer_main(int fd, enum step step)
+{
+	struct ends e;
+	struct ends_address self, other;
+
+	ends_open(&e, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE);
+	ends_address_get(&e, &self);
+	if (read(fd, &other, sizeof(other)) != sizeof(other))
+		return 1;
+	if (step >= STEP_RTR)
+		ends_to_rtr(&e, &other);
+	if (step >= STEP_RTS)
+		ends_to_rts(&e, &self, 7);
+	if (write(fd, &self, sizeof(self)) != sizeof(self))
+		return 1;
+	for (;;)
+		pause();
+}
+
+static pid_t start_peer(enum step step, int *fd)
+{
+	static char self[] = "/proc/self/exe", role[] = "--peer";
+	char text[2][16];
+	char *argv[] = {self, role, text[0], text[1], NULL};
+	int ends[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
+		return -1;
+	snprintf(text[0], sizeof(text[0]), "%d", ends[1]);
+	snprintf(text[1], sizeof(text[1]), "%d", step);
+	pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		execv(self, argv);
+		_exit(127);
+	}
+	close(ends[1]);
+	*fd = ends[0];
+	return pid;
+}
+
+static void end_peer(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+struct death {
+	enum step step;
+	const struct bad *request;
+	int served; /* requests done before it is killed */
+	pid_t pid;
+	int fd;
+};
+
+/* Exchanges addresses with the peer and goes to RTS; @peer answers. */
+static bool meet(struct ends *a, int fd, struct ends_address *peer)
+{
+	struct ends_address self;
+
+	ends_address_get(a, &self);
+	if (write(fd, &self, sizeof(self)) != sizeof(self) ||
+	    read(fd, peer, sizeof(*peer)) != sizeof(*peer))
+		return false;
+	ends_to_rtr(a, peer);
+	ends_to_rts(a, &self, 7);
+	return true;
+}
+
+/*
+ * Takes all completions, killing the peer after as many as it was to serve.
+ * What was already on its way may succeed still; then one request fails and
+ * the others are flushed.  Returns how many succeeded.
+ */
+static int take_all(struct report *r, struct ends *a, const struct death *d)
+{
+	int served = d->served;
+	struct ibv_wc wc;
+
+	for (int i = 0; i < ENDS_DEPTH / 2; i++) {
+		if (i == d->served && i > 0)
+			end_peer(d->pid);
+		if (!ends_wait(a, &wc)) {
+			expect(r, false, "no completion for request %d", i);
+			break;
+		}
+		if (wc.status == IBV_WC_SUCCESS && d->served > 0 &&
+		    i <= served) {
+			served = i + 1;
+			continue;
+		}
+		expect(r,
+		       i >= d->served &&
+			       wc.status == (i == served ? IBV_WC_RETRY_EXC_ERR
+							 : IBV_WC_WR_FLUSH_ERR),
+		       "request %d: %s", i, ibv_wc_status_str(wc.status));
+	}
+	return served;
+}
+
+static void die(struct report *r, struct ends *a, struct death *d)
+{
+	struct ends_address peer;
+	struct ibv_mr mr = {0};
+	struct ends b = {.mr = &mr};
+
+	if (!meet(a, d->fd, &peer)) {
+		expect(r, false, "the peer did not start");
+		end_peer(d->pid);
+		return;
+	}
+	said();
+	mr.rkey = peer.rkey;
+	b.region = (uint8_t *)(uintptr_t)peer.region;
+	if (d->served == 0)
+		end_peer(d->pid);
+	for (int i = 0; i < ENDS_DEPTH / 2; i++)
+		post(r, a, &b, d->request);
+	if (take_all(r, a, d) < ENDS_DEPTH / 2) {
+		expect_state(r, a, IBV_QPS_ERR, "requester");
+		expect_sentence(r, "");
+	}
+	expect(r, ends_guarded(a), "a byte outside the region changed");
+}
+
+static void try_death(enum step step, const struct bad *request, int served)
+{
+	struct death d = {step, request, served, 0, -1};
+	struct report r = {.name = NULL};
+	char name[96];
+	struct ends a;
+
+	snprintf(name, sizeof(name), "%s to a peer killed in %s after %d done",
+		 request->name, step_names[step], served);
+	r.name = name;
+	d.pid = start_peer(step, &d.fd);
+	ends_open(&a, IBV_ACCESS_LOCAL_WRITE);
+	die(&r, &a, &d);
+	close(d.fd);
+	ends_close(&a);
+	report_end(&r);
+}
+
+static void try_deaths(void)
+{
+	static const struct bad send = {
+		.name = "SEND", .opcode = IBV_WR_SEND, .size = 4096};
+
+	for (enum step step = STEP_INIT; step < STEP_COUNT; step++) {
+		try_death(step, &plain_write, 0);
+		try_death(step, &plain_read, 0);
+		try_death(step, &send, 0);
+	}
+	try_death(STEP_RTS, &plain_write, 1);
+	try_death(STEP_RTS, &plain_read, 1);
+	try_death(STEP_RTR, &plain_read, 5);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && strcmp(argv[1], "--peer") == 0)
+		return peer_main(atoi(argv[2]), (enum step)atoi(argv[3]));
+	stderr_fd = memfd_create("stderr", 0);
+	if (stderr_fd < 0 || dup2(stderr_fd, STDERR_FILENO) < 0)
+		return 1;
+	for (size_t i = 0; i < sizeof(bads) / sizeof(bads[0]); i++)
+		try_bad(&bads[i]);
+	try_send("SEND longer than the receive", 1000, IBV_ACCESS_LOCAL_WRITE,
+		 IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR);
+	try_send("SEND into a region without local write", 4096, 0,
+		 IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR);
+	try_send("SEND without a receive and rnr_retry 0", 0,
+		 IBV_ACCESS_LOCAL_WRITE, IBV_WC_RNR_RETRY_EXC_ERR, 0);
+	try_unmapped("WRITE from unmapped memory", &plain_write, false,
+		     IBV_WC_LOC_PROT_ERR);
+	try_unmapped("READ into unmapped memory", &plain_read, false,
+		     IBV_WC_LOC_PROT_ERR);
+	try_unmapped("WRITE to unmapped memory", &plain_write, true,
+		     IBV_WC_REM_OP_ERR);
+	try_unmapped("READ from unmapped memory", &plain_read, true,
+		     IBV_WC_REM_OP_ERR);
+	try_stale_rkey();
+	try_foreign_rkey();
+	try_deaths();
+	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+	return failed ? 1 : 0;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ends.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Printed on stdout: stderr belongs to the explanations under test. */
+static void need(bool good, const char *what)
+{
+	if (good)
+		return;
+	printf("FAIL set-up: %s: %s\n0 passed, 1 failed, 0 skipped\n", what,
+	       strerror(errno));
+	exit(1);
+}
+
+static void open_region(struct ends *e, int access)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	e->map_size = ENDS_SIZE + 2 * page;
+	e->map = mmap(NULL, e->map_size, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	need(e->map != MAP_FAILED, "mmap");
+	e->region = e->map + page;
+	memset(e->map, ENDS_GUARD, e->map_size);
+	memset(e->region, ENDS_FILL, ENDS_SIZE);
+	e->mr = ibv_reg_mr(e->pd, e->region, ENDS_SIZE, access);
+	need(e->mr, "ibv_reg_mr");
+}
+
+static void open_qp(struct ends *e, int access)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = {.max_send_wr = ENDS_DEPTH,
+			.max_recv_wr = ENDS_DEPTH,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+	};
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = (unsigned)(access & ENDS_ALL_REMOTE),
+	};
+
+	e->qp = ibv_create_qp(e->pd, &init);
+	need(e->qp, "ibv_create_qp");
+	errno = ibv_modify_qp(e->qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				      IBV_QP_ACCESS_FLAGS);
+	need(errno == 0, "ibv_modify_qp to INIT");
+}
+
+void ends_open(struct ends *e, int access)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	memset(e, 0, sizeof(*e));
+	need(list && list[0], "ibv_get_device_list");
+	e->ctx = ibv_open_device(list[0]);
+	need(e->ctx, "ibv_open_device");
+	ibv_free_device_list(list);
+	e->pd = ibv_alloc_pd(e->ctx);
+	need(e->pd, "ibv_alloc_pd");
+	e->cq = ibv_create_cq(e->ctx, 4 * ENDS_DEPTH, NULL, NULL, 0);
+	need(e->cq, "ibv_create_cq");
+	open_region(e, access);
+	open_qp(e, access);
+}
+
+void ends_close(struct ends *e)
+{
+	errno = ibv_destroy_qp(e->qp);
+	need(errno == 0, "ibv_destroy_qp");
+	errno = e->mr ? ibv_dereg_mr(e->mr) : 0;
+	need(errno == 0, "ibv_dereg_mr");
+	errno = ibv_destroy_cq(e->cq);
+	need(errno == 0, "ibv_destroy_cq");
+	errno = ibv_dealloc_pd(e->pd);
+	need(errno == 0, "ibv_dealloc_pd");
+	need(ibv_close_device(e->ctx) == 0, "ibv_close_device");
+	munmap(e->map, e->map_size);
+}
+
+void ends_address_get(const struct ends *e, struct ends_address *address)
+{
+	memset(address, 0, sizeof(*address));
+	need(ibv_query_gid(e->ctx, 1, ENDS_GID_INDEX, &address->gid) == 0,
+	     "ibv_query_gid");
+	address->region = (uintptr_t)e->region;
+	address->qpn = e->qp->qp_num;
+	address->psn = (e->qp->qp_num * 2654435761u) & 0xFFFFFF;
+	address->rkey = e->mr->rkey;
+}
+
+void ends_to_rtr(struct ends *e, const struct ends_address *peer)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = peer->qpn,
+		.rq_psn = peer->psn,
+		.max_dest_rd_atomic = 4,
+		.min_rnr_timer = 12,
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.dgid = peer->gid,
+				    .sgid_index = ENDS_GID_INDEX,
+				    .hop_limit = 64}},
+	};
+
+	errno = ibv_modify_qp(e->qp, &attr,
+			      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				      IBV_QP_MAX_DEST_RD_ATOMIC |
+				      IBV_QP_MIN_RNR_TIMER);
+	need(errno == 0, "ibv_modify_qp to RTR");
+}
+
+void ends_to_rts(struct ends *e, const struct ends_address *self,
+		 uint8_t rnr_retry)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
+		.timeout = 14,
+		.retry_cnt = 3,
+		.rnr_retry = rnr_retry,
+		.sq_psn = self->psn,
+		.max_rd_atomic = 4,
+	};
+
+	errno = ibv_modify_qp(e->qp, &attr,
+			      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				      IBV_QP_MAX_QP_RD_ATOMIC);
+	need(errno == 0, "ibv_modify_qp to RTS");
+}
+
+void ends_connect(struct ends *a, struct ends *b)
+{
+	struct ends_address at_a, at_b;
+
+	ends_address_get(a, &at_a);
+	ends_address_get(b, &at_b);
+	ends_to_rtr(a, &at_b);
+	ends_to_rtr(b, &at_a);
+	ends_to_rts(a, &at_a, 0);
+	ends_to_rts(b, &at_b, 0);
+}
+
+bool ends_wait(struct ends *e, struct ibv_wc *wc)
+{
+	struct timespec now;
+	long long end_ms = 0, now_ms;
+	int n;
+
+	do {
+		n = ibv_poll_cq(e->cq, 1, wc);
+		need(n >= 0, "ibv_poll_cq");
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		now_ms = (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+		if (end_ms == 0)
+			end_ms = now_ms + ENDS_WAIT_MS;
+	} while (n == 0 && now_ms < end_ms);
+	return n == 1;
+}
+
+enum ibv_qp_state ends_state(const struct ends *e)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	errno = ibv_query_qp(e->qp, &attr, IBV_QP_STATE, &init);
+	need(errno == 0, "ibv_query_qp");
+	return attr.qp_state;
+}
+
+static bool is_filled(const uint8_t *from, const uint8_t *to, uint8_t byte)
+{
+	for (; from < to; from++) {
+		if (*from != byte)
+			return false;
+	}
+	return true;
+}
+
+bool ends_guarded(const struct ends *e)
+{
+	return is_filled(e->map, e->region, ENDS_GUARD) &&
+	       is_filled(e->region + ENDS_SIZE, e->map + e->map_size,
+			 ENDS_GUARD);
+}
+
+bool ends_untouched(const struct ends *e)
+{
+	return is_filled(e->region, e->region + ENDS_SIZE, ENDS_FILL);
+}

@@ -1,0 +1,233 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Strangers' datagrams at UDP port 4791 while a transfer runs.
+
+No raw socket: an ordinary one sends truncated, corrupted, replayed and
+spoofed frames, some with a right ICRC, to both queue pairs.  The transfer has
+to finish right, and nobody may crash.
+"""
+
+import os
+import random
+import re
+import select
+import socket
+import struct
+import time
+
+import icrc_check
+import system
+from system import expect, expect_ok
+
+t = system.Suite(__doc__)
+ROCE_PORT = icrc_check.ROCE_PORT
+IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
+
+SEND_ONLY, WRITE_ONLY, READ_REQUEST = 0x04, 0x0A, 0x0C
+ACKNOWLEDGE, CAS, WRITE_FIRST, READ_RESPONSE = 0x11, 0x13, 0x06, 0x10
+ACK, RNR_NAK, NAK_SEQUENCE, NAK_ACCESS = 0x1F, 0x21, 0x60, 0x62
+
+
+def bth(opcode, qpn, psn, flags=0x40):
+    return struct.pack("!BBHII", opcode, flags, 0xFFFF, qpn,
+                       psn | 1 << 31)
+
+
+def reth(address, rkey, size):
+    return struct.pack("!QII", address, rkey, size)
+
+
+def aeth(syndrome, msn=0):
+    return struct.pack("!I", syndrome << 24 | msn)
+
+
+class Attacker:
+    """One socket; frames from it carry IPv4 id 0 and DF, so the ICRC of
+    what arrives can be known before it is sent."""
+
+    def __init__(self, source, target):
+        self.target = target
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER,
+                               IP_PMTUDISC_DO)
+        self.socket.setblocking(False)
+        self.socket.bind((source, 0))
+        self.source, self.port = self.socket.getsockname()
+        self.sent = 0
+
+    def sealed(self, body):
+        """@body with the ICRC it needs to be taken for a real frame."""
+        size = 20 + 8 + len(body) + 4
+        ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, size, 0, 0x4000, 64, 17, 0,
+                         socket.inet_aton(self.source),
+                         socket.inet_aton(self.target))
+        udp = struct.pack("!HHHH", self.port, ROCE_PORT, size - 20, 0)
+        return body + icrc_check.icrc(ip + udp, body + bytes(4))
+
+    def send(self, datagram):
+        try:
+            self.socket.sendto(datagram, (self.target, ROCE_PORT))
+            self.sent += 1
+        except OSError:
+            pass
+
+
+def garbage(a, rng, ends):
+    a.send(rng.randbytes(rng.randrange(0, 1500)))
+
+
+def truncated(a, rng, ends):
+    qpn, psn = rng.choice(ends)
+    whole = a.sealed(bth(WRITE_FIRST, qpn, psn) + reth(0, 0, 4096) +
+                     bytes(1024))
+    a.send(whole[:rng.randrange(0, len(whole))])
+
+
+def corrupted(a, rng, ends):
+    qpn, psn = rng.choice(ends)
+    frame = bytearray(a.sealed(bth(SEND_ONLY, qpn, psn) + bytes(256)))
+    frame[rng.randrange(len(frame))] ^= 1 << rng.randrange(8)
+    a.send(bytes(frame))
+
+
+def unknown_queue_pair(a, rng, ends):
+    a.send(a.sealed(bth(SEND_ONLY, rng.randrange(1 << 24),
+                        rng.randrange(1 << 24)) + bytes(64)))
+
+
+def broken_headers(a, rng, ends):
+    """Sealed, to a real queue pair, but with lengths and flags that lie."""
+    qpn, psn = rng.choice(ends)
+    opcode = rng.randrange(256)
+    a.send(a.sealed(bth(opcode, qpn, psn + (1 << 22) & 0xFFFFFF,
+                        rng.randrange(256)) +
+                    rng.randbytes(rng.randrange(0, 64))))
+
+
+def spoofed(a, rng, ends):
+    """Sealed and well formed, to a real queue pair, near its PSN."""
+    qpn, psn = rng.choice(ends)
+    psn = (psn + rng.randrange(-50, 5000)) & 0xFFFFFF
+    head, wild = rng.choice((
+        (ACKNOWLEDGE, aeth(ACK)),
+        (ACKNOWLEDGE, aeth(NAK_SEQUENCE)),
+        (ACKNOWLEDGE, aeth(NAK_ACCESS)),
+        (ACKNOWLEDGE, aeth(RNR_NAK)),
+        (WRITE_ONLY, reth(rng.getrandbits(64), rng.getrandbits(32), 64) +
+         b"\xA5" * 64),
+        (READ_REQUEST, reth(rng.getrandbits(64), rng.getrandbits(32), 64)),
+        (READ_RESPONSE, aeth(ACK) + b"\xA5" * 64),
+        (SEND_ONLY, b"\xA5" * 64),
+        (CAS, struct.pack("!QIQQ", rng.getrandbits(64),
+                          rng.getrandbits(32), 1, 0)),
+    ))
+    a.send(a.sealed(bth(head, qpn, psn) + wild))
+
+
+class Replay:
+    """Sends again what a capture of the running transfer has recorded."""
+
+    def __init__(self, path):
+        self.path, self.frames = path, []
+
+    def __call__(self, a, rng, ends):
+        if not self.frames:
+            self.frames = self.read()
+        if self.frames:
+            a.send(rng.choice(self.frames))
+
+    def read(self):
+        frames = []
+        try:
+            with open(self.path, "rb") as f:
+                for link, frame in icrc_check.frames_of(f.read(1 << 20)):
+                    parts = icrc_check.roce_of(icrc_check.ip_of(link, frame))
+                    if parts:
+                        frames.append(bytes(parts[1]))
+        except (OSError, ValueError):
+            pass
+        return frames
+
+
+def ends_of(text):
+    """The (QPN, PSN) pairs that a tool prints about both ends."""
+    found = re.findall(r"QPN:? 0x([0-9a-f]+),? PSN:? 0x([0-9a-f]+)", text)
+    return sorted({(int(q, 16), int(p, 16)) for q, p in found})
+
+
+def address_of(text):
+    """The IPv4 address in the GID that a tool prints."""
+    dotted = re.search(r"GID:?.*?ffff:(\d+\.\d+\.\d+\.\d+)", text)
+    if dotted:
+        return dotted.group(1)
+    bytes_ = re.search(r"GID: (?:\d+:)+255:255:(\d+):(\d+):(\d+):(\d+)", text)
+    if bytes_:
+        return ".".join(str(int(b)) for b in bytes_.groups())
+    return None
+
+
+def under_attack(argv, kinds, source=None, seconds=20):
+    """Runs a pair, throws @kinds at it until it ends, returns both."""
+    p = t.start(t.pair_argv(argv, timeout=60))
+    os.set_blocking(p.stdout.fileno(), False)
+    rng = random.Random(1)
+    text, attacker, end = "", None, time.monotonic() + 70
+    while time.monotonic() < end:
+        ready, _, _ = select.select([p.stdout], [], [], 0.002)
+        if ready:
+            chunk = p.stdout.read()
+            if chunk == b"":
+                break
+            text += (chunk or b"").decode(errors="replace")
+        ends = ends_of(text)
+        if not attacker and len(ends) >= 2 and address_of(text):
+            target = address_of(text)
+            attacker = Attacker(source or target, target)
+        if attacker:
+            for _ in range(20):
+                rng.choice(kinds)(attacker, rng, ends)
+    r = t.finish(p, 10)
+    r.output = text + r.output
+    return r, attacker.sent if attacker else 0
+
+
+def survives(name, kinds, source=None):
+    def body(argv):
+        def go():
+            t.need(argv[0])
+            r, sent = under_attack(argv, kinds, source)
+            expect_ok(r)
+            expect(sent > 100, "only %d datagrams were thrown" % sent, r)
+            expect("invalid data" not in r.output, "the data differ", r)
+        return go
+
+    for argv in (["ibv_rc_pingpong", "-c", "-n", "20000"],
+                 ["ib_write_bw", "-D", "3"], ["ib_read_bw", "-D", "3"]):
+        label = "%s through %s" % (argv[0], name)
+        t.case(label, body(argv), "hostile", label)
+
+
+survives("garbage", [garbage])
+survives("truncated frames", [truncated])
+survives("corrupted frames", [corrupted])
+survives("frames for nobody", [unknown_queue_pair])
+survives("lying headers from another address", [broken_headers], "127.0.0.9")
+survives("spoofed frames from another address", [spoofed], "127.0.0.9")
+
+
+def replayed():
+    t.need("ib_write_bw")
+    path = t.path("replay.pcapng")
+    expect_ok(t.pair(["ib_write_bw", "-n", "50"], ["--pcap", path]))
+    replay = Replay(path)
+    expect(replay.read(), "no frame was captured")
+    r, sent = under_attack(["ib_write_bw", "-D", "3"], [replay])
+    expect_ok(r)
+    expect(sent > 100, "only %d datagrams were thrown" % sent, r)
+
+
+t.case("ib_write_bw through replayed frames", replayed, "hostile",
+       "ib_write_bw through replayed frames")
+survives("everything at once",
+         [garbage, truncated, corrupted, unknown_queue_pair], None)
+t.end()
