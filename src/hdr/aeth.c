@@ -4,7 +4,7 @@
 #include "hdr/bytes.h"
 
 /* clang-format off */
-/* IBTA Table 45, in units of 10 us. */
+/* IBTA 9.7.5.2.8, in units of 10 us. */
 static const uint32_t rnr_timer_10us[32] = {
 	65536,     1,     2,     3,     4,     6,     8,    12,
 	   16,    24,    32,    48,    64,    96,   128,   192,
@@ -12,7 +12,7 @@ static const uint32_t rnr_timer_10us[32] = {
 	 4096,  6144,  8192, 12288, 16384, 24576, 32768, 49152,
 };
 
-/* IBTA Table 44. */
+/* IBTA 9.7.7.2. */
 static const uint32_t credits[32] = {
 	    0,     1,     2,     3,     4,     6,     8,    12,
 	   16,    24,    32,    48,    64,    96,   128,   192,

@@ -34,7 +34,7 @@ enum aeth_kind {
 	AETH_NAK,
 };
 
-/* NAK codes; those above are reserved (IBTA Table 46). */
+/* NAK codes; those above are reserved (IBTA 9.7.5.2). */
 enum aeth_nak {
 	AETH_NAK_PSN_SEQUENCE = 0,
 	AETH_NAK_INVALID_REQUEST = 1,
@@ -65,13 +65,13 @@ static inline uint8_t aeth_syndrome(enum aeth_kind kind, uint8_t value)
 	return (uint8_t)(kind << 5 | (value & AETH_VALUE_MASK));
 }
 
-/* The time an RNR timer code (5 bits) stands for (IBTA Table 45). */
+/* The time an RNR timer code (5 bits) stands for (IBTA 9.7.5.2.8). */
 uint64_t aeth_rnr_timer_ns(uint8_t code);
 /* 4.096 us * 2^code for the 5-bit local ACK timeout; 0 means never. */
 uint64_t aeth_ack_timeout_ns(uint8_t code);
 
 /*
- * The receive WQEs a credit code grants (IBTA Table 44): UINT32_MAX for
+ * The receive WQEs a credit code grants (IBTA 9.7.7.2): UINT32_MAX for
  * AETH_CREDITS_INVALID.  And the code of the most that `count` covers.
  */
 uint32_t aeth_credits(uint8_t code);

@@ -88,7 +88,7 @@ static const struct opcode_info table[256] = {
 	ROW(UD, SEND_ONLY_IMM, SEND, ONLY, DETH | IMMDT, REQUEST | PAYLOAD),
 	CONNECTED(XRC, XRCETH),
 	RELIABLE(XRC, XRCETH),
-	/* A17.9.3: a BTH and 16 reserved bytes, which we see as payload. */
+	/* A17.9: a BTH and 16 reserved bytes, which we see as payload. */
 	[OPCODE_CNP] = {
 		.name = "CNP",
 		.service = OPCODE_SERVICE_CNP,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The BTH opcode (IBTA Vol 1, 9.2.1, Table 38; A19 for FLUSH and ATOMIC
+ * The BTH opcode (IBTA Vol 1, 9.2.1; A19 for FLUSH and ATOMIC
  * WRITE; A17.9 for the CNP of RoCEv2).
  *
  *	  7   6   5   4   3   2   1   0

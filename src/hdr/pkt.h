@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One transport packet: BTH, extension headers, payload (IBTA Vol 1, 9.2,
- * 9.3; the order of the headers is Figure 99 and Table 38).
+ * 9.3).
  *
  *	+-----+------------------------------+---------+-----+ - - - +
  *	| BTH | extension headers, by opcode | payload | pad | (ICRC)|
