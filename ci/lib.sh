@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Sourced by the scripts of ci/: where things are, who runs them, how they
+# report.  Every test script prints `ok NAME`, `FAIL NAME: why`, `skipped
+# NAME: why` and ends with `N passed, N failed, N skipped`.
+# shellcheck shell=bash
+set -u
+umask 022
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+BUILD=$ROOT/build
+LOG=$BUILD/log
+JOBS=${JOBS:-$(nproc)}
+NOBODY=65534
+export LC_ALL=C.UTF-8
+# Root's own programs (in /root) are closed to the user that the tests become.
+[ "$(id -u)" != 0 ] || export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+cd "$ROOT" || exit 1
+mkdir -p "$LOG"
+# What ci/setup unpacked for a user who may not install.
+# shellcheck disable=SC1091
+[ ! -f "$BUILD/env.sh" ] || . "$BUILD/env.sh"
+
+passed=0 failed=0 skipped=0
+
+say() { echo "$*"; }
+ok() { passed=$((passed + 1)); echo "ok $*"; }
+fail() { failed=$((failed + 1)); echo "FAIL $*"; }
+skip() { skipped=$((skipped + 1)); echo "skipped $*"; }
+
+# Adds up the last count line of a file; with none, one failure.
+count() {
+	local line
+	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$1" | tail -1)
+	if [ -z "$line" ]; then
+		fail "$2: it ended without a count"
+		return
+	fi
+	# shellcheck disable=SC2086
+	set -- $line
+	passed=$((passed + $1))
+	failed=$((failed + $3))
+	skipped=$((skipped + ${5:-0}))
+}
+
+finish() {
+	echo "$passed passed, $failed failed, $skipped skipped"
+	[ "$failed" -eq 0 ]
+	exit
+}
+
+# Runs a step quietly; its log is kept, and its tail shown when it fails.
+step() {
+	local name=$1 log
+	shift
+	log=$LOG/${name//[^A-Za-z0-9._-]/_}.log
+	if "$@" >"$log" 2>&1; then
+		ok "$name"
+	else
+		fail "$name: see ${log#"$ROOT"/}"
+		tail -n "${TAIL:-30}" "$log" | sed 's/^/    /'
+		return 1
+	fi
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# The words that make a command run as an ordinary user, in drop[].  Root
+# becomes uid 65534 without capabilities; nobody may gain any.
+drop=()
+if have setpriv; then
+	drop=(setpriv --no-new-privs)
+	if [ "$(id -u)" = 0 ]; then
+		drop+=("--reuid=$NOBODY" "--regid=$NOBODY" --clear-groups
+			--inh-caps=-all)
+		! "${drop[@]}" --bounding-set=-all true 2>/dev/null ||
+			drop+=(--bounding-set=-all)
+	fi
+fi
+
+# A home that the user of drop[] may write, removed at the end.
+user_home() {
+	USER_HOME=$(mktemp -d "${TMPDIR:-/tmp}/adverb-home.XXXXXX")
+	mkdir "$USER_HOME/run" "$USER_HOME/tmp"
+	chmod 700 "$USER_HOME" "$USER_HOME/run"
+	if [ "$(id -u)" = 0 ]; then
+		chown -R $NOBODY:$NOBODY "$USER_HOME"
+		mkdir -p "$BUILD/results"
+		chown -R $NOBODY:$NOBODY "$BUILD/results"
+	fi
+	trap 'rm -rf "$USER_HOME"' EXIT
+}
+
+# as_user COMMAND...: runs it as drop[] says.
+as_user() {
+	env HOME="$USER_HOME" TMPDIR="$USER_HOME/tmp" \
+		XDG_RUNTIME_DIR="$USER_HOME/run" "${drop[@]}" "$@"
+}
+
+# True if the user of drop[] can read the tree (a clone in /root is closed).
+user_can_read() {
+	[ "$(id -u)" != 0 ] || "${drop[@]}" test -r "$ROOT/meson.build"
+}
+
+# build DIR [meson options]: sets up and compiles build/DIR.
+build() {
+	local dir=$BUILD/$1
+	shift
+	if [ ! -f "$dir/build.ninja" ]; then
+		meson setup "$@" "$dir" "$ROOT" || return
+	fi
+	ninja -j "$JOBS" -C "$dir"
+}

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""report.py NAME LOGS TESTLOG: one line a test of a `meson test` run.
+
+Counts the cases inside a program where it tells them: cmocka's summary, or a
+last line `N passed, N failed, N skipped`.  The output of a failed test is kept
+in LOGS and its tail shown.
+"""
+
+import json
+import os
+import re
+import sys
+
+TAIL = 30
+
+
+def cases(result, text):
+    """(passed, failed, skipped) of one test."""
+    good = result in ("OK", "EXPECTEDFAIL")
+    if result == "SKIP":
+        return 0, 0, 1
+    told = re.findall(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?",
+                      text, re.M)
+    if told:
+        passed, failed, skipped = (int(n or 0) for n in told[-1])
+    else:
+        passed, failed, skipped = (
+            sum(int(n) for n in re.findall(
+                r"\[  %s\s*\] (\d+) test\(s\)" % word, text))
+            for word in ("PASSED", "FAILED", "SKIPPED"))
+    if good and passed + failed + skipped == 0:
+        passed = 1
+    if not good and failed == 0:
+        failed = 1
+    return passed, failed, skipped
+
+
+def main(name, logs, testlog):
+    sums = [0, 0, 0]
+    runs = []
+    if os.path.exists(testlog):
+        with open(testlog, encoding="utf-8", errors="replace") as lines:
+            runs = [json.loads(line) for line in lines if line.strip()]
+    if not runs:
+        print("skipped %s: no test of this kind yet" % name)
+        sums[2] = 1
+    for run in runs:
+        text = (run.get("stdout") or "") + "\n" + (run.get("stderr") or "")
+        counts = cases(run["result"], text)
+        sums = [a + b for a, b in zip(sums, counts)]
+        title = "%s: %s" % (name, run["name"].split(" / ")[-1])
+        tally = "%d cases, %.1f s" % (sum(counts), run["duration"])
+        if counts[1]:
+            path = os.path.join(
+                logs, re.sub(r"[^A-Za-z0-9._-]+", "_", title) + ".log")
+            with open(path, "w", encoding="utf-8") as log:
+                log.write(" ".join(run["command"]) + "\n" + text)
+            print("FAIL %s (%d of %s): %s; see %s" % (
+                title, counts[1], tally, run["result"].lower(),
+                os.path.relpath(path)))
+            for line in text.strip().splitlines()[-TAIL:]:
+                print("    " + line)
+        elif counts[0]:
+            print("ok %s (%s)" % (title, tally))
+        else:
+            print("skipped %s: %s" % (
+                title, (text.strip().splitlines() or ["it says nothing"])[-1]))
+        for line in text.splitlines():
+            if line.startswith("skipped ") and counts[0]:
+                print("    " + line)
+    print("%d passed, %d failed, %d skipped" % tuple(sums))
+    return 1 if sums[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
