@@ -79,13 +79,14 @@ static void report_end(struct report *r)
 struct bad {
 	const char *name;
 	enum ibv_wr_opcode opcode;
-	int access; /* of the responder's region and queue pair */
+	int access; /* of the responder's region */
 	uint32_t rkey_xor, lkey_xor;
 	int64_t remote_offset, local_offset;
 	uint32_t size;
 	enum ibv_wc_status status;
 	enum ibv_qp_state responder;
 	const char *word; /* the sentence has it */
+	int qp_lacks;	  /* rights the responder's queue pair has not */
 };
 
 enum {
@@ -121,6 +122,15 @@ static const struct bad bads[] = {
 	 IBV_QPS_ERR, ""},
 	{"atomic on an odd address", IBV_WR_ATOMIC_FETCH_AND_ADD, A, 0, 0, 4,
 	 0, 8, IBV_WC_REM_INV_REQ_ERR, IBV_QPS_ERR, ""},
+	{"WRITE to a queue pair without remote write", IBV_WR_RDMA_WRITE, W, 0,
+	 0, 0, 0, 64, IBV_WC_REM_INV_REQ_ERR, IBV_QPS_ERR, "",
+	 IBV_ACCESS_REMOTE_WRITE},
+	{"READ from a queue pair without remote read", IBV_WR_RDMA_READ, R, 0,
+	 0, 0, 0, 64, IBV_WC_REM_INV_REQ_ERR, IBV_QPS_ERR, "",
+	 IBV_ACCESS_REMOTE_READ},
+	{"atomic on a queue pair without remote atomic",
+	 IBV_WR_ATOMIC_FETCH_AND_ADD, A, 0, 0, 0, 0, 8, IBV_WC_REM_INV_REQ_ERR,
+	 IBV_QPS_ERR, "", IBV_ACCESS_REMOTE_ATOMIC},
 	{"WRITE from a wrong lkey", IBV_WR_RDMA_WRITE, W, 0, 0x5A00, 0, 0, 64,
 	 IBV_WC_LOC_PROT_ERR, IBV_QPS_RTS, "key"},
 	{"WRITE from before the region", IBV_WR_RDMA_WRITE, W, 0, 0, 0, -8, 64,
@@ -211,8 +221,8 @@ static void try_bad(const struct bad *bad)
 	struct report r = {.name = bad->name};
 	struct ends a, b;
 
-	ends_open(&a, IBV_ACCESS_LOCAL_WRITE);
-	ends_open(&b, bad->access);
+	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
+	ends_open(&b, bad->access, ENDS_ALL_REMOTE & ~bad->qp_lacks);
 	ends_connect(&a, &b);
 	said();
 	post(&r, &a, &b, bad);
@@ -234,8 +244,8 @@ static void try_send(const char *name, uint32_t room, int access,
 	struct report r = {.name = name};
 	struct ends a, b;
 
-	ends_open(&a, IBV_ACCESS_LOCAL_WRITE);
-	ends_open(&b, access);
+	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
+	ends_open(&b, access, ENDS_ALL_REMOTE);
 	ends_connect(&a, &b);
 	said();
 	if (room)
@@ -269,8 +279,9 @@ static void try_unmapped(const char *name, const struct bad *request,
 	struct ends a, b;
 	struct ends *gone = remote ? &b : &a;
 
-	ends_open(&a, IBV_ACCESS_LOCAL_WRITE);
-	ends_open(&b, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE);
+	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
+	ends_open(&b, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
+		  ENDS_ALL_REMOTE);
 	ends_connect(&a, &b);
 	said();
 	munmap(gone->region, ENDS_SIZE);
@@ -290,8 +301,8 @@ static void try_stale_rkey(void)
 	struct ends a, b;
 	struct ibv_mr old;
 
-	ends_open(&a, IBV_ACCESS_LOCAL_WRITE);
-	ends_open(&b, W);
+	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
+	ends_open(&b, W, ENDS_ALL_REMOTE);
 	ends_connect(&a, &b);
 	said();
 	old = *b.mr;
@@ -314,9 +325,9 @@ static void try_foreign_rkey(void)
 				   "protection domain"};
 	struct ends a, b, c;
 
-	ends_open(&a, IBV_ACCESS_LOCAL_WRITE);
-	ends_open(&b, W);
-	ends_open(&c, W);
+	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
+	ends_open(&b, W, ENDS_ALL_REMOTE);
+	ends_open(&c, W, ENDS_ALL_REMOTE);
 	ends_connect(&a, &b);
 	said();
 	post(&r, &a, &c, &plain_write);
@@ -341,7 +352,8 @@ static int peer_main(int fd, enum step step)
 	struct ends e;
 	struct ends_address self, other;
 
-	ends_open(&e, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE);
+	ends_open(&e, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
+		  ENDS_ALL_REMOTE);
 	ends_address_get(&e, &self);
 	if (read(fd, &other, sizeof(other)) != sizeof(other))
 		return 1;
@@ -473,7 +485,7 @@ static void try_death(enum step step, const struct bad *request, int served)
 		 request->name, step_names[step], served);
 	r.name = name;
 	d.pid = start_peer(step, &d.fd);
-	ends_open(&a, IBV_ACCESS_LOCAL_WRITE);
+	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
 	die(&r, &a, &d);
 	close(d.fd);
 	ends_close(&a);

@@ -49,7 +49,7 @@ static void open_qp(struct ends *e, int access)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
-		.qp_access_flags = (unsigned)(access & ENDS_ALL_REMOTE),
+		.qp_access_flags = (unsigned)access,
 	};
 
 	e->qp = ibv_create_qp(e->pd, &init);
@@ -60,7 +60,7 @@ static void open_qp(struct ends *e, int access)
 	need(errno == 0, "ibv_modify_qp to INIT");
 }
 
-void ends_open(struct ends *e, int access)
+void ends_open(struct ends *e, int access, int qp_access)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
@@ -74,7 +74,7 @@ void ends_open(struct ends *e, int access)
 	e->cq = ibv_create_cq(e->ctx, 4 * ENDS_DEPTH, NULL, NULL, 0);
 	need(e->cq, "ibv_create_cq");
 	open_region(e, access);
-	open_qp(e, access);
+	open_qp(e, qp_access);
 }
 
 void ends_close(struct ends *e)

@@ -44,8 +44,8 @@ struct ends_address {
 	uint32_t qpn, psn, rkey;
 };
 
-/* @access: IBV_ACCESS_* of the region and of the queue pair. */
-void ends_open(struct ends *e, int access);
+/* @access and @qp_access: IBV_ACCESS_* of the region and the queue pair. */
+void ends_open(struct ends *e, int access, int qp_access);
 void ends_close(struct ends *e);
 
 void ends_address_get(const struct ends *e, struct ends_address *address);
