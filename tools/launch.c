@@ -258,8 +258,8 @@ int launch_exec(const struct launch *l, char *const argv[])
 	for (int i = 0; i < l->env_count; i++)
 		putenv((char *)(uintptr_t)l->env[i]);
 	prepend("LD_LIBRARY_PATH", l->libdir);
-	for (size_t i = count; l->preload && i-- > 0;)
-		prepend_preload(l, libraries[i]);
+	for (size_t i = l->preload ? count : 0; i > 0; i--)
+		prepend_preload(l, libraries[i - 1]);
 	if (l->shim)
 		prepend_preload(l, "libadverb-shim.so");
 	execvp(argv[0], argv);
