@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Each lint refuses a small bad example, and passes a good one."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CI = ROOT / "ci"
+GOOD = "int crc_sum(int a);\nint crc_sum(int a)\n{\n\treturn a;\n}\n"
+LONG = "int f(int a);\nint f(int a)\n{\n%s\treturn a;\n}\n"
+
+# Lint, what the case shows, file, text, what it must say (None: all is well).
+CASES = (
+    ("lint-format", "form", "src/util/a.c", GOOD, None),
+    ("lint-format", "a brace on the wrong line", "src/util/a.c",
+     "int f(int a) {\n    return a;\n}\n", "clang-format"),
+    ("lint-layers", "a folder of its row", "src/ibt/a.c",
+     '#include "hca/cq.h"\n#include <stdint.h>\n', None),
+    ("lint-layers", "a layer too high", "src/hca/a.c",
+     '#include "engine/engine.h"\n', "hca may not use engine"),
+    ("lint-layers", "a face that reads headers of packets", "src/verbs/a.c",
+     '#include "hdr/bth.h"\n', "verbs may not use hdr"),
+    ("lint-layers", "the broker's client from a face", "src/verbs/a.c",
+     '#include "broker/client.h"\n', None),
+    ("lint-layers", "a socket in sans-IO code", "src/engine/a.c",
+     "#include <sys/socket.h>\n", "not <sys/socket.h>"),
+    ("lint-layers", "a clock in the simulator", "sim/world.c",
+     "#include <time.h>\n", "not <time.h>"),
+    ("lint-layers", "threads in util/lock alone", "src/util/lock.c",
+     "#include <pthread.h>\n", None),
+    ("lint-layers", "threads elsewhere in util", "src/util/ring.c",
+     "#include <pthread.h>\n", "not <pthread.h>"),
+    ("lint-layers", "atomics outside util", "src/host/a.c",
+     "#include <stdatomic.h>\n", "atomics live in util"),
+    ("lint-layers", "a folder that nobody knows", "src/misc/a.c",
+     "#include <stdint.h>\n", "misc is not in the table"),
+    ("lint-size", "a short function", "src/util/a.c", GOOD, None),
+    ("lint-size", "a function of 80 lines passes with a note", "src/util/a.c",
+     LONG % ("\ta++;\n" * 79), None),
+    ("lint-size", "a function of 130 lines", "src/util/a.c",
+     LONG % ("\ta++;\n" * 129), "the function has 130 lines"),
+    ("lint-size", "a file of 1100 lines", "src/util/a.c",
+     "/* */\n" * 1099, "the file has 1100 lines"),
+    ("lint-words", "plain words", "src/util/a.c", GOOD, None),
+    ("lint-words", "a mark of unfinished work", "src/util/a.c",
+     "/* TO" "DO: all of it */\n", "unfinished work"),
+    ("lint-words", "a confession", "src/util/a.c",
+     "/* not imple" "mented */\n", "unfinished work"),
+    ("lint-words", "a path of one machine", "docs/a.md",
+     "see /wo" "rk/notes\n", "a path of one machine"),
+    ("lint-names", "file_function", "src/util/crc.c", GOOD, None),
+    ("lint-names", "a function without its file's name", "src/util/crc.c",
+     "int sum(int a);\nint sum(int a)\n{\n\treturn a;\n}\n",
+     "sum should begin with crc_"),
+    ("lint-names", "an ABI name in a face", "src/verbs/pd.c",
+     "int ibv_alloc_pd(void);\nint ibv_alloc_pd(void)\n{\n\treturn 0;\n}\n",
+     None),
+    ("lint-names", "an ABI name elsewhere", "src/hca/pd.c",
+     "int ibv_alloc_pd(void);\nint ibv_alloc_pd(void)\n{\n\treturn 0;\n}\n",
+     "should begin with pd_"),
+    ("lint-cppcheck", "sound code", "src/util/a.c", GOOD, None),
+    ("lint-cppcheck", "a read past an array", "src/util/a.c",
+     "int f(void);\nint f(void)\n{\n\tint a[2] = {0, 0};\n\n"
+     "\treturn a[2];\n}\n", "arrayIndexOutOfBounds"),
+    ("lint-tidy", "sound code", "src/util/a.c", GOOD, None),
+    ("lint-tidy", "a null pointer followed", "src/util/a.c",
+     "int f(int a);\nint f(int a)\n{\n\tint *p = 0;\n\n"
+     "\treturn a ? *p : 0;\n}\n", "NullDereference"),
+)
+
+
+def arguments(lint, root, path):
+    if lint == "lint-layers":
+        return [root]
+    if lint == "lint-names":
+        output = root / "out" / path.relative_to(root)
+        output.parent.mkdir(parents=True)
+        subprocess.run(["cc", "-c", "-o", str(output) + ".o", path],
+                       check=True)
+        return [root / "out"]
+    return [path]
+
+
+def run(case, root):
+    """What is wrong with the lint's answer to a case; None, or skipped."""
+    lint, _, name, text, want = case
+    path = root / name
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    shutil.copy(ROOT / ".clang-format", root)
+    done = subprocess.run([CI / lint, *arguments(lint, root, path)],
+                          text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    if done.returncode == 77:
+        return "skipped", done.stdout.strip()
+    if (done.returncode != 0) != (want is not None):
+        return "FAIL", "exit status %d\n%s" % (done.returncode, done.stdout)
+    if want and want not in done.stdout:
+        return "FAIL", "it does not say `%s`\n%s" % (want, done.stdout)
+    return "ok", ""
+
+
+def main():
+    sums = {"ok": 0, "FAIL": 0, "skipped": 0}
+    for case in CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            answer, why = run(case, pathlib.Path(folder))
+        sums[answer] += 1
+        verb = "refuses" if case[4] else "passes"
+        print("%s %s %s: %s%s" % (answer, case[0], verb, case[1],
+                                  why and ": " + why.replace("\n", "\n    ")))
+    print("%d passed, %d failed, %d skipped" % tuple(sums.values()))
+    return 1 if sums["FAIL"] else 0
+
+
+if __name__ == "__main__":
+    os.environ["JOBS"] = "1"
+    sys.exit(main())
