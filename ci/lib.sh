@@ -61,6 +61,12 @@ step() {
 	fi
 }
 
+# As step, but a success is nothing to count.
+need() {
+	step "$@" >"$LOG/need" || { cat "$LOG/need"; finish; }
+	passed=$((passed - 1))
+}
+
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # The words that make a command run as an ordinary user, in drop[].  Root

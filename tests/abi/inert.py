@@ -64,7 +64,9 @@ def main():
     env_less = [key for key in os.environ if key.startswith("LD_")]
     for key in env_less:
         del os.environ[key]
-    os.environ["LD_LIBRARY_PATH"] = str(lib)
+    # With what ci/setup unpacked instead of installing.
+    os.environ["LD_LIBRARY_PATH"] = ":".join(
+        [str(lib)] + os.environ.get("DEB_LIBRARIES", "").split())
     report = Report()
     report.judge("loading opens nothing and starts nothing", look(paths))
     why = trace(paths)

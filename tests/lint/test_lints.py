@@ -63,6 +63,9 @@ CASES = (
     ("lint-names", "an ABI name elsewhere", "src/hca/pd.c",
      "int ibv_alloc_pd(void);\nint ibv_alloc_pd(void)\n{\n\treturn 0;\n}\n",
      "should begin with pd_"),
+    ("lint-shell", "a sound script", "ci/a.sh", "#!/bin/sh\necho a\n", None),
+    ("lint-shell", "a word that may be empty", "ci/a.sh",
+     "#!/bin/sh\nrm -rf $a/*\n", "SC2115"),
     ("lint-cppcheck", "sound code", "src/util/a.c", GOOD, None),
     ("lint-cppcheck", "a read past an array", "src/util/a.c",
      "int f(void);\nint f(void)\n{\n\tint a[2] = {0, 0};\n\n"

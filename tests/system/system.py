@@ -84,6 +84,9 @@ class Suite:
     def environment(self, **more):
         env = {k: v for k, v in os.environ.items()
                if not k.startswith(("ADVERB_", "LD_"))}
+        # What ci/setup unpacked instead of installing.
+        if "DEB_LIBRARIES" in env:
+            env["LD_LIBRARY_PATH"] = env["DEB_LIBRARIES"]
         env.update(HOME=self.tmp, XDG_RUNTIME_DIR=self.runtime, LC_ALL="C",
                    **more)
         return env
