@@ -17,7 +17,7 @@
  * IPv4 has id and fragment flags inside the coverage, which no socket tells
  * its reader.  A CRC being linear, the difference between the ICRC computed
  * with a guess and the one received, taken back over the bytes that follow,
- * is the difference between the guess and what was sent (DESIGN: the id).
+ * is the difference between the guess and what was sent.
  *
  * Pure functions, no state.
  */

@@ -53,6 +53,8 @@ CASES = (
      "/* not imple" "mented */\n", "unfinished work"),
     ("lint-words", "a path of one machine", "docs/a.md",
      "see /wo" "rk/notes\n", "a path of one machine"),
+    ("lint-words", "a document that is elsewhere", "src/util/a.c",
+     "/* see HOU" "SE.md */\n", "not in the tree"),
     ("lint-names", "file_function", "src/util/crc.c", GOOD, None),
     ("lint-names", "a function without its file's name", "src/util/crc.c",
      "int sum(int a);\nint sum(int a)\n{\n\treturn a;\n}\n",
