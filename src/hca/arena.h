@@ -1,0 +1,63 @@
+/*
+ * The arena: one stretch of memory that holds every ring and table of an
+ * adapter, addressed by offset and never by pointer, so that another process
+ * may map it at another place (docs/ARCHITECTURE.md).  In a real process it
+ * is a sparse memfd, in tests and the simulator plain memory: untouched
+ * pages cost nothing, so tables are laid out at their limit.
+ *
+ * Lock: hdr->lock, a leaf, taken inside.  Owner: the adapter.
+ */
+#ifndef ADVERB_HCA_ARENA_H
+#define ADVERB_HCA_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/lock.h"
+
+typedef uint64_t aoff; /* bytes from the arena's start; 0 names nothing */
+
+#define ARENA_MAGIC   0x4144564252420001ull
+#define ARENA_CLASSES 40 /* power-of-two size classes */
+
+/* At offset 0. */
+struct arena_hdr {
+	uint64_t magic;
+	uint64_t size; /* bytes */
+	struct alock lock;
+	uint32_t layout; /* ARENA_LAYOUT of the writer */
+	aoff brk;	 /* first byte never handed out */
+	uint64_t used_bytes;
+	aoff free[ARENA_CLASSES];
+	aoff root; /* struct hca_shared */
+};
+
+#define ARENA_LAYOUT 1
+
+struct arena {
+	uint8_t *base; /* this process's mapping; borrowed */
+	size_t size;   /* bytes */
+};
+
+/* Format `size` bytes of zeroed memory at base. */
+void arena_init(struct arena *a, void *base, size_t size);
+/* Zeroed, aligned to 64 (to 4096 when >= 4096 bytes); 0 when full. */
+aoff arena_alloc(struct arena *a, uint64_t bytes);
+/* Give back what arena_alloc(bytes) returned; off 0 is allowed. */
+void arena_free(struct arena *a, aoff off, uint64_t bytes);
+/* Bytes handed out and not yet freed. */
+uint64_t arena_used(const struct arena *a);
+
+static inline void *arena_at(const struct arena *a, aoff off)
+{
+	return off ? a->base + off : NULL;
+}
+
+/* Does [off, off + bytes) lie inside?  For offsets others may have written. */
+static inline bool arena_has(const struct arena *a, aoff off, uint64_t bytes)
+{
+	return off && off <= a->size && bytes <= a->size - off;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * Whose memory?  The one interface through which adverb touches application
+ * memory: this process's own, another process's, or the simulator's.  It
+ * never crashes on memory that the application has unmapped: it answers
+ * -EFAULT, and nothing else in adverb dereferences an application's address.
+ *
+ * Order: a write puts everything but the last <= 8 bytes of the last stretch
+ * first, then those by one store that is ordered after the rest (8 bytes
+ * when the end is 8-aligned, else the largest aligned power of two), so that
+ * a program polling the last byte never sees it before the rest.
+ */
+#ifndef ADVERB_HCA_SPACE_H
+#define ADVERB_HCA_SPACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum space_atomic {
+	SPACE_CAS,	 /* if old == compare: store swap_add */
+	SPACE_FETCH_ADD, /* store old + swap_add */
+};
+
+/* A stretch of application memory. */
+struct space_vec {
+	uint64_t va;
+	uint64_t bytes;
+};
+
+#define SPACE_VEC_MAX 40 /* stretches in one call */
+
+struct space;
+
+struct space_ops {
+	/*
+	 * The ordered copy from src (ours) to n stretches.  0 or -EFAULT; on
+	 * -EFAULT some bytes may have been written.
+	 */
+	int (*write)(struct space *s, const struct space_vec *to, size_t n,
+		     const void *src);
+	/* Copy n stretches to dst (ours), in order.  0 or -EFAULT. */
+	int (*read)(struct space *s, const struct space_vec *from, size_t n,
+		    void *dst);
+	/*
+	 * One naturally aligned 8-byte atomic in host order; *old gets the
+	 * value found.  0 or -EFAULT.
+	 */
+	int (*atomic)(struct space *s, enum space_atomic op, uint64_t va,
+		      uint64_t swap_add, uint64_t compare, uint64_t *old);
+};
+
+/* First member of every implementation. */
+struct space {
+	const struct space_ops *ops;
+};
+
+#endif

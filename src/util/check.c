@@ -1,0 +1,11 @@
+#include "util/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void check_fail(const char *file, int line, const char *cond)
+{
+	fprintf(stderr, "adverb: broken invariant at %s:%d: %s\n", file, line,
+		cond);
+	abort();
+}

@@ -1,0 +1,26 @@
+/* An Internet address and port; IPv4 as ::ffff:a.b.c.d, like a RoCE GID. */
+#ifndef ADVERB_UTIL_INADDR_H
+#define ADVERB_UTIL_INADDR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+struct inaddr {
+	uint8_t ip[16];
+	uint16_t port; /* host order */
+};
+
+static inline bool inaddr_is_v4(const uint8_t ip[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(ip, mapped, sizeof mapped) == 0;
+}
+
+static inline bool inaddr_has_same_ip(const uint8_t a[16], const uint8_t b[16])
+{
+	return memcmp(a, b, 16) == 0;
+}
+
+#endif

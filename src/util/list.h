@@ -1,0 +1,70 @@
+/*
+ * Intrusive doubly linked ring.  A node that is on no list points to itself,
+ * so removal is idempotent and "is it queued?" is one comparison.  Owner and
+ * lock are those of the structure that the node lies in.
+ */
+#ifndef ADVERB_UTIL_LIST_H
+#define ADVERB_UTIL_LIST_H
+
+#include <stdbool.h>
+
+struct list {
+	struct list *next, *prev;
+};
+
+static inline void list_init(struct list *l)
+{
+	l->next = l;
+	l->prev = l;
+}
+
+static inline bool list_is_empty(const struct list *l)
+{
+	return l->next == l;
+}
+
+/* Is this node on a list?  (The same test, said from a node's view.) */
+static inline bool list_is_linked(const struct list *node)
+{
+	return node->next != node;
+}
+
+static inline void list_push_tail(struct list *l, struct list *node)
+{
+	node->prev = l->prev;
+	node->next = l;
+	l->prev->next = node;
+	l->prev = node;
+}
+
+static inline void list_push_head(struct list *l, struct list *node)
+{
+	list_push_tail(l->next, node);
+}
+
+static inline void list_remove(struct list *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	list_init(node);
+}
+
+/* Take the first node off, NULL when empty. */
+static inline struct list *list_pop_head(struct list *l)
+{
+	struct list *node = l->next;
+
+	if (node == l)
+		return 0;
+	list_remove(node);
+	return node;
+}
+
+#define list_for_each(it, l)                                                   \
+	for (struct list *it = (l)->next; it != (l); it = it->next)
+/* The body may remove `it`. */
+#define list_for_each_safe(it, l)                                              \
+	for (struct list *it = (l)->next, *it##_next = it->next; it != (l);    \
+	     it = it##_next, it##_next = it->next)
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * Free-running ring indices shared between one producer and one consumer,
+ * possibly of different processes: the producer's release pairs with the
+ * consumer's acquire.  They wrap at 2^32; the number of entries between two
+ * of them is their difference.  A slot is index & (size - 1), size a power
+ * of two.
+ *
+ *        tail            head
+ *          v               v
+ *   . . . [c][c][c][c][c] . . .      count = head - tail <= size
+ */
+#ifndef ADVERB_UTIL_RING_H
+#define ADVERB_UTIL_RING_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+typedef _Atomic uint32_t ring_index;
+
+static inline uint32_t ring_load(const ring_index *i)
+{
+	return atomic_load_explicit(i, memory_order_acquire);
+}
+
+/* The owner's own view of the index that only it writes. */
+static inline uint32_t ring_own(const ring_index *i)
+{
+	return atomic_load_explicit(i, memory_order_relaxed);
+}
+
+static inline void ring_store(ring_index *i, uint32_t v)
+{
+	atomic_store_explicit(i, v, memory_order_release);
+}
+
+#endif

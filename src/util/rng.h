@@ -1,0 +1,29 @@
+/*
+ * Pseudo random numbers from a seed (xoshiro256++ seeded by splitmix64).
+ * Deterministic: the same seed gives the same numbers, which the simulator
+ * rests on.  In real processes the seed comes from the kernel's CSPRNG and
+ * keys, QPNs and PSNs that must not be guessed come from host, not from here.
+ * Not thread-safe: the owner's lock covers it.
+ */
+#ifndef ADVERB_UTIL_RNG_H
+#define ADVERB_UTIL_RNG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rng {
+	uint64_t s[4];
+};
+
+void rng_init(struct rng *r, uint64_t seed);
+uint64_t rng_u64(struct rng *r);
+static inline uint32_t rng_u32(struct rng *r)
+{
+	return (uint32_t)(rng_u64(r) >> 32);
+}
+/* Uniform in [0, n); n > 0. */
+uint32_t rng_below(struct rng *r, uint32_t n);
+/* True with a probability of millionths / 1 000 000. */
+bool rng_chance(struct rng *r, uint32_t millionths);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * 24-bit serial numbers (PSN, MSN, SSN), IBTA Vol 1 9.7.1: arithmetic modulo
+ * 2^24; "before" means less than half the circle behind.  A one-member struct
+ * so that `<` on a number that wraps does not compile.
+ */
+#ifndef ADVERB_UTIL_SERIAL24_H
+#define ADVERB_UTIL_SERIAL24_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SERIAL24_MASK 0xffffffu
+
+struct serial24 {
+	uint32_t v; /* always < 2^24 */
+};
+
+static inline struct serial24 serial24(uint32_t v)
+{
+	return (struct serial24){v & SERIAL24_MASK};
+}
+
+/* a + n; n may be negative. */
+static inline struct serial24 serial24_add(struct serial24 a, int64_t n)
+{
+	return serial24((uint32_t)(a.v + (uint64_t)n));
+}
+
+/* a - b in [-2^23, 2^23): how far a lies ahead of b. */
+static inline int32_t serial24_diff(struct serial24 a, struct serial24 b)
+{
+	int32_t d = (int32_t)((a.v - b.v) & SERIAL24_MASK);
+
+	return d >= 1 << 23 ? d - (1 << 24) : d;
+}
+
+static inline bool serial24_is_before(struct serial24 a, struct serial24 b)
+{
+	return serial24_diff(a, b) < 0;
+}
+
+static inline bool serial24_is_equal(struct serial24 a, struct serial24 b)
+{
+	return a.v == b.v;
+}
+
+#endif
