@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine: turns posted work into frames and frames into completions.  It
+ * owns no socket, thread or clock and never calls back.  Its callers are two:
+ * host/lane in real processes and sim/world.  Every call is made under the
+ * lane's lock.
+ *
+ *	in	engine_rx, engine_doorbell, engine_tick, engine_peer_state
+ *	out	engine_tx + engine_tx_done, engine_events, engine_deadline
+ *
+ * A frame is the payload of one UDP datagram (BTH..ICRC), or several equal
+ * ones back to back (`segment`); its bytes are the engine's until the next
+ * engine_tx_done.  Malformed input is a counter, never an error.
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hca/explain.h"
+#include "hca/hca.h"
+#include "util/inaddr.h"
+
+struct engine;
+struct ibt_qp; /* the engine's side of a QP; opaque outside ibt and engine */
+
+struct engine_config {
+	struct hca *hca;	/* borrowed */
+	uint64_t seed;		/* jitter and source ports */
+	uint32_t window;	/* packets in flight to a peer, at most */
+	bool strict;		/* the spec's retry limits, no liveness */
+	uint64_t patience_ns;	/* how long an alive peer may be silent */
+};
+
+/* One datagram, or a run of `segment`-byte ones, as a socket gave it. */
+struct engine_dgram {
+	struct inaddr from, to; /* to.port is 4791 */
+	const uint8_t *bytes;	/* borrowed for the call */
+	size_t len;
+	size_t segment;	  /* == len when it is one datagram */
+	uint8_t tos;	  /* not covered by the ICRC; ECN bits are read */
+	bool checksummed; /* the UDP checksum was present and right */
+};
+
+struct engine_frame {
+	struct inaddr from, to; /* from.port: the source port to use */
+	const uint8_t *bytes;
+	size_t len;
+	size_t segment;
+	uint8_t tos, ttl;
+	uint32_t dest_qpn;
+};
+
+enum engine_event_type {
+	ENGINE_CQ_EVENT,      /* user: the cookie of the CQ */
+	ENGINE_CQ_ERR,	      /* the same */
+	ENGINE_QP_FATAL,      /* user: the cookie of the QP */
+	ENGINE_QP_REQ_ERR,
+	ENGINE_QP_ACCESS_ERR,
+	ENGINE_COMM_EST,
+	ENGINE_SQ_DRAINED,
+	ENGINE_EXPLAIN,	      /* explain is filled */
+	ENGINE_ASK_PEER,      /* qpn of ours, peer and dest_qpn to ask about */
+};
+
+struct engine_event {
+	enum engine_event_type type;
+	uint64_t user;
+	uint32_t qpn, dest_qpn;
+	struct inaddr peer;
+	struct explain explain;
+};
+
+enum engine_peer { ENGINE_PEER_UNKNOWN, ENGINE_PEER_ALIVE, ENGINE_PEER_GONE };
+
+struct engine_counters {
+	uint64_t rx_packets, tx_packets;
+	uint64_t rx_malformed, rx_bad_icrc, rx_unknown_qp, rx_wrong_peer;
+	uint64_t rx_duplicates, rx_out_of_order, rx_buffered;
+	uint64_t retransmits, timeouts, rnr_naks_rx, rnr_naks_tx;
+	uint64_t seq_naks_rx, seq_naks_tx, fatal_naks_rx, fatal_naks_tx;
+};
+
+/* NULL without memory.  free: every QP must have been removed. */
+struct engine *engine_new(const struct engine_config *config, uint64_t now_ns);
+void engine_free(struct engine *e);
+const struct engine_counters *engine_counters(const struct engine *e);
+
+/*
+ * Put a QP under the engine; NULL without memory.  Remove makes the engine
+ * forget it: nothing of it is sent, received or completed afterwards.
+ */
+struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp);
+void engine_qp_remove(struct engine *e, struct ibt_qp *q);
+bool engine_qpn_is_used(const struct engine *e, uint32_t qpn);
+/*
+ * Modify under IBTA 11.2.5.2.  `from` is the source GID's address (used when
+ * mask has HCA_QP_AV).  0 or -EINVAL with *why.
+ */
+int engine_qp_modify(struct engine *e, struct ibt_qp *q,
+		     const struct hca_qp_attr *attr, uint32_t mask,
+		     const uint8_t from[16], uint64_t now_ns,
+		     const char **why);
+/* As modify left them, with current PSNs and draining. */
+void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
+		     struct hca_qp_attr *attr);
+
+void engine_rx(struct engine *e, const struct engine_dgram *d,
+	       uint64_t now_ns);
+/* Work was posted to q (either queue). */
+void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
+void engine_tick(struct engine *e, uint64_t now_ns);
+/* The answer to ENGINE_ASK_PEER. */
+void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
+		       uint64_t now_ns);
+/* We, not the peers, were asleep: grant every running timer its time anew. */
+void engine_was_asleep(struct engine *e, uint64_t now_ns);
+
+/* Frames to send now; those not sent are offered again. */
+size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
+		 uint64_t now_ns);
+void engine_tx_done(struct engine *e, size_t sent);
+size_t engine_events(struct engine *e, struct engine_event *events,
+		     size_t max);
+/* Absolute time of the next tick needed; UINT64_MAX: none. */
+uint64_t engine_deadline(const struct engine *e);
+/* Is there something that engine_tx would send right away? */
+bool engine_has_tx(const struct engine *e);
+
+#endif

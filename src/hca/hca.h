@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What verbs name, without protocol: protection domains, memory regions,
+ * completion queues, work queues, queue pairs (IBTA Vol 1, 10 and 11).
+ *
+ * Shared structures lie in the arena and hold no pointers.  struct hca is one
+ * process's view of one arena.  Numbers of enums are those of the public API
+ * and pinned to it by static asserts in verbs/pin.c.
+ *
+ * Locks: creation and destruction under the adapter's ctx lock; a QP's
+ * protocol side under its lane; a CQ's producer side under cq->producer; a
+ * WQ's and a CQ's program side under the face's own locks.
+ */
+#ifndef HCA_HCA_H
+#define HCA_HCA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hca/arena.h"
+#include "hca/space.h"
+#include "util/ring.h"
+#include "util/rng.h"
+
+#define HCA_MAX_MR	 65536
+#define HCA_MAX_SGE	 32
+#define HCA_MAX_INLINE	 512
+#define HCA_MAX_WR	 16384
+#define HCA_MAX_CQE	 (1 << 20)
+#define HCA_MAX_RD_ATOMIC 16
+#define HCA_MAX_MESSAGE	 (1u << 31)
+
+/* Access rights, values of IBV_ACCESS_*. */
+enum hca_access {
+	HCA_LOCAL_WRITE = 1,
+	HCA_REMOTE_WRITE = 2,
+	HCA_REMOTE_READ = 4,
+	HCA_REMOTE_ATOMIC = 8,
+};
+
+/* Completion status, values of IBV_WC_*. */
+enum hca_status {
+	HCA_SUCCESS = 0,
+	HCA_LOC_LEN_ERR = 1,
+	HCA_LOC_QP_OP_ERR = 2,
+	HCA_LOC_PROT_ERR = 4,
+	HCA_WR_FLUSH_ERR = 5,
+	HCA_REM_INV_REQ_ERR = 9,
+	HCA_REM_ACCESS_ERR = 10,
+	HCA_REM_OP_ERR = 11,
+	HCA_RETRY_EXC_ERR = 12,
+	HCA_RNR_RETRY_EXC_ERR = 13,
+};
+
+/* Work request opcodes, values of IBV_WR_*. */
+enum hca_wr {
+	HCA_WR_RDMA_WRITE = 0,
+	HCA_WR_RDMA_WRITE_IMM = 1,
+	HCA_WR_SEND = 2,
+	HCA_WR_SEND_IMM = 3,
+	HCA_WR_RDMA_READ = 4,
+	HCA_WR_ATOMIC_CAS = 5,
+	HCA_WR_ATOMIC_FADD = 6,
+	HCA_WR_LOCAL_INV = 7,
+	HCA_WR_SEND_INV = 9,
+};
+
+/* Completion opcodes, values of IBV_WC_*. */
+enum hca_wc {
+	HCA_WC_SEND = 0,
+	HCA_WC_RDMA_WRITE = 1,
+	HCA_WC_RDMA_READ = 2,
+	HCA_WC_COMP_SWAP = 3,
+	HCA_WC_FETCH_ADD = 4,
+	HCA_WC_LOCAL_INV = 6,
+	HCA_WC_RECV = 128,
+	HCA_WC_RECV_RDMA_WITH_IMM = 129,
+};
+
+/* Completion flags, values of IBV_WC_*. */
+enum { HCA_WC_WITH_IMM = 2, HCA_WC_WITH_INV = 8 };
+
+/* Send flags, values of IBV_SEND_*. */
+enum {
+	HCA_SEND_FENCE = 1,
+	HCA_SEND_SIGNALED = 2,
+	HCA_SEND_SOLICITED = 4,
+	HCA_SEND_INLINE = 8,
+};
+
+/* Values of IBV_QPS_*. */
+enum hca_qp_state {
+	HCA_QP_RESET = 0,
+	HCA_QP_INIT = 1,
+	HCA_QP_RTR = 2,
+	HCA_QP_RTS = 3,
+	HCA_QP_SQD = 4,
+	HCA_QP_SQE = 5,
+	HCA_QP_ERR = 6,
+};
+
+enum { HCA_QPT_RC = 2, HCA_QPT_UC = 3, HCA_QPT_UD = 4 };
+
+/* Modify masks, values of IBV_QP_*. */
+enum {
+	HCA_QP_STATE = 1 << 0,
+	HCA_QP_CUR_STATE = 1 << 1,
+	HCA_QP_EN_SQD_ASYNC = 1 << 2,
+	HCA_QP_ACCESS_FLAGS = 1 << 3,
+	HCA_QP_PKEY_INDEX = 1 << 4,
+	HCA_QP_PORT = 1 << 5,
+	HCA_QP_QKEY = 1 << 6,
+	HCA_QP_AV = 1 << 7,
+	HCA_QP_PATH_MTU = 1 << 8,
+	HCA_QP_TIMEOUT = 1 << 9,
+	HCA_QP_RETRY_CNT = 1 << 10,
+	HCA_QP_RNR_RETRY = 1 << 11,
+	HCA_QP_RQ_PSN = 1 << 12,
+	HCA_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	HCA_QP_ALT_PATH = 1 << 14,
+	HCA_QP_MIN_RNR_TIMER = 1 << 15,
+	HCA_QP_SQ_PSN = 1 << 16,
+	HCA_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	HCA_QP_PATH_MIG_STATE = 1 << 18,
+	HCA_QP_CAP = 1 << 19,
+	HCA_QP_DEST_QPN = 1 << 20,
+	HCA_QP_RATE_LIMIT = 1 << 25,
+};
+
+/* ---- memory regions (mr.c) ---- */
+
+/* One row of the table in the arena; free while lkey is 0. */
+struct mr {
+	uint32_t lkey, rkey; /* never equal; all 32 bits compared */
+	uint32_t pd;
+	uint32_t access; /* enum hca_access */
+	uint64_t iova;	 /* what work requests and peers call its start */
+	uint64_t addr;	 /* where it lies in the owner's memory */
+	uint64_t bytes;
+	uint32_t next_free;
+	uint32_t reserved;
+};
+
+/* Why a key, address and length do not name usable memory. */
+enum mr_verdict {
+	MR_OK,
+	MR_BAD_KEY,   /* no region has this key */
+	MR_BAD_PD,    /* it belongs to another protection domain */
+	MR_NO_RIGHT,  /* it lacks the right asked for */
+	MR_OUTSIDE,   /* the range is not inside it */
+};
+
+/* ---- work queues (wq.c) ---- */
+
+struct wq_sge {
+	uint64_t va;
+	uint32_t bytes;
+	uint32_t lkey;
+};
+
+/* One work request, in a slot of wq->stride bytes; sges or inline data
+ * follow it. */
+struct wqe {
+	uint64_t wr_id;
+	uint8_t opcode; /* enum hca_wr; unused in a receive queue */
+	uint8_t flags;	/* HCA_SEND_* ; signaled already includes sq_sig_all */
+	uint16_t num_sge;
+	uint32_t bytes; /* of the whole message */
+	uint32_t imm_be; /* immediate as the program gave it, or rkey to inv. */
+	uint32_t rkey;
+	uint64_t va; /* remote */
+	uint64_t swap_add, compare;
+	uint64_t reserved;
+};
+
+/* In the arena; one of a QP's two queues. */
+struct wq {
+	uint32_t size; /* slots, a power of two */
+	uint32_t depth; /* what was granted: at most this many outstanding */
+	uint32_t stride;
+	uint32_t max_sge;
+	uint32_t max_inline;
+	uint32_t reserved;
+	aoff slots;
+	ring_index head; /* next to post; the program writes it */
+	ring_index done; /* next to complete; the lane writes it */
+	ring_index tail; /* oldest slot in use; polling writes it */
+};
+
+static inline struct wq_sge *wqe_sges(struct wqe *w)
+{
+	return (struct wq_sge *)(void *)(w + 1);
+}
+
+/* ---- completion queues (cq.c) ---- */
+
+struct cqe {
+	uint64_t wr_id;
+	uint32_t status; /* enum hca_status */
+	uint32_t opcode; /* enum hca_wc */
+	uint32_t vendor_err;
+	uint32_t byte_len;
+	uint32_t imm_be; /* or the invalidated rkey */
+	uint32_t qpn;
+	uint32_t src_qpn;
+	uint32_t wc_flags;
+	uint32_t wq_index; /* polling it frees slots up to here */
+	uint32_t reserved;
+	aoff wq; /* 0: its QP is gone */
+};
+
+enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
+
+/* In the arena. */
+struct cq {
+	struct alock producer;
+	uint32_t size;	/* entries in the ring, a power of two */
+	uint32_t cqe;	/* capacity granted; <= size */
+	uint32_t overrun; /* no more is written after an overflow */
+	aoff ring;
+	uint64_t user; /* cookie of the face, carried by events */
+	_Atomic uint32_t arm; /* enum cq_arm */
+	uint32_t id;
+	ring_index head; /* producers' */
+	ring_index tail; /* the program's */
+};
+
+enum cq_push { CQ_QUIET, CQ_NOTIFY, CQ_OVERRUN };
+
+/* ---- queue pairs (qp.c, qp_modify.c) ---- */
+
+struct hca_ah {
+	uint8_t dgid[16];
+	uint8_t sgid_index;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint8_t is_global;
+	uint32_t flow_label;
+	uint16_t dlid;
+	uint8_t sl;
+	uint8_t src_path_bits;
+	uint8_t static_rate;
+	uint8_t port_num;
+};
+
+/* The attributes of a QP, host order; fields as IBTA 11.2.5.2 names them. */
+struct hca_qp_attr {
+	uint32_t qp_state, cur_qp_state;
+	uint32_t path_mtu; /* values of IBV_MTU_*: 1..5 */
+	uint32_t path_mig_state;
+	uint32_t qkey;
+	uint32_t rq_psn, sq_psn;
+	uint32_t dest_qpn;
+	uint32_t access_flags;
+	struct hca_ah ah, alt_ah;
+	uint16_t pkey_index, alt_pkey_index;
+	uint8_t en_sqd_async_notify, sq_draining;
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint8_t min_rnr_timer, port_num, timeout, retry_cnt, rnr_retry;
+	uint8_t alt_port_num, alt_timeout;
+	uint32_t rate_limit;
+};
+
+/* In the arena. */
+struct qp {
+	uint32_t qpn;
+	uint32_t type;	/* HCA_QPT_* */
+	uint32_t state; /* enum hca_qp_state; changes only in qp_enter */
+	uint32_t pd;
+	uint32_t sq_sig_all;
+	uint32_t reserved;
+	aoff send_cq, recv_cq; /* struct cq */
+	struct wq sq, rq;
+	struct hca_qp_attr attr; /* as set by modify */
+	uint64_t user; /* cookie of the face, carried by events */
+};
+
+struct hca_qp_cap {
+	uint32_t send_wr, recv_wr, send_sge, recv_sge, inline_bytes;
+};
+
+/* ---- the adapter ---- */
+
+/* At arena root. */
+struct hca_shared {
+	uint64_t key_secret[2]; /* of the permutation of keys */
+	aoff mrs;		/* struct mr[HCA_MAX_MR] */
+	uint32_t mr_top, mr_free_head, mr_free_tail;
+	uint32_t next_pd, next_cq;
+	struct alock mr_lock;
+};
+
+/* One process's view of an adapter. */
+struct hca {
+	struct arena arena;
+	struct hca_shared *shared; /* in the arena */
+	struct mr *mrs;		   /* in the arena */
+	struct space *space;	   /* the application's memory; borrowed */
+	struct rng rng;		   /* seeded by the caller, see hca_init */
+	uint32_t active_mtu;	   /* IBV_MTU_*: limit of path_mtu */
+};
+
+/*
+ * Format the arena and make an adapter in it.  `seed` is from a CSPRNG in
+ * real processes; keys are drawn from it.  0 or -ENOMEM.
+ */
+int hca_init(struct hca *h, struct arena arena, struct space *space,
+	     uint64_t seed[4]);
+
+uint32_t hca_pd_new(struct hca *h); /* a number, never 0 */
+
+/*
+ * mr.c.  Register [addr, addr + bytes) as [iova, ...): a row, or NULL when
+ * the table is full.  The caller has checked the access flags.
+ */
+struct mr *mr_new(struct hca *h, uint32_t pd, uint64_t addr, uint64_t bytes,
+		  uint64_t iova, uint32_t access);
+void mr_free(struct hca *h, struct mr *mr);
+/* Give mr another set of keys (reregistration). */
+void mr_rekey(struct hca *h, struct mr *mr);
+struct mr *mr_find(struct hca *h, uint32_t key);
+/* Memory named by a local key; `need` is 0 or HCA_LOCAL_WRITE. */
+enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey,
+			 uint64_t va, uint64_t bytes, uint32_t need,
+			 uint64_t *addr);
+/* Memory named by a peer; `need` is one of HCA_REMOTE_*. */
+enum mr_verdict mr_remote(struct hca *h, uint32_t pd, uint32_t rkey,
+			  uint64_t va, uint64_t bytes, uint32_t need,
+			  uint64_t *addr);
+
+/* wq.c.  0 or -ENOMEM. */
+int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
+	    uint32_t max_inline);
+void wq_fini(struct hca *h, struct wq *q);
+/* The slot of a free-running index. */
+struct wqe *wq_at(const struct hca *h, const struct wq *q, uint32_t index);
+/* The slot to fill next, NULL when the queue is full; then wq_commit. */
+struct wqe *wq_reserve(const struct hca *h, struct wq *q);
+static inline void wq_commit(struct wq *q)
+{
+	ring_store(&q->head, ring_own(&q->head) + 1);
+}
+
+/* cq.c */
+struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user);
+void cq_free(struct hca *h, struct cq *cq);
+/* -EINVAL when more than `cqe` wait; -ENOMEM. Caller keeps pollers away. */
+int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
+/* Append; CQ_NOTIFY means that an event is owed (arming is one-shot). */
+enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
+		     bool solicited);
+/* Take up to n; frees work queue slots.  One poller at a time. */
+uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n);
+uint32_t cq_count(const struct cq *cq);
+void cq_arm(struct cq *cq, bool solicited_only);
+/* Drop what a dying QP left; no poller may be inside. */
+void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn);
+
+/* qp.c: rings and attributes only; the engine adds the protocol. */
+struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
+		  struct cq *send_cq, struct cq *recv_cq,
+		  const struct hca_qp_cap *cap, bool sq_sig_all);
+void qp_free(struct hca *h, struct qp *qp);
+static inline aoff hca_off(const struct hca *h, const void *p)
+{
+	return p ? (aoff)((const uint8_t *)p - h->arena.base) : 0;
+}
+
+/*
+ * qp_modify.c: check a modify call against the table of IBTA 11.2.5.2
+ * (transitions, required and optional attributes, ranges) and, when it
+ * stands, store the attributes.  The state itself is entered by the engine.
+ * 0 or -EINVAL, with *why naming the attribute or transition.
+ */
+int qp_modify_check(const struct hca *h, const struct qp *qp,
+		    const struct hca_qp_attr *attr, uint32_t mask,
+		    const char **why);
+void qp_modify_store(struct qp *qp, const struct hca_qp_attr *attr,
+		     uint32_t mask);
+const char *qp_state_name(uint32_t state);
+
+#endif

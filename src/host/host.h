@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The adapter of this process: devices, arena, lane, sockets, threads.  The
+ * faces (verbs, rdmacm, umad) stand on this header alone besides hca.
+ *
+ * One struct host a process, made by the first host_get and gone with the
+ * last host_put.  Nothing runs before host_get.  A fork's child must not use
+ * its parent's: host_is_ours tells.
+ */
+#ifndef HOST_HOST_H
+#define HOST_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "hca/hca.h"
+
+#define HOST_MAX_DEVICES 8
+#define HOST_MAX_GIDS	 64
+
+enum { HOST_GID_ROCE_V1 = 0, HOST_GID_ROCE_V2 = 1 };
+
+struct host_gid {
+	uint8_t gid[16];
+	uint8_t type;	  /* HOST_GID_*; meaningless while gid is zero */
+	uint32_t ifindex; /* of the netdev that has the address */
+};
+
+/* One RDMA device: a network interface.  Constant after host_devices. */
+struct host_device {
+	char name[20];	    /* "adv0" */
+	char netdev[16];    /* "eth0" */
+	uint32_t ifindex;
+	uint8_t mac[6];
+	uint64_t guid;	    /* host order, never 0 */
+	uint32_t mtu;	    /* bytes, of the interface */
+	uint32_t active_mtu; /* IBV_MTU_*: the largest path MTU that fits */
+	uint32_t gid_count; /* entries in use are gids[0..gid_count), may have
+			     * holes (zero GIDs) */
+	struct host_gid gids[HOST_MAX_GIDS];
+};
+
+/* netif.c: the devices of this machine, stable for the process's life. */
+uint32_t host_devices(const struct host_device **devices);
+
+struct host;
+
+/* What the face gets told, under the lane's lock: queue it, do not call back. */
+struct host_sink {
+	void (*event)(const struct engine_event *e);
+};
+
+/* NULL and errno.  The first caller's sink is used. */
+struct host *host_get(const struct host_sink *sink);
+void host_put(struct host *h);
+/* False in a forked child that inherited h. */
+bool host_is_ours(const struct host *h);
+struct hca *host_hca(struct host *h);
+/* Creation and destruction of objects; outermost lock. */
+void host_lock(struct host *h);
+void host_unlock(struct host *h);
+
+/*
+ * A QP with the engine's side, a random QPN of this process's class and, at
+ * first, its sockets.  NULL and errno.
+ */
+struct qp *host_qp_new(struct host *h, uint32_t type, uint32_t pd,
+		       struct cq *send_cq, struct cq *recv_cq,
+		       const struct hca_qp_cap *cap, bool sq_sig_all,
+		       uint64_t user, struct ibt_qp **side);
+void host_qp_free(struct host *h, struct qp *qp, struct ibt_qp *side);
+/* 0 or -errno with *why; resolves the source GID on `dev`. */
+int host_qp_modify(struct host *h, const struct host_device *dev,
+		   struct ibt_qp *side, const struct hca_qp_attr *attr,
+		   uint32_t mask, const char **why);
+void host_qp_query(struct host *h, struct ibt_qp *side,
+		   struct hca_qp_attr *attr);
+/* No frame borrows, no placement is under way after this returns. */
+void host_quiesce(struct host *h);
+
+/* Work was posted: send it from here if the lane is free. */
+void host_doorbell(struct host *h, struct ibt_qp *side);
+/* Drive the lane if it is free; never waits.  For poll_cq; `empty` polls in a
+ * row let it yield the core. */
+void host_poll(struct host *h, uint32_t empty);
+/* A CQ was armed: somebody must drive the lane while the program sleeps. */
+void host_armed(struct host *h);
+
+/* Print a sentence on stderr, once per cause (key); honours ADVERB_EXPLAIN. */
+void host_say(uint64_t key, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The synthesised sysfs tree (sysfs.c); NULL if it cannot be written. */
+const char *host_sysfs(void);
+
+#endif
