@@ -27,11 +27,11 @@ struct engine;
 struct ibt_qp; /* the engine's side of a QP; opaque outside ibt and engine */
 
 struct engine_config {
-	struct hca *hca;	/* borrowed */
-	uint64_t seed;		/* jitter and source ports */
-	uint32_t window;	/* packets in flight to a peer, at most */
-	bool strict;		/* the spec's retry limits, no liveness */
-	uint64_t patience_ns;	/* how long an alive peer may be silent */
+	struct hca *hca;      /* borrowed */
+	uint64_t seed;	      /* jitter and source ports */
+	uint32_t window;      /* packets in flight to a peer, at most */
+	bool strict;	      /* the spec's retry limits, no liveness */
+	uint64_t patience_ns; /* how long an alive peer may be silent */
 };
 
 /* One datagram, or a run of `segment`-byte ones, as a socket gave it. */
@@ -54,15 +54,15 @@ struct engine_frame {
 };
 
 enum engine_event_type {
-	ENGINE_CQ_EVENT,      /* user: the cookie of the CQ */
-	ENGINE_CQ_ERR,	      /* the same */
-	ENGINE_QP_FATAL,      /* user: the cookie of the QP */
+	ENGINE_CQ_EVENT, /* user: the cookie of the CQ */
+	ENGINE_CQ_ERR,	 /* the same */
+	ENGINE_QP_FATAL, /* user: the cookie of the QP */
 	ENGINE_QP_REQ_ERR,
 	ENGINE_QP_ACCESS_ERR,
 	ENGINE_COMM_EST,
 	ENGINE_SQ_DRAINED,
-	ENGINE_EXPLAIN,	      /* explain is filled */
-	ENGINE_ASK_PEER,      /* qpn of ours, peer and dest_qpn to ask about */
+	ENGINE_EXPLAIN,	 /* explain is filled */
+	ENGINE_ASK_PEER, /* qpn of ours, peer and dest_qpn to ask about */
 };
 
 struct engine_event {
@@ -101,14 +101,12 @@ bool engine_qpn_is_used(const struct engine *e, uint32_t qpn);
  */
 int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		     const struct hca_qp_attr *attr, uint32_t mask,
-		     const uint8_t from[16], uint64_t now_ns,
-		     const char **why);
+		     const uint8_t from[16], uint64_t now_ns, const char **why);
 /* As modify left them, with current PSNs and draining. */
 void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
 		     struct hca_qp_attr *attr);
 
-void engine_rx(struct engine *e, const struct engine_dgram *d,
-	       uint64_t now_ns);
+void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns);
 /* Work was posted to q (either queue). */
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 void engine_tick(struct engine *e, uint64_t now_ns);
@@ -122,8 +120,7 @@ void engine_was_asleep(struct engine *e, uint64_t now_ns);
 size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		 uint64_t now_ns);
 void engine_tx_done(struct engine *e, size_t sent);
-size_t engine_events(struct engine *e, struct engine_event *events,
-		     size_t max);
+size_t engine_events(struct engine *e, struct engine_event *events, size_t max);
 /* Absolute time of the next tick needed; UINT64_MAX: none. */
 uint64_t engine_deadline(const struct engine *e);
 /* Is there something that engine_tx would send right away? */

@@ -5,7 +5,7 @@
 #include "util/bits.h"
 #include "util/check.h"
 
-#define MIN_SHIFT 6  /* a cache line */
+#define MIN_SHIFT 6 /* a cache line */
 #define PAGE	  4096u
 
 static struct arena_hdr *header(const struct arena *a)

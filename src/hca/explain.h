@@ -12,19 +12,19 @@
 
 enum explain_cause {
 	EXPLAIN_NONE,
-	EXPLAIN_LOCAL_KEY,     /* a local key, range or right is wrong */
-	EXPLAIN_LOCAL_FAULT,   /* registered memory is no longer mapped */
-	EXPLAIN_LOCAL_LENGTH,  /* message longer than the receive buffers */
-	EXPLAIN_LOCAL_OP,      /* the request may not be executed on this QP */
-	EXPLAIN_REMOTE_KEY,    /* a peer's key, range or right was refused */
-	EXPLAIN_REMOTE_FAULT,  /* a peer's target memory is not mapped */
-	EXPLAIN_REMOTE_INVALID,/* a peer's request was refused as invalid */
-	EXPLAIN_NAK_ACCESS,    /* the peer answered remote access error */
-	EXPLAIN_NAK_INVALID,   /* the peer answered invalid request */
-	EXPLAIN_NAK_OPERATION, /* the peer answered remote operational error */
-	EXPLAIN_RETRY,	       /* no answer */
-	EXPLAIN_PEER_GONE,     /* the peer's process has ended */
-	EXPLAIN_RNR,	       /* the peer had no receive posted */
+	EXPLAIN_LOCAL_KEY,	/* a local key, range or right is wrong */
+	EXPLAIN_LOCAL_FAULT,	/* registered memory is no longer mapped */
+	EXPLAIN_LOCAL_LENGTH,	/* message longer than the receive buffers */
+	EXPLAIN_LOCAL_OP,	/* the request may not be executed on this QP */
+	EXPLAIN_REMOTE_KEY,	/* a peer's key, range or right was refused */
+	EXPLAIN_REMOTE_FAULT,	/* a peer's target memory is not mapped */
+	EXPLAIN_REMOTE_INVALID, /* a peer's request was refused as invalid */
+	EXPLAIN_NAK_ACCESS,	/* the peer answered remote access error */
+	EXPLAIN_NAK_INVALID,	/* the peer answered invalid request */
+	EXPLAIN_NAK_OPERATION,	/* the peer answered remote operational error */
+	EXPLAIN_RETRY,		/* no answer */
+	EXPLAIN_PEER_GONE,	/* the peer's process has ended */
+	EXPLAIN_RNR,		/* the peer had no receive posted */
 	EXPLAIN_CQ_OVERRUN,
 };
 
@@ -35,8 +35,8 @@ struct explain {
 	uint32_t opcode; /* enum hca_wr, or BTH opcode for a peer's request */
 	uint32_t key;
 	uint64_t va, bytes;
-	uint32_t verdict;	 /* enum mr_verdict */
-	uint32_t need;		 /* the missing right, enum hca_access */
+	uint32_t verdict; /* enum mr_verdict */
+	uint32_t need;	  /* the missing right, enum hca_access */
 	uint64_t region_va, region_bytes; /* of the key, when it exists */
 	uint32_t tries;
 	const char *detail; /* static text or NULL */

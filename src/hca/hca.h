@@ -22,13 +22,13 @@
 #include "util/ring.h"
 #include "util/rng.h"
 
-#define HCA_MAX_MR	 65536
-#define HCA_MAX_SGE	 32
-#define HCA_MAX_INLINE	 512
-#define HCA_MAX_WR	 16384
-#define HCA_MAX_CQE	 (1 << 20)
+#define HCA_MAX_MR	  65536
+#define HCA_MAX_SGE	  32
+#define HCA_MAX_INLINE	  512
+#define HCA_MAX_WR	  16384
+#define HCA_MAX_CQE	  (1 << 20)
 #define HCA_MAX_RD_ATOMIC 16
-#define HCA_MAX_MESSAGE	 (1u << 31)
+#define HCA_MAX_MESSAGE	  (1u << 31)
 
 /* Access rights, values of IBV_ACCESS_*. */
 enum hca_access {
@@ -144,10 +144,10 @@ struct mr {
 /* Why a key, address and length do not name usable memory. */
 enum mr_verdict {
 	MR_OK,
-	MR_BAD_KEY,   /* no region has this key */
-	MR_BAD_PD,    /* it belongs to another protection domain */
-	MR_NO_RIGHT,  /* it lacks the right asked for */
-	MR_OUTSIDE,   /* the range is not inside it */
+	MR_BAD_KEY,  /* no region has this key */
+	MR_BAD_PD,   /* it belongs to another protection domain */
+	MR_NO_RIGHT, /* it lacks the right asked for */
+	MR_OUTSIDE,  /* the range is not inside it */
 };
 
 /* ---- work queues (wq.c) ---- */
@@ -165,7 +165,7 @@ struct wqe {
 	uint8_t opcode; /* enum hca_wr; unused in a receive queue */
 	uint8_t flags;	/* HCA_SEND_* ; signaled already includes sq_sig_all */
 	uint16_t num_sge;
-	uint32_t bytes; /* of the whole message */
+	uint32_t bytes;	 /* of the whole message */
 	uint32_t imm_be; /* immediate as the program gave it, or rkey to inv. */
 	uint32_t rkey;
 	uint64_t va; /* remote */
@@ -175,7 +175,7 @@ struct wqe {
 
 /* In the arena; one of a QP's two queues. */
 struct wq {
-	uint32_t size; /* slots, a power of two */
+	uint32_t size;	/* slots, a power of two */
 	uint32_t depth; /* what was granted: at most this many outstanding */
 	uint32_t stride;
 	uint32_t max_sge;
@@ -214,11 +214,11 @@ enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
 /* In the arena. */
 struct cq {
 	struct alock producer;
-	uint32_t size;	/* entries in the ring, a power of two */
-	uint32_t cqe;	/* capacity granted; <= size */
+	uint32_t size;	  /* entries in the ring, a power of two */
+	uint32_t cqe;	  /* capacity granted; <= size */
 	uint32_t overrun; /* no more is written after an overflow */
 	aoff ring;
-	uint64_t user; /* cookie of the face, carried by events */
+	uint64_t user;	      /* cookie of the face, carried by events */
 	_Atomic uint32_t arm; /* enum cq_arm */
 	uint32_t id;
 	ring_index head; /* producers' */
@@ -272,7 +272,7 @@ struct qp {
 	aoff send_cq, recv_cq; /* struct cq */
 	struct wq sq, rq;
 	struct hca_qp_attr attr; /* as set by modify */
-	uint64_t user; /* cookie of the face, carried by events */
+	uint64_t user;		 /* cookie of the face, carried by events */
 };
 
 struct hca_qp_cap {
@@ -320,9 +320,8 @@ void mr_free(struct hca *h, struct mr *mr);
 void mr_rekey(struct hca *h, struct mr *mr);
 struct mr *mr_find(struct hca *h, uint32_t key);
 /* Memory named by a local key; `need` is 0 or HCA_LOCAL_WRITE. */
-enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey,
-			 uint64_t va, uint64_t bytes, uint32_t need,
-			 uint64_t *addr);
+enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey, uint64_t va,
+			 uint64_t bytes, uint32_t need, uint64_t *addr);
 /* Memory named by a peer; `need` is one of HCA_REMOTE_*. */
 enum mr_verdict mr_remote(struct hca *h, uint32_t pd, uint32_t rkey,
 			  uint64_t va, uint64_t bytes, uint32_t need,

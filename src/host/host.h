@@ -29,15 +29,15 @@ struct host_gid {
 
 /* One RDMA device: a network interface.  Constant after host_devices. */
 struct host_device {
-	char name[20];	    /* "adv0" */
-	char netdev[16];    /* "eth0" */
+	char name[20];	 /* "adv0" */
+	char netdev[16]; /* "eth0" */
 	uint32_t ifindex;
 	uint8_t mac[6];
-	uint64_t guid;	    /* host order, never 0 */
-	uint32_t mtu;	    /* bytes, of the interface */
+	uint64_t guid;	     /* host order, never 0 */
+	uint32_t mtu;	     /* bytes, of the interface */
 	uint32_t active_mtu; /* IBV_MTU_*: the largest path MTU that fits */
-	uint32_t gid_count; /* entries in use are gids[0..gid_count), may have
-			     * holes (zero GIDs) */
+	uint32_t gid_count;  /* entries in use are gids[0..gid_count), may have
+			      * holes (zero GIDs) */
 	struct host_gid gids[HOST_MAX_GIDS];
 };
 
@@ -46,7 +46,8 @@ uint32_t host_devices(const struct host_device **devices);
 
 struct host;
 
-/* What the face gets told, under the lane's lock: queue it, do not call back. */
+/* What the face gets told, under the lane's lock: queue it, do not call back.
+ */
 struct host_sink {
 	void (*event)(const struct engine_event *e);
 };

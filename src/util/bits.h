@@ -7,7 +7,7 @@
 
 #define ARRAY_COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define CONTAINER_OF(ptr, type, member)                                        \
-	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 static inline uint32_t bits_min_u32(uint32_t a, uint32_t b)
 {

@@ -10,8 +10,7 @@
 /* Print the broken condition to stderr and abort. */
 _Noreturn void check_fail(const char *file, int line, const char *cond);
 
-#define CHECK(cond)                                                            \
-	((cond) ? (void)0 : check_fail(__FILE__, __LINE__, #cond))
+#define CHECK(cond) ((cond) ? (void)0 : check_fail(__FILE__, __LINE__, #cond))
 
 #ifdef NDEBUG
 #define DCHECK(cond) ((void)sizeof(cond))

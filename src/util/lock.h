@@ -18,11 +18,11 @@
 #else
 #define LOCK_ATTR(x)
 #endif
-#define CAPABILITY(x)	LOCK_ATTR(capability(x))
-#define GUARDED_BY(x)	LOCK_ATTR(guarded_by(x))
-#define REQUIRES(...)	LOCK_ATTR(requires_capability(__VA_ARGS__))
-#define ACQUIRE(...)	LOCK_ATTR(acquire_capability(__VA_ARGS__))
-#define RELEASE(...)	LOCK_ATTR(release_capability(__VA_ARGS__))
+#define CAPABILITY(x)	 LOCK_ATTR(capability(x))
+#define GUARDED_BY(x)	 LOCK_ATTR(guarded_by(x))
+#define REQUIRES(...)	 LOCK_ATTR(requires_capability(__VA_ARGS__))
+#define ACQUIRE(...)	 LOCK_ATTR(acquire_capability(__VA_ARGS__))
+#define RELEASE(...)	 LOCK_ATTR(release_capability(__VA_ARGS__))
 #define TRY_ACQUIRE(...) LOCK_ATTR(try_acquire_capability(__VA_ARGS__))
 #define NO_LOCK_ANALYSIS LOCK_ATTR(no_thread_safety_analysis)
 

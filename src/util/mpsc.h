@@ -32,9 +32,9 @@ static inline void mpsc_push(struct mpsc *s, struct mpsc_node *n)
 	if (atomic_exchange_explicit(&n->queued, true, memory_order_seq_cst))
 		return;
 	n->next = atomic_load_explicit(&s->top, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(
-		&s->top, &n->next, n, memory_order_seq_cst,
-		memory_order_relaxed))
+	while (!atomic_compare_exchange_weak_explicit(&s->top, &n->next, n,
+						      memory_order_seq_cst,
+						      memory_order_relaxed))
 		;
 }
 

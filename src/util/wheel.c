@@ -84,8 +84,9 @@ static uint64_t next_tick(const struct wheel *w)
 		uint64_t later = w->used[l] & ~((1ull << cur) - 1);
 
 		if (later) {
-			uint64_t turn = w->now_tick >> (shift + SLOT_BITS)
-						     << (shift + SLOT_BITS);
+			uint64_t turn =
+				w->now_tick >> (shift + SLOT_BITS)
+						       << (shift + SLOT_BITS);
 			uint64_t at = turn + ((uint64_t)__builtin_ctzll(later)
 					      << shift);
 			return at > w->now_tick ? at : w->now_tick;

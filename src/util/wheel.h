@@ -1,8 +1,9 @@
 /*
  * Hierarchical timer wheel: insertion, removal and expiry in constant time
  * for any number of timers.  Eight levels of 64 slots; a tick of level 0 is
- * 2^16 ns (65.5 us), so the wheel spans all of 64-bit time.  A timer never fires early, and late by at most one
- * tick of level 0.  Owner and lock: those of the engine it lies in.
+ * 2^16 ns (65.5 us), so the wheel spans all of 64-bit time.  A timer never
+ * fires early, and late by at most one tick of level 0.  Owner and lock: those
+ * of the engine it lies in.
  */
 #ifndef ADVERB_UTIL_WHEEL_H
 #define ADVERB_UTIL_WHEEL_H

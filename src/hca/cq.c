@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/hca.h"
+
+#include <errno.h>
+
+#include "util/bits.h"
+
+struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user)
+{
+	struct cq *cq = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *cq));
+
+	if (!cq)
+		return NULL;
+	cq->size = bits_pow2_up(cqe);
+	cq->cqe = cqe;
+	cq->user = user;
+	cq->id = ++h->shared->next_cq;
+	cq->ring = arena_alloc(&h->arena, cq->size * sizeof(struct cqe));
+	if (!cq->ring) {
+		arena_free(&h->arena, hca_off(h, cq), sizeof *cq);
+		return NULL;
+	}
+	return cq;
+}
+
+void cq_free(struct hca *h, struct cq *cq)
+{
+	arena_free(&h->arena, cq->ring, cq->size * sizeof(struct cqe));
+	arena_free(&h->arena, hca_off(h, cq), sizeof *cq);
+}
+
+static struct cqe *at(const struct hca *h, aoff ring, uint32_t size,
+		      uint32_t index)
+{
+	struct cqe *base = arena_at(&h->arena, ring);
+
+	return &base[index & (size - 1)];
+}
+
+uint32_t cq_count(const struct cq *cq)
+{
+	return ring_load(&cq->head) - ring_load(&cq->tail);
+}
+
+int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe)
+{
+	uint32_t size = bits_pow2_up(cqe);
+	aoff ring = arena_alloc(&h->arena, size * sizeof(struct cqe));
+	int err = 0;
+
+	if (!ring)
+		return -ENOMEM;
+	alock_take(&cq->producer);
+	if (cq_count(cq) > cqe) {
+		err = -EINVAL;
+	} else {
+		aoff old = cq->ring;
+		uint32_t old_size = cq->size;
+
+		for (uint32_t i = ring_own(&cq->tail); i != ring_own(&cq->head);
+		     i++)
+			*at(h, ring, size, i) = *at(h, old, old_size, i);
+		cq->ring = ring;
+		cq->size = size;
+		cq->cqe = cqe;
+		ring = old;
+		size = old_size;
+	}
+	alock_give(&cq->producer);
+	arena_free(&h->arena, ring, size * sizeof(struct cqe));
+	return err;
+}
+
+static bool disarm(struct cq *cq, bool solicited)
+{
+	uint32_t arm = atomic_load(&cq->arm);
+
+	if (arm == CQ_DISARMED || (arm == CQ_ARMED_SOLICITED && !solicited))
+		return false;
+	return atomic_compare_exchange_strong(&cq->arm, &arm, CQ_DISARMED);
+}
+
+enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
+		     bool solicited)
+{
+	enum cq_push answer = CQ_QUIET;
+	uint32_t head;
+
+	alock_take(&cq->producer);
+	head = ring_own(&cq->head);
+	if (cq->overrun) {
+		/* IBTA 11.6.3.2: nothing after the overflow can be trusted */
+	} else if (head - ring_load(&cq->tail) >= cq->cqe) {
+		cq->overrun = 1;
+		answer = CQ_OVERRUN;
+	} else {
+		*at(h, cq->ring, cq->size, head) = *c;
+		ring_store(&cq->head, head + 1);
+		if (disarm(cq, solicited))
+			answer = CQ_NOTIFY;
+	}
+	alock_give(&cq->producer);
+	return answer;
+}
+
+uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
+{
+	uint32_t tail = ring_own(&cq->tail);
+	uint32_t there = ring_load(&cq->head) - tail;
+
+	n = bits_min_u32(n, there);
+	for (uint32_t i = 0; i < n; i++) {
+		struct wq *q;
+
+		out[i] = *at(h, cq->ring, cq->size, tail + i);
+		q = arena_at(&h->arena, out[i].wq);
+		if (q)
+			ring_store(&q->tail, out[i].wq_index + 1);
+	}
+	if (n)
+		ring_store(&cq->tail, tail + n);
+	return n;
+}
+
+void cq_arm(struct cq *cq, bool solicited_only)
+{
+	uint32_t want = solicited_only ? CQ_ARMED_SOLICITED : CQ_ARMED_ANY;
+	uint32_t arm = atomic_load(&cq->arm);
+
+	/* "any" is the stronger wish and stays until the event */
+	while (arm < want &&
+	       !atomic_compare_exchange_weak(&cq->arm, &arm, want))
+		;
+}
+
+void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn)
+{
+	uint32_t from, to, keep;
+
+	alock_take(&cq->producer);
+	from = ring_own(&cq->tail);
+	to = ring_own(&cq->head);
+	keep = to;
+	/* move the survivors up against the head, newest first */
+	for (uint32_t i = to; i != from; i--) {
+		struct cqe *c = at(h, cq->ring, cq->size, i - 1);
+
+		if (c->qpn != qpn)
+			*at(h, cq->ring, cq->size, --keep) = *c;
+	}
+	ring_store(&cq->tail, keep);
+	alock_give(&cq->producer);
+}

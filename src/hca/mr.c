@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/hca.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "util/check.h"
+
+/*
+ * A key is 32 bits:	| permuted(row 16, generation 8) 24 | tag 8 |
+ * The permutation is keyed by the arena's secret, so keys look random and
+ * still lead to their row without a search; the row keeps all 32 bits and
+ * only an exact match counts.  Freed rows queue up at the tail of the free
+ * list, so a stale key stays stale as long as possible.
+ */
+#define HALF_MASK 0xfffu
+
+static uint32_t round_of(const struct hca_shared *s, int round, uint32_t half)
+{
+	uint64_t x = s->key_secret[round & 1] + half +
+		     (uint64_t)round * 0x9e3779b97f4a7c15u;
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return (uint32_t)(x >> 40) & HALF_MASK;
+}
+
+static uint32_t permute(const struct hca_shared *s, uint32_t v)
+{
+	uint32_t l = v >> 12, r = v & HALF_MASK;
+
+	for (int i = 0; i < 6; i++) {
+		uint32_t t = l ^ round_of(s, i, r);
+
+		l = r;
+		r = t;
+	}
+	return l << 12 | r;
+}
+
+static uint32_t unpermute(const struct hca_shared *s, uint32_t v)
+{
+	uint32_t l = v >> 12, r = v & HALF_MASK;
+
+	for (int i = 5; i >= 0; i--) {
+		uint32_t t = r ^ round_of(s, i, l);
+
+		r = l;
+		l = t;
+	}
+	return l << 12 | r;
+}
+
+static uint32_t key_new(struct hca *h, uint32_t row, uint32_t generation)
+{
+	uint32_t upper = permute(h->shared, row << 8 | (generation & 0xff));
+
+	return upper << 8 | (rng_u32(&h->rng) & 0xff);
+}
+
+int hca_init(struct hca *h, struct arena arena, struct space *space,
+	     uint64_t seed[4])
+{
+	struct arena_hdr *hdr = (struct arena_hdr *)(void *)arena.base;
+
+	memset(h, 0, sizeof *h);
+	h->arena = arena;
+	h->space = space;
+	h->active_mtu = 5;
+	rng_init(&h->rng, seed[0] ^ seed[1]);
+	hdr->root = arena_alloc(&h->arena, sizeof *h->shared);
+	h->shared = arena_at(&h->arena, hdr->root);
+	if (!h->shared)
+		return -ENOMEM;
+	h->shared->key_secret[0] = seed[2];
+	h->shared->key_secret[1] = seed[3];
+	h->shared->mrs = arena_alloc(&h->arena, HCA_MAX_MR * sizeof(struct mr));
+	h->mrs = arena_at(&h->arena, h->shared->mrs);
+	if (!h->mrs)
+		return -ENOMEM;
+	h->shared->mr_top = 1; /* row 0 ends the free list */
+	return 0;
+}
+
+uint32_t hca_pd_new(struct hca *h)
+{
+	return ++h->shared->next_pd;
+}
+
+/* A key below 256 would be mistaken for "none" by some programs. */
+static void set_keys(struct hca *h, struct mr *mr)
+{
+	uint32_t row = (uint32_t)(mr - h->mrs);
+	uint32_t generation = rng_u32(&h->rng);
+	uint32_t lkey, rkey;
+
+	do {
+		lkey = key_new(h, row, generation);
+		rkey = key_new(h, row, generation + 1);
+		generation++;
+	} while (lkey < 256 || rkey < 256);
+	mr->rkey = rkey;
+	mr->lkey = lkey;
+}
+
+struct mr *mr_new(struct hca *h, uint32_t pd, uint64_t addr, uint64_t bytes,
+		  uint64_t iova, uint32_t access)
+{
+	struct hca_shared *s = h->shared;
+	struct mr *mr = NULL;
+
+	alock_take(&s->mr_lock);
+	if (s->mr_top < HCA_MAX_MR) {
+		mr = &h->mrs[s->mr_top++];
+	} else if (s->mr_free_head) {
+		mr = &h->mrs[s->mr_free_head];
+		s->mr_free_head = mr->next_free;
+		if (!s->mr_free_head)
+			s->mr_free_tail = 0;
+	}
+	if (mr) {
+		mr->pd = pd;
+		mr->access = access;
+		mr->iova = iova;
+		mr->addr = addr;
+		mr->bytes = bytes;
+		mr->next_free = 0;
+		set_keys(h, mr);
+	}
+	alock_give(&s->mr_lock);
+	return mr;
+}
+
+void mr_free(struct hca *h, struct mr *mr)
+{
+	struct hca_shared *s = h->shared;
+	uint32_t row = (uint32_t)(mr - h->mrs);
+
+	alock_take(&s->mr_lock);
+	memset(mr, 0, sizeof *mr);
+	if (s->mr_free_tail)
+		h->mrs[s->mr_free_tail].next_free = row;
+	else
+		s->mr_free_head = row;
+	s->mr_free_tail = row;
+	alock_give(&s->mr_lock);
+}
+
+void mr_rekey(struct hca *h, struct mr *mr)
+{
+	alock_take(&h->shared->mr_lock);
+	set_keys(h, mr);
+	alock_give(&h->shared->mr_lock);
+}
+
+struct mr *mr_find(struct hca *h, uint32_t key)
+{
+	uint32_t row = unpermute(h->shared, key >> 8) >> 8;
+	struct mr *mr = &h->mrs[row & (HCA_MAX_MR - 1)];
+
+	if (!key || !mr->lkey || (mr->lkey != key && mr->rkey != key))
+		return NULL;
+	return mr;
+}
+
+static enum mr_verdict find(struct hca *h, uint32_t pd, uint32_t key,
+			    bool local, struct mr **out)
+{
+	struct mr *mr = mr_find(h, key);
+
+	if (!mr || key != (local ? mr->lkey : mr->rkey))
+		return MR_BAD_KEY;
+	if (mr->pd != pd)
+		return MR_BAD_PD;
+	*out = mr;
+	return MR_OK;
+}
+
+static enum mr_verdict range(const struct mr *mr, uint64_t va, uint64_t bytes,
+			     uint32_t need, uint64_t *addr)
+{
+	if ((mr->access & need) != need)
+		return MR_NO_RIGHT;
+	if (va < mr->iova || bytes > mr->bytes ||
+	    va - mr->iova > mr->bytes - bytes)
+		return MR_OUTSIDE;
+	*addr = mr->addr + (va - mr->iova);
+	return MR_OK;
+}
+
+enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey, uint64_t va,
+			 uint64_t bytes, uint32_t need, uint64_t *addr)
+{
+	struct mr *mr;
+	enum mr_verdict v = find(h, pd, lkey, true, &mr);
+
+	return v ? v : range(mr, va, bytes, need, addr);
+}
+
+enum mr_verdict mr_remote(struct hca *h, uint32_t pd, uint32_t rkey,
+			  uint64_t va, uint64_t bytes, uint32_t need,
+			  uint64_t *addr)
+{
+	struct mr *mr;
+	enum mr_verdict v = find(h, pd, rkey, false, &mr);
+
+	return v ? v : range(mr, va, bytes, need, addr);
+}

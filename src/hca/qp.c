@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/hca.h"
+
+struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
+		  struct cq *send_cq, struct cq *recv_cq,
+		  const struct hca_qp_cap *cap, bool sq_sig_all)
+{
+	struct qp *qp = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *qp));
+
+	if (!qp)
+		return NULL;
+	qp->qpn = qpn;
+	qp->type = type;
+	qp->pd = pd;
+	qp->sq_sig_all = sq_sig_all;
+	qp->send_cq = hca_off(h, send_cq);
+	qp->recv_cq = hca_off(h, recv_cq);
+	if (wq_init(h, &qp->sq, cap->send_wr, cap->send_sge, cap->inline_bytes))
+		goto free_qp;
+	if (wq_init(h, &qp->rq, cap->recv_wr, cap->recv_sge, 0))
+		goto free_sq;
+	return qp;
+free_sq:
+	wq_fini(h, &qp->sq);
+free_qp:
+	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);
+	return NULL;
+}
+
+void qp_free(struct hca *h, struct qp *qp)
+{
+	wq_fini(h, &qp->sq);
+	wq_fini(h, &qp->rq);
+	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);
+}
+
+const char *qp_state_name(uint32_t state)
+{
+	static const char *const names[] = {"RESET", "INIT", "RTR", "RTS",
+					    "SQD",   "SQE",  "ERR"};
+
+	return state < sizeof names / sizeof names[0] ? names[state] : "?";
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/hca.h"
+
+#include <errno.h>
+
+#include "util/bits.h"
+
+/* The transitions of IBTA Vol 1, 11.2.5.2 for RC. */
+struct edge {
+	uint8_t from, to;
+	uint32_t required, optional;
+};
+
+#define RTS_OPTIONAL                                                           \
+	(HCA_QP_CUR_STATE | HCA_QP_ACCESS_FLAGS | HCA_QP_MIN_RNR_TIMER |       \
+	 HCA_QP_ALT_PATH | HCA_QP_PATH_MIG_STATE)
+
+/* clang-format off */
+static const struct edge rc_edges[] = {
+	{HCA_QP_RESET, HCA_QP_INIT,
+	 HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS, 0},
+	{HCA_QP_INIT, HCA_QP_INIT, 0,
+	 HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS},
+	{HCA_QP_INIT, HCA_QP_RTR,
+	 HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN | HCA_QP_RQ_PSN |
+	 HCA_QP_MAX_DEST_RD_ATOMIC | HCA_QP_MIN_RNR_TIMER,
+	 HCA_QP_ALT_PATH | HCA_QP_ACCESS_FLAGS | HCA_QP_PKEY_INDEX},
+	{HCA_QP_RTR, HCA_QP_RTS,
+	 HCA_QP_SQ_PSN | HCA_QP_TIMEOUT | HCA_QP_RETRY_CNT |
+	 HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC, RTS_OPTIONAL},
+	{HCA_QP_RTS, HCA_QP_RTS, 0, RTS_OPTIONAL | HCA_QP_RATE_LIMIT},
+	{HCA_QP_RTS, HCA_QP_SQD, 0, HCA_QP_EN_SQD_ASYNC},
+	{HCA_QP_SQD, HCA_QP_RTS, 0, RTS_OPTIONAL},
+	{HCA_QP_SQD, HCA_QP_SQD, 0,
+	 HCA_QP_AV | HCA_QP_TIMEOUT | HCA_QP_RETRY_CNT | HCA_QP_RNR_RETRY |
+	 HCA_QP_MAX_QP_RD_ATOMIC | HCA_QP_MAX_DEST_RD_ATOMIC |
+	 HCA_QP_ALT_PATH | HCA_QP_ACCESS_FLAGS | HCA_QP_PKEY_INDEX |
+	 HCA_QP_MIN_RNR_TIMER | HCA_QP_PATH_MIG_STATE | HCA_QP_PORT},
+};
+
+/* clang-format on */
+
+static int refuse(const char **why, const char *text)
+{
+	*why = text;
+	return -EINVAL;
+}
+
+static int check_ranges(const struct hca *h, const struct hca_qp_attr *a,
+			uint32_t mask, const char **why)
+{
+	if ((mask & HCA_QP_PORT) && a->port_num != 1)
+		return refuse(why, "port_num must be 1");
+	if ((mask & HCA_QP_PKEY_INDEX) && a->pkey_index != 0)
+		return refuse(why, "pkey_index must be 0: the table has one");
+	if ((mask & HCA_QP_ACCESS_FLAGS) && (a->access_flags & ~0x3ff003ffu))
+		return refuse(why, "qp_access_flags has unknown bits");
+	if ((mask & HCA_QP_PATH_MTU) &&
+	    (a->path_mtu < 1 || a->path_mtu > h->active_mtu))
+		return refuse(why, "path_mtu is above the port's active_mtu");
+	if ((mask & HCA_QP_MAX_QP_RD_ATOMIC) &&
+	    a->max_rd_atomic > HCA_MAX_RD_ATOMIC)
+		return refuse(why, "max_rd_atomic is above the device's");
+	if ((mask & HCA_QP_MAX_DEST_RD_ATOMIC) &&
+	    a->max_dest_rd_atomic > HCA_MAX_RD_ATOMIC)
+		return refuse(why, "max_dest_rd_atomic is above the device's");
+	if ((mask & HCA_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31)
+		return refuse(why, "min_rnr_timer is a 5-bit code");
+	if ((mask & HCA_QP_TIMEOUT) && a->timeout > 31)
+		return refuse(why, "timeout is a 5-bit code");
+	if ((mask & HCA_QP_RETRY_CNT) && a->retry_cnt > 7)
+		return refuse(why, "retry_cnt is at most 7");
+	if ((mask & HCA_QP_RNR_RETRY) && a->rnr_retry > 7)
+		return refuse(why, "rnr_retry is at most 7");
+	if ((mask & HCA_QP_AV) && !a->ah.is_global)
+		return refuse(why, "RoCE needs ah_attr.is_global = 1 and a "
+				   "GID: give the program a GID index");
+	return 0;
+}
+
+int qp_modify_check(const struct hca *h, const struct qp *qp,
+		    const struct hca_qp_attr *a, uint32_t mask,
+		    const char **why)
+{
+	uint32_t to = mask & HCA_QP_STATE ? a->qp_state : qp->state;
+	uint32_t rest = mask & ~(uint32_t)HCA_QP_STATE;
+
+	if ((mask & HCA_QP_CUR_STATE) && a->cur_qp_state != qp->state)
+		return refuse(why, "cur_qp_state is not the QP's state");
+	if (to == HCA_QP_RESET || to == HCA_QP_ERR)
+		return rest & ~(uint32_t)HCA_QP_CUR_STATE
+			       ? refuse(why, "RESET and ERR take no attributes")
+			       : 0;
+	for (size_t i = 0; i < ARRAY_COUNT(rc_edges); i++) {
+		const struct edge *e = &rc_edges[i];
+
+		if (e->from != qp->state || e->to != to)
+			continue;
+		if ((rest & e->required) != e->required)
+			return refuse(why, "a required attribute is missing");
+		if (rest & ~(e->required | e->optional | HCA_QP_CUR_STATE))
+			return refuse(why, "an attribute is not allowed in "
+					   "this transition");
+		return check_ranges(h, a, mask, why);
+	}
+	return refuse(why, "there is no such transition");
+}
+
+void qp_modify_store(struct qp *qp, const struct hca_qp_attr *a, uint32_t mask)
+{
+	struct hca_qp_attr *t = &qp->attr;
+
+#define STORE(bit, field)                                                      \
+	do {                                                                   \
+		if (mask & (bit))                                              \
+			t->field = a->field;                                   \
+	} while (0)
+	STORE(HCA_QP_EN_SQD_ASYNC, en_sqd_async_notify);
+	STORE(HCA_QP_ACCESS_FLAGS, access_flags);
+	STORE(HCA_QP_PKEY_INDEX, pkey_index);
+	STORE(HCA_QP_PORT, port_num);
+	STORE(HCA_QP_QKEY, qkey);
+	STORE(HCA_QP_AV, ah);
+	STORE(HCA_QP_PATH_MTU, path_mtu);
+	STORE(HCA_QP_TIMEOUT, timeout);
+	STORE(HCA_QP_RETRY_CNT, retry_cnt);
+	STORE(HCA_QP_RNR_RETRY, rnr_retry);
+	STORE(HCA_QP_RQ_PSN, rq_psn);
+	STORE(HCA_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+	STORE(HCA_QP_ALT_PATH, alt_ah);
+	STORE(HCA_QP_ALT_PATH, alt_pkey_index);
+	STORE(HCA_QP_ALT_PATH, alt_port_num);
+	STORE(HCA_QP_ALT_PATH, alt_timeout);
+	STORE(HCA_QP_MIN_RNR_TIMER, min_rnr_timer);
+	STORE(HCA_QP_SQ_PSN, sq_psn);
+	STORE(HCA_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+	STORE(HCA_QP_PATH_MIG_STATE, path_mig_state);
+	STORE(HCA_QP_DEST_QPN, dest_qpn);
+	STORE(HCA_QP_RATE_LIMIT, rate_limit);
+#undef STORE
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/semantics.h"
+
+#include <string.h>
+
+#include "util/bits.h"
+
+static enum hca_status refuse(enum mr_verdict v, const struct wq_sge *s,
+			      struct hca *h, uint32_t need, struct explain *x)
+{
+	const struct mr *mr = mr_find(h, s->lkey);
+
+	x->cause = EXPLAIN_LOCAL_KEY;
+	x->verdict = v;
+	x->key = s->lkey;
+	x->va = s->va;
+	x->bytes = s->bytes;
+	x->need = need;
+	if (mr) {
+		x->region_va = mr->iova;
+		x->region_bytes = mr->bytes;
+	}
+	return HCA_LOC_PROT_ERR;
+}
+
+enum hca_status sem_check(struct hca *h, const struct qp *qp, struct wqe *w,
+			  uint32_t need, struct explain *x)
+{
+	struct wq_sge *s = wqe_sges(w);
+	uint64_t addr;
+
+	if (w->flags & HCA_SEND_INLINE)
+		return HCA_SUCCESS;
+	for (uint32_t i = 0; i < w->num_sge; i++) {
+		enum mr_verdict v;
+
+		if (!s[i].bytes)
+			continue; /* a zero-length SGE names no memory */
+		v = mr_local(h, qp->pd, s[i].lkey, s[i].va, s[i].bytes, need,
+			     &addr);
+		if (v)
+			return refuse(v, &s[i], h, need, x);
+	}
+	return HCA_SUCCESS;
+}
+
+/*
+ * The stretches of memory behind [offset, offset + bytes) of w, checked.
+ * *n gets their number; LOC_LEN_ERR when the SGEs end before.
+ */
+static enum hca_status locate(struct hca *h, const struct qp *qp, struct wqe *w,
+			      uint32_t offset, uint32_t bytes, uint32_t need,
+			      struct space_vec *vec, size_t *n,
+			      struct explain *x)
+{
+	struct wq_sge *s = wqe_sges(w);
+	uint64_t skip = offset;
+
+	*n = 0;
+	for (uint32_t i = 0; i < w->num_sge && bytes; i++) {
+		enum mr_verdict v;
+		uint64_t addr, take;
+
+		if (skip >= s[i].bytes) {
+			skip -= s[i].bytes;
+			continue;
+		}
+		v = mr_local(h, qp->pd, s[i].lkey, s[i].va, s[i].bytes, need,
+			     &addr);
+		if (v)
+			return refuse(v, &s[i], h, need, x);
+		take = bits_min_u64(s[i].bytes - skip, bytes);
+		vec[(*n)++] = (struct space_vec){addr + skip, take};
+		bytes -= (uint32_t)take;
+		skip = 0;
+	}
+	if (!bytes)
+		return HCA_SUCCESS;
+	x->cause = EXPLAIN_LOCAL_LENGTH;
+	x->bytes = (uint64_t)offset + bytes;
+	x->region_bytes = sem_capacity(w);
+	return HCA_LOC_LEN_ERR;
+}
+
+static enum hca_status fault(const struct space_vec *vec, size_t n,
+			     struct explain *x)
+{
+	x->cause = EXPLAIN_LOCAL_FAULT;
+	x->va = n ? vec[0].va : 0;
+	x->bytes = n ? vec[0].bytes : 0;
+	return HCA_LOC_PROT_ERR;
+}
+
+enum hca_status sem_gather(struct hca *h, const struct qp *qp, struct wqe *w,
+			   uint32_t offset, uint32_t bytes, uint8_t *out,
+			   struct explain *x)
+{
+	struct space_vec vec[SPACE_VEC_MAX];
+	enum hca_status status;
+	size_t n;
+
+	if (w->flags & HCA_SEND_INLINE) {
+		memcpy(out, (const uint8_t *)(w + 1) + offset, bytes);
+		return HCA_SUCCESS;
+	}
+	status = locate(h, qp, w, offset, bytes, 0, vec, &n, x);
+	if (status)
+		return status;
+	if (n && h->space->ops->read(h->space, vec, n, out))
+		return fault(vec, n, x);
+	return HCA_SUCCESS;
+}
+
+enum hca_status sem_scatter(struct hca *h, const struct qp *qp, struct wqe *w,
+			    uint32_t offset, const uint8_t *data,
+			    uint32_t bytes, struct explain *x)
+{
+	struct space_vec vec[SPACE_VEC_MAX];
+	enum hca_status status;
+	size_t n;
+
+	status = locate(h, qp, w, offset, bytes, HCA_LOCAL_WRITE, vec, &n, x);
+	if (status)
+		return status;
+	if (n && h->space->ops->write(h->space, vec, n, data))
+		return fault(vec, n, x);
+	return HCA_SUCCESS;
+}
+
+uint64_t sem_capacity(struct wqe *w)
+{
+	struct wq_sge *s = wqe_sges(w);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < w->num_sge; i++)
+		sum += s[i].bytes;
+	return sum;
+}

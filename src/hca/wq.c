@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/hca.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "util/bits.h"
+
+int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
+	    uint32_t max_inline)
+{
+	uint32_t payload = bits_max_u32(
+		max_sge * (uint32_t)sizeof(struct wq_sge), max_inline);
+
+	memset(q, 0, sizeof *q);
+	q->depth = depth;
+	q->size = bits_pow2_up(depth ? depth : 1);
+	q->max_sge = max_sge;
+	q->max_inline = max_inline;
+	q->stride = (uint32_t)bits_align_up(sizeof(struct wqe) + payload, 16);
+	q->slots = arena_alloc(&h->arena, (uint64_t)q->size * q->stride);
+	return q->slots ? 0 : -ENOMEM;
+}
+
+void wq_fini(struct hca *h, struct wq *q)
+{
+	arena_free(&h->arena, q->slots, (uint64_t)q->size * q->stride);
+	q->slots = 0;
+}
+
+struct wqe *wq_at(const struct hca *h, const struct wq *q, uint32_t index)
+{
+	uint64_t slot = index & (q->size - 1);
+
+	return (struct wqe *)arena_at(&h->arena, q->slots + slot * q->stride);
+}
+
+struct wqe *wq_reserve(const struct hca *h, struct wq *q)
+{
+	uint32_t head = ring_own(&q->head);
+
+	if (head - ring_load(&q->tail) >= q->depth)
+		return NULL;
+	return wq_at(h, q, head);
+}
