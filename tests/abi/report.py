@@ -1,9 +1,14 @@
 """Lines of a test: `ok NAME`, `FAIL NAME: why`, `skipped NAME: why`."""
 
+import pathlib
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from built import exported, verbs_missing
 
 LIBRARIES = ("libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3",
              "libmlx5.so.1", "libmlx4.so.1", "libefa.so.1", "libmana.so.1")
+__all__ = ("LIBRARIES", "Report", "exported", "verbs_missing")
 
 
 class Report:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from report import LIBRARIES, Report
+from report import LIBRARIES, Report, verbs_missing
 
 PACKAGES = """
 ibverbs-utils perftest rdmacm-utils librdmacm1 infiniband-diags libibmad5
@@ -133,8 +133,11 @@ def judge(report, name, path, lib, env):
     foreign = [value for value in mine.values()
                if not value.startswith(str(lib))]
     is_library = ".so" in path.name
+    unbuilt = "libibverbs.so.1" in mine and verbs_missing(lib)
     if foreign:
         report.fail(name, "takes " + " ".join(foreign))
+    elif unbuilt:
+        report.skip(name, unbuilt)
     elif refused := REFUSED.search(text):
         report.fail(name, refused[0].strip())
     elif absent := ABSENT.search(text):
