@@ -58,35 +58,6 @@ static uint32_t key_new(struct hca *h, uint32_t row, uint32_t generation)
 	return upper << 8 | (rng_u32(&h->rng) & 0xff);
 }
 
-int hca_init(struct hca *h, struct arena arena, struct space *space,
-	     uint64_t seed[4])
-{
-	struct arena_hdr *hdr = (struct arena_hdr *)(void *)arena.base;
-
-	memset(h, 0, sizeof *h);
-	h->arena = arena;
-	h->space = space;
-	h->active_mtu = 5;
-	rng_init(&h->rng, seed[0] ^ seed[1]);
-	hdr->root = arena_alloc(&h->arena, sizeof *h->shared);
-	h->shared = arena_at(&h->arena, hdr->root);
-	if (!h->shared)
-		return -ENOMEM;
-	h->shared->key_secret[0] = seed[2];
-	h->shared->key_secret[1] = seed[3];
-	h->shared->mrs = arena_alloc(&h->arena, HCA_MAX_MR * sizeof(struct mr));
-	h->mrs = arena_at(&h->arena, h->shared->mrs);
-	if (!h->mrs)
-		return -ENOMEM;
-	h->shared->mr_top = 1; /* row 0 ends the free list */
-	return 0;
-}
-
-uint32_t hca_pd_new(struct hca *h)
-{
-	return ++h->shared->next_pd;
-}
-
 /* A key below 256 would be mistaken for "none" by some programs. */
 static void set_keys(struct hca *h, struct mr *mr)
 {
