@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The receive sockets of port 4791; see group.h. */
+#include "broker/group.h"
+
+#include "hdr/udp.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A bound that no receive buffer reaches, so that a flood ends a drain. */
+#define DRAIN_MAX 65536
+#define DROP_MAX  256
+
+static void drain(int fd, int max)
+{
+	while (max-- > 0 && recv(fd, NULL, 0, MSG_DONTWAIT | MSG_TRUNC) >= 0)
+		;
+}
+
+static int bind_any(int fd, int family)
+{
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6,
+				   .sin6_port = htons(UDP_PORT_ROCEV2)};
+	struct sockaddr_in four = {.sin_family = AF_INET,
+				   .sin_port = htons(UDP_PORT_ROCEV2)};
+
+	if (family == AF_INET)
+		return bind(fd, (struct sockaddr *)&four, sizeof(four));
+	return bind(fd, (struct sockaddr *)&six, sizeof(six));
+}
+
+/* A bound socket, dual-stack where there is IPv6; -errno. */
+static int open_bound(bool shared)
+{
+	int family = AF_INET6, on = 1, off = 0, fd, error;
+
+	fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 && errno == EAFNOSUPPORT) {
+		family = AF_INET;
+		fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	}
+	if (fd < 0)
+		return -errno;
+	if ((family == AF_INET6 &&
+	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off))) ||
+	    (shared &&
+	     setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on))) ||
+	    bind_any(fd, family)) {
+		error = errno;
+		close(fd);
+		return -error;
+	}
+	return fd;
+}
+
+/* The next member, which is index count of the group; its fd or -errno. */
+static int join(struct group *g, const char **why)
+{
+	int fd, error;
+
+	if (!g->count) {
+		/* An index counts from 0 only if nobody else is bound. */
+		fd = open_bound(false);
+		if (fd >= 0)
+			close(fd);
+	} else {
+		fd = 0;
+	}
+	if (fd >= 0)
+		fd = open_bound(true);
+	if (fd < 0) {
+		*why = fd == -EADDRINUSE
+			       ? "port 4791 is held by another program"
+			       : "the broker cannot open a socket on port 4791";
+		return fd;
+	}
+	error = steer_attach(fd, g->count);
+	if (error) {
+		close(fd); /* the last one: no index moves */
+		*why = "this kernel cannot choose a socket by queue pair";
+		return error;
+	}
+	g->member[g->count++] = (struct group_member){.fd = fd};
+	return fd;
+}
+
+/* The class of this user that has rested longest; 0: none. */
+static uint32_t find(const struct group *g, uid_t user, enum group_use use)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < g->count; i++) {
+		const struct group_member *m = &g->member[i];
+
+		if (m->use == use && m->user == user &&
+		    (!best || m->freed_ms < g->member[best].freed_ms))
+			best = i;
+	}
+	return best;
+}
+
+int group_take(struct group *g, uid_t user, const char **why, uint32_t *class,
+	       int *fd)
+{
+	uint32_t i;
+	int joined;
+
+	if (!g->count) {
+		joined = join(g, why);
+		if (joined < 0)
+			return joined;
+	}
+	i = find(g, user, GROUP_FREE);
+	if (!i && g->count <= STEER_CLASS_MAX) {
+		joined = join(g, why);
+		if (joined >= 0)
+			i = g->count - 1;
+		else if (!find(g, user, GROUP_RESTING))
+			return joined;
+	}
+	if (!i)
+		i = find(g, user, GROUP_RESTING);
+	if (!i) {
+		*why = "every steering class of port 4791 is taken";
+		return -ENOSPC;
+	}
+	drain(g->member[i].fd, DRAIN_MAX);
+	g->member[i].use = GROUP_OWNED;
+	g->member[i].user = user;
+	*class = i;
+	*fd = g->member[i].fd;
+	return 0;
+}
+
+void group_release(struct group *g, uint32_t class, uint64_t now_ms)
+{
+	struct group_member *m = &g->member[class];
+
+	drain(m->fd, DRAIN_MAX);
+	m->use = GROUP_RESTING;
+	m->freed_ms = now_ms;
+}
+
+bool group_is_owned(const struct group *g, uint32_t class)
+{
+	return class && class < g->count && g->member[class].use == GROUP_OWNED;
+}
+
+int group_tick(struct group *g, uint64_t now_ms)
+{
+	int next = -1;
+
+	for (uint32_t i = 1; i < g->count; i++) {
+		struct group_member *m = &g->member[i];
+		uint64_t rested = now_ms - m->freed_ms;
+
+		if (m->use != GROUP_RESTING)
+			continue;
+		if (rested >= GROUP_REST_MS) {
+			drain(m->fd, DRAIN_MAX);
+			m->use = GROUP_FREE;
+		} else if (next < 0 || (int)(GROUP_REST_MS - rested) < next) {
+			next = (int)(GROUP_REST_MS - rested);
+		}
+	}
+	return next;
+}
+
+void group_drop(struct group *g)
+{
+	if (g->count)
+		drain(g->member[0].fd, DROP_MAX);
+}
+
+void group_close(struct group *g)
+{
+	while (g->count)
+		close(g->member[--g->count].fd);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The receive sockets of UDP port 4791: one of the broker's, then one a class,
+ * all in one SO_REUSEPORT group.  A member is never closed, since the kernel
+ * would move the last one into the hole: its class rests, is drained and is
+ * given to the next client of the same user.  One owner, no lock.
+ */
+#ifndef ADVERB_BROKER_GROUP_H
+#define ADVERB_BROKER_GROUP_H
+
+#include "broker/steer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define GROUP_REST_MS 100 /* how long a freed class is left alone */
+
+enum group_use { GROUP_OWNED, GROUP_RESTING, GROUP_FREE };
+
+struct group_member {
+	int fd;
+	enum group_use use;
+	uid_t user; /* who has or had the socket, and may still hold it */
+	uint64_t freed_ms;
+};
+
+struct group {
+	uint32_t count; /* members, the broker's own among them; 0: not bound */
+	struct group_member member[STEER_CLASS_MAX + 1];
+};
+
+/*
+ * A class for a client of this user; *fd is the group's and stays open.
+ * -errno with a sentence in *why.
+ */
+int group_take(struct group *g, uid_t user, const char **why, uint32_t *class,
+	       int *fd);
+/* Its client is gone. */
+void group_release(struct group *g, uint32_t class, uint64_t now_ms);
+bool group_is_owned(const struct group *g, uint32_t class);
+/* Drains what has rested; milliseconds until the next one has, -1: none. */
+int group_tick(struct group *g, uint64_t now_ms);
+/* Drops what waits at the broker's own socket. */
+void group_drop(struct group *g);
+void group_close(struct group *g);
+
+#endif

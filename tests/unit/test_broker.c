@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * adverbd and its client, in a network namespace of their own so that port
+ * 4791 and the broker's address are free.  ADVERB_BROKER names the program.
+ */
+#include "test.h"
+
+#include "broker/client.h"
+#include "broker/proto.h"
+#include "broker/steer.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ROUNDS 20
+
+struct report {
+	int error;
+	uint32_t class;
+	pid_t broker;
+};
+
+static int enter_namespace(void **state)
+{
+	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	int fd;
+
+	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
+		printf("skipped: no network namespace of our own\n");
+		_exit(77);
+	}
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &lo), 0);
+	close(fd);
+	return 0;
+}
+
+static void open_or_fail(struct client *c)
+{
+	const char *why = "";
+	int error = client_open(c, &why);
+
+	if (error)
+		fail_msg("%d: %s", error, why);
+}
+
+static pid_t broker_of(const struct client *c)
+{
+	struct ucred who;
+	socklen_t length = sizeof(who);
+
+	assert_int_equal(
+		getsockopt(c->unix_fd, SOL_SOCKET, SO_PEERCRED, &who, &length),
+		0);
+	return who.pid;
+}
+
+/* SIGKILLs the broker and waits until all that it had is closed. */
+static void end_broker(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd p = {fd, POLLIN, 0};
+
+	assert_true(fd >= 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(poll(&p, 1, 10000), 1);
+	close(fd);
+}
+
+static void send_to(uint32_t qpn, int family, const char *address)
+{
+	struct sockaddr_in four = {.sin_family = AF_INET,
+				   .sin_port = htons(4791)};
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6,
+				   .sin6_port = htons(4791)};
+	uint8_t bth[12] = {0,
+			   0,
+			   0,
+			   0,
+			   0,
+			   (uint8_t)(qpn >> 16),
+			   (uint8_t)(qpn >> 8),
+			   (uint8_t)qpn};
+	int fd = socket(family, SOCK_DGRAM, 0);
+
+	inet_pton(AF_INET, address, &four.sin_addr);
+	inet_pton(AF_INET6, address, &six.sin6_addr);
+	assert_int_equal(sendto(fd, bth, sizeof(bth), 0,
+				family == AF_INET ? (struct sockaddr *)&four
+						  : (struct sockaddr *)&six,
+				family == AF_INET ? sizeof(four) : sizeof(six)),
+			 sizeof(bth));
+	close(fd);
+}
+
+/* Datagrams that wait at c; each must be of its class. */
+static int take_all(struct client *c)
+{
+	uint8_t b[64];
+	int n = 0;
+
+	while (recv(c->udp_fd, b, sizeof(b), MSG_DONTWAIT) == 12) {
+		uint32_t qpn = (uint32_t)(b[5] << 16 | b[6] << 8 | b[7]);
+
+		assert_int_equal(steer_class(qpn), c->class);
+		n++;
+	}
+	return n;
+}
+
+static void each_client_gets_the_datagrams_of_its_class(void **state)
+{
+	struct client c[3];
+	pid_t pid;
+
+	for (int i = 0; i < 3; i++)
+		open_or_fail(&c[i]);
+	pid = broker_of(&c[0]);
+	for (int i = 0; i < 3; i++)
+		for (uint32_t k = 0; k < 20; k++) {
+			uint32_t qpn = steer_qpn(c[i].class, k * 811);
+
+			assert_int_not_equal(c[i].class, c[(i + 1) % 3].class);
+			send_to(qpn, AF_INET, "127.0.0.1");
+			send_to(qpn, AF_INET6, "::1");
+		}
+	/* Class 0, a class without a socket, the multicast QPN. */
+	send_to(1, AF_INET, "127.0.0.1");
+	send_to(steer_qpn(900, 5), AF_INET, "127.0.0.1");
+	send_to(0xffffff, AF_INET, "127.0.0.1");
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(take_all(&c[i]), 40);
+	for (int i = 0; i < 3; i++)
+		client_close(&c[i]);
+	end_broker(pid);
+}
+
+/* In a child: opens, reports, and stays until the pipe `hold` closes. */
+static void child(int go, int out, int hold)
+{
+	struct report r = {0};
+	struct client c;
+	const char *why;
+	char byte;
+
+	if (read(go, &byte, 1) < 0)
+		_exit(1);
+	r.error = client_open(&c, &why);
+	r.class = c.class;
+	if (!r.error)
+		r.broker = broker_of(&c);
+	else
+		fprintf(stderr, "child: %s\n", why);
+	if (write(out, &r, sizeof(r)) != sizeof(r) || read(hold, &byte, 1) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+static void sigkill_of_a_client_frees_its_class(void **state)
+{
+	int go[2], out[2], hold[2];
+	struct client me, next;
+	struct report r;
+	pid_t pid, broker;
+	uint32_t qpn;
+
+	open_or_fail(&me);
+	broker = broker_of(&me);
+	if (pipe(go) || pipe(out) || pipe(hold))
+		fail();
+	pid = fork();
+	if (!pid) {
+		client_close(&me);
+		close(go[1]);
+		close(hold[1]);
+		child(go[0], out[1], hold[0]);
+	}
+	close(go[1]);
+	assert_int_equal(read(out[0], &r, sizeof(r)), sizeof(r));
+	assert_int_equal(r.error, 0);
+	qpn = steer_qpn(r.class, 77);
+	assert_int_equal(client_peer_state(&me, qpn), CLIENT_PEER_ALIVE);
+	assert_int_equal(client_peer_state(&me, 1), CLIENT_PEER_UNKNOWN);
+	send_to(qpn, AF_INET, "127.0.0.1");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(client_peer_state(&me, qpn), CLIENT_PEER_GONE);
+	send_to(qpn, AF_INET, "127.0.0.1");
+	open_or_fail(&next);
+	assert_int_not_equal(next.class, me.class);
+	assert_int_equal(take_all(&next), 0);
+	client_close(&next);
+	client_close(&me);
+	close(go[0]);
+	close(out[0]);
+	close(out[1]);
+	close(hold[0]);
+	close(hold[1]);
+	end_broker(broker);
+}
+
+static void of_two_that_start_at_once_one_becomes_the_broker(void **state)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		int go[2], out[2], hold[2];
+		struct report r[2];
+
+		if (pipe(go) || pipe(out) || pipe(hold))
+			fail();
+		for (int i = 0; i < 2; i++)
+			if (!fork()) {
+				close(go[1]);
+				close(hold[1]);
+				child(go[0], out[1], hold[0]);
+			}
+		close(go[1]); /* the start, for both */
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(read(out[0], &r[i], sizeof(r[i])),
+					 sizeof(r[i]));
+		assert_int_equal(r[0].error, 0);
+		assert_int_equal(r[1].error, 0);
+		assert_int_equal(r[0].broker, r[1].broker);
+		assert_int_not_equal(r[0].class, r[1].class);
+		close(hold[1]);
+		while (wait(NULL) > 0)
+			;
+		end_broker(r[0].broker);
+		close(go[0]);
+		close(out[0]);
+		close(out[1]);
+		close(hold[0]);
+	}
+}
+
+static void a_port_held_by_another_is_named(void **state)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(4791)};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	const char *why = "";
+	struct client c;
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(client_open(&c, &why), -EADDRINUSE);
+	assert_string_equal(why, "port 4791 is held by another program");
+	close(fd);
+	/* The same broker, once the port is free. */
+	open_or_fail(&c);
+	fd = broker_of(&c);
+	client_close(&c);
+	end_broker(fd);
+}
+
+static void malformed_requests_are_refused_and_survived(void **state)
+{
+	struct proto m = {PROTO_MAGIC, PROTO_VERSION + 1, PROTO_HELLO, 5, 0,
+			  ""};
+	struct sockaddr_un a;
+	socklen_t length = proto_address(&a);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	struct client c;
+	pid_t pid;
+
+	open_or_fail(&c);
+	pid = broker_of(&c);
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, length), 0);
+	assert_int_equal(send(fd, "rubbish", 7, 0), 7);
+	assert_int_equal(recv(fd, &m, sizeof(m), 0), sizeof(m));
+	assert_int_equal(m.kind, PROTO_REFUSED);
+	assert_int_equal(m.value, EPROTO);
+	m = (struct proto){PROTO_MAGIC, PROTO_VERSION + 1, PROTO_HELLO, 5, 0,
+			   ""};
+	assert_int_equal(send(fd, &m, sizeof(m), 0), sizeof(m));
+	assert_int_equal(recv(fd, &m, sizeof(m), 0), sizeof(m));
+	assert_int_equal(m.value, EPROTONOSUPPORT);
+	assert_string_equal(m.why,
+			    "the broker is of another version of adverb");
+	assert_int_equal(client_peer_state(&c, steer_qpn(c.class, 1)),
+			 CLIENT_PEER_ALIVE);
+	close(fd);
+	client_close(&c);
+	end_broker(pid);
+}
+
+static void without_a_broker_the_caller_is_told_so(void **state)
+{
+	char *old = strdup(getenv("ADVERB_BROKER"));
+	struct client c;
+	const char *why = "";
+
+	setenv("ADVERB_BROKER", "/nowhere/adverbd", 1);
+	assert_int_equal(client_open(&c, &why), -ENOENT);
+	assert_int_equal(c.udp_fd, -1);
+	assert_true(strlen(why) > 10);
+	setenv("ADVERB_BROKER", old, 1);
+	free(old);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_client_gets_the_datagrams_of_its_class),
+		cmocka_unit_test(sigkill_of_a_client_frees_its_class),
+		cmocka_unit_test(
+			of_two_that_start_at_once_one_becomes_the_broker),
+		cmocka_unit_test(a_port_held_by_another_is_named),
+		cmocka_unit_test(malformed_requests_are_refused_and_survived),
+		cmocka_unit_test(without_a_broker_the_caller_is_told_so),
+	};
+
+	return cmocka_run_group_tests(tests, enter_namespace, NULL);
+}

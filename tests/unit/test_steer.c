@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* broker/steer: the bijection, as C computes it; test_broker has the kernel. */
+#include "test.h"
+
+#include "broker/steer.h"
+
+static void every_qpn_has_one_class_and_every_class_its_share(void **state)
+{
+	static uint32_t share[1024];
+
+	for (uint32_t qpn = 0; qpn < 1u << 24; qpn++)
+		share[steer_class(qpn)]++;
+	for (uint32_t class = 0; class < 1024; class ++)
+		assert_int_equal(share[class], 1u << STEER_REST_BITS);
+}
+
+static void a_class_comes_back_from_its_qpns(void **state)
+{
+	for (uint32_t class = 1; class <= STEER_CLASS_MAX; class ++)
+		for (uint32_t rest = 0; rest < 1u << STEER_REST_BITS; rest++)
+			if (steer_class(steer_qpn(class, rest)) != class)
+				fail_msg("class %u rest %u", class, rest);
+}
+
+static void no_two_of_a_class_are_the_same(void **state)
+{
+	static uint8_t seen[1u << 24];
+
+	for (uint32_t rest = 0; rest < 1u << STEER_REST_BITS; rest++)
+		assert_int_equal(seen[steer_qpn(7, rest)]++, 0);
+}
+
+static void reserved_qpns_are_nobodys(void **state)
+{
+	assert_int_equal(steer_class(0), 0);
+	assert_int_equal(steer_class(1), 0);
+	assert_true(steer_class(0xffffff) > STEER_CLASS_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			every_qpn_has_one_class_and_every_class_its_share),
+		cmocka_unit_test(a_class_comes_back_from_its_qpns),
+		cmocka_unit_test(no_two_of_a_class_are_the_same),
+		cmocka_unit_test(reserved_qpns_are_nobodys),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
