@@ -249,8 +249,10 @@ int client_open(struct client *c, const char **why)
 		error = connect_broker(c);
 		if (!error) {
 			error = greet(c, why);
-			if (!error)
+			if (!error) {
+				*why = "";
 				return 0;
+			}
 		} else if (error == -ECONNREFUSED) {
 			error = start(why);
 			client_close(c);
