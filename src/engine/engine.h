@@ -19,9 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hca/explain.h"
+#include "hca/event.h"
 #include "hca/hca.h"
 #include "util/inaddr.h"
+#include "util/mpsc.h"
 
 struct engine;
 struct ibt_qp; /* the engine's side of a QP; opaque outside ibt and engine */
@@ -53,35 +54,7 @@ struct engine_frame {
 	uint32_t dest_qpn;
 };
 
-enum engine_event_type {
-	ENGINE_CQ_EVENT, /* user: the cookie of the CQ */
-	ENGINE_CQ_ERR,	 /* the same */
-	ENGINE_QP_FATAL, /* user: the cookie of the QP */
-	ENGINE_QP_REQ_ERR,
-	ENGINE_QP_ACCESS_ERR,
-	ENGINE_COMM_EST,
-	ENGINE_SQ_DRAINED,
-	ENGINE_EXPLAIN,	 /* explain is filled */
-	ENGINE_ASK_PEER, /* qpn of ours, peer and dest_qpn to ask about */
-};
-
-struct engine_event {
-	enum engine_event_type type;
-	uint64_t user;
-	uint32_t qpn, dest_qpn;
-	struct inaddr peer;
-	struct explain explain;
-};
-
 enum engine_peer { ENGINE_PEER_UNKNOWN, ENGINE_PEER_ALIVE, ENGINE_PEER_GONE };
-
-struct engine_counters {
-	uint64_t rx_packets, tx_packets;
-	uint64_t rx_malformed, rx_bad_icrc, rx_unknown_qp, rx_wrong_peer;
-	uint64_t rx_duplicates, rx_out_of_order, rx_buffered;
-	uint64_t retransmits, timeouts, rnr_naks_rx, rnr_naks_tx;
-	uint64_t seq_naks_rx, seq_naks_tx, fatal_naks_rx, fatal_naks_tx;
-};
 
 /* NULL without memory.  free: every QP must have been removed. */
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns);
@@ -94,6 +67,9 @@ const struct engine_counters *engine_counters(const struct engine *e);
  */
 struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp);
 void engine_qp_remove(struct engine *e, struct ibt_qp *q);
+/* A node for the lane's stack of doorbells, and back. */
+struct mpsc_node *engine_qp_kick(struct ibt_qp *q);
+struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n);
 bool engine_qpn_is_used(const struct engine *e, uint32_t qpn);
 /*
  * Modify under IBTA 11.2.5.2.  `from` is the source GID's address (used when

@@ -19,7 +19,7 @@ void wheel_timer_init(struct wheel_timer *t)
 {
 	list_init(&t->node);
 	t->due_tick = 0;
-	t->level = t->slot = 0;
+	t->level = t->slot = t->kind = 0;
 }
 
 /* Level 0 covers the current turn of 64 ticks, level n the current 64^(n+1). */

@@ -22,6 +22,7 @@ struct wheel_timer {
 	struct list node;
 	uint64_t due_tick;
 	uint8_t level, slot;
+	uint8_t kind; /* the owner's, to tell its timers apart */
 };
 
 struct wheel {

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What protocol code tells the outside: events for the faces, and counters. */
+#ifndef HCA_EVENT_H
+#define HCA_EVENT_H
+
+#include <stdint.h>
+
+#include "hca/explain.h"
+#include "util/inaddr.h"
+
+enum engine_event_type {
+	ENGINE_CQ_EVENT, /* user: the cookie of the CQ */
+	ENGINE_CQ_ERR,	 /* the same */
+	ENGINE_QP_FATAL, /* user: the cookie of the QP */
+	ENGINE_QP_REQ_ERR,
+	ENGINE_QP_ACCESS_ERR,
+	ENGINE_COMM_EST,
+	ENGINE_SQ_DRAINED,
+	ENGINE_EXPLAIN,	 /* explain is filled */
+	ENGINE_ASK_PEER, /* qpn of ours, peer and dest_qpn to ask about */
+};
+
+struct engine_event {
+	enum engine_event_type type;
+	uint64_t user;
+	uint32_t qpn, dest_qpn;
+	struct inaddr peer;
+	struct explain explain;
+};
+
+struct engine_counters {
+	uint64_t rx_packets, tx_packets;
+	uint64_t rx_malformed, rx_bad_icrc, rx_unknown_qp, rx_wrong_peer;
+	uint64_t rx_duplicates, rx_out_of_order, rx_buffered;
+	uint64_t retransmits, timeouts, rnr_naks_rx, rnr_naks_tx;
+	uint64_t seq_naks_rx, seq_naks_tx, fatal_naks_rx, fatal_naks_tx;
+};
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The RC service of the InfiniBand transport (IBTA Vol 1, 9.7): packets in,
+ * packets out, no I/O.  struct ibt is what the QPs of one lane share, struct
+ * ibt_qp one QP's protocol state.  Owner: the engine.  Lock: the lane's.
+ *
+ *	rc_req	 work requests -> request packets
+ *	rc_comp	 ACKs, NAKs, responses -> completions
+ *	rc_resp	 request packets -> memory, receive completions, replies owed
+ *	rc_reply replies owed -> response packets
+ *	ibt_qp	 life of a QP: states, flushing, timers
+ */
+#ifndef IBT_IBT_H
+#define IBT_IBT_H
+
+#include "hca/event.h"
+#include "hca/hca.h"
+#include "hdr/pkt.h"
+#include "util/inaddr.h"
+#include "util/list.h"
+#include "util/mpsc.h"
+#include "util/serial24.h"
+#include "util/wheel.h"
+
+#define IBT_MAX_MTU	  4096
+#define IBT_PACKET_BYTES  (PKT_MAX_HEADER_BYTES + IBT_MAX_MTU + 4)
+#define IBT_EVENTS	  256
+#define IBT_POOL	  256 /* packets held for reordering, all QPs */
+#define IBT_HELD_PER_QP	  48
+#define IBT_REPLIES	  64 /* power of two */
+#define IBT_RESOURCES	  32 /* READs and atomics that can be repeated */
+#define IBT_READ_CHUNK	  16 /* packets asked for by one READ request */
+#define IBT_WINDOW_START  16
+#define IBT_RETRY_FOREVER 7 /* rnr_retry only */
+
+/* A packet that came before its turn. */
+struct ibt_held {
+	struct list node;
+	struct serial24 psn;
+	uint32_t len;
+	uint8_t bytes[IBT_PACKET_BYTES];
+};
+
+struct ibt {
+	struct hca *hca;
+	struct wheel wheel;
+	struct list active; /* struct ibt_qp with something to send */
+	struct list pool;   /* free struct ibt_held */
+	struct ibt_held *held;
+	uint32_t window_max;
+	bool strict;
+	uint64_t patience_ns;
+	uint32_t event_head, event_tail;
+	struct engine_event events[IBT_EVENTS];
+	struct engine_counters counters;
+	uint8_t scratch[IBT_MAX_MTU];
+};
+
+/* The requester's notes on one work request, beside its slot. */
+struct req_note {
+	struct serial24 first; /* PSN, valid once started */
+	uint32_t packets;      /* PSNs it takes */
+	uint32_t answered;     /* READ, atomic: responses placed */
+	bool started;
+	uint8_t status; /* enum hca_status of a local error */
+};
+
+struct rc_req {
+	uint32_t wqe;	     /* next to send: index into the SQ ... */
+	uint32_t packet;     /* ... and packet of it */
+	struct serial24 una; /* oldest unacknowledged PSN */
+	struct serial24 max; /* one past the newest ever sent */
+	uint32_t reads_out;  /* READ and atomic packets unanswered */
+	uint32_t rd_wqes;    /* READ and atomic requests not completed */
+	uint32_t window, window_credit;
+	uint32_t retries, rnr_retries; /* since the last progress */
+	uint64_t silent_since_ns;
+	bool rnr_waiting, stopped, asking, draining;
+	struct serial24 gap; /* response already asked for again */
+	bool gap_valid;
+	bool nak_pending; /* a fatal NAK waits for its request's turn */
+	struct serial24 nak_psn;
+	uint8_t nak_status;
+};
+
+enum { IBT_TIMER_ACK, IBT_TIMER_RNR }; /* wheel_timer.kind */
+
+enum reply_kind { REPLY_ACK, REPLY_READ, REPLY_ATOMIC };
+
+/* One answer owed, sent in order. */
+struct reply {
+	uint8_t kind, syndrome;
+	bool fresh; /* counts against max_dest_rd_atomic */
+	struct serial24 psn;
+	uint32_t msn;
+	uint32_t rkey, bytes;
+	uint32_t packets, sent;
+	uint64_t va;
+	uint64_t orig;
+};
+
+/* What a duplicate request can be answered from (IBTA 9.7.5.1.1). */
+struct resource {
+	bool valid, atomic;
+	struct serial24 psn;
+	uint32_t packets, rkey;
+	uint64_t orig;
+};
+
+struct rc_resp {
+	struct serial24 epsn;
+	uint32_t msn;  /* 24 bits */
+	bool nak_sent; /* for the present epsn */
+	bool ack_owed;
+	bool in_message;
+	uint8_t kind; /* enum opcode_kind of the message under way */
+	uint32_t wqe; /* SEND: index into the RQ */
+	uint32_t offset;
+	uint32_t length; /* WRITE: of the whole message */
+	uint32_t rkey;
+	uint64_t va;
+	struct list held;
+	uint32_t held_count;
+	uint32_t reply_head, reply_tail;
+	struct reply replies[IBT_REPLIES];
+	uint32_t resource_next;
+	struct resource resources[IBT_RESOURCES];
+	bool tombstone; /* repeats its last NAK after the QP has failed */
+	struct serial24 tomb_psn;
+	uint8_t tomb_syndrome;
+};
+
+struct ibt_qp {
+	struct qp *qp;
+	struct list active;
+	struct mpsc_node kick;
+	struct inaddr self, peer;
+	uint32_t mtu;		      /* bytes */
+	bool heard;		      /* COMM_EST was raised */
+	struct wheel_timer timer;     /* ACK timeout */
+	struct wheel_timer rnr_timer; /* wait after an RNR NAK */
+	struct rc_req req;
+	struct rc_resp resp;
+	struct req_note *notes; /* one a slot of the SQ */
+};
+
+/* ibt_qp.c */
+int ibt_init(struct ibt *t, uint64_t now_ns);
+void ibt_fini(struct ibt *t);
+int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp);
+void ibt_qp_fini(struct ibt *t, struct ibt_qp *q);
+/* Enter a state: the only place where qp->state changes. */
+void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state);
+/* In ERR: complete all posted work with a flush error, in order. */
+void ibt_qp_flush(struct ibt *t, struct ibt_qp *q);
+/* Put q where the scheduler sees it. */
+void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
+/* The QP fails: error state, flush, and what the face is to hear. */
+void ibt_qp_fail(struct ibt *t, struct ibt_qp *q, enum engine_event_type type);
+void ibt_event(struct ibt *t, const struct ibt_qp *q,
+	       enum engine_event_type type);
+void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x);
+/* Complete into a CQ, raising what that raises. */
+void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq, const struct cqe *c,
+		  bool solicited);
+
+/* rc_req.c */
+void rc_req_reset(struct ibt_qp *q);
+/*
+ * The next request packet, BTH to padding, into buf (IBT_PACKET_BYTES); its
+ * size, 0 when there is nothing to send now.
+ */
+size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
+		 uint64_t now_ns);
+void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn);
+struct serial24 rc_req_next_psn(const struct ibt_qp *q);
+bool rc_req_is_read(const struct wqe *w);
+struct req_note *rc_req_note(const struct ibt_qp *q, uint32_t index);
+
+/* rc_comp.c */
+void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		uint64_t now_ns);
+/* Retire what needs no answer any more (local errors, LOCAL_INV). */
+void rc_comp_retire(struct ibt *t, struct ibt_qp *q);
+void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
+void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
+/* state: 0 unknown, 1 alive, 2 gone. */
+void rc_comp_peer(struct ibt *t, struct ibt_qp *q, int state, uint64_t now_ns);
+void rc_comp_arm(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
+
+/* rc_resp.c; bytes are p's own, kept when it comes before its turn. */
+void rc_resp_reset(struct ibt *t, struct ibt_qp *q);
+void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		const uint8_t *bytes, size_t len);
+
+/* rc_reply.c */
+size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
+struct reply *rc_reply_push(struct ibt_qp *q);
+void rc_reply_ack(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
+		  uint8_t syndrome);
+/* All coalesced ACKs of one batch of packets. */
+void rc_reply_settle(struct ibt *t, struct ibt_qp *q);
+
+#endif

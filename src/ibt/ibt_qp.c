@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ibt/ibt.h"
+#include "util/bits.h"
+#include "util/check.h"
+
+int ibt_init(struct ibt *t, uint64_t now_ns)
+{
+	wheel_init(&t->wheel, now_ns);
+	list_init(&t->active);
+	list_init(&t->pool);
+	t->held = calloc(IBT_POOL, sizeof *t->held);
+	if (!t->held)
+		return -ENOMEM;
+	for (int i = 0; i < IBT_POOL; i++)
+		list_push_tail(&t->pool, &t->held[i].node);
+	return 0;
+}
+
+void ibt_fini(struct ibt *t)
+{
+	free(t->held);
+}
+
+int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
+{
+	memset(q, 0, sizeof *q);
+	q->qp = qp;
+	q->notes = calloc(qp->sq.size, sizeof *q->notes);
+	if (!q->notes)
+		return -ENOMEM;
+	list_init(&q->active);
+	wheel_timer_init(&q->timer);
+	wheel_timer_init(&q->rnr_timer);
+	q->rnr_timer.kind = IBT_TIMER_RNR;
+	list_init(&q->resp.held);
+	q->mtu = IBT_MAX_MTU;
+	return 0;
+}
+
+static void quiet(struct ibt *t, struct ibt_qp *q)
+{
+	wheel_cancel(&t->wheel, &q->timer);
+	wheel_cancel(&t->wheel, &q->rnr_timer);
+	list_remove(&q->active);
+}
+
+void ibt_qp_fini(struct ibt *t, struct ibt_qp *q)
+{
+	quiet(t, q);
+	rc_resp_reset(t, q);
+	free(q->notes);
+}
+
+void ibt_qp_activate(struct ibt *t, struct ibt_qp *q)
+{
+	if (!list_is_linked(&q->active))
+		list_push_tail(&t->active, &q->active);
+}
+
+void ibt_event(struct ibt *t, const struct ibt_qp *q,
+	       enum engine_event_type type)
+{
+	struct engine_event *e;
+
+	if (t->event_head - t->event_tail == IBT_EVENTS)
+		return; /* the lane drains after each call; full is a flood */
+	e = &t->events[t->event_head++ % IBT_EVENTS];
+	memset(e, 0, sizeof *e);
+	e->type = type;
+	e->user = q->qp->user;
+	e->qpn = q->qp->qpn;
+	e->dest_qpn = q->qp->attr.dest_qpn;
+	e->peer = q->peer;
+}
+
+void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
+{
+	x->qpn = q->qp->qpn;
+	x->dest_qpn = q->qp->attr.dest_qpn;
+	if (t->event_head - t->event_tail == IBT_EVENTS)
+		return;
+	ibt_event(t, q, ENGINE_EXPLAIN);
+	t->events[(t->event_head - 1) % IBT_EVENTS].explain = *x;
+}
+
+static void cq_event(struct ibt *t, const struct ibt_qp *q, struct cq *cq,
+		     enum engine_event_type type)
+{
+	if (t->event_head - t->event_tail == IBT_EVENTS)
+		return;
+	ibt_event(t, q, type);
+	t->events[(t->event_head - 1) % IBT_EVENTS].user = cq->user;
+}
+
+void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq_off,
+		  const struct cqe *c, bool solicited)
+{
+	struct cq *cq = arena_at(&t->hca->arena, cq_off);
+
+	switch (cq_push(t->hca, cq, c, solicited || c->status)) {
+	case CQ_QUIET:
+		break;
+	case CQ_NOTIFY:
+		cq_event(t, q, cq, ENGINE_CQ_EVENT);
+		break;
+	case CQ_OVERRUN: {
+		struct explain x = {.cause = EXPLAIN_CQ_OVERRUN};
+
+		ibt_explain(t, q, &x);
+		cq_event(t, q, cq, ENGINE_CQ_ERR);
+		if (q->qp->state != HCA_QP_ERR)
+			ibt_qp_fail(t, q, ENGINE_QP_FATAL);
+		break;
+	}
+	}
+}
+
+static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
+			bool send)
+{
+	uint32_t head = ring_load(&wq->head);
+
+	for (uint32_t i = ring_own(&wq->done); i != head; i++) {
+		struct cqe c = {
+			.wr_id = wq_at(t->hca, wq, i)->wr_id,
+			.status = HCA_WR_FLUSH_ERR,
+			.opcode = send ? HCA_WC_SEND : HCA_WC_RECV,
+			.qpn = q->qp->qpn,
+			.wq_index = i,
+			.wq = hca_off(t->hca, wq),
+		};
+
+		ring_store(&wq->done, i + 1);
+		ibt_complete(t, q, cq, &c, true);
+	}
+}
+
+void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
+{
+	flush_queue(t, q, &q->qp->sq, q->qp->send_cq, true);
+	flush_queue(t, q, &q->qp->rq, q->qp->recv_cq, false);
+}
+
+/* Forget all protocol state, so that nothing old is delivered (RESET). */
+static void reset(struct ibt *t, struct ibt_qp *q)
+{
+	struct qp *qp = q->qp;
+
+	quiet(t, q);
+	rc_req_reset(q);
+	rc_resp_reset(t, q);
+	q->heard = false;
+	cq_purge(t->hca, arena_at(&t->hca->arena, qp->send_cq), qp->qpn);
+	cq_purge(t->hca, arena_at(&t->hca->arena, qp->recv_cq), qp->qpn);
+	for (int i = 0; i < 2; i++) {
+		struct wq *wq = i ? &qp->rq : &qp->sq;
+		uint32_t head = ring_own(&wq->head);
+
+		ring_store(&wq->done, head);
+		ring_store(&wq->tail, head);
+	}
+	q->req.wqe = ring_own(&qp->sq.head);
+	memset(&qp->attr, 0, sizeof qp->attr);
+}
+
+void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
+{
+	struct qp *qp = q->qp;
+	uint32_t old = qp->state;
+
+	qp->state = state;
+	switch (state) {
+	case HCA_QP_RESET:
+		reset(t, q);
+		break;
+	case HCA_QP_INIT:
+		break;
+	case HCA_QP_RTR:
+		q->resp.epsn = serial24(qp->attr.rq_psn);
+		q->mtu = 128u << qp->attr.path_mtu;
+		break;
+	case HCA_QP_RTS:
+		if (old == HCA_QP_RTR) {
+			q->req.una = serial24(qp->attr.sq_psn);
+			q->req.max = q->req.una;
+			q->req.window = IBT_WINDOW_START;
+		}
+		q->req.draining = false;
+		ibt_qp_activate(t, q);
+		break;
+	case HCA_QP_SQD:
+		q->req.draining = true;
+		ibt_qp_activate(t, q);
+		break;
+	case HCA_QP_SQE:
+		break;
+	case HCA_QP_ERR:
+		wheel_cancel(&t->wheel, &q->timer);
+		wheel_cancel(&t->wheel, &q->rnr_timer);
+		if (old != HCA_QP_RESET)
+			ibt_qp_flush(t, q);
+		break;
+	}
+}
+
+void ibt_qp_fail(struct ibt *t, struct ibt_qp *q, enum engine_event_type type)
+{
+	ibt_qp_enter(t, q, HCA_QP_ERR);
+	if (type != ENGINE_EXPLAIN)
+		ibt_event(t, q, type);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "hca/semantics.h"
+#include "ibt/ibt.h"
+#include "util/bits.h"
+
+static uint32_t wc_opcode(uint8_t opcode)
+{
+	switch ((enum hca_wr)opcode) {
+	case HCA_WR_RDMA_WRITE:
+	case HCA_WR_RDMA_WRITE_IMM:
+		return HCA_WC_RDMA_WRITE;
+	case HCA_WR_SEND:
+	case HCA_WR_SEND_IMM:
+	case HCA_WR_SEND_INV:
+		return HCA_WC_SEND;
+	case HCA_WR_RDMA_READ:
+		return HCA_WC_RDMA_READ;
+	case HCA_WR_ATOMIC_CAS:
+		return HCA_WC_COMP_SWAP;
+	case HCA_WR_ATOMIC_FADD:
+		return HCA_WC_FETCH_ADD;
+	case HCA_WR_LOCAL_INV:
+		return HCA_WC_LOCAL_INV;
+	}
+	return HCA_WC_SEND;
+}
+
+/* Complete the oldest request. */
+static void retire(struct ibt *t, struct ibt_qp *q, enum hca_status status)
+{
+	struct wq *sq = &q->qp->sq;
+	uint32_t i = ring_own(&sq->done);
+	struct wqe *w = wq_at(t->hca, sq, i);
+	struct req_note *n = rc_req_note(q, i);
+
+	if (rc_req_is_read(w) && n->started && !n->status)
+		q->req.rd_wqes--;
+	n->started = false;
+	ring_store(&sq->done, i + 1);
+	if (q->req.wqe == i) {
+		q->req.wqe = i + 1;
+		q->req.packet = 0;
+	}
+	if (status || (w->flags & HCA_SEND_SIGNALED)) {
+		struct cqe c = {
+			.wr_id = w->wr_id,
+			.status = status,
+			.opcode = wc_opcode(w->opcode),
+			.vendor_err = status,
+			.byte_len = w->bytes,
+			.qpn = q->qp->qpn,
+			.wq_index = i,
+			.wq = hca_off(t->hca, sq),
+		};
+
+		ibt_complete(t, q, q->qp->send_cq, &c, false);
+	}
+}
+
+/* The oldest request fails, and the QP with it (IBTA 9.9.2). */
+static void fail(struct ibt *t, struct ibt_qp *q, enum hca_status status)
+{
+	retire(t, q, status);
+	if (q->qp->state != HCA_QP_ERR)
+		ibt_qp_fail(t, q, ENGINE_EXPLAIN);
+}
+
+static struct wqe *oldest(const struct ibt *t, const struct ibt_qp *q,
+			  struct req_note **n)
+{
+	uint32_t i = ring_own(&q->qp->sq.done);
+
+	if (i == ring_load(&q->qp->sq.head))
+		return NULL;
+	*n = rc_req_note(q, i);
+	return (*n)->started ? wq_at(t->hca, &q->qp->sq, i) : NULL;
+}
+
+void rc_comp_retire(struct ibt *t, struct ibt_qp *q)
+{
+	struct req_note *n;
+
+	if (oldest(t, q, &n) && n->status)
+		fail(t, q, (enum hca_status)n->status);
+}
+
+void rc_comp_arm(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
+{
+	uint8_t code = q->qp->attr.timeout;
+
+	if (!code || serial24_is_equal(q->req.una, q->req.max))
+		wheel_cancel(&t->wheel, &q->timer);
+	else
+		wheel_set(&t->wheel, &q->timer,
+			  now_ns + aeth_ack_timeout_ns(code));
+}
+
+static void grow(struct ibt *t, struct rc_req *r, uint32_t acked)
+{
+	r->window_credit += acked;
+	while (r->window < t->window_max && r->window_credit >= 2) {
+		r->window_credit -= 2;
+		r->window++;
+	}
+	if (r->window >= t->window_max)
+		r->window_credit = 0;
+}
+
+static void lost(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
+{
+	struct rc_req *r = &q->req;
+
+	r->window = bits_max_u32(r->window / 2, 4);
+	r->window_credit = 0;
+	rc_req_seek(t, q, psn);
+	ibt_qp_activate(t, q);
+}
+
+static void progress(struct ibt *t, struct ibt_qp *q, struct serial24 una,
+		     uint64_t now_ns)
+{
+	struct rc_req *r = &q->req;
+	int32_t by = serial24_diff(una, r->una);
+
+	if (by <= 0)
+		return;
+	r->una = una;
+	r->retries = 0;
+	r->rnr_retries = 0;
+	r->silent_since_ns = 0;
+	r->asking = false;
+	grow(t, r, (uint32_t)by);
+	if (serial24_is_before(rc_req_next_psn(q), una))
+		rc_req_seek(t, q, una);
+	rc_comp_arm(t, q, now_ns);
+	ibt_qp_activate(t, q);
+}
+
+static void drained(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_req *r = &q->req;
+
+	if (!r->draining || r->packet || !serial24_is_equal(r->una, r->max) ||
+	    !serial24_is_equal(rc_req_next_psn(q), r->max))
+		return;
+	if (q->qp->attr.en_sqd_async_notify) {
+		q->qp->attr.en_sqd_async_notify = 0;
+		ibt_event(t, q, ENGINE_SQ_DRAINED);
+	}
+}
+
+/*
+ * Everything before psn was received.  Returns false when a READ or atomic
+ * before it is unanswered: its response was lost (IBTA 9.7.5.1.2).
+ */
+static bool acknowledge(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
+			uint64_t now_ns)
+{
+	struct req_note *n;
+	struct wqe *w;
+
+	while ((w = oldest(t, q, &n)) && !n->status) {
+		struct serial24 end = serial24_add(n->first, n->packets);
+
+		if (rc_req_is_read(w) && n->answered < n->packets) {
+			struct serial24 want =
+				serial24_add(n->first, n->answered);
+
+			if (serial24_is_before(want, psn)) {
+				progress(t, q, want, now_ns);
+				return false;
+			}
+			break;
+		}
+		if (serial24_is_before(psn, end))
+			break;
+		retire(t, q, HCA_SUCCESS);
+		if (q->qp->state == HCA_QP_ERR)
+			return true;
+	}
+	progress(t, q, psn, now_ns);
+	rc_comp_retire(t, q);
+	return true;
+}
+
+/* Ask again for the first missing response, once for each gap. */
+static void ask_again(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_req *r = &q->req;
+
+	if (r->gap_valid && serial24_is_equal(r->gap, r->una))
+		return;
+	r->gap = r->una;
+	r->gap_valid = true;
+	lost(t, q, r->una);
+}
+
+static void explain_nak(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
+			enum explain_cause cause)
+{
+	struct explain x = {
+		.cause = cause,
+		.wr_id = w->wr_id,
+		.opcode = w->opcode,
+		.tries = q->req.retries + q->req.rnr_retries,
+	};
+	bool one_sided = rc_req_is_read(w) || w->opcode == HCA_WR_RDMA_WRITE ||
+			 w->opcode == HCA_WR_RDMA_WRITE_IMM;
+
+	if (one_sided) {
+		x.key = w->rkey;
+		x.va = w->va;
+		x.bytes = w->bytes;
+	}
+	ibt_explain(t, q, &x);
+}
+
+static void fail_oldest(struct ibt *t, struct ibt_qp *q, enum hca_status status,
+			enum explain_cause cause)
+{
+	struct req_note *n;
+	struct wqe *w = oldest(t, q, &n);
+
+	if (!w)
+		return;
+	explain_nak(t, q, w, cause);
+	fail(t, q, status);
+}
+
+/* A fatal NAK takes effect when its request is the oldest. */
+static void apply_nak(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_req *r = &q->req;
+	struct req_note *n;
+	enum explain_cause cause = EXPLAIN_NAK_OPERATION;
+
+	if (!r->nak_pending || !oldest(t, q, &n))
+		return;
+	if (serial24_diff(r->nak_psn, n->first) >= (int32_t)n->packets)
+		return;
+	r->nak_pending = false;
+	if (r->nak_status == HCA_REM_ACCESS_ERR)
+		cause = EXPLAIN_NAK_ACCESS;
+	else if (r->nak_status == HCA_REM_INV_REQ_ERR)
+		cause = EXPLAIN_NAK_INVALID;
+	t->counters.fatal_naks_rx++;
+	fail_oldest(t, q, (enum hca_status)r->nak_status, cause);
+}
+
+/* Count a failed attempt; false when there have been too many. */
+static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
+{
+	struct rc_req *r = &q->req;
+
+	if (r->retries++ < q->qp->attr.retry_cnt)
+		return true;
+	if (t->strict) {
+		fail_oldest(t, q, HCA_RETRY_EXC_ERR, EXPLAIN_RETRY);
+		return false;
+	}
+	if (!r->silent_since_ns)
+		r->silent_since_ns = now_ns;
+	if (now_ns - r->silent_since_ns > t->patience_ns) {
+		fail_oldest(t, q, HCA_RETRY_EXC_ERR, EXPLAIN_RETRY);
+		return false;
+	}
+	r->asking = true;
+	ibt_event(t, q, ENGINE_ASK_PEER);
+	return true;
+}
+
+static void rnr_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		    uint64_t now_ns)
+{
+	struct rc_req *r = &q->req;
+	uint8_t limit = q->qp->attr.rnr_retry;
+
+	t->counters.rnr_naks_rx++;
+	if (limit != IBT_RETRY_FOREVER && r->rnr_retries >= limit) {
+		fail_oldest(t, q, HCA_RNR_RETRY_EXC_ERR, EXPLAIN_RNR);
+		return;
+	}
+	r->rnr_retries++;
+	r->rnr_waiting = true;
+	rc_req_seek(t, q, serial24(p->bth.psn));
+	wheel_cancel(&t->wheel, &q->timer);
+	wheel_set(&t->wheel, &q->rnr_timer,
+		  now_ns + aeth_rnr_timer_ns(aeth_value(p->aeth.syndrome)));
+}
+
+void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
+{
+	q->req.rnr_waiting = false;
+	rc_comp_arm(t, q, now_ns);
+	ibt_qp_activate(t, q);
+}
+
+static void fatal_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
+{
+	struct rc_req *r = &q->req;
+
+	switch ((enum aeth_nak)aeth_value(p->aeth.syndrome)) {
+	case AETH_NAK_INVALID_REQUEST:
+	case AETH_NAK_INVALID_RD_REQUEST:
+		r->nak_status = HCA_REM_INV_REQ_ERR;
+		break;
+	case AETH_NAK_REMOTE_ACCESS:
+		r->nak_status = HCA_REM_ACCESS_ERR;
+		break;
+	case AETH_NAK_REMOTE_OPERATIONAL:
+		r->nak_status = HCA_REM_OP_ERR;
+		break;
+	case AETH_NAK_PSN_SEQUENCE:
+		return;
+	}
+	r->nak_pending = true;
+	r->nak_psn = serial24(p->bth.psn);
+}
+
+static void nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		uint64_t now_ns)
+{
+	struct serial24 psn = serial24(p->bth.psn);
+	bool rnr = aeth_kind(p->aeth.syndrome) == AETH_RNR_NAK;
+	bool complete = acknowledge(t, q, psn, now_ns);
+
+	if (q->qp->state == HCA_QP_ERR)
+		return;
+	if (!rnr)
+		fatal_nak(t, q, p);
+	if (!complete) {
+		ask_again(t, q);
+		return;
+	}
+	if (q->req.nak_pending) {
+		apply_nak(t, q);
+		return;
+	}
+	if (rnr) {
+		if (!q->req.rnr_waiting)
+			rnr_nak(t, q, p, now_ns);
+		return;
+	}
+	t->counters.seq_naks_rx++;
+	if (try_again(t, q, now_ns))
+		lost(t, q, psn);
+}
+
+static void place(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+		  struct req_note *n, const struct pkt *p)
+{
+	uint32_t offset = n->answered * q->mtu;
+	const uint8_t *data = p->payload;
+	size_t want = bits_min_u32(w->bytes - offset, q->mtu);
+	struct explain x = {.wr_id = w->wr_id, .opcode = w->opcode};
+	enum hca_status status;
+	uint64_t orig = p->atomicacketh.orig;
+
+	if (p->info->kind == OPCODE_KIND_ATOMIC_ACK) {
+		data = (const uint8_t *)&orig;
+		want = sizeof orig;
+	} else if (p->payload_len != want) {
+		t->counters.rx_malformed++;
+		return;
+	}
+	status = want ? sem_scatter(t->hca, q->qp, w, offset, data,
+				    (uint32_t)want, &x)
+		      : HCA_SUCCESS;
+	if (status) {
+		ibt_explain(t, q, &x);
+		fail(t, q, status);
+		return;
+	}
+	n->answered++;
+	if (n->answered == n->packets || n->answered % IBT_READ_CHUNK == 0)
+		if (q->req.reads_out)
+			q->req.reads_out--;
+}
+
+static void response(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		     uint64_t now_ns)
+{
+	struct serial24 psn = serial24(p->bth.psn);
+	bool atomic = p->info->kind == OPCODE_KIND_ATOMIC_ACK;
+	struct req_note *n;
+	struct wqe *w;
+
+	if (!acknowledge(t, q, psn, now_ns)) {
+		ask_again(t, q);
+		return;
+	}
+	w = oldest(t, q, &n);
+	if (!w || n->status || !rc_req_is_read(w) ||
+	    !serial24_is_equal(psn, serial24_add(n->first, n->answered)) ||
+	    atomic != (w->opcode != HCA_WR_RDMA_READ)) {
+		t->counters.rx_duplicates++;
+		return;
+	}
+	place(t, q, w, n, p);
+	if (q->qp->state == HCA_QP_ERR)
+		return;
+	acknowledge(t, q, serial24_add(n->first, n->answered), now_ns);
+}
+
+void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		uint64_t now_ns)
+{
+	struct rc_req *r = &q->req;
+	struct serial24 psn = serial24(p->bth.psn);
+	uint32_t state = q->qp->state;
+
+	if (state != HCA_QP_RTS && state != HCA_QP_SQD)
+		return;
+	/* outside of what is in flight: stale or forged (IBTA 9.7.5.1.1) */
+	if (serial24_is_before(psn, r->una) ||
+	    !serial24_is_before(psn, r->max)) {
+		t->counters.rx_duplicates++;
+		return;
+	}
+	if (p->info->kind != OPCODE_KIND_ACK)
+		response(t, q, p, now_ns);
+	else if (aeth_kind(p->aeth.syndrome) == AETH_ACK) {
+		if (!acknowledge(t, q, serial24_add(psn, 1), now_ns))
+			ask_again(t, q);
+	} else if (aeth_kind(p->aeth.syndrome) != AETH_RESERVED)
+		nak(t, q, p, now_ns);
+	if (q->qp->state == HCA_QP_ERR)
+		return;
+	apply_nak(t, q);
+	drained(t, q);
+}
+
+void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
+{
+	struct rc_req *r = &q->req;
+
+	if (r->rnr_waiting || serial24_is_equal(r->una, r->max))
+		return;
+	t->counters.timeouts++;
+	r->gap_valid = false;
+	if (!try_again(t, q, now_ns))
+		return;
+	lost(t, q, r->una);
+	rc_comp_arm(t, q, now_ns);
+}
+
+void rc_comp_peer(struct ibt *t, struct ibt_qp *q, int state, uint64_t now_ns)
+{
+	struct rc_req *r = &q->req;
+
+	if (!r->asking)
+		return;
+	r->asking = false;
+	if (state == 1) /* alive: only slow */
+		return;
+	fail_oldest(t, q, HCA_RETRY_EXC_ERR,
+		    state == 2 ? EXPLAIN_PEER_GONE : EXPLAIN_RETRY);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "ibt/ibt.h"
+#include "ibt/verdict.h"
+#include "util/bits.h"
+#include "util/check.h"
+
+static struct reply *at(struct rc_resp *r, uint32_t i)
+{
+	return &r->replies[i % IBT_REPLIES];
+}
+
+/* The caller has made sure of room. */
+struct reply *rc_reply_push(struct ibt_qp *q)
+{
+	struct rc_resp *r = &q->resp;
+	struct reply *y;
+
+	CHECK(r->reply_head - r->reply_tail < IBT_REPLIES);
+	y = at(r, r->reply_head++);
+	memset(y, 0, sizeof *y);
+	return y;
+}
+
+void rc_reply_ack(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
+		  uint8_t syndrome)
+{
+	struct reply *y = rc_reply_push(q);
+
+	y->kind = REPLY_ACK;
+	y->syndrome = syndrome;
+	y->psn = psn;
+	y->msn = q->resp.msn;
+	ibt_qp_activate(t, q);
+}
+
+void rc_reply_settle(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_resp *r = &q->resp;
+	struct serial24 psn = serial24_add(r->epsn, -1);
+	uint8_t syndrome = verdict_row(V_OK)->syndrome;
+	struct reply *last;
+
+	if (!r->ack_owed)
+		return;
+	r->ack_owed = false;
+	last = r->reply_head != r->reply_tail ? at(r, r->reply_head - 1) : NULL;
+	if (last && last->kind == REPLY_ACK &&
+	    aeth_kind(last->syndrome) == AETH_ACK) {
+		last->psn = psn;
+		last->msn = r->msn;
+		return;
+	}
+	/* an answer that ends just here says the same */
+	if (last && last->kind != REPLY_ACK && last->fresh &&
+	    serial24_is_equal(serial24_add(last->psn, last->packets - 1), psn))
+		return;
+	rc_reply_ack(t, q, psn, syndrome);
+}
+
+static size_t ack_tx(struct ibt_qp *q, const struct reply *y, struct pkt *p,
+		     uint8_t *buf)
+{
+	p->bth.opcode = y->kind == REPLY_ATOMIC ? OPCODE_RC_ATOMIC_ACKNOWLEDGE
+						: OPCODE_RC_ACKNOWLEDGE;
+	p->bth.psn = y->psn.v;
+	p->aeth.syndrome = y->kind == REPLY_ATOMIC ? verdict_row(V_OK)->syndrome
+						   : y->syndrome;
+	p->atomicacketh.orig = y->orig;
+	q->resp.reply_tail++;
+	return pkt_write_headers(buf, p);
+}
+
+static enum opcode_position position(const struct reply *y)
+{
+	if (y->packets == 1)
+		return OPCODE_ONLY;
+	if (!y->sent)
+		return OPCODE_FIRST;
+	return y->sent + 1 == y->packets ? OPCODE_LAST : OPCODE_MIDDLE;
+}
+
+/* The memory went away under a READ: refuse what is left of it. */
+static void read_failed(struct ibt *t, struct ibt_qp *q, struct reply *y,
+			enum verdict v, struct explain *x)
+{
+	const struct verdict_row *row = verdict_row(v);
+	struct serial24 psn = serial24_add(y->psn, y->sent);
+
+	q->resp.reply_tail = q->resp.reply_head; /* later ones are void */
+	ibt_explain(t, q, x);
+	q->resp.tombstone = true;
+	q->resp.tomb_psn = psn;
+	q->resp.tomb_syndrome = row->syndrome;
+	t->counters.fatal_naks_tx++;
+	rc_reply_ack(t, q, psn, row->syndrome);
+	if (q->qp->state != HCA_QP_ERR)
+		ibt_qp_fail(t, q, row->event);
+}
+
+/* One packet of a READ's answer; false when its memory is gone. */
+static bool read_tx(struct ibt *t, struct ibt_qp *q, struct reply *y,
+		    struct pkt *p, uint8_t *buf, size_t *len)
+{
+	uint32_t offset = y->sent * q->mtu;
+	uint32_t bytes = bits_min_u32(y->bytes - offset, q->mtu);
+	struct space_vec from = {.bytes = bytes};
+	struct explain x = {.cause = EXPLAIN_REMOTE_KEY,
+			    .key = y->rkey,
+			    .va = y->va + offset,
+			    .bytes = bytes,
+			    .need = HCA_REMOTE_READ};
+	enum mr_verdict v = MR_OK;
+
+	p->bth.opcode = opcode_of(OPCODE_SERVICE_RC, OPCODE_KIND_READ_RESPONSE,
+				  position(y), (enum opcode_ext)0);
+	p->bth.psn = serial24_add(y->psn, y->sent).v;
+	p->aeth.syndrome = verdict_row(V_OK)->syndrome;
+	p->payload_len = bytes;
+	*len = pkt_write_headers(buf, p);
+	if (bytes)
+		v = mr_remote(t->hca, q->qp->pd, y->rkey, y->va + offset, bytes,
+			      HCA_REMOTE_READ, &from.va);
+	if (v) {
+		x.verdict = v;
+		read_failed(t, q, y, V_ACCESS, &x);
+		return false;
+	}
+	if (bytes &&
+	    t->hca->space->ops->read(t->hca->space, &from, 1, buf + *len)) {
+		x.cause = EXPLAIN_REMOTE_FAULT;
+		read_failed(t, q, y, V_REMOTE_FAULT, &x);
+		return false;
+	}
+	*len += bytes;
+	memset(buf + *len, 0, pkt_pad(bytes));
+	*len += pkt_pad(bytes);
+	if (++y->sent == y->packets)
+		q->resp.reply_tail++;
+	return true;
+}
+
+size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
+{
+	struct rc_resp *r = &q->resp;
+	struct pkt p = {.bth = {.pkey = BTH_DEFAULT_PKEY,
+				.migreq = true,
+				.dest_qpn = q->qp->attr.dest_qpn}};
+	struct reply *y;
+	size_t len;
+
+	rc_reply_settle(t, q);
+	for (;;) {
+		if (r->reply_tail == r->reply_head)
+			return 0;
+		y = at(r, r->reply_tail);
+		p.aeth.msn = y->msn & SERIAL24_MASK;
+		if (y->kind != REPLY_READ)
+			return ack_tx(q, y, &p, buf);
+		if (read_tx(t, q, y, &p, buf, &len))
+			return len;
+	}
+}

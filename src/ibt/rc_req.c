@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "hca/semantics.h"
+#include "ibt/ibt.h"
+#include "util/bits.h"
+
+void rc_req_reset(struct ibt_qp *q)
+{
+	memset(&q->req, 0, sizeof q->req);
+	memset(q->notes, 0, q->qp->sq.size * sizeof *q->notes);
+}
+
+struct req_note *rc_req_note(const struct ibt_qp *q, uint32_t index)
+{
+	return &q->notes[index & (q->qp->sq.size - 1)];
+}
+
+static bool is_atomic(const struct wqe *w)
+{
+	return w->opcode == HCA_WR_ATOMIC_CAS ||
+	       w->opcode == HCA_WR_ATOMIC_FADD;
+}
+
+/* Is it answered by a response rather than by an ACK? */
+bool rc_req_is_read(const struct wqe *w)
+{
+	return w->opcode == HCA_WR_RDMA_READ || is_atomic(w);
+}
+
+struct serial24 rc_req_next_psn(const struct ibt_qp *q)
+{
+	const struct req_note *n = rc_req_note(q, q->req.wqe);
+
+	if (!q->req.packet && !n->started)
+		return q->req.max;
+	return serial24_add(n->first, q->req.packet);
+}
+
+/* Set the cursor to psn, which is in [una, max]. */
+void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
+{
+	struct rc_req *r = &q->req;
+	uint32_t head = ring_load(&q->qp->sq.head);
+	uint32_t i = ring_own(&q->qp->sq.done);
+
+	r->reads_out = 0;
+	r->packet = 0;
+	for (; i != head; i++) {
+		const struct req_note *n = rc_req_note(q, i);
+		int32_t ahead = serial24_diff(psn, n->first);
+
+		if (!n->started || n->status)
+			break;
+		if (ahead < (int32_t)n->packets) {
+			r->packet = ahead > 0 ? (uint32_t)ahead : 0;
+			break;
+		}
+	}
+	r->wqe = i;
+	/* answers still expected from before the cursor */
+	for (uint32_t k = ring_own(&q->qp->sq.done); k != i; k++) {
+		const struct req_note *n = rc_req_note(q, k);
+
+		if (rc_req_is_read(wq_at(t->hca, &q->qp->sq, k)) &&
+		    n->answered < n->packets)
+			r->reads_out++;
+	}
+}
+
+/* A local error: it is reported when the requests before it are done. */
+static void stop_with(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+		      enum hca_status status, struct explain *x)
+{
+	struct req_note *n = rc_req_note(q, q->req.wqe);
+
+	n->started = true;
+	n->status = (uint8_t)status;
+	n->first = q->req.max;
+	n->packets = 0;
+	x->wr_id = w->wr_id;
+	x->opcode = w->opcode;
+	ibt_explain(t, q, x);
+	q->req.stopped = true;
+	rc_comp_retire(t, q);
+}
+
+static const char *refuse(const struct ibt_qp *q, const struct wqe *w)
+{
+	if (rc_req_is_read(w) && !q->qp->attr.max_rd_atomic)
+		return "the queue pair's max_rd_atomic is 0";
+	if (is_atomic(w) && w->bytes != 8)
+		return "an atomic needs SGEs of 8 bytes in all";
+	/* windows and fast-registered regions could be, others never */
+	if (w->opcode == HCA_WR_LOCAL_INV)
+		return "memory regions cannot be invalidated";
+	return NULL;
+}
+
+/* Begin the request at the cursor; false when it may not begin now. */
+static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
+{
+	struct rc_req *r = &q->req;
+	struct req_note *n = rc_req_note(q, r->wqe);
+	struct explain x = {.cause = EXPLAIN_LOCAL_OP};
+	enum hca_status status;
+
+	if (r->draining || ((w->flags & HCA_SEND_FENCE) && r->rd_wqes))
+		return false;
+	memset(n, 0, sizeof *n);
+	x.detail = refuse(q, w);
+	if (x.detail) {
+		stop_with(t, q, w, HCA_LOC_QP_OP_ERR, &x);
+		return false;
+	}
+	status = sem_check(t->hca, q->qp, w,
+			   rc_req_is_read(w) ? HCA_LOCAL_WRITE : 0, &x);
+	if (status) {
+		stop_with(t, q, w, status, &x);
+		return false;
+	}
+	n->started = true;
+	n->first = r->max;
+	n->packets = is_atomic(w) || !w->bytes
+			     ? 1
+			     : (uint32_t)bits_div_up(w->bytes, q->mtu);
+	r->rd_wqes += rc_req_is_read(w);
+	return true;
+}
+
+static void fill_read(const struct ibt_qp *q, const struct wqe *w,
+		      struct pkt *p, uint32_t count)
+{
+	uint32_t offset = q->req.packet * q->mtu;
+
+	p->bth.opcode = OPCODE_RC_READ_REQUEST;
+	p->reth.va = w->va + offset;
+	p->reth.rkey = w->rkey;
+	p->reth.length = bits_min_u32(w->bytes - offset, count * q->mtu);
+}
+
+static void fill_atomic(const struct wqe *w, struct pkt *p)
+{
+	p->bth.opcode = w->opcode == HCA_WR_ATOMIC_CAS ? OPCODE_RC_COMPARE_SWAP
+						       : OPCODE_RC_FETCH_ADD;
+	p->atomiceth.va = w->va;
+	p->atomiceth.rkey = w->rkey;
+	p->atomiceth.swap_add = w->swap_add;
+	p->atomiceth.compare = w->compare;
+}
+
+/* SEND or WRITE: opcode and headers; payload_len is set. */
+static void fill_message(const struct ibt_qp *q, const struct wqe *w,
+			 const struct req_note *n, struct pkt *p)
+{
+	bool first = q->req.packet == 0, last = q->req.packet + 1 == n->packets;
+	bool write = w->opcode == HCA_WR_RDMA_WRITE ||
+		     w->opcode == HCA_WR_RDMA_WRITE_IMM;
+	bool imm = w->opcode == HCA_WR_RDMA_WRITE_IMM ||
+		   w->opcode == HCA_WR_SEND_IMM;
+	enum opcode_position where =
+		first ? (last ? OPCODE_ONLY : OPCODE_FIRST)
+		      : (last ? OPCODE_LAST : OPCODE_MIDDLE);
+	enum opcode_ext tail = imm ? OPCODE_EXT_IMMDT
+			       : w->opcode == HCA_WR_SEND_INV
+				       ? OPCODE_EXT_IETH
+				       : (enum opcode_ext)0;
+
+	p->bth.opcode = opcode_of(OPCODE_SERVICE_RC,
+				  write ? OPCODE_KIND_WRITE : OPCODE_KIND_SEND,
+				  where, tail);
+	p->bth.se = last && (w->flags & HCA_SEND_SOLICITED);
+	p->reth = (struct reth){w->va, w->rkey, w->bytes};
+	p->immdt.imm_be = w->imm_be;
+	p->ieth.rkey = w->imm_be;
+	p->payload_len =
+		bits_min_u32(w->bytes - q->req.packet * q->mtu, q->mtu);
+}
+
+static size_t emit(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+		   struct pkt *p, uint8_t *buf)
+{
+	struct explain x = {0};
+	enum hca_status status;
+	size_t len = pkt_write_headers(buf, p);
+
+	if (!p->payload_len)
+		return len;
+	status = sem_gather(t->hca, q->qp, w, q->req.packet * q->mtu,
+			    (uint32_t)p->payload_len, buf + len, &x);
+	if (status) {
+		stop_with(t, q, w, status, &x);
+		return 0;
+	}
+	len += p->payload_len;
+	memset(buf + len, 0, pkt_pad(p->payload_len));
+	return len + pkt_pad(p->payload_len);
+}
+
+/* Packets of a READ that one request asks for: to the chunk's end. */
+static uint32_t read_count(const struct ibt_qp *q, const struct req_note *n)
+{
+	uint32_t to_edge = IBT_READ_CHUNK - q->req.packet % IBT_READ_CHUNK;
+
+	return bits_min_u32(to_edge, n->packets - q->req.packet);
+}
+
+static void advance(struct ibt *t, struct ibt_qp *q, const struct req_note *n,
+		    uint32_t count)
+{
+	struct rc_req *r = &q->req;
+	struct serial24 next = serial24_add(n->first, r->packet + count);
+
+	if (serial24_is_before(next, r->max) || serial24_is_equal(next, r->max))
+		t->counters.retransmits++;
+	else
+		r->max = next;
+	r->packet += count;
+	if (r->packet == n->packets) {
+		r->packet = 0;
+		r->wqe++;
+	}
+}
+
+/* Is there room in the window for `count` more PSNs? */
+static bool has_room(const struct ibt_qp *q, uint32_t count)
+{
+	int32_t flying = serial24_diff(rc_req_next_psn(q), q->req.una);
+
+	return flying <= 0 || (uint32_t)flying + count <= q->req.window;
+}
+
+static bool may_send(const struct ibt_qp *q)
+{
+	const struct rc_req *r = &q->req;
+	uint32_t state = q->qp->state;
+
+	return (state == HCA_QP_RTS || state == HCA_QP_SQD) &&
+	       !r->rnr_waiting && !r->stopped &&
+	       r->wqe != ring_load(&q->qp->sq.head);
+}
+
+size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
+{
+	struct rc_req *r = &q->req;
+	struct pkt p = {.bth = {.pkey = BTH_DEFAULT_PKEY, .migreq = true}};
+	struct req_note *n;
+	struct wqe *w;
+	uint32_t count = 1;
+	size_t len;
+
+	if (!may_send(q) || !has_room(q, 1))
+		return 0;
+	w = wq_at(t->hca, &q->qp->sq, r->wqe);
+	n = rc_req_note(q, r->wqe);
+	if (!r->packet && !n->started && !start(t, q, w))
+		return 0;
+	if (rc_req_is_read(w)) {
+		if (r->reads_out >= q->qp->attr.max_rd_atomic)
+			return 0;
+		if (!is_atomic(w))
+			count = read_count(q, n);
+		if (!has_room(q, count))
+			return 0;
+	}
+	p.bth.psn = serial24_add(n->first, r->packet).v;
+	p.bth.dest_qpn = q->qp->attr.dest_qpn;
+	if (is_atomic(w))
+		fill_atomic(w, &p);
+	else if (w->opcode == HCA_WR_RDMA_READ)
+		fill_read(q, w, &p, count);
+	else
+		fill_message(q, w, n, &p);
+	p.bth.ackreq = r->packet + count == n->packets || p.bth.psn % 4 == 0 ||
+		       !has_room(q, 2);
+	len = emit(t, q, w, &p, buf);
+	if (!len)
+		return 0;
+	r->reads_out += rc_req_is_read(w);
+	advance(t, q, n, count);
+	if (!wheel_is_set(&q->timer))
+		rc_comp_arm(t, q, now_ns);
+	return len;
+}

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "hca/semantics.h"
+#include "ibt/ibt.h"
+#include "ibt/verdict.h"
+#include "util/bits.h"
+
+static void drop_held(struct ibt *t, struct ibt_qp *q)
+{
+	for (struct list *n; (n = list_pop_head(&q->resp.held));)
+		list_push_head(&t->pool, n);
+	q->resp.held_count = 0;
+}
+
+void rc_resp_reset(struct ibt *t, struct ibt_qp *q)
+{
+	drop_held(t, q);
+	memset(&q->resp, 0, sizeof q->resp);
+	list_init(&q->resp.held);
+}
+
+static bool is_atomic(const struct pkt *p)
+{
+	return p->info->kind == OPCODE_KIND_COMPARE_SWAP ||
+	       p->info->kind == OPCODE_KIND_FETCH_ADD;
+}
+
+static bool is_read_like(const struct pkt *p)
+{
+	return is_atomic(p) || p->info->kind == OPCODE_KIND_READ_REQUEST;
+}
+
+/* ---- judging: nothing of the QP changes ---- */
+
+/* First, middle, last in their order; each of its size (IBTA 9.7.4.1). */
+static enum verdict check_order(const struct ibt_qp *q, const struct pkt *p,
+				struct explain *x)
+{
+	const struct rc_resp *r = &q->resp;
+	size_t len = p->payload_len;
+
+	x->detail = "packets of its messages are out of order";
+	if (p->info->memory_placement)
+		goto unsupported;
+	if (opcode_starts(p->info) == r->in_message)
+		return V_INVALID;
+	if (r->in_message && p->info->kind != r->kind)
+		return V_INVALID;
+	x->detail = "a packet is not as long as the path MTU says";
+	switch (p->info->position) {
+	case OPCODE_FIRST:
+	case OPCODE_MIDDLE:
+		return len == q->mtu ? V_OK : V_INVALID;
+	case OPCODE_LAST:
+		return len && len <= q->mtu ? V_OK : V_INVALID;
+	case OPCODE_ONLY:
+		return len <= q->mtu ? V_OK : V_INVALID;
+	}
+unsupported:
+	x->detail = "this operation is not supported";
+	return V_INVALID;
+}
+
+static enum verdict check_key(struct ibt *t, const struct ibt_qp *q,
+			      uint32_t rkey, uint64_t va, uint64_t bytes,
+			      uint32_t need, struct explain *x)
+{
+	enum mr_verdict v = MR_OK;
+	const struct mr *mr;
+	uint64_t addr;
+
+	x->key = rkey;
+	x->va = va;
+	x->bytes = bytes;
+	x->need = need;
+	x->cause = EXPLAIN_REMOTE_KEY;
+	if (!(q->qp->attr.access_flags & need))
+		return V_INVALID; /* IBTA 9.7.4.1.4: the QP's own right */
+	if (bytes) /* a request of length 0 names no memory, C9-88 */
+		v = mr_remote(t->hca, q->qp->pd, rkey, va, bytes, need, &addr);
+	if (v == MR_OK)
+		return V_OK;
+	x->verdict = v;
+	mr = mr_find(t->hca, rkey);
+	if (mr) {
+		x->region_va = mr->iova;
+		x->region_bytes = mr->bytes;
+	}
+	return V_ACCESS;
+}
+
+static bool wants_receive(const struct pkt *p)
+{
+	if (p->info->kind == OPCODE_KIND_SEND)
+		return opcode_starts(p->info);
+	return p->info->kind == OPCODE_KIND_WRITE &&
+	       (p->info->ext & OPCODE_EXT_IMMDT);
+}
+
+static enum verdict check_receive(struct ibt *t, const struct ibt_qp *q,
+				  const struct pkt *p, struct explain *x)
+{
+	struct wq *rq = &q->qp->rq;
+	uint32_t i = ring_own(&rq->done);
+	struct wqe *w;
+
+	if (p->info->kind != OPCODE_KIND_SEND && !wants_receive(p))
+		return V_OK;
+	if (wants_receive(p) && i == ring_load(&rq->head))
+		return V_RNR;
+	if (p->info->kind != OPCODE_KIND_SEND)
+		return V_OK;
+	w = wq_at(t->hca, rq, i);
+	x->wr_id = w->wr_id;
+	x->opcode = HCA_WR_SEND;
+	if (sem_check(t->hca, q->qp, w, HCA_LOCAL_WRITE, x))
+		return V_RECV_MEMORY;
+	if (q->resp.offset + p->payload_len > sem_capacity(w)) {
+		x->cause = EXPLAIN_LOCAL_LENGTH;
+		x->bytes = q->resp.offset + p->payload_len;
+		x->region_bytes = sem_capacity(w);
+		return V_TOO_LONG;
+	}
+	return V_OK;
+}
+
+/* The rest of a WRITE must be what its RETH announced (C9-91). */
+static enum verdict check_write(struct ibt *t, const struct ibt_qp *q,
+				const struct pkt *p, struct explain *x)
+{
+	const struct rc_resp *r = &q->resp;
+	bool starts = opcode_starts(p->info);
+	uint64_t length = starts ? p->reth.length : r->length;
+	uint64_t rest = length - (starts ? 0 : r->offset);
+
+	x->detail = "a WRITE is not as long as it announced";
+	if (length > HCA_MAX_MESSAGE)
+		return V_INVALID;
+	if (opcode_ends(p->info) ? p->payload_len != rest
+				 : p->payload_len >= rest)
+		return V_INVALID;
+	if (starts)
+		return check_key(t, q, p->reth.rkey, p->reth.va, length,
+				 HCA_REMOTE_WRITE, x);
+	return V_OK;
+}
+
+static uint32_t fresh_reads(const struct rc_resp *r)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = r->reply_tail; i != r->reply_head; i++)
+		count += r->replies[i % IBT_REPLIES].fresh;
+	return count;
+}
+
+static enum verdict check_read_like(struct ibt *t, const struct ibt_qp *q,
+				    const struct pkt *p, struct explain *x)
+{
+	x->detail = "more READs and atomics at once than max_dest_rd_atomic";
+	if (fresh_reads(&q->resp) >= q->qp->attr.max_dest_rd_atomic)
+		return V_INVALID;
+	if (!is_atomic(p)) {
+		x->detail = "a READ longer than 2^31 bytes";
+		if (p->reth.length > HCA_MAX_MESSAGE)
+			return V_INVALID;
+		return check_key(t, q, p->reth.rkey, p->reth.va, p->reth.length,
+				 HCA_REMOTE_READ, x);
+	}
+	x->detail = "an atomic's address is not a multiple of 8";
+	if (p->atomiceth.va % 8)
+		return V_INVALID;
+	return check_key(t, q, p->atomiceth.rkey, p->atomiceth.va, 8,
+			 HCA_REMOTE_ATOMIC, x);
+}
+
+static enum verdict judge(struct ibt *t, const struct ibt_qp *q,
+			  const struct pkt *p, struct explain *x)
+{
+	enum verdict v = check_order(q, p, x);
+
+	if (v)
+		return v;
+	if (p->info->kind == OPCODE_KIND_WRITE)
+		v = check_write(t, q, p, x);
+	else if (is_read_like(p))
+		v = check_read_like(t, q, p, x);
+	if (v)
+		return v;
+	x->detail = NULL;
+	return check_receive(t, q, p, x);
+}
+
+/* ---- applying ---- */
+
+static struct resource *resource_new(struct rc_resp *r)
+{
+	struct resource *s = &r->resources[r->resource_next++ % IBT_RESOURCES];
+
+	memset(s, 0, sizeof *s);
+	s->valid = true;
+	return s;
+}
+
+static void queue_read(struct ibt_qp *q, const struct pkt *p, bool fresh)
+{
+	struct reply *y = rc_reply_push(q);
+
+	y->kind = REPLY_READ;
+	y->fresh = fresh;
+	y->psn = serial24(p->bth.psn);
+	y->msn = q->resp.msn;
+	y->rkey = p->reth.rkey;
+	y->va = p->reth.va;
+	y->bytes = p->reth.length;
+	y->packets = p->reth.length
+			     ? (uint32_t)bits_div_up(p->reth.length, q->mtu)
+			     : 1;
+}
+
+static void queue_atomic(struct ibt_qp *q, struct serial24 psn, uint64_t orig,
+			 bool fresh)
+{
+	struct reply *y = rc_reply_push(q);
+
+	y->kind = REPLY_ATOMIC;
+	y->fresh = fresh;
+	y->psn = psn;
+	y->msn = q->resp.msn;
+	y->orig = orig;
+	y->packets = 1;
+}
+
+static enum verdict apply_atomic(struct ibt *t, struct ibt_qp *q,
+				 const struct pkt *p, struct explain *x)
+{
+	enum space_atomic op = p->info->kind == OPCODE_KIND_COMPARE_SWAP
+				       ? SPACE_CAS
+				       : SPACE_FETCH_ADD;
+	struct resource *s;
+	uint64_t addr, orig;
+
+	x->cause = EXPLAIN_REMOTE_FAULT;
+	if (mr_remote(t->hca, q->qp->pd, p->atomiceth.rkey, p->atomiceth.va, 8,
+		      HCA_REMOTE_ATOMIC, &addr) ||
+	    t->hca->space->ops->atomic(t->hca->space, op, addr,
+				       p->atomiceth.swap_add,
+				       p->atomiceth.compare, &orig))
+		return V_REMOTE_FAULT;
+	q->resp.msn++;
+	s = resource_new(&q->resp);
+	s->atomic = true;
+	s->psn = q->resp.epsn;
+	s->packets = 1;
+	s->orig = orig;
+	queue_atomic(q, s->psn, orig, true);
+	return V_OK;
+}
+
+static enum verdict apply_read(struct ibt_qp *q, const struct pkt *p)
+{
+	struct resource *s = resource_new(&q->resp);
+
+	q->resp.msn++;
+	queue_read(q, p, true);
+	s->psn = q->resp.epsn;
+	s->rkey = p->reth.rkey;
+	s->packets =
+		q->resp.replies[(q->resp.reply_head - 1) % IBT_REPLIES].packets;
+	return V_OK;
+}
+
+/* Complete the oldest receive. */
+static void complete_receive(struct ibt *t, struct ibt_qp *q,
+			     const struct pkt *p, enum hca_status status)
+{
+	struct wq *rq = &q->qp->rq;
+	uint32_t i = ring_own(&rq->done);
+	bool write = p->info->kind == OPCODE_KIND_WRITE;
+	struct cqe c = {
+		.wr_id = wq_at(t->hca, rq, i)->wr_id,
+		.status = status,
+		.opcode = write ? HCA_WC_RECV_RDMA_WITH_IMM : HCA_WC_RECV,
+		.vendor_err = status,
+		.byte_len = write ? q->resp.length : q->resp.offset,
+		.qpn = q->qp->qpn,
+		.src_qpn = q->qp->attr.dest_qpn,
+		.wq_index = i,
+		.wq = hca_off(t->hca, rq),
+	};
+
+	if (p->info->ext & OPCODE_EXT_IMMDT) {
+		c.imm_be = p->immdt.imm_be;
+		c.wc_flags = HCA_WC_WITH_IMM;
+	}
+	ring_store(&rq->done, i + 1);
+	ibt_complete(t, q, q->qp->recv_cq, &c, p->bth.se);
+}
+
+static enum verdict apply_send(struct ibt *t, struct ibt_qp *q,
+			       const struct pkt *p, struct explain *x)
+{
+	struct rc_resp *r = &q->resp;
+	struct wq *rq = &q->qp->rq;
+	struct wqe *w = wq_at(t->hca, rq, ring_own(&rq->done));
+
+	if (p->payload_len &&
+	    sem_scatter(t->hca, q->qp, w, r->offset, p->payload,
+			(uint32_t)p->payload_len, x))
+		return V_RECV_MEMORY;
+	r->offset += (uint32_t)p->payload_len;
+	if (!opcode_ends(p->info))
+		return V_OK;
+	if (p->info->ext & OPCODE_EXT_IETH) {
+		x->cause = EXPLAIN_REMOTE_KEY;
+		x->key = p->ieth.rkey;
+		x->verdict = MR_BAD_KEY;
+		return V_ACCESS;
+	}
+	r->msn++;
+	complete_receive(t, q, p, HCA_SUCCESS);
+	return V_OK;
+}
+
+static enum verdict apply_write(struct ibt *t, struct ibt_qp *q,
+				const struct pkt *p, struct explain *x)
+{
+	struct rc_resp *r = &q->resp;
+	struct space_vec to = {.bytes = p->payload_len};
+
+	if (opcode_starts(p->info)) {
+		r->va = p->reth.va;
+		r->rkey = p->reth.rkey;
+		r->length = p->reth.length;
+	}
+	x->va = r->va + r->offset;
+	x->bytes = p->payload_len;
+	x->key = r->rkey;
+	/* looked up again: the region may have gone between two packets */
+	if (p->payload_len) {
+		enum mr_verdict v =
+			mr_remote(t->hca, q->qp->pd, r->rkey, r->va + r->offset,
+				  p->payload_len, HCA_REMOTE_WRITE, &to.va);
+		if (v) {
+			x->cause = EXPLAIN_REMOTE_KEY;
+			x->verdict = v;
+			return V_ACCESS;
+		}
+		if (t->hca->space->ops->write(t->hca->space, &to, 1,
+					      p->payload)) {
+			x->cause = EXPLAIN_REMOTE_FAULT;
+			return V_REMOTE_FAULT;
+		}
+	}
+	r->offset += (uint32_t)p->payload_len;
+	if (!opcode_ends(p->info))
+		return V_OK;
+	r->msn++;
+	if (p->info->ext & OPCODE_EXT_IMMDT)
+		complete_receive(t, q, p, HCA_SUCCESS);
+	return V_OK;
+}
+
+static enum verdict apply(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+			  struct explain *x)
+{
+	enum verdict v;
+
+	if (is_atomic(p))
+		return apply_atomic(t, q, p, x);
+	if (is_read_like(p))
+		return apply_read(q, p);
+	if (opcode_starts(p->info)) {
+		q->resp.offset = 0;
+		q->resp.kind = p->info->kind;
+		q->resp.length = 0;
+	}
+	v = p->info->kind == OPCODE_KIND_WRITE ? apply_write(t, q, p, x)
+					       : apply_send(t, q, p, x);
+	if (!v)
+		q->resp.in_message = !opcode_ends(p->info);
+	return v;
+}
+
+/* ---- answering ---- */
+
+static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		   enum verdict v, struct explain *x)
+{
+	const struct verdict_row *row = verdict_row(v);
+	struct rc_resp *r = &q->resp;
+	uint8_t syndrome = row->syndrome;
+
+	if (v == V_RNR) {
+		syndrome |= q->qp->attr.min_rnr_timer;
+		t->counters.rnr_naks_tx++;
+		r->nak_sent = true;
+		rc_reply_ack(t, q, r->epsn, syndrome);
+		return;
+	}
+	if (!x->cause)
+		x->cause = EXPLAIN_REMOTE_INVALID;
+	ibt_explain(t, q, x);
+	t->counters.fatal_naks_tx++;
+	r->tombstone = true;
+	r->tomb_psn = r->epsn;
+	r->tomb_syndrome = syndrome;
+	rc_reply_ack(t, q, r->epsn, syndrome);
+	if (row->recv_status)
+		complete_receive(t, q, p, (enum hca_status)row->recv_status);
+	if (q->qp->state != HCA_QP_ERR)
+		ibt_qp_fail(t, q, row->event);
+	ibt_qp_activate(t, q);
+}
+
+/* The packet whose turn it is.  False when it was refused. */
+static bool accept(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
+{
+	struct rc_resp *r = &q->resp;
+	struct explain x = {.opcode = p->bth.opcode};
+	uint32_t packets = 1;
+	enum verdict v;
+
+	if (r->reply_head - r->reply_tail > IBT_REPLIES - 4)
+		return false; /* no room to answer: as if it were lost */
+	if (p->info->kind == OPCODE_KIND_SEND && opcode_starts(p->info))
+		r->offset = 0;
+	v = judge(t, q, p, &x);
+	if (!v)
+		v = apply(t, q, p, &x);
+	if (v) {
+		refuse(t, q, p, v, &x);
+		return false;
+	}
+	if (p->info->kind == OPCODE_KIND_READ_REQUEST && p->reth.length)
+		packets = (uint32_t)bits_div_up(p->reth.length, q->mtu);
+	r->epsn = serial24_add(r->epsn, packets);
+	r->nak_sent = false;
+	if (!is_read_like(p))
+		r->ack_owed |= p->bth.ackreq;
+	ibt_qp_activate(t, q);
+	return q->qp->state != HCA_QP_ERR;
+}
+
+static struct ibt_held *first_held(const struct ibt_qp *q)
+{
+	return list_is_empty(&q->resp.held)
+		       ? NULL
+		       : CONTAINER_OF(q->resp.held.next, struct ibt_held, node);
+}
+
+/* Packets kept for later whose turn has come. */
+static void drain_held(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_resp *r = &q->resp;
+	struct ibt_held *k;
+	bool go_on = true;
+
+	while (go_on && (k = first_held(q))) {
+		int32_t ahead = serial24_diff(k->psn, r->epsn);
+		struct pkt p;
+
+		if (ahead > 0)
+			return;
+		list_remove(&k->node);
+		r->held_count--;
+		if (ahead == 0 && pkt_parse(k->bytes, k->len, &p)) {
+			/* in one piece with what filled the gap */
+			rc_reply_settle(t, q);
+			go_on = accept(t, q, &p);
+		}
+		list_push_head(&t->pool, &k->node);
+	}
+}
+
+static void hold(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
+		 const uint8_t *bytes, size_t len)
+{
+	struct rc_resp *r = &q->resp;
+	struct list *before = &r->held;
+	struct ibt_held *k;
+
+	if (r->held_count >= IBT_HELD_PER_QP || len > IBT_PACKET_BYTES)
+		return;
+	for (struct list *n = r->held.prev; n != &r->held; n = n->prev) {
+		k = CONTAINER_OF(n, struct ibt_held, node);
+		if (serial24_is_equal(k->psn, psn))
+			return;
+		if (serial24_is_before(k->psn, psn))
+			break;
+		before = n;
+	}
+	if (list_is_empty(&t->pool))
+		return;
+	k = CONTAINER_OF(list_pop_head(&t->pool), struct ibt_held, node);
+	k->psn = psn;
+	k->len = (uint32_t)len;
+	memcpy(k->bytes, bytes, len);
+	list_push_tail(before, &k->node);
+	r->held_count++;
+	t->counters.rx_buffered++;
+}
+
+static void early(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		  const uint8_t *bytes, size_t len)
+{
+	struct rc_resp *r = &q->resp;
+
+	t->counters.rx_out_of_order++;
+	hold(t, q, serial24(p->bth.psn), bytes, len);
+	if (r->nak_sent)
+		return;
+	r->nak_sent = true;
+	t->counters.seq_naks_tx++;
+	rc_reply_ack(t, q, r->epsn,
+		     aeth_syndrome(AETH_NAK, AETH_NAK_PSN_SEQUENCE));
+}
+
+/* A request seen before: answered, never executed again (IBTA 9.7.5.1.1). */
+static void duplicate(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
+{
+	struct rc_resp *r = &q->resp;
+	struct serial24 psn = serial24(p->bth.psn);
+
+	t->counters.rx_duplicates++;
+	if (r->reply_head - r->reply_tail > IBT_REPLIES / 2)
+		return;
+	if (!is_read_like(p)) {
+		r->ack_owed = true;
+		ibt_qp_activate(t, q);
+		return;
+	}
+	for (int i = 0; i < IBT_RESOURCES; i++) {
+		const struct resource *s = &r->resources[i];
+		int32_t into = serial24_diff(psn, s->psn);
+
+		if (!s->valid || s->atomic != is_atomic(p) || into < 0 ||
+		    into >= (int32_t)s->packets)
+			continue;
+		if (s->atomic)
+			queue_atomic(q, psn, s->orig, false);
+		else if (s->rkey == p->reth.rkey &&
+			 bits_div_up(p->reth.length, q->mtu) + (uint32_t)into <=
+				 bits_max_u32(s->packets, 1))
+			queue_read(q, p, false);
+		ibt_qp_activate(t, q);
+		return;
+	}
+}
+
+void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		const uint8_t *bytes, size_t len)
+{
+	struct rc_resp *r = &q->resp;
+	struct serial24 psn = serial24(p->bth.psn);
+	uint32_t state = q->qp->state;
+	int32_t ahead;
+
+	if (state == HCA_QP_ERR && r->tombstone &&
+	    serial24_is_equal(psn, r->tomb_psn)) {
+		if (r->reply_head - r->reply_tail < IBT_REPLIES / 2)
+			rc_reply_ack(t, q, psn, r->tomb_syndrome);
+		return;
+	}
+	if (state < HCA_QP_RTR || state > HCA_QP_SQE)
+		return;
+	if (!q->heard) {
+		q->heard = true;
+		if (state == HCA_QP_RTR)
+			ibt_event(t, q, ENGINE_COMM_EST);
+	}
+	ahead = serial24_diff(psn, r->epsn);
+	if (ahead > 0)
+		early(t, q, p, bytes, len);
+	else if (ahead < 0)
+		duplicate(t, q, p);
+	else if (accept(t, q, p))
+		drain_held(t, q);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a responder says to a request, and what becomes of it: one row each
+ * (IBTA Vol 1, 9.7.5.2 and 9.9.3).
+ */
+#ifndef IBT_VERDICT_H
+#define IBT_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hca/event.h"
+
+enum verdict {
+	V_OK,
+	V_RNR,		/* no receive posted: try later */
+	V_INVALID,	/* invalid request */
+	V_ACCESS,	/* key, range or right refused */
+	V_REMOTE_FAULT, /* the target memory is not mapped */
+	V_TOO_LONG,	/* longer than the receive buffers */
+	V_RECV_MEMORY,	/* the receive's own SGEs are unusable */
+};
+
+struct verdict_row {
+	uint8_t syndrome;	      /* AETH; the RNR timer is added */
+	bool fatal;		      /* the QP fails */
+	uint8_t recv_status;	      /* of the receive under way; 0: flushed */
+	enum engine_event_type event; /* ENGINE_EXPLAIN: none */
+};
+
+const struct verdict_row *verdict_row(enum verdict v);
+
+#endif
