@@ -8,6 +8,7 @@
  *	rc_comp	 ACKs, NAKs, responses -> completions
  *	rc_resp	 request packets -> memory, receive completions, replies owed
  *	rc_reply replies owed -> response packets
+ *	ibt	 completions and events of all QPs of the lane
  *	ibt_qp	 life of a QP: states, flushing, timers
  */
 #ifndef IBT_IBT_H

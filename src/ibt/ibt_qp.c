@@ -7,24 +7,6 @@
 #include "util/bits.h"
 #include "util/check.h"
 
-int ibt_init(struct ibt *t, uint64_t now_ns)
-{
-	wheel_init(&t->wheel, now_ns);
-	list_init(&t->active);
-	list_init(&t->pool);
-	t->held = calloc(IBT_POOL, sizeof *t->held);
-	if (!t->held)
-		return -ENOMEM;
-	for (int i = 0; i < IBT_POOL; i++)
-		list_push_tail(&t->pool, &t->held[i].node);
-	return 0;
-}
-
-void ibt_fini(struct ibt *t)
-{
-	free(t->held);
-}
-
 int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 {
 	memset(q, 0, sizeof *q);
@@ -59,64 +41,6 @@ void ibt_qp_activate(struct ibt *t, struct ibt_qp *q)
 {
 	if (!list_is_linked(&q->active))
 		list_push_tail(&t->active, &q->active);
-}
-
-void ibt_event(struct ibt *t, const struct ibt_qp *q,
-	       enum engine_event_type type)
-{
-	struct engine_event *e;
-
-	if (t->event_head - t->event_tail == IBT_EVENTS)
-		return; /* the lane drains after each call; full is a flood */
-	e = &t->events[t->event_head++ % IBT_EVENTS];
-	memset(e, 0, sizeof *e);
-	e->type = type;
-	e->user = q->qp->user;
-	e->qpn = q->qp->qpn;
-	e->dest_qpn = q->qp->attr.dest_qpn;
-	e->peer = q->peer;
-}
-
-void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
-{
-	x->qpn = q->qp->qpn;
-	x->dest_qpn = q->qp->attr.dest_qpn;
-	if (t->event_head - t->event_tail == IBT_EVENTS)
-		return;
-	ibt_event(t, q, ENGINE_EXPLAIN);
-	t->events[(t->event_head - 1) % IBT_EVENTS].explain = *x;
-}
-
-static void cq_event(struct ibt *t, const struct ibt_qp *q, struct cq *cq,
-		     enum engine_event_type type)
-{
-	if (t->event_head - t->event_tail == IBT_EVENTS)
-		return;
-	ibt_event(t, q, type);
-	t->events[(t->event_head - 1) % IBT_EVENTS].user = cq->user;
-}
-
-void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq_off,
-		  const struct cqe *c, bool solicited)
-{
-	struct cq *cq = arena_at(&t->hca->arena, cq_off);
-
-	switch (cq_push(t->hca, cq, c, solicited || c->status)) {
-	case CQ_QUIET:
-		break;
-	case CQ_NOTIFY:
-		cq_event(t, q, cq, ENGINE_CQ_EVENT);
-		break;
-	case CQ_OVERRUN: {
-		struct explain x = {.cause = EXPLAIN_CQ_OVERRUN};
-
-		ibt_explain(t, q, &x);
-		cq_event(t, q, cq, ENGINE_CQ_ERR);
-		if (q->qp->state != HCA_QP_ERR)
-			ibt_qp_fail(t, q, ENGINE_QP_FATAL);
-		break;
-	}
-	}
 }
 
 static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,

@@ -373,7 +373,7 @@ static enum verdict apply(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		return apply_read(q, p);
 	if (opcode_starts(p->info)) {
 		q->resp.offset = 0;
-		q->resp.kind = p->info->kind;
+		q->resp.kind = (uint8_t)p->info->kind;
 		q->resp.length = 0;
 	}
 	v = p->info->kind == OPCODE_KIND_WRITE ? apply_write(t, q, p, x)
