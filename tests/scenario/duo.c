@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "scenario/duo.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/check.h"
+
+#define ARENA_BYTES (16u << 20)
+
+static uint8_t *at(struct space *s, uint64_t va, uint64_t bytes)
+{
+	struct duo_space *m = (struct duo_space *)(void *)s;
+
+	if (va < DUO_BASE || va - DUO_BASE + bytes > m->unmapped_from)
+		return NULL;
+	return m->bytes + (va - DUO_BASE);
+}
+
+static int space_write(struct space *s, const struct space_vec *to, size_t n,
+		       const void *src)
+{
+	const uint8_t *p = src;
+
+	for (size_t i = 0; i < n; p += to[i++].bytes) {
+		uint8_t *dst = at(s, to[i].va, to[i].bytes);
+
+		if (!dst)
+			return -EFAULT;
+		memcpy(dst, p, to[i].bytes);
+	}
+	return 0;
+}
+
+static int space_read(struct space *s, const struct space_vec *from, size_t n,
+		      void *out)
+{
+	uint8_t *p = out;
+
+	for (size_t i = 0; i < n; p += from[i++].bytes) {
+		uint8_t *src = at(s, from[i].va, from[i].bytes);
+
+		if (!src)
+			return -EFAULT;
+		memcpy(p, src, from[i].bytes);
+	}
+	return 0;
+}
+
+static int space_atomic(struct space *s, enum space_atomic op, uint64_t va,
+			uint64_t swap_add, uint64_t compare, uint64_t *old)
+{
+	uint8_t *p = at(s, va, 8);
+	uint64_t value;
+
+	if (!p)
+		return -EFAULT;
+	memcpy(old, p, 8);
+	value = op == SPACE_FETCH_ADD ? *old + swap_add
+		: *old == compare     ? swap_add
+				      : *old;
+	memcpy(p, &value, 8);
+	return 0;
+}
+
+static const struct space_ops ops = {space_write, space_read, space_atomic};
+
+static void side_init(struct duo *d, int i, uint32_t depth)
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+	struct duo_side *s = &d->side[i];
+	uint64_t seed[4] = {(uint64_t)i + 1, 2, 3, (uint64_t)i + 4};
+	struct hca_qp_cap cap = {depth, depth, 4, 4, 64};
+	struct engine_config config = {
+		.hca = &s->hca, .window = 64, .patience_ns = 60000000000ull};
+	struct arena a;
+	uint32_t pd;
+
+	memcpy(s->ip, prefix, 12);
+	memcpy(s->ip + 12, (uint8_t[]){10, 0, 0, (uint8_t)(i + 1)}, 4);
+	s->arena = aligned_alloc(4096, ARENA_BYTES);
+	CHECK(s->arena);
+	memset(s->arena, 0, ARENA_BYTES);
+	arena_init(&a, s->arena, ARENA_BYTES);
+	s->memory.space.ops = &ops;
+	s->memory.unmapped_from = DUO_MEMORY;
+	CHECK(!hca_init(&s->hca, a, &s->memory.space, seed));
+	s->engine = engine_new(&config, d->now_ns);
+	pd = hca_pd_new(&s->hca);
+	s->cq = cq_new(&s->hca, 1024, 77);
+	s->mr = mr_new(&s->hca, pd, DUO_BASE, DUO_MEMORY, DUO_BASE, 15);
+	s->qp = qp_new(&s->hca, 0x1000u + (uint32_t)i, HCA_QPT_RC, pd, s->cq,
+		       s->cq, &cap, false);
+	CHECK(s->qp && s->mr && s->cq);
+	s->side = engine_qp_add(s->engine, s->qp);
+}
+
+static void modify(struct duo *d, int i, struct hca_qp_attr *a, uint32_t mask)
+{
+	struct duo_side *s = &d->side[i];
+	const char *why = "";
+
+	CHECK(!engine_qp_modify(s->engine, s->side, a, mask | HCA_QP_STATE,
+				s->ip, d->now_ns, &why));
+}
+
+static void connect_side(struct duo *d, int i, uint32_t mtu)
+{
+	struct hca_qp_attr a = {
+		.qp_state = HCA_QP_INIT, .port_num = 1, .access_flags = 15};
+
+	modify(d, i, &a, HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS);
+	a = (struct hca_qp_attr){.qp_state = HCA_QP_RTR,
+				 .path_mtu = mtu,
+				 .dest_qpn = d->side[!i].qp->qpn,
+				 .rq_psn = i ? 0xfffff0 : 0x123456,
+				 .max_dest_rd_atomic = 4,
+				 .min_rnr_timer = 12};
+	a.ah.is_global = 1;
+	memcpy(a.ah.dgid, d->side[!i].ip, 16);
+	modify(d, i, &a,
+	       HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN | HCA_QP_RQ_PSN |
+		       HCA_QP_MAX_DEST_RD_ATOMIC | HCA_QP_MIN_RNR_TIMER);
+	a = (struct hca_qp_attr){.qp_state = HCA_QP_RTS,
+				 .sq_psn = i ? 0x123456 : 0xfffff0,
+				 .timeout = 14,
+				 .retry_cnt = 7,
+				 .rnr_retry = 7,
+				 .max_rd_atomic = 4};
+	modify(d, i, &a,
+	       HCA_QP_SQ_PSN | HCA_QP_TIMEOUT | HCA_QP_RETRY_CNT |
+		       HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC);
+}
+
+struct duo *duo_new(uint32_t mtu, uint32_t depth)
+{
+	struct duo *d = calloc(1, sizeof *d);
+
+	CHECK(d);
+	d->now_ns = 1000000000;
+	d->liveness = ENGINE_PEER_ALIVE;
+	for (int i = 0; i < 2; i++)
+		side_init(d, i, depth);
+	for (int i = 0; i < 2; i++)
+		connect_side(d, i, mtu);
+	return d;
+}
+
+void duo_free(struct duo *d)
+{
+	for (int i = 0; i < 2; i++) {
+		struct duo_side *s = &d->side[i];
+
+		engine_qp_remove(s->engine, s->side);
+		engine_free(s->engine);
+		free(s->arena);
+	}
+	free(d);
+}
+
+struct wqe *duo_send(struct duo *d, int i, enum hca_wr op, uint64_t local,
+		     uint32_t bytes, uint64_t remote)
+{
+	struct duo_side *s = &d->side[i];
+	struct wqe *w = wq_reserve(&s->hca, &s->qp->sq);
+
+	CHECK(w);
+	memset(w, 0, sizeof *w);
+	w->wr_id = ring_own(&s->qp->sq.head);
+	w->opcode = (uint8_t)op;
+	w->flags = HCA_SEND_SIGNALED;
+	w->num_sge = 1;
+	w->bytes = bytes;
+	w->rkey = d->side[!i].mr->rkey;
+	w->va = DUO_BASE + remote;
+	*wqe_sges(w) = (struct wq_sge){DUO_BASE + local, bytes, s->mr->lkey};
+	return w;
+}
+
+void duo_post(struct duo *d, int i)
+{
+	struct duo_side *s = &d->side[i];
+
+	wq_commit(&s->qp->sq);
+	engine_doorbell(s->engine, s->side, d->now_ns);
+}
+
+void duo_recv(struct duo *d, int i, uint64_t local, uint32_t bytes)
+{
+	struct duo_side *s = &d->side[i];
+	struct wqe *w = wq_reserve(&s->hca, &s->qp->rq);
+
+	CHECK(w);
+	memset(w, 0, sizeof *w);
+	w->wr_id = 0x8000 + ring_own(&s->qp->rq.head);
+	w->num_sge = 1;
+	w->bytes = bytes;
+	*wqe_sges(w) = (struct wq_sge){DUO_BASE + local, bytes, s->mr->lkey};
+	wq_commit(&s->qp->rq);
+	engine_doorbell(s->engine, s->side, d->now_ns);
+}
+
+static void events(struct duo *d, int i)
+{
+	struct duo_side *s = &d->side[i];
+	struct engine_event e;
+
+	while (engine_events(s->engine, &e, 1)) {
+		s->events[e.type]++;
+		if (e.type == ENGINE_EXPLAIN)
+			s->explained = e.explain;
+		if (e.type == ENGINE_ASK_PEER)
+			engine_peer_state(s->engine, e.qpn, d->liveness,
+					  d->now_ns);
+	}
+}
+
+/* Carry what side i has to send; the number of frames. */
+static size_t carry(struct duo *d, int i)
+{
+	struct engine_frame f[8];
+	size_t n = engine_tx(d->side[i].engine, f, 8, d->now_ns);
+
+	for (size_t k = 0; k < n; k++) {
+		struct engine_dgram g = {.from = f[k].from,
+					 .to = f[k].to,
+					 .bytes = f[k].bytes,
+					 .len = f[k].len,
+					 .segment = f[k].segment};
+		int copies = d->fate ? d->fate(d->context, i, &f[k]) : 1;
+
+		while (copies-- > 0)
+			engine_rx(d->side[!i].engine, &g, d->now_ns);
+	}
+	engine_tx_done(d->side[i].engine, n);
+	return n;
+}
+
+void duo_run(struct duo *d, uint64_t until_ns)
+{
+	for (;;) {
+		uint64_t next;
+
+		while (carry(d, 0) + carry(d, 1))
+			d->now_ns += 1000;
+		events(d, 0);
+		events(d, 1);
+		if (engine_has_tx(d->side[0].engine) ||
+		    engine_has_tx(d->side[1].engine))
+			continue;
+		next = engine_deadline(d->side[0].engine);
+		if (engine_deadline(d->side[1].engine) < next)
+			next = engine_deadline(d->side[1].engine);
+		if (next == UINT64_MAX || next > until_ns)
+			return;
+		if (next > d->now_ns)
+			d->now_ns = next;
+		else
+			d->now_ns += 1000;
+		engine_tick(d->side[0].engine, d->now_ns);
+		engine_tick(d->side[1].engine, d->now_ns);
+	}
+}
+
+bool duo_poll(struct duo *d, int i, struct cqe *c)
+{
+	return cq_poll(&d->side[i].hca, d->side[i].cq, c, 1) == 1;
+}

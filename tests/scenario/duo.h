@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two adapters and one RC connection between them, by hand: the smallest
+ * world in which a scenario can lose this ACK or that request.
+ *
+ *	side[0] --- frames that the test passes, drops, changes --- side[1]
+ */
+#ifndef SCENARIO_DUO_H
+#define SCENARIO_DUO_H
+
+#include "engine/engine.h"
+
+#define DUO_MEMORY (1 << 20)
+
+/* Plain memory as an application's address space: va is an offset + BASE. */
+struct duo_space {
+	struct space space;
+	uint8_t bytes[DUO_MEMORY];
+	uint64_t unmapped_from; /* -EFAULT from here on */
+};
+
+#define DUO_BASE 0x100000000ull
+
+struct duo_side {
+	void *arena;
+	struct hca hca;
+	struct duo_space memory;
+	struct engine *engine;
+	struct cq *cq;
+	struct qp *qp;
+	struct ibt_qp *side;
+	struct mr *mr; /* all of memory, every right */
+	uint8_t ip[16];
+	struct explain explained; /* the latest */
+	uint32_t events[16];	  /* by type */
+};
+
+/* Decides a frame's fate: how many copies arrive (0 drops it). */
+typedef int duo_fate(void *context, int from, const struct engine_frame *f);
+
+struct duo {
+	struct duo_side side[2];
+	uint64_t now_ns;
+	duo_fate *fate; /* NULL: every frame arrives once */
+	void *context;
+	enum engine_peer liveness; /* answer to ENGINE_ASK_PEER */
+};
+
+struct duo *duo_new(uint32_t mtu, uint32_t depth);
+void duo_free(struct duo *d);
+/* Post on side i; lkey and rkey are those of the whole-memory regions. */
+struct wqe *duo_send(struct duo *d, int i, enum hca_wr op, uint64_t local,
+		     uint32_t bytes, uint64_t remote);
+void duo_post(struct duo *d, int i); /* after the last change to the wqe */
+void duo_recv(struct duo *d, int i, uint64_t local, uint32_t bytes);
+/* Run until neither side has anything to send or wait for, or until_ns. */
+void duo_run(struct duo *d, uint64_t until_ns);
+/* Take one completion of side i; false when there is none. */
+bool duo_poll(struct duo *d, int i, struct cqe *c);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The RC service between two adapters: what arrives, what is answered. */
+#include "test.h"
+
+#include <string.h>
+
+#include "hca/explain.h"
+#include "hdr/pkt.h"
+#include "scenario/duo.h"
+#include "util/rng.h"
+
+#define LONG (60ull * 1000000000)
+
+static void fill(struct duo *d, int i, uint64_t at, uint32_t bytes)
+{
+	struct rng r;
+
+	rng_init(&r, at + bytes);
+	for (uint32_t k = 0; k < bytes; k++)
+		d->side[i].memory.bytes[at + k] = (uint8_t)rng_u64(&r);
+}
+
+static void assert_same(struct duo *d, uint64_t at0, uint64_t at1,
+			uint32_t bytes)
+{
+	assert_memory_equal(d->side[0].memory.bytes + at0,
+			    d->side[1].memory.bytes + at1, bytes);
+}
+
+static void assert_done(struct duo *d, int i, uint32_t status, uint32_t opcode)
+{
+	struct cqe c;
+
+	assert_true(duo_poll(d, i, &c));
+	assert_int_equal(c.status, status);
+	if (!status)
+		assert_int_equal(c.opcode, opcode);
+}
+
+static void a_write_of_every_length_arrives(void **state)
+{
+	static const uint32_t lengths[] = {0,	 1,    255,   256,   257,
+					   1024, 4096, 65537, 200000};
+	struct duo *d = duo_new(1, 16);
+
+	for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+		fill(d, 0, 0, lengths[k]);
+		duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, lengths[k], 300000);
+		duo_post(d, 0);
+		duo_run(d, d->now_ns + LONG);
+		assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+		assert_same(d, 0, 300000, lengths[k]);
+	}
+	duo_free(d);
+}
+
+static void reads_longer_than_a_chunk_come_back_whole(void **state)
+{
+	struct duo *d = duo_new(1, 16);
+
+	fill(d, 1, 0, 100001);
+	for (int k = 0; k < 6; k++) {
+		duo_send(d, 0, HCA_WR_RDMA_READ, 200000, 100001, 0);
+		duo_post(d, 0);
+	}
+	duo_run(d, d->now_ns + LONG);
+	for (int k = 0; k < 6; k++)
+		assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
+	assert_same(d, 200000, 0, 100001);
+	duo_free(d);
+}
+
+static void a_send_waits_for_its_receive(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+	struct cqe c;
+
+	fill(d, 0, 0, 5000);
+	duo_send(d, 0, HCA_WR_SEND_IMM, 0, 5000, 0)->imm_be = 0x11223344;
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 5000000);
+	assert_false(duo_poll(d, 0, &c));
+	duo_recv(d, 1, 9000, 8000);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
+	assert_true(duo_poll(d, 1, &c));
+	assert_int_equal(c.opcode, HCA_WC_RECV);
+	assert_int_equal(c.byte_len, 5000);
+	assert_int_equal(c.imm_be, 0x11223344);
+	assert_same(d, 0, 9000, 5000);
+	duo_free(d);
+}
+
+static void atomics_return_what_they_found(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+	uint64_t found, left = 40;
+	struct wqe *w;
+
+	memcpy(d->side[1].memory.bytes + 64, &left, 8);
+	w = duo_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, 64);
+	w->swap_add = 2;
+	duo_post(d, 0);
+	w = duo_send(d, 0, HCA_WR_ATOMIC_CAS, 8, 8, 64);
+	w->compare = 42;
+	w->swap_add = 7;
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_FETCH_ADD);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_COMP_SWAP);
+	memcpy(&found, d->side[0].memory.bytes, 8);
+	assert_int_equal(found, 40);
+	memcpy(&found, d->side[0].memory.bytes + 8, 8);
+	assert_int_equal(found, 42);
+	memcpy(&left, d->side[1].memory.bytes + 64, 8);
+	assert_int_equal(left, 7);
+	duo_free(d);
+}
+
+/* Lose every frame with some probability, duplicate some others. */
+static int lossy(void *context, int from, const struct engine_frame *f)
+{
+	struct rng *r = context;
+
+	if (rng_chance(r, 200000))
+		return 0;
+	return rng_chance(r, 50000) ? 2 : 1;
+}
+
+static void mixed_work_survives_loss_of_a_fifth(void **state)
+{
+	for (uint64_t seed = 1; seed <= 30; seed++) {
+		struct duo *d = duo_new(1, 64);
+		struct rng r;
+
+		rng_init(&r, seed);
+		d->fate = lossy;
+		d->context = &r;
+		fill(d, 0, 0, 30000);
+		fill(d, 1, 100000, 30000);
+		for (int k = 0; k < 12; k++)
+			duo_recv(d, 1, 500000 + 4000u * (uint32_t)k, 4000);
+		for (uint32_t k = 0; k < 12; k++) {
+			duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 30000, 200000);
+			duo_post(d, 0);
+			duo_send(d, 0, HCA_WR_RDMA_READ, 600000, 30000, 100000);
+			duo_post(d, 0);
+			duo_send(d, 0, HCA_WR_SEND, k * 4000 % 20000, 4000, 0);
+			duo_post(d, 0);
+			duo_send(d, 0, HCA_WR_ATOMIC_FADD, 700000, 8, 800000)
+				->swap_add = 1;
+			duo_post(d, 0);
+		}
+		duo_run(d, d->now_ns + 600 * LONG);
+		for (int k = 0; k < 12; k++) {
+			assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+			assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
+			assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
+			assert_done(d, 0, HCA_SUCCESS, HCA_WC_FETCH_ADD);
+			assert_done(d, 1, HCA_SUCCESS, HCA_WC_RECV);
+		}
+		assert_same(d, 0, 200000, 30000);
+		assert_same(d, 600000, 100000, 30000);
+		for (uint32_t k = 0; k < 12; k++)
+			assert_same(d, k * 4000 % 20000, 500000 + 4000 * k,
+				    4000);
+		assert_int_equal(d->side[1].memory.bytes[800000], 12);
+		duo_free(d);
+	}
+}
+
+static void a_wrong_key_is_refused_and_flushes_the_rest(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0)->rkey ^= 0x100;
+	duo_post(d, 0);
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_recv(d, 1, 0, 100);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_REM_ACCESS_ERR, 0);
+	assert_done(d, 0, HCA_WR_FLUSH_ERR, 0);
+	assert_done(d, 1, HCA_WR_FLUSH_ERR, 0);
+	assert_int_equal(d->side[1].events[ENGINE_QP_ACCESS_ERR], 1);
+	assert_int_equal(d->side[1].explained.cause, EXPLAIN_REMOTE_KEY);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_NAK_ACCESS);
+	duo_free(d);
+}
+
+static void a_message_too_long_fails_on_both_sides(void **state)
+{
+	struct duo *d = duo_new(1, 16);
+
+	duo_recv(d, 1, 0, 1000);
+	duo_send(d, 0, HCA_WR_SEND, 0, 1001, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_REM_INV_REQ_ERR, 0);
+	assert_done(d, 1, HCA_LOC_LEN_ERR, 0);
+	duo_free(d);
+}
+
+static void memory_that_went_away_is_an_error_not_a_crash(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+
+	d->side[1].memory.unmapped_from = 4096;
+	duo_send(d, 0, HCA_WR_RDMA_READ, 0, 20000, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_REM_OP_ERR, 0);
+	assert_int_equal(d->side[1].explained.cause, EXPLAIN_REMOTE_FAULT);
+	duo_free(d);
+}
+
+static int nothing(void *context, int from, const struct engine_frame *f)
+{
+	return 0;
+}
+
+static void a_peer_that_has_ended_is_reported_at_once(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+
+	d->fate = nothing;
+	d->liveness = ENGINE_PEER_GONE;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_GONE);
+	duo_free(d);
+}
+
+static void a_peer_that_is_alive_is_waited_for(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+	struct cqe c;
+
+	d->fate = nothing;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 20 * (LONG / 60));
+	assert_false(duo_poll(d, 0, &c));
+	d->fate = NULL;
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	duo_free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_write_of_every_length_arrives),
+		cmocka_unit_test(reads_longer_than_a_chunk_come_back_whole),
+		cmocka_unit_test(a_send_waits_for_its_receive),
+		cmocka_unit_test(atomics_return_what_they_found),
+		cmocka_unit_test(a_wrong_key_is_refused_and_flushes_the_rest),
+		cmocka_unit_test(a_message_too_long_fails_on_both_sides),
+		cmocka_unit_test(memory_that_went_away_is_an_error_not_a_crash),
+		cmocka_unit_test(a_peer_that_has_ended_is_reported_at_once),
+		cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
+		cmocka_unit_test(mixed_work_survives_loss_of_a_fifth),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
