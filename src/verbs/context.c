@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Opening and closing a device.  Programs jump through the tables filled here
+ * from inline functions, some of which test no pointer: no slot stays NULL.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "verbs/fail.h"
+#include "verbs/object.h"
+#include "verbs/ops.h"
+#include "verbs/private.h"
+
+static const struct host_sink sink = {.event = v_event};
+
+_Static_assert(offsetof(struct v_context, verbs) == 48, "room for 6 words");
+_Static_assert(offsetof(struct v_device, ops) == 664, "read by drivers");
+
+/* An operation that does not exist yet, for int or for pointer results. */
+#define NO_INT(field) field = (__typeof__(field))(void *)private_command
+#define NO_PTR(field) field = (__typeof__(field))(void *)private_maker
+
+static void fill_old(struct ibv_context_ops *ops)
+{
+	void **slot = (void **)(void *)ops;
+
+	for (size_t i = 0; i < sizeof(*ops) / sizeof(*slot); i++)
+		slot[i] = (void *)private_command;
+	ops->_compat_query_device = ibv_query_device;
+	ops->_compat_query_port = v_query_port_compat;
+	NO_PTR(ops->alloc_mw);
+	ops->poll_cq = v_poll_cq;
+	ops->req_notify_cq = v_req_notify_cq;
+	ops->post_send = v_post_send;
+	ops->post_recv = v_post_recv;
+}
+
+static void fill_makers(struct verbs_context *v)
+{
+	NO_PTR(v->alloc_null_mr);
+	NO_PTR(v->create_counters);
+	NO_PTR(v->reg_dm_mr);
+	NO_PTR(v->alloc_dm);
+	NO_PTR(v->create_flow_action_esp);
+	NO_PTR(v->alloc_parent_domain);
+	NO_PTR(v->alloc_td);
+	NO_PTR(v->create_rwq_ind_table);
+	NO_PTR(v->create_wq);
+	NO_PTR(v->create_cq_ex);
+	NO_PTR(v->ibv_create_flow);
+	NO_PTR(v->open_qp);
+	NO_PTR(v->create_srq_ex);
+	NO_PTR(v->open_xrcd);
+}
+
+static void fill(struct v_context *c)
+{
+	struct verbs_context *v = &c->verbs;
+
+	for (void **slot = c->newer; slot < (void **)(void *)&v->sz; slot++)
+		*slot = (void *)private_command;
+	c->newer[1] = (void *)private_maker; /* alloc_buf */
+	c->newer[3] = (void *)private_maker; /* reg_mr_ex */
+	c->newer[5] = (void *)private_maker; /* alloc_dmah */
+	fill_makers(v);
+	v->priv = NULL;
+	v->_ABI_placeholder3 = 0;
+	v->create_qp_ex = v_create_qp_ex;
+	v->query_device_ex = v_query_device_ex;
+	v->query_port = v_query_port;
+	v->sz = sizeof(c->newer) + sizeof(*v);
+	fill_old(&v->context.ops);
+	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct v_context *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return NULL;
+	fill(c);
+	err = v_queue_init(&c->async);
+	if (err)
+		goto free_context;
+	c->verbs.context.cmd_fd = eventfd(0, EFD_CLOEXEC);
+	if (c->verbs.context.cmd_fd < 0) {
+		err = -errno;
+		goto free_queue;
+	}
+	c->process = v_process();
+	c->host = host_get(&sink);
+	if (!c->host) {
+		err = -errno;
+		goto free_fd;
+	}
+	c->dev = ((struct v_device *)(void *)device)->host;
+	c->verbs.context.device = device;
+	c->verbs.context.async_fd = c->async.fd;
+	c->verbs.context.num_comp_vectors = 1;
+	pthread_mutex_init(&c->verbs.context.mutex, NULL);
+	return &c->verbs.context;
+free_fd:
+	close(c->verbs.context.cmd_fd);
+free_queue:
+	v_queue_fini(&c->async);
+free_context:
+	free(c);
+	return v_fail_null(-err, V_SYSTEM, "the device does not open");
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+	struct v_context *c = v_context(context);
+
+	if (v_is_ours(c)) {
+		if (atomic_load(&c->objects))
+			return v_fail(EBUSY, V_BUSY,
+				      "ibv_close_device with objects that "
+				      "are not yet destroyed");
+		host_put(c->host);
+	}
+	close(context->cmd_fd);
+	v_queue_fini(&c->async);
+	pthread_mutex_destroy(&context->mutex);
+	free(c);
+	return 0;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion queues and their channels. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs/fail.h"
+#include "verbs/object.h"
+#include "verbs/table.h"
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct v_channel *ch = calloc(1, sizeof(*ch));
+	int err;
+
+	if (!ch)
+		return NULL;
+	err = v_queue_init(&ch->events);
+	if (err) {
+		free(ch);
+		return v_fail_null(-err, V_SYSTEM, "a completion channel");
+	}
+	ch->base.context = context;
+	ch->base.fd = ch->events.fd;
+	return &ch->base;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	pthread_mutex_t *m = &channel->context->mutex;
+	int users;
+
+	pthread_mutex_lock(m);
+	users = channel->refcnt;
+	pthread_mutex_unlock(m);
+	if (users)
+		return v_fail(EBUSY, V_BUSY,
+			      "ibv_destroy_comp_channel while completion "
+			      "queues use it");
+	v_queue_fini(&v_channel(channel)->events);
+	free(channel);
+	return 0;
+}
+
+static void channel_use(struct ibv_comp_channel *channel, int change)
+{
+	if (!channel)
+		return;
+	pthread_mutex_lock(&channel->context->mutex);
+	channel->refcnt += change;
+	pthread_mutex_unlock(&channel->context->mutex);
+}
+
+/* 0 or a positive errno, said. */
+static int check_size(int cqe, const char *call)
+{
+	if (cqe > 0 && cqe <= HCA_MAX_CQE)
+		return 0;
+	return v_fail(EINVAL, V_LIMIT, call);
+}
+
+static void cq_show(struct v_cq *cq, struct ibv_context *context, int cqe,
+		    void *cq_context, struct ibv_comp_channel *channel)
+{
+	cq->base.context = context;
+	cq->base.channel = channel;
+	cq->base.cq_context = cq_context;
+	cq->base.handle = v_table_handle(cq->cookie);
+	cq->base.cqe = cqe;
+	pthread_mutex_init(&cq->base.mutex, NULL);
+	pthread_cond_init(&cq->base.cond, NULL);
+	lock_init(&cq->face);
+	v_source_init(&cq->completion, cq, 0);
+	v_source_init(&cq->error, cq, IBV_EVENT_CQ_ERR);
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
+			     void *cq_context, struct ibv_comp_channel *channel,
+			     int comp_vector)
+{
+	struct v_context *c = v_context(context);
+	struct v_cq *cq;
+
+	if (!v_is_ours(c))
+		return v_fail_null(EPERM, V_FORKED, "ibv_create_cq");
+	errno = check_size(cqe, "the size of a completion queue");
+	if (errno)
+		return NULL;
+	if (comp_vector < 0 || comp_vector >= context->num_comp_vectors)
+		return v_fail_null(EINVAL, V_INPUT,
+				   "ibv_create_cq: no such comp_vector");
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return NULL;
+	cq->cookie = v_table_add(cq);
+	cq_show(cq, context, cqe, cq_context, channel);
+	host_lock(c->host);
+	if (cq->cookie)
+		cq->cq = cq_new(host_hca(c->host), (uint32_t)cqe, cq->cookie);
+	host_unlock(c->host);
+	if (!cq->cq) {
+		v_table_remove(cq->cookie);
+		free(cq);
+		return v_fail_null(ENOMEM, V_SYSTEM, "a completion queue");
+	}
+	cq->base.cqe = (int)cq->cq->cqe;
+	channel_use(channel, 1);
+	atomic_fetch_add(&c->objects, 1);
+	return (struct ibv_cq *)(void *)&cq->base;
+}
+
+int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	struct v_context *c = v_context(ibcq->context);
+	struct v_cq *cq = v_cq(ibcq);
+	int err;
+
+	if (!v_is_ours(c))
+		return v_fail(EPERM, V_FORKED, "ibv_resize_cq");
+	err = check_size(cqe, "the size of a completion queue");
+	if (err)
+		return err;
+	host_lock(c->host);
+	lock_take(&cq->face);
+	err = -cq_resize(host_hca(c->host), cq->cq, (uint32_t)cqe);
+	ibcq->cqe = (int)cq->cq->cqe;
+	lock_give(&cq->face);
+	host_unlock(c->host);
+	if (err == EINVAL)
+		v_fail(err, V_INPUT,
+		       "ibv_resize_cq below the completions that wait");
+	return err;
+}
+
+/* Until the program has acknowledged what it took (IBTA 11.2.8.4). */
+static void wait_acks(struct ibv_cq *cq, uint32_t completions, uint32_t errors)
+{
+	pthread_mutex_lock(&cq->mutex);
+	while (cq->comp_events_completed != completions ||
+	       cq->async_events_completed != errors)
+		pthread_cond_wait(&cq->cond, &cq->mutex);
+	pthread_mutex_unlock(&cq->mutex);
+}
+
+int ibv_destroy_cq(struct ibv_cq *ibcq)
+{
+	struct v_context *c = v_context(ibcq->context);
+	struct v_cq *cq = v_cq(ibcq);
+	uint32_t completions = 0;
+
+	if (!v_is_ours(c))
+		return v_fail(EPERM, V_FORKED, "ibv_destroy_cq");
+	if (atomic_load(&cq->users))
+		return v_fail(EBUSY, V_BUSY,
+			      "ibv_destroy_cq while queue pairs use it");
+	v_table_remove(cq->cookie);
+	if (ibcq->channel)
+		completions = v_queue_forget(&v_channel(ibcq->channel)->events,
+					     &cq->completion);
+	wait_acks(ibcq, completions, v_queue_forget(&c->async, &cq->error));
+	host_lock(c->host);
+	cq_free(host_hca(c->host), cq->cq);
+	host_unlock(c->host);
+	channel_use(ibcq->channel, -1);
+	pthread_mutex_destroy(&ibcq->mutex);
+	pthread_cond_destroy(&ibcq->cond);
+	lock_fini(&cq->face);
+	atomic_fetch_sub(&c->objects, 1);
+	free(cq);
+	return 0;
+}

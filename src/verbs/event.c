@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From the engine's events to the program, and back as acknowledgements. */
+#include "verbs/object.h"
+#include "verbs/ops.h"
+#include "verbs/table.h"
+
+static void cq_event(void *object, int type)
+{
+	struct v_cq *cq = object;
+	struct ibv_comp_channel *channel = cq->base.channel;
+
+	if (type == ENGINE_CQ_ERR)
+		v_queue_post(&v_context(cq->base.context)->async, &cq->error);
+	else if (channel)
+		v_queue_post(&v_channel(channel)->events, &cq->completion);
+}
+
+static void qp_event(void *object, int which)
+{
+	struct v_qp *qp = object;
+
+	v_queue_post(&v_context(qp->base.qp_base.context)->async,
+		     &qp->events[which]);
+}
+
+void v_event(const struct engine_event *e)
+{
+	switch (e->type) {
+	case ENGINE_CQ_EVENT:
+	case ENGINE_CQ_ERR:
+		v_table_visit(e->user, cq_event, (int)e->type);
+		break;
+	case ENGINE_QP_FATAL:
+		v_table_visit(e->user, qp_event, V_QP_FATAL);
+		break;
+	case ENGINE_QP_REQ_ERR:
+		v_table_visit(e->user, qp_event, V_QP_REQ_ERR);
+		break;
+	case ENGINE_QP_ACCESS_ERR:
+		v_table_visit(e->user, qp_event, V_QP_ACCESS_ERR);
+		break;
+	case ENGINE_COMM_EST:
+		v_table_visit(e->user, qp_event, V_QP_COMM_EST);
+		break;
+	case ENGINE_SQ_DRAINED:
+		v_table_visit(e->user, qp_event, V_QP_SQ_DRAINED);
+		break;
+	case ENGINE_EXPLAIN:
+	case ENGINE_ASK_PEER:
+		break; /* the host's own */
+	}
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
+		     void **cq_context)
+{
+	struct v_source *s = v_queue_get(&v_channel(channel)->events);
+
+	if (!s)
+		return -1;
+	*cq = s->object;
+	*cq_context = (*cq)->cq_context;
+	return 0;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	pthread_mutex_lock(&cq->mutex);
+	cq->comp_events_completed += nevents;
+	pthread_cond_broadcast(&cq->cond);
+	pthread_mutex_unlock(&cq->mutex);
+}
+
+int ibv_get_async_event(struct ibv_context *context,
+			struct ibv_async_event *event)
+{
+	struct v_source *s = v_queue_get(&v_context(context)->async);
+
+	if (!s)
+		return -1;
+	event->event_type = (enum ibv_event_type)s->type;
+	if (event->event_type == IBV_EVENT_CQ_ERR)
+		event->element.cq = s->object;
+	else
+		event->element.qp = s->object;
+	return 0;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	if (event->event_type == IBV_EVENT_CQ_ERR) {
+		struct ibv_cq *cq = event->element.cq;
+
+		pthread_mutex_lock(&cq->mutex);
+		cq->async_events_completed++;
+		pthread_cond_broadcast(&cq->cond);
+		pthread_mutex_unlock(&cq->mutex);
+	} else {
+		struct ibv_qp *qp = event->element.qp;
+
+		pthread_mutex_lock(&qp->mutex);
+		qp->events_completed++;
+		pthread_cond_broadcast(&qp->cond);
+		pthread_mutex_unlock(&qp->mutex);
+	}
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Protection domains and memory regions. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "verbs/fail.h"
+#include "verbs/object.h"
+
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+	struct v_context *c = v_context(context);
+	struct v_pd *pd;
+
+	if (!v_is_ours(c))
+		return v_fail_null(EPERM, V_FORKED, "ibv_alloc_pd");
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+	host_lock(c->host);
+	pd->number = hca_pd_new(host_hca(c->host));
+	host_unlock(c->host);
+	pd->base.context = context;
+	pd->base.handle = pd->number;
+	atomic_fetch_add(&c->objects, 1);
+	return &pd->base;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+	if (atomic_load(&v_pd(pd)->users))
+		return v_fail(EBUSY, V_BUSY,
+			      "ibv_dealloc_pd while it has regions or queue "
+			      "pairs");
+	atomic_fetch_sub(&v_context(pd->context)->objects, 1);
+	free(pd);
+	return 0;
+}
+
+/* Flags that change nothing here: pages, windows, order, the optional range. */
+#define HARMLESS                                                               \
+	(IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB |     \
+	 IBV_ACCESS_OPTIONAL_RANGE)
+#define RIGHTS                                                                 \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |                    \
+	 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+
+/* 0 or a positive errno, said. */
+static int check_access(unsigned int access)
+{
+	if (access & IBV_ACCESS_ON_DEMAND)
+		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
+			      "registration on demand (ODP)");
+	if (access & ~(unsigned int)(HARMLESS | RIGHTS))
+		return v_fail(EOPNOTSUPP, V_ACCESS,
+			      "an access flag is not known");
+	/* IBTA 10.6.3.1 (C10-39) */
+	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
+	    !(access & IBV_ACCESS_LOCAL_WRITE))
+		return v_fail(EINVAL, V_ACCESS,
+			      "IBV_ACCESS_REMOTE_WRITE and _REMOTE_ATOMIC need "
+			      "IBV_ACCESS_LOCAL_WRITE");
+	return 0;
+}
+
+static bool is_mapped(uintptr_t at)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	unsigned char resident;
+
+	return !mincore((void *)(at & ~(page - 1)), page, &resident);
+}
+
+/* The ends of a range: enough to find a stale pointer or a wrong length. */
+static int check_range(const void *addr, size_t length)
+{
+	uintptr_t at = (uintptr_t)addr;
+
+	if (!length)
+		return 0;
+	if (at + length - 1 < at)
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_reg_mr: address and length wrap around");
+	if (!is_mapped(at) || !is_mapped(at + length - 1))
+		return v_fail(EFAULT, V_ACCESS,
+			      "the address range is not mapped");
+	return 0;
+}
+
+/* A row, under host_lock; NULL and errno, said. */
+static struct mr *row_new(struct v_context *c, struct v_pd *pd, void *addr,
+			  size_t length, uint64_t iova, uint32_t access)
+{
+	struct mr *row;
+
+	host_lock(c->host);
+	row = mr_new(host_hca(c->host), pd->number, (uintptr_t)addr, length,
+		     iova, access & RIGHTS);
+	host_unlock(c->host);
+	if (!row)
+		return v_fail_null(ENOMEM, V_LIMIT,
+				   "the number of memory regions");
+	return row;
+}
+
+static void row_free(struct v_context *c, struct mr *row)
+{
+	host_lock(c->host);
+	mr_free(host_hca(c->host), row);
+	host_unlock(c->host);
+	/* what found the row before may still copy */
+	host_quiesce(c->host);
+}
+
+static void show_row(struct v_mr *m, void *addr, size_t length)
+{
+	m->base.addr = addr;
+	m->base.length = length;
+	m->base.lkey = m->mr->lkey;
+	m->base.rkey = m->mr->rkey;
+	m->base.handle = m->mr->lkey;
+}
+
+static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length,
+			  uint64_t iova, unsigned int access)
+{
+	struct v_context *c = v_context(pd->context);
+	struct v_mr *m;
+	int err;
+
+	if (!v_is_ours(c))
+		return v_fail_null(EPERM, V_FORKED, "ibv_reg_mr");
+	err = check_access(access);
+	if (!err)
+		err = check_range(addr, length);
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->mr = row_new(c, v_pd(pd), addr, length, iova, access);
+	if (!m->mr) {
+		free(m);
+		return NULL;
+	}
+	m->iova = iova;
+	m->access = access;
+	m->base.context = pd->context;
+	m->base.pd = pd;
+	show_row(m, addr, length);
+	atomic_fetch_add(&v_pd(pd)->users, 1);
+	atomic_fetch_add(&c->objects, 1);
+	return &m->base;
+}
+
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+			  int access)
+{
+	uint64_t iova = access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+
+	return reg(pd, addr, length, iova, (unsigned int)access);
+}
+
+struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
+			       uint64_t iova, int access)
+{
+	return reg(pd, addr, length, iova, (unsigned int)access);
+}
+
+/* The header's inline comes here also for ibv_reg_mr, iova being addr. */
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
+				uint64_t iova, unsigned int access)
+{
+	if ((access & IBV_ACCESS_ZERO_BASED) && iova == (uintptr_t)addr)
+		iova = 0;
+	return reg(pd, addr, length, iova, access);
+}
+
+static int rereg_fail(int err)
+{
+	errno = err;
+	return IBV_REREG_MR_ERR_INPUT;
+}
+
+/*
+ * A region registered anew has new keys: the old row goes when the new one
+ * stands, so that no one meets a row half changed.
+ */
+int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
+		 size_t length, int access)
+{
+	struct v_context *c = v_context(mr->context);
+	struct v_mr *m = v_mr(mr);
+	struct ibv_pd *to = flags & IBV_REREG_MR_CHANGE_PD ? pd : mr->pd;
+	bool moved = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+	uint32_t rights = flags & IBV_REREG_MR_CHANGE_ACCESS ? (uint32_t)access
+							     : m->access;
+	uint64_t iova = moved ? (uintptr_t)addr : m->iova;
+	struct mr *row;
+	int err;
+
+	if (!v_is_ours(c))
+		return rereg_fail(v_fail(EPERM, V_FORKED, "ibv_rereg_mr"));
+	if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || !flags || !to)
+		return rereg_fail(v_fail(EINVAL, V_INPUT,
+					 "ibv_rereg_mr: flags or domain"));
+	err = check_access(rights);
+	if (!err && moved)
+		err = check_range(addr, length);
+	if (err)
+		return rereg_fail(err);
+	if (!moved) {
+		addr = mr->addr;
+		length = mr->length;
+	} else if (rights & IBV_ACCESS_ZERO_BASED) {
+		iova = 0;
+	}
+	row = row_new(c, v_pd(to), addr, length, iova, rights);
+	if (!row)
+		return IBV_REREG_MR_ERR_CMD;
+	row_free(c, m->mr);
+	m->mr = row;
+	m->iova = iova;
+	m->access = rights;
+	show_row(m, addr, length);
+	atomic_fetch_sub(&v_pd(mr->pd)->users, 1);
+	atomic_fetch_add(&v_pd(to)->users, 1);
+	mr->pd = to;
+	return 0;
+}
+
+int ibv_dereg_mr(struct ibv_mr *mr)
+{
+	struct v_context *c = v_context(mr->context);
+
+	if (!v_is_ours(c))
+		return v_fail(EPERM, V_FORKED, "ibv_dereg_mr");
+	row_free(c, v_mr(mr)->mr);
+	atomic_fetch_sub(&v_pd(mr->pd)->users, 1);
+	atomic_fetch_sub(&c->objects, 1);
+	free(mr);
+	return 0;
+}

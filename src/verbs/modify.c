@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The state and attributes of a queue pair. */
+#include <errno.h>
+#include <string.h>
+
+#include "verbs/fail.h"
+#include "verbs/object.h"
+
+static void ah_in(struct hca_ah *to, const struct ibv_ah_attr *from)
+{
+	memcpy(to->dgid, from->grh.dgid.raw, sizeof(to->dgid));
+	to->flow_label = from->grh.flow_label;
+	to->sgid_index = from->grh.sgid_index;
+	to->hop_limit = from->grh.hop_limit;
+	to->traffic_class = from->grh.traffic_class;
+	to->dlid = from->dlid;
+	to->sl = from->sl;
+	to->src_path_bits = from->src_path_bits;
+	to->static_rate = from->static_rate;
+	to->is_global = from->is_global;
+	to->port_num = from->port_num;
+}
+
+static void ah_out(struct ibv_ah_attr *to, const struct hca_ah *from)
+{
+	memcpy(to->grh.dgid.raw, from->dgid, sizeof(from->dgid));
+	to->grh.flow_label = from->flow_label;
+	to->grh.sgid_index = from->sgid_index;
+	to->grh.hop_limit = from->hop_limit;
+	to->grh.traffic_class = from->traffic_class;
+	to->dlid = from->dlid;
+	to->sl = from->sl;
+	to->src_path_bits = from->src_path_bits;
+	to->static_rate = from->static_rate;
+	to->is_global = from->is_global;
+	to->port_num = from->port_num;
+}
+
+/* Fields whose name and meaning are the same on both sides. */
+#define COPY_PLAIN(to, from)                                                   \
+	do {                                                                   \
+		(to)->qkey = (from)->qkey;                                     \
+		(to)->rq_psn = (from)->rq_psn;                                 \
+		(to)->sq_psn = (from)->sq_psn;                                 \
+		(to)->pkey_index = (from)->pkey_index;                         \
+		(to)->alt_pkey_index = (from)->alt_pkey_index;                 \
+		(to)->en_sqd_async_notify = (from)->en_sqd_async_notify;       \
+		(to)->sq_draining = (from)->sq_draining;                       \
+		(to)->max_rd_atomic = (from)->max_rd_atomic;                   \
+		(to)->max_dest_rd_atomic = (from)->max_dest_rd_atomic;         \
+		(to)->min_rnr_timer = (from)->min_rnr_timer;                   \
+		(to)->port_num = (from)->port_num;                             \
+		(to)->timeout = (from)->timeout;                               \
+		(to)->retry_cnt = (from)->retry_cnt;                           \
+		(to)->rnr_retry = (from)->rnr_retry;                           \
+		(to)->alt_port_num = (from)->alt_port_num;                     \
+		(to)->alt_timeout = (from)->alt_timeout;                       \
+	} while (0)
+
+/* Programs leave fields that the mask does not name uninitialised. */
+static void attr_in(struct hca_qp_attr *to, const struct ibv_qp_attr *from,
+		    int mask)
+{
+	memset(to, 0, sizeof(*to));
+	COPY_PLAIN(to, from);
+	to->qp_state = from->qp_state;
+	to->cur_qp_state = from->cur_qp_state;
+	to->path_mtu = from->path_mtu;
+	to->path_mig_state = from->path_mig_state;
+	to->dest_qpn = from->dest_qp_num;
+	to->access_flags = from->qp_access_flags;
+	if (mask & IBV_QP_AV)
+		ah_in(&to->ah, &from->ah_attr);
+	if (mask & IBV_QP_ALT_PATH)
+		ah_in(&to->alt_ah, &from->alt_ah_attr);
+	if (mask & IBV_QP_RATE_LIMIT)
+		to->rate_limit = from->rate_limit;
+}
+
+/* rate_limit stays as it is: an old program's struct may end before it. */
+static void attr_out(struct ibv_qp_attr *to, const struct hca_qp_attr *from)
+{
+	memset(to, 0, offsetof(struct ibv_qp_attr, rate_limit));
+	COPY_PLAIN(to, from);
+	to->qp_state = (enum ibv_qp_state)from->qp_state;
+	to->cur_qp_state = to->qp_state;
+	to->path_mtu = (enum ibv_mtu)from->path_mtu;
+	to->path_mig_state = (enum ibv_mig_state)from->path_mig_state;
+	to->dest_qp_num = from->dest_qpn;
+	to->qp_access_flags = from->access_flags;
+	ah_out(&to->ah_attr, &from->ah);
+	ah_out(&to->alt_ah_attr, &from->alt_ah);
+}
+
+/*
+ * On the way to RESET drop what
+ * the QP left in them: a program must not meet completions of before
+ * (IBTA 10.3.1).
+ */
+static int modify_and_purge(struct v_qp *q, const struct hca_qp_attr *a,
+			    uint32_t mask, const char **why)
+{
+	const struct host_device *dev = v_context(q->base.qp_base.context)->dev;
+	struct v_cq *cq[2] = {v_cq(q->base.qp_base.send_cq),
+			      v_cq(q->base.qp_base.recv_cq)};
+	bool resets = (mask & HCA_QP_STATE) && a->qp_state == HCA_QP_RESET;
+	int err = host_qp_modify(q->host, dev, q->side, a, mask, why);
+
+	if (err || !resets)
+		return err;
+	for (int i = 0; i < 2; i++) {
+		lock_take(&cq[i]->face);
+		cq_purge(host_hca(q->host), cq[i]->cq, q->qp->qpn);
+		lock_give(&cq[i]->face);
+	}
+	return 0;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
+{
+	struct v_qp *q = v_qp(qp);
+	const char *why = "the adapter refused";
+	struct hca_qp_attr a;
+	int err;
+
+	if (q->process != v_process())
+		return v_fail(EPERM, V_FORKED, "ibv_modify_qp");
+	attr_in(&a, attr, attr_mask);
+	err = modify_and_purge(q, &a, (uint32_t)attr_mask, &why);
+	if (err)
+		return v_fail(-err, V_MODIFY, why);
+	if (attr_mask & IBV_QP_STATE)
+		qp->state = attr->qp_state;
+	return 0;
+}
+
+int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
+		 struct ibv_qp_init_attr *init)
+{
+	struct v_qp *q = v_qp(qp);
+	struct hca_qp_attr a;
+
+	if (q->process != v_process())
+		return v_fail(EPERM, V_FORKED, "ibv_query_qp");
+	host_qp_query(q->host, q->side, &a);
+	attr_out(attr, &a);
+	attr->cap = q->cap;
+	*init = (struct ibv_qp_init_attr){
+		.qp_context = qp->qp_context,
+		.send_cq = qp->send_cq,
+		.recv_cq = qp->recv_cq,
+		.cap = q->cap,
+		.qp_type = qp->qp_type,
+		.sq_sig_all = (int)q->qp->sq_sig_all,
+	};
+	if (attr_mask & IBV_QP_STATE)
+		qp->state = attr->qp_state;
+	return 0;
+}
+
+int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
+			       uint32_t flags)
+{
+	return 0;
+}
+
+int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	return EOPNOTSUPP;
+}
+
+int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	return EOPNOTSUPP;
+}

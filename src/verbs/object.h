@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The objects behind the public handles.  Each starts with the public struct,
+ * so that a cast goes both ways.  Inside the library hca's and the engine's
+ * objects do the work; what is here is what the ABI adds to them: events,
+ * reference counts, the locks of the program's side.
+ *
+ * Locks, outermost first: host_lock; v_cq.face; then leaves: v_queue.lock and
+ * the handle table's.
+ */
+#ifndef VERBS_OBJECT_H
+#define VERBS_OBJECT_H
+
+#include <infiniband/verbs.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/host.h"
+#include "util/lock.h"
+#include "verbs/queue.h"
+
+/*
+ * A device as drivers' libraries see one: they compare the word behind the
+ * public struct with their own table (ABI of node IBVERBS_PRIVATE_34).
+ */
+struct v_device {
+	struct ibv_device base;
+	const void *ops; /* at 664 */
+	int refcount;
+	void *entry[2];
+	void *sysfs;
+	uint64_t core_support;
+	const struct host_device *host; /* ours; constant */
+	uint32_t index;
+};
+
+/* The words that later releases put before the struct of release 44. */
+#define V_NEWER_OPS 6
+
+struct v_context {
+	void *newer[V_NEWER_OPS];
+	struct verbs_context verbs; /* its ibv_context is what programs hold */
+	struct host *host;	    /* one reference */
+	const struct host_device *dev;
+	uint32_t process;	  /* v_process() of the opener */
+	_Atomic uint32_t objects; /* not yet destroyed */
+	struct v_queue async;
+};
+
+struct v_pd {
+	struct ibv_pd base;
+	uint32_t number; /* hca's */
+	_Atomic uint32_t users;
+};
+
+struct v_mr {
+	struct ibv_mr base;
+	struct mr *mr;
+	uint64_t iova;
+	uint32_t access;
+};
+
+struct v_channel {
+	struct ibv_comp_channel base; /* refcnt: CQs; base.context's mutex */
+	struct v_queue events;
+};
+
+struct v_cq {
+	struct ibv_cq_ex base;
+	struct cq *cq;
+	struct lock face;	/* one poller; taken in QP teardown too */
+	uint32_t empty;		/* polls in a row that found nothing */
+	_Atomic uint32_t users; /* QPs, counted once for each queue */
+	uint64_t cookie;
+	struct v_source completion, error;
+};
+
+enum v_qp_event {
+	V_QP_FATAL,
+	V_QP_REQ_ERR,
+	V_QP_ACCESS_ERR,
+	V_QP_COMM_EST,
+	V_QP_SQ_DRAINED,
+	V_QP_EVENTS
+};
+
+struct v_qp {
+	struct ibv_qp_ex base;
+	void *newer; /* wr_flush of later releases */
+	struct qp *qp;
+	struct ibt_qp *side;
+	struct ibv_qp_cap cap; /* granted */
+	uint32_t process;
+	struct host *host;
+	struct lock send, recv; /* one poster to each queue */
+	uint64_t cookie;
+	struct v_source events[V_QP_EVENTS];
+};
+
+static inline struct v_context *v_context(struct ibv_context *c)
+{
+	return (struct v_context *)(void *)((char *)c -
+					    offsetof(struct v_context,
+						     verbs.context));
+}
+
+static inline struct v_pd *v_pd(struct ibv_pd *pd)
+{
+	return (struct v_pd *)(void *)pd;
+}
+
+static inline struct v_mr *v_mr(struct ibv_mr *mr)
+{
+	return (struct v_mr *)(void *)mr;
+}
+
+static inline struct v_cq *v_cq(struct ibv_cq *cq)
+{
+	return (struct v_cq *)(void *)cq;
+}
+
+static inline struct v_qp *v_qp(struct ibv_qp *qp)
+{
+	return (struct v_qp *)(void *)qp;
+}
+
+static inline struct v_channel *v_channel(struct ibv_comp_channel *c)
+{
+	return (struct v_channel *)(void *)c;
+}
+
+/* Which process of a line of forks this is; one load. */
+uint32_t v_process(void);
+
+/* Did this process open it?  A forked child must not touch the arena. */
+static inline bool v_is_ours(const struct v_context *c)
+{
+	return c->process == v_process();
+}
+
+#endif

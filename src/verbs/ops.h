@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a context's tables of operations point to, as inline functions of the
+ * public header call them.  Conventions are those of the verb of the name.
+ */
+#ifndef VERBS_OPS_H
+#define VERBS_OPS_H
+
+#include <infiniband/verbs.h>
+
+#include "engine/engine.h"
+
+/* Behind ibv_read_sysfs_file and the private node: not in the header. */
+const char *ibv_get_sysfs_path(void);
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
+			size_t size);
+
+/* Exported, in no public header. */
+int ibv_dontfork_range(void *base, size_t size);
+int ibv_dofork_range(void *base, size_t size);
+
+int v_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int v_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		struct ibv_send_wr **bad);
+int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		struct ibv_recv_wr **bad);
+struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
+			      struct ibv_qp_init_attr_ex *attr);
+int v_query_device_ex(struct ibv_context *context,
+		      const struct ibv_query_device_ex_input *input,
+		      struct ibv_device_attr_ex *attr, size_t size);
+/* Writes min(size, sizeof *attr) and zeroes what a later header has more. */
+int v_query_port(struct ibv_context *context, uint8_t port,
+		 struct ibv_port_attr *attr, size_t size);
+/* Exactly the 48 bytes of the oldest layout. */
+int v_query_port_compat(struct ibv_context *context, uint8_t port,
+			struct _compat_ibv_port_attr *attr);
+
+/* event.c: what host calls under the lane's lock. */
+void v_event(const struct engine_event *e);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Taking completions, and asking to be told of the next. */
+#include <errno.h>
+
+#include "verbs/fail.h"
+#include "verbs/object.h"
+#include "verbs/ops.h"
+
+enum { BATCH = 16 }; /* completions copied at a time */
+
+static void show(struct ibv_wc *wc, const struct cqe *c)
+{
+	wc->wr_id = c->wr_id;
+	wc->status = (enum ibv_wc_status)c->status;
+	wc->opcode = (enum ibv_wc_opcode)c->opcode;
+	wc->vendor_err = c->vendor_err;
+	wc->byte_len = c->byte_len;
+	wc->imm_data = c->imm_be;
+	wc->qp_num = c->qpn;
+	wc->src_qp = c->src_qpn;
+	wc->wc_flags = c->wc_flags;
+	wc->pkey_index = 0;
+	wc->slid = 0;
+	wc->sl = 0;
+	wc->dlid_path_bits = 0;
+}
+
+static int take(struct hca *h, struct v_cq *cq, int n, struct ibv_wc *wc)
+{
+	struct cqe got[BATCH];
+	int all = 0;
+
+	while (all < n) {
+		uint32_t want = n - all < BATCH ? (uint32_t)(n - all) : BATCH;
+		uint32_t there = cq_poll(h, cq->cq, got, want);
+
+		for (uint32_t i = 0; i < there; i++)
+			show(&wc[all++], &got[i]);
+		if (there < want)
+			break;
+	}
+	return all;
+}
+
+int v_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+{
+	struct v_context *c = v_context(ibcq->context);
+	struct v_cq *cq = v_cq(ibcq);
+	int got;
+
+	if (!v_is_ours(c))
+		return -v_fail(EPERM, V_FORKED, "ibv_poll_cq");
+	host_poll(c->host, cq->empty);
+	lock_take(&cq->face);
+	got = take(host_hca(c->host), cq, n, wc);
+	cq->empty = got ? 0 : cq->empty + 1;
+	lock_give(&cq->face);
+	return got;
+}
+
+int v_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+	struct v_context *c = v_context(ibcq->context);
+
+	if (!v_is_ours(c))
+		return v_fail(EPERM, V_FORKED, "ibv_req_notify_cq");
+	cq_arm(v_cq(ibcq)->cq, solicited_only);
+	host_armed(c->host);
+	return 0;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posting work: check it, copy it into its ring, ring the doorbell.  Keys are
+ * not looked at here; the engine does when it executes (IBTA 11.4.1.1).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "verbs/fail.h"
+#include "verbs/object.h"
+#include "verbs/ops.h"
+
+#define FLAGS                                                                  \
+	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED |             \
+	 IBV_SEND_INLINE)
+
+/* The bytes that the elements name; UINT64_MAX when they are too many. */
+static uint64_t total(const struct ibv_sge *sge, int n, uint32_t max)
+{
+	uint64_t bytes = 0;
+
+	if (n < 0 || (uint32_t)n > max)
+		return UINT64_MAX;
+	for (int i = 0; i < n; i++)
+		bytes += sge[i].length;
+	return bytes;
+}
+
+static int check_total(uint64_t bytes)
+{
+	if (bytes == UINT64_MAX)
+		return v_fail(EINVAL, V_INPUT,
+			      "posting: more elements than the queue pair was "
+			      "created with");
+	if (bytes > HCA_MAX_MESSAGE)
+		return v_fail(EINVAL, V_INPUT,
+			      "posting: a message is at most 2^31 bytes");
+	return 0;
+}
+
+/* An element without bytes names no memory: its key is never checked. */
+static void put_sges(struct wqe *w, const struct ibv_sge *sge, int n)
+{
+	struct wq_sge *out = wqe_sges(w);
+
+	w->num_sge = 0;
+	for (int i = 0; i < n; i++)
+		if (sge[i].length)
+			out[w->num_sge++] = (struct wq_sge){
+				.va = sge[i].addr,
+				.bytes = sge[i].length,
+				.lkey = sge[i].lkey,
+			};
+}
+
+static void put_inline(struct wqe *w, const struct ibv_sge *sge, int n)
+{
+	char *out = (char *)wqe_sges(w);
+
+	w->num_sge = 0;
+	for (int i = 0; i < n; i++) {
+		if (!sge[i].length)
+			continue;
+		memcpy(out, (const void *)(uintptr_t)sge[i].addr,
+		       sge[i].length);
+		out += sge[i].length;
+	}
+}
+
+/* Fill what depends on the opcode.  0 or a positive errno, said. */
+static int put_operation(struct wqe *w, const struct ibv_send_wr *wr)
+{
+	int op = (int)wr->opcode;
+
+	w->opcode = (uint8_t)op;
+	w->imm_be = 0;
+	w->rkey = 0;
+	w->va = 0;
+	w->swap_add = 0;
+	w->compare = 0;
+	if (op == IBV_WR_SEND || op == IBV_WR_SEND_WITH_IMM) {
+		w->imm_be = op == IBV_WR_SEND ? 0 : wr->imm_data;
+		return 0;
+	}
+	if (op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM ||
+	    op == IBV_WR_RDMA_READ) {
+		w->va = wr->wr.rdma.remote_addr;
+		w->rkey = wr->wr.rdma.rkey;
+		if (op == IBV_WR_RDMA_WRITE_WITH_IMM)
+			w->imm_be = wr->imm_data;
+		return 0;
+	}
+	if (op != IBV_WR_ATOMIC_CMP_AND_SWP &&
+	    op != IBV_WR_ATOMIC_FETCH_AND_ADD)
+		return v_fail(EINVAL, V_NOT_BUILT,
+			      "posting an opcode other than send, write, read "
+			      "and atomics");
+	w->va = wr->wr.atomic.remote_addr;
+	w->rkey = wr->wr.atomic.rkey;
+	if (w->bytes != 8)
+		return v_fail(EINVAL, V_INPUT,
+			      "posting: an atomic returns 8 bytes");
+	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		w->swap_add = wr->wr.atomic.compare_add;
+	} else {
+		w->compare = wr->wr.atomic.compare_add;
+		w->swap_add = wr->wr.atomic.swap;
+	}
+	return 0;
+}
+
+static int check_inline(const struct wq *sq, const struct wqe *w)
+{
+	if (w->bytes > sq->max_inline)
+		return v_fail(EINVAL, V_INPUT,
+			      "posting: more inline data than max_inline_data "
+			      "granted");
+	if (w->opcode == HCA_WR_RDMA_READ || w->opcode == HCA_WR_ATOMIC_CAS ||
+	    w->opcode == HCA_WR_ATOMIC_FADD)
+		return v_fail(EINVAL, V_INPUT,
+			      "posting: IBV_SEND_INLINE on a read or an "
+			      "atomic");
+	return 0;
+}
+
+static int post_one_send(struct v_qp *q, const struct hca *h,
+			 const struct ibv_send_wr *wr)
+{
+	struct wq *sq = &q->qp->sq;
+	uint64_t bytes = total(wr->sg_list, wr->num_sge,
+			       wr->send_flags & IBV_SEND_INLINE ? INT32_MAX
+								: sq->max_sge);
+	struct wqe *w = wq_reserve(h, sq);
+	int err = check_total(bytes);
+
+	if (err)
+		return err;
+	if (!w)
+		return v_fail(ENOMEM, V_FULL, "the send queue");
+	w->wr_id = wr->wr_id;
+	w->bytes = (uint32_t)bytes;
+	w->flags = (uint8_t)(wr->send_flags & FLAGS);
+	if (q->qp->sq_sig_all)
+		w->flags |= HCA_SEND_SIGNALED;
+	err = put_operation(w, wr);
+	if (err)
+		return err;
+	if (!(w->flags & HCA_SEND_INLINE)) {
+		put_sges(w, wr->sg_list, wr->num_sge);
+	} else {
+		err = check_inline(sq, w);
+		if (err)
+			return err;
+		put_inline(w, wr->sg_list, wr->num_sge);
+	}
+	wq_commit(sq);
+	return 0;
+}
+
+/* May work be posted to this queue?  0 or a positive errno, said. */
+static int check_state(const struct v_qp *q, uint32_t from)
+{
+	uint32_t state;
+
+	if (q->process != v_process())
+		return v_fail(EPERM, V_FORKED, "posting");
+	state = __atomic_load_n(&q->qp->state, __ATOMIC_RELAXED);
+	if (state < from)
+		return v_fail(EINVAL, V_STATE, qp_state_name(state));
+	return 0;
+}
+
+int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		struct ibv_send_wr **bad)
+{
+	struct v_qp *q = v_qp(qp);
+	struct ibv_send_wr *first = wr;
+	int err = check_state(q, HCA_QP_RTS);
+
+	if (err) {
+		*bad = wr;
+		return err;
+	}
+	lock_take(&q->send);
+	for (; wr && !err; wr = err ? wr : wr->next)
+		err = post_one_send(q, host_hca(q->host), wr);
+	lock_give(&q->send);
+	if (err)
+		*bad = wr;
+	if (wr != first)
+		host_doorbell(q->host, q->side);
+	return err;
+}
+
+static int post_one_recv(struct v_qp *q, const struct hca *h,
+			 const struct ibv_recv_wr *wr)
+{
+	struct wq *rq = &q->qp->rq;
+	uint64_t bytes = total(wr->sg_list, wr->num_sge, rq->max_sge);
+	struct wqe *w;
+
+	if (bytes == UINT64_MAX)
+		return check_total(bytes);
+	w = wq_reserve(h, rq);
+	if (!w)
+		return v_fail(ENOMEM, V_FULL, "the receive queue");
+	memset(w, 0, sizeof(*w));
+	w->wr_id = wr->wr_id;
+	w->bytes = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+	put_sges(w, wr->sg_list, wr->num_sge);
+	wq_commit(rq);
+	return 0;
+}
+
+int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		struct ibv_recv_wr **bad)
+{
+	struct v_qp *q = v_qp(qp);
+	struct ibv_recv_wr *first = wr;
+	int err = check_state(q, HCA_QP_INIT);
+
+	if (err) {
+		*bad = wr;
+		return err;
+	}
+	lock_take(&q->recv);
+	for (; wr && !err; wr = err ? wr : wr->next)
+		err = post_one_recv(q, host_hca(q->host), wr);
+	lock_give(&q->recv);
+	if (err)
+		*bad = wr;
+	if (wr != first)
+		host_doorbell(q->host, q->side);
+	return err;
+}

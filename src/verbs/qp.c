@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs: creation and destruction.  Their state is in modify.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/fail.h"
+#include "verbs/object.h"
+#include "verbs/ops.h"
+#include "verbs/table.h"
+
+/* 0 or a positive errno, said. */
+static int check_type(const struct ibv_qp_init_attr *a)
+{
+	if (a->qp_type != IBV_QPT_RC)
+		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
+			      "a queue pair other than RC");
+	if (a->srq)
+		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
+			      "a shared receive queue");
+	if (!a->send_cq || !a->recv_cq)
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_create_qp without a completion queue");
+	return 0;
+}
+
+static int check_caps(const struct ibv_qp_cap *c)
+{
+	if (c->max_send_wr > HCA_MAX_WR || c->max_recv_wr > HCA_MAX_WR)
+		return v_fail(EINVAL, V_LIMIT, "the depth of a queue pair");
+	if (c->max_send_sge > HCA_MAX_SGE || c->max_recv_sge > HCA_MAX_SGE)
+		return v_fail(EINVAL, V_LIMIT, "the elements of a request");
+	if (c->max_inline_data > HCA_MAX_INLINE)
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_create_qp: max_inline_data is at most 512");
+	return 0;
+}
+
+static void caps_granted(const struct qp *qp, struct ibv_qp_cap *c)
+{
+	c->max_send_wr = qp->sq.depth;
+	c->max_recv_wr = qp->rq.depth;
+	c->max_send_sge = qp->sq.max_sge;
+	c->max_recv_sge = qp->rq.max_sge;
+	c->max_inline_data = qp->sq.max_inline;
+}
+
+static void qp_show(struct v_qp *q, struct ibv_pd *pd,
+		    const struct ibv_qp_init_attr *a)
+{
+	static const enum ibv_event_type types[V_QP_EVENTS] = {
+		[V_QP_FATAL] = IBV_EVENT_QP_FATAL,
+		[V_QP_REQ_ERR] = IBV_EVENT_QP_REQ_ERR,
+		[V_QP_ACCESS_ERR] = IBV_EVENT_QP_ACCESS_ERR,
+		[V_QP_COMM_EST] = IBV_EVENT_COMM_EST,
+		[V_QP_SQ_DRAINED] = IBV_EVENT_SQ_DRAINED,
+	};
+	struct ibv_qp *qp = &q->base.qp_base;
+
+	qp->context = pd->context;
+	qp->qp_context = a->qp_context;
+	qp->pd = pd;
+	qp->send_cq = a->send_cq;
+	qp->recv_cq = a->recv_cq;
+	qp->handle = v_table_handle(q->cookie);
+	qp->state = IBV_QPS_RESET;
+	qp->qp_type = a->qp_type;
+	pthread_mutex_init(&qp->mutex, NULL);
+	pthread_cond_init(&qp->cond, NULL);
+	q->process = v_process();
+	q->host = v_context(pd->context)->host;
+	lock_init(&q->send);
+	lock_init(&q->recv);
+	for (int i = 0; i < V_QP_EVENTS; i++)
+		v_source_init(&q->events[i], q, (int)types[i]);
+}
+
+/* hca's and the engine's side.  0 or a positive errno, said. */
+static int qp_make(struct v_qp *q, const struct ibv_qp_init_attr *a)
+{
+	const struct ibv_qp_cap *c = &a->cap;
+	struct hca_qp_cap cap = {
+		.send_wr = c->max_send_wr,
+		.recv_wr = c->max_recv_wr,
+		.send_sge = c->max_send_sge,
+		.recv_sge = c->max_recv_sge,
+		.inline_bytes = c->max_inline_data,
+	};
+	int err;
+
+	host_lock(q->host);
+	q->qp = host_qp_new(q->host, HCA_QPT_RC,
+			    v_pd(q->base.qp_base.pd)->number,
+			    v_cq(a->send_cq)->cq, v_cq(a->recv_cq)->cq, &cap,
+			    a->sq_sig_all, q->cookie, &q->side);
+	err = errno;
+	host_unlock(q->host);
+	if (!q->qp)
+		return v_fail(err ? err : ENOMEM, V_SYSTEM, "a queue pair");
+	q->base.qp_base.qp_num = q->qp->qpn;
+	caps_granted(q->qp, &q->cap);
+	return 0;
+}
+
+static void qp_count(struct ibv_qp *qp, uint32_t change)
+{
+	atomic_fetch_add(&v_pd(qp->pd)->users, change);
+	atomic_fetch_add(&v_cq(qp->send_cq)->users, change);
+	atomic_fetch_add(&v_cq(qp->recv_cq)->users, change);
+	atomic_fetch_add(&v_context(qp->context)->objects, change);
+}
+
+static void qp_free_face(struct v_qp *q)
+{
+	v_table_remove(q->cookie);
+	pthread_mutex_destroy(&q->base.qp_base.mutex);
+	pthread_cond_destroy(&q->base.qp_base.cond);
+	lock_fini(&q->send);
+	lock_fini(&q->recv);
+	free(q);
+}
+
+/* Reads and writes the 64 bytes of the oldest attribute struct alone. */
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
+{
+	struct v_qp *q;
+	int err;
+
+	if (!v_is_ours(v_context(pd->context)))
+		return v_fail_null(EPERM, V_FORKED, "ibv_create_qp");
+	err = check_type(a);
+	if (!err)
+		err = check_caps(&a->cap);
+	if (err)
+		goto fail;
+	q = calloc(1, sizeof(*q));
+	err = ENOMEM;
+	if (!q)
+		goto fail;
+	q->cookie = v_table_add(q);
+	qp_show(q, pd, a);
+	if (q->cookie)
+		err = qp_make(q, a);
+	if (err) {
+		qp_free_face(q);
+		goto fail;
+	}
+	a->cap = q->cap;
+	qp_count(&q->base.qp_base, 1);
+	return &q->base.qp_base;
+fail:
+	errno = err;
+	return NULL;
+}
+
+/* The rest of the extended struct asks for what is not built. */
+struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
+			      struct ibv_qp_init_attr_ex *a)
+{
+	struct ibv_qp_init_attr plain;
+	struct ibv_qp *qp;
+
+	if (a->comp_mask != IBV_QP_INIT_ATTR_PD)
+		return v_fail_null(EOPNOTSUPP, V_NOT_BUILT,
+				   "a queue pair with extended attributes "
+				   "(ibv_wr_*, XRC, flags)");
+	memcpy(&plain, a, sizeof(plain));
+	qp = ibv_create_qp(a->pd, &plain);
+	if (qp)
+		a->cap = plain.cap;
+	return qp;
+}
+
+/* No queue pair is made with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. */
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	return NULL;
+}
+
+/*
+ * No poller may be inside when the rings of its completions go, so both
+ * queues are held; by address, as another thread may hold the other first.
+ */
+NO_LOCK_ANALYSIS
+static void free_held(struct v_qp *q)
+{
+	struct v_cq *a = v_cq(q->base.qp_base.send_cq);
+	struct v_cq *b = v_cq(q->base.qp_base.recv_cq);
+	struct hca *h = host_hca(q->host);
+	uint32_t qpn = q->qp->qpn;
+
+	if (a > b) {
+		struct v_cq *c = a;
+
+		a = b;
+		b = c;
+	}
+	lock_take(&a->face);
+	if (a != b)
+		lock_take(&b->face);
+	host_qp_free(q->host, q->qp, q->side);
+	cq_purge(h, a->cq, qpn);
+	if (a != b)
+		cq_purge(h, b->cq, qpn);
+	if (a != b)
+		lock_give(&b->face);
+	lock_give(&a->face);
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	struct v_context *c = v_context(qp->context);
+	struct v_qp *q = v_qp(qp);
+	uint32_t taken = 0;
+
+	if (!v_is_ours(c))
+		return v_fail(EPERM, V_FORKED, "ibv_destroy_qp");
+	host_lock(c->host);
+	free_held(q);
+	host_unlock(c->host);
+	host_quiesce(c->host);
+	v_table_remove(q->cookie);
+	for (int i = 0; i < V_QP_EVENTS; i++)
+		taken += v_queue_forget(&c->async, &q->events[i]);
+	pthread_mutex_lock(&qp->mutex);
+	while (qp->events_completed != taken)
+		pthread_cond_wait(&qp->cond, &qp->mutex);
+	pthread_mutex_unlock(&qp->mutex);
+	qp_count(qp, (uint32_t)-1);
+	qp_free_face(q);
+	return 0;
+}

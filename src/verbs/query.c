@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a device, its port and its tables are.  A limit reported here is one
+ * that holds; what is not built is 0.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/fail.h"
+#include "verbs/object.h"
+#include "verbs/ops.h"
+
+/* The private node's: RoCE v2 is 1, all else 0. */
+int ibv_query_gid_type(struct ibv_context *context, uint8_t port,
+		       unsigned int index, unsigned int *type);
+
+enum {
+	VENDOR_ID = 0xadbe,
+	PART_ID = 0xad01,
+	MAX_QP = 4096,
+	MAX_CQ = 16384,
+	PKEY = 0xffff, /* full member of the default partition */
+};
+
+static bool is_port(uint32_t port)
+{
+	return port == 1;
+}
+
+/* perftest chooses its calls by the part: tests set another. */
+static uint32_t part_id(void)
+{
+	const char *wish = getenv("ADVERB_PART_ID");
+
+	return wish && *wish ? (uint32_t)strtoul(wish, NULL, 0) : PART_ID;
+}
+
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
+{
+	const struct v_context *c = v_context(context);
+
+	memset(a, 0, sizeof(*a));
+	strcpy(a->fw_ver, "1.0");
+	a->node_guid = htobe64(c->dev->guid);
+	a->sys_image_guid = a->node_guid;
+	a->max_mr_size = UINT64_MAX;
+	a->page_size_cap = 0xfffff000;
+	a->vendor_id = VENDOR_ID;
+	a->vendor_part_id = part_id();
+	a->hw_ver = 1;
+	a->max_qp = MAX_QP;
+	a->max_qp_wr = HCA_MAX_WR;
+	a->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD |
+			      IBV_DEVICE_SYS_IMAGE_GUID |
+			      IBV_DEVICE_RC_RNR_NAK_GEN;
+	a->max_sge = HCA_MAX_SGE;
+	a->max_sge_rd = HCA_MAX_SGE;
+	a->max_cq = MAX_CQ;
+	a->max_cqe = HCA_MAX_CQE;
+	a->max_mr = HCA_MAX_MR - 1;
+	a->max_pd = 65536;
+	a->max_qp_rd_atom = HCA_MAX_RD_ATOMIC;
+	a->max_res_rd_atom = HCA_MAX_RD_ATOMIC * MAX_QP;
+	a->max_qp_init_rd_atom = HCA_MAX_RD_ATOMIC;
+	a->atomic_cap = IBV_ATOMIC_HCA;
+	a->max_ah = 65536;
+	a->max_pkeys = 1;
+	a->local_ca_ack_delay = 15;
+	a->phys_port_cnt = 1;
+	return 0;
+}
+
+int v_query_device_ex(struct ibv_context *context,
+		      const struct ibv_query_device_ex_input *input,
+		      struct ibv_device_attr_ex *attr, size_t size)
+{
+	struct ibv_device_attr_ex a = {.phys_port_cnt_ex = 1};
+
+	if (size < sizeof(a.orig_attr))
+		return EINVAL;
+	ibv_query_device(context, &a.orig_attr);
+	memset(attr, 0, size);
+	memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
+	return 0;
+}
+
+static void port_attr(const struct host_device *dev, struct ibv_port_attr *a)
+{
+	enum { LINK_UP = 5, WIDTH_4X = 2, SPEED_EDR = 32 };
+
+	*a = (struct ibv_port_attr){
+		.state = IBV_PORT_ACTIVE,
+		.max_mtu = IBV_MTU_4096,
+		.active_mtu = (enum ibv_mtu)dev->active_mtu,
+		.gid_tbl_len = (int)dev->gid_count,
+		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.max_msg_sz = HCA_MAX_MESSAGE,
+		.pkey_tbl_len = 1,
+		.max_vl_num = 1,
+		.active_width = WIDTH_4X,
+		.active_speed = SPEED_EDR,
+		.phys_state = LINK_UP,
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+		.flags = IBV_QPF_GRH_REQUIRED,
+	};
+}
+
+int v_query_port(struct ibv_context *context, uint8_t port,
+		 struct ibv_port_attr *attr, size_t size)
+{
+	struct ibv_port_attr a;
+
+	if (!is_port(port))
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_query_port: a device has the port 1 only");
+	port_attr(v_context(context)->dev, &a);
+	memset(attr, 0, size);
+	memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
+	return 0;
+}
+
+int v_query_port_compat(struct ibv_context *context, uint8_t port,
+			struct _compat_ibv_port_attr *attr)
+{
+	enum { OLDEST = 48 };
+
+	return v_query_port(context, port, (struct ibv_port_attr *)(void *)attr,
+			    OLDEST);
+}
+
+/* Reached only by programs whose header is older than the extended table. */
+#undef ibv_query_port
+int ibv_query_port(struct ibv_context *context, uint8_t port,
+		   struct _compat_ibv_port_attr *attr)
+{
+	return v_query_port_compat(context, port, attr);
+}
+
+static const struct host_gid *gid_at(struct ibv_context *context, uint32_t port,
+				     uint32_t index)
+{
+	const struct host_device *dev = v_context(context)->dev;
+
+	if (!is_port(port) || index >= dev->gid_count)
+		return NULL;
+	return &dev->gids[index];
+}
+
+static bool is_empty(const struct host_gid *g)
+{
+	static const uint8_t zero[16];
+
+	return !memcmp(g->gid, zero, sizeof(zero));
+}
+
+int ibv_query_gid(struct ibv_context *context, uint8_t port, int index,
+		  union ibv_gid *gid)
+{
+	const struct host_gid *g = gid_at(context, port, (uint32_t)index);
+
+	if (!g)
+		return v_fail_errno(EINVAL, V_INPUT,
+				    "ibv_query_gid: no such port or index");
+	memcpy(gid->raw, g->gid, sizeof(gid->raw));
+	return 0;
+}
+
+int ibv_query_gid_type(struct ibv_context *context, uint8_t port,
+		       unsigned int index, unsigned int *type)
+{
+	const struct host_gid *g = gid_at(context, port, index);
+
+	if (!g)
+		return v_fail_errno(
+			EINVAL, V_INPUT,
+			"ibv_query_gid_type: no such port or index");
+	*type = !is_empty(g) && g->type == HOST_GID_ROCE_V2;
+	return 0;
+}
+
+static void entry_fill(struct ibv_gid_entry *entry, uint32_t index,
+		       const struct host_gid *g, size_t size)
+{
+	struct ibv_gid_entry e = {
+		.gid_index = index,
+		.port_num = 1,
+		.gid_type = g->type == HOST_GID_ROCE_V2 ? IBV_GID_TYPE_ROCE_V2
+							: IBV_GID_TYPE_ROCE_V1,
+		.ndev_ifindex = g->ifindex,
+	};
+
+	memcpy(e.gid.raw, g->gid, sizeof(e.gid.raw));
+	memset(entry, 0, size);
+	memcpy(entry, &e, size < sizeof(e) ? size : sizeof(e));
+}
+
+int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port,
+		      uint32_t index, struct ibv_gid_entry *entry,
+		      uint32_t flags, size_t entry_size)
+{
+	const struct host_gid *g = gid_at(context, port, index);
+
+	if (!g)
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_query_gid_ex: no such port or index");
+	if (flags)
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_query_gid_ex: flags must be 0");
+	if (is_empty(g))
+		return ENODATA;
+	entry_fill(entry, index, g, entry_size);
+	return 0;
+}
+
+ssize_t _ibv_query_gid_table(struct ibv_context *context,
+			     struct ibv_gid_entry *entries, size_t max_entries,
+			     uint32_t flags, size_t entry_size)
+{
+	const struct host_device *dev = v_context(context)->dev;
+	size_t n = 0;
+
+	if (flags)
+		return -v_fail(EINVAL, V_INPUT,
+			       "ibv_query_gid_table: flags must be 0");
+	for (uint32_t i = 0; i < dev->gid_count; i++) {
+		if (is_empty(&dev->gids[i]))
+			continue;
+		if (n == max_entries)
+			return -v_fail(EINVAL, V_INPUT,
+				       "ibv_query_gid_table: the buffer is "
+				       "too small");
+		entry_fill((void *)((char *)entries + n++ * entry_size), i,
+			   &dev->gids[i], entry_size);
+	}
+	return (ssize_t)n;
+}
+
+int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index,
+		   __be16 *pkey)
+{
+	if (!is_port(port) || index)
+		return v_fail_errno(EINVAL, V_INPUT,
+				    "ibv_query_pkey: there is one P_Key, at "
+				    "index 0 of port 1");
+	*pkey = htons(PKEY);
+	return 0;
+}
+
+int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
+{
+	return is_port(port) && pkey == htons(PKEY) ? 0 : -1;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Events on their way to the program, behind one descriptor.
+ *
+ * The descriptor is an eventfd that counts: one token for each event, so it
+ * is readable exactly when v_queue_get will not block, and O_NONBLOCK on it
+ * means what the program expects.  A source is what can happen to one object;
+ * it carries its own count, so that posting needs no memory and never fails.
+ *
+ * Lock: v_queue.lock, a leaf, taken inside.
+ */
+#ifndef VERBS_QUEUE_H
+#define VERBS_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/list.h"
+#include "util/lock.h"
+
+struct v_queue {
+	int fd;
+	struct lock lock;
+	struct list ready; /* sources with waiting > 0 */
+};
+
+struct v_source {
+	struct list link;
+	uint32_t waiting; /* events posted and not taken */
+	uint32_t taken;	  /* events given to the program, ever */
+	void *object;
+	int type; /* enum ibv_event_type, for asynchronous ones */
+};
+
+/* 0 or -errno. */
+int v_queue_init(struct v_queue *q);
+void v_queue_fini(struct v_queue *q);
+void v_source_init(struct v_source *s, void *object, int type);
+void v_queue_post(struct v_queue *q, struct v_source *s);
+/* Wait for the next event; NULL and errno (EAGAIN when non-blocking). */
+struct v_source *v_queue_get(struct v_queue *q);
+/* Drop what waits from s; afterwards s is on no queue. Events taken so far. */
+uint32_t v_queue_forget(struct v_queue *q, struct v_source *s);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Cookies of objects: see table.h. */
+#include "verbs/table.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "verbs/object.h"
+
+struct slot {
+	void *object;
+	uint32_t generation;
+};
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct slot *slots; /* slot 0 unused; all under table_lock */
+static uint32_t slot_count;
+static _Atomic uint32_t process;
+
+/* The lock may have been held by a thread that the child does not have. */
+static void forked(void)
+{
+	pthread_mutex_init(&table_lock, NULL);
+	atomic_fetch_add_explicit(&process, 1, memory_order_relaxed);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
+
+uint32_t v_process(void)
+{
+	return atomic_load_explicit(&process, memory_order_relaxed);
+}
+
+/* Under table_lock: an index free for use, 0 without memory. */
+static uint32_t free_slot(void)
+{
+	uint32_t more = slot_count ? slot_count * 2 : 64;
+	struct slot *grown;
+
+	for (uint32_t i = 1; i < slot_count; i++)
+		if (!slots[i].object)
+			return i;
+	grown = realloc(slots, more * sizeof(*slots));
+	if (!grown)
+		return 0;
+	for (uint32_t i = slot_count; i < more; i++)
+		grown[i] = (struct slot){NULL, 1};
+	slots = grown;
+	slot_count = more;
+	return more / 2 > 1 ? more / 2 : 1;
+}
+
+uint64_t v_table_add(void *object)
+{
+	uint64_t cookie = 0;
+	uint32_t i;
+
+	pthread_mutex_lock(&table_lock);
+	i = free_slot();
+	if (i) {
+		slots[i].object = object;
+		cookie = (uint64_t)slots[i].generation << 32 | i;
+	}
+	pthread_mutex_unlock(&table_lock);
+	return cookie;
+}
+
+static struct slot *named(uint64_t cookie)
+{
+	uint32_t i = (uint32_t)cookie;
+
+	if (!i || i >= slot_count || slots[i].generation != cookie >> 32)
+		return NULL;
+	return &slots[i];
+}
+
+void v_table_remove(uint64_t cookie)
+{
+	struct slot *s;
+
+	pthread_mutex_lock(&table_lock);
+	s = named(cookie);
+	if (s) {
+		s->object = NULL;
+		s->generation++;
+	}
+	pthread_mutex_unlock(&table_lock);
+}
+
+void v_table_visit(uint64_t cookie, void (*visit)(void *object, int type),
+		   int type)
+{
+	struct slot *s;
+
+	pthread_mutex_lock(&table_lock);
+	s = named(cookie);
+	if (s && s->object)
+		visit(s->object, type);
+	pthread_mutex_unlock(&table_lock);
+}
