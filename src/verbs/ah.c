@@ -24,13 +24,13 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		return NULL;
 	ah->context = pd->context;
 	ah->pd = pd;
-	atomic_fetch_add(&v_pd(pd)->users, 1);
+	count_up(&v_pd(pd)->users);
 	return ah;
 }
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
-	atomic_fetch_sub(&v_pd(ah->pd)->users, 1);
+	count_down(&v_pd(ah->pd)->users);
 	free(ah);
 	return 0;
 }

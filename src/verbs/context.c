@@ -117,7 +117,7 @@ int ibv_close_device(struct ibv_context *context)
 	struct v_context *c = v_context(context);
 
 	if (v_is_ours(c)) {
-		if (atomic_load(&c->objects))
+		if (count_now(&c->objects))
 			return v_fail(EBUSY, V_BUSY,
 				      "ibv_close_device with objects that "
 				      "are not yet destroyed");

@@ -104,7 +104,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 	}
 	cq->base.cqe = (int)cq->cq->cqe;
 	channel_use(channel, 1);
-	atomic_fetch_add(&c->objects, 1);
+	count_up(&c->objects);
 	return (struct ibv_cq *)(void *)&cq->base;
 }
 
@@ -149,7 +149,7 @@ int ibv_destroy_cq(struct ibv_cq *ibcq)
 
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_destroy_cq");
-	if (atomic_load(&cq->users))
+	if (count_now(&cq->users))
 		return v_fail(EBUSY, V_BUSY,
 			      "ibv_destroy_cq while queue pairs use it");
 	v_table_remove(cq->cookie);
@@ -164,7 +164,7 @@ int ibv_destroy_cq(struct ibv_cq *ibcq)
 	pthread_mutex_destroy(&ibcq->mutex);
 	pthread_cond_destroy(&ibcq->cond);
 	lock_fini(&cq->face);
-	atomic_fetch_sub(&c->objects, 1);
+	count_down(&c->objects);
 	free(cq);
 	return 0;
 }

@@ -26,17 +26,17 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	host_unlock(c->host);
 	pd->base.context = context;
 	pd->base.handle = pd->number;
-	atomic_fetch_add(&c->objects, 1);
+	count_up(&c->objects);
 	return &pd->base;
 }
 
 int ibv_dealloc_pd(struct ibv_pd *pd)
 {
-	if (atomic_load(&v_pd(pd)->users))
+	if (count_now(&v_pd(pd)->users))
 		return v_fail(EBUSY, V_BUSY,
 			      "ibv_dealloc_pd while it has regions or queue "
 			      "pairs");
-	atomic_fetch_sub(&v_context(pd->context)->objects, 1);
+	count_down(&v_context(pd->context)->objects);
 	free(pd);
 	return 0;
 }
@@ -154,8 +154,8 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length,
 	m->base.context = pd->context;
 	m->base.pd = pd;
 	show_row(m, addr, length);
-	atomic_fetch_add(&v_pd(pd)->users, 1);
-	atomic_fetch_add(&c->objects, 1);
+	count_up(&v_pd(pd)->users);
+	count_up(&c->objects);
 	return &m->base;
 }
 
@@ -229,8 +229,8 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 	m->iova = iova;
 	m->access = rights;
 	show_row(m, addr, length);
-	atomic_fetch_sub(&v_pd(mr->pd)->users, 1);
-	atomic_fetch_add(&v_pd(to)->users, 1);
+	count_down(&v_pd(mr->pd)->users);
+	count_up(&v_pd(to)->users);
 	mr->pd = to;
 	return 0;
 }
@@ -242,8 +242,8 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_dereg_mr");
 	row_free(c, v_mr(mr)->mr);
-	atomic_fetch_sub(&v_pd(mr->pd)->users, 1);
-	atomic_fetch_sub(&c->objects, 1);
+	count_down(&v_pd(mr->pd)->users);
+	count_down(&c->objects);
 	free(mr);
 	return 0;
 }

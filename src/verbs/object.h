@@ -13,11 +13,11 @@
 
 #include <infiniband/verbs.h>
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "host/host.h"
+#include "util/count.h"
 #include "util/lock.h"
 #include "verbs/queue.h"
 
@@ -44,15 +44,15 @@ struct v_context {
 	struct verbs_context verbs; /* its ibv_context is what programs hold */
 	struct host *host;	    /* one reference */
 	const struct host_device *dev;
-	uint32_t process;	  /* v_process() of the opener */
-	_Atomic uint32_t objects; /* not yet destroyed */
+	uint32_t process;     /* v_process() of the opener */
+	struct count objects; /* not yet destroyed */
 	struct v_queue async;
 };
 
 struct v_pd {
 	struct ibv_pd base;
 	uint32_t number; /* hca's */
-	_Atomic uint32_t users;
+	struct count users;
 };
 
 struct v_mr {
@@ -70,9 +70,9 @@ struct v_channel {
 struct v_cq {
 	struct ibv_cq_ex base;
 	struct cq *cq;
-	struct lock face;	/* one poller; taken in QP teardown too */
-	uint32_t empty;		/* polls in a row that found nothing */
-	_Atomic uint32_t users; /* QPs, counted once for each queue */
+	struct lock face;   /* one poller; taken in QP teardown too */
+	uint32_t empty;	    /* polls in a row that found nothing */
+	struct count users; /* QPs, counted once for each queue */
 	uint64_t cookie;
 	struct v_source completion, error;
 };

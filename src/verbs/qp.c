@@ -102,12 +102,12 @@ static int qp_make(struct v_qp *q, const struct ibv_qp_init_attr *a)
 	return 0;
 }
 
-static void qp_count(struct ibv_qp *qp, uint32_t change)
+static void qp_count(struct ibv_qp *qp, void (*change)(struct count *))
 {
-	atomic_fetch_add(&v_pd(qp->pd)->users, change);
-	atomic_fetch_add(&v_cq(qp->send_cq)->users, change);
-	atomic_fetch_add(&v_cq(qp->recv_cq)->users, change);
-	atomic_fetch_add(&v_context(qp->context)->objects, change);
+	change(&v_pd(qp->pd)->users);
+	change(&v_cq(qp->send_cq)->users);
+	change(&v_cq(qp->recv_cq)->users);
+	change(&v_context(qp->context)->objects);
 }
 
 static void qp_free_face(struct v_qp *q)
@@ -146,7 +146,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 		goto fail;
 	}
 	a->cap = q->cap;
-	qp_count(&q->base.qp_base, 1);
+	qp_count(&q->base.qp_base, count_up);
 	return &q->base.qp_base;
 fail:
 	errno = err;
@@ -226,7 +226,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	while (qp->events_completed != taken)
 		pthread_cond_wait(&qp->cond, &qp->mutex);
 	pthread_mutex_unlock(&qp->mutex);
-	qp_count(qp, (uint32_t)-1);
+	qp_count(qp, count_down);
 	qp_free_face(q);
 	return 0;
 }

@@ -3,9 +3,9 @@
 #include "verbs/table.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "util/count.h"
 #include "verbs/object.h"
 
 struct slot {
@@ -16,13 +16,13 @@ struct slot {
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct slot *slots; /* slot 0 unused; all under table_lock */
 static uint32_t slot_count;
-static _Atomic uint32_t process;
+static struct count process; /* forks behind us */
 
 /* The lock may have been held by a thread that the child does not have. */
 static void forked(void)
 {
 	pthread_mutex_init(&table_lock, NULL);
-	atomic_fetch_add_explicit(&process, 1, memory_order_relaxed);
+	count_up(&process);
 }
 
 __attribute__((constructor)) static void watch_forks(void)
@@ -32,7 +32,7 @@ __attribute__((constructor)) static void watch_forks(void)
 
 uint32_t v_process(void)
 {
-	return atomic_load_explicit(&process, memory_order_relaxed);
+	return count_now(&process);
 }
 
 /* Under table_lock: an index free for use, 0 without memory. */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A count that threads change without a lock: users of an object. */
+#ifndef ADVERB_UTIL_COUNT_H
+#define ADVERB_UTIL_COUNT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct count {
+	_Atomic uint32_t n;
+};
+
+static inline void count_up(struct count *c)
+{
+	atomic_fetch_add(&c->n, 1);
+}
+
+static inline void count_down(struct count *c)
+{
+	atomic_fetch_sub(&c->n, 1);
+}
+
+static inline uint32_t count_now(const struct count *c)
+{
+	return atomic_load_explicit(&c->n, memory_order_acquire);
+}
+
+#endif

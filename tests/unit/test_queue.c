@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* verbs/queue: events behind a descriptor. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+
+#include "verbs/queue.h"
+
+static bool readable(const struct v_queue *q)
+{
+	struct pollfd p = {q->fd, POLLIN, 0};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static void open_queue(struct v_queue *q)
+{
+	assert_int_equal(v_queue_init(q), 0);
+	assert_int_equal(fcntl(q->fd, F_SETFL, O_NONBLOCK), 0);
+}
+
+static void readable_means_that_get_answers(void **state)
+{
+	struct v_queue q;
+	struct v_source a, b;
+
+	open_queue(&q);
+	v_source_init(&a, &a, 1);
+	v_source_init(&b, &b, 2);
+	assert_false(readable(&q));
+	assert_null(v_queue_get(&q));
+	assert_int_equal(errno, EAGAIN);
+	v_queue_post(&q, &a);
+	v_queue_post(&q, &b);
+	v_queue_post(&q, &a);
+	for (int i = 0; i < 3; i++) {
+		assert_true(readable(&q));
+		assert_non_null(v_queue_get(&q));
+	}
+	assert_false(readable(&q));
+	assert_int_equal(a.taken, 2);
+	assert_int_equal(b.taken, 1);
+	v_queue_fini(&q);
+}
+
+static void forgetting_a_source_leaves_the_others(void **state)
+{
+	struct v_queue q;
+	struct v_source a, b;
+
+	open_queue(&q);
+	v_source_init(&a, &a, 1);
+	v_source_init(&b, &b, 2);
+	v_queue_post(&q, &a);
+	v_queue_post(&q, &a);
+	v_queue_post(&q, &b);
+	assert_ptr_equal(v_queue_get(&q), &a);
+	assert_int_equal(v_queue_forget(&q, &a), 1);
+	assert_true(readable(&q));
+	assert_ptr_equal(v_queue_get(&q), &b);
+	assert_false(readable(&q));
+	assert_null(v_queue_get(&q));
+	v_queue_fini(&q);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(readable_means_that_get_answers),
+		cmocka_unit_test(forgetting_a_source_leaves_the_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
