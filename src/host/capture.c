@@ -2,6 +2,7 @@
 #include "host/capture.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,34 +19,32 @@
 #define SNAP_BYTES	65535u
 #define HEADERS_MAX	(ETH_BYTES + IP_V6_BYTES + UDP_BYTES)
 
-struct capture {
-	FILE *file;
-};
+static FILE *file; /* NULL: not capturing */
 
-static void put(struct capture *c, const void *p, size_t n)
+static void put(const void *p, size_t n)
 {
-	if (fwrite(p, 1, n, c->file) != n)
-		clearerr(c->file); /* a full disk must not stop traffic */
+	if (fwrite(p, 1, n, file) != n)
+		clearerr(file); /* a full disk must not stop traffic */
 }
 
 /* A pcapng block: type, total length, body, padding, total length. */
-static void block(struct capture *c, uint32_t type, const void *head,
-		  size_t head_len, const void *body, size_t body_len)
+static void block(uint32_t type, const void *head, size_t head_len,
+		  const void *body, size_t body_len)
 {
 	static const uint8_t zero[4];
 	size_t pad = -body_len & 3;
 	uint32_t total = (uint32_t)(12 + head_len + body_len + pad);
 
-	put(c, &type, 4);
-	put(c, &total, 4);
-	put(c, head, head_len);
+	put(&type, 4);
+	put(&total, 4);
+	put(head, head_len);
 	if (body_len)
-		put(c, body, body_len);
-	put(c, zero, pad);
-	put(c, &total, 4);
+		put(body, body_len);
+	put(zero, pad);
+	put(&total, 4);
 }
 
-struct capture *capture_new(void)
+static void start(void)
 {
 	const char *name = getenv("ADVERB_PCAP");
 	struct {
@@ -60,31 +59,18 @@ struct capture *capture_new(void)
 		uint8_t resolution[4];
 		uint32_t end;
 	} interface = {LINK_ETHERNET, 0, SNAP_BYTES, 9, 1, {9}, 0};
-	struct capture *c;
 
 	if (!name || !*name)
-		return NULL;
-	c = calloc(1, sizeof *c);
-	if (c)
-		c->file = fopen(name, "wbe");
-	if (!c || !c->file) {
+		return;
+	file = fopen(name, "wbe");
+	if (!file) {
 		host_say(0xca, "cannot write the capture %s: %s", name,
 			 strerror(errno));
-		free(c);
-		return NULL;
-	}
-	block(c, BLOCK_SECTION, &section, sizeof section, NULL, 0);
-	block(c, BLOCK_INTERFACE, &interface, sizeof interface, NULL, 0);
-	fflush(c->file);
-	return c;
-}
-
-void capture_free(struct capture *c)
-{
-	if (!c)
 		return;
-	fclose(c->file);
-	free(c);
+	}
+	block(BLOCK_SECTION, &section, sizeof section, NULL, 0);
+	block(BLOCK_INTERFACE, &interface, sizeof interface, NULL, 0);
+	fflush(file);
 }
 
 static uint32_t be32(const uint8_t *p)
@@ -138,16 +124,17 @@ static size_t headers(uint8_t *p, const struct inaddr *from,
 	return at + UDP_BYTES;
 }
 
-void capture_put(struct capture *c, const struct inaddr *from,
-		 const struct inaddr *to, uint8_t tos, uint8_t ttl,
-		 const uint8_t *bytes, size_t len)
+void capture_frame(const struct inaddr *from, const struct inaddr *to,
+		   const uint8_t *bytes, size_t len, uint8_t tos, uint8_t ttl)
 {
 	uint8_t packet[HEADERS_MAX + 9000];
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct timespec now;
 	uint64_t ns;
 	size_t head;
 
-	if (!c || len > sizeof packet - HEADERS_MAX)
+	pthread_once(&once, start);
+	if (!file || len > sizeof packet - HEADERS_MAX)
 		return;
 	clock_gettime(CLOCK_REALTIME, &now);
 	ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -155,6 +142,6 @@ void capture_put(struct capture *c, const struct inaddr *from,
 	memcpy(packet + head, bytes, len);
 	uint32_t fields[5] = {0, (uint32_t)(ns >> 32), (uint32_t)ns,
 			      (uint32_t)(head + len), (uint32_t)(head + len)};
-	block(c, BLOCK_PACKET, fields, sizeof fields, packet, head + len);
-	fflush(c->file);
+	block(BLOCK_PACKET, fields, sizeof fields, packet, head + len);
+	fflush(file);
 }

@@ -12,14 +12,11 @@
 
 #include "util/inaddr.h"
 
-struct capture; /* NULL: not capturing */
-
-/* Opens the file that ADVERB_PCAP names; NULL when unset or impossible. */
-struct capture *capture_new(void);
-void capture_free(struct capture *c);
-/* One datagram (payload of UDP); c may be NULL. */
-void capture_put(struct capture *c, const struct inaddr *from,
-		 const struct inaddr *to, uint8_t tos, uint8_t ttl,
-		 const uint8_t *bytes, size_t len);
+/*
+ * One datagram (payload of UDP).  Opens the file at the first; does nothing
+ * without ADVERB_PCAP.  Under the lane's lock.
+ */
+void capture_frame(const struct inaddr *from, const struct inaddr *to,
+		   const uint8_t *bytes, size_t len, uint8_t tos, uint8_t ttl);
 
 #endif
