@@ -182,6 +182,17 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 	return reg(pd, addr, length, iova, access);
 }
 
+/* Other rights for the same memory: the keys that peers know stay. */
+static int change_access(struct v_context *c, struct v_mr *m, uint32_t access)
+{
+	host_lock(c->host);
+	__atomic_store_n(&m->mr->access, access & RIGHTS, __ATOMIC_RELEASE);
+	host_unlock(c->host);
+	host_quiesce(c->host);
+	m->access = access;
+	return 0;
+}
+
 static int rereg_fail(int err)
 {
 	errno = err;
@@ -189,8 +200,8 @@ static int rereg_fail(int err)
 }
 
 /*
- * A region registered anew has new keys: the old row goes when the new one
- * stands, so that no one meets a row half changed.
+ * A region that moves has new keys: the old row goes when the new one stands,
+ * so that no one meets a row half changed.
  */
 int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 		 size_t length, int access)
@@ -215,6 +226,8 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 		err = check_range(addr, length);
 	if (err)
 		return rereg_fail(err);
+	if (flags == IBV_REREG_MR_CHANGE_ACCESS)
+		return change_access(c, m, rights);
 	if (!moved) {
 		addr = mr->addr;
 		length = mr->length;

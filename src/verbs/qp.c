@@ -157,10 +157,13 @@ fail:
 struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
 			      struct ibv_qp_init_attr_ex *a)
 {
+	uint32_t beyond = a->comp_mask & ~(uint32_t)IBV_QP_INIT_ATTR_PD;
 	struct ibv_qp_init_attr plain;
 	struct ibv_qp *qp;
 
-	if (a->comp_mask != IBV_QP_INIT_ATTR_PD)
+	if ((a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && !a->create_flags)
+		beyond &= ~(uint32_t)IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	if (beyond || !(a->comp_mask & IBV_QP_INIT_ATTR_PD))
 		return v_fail_null(EOPNOTSUPP, V_NOT_BUILT,
 				   "a queue pair with extended attributes "
 				   "(ibv_wr_*, XRC, flags)");
