@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * verbcheck: what each verb promises a program, between two queue pairs of
+ * one process.  Prints a line a case, as badinput does; one thread.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ends.h"
+
+static int passed, failed;
+static char wrong[512]; /* what the running case found */
+
+#define EXPECT(good)                                                           \
+	do {                                                                   \
+		if (!(good) && !wrong[0])                                      \
+			snprintf(wrong, sizeof(wrong),                         \
+				 "line %d: not %s (errno %d)", __LINE__,       \
+				 #good, errno);                                \
+	} while (0)
+
+static void case_run(const char *name, void (*body)(void))
+{
+	wrong[0] = 0;
+	body();
+	printf("%s %s%s%s\n", wrong[0] ? "FAIL" : "ok", name,
+	       wrong[0] ? ": " : "", wrong);
+	passed += !wrong[0];
+	failed += !!wrong[0];
+}
+
+static struct ends a, b;
+
+static void both_open(void)
+{
+	ends_open(&a, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
+		  ENDS_ALL_REMOTE);
+	ends_open(&b, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
+		  ENDS_ALL_REMOTE);
+}
+
+static void both_close(void)
+{
+	ends_close(&a);
+	ends_close(&b);
+}
+
+/* A signalled request of a for `bytes` of its region, towards b's. */
+static struct ibv_send_wr request(enum ibv_wr_opcode opcode,
+				  struct ibv_sge *sge, uint32_t bytes)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = 7,
+		.sg_list = sge,
+		.num_sge = 1,
+		.opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+
+	*sge = (struct ibv_sge){(uintptr_t)a.region, bytes, a.mr->lkey};
+	wr.wr.rdma.remote_addr = (uintptr_t)b.region;
+	wr.wr.rdma.rkey = b.mr->rkey;
+	return wr;
+}
+
+static struct ibv_wc completed(struct ends *e)
+{
+	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+
+	EXPECT(ends_wait(e, &wc));
+	return wc;
+}
+
+static void refusals_have_their_errno(void)
+{
+	struct ibv_mr *mr;
+
+	both_open();
+	EXPECT(!ibv_create_cq(a.ctx, 0, NULL, NULL, 0) && errno == EINVAL);
+	EXPECT(!ibv_create_cq(a.ctx, 1, NULL, NULL, a.ctx->num_comp_vectors) &&
+	       errno == EINVAL);
+	mr = ibv_reg_mr(a.pd, a.region, 64, IBV_ACCESS_REMOTE_WRITE);
+	EXPECT(!mr && errno == EINVAL);
+	mr = ibv_reg_mr(a.pd, (void *)64, 64, IBV_ACCESS_LOCAL_WRITE);
+	EXPECT(!mr && errno == EFAULT);
+	EXPECT(ibv_dealloc_pd(a.pd) == EBUSY);
+	EXPECT(ibv_destroy_cq(a.cq) == EBUSY);
+	both_close();
+}
+
+static void posting_needs_the_right_state(void)
+{
+	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+	struct ibv_sge sge;
+	struct ibv_send_wr send, *bad_send = NULL;
+	struct ibv_recv_wr recv = {0}, *bad_recv = NULL;
+
+	both_open();
+	send = request(IBV_WR_SEND, &sge, 8);
+	EXPECT(ibv_post_send(a.qp, &send, &bad_send) == EINVAL);
+	EXPECT(bad_send == &send);
+	EXPECT(ibv_post_recv(a.qp, &recv, &bad_recv) == 0);
+	EXPECT(ibv_modify_qp(a.qp, &reset, IBV_QP_STATE) == 0);
+	EXPECT(ibv_post_recv(a.qp, &recv, &bad_recv) == EINVAL);
+	EXPECT(bad_recv == &recv);
+	both_close();
+}
+
+static void a_full_queue_is_enomem_until_polled(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr, *bad;
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+	unsigned int n = 0;
+	int err;
+
+	both_open();
+	ends_connect(&a, &b);
+	EXPECT(ibv_query_qp(a.qp, &attr, IBV_QP_CAP, &init) == 0);
+	wr = request(IBV_WR_RDMA_WRITE, &sge, 0);
+	wr.num_sge = 0;
+	wr.send_flags = 0;
+	while (!(err = ibv_post_send(a.qp, &wr, &bad)) && n < 100000)
+		n++;
+	EXPECT(err == ENOMEM);
+	EXPECT(bad == &wr);
+	EXPECT(n == init.cap.max_send_wr);
+	both_close();
+}
+
+static void inline_data_is_copied_without_a_key(void)
+{
+	char text[] = "inline";
+	struct ibv_sge sge;
+	struct ibv_send_wr wr, *bad;
+
+	both_open();
+	ends_connect(&a, &b);
+	wr = request(IBV_WR_RDMA_READ, &sge, sizeof(text));
+	wr.send_flags |= IBV_SEND_INLINE;
+	EXPECT(ibv_post_send(a.qp, &wr, &bad) == EINVAL);
+	wr = request(IBV_WR_RDMA_WRITE, &sge, sizeof(text));
+	sge = (struct ibv_sge){(uintptr_t)text, sizeof(text), 0xdead};
+	wr.send_flags |= IBV_SEND_INLINE;
+	if (a.qp && ibv_post_send(a.qp, &wr, &bad) == 0) {
+		memset(text, 0, sizeof(text));
+		EXPECT(completed(&a).status == IBV_WC_SUCCESS);
+		EXPECT(strcmp((char *)b.region, "inline") == 0);
+	}
+	both_close();
+}
+
+static void atomics_return_what_was_there(void)
+{
+	uint64_t *mine, *theirs;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr, *bad;
+
+	both_open();
+	ends_connect(&a, &b);
+	mine = (uint64_t *)(void *)a.region;
+	theirs = (uint64_t *)(void *)b.region;
+	*theirs = 40;
+	wr = request(IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 8);
+	wr.wr.atomic.remote_addr = (uintptr_t)theirs;
+	wr.wr.atomic.rkey = b.mr->rkey;
+	wr.wr.atomic.compare_add = 2;
+	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
+	EXPECT(completed(&a).status == IBV_WC_SUCCESS);
+	EXPECT(*mine == 40 && *theirs == 42);
+	wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
+	wr.wr.atomic.compare_add = 42;
+	wr.wr.atomic.swap = 99;
+	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
+	EXPECT(completed(&a).opcode == IBV_WC_COMP_SWAP);
+	EXPECT(*mine == 42 && *theirs == 99);
+	both_close();
+}
+
+static void a_queue_pair_in_error_flushes_what_is_posted(void)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct ibv_sge sge;
+	struct ibv_send_wr send, *bad_send;
+	struct ibv_recv_wr recv = {.wr_id = 9}, *bad_recv;
+
+	both_open();
+	ends_connect(&a, &b);
+	EXPECT(ibv_post_recv(a.qp, &recv, &bad_recv) == 0);
+	EXPECT(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE) == 0);
+	EXPECT(a.qp->state == IBV_QPS_ERR);
+	EXPECT(completed(&a).status == IBV_WC_WR_FLUSH_ERR);
+	send = request(IBV_WR_SEND, &sge, 8);
+	EXPECT(ibv_post_send(a.qp, &send, &bad_send) == 0);
+	EXPECT(completed(&a).status == IBV_WC_WR_FLUSH_ERR);
+	EXPECT(ibv_post_recv(a.qp, &recv, &bad_recv) == 0);
+	attr.qp_state = IBV_QPS_RESET;
+	EXPECT(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE) == 0);
+	EXPECT(ibv_poll_cq(a.cq, 1, &(struct ibv_wc){0}) == 0);
+	both_close();
+}
+
+static void an_armed_queue_tells_once(void)
+{
+	struct ibv_context *ctx;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq, *got = NULL;
+	struct pollfd ready = {.events = POLLIN};
+	void *cookie = NULL;
+	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 0},
+					.qp_type = IBV_QPT_RC};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+	struct ibv_recv_wr recv = {0}, *bad;
+	struct ibv_qp *qp;
+
+	both_open();
+	ctx = a.ctx;
+	channel = ibv_create_comp_channel(ctx);
+	cq = ibv_create_cq(ctx, 8, &ready, channel, 0);
+	init.send_cq = init.recv_cq = cq;
+	qp = ibv_create_qp(a.pd, &init);
+	EXPECT(channel && cq && qp);
+	EXPECT(ibv_destroy_comp_channel(channel) == EBUSY);
+	EXPECT(ibv_modify_qp(qp, &attr,
+			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				     IBV_QP_ACCESS_FLAGS) == 0);
+	EXPECT(ibv_req_notify_cq(cq, 0) == 0);
+	EXPECT(ibv_post_recv(qp, &recv, &bad) == 0);
+	EXPECT(ibv_post_recv(qp, &recv, &bad) == 0);
+	ready.fd = channel->fd;
+	EXPECT(poll(&ready, 1, 0) == 0);
+	attr.qp_state = IBV_QPS_ERR;
+	EXPECT(ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0);
+	EXPECT(poll(&ready, 1, ENDS_WAIT_MS) == 1);
+	if (!wrong[0] && ibv_get_cq_event(channel, &got, &cookie) == 0)
+		ibv_ack_cq_events(got, 1);
+	EXPECT(got == cq && cookie == &ready);
+	EXPECT(poll(&ready, 1, 0) == 0);
+	EXPECT(ibv_destroy_qp(qp) == 0);
+	EXPECT(ibv_destroy_cq(cq) == 0);
+	EXPECT(ibv_destroy_comp_channel(channel) == 0);
+	both_close();
+}
+
+static void rights_change_while_the_keys_stay(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr, *bad;
+	uint32_t rkey;
+
+	both_open();
+	ends_connect(&a, &b);
+	rkey = b.mr->rkey;
+	EXPECT(ibv_rereg_mr(b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			    IBV_ACCESS_LOCAL_WRITE) == 0);
+	EXPECT(b.mr->rkey == rkey);
+	wr = request(IBV_WR_RDMA_WRITE, &sge, 64);
+	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
+	EXPECT(completed(&a).status == IBV_WC_REM_ACCESS_ERR);
+	both_close();
+}
+
+int main(void)
+{
+	case_run("refusals have their errno", refusals_have_their_errno);
+	case_run("posting needs the right state",
+		 posting_needs_the_right_state);
+	case_run("a full queue is ENOMEM until polled",
+		 a_full_queue_is_enomem_until_polled);
+	case_run("inline data is copied without a key",
+		 inline_data_is_copied_without_a_key);
+	case_run("atomics return what was there",
+		 atomics_return_what_was_there);
+	case_run("a queue pair in error flushes what is posted",
+		 a_queue_pair_in_error_flushes_what_is_posted);
+	case_run("an armed queue tells once", an_armed_queue_tells_once);
+	case_run("rights change while the keys stay",
+		 rights_change_while_the_keys_stay);
+	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+	return failed ? 1 : 0;
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs the verbcheck program and counts its lines as cases."""
+
+import os
+import re
+
+import system
+
+t = system.Suite(__doc__, system.DATA_PATH)
+program = os.path.join(t.build, "tests", "system", "verbcheck")
+
+
+def verdict(why, output):
+    def body():
+        if why:
+            raise system.Fail(why, output)
+    return body
+
+
+if not t.options.list and not t.missing(system.DATA_PATH):
+    r = t.adverb_run([program], timeout=300)
+    lines = re.findall(r"^(ok|FAIL) ([^:\n]+)(?:: (.*))?$", r.output, re.M)
+    for word, name, why in lines:
+        t.case(name, verdict(why if word == "FAIL" else "", ""),
+               "verbs", name)
+    ended = re.search(r"^\d+ passed, \d+ failed", r.output, re.M)
+    t.case("verbcheck runs to its end",
+           verdict("" if ended else "exit status %d" % r.status, r.output))
+elif not t.options.list:
+    t.case("verbcheck", verdict("", ""))
+t.end()
