@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ADVERB_PCAP=FILE: every datagram, both ways, as pcapng with the Ethernet,
- * IP and UDP headers that were or would have been on the wire.  No privilege
- * is needed: the headers are rebuilt.  Owner and lock: the lane.
+ * ADVERB_PCAP=FILE: every frame, both ways, as pcapng with the Ethernet, IP
+ * and UDP headers that it has on a wire put before it.  Writing goes past
+ * the lane's rule not to log under its lock: who asks for a capture wants
+ * each frame, not speed.
  */
 #ifndef HOST_CAPTURE_H
 #define HOST_CAPTURE_H
@@ -12,10 +13,10 @@
 
 #include "util/inaddr.h"
 
-/*
- * One datagram (payload of UDP).  Opens the file at the first; does nothing
- * without ADVERB_PCAP.  Under the lane's lock.
- */
+/* Open the file if one is asked for. */
+void capture_open(void);
+void capture_close(void);
+/* Nothing without a file. */
 void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		   const uint8_t *bytes, size_t len, uint8_t tos, uint8_t ttl);
 

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/host.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/arena_map.h"
+#include "host/lane.h"
+#include "host/peer.h"
+#include "host/space_self.h"
+#include "host/thread.h"
+
+#define WINDOW_PACKETS	 64
+#define PATIENCE_DEFAULT 60 /* seconds */
+#define QPN_TRIES	 256
+#define POLL_YIELD	 64 /* empty polls before the core is given up */
+
+struct host {
+	int pid; /* a fork's child is not us */
+	uint32_t users;
+	struct arena_map map;
+	struct space_self space;
+	struct hca hca;
+	struct lane lane;
+	struct lock ctx;
+};
+
+static struct host *the_host;
+static struct lock host_once = {PTHREAD_MUTEX_INITIALIZER};
+
+static uint64_t patience_ns(void)
+{
+	const char *text = getenv("ADVERB_PATIENCE");
+	long seconds = text ? strtol(text, NULL, 10) : PATIENCE_DEFAULT;
+
+	return (uint64_t)(seconds > 0 ? seconds : PATIENCE_DEFAULT) *
+	       1000000000u;
+}
+
+static uint32_t largest_mtu(void)
+{
+	const struct host_device *d;
+	uint32_t count = host_devices(&d), mtu = 1;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (d[i].active_mtu > mtu)
+			mtu = d[i].active_mtu;
+	return mtu;
+}
+
+/* Everything but the socket's owner; undone in reverse. */
+static int start(struct host *h, const struct host_sink *sink)
+{
+	struct engine_config config = {.hca = &h->hca,
+				       .window = WINDOW_PACKETS,
+				       .strict = getenv("ADVERB_STRICT"),
+				       .patience_ns = patience_ns()};
+	struct engine *e;
+	uint64_t seed[4];
+	int fd, err;
+
+	arena_map_random(seed, sizeof seed);
+	arena_map_random(&config.seed, sizeof config.seed);
+	err = arena_map_new(&h->map);
+	if (err)
+		return err;
+	space_self_init(&h->space);
+	err = hca_init(&h->hca, h->map.arena, &h->space.space, seed);
+	if (err)
+		goto free_space;
+	h->hca.active_mtu = largest_mtu();
+	fd = peer_socket();
+	if (fd < 0) {
+		err = fd;
+		goto free_space;
+	}
+	e = engine_new(&config, lane_now());
+	err = e ? lane_init(&h->lane, e, fd, sink) : -ENOMEM;
+	if (!err)
+		return 0;
+	if (e)
+		engine_free(e);
+	close(fd);
+	peer_close();
+free_space:
+	space_self_fini(&h->space);
+	arena_map_free(&h->map);
+	return err;
+}
+
+static struct host *new_host(const struct host_sink *sink)
+{
+	struct host *h = calloc(1, sizeof *h);
+	int err;
+
+	if (!h) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	h->pid = getpid();
+	h->users = 1;
+	lock_init(&h->ctx);
+	err = start(h, sink);
+	if (err) {
+		lock_fini(&h->ctx);
+		free(h);
+		errno = -err;
+		return NULL;
+	}
+	return h;
+}
+
+struct host *host_get(const struct host_sink *sink)
+{
+	struct host *h;
+
+	lock_take(&host_once);
+	/* what a fork's child inherited stays untouched and is left behind */
+	if (the_host && host_is_ours(the_host))
+		the_host->users++;
+	else
+		the_host = new_host(sink);
+	h = the_host;
+	lock_give(&host_once);
+	return h;
+}
+
+void host_put(struct host *h)
+{
+	if (!host_is_ours(h))
+		return;
+	lock_take(&host_once);
+	if (--h->users == 0) {
+		thread_stop(&h->lane);
+		lane_fini(&h->lane);
+		peer_close();
+		space_self_fini(&h->space);
+		arena_map_free(&h->map);
+		lock_fini(&h->ctx);
+		free(h);
+		the_host = NULL;
+	}
+	lock_give(&host_once);
+}
+
+bool host_is_ours(const struct host *h)
+{
+	return h->pid == getpid();
+}
+
+struct hca *host_hca(struct host *h)
+{
+	return &h->hca;
+}
+
+void host_lock(struct host *h) NO_LOCK_ANALYSIS
+{
+	lock_take(&h->ctx);
+}
+
+void host_unlock(struct host *h) NO_LOCK_ANALYSIS
+{
+	lock_give(&h->ctx);
+}
+
+static uint32_t free_qpn(struct host *h)
+{
+	for (int i = 0; i < QPN_TRIES; i++) {
+		uint32_t random, qpn;
+
+		arena_map_random(&random, sizeof random);
+		qpn = peer_qpn(random);
+		if (qpn > 1 && !engine_qpn_is_used(h->lane.engine, qpn))
+			return qpn;
+	}
+	return 0;
+}
+
+struct qp *host_qp_new(struct host *h, uint32_t type, uint32_t pd,
+		       struct cq *send_cq, struct cq *recv_cq,
+		       const struct hca_qp_cap *cap, bool sq_sig_all,
+		       uint64_t user, struct ibt_qp **side) NO_LOCK_ANALYSIS
+{
+	struct qp *qp = NULL;
+	uint32_t qpn;
+
+	lane_take(&h->lane);
+	qpn = free_qpn(h);
+	if (qpn)
+		qp = qp_new(&h->hca, qpn, type, pd, send_cq, recv_cq, cap,
+			    sq_sig_all);
+	*side = qp ? engine_qp_add(h->lane.engine, qp) : NULL;
+	if (qp && !*side) {
+		qp_free(&h->hca, qp);
+		qp = NULL;
+	}
+	if (qp)
+		qp->user = user;
+	lane_give(&h->lane);
+	if (!qp)
+		errno = ENOMEM;
+	return qp;
+}
+
+void host_qp_free(struct host *h, struct qp *qp,
+		  struct ibt_qp *side) NO_LOCK_ANALYSIS
+{
+	lane_take(&h->lane);
+	lane_forget(&h->lane, side);
+	engine_qp_remove(h->lane.engine, side);
+	qp_free(&h->hca, qp);
+	lane_give(&h->lane);
+}
+
+/* The address of the source GID that the path asks for. */
+static int source(const struct host_device *dev, const struct hca_qp_attr *attr,
+		  const uint8_t **from, const char **why)
+{
+	static const uint8_t zero[16];
+
+	if (attr->ah.sgid_index >= dev->gid_count ||
+	    !memcmp(dev->gids[attr->ah.sgid_index].gid, zero, 16)) {
+		*why = "the GID table has nothing at sgid_index";
+		return -EINVAL;
+	}
+	*from = dev->gids[attr->ah.sgid_index].gid;
+	return 0;
+}
+
+int host_qp_modify(struct host *h, const struct host_device *dev,
+		   struct ibt_qp *side, const struct hca_qp_attr *attr,
+		   uint32_t mask, const char **why) NO_LOCK_ANALYSIS
+{
+	const uint8_t *from = NULL;
+	int err = 0;
+
+	if ((mask & HCA_QP_AV) && attr->ah.is_global)
+		err = source(dev, attr, &from, why);
+	if (!err && (mask & HCA_QP_PATH_MTU) &&
+	    attr->path_mtu > dev->active_mtu) {
+		*why = "path_mtu is above the port's active_mtu";
+		err = -EINVAL;
+	}
+	if (err)
+		return err;
+	if ((mask & HCA_QP_STATE) && attr->qp_state == HCA_QP_RTR)
+		err = thread_start(&h->lane);
+	if (err) {
+		*why = "the adapter's thread cannot be started";
+		return err;
+	}
+	lane_take(&h->lane);
+	err = engine_qp_modify(h->lane.engine, side, attr, mask, from,
+			       lane_now(), why);
+	lane_give(&h->lane);
+	return err;
+}
+
+void host_qp_query(struct host *h, struct ibt_qp *side,
+		   struct hca_qp_attr *attr) NO_LOCK_ANALYSIS
+{
+	lane_take(&h->lane);
+	engine_qp_query(h->lane.engine, side, attr);
+	lane_give(&h->lane);
+}
+
+void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
+{
+	lane_take(&h->lane);
+	lane_give(&h->lane);
+}
+
+void host_doorbell(struct host *h, struct ibt_qp *side)
+{
+	lane_doorbell(&h->lane, side);
+}
+
+void host_poll(struct host *h, uint32_t empty)
+{
+	thread_polled();
+	lane_try(&h->lane);
+	if (empty && empty % POLL_YIELD == 0)
+		sched_yield();
+}
+
+void host_armed(struct host *h)
+{
+	thread_armed(&h->lane);
+}

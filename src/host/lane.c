@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/lane.h"
+
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/capture.h"
+#include "host/netif.h"
+#include "host/peer.h"
+
+#define TURN_ROUNDS 4  /* batches read in one turn */
+#define LATE_ROUNDS 64 /* and when we have been asleep */
+#define ASLEEP_NS   10000000
+#define TX_ROUNDS   16
+#define EVENT_BATCH 16
+
+uint64_t lane_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int lane_init(struct lane *l, struct engine *e, int fd,
+	      const struct host_sink *sink)
+{
+	int err = udp_init(&l->wire, fd);
+
+	if (err)
+		return err;
+	lock_init(&l->lock);
+	lock_init(&l->pending_lock);
+	l->engine = e;
+	l->sink = *sink;
+	l->last_turn_ns = lane_now();
+	l->is_full = l->is_behind = false;
+	l->wake_ns = 0;
+	l->wake_fd = -1;
+	l->pending_count = 0;
+	return 0;
+}
+
+void lane_fini(struct lane *l)
+{
+	engine_free(l->engine);
+	udp_fini(&l->wire);
+	lock_fini(&l->lock);
+	lock_fini(&l->pending_lock);
+}
+
+/* Read up to `rounds` batches. */
+static void receive(struct lane *l, unsigned rounds, uint64_t now)
+{
+	struct udp_dgram got[UDP_BATCH];
+	size_t n = UDP_BATCH;
+
+	for (; rounds && n == UDP_BATCH; rounds--) {
+		n = udp_receive(&l->wire, got);
+		for (size_t i = 0; i < n; i++) {
+			struct engine_dgram d = {
+				.from = got[i].from,
+				.to = got[i].to,
+				.bytes = got[i].bytes,
+				.len = got[i].len,
+				.segment = got[i].len,
+				.tos = got[i].tos,
+				.checksummed =
+					true, /* a socket drops bad ones */
+			};
+
+			capture_frame(&d.from, &d.to, d.bytes, d.len, d.tos,
+				      64);
+			engine_rx(l->engine, &d, now);
+		}
+	}
+	l->is_behind = n == UDP_BATCH;
+}
+
+static void transmit(struct lane *l, uint64_t now)
+{
+	struct engine_frame f[UDP_BATCH];
+	struct udp_dgram d[UDP_BATCH];
+	size_t n = UDP_BATCH, sent = UDP_BATCH;
+
+	for (unsigned r = 0; r < TX_ROUNDS && n == UDP_BATCH && sent == n;
+	     r++) {
+		n = engine_tx(l->engine, f, UDP_BATCH, now);
+		for (size_t i = 0; i < n; i++)
+			d[i] = (struct udp_dgram){
+				.from = f[i].from,
+				.to = f[i].to,
+				.ifindex = netif_scope(f[i].from.ip),
+				.bytes = f[i].bytes,
+				.len = f[i].len,
+				.tos = f[i].tos,
+				.ttl = f[i].ttl,
+			};
+		sent = n ? udp_send(&l->wire, d, n) : 0;
+		for (size_t i = 0; i < sent; i++)
+			capture_frame(&f[i].from, &f[i].to, f[i].bytes,
+				      f[i].len, f[i].tos, f[i].ttl);
+		engine_tx_done(l->engine, sent);
+	}
+	l->is_full = sent < n;
+}
+
+/* One cause is one sentence: the kind of failure, of one QP. */
+static void explain(const struct explain *x)
+{
+	char text[512];
+
+	explain_text(x, text, sizeof text);
+	host_say((uint64_t)x->cause << 32 | x->qpn, "%s", text);
+}
+
+/* Returns whether an answer went back into the engine. */
+static bool report(struct lane *l, uint64_t now)
+{
+	struct engine_event ev[EVENT_BATCH];
+	bool answered = false;
+	size_t n;
+
+	do {
+		n = engine_events(l->engine, ev, EVENT_BATCH);
+		for (size_t i = 0; i < n; i++) {
+			if (ev[i].type == ENGINE_EXPLAIN) {
+				explain(&ev[i].explain);
+			} else if (ev[i].type == ENGINE_ASK_PEER) {
+				engine_peer_state(l->engine, ev[i].qpn,
+						  peer_ask(&ev[i]), now);
+				answered = true;
+			} else {
+				l->sink.event(&ev[i]);
+			}
+		}
+	} while (n == EVENT_BATCH);
+	return answered;
+}
+
+static void settle(struct lane *l, uint64_t now)
+{
+	do
+		transmit(l, now);
+	while (report(l, now));
+}
+
+static void ring_pending(struct lane *l, uint64_t now)
+{
+	lock_take(&l->pending_lock);
+	for (uint32_t i = 0; i < l->pending_count; i++)
+		engine_doorbell(l->engine, l->pending[i], now);
+	l->pending_count = 0;
+	lock_give(&l->pending_lock);
+}
+
+/*
+ * Everything that is due.  The socket before the timers: what arrived while
+ * we slept must not look lost.
+ */
+static void turn(struct lane *l) REQUIRES(&l->lock)
+{
+	uint64_t now = lane_now(), due = engine_deadline(l->engine);
+	bool slept = due < now && now - due > ASLEEP_NS &&
+		     now - l->last_turn_ns > ASLEEP_NS;
+
+	receive(l, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
+	if (slept)
+		engine_was_asleep(l->engine, now);
+	ring_pending(l, now);
+	engine_tick(l->engine, now);
+	settle(l, now);
+	l->last_turn_ns = now;
+}
+
+static bool has_pending(struct lane *l)
+{
+	bool has;
+
+	lock_take(&l->pending_lock);
+	has = l->pending_count > 0;
+	lock_give(&l->pending_lock);
+	return has;
+}
+
+void lane_wake(struct lane *l)
+{
+	uint64_t one = 1;
+
+	if (l->wake_fd >= 0 && write(l->wake_fd, &one, sizeof one) < 0)
+		return; /* it is full, so it wakes */
+}
+
+/* The thread sleeps longer than the engine now allows, or cannot know that
+ * the socket is full. */
+static bool must_wake(const struct lane *l)
+{
+	return l->wake_ns &&
+	       (l->is_full || l->is_behind || engine_has_tx(l->engine) ||
+		engine_deadline(l->engine) < l->wake_ns);
+}
+
+/* Let go of the lane, and serve who came in the meantime. */
+static void give(struct lane *l) NO_LOCK_ANALYSIS
+{
+	for (;;) {
+		bool wake = must_wake(l);
+
+		if (wake)
+			l->wake_ns = 0;
+		lock_give(&l->lock);
+		if (wake)
+			lane_wake(l);
+		if (!has_pending(l) || !lock_try(&l->lock))
+			return;
+		ring_pending(l, lane_now());
+		settle(l, lane_now());
+	}
+}
+
+bool lane_try(struct lane *l) NO_LOCK_ANALYSIS
+{
+	if (!lock_try(&l->lock))
+		return false;
+	turn(l);
+	give(l);
+	return true;
+}
+
+static bool append(struct lane *l, struct ibt_qp *q)
+{
+	uint32_t i = 0;
+
+	lock_take(&l->pending_lock);
+	while (i < l->pending_count && l->pending[i] != q)
+		i++;
+	if (i == l->pending_count && i < LANE_PENDING)
+		l->pending[l->pending_count++] = q;
+	lock_give(&l->pending_lock);
+	return i < LANE_PENDING;
+}
+
+void lane_doorbell(struct lane *l, struct ibt_qp *q) NO_LOCK_ANALYSIS
+{
+	if (!lock_try(&l->lock)) {
+		if (!append(l, q)) {
+			lock_take(&l->lock);
+		} else if (!lock_try(&l->lock)) {
+			return; /* its holder sees what we left */
+		}
+	}
+	engine_doorbell(l->engine, q, lane_now());
+	ring_pending(l, lane_now());
+	settle(l, lane_now());
+	give(l);
+}
+
+void lane_take(struct lane *l) NO_LOCK_ANALYSIS
+{
+	lock_take(&l->lock);
+}
+
+void lane_give(struct lane *l) NO_LOCK_ANALYSIS
+{
+	settle(l, lane_now());
+	give(l);
+}
+
+void lane_forget(struct lane *l, const struct ibt_qp *q)
+{
+	uint32_t kept = 0;
+
+	lock_take(&l->pending_lock);
+	for (uint32_t i = 0; i < l->pending_count; i++)
+		if (l->pending[i] != q)
+			l->pending[kept++] = l->pending[i];
+	l->pending_count = kept;
+	lock_give(&l->pending_lock);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "wire/udp.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "util/check.h"
+
+#define SOCKET_BYTES (8 << 20) /* asked for; the kernel caps it */
+
+union control {
+	struct cmsghdr align;
+	uint8_t bytes[128];
+};
+
+struct udp_rings {
+	struct mmsghdr rx[UDP_BATCH], tx[UDP_BATCH];
+	struct iovec rx_iov[UDP_BATCH], tx_iov[UDP_BATCH];
+	struct sockaddr_in6 rx_name[UDP_BATCH], tx_name[UDP_BATCH];
+	union control rx_control[UDP_BATCH], tx_control[UDP_BATCH];
+	uint8_t rx_bytes[UDP_BATCH][UDP_DATAGRAM_BYTES];
+};
+
+static int set_int(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof value) ? -errno : 0;
+}
+
+int udp_bind(uint16_t port)
+{
+	struct sockaddr_in6 any = {
+		.sin6_family = AF_INET6,
+		.sin6_port = htons(port),
+	};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	if (!err && bind(fd, (struct sockaddr *)(void *)&any, sizeof any))
+		err = -errno;
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+/*
+ * Every option that the data path rests on.  IP_* options reach the IPv4
+ * traffic of a dual-stack socket.
+ */
+static int set_options(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{IPPROTO_IPV6, IPV6_RECVPKTINFO, 1},
+		{IPPROTO_IPV6, IPV6_RECVTCLASS, 1},
+		{IPPROTO_IP, IP_PKTINFO, 1},
+		{IPPROTO_IP, IP_RECVTOS, 1},
+		{IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE},
+		{IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE},
+	};
+	int err;
+
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+		err = set_int(fd, options[i].level, options[i].name,
+			      options[i].value);
+		if (err)
+			return err;
+	}
+	/* A smaller buffer works, slower: not an error. */
+	if (set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BYTES))
+		set_int(fd, SOL_SOCKET, SO_RCVBUF, SOCKET_BYTES);
+	if (set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, SOCKET_BYTES))
+		set_int(fd, SOL_SOCKET, SO_SNDBUF, SOCKET_BYTES);
+	return 0;
+}
+
+static void init_rings(struct udp_rings *r)
+{
+	for (size_t i = 0; i < UDP_BATCH; i++) {
+		r->rx_iov[i].iov_base = r->rx_bytes[i];
+		r->rx_iov[i].iov_len = UDP_DATAGRAM_BYTES;
+		r->rx[i].msg_hdr.msg_iov = &r->rx_iov[i];
+		r->rx[i].msg_hdr.msg_iovlen = 1;
+		r->rx[i].msg_hdr.msg_name = &r->rx_name[i];
+		r->rx[i].msg_hdr.msg_control = &r->rx_control[i];
+		r->tx[i].msg_hdr.msg_iov = &r->tx_iov[i];
+		r->tx[i].msg_hdr.msg_iovlen = 1;
+		r->tx[i].msg_hdr.msg_name = &r->tx_name[i];
+		r->tx[i].msg_hdr.msg_namelen = sizeof r->tx_name[i];
+		r->tx[i].msg_hdr.msg_control = &r->tx_control[i];
+	}
+}
+
+int udp_init(struct udp *u, int fd)
+{
+	int err = set_options(fd);
+
+	if (err)
+		return err;
+	memset(u, 0, sizeof *u);
+	u->rings = calloc(1, sizeof *u->rings);
+	if (!u->rings)
+		return -ENOMEM;
+	init_rings(u->rings);
+	u->fd = fd;
+	return 0;
+}
+
+void udp_fini(struct udp *u)
+{
+	close(u->fd);
+	free(u->rings);
+}
+
+static void put_mapped(uint8_t ip[16], const struct in_addr *a)
+{
+	memset(ip, 0, 10);
+	memset(ip + 10, 0xff, 2);
+	memcpy(ip + 12, a, 4);
+}
+
+static void read_control(struct msghdr *m, struct udp_dgram *d)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		int level = c->cmsg_level, type = c->cmsg_type;
+
+		if (level == IPPROTO_IPV6 && type == IPV6_PKTINFO) {
+			struct in6_pktinfo info;
+
+			memcpy(&info, CMSG_DATA(c), sizeof info);
+			memcpy(d->to.ip, &info.ipi6_addr, 16);
+			d->ifindex = info.ipi6_ifindex;
+		} else if (level == IPPROTO_IP && type == IP_PKTINFO) {
+			struct in_pktinfo info;
+
+			memcpy(&info, CMSG_DATA(c), sizeof info);
+			put_mapped(d->to.ip, &info.ipi_addr);
+			d->ifindex = (uint32_t)info.ipi_ifindex;
+		} else if (level == IPPROTO_IP && type == IP_TOS) {
+			d->tos = *CMSG_DATA(c);
+		} else if (level == IPPROTO_IPV6 && type == IPV6_TCLASS) {
+			int tclass;
+
+			memcpy(&tclass, CMSG_DATA(c), sizeof tclass);
+			d->tos = (uint8_t)tclass;
+		}
+	}
+}
+
+size_t udp_receive(struct udp *u, struct udp_dgram *got)
+{
+	struct udp_rings *r = u->rings;
+	size_t kept = 0;
+	int n;
+
+	for (size_t i = 0; i < UDP_BATCH; i++) {
+		r->rx[i].msg_hdr.msg_namelen = sizeof r->rx_name[i];
+		r->rx[i].msg_hdr.msg_controllen = sizeof r->rx_control[i];
+	}
+	do
+		n = recvmmsg(u->fd, r->rx, UDP_BATCH, MSG_DONTWAIT, NULL);
+	while (n < 0 && errno == EINTR);
+	for (int i = 0; i < n; i++) {
+		struct msghdr *m = &r->rx[i].msg_hdr;
+		struct udp_dgram *d = &got[kept];
+
+		if (m->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+			u->truncated++;
+			continue;
+		}
+		memset(d, 0, sizeof *d);
+		memcpy(d->from.ip, &r->rx_name[i].sin6_addr, 16);
+		d->from.port = ntohs(r->rx_name[i].sin6_port);
+		d->to.port = 4791;
+		d->bytes = r->rx_bytes[i];
+		d->len = r->rx[i].msg_len;
+		read_control(m, d);
+		kept++;
+	}
+	return kept;
+}
+
+static uint8_t *put_cmsg(struct msghdr *m, struct cmsghdr **c, int level,
+			 int type, size_t len)
+{
+	(*c)->cmsg_level = level;
+	(*c)->cmsg_type = type;
+	(*c)->cmsg_len = CMSG_LEN(len);
+	m->msg_controllen += CMSG_SPACE(len);
+	return CMSG_DATA(*c);
+}
+
+/* The next header's place, computed: CMSG_NXTHDR wants it zeroed. */
+static struct cmsghdr *after(struct cmsghdr *c, size_t len)
+{
+	return (struct cmsghdr *)(void *)((uint8_t *)c + CMSG_SPACE(len));
+}
+
+/* Source address and traffic class of one datagram. */
+static void write_control(struct msghdr *m, union control *buf,
+			  const struct udp_dgram *d)
+{
+	bool v4 = inaddr_is_v4(d->from.ip);
+	struct cmsghdr *c = &buf->align;
+	size_t info_len =
+		v4 ? sizeof(struct in_pktinfo) : sizeof(struct in6_pktinfo);
+	int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
+	int tos = d->tos, ttl = d->ttl;
+
+	m->msg_controllen = 0;
+	if (v4) {
+		struct in_pktinfo info = {0};
+
+		memcpy(&info.ipi_spec_dst, d->from.ip + 12, 4);
+		memcpy(put_cmsg(m, &c, level, IP_PKTINFO, info_len), &info,
+		       sizeof info);
+	} else {
+		struct in6_pktinfo info = {.ipi6_ifindex = d->ifindex};
+
+		memcpy(&info.ipi6_addr, d->from.ip, 16);
+		memcpy(put_cmsg(m, &c, level, IPV6_PKTINFO, info_len), &info,
+		       sizeof info);
+	}
+	c = after(c, info_len);
+	memcpy(put_cmsg(m, &c, level, v4 ? IP_TOS : IPV6_TCLASS, sizeof tos),
+	       &tos, sizeof tos);
+	if (!ttl)
+		return;
+	c = after(c, sizeof tos);
+	memcpy(put_cmsg(m, &c, level, v4 ? IP_TTL : IPV6_HOPLIMIT, sizeof ttl),
+	       &ttl, sizeof ttl);
+}
+
+static void fill_tx(struct udp_rings *r, size_t i, const struct udp_dgram *d)
+{
+	struct sockaddr_in6 *to = &r->tx_name[i];
+
+	memset(to, 0, sizeof *to);
+	to->sin6_family = AF_INET6;
+	to->sin6_port = htons(d->to.port);
+	memcpy(&to->sin6_addr, d->to.ip, 16);
+	if (IN6_IS_ADDR_LINKLOCAL(&to->sin6_addr))
+		to->sin6_scope_id = d->ifindex;
+	r->tx_iov[i].iov_base = (void *)(uintptr_t)d->bytes;
+	r->tx_iov[i].iov_len = d->len;
+	write_control(&r->tx[i].msg_hdr, &r->tx_control[i], d);
+}
+
+size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n)
+{
+	struct udp_rings *r = u->rings;
+	size_t sent = 0;
+
+	CHECK(n <= UDP_BATCH);
+	for (size_t i = 0; i < n; i++)
+		fill_tx(r, i, &send[i]);
+	while (sent < n) {
+		int k = sendmmsg(u->fd, r->tx + sent, (unsigned)(n - sent),
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (k > 0) {
+			sent += (size_t)k;
+			continue;
+		}
+		if (errno == EINTR)
+			continue;
+		if (errno == EAGAIN || errno == ENOBUFS)
+			break;
+		/* EMSGSIZE, no route, a firewall, or an old ICMP error. */
+		u->refused++;
+		sent++;
+	}
+	return sent;
+}

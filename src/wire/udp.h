@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RoCEv2's wire: UDP datagrams through one dual-stack socket on port 4791
+ * (IBTA A17.3.1), which both sends and receives.  IPv4 addresses are
+ * ::ffff:a.b.c.d here as everywhere.
+ *
+ * The kernel computes UDP's checksum, and "don't fragment" is on in both
+ * families: then the fields of the IPv4 header that the ICRC covers but a
+ * socket does not show are known (docs/ARCHITECTURE.md, the ICRC).
+ *
+ * Owner: the lane; lock: its lane's.  Nothing here waits.
+ */
+#ifndef WIRE_UDP_H
+#define WIRE_UDP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/inaddr.h"
+
+#define UDP_BATCH	   64
+#define UDP_DATAGRAM_BYTES 8192 /* longer ones are no RoCEv2 packets */
+
+/* One datagram; bytes are borrowed. */
+struct udp_dgram {
+	struct inaddr from, to;
+	uint32_t ifindex; /* out: needed to link-local addresses; 0: any */
+	const uint8_t *bytes;
+	size_t len;
+	uint8_t tos, ttl;
+};
+
+struct udp_rings; /* buffers of a batch, udp.c */
+
+struct udp {
+	int fd;
+	struct udp_rings *rings;
+	uint64_t truncated; /* datagrams dropped for their length */
+	uint64_t refused;   /* sends that failed for good */
+};
+
+/* A socket bound to `port` on every local address: fd or -errno. */
+int udp_bind(uint16_t port);
+/* Set up around fd (taken), from udp_bind or a broker; 0 or -errno. */
+int udp_init(struct udp *u, int fd);
+void udp_fini(struct udp *u);
+/*
+ * Up to UDP_BATCH datagrams, 0 when none waits; the bytes last until the next
+ * call.
+ */
+size_t udp_receive(struct udp *u, struct udp_dgram *got);
+/*
+ * Send the first k of n <= UDP_BATCH; k < n: the socket is full, wait for
+ * POLLOUT.  A datagram that the kernel refuses is counted and dropped, as a
+ * wire would.
+ */
+size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n);
+
+#endif
