@@ -76,7 +76,7 @@ struct rc_req {
 	uint32_t window, window_credit;
 	uint32_t retries, rnr_retries; /* since the last progress */
 	uint64_t silent_since_ns;
-	bool rnr_waiting, stopped, asking, draining;
+	bool rnr_waiting, asking, draining;
 	struct serial24 gap; /* response already asked for again */
 	bool gap_valid;
 	bool nak_pending; /* a fatal NAK waits for its request's turn */

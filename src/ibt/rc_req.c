@@ -81,7 +81,7 @@ static void stop_with(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	x->wr_id = w->wr_id;
 	x->opcode = w->opcode;
 	ibt_explain(t, q, x);
-	q->req.stopped = true;
+	q->req.packet = 0;
 	rc_comp_retire(t, q);
 }
 
@@ -236,8 +236,7 @@ static bool may_send(const struct ibt_qp *q)
 	uint32_t state = q->qp->state;
 
 	return (state == HCA_QP_RTS || state == HCA_QP_SQD) &&
-	       !r->rnr_waiting && !r->stopped &&
-	       r->wqe != ring_load(&q->qp->sq.head);
+	       !r->rnr_waiting && r->wqe != ring_load(&q->qp->sq.head);
 }
 
 size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
@@ -254,6 +253,8 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 	w = wq_at(t->hca, &q->qp->sq, r->wqe);
 	n = rc_req_note(q, r->wqe);
 	if (!r->packet && !n->started && !start(t, q, w))
+		return 0;
+	if (n->status) /* in error: only those before it are sent again */
 		return 0;
 	if (rc_req_is_read(w)) {
 		if (r->reads_out >= q->qp->attr.max_rd_atomic)
