@@ -112,15 +112,17 @@ free_context:
 	return v_fail_null(-err, V_SYSTEM, "the device does not open");
 }
 
+/*
+ * Programs close with objects left and then exit (perftest does): what they
+ * point to stays for those objects until the process ends.
+ */
 int ibv_close_device(struct ibv_context *context)
 {
 	struct v_context *c = v_context(context);
 
 	if (v_is_ours(c)) {
 		if (count_now(&c->objects))
-			return v_fail(EBUSY, V_BUSY,
-				      "ibv_close_device with objects that "
-				      "are not yet destroyed");
+			return 0;
 		host_put(c->host);
 	}
 	close(context->cmd_fd);
