@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/arena_map.h"
+#include "host/capture.h"
 #include "host/lane.h"
 #include "host/peer.h"
 #include "host/space_self.h"
@@ -16,7 +17,8 @@
 #define WINDOW_PACKETS	 64
 #define PATIENCE_DEFAULT 60 /* seconds */
 #define QPN_TRIES	 256
-#define POLL_YIELD	 64 /* empty polls before the core is given up */
+#define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
+#define POLL_YIELD	 64	  /* empty polls before the core is given up */
 
 struct host {
 	int pid; /* a fork's child is not us */
@@ -30,6 +32,13 @@ struct host {
 
 static struct host *the_host;
 static struct lock host_once = {PTHREAD_MUTEX_INITIALIZER};
+
+static bool is_set(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value && strcmp(value, "0") != 0;
+}
 
 static uint64_t patience_ns(void)
 {
@@ -56,7 +65,7 @@ static int start(struct host *h, const struct host_sink *sink)
 {
 	struct engine_config config = {.hca = &h->hca,
 				       .window = WINDOW_PACKETS,
-				       .strict = getenv("ADVERB_STRICT"),
+				       .strict = is_set("ADVERB_STRICT"),
 				       .patience_ns = patience_ns()};
 	struct engine *e;
 	uint64_t seed[4];
@@ -110,6 +119,7 @@ static struct host *new_host(const struct host_sink *sink)
 		errno = -err;
 		return NULL;
 	}
+	capture_open();
 	return h;
 }
 
@@ -119,7 +129,12 @@ struct host *host_get(const struct host_sink *sink)
 
 	lock_take(&host_once);
 	/* what a fork's child inherited stays untouched and is left behind */
-	if (the_host && host_is_ours(the_host))
+	if (the_host && !host_is_ours(the_host)) {
+		the_host = NULL;
+		thread_forget();
+		peer_close();
+	}
+	if (the_host)
 		the_host->users++;
 	else
 		the_host = new_host(sink);
@@ -136,6 +151,7 @@ void host_put(struct host *h)
 	if (--h->users == 0) {
 		thread_stop(&h->lane);
 		lane_fini(&h->lane);
+		capture_close();
 		peer_close();
 		space_self_fini(&h->space);
 		arena_map_free(&h->map);
@@ -173,7 +189,8 @@ static uint32_t free_qpn(struct host *h)
 
 		arena_map_random(&random, sizeof random);
 		qpn = peer_qpn(random);
-		if (qpn > 1 && !engine_qpn_is_used(h->lane.engine, qpn))
+		if (qpn > 1 && qpn < QPN_MULTICAST &&
+		    !engine_qpn_is_used(h->lane.engine, qpn))
 			return qpn;
 	}
 	return 0;
@@ -226,6 +243,10 @@ static int source(const struct host_device *dev, const struct hca_qp_attr *attr,
 		*why = "the GID table has nothing at sgid_index";
 		return -EINVAL;
 	}
+	if (dev->gids[attr->ah.sgid_index].type != HOST_GID_ROCE_V2) {
+		*why = "sgid_index is a RoCE v1 GID; index 1 is RoCE v2";
+		return -EINVAL;
+	}
 	*from = dev->gids[attr->ah.sgid_index].gid;
 	return 0;
 }
@@ -246,8 +267,11 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 	}
 	if (err)
 		return err;
-	if ((mask & HCA_QP_STATE) && attr->qp_state == HCA_QP_RTR)
+	if ((mask & HCA_QP_STATE) && attr->qp_state == HCA_QP_RTR) {
+		lock_take(&h->ctx);
 		err = thread_start(&h->lane);
+		lock_give(&h->ctx);
+	}
 	if (err) {
 		*why = "the adapter's thread cannot be started";
 		return err;

@@ -2,10 +2,13 @@
 #include "host/peer.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "broker/client.h"
 #include "broker/steer.h"
 #include "host/host.h"
+#include "host/netif.h"
 #include "wire/udp.h"
 
 #define ROCEV2_UDP_PORT 4791
@@ -19,8 +22,15 @@ int peer_socket(void)
 	int err = client_open(&broker, &why);
 
 	has_broker = !err;
-	if (!err)
-		return broker.udp_fd;
+	if (!err) {
+		/* the lane and the client each close their own */
+		int fd = fcntl(broker.udp_fd, F_DUPFD_CLOEXEC, 0);
+
+		err = fd < 0 ? -errno : 0;
+		if (err)
+			peer_close();
+		return err ? err : fd;
+	}
 	host_say(0xb0, "%s", why);
 	/* a port that somebody holds cannot be had alone either */
 	return err == -EADDRINUSE ? err : udp_bind(ROCEV2_UDP_PORT);
@@ -34,11 +44,16 @@ uint32_t peer_qpn(uint32_t random)
 
 enum engine_peer peer_ask(const struct engine_event *e)
 {
-	int state = has_broker ? client_peer_state(&broker, e->dest_qpn) : 2;
-
-	if (state == 0)
+	/* our broker knows the QPNs of this namespace only */
+	if (!has_broker || !netif_is_local(e->peer.ip))
+		return ENGINE_PEER_UNKNOWN;
+	switch (client_peer_state(&broker, e->dest_qpn)) {
+	case CLIENT_PEER_GONE:
 		return ENGINE_PEER_GONE;
-	return state == 1 ? ENGINE_PEER_ALIVE : ENGINE_PEER_UNKNOWN;
+	case CLIENT_PEER_ALIVE:
+		return ENGINE_PEER_ALIVE;
+	}
+	return ENGINE_PEER_UNKNOWN;
 }
 
 void peer_close(void)
