@@ -88,8 +88,10 @@ static int start(struct host *h, const struct host_sink *sink)
 	}
 	e = engine_new(&config, lane_now());
 	err = e ? lane_init(&h->lane, e, fd, sink) : -ENOMEM;
-	if (!err)
+	if (!err) {
+		capture_open();
 		return 0;
+	}
 	if (e)
 		engine_free(e);
 	close(fd);

@@ -9,8 +9,7 @@
 #include "host/host.h"
 
 static const char *const sentences[] = {
-	[V_FORKED] = "%s on an object of the parent process: a forked child "
-		     "must open the device itself",
+	[V_FORKED] = "%s: a forked child must open the device itself",
 	[V_NOT_BUILT] = "%s: not built yet, answered as not supported",
 	[V_LIMIT] = "%s is beyond what ibv_query_device reports",
 	[V_ACCESS] = "registration refused: %s",
@@ -18,8 +17,7 @@ static const char *const sentences[] = {
 	[V_INPUT] = "%s: refused with EINVAL",
 	[V_MODIFY] = "ibv_modify_qp refused: %s",
 	[V_STATE] = "posting refused: the queue pair is in state %s",
-	[V_FULL] = "%s is full: completions must be polled before more is "
-		   "posted",
+	[V_FULL] = "%s is full: poll completions before posting more",
 	[V_SYSTEM] = "%s",
 };
 
