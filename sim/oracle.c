@@ -52,6 +52,10 @@ static bool may_end(const struct world *w, const struct flow *f, uint32_t i,
 		return status == HCA_REM_ACCESS_ERR;
 	case OP_BAD_LKEY:
 		return status == HCA_LOC_PROT_ERR;
+	case OP_SHORT_RECV:
+		return status == HCA_REM_INV_REQ_ERR;
+	case OP_BAD_RECV:
+		return status == HCA_REM_OP_ERR;
 	}
 	return status == HCA_SUCCESS;
 }
@@ -119,7 +123,10 @@ static void received(struct world *w, struct flow *f, uint32_t i,
 	f->recvs_next++;
 	if (c->status == HCA_WR_FLUSH_ERR && back->qp->state == HCA_QP_ERR)
 		return;
-	if (c->status)
+	if ((c->status == HCA_LOC_LEN_ERR && o->defect == OP_SHORT_RECV) ||
+	    (c->status == HCA_LOC_PROT_ERR && o->defect == OP_BAD_RECV))
+		return;
+	if (c->status || o->defect)
 		world_fail(w, "flow %u receive %u has status %u", flow, i,
 			   c->status);
 	else if (c->byte_len != o->bytes || c->opcode != opcode)
@@ -204,7 +211,8 @@ static void replay(struct flow *f, uint32_t i, const struct recv **recv)
 	if (has_receive(o)) {
 		const struct recv *r = (*recv)++;
 
-		if (o->opcode != HCA_WR_RDMA_WRITE_IMM)
+		if (o->opcode != HCA_WR_RDMA_WRITE_IMM &&
+		    o->defect != OP_BAD_RECV)
 			spread(f->to, r->piece, r->pieces, source, o->bytes,
 			       vague);
 	}

@@ -97,7 +97,10 @@ static bool make_receive(struct world *w, struct flow *f, uint32_t op,
 
 	if (bytes > room)
 		return false;
-	bytes += below(w, bits_min_u32(room - bytes + 1, 300));
+	if (f->ops[op].defect == OP_SHORT_RECV)
+		bytes -= 1 + below(w, bytes);
+	else
+		bytes += below(w, bits_min_u32(room - bytes + 1, 300));
 	r->pieces = cut(w, r->piece, &f->recv_brk, bytes, FLOW_SGES);
 	r->op = op;
 	f->recvs_count++;
@@ -118,8 +121,10 @@ static bool make_op(struct world *w, struct flow *f, bool defective)
 			     (below(w, 3) ? HCA_SEND_SIGNALED : 0));
 	if (defective) {
 		o->bytes += !o->bytes;
-		o->defect = below(w, 2) ? OP_BAD_RKEY : OP_BAD_LKEY;
+		o->defect = (uint8_t)(OP_BAD_RKEY + below(w, 4));
 	}
+	if (o->defect >= OP_SHORT_RECV)
+		o->opcode = HCA_WR_SEND;
 	if (o->defect == OP_BAD_RKEY && o->opcode != HCA_WR_RDMA_READ)
 		o->opcode = HCA_WR_RDMA_WRITE;
 	f->fence_next = false;
@@ -348,6 +353,9 @@ static bool post_recv(struct world *w, struct flow *f, struct flow *back)
 	e->wr_id =
 		ORACLE_RECV | (uint64_t)(f - w->flows) << 32 | f->recvs_posted;
 	put_pieces(e, f->to, f->target, r->piece, r->pieces);
+	for (int i = 0; f->ops[r->op].defect == OP_BAD_RECV && i < r->pieces;
+	     i++)
+		wqe_sges(e)[i].lkey ^= 1;
 	wq_commit(&back->qp->rq);
 	f->recvs_posted++;
 	return true;

@@ -19,7 +19,14 @@ struct piece {
 	uint32_t off, bytes; /* in the host's memory */
 };
 
-enum op_defect { OP_GOOD, OP_BAD_RKEY, OP_BAD_LKEY };
+/* The last two are the receive's. */
+enum op_defect {
+	OP_GOOD,
+	OP_BAD_RKEY,
+	OP_BAD_LKEY,
+	OP_SHORT_RECV,
+	OP_BAD_RECV,
+};
 
 struct op {
 	uint8_t opcode, flags, pieces, defect;

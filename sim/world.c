@@ -187,7 +187,7 @@ static void host_init(struct world *w, uint32_t i, bool v4, uint64_t seed)
 
 void world_init(struct world *w, uint64_t seed, uint32_t loss_percent)
 {
-	static const uint32_t rates[] = {0, 1000, 10000, 50000};
+	static const uint32_t rates[] = {0, 1000, 30000, 200000};
 
 	memset(w, 0, sizeof *w);
 	w->hash = 0xcbf29ce484222325ull;
