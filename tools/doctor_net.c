@@ -70,13 +70,30 @@ static bool process_holds(const char *pid, unsigned long inode)
 	return found;
 }
 
+/* Another user's broker is not to be seen in /proc/PID/fd, its name is. */
+static bool broker_listens(void)
+{
+	FILE *f = fopen("/proc/net/unix", "re");
+	char line[300];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strstr(line, " @adverbd-") != NULL;
+	if (f)
+		fclose(f);
+	return found;
+}
+
 /* "ib_write_bw (pid 12)", as far as our user may look. */
 static void name_holder(unsigned long inode, char *text, size_t size)
 {
 	struct dirent *entry;
 	DIR *dir = opendir("/proc");
 
-	snprintf(text, size, "a process of another user or the kernel (rxe)");
+	snprintf(text, size, "%s",
+		 broker_listens() ? "adverbd of another user"
+				  : "a process of another user or the "
+				    "kernel (rxe)");
 	while (dir && (entry = readdir(dir))) {
 		char path[300], comm[32];
 
