@@ -163,18 +163,24 @@ static int self_read(struct space *space, const struct space_vec *from,
 	return file_read(s, iov, k, dst, bytes);
 }
 
-static bool is_writable(struct space *space, uint64_t va)
+/* Fault the page of va in for writing: EINVAL or EFAULT if it may not be. */
+static bool populates(uint64_t va)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return madvise((void *)(uintptr_t)(va & ~(page - 1)), page,
+		       MADV_POPULATE_WRITE) == 0;
+}
+
+static bool is_writable(struct space_self *s, uint64_t va)
+{
 	struct space_vec v = {va, 8};
 	uint64_t probe;
 
-	if (self_read(space, &v, 1, &probe))
+	if (self_read(&s->space, &v, 1, &probe))
 		return false;
-	if (!madvise((void *)(uintptr_t)(va & ~(page - 1)), page,
-		     MADV_POPULATE_WRITE))
-		return true;
-	return errno == EINVAL; /* older kernels: readable has to do */
+	/* an older kernel refuses our own stack too: readable has to do */
+	return populates(va) || !populates((uintptr_t)&probe);
 }
 
 static int self_atomic(struct space *space, enum space_atomic op, uint64_t va,
@@ -182,7 +188,7 @@ static int self_atomic(struct space *space, enum space_atomic op, uint64_t va,
 {
 	uint64_t *p = (uint64_t *)(uintptr_t)va;
 
-	if (va % 8 || !is_writable(space, va))
+	if (va % 8 || !is_writable(self_of(space), va))
 		return -EFAULT;
 	switch (op) {
 	case SPACE_CAS:

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* This process's memory: what is mapped is copied, what is not is refused. */
+#include "test.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "host/space_self.h"
+
+#define PAGE 4096
+
+static struct space_self self;
+
+static int set_up(void **state)
+{
+	space_self_init(&self);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	space_self_fini(&self);
+	return 0;
+}
+
+static uint8_t *map(size_t pages, int prot)
+{
+	void *p = mmap(NULL, pages * PAGE, prot, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+static uint64_t va(const void *p)
+{
+	return (uintptr_t)p;
+}
+
+static void bytes_land_in_their_stretches_and_come_back(void **state)
+{
+	uint8_t to[64] = {0}, back[21];
+	const char *src = "one two three and four";
+	struct space_vec v[4] = {
+		{va(to), 3},
+		{va(to + 10), 0},
+		{va(to + 20), 7},
+		{va(to + 41), 11},
+	};
+
+	assert_int_equal(self.space.ops->write(&self.space, v, 4, src), 0);
+	assert_memory_equal(to, "one\0", 4);
+	assert_memory_equal(to + 20, " two th\0", 8);
+	assert_memory_equal(to + 41, "ree and fou\0", 12);
+	assert_int_equal(self.space.ops->read(&self.space, v, 4, back), 0);
+	assert_memory_equal(back, src, sizeof back);
+}
+
+static void unmapped_memory_is_refused_and_nobody_crashes(void **state)
+{
+	uint8_t *p = map(2, PROT_READ | PROT_WRITE), buf[16] = {1};
+	struct space_vec v = {va(p + PAGE - 8), 16};
+
+	munmap(p + PAGE, PAGE);
+	assert_int_equal(self.space.ops->write(&self.space, &v, 1, buf),
+			 -EFAULT);
+	assert_int_equal(self.space.ops->read(&self.space, &v, 1, buf),
+			 -EFAULT);
+	munmap(p, PAGE);
+}
+
+static void memory_that_may_only_be_read_is_not_written(void **state)
+{
+	uint8_t *p = map(1, PROT_READ), buf[16] = {1};
+	struct space_vec v = {va(p), 16};
+
+	assert_int_equal(self.space.ops->write(&self.space, &v, 1, buf),
+			 -EFAULT);
+	assert_int_equal(self.space.ops->read(&self.space, &v, 1, buf), 0);
+	assert_int_equal(buf[0], 0);
+	munmap(p, PAGE);
+}
+
+static void atomics_change_the_value_and_tell_the_old_one(void **state)
+{
+	uint64_t word = 5, old = 0;
+
+	assert_int_equal(self.space.ops->atomic(&self.space, SPACE_FETCH_ADD,
+						va(&word), 3, 0, &old),
+			 0);
+	assert_int_equal(old, 5);
+	assert_int_equal(word, 8);
+	assert_int_equal(self.space.ops->atomic(&self.space, SPACE_CAS,
+						va(&word), 1, 7, &old),
+			 0);
+	assert_int_equal(old, 8);
+	assert_int_equal(word, 8);
+	assert_int_equal(self.space.ops->atomic(&self.space, SPACE_CAS,
+						va(&word), 1, 8, &old),
+			 0);
+	assert_int_equal(old, 8);
+	assert_int_equal(word, 1);
+}
+
+static void
+atomics_on_memory_that_is_gone_or_read_only_are_refused(void **state)
+{
+	uint8_t *p = map(1, PROT_READ);
+	uint64_t old;
+
+	assert_int_equal(self.space.ops->atomic(&self.space, SPACE_FETCH_ADD,
+						va(p + 4), 1, 0, &old),
+			 -EFAULT);
+	assert_int_equal(self.space.ops->atomic(&self.space, SPACE_FETCH_ADD,
+						va(p), 1, 0, &old),
+			 -EFAULT);
+	munmap(p, PAGE);
+	assert_int_equal(self.space.ops->atomic(&self.space, SPACE_FETCH_ADD,
+						va(p), 1, 0, &old),
+			 -EFAULT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bytes_land_in_their_stretches_and_come_back),
+		cmocka_unit_test(unmapped_memory_is_refused_and_nobody_crashes),
+		cmocka_unit_test(memory_that_may_only_be_read_is_not_written),
+		cmocka_unit_test(atomics_change_the_value_and_tell_the_old_one),
+		cmocka_unit_test(
+			atomics_on_memory_that_is_gone_or_read_only_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
