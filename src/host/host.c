@@ -228,7 +228,7 @@ void host_qp_free(struct host *h, struct qp *qp,
 		  struct ibt_qp *side) NO_LOCK_ANALYSIS
 {
 	lane_take(&h->lane);
-	lane_forget(&h->lane, side);
+	lane_ring(&h->lane);
 	engine_qp_remove(h->lane.engine, side);
 	qp_free(&h->hca, qp);
 	lane_give(&h->lane);

@@ -31,14 +31,13 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	if (err)
 		return err;
 	lock_init(&l->lock);
-	lock_init(&l->pending_lock);
 	l->engine = e;
 	l->sink = *sink;
 	l->last_turn_ns = lane_now();
 	l->is_full = l->is_behind = false;
 	l->wake_ns = 0;
 	l->wake_fd = -1;
-	l->pending_count = 0;
+	l->bells = (struct mpsc){NULL};
 	return 0;
 }
 
@@ -47,7 +46,6 @@ void lane_fini(struct lane *l)
 	engine_free(l->engine);
 	udp_fini(&l->wire);
 	lock_fini(&l->lock);
-	lock_fini(&l->pending_lock);
 }
 
 /* Read up to `rounds` batches. */
@@ -146,13 +144,18 @@ static void settle(struct lane *l, uint64_t now)
 	while (report(l, now));
 }
 
-static void ring_pending(struct lane *l, uint64_t now)
+void lane_ring(struct lane *l)
 {
-	lock_take(&l->pending_lock);
-	for (uint32_t i = 0; i < l->pending_count; i++)
-		engine_doorbell(l->engine, l->pending[i], now);
-	l->pending_count = 0;
-	lock_give(&l->pending_lock);
+	struct mpsc_node *n = mpsc_take(&l->bells);
+	uint64_t now = n ? lane_now() : 0;
+
+	while (n) {
+		struct ibt_qp *q = engine_qp_of_kick(n);
+
+		/* off the stack first: work posted from here on rings anew */
+		n = mpsc_next(n);
+		engine_doorbell(l->engine, q, now);
+	}
 }
 
 /*
@@ -168,20 +171,10 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 	receive(l, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
 	if (slept)
 		engine_was_asleep(l->engine, now);
-	ring_pending(l, now);
+	lane_ring(l);
 	engine_tick(l->engine, now);
 	settle(l, now);
 	l->last_turn_ns = now;
-}
-
-static bool has_pending(struct lane *l)
-{
-	bool has;
-
-	lock_take(&l->pending_lock);
-	has = l->pending_count > 0;
-	lock_give(&l->pending_lock);
-	return has;
 }
 
 void lane_wake(struct lane *l)
@@ -212,9 +205,9 @@ static void give(struct lane *l) NO_LOCK_ANALYSIS
 		lock_give(&l->lock);
 		if (wake)
 			lane_wake(l);
-		if (!has_pending(l) || !lock_try(&l->lock))
+		if (mpsc_is_empty(&l->bells) || !lock_try(&l->lock))
 			return;
-		ring_pending(l, lane_now());
+		lane_ring(l);
 		settle(l, lane_now());
 	}
 }
@@ -228,30 +221,12 @@ bool lane_try(struct lane *l) NO_LOCK_ANALYSIS
 	return true;
 }
 
-static bool append(struct lane *l, struct ibt_qp *q)
-{
-	uint32_t i = 0;
-
-	lock_take(&l->pending_lock);
-	while (i < l->pending_count && l->pending[i] != q)
-		i++;
-	if (i == l->pending_count && i < LANE_PENDING)
-		l->pending[l->pending_count++] = q;
-	lock_give(&l->pending_lock);
-	return i < LANE_PENDING;
-}
-
 void lane_doorbell(struct lane *l, struct ibt_qp *q) NO_LOCK_ANALYSIS
 {
-	if (!lock_try(&l->lock)) {
-		if (!append(l, q)) {
-			lock_take(&l->lock);
-		} else if (!lock_try(&l->lock)) {
-			return; /* its holder sees what we left */
-		}
-	}
-	engine_doorbell(l->engine, q, lane_now());
-	ring_pending(l, lane_now());
+	mpsc_push(&l->bells, engine_qp_kick(q));
+	if (!lock_try(&l->lock))
+		return; /* its holder sees what we left */
+	lane_ring(l);
 	settle(l, lane_now());
 	give(l);
 }
@@ -265,16 +240,4 @@ void lane_give(struct lane *l) NO_LOCK_ANALYSIS
 {
 	settle(l, lane_now());
 	give(l);
-}
-
-void lane_forget(struct lane *l, const struct ibt_qp *q)
-{
-	uint32_t kept = 0;
-
-	lock_take(&l->pending_lock);
-	for (uint32_t i = 0; i < l->pending_count; i++)
-		if (l->pending[i] != q)
-			l->pending[kept++] = l->pending[i];
-	l->pending_count = kept;
-	lock_give(&l->pending_lock);
 }

@@ -4,12 +4,12 @@
  * a program's post or poll, or our thread; nobody waits for the lock, a
  * doorbell that finds it held is left for the holder:
  *
- *	ringer: append to pending      holder: turn the lane
- *	        try the lock, else go          give the lock
- *	                                       pending? try the lock again
+ *	ringer: push onto bells          holder: turn the lane
+ *	        try the lock, else go            give the lock
+ *	                                         bells? try the lock again
  *
- * Both look at `pending` under its own lock after they have let go of, or
- * failed to get, the lane: one of the two sees it.
+ * The ringer tries after its push and the holder looks after its release, so
+ * one of the two sees it.
  */
 #ifndef HOST_LANE_H
 #define HOST_LANE_H
@@ -20,9 +20,8 @@
 #include "engine/engine.h"
 #include "host/host.h"
 #include "util/lock.h"
+#include "util/mpsc.h"
 #include "wire/udp.h"
-
-#define LANE_PENDING 64
 
 struct lane {
 	struct lock lock;
@@ -34,9 +33,7 @@ struct lane {
 	uint64_t wake_ns; /* when the sleeping thread will look again */
 	int wake_fd;	  /* its eventfd; -1 before it runs */
 	struct host_sink sink;
-	struct lock pending_lock; /* leaf, below lock */
-	struct ibt_qp *pending[LANE_PENDING];
-	uint32_t pending_count;
+	struct mpsc bells; /* QPs with new work */
 };
 
 uint64_t lane_now(void);
@@ -51,8 +48,8 @@ void lane_doorbell(struct lane *l, struct ibt_qp *q);
  * back sends and reports what the call has caused. */
 void lane_take(struct lane *l) ACQUIRE(&l->lock);
 void lane_give(struct lane *l) RELEASE(&l->lock);
-/* Forget doorbells of a dying QP; under the lock. */
-void lane_forget(struct lane *l, const struct ibt_qp *q);
+/* Serve all doorbells, so that none names a QP about to die. */
+void lane_ring(struct lane *l) REQUIRES(&l->lock);
 /* Make the thread look again, if it sleeps. */
 void lane_wake(struct lane *l);
 

@@ -21,8 +21,10 @@ struct mpsc {
 	_Atomic(struct mpsc_node *) top;
 };
 
+/* Ordered after all that the caller did before, such as giving a lock. */
 static inline bool mpsc_is_empty(struct mpsc *s)
 {
+	atomic_thread_fence(memory_order_seq_cst);
 	return !atomic_load_explicit(&s->top, memory_order_seq_cst);
 }
 
