@@ -145,6 +145,10 @@ void oracle_completion(struct world *w, const struct cqe *c)
 	uint32_t i = (uint32_t)c->wr_id;
 	struct flow *f = &w->flows[flow];
 
+	if ((c->wr_id & ~ORACLE_RECV) != oracle_wr_id(w, f, i)) {
+		world_fail(w, "a completion of an earlier round");
+		return;
+	}
 	world_hash(w, &c->wr_id, sizeof c->wr_id);
 	world_hash(w, &c->status, sizeof c->status);
 	if (c->wr_id & ORACLE_RECV)
@@ -228,27 +232,35 @@ static void replay(struct flow *f, uint32_t i, const struct recv **recv)
 		replay_atomic(f, o, vague);
 }
 
+static void compare(struct world *w, int i)
+{
+	struct host *h = &w->hosts[i];
+
+	for (uint32_t k = 0; k < WORLD_MEM; k++) {
+		if (h->vague[k] || h->mem[k] == h->shadow[k])
+			continue;
+		world_fail(w, "host %d: byte 0x%x is 0x%02x, not 0x%02x", i, k,
+			   h->mem[k], h->shadow[k]);
+		return;
+	}
+	memcpy(h->shadow, h->mem, WORLD_MEM);
+}
+
 void oracle_memory(struct world *w)
 {
 	for (uint32_t i = 0; i < w->flow_count; i++) {
 		const struct recv *r = w->flows[i].recvs;
 
+		w->flows[i].failed =
+			bits_min_u32(w->flows[i].failed, w->flows[i].next);
 		for (uint32_t k = 0; k < w->flows[i].ops_count; k++)
 			replay(&w->flows[i], k, &r);
 	}
 	for (int i = 0; i < WORLD_HOSTS; i++) {
 		struct host *h = &w->hosts[i];
 
-		if (!memcmp(h->mem, h->shadow, WORLD_MEM))
-			continue;
-		for (uint32_t k = 0; k < WORLD_MEM; k++) {
-			if (h->vague[k] || h->mem[k] == h->shadow[k])
-				continue;
-			world_fail(w,
-				   "host %d: byte 0x%x is 0x%02x, not "
-				   "0x%02x",
-				   i, k, h->mem[k], h->shadow[k]);
-			break;
-		}
+		if (memcmp(h->mem, h->shadow, WORLD_MEM))
+			compare(w, i);
+		memset(h->vague, 0, h->brk);
 	}
 }

@@ -5,13 +5,23 @@
 
 #include "sim/workload.h"
 
-/* wr_id: bit 63 a receive, then the flow it belongs to, then its index. */
+/* wr_id: bit 63 a receive, then its round, flow, and index. */
 #define ORACLE_RECV (1ull << 63)
+
+static inline uint64_t oracle_wr_id(const struct world *w, const struct flow *f,
+				    uint32_t index)
+{
+	return (uint64_t)w->round << 48 | (uint64_t)(f - w->flows) << 32 |
+	       index;
+}
 
 void oracle_completion(struct world *w, const struct cqe *c);
 /* Has everything completed that must? */
 bool oracle_is_over(const struct world *w);
-/* The last check: both memories, byte for byte. */
+/*
+ * A round's last check: both memories, byte for byte.  What a request without
+ * success may have written is then taken as it is.
+ */
 void oracle_memory(struct world *w);
 
 #endif

@@ -258,15 +258,23 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 		       HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC);
 }
 
+/* Near the wrap in half of the cases, later on far from the one before. */
+static uint32_t draw_psn(struct world *w, struct flow *f)
+{
+	if (w->round)
+		f->psn += below(w, 2) ? 0x400000 : 0xb00000;
+	else
+		f->psn = rng_u32(&w->rng) | (below(w, 2) ? 0xffff00 : 0);
+	return f->psn &= 0xffffff;
+}
+
 static void make_pair(struct world *w, struct flow *f)
 {
 	struct hca_qp_attr there = {0}, back = {0};
 
 	there.path_mtu = back.path_mtu = 1 + below(w, 5);
-	/* near the wrap in half of the cases */
-	there.sq_psn = back.rq_psn =
-		(rng_u32(&w->rng) | (below(w, 2) ? 0xffff00 : 0)) & 0xffffff;
-	there.rq_psn = back.sq_psn = rng_u32(&w->rng) & 0xffffff;
+	there.sq_psn = back.rq_psn = draw_psn(w, &f[0]);
+	there.rq_psn = back.sq_psn = draw_psn(w, &f[1]);
 	there.max_rd_atomic = back.max_dest_rd_atomic =
 		(uint8_t)(1 + below(w, 16));
 	back.max_rd_atomic = there.max_dest_rd_atomic =
@@ -292,6 +300,32 @@ void workload_init(struct world *w)
 		make_memory(w, &w->flows[i]);
 		make_ops(w, &w->flows[i]);
 	}
+	for (uint32_t i = 0; i < w->flow_count; i += 2)
+		make_pair(w, &w->flows[i]);
+}
+
+/* Nothing of the old connection may be delivered after its reset. */
+static void forget(struct world *w, struct flow *f)
+{
+	struct hca_qp_attr a = {0};
+
+	modify(w, f, &a, HCA_QP_RESET, 0);
+	if (cq_count(f->cq))
+		world_fail(w, "a completion outlived its QP's reset");
+	f->sink = f->source + SOURCE_BYTES;
+	f->recv_brk = f->recv_end - SINK_BYTES;
+	f->ops_count = f->posted = f->next = 0;
+	f->recvs_count = f->recvs_posted = f->recvs_next = 0;
+	f->fence_next = false;
+}
+
+void workload_restart(struct world *w)
+{
+	w->round++;
+	for (uint32_t i = 0; i < w->flow_count; i++)
+		forget(w, &w->flows[i]);
+	for (uint32_t i = 0; i < w->flow_count; i++)
+		make_ops(w, &w->flows[i]);
 	for (uint32_t i = 0; i < w->flow_count; i += 2)
 		make_pair(w, &w->flows[i]);
 }
@@ -322,7 +356,7 @@ static bool post_op(struct world *w, struct flow *f)
 	if (!e)
 		return false;
 	memset(e, 0, sizeof *e);
-	e->wr_id = (uint64_t)(f - w->flows) << 32 | f->posted;
+	e->wr_id = oracle_wr_id(w, f, f->posted);
 	e->opcode = o->opcode;
 	e->flags = o->flags;
 	e->bytes = o->bytes;
@@ -350,8 +384,7 @@ static bool post_recv(struct world *w, struct flow *f, struct flow *back)
 	if (!e)
 		return false;
 	memset(e, 0, sizeof *e);
-	e->wr_id =
-		ORACLE_RECV | (uint64_t)(f - w->flows) << 32 | f->recvs_posted;
+	e->wr_id = ORACLE_RECV | oracle_wr_id(w, f, f->recvs_posted);
 	put_pieces(e, f->to, f->target, r->piece, r->pieces);
 	for (int i = 0; f->ops[r->op].defect == OP_BAD_RECV && i < r->pieces;
 	     i++)

@@ -49,7 +49,7 @@ struct flow {
 	struct cq *cq; /* both of qp's */
 	uint32_t pd;
 	struct mr *local, *remote, *target; /* target: receives, at `to` */
-	uint32_t source, sink, sink_end, atomics, writable, constant;
+	uint32_t source, sink, sink_end, psn, atomics, writable, constant;
 	uint32_t recv_brk, recv_end;
 	uint32_t ops_count, posted, next; /* next: completion awaited */
 	uint32_t failed;		  /* first op in error, or ops_count */
@@ -62,6 +62,8 @@ struct flow {
 /* Make QPs and requests. */
 void workload_init(struct world *w);
 void workload_fini(struct world *w);
+/* Reset every QP where it stands, connect again, and make other requests. */
+void workload_restart(struct world *w);
 /* Let the programs post and poll. */
 void workload_step(struct world *w);
 bool workload_is_posted(const struct world *w);

@@ -16,6 +16,7 @@
 #define GUARD	    4096u
 #define SECOND	    1000000000ull
 #define BATCH	    16
+#define ROUNDS	    3
 
 /* ---- memory ---- */
 
@@ -197,8 +198,6 @@ void world_init(struct world *w, uint64_t seed, uint32_t loss_percent)
 	w->faults.reorder = rates[rng_below(&w->rng, 4)];
 	w->faults.corrupt = rates[rng_below(&w->rng, 4)];
 	w->faults.truncate = rates[rng_below(&w->rng, 4)];
-	w->quiet_ns = SECOND / 10;
-	w->deadline_ns = w->quiet_ns + 100 * SECOND;
 	for (uint32_t i = 0; i < WORLD_HOSTS; i++)
 		host_init(w, i, seed & 1, seed + i);
 	workload_init(w);
@@ -306,23 +305,40 @@ static void step(struct world *w)
 		pump(w, &w->hosts[i]);
 }
 
-void world_run(struct world *w)
+static void stuck(struct world *w)
 {
-	while (!w->failure[0] && !oracle_is_over(w)) {
-		step(w);
-		if (w->now_ns > w->deadline_ns) {
-			struct flow *f = w->flows;
+	struct flow *f = w->flows;
 
-			while (f->next == f->ops_count &&
-			       f + 1 < w->flows + w->flow_count)
-				f++;
-			world_fail(w,
-				   "stuck: flow %u has %u of %u requests and "
-				   "%u of %u receives done",
-				   (uint32_t)(f - w->flows), f->next,
-				   f->ops_count, f->recvs_next, f->recvs_count);
-		}
+	while (f->next == f->ops_count && f + 1 < w->flows + w->flow_count)
+		f++;
+	world_fail(w,
+		   "stuck: flow %u has %u of %u requests and %u of %u "
+		   "receives done",
+		   (uint32_t)(f - w->flows), f->next, f->ops_count,
+		   f->recvs_next, f->recvs_count);
+}
+
+static void run_round(struct world *w)
+{
+	w->quiet_ns = w->now_ns + SECOND / 10;
+	w->deadline_ns = w->quiet_ns + 100 * SECOND;
+	w->cut_ns = UINT64_MAX;
+	if (rng_chance(&w->rng, 300000))
+		w->cut_ns = w->now_ns + rng_below(&w->rng, 1000000);
+	while (!w->failure[0] && w->now_ns < w->cut_ns && !oracle_is_over(w)) {
+		step(w);
+		if (w->now_ns > w->deadline_ns)
+			stuck(w);
 	}
 	if (!w->failure[0])
 		oracle_memory(w);
+}
+
+void world_run(struct world *w)
+{
+	run_round(w);
+	for (int i = 1; i < ROUNDS && !w->failure[0]; i++) {
+		workload_restart(w);
+		run_round(w);
+	}
 }

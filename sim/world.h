@@ -49,6 +49,8 @@ struct world {
 	uint64_t app_ns;      /* the programs run next */
 	uint64_t quiet_ns;    /* no faults from here on */
 	uint64_t deadline_ns; /* everything must be over */
+	uint64_t cut_ns;      /* the round ends here, whatever is under way */
+	uint32_t round;
 	struct rng rng;
 	struct faults faults;
 	bool verbose;
