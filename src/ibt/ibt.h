@@ -28,9 +28,10 @@
 #define IBT_EVENTS	  256
 #define IBT_POOL	  256 /* packets held for reordering, all QPs */
 #define IBT_HELD_PER_QP	  48
-#define IBT_REPLIES	  64 /* power of two */
-#define IBT_RESOURCES	  32 /* READs and atomics that can be repeated */
-#define IBT_READ_CHUNK	  16 /* packets asked for by one READ request */
+#define IBT_HELD_AHEAD	  65536 /* PSNs; beyond: not of this connection */
+#define IBT_REPLIES	  64	/* power of two */
+#define IBT_RESOURCES	  32	/* READs and atomics that can be repeated */
+#define IBT_READ_CHUNK	  16	/* packets asked for by one READ request */
 #define IBT_WINDOW_START  16
 #define IBT_RETRY_FOREVER 7 /* rnr_retry only */
 

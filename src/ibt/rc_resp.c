@@ -481,7 +481,8 @@ static void hold(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 	struct list *before = &r->held;
 	struct ibt_held *k;
 
-	if (r->held_count >= IBT_HELD_PER_QP || len > IBT_PACKET_BYTES)
+	if (r->held_count >= IBT_HELD_PER_QP || len > IBT_PACKET_BYTES ||
+	    serial24_diff(psn, r->epsn) > IBT_HELD_AHEAD)
 		return;
 	for (struct list *n = r->held.prev; n != &r->held; n = n->prev) {
 		k = CONTAINER_OF(n, struct ibt_held, node);
