@@ -263,21 +263,43 @@ static void pump(struct world *w, struct host *h)
 	}
 }
 
+/* Would a socket give g behind f in one piece (UDP GRO)? */
+static bool joins(const struct flight *f, const struct flight *g,
+		  size_t segment)
+{
+	return g->at_ns <= f->at_ns && g->to_host == f->to_host &&
+	       g->tos == f->tos && f->checksummed && g->checksummed &&
+	       !memcmp(&g->from, &f->from, sizeof g->from) && g->len <= segment;
+}
+
 static void arrive(struct world *w)
 {
+	uint8_t bytes[BATCH * WORLD_FRAME_MAX];
 	struct flight *f = land(w);
-	struct engine_dgram d = {
-		.from = f->from,
-		.to = f->to,
-		.bytes = f->bytes,
-		.len = f->len,
-		.segment = f->len,
-		.tos = f->tos,
-		.checksummed = f->checksummed,
-	};
+	size_t segment = f->len, len = 0;
+	struct engine_dgram d = {.from = f->from,
+				 .to = f->to,
+				 .bytes = bytes,
+				 .segment = segment,
+				 .tos = f->tos,
+				 .checksummed = f->checksummed};
+	struct host *h = &w->hosts[f->to_host];
 
-	engine_rx(w->hosts[f->to_host].engine, &d, w->now_ns);
+	for (;;) {
+		bool whole = f->len == segment;
+
+		memcpy(bytes + len, f->bytes, f->len);
+		len += f->len;
+		/* a shorter one ends the run */
+		if (!whole || len + segment > sizeof bytes || !w->flying ||
+		    !joins(f, w->heap[0], segment))
+			break;
+		free(f);
+		f = land(w);
+	}
 	free(f);
+	d.len = len;
+	engine_rx(h->engine, &d, w->now_ns);
 }
 
 static void step(struct world *w)
