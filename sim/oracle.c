@@ -259,7 +259,7 @@ void oracle_memory(struct world *w)
 	for (int i = 0; i < WORLD_HOSTS; i++) {
 		struct host *h = &w->hosts[i];
 
-		if (memcmp(h->mem, h->shadow, WORLD_MEM))
+		if (memcmp(h->mem, h->shadow, WORLD_MEM) != 0)
 			compare(w, i);
 		memset(h->vague, 0, h->brk);
 	}
