@@ -264,11 +264,11 @@ struct hca_qp_attr {
 /* In the arena. */
 struct qp {
 	uint32_t qpn;
-	uint32_t type;	/* HCA_QPT_* */
-	uint32_t state; /* enum hca_qp_state; changes only in qp_enter */
-	uint32_t pd;
+	uint32_t type;	      /* HCA_QPT_* */
+	uint32_t state;	      /* enum hca_qp_state; changes only in qp_enter */
+	uint32_t pd, recv_pd; /* recv_pd: of the memory of its receives */
 	uint32_t sq_sig_all;
-	uint32_t reserved;
+	uint32_t rq_held;      /* a message uses the oldest receive; lane's */
 	aoff send_cq, recv_cq; /* struct cq */
 	struct wq sq, rq;
 	struct hca_qp_attr attr; /* as set by modify */
@@ -339,6 +339,18 @@ static inline void wq_commit(struct wq *q)
 {
 	ring_store(&q->head, ring_own(&q->head) + 1);
 }
+
+/*
+ * rq.c: receives on their way into messages, under the lane.  A message holds
+ * one from its first packet on; a service that gives a message up (UC) leaves
+ * it held, for the next.
+ */
+/* The receive for the next message, held from now on; NULL: none is posted. */
+struct wqe *rq_take(struct hca *h, struct qp *qp);
+/* The one that is held, or NULL. */
+struct wqe *rq_held(struct hca *h, const struct qp *qp);
+/* Its message has ended: give it up, and fill wr_id and the queue of c. */
+void rq_done(struct hca *h, struct qp *qp, struct cqe *c);
 
 /* cq.c */
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user);

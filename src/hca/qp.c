@@ -12,6 +12,7 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 	qp->qpn = qpn;
 	qp->type = type;
 	qp->pd = pd;
+	qp->recv_pd = pd;
 	qp->sq_sig_all = sq_sig_all;
 	qp->send_cq = hca_off(h, send_cq);
 	qp->recv_cq = hca_off(h, recv_cq);

@@ -23,7 +23,7 @@ static enum hca_status refuse(enum mr_verdict v, const struct wq_sge *s,
 	return HCA_LOC_PROT_ERR;
 }
 
-enum hca_status sem_check(struct hca *h, const struct qp *qp, struct wqe *w,
+enum hca_status sem_check(struct hca *h, uint32_t pd, struct wqe *w,
 			  uint32_t need, struct explain *x)
 {
 	struct wq_sge *s = wqe_sges(w);
@@ -36,7 +36,7 @@ enum hca_status sem_check(struct hca *h, const struct qp *qp, struct wqe *w,
 
 		if (!s[i].bytes)
 			continue; /* a zero-length SGE names no memory */
-		v = mr_local(h, qp->pd, s[i].lkey, s[i].va, s[i].bytes, need,
+		v = mr_local(h, pd, s[i].lkey, s[i].va, s[i].bytes, need,
 			     &addr);
 		if (v)
 			return refuse(v, &s[i], h, need, x);
@@ -48,7 +48,7 @@ enum hca_status sem_check(struct hca *h, const struct qp *qp, struct wqe *w,
  * The stretches of memory behind [offset, offset + bytes) of w, checked.
  * *n gets their number; LOC_LEN_ERR when the SGEs end before.
  */
-static enum hca_status locate(struct hca *h, const struct qp *qp, struct wqe *w,
+static enum hca_status locate(struct hca *h, uint32_t pd, struct wqe *w,
 			      uint32_t offset, uint32_t bytes, uint32_t need,
 			      struct space_vec *vec, size_t *n,
 			      struct explain *x)
@@ -65,7 +65,7 @@ static enum hca_status locate(struct hca *h, const struct qp *qp, struct wqe *w,
 			skip -= s[i].bytes;
 			continue;
 		}
-		v = mr_local(h, qp->pd, s[i].lkey, s[i].va, s[i].bytes, need,
+		v = mr_local(h, pd, s[i].lkey, s[i].va, s[i].bytes, need,
 			     &addr);
 		if (v)
 			return refuse(v, &s[i], h, need, x);
@@ -91,7 +91,7 @@ static enum hca_status fault(const struct space_vec *vec, size_t n,
 	return HCA_LOC_PROT_ERR;
 }
 
-enum hca_status sem_gather(struct hca *h, const struct qp *qp, struct wqe *w,
+enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
 			   uint32_t offset, uint32_t bytes, uint8_t *out,
 			   struct explain *x)
 {
@@ -103,7 +103,7 @@ enum hca_status sem_gather(struct hca *h, const struct qp *qp, struct wqe *w,
 		memcpy(out, (const uint8_t *)(w + 1) + offset, bytes);
 		return HCA_SUCCESS;
 	}
-	status = locate(h, qp, w, offset, bytes, 0, vec, &n, x);
+	status = locate(h, pd, w, offset, bytes, 0, vec, &n, x);
 	if (status)
 		return status;
 	if (n && h->space->ops->read(h->space, vec, n, out))
@@ -111,7 +111,7 @@ enum hca_status sem_gather(struct hca *h, const struct qp *qp, struct wqe *w,
 	return HCA_SUCCESS;
 }
 
-enum hca_status sem_scatter(struct hca *h, const struct qp *qp, struct wqe *w,
+enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,
 			    uint32_t offset, const uint8_t *data,
 			    uint32_t bytes, struct explain *x)
 {
@@ -119,7 +119,7 @@ enum hca_status sem_scatter(struct hca *h, const struct qp *qp, struct wqe *w,
 	enum hca_status status;
 	size_t n;
 
-	status = locate(h, qp, w, offset, bytes, HCA_LOCAL_WRITE, vec, &n, x);
+	status = locate(h, pd, w, offset, bytes, HCA_LOCAL_WRITE, vec, &n, x);
 	if (status)
 		return status;
 	if (n && h->space->ops->write(h->space, vec, n, data))

@@ -12,14 +12,14 @@
 #include "hca/hca.h"
 
 /* Are all SGEs of w usable?  `need` as in mr_local. */
-enum hca_status sem_check(struct hca *h, const struct qp *qp, struct wqe *w,
+enum hca_status sem_check(struct hca *h, uint32_t pd, struct wqe *w,
 			  uint32_t need, struct explain *x);
 /* Copy [offset, offset + bytes) of w's message out of its SGEs or inline. */
-enum hca_status sem_gather(struct hca *h, const struct qp *qp, struct wqe *w,
+enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
 			   uint32_t offset, uint32_t bytes, uint8_t *out,
 			   struct explain *x);
 /* Copy into w's SGEs at offset; HCA_LOC_LEN_ERR when they end before. */
-enum hca_status sem_scatter(struct hca *h, const struct qp *qp, struct wqe *w,
+enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,
 			    uint32_t offset, const uint8_t *data,
 			    uint32_t bytes, struct explain *x);
 /* The bytes that w's SGEs hold, up to 2^32 - 1. */

@@ -80,3 +80,10 @@ void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq_off,
 	}
 	}
 }
+
+void ibt_receive_done(struct ibt *t, struct ibt_qp *q, struct cqe *c,
+		      bool solicited)
+{
+	rq_done(t->hca, q->qp, c);
+	ibt_complete(t, q, q->qp->recv_cq, c, solicited);
+}

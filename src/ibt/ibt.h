@@ -165,6 +165,9 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x);
 /* Complete into a CQ, raising what that raises. */
 void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq, const struct cqe *c,
 		  bool solicited);
+/* Complete the receive that is held (rq.c); c lacks wr_id and queue. */
+void ibt_receive_done(struct ibt *t, struct ibt_qp *q, struct cqe *c,
+		      bool solicited);
 
 /* rc_req.c */
 void rc_req_reset(struct ibt_qp *q);

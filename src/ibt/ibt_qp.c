@@ -65,6 +65,7 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 
 void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
 {
+	q->qp->rq_held = 0; /* it is the oldest of its queue */
 	flush_queue(t, q, &q->qp->sq, q->qp->send_cq, true);
 	flush_queue(t, q, &q->qp->rq, q->qp->recv_cq, false);
 }
@@ -87,6 +88,7 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 		ring_store(&wq->done, head);
 		ring_store(&wq->tail, head);
 	}
+	qp->rq_held = 0;
 	q->req.wqe = ring_own(&qp->sq.head);
 	memset(&qp->attr, 0, sizeof qp->attr);
 }

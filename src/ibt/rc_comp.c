@@ -365,7 +365,7 @@ static void place(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		t->counters.rx_malformed++;
 		return;
 	}
-	status = want ? sem_scatter(t->hca, q->qp, w, offset, data,
+	status = want ? sem_scatter(t->hca, q->qp->pd, w, offset, data,
 				    (uint32_t)want, &x)
 		      : HCA_SUCCESS;
 	if (status) {

@@ -113,7 +113,7 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 		stop_with(t, q, w, HCA_LOC_QP_OP_ERR, &x);
 		return false;
 	}
-	status = sem_check(t->hca, q->qp, w,
+	status = sem_check(t->hca, q->qp->pd, w,
 			   rc_req_is_read(w) ? HCA_LOCAL_WRITE : 0, &x);
 	if (status) {
 		stop_with(t, q, w, status, &x);
@@ -186,7 +186,7 @@ static size_t emit(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 
 	if (!p->payload_len)
 		return len;
-	status = sem_gather(t->hca, q->qp, w, q->req.packet * q->mtu,
+	status = sem_gather(t->hca, q->qp->pd, w, q->req.packet * q->mtu,
 			    (uint32_t)p->payload_len, buf + len, &x);
 	if (status) {
 		stop_with(t, q, w, status, &x);

@@ -98,23 +98,22 @@ static bool wants_receive(const struct pkt *p)
 	       (p->info->ext & OPCODE_EXT_IMMDT);
 }
 
-static enum verdict check_receive(struct ibt *t, const struct ibt_qp *q,
-				  const struct pkt *p, struct explain *x)
+/* Take a receive, and see that it can hold the packet. */
+static enum verdict take_receive(struct ibt *t, struct ibt_qp *q,
+				 const struct pkt *p, struct explain *x)
 {
-	struct wq *rq = &q->qp->rq;
-	uint32_t i = ring_own(&rq->done);
 	struct wqe *w;
 
 	if (p->info->kind != OPCODE_KIND_SEND && !wants_receive(p))
 		return V_OK;
-	if (wants_receive(p) && i == ring_load(&rq->head))
+	w = rq_take(t->hca, q->qp);
+	if (!w)
 		return V_RNR;
 	if (p->info->kind != OPCODE_KIND_SEND)
 		return V_OK;
-	w = wq_at(t->hca, rq, i);
 	x->wr_id = w->wr_id;
 	x->opcode = HCA_WR_SEND;
-	if (sem_check(t->hca, q->qp, w, HCA_LOCAL_WRITE, x))
+	if (sem_check(t->hca, q->qp->recv_pd, w, HCA_LOCAL_WRITE, x))
 		return V_RECV_MEMORY;
 	if (q->resp.offset + p->payload_len > sem_capacity(w)) {
 		x->cause = EXPLAIN_LOCAL_LENGTH;
@@ -186,10 +185,9 @@ static enum verdict judge(struct ibt *t, const struct ibt_qp *q,
 		v = check_write(t, q, p, x);
 	else if (is_read_like(p))
 		v = check_read_like(t, q, p, x);
-	if (v)
-		return v;
-	x->detail = NULL;
-	return check_receive(t, q, p, x);
+	if (!v)
+		x->detail = NULL;
+	return v;
 }
 
 /* ---- applying ---- */
@@ -271,43 +269,35 @@ static enum verdict apply_read(struct ibt_qp *q, const struct pkt *p)
 	return V_OK;
 }
 
-/* Complete the oldest receive. */
+/* Complete the receive that the message holds. */
 static void complete_receive(struct ibt *t, struct ibt_qp *q,
 			     const struct pkt *p, enum hca_status status)
 {
-	struct wq *rq = &q->qp->rq;
-	uint32_t i = ring_own(&rq->done);
 	bool write = p->info->kind == OPCODE_KIND_WRITE;
 	struct cqe c = {
-		.wr_id = wq_at(t->hca, rq, i)->wr_id,
 		.status = status,
 		.opcode = write ? HCA_WC_RECV_RDMA_WITH_IMM : HCA_WC_RECV,
 		.vendor_err = status,
 		.byte_len = write ? q->resp.length : q->resp.offset,
 		.qpn = q->qp->qpn,
 		.src_qpn = q->qp->attr.dest_qpn,
-		.wq_index = i,
-		.wq = hca_off(t->hca, rq),
 	};
 
 	if (p->info->ext & OPCODE_EXT_IMMDT) {
 		c.imm_be = p->immdt.imm_be;
 		c.wc_flags = HCA_WC_WITH_IMM;
 	}
-	ring_store(&rq->done, i + 1);
-	ibt_complete(t, q, q->qp->recv_cq, &c, p->bth.se);
+	ibt_receive_done(t, q, &c, p->bth.se);
 }
 
 static enum verdict apply_send(struct ibt *t, struct ibt_qp *q,
 			       const struct pkt *p, struct explain *x)
 {
 	struct rc_resp *r = &q->resp;
-	struct wq *rq = &q->qp->rq;
-	struct wqe *w = wq_at(t->hca, rq, ring_own(&rq->done));
 
 	if (p->payload_len &&
-	    sem_scatter(t->hca, q->qp, w, r->offset, p->payload,
-			(uint32_t)p->payload_len, x))
+	    sem_scatter(t->hca, q->qp->recv_pd, rq_held(t->hca, q->qp),
+			r->offset, p->payload, (uint32_t)p->payload_len, x))
 		return V_RECV_MEMORY;
 	r->offset += (uint32_t)p->payload_len;
 	if (!opcode_ends(p->info))
@@ -427,6 +417,8 @@ static bool accept(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	if (p->info->kind == OPCODE_KIND_SEND && opcode_starts(p->info))
 		r->offset = 0;
 	v = judge(t, q, p, &x);
+	if (!v)
+		v = take_receive(t, q, p, &x);
 	if (!v)
 		v = apply(t, q, p, &x);
 	if (v) {
