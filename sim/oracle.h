@@ -11,10 +11,11 @@
 static inline uint64_t oracle_wr_id(const struct world *w, const struct flow *f,
 				    uint32_t index)
 {
-	return (uint64_t)w->round << 48 | (uint64_t)(f - w->flows) << 32 |
-	       index;
+	return (uint64_t)w->round << 48 | (uint64_t)f->id << 32 | index;
 }
 
+/* The completion's opcode for a request. */
+uint32_t oracle_opcode(const struct op *o);
 void oracle_completion(struct world *w, const struct cqe *c);
 /* Has everything completed that must? */
 bool oracle_is_over(const struct world *w);
@@ -23,5 +24,11 @@ bool oracle_is_over(const struct world *w);
  * success may have written is then taken as it is.
  */
 void oracle_memory(struct world *w);
+/*
+ * Data that a replayed request puts into n pieces of h's shadow; vague: it may
+ * have, so that nothing is known of them.
+ */
+void oracle_spread(struct host *h, const struct piece *p, uint8_t n,
+		   const uint8_t *data, uint32_t bytes, bool vague);
 
 #endif

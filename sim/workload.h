@@ -12,8 +12,15 @@
 
 #include "sim/world.h"
 
-#define FLOW_OPS  64
-#define FLOW_SGES 4
+#define FLOW_OPS	 64
+#define FLOW_SGES	 4
+
+#define WORKLOAD_SOURCE	 (96u << 10) /* bytes that requests send from */
+#define WORKLOAD_AREA	 (80u << 10) /* bytes of each remote area */
+#define WORKLOAD_ATOMICS 8	     /* words at flow.atomics */
+#define WORKLOAD_INLINE	 128	     /* bytes */
+
+struct service;
 
 struct piece {
 	uint32_t off, bytes; /* in the host's memory */
@@ -41,8 +48,11 @@ struct recv {
 	uint32_t op; /* the request that uses it */
 };
 
-/* Requests from `qp` of `from` to its peer; flow i ^ 1 is the way back. */
+/* Requests from `qp` of `from` to its peer, in `back` those of the peer. */
 struct flow {
+	uint32_t id;
+	const struct service *service;
+	struct flow *back;
 	struct host *from, *to;
 	struct qp *qp;
 	struct ibt_qp *q;
@@ -67,5 +77,21 @@ void workload_restart(struct world *w);
 /* Let the programs post and poll. */
 void workload_step(struct world *w);
 bool workload_is_posted(const struct world *w);
+
+/* ---- for the services ---- */
+
+uint32_t workload_below(struct world *w, uint32_t n);
+/* A message's length, mostly small. */
+uint32_t workload_bytes(struct world *w);
+/* Cut `bytes` from *brk on into pieces, some of them empty. */
+uint8_t workload_cut(struct world *w, struct piece *p, uint32_t *brk,
+		     uint32_t bytes, uint32_t at_most);
+/* A receive for the message of request `op`; false when there is no room. */
+bool workload_receive(struct world *w, struct flow *f, uint32_t op,
+		      uint32_t bytes);
+/* Near the wrap in half of the cases, later on far from the one before. */
+uint32_t workload_psn(struct world *w, struct flow *f);
+void workload_modify(struct world *w, struct flow *f, struct hca_qp_attr *a,
+		     uint32_t state, uint32_t mask);
 
 #endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reliable connections: everything arrives, in order, or the pair fails. */
+#include "sim/service.h"
+
+#include <string.h>
+
+#include "sim/oracle.h"
+#include "util/bits.h"
+
+static const uint8_t opcodes[] = {HCA_WR_RDMA_WRITE,	 HCA_WR_RDMA_WRITE,
+				  HCA_WR_RDMA_WRITE_IMM, HCA_WR_SEND,
+				  HCA_WR_SEND,		 HCA_WR_SEND_IMM,
+				  HCA_WR_RDMA_READ,	 HCA_WR_RDMA_READ,
+				  HCA_WR_ATOMIC_CAS,	 HCA_WR_ATOMIC_FADD};
+
+/* The READ's or atomic's end, false when there is no room. */
+static bool make_answered(struct world *w, struct flow *f, struct op *o,
+			  bool atomic)
+{
+	uint32_t room = f->sink_end - f->sink;
+
+	if (atomic)
+		o->bytes = 8;
+	if (o->bytes > room)
+		return false;
+	o->pieces = workload_cut(w, o->piece, &f->sink, o->bytes, FLOW_SGES);
+	if (atomic) {
+		o->remote =
+			f->atomics + 8 * workload_below(w, WORKLOAD_ATOMICS);
+		o->swap_add = rng_u64(&w->rng);
+		/* half of the comparisons can hold: replayed by the oracle */
+		o->compare = workload_below(w, 2) ? 0 : rng_u64(&w->rng);
+		return true;
+	}
+	f->fence_next = workload_below(w, 2);
+	o->remote = f->fence_next ? f->writable : f->constant;
+	o->remote += workload_below(w, WORKLOAD_AREA - o->bytes);
+	return true;
+}
+
+static bool make(struct world *w, struct flow *f, bool defective)
+{
+	struct op *o = &f->ops[f->ops_count];
+	bool fenced = f->fence_next;
+	uint32_t start;
+
+	o->opcode = opcodes[workload_below(w, sizeof opcodes)];
+	o->bytes = workload_bytes(w);
+	o->imm = rng_u32(&w->rng);
+	o->flags = (uint8_t)((fenced || !workload_below(w, 8) ? HCA_SEND_FENCE
+							      : 0) |
+			     (workload_below(w, 3) ? HCA_SEND_SIGNALED : 0));
+	if (defective) {
+		o->bytes += !o->bytes;
+		o->defect = (uint8_t)(OP_BAD_RKEY + workload_below(w, 4));
+	}
+	if (o->defect >= OP_SHORT_RECV)
+		o->opcode = HCA_WR_SEND;
+	if (o->defect == OP_BAD_RKEY && o->opcode != HCA_WR_RDMA_READ)
+		o->opcode = HCA_WR_RDMA_WRITE;
+	f->fence_next = false;
+	switch ((enum hca_wr)o->opcode) {
+	case HCA_WR_RDMA_READ:
+		return make_answered(w, f, o, false);
+	case HCA_WR_ATOMIC_CAS:
+	case HCA_WR_ATOMIC_FADD:
+		return make_answered(w, f, o, true);
+	case HCA_WR_RDMA_WRITE:
+	case HCA_WR_RDMA_WRITE_IMM:
+	case HCA_WR_SEND:
+	case HCA_WR_SEND_IMM:
+	case HCA_WR_LOCAL_INV:
+	case HCA_WR_SEND_INV:
+		break;
+	}
+	start = f->source + workload_below(w, WORKLOAD_SOURCE - o->bytes);
+	o->pieces = workload_cut(w, o->piece, &start, o->bytes, FLOW_SGES);
+	if (!o->defect && o->bytes <= WORKLOAD_INLINE && workload_below(w, 2))
+		o->flags |= HCA_SEND_INLINE;
+	o->remote = f->writable + workload_below(w, WORKLOAD_AREA - o->bytes);
+	return o->opcode == HCA_WR_RDMA_WRITE ||
+	       workload_receive(w, f, f->ops_count, o->bytes);
+}
+
+/* What both ends agree on is in *a; the rest is drawn. */
+static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
+{
+	memcpy(a->ah.dgid, f->to->addr.ip, 16);
+	a->ah.is_global = 1;
+	a->ah.hop_limit = 64;
+	a->port_num = 1;
+	a->dest_qpn = f->back->qp->qpn;
+	a->access_flags =
+		HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC;
+	a->min_rnr_timer = (uint8_t)(1 + workload_below(w, 12));
+	a->timeout = (uint8_t)(8 + workload_below(w, 7));
+	a->retry_cnt = (uint8_t)workload_below(w, 8);
+	a->rnr_retry = 7;
+	workload_modify(w, f, a, HCA_QP_INIT,
+			HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS);
+	workload_modify(w, f, a, HCA_QP_RTR,
+			HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN |
+				HCA_QP_RQ_PSN | HCA_QP_MAX_DEST_RD_ATOMIC |
+				HCA_QP_MIN_RNR_TIMER);
+	workload_modify(w, f, a, HCA_QP_RTS,
+			HCA_QP_SQ_PSN | HCA_QP_TIMEOUT | HCA_QP_RETRY_CNT |
+				HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC);
+}
+
+static void connect(struct world *w, struct flow *f)
+{
+	struct hca_qp_attr there = {0}, back = {0};
+
+	there.path_mtu = back.path_mtu = 1 + workload_below(w, 5);
+	there.sq_psn = back.rq_psn = workload_psn(w, &f[0]);
+	there.rq_psn = back.sq_psn = workload_psn(w, &f[1]);
+	there.max_rd_atomic = back.max_dest_rd_atomic =
+		(uint8_t)(1 + workload_below(w, 16));
+	back.max_rd_atomic = there.max_dest_rd_atomic =
+		(uint8_t)(1 + workload_below(w, 16));
+	connect_qp(w, &f[0], &there);
+	connect_qp(w, &f[1], &back);
+}
+
+static bool has_receive(const struct op *o)
+{
+	return o->opcode == HCA_WR_RDMA_WRITE_IMM || o->opcode == HCA_WR_SEND ||
+	       o->opcode == HCA_WR_SEND_IMM;
+}
+
+/* May request i of f end so? */
+static bool may_end(const struct flow *f, uint32_t i, uint32_t status)
+{
+	const struct flow *back = f->back;
+	const struct op *o = &f->ops[i];
+
+	if (status == HCA_WR_FLUSH_ERR)
+		return f->qp->state == HCA_QP_ERR;
+	if (f->failed < i)
+		return false; /* only flushing follows a failure */
+	if (status == HCA_RETRY_EXC_ERR)
+		return back->qp->state == HCA_QP_ERR;
+	switch ((enum op_defect)o->defect) {
+	case OP_GOOD:
+		break;
+	case OP_BAD_RKEY:
+		return status == HCA_REM_ACCESS_ERR;
+	case OP_BAD_LKEY:
+		return status == HCA_LOC_PROT_ERR;
+	case OP_SHORT_RECV:
+		return status == HCA_REM_INV_REQ_ERR;
+	case OP_BAD_RECV:
+		return status == HCA_REM_OP_ERR;
+	}
+	return status == HCA_SUCCESS;
+}
+
+/* Does the receive hold the message already now? */
+static bool holds(const struct flow *f, const struct recv *r,
+		  const struct op *o)
+{
+	const uint8_t *from = f->from->mem + o->piece[0].off;
+	const uint8_t *to = f->to->mem + r->piece[0].off;
+
+	if (o->opcode == HCA_WR_RDMA_WRITE_IMM)
+		to = f->to->mem + o->remote;
+	/* a later WRITE may be there already: the end tells */
+	return o->opcode == HCA_WR_RDMA_WRITE_IMM ||
+	       !memcmp(from, to, o->bytes);
+}
+
+static void received(struct world *w, struct flow *f, uint32_t i,
+		     const struct cqe *c)
+{
+	const struct flow *back = f->back;
+	const struct recv *r = &f->recvs[i];
+	const struct op *o = &f->ops[r->op];
+	bool imm = o->opcode != HCA_WR_SEND;
+	uint32_t flow = f->id;
+	uint32_t opcode = o->opcode == HCA_WR_RDMA_WRITE_IMM
+				  ? HCA_WC_RECV_RDMA_WITH_IMM
+				  : HCA_WC_RECV;
+
+	if (i != f->recvs_next || i >= f->recvs_posted) {
+		world_fail(w, "flow %u receive %u comes for %u", flow, i,
+			   f->recvs_next);
+		return;
+	}
+	f->recvs_next++;
+	if (c->status == HCA_WR_FLUSH_ERR && back->qp->state == HCA_QP_ERR)
+		return;
+	if ((c->status == HCA_LOC_LEN_ERR && o->defect == OP_SHORT_RECV) ||
+	    (c->status == HCA_LOC_PROT_ERR && o->defect == OP_BAD_RECV))
+		return;
+	if (c->status || o->defect)
+		world_fail(w, "flow %u receive %u has status %u", flow, i,
+			   c->status);
+	else if (c->byte_len != o->bytes || c->opcode != opcode)
+		world_fail(w, "flow %u receive %u has %u bytes, not %u", flow,
+			   i, c->byte_len, o->bytes);
+	else if (imm != !!(c->wc_flags & HCA_WC_WITH_IMM) ||
+		 (imm && c->imm_be != o->imm))
+		world_fail(w, "flow %u receive %u: wrong immediate", flow, i);
+	else if (!holds(f, r, o))
+		world_fail(w, "flow %u receive %u: wrong data", flow, i);
+}
+
+static void replay_atomic(struct flow *f, const struct op *o, bool vague)
+{
+	struct piece at = {o->remote, 8};
+	uint64_t old, value;
+
+	memcpy(&old, f->to->shadow + o->remote, 8);
+	oracle_spread(f->from, o->piece, o->pieces, (uint8_t *)&old, 8, vague);
+	value = o->opcode == HCA_WR_ATOMIC_FADD ? old + o->swap_add
+		: old == o->compare		? o->swap_add
+						: old;
+	oracle_spread(f->to, &at, 1, (uint8_t *)&value, 8, vague);
+}
+
+static void replay_op(struct flow *f, uint32_t i, const struct recv **recv)
+{
+	const struct op *o = &f->ops[i];
+	const uint8_t *source = f->from->shadow + o->piece[0].off;
+	const uint8_t *remote = f->to->shadow + o->remote;
+	bool vague = i >= f->failed;
+	struct piece at = {o->remote, o->bytes};
+
+	if (has_receive(o)) {
+		const struct recv *r = (*recv)++;
+
+		if (o->opcode != HCA_WR_RDMA_WRITE_IMM &&
+		    o->defect != OP_BAD_RECV)
+			oracle_spread(f->to, r->piece, r->pieces, source,
+				      o->bytes, vague);
+	}
+	/* refused before it touched anything */
+	if (o->defect)
+		return;
+	if (o->opcode == HCA_WR_RDMA_WRITE ||
+	    o->opcode == HCA_WR_RDMA_WRITE_IMM)
+		oracle_spread(f->to, &at, 1, source, o->bytes, vague);
+	else if (o->opcode == HCA_WR_RDMA_READ)
+		oracle_spread(f->from, o->piece, o->pieces, remote, o->bytes,
+			      vague);
+	else if (!has_receive(o))
+		replay_atomic(f, o, vague);
+}
+
+static void fill(const struct flow *f, const struct op *o, struct wqe *e)
+{
+	e->rkey = f->remote->rkey ^ (o->defect == OP_BAD_RKEY);
+	e->va = f->to->va + o->remote;
+	e->swap_add = o->swap_add;
+	e->compare = o->compare;
+}
+
+/* Of a broken flow some receives stay, unless flushed. */
+static bool is_over(const struct flow *f)
+{
+	return f->failed < f->ops_count || f->qp->state == HCA_QP_ERR ||
+	       f->back->qp->state == HCA_QP_ERR ||
+	       f->recvs_next == f->recvs_count;
+}
+
+static void replay(struct flow *f)
+{
+	const struct recv *r = f->recvs;
+
+	for (uint32_t i = 0; i < f->ops_count; i++)
+		replay_op(f, i, &r);
+}
+
+const struct service service_rc = {
+	.qp_type = HCA_QPT_RC,
+	.make = make,
+	.connect = connect,
+	.fill = fill,
+	.may_end = may_end,
+	.received = received,
+	.is_over = is_over,
+	.replay = replay,
+};
