@@ -5,6 +5,7 @@
  * processes and says which are alive.  One thread, one poll; no data path.
  */
 #include "broker/group.h"
+#include "broker/page.h"
 #include "broker/proto.h"
 
 #include <errno.h>
@@ -50,22 +51,23 @@ static uint64_t now_ms(void)
 }
 
 /* Never waits: a client that does not read loses its answers. */
-static void answer(const struct conn *c, const struct proto *m, int pass_fd)
+static void answer(const struct conn *c, const struct proto *m, const int *fds,
+		   size_t n)
 {
 	union {
 		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
+		char room[CMSG_SPACE(PROTO_FDS * sizeof(int))];
 	} control = {0};
 	struct iovec iov = {(void *)m, sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	if (pass_fd >= 0) {
+	if (n) {
 		control.head.cmsg_level = SOL_SOCKET;
 		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.head), &pass_fd, sizeof(int));
+		control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(&control.head), fds, n * sizeof(int));
 		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
+		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
 	}
 	sendmsg(c->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -80,7 +82,7 @@ static void refuse(const struct conn *c, uint32_t serial, int error,
 			  .value = (uint32_t)error};
 
 	snprintf(m.why, sizeof(m.why), "%s", why);
-	answer(c, &m, -1);
+	answer(c, &m, NULL, 0);
 }
 
 static void hello(struct broker *b, struct conn *c, const struct proto *m)
@@ -89,20 +91,41 @@ static void hello(struct broker *b, struct conn *c, const struct proto *m)
 			      .version = PROTO_VERSION,
 			      .kind = PROTO_WELCOME,
 			      .serial = m->serial};
+	const struct group_member *member;
 	const char *why = "";
-	int fd, error;
+	int error;
 
 	if (c->class) {
 		refuse(c, m->serial, EBUSY, "this client has a class");
 		return;
 	}
-	error = group_take(&b->group, c->user, &why, &c->class, &fd);
+	error = group_take(&b->group, c->user, &why, &c->class);
 	if (error) {
 		refuse(c, m->serial, -error, why);
 		return;
 	}
 	reply.value = c->class;
-	answer(c, &reply, fd);
+	member = &b->group.member[c->class];
+	answer(c, &reply, (int[]){member->fd, member->page_fd},
+	       member->page_fd < 0 ? 1 : 2);
+}
+
+/* To whoever asks, of any user: it says how much has been taken, no more. */
+static void show_page(const struct broker *b, const struct conn *c,
+		      const struct proto *m)
+{
+	struct proto reply = {.magic = PROTO_MAGIC,
+			      .version = PROTO_VERSION,
+			      .kind = PROTO_PAGE_IS,
+			      .serial = m->serial,
+			      .value = m->value};
+	int fd = group_is_owned(&b->group, m->value)
+			 ? page_reader(b->group.member[m->value].page_fd)
+			 : -ENOENT;
+
+	answer(c, &reply, &fd, fd < 0 ? 0 : 1);
+	if (fd >= 0)
+		close(fd);
 }
 
 static enum proto_peer peer_state(const struct broker *b, uint32_t qpn)
@@ -132,7 +155,9 @@ static void handle(struct broker *b, struct conn *c, const struct proto *m,
 		hello(b, c, m);
 	} else if (m->kind == PROTO_ASK) {
 		reply.value = peer_state(b, m->value);
-		answer(c, &reply, -1);
+		answer(c, &reply, NULL, 0);
+	} else if (m->kind == PROTO_PAGE) {
+		show_page(b, c, m);
 	} else {
 		refuse(c, m->serial, EOPNOTSUPP, "an unknown request");
 	}

@@ -2,7 +2,9 @@
 /* The broker's client side; see client.h. */
 #include "broker/client.h"
 
+#include "broker/page.h"
 #include "broker/proto.h"
+#include "broker/steer.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,6 +25,12 @@
 #define ASK_MS	    200
 #define OPEN_TRIES  4 /* a broker may end its idle time as we come */
 #define STACK_BYTES 16384
+
+struct client_pages {
+	const void *page[STEER_CLASS_MAX + 1];
+	bool asked[STEER_CLASS_MAX + 1];
+	uint32_t waiting; /* answers that are to come */
+};
 
 /* What start() and the two processes of its double fork share. */
 struct starter {
@@ -153,12 +162,52 @@ static int connect_broker(struct client *c)
 	return errno == EAGAIN ? -ETIMEDOUT : -errno;
 }
 
-/* One message; a descriptor that comes with it is the receive socket. */
+/* The descriptors of a message, unused ones -1. */
+static void take_fds(struct msghdr *msg, int fds[PROTO_FDS])
+{
+	struct cmsghdr *h = CMSG_FIRSTHDR(msg);
+	size_t bytes;
+
+	for (int i = 0; i < PROTO_FDS; i++)
+		fds[i] = -1;
+	if (!h || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+		return;
+	bytes = h->cmsg_len - CMSG_LEN(0);
+	if (bytes <= PROTO_FDS * sizeof(int))
+		memcpy(fds, CMSG_DATA(h), bytes);
+}
+
+static void take_page(struct client *c, uint32_t class, int fd)
+{
+	struct client_pages *p = c->pages;
+
+	if (!p || class > STEER_CLASS_MAX || !p->asked[class])
+		return;
+	p->asked[class] = false;
+	p->waiting--;
+	if (fd >= 0 && !p->page[class])
+		p->page[class] = page_map(fd, PROT_READ);
+}
+
+/* What a message brings is kept if it was asked for. */
+static void take_gifts(struct client *c, const struct proto *m, int *fds)
+{
+	if (m->kind == PROTO_WELCOME && c->udp_fd < 0) {
+		c->udp_fd = fds[0];
+		fds[0] = -1;
+		if (fds[1] >= 0)
+			c->page = page_map(fds[1], PROT_READ | PROT_WRITE);
+	} else if (m->kind == PROTO_PAGE_IS) {
+		take_page(c, m->value, fds[0]);
+	}
+}
+
+/* One message, if there is one. */
 static int receive(struct client *c, struct proto *m)
 {
 	union {
 		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
+		char room[CMSG_SPACE(PROTO_FDS * sizeof(int))];
 	} control;
 	struct iovec iov = {m, sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov,
@@ -166,26 +215,23 @@ static int receive(struct client *c, struct proto *m)
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control)};
 	ssize_t n = recvmsg(c->unix_fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *h;
-	int fd = -1;
+	int fds[PROTO_FDS], error = 0;
 
 	if (n <= 0)
 		return n ? -errno : -EPIPE;
-	h = CMSG_FIRSTHDR(&msg);
-	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS) {
-		memcpy(&fd, CMSG_DATA(h), sizeof(fd));
-		if (m->kind == PROTO_WELCOME && c->udp_fd < 0)
-			c->udp_fd = fd;
-		else
-			close(fd);
-	}
+	take_fds(&msg, fds);
 	if (n != sizeof(*m) || m->magic != PROTO_MAGIC ||
 	    m->version != PROTO_VERSION)
-		return -EPROTO;
-	return 0;
+		error = -EPROTO;
+	else
+		take_gifts(c, m, fds);
+	for (int i = 0; i < PROTO_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	return error;
 }
 
-/* Asks and waits for the answer to just that; late ones of others are lost. */
+/* Asks and waits for the answer to just that; late answers are lost. */
 static int ask(struct client *c, struct proto *m, int wait_ms)
 {
 	uint64_t end = now_ms() + (uint64_t)wait_ms, now;
@@ -283,8 +329,50 @@ int client_peer_state(struct client *c, uint32_t qpn)
 	return (int)m.value;
 }
 
+void *client_page(const struct client *c)
+{
+	return c->page;
+}
+
+const void *client_page_of(struct client *c, uint32_t class)
+{
+	struct proto m = {.magic = PROTO_MAGIC,
+			  .version = PROTO_VERSION,
+			  .kind = PROTO_PAGE,
+			  .value = class};
+
+	if (!class || class > STEER_CLASS_MAX)
+		return NULL;
+	if (!c->pages)
+		c->pages = calloc(1, sizeof(*c->pages));
+	if (!c->pages || c->pages->page[class])
+		return c->pages ? c->pages->page[class] : NULL;
+	if (!c->pages->asked[class]) {
+		m.serial = ++c->serial;
+		if (send(c->unix_fd, &m, sizeof(m),
+			 MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			return NULL;
+		c->pages->asked[class] = true;
+		c->pages->waiting++;
+	}
+	while (c->pages->asked[class] && !receive(c, &m))
+		;
+	return c->pages->page[class];
+}
+
+static void unmap_pages(struct client *c)
+{
+	page_unmap(c->page);
+	for (uint32_t i = 0; c->pages && i <= STEER_CLASS_MAX; i++)
+		page_unmap(c->pages->page[i]);
+	free(c->pages);
+	c->page = NULL;
+	c->pages = NULL;
+}
+
 void client_close(struct client *c)
 {
+	unmap_pages(c);
 	if (c->udp_fd >= 0)
 		close(c->udp_fd);
 	if (c->unix_fd >= 0)

@@ -22,6 +22,8 @@ struct client {
 	bool is_foreign;
 	uid_t broker_user;
 	char why[96];
+	void *page;		    /* ours; NULL: there is none */
+	struct client_pages *pages; /* of others */
 };
 
 /*
@@ -34,6 +36,18 @@ int client_open(struct client *c, const char **why);
  * 200 ms.  enum client_peer or -errno.
  */
 int client_peer_state(struct client *c, uint32_t qpn);
+/*
+ * This process's page, to write; page.h says what is in it.  NULL when there
+ * is none.  Valid until client_close.
+ */
+void *client_page(const struct client *c);
+/*
+ * The page of another class of this namespace, to read, until client_close.
+ * Never waits: NULL when there is none, or none yet; the first call asks the
+ * broker, a later one finds the answer, and it is asked anew when the class
+ * had no owner.  Until it is there a call may cost two system calls.
+ */
+const void *client_page_of(struct client *c, uint32_t class);
 void client_close(struct client *c);
 
 #endif

@@ -2,6 +2,7 @@
 /* The receive sockets of port 4791; see group.h. */
 #include "broker/group.h"
 
+#include "broker/page.h"
 #include "hdr/udp.h"
 
 #include <arpa/inet.h>
@@ -83,7 +84,9 @@ static int join(struct group *g, const char **why)
 		*why = "this kernel cannot choose a socket by queue pair";
 		return error;
 	}
-	g->member[g->count++] = (struct group_member){.fd = fd};
+	g->member[g->count] = (struct group_member){
+		.fd = fd, .page_fd = g->count ? page_new() : -1};
+	g->count++;
 	return fd;
 }
 
@@ -102,8 +105,14 @@ static uint32_t find(const struct group *g, uid_t user, enum group_use use)
 	return best;
 }
 
-int group_take(struct group *g, uid_t user, const char **why, uint32_t *class,
-	       int *fd)
+/* Nothing of the last owner's stays in the page. */
+static void renew(struct group_member *m)
+{
+	if (m->page_fd >= 0)
+		page_clear(m->page_fd, ++m->generation);
+}
+
+int group_take(struct group *g, uid_t user, const char **why, uint32_t *class)
 {
 	uint32_t i;
 	int joined;
@@ -128,10 +137,10 @@ int group_take(struct group *g, uid_t user, const char **why, uint32_t *class,
 		return -ENOSPC;
 	}
 	drain(g->member[i].fd, DRAIN_MAX);
+	renew(&g->member[i]);
 	g->member[i].use = GROUP_OWNED;
 	g->member[i].user = user;
 	*class = i;
-	*fd = g->member[i].fd;
 	return 0;
 }
 
@@ -140,6 +149,7 @@ void group_release(struct group *g, uint32_t class, uint64_t now_ms)
 	struct group_member *m = &g->member[class];
 
 	drain(m->fd, DRAIN_MAX);
+	renew(m);
 	m->use = GROUP_RESTING;
 	m->freed_ms = now_ms;
 }
@@ -177,6 +187,11 @@ void group_drop(struct group *g)
 
 void group_close(struct group *g)
 {
-	while (g->count)
-		close(g->member[--g->count].fd);
+	while (g->count) {
+		struct group_member *m = &g->member[--g->count];
+
+		close(m->fd);
+		if (m->page_fd >= 0)
+			close(m->page_fd);
+	}
 }

@@ -20,6 +20,8 @@ enum group_use { GROUP_OWNED, GROUP_RESTING, GROUP_FREE };
 
 struct group_member {
 	int fd;
+	int page_fd;	     /* to write it, -1: none */
+	uint64_t generation; /* of the page */
 	enum group_use use;
 	uid_t user; /* who has or had the socket, and may still hold it */
 	uint64_t freed_ms;
@@ -31,11 +33,10 @@ struct group {
 };
 
 /*
- * A class for a client of this user; *fd is the group's and stays open.
+ * A class for a client of this user; its descriptors stay the group's.
  * -errno with a sentence in *why.
  */
-int group_take(struct group *g, uid_t user, const char **why, uint32_t *class,
-	       int *fd);
+int group_take(struct group *g, uid_t user, const char **why, uint32_t *class);
 /* Its client is gone. */
 void group_release(struct group *g, uint32_t class, uint64_t now_ms);
 bool group_is_owned(const struct group *g, uint32_t class);

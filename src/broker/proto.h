@@ -15,14 +15,18 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 1
+#define PROTO_VERSION 2
+#define PROTO_FDS     4 /* the most that one message brings */
 
 enum proto_kind {
 	PROTO_HELLO = 1, /* asks for a class */
-	PROTO_WELCOME,	 /* value: the class; its socket by SCM_RIGHTS */
+	PROTO_WELCOME,	 /* value: the class; by SCM_RIGHTS its socket and, if
+			  * there is one, its page to write */
 	PROTO_REFUSED,	 /* value: an errno; why: a sentence */
 	PROTO_ASK,	 /* value: a QPN */
 	PROTO_ANSWER,	 /* value: enum proto_peer */
+	PROTO_PAGE,	 /* value: a class */
+	PROTO_PAGE_IS,	 /* the same value; its page to read, if any */
 };
 
 enum proto_peer { PROTO_PEER_GONE, PROTO_PEER_ALIVE, PROTO_PEER_UNKNOWN };

@@ -42,6 +42,16 @@ uint32_t peer_qpn(uint32_t random)
 			  : random & 0xffffff;
 }
 
+void *peer_page(void)
+{
+	return has_broker ? client_page(&broker) : NULL;
+}
+
+const void *peer_page_of(uint32_t qpn)
+{
+	return has_broker ? client_page_of(&broker, steer_class(qpn)) : NULL;
+}
+
 enum engine_peer peer_ask(const struct engine_event *e)
 {
 	/* our broker knows the QPNs of this namespace only */

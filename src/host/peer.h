@@ -12,6 +12,12 @@
 int peer_socket(void);
 /* A QPN of this process's class from random bits. */
 uint32_t peer_qpn(uint32_t random);
+/*
+ * Our page and that of the process of this namespace that a QPN is of; see
+ * broker/client.h.  Under the lane's lock; NULL: none, or none yet.
+ */
+void *peer_page(void);
+const void *peer_page_of(uint32_t qpn);
 /* Is the process behind event's peer and dest_qpn alive? */
 enum engine_peer peer_ask(const struct engine_event *e);
 void peer_close(void);

@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include "broker/client.h"
+#include "broker/page.h"
 #include "broker/proto.h"
 #include "broker/steer.h"
 
@@ -18,6 +19,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -209,6 +211,72 @@ static void sigkill_of_a_client_frees_its_class(void **state)
 	end_broker(broker);
 }
 
+/* Asked until the broker's answer is there. */
+static const uint8_t *page_of(struct client *c, uint32_t class)
+{
+	struct pollfd p = {c->unix_fd, POLLIN, 0};
+	const uint8_t *page;
+
+	while (!(page = client_page_of(c, class)))
+		assert_int_equal(poll(&p, 1, 10000), 1);
+	return page;
+}
+
+static void a_page_is_written_by_its_owner_and_read_by_all(void **state)
+{
+	struct client c[2], next;
+	const uint8_t *seen;
+	uint8_t *own;
+	uint32_t class;
+	pid_t pid;
+
+	for (int i = 0; i < 2; i++)
+		open_or_fail(&c[i]);
+	pid = broker_of(&c[0]);
+	own = client_page(&c[0]);
+	assert_non_null(own);
+	own[7] = 42;
+	seen = page_of(&c[1], c[0].class);
+	assert_int_equal(seen[7], 42);
+	own[7] = 43;
+	assert_int_equal(seen[7], 43);
+	assert_int_equal(mprotect((void *)(uintptr_t)seen, PAGE_BYTES,
+				  PROT_READ | PROT_WRITE),
+			 -1);
+	/* It dies with its class; the next owner starts from zero. */
+	class = c[0].class;
+	client_close(&c[0]);
+	do {
+		open_or_fail(&next);
+		if (next.class != class)
+			client_close(&next);
+	} while (next.class != class);
+	assert_int_equal(seen[7], 0);
+	client_close(&next);
+	client_close(&c[1]);
+	end_broker(pid);
+}
+
+static void there_is_no_page_of_a_class_without_an_owner(void **state)
+{
+	struct client c;
+	struct pollfd p;
+	pid_t pid;
+
+	open_or_fail(&c);
+	pid = broker_of(&c);
+	assert_null(client_page_of(&c, 0));
+	assert_null(client_page_of(&c, 5000));
+	for (int i = 0; i < 3; i++) {
+		if (client_page_of(&c, 77))
+			fail();
+		p = (struct pollfd){c.unix_fd, POLLIN, 0};
+		poll(&p, 1, 10000);
+	}
+	client_close(&c);
+	end_broker(pid);
+}
+
 static void of_two_that_start_at_once_one_becomes_the_broker(void **state)
 {
 	for (int round = 0; round < ROUNDS; round++) {
@@ -310,6 +378,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_client_gets_the_datagrams_of_its_class),
 		cmocka_unit_test(sigkill_of_a_client_frees_its_class),
+		cmocka_unit_test(
+			a_page_is_written_by_its_owner_and_read_by_all),
+		cmocka_unit_test(there_is_no_page_of_a_class_without_an_owner),
 		cmocka_unit_test(
 			of_two_that_start_at_once_one_becomes_the_broker),
 		cmocka_unit_test(a_port_held_by_another_is_named),

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pages of classes; see page.h. */
+#include "broker/page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int page_new(void)
+{
+	int fd = memfd_create("adverb-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	/* A reader must not meet SIGBUS, nor open it anew for writing. */
+	if (!ftruncate(fd, PAGE_BYTES) &&
+	    !fcntl(fd, F_ADD_SEALS,
+		   F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) &&
+	    !fchmod(fd, S_IRUSR))
+		return fd;
+	error = errno;
+	close(fd);
+	return -error;
+}
+
+int page_reader(int fd)
+{
+	char path[32];
+	int reader;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	reader = open(path, O_RDONLY | O_CLOEXEC);
+	return reader < 0 ? -errno : reader;
+}
+
+void page_clear(int fd, uint64_t generation)
+{
+	static const uint8_t zero[PAGE_OWNER_BYTES];
+
+	if (pwrite(fd, zero, sizeof(zero), 0) == (ssize_t)sizeof(zero) &&
+	    pwrite(fd, &generation, sizeof(generation), PAGE_OWNER_BYTES) > 0)
+		return;
+	/* No memory for it: then it was never written. */
+}
+
+void *page_map(int fd, int protection)
+{
+	struct stat s;
+	void *page;
+
+	if (fstat(fd, &s) || s.st_size != PAGE_BYTES)
+		return NULL;
+	page = mmap(NULL, PAGE_BYTES, protection, MAP_SHARED, fd, 0);
+	return page == MAP_FAILED ? NULL : page;
+}
+
+void page_unmap(const void *page)
+{
+	if (page)
+		munmap((void *)(uintptr_t)page, PAGE_BYTES);
+}

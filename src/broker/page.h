@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A class's page: 4096 bytes that its process writes and every other process
+ * of the namespace may read, for flow control.  A sealed memfd of the
+ * broker's, kept as long as the class's socket: who has it mapped sees the
+ * next owner's contents, zeroed and with another generation.  Whatever stands
+ * in it is input, not to be trusted.
+ *
+ *	+ - - - - - - - - - - - - - - - - - - - - - - - - +------------+
+ *	| the owner's, PAGE_OWNER_BYTES                   | generation |
+ *	+ - - - - - - - - - - - - - - - - - - - - - - - - +------------+
+ */
+#ifndef ADVERB_BROKER_PAGE_H
+#define ADVERB_BROKER_PAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PAGE_BYTES	 4096
+#define PAGE_OWNER_BYTES (PAGE_BYTES - sizeof(uint64_t))
+
+/* A zeroed page: a descriptor to write by, owned by the caller; -errno. */
+int page_new(void);
+/* A descriptor that can only read it; -errno. */
+int page_reader(int fd);
+/* Zero the owner's part; the generation is the class's, one higher a time. */
+void page_clear(int fd, uint64_t generation);
+/* Map it, by the descriptor of either kind; NULL when that does not go. */
+void *page_map(int fd, int protection);
+void page_unmap(const void *page);
+
+#endif
