@@ -1,14 +1,19 @@
 """Lines of a test: `ok NAME`, `FAIL NAME: why`, `skipped NAME: why`."""
 
-import pathlib
+import subprocess
 import sys
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from built import exported, verbs_missing
 
 LIBRARIES = ("libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3",
              "libmlx5.so.1", "libmlx4.so.1", "libefa.so.1", "libmana.so.1")
-__all__ = ("LIBRARIES", "Report", "exported", "verbs_missing")
+
+
+def exported(library):
+    """The set of `name@node` that a library defines; `@@` counts as `@`."""
+    text = subprocess.run(
+        ["nm", "-D", "--defined-only", "--with-symbol-versions", library],
+        check=True, capture_output=True, text=True).stdout
+    words = (line.split()[-1].replace("@@", "@") for line in text.splitlines())
+    return {word for word in words if "@" in word}
 
 
 class Report:

@@ -10,7 +10,7 @@ import icrc_check
 import system
 from system import expect, expect_ok
 
-t = system.Suite(__doc__, system.VERBS)
+t = system.Suite(__doc__)
 ATOMICS = (["-A", "CMP_AND_SWAP"], ["-A", "FETCH_AND_ADD"])
 VERBS = ("write", "read", "send", "atomic")
 

@@ -13,7 +13,6 @@ build folder's parent: area, program, peer, result.
 
 import argparse
 import fnmatch
-import functools
 import os
 import shutil
 import signal
@@ -23,14 +22,11 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from built import verbs_missing
 
 NOBODY = 65534
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 PYTHON = "/usr/bin/python3"
-# What a case needs of the product.
-NOTHING, VERBS = range(2)
 
 
 class Skip(Exception):
@@ -58,9 +54,9 @@ class Result:
 
 
 class Suite:
-    """Cases of one script; @needs is what a case needs unless it says."""
+    """Cases of one script."""
 
-    def __init__(self, description, needs=NOTHING):
+    def __init__(self, description):
         parser = argparse.ArgumentParser(description=description)
         parser.add_argument("--build", default="build/out",
                             help="the build folder (default build/out)")
@@ -71,7 +67,6 @@ class Suite:
         parser.add_argument("--full", action="store_true",
                             help="the nightly lengths")
         self.options = parser.parse_args()
-        self.needs = needs
         self.build = os.path.abspath(self.options.build)
         self.adverb = os.path.join(self.build, "tools", "adverb")
         self.passed = self.failed = self.skipped = 0
@@ -145,15 +140,7 @@ class Suite:
         if not shutil.which(program):
             raise Skip("%s is not installed" % program)
 
-    @functools.cache
-    def missing(self, needs):
-        """Why a case with these needs cannot run on this build, or ""."""
-        if needs == NOTHING:
-            return ""
-        return verbs_missing(os.path.join(self.build, "lib"))
-
-    def case(self, name, body, area=None, program=None, peer="adverb",
-             needs=None):
+    def case(self, name, body, area=None, program=None, peer="adverb"):
         """Runs @body; it returns if all is well, else raises."""
         if not fnmatch.fnmatch(name, self.options.only):
             return
@@ -162,9 +149,6 @@ class Suite:
             return
         began = time.monotonic()
         try:
-            why = self.missing(self.needs if needs is None else needs)
-            if why:
-                raise Skip(why)
             body()
             self.passed += 1
             result = "ok"
@@ -212,10 +196,3 @@ def spin(seconds):
     return subprocess.Popen(
         [PYTHON, "-c", "import time\nend = time.monotonic() + %d\n"
          "while time.monotonic() < end: pass" % seconds])
-
-
-if __name__ == "__main__":
-    # For scripts of the shell: says why no program starts on this build, if so.
-    suite = Suite(__doc__)
-    print(suite.missing(VERBS), end="")
-    shutil.rmtree(suite.tmp, ignore_errors=True)
