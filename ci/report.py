@@ -64,8 +64,8 @@ def main(name, logs, testlog):
         elif counts[0]:
             print("ok %s (%s)" % (title, tally))
         else:
-            print("skipped %s: %s" % (
-                title, (text.strip().splitlines() or ["it says nothing"])[-1]))
+            why = re.findall(r"^skipped(?::| \S+:) (.*)", text, re.M)
+            print("skipped %s: %s" % (title, (why or ["it says nothing"])[-1]))
         for line in text.splitlines():
             if line.startswith("skipped ") and counts[0]:
                 print("    " + line)

@@ -38,7 +38,8 @@ static int enter_namespace(void **state)
 	int fd;
 
 	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
-		printf("skipped: no network namespace of our own\n");
+		puts("skipped: no network namespace of our own");
+		fflush(stdout);
 		_exit(77);
 	}
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
