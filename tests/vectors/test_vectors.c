@@ -3,12 +3,14 @@
 #include "test.h"
 
 #include "encap/icrc.h"
+#include "hdr/cmmsg.h"
+#include "hdr/mad.h"
 #include "hdr/pkt.h"
 #include "vectors/frames.h"
 
 #define HEADERS (IP_V4_BYTES + UDP_BYTES)
 
-static struct frames all;
+static struct frames all, cm;
 
 struct opened {
 	struct ip_v4 ip;
@@ -105,6 +107,37 @@ static void every_icrc_agrees(void **state)
 	}
 }
 
+/* The kernel's own messages: what we read in them, and that we lose nothing. */
+static void every_cm_message_is_read(void **state)
+{
+	unsigned seen[CMMSG_APR + 1] = {0};
+
+	for (size_t i = 0; i < cm.count; i++) {
+		uint8_t mad[MAD_BYTES];
+		struct cmmsg m, again;
+		struct cmmsg_ip ip;
+		struct opened o;
+
+		setup_frame(&cm.frame[i], &o);
+		assert_true(cmmsg_parse(o.pkt.payload, o.pkt.payload_len, &m));
+		seen[m.kind]++;
+		cmmsg_write(mad, &m);
+		assert_true(cmmsg_parse(mad, sizeof(mad), &again));
+		assert_memory_equal(&m, &again, sizeof(m));
+		if (m.kind != CMMSG_REQ && m.kind != CMMSG_SIDR_REQ)
+			continue;
+		assert_true(cmmsg_ip_parse(m.private_data, &ip));
+		assert_int_equal(ip.src[15], o.ip.src & 0xff);
+		assert_int_equal(ip.dst[15], o.ip.dst & 0xff);
+		assert_true(m.service_id >> 16 == 0x0106 ||
+			    m.service_id >> 16 == 0x0111);
+		assert_int_equal(m.pkey, 0xffff);
+	}
+	assert_true(seen[CMMSG_REQ] && seen[CMMSG_REP] && seen[CMMSG_RTU]);
+	assert_true(seen[CMMSG_DREQ] && seen[CMMSG_DREP]);
+	assert_true(seen[CMMSG_SIDR_REQ] && seen[CMMSG_SIDR_REP]);
+}
+
 /* A17.3.2: ToS, TTL and checksum of IP, checksum of UDP, byte 4 of the BTH. */
 static bool variant(size_t byte)
 {
@@ -193,6 +226,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(every_frame_reads_as_tshark_reads_it),
 		cmocka_unit_test(every_frame_writes_back_to_the_same_bytes),
 		cmocka_unit_test(every_icrc_agrees),
+		cmocka_unit_test(every_cm_message_is_read),
 		cmocka_unit_test(
 			every_flipped_bit_is_noticed_unless_it_may_vary),
 		cmocka_unit_test(the_id_a_socket_hides_is_recovered),
@@ -201,12 +235,14 @@ int main(int argc, char **argv)
 	};
 	int failed;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: %s FRAMES\n", argv[0]);
+	if (argc != 3) {
+		fprintf(stderr, "usage: %s FRAMES CM-FRAMES\n", argv[0]);
 		return 2;
 	}
 	all = frames_load(argv[1]);
+	cm = frames_load(argv[2]);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	frames_free(&all);
+	frames_free(&cm);
 	return failed;
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* hdr/cmmsg: what is parsed is written and read again without loss. */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "hdr/cmmsg.h"
+#include "hdr/mad.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t mad[MAD_BYTES], part[CMMSG_IP_BYTES];
+	struct cmmsg m, again;
+	struct cmmsg_ip ip, ip_again;
+
+	if (!cmmsg_parse(data, size, &m))
+		return 0;
+	FUZZ_REQUIRE(m.info_bytes <= CMMSG_INFO_MAX);
+	FUZZ_REQUIRE(cmmsg_private_bytes(m.kind) <= CMMSG_PRIVATE_MAX);
+	if (m.kind == CMMSG_LAP || m.kind == CMMSG_APR)
+		return 0;
+	cmmsg_write(mad, &m);
+	FUZZ_REQUIRE(cmmsg_parse(mad, sizeof(mad), &again));
+	FUZZ_REQUIRE(memcmp(&m, &again, sizeof(m)) == 0);
+	if (!cmmsg_ip_parse(m.private_data, &ip))
+		return 0;
+	cmmsg_ip_write(part, &ip);
+	/* addresses of mixed families are not written as they were */
+	FUZZ_REQUIRE(cmmsg_ip_parse(part, &ip_again));
+	return 0;
+}

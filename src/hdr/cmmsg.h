@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Messages of the communication manager (IBTA Vol 1, 12.6): one struct for
+ * all kinds, of which each sets its own fields; where each field stands is
+ * data, in cmmsg.c.  And what RDMA IP CM puts in front of a program's private
+ * data (IBTA A11.3):
+ *
+ *	+-------+-------+-------+-------+-------------------------------+
+ *	| major | minor | IP v. | rsvd  |          source port          |
+ *	+-------+-------+-------+-------+-------------------------------+
+ *	|  source address, 16 bytes; IPv4 in the last four of them      |
+ *	+---------------------------------------------------------------+
+ *	|  destination address, the same                                |
+ *	+---------------------------------------------------------------+
+ *
+ * Pure; a struct owns nothing.
+ */
+#ifndef HDR_CMMSG_H
+#define HDR_CMMSG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CMMSG_CLASS	    0x07 /* management class */
+#define CMMSG_CLASS_VERSION 2
+#define CMMSG_METHOD_SEND   0x03
+#define CMMSG_PRIVATE_MAX   224
+#define CMMSG_INFO_MAX	    72
+#define CMMSG_IP_BYTES	    36
+
+/* Attribute IDs (IBTA 12.6.1, 16.7.2). */
+enum cmmsg_kind {
+	CMMSG_REQ = 0x10,
+	CMMSG_MRA = 0x11,
+	CMMSG_REJ = 0x12,
+	CMMSG_REP = 0x13,
+	CMMSG_RTU = 0x14,
+	CMMSG_DREQ = 0x15,
+	CMMSG_DREP = 0x16,
+	CMMSG_SIDR_REQ = 0x17,
+	CMMSG_SIDR_REP = 0x18,
+	CMMSG_LAP = 0x19,
+	CMMSG_APR = 0x1a,
+};
+
+/* REJ reasons that we give (IBTA 12.6.7.2). */
+enum {
+	CMMSG_REJ_NO_QP = 1,
+	CMMSG_REJ_NO_RESOURCES = 3,
+	CMMSG_REJ_TIMEOUT = 4,
+	CMMSG_REJ_UNSUPPORTED = 5,
+	CMMSG_REJ_BAD_COMM_ID = 6,
+	CMMSG_REJ_BAD_SERVICE_ID = 8,
+	CMMSG_REJ_BAD_SERVICE_TYPE = 9,
+	CMMSG_REJ_STALE = 10,
+	CMMSG_REJ_BAD_GID = 12,
+	CMMSG_REJ_CONSUMER = 28,
+	CMMSG_REJ_DUPLICATE_ID = 30,
+	CMMSG_REJ_VENDOR_OPTION = 35,
+};
+
+/* What an MRA or a REJ answers (IBTA 12.6.6.1, 12.6.7.1). */
+enum { CMMSG_OF_REQ, CMMSG_OF_REP, CMMSG_OF_OTHER };
+
+/* SIDR_REP status (IBTA 12.11.2.2). */
+enum {
+	CMMSG_SIDR_OK,
+	CMMSG_SIDR_NO_SERVICE,
+	CMMSG_SIDR_REJECTED,
+	CMMSG_SIDR_NO_QP,
+};
+
+enum { CMMSG_TRANSPORT_RC, CMMSG_TRANSPORT_UC };
+
+struct cmmsg_path {
+	uint16_t local_lid, remote_lid;
+	uint8_t local_gid[16], remote_gid[16];
+	uint32_t flow_label;
+	uint8_t rate, traffic_class, hop_limit, sl, subnet_local, ack_timeout;
+};
+
+/* Fields as the tables of 12.6 name them, host order; times are exponents. */
+struct cmmsg {
+	enum cmmsg_kind kind;
+	uint64_t transaction_id;
+	uint32_t local_id, remote_id; /* SIDR: local_id is the request's */
+	uint64_t service_id;
+	uint64_t ca_guid;
+	uint32_t qkey, qpn, psn, eecn, remote_eecn;
+	uint8_t responder_resources, initiator_depth;
+	uint8_t remote_timeout, local_timeout; /* CM response timeouts */
+	uint8_t transport, extended_transport, flow_control;
+	uint8_t retry_count, rnr_retry, max_cm_retries;
+	uint16_t pkey;
+	uint8_t mtu, rdc_exists, has_srq;
+	struct cmmsg_path primary, alternate;
+	uint8_t ack_delay, failover;		 /* REP */
+	uint8_t answers;			 /* MRA, REJ: CMMSG_OF_* */
+	uint8_t service_timeout;		 /* MRA */
+	uint16_t reason;			 /* REJ */
+	uint8_t info_bytes, status;		 /* REJ, SIDR_REP; SIDR_REP */
+	uint8_t info[CMMSG_INFO_MAX];		 /* additional information */
+	uint32_t ece_vendor;			 /* 24 bits */
+	uint32_t ece_options;			 /* the attribute modifier */
+	uint8_t private_data[CMMSG_PRIVATE_MAX]; /* cmmsg_private_bytes() */
+};
+
+/* RDMA IP CM's part of the private data; IPv4 as ::ffff:a.b.c.d. */
+struct cmmsg_ip {
+	uint16_t src_port;
+	uint8_t src[16], dst[16];
+};
+
+/* "REQ"; "?" for what is no kind of message. */
+const char *cmmsg_name(uint16_t kind);
+/* How much private data a kind has, and all of it is sent. */
+size_t cmmsg_private_bytes(enum cmmsg_kind kind);
+/*
+ * A whole MAD of MAD_BYTES.  False unless it is a message of this class whose
+ * lengths hold; LAP and APR have only their ids read.
+ */
+bool cmmsg_parse(const uint8_t *mad, size_t len, struct cmmsg *m);
+/* Writes MAD_BYTES; not LAP or APR, which we never send. */
+void cmmsg_write(uint8_t *mad, const struct cmmsg *m);
+
+/* CMMSG_IP_BYTES each; false unless version and family are known. */
+bool cmmsg_ip_parse(const uint8_t *p, struct cmmsg_ip *ip);
+void cmmsg_ip_write(uint8_t *p, const struct cmmsg_ip *ip);
+
+/* The service id of a port space and a port (IBTA A11.2). */
+static inline uint64_t cmmsg_service_id(uint16_t space, uint16_t port)
+{
+	return (uint64_t)space << 16 | port;
+}
+
+#endif
