@@ -87,7 +87,7 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 
 		/* what concerns the CQ stands; the QP's cookie is dying */
 		if (v->qpn == q->qp->qpn && v->type != ENGINE_CQ_EVENT &&
-		    v->type != ENGINE_CQ_ERR)
+		    v->type != ENGINE_CQ_ERR && v->type != ENGINE_SRQ_LIMIT)
 			v->type = ENGINE_EXPLAIN, v->explain.cause = 0;
 	}
 	ibt_qp_fini(&e->ibt, q);

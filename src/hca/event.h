@@ -16,8 +16,10 @@ enum engine_event_type {
 	ENGINE_QP_ACCESS_ERR,
 	ENGINE_COMM_EST,
 	ENGINE_SQ_DRAINED,
-	ENGINE_EXPLAIN,	 /* explain is filled */
-	ENGINE_ASK_PEER, /* qpn of ours, peer and dest_qpn to ask about */
+	ENGINE_LAST_WQE,
+	ENGINE_SRQ_LIMIT, /* user: the cookie of the SRQ */
+	ENGINE_EXPLAIN,	  /* explain is filled */
+	ENGINE_ASK_PEER,  /* qpn of ours, peer and dest_qpn to ask about */
 };
 
 struct engine_event {

@@ -187,6 +187,18 @@ struct wq {
 	ring_index tail; /* oldest slot in use; polling writes it */
 };
 
+/*
+ * In the arena; a queue of receives that several QPs take from.  The program
+ * posts at wq.head, under its own lock; the rest is under `lock`.
+ */
+struct srq {
+	struct wq wq; /* tail: next to take; done is not used */
+	struct alock lock;
+	uint32_t pd;
+	uint32_t limit; /* with fewer posted an event is owed; 0: disarmed */
+	uint64_t user;	/* cookie of the face, carried by events */
+};
+
 static inline struct wq_sge *wqe_sges(struct wqe *w)
 {
 	return (struct wq_sge *)(void *)(w + 1);
@@ -268,8 +280,9 @@ struct qp {
 	uint32_t state;	      /* enum hca_qp_state; changes only in qp_enter */
 	uint32_t pd, recv_pd; /* recv_pd: of the memory of its receives */
 	uint32_t sq_sig_all;
-	uint32_t rq_held;      /* a message uses the oldest receive; lane's */
+	uint32_t rq_held;      /* a message has a receive, see rq.c; lane's */
 	aoff send_cq, recv_cq; /* struct cq */
+	aoff srq;	       /* struct srq, instead of rq; or 0 */
 	struct wq sq, rq;
 	struct hca_qp_attr attr; /* as set by modify */
 	uint64_t user;		 /* cookie of the face, carried by events */
@@ -277,6 +290,7 @@ struct qp {
 
 struct hca_qp_cap {
 	uint32_t send_wr, recv_wr, send_sge, recv_sge, inline_bytes;
+	struct srq *srq; /* takes the place of a receive queue; or NULL */
 };
 
 /* ---- the adapter ---- */
@@ -340,13 +354,28 @@ static inline void wq_commit(struct wq *q)
 	ring_store(&q->head, ring_own(&q->head) + 1);
 }
 
+/* srq.c */
+struct srq *srq_new(struct hca *h, uint32_t pd, uint32_t depth,
+		    uint32_t max_sge, uint64_t user);
+void srq_free(struct hca *h, struct srq *s);
+/* -EINVAL when more than `depth` wait; -ENOMEM.  Caller keeps posters away. */
+int srq_resize(struct hca *h, struct srq *s, uint32_t depth);
+/* Ask for one event below `limit`; true when it is owed at once. */
+bool srq_arm(struct srq *s, uint32_t limit);
+/* Take the oldest receive: its copy to out; false when there is none.  low:
+ * an event is owed. */
+bool srq_take(struct hca *h, struct srq *s, struct wqe *out, bool *low);
+
 /*
  * rq.c: receives on their way into messages, under the lane.  A message holds
  * one from its first packet on; a service that gives a message up (UC) leaves
  * it held, for the next.
  */
-/* The receive for the next message, held from now on; NULL: none is posted. */
-struct wqe *rq_take(struct hca *h, struct qp *qp);
+/*
+ * The receive for the next message, held from now on; NULL: none is posted.
+ * low: a limit event is owed to qp->srq's user.
+ */
+struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low);
 /* The one that is held, or NULL. */
 struct wqe *rq_held(struct hca *h, const struct qp *qp);
 /* Its message has ended: give it up, and fill wr_id and the queue of c. */

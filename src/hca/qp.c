@@ -12,13 +12,16 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 	qp->qpn = qpn;
 	qp->type = type;
 	qp->pd = pd;
-	qp->recv_pd = pd;
+	qp->recv_pd = cap->srq ? cap->srq->pd : pd;
+	qp->srq = hca_off(h, cap->srq);
 	qp->sq_sig_all = sq_sig_all;
 	qp->send_cq = hca_off(h, send_cq);
 	qp->recv_cq = hca_off(h, recv_cq);
 	if (wq_init(h, &qp->sq, cap->send_wr, cap->send_sge, cap->inline_bytes))
 		goto free_qp;
-	if (wq_init(h, &qp->rq, cap->recv_wr, cap->recv_sge, 0))
+	/* with a shared queue the QP's own depth has no meaning */
+	if (wq_init(h, &qp->rq, cap->srq ? 0 : cap->recv_wr,
+		    cap->srq ? cap->srq->wq.max_sge : cap->recv_sge, 0))
 		goto free_sq;
 	return qp;
 free_sq:

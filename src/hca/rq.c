@@ -3,20 +3,30 @@
 
 #include "util/check.h"
 
-struct wqe *rq_take(struct hca *h, struct qp *qp)
+/* With a shared queue the one slot of its own holds the receive taken. */
+static struct wqe *slot(const struct hca *h, const struct qp *qp)
 {
-	struct wq *rq = &qp->rq;
-	uint32_t i = ring_own(&rq->done);
+	return wq_at(h, &qp->rq, ring_own(&qp->rq.done));
+}
 
-	if (!qp->rq_held && i == ring_load(&rq->head))
+struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low)
+{
+	struct srq *s = arena_at(&h->arena, qp->srq);
+	struct wq *rq = &qp->rq;
+
+	*low = false;
+	if (qp->rq_held)
+		return slot(h, qp);
+	if (s ? !srq_take(h, s, slot(h, qp), low)
+	      : ring_own(&rq->done) == ring_load(&rq->head))
 		return NULL;
 	qp->rq_held = 1;
-	return wq_at(h, rq, i);
+	return slot(h, qp);
 }
 
 struct wqe *rq_held(struct hca *h, const struct qp *qp)
 {
-	return qp->rq_held ? wq_at(h, &qp->rq, ring_own(&qp->rq.done)) : NULL;
+	return qp->rq_held ? slot(h, qp) : NULL;
 }
 
 void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
@@ -25,9 +35,11 @@ void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
 	uint32_t i = ring_own(&rq->done);
 
 	CHECK(qp->rq_held);
-	c->wr_id = wq_at(h, rq, i)->wr_id;
+	c->wr_id = slot(h, qp)->wr_id;
+	qp->rq_held = 0;
+	if (qp->srq)
+		return;
 	c->wq = hca_off(h, rq);
 	c->wq_index = i;
-	qp->rq_held = 0;
 	ring_store(&rq->done, i + 1);
 }

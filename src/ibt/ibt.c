@@ -49,13 +49,13 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 	t->events[(t->event_head - 1) % IBT_EVENTS].explain = *x;
 }
 
-static void cq_event(struct ibt *t, const struct ibt_qp *q, struct cq *cq,
+static void event_of(struct ibt *t, const struct ibt_qp *q, uint64_t user,
 		     enum engine_event_type type)
 {
 	if (t->event_head - t->event_tail == IBT_EVENTS)
 		return;
 	ibt_event(t, q, type);
-	t->events[(t->event_head - 1) % IBT_EVENTS].user = cq->user;
+	t->events[(t->event_head - 1) % IBT_EVENTS].user = user;
 }
 
 void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq_off,
@@ -67,18 +67,31 @@ void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq_off,
 	case CQ_QUIET:
 		break;
 	case CQ_NOTIFY:
-		cq_event(t, q, cq, ENGINE_CQ_EVENT);
+		event_of(t, q, cq->user, ENGINE_CQ_EVENT);
 		break;
 	case CQ_OVERRUN: {
 		struct explain x = {.cause = EXPLAIN_CQ_OVERRUN};
 
 		ibt_explain(t, q, &x);
-		cq_event(t, q, cq, ENGINE_CQ_ERR);
+		event_of(t, q, cq->user, ENGINE_CQ_ERR);
 		if (q->qp->state != HCA_QP_ERR)
 			ibt_qp_fail(t, q, ENGINE_QP_FATAL);
 		break;
 	}
 	}
+}
+
+struct wqe *ibt_receive_take(struct ibt *t, struct ibt_qp *q)
+{
+	bool low;
+	struct wqe *w = rq_take(t->hca, q->qp, &low);
+
+	if (low) {
+		const struct srq *s = arena_at(&t->hca->arena, q->qp->srq);
+
+		event_of(t, q, s->user, ENGINE_SRQ_LIMIT);
+	}
+	return w;
 }
 
 void ibt_receive_done(struct ibt *t, struct ibt_qp *q, struct cqe *c,

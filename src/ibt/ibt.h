@@ -165,6 +165,8 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x);
 /* Complete into a CQ, raising what that raises. */
 void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq, const struct cqe *c,
 		  bool solicited);
+/* The receive for the next message (rq.c); NULL when none is posted. */
+struct wqe *ibt_receive_take(struct ibt *t, struct ibt_qp *q);
 /* Complete the receive that is held (rq.c); c lacks wr_id and queue. */
 void ibt_receive_done(struct ibt *t, struct ibt_qp *q, struct cqe *c,
 		      bool solicited);

@@ -65,8 +65,14 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 
 void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
 {
-	q->qp->rq_held = 0; /* it is the oldest of its queue */
 	flush_queue(t, q, &q->qp->sq, q->qp->send_cq, true);
+	if (q->qp->rq_held) {
+		struct cqe c = {.status = HCA_WR_FLUSH_ERR,
+				.opcode = HCA_WC_RECV,
+				.qpn = q->qp->qpn};
+
+		ibt_receive_done(t, q, &c, true);
+	}
 	flush_queue(t, q, &q->qp->rq, q->qp->recv_cq, false);
 }
 
@@ -129,6 +135,9 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		wheel_cancel(&t->wheel, &q->rnr_timer);
 		if (old != HCA_QP_RESET)
 			ibt_qp_flush(t, q);
+		/* it takes no more of the shared receives: IBTA 10.2.9.5 */
+		if (old != HCA_QP_RESET && qp->srq)
+			ibt_event(t, q, ENGINE_LAST_WQE);
 		break;
 	}
 }

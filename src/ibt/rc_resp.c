@@ -106,7 +106,7 @@ static enum verdict take_receive(struct ibt *t, struct ibt_qp *q,
 
 	if (p->info->kind != OPCODE_KIND_SEND && !wants_receive(p))
 		return V_OK;
-	w = rq_take(t->hca, q->qp);
+	w = ibt_receive_take(t, q);
 	if (!w)
 		return V_RNR;
 	if (p->info->kind != OPCODE_KIND_SEND)

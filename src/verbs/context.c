@@ -35,6 +35,7 @@ static void fill_old(struct ibv_context_ops *ops)
 	ops->req_notify_cq = v_req_notify_cq;
 	ops->post_send = v_post_send;
 	ops->post_recv = v_post_recv;
+	ops->post_srq_recv = v_post_srq_recv;
 }
 
 static void fill_makers(struct verbs_context *v)
@@ -51,7 +52,6 @@ static void fill_makers(struct verbs_context *v)
 	NO_PTR(v->create_cq_ex);
 	NO_PTR(v->ibv_create_flow);
 	NO_PTR(v->open_qp);
-	NO_PTR(v->create_srq_ex);
 	NO_PTR(v->open_xrcd);
 }
 
@@ -68,6 +68,8 @@ static void fill(struct v_context *c)
 	v->priv = NULL;
 	v->_ABI_placeholder3 = 0;
 	v->create_qp_ex = v_create_qp_ex;
+	v->create_srq_ex = v_create_srq_ex;
+	v->get_srq_num = v_get_srq_num;
 	v->query_device_ex = v_query_device_ex;
 	v->query_port = v_query_port;
 	v->sz = sizeof(c->newer) + sizeof(*v);

@@ -23,6 +23,13 @@ static void qp_event(void *object, int which)
 		     &qp->events[which]);
 }
 
+static void srq_event(void *object, int type)
+{
+	struct v_srq *srq = object;
+
+	v_queue_post(&v_context(srq->base.context)->async, &srq->limit);
+}
+
 void v_event(const struct engine_event *e)
 {
 	switch (e->type) {
@@ -44,6 +51,12 @@ void v_event(const struct engine_event *e)
 		break;
 	case ENGINE_SQ_DRAINED:
 		v_table_visit(e->user, qp_event, V_QP_SQ_DRAINED);
+		break;
+	case ENGINE_LAST_WQE:
+		v_table_visit(e->user, qp_event, V_QP_LAST_WQE);
+		break;
+	case ENGINE_SRQ_LIMIT:
+		v_table_visit(e->user, srq_event, 0);
 		break;
 	case ENGINE_EXPLAIN:
 	case ENGINE_ASK_PEER:
@@ -81,6 +94,8 @@ int ibv_get_async_event(struct ibv_context *context,
 	event->event_type = (enum ibv_event_type)s->type;
 	if (event->event_type == IBV_EVENT_CQ_ERR)
 		event->element.cq = s->object;
+	else if (event->event_type == IBV_EVENT_SRQ_LIMIT_REACHED)
+		event->element.srq = s->object;
 	else
 		event->element.qp = s->object;
 	return 0;
@@ -95,6 +110,13 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 		cq->async_events_completed++;
 		pthread_cond_broadcast(&cq->cond);
 		pthread_mutex_unlock(&cq->mutex);
+	} else if (event->event_type == IBV_EVENT_SRQ_LIMIT_REACHED) {
+		struct ibv_srq *srq = event->element.srq;
+
+		pthread_mutex_lock(&srq->mutex);
+		srq->events_completed++;
+		pthread_cond_broadcast(&srq->cond);
+		pthread_mutex_unlock(&srq->mutex);
 	} else {
 		struct ibv_qp *qp = event->element.qp;
 

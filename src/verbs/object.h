@@ -77,12 +77,22 @@ struct v_cq {
 	struct v_source completion, error;
 };
 
+struct v_srq {
+	struct ibv_srq base;
+	struct srq *srq;
+	struct lock post;   /* one poster */
+	struct count users; /* QPs */
+	uint64_t cookie;
+	struct v_source limit;
+};
+
 enum v_qp_event {
 	V_QP_FATAL,
 	V_QP_REQ_ERR,
 	V_QP_ACCESS_ERR,
 	V_QP_COMM_EST,
 	V_QP_SQ_DRAINED,
+	V_QP_LAST_WQE,
 	V_QP_EVENTS
 };
 
@@ -119,6 +129,11 @@ static inline struct v_mr *v_mr(struct ibv_mr *mr)
 static inline struct v_cq *v_cq(struct ibv_cq *cq)
 {
 	return (struct v_cq *)(void *)cq;
+}
+
+static inline struct v_srq *v_srq(struct ibv_srq *srq)
+{
+	return (struct v_srq *)(void *)srq;
 }
 
 static inline struct v_qp *v_qp(struct ibv_qp *qp)

@@ -25,6 +25,11 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		struct ibv_send_wr **bad);
 int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		struct ibv_recv_wr **bad);
+int v_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+		    struct ibv_recv_wr **bad);
+struct ibv_srq *v_create_srq_ex(struct ibv_context *context,
+				struct ibv_srq_init_attr_ex *attr);
+int v_get_srq_num(struct ibv_srq *srq, uint32_t *num);
 struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
 			      struct ibv_qp_init_attr_ex *attr);
 int v_query_device_ex(struct ibv_context *context,

@@ -192,10 +192,9 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	return err;
 }
 
-static int post_one_recv(struct v_qp *q, const struct hca *h,
+static int post_one_recv(struct wq *rq, const struct hca *h,
 			 const struct ibv_recv_wr *wr)
 {
-	struct wq *rq = &q->qp->rq;
 	uint64_t bytes = total(wr->sg_list, wr->num_sge, rq->max_sge);
 	struct wqe *w;
 
@@ -219,17 +218,42 @@ int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 	struct ibv_recv_wr *first = wr;
 	int err = check_state(q, HCA_QP_INIT);
 
+	if (!err && q->qp->srq)
+		err = v_fail(EINVAL, V_INPUT,
+			     "ibv_post_recv: the queue pair takes its receives "
+			     "from a shared queue");
 	if (err) {
 		*bad = wr;
 		return err;
 	}
 	lock_take(&q->recv);
 	for (; wr && !err; wr = err ? wr : wr->next)
-		err = post_one_recv(q, host_hca(q->host), wr);
+		err = post_one_recv(&q->qp->rq, host_hca(q->host), wr);
 	lock_give(&q->recv);
 	if (err)
 		*bad = wr;
 	if (wr != first)
 		host_doorbell(q->host, q->side);
+	return err;
+}
+
+/* Nobody is told: a peer that met an empty queue tries again by itself. */
+int v_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+		    struct ibv_recv_wr **bad)
+{
+	struct v_context *c = v_context(srq->context);
+	struct v_srq *s = v_srq(srq);
+	int err = 0;
+
+	if (!v_is_ours(c)) {
+		*bad = wr;
+		return v_fail(EPERM, V_FORKED, "ibv_post_srq_recv");
+	}
+	lock_take(&s->post);
+	for (; wr && !err; wr = err ? wr : wr->next)
+		err = post_one_recv(&s->srq->wq, host_hca(c->host), wr);
+	lock_give(&s->post);
+	if (err)
+		*bad = wr;
 	return err;
 }

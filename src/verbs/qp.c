@@ -15,9 +15,6 @@ static int check_type(const struct ibv_qp_init_attr *a)
 	if (a->qp_type != IBV_QPT_RC)
 		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
 			      "a queue pair other than RC");
-	if (a->srq)
-		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
-			      "a shared receive queue");
 	if (!a->send_cq || !a->recv_cq)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_create_qp without a completion queue");
@@ -41,7 +38,7 @@ static void caps_granted(const struct qp *qp, struct ibv_qp_cap *c)
 	c->max_send_wr = qp->sq.depth;
 	c->max_recv_wr = qp->rq.depth;
 	c->max_send_sge = qp->sq.max_sge;
-	c->max_recv_sge = qp->rq.max_sge;
+	c->max_recv_sge = qp->srq ? 0 : qp->rq.max_sge;
 	c->max_inline_data = qp->sq.max_inline;
 }
 
@@ -54,6 +51,7 @@ static void qp_show(struct v_qp *q, struct ibv_pd *pd,
 		[V_QP_ACCESS_ERR] = IBV_EVENT_QP_ACCESS_ERR,
 		[V_QP_COMM_EST] = IBV_EVENT_COMM_EST,
 		[V_QP_SQ_DRAINED] = IBV_EVENT_SQ_DRAINED,
+		[V_QP_LAST_WQE] = IBV_EVENT_QP_LAST_WQE_REACHED,
 	};
 	struct ibv_qp *qp = &q->base.qp_base;
 
@@ -62,6 +60,7 @@ static void qp_show(struct v_qp *q, struct ibv_pd *pd,
 	qp->pd = pd;
 	qp->send_cq = a->send_cq;
 	qp->recv_cq = a->recv_cq;
+	qp->srq = a->srq;
 	qp->handle = v_table_handle(q->cookie);
 	qp->state = IBV_QPS_RESET;
 	qp->qp_type = a->qp_type;
@@ -85,6 +84,7 @@ static int qp_make(struct v_qp *q, const struct ibv_qp_init_attr *a)
 		.send_sge = c->max_send_sge,
 		.recv_sge = c->max_recv_sge,
 		.inline_bytes = c->max_inline_data,
+		.srq = a->srq ? v_srq(a->srq)->srq : NULL,
 	};
 	int err;
 
@@ -107,6 +107,8 @@ static void qp_count(struct ibv_qp *qp, void (*change)(struct count *))
 	change(&v_pd(qp->pd)->users);
 	change(&v_cq(qp->send_cq)->users);
 	change(&v_cq(qp->recv_cq)->users);
+	if (qp->srq)
+		change(&v_srq(qp->srq)->users);
 	change(&v_context(qp->context)->objects);
 }
 

@@ -23,6 +23,7 @@ enum {
 	PART_ID = 0xad01,
 	MAX_QP = 4096,
 	MAX_CQ = 16384,
+	MAX_SRQ = 4096,
 	PKEY = 0xffff, /* full member of the default partition */
 };
 
@@ -56,7 +57,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 	a->max_qp_wr = HCA_MAX_WR;
 	a->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD |
 			      IBV_DEVICE_SYS_IMAGE_GUID |
-			      IBV_DEVICE_RC_RNR_NAK_GEN;
+			      IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE;
 	a->max_sge = HCA_MAX_SGE;
 	a->max_sge_rd = HCA_MAX_SGE;
 	a->max_cq = MAX_CQ;
@@ -68,6 +69,9 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 	a->max_qp_init_rd_atom = HCA_MAX_RD_ATOMIC;
 	a->atomic_cap = IBV_ATOMIC_HCA;
 	a->max_ah = 65536;
+	a->max_srq = MAX_SRQ;
+	a->max_srq_wr = HCA_MAX_WR;
+	a->max_srq_sge = HCA_MAX_SGE;
 	a->max_pkeys = 1;
 	a->local_ca_ack_delay = 15;
 	a->phys_port_cnt = 1;

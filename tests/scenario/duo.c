@@ -66,7 +66,7 @@ static int space_atomic(struct space *s, enum space_atomic op, uint64_t va,
 
 static const struct space_ops ops = {space_write, space_read, space_atomic};
 
-static void side_init(struct duo *d, int i, uint32_t depth)
+static void side_init(struct duo *d, int i, uint32_t depth, bool shared)
 {
 	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
 	struct duo_side *s = &d->side[i];
@@ -89,6 +89,8 @@ static void side_init(struct duo *d, int i, uint32_t depth)
 	s->engine = engine_new(&config, d->now_ns);
 	pd = hca_pd_new(&s->hca);
 	s->cq = cq_new(&s->hca, 1024, 77);
+	if (shared)
+		cap.srq = s->srq = srq_new(&s->hca, pd, depth, 4, 78);
 	s->mr = mr_new(&s->hca, pd, DUO_BASE, DUO_MEMORY, DUO_BASE, 15);
 	s->qp = qp_new(&s->hca, 0x1000u + (uint32_t)i, HCA_QPT_RC, pd, s->cq,
 		       s->cq, &cap, false);
@@ -133,7 +135,7 @@ static void connect_side(struct duo *d, int i, uint32_t mtu)
 		       HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC);
 }
 
-struct duo *duo_new(uint32_t mtu, uint32_t depth)
+static struct duo *make(uint32_t mtu, uint32_t depth, bool shared)
 {
 	struct duo *d = calloc(1, sizeof *d);
 
@@ -141,10 +143,20 @@ struct duo *duo_new(uint32_t mtu, uint32_t depth)
 	d->now_ns = 1000000000;
 	d->liveness = ENGINE_PEER_ALIVE;
 	for (int i = 0; i < 2; i++)
-		side_init(d, i, depth);
+		side_init(d, i, depth, shared);
 	for (int i = 0; i < 2; i++)
 		connect_side(d, i, mtu);
 	return d;
+}
+
+struct duo *duo_new(uint32_t mtu, uint32_t depth)
+{
+	return make(mtu, depth, false);
+}
+
+struct duo *duo_new_shared(uint32_t mtu, uint32_t depth)
+{
+	return make(mtu, depth, true);
 }
 
 void duo_free(struct duo *d)
@@ -189,15 +201,16 @@ void duo_post(struct duo *d, int i)
 void duo_recv(struct duo *d, int i, uint64_t local, uint32_t bytes)
 {
 	struct duo_side *s = &d->side[i];
-	struct wqe *w = wq_reserve(&s->hca, &s->qp->rq);
+	struct wq *rq = s->srq ? &s->srq->wq : &s->qp->rq;
+	struct wqe *w = wq_reserve(&s->hca, rq);
 
 	CHECK(w);
 	memset(w, 0, sizeof *w);
-	w->wr_id = 0x8000 + ring_own(&s->qp->rq.head);
+	w->wr_id = 0x8000 + ring_own(&rq->head);
 	w->num_sge = 1;
 	w->bytes = bytes;
 	*wqe_sges(w) = (struct wq_sge){DUO_BASE + local, bytes, s->mr->lkey};
-	wq_commit(&s->qp->rq);
+	wq_commit(rq);
 	engine_doorbell(s->engine, s->side, d->now_ns);
 }
 

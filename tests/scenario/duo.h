@@ -29,7 +29,8 @@ struct duo_side {
 	struct cq *cq;
 	struct qp *qp;
 	struct ibt_qp *side;
-	struct mr *mr; /* all of memory, every right */
+	struct srq *srq; /* NULL, or where qp takes its receives */
+	struct mr *mr;	 /* all of memory, every right */
 	uint8_t ip[16];
 	struct explain explained; /* the latest */
 	uint32_t events[16];	  /* by type */
@@ -47,6 +48,8 @@ struct duo {
 };
 
 struct duo *duo_new(uint32_t mtu, uint32_t depth);
+/* The same with a shared receive queue of `depth` on each side. */
+struct duo *duo_new_shared(uint32_t mtu, uint32_t depth);
 void duo_free(struct duo *d);
 /* Post on side i; lkey and rkey are those of the whole-memory regions. */
 struct wqe *duo_send(struct duo *d, int i, enum hca_wr op, uint64_t local,

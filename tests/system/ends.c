@@ -34,6 +34,20 @@ static void open_region(struct ends *e, int access)
 	need(e->mr, "ibv_reg_mr");
 }
 
+static void to_init(struct ends *e, int access)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = (unsigned)access,
+	};
+
+	errno = ibv_modify_qp(e->qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				      IBV_QP_ACCESS_FLAGS);
+	need(errno == 0, "ibv_modify_qp to INIT");
+}
+
 static void open_qp(struct ends *e, int access)
 {
 	struct ibv_qp_init_attr init = {
@@ -46,18 +60,19 @@ static void open_qp(struct ends *e, int access)
 			.max_send_sge = 1,
 			.max_recv_sge = 1},
 	};
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = (unsigned)access,
-	};
 
 	e->qp = ibv_create_qp(e->pd, &init);
 	need(e->qp, "ibv_create_qp");
-	errno = ibv_modify_qp(e->qp, &attr,
-			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				      IBV_QP_ACCESS_FLAGS);
-	need(errno == 0, "ibv_modify_qp to INIT");
+	to_init(e, access);
+}
+
+void ends_replace_qp(struct ends *e, struct ibv_qp *qp, int qp_access)
+{
+	errno = ibv_destroy_qp(e->qp);
+	need(errno == 0, "ibv_destroy_qp");
+	need(qp, "another queue pair");
+	e->qp = qp;
+	to_init(e, qp_access);
 }
 
 void ends_open(struct ends *e, int access, int qp_access)

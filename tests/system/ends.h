@@ -46,6 +46,8 @@ struct ends_address {
 
 /* @access and @qp_access: IBV_ACCESS_* of the region and the queue pair. */
 void ends_open(struct ends *e, int access, int qp_access);
+/* Destroys the queue pair and takes @qp, which is in RESET, to INIT. */
+void ends_replace_qp(struct ends *e, struct ibv_qp *qp, int qp_access);
 void ends_close(struct ends *e);
 
 void ends_address_get(const struct ends *e, struct ends_address *address);

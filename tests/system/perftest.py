@@ -111,6 +111,16 @@ def shapes():
         perftest([tool, "-I", "64", "-s", "64", "-n", "200"])
 
 
+def shared():
+    for tool in "ib_send_bw", "ib_send_lat":
+        perftest([tool, "--use-srq", "-n", "200"])
+        perftest([tool, "--use-srq", "-e", "-n", "100"])
+    perftest(["ib_send_bw", "--use-srq", "-q", "16", "-n", "100"])
+    perftest(["ib_send_bw", "--use-srq", "-b", "-n", "100"])
+    perftest(["ib_send_bw", "--use-srq", "-a", "-n", "5"], count=20,
+             timeout=60)
+
+
 def captures():
     perftest(["ib_write_bw", "-n", "20"], capture=True)
     perftest(["ib_read_bw", "-m", "256", "-s", "10000", "-n", "20"],
@@ -123,6 +133,9 @@ def captures():
 basics()
 for extra in [], ["-c"], ["-e"], ["-c", "-e", "-s", "1000000", "-n", "50"]:
     pingpong(["ibv_rc_pingpong"] + extra)
+for extra in ["-c"], ["-e"], ["-c", "-e", "-s", "100000", "-n", "200"]:
+    pingpong(["ibv_srq_pingpong"] + extra)
 shapes()
+shared()
 captures()
 t.end()

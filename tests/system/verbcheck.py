@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs the verbcheck program and counts its lines as cases."""
+"""Runs verbcheck and queuecheck and counts their lines as cases."""
 
 import os
 import re
@@ -8,7 +8,6 @@ import re
 import system
 
 t = system.Suite(__doc__)
-program = os.path.join(t.build, "tests", "system", "verbcheck")
 
 
 def verdict(why, output):
@@ -18,15 +17,19 @@ def verdict(why, output):
     return body
 
 
-if not t.options.list:
+def check(name):
+    program = os.path.join(t.build, "tests", "system", name)
     r = t.adverb_run([program], timeout=300)
     lines = re.findall(r"^(ok|FAIL) ([^:\n]+)(?:: (.*))?$", r.output, re.M)
-    for word, name, why in lines:
-        t.case(name, verdict(why if word == "FAIL" else "", ""),
-               "verbs", name)
+    for word, case, why in lines:
+        t.case(case, verdict(why if word == "FAIL" else "", ""),
+               "verbs", case)
     ended = re.search(r"^\d+ passed, \d+ failed", r.output, re.M)
-    t.case("verbcheck runs to its end",
+    t.case(name + " runs to its end",
            verdict("" if ended else "exit status %d" % r.status, r.output))
-elif not t.options.list:
-    t.case("verbcheck", verdict("", ""))
+
+
+if not t.options.list:
+    check("verbcheck")
+    check("queuecheck")
 t.end()

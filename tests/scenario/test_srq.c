@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receives out of a shared queue, by a QP of the RC service. */
+#include "test.h"
+
+#include "scenario/duo.h"
+
+#define LONG (60ull * 1000000000)
+
+static void send(struct duo *d, uint32_t bytes)
+{
+	duo_send(d, 0, HCA_WR_SEND, 0, bytes, 0);
+	duo_post(d, 0);
+}
+
+static uint64_t received(struct duo *d, uint32_t status)
+{
+	struct cqe c;
+
+	assert_true(duo_poll(d, 1, &c));
+	assert_int_equal(c.status, status);
+	return c.wr_id;
+}
+
+static void to_error(struct duo *d, int i)
+{
+	struct hca_qp_attr a = {.qp_state = HCA_QP_ERR};
+	const char *why;
+
+	assert_int_equal(engine_qp_modify(d->side[i].engine, d->side[i].side,
+					  &a, HCA_QP_STATE, NULL, d->now_ns,
+					  &why),
+			 0);
+	duo_run(d, d->now_ns);
+}
+
+static void an_empty_shared_queue_makes_the_sender_wait(void **state)
+{
+	struct duo *d = duo_new_shared(1, 4);
+	struct cqe c;
+
+	for (uint32_t k = 0; k < 12; k++) {
+		send(d, 700);
+		duo_run(d, d->now_ns + 5000000);
+		assert_false(duo_poll(d, 0, &c));
+		duo_recv(d, 1, 9000, 1000);
+		duo_run(d, d->now_ns + LONG);
+		assert_true(duo_poll(d, 0, &c));
+		assert_int_equal(c.status, HCA_SUCCESS);
+		assert_int_equal(received(d, HCA_SUCCESS), 0x8000 + k);
+	}
+	duo_free(d);
+}
+
+static void a_receive_taken_leaves_its_slot(void **state)
+{
+	struct duo *d = duo_new_shared(1, 2);
+
+	duo_recv(d, 1, 0, 4000);
+	duo_recv(d, 1, 4000, 4000);
+	send(d, 4000);
+	duo_run(d, d->now_ns + LONG);
+	assert_true(duo_poll(d, 0, &(struct cqe){0}));
+	/* not polled there, and still there is room */
+	duo_recv(d, 1, 8000, 4000);
+	send(d, 4000);
+	send(d, 4000);
+	duo_run(d, d->now_ns + LONG);
+	for (uint64_t k = 0; k < 3; k++)
+		assert_int_equal(received(d, HCA_SUCCESS), 0x8000 + k);
+	duo_free(d);
+}
+
+static void the_limit_is_told_once(void **state)
+{
+	struct duo *d = duo_new_shared(1, 8);
+	struct duo_side *s = &d->side[1];
+
+	for (uint64_t k = 0; k < 8; k++)
+		duo_recv(d, 1, 100 * k, 100);
+	assert_false(srq_arm(s->srq, 6));
+	for (int k = 0; k < 2; k++)
+		send(d, 10);
+	duo_run(d, d->now_ns + LONG);
+	assert_int_equal(s->events[ENGINE_SRQ_LIMIT], 0);
+	for (int k = 0; k < 3; k++)
+		send(d, 10);
+	duo_run(d, d->now_ns + LONG);
+	assert_int_equal(s->events[ENGINE_SRQ_LIMIT], 1);
+	assert_int_equal(s->srq->limit, 0);
+	duo_free(d);
+}
+
+/* Frames from side 0 pass until there have been as many as *context says. */
+static int few(void *context, int from, const struct engine_frame *f)
+{
+	int *left = context;
+
+	return from || (*left)-- > 0;
+}
+
+static void an_error_gives_back_what_was_taken_and_no_more(void **state)
+{
+	struct duo *d = duo_new_shared(1, 8);
+	int left = 2;
+
+	d->fate = few;
+	d->context = &left;
+	duo_recv(d, 1, 0, 4000);
+	duo_recv(d, 1, 4000, 4000);
+	send(d, 4000);
+	duo_run(d, d->now_ns + 1000000);
+	to_error(d, 1);
+	assert_int_equal(received(d, HCA_WR_FLUSH_ERR), 0x8000);
+	assert_false(duo_poll(d, 1, &(struct cqe){0}));
+	assert_int_equal(d->side[1].events[ENGINE_LAST_WQE], 1);
+	assert_int_equal(ring_own(&d->side[1].srq->wq.tail), 1);
+	duo_free(d);
+}
+
+static void a_message_too_long_ends_its_receive_and_the_qp(void **state)
+{
+	struct duo *d = duo_new_shared(1, 8);
+
+	duo_recv(d, 1, 0, 300);
+	duo_recv(d, 1, 4000, 4000);
+	send(d, 4000);
+	duo_run(d, d->now_ns + LONG);
+	assert_int_equal(received(d, HCA_LOC_LEN_ERR), 0x8000);
+	assert_false(duo_poll(d, 1, &(struct cqe){0}));
+	assert_int_equal(d->side[1].events[ENGINE_LAST_WQE], 1);
+	duo_free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_empty_shared_queue_makes_the_sender_wait),
+		cmocka_unit_test(a_receive_taken_leaves_its_slot),
+		cmocka_unit_test(the_limit_is_told_once),
+		cmocka_unit_test(
+			an_error_gives_back_what_was_taken_and_no_more),
+		cmocka_unit_test(
+			a_message_too_long_ends_its_receive_and_the_qp),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

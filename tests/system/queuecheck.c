@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * queuecheck: shared receive queues as a program sees them.  Prints a line a
+ * case, as verbcheck does; one thread.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ends.h"
+
+static int passed, failed;
+static char wrong[512]; /* what the running case found */
+
+#define EXPECT(good)                                                           \
+	do {                                                                   \
+		if (!(good) && !wrong[0])                                      \
+			snprintf(wrong, sizeof(wrong),                         \
+				 "line %d: not %s (errno %d)", __LINE__,       \
+				 #good, errno);                                \
+	} while (0)
+
+static void case_run(const char *name, void (*body)(void))
+{
+	wrong[0] = 0;
+	body();
+	printf("%s %s%s%s\n", wrong[0] ? "FAIL" : "ok", name,
+	       wrong[0] ? ": " : "", wrong);
+	passed += !wrong[0];
+	failed += !!wrong[0];
+}
+
+static struct ends a, b;
+
+static void both_open(void)
+{
+	ends_open(&a, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
+		  ENDS_ALL_REMOTE);
+	ends_open(&b, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
+		  ENDS_ALL_REMOTE);
+}
+
+static void both_close(void)
+{
+	ends_close(&a);
+	ends_close(&b);
+}
+
+static struct ibv_srq *srq_open(uint32_t depth)
+{
+	struct ibv_srq_init_attr init = {
+		.attr = {.max_wr = depth, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(b.pd, &init);
+
+	EXPECT(srq);
+	return srq;
+}
+
+static struct ibv_qp *qp_on(struct ibv_srq *srq)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = b.cq,
+		.recv_cq = b.cq,
+		.srq = srq,
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = {.max_send_wr = 8, .max_send_sge = 1},
+	};
+
+	return ibv_create_qp(b.pd, &init);
+}
+
+static int srq_post(struct ibv_srq *srq, uint64_t wr_id)
+{
+	struct ibv_sge sge = {(uintptr_t)b.region, 64, b.mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
+	struct ibv_recv_wr *bad = NULL;
+	int err = ibv_post_srq_recv(srq, &wr, &bad);
+
+	EXPECT(!err || bad == &wr);
+	return err;
+}
+
+static void send_one(void)
+{
+	struct ibv_sge sge = {(uintptr_t)a.region, 64, a.mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr *bad;
+
+	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
+}
+
+static struct ibv_wc completed(struct ends *e)
+{
+	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+
+	EXPECT(ends_wait(e, &wc));
+	return wc;
+}
+
+static bool event_waits(struct ibv_context *ctx, int ms)
+{
+	struct pollfd p = {.fd = ctx->async_fd, .events = POLLIN};
+
+	return poll(&p, 1, ms) == 1;
+}
+
+static void a_shared_queue_is_what_was_asked(void)
+{
+	struct ibv_srq_attr attr = {.max_wr = 32, .srq_limit = 33};
+	struct ibv_device_attr dev;
+	struct ibv_srq *srq;
+	uint32_t num;
+
+	both_open();
+	srq = srq_open(16);
+	EXPECT(ibv_query_device(b.ctx, &dev) == 0 && dev.max_srq > 0);
+	EXPECT(ibv_get_srq_num(srq, &num) == 0);
+	EXPECT(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) ==
+	       EINVAL);
+	EXPECT(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == 0);
+	EXPECT(ibv_query_srq(srq, &attr) == 0);
+	EXPECT(attr.max_wr == 32 && attr.max_sge == 1 && attr.srq_limit == 0);
+	for (uint64_t i = 0; i < 32; i++)
+		EXPECT(srq_post(srq, i) == 0);
+	EXPECT(srq_post(srq, 32) == ENOMEM);
+	attr.max_wr = 31;
+	EXPECT(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == EINVAL);
+	ends_replace_qp(&b, qp_on(srq), ENDS_ALL_REMOTE);
+	EXPECT(ibv_post_recv(b.qp, &(struct ibv_recv_wr){0},
+			     &(struct ibv_recv_wr *){0}) == EINVAL);
+	EXPECT(ibv_destroy_srq(srq) == EBUSY);
+	ends_replace_qp(&b, qp_on(NULL), ENDS_ALL_REMOTE);
+	EXPECT(ibv_dealloc_pd(b.pd) == EBUSY);
+	EXPECT(ibv_destroy_srq(srq) == 0);
+	both_close();
+}
+
+static void the_limit_event_comes_once(void)
+{
+	struct ibv_srq_attr attr = {.srq_limit = 3};
+	struct ibv_async_event event;
+	struct ibv_srq *srq;
+
+	both_open();
+	srq = srq_open(16);
+	ends_replace_qp(&b, qp_on(srq), ENDS_ALL_REMOTE);
+	ends_connect(&a, &b);
+	for (uint64_t i = 0; i < 5; i++)
+		srq_post(srq, i);
+	EXPECT(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT) == 0);
+	for (uint64_t i = 0; i < 4; i++) {
+		EXPECT(event_waits(b.ctx, 0) == (i == 3));
+		send_one();
+		EXPECT(completed(&b).wr_id == i);
+	}
+	if (event_waits(b.ctx, ENDS_WAIT_MS) &&
+	    !ibv_get_async_event(b.ctx, &event)) {
+		EXPECT(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED);
+		EXPECT(event.element.srq == srq);
+		ibv_ack_async_event(&event);
+	}
+	EXPECT(!event_waits(b.ctx, 0));
+	EXPECT(ibv_query_srq(srq, &attr) == 0 && attr.srq_limit == 0);
+	ends_replace_qp(&b, qp_on(NULL), ENDS_ALL_REMOTE);
+	EXPECT(ibv_destroy_srq(srq) == 0);
+	both_close();
+}
+
+static void a_dying_queue_pair_says_its_last(void)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct ibv_async_event event;
+	struct ibv_srq *srq;
+
+	both_open();
+	srq = srq_open(4);
+	ends_replace_qp(&b, qp_on(srq), ENDS_ALL_REMOTE);
+	ends_connect(&a, &b);
+	EXPECT(srq_post(srq, 1) == 0);
+	EXPECT(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE) == 0);
+	EXPECT(event_waits(b.ctx, ENDS_WAIT_MS));
+	if (!wrong[0] && !ibv_get_async_event(b.ctx, &event)) {
+		EXPECT(event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED);
+		EXPECT(event.element.qp == b.qp);
+		ibv_ack_async_event(&event);
+	}
+	/* the receive waits for another queue pair */
+	EXPECT(ibv_poll_cq(b.cq, 1, &(struct ibv_wc){0}) == 0);
+	ends_replace_qp(&b, qp_on(NULL), ENDS_ALL_REMOTE);
+	EXPECT(ibv_destroy_srq(srq) == 0);
+	both_close();
+}
+
+int main(void)
+{
+	case_run("a shared queue is what was asked",
+		 a_shared_queue_is_what_was_asked);
+	case_run("the limit event comes once", the_limit_event_comes_once);
+	case_run("a dying queue pair says its last",
+		 a_dying_queue_pair_says_its_last);
+	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+	return failed ? 1 : 0;
+}

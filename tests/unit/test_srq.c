@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* hca/srq: receives that several queue pairs share. */
+#include "test.h"
+
+#include <errno.h>
+
+#include "hca/hca.h"
+
+#define ARENA_BYTES (8u << 20)
+
+struct world {
+	void *memory;
+	struct hca h;
+	struct srq *s;
+};
+
+static void begin(struct world *w, uint32_t depth)
+{
+	uint64_t seed[4] = {1, 2, 3, 4};
+	struct arena a;
+
+	w->memory = aligned_alloc(4096, ARENA_BYTES);
+	memset(w->memory, 0, ARENA_BYTES);
+	arena_init(&a, w->memory, ARENA_BYTES);
+	assert_int_equal(hca_init(&w->h, a, NULL, seed), 0);
+	w->s = srq_new(&w->h, 1, depth, 2, 5);
+	assert_non_null(w->s);
+}
+
+static void end(struct world *w)
+{
+	srq_free(&w->h, w->s);
+	free(w->memory);
+}
+
+static bool post(struct world *w, uint64_t wr_id)
+{
+	struct wqe *e = wq_reserve(&w->h, &w->s->wq);
+
+	if (!e)
+		return false;
+	memset(e, 0, sizeof *e);
+	e->wr_id = wr_id;
+	e->num_sge = 2;
+	wqe_sges(e)[1].bytes = (uint32_t)wr_id;
+	wq_commit(&w->s->wq);
+	return true;
+}
+
+static uint64_t take(struct world *w, bool *low)
+{
+	struct {
+		struct wqe e;
+		struct wq_sge sges[2];
+	} got;
+
+	if (!srq_take(&w->h, w->s, &got.e, low))
+		return 0;
+	assert_int_equal(got.sges[1].bytes, got.e.wr_id);
+	return got.e.wr_id;
+}
+
+static void receives_come_out_in_the_order_posted(void **state)
+{
+	struct world w;
+	bool low;
+
+	begin(&w, 5);
+	for (uint64_t round = 0; round < 7; round++) {
+		for (uint64_t i = 1; i <= 5; i++)
+			assert_true(post(&w, i));
+		assert_false(post(&w, 6)); /* granted is 5, not 8 */
+		for (uint64_t i = 1; i <= 5; i++)
+			assert_int_equal(take(&w, &low), i);
+		assert_int_equal(take(&w, &low), 0);
+	}
+	end(&w);
+}
+
+static void a_resize_keeps_what_is_posted(void **state)
+{
+	struct world w;
+	bool low;
+
+	begin(&w, 4);
+	for (uint64_t i = 1; i <= 3; i++)
+		post(&w, i);
+	assert_int_equal(take(&w, &low), 1);
+	post(&w, 4);
+	assert_int_equal(srq_resize(&w.h, w.s, 2), -EINVAL);
+	assert_int_equal(w.s->wq.depth, 4);
+	assert_int_equal(srq_resize(&w.h, w.s, 3), 0);
+	assert_false(post(&w, 5));
+	assert_int_equal(srq_resize(&w.h, w.s, 100), 0);
+	for (uint64_t i = 5; i <= 50; i++)
+		assert_true(post(&w, i));
+	for (uint64_t i = 2; i <= 50; i++)
+		assert_int_equal(take(&w, &low), i);
+	end(&w);
+}
+
+static void a_limit_above_the_count_is_owed_at_once(void **state)
+{
+	struct world w;
+	bool low;
+
+	begin(&w, 8);
+	for (uint64_t i = 1; i <= 4; i++)
+		post(&w, i);
+	assert_true(srq_arm(w.s, 5));
+	take(&w, &low);
+	assert_false(low);
+	assert_false(srq_arm(w.s, 3));
+	take(&w, &low);
+	assert_true(low);
+	take(&w, &low);
+	assert_false(low);
+	end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(receives_come_out_in_the_order_posted),
+		cmocka_unit_test(a_resize_keeps_what_is_posted),
+		cmocka_unit_test(a_limit_above_the_count_is_owed_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
