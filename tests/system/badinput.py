@@ -23,7 +23,7 @@ if not t.options.list:
     lines = re.findall(r"^(ok|FAIL) ([^:\n]+)(?:: (.*))?$", r.output, re.M)
     for word, name, why in lines:
         t.case(name, verdict(why if word == "FAIL" else "", ""),
-               "bad input", name)
+               "bad input", "badinput")
     ended = re.search(r"^\d+ passed, \d+ failed", r.output, re.M)
     t.case("badinput runs to its end",
            verdict("" if ended else "exit status %d" % r.status, r.output))

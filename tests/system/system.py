@@ -29,6 +29,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 PYTHON = "/usr/bin/python3"
 
 
+def is_root():
+    """Root of the machine, who can become another user; root of a user
+    namespace of one user cannot."""
+    with open("/proc/self/uid_map") as f:
+        return os.geteuid() == 0 and int(f.read().split()[2]) > NOBODY
+
+
 class Skip(Exception):
     """The case cannot be tried here; the text says why."""
 
@@ -78,7 +85,7 @@ class Suite:
         self.runtime = os.path.join(self.tmp, "run")
         os.mkdir(self.runtime)
         os.chmod(self.runtime, 0o700)
-        if os.geteuid() == 0:
+        if is_root():
             os.chown(self.tmp, NOBODY, NOBODY)
             os.chown(self.runtime, NOBODY, NOBODY)
 
@@ -97,15 +104,19 @@ class Suite:
 
     def unprivileged(self, argv):
         drop = ["setpriv", "--no-new-privs"]
-        if os.geteuid() == 0:
+        if is_root():
             drop += ["--reuid", str(NOBODY), "--regid", str(NOBODY),
                      "--clear-groups"]
+        elif os.geteuid() == 0:
+            drop += ["--bounding-set=-all", "--inh-caps=-all"]
         return drop + argv
 
     def start(self, argv, **options):
-        """Starts @argv unprivileged, in a process group of its own."""
+        """Starts @argv unprivileged, in a process group of its own; @into
+        puts words before it that need the privilege."""
+        into = options.pop("into", lambda words: words)
         return subprocess.Popen(
-            self.unprivileged(argv), stdin=subprocess.DEVNULL,
+            into(self.unprivileged(argv)), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.tmp,
             start_new_session=True, env=options.pop("env", self.environment()),
             **options)

@@ -23,7 +23,7 @@ def check(name):
     lines = re.findall(r"^(ok|FAIL) ([^:\n]+)(?:: (.*))?$", r.output, re.M)
     for word, case, why in lines:
         t.case(case, verdict(why if word == "FAIL" else "", ""),
-               "verbs", case)
+               "verbs", name)
     ended = re.search(r"^\d+ passed, \d+ failed", r.output, re.M)
     t.case(name + " runs to its end",
            verdict("" if ended else "exit status %d" % r.status, r.output))

@@ -1,0 +1,190 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""perftest and the pingpongs between two network namespaces."""
+
+import os
+import re
+
+import netlab
+from perftest_check import check_capture, check_pingpong, check_rows
+import system
+from system import expect, expect_ok
+
+netlab.enter()
+t = system.Suite(__doc__)
+lab = netlab.Lab(t)
+
+V4 = ("10.1.0.1/24",), ("10.1.0.2/24",)
+V6 = ("fd00:1::1/64",), ("fd00:1::2/64",)
+DUAL = V4[0] + V6[0], V4[1] + V6[1]
+
+
+def in_lab(set_up, body):
+    def go():
+        lab.unwire()
+        set_up()
+        body()
+    return go
+
+
+def veth(addresses=DUAL, mtu=1500):
+    return lambda: lab.wire("v0", mtu, *addresses)
+
+
+def gids(side, device="adv0", **env):
+    """{index: (GID, type)} as ibv_devinfo shows them, and all it says."""
+    r = lab.run(side, ["ibv_devinfo", "-v", "-d", device], **env)
+    expect_ok(r)
+    table = re.findall(r"GID\[\s*(\d+)\]:\s+(\S+), (.*)$", r.output, re.M)
+    return {int(i): (gid, kind) for i, gid, kind in table}, r
+
+
+def index_of(side, address, device="adv0", **env):
+    table, r = gids(side, device, **env)
+    want = "::ffff:" + address if "." in address else address
+    found = [i for i, (gid, kind) in table.items()
+             if gid == want and kind == "RoCE v2"]
+    expect(found, "no GID of " + address, r)
+    return str(found[0])
+
+
+def both(argv, flag, index, to, capture=None, here=None, there=None):
+    """One tool at both ends; @index is of each side's table."""
+    if isinstance(index, str):
+        index = index, index
+    words = [*argv, "-p", "%", flag]
+    env = dict(here or {})
+    if capture:
+        env["ADVERB_PCAP"] = capture
+    r = lab.both([*words, index[0]], [*words, index[1], to], server_env=env,
+                 client_env=there)
+    expect_ok(r)
+    (check_pingpong if flag == "-g" else check_rows)(r)
+    if capture:
+        check_capture(t, capture, r)
+        os.unlink(capture)
+    return r
+
+
+def case(name, set_up, body, area=None, program=None):
+    t.case(name, in_lab(set_up, body), area, program)
+
+
+def tool(argv, index, set_up, wire, capture=False, to="10.1.0.1"):
+    """A case for one command line."""
+    flag = "-g" if "pingpong" in argv[0] else "-x"
+    path = t.path("frames.pcapng") if capture else None
+    case("%s %s %s, %s" % (" ".join(argv), flag, index, wire), set_up,
+         lambda: both(argv, flag, index, to, path), wire, argv[0])
+
+
+RATES = [["ib_%s_%s" % (verb, kind), "-n", "100"]
+         for verb in ("write", "read", "send", "atomic")
+         for kind in ("bw", "lat")]
+
+
+def each_index():
+    """Every RoCEv2 entry of a table carries traffic."""
+    for index, wire in (("0", "IPv6 link local over veth"),
+                        ("1", "IPv4 over veth"), ("3", "IPv4 over veth"),
+                        ("4", "IPv6 over veth")):
+        for more in ["-n", "200"], ["-e", "-s", "100000", "-n", "50"]:
+            tool(["ibv_rc_pingpong", "-c", *more], index, veth(), wire, True)
+        for argv in RATES if t.options.full else RATES[:1] + RATES[-1:]:
+            tool(argv + (["--ipv6"] if index in "04" else []), index, veth(),
+                 wire, capture="write_bw" in argv[0])
+
+
+def beside(addresses):
+    """A link with these addresses, and one for the tools' own talk, whose
+    sockets are IPv4."""
+    def set_up():
+        lab.wire("v0", 1500, *addresses)
+        lab.wire("talk", 1500, ("10.9.0.1/24",), ("10.9.0.2/24",))
+    return set_up
+
+
+def only_one_family():
+    """A device without an IPv4 address."""
+    def body(argv, index):
+        only = {"ADVERB_DEVICES": "v0"}
+        return lambda: both(argv, "-g", index, "10.9.0.1",
+                            t.path("frames.pcapng"), only, only)
+
+    argv = ["ibv_rc_pingpong", "-c"]
+    for addresses, index, wire in ((V6, "1", "IPv6 over veth"),
+                                   (((), ()), "0",
+                                    "IPv6 link local over veth")):
+        case("%s -g %s, nothing but %s" % (" ".join(argv), index, wire),
+             beside(addresses), body(argv, index), wire, argv[0])
+
+
+def of_mtu(mtu, active):
+    def shows():
+        _, r = gids("here")
+        expect(re.search(r"active_mtu:\s+%d " % active, r.output),
+               "active_mtu is not %d" % active, r)
+
+    case("active_mtu is %d at MTU %d" % (active, mtu), veth(mtu=mtu), shows)
+    for index, wire in ("1", "IPv4 over veth"), ("4", "IPv6 over veth"):
+        six = ["--ipv6"] if index == "4" else []
+        for name in "ib_write_bw", "ib_read_bw", "ib_send_bw":
+            tool([name, "-m", str(active), "-s", "100000", "-n", "50", *six],
+                 index, veth(mtu=mtu), "%s, MTU %d" % (wire, mtu), True)
+
+
+def two_links():
+    lab.wire("v0", 1500, *DUAL)
+    lab.wire("v1", 9000, ("10.2.0.1/24", "fd00:2::1/64"),
+             ("10.2.0.2/24", "fd00:2::2/64"))
+
+
+def several_devices():
+    for device, to in ("adv0", "10.1.0.1"), ("adv1", "10.2.0.1"):
+        for name, index in (("ib_write_bw", "1"), ("ib_send_lat", "3")):
+            tool([name, "-d", device, "-n", "100"], index, two_links,
+                 "two devices", to=to)
+        for index in "0", "1", "4":
+            tool(["ibv_rc_pingpong", "-c", "-d", device], index, two_links,
+                 "two devices", to=to)
+
+    def far_between():
+        """Both devices at once, the one's traffic not the other's."""
+        table0, _ = gids("here", "adv0")
+        table1, r = gids("here", "adv1")
+        seen = [gid for gid, _ in table1.values()]
+        expect("::ffff:10.2.0.1" in seen and "::ffff:10.1.0.1" not in seen,
+               "adv1 has not its own addresses", r)
+        expect("::ffff:127.0.0.1" in [gid for gid, _ in table0.values()],
+               "adv0 has no tail", r)
+        expect(not {gid for gid, _ in table0.values()} & set(seen),
+               "a GID in two tables", r)
+
+    case("two devices share no GID", two_links, far_between)
+
+
+def loopback_tail():
+    def go(address, six):
+        def body():
+            index = index_of("here", address)
+            words = ["ib_write_bw", "-n", "100", "-x", index, "-p", "%"] + \
+                (["--ipv6"] if six else [])
+            r = lab.both(words, [*words, "127.0.0.1"], client_side="here")
+            expect_ok(r)
+            check_rows(r)
+        return body
+
+    case("ib_write_bw on one machine by 127.0.0.1", veth(),
+         go("127.0.0.1", False), "one machine, IPv4", "ib_write_bw")
+    case("ib_write_bw on one machine by ::1", veth(), go("::1", True),
+         "one machine, IPv6", "ib_write_bw")
+
+
+each_index()
+only_one_family()
+of_mtu(1500, 1024)
+of_mtu(9000, 4096)
+several_devices()
+loopback_tail()
+lab.end()
+t.end()
