@@ -13,7 +13,6 @@
 
 /* A bound that no receive buffer reaches, so that a flood ends a drain. */
 #define DRAIN_MAX 65536
-#define DROP_MAX  256
 
 static void drain(int fd, int max)
 {
@@ -177,12 +176,6 @@ int group_tick(struct group *g, uint64_t now_ms)
 		}
 	}
 	return next;
-}
-
-void group_drop(struct group *g)
-{
-	if (g->count)
-		drain(g->member[0].fd, DROP_MAX);
 }
 
 void group_close(struct group *g)

@@ -42,8 +42,6 @@ void group_release(struct group *g, uint32_t class, uint64_t now_ms);
 bool group_is_owned(const struct group *g, uint32_t class);
 /* Drains what has rested; milliseconds until the next one has, -1: none. */
 int group_tick(struct group *g, uint64_t now_ms);
-/* Drops what waits at the broker's own socket. */
-void group_drop(struct group *g);
 void group_close(struct group *g);
 
 #endif

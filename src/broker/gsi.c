@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* QP1; see gsi.h. */
+#include "broker/gsi.h"
+
+#include "encap/rocev2.h"
+#include "hdr/mad.h"
+#include "hdr/pkt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ICRC_BYTES   4 /* IBTA 7.8; encap/icrc.h has another struct udp */
+#define TURN_BATCHES 4
+#define FRAME_BYTES  (BTH_BYTES + EXT_DETH_BYTES + MAD_BYTES + ICRC_BYTES)
+#define HOP_LIMIT    64
+
+bool gsi_attach(struct gsi *g, const struct gsi_agent *agent)
+{
+	if (g->agents == GSI_AGENTS)
+		return false;
+	g->agent[g->agents++] = *agent;
+	return true;
+}
+
+int gsi_open(struct gsi *g, int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), error;
+
+	if (copy < 0)
+		return -errno;
+	error = udp_init(&g->wire, copy);
+	if (error) {
+		close(copy);
+		return error;
+	}
+	g->is_open = true;
+	return 0;
+}
+
+void gsi_close(struct gsi *g)
+{
+	if (g->is_open)
+		udp_fini(&g->wire);
+	g->is_open = false;
+}
+
+int gsi_fd(const struct gsi *g)
+{
+	return g->is_open ? g->wire.fd : -1;
+}
+
+static const struct gsi_agent *agent_of(const struct gsi *g, uint8_t class)
+{
+	for (uint32_t i = 0; i < g->agents; i++)
+		if (g->agent[i].mgmt_class == class)
+			return &g->agent[i];
+	return NULL;
+}
+
+/* IBTA 13.5.3.2: what a MAD's packet has to be, in that order. */
+static bool is_mad(const struct pkt *p)
+{
+	return p->bth.opcode == OPCODE_UD_SEND_ONLY &&
+	       p->deth.qkey == GSI_QKEY && p->payload_len == MAD_BYTES;
+}
+
+static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
+{
+	const struct gsi_agent *agent;
+	struct gsi_mad m = {
+		.from = d->from, .to = d->to, .ifindex = d->ifindex};
+	struct mad mad;
+	struct pkt p;
+
+	if (!rocev2_open(&d->from, &d->to, d->bytes, d->len, true) ||
+	    !pkt_parse(d->bytes, d->len - ICRC_BYTES, &p)) {
+		g->junk++;
+		return;
+	}
+	if (p.bth.dest_qpn != GSI_QPN) {
+		g->strays++;
+		return;
+	}
+	if (!is_mad(&p) || !mad_parse(p.payload, MAD_BYTES, &mad)) {
+		g->junk++;
+		return;
+	}
+	agent = agent_of(g, mad.mgmt_class);
+	if (!agent) {
+		g->unserved++;
+		return;
+	}
+	m.remote_qpn = p.deth.src_qpn;
+	m.pkey = p.bth.pkey;
+	m.bytes = p.payload;
+	g->served++;
+	agent->receive(agent->user, &m, now_ns);
+}
+
+void gsi_turn(struct gsi *g, uint64_t now_ns)
+{
+	struct udp_dgram got[UDP_BATCH];
+	size_t n = UDP_BATCH;
+
+	for (int i = 0; g->is_open && i < TURN_BATCHES && n == UDP_BATCH; i++) {
+		n = udp_receive(&g->wire, got);
+		for (size_t k = 0; k < n; k++)
+			take(g, &got[k], now_ns);
+	}
+}
+
+bool gsi_send(struct gsi *g, const struct gsi_mad *m)
+{
+	uint8_t frame[FRAME_BYTES];
+	struct pkt p = {
+		.bth = {.opcode = OPCODE_UD_SEND_ONLY,
+			.pkey = m->pkey,
+			.dest_qpn = m->remote_qpn,
+			.psn = g->psn++ & BTH_PSN_MASK},
+		.deth = {.qkey = GSI_QKEY, .src_qpn = GSI_QPN},
+		.payload_len = MAD_BYTES,
+	};
+	struct udp_dgram d = {.from = m->from,
+			      .to = m->to,
+			      .ifindex = m->ifindex,
+			      .bytes = frame,
+			      .ttl = HOP_LIMIT};
+	size_t head = pkt_write_headers(frame, &p);
+
+	if (!g->is_open)
+		return false;
+	memcpy(frame + head, m->bytes, MAD_BYTES);
+	d.from.port = ROCEV2_PORT;
+	if (!d.to.port)
+		d.to.port = ROCEV2_PORT;
+	d.len = rocev2_seal(&d.from, &d.to, frame, head + MAD_BYTES);
+	return udp_send(&g->wire, &d, 1) == 1;
+}

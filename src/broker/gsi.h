@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The general service interface of a network namespace (IBTA Vol 1, 3.9.5.1,
+ * 13.5.1): QP1, whose datagrams arrive at member 0 of the group beside those
+ * that belong to nobody.  It carries whole MADs to and from the agents that
+ * have attached, and knows nothing of what they say.
+ *
+ *	datagram -> ICRC, BTH, DETH -> QP1? Q_Key? 256 bytes? -> the agent
+ *
+ * One owner, no lock; nothing waits.  All that is wrong is counted.
+ */
+#ifndef ADVERB_BROKER_GSI_H
+#define ADVERB_BROKER_GSI_H
+
+#include "util/inaddr.h"
+#include "wire/udp.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GSI_QPN	   1
+#define GSI_QKEY   0x80010000u /* IBTA 10.2.5: the well-known one of QP1 */
+#define GSI_AGENTS 4
+
+/* One MAD and whom it is from or for.  `to` is ours when it has arrived. */
+struct gsi_mad {
+	struct inaddr from, to;
+	uint32_t ifindex; /* for link-local addresses; 0: any */
+	uint32_t remote_qpn;
+	uint16_t pkey;
+	const uint8_t *bytes; /* MAD_BYTES of them, borrowed */
+};
+
+/* Who serves a management class. */
+struct gsi_agent {
+	uint8_t mgmt_class;
+	void *user;
+	void (*receive)(void *user, const struct gsi_mad *m, uint64_t now_ns);
+};
+
+struct gsi {
+	struct udp wire;
+	bool is_open;
+	uint32_t psn;
+	struct gsi_agent agent[GSI_AGENTS];
+	uint32_t agents;
+	/* What came in: MADs for an agent; MADs for none; frames for queue
+	 * pairs that nobody has; all that is no RoCEv2. */
+	uint64_t served, unserved, strays, junk;
+};
+
+/* An agent attaches before or after open; false: there is no room. */
+bool gsi_attach(struct gsi *g, const struct gsi_agent *agent);
+/* Around member 0's socket, of which it keeps a copy; 0 or -errno. */
+int gsi_open(struct gsi *g, int fd);
+void gsi_close(struct gsi *g);
+/* The descriptor to poll for POLLIN; -1: not open. */
+int gsi_fd(const struct gsi *g);
+/* A bounded number of datagrams, so that a flood starves nobody. */
+void gsi_turn(struct gsi *g, uint64_t now_ns);
+/*
+ * Sends a MAD from QP1: m->from is the local address to use, its port is set
+ * here, m->to.port 0 means RoCEv2's.  False when it could not go; a sender
+ * repeats as if it were lost.
+ */
+bool gsi_send(struct gsi *g, const struct gsi_mad *m);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The broker's loop: a listener, its clients and their processes, the group's
+ * own socket.  adverbd runs it as a process of its own.  One thread, nothing
+ * waits but the poll; no packet of a program passes through it.
+ */
+#ifndef ADVERB_BROKER_SERVER_H
+#define ADVERB_BROKER_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct server;
+
+/* Takes the listening socket; NULL without memory. */
+struct server *server_new(int listen_fd, uint64_t idle_ms);
+/* Waits and serves once; false when nobody has wanted us for idle_ms. */
+bool server_turn(struct server *s);
+/* The port first: a successor must find it free. */
+void server_free(struct server *s);
+
+#endif

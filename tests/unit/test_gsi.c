@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* QP1 of two hosts, which are two addresses of a network namespace. */
+#include "test.h"
+
+#include "broker/gsi.h"
+#include "encap/rocev2.h"
+#include "hdr/mad.h"
+#include "hdr/pkt.h"
+
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CM_CLASS 7
+
+static struct inaddr host(uint8_t last)
+{
+	return (struct inaddr){
+		.ip = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = last}};
+}
+
+static int bound(uint8_t last)
+{
+	struct sockaddr_in6 a = {.sin6_family = AF_INET6,
+				 .sin6_port = htons(4791)};
+	struct inaddr h = host(last);
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0), off = 0;
+
+	memcpy(&a.sin6_addr, h.ip, 16);
+	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	return fd;
+}
+
+struct heard {
+	struct gsi_mad mad;
+	uint8_t bytes[MAD_BYTES];
+	uint64_t now;
+	int count;
+};
+
+static void hear(void *user, const struct gsi_mad *m, uint64_t now_ns)
+{
+	struct heard *h = user;
+
+	h->mad = *m;
+	memcpy(h->bytes, m->bytes, MAD_BYTES);
+	h->now = now_ns;
+	h->count++;
+}
+
+static struct gsi side[2];
+static struct heard heard;
+
+static int setup(void **state)
+{
+	struct gsi_agent cm = {CM_CLASS, &heard, hear};
+	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	int fd;
+
+	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
+		printf("skipped: no network namespace of our own\n");
+		_exit(77);
+	}
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &lo), 0);
+	close(fd);
+	for (uint8_t i = 0; i < 2; i++) {
+		fd = bound((uint8_t)(i + 1));
+		assert_int_equal(gsi_open(&side[i], fd), 0);
+		close(fd);
+	}
+	assert_true(gsi_attach(&side[1], &cm));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	gsi_close(&side[0]);
+	gsi_close(&side[1]);
+	return 0;
+}
+
+static void turn(struct gsi *g, uint64_t now)
+{
+	struct pollfd p = {gsi_fd(g), POLLIN, 0};
+
+	assert_int_equal(poll(&p, 1, 10000), 1);
+	gsi_turn(g, now);
+}
+
+static void mad_of(uint8_t *bytes, uint8_t class)
+{
+	struct mad head = {.base_version = 1,
+			   .mgmt_class = class,
+			   .class_version = 2,
+			   .method = 3,
+			   .transaction_id = 0x1122334455667788};
+
+	memset(bytes, 0xa5, MAD_BYTES);
+	mad_write(bytes, &head);
+}
+
+static void a_mad_reaches_the_agent_of_its_class(void **state)
+{
+	uint8_t bytes[MAD_BYTES];
+	struct gsi_mad m = {.from = host(1),
+			    .to = host(2),
+			    .remote_qpn = GSI_QPN,
+			    .pkey = 0xffff,
+			    .bytes = bytes};
+
+	mad_of(bytes, CM_CLASS);
+	assert_true(gsi_send(&side[0], &m));
+	turn(&side[1], 99);
+	assert_int_equal(heard.count, 1);
+	assert_int_equal(heard.now, 99);
+	assert_memory_equal(heard.bytes, bytes, MAD_BYTES);
+	assert_memory_equal(heard.mad.from.ip, m.from.ip, 16);
+	assert_memory_equal(heard.mad.to.ip, m.to.ip, 16);
+	assert_int_equal(heard.mad.remote_qpn, GSI_QPN);
+	assert_int_equal(heard.mad.pkey, 0xffff);
+	mad_of(bytes, 0x0f);
+	assert_true(gsi_send(&side[0], &m));
+	turn(&side[1], 100);
+	assert_int_equal(heard.count, 1);
+	assert_int_equal(side[1].unserved, 1);
+}
+
+/* One frame with this in it; what is counted for it. */
+static void frame(uint32_t qpn, uint32_t qkey, enum opcode op, size_t bytes,
+		  int damage)
+{
+	uint8_t b[512] = {0};
+	struct pkt p = {.bth = {.opcode = (uint8_t)op, .dest_qpn = qpn},
+			.deth = {.qkey = qkey, .src_qpn = 1},
+			.payload_len = bytes};
+	struct udp_dgram d = {.from = host(1), .to = host(2), .bytes = b};
+	size_t head = pkt_write_headers(b, &p);
+
+	d.from.port = d.to.port = 4791;
+	d.len = rocev2_seal(&d.from, &d.to, b, head + bytes);
+	b[head] ^= (uint8_t)damage;
+	assert_int_equal(udp_send(&side[0].wire, &d, 1), 1);
+	turn(&side[1], 1);
+}
+
+static void what_is_no_mad_for_qp1_is_counted_and_dropped(void **state)
+{
+	int before = heard.count;
+
+	side[1].junk = 0;
+	frame(GSI_QPN, GSI_QKEY, OPCODE_UD_SEND_ONLY, 256, 1);
+	assert_int_equal(side[1].junk, 1);
+	frame(GSI_QPN, 0x11111111, OPCODE_UD_SEND_ONLY, 256, 0);
+	assert_int_equal(side[1].junk, 2);
+	frame(GSI_QPN, GSI_QKEY, OPCODE_UD_SEND_ONLY, 252, 0);
+	assert_int_equal(side[1].junk, 3);
+	frame(GSI_QPN, GSI_QKEY, OPCODE_RC_SEND_ONLY, 256, 0);
+	assert_int_equal(side[1].junk, 4);
+	frame(77, GSI_QKEY, OPCODE_UD_SEND_ONLY, 256, 0);
+	assert_int_equal(side[1].strays, 1);
+	assert_int_equal(side[1].junk, 4);
+	assert_int_equal(heard.count, before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_mad_reaches_the_agent_of_its_class),
+		cmocka_unit_test(what_is_no_mad_for_qp1_is_counted_and_dropped),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
