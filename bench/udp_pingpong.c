@@ -1,142 +1,67 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The raw limit that latencies are measured against: 2 bytes of UDP payload
- * there and back on 127.0.0.1 between two processes, both polling without a
- * wait.  Prints the median half round trip in microseconds.
+ * A datagram there and back, both ends polling without a wait (or, with -b,
+ * asleep in recv): the raw limit of a message's latency.
  */
-#include <arpa/inet.h>
+#include "raw.h"
+
 #include <errno.h>
-#include <netinet/in.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#define WARMUP 1000
+#define MOST 65507
 
-static void die(const char *what)
+static struct sockaddr_in *at; /* shared: where each end is bound */
+static int *ready;	       /* shared: one word an end */
+static int fd;
+static char buffer[MOST];
+
+static void udp_open(const struct raw_options *o, int end)
 {
-	perror(what);
-	exit(1);
+	struct sockaddr_in self = raw_address(o, end);
+	socklen_t size = sizeof(self);
+	int polling = o->blocking ? 0 : SOCK_NONBLOCK;
+
+	fd = socket(AF_INET, SOCK_DGRAM | polling, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&self, size) ||
+	    getsockname(fd, (struct sockaddr *)&self, &size))
+		raw_die("udp_pingpong: socket");
+	at[end] = self;
+	__atomic_store_n(&ready[end], 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&ready[!end], __ATOMIC_ACQUIRE))
+		raw_pause(o);
 }
 
-static void pin(int cpu)
+static void udp_say(const struct raw_options *o, int end)
 {
-	cpu_set_t set;
-
-	/* On one core both stay where they are, and the figure says so. */
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	if (sendto(fd, buffer, o->bytes, 0, (struct sockaddr *)&at[!end],
+		   sizeof(at[0])) < 0)
+		raw_die("udp_pingpong: sendto");
 }
 
-static int udp_socket(struct sockaddr_in *self)
+static void udp_hear(const struct raw_options *o, int end)
 {
-	socklen_t size = sizeof(*self);
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-
-	*self = (struct sockaddr_in){.sin_family = AF_INET};
-	self->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (fd < 0 || bind(fd, (struct sockaddr *)self, size) ||
-	    getsockname(fd, (struct sockaddr *)self, &size))
-		die("udp_pingpong: socket");
-	return fd;
-}
-
-static void send_to(int fd, const struct sockaddr_in *peer)
-{
-	const char two[2] = {0};
-
-	if (sendto(fd, two, sizeof(two), 0, (const struct sockaddr *)peer,
-		   sizeof(*peer)) < 0)
-		die("udp_pingpong: sendto");
-}
-
-static void wait_for(int fd)
-{
-	char buffer[64];
-
 	while (recv(fd, buffer, sizeof(buffer), 0) < 0) {
 		if (errno != EAGAIN)
-			die("udp_pingpong: recv");
-	}
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a;
-	int64_t y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void answer_forever(int fd, const struct sockaddr_in *peer)
-{
-	pin(1);
-	for (;;) {
-		wait_for(fd);
-		send_to(fd, peer);
-	}
-}
-
-static void measure(int fd, const struct sockaddr_in *peer, int64_t *ns,
-		    int rounds)
-{
-	pin(0);
-	for (int i = -WARMUP; i < rounds; i++) {
-		int64_t began = now_ns();
-
-		send_to(fd, peer);
-		wait_for(fd);
-		if (i >= 0)
-			ns[i] = now_ns() - began;
+			raw_die("udp_pingpong: recv");
+		if (o->one_core)
+			raw_pause(o);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 20000;
-	struct sockaddr_in here;
-	struct sockaddr_in there;
-	const int64_t *median;
-	int64_t *ns;
-	pid_t child;
-	int a;
-	int b;
+	static const struct raw_pingpong udp = {"udp_pingpong", udp_open,
+						udp_say, udp_hear};
+	struct raw_options o = {.bytes = 2};
 
-	if (rounds < 1 || rounds > 100000000) {
-		fprintf(stderr, "usage: udp_pingpong [ROUNDS]\n");
-		return 2;
-	}
-	ns = calloc((size_t)rounds, sizeof(*ns));
-	if (!ns)
-		die("udp_pingpong: calloc");
-	a = udp_socket(&here);
-	b = udp_socket(&there);
-	child = fork();
-	if (child < 0)
-		die("udp_pingpong: fork");
-	if (child == 0)
-		answer_forever(b, &here);
-	measure(a, &there, ns, (int)rounds);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	qsort(ns, (size_t)rounds, sizeof(*ns), compare);
-	median = &ns[rounds / 2];
-	printf("%.2f\n", (double)*median / 2000.0);
-	free(ns);
-	return 0;
+	raw_options(argc, argv,
+		    "udp_pingpong [-b] [-1] [-s BYTES] [-n ROUNDS] "
+		    "[-N NETNS -A HERE,THERE]",
+		    &o);
+	if (o.bytes > MOST)
+		o.bytes = MOST;
+	at = raw_shared(2 * sizeof(*at));
+	ready = raw_shared(2 * sizeof(*ready));
+	return raw_pingpong(&udp, &o);
 }

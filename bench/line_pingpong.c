@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A number handed over in a cache line that two processes share, and back:
+ * no message between processes can be faster.
+ */
+#include "raw.h"
+
+struct line {
+	_Alignas(128) uint64_t turn;
+};
+
+static struct line *lines; /* shared: written by end 0, by end 1 */
+static uint64_t turn;
+
+static void line_open(const struct raw_options *o, int end)
+{
+	(void)o;
+}
+
+static void line_say(const struct raw_options *o, int end)
+{
+	/* End 0 begins a turn, end 1 says the number that it heard. */
+	turn += end == 0;
+	__atomic_store_n(&lines[end].turn, turn, __ATOMIC_RELEASE);
+}
+
+static void line_hear(const struct raw_options *o, int end)
+{
+	uint64_t want = turn + (end == 1);
+
+	while (__atomic_load_n(&lines[!end].turn, __ATOMIC_ACQUIRE) != want)
+		raw_pause(o);
+	turn = want;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct raw_pingpong line = {"line_pingpong", line_open,
+						 line_say, line_hear};
+	struct raw_options o = {.bytes = 8};
+
+	raw_options(argc, argv, "line_pingpong [-1] [-n ROUNDS]", &o);
+	lines = raw_shared(2 * sizeof(*lines));
+	return raw_pingpong(&line, &o);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "raw.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WARMUP 1000
+
+void raw_die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void addresses(struct raw_options *o, char *text)
+{
+	char *comma = strchr(text, ',');
+
+	if (comma)
+		*comma++ = '\0';
+	if (!comma || inet_pton(AF_INET, text, &o->here) != 1 ||
+	    inet_pton(AF_INET, comma, &o->there) != 1) {
+		fprintf(stderr, "-A wants two IPv4 addresses: HERE,THERE\n");
+		exit(2);
+	}
+}
+
+static bool take_option(struct raw_options *o, int c, char *value)
+{
+	switch (c) {
+	case 's':
+		o->bytes = strtoul(value, NULL, 0);
+		return o->bytes > 0;
+	case 'm':
+		o->packet = strtoul(value, NULL, 0);
+		return o->packet > 0;
+	case 'n':
+		o->rounds = atoi(value);
+		return o->rounds > 0;
+	case 't':
+		o->seconds = atof(value);
+		return o->seconds > 0;
+	case 'b':
+		o->blocking = true;
+		return true;
+	case '1':
+		o->one_core = true;
+		return true;
+	case 'o':
+		o->single = true;
+		return true;
+	case 'p':
+		o->plain = true;
+		return true;
+	case 'N':
+		o->netns = value;
+		return true;
+	case 'A':
+		addresses(o, value);
+		return true;
+	default:
+		return false;
+	}
+}
+
+void raw_options(int argc, char **argv, const char *usage,
+		 struct raw_options *o)
+{
+	struct raw_options start = {
+		.bytes = o->bytes ? o->bytes : 2,
+		.packet = 4096,
+		.rounds = 20000,
+		.seconds = 0.3,
+	};
+	int c;
+
+	*o = start;
+	o->here.s_addr = o->there.s_addr = htonl(INADDR_LOOPBACK);
+	while ((c = getopt(argc, argv, "s:m:n:t:b1opN:A:")) != -1) {
+		if (!take_option(o, c, optarg)) {
+			fprintf(stderr, "usage: %s\n", usage);
+			exit(2);
+		}
+	}
+}
+
+int64_t raw_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+void *raw_shared(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (p == MAP_FAILED)
+		raw_die("mmap");
+	return p;
+}
+
+void raw_enter(const struct raw_options *o, int end)
+{
+	cpu_set_t set;
+
+	/* Where there is one core alone both stay, and the figure says so. */
+	CPU_ZERO(&set);
+	CPU_SET(o->one_core ? 0 : end, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	if (end == 1 && o->netns) {
+		int fd = open(o->netns, O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0 || setns(fd, CLONE_NEWNET))
+			raw_die(o->netns);
+		close(fd);
+	}
+}
+
+void raw_pause(const struct raw_options *o)
+{
+	if (o->one_core)
+		sched_yield();
+	else
+		__builtin_ia32_pause();
+}
+
+struct sockaddr_in raw_address(const struct raw_options *o, int end)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET};
+
+	a.sin_addr = end ? o->there : o->here;
+	return a;
+}
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a;
+	int64_t y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void answer(const struct raw_pingpong *p, const struct raw_options *o)
+{
+	raw_enter(o, 1);
+	p->open(o, 1);
+	for (;;) {
+		p->hear(o, 1);
+		p->say(o, 1);
+	}
+}
+
+static void measure(const struct raw_pingpong *p, const struct raw_options *o,
+		    int64_t *ns)
+{
+	raw_enter(o, 0);
+	p->open(o, 0);
+	for (int i = -WARMUP; i < o->rounds; i++) {
+		int64_t began = raw_now_ns();
+
+		p->say(o, 0);
+		p->hear(o, 0);
+		if (i >= 0)
+			ns[i] = raw_now_ns() - began;
+	}
+}
+
+int raw_pingpong(const struct raw_pingpong *p, const struct raw_options *o)
+{
+	int64_t *ns = calloc((size_t)o->rounds, sizeof(*ns));
+	int64_t sum = 0;
+	pid_t child;
+
+	if (!ns)
+		raw_die("calloc");
+	child = fork();
+	if (child < 0)
+		raw_die("fork");
+	if (child == 0)
+		answer(p, o);
+	measure(p, o, ns);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	for (int i = 0; i < o->rounds; i++)
+		sum += ns[i];
+	qsort(ns, (size_t)o->rounds, sizeof(*ns), compare);
+	printf("{\"name\": \"%s\", \"bytes\": %zu, \"us\": %.3f, "
+	       "\"mean_us\": %.3f}\n",
+	       p->name, o->bytes, (double)ns[o->rounds / 2] / 2000,
+	       (double)sum / o->rounds / 2000);
+	free(ns);
+	return 0;
+}
+
+void raw_print_stream(const char *name, const struct raw_options *o,
+		      uint64_t messages, uint64_t lost, int64_t ns)
+{
+	double per_s = (double)messages / ((double)ns * 1e-9);
+
+	printf("{\"name\": \"%s\", \"bytes\": %zu, \"messages\": %lu, "
+	       "\"lost\": %lu, \"GBps\": %.4f, \"Mps\": %.4f}\n",
+	       name, o->bytes, (unsigned long)messages, (unsigned long)lost,
+	       per_s * (double)o->bytes * 1e-9, per_s * 1e-6);
+}

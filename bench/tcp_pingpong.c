@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A message over TCP there and back, both ends polling (or, with -b, asleep):
+ * what the other way over a socket costs.
+ */
+#include "raw.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct sockaddr_in *at; /* shared: where end 1 listens */
+static int *ready;
+static int fd;
+static char *buffer;
+
+static int one_end(const struct raw_options *o, int end)
+{
+	struct sockaddr_in self = raw_address(o, end);
+	socklen_t size = sizeof(self);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (listener < 0)
+		raw_die("tcp_pingpong: socket");
+	if (end == 0) {
+		while (!__atomic_load_n(ready, __ATOMIC_ACQUIRE))
+			raw_pause(o);
+		if (connect(listener, (struct sockaddr *)at, sizeof(*at)))
+			raw_die("tcp_pingpong: connect");
+		return listener;
+	}
+	if (bind(listener, (struct sockaddr *)&self, size) ||
+	    listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)at, &size))
+		raw_die("tcp_pingpong: listen");
+	__atomic_store_n(ready, 1, __ATOMIC_RELEASE);
+	return accept(listener, NULL, NULL);
+}
+
+static void tcp_open(const struct raw_options *o, int end)
+{
+	int yes = 1;
+
+	fd = one_end(o, end);
+	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, 4))
+		raw_die("tcp_pingpong: accept");
+}
+
+static void tcp_say(const struct raw_options *o, int end)
+{
+	int flags = o->blocking ? 0 : MSG_DONTWAIT;
+
+	for (size_t done = 0; done < o->bytes;) {
+		ssize_t n = send(fd, buffer + done, o->bytes - done,
+				 flags | MSG_NOSIGNAL);
+
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EAGAIN)
+			raw_die("tcp_pingpong: send");
+		else
+			raw_pause(o);
+	}
+}
+
+static void tcp_hear(const struct raw_options *o, int end)
+{
+	int flags = o->blocking ? 0 : MSG_DONTWAIT;
+
+	for (size_t done = 0; done < o->bytes;) {
+		ssize_t n = recv(fd, buffer + done, o->bytes - done, flags);
+
+		if (n > 0)
+			done += (size_t)n;
+		else if (n == 0)
+			exit(0);
+		else if (errno != EAGAIN)
+			raw_die("tcp_pingpong: recv");
+		else if (o->one_core)
+			raw_pause(o);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct raw_pingpong tcp = {"tcp_pingpong", tcp_open,
+						tcp_say, tcp_hear};
+	struct raw_options o = {.bytes = 2};
+
+	raw_options(argc, argv,
+		    "tcp_pingpong [-b] [-1] [-s BYTES] [-n ROUNDS] "
+		    "[-N NETNS -A HERE,THERE]",
+		    &o);
+	at = raw_shared(sizeof(*at));
+	ready = raw_shared(sizeof(*ready));
+	buffer = calloc(1, o.bytes);
+	if (!buffer)
+		raw_die("tcp_pingpong: calloc");
+	return raw_pingpong(&tcp, &o);
+}

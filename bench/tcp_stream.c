@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Plain write into a TCP connection, plain read out of it, @bytes a call: what
+ * a program gets that uses no RDMA at all.
+ */
+#include "raw.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct sockaddr_in *at; /* shared: where end 1 listens */
+static int *ready;
+
+static void drain(const struct raw_options *o, char *buffer)
+{
+	struct sockaddr_in self = raw_address(o, 1);
+	socklen_t size = sizeof(self);
+	int listener, fd;
+
+	raw_enter(o, 1);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	if (listener < 0 || bind(listener, (struct sockaddr *)&self, size) ||
+	    listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)at, &size))
+		raw_die("tcp_stream: listen");
+	__atomic_store_n(ready, 1, __ATOMIC_RELEASE);
+	fd = accept(listener, NULL, NULL);
+	while (read(fd, buffer, o->bytes) > 0)
+		;
+	exit(0);
+}
+
+static int dial(const struct raw_options *o)
+{
+	int fd;
+
+	raw_enter(o, 0);
+	while (!__atomic_load_n(ready, __ATOMIC_ACQUIRE))
+		raw_pause(o);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)at, sizeof(*at)))
+		raw_die("tcp_stream: connect");
+	return fd;
+}
+
+static void put(int fd, const char *buffer, size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		ssize_t n = write(fd, buffer + done, bytes - done);
+
+		if (n <= 0)
+			raw_die("tcp_stream: write");
+		done += (size_t)n;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct raw_options o = {.bytes = 65536};
+	uint64_t messages = 0;
+	int64_t began, ns;
+	char *buffer;
+	pid_t child;
+	int fd;
+
+	raw_options(argc, argv,
+		    "tcp_stream [-1] [-s BYTES] [-t SECONDS] "
+		    "[-N NETNS -A HERE,THERE]",
+		    &o);
+	at = raw_shared(sizeof(*at));
+	ready = raw_shared(sizeof(*ready));
+	buffer = calloc(1, o.bytes);
+	if (!buffer)
+		raw_die("tcp_stream: calloc");
+	child = fork();
+	if (child < 0)
+		raw_die("tcp_stream: fork");
+	if (child == 0)
+		drain(&o, buffer);
+	fd = dial(&o);
+	began = raw_now_ns();
+	do {
+		put(fd, buffer, o.bytes);
+		messages++;
+		ns = raw_now_ns() - began;
+	} while ((double)ns < o.seconds * 1e9);
+	/* What is in the buffers still has to arrive. */
+	shutdown(fd, SHUT_WR);
+	waitpid(child, NULL, 0);
+	raw_print_stream("tcp_stream", &o, messages, 0, raw_now_ns() - began);
+	free(buffer);
+	return 0;
+}

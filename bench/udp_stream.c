@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Messages over UDP in the shape of RDMA WRITEs, as fast as sockets carry
+ * them: the raw limit of RoCEv2 on a socket.
+ *
+ *	  First		  Middle, Middle, ..., Last
+ *	+----+----+-----+ +----+-----+ +----+-----+
+ *	| 12 | 16 | p |4| | 12 | p |4| | 12 | p |4|	one sendmmsg,
+ *	+----+----+-----+ +----+-----+ +----+-----+	two datagrams or more
+ *	  alone		  cut by the kernel (UDP_SEGMENT)
+ *
+ * Both ends compute a CRC of each packet, the receiver polls with UDP_GRO and
+ * copies each payload to its place.  -p leaves out the shape, the CRC and the
+ * copy; -o sends and receives one packet a call.  At most WINDOW packets are
+ * under way; the receiver counts what it took in a page that both share.
+ */
+#include "raw.h"
+#include "util/crc.h"
+
+#include <errno.h>
+#include <netinet/udp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HEADER	 12
+#define EXTENDED 28 /* with what a First has besides */
+#define TRAILER	 4
+#define DATAGRAM 65507
+#define SEGMENTS 128 /* that the kernel cuts of one datagram */
+#define WINDOW	 256
+#define TRAIN	 64	  /* packets of one sendmmsg, at most */
+#define SILENCE	 20000000 /* ns after which what is missing is lost */
+
+struct header {
+	uint32_t first, offset, spare, extended[4];
+};
+
+struct shared {
+	_Alignas(128) uint64_t taken; /* packets */
+	_Alignas(128) struct sockaddr_in at;
+	int ready;
+};
+
+struct sender {
+	const struct raw_options *o;
+	struct shared *shared;
+	int fd;
+	char *payload;
+	uint64_t sent, lost, seen;
+	int64_t seen_ns;
+	struct header headers[TRAIN];
+	uint32_t trailers[TRAIN];
+	struct iovec iov[3 * TRAIN];
+	struct mmsghdr msgs[TRAIN];
+	char control[TRAIN][CMSG_SPACE(sizeof(uint16_t))];
+};
+
+static void place(const struct raw_options *o, char *to, const char *packet,
+		  size_t len)
+{
+	struct header h;
+	uint32_t crc;
+	size_t skip, bytes;
+
+	if (o->plain)
+		return;
+	memcpy(&h, packet, HEADER);
+	skip = h.first ? EXTENDED : HEADER;
+	bytes = len - skip - TRAILER;
+	memcpy(&crc, packet + len - TRAILER, TRAILER);
+	if (crc32_update(CRC_INIT, packet, len - TRAILER) != crc) {
+		errno = EBADMSG;
+		raw_die("udp_stream: CRC");
+	}
+	memcpy(to + h.offset, packet + skip, bytes);
+}
+
+static size_t segment_size(struct msghdr *m, size_t len)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		int size;
+
+		if (c->cmsg_level != SOL_UDP || c->cmsg_type != UDP_GRO)
+			continue;
+		memcpy(&size, CMSG_DATA(c), sizeof(size));
+		return (size_t)size;
+	}
+	return len;
+}
+
+static void receive_forever(const struct raw_options *o, struct shared *s,
+			    int fd, char *to)
+{
+	static char buffer[DATAGRAM + 1];
+	char control[64];
+	uint64_t taken = 0;
+
+	for (;;) {
+		struct iovec v = {buffer, sizeof(buffer)};
+		struct msghdr m = {.msg_iov = &v,
+				   .msg_iovlen = 1,
+				   .msg_control = control,
+				   .msg_controllen = sizeof(control)};
+		ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT);
+		size_t len = (size_t)n, size;
+
+		if (n < 0 && errno != EAGAIN)
+			raw_die("udp_stream: recvmsg");
+		if (n <= 0) {
+			if (o->one_core)
+				raw_pause(o);
+			continue;
+		}
+		size = segment_size(&m, len);
+		for (size_t i = 0; i < len; i += size, taken++)
+			place(o, to, buffer + i,
+			      len - i < size ? len - i : size);
+		__atomic_store_n(&s->taken, taken, __ATOMIC_RELEASE);
+	}
+}
+
+static void receiver(const struct raw_options *o, struct shared *s, char *to)
+{
+	struct sockaddr_in self = raw_address(o, 1);
+	socklen_t size = sizeof(self);
+	int bytes = 4 << 20, yes = 1, fd;
+
+	raw_enter(o, 1);
+	memset(to, 0, o->bytes);
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	if (fd < 0 || bind(fd, (struct sockaddr *)&self, size) ||
+	    (!o->single && setsockopt(fd, SOL_UDP, UDP_GRO, &yes, 4)) ||
+	    getsockname(fd, (struct sockaddr *)&s->at, &size))
+		raw_die("udp_stream: socket");
+	__atomic_store_n(&s->ready, 1, __ATOMIC_RELEASE);
+	receive_forever(o, s, fd, to);
+}
+
+/* Waits until @count more packets fit into the window. */
+static void wait_window(struct sender *t, uint64_t count)
+{
+	uint64_t taken;
+
+	for (;;) {
+		taken = __atomic_load_n(&t->shared->taken, __ATOMIC_ACQUIRE);
+		if (t->sent + count - t->lost - taken <= WINDOW)
+			return;
+		if (taken != t->seen || !t->seen_ns) {
+			t->seen = taken;
+			t->seen_ns = raw_now_ns();
+		} else if (raw_now_ns() - t->seen_ns > SILENCE) {
+			t->lost = t->sent - taken;
+			t->seen_ns = 0;
+		}
+		raw_pause(t->o);
+	}
+}
+
+/* Packet @index of the message, as the three parts at iov[3 * slot]. */
+static void prepare(struct sender *t, int slot, size_t index)
+{
+	size_t offset = index * t->o->packet;
+	size_t bytes = t->o->bytes - offset;
+	struct header *h = &t->headers[slot];
+	struct iovec *v = &t->iov[3 * slot];
+	uint32_t crc;
+
+	if (bytes > t->o->packet)
+		bytes = t->o->packet;
+	h->first = index == 0 && !t->o->plain;
+	h->offset = (uint32_t)offset;
+	v[0] = (struct iovec){h, h->first ? EXTENDED : HEADER};
+	v[1] = (struct iovec){t->payload + offset, bytes};
+	v[2] = (struct iovec){&t->trailers[slot], TRAILER};
+	if (t->o->plain)
+		return;
+	crc = crc32_update(CRC_INIT, v[0].iov_base, v[0].iov_len);
+	t->trailers[slot] = crc32_update(crc, v[1].iov_base, bytes);
+}
+
+/* One datagram of @count prepared packets. */
+static void datagram(struct sender *t, int which, int slot, size_t count)
+{
+	struct msghdr *m = &t->msgs[which].msg_hdr;
+	const struct iovec *v = &t->iov[3 * slot];
+	uint16_t size = (uint16_t)(v[0].iov_len + v[1].iov_len + TRAILER);
+	struct cmsghdr *c;
+
+	*m = (struct msghdr){.msg_name = &t->shared->at,
+			     .msg_namelen = sizeof(t->shared->at),
+			     .msg_iov = &t->iov[3 * slot],
+			     .msg_iovlen = 3 * count};
+	if (count == 1)
+		return;
+	m->msg_control = t->control[which];
+	m->msg_controllen = sizeof(t->control[which]);
+	c = CMSG_FIRSTHDR(m);
+	c->cmsg_level = SOL_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof(size));
+	memcpy(CMSG_DATA(c), &size, sizeof(size));
+}
+
+/* Sends @count packets of a message from @index in one call. */
+static void send_train(struct sender *t, size_t index, size_t count)
+{
+	size_t per = DATAGRAM / (HEADER + t->o->packet + TRAILER);
+	int datagrams = 0, done = 0;
+	size_t slot = 0;
+
+	per = t->o->single ? 1 : per > SEGMENTS ? SEGMENTS : per;
+	for (size_t i = 0; i < count; i++)
+		prepare(t, (int)i, index + i);
+	while (slot < count) {
+		size_t n = count - slot < per ? count - slot : per;
+
+		if (t->headers[slot].first)
+			n = 1;
+		datagram(t, datagrams++, (int)slot, n);
+		slot += n;
+	}
+	while (done < datagrams) {
+		int n = sendmmsg(t->fd, t->msgs + done,
+				 (unsigned)(datagrams - done), 0);
+
+		if (n < 0)
+			raw_die("udp_stream: sendmmsg");
+		done += n;
+	}
+	t->sent += count;
+}
+
+static void send_message(struct sender *t)
+{
+	size_t packets = (t->o->bytes + t->o->packet - 1) / t->o->packet;
+	size_t train = t->o->single ? 1 : TRAIN;
+	size_t n;
+
+	for (size_t i = 0; i < packets; i += n) {
+		n = packets - i < train ? packets - i : train;
+		wait_window(t, n);
+		send_train(t, i, n);
+	}
+}
+
+/* Messages of one packet are equal: as many as one datagram holds. */
+static void send_batch(struct sender *t)
+{
+	size_t size = EXTENDED + t->o->bytes + TRAILER;
+	size_t count = DATAGRAM / size < TRAIN ? DATAGRAM / size : TRAIN;
+
+	wait_window(t, count);
+	for (size_t i = 0; i < count; i++)
+		prepare(t, (int)i, 0);
+	datagram(t, 0, 0, count);
+	if (sendmmsg(t->fd, t->msgs, 1, 0) < 0)
+		raw_die("udp_stream: sendmmsg");
+	t->sent += count;
+}
+
+static int64_t stream(struct sender *t, uint64_t *messages)
+{
+	const struct raw_options *o = t->o;
+	size_t packets = (o->bytes + o->packet - 1) / o->packet;
+	int64_t began = raw_now_ns();
+
+	do {
+		if (packets == 1 && !o->single)
+			send_batch(t);
+		else
+			send_message(t);
+	} while ((double)(raw_now_ns() - began) < o->seconds * 1e9);
+	wait_window(t, WINDOW); /* all has arrived, or is lost */
+	*messages = t->shared->taken / packets;
+	return raw_now_ns() - began;
+}
+
+int main(int argc, char **argv)
+{
+	static struct sender t;
+	struct raw_options o = {.bytes = 65536};
+	struct shared *s = raw_shared(sizeof(*s));
+	uint64_t messages;
+	int64_t ns;
+	pid_t child;
+
+	raw_options(argc, argv,
+		    "udp_stream [-p] [-o] [-1] [-s BYTES] [-m PACKET] "
+		    "[-t SECONDS] [-N NETNS -A HERE,THERE]",
+		    &o);
+	t = (struct sender){.o = &o, .shared = s, .payload = malloc(o.bytes)};
+	if (!t.payload)
+		raw_die("udp_stream: malloc");
+	memset(t.payload, 1, o.bytes);
+	child = fork();
+	if (child < 0)
+		raw_die("udp_stream: fork");
+	if (child == 0)
+		receiver(&o, s, t.payload);
+	raw_enter(&o, 0);
+	t.fd = socket(AF_INET, SOCK_DGRAM, 0);
+	while (!__atomic_load_n(&s->ready, __ATOMIC_ACQUIRE))
+		raw_pause(&o);
+	ns = stream(&t, &messages);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	raw_print_stream("udp_stream", &o, messages, t.lost, ns);
+	free(t.payload);
+	return 0;
+}

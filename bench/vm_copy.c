@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * process_vm_writev from one process's memory into another's: the raw limit
+ * of one copy that the target takes no part in.  The message is written from
+ * and to the same place again and again, as perftest does it.
+ */
+#include "raw.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void copy(pid_t to, void *memory, size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		struct iovec v = {(char *)memory + done, bytes - done};
+		ssize_t n = process_vm_writev(to, &v, 1, &v, 1, 0);
+
+		if (n <= 0)
+			raw_die("vm_copy: process_vm_writev");
+		done += (size_t)n;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct raw_options o = {.bytes = 65536};
+	int *ready = raw_shared(sizeof(*ready));
+	uint64_t messages = 0;
+	int64_t began, ns;
+	char *memory;
+	pid_t child;
+
+	raw_options(argc, argv, "vm_copy [-s BYTES] [-t SECONDS]", &o);
+	memory = malloc(o.bytes);
+	if (!memory)
+		raw_die("vm_copy: malloc");
+	memset(memory, 1, o.bytes);
+	child = fork();
+	if (child < 0)
+		raw_die("vm_copy: fork");
+	if (child == 0) {
+		raw_enter(&o, 1);
+		memset(memory, 2, o.bytes); /* pages of its own */
+		__atomic_store_n(ready, 1, __ATOMIC_RELEASE);
+		for (;;)
+			pause();
+	}
+	raw_enter(&o, 0);
+	while (!__atomic_load_n(ready, __ATOMIC_ACQUIRE))
+		usleep(100);
+	began = raw_now_ns();
+	do {
+		copy(child, memory, o.bytes);
+		messages++;
+		ns = raw_now_ns() - began;
+	} while ((double)ns < o.seconds * 1e9);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	raw_print_stream("vm_copy", &o, messages, 0, ns);
+	free(memory);
+	return 0;
+}
