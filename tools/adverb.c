@@ -2,6 +2,7 @@
 /*
  * adverb: the command of the project.  Each subcommand is one file.
  */
+#include "bench.h"
 #include "doctor.h"
 #include "launch.h"
 #include "pair.h"
@@ -29,6 +30,9 @@ static void help(FILE *out)
 		"       adverb sim --seeds A..B [--loss P]\n"
 		"           the same engine in a simulated, seeded, hostile "
 		"network\n"
+		"       adverb bench [--quick]\n"
+		"           its speed beside the raw limits of this machine and "
+		"its peers\n"
 		"       adverb --version | --help\n"
 		"\n"
 		"Start here:  adverb pair -- ib_write_bw\n"
@@ -70,6 +74,8 @@ int main(int argc, char **argv)
 		return doctor_main(argc - 1, argv + 1);
 	if (strcmp(command, "sim") == 0)
 		return sim_main(argv + 1);
+	if (strcmp(command, "bench") == 0)
+		return bench_main(argc - 1, argv + 1);
 	if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0) {
 		printf("adverb %s\n", ADVERB_VERSION);
 		return 0;

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""adverb bench: adverb beside the raw limits of this machine and its peers.
+
+Every round runs each step once, so that what slows the machine for a while
+slows all alike; figures are medians over the rounds, goals are ratios."""
+
+import argparse
+import datetime
+import fnmatch
+import json
+import os
+import platform
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import proc
+import report
+import steps
+import veth
+
+
+def options():
+    p = argparse.ArgumentParser(
+        prog="adverb bench", description=__doc__.split("\n\n")[0],
+        epilog="Man page: adverb-bench(1).  Goals are ratios in one run; "
+        "figures of two runs do not compare.")
+    p.add_argument("--quick", action="store_true",
+                   help="one round, few sizes: under a minute")
+    p.add_argument("--rounds", type=int, metavar="K",
+                   help="how often each step runs (default 5)")
+    p.add_argument("--only", action="append", metavar="PATTERN",
+                   help="only steps that match, such as 'adverb write*', "
+                   "'*/65536' or 'goals'; may be given again")
+    p.add_argument("--list", action="store_true", help="name the steps")
+    p.add_argument("--json", metavar="FILE", help="write all figures there")
+    p.add_argument("--plots", metavar="DIR", help="write SVG plots there")
+    p.add_argument("--docs", metavar="DIR",
+                   help="rewrite the figures of DIR/PERFORMANCE.md")
+    p.add_argument("--from", dest="source", metavar="FILE",
+                   help="measure nothing: take the figures of a --json FILE")
+    p.add_argument("--check", action="store_true",
+                   help="exit 1 if a goal that was measured is missed")
+    p.add_argument("--adverb", default=os.environ.get("ADVERB_COMMAND",
+                                                      "adverb"),
+                   help=argparse.SUPPRESS)
+    return p.parse_args()
+
+
+def wanted(step, patterns):
+    if not patterns:
+        return True
+    for pattern in patterns:
+        if pattern == "goals":
+            if any(step.key in goal for goal in report.goals.GOALS):
+                return True
+        elif fnmatch.fnmatch(step.key, pattern) or step.series == pattern:
+            return True
+    return False
+
+
+class Run:
+    def __init__(self, plan, rounds):
+        self.plan = plan
+        self.rounds = rounds
+        self.figures = {}     # key -> {round: figures}
+        self.left_out = {}    # series -> why
+        self.began = time.monotonic()
+        self.done = 0
+
+    def say(self, step, words):
+        total = self.rounds * len(self.plan)
+        self.done += 1
+        spent = time.monotonic() - self.began
+        left = spent / self.done * (total - self.done)
+        print("[%*d/%d, %d:%02d left] %-32s %s" %
+              (len(str(total)), self.done, total, left // 60, left % 60,
+               step.key, words), file=sys.stderr, flush=True)
+
+    def step(self, step, turn):
+        if step.series in self.left_out:
+            return self.say(step, "left out")
+        missing = step.missing()
+        if missing:
+            self.left_out[step.series] = missing + " is not installed"
+            return self.say(step, self.left_out[step.series])
+        try:
+            figures = step.run()
+        except (proc.Failed, OSError, ValueError, KeyError,
+                IndexError) as why:
+            if isinstance(why, OSError) or turn == 0:
+                self.left_out[step.key] = str(why)
+            return self.say(step, "no figure: %s" % why)
+        self.figures.setdefault(step.key, {})[turn] = figures
+        return self.say(step, "  ".join(
+            "%s %s" % (report.number(v), report.UNITS[k])
+            for k, v in figures.items()))
+
+    def all(self):
+        for turn in range(self.rounds):
+            for step in self.plan:
+                self.step(step, turn)
+
+
+def cpu_name():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as info:
+            for line in info:
+                if line.startswith("model name"):
+                    return " ".join(line.split(":")[1].split())
+    except OSError:
+        pass
+    return platform.machine()
+
+
+def measure(o):
+    house = steps.House(o.adverb)
+    pairs = [] if o.quick else [veth.Veth(1500), veth.Veth(9000)]
+    plan = [*steps.points(house), *steps.curves(house, o.quick)]
+    left_out = {}
+    try:
+        for pair in pairs:
+            where = pair.open()
+            if where:
+                plan += steps.over(house, where, pair.mtu)
+            else:
+                left_out["veth%d" % pair.mtu] = "no namespaces here"
+        plan = [step for step in plan if wanted(step, o.only)]
+        if o.list:
+            print("\n".join(step.key for step in plan))
+            return None
+        run = Run(plan, o.rounds or (1 if o.quick else 5))
+        run.left_out.update(left_out)
+        run.all()
+    finally:
+        for pair in pairs:
+            pair.close()
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return {"date": now.strftime("%Y-%m-%d"), "kernel": platform.release(),
+            "cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)),
+            "rounds": run.rounds, "figures": run.figures,
+            "left_out": run.left_out}
+
+
+def load(path):
+    with open(path, encoding="utf-8") as source:
+        data = json.load(source)
+    data["figures"] = {key: {int(turn): f for turn, f in rounds.items()}
+                       for key, rounds in data["figures"].items()}
+    return data
+
+
+def main():
+    o = options()
+    data = load(o.source) if o.source else measure(o)
+    if data is None:
+        return 0
+    report.judge(data)
+    print("\n".join(report.show(data)))
+    if o.json:
+        with open(o.json, "w", encoding="utf-8") as out:
+            json.dump(data, out, indent=1)
+    if o.plots:
+        report.write_plots(data, o.plots)
+    if o.docs:
+        report.write_docs(data, o.docs)
+    missed = [g for g in data["goals"] if g["met"] is False]
+    return 1 if o.check and missed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

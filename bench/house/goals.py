@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The goals: ratios of two figures of one run, measured in turns."""
+
+K64, M1 = 65536, 1048576
+
+# What, ours, field, the other, at least (>) or at most (<) factor times it.
+GOALS = [
+    ("WRITE 64 KiB, path MTU 4096, to the shaped limit",
+     "adverb write/%d" % K64, "GBps", "udp shaped/%d" % K64, ">", 0.9),
+    ("WRITE 1 MiB, path MTU 4096, to the shaped limit",
+     "adverb write/%d" % M1, "GBps", "udp shaped/%d" % M1, ">", 0.9),
+    ("WRITE 64 KiB to plain TCP writes",
+     "adverb write/%d" % K64, "GBps", "tcp write/%d" % K64, ">", 1),
+    ("WRITE 64 KiB to qperf tcp_bw",
+     "adverb write/%d" % K64, "GBps", "qperf tcp_bw/%d" % K64, ">", 1),
+    ("WRITE 64 KiB to UCX tcp tag",
+     "adverb write/%d" % K64, "GBps", "ucx tcp tag_bw/%d" % K64, ">", 1),
+    ("WRITE 64 KiB, path MTU 1024, to the shaped limit there",
+     "adverb write mtu1024/%d" % K64, "GBps",
+     "udp shaped mtu1024/%d" % K64, ">", 0.9),
+    ("WRITE 64 KiB over veth, MTU 1500, to the shaped limit there",
+     "adverb write@veth1500/%d" % K64, "GBps",
+     "udp shaped@veth1500/%d" % K64, ">", 0.9),
+    ("WRITE 64 KiB over veth, MTU 9000, to the shaped limit there",
+     "adverb write@veth9000/%d" % K64, "GBps",
+     "udp shaped@veth9000/%d" % K64, ">", 0.9),
+    ("SEND 64 KiB to the shaped limit",
+     "adverb send/%d" % K64, "GBps", "udp shaped/%d" % K64, ">", 0.9),
+    ("READ 64 KiB to the shaped limit",
+     "adverb read/%d" % K64, "GBps", "udp shaped/%d" % K64, ">", 0.9),
+    ("SEND 2 B, polling, to raw polled UDP",
+     "adverb send_lat/2", "us", "udp polled/2", "<", 1.3),
+    ("SEND 2 B, polling, to raw polled TCP",
+     "adverb send_lat/2", "us", "tcp polled/2", "<", 1),
+    ("SEND 2 B, events, to raw blocking UDP",
+     "adverb send_lat events/2", "us", "udp blocking/2", "<", 1.3),
+    ("SEND 2 B on one core to raw blocking UDP there",
+     "adverb send_lat one core/2", "us", "udp blocking one core/2", "<", 2),
+    ("WRITE 8 B, one QP, batches, to one packet a call",
+     "adverb write batches/8", "Mps", "udp one a call/8", ">", 5),
+]
+
+
+def median(values):
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2] if ordered else None
+
+
+def ratios(figures, ours, field, other):
+    """One ratio for each round that has both figures."""
+    a, b = figures.get(ours, {}), figures.get(other, {})
+    return [a[r][field] / b[r][field] for r in a
+            if r in b and field in a[r] and b[r].get(field)]
+
+
+def judge(figures):
+    """One dictionary a goal; met is None for what was not measured."""
+    verdicts = []
+    for what, ours, field, other, sense, factor in GOALS:
+        ratio = median(ratios(figures, ours, field, other))
+        met = None
+        if ratio is not None:
+            met = ratio >= factor if sense == ">" else ratio <= factor
+        verdicts.append({"what": what, "ours": ours, "field": field,
+                         "other": other, "sense": sense, "factor": factor,
+                         "ratio": ratio, "met": met})
+    return verdicts

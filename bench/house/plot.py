@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Curves over the message size as SVG: both axes logarithmic, a bar from the
+least to the most of the rounds, readable on light and on dark ground."""
+
+import math
+from html import escape
+
+WIDTH, HEIGHT = 860, 440
+LEFT, RIGHT, TOP, BOTTOM = 64, 236, 44, 52
+# Of middle brightness, so that they stand out on white and on black.
+COLOURS = ["#2f81f7", "#14998c", "#8957e5", "#d29922", "#e5534b", "#6e7781",
+           "#3fa34d", "#c45fb8", "#a0693d", "#5c6bc0"]
+STYLE = """
+text { font: 12px system-ui, sans-serif; fill: #24292f; }
+.title { font-size: 15px; font-weight: 600; }
+.grid { stroke: #24292f; stroke-opacity: .16; }
+.axis { stroke: #24292f; stroke-opacity: .6; fill: none; }
+polyline { fill: none; stroke-width: 2; }
+.ours { stroke-width: 3.2; }
+.raw { stroke-dasharray: 6 4; }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6edf3; }
+  .grid, .axis { stroke: #e6edf3; }
+}
+"""
+
+
+def size_name(size):
+    for unit, name in ((1 << 20, " MiB"), (1 << 10, " KiB")):
+        if size >= unit:
+            return "%d%s" % (size // unit, name)
+    return "%d B" % size
+
+
+def number(value):
+    return "%g" % float("%.3g" % value)
+
+
+class Axes:
+    def __init__(self, sizes, values):
+        self.x0, self.x1 = math.log2(min(sizes)), math.log2(max(sizes))
+        self.y0 = math.floor(math.log10(min(values)))
+        self.y1 = math.log10(max(values) * 1.15)
+
+    def x(self, size):
+        span = max(self.x1 - self.x0, 1)
+        return LEFT + (math.log2(size) - self.x0) / span * \
+            (WIDTH - LEFT - RIGHT)
+
+    def y(self, value):
+        span = max(self.y1 - self.y0, 0.5)
+        return HEIGHT - BOTTOM - (math.log10(value) - self.y0) / span * \
+            (HEIGHT - TOP - BOTTOM)
+
+    def ticks(self):
+        """The decades; with few of them, also 2 and 5."""
+        steps = (1, 2, 5) if self.y1 - self.y0 < 4 else (1,)
+        for decade in range(self.y0, math.ceil(self.y1) + 1):
+            for step in steps:
+                value = step * 10.0 ** decade
+                if math.log10(value) <= self.y1 + 1e-9:
+                    yield value
+
+
+def line(kind, x1, y1, x2, y2, more=""):
+    return '<line class="%s" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"%s/>' % (
+        kind, x1, y1, x2, y2, more)
+
+
+def text(x, y, words, anchor="start", kind=""):
+    return '<text x="%.1f" y="%.1f" text-anchor="%s"%s>%s</text>' % (
+        x, y, anchor, ' class="%s"' % kind if kind else "", escape(words))
+
+
+def frame(axes, sizes, title, unit):
+    yield text(LEFT, 24, title, kind="title")
+    for value in axes.ticks():
+        y = axes.y(value)
+        yield line("grid", LEFT, y, WIDTH - RIGHT, y)
+        yield text(LEFT - 8, y + 4, number(value), "end")
+    for size in sizes:
+        x = axes.x(size)
+        yield line("grid", x, TOP, x, HEIGHT - BOTTOM)
+        yield text(x, HEIGHT - BOTTOM + 18, size_name(size), "middle")
+    yield line("axis", LEFT, HEIGHT - BOTTOM, WIDTH - RIGHT, HEIGHT - BOTTOM)
+    yield line("axis", LEFT, TOP, LEFT, HEIGHT - BOTTOM)
+    yield text(LEFT, HEIGHT - 10, "message size")
+    yield text(LEFT, TOP - 6, unit)
+
+
+def curve(axes, index, name, points):
+    colour = COLOURS[index % len(COLOURS)]
+    kind = "ours" if name.startswith("adverb") else \
+        "raw" if name.startswith(("udp", "tcp", "process_vm")) else ""
+    corners = " ".join("%.1f,%.1f" % (axes.x(size), axes.y(mid))
+                       for size, (_, mid, _) in points)
+    yield '<polyline class="%s" stroke="%s" points="%s"/>' % (kind, colour,
+                                                              corners)
+    for size, (least, _, most) in points:
+        x = axes.x(size)
+        yield line("bar", x, axes.y(least), x, axes.y(most),
+                   ' stroke="%s" stroke-opacity=".6"' % colour)
+    y = TOP + 10 + index * 22
+    x = WIDTH - RIGHT + 18
+    yield '<polyline class="%s" stroke="%s" points="%d,%d %d,%d"/>' % (
+        kind, colour, x, y, x + 30, y)
+    yield text(x + 38, y + 4, name)
+
+
+def svg(title, unit, curves):
+    """@curves: {name: {size: (least, median, most)}}.  The document."""
+    curves = {name: c for name, c in curves.items() if c}
+    sizes = sorted({size for c in curves.values() for size in c})
+    values = [v for c in curves.values() for three in c.values()
+              for v in three if v > 0]
+    if not values:
+        return None
+    axes = Axes(sizes, values)
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" '
+             'width="%d" height="%d" role="img">' %
+             (WIDTH, HEIGHT, WIDTH, HEIGHT),
+             "<title>%s</title>" % escape(title),
+             "<style>%s</style>" % STYLE,
+             *frame(axes, sizes, title, unit)]
+    for index, (name, points) in enumerate(curves.items()):
+        parts += curve(axes, index, name, sorted(points.items()))
+    return "\n".join(parts + ["</svg>", ""])

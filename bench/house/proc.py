@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs with two ends, pinned, timed out, their CPU time counted."""
+
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+
+class Failed(Exception):
+    """A measurement did not come about; the text says why."""
+
+
+def cores():
+    """The two cores of the ends: (client, server)."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[0], allowed[1 % len(allowed)]
+
+
+def find(program):
+    return shutil.which(program)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("", 0))
+        return s.getsockname()[1]
+
+
+class Process:
+    """One program, kept on some cores, its output in a file."""
+
+    def __init__(self, argv, on, env=None):
+        self.output = tempfile.TemporaryFile()
+        self.name = os.path.basename(argv[0])
+        self.cpu = 0.0
+        self.status = None
+        self.child = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=self.output,
+            stderr=subprocess.STDOUT, start_new_session=True,
+            env={**os.environ, **(env or {}), "LC_ALL": "C"},
+            preexec_fn=lambda: os.sched_setaffinity(0, on))
+        self.fd = os.pidfd_open(self.child.pid)
+
+    def wait(self, seconds):
+        """Its exit status, or None when out of time; sets cpu."""
+        if self.status is not None:
+            return self.status
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return None
+        _, status, usage = os.wait4(self.child.pid, 0)
+        self.cpu = usage.ru_utime + usage.ru_stime
+        self.status = os.waitstatus_to_exitcode(status)
+        self.child.returncode = self.status
+        os.close(self.fd)
+        return self.status
+
+    def end(self, seconds):
+        """Waits, then stops what is still there."""
+        for last in (signal.SIGTERM, signal.SIGKILL):
+            if self.wait(seconds) is not None:
+                break
+            os.killpg(self.child.pid, last)
+            seconds = 1
+        self.wait(5)
+
+    def text(self):
+        self.output.seek(0)
+        return self.output.read().decode(errors="replace")
+
+
+def listens(pid, port):
+    """Does somebody in the network namespace of @pid listen on @port?"""
+    for name in ("tcp", "tcp6"):
+        try:
+            with open("/proc/%d/net/%s" % (pid, name)) as table:
+                for line in table:
+                    words = line.split()
+                    if len(words) > 3 and words[3] == "0A" and \
+                            int(words[1].split(":")[1], 16) == port:
+                        return True
+        except OSError:
+            pass
+    return False
+
+
+def alone(argv, env=None, seconds=60):
+    """Runs a program that has both ends inside, and pins them itself.  Its
+    output, its CPU seconds."""
+    one = Process(argv, set(cores()), env)
+    if one.wait(seconds) is None:
+        one.end(0)
+        raise Failed("%s did not end in %d s" % (one.name, seconds))
+    if one.status:
+        raise Failed("%s: status %d: %s" % (one.name, one.status,
+                                            last_line(one.text())))
+    return one.text(), one.cpu
+
+
+def last_line(text):
+    lines = [line for line in text.splitlines() if line.strip(" -+")]
+    return lines[-1].strip() if lines else "it said nothing"
+
+
+def pair(server, client, port, env=None, seconds=60, one_core=False,
+         stays=False):
+    """Runs a server, then its client once the server listens on @port.
+    The client's output, the CPU seconds of both."""
+    here, there = cores()
+    a = Process(server, {here if one_core else there}, env)
+    b = None
+    try:
+        bound = time.monotonic() + 10
+        while not listens(a.child.pid, port):
+            if a.wait(0.005) is not None:
+                raise Failed("%s ended at once: %s" %
+                             (a.name, last_line(a.text())))
+            if time.monotonic() > bound:
+                raise Failed("%s does not listen" % a.name)
+        b = Process(client, {here}, env)
+        if b.wait(seconds) is None:
+            raise Failed("%s did not end in %d s" % (b.name, seconds))
+        if b.status:
+            raise Failed("%s: status %d: %s" % (b.name, b.status,
+                                                last_line(b.text())))
+    finally:
+        if b:
+            b.end(0)
+        a.end(0 if stays or not b or b.status else 10)
+    return b.text(), a.cpu + b.cpu

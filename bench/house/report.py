@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The figures of a run as text, as Markdown and as plots."""
+
+import os
+import re
+
+import goals
+from plot import number, size_name, svg
+
+# File, title, field, unit, series in the order of the legend.
+BW = ["adverb write", "adverb read", "adverb send", "udp shaped",
+      "tcp write", "process_vm", "qperf tcp_bw", "iperf3 tcp",
+      "ucx tcp tag_bw"]
+LAT = ["adverb send_lat", "adverb write_lat", "adverb read_lat",
+       "udp polled", "tcp polled", "qperf tcp_lat", "ucx tcp tag_lat",
+       "libfabric tcp", "libfabric udp"]
+PLOTS = [
+    ("bandwidth", "Bandwidth on 127.0.0.1", "GBps", "GB/s", BW),
+    ("latency", "Latency on 127.0.0.1", "us", "half a round trip, µs", LAT),
+    ("rate", "Message rate on 127.0.0.1", "Mps", "million messages/s", BW),
+    ("cpu", "CPU time per byte, both ends", "cpu",
+     "CPU seconds per 10^9 bytes", BW),
+]
+UNITS = {"GBps": "GB/s", "us": "µs", "Mps": "M/s", "cpu": "s/GB"}
+
+
+def spread(rounds, field):
+    """(least, median, most) of one figure, or None."""
+    values = sorted(f[field] for f in rounds.values() if f.get(field))
+    if not values:
+        return None
+    return values[0], values[len(values) // 2], values[-1]
+
+
+def curves(figures, series, field):
+    """{name: {size: spread}} of the series that were measured."""
+    found = {name: {} for name in series}
+    for key, rounds in figures.items():
+        name, size = key.rsplit("/", 1)
+        three = spread(rounds, field)
+        if name in found and three:
+            found[name][int(size)] = three
+    return {name: c for name, c in found.items() if c}
+
+
+def grid(figures, series, field):
+    """Rows of cells: the sizes down, the series across, medians."""
+    c = curves(figures, series, field)
+    sizes = sorted({size for one in c.values() for size in one})
+    yield ["size", *c]
+    for size in sizes:
+        yield [size_name(size)] + [number(one[size][1]) if size in one
+                                   else "" for one in c.values()]
+
+
+def others(figures):
+    """What is no curve: a row a figure, with its spread."""
+    yield ["what", "bytes", "median", "least", "most", "unit"]
+    shown = set(BW) | set(LAT)
+    for key, rounds in figures.items():
+        name, size = key.rsplit("/", 1)
+        if name in shown:
+            continue
+        for field, unit in UNITS.items():
+            three = spread(rounds, field)
+            if three and field != "cpu":
+                least, mid, most = map(number, three)
+                yield [name, size, mid, least, most, unit]
+
+
+def verdict(v):
+    return {True: "met", False: "missed", None: "not measured"}[v["met"]]
+
+
+def goal_rows(data):
+    yield ["goal", "ours", "the other", "ratio", "wanted", ""]
+    for v in data["goals"]:
+        ours, other = (spread(data["figures"].get(v[which], {}), v["field"])
+                       for which in ("ours", "other"))
+        yield [v["what"], number(ours[1]) if ours else "",
+               number(other[1]) if other else "",
+               "%.2f" % v["ratio"] if v["ratio"] is not None else "",
+               ("≥ %g" if v["sense"] == ">" else "≤ %g") % v["factor"],
+               verdict(v)]
+
+
+def tables(data):
+    """(heading, rows) of everything there is to say."""
+    figures = data["figures"]
+    for _, title, field, unit, series in PLOTS:
+        rows = list(grid(figures, series, field))
+        if len(rows) > 1:
+            yield "%s (%s)" % (title, unit), rows
+    rows = list(others(figures))
+    if len(rows) > 1:
+        yield "Single figures", rows
+    yield "Goals", list(goal_rows(data))
+
+
+def plain(rows):
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        cells = [cell.ljust(w) if i == 0 else cell.rjust(w)
+                 for i, (cell, w) in enumerate(zip(row, widths))]
+        yield "  ".join(cells).rstrip()
+
+
+def markdown(rows):
+    yield "| " + " | ".join(rows[0]) + " |"
+    yield "|" + "---|" * len(rows[0])
+    for row in rows[1:]:
+        yield "| " + " | ".join(row) + " |"
+
+
+def machine(data):
+    return "%s, Linux %s, %s, %d cores, %d rounds" % (
+        data["date"], data["kernel"], data["cpu"], data["cores"],
+        data["rounds"])
+
+
+def show(data):
+    """What stdout gets."""
+    yield machine(data)
+    for heading, rows in tables(data):
+        yield ""
+        yield heading
+        yield from plain(rows)
+    for what, why in data["left_out"].items():
+        yield "left out: %s: %s" % (what, why)
+
+
+def write_plots(data, folder):
+    os.makedirs(folder, exist_ok=True)
+    names = []
+    for name, title, field, unit, series in PLOTS:
+        drawing = svg(title, unit, curves(data["figures"], series, field))
+        if drawing:
+            with open(os.path.join(folder, name + ".svg"), "w",
+                      encoding="utf-8") as out:
+                out.write(drawing)
+            names.append((name, title))
+    return names
+
+
+def write_docs(data, folder):
+    """The part of PERFORMANCE.md between its marks, and its plots."""
+    names = write_plots(data, os.path.join(folder, "perf"))
+    text = ["Measured " + machine(data) + ".", ""]
+    order = list(tables(data))
+    for heading, rows in order[-1:] + order[:-1]:
+        text += ["### " + heading, ""]
+        text += ["![%s](perf/%s.svg)\n" % (title, name)
+                 for name, title in names if heading.startswith(title)]
+        text += list(markdown(rows)) + [""]
+    if data["left_out"]:
+        text += ["Left out: " + "; ".join(
+            "%s (%s)" % item for item in data["left_out"].items()) + ".", ""]
+    path = os.path.join(folder, "PERFORMANCE.md")
+    with open(path, encoding="utf-8") as page:
+        old = page.read()
+    new = re.sub(r"(<!-- figures: begin -->\n).*(<!-- figures: end -->)",
+                 lambda m: m[1] + "\n".join(text) + m[2], old, flags=re.S)
+    with open(path, "w", encoding="utf-8") as page:
+        page.write(new)
+
+
+def judge(data):
+    data["goals"] = goals.judge(data["figures"])

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is measured: one Step is one program, or pair of programs, at one size.
+
+A step's key is SERIES/BYTES; its run gives a dictionary of figures:
+    GBps  10^9 bytes of payload a second      Mps  million messages a second
+    us    half a round trip, microseconds     cpu  CPU seconds a 10^9 bytes,
+                                                   both ends, start included
+"""
+
+import json
+import os
+import re
+
+import proc
+from proc import Failed
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LOCAL = "127.0.0.1"
+KIB, MIB = 1024, 1024 * 1024
+BW_SIZES = [8, 64, 512, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 16 * MIB]
+LAT_SIZES = [2] + BW_SIZES
+QUICK = [2, 8, 64 * KIB, MIB]
+
+
+class Step:
+    def __init__(self, series, size, run, needs=()):
+        self.series, self.size, self.run, self.needs = series, size, run, needs
+        self.key = "%s/%d" % (series, size)
+
+    def missing(self):
+        """The program that this machine lacks, or None."""
+        for program in self.needs:
+            if not proc.find(program):
+                return program
+        return None
+
+
+class Where:
+    """Between which two addresses, in which namespaces, a step runs."""
+
+    def __init__(self, name="lo", client=(), server=(), address=LOCAL,
+                 raw=()):
+        self.name = name            # part of the series' name
+        self.client = list(client)  # words before the client's command
+        self.server = list(server)
+        self.address = address
+        self.raw = list(raw)        # options of the raw programs
+
+    def series(self, name):
+        return name if self.name == "lo" else "%s@%s" % (name, self.name)
+
+
+LO = Where()
+
+
+class House:
+    """The programs' places."""
+
+    def __init__(self, adverb):
+        self.adverb = adverb
+        self.raw = HERE
+
+    def prefix(self):
+        return [self.adverb, "run", "--"]
+
+    # -- the raw limits -----------------------------------------------------
+
+    def raw_step(self, series, program, size, *options, where=LO):
+        def run():
+            argv = where.client + [
+                os.path.join(self.raw, program), "-s", str(size),
+                *options, *where.raw]
+            text, cpu = proc.alone(argv)
+            said = json.loads(text)
+            figures = {name: said[name] for name in ("us", "GBps", "Mps")
+                       if name in said}
+            if "messages" in said:
+                figures["cpu"] = cpu * 1e9 / (said["messages"] * size)
+            return figures
+        return Step(where.series(series), size, run)
+
+    def raw_pingpong(self, series, program, size, *options, where=LO):
+        rounds = max(20, min(20000, 64 * MIB // size))
+        return self.raw_step(series, program, size, "-n", str(rounds),
+                             *options, where=where)
+
+    # -- adverb: perftest, unmodified ---------------------------------------
+
+    def perftest(self, program, size, count, options, where, one_core=False):
+        port = proc.free_port()
+        argv = self.prefix() + [program, "-F", "-s", str(size), "-n",
+                                str(count), "-p", str(port), *options]
+        text, cpu = proc.pair(where.server + argv,
+                              where.client + argv + [where.address], port,
+                              one_core=one_core)
+        for line in text.splitlines():
+            words = line.split()
+            if len(words) >= 5 and words[0] == str(size):
+                return [float(word) for word in words], cpu
+        raise Failed("%s: no figure: %s" % (program, proc.last_line(text)))
+
+    def bandwidth(self, series, program, size, *options, where=LO):
+        def run():
+            count = max(32, min(100000, 512 * MIB // size))
+            count -= count % 64 if count > 64 else 0  # as -l wants it
+            depth = min(128, count)
+            row, cpu = self.perftest(program, size, count,
+                                     ["-t", str(depth), *options], where)
+            return {"GBps": row[3] * MIB / 1e9, "Mps": row[4],
+                    "cpu": cpu * 1e9 / (size * count)}
+        return Step(where.series(series), size, run, [program])
+
+    def latency(self, series, program, size, *options, where=LO,
+                one_core=False):
+        def run():
+            count = max(20, min(5000, 64 * MIB // size))
+            row, _ = self.perftest(program, size, count, options, where,
+                                   one_core)
+            return {"us": row[4]}
+        return Step(where.series(series), size, run, [program])
+
+    # -- the peers ----------------------------------------------------------
+
+    def qperf(self, series, test, size):
+        def run():
+            port = proc.free_port()
+            common = ["qperf", "-lp", str(port)]
+            text, _ = proc.pair(common, common + [
+                LOCAL, "-t", "1", "-m", str(size), test], port, stays=True)
+            said = re.search(r"(bw|latency)\s*=\s*([0-9.]+) (\S+)", text)
+            if not said:
+                raise Failed("qperf: " + proc.last_line(text))
+            value = float(said[2]) * {
+                "GB/sec": 1, "MB/sec": 1e-3, "KB/sec": 1e-6, "bytes/sec": 1e-9,
+                "ns": 1e-3, "us": 1, "ms": 1e3, "sec": 1e6}[said[3]]
+            if said[1] == "latency":
+                return {"us": value}
+            return {"GBps": value, "Mps": value * 1e3 / size}
+        return Step(series, size, run, ["qperf"])
+
+    def iperf3(self, series, size):
+        def run():
+            port = str(proc.free_port())
+            text, cpu = proc.pair(
+                ["iperf3", "-s", "-1", "-p", port],
+                ["iperf3", "-c", LOCAL, "-p", port, "-t", "1", "-l", str(size),
+                 "-J"], int(port))
+            total = json.loads(text)["end"]["sum_received"]
+            speed = total["bits_per_second"] / 8e9
+            return {"GBps": speed, "Mps": speed * 1e3 / size,
+                    "cpu": cpu * 1e9 / total["bytes"]}
+        return Step(series, size, run, ["iperf3"])
+
+    def ucx(self, series, test, size):
+        def run():
+            port = str(proc.free_port())
+            count = 256 * MIB // size if test == "tag_bw" else 64 * MIB // size
+            count = max(20, min(50000, count))
+            common = ["ucx_perftest", "-p", port]
+            text, cpu = proc.pair(
+                common, common + ["-t", test, "-s", str(size), "-n",
+                                  str(count), "-w", "20", "-f", LOCAL],
+                int(port), env={"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo",
+                                "UCX_LOG_LEVEL": "error"})
+            row = proc.last_line(text).split()
+            if len(row) < 8:
+                raise Failed("ucx_perftest: " + " ".join(row))
+            if test == "tag_lat":
+                return {"us": float(row[1])}
+            return {"GBps": float(row[5]) * MIB / 1e9,
+                    "Mps": float(row[7]) / 1e6,
+                    "cpu": cpu * 1e9 / (size * count)}
+        return Step(series, size, run, ["ucx_perftest"])
+
+    def fabric(self, series, provider, endpoint, size):
+        def run():
+            port = str(proc.free_port())
+            count = str(max(20, min(5000, 64 * MIB // size)))
+            common = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I",
+                      count, "-S", str(size)]
+            text, _ = proc.pair(common + ["-B", port],
+                                common + ["-P", port, LOCAL], int(port),
+                                seconds=20)
+            return {"us": float(proc.last_line(text).split()[6])}
+        return Step(series, size, run, ["fi_pingpong"])
+
+
+def curves(h, quick):
+    """The steps that make curves over the size."""
+    def sizes(all_of_them, most=16 * MIB, least=1):
+        return [s for s in all_of_them if least <= s <= most and
+                (not quick or s in QUICK)]
+    for s in sizes(BW_SIZES):
+        yield h.bandwidth("adverb write", "ib_write_bw", s)
+        yield h.raw_step("udp shaped", "udp_stream", s)
+        yield h.bandwidth("adverb read", "ib_read_bw", s)
+        yield h.bandwidth("adverb send", "ib_send_bw", s)
+        yield h.raw_step("tcp write", "tcp_stream", s)
+        yield h.raw_step("process_vm", "vm_copy", s)
+        yield h.qperf("qperf tcp_bw", "tcp_bw", s)
+        if 4 * KIB <= s <= MIB:
+            yield h.iperf3("iperf3 tcp", s)
+        yield h.ucx("ucx tcp tag_bw", "tag_bw", s)
+    for s in sizes(LAT_SIZES):
+        if s == 8:
+            continue
+        yield h.latency("adverb send_lat", "ib_send_lat", s)
+        if s < 64 * KIB:
+            yield h.raw_pingpong("udp polled", "udp_pingpong", s)
+        yield h.latency("adverb write_lat", "ib_write_lat", s)
+        yield h.latency("adverb read_lat", "ib_read_lat", s)
+        yield h.raw_pingpong("tcp polled", "tcp_pingpong", s)
+        yield h.qperf("qperf tcp_lat", "tcp_lat", s)
+        yield h.ucx("ucx tcp tag_lat", "tag_lat", s)
+        yield h.fabric("libfabric tcp", "tcp", "msg", s)
+        if s <= KIB:
+            yield h.fabric("libfabric udp", "udp", "dgram", s)
+
+
+def points(h):
+    """Single figures, most of them for a goal."""
+    yield h.latency("adverb send_lat events", "ib_send_lat", 2, "-e")
+    yield h.raw_pingpong("udp blocking", "udp_pingpong", 2, "-b")
+    yield h.latency("adverb send_lat one core", "ib_send_lat", 2,
+                    one_core=True)
+    yield h.raw_pingpong("udp blocking one core", "udp_pingpong", 2, "-b",
+                         "-1")
+    yield h.bandwidth("adverb write batches", "ib_write_bw", 8, "-l", "64")
+    yield h.raw_step("udp one a call", "udp_stream", 8, "-o", "-p")
+    yield h.raw_step("udp plain", "udp_stream", 64 * KIB, "-p")
+    yield h.raw_pingpong("shared line", "line_pingpong", 8)
+    yield h.raw_pingpong("eventfd", "eventfd_pingpong", 8)
+    yield h.bandwidth("adverb write mtu1024", "ib_write_bw", 64 * KIB, "-m",
+                      "1024")
+    yield h.raw_step("udp shaped mtu1024", "udp_stream", 64 * KIB, "-m",
+                     "1024")
+
+
+def over(h, where, mtu):
+    """The steps over a veth of that MTU."""
+    packet = 4096 if mtu > 4200 else 1024
+    yield h.bandwidth("adverb write", "ib_write_bw", 64 * KIB, where=where)
+    yield h.raw_step("udp shaped", "udp_stream", 64 * KIB, "-m", str(packet),
+                     where=where)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Two network namespaces and a veth between them, made by an ordinary user:
+
+    namespace A  10.99.0.1 ---- 10.99.0.2  namespace B
+    client                                 server
+"""
+
+import subprocess
+
+from steps import Where
+
+
+class Veth:
+    def __init__(self, mtu):
+        self.mtu = mtu
+        self.a = self.b = None
+
+    def _hold(self, prefix):
+        """A shell that keeps a namespace alive until its input ends."""
+        return subprocess.Popen(
+            [*prefix, "sh", "-c", "ip link set lo up && echo up && read x"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True)
+
+    def _in(self, which):
+        return ["nsenter", "-t", str(which.pid), "-U", "-n",
+                "--preserve-credentials"]
+
+    def open(self):
+        """A Where, or None if this machine gives no namespaces."""
+        try:
+            self.a = self._hold(["unshare", "-Urn"])
+            if self.a.stdout.readline() != "up\n":
+                return None
+            self.b = self._hold(self._in(self.a) + ["unshare", "-n"])
+            if self.b.stdout.readline() != "up\n":
+                return None
+            a, b = self._in(self.a), self._in(self.b)
+            mtu = str(self.mtu)
+            for command in (
+                    a + ["ip", "link", "add", "va", "mtu", mtu, "type",
+                         "veth", "peer", "name", "vb", "mtu", mtu, "netns",
+                         str(self.b.pid)],
+                    a + ["ip", "addr", "add", "10.99.0.1/24", "dev", "va"],
+                    b + ["ip", "addr", "add", "10.99.0.2/24", "dev", "vb"],
+                    a + ["ip", "link", "set", "va", "up"],
+                    b + ["ip", "link", "set", "vb", "up"]):
+                subprocess.run(command, check=True,
+                               stderr=subprocess.DEVNULL)
+        except (OSError, subprocess.CalledProcessError):
+            return None
+        return Where("veth%d" % self.mtu, a, b, "10.99.0.2",
+                     ["-N", "/proc/%d/ns/net" % self.b.pid, "-A",
+                      "10.99.0.1,10.99.0.2"])
+
+    def close(self):
+        for holder in (self.b, self.a):
+            if holder:
+                holder.stdin.close()
+                holder.wait()

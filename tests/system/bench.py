@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The house of `adverb bench`: that it measures, judges and draws.  No time
+is a pass mark here."""
+
+import json
+import os
+import xml.etree.ElementTree
+
+import system
+from system import Fail, Suite
+
+suite = Suite(__doc__)
+FIGURES = suite.path("figures.json")
+
+
+def bench(*options):
+    r = suite.run([suite.adverb, "bench", *options], timeout=120)
+    if r.status:
+        raise Fail("status %d" % r.status, r.output)
+    return r.output
+
+
+def raw_limits():
+    said = bench("--rounds", "3", "--only", "shared line", "--only",
+                 "eventfd", "--only", "udp p*/2", "--only", "tcp write/65536",
+                 "--only", "udp shaped/65536", "--only", "process_vm/65536",
+                 "--only", "tcp polled/2", "--json", FIGURES)
+    with open(FIGURES, encoding="utf-8") as f:
+        data = json.load(f)
+    if data["left_out"] or len(data["figures"]) != 7:
+        raise Fail("a limit is missing", said)
+    for key, rounds in data["figures"].items():
+        if len(rounds) != 3 or not all(v > 0 for figures in rounds.values()
+                                       for k, v in figures.items()
+                                       if k != "cpu"):
+            raise Fail("%s: %s" % (key, rounds), said)
+
+
+def adverb_beside_the_limit():
+    for program in ("ib_send_lat", "ib_write_bw"):
+        suite.need(program)
+    said = bench("--rounds", "1", "--only", "adverb send_lat/2", "--only",
+                 "udp polled/2", "--only", "adverb write batches")
+    for what in ("SEND 2 B, polling, to raw polled UDP", "adverb write ba"):
+        if not any(what in line and "not measured" not in line
+                   for line in said.splitlines()):
+            raise Fail("no figure for: " + what, said)
+
+
+def invented():
+    """A run that makes half of the goals, and its file."""
+    figures = {}
+    for n, key in enumerate(("adverb write/8", "adverb write/65536",
+                             "udp shaped/8", "udp shaped/65536",
+                             "adverb send_lat/2", "udp polled/2")):
+        figures[key] = {str(r): {"GBps": n + 1 + r / 9, "us": n + 1,
+                                 "Mps": 0.5} for r in range(3)}
+    path = suite.path("invented.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"date": "2026-01-01", "kernel": "6", "cpu": "a <b> & c",
+                   "cores": 2, "rounds": 3, "figures": figures,
+                   "left_out": {"iperf3 tcp": "iperf3 is not installed"}}, f)
+    return path
+
+
+def plots_are_xml():
+    folder = suite.path("plots")
+    bench("--from", invented(), "--plots", folder)
+    names = sorted(os.listdir(folder))
+    if names != ["bandwidth.svg", "latency.svg", "rate.svg"]:
+        raise Fail(" ".join(names))
+    for name in names:
+        tree = xml.etree.ElementTree.parse(os.path.join(folder, name))
+        if not list(tree.iter("{http://www.w3.org/2000/svg}polyline")):
+            raise Fail(name + " has no curve")
+
+
+def goals_decide_the_status():
+    r = suite.run([suite.adverb, "bench", "--from", invented(), "--check"])
+    if r.status != 1:
+        raise Fail("status %d" % r.status, r.output)
+    for what, word in (("WRITE 64 KiB, path MTU 4096", "missed"),
+                       ("SEND 2 B, polling, to raw polled UDP", "met"),
+                       ("SEND 64 KiB to the shaped", "not measured")):
+        if not any(line.startswith(what) and line.endswith(word)
+                   for line in r.output.splitlines()):
+            raise Fail("%s should be %s" % (what, word), r.output)
+
+
+def page_is_rewritten():
+    page = suite.path("PERFORMANCE.md")
+    with open(page, "w", encoding="utf-8") as f:
+        f.write("above\n<!-- figures: begin -->\nold\n"
+                "<!-- figures: end -->\nbelow\n")
+    os.chmod(page, 0o666)
+    bench("--from", invented(), "--docs", suite.tmp)
+    with open(page, encoding="utf-8") as f:
+        text = f.read()
+    if "old" in text or "above" not in text or "below" not in text or \
+            "(perf/bandwidth.svg)" not in text or "| 64 KiB | 2.11" not in text:
+        raise Fail("not as wanted", text)
+
+
+suite.case("the raw limits give figures", raw_limits)
+suite.case("adverb is measured beside them", adverb_beside_the_limit,
+           needs=system.DATA_PATH)
+suite.case("the plots are XML with curves", plots_are_xml)
+suite.case("the goals decide the exit status", goals_decide_the_status)
+suite.case("the page gets the figures", page_is_rewritten)
+suite.end()
