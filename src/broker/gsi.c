@@ -30,7 +30,7 @@ int gsi_open(struct gsi *g, int fd)
 
 	if (copy < 0)
 		return -errno;
-	error = udp_init(&g->wire, copy);
+	error = udp_init(&g->wire, copy, (struct udp_offload){0});
 	if (error) {
 		close(copy);
 		return error;
@@ -74,7 +74,7 @@ static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
 	struct mad mad;
 	struct pkt p;
 
-	if (!rocev2_open(&d->from, &d->to, d->bytes, d->len, true) ||
+	if (!rocev2_open(&d->from, &d->to, d->bytes, d->len, 0, true) ||
 	    !pkt_parse(d->bytes, d->len - ICRC_BYTES, &p)) {
 		g->junk++;
 		return;
@@ -135,6 +135,7 @@ bool gsi_send(struct gsi *g, const struct gsi_mad *m)
 	d.from.port = ROCEV2_PORT;
 	if (!d.to.port)
 		d.to.port = ROCEV2_PORT;
-	d.len = rocev2_seal(&d.from, &d.to, frame, head + MAD_BYTES);
+	d.len = d.segment =
+		rocev2_seal(&d.from, &d.to, frame, head + MAD_BYTES, 0);
 	return udp_send(&g->wire, &d, 1) == 1;
 }

@@ -14,7 +14,7 @@ static uint32_t be32(const uint8_t *p)
 
 /* The CRC register over [p, p + len), which ends before the ICRC. */
 static uint32_t cover(const struct inaddr *from, const struct inaddr *to,
-		      const uint8_t *p, size_t len)
+		      const uint8_t *p, size_t len, uint16_t id)
 {
 	uint16_t udp_len = (uint16_t)(UDP_BYTES + len + ICRC_BYTES);
 	struct udp udp = {
@@ -25,6 +25,7 @@ static uint32_t cover(const struct inaddr *from, const struct inaddr *to,
 		struct ip_v4 ip = {
 			.header_bytes = IP_V4_BYTES,
 			.total_length = (uint16_t)(IP_V4_BYTES + udp_len),
+			.id = id,
 			.flags_fragment = IP_V4_DF,
 			.protocol = IP_PROTOCOL_UDP,
 			.src = be32(from->ip + 12),
@@ -44,25 +45,26 @@ static uint32_t cover(const struct inaddr *from, const struct inaddr *to,
 }
 
 size_t rocev2_seal(const struct inaddr *from, const struct inaddr *to,
-		   uint8_t *p, size_t len)
+		   uint8_t *p, size_t len, uint16_t id)
 {
-	icrc_write(p + len, cover(from, to, p, len));
+	icrc_write(p + len, cover(from, to, p, len, id));
 	return len + ICRC_BYTES;
 }
 
 bool rocev2_open(const struct inaddr *from, const struct inaddr *to,
-		 const uint8_t *p, size_t len, bool checksummed)
+		 const uint8_t *p, size_t len, uint16_t id, bool checksummed)
 {
-	struct icrc_hidden assumed = {0, true}, actual;
+	struct icrc_hidden assumed = {id, true}, actual;
 	uint32_t syndrome;
 	size_t total = IP_V4_BYTES + UDP_BYTES + len;
 
 	if (len < BTH_BYTES + ICRC_BYTES || total > UINT16_MAX)
 		return false;
-	syndrome = cover(from, to, p, len - ICRC_BYTES) ^
+	syndrome = cover(from, to, p, len - ICRC_BYTES, id) ^
 		   icrc_read(p + len - ICRC_BYTES);
 	if (!syndrome)
 		return true;
-	return checksummed && inaddr_is_v4(to->ip) &&
-	       icrc_syndrome_id(syndrome, (uint16_t)total, assumed, &actual);
+	return inaddr_is_v4(to->ip) &&
+	       icrc_syndrome_id(syndrome, (uint16_t)total, assumed, &actual) &&
+	       (checksummed || (actual.df && !actual.id));
 }

@@ -6,20 +6,20 @@
 #include <string.h>
 
 #include "encap/rocev2.h"
+#include "engine/burst.h"
 #include "ibt/ibt.h"
 #include "util/bits.h"
 #include "util/check.h"
 
-#define TX_FRAMES 64
-#define QPN_HALF  4096
-#define QUANTUM	  8 /* packets a QP sends before the next has its turn */
+#define QPN_HALF 4096
+/* What a QP sends before the next has its turn. */
+#define QUANTUM_PACKETS 128
+#define QUANTUM_BYTES	65536
 
 struct engine {
 	struct ibt ibt;
 	struct ibt_qp **qpns[QPN_HALF]; /* two levels, by QPN */
-	uint32_t tx_count, tx_first;	/* offered and not yet sent */
-	struct engine_frame frames[TX_FRAMES];
-	uint8_t bytes[TX_FRAMES][IBT_PACKET_BYTES + 8];
+	struct burst burst;		/* offered and not yet sent */
 };
 
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
@@ -141,7 +141,8 @@ void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
 }
 
 static void packet(struct engine *e, const struct engine_dgram *d,
-		   const uint8_t *bytes, size_t len, uint64_t now_ns)
+		   const uint8_t *bytes, size_t len, uint16_t id,
+		   uint64_t now_ns)
 {
 	struct engine_counters *c = &e->ibt.counters;
 	struct ibt_qp *q;
@@ -164,7 +165,7 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 		c->rx_wrong_peer++;
 		return;
 	}
-	if (!rocev2_open(&d->from, &d->to, bytes, len, d->checksummed)) {
+	if (!rocev2_open(&d->from, &d->to, bytes, len, id, d->checksummed)) {
 		c->rx_bad_icrc++;
 		return;
 	}
@@ -178,9 +179,11 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 {
 	size_t step = d->segment ? d->segment : d->len;
 
-	for (size_t off = 0; off < d->len; off += step)
+	uint16_t id = 0;
+
+	for (size_t off = 0; off < d->len; off += step, id++)
 		packet(e, d, d->bytes + off,
-		       (size_t)bits_min_u64(step, d->len - off), now_ns);
+		       (size_t)bits_min_u64(step, d->len - off), id, now_ns);
 }
 
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
@@ -229,25 +232,45 @@ void engine_was_asleep(struct engine *e, uint64_t now_ns)
 	}
 }
 
-static bool fill(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+/* The next packet of q; its size, 0 when there is none or no room. */
+static size_t fill(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
-	struct engine_frame *f = &e->frames[e->tx_count];
-	uint8_t *buf = e->bytes[e->tx_count];
-	size_t len = rc_reply_tx(&e->ibt, q, buf);
+	uint8_t *buf = burst_space(&e->burst);
+	const struct hca_ah *ah = &q->qp->attr.ah;
+	struct burst_path path;
+	size_t len;
 
+	if (!buf)
+		return 0;
+	len = rc_reply_tx(&e->ibt, q, buf);
 	if (!len)
 		len = rc_req_tx(&e->ibt, q, buf, now_ns);
 	if (!len)
-		return false;
-	f->from = q->self;
-	f->to = q->peer;
-	f->bytes = buf;
-	f->len = f->segment = rocev2_seal(&q->self, &q->peer, buf, len);
-	f->tos = q->qp->attr.ah.traffic_class;
-	f->ttl = q->qp->attr.ah.hop_limit;
-	f->dest_qpn = q->qp->attr.dest_qpn;
-	e->tx_count++;
+		return 0;
+	path = (struct burst_path){
+		.from = q->self,
+		.to = q->peer,
+		.dest_qpn = q->qp->attr.dest_qpn,
+		.tos = ah->traffic_class,
+		.ttl = ah->hop_limit,
+		.joins = ah->bursts,
+	};
+	burst_put(&e->burst, &path, len);
 	e->ibt.counters.tx_packets++;
+	return len;
+}
+
+/* A turn of q; true if it may have more to send. */
+static bool serve(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	size_t bytes = 0, len;
+
+	for (int n = 0; n < QUANTUM_PACKETS && bytes < QUANTUM_BYTES; n++) {
+		len = fill(e, q, now_ns);
+		if (!len)
+			return !burst_space(&e->burst);
+		bytes += len;
+	}
 	return true;
 }
 
@@ -255,30 +278,25 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		 uint64_t now_ns)
 {
 	struct list *active = &e->ibt.active;
+	struct burst *b = &e->burst;
 
-	if (e->tx_first == e->tx_count)
-		e->tx_first = e->tx_count = 0;
-	while (!e->tx_first && e->tx_count < TX_FRAMES &&
-	       !list_is_empty(active)) {
+	burst_recycle(b);
+	while (!b->first && burst_space(b) && !list_is_empty(active)) {
 		struct ibt_qp *q =
 			CONTAINER_OF(active->next, struct ibt_qp, active);
-		int n = 0;
 
 		list_remove(&q->active);
-		while (n < QUANTUM && e->tx_count < TX_FRAMES &&
-		       fill(e, q, now_ns))
-			n++;
-		if (n == QUANTUM || e->tx_count == TX_FRAMES)
+		if (serve(e, q, now_ns))
 			ibt_qp_activate(&e->ibt, q);
 	}
-	max = bits_min_u64(max, e->tx_count - e->tx_first);
-	memcpy(frames, e->frames + e->tx_first, max * sizeof *frames);
+	max = bits_min_u64(max, b->count - b->first);
+	memcpy(frames, b->frames + b->first, max * sizeof *frames);
 	return max;
 }
 
 void engine_tx_done(struct engine *e, size_t sent)
 {
-	e->tx_first += (uint32_t)sent;
+	e->burst.first += (uint32_t)sent;
 }
 
 size_t engine_events(struct engine *e, struct engine_event *events, size_t max)
@@ -298,5 +316,6 @@ uint64_t engine_deadline(const struct engine *e)
 
 bool engine_has_tx(const struct engine *e)
 {
-	return e->tx_first != e->tx_count || !list_is_empty(&e->ibt.active);
+	return e->burst.first != e->burst.count ||
+	       !list_is_empty(&e->ibt.active);
 }

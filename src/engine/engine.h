@@ -8,9 +8,10 @@
  *	in	engine_rx, engine_doorbell, engine_tick, engine_peer_state
  *	out	engine_tx + engine_tx_done, engine_events, engine_deadline
  *
- * A frame is the payload of one UDP datagram (BTH..ICRC), or several equal
- * ones back to back (`segment`); its bytes are the engine's until the next
- * engine_tx_done.  Malformed input is a counter, never an error.
+ * A frame is the payload of one UDP datagram (BTH..ICRC), or of several back
+ * to back, `segment` bytes each but the last, which may be shorter.  Datagram
+ * n of them must leave with IPv4 id n and DF.  Its bytes are the engine's until
+ * the next engine_tx_done.  Malformed input is a counter, never an error.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H

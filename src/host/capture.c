@@ -45,6 +45,11 @@ void capture_close(void)
 	file = -1;
 }
 
+bool capture_is_open(void)
+{
+	return file >= 0;
+}
+
 static uint32_t word(const uint8_t *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
@@ -52,13 +57,14 @@ static uint32_t word(const uint8_t *p)
 }
 
 static size_t put_v4(uint8_t *p, const struct inaddr *from,
-		     const struct inaddr *to, size_t udp_len, uint8_t tos,
-		     uint8_t ttl, uint16_t *sum)
+		     const struct inaddr *to, size_t udp_len, uint16_t id,
+		     uint8_t tos, uint8_t ttl, uint16_t *sum)
 {
 	struct ip_v4 ip = {
 		.header_bytes = IP_V4_BYTES,
 		.tos = tos,
 		.total_length = (uint16_t)(IP_V4_BYTES + udp_len),
+		.id = id,
 		.flags_fragment = IP_V4_DF,
 		.ttl = ttl,
 		.protocol = IP_PROTOCOL_UDP,
@@ -92,7 +98,7 @@ static size_t put_v6(uint8_t *p, const struct inaddr *from,
 /* The whole Ethernet frame at p; returns its length. */
 static size_t rebuild(uint8_t *p, const struct inaddr *from,
 		      const struct inaddr *to, const uint8_t *bytes, size_t len,
-		      uint8_t tos, uint8_t ttl)
+		      uint16_t id, uint8_t tos, uint8_t ttl)
 {
 	bool v4 = inaddr_is_v4(from->ip);
 	size_t ip_bytes = v4 ? IP_V4_BYTES : IP_V6_BYTES;
@@ -110,7 +116,7 @@ static size_t rebuild(uint8_t *p, const struct inaddr *from,
 	udp_write(u, &udp);
 	memcpy(u + UDP_BYTES, bytes, len);
 	if (v4)
-		put_v4(p + ETH_BYTES, from, to, udp.length, tos, ttl,
+		put_v4(p + ETH_BYTES, from, to, udp.length, id, tos, ttl,
 		       &udp.checksum);
 	else
 		put_v6(p + ETH_BYTES, from, to, udp.length, tos, ttl,
@@ -120,7 +126,8 @@ static size_t rebuild(uint8_t *p, const struct inaddr *from,
 }
 
 void capture_frame(const struct inaddr *from, const struct inaddr *to,
-		   const uint8_t *bytes, size_t len, uint8_t tos, uint8_t ttl)
+		   const uint8_t *bytes, size_t len, uint16_t id, uint8_t tos,
+		   uint8_t ttl)
 {
 	static uint8_t frame[MAX_FRAME]; /* one lane, under its lock */
 	uint32_t head[7], tail;
@@ -130,7 +137,7 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 
 	if (file < 0 || len > MAX_FRAME - 100)
 		return;
-	n = rebuild(frame, from, to, bytes, len, tos, ttl ? ttl : 64);
+	n = rebuild(frame, from, to, bytes, len, id, tos, ttl ? ttl : 64);
 	clock_gettime(CLOCK_REALTIME, &t);
 	ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 	tail = (uint32_t)(sizeof head + bits_align_up(n, 4) + sizeof tail);

@@ -8,6 +8,7 @@
 #ifndef HOST_CAPTURE_H
 #define HOST_CAPTURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,8 +17,10 @@
 /* Open the file if one is asked for. */
 void capture_open(void);
 void capture_close(void);
-/* Nothing without a file. */
+bool capture_is_open(void);
+/* Nothing without a file.  id: of the IPv4 header. */
 void capture_frame(const struct inaddr *from, const struct inaddr *to,
-		   const uint8_t *bytes, size_t len, uint8_t tos, uint8_t ttl);
+		   const uint8_t *bytes, size_t len, uint16_t id, uint8_t tos,
+		   uint8_t ttl);
 
 #endif

@@ -10,6 +10,7 @@
 #include "host/arena_map.h"
 #include "host/capture.h"
 #include "host/lane.h"
+#include "host/netif.h"
 #include "host/peer.h"
 #include "host/space_self.h"
 #include "host/thread.h"
@@ -40,6 +41,13 @@ static bool is_set(const char *name)
 	return value && *value && strcmp(value, "0") != 0;
 }
 
+static bool is_off(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && !strcmp(value, "0");
+}
+
 static uint64_t patience_ns(void)
 {
 	const char *text = getenv("ADVERB_PATIENCE");
@@ -67,6 +75,8 @@ static int start(struct host *h, const struct host_sink *sink)
 				       .window = WINDOW_PACKETS,
 				       .strict = is_set("ADVERB_STRICT"),
 				       .patience_ns = patience_ns()};
+	struct udp_offload allowed = {.gso = !is_off("ADVERB_GSO"),
+				      .gro = !is_off("ADVERB_GRO")};
 	struct engine *e;
 	uint64_t seed[4];
 	int fd, err;
@@ -87,7 +97,7 @@ static int start(struct host *h, const struct host_sink *sink)
 		goto free_space;
 	}
 	e = engine_new(&config, lane_now());
-	err = e ? lane_init(&h->lane, e, fd, sink) : -ENOMEM;
+	err = e ? lane_init(&h->lane, e, fd, sink, allowed) : -ENOMEM;
 	if (!err) {
 		capture_open();
 		return 0;
@@ -257,6 +267,7 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 		   struct ibt_qp *side, const struct hca_qp_attr *attr,
 		   uint32_t mask, const char **why) NO_LOCK_ANALYSIS
 {
+	struct hca_qp_attr own = *attr;
 	const uint8_t *from = NULL;
 	int err = 0;
 
@@ -278,8 +289,9 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 		*why = "the adapter's thread cannot be started";
 		return err;
 	}
+	own.ah.bursts = h->lane.wire.has.gso && netif_is_local(attr->ah.dgid);
 	lane_take(&h->lane);
-	err = engine_qp_modify(h->lane.engine, side, attr, mask, from,
+	err = engine_qp_modify(h->lane.engine, side, &own, mask, from,
 			       lane_now(), why);
 	lane_give(&h->lane);
 	return err;

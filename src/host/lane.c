@@ -8,6 +8,7 @@
 #include "host/capture.h"
 #include "host/netif.h"
 #include "host/peer.h"
+#include "util/bits.h"
 
 #define TURN_ROUNDS 4  /* batches read in one turn */
 #define LATE_ROUNDS 64 /* and when we have been asleep */
@@ -24,9 +25,9 @@ uint64_t lane_now(void)
 }
 
 int lane_init(struct lane *l, struct engine *e, int fd,
-	      const struct host_sink *sink)
+	      const struct host_sink *sink, struct udp_offload allowed)
 {
-	int err = udp_init(&l->wire, fd);
+	int err = udp_init(&l->wire, fd, allowed);
 
 	if (err)
 		return err;
@@ -34,7 +35,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->engine = e;
 	l->sink = *sink;
 	l->last_turn_ns = lane_now();
-	l->is_full = l->is_behind = false;
+	l->is_full = false;
 	l->wake_ns = 0;
 	l->wake_fd = -1;
 	l->bells = (struct mpsc){NULL};
@@ -48,32 +49,45 @@ void lane_fini(struct lane *l)
 	lock_fini(&l->lock);
 }
 
+/* A capture shows what a wire carries. */
+static void capture(const struct inaddr *from, const struct inaddr *to,
+		    const uint8_t *bytes, size_t len, size_t segment,
+		    uint8_t tos, uint8_t ttl)
+{
+	for (uint16_t id = 0; capture_is_open() && len; id++) {
+		size_t n = bits_min_u64(len, segment);
+
+		capture_frame(from, to, bytes, n, id, tos, ttl);
+		bytes += n;
+		len -= n;
+	}
+}
+
 /* Read up to `rounds` batches. */
 static void receive(struct lane *l, unsigned rounds, uint64_t now)
 {
 	struct udp_dgram got[UDP_BATCH];
-	size_t n = UDP_BATCH;
 
-	for (; rounds && n == UDP_BATCH; rounds--) {
-		n = udp_receive(&l->wire, got);
+	do {
+		size_t n = udp_receive(&l->wire, got);
+
 		for (size_t i = 0; i < n; i++) {
 			struct engine_dgram d = {
 				.from = got[i].from,
 				.to = got[i].to,
 				.bytes = got[i].bytes,
 				.len = got[i].len,
-				.segment = got[i].len,
+				.segment = got[i].segment,
 				.tos = got[i].tos,
 				.checksummed =
 					true, /* a socket drops bad ones */
 			};
 
-			capture_frame(&d.from, &d.to, d.bytes, d.len, d.tos,
-				      64);
+			capture(&d.from, &d.to, d.bytes, d.len, d.segment,
+				d.tos, 64);
 			engine_rx(l->engine, &d, now);
 		}
-	}
-	l->is_behind = n == UDP_BATCH;
+	} while (--rounds && l->wire.is_behind);
 }
 
 static void transmit(struct lane *l, uint64_t now)
@@ -82,8 +96,7 @@ static void transmit(struct lane *l, uint64_t now)
 	struct udp_dgram d[UDP_BATCH];
 	size_t n = UDP_BATCH, sent = UDP_BATCH;
 
-	for (unsigned r = 0; r < TX_ROUNDS && n == UDP_BATCH && sent == n;
-	     r++) {
+	for (unsigned r = 0; r < TX_ROUNDS && n && sent == n; r++) {
 		n = engine_tx(l->engine, f, UDP_BATCH, now);
 		for (size_t i = 0; i < n; i++)
 			d[i] = (struct udp_dgram){
@@ -92,13 +105,14 @@ static void transmit(struct lane *l, uint64_t now)
 				.ifindex = netif_scope(f[i].from.ip),
 				.bytes = f[i].bytes,
 				.len = f[i].len,
+				.segment = f[i].segment,
 				.tos = f[i].tos,
 				.ttl = f[i].ttl,
 			};
 		sent = n ? udp_send(&l->wire, d, n) : 0;
 		for (size_t i = 0; i < sent; i++)
-			capture_frame(&f[i].from, &f[i].to, f[i].bytes,
-				      f[i].len, f[i].tos, f[i].ttl);
+			capture(&f[i].from, &f[i].to, f[i].bytes, f[i].len,
+				f[i].segment, f[i].tos, f[i].ttl);
 		engine_tx_done(l->engine, sent);
 	}
 	l->is_full = sent < n;
@@ -190,7 +204,7 @@ void lane_wake(struct lane *l)
 static bool must_wake(const struct lane *l)
 {
 	return l->wake_ns &&
-	       (l->is_full || l->is_behind || engine_has_tx(l->engine) ||
+	       (l->is_full || l->wire.is_behind || engine_has_tx(l->engine) ||
 		engine_deadline(l->engine) < l->wake_ns);
 }
 

@@ -29,7 +29,6 @@ struct lane {
 	struct udp wire;       /* the same */
 	uint64_t last_turn_ns;
 	bool is_full;	  /* the socket took less than we had */
-	bool is_behind;	  /* the last turn left datagrams unread */
 	uint64_t wake_ns; /* when the sleeping thread will look again */
 	int wake_fd;	  /* its eventfd; -1 before it runs */
 	struct host_sink sink;
@@ -39,7 +38,7 @@ struct lane {
 uint64_t lane_now(void);
 /* Takes the engine and fd; 0 or -errno. */
 int lane_init(struct lane *l, struct engine *e, int fd,
-	      const struct host_sink *sink);
+	      const struct host_sink *sink, struct udp_offload allowed);
 void lane_fini(struct lane *l);
 /* Turn it if it is free; true if it was. */
 bool lane_try(struct lane *l);

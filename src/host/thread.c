@@ -81,7 +81,7 @@ static void drive(struct lane *l)
 
 	lane_try(l);
 	lane_take(l);
-	until = l->is_behind ? lane_now() : engine_deadline(l->engine);
+	until = l->wire.is_behind ? lane_now() : engine_deadline(l->engine);
 	events = (short)(l->is_full ? POLLIN | POLLOUT : POLLIN);
 	l->wake_ns = until;
 	lock_give(&l->lock);

@@ -4,18 +4,26 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
+#include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "util/bits.h"
 #include "util/check.h"
 
 #define SOCKET_BYTES (8 << 20) /* asked for; the kernel caps it */
 
+#define JOINED_BYTES 65536 /* the longest datagram, so of GRO */
+#define JOINED_BATCH 8	   /* fewer, to stay in the cache */
+#define RX_BYTES     (UDP_BATCH * UDP_DATAGRAM_BYTES)
+
+_Static_assert(JOINED_BATCH *JOINED_BYTES == RX_BYTES, "one area for both");
+
 union control {
 	struct cmsghdr align;
-	uint8_t bytes[128];
+	uint8_t bytes[256];
 };
 
 struct udp_rings {
@@ -23,7 +31,8 @@ struct udp_rings {
 	struct iovec rx_iov[UDP_BATCH], tx_iov[UDP_BATCH];
 	struct sockaddr_in6 rx_name[UDP_BATCH], tx_name[UDP_BATCH];
 	union control rx_control[UDP_BATCH], tx_control[UDP_BATCH];
-	uint8_t rx_bytes[UDP_BATCH][UDP_DATAGRAM_BYTES];
+	unsigned rx_batch;
+	uint8_t rx_bytes[RX_BYTES];
 };
 
 static int set_int(int fd, int level, int name, int value)
@@ -83,15 +92,20 @@ static int set_options(int fd)
 	return 0;
 }
 
-static void init_rings(struct udp_rings *r)
+static void init_rings(struct udp_rings *r, bool gro)
 {
-	for (size_t i = 0; i < UDP_BATCH; i++) {
-		r->rx_iov[i].iov_base = r->rx_bytes[i];
-		r->rx_iov[i].iov_len = UDP_DATAGRAM_BYTES;
+	size_t step = gro ? JOINED_BYTES : UDP_DATAGRAM_BYTES;
+
+	r->rx_batch = gro ? JOINED_BATCH : UDP_BATCH;
+	for (size_t i = 0; i < r->rx_batch; i++) {
+		r->rx_iov[i].iov_base = r->rx_bytes + i * step;
+		r->rx_iov[i].iov_len = step;
 		r->rx[i].msg_hdr.msg_iov = &r->rx_iov[i];
 		r->rx[i].msg_hdr.msg_iovlen = 1;
 		r->rx[i].msg_hdr.msg_name = &r->rx_name[i];
 		r->rx[i].msg_hdr.msg_control = &r->rx_control[i];
+	}
+	for (size_t i = 0; i < UDP_BATCH; i++) {
 		r->tx[i].msg_hdr.msg_iov = &r->tx_iov[i];
 		r->tx[i].msg_hdr.msg_iovlen = 1;
 		r->tx[i].msg_hdr.msg_name = &r->tx_name[i];
@@ -100,17 +114,28 @@ static void init_rings(struct udp_rings *r)
 	}
 }
 
-int udp_init(struct udp *u, int fd)
+/* Old kernels and gVisor have neither: then it goes packet by packet. */
+static struct udp_offload probe(int fd, struct udp_offload allowed)
+{
+	return (struct udp_offload){
+		.gso = allowed.gso && !set_int(fd, SOL_UDP, UDP_SEGMENT, 0),
+		.gro = !set_int(fd, SOL_UDP, UDP_GRO, allowed.gro) &&
+		       allowed.gro,
+	};
+}
+
+int udp_init(struct udp *u, int fd, struct udp_offload allowed)
 {
 	int err = set_options(fd);
 
 	if (err)
 		return err;
 	memset(u, 0, sizeof *u);
+	u->has = probe(fd, allowed);
 	u->rings = calloc(1, sizeof *u->rings);
 	if (!u->rings)
 		return -ENOMEM;
-	init_rings(u->rings);
+	init_rings(u->rings, u->has.gro);
 	u->fd = fd;
 	return 0;
 }
@@ -152,6 +177,11 @@ static void read_control(struct msghdr *m, struct udp_dgram *d)
 
 			memcpy(&tclass, CMSG_DATA(c), sizeof tclass);
 			d->tos = (uint8_t)tclass;
+		} else if (level == SOL_UDP && type == UDP_GRO) {
+			int segment;
+
+			memcpy(&segment, CMSG_DATA(c), sizeof segment);
+			d->segment = (size_t)segment;
 		}
 	}
 }
@@ -162,13 +192,14 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got)
 	size_t kept = 0;
 	int n;
 
-	for (size_t i = 0; i < UDP_BATCH; i++) {
+	for (size_t i = 0; i < r->rx_batch; i++) {
 		r->rx[i].msg_hdr.msg_namelen = sizeof r->rx_name[i];
 		r->rx[i].msg_hdr.msg_controllen = sizeof r->rx_control[i];
 	}
 	do
-		n = recvmmsg(u->fd, r->rx, UDP_BATCH, MSG_DONTWAIT, NULL);
+		n = recvmmsg(u->fd, r->rx, r->rx_batch, MSG_DONTWAIT, NULL);
 	while (n < 0 && errno == EINTR);
+	u->is_behind = n == (int)r->rx_batch;
 	for (int i = 0; i < n; i++) {
 		struct msghdr *m = &r->rx[i].msg_hdr;
 		struct udp_dgram *d = &got[kept];
@@ -181,8 +212,8 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got)
 		memcpy(d->from.ip, &r->rx_name[i].sin6_addr, 16);
 		d->from.port = ntohs(r->rx_name[i].sin6_port);
 		d->to.port = 4791;
-		d->bytes = r->rx_bytes[i];
-		d->len = r->rx[i].msg_len;
+		d->bytes = r->rx_iov[i].iov_base;
+		d->len = d->segment = r->rx[i].msg_len;
 		read_control(m, d);
 		kept++;
 	}
@@ -215,6 +246,7 @@ static void write_control(struct msghdr *m, union control *buf,
 		v4 ? sizeof(struct in_pktinfo) : sizeof(struct in6_pktinfo);
 	int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
 	int tos = d->tos, ttl = d->ttl;
+	uint16_t segment = (uint16_t)d->segment;
 
 	m->msg_controllen = 0;
 	if (v4) {
@@ -233,11 +265,16 @@ static void write_control(struct msghdr *m, union control *buf,
 	c = after(c, info_len);
 	memcpy(put_cmsg(m, &c, level, v4 ? IP_TOS : IPV6_TCLASS, sizeof tos),
 	       &tos, sizeof tos);
-	if (!ttl)
-		return;
 	c = after(c, sizeof tos);
-	memcpy(put_cmsg(m, &c, level, v4 ? IP_TTL : IPV6_HOPLIMIT, sizeof ttl),
-	       &ttl, sizeof ttl);
+	if (ttl) {
+		memcpy(put_cmsg(m, &c, level, v4 ? IP_TTL : IPV6_HOPLIMIT,
+				sizeof ttl),
+		       &ttl, sizeof ttl);
+		c = after(c, sizeof ttl);
+	}
+	if (d->segment < d->len)
+		memcpy(put_cmsg(m, &c, SOL_UDP, UDP_SEGMENT, sizeof segment),
+		       &segment, sizeof segment);
 }
 
 static void fill_tx(struct udp_rings *r, size_t i, const struct udp_dgram *d)
@@ -255,28 +292,56 @@ static void fill_tx(struct udp_rings *r, size_t i, const struct udp_dgram *d)
 	write_control(&r->tx[i].msg_hdr, &r->tx_control[i], d);
 }
 
-size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n)
+/* What the kernel would not cut up, for the interface or for its length. */
+static void send_apart(struct udp *u, const struct udp_dgram *d)
 {
 	struct udp_rings *r = u->rings;
+	struct udp_dgram one = *d;
+
+	for (size_t off = 0; off < d->len; off += d->segment) {
+		one.bytes = d->bytes + off;
+		one.len = bits_min_u64(d->segment, d->len - off);
+		one.segment = one.len;
+		fill_tx(r, 0, &one);
+		if (sendmsg(u->fd, &r->tx[0].msg_hdr,
+			    MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			u->refused++;
+	}
+}
+
+/* From `sent` on: those that the kernel took, in one call. */
+static int send_some(struct udp *u, size_t sent, size_t n)
+{
+	int k;
+
+	do
+		k = sendmmsg(u->fd, u->rings->tx + sent, (unsigned)(n - sent),
+			     MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (k < 0 && errno == EINTR);
+	return k;
+}
+
+size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n)
+{
 	size_t sent = 0;
 
 	CHECK(n <= UDP_BATCH);
 	for (size_t i = 0; i < n; i++)
-		fill_tx(r, i, &send[i]);
+		fill_tx(u->rings, i, &send[i]);
 	while (sent < n) {
-		int k = sendmmsg(u->fd, r->tx + sent, (unsigned)(n - sent),
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
+		int k = send_some(u, sent, n);
 
 		if (k > 0) {
 			sent += (size_t)k;
 			continue;
 		}
-		if (errno == EINTR)
-			continue;
 		if (errno == EAGAIN || errno == ENOBUFS)
 			break;
 		/* EMSGSIZE, no route, a firewall, or an old ICMP error. */
-		u->refused++;
+		if (send[sent].segment < send[sent].len)
+			send_apart(u, &send[sent]);
+		else
+			u->refused++;
 		sent++;
 	}
 	return sent;

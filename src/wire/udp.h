@@ -22,20 +22,32 @@
 #define UDP_BATCH	   64
 #define UDP_DATAGRAM_BYTES 8192 /* longer ones are no RoCEv2 packets */
 
-/* One datagram; bytes are borrowed. */
+/*
+ * One datagram, or several to the same place back to back, `segment` bytes
+ * each but the last, which may be shorter: the kernel cuts them up (GSO) or
+ * has put them together (GRO).  bytes are borrowed.
+ */
 struct udp_dgram {
 	struct inaddr from, to;
 	uint32_t ifindex; /* out: needed to link-local addresses; 0: any */
 	const uint8_t *bytes;
-	size_t len;
+	size_t len, segment;
 	uint8_t tos, ttl;
+};
+
+/* What the caller allows, and then what the kernel can. */
+struct udp_offload {
+	bool gso; /* send several datagrams in one call */
+	bool gro; /* receive several in one */
 };
 
 struct udp_rings; /* buffers of a batch, udp.c */
 
 struct udp {
 	int fd;
+	struct udp_offload has;
 	struct udp_rings *rings;
+	bool is_behind;	    /* the last udp_receive may have left some */
 	uint64_t truncated; /* datagrams dropped for their length */
 	uint64_t refused;   /* sends that failed for good */
 };
@@ -43,7 +55,7 @@ struct udp {
 /* A socket bound to `port` on every local address: fd or -errno. */
 int udp_bind(uint16_t port);
 /* Set up around fd (taken), from udp_bind or a broker; 0 or -errno. */
-int udp_init(struct udp *u, int fd);
+int udp_init(struct udp *u, int fd, struct udp_offload allowed);
 void udp_fini(struct udp *u);
 /*
  * Up to UDP_BATCH datagrams, 0 when none waits; the bytes last until the next
@@ -53,7 +65,7 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got);
 /*
  * Send the first k of n <= UDP_BATCH; k < n: the socket is full, wait for
  * POLLOUT.  A datagram that the kernel refuses is counted and dropped, as a
- * wire would.
+ * wire would; several at once that it refuses are sent one by one.
  */
 size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n);
 

@@ -249,6 +249,72 @@ static void a_peer_that_is_alive_is_waited_for(void **state)
 	duo_free(d);
 }
 
+struct frames {
+	uint32_t count, segments;
+	bool wrong; /* one longer than those before it in a frame */
+};
+
+static int count_frames(void *context, int from, const struct engine_frame *f)
+{
+	struct frames *n = context;
+
+	if (!from) {
+		n->count++;
+		n->segments +=
+			(uint32_t)((f->len + f->segment - 1) / f->segment);
+		n->wrong |= f->segment > f->len;
+	}
+	return 1;
+}
+
+/* 64 KiB at an MTU of 4096: First alone, 15 behind it in one frame. */
+static void equal_packets_leave_in_one_frame(void **state)
+{
+	struct duo *d = duo_new(5, 64);
+	struct frames n = {0};
+
+	d->side[0].qp->attr.ah.bursts = 1;
+	d->fate = count_frames;
+	d->context = &n;
+	fill(d, 0, 0, 65536);
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 65536, 300000);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	assert_same(d, 0, 300000, 65536);
+	assert_int_equal(n.segments, 16);
+	assert_int_equal(n.count, 2);
+	assert_false(n.wrong);
+	duo_free(d);
+}
+
+static void small_requests_leave_in_one_frame(void **state)
+{
+	struct duo *d = duo_new(5, 64);
+	struct frames n = {0};
+
+	d->side[0].qp->attr.ah.bursts = 1;
+	d->fate = count_frames;
+	d->context = &n;
+	fill(d, 0, 0, 16 * 8);
+	for (uint64_t k = 0; k < 16; k++) {
+		struct wqe *w = duo_send(d, 0, HCA_WR_RDMA_WRITE, k * 8,
+					 k < 15 ? 8 : 4, 300000 + k * 8);
+
+		w->flags = 0;
+		wq_commit(&d->side[0].qp->sq);
+	}
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 400000);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	assert_same(d, 0, 300000, 15 * 8 + 4);
+	assert_int_equal(n.segments, 17);
+	/* the shorter one ends the first */
+	assert_int_equal(n.count, 2);
+	duo_free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +327,8 @@ int main(void)
 		cmocka_unit_test(memory_that_went_away_is_an_error_not_a_crash),
 		cmocka_unit_test(a_peer_that_has_ended_is_reported_at_once),
 		cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
+		cmocka_unit_test(equal_packets_leave_in_one_frame),
+		cmocka_unit_test(small_requests_leave_in_one_frame),
 		cmocka_unit_test(mixed_work_survives_loss_of_a_fifth),
 	};
 

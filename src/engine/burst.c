@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "engine/burst.h"
+
+#include <string.h>
+
+#include "encap/icrc.h"
+#include "encap/rocev2.h"
+#include "util/check.h"
+
+void burst_recycle(struct burst *b)
+{
+	if (b->first != b->count)
+		return;
+	b->first = b->count = 0;
+	b->used = 0;
+	b->is_open = false;
+}
+
+uint8_t *burst_space(struct burst *b)
+{
+	/* a packet that joins no frame needs one */
+	if (b->count == BURST_FRAMES || sizeof b->area - b->used < BURST_PACKET)
+		return NULL;
+	return b->area + b->used;
+}
+
+static bool fits(const struct burst *b, const struct burst_path *path,
+		 size_t bytes)
+{
+	const struct engine_frame *f;
+
+	if (!b->count || !b->is_open || !path->joins)
+		return false;
+	f = &b->frames[b->count - 1];
+	return bytes <= f->segment && f->len + bytes <= BURST_BYTES &&
+	       b->segments < BURST_SEGMENTS && path->dest_qpn == f->dest_qpn &&
+	       path->tos == f->tos && path->ttl == f->ttl &&
+	       !memcmp(&path->to, &f->to, sizeof f->to) &&
+	       !memcmp(&path->from, &f->from, sizeof f->from);
+}
+
+static void begin(struct burst *b, const struct burst_path *path, size_t bytes)
+{
+	struct engine_frame *f = &b->frames[b->count++];
+
+	f->from = path->from;
+	f->to = path->to;
+	f->bytes = b->area + b->used;
+	f->len = 0;
+	f->segment = bytes;
+	f->tos = path->tos;
+	f->ttl = path->ttl;
+	f->dest_qpn = path->dest_qpn;
+	b->segments = 0;
+}
+
+void burst_put(struct burst *b, const struct burst_path *path, size_t len)
+{
+	size_t bytes = len + ICRC_BYTES;
+	struct engine_frame *f;
+
+	CHECK(len <= IBT_PACKET_BYTES);
+	if (!fits(b, path, bytes))
+		begin(b, path, bytes);
+	f = &b->frames[b->count - 1];
+	rocev2_seal(&path->from, &path->to, b->area + b->used, len,
+		    (uint16_t)b->segments);
+	b->used += bytes;
+	b->segments++;
+	f->len += bytes;
+	b->is_open = bytes == f->segment;
+}

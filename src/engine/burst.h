@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Frames under construction: packets that go the same way are put behind one
+ * another while they are equally long, so that one system call sends them
+ * all.  Only the last of a frame may be shorter; a WRITE's First, which its
+ * RETH makes longer, begins a frame of its own.
+ *
+ *	frame	| packet | packet | packet | shorter |
+ *		 id 0     id 1     id 2     id 3	(IPv4, see rocev2.h)
+ *
+ * Owner: the engine; lock: the lane's.  Sans-IO.
+ */
+#ifndef ENGINE_BURST_H
+#define ENGINE_BURST_H
+
+#include "engine/engine.h"
+#include "ibt/ibt.h"
+
+#define BURST_FRAMES   64
+#define BURST_SEGMENTS 128   /* what Linux takes in one UDP_SEGMENT send */
+#define BURST_BYTES    65400 /* of one frame: a datagram of either family */
+#define BURST_AREA     (128 << 10)
+/* Space that burst_space promises. */
+#define BURST_PACKET (IBT_PACKET_BYTES + 8)
+
+struct burst_path {
+	struct inaddr from, to;
+	uint32_t dest_qpn;
+	uint8_t tos, ttl;
+	bool joins; /* may several packets go in one frame? */
+};
+
+struct burst {
+	uint32_t count, first; /* frames made; offered and not yet sent */
+	uint32_t segments;     /* of the newest frame */
+	bool is_open;	       /* the newest frame may grow */
+	size_t used;	       /* bytes of the area */
+	struct engine_frame frames[BURST_FRAMES];
+	uint8_t area[BURST_AREA];
+};
+
+/* Where the next packet is to be written; NULL when there is no room. */
+uint8_t *burst_space(struct burst *b);
+/* A packet of len bytes, without ICRC, was written at burst_space. */
+void burst_put(struct burst *b, const struct burst_path *path, size_t len);
+/* Use the area again if all frames have been sent. */
+void burst_recycle(struct burst *b);
+
+#endif
