@@ -7,7 +7,6 @@ import json
 import os
 import xml.etree.ElementTree
 
-import system
 from system import Fail, Suite
 
 suite = Suite(__doc__)
@@ -103,8 +102,7 @@ def page_is_rewritten():
 
 
 suite.case("the raw limits give figures", raw_limits)
-suite.case("adverb is measured beside them", adverb_beside_the_limit,
-           needs=system.DATA_PATH)
+suite.case("adverb is measured beside them", adverb_beside_the_limit)
 suite.case("the plots are XML with curves", plots_are_xml)
 suite.case("the goals decide the exit status", goals_decide_the_status)
 suite.case("the page gets the figures", page_is_rewritten)
