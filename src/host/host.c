@@ -9,6 +9,7 @@
 
 #include "host/arena_map.h"
 #include "host/capture.h"
+#include "host/guard.h"
 #include "host/lane.h"
 #include "host/netif.h"
 #include "host/peer.h"
@@ -87,6 +88,7 @@ static int start(struct host *h, const struct host_sink *sink)
 	if (err)
 		return err;
 	space_self_init(&h->space);
+	guard_open();
 	err = hca_init(&h->hca, h->map.arena, &h->space.space, seed);
 	if (err)
 		goto free_space;
@@ -107,6 +109,7 @@ static int start(struct host *h, const struct host_sink *sink)
 	close(fd);
 	peer_close();
 free_space:
+	guard_close();
 	space_self_fini(&h->space);
 	arena_map_free(&h->map);
 	return err;
@@ -165,6 +168,7 @@ void host_put(struct host *h)
 		lane_fini(&h->lane);
 		capture_close();
 		peer_close();
+		guard_close();
 		space_self_fini(&h->space);
 		arena_map_free(&h->map);
 		lock_fini(&h->ctx);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "host/capture.h"
+#include "host/guard.h"
 #include "host/netif.h"
 #include "host/peer.h"
 #include "util/bits.h"
@@ -208,6 +209,15 @@ static bool must_wake(const struct lane *l)
 		engine_deadline(l->engine) < l->wake_ns);
 }
 
+/* Whoever has the lane may be another thread than before. */
+static bool take_if_free(struct lane *l) NO_LOCK_ANALYSIS
+{
+	if (!lock_try(&l->lock))
+		return false;
+	guard_turn();
+	return true;
+}
+
 /* Let go of the lane, and serve who came in the meantime. */
 static void give(struct lane *l) NO_LOCK_ANALYSIS
 {
@@ -219,7 +229,7 @@ static void give(struct lane *l) NO_LOCK_ANALYSIS
 		lock_give(&l->lock);
 		if (wake)
 			lane_wake(l);
-		if (mpsc_is_empty(&l->bells) || !lock_try(&l->lock))
+		if (mpsc_is_empty(&l->bells) || !take_if_free(l))
 			return;
 		lane_ring(l);
 		settle(l, lane_now());
@@ -228,7 +238,7 @@ static void give(struct lane *l) NO_LOCK_ANALYSIS
 
 bool lane_try(struct lane *l) NO_LOCK_ANALYSIS
 {
-	if (!lock_try(&l->lock))
+	if (!take_if_free(l))
 		return false;
 	turn(l);
 	give(l);
@@ -238,7 +248,7 @@ bool lane_try(struct lane *l) NO_LOCK_ANALYSIS
 void lane_doorbell(struct lane *l, struct ibt_qp *q) NO_LOCK_ANALYSIS
 {
 	mpsc_push(&l->bells, engine_qp_kick(q));
-	if (!lock_try(&l->lock))
+	if (!take_if_free(l))
 		return; /* its holder sees what we left */
 	lane_ring(l);
 	settle(l, lane_now());
@@ -248,6 +258,7 @@ void lane_doorbell(struct lane *l, struct ibt_qp *q) NO_LOCK_ANALYSIS
 void lane_take(struct lane *l) NO_LOCK_ANALYSIS
 {
 	lock_take(&l->lock);
+	guard_turn();
 }
 
 void lane_give(struct lane *l) NO_LOCK_ANALYSIS

@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "host/guard.h"
 #include "util/bits.h"
 #include "util/check.h"
 
@@ -123,6 +124,48 @@ static int vm_copy(struct space_self *s, struct iovec *far, size_t n,
 	return 0;
 }
 
+/* The body, then the tail by a store of its own (space.h). */
+static int guarded_write(const struct space_vec *to, size_t n, const void *src)
+{
+	const uint8_t *from = src;
+	uint64_t tail = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint8_t *at = (uint8_t *)(uintptr_t)to[i].va;
+
+		if (!to[i].bytes)
+			continue;
+		if (i + 1 == n)
+			tail = tail_bytes(&to[i]);
+		if (!guard_copy(at, from, to[i].bytes - tail))
+			return -EFAULT;
+		from += to[i].bytes;
+		if (tail &&
+		    !guard_store(at + to[i].bytes - tail, from - tail, tail))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+static int guarded_read(const struct space_vec *from, size_t n, void *dst)
+{
+	uint8_t *to = dst;
+
+	for (size_t i = 0; i < n; to += from[i++].bytes)
+		if (!guard_copy(to, (const void *)(uintptr_t)from[i].va,
+				from[i].bytes))
+			return -EFAULT;
+	return 0;
+}
+
+/* Stretches of no bytes at the end would hide which is the last. */
+static size_t without_empty_end(const struct space_vec *v, size_t n)
+{
+	while (n && !v[n - 1].bytes)
+		n--;
+	return n;
+}
+
 static int self_write(struct space *space, const struct space_vec *to, size_t n,
 		      const void *src)
 {
@@ -130,8 +173,11 @@ static int self_write(struct space *space, const struct space_vec *to, size_t n,
 	struct iovec iov[SPACE_VEC_MAX + 1];
 	void *bytes_of = (void *)(uintptr_t)src; /* only read */
 	uint64_t bytes;
-	size_t k = fill(iov, to, n, &bytes);
+	size_t k;
 
+	if (guard_is_on())
+		return guarded_write(to, without_empty_end(to, n), src);
+	k = fill(iov, to, n, &bytes);
 	if (!bytes)
 		return 0;
 	k = split_tail(iov, k);
@@ -150,8 +196,11 @@ static int self_read(struct space *space, const struct space_vec *from,
 	struct space_self *s = self_of(space);
 	struct iovec iov[SPACE_VEC_MAX + 1];
 	uint64_t bytes;
-	size_t k = fill(iov, from, n, &bytes);
+	size_t k;
 
+	if (guard_is_on())
+		return guarded_read(from, n, dst);
+	k = fill(iov, from, n, &bytes);
 	if (!bytes)
 		return 0;
 	if (s->memfd < 0) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * This process's own memory as an hca/space.  Copies are made by the kernel,
- * which answers EFAULT where a plain copy would crash on memory that the
- * program has unmapped.  An atomic is a real one; a page that the program
- * unmaps between our look at it and the operation crashes the program, as
- * any use of unmapped memory does.
+ * This process's own memory as an hca/space.  Copies are guarded (guard.h), or
+ * made by the kernel, which answers EFAULT where a plain copy would crash on
+ * memory that the program has unmapped.  An atomic is a real one; a page that
+ * the program unmaps between our look at it and the operation crashes the
+ * program, as any use of unmapped memory does.
  *
  * Lock: the lane's (the fallback's file is shared).
  */

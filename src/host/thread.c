@@ -116,6 +116,9 @@ int thread_start(struct lane *l)
 		return -errno;
 	ring_store(&stopping, 0);
 	sigfillset(&all);
+	/* blocked, they would be fatal where guard.h has an exit */
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&thread, NULL, run, l);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -6,15 +6,31 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "host/guard.h"
 #include "host/space_self.h"
 
-#define PAGE 4096
+#define PAGE	    4096
+#define TWICE(test) cmocka_unit_test_setup_teardown(test, guarded, unguarded)
 
 static struct space_self self;
 
 static int set_up(void **state)
 {
 	space_self_init(&self);
+	return 0;
+}
+
+/* Once more by guarded copies; they need the handler that cmocka has now. */
+static int guarded(void **state)
+{
+	guard_open();
+	guard_turn();
+	return 0;
+}
+
+static int unguarded(void **state)
+{
+	guard_close();
 	return 0;
 }
 
@@ -130,6 +146,9 @@ int main(void)
 		cmocka_unit_test(atomics_change_the_value_and_tell_the_old_one),
 		cmocka_unit_test(
 			atomics_on_memory_that_is_gone_or_read_only_are_refused),
+		TWICE(bytes_land_in_their_stretches_and_come_back),
+		TWICE(unmapped_memory_is_refused_and_nobody_crashes),
+		TWICE(memory_that_may_only_be_read_is_not_written),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/guard.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#if defined(__x86_64__)
+
+/*
+ * No stack, no saved registers: wherever among these a fault happens, going
+ * on at guard_fault returns 1 to the caller.
+ */
+__asm__(".pushsection .text\n"
+	".p2align 4\n"
+	"guard_first:\n"
+	"guard_bytes:\n" /* (to, from, bytes) */
+	"	.cfi_startproc\n"
+	"	mov %rdx, %rcx\n"
+	"	rep movsb\n"
+	"	xor %eax, %eax\n"
+	"	ret\n"
+	"guard_put1:\n" /* (to, value) */
+	"	movb %sil, (%rdi)\n"
+	"	xor %eax, %eax\n"
+	"	ret\n"
+	"guard_put2:\n"
+	"	movw %si, (%rdi)\n"
+	"	xor %eax, %eax\n"
+	"	ret\n"
+	"guard_put4:\n"
+	"	movl %esi, (%rdi)\n"
+	"	xor %eax, %eax\n"
+	"	ret\n"
+	"guard_put8:\n"
+	"	movq %rsi, (%rdi)\n"
+	"	xor %eax, %eax\n"
+	"	ret\n"
+	"guard_last:\n"
+	"guard_fault:\n"
+	"	mov $1, %eax\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".popsection\n");
+
+extern const char guard_first[], guard_last[], guard_fault[];
+int guard_bytes(void *to, const void *from, size_t bytes);
+int guard_put1(void *to, uint64_t value);
+int guard_put2(void *to, uint64_t value);
+int guard_put4(void *to, uint64_t value);
+int guard_put8(void *to, uint64_t value);
+
+static const int signals[2] = {SIGSEGV, SIGBUS};
+static struct sigaction before[2];
+static bool is_open, is_known, is_on;
+
+/* Nobody of ours: as if we had never been there. */
+static void pass_on(int i, int sig, siginfo_t *info, void *context)
+{
+	const struct sigaction *old = &before[i];
+
+	if (old->sa_flags & SA_SIGINFO) {
+		old->sa_sigaction(sig, info, context);
+	} else if (old->sa_handler == SIG_DFL) {
+		/* a fault happens again, a signal sent has to be */
+		sigaction(sig, old, NULL);
+		if (info->si_code <= 0)
+			raise(sig);
+	} else if (old->sa_handler != SIG_IGN) {
+		old->sa_handler(sig);
+	}
+}
+
+static void handle(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *c = context;
+	greg_t *ip = &c->uc_mcontext.gregs[REG_RIP];
+
+	if (*ip >= (greg_t)(uintptr_t)guard_first &&
+	    *ip < (greg_t)(uintptr_t)guard_last)
+		*ip = (greg_t)(uintptr_t)guard_fault;
+	else
+		pass_on(sig == SIGBUS, sig, info, context);
+}
+
+void guard_open(void)
+{
+	const char *value = getenv("ADVERB_GUARD");
+	struct sigaction ours = {.sa_sigaction = handle,
+				 .sa_flags = SA_SIGINFO | SA_ONSTACK};
+
+	if (is_open || (value && !strcmp(value, "0")))
+		return;
+	sigemptyset(&ours.sa_mask);
+	for (int i = 0; i < 2; i++)
+		if (sigaction(signals[i], &ours, &before[i]))
+			return;
+	is_open = true;
+	is_known = false;
+}
+
+static bool is_ours(int i)
+{
+	struct sigaction now;
+
+	return !sigaction(signals[i], NULL, &now) &&
+	       now.sa_flags & SA_SIGINFO && now.sa_sigaction == handle;
+}
+
+void guard_close(void)
+{
+	for (int i = 0; is_open && i < 2; i++)
+		if (is_ours(i))
+			sigaction(signals[i], &before[i], NULL);
+	is_open = false;
+	is_known = false;
+}
+
+void guard_turn(void)
+{
+	is_known = false;
+}
+
+/* A fault while its signal is blocked ends the process. */
+static bool look(void)
+{
+	sigset_t blocked;
+
+	return is_ours(0) && is_ours(1) &&
+	       !pthread_sigmask(SIG_BLOCK, NULL, &blocked) &&
+	       !sigismember(&blocked, SIGSEGV) &&
+	       !sigismember(&blocked, SIGBUS);
+}
+
+bool guard_is_on(void)
+{
+	if (!is_known) {
+		is_known = true;
+		is_on = is_open && look();
+	}
+	return is_on;
+}
+
+bool guard_copy(void *to, const void *from, size_t bytes)
+{
+	return !guard_bytes(to, from, bytes);
+}
+
+bool guard_store(void *to, const void *from, size_t bytes)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, from, bytes);
+	switch (bytes) {
+	case 1:
+		return !guard_put1(to, value);
+	case 2:
+		return !guard_put2(to, value);
+	case 4:
+		return !guard_put4(to, value);
+	default:
+		return !guard_put8(to, value);
+	}
+}
+
+#else
+
+void guard_open(void)
+{
+}
+
+void guard_close(void)
+{
+}
+
+void guard_turn(void)
+{
+}
+
+bool guard_is_on(void)
+{
+	return false;
+}
+
+bool guard_copy(void *to, const void *from, size_t bytes)
+{
+	memcpy(to, from, bytes);
+	return true;
+}
+
+bool guard_store(void *to, const void *from, size_t bytes)
+{
+	memcpy(to, from, bytes);
+	return true;
+}
+
+#endif

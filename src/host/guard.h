@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Copies that fail instead of crashing when the program has unmapped the
+ * memory: a few instructions of ours, and a handler of SIGSEGV and SIGBUS that
+ * sends a fault among them to an exit that says so.  All other faults go to
+ * the handler that was there before.
+ *
+ * A program may replace the handler or block the signals: guard_is_on looks,
+ * once a turn of the lane, and callers then have the kernel copy.  Only
+ * x86-64 has it.
+ *
+ * Lock: the lane's.
+ */
+#ifndef HOST_GUARD_H
+#define HOST_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Install and remove the handler.  ADVERB_GUARD=0: never installed. */
+void guard_open(void);
+void guard_close(void);
+/* A turn begins: look anew. */
+void guard_turn(void);
+/* May this thread call the two below? */
+bool guard_is_on(void);
+/* False: the memory is not there; some bytes may have been copied. */
+bool guard_copy(void *to, const void *from, size_t bytes);
+/* One store of 1, 2, 4 or 8 bytes, aligned to that, after all before it. */
+bool guard_store(void *to, const void *from, size_t bytes);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Guarded copies: their faults are answers, all other faults are not ours. */
+#include "test.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "host/guard.h"
+
+#define PAGE 4096
+
+static sigjmp_buf back;
+static int caught;
+
+static void program_handler(int sig)
+{
+	caught = sig;
+	siglongjmp(back, 1);
+}
+
+static void set_handler(int sig, void (*handler)(int))
+{
+	struct sigaction a = {.sa_handler = handler};
+
+	assert_int_equal(sigaction(sig, &a, NULL), 0);
+}
+
+static uint8_t *gone(void)
+{
+	uint8_t *p =
+		mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+/* Only one machine has guarded copies. */
+static bool is_built(void)
+{
+	bool on;
+
+	guard_open();
+	guard_turn();
+	on = guard_is_on();
+	guard_close();
+	return on;
+}
+
+static void copies_of_memory_that_is_not_there_fail(void **state)
+{
+	uint8_t *p = gone(), buf[64] = {0};
+
+	if (!is_built())
+		skip();
+	guard_open();
+	guard_turn();
+	assert_true(guard_is_on());
+	assert_false(guard_copy(buf, p, 64));
+	assert_false(guard_copy(p, buf, 64));
+	for (size_t n = 1; n <= 8; n *= 2)
+		assert_false(guard_store(p, buf, n));
+	assert_true(guard_copy(buf, "as before", 10));
+	assert_string_equal((char *)buf, "as before");
+	guard_close();
+	munmap(p, PAGE);
+}
+
+static void a_store_writes_its_bytes_and_no_others(void **state)
+{
+	for (size_t n = 1; n <= 8; n *= 2) {
+		uint8_t to[16] = {0}, from[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+		assert_true(guard_store(to + 8, from, n));
+		assert_memory_equal(to + 8, from, n);
+		assert_int_equal(to[7], 0);
+		assert_int_equal(n < 8 ? to[8 + n] : 0, 0);
+	}
+}
+
+static void a_fault_of_the_program_reaches_its_own_handler(void **state)
+{
+	volatile uint8_t *p = gone();
+
+	if (!is_built())
+		skip();
+	set_handler(SIGSEGV, program_handler);
+	guard_open();
+	caught = 0;
+	if (!sigsetjmp(back, 1))
+		*p = 1;
+	assert_int_equal(caught, SIGSEGV);
+	guard_close();
+	set_handler(SIGSEGV, SIG_DFL);
+	munmap((void *)(uintptr_t)p, PAGE);
+}
+
+static void a_program_that_takes_the_handler_turns_it_off(void **state)
+{
+	struct sigaction now;
+
+	if (!is_built())
+		skip();
+	guard_open();
+	set_handler(SIGSEGV, program_handler);
+	guard_turn();
+	assert_false(guard_is_on());
+	guard_close();
+	/* and it keeps what it has set */
+	assert_int_equal(sigaction(SIGSEGV, NULL, &now), 0);
+	assert_ptr_equal(now.sa_handler, program_handler);
+	set_handler(SIGSEGV, SIG_DFL);
+}
+
+static void a_thread_that_blocks_the_signal_turns_it_off(void **state)
+{
+	sigset_t s;
+
+	if (!is_built())
+		skip();
+	guard_open();
+	sigemptyset(&s);
+	sigaddset(&s, SIGBUS);
+	sigprocmask(SIG_BLOCK, &s, NULL);
+	guard_turn();
+	assert_false(guard_is_on());
+	sigprocmask(SIG_UNBLOCK, &s, NULL);
+	guard_turn();
+	assert_true(guard_is_on());
+	guard_close();
+}
+
+static void closing_gives_back_the_handler_of_before(void **state)
+{
+	struct sigaction now;
+
+	set_handler(SIGBUS, program_handler);
+	guard_open();
+	guard_close();
+	assert_int_equal(sigaction(SIGBUS, NULL, &now), 0);
+	assert_ptr_equal(now.sa_handler, program_handler);
+	set_handler(SIGBUS, SIG_DFL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(copies_of_memory_that_is_not_there_fail),
+		cmocka_unit_test(a_store_writes_its_bytes_and_no_others),
+		cmocka_unit_test(
+			a_fault_of_the_program_reaches_its_own_handler),
+		cmocka_unit_test(a_program_that_takes_the_handler_turns_it_off),
+		cmocka_unit_test(a_thread_that_blocks_the_signal_turns_it_off),
+		cmocka_unit_test(closing_gives_back_the_handler_of_before),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
