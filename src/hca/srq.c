@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/bits.h"
+
 struct srq *srq_new(struct hca *h, uint32_t pd, uint32_t depth,
 		    uint32_t max_sge, uint64_t user)
 {
@@ -83,7 +85,11 @@ bool srq_take(struct hca *h, struct srq *s, struct wqe *out, bool *low)
 	i = ring_own(&s->wq.tail);
 	got = i != ring_load(&s->wq.head);
 	if (got) {
-		memcpy(out, wq_at(h, &s->wq, i), s->wq.stride);
+		const struct wqe *w = wq_at(h, &s->wq, i);
+
+		memcpy(out, w,
+		       sizeof *w + bits_min_u32(w->num_sge, s->wq.max_sge) *
+					   sizeof(struct wq_sge));
 		ring_store(&s->wq.tail, i + 1);
 		*low = is_low(s);
 	}
