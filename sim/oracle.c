@@ -21,6 +21,7 @@ uint32_t oracle_opcode(const struct op *o)
 	case HCA_WR_SEND:
 	case HCA_WR_SEND_IMM:
 	case HCA_WR_LOCAL_INV:
+	case HCA_WR_BIND_MW:
 	case HCA_WR_SEND_INV:
 		break;
 	}

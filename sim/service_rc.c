@@ -70,6 +70,7 @@ static bool make(struct world *w, struct flow *f, bool defective)
 	case HCA_WR_SEND:
 	case HCA_WR_SEND_IMM:
 	case HCA_WR_LOCAL_INV:
+	case HCA_WR_BIND_MW:
 	case HCA_WR_SEND_INV:
 		break;
 	}

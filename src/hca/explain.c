@@ -66,13 +66,19 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 		put(t, "the queue pair lacks %s", right_name(x->need));
 		break;
 	case MR_BAD_KEY:
-		put(t, "no memory region has this key");
+		put(t, "no memory region or window has this key");
 		break;
 	case MR_BAD_PD:
 		put(t, "the key belongs to another protection domain");
 		break;
 	case MR_NO_RIGHT:
 		put(t, "the region lacks %s", right_name(x->need));
+		break;
+	case MR_BAD_QP:
+		put(t, "the memory window is bound to another queue pair");
+		break;
+	case MR_IS_BOUND:
+		put(t, "the memory window is bound");
 		break;
 	case MR_OUTSIDE:
 		put(t,

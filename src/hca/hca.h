@@ -36,6 +36,8 @@ enum hca_access {
 	HCA_REMOTE_WRITE = 2,
 	HCA_REMOTE_READ = 4,
 	HCA_REMOTE_ATOMIC = 8,
+	HCA_MW_BIND = 16,
+	HCA_ZERO_BASED = 32, /* of a window */
 };
 
 /* Completion status, values of IBV_WC_*. */
@@ -45,6 +47,7 @@ enum hca_status {
 	HCA_LOC_QP_OP_ERR = 2,
 	HCA_LOC_PROT_ERR = 4,
 	HCA_WR_FLUSH_ERR = 5,
+	HCA_MW_BIND_ERR = 6,
 	HCA_REM_INV_REQ_ERR = 9,
 	HCA_REM_ACCESS_ERR = 10,
 	HCA_REM_OP_ERR = 11,
@@ -62,6 +65,7 @@ enum hca_wr {
 	HCA_WR_ATOMIC_CAS = 5,
 	HCA_WR_ATOMIC_FADD = 6,
 	HCA_WR_LOCAL_INV = 7,
+	HCA_WR_BIND_MW = 8,
 	HCA_WR_SEND_INV = 9,
 };
 
@@ -72,6 +76,7 @@ enum hca_wc {
 	HCA_WC_RDMA_READ = 2,
 	HCA_WC_COMP_SWAP = 3,
 	HCA_WC_FETCH_ADD = 4,
+	HCA_WC_BIND_MW = 5,
 	HCA_WC_LOCAL_INV = 6,
 	HCA_WC_RECV = 128,
 	HCA_WC_RECV_RDMA_WITH_IMM = 129,
@@ -127,17 +132,22 @@ enum {
 	HCA_QP_RATE_LIMIT = 1 << 25,
 };
 
-/* ---- memory regions (mr.c) ---- */
+/* ---- memory regions and windows (mr.c, mw.c) ---- */
 
-/* One row of the table in the arena; free while lkey is 0. */
+enum mr_kind { MR_FREE, MR_REGION, MR_WINDOW_1, MR_WINDOW_2 };
+
+/* One row of the table in the arena. */
 struct mr {
 	uint32_t lkey, rkey; /* never equal; all 32 bits compared */
+	uint32_t kind;	     /* enum mr_kind */
 	uint32_t pd;
 	uint32_t access; /* enum hca_access */
 	uint64_t iova;	 /* what work requests and peers call its start */
 	uint64_t addr;	 /* where it lies in the owner's memory */
 	uint64_t bytes;
 	uint32_t next_free;
+	uint32_t bound; /* windows on a region; the region of a window */
+	uint32_t qpn;	/* the only one that may use it; 0: all of the domain */
 	uint32_t reserved;
 };
 
@@ -148,6 +158,8 @@ enum mr_verdict {
 	MR_BAD_PD,   /* it belongs to another protection domain */
 	MR_NO_RIGHT, /* it lacks the right asked for */
 	MR_OUTSIDE,  /* the range is not inside it */
+	MR_BAD_QP,   /* a window of another QP */
+	MR_IS_BOUND, /* a window that is bound already */
 };
 
 /* ---- work queues (wq.c) ---- */
@@ -168,8 +180,8 @@ struct wqe {
 	uint32_t bytes;	 /* of the whole message */
 	uint32_t imm_be; /* immediate as the program gave it, or rkey to inv. */
 	uint32_t rkey;
-	uint64_t va; /* remote */
-	uint64_t swap_add, compare;
+	uint64_t va;		    /* remote */
+	uint64_t swap_add, compare; /* of a bind: see local.c */
 	uint64_t reserved;
 };
 
@@ -330,17 +342,40 @@ uint32_t hca_pd_new(struct hca *h); /* a number, never 0 */
  */
 struct mr *mr_new(struct hca *h, uint32_t pd, uint64_t addr, uint64_t bytes,
 		  uint64_t iova, uint32_t access);
-void mr_free(struct hca *h, struct mr *mr);
+/* 0, or -EBUSY: windows are bound to it. */
+int mr_free(struct hca *h, struct mr *mr);
+bool mr_is_bound(const struct mr *mr);
 /* Give mr another set of keys (reregistration). */
 void mr_rekey(struct hca *h, struct mr *mr);
 struct mr *mr_find(struct hca *h, uint32_t key);
 /* Memory named by a local key; `need` is 0 or HCA_LOCAL_WRITE. */
 enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey, uint64_t va,
 			 uint64_t bytes, uint32_t need, uint64_t *addr);
-/* Memory named by a peer; `need` is one of HCA_REMOTE_*. */
-enum mr_verdict mr_remote(struct hca *h, uint32_t pd, uint32_t rkey,
+/* Memory named by qp's peer; `need` is one of HCA_REMOTE_*. */
+enum mr_verdict mr_remote(struct hca *h, const struct qp *qp, uint32_t rkey,
 			  uint64_t va, uint64_t bytes, uint32_t need,
 			  uint64_t *addr);
+/* A free row with keys, and back; under mr_lock. */
+struct mr *mr_row_take(struct hca *h);
+void mr_row_give(struct hca *h, struct mr *mr);
+
+/* What to bind to what. */
+struct mw_bind {
+	uint32_t window;    /* its lkey */
+	uint32_t rkey;	    /* the new one: the upper 24 bits are lkey's */
+	uint32_t region;    /* its lkey */
+	uint32_t access;    /* HCA_REMOTE_*, HCA_ZERO_BASED */
+	uint64_t va, bytes; /* inside the region; 0 bytes unbind */
+};
+
+/* mw.c.  An unbound window of type 1 or 2; NULL when the table is full. */
+struct mr *mw_new(struct hca *h, uint32_t pd, uint32_t type);
+void mw_free(struct hca *h, struct mr *w);
+enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
+			const struct mw_bind *b);
+/* By qp itself or by its peer; only windows of type 2. */
+enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp,
+			      uint32_t rkey);
 
 /* wq.c.  0 or -ENOMEM. */
 int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,

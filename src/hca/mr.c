@@ -74,13 +74,11 @@ static void set_keys(struct hca *h, struct mr *mr)
 	mr->lkey = lkey;
 }
 
-struct mr *mr_new(struct hca *h, uint32_t pd, uint64_t addr, uint64_t bytes,
-		  uint64_t iova, uint32_t access)
+struct mr *mr_row_take(struct hca *h)
 {
 	struct hca_shared *s = h->shared;
 	struct mr *mr = NULL;
 
-	alock_take(&s->mr_lock);
 	if (s->mr_top < HCA_MAX_MR) {
 		mr = &h->mrs[s->mr_top++];
 	} else if (s->mr_free_head) {
@@ -90,31 +88,60 @@ struct mr *mr_new(struct hca *h, uint32_t pd, uint64_t addr, uint64_t bytes,
 			s->mr_free_tail = 0;
 	}
 	if (mr) {
-		mr->pd = pd;
-		mr->access = access;
-		mr->iova = iova;
-		mr->addr = addr;
-		mr->bytes = bytes;
-		mr->next_free = 0;
+		memset(mr, 0, sizeof *mr);
 		set_keys(h, mr);
 	}
-	alock_give(&s->mr_lock);
 	return mr;
 }
 
-void mr_free(struct hca *h, struct mr *mr)
+void mr_row_give(struct hca *h, struct mr *mr)
 {
 	struct hca_shared *s = h->shared;
 	uint32_t row = (uint32_t)(mr - h->mrs);
 
-	alock_take(&s->mr_lock);
 	memset(mr, 0, sizeof *mr);
 	if (s->mr_free_tail)
 		h->mrs[s->mr_free_tail].next_free = row;
 	else
 		s->mr_free_head = row;
 	s->mr_free_tail = row;
-	alock_give(&s->mr_lock);
+}
+
+struct mr *mr_new(struct hca *h, uint32_t pd, uint64_t addr, uint64_t bytes,
+		  uint64_t iova, uint32_t access)
+{
+	struct mr *mr;
+
+	alock_take(&h->shared->mr_lock);
+	mr = mr_row_take(h);
+	if (mr) {
+		mr->pd = pd;
+		mr->access = access;
+		mr->iova = iova;
+		mr->addr = addr;
+		mr->bytes = bytes;
+		mr->kind = MR_REGION;
+	}
+	alock_give(&h->shared->mr_lock);
+	return mr;
+}
+
+int mr_free(struct hca *h, struct mr *mr)
+{
+	int err = -EBUSY;
+
+	alock_take(&h->shared->mr_lock);
+	if (!mr_is_bound(mr)) {
+		mr_row_give(h, mr);
+		err = 0;
+	}
+	alock_give(&h->shared->mr_lock);
+	return err;
+}
+
+bool mr_is_bound(const struct mr *mr)
+{
+	return mr->bound != 0;
 }
 
 void mr_rekey(struct hca *h, struct mr *mr)
@@ -129,22 +156,9 @@ struct mr *mr_find(struct hca *h, uint32_t key)
 	uint32_t row = unpermute(h->shared, key >> 8) >> 8;
 	struct mr *mr = &h->mrs[row & (HCA_MAX_MR - 1)];
 
-	if (!key || !mr->lkey || (mr->lkey != key && mr->rkey != key))
+	if (!key || mr->kind == MR_FREE || (mr->lkey != key && mr->rkey != key))
 		return NULL;
 	return mr;
-}
-
-static enum mr_verdict find(struct hca *h, uint32_t pd, uint32_t key,
-			    bool local, struct mr **out)
-{
-	struct mr *mr = mr_find(h, key);
-
-	if (!mr || key != (local ? mr->lkey : mr->rkey))
-		return MR_BAD_KEY;
-	if (mr->pd != pd)
-		return MR_BAD_PD;
-	*out = mr;
-	return MR_OK;
 }
 
 static enum mr_verdict range(const struct mr *mr, uint64_t va, uint64_t bytes,
@@ -162,18 +176,26 @@ static enum mr_verdict range(const struct mr *mr, uint64_t va, uint64_t bytes,
 enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey, uint64_t va,
 			 uint64_t bytes, uint32_t need, uint64_t *addr)
 {
-	struct mr *mr;
-	enum mr_verdict v = find(h, pd, lkey, true, &mr);
+	struct mr *mr = mr_find(h, lkey);
 
-	return v ? v : range(mr, va, bytes, need, addr);
+	if (!mr || mr->lkey != lkey || mr->kind != MR_REGION)
+		return MR_BAD_KEY;
+	if (mr->pd != pd)
+		return MR_BAD_PD;
+	return range(mr, va, bytes, need, addr);
 }
 
-enum mr_verdict mr_remote(struct hca *h, uint32_t pd, uint32_t rkey,
+enum mr_verdict mr_remote(struct hca *h, const struct qp *qp, uint32_t rkey,
 			  uint64_t va, uint64_t bytes, uint32_t need,
 			  uint64_t *addr)
 {
-	struct mr *mr;
-	enum mr_verdict v = find(h, pd, rkey, false, &mr);
+	struct mr *mr = mr_find(h, rkey);
 
-	return v ? v : range(mr, va, bytes, need, addr);
+	if (!mr || mr->rkey != rkey)
+		return MR_BAD_KEY;
+	if (mr->pd != qp->pd)
+		return MR_BAD_PD;
+	if (mr->qpn && mr->qpn != qp->qpn)
+		return MR_BAD_QP;
+	return range(mr, va, bytes, need, addr);
 }

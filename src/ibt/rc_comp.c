@@ -23,6 +23,8 @@ static uint32_t wc_opcode(uint8_t opcode)
 		return HCA_WC_FETCH_ADD;
 	case HCA_WR_LOCAL_INV:
 		return HCA_WC_LOCAL_INV;
+	case HCA_WR_BIND_MW:
+		return HCA_WC_BIND_MW;
 	}
 	return HCA_WC_SEND;
 }
@@ -82,6 +84,8 @@ void rc_comp_retire(struct ibt *t, struct ibt_qp *q)
 {
 	struct req_note *n;
 
+	while (oldest(t, q, &n) && !n->packets && !n->status)
+		retire(t, q, HCA_SUCCESS);
 	if (oldest(t, q, &n) && n->status)
 		fail(t, q, (enum hca_status)n->status);
 }

@@ -120,7 +120,7 @@ static bool read_tx(struct ibt *t, struct ibt_qp *q, struct reply *y,
 	p->payload_len = bytes;
 	*len = pkt_write_headers(buf, p);
 	if (bytes)
-		v = mr_remote(t->hca, q->qp->pd, y->rkey, y->va + offset, bytes,
+		v = mr_remote(t->hca, q->qp, y->rkey, y->va + offset, bytes,
 			      HCA_REMOTE_READ, &from.va);
 	if (v) {
 		x.verdict = v;

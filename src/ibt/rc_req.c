@@ -3,6 +3,7 @@
 
 #include "hca/semantics.h"
 #include "ibt/ibt.h"
+#include "ibt/local.h"
 #include "util/bits.h"
 
 void rc_req_reset(struct ibt_qp *q)
@@ -35,6 +36,12 @@ struct serial24 rc_req_next_psn(const struct ibt_qp *q)
 	if (!q->req.packet && !n->started)
 		return q->req.max;
 	return serial24_add(n->first, q->req.packet);
+}
+
+/* May a request not begin now?  IBTA 10.8.3.3. */
+static bool is_held_back(const struct rc_req *r, const struct wqe *w)
+{
+	return r->draining || ((w->flags & HCA_SEND_FENCE) && r->rd_wqes);
 }
 
 /* Set the cursor to psn, which is in [una, max]. */
@@ -91,10 +98,51 @@ static const char *refuse(const struct ibt_qp *q, const struct wqe *w)
 		return "the queue pair's max_rd_atomic is 0";
 	if (is_atomic(w) && w->bytes != 8)
 		return "an atomic needs SGEs of 8 bytes in all";
-	/* windows and fast-registered regions could be, others never */
-	if (w->opcode == HCA_WR_LOCAL_INV)
-		return "memory regions cannot be invalidated";
 	return NULL;
+}
+
+static bool may_send(const struct ibt_qp *q)
+{
+	const struct rc_req *r = &q->req;
+	uint32_t state = q->qp->state;
+
+	return (state == HCA_QP_RTS || state == HCA_QP_SQD) &&
+	       !r->rnr_waiting && r->wqe != ring_load(&q->qp->sq.head);
+}
+
+/*
+ * Execute the requests at the cursor that send nothing.  They take no PSN, and
+ * end when those before them have (IBTA 10.8.3.3).
+ */
+static void run_local(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_req *r = &q->req;
+
+	while (!r->packet && may_send(q)) {
+		struct wqe *w = wq_at(t->hca, &q->qp->sq, r->wqe);
+		struct req_note *n = rc_req_note(q, r->wqe);
+		struct explain x = {.cause = EXPLAIN_NONE};
+		enum hca_status status;
+
+		if (!local_is(w) || (n->started && n->status))
+			return;
+		if (n->started) { /* passed again after a loss */
+			r->wqe++;
+			continue;
+		}
+		if (is_held_back(r, w))
+			return;
+		memset(n, 0, sizeof *n);
+		status = local_run(t->hca, q->qp, w, &x);
+		if (status) {
+			stop_with(t, q, w, status, &x);
+			return;
+		}
+		n->started = true;
+		n->first = r->max;
+		r->wqe++;
+		rc_comp_retire(t, q);
+	}
 }
 
 /* Begin the request at the cursor; false when it may not begin now. */
@@ -105,7 +153,7 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	struct explain x = {.cause = EXPLAIN_LOCAL_OP};
 	enum hca_status status;
 
-	if (r->draining || ((w->flags & HCA_SEND_FENCE) && r->rd_wqes))
+	if (is_held_back(r, w))
 		return false;
 	memset(n, 0, sizeof *n);
 	x.detail = refuse(q, w);
@@ -230,15 +278,6 @@ static bool has_room(const struct ibt_qp *q, uint32_t count)
 	return flying <= 0 || (uint32_t)flying + count <= q->req.window;
 }
 
-static bool may_send(const struct ibt_qp *q)
-{
-	const struct rc_req *r = &q->req;
-	uint32_t state = q->qp->state;
-
-	return (state == HCA_QP_RTS || state == HCA_QP_SQD) &&
-	       !r->rnr_waiting && r->wqe != ring_load(&q->qp->sq.head);
-}
-
 size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 {
 	struct rc_req *r = &q->req;
@@ -248,6 +287,7 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 	uint32_t count = 1;
 	size_t len;
 
+	run_local(t, q);
 	if (!may_send(q) || !has_room(q, 1))
 		return 0;
 	w = wq_at(t->hca, &q->qp->sq, r->wqe);

@@ -78,7 +78,7 @@ static enum verdict check_key(struct ibt *t, const struct ibt_qp *q,
 	if (!(q->qp->attr.access_flags & need))
 		return V_INVALID; /* IBTA 9.7.4.1.4: the QP's own right */
 	if (bytes) /* a request of length 0 names no memory, C9-88 */
-		v = mr_remote(t->hca, q->qp->pd, rkey, va, bytes, need, &addr);
+		v = mr_remote(t->hca, q->qp, rkey, va, bytes, need, &addr);
 	if (v == MR_OK)
 		return V_OK;
 	x->verdict = v;
@@ -240,7 +240,7 @@ static enum verdict apply_atomic(struct ibt *t, struct ibt_qp *q,
 	uint64_t addr, orig;
 
 	x->cause = EXPLAIN_REMOTE_FAULT;
-	if (mr_remote(t->hca, q->qp->pd, p->atomiceth.rkey, p->atomiceth.va, 8,
+	if (mr_remote(t->hca, q->qp, p->atomiceth.rkey, p->atomiceth.va, 8,
 		      HCA_REMOTE_ATOMIC, &addr) ||
 	    t->hca->space->ops->atomic(t->hca->space, op, addr,
 				       p->atomiceth.swap_add,
@@ -287,7 +287,30 @@ static void complete_receive(struct ibt *t, struct ibt_qp *q,
 		c.imm_be = p->immdt.imm_be;
 		c.wc_flags = HCA_WC_WITH_IMM;
 	}
+	if (p->info->ext & OPCODE_EXT_IETH) {
+		c.imm_be = p->ieth.rkey;
+		c.wc_flags = HCA_WC_WITH_INV;
+	}
 	ibt_receive_done(t, q, &c, p->bth.se);
+}
+
+/* The window that a SEND with invalidate names (IBTA 9.4.1.1.3). */
+static enum verdict invalidate(struct ibt *t, struct ibt_qp *q,
+			       const struct pkt *p, struct explain *x)
+{
+	enum mr_verdict v = mw_invalidate(t->hca, q->qp, p->ieth.rkey);
+
+	if (v == MR_OK)
+		return V_OK;
+	if (v == MR_NO_RIGHT) {
+		x->cause = EXPLAIN_REMOTE_INVALID;
+		x->detail = "only a memory window of type 2 can be invalidated";
+		return V_ACCESS;
+	}
+	x->cause = EXPLAIN_REMOTE_KEY;
+	x->key = p->ieth.rkey;
+	x->verdict = v;
+	return V_ACCESS;
 }
 
 static enum verdict apply_send(struct ibt *t, struct ibt_qp *q,
@@ -303,10 +326,10 @@ static enum verdict apply_send(struct ibt *t, struct ibt_qp *q,
 	if (!opcode_ends(p->info))
 		return V_OK;
 	if (p->info->ext & OPCODE_EXT_IETH) {
-		x->cause = EXPLAIN_REMOTE_KEY;
-		x->key = p->ieth.rkey;
-		x->verdict = MR_BAD_KEY;
-		return V_ACCESS;
+		enum verdict v = invalidate(t, q, p, x);
+
+		if (v)
+			return v;
 	}
 	r->msn++;
 	complete_receive(t, q, p, HCA_SUCCESS);
@@ -330,7 +353,7 @@ static enum verdict apply_write(struct ibt *t, struct ibt_qp *q,
 	/* looked up again: the region may have gone between two packets */
 	if (p->payload_len) {
 		enum mr_verdict v =
-			mr_remote(t->hca, q->qp->pd, r->rkey, r->va + r->offset,
+			mr_remote(t->hca, q->qp, r->rkey, r->va + r->offset,
 				  p->payload_len, HCA_REMOTE_WRITE, &to.va);
 		if (v) {
 			x->cause = EXPLAIN_REMOTE_KEY;

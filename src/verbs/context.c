@@ -30,7 +30,9 @@ static void fill_old(struct ibv_context_ops *ops)
 		slot[i] = (void *)private_command;
 	ops->_compat_query_device = ibv_query_device;
 	ops->_compat_query_port = v_query_port_compat;
-	NO_PTR(ops->alloc_mw);
+	ops->alloc_mw = v_alloc_mw;
+	ops->bind_mw = v_bind_mw;
+	ops->dealloc_mw = v_dealloc_mw;
 	ops->poll_cq = v_poll_cq;
 	ops->req_notify_cq = v_req_notify_cq;
 	ops->post_send = v_post_send;

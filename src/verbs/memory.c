@@ -41,13 +41,13 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 	return 0;
 }
 
-/* Flags that change nothing here: pages, windows, order, the optional range. */
+/* Flags that change nothing here: pages, order, the optional range. */
 #define HARMLESS                                                               \
-	(IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB |     \
-	 IBV_ACCESS_OPTIONAL_RANGE)
+	(IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define RIGHTS                                                                 \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |                    \
-	 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+	(IBV_ACCESS_MW_BIND | IBV_ACCESS_LOCAL_WRITE |                         \
+	 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |                    \
+	 IBV_ACCESS_REMOTE_ATOMIC)
 
 /* 0 or a positive errno, said. */
 static int check_access(unsigned int access)
@@ -107,13 +107,17 @@ static struct mr *row_new(struct v_context *c, struct v_pd *pd, void *addr,
 	return row;
 }
 
-static void row_free(struct v_context *c, struct mr *row)
+/* 0, or EBUSY, said. */
+static int row_free(struct v_context *c, struct mr *row, const char *call)
 {
+	int err;
+
 	host_lock(c->host);
-	mr_free(host_hca(c->host), row);
+	err = -mr_free(host_hca(c->host), row);
 	host_unlock(c->host);
 	/* what found the row before may still copy */
 	host_quiesce(c->host);
+	return err ? v_fail(err, V_BUSY, call) : 0;
 }
 
 static void show_row(struct v_mr *m, void *addr, size_t length)
@@ -237,7 +241,12 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 	row = row_new(c, v_pd(to), addr, length, iova, rights);
 	if (!row)
 		return IBV_REREG_MR_ERR_CMD;
-	row_free(c, m->mr);
+	err = row_free(c, m->mr,
+		       "ibv_rereg_mr with windows bound to the region");
+	if (err) {
+		row_free(c, row, "the new row");
+		return rereg_fail(err);
+	}
 	m->mr = row;
 	m->iova = iova;
 	m->access = rights;
@@ -251,10 +260,14 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	struct v_context *c = v_context(mr->context);
+	int err;
 
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_dereg_mr");
-	row_free(c, v_mr(mr)->mr);
+	err = row_free(c, v_mr(mr)->mr,
+		       "ibv_dereg_mr with windows bound to the region");
+	if (err)
+		return err;
 	count_down(&v_pd(mr->pd)->users);
 	count_down(&c->objects);
 	free(mr);

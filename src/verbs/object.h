@@ -62,6 +62,11 @@ struct v_mr {
 	uint32_t access;
 };
 
+struct v_mw {
+	struct ibv_mw base;
+	struct mr *mr;
+};
+
 struct v_channel {
 	struct ibv_comp_channel base; /* refcnt: CQs; base.context's mutex */
 	struct v_queue events;
@@ -124,6 +129,11 @@ static inline struct v_pd *v_pd(struct ibv_pd *pd)
 static inline struct v_mr *v_mr(struct ibv_mr *mr)
 {
 	return (struct v_mr *)(void *)mr;
+}
+
+static inline struct v_mw *v_mw(struct ibv_mw *mw)
+{
+	return (struct v_mw *)(void *)mw;
 }
 
 static inline struct v_cq *v_cq(struct ibv_cq *cq)

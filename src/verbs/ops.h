@@ -25,6 +25,9 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		struct ibv_send_wr **bad);
 int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		struct ibv_recv_wr **bad);
+struct ibv_mw *v_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int v_dealloc_mw(struct ibv_mw *mw);
+int v_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 int v_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad);
 struct ibv_srq *v_create_srq_ex(struct ibv_context *context,

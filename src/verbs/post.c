@@ -14,6 +14,10 @@
 	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED |             \
 	 IBV_SEND_INLINE)
 
+#define WINDOW_RIGHTS                                                          \
+	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |                    \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
+
 /* The bytes that the elements name; UINT64_MAX when they are too many. */
 static uint64_t total(const struct ibv_sge *sge, int n, uint32_t max)
 {
@@ -67,8 +71,29 @@ static void put_inline(struct wqe *w, const struct ibv_sge *sge, int n)
 	}
 }
 
+/* The window's new key and what it opens, as ibt/local.c takes it. */
+static int put_bind(struct wqe *w, const struct ibv_qp *qp,
+		    const struct ibv_send_wr *wr)
+{
+	const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
+	struct ibv_mw *mw = wr->bind_mw.mw;
+
+	if (!mw || (info->mr && info->mr->pd != mw->pd) || mw->pd != qp->pd)
+		return v_fail(EINVAL, V_INPUT,
+			      "binding a window: window, region and queue pair "
+			      "are of one domain");
+	w->imm_be = v_mw(mw)->mr->lkey;
+	w->rkey = wr->bind_mw.rkey;
+	w->va = info->addr;
+	w->compare = info->length;
+	w->swap_add = (uint64_t)(info->mr ? info->mr->lkey : 0) << 32 |
+		      (info->mw_access_flags & WINDOW_RIGHTS);
+	return 0;
+}
+
 /* Fill what depends on the opcode.  0 or a positive errno, said. */
-static int put_operation(struct wqe *w, const struct ibv_send_wr *wr)
+static int put_operation(struct wqe *w, const struct ibv_qp *qp,
+			 const struct ibv_send_wr *wr)
 {
 	int op = (int)wr->opcode;
 
@@ -78,10 +103,13 @@ static int put_operation(struct wqe *w, const struct ibv_send_wr *wr)
 	w->va = 0;
 	w->swap_add = 0;
 	w->compare = 0;
-	if (op == IBV_WR_SEND || op == IBV_WR_SEND_WITH_IMM) {
+	if (op == IBV_WR_SEND || op == IBV_WR_SEND_WITH_IMM ||
+	    op == IBV_WR_SEND_WITH_INV || op == IBV_WR_LOCAL_INV) {
 		w->imm_be = op == IBV_WR_SEND ? 0 : wr->imm_data;
 		return 0;
 	}
+	if (op == IBV_WR_BIND_MW)
+		return put_bind(w, qp, wr);
 	if (op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM ||
 	    op == IBV_WR_RDMA_READ) {
 		w->va = wr->wr.rdma.remote_addr;
@@ -93,8 +121,8 @@ static int put_operation(struct wqe *w, const struct ibv_send_wr *wr)
 	if (op != IBV_WR_ATOMIC_CMP_AND_SWP &&
 	    op != IBV_WR_ATOMIC_FETCH_AND_ADD)
 		return v_fail(EINVAL, V_NOT_BUILT,
-			      "posting an opcode other than send, write, read "
-			      "and atomics");
+			      "posting an opcode other than send, write, read, "
+			      "atomics, bind and invalidate");
 	w->va = wr->wr.atomic.remote_addr;
 	w->rkey = wr->wr.atomic.rkey;
 	if (w->bytes != 8)
@@ -142,7 +170,7 @@ static int post_one_send(struct v_qp *q, const struct hca *h,
 	w->flags = (uint8_t)(wr->send_flags & FLAGS);
 	if (q->qp->sq_sig_all)
 		w->flags |= HCA_SEND_SIGNALED;
-	err = put_operation(w, wr);
+	err = put_operation(w, &q->base.qp_base, wr);
 	if (err)
 		return err;
 	if (!(w->flags & HCA_SEND_INLINE)) {

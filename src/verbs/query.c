@@ -55,14 +55,16 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 	a->hw_ver = 1;
 	a->max_qp = MAX_QP;
 	a->max_qp_wr = HCA_MAX_WR;
-	a->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD |
-			      IBV_DEVICE_SYS_IMAGE_GUID |
-			      IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE;
+	a->device_cap_flags =
+		IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
+		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
+		IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
 	a->max_sge = HCA_MAX_SGE;
 	a->max_sge_rd = HCA_MAX_SGE;
 	a->max_cq = MAX_CQ;
 	a->max_cqe = HCA_MAX_CQE;
 	a->max_mr = HCA_MAX_MR - 1;
+	a->max_mw = HCA_MAX_MR - 1;
 	a->max_pd = 65536;
 	a->max_qp_rd_atom = HCA_MAX_RD_ATOMIC;
 	a->max_res_rd_atom = HCA_MAX_RD_ATOMIC * MAX_QP;

@@ -91,7 +91,8 @@ static void side_init(struct duo *d, int i, uint32_t depth, bool shared)
 	s->cq = cq_new(&s->hca, 1024, 77);
 	if (shared)
 		cap.srq = s->srq = srq_new(&s->hca, pd, depth, 4, 78);
-	s->mr = mr_new(&s->hca, pd, DUO_BASE, DUO_MEMORY, DUO_BASE, 15);
+	s->mr = mr_new(&s->hca, pd, DUO_BASE, DUO_MEMORY, DUO_BASE,
+		       15 | HCA_MW_BIND);
 	s->qp = qp_new(&s->hca, 0x1000u + (uint32_t)i, HCA_QPT_RC, pd, s->cq,
 		       s->cq, &cap, false);
 	CHECK(s->qp && s->mr && s->cq);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/hca.h"
+
+/*
+ * A window is a row of the same table, so that a peer's key finds either by
+ * the same way.  Its lkey is its identity and opens nothing; rkey is 0 while
+ * it is unbound.
+ */
+
+struct mr *mw_new(struct hca *h, uint32_t pd, uint32_t type)
+{
+	struct mr *w;
+
+	alock_take(&h->shared->mr_lock);
+	w = mr_row_take(h);
+	if (w) {
+		w->pd = pd;
+		w->kind = type == 1 ? MR_WINDOW_1 : MR_WINDOW_2;
+		w->rkey = 0;
+	}
+	alock_give(&h->shared->mr_lock);
+	return w;
+}
+
+static void unbind(struct hca *h, struct mr *w)
+{
+	w->rkey = 0;
+	if (w->bound)
+		h->mrs[w->bound].bound--;
+	w->bound = 0;
+}
+
+void mw_free(struct hca *h, struct mr *w)
+{
+	alock_take(&h->shared->mr_lock);
+	unbind(h, w);
+	mr_row_give(h, w);
+	alock_give(&h->shared->mr_lock);
+}
+
+static bool is_window(const struct mr *w)
+{
+	return w->kind == MR_WINDOW_1 || w->kind == MR_WINDOW_2;
+}
+
+/* IBTA 10.6.7.2.2: what a window may be bound to. */
+static enum mr_verdict check(const struct qp *qp, const struct mr *w,
+			     const struct mr *r, const struct mw_bind *b)
+{
+	uint32_t writes = HCA_REMOTE_WRITE | HCA_REMOTE_ATOMIC;
+
+	if (w->pd != qp->pd || (r && r->pd != w->pd))
+		return MR_BAD_PD;
+	if (w->kind == MR_WINDOW_2 && w->rkey)
+		return MR_IS_BOUND;
+	if ((b->rkey ^ w->lkey) >> 8)
+		return MR_BAD_KEY;
+	if (!r)
+		return b->bytes ? MR_BAD_KEY : MR_OK;
+	if (!(r->access & HCA_MW_BIND) ||
+	    ((b->access & writes) && !(r->access & HCA_LOCAL_WRITE)))
+		return MR_NO_RIGHT;
+	if (b->va < r->iova || b->bytes > r->bytes ||
+	    b->va - r->iova > r->bytes - b->bytes)
+		return MR_OUTSIDE;
+	return MR_OK;
+}
+
+static void bind(struct hca *h, const struct qp *qp, struct mr *w, struct mr *r,
+		 const struct mw_bind *b)
+{
+	unbind(h, w);
+	if (!b->bytes)
+		return; /* a window of nothing opens nothing */
+	w->access = b->access;
+	w->iova = b->access & HCA_ZERO_BASED ? 0 : b->va;
+	w->addr = r->addr + (b->va - r->iova);
+	w->bytes = b->bytes;
+	w->bound = (uint32_t)(r - h->mrs);
+	w->qpn = w->kind == MR_WINDOW_2 ? qp->qpn : 0;
+	r->bound++;
+	w->rkey = b->rkey;
+}
+
+enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
+			const struct mw_bind *b)
+{
+	struct mr *w, *r;
+	enum mr_verdict v = MR_BAD_KEY;
+
+	alock_take(&h->shared->mr_lock);
+	w = mr_find(h, b->window);
+	r = mr_find(h, b->region);
+	if (w && is_window(w) && (!r || r->kind == MR_REGION))
+		v = check(qp, w, r, b);
+	if (v == MR_OK)
+		bind(h, qp, w, r, b);
+	alock_give(&h->shared->mr_lock);
+	return v;
+}
+
+enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
+{
+	enum mr_verdict v = MR_OK;
+	struct mr *w;
+
+	alock_take(&h->shared->mr_lock);
+	w = mr_find(h, rkey);
+	if (!w || w->rkey != rkey)
+		v = MR_BAD_KEY;
+	else if (w->kind != MR_WINDOW_2)
+		v = MR_NO_RIGHT;
+	else if (w->pd != qp->pd)
+		v = MR_BAD_PD;
+	else if (w->qpn != qp->qpn)
+		v = MR_BAD_QP;
+	else
+		unbind(h, w);
+	alock_give(&h->shared->mr_lock);
+	return v;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory windows bound and invalidated amid the traffic of an RC QP. */
+#include "test.h"
+
+#include "scenario/duo.h"
+#include "util/rng.h"
+
+#define LONG (60ull * 1000000000)
+
+static struct mr *window(struct duo *d, int i)
+{
+	struct duo_side *s = &d->side[i];
+	struct mr *w = mw_new(&s->hca, s->qp->pd, 2);
+
+	assert_non_null(w);
+	return w;
+}
+
+/* Post a binding of w to [0, 4096) of side i's memory. */
+static struct wqe *bind(struct duo *d, int i, const struct mr *w, uint32_t rkey)
+{
+	struct wqe *e = duo_send(d, i, HCA_WR_BIND_MW, 0, 0, 0);
+
+	e->imm_be = w->lkey;
+	e->rkey = rkey;
+	e->va = DUO_BASE;
+	e->compare = 4096;
+	e->swap_add = (uint64_t)d->side[i].mr->lkey << 32 | HCA_REMOTE_WRITE;
+	return e;
+}
+
+static void post(struct duo *d, int i, enum hca_wr op, uint32_t key)
+{
+	struct wqe *e =
+		duo_send(d, i, op, 0, op == HCA_WR_LOCAL_INV ? 0 : 100, 0);
+
+	if (op == HCA_WR_RDMA_WRITE || op == HCA_WR_RDMA_READ)
+		e->rkey = key;
+	else
+		e->imm_be = key;
+	duo_post(d, i);
+}
+
+static void assert_done(struct duo *d, int i, uint32_t status, uint32_t opcode)
+{
+	struct cqe c;
+
+	assert_true(duo_poll(d, i, &c));
+	assert_int_equal(c.status, status);
+	if (!status)
+		assert_int_equal(c.opcode, opcode);
+}
+
+static void a_peer_writes_until_it_invalidates(void **state)
+{
+	struct duo *d = duo_new(1, 16);
+	struct mr *w = window(d, 1);
+	uint32_t key = w->lkey ^ 9;
+	struct cqe c;
+
+	bind(d, 1, w, key);
+	duo_post(d, 1);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 1, HCA_SUCCESS, HCA_WC_BIND_MW);
+	post(d, 0, HCA_WR_RDMA_WRITE, key);
+	duo_recv(d, 1, 8192, 4096);
+	post(d, 0, HCA_WR_SEND_INV, key);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
+	assert_true(duo_poll(d, 1, &c));
+	assert_int_equal(c.wc_flags, HCA_WC_WITH_INV);
+	assert_int_equal(c.imm_be, key);
+	post(d, 0, HCA_WR_RDMA_WRITE, key);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_REM_ACCESS_ERR, 0);
+	duo_free(d);
+}
+
+static void a_wrong_key_to_invalidate_is_an_access_error(void **state)
+{
+	struct duo *d = duo_new(1, 16);
+
+	duo_recv(d, 1, 8192, 4096);
+	post(d, 0, HCA_WR_SEND_INV, d->side[1].mr->rkey);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_REM_ACCESS_ERR, 0);
+	assert_done(d, 1, HCA_WR_FLUSH_ERR, 0);
+	duo_free(d);
+}
+
+static int lossy(void *context, int from, const struct engine_frame *f)
+{
+	return rng_u32(context) % 4 != 0;
+}
+
+static void local_requests_complete_in_their_turn(void **state)
+{
+	struct duo *d = duo_new(1, 64);
+	struct mr *w = window(d, 0);
+	struct rng r;
+
+	rng_init(&r, 5);
+	d->fate = lossy;
+	d->context = &r;
+	for (uint32_t round = 0; round < 20; round++) {
+		uint32_t key = w->lkey ^ (round & 0xff);
+
+		for (int k = 0; k < 4; k++) {
+			post(d, 0, HCA_WR_RDMA_WRITE, d->side[1].mr->rkey);
+			bind(d, 0, w, key);
+			duo_post(d, 0);
+			post(d, 0, HCA_WR_LOCAL_INV, key);
+		}
+		post(d, 0, HCA_WR_RDMA_READ, d->side[1].mr->rkey);
+		duo_run(d, d->now_ns + LONG);
+		for (int k = 0; k < 4; k++) {
+			assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+			assert_done(d, 0, HCA_SUCCESS, HCA_WC_BIND_MW);
+			assert_done(d, 0, HCA_SUCCESS, HCA_WC_LOCAL_INV);
+		}
+		assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
+	}
+	duo_free(d);
+}
+
+static int none(void *context, int from, const struct engine_frame *f)
+{
+	return 0;
+}
+
+static void a_fenced_binding_waits_for_the_read(void **state)
+{
+	struct duo *d = duo_new(1, 16);
+	struct mr *w = window(d, 0);
+
+	post(d, 0, HCA_WR_RDMA_READ, d->side[1].mr->rkey);
+	bind(d, 0, w, w->lkey ^ 1)->flags |= HCA_SEND_FENCE;
+	duo_post(d, 0);
+	d->fate = none;
+	duo_run(d, d->now_ns);
+	assert_int_equal(w->rkey, 0);
+	d->fate = NULL;
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_BIND_MW);
+	assert_int_equal(w->rkey, w->lkey ^ 1);
+	duo_free(d);
+}
+
+static void a_refused_binding_ends_the_queue_pair_in_turn(void **state)
+{
+	struct duo *d = duo_new(1, 16);
+	struct mr *w = window(d, 0);
+
+	post(d, 0, HCA_WR_RDMA_WRITE, d->side[1].mr->rkey);
+	bind(d, 0, w, w->lkey ^ 0x100);
+	duo_post(d, 0);
+	post(d, 0, HCA_WR_RDMA_WRITE, d->side[1].mr->rkey);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	assert_done(d, 0, HCA_MW_BIND_ERR, 0);
+	assert_done(d, 0, HCA_WR_FLUSH_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_LOCAL_OP);
+	duo_free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_peer_writes_until_it_invalidates),
+		cmocka_unit_test(a_wrong_key_to_invalidate_is_an_access_error),
+		cmocka_unit_test(local_requests_complete_in_their_turn),
+		cmocka_unit_test(a_fenced_binding_waits_for_the_read),
+		cmocka_unit_test(a_refused_binding_ends_the_queue_pair_in_turn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* hca/mw: what a memory window opens, and to whom. */
+#include "test.h"
+
+#include <errno.h>
+
+#include "hca/hca.h"
+
+#define ARENA_BYTES (16u << 20)
+#define ALL	    (HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC)
+
+struct world {
+	void *memory;
+	struct hca h;
+	struct mr *region, *w1, *w2;
+	struct qp qp;
+};
+
+static void begin(struct world *w, uint32_t access)
+{
+	uint64_t seed[4] = {1, 2, 3, 4};
+	struct arena a;
+
+	memset(w, 0, sizeof *w);
+	w->memory = aligned_alloc(4096, ARENA_BYTES);
+	memset(w->memory, 0, ARENA_BYTES);
+	arena_init(&a, w->memory, ARENA_BYTES);
+	assert_int_equal(hca_init(&w->h, a, NULL, seed), 0);
+	w->qp.pd = 1;
+	w->qp.qpn = 17;
+	w->region = mr_new(&w->h, 1, 0x5000, 0x1000, 0x9000, access);
+	w->w1 = mw_new(&w->h, 1, 1);
+	w->w2 = mw_new(&w->h, 1, 2);
+	assert_non_null(w->region);
+	assert_non_null(w->w1);
+	assert_non_null(w->w2);
+}
+
+static struct mw_bind binding(const struct world *w, const struct mr *window)
+{
+	return (struct mw_bind){.window = window->lkey,
+				.rkey = window->lkey ^ 1,
+				.region = w->region->lkey,
+				.access = ALL,
+				.va = 0x9100,
+				.bytes = 0x100};
+}
+
+static enum mr_verdict reach(struct world *w, uint32_t key, uint64_t va,
+			     uint64_t *addr)
+{
+	return mr_remote(&w->h, &w->qp, key, va, 8, HCA_REMOTE_WRITE, addr);
+}
+
+static void a_window_opens_its_range_alone(void **state)
+{
+	struct world w;
+	struct mw_bind b;
+	uint64_t addr = 0;
+
+	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
+	b = binding(&w, w.w2);
+	assert_int_equal(reach(&w, b.rkey, 0x9100, &addr), MR_BAD_KEY);
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+	assert_int_equal(reach(&w, b.rkey, 0x91f8, &addr), MR_OK);
+	assert_int_equal(addr, 0x51f8);
+	assert_int_equal(reach(&w, b.rkey, 0x91f9, &addr), MR_OUTSIDE);
+	assert_int_equal(reach(&w, b.rkey, 0x90ff, &addr), MR_OUTSIDE);
+	assert_int_equal(reach(&w, w.w2->lkey, 0x9100, &addr), MR_BAD_KEY);
+	assert_int_equal(mr_local(&w.h, 1, w.w2->lkey, 0x9100, 8, 0, &addr),
+			 MR_BAD_KEY);
+	/* the region itself gives no right to peers */
+	assert_int_equal(reach(&w, w.region->rkey, 0x9100, &addr), MR_NO_RIGHT);
+	free(w.memory);
+}
+
+static void a_zero_based_window_counts_from_its_start(void **state)
+{
+	struct world w;
+	struct mw_bind b;
+	uint64_t addr = 0;
+
+	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
+	b = binding(&w, w.w1);
+	b.access |= HCA_ZERO_BASED;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+	assert_int_equal(reach(&w, b.rkey, 8, &addr), MR_OK);
+	assert_int_equal(addr, 0x5108);
+	free(w.memory);
+}
+
+static void type_2_is_of_one_queue_pair_and_one_life(void **state)
+{
+	struct world w;
+	struct mw_bind b;
+	uint64_t addr;
+
+	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
+	b = binding(&w, w.w2);
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_IS_BOUND);
+	w.qp.qpn = 18;
+	assert_int_equal(reach(&w, b.rkey, 0x9100, &addr), MR_BAD_QP);
+	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey), MR_BAD_QP);
+	w.qp.qpn = 17;
+	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey ^ 3), MR_BAD_KEY);
+	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey), MR_OK);
+	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey), MR_BAD_KEY);
+	assert_int_equal(reach(&w, b.rkey, 0x9100, &addr), MR_BAD_KEY);
+	b.rkey ^= 2;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+	free(w.memory);
+}
+
+static void type_1_is_bound_again_and_never_invalidated(void **state)
+{
+	struct world w;
+	struct mw_bind b;
+	uint64_t addr;
+
+	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
+	b = binding(&w, w.w1);
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+	w.qp.qpn = 18;
+	assert_int_equal(reach(&w, b.rkey, 0x9100, &addr), MR_OK);
+	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey), MR_NO_RIGHT);
+	b.rkey ^= 2;
+	b.va = 0x9200;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+	assert_int_equal(reach(&w, b.rkey ^ 2, 0x9200, &addr), MR_BAD_KEY);
+	assert_int_equal(w.region->bound, 1);
+	b.bytes = 0;
+	b.rkey ^= 4;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+	assert_int_equal(reach(&w, b.rkey, 0x9200, &addr), MR_BAD_KEY);
+	assert_int_equal(w.region->bound, 0);
+	free(w.memory);
+}
+
+static void a_region_with_windows_stays(void **state)
+{
+	struct world w;
+	struct mw_bind b;
+
+	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
+	b = binding(&w, w.w2);
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+	assert_int_equal(mr_free(&w.h, w.region), -EBUSY);
+	mw_free(&w.h, w.w2);
+	assert_int_equal(mr_free(&w.h, w.region), 0);
+	free(w.memory);
+}
+
+static void a_binding_is_refused(void **state)
+{
+	struct world w;
+	struct mw_bind b;
+
+	begin(&w, HCA_LOCAL_WRITE);
+	b = binding(&w, w.w2);
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_NO_RIGHT);
+	w.region->access = HCA_MW_BIND;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_NO_RIGHT);
+	w.region->access |= HCA_LOCAL_WRITE;
+	b.va = 0x9f01;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OUTSIDE);
+	b.va = UINT64_MAX - 8;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OUTSIDE);
+	b = binding(&w, w.w2);
+	b.rkey ^= 0x100;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_BAD_KEY);
+	b = binding(&w, w.w2);
+	b.region = w.w1->lkey; /* a window on a window */
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_BAD_KEY);
+	b = binding(&w, w.w2);
+	b.window = w.region->lkey;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_BAD_KEY);
+	b = binding(&w, w.w2);
+	w.qp.pd = 2;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_BAD_PD);
+	free(w.memory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_window_opens_its_range_alone),
+		cmocka_unit_test(a_zero_based_window_counts_from_its_start),
+		cmocka_unit_test(type_2_is_of_one_queue_pair_and_one_life),
+		cmocka_unit_test(type_1_is_bound_again_and_never_invalidated),
+		cmocka_unit_test(a_region_with_windows_stays),
+		cmocka_unit_test(a_binding_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
