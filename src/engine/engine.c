@@ -226,8 +226,8 @@ void engine_was_asleep(struct engine *e, uint64_t now_ns)
 		for (int j = 0; e->qpns[i] && j < QPN_HALF; j++) {
 			struct ibt_qp *q = e->qpns[i][j];
 
-			if (q && wheel_is_set(&q->timer))
-				rc_comp_arm(&e->ibt, q, now_ns);
+			if (q)
+				rc_comp_asleep(&e->ibt, q, now_ns);
 		}
 	}
 }
@@ -318,4 +318,15 @@ bool engine_has_tx(const struct engine *e)
 {
 	return e->burst.first != e->burst.count ||
 	       !list_is_empty(&e->ibt.active);
+}
+
+bool engine_is_idle(const struct engine *e)
+{
+	const struct list *pool = &e->ibt.pool;
+	uint32_t count = 0;
+
+	for (const struct list *n = pool->next; n != pool; n = n->next)
+		count++;
+	return count == IBT_POOL && list_is_empty(&e->ibt.active) &&
+	       wheel_deadline(&e->ibt.wheel) == WHEEL_NEVER;
 }

@@ -100,6 +100,8 @@ void engine_tx_done(struct engine *e, size_t sent);
 size_t engine_events(struct engine *e, struct engine_event *events, size_t max);
 /* Absolute time of the next tick needed; UINT64_MAX: none. */
 uint64_t engine_deadline(const struct engine *e);
+/* Is no packet held, no QP active, no timer set?  So with no QP it must be. */
+bool engine_is_idle(const struct engine *e);
 /* Is there something that engine_tx would send right away? */
 bool engine_has_tx(const struct engine *e);
 

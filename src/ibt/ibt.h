@@ -189,7 +189,11 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		uint64_t now_ns);
 /* Retire what needs no answer any more (local errors, LOCAL_INV). */
 void rc_comp_retire(struct ibt *t, struct ibt_qp *q);
+/* In SQD: tell, once, that all that was begun is complete. */
+void rc_comp_drained(struct ibt *t, struct ibt_qp *q);
 void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
+/* It was we who were silent: neither timeout nor patience ran. */
+void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* state: 0 unknown, 1 alive, 2 gone. */
 void rc_comp_peer(struct ibt *t, struct ibt_qp *q, int state, uint64_t now_ns);

@@ -126,6 +126,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		break;
 	case HCA_QP_SQD:
 		q->req.draining = true;
+		rc_comp_drained(t, q);
 		ibt_qp_activate(t, q);
 		break;
 	case HCA_QP_SQE:

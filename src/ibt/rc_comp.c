@@ -142,7 +142,7 @@ static void progress(struct ibt *t, struct ibt_qp *q, struct serial24 una,
 	ibt_qp_activate(t, q);
 }
 
-static void drained(struct ibt *t, struct ibt_qp *q)
+void rc_comp_drained(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
 
@@ -294,6 +294,13 @@ static void rnr_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		  now_ns + aeth_rnr_timer_ns(aeth_value(p->aeth.syndrome)));
 }
 
+void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
+{
+	q->req.silent_since_ns = 0;
+	if (wheel_is_set(&q->timer))
+		rc_comp_arm(t, q, now_ns);
+}
+
 void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
 	q->req.rnr_waiting = false;
@@ -433,7 +440,7 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	if (q->qp->state == HCA_QP_ERR)
 		return;
 	apply_nak(t, q);
-	drained(t, q);
+	rc_comp_drained(t, q);
 }
 
 void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)

@@ -315,6 +315,56 @@ static void small_requests_leave_in_one_frame(void **state)
 	duo_free(d);
 }
 
+static void modify(struct duo *d, int i, uint32_t state, uint32_t mask)
+{
+	struct hca_qp_attr a = {.qp_state = state, .en_sqd_async_notify = 1};
+	const char *why;
+
+	assert_int_equal(engine_qp_modify(d->side[i].engine, d->side[i].side,
+					  &a, mask | HCA_QP_STATE,
+					  d->side[i].ip, d->now_ns, &why),
+			 0);
+}
+
+/* IBTA 10.3.1: the event comes once all that was begun is complete. */
+static void an_idle_send_queue_is_drained_at_once(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+	struct cqe c;
+
+	modify(d, 0, HCA_QP_SQD, HCA_QP_EN_SQD_ASYNC);
+	duo_run(d, d->now_ns + LONG);
+	assert_int_equal(d->side[0].events[ENGINE_SQ_DRAINED], 1);
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_false(duo_poll(d, 0, &c));
+	modify(d, 0, HCA_QP_RTS, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	duo_free(d);
+}
+
+/* A suspended machine: an hour passes, and the peer was not silent. */
+static void our_own_sleep_uses_up_no_patience(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+	struct cqe c;
+
+	d->fate = nothing;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG / 60);
+	d->now_ns += 60 * LONG;
+	engine_was_asleep(d->side[0].engine, d->now_ns);
+	duo_run(d, d->now_ns + LONG / 60);
+	assert_false(duo_poll(d, 0, &c));
+	d->fate = NULL;
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	duo_free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +379,8 @@ int main(void)
 		cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
 		cmocka_unit_test(equal_packets_leave_in_one_frame),
 		cmocka_unit_test(small_requests_leave_in_one_frame),
+		cmocka_unit_test(an_idle_send_queue_is_drained_at_once),
+		cmocka_unit_test(our_own_sleep_uses_up_no_patience),
 		cmocka_unit_test(mixed_work_survives_loss_of_a_fifth),
 	};
 
