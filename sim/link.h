@@ -5,6 +5,8 @@
 
 #include "sim/world.h"
 
-void link_send(struct world *w, const struct engine_frame *f);
+/* f as h sends it. */
+void link_send(struct world *w, const struct host *h,
+	       const struct engine_frame *f);
 
 #endif

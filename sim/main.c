@@ -45,11 +45,13 @@ static void tell(const struct world *w, uint64_t seed)
 {
 	printf("seed %" PRIu64 ": %" PRIu64 " us, hash %016" PRIx64 "\n", seed,
 	       w->now_ns / 1000, w->hash);
-	for (int i = 0; i < WORLD_HOSTS; i++) {
-		const struct engine_counters *c =
-			engine_counters(w->hosts[i].engine);
+	for (uint32_t i = 0; i < w->host_count; i++) {
+		const struct engine_counters *c;
 
-		printf("  host %d: rx %" PRIu64 " tx %" PRIu64
+		if (w->hosts[i].dead)
+			continue;
+		c = engine_counters(w->hosts[i].engine);
+		printf("  host %u: rx %" PRIu64 " tx %" PRIu64
 		       " retransmitted %" PRIu64 " timeouts %" PRIu64
 		       " duplicates %" PRIu64 " early %" PRIu64
 		       " bad icrc %" PRIu64 " rnr %" PRIu64 "\n",
@@ -59,12 +61,14 @@ static void tell(const struct world *w, uint64_t seed)
 	}
 }
 
+static struct world w;
+
 static uint64_t once(uint64_t seed, const struct options *o, char why[200])
 {
-	static struct world w;
 	uint64_t hash;
 
 	world_init(&w, seed, o->loss);
+	w.verbose = o->verbose;
 	world_run(&w);
 	if (o->verbose)
 		tell(&w, seed);
@@ -102,6 +106,7 @@ int main(int argc, char **argv)
 			passed++;
 		else
 			failed++;
+	world_free(&w);
 	printf("%" PRIu64 " passed, %" PRIu64 " failed\n", passed, failed);
 	return failed ? 1 : 0;
 }

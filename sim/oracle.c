@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sim/oracle.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/service.h"
@@ -63,7 +64,7 @@ void oracle_completion(struct world *w, const struct cqe *c)
 	uint32_t i = (uint32_t)c->wr_id;
 	struct flow *f = &w->flows[flow];
 
-	if ((c->wr_id & ~ORACLE_RECV) != oracle_wr_id(w, f, i)) {
+	if ((c->wr_id & ~ORACLE_RECV) != oracle_wr_id(f, i)) {
 		world_fail(w, "a completion of an earlier round");
 		return;
 	}
@@ -75,18 +76,20 @@ void oracle_completion(struct world *w, const struct cqe *c)
 		sent(w, f, i, c);
 }
 
-bool oracle_is_over(const struct world *w)
-{
-	for (uint32_t i = 0; i < w->flow_count; i++) {
-		const struct flow *f = &w->flows[i];
-
-		if (f->next < f->ops_count || !f->service->is_over(f))
-			return false;
-	}
-	return true;
-}
-
 /* ---- the memories ---- */
+
+static void note_vague(struct host *h, uint32_t off, uint32_t bytes)
+{
+	struct world *w = h->world;
+
+	if (w->vague_count == w->vague_room) {
+		w->vague_room = w->vague_room ? 2 * w->vague_room : 256;
+		w->vague = realloc(w->vague, w->vague_room * sizeof *w->vague);
+		if (!w->vague)
+			abort();
+	}
+	w->vague[w->vague_count++] = (struct vague){h, off, bytes};
+}
 
 void oracle_spread(struct host *h, const struct piece *p, uint8_t n,
 		   const uint8_t *data, uint32_t bytes, bool vague)
@@ -95,7 +98,7 @@ void oracle_spread(struct host *h, const struct piece *p, uint8_t n,
 		uint32_t part = bits_min_u32(p[i].bytes, bytes);
 
 		if (vague)
-			memset(h->vague + p[i].off, 1, part);
+			note_vague(h, p[i].off, part);
 		else
 			memcpy(h->shadow + p[i].off, data, part);
 		data += part;
@@ -103,33 +106,49 @@ void oracle_spread(struct host *h, const struct piece *p, uint8_t n,
 	}
 }
 
-static void compare(struct world *w, int i)
+static void compare(struct world *w, const struct host *h, uint32_t off,
+		    uint32_t bytes)
 {
-	struct host *h = &w->hosts[i];
-
-	for (uint32_t k = 0; k < WORLD_MEM; k++) {
-		if (h->vague[k] || h->mem[k] == h->shadow[k])
-			continue;
-		world_fail(w, "host %d: byte 0x%x is 0x%02x, not 0x%02x", i, k,
-			   h->mem[k], h->shadow[k]);
+	if (!memcmp(h->mem + off, h->shadow + off, bytes))
 		return;
-	}
-	memcpy(h->shadow, h->mem, WORLD_MEM);
+	while (h->mem[off] == h->shadow[off])
+		off++;
+	world_fail(w, "host %u: byte 0x%x is 0x%02x, not 0x%02x", h->index, off,
+		   h->mem[off], h->shadow[off]);
 }
 
-void oracle_memory(struct world *w)
+static void check_region(struct world *w, const struct region *r)
 {
-	for (uint32_t i = 0; i < w->flow_count; i++) {
-		struct flow *f = &w->flows[i];
+	const struct host *h = r->at;
+
+	if (r->frozen && memcmp(r->frozen, h->mem + r->off, r->bytes) != 0)
+		world_fail(w, "host %u: written to after its deregistration",
+			   h->index);
+	compare(w, h, r->off, r->bytes);
+}
+
+void oracle_round(struct world *w, struct pair *p)
+{
+	w->vague_count = 0;
+	for (int i = 0; i < 2; i++) {
+		struct flow *f = &p->flow[i];
 
 		f->failed = bits_min_u32(f->failed, f->next);
 		f->service->replay(f);
 	}
-	for (int i = 0; i < WORLD_HOSTS; i++) {
-		struct host *h = &w->hosts[i];
+	for (uint32_t i = 0; i < w->vague_count; i++) {
+		const struct vague *v = &w->vague[i];
 
-		if (memcmp(h->mem, h->shadow, WORLD_MEM) != 0)
-			compare(w, i);
-		memset(h->vague, 0, h->brk);
+		memcpy(v->host->shadow + v->off, v->host->mem + v->off,
+		       v->bytes);
 	}
+	for (int i = 0; i < 2; i++)
+		for (int k = 0; k < REGION_COUNT; k++)
+			check_region(w, &p->flow[i].region[k]);
+}
+
+void oracle_end(struct world *w)
+{
+	for (uint32_t i = 0; i < w->host_count; i++)
+		compare(w, &w->hosts[i], 0, w->hosts[i].brk);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/oracle.h"
+#include "sim/pair.h"
 #include "util/bits.h"
 
 static const uint8_t opcodes[] = {HCA_WR_RDMA_WRITE,	 HCA_WR_RDMA_WRITE,
@@ -94,10 +95,13 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 	a->dest_qpn = f->back->qp->qpn;
 	a->access_flags =
 		HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC;
-	a->min_rnr_timer = (uint8_t)(1 + workload_below(w, 12));
+	a->min_rnr_timer =
+		(uint8_t)(1 +
+			  workload_below(w, workload_below(w, 8) ? 12 : 20));
 	a->timeout = (uint8_t)(8 + workload_below(w, 7));
 	a->retry_cnt = (uint8_t)workload_below(w, 8);
-	a->rnr_retry = 7;
+	a->rnr_retry = f->rnr_retry =
+		(uint8_t)(workload_below(w, 4) ? 7 : workload_below(w, 7));
 	workload_modify(w, f, a, HCA_QP_INIT,
 			HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS);
 	workload_modify(w, f, a, HCA_QP_RTR,
@@ -130,31 +134,46 @@ static bool has_receive(const struct op *o)
 	       o->opcode == HCA_WR_SEND_IMM;
 }
 
+/* Can the request fail so, whenever it gets there? */
+static bool may_fail(const struct flow *f, const struct op *o, uint32_t status)
+{
+	const struct world *w = f->from->world;
+	bool send = o->opcode == HCA_WR_SEND || o->opcode == HCA_WR_SEND_IMM;
+
+	switch (status) {
+	case HCA_RETRY_EXC_ERR:
+		/* of a peer that is alive, only where the wire alone counts */
+		return pair_peer_is_gone(f) ||
+		       (f->pair->rough &&
+			(w->strict || w->liveness == LIVENESS_FOREIGN));
+	case HCA_RNR_RETRY_EXC_ERR:
+		return f->rnr_retry != 7 && has_receive(o);
+	case HCA_REM_ACCESS_ERR:
+		return o->defect == OP_BAD_RKEY ||
+		       (!send && f->revoked & 1 << REGION_REMOTE);
+	case HCA_LOC_PROT_ERR:
+		return o->defect == OP_BAD_LKEY ||
+		       f->revoked & 1 << REGION_LOCAL;
+	case HCA_REM_INV_REQ_ERR:
+		return o->defect == OP_SHORT_RECV;
+	case HCA_REM_OP_ERR:
+		return o->defect == OP_BAD_RECV ||
+		       (send && f->revoked & 1 << REGION_TARGET);
+	default:
+		return false;
+	}
+}
+
 /* May request i of f end so? */
 static bool may_end(const struct flow *f, uint32_t i, uint32_t status)
 {
-	const struct flow *back = f->back;
 	const struct op *o = &f->ops[i];
 
 	if (status == HCA_WR_FLUSH_ERR)
-		return f->qp->state == HCA_QP_ERR;
+		return pair_is_broken(f);
 	if (f->failed < i)
 		return false; /* only flushing follows a failure */
-	if (status == HCA_RETRY_EXC_ERR)
-		return back->qp->state == HCA_QP_ERR;
-	switch ((enum op_defect)o->defect) {
-	case OP_GOOD:
-		break;
-	case OP_BAD_RKEY:
-		return status == HCA_REM_ACCESS_ERR;
-	case OP_BAD_LKEY:
-		return status == HCA_LOC_PROT_ERR;
-	case OP_SHORT_RECV:
-		return status == HCA_REM_INV_REQ_ERR;
-	case OP_BAD_RECV:
-		return status == HCA_REM_OP_ERR;
-	}
-	return status == HCA_SUCCESS;
+	return status ? may_fail(f, o, status) : o->defect == OP_GOOD;
 }
 
 /* Does the receive hold the message already now? */
@@ -174,7 +193,6 @@ static bool holds(const struct flow *f, const struct recv *r,
 static void received(struct world *w, struct flow *f, uint32_t i,
 		     const struct cqe *c)
 {
-	const struct flow *back = f->back;
 	const struct recv *r = &f->recvs[i];
 	const struct op *o = &f->ops[r->op];
 	bool imm = o->opcode != HCA_WR_SEND;
@@ -189,10 +207,11 @@ static void received(struct world *w, struct flow *f, uint32_t i,
 		return;
 	}
 	f->recvs_next++;
-	if (c->status == HCA_WR_FLUSH_ERR && back->qp->state == HCA_QP_ERR)
+	if (c->status == HCA_WR_FLUSH_ERR && pair_is_broken(f->back))
 		return;
 	if ((c->status == HCA_LOC_LEN_ERR && o->defect == OP_SHORT_RECV) ||
-	    (c->status == HCA_LOC_PROT_ERR && o->defect == OP_BAD_RECV))
+	    (c->status == HCA_LOC_PROT_ERR &&
+	     (o->defect == OP_BAD_RECV || f->revoked & 1 << REGION_TARGET)))
 		return;
 	if (c->status || o->defect)
 		world_fail(w, "flow %u receive %u has status %u", flow, i,
@@ -251,7 +270,7 @@ static void replay_op(struct flow *f, uint32_t i, const struct recv **recv)
 
 static void fill(const struct flow *f, const struct op *o, struct wqe *e)
 {
-	e->rkey = f->remote->rkey ^ (o->defect == OP_BAD_RKEY);
+	e->rkey = f->region[REGION_REMOTE].rkey ^ (o->defect == OP_BAD_RKEY);
 	e->va = f->to->va + o->remote;
 	e->swap_add = o->swap_add;
 	e->compare = o->compare;
@@ -260,9 +279,8 @@ static void fill(const struct flow *f, const struct op *o, struct wqe *e)
 /* Of a broken flow some receives stay, unless flushed. */
 static bool is_over(const struct flow *f)
 {
-	return f->failed < f->ops_count || f->qp->state == HCA_QP_ERR ||
-	       f->back->qp->state == HCA_QP_ERR ||
-	       f->recvs_next == f->recvs_count;
+	return f->failed < f->ops_count || pair_is_broken(f) ||
+	       pair_is_broken(f->back) || f->recvs_next == f->recvs_count;
 }
 
 static void replay(struct flow *f)

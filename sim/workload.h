@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The programs: for each direction of each QP pair a list of requests and
- * receives made up front, posted little by little.
+ * receives made up front, posted little by little.  A pair goes through
+ * rounds: connect, work, end; other pairs and hosts go on meanwhile.
  *
  * So that the outcome does not hang on timing: sources never change, results
  * of READs and atomics and receives have places of their own, and a request
@@ -48,35 +49,55 @@ struct recv {
 	uint32_t op; /* the request that uses it */
 };
 
+/* What a flow registers: sources and results; what its requests name; what
+ * its messages are received into. */
+enum { REGION_LOCAL, REGION_REMOTE, REGION_TARGET, REGION_COUNT };
+
+struct region {
+	struct host *at;
+	uint32_t off, bytes, access;
+	struct mr *mr;	     /* NULL: not now */
+	uint32_t lkey, rkey; /* the latest */
+	uint8_t *frozen;     /* what it held when it was deregistered */
+};
+
+enum sqd { SQD_NO, SQD_DRAINING, SQD_DRAINED };
+
 /* Requests from `qp` of `from` to its peer, in `back` those of the peer. */
 struct flow {
 	uint32_t id;
 	const struct service *service;
+	struct pair *pair;
 	struct flow *back;
 	struct host *from, *to;
+	struct hca_qp_cap cap;
+	uint32_t tap; /* of `from`: for both queues of qp */
+	/* NULL while the host is dead: */
 	struct qp *qp;
 	struct ibt_qp *q;
-	struct cq *cq; /* both of qp's */
 	uint32_t pd;
-	struct mr *local, *remote, *target; /* target: receives, at `to` */
+	struct region region[REGION_COUNT];
 	uint32_t source, sink, sink_end, psn, atomics, writable, constant;
 	uint32_t recv_brk, recv_end;
+	/* Of this round: */
 	uint32_t ops_count, posted, next; /* next: completion awaited */
 	uint32_t failed;		  /* first op in error, or ops_count */
 	uint32_t recvs_count, recvs_posted, recvs_next;
+	uint8_t rnr_retry;
+	uint8_t sqd;	 /* enum sqd */
+	uint8_t revoked; /* bits 1 << REGION_*, deregistered amid traffic */
+	bool dead;	 /* its host died in this round */
 	bool fence_next;
 	struct op ops[FLOW_OPS];
 	struct recv recvs[FLOW_OPS];
 };
 
-/* Make QPs and requests. */
-void workload_init(struct world *w);
-void workload_fini(struct world *w);
-/* Reset every QP where it stands, connect again, and make other requests. */
-void workload_restart(struct world *w);
-/* Let the programs post and poll. */
-void workload_step(struct world *w);
-bool workload_is_posted(const struct world *w);
+/* Draw the requests of a round, after forgetting those before. */
+void workload_draw(struct world *w, struct flow *f);
+/* Let the programs post and poll; when they want to run again. */
+uint64_t workload_step(struct world *w);
+/* Is there a completion to poll for? */
+bool workload_has_news(const struct world *w);
 
 /* ---- for the services ---- */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The simulated world: a virtual clock, hosts with plain memory, and the
- * frames between them.  Everything follows from the seed.  One thread.
+ * The simulated world: a virtual clock, hosts with plain memory, the frames
+ * between them, and what goes wrong.  Everything follows from the seed.  One
+ * thread.
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
@@ -9,25 +10,17 @@
 #include "engine/engine.h"
 #include "util/rng.h"
 
-#define WORLD_HOSTS	2
-#define WORLD_MEM	(10u << 20) /* bytes of application memory a host */
+#define WORLD_HOSTS	5
+#define WORLD_MEM	(12u << 20) /* bytes of application memory a host */
 #define WORLD_FRAME_MAX 4400	    /* bytes, headers and ICRC included */
+#define WORLD_INBOX	64	    /* frames that a socket holds */
+#define WORLD_TAPS	2
+#define WORLD_ASKS	64
+#define WORLD_MS	1000000ull
 
 struct world;
 struct flow;
-
-struct host {
-	struct space space; /* first: the callbacks get this */
-	uint8_t *mem;	    /* WORLD_MEM bytes, called va + offset */
-	uint8_t *shadow;    /* what mem must be in the end */
-	uint8_t *vague;	    /* 1: a failed request may have written it */
-	uint64_t va;
-	uint32_t brk; /* first byte not handed out */
-	uint8_t *arena;
-	struct hca hca;
-	struct engine *engine;
-	struct inaddr addr;
-};
+struct pair;
 
 /* A frame in flight. */
 struct flight {
@@ -39,31 +32,92 @@ struct flight {
 	uint8_t bytes[WORLD_FRAME_MAX];
 };
 
+/* A completion queue and how its program waits for it. */
+struct tap {
+	struct cq *cq;
+	uint32_t cqe;
+	bool by_event, armed, fired;
+};
+
+struct host {
+	struct space space; /* first: the callbacks get this */
+	struct world *world;
+	uint8_t index;
+	uint8_t *mem;	 /* WORLD_MEM bytes, called va + offset */
+	uint8_t *shadow; /* what mem must be in the end */
+	uint64_t va;
+	uint32_t brk; /* first byte not handed out */
+	struct inaddr addr;
+	bool dead;
+	uint64_t skew_ns;      /* its clock is ahead of the world's */
+	uint64_t stalled_ns;   /* its process stands still until then */
+	uint64_t unplugged_ns; /* no frame gets in or out until then */
+	uint64_t reborn_ns;    /* dead until then */
+	uint64_t turned_ns;    /* its clock when its loop last turned */
+	uint32_t qpns, lives;  /* handed out so far */
+	/* Of this life: */
+	uint8_t *arena;
+	uint64_t arena_used; /* before any object */
+	struct hca hca;
+	struct engine *engine;
+	struct tap taps[WORLD_TAPS];
+	struct flight *inbox[WORLD_INBOX];
+	uint32_t inbox_count;
+};
+
 /* Chances in millionths a frame. */
 struct faults {
 	uint32_t drop, duplicate, reorder, corrupt, truncate;
 };
 
+/* What the engine hears when it asks whether a peer lives. */
+enum liveness {
+	LIVENESS_PROMPT,
+	LIVENESS_LATE,
+	LIVENESS_MUTE,
+	LIVENESS_FOREIGN
+};
+
+struct ask {
+	uint64_t at_ns;
+	struct host *from;
+	uint32_t qpn;
+};
+
+/* Bytes of which nothing is known until the round's end. */
+struct vague {
+	struct host *host;
+	uint32_t off, bytes;
+};
+
 struct world {
 	uint64_t now_ns, order, hash;
 	uint64_t app_ns;      /* the programs run next */
+	uint64_t mischief_ns; /* the next disturbance */
 	uint64_t quiet_ns;    /* no faults from here on */
 	uint64_t deadline_ns; /* everything must be over */
-	uint64_t cut_ns;      /* the round ends here, whatever is under way */
-	uint32_t round;
 	struct rng rng;
 	struct faults faults;
-	bool verbose;
+	enum liveness liveness;
+	bool strict, verbose;
+	uint32_t host_count;
 	struct host hosts[WORLD_HOSTS];
 	struct flight **heap;
 	size_t flying, room;
-	struct flow *flows;
-	uint32_t flow_count;
+	struct ask asks[WORLD_ASKS];
+	uint32_t ask_count;
+	struct pair *pairs;
+	struct flow *flows; /* two a pair */
+	uint32_t pair_count, flow_count;
+	struct vague *vague;
+	size_t vague_count, vague_room;
 	char failure[200]; /* the first one; empty while all is well */
 };
 
+/* w is zero, or has been through world_fini: memory is used again. */
 void world_init(struct world *w, uint64_t seed, uint32_t loss_percent);
 void world_fini(struct world *w);
+void world_free(struct world *w);
 /* Run until the workload is over, something fails, or the deadline. */
 void world_run(struct world *w);
 /* Note a failure; the first one counts. */
@@ -72,7 +126,8 @@ void world_fail(struct world *w, const char *format, ...)
 void world_hash(struct world *w, const void *data, size_t bytes);
 /* Put a frame into the air; f is owned by the world from here on. */
 void world_fly(struct world *w, struct flight *f);
-/* Hand out application memory, behind a guard nothing may write to. */
-uint32_t world_alloc(struct host *h, uint32_t bytes);
+/* The engine of h wants to know about qpn's peer. */
+void world_ask(struct world *w, struct host *h, uint32_t qpn);
+bool world_is_quiet(const struct world *w);
 
 #endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sim/node.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/link.h"
+#include "sim/pair.h"
+#include "util/bits.h"
+
+#define ARENA_BYTES (16u << 20)
+#define GUARD	    4096u
+#define BATCH	    16
+#define ASLEEP_NS   (10 * WORLD_MS)
+#define PATIENCE_NS 60000000000ull
+
+/* ---- memory ---- */
+
+static uint8_t *reach(struct host *h, uint64_t va, uint64_t bytes)
+{
+	if (va < h->va || va - h->va > h->brk || bytes > h->brk - (va - h->va))
+		return NULL;
+	return h->mem + (va - h->va);
+}
+
+static int mem_write(struct space *s, const struct space_vec *to, size_t n,
+		     const void *src)
+{
+	const uint8_t *from = src;
+
+	for (size_t i = 0; i < n; i++) {
+		uint8_t *p = reach((struct host *)s, to[i].va, to[i].bytes);
+
+		if (!p)
+			return -EFAULT;
+		memcpy(p, from, to[i].bytes);
+		from += to[i].bytes;
+	}
+	return 0;
+}
+
+static int mem_read(struct space *s, const struct space_vec *from, size_t n,
+		    void *dst)
+{
+	uint8_t *to = dst;
+
+	for (size_t i = 0; i < n; i++) {
+		uint8_t *p = reach((struct host *)s, from[i].va, from[i].bytes);
+
+		if (!p)
+			return -EFAULT;
+		memcpy(to, p, from[i].bytes);
+		to += from[i].bytes;
+	}
+	return 0;
+}
+
+static int mem_atomic(struct space *s, enum space_atomic op, uint64_t va,
+		      uint64_t swap_add, uint64_t compare, uint64_t *old)
+{
+	uint8_t *p = reach((struct host *)s, va, 8);
+	uint64_t value;
+
+	if (!p)
+		return -EFAULT;
+	memcpy(old, p, 8);
+	value = op == SPACE_FETCH_ADD ? *old + swap_add
+		: *old == compare     ? swap_add
+				      : *old;
+	memcpy(p, &value, 8);
+	return 0;
+}
+
+static const struct space_ops mem_ops = {mem_write, mem_read, mem_atomic};
+
+uint32_t node_alloc(struct host *h, uint32_t bytes)
+{
+	uint32_t off = h->brk + GUARD;
+
+	h->brk = (uint32_t)bits_align_up(off + bytes, 64);
+	if (h->brk + GUARD > WORLD_MEM)
+		abort();
+	return off;
+}
+
+/* ---- lives ---- */
+
+void node_init(struct world *w, uint8_t index, bool v4, uint8_t *mem)
+{
+	struct host *h = &w->hosts[index];
+
+	h->world = w;
+	h->index = index;
+	h->space.ops = &mem_ops;
+	h->mem = mem ? mem : calloc(2, WORLD_MEM);
+	if (!h->mem)
+		abort();
+	h->shadow = h->mem + WORLD_MEM;
+	h->va = 0x7f0000000000ull + ((uint64_t)index << 36);
+	if (v4)
+		h->addr.ip[10] = h->addr.ip[11] = 0xff, h->addr.ip[12] = 10;
+	else
+		h->addr.ip[0] = 0xfd;
+	h->addr.ip[15] = (uint8_t)(index + 1);
+	h->addr.port = 4791;
+	h->skew_ns = rng_u64(&w->rng) >> 20;
+	h->qpns = 0x11 + 0x100u * index;
+	node_boot(h);
+}
+
+void node_boot(struct host *h)
+{
+	struct world *w = h->world;
+	struct engine_config config = {
+		.hca = &h->hca,
+		.seed = rng_u64(&w->rng),
+		.window = 16u << rng_below(&w->rng, 5),
+		.strict = w->strict,
+		.patience_ns = PATIENCE_NS,
+	};
+	uint64_t secrets[4];
+	struct arena arena;
+
+	for (int k = 0; k < 4; k++)
+		secrets[k] = rng_u64(&w->rng);
+	h->arena = calloc(1, ARENA_BYTES);
+	if (!h->arena)
+		abort();
+	arena_init(&arena, h->arena, ARENA_BYTES);
+	if (hca_init(&h->hca, arena, &h->space, secrets))
+		abort();
+	h->engine = engine_new(&config, node_now(h));
+	if (!h->engine)
+		abort();
+	h->arena_used = arena_used(&h->hca.arena);
+	h->turned_ns = node_now(h);
+	h->dead = false;
+	h->lives++;
+}
+
+void node_kill(struct host *h)
+{
+	if (!engine_is_idle(h->engine))
+		world_fail(h->world, "host %u: packets or timers are left",
+			   h->index);
+	if (arena_used(&h->hca.arena) != h->arena_used)
+		world_fail(h->world, "host %u: arena memory is left", h->index);
+	engine_free(h->engine);
+	free(h->arena);
+	while (h->inbox_count)
+		free(h->inbox[--h->inbox_count]);
+	h->engine = NULL;
+	h->dead = true;
+}
+
+void node_fini(struct host *h)
+{
+	if (!h->dead)
+		node_kill(h);
+	memset(h->mem, 0, h->brk + GUARD);
+	memset(h->shadow, 0, h->brk + GUARD);
+}
+
+uint64_t node_now(const struct host *h)
+{
+	return h->world->now_ns + h->skew_ns;
+}
+
+bool node_is_up(const struct host *h)
+{
+	return !h->dead && h->stalled_ns <= h->world->now_ns;
+}
+
+/* ---- its loop ---- */
+
+/* Would a socket give g behind f in one piece (UDP GRO)? */
+static bool joins(const struct flight *f, const struct flight *g)
+{
+	return g->tos == f->tos && f->checksummed && g->checksummed &&
+	       !memcmp(&g->from, &f->from, sizeof g->from) && g->len <= f->len;
+}
+
+/* The frame at inbox[i] and those it comes in one piece with. */
+static uint32_t deliver(struct host *h, uint32_t i)
+{
+	uint8_t bytes[BATCH * WORLD_FRAME_MAX];
+	const struct flight *f = h->inbox[i], *g = f;
+	struct engine_dgram d = {.from = f->from,
+				 .to = f->to,
+				 .bytes = bytes,
+				 .segment = f->len,
+				 .tos = f->tos,
+				 .checksummed = f->checksummed};
+
+	do {
+		memcpy(bytes + d.len, g->bytes, g->len);
+		d.len += g->len;
+		/* a shorter one ends the run */
+		if (++i == h->inbox_count || g->len != f->len)
+			break;
+		g = h->inbox[i];
+	} while (d.len + f->len <= sizeof bytes && joins(f, g));
+	engine_rx(h->engine, &d, node_now(h));
+	return i;
+}
+
+static void receive(struct host *h)
+{
+	for (uint32_t i = 0; i < h->inbox_count;)
+		i = deliver(h, i);
+	while (h->inbox_count)
+		free(h->inbox[--h->inbox_count]);
+}
+
+void node_receive(struct host *h, struct flight *f)
+{
+	if (h->inbox_count == WORLD_INBOX && node_is_up(h))
+		receive(h);
+	if (h->dead || h->inbox_count == WORLD_INBOX ||
+	    h->unplugged_ns > h->world->now_ns) {
+		free(f);
+		return;
+	}
+	h->inbox[h->inbox_count++] = f;
+}
+
+static void fire(struct host *h, const struct engine_event *e)
+{
+	struct tap *t = &h->taps[e->user];
+
+	if (!t->armed)
+		world_fail(h->world, "host %u: an unarmed CQ fires", h->index);
+	t->armed = false;
+	t->fired = true;
+}
+
+static void take_events(struct host *h)
+{
+	struct engine_event events[BATCH];
+	struct world *w = h->world;
+	size_t n;
+
+	while ((n = engine_events(h->engine, events, BATCH))) {
+		for (size_t i = 0; i < n; i++) {
+			const struct engine_event *e = &events[i];
+
+			world_hash(w, &e->type, sizeof e->type);
+			if (e->type == ENGINE_ASK_PEER)
+				world_ask(w, h, e->qpn);
+			else if (e->type == ENGINE_CQ_EVENT)
+				fire(h, e);
+			else if (e->type == ENGINE_CQ_ERR)
+				world_fail(w, "host %u: a CQ overruns",
+					   h->index);
+			else if (e->type == ENGINE_SQ_DRAINED)
+				pair_drained(w, h, e->qpn);
+		}
+	}
+}
+
+/* All that the host has to say now; sometimes a socket takes only a part. */
+static void pump(struct host *h)
+{
+	struct engine_frame frames[BATCH];
+	struct world *w = h->world;
+	size_t n;
+
+	take_events(h);
+	while ((n = engine_tx(h->engine, frames, BATCH, node_now(h)))) {
+		if (rng_chance(&w->rng, 100000))
+			n = rng_below(&w->rng, (uint32_t)n) + 1;
+		for (size_t i = 0; i < n; i++)
+			link_send(w, h, &frames[i]);
+		engine_tx_done(h->engine, n);
+		take_events(h);
+	}
+}
+
+uint64_t node_next(const struct host *h)
+{
+	uint64_t due;
+
+	if (h->dead)
+		return UINT64_MAX;
+	if (!node_is_up(h))
+		return h->stalled_ns;
+	if (h->inbox_count)
+		return 0;
+	due = engine_deadline(h->engine);
+	return due == UINT64_MAX ? due : due - bits_min_u64(due, h->skew_ns);
+}
+
+void node_turn(struct host *h)
+{
+	uint64_t now = node_now(h), due;
+	bool slept;
+
+	if (!node_is_up(h))
+		return;
+	due = engine_deadline(h->engine);
+	slept = due < now && now - due > ASLEEP_NS &&
+		now - h->turned_ns > ASLEEP_NS;
+	receive(h);
+	if (slept)
+		engine_was_asleep(h->engine, now);
+	if (engine_deadline(h->engine) <= now)
+		engine_tick(h->engine, now);
+	pump(h);
+	h->turned_ns = now;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sim/pair.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ibt/ibt.h"
+#include "sim/node.h"
+#include "sim/oracle.h"
+#include "sim/service.h"
+
+#define SINK_BYTES (256u << 10)
+#define PAIRS	   6
+#define ROUNDS	   6
+
+static const struct service *const services[] = {&service_rc};
+
+#define SERVICES ((uint32_t)(sizeof services / sizeof services[0]))
+
+static uint32_t below(struct world *w, uint32_t n)
+{
+	return rng_below(&w->rng, n);
+}
+
+struct flow *pair_flow_of(struct world *w, const struct host *h, uint32_t qpn)
+{
+	for (uint32_t i = 0; i < w->flow_count; i++) {
+		struct flow *f = &w->flows[i];
+
+		if (f->from == h && f->qp && f->qp->qpn == qpn)
+			return f;
+	}
+	return NULL;
+}
+
+bool pair_is_broken(const struct flow *f)
+{
+	return f->dead || f->qp->state == HCA_QP_ERR;
+}
+
+bool pair_peer_is_gone(const struct flow *f)
+{
+	return pair_is_broken(f->back);
+}
+
+/* ---- objects ---- */
+
+static void tap_init(struct world *w, struct host *h, uint32_t i)
+{
+	struct tap *t = &h->taps[i];
+
+	memset(t, 0, sizeof *t);
+	/* just enough for all queues: nothing may overrun it */
+	for (uint32_t k = 0; k < w->flow_count; k++)
+		if (w->flows[k].from == h && w->flows[k].tap == i)
+			t->cqe += w->flows[k].cap.send_wr +
+				  w->flows[k].cap.recv_wr;
+	if (!t->cqe)
+		return;
+	t->by_event = t->fired = below(w, 2);
+	t->cq = cq_new(&h->hca, t->cqe, i);
+	if (!t->cq)
+		abort();
+	t->cq->head = t->cq->tail = below(w, 2) ? 0u : 0xffffffe0u;
+}
+
+/* Indices run free: some begin near their wrap. */
+static void wind(struct world *w, struct wq *q)
+{
+	q->head = q->done = q->tail = below(w, 2) ? 0u : 0xfffffff8u;
+}
+
+static void qp_init(struct world *w, struct flow *f)
+{
+	struct host *h = f->from;
+	struct cq *cq = h->taps[f->tap].cq;
+
+	f->pd = hca_pd_new(&h->hca);
+	f->qp = qp_new(&h->hca, h->qpns++, f->service->qp_type, f->pd, cq, cq,
+		       &f->cap, false);
+	f->q = f->qp ? engine_qp_add(h->engine, f->qp) : NULL;
+	if (!f->q)
+		abort();
+	wind(w, &f->qp->sq);
+	wind(w, &f->qp->rq);
+}
+
+static void qp_fini(struct flow *f)
+{
+	engine_qp_remove(f->from->engine, f->q);
+	qp_free(&f->from->hca, f->qp);
+	f->q = NULL;
+	f->qp = NULL;
+}
+
+static void region_register(struct flow *f, struct region *r)
+{
+	uint32_t pd = r->at == f->from ? f->pd : f->back->pd;
+
+	r->mr = mr_new(&r->at->hca, pd, r->at->va + r->off, r->bytes,
+		       r->at->va + r->off, r->access);
+	if (!r->mr)
+		abort();
+	r->lkey = r->mr->lkey;
+	r->rkey = r->mr->rkey;
+	free(r->frozen);
+	r->frozen = NULL;
+}
+
+static void region_init(struct flow *f, int i, struct host *at, uint32_t bytes,
+			uint32_t access)
+{
+	f->region[i] = (struct region){.at = at,
+				       .off = node_alloc(at, bytes),
+				       .bytes = bytes,
+				       .access = access};
+}
+
+static void fill(struct world *w, struct host *h, uint32_t off, uint32_t bytes)
+{
+	for (uint32_t i = 0; i < bytes; i += 8) {
+		uint64_t v = rng_u64(&w->rng);
+
+		memcpy(h->mem + off + i, &v, 8);
+	}
+	memcpy(h->shadow + off, h->mem + off, bytes);
+}
+
+static void make_memory(struct world *w, struct flow *f)
+{
+	const uint32_t remote_bytes = 2 * WORKLOAD_AREA + 8 * WORKLOAD_ATOMICS;
+	const uint32_t all = HCA_LOCAL_WRITE | HCA_REMOTE_WRITE |
+			     HCA_REMOTE_READ | HCA_REMOTE_ATOMIC;
+
+	region_init(f, REGION_LOCAL, f->from, WORKLOAD_SOURCE + SINK_BYTES,
+		    HCA_LOCAL_WRITE);
+	f->source = f->region[REGION_LOCAL].off;
+	fill(w, f->from, f->source, WORKLOAD_SOURCE);
+	region_init(f, REGION_REMOTE, f->to, remote_bytes, all);
+	f->constant = f->region[REGION_REMOTE].off;
+	f->writable = f->constant + WORKLOAD_AREA;
+	f->atomics = f->writable + WORKLOAD_AREA;
+	fill(w, f->to, f->constant, 2 * WORKLOAD_AREA);
+	region_init(f, REGION_TARGET, f->to, SINK_BYTES, HCA_LOCAL_WRITE);
+}
+
+static void make_flow(struct world *w, struct pair *p, uint32_t i,
+		      struct host *from, struct host *to)
+{
+	struct flow *f = &p->flow[i];
+
+	f->id = (uint32_t)(f - w->flows);
+	f->pair = p;
+	f->back = &p->flow[!i];
+	f->from = from;
+	f->to = to;
+	f->cap = (struct hca_qp_cap){.send_wr = 1 + below(w, 32),
+				     .recv_wr = 1 + below(w, 32),
+				     .send_sge = FLOW_SGES,
+				     .recv_sge = FLOW_SGES,
+				     .inline_bytes = WORKLOAD_INLINE};
+	f->tap = below(w, WORLD_TAPS);
+}
+
+void pair_init(struct world *w)
+{
+	w->pair_count = 1 + below(w, below(w, 4) ? 3 : PAIRS);
+	w->flow_count = 2 * w->pair_count;
+	w->pairs = calloc(w->pair_count, sizeof *w->pairs);
+	w->flows = calloc(w->flow_count, sizeof *w->flows);
+	if (!w->pairs || !w->flows)
+		abort();
+	for (uint32_t i = 0; i < w->pair_count; i++) {
+		struct pair *p = &w->pairs[i];
+		uint32_t a = below(w, w->host_count);
+		uint32_t b =
+			(a + 1 + below(w, w->host_count - 1)) % w->host_count;
+
+		p->flow = &w->flows[2 * i];
+		p->rounds = 1 + below(w, ROUNDS);
+		make_flow(w, p, 0, &w->hosts[a], &w->hosts[b]);
+		make_flow(w, p, 1, &w->hosts[b], &w->hosts[a]);
+		p->flow[0].service = p->flow[1].service =
+			services[below(w, SERVICES)];
+		make_memory(w, &p->flow[0]);
+		make_memory(w, &p->flow[1]);
+	}
+	for (uint32_t i = 0; i < w->host_count; i++)
+		pair_host_is_back(w, &w->hosts[i]);
+}
+
+void pair_host_is_back(struct world *w, struct host *h)
+{
+	for (uint32_t i = 0; i < WORLD_TAPS; i++)
+		tap_init(w, h, i);
+	for (uint32_t i = 0; i < w->flow_count; i++)
+		if (w->flows[i].from == h)
+			qp_init(w, &w->flows[i]);
+}
+
+/* Freeze what the region holds: nothing may be written to it from here on. */
+static void revoke(struct region *r)
+{
+	mr_free(&r->at->hca, r->mr);
+	r->mr = NULL;
+	r->frozen = malloc(r->bytes);
+	if (!r->frozen)
+		abort();
+	memcpy(r->frozen, r->at->mem + r->off, r->bytes);
+}
+
+void pair_host_dies(struct world *w, struct host *h)
+{
+	for (uint32_t i = 0; i < w->flow_count; i++) {
+		struct flow *f = &w->flows[i];
+
+		for (int k = 0; k < REGION_COUNT; k++)
+			if (f->region[k].at == h)
+				f->region[k].mr = NULL;
+		if (f->from != h)
+			continue;
+		f->sqd = SQD_NO;
+		f->dead = true;
+		qp_fini(f);
+	}
+	for (uint32_t i = 0; i < WORLD_TAPS; i++) {
+		if (h->taps[i].cq)
+			cq_free(&h->hca, h->taps[i].cq);
+		memset(&h->taps[i], 0, sizeof h->taps[i]);
+	}
+}
+
+void pair_fini(struct world *w)
+{
+	for (uint32_t i = 0; i < w->host_count; i++)
+		if (!w->hosts[i].dead)
+			pair_host_dies(w, &w->hosts[i]);
+	for (uint32_t i = 0; i < w->flow_count; i++)
+		for (int k = 0; k < REGION_COUNT; k++)
+			free(w->flows[i].region[k].frozen);
+	free(w->flows);
+	free(w->pairs);
+}
+
+/* ---- rounds ---- */
+
+static bool are_up(const struct pair *p)
+{
+	return node_is_up(p->flow[0].from) && node_is_up(p->flow[1].from);
+}
+
+/* Can all that is left of the pair be acted on? */
+static bool can_act(const struct pair *p)
+{
+	for (int i = 0; i < 2; i++)
+		if (p->flow[i].qp && !node_is_up(p->flow[i].from))
+			return false;
+	return true;
+}
+
+static void reset(struct world *w, struct flow *f)
+{
+	struct hca_qp_attr a = {0};
+
+	if (f->qp)
+		workload_modify(w, f, &a, HCA_QP_RESET, 0);
+	f->sqd = SQD_NO;
+}
+
+static void start(struct world *w, struct pair *p)
+{
+	p->round++;
+	p->rough = !world_is_quiet(w);
+	for (int i = 0; i < 2; i++) {
+		struct flow *f = &p->flow[i];
+
+		reset(w, f);
+		f->revoked = 0;
+		f->dead = false;
+		f->sink = f->source + WORKLOAD_SOURCE;
+		f->sink_end = f->sink + SINK_BYTES;
+		f->recv_brk = f->region[REGION_TARGET].off;
+		f->recv_end = f->recv_brk + SINK_BYTES;
+		workload_draw(w, f);
+	}
+	for (int i = 0; i < 2; i++)
+		for (int k = 0; k < REGION_COUNT; k++)
+			if (!p->flow[i].region[k].mr)
+				region_register(&p->flow[i],
+						&p->flow[i].region[k]);
+	p->flow->service->connect(w, p->flow);
+	/* message numbers wrap as well */
+	if (below(w, 2))
+		p->flow[below(w, 2)].q->resp.msn = 0xfffff0;
+	p->phase = PAIR_RUNNING;
+}
+
+static void finish(struct world *w, struct pair *p)
+{
+	for (int i = 0; i < 2; i++)
+		reset(w, &p->flow[i]);
+	oracle_round(w, p);
+	p->phase = p->round < p->rounds && !world_is_quiet(w) ? PAIR_DOWN
+							      : PAIR_OVER;
+}
+
+static bool is_done(const struct flow *f)
+{
+	if (!pair_is_broken(f) && f->sqd)
+		return false;
+	return (f->dead || f->next == f->ops_count) && f->service->is_over(f);
+}
+
+/* Everything posted must come back. */
+static bool is_flushed(const struct flow *f)
+{
+	return pair_is_broken(f) && (f->dead || f->next == f->posted) &&
+	       (f->back->dead || f->recvs_next == f->recvs_posted);
+}
+
+static void flush(struct world *w, struct pair *p)
+{
+	struct hca_qp_attr a = {0};
+
+	for (int i = 0; i < 2; i++)
+		if (!p->flow[i].dead)
+			workload_modify(w, &p->flow[i], &a, HCA_QP_ERR, 0);
+	p->phase = PAIR_FLUSHING;
+}
+
+/* Drained for a while: on with it. */
+static void resume(struct world *w, struct flow *f)
+{
+	struct hca_qp_attr a = {0};
+
+	if (f->sqd != SQD_DRAINED || !node_is_up(f->from) || below(w, 4))
+		return;
+	f->sqd = SQD_NO;
+	if (f->qp->state == HCA_QP_SQD)
+		workload_modify(w, f, &a, HCA_QP_RTS, 0);
+}
+
+static void run(struct world *w, struct pair *p)
+{
+	resume(w, &p->flow[0]);
+	resume(w, &p->flow[1]);
+	if (!is_done(&p->flow[0]) || !is_done(&p->flow[1]))
+		return;
+	if (!can_act(p))
+		return;
+	if (below(w, 2))
+		flush(w, p);
+	else
+		finish(w, p);
+}
+
+static void step(struct world *w, struct pair *p)
+{
+	switch (p->phase) {
+	case PAIR_DOWN:
+		if (are_up(p))
+			start(w, p);
+		break;
+	case PAIR_RUNNING:
+		run(w, p);
+		break;
+	case PAIR_FLUSHING:
+		if (can_act(p) && is_flushed(&p->flow[0]) &&
+		    is_flushed(&p->flow[1]))
+			finish(w, p);
+		break;
+	case PAIR_OVER:
+		break;
+	}
+}
+
+void pair_step(struct world *w)
+{
+	for (uint32_t i = 0; i < w->pair_count; i++)
+		step(w, &w->pairs[i]);
+}
+
+bool pair_all_over(const struct world *w)
+{
+	for (uint32_t i = 0; i < w->pair_count; i++)
+		if (w->pairs[i].phase != PAIR_OVER)
+			return false;
+	return true;
+}
+
+void pair_stuck(struct world *w)
+{
+	const struct flow *f = w->flows;
+
+	while (f->pair->phase == PAIR_OVER)
+		f++;
+	if (is_done(f))
+		f = f->back;
+	world_fail(w,
+		   "stuck: flow %u (phase %u, QP state %u) has %u of %u "
+		   "requests and %u of %u receives done",
+		   f->id, f->pair->phase, f->qp ? f->qp->state : 99, f->next,
+		   f->ops_count, f->recvs_next, f->recvs_count);
+}
+
+/* ---- rudeness ---- */
+
+void pair_drained(struct world *w, const struct host *h, uint32_t qpn)
+{
+	struct flow *f = pair_flow_of(w, h, qpn);
+
+	if (!f || f->sqd != SQD_DRAINING)
+		world_fail(w, "host %u: drained without being asked", h->index);
+	else
+		f->sqd = SQD_DRAINED;
+}
+
+static void drain(struct world *w, struct flow *f)
+{
+	struct hca_qp_attr a = {.en_sqd_async_notify = 1};
+
+	if (!f->qp || f->qp->state != HCA_QP_RTS || f->sqd)
+		return;
+	f->sqd = SQD_DRAINING;
+	workload_modify(w, f, &a, HCA_QP_SQD, HCA_QP_EN_SQD_ASYNC);
+}
+
+static void deregister(struct world *w, struct flow *f)
+{
+	uint32_t k = below(w, REGION_COUNT);
+	struct region *r = &f->region[k];
+
+	if (!node_is_up(r->at) || !r->mr)
+		return;
+	f->revoked |= (uint8_t)(1u << k);
+	revoke(r);
+}
+
+void pair_disturb(struct world *w)
+{
+	struct flow *f = &w->flows[below(w, w->flow_count)];
+	struct hca_qp_attr a = {0};
+
+	if (f->pair->phase != PAIR_RUNNING || !node_is_up(f->from))
+		return;
+	switch (below(w, 6)) {
+	case 0: /* amid traffic, whatever is under way */
+		if (are_up(f->pair))
+			finish(w, f->pair);
+		break;
+	case 1:
+		workload_modify(w, f, &a, HCA_QP_ERR, 0);
+		break;
+	case 2:
+		deregister(w, f);
+		break;
+	default:
+		drain(w, f);
+		break;
+	}
+}
