@@ -10,16 +10,16 @@
 #include "ibt/ibt.h"
 #include "util/bits.h"
 #include "util/check.h"
+#include "util/map.h"
 
-#define QPN_HALF 4096
 /* What a QP sends before the next has its turn. */
 #define QUANTUM_PACKETS 128
 #define QUANTUM_BYTES	65536
 
 struct engine {
 	struct ibt ibt;
-	struct ibt_qp **qpns[QPN_HALF]; /* two levels, by QPN */
-	struct burst burst;		/* offered and not yet sent */
+	struct map qpns;    /* of struct ibt_qp, by QPN */
+	struct burst burst; /* offered and not yet sent */
 };
 
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
@@ -41,8 +41,7 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 
 void engine_free(struct engine *e)
 {
-	for (int i = 0; i < QPN_HALF; i++)
-		free(e->qpns[i]);
+	map_fini(&e->qpns);
 	ibt_fini(&e->ibt);
 	free(e);
 }
@@ -54,9 +53,7 @@ const struct engine_counters *engine_counters(const struct engine *e)
 
 static struct ibt_qp *find(const struct engine *e, uint32_t qpn)
 {
-	struct ibt_qp **half = e->qpns[qpn >> 12];
-
-	return half ? half[qpn & (QPN_HALF - 1)] : NULL;
+	return map_find(&e->qpns, qpn);
 }
 
 bool engine_qpn_is_used(const struct engine *e, uint32_t qpn)
@@ -66,22 +63,23 @@ bool engine_qpn_is_used(const struct engine *e, uint32_t qpn)
 
 struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp)
 {
-	struct ibt_qp ***half = &e->qpns[qp->qpn >> 12];
 	struct ibt_qp *q = malloc(sizeof *q);
 
-	if (!*half)
-		*half = calloc(QPN_HALF, sizeof **half);
-	if (!q || !*half || ibt_qp_init(&e->ibt, q, qp)) {
-		free(q);
-		return NULL;
-	}
-	(*half)[qp->qpn & (QPN_HALF - 1)] = q;
+	if (!q || ibt_qp_init(&e->ibt, q, qp))
+		goto free_it;
+	if (map_add(&e->qpns, qp->qpn, q))
+		goto undo_init;
 	return q;
+undo_init:
+	ibt_qp_fini(&e->ibt, q);
+free_it:
+	free(q);
+	return NULL;
 }
 
 void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 {
-	e->qpns[q->qp->qpn >> 12][q->qp->qpn & (QPN_HALF - 1)] = NULL;
+	map_remove(&e->qpns, q->qp->qpn);
 	for (uint32_t i = e->ibt.event_tail; i != e->ibt.event_head; i++) {
 		struct engine_event *v = &e->ibt.events[i % IBT_EVENTS];
 
@@ -222,14 +220,11 @@ void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
 
 void engine_was_asleep(struct engine *e, uint64_t now_ns)
 {
-	for (int i = 0; i < QPN_HALF; i++) {
-		for (int j = 0; e->qpns[i] && j < QPN_HALF; j++) {
-			struct ibt_qp *q = e->qpns[i][j];
+	struct ibt_qp *q;
+	uint32_t at = 0;
 
-			if (q)
-				rc_comp_asleep(&e->ibt, q, now_ns);
-		}
-	}
+	while ((q = map_next(&e->qpns, &at)))
+		rc_comp_asleep(&e->ibt, q, now_ns);
 }
 
 /* The next packet of q; its size, 0 when there is none or no room. */

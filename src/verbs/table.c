@@ -16,7 +16,8 @@ struct slot {
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct slot *slots; /* slot 0 unused; all under table_lock */
 static uint32_t slot_count;
-static struct count process; /* forks behind us */
+static uint32_t lowest_free = 1; /* every slot before it is taken */
+static struct count process;	 /* forks behind us */
 
 /* The lock may have been held by a thread that the child does not have. */
 static void forked(void)
@@ -41,9 +42,10 @@ static uint32_t free_slot(void)
 	uint32_t more = slot_count ? slot_count * 2 : 64;
 	struct slot *grown;
 
-	for (uint32_t i = 1; i < slot_count; i++)
-		if (!slots[i].object)
-			return i;
+	while (lowest_free < slot_count && slots[lowest_free].object)
+		lowest_free++;
+	if (lowest_free < slot_count)
+		return lowest_free;
 	grown = realloc(slots, more * sizeof(*slots));
 	if (!grown)
 		return 0;
@@ -51,7 +53,7 @@ static uint32_t free_slot(void)
 		grown[i] = (struct slot){NULL, 1};
 	slots = grown;
 	slot_count = more;
-	return more / 2 > 1 ? more / 2 : 1;
+	return lowest_free;
 }
 
 uint64_t v_table_add(void *object)
@@ -87,6 +89,8 @@ void v_table_remove(uint64_t cookie)
 	if (s) {
 		s->object = NULL;
 		s->generation++;
+		if ((uint32_t)cookie < lowest_free)
+			lowest_free = (uint32_t)cookie;
 	}
 	pthread_mutex_unlock(&table_lock);
 }

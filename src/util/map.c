@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "util/map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define LEAST 16
+
+/* Where @key would like to be. */
+static uint32_t home(const struct map *m, uint32_t key)
+{
+	return (uint32_t)((uint64_t)(key * 0x9e3779b1u) * m->size >> 32);
+}
+
+static struct map_slot *slot_of(const struct map *m, uint32_t key)
+{
+	uint32_t i = home(m, key);
+
+	while (m->slots[i].value && m->slots[i].key != key)
+		i = (i + 1) & (m->size - 1);
+	return &m->slots[i];
+}
+
+void map_fini(struct map *m)
+{
+	free(m->slots);
+	*m = (struct map){0};
+}
+
+static int grow(struct map *m)
+{
+	struct map bigger = {.size = m->size ? 2 * m->size : LEAST,
+			     .count = m->count};
+
+	bigger.slots = calloc(bigger.size, sizeof(*bigger.slots));
+	if (!bigger.slots)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->size; i++)
+		if (m->slots[i].value)
+			*slot_of(&bigger, m->slots[i].key) = m->slots[i];
+	free(m->slots);
+	*m = bigger;
+	return 0;
+}
+
+int map_add(struct map *m, uint32_t key, void *value)
+{
+	if (2 * (m->count + 1) > m->size && grow(m))
+		return -ENOMEM;
+	*slot_of(m, key) = (struct map_slot){key, value};
+	m->count++;
+	return 0;
+}
+
+/*
+ * The hole is filled with the next entry that may stand there, and so on, so
+ * that no look-up stops at a hole before its entry.
+ */
+void map_remove(struct map *m, uint32_t key)
+{
+	uint32_t mask = m->size - 1, hole, i;
+	struct map_slot *s;
+
+	if (!m->size)
+		return;
+	s = slot_of(m, key);
+	if (!s->value)
+		return;
+	m->count--;
+	hole = i = (uint32_t)(s - m->slots);
+	for (;;) {
+		i = (i + 1) & mask;
+		if (!m->slots[i].value)
+			break;
+		/* is its home at the hole or before it? */
+		if (((i - home(m, m->slots[i].key)) & mask) <
+		    ((i - hole) & mask))
+			continue;
+		m->slots[hole] = m->slots[i];
+		hole = i;
+	}
+	m->slots[hole] = (struct map_slot){0};
+}
+
+void *map_find(const struct map *m, uint32_t key)
+{
+	return m->size ? slot_of(m, key)->value : NULL;
+}
+
+void *map_next(const struct map *m, uint32_t *at)
+{
+	while (*at < m->size)
+		if (m->slots[(*at)++].value)
+			return m->slots[*at - 1].value;
+	return NULL;
+}
