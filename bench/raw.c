@@ -144,6 +144,20 @@ struct sockaddr_in raw_address(const struct raw_options *o, int end)
 	return a;
 }
 
+static int compare_double(const void *a, const void *b)
+{
+	double x = *(const double *)a;
+	double y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double raw_median(double *values, size_t count)
+{
+	qsort(values, count, sizeof(*values), compare_double);
+	return values[count / 2];
+}
+
 static int compare(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a;

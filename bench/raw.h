@@ -33,6 +33,8 @@ void raw_options(int argc, char **argv, const char *usage,
 
 void raw_die(const char *what) __attribute__((noreturn));
 int64_t raw_now_ns(void);
+/* Of @count values, which it sorts. */
+double raw_median(double *values, size_t count);
 /* Zeroed memory that a fork shares. */
 void *raw_shared(size_t bytes);
 /* Pins this end: 0 measures, 1 answers.  The latter enters its namespace. */

@@ -3,7 +3,8 @@
 
 K64, M1 = 65536, 1048576
 
-# What, ours, field, the other, at least (>) or at most (<) factor times it.
+# What, ours, field, the other (None: 1), at least (>) or at most (<) factor
+# times it.
 GOALS = [
     ("WRITE 64 KiB, path MTU 4096, to the shaped limit",
      "adverb write/%d" % K64, "GBps", "udp shaped/%d" % K64, ">", 0.9),
@@ -38,6 +39,12 @@ GOALS = [
      "adverb send_lat one core/2", "us", "udp blocking one core/2", "<", 2),
     ("WRITE 8 B, one QP, batches, to one packet a call",
      "adverb write batches/8", "Mps", "udp one a call/8", ">", 5),
+    ("10 000 queue pairs: created and connected, seconds",
+     "adverb 10000 queue pairs/8", "s", None, "<", 1),
+    ("10 000 queue pairs: resident MiB",
+     "adverb 10000 queue pairs/8", "MiB", None, "<", 200),
+    ("10 000 queue pairs: an operation to that of one",
+     "adverb 10000 queue pairs/8", "ratio", None, "<", 1.1),
 ]
 
 
@@ -48,6 +55,8 @@ def median(values):
 
 def ratios(figures, ours, field, other):
     """One ratio for each round that has both figures."""
+    if other is None:
+        return [f[field] for f in figures.get(ours, {}).values()]
     a, b = figures.get(ours, {}), figures.get(other, {})
     return [a[r][field] / b[r][field] for r in a
             if r in b and field in a[r] and b[r].get(field)]

@@ -21,7 +21,8 @@ PLOTS = [
     ("cpu", "CPU time per byte, both ends", "cpu",
      "CPU seconds per 10^9 bytes", BW),
 ]
-UNITS = {"GBps": "GB/s", "us": "µs", "Mps": "M/s", "cpu": "s/GB"}
+UNITS = {"GBps": "GB/s", "us": "µs", "Mps": "M/s", "cpu": "s/GB",
+         "s": "s", "MiB": "MiB", "ratio": "times"}
 
 
 def spread(rounds, field):

@@ -5,6 +5,7 @@ A step's key is SERIES/BYTES; its run gives a dictionary of figures:
     GBps  10^9 bytes of payload a second      Mps  million messages a second
     us    half a round trip, microseconds     cpu  CPU seconds a 10^9 bytes,
                                                    both ends, start included
+    s    seconds     MiB  resident memory      ratio  to one queue pair
 """
 
 import json
@@ -119,6 +120,15 @@ class House:
             return {"us": row[4]}
         return Step(where.series(series), size, run, [program])
 
+    def qps(self, series, count):
+        def run():
+            text, _ = proc.alone(self.prefix() + [
+                os.path.join(self.raw, "qps"), str(count)])
+            said = json.loads(text)
+            return {"us": said["us_many"], "s": said["seconds"],
+                    "MiB": said["rss_mib"], "ratio": said["ratio"]}
+        return Step(series, 8, run)
+
     # -- the peers ----------------------------------------------------------
 
     def qperf(self, series, test, size):
@@ -227,6 +237,7 @@ def points(h):
                          "-1")
     yield h.bandwidth("adverb write batches", "ib_write_bw", 8, "-l", "64")
     yield h.raw_step("udp one a call", "udp_stream", 8, "-o", "-p")
+    yield h.qps("adverb 10000 queue pairs", 10000)
     yield h.raw_step("udp plain", "udp_stream", 64 * KIB, "-p")
     yield h.raw_pingpong("shared line", "line_pingpong", 8)
     yield h.raw_pingpong("eventfd", "eventfd_pingpong", 8)

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qps [COUNT]: many queue pairs in one process, connected in couples with one
+ * another.  What they cost in memory and time, whether an operation costs more
+ * among many than alone, and whether a process that does nothing sleeps.
+ * Built against the system's libibverbs; `adverb run` gives it ours.
+ */
+#include "raw.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEPTH	   16
+#define GID_INDEX  1 /* IPv4, RoCEv2 */
+#define OPERATIONS 10000
+#define TURNS	   7
+
+static struct ibv_context *context;
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static struct ibv_mr *mr;
+static char memory[4096];
+static union ibv_gid gid;
+
+static void need(bool good, const char *what)
+{
+	if (!good)
+		raw_die(what);
+}
+
+static void open_device(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	need(list && list[0], "qps: ibv_get_device_list");
+	context = ibv_open_device(list[0]);
+	need(context, "qps: ibv_open_device");
+	ibv_free_device_list(list);
+	pd = ibv_alloc_pd(context);
+	cq = ibv_create_cq(context, 2 * DEPTH, NULL, NULL, 0);
+	need(pd && cq, "qps: ibv_create_cq");
+	mr = ibv_reg_mr(pd, memory, sizeof(memory),
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	need(mr, "qps: ibv_reg_mr");
+	need(!ibv_query_gid(context, 1, GID_INDEX, &gid), "qps: ibv_query_gid");
+}
+
+static struct ibv_qp *create(void)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = DEPTH,
+			.max_recv_wr = DEPTH,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+	};
+
+	return ibv_create_qp(pd, &init);
+}
+
+static int modify(struct ibv_qp *qp, struct ibv_qp_attr a, int mask)
+{
+	return ibv_modify_qp(qp, &a, mask | IBV_QP_STATE);
+}
+
+static void connect_to(struct ibv_qp *qp, uint32_t qpn)
+{
+	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
+				   .port_num = 1,
+				   .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+	struct ibv_qp_attr rtr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = qpn,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 12,
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.dgid = gid,
+				    .sgid_index = GID_INDEX,
+				    .hop_limit = 64}},
+	};
+	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
+				  .timeout = 14,
+				  .retry_cnt = 7,
+				  .rnr_retry = 7,
+				  .max_rd_atomic = 1};
+
+	errno = modify(qp, init,
+		       IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	need(errno == 0, "qps: INIT");
+	errno = modify(qp, rtr,
+		       IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			       IBV_QP_MIN_RNR_TIMER);
+	need(errno == 0, "qps: RTR");
+	errno = modify(qp, rts,
+		       IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+	need(errno == 0, "qps: RTS");
+}
+
+/* Microseconds of one WRITE of 8 bytes, the QPs taking turns. */
+static double operation(struct ibv_qp **qps, int count)
+{
+	struct ibv_sge sge = {(uintptr_t)memory, 8, mr->lkey};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {(uintptr_t)memory + 2048, mr->rkey},
+	};
+	int64_t began = raw_now_ns();
+
+	for (int i = 0; i < OPERATIONS; i++) {
+		struct ibv_send_wr *bad;
+		struct ibv_wc wc;
+		int n;
+
+		errno = ibv_post_send(qps[i % count], &wr, &bad);
+		need(errno == 0, "qps: ibv_post_send");
+		while ((n = ibv_poll_cq(cq, 1, &wc)) == 0)
+			;
+		need(n == 1 && wc.status == IBV_WC_SUCCESS, "qps: ibv_poll_cq");
+	}
+	return (double)(raw_now_ns() - began) / OPERATIONS / 1000;
+}
+
+/* The number after @name in a status file of /proc, or 0. */
+static unsigned long status(const char *path, const char *name)
+{
+	unsigned long value = 0;
+	FILE *f = fopen(path, "r");
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, name, strlen(name)) == 0)
+			value = strtoul(line + strlen(name), NULL, 10);
+	if (f)
+		fclose(f);
+	return value;
+}
+
+/* How often the threads other than this one have gone to sleep so far. */
+static unsigned long switches(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	unsigned long sum = 0;
+	char path[300];
+
+	while (tasks && (entry = readdir(tasks))) {
+		if (entry->d_name[0] == '.' || atoi(entry->d_name) == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status",
+			 entry->d_name);
+		sum += status(path, "voluntary_ctxt_switches:");
+	}
+	if (tasks)
+		closedir(tasks);
+	return sum;
+}
+
+static unsigned long idle_wakeups(void)
+{
+	unsigned long before;
+
+	sleep(1); /* what was under way ends */
+	before = switches();
+	sleep(1);
+	return switches() - before;
+}
+
+static void compare(struct ibv_qp **qps, int count)
+{
+	double one[TURNS], all[TURNS], ratio[TURNS];
+
+	for (int i = 0; i < TURNS; i++) {
+		one[i] = operation(qps, 1);
+		all[i] = operation(qps, count);
+		ratio[i] = all[i] / one[i];
+	}
+	printf("\"us_one\": %.3f, \"us_many\": %.3f, \"ratio\": %.3f, ",
+	       raw_median(one, TURNS), raw_median(all, TURNS),
+	       raw_median(ratio, TURNS));
+}
+
+int main(int argc, char **argv)
+{
+	int count = argc > 1 ? atoi(argv[1]) : 10000;
+	unsigned long before, after;
+	struct ibv_qp **qps;
+	int64_t began;
+
+	if (count < 2 || count % 2) {
+		fprintf(stderr, "usage: qps [COUNT, even]\n");
+		return 2;
+	}
+	qps = calloc((size_t)count, sizeof(struct ibv_qp *));
+	need(qps, "qps: calloc");
+	open_device();
+	before = status("/proc/self/status", "VmRSS:");
+	began = raw_now_ns();
+	for (int i = 0; i < count; i++) {
+		qps[i] = create();
+		need(qps[i], "qps: ibv_create_qp");
+	}
+	for (int i = 0; i < count; i++)
+		connect_to(qps[i], qps[i ^ 1]->qp_num);
+	printf("{\"qps\": %d, \"seconds\": %.3f, ", count,
+	       (double)(raw_now_ns() - began) * 1e-9);
+	after = status("/proc/self/status", "VmRSS:");
+	printf("\"rss_mib\": %.1f, \"kib_each\": %.2f, ", (double)after / 1024,
+	       (double)(after - before) / count);
+	compare(qps, count);
+	printf("\"rss_used_mib\": %.1f, ",
+	       (double)status("/proc/self/status", "VmRSS:") / 1024);
+	printf("\"idle_wakeups\": %lu}\n", idle_wakeups());
+	return 0;
+}
