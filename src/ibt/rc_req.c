@@ -3,6 +3,7 @@
 
 #include "hca/semantics.h"
 #include "ibt/ibt.h"
+#include "ibt/message.h"
 #include "ibt/local.h"
 #include "util/bits.h"
 
@@ -197,34 +198,6 @@ static void fill_atomic(const struct wqe *w, struct pkt *p)
 	p->atomiceth.compare = w->compare;
 }
 
-/* SEND or WRITE: opcode and headers; payload_len is set. */
-static void fill_message(const struct ibt_qp *q, const struct wqe *w,
-			 const struct req_note *n, struct pkt *p)
-{
-	bool first = q->req.packet == 0, last = q->req.packet + 1 == n->packets;
-	bool write = w->opcode == HCA_WR_RDMA_WRITE ||
-		     w->opcode == HCA_WR_RDMA_WRITE_IMM;
-	bool imm = w->opcode == HCA_WR_RDMA_WRITE_IMM ||
-		   w->opcode == HCA_WR_SEND_IMM;
-	enum opcode_position where =
-		first ? (last ? OPCODE_ONLY : OPCODE_FIRST)
-		      : (last ? OPCODE_LAST : OPCODE_MIDDLE);
-	enum opcode_ext tail = imm ? OPCODE_EXT_IMMDT
-			       : w->opcode == HCA_WR_SEND_INV
-				       ? OPCODE_EXT_IETH
-				       : (enum opcode_ext)0;
-
-	p->bth.opcode = opcode_of(OPCODE_SERVICE_RC,
-				  write ? OPCODE_KIND_WRITE : OPCODE_KIND_SEND,
-				  where, tail);
-	p->bth.se = last && (w->flags & HCA_SEND_SOLICITED);
-	p->reth = (struct reth){w->va, w->rkey, w->bytes};
-	p->immdt.imm_be = w->imm_be;
-	p->ieth.rkey = w->imm_be;
-	p->payload_len =
-		bits_min_u32(w->bytes - q->req.packet * q->mtu, q->mtu);
-}
-
 static size_t emit(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		   struct pkt *p, uint8_t *buf)
 {
@@ -311,7 +284,7 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 	else if (w->opcode == HCA_WR_RDMA_READ)
 		fill_read(q, w, &p, count);
 	else
-		fill_message(q, w, n, &p);
+		message_fill(q, w, n->packets, OPCODE_SERVICE_RC, &p);
 	p.bth.ackreq = r->packet + count == n->packets || p.bth.psn % 4 == 0 ||
 		       !has_room(q, 2);
 	len = emit(t, q, w, &p, buf);
