@@ -5,7 +5,7 @@
 
 #include "util/bits.h"
 
-/* The transitions of IBTA Vol 1, 11.2.5.2 for RC. */
+/* The transitions of IBTA Vol 1, 11.2.5.2, a table for each service. */
 struct edge {
 	uint8_t from, to;
 	uint32_t required, optional;
@@ -14,6 +14,10 @@ struct edge {
 #define RTS_OPTIONAL                                                           \
 	(HCA_QP_CUR_STATE | HCA_QP_ACCESS_FLAGS | HCA_QP_MIN_RNR_TIMER |       \
 	 HCA_QP_ALT_PATH | HCA_QP_PATH_MIG_STATE)
+#define UC_OPTIONAL                                                            \
+	(HCA_QP_CUR_STATE | HCA_QP_ACCESS_FLAGS | HCA_QP_ALT_PATH |            \
+	 HCA_QP_PATH_MIG_STATE)
+#define UD_OPTIONAL (HCA_QP_CUR_STATE | HCA_QP_QKEY)
 
 /* clang-format off */
 static const struct edge rc_edges[] = {
@@ -36,6 +40,38 @@ static const struct edge rc_edges[] = {
 	 HCA_QP_MAX_QP_RD_ATOMIC | HCA_QP_MAX_DEST_RD_ATOMIC |
 	 HCA_QP_ALT_PATH | HCA_QP_ACCESS_FLAGS | HCA_QP_PKEY_INDEX |
 	 HCA_QP_MIN_RNR_TIMER | HCA_QP_PATH_MIG_STATE | HCA_QP_PORT},
+};
+
+static const struct edge uc_edges[] = {
+	{HCA_QP_RESET, HCA_QP_INIT,
+	 HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS, 0},
+	{HCA_QP_INIT, HCA_QP_INIT, 0,
+	 HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS},
+	{HCA_QP_INIT, HCA_QP_RTR,
+	 HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN | HCA_QP_RQ_PSN,
+	 HCA_QP_ALT_PATH | HCA_QP_ACCESS_FLAGS | HCA_QP_PKEY_INDEX},
+	{HCA_QP_RTR, HCA_QP_RTS, HCA_QP_SQ_PSN, UC_OPTIONAL},
+	{HCA_QP_RTS, HCA_QP_RTS, 0, UC_OPTIONAL},
+	{HCA_QP_RTS, HCA_QP_SQD, 0, HCA_QP_EN_SQD_ASYNC},
+	{HCA_QP_SQD, HCA_QP_RTS, 0, UC_OPTIONAL},
+	{HCA_QP_SQD, HCA_QP_SQD, 0,
+	 HCA_QP_AV | HCA_QP_ALT_PATH | HCA_QP_ACCESS_FLAGS |
+	 HCA_QP_PKEY_INDEX | HCA_QP_PATH_MIG_STATE},
+	{HCA_QP_SQE, HCA_QP_RTS, 0, HCA_QP_CUR_STATE | HCA_QP_ACCESS_FLAGS},
+};
+
+static const struct edge ud_edges[] = {
+	{HCA_QP_RESET, HCA_QP_INIT,
+	 HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_QKEY, 0},
+	{HCA_QP_INIT, HCA_QP_INIT, 0,
+	 HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_QKEY},
+	{HCA_QP_INIT, HCA_QP_RTR, 0, HCA_QP_PKEY_INDEX | HCA_QP_QKEY},
+	{HCA_QP_RTR, HCA_QP_RTS, HCA_QP_SQ_PSN, UD_OPTIONAL},
+	{HCA_QP_RTS, HCA_QP_RTS, 0, UD_OPTIONAL},
+	{HCA_QP_RTS, HCA_QP_SQD, 0, HCA_QP_EN_SQD_ASYNC},
+	{HCA_QP_SQD, HCA_QP_RTS, 0, UD_OPTIONAL},
+	{HCA_QP_SQD, HCA_QP_SQD, 0, HCA_QP_PKEY_INDEX | HCA_QP_QKEY},
+	{HCA_QP_SQE, HCA_QP_RTS, 0, UD_OPTIONAL},
 };
 
 /* clang-format on */
@@ -78,12 +114,33 @@ static int check_ranges(const struct hca *h, const struct hca_qp_attr *a,
 	return 0;
 }
 
+static const struct edge *find_edge(const struct qp *qp, uint32_t to)
+{
+	static const struct {
+		const struct edge *edges;
+		size_t count;
+	} tables[] = {
+		[HCA_QPT_RC] = {rc_edges, ARRAY_COUNT(rc_edges)},
+		[HCA_QPT_UC] = {uc_edges, ARRAY_COUNT(uc_edges)},
+		[HCA_QPT_UD] = {ud_edges, ARRAY_COUNT(ud_edges)},
+	};
+
+	for (size_t i = 0; i < tables[qp->type].count; i++) {
+		const struct edge *e = &tables[qp->type].edges[i];
+
+		if (e->from == qp->state && e->to == to)
+			return e;
+	}
+	return NULL;
+}
+
 int qp_modify_check(const struct hca *h, const struct qp *qp,
 		    const struct hca_qp_attr *a, uint32_t mask,
 		    const char **why)
 {
 	uint32_t to = mask & HCA_QP_STATE ? a->qp_state : qp->state;
 	uint32_t rest = mask & ~(uint32_t)HCA_QP_STATE;
+	const struct edge *e;
 
 	if ((mask & HCA_QP_CUR_STATE) && a->cur_qp_state != qp->state)
 		return refuse(why, "cur_qp_state is not the QP's state");
@@ -91,19 +148,15 @@ int qp_modify_check(const struct hca *h, const struct qp *qp,
 		return rest & ~(uint32_t)HCA_QP_CUR_STATE
 			       ? refuse(why, "RESET and ERR take no attributes")
 			       : 0;
-	for (size_t i = 0; i < ARRAY_COUNT(rc_edges); i++) {
-		const struct edge *e = &rc_edges[i];
-
-		if (e->from != qp->state || e->to != to)
-			continue;
-		if ((rest & e->required) != e->required)
-			return refuse(why, "a required attribute is missing");
-		if (rest & ~(e->required | e->optional | HCA_QP_CUR_STATE))
-			return refuse(why, "an attribute is not allowed in "
-					   "this transition");
-		return check_ranges(h, a, mask, why);
-	}
-	return refuse(why, "there is no such transition");
+	e = find_edge(qp, to);
+	if (!e)
+		return refuse(why, "there is no such transition");
+	if ((rest & e->required) != e->required)
+		return refuse(why, "a required attribute is missing");
+	if (rest & ~(e->required | e->optional | HCA_QP_CUR_STATE))
+		return refuse(why, "an attribute is not allowed in "
+				   "this transition");
+	return check_ranges(h, a, mask, why);
 }
 
 void qp_modify_store(struct qp *qp, const struct hca_qp_attr *a, uint32_t mask)

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* hca/qp_modify: the transitions of IBTA Vol 1, 11.2.5.2. */
+#include "test.h"
+
+#include <errno.h>
+
+#include "hca/hca.h"
+
+#define NONE 0xffffffffu
+
+/* What a transition needs and what else it takes, as the table has them. */
+struct row {
+	uint32_t type, from, to, required, optional;
+};
+
+#define INIT_CONNECTED (HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS)
+#define INIT_UD	       (HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_QKEY)
+
+static const struct row rows[] = {
+	{HCA_QPT_UC, HCA_QP_RESET, HCA_QP_INIT, INIT_CONNECTED, 0},
+	{HCA_QPT_UC, HCA_QP_INIT, HCA_QP_RTR,
+	 HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN | HCA_QP_RQ_PSN,
+	 HCA_QP_ACCESS_FLAGS},
+	{HCA_QPT_UC, HCA_QP_RTR, HCA_QP_RTS, HCA_QP_SQ_PSN,
+	 HCA_QP_ACCESS_FLAGS},
+	{HCA_QPT_UC, HCA_QP_SQE, HCA_QP_RTS, 0, HCA_QP_ACCESS_FLAGS},
+	{HCA_QPT_UC, HCA_QP_RESET, HCA_QP_RTR, NONE, 0},
+	{HCA_QPT_UC, HCA_QP_RTS, HCA_QP_SQE, NONE, 0},
+	{HCA_QPT_UD, HCA_QP_RESET, HCA_QP_INIT, INIT_UD, 0},
+	{HCA_QPT_UD, HCA_QP_INIT, HCA_QP_RTR, 0, HCA_QP_QKEY},
+	{HCA_QPT_UD, HCA_QP_RTR, HCA_QP_RTS, HCA_QP_SQ_PSN, HCA_QP_QKEY},
+	{HCA_QPT_UD, HCA_QP_RTS, HCA_QP_RTS, 0, HCA_QP_QKEY},
+	{HCA_QPT_UD, HCA_QP_SQE, HCA_QP_RTS, 0, HCA_QP_QKEY},
+	{HCA_QPT_UD, HCA_QP_INIT, HCA_QP_RTS, NONE, 0},
+	{HCA_QPT_RC, HCA_QP_SQE, HCA_QP_RTS, NONE, 0},
+};
+
+static int modify(const struct row *r, uint32_t mask)
+{
+	struct hca h = {.active_mtu = 5};
+	struct qp qp = {.type = r->type, .state = r->from};
+	struct hca_qp_attr a = {.qp_state = r->to,
+				.cur_qp_state = r->from,
+				.port_num = 1,
+				.path_mtu = 5,
+				.ah = {.is_global = 1}};
+	const char *why = NULL;
+	int err = qp_modify_check(&h, &qp, &a, mask | HCA_QP_STATE, &why);
+
+	assert_int_equal(err != 0, why != NULL);
+	return err;
+}
+
+static void a_transition_takes_what_its_row_says(void **state)
+{
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct row *r = &rows[i];
+
+		if (r->required == NONE) {
+			assert_int_equal(modify(r, 0), -EINVAL);
+			continue;
+		}
+		assert_int_equal(modify(r, r->required), 0);
+		assert_int_equal(modify(r, r->required | r->optional), 0);
+		for (uint32_t bit = 2; bit <= HCA_QP_DEST_QPN; bit <<= 1)
+			if (r->required & bit)
+				assert_int_equal(modify(r, r->required & ~bit),
+						 -EINVAL);
+	}
+}
+
+static void an_attribute_of_another_service_is_refused(void **state)
+{
+	const struct row uc = rows[0], ud = rows[6];
+	const struct row rtr = rows[1];
+
+	assert_int_equal(modify(&uc, uc.required | HCA_QP_QKEY), -EINVAL);
+	assert_int_equal(modify(&ud, ud.required | HCA_QP_ACCESS_FLAGS),
+			 -EINVAL);
+	assert_int_equal(modify(&rtr, rtr.required | HCA_QP_MIN_RNR_TIMER),
+			 -EINVAL);
+}
+
+static void every_state_goes_to_reset_and_error(void **state)
+{
+	for (uint32_t type = HCA_QPT_RC; type <= HCA_QPT_UD; type++) {
+		for (uint32_t from = 0; from <= HCA_QP_ERR; from++) {
+			struct row r = {type, from, HCA_QP_RESET, 0, 0};
+
+			assert_int_equal(modify(&r, 0), 0);
+			r.to = HCA_QP_ERR;
+			assert_int_equal(modify(&r, 0), 0);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_transition_takes_what_its_row_says),
+		cmocka_unit_test(an_attribute_of_another_service_is_refused),
+		cmocka_unit_test(every_state_goes_to_reset_and_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
