@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The manager: messages and commands to conversations; see cm.h. */
+#include "cm/cm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cm/conv.h"
+#include "util/inaddr.h"
+
+#define ROOM	   4  /* what one input may put into a ring */
+#define TICK_BATCH 16 /* conversations that one cm_tick serves */
+
+struct cm *cm_new(const struct cm_config *config, uint64_t now_ns)
+{
+	struct cm *cm = calloc(1, sizeof(*cm));
+
+	if (!cm)
+		return NULL;
+	cm->conv = calloc(config->conversations, sizeof(*cm->conv));
+	cm->free_list = calloc(config->conversations, sizeof(*cm->free_list));
+	cm->listener = calloc(CONV_LISTENERS, sizeof(*cm->listener));
+	if (!cm->conv || !cm->free_list || !cm->listener) {
+		cm_free(cm);
+		return NULL;
+	}
+	rng_init(&cm->rng, config->seed);
+	cm->hash_key = rng_u64(&cm->rng);
+	cm->limit = config->conversations;
+	cm->half_open_limit = config->half_open;
+	for (int i = 0; i < CONV_BUCKETS; i++) {
+		list_init(&cm->local[i]);
+		list_init(&cm->remote[i]);
+		list_init(&cm->qpn[i]);
+		list_init(&cm->service[i]);
+	}
+	wheel_init(&cm->wheel, now_ns);
+	return cm;
+}
+
+void cm_free(struct cm *cm)
+{
+	free(cm->conv);
+	free(cm->free_list);
+	free(cm->listener);
+	free(cm);
+}
+
+void cm_seed(struct cm *cm, uint64_t entropy)
+{
+	rng_init(&cm->rng, rng_u64(&cm->rng) ^ entropy);
+}
+
+const struct cm_counters *cm_counters(const struct cm *cm)
+{
+	return &cm->counters;
+}
+
+uint32_t cm_count(const struct cm *cm)
+{
+	return cm->used;
+}
+
+static struct list *service_bucket(struct cm *cm, uint64_t service_id)
+{
+	return &cm->service[conv_hash(cm, &service_id, sizeof(service_id), 0)];
+}
+
+int cm_listen(struct cm *cm, uint64_t user, uint64_t service_id,
+	      const struct cm_where *where, uint32_t backlog,
+	      uint32_t *listener)
+{
+	struct conv_listener *l = cm->listener;
+	uint32_t i;
+
+	for (i = 0; i < CONV_LISTENERS && l[i].is_used; i++)
+		;
+	/* conversations of the one before still count for it */
+	if (i == CONV_LISTENERS)
+		return -ENOMEM;
+	l += i;
+	*l = (struct conv_listener){.is_used = true,
+				    .service_id = service_id,
+				    .user = user,
+				    .where = *where,
+				    .backlog = backlog};
+	list_init(&l->link);
+	list_push_tail(service_bucket(cm, service_id), &l->link);
+	*listener = i;
+	return 0;
+}
+
+void cm_unlisten(struct cm *cm, uint32_t listener)
+{
+	struct conv_listener *l = &cm->listener[listener];
+
+	list_remove(&l->link);
+	for (uint32_t i = 0; i < cm->fresh; i++)
+		if (cm->conv[i].is_waiting && cm->conv[i].listener == listener)
+			cm->conv[i].is_waiting = false;
+	l->is_used = false;
+}
+
+static bool answers_at(const struct cm_where *w, const uint8_t ip[16])
+{
+	if (w->any_v4 || w->any_v6)
+		return inaddr_is_v4(ip) ? w->any_v4 : w->any_v6;
+	return !memcmp(w->ip, ip, 16);
+}
+
+/* A listener of just this address comes before one of any. */
+static struct conv_listener *find_listener(struct cm *cm, uint64_t service_id,
+					   const uint8_t ip[16])
+{
+	struct conv_listener *found = NULL;
+
+	list_for_each (n, service_bucket(cm, service_id)) {
+		struct conv_listener *l =
+			(struct conv_listener
+				 *)(void *)((char *)n -
+					    offsetof(struct conv_listener,
+						     link));
+
+		if (l->service_id != service_id || !answers_at(&l->where, ip))
+			continue;
+		if (!l->where.any_v4 && !l->where.any_v6)
+			return l;
+		found = l;
+	}
+	return found;
+}
+
+/* An answer to a REQ that gets no conversation. */
+static void turn_down(struct cm *cm, const uint8_t from[16],
+		      const uint8_t to[16], const struct cmmsg *req,
+		      uint16_t reason)
+{
+	struct cmmsg m = {.transaction_id = req->transaction_id,
+			  .local_id = 0,
+			  .remote_id = req->local_id,
+			  .answers = CMMSG_OF_REQ,
+			  .kind = CMMSG_REJ,
+			  .reason = reason};
+
+	if (req->kind == CMMSG_SIDR_REQ) {
+		m = (struct cmmsg){.transaction_id = req->transaction_id,
+				   .kind = CMMSG_SIDR_REP,
+				   .local_id = req->local_id,
+				   .service_id = req->service_id,
+				   .status = CMMSG_SIDR_NO_SERVICE};
+	}
+	cm->counters.refused++;
+	step_send_bare(cm, to, from, &m);
+}
+
+/* What makes a REQ impossible to serve, whoever listens; 0: nothing. */
+static uint16_t judge(const struct cmmsg *m, const uint8_t from[16],
+		      const uint8_t to[16])
+{
+	if (m->kind == CMMSG_SIDR_REQ)
+		return 0;
+	if (m->transport > CMMSG_TRANSPORT_UC || m->rdc_exists)
+		return CMMSG_REJ_BAD_SERVICE_TYPE;
+	/* a connection goes where its conversation does, or anybody could
+	 * connect us to a third one */
+	if (memcmp(m->primary.local_gid, from, 16) ||
+	    memcmp(m->primary.remote_gid, to, 16))
+		return CMMSG_REJ_BAD_GID;
+	return 0;
+}
+
+/* A new REQ or SIDR_REQ: somebody listens and has room for it. */
+static void admit(struct cm *cm, struct conv_listener *l,
+		  const uint8_t from[16], const uint8_t to[16],
+		  const struct cmmsg *m)
+{
+	struct conv *c;
+
+	if (l->waiting >= l->backlog || !(c = conv_new(cm))) {
+		cm->counters.backlog_full++;
+		return;
+	}
+	memcpy(c->local, to, 16);
+	memcpy(c->peer, from, 16);
+	c->is_passive = true;
+	c->user = l->user;
+	c->listener = (uint32_t)(l - cm->listener);
+	c->transaction_id = m->transaction_id;
+	c->timeout_exponent = m->local_timeout;
+	c->tries_given = m->max_cm_retries;
+	conv_set_remote(cm, c, m->local_id);
+	if (!conv_open_half(cm, c)) {
+		cm->counters.backlog_full++;
+		conv_free(cm, c);
+		return;
+	}
+	c->is_waiting = true;
+	l->waiting++;
+	conv_enter(cm, c,
+		   m->kind == CMMSG_REQ ? CONV_REQ_RCVD : CONV_SIDR_RCVD);
+	if (m->kind == CMMSG_REQ)
+		conv_set_qpn(cm, c, m->qpn);
+	step_emit(cm, c, CM_REQUEST, m);
+}
+
+static void request(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
+		    struct cmmsg *m, uint64_t now_ns)
+{
+	struct conv *c = conv_find_remote(cm, from, m->local_id);
+	struct conv_listener *l;
+	uint16_t reason;
+
+	if (c) {
+		cm->counters.duplicates++;
+		if (!step_run(cm, c,
+			      m->kind == CMMSG_REQ ? IN_REQ : IN_SIDR_REQ, m,
+			      now_ns))
+			cm->counters.unexpected++;
+		return;
+	}
+	reason = judge(m, from, to);
+	l = reason ? NULL : find_listener(cm, m->service_id, to);
+	if (!reason && !l) {
+		cm->counters.no_listener++;
+		reason = CMMSG_REJ_BAD_SERVICE_ID;
+	}
+	if (reason) {
+		turn_down(cm, from, to, m, reason);
+		return;
+	}
+	c = m->kind == CMMSG_REQ ? conv_find_qpn(cm, from, m->qpn) : NULL;
+	if (c) { /* IBTA 12.9.8.3.1: the peer has lost what it had with us */
+		cm->counters.stale++;
+		turn_down(cm, from, to, m, CMMSG_REJ_STALE);
+		step_run(cm, c, IN_STALE, NULL, now_ns);
+		return;
+	}
+	admit(cm, l, from, to, m);
+}
+
+/* Is it from whom we talk with, by both ids? */
+static bool belongs(const struct conv *c, const struct cmmsg *m,
+		    const uint8_t from[16])
+{
+	if (memcmp(c->peer, from, 16))
+		return false;
+	/* Before its REP the peer's id is open. */
+	return !c->remote_id || c->remote_id == m->local_id ||
+	       m->kind == CMMSG_SIDR_REP;
+}
+
+static struct conv *recipient(struct cm *cm, const struct cmmsg *m,
+			      const uint8_t from[16])
+{
+	uint32_t ours = m->kind == CMMSG_SIDR_REP ? m->local_id : m->remote_id;
+	struct conv *c = ours ? conv_find(cm, ours)
+			      : conv_find_remote(cm, from, m->local_id);
+
+	return c && belongs(c, m, from) ? c : NULL;
+}
+
+/* A message of a conversation that we do not have. */
+static void stray(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
+		  const struct cmmsg *m)
+{
+	struct cmmsg answer = {.transaction_id = m->transaction_id,
+			       .local_id = m->remote_id,
+			       .remote_id = m->local_id};
+
+	cm->counters.unexpected++;
+	if (m->kind == CMMSG_DREQ) {
+		answer.kind = CMMSG_DREP;
+	} else if (m->kind == CMMSG_REP || m->kind == CMMSG_RTU) {
+		answer.kind = CMMSG_REJ;
+		answer.answers =
+			m->kind == CMMSG_REP ? CMMSG_OF_REP : CMMSG_OF_OTHER;
+		answer.reason = CMMSG_REJ_BAD_COMM_ID;
+	} else {
+		return;
+	}
+	step_send_bare(cm, to, from, &answer);
+}
+
+void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
+	   const uint8_t *mad, size_t len, uint64_t now_ns)
+{
+	struct cmmsg m;
+	struct conv *c;
+
+	cm->counters.rx++;
+	if (!cmmsg_parse(mad, len, &m) || (!m.local_id && !m.remote_id)) {
+		cm->counters.malformed++;
+		return;
+	}
+	if (m.kind == CMMSG_REQ || m.kind == CMMSG_SIDR_REQ) {
+		request(cm, from, to, &m, now_ns);
+		return;
+	}
+	if (m.kind == CMMSG_LAP || m.kind == CMMSG_APR) {
+		cm->counters.unexpected++; /* we have no alternate paths */
+		return;
+	}
+	c = recipient(cm, &m, from);
+	if (!c)
+		stray(cm, from, to, &m);
+	else if (!step_run(cm, c,
+			   (enum conv_input)(m.kind - CMMSG_REQ + IN_REQ), &m,
+			   now_ns))
+		cm->counters.unexpected++;
+}
+
+int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
+	       uint32_t *id)
+{
+	struct conv *c = conv_new(cm);
+	struct cmmsg m = start->msg;
+
+	if (!c)
+		return -ENOMEM;
+	memcpy(c->local, start->local, 16);
+	memcpy(c->peer, start->peer, 16);
+	c->user = start->user;
+	c->is_strict = start->strict;
+	c->tries_given = m.max_cm_retries;
+	conv_enter(cm, c, m.kind == CMMSG_REQ ? CONV_REQ_SENT : CONV_SIDR_SENT);
+	memcpy(m.primary.local_gid, start->local, 16);
+	memcpy(m.primary.remote_gid, start->peer, 16);
+	/* what an address without a LID has (IBTA A16.4) */
+	m.primary.local_lid = m.primary.remote_lid = 0xffff;
+	step_send(cm, c, &m);
+	step_arm(cm, c, m.local_timeout, m.max_cm_retries, now_ns);
+	*id = c->local_id;
+	return 0;
+}
+
+void cm_taken(struct cm *cm, uint32_t id)
+{
+	struct conv *c = conv_find(cm, id);
+
+	if (c && c->is_waiting) {
+		c->is_waiting = false;
+		cm->listener[c->listener].waiting--;
+	}
+}
+
+void cm_set_user(struct cm *cm, uint32_t id, uint64_t user)
+{
+	struct conv *c = conv_find(cm, id);
+
+	if (c)
+		c->user = user;
+}
+
+static int command(struct cm *cm, uint32_t id, enum conv_input input,
+		   const struct cmmsg *reply, uint64_t now_ns)
+{
+	struct conv *c = conv_find(cm, id);
+	struct cmmsg m = {.kind = CMMSG_REJ};
+
+	if (!c || c->is_released)
+		return -ENOENT;
+	if (reply)
+		m = *reply;
+	return step_run(cm, c, input, &m, now_ns) ? 0 : -EINVAL;
+}
+
+int cm_accept(struct cm *cm, uint32_t id, const struct cmmsg *reply,
+	      uint64_t now_ns)
+{
+	return command(cm, id, IN_ACCEPT, reply, now_ns);
+}
+
+int cm_reject(struct cm *cm, uint32_t id, const struct cmmsg *reply,
+	      uint64_t now_ns)
+{
+	return command(cm, id, IN_REJECT, reply, now_ns);
+}
+
+/* What the owner reports was seen without a message. */
+int cm_establish(struct cm *cm, uint32_t id, uint64_t now_ns)
+{
+	const struct cmmsg none = {0};
+
+	return command(cm, id, IN_ESTABLISH, &none, now_ns);
+}
+
+int cm_disconnect(struct cm *cm, uint32_t id, uint64_t now_ns)
+{
+	return command(cm, id, IN_DISCONNECT, NULL, now_ns);
+}
+
+void cm_release(struct cm *cm, uint32_t id, uint64_t now_ns)
+{
+	command(cm, id, IN_RELEASE, NULL, now_ns);
+}
+
+static bool has_room(const struct cm *cm)
+{
+	return cm->tx_count + ROOM <= CONV_RING &&
+	       cm->event_count + ROOM <= CONV_RING;
+}
+
+void cm_tick(struct cm *cm, uint64_t now_ns)
+{
+	for (int i = 0; i < TICK_BATCH && has_room(cm); i++) {
+		struct wheel_timer *t = wheel_expire(&cm->wheel, now_ns);
+		struct conv *c;
+
+		if (!t)
+			return;
+		c = (struct conv *)(void *)((char *)t -
+					    offsetof(struct conv, timer));
+		step_run(cm, c, c->tries_left ? IN_RETRY : IN_EXHAUSTED, NULL,
+			 now_ns);
+	}
+}
+
+bool cm_tx(struct cm *cm, struct cm_frame *frame)
+{
+	if (!cm->tx_count)
+		return false;
+	*frame = cm->tx[cm->tx_head];
+	cm->tx_head = (cm->tx_head + 1) % CONV_RING;
+	cm->tx_count--;
+	return true;
+}
+
+bool cm_event(struct cm *cm, struct cm_event *event)
+{
+	if (!cm->event_count)
+		return false;
+	*event = cm->event[cm->event_head];
+	cm->event_head = (cm->event_head + 1) % CONV_RING;
+	cm->event_count--;
+	return true;
+}
+
+uint64_t cm_deadline(const struct cm *cm)
+{
+	return wheel_deadline(&cm->wheel);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The communication manager (IBTA Vol 1, chapter 12): conversations that make
+ * and end connections (REQ, REP, RTU, DREQ, DREP, with REJ and MRA) and that
+ * resolve services (SIDR).
+ *
+ *	in	cm_rx, cm_tick, the commands
+ *	out	cm_tx, cm_event, cm_deadline
+ *
+ * Sans-IO: no socket, clock or thread, and it never calls back.  Messages and
+ * events wait in rings of fixed size: the owner empties both after every call.
+ * One owner, no lock.  Malformed or unexpected messages are counted.
+ *
+ * A conversation is named by its communication id, which is random and goes
+ * over the wire.  It lives from its REQ, or cm_connect, until its owner has
+ * released it and the wire has forgotten it.
+ */
+#ifndef CM_CM_H
+#define CM_CM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hdr/cmmsg.h"
+#include "hdr/mad.h"
+
+struct cm;
+
+struct cm_config {
+	uint64_t seed;		/* see cm_seed */
+	uint32_t conversations; /* at most */
+	uint32_t half_open;	/* at most from one address */
+};
+
+enum cm_event_type {
+	CM_REQUEST,	 /* msg: REQ or SIDR_REQ; user: the listener's */
+	CM_RESPONSE,	 /* msg: REP; cm_establish or cm_reject is due */
+	CM_ESTABLISHED,	 /* msg: RTU, unless it was lost */
+	CM_REJECTED,	 /* msg: REJ */
+	CM_UNREACHABLE,	 /* nobody answered */
+	CM_DISCONNECTED, /* msg: DREQ or DREP, if there was one */
+	CM_TIMEWAIT_EXIT,
+	CM_RESOLVED, /* msg: SIDR_REP of any status */
+};
+
+struct cm_event {
+	enum cm_event_type type;
+	uint32_t id;   /* of the conversation */
+	uint64_t user; /* as cm_connect or cm_set_user left it */
+	uint8_t local[16], peer[16];
+	struct cmmsg msg; /* kind 0: none */
+};
+
+/* One MAD for QP1 of `to`. */
+struct cm_frame {
+	uint8_t from[16], to[16];
+	uint8_t mad[MAD_BYTES];
+};
+
+struct cm_counters {
+	uint64_t rx, tx, malformed, unexpected, duplicates, retries;
+	uint64_t no_listener, backlog_full, refused, stale;
+};
+
+/* Which local addresses a listener answers at. */
+struct cm_where {
+	uint8_t ip[16]; /* all zero: see any_v4, any_v6 */
+	bool any_v4, any_v6;
+};
+
+/* What the active side starts with. */
+struct cm_start {
+	uint64_t user;
+	uint8_t local[16], peer[16];
+	/* kind REQ or SIDR_REQ; ids, LIDs and GIDs are filled in here.  Its
+	 * local_timeout and max_cm_retries are ours to keep. */
+	struct cmmsg msg;
+	bool strict; /* wait local_timeout each time, not less at first */
+};
+
+/* NULL without memory. */
+struct cm *cm_new(const struct cm_config *config, uint64_t now_ns);
+void cm_free(struct cm *cm);
+/*
+ * Mix in entropy from outside, before calls that may choose an id: ids must
+ * not be guessed.
+ */
+void cm_seed(struct cm *cm, uint64_t entropy);
+const struct cm_counters *cm_counters(const struct cm *cm);
+/* Conversations that are not free. */
+uint32_t cm_count(const struct cm *cm);
+
+/*
+ * Answer to a service.  backlog: requests that nobody has taken yet, beyond
+ * which more are not answered, so that their senders repeat them.  0 with
+ * *listener, or -ENOMEM.
+ */
+int cm_listen(struct cm *cm, uint64_t user, uint64_t service_id,
+	      const struct cm_where *where, uint32_t backlog,
+	      uint32_t *listener);
+void cm_unlisten(struct cm *cm, uint32_t listener);
+
+/* 0 with the conversation's *id, or -ENOMEM. */
+int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
+	       uint32_t *id);
+/* The owner has seen a request: it no longer counts for the backlog. */
+void cm_taken(struct cm *cm, uint32_t id);
+void cm_set_user(struct cm *cm, uint32_t id, uint64_t user);
+/*
+ * Commands.  0, -EINVAL in a state that has no such command, -ENOENT for an id
+ * that is no conversation's.
+ */
+/* reply: the fields of a REP or a SIDR_REP; ids are filled in. */
+int cm_accept(struct cm *cm, uint32_t id, const struct cmmsg *reply,
+	      uint64_t now_ns);
+/* reply: reason (or status), additional information, private data. */
+int cm_reject(struct cm *cm, uint32_t id, const struct cmmsg *reply,
+	      uint64_t now_ns);
+/* RTU on the active side; the passive one has seen data (IBTA 12.9.7.2). */
+int cm_establish(struct cm *cm, uint32_t id, uint64_t now_ns);
+int cm_disconnect(struct cm *cm, uint32_t id, uint64_t now_ns);
+/* The owner forgets it: no more events; what the peer is owed is sent. */
+void cm_release(struct cm *cm, uint32_t id, uint64_t now_ns);
+
+void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
+	   const uint8_t *mad, size_t len, uint64_t now_ns);
+/* Fires what is due, as far as the rings have room. */
+void cm_tick(struct cm *cm, uint64_t now_ns);
+/* Take one out; false when there is none. */
+bool cm_tx(struct cm *cm, struct cm_frame *frame);
+bool cm_event(struct cm *cm, struct cm_event *event);
+/* Absolute time of the next cm_tick needed; UINT64_MAX: none. */
+uint64_t cm_deadline(const struct cm *cm);
+
+#endif

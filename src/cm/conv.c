@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Conversations: pool, tables, states. */
+#include "cm/conv.h"
+
+#include <string.h>
+
+#include "util/check.h"
+
+/* Keyed, since peers choose what is hashed. */
+uint32_t conv_hash(const struct cm *cm, const void *data, size_t bytes,
+		   uint64_t more)
+{
+	const uint8_t *p = data;
+	uint64_t h = cm->hash_key ^ more * 0x9e3779b97f4a7c15u;
+
+	for (size_t i = 0; i < bytes; i++)
+		h = (h ^ p[i]) * 0x100000001b3u;
+	h ^= h >> 29;
+	h *= 0xbf58476d1ce4e5b9u;
+	return (uint32_t)(h >> 40) & (CONV_BUCKETS - 1);
+}
+
+static struct list *local_bucket(struct cm *cm, uint32_t id)
+{
+	return &cm->local[conv_hash(cm, &id, sizeof(id), 1)];
+}
+
+static struct list *remote_bucket(struct cm *cm, const uint8_t peer[16],
+				  uint32_t id)
+{
+	return &cm->remote[conv_hash(cm, peer, 16, id)];
+}
+
+static struct list *qpn_bucket(struct cm *cm, const uint8_t peer[16],
+			       uint32_t qpn)
+{
+	return &cm->qpn[conv_hash(cm, peer, 16, qpn)];
+}
+
+#define CONV_OF(node, link)                                                    \
+	((struct conv *)(void *)((char *)(node)-offsetof(struct conv, link)))
+
+struct conv *conv_find(struct cm *cm, uint32_t local_id)
+{
+	list_for_each (n, local_bucket(cm, local_id)) {
+		struct conv *c = CONV_OF(n, by_local);
+
+		if (c->local_id == local_id)
+			return c;
+	}
+	return NULL;
+}
+
+struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],
+			      uint32_t remote_id)
+{
+	list_for_each (n, remote_bucket(cm, peer, remote_id)) {
+		struct conv *c = CONV_OF(n, by_remote);
+
+		if (c->remote_id == remote_id && !memcmp(c->peer, peer, 16))
+			return c;
+	}
+	return NULL;
+}
+
+struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn)
+{
+	list_for_each (n, qpn_bucket(cm, peer, qpn)) {
+		struct conv *c = CONV_OF(n, by_qpn);
+
+		if (c->remote_qpn == qpn && !memcmp(c->peer, peer, 16))
+			return c;
+	}
+	return NULL;
+}
+
+struct conv *conv_new(struct cm *cm)
+{
+	struct conv *c;
+
+	if (cm->used == cm->limit)
+		return NULL;
+	c = &cm->conv[cm->free_count ? cm->free_list[--cm->free_count]
+				     : cm->fresh++];
+	cm->used++;
+	memset(c, 0, sizeof(*c));
+	list_init(&c->by_remote);
+	list_init(&c->by_qpn);
+	wheel_timer_init(&c->timer);
+	do
+		c->local_id = rng_u32(&cm->rng);
+	while (!c->local_id || conv_find(cm, c->local_id));
+	list_init(&c->by_local);
+	list_push_tail(local_bucket(cm, c->local_id), &c->by_local);
+	c->transaction_id = rng_u64(&cm->rng);
+	return c;
+}
+
+void conv_set_remote(struct cm *cm, struct conv *c, uint32_t remote_id)
+{
+	list_remove(&c->by_remote);
+	c->remote_id = remote_id;
+	list_push_tail(remote_bucket(cm, c->peer, remote_id), &c->by_remote);
+}
+
+void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn)
+{
+	list_remove(&c->by_qpn);
+	c->remote_qpn = qpn;
+	/* QPN 0 says that the connection has no queue pair of its own */
+	if (qpn)
+		list_push_tail(qpn_bucket(cm, c->peer, qpn), &c->by_qpn);
+}
+
+bool conv_open_half(struct cm *cm, struct conv *c)
+{
+	uint16_t *count = &cm->half_open[conv_hash(cm, c->peer, 16, 0)];
+
+	if (*count >= cm->half_open_limit)
+		return false;
+	++*count;
+	c->is_half_open = true;
+	return true;
+}
+
+static void stop_waiting(struct cm *cm, struct conv *c)
+{
+	if (c->is_waiting)
+		cm->listener[c->listener].waiting--;
+	c->is_waiting = false;
+}
+
+void conv_settle(struct cm *cm, struct conv *c)
+{
+	stop_waiting(cm, c);
+	if (c->is_half_open)
+		cm->half_open[conv_hash(cm, c->peer, 16, 0)]--;
+	c->is_half_open = false;
+}
+
+void conv_free(struct cm *cm, struct conv *c)
+{
+	conv_settle(cm, c);
+	wheel_cancel(&cm->wheel, &c->timer);
+	list_remove(&c->by_local);
+	list_remove(&c->by_remote);
+	list_remove(&c->by_qpn);
+	c->state = CONV_FREE;
+	cm->used--;
+	cm->free_list[cm->free_count++] = (uint32_t)(c - cm->conv);
+}
+
+void conv_enter(struct cm *cm, struct conv *c, enum conv_state state)
+{
+	bool is_live = state == CONV_REP_RCVD || state == CONV_REQ_RCVD ||
+		       state == CONV_REP_SENT || state == CONV_REP_WAIT ||
+		       state == CONV_ESTABLISHED;
+
+	CHECK(state != CONV_FREE && state < CONV_STATES);
+	c->state = state;
+	if (!is_live)
+		list_remove(&c->by_qpn);
+	if (state != CONV_REQ_RCVD && state != CONV_SIDR_RCVD)
+		stop_waiting(cm, c);
+	/* an answer that is repeated keeps its peer's share */
+	if (state != CONV_REQ_RCVD && state != CONV_SIDR_RCVD &&
+	    state != CONV_ANSWERED)
+		conv_settle(cm, c);
+	if (state == CONV_CLOSED) {
+		list_remove(&c->by_remote);
+		wheel_cancel(&cm->wheel, &c->timer);
+	}
+	if (state == CONV_CLOSED && c->is_released)
+		conv_free(cm, c);
+}

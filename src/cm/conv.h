@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of cm/ share: one conversation, the manager, and the way
+ * from an input to a step.  Owner and lock: those of struct cm.
+ */
+#ifndef CM_CONV_H
+#define CM_CONV_H
+
+#include "cm/cm.h"
+#include "util/list.h"
+#include "util/rng.h"
+#include "util/wheel.h"
+
+#define CONV_RING    64	  /* messages and events that wait for the owner */
+#define CONV_BUCKETS 4096 /* a power of two */
+
+/* IBTA 12.9.7, with SIDR's states (12.11.1); MRA_*_RCVD are *_WAIT here. */
+enum conv_state {
+	CONV_FREE,
+	CONV_REQ_SENT,
+	CONV_REQ_WAIT, /* the peer asked for time */
+	CONV_REP_RCVD,
+	CONV_REQ_RCVD,
+	CONV_REP_SENT,
+	CONV_REP_WAIT,
+	CONV_ESTABLISHED,
+	CONV_DREQ_SENT,
+	CONV_TIMEWAIT,
+	CONV_SIDR_SENT,
+	CONV_SIDR_RCVD,
+	CONV_ANSWERED, /* refused, or SIDR: repeats its answer for a while */
+	CONV_CLOSED,   /* only its owner still knows it */
+	CONV_STATES
+};
+
+enum conv_input {
+	/* messages, in the order of their attribute ids */
+	IN_REQ, /* one that we have had already */
+	IN_MRA,
+	IN_REJ,
+	IN_REP,
+	IN_RTU,
+	IN_DREQ,
+	IN_DREP,
+	IN_SIDR_REQ, /* the same */
+	IN_SIDR_REP,
+	/* the owner's commands */
+	IN_ACCEPT,
+	IN_REJECT,
+	IN_ESTABLISH,
+	IN_DISCONNECT,
+	IN_RELEASE,
+	/* time; and a new REQ that names the same peer's queue pair */
+	IN_RETRY,
+	IN_EXHAUSTED,
+	IN_STALE,
+	CONV_INPUTS
+};
+
+struct conv {
+	struct list by_local, by_remote, by_qpn; /* links in the tables */
+	struct wheel_timer timer;
+	enum conv_state state;
+	bool is_released; /* nobody hears of its events */
+	bool is_passive;
+	bool is_strict;
+	bool is_waiting; /* counts for its listener's backlog */
+	bool is_half_open;
+	uint32_t local_id, remote_id; /* remote 0: not known yet */
+	uint32_t remote_qpn;
+	uint32_t listener;
+	uint64_t user;
+	uint64_t transaction_id;
+	uint8_t local[16], peer[16];
+	uint8_t timeout_exponent; /* 4.096 us * 2^n */
+	uint8_t tries_left, tries;
+	uint8_t tries_given;	 /* by the REQ, for all that follows */
+	uint8_t last[MAD_BYTES]; /* the message that a retry repeats */
+};
+
+struct conv_listener {
+	struct list link; /* by service id */
+	bool is_used;
+	uint64_t service_id, user;
+	struct cm_where where;
+	uint32_t backlog, waiting;
+};
+
+#define CONV_LISTENERS 4096
+
+struct cm {
+	struct rng rng;
+	uint64_t hash_key;
+	uint32_t limit, half_open_limit;
+	uint32_t used, free_count, fresh; /* of conv[] */
+	struct conv *conv;
+	uint32_t *free_list;
+	struct conv_listener *listener;
+	struct list local[CONV_BUCKETS], remote[CONV_BUCKETS],
+		qpn[CONV_BUCKETS], service[CONV_BUCKETS];
+	uint16_t half_open[CONV_BUCKETS]; /* by peer */
+	struct wheel wheel;
+	struct cm_frame tx[CONV_RING];
+	struct cm_event event[CONV_RING];
+	uint32_t tx_head, tx_count, event_head, event_count;
+	struct cm_counters counters;
+};
+
+/* conv.c: making, finding and ending one. */
+struct conv *conv_new(struct cm *cm);
+void conv_free(struct cm *cm, struct conv *c);
+struct conv *conv_find(struct cm *cm, uint32_t local_id);
+struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],
+			      uint32_t remote_id);
+/* A live connection of that peer's queue pair. */
+struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn);
+void conv_set_remote(struct cm *cm, struct conv *c, uint32_t remote_id);
+void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn);
+/* False if its peer has too many unanswered requests here. */
+bool conv_open_half(struct cm *cm, struct conv *c);
+/* The only place where a state changes. */
+void conv_enter(struct cm *cm, struct conv *c, enum conv_state state);
+/* It counts neither for a backlog nor as half open any more. */
+void conv_settle(struct cm *cm, struct conv *c);
+uint32_t conv_hash(const struct cm *cm, const void *data, size_t bytes,
+		   uint64_t more);
+
+/* step.c: the table.  False: the cell is empty. */
+bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
+	      struct cmmsg *msg, uint64_t now_ns);
+/* Sends msg now and keeps it for retries. */
+void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg);
+/* A message that belongs to no conversation. */
+void step_send_bare(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
+		    const struct cmmsg *msg);
+void step_emit(struct cm *cm, const struct conv *c, enum cm_event_type type,
+	       const struct cmmsg *msg);
+/* Arm the retries of a request that was just sent. */
+void step_arm(struct cm *cm, struct conv *c, uint8_t timeout, uint8_t tries,
+	      uint64_t now_ns);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The port spaces; see ports.h. */
+#include "cm/ports.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/inaddr.h"
+#include "util/list.h"
+
+#define BUCKETS 1024
+
+struct binding {
+	struct list link;
+	struct ports_want want; /* port: the one it has */
+	bool is_listening;
+};
+
+struct ports {
+	uint32_t limit, fresh, free_count, used;
+	struct binding *binding;
+	uint32_t *free_list;
+	struct list bucket[BUCKETS];
+};
+
+struct ports *ports_new(uint32_t bindings)
+{
+	struct ports *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->limit = bindings;
+	p->binding = calloc(bindings, sizeof(*p->binding));
+	p->free_list = calloc(bindings, sizeof(*p->free_list));
+	if (!p->binding || !p->free_list) {
+		ports_free(p);
+		return NULL;
+	}
+	for (int i = 0; i < BUCKETS; i++)
+		list_init(&p->bucket[i]);
+	return p;
+}
+
+void ports_free(struct ports *p)
+{
+	free(p->binding);
+	free(p->free_list);
+	free(p);
+}
+
+static struct list *bucket(struct ports *p, uint16_t space, uint16_t port)
+{
+	return &p->bucket[(space * 31u + port) % BUCKETS];
+}
+
+static bool is_any(const struct cm_where *w)
+{
+	return w->any_v4 || w->any_v6;
+}
+
+static bool overlaps(const struct cm_where *a, const struct cm_where *b)
+{
+	if (is_any(a) && is_any(b))
+		return (a->any_v4 && b->any_v4) || (a->any_v6 && b->any_v6);
+	if (is_any(a))
+		return inaddr_is_v4(b->ip) ? a->any_v4 : a->any_v6;
+	if (is_any(b))
+		return overlaps(b, a);
+	return !memcmp(a->ip, b->ip, 16);
+}
+
+/* One that has this port where we want it; only listening ones if asked. */
+static bool is_taken(struct ports *p, const struct ports_want *want,
+		     const struct binding *self, bool listening)
+{
+	list_for_each (n, bucket(p, want->space, want->port)) {
+		const struct binding *b =
+			(const struct binding *)(void *)n; /* link is first */
+
+		if (b == self || b->want.space != want->space ||
+		    b->want.port != want->port ||
+		    (listening && !b->is_listening))
+			continue;
+		if (!listening && want->may_share && b->want.may_share)
+			continue;
+		if (overlaps(&b->want.where, &want->where))
+			return true;
+	}
+	return false;
+}
+
+static bool choose(struct ports *p, struct ports_want *want, uint32_t random)
+{
+	const uint32_t span = PORTS_EPHEMERAL_LAST - PORTS_EPHEMERAL_FIRST + 1;
+
+	if (want->port)
+		return !is_taken(p, want, NULL, false);
+	/* a port that nobody chose is shared with nobody */
+	want->may_share = false;
+	for (uint32_t i = 0; i < span; i++) {
+		want->port = (uint16_t)(PORTS_EPHEMERAL_FIRST +
+					(random % span + i) % span);
+		if (!is_taken(p, want, NULL, false))
+			return true;
+	}
+	return false;
+}
+
+int ports_bind(struct ports *p, const struct ports_want *want, uint32_t random,
+	       uint32_t *binding, uint16_t *port)
+{
+	struct ports_want got = *want;
+	struct binding *b;
+
+	if (p->used == p->limit)
+		return -ENOMEM;
+	if (!choose(p, &got, random))
+		return -EADDRINUSE;
+	b = &p->binding[p->free_count ? p->free_list[--p->free_count]
+				      : p->fresh++];
+	p->used++;
+	*b = (struct binding){.want = got};
+	list_init(&b->link);
+	list_push_tail(bucket(p, got.space, got.port), &b->link);
+	*binding = (uint32_t)(b - p->binding);
+	*port = got.port;
+	return 0;
+}
+
+int ports_listen(struct ports *p, uint32_t binding)
+{
+	struct binding *b = &p->binding[binding];
+
+	if (is_taken(p, &b->want, b, true))
+		return -EADDRINUSE;
+	b->is_listening = true;
+	return 0;
+}
+
+void ports_unbind(struct ports *p, uint32_t binding)
+{
+	list_remove(&p->binding[binding].link);
+	p->free_list[p->free_count++] = binding;
+	p->used--;
+}
+
+uint32_t ports_count(const struct ports *p)
+{
+	return p->used;
+}

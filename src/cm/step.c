@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The conversation as a table: step[state][input] is what to do and which
+ * state comes next (IBTA 12.9.7, 12.9.8; SIDR 12.11.1).  An empty cell is an
+ * unexpected input: a message is counted and ignored, a command is -EINVAL.
+ */
+#include <string.h>
+
+#include "cm/conv.h"
+#include "util/check.h"
+
+#define FIRST_NS     250000000u /* our first wait, doubled each time */
+#define MRA_REQ_EXP  24		/* 69 s: as long as a debugger may take */
+#define MRA_REP_EXP  18		/* 1 s: an RTU that is lost is missed then */
+#define WAIT_MAX     24
+#define TIMEWAIT_EXP 17 /* twice the lifetime of a packet: 0.5 s */
+#define ANSWERED_EXP 21 /* longer than a peer waits for an answer: 8.6 s */
+
+static uint64_t exponent_ns(uint8_t exponent)
+{
+	return 4096ull << exponent;
+}
+
+static struct cm_frame *frame(struct cm *cm, const uint8_t from[16],
+			      const uint8_t to[16])
+{
+	struct cm_frame *f;
+
+	CHECK(cm->tx_count < CONV_RING);
+	f = &cm->tx[(cm->tx_head + cm->tx_count++) % CONV_RING];
+	memcpy(f->from, from, 16);
+	memcpy(f->to, to, 16);
+	cm->counters.tx++;
+	return f;
+}
+
+void step_send_bare(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
+		    const struct cmmsg *msg)
+{
+	cmmsg_write(frame(cm, from, to)->mad, msg);
+}
+
+static void address(const struct conv *c, struct cmmsg *m)
+{
+	m->transaction_id = c->transaction_id;
+	m->local_id = c->local_id;
+	m->remote_id = c->remote_id;
+}
+
+static void again(struct cm *cm, const struct conv *c)
+{
+	memcpy(frame(cm, c->local, c->peer)->mad, c->last, MAD_BYTES);
+}
+
+void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg)
+{
+	address(c, msg);
+	/* SIDR has one id, the requester's (IBTA 12.11.2) */
+	if (msg->kind == CMMSG_SIDR_REP)
+		msg->local_id = c->remote_id;
+	cmmsg_write(c->last, msg);
+	again(cm, c);
+}
+
+/* An answer by the way, which no retry repeats. */
+static void say(struct cm *cm, const struct conv *c, struct cmmsg msg)
+{
+	address(c, &msg);
+	step_send_bare(cm, c->local, c->peer, &msg);
+}
+
+void step_emit(struct cm *cm, const struct conv *c, enum cm_event_type type,
+	       const struct cmmsg *msg)
+{
+	struct cm_event *e;
+
+	if (c->is_released)
+		return;
+	CHECK(cm->event_count < CONV_RING);
+	e = &cm->event[(cm->event_head + cm->event_count++) % CONV_RING];
+	memset(e, 0, sizeof(*e));
+	e->type = type;
+	e->id = c->local_id;
+	e->user = c->user;
+	memcpy(e->local, c->local, 16);
+	memcpy(e->peer, c->peer, 16);
+	if (msg)
+		e->msg = *msg;
+}
+
+static void arm(struct cm *cm, struct conv *c, uint64_t wait_ns, uint64_t now)
+{
+	wheel_set(&cm->wheel, &c->timer, now + wait_ns);
+}
+
+/* The n-th wait: short at first, so that a lost message costs little. */
+static uint64_t patience(const struct conv *c)
+{
+	uint64_t full = exponent_ns(c->timeout_exponent);
+	uint64_t wait = c->tries < 16 ? (uint64_t)FIRST_NS << c->tries : full;
+
+	return c->is_strict || wait > full ? full : wait;
+}
+
+void step_arm(struct cm *cm, struct conv *c, uint8_t timeout, uint8_t tries,
+	      uint64_t now_ns)
+{
+	c->timeout_exponent = timeout > WAIT_MAX ? WAIT_MAX : timeout;
+	c->tries_left = tries;
+	c->tries = 0;
+	arm(cm, c, patience(c), now_ns);
+}
+
+/* The actions of the table's cells. */
+typedef void action(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		    uint64_t now);
+
+static void nothing(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		    uint64_t now)
+{
+}
+
+/* The last message, and no more: a retry of it stays armed as it was. */
+static void resend(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		   uint64_t now)
+{
+	again(cm, c);
+}
+
+static void repeat(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		   uint64_t now)
+{
+	cm->counters.retries++;
+	c->tries_left--;
+	c->tries++;
+	again(cm, c);
+	arm(cm, c, patience(c), now);
+}
+
+/* Who asks for time is alive: without --strict the tries start again. */
+static void wait_longer(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			uint64_t now)
+{
+	uint8_t exponent = msg->service_timeout > WAIT_MAX
+				   ? WAIT_MAX
+				   : msg->service_timeout;
+	uint64_t more = exponent_ns(c->timeout_exponent);
+
+	if (!c->is_strict) {
+		c->tries_left = c->tries_given;
+		more = FIRST_NS;
+	}
+	arm(cm, c, exponent_ns(exponent) + more, now);
+}
+
+/* Our owner is busy with it. */
+static void say_mra(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		    uint64_t now)
+{
+	say(cm, c,
+	    (struct cmmsg){.kind = CMMSG_MRA,
+			   .answers =
+				   c->is_passive ? CMMSG_OF_REQ : CMMSG_OF_REP,
+			   .service_timeout =
+				   c->is_passive ? MRA_REQ_EXP : MRA_REP_EXP});
+}
+
+static void say_drep(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		     uint64_t now)
+{
+	say(cm, c, (struct cmmsg){.kind = CMMSG_DREP});
+}
+
+static void say_stale(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		      uint64_t now)
+{
+	cm->counters.stale++;
+	say(cm, c,
+	    (struct cmmsg){.kind = CMMSG_REJ,
+			   .answers = CMMSG_OF_REQ,
+			   .reason = CMMSG_REJ_STALE});
+}
+
+/* Their conversation goes on, ours does not. */
+static void say_unknown(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			uint64_t now)
+{
+	say(cm, c,
+	    (struct cmmsg){.kind = CMMSG_REJ,
+			   .answers = msg->kind == CMMSG_REP ? CMMSG_OF_REP
+							     : CMMSG_OF_OTHER,
+			   .reason = CMMSG_REJ_BAD_COMM_ID});
+}
+
+/*
+ * The passive side may not know our id yet: it finds us by its own table, and
+ * a kernel by the GUID (IBTA 12.6.7.2, reason 4), which stands in what we sent.
+ */
+static void say_timeout(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			uint64_t now)
+{
+	struct cmmsg m = {.kind = CMMSG_REJ,
+			  .answers =
+				  c->is_passive ? CMMSG_OF_REP : CMMSG_OF_REQ,
+			  .reason = CMMSG_REJ_TIMEOUT,
+			  .info_bytes = 8};
+
+	memcpy(m.info, c->last + MAD_HEADER_BYTES + (c->is_passive ? 28 : 16),
+	       8);
+	say(cm, c, m);
+}
+
+static void refused(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		    uint64_t now)
+{
+	step_emit(cm, c, CM_REJECTED, msg);
+}
+
+static void responded(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		      uint64_t now)
+{
+	wheel_cancel(&cm->wheel, &c->timer);
+	conv_set_remote(cm, c, msg->local_id);
+	conv_set_qpn(cm, c, msg->qpn);
+	step_emit(cm, c, CM_RESPONSE, msg);
+}
+
+static void connected(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		      uint64_t now)
+{
+	wheel_cancel(&cm->wheel, &c->timer);
+	step_emit(cm, c, CM_ESTABLISHED, msg);
+}
+
+static void ended(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		  uint64_t now)
+{
+	step_emit(cm, c, CM_DISCONNECTED, msg);
+}
+
+static void peer_ends(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		      uint64_t now)
+{
+	say_drep(cm, c, msg, now);
+	ended(cm, c, msg, now);
+}
+
+/* It has accepted, and thought better of it before we knew or were ready. */
+static void withdrawn(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		      uint64_t now)
+{
+	const struct cmmsg rej = {.kind = CMMSG_REJ,
+				  .reason = CMMSG_REJ_CONSUMER};
+
+	say_drep(cm, c, msg, now);
+	step_emit(cm, c, CM_REJECTED, &rej);
+}
+
+static void no_answer(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		      uint64_t now)
+{
+	step_emit(cm, c, CM_UNREACHABLE, NULL);
+}
+
+static void give_up(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		    uint64_t now)
+{
+	say_timeout(cm, c, msg, now);
+	no_answer(cm, c, msg, now);
+}
+
+static void resolved(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		     uint64_t now)
+{
+	step_emit(cm, c, CM_RESOLVED, msg);
+}
+
+static void expired(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		    uint64_t now)
+{
+	step_emit(cm, c, CM_TIMEWAIT_EXIT, NULL);
+}
+
+static void send_rep(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		     uint64_t now)
+{
+	msg->kind = CMMSG_REP;
+	step_send(cm, c, msg);
+	step_arm(cm, c, c->timeout_exponent, c->tries_given, now);
+}
+
+static void send_rej(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		     uint64_t now)
+{
+	msg->kind = CMMSG_REJ;
+	msg->answers = c->is_passive ? CMMSG_OF_REQ : CMMSG_OF_REP;
+	step_send(cm, c, msg);
+}
+
+static void send_sidr(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		      uint64_t now)
+{
+	msg->kind = CMMSG_SIDR_REP;
+	step_send(cm, c, msg);
+}
+
+static void send_rtu(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		     uint64_t now)
+{
+	step_send(cm, c, &(struct cmmsg){.kind = CMMSG_RTU});
+}
+
+static void send_dreq(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		      uint64_t now)
+{
+	step_send(cm, c,
+		  &(struct cmmsg){.kind = CMMSG_DREQ, .qpn = c->remote_qpn});
+	step_arm(cm, c, c->timeout_exponent, c->tries_given, now);
+}
+
+/* The owner has gone without an answer: that is one too. */
+static void abandon(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		    uint64_t now)
+{
+	send_rej(cm, c, &(struct cmmsg){.reason = CMMSG_REJ_CONSUMER}, now);
+}
+
+static void abandon_sidr(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			 uint64_t now)
+{
+	send_sidr(cm, c, &(struct cmmsg){.status = CMMSG_SIDR_REJECTED}, now);
+}
+
+struct cell {
+	action *action; /* NULL: an empty cell */
+	enum conv_state next;
+};
+
+/* clang-format off */
+#define GO(action, next) {action, CONV_##next}
+
+static const struct cell step[CONV_STATES][CONV_INPUTS] = {
+	[CONV_REQ_SENT] = {
+		[IN_MRA]	= GO(wait_longer,	REQ_WAIT),
+		[IN_REJ]	= GO(refused,		CLOSED),
+		[IN_REP]	= GO(responded,		REP_RCVD),
+		[IN_DREQ]	= GO(withdrawn,		CLOSED),
+		[IN_RELEASE]	= GO(say_timeout,	CLOSED),
+		[IN_RETRY]	= GO(repeat,		REQ_SENT),
+		[IN_EXHAUSTED]	= GO(give_up,		CLOSED),
+	},
+	[CONV_REQ_WAIT] = {
+		[IN_MRA]	= GO(wait_longer,	REQ_WAIT),
+		[IN_REJ]	= GO(refused,		CLOSED),
+		[IN_REP]	= GO(responded,		REP_RCVD),
+		[IN_DREQ]	= GO(withdrawn,		CLOSED),
+		[IN_RELEASE]	= GO(say_timeout,	CLOSED),
+		[IN_RETRY]	= GO(repeat,		REQ_SENT),
+		[IN_EXHAUSTED]	= GO(give_up,		CLOSED),
+	},
+	[CONV_REP_RCVD] = {
+		[IN_REP]	= GO(say_mra,		REP_RCVD),
+		[IN_REJ]	= GO(refused,		CLOSED),
+		[IN_DREQ]	= GO(withdrawn,		CLOSED),
+		[IN_REJECT]	= GO(send_rej,		ANSWERED),
+		[IN_ESTABLISH]	= GO(send_rtu,		ESTABLISHED),
+		[IN_RELEASE]	= GO(abandon,		ANSWERED),
+	},
+	[CONV_REQ_RCVD] = {
+		[IN_REQ]	= GO(say_mra,		REQ_RCVD),
+		[IN_REJ]	= GO(refused,		CLOSED),
+		[IN_ACCEPT]	= GO(send_rep,		REP_SENT),
+		[IN_REJECT]	= GO(send_rej,		ANSWERED),
+		[IN_RELEASE]	= GO(abandon,		ANSWERED),
+		[IN_STALE]	= GO(refused,		CLOSED),
+	},
+	[CONV_REP_SENT] = {
+		[IN_REQ]	= GO(resend,		REP_SENT),
+		[IN_MRA]	= GO(wait_longer,	REP_WAIT),
+		[IN_REJ]	= GO(refused,		CLOSED),
+		[IN_RTU]	= GO(connected,		ESTABLISHED),
+		[IN_DREQ]	= GO(peer_ends,		TIMEWAIT),
+		[IN_ESTABLISH]	= GO(connected,		ESTABLISHED),
+		[IN_DISCONNECT]	= GO(send_dreq,		DREQ_SENT),
+		[IN_RELEASE]	= GO(send_dreq,		DREQ_SENT),
+		[IN_RETRY]	= GO(repeat,		REP_SENT),
+		[IN_EXHAUSTED]	= GO(give_up,		TIMEWAIT),
+		[IN_STALE]	= GO(send_dreq,		DREQ_SENT),
+	},
+	[CONV_REP_WAIT] = {
+		[IN_REQ]	= GO(nothing,		REP_WAIT),
+		[IN_MRA]	= GO(wait_longer,	REP_WAIT),
+		[IN_REJ]	= GO(refused,		CLOSED),
+		[IN_RTU]	= GO(connected,		ESTABLISHED),
+		[IN_DREQ]	= GO(peer_ends,		TIMEWAIT),
+		[IN_ESTABLISH]	= GO(connected,		ESTABLISHED),
+		[IN_DISCONNECT]	= GO(send_dreq,		DREQ_SENT),
+		[IN_RELEASE]	= GO(send_dreq,		DREQ_SENT),
+		[IN_RETRY]	= GO(repeat,		REP_SENT),
+		[IN_EXHAUSTED]	= GO(give_up,		TIMEWAIT),
+		[IN_STALE]	= GO(send_dreq,		DREQ_SENT),
+	},
+	[CONV_ESTABLISHED] = {
+		[IN_REQ]	= GO(nothing,		ESTABLISHED),
+		[IN_MRA]	= GO(nothing,		ESTABLISHED),
+		[IN_REJ]	= GO(ended,		TIMEWAIT),
+		[IN_REP]	= GO(resend,		ESTABLISHED),
+		[IN_RTU]	= GO(nothing,		ESTABLISHED),
+		[IN_DREQ]	= GO(peer_ends,		TIMEWAIT),
+		[IN_ESTABLISH]	= GO(nothing,		ESTABLISHED),
+		[IN_DISCONNECT]	= GO(send_dreq,		DREQ_SENT),
+		[IN_RELEASE]	= GO(send_dreq,		DREQ_SENT),
+		[IN_STALE]	= GO(send_dreq,		DREQ_SENT),
+	},
+	[CONV_DREQ_SENT] = {
+		[IN_MRA]	= GO(nothing,		DREQ_SENT),
+		[IN_REJ]	= GO(ended,		TIMEWAIT),
+		[IN_REP]	= GO(nothing,		DREQ_SENT),
+		[IN_RTU]	= GO(nothing,		DREQ_SENT),
+		[IN_DREQ]	= GO(peer_ends,		TIMEWAIT),
+		[IN_DREP]	= GO(ended,		TIMEWAIT),
+		[IN_DISCONNECT]	= GO(nothing,		DREQ_SENT),
+		[IN_RELEASE]	= GO(nothing,		DREQ_SENT),
+		[IN_RETRY]	= GO(repeat,		DREQ_SENT),
+		[IN_EXHAUSTED]	= GO(ended,		TIMEWAIT),
+	},
+	[CONV_TIMEWAIT] = {
+		[IN_REQ]	= GO(say_stale,		TIMEWAIT),
+		[IN_REP]	= GO(say_unknown,	TIMEWAIT),
+		[IN_RTU]	= GO(say_unknown,	TIMEWAIT),
+		[IN_DREQ]	= GO(say_drep,		TIMEWAIT),
+		[IN_DREP]	= GO(nothing,		TIMEWAIT),
+		[IN_DISCONNECT]	= GO(nothing,		TIMEWAIT),
+		[IN_RELEASE]	= GO(nothing,		TIMEWAIT),
+		[IN_EXHAUSTED]	= GO(expired,		CLOSED),
+	},
+	[CONV_SIDR_SENT] = {
+		[IN_SIDR_REP]	= GO(resolved,		CLOSED),
+		[IN_RELEASE]	= GO(nothing,		CLOSED),
+		[IN_RETRY]	= GO(repeat,		SIDR_SENT),
+		[IN_EXHAUSTED]	= GO(no_answer,		CLOSED),
+	},
+	[CONV_SIDR_RCVD] = {
+		[IN_SIDR_REQ]	= GO(nothing,		SIDR_RCVD),
+		[IN_ACCEPT]	= GO(send_sidr,		ANSWERED),
+		[IN_REJECT]	= GO(send_sidr,		ANSWERED),
+		[IN_RELEASE]	= GO(abandon_sidr,	ANSWERED),
+	},
+	[CONV_ANSWERED] = {
+		[IN_REQ]	= GO(resend,		ANSWERED),
+		[IN_REJ]	= GO(nothing,		ANSWERED),
+		[IN_REP]	= GO(resend,		ANSWERED),
+		[IN_DREQ]	= GO(say_drep,		ANSWERED),
+		[IN_SIDR_REQ]	= GO(resend,		ANSWERED),
+		[IN_RELEASE]	= GO(nothing,		ANSWERED),
+		[IN_EXHAUSTED]	= GO(nothing,		CLOSED),
+	},
+	[CONV_CLOSED] = {
+		[IN_REP]	= GO(say_unknown,	CLOSED),
+		[IN_RTU]	= GO(say_unknown,	CLOSED),
+		[IN_DREQ]	= GO(say_drep,		CLOSED),
+		[IN_DISCONNECT]	= GO(nothing,		CLOSED),
+		[IN_RELEASE]	= GO(nothing,		CLOSED),
+	},
+};
+/* clang-format on */
+
+bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
+	      struct cmmsg *msg, uint64_t now_ns)
+{
+	const struct cell *cell = &step[c->state][input];
+	enum conv_state next = cell->next, old = c->state;
+
+	if (!cell->action)
+		return false;
+	cell->action(cm, c, msg, now_ns);
+	if (input == IN_RELEASE)
+		c->is_released = true;
+	/* How long these two last is theirs, not their causes'. */
+	if (next != old && (next == CONV_TIMEWAIT || next == CONV_ANSWERED)) {
+		c->tries_left = 0;
+		arm(cm, c,
+		    exponent_ns(next == CONV_TIMEWAIT ? TIMEWAIT_EXP
+						      : ANSWERED_EXP),
+		    now_ns);
+	}
+	if (next != old || next == CONV_CLOSED)
+		conv_enter(cm, c, next);
+	return true;
+}

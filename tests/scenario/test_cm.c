@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two managers and a wire between them that loses, repeats, delays and
+ * reorders.  Their owners act at random; in the end both ends of every
+ * conversation agree, and nothing is left.
+ */
+#include "test.h"
+
+#include <errno.h>
+
+#include "cm/conv.h"
+
+#define SECOND	 1000000000ull
+#define SERVICE	 0x01061234
+#define ENDS	 400 /* conversations of one world */
+#define ON_WIRE	 4096
+#define LISTENER UINT64_MAX
+
+static uint64_t seeds = 60; /* or the first argument */
+
+struct packet {
+	bool is_used;
+	int to;
+	uint64_t due;
+	struct cm_frame frame;
+};
+
+/* What the owner of one end knows. */
+struct end {
+	uint32_t id; /* 0: none */
+	bool is_established, is_over, is_released;
+	unsigned established, ended, requests;
+};
+
+struct world {
+	struct cm *cm[2];
+	uint8_t ip[2][16];
+	struct end end[2][ENDS];
+	uint32_t ends[2];
+	struct packet wire[ON_WIRE];
+	struct rng rng;
+	uint64_t now;
+	uint32_t loss, twice, late; /* millionths */
+};
+
+static struct world *world_new(uint64_t seed, uint32_t faults)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	rng_init(&w->rng, seed);
+	w->loss = w->twice = w->late = faults;
+	w->now = SECOND;
+	for (int i = 0; i < 2; i++) {
+		struct cm_config config = {.seed = rng_u64(&w->rng),
+					   .conversations = 4 * ENDS,
+					   .half_open = 2 * ENDS};
+		struct cm_where any = {.any_v4 = true};
+		uint32_t listener;
+
+		memcpy(w->ip[i], &(struct cm_where){{[10] = 0xff, 0xff, 10}},
+		       13);
+		w->ip[i][15] = (uint8_t)(i + 1);
+		w->cm[i] = cm_new(&config, w->now);
+		cm_listen(w->cm[i], LISTENER, SERVICE, &any, 16, &listener);
+	}
+	return w;
+}
+
+static void world_free(struct world *w)
+{
+	cm_free(w->cm[0]);
+	cm_free(w->cm[1]);
+	free(w);
+}
+
+static void put(struct world *w, int from, const struct cm_frame *f)
+{
+	uint64_t delay = 1000000 + rng_below(&w->rng, 1000000);
+
+	if (rng_chance(&w->rng, w->late))
+		delay = rng_below(&w->rng, 3000000) * 1000ull;
+	for (int i = 0; i < ON_WIRE; i++)
+		if (!w->wire[i].is_used) {
+			w->wire[i] = (struct packet){true, !from,
+						     w->now + delay, *f};
+			return;
+		}
+	fail_msg("the wire is full");
+}
+
+static struct end *end_of(struct world *w, int side, uint32_t id)
+{
+	for (uint32_t i = 0; i < w->ends[side]; i++)
+		if (w->end[side][i].id == id)
+			return &w->end[side][i];
+	return NULL;
+}
+
+static void hear(struct world *w, int side, const struct cm_event *e)
+{
+	struct end *n = end_of(w, side, e->id);
+
+	if (e->type == CM_REQUEST) {
+		assert_null(n);
+		assert_true(e->user == LISTENER);
+		assert_true(w->ends[side] < ENDS);
+		w->end[side][w->ends[side]++] = (struct end){.id = e->id};
+		return;
+	}
+	assert_non_null(n);
+	assert_false(n->is_released);
+	switch (e->type) {
+	case CM_ESTABLISHED:
+		n->is_established = true;
+		n->established++;
+		break;
+	case CM_REJECTED:
+	case CM_UNREACHABLE:
+	case CM_DISCONNECTED:
+		assert_false(n->is_over);
+		n->is_over = true;
+		n->ended++;
+		break;
+	case CM_REQUEST:
+	case CM_RESPONSE:
+	case CM_TIMEWAIT_EXIT:
+	case CM_RESOLVED:
+		break;
+	}
+}
+
+static void drain(struct world *w, int side)
+{
+	struct cm_frame f;
+	struct cm_event e;
+
+	while (cm_tx(w->cm[side], &f)) {
+		if (rng_chance(&w->rng, w->loss))
+			continue;
+		put(w, side, &f);
+		if (rng_chance(&w->rng, w->twice))
+			put(w, side, &f);
+	}
+	while (cm_event(w->cm[side], &e))
+		hear(w, side, &e);
+}
+
+static void start(struct world *w, int side)
+{
+	struct cm_start s = {.msg = {.kind = CMMSG_REQ,
+				     .service_id = SERVICE,
+				     .qpn = rng_u32(&w->rng) & 0xffffff,
+				     .local_timeout = 20,
+				     .max_cm_retries = 15}};
+	struct end *n = &w->end[side][w->ends[side]];
+
+	if (w->ends[side] == ENDS)
+		return;
+	memcpy(s.local, w->ip[side], 16);
+	memcpy(s.peer, w->ip[!side], 16);
+	*n = (struct end){0};
+	assert_int_equal(cm_connect(w->cm[side], &s, w->now, &n->id), 0);
+	w->ends[side]++;
+}
+
+/* What an owner may do to one of its ends, sensible or not. */
+static void act(struct world *w, int side, struct end *n)
+{
+	struct cmmsg reply = {.qpn = rng_u32(&w->rng) & 0xffffff,
+			      .reason = CMMSG_REJ_CONSUMER};
+	struct conv *c = conv_find(w->cm[side], n->id);
+
+	if (n->is_released || !c)
+		return;
+	switch (rng_below(&w->rng, 12)) {
+	case 0:
+		cm_reject(w->cm[side], n->id, &reply, w->now);
+		break;
+	case 1:
+		if (!cm_disconnect(w->cm[side], n->id, w->now))
+			n->is_established = false;
+		break;
+	case 2:
+		n->is_released = true;
+		cm_release(w->cm[side], n->id, w->now);
+		break;
+	case 3:
+	case 4:
+		cm_taken(w->cm[side], n->id);
+		break;
+	default:
+		if (cm_accept(w->cm[side], n->id, &reply, w->now) == -EINVAL &&
+		    c->state == CONV_REP_RCVD &&
+		    !cm_establish(w->cm[side], n->id, w->now))
+			n->is_established = true;
+	}
+	drain(w, side);
+}
+
+static uint64_t next_time(const struct world *w)
+{
+	uint64_t t = UINT64_MAX;
+
+	for (int i = 0; i < 2; i++)
+		if (cm_deadline(w->cm[i]) < t)
+			t = cm_deadline(w->cm[i]);
+	for (int i = 0; i < ON_WIRE; i++)
+		if (w->wire[i].is_used && w->wire[i].due < t)
+			t = w->wire[i].due;
+	return t;
+}
+
+/* All that is due by `until`; false when nothing is left to wait for. */
+static bool run(struct world *w, uint64_t until)
+{
+	for (uint64_t t = next_time(w); t <= until && t != UINT64_MAX;
+	     t = next_time(w)) {
+		w->now = t > w->now ? t : w->now;
+		for (int i = 0; i < ON_WIRE; i++) {
+			struct packet *p = &w->wire[i];
+			int to = p->to;
+
+			if (!p->is_used || p->due > w->now)
+				continue;
+			p->is_used = false;
+			cm_rx(w->cm[to], p->frame.from, p->frame.to,
+			      p->frame.mad, MAD_BYTES, w->now);
+			drain(w, to);
+		}
+		for (int i = 0; i < 2; i++) {
+			cm_tick(w->cm[i], w->now);
+			drain(w, i);
+		}
+	}
+	if (until != UINT64_MAX)
+		w->now = until;
+	return next_time(w) != UINT64_MAX;
+}
+
+/* Both tables name each other, in the same state of affairs. */
+static void check_agreement(struct world *w, uint64_t seed)
+{
+	for (int s = 0; s < 2; s++)
+		for (uint32_t i = 0; i < w->ends[s]; i++) {
+			struct conv *c = conv_find(w->cm[s], w->end[s][i].id);
+			struct conv *d;
+
+			if (!c || c->state != CONV_ESTABLISHED)
+				continue;
+			d = conv_find(w->cm[!s], c->remote_id);
+			if (!d || d->state != CONV_ESTABLISHED ||
+			    d->remote_id != c->local_id)
+				fail_msg("seed %llu: one end of %x is up (%s, "
+					 "the other in state %d)",
+					 (unsigned long long)seed, c->local_id,
+					 c->is_passive ? "passive" : "active",
+					 d ? (int)d->state : -1);
+		}
+}
+
+static void check_idle(struct world *w, uint64_t seed)
+{
+	for (int s = 0; s < 2; s++) {
+		for (uint32_t i = 0; i < w->ends[s]; i++)
+			if (!w->end[s][i].is_released)
+				cm_release(w->cm[s], w->end[s][i].id, w->now);
+		drain(w, s);
+	}
+	run(w, UINT64_MAX);
+	for (int s = 0; s < 2; s++) {
+		if (cm_count(w->cm[s]))
+			fail_msg("seed %llu: %u conversations are left",
+				 (unsigned long long)seed, cm_count(w->cm[s]));
+		assert_int_equal(w->cm[s]->listener[0].waiting, 0);
+		for (int i = 0; i < CONV_BUCKETS; i++)
+			assert_int_equal(w->cm[s]->half_open[i], 0);
+	}
+}
+
+/* Nobody stays undecided, or its peer waits for good. */
+static void answer_all(struct world *w)
+{
+	const struct cmmsg reply = {.qpn = 77};
+	int turns = 0;
+
+	while (run(w, w->now + 10 * SECOND)) {
+		assert_true(turns++ < 1000);
+		for (int s = 0; s < 2; s++)
+			for (uint32_t i = 0; i < w->ends[s]; i++) {
+				struct end *n = &w->end[s][i];
+
+				cm_taken(w->cm[s], n->id);
+				cm_accept(w->cm[s], n->id, &reply, w->now);
+				if (conv_find(w->cm[s], n->id) &&
+				    conv_find(w->cm[s], n->id)->state ==
+					    CONV_REP_RCVD)
+					cm_establish(w->cm[s], n->id, w->now);
+				drain(w, s);
+			}
+	}
+}
+
+static void one_world(uint64_t seed, uint32_t faults)
+{
+	struct world *w = world_new(seed, faults);
+
+	for (int i = 0; i < 60; i++) {
+		start(w, (int)rng_below(&w->rng, 2));
+		drain(w, 0);
+		drain(w, 1);
+		for (int k = 0; k < 6; k++) {
+			int side = (int)rng_below(&w->rng, 2);
+
+			if (w->ends[side])
+				act(w, side,
+				    &w->end[side]
+					   [rng_below(&w->rng, w->ends[side])]);
+		}
+		run(w, w->now + rng_below(&w->rng, 2000) * 1000000ull);
+	}
+	answer_all(w);
+	check_agreement(w, seed);
+	check_idle(w, seed);
+	world_free(w);
+}
+
+static void both_ends_agree_whatever_the_wire_does(void **state)
+{
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		one_world(seed, 0);
+		one_world(seed, 250000);
+	}
+}
+
+/* One connection by hand: side 0 calls, side 1 accepts. */
+static void connect_one(struct world *w)
+{
+	struct cmmsg reply = {.qpn = 9};
+
+	start(w, 0);
+	drain(w, 0);
+	while (!w->ends[1])
+		assert_true(run(w, w->now + SECOND));
+	cm_accept(w->cm[1], w->end[1][0].id, &reply, w->now);
+	drain(w, 1);
+	while (cm_establish(w->cm[0], w->end[0][0].id, w->now))
+		assert_true(run(w, w->now + SECOND / 10));
+	w->end[0][0].is_established = true;
+	drain(w, 0);
+}
+
+/* What side `side` has to say is lost if it is the n-th that we try. */
+static void say(struct world *w, int side, bool is_lost)
+{
+	w->loss = is_lost ? 1000000 : 0;
+	drain(w, side);
+	w->loss = 0;
+}
+
+static void a_lost_message_of_any_kind_is_made_up_for(void **state)
+{
+	const struct cmmsg reply = {.qpn = 9};
+
+	for (int lost = CMMSG_REQ; lost <= CMMSG_DREP; lost++) {
+		struct world *w = world_new(9, 0);
+		struct end *a = &w->end[0][0], *b = &w->end[1][0];
+		uint64_t began = w->now;
+
+		start(w, 0);
+		say(w, 0, lost == CMMSG_REQ);
+		run(w, w->now + SECOND / 2);
+		cm_accept(w->cm[1], b->id, &reply, w->now);
+		say(w, 1, lost == CMMSG_REP);
+		run(w, w->now + SECOND / 2);
+		assert_int_equal(cm_establish(w->cm[0], a->id, w->now), 0);
+		say(w, 0, lost == CMMSG_RTU);
+		run(w, w->now + 2 * SECOND);
+		assert_int_equal(b->established, 1);
+		cm_disconnect(w->cm[0], a->id, w->now);
+		say(w, 0, lost == CMMSG_DREQ);
+		w->loss = lost == CMMSG_DREP ? 1000000 : 0;
+		run(w, w->now + SECOND / 20);
+		w->loss = 0;
+		run(w, w->now + SECOND);
+		assert_int_equal(a->ended, 1);
+		assert_int_equal(b->ended, 1);
+		assert_true(w->now - began < 5 * SECOND);
+		world_free(w);
+	}
+}
+
+static void a_busy_owner_holds_its_peer_for_as_long_as_it_takes(void **state)
+{
+	struct world *w = world_new(3, 0);
+
+	start(w, 0);
+	drain(w, 0);
+	run(w, w->now + 600 * SECOND); /* ten minutes in a debugger */
+	assert_int_equal(w->ends[1], 1);
+	assert_false(w->end[0][0].is_over);
+	cm_accept(w->cm[1], w->end[1][0].id, &(struct cmmsg){.qpn = 9}, w->now);
+	drain(w, 1);
+	run(w, w->now + SECOND);
+	assert_int_equal(cm_establish(w->cm[0], w->end[0][0].id, w->now), 0);
+	world_free(w);
+}
+
+static void without_a_listener_the_answer_comes_at_once(void **state)
+{
+	struct world *w = world_new(4, 0);
+
+	cm_unlisten(w->cm[1], 0);
+	start(w, 0);
+	drain(w, 0);
+	run(w, w->now + SECOND / 100);
+	assert_int_equal(w->end[0][0].ended, 1);
+	assert_int_equal(cm_counters(w->cm[1])->no_listener, 1);
+	world_free(w);
+}
+
+static void
+a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection(void **state)
+{
+	struct world *w = world_new(5, 0);
+	struct cm_config config = {
+		.seed = 77, .conversations = ENDS, .half_open = ENDS};
+	uint32_t qpn, id;
+	struct cm_start s = {.msg = {.kind = CMMSG_REQ,
+				     .service_id = SERVICE,
+				     .local_timeout = 20,
+				     .max_cm_retries = 15}};
+
+	connect_one(w);
+	run(w, w->now + SECOND);
+	assert_true(w->end[1][0].is_established);
+	qpn = conv_find(w->cm[1], w->end[1][0].id)->remote_qpn;
+	cm_free(w->cm[0]);
+	w->cm[0] = cm_new(&config, w->now);
+	w->ends[0] = 0;
+	s.msg.qpn = qpn;
+	memcpy(s.local, w->ip[0], 16);
+	memcpy(s.peer, w->ip[1], 16);
+	cm_connect(w->cm[0], &s, w->now, &id);
+	w->end[0][w->ends[0]++] = (struct end){.id = id};
+	drain(w, 0);
+	run(w, w->now + SECOND);
+	assert_int_equal(w->end[1][0].ended, 1);
+	assert_int_equal(w->end[0][0].ended, 1); /* refused as stale */
+	cm_connect(w->cm[0], &s, w->now, &id);
+	w->end[0][w->ends[0]++] = (struct end){.id = id};
+	drain(w, 0);
+	run(w, w->now + SECOND);
+	assert_int_equal(w->ends[1], 2);
+	world_free(w);
+}
+
+static void a_flood_of_requests_is_bounded(void **state)
+{
+	struct cm_config config = {
+		.seed = 1, .conversations = 1000, .half_open = 100};
+	struct cm_where any = {.any_v4 = true};
+	struct cm *cm = cm_new(&config, 0);
+	uint8_t me[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1},
+		peer[16] = {[10] = 0xff, 0xff, 10, 0, 0, 2}, mad[MAD_BYTES];
+	struct cm_event e;
+	struct cm_frame f;
+	uint32_t listener, served = 0;
+
+	cm_listen(cm, 0, SERVICE, &any, 10000, &listener);
+	for (uint32_t i = 1; i <= 5000; i++) {
+		struct cmmsg m = {.kind = CMMSG_REQ,
+				  .local_id = i,
+				  .qpn = i,
+				  .service_id = SERVICE};
+
+		peer[15] = i == 5000 ? 3 : 2;
+		memcpy(m.primary.local_gid, peer, 16);
+		memcpy(m.primary.remote_gid, me, 16);
+		cmmsg_write(mad, &m);
+		cm_rx(cm, peer, me, mad, sizeof(mad), i);
+		while (cm_event(cm, &e))
+			served += e.type == CM_REQUEST;
+		while (cm_tx(cm, &f))
+			;
+	}
+	/* a hundred of the flood, and the other peer's one */
+	assert_int_equal(served, 101);
+	assert_int_equal(cm_count(cm), 101);
+	cm_free(cm);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_ends_agree_whatever_the_wire_does),
+		cmocka_unit_test(a_lost_message_of_any_kind_is_made_up_for),
+		cmocka_unit_test(
+			a_busy_owner_holds_its_peer_for_as_long_as_it_takes),
+		cmocka_unit_test(without_a_listener_the_answer_comes_at_once),
+		cmocka_unit_test(
+			a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection),
+		cmocka_unit_test(a_flood_of_requests_is_bounded),
+	};
+
+	if (argc > 1)
+		seeds = strtoull(argv[1], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

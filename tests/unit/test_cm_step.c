@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/step: every state meets every input.  The matrix says which state comes
+ * next, `.` that the cell is empty; it is written from IBTA 12.9.7, not from
+ * the table.
+ */
+#include "test.h"
+
+#include "cm/conv.h"
+
+static const uint8_t here[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
+static const uint8_t there[16] = {[10] = 0xff, 0xff, 10, 0, 0, 2};
+
+#define SECOND 1000000000ull
+
+/* REQ_SENT, REQ_WAIT, REP_RCVD, REQ_RCVD, REP_SENT, REP_WAIT, ESTABLISHED,
+ * DREQ_SENT, TIMEWAIT, SIDR_SENT, SIDR_RCVD, ANSWERED, CLOSED */
+static const char letters[] = " rwpqsvEdTSRAC";
+
+static const struct {
+	enum conv_state from;
+	/* REQ MRA REJ REP RTU DREQ DREP SIDR_REQ SIDR_REP, ACCEPT REJECT
+	 * ESTABLISH DISCONNECT RELEASE, RETRY EXHAUSTED STALE */
+	const char *next;
+} matrix[] = {
+	{CONV_REQ_SENT, ".wCp.C..."
+			"....C"
+			"rC."},
+	{CONV_REQ_WAIT, ".wCp.C..."
+			"....C"
+			"rC."},
+	{CONV_REP_RCVD, "..Cp.C..."
+			".AE.A"
+			"..."},
+	{CONV_REQ_RCVD, "q.C......"
+			"sA..A"
+			"..C"},
+	{CONV_REP_SENT, "svC.ET..."
+			"..Edd"
+			"sTd"},
+	{CONV_REP_WAIT, "vvC.ET..."
+			"..Edd"
+			"sTd"},
+	{CONV_ESTABLISHED, "EETEET..."
+			   "..Edd"
+			   "..d"},
+	{CONV_DREQ_SENT, ".dTddTT.."
+			 "...dd"
+			 "dT."},
+	{CONV_TIMEWAIT, "T..TTTT.."
+			"...TT"
+			".C."},
+	{CONV_SIDR_SENT, "........C"
+			 "....C"
+			 "SC."},
+	{CONV_SIDR_RCVD, ".......R."
+			 "AA..A"
+			 "..."},
+	{CONV_ANSWERED, "A.AA.A.A."
+			"....A"
+			".C."},
+	{CONV_CLOSED, "...CCC..."
+		      "...CC"
+		      "..."},
+};
+
+/* The messages that a cell sends, by kind, and the event; 0: none. */
+static void drain(struct cm *cm, unsigned *messages, unsigned *events)
+{
+	struct cm_frame f;
+	struct cm_event e;
+
+	*messages = *events = 0;
+	while (cm_tx(cm, &f))
+		++*messages;
+	while (cm_event(cm, &e))
+		++*events;
+}
+
+static struct cm *fresh(void)
+{
+	struct cm_config config = {
+		.seed = 1, .conversations = 64, .half_open = 8};
+
+	return cm_new(&config, 0);
+}
+
+static struct cm_start request(enum cmmsg_kind kind)
+{
+	struct cm_start s = {.user = 7,
+			     .msg = {.kind = kind,
+				     .qpn = 5,
+				     .local_timeout = 20,
+				     .max_cm_retries = 3}};
+
+	memcpy(s.local, here, 16);
+	memcpy(s.peer, there, 16);
+	return s;
+}
+
+/* A conversation in this state, by the shortest way. */
+static struct conv *in_state(struct cm *cm, enum conv_state state)
+{
+	bool passive = state == CONV_REQ_RCVD || state == CONV_REP_SENT ||
+		       state == CONV_REP_WAIT || state == CONV_SIDR_RCVD ||
+		       state == CONV_ANSWERED;
+	bool sidr = state == CONV_SIDR_SENT || state == CONV_SIDR_RCVD;
+	struct cm_start s = request(sidr ? CMMSG_SIDR_REQ : CMMSG_REQ);
+	unsigned messages, events;
+	struct conv *c;
+	uint32_t id;
+
+	assert_int_equal(cm_connect(cm, &s, 0, &id), 0);
+	c = conv_find(cm, id);
+	c->is_passive = passive;
+	if (state == CONV_TIMEWAIT || state == CONV_ANSWERED)
+		c->tries_left = 0; /* as on the way there */
+	conv_set_remote(cm, c, 99);
+	if (c->state != state)
+		conv_enter(cm, c, state);
+	drain(cm, &messages, &events);
+	return c;
+}
+
+static struct cmmsg message(const struct conv *c, enum conv_input input)
+{
+	struct cmmsg m = {.local_id = 99, .remote_id = c->local_id};
+
+	if (input <= IN_SIDR_REP)
+		m.kind = (enum cmmsg_kind)(CMMSG_REQ + input);
+	return m;
+}
+
+static void every_cell_leads_where_the_specification_says(void **state)
+{
+	for (size_t i = 0; i < TEST_COUNT(matrix); i++)
+		for (int in = 0; in < CONV_INPUTS; in++) {
+			struct cm *cm = fresh();
+			struct conv *c = in_state(cm, matrix[i].from);
+			struct cmmsg m = message(c, (enum conv_input)in);
+			uint32_t id = c->local_id;
+			char got = '.';
+
+			if (step_run(cm, c, (enum conv_input)in, &m, SECOND))
+				got = conv_find(cm, id) ? letters[c->state]
+							: 'C';
+			if (got != matrix[i].next[in])
+				fail_msg("%c on input %d: %c, not %c",
+					 letters[matrix[i].from], in, got,
+					 matrix[i].next[in]);
+			cm_free(cm);
+		}
+	assert_int_equal(TEST_COUNT(matrix), CONV_STATES - 1);
+}
+
+static void no_cell_fills_a_ring(void **state)
+{
+	for (size_t i = 0; i < TEST_COUNT(matrix); i++)
+		for (int in = 0; in < CONV_INPUTS; in++) {
+			struct cm *cm = fresh();
+			struct conv *c = in_state(cm, matrix[i].from);
+			struct cmmsg m = message(c, (enum conv_input)in);
+			unsigned messages, events;
+
+			step_run(cm, c, (enum conv_input)in, &m, SECOND);
+			drain(cm, &messages, &events);
+			assert_in_range(messages, 0, 1);
+			assert_in_range(events, 0, 1);
+			cm_free(cm);
+		}
+}
+
+/* Whatever comes after it, until time has taken the conversation away. */
+static void
+a_released_conversation_is_silent_to_its_owner_and_ends(void **state)
+{
+	for (size_t i = 0; i < TEST_COUNT(matrix); i++)
+		for (int in = 0; in < CONV_INPUTS; in++) {
+			struct cm *cm = fresh();
+			struct conv *c = in_state(cm, matrix[i].from);
+			unsigned messages, events, heard = 0;
+			uint32_t id = c->local_id;
+			uint64_t now = SECOND;
+			struct cmmsg m;
+
+			cm_release(cm, id, now);
+			if (conv_find(cm, id) && in < IN_ACCEPT) {
+				m = message(c, (enum conv_input)in);
+				step_run(cm, c, (enum conv_input)in, &m, now);
+			}
+			for (int turn = 0; turn < 100 && cm_count(cm); turn++) {
+				now += 10 * SECOND;
+				cm_tick(cm, now);
+				drain(cm, &messages, &events);
+				heard += events;
+			}
+			assert_int_equal(heard, 0);
+			assert_int_equal(cm_count(cm), 0);
+			assert_int_equal(cm_deadline(cm), WHEEL_NEVER);
+			cm_free(cm);
+		}
+}
+
+static void
+nobody_answers_and_the_owner_hears_of_it_in_bounded_time(void **state)
+{
+	for (int strict = 0; strict <= 1; strict++) {
+		struct cm *cm = fresh();
+		struct cm_start s = request(CMMSG_REQ);
+		struct cm_event e;
+		struct cm_frame f;
+		unsigned sent = 0;
+		uint64_t now;
+		uint32_t id;
+
+		s.msg.max_cm_retries = 15;
+		s.strict = strict;
+		cm_connect(cm, &s, 0, &id);
+		for (now = 0; !cm_event(cm, &e); cm_tick(cm, now)) {
+			while (cm_tx(cm, &f))
+				sent++;
+			now = cm_deadline(cm);
+			assert_true(now < 70 * SECOND);
+		}
+		assert_int_equal(sent, 16);
+		assert_int_equal(e.type, CM_UNREACHABLE);
+		assert_true(now > (strict ? 68 : 50) * SECOND);
+		cm_free(cm);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_cell_leads_where_the_specification_says),
+		cmocka_unit_test(no_cell_fills_a_ring),
+		cmocka_unit_test(
+			a_released_conversation_is_silent_to_its_owner_and_ends),
+		cmocka_unit_test(
+			nobody_answers_and_the_owner_hears_of_it_in_bounded_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
