@@ -111,6 +111,12 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 
 	if (err)
 		return err;
+	if (mask & HCA_QP_MAX_DEST_RD_ATOMIC)
+		err = ibt_qp_room(q, attr->max_dest_rd_atomic);
+	if (err) {
+		*why = "no memory for what the peer may ask for";
+		return err;
+	}
 	qp_modify_store(qp, attr, mask);
 	if (mask & HCA_QP_AV) {
 		memcpy(q->self.ip, from, 16);

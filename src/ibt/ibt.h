@@ -29,8 +29,7 @@
 #define IBT_POOL	  256 /* packets held for reordering, all QPs */
 #define IBT_HELD_PER_QP	  48
 #define IBT_HELD_AHEAD	  65536 /* PSNs; beyond: not of this connection */
-#define IBT_REPLIES	  64	/* power of two */
-#define IBT_RESOURCES	  32	/* READs and atomics that can be repeated */
+#define IBT_SPARE_REPLIES 12	/* beside max_dest_rd_atomic */
 #define IBT_READ_CHUNK	  16	/* packets asked for by one READ request */
 #define IBT_WINDOW_START  16
 #define IBT_RETRY_FOREVER 7 /* rnr_retry only */
@@ -124,9 +123,10 @@ struct rc_resp {
 	struct list held;
 	uint32_t held_count;
 	uint32_t reply_head, reply_tail;
-	struct reply replies[IBT_REPLIES];
+	uint32_t reply_size, resource_size; /* powers of two */
 	uint32_t resource_next;
-	struct resource resources[IBT_RESOURCES];
+	struct reply *replies;	    /* owned, sized when the QP gets ready */
+	struct resource *resources; /* behind them */
 	bool tombstone; /* repeats its last NAK after the QP has failed */
 	struct serial24 tomb_psn;
 	uint8_t tomb_syndrome;
@@ -151,6 +151,12 @@ int ibt_init(struct ibt *t, uint64_t now_ns);
 void ibt_fini(struct ibt *t);
 int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp);
 void ibt_qp_fini(struct ibt *t, struct ibt_qp *q);
+/*
+ * Room for the answers to what max_dest_rd_atomic allows the peer, and no more,
+ * so that thousands of idle QPs stay small; an RC QP has it before RTR.  0 or
+ * -ENOMEM.
+ */
+int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic);
 /* Enter a state: the only place where qp->state changes. */
 void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state);
 /* In ERR: complete all posted work with a flush error, in order. */

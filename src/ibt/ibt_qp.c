@@ -30,10 +30,40 @@ static void quiet(struct ibt *t, struct ibt_qp *q)
 	list_remove(&q->active);
 }
 
+int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
+{
+	uint32_t replies = max_dest_rd_atomic + IBT_SPARE_REPLIES;
+	uint32_t resources = bits_pow2_up(2 * max_dest_rd_atomic + 2);
+	struct rc_resp *r = &q->resp;
+	struct reply *room;
+
+	replies = bits_pow2_up(replies);
+	if (replies <= r->reply_size)
+		return 0;
+	room = calloc(1, replies * sizeof *room +
+				 resources * sizeof *r->resources);
+	if (!room)
+		return -ENOMEM;
+	/* it may grow amid traffic */
+	for (uint32_t i = r->reply_tail; i != r->reply_head; i++)
+		room[i & (replies - 1)] = r->replies[i & (r->reply_size - 1)];
+	if (r->resource_size)
+		memcpy(room + replies, r->resources,
+		       r->resource_size * sizeof *r->resources);
+	r->resource_next = r->resource_size;
+	free(r->replies);
+	r->replies = room;
+	r->resources = (struct resource *)(void *)(room + replies);
+	r->reply_size = replies;
+	r->resource_size = resources;
+	return 0;
+}
+
 void ibt_qp_fini(struct ibt *t, struct ibt_qp *q)
 {
 	quiet(t, q);
 	rc_resp_reset(t, q);
+	free(q->resp.replies);
 	free(q->notes);
 }
 

@@ -8,7 +8,7 @@
 
 static struct reply *at(struct rc_resp *r, uint32_t i)
 {
-	return &r->replies[i % IBT_REPLIES];
+	return &r->replies[i & (r->reply_size - 1)];
 }
 
 /* The caller has made sure of room. */
@@ -17,7 +17,7 @@ struct reply *rc_reply_push(struct ibt_qp *q)
 	struct rc_resp *r = &q->resp;
 	struct reply *y;
 
-	CHECK(r->reply_head - r->reply_tail < IBT_REPLIES);
+	CHECK(r->reply_head - r->reply_tail < r->reply_size);
 	y = at(r, r->reply_head++);
 	memset(y, 0, sizeof *y);
 	return y;

@@ -15,9 +15,17 @@ static void drop_held(struct ibt *t, struct ibt_qp *q)
 
 void rc_resp_reset(struct ibt *t, struct ibt_qp *q)
 {
+	struct rc_resp *r = &q->resp;
+	struct rc_resp fresh = {.replies = r->replies,
+				.reply_size = r->reply_size,
+				.resources = r->resources,
+				.resource_size = r->resource_size};
+
 	drop_held(t, q);
-	memset(&q->resp, 0, sizeof q->resp);
-	list_init(&q->resp.held);
+	*r = fresh;
+	list_init(&r->held);
+	for (uint32_t i = 0; i < r->resource_size; i++)
+		r->resources[i].valid = false;
 }
 
 static bool is_atomic(const struct pkt *p)
@@ -38,7 +46,7 @@ static uint32_t fresh_reads(const struct rc_resp *r)
 	uint32_t count = 0;
 
 	for (uint32_t i = r->reply_tail; i != r->reply_head; i++)
-		count += r->replies[i % IBT_REPLIES].fresh;
+		count += r->replies[i & (r->reply_size - 1)].fresh;
 	return count;
 }
 
@@ -82,7 +90,8 @@ static enum verdict judge(struct ibt *t, const struct ibt_qp *q,
 
 static struct resource *resource_new(struct rc_resp *r)
 {
-	struct resource *s = &r->resources[r->resource_next++ % IBT_RESOURCES];
+	struct resource *s =
+		&r->resources[r->resource_next++ & (r->resource_size - 1)];
 
 	memset(s, 0, sizeof *s);
 	s->valid = true;
@@ -146,14 +155,15 @@ static enum verdict apply_atomic(struct ibt *t, struct ibt_qp *q,
 
 static enum verdict apply_read(struct ibt_qp *q, const struct pkt *p)
 {
-	struct resource *s = resource_new(&q->resp);
+	struct rc_resp *r = &q->resp;
+	struct resource *s = resource_new(r);
 
-	q->resp.msn++;
+	r->msn++;
 	queue_read(q, p, true);
-	s->psn = q->resp.epsn;
+	s->psn = r->epsn;
 	s->rkey = p->reth.rkey;
 	s->packets =
-		q->resp.replies[(q->resp.reply_head - 1) % IBT_REPLIES].packets;
+		r->replies[(r->reply_head - 1) & (r->reply_size - 1)].packets;
 	return V_OK;
 }
 
@@ -206,7 +216,7 @@ static bool accept(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	uint32_t packets = 1;
 	enum verdict v;
 
-	if (r->reply_head - r->reply_tail > IBT_REPLIES - 4)
+	if (r->reply_head - r->reply_tail > r->reply_size - 4)
 		return false; /* no room to answer: as if it were lost */
 	if (p->info->kind == OPCODE_KIND_SEND && opcode_starts(p->info))
 		r->offset = 0;
@@ -311,14 +321,14 @@ static void duplicate(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	struct serial24 psn = serial24(p->bth.psn);
 
 	t->counters.rx_duplicates++;
-	if (r->reply_head - r->reply_tail > IBT_REPLIES / 2)
+	if (r->reply_head - r->reply_tail > r->reply_size / 2)
 		return;
 	if (!is_read_like(p)) {
 		r->ack_owed = true;
 		ibt_qp_activate(t, q);
 		return;
 	}
-	for (int i = 0; i < IBT_RESOURCES; i++) {
+	for (uint32_t i = 0; i < r->resource_size; i++) {
 		const struct resource *s = &r->resources[i];
 		int32_t into = serial24_diff(psn, s->psn);
 
@@ -346,7 +356,7 @@ void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 
 	if (state == HCA_QP_ERR && r->tombstone &&
 	    serial24_is_equal(psn, r->tomb_psn)) {
-		if (r->reply_head - r->reply_tail < IBT_REPLIES / 2)
+		if (r->reply_head - r->reply_tail < r->reply_size / 2)
 			rc_reply_ack(t, q, psn, r->tomb_syndrome);
 		return;
 	}
