@@ -117,6 +117,7 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		*why = "no memory for what the peer may ask for";
 		return err;
 	}
+	e->ibt.now_ns = now_ns;
 	qp_modify_store(qp, attr, mask);
 	if (mask & HCA_QP_AV) {
 		memcpy(q->self.ip, from, 16);
@@ -182,9 +183,9 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 {
 	size_t step = d->segment ? d->segment : d->len;
-
 	uint16_t id = 0;
 
+	e->ibt.now_ns = now_ns;
 	for (size_t off = 0; off < d->len; off += step, id++)
 		packet(e, d, d->bytes + off,
 		       (size_t)bits_min_u64(step, d->len - off), id, now_ns);
@@ -192,6 +193,7 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
+	e->ibt.now_ns = now_ns;
 	if (q->qp->state == HCA_QP_ERR)
 		ibt_qp_flush(&e->ibt, q);
 	else
@@ -202,6 +204,7 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 {
 	struct wheel_timer *t;
 
+	e->ibt.now_ns = now_ns;
 	while ((t = wheel_expire(&e->ibt.wheel, now_ns))) {
 		if (t->kind == IBT_TIMER_ACK)
 			rc_comp_timeout(&e->ibt,
@@ -220,6 +223,7 @@ void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
 {
 	struct ibt_qp *q = find(e, qpn);
 
+	e->ibt.now_ns = now_ns;
 	if (q)
 		rc_comp_peer(&e->ibt, q, (int)state, now_ns);
 }
@@ -281,6 +285,7 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 	struct list *active = &e->ibt.active;
 	struct burst *b = &e->burst;
 
+	e->ibt.now_ns = now_ns;
 	burst_recycle(b);
 	while (!b->first && burst_space(b) && !list_is_empty(active)) {
 		struct ibt_qp *q =

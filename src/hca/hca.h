@@ -230,7 +230,8 @@ struct cqe {
 	uint32_t wc_flags;
 	uint32_t wq_index; /* polling it frees slots up to here */
 	uint32_t reserved;
-	aoff wq; /* 0: its QP is gone */
+	uint64_t at_ns; /* when it was pushed, by the lane's clock */
+	aoff wq;	/* 0: its QP is gone */
 };
 
 enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
@@ -385,9 +386,15 @@ void wq_fini(struct hca *h, struct wq *q);
 struct wqe *wq_at(const struct hca *h, const struct wq *q, uint32_t index);
 /* The slot to fill next, NULL when the queue is full; then wq_commit. */
 struct wqe *wq_reserve(const struct hca *h, struct wq *q);
+/* The one after `ahead` that are filled and not committed. */
+struct wqe *wq_reserve_after(const struct hca *h, struct wq *q, uint32_t ahead);
+static inline void wq_commit_all(struct wq *q, uint32_t count)
+{
+	ring_store(&q->head, ring_own(&q->head) + count);
+}
 static inline void wq_commit(struct wq *q)
 {
-	ring_store(&q->head, ring_own(&q->head) + 1);
+	wq_commit_all(q, 1);
 }
 
 /* srq.c */

@@ -37,7 +37,12 @@ struct wqe *wq_at(const struct hca *h, const struct wq *q, uint32_t index)
 
 struct wqe *wq_reserve(const struct hca *h, struct wq *q)
 {
-	uint32_t head = ring_own(&q->head);
+	return wq_reserve_after(h, q, 0);
+}
+
+struct wqe *wq_reserve_after(const struct hca *h, struct wq *q, uint32_t ahead)
+{
+	uint32_t head = ring_own(&q->head) + ahead;
 
 	if (head - ring_load(&q->tail) >= q->depth)
 		return NULL;

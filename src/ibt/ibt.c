@@ -62,8 +62,10 @@ void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq_off,
 		  const struct cqe *c, bool solicited)
 {
 	struct cq *cq = arena_at(&t->hca->arena, cq_off);
+	struct cqe stamped = *c;
 
-	switch (cq_push(t->hca, cq, c, solicited || c->status)) {
+	stamped.at_ns = t->now_ns;
+	switch (cq_push(t->hca, cq, &stamped, solicited || c->status)) {
 	case CQ_QUIET:
 		break;
 	case CQ_NOTIFY:

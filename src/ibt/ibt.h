@@ -45,6 +45,7 @@ struct ibt_held {
 struct ibt {
 	struct hca *hca;
 	struct wheel wheel;
+	uint64_t now_ns;    /* of the engine's present call */
 	struct list active; /* struct ibt_qp with something to send */
 	struct list pool;   /* free struct ibt_held */
 	struct ibt_held *held;

@@ -51,7 +51,6 @@ static void fill_makers(struct verbs_context *v)
 	NO_PTR(v->alloc_td);
 	NO_PTR(v->create_rwq_ind_table);
 	NO_PTR(v->create_wq);
-	NO_PTR(v->create_cq_ex);
 	NO_PTR(v->ibv_create_flow);
 	NO_PTR(v->open_qp);
 	NO_PTR(v->open_xrcd);
@@ -70,7 +69,9 @@ static void fill(struct v_context *c)
 	v->priv = NULL;
 	v->_ABI_placeholder3 = 0;
 	v->create_qp_ex = v_create_qp_ex;
+	v->create_cq_ex = v_create_cq_ex;
 	v->create_srq_ex = v_create_srq_ex;
+	v->query_rt_values = v_query_rt_values;
 	v->get_srq_num = v_get_srq_num;
 	v->query_device_ex = v_query_device_ex;
 	v->query_port = v_query_port;

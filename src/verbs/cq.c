@@ -5,6 +5,7 @@
 
 #include "verbs/fail.h"
 #include "verbs/object.h"
+#include "verbs/ops.h"
 #include "verbs/table.h"
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
@@ -69,6 +70,7 @@ static void cq_show(struct v_cq *cq, struct ibv_context *context, int cqe,
 	pthread_mutex_init(&cq->base.mutex, NULL);
 	pthread_cond_init(&cq->base.cond, NULL);
 	lock_init(&cq->face);
+	v_cq_fill(&cq->base);
 	v_source_init(&cq->completion, cq, 0);
 	v_source_init(&cq->error, cq, IBV_EVENT_CQ_ERR);
 }

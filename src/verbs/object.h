@@ -77,6 +77,7 @@ struct v_cq {
 	struct cq *cq;
 	struct lock face;   /* one poller; taken in QP teardown too */
 	uint32_t empty;	    /* polls in a row that found nothing */
+	struct cqe now;	    /* under extended polling: the one being read */
 	struct count users; /* QPs, counted once for each queue */
 	uint64_t cookie;
 	struct v_source completion, error;
@@ -104,12 +105,18 @@ enum v_qp_event {
 struct v_qp {
 	struct ibv_qp_ex base;
 	void *newer; /* wr_flush of later releases */
+	bool is_ex;  /* made with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS */
 	struct qp *qp;
 	struct ibt_qp *side;
 	struct ibv_qp_cap cap; /* granted */
 	uint32_t process;
 	struct host *host;
 	struct lock send, recv; /* one poster to each queue */
+	struct {
+		struct wqe *now; /* being filled; NULL after an error */
+		uint32_t count;	 /* filled since wr_start */
+		int err;	 /* the first one */
+	} wr;			 /* under send, see wr.c */
 	uint64_t cookie;
 	struct v_source events[V_QP_EVENTS];
 };

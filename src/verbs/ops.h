@@ -28,6 +28,16 @@ int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 struct ibv_mw *v_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int v_dealloc_mw(struct ibv_mw *mw);
 int v_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+struct ibv_cq_ex *v_create_cq_ex(struct ibv_context *context,
+				 struct ibv_cq_init_attr_ex *attr);
+/* wr.c: posting field by field.  EOPNOTSUPP, said, for operations that the
+ * type of queue pair does not have. */
+int v_wr_check(enum ibv_qp_type type, uint64_t send_ops);
+void v_wr_fill(struct ibv_qp_ex *qp);
+/* cq_ex.c: the functions of extended polling. */
+void v_cq_fill(struct ibv_cq_ex *cq);
+int v_query_rt_values(struct ibv_context *context,
+		      struct ibv_values_ex *values);
 int v_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad);
 struct ibv_srq *v_create_srq_ex(struct ibv_context *context,

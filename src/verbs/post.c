@@ -9,6 +9,7 @@
 #include "verbs/fail.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
+#include "verbs/post.h"
 
 #define FLAGS                                                                  \
 	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED |             \
@@ -18,19 +19,18 @@
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |                    \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
 
-/* The bytes that the elements name; UINT64_MAX when they are too many. */
-static uint64_t total(const struct ibv_sge *sge, int n, uint32_t max)
+uint64_t v_post_total(const struct ibv_sge *sge, size_t n, uint32_t max)
 {
 	uint64_t bytes = 0;
 
-	if (n < 0 || (uint32_t)n > max)
+	if (n > max)
 		return UINT64_MAX;
-	for (int i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		bytes += sge[i].length;
 	return bytes;
 }
 
-static int check_total(uint64_t bytes)
+int v_post_check_total(uint64_t bytes)
 {
 	if (bytes == UINT64_MAX)
 		return v_fail(EINVAL, V_INPUT,
@@ -43,12 +43,12 @@ static int check_total(uint64_t bytes)
 }
 
 /* An element without bytes names no memory: its key is never checked. */
-static void put_sges(struct wqe *w, const struct ibv_sge *sge, int n)
+void v_post_sges(struct wqe *w, const struct ibv_sge *sge, size_t n)
 {
 	struct wq_sge *out = wqe_sges(w);
 
 	w->num_sge = 0;
-	for (int i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (sge[i].length)
 			out[w->num_sge++] = (struct wq_sge){
 				.va = sge[i].addr,
@@ -71,19 +71,15 @@ static void put_inline(struct wqe *w, const struct ibv_sge *sge, int n)
 	}
 }
 
-/* The window's new key and what it opens, as ibt/local.c takes it. */
-static int put_bind(struct wqe *w, const struct ibv_qp *qp,
-		    const struct ibv_send_wr *wr)
+int v_post_bind(struct wqe *w, const struct ibv_qp *qp, struct ibv_mw *mw,
+		uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
-	const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
-	struct ibv_mw *mw = wr->bind_mw.mw;
-
 	if (!mw || (info->mr && info->mr->pd != mw->pd) || mw->pd != qp->pd)
 		return v_fail(EINVAL, V_INPUT,
 			      "binding a window: window, region and queue pair "
 			      "are of one domain");
 	w->imm_be = v_mw(mw)->mr->lkey;
-	w->rkey = wr->bind_mw.rkey;
+	w->rkey = rkey;
 	w->va = info->addr;
 	w->compare = info->length;
 	w->swap_add = (uint64_t)(info->mr ? info->mr->lkey : 0) << 32 |
@@ -109,7 +105,8 @@ static int put_operation(struct wqe *w, const struct ibv_qp *qp,
 		return 0;
 	}
 	if (op == IBV_WR_BIND_MW)
-		return put_bind(w, qp, wr);
+		return v_post_bind(w, qp, wr->bind_mw.mw, wr->bind_mw.rkey,
+				   &wr->bind_mw.bind_info);
 	if (op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM ||
 	    op == IBV_WR_RDMA_READ) {
 		w->va = wr->wr.rdma.remote_addr;
@@ -125,9 +122,6 @@ static int put_operation(struct wqe *w, const struct ibv_qp *qp,
 			      "atomics, bind and invalidate");
 	w->va = wr->wr.atomic.remote_addr;
 	w->rkey = wr->wr.atomic.rkey;
-	if (w->bytes != 8)
-		return v_fail(EINVAL, V_INPUT,
-			      "posting: an atomic returns 8 bytes");
 	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		w->swap_add = wr->wr.atomic.compare_add;
 	} else {
@@ -137,14 +131,21 @@ static int put_operation(struct wqe *w, const struct ibv_qp *qp,
 	return 0;
 }
 
-static int check_inline(const struct wq *sq, const struct wqe *w)
+int v_post_check(const struct wq *sq, const struct wqe *w)
 {
+	bool atomic = w->opcode == HCA_WR_ATOMIC_CAS ||
+		      w->opcode == HCA_WR_ATOMIC_FADD;
+
+	if (atomic && w->bytes != 8)
+		return v_fail(EINVAL, V_INPUT,
+			      "posting: an atomic returns 8 bytes");
+	if (!(w->flags & HCA_SEND_INLINE))
+		return 0;
 	if (w->bytes > sq->max_inline)
 		return v_fail(EINVAL, V_INPUT,
 			      "posting: more inline data than max_inline_data "
 			      "granted");
-	if (w->opcode == HCA_WR_RDMA_READ || w->opcode == HCA_WR_ATOMIC_CAS ||
-	    w->opcode == HCA_WR_ATOMIC_FADD)
+	if (atomic || w->opcode == HCA_WR_RDMA_READ)
 		return v_fail(EINVAL, V_INPUT,
 			      "posting: IBV_SEND_INLINE on a read or an "
 			      "atomic");
@@ -155,11 +156,11 @@ static int post_one_send(struct v_qp *q, const struct hca *h,
 			 const struct ibv_send_wr *wr)
 {
 	struct wq *sq = &q->qp->sq;
-	uint64_t bytes = total(wr->sg_list, wr->num_sge,
-			       wr->send_flags & IBV_SEND_INLINE ? INT32_MAX
-								: sq->max_sge);
+	uint64_t bytes = v_post_total(
+		wr->sg_list, (size_t)wr->num_sge,
+		wr->send_flags & IBV_SEND_INLINE ? INT32_MAX : sq->max_sge);
 	struct wqe *w = wq_reserve(h, sq);
-	int err = check_total(bytes);
+	int err = v_post_check_total(bytes);
 
 	if (err)
 		return err;
@@ -171,22 +172,19 @@ static int post_one_send(struct v_qp *q, const struct hca *h,
 	if (q->qp->sq_sig_all)
 		w->flags |= HCA_SEND_SIGNALED;
 	err = put_operation(w, &q->base.qp_base, wr);
+	if (!err)
+		err = v_post_check(sq, w);
 	if (err)
 		return err;
-	if (!(w->flags & HCA_SEND_INLINE)) {
-		put_sges(w, wr->sg_list, wr->num_sge);
-	} else {
-		err = check_inline(sq, w);
-		if (err)
-			return err;
+	if (w->flags & HCA_SEND_INLINE)
 		put_inline(w, wr->sg_list, wr->num_sge);
-	}
+	else
+		v_post_sges(w, wr->sg_list, (size_t)wr->num_sge);
 	wq_commit(sq);
 	return 0;
 }
 
-/* May work be posted to this queue?  0 or a positive errno, said. */
-static int check_state(const struct v_qp *q, uint32_t from)
+int v_post_state(const struct v_qp *q, uint32_t from)
 {
 	uint32_t state;
 
@@ -203,7 +201,7 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 {
 	struct v_qp *q = v_qp(qp);
 	struct ibv_send_wr *first = wr;
-	int err = check_state(q, HCA_QP_RTS);
+	int err = v_post_state(q, HCA_QP_RTS);
 
 	if (err) {
 		*bad = wr;
@@ -223,18 +221,19 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 static int post_one_recv(struct wq *rq, const struct hca *h,
 			 const struct ibv_recv_wr *wr)
 {
-	uint64_t bytes = total(wr->sg_list, wr->num_sge, rq->max_sge);
+	uint64_t bytes =
+		v_post_total(wr->sg_list, (size_t)wr->num_sge, rq->max_sge);
 	struct wqe *w;
 
 	if (bytes == UINT64_MAX)
-		return check_total(bytes);
+		return v_post_check_total(bytes);
 	w = wq_reserve(h, rq);
 	if (!w)
 		return v_fail(ENOMEM, V_FULL, "the receive queue");
 	memset(w, 0, sizeof(*w));
 	w->wr_id = wr->wr_id;
 	w->bytes = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
-	put_sges(w, wr->sg_list, wr->num_sge);
+	v_post_sges(w, wr->sg_list, (size_t)wr->num_sge);
 	wq_commit(rq);
 	return 0;
 }
@@ -244,7 +243,7 @@ int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 {
 	struct v_qp *q = v_qp(qp);
 	struct ibv_recv_wr *first = wr;
-	int err = check_state(q, HCA_QP_INIT);
+	int err = v_post_state(q, HCA_QP_INIT);
 
 	if (!err && q->qp->srq)
 		err = v_fail(EINVAL, V_INPUT,

@@ -159,7 +159,9 @@ fail:
 struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
 			      struct ibv_qp_init_attr_ex *a)
 {
-	uint32_t beyond = a->comp_mask & ~(uint32_t)IBV_QP_INIT_ATTR_PD;
+	const uint32_t known =
+		IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	uint32_t beyond = a->comp_mask & ~known;
 	struct ibv_qp_init_attr plain;
 	struct ibv_qp *qp;
 
@@ -168,18 +170,26 @@ struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
 	if (beyond || !(a->comp_mask & IBV_QP_INIT_ATTR_PD))
 		return v_fail_null(EOPNOTSUPP, V_NOT_BUILT,
 				   "a queue pair with extended attributes "
-				   "(ibv_wr_*, XRC, flags)");
+				   "(XRC, RSS, flags)");
 	memcpy(&plain, a, sizeof(plain));
+	if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
+		errno = v_wr_check(a->qp_type, a->send_ops_flags);
+		if (errno)
+			return NULL;
+	}
 	qp = ibv_create_qp(a->pd, &plain);
-	if (qp)
-		a->cap = plain.cap;
+	if (!qp)
+		return NULL;
+	if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		v_wr_fill(&v_qp(qp)->base);
+	v_qp(qp)->is_ex = a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	a->cap = plain.cap;
 	return qp;
 }
 
-/* No queue pair is made with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. */
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
-	return NULL;
+	return v_qp(qp)->is_ex ? &v_qp(qp)->base : NULL;
 }
 
 /*

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "verbs/fail.h"
 #include "verbs/object.h"
@@ -84,13 +85,27 @@ int v_query_device_ex(struct ibv_context *context,
 		      const struct ibv_query_device_ex_input *input,
 		      struct ibv_device_attr_ex *attr, size_t size)
 {
-	struct ibv_device_attr_ex a = {.phys_port_cnt_ex = 1};
+	struct ibv_device_attr_ex a = {
+		.phys_port_cnt_ex = 1,
+		.completion_timestamp_mask = UINT64_MAX,
+		.hca_core_clock = 1000000, /* kHz: timestamps count ns */
+	};
 
 	if (size < sizeof(a.orig_attr))
 		return EINVAL;
 	ibv_query_device(context, &a.orig_attr);
 	memset(attr, 0, size);
 	memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
+	return 0;
+}
+
+/* The clock of completion timestamps: the lane's. */
+int v_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+		return v_fail(EINVAL, V_INPUT, "ibv_query_rt_values_ex");
+	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)
+		clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
 	return 0;
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * queuecheck: shared receive queues as a program sees them.  Prints a line a
- * case, as verbcheck does; one thread.
+ * queuecheck: shared receive queues, memory windows, extended polling and
+ * posting as a program sees them.  Prints a line a case, as verbcheck does;
+ * one thread.
  */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "ends.h"
 
@@ -196,8 +198,179 @@ static void a_dying_queue_pair_says_its_last(void)
 	both_close();
 }
 
+static struct ibv_qp *ex_open(struct ends *e, struct ibv_cq *cq, uint64_t ops)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 4,
+			.max_recv_wr = 4,
+			.max_send_sge = 2,
+			.max_recv_sge = 1,
+			.max_inline_data = 16},
+		.comp_mask =
+			IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = e->pd,
+		.send_ops_flags = ops,
+	};
+
+	return ibv_create_qp_ex(e->ctx, &init);
+}
+
+static void a_region_with_windows_stays(void)
+{
+	struct ibv_mw *mw;
+	struct ibv_mr *mr;
+	struct ibv_mw_bind bind = {.send_flags = IBV_SEND_SIGNALED};
+	uint32_t first;
+
+	both_open();
+	ends_connect(&a, &b);
+	mr = ibv_reg_mr(a.pd, a.region, 4096,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	mw = ibv_alloc_mw(a.pd, IBV_MW_TYPE_1);
+	EXPECT(mr && mw);
+	first = mw->rkey;
+	bind.bind_info = (struct ibv_mw_bind_info){mr, (uintptr_t)a.region, 64,
+						   IBV_ACCESS_REMOTE_WRITE};
+	EXPECT(ibv_bind_mw(a.qp, mw, &bind) == 0);
+	EXPECT(completed(&a).opcode == IBV_WC_BIND_MW);
+	EXPECT(mw->rkey != first);
+	EXPECT(ibv_dereg_mr(mr) == EBUSY);
+	bind.bind_info.length = 0;
+	EXPECT(ibv_bind_mw(a.qp, mw, &bind) == 0);
+	EXPECT(completed(&a).status == IBV_WC_SUCCESS);
+	EXPECT(ibv_dereg_mr(mr) == 0);
+	EXPECT(ibv_dealloc_mw(mw) == 0);
+	both_close();
+}
+
+static long long now_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+static void read_fields(struct ibv_cq_ex *cq)
+{
+	long long wall = (long long)ibv_wc_read_completion_wallclock_ns(cq);
+	long long age = now_ns(CLOCK_REALTIME) - wall;
+
+	EXPECT(cq->status == IBV_WC_SUCCESS && cq->wr_id == 11);
+	EXPECT(ibv_wc_read_opcode(cq) == IBV_WC_RECV);
+	EXPECT(ibv_wc_read_byte_len(cq) == 64);
+	EXPECT(ibv_wc_read_wc_flags(cq) == IBV_WC_WITH_IMM);
+	EXPECT(ibv_wc_read_imm_data(cq) == 0x12345678);
+	EXPECT(ibv_wc_read_qp_num(cq) == b.qp->qp_num);
+	EXPECT(ibv_wc_read_src_qp(cq) == a.qp->qp_num);
+	EXPECT(ibv_wc_read_completion_ts(cq) > 0);
+	EXPECT(age >= 0 && age < 600 * 1000000000ll);
+}
+
+static void extended_polling_reads_each_field(void)
+{
+	struct ibv_cq_init_attr_ex init = {
+		.cqe = 16,
+		.wc_flags = IBV_WC_STANDARD_FLAGS |
+			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK};
+	struct ibv_poll_cq_attr none = {0};
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND_WITH_IMM,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .imm_data = 0x12345678};
+	struct ibv_recv_wr recv = {.wr_id = 11, .sg_list = &sge, .num_sge = 1};
+	struct ibv_send_wr *bad;
+	struct ibv_recv_wr *bad_recv;
+	struct ibv_cq_ex *cq;
+	int err;
+
+	both_open();
+	init.wc_flags |= IBV_WC_EX_WITH_CVLAN;
+	EXPECT(!ibv_create_cq_ex(b.ctx, &init) && errno == EOPNOTSUPP);
+	init.wc_flags &= ~(uint64_t)IBV_WC_EX_WITH_CVLAN;
+	cq = ibv_create_cq_ex(b.ctx, &init);
+	EXPECT(cq);
+	ends_replace_qp(&b, ex_open(&b, ibv_cq_ex_to_cq(cq), 0),
+			ENDS_ALL_REMOTE);
+	ends_connect(&a, &b);
+	EXPECT(ibv_start_poll(cq, &none) == ENOENT);
+	sge = (struct ibv_sge){(uintptr_t)b.region, 64, b.mr->lkey};
+	EXPECT(ibv_post_recv(b.qp, &recv, &bad_recv) == 0);
+	sge = (struct ibv_sge){(uintptr_t)a.region, 64, a.mr->lkey};
+	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
+	EXPECT(completed(&a).status == IBV_WC_SUCCESS);
+	do {
+		err = ibv_start_poll(cq, &none);
+	} while (err == ENOENT);
+	EXPECT(!err);
+	if (!err) {
+		read_fields(cq);
+		EXPECT(ibv_next_poll(cq) == ENOENT);
+		ibv_end_poll(cq);
+	}
+	ends_replace_qp(&b, qp_on(NULL), ENDS_ALL_REMOTE);
+	EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)) == 0);
+	both_close();
+}
+
+static void requests_are_posted_all_or_none(void)
+{
+	struct ibv_qp_ex *qp;
+	char text[] = "all or none";
+
+	both_open();
+	EXPECT(!ibv_qp_to_qp_ex(a.qp));
+	EXPECT(!ex_open(&a, a.cq, IBV_QP_EX_WITH_TSO) && errno == EOPNOTSUPP);
+	ends_replace_qp(&a, ex_open(&a, a.cq, IBV_QP_EX_WITH_RDMA_WRITE),
+			ENDS_ALL_REMOTE);
+	qp = ibv_qp_to_qp_ex(a.qp);
+	EXPECT(qp);
+	ibv_wr_start(qp);
+	ibv_wr_rdma_write(qp, 1, 2);
+	EXPECT(ibv_wr_complete(qp) == EINVAL); /* in INIT */
+	ends_connect(&a, &b);
+	ibv_wr_start(qp);
+	for (int i = 0; i < 5; i++) /* four fit */
+		ibv_wr_rdma_write(qp, b.mr->rkey, (uintptr_t)b.region);
+	EXPECT(ibv_wr_complete(qp) == ENOMEM);
+	ibv_wr_start(qp);
+	ibv_wr_rdma_write(qp, b.mr->rkey, (uintptr_t)b.region);
+	ibv_wr_set_inline_data(qp, b.region, 17);
+	EXPECT(ibv_wr_complete(qp) == EINVAL);
+	ibv_wr_start(qp);
+	qp->wr_id = 1;
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(qp, b.mr->rkey, (uintptr_t)b.region);
+	ibv_wr_abort(qp);
+	EXPECT(ibv_poll_cq(a.cq, 1, &(struct ibv_wc){0}) == 0);
+	ibv_wr_start(qp);
+	for (qp->wr_id = 0; qp->wr_id < 4; qp->wr_id++) {
+		ibv_wr_rdma_write(qp, b.mr->rkey,
+				  (uintptr_t)b.region + qp->wr_id * 64);
+		ibv_wr_set_inline_data(qp, text, sizeof(text));
+	}
+	EXPECT(ibv_wr_complete(qp) == 0);
+	memset(text, 0, sizeof(text));
+	for (uint64_t i = 0; i < 4; i++) {
+		EXPECT(completed(&a).wr_id == i);
+		EXPECT(!strcmp((char *)b.region + i * 64, "all or none"));
+	}
+	both_close();
+}
+
 int main(void)
 {
+	case_run("a region with windows stays", a_region_with_windows_stays);
+	case_run("extended polling reads each field",
+		 extended_polling_reads_each_field);
+	case_run("requests are posted all or none",
+		 requests_are_posted_all_or_none);
 	case_run("a shared queue is what was asked",
 		 a_shared_queue_is_what_was_asked);
 	case_run("the limit event comes once", the_limit_event_comes_once);

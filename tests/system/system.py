@@ -143,9 +143,10 @@ class Suite:
         return [self.adverb, "pair", "--timeout", str(timeout), *options,
                 "--", *argv]
 
-    def pair(self, argv, options=(), timeout=30):
+    def pair(self, argv, options=(), timeout=30, **env):
         """Both ends of a tool; pair's own bound comes before ours."""
-        return self.run(self.pair_argv(argv, options, timeout), timeout + 10)
+        return self.run(self.pair_argv(argv, options, timeout), timeout + 10,
+                        **env)
 
     def need(self, program):
         if not shutil.which(program):

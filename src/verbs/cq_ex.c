@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Extended polling: one completion at a time, read field by field.  The one
+ * at hand is a copy, so its queue slots are free already.  The queue's lock
+ * is held from start_poll to end_poll.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "verbs/fail.h"
+#include "verbs/object.h"
+#include "verbs/ops.h"
+
+static struct v_cq *of(struct ibv_cq_ex *cq)
+{
+	return v_cq(ibv_cq_ex_to_cq(cq));
+}
+
+/* Take the next one; ENOENT when there is none. */
+static int next(struct v_cq *cq)
+{
+	struct v_context *c = v_context(cq->base.context);
+
+	if (!cq_poll(host_hca(c->host), cq->cq, &cq->now, 1))
+		return ENOENT;
+	cq->base.status = (enum ibv_wc_status)cq->now.status;
+	cq->base.wr_id = cq->now.wr_id;
+	return 0;
+}
+
+NO_LOCK_ANALYSIS
+static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	struct v_context *c = v_context(ex->context);
+	struct v_cq *cq = of(ex);
+	int err;
+
+	if (attr && attr->comp_mask)
+		return EINVAL;
+	if (!v_is_ours(c))
+		return v_fail(EPERM, V_FORKED, "ibv_start_poll");
+	host_poll(c->host, cq->empty);
+	lock_take(&cq->face);
+	err = next(cq);
+	cq->empty = err ? cq->empty + 1 : 0;
+	if (err)
+		lock_give(&cq->face);
+	return err;
+}
+
+static int next_poll(struct ibv_cq_ex *ex)
+{
+	return next(of(ex));
+}
+
+NO_LOCK_ANALYSIS
+static void end_poll(struct ibv_cq_ex *ex)
+{
+	lock_give(&of(ex)->face);
+}
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
+{
+	return (enum ibv_wc_opcode)of(ex)->now.opcode;
+}
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
+{
+	return of(ex)->now.vendor_err;
+}
+
+static uint32_t read_byte_len(struct ibv_cq_ex *ex)
+{
+	return of(ex)->now.byte_len;
+}
+
+/* Also behind ibv_wc_read_invalidated_rkey, which takes it as it is. */
+static __be32 read_imm_data(struct ibv_cq_ex *ex)
+{
+	return of(ex)->now.imm_be;
+}
+
+static uint32_t read_qp_num(struct ibv_cq_ex *ex)
+{
+	return of(ex)->now.qpn;
+}
+
+static uint32_t read_src_qp(struct ibv_cq_ex *ex)
+{
+	return of(ex)->now.src_qpn;
+}
+
+static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
+{
+	return of(ex)->now.wc_flags;
+}
+
+/* RoCE has none of these. */
+static uint32_t read_slid(struct ibv_cq_ex *ex)
+{
+	return 0;
+}
+
+static uint8_t read_byte_0(struct ibv_cq_ex *ex)
+{
+	return 0;
+}
+
+static uint16_t read_cvlan(struct ibv_cq_ex *ex)
+{
+	return 0;
+}
+
+static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
+{
+	return 0;
+}
+
+static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
+{
+	*info = (struct ibv_wc_tm_info){0};
+}
+
+/* The device's clock counts nanoseconds: hca_core_clock is 1 GHz. */
+static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
+{
+	return of(ex)->now.at_ns;
+}
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t read_wallclock_ns(struct ibv_cq_ex *ex)
+{
+	uint64_t age = clock_ns(CLOCK_MONOTONIC) - of(ex)->now.at_ns;
+
+	return clock_ns(CLOCK_REALTIME) - age;
+}
+
+void v_cq_fill(struct ibv_cq_ex *ex)
+{
+	ex->start_poll = start_poll;
+	ex->next_poll = next_poll;
+	ex->end_poll = end_poll;
+	ex->read_opcode = read_opcode;
+	ex->read_vendor_err = read_vendor_err;
+	ex->read_byte_len = read_byte_len;
+	ex->read_imm_data = read_imm_data;
+	ex->read_qp_num = read_qp_num;
+	ex->read_src_qp = read_src_qp;
+	ex->read_wc_flags = read_wc_flags;
+	ex->read_slid = read_slid;
+	ex->read_sl = read_byte_0;
+	ex->read_dlid_path_bits = read_byte_0;
+	ex->read_completion_ts = read_completion_ts;
+	ex->read_cvlan = read_cvlan;
+	ex->read_flow_tag = read_flow_tag;
+	ex->read_tm_info = read_tm_info;
+	ex->read_completion_wallclock_ns = read_wallclock_ns;
+}
+
+struct ibv_cq_ex *v_create_cq_ex(struct ibv_context *context,
+				 struct ibv_cq_init_attr_ex *a)
+{
+	const uint64_t known = IBV_WC_STANDARD_FLAGS |
+			       IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			       IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+	uint32_t flags =
+		a->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? a->flags : 0;
+	struct ibv_cq *cq;
+
+	if ((a->wc_flags & ~known) ||
+	    (a->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
+	    (flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
+		return v_fail_null(EOPNOTSUPP, V_NOT_BUILT,
+				   "a completion queue with VLAN, flow tag, "
+				   "tag matching or ignored overruns");
+	if (a->cqe > HCA_MAX_CQE || a->comp_vector > INT32_MAX)
+		return v_fail_null(EINVAL, V_LIMIT,
+				   "the size of a completion queue");
+	cq = ibv_create_cq(context, (int)a->cqe, a->cq_context, a->channel,
+			   (int)a->comp_vector);
+	return cq ? &v_cq(cq)->base : NULL;
+}

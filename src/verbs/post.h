@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What both ways of posting share: a list of requests (post.c) and one
+ * request field by field (wr.c).  Lock: the queue's, v_qp.send or .recv.
+ */
+#ifndef VERBS_POST_H
+#define VERBS_POST_H
+
+#include "verbs/object.h"
+
+/* May work be posted to this queue?  0 or a positive errno, said. */
+int v_post_state(const struct v_qp *q, uint32_t from);
+/* The bytes that the elements name; UINT64_MAX when they are too many. */
+uint64_t v_post_total(const struct ibv_sge *sge, size_t n, uint32_t max);
+/* 0 or EINVAL, said. */
+int v_post_check_total(uint64_t bytes);
+void v_post_sges(struct wqe *w, const struct ibv_sge *sge, size_t n);
+/* The window's new key and what it opens, as ibt/local.c takes it. */
+int v_post_bind(struct wqe *w, const struct ibv_qp *qp, struct ibv_mw *mw,
+		uint32_t rkey, const struct ibv_mw_bind_info *info);
+/* Checks that need the whole request: its opcode, flags and bytes. */
+int v_post_check(const struct wq *sq, const struct wqe *w);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posting field by field: wr_start, any number of requests with what each
+ * needs, wr_complete or wr_abort.  Requests are filled in their slots and
+ * become visible all at once; after an error the rest is ignored and none of
+ * them is posted.  The queue's lock is held from start to end.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "verbs/fail.h"
+#include "verbs/object.h"
+#include "verbs/ops.h"
+#include "verbs/post.h"
+
+#define FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)
+
+static struct v_qp *of(struct ibv_qp_ex *qp)
+{
+	return v_qp(&qp->qp_base);
+}
+
+static void fail(struct v_qp *q, int err)
+{
+	if (!q->wr.err)
+		q->wr.err = err;
+	q->wr.now = NULL;
+}
+
+/* The request at hand has all it will get. */
+static void finish(struct v_qp *q)
+{
+	int err;
+
+	if (!q->wr.now)
+		return;
+	err = v_post_check(&q->qp->sq, q->wr.now);
+	if (err)
+		fail(q, err);
+}
+
+static struct wqe *begin(struct ibv_qp_ex *ex, enum hca_wr opcode)
+{
+	struct v_qp *q = of(ex);
+	struct wqe *w;
+
+	finish(q);
+	if (q->wr.err)
+		return NULL;
+	w = wq_reserve_after(host_hca(q->host), &q->qp->sq, q->wr.count);
+	if (!w) {
+		fail(q, v_fail(ENOMEM, V_FULL, "the send queue"));
+		return NULL;
+	}
+	memset(w, 0, sizeof(*w));
+	w->wr_id = ex->wr_id;
+	w->opcode = (uint8_t)opcode;
+	w->flags = (uint8_t)(ex->wr_flags & FLAGS);
+	if (q->qp->sq_sig_all)
+		w->flags |= HCA_SEND_SIGNALED;
+	q->wr.now = w;
+	q->wr.count++;
+	return w;
+}
+
+static void begin_remote(struct ibv_qp_ex *ex, enum hca_wr opcode,
+			 uint32_t rkey, uint64_t va, uint32_t imm)
+{
+	struct wqe *w = begin(ex, opcode);
+
+	if (!w)
+		return;
+	w->rkey = rkey;
+	w->va = va;
+	w->imm_be = imm;
+}
+
+static void begin_plain(struct ibv_qp_ex *ex, enum hca_wr opcode, uint32_t imm)
+{
+	begin_remote(ex, opcode, 0, 0, imm);
+}
+
+static void wr_atomic(struct ibv_qp_ex *ex, enum hca_wr opcode, uint32_t rkey,
+		      uint64_t va, uint64_t compare, uint64_t swap_add)
+{
+	struct wqe *w;
+
+	begin_remote(ex, opcode, rkey, va, 0);
+	w = of(ex)->wr.now;
+	if (!w)
+		return;
+	w->compare = compare;
+	w->swap_add = swap_add;
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va,
+			      uint64_t compare, uint64_t swap)
+{
+	wr_atomic(ex, HCA_WR_ATOMIC_CAS, rkey, va, compare, swap);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey,
+				uint64_t va, uint64_t add)
+{
+	wr_atomic(ex, HCA_WR_ATOMIC_FADD, rkey, va, 0, add);
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	struct wqe *w = begin(ex, HCA_WR_BIND_MW);
+	int err = w ? v_post_bind(w, &ex->qp_base, mw, rkey, info) : 0;
+
+	if (err)
+		fail(of(ex), err);
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	begin_plain(ex, HCA_WR_LOCAL_INV, rkey);
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va)
+{
+	begin_remote(ex, HCA_WR_RDMA_READ, rkey, va, 0);
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va)
+{
+	begin_remote(ex, HCA_WR_RDMA_WRITE, rkey, va, 0);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va,
+			      __be32 imm)
+{
+	begin_remote(ex, HCA_WR_RDMA_WRITE_IMM, rkey, va, imm);
+}
+
+static void wr_send(struct ibv_qp_ex *ex)
+{
+	begin_plain(ex, HCA_WR_SEND, 0);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
+{
+	begin_plain(ex, HCA_WR_SEND_IMM, imm);
+}
+
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	begin_plain(ex, HCA_WR_SEND_INV, rkey);
+}
+
+static void not_built(struct ibv_qp_ex *ex)
+{
+	fail(of(ex), v_fail(EOPNOTSUPP, V_NOT_BUILT,
+			    "ibv_wr_* for segmentation, XRC or atomic write"));
+}
+
+static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz,
+			uint16_t mss)
+{
+	not_built(ex);
+}
+
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va,
+			    const void *value)
+{
+	not_built(ex);
+}
+
+static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
+			   uint32_t qpn, uint32_t qkey)
+{
+	not_built(ex);
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
+{
+	not_built(ex);
+}
+
+static void set_inline(struct ibv_qp_ex *ex, size_t n,
+		       const struct ibv_data_buf *buf)
+{
+	struct v_qp *q = of(ex);
+	struct wqe *w = q->wr.now;
+	size_t bytes = 0;
+	char *out;
+
+	if (!w)
+		return;
+	out = (char *)wqe_sges(w);
+	for (size_t i = 0; i < n; i++) {
+		if (buf[i].length > q->qp->sq.max_inline - bytes) {
+			fail(q, v_fail(EINVAL, V_INPUT,
+				       "posting: more inline data than "
+				       "max_inline_data granted"));
+			return;
+		}
+		memcpy(out + bytes, buf[i].addr, buf[i].length);
+		bytes += buf[i].length;
+	}
+	w->flags |= HCA_SEND_INLINE;
+	w->bytes = (uint32_t)bytes;
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n,
+				    const struct ibv_data_buf *buf)
+{
+	set_inline(ex, n, buf);
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
+{
+	set_inline(ex, 1, &(struct ibv_data_buf){addr, length});
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n,
+			    const struct ibv_sge *sge)
+{
+	struct v_qp *q = of(ex);
+	uint64_t bytes;
+	int err;
+
+	if (!q->wr.now)
+		return;
+	bytes = v_post_total(sge, n, q->qp->sq.max_sge);
+	err = v_post_check_total(bytes);
+	if (err) {
+		fail(q, err);
+		return;
+	}
+	v_post_sges(q->wr.now, sge, n);
+	q->wr.now->bytes = (uint32_t)bytes;
+}
+
+static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
+		       uint32_t length)
+{
+	wr_set_sge_list(ex, 1, &(struct ibv_sge){addr, length, lkey});
+}
+
+NO_LOCK_ANALYSIS
+static void wr_start(struct ibv_qp_ex *ex)
+{
+	struct v_qp *q = of(ex);
+
+	lock_take(&q->send);
+	q->wr.now = NULL;
+	q->wr.count = 0;
+	q->wr.err = v_post_state(q, HCA_QP_RTS);
+}
+
+NO_LOCK_ANALYSIS
+static int wr_complete(struct ibv_qp_ex *ex)
+{
+	struct v_qp *q = of(ex);
+	int err;
+
+	finish(q);
+	err = q->wr.err;
+	if (!err)
+		wq_commit_all(&q->qp->sq, q->wr.count);
+	lock_give(&q->send);
+	if (!err)
+		host_doorbell(q->host, q->side);
+	return err;
+}
+
+NO_LOCK_ANALYSIS
+static void wr_abort(struct ibv_qp_ex *ex)
+{
+	lock_give(&of(ex)->send);
+}
+
+int v_wr_check(enum ibv_qp_type type, uint64_t ops)
+{
+	uint64_t sends = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+	uint64_t writes =
+		IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+	uint64_t windows = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV |
+			   IBV_QP_EX_WITH_SEND_WITH_INV;
+	uint64_t answered = IBV_QP_EX_WITH_RDMA_READ |
+			    IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+			    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+	uint64_t all = sends;
+
+	if (type == IBV_QPT_RC)
+		all |= writes | windows | answered;
+	else if (type == IBV_QPT_UC)
+		all |= writes;
+	if (!(ops & ~all))
+		return 0;
+	return v_fail(EOPNOTSUPP, V_NOT_BUILT,
+		      "an operation of send_ops_flags on this type of queue "
+		      "pair");
+}
+
+void v_wr_fill(struct ibv_qp_ex *qp)
+{
+	qp->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	qp->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	qp->wr_bind_mw = wr_bind_mw;
+	qp->wr_local_inv = wr_local_inv;
+	qp->wr_rdma_read = wr_rdma_read;
+	qp->wr_rdma_write = wr_rdma_write;
+	qp->wr_rdma_write_imm = wr_rdma_write_imm;
+	qp->wr_send = wr_send;
+	qp->wr_send_imm = wr_send_imm;
+	qp->wr_send_inv = wr_send_inv;
+	qp->wr_send_tso = wr_send_tso;
+	qp->wr_set_ud_addr = wr_set_ud_addr;
+	qp->wr_set_xrc_srqn = wr_set_xrc_srqn;
+	qp->wr_set_inline_data = wr_set_inline_data;
+	qp->wr_set_inline_data_list = wr_set_inline_data_list;
+	qp->wr_set_sge = wr_set_sge;
+	qp->wr_set_sge_list = wr_set_sge_list;
+	qp->wr_start = wr_start;
+	qp->wr_complete = wr_complete;
+	qp->wr_abort = wr_abort;
+	qp->wr_atomic_write = wr_atomic_write;
+	of(qp)->newer = (void *)not_built;
+}
