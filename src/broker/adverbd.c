@@ -54,9 +54,18 @@ static int claim(int *listen_fd)
 	return -EADDRINUSE;
 }
 
-/* Nothing of the program that started us stays; closing output says we are up.
- */
-static void detach(bool foreground)
+/* Did our starter give us the listener as standard input? */
+static bool is_given(void)
+{
+	int listens = 0;
+	socklen_t length = sizeof(listens);
+
+	return !getsockopt(0, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) &&
+	       listens;
+}
+
+/* Nothing of the program that started us stays but the listener, *fd or -1. */
+static void detach(bool foreground, int *fd)
 {
 	struct rlimit files;
 	sigset_t none;
@@ -71,13 +80,14 @@ static void detach(bool foreground)
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 	syscall(SYS_close_range, 3u, ~0u, 0u);
+	*fd = is_given() ? fcntl(0, F_DUPFD_CLOEXEC, 3) : -1;
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null < 0 || chdir("/"))
 		exit(1);
 	if (foreground)
 		return;
-	dup2(null, 0);
-	dup2(null, 2);
+	for (int i = 0; i < 3; i++)
+		dup2(null, i);
 	setsid();
 }
 
@@ -106,8 +116,8 @@ int main(int argc, char **argv)
 
 	if (options(argc, argv, &foreground, &idle_ms))
 		return 2;
-	detach(foreground);
-	error = claim(&fd);
+	detach(foreground, &fd);
+	error = fd >= 0 ? 0 : claim(&fd);
 	s = error ? NULL : server_new(fd, idle_ms);
 	if (!s) {
 		fprintf(stderr, "adverbd: %s\n",
@@ -116,10 +126,6 @@ int main(int argc, char **argv)
 				: strerror(error ? -error : ENOMEM));
 		return error == -EADDRINUSE ? 0 : 1;
 	}
-	/* Closing it says that we are up. */
-	fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	dup2(fd, 1);
-	close(fd);
 	while (server_turn(s))
 		;
 	server_free(s);

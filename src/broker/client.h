@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A process's side of the broker: finds or starts it, holds the class and the
- * receive socket, asks about others.  Not thread-safe: the owner's lock covers
- * it.  Does not survive fork: a child opens anew.
+ * receive socket, asks about others.
+ *
+ *	  open                 welcome
+ *	LOST ------> GREETING ---------> UP
+ *	 ^  ^------------'  `--refused--> ALONE
+ *	 |   the broker dies              | |
+ *	 `--------------------------------+-'  (ALONE: after a second)
+ *
+ * When the broker dies, all that it gave stays valid: the class, its socket,
+ * the pages.  client_turn starts another, or finds the one that somebody else
+ * has started, and hands it what it needs.  Nothing but client_open waits.
+ *
+ * Not thread-safe: the owner's lock covers it.  Does not survive fork: a child
+ * closes its copy and opens anew.
  */
 #ifndef ADVERB_BROKER_CLIENT_H
 #define ADVERB_BROKER_CLIENT_H
@@ -13,17 +25,34 @@
 
 enum client_peer { CLIENT_PEER_GONE, CLIENT_PEER_ALIVE, CLIENT_PEER_UNKNOWN };
 
+enum client_state { CLIENT_LOST, CLIENT_GREETING, CLIENT_UP, CLIENT_ALONE };
+
 struct client {
-	int unix_fd; /* closing it, or dying, frees the class */
+	enum client_state state;
+	int unix_fd; /* closing it, or dying, frees the class; -1: lost */
 	int udp_fd;  /* bound to port 4791, dual-stack; blocking, no pktinfo */
+	int safe_fd; /* for the broker's successor; -1: not for us */
 	uint32_t class;
 	uint32_t serial;
+	uint64_t due_ms;  /* when client_turn wants to be called again */
+	uint64_t lost_ms; /* since when there is no broker */
+	uint32_t wait_ms; /* until the next try to find it */
 	/* The broker is another user's, who can see and drop our packets. */
 	bool is_foreign;
 	uid_t broker_user;
+	pid_t broker_pid; /* as itself sees it */
+	int error;	  /* why there is none */
+	const char *reason;
 	char why[96];
 	void *page;		    /* ours; NULL: there is none */
 	struct client_pages *pages; /* of others */
+};
+
+/* What client_turn has to say. */
+struct client_news {
+	enum { CLIENT_NEWS_PEER, CLIENT_NEWS_BACK } what;
+	uint32_t qpn; /* PEER: as asked */
+	enum client_peer peer;
 };
 
 /*
@@ -31,11 +60,21 @@ struct client {
  * -ENOENT there is no broker to start, -EADDRINUSE the port is somebody's.
  */
 int client_open(struct client *c, const char **why);
+void client_close(struct client *c);
+/* The descriptor that client_turn waits for (POLLIN); -1: none. */
+int client_fd(const struct client *c);
+/* When it has to be called at the latest, CLOCK_MONOTONIC; UINT64_MAX. */
+uint64_t client_due_ms(const struct client *c);
 /*
- * Is the process of this namespace that a QPN belongs to alive?  Waits at most
- * 200 ms.  enum client_peer or -errno.
+ * Takes what the broker said and looks after the broker.  True with news;
+ * call it until it has none.
  */
-int client_peer_state(struct client *c, uint32_t qpn);
+bool client_turn(struct client *c, struct client_news *news);
+/*
+ * Is the process of this namespace that a QPN belongs to alive?  The answer is
+ * news to come.  False: the question is lost; ask again after NEWS_BACK.
+ */
+bool client_ask(struct client *c, uint32_t qpn);
 /*
  * This process's page, to write; page.h says what is in it.  NULL when there
  * is none.  Valid until client_close.
@@ -44,10 +83,9 @@ void *client_page(const struct client *c);
 /*
  * The page of another class of this namespace, to read, until client_close.
  * Never waits: NULL when there is none, or none yet; the first call asks the
- * broker, a later one finds the answer, and it is asked anew when the class
- * had no owner.  Until it is there a call may cost two system calls.
+ * broker, whose answer client_turn takes, and it is asked anew when the class
+ * had no owner.
  */
 const void *client_page_of(struct client *c, uint32_t class);
-void client_close(struct client *c);
 
 #endif

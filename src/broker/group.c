@@ -5,9 +5,13 @@
 #include "broker/page.h"
 #include "hdr/udp.h"
 
+#include "broker/proto.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -56,25 +60,62 @@ static int open_bound(bool shared)
 	return fd;
 }
 
+/* Is there a broker of another version in this namespace? */
+static bool has_other_broker(void)
+{
+	char name[64], line[256];
+	FILE *f = fopen("/proc/net/unix", "re");
+	bool found = false;
+	int mine, length;
+
+	length = snprintf(name, sizeof(name), "@adverbd-%llu-",
+			  proto_namespace());
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		const char *at = strstr(line, name);
+
+		found = at && sscanf(at + length, "%d", &mine) == 1 &&
+			mine != PROTO_VERSION;
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+enum group_port group_port(const char **why)
+{
+	int fd = open_bound(false);
+
+	if (fd >= 0) {
+		close(fd);
+		return GROUP_PORT_FREE;
+	}
+	*why = "port 4791 is held by another program";
+	if (fd != -EADDRINUSE)
+		*why = "the broker cannot open a socket on port 4791";
+	else if (has_other_broker())
+		*why = "port 4791 is held by the broker of another version of "
+		       "adverb";
+	else
+		fd = open_bound(true);
+	if (fd < 0)
+		return GROUP_PORT_HELD;
+	/* We were the last member for a moment: no index has moved. */
+	close(fd);
+	*why = "port 4791 is held by programs whose broker has died";
+	return GROUP_PORT_OURS;
+}
+
 /* The next member, which is index count of the group; its fd or -errno. */
 static int join(struct group *g, const char **why)
 {
 	int fd, error;
 
-	if (!g->count) {
-		/* An index counts from 0 only if nobody else is bound. */
-		fd = open_bound(false);
-		if (fd >= 0)
-			close(fd);
-	} else {
-		fd = 0;
-	}
-	if (fd >= 0)
-		fd = open_bound(true);
+	/* An index counts from 0 only if nobody else is bound. */
+	if (!g->count && group_port(why) != GROUP_PORT_FREE)
+		return -EADDRINUSE;
+	fd = open_bound(true);
 	if (fd < 0) {
-		*why = fd == -EADDRINUSE
-			       ? "port 4791 is held by another program"
-			       : "the broker cannot open a socket on port 4791";
+		*why = "the broker cannot open a socket on port 4791";
 		return fd;
 	}
 	error = steer_attach(fd, g->count);
@@ -83,8 +124,11 @@ static int join(struct group *g, const char **why)
 		*why = "this kernel cannot choose a socket by queue pair";
 		return error;
 	}
+	if (!g->count)
+		safe_new(&g->safe); /* without one it works until we die */
 	g->member[g->count] = (struct group_member){
 		.fd = fd, .page_fd = g->count ? page_new() : -1};
+	safe_put(&g->safe, g->count, fd, g->member[g->count].page_fd);
 	g->count++;
 	return fd;
 }
@@ -111,7 +155,14 @@ static void renew(struct group_member *m)
 		page_clear(m->page_fd, ++m->generation);
 }
 
-int group_take(struct group *g, uid_t user, const char **why, uint32_t *class)
+void group_init(struct group *g)
+{
+	memset(g, 0, sizeof(*g));
+	safe_init(&g->safe);
+}
+
+int group_take(struct group *g, uid_t user, pid_t pid, const char **why,
+	       uint32_t *class)
 {
 	uint32_t i;
 	int joined;
@@ -139,6 +190,7 @@ int group_take(struct group *g, uid_t user, const char **why, uint32_t *class)
 	renew(&g->member[i]);
 	g->member[i].use = GROUP_OWNED;
 	g->member[i].user = user;
+	safe_note(&g->safe, i, true, user, pid);
 	*class = i;
 	return 0;
 }
@@ -151,6 +203,53 @@ void group_release(struct group *g, uint32_t class, uint64_t now_ms)
 	renew(m);
 	m->use = GROUP_RESTING;
 	m->freed_ms = now_ms;
+	safe_note(&g->safe, class, false, m->user, 0);
+}
+
+static void adopt_member(struct group *g, int fd, int page_fd, uint64_t now_ms)
+{
+	struct safe_entry e = g->safe.ledger[g->count];
+	struct group_member m = {.fd = fd,
+				 .page_fd = page_fd,
+				 .use = e.is_owned ? GROUP_OWNED
+						   : GROUP_RESTING,
+				 .user = e.user,
+				 .freed_ms = now_ms};
+
+	if (page_fd >= 0)
+		m.generation = page_generation(page_fd);
+	g->member[g->count++] = m;
+}
+
+int group_adopt(struct group *g, int safe_fd, uint64_t now_ms)
+{
+	int error = safe_open(&g->safe, safe_fd), fd, page_fd;
+
+	if (error)
+		return error;
+	while (!safe_get(&g->safe, g->count, &fd, &page_fd))
+		adopt_member(g, fd, page_fd, now_ms);
+	error = g->count ? steer_attach(g->member[0].fd, g->count - 1)
+			 : -ENOENT;
+	if (error)
+		group_close(g);
+	return error;
+}
+
+static uint64_t cookie(int fd)
+{
+	uint64_t value = 0;
+	socklen_t length = sizeof(value);
+
+	getsockopt(fd, SOL_SOCKET, SO_COOKIE, &value, &length);
+	return value;
+}
+
+bool group_is_of(const struct group *g, uint32_t class, uid_t user, int fd)
+{
+	return group_is_owned(g, class) && g->member[class].user == user &&
+	       fd >= 0 && cookie(fd) &&
+	       cookie(fd) == cookie(g->member[class].fd);
 }
 
 bool group_is_owned(const struct group *g, uint32_t class)
@@ -187,4 +286,5 @@ void group_close(struct group *g)
 		if (m->page_fd >= 0)
 			close(m->page_fd);
 	}
+	safe_close(&g->safe);
 }

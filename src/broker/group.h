@@ -8,6 +8,7 @@
 #ifndef ADVERB_BROKER_GROUP_H
 #define ADVERB_BROKER_GROUP_H
 
+#include "broker/safe.h"
 #include "broker/steer.h"
 
 #include <stdbool.h>
@@ -30,13 +31,32 @@ struct group_member {
 struct group {
 	uint32_t count; /* members, the broker's own among them; 0: not bound */
 	struct group_member member[STEER_CLASS_MAX + 1];
+	struct safe safe; /* of all members; may hold nothing */
 };
 
+enum group_port {
+	GROUP_PORT_FREE,
+	GROUP_PORT_OURS, /* of a group of our user, whose broker has died */
+	GROUP_PORT_HELD, /* *why says by whom */
+};
+
+void group_init(struct group *g);
 /*
- * A class for a client of this user; its descriptors stay the group's.
- * -errno with a sentence in *why.
+ * A class for a client; its descriptors stay the group's.  -errno with a
+ * sentence in *why.
  */
-int group_take(struct group *g, uid_t user, const char **why, uint32_t *class);
+int group_take(struct group *g, uid_t user, pid_t pid, const char **why,
+	       uint32_t *class);
+/* For a group that has no member: who has the port? */
+enum group_port group_port(const char **why);
+/*
+ * Becomes the group of a broker that has died, from its safe, which it takes
+ * in any case: the same members, classes owned as they were, those of the dead
+ * resting.  0 or -errno.
+ */
+int group_adopt(struct group *g, int safe_fd, uint64_t now_ms);
+/* Does this user have the class, and is fd its socket? */
+bool group_is_of(const struct group *g, uint32_t class, uid_t user, int fd);
 /* Its client is gone. */
 void group_release(struct group *g, uint32_t class, uint64_t now_ms);
 bool group_is_owned(const struct group *g, uint32_t class);

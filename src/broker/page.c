@@ -47,6 +47,16 @@ void page_clear(int fd, uint64_t generation)
 	/* No memory for it: then it was never written. */
 }
 
+uint64_t page_generation(int fd)
+{
+	uint64_t generation = 0;
+
+	if (pread(fd, &generation, sizeof(generation), PAGE_OWNER_BYTES) !=
+	    sizeof(generation))
+		return 0;
+	return generation;
+}
+
 void *page_map(int fd, int protection)
 {
 	struct stat s;

@@ -25,6 +25,7 @@ int page_new(void);
 int page_reader(int fd);
 /* Zero the owner's part; the generation is the class's, one higher a time. */
 void page_clear(int fd, uint64_t generation);
+uint64_t page_generation(int fd);
 /* Map it, by the descriptor of either kind; NULL when that does not go. */
 void *page_map(int fd, int protection);
 void page_unmap(const void *page);

@@ -15,19 +15,23 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 2
-#define PROTO_FDS     4 /* the most that one message brings */
+#define PROTO_VERSION 3
+#define PROTO_FDS     3 /* the most that one message brings */
 
 enum proto_kind {
-	PROTO_HELLO = 1, /* asks for a class */
-	PROTO_WELCOME,	 /* value: the class; by SCM_RIGHTS its socket and, if
-			  * there is one, its page to write */
+	PROTO_HELLO = 1, /* value: 0, asks for a class; or the class that
+			  * another broker gave, with its socket and, if this
+			  * process has it, the safe */
+	PROTO_WELCOME,	 /* value: the class; brings what the client lacks: its
+			  * socket, its page to write, the safe */
 	PROTO_REFUSED,	 /* value: an errno; why: a sentence */
 	PROTO_ASK,	 /* value: a QPN */
 	PROTO_ANSWER,	 /* value: enum proto_peer */
 	PROTO_PAGE,	 /* value: a class */
 	PROTO_PAGE_IS,	 /* the same value; its page to read, if any */
 };
+
+enum { PROTO_FD_SOCKET = 1, PROTO_FD_PAGE = 2, PROTO_FD_SAFE = 4 };
 
 enum proto_peer { PROTO_PEER_GONE, PROTO_PEER_ALIVE, PROTO_PEER_UNKNOWN };
 
@@ -36,22 +40,43 @@ struct proto {
 	uint16_t version, kind;
 	uint32_t serial; /* an answer has its question's */
 	uint32_t value;
+	uint32_t about;	 /* an answer: the QPN; a welcome: the broker's pid */
+	uint32_t brings; /* PROTO_FD_*; in this order by SCM_RIGHTS */
 	char why[96];
 };
+
+/* The network namespace of the caller, as its inode. */
+static inline unsigned long long proto_namespace(void)
+{
+	struct stat ns = {0};
+
+	stat("/proc/self/ns/net", &ns);
+	return (unsigned long long)ns.st_ino;
+}
 
 /* The broker's address in the caller's network namespace; its length. */
 static inline socklen_t proto_address(struct sockaddr_un *a)
 {
-	struct stat ns = {0};
 	int length;
 
-	stat("/proc/self/ns/net", &ns);
 	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
 	length = snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1,
-			  "adverbd-%llu-%d", (unsigned long long)ns.st_ino,
-			  PROTO_VERSION);
+			  "adverbd-%llu-%d", proto_namespace(), PROTO_VERSION);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 			   (size_t)length);
 }
+
+/*
+ * Sends a message with the descriptors that m->brings says; never waits.  0 or
+ * -errno.
+ */
+int proto_send(int socket, const struct proto *m, const int *fds);
+/*
+ * Takes one message into a zeroed *m; fds[k] is what bit k of m->brings says,
+ * or -1, and the caller's.  0; -EAGAIN: there is none; -EPIPE: the other side
+ * is gone; -EPROTO: it is no message of this protocol, *m and fds are what
+ * there was.
+ */
+int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS]);
 
 #endif

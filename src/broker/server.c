@@ -17,13 +17,26 @@
 #include <unistd.h>
 
 #define CONN_MAX (STEER_CLASS_MAX + 64)
+/* How long a client may wait for the safe of a broker that died to come, and
+ * how often it is looked whether the port is free. */
+#define SAFE_MS	 10000
+#define RETRY_MS 50
+#define BACKLOG	 1024
 
-/* One client.  The broker owns both descriptors. */
+/*
+ * One client, or (fd -1) what is left of one that had a class of a broker that
+ * died, until it comes to us or dies.  The broker owns the descriptors.
+ */
 struct conn {
 	int fd;
 	int pidfd; /* -1: its process is not visible */
 	uid_t user;
-	uint32_t class; /* 0: has not said hello */
+	pid_t pid;
+	uint32_t class;	     /* 0: has none yet */
+	bool is_waiting;     /* its hello is not answered */
+	struct proto hello;  /* then, */
+	int hello_fd;	     /* the socket that came with it or -1, */
+	uint64_t waiting_ms; /* and since when */
 };
 
 struct server {
@@ -50,84 +63,152 @@ static uint64_t now_ms(void)
 }
 
 /* Never waits: a client that does not read loses its answers. */
-static void answer(const struct conn *c, const struct proto *m, const int *fds,
-		   size_t n)
+static void answer(const struct conn *c, const struct proto *question,
+		   struct proto *m, const int *fds)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(PROTO_FDS * sizeof(int))];
-	} control = {0};
-	struct iovec iov = {(void *)m, sizeof(*m)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (n) {
-		control.head.cmsg_level = SOL_SOCKET;
-		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(&control.head), fds, n * sizeof(int));
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
-	}
-	sendmsg(c->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	m->magic = PROTO_MAGIC;
+	m->version = PROTO_VERSION;
+	m->serial = question->serial;
+	proto_send(c->fd, m, fds);
 }
 
-static void refuse(const struct conn *c, uint32_t serial, int error,
-		   const char *why)
+static void refuse(const struct conn *c, const struct proto *question,
+		   int error, const char *why)
 {
-	struct proto m = {.magic = PROTO_MAGIC,
-			  .version = PROTO_VERSION,
-			  .kind = PROTO_REFUSED,
-			  .serial = serial,
-			  .value = (uint32_t)error};
+	struct proto m = {.kind = PROTO_REFUSED, .value = (uint32_t)error};
 
 	snprintf(m.why, sizeof(m.why), "%s", why);
-	answer(c, &m, NULL, 0);
+	answer(c, question, &m, NULL);
 }
 
-static void hello(struct server *s, struct conn *c, const struct proto *m)
+/* The safe only to our own user, who can read this port in any case. */
+static void welcome(struct server *s, struct conn *c)
 {
-	struct proto reply = {.magic = PROTO_MAGIC,
-			      .version = PROTO_VERSION,
-			      .kind = PROTO_WELCOME,
-			      .serial = m->serial};
-	const struct group_member *member;
-	const char *why = "";
-	int error;
+	const struct group_member *member = &s->group.member[c->class];
+	struct proto m = {.kind = PROTO_WELCOME,
+			  .value = c->class,
+			  .about = (uint32_t)getpid()};
+	int fds[PROTO_FDS], n = 0;
 
-	if (c->class) {
-		refuse(c, m->serial, EBUSY, "this client has a class");
-		return;
-	}
-	error = group_take(&s->group, c->user, &why, &c->class);
-	if (error) {
-		refuse(c, m->serial, -error, why);
-		return;
-	}
 	/* Member 0 came with the first class; without it there is no QP1. */
 	if (gsi_fd(&s->gsi) < 0)
 		gsi_open(&s->gsi, s->group.member[0].fd);
-	reply.value = c->class;
-	member = &s->group.member[c->class];
-	answer(c, &reply, (int[]){member->fd, member->page_fd},
-	       member->page_fd < 0 ? 1 : 2);
+	if (!c->hello.value) {
+		m.brings |= PROTO_FD_SOCKET;
+		fds[n++] = member->fd;
+	}
+	if (!c->hello.value && member->page_fd >= 0) {
+		m.brings |= PROTO_FD_PAGE;
+		fds[n++] = member->page_fd;
+	}
+	if (s->group.safe.fd >= 0 && c->user == geteuid()) {
+		m.brings |= PROTO_FD_SAFE;
+		fds[n++] = s->group.safe.fd;
+	}
+	answer(c, &c->hello, &m, fds);
 }
 
-/* To whoever asks, of any user: it says how much has been taken, no more. */
-static void show_page(const struct server *s, const struct conn *c,
-		      const struct proto *m)
+/* A client of the broker before us: what we kept of it is this one now. */
+static bool recognise(struct server *s, struct conn *c)
 {
-	struct proto reply = {.magic = PROTO_MAGIC,
-			      .version = PROTO_VERSION,
-			      .kind = PROTO_PAGE_IS,
-			      .serial = m->serial,
-			      .value = m->value};
-	int fd = group_is_owned(&s->group, m->value)
-			 ? page_reader(s->group.member[m->value].page_fd)
-			 : -ENOENT;
+	uint32_t class = c->hello.value;
 
-	answer(c, &reply, &fd, fd < 0 ? 0 : 1);
-	if (fd >= 0)
-		close(fd);
+	if (!group_is_of(&s->group, class, c->user, c->hello_fd))
+		return false;
+	for (uint32_t i = 0; i < s->conns; i++) {
+		struct conn *old = &s->conn[i];
+
+		if (old->class == class && old->fd >= 0)
+			return false;
+		if (old->class == class)
+			old->class = 0; /* swept, and the class stays owned */
+	}
+	c->class = class;
+	safe_note(&s->group.safe, class, true, c->user, c->pid);
+	return true;
+}
+
+static void greeted(struct conn *c)
+{
+	if (c->hello_fd >= 0)
+		close(c->hello_fd);
+	c->hello_fd = -1;
+	c->is_waiting = false;
+}
+
+/* Answers a hello, unless it is too early for it. */
+static void greet(struct server *s, struct conn *c)
+{
+	const char *why = "";
+	int error = 0;
+
+	if (!s->group.count && group_port(&why) == GROUP_PORT_OURS &&
+	    now_ms() - c->waiting_ms < SAFE_MS)
+		return;
+	if (!c->hello.value)
+		error = group_take(&s->group, c->user, c->pid, &why, &c->class);
+	else if (!recognise(s, c)) {
+		error = -ESTALE;
+		if (s->group.count)
+			why = "its queue pairs' class is not known any more";
+	}
+	if (error)
+		refuse(c, &c->hello, -error, why);
+	else
+		welcome(s, c);
+	greeted(c);
+}
+
+static void greet_waiting(struct server *s)
+{
+	for (uint32_t i = 0; i < s->conns; i++)
+		if (s->conn[i].is_waiting)
+			greet(s, &s->conn[i]);
+}
+
+/* Takes the place of the broker whose safe this is. */
+static void succeed(struct server *s, int safe_fd)
+{
+	if (group_adopt(&s->group, safe_fd, now_ms()))
+		return;
+	for (uint32_t i = 1; i < s->group.count && s->conns < CONN_MAX; i++) {
+		const struct safe_entry *e = &s->group.safe.ledger[i];
+		int pidfd;
+
+		if (!group_is_owned(&s->group, i))
+			continue;
+		pidfd = safe_process(e);
+		if (pidfd < 0 && e->pid) {
+			group_release(&s->group, i, now_ms());
+			continue;
+		}
+		s->conn[s->conns++] = (struct conn){.fd = -1,
+						    .pidfd = pidfd,
+						    .user = e->user,
+						    .hello_fd = -1,
+						    .class = i};
+	}
+	greet_waiting(s);
+}
+
+static void hello(struct server *s, struct conn *c, const struct proto *m,
+		  int fds[PROTO_FDS])
+{
+	if (c->class || c->is_waiting) {
+		refuse(c, m, EBUSY, "this client has a class");
+		return;
+	}
+	c->hello = *m;
+	c->hello_fd = fds[0];
+	c->is_waiting = true;
+	c->waiting_ms = now_ms();
+	fds[0] = -1;
+	if (fds[2] >= 0 && !s->group.count && c->user == geteuid()) {
+		succeed(s, fds[2]);
+		fds[2] = -1;
+	}
+	if (c->is_waiting)
+		greet(s, c);
 }
 
 static enum proto_peer peer_state(const struct server *s, uint32_t qpn)
@@ -140,44 +221,63 @@ static enum proto_peer peer_state(const struct server *s, uint32_t qpn)
 						: PROTO_PEER_GONE;
 }
 
-static void handle(struct server *s, struct conn *c, const struct proto *m,
-		   size_t length)
+static void tell(const struct server *s, const struct conn *c,
+		 const struct proto *m)
 {
-	struct proto reply = {.magic = PROTO_MAGIC,
-			      .version = PROTO_VERSION,
-			      .kind = PROTO_ANSWER,
-			      .serial = m->serial};
+	struct proto reply = {.kind = PROTO_ANSWER,
+			      .value = peer_state(s, m->value),
+			      .about = m->value};
 
-	if (length != sizeof(*m) || m->magic != PROTO_MAGIC) {
-		refuse(c, 0, EPROTO, "this is not the broker's protocol");
-	} else if (m->version != PROTO_VERSION) {
-		refuse(c, m->serial, EPROTONOSUPPORT,
-		       "the broker is of another version of adverb");
-	} else if (m->kind == PROTO_HELLO) {
-		hello(s, c, m);
-	} else if (m->kind == PROTO_ASK) {
-		reply.value = peer_state(s, m->value);
-		answer(c, &reply, NULL, 0);
-	} else if (m->kind == PROTO_PAGE) {
-		show_page(s, c, m);
-	} else {
-		refuse(c, m->serial, EOPNOTSUPP, "an unknown request");
-	}
+	answer(c, m, &reply, NULL);
 }
 
-/* False when the client is gone.  Descriptors sent to us go nowhere: there is
- * no buffer for them. */
+/* To whoever asks, of any user: it says how much has been taken, no more. */
+static void show_page(const struct server *s, const struct conn *c,
+		      const struct proto *m)
+{
+	struct proto reply = {.kind = PROTO_PAGE_IS, .value = m->value};
+	int fd = group_is_owned(&s->group, m->value)
+			 ? page_reader(s->group.member[m->value].page_fd)
+			 : -ENOENT;
+
+	if (fd >= 0)
+		reply.brings = PROTO_FD_PAGE;
+	answer(c, m, &reply, &fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void handle(struct server *s, struct conn *c, const struct proto *m,
+		   int fds[PROTO_FDS])
+{
+	if (m->version != PROTO_VERSION)
+		refuse(c, m, EPROTONOSUPPORT,
+		       "the broker is of another version of adverb");
+	else if (m->kind == PROTO_HELLO)
+		hello(s, c, m, fds);
+	else if (m->kind == PROTO_ASK)
+		tell(s, c, m);
+	else if (m->kind == PROTO_PAGE)
+		show_page(s, c, m);
+	else
+		refuse(c, m, EOPNOTSUPP, "an unknown request");
+}
+
+/* False when the client is gone. */
 static bool serve(struct server *s, struct conn *c)
 {
+	int fds[PROTO_FDS], error;
 	struct proto m = {0};
-	ssize_t n = recv(c->fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
 
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR;
-	if (!n)
-		return false;
-	handle(s, c, &m, (size_t)n);
-	return true;
+	error = proto_receive(c->fd, &m, fds);
+	if (error == -EPROTO)
+		refuse(c, &m, EPROTO, "this is not the broker's protocol");
+	else if (!error)
+		handle(s, c, &m, fds);
+	for (int i = 0; i < PROTO_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	return !error || error == -EAGAIN || error == -EPROTO;
 }
 
 static void retire(struct server *s, struct conn *c)
@@ -193,7 +293,9 @@ static void drop(struct server *s, uint32_t i)
 	struct conn *c = &s->conn[i];
 
 	retire(s, c);
-	close(c->fd);
+	greeted(c);
+	if (c->fd >= 0)
+		close(c->fd);
 	if (c->pidfd >= 0)
 		close(c->pidfd);
 	*c = s->conn[--s->conns];
@@ -229,7 +331,9 @@ static void admit(struct server *s)
 		.fd = fd,
 		.pidfd = who.pid > 0 ? (int)syscall(SYS_pidfd_open, who.pid, 0)
 				     : -1,
-		.user = who.uid};
+		.user = who.uid,
+		.pid = who.pid,
+		.hello_fd = -1};
 }
 
 /* How long poll may wait: to the next rest's end or to the idle end. */
@@ -240,6 +344,9 @@ static int patience(struct server *s)
 
 	if (!s->conns)
 		wait = idle < s->idle_ms ? (int)(s->idle_ms - idle) : 0;
+	for (uint32_t i = 0; i < s->conns; i++)
+		if (s->conn[i].is_waiting)
+			wait = RETRY_MS;
 	return rest >= 0 && (wait < 0 || rest < wait) ? rest : wait;
 }
 
@@ -254,6 +361,10 @@ static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 	for (uint32_t i = n; i-- > 0;)
 		if (p[2 * i + 1].revents || p[2 * i].revents & POLLHUP ||
 		    (p[2 * i].revents && !serve(s, &s->conn[i])))
+			drop(s, i);
+	/* What was left of clients that have come. */
+	for (uint32_t i = s->conns; i-- > 0;)
+		if (s->conn[i].fd < 0 && !s->conn[i].class)
 			drop(s, i);
 }
 
@@ -270,6 +381,7 @@ bool server_turn(struct server *s)
 		p[3 + 2 * i] = (struct pollfd){s->conn[i].pidfd, POLLIN, 0};
 	}
 	ready = poll(p, 2 + 2 * (nfds_t)n, patience(s));
+	greet_waiting(s);
 	if (!ready && !n && now_ms() - s->idle_since_ms >= s->idle_ms)
 		return false;
 	if (ready <= 0)
@@ -288,7 +400,10 @@ struct server *server_new(int listen_fd, uint64_t idle_ms)
 
 	if (!s)
 		return NULL;
+	group_init(&s->group);
+	/* Again, if our starter did it: now its clients see that it is we. */
 	fcntl(listen_fd, F_SETFL, O_NONBLOCK);
+	listen(listen_fd, BACKLOG);
 	s->listen_fd = listen_fd;
 	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	s->idle_ms = idle_ms;

@@ -135,6 +135,9 @@ static struct host *new_host(const struct host_sink *sink)
 		return NULL;
 	}
 	capture_open();
+	/* Who sleeps must still see the broker die: its successor needs us. */
+	if (peer_fd() >= 0)
+		thread_start(&h->lane);
 	return h;
 }
 

@@ -141,8 +141,7 @@ static bool report(struct lane *l, uint64_t now)
 			if (ev[i].type == ENGINE_EXPLAIN) {
 				explain(&ev[i].explain);
 			} else if (ev[i].type == ENGINE_ASK_PEER) {
-				engine_peer_state(l->engine, ev[i].qpn,
-						  peer_ask(&ev[i]), now);
+				peer_ask(l->engine, &ev[i], now);
 				answered = true;
 			} else {
 				l->sink.event(&ev[i]);
@@ -188,6 +187,7 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 		engine_was_asleep(l->engine, now);
 	lane_ring(l);
 	engine_tick(l->engine, now);
+	peer_turn(l->engine, now);
 	settle(l, now);
 	l->last_turn_ns = now;
 }

@@ -9,12 +9,42 @@
 #include "broker/steer.h"
 #include "host/host.h"
 #include "host/netif.h"
+#include "util/ring.h"
 #include "wire/udp.h"
 
 #define ROCEV2_UDP_PORT 4791
+#define QUESTIONS	256 /* that wait; one more is asked again later */
+#define NS_PER_MS	1000000u
+
+enum { SAY_NO_BROKER = 0xb0, SAY_FOREIGN, SAY_ALONE };
+
+/* Our QPN and the one it talks to. */
+struct question {
+	uint32_t qpn, dest_qpn;
+};
 
 static struct client broker;
 static bool has_broker;
+static struct question question[QUESTIONS];
+static uint32_t questions;
+static bool wants_turn;		  /* an answer is to come */
+static ring_index seen_fd, woken; /* for the sleeper; the first is fd + 1 */
+
+static void show(void)
+{
+	ring_store(&seen_fd,
+		   has_broker ? (uint32_t)(client_fd(&broker) + 1) : 0);
+}
+
+static void judge(void)
+{
+	if (broker.is_foreign)
+		host_say(SAY_FOREIGN,
+			 "the broker adverbd, which lends UDP port 4791, is "
+			 "run by user %u: that user can see and drop this "
+			 "process's packets",
+			 (unsigned)broker.broker_user);
+}
 
 int peer_socket(void)
 {
@@ -22,6 +52,7 @@ int peer_socket(void)
 	int err = client_open(&broker, &why);
 
 	has_broker = !err;
+	questions = 0;
 	if (!err) {
 		/* the lane and the client each close their own */
 		int fd = fcntl(broker.udp_fd, F_DUPFD_CLOEXEC, 0);
@@ -29,11 +60,22 @@ int peer_socket(void)
 		err = fd < 0 ? -errno : 0;
 		if (err)
 			peer_close();
+		else
+			judge();
+		show();
 		return err ? err : fd;
 	}
-	host_say(0xb0, "%s", why);
+	host_say(SAY_NO_BROKER, "%s", why);
 	/* a port that somebody holds cannot be had alone either */
 	return err == -EADDRINUSE ? err : udp_bind(ROCEV2_UDP_PORT);
+}
+
+void peer_close(void)
+{
+	if (has_broker)
+		client_close(&broker);
+	has_broker = false;
+	show();
 }
 
 uint32_t peer_qpn(uint32_t random)
@@ -49,26 +91,114 @@ void *peer_page(void)
 
 const void *peer_page_of(uint32_t qpn)
 {
-	return has_broker ? client_page_of(&broker, steer_class(qpn)) : NULL;
+	const void *page =
+		has_broker ? client_page_of(&broker, steer_class(qpn)) : NULL;
+
+	if (has_broker && !page)
+		wants_turn = true;
+	return page;
 }
 
-enum engine_peer peer_ask(const struct engine_event *e)
+void peer_ask(struct engine *engine, const struct engine_event *e,
+	      uint64_t now_ns)
 {
 	/* our broker knows the QPNs of this namespace only */
-	if (!has_broker || !netif_is_local(e->peer.ip))
-		return ENGINE_PEER_UNKNOWN;
-	switch (client_peer_state(&broker, e->dest_qpn)) {
+	if (!has_broker || !netif_is_local(e->peer.ip)) {
+		engine_peer_state(engine, e->qpn, ENGINE_PEER_UNKNOWN, now_ns);
+		return;
+	}
+	/* slow rather than lost: the engine asks again, within its patience */
+	if (questions == QUESTIONS) {
+		engine_peer_state(engine, e->qpn, ENGINE_PEER_ALIVE, now_ns);
+		return;
+	}
+	question[questions++] = (struct question){e->qpn, e->dest_qpn};
+	client_ask(&broker, e->dest_qpn);
+	wants_turn = true;
+}
+
+static enum engine_peer engine_word(enum client_peer state)
+{
+	switch (state) {
 	case CLIENT_PEER_GONE:
 		return ENGINE_PEER_GONE;
 	case CLIENT_PEER_ALIVE:
 		return ENGINE_PEER_ALIVE;
+	case CLIENT_PEER_UNKNOWN:
+		break;
 	}
 	return ENGINE_PEER_UNKNOWN;
 }
 
-void peer_close(void)
+static void answered(struct engine *engine, const struct client_news *news,
+		     uint64_t now_ns)
 {
-	if (has_broker)
-		client_close(&broker);
-	has_broker = false;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < questions; i++) {
+		if (question[i].dest_qpn != news->qpn)
+			question[kept++] = question[i];
+		else
+			engine_peer_state(engine, question[i].qpn,
+					  engine_word(news->peer), now_ns);
+	}
+	questions = kept;
+}
+
+/* A broker is there again: it has not heard what the last one was asked. */
+static void is_back(void)
+{
+	judge();
+	for (uint32_t i = 0; i < questions; i++)
+		client_ask(&broker, question[i].dest_qpn);
+}
+
+/* Nobody will answer: they wait on, within the engine's patience. */
+static void give_up(struct engine *engine, uint64_t now_ns)
+{
+	host_say(SAY_ALONE,
+		 "the broker adverbd has died and a new one says: %s; what is "
+		 "open goes on without",
+		 broker.reason);
+	for (uint32_t i = 0; i < questions; i++)
+		engine_peer_state(engine, question[i].qpn, ENGINE_PEER_ALIVE,
+				  now_ns);
+	questions = 0;
+}
+
+void peer_turn(struct engine *engine, uint64_t now_ns)
+{
+	struct client_news news;
+
+	if (!has_broker || (!wants_turn && !ring_load(&woken) &&
+			    now_ns / NS_PER_MS < client_due_ms(&broker)))
+		return;
+	ring_store(&woken, 0);
+	while (client_turn(&broker, &news)) {
+		if (news.what == CLIENT_NEWS_BACK)
+			is_back();
+		else
+			answered(engine, &news, now_ns);
+	}
+	if (broker.state == CLIENT_ALONE)
+		give_up(engine, now_ns);
+	wants_turn = questions > 0;
+	show();
+}
+
+int peer_fd(void)
+{
+	return (int)ring_load(&seen_fd) - 1;
+}
+
+uint64_t peer_due_ns(void)
+{
+	uint64_t due = has_broker ? client_due_ms(&broker) : UINT64_MAX;
+
+	return due == UINT64_MAX ? due : due * NS_PER_MS;
+}
+
+void peer_woken(void)
+{
+	ring_store(&woken, 1);
 }

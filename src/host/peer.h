@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the broker knows about others; the one door from host to broker. */
+/*
+ * What the broker knows about others; the one door from host to broker.  All
+ * but peer_socket and peer_close is called under the lane's lock, and nothing
+ * there waits: a question is answered by a later peer_turn.
+ */
 #ifndef HOST_PEER_H
 #define HOST_PEER_H
 
@@ -10,18 +14,27 @@
 
 /* The receive socket of this process: fd (owned by the caller) or -errno. */
 int peer_socket(void);
+void peer_close(void);
 /* A QPN of this process's class from random bits. */
 uint32_t peer_qpn(uint32_t random);
 /*
  * Our page and that of the process of this namespace that a QPN is of; see
- * broker/client.h.  Under the lane's lock; NULL: none, or none yet.
+ * broker/client.h.  NULL: none, or none yet.
  */
 void *peer_page(void);
 const void *peer_page_of(uint32_t qpn);
-/* Is the process behind event's peer and dest_qpn alive? */
-enum engine_peer peer_ask(const struct engine_event *e);
-void peer_close(void);
-/* In a forked child: the parent's class is not ours. */
-void peer_forget(void);
+/* The engine asks whether the process behind e's peer and dest_qpn lives. */
+void peer_ask(struct engine *engine, const struct engine_event *e,
+	      uint64_t now_ns);
+/* Takes answers and looks after the broker; cheap when nothing is awaited. */
+void peer_turn(struct engine *engine, uint64_t now_ns);
+/* When it is due in any case; UINT64_MAX: never. */
+uint64_t peer_due_ns(void);
+/*
+ * For who sleeps, without a lock: the descriptor whose POLLIN asks for a
+ * peer_turn (-1: none), which peer_woken then makes look.
+ */
+int peer_fd(void);
+void peer_woken(void);
 
 #endif

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/peer.h"
+#include "util/bits.h"
 #include "util/ring.h"
 
 #define PARK_NS	   1000000
@@ -20,11 +22,13 @@ static ring_index stopping, is_parked;
 /* Approximate: several pollers may lose counts, which does no harm. */
 static ring_index polls;
 
-/* Sleep until the socket, the eventfd or `until` (UINT64_MAX: for good). */
+/* Sleep until the socket, the broker, the eventfd or `until` (UINT64_MAX: for
+ * good). */
 static void wait_until(struct lane *l, uint64_t until, short socket_events)
 {
-	struct pollfd fds[2] = {
+	struct pollfd fds[3] = {
 		{.fd = l->wake_fd, .events = POLLIN},
+		{.fd = peer_fd(), .events = POLLIN},
 		{.fd = l->wire.fd, .events = socket_events},
 	};
 	uint64_t now = lane_now(), left = until > now ? until - now : 0, sink;
@@ -32,9 +36,13 @@ static void wait_until(struct lane *l, uint64_t until, short socket_events)
 		.tv_sec = (time_t)(left / 1000000000u),
 		.tv_nsec = (long)(left % 1000000000u),
 	};
-	int n = ppoll(fds, socket_events ? 2 : 1,
+	int n = ppoll(fds, socket_events ? 3 : 2,
 		      until == UINT64_MAX ? NULL : &t, NULL);
 
+	if (n > 0 && fds[1].revents) {
+		peer_woken();
+		lane_try(l);
+	}
 	if (n > 0 && fds[0].revents & POLLIN &&
 	    read(l->wake_fd, &sink, sizeof sink) < 0)
 		return; /* nothing was there to take back */
@@ -82,6 +90,7 @@ static void drive(struct lane *l)
 	lane_try(l);
 	lane_take(l);
 	until = l->wire.is_behind ? lane_now() : engine_deadline(l->engine);
+	until = bits_min_u64(until, peer_due_ns());
 	events = (short)(l->is_full ? POLLIN | POLLOUT : POLLIN);
 	l->wake_ns = until;
 	lock_give(&l->lock);

@@ -3,7 +3,7 @@
  * adverbd and its client, in a network namespace of their own so that port
  * 4791 and the broker's address are free.  ADVERB_BROKER names the program.
  */
-#include "test.h"
+#include "brokers.h"
 
 #include "broker/client.h"
 #include "broker/page.h"
@@ -31,95 +31,6 @@ struct report {
 	uint32_t class;
 	pid_t broker;
 };
-
-static int enter_namespace(void **state)
-{
-	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-	int fd;
-
-	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
-		puts("skipped: no network namespace of our own");
-		fflush(stdout);
-		_exit(77);
-	}
-	fd = socket(AF_INET, SOCK_DGRAM, 0);
-	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &lo), 0);
-	close(fd);
-	return 0;
-}
-
-static void open_or_fail(struct client *c)
-{
-	const char *why = "";
-	int error = client_open(c, &why);
-
-	if (error)
-		fail_msg("%d: %s", error, why);
-}
-
-static pid_t broker_of(const struct client *c)
-{
-	struct ucred who;
-	socklen_t length = sizeof(who);
-
-	assert_int_equal(
-		getsockopt(c->unix_fd, SOL_SOCKET, SO_PEERCRED, &who, &length),
-		0);
-	return who.pid;
-}
-
-/* SIGKILLs the broker and waits until all that it had is closed. */
-static void end_broker(pid_t pid)
-{
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	struct pollfd p = {fd, POLLIN, 0};
-
-	assert_true(fd >= 0);
-	kill(pid, SIGKILL);
-	assert_int_equal(poll(&p, 1, 10000), 1);
-	close(fd);
-}
-
-static void send_to(uint32_t qpn, int family, const char *address)
-{
-	struct sockaddr_in four = {.sin_family = AF_INET,
-				   .sin_port = htons(4791)};
-	struct sockaddr_in6 six = {.sin6_family = AF_INET6,
-				   .sin6_port = htons(4791)};
-	uint8_t bth[12] = {0,
-			   0,
-			   0,
-			   0,
-			   0,
-			   (uint8_t)(qpn >> 16),
-			   (uint8_t)(qpn >> 8),
-			   (uint8_t)qpn};
-	int fd = socket(family, SOCK_DGRAM, 0);
-
-	inet_pton(AF_INET, address, &four.sin_addr);
-	inet_pton(AF_INET6, address, &six.sin6_addr);
-	assert_int_equal(sendto(fd, bth, sizeof(bth), 0,
-				family == AF_INET ? (struct sockaddr *)&four
-						  : (struct sockaddr *)&six,
-				family == AF_INET ? sizeof(four) : sizeof(six)),
-			 sizeof(bth));
-	close(fd);
-}
-
-/* Datagrams that wait at c; each must be of its class. */
-static int take_all(struct client *c)
-{
-	uint8_t b[64];
-	int n = 0;
-
-	while (recv(c->udp_fd, b, sizeof(b), MSG_DONTWAIT) == 12) {
-		uint32_t qpn = (uint32_t)(b[5] << 16 | b[6] << 8 | b[7]);
-
-		assert_int_equal(steer_class(qpn), c->class);
-		n++;
-	}
-	return n;
-}
 
 static void each_client_gets_the_datagrams_of_its_class(void **state)
 {
@@ -192,12 +103,12 @@ static void sigkill_of_a_client_frees_its_class(void **state)
 	assert_int_equal(read(out[0], &r, sizeof(r)), sizeof(r));
 	assert_int_equal(r.error, 0);
 	qpn = steer_qpn(r.class, 77);
-	assert_int_equal(client_peer_state(&me, qpn), CLIENT_PEER_ALIVE);
-	assert_int_equal(client_peer_state(&me, 1), CLIENT_PEER_UNKNOWN);
+	assert_int_equal(peer_state(&me, qpn), CLIENT_PEER_ALIVE);
+	assert_int_equal(peer_state(&me, 1), CLIENT_PEER_UNKNOWN);
 	send_to(qpn, AF_INET, "127.0.0.1");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(client_peer_state(&me, qpn), CLIENT_PEER_GONE);
+	assert_int_equal(peer_state(&me, qpn), CLIENT_PEER_GONE);
 	send_to(qpn, AF_INET, "127.0.0.1");
 	open_or_fail(&next);
 	assert_int_not_equal(next.class, me.class);
@@ -210,17 +121,6 @@ static void sigkill_of_a_client_frees_its_class(void **state)
 	close(hold[0]);
 	close(hold[1]);
 	end_broker(broker);
-}
-
-/* Asked until the broker's answer is there. */
-static const uint8_t *page_of(struct client *c, uint32_t class)
-{
-	struct pollfd p = {c->unix_fd, POLLIN, 0};
-	const uint8_t *page;
-
-	while (!(page = client_page_of(c, class)))
-		assert_int_equal(poll(&p, 1, 10000), 1);
-	return page;
 }
 
 static void a_page_is_written_by_its_owner_and_read_by_all(void **state)
@@ -260,8 +160,8 @@ static void a_page_is_written_by_its_owner_and_read_by_all(void **state)
 
 static void there_is_no_page_of_a_class_without_an_owner(void **state)
 {
+	struct client_news news;
 	struct client c;
-	struct pollfd p;
 	pid_t pid;
 
 	open_or_fail(&c);
@@ -269,10 +169,8 @@ static void there_is_no_page_of_a_class_without_an_owner(void **state)
 	assert_null(client_page_of(&c, 0));
 	assert_null(client_page_of(&c, 5000));
 	for (int i = 0; i < 3; i++) {
-		if (client_page_of(&c, 77))
-			fail();
-		p = (struct pollfd){c.unix_fd, POLLIN, 0};
-		poll(&p, 1, 10000);
+		assert_null(client_page_of(&c, 77));
+		wait_turn(&c, &news);
 	}
 	client_close(&c);
 	end_broker(pid);
@@ -331,8 +229,10 @@ static void a_port_held_by_another_is_named(void **state)
 
 static void malformed_requests_are_refused_and_survived(void **state)
 {
-	struct proto m = {PROTO_MAGIC, PROTO_VERSION + 1, PROTO_HELLO, 5, 0,
-			  ""};
+	struct proto m = {.magic = PROTO_MAGIC,
+			  .version = PROTO_VERSION + 1,
+			  .kind = PROTO_HELLO,
+			  .serial = 5};
 	struct sockaddr_un a;
 	socklen_t length = proto_address(&a);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
@@ -346,14 +246,16 @@ static void malformed_requests_are_refused_and_survived(void **state)
 	assert_int_equal(recv(fd, &m, sizeof(m), 0), sizeof(m));
 	assert_int_equal(m.kind, PROTO_REFUSED);
 	assert_int_equal(m.value, EPROTO);
-	m = (struct proto){PROTO_MAGIC, PROTO_VERSION + 1, PROTO_HELLO, 5, 0,
-			   ""};
+	m = (struct proto){.magic = PROTO_MAGIC,
+			   .version = PROTO_VERSION + 1,
+			   .kind = PROTO_HELLO,
+			   .serial = 5};
 	assert_int_equal(send(fd, &m, sizeof(m), 0), sizeof(m));
 	assert_int_equal(recv(fd, &m, sizeof(m), 0), sizeof(m));
 	assert_int_equal(m.value, EPROTONOSUPPORT);
 	assert_string_equal(m.why,
 			    "the broker is of another version of adverb");
-	assert_int_equal(client_peer_state(&c, steer_qpn(c.class, 1)),
+	assert_int_equal(peer_state(&c, steer_qpn(c.class, 1)),
 			 CLIENT_PEER_ALIVE);
 	close(fd);
 	client_close(&c);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages with descriptors; see proto.h. */
+#include "broker/proto.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+union control {
+	struct cmsghdr head;
+	char room[CMSG_SPACE(PROTO_FDS * sizeof(int))];
+};
+
+int proto_send(int socket, const struct proto *m, const int *fds)
+{
+	size_t n = (size_t)__builtin_popcount(m->brings);
+	union control control = {0};
+	struct iovec iov = {(void *)(uintptr_t)m, sizeof(*m)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (n) {
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(&control.head), fds, n * sizeof(int));
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
+	}
+	return sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno
+								      : 0;
+}
+
+/* The descriptors that came, in order; their number. */
+static size_t take_fds(struct msghdr *msg, int fds[PROTO_FDS])
+{
+	struct cmsghdr *h = CMSG_FIRSTHDR(msg);
+	size_t bytes;
+
+	if (!h || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+		return 0;
+	/* No more than there was room for: the kernel closed the rest. */
+	bytes = h->cmsg_len - CMSG_LEN(0);
+	memcpy(fds, CMSG_DATA(h), bytes);
+	return bytes / sizeof(int);
+}
+
+int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
+{
+	union control control;
+	struct iovec iov = {m, sizeof(*m)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	int got[PROTO_FDS + 1]; /* the room is aligned up */
+	size_t n, used = 0;
+	ssize_t length;
+
+	for (int i = 0; i < PROTO_FDS; i++)
+		fds[i] = -1;
+	length = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (length < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	if (!length)
+		return -EPIPE;
+	n = take_fds(&msg, got);
+	for (int i = 0; i < PROTO_FDS; i++)
+		if (m->brings & 1u << i && used < n)
+			fds[i] = got[used++];
+	while (used < n)
+		close(got[used++]);
+	if (length != sizeof(*m) || msg.msg_flags & MSG_TRUNC ||
+	    m->magic != PROTO_MAGIC)
+		return -EPROTO;
+	return 0;
+}

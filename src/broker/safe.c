@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What outlives a broker; see safe.h. */
+#include "broker/safe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SHELF_MEMBERS 128
+#define SAFE_FDS      (1 + 2 * SAFE_SHELVES)
+#define PEEK_FDS      (SAFE_FDS + 1) /* the room is aligned up */
+#define LEDGER_BYTES  ((STEER_CLASS_MAX + 1) * sizeof(struct safe_entry))
+#define TICKS_FIELD   20 /* of /proc/PID/stat, counted from its state */
+
+_Static_assert(SAFE_SHELVES *SHELF_MEMBERS > STEER_CLASS_MAX, "too few");
+
+/* A message is one byte: peeking at message k is peeking at byte k. */
+static int send_fds(int socket, const int *fds, size_t n)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(SAFE_FDS * sizeof(int))];
+	} control = {0};
+	char byte = 0;
+	struct iovec iov = {&byte, 1};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = CMSG_SPACE(n * sizeof(int))};
+
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(&control.head), fds, n * sizeof(int));
+	return sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno
+								      : 0;
+}
+
+/* The number of descriptors of message k; -errno. */
+static int peek_fds(int socket, uint32_t k, int fds[PEEK_FDS])
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(SAFE_FDS * sizeof(int))];
+	} control;
+	char byte;
+	struct iovec iov = {&byte, 1};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	int offset = (int)k;
+	struct cmsghdr *h;
+	size_t bytes;
+
+	if (setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &offset,
+		       sizeof(offset)))
+		return -errno;
+	if (recvmsg(socket, &msg, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) <=
+	    0)
+		return -ENOENT;
+	h = CMSG_FIRSTHDR(&msg);
+	if (!h || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+		return 0;
+	bytes = h->cmsg_len - CMSG_LEN(0);
+	memcpy(fds, CMSG_DATA(h), bytes);
+	return (int)(bytes / sizeof(int));
+}
+
+void safe_init(struct safe *s)
+{
+	*s = (struct safe){.fd = -1, .ledger_fd = -1};
+	for (int i = 0; i < SAFE_SHELVES; i++)
+		s->shelf[i][0] = s->shelf[i][1] = -1;
+}
+
+static int map_ledger(struct safe *s)
+{
+	struct stat st;
+	void *at;
+
+	if (fstat(s->ledger_fd, &st) || st.st_size != (off_t)LEDGER_BYTES)
+		return -EPROTO;
+	at = mmap(NULL, LEDGER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		  s->ledger_fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	s->ledger = at;
+	return 0;
+}
+
+static int make(struct safe *s)
+{
+	int pair[2], all[SAFE_FDS], n = 0, error;
+
+	s->ledger_fd =
+		memfd_create("adverb-ledger", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (s->ledger_fd < 0 || ftruncate(s->ledger_fd, (off_t)LEDGER_BYTES) ||
+	    fcntl(s->ledger_fd, F_ADD_SEALS,
+		  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return -errno;
+	all[n++] = s->ledger_fd;
+	for (int i = 0; i < SAFE_SHELVES; i++) {
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+			       s->shelf[i]))
+			return -errno;
+		all[n++] = s->shelf[i][0];
+		all[n++] = s->shelf[i][1];
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	s->fd = pair[0];
+	error = send_fds(pair[1], all, (size_t)n);
+	close(pair[1]); /* what it sent stays */
+	return error ? error : map_ledger(s);
+}
+
+int safe_new(struct safe *s)
+{
+	int error;
+
+	safe_init(s);
+	error = make(s);
+	if (error)
+		safe_close(s);
+	return error;
+}
+
+int safe_open(struct safe *s, int fd)
+{
+	int all[PEEK_FDS] = {-1}, n, error;
+
+	safe_init(s);
+	s->fd = fd;
+	n = peek_fds(fd, 0, all);
+	if (n != SAFE_FDS) {
+		for (int i = 0; i < n; i++)
+			close(all[i]);
+		safe_close(s);
+		return -EPROTO;
+	}
+	s->ledger_fd = all[0];
+	for (int i = 0; i < SAFE_SHELVES; i++) {
+		s->shelf[i][0] = all[1 + 2 * i];
+		s->shelf[i][1] = all[2 + 2 * i];
+	}
+	error = map_ledger(s);
+	if (error)
+		safe_close(s);
+	return error;
+}
+
+static void close_one(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void safe_close(struct safe *s)
+{
+	if (s->ledger)
+		munmap(s->ledger, LEDGER_BYTES);
+	close_one(s->fd);
+	close_one(s->ledger_fd);
+	for (int i = 0; i < SAFE_SHELVES; i++) {
+		close_one(s->shelf[i][0]);
+		close_one(s->shelf[i][1]);
+	}
+	safe_init(s);
+}
+
+int safe_put(struct safe *s, uint32_t i, int fd, int page_fd)
+{
+	int fds[2] = {fd, page_fd};
+
+	if (s->fd < 0)
+		return -ENOENT;
+	return send_fds(s->shelf[i / SHELF_MEMBERS][1], fds,
+			page_fd < 0 ? 1 : 2);
+}
+
+int safe_get(struct safe *s, uint32_t i, int *fd, int *page_fd)
+{
+	int fds[PEEK_FDS] = {-1}, n;
+
+	if (s->fd < 0 || i > STEER_CLASS_MAX)
+		return -ENOENT;
+	n = peek_fds(s->shelf[i / SHELF_MEMBERS][0], i % SHELF_MEMBERS, fds);
+	if (n <= 0)
+		return n ? n : -EPROTO;
+	*fd = fds[0];
+	*page_fd = n > 1 ? fds[1] : -1;
+	for (int k = 2; k < n; k++)
+		close(fds[k]);
+	return 0;
+}
+
+/* When a process began; 0: it is not to be seen. */
+static uint64_t start_of(pid_t pid)
+{
+	char path[32], text[512], *at;
+	uint64_t start = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	at = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
+	for (int i = 0; at && i < TICKS_FIELD; i++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		start = strtoull(at + 1, NULL, 10);
+	fclose(f);
+	return start;
+}
+
+void safe_note(struct safe *s, uint32_t class, bool is_owned, uid_t user,
+	       pid_t pid)
+{
+	struct safe_entry e = {.is_owned = is_owned, .user = user};
+
+	if (!s->ledger)
+		return;
+	if (is_owned && pid > 0) {
+		e.start = start_of(pid);
+		e.pid = e.start ? pid : 0;
+	}
+	s->ledger[class] = e;
+}
+
+int safe_process(const struct safe_entry *e)
+{
+	int fd;
+
+	if (e->pid <= 0)
+		return -1;
+	fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
+	/* After the open: a number that has been given anew is not it. */
+	if (fd >= 0 && start_of(e->pid) != e->start) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}

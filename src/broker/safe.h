@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What outlives a broker: every socket and page of the group, and a ledger of
+ * who has which.  Descriptors under way in a unix socket stay open as long as
+ * somebody has the socket, so each client of the broker's own user gets the
+ * safe, and while one of them lives no member of the group closes and no index
+ * moves, broker or not.  A successor reads without taking out: one that dies
+ * half way has lost nothing.
+ *
+ *	safe -> { ledger, shelf 0, shelf 1, ... }      one message
+ *	shelf k -> { socket, page } of members 128 k and up, a message each
+ *
+ * Clients of other users do not get it: who has it can read for everybody.
+ */
+#ifndef ADVERB_BROKER_SAFE_H
+#define ADVERB_BROKER_SAFE_H
+
+#include "broker/steer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SAFE_SHELVES 8
+
+/* In shared memory, written by the broker; input for its successor. */
+struct safe_entry {
+	uint32_t is_owned;
+	uint32_t user;
+	int32_t pid; /* of its process, as the broker saw it; 0: it did not */
+	uint32_t reserved;
+	uint64_t start; /* of that process, in ticks since boot */
+};
+
+struct safe {
+	int fd; /* to pass on; -1: there is no safe */
+	int ledger_fd;
+	int shelf[SAFE_SHELVES][2]; /* to read from, to write to */
+	struct safe_entry *ledger;  /* STEER_CLASS_MAX + 1 of them, mapped */
+};
+
+/* Holds nothing. */
+void safe_init(struct safe *s);
+/* 0, or -errno and a safe that holds nothing; both undone by safe_close. */
+int safe_new(struct safe *s);
+/* Another's; takes fd in any case. */
+int safe_open(struct safe *s, int fd);
+void safe_close(struct safe *s);
+/* Member i, which follows i - 1; page_fd may be -1. */
+int safe_put(struct safe *s, uint32_t i, int fd, int page_fd);
+/* Copies of member i's descriptors, owned by the caller; -ENOENT: no such. */
+int safe_get(struct safe *s, uint32_t i, int *fd, int *page_fd);
+/* Who has a class; pid 0: nobody, or nobody that can be seen. */
+void safe_note(struct safe *s, uint32_t class, bool is_owned, uid_t user,
+	       pid_t pid);
+/* A pidfd of the process that a valid entry names, if it still runs; -1. */
+int safe_process(const struct safe_entry *e);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Starts the broker; see start.h. */
+#include "broker/start.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STACK_BYTES 16384
+
+/* What start_broker and the two processes of its double fork share. */
+struct starter {
+	char path[PATH_MAX];
+	int listen_fd;
+	int error;
+	char stack[2][STACK_BYTES] __attribute__((aligned(16)));
+};
+
+/* Where adverbd is: as told, else beside the library that we are part of. */
+static int locate(char *path, size_t size)
+{
+	const char *told = secure_getenv("ADVERB_BROKER");
+	Dl_info self;
+	const char *slash;
+
+	if (told && *told) {
+		snprintf(path, size, "%s", told);
+	} else {
+		if (!dladdr((void *)start_broker, &self) || !self.dli_fname)
+			return -ENOENT;
+		slash = strrchr(self.dli_fname, '/');
+		snprintf(path, size, "%.*sadverbd",
+			 slash ? (int)(slash - self.dli_fname) + 1 : 0,
+			 self.dli_fname);
+	}
+	return access(path, X_OK) ? -ENOENT : 0;
+}
+
+/* In the grandchild, on the parent's memory: system calls only. */
+static int become_broker(void *arg)
+{
+	struct starter *s = arg;
+	char *argv[] = {s->path, NULL}, *envp[] = {NULL};
+
+	if (dup2(s->listen_fd, 0) >= 0)
+		execve(s->path, argv, envp);
+	s->error = errno;
+	_exit(127);
+}
+
+static int leave(void *arg)
+{
+	struct starter *s = arg;
+
+	/* SIGCHLD of this one goes to init, which takes it in. */
+	if (clone(become_broker, s->stack[1] + STACK_BYTES,
+		  CLONE_VM | CLONE_VFORK | SIGCHLD, s) < 0)
+		s->error = errno;
+	_exit(0);
+}
+
+/*
+ * A double fork that the program cannot see: no SIGCHLD, nothing for its own
+ * wait, and with CLONE_VFORK no copy of its page tables.
+ */
+static int fork_broker(struct starter *s)
+{
+	sigset_t all, old;
+	pid_t pid;
+	int error = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pid = clone(leave, s->stack[0] + STACK_BYTES, CLONE_VM | CLONE_VFORK,
+		    s);
+	if (pid < 0)
+		error = -errno;
+	else
+		while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return error ? error : -s->error;
+}
+
+int start_broker(int listen_fd, const char **why)
+{
+	struct starter *s = calloc(1, sizeof(*s));
+	int error;
+
+	if (!s) {
+		*why = "no memory is left to start the broker";
+		return -ENOMEM;
+	}
+	error = locate(s->path, sizeof(s->path));
+	if (error) {
+		*why = "the broker adverbd is not beside the library";
+	} else {
+		s->listen_fd = listen_fd;
+		error = fork_broker(s);
+		if (error)
+			*why = "the broker adverbd cannot be started here";
+	}
+	free(s);
+	return error;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the tests of adverbd and its client share.  They run in a network
+ * namespace of their own, so that port 4791 and the broker's address are free.
+ * ADVERB_BROKER names the program.
+ */
+#ifndef TESTS_UNIT_BROKERS_H
+#define TESTS_UNIT_BROKERS_H
+
+#include "test.h"
+
+#include "broker/client.h"
+#include "broker/page.h"
+#include "broker/proto.h"
+#include "broker/steer.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static inline int enter_namespace(void **state)
+{
+	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	int fd;
+
+	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
+		puts("skipped: no network namespace of our own");
+		fflush(stdout);
+		_exit(77);
+	}
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &lo), 0);
+	close(fd);
+	return 0;
+}
+
+static inline void open_or_fail(struct client *c)
+{
+	const char *why = "";
+	int error = client_open(c, &why);
+
+	if (error)
+		fail_msg("%d: %s", error, why);
+}
+
+static inline pid_t broker_of(const struct client *c)
+{
+	return c->broker_pid;
+}
+
+/* SIGKILLs the broker and waits until all that it had is closed. */
+static inline void end_broker(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd p = {fd, POLLIN, 0};
+
+	assert_true(fd >= 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(poll(&p, 1, 10000), 1);
+	close(fd);
+}
+
+static inline void send_to(uint32_t qpn, int family, const char *address)
+{
+	struct sockaddr_in four = {.sin_family = AF_INET,
+				   .sin_port = htons(4791)};
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6,
+				   .sin6_port = htons(4791)};
+	uint8_t bth[12] = {0,
+			   0,
+			   0,
+			   0,
+			   0,
+			   (uint8_t)(qpn >> 16),
+			   (uint8_t)(qpn >> 8),
+			   (uint8_t)qpn};
+	int fd = socket(family, SOCK_DGRAM, 0);
+
+	inet_pton(AF_INET, address, &four.sin_addr);
+	inet_pton(AF_INET6, address, &six.sin6_addr);
+	assert_int_equal(sendto(fd, bth, sizeof(bth), 0,
+				family == AF_INET ? (struct sockaddr *)&four
+						  : (struct sockaddr *)&six,
+				family == AF_INET ? sizeof(four) : sizeof(six)),
+			 sizeof(bth));
+	close(fd);
+}
+
+/* Datagrams that wait at c; each must be of its class. */
+static inline int take_all(struct client *c)
+{
+	uint8_t b[64];
+	int n = 0;
+
+	while (recv(c->udp_fd, b, sizeof(b), MSG_DONTWAIT) == 12) {
+		uint32_t qpn = (uint32_t)(b[5] << 16 | b[6] << 8 | b[7]);
+
+		assert_int_equal(steer_class(qpn), c->class);
+		n++;
+	}
+	return n;
+}
+
+/* client_turn, once there is something to turn for; its result. */
+static inline bool wait_turn(struct client *c, struct client_news *news)
+{
+	struct pollfd p = {client_fd(c), POLLIN, 0};
+	struct timespec t;
+	uint64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	if (client_due_ms(c) == UINT64_MAX)
+		assert_int_equal(poll(&p, 1, 30000), 1);
+	else if (client_due_ms(c) > now)
+		poll(&p, 1, (int)(client_due_ms(c) - now));
+	return client_turn(c, news);
+}
+
+static inline int peer_state(struct client *c, uint32_t qpn)
+{
+	struct client_news news = {0};
+
+	assert_true(client_ask(c, qpn));
+	while (!wait_turn(c, &news))
+		;
+	assert_int_equal(news.what, CLIENT_NEWS_PEER);
+	assert_int_equal(news.qpn, qpn);
+	return (int)news.peer;
+}
+
+/* Asked until the broker's answer is there. */
+static inline const uint8_t *page_of(struct client *c, uint32_t class)
+{
+	struct client_news news;
+	const uint8_t *page;
+
+	while (!(page = client_page_of(c, class)))
+		wait_turn(c, &news);
+	return page;
+}
+
+#endif

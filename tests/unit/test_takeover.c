@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* kill -9 of the broker: its clients and its successor. */
+#include "brokers.h"
+
+#define CLIENTS 4
+#define ROUNDS	20
+#define KILLS	60
+
+/* Turns clients until each has a broker that is not `dead`; its pid. */
+static pid_t recover(struct client *c, int n, pid_t dead)
+{
+	struct client_news news;
+
+	for (int i = 0; i < n; i++) {
+		while (c[i].state != CLIENT_UP || c[i].broker_pid == dead)
+			wait_turn(&c[i], &news);
+		assert_int_equal(c[i].broker_pid, c[0].broker_pid);
+	}
+	return c[0].broker_pid;
+}
+
+/* Every client gets its own class's datagrams, all of them. */
+static void deliver(struct client *c, int n)
+{
+	for (int i = 0; i < n; i++)
+		for (uint32_t k = 0; k < 10; k++)
+			send_to(steer_qpn(c[i].class, k * 977), AF_INET,
+				"127.0.0.1");
+	for (int i = 0; i < n; i++)
+		assert_int_equal(take_all(&c[i]), 10);
+}
+
+static void a_broker_that_dies_is_replaced_and_no_index_moves(void **state)
+{
+	struct client c[CLIENTS + 1];
+	uint32_t class[CLIENTS];
+	pid_t pid;
+
+	for (int i = 0; i < CLIENTS; i++) {
+		open_or_fail(&c[i]);
+		class[i] = c[i].class;
+	}
+	pid = broker_of(&c[0]);
+	for (int round = 0; round < ROUNDS; round++) {
+		end_broker(pid);
+		deliver(c, CLIENTS); /* with no broker at all */
+		pid = recover(c, CLIENTS, pid);
+		open_or_fail(&c[CLIENTS]);
+		for (int i = 0; i < CLIENTS; i++) {
+			assert_int_equal(c[i].class, class[i]);
+			assert_int_not_equal(c[CLIENTS].class, class[i]);
+			assert_int_equal(
+				peer_state(&c[CLIENTS], steer_qpn(class[i], 7)),
+				CLIENT_PEER_ALIVE);
+		}
+		deliver(c, CLIENTS + 1);
+		client_close(&c[CLIENTS]);
+	}
+	for (int i = 0; i < CLIENTS; i++)
+		client_close(&c[i]);
+	end_broker(pid);
+}
+
+static void one_that_has_not_noticed_yet_keeps_its_class(void **state)
+{
+	struct client c[3];
+	pid_t pid, dead;
+
+	open_or_fail(&c[0]);
+	open_or_fail(&c[1]);
+	dead = broker_of(&c[0]);
+	end_broker(dead);
+	pid = recover(c, 1, dead);
+	/* c[1] is as one that is stopped: alive, its class its own. */
+	assert_int_equal(peer_state(&c[0], steer_qpn(c[1].class, 3)),
+			 CLIENT_PEER_ALIVE);
+	open_or_fail(&c[2]);
+	assert_int_not_equal(c[2].class, c[1].class);
+	deliver(c, 3);
+	assert_int_equal(recover(c, 2, dead), pid);
+	deliver(c, 3);
+	for (int i = 0; i < 3; i++)
+		client_close(&c[i]);
+	end_broker(pid);
+}
+
+static void pages_outlive_the_broker(void **state)
+{
+	struct client c[2];
+	const uint8_t *seen;
+	uint8_t *own;
+	pid_t pid;
+
+	open_or_fail(&c[0]);
+	open_or_fail(&c[1]);
+	pid = broker_of(&c[0]);
+	own = client_page(&c[0]);
+	seen = page_of(&c[1], c[0].class);
+	own[0] = 1;
+	end_broker(pid);
+	own[0] = 2;
+	assert_int_equal(seen[0], 2);
+	pid = recover(c, 2, pid);
+	assert_ptr_equal(client_page(&c[0]), own);
+	client_close(&c[1]);
+	open_or_fail(&c[1]);
+	seen = page_of(&c[1], c[0].class);
+	own[0] = 3;
+	assert_int_equal(seen[0], 3);
+	client_close(&c[0]);
+	client_close(&c[1]);
+	end_broker(pid);
+}
+
+/* A process with a client that it turns until `hold` closes. */
+static pid_t child(int out, int hold)
+{
+	pid_t pid = fork(), told = 0;
+	struct client_news news;
+	struct client c;
+	const char *why;
+
+	if (pid)
+		return pid;
+	if (client_open(&c, &why)) {
+		fprintf(stderr, "child: %s\n", why);
+		_exit(1);
+	}
+	for (;;) {
+		struct pollfd p[2] = {{client_fd(&c), POLLIN, 0},
+				      {hold, POLLIN, 0}};
+		bool due = client_due_ms(&c) != UINT64_MAX;
+
+		if (c.state == CLIENT_UP && c.broker_pid != told) {
+			uint32_t report[2] = {(uint32_t)c.broker_pid, c.class};
+
+			told = c.broker_pid;
+			if (write(out, report, sizeof(report)) < 0)
+				_exit(1);
+		}
+		poll(p, 2, due ? 1 : -1);
+		if (p[1].revents)
+			_exit(0);
+		client_turn(&c, &news);
+	}
+}
+
+static void
+of_many_that_lose_their_broker_at_once_one_starts_the_next(void **state)
+{
+	enum { N = 12 };
+	int out[2], hold[2];
+	uint32_t report[2], class[N];
+	pid_t pid = 0;
+
+	if (pipe(out) || pipe(hold))
+		fail();
+	for (int i = 0; i < N; i++) {
+		/* Each holds the read end alone, and sees ours close. */
+		if (!child(out[1], hold[0]))
+			fail();
+	}
+	close(out[1]);
+	for (int round = 0; round <= ROUNDS; round++) {
+		for (int i = 0; i < N; i++) {
+			assert_int_equal(read(out[0], report, sizeof(report)),
+					 sizeof(report));
+			if (i)
+				assert_int_equal(report[0], pid);
+			pid = (pid_t)report[0];
+			class[i] = report[1];
+			for (int k = 0; k < i; k++)
+				assert_int_not_equal(class[i], class[k]);
+		}
+		end_broker(pid);
+	}
+	if (write(hold[1], "x", 1) != 1)
+		fail();
+	for (int i = 0; i < N; i++)
+		wait(NULL);
+	close(out[0]);
+	close(hold[0]);
+	close(hold[1]);
+}
+
+static void the_class_of_one_that_dies_without_a_broker_is_freed(void **state)
+{
+	int out[2], hold[2];
+	uint32_t report[2];
+	struct client me;
+	pid_t pid, broker;
+
+	if (pipe(out) || pipe(hold))
+		fail();
+	open_or_fail(&me);
+	broker = broker_of(&me);
+	pid = child(out[1], hold[0]);
+	assert_int_equal(read(out[0], report, sizeof(report)), sizeof(report));
+	assert_int_equal(peer_state(&me, steer_qpn(report[1], 1)),
+			 CLIENT_PEER_ALIVE);
+	/* Stopped, so that it dies before it has found the next broker. */
+	kill(pid, SIGSTOP);
+	waitpid(pid, NULL, WUNTRACED);
+	end_broker(broker);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	broker = recover(&me, 1, broker);
+	assert_int_equal(peer_state(&me, steer_qpn(report[1], 1)),
+			 CLIENT_PEER_GONE);
+	client_close(&me);
+	end_broker(broker);
+	close(out[0]);
+	close(out[1]);
+	close(hold[0]);
+	close(hold[1]);
+}
+
+static void kills_at_any_moment_lose_nothing(void **state)
+{
+	struct client c[CLIENTS], extra;
+	struct client_news news;
+	int pidfd[KILLS];
+	unsigned seed = 1;
+	pid_t pid;
+
+	for (int i = 0; i < CLIENTS; i++)
+		open_or_fail(&c[i]);
+	pid = broker_of(&c[0]);
+	for (int k = 0; k < KILLS; k++) {
+		/* Some way into a takeover, or none at all. */
+		int steps = rand_r(&seed) % 12;
+
+		pidfd[k] = (int)syscall(SYS_pidfd_open, pid, 0);
+		if (pidfd[k] >= 0)
+			kill(pid, SIGKILL);
+		for (int i = 0; i < steps; i++)
+			client_turn(&c[rand_r(&seed) % CLIENTS], &news);
+		for (int i = 0; i < CLIENTS; i++)
+			if (c[i].state == CLIENT_UP)
+				pid = c[i].broker_pid;
+	}
+	for (int k = 0; k < KILLS; k++) {
+		struct pollfd p = {pidfd[k], POLLIN, 0};
+
+		if (pidfd[k] >= 0)
+			assert_int_equal(poll(&p, 1, 10000), 1);
+		close(pidfd[k]);
+	}
+	/* Who still believes in a dead one sees it now. */
+	for (int i = 0; i < CLIENTS; i++)
+		client_turn(&c[i], &news);
+	pid = recover(c, CLIENTS, 0);
+	deliver(c, CLIENTS);
+	open_or_fail(&extra);
+	client_close(&extra);
+	for (int i = 0; i < CLIENTS; i++)
+		client_close(&c[i]);
+	end_broker(pid);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_broker_that_dies_is_replaced_and_no_index_moves),
+		cmocka_unit_test(one_that_has_not_noticed_yet_keeps_its_class),
+		cmocka_unit_test(pages_outlive_the_broker),
+		cmocka_unit_test(
+			of_many_that_lose_their_broker_at_once_one_starts_the_next),
+		cmocka_unit_test(
+			the_class_of_one_that_dies_without_a_broker_is_freed),
+		cmocka_unit_test(kills_at_any_moment_lose_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, enter_namespace, NULL);
+}
