@@ -48,7 +48,7 @@ void engine_free(struct engine *e)
 
 const struct engine_counters *engine_counters(const struct engine *e)
 {
-	return &e->ibt.counters;
+	return e->ibt.counters;
 }
 
 static struct ibt_qp *find(const struct engine *e, uint32_t qpn)
@@ -149,7 +149,7 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 		   const uint8_t *bytes, size_t len, uint16_t id,
 		   uint64_t now_ns)
 {
-	struct engine_counters *c = &e->ibt.counters;
+	struct engine_counters *c = e->ibt.counters;
 	struct ibt_qp *q;
 	struct pkt p;
 
@@ -174,10 +174,13 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 		c->rx_bad_icrc++;
 		return;
 	}
+	q->qp->stats.rx_packets++;
+	q->qp->stats.rx_bytes += len;
 	if (p.info->request)
 		rc_resp_rx(&e->ibt, q, &p, bytes, len - 4);
 	else
 		rc_comp_rx(&e->ibt, q, &p, now_ns);
+	ibt_qp_note(q);
 }
 
 void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
@@ -261,7 +264,9 @@ static size_t fill(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		.joins = ah->bursts,
 	};
 	burst_put(&e->burst, &path, len);
-	e->ibt.counters.tx_packets++;
+	e->ibt.counters->tx_packets++;
+	q->qp->stats.tx_packets++;
+	q->qp->stats.tx_bytes += len;
 	return len;
 }
 
@@ -272,8 +277,10 @@ static bool serve(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 
 	for (int n = 0; n < QUANTUM_PACKETS && bytes < QUANTUM_BYTES; n++) {
 		len = fill(e, q, now_ns);
-		if (!len)
+		if (!len) {
+			ibt_qp_note(q);
 			return !burst_space(&e->burst);
+		}
 		bytes += len;
 	}
 	return true;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/hca.h"
 
+#include "hca/event.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -23,6 +25,12 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 	h->shared->mrs = arena_alloc(&h->arena, HCA_MAX_MR * sizeof(struct mr));
 	h->mrs = arena_at(&h->arena, h->shared->mrs);
 	if (!h->mrs)
+		return -ENOMEM;
+	h->shared->shape = HCA_SHAPE;
+	h->shared->qps = arena_alloc(&h->arena, HCA_MAX_QP * sizeof(aoff));
+	h->shared->counters =
+		arena_alloc(&h->arena, sizeof(struct engine_counters));
+	if (!h->shared->qps || !h->shared->counters)
 		return -ENOMEM;
 	h->shared->mr_top = 1; /* row 0 ends the free list */
 	return 0;

@@ -28,6 +28,7 @@
 #define HCA_MAX_WR	  16384
 #define HCA_MAX_CQE	  (1 << 20)
 #define HCA_MAX_RD_ATOMIC 16
+#define HCA_MAX_QP	  10000 /* a test makes so many */
 #define HCA_MAX_MESSAGE	  (1u << 31)
 
 /* Access rights, values of IBV_ACCESS_*. */
@@ -287,6 +288,28 @@ struct hca_qp_attr {
 	uint32_t rate_limit;
 };
 
+/* What keeps a QP from sending. */
+enum qp_wait {
+	QP_WAIT_NONE,	 /* nothing to send */
+	QP_WAIT_ANSWER,	 /* all is sent; the peer has yet to acknowledge */
+	QP_WAIT_WINDOW,	 /* as much is under way as may be */
+	QP_WAIT_READS,	 /* READs and atomics: max_rd_atomic, or a fence */
+	QP_WAIT_RECEIVE, /* the peer has no receive posted: RNR */
+	QP_WAIT_SILENT,	 /* the peer is silent; it is sent again */
+	QP_WAITS
+};
+
+/*
+ * What a QP has done, for others to look at while it does (`adverb top`).
+ * Written by the lane alone, with plain stores.
+ */
+struct qp_stats {
+	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes; /* BTH to ICRC */
+	uint64_t retransmits, timeouts, rnr_waits, out_of_order;
+	uint32_t wait; /* enum qp_wait, when it last ran out of work */
+	uint32_t row;  /* of the table of QPs */
+};
+
 /* In the arena. */
 struct qp {
 	uint32_t qpn;
@@ -300,6 +323,7 @@ struct qp {
 	struct wq sq, rq;
 	struct hca_qp_attr attr; /* as set by modify */
 	uint64_t user;		 /* cookie of the face, carried by events */
+	struct qp_stats stats;
 };
 
 struct hca_qp_cap {
@@ -309,8 +333,17 @@ struct hca_qp_cap {
 
 /* ---- the adapter ---- */
 
+/* Of who maps it read-only: its structs are ours or they are not. */
+#define HCA_SHAPE                                                              \
+	((uint32_t)(sizeof(struct hca_shared) << 16 ^ sizeof(struct qp)))
+
 /* At arena root. */
 struct hca_shared {
+	uint32_t shape;	    /* HCA_SHAPE */
+	uint32_t qp_top;    /* rows of qps ever used */
+	uint32_t qp_lowest; /* rows before it are taken */
+	aoff qps;	    /* aoff[HCA_MAX_QP] of struct qp; 0: a free row */
+	aoff counters;	    /* struct engine_counters */
 	uint64_t key_secret[2]; /* of the permutation of keys */
 	aoff mrs;		/* struct mr[HCA_MAX_MR] */
 	uint32_t mr_top, mr_free_head, mr_free_tail;

@@ -1,6 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/hca.h"
 
+static aoff *rows(const struct hca *h)
+{
+	return arena_at(&h->arena, h->shared->qps);
+}
+
+/* A row of the table; false when there are HCA_MAX_QP already. */
+static bool row_new(struct hca *h, struct qp *qp)
+{
+	struct hca_shared *s = h->shared;
+
+	while (s->qp_lowest < s->qp_top && rows(h)[s->qp_lowest])
+		s->qp_lowest++;
+	if (s->qp_lowest == HCA_MAX_QP)
+		return false;
+	if (s->qp_lowest == s->qp_top)
+		s->qp_top++;
+	qp->stats.row = s->qp_lowest;
+	rows(h)[s->qp_lowest++] = hca_off(h, qp);
+	return true;
+}
+
+static void row_free(struct hca *h, const struct qp *qp)
+{
+	rows(h)[qp->stats.row] = 0;
+	if (qp->stats.row < h->shared->qp_lowest)
+		h->shared->qp_lowest = qp->stats.row;
+}
+
 struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 		  struct cq *send_cq, struct cq *recv_cq,
 		  const struct hca_qp_cap *cap, bool sq_sig_all)
@@ -9,6 +37,8 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 
 	if (!qp)
 		return NULL;
+	if (!row_new(h, qp))
+		goto free_memory;
 	qp->qpn = qpn;
 	qp->type = type;
 	qp->pd = pd;
@@ -27,12 +57,15 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 free_sq:
 	wq_fini(h, &qp->sq);
 free_qp:
+	row_free(h, qp);
+free_memory:
 	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);
 	return NULL;
 }
 
 void qp_free(struct hca *h, struct qp *qp)
 {
+	row_free(h, qp);
 	wq_fini(h, &qp->sq);
 	wq_fini(h, &qp->rq);
 	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);

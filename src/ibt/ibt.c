@@ -7,6 +7,7 @@
 
 int ibt_init(struct ibt *t, uint64_t now_ns)
 {
+	t->counters = arena_at(&t->hca->arena, t->hca->shared->counters);
 	wheel_init(&t->wheel, now_ns);
 	list_init(&t->active);
 	list_init(&t->pool);

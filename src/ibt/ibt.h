@@ -54,7 +54,7 @@ struct ibt {
 	uint64_t patience_ns;
 	uint32_t event_head, event_tail;
 	struct engine_event events[IBT_EVENTS];
-	struct engine_counters counters;
+	struct engine_counters *counters; /* in the arena */
 	uint8_t scratch[IBT_MAX_MTU];
 };
 
@@ -177,6 +177,9 @@ struct wqe *ibt_receive_take(struct ibt *t, struct ibt_qp *q);
 /* Complete the receive that is held (rq.c); c lacks wr_id and queue. */
 void ibt_receive_done(struct ibt *t, struct ibt_qp *q, struct cqe *c,
 		      bool solicited);
+
+/* Note for others to read what keeps q from sending more (struct qp_stats). */
+void ibt_qp_note(struct ibt_qp *q);
 
 /* rc_req.c */
 void rc_req_reset(struct ibt_qp *q);

@@ -179,3 +179,23 @@ void ibt_qp_fail(struct ibt *t, struct ibt_qp *q, enum engine_event_type type)
 	if (type != ENGINE_EXPLAIN)
 		ibt_event(t, q, type);
 }
+
+void ibt_qp_note(struct ibt_qp *q)
+{
+	const struct rc_req *r = &q->req;
+	const struct wq *sq = &q->qp->sq;
+	int32_t flying = serial24_diff(r->max, r->una);
+	enum qp_wait wait = QP_WAIT_NONE;
+
+	if (r->rnr_waiting)
+		wait = QP_WAIT_RECEIVE;
+	else if (r->retries)
+		wait = QP_WAIT_SILENT;
+	else if (flying && (uint32_t)flying >= r->window)
+		wait = QP_WAIT_WINDOW;
+	else if (r->rd_wqes && r->wqe != ring_load(&sq->head))
+		wait = QP_WAIT_READS;
+	else if (flying)
+		wait = QP_WAIT_ANSWER;
+	q->qp->stats.wait = wait;
+}

@@ -249,7 +249,7 @@ static void apply_nak(struct ibt *t, struct ibt_qp *q)
 		cause = EXPLAIN_NAK_ACCESS;
 	else if (r->nak_status == HCA_REM_INV_REQ_ERR)
 		cause = EXPLAIN_NAK_INVALID;
-	t->counters.fatal_naks_rx++;
+	t->counters->fatal_naks_rx++;
 	fail_oldest(t, q, (enum hca_status)r->nak_status, cause);
 }
 
@@ -281,7 +281,8 @@ static void rnr_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	struct rc_req *r = &q->req;
 	uint8_t limit = q->qp->attr.rnr_retry;
 
-	t->counters.rnr_naks_rx++;
+	t->counters->rnr_naks_rx++;
+	q->qp->stats.rnr_waits++;
 	if (limit != IBT_RETRY_FOREVER && r->rnr_retries >= limit) {
 		fail_oldest(t, q, HCA_RNR_RETRY_EXC_ERR, EXPLAIN_RNR);
 		return;
@@ -354,7 +355,7 @@ static void nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			rnr_nak(t, q, p, now_ns);
 		return;
 	}
-	t->counters.seq_naks_rx++;
+	t->counters->seq_naks_rx++;
 	if (try_again(t, q, now_ns))
 		lost(t, q, psn);
 }
@@ -373,7 +374,7 @@ static void place(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		data = (const uint8_t *)&orig;
 		want = sizeof orig;
 	} else if (p->payload_len != want) {
-		t->counters.rx_malformed++;
+		t->counters->rx_malformed++;
 		return;
 	}
 	status = want ? sem_scatter(t->hca, q->qp->pd, w, offset, data,
@@ -406,7 +407,7 @@ static void response(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	if (!w || n->status || !rc_req_is_read(w) ||
 	    !serial24_is_equal(psn, serial24_add(n->first, n->answered)) ||
 	    atomic != (w->opcode != HCA_WR_RDMA_READ)) {
-		t->counters.rx_duplicates++;
+		t->counters->rx_duplicates++;
 		return;
 	}
 	place(t, q, w, n, p);
@@ -427,7 +428,7 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	/* outside of what is in flight: stale or forged (IBTA 9.7.5.1.1) */
 	if (serial24_is_before(psn, r->una) ||
 	    !serial24_is_before(psn, r->max)) {
-		t->counters.rx_duplicates++;
+		t->counters->rx_duplicates++;
 		return;
 	}
 	if (p->info->kind != OPCODE_KIND_ACK)
@@ -449,7 +450,8 @@ void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 
 	if (r->rnr_waiting || serial24_is_equal(r->una, r->max))
 		return;
-	t->counters.timeouts++;
+	t->counters->timeouts++;
+	q->qp->stats.timeouts++;
 	r->gap_valid = false;
 	if (!try_again(t, q, now_ns))
 		return;

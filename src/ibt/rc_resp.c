@@ -188,7 +188,7 @@ static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 
 	if (v == V_RNR) {
 		syndrome |= q->qp->attr.min_rnr_timer;
-		t->counters.rnr_naks_tx++;
+		t->counters->rnr_naks_tx++;
 		r->nak_sent = true;
 		rc_reply_ack(t, q, r->epsn, syndrome);
 		return;
@@ -196,7 +196,7 @@ static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	if (!x->cause)
 		x->cause = EXPLAIN_REMOTE_INVALID;
 	ibt_explain(t, q, x);
-	t->counters.fatal_naks_tx++;
+	t->counters->fatal_naks_tx++;
 	r->tombstone = true;
 	r->tomb_psn = r->epsn;
 	r->tomb_syndrome = syndrome;
@@ -296,7 +296,7 @@ static void hold(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 	memcpy(k->bytes, bytes, len);
 	list_push_tail(before, &k->node);
 	r->held_count++;
-	t->counters.rx_buffered++;
+	t->counters->rx_buffered++;
 }
 
 static void early(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
@@ -304,12 +304,13 @@ static void early(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 {
 	struct rc_resp *r = &q->resp;
 
-	t->counters.rx_out_of_order++;
+	t->counters->rx_out_of_order++;
+	q->qp->stats.out_of_order++;
 	hold(t, q, serial24(p->bth.psn), bytes, len);
 	if (r->nak_sent)
 		return;
 	r->nak_sent = true;
-	t->counters.seq_naks_tx++;
+	t->counters->seq_naks_tx++;
 	rc_reply_ack(t, q, r->epsn,
 		     aeth_syndrome(AETH_NAK, AETH_NAK_PSN_SEQUENCE));
 }
@@ -320,7 +321,7 @@ static void duplicate(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	struct rc_resp *r = &q->resp;
 	struct serial24 psn = serial24(p->bth.psn);
 
-	t->counters.rx_duplicates++;
+	t->counters->rx_duplicates++;
 	if (r->reply_head - r->reply_tail > r->reply_size / 2)
 		return;
 	if (!is_read_like(p)) {

@@ -22,7 +22,6 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port,
 enum {
 	VENDOR_ID = 0xadbe,
 	PART_ID = 0xad01,
-	MAX_QP = 4096,
 	MAX_CQ = 16384,
 	MAX_SRQ = 4096,
 	PKEY = 0xffff, /* full member of the default partition */
@@ -54,7 +53,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 	a->vendor_id = VENDOR_ID;
 	a->vendor_part_id = part_id();
 	a->hw_ver = 1;
-	a->max_qp = MAX_QP;
+	a->max_qp = HCA_MAX_QP;
 	a->max_qp_wr = HCA_MAX_WR;
 	a->device_cap_flags =
 		IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
@@ -68,7 +67,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 	a->max_mw = HCA_MAX_MR - 1;
 	a->max_pd = 65536;
 	a->max_qp_rd_atom = HCA_MAX_RD_ATOMIC;
-	a->max_res_rd_atom = HCA_MAX_RD_ATOMIC * MAX_QP;
+	a->max_res_rd_atom = HCA_MAX_RD_ATOMIC * HCA_MAX_QP;
 	a->max_qp_init_rd_atom = HCA_MAX_RD_ATOMIC;
 	a->atomic_cap = IBV_ATOMIC_HCA;
 	a->max_ah = 65536;
