@@ -8,6 +8,7 @@
 #include "broker/steer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -347,4 +348,27 @@ void client_close(struct client *c)
 	close_fd(&c->safe_fd);
 	close_fd(&c->unix_fd);
 	c->state = CLIENT_LOST;
+}
+
+int client_dial(int *fd, const char **why)
+{
+	struct client c = {.unix_fd = -1, .udp_fd = -1, .safe_fd = -1};
+	uint64_t end = now_ms() + OPEN_MS;
+	int error;
+
+	do {
+		*why = "the broker adverbd cannot be reached";
+		error = reach(&c);
+		if (!error) {
+			*fd = c.unix_fd;
+			fcntl(*fd, F_SETFL, 0); /* it was non-blocking */
+			return 0;
+		}
+		if (error == -ECONNREFUSED)
+			error = start(why);
+		if (error == -EAGAIN) /* somebody else starts it */
+			poll(NULL, 0, 1);
+	} while ((!error || error == -EAGAIN) && now_ms() < end);
+	close_fd(&c.unix_fd);
+	return error ? error : -ETIMEDOUT;
 }

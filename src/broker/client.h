@@ -87,5 +87,10 @@ void *client_page(const struct client *c);
  * had no owner.
  */
 const void *client_page_of(struct client *c, uint32_t class);
+/*
+ * A connection to the broker without a class, for connection management: see
+ * cmproto.h.  0 with *fd, which the caller owns, or -errno and *why as above.
+ */
+int client_dial(int *fd, const char **why);
 
 #endif

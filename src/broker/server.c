@@ -2,6 +2,7 @@
 /* The broker's loop; see server.h. */
 #include "broker/server.h"
 
+#include "broker/cmserver.h"
 #include "broker/group.h"
 #include "broker/gsi.h"
 #include "broker/page.h"
@@ -9,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CONN_MAX (STEER_CLASS_MAX + 64)
+/* a process may have two: for its class, and for its connections */
+#define CONN_MAX (2 * STEER_CLASS_MAX + 64)
 /* How long a client may wait for the safe of a broker that died to come, and
  * how often it is looked whether the port is free. */
 #define SAFE_MS	 10000
@@ -32,11 +35,12 @@ struct conn {
 	int pidfd; /* -1: its process is not visible */
 	uid_t user;
 	pid_t pid;
-	uint32_t class;	     /* 0: has none yet */
-	bool is_waiting;     /* its hello is not answered */
-	struct proto hello;  /* then, */
-	int hello_fd;	     /* the socket that came with it or -1, */
-	uint64_t waiting_ms; /* and since when */
+	uint32_t class;		    /* 0: has none yet */
+	bool is_waiting;	    /* its hello is not answered */
+	struct proto hello;	    /* then, */
+	int hello_fd;		    /* the socket that came with it or -1, */
+	uint64_t waiting_ms;	    /* and since when */
+	struct cmserver_client *cm; /* NULL: no connection management */
 };
 
 struct server {
@@ -46,6 +50,7 @@ struct server {
 	struct conn conn[CONN_MAX];
 	struct group group;
 	struct gsi gsi;
+	struct cmserver *cm;
 	struct pollfd polled[2 + 2 * CONN_MAX];
 };
 
@@ -263,12 +268,36 @@ static void handle(struct server *s, struct conn *c, const struct proto *m,
 		refuse(c, m, EOPNOTSUPP, "an unknown request");
 }
 
+/* The first message of connection management says what the client is. */
+static bool is_cm(const struct conn *c)
+{
+	uint32_t magic = 0;
+
+	return c->cm || (recv(c->fd, &magic, sizeof(magic),
+			      MSG_PEEK | MSG_DONTWAIT) == sizeof(magic) &&
+			 magic == CMPROTO_MAGIC);
+}
+
+static bool serve_cm(struct server *s, struct conn *c)
+{
+	struct cmproto m;
+	ssize_t n = recv(c->fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n <= 0)
+		return n < 0 && (errno == EAGAIN || errno == EINTR);
+	if (!c->cm)
+		c->cm = cmserver_client_new(s->cm, c->fd);
+	return c->cm && cmserver_handle(s->cm, c->cm, &m, (size_t)n, now_ns());
+}
+
 /* False when the client is gone. */
 static bool serve(struct server *s, struct conn *c)
 {
 	int fds[PROTO_FDS], error;
 	struct proto m = {0};
 
+	if (is_cm(c))
+		return serve_cm(s, c);
 	error = proto_receive(c->fd, &m, fds);
 	if (error == -EPROTO)
 		refuse(c, &m, EPROTO, "this is not the broker's protocol");
@@ -285,6 +314,9 @@ static void retire(struct server *s, struct conn *c)
 	if (c->class)
 		group_release(&s->group, c->class, now_ms());
 	c->class = 0;
+	if (c->cm)
+		cmserver_client_free(s->cm, c->cm, now_ns());
+	c->cm = NULL;
 }
 
 /* The last one takes its place. */
@@ -336,18 +368,40 @@ static void admit(struct server *s)
 		.hello_fd = -1};
 }
 
+/* The sooner of a wait, -1 for good, and of what a conversation waits for. */
+static int cm_patience(const struct server *s, int wait)
+{
+	uint64_t due = cmserver_deadline(s->cm), now = now_ns(), left;
+
+	if (due == UINT64_MAX)
+		return wait;
+	left = due > now ? (due - now + 999999) / 1000000 : 0;
+	if (wait >= 0 && (uint64_t)wait < left)
+		return wait;
+	return left < INT_MAX ? (int)left : INT_MAX;
+}
+
 /* How long poll may wait: to the next rest's end or to the idle end. */
 static int patience(struct server *s)
 {
 	uint64_t now = now_ms(), idle = now - s->idle_since_ms;
 	int rest = group_tick(&s->group, now), wait = -1;
 
-	if (!s->conns)
+	if (!s->conns && !cmserver_is_busy(s->cm))
 		wait = idle < s->idle_ms ? (int)(s->idle_ms - idle) : 0;
 	for (uint32_t i = 0; i < s->conns; i++)
 		if (s->conn[i].is_waiting)
 			wait = RETRY_MS;
-	return rest >= 0 && (wait < 0 || rest < wait) ? rest : wait;
+	if (rest >= 0 && (wait < 0 || rest < wait))
+		wait = rest;
+	return cm_patience(s, wait);
+}
+
+static bool serve_one(struct server *s, struct conn *c, short events)
+{
+	if (events & POLLOUT && c->cm && !cmserver_output(c->cm))
+		return false;
+	return !(events & ~POLLOUT) || serve(s, c);
 }
 
 /* p: two for each of the n clients, its connection and its process. */
@@ -360,7 +414,7 @@ static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 	/* From the end, so that the one moved into a hole has been served. */
 	for (uint32_t i = n; i-- > 0;)
 		if (p[2 * i + 1].revents || p[2 * i].revents & POLLHUP ||
-		    (p[2 * i].revents && !serve(s, &s->conn[i])))
+		    !serve_one(s, &s->conn[i], p[2 * i].revents))
 			drop(s, i);
 	/* What was left of clients that have come. */
 	for (uint32_t i = s->conns; i-- > 0;)
@@ -378,11 +432,15 @@ bool server_turn(struct server *s)
 	p[1] = (struct pollfd){.fd = gsi_fd(&s->gsi), .events = POLLIN};
 	for (uint32_t i = 0; i < n; i++) {
 		p[2 + 2 * i] = (struct pollfd){s->conn[i].fd, POLLIN, 0};
+		if (s->conn[i].cm && cmserver_has_output(s->conn[i].cm))
+			p[2 + 2 * i].events |= POLLOUT;
 		p[3 + 2 * i] = (struct pollfd){s->conn[i].pidfd, POLLIN, 0};
 	}
 	ready = poll(p, 2 + 2 * (nfds_t)n, patience(s));
 	greet_waiting(s);
-	if (!ready && !n && now_ms() - s->idle_since_ms >= s->idle_ms)
+	cmserver_tick(s->cm, now_ns());
+	if (!ready && !n && !cmserver_is_busy(s->cm) &&
+	    now_ms() - s->idle_since_ms >= s->idle_ms)
 		return false;
 	if (ready <= 0)
 		return true;
@@ -400,6 +458,11 @@ struct server *server_new(int listen_fd, uint64_t idle_ms)
 
 	if (!s)
 		return NULL;
+	s->cm = cmserver_new(&s->gsi, now_ns());
+	if (!s->cm) {
+		free(s);
+		return NULL;
+	}
 	group_init(&s->group);
 	/* Again, if our starter did it: now its clients see that it is we. */
 	fcntl(listen_fd, F_SETFL, O_NONBLOCK);
@@ -419,6 +482,7 @@ void server_free(struct server *s)
 		s->conn[s->conns - 1].class = 0; /* it went with the group */
 		drop(s, s->conns - 1);
 	}
+	cmserver_free(s->cm);
 	close(s->listen_fd);
 	close(s->spare_fd);
 	free(s);

@@ -184,6 +184,7 @@ static void admit(struct cm *cm, struct conv_listener *l,
 	memcpy(c->local, to, 16);
 	memcpy(c->peer, from, 16);
 	c->is_passive = true;
+	c->scope = cm->rx_scope;
 	c->user = l->user;
 	c->listener = (uint32_t)(l - cm->listener);
 	c->transaction_id = m->transaction_id;
@@ -283,11 +284,12 @@ static void stray(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 }
 
 void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
-	   const uint8_t *mad, size_t len, uint64_t now_ns)
+	   uint32_t scope, const uint8_t *mad, size_t len, uint64_t now_ns)
 {
 	struct cmmsg m;
 	struct conv *c;
 
+	cm->rx_scope = scope;
 	cm->counters.rx++;
 	if (!cmmsg_parse(mad, len, &m) || (!m.local_id && !m.remote_id)) {
 		cm->counters.malformed++;
@@ -322,6 +324,7 @@ int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	memcpy(c->peer, start->peer, 16);
 	c->user = start->user;
 	c->is_strict = start->strict;
+	c->scope = start->scope;
 	c->tries_given = m.max_cm_retries;
 	conv_enter(cm, c, m.kind == CMMSG_REQ ? CONV_REQ_SENT : CONV_SIDR_SENT);
 	memcpy(m.primary.local_gid, start->local, 16);

@@ -55,6 +55,7 @@ struct cm_event {
 /* One MAD for QP1 of `to`. */
 struct cm_frame {
 	uint8_t from[16], to[16];
+	uint32_t scope; /* interface of link-local addresses, 0: any */
 	uint8_t mad[MAD_BYTES];
 };
 
@@ -73,6 +74,7 @@ struct cm_where {
 struct cm_start {
 	uint64_t user;
 	uint8_t local[16], peer[16];
+	uint32_t scope;
 	/* kind REQ or SIDR_REQ; ids, LIDs and GIDs are filled in here.  Its
 	 * local_timeout and max_cm_retries are ours to keep. */
 	struct cmmsg msg;
@@ -124,7 +126,7 @@ int cm_disconnect(struct cm *cm, uint32_t id, uint64_t now_ns);
 void cm_release(struct cm *cm, uint32_t id, uint64_t now_ns);
 
 void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
-	   const uint8_t *mad, size_t len, uint64_t now_ns);
+	   uint32_t scope, const uint8_t *mad, size_t len, uint64_t now_ns);
 /* Fires what is due, as far as the rings have room. */
 void cm_tick(struct cm *cm, uint64_t now_ns);
 /* Take one out; false when there is none. */

@@ -72,6 +72,7 @@ struct conv {
 	uint64_t user;
 	uint64_t transaction_id;
 	uint8_t local[16], peer[16];
+	uint32_t scope;
 	uint8_t timeout_exponent; /* 4.096 us * 2^n */
 	uint8_t tries_left, tries;
 	uint8_t tries_given;	 /* by the REQ, for all that follows */
@@ -102,6 +103,7 @@ struct cm {
 	struct wheel wheel;
 	struct cm_frame tx[CONV_RING];
 	struct cm_event event[CONV_RING];
+	uint32_t rx_scope; /* of the message in hand */
 	uint32_t tx_head, tx_count, event_head, event_count;
 	struct cm_counters counters;
 };

@@ -30,6 +30,7 @@ static struct cm_frame *frame(struct cm *cm, const uint8_t from[16],
 	f = &cm->tx[(cm->tx_head + cm->tx_count++) % CONV_RING];
 	memcpy(f->from, from, 16);
 	memcpy(f->to, to, 16);
+	f->scope = cm->rx_scope;
 	cm->counters.tx++;
 	return f;
 }
@@ -49,7 +50,10 @@ static void address(const struct conv *c, struct cmmsg *m)
 
 static void again(struct cm *cm, const struct conv *c)
 {
-	memcpy(frame(cm, c->local, c->peer)->mad, c->last, MAD_BYTES);
+	struct cm_frame *f = frame(cm, c->local, c->peer);
+
+	f->scope = c->scope;
+	memcpy(f->mad, c->last, MAD_BYTES);
 }
 
 void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg)
@@ -65,8 +69,11 @@ void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg)
 /* An answer by the way, which no retry repeats. */
 static void say(struct cm *cm, const struct conv *c, struct cmmsg msg)
 {
+	struct cm_frame *f = frame(cm, c->local, c->peer);
+
 	address(c, &msg);
-	step_send_bare(cm, c->local, c->peer, &msg);
+	f->scope = c->scope;
+	cmmsg_write(f->mad, &msg);
 }
 
 void step_emit(struct cm *cm, const struct conv *c, enum cm_event_type type,

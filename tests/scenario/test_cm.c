@@ -223,7 +223,7 @@ static bool run(struct world *w, uint64_t until)
 			if (!p->is_used || p->due > w->now)
 				continue;
 			p->is_used = false;
-			cm_rx(w->cm[to], p->frame.from, p->frame.to,
+			cm_rx(w->cm[to], p->frame.from, p->frame.to, 0,
 			      p->frame.mad, MAD_BYTES, w->now);
 			drain(w, to);
 		}
@@ -477,7 +477,7 @@ static void a_flood_of_requests_is_bounded(void **state)
 		memcpy(m.primary.local_gid, peer, 16);
 		memcpy(m.primary.remote_gid, me, 16);
 		cmmsg_write(mad, &m);
-		cm_rx(cm, peer, me, mad, sizeof(mad), i);
+		cm_rx(cm, peer, me, 0, mad, sizeof(mad), i);
 		while (cm_event(cm, &e))
 			served += e.type == CM_REQUEST;
 		while (cm_tx(cm, &f))

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What librdmacm and the broker say to each other, over a connection of the
+ * same socket as proto.h's but of its own: one struct a message, host order.
+ * Each request is answered by one DONE with its serial, but for TAKEN and
+ * RELEASE.  Events come by themselves.
+ *
+ * An object is what a program's id is in the broker: a port, a listener, a
+ * conversation.  The broker names it, by BIND's answer or an event's new_id.
+ */
+#ifndef ADVERB_BROKER_CMPROTO_H
+#define ADVERB_BROKER_CMPROTO_H
+
+#include <stdint.h>
+
+#define CMPROTO_MAGIC	0x61647663u
+#define CMPROTO_VERSION 1
+#define CMPROTO_PRIVATE 224
+
+enum cmproto_kind {
+	CMPROTO_BIND = 1,   /* space, local (or any_*), local_port */
+	CMPROTO_LISTEN,	    /* backlog */
+	CMPROTO_CONNECT,    /* all that a REQ or SIDR_REQ says */
+	CMPROTO_ACCEPT,	    /* all that a REP or SIDR_REP says */
+	CMPROTO_REJECT,	    /* status, private data */
+	CMPROTO_ESTABLISH,  /* the active side is ready, the passive has data */
+	CMPROTO_DISCONNECT, /* */
+	CMPROTO_TAKEN,	    /* the program has seen the request */
+	CMPROTO_RELEASE,    /* the object is no more */
+	CMPROTO_DONE,	    /* error: 0 or -errno */
+	CMPROTO_EVENT,
+};
+
+enum cmproto_event {
+	CMPROTO_REQUEST, /* id: the listener; new_id: the conversation */
+	CMPROTO_RESPONSE,
+	CMPROTO_ESTABLISHED,
+	CMPROTO_REJECTED,    /* status: the reason of the REJ */
+	CMPROTO_UNREACHABLE, /* status: -ETIMEDOUT, or SIDR's */
+	CMPROTO_DISCONNECTED,
+	CMPROTO_TIMEWAIT_EXIT,
+	CMPROTO_RESOLVED, /* SIDR: qpn and qkey */
+};
+
+struct cmproto {
+	uint32_t magic;
+	uint16_t version, kind;
+	uint32_t serial;
+	int32_t error;
+	uint32_t id, new_id;
+	uint32_t event; /* enum cmproto_event */
+	int32_t status;
+	/* where: addresses as ::ffff:a.b.c.d for IPv4 */
+	uint8_t local[16], peer[16];
+	uint16_t space, local_port, peer_port;
+	uint8_t any_v4, any_v6, may_share;
+	uint8_t is_datagram; /* SIDR */
+	uint32_t scope;	     /* interface of link-local addresses */
+	uint32_t backlog;
+	/* of the conversation */
+	uint8_t is_strict, max_retries, timeout;
+	/* what the messages carry; times are exponents of 4.096 us */
+	uint8_t responder_resources, initiator_depth, flow_control;
+	uint8_t retry_count, rnr_retry, has_srq, transport, mtu;
+	uint8_t ack_timeout, ack_delay, traffic_class, hop_limit;
+	uint8_t private_bytes;
+	uint16_t pkey;
+	uint64_t ca_guid;
+	uint32_t qpn, psn, qkey;
+	uint32_t ece_vendor, ece_options;
+	uint8_t private_data[CMPROTO_PRIVATE];
+};
+
+#endif

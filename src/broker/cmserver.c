@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connection management for the namespace; see cmserver.h. */
+#include "broker/cmserver.h"
+
+#include "cm/cm.h"
+#include "cm/ports.h"
+#include "util/list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#define OBJECTS	     32768
+#define CLIENT_MAX   16384 /* objects of one client */
+#define HALF_OPEN    1024  /* unanswered requests of one address */
+#define OUTPUT_MAX   4096  /* messages that wait for one client */
+#define BACKLOG_MAX  1024
+#define NONE	     UINT32_MAX
+#define PKEY_DEFAULT 0xffff
+#define GENERATIONS  16 /* bits */
+#define INDEX_OF(id) ((id) & ((1u << GENERATIONS) - 1))
+
+/* Waits until its client's socket takes it. */
+struct output {
+	struct list link;
+	struct cmproto m;
+};
+
+struct cmserver_client {
+	int fd;
+	bool is_lost; /* it does not read, or breaks the protocol */
+	uint32_t objects;
+	uint32_t waiting;
+	struct list output;
+	struct list own; /* its objects */
+};
+
+struct object {
+	struct list link;		/* of its client */
+	struct cmserver_client *client; /* NULL: free */
+	uint16_t generation;
+	uint16_t space, port;
+	struct cm_where where;
+	uint32_t binding, listener, conv; /* NONE, NONE, 0 */
+	bool is_datagram;
+};
+
+struct cmserver {
+	struct gsi *gsi;
+	struct cm *cm;
+	struct ports *ports;
+	struct object object[OBJECTS];
+	uint32_t fresh, free_count;
+	uint32_t free_list[OBJECTS];
+};
+
+static uint64_t entropy(void)
+{
+	uint64_t random = 0;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random = 0;
+	return random;
+}
+
+/* To the client, or into its queue; who lets that grow is dropped. */
+static void tell(struct cmserver_client *c, struct cmproto *m)
+{
+	struct output *o;
+
+	m->magic = CMPROTO_MAGIC;
+	m->version = CMPROTO_VERSION;
+	if (!c->waiting && send(c->fd, m, sizeof(*m),
+				MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*m))
+		return;
+	o = c->waiting < OUTPUT_MAX ? malloc(sizeof(*o)) : NULL;
+	if (!o) {
+		c->is_lost = true;
+		return;
+	}
+	o->m = *m;
+	list_init(&o->link);
+	list_push_tail(&c->output, &o->link);
+	c->waiting++;
+}
+
+bool cmserver_has_output(const struct cmserver_client *c)
+{
+	return c->waiting > 0;
+}
+
+bool cmserver_output(struct cmserver_client *c)
+{
+	while (c->waiting && !c->is_lost) {
+		struct output *o = (struct output *)(void *)c->output.next;
+
+		if (send(c->fd, &o->m, sizeof(o->m),
+			 MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			return errno == EAGAIN || errno == EINTR;
+		list_remove(&o->link);
+		free(o);
+		c->waiting--;
+	}
+	return !c->is_lost;
+}
+
+static struct object *object_new(struct cmserver *s, struct cmserver_client *c)
+{
+	uint16_t generation;
+	struct object *o;
+
+	if (c->objects == CLIENT_MAX || (!s->free_count && s->fresh == OBJECTS))
+		return NULL;
+	o = &s->object[s->free_count ? s->free_list[--s->free_count]
+				     : s->fresh++];
+	generation = (uint16_t)(o->generation + 1);
+	*o = (struct object){.client = c,
+			     .generation = generation,
+			     .binding = NONE,
+			     .listener = NONE};
+	list_init(&o->link);
+	list_push_tail(&c->own, &o->link);
+	c->objects++;
+	return o;
+}
+
+static uint32_t id_of(const struct cmserver *s, const struct object *o)
+{
+	return (uint32_t)o->generation << GENERATIONS |
+	       (uint32_t)(o - s->object);
+}
+
+static struct object *object_find(struct cmserver *s, uint32_t id)
+{
+	struct object *o =
+		INDEX_OF(id) < OBJECTS ? &s->object[INDEX_OF(id)] : NULL;
+
+	return o && o->client && id_of(s, o) == id ? o : NULL;
+}
+
+static void object_free(struct cmserver *s, struct object *o, uint64_t now_ns)
+{
+	if (o->listener != NONE)
+		cm_unlisten(s->cm, o->listener);
+	if (o->binding != NONE)
+		ports_unbind(s->ports, o->binding);
+	if (o->conv)
+		cm_release(s->cm, o->conv, now_ns);
+	list_remove(&o->link);
+	o->client->objects--;
+	o->client = NULL;
+	s->free_list[s->free_count++] = (uint32_t)(o - s->object);
+}
+
+/* What REQ and SIDR_REQ carry in front of the program's data. */
+static void read_ip(struct cmproto *m, const struct cmmsg *msg)
+{
+	size_t bytes = cmmsg_private_bytes(msg->kind) - CMMSG_IP_BYTES;
+	struct cmmsg_ip ip;
+
+	if (cmmsg_ip_parse(msg->private_data, &ip))
+		m->peer_port = ip.src_port;
+	m->local_port = (uint16_t)msg->service_id;
+	m->private_bytes = (uint8_t)bytes;
+	memcpy(m->private_data, msg->private_data + CMMSG_IP_BYTES, bytes);
+}
+
+static void copy_facts(struct cmproto *m, const struct cmmsg *msg)
+{
+	m->qpn = msg->qpn;
+	m->psn = msg->psn;
+	m->qkey = msg->qkey;
+	m->responder_resources = msg->responder_resources;
+	m->initiator_depth = msg->initiator_depth;
+	m->flow_control = msg->flow_control;
+	m->retry_count = msg->retry_count;
+	m->rnr_retry = msg->rnr_retry;
+	m->has_srq = msg->has_srq;
+	m->transport = msg->transport;
+	m->mtu = msg->mtu;
+	m->ack_timeout = msg->primary.ack_timeout;
+	m->ack_delay = msg->ack_delay;
+	m->traffic_class = msg->primary.traffic_class;
+	m->hop_limit = msg->primary.hop_limit;
+	m->pkey = msg->pkey;
+	m->ca_guid = msg->ca_guid;
+	m->ece_vendor = msg->ece_vendor;
+	m->ece_options = msg->ece_options;
+	m->is_datagram =
+		msg->kind == CMMSG_SIDR_REQ || msg->kind == CMMSG_SIDR_REP;
+	if (msg->kind == CMMSG_REQ || msg->kind == CMMSG_SIDR_REQ) {
+		read_ip(m, msg);
+	} else if (msg->kind) {
+		m->private_bytes = (uint8_t)cmmsg_private_bytes(msg->kind);
+		memcpy(m->private_data, msg->private_data, m->private_bytes);
+	}
+}
+
+/* Somebody calls a listener: its client gets a new object. */
+static void announce(struct cmserver *s, const struct cm_event *e,
+		     uint64_t now_ns)
+{
+	struct object *l = object_find(s, (uint32_t)e->user), *o;
+	struct cmproto m = {.kind = CMPROTO_EVENT, .event = CMPROTO_REQUEST};
+
+	o = l ? object_new(s, l->client) : NULL;
+	if (!o) {
+		cm_release(s->cm, e->id, now_ns);
+		return;
+	}
+	o->conv = e->id;
+	o->space = l->space;
+	o->is_datagram = e->msg.kind == CMMSG_SIDR_REQ;
+	cm_set_user(s->cm, e->id, id_of(s, o));
+	m.id = id_of(s, l);
+	m.new_id = id_of(s, o);
+	m.space = l->space;
+	memcpy(m.local, e->local, 16);
+	memcpy(m.peer, e->peer, 16);
+	copy_facts(&m, &e->msg);
+	tell(l->client, &m);
+}
+
+static void report(struct cmserver *s, const struct cm_event *e)
+{
+	struct object *o = object_find(s, (uint32_t)e->user);
+	struct cmproto m = {.kind = CMPROTO_EVENT};
+
+	if (!o)
+		return;
+	m.id = id_of(s, o);
+	memcpy(m.local, e->local, 16);
+	memcpy(m.peer, e->peer, 16);
+	copy_facts(&m, &e->msg);
+	switch (e->type) {
+	case CM_REQUEST:
+		return;
+	case CM_RESPONSE:
+		m.event = CMPROTO_RESPONSE;
+		break;
+	case CM_ESTABLISHED:
+		m.event = CMPROTO_ESTABLISHED;
+		break;
+	case CM_REJECTED:
+		m.event = CMPROTO_REJECTED;
+		m.status = e->msg.reason;
+		break;
+	case CM_UNREACHABLE:
+		m.event = CMPROTO_UNREACHABLE;
+		m.status = -ETIMEDOUT;
+		break;
+	case CM_DISCONNECTED:
+		m.event = CMPROTO_DISCONNECTED;
+		break;
+	case CM_TIMEWAIT_EXIT:
+		m.event = CMPROTO_TIMEWAIT_EXIT;
+		break;
+	case CM_RESOLVED:
+		m.event =
+			e->msg.status ? CMPROTO_UNREACHABLE : CMPROTO_RESOLVED;
+		m.status = e->msg.status;
+		break;
+	}
+	tell(o->client, &m);
+}
+
+/* What the conversations have to say, to the wire and to the clients. */
+static void flush(struct cmserver *s, uint64_t now_ns)
+{
+	struct cm_frame f;
+	struct cm_event e;
+
+	/* an event may be answered at once, so events come first */
+	while (cm_event(s->cm, &e)) {
+		if (e.type == CM_REQUEST)
+			announce(s, &e, now_ns);
+		else
+			report(s, &e);
+	}
+	while (cm_tx(s->cm, &f)) {
+		struct gsi_mad mad = {.remote_qpn = GSI_QPN,
+				      .pkey = PKEY_DEFAULT,
+				      .ifindex = f.scope,
+				      .bytes = f.mad};
+
+		memcpy(mad.from.ip, f.from, 16);
+		memcpy(mad.to.ip, f.to, 16);
+		gsi_send(s->gsi, &mad);
+	}
+}
+
+static void receive(void *user, const struct gsi_mad *m, uint64_t now_ns)
+{
+	struct cmserver *s = user;
+	bool is_link_local = m->from.ip[0] == 0xfe && m->from.ip[1] == 0x80;
+
+	cm_seed(s->cm, entropy());
+	cm_rx(s->cm, m->from.ip, m->to.ip, is_link_local ? m->ifindex : 0,
+	      m->bytes, MAD_BYTES, now_ns);
+	flush(s, now_ns);
+}
+
+/* The requests of clients; each gives 0 or -errno and fills its answer. */
+
+static int do_bind(struct cmserver *s, struct cmserver_client *c,
+		   const struct cmproto *m, struct cmproto *reply)
+{
+	struct ports_want want = {.space = m->space,
+				  .port = m->local_port,
+				  .where.any_v4 = m->any_v4,
+				  .where.any_v6 = m->any_v6,
+				  .may_share = m->may_share};
+	struct object *o = object_new(s, c);
+	int error;
+
+	if (!o)
+		return -ENOMEM;
+	memcpy(want.where.ip, m->local, 16);
+	error = ports_bind(s->ports, &want, (uint32_t)entropy(), &o->binding,
+			   &o->port);
+	if (error) {
+		o->binding = NONE;
+		object_free(s, o, 0);
+		return error;
+	}
+	o->space = m->space;
+	o->where = want.where;
+	o->is_datagram = m->is_datagram;
+	reply->new_id = id_of(s, o);
+	reply->local_port = o->port;
+	return 0;
+}
+
+static int do_listen(struct cmserver *s, struct object *o,
+		     const struct cmproto *m)
+{
+	uint32_t backlog = m->backlog && m->backlog < BACKLOG_MAX ? m->backlog
+								  : BACKLOG_MAX;
+	int error;
+
+	if (o->listener != NONE || o->conv || o->binding == NONE)
+		return -EINVAL;
+	error = ports_listen(s->ports, o->binding);
+	if (error)
+		return error;
+	return cm_listen(s->cm, id_of(s, o),
+			 cmmsg_service_id(o->space, o->port), &o->where,
+			 backlog, &o->listener);
+}
+
+static void fill(struct cmmsg *msg, const struct cmproto *m)
+{
+	msg->qpn = m->qpn & 0xffffff;
+	msg->psn = m->psn & 0xffffff;
+	msg->qkey = m->qkey;
+	msg->responder_resources = m->responder_resources;
+	msg->initiator_depth = m->initiator_depth;
+	msg->flow_control = m->flow_control;
+	msg->retry_count = m->retry_count;
+	msg->rnr_retry = m->rnr_retry;
+	msg->has_srq = m->has_srq;
+	msg->transport = m->transport;
+	msg->mtu = m->mtu;
+	msg->ack_delay = m->ack_delay;
+	msg->pkey = PKEY_DEFAULT;
+	msg->ca_guid = m->ca_guid;
+	msg->ece_vendor = m->ece_vendor & 0xffffff;
+	msg->ece_options = m->ece_options;
+	msg->primary.ack_timeout = m->ack_timeout;
+	msg->primary.traffic_class = m->traffic_class;
+	msg->primary.hop_limit = m->hop_limit;
+}
+
+static int do_connect(struct cmserver *s, struct object *o,
+		      const struct cmproto *m, uint64_t now_ns)
+{
+	struct cm_start start = {
+		.user = id_of(s, o), .strict = m->is_strict, .scope = m->scope};
+	struct cmmsg *msg = &start.msg;
+	struct cmmsg_ip ip = {.src_port = o->port};
+	size_t room;
+
+	if (o->listener != NONE || o->conv)
+		return -EINVAL;
+	msg->kind = m->is_datagram ? CMMSG_SIDR_REQ : CMMSG_REQ;
+	room = cmmsg_private_bytes(msg->kind) - CMMSG_IP_BYTES;
+	if (m->private_bytes > room)
+		return -EINVAL;
+	fill(msg, m);
+	memcpy(start.local, m->local, 16);
+	memcpy(start.peer, m->peer, 16);
+	memcpy(ip.src, m->local, 16);
+	memcpy(ip.dst, m->peer, 16);
+	msg->service_id = cmmsg_service_id(o->space, m->peer_port);
+	msg->local_timeout = msg->remote_timeout = m->timeout;
+	msg->max_cm_retries = m->max_retries & 15;
+	msg->primary.rate = 0;
+	cmmsg_ip_write(msg->private_data, &ip);
+	memcpy(msg->private_data + CMMSG_IP_BYTES, m->private_data,
+	       m->private_bytes);
+	return cm_connect(s->cm, &start, now_ns, &o->conv);
+}
+
+static int do_accept(struct cmserver *s, struct object *o,
+		     const struct cmproto *m, uint64_t now_ns)
+{
+	struct cmmsg msg = {.kind = o->is_datagram ? CMMSG_SIDR_REP
+						   : CMMSG_REP};
+
+	if (m->private_bytes > cmmsg_private_bytes(msg.kind))
+		return -EINVAL;
+	fill(&msg, m);
+	memcpy(msg.private_data, m->private_data, m->private_bytes);
+	return cm_accept(s->cm, o->conv, &msg, now_ns);
+}
+
+static int do_reject(struct cmserver *s, struct object *o,
+		     const struct cmproto *m, uint64_t now_ns)
+{
+	struct cmmsg msg = {.kind = o->is_datagram ? CMMSG_SIDR_REP : CMMSG_REJ,
+			    .reason = (uint16_t)m->status,
+			    .status = CMMSG_SIDR_REJECTED};
+
+	if (m->private_bytes > cmmsg_private_bytes(msg.kind))
+		return -EINVAL;
+	memcpy(msg.private_data, m->private_data, m->private_bytes);
+	return cm_reject(s->cm, o->conv, &msg, now_ns);
+}
+
+static int perform(struct cmserver *s, struct object *o,
+		   const struct cmproto *m, uint64_t now_ns)
+{
+	switch ((enum cmproto_kind)m->kind) {
+	case CMPROTO_LISTEN:
+		return do_listen(s, o, m);
+	case CMPROTO_CONNECT:
+		return do_connect(s, o, m, now_ns);
+	case CMPROTO_ACCEPT:
+		return do_accept(s, o, m, now_ns);
+	case CMPROTO_REJECT:
+		return do_reject(s, o, m, now_ns);
+	case CMPROTO_ESTABLISH:
+		return cm_establish(s->cm, o->conv, now_ns);
+	case CMPROTO_DISCONNECT:
+		return cm_disconnect(s->cm, o->conv, now_ns);
+	case CMPROTO_TAKEN:
+		cm_taken(s->cm, o->conv);
+		return 0;
+	case CMPROTO_RELEASE:
+		object_free(s, o, now_ns);
+		return 0;
+	case CMPROTO_BIND:
+	case CMPROTO_DONE:
+	case CMPROTO_EVENT:
+		break;
+	}
+	return -EOPNOTSUPP;
+}
+
+bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
+		     const struct cmproto *m, size_t length, uint64_t now_ns)
+{
+	struct cmproto reply = {.kind = CMPROTO_DONE};
+	struct object *o;
+
+	if (length != sizeof(*m) || m->version != CMPROTO_VERSION ||
+	    m->private_bytes > CMPROTO_PRIVATE)
+		return false;
+	cm_seed(s->cm, entropy());
+	reply.serial = m->serial;
+	o = object_find(s, m->id);
+	if (m->kind == CMPROTO_BIND)
+		reply.error = do_bind(s, c, m, &reply);
+	else if (!o || o->client != c)
+		reply.error = -ENOENT;
+	else
+		reply.error = perform(s, o, m, now_ns);
+	if (m->kind != CMPROTO_TAKEN && m->kind != CMPROTO_RELEASE)
+		tell(c, &reply);
+	flush(s, now_ns);
+	return !c->is_lost;
+}
+
+struct cmserver_client *cmserver_client_new(struct cmserver *s, int fd)
+{
+	struct cmserver_client *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->fd = fd;
+	list_init(&c->output);
+	list_init(&c->own);
+	return c;
+}
+
+void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
+			  uint64_t now_ns)
+{
+	while (!list_is_empty(&c->own)) {
+		object_free(s, (struct object *)(void *)c->own.next, now_ns);
+		/* each may send, and the rings are short */
+		flush(s, now_ns);
+	}
+	while (!list_is_empty(&c->output)) {
+		struct output *o = (struct output *)(void *)c->output.next;
+
+		list_remove(&o->link);
+		free(o);
+	}
+	free(c);
+}
+
+struct cmserver *cmserver_new(struct gsi *gsi, uint64_t now_ns)
+{
+	const struct cm_config config = {.seed = entropy(),
+					 .conversations = OBJECTS,
+					 .half_open = HALF_OPEN};
+	struct cmserver *s = calloc(1, sizeof(*s));
+	struct gsi_agent agent = {
+		.mgmt_class = CMMSG_CLASS, .user = s, .receive = receive};
+
+	if (!s)
+		return NULL;
+	s->gsi = gsi;
+	s->cm = cm_new(&config, now_ns);
+	s->ports = ports_new(OBJECTS);
+	if (!s->cm || !s->ports || !gsi_attach(gsi, &agent)) {
+		cmserver_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void cmserver_free(struct cmserver *s)
+{
+	if (s->cm)
+		cm_free(s->cm);
+	if (s->ports)
+		ports_free(s->ports);
+	free(s);
+}
+
+void cmserver_tick(struct cmserver *s, uint64_t now_ns)
+{
+	cm_tick(s->cm, now_ns);
+	flush(s, now_ns);
+}
+
+uint64_t cmserver_deadline(const struct cmserver *s)
+{
+	return cm_deadline(s->cm);
+}
+
+bool cmserver_is_busy(const struct cmserver *s)
+{
+	return cm_count(s->cm) > 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connection management of a network namespace: the conversations of cm/ over
+ * QP1, for all processes that have called us; one port space for them all.
+ * Who dies is disconnected and frees what it had.  Part of the broker's loop:
+ * one owner, no lock, nothing waits.
+ */
+#ifndef ADVERB_BROKER_CMSERVER_H
+#define ADVERB_BROKER_CMSERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "broker/cmproto.h"
+#include "broker/gsi.h"
+
+struct cmserver;
+struct cmserver_client;
+
+/* Attaches to gsi, which it borrows; NULL without memory. */
+struct cmserver *cmserver_new(struct gsi *gsi, uint64_t now_ns);
+/* No client is left. */
+void cmserver_free(struct cmserver *s);
+/* A client's first message; fd is borrowed.  NULL without memory. */
+struct cmserver_client *cmserver_client_new(struct cmserver *s, int fd);
+/* Its process or its connection is gone. */
+void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
+			  uint64_t now_ns);
+/* One message of it; false when it is to be dropped. */
+bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
+		     const struct cmproto *m, size_t length, uint64_t now_ns);
+/* Is there something that its socket would not take? */
+bool cmserver_has_output(const struct cmserver_client *c);
+/* Its socket takes again; false when it is to be dropped. */
+bool cmserver_output(struct cmserver_client *c);
+void cmserver_tick(struct cmserver *s, uint64_t now_ns);
+/* Absolute; UINT64_MAX: none. */
+uint64_t cmserver_deadline(const struct cmserver *s);
+/* Conversations that somebody on the wire still knows. */
+bool cmserver_is_busy(const struct cmserver *s);
+
+#endif
