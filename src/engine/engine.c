@@ -8,6 +8,9 @@
 #include "encap/rocev2.h"
 #include "engine/burst.h"
 #include "ibt/ibt.h"
+#include "ibt/mcast.h"
+#include "ibt/once.h"
+#include "ibt/uc.h"
 #include "util/bits.h"
 #include "util/check.h"
 #include "util/map.h"
@@ -145,38 +148,93 @@ void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
 	attr->sq_draining = r->draining && !serial24_is_equal(r->una, r->max);
 }
 
+static bool is_service_of(const struct ibt_qp *q, enum opcode_service service)
+{
+	switch (q->qp->type) {
+	case HCA_QPT_RC:
+		return service == OPCODE_SERVICE_RC;
+	case HCA_QPT_UC:
+		return service == OPCODE_SERVICE_UC;
+	case HCA_QPT_UD:
+		return service == OPCODE_SERVICE_UD;
+	}
+	return false;
+}
+
+/* IBTA 9.6.1.1: the packet must come from the connected peer. */
+static bool is_from_peer(const struct ibt_qp *q, const struct engine_dgram *d)
+{
+	return q->qp->state >= HCA_QP_RTR &&
+	       inaddr_has_same_ip(d->from.ip, q->peer.ip) &&
+	       inaddr_has_same_ip(d->to.ip, q->self.ip);
+}
+
+/*
+ * May the packet touch a QP at all?  NULL: no, and counted.  To the multicast
+ * QPN *all is set instead.
+ */
+static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
+			     const struct pkt *p, bool *all)
+{
+	struct engine_counters *c = e->ibt.counters;
+	struct ibt_qp *q = NULL;
+
+	*all = p->bth.dest_qpn == MCAST_QPN;
+	if (!*all)
+		q = find(e, p->bth.dest_qpn);
+	if (*all ? p->info->service != OPCODE_SERVICE_UD ||
+			    !mcast_has(&e->ibt, d->to.ip)
+		 : !q || !is_service_of(q, p->info->service)) {
+		c->rx_unknown_qp++;
+		*all = false;
+		return NULL;
+	}
+	/* our one P_Key is a full member's: IBTA 10.9.3 */
+	if ((p->bth.pkey & 0x7fff) != (BTH_DEFAULT_PKEY & 0x7fff)) {
+		c->pkey_violations++;
+		*all = false;
+		return NULL;
+	}
+	if (q && q->qp->type != HCA_QPT_UD && !is_from_peer(q, d)) {
+		c->rx_wrong_peer++;
+		return NULL;
+	}
+	return q;
+}
+
 static void packet(struct engine *e, const struct engine_dgram *d,
 		   const uint8_t *bytes, size_t len, uint16_t id,
 		   uint64_t now_ns)
 {
 	struct engine_counters *c = e->ibt.counters;
+	struct ud_from from = {d->from, d->to, d->tos, len};
 	struct ibt_qp *q;
 	struct pkt p;
+	bool all;
 
 	c->rx_packets++;
 	if (len < BTH_BYTES + 4 || !pkt_parse(bytes, len - 4, &p)) {
 		c->rx_malformed++;
 		return;
 	}
-	q = find(e, p.bth.dest_qpn);
-	if (!q || p.info->service != OPCODE_SERVICE_RC) {
-		c->rx_unknown_qp++;
+	q = target(e, d, &p, &all);
+	if (!q && !all)
 		return;
-	}
-	/* IBTA 9.6.1.1: the packet must come from the connected peer */
-	if (q->qp->state < HCA_QP_RTR ||
-	    !inaddr_has_same_ip(d->from.ip, q->peer.ip) ||
-	    !inaddr_has_same_ip(d->to.ip, q->self.ip)) {
-		c->rx_wrong_peer++;
-		return;
-	}
 	if (!rocev2_open(&d->from, &d->to, bytes, len, id, d->checksummed)) {
 		c->rx_bad_icrc++;
 		return;
 	}
+	if (all) {
+		mcast_rx(&e->ibt, &p, &from);
+		return;
+	}
 	q->qp->stats.rx_packets++;
 	q->qp->stats.rx_bytes += len;
-	if (p.info->request)
+	if (q->qp->type == HCA_QPT_UD)
+		ud_resp_rx(&e->ibt, q, &p, &from);
+	else if (q->qp->type == HCA_QPT_UC)
+		uc_resp_rx(&e->ibt, q, &p);
+	else if (p.info->request)
 		rc_resp_rx(&e->ibt, q, &p, bytes, len - 4);
 	else
 		rc_comp_rx(&e->ibt, q, &p, now_ns);
@@ -194,11 +252,30 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 		       (size_t)bits_min_u64(step, d->len - off), id, now_ns);
 }
 
+int engine_mcast_attach(struct engine *e, struct ibt_qp *q,
+			const uint8_t gid[16])
+{
+	return mcast_attach(&e->ibt, q, gid);
+}
+
+int engine_mcast_detach(struct engine *e, struct ibt_qp *q,
+			const uint8_t gid[16])
+{
+	return mcast_detach(&e->ibt, q, gid);
+}
+
+bool engine_mcast_is_used(const struct engine *e, const uint8_t gid[16])
+{
+	return mcast_has(&e->ibt, gid);
+}
+
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	e->ibt.now_ns = now_ns;
 	if (q->qp->state == HCA_QP_ERR)
 		ibt_qp_flush(&e->ibt, q);
+	else if (q->qp->state == HCA_QP_SQE)
+		ibt_qp_flush_sends(&e->ibt, q);
 	else
 		ibt_qp_activate(&e->ibt, q);
 }
@@ -240,22 +317,12 @@ void engine_was_asleep(struct engine *e, uint64_t now_ns)
 		rc_comp_asleep(&e->ibt, q, now_ns);
 }
 
-/* The next packet of q; its size, 0 when there is none or no room. */
-static size_t fill(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+/* The way of a connected QP's packets. */
+static struct burst_path path_of(const struct ibt_qp *q)
 {
-	uint8_t *buf = burst_space(&e->burst);
 	const struct hca_ah *ah = &q->qp->attr.ah;
-	struct burst_path path;
-	size_t len;
 
-	if (!buf)
-		return 0;
-	len = rc_reply_tx(&e->ibt, q, buf);
-	if (!len)
-		len = rc_req_tx(&e->ibt, q, buf, now_ns);
-	if (!len)
-		return 0;
-	path = (struct burst_path){
+	return (struct burst_path){
 		.from = q->self,
 		.to = q->peer,
 		.dest_qpn = q->qp->attr.dest_qpn,
@@ -263,6 +330,45 @@ static size_t fill(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		.ttl = ah->hop_limit,
 		.joins = ah->bursts,
 	};
+}
+
+static struct burst_path path_to(const struct wq_to *to)
+{
+	struct burst_path path = {
+		.dest_qpn = to->qpn,
+		.tos = to->tos,
+		.ttl = to->ttl,
+		.joins = to->bursts,
+	};
+
+	memcpy(path.from.ip, to->from, 16);
+	memcpy(path.to.ip, to->to, 16);
+	path.from.port = path.to.port = ROCEV2_PORT;
+	return path;
+}
+
+/* The next packet of q; its size, 0 when there is none or no room. */
+static size_t fill(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	uint8_t *buf = burst_space(&e->burst);
+	struct burst_path path;
+	struct wq_to to;
+	size_t len;
+
+	if (!buf)
+		return 0;
+	if (q->qp->type == HCA_QPT_UD) {
+		len = ud_req_tx(&e->ibt, q, buf, &to);
+	} else if (q->qp->type == HCA_QPT_UC) {
+		len = uc_req_tx(&e->ibt, q, buf);
+	} else {
+		len = rc_reply_tx(&e->ibt, q, buf);
+		if (!len)
+			len = rc_req_tx(&e->ibt, q, buf, now_ns);
+	}
+	if (!len)
+		return 0;
+	path = q->qp->type == HCA_QPT_UD ? path_to(&to) : path_of(q);
 	burst_put(&e->burst, &path, len);
 	e->ibt.counters->tx_packets++;
 	q->qp->stats.tx_packets++;
@@ -302,6 +408,8 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		if (serve(e, q, now_ns))
 			ibt_qp_activate(&e->ibt, q);
 	}
+	if (b->first == b->count)
+		once_sent(&e->ibt); /* what ended without a frame */
 	max = bits_min_u64(max, b->count - b->first);
 	memcpy(frames, b->frames + b->first, max * sizeof *frames);
 	return max;
@@ -310,6 +418,8 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 void engine_tx_done(struct engine *e, size_t sent)
 {
 	e->burst.first += (uint32_t)sent;
+	if (e->burst.first == e->burst.count)
+		once_sent(&e->ibt);
 }
 
 size_t engine_events(struct engine *e, struct engine_event *events, size_t max)

@@ -83,6 +83,13 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
 		     struct hca_qp_attr *attr);
 
+/* Multicast (UD): 0 or -errno, see ibt/mcast.h. */
+int engine_mcast_attach(struct engine *e, struct ibt_qp *q,
+			const uint8_t gid[16]);
+int engine_mcast_detach(struct engine *e, struct ibt_qp *q,
+			const uint8_t gid[16]);
+bool engine_mcast_is_used(const struct engine *e, const uint8_t gid[16]);
+
 void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns);
 /* Work was posted to q (either queue). */
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);

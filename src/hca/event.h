@@ -35,6 +35,8 @@ struct engine_counters {
 	uint64_t rx_malformed, rx_bad_icrc, rx_unknown_qp, rx_wrong_peer;
 	uint64_t rx_duplicates, rx_out_of_order, rx_buffered;
 	uint64_t retransmits, timeouts, rnr_naks_rx, rnr_naks_tx;
+	uint64_t rx_dropped; /* messages of UC and UD */
+	uint64_t pkey_violations, qkey_violations;
 	uint64_t seq_naks_rx, seq_naks_tx, fatal_naks_rx, fatal_naks_tx;
 };
 

@@ -172,6 +172,12 @@ size_t explain_text(const struct explain *x, char *buf, size_t size)
 		put(&t, "the peer (QP 0x%06x) had no receive posted, %u times",
 		    x->dest_qpn, x->tries);
 		break;
+	case EXPLAIN_DROPPED:
+		put(&t,
+		    "QP 0x%06x: dropped a message of QP 0x%06x, as UC and UD "
+		    "do: %s",
+		    x->qpn, x->dest_qpn, x->detail);
+		break;
 	case EXPLAIN_CQ_OVERRUN:
 		put(&t,
 		    "QP 0x%06x: its completion queue is full; poll faster or "

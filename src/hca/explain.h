@@ -25,6 +25,7 @@ enum explain_cause {
 	EXPLAIN_RETRY,		/* no answer */
 	EXPLAIN_PEER_GONE,	/* the peer's process has ended */
 	EXPLAIN_RNR,		/* the peer had no receive posted */
+	EXPLAIN_DROPPED,	/* a message of an unreliable service */
 	EXPLAIN_CQ_OVERRUN,
 };
 

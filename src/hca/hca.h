@@ -84,7 +84,7 @@ enum hca_wc {
 };
 
 /* Completion flags, values of IBV_WC_*. */
-enum { HCA_WC_WITH_IMM = 2, HCA_WC_WITH_INV = 8 };
+enum { HCA_WC_GRH = 1, HCA_WC_WITH_IMM = 2, HCA_WC_WITH_INV = 8 };
 
 /* Send flags, values of IBV_SEND_*. */
 enum {
@@ -184,6 +184,18 @@ struct wqe {
 	uint64_t va;		    /* remote */
 	uint64_t swap_add, compare; /* of a bind: see local.c */
 	uint64_t reserved;
+};
+
+/*
+ * Where a datagram goes: what an address handle says, and the request.  At the
+ * end of a slot of a UD queue pair's send queue.
+ */
+struct wq_to {
+	uint8_t from[16], to[16]; /* addresses as GIDs */
+	uint32_t qpn, qkey;
+	uint8_t tos, ttl;
+	uint8_t bursts; /* as in hca_ah */
+	uint8_t reserved[5];
 };
 
 /* In the arena; one of a QP's two queues. */
@@ -414,6 +426,14 @@ enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp,
 /* wq.c.  0 or -ENOMEM. */
 int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	    uint32_t max_inline);
+/* The same for UD, with a struct wq_to in each slot. */
+int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
+	       uint32_t max_inline);
+static inline struct wq_to *wq_to(const struct wq *q, struct wqe *w)
+{
+	return (struct wq_to *)(void *)((uint8_t *)w + q->stride -
+					sizeof(struct wq_to));
+}
 void wq_fini(struct hca *h, struct wq *q);
 /* The slot of a free-running index. */
 struct wqe *wq_at(const struct hca *h, const struct wq *q, uint32_t index);

@@ -47,7 +47,8 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 	qp->sq_sig_all = sq_sig_all;
 	qp->send_cq = hca_off(h, send_cq);
 	qp->recv_cq = hca_off(h, recv_cq);
-	if (wq_init(h, &qp->sq, cap->send_wr, cap->send_sge, cap->inline_bytes))
+	if ((type == HCA_QPT_UD ? wq_init_ud : wq_init)(
+		    h, &qp->sq, cap->send_wr, cap->send_sge, cap->inline_bytes))
 		goto free_qp;
 	/* with a shared queue the QP's own depth has no meaning */
 	if (wq_init(h, &qp->rq, cap->srq ? 0 : cap->recv_wr,

@@ -6,8 +6,8 @@
 
 #include "util/bits.h"
 
-int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
-	    uint32_t max_inline)
+static int init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
+		uint32_t max_inline, uint32_t extra)
 {
 	uint32_t payload = bits_max_u32(
 		max_sge * (uint32_t)sizeof(struct wq_sge), max_inline);
@@ -17,9 +17,22 @@ int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	q->size = bits_pow2_up(depth ? depth : 1);
 	q->max_sge = max_sge;
 	q->max_inline = max_inline;
-	q->stride = (uint32_t)bits_align_up(sizeof(struct wqe) + payload, 16);
+	q->stride = (uint32_t)bits_align_up(
+		sizeof(struct wqe) + payload + extra, 16);
 	q->slots = arena_alloc(&h->arena, (uint64_t)q->size * q->stride);
 	return q->slots ? 0 : -ENOMEM;
+}
+
+int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
+	    uint32_t max_inline)
+{
+	return init(h, q, depth, max_sge, max_inline, 0);
+}
+
+int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
+	       uint32_t max_inline)
+{
+	return init(h, q, depth, max_sge, max_inline, sizeof(struct wq_to));
 }
 
 void wq_fini(struct hca *h, struct wq *q)

@@ -10,6 +10,7 @@ int ibt_init(struct ibt *t, uint64_t now_ns)
 	t->counters = arena_at(&t->hca->arena, t->hca->shared->counters);
 	wheel_init(&t->wheel, now_ns);
 	list_init(&t->active);
+	list_init(&t->handed);
 	list_init(&t->pool);
 	t->held = calloc(IBT_POOL, sizeof *t->held);
 	if (!t->held)
@@ -22,6 +23,7 @@ int ibt_init(struct ibt *t, uint64_t now_ns)
 void ibt_fini(struct ibt *t)
 {
 	free(t->held);
+	free(t->groups);
 }
 
 void ibt_event(struct ibt *t, const struct ibt_qp *q,
@@ -43,7 +45,8 @@ void ibt_event(struct ibt *t, const struct ibt_qp *q,
 void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 {
 	x->qpn = q->qp->qpn;
-	x->dest_qpn = q->qp->attr.dest_qpn;
+	if (!x->dest_qpn)
+		x->dest_qpn = q->qp->attr.dest_qpn;
 	if (t->event_head - t->event_tail == IBT_EVENTS)
 		return;
 	ibt_event(t, q, ENGINE_EXPLAIN);
@@ -102,4 +105,72 @@ void ibt_receive_done(struct ibt *t, struct ibt_qp *q, struct cqe *c,
 {
 	rq_done(t->hca, q->qp, c);
 	ibt_complete(t, q, q->qp->recv_cq, c, solicited);
+}
+
+static uint32_t wc_opcode(uint8_t opcode)
+{
+	switch ((enum hca_wr)opcode) {
+	case HCA_WR_RDMA_WRITE:
+	case HCA_WR_RDMA_WRITE_IMM:
+		return HCA_WC_RDMA_WRITE;
+	case HCA_WR_SEND:
+	case HCA_WR_SEND_IMM:
+	case HCA_WR_SEND_INV:
+		return HCA_WC_SEND;
+	case HCA_WR_RDMA_READ:
+		return HCA_WC_RDMA_READ;
+	case HCA_WR_ATOMIC_CAS:
+		return HCA_WC_COMP_SWAP;
+	case HCA_WR_ATOMIC_FADD:
+		return HCA_WC_FETCH_ADD;
+	case HCA_WR_LOCAL_INV:
+		return HCA_WC_LOCAL_INV;
+	case HCA_WR_BIND_MW:
+		return HCA_WC_BIND_MW;
+	}
+	return HCA_WC_SEND;
+}
+
+void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status)
+{
+	struct wq *sq = &q->qp->sq;
+	uint32_t i = ring_own(&sq->done);
+	struct wqe *w = wq_at(t->hca, sq, i);
+	struct cqe c = {
+		.wr_id = w->wr_id,
+		.status = status,
+		.opcode = wc_opcode(w->opcode),
+		.vendor_err = status,
+		.byte_len = w->bytes,
+		.qpn = q->qp->qpn,
+		.wq_index = i,
+		.wq = hca_off(t->hca, sq),
+	};
+
+	ring_store(&sq->done, i + 1);
+	if (status || (w->flags & HCA_SEND_SIGNALED))
+		ibt_complete(t, q, q->qp->send_cq, &c, false);
+}
+
+void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
+		 enum ibt_drop why, uint32_t src_qpn)
+{
+	static const char *const words[] = {
+		[IBT_DROP_RECEIVE] = "no receive was posted",
+		[IBT_DROP_LENGTH] = "it is longer than its receive",
+		[IBT_DROP_QKEY] = "its Q_Key is not that of the queue pair",
+		[IBT_DROP_LOST] = "packets of it were lost on the way",
+		[IBT_DROP_INVALID] = "it breaks the rules of its service",
+		[IBT_DROP_KEY] = "a WRITE was refused, key, range or right",
+	};
+
+	t->counters->rx_dropped++;
+	if (q->dropped & 1u << why)
+		return;
+	q->dropped |= 1u << why;
+	x->cause = EXPLAIN_DROPPED;
+	x->dest_qpn = src_qpn;
+	if (why != IBT_DROP_INVALID || !x->detail)
+		x->detail = words[why];
+	ibt_explain(t, q, x);
 }

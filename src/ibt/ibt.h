@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The RC service of the InfiniBand transport (IBTA Vol 1, 9.7): packets in,
- * packets out, no I/O.  struct ibt is what the QPs of one lane share, struct
- * ibt_qp one QP's protocol state.  Owner: the engine.  Lock: the lane's.
+ * The services of the InfiniBand transport (IBTA Vol 1, 9.7 and 9.8): packets
+ * in, packets out, no I/O.  struct ibt is what the QPs of one lane share,
+ *struct ibt_qp one QP's protocol state.  Owner: the engine.  Lock: the lane's.
  *
  *	rc_req	 work requests -> request packets
  *	rc_comp	 ACKs, NAKs, responses -> completions
  *	rc_resp	 request packets -> memory, receive completions, replies owed
  *	rc_reply replies owed -> response packets
+ *	once	 requests of UC and UD, which are sent once
+ *	uc_req, uc_resp, ud_req, ud_resp  their packets
+ *	mcast	 multicast groups
  *	ibt	 completions and events of all QPs of the lane
  *	ibt_qp	 life of a QP: states, flushing, timers
  */
@@ -48,6 +51,9 @@ struct ibt {
 	uint64_t now_ns;    /* of the engine's present call */
 	struct list active; /* struct ibt_qp with something to send */
 	struct list pool;   /* free struct ibt_held */
+	struct list handed; /* struct ibt_qp with requests to end, see once.h */
+	struct mcast *groups; /* mcast.c */
+	uint32_t group_count;
 	struct ibt_held *held;
 	uint32_t window_max;
 	bool strict;
@@ -133,13 +139,25 @@ struct rc_resp {
 	uint8_t tomb_syndrome;
 };
 
+/* Why a message of UC or UD was dropped; explained once for each QP. */
+enum ibt_drop {
+	IBT_DROP_RECEIVE,
+	IBT_DROP_LENGTH,
+	IBT_DROP_QKEY,
+	IBT_DROP_LOST,
+	IBT_DROP_INVALID,
+	IBT_DROP_KEY,
+};
+
 struct ibt_qp {
 	struct qp *qp;
 	struct list active;
 	struct mpsc_node kick;
+	struct list handed; /* UC, UD: sent, and not yet completed */
 	struct inaddr self, peer;
 	uint32_t mtu;		      /* bytes */
 	bool heard;		      /* COMM_EST was raised */
+	uint32_t dropped;	      /* bits of enum ibt_drop, explained */
 	struct wheel_timer timer;     /* ACK timeout */
 	struct wheel_timer rnr_timer; /* wait after an RNR NAK */
 	struct rc_req req;
@@ -162,6 +180,8 @@ int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic);
 void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state);
 /* In ERR: complete all posted work with a flush error, in order. */
 void ibt_qp_flush(struct ibt *t, struct ibt_qp *q);
+/* In SQE: the send queue alone. */
+void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q);
 /* Put q where the scheduler sees it. */
 void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
 /* The QP fails: error state, flush, and what the face is to hear. */
@@ -172,6 +192,11 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x);
 /* Complete into a CQ, raising what that raises. */
 void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq, const struct cqe *c,
 		  bool solicited);
+/* Complete the oldest request of the send queue. */
+void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status);
+/* Count a message that was dropped, and tell of the first; x has facts. */
+void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
+		 enum ibt_drop why, uint32_t src_qpn);
 /* The receive for the next message (rq.c); NULL when none is posted. */
 struct wqe *ibt_receive_take(struct ibt *t, struct ibt_qp *q);
 /* Complete the receive that is held (rq.c); c lacks wr_id and queue. */

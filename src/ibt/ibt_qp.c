@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "ibt/ibt.h"
+#include "ibt/mcast.h"
+#include "ibt/once.h"
 #include "util/bits.h"
 #include "util/check.h"
 
@@ -15,6 +17,7 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 	if (!q->notes)
 		return -ENOMEM;
 	list_init(&q->active);
+	list_init(&q->handed);
 	wheel_timer_init(&q->timer);
 	wheel_timer_init(&q->rnr_timer);
 	q->rnr_timer.kind = IBT_TIMER_RNR;
@@ -28,6 +31,7 @@ static void quiet(struct ibt *t, struct ibt_qp *q)
 	wheel_cancel(&t->wheel, &q->timer);
 	wheel_cancel(&t->wheel, &q->rnr_timer);
 	list_remove(&q->active);
+	list_remove(&q->handed);
 }
 
 int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
@@ -62,6 +66,7 @@ int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
 void ibt_qp_fini(struct ibt *t, struct ibt_qp *q)
 {
 	quiet(t, q);
+	mcast_forget(t, q);
 	rc_resp_reset(t, q);
 	free(q->resp.replies);
 	free(q->notes);
@@ -93,9 +98,14 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 	}
 }
 
-void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
+void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q)
 {
 	flush_queue(t, q, &q->qp->sq, q->qp->send_cq, true);
+}
+
+void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
+{
+	ibt_qp_flush_sends(t, q);
 	if (q->qp->rq_held) {
 		struct cqe c = {.status = HCA_WR_FLUSH_ERR,
 				.opcode = HCA_WC_RECV,
@@ -115,6 +125,7 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 	rc_req_reset(q);
 	rc_resp_reset(t, q);
 	q->heard = false;
+	q->dropped = 0;
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->send_cq), qp->qpn);
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->recv_cq), qp->qpn);
 	for (int i = 0; i < 2; i++) {
@@ -143,7 +154,9 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		break;
 	case HCA_QP_RTR:
 		q->resp.epsn = serial24(qp->attr.rq_psn);
-		q->mtu = 128u << qp->attr.path_mtu;
+		/* a datagram goes to anybody: the port's MTU bounds it */
+		q->mtu = 128u << (qp->type == HCA_QPT_UD ? t->hca->active_mtu
+							 : qp->attr.path_mtu);
 		break;
 	case HCA_QP_RTS:
 		if (old == HCA_QP_RTR) {
@@ -151,15 +164,21 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 			q->req.max = q->req.una;
 			q->req.window = IBT_WINDOW_START;
 		}
+		if (old == HCA_QP_SQE)
+			once_reset(q);
 		q->req.draining = false;
 		ibt_qp_activate(t, q);
 		break;
 	case HCA_QP_SQD:
 		q->req.draining = true;
-		rc_comp_drained(t, q);
+		if (qp->type == HCA_QPT_RC)
+			rc_comp_drained(t, q);
+		else
+			once_drained(t, q);
 		ibt_qp_activate(t, q);
 		break;
 	case HCA_QP_SQE:
+		ibt_qp_flush_sends(t, q);
 		break;
 	case HCA_QP_ERR:
 		wheel_cancel(&t->wheel, &q->timer);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ibt/message.h"
 
+#include <string.h>
+
 #include "hca/semantics.h"
 #include "util/bits.h"
 
@@ -30,6 +32,27 @@ void message_fill(const struct ibt_qp *q, const struct wqe *w, uint32_t packets,
 	p->ieth.rkey = w->imm_be;
 	p->payload_len =
 		bits_min_u32(w->bytes - q->req.packet * q->mtu, q->mtu);
+}
+
+enum hca_status message_emit(struct ibt *t, const struct ibt_qp *q,
+			     struct wqe *w, const struct pkt *p, uint8_t *buf,
+			     size_t *len, struct explain *x)
+{
+	size_t n = pkt_write_headers(buf, p);
+
+	if (p->payload_len) {
+		enum hca_status status =
+			sem_gather(t->hca, q->qp->pd, w, q->req.packet * q->mtu,
+				   (uint32_t)p->payload_len, buf + n, x);
+
+		if (status)
+			return status;
+		n += p->payload_len;
+		memset(buf + n, 0, pkt_pad(p->payload_len));
+		n += pkt_pad(p->payload_len);
+	}
+	*len = n;
+	return HCA_SUCCESS;
 }
 
 /* First, middle, last in their order; each of its size (IBTA 9.7.4.1). */

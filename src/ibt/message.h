@@ -15,6 +15,14 @@
 void message_fill(const struct ibt_qp *q, const struct wqe *w, uint32_t packets,
 		  enum opcode_service service, struct pkt *p);
 
+/*
+ * Write headers and payload at buf.  0 and the length, or the status of the
+ * request that has failed, and *x.
+ */
+enum hca_status message_emit(struct ibt *t, const struct ibt_qp *q,
+			     struct wqe *w, const struct pkt *p, uint8_t *buf,
+			     size_t *len, struct explain *x);
+
 /* Each of these judges p in one respect, and fills *x when it refuses. */
 enum verdict message_order(const struct ibt_qp *q, const struct pkt *p,
 			   struct explain *x);

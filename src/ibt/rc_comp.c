@@ -5,30 +5,6 @@
 #include "ibt/ibt.h"
 #include "util/bits.h"
 
-static uint32_t wc_opcode(uint8_t opcode)
-{
-	switch ((enum hca_wr)opcode) {
-	case HCA_WR_RDMA_WRITE:
-	case HCA_WR_RDMA_WRITE_IMM:
-		return HCA_WC_RDMA_WRITE;
-	case HCA_WR_SEND:
-	case HCA_WR_SEND_IMM:
-	case HCA_WR_SEND_INV:
-		return HCA_WC_SEND;
-	case HCA_WR_RDMA_READ:
-		return HCA_WC_RDMA_READ;
-	case HCA_WR_ATOMIC_CAS:
-		return HCA_WC_COMP_SWAP;
-	case HCA_WR_ATOMIC_FADD:
-		return HCA_WC_FETCH_ADD;
-	case HCA_WR_LOCAL_INV:
-		return HCA_WC_LOCAL_INV;
-	case HCA_WR_BIND_MW:
-		return HCA_WC_BIND_MW;
-	}
-	return HCA_WC_SEND;
-}
-
 /* Complete the oldest request. */
 static void retire(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 {
@@ -40,25 +16,11 @@ static void retire(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 	if (rc_req_is_read(w) && n->started && !n->status)
 		q->req.rd_wqes--;
 	n->started = false;
-	ring_store(&sq->done, i + 1);
 	if (q->req.wqe == i) {
 		q->req.wqe = i + 1;
 		q->req.packet = 0;
 	}
-	if (status || (w->flags & HCA_SEND_SIGNALED)) {
-		struct cqe c = {
-			.wr_id = w->wr_id,
-			.status = status,
-			.opcode = wc_opcode(w->opcode),
-			.vendor_err = status,
-			.byte_len = w->bytes,
-			.qpn = q->qp->qpn,
-			.wq_index = i,
-			.wq = hca_off(t->hca, sq),
-		};
-
-		ibt_complete(t, q, q->qp->send_cq, &c, false);
-	}
+	ibt_request_done(t, q, status);
 }
 
 /* The oldest request fails, and the QP with it (IBTA 9.9.2). */

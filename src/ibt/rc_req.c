@@ -202,20 +202,13 @@ static size_t emit(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		   struct pkt *p, uint8_t *buf)
 {
 	struct explain x = {0};
-	enum hca_status status;
-	size_t len = pkt_write_headers(buf, p);
+	size_t len;
+	enum hca_status status = message_emit(t, q, w, p, buf, &len, &x);
 
-	if (!p->payload_len)
+	if (!status)
 		return len;
-	status = sem_gather(t->hca, q->qp->pd, w, q->req.packet * q->mtu,
-			    (uint32_t)p->payload_len, buf + len, &x);
-	if (status) {
-		stop_with(t, q, w, status, &x);
-		return 0;
-	}
-	len += p->payload_len;
-	memset(buf + len, 0, pkt_pad(p->payload_len));
-	return len + pkt_pad(p->payload_len);
+	stop_with(t, q, w, status, &x);
+	return 0;
 }
 
 /* Packets of a READ that one request asks for: to the chunk's end. */

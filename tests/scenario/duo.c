@@ -66,7 +66,8 @@ static int space_atomic(struct space *s, enum space_atomic op, uint64_t va,
 
 static const struct space_ops ops = {space_write, space_read, space_atomic};
 
-static void side_init(struct duo *d, int i, uint32_t depth, bool shared)
+static void side_init(struct duo *d, int i, uint32_t type, uint32_t depth,
+		      bool shared)
 {
 	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
 	struct duo_side *s = &d->side[i];
@@ -93,8 +94,8 @@ static void side_init(struct duo *d, int i, uint32_t depth, bool shared)
 		cap.srq = s->srq = srq_new(&s->hca, pd, depth, 4, 78);
 	s->mr = mr_new(&s->hca, pd, DUO_BASE, DUO_MEMORY, DUO_BASE,
 		       15 | HCA_MW_BIND);
-	s->qp = qp_new(&s->hca, 0x1000u + (uint32_t)i, HCA_QPT_RC, pd, s->cq,
-		       s->cq, &cap, false);
+	s->qp = qp_new(&s->hca, 0x1000u + (uint32_t)i, type, pd, s->cq, s->cq,
+		       &cap, false);
 	CHECK(s->qp && s->mr && s->cq);
 	s->side = engine_qp_add(s->engine, s->qp);
 }
@@ -108,12 +109,32 @@ static void modify(struct duo *d, int i, struct hca_qp_attr *a, uint32_t mask)
 				s->ip, d->now_ns, &why));
 }
 
+/* The attributes that each service is brought up with. */
+static const struct {
+	uint32_t init, rtr, rts;
+} masks[] = {
+	[HCA_QPT_RC] = {HCA_QP_ACCESS_FLAGS,
+			HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN |
+				HCA_QP_RQ_PSN | HCA_QP_MAX_DEST_RD_ATOMIC |
+				HCA_QP_MIN_RNR_TIMER,
+			HCA_QP_SQ_PSN | HCA_QP_TIMEOUT | HCA_QP_RETRY_CNT |
+				HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC},
+	[HCA_QPT_UC] = {HCA_QP_ACCESS_FLAGS,
+			HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN |
+				HCA_QP_RQ_PSN,
+			HCA_QP_SQ_PSN},
+	[HCA_QPT_UD] = {HCA_QP_QKEY, 0, HCA_QP_SQ_PSN},
+};
+
 static void connect_side(struct duo *d, int i, uint32_t mtu)
 {
-	struct hca_qp_attr a = {
-		.qp_state = HCA_QP_INIT, .port_num = 1, .access_flags = 15};
+	uint32_t type = d->side[i].qp->type;
+	struct hca_qp_attr a = {.qp_state = HCA_QP_INIT,
+				.port_num = 1,
+				.access_flags = 15,
+				.qkey = DUO_QKEY};
 
-	modify(d, i, &a, HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS);
+	modify(d, i, &a, HCA_QP_PKEY_INDEX | HCA_QP_PORT | masks[type].init);
 	a = (struct hca_qp_attr){.qp_state = HCA_QP_RTR,
 				 .path_mtu = mtu,
 				 .dest_qpn = d->side[!i].qp->qpn,
@@ -122,21 +143,18 @@ static void connect_side(struct duo *d, int i, uint32_t mtu)
 				 .min_rnr_timer = 12};
 	a.ah.is_global = 1;
 	memcpy(a.ah.dgid, d->side[!i].ip, 16);
-	modify(d, i, &a,
-	       HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN | HCA_QP_RQ_PSN |
-		       HCA_QP_MAX_DEST_RD_ATOMIC | HCA_QP_MIN_RNR_TIMER);
+	modify(d, i, &a, masks[type].rtr);
 	a = (struct hca_qp_attr){.qp_state = HCA_QP_RTS,
 				 .sq_psn = i ? 0x123456 : 0xfffff0,
 				 .timeout = 14,
 				 .retry_cnt = 7,
 				 .rnr_retry = 7,
 				 .max_rd_atomic = 4};
-	modify(d, i, &a,
-	       HCA_QP_SQ_PSN | HCA_QP_TIMEOUT | HCA_QP_RETRY_CNT |
-		       HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC);
+	modify(d, i, &a, masks[type].rts);
 }
 
-static struct duo *make(uint32_t mtu, uint32_t depth, bool shared)
+static struct duo *make(uint32_t type, uint32_t mtu, uint32_t depth,
+			bool shared)
 {
 	struct duo *d = calloc(1, sizeof *d);
 
@@ -144,7 +162,7 @@ static struct duo *make(uint32_t mtu, uint32_t depth, bool shared)
 	d->now_ns = 1000000000;
 	d->liveness = ENGINE_PEER_ALIVE;
 	for (int i = 0; i < 2; i++)
-		side_init(d, i, depth, shared);
+		side_init(d, i, type, depth, shared);
 	for (int i = 0; i < 2; i++)
 		connect_side(d, i, mtu);
 	return d;
@@ -152,12 +170,17 @@ static struct duo *make(uint32_t mtu, uint32_t depth, bool shared)
 
 struct duo *duo_new(uint32_t mtu, uint32_t depth)
 {
-	return make(mtu, depth, false);
+	return make(HCA_QPT_RC, mtu, depth, false);
 }
 
 struct duo *duo_new_shared(uint32_t mtu, uint32_t depth)
 {
-	return make(mtu, depth, true);
+	return make(HCA_QPT_RC, mtu, depth, true);
+}
+
+struct duo *duo_new_of(uint32_t type, uint32_t mtu, uint32_t depth)
+{
+	return make(type, mtu, depth, false);
 }
 
 void duo_free(struct duo *d)
@@ -188,6 +211,14 @@ struct wqe *duo_send(struct duo *d, int i, enum hca_wr op, uint64_t local,
 	w->rkey = d->side[!i].mr->rkey;
 	w->va = DUO_BASE + remote;
 	*wqe_sges(w) = (struct wq_sge){DUO_BASE + local, bytes, s->mr->lkey};
+	if (s->qp->type == HCA_QPT_UD) {
+		struct wq_to *to = wq_to(&s->qp->sq, w);
+
+		*to = (struct wq_to){.qpn = d->side[!i].qp->qpn,
+				     .qkey = DUO_QKEY};
+		memcpy(to->from, s->ip, 16);
+		memcpy(to->to, d->side[!i].ip, 16);
+	}
 	return w;
 }
 

@@ -20,6 +20,7 @@ struct duo_space {
 };
 
 #define DUO_BASE 0x100000000ull
+#define DUO_QKEY 0x11111111u
 
 struct duo_side {
 	void *arena;
@@ -50,6 +51,8 @@ struct duo {
 struct duo *duo_new(uint32_t mtu, uint32_t depth);
 /* The same with a shared receive queue of `depth` on each side. */
 struct duo *duo_new_shared(uint32_t mtu, uint32_t depth);
+/* Of another service: HCA_QPT_UC or HCA_QPT_UD. */
+struct duo *duo_new_of(uint32_t type, uint32_t mtu, uint32_t depth);
 void duo_free(struct duo *d);
 /* Post on side i; lkey and rkey are those of the whole-memory regions. */
 struct wqe *duo_send(struct duo *d, int i, enum hca_wr op, uint64_t local,

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ibt/mcast.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One queue pair in one group. */
+struct mcast {
+	uint8_t gid[16];
+	struct ibt_qp *q;
+};
+
+static bool is_of(const struct mcast *m, const uint8_t gid[16])
+{
+	return !memcmp(m->gid, gid, 16);
+}
+
+int mcast_attach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
+{
+	struct mcast *more;
+
+	for (uint32_t i = 0; i < t->group_count; i++)
+		if (t->groups[i].q == q && is_of(&t->groups[i], gid))
+			return 0;
+	if (t->group_count == MCAST_PER_LANE)
+		return -ENOSPC;
+	more = realloc(t->groups, (t->group_count + 1) * sizeof *more);
+	if (!more)
+		return -ENOMEM;
+	t->groups = more;
+	memcpy(more[t->group_count].gid, gid, 16);
+	more[t->group_count++].q = q;
+	return 0;
+}
+
+/* The last one takes its place. */
+static void take_out(struct ibt *t, uint32_t i)
+{
+	t->groups[i] = t->groups[--t->group_count];
+}
+
+int mcast_detach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < t->group_count; i++) {
+		if (t->groups[i].q != q || !is_of(&t->groups[i], gid))
+			continue;
+		take_out(t, i);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+bool mcast_has(const struct ibt *t, const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < t->group_count; i++)
+		if (is_of(&t->groups[i], gid))
+			return true;
+	return false;
+}
+
+void mcast_forget(struct ibt *t, struct ibt_qp *q)
+{
+	for (uint32_t i = t->group_count; i-- > 0;)
+		if (t->groups[i].q == q)
+			take_out(t, i);
+}
+
+void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f)
+{
+	for (uint32_t i = 0; i < t->group_count; i++) {
+		struct ibt_qp *q = t->groups[i].q;
+
+		if (!is_of(&t->groups[i], f->to.ip) ||
+		    (q->qp->qpn == p->deth.src_qpn &&
+		     inaddr_has_same_ip(q->self.ip, f->from.ip)))
+			continue;
+		ud_resp_rx(t, q, p, f);
+	}
+}

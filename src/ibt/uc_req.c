@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ibt/uc.h"
+
+#include "hca/semantics.h"
+#include "ibt/message.h"
+#include "ibt/once.h"
+#include "util/bits.h"
+
+/* IBTA 9.8.2: a UC queue pair sends SENDs and WRITEs, nothing else. */
+static bool is_message(const struct wqe *w)
+{
+	return w->opcode == HCA_WR_SEND || w->opcode == HCA_WR_SEND_IMM ||
+	       w->opcode == HCA_WR_RDMA_WRITE ||
+	       w->opcode == HCA_WR_RDMA_WRITE_IMM;
+}
+
+static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
+{
+	struct req_note *n = rc_req_note(q, q->req.wqe);
+	struct explain x = {.cause = EXPLAIN_LOCAL_OP};
+	enum hca_status status = HCA_LOC_QP_OP_ERR;
+
+	if (is_message(w))
+		status = sem_check(t->hca, q->qp->pd, w, 0, &x);
+	else
+		x.detail = "UC has SENDs and WRITEs only";
+	if (status) {
+		once_stop(t, q, w, status, &x);
+		return false;
+	}
+	n->packets = w->bytes ? (uint32_t)bits_div_up(w->bytes, q->mtu) : 1;
+	return true;
+}
+
+size_t uc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
+{
+	struct pkt p = {.bth = {.pkey = BTH_DEFAULT_PKEY, .migreq = true}};
+	struct explain x = {0};
+	struct wqe *w = once_next(t, q);
+	enum hca_status status;
+	size_t len;
+
+	if (!w || (!q->req.packet && !start(t, q, w)))
+		return 0;
+	p.bth.psn = q->req.max.v;
+	p.bth.dest_qpn = q->qp->attr.dest_qpn;
+	message_fill(q, w, rc_req_note(q, q->req.wqe)->packets,
+		     OPCODE_SERVICE_UC, &p);
+	status = message_emit(t, q, w, &p, buf, &len, &x);
+	if (status) {
+		once_stop(t, q, w, status, &x);
+		return 0;
+	}
+	once_advance(t, q);
+	return len;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ibt/message.h"
+#include "ibt/uc.h"
+
+/* The message under way, or the one that begins here, is given up. */
+static void drop(struct ibt *t, struct ibt_qp *q, struct explain *x,
+		 enum ibt_drop why)
+{
+	q->resp.in_message = false;
+	ibt_dropped(t, q, x, why, q->qp->attr.dest_qpn);
+}
+
+/*
+ * Has p its place in a message?  After a gap nothing has, until the next
+ * message begins (IBTA 9.8.2.2.2).
+ */
+static bool is_in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		       struct explain *x)
+{
+	struct rc_resp *r = &q->resp;
+	struct serial24 psn = serial24(p->bth.psn);
+	bool gap = !serial24_is_equal(psn, r->epsn);
+
+	r->epsn = serial24_add(psn, 1);
+	if (gap)
+		t->counters->rx_out_of_order++;
+	/* one loss, be it of the beginning, the middle or the end */
+	if (r->in_message ? gap || opcode_starts(p->info)
+			  : gap && !opcode_starts(p->info))
+		drop(t, q, x, IBT_DROP_LOST);
+	return opcode_starts(p->info) || r->in_message;
+}
+
+/* IBTA 9.9.3: nobody is told; only a fault of our own memory is an error. */
+static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		   enum verdict v, struct explain *x)
+{
+	switch (v) {
+	case V_OK:
+		break;
+	case V_RNR:
+		drop(t, q, x, IBT_DROP_RECEIVE);
+		break;
+	case V_INVALID:
+		drop(t, q, x, IBT_DROP_INVALID);
+		break;
+	case V_TOO_LONG:
+		drop(t, q, x, IBT_DROP_LENGTH);
+		break;
+	case V_ACCESS:
+	case V_REMOTE_FAULT:
+		ibt_explain(t, q, x);
+		drop(t, q, x, IBT_DROP_KEY);
+		break;
+	case V_RECV_MEMORY:
+		ibt_explain(t, q, x);
+		message_complete(t, q, p, HCA_LOC_PROT_ERR);
+		if (q->qp->state != HCA_QP_ERR)
+			ibt_qp_fail(t, q, ENGINE_EXPLAIN);
+		break;
+	}
+}
+
+void uc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
+{
+	struct explain x = {.opcode = p->bth.opcode};
+	uint32_t state = q->qp->state;
+	enum verdict v;
+
+	if (state < HCA_QP_RTR || state > HCA_QP_SQE)
+		return;
+	if (!q->heard) {
+		q->heard = true;
+		if (state == HCA_QP_RTR)
+			ibt_event(t, q, ENGINE_COMM_EST);
+	}
+	if (!is_in_turn(t, q, p, &x))
+		return;
+	if (opcode_starts(p->info))
+		q->resp.offset = 0;
+	v = message_order(q, p, &x);
+	if (!v && p->info->kind == OPCODE_KIND_WRITE)
+		v = message_write(t, q, p, &x);
+	if (!v) {
+		x.detail = NULL;
+		v = message_receive(t, q, p, &x);
+	}
+	if (!v)
+		v = message_apply(t, q, p, &x);
+	refuse(t, q, p, v, &x);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ibt/ud.h"
+
+#include <string.h>
+
+#include "hca/semantics.h"
+#include "ibt/message.h"
+#include "ibt/once.h"
+
+#define QKEY_OWN 0x80000000u /* IBTA 10.2.5: the queue pair's own is sent */
+
+static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
+{
+	struct explain x = {.cause = EXPLAIN_LOCAL_OP};
+	enum hca_status status = HCA_LOC_QP_OP_ERR;
+
+	if (w->opcode != HCA_WR_SEND && w->opcode != HCA_WR_SEND_IMM) {
+		x.detail = "UD has SENDs only";
+	} else if (w->bytes > q->mtu) {
+		status = HCA_LOC_LEN_ERR;
+		x.detail = "a UD message is at most one path MTU long";
+	} else {
+		status = sem_check(t->hca, q->qp->pd, w, 0, &x);
+	}
+	if (!status) {
+		rc_req_note(q, q->req.wqe)->packets = 1;
+		return true;
+	}
+	once_stop(t, q, w, status, &x);
+	return false;
+}
+
+size_t ud_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
+		 struct wq_to *to)
+{
+	struct pkt p = {.bth = {.pkey = BTH_DEFAULT_PKEY, .migreq = true}};
+	struct explain x = {0};
+	struct wqe *w = once_next(t, q);
+	enum hca_status status;
+	size_t len;
+
+	if (!w || !start(t, q, w))
+		return 0;
+	*to = *wq_to(&q->qp->sq, w);
+	memcpy(q->self.ip, to->from, 16);
+	p.bth.psn = q->req.max.v;
+	p.bth.dest_qpn = to->qpn;
+	message_fill(q, w, 1, OPCODE_SERVICE_UD, &p);
+	p.deth.src_qpn = q->qp->qpn;
+	p.deth.qkey = to->qkey & QKEY_OWN ? q->qp->attr.qkey : to->qkey;
+	status = message_emit(t, q, w, &p, buf, &len, &x);
+	if (status) {
+		once_stop(t, q, w, status, &x);
+		return 0;
+	}
+	once_advance(t, q);
+	return len;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ibt/ud.h"
+
+#include <string.h>
+
+#include "hca/semantics.h"
+#include "hdr/ip.h"
+#include "hdr/udp.h"
+
+#define HOP_LIMIT 64 /* a socket does not show the one that arrived */
+
+static uint32_t be32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+	       (uint32_t)p[2] << 8 | p[3];
+}
+
+static void put_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f)
+{
+	uint16_t udp = (uint16_t)(UDP_BYTES + f->bytes);
+
+	memset(grh, 0, UD_GRH_BYTES);
+	if (inaddr_is_v4(f->to.ip)) {
+		struct ip_v4 ip = {
+			.header_bytes = IP_V4_BYTES,
+			.tos = f->tos,
+			.total_length = (uint16_t)(IP_V4_BYTES + udp),
+			.flags_fragment = IP_V4_DF,
+			.ttl = HOP_LIMIT,
+			.protocol = IP_PROTOCOL_UDP,
+			.src = be32(f->from.ip + 12),
+			.dst = be32(f->to.ip + 12),
+		};
+
+		ip_v4_write(grh + UD_GRH_BYTES - IP_V4_BYTES, &ip);
+	} else {
+		struct ip_v6 ip = {.traffic_class = f->tos,
+				   .payload_length = udp,
+				   .next_header = IP_PROTOCOL_UDP,
+				   .hop_limit = HOP_LIMIT};
+
+		memcpy(ip.src, f->from.ip, 16);
+		memcpy(ip.dst, f->to.ip, 16);
+		ip_v6_write(grh, &ip);
+	}
+}
+
+static void complete(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		     enum hca_status status)
+{
+	struct cqe c = {
+		.status = status,
+		.opcode = HCA_WC_RECV,
+		.vendor_err = status,
+		.byte_len = (uint32_t)(UD_GRH_BYTES + p->payload_len),
+		.qpn = q->qp->qpn,
+		.src_qpn = p->deth.src_qpn,
+		.wc_flags = HCA_WC_GRH,
+	};
+
+	if (p->info->ext & OPCODE_EXT_IMMDT) {
+		c.imm_be = p->immdt.imm_be;
+		c.wc_flags |= HCA_WC_WITH_IMM;
+	}
+	ibt_receive_done(t, q, &c, p->bth.se);
+}
+
+/* The receive's own memory is at fault: it fails, and the QP (IBTA 9.9.3). */
+static void fail(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		 struct explain *x)
+{
+	ibt_explain(t, q, x);
+	complete(t, q, p, HCA_LOC_PROT_ERR);
+	if (q->qp->state != HCA_QP_ERR)
+		ibt_qp_fail(t, q, ENGINE_EXPLAIN);
+}
+
+static void place(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		  const struct ud_from *f, struct explain *x)
+{
+	uint8_t grh[UD_GRH_BYTES];
+	struct wqe *w = ibt_receive_take(t, q);
+	uint32_t pd = q->qp->recv_pd;
+
+	if (!w) {
+		ibt_dropped(t, q, x, IBT_DROP_RECEIVE, p->deth.src_qpn);
+		return;
+	}
+	x->wr_id = w->wr_id;
+	x->opcode = HCA_WR_SEND;
+	if (sem_check(t->hca, pd, w, HCA_LOCAL_WRITE, x)) {
+		fail(t, q, p, x);
+		return;
+	}
+	/* the receive stays held, for the next message */
+	if (UD_GRH_BYTES + p->payload_len > sem_capacity(w)) {
+		ibt_dropped(t, q, x, IBT_DROP_LENGTH, p->deth.src_qpn);
+		return;
+	}
+	put_grh(grh, f);
+	if (sem_scatter(t->hca, pd, w, 0, grh, UD_GRH_BYTES, x) ||
+	    (p->payload_len &&
+	     sem_scatter(t->hca, pd, w, UD_GRH_BYTES, p->payload,
+			 (uint32_t)p->payload_len, x))) {
+		fail(t, q, p, x);
+		return;
+	}
+	complete(t, q, p, HCA_SUCCESS);
+}
+
+void ud_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		const struct ud_from *f)
+{
+	struct explain x = {.opcode = p->bth.opcode};
+
+	if (q->qp->state < HCA_QP_RTR || q->qp->state > HCA_QP_SQE)
+		return;
+	/* IBTA 9.6.1.2.3 */
+	if (p->deth.qkey != q->qp->attr.qkey) {
+		t->counters->qkey_violations++;
+		ibt_dropped(t, q, &x, IBT_DROP_QKEY, p->deth.src_qpn);
+		return;
+	}
+	if (p->payload_len > q->mtu) {
+		x.detail = "a datagram is longer than the port's MTU";
+		ibt_dropped(t, q, &x, IBT_DROP_INVALID, p->deth.src_qpn);
+		return;
+	}
+	place(t, q, p, f, &x);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The UD service between two adapters (IBTA 9.8.3) and multicast (10.5). */
+#include "test.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "hca/explain.h"
+#include "hdr/ip.h"
+#include "hdr/pkt.h"
+#include "scenario/duo.h"
+
+#define LONG  (60ull * 1000000000)
+#define GRH   40
+#define AT    500000u
+#define GROUP 0xffffffu
+
+static const uint8_t group[16] = {[10] = 0xff, 0xff, 239, 1, 2, 3};
+
+static struct wqe *request(struct duo *d, uint32_t bytes, uint8_t with)
+{
+	memset(d->side[0].memory.bytes, with, bytes);
+	return duo_send(d, 0, HCA_WR_SEND, 0, bytes, 0);
+}
+
+static void go(struct duo *d)
+{
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+}
+
+static void assert_sent(struct duo *d, uint32_t status)
+{
+	struct cqe c;
+
+	assert_true(duo_poll(d, 0, &c));
+	assert_int_equal(c.status, status);
+}
+
+static void assert_got(struct duo *d, uint32_t bytes, uint8_t with)
+{
+	const uint8_t *p = d->side[1].memory.bytes + AT;
+	struct cqe c;
+
+	assert_true(duo_poll(d, 1, &c));
+	assert_int_equal(c.status, HCA_SUCCESS);
+	assert_int_equal(c.byte_len, GRH + bytes);
+	assert_int_equal(c.src_qpn, d->side[0].qp->qpn);
+	assert_true(c.wc_flags & HCA_WC_GRH);
+	for (uint32_t i = 0; i < bytes; i++)
+		assert_int_equal(p[GRH + i], with);
+}
+
+static const struct engine_counters *counters(struct duo *d)
+{
+	return engine_counters(d->side[1].engine);
+}
+
+static void a_datagram_comes_behind_its_ip_header(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	const uint8_t *grh = d->side[1].memory.bytes + AT;
+	struct ip_v4 ip;
+
+	duo_recv(d, 1, AT, GRH + 4096);
+	request(d, 4096, 7);
+	go(d);
+	assert_sent(d, HCA_SUCCESS);
+	assert_got(d, 4096, 7);
+	assert_true(ip_v4_parse(grh + 20, 20 + 4096 + 100, &ip));
+	assert_true(ip_v4_checksum_ok(grh + 20, &ip));
+	assert_int_equal(ip.src, 0x0a000001);
+	assert_int_equal(ip.dst, 0x0a000002);
+	assert_int_equal(ip.protocol, IP_PROTOCOL_UDP);
+	duo_free(d);
+}
+
+static void an_immediate_and_nothing_else_fits_a_receive_of_40_bytes(void **s)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct wqe *w;
+
+	duo_recv(d, 1, AT, GRH);
+	w = request(d, 0, 0);
+	w->opcode = HCA_WR_SEND_IMM;
+	w->imm_be = 0x11223344;
+	go(d);
+	assert_got(d, 0, 0);
+	duo_free(d);
+}
+
+static void a_wrong_qkey_is_dropped_and_counted(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct wqe *w = request(d, 100, 1);
+	struct cqe c;
+
+	duo_recv(d, 1, AT, 1000);
+	wq_to(&d->side[0].qp->sq, w)->qkey = 5;
+	go(d);
+	assert_sent(d, HCA_SUCCESS);
+	assert_false(duo_poll(d, 1, &c));
+	assert_int_equal(counters(d)->qkey_violations, 1);
+	assert_int_equal(d->side[1].explained.cause, EXPLAIN_DROPPED);
+	duo_free(d);
+}
+
+static void a_qkey_with_its_high_bit_stands_for_our_own(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct wqe *w = request(d, 100, 1);
+
+	duo_recv(d, 1, AT, 1000);
+	wq_to(&d->side[0].qp->sq, w)->qkey = 0x80000000;
+	go(d);
+	assert_got(d, 100, 1);
+	duo_free(d);
+}
+
+static void each_reason_to_drop_is_told_once(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+
+	for (int k = 0; k < 5; k++) {
+		request(d, 100, 1);
+		go(d);
+	}
+	assert_int_equal(counters(d)->rx_dropped, 5);
+	assert_int_equal(d->side[1].events[ENGINE_EXPLAIN], 1);
+	duo_free(d);
+}
+
+static void too_small_a_receive_waits_for_the_next_message(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+
+	duo_recv(d, 1, AT, GRH + 99);
+	request(d, 100, 1);
+	go(d);
+	request(d, 99, 2);
+	go(d);
+	assert_got(d, 99, 2);
+	duo_free(d);
+}
+
+static void more_than_the_mtu_is_a_local_error(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+
+	request(d, 4097, 1);
+	go(d);
+	assert_sent(d, HCA_LOC_LEN_ERR);
+	assert_int_equal(d->side[0].qp->state, HCA_QP_SQE);
+	duo_free(d);
+}
+
+static void a_queue_pair_in_sqe_still_receives(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct cqe c;
+
+	request(d, 4097, 1);
+	go(d);
+	assert_sent(d, HCA_LOC_LEN_ERR);
+	duo_recv(d, 0, AT, 1000);
+	duo_send(d, 1, HCA_WR_SEND, 0, 100, 0);
+	duo_post(d, 1);
+	duo_run(d, d->now_ns + LONG);
+	assert_true(duo_poll(d, 0, &c));
+	assert_int_equal(c.status, HCA_SUCCESS);
+	duo_free(d);
+}
+
+static void a_receive_of_bad_memory_fails_the_queue_pair(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct cqe c;
+
+	d->side[1].memory.unmapped_from = AT;
+	duo_recv(d, 1, AT, 1000);
+	request(d, 100, 1);
+	go(d);
+	assert_true(duo_poll(d, 1, &c));
+	assert_int_equal(c.status, HCA_LOC_PROT_ERR);
+	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
+	duo_free(d);
+}
+
+static int another_pkey(void *context, int from, const struct engine_frame *f)
+{
+	((uint8_t *)(uintptr_t)f->bytes)[3] ^= 1;
+	return 1;
+}
+
+static void another_partition_is_counted_and_dropped(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct cqe c;
+
+	d->fate = another_pkey;
+	duo_recv(d, 1, AT, 1000);
+	request(d, 100, 1);
+	go(d);
+	assert_false(duo_poll(d, 1, &c));
+	assert_int_equal(counters(d)->pkey_violations, 1);
+	duo_free(d);
+}
+
+static void to_group(struct duo *d, struct wqe *w)
+{
+	struct wq_to *to = wq_to(&d->side[0].qp->sq, w);
+
+	memcpy(to->to, group, 16);
+	to->qpn = GROUP;
+}
+
+static void a_group_hears_what_is_sent_to_it_once_attached(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct duo_side *s = &d->side[1];
+	struct cqe c;
+
+	duo_recv(d, 1, AT, 1000);
+	to_group(d, request(d, 100, 1));
+	go(d);
+	assert_false(duo_poll(d, 1, &c));
+	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
+	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
+	to_group(d, request(d, 100, 2));
+	go(d);
+	assert_got(d, 100, 2);
+	assert_int_equal(engine_mcast_detach(s->engine, s->side, group), 0);
+	assert_int_equal(engine_mcast_detach(s->engine, s->side, group),
+			 -EINVAL);
+	duo_recv(d, 1, AT, 1000);
+	to_group(d, request(d, 100, 3));
+	go(d);
+	assert_false(duo_poll(d, 1, &c));
+	duo_free(d);
+}
+
+static void a_sender_does_not_hear_itself(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct duo_side *s = &d->side[0];
+	struct engine_frame f;
+	struct engine_dgram g = {0};
+	struct cqe c;
+
+	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
+	duo_recv(d, 0, AT, 1000);
+	to_group(d, request(d, 100, 1));
+	duo_post(d, 0);
+	assert_int_equal(engine_tx(s->engine, &f, 1, d->now_ns), 1);
+	g.from = f.from;
+	g.to = f.to;
+	g.bytes = f.bytes;
+	g.len = f.len;
+	engine_rx(s->engine, &g, d->now_ns);
+	engine_tx_done(s->engine, 1);
+	assert_sent(d, HCA_SUCCESS);
+	assert_false(duo_poll(d, 0, &c));
+	duo_free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_datagram_comes_behind_its_ip_header),
+		cmocka_unit_test(
+			an_immediate_and_nothing_else_fits_a_receive_of_40_bytes),
+		cmocka_unit_test(a_wrong_qkey_is_dropped_and_counted),
+		cmocka_unit_test(a_qkey_with_its_high_bit_stands_for_our_own),
+		cmocka_unit_test(each_reason_to_drop_is_told_once),
+		cmocka_unit_test(
+			too_small_a_receive_waits_for_the_next_message),
+		cmocka_unit_test(more_than_the_mtu_is_a_local_error),
+		cmocka_unit_test(a_queue_pair_in_sqe_still_receives),
+		cmocka_unit_test(a_receive_of_bad_memory_fails_the_queue_pair),
+		cmocka_unit_test(another_partition_is_counted_and_dropped),
+		cmocka_unit_test(
+			a_group_hears_what_is_sent_to_it_once_attached),
+		cmocka_unit_test(a_sender_does_not_hear_itself),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
