@@ -5,7 +5,8 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "verbs/fail.h"
@@ -44,11 +45,7 @@ static void fill_makers(struct verbs_context *v)
 {
 	NO_PTR(v->alloc_null_mr);
 	NO_PTR(v->create_counters);
-	NO_PTR(v->reg_dm_mr);
-	NO_PTR(v->alloc_dm);
 	NO_PTR(v->create_flow_action_esp);
-	NO_PTR(v->alloc_parent_domain);
-	NO_PTR(v->alloc_td);
 	NO_PTR(v->create_rwq_ind_table);
 	NO_PTR(v->create_wq);
 	NO_PTR(v->ibv_create_flow);
@@ -69,6 +66,12 @@ static void fill(struct v_context *c)
 	v->priv = NULL;
 	v->_ABI_placeholder3 = 0;
 	v->create_qp_ex = v_create_qp_ex;
+	v->alloc_td = v_alloc_td;
+	v->dealloc_td = v_dealloc_td;
+	v->alloc_parent_domain = v_alloc_parent_domain;
+	v->alloc_dm = v_alloc_dm;
+	v->free_dm = v_free_dm;
+	v->reg_dm_mr = v_reg_dm_mr;
 	v->create_cq_ex = v_create_cq_ex;
 	v->create_srq_ex = v_create_srq_ex;
 	v->query_rt_values = v_query_rt_values;
@@ -80,7 +83,44 @@ static void fill(struct v_context *c)
 	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 }
 
-struct ibv_context *ibv_open_device(struct ibv_device *device)
+/* Open contexts, so that a duplicate of a descriptor finds its own. */
+static struct list contexts = {&contexts, &contexts};
+static struct lock contexts_lock = {PTHREAD_MUTEX_INITIALIZER};
+
+struct ibv_device *v_device_of_fd(int fd)
+{
+	struct ibv_device *device = NULL;
+	struct stat want, have;
+
+	if (fstat(fd, &want))
+		return NULL;
+	lock_take(&contexts_lock);
+	for (struct list *n = contexts.next; n != &contexts; n = n->next) {
+		struct v_context *c = CONTAINER_OF(n, struct v_context, link);
+
+		if (v_is_ours(c) && !fstat(c->verbs.context.cmd_fd, &have) &&
+		    want.st_dev == have.st_dev && want.st_ino == have.st_ino)
+			device = c->verbs.context.device;
+	}
+	lock_give(&contexts_lock);
+	return device;
+}
+
+static void context_show(struct v_context *c, struct ibv_device *device,
+			 int cmd_fd)
+{
+	c->dev = ((struct v_device *)(void *)device)->host;
+	c->verbs.context.device = device;
+	c->verbs.context.cmd_fd = cmd_fd;
+	c->verbs.context.async_fd = c->async.fd;
+	c->verbs.context.num_comp_vectors = 1;
+	pthread_mutex_init(&c->verbs.context.mutex, NULL);
+	lock_take(&contexts_lock);
+	list_push_tail(&contexts, &c->link);
+	lock_give(&contexts_lock);
+}
+
+struct ibv_context *v_open_device(struct ibv_device *device, int cmd_fd)
 {
 	struct v_context *c = calloc(1, sizeof(*c));
 	int err;
@@ -91,30 +131,33 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	err = v_queue_init(&c->async);
 	if (err)
 		goto free_context;
-	c->verbs.context.cmd_fd = eventfd(0, EFD_CLOEXEC);
-	if (c->verbs.context.cmd_fd < 0) {
-		err = -errno;
-		goto free_queue;
-	}
 	c->process = v_process();
 	c->host = host_get(&sink);
 	if (!c->host) {
 		err = -errno;
-		goto free_fd;
+		goto free_queue;
 	}
-	c->dev = ((struct v_device *)(void *)device)->host;
-	c->verbs.context.device = device;
-	c->verbs.context.async_fd = c->async.fd;
-	c->verbs.context.num_comp_vectors = 1;
-	pthread_mutex_init(&c->verbs.context.mutex, NULL);
+	context_show(c, device, cmd_fd);
 	return &c->verbs.context;
-free_fd:
-	close(c->verbs.context.cmd_fd);
 free_queue:
 	v_queue_fini(&c->async);
 free_context:
 	free(c);
 	return v_fail_null(-err, V_SYSTEM, "the device does not open");
+}
+
+/* An empty file: its number tells it from all others. */
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	int fd = memfd_create("adverb-context", MFD_CLOEXEC);
+	struct ibv_context *context;
+
+	if (fd < 0)
+		return v_fail_null(errno, V_SYSTEM, "the device does not open");
+	context = v_open_device(device, fd);
+	if (!context)
+		close(fd);
+	return context;
 }
 
 /*
@@ -130,6 +173,9 @@ int ibv_close_device(struct ibv_context *context)
 			return 0;
 		host_put(c->host);
 	}
+	lock_take(&contexts_lock);
+	list_remove(&c->link);
+	lock_give(&contexts_lock);
 	close(context->cmd_fd);
 	v_queue_fini(&c->async);
 	pthread_mutex_destroy(&context->mutex);

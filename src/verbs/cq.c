@@ -163,6 +163,8 @@ int ibv_destroy_cq(struct ibv_cq *ibcq)
 	cq_free(host_hca(c->host), cq->cq);
 	host_unlock(c->host);
 	channel_use(ibcq->channel, -1);
+	if (cq->domain)
+		count_down(&cq->domain->users);
 	pthread_mutex_destroy(&ibcq->mutex);
 	pthread_cond_destroy(&ibcq->cond);
 	lock_fini(&cq->face);

@@ -172,10 +172,11 @@ struct ibv_cq_ex *v_create_cq_ex(struct ibv_context *context,
 			       IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 	uint32_t flags =
 		a->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? a->flags : 0;
+	const uint32_t attributes =
+		IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
 	struct ibv_cq *cq;
 
-	if ((a->wc_flags & ~known) ||
-	    (a->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
+	if ((a->wc_flags & ~known) || (a->comp_mask & ~attributes) ||
 	    (flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
 		return v_fail_null(EOPNOTSUPP, V_NOT_BUILT,
 				   "a completion queue with VLAN, flow tag, "
@@ -185,5 +186,11 @@ struct ibv_cq_ex *v_create_cq_ex(struct ibv_context *context,
 				   "the size of a completion queue");
 	cq = ibv_create_cq(context, (int)a->cqe, a->cq_context, a->channel,
 			   (int)a->comp_vector);
-	return cq ? &v_cq(cq)->base : NULL;
+	if (!cq)
+		return NULL;
+	if (a->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
+		v_cq(cq)->domain = v_pd(a->parent_domain);
+		count_up(&v_cq(cq)->domain->users);
+	}
+	return &v_cq(cq)->base;
 }

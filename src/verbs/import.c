@@ -1,40 +1,95 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Objects of another process, or of another device's memory: not built. */
+/*
+ * Second handles on a context, a domain, a region, within one process.  The
+ * descriptor of a context is a file of its own, so that a duplicate of it is
+ * known again; one that comes from another process names nothing here, as an
+ * adapter is its process's.
+ */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "verbs/fail.h"
 #include "verbs/object.h"
+#include "verbs/ops.h"
 
 struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	return v_fail_null(EOPNOTSUPP, V_NOT_BUILT, "importing a device");
+	struct ibv_device *device = v_device_of_fd(cmd_fd);
+
+	if (!device)
+		return v_fail_null(EOPNOTSUPP, V_INPUT,
+				   "ibv_import_device: the descriptor is not "
+				   "of a context of this process");
+	return v_open_device(device, cmd_fd);
 }
 
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 {
-	return v_fail_null(EOPNOTSUPP, V_NOT_BUILT, "importing a domain");
+	struct v_context *c = v_context(context);
+	struct v_pd *pd;
+
+	if (!v_is_ours(c))
+		return v_fail_null(EPERM, V_FORKED, "ibv_import_pd");
+	if (!handle || handle > host_hca(c->host)->shared->next_pd)
+		return v_fail_null(ENOENT, V_INPUT,
+				   "ibv_import_pd: no such domain");
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+	pd->number = handle;
+	pd->base.context = context;
+	pd->base.handle = handle;
+	count_up(&c->objects);
+	return &pd->base;
 }
 
 void ibv_unimport_pd(struct ibv_pd *pd)
 {
+	count_down(&v_context(pd->context)->objects);
+	free(pd);
 }
 
+/* Its address is the importer's own business: the field stays NULL. */
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
-	return v_fail_null(EOPNOTSUPP, V_NOT_BUILT, "importing a region");
+	struct v_context *c = v_context(pd->context);
+	struct v_mr *m;
+	struct mr *row;
+
+	if (!v_is_ours(c))
+		return v_fail_null(EPERM, V_FORKED, "ibv_import_mr");
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	host_lock(c->host);
+	row = mr_find(host_hca(c->host), handle);
+	if (row && (row->kind != MR_REGION || row->lkey != handle ||
+		    row->pd != v_pd(pd)->number))
+		row = NULL;
+	if (row)
+		m->base = (struct ibv_mr){.context = pd->context,
+					  .pd = pd,
+					  .length = row->bytes,
+					  .handle = handle,
+					  .lkey = row->lkey,
+					  .rkey = row->rkey};
+	host_unlock(c->host);
+	if (!row) {
+		free(m);
+		return v_fail_null(ENOENT, V_INPUT,
+				   "ibv_import_mr: no such region in the "
+				   "domain");
+	}
+	count_up(&v_pd(pd)->users);
+	count_up(&c->objects);
+	return &m->base;
 }
 
 void ibv_unimport_mr(struct ibv_mr *mr)
 {
-}
-
-struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
-{
-	return v_fail_null(EOPNOTSUPP, V_NOT_BUILT, "importing device memory");
-}
-
-void ibv_unimport_dm(struct ibv_dm *dm)
-{
+	count_down(&v_pd(mr->pd)->users);
+	count_down(&v_context(mr->context)->objects);
+	free(mr);
 }
 
 /* Programs try this first and go on without. */

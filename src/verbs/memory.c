@@ -1,45 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Protection domains and memory regions. */
+/* Memory regions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "verbs/dm.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
-
-struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
-{
-	struct v_context *c = v_context(context);
-	struct v_pd *pd;
-
-	if (!v_is_ours(c))
-		return v_fail_null(EPERM, V_FORKED, "ibv_alloc_pd");
-	pd = calloc(1, sizeof(*pd));
-	if (!pd)
-		return NULL;
-	host_lock(c->host);
-	pd->number = hca_pd_new(host_hca(c->host));
-	host_unlock(c->host);
-	pd->base.context = context;
-	pd->base.handle = pd->number;
-	count_up(&c->objects);
-	return &pd->base;
-}
-
-int ibv_dealloc_pd(struct ibv_pd *pd)
-{
-	if (count_now(&v_pd(pd)->users))
-		return v_fail(EBUSY, V_BUSY,
-			      "ibv_dealloc_pd while it has regions or queue "
-			      "pairs");
-	count_down(&v_context(pd->context)->objects);
-	free(pd);
-	return 0;
-}
 
 /* Flags that change nothing here: pages, order, the optional range. */
 #define HARMLESS                                                               \
@@ -268,6 +239,8 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 		       "ibv_dereg_mr with windows bound to the region");
 	if (err)
 		return err;
+	if (v_mr(mr)->dm)
+		count_down(&v_mr(mr)->dm->users);
 	count_down(&v_pd(mr->pd)->users);
 	count_down(&c->objects);
 	free(mr);

@@ -17,7 +17,9 @@
 #include <stdint.h>
 
 #include "host/host.h"
+#include "util/bits.h"
 #include "util/count.h"
+#include "util/list.h"
 #include "util/lock.h"
 #include "verbs/queue.h"
 
@@ -46,13 +48,21 @@ struct v_context {
 	const struct host_device *dev;
 	uint32_t process;     /* v_process() of the opener */
 	struct count objects; /* not yet destroyed */
+	struct list link;     /* in context.c's list */
 	struct v_queue async;
+};
+
+struct v_td {
+	struct ibv_td base;
+	struct count users;
 };
 
 struct v_pd {
 	struct ibv_pd base;
 	uint32_t number; /* hca's */
 	struct count users;
+	struct v_pd *parent; /* of a parent domain: what it stands for */
+	struct v_td *thread; /* the same, or NULL */
 };
 
 struct v_mr {
@@ -60,6 +70,7 @@ struct v_mr {
 	struct mr *mr;
 	uint64_t iova;
 	uint32_t access;
+	struct v_dm *dm; /* whose memory it is, or NULL */
 };
 
 struct v_mw {
@@ -75,10 +86,11 @@ struct v_channel {
 struct v_cq {
 	struct ibv_cq_ex base;
 	struct cq *cq;
-	struct lock face;   /* one poller; taken in QP teardown too */
-	uint32_t empty;	    /* polls in a row that found nothing */
-	struct cqe now;	    /* under extended polling: the one being read */
-	struct count users; /* QPs, counted once for each queue */
+	struct lock face;    /* one poller; taken in QP teardown too */
+	uint32_t empty;	     /* polls in a row that found nothing */
+	struct cqe now;	     /* under extended polling: the one being read */
+	struct count users;  /* QPs, counted once for each queue */
+	struct v_pd *domain; /* a parent domain it was made in, or NULL */
 	uint64_t cookie;
 	struct v_source completion, error;
 };

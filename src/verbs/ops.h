@@ -25,6 +25,20 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		struct ibv_send_wr **bad);
 int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		struct ibv_recv_wr **bad);
+/* Open with a descriptor, which the context then owns; NULL and errno. */
+struct ibv_context *v_open_device(struct ibv_device *device, int cmd_fd);
+/* The device of the context that fd is a duplicate of, or NULL. */
+struct ibv_device *v_device_of_fd(int fd);
+struct ibv_td *v_alloc_td(struct ibv_context *context,
+			  struct ibv_td_init_attr *attr);
+int v_dealloc_td(struct ibv_td *td);
+struct ibv_pd *v_alloc_parent_domain(struct ibv_context *context,
+				     struct ibv_parent_domain_init_attr *attr);
+struct ibv_dm *v_alloc_dm(struct ibv_context *context,
+			  struct ibv_alloc_dm_attr *attr);
+int v_free_dm(struct ibv_dm *dm);
+struct ibv_mr *v_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
+			   uint64_t offset, size_t length, unsigned int access);
 struct ibv_mw *v_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int v_dealloc_mw(struct ibv_mw *mw);
 int v_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);

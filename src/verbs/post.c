@@ -74,7 +74,8 @@ static void put_inline(struct wqe *w, const struct ibv_sge *sge, int n)
 int v_post_bind(struct wqe *w, const struct ibv_qp *qp, struct ibv_mw *mw,
 		uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
-	if (!mw || (info->mr && info->mr->pd != mw->pd) || mw->pd != qp->pd)
+	if (!mw || v_pd(mw->pd)->number != v_pd(qp->pd)->number ||
+	    (info->mr && v_pd(info->mr->pd)->number != v_pd(mw->pd)->number))
 		return v_fail(EINVAL, V_INPUT,
 			      "binding a window: window, region and queue pair "
 			      "are of one domain");

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "verbs/dm.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
@@ -87,6 +88,7 @@ int v_query_device_ex(struct ibv_context *context,
 	struct ibv_device_attr_ex a = {
 		.phys_port_cnt_ex = 1,
 		.completion_timestamp_mask = UINT64_MAX,
+		.max_dm_size = DM_BYTES,
 		.hca_core_clock = 1000000, /* kHz: timestamps count ns */
 	};
 

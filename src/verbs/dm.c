@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Device memory: ours is a file in memory that the program reaches by copies
+ * alone, through a table of the process so that another context of it can
+ * import one.  Lock: dm_lock, a leaf, for the list and the sum.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "verbs/dm.h"
+#include "verbs/fail.h"
+#include "verbs/ops.h"
+
+static struct lock dm_lock = {PTHREAD_MUTEX_INITIALIZER};
+static struct list all = {&all, &all};
+static uint32_t next_handle;
+static size_t taken; /* bytes */
+
+static struct v_dm *v_dm(struct ibv_dm *dm)
+{
+	return (struct v_dm *)(void *)dm;
+}
+
+/* Accesses are of whole 4-byte words, as device memory has it. */
+static uint8_t *at(struct ibv_dm *dm, uint64_t offset, size_t length)
+{
+	struct dm_memory *m = v_dm(dm)->memory;
+
+	if (offset % 4 || length % 4 || length > m->length ||
+	    offset > m->length - length) {
+		v_fail(EINVAL, V_INPUT,
+		       "device memory: an access unaligned or out of it");
+		return NULL;
+	}
+	return m->bytes + offset;
+}
+
+static int memcpy_to_dm(struct ibv_dm *dm, uint64_t offset, const void *from,
+			size_t length)
+{
+	uint8_t *to = at(dm, offset, length);
+
+	if (!to)
+		return EINVAL;
+	memcpy(to, from, length);
+	return 0;
+}
+
+static int memcpy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset,
+			  size_t length)
+{
+	const uint8_t *from = at(dm, offset, length);
+
+	if (!from)
+		return EINVAL;
+	memcpy(to, from, length);
+	return 0;
+}
+
+static struct v_dm *show(struct ibv_context *context, struct dm_memory *m)
+{
+	struct v_dm *dm = calloc(1, sizeof(*dm));
+
+	if (!dm)
+		return NULL;
+	dm->memory = m;
+	dm->base.context = context;
+	dm->base.memcpy_to_dm = memcpy_to_dm;
+	dm->base.memcpy_from_dm = memcpy_from_dm;
+	dm->base.handle = m->handle;
+	count_up(&v_context(context)->objects);
+	return dm;
+}
+
+static void drop(struct dm_memory *m) REQUIRES(&dm_lock)
+{
+	if (--m->holders)
+		return;
+	list_remove(&m->link);
+	taken -= m->length;
+	munmap(m->bytes, m->length);
+	free(m);
+}
+
+/* 0 or -errno. */
+static int map(struct dm_memory *m, size_t length)
+{
+	int fd = memfd_create("adverb-dm", MFD_CLOEXEC);
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	m->bytes = MAP_FAILED;
+	if (!ftruncate(fd, (off_t)length))
+		m->bytes = mmap(NULL, length, PROT_READ | PROT_WRITE,
+				MAP_SHARED, fd, 0);
+	if (m->bytes == MAP_FAILED)
+		err = -errno;
+	close(fd);
+	m->length = length;
+	return err;
+}
+
+static struct dm_memory *memory_new(size_t length)
+{
+	struct dm_memory *m = calloc(1, sizeof(*m));
+	int err = m ? map(m, length) : -ENOMEM;
+
+	if (err) {
+		free(m);
+		errno = -err;
+		return NULL;
+	}
+	m->holders = 1;
+	lock_take(&dm_lock);
+	m->handle = ++next_handle;
+	list_push_tail(&all, &m->link);
+	taken += length;
+	lock_give(&dm_lock);
+	return m;
+}
+
+struct ibv_dm *v_alloc_dm(struct ibv_context *context,
+			  struct ibv_alloc_dm_attr *a)
+{
+	struct dm_memory *m;
+	struct v_dm *dm;
+	size_t left;
+
+	if (a->comp_mask || !a->length || a->log_align_req > 12)
+		return v_fail_null(EINVAL, V_INPUT, "ibv_alloc_dm");
+	lock_take(&dm_lock);
+	left = DM_BYTES - taken;
+	lock_give(&dm_lock);
+	if (a->length > left)
+		return v_fail_null(ENOMEM, V_LIMIT, "device memory");
+	m = memory_new(a->length);
+	if (!m)
+		return v_fail_null(errno, V_SYSTEM, "device memory");
+	dm = show(context, m);
+	if (dm)
+		return &dm->base;
+	lock_take(&dm_lock);
+	drop(m);
+	lock_give(&dm_lock);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static void forget(struct ibv_dm *dm)
+{
+	lock_take(&dm_lock);
+	drop(v_dm(dm)->memory);
+	lock_give(&dm_lock);
+	count_down(&v_context(dm->context)->objects);
+	free(dm);
+}
+
+int v_free_dm(struct ibv_dm *dm)
+{
+	if (count_now(&v_dm(dm)->users))
+		return v_fail(EBUSY, V_BUSY,
+			      "ibv_free_dm while regions are on it");
+	forget(dm);
+	return 0;
+}
+
+struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
+{
+	struct dm_memory *m = NULL;
+	struct v_dm *dm = NULL;
+
+	lock_take(&dm_lock);
+	for (struct list *n = all.next; n != &all && !m; n = n->next) {
+		m = CONTAINER_OF(n, struct dm_memory, link);
+		if (m->handle != handle)
+			m = NULL;
+	}
+	if (m)
+		dm = show(context, m);
+	if (dm)
+		m->holders++;
+	lock_give(&dm_lock);
+	if (!dm)
+		return v_fail_null(ENOENT, V_INPUT,
+				   "ibv_import_dm: no such device memory");
+	return &dm->base;
+}
+
+void ibv_unimport_dm(struct ibv_dm *dm)
+{
+	forget(dm);
+}
+
+struct ibv_mr *v_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
+			   uint64_t offset, size_t length, unsigned int access)
+{
+	struct dm_memory *m = v_dm(dm)->memory;
+	struct ibv_mr *mr;
+
+	if (!(access & IBV_ACCESS_ZERO_BASED) || length > m->length ||
+	    offset > m->length - length)
+		return v_fail_null(EINVAL, V_INPUT,
+				   "ibv_reg_dm_mr: IBV_ACCESS_ZERO_BASED and a "
+				   "range inside the device memory");
+	mr = ibv_reg_mr_iova2(pd, m->bytes + offset, length, 0, access);
+	if (!mr)
+		return NULL;
+	mr->addr = NULL;
+	v_mr(mr)->dm = v_dm(dm);
+	count_up(&v_dm(dm)->users);
+	return mr;
+}

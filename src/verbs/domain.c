@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Protection domains; thread and parent domains.  A thread domain promises
+ * that its objects are used by one thread: our locks are cheap and stay.  A
+ * parent domain stands for the protection domain in it; its allocators are an
+ * offer, which we do not take, as rings lie in the arena.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs/fail.h"
+#include "verbs/object.h"
+#include "verbs/ops.h"
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+	struct v_context *c = v_context(context);
+	struct v_pd *pd;
+
+	if (!v_is_ours(c))
+		return v_fail_null(EPERM, V_FORKED, "ibv_alloc_pd");
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+	host_lock(c->host);
+	pd->number = hca_pd_new(host_hca(c->host));
+	host_unlock(c->host);
+	pd->base.context = context;
+	pd->base.handle = pd->number;
+	count_up(&c->objects);
+	return &pd->base;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *ibpd)
+{
+	struct v_pd *pd = v_pd(ibpd);
+
+	if (count_now(&pd->users))
+		return v_fail(EBUSY, V_BUSY,
+			      "ibv_dealloc_pd while it has regions or queue "
+			      "pairs");
+	if (pd->parent)
+		count_down(&pd->parent->users);
+	if (pd->thread)
+		count_down(&pd->thread->users);
+	count_down(&v_context(ibpd->context)->objects);
+	free(pd);
+	return 0;
+}
+
+struct ibv_td *v_alloc_td(struct ibv_context *context,
+			  struct ibv_td_init_attr *attr)
+{
+	struct v_td *td;
+
+	if (attr->comp_mask)
+		return v_fail_null(EOPNOTSUPP, V_NOT_BUILT,
+				   "a thread domain with attributes");
+	td = calloc(1, sizeof(*td));
+	if (!td)
+		return NULL;
+	td->base.context = context;
+	count_up(&v_context(context)->objects);
+	return &td->base;
+}
+
+int v_dealloc_td(struct ibv_td *ibtd)
+{
+	struct v_td *td = (struct v_td *)(void *)ibtd;
+
+	if (count_now(&td->users))
+		return v_fail(EBUSY, V_BUSY,
+			      "ibv_dealloc_td while a parent domain has it");
+	count_down(&v_context(ibtd->context)->objects);
+	free(td);
+	return 0;
+}
+
+struct ibv_pd *v_alloc_parent_domain(struct ibv_context *context,
+				     struct ibv_parent_domain_init_attr *a)
+{
+	uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			 IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+	bool allocators = a->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
+	struct v_pd *pd;
+
+	if (!a->pd || (a->comp_mask & ~known) ||
+	    (allocators && (!a->alloc || !a->free)))
+		return v_fail_null(EINVAL, V_INPUT,
+				   "ibv_alloc_parent_domain: a domain, known "
+				   "attributes, both allocators or none");
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+	pd->parent = v_pd(a->pd);
+	pd->thread = (struct v_td *)(void *)a->td;
+	pd->number = pd->parent->number;
+	pd->base.context = context;
+	pd->base.handle = a->pd->handle;
+	count_up(&pd->parent->users);
+	if (pd->thread)
+		count_up(&pd->thread->users);
+	count_up(&v_context(context)->objects);
+	return &pd->base;
+}
