@@ -7,6 +7,7 @@
 #include "launch.h"
 #include "pair.h"
 #include "run.h"
+#include "top.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,6 +31,8 @@ static void help(FILE *out)
 		"       adverb sim --seeds A..B [--loss P]\n"
 		"           the same engine in a simulated, seeded, hostile "
 		"network\n"
+		"       adverb top [--once] [--json]\n"
+		"           live: who sends what to whom, and why it is slow\n"
 		"       adverb bench [--quick]\n"
 		"           its speed beside the raw limits of this machine and "
 		"its peers\n"
@@ -74,6 +77,8 @@ int main(int argc, char **argv)
 		return doctor_main(argc - 1, argv + 1);
 	if (strcmp(command, "sim") == 0)
 		return sim_main(argv + 1);
+	if (strcmp(command, "top") == 0)
+		return top_main(argc - 1, argv + 1);
 	if (strcmp(command, "bench") == 0)
 		return bench_main(argc - 1, argv + 1);
 	if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0) {

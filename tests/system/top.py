@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""adverb top: what it says of processes that it only looks at."""
+
+import json
+import os
+import signal
+import time
+
+from system import Fail, Suite
+
+suite = Suite(__doc__)
+PATIENCE_S = 30
+
+
+def top(*options):
+    r = suite.run([suite.adverb, "top", "--once", "--interval", "0.1",
+                   *options])
+    if r.status:
+        raise Fail("status %d" % r.status, r.output)
+    return r.output
+
+
+def children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return [int(word) for word in f.read().split()]
+
+
+def seen(what, wanted):
+    """The first look in which @wanted finds something."""
+    bound = time.monotonic() + PATIENCE_S
+    while time.monotonic() < bound:
+        found = wanted(json.loads(top("--json")))
+        if found:
+            return found
+    raise Fail("never seen: " + what, top())
+
+
+class Pair:
+    """A transfer without an end; its two processes."""
+
+    def __enter__(self):
+        self.main = suite.start(suite.pair_argv(
+            ["ib_write_bw", "-s", "65536", "-n", "100000000"], timeout=120))
+        self.server, self.client = seen("two ends", self.ends)
+        return self
+
+    def ends(self, said):
+        mine = set(children(self.main.pid))
+        for qp in said["queue_pairs"]:
+            if qp["pid"] in mine and qp["peer_pid"] in mine and \
+                    qp["state"] == "RTS" and qp["tx_bytes"] > 1 << 20:
+                return qp["peer_pid"], qp["pid"]
+        return None
+
+    def qp(self, said, pid):
+        return next(qp for qp in said["queue_pairs"] if qp["pid"] == pid)
+
+    def __exit__(self, *_):
+        os.killpg(self.main.pid, signal.SIGKILL)
+        self.main.communicate()
+
+
+def a_transfer_is_seen():
+    suite.need("ib_write_bw")
+    with Pair() as pair:
+        def busy(said):
+            a, b = pair.qp(said, pair.client), pair.qp(said, pair.server)
+            return (a, b) if a["tx_bytes_per_s"] > 0 else None
+        a, b = seen("a rate", busy)
+        if a["peer"] != "127.0.0.1" or a["peer_qpn"] != b["qpn"] or \
+                b["rx_bytes"] < 1 << 20 or a["retransmits"] > a["tx_packets"]:
+            raise Fail("not as it is", "%s\n%s" % (a, b))
+        if "ib_write_bw" not in top():
+            raise Fail("the table lacks it", top())
+
+
+def a_stopped_peer_is_named():
+    suite.need("ib_write_bw")
+    with Pair() as pair:
+        os.kill(pair.server, signal.SIGSTOP)
+
+        def waits(said):
+            qp = pair.qp(said, pair.client)
+            mark = "process %d (ib_write_bw), is stopped" % pair.server
+            return mark in qp["why"] and qp["waits"]
+        if seen("that it is stopped", waits) not in ("window", "answer",
+                                                     "silent"):
+            raise Fail("it waits for something else", top())
+
+        def stopped(said):
+            return any(p["stopped"] for p in said["processes"]
+                       if p["pid"] == pair.server)
+        seen("that the process itself is stopped", stopped)
+        os.kill(pair.server, signal.SIGCONT)
+        seen("that it goes on",
+             lambda said: pair.qp(said, pair.client)["tx_bytes_per_s"] > 0)
+
+
+def wrong_options_are_refused():
+    for options in (["--interval", "0"], ["--interval", "x"], ["word"]):
+        r = suite.run([suite.adverb, "top", *options])
+        if r.status != 2 or "usage" not in r.output:
+            raise Fail("%s: status %d" % (options, r.status), r.output)
+
+
+suite.case("a transfer is seen from outside", a_transfer_is_seen)
+suite.case("a stopped peer is named as the reason", a_stopped_peer_is_named)
+suite.case("wrong options are refused", wrong_options_are_refused)
+suite.end()

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "top.h"
+
+#include "watch.h"
+
+#include <arpa/inet.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+struct top {
+	double interval; /* seconds */
+	bool once, json;
+	struct watch before, now;
+};
+
+/* A QP of a process, with what it did since the last look. */
+struct row {
+	const struct watch_process *process, *peer;
+	const struct qp *qp;
+	double tx_bytes, rx_bytes, packets; /* a second */
+	uint64_t retransmits, rnr_waits;    /* since the last look */
+};
+
+static const char *const waits[QP_WAITS] = {
+	[QP_WAIT_NONE] = "",	       [QP_WAIT_ANSWER] = "answer",
+	[QP_WAIT_WINDOW] = "window",   [QP_WAIT_READS] = "reads",
+	[QP_WAIT_RECEIVE] = "receive", [QP_WAIT_SILENT] = "silent",
+};
+
+static const char *const why[QP_WAITS] = {
+	[QP_WAIT_NONE] = "",
+	[QP_WAIT_ANSWER] = "all is sent, the peer has yet to acknowledge",
+	[QP_WAIT_WINDOW] = "as much is under way as the window allows",
+	[QP_WAIT_READS] = "READs under way: max_rd_atomic, or a fence",
+	[QP_WAIT_RECEIVE] = "the peer has no receive posted (RNR)",
+	[QP_WAIT_SILENT] = "the peer is silent, it is sent again",
+};
+
+static enum qp_wait wait_of(const struct qp *qp)
+{
+	bool sends = qp->state == HCA_QP_RTS || qp->state == HCA_QP_SQD;
+
+	return sends && qp->stats.wait < QP_WAITS ? (enum qp_wait)qp->stats.wait
+						  : QP_WAIT_NONE;
+}
+
+static void reason(const struct row *r, char *text, size_t size)
+{
+	enum qp_wait wait = wait_of(r->qp);
+
+	if (r->process->stopped)
+		snprintf(text, size, "this process is stopped");
+	else if (r->qp->state == HCA_QP_ERR)
+		snprintf(text, size, "it has failed, its work is flushed");
+	else if (wait != QP_WAIT_NONE && r->peer && r->peer->stopped)
+		snprintf(text, size, "the peer, process %d (%s), is stopped",
+			 r->peer->pid, r->peer->name);
+	else
+		snprintf(text, size, "%s", why[wait]);
+}
+
+static struct row row_of(const struct top *t, const struct watch_process *p,
+			 const struct qp *qp)
+{
+	const struct qp *old = watch_qp(&t->before, p->pid, qp->qpn);
+	double s = (double)(t->now.at_ns - t->before.at_ns) * 1e-9;
+	struct row r = {.process = p, .qp = qp};
+
+	if (qp->attr.dest_qpn)
+		r.peer = watch_peer(&t->now, qp);
+	if (!old || s <= 0)
+		return r;
+	r.tx_bytes = (double)(qp->stats.tx_bytes - old->stats.tx_bytes) / s;
+	r.rx_bytes = (double)(qp->stats.rx_bytes - old->stats.rx_bytes) / s;
+	r.packets = (double)(qp->stats.tx_packets - old->stats.tx_packets +
+			     qp->stats.rx_packets - old->stats.rx_packets) /
+		    s;
+	r.retransmits = qp->stats.retransmits - old->stats.retransmits;
+	r.rnr_waits = qp->stats.rnr_waits - old->stats.rnr_waits;
+	return r;
+}
+
+/* Busy ones first; then those that wait; then by process and number. */
+static int compare(const void *left, const void *right)
+{
+	const struct row *a = left, *b = right;
+	double x = a->tx_bytes + a->rx_bytes, y = b->tx_bytes + b->rx_bytes;
+
+	if (x < y || x > y)
+		return x < y ? 1 : -1;
+	if (wait_of(a->qp) != wait_of(b->qp))
+		return wait_of(a->qp) < wait_of(b->qp) ? 1 : -1;
+	if (a->process->pid != b->process->pid)
+		return a->process->pid < b->process->pid ? -1 : 1;
+	return a->qp->qpn < b->qp->qpn ? -1 : a->qp->qpn > b->qp->qpn;
+}
+
+/* All QPs, sorted; the caller frees. */
+static struct row *rows(const struct top *t, size_t *count)
+{
+	struct row *r;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->now.count; i++)
+		n += t->now.processes[i].qp_count;
+	r = calloc(n + 1, sizeof(*r));
+	*count = 0;
+	for (size_t i = 0; r && i < t->now.count; i++) {
+		const struct watch_process *p = &t->now.processes[i];
+
+		for (size_t j = 0; j < p->qp_count; j++)
+			r[(*count)++] = row_of(t, p, &p->qps[j]);
+	}
+	if (r)
+		qsort(r, *count, sizeof(*r), compare);
+	return r;
+}
+
+static void rate(double v, char text[12])
+{
+	static const char units[] = " kMGT";
+	int unit = 0;
+
+	while (v >= 999.5 && unit < 4) {
+		v /= 1000;
+		unit++;
+	}
+	if (v < 0.05)
+		snprintf(text, 12, "-");
+	else
+		snprintf(text, 12, v < 9.95 ? "%.1f%c" : "%.0f%c", v,
+			 units[unit]);
+}
+
+static void address(const struct qp *qp, char text[INET6_ADDRSTRLEN])
+{
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+	const uint8_t *g = qp->attr.ah.dgid;
+	bool is_v4 = memcmp(g, v4, sizeof(v4)) == 0;
+
+	snprintf(text, INET6_ADDRSTRLEN, "-");
+	if (qp->state >= HCA_QP_RTR && qp->attr.dest_qpn)
+		inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? g + 12 : g, text,
+			  INET6_ADDRSTRLEN);
+}
+
+static void print_row(const struct row *r)
+{
+	char tx[12], rx[12], packets[12], text[96];
+	char peer[INET6_ADDRSTRLEN], who[64];
+
+	rate(r->tx_bytes, tx);
+	rate(r->rx_bytes, rx);
+	rate(r->packets, packets);
+	reason(r, text, sizeof(text));
+	address(r->qp, peer);
+	if (r->peer)
+		snprintf(who, sizeof(who), "%s/%d", peer, r->peer->pid);
+	else
+		snprintf(who, sizeof(who), "%s", peer);
+	printf("%7d %-15.15s %06x %-5s %-22s %6s %6s %6s %6lu %5lu  %s\n",
+	       r->process->pid, r->process->name, r->qp->qpn,
+	       qp_state_name(r->qp->state), who, tx, rx, packets,
+	       (unsigned long)r->retransmits, (unsigned long)r->rnr_waits,
+	       text);
+}
+
+/* What a process dropped, if it did; it should be nothing. */
+static void print_drops(const struct watch_process *p)
+{
+	const struct engine_counters *c = &p->counters;
+
+	if (p->foreign)
+		printf("%7d %s: of another version of adverb\n", p->pid,
+		       p->name);
+	else if (c->rx_malformed || c->rx_bad_icrc || c->rx_unknown_qp ||
+		 c->rx_wrong_peer)
+		printf("%7d %s has dropped: %lu malformed, %lu with a wrong "
+		       "ICRC, %lu for no queue pair, %lu from a wrong peer\n",
+		       p->pid, p->name, (unsigned long)c->rx_malformed,
+		       (unsigned long)c->rx_bad_icrc,
+		       (unsigned long)c->rx_unknown_qp,
+		       (unsigned long)c->rx_wrong_peer);
+}
+
+static size_t screen_lines(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row < 8)
+		return SIZE_MAX;
+	return size.ws_row - 5u;
+}
+
+static void print_table(const struct top *t)
+{
+	size_t count, most = t->once ? SIZE_MAX : screen_lines();
+	struct row *r = rows(t, &count);
+
+	printf("adverb top: %zu processes, %zu queue pairs; rates and counts "
+	       "of %.1f s\n\n",
+	       t->now.count, count,
+	       (double)(t->now.at_ns - t->before.at_ns) * 1e-9);
+	printf("%7s %-15s %-6s %-5s %-22s %6s %6s %6s %6s %5s  %s\n", "PID",
+	       "PROCESS", "QPN", "STATE", "PEER", "TX B/s", "RX B/s", "PKT/s",
+	       "RETRY", "RNR", "WAITS BECAUSE");
+	for (size_t i = 0; i < count && i < most; i++)
+		print_row(&r[i]);
+	if (count > most)
+		printf("  and %zu more, less busy\n", count - most);
+	for (size_t i = 0; i < t->now.count; i++)
+		print_drops(&t->now.processes[i]);
+	free(r);
+}
+
+/* Names of processes are whatever their owners say. */
+static void json_text(const char *name, const char *text)
+{
+	printf("\"%s\": \"", name);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			putchar('\\');
+		if ((unsigned char)*text >= ' ')
+			putchar(*text);
+	}
+	printf("\"");
+}
+
+static void json_number(const char *name, uint64_t value)
+{
+	printf(", \"%s\": %lu", name, (unsigned long)value);
+}
+
+static void json_qp(const struct row *r)
+{
+	const struct qp_stats *s = &r->qp->stats;
+	char text[96], peer[INET6_ADDRSTRLEN];
+
+	address(r->qp, peer);
+	reason(r, text, sizeof(text));
+	printf("{\"qpn\": %u", r->qp->qpn);
+	json_number("pid", (uint64_t)r->process->pid);
+	printf(", ");
+	json_text("state", qp_state_name(r->qp->state));
+	printf(", ");
+	json_text("peer", peer);
+	json_number("peer_qpn", r->qp->attr.dest_qpn);
+	json_number("peer_pid", r->peer ? (uint64_t)r->peer->pid : 0);
+	json_number("tx_packets", s->tx_packets);
+	json_number("tx_bytes", s->tx_bytes);
+	json_number("rx_packets", s->rx_packets);
+	json_number("rx_bytes", s->rx_bytes);
+	json_number("retransmits", s->retransmits);
+	json_number("timeouts", s->timeouts);
+	json_number("rnr_waits", s->rnr_waits);
+	json_number("out_of_order", s->out_of_order);
+	printf(", \"tx_bytes_per_s\": %.0f, \"rx_bytes_per_s\": %.0f, ",
+	       r->tx_bytes, r->rx_bytes);
+	json_text("waits", waits[wait_of(r->qp)]);
+	printf(", ");
+	json_text("why", text);
+	printf("}");
+}
+
+static void json_process(const struct watch_process *p)
+{
+	const struct engine_counters *c = &p->counters;
+
+	printf("{\"pid\": %d, ", p->pid);
+	json_text("name", p->name);
+	printf(", \"stopped\": %s", p->stopped ? "true" : "false");
+	json_number("queue_pairs", p->qp_count);
+	json_number("rx_packets", c->rx_packets);
+	json_number("tx_packets", c->tx_packets);
+	json_number("rx_malformed", c->rx_malformed);
+	json_number("rx_bad_icrc", c->rx_bad_icrc);
+	json_number("rx_unknown_qp", c->rx_unknown_qp);
+	json_number("rx_wrong_peer", c->rx_wrong_peer);
+	json_number("rx_duplicates", c->rx_duplicates);
+	json_number("rx_out_of_order", c->rx_out_of_order);
+	json_number("retransmits", c->retransmits);
+	json_number("timeouts", c->timeouts);
+	json_number("rnr_naks_rx", c->rnr_naks_rx);
+	json_number("rnr_naks_tx", c->rnr_naks_tx);
+	json_number("seq_naks_rx", c->seq_naks_rx);
+	json_number("seq_naks_tx", c->seq_naks_tx);
+	json_number("fatal_naks_rx", c->fatal_naks_rx);
+	json_number("fatal_naks_tx", c->fatal_naks_tx);
+	printf("}");
+}
+
+static void print_json(const struct top *t)
+{
+	size_t count;
+	struct row *r = rows(t, &count);
+
+	printf("{\"processes\": [");
+	for (size_t i = 0; i < t->now.count; i++) {
+		printf("%s\n ", i ? "," : "");
+		json_process(&t->now.processes[i]);
+	}
+	printf("],\n\"queue_pairs\": [");
+	for (size_t i = 0; i < count; i++) {
+		printf("%s\n ", i ? "," : "");
+		json_qp(&r[i]);
+	}
+	printf("]}\n");
+	free(r);
+}
+
+static void help(FILE *out)
+{
+	fprintf(out,
+		"usage: adverb top [--once] [--json] [--interval SECONDS]\n"
+		"\n"
+		"Shows the queue pairs of every adverb process of this user: "
+		"rates, packets\n"
+		"sent again, waits, who is stopped, and why a queue pair does "
+		"not send more.\n"
+		"Root sees those of all users.  The processes notice "
+		"nothing.\n"
+		"\n"
+		"  --once           one table, over one interval, and the end\n"
+		"  --json           the same as JSON, with all totals\n"
+		"  --interval S     seconds between two looks (default 1)\n"
+		"  -h, --help       this text\n"
+		"\n"
+		"More: man adverb-top\n");
+}
+
+static int watch_forever(struct top *t)
+{
+	struct timespec pause = {
+		.tv_sec = (time_t)t->interval,
+		.tv_nsec = (long)((t->interval - (double)(time_t)t->interval) *
+				  1e9),
+	};
+	int err = watch_take(&t->before);
+
+	do {
+		nanosleep(&pause, NULL);
+		err = err ? err : watch_take(&t->now);
+		if (err)
+			break;
+		if (!t->once && isatty(STDOUT_FILENO))
+			printf("\033[H\033[J");
+		if (t->json)
+			print_json(t);
+		else
+			print_table(t);
+		fflush(stdout);
+		watch_free(&t->before);
+		t->before = t->now;
+		t->now = (struct watch){0};
+	} while (!t->once && !ferror(stdout));
+	watch_free(&t->before);
+	if (err)
+		fprintf(stderr, "adverb: no memory for top.\n");
+	return err ? 1 : 0;
+}
+
+int top_main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"once", no_argument, NULL, '1'},
+		{"json", no_argument, NULL, 'j'},
+		{"interval", required_argument, NULL, 'i'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct top t = {.interval = 1};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "hi:", options, NULL)) != -1) {
+		switch (c) {
+		case '1':
+			t.once = true;
+			break;
+		case 'j':
+			t.json = true;
+			break;
+		case 'i':
+			t.interval = atof(optarg);
+			break;
+		default:
+			help(c == 'h' ? stdout : stderr);
+			return c == 'h' ? 0 : 2;
+		}
+	}
+	if (optind != argc || !(t.interval > 0 && t.interval < 86400)) {
+		help(stderr);
+		return 2;
+	}
+	return watch_forever(&t);
+}

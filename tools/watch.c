@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "watch.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char memfd_name[] = "/memfd:adverb-arena";
+
+static bool get(int fd, aoff off, void *to, size_t bytes)
+{
+	return off && pread(fd, to, bytes, (off_t)off) == (ssize_t)bytes;
+}
+
+/* The process's arena, opened for reading; -1 if it has none or is not ours. */
+static int open_arena(int pid)
+{
+	char folder[32], path[64 + sizeof(((struct dirent *)0)->d_name)];
+	char target[64];
+	struct dirent *e;
+	int fd = -1;
+	DIR *d;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
+	d = opendir(folder);
+	while (d && fd < 0 && (e = readdir(d))) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+		n = readlink(path, target, sizeof(target) - 1);
+		if (n < (ssize_t)sizeof(memfd_name) - 1 ||
+		    strncmp(target, memfd_name, sizeof(memfd_name) - 1) != 0)
+			continue;
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	if (d)
+		closedir(d);
+	return fd;
+}
+
+/* "pid (name) S ...": the name may hold spaces and brackets. */
+static void read_stat(struct watch_process *p)
+{
+	char path[32], text[256];
+	char *left, *right;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", p->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	left = strchr(text, '(');
+	right = strrchr(text, ')');
+	if (!left || !right || right[1] != ' ')
+		return;
+	*right = '\0';
+	snprintf(p->name, sizeof(p->name), "%.19s", left + 1);
+	p->stopped = right[2] == 'T' || right[2] == 't';
+}
+
+static int read_qps(int fd, const struct hca_shared *s, struct watch_process *p)
+{
+	uint32_t top = s->qp_top < HCA_MAX_QP ? s->qp_top : HCA_MAX_QP;
+	aoff *rows = calloc(top + 1, sizeof(*rows));
+
+	p->qps = calloc(top + 1, sizeof(*p->qps));
+	if (!rows || !p->qps) {
+		free(rows);
+		return -ENOMEM;
+	}
+	if (!get(fd, s->qps, rows, top * sizeof(*rows)))
+		top = 0;
+	for (uint32_t i = 0; i < top; i++) {
+		struct qp *qp = &p->qps[p->qp_count];
+
+		/* it may be on its way in or out */
+		if (get(fd, rows[i], qp, sizeof(*qp)) && qp->stats.row == i)
+			p->qp_count++;
+	}
+	free(rows);
+	return 0;
+}
+
+/* 0, -ENOENT when it is no process of ours, -ENOMEM. */
+static int read_process(struct watch_process *p, int fd)
+{
+	struct hca_shared s;
+	struct arena_hdr h;
+
+	if (pread(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h) || !h.root)
+		return -ENOENT; /* it is just beginning */
+	read_stat(p);
+	p->foreign = h.magic != ARENA_MAGIC || h.layout != ARENA_LAYOUT ||
+		     !get(fd, h.root, &s, sizeof(s)) || s.shape != HCA_SHAPE;
+	if (p->foreign)
+		return 0;
+	if (!get(fd, s.counters, &p->counters, sizeof(p->counters)))
+		return -ENOENT;
+	return read_qps(fd, &s, p);
+}
+
+static int add(struct watch *w, int pid)
+{
+	struct watch_process p = {.pid = pid}, *grown;
+	int fd = open_arena(pid), err;
+
+	if (fd < 0)
+		return 0;
+	err = read_process(&p, fd);
+	close(fd);
+	if (err)
+		goto free_qps;
+	grown = realloc(w->processes, (w->count + 1) * sizeof(*grown));
+	err = -ENOMEM;
+	if (!grown)
+		goto free_qps;
+	w->processes = grown;
+	w->processes[w->count++] = p;
+	return 0;
+free_qps:
+	free(p.qps);
+	return err == -ENOENT ? 0 : err;
+}
+
+int watch_take(struct watch *w)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *e;
+	struct timespec t;
+	int err = 0;
+
+	*w = (struct watch){0};
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	w->at_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	while (proc && !err && (e = readdir(proc)))
+		if (isdigit((unsigned char)e->d_name[0]))
+			err = add(w, atoi(e->d_name));
+	if (proc)
+		closedir(proc);
+	if (err)
+		watch_free(w);
+	return err;
+}
+
+void watch_free(struct watch *w)
+{
+	for (size_t i = 0; i < w->count; i++)
+		free(w->processes[i].qps);
+	free(w->processes);
+	*w = (struct watch){0};
+}
+
+const struct qp *watch_qp(const struct watch *w, int pid, uint32_t qpn)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		const struct watch_process *p = &w->processes[i];
+
+		for (size_t j = 0; p->pid == pid && j < p->qp_count; j++)
+			if (p->qps[j].qpn == qpn)
+				return &p->qps[j];
+	}
+	return NULL;
+}
+
+/* QPNs are random, so both numbers crosswise are proof enough to look. */
+const struct watch_process *watch_peer(const struct watch *w,
+				       const struct qp *qp)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		const struct watch_process *p = &w->processes[i];
+
+		for (size_t j = 0; j < p->qp_count; j++)
+			if (p->qps[j].qpn == qp->attr.dest_qpn &&
+			    p->qps[j].attr.dest_qpn == qp->qpn)
+				return p;
+	}
+	return NULL;
+}
