@@ -45,6 +45,13 @@ bool pair_peer_is_gone(const struct flow *f)
 
 /* ---- objects ---- */
 
+/* Completions of receives that may wait: a shared queue's slot is free as
+ * soon as a message has it. */
+static uint32_t receives(const struct flow *f)
+{
+	return f->shares ? FLOW_OPS : f->cap.recv_wr;
+}
+
 static void tap_init(struct world *w, struct host *h, uint32_t i)
 {
 	struct tap *t = &h->taps[i];
@@ -54,7 +61,7 @@ static void tap_init(struct world *w, struct host *h, uint32_t i)
 	for (uint32_t k = 0; k < w->flow_count; k++)
 		if (w->flows[k].from == h && w->flows[k].tap == i)
 			t->cqe += w->flows[k].cap.send_wr +
-				  w->flows[k].cap.recv_wr;
+				  receives(&w->flows[k]);
 	if (!t->cqe)
 		return;
 	t->by_event = t->fired = below(w, 2);
@@ -76,19 +83,26 @@ static void qp_init(struct world *w, struct flow *f)
 	struct cq *cq = h->taps[f->tap].cq;
 
 	f->pd = hca_pd_new(&h->hca);
+	if (f->shares)
+		f->cap.srq = srq_new(&h->hca, f->pd, f->cap.recv_wr,
+				     f->cap.recv_sge, 0);
+	if (f->shares && !f->cap.srq)
+		abort();
 	f->qp = qp_new(&h->hca, h->qpns++, f->service->qp_type, f->pd, cq, cq,
 		       &f->cap, false);
 	f->q = f->qp ? engine_qp_add(h->engine, f->qp) : NULL;
 	if (!f->q)
 		abort();
 	wind(w, &f->qp->sq);
-	wind(w, &f->qp->rq);
+	wind(w, f->shares ? &f->cap.srq->wq : &f->qp->rq);
 }
 
 static void qp_fini(struct flow *f)
 {
 	engine_qp_remove(f->from->engine, f->q);
 	qp_free(&f->from->hca, f->qp);
+	if (f->shares)
+		srq_free(&f->from->hca, f->cap.srq);
 	f->q = NULL;
 	f->qp = NULL;
 }
@@ -159,6 +173,7 @@ static void make_flow(struct world *w, struct pair *p, uint32_t i,
 				     .send_sge = FLOW_SGES,
 				     .recv_sge = FLOW_SGES,
 				     .inline_bytes = WORKLOAD_INLINE};
+	f->shares = !below(w, 3);
 	f->tap = below(w, WORLD_TAPS);
 }
 
@@ -264,6 +279,9 @@ static void reset(struct world *w, struct flow *f)
 
 	if (f->qp)
 		workload_modify(w, f, &a, HCA_QP_RESET, 0);
+	/* what the last round left posted is of no use */
+	if (f->qp && f->shares)
+		f->cap.srq->wq.tail = f->cap.srq->wq.head;
 	f->sqd = SQD_NO;
 }
 
@@ -311,11 +329,18 @@ static bool is_done(const struct flow *f)
 	return (f->dead || f->next == f->ops_count) && f->service->is_over(f);
 }
 
-/* Everything posted must come back. */
+/* Receives that no message has taken out of a shared queue. */
+static uint32_t stays(const struct flow *f)
+{
+	return f->shares ? f->cap.srq->wq.head - f->cap.srq->wq.tail : 0;
+}
+
+/* Everything posted must come back, or be still where QPs share it. */
 static bool is_flushed(const struct flow *f)
 {
 	return pair_is_broken(f) && (f->dead || f->next == f->posted) &&
-	       (f->back->dead || f->recvs_next == f->recvs_posted);
+	       (f->back->dead ||
+		f->recvs_next + stays(f->back) == f->recvs_posted);
 }
 
 static void flush(struct world *w, struct pair *p)

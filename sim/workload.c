@@ -152,7 +152,9 @@ static bool post_op(struct world *w, struct flow *f)
 static bool post_recv(struct world *w, struct flow *f)
 {
 	const struct recv *r = &f->recvs[f->recvs_posted];
-	struct wqe *e = wq_reserve(&f->to->hca, &f->back->qp->rq);
+	struct wq *rq =
+		f->back->shares ? &f->back->cap.srq->wq : &f->back->qp->rq;
+	struct wqe *e = wq_reserve(&f->to->hca, rq);
 
 	if (!e)
 		return false;
@@ -162,7 +164,7 @@ static bool post_recv(struct world *w, struct flow *f)
 	for (int i = 0; f->ops[r->op].defect == OP_BAD_RECV && i < r->pieces;
 	     i++)
 		wqe_sges(e)[i].lkey ^= 1;
-	wq_commit(&f->back->qp->rq);
+	wq_commit(rq);
 	f->recvs_posted++;
 	return true;
 }

@@ -71,6 +71,7 @@ struct flow {
 	struct flow *back;
 	struct host *from, *to;
 	struct hca_qp_cap cap;
+	bool shares;  /* qp takes its receives from cap.srq */
 	uint32_t tap; /* of `from`: for both queues of qp */
 	/* NULL while the host is dead: */
 	struct qp *qp;
