@@ -18,6 +18,7 @@
 
 #define WINDOW_PACKETS	 64
 #define PATIENCE_DEFAULT 60 /* seconds */
+#define MTU_ANY		 5  /* 4096 bytes */
 #define QPN_TRIES	 256
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
 #define POLL_YIELD	 64	  /* empty polls before the core is given up */
@@ -58,17 +59,6 @@ static uint64_t patience_ns(void)
 	       1000000000u;
 }
 
-static uint32_t largest_mtu(void)
-{
-	const struct host_device *d;
-	uint32_t count = host_devices(&d), mtu = 1;
-
-	for (uint32_t i = 0; i < count; i++)
-		if (d[i].active_mtu > mtu)
-			mtu = d[i].active_mtu;
-	return mtu;
-}
-
 /* Everything but the socket's owner; undone in reverse. */
 static int start(struct host *h, const struct host_sink *sink)
 {
@@ -92,7 +82,7 @@ static int start(struct host *h, const struct host_sink *sink)
 	err = hca_init(&h->hca, h->map.arena, &h->space.space, seed);
 	if (err)
 		goto free_space;
-	h->hca.active_mtu = largest_mtu();
+	h->hca.active_mtu = MTU_ANY; /* host_qp_modify asks the port */
 	fd = peer_socket();
 	if (fd < 0) {
 		err = fd;
@@ -102,6 +92,7 @@ static int start(struct host *h, const struct host_sink *sink)
 	err = e ? lane_init(&h->lane, e, fd, sink, allowed) : -ENOMEM;
 	if (!err) {
 		capture_open();
+		netif_watch(sink->port);
 		return 0;
 	}
 	if (e)
@@ -150,6 +141,7 @@ struct host *host_get(const struct host_sink *sink)
 	if (the_host && !host_is_ours(the_host)) {
 		the_host = NULL;
 		thread_forget();
+		netif_forget();
 		peer_close();
 	}
 	if (the_host)
@@ -167,6 +159,7 @@ void host_put(struct host *h)
 		return;
 	lock_take(&host_once);
 	if (--h->users == 0) {
+		netif_unwatch();
 		thread_stop(&h->lane);
 		lane_fini(&h->lane);
 		capture_close();
@@ -253,21 +246,32 @@ void host_qp_free(struct host *h, struct qp *qp,
 
 /* The address of the source GID that the path asks for. */
 static int source(const struct host_device *dev, const struct hca_qp_attr *attr,
-		  const uint8_t **from, const char **why)
+		  uint8_t from[16], const char **why)
 {
-	static const uint8_t zero[16];
+	struct host_gid gid;
 
-	if (attr->ah.sgid_index >= dev->gid_count ||
-	    !memcmp(dev->gids[attr->ah.sgid_index].gid, zero, 16)) {
+	if (!host_gid(dev, attr->ah.sgid_index, &gid)) {
 		*why = "the GID table has nothing at sgid_index";
 		return -EINVAL;
 	}
-	if (dev->gids[attr->ah.sgid_index].type != HOST_GID_ROCE_V2) {
+	if (gid.type != HOST_GID_ROCE_V2) {
 		*why = "sgid_index is a RoCE v1 GID; index 1 is RoCE v2";
 		return -EINVAL;
 	}
-	*from = dev->gids[attr->ah.sgid_index].gid;
+	memcpy(from, gid.gid, 16);
 	return 0;
+}
+
+static int check_mtu(const struct host_device *dev,
+		     const struct hca_qp_attr *attr, const char **why)
+{
+	struct host_port port;
+
+	host_port(dev, &port);
+	if (attr->path_mtu <= port.active_mtu)
+		return 0;
+	*why = "path_mtu is above the port's active_mtu";
+	return -EINVAL;
 }
 
 int host_qp_modify(struct host *h, const struct host_device *dev,
@@ -275,16 +279,13 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 		   uint32_t mask, const char **why) NO_LOCK_ANALYSIS
 {
 	struct hca_qp_attr own = *attr;
-	const uint8_t *from = NULL;
+	uint8_t from[16] = {0};
 	int err = 0;
 
 	if ((mask & HCA_QP_AV) && attr->ah.is_global)
-		err = source(dev, attr, &from, why);
-	if (!err && (mask & HCA_QP_PATH_MTU) &&
-	    attr->path_mtu > dev->active_mtu) {
-		*why = "path_mtu is above the port's active_mtu";
-		err = -EINVAL;
-	}
+		err = source(dev, attr, from, why);
+	if (!err && (mask & HCA_QP_PATH_MTU))
+		err = check_mtu(dev, attr, why);
 	if (err)
 		return err;
 	if ((mask & HCA_QP_STATE) && attr->qp_state == HCA_QP_RTR) {

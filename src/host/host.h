@@ -23,33 +23,50 @@ enum { HOST_GID_ROCE_V1 = 0, HOST_GID_ROCE_V2 = 1 };
 
 struct host_gid {
 	uint8_t gid[16];
-	uint8_t type;	  /* HOST_GID_*; meaningless while gid is zero */
-	uint32_t ifindex; /* of the netdev that has the address */
+	uint32_t type;	  /* HOST_GID_*; meaningless while gid is zero */
+	uint32_t ifindex; /* of the netdev that has the address; 0: no entry */
 };
 
-/* One RDMA device: a network interface.  Constant after host_devices. */
+/* What of a device may change while a program runs. */
+struct host_port {
+	bool is_up;
+	uint32_t mtu;	     /* bytes, of the interface */
+	uint32_t active_mtu; /* IBV_MTU_*: the largest path MTU that fits */
+	struct host_gid gids[HOST_MAX_GIDS]; /* with holes */
+};
+
+/* One RDMA device: a network interface.  Constant but for the port. */
 struct host_device {
 	char name[20];	 /* "adv0" */
 	char netdev[16]; /* "eth0" */
 	uint32_t ifindex;
 	uint8_t mac[6];
-	uint64_t guid;	     /* host order, never 0 */
-	uint32_t mtu;	     /* bytes, of the interface */
-	uint32_t active_mtu; /* IBV_MTU_*: the largest path MTU that fits */
-	uint32_t gid_count;  /* entries in use are gids[0..gid_count), may have
-			      * holes (zero GIDs) */
-	struct host_gid gids[HOST_MAX_GIDS];
+	uint64_t guid;	       /* host order, never 0 */
+	struct host_port port; /* netif.c's lock: read it by host_port() */
 };
 
 /* netif.c: the devices of this machine, stable for the process's life. */
 uint32_t host_devices(const struct host_device **devices);
+/* The port as it is now. */
+void host_port(const struct host_device *dev, struct host_port *port);
+/* An entry of its GID table; false without one at this index. */
+bool host_gid(const struct host_device *dev, uint32_t index,
+	      struct host_gid *gid);
 
 struct host;
 
-/* What the face gets told, under the lane's lock: queue it, do not call back.
- */
+enum host_port_event {
+	HOST_PORT_UP,
+	HOST_PORT_DOWN,
+	HOST_PORT_GIDS,
+	HOST_PORT_EVENTS
+};
+
+/* What the face gets told: queue it, do not call back. */
 struct host_sink {
-	void (*event)(const struct engine_event *e);
+	void (*event)(const struct engine_event *e); /* under lane's lock */
+	/* by netif's thread, without a lock; NULL: nobody wants it */
+	void (*port)(const struct host_device *dev, enum host_port_event what);
 };
 
 /* NULL and errno.  The first caller's sink is used. */

@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Network interfaces as RDMA devices (host_devices, in host.h): read once,
- * when first asked, then constant.
+ * The interfaces of this machine as RDMA devices (host_devices, in host.h).
+ * Which there are is read once, when first asked; their ports are kept up to
+ * date by a thread of this file while a host exists.  One leaf lock around
+ * the ports, taken inside.
  */
 #ifndef HOST_NETIF_H
 #define HOST_NETIF_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "host/host.h"
+
+/* Follow what happens to the interfaces and tell @port (may be NULL).  Where
+ * that cannot be, the ports stay as they are. */
+void netif_watch(void (*port)(const struct host_device *dev,
+			      enum host_port_event what));
+void netif_unwatch(void);
+/* In a forked child: the parent's thread is not here. */
+void netif_forget(void);
 
 /* The interface that a link-local source belongs to; 0 for all others. */
 uint32_t netif_scope(const uint8_t ip[16]);

@@ -59,13 +59,14 @@ static void put(const char *name, const char *fmt, ...)
 
 static void put_gids(const struct host_device *d)
 {
+	struct host_port port;
 	char name[128];
 
-	for (uint32_t i = 0; i < d->gid_count; i++) {
-		const uint8_t *g = d->gids[i].gid;
-		static const uint8_t zero[16];
+	host_port(d, &port);
+	for (uint32_t i = 0; i < HOST_MAX_GIDS; i++) {
+		const uint8_t *g = port.gids[i].gid;
 
-		if (!memcmp(g, zero, 16))
+		if (!port.gids[i].ifindex)
 			continue;
 		snprintf(name, sizeof name,
 			 "class/infiniband/%s/ports/1/gids/%u", d->name, i);
@@ -78,8 +79,8 @@ static void put_gids(const struct host_device *d)
 			 "class/infiniband/%s/ports/1/gid_attrs/types/%u",
 			 d->name, i);
 		put(name, "%s\n",
-		    d->gids[i].type == HOST_GID_ROCE_V2 ? "RoCE v2"
-							: "IB/RoCE v1");
+		    port.gids[i].type == HOST_GID_ROCE_V2 ? "RoCE v2"
+							  : "IB/RoCE v1");
 		snprintf(name, sizeof name,
 			 "class/infiniband/%s/ports/1/gid_attrs/ndevs/%u",
 			 d->name, i);

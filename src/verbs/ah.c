@@ -11,11 +11,11 @@
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	const struct host_device *dev = v_context(pd->context)->dev;
+	struct host_gid gid;
 	struct ibv_ah *ah;
 
 	if (attr->port_num != 1 || !attr->is_global ||
-	    attr->grh.sgid_index >= dev->gid_count)
+	    !host_gid(v_context(pd->context)->dev, attr->grh.sgid_index, &gid))
 		return v_fail_null(EINVAL, V_INPUT,
 				   "ibv_create_ah: RoCE needs port 1, "
 				   "is_global and a valid sgid_index");

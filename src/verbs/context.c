@@ -14,7 +14,7 @@
 #include "verbs/ops.h"
 #include "verbs/private.h"
 
-static const struct host_sink sink = {.event = v_event};
+static const struct host_sink sink = {.event = v_event, .port = v_port_event};
 
 _Static_assert(offsetof(struct v_context, verbs) == 48, "room for 6 words");
 _Static_assert(offsetof(struct v_device, ops) == 664, "read by drivers");
@@ -87,6 +87,41 @@ static void fill(struct v_context *c)
 static struct list contexts = {&contexts, &contexts};
 static struct lock contexts_lock = {PTHREAD_MUTEX_INITIALIZER};
 
+/* Who held the lock is not in the child. */
+static void forked(void)
+{
+	lock_init(&contexts_lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
+
+void v_port_event(const struct host_device *dev, enum host_port_event what)
+{
+	lock_take(&contexts_lock);
+	for (struct list *n = contexts.next; n != &contexts; n = n->next) {
+		struct v_context *c = CONTAINER_OF(n, struct v_context, link);
+
+		if (v_is_ours(c) && c->dev == dev)
+			v_queue_post(&c->async, &c->port[what]);
+	}
+	lock_give(&contexts_lock);
+}
+
+static void port_sources_init(struct v_context *c)
+{
+	static const enum ibv_event_type types[HOST_PORT_EVENTS] = {
+		[HOST_PORT_UP] = IBV_EVENT_PORT_ACTIVE,
+		[HOST_PORT_DOWN] = IBV_EVENT_PORT_ERR,
+		[HOST_PORT_GIDS] = IBV_EVENT_GID_CHANGE,
+	};
+
+	for (int i = 0; i < HOST_PORT_EVENTS; i++)
+		v_source_init(&c->port[i], c, (int)types[i]);
+}
+
 struct ibv_device *v_device_of_fd(int fd)
 {
 	struct ibv_device *device = NULL;
@@ -109,12 +144,16 @@ struct ibv_device *v_device_of_fd(int fd)
 static void context_show(struct v_context *c, struct ibv_device *device,
 			 int cmd_fd)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
 	c->dev = ((struct v_device *)(void *)device)->host;
 	c->verbs.context.device = device;
 	c->verbs.context.cmd_fd = cmd_fd;
 	c->verbs.context.async_fd = c->async.fd;
 	c->verbs.context.num_comp_vectors = 1;
 	pthread_mutex_init(&c->verbs.context.mutex, NULL);
+	port_sources_init(c);
+	pthread_once(&once, watch_forks);
 	lock_take(&contexts_lock);
 	list_push_tail(&contexts, &c->link);
 	lock_give(&contexts_lock);

@@ -5,8 +5,8 @@
  * objects do the work; what is here is what the ABI adds to them: events,
  * reference counts, the locks of the program's side.
  *
- * Locks, outermost first: host_lock; v_cq.face; then leaves: v_queue.lock and
- * the handle table's.
+ * Locks, outermost first: host_lock; v_cq.face; the list of contexts; then
+ * leaves: v_queue.lock and the handle table's.
  */
 #ifndef VERBS_OBJECT_H
 #define VERBS_OBJECT_H
@@ -50,6 +50,7 @@ struct v_context {
 	struct count objects; /* not yet destroyed */
 	struct list link;     /* in context.c's list */
 	struct v_queue async;
+	struct v_source port[HOST_PORT_EVENTS];
 };
 
 struct v_td {

@@ -112,20 +112,22 @@ int v_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 
 static void port_attr(const struct host_device *dev, struct ibv_port_attr *a)
 {
-	enum { LINK_UP = 5, WIDTH_4X = 2, SPEED_EDR = 32 };
+	enum { DISABLED = 3, LINK_UP = 5, WIDTH_4X = 2, SPEED_EDR = 32 };
+	struct host_port port;
 
+	host_port(dev, &port);
 	*a = (struct ibv_port_attr){
-		.state = IBV_PORT_ACTIVE,
+		.state = port.is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
-		.active_mtu = (enum ibv_mtu)dev->active_mtu,
-		.gid_tbl_len = (int)dev->gid_count,
+		.active_mtu = (enum ibv_mtu)port.active_mtu,
+		.gid_tbl_len = HOST_MAX_GIDS,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = HCA_MAX_MESSAGE,
 		.pkey_tbl_len = 1,
 		.max_vl_num = 1,
 		.active_width = WIDTH_4X,
 		.active_speed = SPEED_EDR,
-		.phys_state = LINK_UP,
+		.phys_state = port.is_up ? LINK_UP : DISABLED,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = IBV_QPF_GRH_REQUIRED,
 	};
@@ -162,45 +164,39 @@ int ibv_query_port(struct ibv_context *context, uint8_t port,
 	return v_query_port_compat(context, port, attr);
 }
 
-static const struct host_gid *gid_at(struct ibv_context *context, uint32_t port,
-				     uint32_t index)
+/* False beyond the table; zeroes where it has no entry. */
+static bool gid_at(struct ibv_context *context, uint32_t port, uint32_t index,
+		   struct host_gid *g)
 {
-	const struct host_device *dev = v_context(context)->dev;
-
-	if (!is_port(port) || index >= dev->gid_count)
-		return NULL;
-	return &dev->gids[index];
-}
-
-static bool is_empty(const struct host_gid *g)
-{
-	static const uint8_t zero[16];
-
-	return !memcmp(g->gid, zero, sizeof(zero));
+	memset(g, 0, sizeof(*g));
+	if (!is_port(port) || index >= HOST_MAX_GIDS)
+		return false;
+	host_gid(v_context(context)->dev, index, g);
+	return true;
 }
 
 int ibv_query_gid(struct ibv_context *context, uint8_t port, int index,
 		  union ibv_gid *gid)
 {
-	const struct host_gid *g = gid_at(context, port, (uint32_t)index);
+	struct host_gid g;
 
-	if (!g)
+	if (!gid_at(context, port, (uint32_t)index, &g))
 		return v_fail_errno(EINVAL, V_INPUT,
 				    "ibv_query_gid: no such port or index");
-	memcpy(gid->raw, g->gid, sizeof(gid->raw));
+	memcpy(gid->raw, g.gid, sizeof(gid->raw));
 	return 0;
 }
 
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port,
 		       unsigned int index, unsigned int *type)
 {
-	const struct host_gid *g = gid_at(context, port, index);
+	struct host_gid g;
 
-	if (!g)
+	if (!gid_at(context, port, index, &g))
 		return v_fail_errno(
 			EINVAL, V_INPUT,
 			"ibv_query_gid_type: no such port or index");
-	*type = !is_empty(g) && g->type == HOST_GID_ROCE_V2;
+	*type = g.ifindex && g.type == HOST_GID_ROCE_V2;
 	return 0;
 }
 
@@ -224,17 +220,17 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port,
 		      uint32_t index, struct ibv_gid_entry *entry,
 		      uint32_t flags, size_t entry_size)
 {
-	const struct host_gid *g = gid_at(context, port, index);
+	struct host_gid g;
 
-	if (!g)
+	if (!gid_at(context, port, index, &g))
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_query_gid_ex: no such port or index");
 	if (flags)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_query_gid_ex: flags must be 0");
-	if (is_empty(g))
+	if (!g.ifindex)
 		return ENODATA;
-	entry_fill(entry, index, g, entry_size);
+	entry_fill(entry, index, &g, entry_size);
 	return 0;
 }
 
@@ -242,21 +238,22 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context,
 			     struct ibv_gid_entry *entries, size_t max_entries,
 			     uint32_t flags, size_t entry_size)
 {
-	const struct host_device *dev = v_context(context)->dev;
+	struct host_port port;
 	size_t n = 0;
 
 	if (flags)
 		return -v_fail(EINVAL, V_INPUT,
 			       "ibv_query_gid_table: flags must be 0");
-	for (uint32_t i = 0; i < dev->gid_count; i++) {
-		if (is_empty(&dev->gids[i]))
+	host_port(v_context(context)->dev, &port);
+	for (uint32_t i = 0; i < HOST_MAX_GIDS; i++) {
+		if (!port.gids[i].ifindex)
 			continue;
 		if (n == max_entries)
 			return -v_fail(EINVAL, V_INPUT,
 				       "ibv_query_gid_table: the buffer is "
 				       "too small");
 		entry_fill((void *)((char *)entries + n++ * entry_size), i,
-			   &dev->gids[i], entry_size);
+			   &port.gids[i], entry_size);
 	}
 	return (ssize_t)n;
 }

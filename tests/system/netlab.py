@@ -131,10 +131,17 @@ class Lab:
                         return True
         return False
 
-    def both(self, server, client, timeout=30, server_env=None,
-             client_env=None, client_side="there"):
-        """A Result with both sides' words, as adverb pair shows them; `%` is
-        a port.  The server is here."""
+    def datagrams(self, side):
+        """How many UDP datagrams have left over IPv4."""
+        pid = self.there.pid if side == "there" else "self"
+        with open("/proc/%s/net/snmp" % pid) as f:
+            names, figures = [line.split() for line in f
+                              if line.startswith("Udp:")]
+        return int(figures[names.index("OutDatagrams")])
+
+    def begin(self, server, client, timeout=30, server_env=None,
+              client_env=None, client_side="there"):
+        """Both ends of a tool, the server here; `%` is a port."""
         self.port += 1
         port = str(self.port)
         self.t.need(server[0])
@@ -144,14 +151,30 @@ class Lab:
         while not self.is_listening("here", self.port) and \
                 p.poll() is None and time.monotonic() < end:
             time.sleep(0.005)
-        c = self.start(client_side, [w.replace("%", port) for w in client],
-                       **(client_env or {}))
-        rc = self.t.finish(c, timeout)
-        rs = self.t.finish(p, timeout if rc.status == 0 else 3)
+        return p, self.start(client_side,
+                             [w.replace("%", port) for w in client],
+                             **(client_env or {}))
+
+    def finish(self, pair, timeout=30):
+        """A Result with both sides' words, as adverb pair shows them."""
+        server, client = pair
+        rc = self.t.finish(client, timeout)
+        rs = self.t.finish(server, timeout if rc.status == 0 else 3)
         text = ["%s| %s" % (who, line)
                 for who, r in (("server", rs), ("client", rc))
                 for line in r.output.splitlines()]
         return Result(max(rs.status, rc.status, key=abs), "\n".join(text))
+
+    def both(self, server, client, timeout=30, **more):
+        return self.finish(self.begin(server, client, timeout, **more),
+                           timeout)
+
+    def batch(self, side, commands):
+        """Several ip commands at once."""
+        done = subprocess.run(self.into(side, ["ip", "-batch", "-"]),
+                              check=False, input=commands, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        expect(done.returncode == 0, "ip -batch: " + done.stdout.strip())
 
     def end(self):
         if self.there:

@@ -180,11 +180,186 @@ def loopback_tail():
          "one machine, IPv6", "ib_write_bw")
 
 
+def has_table(device, want, **env):
+    """The first entries are @want, pairs of address and type."""
+    table, r = gids("here", device, **env)
+    for index, entry in enumerate(want):
+        expect(table.get(index) == entry,
+               "entry %d is %s" % (index, table.get(index)), r)
+    return table, r
+
+
+def netdevs(**env):
+    """What ibv_devices lists, and the interface's index of each."""
+    r = lab.run("here", ["ibv_devices"], **env)
+    expect_ok(r)
+    return re.findall(r"^\s+(adv\d)\s", r.output, re.M), r
+
+
+V1, V2 = "RoCE v1", "RoCE v2"
+
+
+def nothing_but_lo():
+    lo = "::ffff:127.0.0.1"
+    has_table("adv0", [("fe80:0000:0000:0000:0200:00ff:fe00:0001", V1),
+                       (lo, V2),
+                       ("0000:0000:0000:0000:0000:ffff:7f00:0001", V1),
+                       (lo, V2), ("::1", V2)])
+
+
+def with_a_bridge():
+    lab.wire("v0", 1500, *DUAL)
+    lab.ip("here", "link add stack type bridge")
+    lab.ip("here", "link add port type veth peer name inside")
+    lab.ip("here", "link set port master stack up")
+    for name, address in (("stack", "172.30.0.1/24"),
+                          ("port", "172.30.1.1/24")):
+        lab.ip("here", "address add %s dev %s" % (address, name))
+        lab.ip("here", "link set %s up" % name)
+
+
+def leaves_bridges_out():
+    names, r = netdevs()
+    expect(names == ["adv0"], "a bridge or its port is a device", r)
+    table, r = gids("here")
+    expect(table[1][0] == "::ffff:10.1.0.1", "adv0 is not v0", r)
+    expect("::ffff:172.30.0.1" in [gid for gid, _ in table.values()],
+           "the bridge's address is not in the tail", r)
+
+
+def names_override():
+    env = {"ADVERB_DEVICES": "stack,v0"}
+    names, r = netdevs(**env)
+    expect(names == ["adv0", "adv1"], "not two devices", r)
+    table, r = gids("here", "adv0", **env)
+    expect(table[1][0] == "::ffff:172.30.0.1", "adv0 is not the bridge", r)
+    table, r = gids("here", "adv1", **env)
+    expect(table[1][0] == "::ffff:10.1.0.1", "adv1 is not v0", r)
+    r = lab.run("here", ["ibv_devices"], ADVERB_DEVICES="none")
+    expect("adverb: no interface is named" in r.output, "no sentence", r)
+
+
+def a_default_route_decides():
+    two_links()
+    for family, via in (("-4", "10.2.0.2"), ("-6", "fd00:2::2")):
+        lab.ip("here", "%s route add default via %s" % (family, via))
+
+
+def default_route():
+    names, r = netdevs()
+    expect(names == ["adv0"], "not one device", r)
+    table, r = gids("here")
+    expect(table[1][0] == "::ffff:10.2.0.1", "adv0 is not v1", r)
+    expect("::ffff:10.1.0.1" in [gid for gid, _ in table.values()],
+           "v0's address is not in the tail", r)
+
+
+def refuses_roce_v1():
+    words = ["ibv_rc_pingpong", "-g", "2", "-p", "%"]
+    r = lab.both(words, [*words, "10.1.0.1"])
+    expect(r.status != 0, "it runs", r)
+    expect(re.search(r"adverb: .*RoCE v1", r.output), "no sentence", r)
+
+
+def shapes():
+    case("nothing but lo: lo is the device", lambda: None, nothing_but_lo,
+         "devices", "ibv_devinfo")
+    case("bridges and their ports are no devices", with_a_bridge,
+         leaves_bridges_out)
+    case("ADVERB_DEVICES names the devices in its order", with_a_bridge,
+         names_override)
+    case("a default route makes the device", a_default_route_decides,
+         default_route)
+    case("a RoCE v1 entry is refused in a sentence", veth(), refuses_roce_v1)
+
+
+class Watch:
+    """ibv_asyncwatch, read as it speaks."""
+
+    def __init__(self):
+        t.need("ibv_asyncwatch")
+        t.need("stdbuf")
+        self.p = lab.start("here", ["stdbuf", "-oL", "ibv_asyncwatch"])
+        os.set_blocking(self.p.stdout.fileno(), False)
+        self.text = ""
+        self.wait_for("async event FD")
+
+    def wait_for(self, pattern):
+        """The next words like @pattern, and all before them are past."""
+        def come():
+            self.text += (self.p.stdout.read() or b"").decode()
+            return re.search(pattern, self.text) or self.p.poll() is not None
+        try:
+            lab.wait(come, "nothing like " + pattern)
+        except system.Fail as why:
+            why.output = self.text
+            raise
+        found = re.search(pattern, self.text)
+        expect(found, "ibv_asyncwatch ended: " + self.text)
+        self.text = self.text[found.end():]
+
+    def end(self):
+        self.p.kill()
+        self.p.communicate()
+
+
+def watched(body):
+    def go():
+        watch = Watch()
+        try:
+            body(watch)
+        finally:
+            watch.end()
+    return go
+
+
+def sees_addresses(watch):
+    lab.ip("here", "address add 10.1.0.77/24 dev v0")
+    watch.wait_for("IBV_EVENT_GID_CHANGE.*port 1")
+    lab.ip("here", "address del 10.1.0.77/24 dev v0")
+    watch.wait_for("IBV_EVENT_GID_CHANGE.*port 1")
+
+
+def sees_the_link(watch):
+    lab.ip("there", "link set v0 down")
+    watch.wait_for("IBV_EVENT_PORT_ERR.*port 1")
+    lab.ip("there", "link set v0 up")
+    watch.wait_for("IBV_EVENT_PORT_ACTIVE.*port 1")
+    lab.ip("here", "link del v0")
+    watch.wait_for("IBV_EVENT_PORT_ERR.*port 1")
+
+
+def readdressed():
+    """An address that goes and comes back at once costs packets, no QP."""
+    words = ["ib_write_bw", "-D", "3", "-x", "1", "-p", "%"]
+    batch = "address del 10.1.0.1/24 dev v0\n" \
+            "address add 10.1.0.1/24 dev v0\n"
+    p = lab.begin(words, [*words, "10.1.0.1"])
+    sent = lab.datagrams("there")
+    lab.wait(lambda: lab.datagrams("there") > sent + 1000, "nothing is sent")
+    for _ in range(20):
+        lab.batch("here", batch)
+    r = lab.finish(p)
+    expect_ok(r)
+    check_rows(r)
+
+
+def changes():
+    case("addresses that come and go are events", veth(),
+         watched(sees_addresses), "devices", "ibv_asyncwatch")
+    case("a link that goes down, up and away is an event", veth(),
+         watched(sees_the_link), "devices", "ibv_asyncwatch")
+    case("ib_write_bw while its address goes and comes back", veth(),
+         readdressed, "IPv4 over veth", "ib_write_bw")
+
+
 each_index()
 only_one_family()
 of_mtu(1500, 1024)
 of_mtu(9000, 4096)
 several_devices()
 loopback_tail()
+shapes()
+changes()
 lab.end()
 t.end()

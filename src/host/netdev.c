@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/netdev.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/inaddr.h"
+
+/* IP, UDP, BTH, the longest extended headers and the ICRC, over IPv6. */
+#define HEADER_BYTES 100
+#define FIRST_OTHER  4 /* index of the first entry without a fixed meaning */
+
+enum wish { WISH_ROUTED, WISH_GLOBAL, WISH_LOOPBACK };
+
+/* What a device's table shall hold. */
+struct wanted {
+	const uint8_t *local, *primary; /* NULL: none */
+	const struct netdev_addr *others[HOST_MAX_GIDS];
+	uint32_t other_count;
+};
+
+bool netdev_is_link_local(const uint8_t ip[16])
+{
+	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
+}
+
+static bool is_loopback(const uint8_t ip[16])
+{
+	static const uint8_t one[16] = {[15] = 1};
+
+	return inaddr_is_v4(ip) ? ip[12] == 127 : memcmp(ip, one, 16) == 0;
+}
+
+static const struct netdev_link *find_link(const struct netdev_scene *s,
+					   uint32_t ifindex)
+{
+	for (uint32_t i = 0; i < s->link_count; i++)
+		if (s->links[i].ifindex == ifindex)
+			return &s->links[i];
+	return NULL;
+}
+
+static bool has_global(const struct netdev_scene *s, uint32_t ifindex)
+{
+	for (uint32_t i = 0; i < s->addr_count; i++)
+		if (s->addrs[i].ifindex == ifindex &&
+		    !netdev_is_link_local(s->addrs[i].ip))
+			return true;
+	return false;
+}
+
+static bool fits(const struct netdev_scene *s, const struct netdev_link *l,
+		 enum wish wish)
+{
+	switch (wish) {
+	case WISH_ROUTED:
+		return l->is_up && l->is_routed && !l->is_plumbing;
+	case WISH_GLOBAL:
+		return l->is_up && !l->is_loopback && !l->is_plumbing &&
+		       has_global(s, l->ifindex);
+	case WISH_LOOPBACK:
+		return l->is_loopback; /* even down: its state says why */
+	}
+	return false;
+}
+
+static uint32_t path_mtu(uint32_t mtu)
+{
+	uint32_t code = 1; /* 256 bytes */
+
+	while (code < 5 && (256u << code) + HEADER_BYTES <= mtu)
+		code++;
+	return code;
+}
+
+/* EUI-64 of the MAC; an interface without one is told by its index. */
+static uint64_t guid_of(const struct netdev_link *l)
+{
+	uint8_t m[6];
+	uint64_t hi, lo;
+
+	memcpy(m, l->mac, 6);
+	if (!(m[0] | m[1] | m[2] | m[3] | m[4] | m[5]))
+		m[5] = (uint8_t)l->ifindex;
+	hi = (uint64_t)(m[0] ^ 2) << 16 | (uint64_t)m[1] << 8 | m[2];
+	lo = (uint64_t)m[3] << 16 | (uint64_t)m[4] << 8 | m[5];
+	return hi << 40 | 0xfffeull << 24 | lo;
+}
+
+static bool is_device(const struct host_device *devices, uint32_t count,
+		      uint32_t ifindex)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (devices[i].ifindex == ifindex)
+			return true;
+	return false;
+}
+
+static void add_device(const struct netdev_link *l, struct host_device *devices,
+		       uint32_t *count)
+{
+	struct host_device *d = &devices[*count];
+
+	if (*count == HOST_MAX_DEVICES ||
+	    is_device(devices, *count, l->ifindex))
+		return;
+	memset(d, 0, sizeof *d);
+	snprintf(d->name, sizeof d->name, "adv%u", *count);
+	snprintf(d->netdev, sizeof d->netdev, "%s", l->name);
+	d->ifindex = l->ifindex;
+	memcpy(d->mac, l->mac, 6);
+	d->guid = guid_of(l);
+	(*count)++;
+}
+
+/* In the order of the user's list. */
+static uint32_t choose_named(const struct netdev_scene *s, const char *names,
+			     struct host_device *devices)
+{
+	uint32_t count = 0;
+
+	while (*names) {
+		size_t len = strcspn(names, ",");
+
+		for (uint32_t i = 0; i < s->link_count; i++)
+			if (strlen(s->links[i].name) == len &&
+			    memcmp(s->links[i].name, names, len) == 0)
+				add_device(&s->links[i], devices, &count);
+		names += len + (names[len] == ',');
+	}
+	return count;
+}
+
+uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
+		       struct host_device devices[HOST_MAX_DEVICES])
+{
+	uint32_t count = 0, changes[HOST_MAX_DEVICES];
+
+	if (named)
+		count = choose_named(scene, named, devices);
+	for (enum wish w = WISH_ROUTED; !named && w <= WISH_LOOPBACK && !count;
+	     w++)
+		for (uint32_t i = 0; i < scene->link_count; i++)
+			if (fits(scene, &scene->links[i], w))
+				add_device(&scene->links[i], devices, &count);
+	netdev_update(scene, devices, count, changes);
+	return count;
+}
+
+static bool is_entry(const struct host_port *p, uint32_t i,
+		     const struct netdev_addr *a)
+{
+	return p->gids[i].ifindex == a->ifindex &&
+	       inaddr_has_same_ip(p->gids[i].gid, a->ip);
+}
+
+static bool is_among(const struct wanted *w, const uint8_t ip[16])
+{
+	if ((w->local && inaddr_has_same_ip(w->local, ip)) ||
+	    (w->primary && inaddr_has_same_ip(w->primary, ip)))
+		return true;
+	for (uint32_t i = 0; i < w->other_count; i++)
+		if (inaddr_has_same_ip(w->others[i]->ip, ip))
+			return true;
+	return false;
+}
+
+static void want(struct wanted *w, const struct netdev_addr *a)
+{
+	if (w->other_count < HOST_MAX_GIDS - FIRST_OTHER && !is_among(w, a->ip))
+		w->others[w->other_count++] = a;
+}
+
+/* Shall `a` stand at 1 rather than `b`?  IPv4 first, then what stands there. */
+static bool is_better(const struct host_port *p, const struct netdev_addr *a,
+		      const uint8_t *b)
+{
+	if (!b || inaddr_is_v4(a->ip) != inaddr_is_v4(b))
+		return !b || inaddr_is_v4(a->ip);
+	return is_entry(p, 1, a);
+}
+
+static void want_own(const struct netdev_scene *s, const struct host_device *d,
+		     struct wanted *w)
+{
+	for (uint32_t i = 0; i < s->addr_count; i++) {
+		const struct netdev_addr *a = &s->addrs[i];
+
+		if (a->ifindex != d->ifindex)
+			continue;
+		if (netdev_is_link_local(a->ip)) {
+			if (!w->local || is_entry(&d->port, 0, a))
+				w->local = a->ip;
+		} else if (is_better(&d->port, a, w->primary)) {
+			w->primary = a->ip;
+		}
+	}
+	for (uint32_t i = 0; i < s->addr_count; i++)
+		if (s->addrs[i].ifindex == d->ifindex)
+			want(w, &s->addrs[i]);
+}
+
+/* The addresses of interfaces that are no device, loopback's last. */
+static void want_tail(const struct netdev_scene *s,
+		      const struct host_device *devices, uint32_t count,
+		      struct wanted *w)
+{
+	for (int loopback = 0; loopback < 2; loopback++)
+		for (uint32_t i = 0; i < s->addr_count; i++) {
+			const struct netdev_addr *a = &s->addrs[i];
+			const struct netdev_link *l = find_link(s, a->ifindex);
+
+			if (l && l->is_up && is_loopback(a->ip) == loopback &&
+			    !netdev_is_link_local(a->ip) &&
+			    !is_device(devices, count, a->ifindex))
+				want(w, a);
+		}
+}
+
+static void put_gid(struct host_port *p, uint32_t i, const uint8_t ip[16],
+		    uint8_t type, uint32_t ifindex)
+{
+	memcpy(p->gids[i].gid, ip, 16);
+	p->gids[i].type = type;
+	p->gids[i].ifindex = ifindex;
+}
+
+static void put_fixed(const struct host_device *d, const struct wanted *w,
+		      struct host_port *p)
+{
+	uint8_t eui[16] = {0xfe, 0x80};
+
+	for (unsigned i = 0; i < 8; i++)
+		eui[8 + i] = (uint8_t)(d->guid >> (56 - 8 * i));
+	put_gid(p, 0, w->local ? w->local : eui,
+		w->local ? HOST_GID_ROCE_V2 : HOST_GID_ROCE_V1, d->ifindex);
+	for (uint32_t i = 1; w->primary && i < FIRST_OTHER; i++)
+		put_gid(p, i, w->primary,
+			i == 2 ? HOST_GID_ROCE_V1 : HOST_GID_ROCE_V2,
+			d->ifindex);
+}
+
+/* Old ones at their old places first, then the new ones into the holes. */
+static void put_others(const struct host_port *old, const struct wanted *w,
+		       struct host_port *p)
+{
+	bool placed[HOST_MAX_GIDS] = {false};
+	uint32_t hole = FIRST_OTHER;
+
+	for (uint32_t k = 0; k < w->other_count; k++)
+		for (uint32_t i = FIRST_OTHER; i < HOST_MAX_GIDS; i++)
+			if (is_entry(old, i, w->others[k])) {
+				p->gids[i] = old->gids[i];
+				placed[k] = true;
+			}
+	for (uint32_t k = 0; k < w->other_count; k++) {
+		while (hole < HOST_MAX_GIDS && p->gids[hole].ifindex)
+			hole++;
+		if (!placed[k] && hole < HOST_MAX_GIDS)
+			put_gid(p, hole, w->others[k]->ip, HOST_GID_ROCE_V2,
+				w->others[k]->ifindex);
+	}
+}
+
+static uint32_t update(const struct netdev_scene *s, struct host_device *all,
+		       uint32_t count, struct host_device *d)
+{
+	const struct netdev_link *l = find_link(s, d->ifindex);
+	struct host_port *old = &d->port, p = {.mtu = old->mtu};
+	struct wanted w = {NULL};
+	uint32_t changes = 0;
+
+	p.is_up = l && l->is_up && l->has_carrier;
+	if (l)
+		p.mtu = l->mtu;
+	p.active_mtu = path_mtu(p.mtu);
+	if (l)
+		want_own(s, d, &w);
+	if (d == all)
+		want_tail(s, all, count, &w);
+	put_fixed(d, &w, &p);
+	put_others(old, &w, &p);
+	if (memcmp(p.gids, old->gids, sizeof p.gids) != 0)
+		changes |= NETDEV_GIDS;
+	if (p.is_up != old->is_up)
+		changes |= p.is_up ? NETDEV_UP : NETDEV_DOWN;
+	if (p.mtu != old->mtu)
+		changes |= NETDEV_MTU;
+	*old = p;
+	return changes;
+}
+
+void netdev_update(const struct netdev_scene *scene,
+		   struct host_device *devices, uint32_t count,
+		   uint32_t *changes)
+{
+	for (uint32_t i = 0; i < count; i++)
+		changes[i] = update(scene, devices, count, &devices[i]);
+}

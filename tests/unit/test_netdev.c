@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which interfaces become devices and what their GID tables say. */
+#include "test.h"
+
+#include <arpa/inet.h>
+
+#include "host/netdev.h"
+
+#define MOST 80
+
+static struct netdev_link links[MOST];
+static struct netdev_addr addrs[MOST];
+static struct netdev_scene scene;
+static struct host_device devices[HOST_MAX_DEVICES];
+static uint32_t changes[HOST_MAX_DEVICES];
+
+static int clear(void **state)
+{
+	memset(links, 0, sizeof links);
+	scene = (struct netdev_scene){links, addrs, 0, 0};
+	return 0;
+}
+
+static struct netdev_link *add_link(const char *name)
+{
+	struct netdev_link *l = &links[scene.link_count++];
+
+	l->ifindex = scene.link_count;
+	snprintf(l->name, sizeof l->name, "%s", name);
+	l->mtu = 1500;
+	l->mac[5] = (uint8_t)l->ifindex;
+	l->is_up = l->has_carrier = true;
+	l->is_loopback = strcmp(name, "lo") == 0;
+	return l;
+}
+
+static void to_ip(const char *text, uint8_t ip[16])
+{
+	char mapped[64];
+
+	snprintf(mapped, sizeof mapped, "%s%s",
+		 strchr(text, '.') ? "::ffff:" : "", text);
+	assert_int_equal(inet_pton(AF_INET6, mapped, ip), 1);
+}
+
+static void add(const struct netdev_link *l, const char *text)
+{
+	struct netdev_addr *a = &addrs[scene.addr_count++];
+
+	a->ifindex = l->ifindex;
+	to_ip(text, a->ip);
+}
+
+static void drop(const char *text)
+{
+	uint8_t ip[16];
+	uint32_t i = 0;
+
+	to_ip(text, ip);
+	while (memcmp(addrs[i].ip, ip, 16) != 0)
+		assert_true(++i < scene.addr_count);
+	scene.addr_count--;
+	memmove(&addrs[i], &addrs[i + 1],
+		(scene.addr_count - i) * sizeof *addrs);
+}
+
+static struct netdev_link *add_lo(void)
+{
+	struct netdev_link *lo = add_link("lo");
+
+	lo->mtu = 65536;
+	memset(lo->mac, 0, 6);
+	add(lo, "127.0.0.1");
+	add(lo, "::1");
+	return lo;
+}
+
+static uint32_t choose(const char *named)
+{
+	return netdev_choose(&scene, named, devices);
+}
+
+static void update(uint32_t count)
+{
+	netdev_update(&scene, devices, count, changes);
+}
+
+/* NULL: no entry at this index. */
+static void expect_gid(int device, int index, const char *text, uint32_t type)
+{
+	const struct host_gid *g = &devices[device].port.gids[index];
+	char seen[64], want[64];
+	uint8_t ip[16];
+
+	if (!text) {
+		assert_int_equal(g->ifindex, 0);
+		return;
+	}
+	to_ip(text, ip);
+	inet_ntop(AF_INET6, ip, want, sizeof want);
+	inet_ntop(AF_INET6, g->gid, seen, sizeof seen);
+	assert_string_equal(seen, want);
+	assert_int_equal(g->type, type);
+}
+
+#define V1 HOST_GID_ROCE_V1
+#define V2 HOST_GID_ROCE_V2
+
+static void a_machine_with_nothing_but_lo_has_one_device(void **state)
+{
+	add_lo();
+	assert_int_equal(choose(NULL), 1);
+	assert_string_equal(devices[0].name, "adv0");
+	assert_string_equal(devices[0].netdev, "lo");
+	assert_true(devices[0].guid);
+	assert_int_equal(devices[0].port.active_mtu, 5);
+	expect_gid(0, 0, "fe80::200:ff:fe00:1", V1);
+	expect_gid(0, 1, "127.0.0.1", V2);
+	expect_gid(0, 2, "127.0.0.1", V1);
+	expect_gid(0, 3, "127.0.0.1", V2);
+	expect_gid(0, 4, "::1", V2);
+	expect_gid(0, 5, NULL, 0);
+}
+
+static void a_loopback_that_is_down_is_a_device_that_is_down(void **state)
+{
+	add_lo()->is_up = false;
+	assert_int_equal(choose(NULL), 1);
+	assert_false(devices[0].port.is_up);
+}
+
+static void the_default_route_decides_then_a_global_address(void **state)
+{
+	struct netdev_link *a, *b;
+
+	add_lo();
+	a = add_link("eth0");
+	b = add_link("eth1");
+	add_link("eth2");
+	add(a, "10.0.0.1");
+	add(b, "fd00::1");
+	add(&links[3], "fe80::5");
+	assert_int_equal(choose(NULL), 2);
+	assert_string_equal(devices[0].netdev, "eth0");
+	assert_string_equal(devices[1].netdev, "eth1");
+	b->is_routed = true;
+	assert_int_equal(choose(NULL), 1);
+	assert_string_equal(devices[0].netdev, "eth1");
+	b->is_up = false;
+	assert_int_equal(choose(NULL), 1);
+	assert_string_equal(devices[0].netdev, "eth0");
+}
+
+static void bridges_and_their_ports_are_left_out_unless_named(void **state)
+{
+	struct netdev_link *bridge, *port;
+
+	add_lo();
+	bridge = add_link("virbr");
+	port = add_link("veth1");
+	bridge->is_plumbing = port->is_plumbing = true;
+	bridge->is_routed = true;
+	add(bridge, "172.17.0.1");
+	add(port, "172.17.0.2");
+	assert_int_equal(choose(NULL), 1);
+	assert_string_equal(devices[0].netdev, "lo");
+	expect_gid(0, 5, "172.17.0.1", V2);
+	assert_int_equal(choose("virbr"), 1);
+	assert_string_equal(devices[0].netdev, "virbr");
+}
+
+static void named_interfaces_come_in_the_order_of_their_names(void **state)
+{
+	add_lo();
+	add_link("eth0");
+	add_link("eth0.100")->is_up = false;
+	assert_int_equal(choose("eth0.100,lo,eth0,lo,nothing,"), 3);
+	assert_string_equal(devices[0].netdev, "eth0.100");
+	assert_string_equal(devices[1].netdev, "lo");
+	assert_string_equal(devices[2].netdev, "eth0");
+	assert_string_equal(devices[2].name, "adv2");
+	assert_int_equal(choose("eth"), 0);
+	assert_int_equal(choose(""), 0);
+}
+
+static void the_table_has_its_fixed_places(void **state)
+{
+	struct netdev_link *eth, *dummy, *lo = add_lo();
+
+	eth = add_link("eth0");
+	dummy = add_link("dummy0");
+	eth->is_routed = true;
+	add(eth, "fd00::1");
+	add(eth, "fe80::1");
+	add(eth, "10.0.0.1");
+	add(eth, "10.0.0.2");
+	add(lo, "127.0.0.9");
+	add(dummy, "192.168.0.1");
+	add(dummy, "fe80::7");
+	assert_int_equal(choose(NULL), 1);
+	expect_gid(0, 0, "fe80::1", V2);
+	expect_gid(0, 1, "10.0.0.1", V2);
+	expect_gid(0, 2, "10.0.0.1", V1);
+	expect_gid(0, 3, "10.0.0.1", V2);
+	expect_gid(0, 4, "fd00::1", V2);
+	expect_gid(0, 5, "10.0.0.2", V2);
+	expect_gid(0, 6, "192.168.0.1", V2);
+	expect_gid(0, 7, "127.0.0.1", V2);
+	expect_gid(0, 8, "::1", V2);
+	expect_gid(0, 9, "127.0.0.9", V2);
+	expect_gid(0, 10, NULL, 0);
+}
+
+static void
+without_ipv4_the_first_global_address_stands_at_1_and_3(void **state)
+{
+	struct netdev_link *eth;
+
+	add_lo();
+	eth = add_link("eth0");
+	add(eth, "fe80::1");
+	add(eth, "fd00::1");
+	add(eth, "fd00::2");
+	assert_int_equal(choose(NULL), 1);
+	expect_gid(0, 1, "fd00::1", V2);
+	expect_gid(0, 2, "fd00::1", V1);
+	expect_gid(0, 3, "fd00::1", V2);
+	expect_gid(0, 4, "fd00::2", V2);
+	expect_gid(0, 5, "127.0.0.1", V2);
+}
+
+static void two_devices_share_no_address(void **state)
+{
+	struct netdev_link *a, *b;
+
+	add_lo();
+	a = add_link("eth0");
+	b = add_link("eth1");
+	add(a, "10.0.0.1");
+	add(b, "10.1.0.1");
+	assert_int_equal(choose(NULL), 2);
+	expect_gid(0, 1, "10.0.0.1", V2);
+	expect_gid(0, 4, "127.0.0.1", V2);
+	expect_gid(0, 6, NULL, 0);
+	expect_gid(1, 1, "10.1.0.1", V2);
+	expect_gid(1, 4, NULL, 0);
+}
+
+static void an_entry_stays_where_it_is_while_others_come_and_go(void **state)
+{
+	struct netdev_link *eth;
+
+	add_lo();
+	eth = add_link("eth0");
+	add(eth, "10.0.0.1");
+	add(eth, "10.0.0.2");
+	add(eth, "10.0.0.3");
+	assert_int_equal(choose(NULL), 1);
+	update(1);
+	assert_int_equal(changes[0], 0);
+	drop("10.0.0.2");
+	update(1);
+	assert_int_equal(changes[0], NETDEV_GIDS);
+	expect_gid(0, 4, NULL, 0);
+	expect_gid(0, 5, "10.0.0.3", V2);
+	expect_gid(0, 6, "127.0.0.1", V2);
+	add(eth, "fd00::1");
+	add(eth, "fd00::2");
+	update(1);
+	expect_gid(0, 4, "fd00::1", V2);
+	expect_gid(0, 6, "127.0.0.1", V2);
+	expect_gid(0, 8, "fd00::2", V2);
+}
+
+static void the_first_address_is_replaced_only_when_it_goes(void **state)
+{
+	struct netdev_link *eth;
+
+	add_lo();
+	eth = add_link("eth0");
+	add(eth, "fd00::1");
+	assert_int_equal(choose(NULL), 1);
+	add(eth, "10.0.0.1");
+	add(eth, "10.0.0.2");
+	update(1);
+	expect_gid(0, 1, "10.0.0.1", V2);
+	expect_gid(0, 6, "fd00::1", V2);
+	expect_gid(0, 7, "10.0.0.2", V2);
+	addrs[3] = addrs[4]; /* their order plays no part */
+	scene.addr_count--;
+	add(eth, "10.0.0.1");
+	update(1);
+	expect_gid(0, 1, "10.0.0.1", V2);
+	drop("10.0.0.1");
+	update(1);
+	expect_gid(0, 1, "10.0.0.2", V2);
+	expect_gid(0, 3, "10.0.0.2", V2);
+	expect_gid(0, 6, "fd00::1", V2);
+	expect_gid(0, 7, NULL, 0);
+	drop("10.0.0.2");
+	update(1);
+	expect_gid(0, 1, "fd00::1", V2);
+	drop("fd00::1");
+	update(1);
+	expect_gid(0, 1, NULL, 0);
+	expect_gid(0, 3, NULL, 0);
+	expect_gid(0, 4, "127.0.0.1", V2);
+	add(eth, "fe80::9");
+	update(1);
+	expect_gid(0, 0, "fe80::9", V2);
+}
+
+static void links_go_down_and_up_and_away_and_change_their_mtu(void **state)
+{
+	struct netdev_link *eth;
+
+	add_lo();
+	eth = add_link("eth0");
+	add(eth, "10.0.0.1");
+	assert_int_equal(choose(NULL), 1);
+	assert_true(devices[0].port.is_up);
+	assert_int_equal(devices[0].port.active_mtu, 3);
+	eth->has_carrier = false;
+	update(1);
+	assert_int_equal(changes[0], NETDEV_DOWN);
+	eth->has_carrier = true;
+	eth->mtu = 9000;
+	update(1);
+	assert_int_equal(changes[0], NETDEV_UP | NETDEV_MTU);
+	assert_int_equal(devices[0].port.active_mtu, 5);
+	scene.link_count--;
+	drop("10.0.0.1");
+	update(1);
+	assert_int_equal(changes[0], NETDEV_DOWN | NETDEV_GIDS);
+}
+
+static void a_path_mtu_fits_with_all_its_headers(void **state)
+{
+	static const struct {
+		uint32_t mtu, code;
+	} rows[] = {{68, 1},   {576, 1},  {1280, 3}, {1123, 2},
+		    {1124, 3}, {1500, 3}, {2147, 3}, {2148, 4},
+		    {4195, 4}, {4196, 5}, {9000, 5}, {65536, 5}};
+	struct netdev_link *lo = add_lo();
+
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		lo->mtu = rows[i].mtu;
+		choose(NULL);
+		assert_int_equal(devices[0].port.active_mtu, rows[i].code);
+	}
+}
+
+static void more_than_fits_is_cut_off(void **state)
+{
+	struct netdev_link *eth;
+	char text[32];
+
+	eth = add_link("eth0");
+	for (int i = 0; i < MOST; i++) {
+		snprintf(text, sizeof text, "10.0.0.%d", i + 1);
+		add(eth, text);
+	}
+	for (int i = 1; i < MOST; i++)
+		add_link("more")->is_routed = true;
+	assert_int_equal(choose(NULL), HOST_MAX_DEVICES);
+	assert_int_equal(choose("eth0"), 1);
+	expect_gid(0, HOST_MAX_GIDS - 1, "10.0.0.61", V2);
+	update(1);
+	assert_int_equal(changes[0], 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(
+			a_machine_with_nothing_but_lo_has_one_device, clear),
+		cmocka_unit_test_setup(
+			a_loopback_that_is_down_is_a_device_that_is_down,
+			clear),
+		cmocka_unit_test_setup(
+			the_default_route_decides_then_a_global_address, clear),
+		cmocka_unit_test_setup(
+			bridges_and_their_ports_are_left_out_unless_named,
+			clear),
+		cmocka_unit_test_setup(
+			named_interfaces_come_in_the_order_of_their_names,
+			clear),
+		cmocka_unit_test_setup(the_table_has_its_fixed_places, clear),
+		cmocka_unit_test_setup(
+			without_ipv4_the_first_global_address_stands_at_1_and_3,
+			clear),
+		cmocka_unit_test_setup(two_devices_share_no_address, clear),
+		cmocka_unit_test_setup(
+			an_entry_stays_where_it_is_while_others_come_and_go,
+			clear),
+		cmocka_unit_test_setup(
+			the_first_address_is_replaced_only_when_it_goes, clear),
+		cmocka_unit_test_setup(
+			links_go_down_and_up_and_away_and_change_their_mtu,
+			clear),
+		cmocka_unit_test_setup(a_path_mtu_fits_with_all_its_headers,
+				       clear),
+		cmocka_unit_test_setup(more_than_fits_is_cut_off, clear),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
