@@ -4,6 +4,7 @@
  */
 #include "bench.h"
 #include "doctor.h"
+#include "install.h"
 #include "launch.h"
 #include "pair.h"
 #include "run.h"
@@ -36,6 +37,10 @@ static void help(FILE *out)
 		"       adverb bench [--quick]\n"
 		"           its speed beside the raw limits of this machine and "
 		"its peers\n"
+		"       adverb install [--dry-run] DIR\n"
+		"           put it into an image, so that programs need no "
+		"`adverb run`;\n"
+		"           adverb uninstall takes it out\n"
 		"       adverb --version | --help\n"
 		"\n"
 		"Start here:  adverb pair -- ib_write_bw\n"
@@ -79,6 +84,10 @@ int main(int argc, char **argv)
 		return sim_main(argv + 1);
 	if (strcmp(command, "top") == 0)
 		return top_main(argc - 1, argv + 1);
+	if (strcmp(command, "install") == 0)
+		return install_main(argc - 1, argv + 1);
+	if (strcmp(command, "uninstall") == 0)
+		return install_undo_main(argc - 1, argv + 1);
 	if (strcmp(command, "bench") == 0)
 		return bench_main(argc - 1, argv + 1);
 	if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0) {

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""adverb install and uninstall, into small roots, as an ordinary user."""
+
+import os
+import re
+import shutil
+import subprocess
+
+from system import Fail, Skip, Suite, expect
+
+suite = Suite(__doc__)
+LIB = "usr/local/lib/adverb"
+COUNT = 0
+
+
+def libraries(program):
+    """What the loader would load for it, the loader included."""
+    said = subprocess.run(["ldd", program], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    return re.findall(r"(/\S+) \(", said)
+
+
+class Root:
+    """A system of ibv_devices, its libraries and nothing else."""
+
+    def __init__(self):
+        global COUNT
+        COUNT += 1
+        self.path = suite.path("root%d" % COUNT)
+        suite.need("ibv_devices")
+        self.add("/usr/bin/ibv_devices")
+        for library in libraries("/usr/bin/ibv_devices"):
+            self.add(library)
+        self.text("etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n")
+        self.text("etc/ld.so.conf.d/x.conf", "/lib/x86_64-linux-gnu\n"
+                  "/usr/lib/x86_64-linux-gnu\n")
+        os.mkdir(self.at("proc"))
+        for folder, _, _ in os.walk(self.path):
+            os.chmod(folder, 0o777)
+
+    def at(self, path):
+        return os.path.join(self.path, path.lstrip("/"))
+
+    def add(self, path):
+        os.makedirs(os.path.dirname(self.at(path)), exist_ok=True)
+        shutil.copy(path, self.at(path))
+
+    def text(self, path, text):
+        os.makedirs(os.path.dirname(self.at(path)), exist_ok=True)
+        with open(self.at(path), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def files(self):
+        return {os.path.relpath(os.path.join(folder, name), self.path)
+                for folder, _, names in os.walk(self.path) for name in names
+                } - {"etc/ld.so.cache", "var/cache/ldconfig/aux-cache"}
+
+    def adverb(self, *words, status=0):
+        r = suite.run([suite.adverb, *words, self.path])
+        expect(r.status == status, "status %d" % r.status, r)
+        return r.output
+
+    def inside(self, *argv):
+        """Runs a program in it."""
+        return suite.run(["unshare", "-Urm", "sh", "-c", "mount --rbind /proc "
+                          '"$0/proc" && exec chroot "$0" "$@"', self.path,
+                          *argv])
+
+
+def namespaces():
+    if suite.run(["unshare", "-Urm", "true"]).status:
+        raise Skip("no user namespaces")
+
+
+def ours_come_first():
+    root = Root()
+    root.adverb("install")
+    said = suite.run(["/sbin/ldconfig", "-r", root.path, "-p"]).output
+    first = re.findall(r"libibverbs\.so\.1 .* => (\S+)", said)
+    expect(first and first[0] == "/%s/libibverbs.so.1" % LIB and
+           len(first) == 2, "the cache has: %s" % first)
+
+
+def a_program_inside_sees_the_device():
+    namespaces()
+    root = Root()
+    r = root.inside("/usr/bin/ibv_devices")
+    expect("adv0" not in r.output, "it was there before", r)
+    root.adverb("install")
+    r = root.inside("/usr/bin/ibv_devices")
+    expect(r.status == 0 and "adv0" in r.output, "no adv0", r)
+    r = root.inside("/usr/local/bin/adverb", "run", "--",
+                    "/usr/bin/ibv_devices")
+    expect(r.status == 0 and "adv0" in r.output, "adverb run inside", r)
+
+
+def it_leaves_as_it_came():
+    root = Root()
+    before = root.files()
+    root.adverb("install")
+    root.adverb("install")
+    expect(LIB + "/installed" in root.files(), "no list")
+    root.adverb("uninstall")
+    expect(root.files() == before, "left: %s" % (root.files() ^ before))
+    expect(not os.path.exists(root.at(LIB)), "its folder stayed")
+    expect("has no adverb" in root.adverb("uninstall", status=1), "twice")
+
+
+def others_files_stay():
+    root = Root()
+    root.text("usr/local/bin/adverb", "mine\n")
+    before = root.files()
+    said = root.adverb("install", status=1)
+    expect("somebody else's" in said and root.files() == before, said)
+
+
+def changed_files_stay():
+    root = Root()
+    root.adverb("install")
+    path = "etc/ld.so.conf.d/00-adverb.conf"
+    os.remove(root.at(path))
+    root.text(path, "# no\n")
+    said = root.adverb("uninstall")
+    expect("was changed" in said and os.path.exists(root.at(path)) and
+           not os.path.exists(root.at(LIB)), said)
+
+
+def a_dry_run_writes_nothing():
+    root = Root()
+    before = root.files()
+    said = root.adverb("install", "--dry-run")
+    expect(root.files() == before and "/libibverbs.so.1" in said, said)
+
+
+def links_do_not_lead_out():
+    root = Root()
+    outside = suite.path("outside")
+    os.mkdir(outside)
+    os.chmod(outside, 0o777)
+    os.makedirs(root.at("usr/local"))
+    os.chmod(root.at("usr/local"), 0o777)
+    os.makedirs(root.at(outside))
+    subprocess.run(["chmod", "-R", "a+rwX", root.path], check=True)
+    os.symlink(outside, root.at("usr/local/lib"))
+    root.adverb("install")
+    expect(os.listdir(outside) == [], "it left the root")
+    expect(os.path.exists(root.at(outside + "/adverb/libibverbs.so.1")),
+           "not behind the link inside")
+
+
+def strange_roots_are_refused():
+    root = Root()
+    root.text("lib/ld-musl-x86_64.so.1", "")
+    expect("musl" in root.adverb("install", status=1), "musl")
+    r = suite.run([suite.adverb, "install", suite.tmp])
+    expect(r.status == 1 and "no loader" in r.output, "no system", r)
+    r = suite.run([suite.adverb, "install"])
+    expect(r.status == 2 and "usage" in r.output, "no root", r)
+
+
+suite.case("the loader's cache has ours first", ours_come_first)
+suite.case("a program in the image sees adv0", a_program_inside_sees_the_device,
+           "install", "ibv_devices")
+suite.case("uninstall leaves what was before", it_leaves_as_it_came)
+suite.case("files of others are not overwritten", others_files_stay)
+suite.case("changed files are not removed", changed_files_stay)
+suite.case("a dry run writes nothing", a_dry_run_writes_nothing)
+suite.case("absolute links stay inside the root", links_do_not_lead_out)
+suite.case("roots without glibc are refused", strange_roots_are_refused)
+suite.end()

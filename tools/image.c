@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "image.h"
+
+#include "util/crc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FOLDER_MODE 0755
+#define BLOCK	    65536
+
+static int complain(const struct image *im, const char *path, const char *what)
+{
+	fprintf(stderr, "adverb: %s%s%s: %s: %s.\n", im->root,
+		im->root[strlen(im->root) - 1] == '/' ? "" : "/", path, what,
+		strerror(errno));
+	return -1;
+}
+
+static int open_in(const struct image *im, const char *path, int flags)
+{
+	struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC,
+			       .resolve = RESOLVE_IN_ROOT};
+
+	return (int)syscall(SYS_openat2, im->fd, path, &how, sizeof(how));
+}
+
+/* The folder of @path, made if need be; *leaf is the rest.  -1 and errno. */
+static int open_parent(const struct image *im, const char *path, bool make,
+		       const char **leaf)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name;
+	char folder[IMAGE_PATH];
+	int fd, above;
+
+	*leaf = slash ? slash + 1 : path;
+	if (!slash)
+		return dup(im->fd);
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+	fd = open_in(im, folder, O_PATH | O_DIRECTORY);
+	if (fd >= 0 || errno != ENOENT || !make)
+		return fd;
+	above = open_parent(im, folder, true, &name);
+	if (above < 0)
+		return -1;
+	if (mkdirat(above, name, FOLDER_MODE) && errno != EEXIST) {
+		close(above);
+		return -1;
+	}
+	close(above);
+	return open_in(im, folder, O_PATH | O_DIRECTORY);
+}
+
+bool image_has(const struct image *im, const char *path)
+{
+	int fd = open_in(im, path, O_PATH | O_NOFOLLOW);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Size and checksum of what is left of @fd. */
+static int measure(int fd, long long *bytes, uint32_t *crc)
+{
+	static char block[BLOCK];
+	ssize_t n;
+
+	*bytes = 0;
+	*crc = CRC_INIT;
+	while ((n = read(fd, block, sizeof(block))) > 0) {
+		*crc = crc32c_update(*crc, block, (size_t)n);
+		*bytes += n;
+	}
+	return n < 0 ? -1 : 0;
+}
+
+static struct image_entry *entry_of(const struct image *im, const char *path)
+{
+	for (size_t i = 0; i < im->count; i++)
+		if (strcmp(im->entries[i].path, path) == 0)
+			return (struct image_entry *)&im->entries[i];
+	return NULL;
+}
+
+/* Is the file of an entry what it was when it was put? */
+static bool is_unchanged(const struct image *im, const struct image_entry *e)
+{
+	int fd = open_in(im, e->path, O_RDONLY | O_NOFOLLOW);
+	long long bytes = 0;
+	uint32_t crc = 0;
+	int err;
+
+	if (fd < 0)
+		return false;
+	err = measure(fd, &bytes, &crc);
+	close(fd);
+	return !err && bytes == e->bytes && crc == e->crc;
+}
+
+bool image_is_taken(const struct image *im, const char *path)
+{
+	const struct image_entry *e = entry_of(im, path);
+
+	if (!image_has(im, path) || (e && is_unchanged(im, e)))
+		return false;
+	fprintf(stderr, "adverb: /%s in %s is %s; it stays.\n", path, im->root,
+		e ? "ours, but was changed since" : "somebody else's");
+	return true;
+}
+
+bool image_contains(const struct image *im, const char *path, const char *word)
+{
+	int fd = open_in(im, path, O_RDONLY);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	bool found = false;
+	char line[512];
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = line[0] != '#' && strstr(line, word);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static int read_list(struct image *im)
+{
+	int fd = open_in(im, im->list, O_RDONLY);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	struct image_entry *e = im->entries;
+
+	if (!f)
+		return errno == ENOENT ? 0 : complain(im, im->list, "read");
+	while (im->count < IMAGE_MAX &&
+	       fscanf(f, "%x %lld %255s", &e->crc, &e->bytes, e->path) == 3) {
+		im->count++;
+		e++;
+	}
+	fclose(f);
+	return 0;
+}
+
+int image_open(struct image *im, const char *root, const char *list, bool dry)
+{
+	*im = (struct image){.root = root, .list = list, .dry = dry};
+	im->fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (im->fd < 0) {
+		fprintf(stderr, "adverb: %s: %s.\n", root, strerror(errno));
+		return -1;
+	}
+	if (read_list(im) == 0)
+		return 0;
+	close(im->fd);
+	return -1;
+}
+
+void image_close(struct image *im)
+{
+	close(im->fd);
+}
+
+static int write_all(int fd, const char *block, size_t bytes)
+{
+	while (bytes) {
+		ssize_t n = write(fd, block, bytes);
+
+		if (n < 0)
+			return -1;
+		block += n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Copies @from (or @text) into @to and measures it. */
+static int fill(int to, int from, const char *text, struct image_entry *e)
+{
+	static char block[BLOCK];
+	size_t have = text ? strlen(text) : 0;
+	ssize_t n;
+
+	e->crc = CRC_INIT;
+	e->bytes = 0;
+	for (;;) {
+		n = text ? (ssize_t)have : read(from, block, sizeof(block));
+		if (n <= 0)
+			return n < 0 ? -1 : 0;
+		if (write_all(to, text ? text : block, (size_t)n))
+			return -1;
+		e->crc = crc32c_update(e->crc, text ? text : block, (size_t)n);
+		e->bytes += n;
+		have = 0;
+	}
+}
+
+/* The whole file or nothing: beside it, then renamed. */
+static int put(const struct image *im, struct image_entry *e, int from,
+	       const char *text, int mode)
+{
+	char temp[IMAGE_PATH];
+	const char *leaf;
+	int folder = open_parent(im, e->path, true, &leaf);
+	int fd;
+
+	if (folder < 0)
+		return complain(im, e->path, "make its folder");
+	snprintf(temp, sizeof(temp), ".%.200s.adverb-new", leaf);
+	unlinkat(folder, temp, 0);
+	fd = openat(folder, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		    0600);
+	if (fd < 0 || fill(fd, from, text, e) || fchmod(fd, (mode_t)mode) ||
+	    renameat(folder, temp, folder, leaf)) {
+		complain(im, e->path, "write");
+		unlinkat(folder, temp, 0);
+		e = NULL;
+	}
+	if (fd >= 0)
+		close(fd);
+	close(folder);
+	return e ? 0 : -1;
+}
+
+static struct image_entry *entry_for(struct image *im, const char *path)
+{
+	struct image_entry *e = entry_of(im, path);
+
+	if (!e && im->count < IMAGE_MAX) {
+		e = &im->entries[im->count++];
+		*e = (struct image_entry){0};
+		snprintf(e->path, sizeof(e->path), "%s", path);
+	}
+	if (e)
+		e->kept = true;
+	else
+		fprintf(stderr, "adverb: too many files for one list.\n");
+	return e;
+}
+
+int image_put(struct image *im, const char *from, const char *path, int mode)
+{
+	struct image_entry *e = entry_for(im, path);
+	int fd, err;
+
+	if (!e)
+		return -1;
+	if (im->dry) {
+		printf("would put /%s (of %s)\n", path, from);
+		return 0;
+	}
+	fd = open(from, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		fprintf(stderr, "adverb: %s: %s.\n", from, strerror(errno));
+		return -1;
+	}
+	err = put(im, e, fd, NULL, mode);
+	close(fd);
+	return err;
+}
+
+int image_put_text(struct image *im, const char *text, const char *path)
+{
+	struct image_entry *e = entry_for(im, path);
+
+	if (!e)
+		return -1;
+	if (im->dry) {
+		printf("would put /%s\n", path);
+		return 0;
+	}
+	return put(im, e, -1, text, 0644);
+}
+
+/* Folders that carry our name go with their last file. */
+static void remove_folders(const struct image *im, const char *path)
+{
+	char folder[IMAGE_PATH];
+	const char *leaf;
+	char *slash;
+	int above, err;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	slash = strrchr(folder, '/');
+	if (!slash || !memmem(folder, (size_t)(slash - folder), "/adverb", 7))
+		return;
+	*slash = '\0';
+	above = open_parent(im, folder, false, &leaf);
+	if (above < 0)
+		return;
+	err = unlinkat(above, leaf, AT_REMOVEDIR);
+	close(above);
+	if (!err)
+		remove_folders(im, folder);
+}
+
+static int remove_file(const struct image *im, const char *path)
+{
+	const char *leaf;
+	int folder, err;
+
+	if (im->dry) {
+		printf("would remove /%s\n", path);
+		return 0;
+	}
+	folder = open_parent(im, path, false, &leaf);
+	if (folder < 0)
+		return errno == ENOENT ? 0 : complain(im, path, "remove");
+	err = unlinkat(folder, leaf, 0);
+	close(folder);
+	if (err && errno != ENOENT)
+		return complain(im, path, "remove");
+	remove_folders(im, path);
+	return 0;
+}
+
+int image_settle(struct image *im)
+{
+	struct image_entry list = {0};
+	char *text = NULL;
+	size_t size;
+	FILE *f;
+	int err = 0;
+
+	f = open_memstream(&text, &size);
+	if (!f)
+		return complain(im, im->list, "no memory");
+	for (size_t i = 0; i < im->count; i++) {
+		const struct image_entry *e = &im->entries[i];
+
+		if (e->kept)
+			fprintf(f, "%08x %lld %s\n", e->crc, e->bytes, e->path);
+		else if (!image_is_taken(im, e->path))
+			err |= remove_file(im, e->path);
+	}
+	fclose(f);
+	snprintf(list.path, sizeof(list.path), "%s", im->list);
+	if (!im->dry && put(im, &list, -1, text, 0644))
+		err = -1;
+	free(text);
+	return err;
+}
+
+int image_clear(struct image *im)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < im->count; i++)
+		if (!image_is_taken(im, im->entries[i].path))
+			err |= remove_file(im, im->entries[i].path);
+	return err | remove_file(im, im->list);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "install.h"
+
+#include "image.h"
+#include "launch.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LIB "usr/local/lib/adverb"
+#define BIN "usr/local/bin"
+#define EXE "usr/local/libexec"
+
+static const char list_path[] = LIB "/installed";
+static const char conf_path[] = "etc/ld.so.conf.d/00-adverb.conf";
+static const char conf_text[] =
+	"# adverb install; adverb uninstall removes it\n"
+	"/" LIB "\n";
+static const char main_conf_path[] = "etc/ld.so.conf";
+static const char main_conf_text[] = "include /etc/ld.so.conf.d/*.conf\n";
+
+/* Beside the libraries. */
+static const char *const libraries[] = {
+	"libibverbs.so.1", "librdmacm.so.1",	"libibumad.so.3",
+	"libmlx5.so.1",	   "libmlx4.so.1",	"libefa.so.1",
+	"libmana.so.1",	   "libadverb-shim.so", "adverbd",
+};
+
+/* Beside this program, in a build tree or installed. */
+static const struct {
+	const char *built, *installed, *to;
+} programs[] = {
+	{"adverb", "adverb", BIN "/adverb"},
+	{"../sim/adverb-sim", "../libexec/adverb-sim", EXE "/adverb-sim"},
+};
+
+static const char *const bench_files[] = {
+	"__main__.py",	 "goals.py",	     "plot.py",
+	"proc.py",	 "report.py",	     "steps.py",
+	"veth.py",	 "udp_pingpong",     "tcp_pingpong",
+	"line_pingpong", "eventfd_pingpong", "udp_stream",
+	"tcp_stream",	 "vm_copy",	     "qps",
+};
+
+/* What our libraries need and an image may lack. */
+static const char isal[] = "libisal.so.2";
+static const char *const isal_folders[] = {
+	"/usr/local/lib/adverb", "/usr/lib/x86_64-linux-gnu", "/usr/lib64",
+	"/usr/lib", "/usr/local/lib"};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+struct plan {
+	struct {
+		char from[PATH_MAX];
+		char to[IMAGE_PATH];
+	} files[IMAGE_MAX];
+	size_t count;
+};
+
+static int plan_add(struct plan *p, const char *from, const char *to)
+{
+	if (access(from, R_OK)) {
+		fprintf(stderr,
+			"adverb: %s is missing; build or install "
+			"adverb completely.\n",
+			from);
+		return -1;
+	}
+	snprintf(p->files[p->count].from, PATH_MAX, "%s", from);
+	snprintf(p->files[p->count++].to, IMAGE_PATH, "%s", to);
+	return 0;
+}
+
+/* One of two places beside this program. */
+static int beside(const char *built, const char *installed, char *path)
+{
+	if (launch_beside(built, path) == 0 && access(path, R_OK) == 0)
+		return 0;
+	return launch_beside(installed, path);
+}
+
+static int plan_isal(struct plan *p)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < COUNT(isal_folders); i++) {
+		snprintf(path, sizeof(path), "%s/%s", isal_folders[i], isal);
+		if (access(path, R_OK) == 0)
+			return plan_add(p, path, LIB "/libisal.so.2");
+	}
+	fprintf(stderr, "adverb: %s is not where libraries are.\n", isal);
+	return -1;
+}
+
+static int plan_files(struct plan *p)
+{
+	char path[PATH_MAX + 64], to[IMAGE_PATH];
+	struct launch l;
+	int err = launch_init(&l);
+
+	for (size_t i = 0; !err && i < COUNT(libraries); i++) {
+		snprintf(path, sizeof(path), "%s/%s", l.libdir, libraries[i]);
+		snprintf(to, sizeof(to), LIB "/%s", libraries[i]);
+		err = plan_add(p, path, to);
+	}
+	for (size_t i = 0; !err && i < COUNT(programs); i++)
+		err = beside(programs[i].built, programs[i].installed, path) ||
+		      plan_add(p, path, programs[i].to);
+	for (size_t i = 0; !err && i < COUNT(bench_files); i++) {
+		char built[64], installed[64];
+
+		snprintf(built, sizeof(built), "../bench/%s", bench_files[i]);
+		snprintf(installed, sizeof(installed),
+			 "../libexec/adverb/bench/%s", bench_files[i]);
+		snprintf(to, sizeof(to), EXE "/adverb/bench/%s",
+			 bench_files[i]);
+		err = beside(built, installed, path) || plan_add(p, path, to);
+	}
+	return err ? -1 : plan_isal(p);
+}
+
+/* Why nothing of ours could work in there, or NULL. */
+static const char *unfit(const struct image *im)
+{
+	if (image_has(im, "lib/ld-musl-x86_64.so.1"))
+		return "it has musl as its C library, ours need glibc";
+	if (!image_has(im, "lib64/ld-linux-x86-64.so.2") &&
+	    !image_has(im, "usr/lib64/ld-linux-x86-64.so.2"))
+		return "it has no loader of x86-64 glibc: is it the root of a "
+		       "system?";
+	if (image_has(im, main_conf_path) &&
+	    !image_contains(im, main_conf_path, "ld.so.conf.d/*.conf"))
+		return "its /etc/ld.so.conf does not include "
+		       "/etc/ld.so.conf.d/*.conf";
+	return NULL;
+}
+
+static int refresh_cache(const struct image *im)
+{
+	static char name[] = "ldconfig", option[] = "-r";
+	char root[PATH_MAX];
+	char *const argv[] = {name, option, root, NULL};
+	static char path[] = "PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/bin";
+	char *const env[] = {path, NULL};
+	const char *const places[] = {"/usr/sbin/ldconfig", "/sbin/ldconfig"};
+	int status = -1;
+	pid_t pid;
+
+	snprintf(root, sizeof(root), "%s", im->root);
+	if (im->dry) {
+		printf("would run ldconfig -r %s\n", root);
+		return 0;
+	}
+	for (size_t i = 0; i < COUNT(places); i++) {
+		if (posix_spawn(&pid, places[i], NULL, NULL, argv, env))
+			continue;
+		waitpid(pid, &status, 0);
+		break;
+	}
+	if (status == 0)
+		return 0;
+	fprintf(stderr,
+		"adverb: ldconfig -r %s did not succeed; run it as "
+		"root.\n",
+		root);
+	return -1;
+}
+
+static int put_all(struct image *im, const struct plan *p)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < p->count; i++) {
+		int mode = access(p->files[i].from, X_OK) ? 0644 : 0755;
+
+		err = image_put(im, p->files[i].from, p->files[i].to, mode);
+	}
+	if (!err)
+		err = image_put_text(im, conf_text, conf_path);
+	if (!err && !image_contains(im, main_conf_path, "ld.so.conf.d/"))
+		err = image_put_text(im, main_conf_text, main_conf_path);
+	/* the list even after a failure, so that uninstall finds the rest */
+	return image_settle(im) || err ? -1 : 0;
+}
+
+static bool is_free(const struct image *im, const struct plan *p)
+{
+	bool taken = image_is_taken(im, conf_path);
+
+	for (size_t i = 0; i < p->count; i++)
+		taken |= image_is_taken(im, p->files[i].to);
+	return !taken;
+}
+
+static int install(struct image *im)
+{
+	static struct plan p;
+	const char *why = unfit(im);
+
+	if (why) {
+		fprintf(stderr, "adverb: not into %s: %s.\n", im->root, why);
+		return 1;
+	}
+	if (plan_files(&p))
+		return 1;
+	if (!is_free(im, &p)) {
+		fprintf(stderr, "adverb: nothing was installed.\n");
+		return 1;
+	}
+	if (put_all(im, &p) || refresh_cache(im))
+		return 1;
+	printf("adverb %s in %s: RDMA programs there find its libraries "
+	       "first.  To undo: adverb uninstall %s\n",
+	       im->dry ? "would be" : "is", im->root, im->root);
+	return 0;
+}
+
+static int uninstall(struct image *im)
+{
+	if (im->count == 0) {
+		fprintf(stderr,
+			"adverb: %s has no adverb that `adverb "
+			"install` put there.\n",
+			im->root);
+		return 1;
+	}
+	return image_clear(im) || refresh_cache(im) ? 1 : 0;
+}
+
+static void help(FILE *out)
+{
+	fprintf(out,
+		"usage: adverb install [--dry-run] DIR|/\n"
+		"       adverb uninstall [--dry-run] DIR|/\n"
+		"\n"
+		"Puts this adverb into a system: / or the root of an unpacked "
+		"image.  Programs\n"
+		"there find its libraries before the system's, without "
+		"`adverb run`, also where\n"
+		"sudo, mpirun or ssh strip the environment.  Files of others "
+		"are not touched;\n"
+		"what was put is listed in /" LIB "/installed.\n"
+		"\n"
+		"  --dry-run        say what would be done, do nothing\n"
+		"  -h, --help       this text\n"
+		"\n"
+		"More: man adverb-install\n");
+}
+
+static int both(int argc, char **argv, int (*what)(struct image *im))
+{
+	static const struct option options[] = {
+		{"dry-run", no_argument, NULL, 'n'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct image im;
+	bool dry = false;
+	int c, status;
+
+	while ((c = getopt_long(argc, argv, "hn", options, NULL)) != -1) {
+		if (c != 'n') {
+			help(c == 'h' ? stdout : stderr);
+			return c == 'h' ? 0 : 2;
+		}
+		dry = true;
+	}
+	if (optind + 1 != argc || !*argv[optind]) {
+		help(stderr);
+		return 2;
+	}
+	if (image_open(&im, argv[optind], list_path, dry))
+		return 1;
+	status = what(&im);
+	image_close(&im);
+	return status;
+}
+
+int install_main(int argc, char **argv)
+{
+	return both(argc, argv, install);
+}
+
+int install_undo_main(int argc, char **argv)
+{
+	return both(argc, argv, uninstall);
+}
