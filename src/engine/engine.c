@@ -269,6 +269,11 @@ bool engine_mcast_is_used(const struct engine *e, const uint8_t gid[16])
 	return mcast_has(&e->ibt, gid);
 }
 
+void engine_cq_remove(struct engine *e, const struct cq *cq)
+{
+	later_forget(&e->ibt, cq);
+}
+
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	e->ibt.now_ns = now_ns;
@@ -290,6 +295,8 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 			rc_comp_timeout(&e->ibt,
 					CONTAINER_OF(t, struct ibt_qp, timer),
 					now_ns);
+		else if (t->kind == IBT_TIMER_LATER)
+			later_expire(&e->ibt, t);
 		else
 			rc_comp_rnr_over(
 				&e->ibt,

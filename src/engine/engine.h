@@ -90,6 +90,9 @@ int engine_mcast_detach(struct engine *e, struct ibt_qp *q,
 			const uint8_t gid[16]);
 bool engine_mcast_is_used(const struct engine *e, const uint8_t gid[16]);
 
+/* A CQ is about to be freed: no timer of its events stays. */
+void engine_cq_remove(struct engine *e, const struct cq *cq);
+
 void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns);
 /* Work was posted to q (either queue). */
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);

@@ -71,13 +71,45 @@ int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe)
 	return err;
 }
 
-static bool disarm(struct cq *cq, bool solicited)
+static bool is_wanted(const struct cq *cq, bool solicited)
 {
 	uint32_t arm = atomic_load(&cq->arm);
 
-	if (arm == CQ_DISARMED || (arm == CQ_ARMED_SOLICITED && !solicited))
-		return false;
-	return atomic_compare_exchange_strong(&cq->arm, &arm, CQ_DISARMED);
+	return arm == CQ_ARMED_ANY || (arm == CQ_ARMED_SOLICITED && solicited);
+}
+
+static bool disarm(struct cq *cq)
+{
+	cq->held = 0;
+	return atomic_exchange(&cq->arm, CQ_DISARMED) != CQ_DISARMED;
+}
+
+/* What a completion just written does to an armed queue. */
+static enum cq_push tell(struct cq *cq, bool solicited, bool failed)
+{
+	if (!is_wanted(cq, solicited))
+		return CQ_QUIET;
+	if (cq->hold_count > 1 && !failed && ++cq->held < cq->hold_count)
+		return cq->held == 1 && cq->hold_ns ? CQ_LATER : CQ_QUIET;
+	return disarm(cq) ? CQ_NOTIFY : CQ_QUIET;
+}
+
+void cq_moderate(struct cq *cq, uint32_t count, uint64_t period_ns)
+{
+	alock_take(&cq->producer);
+	cq->hold_count = count;
+	cq->hold_ns = period_ns;
+	alock_give(&cq->producer);
+}
+
+bool cq_fire(struct cq *cq)
+{
+	bool owed;
+
+	alock_take(&cq->producer);
+	owed = cq->held && disarm(cq);
+	alock_give(&cq->producer);
+	return owed;
 }
 
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
@@ -96,8 +128,7 @@ enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 	} else {
 		*at(h, cq->ring, cq->size, head) = *c;
 		ring_store(&cq->head, head + 1);
-		if (disarm(cq, solicited))
-			answer = CQ_NOTIFY;
+		answer = tell(cq, solicited, c->status != HCA_SUCCESS);
 	}
 	alock_give(&cq->producer);
 	return answer;

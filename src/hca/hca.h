@@ -256,14 +256,22 @@ struct cq {
 	uint32_t cqe;	  /* capacity granted; <= size */
 	uint32_t overrun; /* no more is written after an overflow */
 	aoff ring;
-	uint64_t user;	      /* cookie of the face, carried by events */
+	uint32_t hold_count; /* tell after so many completions; 0, 1: of each */
+	uint32_t held;	     /* completions that armed and were not told */
+	uint64_t hold_ns;    /* ... or after this; 0: never */
+	uint64_t user;	     /* cookie of the face, carried by events */
 	_Atomic uint32_t arm; /* enum cq_arm */
 	uint32_t id;
 	ring_index head; /* producers' */
 	ring_index tail; /* the program's */
 };
 
-enum cq_push { CQ_QUIET, CQ_NOTIFY, CQ_OVERRUN };
+enum cq_push {
+	CQ_QUIET,
+	CQ_NOTIFY,
+	CQ_LATER, /* cq_fire is owed in hold_ns */
+	CQ_OVERRUN,
+};
 
 /* ---- queue pairs (qp.c, qp_modify.c) ---- */
 
@@ -485,6 +493,10 @@ int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
 /* Append; CQ_NOTIFY means that an event is owed (arming is one-shot). */
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		     bool solicited);
+/* Moderate events, IBTA 11.2.8.2. */
+void cq_moderate(struct cq *cq, uint32_t count, uint64_t period_ns);
+/* Disarm for what has been held back; false when there is nothing to tell. */
+bool cq_fire(struct cq *cq);
 /* Take up to n; frees work queue slots.  One poller at a time. */
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n);
 uint32_t cq_count(const struct cq *cq);

@@ -313,6 +313,14 @@ void host_qp_query(struct host *h, struct ibt_qp *side,
 	lane_give(&h->lane);
 }
 
+void host_cq_free(struct host *h, struct cq *cq) NO_LOCK_ANALYSIS
+{
+	lane_take(&h->lane);
+	engine_cq_remove(h->lane.engine, cq);
+	lane_give(&h->lane);
+	cq_free(&h->hca, cq);
+}
+
 void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
 {
 	lane_take(&h->lane);

@@ -94,6 +94,8 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 		   uint32_t mask, const char **why);
 void host_qp_query(struct host *h, struct ibt_qp *side,
 		   struct hca_qp_attr *attr);
+/* Free a CQ that no QP uses. */
+void host_cq_free(struct host *h, struct cq *cq);
 /* No frame borrows, no placement is under way after this returns. */
 void host_quiesce(struct host *h);
 

@@ -53,6 +53,18 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 	t->events[(t->event_head - 1) % IBT_EVENTS].explain = *x;
 }
 
+void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type)
+{
+	struct engine_event *e;
+
+	if (t->event_head - t->event_tail == IBT_EVENTS)
+		return;
+	e = &t->events[t->event_head++ % IBT_EVENTS];
+	memset(e, 0, sizeof *e);
+	e->type = type;
+	e->user = user;
+}
+
 static void event_of(struct ibt *t, const struct ibt_qp *q, uint64_t user,
 		     enum engine_event_type type)
 {
@@ -71,6 +83,11 @@ void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq_off,
 	stamped.at_ns = t->now_ns;
 	switch (cq_push(t->hca, cq, &stamped, solicited || c->status)) {
 	case CQ_QUIET:
+		break;
+	case CQ_LATER:
+		if (later_set(t, cq) || !cq_fire(cq))
+			break;
+		event_of(t, q, cq->user, ENGINE_CQ_EVENT);
 		break;
 	case CQ_NOTIFY:
 		event_of(t, q, cq->user, ENGINE_CQ_EVENT);

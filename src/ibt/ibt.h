@@ -20,6 +20,7 @@
 #include "hca/event.h"
 #include "hca/hca.h"
 #include "hdr/pkt.h"
+#include "ibt/later.h"
 #include "util/inaddr.h"
 #include "util/list.h"
 #include "util/mpsc.h"
@@ -48,6 +49,7 @@ struct ibt_held {
 struct ibt {
 	struct hca *hca;
 	struct wheel wheel;
+	struct later later[IBT_LATER];
 	uint64_t now_ns;    /* of the engine's present call */
 	struct list active; /* struct ibt_qp with something to send */
 	struct list pool;   /* free struct ibt_held */
@@ -91,7 +93,8 @@ struct rc_req {
 	uint8_t nak_status;
 };
 
-enum { IBT_TIMER_ACK, IBT_TIMER_RNR }; /* wheel_timer.kind */
+/* wheel_timer.kind */
+enum { IBT_TIMER_ACK, IBT_TIMER_RNR, IBT_TIMER_LATER };
 
 enum reply_kind { REPLY_ACK, REPLY_READ, REPLY_ATOMIC };
 
@@ -188,6 +191,7 @@ void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
 void ibt_qp_fail(struct ibt *t, struct ibt_qp *q, enum engine_event_type type);
 void ibt_event(struct ibt *t, const struct ibt_qp *q,
 	       enum engine_event_type type);
+void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type);
 void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x);
 /* Complete into a CQ, raising what that raises. */
 void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq, const struct cqe *c,

@@ -73,6 +73,7 @@ static void fill(struct v_context *c)
 	v->free_dm = v_free_dm;
 	v->reg_dm_mr = v_reg_dm_mr;
 	v->create_cq_ex = v_create_cq_ex;
+	v->modify_cq = v_modify_cq;
 	v->create_srq_ex = v_create_srq_ex;
 	v->query_rt_values = v_query_rt_values;
 	v->get_srq_num = v_get_srq_num;

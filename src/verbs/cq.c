@@ -133,6 +133,19 @@ int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	return err;
 }
 
+int v_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *a)
+{
+	struct v_context *c = v_context(ibcq->context);
+
+	if (!v_is_ours(c))
+		return v_fail(EPERM, V_FORKED, "ibv_modify_cq");
+	if (a->attr_mask != IBV_CQ_ATTR_MODERATE)
+		return v_fail(EINVAL, V_INPUT, "ibv_modify_cq: attr_mask");
+	cq_moderate(v_cq(ibcq)->cq, a->moderate.cq_count,
+		    a->moderate.cq_period * 1000ull);
+	return 0;
+}
+
 /* Until the program has acknowledged what it took (IBTA 11.2.8.4). */
 static void wait_acks(struct ibv_cq *cq, uint32_t completions, uint32_t errors)
 {
@@ -160,7 +173,7 @@ int ibv_destroy_cq(struct ibv_cq *ibcq)
 					     &cq->completion);
 	wait_acks(ibcq, completions, v_queue_forget(&c->async, &cq->error));
 	host_lock(c->host);
-	cq_free(host_hca(c->host), cq->cq);
+	host_cq_free(c->host, cq->cq);
 	host_unlock(c->host);
 	channel_use(ibcq->channel, -1);
 	if (cq->domain)

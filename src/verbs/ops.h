@@ -48,6 +48,7 @@ struct ibv_cq_ex *v_create_cq_ex(struct ibv_context *context,
  * type of queue pair does not have. */
 int v_wr_check(enum ibv_qp_type type, uint64_t send_ops);
 void v_wr_fill(struct ibv_qp_ex *qp);
+int v_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 /* cq_ex.c: the functions of extended polling. */
 void v_cq_fill(struct ibv_cq_ex *cq);
 int v_query_rt_values(struct ibv_context *context,

@@ -89,6 +89,8 @@ int v_query_device_ex(struct ibv_context *context,
 		.phys_port_cnt_ex = 1,
 		.completion_timestamp_mask = UINT64_MAX,
 		.max_dm_size = DM_BYTES,
+		.cq_mod_caps = {.max_cq_count = UINT16_MAX,
+				.max_cq_period = UINT16_MAX},
 		.hca_core_clock = 1000000, /* kHz: timestamps count ns */
 	};
 
