@@ -195,7 +195,8 @@ struct wq_to {
 	uint32_t qpn, qkey;
 	uint8_t tos, ttl;
 	uint8_t bursts; /* as in hca_ah */
-	uint8_t reserved[5];
+	uint8_t mtu;	/* IBV_MTU_*, of the port, as posting checks it */
+	uint8_t reserved[4];
 };
 
 /* In the arena; one of a QP's two queues. */

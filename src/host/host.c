@@ -245,12 +245,12 @@ void host_qp_free(struct host *h, struct qp *qp,
 }
 
 /* The address of the source GID that the path asks for. */
-static int source(const struct host_device *dev, const struct hca_qp_attr *attr,
+static int source(const struct host_device *dev, const struct hca_ah *ah,
 		  uint8_t from[16], const char **why)
 {
 	struct host_gid gid;
 
-	if (!host_gid(dev, attr->ah.sgid_index, &gid)) {
+	if (!host_gid(dev, ah->sgid_index, &gid)) {
 		*why = "the GID table has nothing at sgid_index";
 		return -EINVAL;
 	}
@@ -259,6 +259,31 @@ static int source(const struct host_device *dev, const struct hca_qp_attr *attr,
 		return -EINVAL;
 	}
 	memcpy(from, gid.gid, 16);
+	return 0;
+}
+
+int host_path(struct host *h, const struct host_device *dev,
+	      const struct hca_ah *ah, struct wq_to *to, const char **why)
+{
+	struct host_port port;
+	uint8_t from[16];
+	int err = source(dev, ah, from, why);
+
+	if (err)
+		return err;
+	if (inaddr_is_v4(from) != inaddr_is_v4(ah->dgid)) {
+		*why = "source and destination GID are not both IPv4 or both "
+		       "IPv6";
+		return -EINVAL;
+	}
+	host_port(dev, &port);
+	*to = (struct wq_to){.mtu = (uint8_t)port.active_mtu,
+			     .tos = ah->traffic_class,
+			     .ttl = ah->hop_limit,
+			     .bursts = h->lane.wire.has.gso &&
+				       netif_is_local(ah->dgid)};
+	memcpy(to->from, from, 16);
+	memcpy(to->to, ah->dgid, 16);
 	return 0;
 }
 
@@ -283,7 +308,7 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 	int err = 0;
 
 	if ((mask & HCA_QP_AV) && attr->ah.is_global)
-		err = source(dev, attr, from, why);
+		err = source(dev, &attr->ah, from, why);
 	if (!err && (mask & HCA_QP_PATH_MTU))
 		err = check_mtu(dev, attr, why);
 	if (err)

@@ -92,6 +92,9 @@ void host_qp_free(struct host *h, struct qp *qp, struct ibt_qp *side);
 int host_qp_modify(struct host *h, const struct host_device *dev,
 		   struct ibt_qp *side, const struct hca_qp_attr *attr,
 		   uint32_t mask, const char **why);
+/* Where a datagram along `ah` goes; 0 or -errno with *why. */
+int host_path(struct host *h, const struct host_device *dev,
+	      const struct hca_ah *ah, struct wq_to *to, const char **why);
 void host_qp_query(struct host *h, struct ibt_qp *side,
 		   struct hca_qp_attr *attr);
 /* Free a CQ that no QP uses. */

@@ -1,53 +1,144 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Address handles: checked and kept.  Nothing sends through one yet, as that
- * takes an unreliable datagram queue pair; multicast the same.
- */
+/* Address handles: the way of a datagram, resolved when it is made. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "verbs/ah.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
 
+enum { GRH_BYTES = 40, V4_AT = 20, HOPS = 255 };
+
+void v_ah_in(struct hca_ah *to, const struct ibv_ah_attr *from)
+{
+	memset(to, 0, sizeof(*to));
+	memcpy(to->dgid, from->grh.dgid.raw, sizeof(to->dgid));
+	to->flow_label = from->grh.flow_label;
+	to->sgid_index = from->grh.sgid_index;
+	to->hop_limit = from->grh.hop_limit;
+	to->traffic_class = from->grh.traffic_class;
+	to->dlid = from->dlid;
+	to->sl = from->sl;
+	to->src_path_bits = from->src_path_bits;
+	to->static_rate = from->static_rate;
+	to->is_global = from->is_global;
+	to->port_num = from->port_num;
+}
+
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	struct host_gid gid;
-	struct ibv_ah *ah;
+	struct v_context *c = v_context(pd->context);
+	const char *why = "";
+	struct hca_ah path;
+	struct v_ah *ah;
+	int err;
 
-	if (attr->port_num != 1 || !attr->is_global ||
-	    !host_gid(v_context(pd->context)->dev, attr->grh.sgid_index, &gid))
+	if (!v_is_ours(c))
+		return v_fail_null(EPERM, V_FORKED, "ibv_create_ah");
+	if (attr->port_num != 1 || !attr->is_global)
 		return v_fail_null(EINVAL, V_INPUT,
 				   "ibv_create_ah: RoCE needs port 1, "
-				   "is_global and a valid sgid_index");
+				   "is_global and a GID");
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return NULL;
-	ah->context = pd->context;
-	ah->pd = pd;
+	v_ah_in(&path, attr);
+	err = host_path(c->host, c->dev, &path, &ah->to, &why);
+	if (err) {
+		free(ah);
+		return v_fail_null(-err, V_AH, why);
+	}
+	ah->base.context = pd->context;
+	ah->base.pd = pd;
 	count_up(&v_pd(pd)->users);
-	return ah;
+	return &ah->base;
 }
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
 	count_down(&v_pd(ah->pd)->users);
-	free(ah);
+	free(v_ah(ah));
 	return 0;
+}
+
+/* The first RoCE v2 GID of the family of `like`, its own entry if it has one;
+ * -1: none. */
+static int gid_index(const struct host_device *dev, const uint8_t like[16])
+{
+	int first = -1;
+
+	for (uint32_t i = 0; i < HOST_MAX_GIDS; i++) {
+		struct host_gid g;
+
+		if (!host_gid(dev, i, &g) || g.type != HOST_GID_ROCE_V2 ||
+		    inaddr_is_v4(g.gid) != inaddr_is_v4(like))
+			continue;
+		if (!memcmp(g.gid, like, 16))
+			return (int)i;
+		if (first < 0)
+			first = (int)i;
+	}
+	/* a group's datagram was sent to the group, not to a GID of ours */
+	return first;
+}
+
+/* The addresses in the 40 bytes before a datagram (IBTA A17.4.5.2). */
+static void grh_addresses(const struct ibv_grh *grh, uint8_t from[16],
+			  uint8_t to[16])
+{
+	const uint8_t *p = (const uint8_t *)grh;
+
+	if (p[0] >> 4 == 6) {
+		memcpy(from, grh->sgid.raw, 16);
+		memcpy(to, grh->dgid.raw, 16);
+		return;
+	}
+	memset(from, 0, 16);
+	memset(from + 10, 0xff, 2);
+	memcpy(to, from, 16);
+	memcpy(from + 12, p + V4_AT + 12, 4);
+	memcpy(to + 12, p + V4_AT + 16, 4);
 }
 
 int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port,
 			struct ibv_wc *wc, struct ibv_grh *grh,
 			struct ibv_ah_attr *attr)
 {
-	return v_fail_errno(EOPNOTSUPP, V_NOT_BUILT,
-			    "an address handle from a datagram");
+	const struct host_device *dev = v_context(context)->dev;
+	uint8_t from[16], to[16];
+	int index;
+
+	if (port != 1 || !(wc->wc_flags & IBV_WC_GRH))
+		return v_fail_errno(EINVAL, V_INPUT,
+				    "ibv_init_ah_from_wc: RoCE needs port 1 "
+				    "and a completion with IBV_WC_GRH");
+	grh_addresses(grh, from, to);
+	index = gid_index(dev, to);
+	if (index < 0)
+		return v_fail_errno(EINVAL, V_INPUT,
+				    "ibv_init_ah_from_wc: the datagram was not "
+				    "sent to a GID of this device");
+	memset(attr, 0, sizeof(*attr));
+	memcpy(attr->grh.dgid.raw, from, 16);
+	attr->grh.sgid_index = (uint8_t)index;
+	attr->grh.hop_limit = HOPS;
+	attr->is_global = 1;
+	attr->dlid = wc->slid;
+	attr->sl = wc->sl;
+	attr->src_path_bits = wc->dlid_path_bits;
+	attr->port_num = port;
+	return 0;
 }
 
 struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
 				     struct ibv_grh *grh, uint8_t port)
 {
-	return v_fail_null(EOPNOTSUPP, V_NOT_BUILT,
-			   "an address handle from a datagram");
+	struct ibv_ah_attr attr;
+
+	if (ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr))
+		return NULL;
+	return ibv_create_ah(pd, &attr);
 }
 
 /* The kernel's sockets choose the link layer address, so nobody needs it. */

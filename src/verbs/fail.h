@@ -17,6 +17,7 @@ enum v_cause {
 	V_BUSY,	      /* what: what is still in use by what */
 	V_INPUT,      /* what: which argument is wrong and how */
 	V_MODIFY,     /* what: why */
+	V_AH,	      /* what: why */
 	V_STATE,      /* what: the state of the QP */
 	V_FULL,	      /* what: the queue */
 	V_SYSTEM,     /* what: what could not be had; errno is added */

@@ -3,23 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "verbs/ah.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
-
-static void ah_in(struct hca_ah *to, const struct ibv_ah_attr *from)
-{
-	memcpy(to->dgid, from->grh.dgid.raw, sizeof(to->dgid));
-	to->flow_label = from->grh.flow_label;
-	to->sgid_index = from->grh.sgid_index;
-	to->hop_limit = from->grh.hop_limit;
-	to->traffic_class = from->grh.traffic_class;
-	to->dlid = from->dlid;
-	to->sl = from->sl;
-	to->src_path_bits = from->src_path_bits;
-	to->static_rate = from->static_rate;
-	to->is_global = from->is_global;
-	to->port_num = from->port_num;
-}
 
 static void ah_out(struct ibv_ah_attr *to, const struct hca_ah *from)
 {
@@ -70,9 +56,9 @@ static void attr_in(struct hca_qp_attr *to, const struct ibv_qp_attr *from,
 	to->dest_qpn = from->dest_qp_num;
 	to->access_flags = from->qp_access_flags;
 	if (mask & IBV_QP_AV)
-		ah_in(&to->ah, &from->ah_attr);
+		v_ah_in(&to->ah, &from->ah_attr);
 	if (mask & IBV_QP_ALT_PATH)
-		ah_in(&to->alt_ah, &from->alt_ah_attr);
+		v_ah_in(&to->alt_ah, &from->alt_ah_attr);
 	if (mask & IBV_QP_RATE_LIMIT)
 		to->rate_limit = from->rate_limit;
 }

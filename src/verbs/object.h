@@ -79,6 +79,11 @@ struct v_mw {
 	struct mr *mr;
 };
 
+struct v_ah {
+	struct ibv_ah base;
+	struct wq_to to; /* without QPN and Q_Key */
+};
+
 struct v_channel {
 	struct ibv_comp_channel base; /* refcnt: CQs; base.context's mutex */
 	struct v_queue events;
@@ -154,6 +159,11 @@ static inline struct v_mr *v_mr(struct ibv_mr *mr)
 static inline struct v_mw *v_mw(struct ibv_mw *mw)
 {
 	return (struct v_mw *)(void *)mw;
+}
+
+static inline struct v_ah *v_ah(struct ibv_ah *ah)
+{
+	return (struct v_ah *)(void *)ah;
 }
 
 static inline struct v_cq *v_cq(struct ibv_cq *cq)

@@ -88,8 +88,26 @@ int v_post_bind(struct wqe *w, const struct ibv_qp *qp, struct ibv_mw *mw,
 	return 0;
 }
 
+int v_post_ud(struct v_qp *q, struct wqe *w, struct ibv_ah *ah, uint32_t qpn,
+	      uint32_t qkey)
+{
+	struct wq_to *to;
+
+	if (q->qp->type != HCA_QPT_UD)
+		return 0;
+	if (!ah)
+		return v_fail(EINVAL, V_INPUT,
+			      "posting to a UD queue pair without an address "
+			      "handle");
+	to = wq_to(&q->qp->sq, w);
+	*to = v_ah(ah)->to;
+	to->qpn = qpn & 0xffffff;
+	to->qkey = qkey;
+	return 0;
+}
+
 /* Fill what depends on the opcode.  0 or a positive errno, said. */
-static int put_operation(struct wqe *w, const struct ibv_qp *qp,
+static int put_operation(struct wqe *w, struct v_qp *q,
 			 const struct ibv_send_wr *wr)
 {
 	int op = (int)wr->opcode;
@@ -103,11 +121,12 @@ static int put_operation(struct wqe *w, const struct ibv_qp *qp,
 	if (op == IBV_WR_SEND || op == IBV_WR_SEND_WITH_IMM ||
 	    op == IBV_WR_SEND_WITH_INV || op == IBV_WR_LOCAL_INV) {
 		w->imm_be = op == IBV_WR_SEND ? 0 : wr->imm_data;
-		return 0;
+		return v_post_ud(q, w, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
+				 wr->wr.ud.remote_qkey);
 	}
 	if (op == IBV_WR_BIND_MW)
-		return v_post_bind(w, qp, wr->bind_mw.mw, wr->bind_mw.rkey,
-				   &wr->bind_mw.bind_info);
+		return v_post_bind(w, &q->base.qp_base, wr->bind_mw.mw,
+				   wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 	if (op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM ||
 	    op == IBV_WR_RDMA_READ) {
 		w->va = wr->wr.rdma.remote_addr;
@@ -132,11 +151,38 @@ static int put_operation(struct wqe *w, const struct ibv_qp *qp,
 	return 0;
 }
 
-int v_post_check(const struct wq *sq, const struct wqe *w)
+/* What the service of the queue pair has (IBTA 9.8.2, 9.8.3). */
+static int check_service(const struct v_qp *q, struct wqe *w)
 {
+	bool sends = w->opcode == HCA_WR_SEND || w->opcode == HCA_WR_SEND_IMM;
+
+	if (q->qp->type == HCA_QPT_UC &&
+	    (w->opcode == HCA_WR_RDMA_READ || w->opcode == HCA_WR_ATOMIC_CAS ||
+	     w->opcode == HCA_WR_ATOMIC_FADD || w->opcode == HCA_WR_SEND_INV))
+		return v_fail(EINVAL, V_INPUT,
+			      "posting: a UC queue pair sends and writes, it "
+			      "neither reads nor has atomics");
+	if (q->qp->type != HCA_QPT_UD)
+		return 0;
+	if (!sends)
+		return v_fail(EINVAL, V_INPUT,
+			      "posting: a UD queue pair can only send");
+	if (w->bytes > 128u << wq_to(&q->qp->sq, w)->mtu)
+		return v_fail(EINVAL, V_INPUT,
+			      "posting: a UD message is longer than the port's "
+			      "active MTU");
+	return 0;
+}
+
+int v_post_check(const struct v_qp *q, struct wqe *w)
+{
+	const struct wq *sq = &q->qp->sq;
+	int err = check_service(q, w);
 	bool atomic = w->opcode == HCA_WR_ATOMIC_CAS ||
 		      w->opcode == HCA_WR_ATOMIC_FADD;
 
+	if (err)
+		return err;
 	if (atomic && w->bytes != 8)
 		return v_fail(EINVAL, V_INPUT,
 			      "posting: an atomic returns 8 bytes");
@@ -172,9 +218,9 @@ static int post_one_send(struct v_qp *q, const struct hca *h,
 	w->flags = (uint8_t)(wr->send_flags & FLAGS);
 	if (q->qp->sq_sig_all)
 		w->flags |= HCA_SEND_SIGNALED;
-	err = put_operation(w, &q->base.qp_base, wr);
+	err = put_operation(w, q, wr);
 	if (!err)
-		err = v_post_check(sq, w);
+		err = v_post_check(q, w);
 	if (err)
 		return err;
 	if (w->flags & HCA_SEND_INLINE)

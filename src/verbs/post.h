@@ -18,7 +18,10 @@ void v_post_sges(struct wqe *w, const struct ibv_sge *sge, size_t n);
 /* The window's new key and what it opens, as ibt/local.c takes it. */
 int v_post_bind(struct wqe *w, const struct ibv_qp *qp, struct ibv_mw *mw,
 		uint32_t rkey, const struct ibv_mw_bind_info *info);
+/* Where a datagram goes; EINVAL without an address handle, said. */
+int v_post_ud(struct v_qp *q, struct wqe *w, struct ibv_ah *ah, uint32_t qpn,
+	      uint32_t qkey);
 /* Checks that need the whole request: its opcode, flags and bytes. */
-int v_post_check(const struct wq *sq, const struct wqe *w);
+int v_post_check(const struct v_qp *q, struct wqe *w);
 
 #endif

@@ -12,9 +12,10 @@
 /* 0 or a positive errno, said. */
 static int check_type(const struct ibv_qp_init_attr *a)
 {
-	if (a->qp_type != IBV_QPT_RC)
+	if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UC &&
+	    a->qp_type != IBV_QPT_UD)
 		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
-			      "a queue pair other than RC");
+			      "a queue pair other than RC, UC and UD");
 	if (!a->send_cq || !a->recv_cq)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_create_qp without a completion queue");
@@ -89,7 +90,7 @@ static int qp_make(struct v_qp *q, const struct ibv_qp_init_attr *a)
 	int err;
 
 	host_lock(q->host);
-	q->qp = host_qp_new(q->host, HCA_QPT_RC,
+	q->qp = host_qp_new(q->host, (uint32_t)a->qp_type,
 			    v_pd(q->base.qp_base.pd)->number,
 			    v_cq(a->send_cq)->cq, v_cq(a->recv_cq)->cq, &cap,
 			    a->sq_sig_all, q->cookie, &q->side);

@@ -34,7 +34,7 @@ static void finish(struct v_qp *q)
 
 	if (!q->wr.now)
 		return;
-	err = v_post_check(&q->qp->sq, q->wr.now);
+	err = v_post_check(q, q->wr.now);
 	if (err)
 		fail(q, err);
 }
@@ -172,7 +172,11 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va,
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 			   uint32_t qpn, uint32_t qkey)
 {
-	not_built(ex);
+	struct v_qp *q = of(ex);
+	int err = q->wr.now ? v_post_ud(q, q->wr.now, ah, qpn, qkey) : 0;
+
+	if (err)
+		fail(q, err);
 }
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)

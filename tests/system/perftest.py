@@ -109,6 +109,22 @@ def new_api():
         pingpong(["ibv_rc_pingpong", "-n", "200"] + extra)
 
 
+def unreliable():
+    """UC and UD, where nothing is sent twice."""
+    for service in "UC", "UD":
+        for extra in [], ["-e"], ["-I", "64", "-s", "64"]:
+            perftest(["ib_send_lat", "-c", service, "-n", "200"] + extra)
+        perftest(["ib_send_lat", "-c", service, "-n", "200"], known=True)
+    perftest(["ib_send_lat", "-c", "UD", "-a", "-n", "50"], count=12)
+    for tool in "ib_write_lat", "ib_write_bw":
+        perftest([tool, "-c", "UC", "-n", "200"])
+        perftest([tool, "-c", "UC", "-n", "200"], known=True)
+    perftest(["ib_write_bw", "-c", "UC", "-a", "-n", "5"], count=20)
+    for tool in "ibv_uc_pingpong", "ibv_ud_pingpong":
+        for extra in [], ["-e"]:
+            pingpong([tool] + extra)
+
+
 def captures():
     perftest(["ib_write_bw", "-n", "20"], capture=True)
     perftest(["ib_read_bw", "-m", "256", "-s", "10000", "-n", "20"],
@@ -116,6 +132,8 @@ def captures():
     perftest(["ib_send_lat", "-s", "3", "-n", "50"], capture=True)
     perftest(["ib_atomic_lat", "-n", "50"], capture=True)
     pingpong(["ibv_rc_pingpong", "-n", "50"], capture=True)
+    pingpong(["ibv_uc_pingpong", "-n", "50"], capture=True)
+    pingpong(["ibv_ud_pingpong", "-n", "50"], capture=True)
 
 
 basics()
@@ -126,5 +144,6 @@ for extra in ["-c"], ["-e"], ["-c", "-e", "-s", "100000", "-n", "200"]:
 shapes()
 shared()
 new_api()
+unreliable()
 captures()
 t.end()
