@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The entry for people.  Meson builds; the work is in ci/, one script a task.
-.PHONY: all setup demo test nightly bench check-format format lint docs \
+.PHONY: all setup demo test nightly bench package check-format format lint docs \
 	clean help
 MAKEFLAGS += --no-print-directory
 
@@ -17,6 +17,7 @@ help:
 	@echo "make lint         the lints alone"
 	@echo "make nightly      the long runs: 20 000 seeds, fuzzing, valgrind"
 	@echo "make bench        measure against the raw limit of this machine"
+	@echo "make package      Debian packages, left in build/package"
 	@echo "make check-format does clang-format agree?  (make format: obey it)"
 	@echo "make docs         write the generated parts of the documents"
 	@echo "make setup        get packages: apt-get for root, else build/deb"
@@ -41,6 +42,9 @@ nightly:
 bench:
 	@ci/build out
 	@ci/bench
+
+package:
+	@ci/package
 
 lint:
 	@ci/build out >/dev/null
