@@ -19,6 +19,8 @@ uint32_t oracle_opcode(const struct op *o)
 		return HCA_WC_COMP_SWAP;
 	case HCA_WR_ATOMIC_FADD:
 		return HCA_WC_FETCH_ADD;
+	case HCA_WR_ATOMIC_WRITE:
+		return HCA_WC_ATOMIC_WRITE;
 	case HCA_WR_SEND:
 	case HCA_WR_SEND_IMM:
 	case HCA_WR_LOCAL_INV:

@@ -8,11 +8,11 @@
 #include "sim/pair.h"
 #include "util/bits.h"
 
-static const uint8_t opcodes[] = {HCA_WR_RDMA_WRITE,	 HCA_WR_RDMA_WRITE,
-				  HCA_WR_RDMA_WRITE_IMM, HCA_WR_SEND,
-				  HCA_WR_SEND,		 HCA_WR_SEND_IMM,
-				  HCA_WR_RDMA_READ,	 HCA_WR_RDMA_READ,
-				  HCA_WR_ATOMIC_CAS,	 HCA_WR_ATOMIC_FADD};
+static const uint8_t opcodes[] = {
+	HCA_WR_RDMA_WRITE,  HCA_WR_RDMA_WRITE,	HCA_WR_RDMA_WRITE_IMM,
+	HCA_WR_SEND,	    HCA_WR_SEND,	HCA_WR_SEND_IMM,
+	HCA_WR_RDMA_READ,   HCA_WR_RDMA_READ,	HCA_WR_ATOMIC_CAS,
+	HCA_WR_ATOMIC_FADD, HCA_WR_ATOMIC_WRITE};
 
 /* The READ's or atomic's end, false when there is no room. */
 static bool make_answered(struct world *w, struct flow *f, struct op *o,
@@ -66,6 +66,9 @@ static bool make(struct world *w, struct flow *f, bool defective)
 	case HCA_WR_ATOMIC_CAS:
 	case HCA_WR_ATOMIC_FADD:
 		return make_answered(w, f, o, true);
+	case HCA_WR_ATOMIC_WRITE:
+		o->bytes = 8;
+		break;
 	case HCA_WR_RDMA_WRITE:
 	case HCA_WR_RDMA_WRITE_IMM:
 	case HCA_WR_SEND:
@@ -80,7 +83,10 @@ static bool make(struct world *w, struct flow *f, bool defective)
 	if (!o->defect && o->bytes <= WORKLOAD_INLINE && workload_below(w, 2))
 		o->flags |= HCA_SEND_INLINE;
 	o->remote = f->writable + workload_below(w, WORKLOAD_AREA - o->bytes);
+	if (o->opcode == HCA_WR_ATOMIC_WRITE)
+		o->remote &= ~7u;
 	return o->opcode == HCA_WR_RDMA_WRITE ||
+	       o->opcode == HCA_WR_ATOMIC_WRITE ||
 	       workload_receive(w, f, f->ops_count, o->bytes);
 }
 
@@ -259,6 +265,7 @@ static void replay_op(struct flow *f, uint32_t i, const struct recv **recv)
 	if (o->defect)
 		return;
 	if (o->opcode == HCA_WR_RDMA_WRITE ||
+	    o->opcode == HCA_WR_ATOMIC_WRITE ||
 	    o->opcode == HCA_WR_RDMA_WRITE_IMM)
 		oracle_spread(f->to, &at, 1, source, o->bytes, vague);
 	else if (o->opcode == HCA_WR_RDMA_READ)

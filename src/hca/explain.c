@@ -46,15 +46,22 @@ static const char *right_name(uint32_t need)
 
 static const char *wr_name(uint32_t opcode)
 {
-	static const char *const names[] = {
-		"RDMA WRITE",	 "RDMA WRITE with immediate",
-		"SEND",		 "SEND with immediate",
-		"RDMA READ",	 "COMPARE AND SWAP",
-		"FETCH AND ADD", "LOCAL INVALIDATE",
-		"BIND MW",	 "SEND with invalidate"};
+	static const char *const names[] = {"RDMA WRITE",
+					    "RDMA WRITE with immediate",
+					    "SEND",
+					    "SEND with immediate",
+					    "RDMA READ",
+					    "COMPARE AND SWAP",
+					    "FETCH AND ADD",
+					    "LOCAL INVALIDATE",
+					    "BIND MW",
+					    "SEND with invalidate",
+					    [HCA_WR_ATOMIC_WRITE] =
+						    "ATOMIC WRITE"};
 
-	return opcode < sizeof names / sizeof names[0] ? names[opcode]
-						       : "request";
+	return opcode < sizeof names / sizeof names[0] && names[opcode]
+		       ? names[opcode]
+		       : "request";
 }
 
 static void put_key(struct text *t, const struct explain *x, const char *kind)

@@ -68,6 +68,7 @@ enum hca_wr {
 	HCA_WR_LOCAL_INV = 7,
 	HCA_WR_BIND_MW = 8,
 	HCA_WR_SEND_INV = 9,
+	HCA_WR_ATOMIC_WRITE = 15,
 };
 
 /* Completion opcodes, values of IBV_WC_*. */
@@ -79,6 +80,7 @@ enum hca_wc {
 	HCA_WC_FETCH_ADD = 4,
 	HCA_WC_BIND_MW = 5,
 	HCA_WC_LOCAL_INV = 6,
+	HCA_WC_ATOMIC_WRITE = 9,
 	HCA_WC_RECV = 128,
 	HCA_WC_RECV_RDMA_WITH_IMM = 129,
 };

@@ -142,6 +142,8 @@ static uint32_t wc_opcode(uint8_t opcode)
 		return HCA_WC_FETCH_ADD;
 	case HCA_WR_LOCAL_INV:
 		return HCA_WC_LOCAL_INV;
+	case HCA_WR_ATOMIC_WRITE:
+		return HCA_WC_ATOMIC_WRITE;
 	case HCA_WR_BIND_MW:
 		return HCA_WC_BIND_MW;
 	}

@@ -63,7 +63,7 @@ enum verdict message_order(const struct ibt_qp *q, const struct pkt *p,
 	size_t len = p->payload_len;
 
 	x->detail = "packets of its messages are out of order";
-	if (p->info->memory_placement)
+	if (p->info->kind == OPCODE_KIND_FLUSH)
 		goto unsupported;
 	if (opcode_starts(p->info) == r->in_message)
 		return V_INVALID;

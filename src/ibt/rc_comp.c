@@ -327,7 +327,9 @@ static void place(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 {
 	uint32_t offset = n->answered * q->mtu;
 	const uint8_t *data = p->payload;
-	size_t want = bits_min_u32(w->bytes - offset, q->mtu);
+	size_t want = w->opcode == HCA_WR_ATOMIC_WRITE
+			      ? 0
+			      : bits_min_u32(w->bytes - offset, q->mtu);
 	struct explain x = {.wr_id = w->wr_id, .opcode = w->opcode};
 	enum hca_status status;
 	uint64_t orig = p->atomicacketh.orig;
@@ -368,7 +370,8 @@ static void response(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	w = oldest(t, q, &n);
 	if (!w || n->status || !rc_req_is_read(w) ||
 	    !serial24_is_equal(psn, serial24_add(n->first, n->answered)) ||
-	    atomic != (w->opcode != HCA_WR_RDMA_READ)) {
+	    atomic != (w->opcode == HCA_WR_ATOMIC_CAS ||
+		       w->opcode == HCA_WR_ATOMIC_FADD)) {
 		t->counters->rx_duplicates++;
 		return;
 	}

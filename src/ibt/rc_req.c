@@ -24,10 +24,16 @@ static bool is_atomic(const struct wqe *w)
 	       w->opcode == HCA_WR_ATOMIC_FADD;
 }
 
+static bool is_atomic_write(const struct wqe *w)
+{
+	return w->opcode == HCA_WR_ATOMIC_WRITE;
+}
+
 /* Is it answered by a response rather than by an ACK? */
 bool rc_req_is_read(const struct wqe *w)
 {
-	return w->opcode == HCA_WR_RDMA_READ || is_atomic(w);
+	return w->opcode == HCA_WR_RDMA_READ || is_atomic(w) ||
+	       is_atomic_write(w);
 }
 
 struct serial24 rc_req_next_psn(const struct ibt_qp *q)
@@ -97,7 +103,7 @@ static const char *refuse(const struct ibt_qp *q, const struct wqe *w)
 {
 	if (rc_req_is_read(w) && !q->qp->attr.max_rd_atomic)
 		return "the queue pair's max_rd_atomic is 0";
-	if (is_atomic(w) && w->bytes != 8)
+	if ((is_atomic(w) || is_atomic_write(w)) && w->bytes != 8)
 		return "an atomic needs SGEs of 8 bytes in all";
 	return NULL;
 }
@@ -162,8 +168,10 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 		stop_with(t, q, w, HCA_LOC_QP_OP_ERR, &x);
 		return false;
 	}
-	status = sem_check(t->hca, q->qp->pd, w,
-			   rc_req_is_read(w) ? HCA_LOCAL_WRITE : 0, &x);
+	status = sem_check(
+		t->hca, q->qp->pd, w,
+		rc_req_is_read(w) && !is_atomic_write(w) ? HCA_LOCAL_WRITE : 0,
+		&x);
 	if (status) {
 		stop_with(t, q, w, status, &x);
 		return false;
@@ -186,6 +194,14 @@ static void fill_read(const struct ibt_qp *q, const struct wqe *w,
 	p->reth.va = w->va + offset;
 	p->reth.rkey = w->rkey;
 	p->reth.length = bits_min_u32(w->bytes - offset, count * q->mtu);
+}
+
+/* IBTA A19.5.2: eight bytes, answered by a READ response without any. */
+static void fill_atomic_write(const struct wqe *w, struct pkt *p)
+{
+	p->bth.opcode = OPCODE_RC_ATOMIC_WRITE;
+	p->reth = (struct reth){w->va, w->rkey, w->bytes};
+	p->payload_len = w->bytes;
 }
 
 static void fill_atomic(const struct wqe *w, struct pkt *p)
@@ -274,6 +290,8 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 	p.bth.dest_qpn = q->qp->attr.dest_qpn;
 	if (is_atomic(w))
 		fill_atomic(w, &p);
+	else if (is_atomic_write(w))
+		fill_atomic_write(w, &p);
 	else if (w->opcode == HCA_WR_RDMA_READ)
 		fill_read(q, w, &p, count);
 	else

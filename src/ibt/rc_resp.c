@@ -34,9 +34,16 @@ static bool is_atomic(const struct pkt *p)
 	       p->info->kind == OPCODE_KIND_FETCH_ADD;
 }
 
+static bool is_atomic_write(const struct pkt *p)
+{
+	return p->info->kind == OPCODE_KIND_ATOMIC_WRITE;
+}
+
+/* Does it take one of the peer's resources, and a response? */
 static bool is_read_like(const struct pkt *p)
 {
-	return is_atomic(p) || p->info->kind == OPCODE_KIND_READ_REQUEST;
+	return is_atomic(p) || is_atomic_write(p) ||
+	       p->info->kind == OPCODE_KIND_READ_REQUEST;
 }
 
 /* ---- judging: nothing of the QP changes ---- */
@@ -56,6 +63,14 @@ static enum verdict check_read_like(struct ibt *t, const struct ibt_qp *q,
 	x->detail = "more READs and atomics at once than max_dest_rd_atomic";
 	if (fresh_reads(&q->resp) >= q->qp->attr.max_dest_rd_atomic)
 		return V_INVALID;
+	if (is_atomic_write(p)) {
+		x->detail = "an ATOMIC WRITE is of 8 bytes, aligned to 8";
+		if (p->reth.va % 8 || p->reth.length != 8 ||
+		    p->payload_len != 8)
+			return V_INVALID;
+		return message_key(t, q, p->reth.rkey, p->reth.va, 8,
+				   HCA_REMOTE_WRITE, x);
+	}
 	if (!is_atomic(p)) {
 		x->detail = "a READ longer than 2^31 bytes";
 		if (p->reth.length > HCA_MAX_MESSAGE)
@@ -108,10 +123,9 @@ static void queue_read(struct ibt_qp *q, const struct pkt *p, bool fresh)
 	y->msn = q->resp.msn;
 	y->rkey = p->reth.rkey;
 	y->va = p->reth.va;
-	y->bytes = p->reth.length;
-	y->packets = p->reth.length
-			     ? (uint32_t)bits_div_up(p->reth.length, q->mtu)
-			     : 1;
+	/* the answer to an ATOMIC WRITE carries nothing */
+	y->bytes = is_atomic_write(p) ? 0 : p->reth.length;
+	y->packets = y->bytes ? (uint32_t)bits_div_up(y->bytes, q->mtu) : 1;
 }
 
 static void queue_atomic(struct ibt_qp *q, struct serial24 psn, uint64_t orig,
@@ -167,11 +181,27 @@ static enum verdict apply_read(struct ibt_qp *q, const struct pkt *p)
 	return V_OK;
 }
 
+/* The ordered copy stores eight aligned bytes at once. */
+static enum verdict apply_atomic_write(struct ibt *t, struct ibt_qp *q,
+				       const struct pkt *p, struct explain *x)
+{
+	struct space_vec to = {.bytes = 8};
+
+	x->cause = EXPLAIN_REMOTE_FAULT;
+	if (mr_remote(t->hca, q->qp, p->reth.rkey, p->reth.va, 8,
+		      HCA_REMOTE_WRITE, &to.va) ||
+	    t->hca->space->ops->write(t->hca->space, &to, 1, p->payload))
+		return V_REMOTE_FAULT;
+	return apply_read(q, p);
+}
+
 static enum verdict apply(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			  struct explain *x)
 {
 	if (is_atomic(p))
 		return apply_atomic(t, q, p, x);
+	if (is_atomic_write(p))
+		return apply_atomic_write(t, q, p, x);
 	if (is_read_like(p))
 		return apply_read(q, p);
 	return message_apply(t, q, p, x);

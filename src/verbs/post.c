@@ -128,7 +128,7 @@ static int put_operation(struct wqe *w, struct v_qp *q,
 		return v_post_bind(w, &q->base.qp_base, wr->bind_mw.mw,
 				   wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 	if (op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM ||
-	    op == IBV_WR_RDMA_READ) {
+	    op == IBV_WR_RDMA_READ || op == IBV_WR_ATOMIC_WRITE) {
 		w->va = wr->wr.rdma.remote_addr;
 		w->rkey = wr->wr.rdma.rkey;
 		if (op == IBV_WR_RDMA_WRITE_WITH_IMM)
@@ -158,7 +158,8 @@ static int check_service(const struct v_qp *q, struct wqe *w)
 
 	if (q->qp->type == HCA_QPT_UC &&
 	    (w->opcode == HCA_WR_RDMA_READ || w->opcode == HCA_WR_ATOMIC_CAS ||
-	     w->opcode == HCA_WR_ATOMIC_FADD || w->opcode == HCA_WR_SEND_INV))
+	     w->opcode == HCA_WR_ATOMIC_FADD ||
+	     w->opcode == HCA_WR_ATOMIC_WRITE || w->opcode == HCA_WR_SEND_INV))
 		return v_fail(EINVAL, V_INPUT,
 			      "posting: a UC queue pair sends and writes, it "
 			      "neither reads nor has atomics");
@@ -180,12 +181,15 @@ int v_post_check(const struct v_qp *q, struct wqe *w)
 	int err = check_service(q, w);
 	bool atomic = w->opcode == HCA_WR_ATOMIC_CAS ||
 		      w->opcode == HCA_WR_ATOMIC_FADD;
+	bool eight = atomic || w->opcode == HCA_WR_ATOMIC_WRITE;
 
 	if (err)
 		return err;
-	if (atomic && w->bytes != 8)
+	if (eight && w->bytes != 8)
 		return v_fail(EINVAL, V_INPUT,
-			      "posting: an atomic returns 8 bytes");
+			      "posting: an atomic is of 8 bytes");
+	if (w->opcode == HCA_WR_ATOMIC_WRITE)
+		return 0;
 	if (!(w->flags & HCA_SEND_INLINE))
 		return 0;
 	if (w->bytes > sq->max_inline)

@@ -154,7 +154,7 @@ static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 static void not_built(struct ibv_qp_ex *ex)
 {
 	fail(of(ex), v_fail(EOPNOTSUPP, V_NOT_BUILT,
-			    "ibv_wr_* for segmentation, XRC or atomic write"));
+			    "ibv_wr_* for segmentation or XRC"));
 }
 
 static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz,
@@ -166,7 +166,15 @@ static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz,
 static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va,
 			    const void *value)
 {
-	not_built(ex);
+	struct wqe *w;
+
+	begin_remote(ex, HCA_WR_ATOMIC_WRITE, rkey, va, 0);
+	w = of(ex)->wr.now;
+	if (!w)
+		return;
+	memcpy(wqe_sges(w), value, 8); /* every slot has room for these */
+	w->flags |= HCA_SEND_INLINE;
+	w->bytes = 8;
 }
 
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
@@ -287,7 +295,8 @@ int v_wr_check(enum ibv_qp_type type, uint64_t ops)
 			   IBV_QP_EX_WITH_SEND_WITH_INV;
 	uint64_t answered = IBV_QP_EX_WITH_RDMA_READ |
 			    IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-			    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+			    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+			    IBV_QP_EX_WITH_ATOMIC_WRITE;
 	uint64_t all = sends;
 
 	if (type == IBV_QPT_RC)

@@ -127,6 +127,44 @@ static int lossy(void *context, int from, const struct engine_frame *f)
 	return rng_chance(r, 50000) ? 2 : 1;
 }
 
+static void an_atomic_write_is_executed_once(void **state)
+{
+	struct rng r;
+
+	rng_init(&r, 9);
+	for (uint64_t k = 0; k < 50; k++) {
+		struct duo *d = duo_new(3, 16);
+		uint64_t value = 0x0102030405060708 * k, got;
+
+		d->fate = lossy;
+		d->context = &r;
+		memcpy(d->side[0].memory.bytes + 8, &value, 8);
+		duo_send(d, 0, HCA_WR_ATOMIC_WRITE, 8, 8, 64);
+		duo_post(d, 0);
+		duo_send(d, 0, HCA_WR_ATOMIC_FADD, 16, 8, 64)->swap_add = 1;
+		duo_post(d, 0);
+		duo_run(d, d->now_ns + LONG);
+		assert_done(d, 0, HCA_SUCCESS, HCA_WC_ATOMIC_WRITE);
+		assert_done(d, 0, HCA_SUCCESS, HCA_WC_FETCH_ADD);
+		memcpy(&got, d->side[0].memory.bytes + 16, 8);
+		assert_int_equal(got, value);
+		memcpy(&got, d->side[1].memory.bytes + 64, 8);
+		assert_int_equal(got, value + 1);
+		duo_free(d);
+	}
+}
+
+static void an_atomic_write_must_be_aligned(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+
+	duo_send(d, 0, HCA_WR_ATOMIC_WRITE, 8, 8, 65);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_REM_INV_REQ_ERR, 0);
+	duo_free(d);
+}
+
 static void mixed_work_survives_loss_of_a_fifth(void **state)
 {
 	for (uint64_t seed = 1; seed <= 30; seed++) {
@@ -372,6 +410,8 @@ int main(void)
 		cmocka_unit_test(reads_longer_than_a_chunk_come_back_whole),
 		cmocka_unit_test(a_send_waits_for_its_receive),
 		cmocka_unit_test(atomics_return_what_they_found),
+		cmocka_unit_test(an_atomic_write_is_executed_once),
+		cmocka_unit_test(an_atomic_write_must_be_aligned),
 		cmocka_unit_test(a_wrong_key_is_refused_and_flushes_the_rest),
 		cmocka_unit_test(a_message_too_long_fails_on_both_sides),
 		cmocka_unit_test(memory_that_went_away_is_an_error_not_a_crash),
