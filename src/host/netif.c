@@ -12,6 +12,7 @@
 
 #include "host/netdev.h"
 #include "host/netlink.h"
+#include "host/sysfs.h"
 #include "util/inaddr.h"
 #include "util/lock.h"
 
@@ -31,6 +32,7 @@ static struct {
 static void forked(void)
 {
 	lock_init(&ports);
+	sysfs_forked();
 }
 
 static void enumerate(void)
@@ -97,12 +99,17 @@ static void tell(const uint32_t *changes)
 		{NETDEV_UP, HOST_PORT_UP},
 	};
 
+	uint32_t any = 0;
+
 	for (uint32_t i = 0; i < device_count; i++) {
 		say(&devices[i], changes[i]);
+		any |= changes[i];
 		for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
 			if (changes[i] & rows[k].change && watch.port)
 				watch.port(&devices[i], rows[k].event);
 	}
+	if (any)
+		sysfs_refresh();
 }
 
 static void refresh(void)

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The tree that stands for /sys and /dev: real directories in the user's
- * runtime folder, so that ibdev_path, ibv_get_sysfs_path and the path shim
- * have something to point at.  Written once a process, each file whole or not
- * at all (rename), because another process may be reading it.
- */
-#include "host/host.h"
+#include "host/sysfs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +13,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATH_BYTES 400
+#include "shim/tree.h"
+#include "util/lock.h"
 
-static char root[PATH_BYTES / 2];
-static bool usable;
+#define PATH_BYTES    400
+#define TREE_VERSION  2 /* of the files' contents, part of the stamp */
+#define STAMP_BYTES   32
+#define MOST_CPUS     1024
+#define CPUS_PER_WORD 32
+#define REMOVE_FDS    8
+
+/* One writing of a tree; the first failure ends it. */
+struct tree {
+	const char *root;
+	int err;
+};
+
+static struct lock lock = {PTHREAD_MUTEX_INITIALIZER};
+static char root[PATH_BYTES / 2]; /* all three: under lock */
+static bool written, usable;
 
 /* mkdir -p of everything before the last '/'. */
 static void make_parents(char *path)
@@ -33,62 +43,109 @@ static void make_parents(char *path)
 	}
 }
 
-static void put(const char *name, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+static void put(struct tree *t, const char *text, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
-/* File `name` below the root gets the text; failure leaves it missing. */
-static void put(const char *name, const char *fmt, ...)
+/* The file of this name below the root gets the text and a newline. */
+static void put(struct tree *t, const char *text, const char *fmt, ...)
 {
-	char path[PATH_BYTES], temp[PATH_BYTES + 32], text[256];
+	char path[PATH_BYTES], temp[PATH_BYTES + 32];
+	size_t len = strlen(text);
+	int fd, n = snprintf(path, sizeof path, "%s/", t->root);
 	va_list ap;
-	int fd, n;
 
-	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	snprintf(path, sizeof path, "%s/%s", root, name);
-	make_parents(path);
-	snprintf(temp, sizeof temp, "%s.%d", path, (int)getpid());
-	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0)
+	if (t->err)
 		return;
-	if (write(fd, text, (size_t)n) != n || rename(temp, path))
+	va_start(ap, fmt);
+	vsnprintf(path + n, sizeof path - (size_t)n, fmt, ap);
+	va_end(ap);
+	snprintf(temp, sizeof temp, "%s.%d~", path, (int)getpid());
+	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0 && errno == ENOENT) {
+		make_parents(path);
+		fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	}
+	if (fd < 0) {
+		t->err = -errno;
+		return;
+	}
+	if (write(fd, text, len) != (ssize_t)len || write(fd, "\n", 1) != 1 ||
+	    rename(temp, path)) {
+		t->err = errno ? -errno : -EIO;
 		unlink(temp);
+	}
 	close(fd);
 }
 
-static void put_gids(const struct host_device *d)
+static void drop(struct tree *t, const char *dir, uint32_t index)
 {
-	struct host_port port;
-	char name[128];
+	char path[PATH_BYTES];
 
-	host_port(d, &port);
-	for (uint32_t i = 0; i < HOST_MAX_GIDS; i++) {
-		const uint8_t *g = port.gids[i].gid;
-
-		if (!port.gids[i].ifindex)
-			continue;
-		snprintf(name, sizeof name,
-			 "class/infiniband/%s/ports/1/gids/%u", d->name, i);
-		put(name,
-		    "%02x%02x:%02x%02x:%02x%02x:%02x%02x:"
-		    "%02x%02x:%02x%02x:%02x%02x:%02x%02x\n",
-		    g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9],
-		    g[10], g[11], g[12], g[13], g[14], g[15]);
-		snprintf(name, sizeof name,
-			 "class/infiniband/%s/ports/1/gid_attrs/types/%u",
-			 d->name, i);
-		put(name, "%s\n",
-		    port.gids[i].type == HOST_GID_ROCE_V2 ? "RoCE v2"
-							  : "IB/RoCE v1");
-		snprintf(name, sizeof name,
-			 "class/infiniband/%s/ports/1/gid_attrs/ndevs/%u",
-			 d->name, i);
-		put(name, "%s\n", d->netdev);
-	}
+	snprintf(path, sizeof path, "%s/%s/%u", t->root, dir, index);
+	unlink(path);
 }
 
-static void put_device(const struct host_device *d, uint32_t index)
+static void put_gid(struct tree *t, const struct host_device *d, uint32_t i)
+{
+	const struct host_gid *entry = &d->port.gids[i];
+	const uint8_t *g = entry->gid;
+	char text[48], dir[96];
+
+	snprintf(text, sizeof text,
+		 "%02x%02x:%02x%02x:%02x%02x:%02x%02x:"
+		 "%02x%02x:%02x%02x:%02x%02x:%02x%02x",
+		 g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9],
+		 g[10], g[11], g[12], g[13], g[14], g[15]);
+	put(t, text, "class/infiniband/%s/ports/1/gids/%u", d->name, i);
+	/* the kernel's do not open where there is no entry */
+	snprintf(dir, sizeof dir, "class/infiniband/%s/ports/1/gid_attrs",
+		 d->name);
+	if (entry->ifindex) {
+		put(t,
+		    entry->type == HOST_GID_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1",
+		    "%s/types/%u", dir, i);
+		put(t, d->netdev, "%s/ndevs/%u", dir, i);
+		return;
+	}
+	strcat(dir, "/types");
+	drop(t, dir, i);
+	strcpy(strrchr(dir, '/'), "/ndevs");
+	drop(t, dir, i);
+}
+
+/* All of the machine's, 32 to a word, as the kernel writes masks. */
+static void put_cpus(struct tree *t, const char *device)
+{
+	char text[MOST_CPUS / CPUS_PER_WORD * 9 + 1] = "";
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	size_t len = 0;
+
+	if (cpus < 1 || cpus > MOST_CPUS)
+		cpus = MOST_CPUS;
+	for (long w = (cpus - 1) / CPUS_PER_WORD; w >= 0; w--) {
+		long bits = cpus - w * CPUS_PER_WORD;
+		uint32_t mask =
+			bits < CPUS_PER_WORD ? (1u << bits) - 1 : UINT32_MAX;
+
+		len += (size_t)snprintf(text + len, sizeof text - len,
+					len ? ",%08" PRIx32 : "%" PRIx32, mask);
+	}
+	put(t, text, "class/infiniband/%s/device/local_cpus", device);
+}
+
+static void put_guids(struct tree *t, const struct host_device *d)
+{
+	uint64_t g = d->guid;
+	char text[32];
+
+	snprintf(text, sizeof text, "%04x:%04x:%04x:%04x", (unsigned)(g >> 48),
+		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff,
+		 (unsigned)g & 0xffff);
+	put(t, text, "class/infiniband/%s/node_guid", d->name);
+	put(t, text, "class/infiniband/%s/sys_image_guid", d->name);
+}
+
+static void put_fixed(struct tree *t, const struct host_device *d)
 {
 	static const char *const files[][2] = {
 		{"node_type", "1: CA"},
@@ -98,11 +155,8 @@ static void put_device(const struct host_device *d, uint32_t index)
 		{"board_id", "adverb"},
 		{"hw_rev", "0x1"},
 		{"device/numa_node", "-1"},
-		{"device/local_cpus", "ffffffff"},
-		{"ports/1/state", "4: ACTIVE"},
-		{"ports/1/phys_state", "5: LinkUp"},
 		{"ports/1/link_layer", "Ethernet"},
-		{"ports/1/rate", "10 Gb/sec (4X SDR)"},
+		{"ports/1/rate", "100 Gb/sec (4X EDR)"},
 		{"ports/1/lid", "0x0"},
 		{"ports/1/sm_lid", "0x0"},
 		{"ports/1/lid_mask_count", "0"},
@@ -110,79 +164,188 @@ static void put_device(const struct host_device *d, uint32_t index)
 		{"ports/1/cap_mask", "0x00010000"},
 		{"ports/1/pkeys/0", "0xffff"},
 	};
-	char name[128], link[PATH_BYTES];
 
-	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-		snprintf(name, sizeof name, "class/infiniband/%s/%s", d->name,
-			 files[i][0]);
-		put(name, "%s\n", files[i][1]);
-	}
-	for (int i = 0; i < 2; i++) {
-		uint64_t g = d->guid;
-
-		snprintf(name, sizeof name, "class/infiniband/%s/%s", d->name,
-			 i ? "sys_image_guid" : "node_guid");
-		put(name, "%04x:%04x:%04x:%04x\n", (unsigned)(g >> 48),
-		    (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff,
-		    (unsigned)g & 0xffff);
-	}
-	put_gids(d);
-	snprintf(name, sizeof name, "class/infiniband/%s/device/net/%s/ifindex",
-		 d->name, d->netdev);
-	put(name, "%u\n", d->ifindex);
-	snprintf(name, sizeof name, "class/infiniband_verbs/uverbs%u/ibdev",
-		 index);
-	put(name, "%s\n", d->name);
-	snprintf(link, sizeof link, "%s/dev/infiniband/uverbs%u", root, index);
-	make_parents(link);
-	if (symlink("/dev/null", link) && errno != EEXIST)
-		usable = false;
+	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+		put(t, files[i][1], "class/infiniband/%s/%s", d->name,
+		    files[i][0]);
 }
 
-static void choose_root(void)
+static void put_node(struct tree *t, const char *device, uint32_t index)
 {
-	const char *tree = getenv("ADVERB_SYSFS");
-	const char *runtime = getenv("ADVERB_RUNTIME");
-	const char *user = getenv("XDG_RUNTIME_DIR");
+	char link[PATH_BYTES];
 
-	if (tree)
-		snprintf(root, sizeof root, "%s", tree);
-	else if (runtime)
-		snprintf(root, sizeof root, "%s/sysfs", runtime);
-	else
-		snprintf(root, sizeof root, "%s/adverb-%u/sysfs",
-			 user && access(user, W_OK) == 0 ? user : "/tmp",
-			 (unsigned)geteuid());
+	put(t, device, "class/infiniband_verbs/uverbs%u/ibdev", index);
+	put(t, "1", "class/infiniband_verbs/uverbs%u/abi_version", index);
+	snprintf(link, sizeof link, "%s/dev/infiniband/uverbs%u", t->root,
+		 index);
+	make_parents(link);
+	/* a device file that everybody may open, which is all that is asked */
+	if (!t->err && symlink("/dev/null", link) && errno != EEXIST)
+		t->err = -errno;
+}
+
+static void put_device(struct tree *t, const struct host_device *d,
+		       uint32_t index)
+{
+	char text[16];
+
+	put_fixed(t, d);
+	put_guids(t, d);
+	put_cpus(t, d->name);
+	put(t, d->port.is_up ? "4: ACTIVE" : "1: DOWN",
+	    "class/infiniband/%s/ports/1/state", d->name);
+	put(t, d->port.is_up ? "5: LinkUp" : "3: Disabled",
+	    "class/infiniband/%s/ports/1/phys_state", d->name);
+	for (uint32_t i = 0; i < HOST_MAX_GIDS; i++)
+		put_gid(t, d, i);
+	snprintf(text, sizeof text, "%u", d->ifindex);
+	put(t, text, "class/infiniband/%s/device/net/%s/ifindex", d->name,
+	    d->netdev);
+	put_node(t, d->name, index);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type,
+		      struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static bool is_kept(const char *name, const struct host_device *devices,
+		    uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		char node[20];
+
+		snprintf(node, sizeof node, "uverbs%u", i);
+		if (!strcmp(name, devices[i].name) || !strcmp(name, node))
+			return true;
+	}
+	return name[0] == '.' || !strcmp(name, "abi_version");
+}
+
+/* What an earlier tree had more. */
+static void sweep(const char *top, const char *below,
+		  const struct host_device *devices, uint32_t count)
+{
+	char path[PATH_BYTES], inside[PATH_BYTES + 256];
+	struct dirent *e;
+	DIR *dir;
+
+	snprintf(path, sizeof path, "%s/%s", top, below);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir))) {
+		if (is_kept(e->d_name, devices, count))
+			continue;
+		snprintf(inside, sizeof inside, "%s/%s", path, e->d_name);
+		nftw(inside, remove_one, REMOVE_FDS, FTW_DEPTH | FTW_PHYS);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* One word for all that a tree says. */
+static void stamp_of(const struct host_device *devices, uint32_t count,
+		     char text[STAMP_BYTES])
+{
+	const uint8_t *p = (const uint8_t *)devices;
+	uint64_t h = 0xcbf29ce484222325u + TREE_VERSION; /* FNV-1a */
+
+	for (size_t i = 0; i < count * sizeof *devices; i++)
+		h = (h ^ p[i]) * 0x100000001b3u;
+	snprintf(text, STAMP_BYTES, "%016" PRIx64, h);
+}
+
+static bool is_stamped(const char *top, const char *stamp)
+{
+	char path[PATH_BYTES], text[STAMP_BYTES];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "%s/.stamp", top);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof text);
+	close(fd);
+	return n == (ssize_t)strlen(stamp) + 1 &&
+	       memcmp(text, stamp, strlen(stamp)) == 0;
 }
 
 /* A folder in /tmp that somebody else made is not ours to trust. */
-static bool is_ours(void)
+static bool is_ours(const char *top)
 {
 	struct stat st;
 	char path[PATH_BYTES];
 
-	snprintf(path, sizeof path, "%s/class/infiniband", root);
+	snprintf(path, sizeof path, "%s/class/infiniband", top);
 	return stat(path, &st) == 0 && st.st_uid == geteuid() &&
-	       stat(root, &st) == 0 && st.st_uid == geteuid();
+	       stat(top, &st) == 0 && st.st_uid == geteuid();
 }
 
-static void write_tree(void)
+int sysfs_write(const char *top, const struct host_device *devices,
+		uint32_t count)
 {
+	struct tree t = {.root = top};
+	char stamp[STAMP_BYTES], path[PATH_BYTES];
+
+	stamp_of(devices, count, stamp);
+	if (is_stamped(top, stamp) && is_ours(top))
+		return 0;
+	snprintf(path, sizeof path, "%s/.stamp", top);
+	unlink(path);
+	snprintf(path, sizeof path, "%s/class/infiniband/", top);
+	make_parents(path);
+	if (!is_ours(top))
+		return -EPERM;
+	put(&t, "6", "class/infiniband_verbs/abi_version");
+	for (uint32_t i = 0; i < count; i++)
+		put_device(&t, &devices[i], i);
+	sweep(top, "class/infiniband", devices, count);
+	sweep(top, "class/infiniband_verbs", devices, count);
+	sweep(top, "dev/infiniband", devices, count);
+	put(&t, stamp, ".stamp");
+	return t.err;
+}
+
+/* A copy with the ports of now; its padding is that of static memory. */
+static void write_now(void)
+{
+	static struct host_device now[HOST_MAX_DEVICES];
 	const struct host_device *devices;
 	uint32_t count = host_devices(&devices);
 
-	choose_root();
-	usable = true;
-	for (uint32_t i = 0; i < count; i++)
-		put_device(&devices[i], i);
-	put("class/infiniband_verbs/abi_version", "6\n");
-	usable = usable && is_ours();
+	for (uint32_t i = 0; i < count; i++) {
+		memcpy(&now[i], &devices[i],
+		       offsetof(struct host_device, port));
+		host_port(&devices[i], &now[i].port);
+	}
+	usable = sysfs_write(root, now, count) == 0;
 }
 
 const char *host_sysfs(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	bool good;
 
-	pthread_once(&once, write_tree);
-	return usable ? root : NULL;
+	lock_take(&lock);
+	if (!written) {
+		written = true;
+		if (tree_path(root, sizeof root))
+			write_now();
+	}
+	good = usable;
+	lock_give(&lock);
+	return good ? root : NULL;
+}
+
+void sysfs_refresh(void)
+{
+	lock_take(&lock);
+	if (usable)
+		write_now();
+	lock_give(&lock);
+}
+
+void sysfs_forked(void)
+{
+	lock_init(&lock);
 }

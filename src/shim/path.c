@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "path.h"
+#include "tree.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,26 +17,6 @@ static const struct {
 };
 
 enum { ROOT_COUNT = sizeof(roots) / sizeof(roots[0]) };
-
-static bool tree_get(struct path *tree)
-{
-	const char *dir = getenv("ADVERB_SYSFS");
-	int n;
-
-	if (dir && *dir) {
-		n = snprintf(tree->text, sizeof(tree->text), "%s", dir);
-		return n < (int)sizeof(tree->text);
-	}
-	dir = getenv("ADVERB_RUNTIME");
-	if (dir && *dir) {
-		n = snprintf(tree->text, sizeof(tree->text), "%s/sysfs", dir);
-		return n < (int)sizeof(tree->text);
-	}
-	dir = getenv("XDG_RUNTIME_DIR");
-	n = snprintf(tree->text, sizeof(tree->text), "%s/adverb-%u/sysfs",
-		     dir && *dir ? dir : "/tmp", getuid());
-	return n < (int)sizeof(tree->text);
-}
 
 /*
  * infiniband, infiniband_verbs, infiniband_mad ... are ours, but not a
@@ -86,7 +67,8 @@ const char *path_turn(const char *path, struct path *room)
 	for (int i = 0; i < ROOT_COUNT; i++) {
 		if (!is_under(room->text, roots[i].kernel))
 			continue;
-		if (!tree_get(&tree) || !join(tree.text, roots[i].tree, &whole))
+		if (!tree_path(tree.text, sizeof(tree.text)) ||
+		    !join(tree.text, roots[i].tree, &whole))
 			return path;
 		turned = join(whole.text, room->text + strlen(roots[i].kernel),
 			      room);

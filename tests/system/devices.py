@@ -111,6 +111,9 @@ t.case("cat sees the tree through the shim",
 t.case("python sees the tree through the shim",
        shim_shows([system.PYTHON, "-c", PYTHON_LOOK],
                   r"\['adv0'.*\nTrue True\n4: ACTIVE"), "shim", "python3")
+t.case("ucx_info finds rc_verbs on adv0 through the shim",
+       shim_shows(["ucx_info", "-d"], r"Transport: rc_verbs\n# +Device: adv0:1"),
+       "shim", "ucx_info")
 t.case("ibstatus sees the port through the shim",
        shim_shows(["ibstatus"], "adv0.*(.|\n)*ACTIVE"), "shim", "ibstatus")
 t.end()

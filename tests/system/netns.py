@@ -320,9 +320,22 @@ def sees_addresses(watch):
     watch.wait_for("IBV_EVENT_GID_CHANGE.*port 1")
 
 
+def tree_says(name):
+    """A file of adv0 in the synthesised tree of this namespace."""
+    path = os.path.join(
+        t.runtime, "adverb-%d" % os.geteuid(),
+        "sysfs-%d" % os.stat("/proc/self/ns/net").st_ino,
+        "class/infiniband/adv0", name)
+    with open(path) as f:
+        return f.read().strip()
+
+
 def sees_the_link(watch):
+    expect(tree_says("ports/1/state") == "4: ACTIVE", "the tree says down")
     lab.ip("there", "link set v0 down")
     watch.wait_for("IBV_EVENT_PORT_ERR.*port 1")
+    lab.wait(lambda: tree_says("ports/1/state") == "1: DOWN",
+             "the tree still says up")
     lab.ip("there", "link set v0 up")
     watch.wait_for("IBV_EVENT_PORT_ACTIVE.*port 1")
     lab.ip("here", "link del v0")

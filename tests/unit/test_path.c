@@ -3,6 +3,7 @@
 #include "test.h"
 #include "shim/path.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int set_tree(void **state)
@@ -65,17 +66,22 @@ static void a_path_too_long_to_turn_is_left_alone(void **state)
 static void without_a_tree_the_runtime_folder_holds_it(void **state)
 {
 	struct path room;
-	char want[64];
+	struct stat ns;
+	char want[96];
 
 	unsetenv("ADVERB_SYSFS");
 	unsetenv("ADVERB_RUNTIME");
-	setenv("XDG_RUNTIME_DIR", "/run/me", 1);
-	snprintf(want, sizeof(want), "/run/me/adverb-%u/sysfs/dev/infiniband",
-		 getuid());
+	assert_int_equal(stat("/proc/self/ns/net", &ns), 0);
+	snprintf(want, sizeof(want), "/tmp/adverb-%u/sysfs-%ju/dev/infiniband",
+		 geteuid(), (uintmax_t)ns.st_ino);
+	setenv("XDG_RUNTIME_DIR", "/nowhere", 1);
+	assert_string_equal(path_turn("/dev/infiniband", &room), want);
+	setenv("XDG_RUNTIME_DIR", "/tmp", 1);
 	assert_string_equal(path_turn("/dev/infiniband", &room), want);
 	setenv("ADVERB_RUNTIME", "/other", 1);
-	assert_string_equal(path_turn("/dev/infiniband", &room),
-			    "/other/sysfs/dev/infiniband");
+	snprintf(want, sizeof(want), "/other/sysfs-%ju/dev/infiniband",
+		 (uintmax_t)ns.st_ino);
+	assert_string_equal(path_turn("/dev/infiniband", &room), want);
 	unsetenv("ADVERB_RUNTIME");
 }
 

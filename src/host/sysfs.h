@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tree that stands for /sys and /dev: real directories in the user's
+ * runtime folder, so that ibdev_path, ibv_get_sysfs_path and the path shim
+ * have something to point at.  Each file is whole or not there (rename),
+ * because another process may be reading it; the tree is written anew only
+ * when it differs from what the stamp in it says.
+ */
+#ifndef HOST_SYSFS_H
+#define HOST_SYSFS_H
+
+#include "host/host.h"
+
+/* The tree of these devices at `root`; 0 or -errno.  The ports are read as
+ * they are, without netif's lock. */
+int sysfs_write(const char *root, const struct host_device *devices,
+		uint32_t count);
+/* The process's devices have changed: write theirs again, if it ever was. */
+void sysfs_refresh(void);
+/* In a forked child: who held the lock is not here. */
+void sysfs_forked(void);
+
+#endif

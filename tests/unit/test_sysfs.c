@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The synthesised tree: what programs read there of made-up devices. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/sysfs.h"
+
+static char root[64];
+static struct host_device devices[2];
+
+static int remove_one(const char *path, const struct stat *st, int type,
+		      struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static int set_up(void **state)
+{
+	strcpy(root, "/tmp/adverb-sysfs-XXXXXX");
+	memset(devices, 0, sizeof devices);
+	for (int i = 0; i < 2; i++) {
+		struct host_device *d = &devices[i];
+
+		snprintf(d->name, sizeof d->name, "adv%d", i);
+		snprintf(d->netdev, sizeof d->netdev, "eth%d", i);
+		d->ifindex = (uint32_t)i + 2;
+		d->guid = 0x0002c9fffe000001u + (unsigned)i;
+		d->port.is_up = true;
+		d->port.gids[1] = (struct host_gid){
+			{[10] = 0xff, 0xff, 10, 0, 0, (uint8_t)i},
+			HOST_GID_ROCE_V2,
+			d->ifindex};
+	}
+	devices[0].port.gids[2] = devices[0].port.gids[1];
+	devices[0].port.gids[2].type = HOST_GID_ROCE_V1;
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static const char *at(const char *name)
+{
+	static char path[256];
+
+	snprintf(path, sizeof path, "%s/%s", root, name);
+	return path;
+}
+
+static void expect_file(const char *name, const char *want)
+{
+	char text[128] = "";
+	int fd = open(at(name), O_RDONLY);
+	ssize_t n;
+
+	if (fd < 0)
+		fail_msg("no %s", name);
+	n = read(fd, text, sizeof text - 1);
+	close(fd);
+	assert_true(n > 0);
+	assert_int_equal(text[n - 1], '\n');
+	text[n - 1] = 0;
+	assert_string_equal(text, want);
+}
+
+static void expect_none(const char *name)
+{
+	assert_int_equal(access(at(name), F_OK), -1);
+}
+
+static ino_t inode_of(const char *name)
+{
+	struct stat st;
+
+	assert_int_equal(stat(at(name), &st), 0);
+	return st.st_ino;
+}
+
+#define PORT "class/infiniband/adv0/ports/1/"
+
+static void the_tree_says_what_programs_ask(void **state)
+{
+	struct stat st;
+
+	assert_int_equal(sysfs_write(root, devices, 2), 0);
+	expect_file("class/infiniband_verbs/abi_version", "6");
+	expect_file("class/infiniband_verbs/uverbs1/ibdev", "adv1");
+	expect_file("class/infiniband/adv0/node_type", "1: CA");
+	expect_file("class/infiniband/adv0/node_guid", "0002:c9ff:fe00:0001");
+	expect_file("class/infiniband/adv1/device/net/eth1/ifindex", "3");
+	expect_file("class/infiniband/adv0/device/numa_node", "-1");
+	expect_file(PORT "state", "4: ACTIVE");
+	expect_file(PORT "phys_state", "5: LinkUp");
+	expect_file(PORT "link_layer", "Ethernet");
+	expect_file(PORT "pkeys/0", "0xffff");
+	expect_file(PORT "gids/1", "0000:0000:0000:0000:0000:ffff:0a00:0000");
+	expect_file(PORT "gid_attrs/types/1", "RoCE v2");
+	expect_file(PORT "gid_attrs/types/2", "IB/RoCE v1");
+	expect_file(PORT "gid_attrs/ndevs/1", "eth0");
+	expect_file(PORT "gids/63", "0000:0000:0000:0000:0000:0000:0000:0000");
+	expect_none(PORT "gid_attrs/types/63");
+	expect_none(PORT "gids/64");
+	assert_int_equal(stat(at("dev/infiniband/uverbs0"), &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+	assert_int_equal(access(at("dev/infiniband/uverbs0"), R_OK | W_OK), 0);
+}
+
+static void the_mask_of_cpus_has_a_bit_for_each(void **state)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF), bits = 0;
+	char text[1024] = "";
+	int fd;
+
+	assert_int_equal(sysfs_write(root, devices, 1), 0);
+	fd = open(at("class/infiniband/adv0/device/local_cpus"), O_RDONLY);
+	assert_true(read(fd, text, sizeof text - 1) > 0);
+	close(fd);
+	for (const char *p = text; *p && *p != '\n'; p++)
+		if (*p != ',')
+			bits += __builtin_popcountl(
+				strtoul((char[]){*p, 0}, NULL, 16));
+	assert_int_equal(bits, cpus);
+}
+
+static void a_tree_that_is_right_is_left_alone(void **state)
+{
+	ino_t before;
+
+	assert_int_equal(sysfs_write(root, devices, 2), 0);
+	before = inode_of(PORT "state");
+	assert_int_equal(sysfs_write(root, devices, 2), 0);
+	assert_int_equal(inode_of(PORT "state"), before);
+}
+
+static void a_port_that_changes_is_written_anew(void **state)
+{
+	assert_int_equal(sysfs_write(root, devices, 2), 0);
+	devices[0].port.is_up = false;
+	memset(&devices[0].port.gids[1], 0, sizeof devices[0].port.gids[1]);
+	assert_int_equal(sysfs_write(root, devices, 2), 0);
+	expect_file(PORT "state", "1: DOWN");
+	expect_file(PORT "phys_state", "3: Disabled");
+	expect_file(PORT "gids/1", "0000:0000:0000:0000:0000:0000:0000:0000");
+	expect_none(PORT "gid_attrs/types/1");
+	expect_none(PORT "gid_attrs/ndevs/1");
+}
+
+static void a_device_that_is_no_more_leaves_nothing(void **state)
+{
+	assert_int_equal(sysfs_write(root, devices, 2), 0);
+	assert_int_equal(sysfs_write(root, devices, 1), 0);
+	expect_none("class/infiniband/adv1");
+	expect_none("class/infiniband_verbs/uverbs1");
+	expect_none("dev/infiniband/uverbs1");
+	expect_file("class/infiniband_verbs/abi_version", "6");
+	expect_file("class/infiniband/adv0/node_desc", "adverb");
+}
+
+static void a_tree_that_cannot_be_written_is_an_error(void **state)
+{
+	char under[96];
+
+	assert_int_equal(sysfs_write("/proc/adverb", devices, 1), -EPERM);
+	snprintf(under, sizeof under, "%s/file", root);
+	close(open(under, O_WRONLY | O_CREAT, 0600));
+	strcat(under, "/tree");
+	assert_int_equal(sysfs_write(under, devices, 1), -EPERM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_tree_says_what_programs_ask,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			the_mask_of_cpus_has_a_bit_for_each, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_tree_that_is_right_is_left_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_port_that_changes_is_written_anew, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_device_that_is_no_more_leaves_nothing, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_tree_that_cannot_be_written_is_an_error, set_up,
+			tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
