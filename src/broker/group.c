@@ -48,6 +48,11 @@ static int open_bound(bool shared)
 	}
 	if (fd < 0)
 		return -errno;
+	/* Groups are for members, which a class's owner becomes. */
+	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof(off));
+	if (family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &off,
+			   sizeof(off));
 	if ((family == AF_INET6 &&
 	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off))) ||
 	    (shared &&

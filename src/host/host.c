@@ -9,6 +9,7 @@
 
 #include "host/arena_map.h"
 #include "host/capture.h"
+#include "host/groups.h"
 #include "host/guard.h"
 #include "host/lane.h"
 #include "host/netif.h"
@@ -240,6 +241,7 @@ void host_qp_free(struct host *h, struct qp *qp,
 	lane_take(&h->lane);
 	lane_ring(&h->lane);
 	engine_qp_remove(h->lane.engine, side);
+	groups_sweep(&h->lane);
 	qp_free(&h->hca, qp);
 	lane_give(&h->lane);
 }
@@ -266,12 +268,16 @@ int host_path(struct host *h, const struct host_device *dev,
 	      const struct hca_ah *ah, struct wq_to *to, const char **why)
 {
 	struct host_port port;
-	uint8_t from[16];
+	uint8_t from[16], dest[16];
 	int err = source(dev, ah, from, why);
 
 	if (err)
 		return err;
-	if (inaddr_is_v4(from) != inaddr_is_v4(ah->dgid)) {
+	memcpy(dest, ah->dgid, 16);
+	if (inaddr_is_v4(from) && groups_is_multicast(dest) &&
+	    !inaddr_is_v4(dest))
+		groups_alias(ah->dgid, dest);
+	if (inaddr_is_v4(from) != inaddr_is_v4(dest)) {
 		*why = "source and destination GID are not both IPv4 or both "
 		       "IPv6";
 		return -EINVAL;
@@ -283,8 +289,31 @@ int host_path(struct host *h, const struct host_device *dev,
 			     .bursts = h->lane.wire.has.gso &&
 				       netif_is_local(ah->dgid)};
 	memcpy(to->from, from, 16);
-	memcpy(to->to, ah->dgid, 16);
+	memcpy(to->to, dest, 16);
 	return 0;
+}
+
+int host_mcast_attach(struct host *h, const struct host_device *dev,
+		      struct ibt_qp *side, const uint8_t gid[16],
+		      const char **why) NO_LOCK_ANALYSIS
+{
+	int err;
+
+	lane_take(&h->lane);
+	err = groups_attach(&h->lane, dev, side, gid, why);
+	lane_give(&h->lane);
+	return err;
+}
+
+int host_mcast_detach(struct host *h, struct ibt_qp *side,
+		      const uint8_t gid[16], const char **why) NO_LOCK_ANALYSIS
+{
+	int err;
+
+	lane_take(&h->lane);
+	err = groups_detach(&h->lane, side, gid, why);
+	lane_give(&h->lane);
+	return err;
 }
 
 static int check_mtu(const struct host_device *dev,

@@ -18,6 +18,7 @@
 
 #define HOST_MAX_DEVICES 8
 #define HOST_MAX_GIDS	 64
+#define HOST_MAX_GROUPS	 8 /* multicast */
 
 enum { HOST_GID_ROCE_V1 = 0, HOST_GID_ROCE_V2 = 1 };
 
@@ -95,6 +96,12 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 /* Where a datagram along `ah` goes; 0 or -errno with *why. */
 int host_path(struct host *h, const struct host_device *dev,
 	      const struct hca_ah *ah, struct wq_to *to, const char **why);
+/* Multicast: 0 or -errno with *why. */
+int host_mcast_attach(struct host *h, const struct host_device *dev,
+		      struct ibt_qp *side, const uint8_t gid[16],
+		      const char **why);
+int host_mcast_detach(struct host *h, struct ibt_qp *side,
+		      const uint8_t gid[16], const char **why);
 void host_qp_query(struct host *h, struct ibt_qp *side,
 		   struct hca_qp_attr *attr);
 /* Free a CQ that no QP uses. */

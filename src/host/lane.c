@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "host/capture.h"
+#include "host/groups.h"
 #include "host/guard.h"
 #include "host/netif.h"
 #include "host/peer.h"
@@ -40,6 +41,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->wake_ns = 0;
 	l->wake_fd = -1;
 	l->bells = (struct mpsc){NULL};
+	l->group_count = 0;
 	return 0;
 }
 
@@ -91,6 +93,13 @@ static void receive(struct lane *l, unsigned rounds, uint64_t now)
 	} while (--rounds && l->wire.is_behind);
 }
 
+/* A group is sent to out of the interface that the source belongs to. */
+static uint32_t out_of(const struct engine_frame *f)
+{
+	return groups_is_multicast(f->to.ip) ? netif_index(f->from.ip)
+					     : netif_scope(f->from.ip);
+}
+
 static void transmit(struct lane *l, uint64_t now)
 {
 	struct engine_frame f[UDP_BATCH];
@@ -103,7 +112,7 @@ static void transmit(struct lane *l, uint64_t now)
 			d[i] = (struct udp_dgram){
 				.from = f[i].from,
 				.to = f[i].to,
-				.ifindex = netif_scope(f[i].from.ip),
+				.ifindex = out_of(&f[i]),
 				.bytes = f[i].bytes,
 				.len = f[i].len,
 				.segment = f[i].segment,

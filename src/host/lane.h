@@ -23,6 +23,13 @@
 #include "util/mpsc.h"
 #include "wire/udp.h"
 
+/* Linux lets a socket join 20 IPv4 groups, each interface counted. */
+#define LANE_GROUPS HOST_MAX_GROUPS
+
+struct lane_group {
+	uint8_t gid[16];
+};
+
 struct lane {
 	struct lock lock;
 	struct engine *engine; /* owned, GUARDED_BY(lock) */
@@ -32,7 +39,9 @@ struct lane {
 	uint64_t wake_ns; /* when the sleeping thread will look again */
 	int wake_fd;	  /* its eventfd; -1 before it runs */
 	struct host_sink sink;
-	struct mpsc bells; /* QPs with new work */
+	struct mpsc bells;		       /* QPs with new work */
+	struct lane_group groups[LANE_GROUPS]; /* groups.h */
+	uint32_t group_count;
 };
 
 uint64_t lane_now(void);

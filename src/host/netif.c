@@ -219,19 +219,22 @@ bool netif_is_local(const uint8_t ip[16])
 	return found;
 }
 
-uint32_t netif_scope(const uint8_t ip[16])
+uint32_t netif_index(const uint8_t ip[16])
 {
 	const struct host_device *dev;
 	const struct host_gid *g;
 	uint32_t ifindex;
 
-	if (!netdev_is_link_local(ip))
-		return 0;
 	lock_take(&ports);
 	g = find(ip, &dev);
 	ifindex = g ? g->ifindex : 0;
 	lock_give(&ports);
 	return ifindex;
+}
+
+uint32_t netif_scope(const uint8_t ip[16])
+{
+	return netdev_is_link_local(ip) ? netif_index(ip) : 0;
 }
 
 void netif_mac(const uint8_t ip[16], uint8_t mac[6])

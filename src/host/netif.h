@@ -21,6 +21,8 @@ void netif_unwatch(void);
 /* In a forked child: the parent's thread is not here. */
 void netif_forget(void);
 
+/* The interface that an address of a GID table belongs to, 0: none. */
+uint32_t netif_index(const uint8_t ip[16]);
 /* The interface that a link-local source belongs to; 0 for all others. */
 uint32_t netif_scope(const uint8_t ip[16]);
 /* Is it an address of this machine that a GID table has? */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Address handles: the way of a datagram, resolved when it is made. */
+/* Address handles: the way of a datagram, resolved when it is made; groups. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,12 +151,37 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
 		      "the link layer address of a GID");
 }
 
+static int check_mcast(const struct ibv_qp *qp, const char *what)
+{
+	if (!v_is_ours(v_context(qp->context)))
+		return v_fail(EPERM, V_FORKED, what);
+	if (qp->qp_type != IBV_QPT_UD)
+		return v_fail(EINVAL, V_INPUT,
+			      "multicast is for UD queue pairs");
+	return 0;
+}
+
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
-	return v_fail(EOPNOTSUPP, V_NOT_BUILT, "multicast");
+	struct v_qp *q = v_qp(qp);
+	const char *why = "";
+	int err = check_mcast(qp, "ibv_attach_mcast");
+
+	if (err)
+		return err;
+	err = host_mcast_attach(q->host, v_context(qp->context)->dev, q->side,
+				gid->raw, &why);
+	return err ? v_fail(-err, V_MCAST, why) : 0;
 }
 
 int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
-	return EOPNOTSUPP;
+	struct v_qp *q = v_qp(qp);
+	const char *why = "";
+	int err = check_mcast(qp, "ibv_detach_mcast");
+
+	if (err)
+		return err;
+	err = host_mcast_detach(q->host, q->side, gid->raw, &why);
+	return err ? v_fail(-err, V_MCAST, why) : 0;
 }

@@ -17,6 +17,7 @@ static const char *const sentences[] = {
 	[V_INPUT] = "%s: refused with EINVAL",
 	[V_MODIFY] = "ibv_modify_qp refused: %s",
 	[V_AH] = "ibv_create_ah refused: %s",
+	[V_MCAST] = "joining or leaving a multicast group refused: %s",
 	[V_STATE] = "posting refused: the queue pair is in state %s",
 	[V_FULL] = "%s is full: poll completions before posting more",
 	[V_SYSTEM] = "%s",

@@ -18,6 +18,7 @@ enum v_cause {
 	V_INPUT,      /* what: which argument is wrong and how */
 	V_MODIFY,     /* what: why */
 	V_AH,	      /* what: why */
+	V_MCAST,      /* what: why */
 	V_STATE,      /* what: the state of the QP */
 	V_FULL,	      /* what: the queue */
 	V_SYSTEM,     /* what: what could not be had; errno is added */

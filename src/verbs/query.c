@@ -75,6 +75,9 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 	a->max_srq = MAX_SRQ;
 	a->max_srq_wr = HCA_MAX_WR;
 	a->max_srq_sge = HCA_MAX_SGE;
+	a->max_mcast_grp = HOST_MAX_GROUPS;
+	a->max_mcast_qp_attach = 256;
+	a->max_total_mcast_qp_attach = 2048;
 	a->max_pkeys = 1;
 	a->local_ca_ack_delay = 15;
 	a->phys_port_cnt = 1;

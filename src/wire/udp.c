@@ -84,6 +84,10 @@ static int set_options(int fd)
 		if (err)
 			return err;
 	}
+	/* Groups that others in the namespace have joined are not ours.  An old
+	 * kernel without the second option gives us more than we want. */
+	set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+	set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
 	/* A smaller buffer works, slower: not an error. */
 	if (set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BYTES))
 		set_int(fd, SOL_SOCKET, SO_RCVBUF, SOCKET_BYTES);
@@ -144,6 +148,36 @@ void udp_fini(struct udp *u)
 {
 	close(u->fd);
 	free(u->rings);
+}
+
+/* Join or leave; ifindex 0: leave on any. */
+static int member(int fd, const uint8_t ip[16], uint32_t ifindex, bool join)
+{
+	struct ip_mreqn v4 = {.imr_ifindex = (int)ifindex};
+	struct ipv6_mreq v6 = {.ipv6mr_interface = ifindex};
+
+	if (inaddr_is_v4(ip)) {
+		memcpy(&v4.imr_multiaddr, ip + 12, 4);
+		return setsockopt(fd, IPPROTO_IP,
+				  join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP,
+				  &v4, sizeof v4);
+	}
+	memcpy(&v6.ipv6mr_multiaddr, ip, 16);
+	return setsockopt(fd, IPPROTO_IPV6,
+			  join ? IPV6_ADD_MEMBERSHIP : IPV6_DROP_MEMBERSHIP,
+			  &v6, sizeof v6);
+}
+
+int udp_join(struct udp *u, const uint8_t ip[16], uint32_t ifindex)
+{
+	return member(u->fd, ip, ifindex, true) && errno != EADDRINUSE ? -errno
+								       : 0;
+}
+
+void udp_leave(struct udp *u, const uint8_t ip[16])
+{
+	while (!member(u->fd, ip, 0, false))
+		;
 }
 
 static void put_mapped(uint8_t ip[16], const struct in_addr *a)
@@ -250,7 +284,7 @@ static void write_control(struct msghdr *m, union control *buf,
 
 	m->msg_controllen = 0;
 	if (v4) {
-		struct in_pktinfo info = {0};
+		struct in_pktinfo info = {.ipi_ifindex = (int)d->ifindex};
 
 		memcpy(&info.ipi_spec_dst, d->from.ip + 12, 4);
 		memcpy(put_cmsg(m, &c, level, IP_PKTINFO, info_len), &info,

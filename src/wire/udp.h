@@ -29,7 +29,7 @@
  */
 struct udp_dgram {
 	struct inaddr from, to;
-	uint32_t ifindex; /* out: needed to link-local addresses; 0: any */
+	uint32_t ifindex; /* out: for link-local addresses and groups; 0: any */
 	const uint8_t *bytes;
 	size_t len, segment;
 	uint8_t tos, ttl;
@@ -62,6 +62,12 @@ void udp_fini(struct udp *u);
  * call.
  */
 size_t udp_receive(struct udp *u, struct udp_dgram *got);
+/*
+ * Hear a multicast group on an interface; leave it on all.  0 or -errno;
+ * joining again is no error.
+ */
+int udp_join(struct udp *u, const uint8_t ip[16], uint32_t ifindex);
+void udp_leave(struct udp *u, const uint8_t ip[16]);
 /*
  * Send the first k of n <= UDP_BATCH; k < n: the socket is full, wait for
  * POLLOUT.  A datagram that the kernel refuses is counted and dropped, as a

@@ -120,6 +120,11 @@ def unreliable():
         perftest([tool, "-c", "UC", "-n", "200"])
         perftest([tool, "-c", "UC", "-n", "200"], known=True)
     perftest(["ib_write_bw", "-c", "UC", "-a", "-n", "5"], count=20)
+    group = ["-g", "-M", "0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3"]
+    perftest(["ib_send_lat", "-c", "UD", "-n", "200"] + group)
+    perftest(["ib_send_lat", "-c", "UD", "-n", "100", "-e"] + group)
+    # as many as there are receives: a group's loss is nobody's fault
+    perftest(["ib_send_bw", "-c", "UD", "-n", "20", "-s", "64"] + group)
     for tool in "ibv_uc_pingpong", "ibv_ud_pingpong":
         for extra in [], ["-e"]:
             pingpong([tool] + extra)
