@@ -190,8 +190,7 @@ static uint32_t deliver(struct host *h, uint32_t i)
 				 .to = f->to,
 				 .bytes = bytes,
 				 .segment = f->len,
-				 .tos = f->tos,
-				 .checksummed = f->checksummed};
+				 .tos = f->tos};
 
 	do {
 		memcpy(bytes + d.len, g->bytes, g->len);

@@ -72,9 +72,10 @@ static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
 	struct gsi_mad m = {
 		.from = d->from, .to = d->to, .ifindex = d->ifindex};
 	struct mad mad;
+	uint16_t id = 0; /* any will do: a MAD is answered or sent again */
 	struct pkt p;
 
-	if (!rocev2_open(&d->from, &d->to, d->bytes, d->len, 0, true) ||
+	if (!rocev2_open(&d->from, &d->to, d->bytes, d->len, &id) ||
 	    !pkt_parse(d->bytes, d->len - ICRC_BYTES, &p)) {
 		g->junk++;
 		return;

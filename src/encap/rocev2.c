@@ -6,6 +6,10 @@
 #include "encap/icrc.h"
 #include "hdr/bth.h"
 
+#define NEAR_AHEAD  1024
+#define NEAR_BEHIND 64
+#define STARTS_MAX  3
+
 static uint32_t be32(const uint8_t *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
@@ -52,19 +56,63 @@ size_t rocev2_seal(const struct inaddr *from, const struct inaddr *to,
 }
 
 bool rocev2_open(const struct inaddr *from, const struct inaddr *to,
-		 const uint8_t *p, size_t len, uint16_t id, bool checksummed)
+		 const uint8_t *p, size_t len, uint16_t *id)
 {
-	struct icrc_hidden assumed = {id, true}, actual;
+	struct icrc_hidden assumed = {*id, true}, actual;
 	uint32_t syndrome;
 	size_t total = IP_V4_BYTES + UDP_BYTES + len;
 
 	if (len < BTH_BYTES + ICRC_BYTES || total > UINT16_MAX)
 		return false;
-	syndrome = cover(from, to, p, len - ICRC_BYTES, id) ^
+	syndrome = cover(from, to, p, len - ICRC_BYTES, *id) ^
 		   icrc_read(p + len - ICRC_BYTES);
 	if (!syndrome)
 		return true;
-	return inaddr_is_v4(to->ip) &&
-	       icrc_syndrome_id(syndrome, (uint16_t)total, assumed, &actual) &&
-	       (checksummed || (actual.df && !actual.id));
+	if (!inaddr_is_v4(to->ip) ||
+	    !icrc_syndrome_id(syndrome, (uint16_t)total, assumed, &actual) ||
+	    !actual.df)
+		return false;
+	*id = actual.id;
+	return true;
+}
+
+/* Does id go on from `last`, lost and late packets allowed for? */
+static bool is_near(uint16_t last, uint16_t id)
+{
+	uint16_t ahead = (uint16_t)(id - last);
+
+	return ahead <= NEAR_AHEAD || (uint16_t)-ahead <= NEAR_BEHIND;
+}
+
+static struct rocev2_sender *slot_of(struct rocev2_senders *s,
+				     const uint8_t ip[16])
+{
+	uint32_t sum = 0;
+
+	for (int i = 0; i < 16; i++)
+		sum = sum * 31 + ip[i];
+	return &s->slots[sum % ROCEV2_SENDERS];
+}
+
+bool rocev2_id_is_due(struct rocev2_senders *s, const uint8_t ip[16],
+		      uint16_t id)
+{
+	struct rocev2_sender *from = slot_of(s, ip);
+	bool is_due;
+
+	if (!from->is_known || memcmp(from->ip, ip, 16) != 0) {
+		*from = (struct rocev2_sender){.is_known = true, .last = id};
+		memcpy(from->ip, ip, 16);
+		return true;
+	}
+	is_due = from->starts == STARTS_MAX || is_near(from->last, id) ||
+		 (from->has_jumped && is_near(from->jump, id));
+	if (from->starts < STARTS_MAX)
+		from->starts = is_near(from->last, id) ? 0 : from->starts + 1;
+	from->has_jumped = !is_due;
+	from->jump = id;
+	/* a late packet does not take the sequence back */
+	if (is_due && (uint16_t)(from->last - id) > NEAR_BEHIND)
+		from->last = id;
+	return is_due;
 }

@@ -20,10 +20,38 @@
 size_t rocev2_seal(const struct inaddr *from, const struct inaddr *to,
 		   uint8_t *p, size_t len, uint16_t id);
 /*
- * Is p, BTH to ICRC, intact?  With a UDP checksum that was right, any id and
- * DF is taken; without one only DF and id 0 or the one expected.
+ * Is p, BTH to ICRC, intact under an IP header that has DF and some id?  *id
+ * goes in as the one expected and comes out as the one that it was sent with;
+ * one corrupted IPv4 packet in 2^16 finds an id by chance, so the caller asks
+ * rocev2_id_is_due.
  */
 bool rocev2_open(const struct inaddr *from, const struct inaddr *to,
-		 const uint8_t *p, size_t len, uint16_t id, bool checksummed);
+		 const uint8_t *p, size_t len, uint16_t *id);
+
+/*
+ * Which ids to believe.  A socket does not tell whether there was a UDP
+ * checksum; hardware and the kernel's rxe send none and number their packets,
+ * so a sender's ids are taken when they go on from his last one.  Two in a
+ * row that do not are a new start; a sender who makes three new starts
+ * running numbers as he likes, and is taken at his word: damaged packets
+ * would need the chance of 2^-16 each time.
+ */
+#define ROCEV2_SENDERS 64
+
+struct rocev2_sender {
+	uint8_t ip[16];
+	uint16_t last, jump; /* newest id taken; the one refused after it */
+	uint8_t starts;	     /* new starts without a packet in sequence */
+	bool is_known, has_jumped;
+};
+
+/* Of one receiver, zeroed at first; a clash forgets a sender. */
+struct rocev2_senders {
+	struct rocev2_sender slots[ROCEV2_SENDERS];
+};
+
+/* `id` was found in a packet from `ip` where another had been expected. */
+bool rocev2_id_is_due(struct rocev2_senders *s, const uint8_t ip[16],
+		      uint16_t id);
 
 #endif

@@ -21,6 +21,7 @@
 
 struct engine {
 	struct ibt ibt;
+	struct rocev2_senders senders;
 	struct map qpns;    /* of struct ibt_qp, by QPN */
 	struct burst burst; /* offered and not yet sent */
 };
@@ -202,12 +203,20 @@ static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 	return q;
 }
 
+uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
+			 size_t len, uint16_t guess)
+{
+	rocev2_open(&d->from, &d->to, bytes, len, &guess);
+	return guess;
+}
+
 static void packet(struct engine *e, const struct engine_dgram *d,
 		   const uint8_t *bytes, size_t len, uint16_t id,
 		   uint64_t now_ns)
 {
 	struct engine_counters *c = e->ibt.counters;
 	struct ud_from from = {d->from, d->to, d->tos, len};
+	uint16_t found = id;
 	struct ibt_qp *q;
 	struct pkt p;
 	bool all;
@@ -220,7 +229,9 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 	q = target(e, d, &p, &all);
 	if (!q && !all)
 		return;
-	if (!rocev2_open(&d->from, &d->to, bytes, len, id, d->checksummed)) {
+	if (!rocev2_open(&d->from, &d->to, bytes, len, &found) ||
+	    (found != id &&
+	     !rocev2_id_is_due(&e->senders, d->from.ip, found))) {
 		c->rx_bad_icrc++;
 		return;
 	}

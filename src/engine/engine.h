@@ -41,9 +41,8 @@ struct engine_dgram {
 	struct inaddr from, to; /* to.port is 4791 */
 	const uint8_t *bytes;	/* borrowed for the call */
 	size_t len;
-	size_t segment;	  /* == len when it is one datagram */
-	uint8_t tos;	  /* not covered by the ICRC; ECN bits are read */
-	bool checksummed; /* the UDP checksum was present and right */
+	size_t segment; /* == len when it is one datagram */
+	uint8_t tos;	/* not covered by the ICRC; ECN bits are read */
 };
 
 struct engine_frame {
@@ -93,6 +92,12 @@ bool engine_mcast_is_used(const struct engine *e, const uint8_t gid[16]);
 /* A CQ is about to be freed: no timer of its events stays. */
 void engine_cq_remove(struct engine *e, const struct cq *cq);
 
+/*
+ * The IPv4 id of one packet of d, which `guess` is given for; for captures: it
+ * stays the guess when the packet is damaged or the address is an IPv6 one.
+ */
+uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
+			 size_t len, uint16_t guess);
 void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns);
 /* Work was posted to q (either queue). */
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "encap/rocev2.h"
+
+#include <string.h>
+
+#include "hdr/bth.h"
+#include "test.h"
+
+static const struct inaddr here = {.ip = {[10] = 0xff, 0xff, 10, 0, 0, 1},
+				   .port = ROCEV2_PORT};
+static const struct inaddr there = {.ip = {[10] = 0xff, 0xff, 10, 0, 0, 2},
+				    .port = 49152};
+static const uint8_t other[16] = {[10] = 0xff, 0xff, 10, 0, 0, 3};
+
+static void the_id_of_a_packet_is_found(void **state)
+{
+	uint8_t p[64] = {4};
+	(void)state;
+
+	for (uint32_t sent = 0; sent <= UINT16_MAX; sent += 257) {
+		size_t len = rocev2_seal(&there, &here, p, 40, (uint16_t)sent);
+		uint16_t id = 5;
+
+		assert_true(rocev2_open(&there, &here, p, len, &id));
+		assert_int_equal(id, sent);
+	}
+}
+
+static void ipv6_has_no_id_to_explain_damage(void **state)
+{
+	struct inaddr a = {.ip = {0xfd}, .port = 49152};
+	struct inaddr b = {.ip = {0xfd, 1}, .port = ROCEV2_PORT};
+	uint8_t p[64] = {4};
+	size_t len = rocev2_seal(&a, &b, p, 40, 0);
+	uint16_t id = 0;
+	(void)state;
+
+	assert_true(rocev2_open(&a, &b, p, len, &id));
+	for (uint32_t bit = 0; bit < len * 8; bit++) {
+		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_int_equal(rocev2_open(&a, &b, p, len, &id),
+				 bit / 8 == 4);
+		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+}
+
+static void ids_that_go_on_are_due(void **state)
+{
+	struct rocev2_senders s = {0};
+	uint16_t id = 0xfff0;
+	(void)state;
+
+	for (int i = 0; i < 100; i++, id = (uint16_t)(id + i % 7))
+		assert_true(rocev2_id_is_due(&s, there.ip, id));
+}
+
+static void a_late_packet_is_due_and_takes_nothing_back(void **state)
+{
+	struct rocev2_senders s = {0};
+	(void)state;
+
+	assert_true(rocev2_id_is_due(&s, there.ip, 5000));
+	assert_true(rocev2_id_is_due(&s, there.ip, 4950));
+	assert_true(rocev2_id_is_due(&s, there.ip, 6020));
+	assert_false(rocev2_id_is_due(&s, there.ip, 5000));
+}
+
+static void a_stray_id_is_refused_and_forgotten(void **state)
+{
+	static const uint16_t far[4] = {9000, 50000, 20000, 35000};
+	struct rocev2_senders s = {0};
+	(void)state;
+
+	for (uint16_t id = 100; id < 200; id++) {
+		assert_true(rocev2_id_is_due(&s, there.ip, id));
+		assert_false(rocev2_id_is_due(&s, there.ip, far[id % 4]));
+	}
+}
+
+static void a_new_start_needs_two_packets(void **state)
+{
+	struct rocev2_senders s = {0};
+	(void)state;
+
+	assert_true(rocev2_id_is_due(&s, there.ip, 100));
+	assert_false(rocev2_id_is_due(&s, there.ip, 30000));
+	assert_true(rocev2_id_is_due(&s, there.ip, 30001));
+	assert_true(rocev2_id_is_due(&s, there.ip, 30002));
+}
+
+static void a_sender_of_random_ids_is_taken_at_his_word(void **state)
+{
+	struct rocev2_senders s = {0};
+	uint32_t id = 1;
+	int refused = 0;
+	(void)state;
+
+	for (int i = 0; i < 1000; i++, id = (id * 25173 + 13849) & 0xffff)
+		refused += !rocev2_id_is_due(&s, there.ip, (uint16_t)id);
+	assert_in_range(refused, 1, 10);
+}
+
+static void senders_do_not_share_a_sequence(void **state)
+{
+	struct rocev2_senders s = {0};
+	(void)state;
+
+	for (uint16_t i = 0; i < 50; i++) {
+		assert_true(rocev2_id_is_due(&s, there.ip, i));
+		assert_true(rocev2_id_is_due(&s, other, (uint16_t)(40000 + i)));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_id_of_a_packet_is_found),
+		cmocka_unit_test(ipv6_has_no_id_to_explain_damage),
+		cmocka_unit_test(ids_that_go_on_are_due),
+		cmocka_unit_test(a_late_packet_is_due_and_takes_nothing_back),
+		cmocka_unit_test(a_stray_id_is_refused_and_forgotten),
+		cmocka_unit_test(a_new_start_needs_two_packets),
+		cmocka_unit_test(a_sender_of_random_ids_is_taken_at_his_word),
+		cmocka_unit_test(senders_do_not_share_a_sequence),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
