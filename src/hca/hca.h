@@ -27,7 +27,7 @@
 #define HCA_MAX_INLINE	  512
 #define HCA_MAX_WR	  16384
 #define HCA_MAX_CQE	  (1 << 20)
-#define HCA_MAX_RD_ATOMIC 16
+#define HCA_MAX_RD_ATOMIC 128
 #define HCA_MAX_QP	  10000 /* a test makes so many */
 #define HCA_MAX_MESSAGE	  (1u << 31)
 
