@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""A guest with the kernel's Soft-RoCE beside the programs of this machine.
+
+    guest.py [--mtu N] -- COMMAND...   boot, run COMMAND beside it, end
+
+The caller's network namespace gets a tap with 10.77.0.1 and fd77::1; the guest
+has 10.77.0.2 and fd77::2.  Run by hand, this script makes a namespace of its
+own, without root.  The machine is emulated: nothing here measures speed."""
+
+import argparse
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+WORK = os.path.join(ROOT, "build", "interop")
+HERE, THERE = "10.77.0.1", "10.77.0.2"
+HERE6, THERE6 = "fd77::1", "fd77::2"
+AGENT = 5000
+BOOT_SECONDS = 180
+
+
+class GuestError(Exception):
+    pass
+
+
+def missing():
+    """Why there can be no guest on this machine, or ""."""
+    if not os.path.exists(os.path.join(WORK, "initramfs")):
+        return "no guest is built: tests/interop/build"
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        return "/dev/net/tun is not open to this user"
+    if not any(os.access(os.path.join(folder, "qemu-system-x86_64"), os.X_OK)
+               for folder in os.environ["PATH"].split(":")):
+        return "qemu-system-x86_64 is not installed"
+    return ""
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True)
+
+
+class Command:
+    """A shell command in the guest; its output grows as it runs."""
+
+    def __init__(self, line):
+        self.output = b""
+        self.socket = socket.create_connection((THERE, AGENT), timeout=10)
+        self.socket.sendall(line.encode() + b"\n")
+
+    def read(self, until):
+        """Reads on; False at the end of the output or the time."""
+        self.socket.settimeout(max(until - time.monotonic(), 0.001))
+        try:
+            got = self.socket.recv(65536)
+        except OSError:  # out of time, or the guest is gone
+            return False
+        self.output += got
+        return bool(got)
+
+    def wait_for(self, text, seconds):
+        until = time.monotonic() + seconds
+        while text.encode() not in self.output:
+            if not self.read(until):
+                return False
+        return True
+
+    def wait(self, seconds):
+        """(exit status, output); 124 when it was out of time."""
+        until = time.monotonic() + seconds
+        while self.read(until):
+            pass
+        self.socket.close()
+        text, mark, status = self.output.decode(
+            errors="replace").rpartition("\nexit ")
+        return (int(status), text) if mark else (
+            124, status + "\n(the guest's command did not end)")
+
+
+class Guest:
+    def __init__(self, mtu=1500):
+        self.tmp = tempfile.TemporaryDirectory(prefix="adverb-guest-")
+        self.console = os.path.join(self.tmp.name, "console")
+        ip("link", "set", "lo", "up")
+        ip("tuntap", "add", "lab0", "mode", "tap")
+        ip("addr", "add", HERE + "/24", "dev", "lab0")
+        ip("link", "set", "lab0", "mtu", str(mtu), "up")
+        ip("-6", "addr", "add", HERE6 + "/64", "dev", "lab0", "nodad")
+        self.machine = subprocess.Popen(
+            ["qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi",
+             "-cpu", "qemu64", "-smp", "2", "-m", "768", "-no-reboot",
+             "-nodefaults", "-display", "none",
+             "-serial", "file:" + self.console,
+             "-kernel", os.path.join(WORK, "vmlinuz"),
+             "-initrd", os.path.join(WORK, "initramfs"),
+             "-append", "console=ttyS0 quiet panic=-1 net.ifnames=0 "
+             "mitigations=off nokaslr tsc=reliable no_timer_check "
+             "random.trust_cpu=on lab.ip=%s lab.mtu=%d" % (THERE, mtu),
+             "-netdev", "tap,id=n0,ifname=lab0,script=no,downscript=no",
+             "-device", "virtio-net-pci,netdev=n0,host_mtu=9000,romfile=",
+             "-device", "virtio-rng-pci"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE)
+        try:
+            self.wait_ready()
+        except BaseException:
+            self.end()
+            raise
+
+    def wait_ready(self):
+        until = time.monotonic() + BOOT_SECONDS
+        while time.monotonic() < until:
+            if self.machine.poll() is not None:
+                raise GuestError("qemu ended: " + self.machine.stderr.read(
+                    ).decode(errors="replace"))
+            try:
+                if self.run("true", 10)[0] == 0:
+                    return
+            except OSError:
+                time.sleep(0.2)  # not a race: asked again until it answers
+        with open(self.console, errors="replace") as console:
+            raise GuestError("the guest does not answer: " +
+                           console.read()[-2000:])
+
+    def start(self, line):
+        return Command(line)
+
+    def run(self, line, seconds=60):
+        return Command(line).wait(seconds)
+
+    def kill(self):
+        """As pulling the plug."""
+        self.machine.kill()
+        self.machine.wait()
+
+    def end(self):
+        self.kill()
+        subprocess.run(["ip", "link", "del", "lab0"],
+                       stderr=subprocess.DEVNULL)
+        self.tmp.cleanup()
+
+
+def main():
+    arg = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    arg.add_argument("--mtu", type=int, default=1500)
+    arg.add_argument("command", nargs="+")
+    options = arg.parse_args()
+    if missing():
+        sys.exit("guest.py: " + missing())
+    if "ADVERB_INTEROP" not in os.environ:
+        os.execvpe("unshare", ["unshare", "-Urn", sys.executable, *sys.argv],
+                   dict(os.environ, ADVERB_INTEROP="1"))
+    guest = Guest(options.mtu)
+    try:
+        status = subprocess.run(
+            options.command, check=False,
+            ).returncode
+    finally:
+        guest.end()
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

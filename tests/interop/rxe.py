@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Unmodified programs on adverb against the same on the kernel's Soft-RoCE.
+
+rxe runs in a guest (guest.py; tests/interop/build makes it).  Both directions,
+no connection manager.  A quick subset unless --full is given."""
+
+import os
+import re
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "system"))
+
+import guest
+import netlab
+from perftest_check import check_capture, check_rows
+import system
+from system import expect, expect_ok
+
+if guest.missing() and "--list" not in sys.argv:
+    netlab.give_up(guest.missing())
+netlab.enter()
+t = system.Suite(__doc__)
+ports = iter(range(20000, 60000))
+
+# What stays 0 while no packet is lost; the emulated machine is often late, so
+# perftest is given a timeout of a second (PATIENT).
+PATIENT = ["-u", "18"]
+ERRORS = ("out_of_seq_request", "rcvd_seq_err", "retry_exceeded_err",
+          "retry_rnr_exceeded_err", "send_err", "completer_retry_err")
+COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
+
+
+def counters():
+    _, text = vm.run("cd %s && grep . *" % COUNTERS)
+    return {name: int(n) for name, n in re.findall(r"^(\w+):(\d+)", text,
+                                                   re.M)}
+
+
+def listens(text, port):
+    return re.search(r"^\s*\d+: [0-9A-F]+:%04X \S+ 0A " % port, text, re.M)
+
+
+def wait_here(process, port):
+    until = time.monotonic() + 20
+    while time.monotonic() < until and process.poll() is None:
+        for name in "/proc/net/tcp", "/proc/net/tcp6":
+            with open(name) as table:
+                if listens(table.read(), port):
+                    return
+        time.sleep(0.01)  # asked again: nothing rests on its length
+
+
+def wait_there(port):
+    line = ("n=0; until cat /proc/net/tcp /proc/net/tcp6 | grep -q ':%04X "
+            "[0-9A-F:]* 0A' || [ $n = 200 ]; do usleep 50000; n=$((n+1)); done"
+            % port)
+    vm.run(line, 30)
+
+
+def there(argv, index):
+    name, *rest = argv
+    pick = "-g" if "pingpong" in name else "-x"
+    return [name, "-d", "rxe0", pick, index, *rest]
+
+
+def here(argv, index):
+    name, *rest = argv
+    pick = "-g" if "pingpong" in name else "-x"
+    return [t.adverb, "run", "--", name, "-d", "adv0", pick, index, *rest]
+
+
+class Both:
+    """What both ends said."""
+
+    def __init__(self, ours, theirs, client):
+        self.status = ours.status or theirs[0]
+        self.ours = ours.output
+        self.client = client
+        self.output = "--- adverb\n%s\n--- rxe\n%s" % (ours.output, theirs[1])
+
+    def lines(self, _side):
+        return self.client.splitlines()
+
+
+def run(argv, direction, seconds, env):
+    """One tool at both ends; direction says what the client is."""
+    port = next(ports)
+    argv = [*argv, "-p", str(port)]
+    ours_env = t.environment(**env)
+    if direction == "to rxe":
+        theirs = vm.start(" ".join(there(argv, "1")))
+        wait_there(port)
+        ours = t.finish(t.start([*here(argv, "1"), guest.THERE],
+                                env=ours_env), seconds)
+        # A client that failed leaves a server that waits.
+        return Both(ours, theirs.wait(seconds if ours.status == 0 else 1),
+                    ours.output)
+    process = t.start(here(argv, "1"), env=ours_env)
+    wait_here(process, port)
+    theirs = vm.run(" ".join([*there(argv, "1"), guest.HERE]), seconds)
+    if theirs[0] and process.poll() is None:
+        process.kill()
+    return Both(t.finish(process, 10), theirs, theirs[1])
+
+
+def tool(argv, what, clean=True, capture=False, seconds=60):
+    for direction in "to rxe", "from rxe":
+        def body(direction=direction):
+            path = t.path("frames.pcapng")
+            env = {"ADVERB_PCAP": path} if capture else {}
+            before = counters()
+            r = run(argv, direction, seconds, env)
+            expect_ok(r)
+            if "pingpong" in argv[0]:
+                expect("bytes in" in r.ours and "invalid data" not in r.output,
+                       "the data are not what they should be", r)
+            else:
+                check_rows(r)
+            if capture:
+                check_capture(t, path, r)
+                os.unlink(path)
+            after = counters()
+            moved = ["%s by %d" % (name, after[name] - before[name])
+                     for name in ERRORS if after[name] != before[name]]
+            if clean:
+                expect(not moved, "rxe counts errors: " + ", ".join(moved), r)
+        t.case("%s, %s" % (" ".join(argv), direction + what), body,
+               "RoCEv2 on the wire", argv[0], "kernel rxe")
+
+
+def perftest():
+    sizes = ("2", "1000", "65536", "1048576", "8388608") if t.options.full \
+        else ("2", "65536")
+    for verb in "send", "write", "read":
+        for kind in "bw", "lat":
+            for size in sizes:
+                few = ["-n", "100" if int(size) < 100000 else "10"]
+                tool(["ib_%s_%s" % (verb, kind), "-s", size, *few,
+                      *PATIENT], "",
+                     capture=size == "1000", seconds=120)
+    for kind in "bw", "lat":
+        for atomic in "CMP_AND_SWAP", "FETCH_AND_ADD":
+            tool(["ib_atomic_" + kind, "-A", atomic, "-n", "100",
+                  *PATIENT], "")
+
+
+def pingpongs():
+    for more in ["-n", "200"], ["-e", "-s", "100000", "-n", "50"]:
+        tool(["ibv_rc_pingpong", "-c", *more], "", clean=False, capture=True)
+
+
+def bad_link():
+    """netem holds what the guest sends: data or acknowledgements."""
+    for fault in "loss 2%", "delay 5ms reorder 25% 50%", "delay 50ms":
+        if not t.options.list:
+            status, text = vm.run("/sbin/tc qdisc replace dev eth0 root netem "
+                                  "limit 10000 " + fault)
+            if status:
+                raise SystemExit("the guest's tc: " + text)
+        tool(["ibv_rc_pingpong", "-c", "-s", "20000", "-n", "100"],
+             ", with " + fault, clean=False, seconds=120)
+    if not t.options.list:
+        vm.run("/sbin/tc qdisc del dev eth0 root")
+
+
+def dying_guest():
+    def body():
+        port = next(ports)
+        argv = ["ib_write_bw", "-D", "60", "-p", str(port)]
+        theirs = vm.start(" ".join(there(argv, "1")))
+        wait_there(port)
+        before = counters()["rcvd_pkts"]
+        ours = t.start([*here(argv, "1"), guest.THERE])
+        until = time.monotonic() + 20
+        while counters()["rcvd_pkts"] < before + 1000:
+            expect(time.monotonic() < until, "no transfer begins")
+        vm.kill()
+        theirs.wait(1)
+        r = t.finish(ours, 60)
+        expect(r.status not in (0, 124), "the client did not end", r)
+        expect("status 12" in r.output or "RETRY_EXC" in r.output or
+               "transport retry" in r.output.lower(),
+               "it does not say that retries ran out", r)
+        expect("adverb:" in r.output, "adverb explains nothing", r)
+
+    t.case("the guest dies while ib_write_bw runs: RETRY_EXC, explained", body)
+
+
+vm = None if t.options.list else guest.Guest()
+try:
+    pingpongs()
+    perftest()
+    bad_link()
+    dying_guest()
+finally:
+    if vm:
+        vm.end()
+t.end()
