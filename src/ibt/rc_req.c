@@ -39,8 +39,10 @@ bool rc_req_is_read(const struct wqe *w)
 struct serial24 rc_req_next_psn(const struct ibt_qp *q)
 {
 	const struct req_note *n = rc_req_note(q, q->req.wqe);
+	uint32_t going = q->req.wqe - ring_own(&q->qp->sq.done);
 
-	if (!q->req.packet && !n->started)
+	/* in a full queue the slot after the newest is the oldest's */
+	if (!q->req.packet && (!n->started || going == q->qp->sq.size))
 		return q->req.max;
 	return serial24_add(n->first, q->req.packet);
 }
