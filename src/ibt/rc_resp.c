@@ -300,7 +300,8 @@ static void drain_held(struct ibt *t, struct ibt_qp *q)
 	}
 }
 
-static void hold(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
+/* False when it is not kept. */
+static bool hold(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 		 const uint8_t *bytes, size_t len)
 {
 	struct rc_resp *r = &q->resp;
@@ -309,17 +310,17 @@ static void hold(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 
 	if (r->held_count >= IBT_HELD_PER_QP || len > IBT_PACKET_BYTES ||
 	    serial24_diff(psn, r->epsn) > IBT_HELD_AHEAD)
-		return;
+		return false;
 	for (struct list *n = r->held.prev; n != &r->held; n = n->prev) {
 		k = CONTAINER_OF(n, struct ibt_held, node);
 		if (serial24_is_equal(k->psn, psn))
-			return;
+			return true;
 		if (serial24_is_before(k->psn, psn))
 			break;
 		before = n;
 	}
 	if (list_is_empty(&t->pool))
-		return;
+		return false;
 	k = CONTAINER_OF(list_pop_head(&t->pool), struct ibt_held, node);
 	k->psn = psn;
 	k->len = (uint32_t)len;
@@ -327,18 +328,29 @@ static void hold(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 	list_push_tail(before, &k->node);
 	r->held_count++;
 	t->counters->rx_buffered++;
+	return true;
 }
 
+/*
+ * A packet before its turn is kept until one comes that wants an answer: up to
+ * there the missing one may be late and not lost.  Then the sender is asked to
+ * go back (IBTA 9.7.5.2.4), and what was kept is forgotten.  Placed before he
+ * sends it again it would make us acknowledge, or the program end, while he
+ * is still repeating: the kernel's rxe then never completes its request.
+ */
 static void early(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		  const uint8_t *bytes, size_t len)
 {
+	struct serial24 psn = serial24(p->bth.psn);
 	struct rc_resp *r = &q->resp;
 
 	t->counters->rx_out_of_order++;
 	q->qp->stats.out_of_order++;
-	hold(t, q, serial24(p->bth.psn), bytes, len);
 	if (r->nak_sent)
 		return;
+	if (!p->bth.ackreq && !is_read_like(p) && hold(t, q, psn, bytes, len))
+		return;
+	drop_held(t, q);
 	r->nak_sent = true;
 	t->counters->seq_naks_tx++;
 	rc_reply_ack(t, q, r->epsn,
@@ -355,7 +367,8 @@ static void duplicate(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	if (r->reply_head - r->reply_tail > r->reply_size / 2)
 		return;
 	if (!is_read_like(p)) {
-		r->ack_owed = true;
+		/* ACKs may be coalesced, of duplicates too (9.7.5.1.2) */
+		r->ack_owed |= p->bth.ackreq;
 		ibt_qp_activate(t, q);
 		return;
 	}

@@ -4,8 +4,10 @@
 
 #include <string.h>
 
+#include "encap/rocev2.h"
 #include "hca/explain.h"
 #include "hdr/pkt.h"
+#include "ibt/ibt.h"
 #include "scenario/duo.h"
 #include "util/rng.h"
 
@@ -403,12 +405,120 @@ static void our_own_sleep_uses_up_no_patience(void **state)
 	duo_free(d);
 }
 
+/* One packet of a SEND of `of` packets, as a sender one packet at a time. */
+static void give(struct duo *d, uint32_t k, uint32_t of)
+{
+	struct engine_dgram g = {.from = d->side[0].side->self,
+				 .to = d->side[1].side->self};
+	struct pkt p = {.bth = {.pkey = BTH_DEFAULT_PKEY,
+				.dest_qpn = d->side[1].qp->qpn,
+				.ackreq = k == of - 1}};
+	uint8_t b[512] = {0};
+	size_t len;
+
+	p.bth.opcode = k == 0	     ? OPCODE_RC_SEND_FIRST
+		       : k == of - 1 ? OPCODE_RC_SEND_LAST
+				     : OPCODE_RC_SEND_MIDDLE;
+	p.bth.psn = (d->side[1].qp->attr.rq_psn + k) & 0xffffff;
+	p.payload_len = 256;
+	len = pkt_write_headers(b, &p) + 256;
+	g.bytes = b;
+	g.len = g.segment = rocev2_seal(&g.from, &g.to, b, len, 0);
+	engine_rx(d->side[1].engine, &g, d->now_ns);
+}
+
+/* The syndrome that side 1 answers with, -1 when it says nothing. */
+static int answer(struct duo *d)
+{
+	struct engine_frame f;
+	size_t n = engine_tx(d->side[1].engine, &f, 1, d->now_ns);
+	struct pkt p;
+
+	if (n)
+		assert_true(pkt_parse(f.bytes, f.len - 4, &p));
+	engine_tx_done(d->side[1].engine, n);
+	return n ? p.aeth.syndrome : -1;
+}
+
+static void who_was_asked_back_hears_nothing_until_he_asks(void **state)
+{
+	struct duo *d = duo_new(1, 16);
+	struct cqe c;
+
+	duo_recv(d, 1, 0, 1024);
+	give(d, 0, 4);
+	give(d, 2, 4);
+	assert_int_equal(answer(d), -1);
+	give(d, 3, 4);
+	assert_int_equal(answer(d),
+			 aeth_syndrome(AETH_NAK, AETH_NAK_PSN_SEQUENCE));
+	for (uint32_t k = 1; k < 3; k++) {
+		give(d, k, 4);
+		assert_int_equal(answer(d), -1);
+		assert_false(duo_poll(d, 1, &c));
+	}
+	give(d, 3, 4);
+	assert_true(duo_poll(d, 1, &c));
+	assert_int_equal(aeth_kind((uint8_t)answer(d)), AETH_ACK);
+	duo_free(d);
+}
+
+static void a_late_packet_is_no_lost_one(void **state)
+{
+	static const uint32_t order[] = {0, 3, 2, 4, 1, 5};
+	struct duo *d = duo_new(1, 16);
+	struct cqe c;
+
+	duo_recv(d, 1, 0, 6 * 256);
+	for (size_t k = 0; k < TEST_COUNT(order); k++) {
+		assert_int_equal(answer(d), -1);
+		give(d, order[k], 6);
+	}
+	assert_true(duo_poll(d, 1, &c));
+	assert_int_equal(aeth_kind((uint8_t)answer(d)), AETH_ACK);
+	duo_free(d);
+}
+
+static int drop_all(void *context, int from, const struct engine_frame *f)
+{
+	return 0;
+}
+
+static void a_full_queue_of_one_repeats_nothing_unasked(void **state)
+{
+	struct duo *d = duo_new(1, 1);
+	struct engine_dgram g = {.from = d->side[1].side->self,
+				 .to = d->side[0].side->self};
+	struct pkt p = {.bth = {.opcode = OPCODE_RC_ACKNOWLEDGE,
+				.pkey = BTH_DEFAULT_PKEY,
+				.dest_qpn = d->side[0].qp->qpn},
+			.aeth = {.syndrome = 0x1f}};
+	struct engine_frame f;
+	uint8_t b[64];
+
+	d->fate = drop_all;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8 * 256, 300000);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 1000);
+	p.bth.psn = (d->side[0].qp->attr.sq_psn + 3) & 0xffffff;
+	g.bytes = b;
+	g.len = g.segment =
+		rocev2_seal(&g.from, &g.to, b, pkt_write_headers(b, &p), 0);
+	engine_rx(d->side[0].engine, &g, d->now_ns);
+	assert_int_equal(engine_tx(d->side[0].engine, &f, 1, d->now_ns), 0);
+	duo_free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_write_of_every_length_arrives),
 		cmocka_unit_test(reads_longer_than_a_chunk_come_back_whole),
 		cmocka_unit_test(a_send_waits_for_its_receive),
+		cmocka_unit_test(a_full_queue_of_one_repeats_nothing_unasked),
+		cmocka_unit_test(a_late_packet_is_no_lost_one),
+		cmocka_unit_test(
+			who_was_asked_back_hears_nothing_until_he_asks),
 		cmocka_unit_test(atomics_return_what_they_found),
 		cmocka_unit_test(an_atomic_write_is_executed_once),
 		cmocka_unit_test(an_atomic_write_must_be_aligned),
