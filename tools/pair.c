@@ -7,6 +7,7 @@
 #include "tool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@ struct pair {
 	long long timeout_ms;
 	long long deadline_ms; /* of the next step down */
 	int signals;	       /* a signalfd */
+	int ready;	       /* where librdmacm says that it listens */
 	int caught;	       /* the signal that ends us, or 0 */
 	bool timed_out;
 	bool server_stays; /* it is ended once the client has ended */
@@ -76,9 +78,17 @@ static void turn(struct pair *p, long long until_ms)
 	side_reap(&p->client);
 }
 
+/* A TCP socket listens, or an id of rdma_cm. */
+static bool is_ready(const struct pair *p)
+{
+	char byte;
+
+	return read(p->ready, &byte, 1) == 1 || listen_is_ready(p->server.pid);
+}
+
 static bool wait_ready(struct pair *p)
 {
-	while (!listen_is_ready(p->server.pid)) {
+	while (!is_ready(p)) {
 		turn(p, now_ms() + READY_POLL_MS);
 		if (p->server.ended) {
 			side_fini(&p->server);
@@ -175,10 +185,29 @@ static int outcome(const struct pair *p)
 	return worse;
 }
 
+/* The server inherits one end of a pipe, and nobody else. */
+static int start_server(struct pair *p)
+{
+	int ends[2], theirs, err;
+	char number[16];
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	p->ready = ends[0];
+	theirs = dup(ends[1]);
+	close(ends[1]);
+	if (theirs < 0)
+		return -errno;
+	snprintf(number, sizeof(number), "%d", theirs);
+	launch_set(&p->server_env, "ADVERB_READY_FD", number);
+	err = side_start(&p->server, "server", &p->server_env, p->server_argv);
+	close(theirs);
+	return err;
+}
+
 static int pair_run(struct pair *p)
 {
-	int err = side_start(&p->server, "server", &p->server_env,
-			     p->server_argv);
+	int err = start_server(p);
 
 	p->deadline_ms = now_ms() + p->timeout_ms;
 	if (err == 0 && wait_ready(p)) {

@@ -1,15 +1,126 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Address information as rdma_getaddrinfo(3) hands it out. */
+/* Address information: names to what rdma_create_ep wants. */
 #include "rdmacm/explain.h"
 #include "rdmacm/newer.h"
+#include "rdmacm/object.h"
 
+#include <errno.h>
+#include <netdb.h>
 #include <stdlib.h>
+#include <string.h>
+
+static int copy_addr(struct sockaddr **to, socklen_t *size,
+		     const struct sockaddr *from, socklen_t length)
+{
+	*to = malloc(length);
+	if (!*to)
+		return -1;
+	memcpy(*to, from, length);
+	*size = length;
+	return 0;
+}
+
+/* What the program left open: connected unless it says datagrams. */
+static void set_types(struct rdma_addrinfo *r,
+		      const struct rdma_addrinfo *hints)
+{
+	r->ai_port_space = hints->ai_port_space;
+	r->ai_qp_type = hints->ai_qp_type;
+	if (!r->ai_port_space)
+		r->ai_port_space =
+			r->ai_qp_type == IBV_QPT_UD ? RDMA_PS_UDP : RDMA_PS_TCP;
+	if (!r->ai_qp_type)
+		r->ai_qp_type =
+			r->ai_port_space == RDMA_PS_UDP ||
+					r->ai_port_space == RDMA_PS_IPOIB
+				? IBV_QPT_UD
+				: IBV_QPT_RC;
+}
+
+static struct rdma_addrinfo *make(const struct addrinfo *a,
+				  const struct rdma_addrinfo *hints)
+{
+	struct rdma_addrinfo *r = calloc(1, sizeof(*r));
+	bool passive = hints->ai_flags & RAI_PASSIVE;
+	int error;
+
+	if (!r)
+		return NULL;
+	r->ai_flags = hints->ai_flags;
+	r->ai_family = a->ai_family;
+	set_types(r, hints);
+	error = copy_addr(passive ? &r->ai_src_addr : &r->ai_dst_addr,
+			  passive ? &r->ai_src_len : &r->ai_dst_len, a->ai_addr,
+			  a->ai_addrlen);
+	if (!error && !passive && hints->ai_src_len)
+		error = copy_addr(&r->ai_src_addr, &r->ai_src_len,
+				  hints->ai_src_addr, hints->ai_src_len);
+	if (!error && a->ai_canonname) {
+		char **name =
+			passive ? &r->ai_src_canonname : &r->ai_dst_canonname;
+
+		*name = strdup(a->ai_canonname);
+	}
+	if (!error)
+		return r;
+	rdma_freeaddrinfo(r);
+	return NULL;
+}
+
+/* In the order of the resolver; addresses that are not IP are left out. */
+static int make_list(const struct addrinfo *found,
+		     const struct rdma_addrinfo *hints,
+		     struct rdma_addrinfo **res)
+{
+	struct rdma_addrinfo **tail = res;
+
+	*res = NULL;
+	for (; found; found = found->ai_next) {
+		if (!r_addr_is_known(found->ai_addr))
+			continue;
+		*tail = make(found, hints);
+		if (!*tail) {
+			rdma_freeaddrinfo(*res);
+			return r_fail(ENOMEM, "rdma_getaddrinfo: no memory");
+		}
+		tail = &(*tail)->ai_next;
+	}
+	return 0;
+}
 
 int rdma_getaddrinfo(const char *node, const char *service,
 		     const struct rdma_addrinfo *hints,
 		     struct rdma_addrinfo **res)
 {
-	return r_no_cm("rdma_getaddrinfo");
+	static const struct rdma_addrinfo none;
+	struct addrinfo ask = {.ai_socktype = SOCK_STREAM}, *found;
+	int error;
+
+	if (!hints)
+		hints = &none;
+	if (!node && !service && !hints->ai_dst_len && !hints->ai_src_len)
+		return r_fail(EINVAL, "rdma_getaddrinfo: neither a node nor a "
+				      "service is given");
+	if (r_devices())
+		return -1;
+	if (hints->ai_flags & RAI_PASSIVE)
+		ask.ai_flags |= AI_PASSIVE;
+	if (hints->ai_flags & RAI_NUMERICHOST)
+		ask.ai_flags |= AI_NUMERICHOST;
+	if (hints->ai_flags & RAI_FAMILY)
+		ask.ai_family = hints->ai_family;
+	error = getaddrinfo(node, service, &ask, &found);
+	if (error) {
+		r_say("rdma_getaddrinfo: %s port %s: %s", node ? node : "any",
+		      service ? service : "any", gai_strerror(error));
+		/* as callers of librdmacm expect it */
+		if (error != EAI_SYSTEM)
+			errno = error == EAI_MEMORY ? ENOMEM : EINVAL;
+		return error;
+	}
+	error = make_list(found, hints, res);
+	freeaddrinfo(found);
+	return error;
 }
 
 /* Every pointer of the list is its own allocation, or NULL. */
@@ -29,14 +140,31 @@ void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 	}
 }
 
+/* The resolver is asked at once; the program hears of it by an event. */
 int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 			  const char *service,
 			  const struct rdma_addrinfo *hints)
 {
-	return r_no_cm("rdma_resolve_addrinfo");
+	struct rdma_addrinfo *info = NULL;
+	bool failed = rdma_getaddrinfo(node, service, hints, &info) != 0;
+
+	rdma_freeaddrinfo(r_id(id)->info);
+	r_id(id)->info = info;
+	if (r_post_local(r_id(id),
+			 (enum rdma_cm_event_type)(
+				 failed ? NEWER_EVENT_ADDRINFO_ERROR
+					: NEWER_EVENT_ADDRINFO_RESOLVED),
+			 failed ? -EINVAL : 0))
+		return -1;
+	return r_complete(r_id(id));
 }
 
 int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info)
 {
-	return r_no_cm("rdma_query_addrinfo");
+	if (!r_id(id)->info)
+		return r_fail(ENODATA, "rdma_query_addrinfo: nothing has been "
+				       "resolved");
+	*info = r_id(id)->info;
+	r_id(id)->info = NULL;
+	return 0;
 }

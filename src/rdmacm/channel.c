@@ -1,41 +1,331 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Event channels.  None opens: programs are written for a machine without
- * devices to fail here, and stumble (cmtime frees twice) if it is only at their
- * first id.
+ * Event channels, and the events on their way.  A channel's descriptor is an
+ * eventfd that counts: a token for each event, so it is readable exactly when
+ * rdma_get_cm_event will not block.
+ *
+ * What a connection still needs when its event is taken is done there, in the
+ * program's thread: that is where it expects the time to go.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/newer.h"
+#include "rdmacm/object.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define EVENT_OF(node)                                                         \
+	((struct r_event *)(void *)((char *)(node)-offsetof(struct r_event,    \
+							    link)))
 
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
-	r_no_cm("rdma_create_event_channel");
-	return NULL;
+	struct r_channel *c;
+
+	/* Programs for a machine without devices fail here, and stumble
+	 * (cmtime frees twice) if it is only at their first id. */
+	if (r_devices())
+		return NULL;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	list_init(&c->events);
+	c->base.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	if (c->base.fd < 0) {
+		free(c);
+		return NULL;
+	}
+	return &c->base;
 }
 
 void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
+	close(channel->fd);
+	free(r_channel(channel));
+}
+
+static void fill_conn(struct rdma_conn_param *p, const struct cmproto *m)
+{
+	/* their initiator depth is our responder's part */
+	p->responder_resources = m->initiator_depth;
+	p->initiator_depth = m->responder_resources;
+	p->flow_control = m->flow_control;
+	p->retry_count = m->retry_count;
+	p->rnr_retry_count = m->rnr_retry;
+	p->srq = m->has_srq;
+	p->qp_num = m->qpn;
+}
+
+static void fill_ud(const struct r_id *id, struct rdma_ud_param *p,
+		    const struct cmproto *m)
+{
+	p->qp_num = m->qpn;
+	p->qkey = m->qkey;
+	p->ah_attr.is_global = 1;
+	p->ah_attr.port_num = id->base.port_num;
+	p->ah_attr.grh.sgid_index = id->sgid_index;
+	p->ah_attr.grh.hop_limit = 64;
+	p->ah_attr.grh.traffic_class = id->tos;
+	memcpy(&p->ah_attr.grh.dgid, id->peer, 16);
+}
+
+struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
+			    int status)
+{
+	struct r_event *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	list_init(&e->link);
+	e->base.id = &id->base;
+	e->base.event = type;
+	e->base.status = status;
+	return e;
+}
+
+void r_post(struct r_event *e)
+{
+	const struct rdma_cm_id *whose =
+		e->base.listen_id ? e->base.listen_id : e->base.id;
+	struct r_channel *c = r_channel(whose->channel);
+	uint64_t one = 1;
+
+	list_push_tail(&c->events, &e->link);
+	while (write(c->base.fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status)
+{
+	struct r_event *e = r_event_new(id, type, status);
+
+	if (!e)
+		return r_fail(ENOMEM, "rdma_cm: no memory for an event");
+	pthread_mutex_lock(&r_lock);
+	r_post(e);
+	pthread_mutex_unlock(&r_lock);
+	return 0;
+}
+
+/* Never waits: a reader may hold the token, and will find it void. */
+static void take_back_token(struct r_channel *c)
+{
+	uint64_t token;
+	struct iovec io = {&token, sizeof(token)};
+
+	if (preadv2(c->base.fd, &io, 1, -1, RWF_NOWAIT) < 0)
+		errno = 0;
+}
+
+/* Nobody will hear of a connection request: neither of its id. */
+static void forget(struct r_event *e)
+{
+	struct r_id *id = r_id(e->base.id);
+
+	if (e->base.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		r_channel_move(id, NULL);
+		r_tell(CMPROTO_RELEASE, id->handle);
+		r_unlink(id);
+		free(id);
+	}
+	free(e);
+}
+
+void r_channel_move(struct r_id *id, struct r_channel *to)
+{
+	struct r_channel *from = r_channel(id->base.channel);
+
+	list_for_each_safe (n, &from->events) {
+		struct r_event *e = EVENT_OF(n);
+		const struct rdma_cm_id *whose =
+			e->base.listen_id ? e->base.listen_id : e->base.id;
+
+		if (whose != &id->base)
+			continue;
+		list_remove(n);
+		take_back_token(from);
+		if (!to) {
+			forget(e);
+			/* which may have taken the next one along */
+			n_next = from->events.next;
+			continue;
+		}
+		id->base.channel = &to->base;
+		if (e->base.listen_id)
+			e->base.id->channel = &to->base;
+		r_post(e);
+		id->base.channel = &from->base;
+	}
+}
+
+/* The passive side's new id, as far as the program's thread can make it. */
+static void requested(struct r_event *e)
+{
+	struct r_id *listener = r_id(e->base.listen_id);
+	struct r_id *id = r_id(e->base.id);
+	struct r_device *d = r_device_find(id->local, &id->sgid_index);
+
+	if (d)
+		r_device_use(id, d, id->sgid_index);
+	if (id->mtu > e->message.mtu && e->message.mtu)
+		id->mtu = e->message.mtu;
+	pthread_mutex_lock(&r_lock);
+	r_tell(CMPROTO_TAKEN, id->handle);
+	pthread_mutex_unlock(&r_lock);
+	if (listener->is_sync)
+		rdma_migrate_id(&id->base, NULL);
+}
+
+/* The active side: its queue pair is made ready, then the peer is told. */
+static void responded(struct r_event *e)
+{
+	struct r_id *id = r_id(e->base.id);
+	struct cmproto no = {.status = 28};
+	int error;
+
+	if (!id->base.qp)
+		return;
+	if (!r_qp_connect(id)) {
+		error = r_do(id, CMPROTO_ESTABLISH);
+		e->base.event = RDMA_CM_EVENT_ESTABLISHED;
+		if (!error)
+			return;
+		e->base.status = error;
+	} else {
+		e->base.status = -errno;
+		r_call(&no, CMPROTO_REJECT, id->handle);
+	}
+	e->base.event = RDMA_CM_EVENT_CONNECT_ERROR;
+	r_qp_fail(id);
+}
+
+/* What has to happen before the program sees it. */
+static void process(struct r_event *e)
+{
+	struct r_id *id = r_id(e->base.id);
+
+	if (e->base.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		requested(e);
+	else if (e->base.event == RDMA_CM_EVENT_CONNECT_RESPONSE)
+		responded(e);
+	else if (e->base.event == RDMA_CM_EVENT_REJECTED ||
+		 e->base.event == RDMA_CM_EVENT_UNREACHABLE)
+		r_qp_fail(id);
+	else if (e->base.event == RDMA_CM_EVENT_DISCONNECTED)
+		id->is_disconnected = true;
+	else if (e->base.event == RDMA_CM_EVENT_MULTICAST_JOIN &&
+		 r_multicast_joined(e)) {
+		e->base.event = RDMA_CM_EVENT_MULTICAST_ERROR;
+		e->base.status = -errno;
+	}
+	if (!e->message.kind)
+		return;
+	if (e->message.is_datagram)
+		fill_ud(id, &e->base.param.ud, &e->message);
+	else
+		fill_conn(&e->base.param.conn, &e->message);
+	/* these two stand first in either */
+	e->base.param.conn.private_data =
+		e->message.private_bytes ? e->message.private_data : NULL;
+	e->base.param.conn.private_data_len = e->message.private_bytes;
+}
+
+static struct r_event *pop(struct r_channel *c)
+{
+	struct r_event *e = NULL;
+	struct list *n;
+
+	pthread_mutex_lock(&r_lock);
+	n = list_pop_head(&c->events);
+	if (n) {
+		e = EVENT_OF(n);
+		r_id(e->base.listen_id ? e->base.listen_id : e->base.id)
+			->unacked++;
+	}
+	pthread_mutex_unlock(&r_lock);
+	return e;
 }
 
 int rdma_get_cm_event(struct rdma_event_channel *channel,
 		      struct rdma_cm_event **event)
 {
-	return r_no_cm("rdma_get_cm_event");
+	struct r_event *e;
+	uint64_t token;
+
+	if (!event) {
+		errno = EINVAL;
+		return -1;
+	}
+	/* A token whose event was forgotten meanwhile is spent: go on. */
+	do {
+		if (read(channel->fd, &token, sizeof(token)) < 0)
+			return -1;
+		e = pop(r_channel(channel));
+	} while (!e);
+	process(e);
+	*event = &e->base;
+	return 0;
 }
 
 int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
-	errno = EINVAL;
+	if (!event) {
+		errno = EINVAL;
+		return -1;
+	}
+	pthread_mutex_lock(&r_lock);
+	r_id(event->listen_id ? event->listen_id : event->id)->unacked--;
+	pthread_cond_broadcast(&r_changed);
+	pthread_mutex_unlock(&r_lock);
+	free((struct r_event *)(void *)event);
+	return 0;
+}
+
+int r_complete(struct r_id *id)
+{
+	struct rdma_cm_id *b = &id->base;
+	int status;
+
+	if (!id->is_sync)
+		return 0;
+	if (b->event) {
+		rdma_ack_cm_event(b->event);
+		b->event = NULL;
+	}
+	if (rdma_get_cm_event(b->channel, &b->event))
+		return -1;
+	status = b->event->status;
+	if (!status)
+		return 0;
+	errno = b->event->event == RDMA_CM_EVENT_REJECTED ? ECONNREFUSED
+		: status < 0				  ? -status
+							  : status;
 	return -1;
 }
 
 int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 			int status, uint64_t arg)
 {
-	return r_no_cm("rdma_write_cm_event");
+	struct r_event *e;
+
+	if ((unsigned)event != NEWER_EVENT_USER &&
+	    (unsigned)event != NEWER_EVENT_INTERNAL)
+		return r_fail(EINVAL, "rdma_write_cm_event: a program may post "
+				      "user and internal events only");
+	e = r_event_new(r_id(id), event, status);
+	if (!e)
+		return r_fail(ENOMEM, "rdma_write_cm_event: no memory");
+	/* the newer member of the union */
+	memcpy(&e->base.param, &arg, sizeof(arg));
+	pthread_mutex_lock(&r_lock);
+	r_post(e);
+	pthread_mutex_unlock(&r_lock);
+	return 0;
 }
 
 const char *rdma_event_str(enum rdma_cm_event_type event)

@@ -1,68 +1,328 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The conversation: listen, connect, accept, reject, disconnect. */
 #include "rdmacm/explain.h"
+#include "rdmacm/object.h"
 
-#include <rdma/rdma_cma.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
-int rdma_listen(struct rdma_cm_id *id, int backlog)
+#define CM_TIMEOUT   20 /* 4.3 s, and as often as the kernel asks */
+#define CM_RETRIES   15
+#define FAST_RETRIES 4	/* of ADVERB_CM_FAST: 8 s */
+#define ACK_TIMEOUT  17 /* 0.5 s: twice the life of a packet */
+#define HOP_LIMIT    64
+#define REJ_CONSUMER 28
+#define REJ_ECE	     35
+
+/* What the IB CM has room for (IBTA 12.6, A11.3). */
+enum {
+	ROOM_REQ = 56,
+	ROOM_REP = 196,
+	ROOM_REJ = 148,
+	ROOM_SIDR = 180,
+	ROOM_SIDR_REP = 136
+};
+
+static bool is_set(const char *name)
 {
-	return r_no_cm("rdma_listen");
+	const char *value = getenv(name);
+
+	return value && *value && strcmp(value, "0") != 0;
 }
 
-int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
+static bool is_datagram(const struct r_id *id)
 {
-	return r_no_cm("rdma_get_request");
+	return id->base.qp_type == IBV_QPT_UD;
 }
 
-int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
+/* For who started us and waits until a client may come: adverb pair. */
+static void say_ready(void)
 {
-	return r_no_cm("rdma_connect");
+	const char *fd = secure_getenv("ADVERB_READY_FD");
+
+	if (fd && *fd && write(atoi(fd), "", 1) < 0)
+		errno = 0;
 }
 
-int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
+int rdma_listen(struct rdma_cm_id *base, int backlog)
 {
-	return r_no_cm("rdma_accept");
+	static const struct sockaddr_in any = {.sin_family = AF_INET};
+	struct cmproto m = {.backlog = backlog > 0 ? (uint32_t)backlog : 0};
+	struct r_id *id = r_id(base);
+	char text[R_ADDR_TEXT];
+	int error;
+
+	if (!id->handle && r_bind(id, (const struct sockaddr *)&any))
+		return -1;
+	error = r_call(&m, CMPROTO_LISTEN, id->handle);
+	if (error == -EADDRINUSE)
+		return r_fail(EADDRINUSE,
+			      "rdma_listen: another id listens at "
+			      "%s already",
+			      r_addr_text(&base->route.addr.src_addr, text));
+	if (error)
+		return r_fail(-error, "rdma_listen: the id cannot listen: %s",
+			      strerror(-error));
+	id->is_listening = true;
+	say_ready();
+	return 0;
+}
+
+/* The program's private data, if there is room for them. */
+static int put_private(struct cmproto *m, const void *data, size_t bytes,
+		       size_t room)
+{
+	if (bytes > room)
+		return r_fail(EINVAL,
+			      "rdma_cm: %zu bytes of private data; the "
+			      "message has room for %zu",
+			      bytes, room);
+	if (bytes && data) {
+		memcpy(m->private_data, data, bytes);
+		m->private_bytes = (uint8_t)bytes;
+	}
+	return 0;
+}
+
+static uint8_t smaller(uint8_t a, uint8_t b)
+{
+	return a < b ? a : b;
+}
+
+static void common(struct r_id *id, struct cmproto *m)
+{
+	uint32_t random = 0;
+
+	if (getrandom(&random, sizeof(random), 0) > 0)
+		id->psn = random & 0xffffff;
+	m->psn = id->psn;
+	m->qpn = id->qpn;
+	m->qkey = id->qkey;
+	m->responder_resources = id->responder_resources;
+	m->initiator_depth = id->initiator_depth;
+	m->flow_control = id->flow_control;
+	m->retry_count = id->retry_count;
+	m->rnr_retry = id->rnr_retry;
+	m->has_srq = id->has_srq;
+	m->mtu = id->mtu;
+	m->ack_timeout = id->ack_timeout ? id->ack_timeout : ACK_TIMEOUT;
+	m->ack_delay = 0;
+	m->traffic_class = id->tos;
+	m->hop_limit = HOP_LIMIT;
+	m->transport = id->base.qp_type == IBV_QPT_UC;
+	m->ca_guid = id->device->guid;
+	m->ece_vendor = id->ece.vendor_id;
+	m->ece_options = id->ece.options;
+	m->is_datagram = is_datagram(id);
+}
+
+/* What the program asks for, in the limits of the device and of the peer. */
+static void take_param(struct r_id *id, const struct rdma_conn_param *p,
+		       uint8_t responder_max, uint8_t initiator_max)
+{
+	static const struct rdma_conn_param most = {
+		.responder_resources = RDMA_MAX_RESP_RES,
+		.initiator_depth = RDMA_MAX_INIT_DEPTH,
+		.retry_count = 7,
+		.rnr_retry_count = 7,
+	};
+
+	if (!p)
+		p = &most;
+	id->responder_resources =
+		smaller(p->responder_resources, responder_max);
+	id->initiator_depth = smaller(p->initiator_depth, initiator_max);
+	id->retry_count = smaller(p->retry_count, 7);
+	id->rnr_retry = smaller(p->rnr_retry_count, 7);
+	id->flow_control = p->flow_control != 0;
+	id->qpn = id->base.qp ? id->base.qp->qp_num : p->qp_num;
+	id->has_srq = id->base.qp ? id->base.qp->srq != NULL : p->srq != 0;
+}
+
+int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
+{
+	struct r_id *id = r_id(base);
+	struct cmproto m = {.timeout = CM_TIMEOUT,
+			    .max_retries = CM_RETRIES,
+			    .is_strict = is_set("ADVERB_STRICT")};
+	int error;
+
+	if (!id->device || !id->handle)
+		return r_fail(EINVAL, "rdma_connect: the id has no address; "
+				      "rdma_resolve_addr comes before it");
+	take_param(id, conn_param, id->device->max_responder,
+		   id->device->max_initiator);
+	if (conn_param && put_private(&m, conn_param->private_data,
+				      conn_param->private_data_len,
+				      is_datagram(id) ? ROOM_SIDR : ROOM_REQ))
+		return -1;
+	if (is_set("ADVERB_CM_FAST"))
+		m.max_retries = FAST_RETRIES;
+	common(id, &m);
+	memcpy(m.local, id->local, 16);
+	memcpy(m.peer, id->peer, 16);
+	m.scope = id->scope;
+	m.peer_port = r_addr_port(&base->route.addr.dst_addr);
+	id->is_connecting = true;
+	error = r_call(&m, CMPROTO_CONNECT, id->handle);
+	if (error)
+		return r_fail(-error,
+			      "rdma_connect: the conversation does not "
+			      "start: %s",
+			      strerror(-error));
+	return r_complete(id);
+}
+
+static int accept_datagram(struct r_id *id, const struct rdma_conn_param *p)
+{
+	struct cmproto m = {.qkey = id->qkey};
+	int error;
+
+	m.qpn = id->base.qp ? id->base.qp->qp_num : p ? p->qp_num : 0;
+	if (p && put_private(&m, p->private_data, p->private_data_len,
+			     ROOM_SIDR_REP))
+		return -1;
+	error = r_call(&m, CMPROTO_ACCEPT, id->handle);
+	if (error)
+		return r_fail(-error, "rdma_accept: there is no request that "
+				      "waits for it");
+	return 0;
+}
+
+int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
+{
+	struct r_id *id = r_id(base);
+	struct cmproto m = {0}, no = {.status = REJ_CONSUMER};
+	int error;
+
+	if (is_datagram(id))
+		return accept_datagram(id, conn_param);
+	if (!id->is_passive || !id->device)
+		return r_fail(EINVAL, "rdma_accept: the id is of no connection "
+				      "request");
+	/* their initiator depth is our responder's part */
+	take_param(
+		id, conn_param,
+		smaller(id->device->max_responder, id->remote.initiator_depth),
+		smaller(id->device->max_initiator,
+			id->remote.responder_resources));
+	if (conn_param && put_private(&m, conn_param->private_data,
+				      conn_param->private_data_len, ROOM_REP))
+		return -1;
+	common(id, &m);
+	if (base->qp && r_qp_connect(id)) {
+		error = errno;
+		r_call(&no, CMPROTO_REJECT, id->handle);
+		return r_fail(error,
+			      "rdma_accept: the queue pair cannot be "
+			      "connected: %s",
+			      strerror(error));
+	}
+	id->is_connecting = true;
+	error = r_call(&m, CMPROTO_ACCEPT, id->handle);
+	if (error) {
+		r_qp_fail(id);
+		return r_fail(-error, "rdma_accept: the request is no longer "
+				      "there: its sender has gone");
+	}
+	return r_complete(id);
+}
+
+static int reject(struct rdma_cm_id *id, int reason, const void *data,
+		  uint8_t bytes)
+{
+	struct cmproto m = {.status = reason};
+	int error;
+
+	if (put_private(&m, data, bytes,
+			is_datagram(r_id(id)) ? ROOM_SIDR_REP : ROOM_REJ))
+		return -1;
+	error = r_call(&m, CMPROTO_REJECT, r_id(id)->handle);
+	if (error)
+		return r_fail(-error, "rdma_reject: there is no request that "
+				      "waits for it");
+	return 0;
 }
 
 int rdma_reject(struct rdma_cm_id *id, const void *private_data,
 		uint8_t private_data_len)
 {
-	return r_no_cm("rdma_reject");
+	return reject(id, REJ_CONSUMER, private_data, private_data_len);
 }
 
 int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 		    uint8_t private_data_len)
 {
-	return r_no_cm("rdma_reject_ece");
+	return reject(id, REJ_ECE, private_data, private_data_len);
 }
 
 int rdma_establish(struct rdma_cm_id *id)
 {
-	return r_no_cm("rdma_establish");
+	int error;
+
+	if (id->qp)
+		return r_fail(EINVAL, "rdma_establish: is for ids without a "
+				      "queue pair of rdma_create_qp");
+	error = r_do(r_id(id), CMPROTO_ESTABLISH);
+	if (error)
+		return r_fail(-error, "rdma_establish: there is no answer to "
+				      "confirm");
+	return 0;
 }
 
+/* The passive side has seen data before the peer's last message. */
 int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
-	return r_no_cm("rdma_notify");
+	int error = 0;
+
+	if (event == IBV_EVENT_COMM_EST)
+		error = r_do(r_id(id), CMPROTO_ESTABLISH);
+	else if (event != IBV_EVENT_PATH_MIG)
+		error = -EINVAL;
+	if (error)
+		return r_fail(-error, "rdma_notify: the id waits for no such "
+				      "event");
+	return 0;
 }
 
-int rdma_disconnect(struct rdma_cm_id *id)
+int rdma_disconnect(struct rdma_cm_id *base)
 {
-	return r_no_cm("rdma_disconnect");
-}
+	struct r_id *id = r_id(base);
+	int error;
 
-int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr,
-		      int *qp_attr_mask)
-{
-	return r_no_cm("rdma_init_qp_attr");
+	r_qp_fail(id);
+	error = r_do(id, CMPROTO_DISCONNECT);
+	if (error == -EPIPE || error == -ENOENT) {
+		/* the broker has gone, and with it who would tell us */
+		if (!id->is_disconnected &&
+		    r_post_local(id, RDMA_CM_EVENT_DISCONNECTED, 0))
+			return -1;
+	} else if (error) {
+		return r_fail(-error,
+			      "rdma_disconnect: there is no connection");
+	}
+	return r_complete(id);
 }
 
 int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
-	return r_no_cm("rdma_set_local_ece");
+	if (!ece->vendor_id || ece->vendor_id > 0xffffff)
+		return r_fail(EINVAL, "rdma_set_local_ece: a vendor id has 24 "
+				      "bits and is not 0");
+	r_id(id)->ece = *ece;
+	return 0;
 }
 
 int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
-	return r_no_cm("rdma_get_remote_ece");
+	if (id->qp)
+		return r_fail(EINVAL, "rdma_get_remote_ece: is for ids without "
+				      "a queue pair of rdma_create_qp");
+	*ece = (struct ibv_ece){.vendor_id = r_id(id)->remote.ece_vendor,
+				.options = r_id(id)->remote.ece_options};
+	return 0;
 }

@@ -1,46 +1,116 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Endpoints: an id with its queues, made in one call or piece by piece. */
+/* Endpoints: synchronous ids, made with their address and queues in one call.
+ */
 #include "rdmacm/explain.h"
+#include "rdmacm/object.h"
 
 #include <rdma/rdma_verbs.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RESOLVE_MS 2000
+
+static int make_active(struct rdma_cm_id *id, struct rdma_addrinfo *res,
+		       struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	if (rdma_resolve_addr(id, res->ai_src_addr, res->ai_dst_addr,
+			      RESOLVE_MS) ||
+	    rdma_resolve_route(id, RESOLVE_MS))
+		return -1;
+	if (!attr)
+		return 0;
+	attr->qp_type = (enum ibv_qp_type)res->ai_qp_type;
+	return rdma_create_qp(id, pd, attr);
+}
+
+/* A listener's queue pairs are made one for each request. */
+static int make_passive(struct rdma_cm_id *id, struct rdma_addrinfo *res,
+			struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	if (rdma_bind_addr(id, res->ai_src_addr))
+		return -1;
+	if (!attr)
+		return 0;
+	r_id(id)->listen_attr = malloc(sizeof(*attr));
+	if (!r_id(id)->listen_attr)
+		return r_fail(ENOMEM, "rdma_create_ep: no memory");
+	*r_id(id)->listen_attr = *attr;
+	r_id(id)->listen_attr->qp_type = (enum ibv_qp_type)res->ai_qp_type;
+	r_id(id)->listen_pd = pd;
+	return 0;
+}
 
 int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res,
 		   struct ibv_pd *pd, struct ibv_qp_init_attr *qp_init_attr)
 {
-	return r_no_cm("rdma_create_ep");
+	struct rdma_cm_id *made;
+	int error;
+
+	if (rdma_create_id(NULL, &made, NULL,
+			   (enum rdma_port_space)res->ai_port_space))
+		return -1;
+	if (res->ai_flags & RAI_PASSIVE)
+		error = make_passive(made, res, pd, qp_init_attr);
+	else
+		error = make_active(made, res, pd, qp_init_attr);
+	if (error) {
+		int saved = errno;
+
+		rdma_destroy_ep(made);
+		errno = saved;
+		return -1;
+	}
+	*id = made;
+	return 0;
 }
 
 void rdma_destroy_ep(struct rdma_cm_id *id)
 {
+	if (id->qp)
+		rdma_destroy_qp(id);
+	if (id->srq)
+		rdma_destroy_srq(id);
+	rdma_destroy_id(id);
 }
 
-int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
-		   struct ibv_qp_init_attr *qp_init_attr)
+static int give_queues(struct r_id *listener, struct rdma_cm_id *id)
 {
-	return r_no_cm("rdma_create_qp");
+	struct ibv_qp_init_attr attr;
+
+	if (!listener->listen_attr)
+		return 0;
+	attr = *listener->listen_attr;
+	return rdma_create_qp(id, listener->listen_pd, &attr);
 }
 
-int rdma_create_qp_ex(struct rdma_cm_id *id,
-		      struct ibv_qp_init_attr_ex *qp_init_attr)
+int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 {
-	return r_no_cm("rdma_create_qp_ex");
-}
+	struct r_id *listener = r_id(listen);
+	struct rdma_cm_event *event;
+	int error = EINVAL;
 
-void rdma_destroy_qp(struct rdma_cm_id *id)
-{
-}
-
-int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
-		    struct ibv_srq_init_attr *attr)
-{
-	return r_no_cm("rdma_create_srq");
-}
-
-int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
-{
-	return r_no_cm("rdma_create_srq_ex");
-}
-
-void rdma_destroy_srq(struct rdma_cm_id *id)
-{
+	if (!listener->is_sync)
+		return r_fail(EINVAL, "rdma_get_request: the listener has an "
+				      "event channel of the program's");
+	if (listen->event) {
+		rdma_ack_cm_event(listen->event);
+		listen->event = NULL;
+	}
+	if (rdma_get_cm_event(listen->channel, &event))
+		return -1;
+	if (event->status)
+		error = event->status < 0 ? -event->status : event->status;
+	else if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		error = give_queues(listener, event->id) ? errno : 0;
+	if (error) {
+		listen->event = event;
+		errno = error;
+		return -1;
+	}
+	/* its private data are in the event, which is the new id's now */
+	*id = event->id;
+	(*id)->event = event;
+	return 0;
 }

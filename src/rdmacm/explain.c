@@ -3,42 +3,71 @@
 #include "rdmacm/explain.h"
 
 #include <errno.h>
-#include <stdatomic.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char *const sentences[] = {
-	[R_NO_CM] = "adverb: rdma_cm is not built yet: %s fails with ENODEV; "
-		    "let the program exchange addresses over its own socket "
-		    "(perftest: leave out -R)\n",
-	[R_NO_SOCKET] = "adverb: rsockets are not built yet: %s fails with "
-			"ENOSYS; use ordinary sockets\n",
-};
+#include "util/lock.h"
 
-static bool silenced(void)
+#define CAUSES 64 /* then it is silent */
+
+static bool is_new(const char *format)
 {
-	const char *wish = getenv("ADVERB_EXPLAIN");
+	static struct alock lock;
+	static const char *said[CAUSES];
+	static unsigned count;
+	unsigned i = 0;
+	bool fresh;
 
-	return wish && strcmp(wish, "0") == 0;
+	alock_take(&lock);
+	while (i < count && said[i] != format)
+		i++;
+	fresh = i == count && count < CAUSES;
+	if (fresh)
+		said[count++] = format;
+	alock_give(&lock);
+	return fresh;
 }
 
-void r_explain(enum r_cause cause, const char *call)
+static void say(const char *format, va_list args)
 {
-	static atomic_flag said[R_CAUSES] = {ATOMIC_FLAG_INIT,
-					     ATOMIC_FLAG_INIT};
-	int saved = errno;
+	const char *wish = getenv("ADVERB_EXPLAIN");
+	char line[512] = "adverb: ";
+	size_t at = strlen(line), room = sizeof(line) - at - 1;
+	int saved = errno, n;
 
-	if (!atomic_flag_test_and_set(&said[cause]) && !silenced())
-		dprintf(STDERR_FILENO, sentences[cause], call);
+	if ((wish && !strcmp(wish, "0")) || !is_new(format))
+		return;
+	n = vsnprintf(line + at, room, format, args);
+	if (n > 0)
+		at += (size_t)n < room ? (size_t)n : room - 1;
+	line[at++] = '\n';
+	/* One write, past stdio: a program's own buffers are not ours. */
+	if (write(STDERR_FILENO, line, at) < 0)
+		errno = saved;
 	errno = saved;
 }
 
-int r_no_cm(const char *call)
+void r_say(const char *format, ...)
 {
-	r_explain(R_NO_CM, call);
-	errno = ENODEV;
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
+
+int r_fail(int error, const char *format, ...)
+{
+	va_list args;
+
+	errno = error;
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+	errno = error;
 	return -1;
 }

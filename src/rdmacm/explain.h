@@ -6,16 +6,14 @@
 #ifndef RDMACM_EXPLAIN_H
 #define RDMACM_EXPLAIN_H
 
-enum r_cause {
-	R_NO_CM,     /* a connection-manager call */
-	R_NO_SOCKET, /* a call of the socket emulation */
-	R_CAUSES
-};
+/* The cause is the format, by its address: give literals. */
+void r_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* `call` is the name of the ABI's function that fails. */
-void r_explain(enum r_cause cause, const char *call);
-
-/* Explain, then answer in the ABI's convention: -1 and errno ENODEV. */
-int r_no_cm(const char *call);
+/*
+ * Say it, then fail as the ABI does: -1 and errno.  The sentence names the
+ * call first.
+ */
+int r_fail(int error, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,34 +1,248 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ids: making, binding, options, and what an id knows by itself. */
+/* Ids: making, binding, options, moving, and what the broker says of them. */
 #include "rdmacm/explain.h"
+#include "rdmacm/object.h"
 
-#include <rdma/rdma_cma.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
+		      enum rdma_port_space ps, enum ibv_qp_type type)
+{
+	struct r_id *id = calloc(1, sizeof(*id));
+
+	if (!id)
+		return NULL;
+	id->base.channel = channel;
+	id->base.context = context;
+	id->base.ps = ps;
+	id->base.qp_type = type;
+	id->qkey = RDMA_UDP_QKEY;
+	list_init(&id->by_handle);
+	list_init(&id->multicasts);
+	return id;
+}
+
+static bool type_of(enum rdma_port_space ps, enum ibv_qp_type *type)
+{
+	switch (ps) {
+	case RDMA_PS_TCP:
+	case RDMA_PS_IB:
+		*type = IBV_QPT_RC;
+		return true;
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+		*type = IBV_QPT_UD;
+		return true;
+	}
+	return false;
+}
 
 int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
 		   void *context, enum rdma_port_space ps)
 {
-	return r_no_cm("rdma_create_id");
+	struct rdma_event_channel *own = NULL;
+	enum ibv_qp_type type;
+	struct r_id *made;
+
+	if (!type_of(ps, &type))
+		return r_fail(EINVAL,
+			      "rdma_create_id: port space 0x%x is not "
+			      "known",
+			      (unsigned)ps);
+	if (r_devices())
+		return -1;
+	if (!channel) {
+		own = rdma_create_event_channel();
+		if (!own)
+			return -1;
+		channel = own;
+	}
+	made = r_id_new(channel, context, ps, type);
+	if (!made) {
+		if (own)
+			rdma_destroy_event_channel(own);
+		return r_fail(ENOMEM, "rdma_create_id: no memory");
+	}
+	made->is_sync = own != NULL;
+	*id = &made->base;
+	return 0;
 }
 
-int rdma_destroy_id(struct rdma_cm_id *id)
+static void id_free(struct r_id *id)
 {
-	return r_no_cm("rdma_destroy_id");
+	if (id->is_sync)
+		rdma_destroy_event_channel(id->base.channel);
+	rdma_freeaddrinfo(id->info);
+	free(id->base.route.path_rec);
+	free(id->listen_attr);
+	free(id);
 }
 
-int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
+int rdma_destroy_id(struct rdma_cm_id *base)
 {
-	return r_no_cm("rdma_bind_addr");
+	struct r_id *id = r_id(base);
+
+	r_multicast_leave_all(id);
+	if (base->event)
+		rdma_ack_cm_event(base->event);
+	base->event = NULL;
+	pthread_mutex_lock(&r_lock);
+	/* The peer is told before we wait for our own program. */
+	if (id->handle) {
+		r_tell(CMPROTO_RELEASE, id->handle);
+		r_unlink(id);
+	}
+	r_channel_move(id, NULL);
+	while (id->unacked)
+		pthread_cond_wait(&r_changed, &r_lock);
+	pthread_mutex_unlock(&r_lock);
+	id_free(id);
+	return 0;
 }
 
-int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
+/* The name of its calls in `m`, of the address or of any. */
+static int bind_at(struct r_id *id, const struct sockaddr *addr,
+		   struct cmproto *m)
 {
-	return r_no_cm("rdma_migrate_id");
+	struct r_device *d;
+	uint8_t index;
+
+	r_addr_ip(addr, m->local);
+	if (r_addr_is_any(addr)) {
+		memset(m->local, 0, 16);
+		m->any_v4 = addr->sa_family == AF_INET || !id->is_own_family;
+		m->any_v6 = addr->sa_family == AF_INET6;
+		return 0;
+	}
+	d = r_device_find(m->local, &index);
+	if (!d)
+		return -ENODEV;
+	r_device_use(id, d, index);
+	memcpy(id->local, m->local, 16);
+	return 0;
+}
+
+int r_bind(struct r_id *id, const struct sockaddr *addr)
+{
+	struct cmproto m = {.space = (uint16_t)id->base.ps,
+			    .local_port = r_addr_port(addr),
+			    .may_share = id->may_share,
+			    .is_datagram = id->base.qp_type == IBV_QPT_UD};
+	char text[R_ADDR_TEXT];
+	int error = bind_at(id, addr, &m);
+
+	if (error)
+		return r_fail(ENODEV,
+			      "rdma_cm: %s is no address of an RDMA "
+			      "device here (see ibv_devinfo -v)",
+			      r_addr_text(addr, text));
+	error = r_call(&m, CMPROTO_BIND, 0);
+	if (error == -EADDRINUSE)
+		return r_fail(EADDRINUSE,
+			      "rdma_cm: %s is in use by another "
+			      "program's id, or one of this one",
+			      r_addr_text(addr, text));
+	if (error)
+		return r_fail(-error, "rdma_cm: %s cannot be bound: %s",
+			      r_addr_text(addr, text), strerror(-error));
+	pthread_mutex_lock(&r_lock);
+	r_link(id, m.new_id);
+	pthread_mutex_unlock(&r_lock);
+	memcpy(&id->base.route.addr.src_storage, addr, r_addr_size(addr));
+	r_addr_set_port(&id->base.route.addr.src_addr, m.local_port);
+	memcpy(&id->base.route.addr.addr.ibaddr.sgid, id->local, 16);
+	return 0;
+}
+
+int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *addr)
+{
+	struct r_id *id = r_id(base);
+
+	if (!r_addr_is_known(addr))
+		return r_fail(EAFNOSUPPORT, "rdma_bind_addr: the address is "
+					    "neither IPv4 nor IPv6");
+	if (id->handle)
+		return r_fail(EINVAL, "rdma_bind_addr: the id has an address");
+	return r_bind(id, addr);
+}
+
+int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
+{
+	struct r_id *id = r_id(base);
+	struct rdma_event_channel *old = base->channel;
+	bool was_sync = id->is_sync, becomes_sync = !channel;
+
+	if (was_sync && !channel)
+		return r_fail(EINVAL, "rdma_migrate_id: the id is synchronous "
+				      "already");
+	if (!channel)
+		channel = rdma_create_event_channel();
+	if (!channel)
+		return -1;
+	if (base->event) {
+		rdma_ack_cm_event(base->event);
+		base->event = NULL;
+	}
+	pthread_mutex_lock(&r_lock);
+	while (id->unacked)
+		pthread_cond_wait(&r_changed, &r_lock);
+	r_channel_move(id, r_channel(channel));
+	base->channel = channel;
+	id->is_sync = becomes_sync;
+	pthread_mutex_unlock(&r_lock);
+	if (was_sync)
+		rdma_destroy_event_channel(old);
+	return 0;
+}
+
+static int id_option(struct r_id *id, int name, const void *value, size_t size)
+{
+	bool is_int = size == sizeof(int);
+	int number = 0;
+
+	if (is_int)
+		memcpy(&number, value, sizeof(number));
+	switch (name) {
+	case RDMA_OPTION_ID_TOS:
+		if (size != 1)
+			break;
+		id->tos = *(const uint8_t *)value;
+		return 0;
+	case RDMA_OPTION_ID_REUSEADDR:
+		if (!is_int)
+			break;
+		id->may_share = number != 0;
+		return 0;
+	case RDMA_OPTION_ID_AFONLY:
+		if (!is_int || id->handle)
+			break;
+		id->is_own_family = number != 0;
+		return 0;
+	case RDMA_OPTION_ID_ACK_TIMEOUT:
+		if (size != 1 || *(const uint8_t *)value > 31)
+			break;
+		id->ack_timeout = *(const uint8_t *)value;
+		return 0;
+	default:
+		return r_fail(ENOSYS, "rdma_set_option: option %d is not known",
+			      name);
+	}
+	return r_fail(EINVAL, "rdma_set_option: a wrong size, a value out of "
+			      "range, or too late");
 }
 
 int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
 		    size_t optlen)
 {
-	return r_no_cm("rdma_set_option");
+	if (level == RDMA_OPTION_ID)
+		return id_option(r_id(id), optname, optval, optlen);
+	/* A path that the program found itself: on Ethernet there is one. */
+	if (level == RDMA_OPTION_IB && optname == RDMA_OPTION_IB_PATH)
+		return 0;
+	return r_fail(ENOSYS, "rdma_set_option: level %d is not known", level);
 }
 
 /* Network order; 0 for an address family without ports. */
@@ -54,14 +268,91 @@ __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 	return port_of(&id->route.addr.dst_addr);
 }
 
-struct ibv_context **rdma_get_devices(int *num_devices)
+/* A call of a listener: the id that the program will find in the event. */
+static void incoming(struct r_id *listener, const struct cmproto *m)
 {
-	if (num_devices)
-		*num_devices = 0;
-	r_no_cm("rdma_get_devices");
-	return NULL;
+	struct r_id *id =
+		r_id_new(listener->base.channel, listener->base.context,
+			 listener->base.ps, listener->base.qp_type);
+	struct r_event *e =
+		id ? r_event_new(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0) : NULL;
+
+	if (!e) {
+		free(id);
+		r_tell(CMPROTO_RELEASE, m->new_id);
+		return;
+	}
+	id->is_passive = true;
+	id->remote = *m;
+	id->tos = listener->tos;
+	id->ack_timeout = listener->ack_timeout;
+	memcpy(id->local, m->local, 16);
+	memcpy(id->peer, m->peer, 16);
+	r_addr_make(&id->base.route.addr.src_addr, m->local, m->local_port);
+	r_addr_make(&id->base.route.addr.dst_addr, m->peer, m->peer_port);
+	memcpy(&id->base.route.addr.addr.ibaddr.sgid, m->local, 16);
+	memcpy(&id->base.route.addr.addr.ibaddr.dgid, m->peer, 16);
+	r_link(id, m->new_id);
+	e->message = *m;
+	e->base.listen_id = &listener->base;
+	r_post(e);
 }
 
-void rdma_free_devices(struct ibv_context **list)
+static void explain(const struct r_id *id, const struct cmproto *m)
 {
+	const struct sockaddr *to = &id->base.route.addr.dst_addr;
+	char text[R_ADDR_TEXT];
+
+	r_addr_text(to, text);
+	if (m->event == CMPROTO_UNREACHABLE && m->status == -ETIMEDOUT)
+		r_say("rdma_connect: UNREACHABLE: nothing at %s answers "
+		      "connection management on UDP port 4791",
+		      text);
+	else if (m->event == CMPROTO_UNREACHABLE)
+		r_say("rdma_connect: UNREACHABLE: %s refuses to resolve the "
+		      "service (SIDR status %d; 1: nobody listens, 2: the "
+		      "program rejects)",
+		      text, m->status);
+	else if (m->event == CMPROTO_REJECTED && m->status == 8)
+		r_say("rdma_connect: REJECTED: nobody listens at %s (reason 8)",
+		      text);
+	else if (m->event == CMPROTO_REJECTED && m->status == 28)
+		r_say("rdma_connect: REJECTED: the program at %s does not want "
+		      "this connection (reason 28)",
+		      text);
+	else if (m->event == CMPROTO_REJECTED)
+		r_say("rdma_connect: REJECTED by %s: reason %d of IBTA 12.6.7.2 "
+		      "(10: it takes us for a stale connection; 4: it has "
+		      "waited too long)",
+		      text, m->status);
+}
+
+void r_id_message(struct r_id *id, const struct cmproto *m)
+{
+	static const enum rdma_cm_event_type types[] = {
+		[CMPROTO_REQUEST] = RDMA_CM_EVENT_CONNECT_REQUEST,
+		[CMPROTO_RESPONSE] = RDMA_CM_EVENT_CONNECT_RESPONSE,
+		[CMPROTO_ESTABLISHED] = RDMA_CM_EVENT_ESTABLISHED,
+		[CMPROTO_REJECTED] = RDMA_CM_EVENT_REJECTED,
+		[CMPROTO_UNREACHABLE] = RDMA_CM_EVENT_UNREACHABLE,
+		[CMPROTO_DISCONNECTED] = RDMA_CM_EVENT_DISCONNECTED,
+		[CMPROTO_TIMEWAIT_EXIT] = RDMA_CM_EVENT_TIMEWAIT_EXIT,
+		[CMPROTO_RESOLVED] = RDMA_CM_EVENT_ESTABLISHED,
+	};
+	struct r_event *e;
+
+	if (m->event == CMPROTO_REQUEST) {
+		incoming(id, m);
+		return;
+	}
+	if (m->event > CMPROTO_RESOLVED)
+		return;
+	if (m->event == CMPROTO_RESPONSE)
+		id->remote = *m;
+	explain(id, m);
+	e = r_event_new(id, types[m->event], m->status);
+	if (!e)
+		return;
+	e->message = *m;
+	r_post(e);
 }

@@ -8,6 +8,14 @@
 
 #include <rdma/rdma_cma.h>
 
+/* Members of enum rdma_cm_event_type. */
+enum {
+	NEWER_EVENT_ADDRINFO_RESOLVED = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1,
+	NEWER_EVENT_ADDRINFO_ERROR,
+	NEWER_EVENT_USER,
+	NEWER_EVENT_INTERNAL,
+};
+
 int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 			  const char *service,
 			  const struct rdma_addrinfo *hints);

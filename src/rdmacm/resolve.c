@@ -1,34 +1,156 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From an address to a device and a path, and multicast groups. */
+/*
+ * From an address to a device and a path.  The kernel's routing answers at
+ * once, so both calls are over when their events are posted.
+ */
 #include "rdmacm/explain.h"
+#include "rdmacm/object.h"
 
-#include <rdma/rdma_cma.h>
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_addr,
+#define PORT_ANY     4791 /* only the route is asked for */
+#define PKEY	     0xffff
+#define RATE_10_GBPS 3
+#define LIFE_TIME    16 /* 4.096 us * 2^16, as on any Ethernet */
+#define SELECT_EQUAL 2
+
+/* The local address from which the kernel would send there. */
+static int route(const struct sockaddr *to, struct sockaddr_storage *from)
+{
+	struct sockaddr_storage there = {0};
+	socklen_t size = sizeof(*from);
+	int fd = socket(to->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), error = 0;
+
+	if (fd < 0)
+		return -errno;
+	memcpy(&there, to, r_addr_size(to));
+	if (!r_addr_port(to))
+		r_addr_set_port((struct sockaddr *)&there, PORT_ANY);
+	if (connect(fd, (struct sockaddr *)&there, r_addr_size(to)) ||
+	    getsockname(fd, (struct sockaddr *)from, &size))
+		error = -errno;
+	close(fd);
+	r_addr_set_port((struct sockaddr *)from, 0);
+	return error;
+}
+
+static void set_peer(struct r_id *id, const struct sockaddr *to)
+{
+	struct rdma_addr *a = &id->base.route.addr;
+
+	memcpy(&a->dst_storage, to, r_addr_size(to));
+	if (r_addr_is_any(to)) { /* means this host, as for sockets */
+		uint8_t loop[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+
+		if (to->sa_family == AF_INET6)
+			memcpy(loop, &in6addr_loopback, 16);
+		r_addr_make(&a->dst_addr, loop, r_addr_port(to));
+	}
+	r_addr_ip(&a->dst_addr, id->peer);
+	if (to->sa_family == AF_INET6)
+		id->scope = a->dst_sin6.sin6_scope_id;
+	memcpy(&a->addr.ibaddr.dgid, id->peer, 16);
+	a->addr.ibaddr.pkey = htobe16(PKEY);
+}
+
+/* One that was bound to any address, or to none, gets its source now. */
+static int set_source(struct r_id *id)
+{
+	struct rdma_addr *a = &id->base.route.addr;
+	struct sockaddr_storage from = {0};
+	char text[R_ADDR_TEXT];
+	struct r_device *d;
+	uint8_t ip[16], index;
+	uint16_t port;
+	int error;
+
+	if (id->handle && !r_addr_is_any(&a->src_addr))
+		return 0;
+	error = route(&a->dst_addr, &from);
+	if (error)
+		return error;
+	if (!id->handle)
+		return r_bind(id, (struct sockaddr *)&from) ? 1 : 0;
+	r_addr_ip((struct sockaddr *)&from, ip);
+	d = r_device_find(ip, &index);
+	if (!d) {
+		r_fail(ENODEV,
+		       "rdma_resolve_addr: the way to the peer starts "
+		       "at %s, which is no RDMA device's",
+		       r_addr_text((struct sockaddr *)&from, text));
+		return 1;
+	}
+	r_device_use(id, d, index);
+	memcpy(id->local, ip, 16);
+	port = r_addr_port(&a->src_addr);
+	r_addr_make(&a->src_addr, ip, port);
+	memcpy(&a->addr.ibaddr.sgid, ip, 16);
+	return 0;
+}
+
+int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 		      struct sockaddr *dst_addr, int timeout_ms)
 {
-	return r_no_cm("rdma_resolve_addr");
+	struct r_id *id = r_id(base);
+	char text[R_ADDR_TEXT];
+	int error;
+
+	if (!r_addr_is_known(dst_addr) ||
+	    (src_addr && !r_addr_is_known(src_addr)))
+		return r_fail(EAFNOSUPPORT, "rdma_resolve_addr: an address is "
+					    "neither IPv4 nor IPv6");
+	if (src_addr && !id->handle && r_bind(id, src_addr))
+		return -1;
+	set_peer(id, dst_addr);
+	error = set_source(id);
+	if (error > 0)
+		return -1;
+	if (error) {
+		r_say("rdma_resolve_addr: ADDR_ERROR: there is no route to %s: "
+		      "%s",
+		      r_addr_text(dst_addr, text), strerror(-error));
+		if (r_post_local(id, RDMA_CM_EVENT_ADDR_ERROR, error))
+			return -1;
+	} else if (r_post_local(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0)) {
+		return -1;
+	}
+	return r_complete(id);
 }
 
-int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
+int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 {
-	return r_no_cm("rdma_resolve_route");
-}
+	struct r_id *id = r_id(base);
+	struct ibv_sa_path_rec *p;
 
-int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,
-			void *context)
-{
-	return r_no_cm("rdma_join_multicast");
-}
-
-int rdma_join_multicast_ex(struct rdma_cm_id *id,
-			   struct rdma_cm_join_mc_attr_ex *mc_join_attr,
-			   void *context)
-{
-	return r_no_cm("rdma_join_multicast_ex");
-}
-
-int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
-{
-	return r_no_cm("rdma_leave_multicast");
+	if (!id->device)
+		return r_fail(EINVAL, "rdma_resolve_route: rdma_resolve_addr "
+				      "comes before it");
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return r_fail(ENOMEM, "rdma_resolve_route: no memory");
+	memcpy(&p->sgid, id->local, 16);
+	memcpy(&p->dgid, id->peer, 16);
+	p->hop_limit = 64;
+	p->traffic_class = id->tos;
+	p->reversible = 1;
+	p->numb_path = 1;
+	p->pkey = htobe16(PKEY);
+	p->mtu_selector = p->rate_selector = SELECT_EQUAL;
+	p->packet_life_time_selector = SELECT_EQUAL;
+	p->mtu = id->mtu;
+	p->rate = RATE_10_GBPS;
+	p->packet_life_time = LIFE_TIME;
+	free(base->route.path_rec);
+	base->route.path_rec = p;
+	base->route.num_paths = 1;
+	if (r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0))
+		return -1;
+	return r_complete(id);
 }

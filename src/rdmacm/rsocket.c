@@ -8,9 +8,10 @@
 
 static int refuse(const char *call)
 {
-	r_explain(R_NO_SOCKET, call);
-	errno = ENOSYS;
-	return -1;
+	return r_fail(ENOSYS,
+		      "rsockets are not built yet: %s fails with "
+		      "ENOSYS; use ordinary sockets",
+		      call);
 }
 
 int rsocket(int domain, int type, int protocol)

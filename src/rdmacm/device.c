@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The devices: each opened once, for all ids of the process. */
+#include "rdmacm/explain.h"
+#include "rdmacm/object.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEVICES 8
+#define GIDS	64
+#define PORT	1
+
+static struct r_device devices[DEVICES];
+static int count;
+static pid_t owner; /* a fork's child opens anew */
+
+static bool open_device(struct r_device *d, struct ibv_device *device)
+{
+	struct ibv_device_attr attr;
+
+	*d = (struct r_device){.verbs = ibv_open_device(device)};
+	if (!d->verbs)
+		return false;
+	d->guid = be64toh(ibv_get_device_guid(device));
+	d->max_responder = d->max_initiator = 1;
+	if (!ibv_query_device(d->verbs, &attr)) {
+		d->max_responder = (uint8_t)attr.max_qp_rd_atom;
+		d->max_initiator = (uint8_t)attr.max_qp_init_rd_atom;
+	}
+	return true;
+}
+
+static void open_all(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	count = 0;
+	for (int i = 0; list && list[i] && count < DEVICES; i++)
+		if (open_device(&devices[count], list[i]))
+			count++;
+	if (list)
+		ibv_free_device_list(list);
+}
+
+int r_devices(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	if (owner != getpid() || !count) {
+		owner = getpid();
+		open_all();
+	}
+	pthread_mutex_unlock(&lock);
+	if (count)
+		return 0;
+	return r_fail(ENODEV, "rdma_cm: this machine has no device: no network "
+			      "interface has a usable address (see adverb "
+			      "doctor)");
+}
+
+/* The index of a RoCE v2 entry; -1: it is none of this device's. */
+static int index_of(struct ibv_context *verbs, const uint8_t ip[16])
+{
+	struct ibv_gid_entry entries[GIDS];
+	ssize_t n = ibv_query_gid_table(verbs, entries, GIDS, 0);
+
+	for (ssize_t i = 0; i < n; i++)
+		if (entries[i].gid_type == IBV_GID_TYPE_ROCE_V2 &&
+		    !memcmp(entries[i].gid.raw, ip, 16))
+			return (int)entries[i].gid_index;
+	return -1;
+}
+
+struct r_device *r_device_find(const uint8_t ip[16], uint8_t *sgid_index)
+{
+	for (int i = 0; i < count; i++) {
+		int index = index_of(devices[i].verbs, ip);
+
+		if (index >= 0) {
+			*sgid_index = (uint8_t)index;
+			return &devices[i];
+		}
+	}
+	return NULL;
+}
+
+void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index)
+{
+	struct ibv_port_attr port;
+
+	id->device = d;
+	id->sgid_index = sgid_index;
+	id->base.verbs = d->verbs;
+	id->base.port_num = PORT;
+	id->mtu = IBV_MTU_1024;
+	if (!ibv_query_port(d->verbs, PORT, &port))
+		id->mtu = (uint8_t)port.active_mtu;
+}
+
+struct ibv_pd *r_device_pd(struct r_device *d)
+{
+	struct ibv_pd *pd;
+
+	pthread_mutex_lock(&r_lock);
+	pd = d->pd;
+	if (pd)
+		d->pd_users++;
+	pthread_mutex_unlock(&r_lock);
+	if (pd)
+		return pd;
+	pd = ibv_alloc_pd(d->verbs);
+	pthread_mutex_lock(&r_lock);
+	if (pd && !d->pd) {
+		d->pd = pd;
+		d->pd_users = 1;
+	}
+	pthread_mutex_unlock(&r_lock);
+	return pd;
+}
+
+/* A domain that was ours goes with its last user. */
+void r_device_put_pd(struct r_device *d, struct ibv_pd *pd)
+{
+	bool is_last;
+
+	pthread_mutex_lock(&r_lock);
+	is_last = pd == d->pd && --d->pd_users == 0;
+	if (is_last)
+		d->pd = NULL;
+	pthread_mutex_unlock(&r_lock);
+	if (is_last)
+		ibv_dealloc_pd(pd);
+}
+
+struct ibv_context **rdma_get_devices(int *num_devices)
+{
+	struct ibv_context **list = NULL;
+
+	if (num_devices)
+		*num_devices = 0;
+	if (r_devices())
+		return NULL;
+	list = calloc((size_t)count + 1, sizeof(struct ibv_context *));
+	for (int i = 0; list && i < count; i++)
+		list[i] = devices[i].verbs;
+	if (list && num_devices)
+		*num_devices = count;
+	return list;
+}
+
+void rdma_free_devices(struct ibv_context **list)
+{
+	free(list);
+}

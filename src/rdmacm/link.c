@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The connection to the broker: requests and their answers, and a thread that
+ * takes what comes.  It is made by the first request and lasts until the
+ * process ends; a fork's child makes its own.
+ */
+#include "rdmacm/explain.h"
+#include "rdmacm/object.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "broker/client.h"
+
+#define BUCKETS	   256
+#define PATIENCE_S 30
+
+pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t r_changed = PTHREAD_COND_INITIALIZER;
+
+/* Who waits for the answer with this serial; on its stack. */
+struct waiter {
+	struct list link;
+	uint32_t serial;
+	bool is_done;
+	struct cmproto *answer;
+};
+
+static int broker_fd = -1;
+static pid_t owner;
+static uint32_t last_serial;
+static struct list waiters = {&waiters, &waiters};
+static struct list ids[BUCKETS]; /* by handle */
+
+static struct r_id *find(uint32_t handle)
+{
+	struct list *l = &ids[handle % BUCKETS];
+
+	if (!l->next)
+		return NULL;
+	list_for_each (n, l) {
+		struct r_id *id = (struct r_id *)(void *)((char *)n -
+							  offsetof(struct r_id,
+								   by_handle));
+
+		if (id->handle == handle)
+			return id;
+	}
+	return NULL;
+}
+
+void r_link(struct r_id *id, uint32_t handle)
+{
+	struct list *l = &ids[handle % BUCKETS];
+
+	if (!l->next)
+		list_init(l);
+	id->handle = handle;
+	list_push_tail(l, &id->by_handle);
+}
+
+void r_unlink(struct r_id *id)
+{
+	list_remove(&id->by_handle);
+	id->handle = 0;
+}
+
+static void answer(const struct cmproto *m)
+{
+	list_for_each (n, &waiters) {
+		struct waiter *w = (struct waiter *)(void *)n;
+
+		if (w->serial != m->serial)
+			continue;
+		*w->answer = *m;
+		w->is_done = true;
+		pthread_cond_broadcast(&r_changed);
+		return;
+	}
+}
+
+static void take(const struct cmproto *m)
+{
+	struct r_id *id;
+
+	if (m->kind == CMPROTO_DONE) {
+		answer(m);
+		return;
+	}
+	id = m->kind == CMPROTO_EVENT ? find(m->id) : NULL;
+	if (id)
+		r_id_message(id, m);
+	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_REQUEST)
+		r_tell(CMPROTO_RELEASE, m->new_id);
+}
+
+/* The broker has gone: whoever waits is told, what follows dials anew. */
+static void lose(int fd)
+{
+	pthread_mutex_lock(&r_lock);
+	if (broker_fd == fd)
+		broker_fd = -1;
+	list_for_each (n, &waiters) {
+		struct waiter *w = (struct waiter *)(void *)n;
+
+		w->answer->error = -EPIPE;
+		w->is_done = true;
+	}
+	pthread_cond_broadcast(&r_changed);
+	pthread_mutex_unlock(&r_lock);
+	close(fd);
+}
+
+static void *run(void *arg)
+{
+	int fd = (int)(intptr_t)arg;
+	struct cmproto m;
+	ssize_t n;
+
+	for (;;) {
+		n = recv(fd, &m, sizeof(m), 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		if (n != sizeof(m) || m.magic != CMPROTO_MAGIC ||
+		    m.version != CMPROTO_VERSION)
+			continue;
+		pthread_mutex_lock(&r_lock);
+		take(&m);
+		pthread_mutex_unlock(&r_lock);
+	}
+	lose(fd);
+	return NULL;
+}
+
+static int start_thread(int fd)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&thread, NULL, run, (void *)(intptr_t)fd);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error)
+		return -error;
+	pthread_setname_np(thread, "adverb-cm");
+	pthread_detach(thread);
+	return 0;
+}
+
+/* Under r_lock. */
+static int dial(void)
+{
+	const char *why = "";
+	int error, fd;
+
+	if (owner != getpid()) { /* what the parent had is not ours */
+		if (broker_fd >= 0)
+			close(broker_fd);
+		broker_fd = -1;
+		list_init(&waiters);
+		memset(ids, 0, sizeof(ids));
+		owner = getpid();
+	}
+	if (broker_fd >= 0)
+		return 0;
+	error = client_dial(&fd, &why);
+	if (error) {
+		r_say("rdma_cm: no connection can be made: %s", why);
+		return error;
+	}
+	error = start_thread(fd);
+	if (error) {
+		close(fd);
+		return error;
+	}
+	broker_fd = fd;
+	return 0;
+}
+
+static int post(struct cmproto *m, uint16_t kind, uint32_t handle)
+{
+	int error = dial();
+
+	if (error)
+		return error;
+	m->magic = CMPROTO_MAGIC;
+	m->version = CMPROTO_VERSION;
+	m->kind = kind;
+	m->id = handle;
+	m->serial = ++last_serial;
+	while (send(broker_fd, m, sizeof(*m), MSG_NOSIGNAL) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+int r_call(struct cmproto *m, uint16_t kind, uint32_t handle)
+{
+	struct waiter w = {.answer = m};
+	struct timespec until;
+	int error;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PATIENCE_S;
+	pthread_mutex_lock(&r_lock);
+	error = post(m, kind, handle);
+	if (!error) {
+		w.serial = m->serial;
+		list_init(&w.link);
+		list_push_tail(&waiters, &w.link);
+		while (!w.is_done && !error)
+			error = -pthread_cond_timedwait(&r_changed, &r_lock,
+							&until);
+		list_remove(&w.link);
+		if (w.is_done)
+			error = m->error;
+	}
+	pthread_mutex_unlock(&r_lock);
+	return error;
+}
+
+int r_do(struct r_id *id, uint16_t kind)
+{
+	struct cmproto m = {0};
+
+	return r_call(&m, kind, id->handle);
+}
+
+void r_tell(uint16_t kind, uint32_t handle)
+{
+	struct cmproto m = {0};
+
+	post(&m, kind, handle);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Multicast groups: on Ethernet the group's GID is its IP address, and whoever
+ * attaches a queue pair is a member (IBTA A17.9.2).
+ */
+#include "rdmacm/explain.h"
+#include "rdmacm/object.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QPN_MULTICAST 0xffffff
+#define HOP_LIMIT     1
+
+static struct r_multicast *multicast_of(struct list *n)
+{
+	return (struct r_multicast *)(void *)n;
+}
+
+static void fill(const struct r_id *id, const struct r_multicast *m,
+		 struct rdma_ud_param *p)
+{
+	p->private_data = m->context;
+	p->qp_num = QPN_MULTICAST;
+	p->qkey = id->qkey;
+	p->ah_attr.is_global = 1;
+	p->ah_attr.port_num = id->base.port_num;
+	p->ah_attr.grh.dgid = m->gid;
+	p->ah_attr.grh.sgid_index = id->sgid_index;
+	p->ah_attr.grh.hop_limit = HOP_LIMIT;
+	p->ah_attr.grh.traffic_class = id->tos;
+}
+
+static int join(struct r_id *id, const struct sockaddr *addr, void *context)
+{
+	struct r_multicast *m;
+	struct r_event *e;
+
+	if (!r_addr_is_known(addr) || !id->device)
+		return r_fail(EINVAL, "rdma_join_multicast: the id has no "
+				      "device, or the group no IP address");
+	m = calloc(1, sizeof(*m));
+	e = m ? r_event_new(id, RDMA_CM_EVENT_MULTICAST_JOIN, 0) : NULL;
+	if (!e) {
+		free(m);
+		return r_fail(ENOMEM, "rdma_join_multicast: no memory");
+	}
+	list_init(&m->link);
+	memcpy(&m->addr, addr, r_addr_size(addr));
+	m->context = context;
+	r_addr_ip(addr, m->gid.raw);
+	fill(id, m, &e->base.param.ud);
+	e->multicast = m;
+	pthread_mutex_lock(&r_lock);
+	list_push_tail(&id->multicasts, &m->link);
+	r_post(e);
+	pthread_mutex_unlock(&r_lock);
+	return r_complete(id);
+}
+
+int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,
+			void *context)
+{
+	return join(r_id(id), addr, context);
+}
+
+/* Who only sends is on Ethernet no member of anything. */
+int rdma_join_multicast_ex(struct rdma_cm_id *id,
+			   struct rdma_cm_join_mc_attr_ex *mc_join_attr,
+			   void *context)
+{
+	if (!(mc_join_attr->comp_mask & RDMA_CM_JOIN_MC_ATTR_ADDRESS) ||
+	    mc_join_attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED ||
+	    mc_join_attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
+		return r_fail(EINVAL, "rdma_join_multicast_ex: no address, or "
+				      "unknown flags");
+	return join(r_id(id), mc_join_attr->addr, context);
+}
+
+int r_multicast_joined(struct r_event *e)
+{
+	struct r_multicast *m = e->multicast;
+	struct ibv_qp *qp = e->base.id->qp;
+	int error;
+
+	if (!qp)
+		return 0;
+	error = ibv_attach_mcast(qp, &m->gid, 0);
+	if (error) {
+		errno = error;
+		return -1;
+	}
+	m->is_attached = true;
+	return 0;
+}
+
+static void leave(struct r_id *id, struct r_multicast *m)
+{
+	if (m->is_attached && id->base.qp)
+		ibv_detach_mcast(id->base.qp, &m->gid, 0);
+	list_remove(&m->link);
+	free(m);
+}
+
+int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
+{
+	struct r_id *id = r_id(base);
+	uint8_t gid[16];
+
+	if (!r_addr_is_known(addr))
+		return r_fail(EINVAL, "rdma_leave_multicast: the group has no "
+				      "IP address");
+	r_addr_ip(addr, gid);
+	list_for_each_safe (n, &id->multicasts)
+		if (!memcmp(multicast_of(n)->gid.raw, gid, 16)) {
+			leave(id, multicast_of(n));
+			return 0;
+		}
+	return r_fail(EADDRNOTAVAIL, "rdma_leave_multicast: the id is no "
+				     "member of that group");
+}
+
+void r_multicast_leave_all(struct r_id *id)
+{
+	while (!list_is_empty(&id->multicasts))
+		leave(id, multicast_of(id->multicasts.next));
+}

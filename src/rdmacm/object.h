@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The objects behind the public handles of librdmacm; each starts with the
+ * public struct.  The program makes and frees ids and channels; events are
+ * ours until the program has acknowledged them.
+ *
+ * One lock, r_lock, covers everything here but what the program alone
+ * changes: the fields of the public structs outside of calls.  It is a leaf
+ * beside the verbs library, which is never called under it.
+ */
+#ifndef RDMACM_OBJECT_H
+#define RDMACM_OBJECT_H
+
+#include <rdma/rdma_cma.h>
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "broker/cmproto.h"
+#include "util/list.h"
+
+/* A device that this process has opened for its ids. */
+struct r_device {
+	struct ibv_context *verbs;
+	struct ibv_pd *pd; /* for ids whose program gives none */
+	uint32_t pd_users;
+	uint64_t guid; /* host order */
+	uint8_t max_responder, max_initiator;
+};
+
+struct r_channel {
+	struct rdma_event_channel base;
+	struct list events; /* waiting; a token in base.fd for each */
+};
+
+struct r_event {
+	struct rdma_cm_event base;
+	struct list link;
+	struct cmproto message; /* what caused it; private data point here */
+	struct r_multicast *multicast;
+};
+
+struct r_multicast {
+	struct list link; /* of its id */
+	struct sockaddr_storage addr;
+	void *context;
+	union ibv_gid gid;
+	bool is_attached;
+};
+
+struct r_id {
+	struct rdma_cm_id base;
+	struct list by_handle; /* in the table of link.c */
+	uint32_t handle;       /* the broker's; 0: none */
+	struct r_device *device;
+	bool is_sync; /* the channel is its own */
+	bool is_passive, is_listening;
+	bool is_connecting;   /* rdma_connect or rdma_accept was called */
+	bool is_disconnected; /* the program has seen it */
+	uint32_t unacked;     /* events that the program has */
+	/* addresses: as GIDs, IPv4 mapped */
+	uint8_t local[16], peer[16];
+	uint8_t sgid_index, mtu;
+	uint32_t scope;
+	/* what both ends said */
+	struct cmproto remote; /* REQ, REP */
+	uint32_t psn, qpn;
+	uint8_t responder_resources, initiator_depth;
+	uint8_t retry_count, rnr_retry, flow_control, has_srq;
+	uint32_t qkey;
+	struct ibv_ece ece;
+	/* options */
+	uint8_t tos, ack_timeout;
+	bool may_share, is_own_family;
+	struct list multicasts;
+	/* rdma_create_ep: what rdma_get_request makes queue pairs of */
+	struct ibv_qp_init_attr *listen_attr;
+	struct ibv_pd *listen_pd;
+	struct rdma_addrinfo *info; /* of rdma_resolve_addrinfo */
+	bool owns_send_cq, owns_recv_cq;
+};
+
+static inline struct r_id *r_id(struct rdma_cm_id *id)
+{
+	return (struct r_id *)(void *)id;
+}
+
+static inline struct r_channel *r_channel(struct rdma_event_channel *channel)
+{
+	return (struct r_channel *)(void *)channel;
+}
+
+extern pthread_mutex_t r_lock;
+extern pthread_cond_t r_changed; /* an answer, an acknowledgement */
+
+/* device.c: 0 once the devices are open, or -1 and errno with a sentence. */
+int r_devices(void);
+/* The device and GID index of a local address; NULL: it is no device's. */
+struct r_device *r_device_find(const uint8_t ip[16], uint8_t *sgid_index);
+/* Sets verbs, port and path facts of an id on a device. */
+void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);
+/* Its own protection domain, counted; NULL and errno. */
+struct ibv_pd *r_device_pd(struct r_device *d);
+void r_device_put_pd(struct r_device *d, struct ibv_pd *pd);
+
+/* link.c: the connection to the broker. */
+/* Sends m and waits for its answer, which replaces m; 0 or -errno. */
+int r_call(struct cmproto *m, uint16_t kind, uint32_t handle);
+/* The same for an id's operation without an answer of interest. */
+int r_do(struct r_id *id, uint16_t kind);
+/* No answer comes. */
+void r_tell(uint16_t kind, uint32_t handle);
+/* Under r_lock: events for this handle are this id's. */
+void r_link(struct r_id *id, uint32_t handle);
+void r_unlink(struct r_id *id);
+
+/* channel.c; posting is under r_lock, and takes the event. */
+struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
+			    int status);
+void r_post(struct r_event *e);
+/* Post an event that this process itself has caused. */
+int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status);
+/* All that waits of an id: to another channel, or away (NULL).  Locked. */
+void r_channel_move(struct r_id *id, struct r_channel *to);
+/* After a call on a synchronous id: its event; else 0. */
+int r_complete(struct r_id *id);
+
+/* id.c */
+struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
+		      enum rdma_port_space ps, enum ibv_qp_type type);
+/* Under r_lock: a message of the broker about an id. */
+void r_id_message(struct r_id *id, const struct cmproto *m);
+/* Bind at the broker; where the addresses are in id->local, or any. */
+int r_bind(struct r_id *id, const struct sockaddr *addr);
+
+/* addr.c: addresses and GIDs. */
+bool r_addr_is_known(const struct sockaddr *a);
+bool r_addr_is_any(const struct sockaddr *a);
+socklen_t r_addr_size(const struct sockaddr *a);
+uint16_t r_addr_port(const struct sockaddr *a); /* host order */
+void r_addr_set_port(struct sockaddr *a, uint16_t port);
+void r_addr_ip(const struct sockaddr *a, uint8_t ip[16]);
+/* a: at least a sockaddr_in6. */
+void r_addr_make(struct sockaddr *a, const uint8_t ip[16], uint16_t port);
+/* "10.0.0.1 port 5", for sentences; text of R_ADDR_TEXT. */
+#define R_ADDR_TEXT 80
+const char *r_addr_text(const struct sockaddr *a, char *text);
+
+/* qp.c: queue pairs through the states of a connection; 0 or -1 and errno. */
+int r_qp_connect(struct r_id *id);
+void r_qp_fail(struct r_id *id);
+
+/* multicast.c */
+int r_multicast_joined(struct r_event *e);
+void r_multicast_leave_all(struct r_id *id);
+
+#endif

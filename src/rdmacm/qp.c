@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs of ids: making them with what they need, and taking them through
+ * their states as the conversation says (IBTA 12.9.5).
+ */
+#include "rdmacm/explain.h"
+#include "rdmacm/object.h"
+
+#include <rdma/rdma_verbs.h>
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIN_RNR_TIMER 12 /* 0.64 ms */
+#define ACK_TIMEOUT   17
+#define HOP_LIMIT     64
+
+static int attr_init(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
+{
+	a->pkey_index = 0;
+	a->port_num = id->base.port_num;
+	*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+	if (id->base.qp_type == IBV_QPT_UD) {
+		a->qkey = id->qkey;
+		*mask |= IBV_QP_QKEY;
+		return 0;
+	}
+	a->qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	if (id->responder_resources && id->base.qp_type == IBV_QPT_RC)
+		a->qp_access_flags |=
+			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	*mask |= IBV_QP_ACCESS_FLAGS;
+	return 0;
+}
+
+static bool is_reliable(const struct r_id *id)
+{
+	return id->base.qp_type != IBV_QPT_UC;
+}
+
+static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
+{
+	*mask = IBV_QP_STATE;
+	if (id->base.qp_type == IBV_QPT_UD)
+		return 0;
+	if (!id->remote.kind)
+		return EINVAL; /* nothing is known of the peer yet */
+	a->ah_attr.is_global = 1;
+	a->ah_attr.port_num = id->base.port_num;
+	a->ah_attr.grh.sgid_index = id->sgid_index;
+	a->ah_attr.grh.hop_limit = HOP_LIMIT;
+	a->ah_attr.grh.traffic_class = id->tos;
+	memcpy(&a->ah_attr.grh.dgid, id->peer, 16);
+	a->path_mtu = (enum ibv_mtu)id->mtu;
+	a->dest_qp_num = id->remote.qpn;
+	a->rq_psn = id->remote.psn;
+	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (!is_reliable(id))
+		return 0;
+	a->max_dest_rd_atomic = id->responder_resources;
+	a->min_rnr_timer = MIN_RNR_TIMER;
+	*mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	return 0;
+}
+
+static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
+{
+	/* a passive side does as the request says (IBTA 12.7) */
+	const struct cmproto *req = id->is_passive ? &id->remote : NULL;
+
+	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+	a->sq_psn = id->psn;
+	if (id->base.qp_type == IBV_QPT_UD || !is_reliable(id))
+		return 0;
+	a->timeout = id->ack_timeout	       ? id->ack_timeout
+		     : req && req->ack_timeout ? req->ack_timeout
+					       : ACK_TIMEOUT;
+	a->retry_cnt = req ? req->retry_count : id->retry_count;
+	a->rnr_retry = id->remote.rnr_retry;
+	a->max_rd_atomic = id->initiator_depth;
+	*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		 IBV_QP_MAX_QP_RD_ATOMIC;
+	return 0;
+}
+
+int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *qp_attr,
+		      int *qp_attr_mask)
+{
+	enum ibv_qp_state state = qp_attr->qp_state;
+	const struct r_id *id = r_id(base);
+	int error = EINVAL;
+
+	if (id->device && (state == IBV_QPS_INIT || state == IBV_QPS_RTR ||
+			   state == IBV_QPS_RTS)) {
+		memset(qp_attr, 0, sizeof(*qp_attr));
+		qp_attr->qp_state = state;
+		error = state == IBV_QPS_INIT
+				? attr_init(id, qp_attr, qp_attr_mask)
+			: state == IBV_QPS_RTR
+				? attr_rtr(id, qp_attr, qp_attr_mask)
+				: attr_rts(id, qp_attr, qp_attr_mask);
+	}
+	if (error)
+		return r_fail(error,
+			      "rdma_init_qp_attr: the id knows too "
+			      "little for state %d",
+			      (int)state);
+	return 0;
+}
+
+static int go(struct rdma_cm_id *id, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = {.qp_state = state};
+	int mask, error;
+
+	if (rdma_init_qp_attr(id, &attr, &mask))
+		return -1;
+	error = ibv_modify_qp(id->qp, &attr, mask);
+	if (error)
+		errno = error;
+	return error ? -1 : 0;
+}
+
+int r_qp_connect(struct r_id *id)
+{
+	/* to INIT again: what a peer may do is known only now */
+	if (go(&id->base, IBV_QPS_INIT) || go(&id->base, IBV_QPS_RTR))
+		return -1;
+	return go(&id->base, IBV_QPS_RTS);
+}
+
+void r_qp_fail(struct r_id *id)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	if (id->base.qp && id->base.qp_type != IBV_QPT_UD)
+		ibv_modify_qp(id->base.qp, &attr, IBV_QP_STATE);
+}
+
+static struct ibv_cq *make_cq(struct r_id *id, uint32_t size,
+			      struct ibv_comp_channel **channel)
+{
+	struct ibv_cq *cq;
+
+	*channel = ibv_create_comp_channel(id->base.verbs);
+	if (!*channel)
+		return NULL;
+	cq = ibv_create_cq(id->base.verbs, (int)size, &id->base, *channel, 0);
+	if (!cq) {
+		ibv_destroy_comp_channel(*channel);
+		*channel = NULL;
+	}
+	return cq;
+}
+
+static void drop_cq(struct ibv_cq **cq, struct ibv_comp_channel **channel)
+{
+	if (*cq)
+		ibv_destroy_cq(*cq);
+	if (*channel)
+		ibv_destroy_comp_channel(*channel);
+	*cq = NULL;
+	*channel = NULL;
+}
+
+static void drop_cqs(struct r_id *id)
+{
+	struct rdma_cm_id *b = &id->base;
+
+	if (id->owns_recv_cq)
+		drop_cq(&b->recv_cq, &b->recv_cq_channel);
+	if (id->owns_send_cq)
+		drop_cq(&b->send_cq, &b->send_cq_channel);
+	id->owns_send_cq = id->owns_recv_cq = false;
+}
+
+/* Those that the program did not bring; the inline calls wait on them. */
+static int make_cqs(struct r_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	struct rdma_cm_id *b = &id->base;
+
+	if (!attr->send_cq) {
+		if (!b->send_cq) {
+			b->send_cq = make_cq(id, attr->cap.max_send_wr + 1,
+					     &b->send_cq_channel);
+			id->owns_send_cq = b->send_cq != NULL;
+		}
+		attr->send_cq = b->send_cq;
+	}
+	if (!attr->recv_cq) {
+		if (!b->recv_cq) {
+			b->recv_cq = make_cq(id, attr->cap.max_recv_wr + 1,
+					     &b->recv_cq_channel);
+			id->owns_recv_cq = b->recv_cq != NULL;
+		}
+		attr->recv_cq = b->recv_cq;
+	}
+	return attr->send_cq && attr->recv_cq ? 0 : -1;
+}
+
+/* Datagrams need no peer: all the way at once. */
+static int make_ready(struct r_id *id)
+{
+	if (go(&id->base, IBV_QPS_INIT))
+		return -1;
+	if (id->base.qp_type != IBV_QPT_UD)
+		return 0;
+	return go(&id->base, IBV_QPS_RTR) || go(&id->base, IBV_QPS_RTS) ? -1
+									: 0;
+}
+
+static int failed(struct r_id *id, bool made_pd)
+{
+	int error = errno;
+
+	if (id->base.qp)
+		ibv_destroy_qp(id->base.qp);
+	id->base.qp = NULL;
+	drop_cqs(id);
+	if (made_pd) {
+		r_device_put_pd(id->device, id->base.pd);
+		id->base.pd = NULL;
+	}
+	return r_fail(error,
+		      "rdma_create_qp: the queue pair cannot be made: "
+		      "%s",
+		      strerror(error));
+}
+
+int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
+{
+	struct r_id *id = r_id(base);
+	bool has_pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD, makes_pd;
+
+	if (base->qp || !id->device)
+		return r_fail(EINVAL, base->qp ? "rdma_create_qp: the id has "
+						 "a queue pair"
+					       : "rdma_create_qp: the id has "
+						 "no device before it has an "
+						 "address");
+	makes_pd = !has_pd && !base->pd;
+	if (has_pd && attr->pd->context != base->verbs)
+		return r_fail(EINVAL, "rdma_create_qp: the protection domain "
+				      "is of another context than id->verbs");
+	if (makes_pd)
+		base->pd = r_device_pd(id->device);
+	if (has_pd)
+		base->pd = attr->pd;
+	if (!base->pd)
+		return failed(id, false);
+	attr->pd = base->pd;
+	attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
+	if (make_cqs(id, attr))
+		return failed(id, makes_pd);
+	if (!attr->srq)
+		attr->srq = base->srq;
+	base->qp = ibv_create_qp_ex(base->verbs, attr);
+	if (!base->qp)
+		return failed(id, makes_pd);
+	base->qp_type = attr->qp_type;
+	if (make_ready(id))
+		return failed(id, makes_pd);
+	return 0;
+}
+
+int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+		   struct ibv_qp_init_attr *qp_init_attr)
+{
+	struct ibv_qp_init_attr_ex attr = {0};
+	int result;
+
+	/* what follows in the short one is padding */
+	memcpy(&attr, qp_init_attr,
+	       offsetof(struct ibv_qp_init_attr_ex, comp_mask));
+	if (pd) {
+		attr.comp_mask = IBV_QP_INIT_ATTR_PD;
+		attr.pd = pd;
+	}
+	result = rdma_create_qp_ex(id, &attr);
+	/* with what was granted */
+	memcpy(qp_init_attr, &attr,
+	       offsetof(struct ibv_qp_init_attr_ex, comp_mask));
+	return result;
+}
+
+void rdma_destroy_qp(struct rdma_cm_id *base)
+{
+	struct r_id *id = r_id(base);
+
+	if (base->qp)
+		ibv_destroy_qp(base->qp);
+	base->qp = NULL;
+	drop_cqs(id);
+	if (id->device && base->pd && !base->srq) {
+		r_device_put_pd(id->device, base->pd);
+		base->pd = NULL;
+	}
+}
+
+int rdma_create_srq_ex(struct rdma_cm_id *base,
+		       struct ibv_srq_init_attr_ex *attr)
+{
+	struct r_id *id = r_id(base);
+
+	if (!id->device)
+		return r_fail(EINVAL, "rdma_create_srq: the id has no device "
+				      "before it has an address");
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD)) {
+		if (!base->pd)
+			base->pd = r_device_pd(id->device);
+		attr->pd = base->pd;
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
+	}
+	base->pd = attr->pd;
+	if (base->pd)
+		base->srq = ibv_create_srq_ex(base->verbs, attr);
+	if (!base->srq)
+		return r_fail(errno,
+			      "rdma_create_srq: the shared receive "
+			      "queue cannot be made: %s",
+			      strerror(errno));
+	return 0;
+}
+
+int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
+		    struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq_init_attr_ex ex = {.srq_context = attr->srq_context,
+					  .attr = attr->attr,
+					  .srq_type = IBV_SRQT_BASIC,
+					  .comp_mask = IBV_SRQ_INIT_ATTR_TYPE};
+	int result;
+
+	if (pd) {
+		ex.comp_mask |= IBV_SRQ_INIT_ATTR_PD;
+		ex.pd = pd;
+	}
+	result = rdma_create_srq_ex(id, &ex);
+	attr->attr = ex.attr;
+	return result;
+}
+
+void rdma_destroy_srq(struct rdma_cm_id *base)
+{
+	if (base->srq)
+		ibv_destroy_srq(base->srq);
+	base->srq = NULL;
+	if (!base->qp && base->pd && r_id(base)->device) {
+		r_device_put_pd(r_id(base)->device, base->pd);
+		base->pd = NULL;
+	}
+}
