@@ -335,6 +335,13 @@ void engine_was_asleep(struct engine *e, uint64_t now_ns)
 		rc_comp_asleep(&e->ibt, q, now_ns);
 }
 
+void engine_hold_acks(struct engine *e, bool hold)
+{
+	e->ibt.holds_acks = hold;
+	for (struct list *n; !hold && (n = list_pop_head(&e->ibt.owing));)
+		ibt_qp_activate(&e->ibt, CONTAINER_OF(n, struct ibt_qp, owing));
+}
+
 /* The way of a connected QP's packets. */
 static struct burst_path path_of(const struct ibt_qp *q)
 {
@@ -383,6 +390,8 @@ static size_t fill(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		len = rc_reply_tx(&e->ibt, q, buf);
 		if (!len)
 			len = rc_req_tx(&e->ibt, q, buf, now_ns);
+		if (!len)
+			len = rc_reply_ack_tx(&e->ibt, q, buf);
 	}
 	if (!len)
 		return 0;

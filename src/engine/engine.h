@@ -108,6 +108,12 @@ void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
 /* We, not the peers, were asleep: grant every running timer its time anew. */
 void engine_was_asleep(struct engine *e, uint64_t now_ns);
 
+/*
+ * While held, ACKs to peers on this host wait: for the program's next request
+ * to the same peer or for the end of the hold, whichever comes first.
+ */
+void engine_hold_acks(struct engine *e, bool hold);
+
 /* Frames to send now; those not sent are offered again. */
 size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		 uint64_t now_ns);

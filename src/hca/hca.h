@@ -290,7 +290,9 @@ struct hca_ah {
 	uint8_t src_path_bits;
 	uint8_t static_rate;
 	uint8_t port_num;
-	uint8_t bursts; /* the host's: may frames hold several packets? */
+	/* The host's: may frames hold several packets; is the peer in this
+	 * namespace, by an adapter like ours? */
+	uint8_t bursts, local;
 };
 
 /* The attributes of a QP, host order; fields as IBTA 11.2.5.2 names them. */

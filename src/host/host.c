@@ -17,7 +17,7 @@
 #include "host/space_self.h"
 #include "host/thread.h"
 
-#define WINDOW_PACKETS	 64
+#define WINDOW_PACKETS	 512
 #define PATIENCE_DEFAULT 60 /* seconds */
 #define MTU_ANY		 5  /* 4096 bytes */
 #define QPN_TRIES	 256
@@ -351,7 +351,8 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 		*why = "the adapter's thread cannot be started";
 		return err;
 	}
-	own.ah.bursts = h->lane.wire.has.gso && netif_is_local(attr->ah.dgid);
+	own.ah.local = netif_is_local(attr->ah.dgid);
+	own.ah.bursts = own.ah.local && h->lane.wire.has.gso;
 	lane_take(&h->lane);
 	err = engine_qp_modify(h->lane.engine, side, &own, mask, from,
 			       lane_now(), why);
@@ -388,10 +389,15 @@ void host_doorbell(struct host *h, struct ibt_qp *side)
 
 void host_poll(struct host *h, uint32_t empty)
 {
-	thread_polled();
-	lane_try(&h->lane);
+	lane_poll(&h->lane);
 	if (empty && empty % POLL_YIELD == 0)
 		sched_yield();
+}
+
+void host_polled(struct host *h, bool empty)
+{
+	if (ring_own(&h->lane.is_hungry) != empty)
+		ring_store(&h->lane.is_hungry, empty);
 }
 
 void host_armed(struct host *h)

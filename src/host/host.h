@@ -114,6 +114,8 @@ void host_doorbell(struct host *h, struct ibt_qp *side);
 /* Drive the lane if it is free; never waits.  For poll_cq; `empty` polls in a
  * row let it yield the core. */
 void host_poll(struct host *h, uint32_t empty);
+/* What came of the poll after host_poll. */
+void host_polled(struct host *h, bool empty);
 /* A CQ was armed: somebody must drive the lane while the program sleeps. */
 void host_armed(struct host *h);
 

@@ -42,6 +42,11 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->wake_fd = -1;
 	l->bells = (struct mpsc){NULL};
 	l->group_count = 0;
+	ring_store(&l->news, 0);
+	ring_store(&l->polled, 0);
+	ring_store(&l->is_hungry, 0);
+	ring_store(&l->is_watched, 0);
+	ring_store(&l->is_resting, 0);
 	return 0;
 }
 
@@ -82,13 +87,16 @@ static void capture_rx(const struct engine_dgram *d)
 	}
 }
 
-/* Read up to `rounds` batches. */
-static void receive(struct lane *l, unsigned rounds, uint64_t now)
+/* Read up to `rounds` batches; false if there was nothing. */
+static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 {
 	struct udp_dgram got[UDP_BATCH];
+	bool any = false;
 
 	do {
 		size_t n = udp_receive(&l->wire, got);
+
+		any |= n > 0;
 
 		for (size_t i = 0; i < n; i++) {
 			struct engine_dgram d = {
@@ -104,6 +112,7 @@ static void receive(struct lane *l, unsigned rounds, uint64_t now)
 			engine_rx(l->engine, &d, now);
 		}
 	} while (--rounds && l->wire.is_behind);
+	return any;
 }
 
 /* A group is sent to out of the interface that the source belongs to. */
@@ -204,7 +213,11 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 	bool slept = due < now && now - due > ASLEEP_NS &&
 		     now - l->last_turn_ns > ASLEEP_NS;
 
-	receive(l, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
+	engine_hold_acks(l->engine, ring_load(&l->is_watched));
+	if (receive(l, slept ? LATE_ROUNDS : TURN_ROUNDS, now))
+		ring_store(&l->news, ring_own(&l->news) + 1);
+	else
+		engine_hold_acks(l->engine, false);
 	if (slept)
 		engine_was_asleep(l->engine, now);
 	lane_ring(l);
@@ -226,8 +239,9 @@ void lane_wake(struct lane *l)
  * the socket is full. */
 static bool must_wake(const struct lane *l)
 {
-	return l->wake_ns &&
-	       (l->is_full || l->wire.is_behind || engine_has_tx(l->engine) ||
+	return ring_load(&l->is_resting) && l->wake_ns &&
+	       ((l->is_full && !l->wake_full) || l->wire.is_behind ||
+		engine_has_tx(l->engine) ||
 		engine_deadline(l->engine) < l->wake_ns);
 }
 
@@ -247,7 +261,7 @@ static void give(struct lane *l) NO_LOCK_ANALYSIS
 		bool wake = must_wake(l);
 
 		if (wake)
-			l->wake_ns = 0;
+			ring_store(&l->is_resting, 0);
 		lock_give(&l->lock);
 		if (wake)
 			lane_wake(l);
@@ -258,13 +272,37 @@ static void give(struct lane *l) NO_LOCK_ANALYSIS
 	}
 }
 
-bool lane_try(struct lane *l) NO_LOCK_ANALYSIS
+void lane_poll(struct lane *l) NO_LOCK_ANALYSIS
+{
+	if (!take_if_free(l))
+		return;
+	turn(l);
+	ring_store(&l->polled, (uint32_t)(l->last_turn_ns / LANE_TICK_NS));
+	give(l);
+}
+
+uint64_t lane_ago_ns(uint32_t polled)
+{
+	return ((uint32_t)(lane_now() / LANE_TICK_NS) - polled) *
+	       (uint64_t)LANE_TICK_NS;
+}
+
+bool lane_rest(struct lane *l, uint64_t *until, bool *is_full) NO_LOCK_ANALYSIS
 {
 	if (!take_if_free(l))
 		return false;
 	turn(l);
+	l->wake_ns = l->wire.is_behind ? 0 : engine_deadline(l->engine);
+	*until = bits_min_u64(l->wake_ns, peer_due_ns());
+	*is_full = l->wake_full = l->is_full;
+	ring_store(&l->is_resting, 1);
 	give(l);
 	return true;
+}
+
+void lane_rested(struct lane *l)
+{
+	ring_store(&l->is_resting, 0);
 }
 
 void lane_doorbell(struct lane *l, struct ibt_qp *q) NO_LOCK_ANALYSIS

@@ -21,7 +21,10 @@
 #include "host/host.h"
 #include "util/lock.h"
 #include "util/mpsc.h"
+#include "util/ring.h"
 #include "wire/udp.h"
+
+#define LANE_TICK_NS 64
 
 /* Linux lets a socket join 20 IPv4 groups, each interface counted. */
 #define LANE_GROUPS HOST_MAX_GROUPS
@@ -36,12 +39,19 @@ struct lane {
 	struct udp wire;       /* the same */
 	uint64_t last_turn_ns;
 	bool is_full;	  /* the socket took less than we had */
-	uint64_t wake_ns; /* when the sleeping thread will look again */
-	int wake_fd;	  /* its eventfd; -1 before it runs */
+	uint64_t wake_ns; /* when the resting thread will look again */
+	bool wake_full;	  /* or when there is room */
+	ring_index is_resting;
+	int wake_fd; /* its eventfd; -1 before it runs */
 	struct host_sink sink;
 	struct mpsc bells;		       /* QPs with new work */
 	struct lane_group groups[LANE_GROUPS]; /* groups.h */
 	uint32_t group_count;
+	ring_index news;      /* turns that received something */
+	ring_index polled;    /* when the program last did, in LANE_TICK_NS */
+	ring_index is_hungry; /* and it found nothing */
+	/* Our thread will look soon: what is held is not forgotten. */
+	ring_index is_watched;
 };
 
 uint64_t lane_now(void);
@@ -49,8 +59,16 @@ uint64_t lane_now(void);
 int lane_init(struct lane *l, struct engine *e, int fd,
 	      const struct host_sink *sink, struct udp_offload allowed);
 void lane_fini(struct lane *l);
-/* Turn it if it is free; true if it was. */
-bool lane_try(struct lane *l);
+/* For the program that polls: turn it if it is free. */
+void lane_poll(struct lane *l);
+/* Since lane->polled was what it is; good for minutes. */
+uint64_t lane_ago_ns(uint32_t polled);
+/*
+ * For our thread: turn it, and say until when to sleep unless the socket (or,
+ * if it is full, room in it) or the eventfd wakes; false if it is not free.
+ */
+bool lane_rest(struct lane *l, uint64_t *until, bool *is_full);
+void lane_rested(struct lane *l);
 void lane_doorbell(struct lane *l, struct ibt_qp *q);
 /* For creation, modification and destruction: wait for the lock; giving it
  * back sends and reports what the call has caused. */

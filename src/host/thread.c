@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,14 +14,15 @@
 #include "util/bits.h"
 #include "util/ring.h"
 
-#define PARK_NS	   1000000
-#define POLLS_FAST 100 /* polls in PARK_NS of a program that only polls */
+#define HUNGRY_NS  100000 /* a polling program comes back by then */
+#define POLLED_NS  10000
+#define NAP_MIN_NS 20000
+#define NAP_MAX_NS 200000
 
 static pthread_t thread;
 static bool is_running;
-static ring_index stopping, is_parked;
-/* Approximate: several pollers may lose counts, which does no harm. */
-static ring_index polls;
+static ring_index stopping;
+static ring_index arms;
 
 /* Sleep until the socket, the broker, the eventfd or `until` (UINT64_MAX: for
  * good). */
@@ -39,76 +41,76 @@ static void wait_until(struct lane *l, uint64_t until, short socket_events)
 	int n = ppoll(fds, socket_events ? 3 : 2,
 		      until == UINT64_MAX ? NULL : &t, NULL);
 
-	if (n > 0 && fds[1].revents) {
+	if (n > 0 && fds[1].revents)
 		peer_woken();
-		lane_try(l);
-	}
 	if (n > 0 && fds[0].revents & POLLIN &&
 	    read(l->wake_fd, &sink, sizeof sink) < 0)
 		return; /* nothing was there to take back */
 }
 
-static void park(struct lane *l)
+/*
+ * Does the program drive the lane by polling, and did it find nothing?  Then
+ * it goes on.  By the clock: we may have taken its core.
+ */
+static bool is_hungry(struct lane *l)
 {
-	uint32_t before;
-
-	ring_store(&is_parked, 1);
-	do {
-		before = ring_load(&polls);
-		wait_until(l, lane_now() + PARK_NS, 0);
-	} while (!ring_load(&stopping) &&
-		 ring_load(&polls) - before >= POLLS_FAST);
-	ring_store(&is_parked, 0);
+	return ring_load(&l->is_hungry) &&
+	       lane_ago_ns(ring_load(&l->polled)) < HUNGRY_NS;
 }
 
 /*
- * Does the program poll so fast that it drives the lane itself?  One that
- * polls its memory and only now and then its CQ (write latency) does not.
+ * Leave the lane to the program, for as long as it polls and there is news;
+ * arming a CQ ends it.
  */
-static bool is_polled_fast(void)
+static void watch(struct lane *l, uint32_t armed)
 {
-	static uint64_t since;
-	static uint32_t before;
-	uint64_t now = lane_now();
-	uint32_t polled = ring_load(&polls);
-	bool fast;
+	uint64_t ns = NAP_MIN_NS;
+	uint32_t news;
 
-	if (now - since < PARK_NS)
-		return false;
-	fast = polled - before >= POLLS_FAST && now - since < 4 * PARK_NS;
-	since = now;
-	before = polled;
-	return fast;
+	ring_store(&l->is_watched, 1);
+	ring_fence();
+	do {
+		if (ring_load(&stopping) || ring_load(&arms) != armed)
+			break;
+		news = ring_load(&l->news);
+		wait_until(l, lane_now() + ns, 0);
+		ns = bits_min_u64(2 * ns, NAP_MAX_NS);
+	} while (news != ring_load(&l->news) &&
+		 lane_ago_ns(ring_load(&l->polled)) < POLLED_NS);
+	ring_store(&l->is_watched, 0);
 }
 
-/* Turn the lane, then sleep as long as it allows. */
-static void drive(struct lane *l)
+/*
+ * Woken, there is something to do.  A program that polls does it sooner than
+ * we, and two at once only hinder each other; a program that has armed a CQ
+ * sleeps, one that polls its memory only now and then polls a CQ.
+ */
+static void leave_to_program(struct lane *l)
 {
-	uint64_t until;
-	short events;
+	static uint32_t seen;
+	uint32_t armed = ring_load(&arms);
 
-	lane_try(l);
-	lane_take(l);
-	until = l->wire.is_behind ? lane_now() : engine_deadline(l->engine);
-	until = bits_min_u64(until, peer_due_ns());
-	events = (short)(l->is_full ? POLLIN | POLLOUT : POLLIN);
-	l->wake_ns = until;
-	lock_give(&l->lock);
-	wait_until(l, until, events);
-	lock_take(&l->lock);
-	l->wake_ns = 0;
-	lock_give(&l->lock);
+	if (armed == seen && is_hungry(l))
+		watch(l, armed);
+	seen = ring_load(&arms);
 }
 
 static void *run(void *arg)
 {
 	struct lane *l = arg;
+	uint64_t until;
+	bool full;
 
+	/* naps are shorter than the slack that timers have */
+	prctl(PR_SET_TIMERSLACK, 1ul);
 	while (!ring_load(&stopping)) {
-		if (is_polled_fast())
-			park(l);
-		else
-			drive(l);
+		if (lane_rest(l, &until, &full)) {
+			wait_until(l, until, full ? POLLIN | POLLOUT : POLLIN);
+			lane_rested(l);
+		} else {
+			wait_until(l, lane_now() + NAP_MIN_NS, 0);
+		}
+		leave_to_program(l);
 	}
 	return NULL;
 }
@@ -158,13 +160,10 @@ void thread_forget(void)
 	is_running = false;
 }
 
-void thread_polled(void)
-{
-	ring_store(&polls, ring_own(&polls) + 1);
-}
-
 void thread_armed(struct lane *l)
 {
-	if (ring_load(&is_parked))
+	ring_store(&arms, ring_own(&arms) + 1);
+	ring_fence();
+	if (ring_load(&l->is_watched))
 		lane_wake(l);
 }

@@ -11,6 +11,7 @@ int ibt_init(struct ibt *t, uint64_t now_ns)
 	wheel_init(&t->wheel, now_ns);
 	list_init(&t->active);
 	list_init(&t->handed);
+	list_init(&t->owing);
 	list_init(&t->pool);
 	t->held = calloc(IBT_POOL, sizeof *t->held);
 	if (!t->held)

@@ -52,6 +52,8 @@ struct ibt {
 	struct later later[IBT_LATER];
 	uint64_t now_ns;    /* of the engine's present call */
 	struct list active; /* struct ibt_qp with something to send */
+	struct list owing;  /* struct ibt_qp whose ACK may wait */
+	bool holds_acks;
 	struct list pool;   /* free struct ibt_held */
 	struct list handed; /* struct ibt_qp with requests to end, see once.h */
 	struct mcast *groups; /* mcast.c */
@@ -154,7 +156,7 @@ enum ibt_drop {
 
 struct ibt_qp {
 	struct qp *qp;
-	struct list active;
+	struct list active, owing;
 	struct mpsc_node kick;
 	struct list handed; /* UC, UD: sent, and not yet completed */
 	struct inaddr self, peer;
@@ -187,6 +189,8 @@ void ibt_qp_flush(struct ibt *t, struct ibt_qp *q);
 void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q);
 /* Put q where the scheduler sees it. */
 void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
+/* The same for an ACK, which may wait for company (engine_hold_acks). */
+void ibt_qp_owe(struct ibt *t, struct ibt_qp *q);
 /* The QP fails: error state, flush, and what the face is to hear. */
 void ibt_qp_fail(struct ibt *t, struct ibt_qp *q, enum engine_event_type type);
 void ibt_event(struct ibt *t, const struct ibt_qp *q,
@@ -218,6 +222,7 @@ void rc_req_reset(struct ibt_qp *q);
  */
 size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
 		 uint64_t now_ns);
+void rc_req_nudge(struct ibt *t, struct ibt_qp *q);
 void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn);
 struct serial24 rc_req_next_psn(const struct ibt_qp *q);
 bool rc_req_is_read(const struct wqe *w);
@@ -244,7 +249,9 @@ void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		const uint8_t *bytes, size_t len);
 
 /* rc_reply.c */
+/* What was asked for and what was refused; then, after requests, the ACK. */
 size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
+size_t rc_reply_ack_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
 struct reply *rc_reply_push(struct ibt_qp *q);
 void rc_reply_ack(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 		  uint8_t syndrome);

@@ -18,6 +18,7 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 		return -ENOMEM;
 	list_init(&q->active);
 	list_init(&q->handed);
+	list_init(&q->owing);
 	wheel_timer_init(&q->timer);
 	wheel_timer_init(&q->rnr_timer);
 	q->rnr_timer.kind = IBT_TIMER_RNR;
@@ -32,6 +33,7 @@ static void quiet(struct ibt *t, struct ibt_qp *q)
 	wheel_cancel(&t->wheel, &q->rnr_timer);
 	list_remove(&q->active);
 	list_remove(&q->handed);
+	list_remove(&q->owing);
 }
 
 int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
@@ -76,6 +78,14 @@ void ibt_qp_activate(struct ibt *t, struct ibt_qp *q)
 {
 	if (!list_is_linked(&q->active))
 		list_push_tail(&t->active, &q->active);
+}
+
+void ibt_qp_owe(struct ibt *t, struct ibt_qp *q)
+{
+	if (!t->holds_acks || !q->qp->attr.ah.local)
+		ibt_qp_activate(t, q);
+	else if (!list_is_linked(&q->owing))
+		list_push_tail(&t->owing, &q->owing);
 }
 
 static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
@@ -171,10 +181,12 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		break;
 	case HCA_QP_SQD:
 		q->req.draining = true;
-		if (qp->type == HCA_QPT_RC)
+		if (qp->type == HCA_QPT_RC) {
+			rc_req_nudge(t, q);
 			rc_comp_drained(t, q);
-		else
+		} else {
 			once_drained(t, q);
+		}
 		ibt_qp_activate(t, q);
 		break;
 	case HCA_QP_SQE:
@@ -183,6 +195,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 	case HCA_QP_ERR:
 		wheel_cancel(&t->wheel, &q->timer);
 		wheel_cancel(&t->wheel, &q->rnr_timer);
+		ring_fence(); /* who posts later sees the state */
 		if (old != HCA_QP_RESET)
 			ibt_qp_flush(t, q);
 		/* it takes no more of the shared receives: IBTA 10.2.9.5 */

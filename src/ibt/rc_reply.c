@@ -150,7 +150,6 @@ size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 	struct reply *y;
 	size_t len;
 
-	rc_reply_settle(t, q);
 	for (;;) {
 		if (r->reply_tail == r->reply_head)
 			return 0;
@@ -161,4 +160,10 @@ size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 		if (read_tx(t, q, y, &p, buf, &len))
 			return len;
 	}
+}
+
+size_t rc_reply_ack_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
+{
+	rc_reply_settle(t, q);
+	return rc_reply_tx(t, q, buf);
 }

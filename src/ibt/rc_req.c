@@ -7,6 +7,9 @@
 #include "ibt/local.h"
 #include "util/bits.h"
 
+#define ACK_EVERY	16 /* packets */
+#define ACK_EVERY_LOCAL 64
+
 void rc_req_reset(struct ibt_qp *q)
 {
 	memset(&q->req, 0, sizeof q->req);
@@ -84,6 +87,26 @@ void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 	}
 }
 
+/*
+ * Nothing follows what was sent last, and it asked for no ACK because more was
+ * to come: send its last packet again, which asks.
+ */
+void rc_req_nudge(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_req *r = &q->req;
+	const struct req_note *n = rc_req_note(q, r->wqe - 1);
+	struct serial24 last;
+
+	if (r->packet || r->wqe == ring_own(&q->qp->sq.done) || !n->packets ||
+	    rc_req_is_read(wq_at(t->hca, &q->qp->sq, r->wqe - 1)))
+		return;
+	last = serial24_add(n->first, n->packets - 1);
+	if (serial24_is_before(last, r->una))
+		return;
+	rc_req_seek(t, q, last);
+	ibt_qp_activate(t, q);
+}
+
 /* A local error: it is reported when the requests before it are done. */
 static void stop_with(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		      enum hca_status status, struct explain *x)
@@ -98,6 +121,7 @@ static void stop_with(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	x->opcode = w->opcode;
 	ibt_explain(t, q, x);
 	q->req.packet = 0;
+	rc_req_nudge(t, q);
 	rc_comp_retire(t, q);
 }
 
@@ -262,6 +286,32 @@ static bool has_room(const struct ibt_qp *q, uint32_t count)
 	return flying <= 0 || (uint32_t)flying + count <= q->req.window;
 }
 
+/* Does a SEND or WRITE follow the request at the cursor at once? */
+static bool goes_on(const struct ibt *t, const struct ibt_qp *q)
+{
+	uint32_t next = q->req.wqe + 1;
+	const struct wqe *w = wq_at(t->hca, &q->qp->sq, next);
+
+	if (next == ring_load(&q->qp->sq.head) || is_held_back(&q->req, w))
+		return false;
+	return w->opcode == HCA_WR_RDMA_WRITE ||
+	       w->opcode == HCA_WR_RDMA_WRITE_IMM || w->opcode == HCA_WR_SEND ||
+	       w->opcode == HCA_WR_SEND_IMM;
+}
+
+/*
+ * ACKs cost as much as packets, so one is asked for where we would wait for
+ * it, and now and then in between.
+ */
+static bool wants_ack(const struct ibt *t, const struct ibt_qp *q,
+		      struct serial24 psn, bool ends)
+{
+	uint32_t every = q->qp->attr.ah.local ? ACK_EVERY_LOCAL : ACK_EVERY;
+
+	return serial24_is_before(psn, q->req.max) || psn.v % every == 0 ||
+	       !has_room(q, 2) || (ends && !goes_on(t, q));
+}
+
 size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 {
 	struct rc_req *r = &q->req;
@@ -298,8 +348,8 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 		fill_read(q, w, &p, count);
 	else
 		message_fill(q, w, n->packets, OPCODE_SERVICE_RC, &p);
-	p.bth.ackreq = r->packet + count == n->packets || p.bth.psn % 4 == 0 ||
-		       !has_room(q, 2);
+	p.bth.ackreq = wants_ack(t, q, serial24(p.bth.psn),
+				 r->packet + count == n->packets);
 	len = emit(t, q, w, &p, buf);
 	if (!len)
 		return 0;

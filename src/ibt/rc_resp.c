@@ -263,9 +263,13 @@ static bool accept(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 		packets = (uint32_t)bits_div_up(p->reth.length, q->mtu);
 	r->epsn = serial24_add(r->epsn, packets);
 	r->nak_sent = false;
-	if (!is_read_like(p))
-		r->ack_owed |= p->bth.ackreq;
-	ibt_qp_activate(t, q);
+	if (is_read_like(p)) {
+		r->ack_owed = false; /* the answer says it too */
+		ibt_qp_activate(t, q);
+	} else if (p->bth.ackreq) {
+		r->ack_owed = true;
+		ibt_qp_owe(t, q);
+	}
 	return q->qp->state != HCA_QP_ERR;
 }
 

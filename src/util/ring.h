@@ -33,4 +33,10 @@ static inline void ring_store(ring_index *i, uint32_t v)
 	atomic_store_explicit(i, v, memory_order_release);
 }
 
+/* Of two threads that store, fence and load, one sees the other's store. */
+static inline void ring_fence(void)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
 #endif

@@ -43,6 +43,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	lock_take(&cq->face);
 	err = next(cq);
 	cq->empty = err ? cq->empty + 1 : 0;
+	host_polled(c->host, err);
 	if (err)
 		lock_give(&cq->face);
 	return err;

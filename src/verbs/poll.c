@@ -54,6 +54,7 @@ int v_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	lock_take(&cq->face);
 	got = take(host_hca(c->host), cq, n, wc);
 	cq->empty = got ? 0 : cq->empty + 1;
+	host_polled(c->host, !got);
 	lock_give(&cq->face);
 	return got;
 }
