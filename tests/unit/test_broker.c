@@ -227,6 +227,36 @@ static void a_port_held_by_another_is_named(void **state)
 	end_broker(fd);
 }
 
+/* Each wants a handful of descriptors at either side. */
+static void more_clients_than_classes_are_refused_with_a_reason(void **state)
+{
+	static struct client c[STEER_CLASS_MAX];
+	struct rlimit files;
+	struct client more;
+	const char *why = "";
+	pid_t pid;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_cur < 6 * STEER_CLASS_MAX)
+		skip();
+	for (int i = 0; i < STEER_CLASS_MAX; i++)
+		open_or_fail(&c[i]);
+	pid = broker_of(&c[0]);
+	assert_int_equal(client_open(&more, &why), -ENOSPC);
+	assert_string_equal(why, "every steering class of port 4791 is taken");
+	send_to(steer_qpn(c[1000].class, 5), AF_INET, "127.0.0.1");
+	assert_int_equal(take_all(&c[1000]), 1);
+	client_close(&c[500]);
+	open_or_fail(&more);
+	assert_int_equal(more.class, c[500].class);
+	client_close(&more);
+	for (int i = 0; i < STEER_CLASS_MAX; i++)
+		client_close(&c[i]);
+	end_broker(pid);
+}
+
 static void malformed_requests_are_refused_and_survived(void **state)
 {
 	struct proto m = {.magic = PROTO_MAGIC,
@@ -287,6 +317,8 @@ int main(void)
 		cmocka_unit_test(
 			of_two_that_start_at_once_one_becomes_the_broker),
 		cmocka_unit_test(a_port_held_by_another_is_named),
+		cmocka_unit_test(
+			more_clients_than_classes_are_refused_with_a_reason),
 		cmocka_unit_test(malformed_requests_are_refused_and_survived),
 		cmocka_unit_test(without_a_broker_the_caller_is_told_so),
 	};

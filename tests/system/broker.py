@@ -1,0 +1,212 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""adverbd: killed under load, many clients, dying clients, a held port."""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+
+import netlab
+import system
+from system import expect, expect_ok
+
+netlab.enter()
+t = system.Suite(__doc__)
+CROWD = os.path.join(t.build, "tests", "system", "crowd")
+MY_NAMESPACE = os.readlink("/proc/self/ns/net")
+ROCE_PORT = 4791
+if not t.options.list:
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+def brokers():
+    """Who runs as adverbd in this network namespace."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/comm" % pid) as f:
+                if f.read() == "adverbd\n" and \
+                        os.readlink("/proc/%s/ns/net" % pid) == MY_NAMESPACE:
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def end_brokers():
+    """So that the next case meets none."""
+    while brokers():
+        for pid in brokers():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+
+
+def alone(body):
+    def go():
+        end_brokers()
+        try:
+            body()
+        finally:
+            end_brokers()
+    return go
+
+
+def killing(argv, rng):
+    """Runs a pair and kills each broker that it gets, at random moments, with
+    time between for a takeover now and then."""
+    p = t.start(t.pair_argv(argv, timeout=60))
+    killed = 0
+    while p.poll() is None:
+        for pid in brokers():
+            time.sleep(rng.random() ** 4 * 0.2)
+            try:
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+            except OSError:
+                pass
+        time.sleep(0.001)
+    return t.finish(p, 10), killed
+
+
+def survives_kills(argv):
+    def body():
+        t.need(argv[0])
+        r, killed = killing(argv, random.Random(argv[0]))
+        expect_ok(r)
+        expect(killed >= 3, "only %d brokers were killed" % killed, r)
+        expect("adverb:" not in r.output, "somebody noticed", r)
+    return alone(body)
+
+
+seconds = "20" if t.options.full else "3"
+for tool in (["ib_write_bw", "-D", seconds], ["ib_send_lat", "-D", seconds],
+             ["ib_read_bw", "-D", seconds],
+             ["ibv_rc_pingpong", "-e", "-n", "20000"]):
+    name = "%s while its brokers are killed" % tool[0]
+    t.case(name, survives_kills(tool), "many processes", name)
+
+
+def newcomers():
+    """Short programs, one after the other, while a long one holds the port
+    and the brokers die."""
+    t.need("ib_write_bw")
+    t.need("ibv_devinfo")
+    load = t.start(t.pair_argv(["ib_write_bw", "-D", "6"], timeout=60))
+    end = time.monotonic() + 4
+    seen = 0
+    while time.monotonic() < end:
+        for pid in brokers():
+            os.kill(pid, signal.SIGKILL)
+        expect_ok(t.pair(["ibv_rc_pingpong", "-c", "-n", "100"]))
+        seen += 1
+    expect_ok(t.finish(load, 70))
+    expect(seen >= 3, "only %d programs in all that time" % seen)
+
+
+t.case("programs start while brokers are killed", alone(newcomers),
+       "many processes", "programs that start while brokers are killed")
+
+
+def cost(pid):
+    """Descriptors and resident KiB of a broker."""
+    with open("/proc/%d/status" % pid) as f:
+        kib = next(int(line.split()[1]) for line in f
+                   if line.startswith("VmRSS:"))
+    return len(os.listdir("/proc/%d/fd" % pid)), kib
+
+
+def sockets():
+    with open("/proc/net/udp6") as f:
+        return sum(":%04X " % ROCE_PORT in line for line in f)
+
+
+def crowd(*words, timeout=250):
+    return t.adverb_run([CROWD, *words], timeout=timeout)
+
+
+OWN_FILES = 48
+
+
+def settled(pid):
+    """Its cost once it has heard of all deaths: a socket and a page a class
+    stay, which rest before they are given again, and nothing of a client."""
+    end = time.monotonic() + 8
+    while cost(pid)[0] > 2 * sockets() + OWN_FILES:
+        expect(time.monotonic() < end, "%d descriptors for %d sockets" %
+               (cost(pid)[0], sockets()))
+        time.sleep(0.01)
+    return cost(pid)
+
+
+def mortals():
+    rounds = "1000" if t.options.full else "100"
+    expect_ok(crowd("mortal", "10", "1"))
+    pid, = brokers()
+    files = lambda: sorted(os.listdir(t.runtime))
+    before, left = settled(pid), files()
+    expect_ok(crowd("mortal", rounds, "2"))
+    expect(brokers() == [pid], "the broker has not lived through it")
+    after = settled(pid)
+    expect(after[1] <= before[1] + 512, "%d KiB have become %d" %
+           (before[1], after[1]))
+    expect(sockets() <= 16, "%d sockets are left" % sockets())
+    expect(files() == left, "files are left: %s" % files())
+
+
+t.case("clients die at random moments", alone(mortals), "many processes",
+       "clients killed at random moments")
+
+
+def everybody():
+    r = crowd("many", "200", "50")
+    expect_ok(r)
+    pid, = brokers()
+    before = settled(pid)
+    expect_ok(crowd("many", "200", "50"))
+    after = settled(pid)
+    expect(sockets() <= 2 * 200 + 1, "%d sockets are left" % sockets())
+    expect(after[1] <= before[1] + 512, "%d KiB have become %d" %
+           (before[1], after[1]))
+
+
+t.case("200 processes with 50 queue pairs each", alone(everybody),
+       "many processes", "200 processes with 50 queue pairs each")
+
+
+def told(sentence):
+    t.need("ibv_rc_pingpong")
+    r = t.pair(["ibv_rc_pingpong"])
+    expect(r.status != 0, "it worked", r)
+    expect(sentence in r.output, "nobody says: " + sentence, r)
+
+
+def holder():
+    s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    s.bind(("::", ROCE_PORT))
+    return s
+
+
+def held():
+    with holder():
+        told("port 4791 is held by another program")
+    expect_ok(t.pair(["ibv_rc_pingpong"]))
+
+
+t.case("another program holds the port", alone(held))
+
+
+def another_version():
+    inode = os.stat("/proc/self/ns/net").st_ino
+    with holder(), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.bind("\0adverbd-%d-999" % inode)
+        s.listen()
+        told("port 4791 is held by the broker of another version of adverb")
+
+
+t.case("a broker of another version holds the port", alone(another_version))
+t.end()

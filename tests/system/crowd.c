@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Many processes at once, and processes that are killed.
+ *
+ *	crowd many PROCESSES QPS   process i's queue pairs talk to those of
+ *	                           process i ^ 1, all at once
+ *	crowd mortal ROUNDS SEED   two processes, one killed at some moment; the
+ *	                           other hears of it, never before it happens
+ *
+ * The processes share what they have to tell each other.  Exit status 0 if all
+ * is well; what is not is said.
+ */
+#include "ends.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BYTES = 256, LATEST_US = 25000, ALARM_S = 240 };
+
+static void need(bool good, const char *what)
+{
+	if (good)
+		return;
+	printf("process %d: %s: %s\n", (int)getpid(), what, strerror(errno));
+	fflush(stdout);
+	_exit(1);
+}
+
+static void *shared(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	need(p != MAP_FAILED, "mmap");
+	return p;
+}
+
+/* INIT to RTS; a silent peer is asked about after some 10 ms. */
+static void join(struct ibv_qp *qp, const struct ends_address *self,
+		 const struct ends_address *peer)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = peer->qpn,
+		.rq_psn = peer->psn,
+		.min_rnr_timer = 12,
+		.timeout = 10,
+		.retry_cnt = 2,
+		.rnr_retry = 7,
+		.sq_psn = self->psn,
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.dgid = peer->gid,
+				    .sgid_index = ENDS_GID_INDEX,
+				    .hop_limit = 64}},
+	};
+
+	errno = ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				      IBV_QP_MAX_DEST_RD_ATOMIC |
+				      IBV_QP_MIN_RNR_TIMER);
+	need(errno == 0, "ibv_modify_qp to RTR");
+	attr.qp_state = IBV_QPS_RTS;
+	errno = ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				      IBV_QP_MAX_QP_RD_ATOMIC);
+	need(errno == 0, "ibv_modify_qp to RTS");
+}
+
+/* ---- many ---- */
+
+struct crowd {
+	pthread_barrier_t all;
+	int processes, qps;
+	struct ends_address at[]; /* of process i, queue pair k: i * qps + k */
+};
+
+struct member {
+	struct ends e; /* whose queue pair is the first */
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_qp **qp;
+	uint8_t *bytes; /* a row a queue pair to send, then one to receive */
+};
+
+static uint8_t pattern(int process, int qp, int i)
+{
+	return (uint8_t)(process * 31 + qp * 7 + i);
+}
+
+static void open_member(struct member *m, struct crowd *c, int me)
+{
+	size_t size = 2 * (size_t)c->qps * BYTES;
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = {.max_send_wr = 4,
+			.max_recv_wr = 4,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+	};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+
+	ends_open(&m->e, IBV_ACCESS_LOCAL_WRITE, 0);
+	m->cq = ibv_create_cq(m->e.ctx, 2 * c->qps, NULL, NULL, 0);
+	m->bytes = calloc(1, size);
+	m->qp = calloc((size_t)c->qps, sizeof(*m->qp));
+	need(m->cq && m->bytes && m->qp, "a completion queue");
+	m->mr = ibv_reg_mr(m->e.pd, m->bytes, size, IBV_ACCESS_LOCAL_WRITE);
+	need(m->mr, "ibv_reg_mr");
+	init.send_cq = init.recv_cq = m->cq;
+	for (int k = 0; k < c->qps; k++) {
+		struct ends_address *at = &c->at[me * c->qps + k];
+
+		m->qp[k] = ibv_create_qp(m->e.pd, &init);
+		need(m->qp[k], "ibv_create_qp");
+		errno = ibv_modify_qp(m->qp[k], &attr,
+				      IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					      IBV_QP_PORT |
+					      IBV_QP_ACCESS_FLAGS);
+		need(errno == 0, "ibv_modify_qp to INIT");
+		ends_address_get(&m->e, at);
+		at->qpn = m->qp[k]->qp_num;
+	}
+}
+
+static void close_member(struct member *m, const struct crowd *c)
+{
+	for (int k = 0; k < c->qps; k++)
+		need(ibv_destroy_qp(m->qp[k]) == 0, "ibv_destroy_qp");
+	need(ibv_dereg_mr(m->mr) == 0, "ibv_dereg_mr");
+	need(ibv_destroy_cq(m->cq) == 0, "ibv_destroy_cq");
+	ends_close(&m->e);
+	free(m->qp);
+	free(m->bytes);
+}
+
+static struct ibv_sge row(const struct member *m, int i)
+{
+	return (struct ibv_sge){(uintptr_t)(m->bytes + (size_t)i * BYTES),
+				BYTES, m->mr->lkey};
+}
+
+static void post(struct member *m, const struct crowd *c, int me)
+{
+	for (int k = 0; k < c->qps; k++) {
+		struct ibv_sge out = row(m, k);
+		struct ibv_send_wr wr = {.sg_list = &out,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_SEND},
+				   *bad;
+
+		for (int i = 0; i < BYTES; i++)
+			m->bytes[k * BYTES + i] = pattern(me, k, i);
+		errno = ibv_post_send(m->qp[k], &wr, &bad);
+		need(errno == 0, "ibv_post_send");
+	}
+}
+
+static void prepare(struct member *m, const struct crowd *c, int me)
+{
+	for (int k = 0; k < c->qps; k++) {
+		struct ibv_sge in = row(m, c->qps + k);
+		struct ibv_recv_wr wr = {.sg_list = &in, .num_sge = 1}, *bad;
+
+		join(m->qp[k], &c->at[me * c->qps + k],
+		     &c->at[(me ^ 1) * c->qps + k]);
+		errno = ibv_post_recv(m->qp[k], &wr, &bad);
+		need(errno == 0, "ibv_post_recv");
+	}
+}
+
+static void collect(struct member *m, const struct crowd *c, int me)
+{
+	for (int left = 2 * c->qps; left;) {
+		struct ibv_wc wc;
+		int n = ibv_poll_cq(m->cq, 1, &wc);
+
+		need(n >= 0, "ibv_poll_cq");
+		if (n)
+			need(wc.status == IBV_WC_SUCCESS,
+			     ibv_wc_status_str(wc.status));
+		left -= n;
+	}
+	for (int k = 0; k < c->qps; k++)
+		for (int i = 0; i < BYTES; i++)
+			need(m->bytes[(c->qps + k) * BYTES + i] ==
+				     pattern(me ^ 1, k, i),
+			     "other bytes than were sent");
+}
+
+static int be_one_of_many(struct crowd *c, int me)
+{
+	struct member m;
+
+	alarm(ALARM_S);
+	open_member(&m, c, me);
+	pthread_barrier_wait(&c->all);
+	prepare(&m, c, me);
+	pthread_barrier_wait(&c->all);
+	post(&m, c, me);
+	collect(&m, c, me);
+	pthread_barrier_wait(&c->all);
+	close_member(&m, c);
+	return 0;
+}
+
+static int many(int processes, int qps)
+{
+	size_t count = (size_t)processes * (size_t)qps;
+	struct crowd *c = shared(sizeof(*c) + count * sizeof(c->at[0]));
+	pthread_barrierattr_t attr;
+	int failed = 0, status;
+
+	c->processes = processes;
+	c->qps = qps;
+	pthread_barrierattr_init(&attr);
+	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&c->all, &attr, (unsigned)processes);
+	for (int i = 0; i < processes; i++)
+		if (!fork())
+			_exit(be_one_of_many(c, i));
+	/* One that fails leaves the others at the barrier. */
+	while (wait(&status) > 0)
+		if (status && !failed++)
+			kill(0, SIGTERM);
+	return failed > 0;
+}
+
+/* ---- mortal ---- */
+
+struct pair {
+	struct ends_address at[2];
+	atomic_int ready[2]; /* 1: its address is there */
+	atomic_int is_doomed;
+};
+
+/* Writes to the other until that fails; right only if it is killed. */
+static int live(struct pair *p, int me)
+{
+	struct ends e;
+	struct ibv_wc wc;
+
+	alarm(ALARM_S);
+	ends_open(&e, ENDS_ALL_REMOTE | IBV_ACCESS_LOCAL_WRITE,
+		  IBV_ACCESS_REMOTE_WRITE);
+	ends_address_get(&e, &p->at[me]);
+	atomic_store(&p->ready[me], 1);
+	while (!atomic_load(&p->ready[!me]))
+		if (atomic_load(&p->is_doomed))
+			return 0;
+	join(e.qp, &p->at[me], &p->at[!me]);
+	for (;;) {
+		struct ibv_sge sge = {(uintptr_t)e.region, ENDS_SIZE,
+				      e.mr->lkey};
+		struct ibv_send_wr wr = {.sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_RDMA_WRITE},
+				   *bad;
+
+		wr.wr.rdma.remote_addr = p->at[!me].region;
+		wr.wr.rdma.rkey = p->at[!me].rkey;
+		errno = ibv_post_send(e.qp, &wr, &bad);
+		need(errno == 0, "ibv_post_send");
+		need(ends_wait(&e, &wc), "no completion in time");
+		if (wc.status != IBV_WC_SUCCESS)
+			break;
+	}
+	need(atomic_load(&p->is_doomed), "a peer that lives was given up");
+	need(wc.status == IBV_WC_RETRY_EXC_ERR, ibv_wc_status_str(wc.status));
+	ends_close(&e);
+	return 0;
+}
+
+static int mortal(int rounds, unsigned seed)
+{
+	struct pair *p = shared(sizeof(*p));
+
+	for (int i = 0; i < rounds; i++) {
+		int victim = rand_r(&seed) % 2, status;
+		pid_t pid[2];
+
+		memset(p, 0, sizeof(*p));
+		for (int k = 0; k < 2; k++) {
+			pid[k] = fork();
+			if (!pid[k])
+				_exit(live(p, k));
+		}
+		usleep((unsigned)rand_r(&seed) % LATEST_US);
+		atomic_store(&p->is_doomed, 1);
+		kill(pid[victim], SIGKILL);
+		waitpid(pid[victim], NULL, 0);
+		waitpid(pid[!victim], &status, 0);
+		if (status) {
+			printf("round %d: the survivor ends with %d\n", i,
+			       status);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	setpgid(0, 0);
+	if (argc == 4 && !strcmp(argv[1], "many"))
+		return many(atoi(argv[2]), atoi(argv[3]));
+	if (argc == 4 && !strcmp(argv[1], "mortal"))
+		return mortal(atoi(argv[2]), (unsigned)atoi(argv[3]));
+	fprintf(stderr, "usage: crowd many PROCESSES QPS\n"
+			"       crowd mortal ROUNDS SEED\n");
+	return 2;
+}
