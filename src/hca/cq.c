@@ -71,9 +71,18 @@ int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe)
 	return err;
 }
 
-static bool is_wanted(const struct cq *cq, bool solicited)
+/*
+ * A read that writes: after it the program's arming is seen here, or the
+ * completion just written by the poll that follows its arming.  A plain load
+ * may be done before the store of the completion, and then neither is.
+ *
+ *	here		the program
+ *	head = n	arm = any
+ *	arm?		head?
+ */
+static bool is_wanted(struct cq *cq, bool solicited)
 {
-	uint32_t arm = atomic_load(&cq->arm);
+	uint32_t arm = atomic_fetch_or(&cq->arm, 0);
 
 	return arm == CQ_ARMED_ANY || (arm == CQ_ARMED_SOLICITED && solicited);
 }
