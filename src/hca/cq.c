@@ -136,7 +136,8 @@ enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		answer = CQ_OVERRUN;
 	} else {
 		*at(h, cq->ring, cq->size, head) = *c;
-		ring_store(&cq->head, head + 1);
+		/* who arms looks at head after that, and we now at arm */
+		ring_publish(&cq->head, head + 1);
 		answer = tell(cq, solicited, c->status != HCA_SUCCESS);
 	}
 	alock_give(&cq->producer);

@@ -39,4 +39,10 @@ static inline void ring_fence(void)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
+/* A store that comes before anything that the caller reads next. */
+static inline void ring_publish(ring_index *i, uint32_t v)
+{
+	atomic_exchange_explicit(i, v, memory_order_seq_cst);
+}
+
 #endif

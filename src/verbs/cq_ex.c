@@ -39,10 +39,10 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 		return EINVAL;
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_start_poll");
-	host_poll(c->host, cq->empty);
+	host_poll(c->host, ring_own(&cq->empty));
 	lock_take(&cq->face);
 	err = next(cq);
-	cq->empty = err ? cq->empty + 1 : 0;
+	ring_store(&cq->empty, err ? ring_own(&cq->empty) + 1 : 0);
 	host_polled(c->host, err);
 	if (err)
 		lock_give(&cq->face);

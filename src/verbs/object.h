@@ -21,6 +21,7 @@
 #include "util/count.h"
 #include "util/list.h"
 #include "util/lock.h"
+#include "util/ring.h"
 #include "verbs/queue.h"
 
 /*
@@ -93,7 +94,7 @@ struct v_cq {
 	struct ibv_cq_ex base;
 	struct cq *cq;
 	struct lock face;    /* one poller; taken in QP teardown too */
-	uint32_t empty;	     /* polls in a row that found nothing */
+	ring_index empty;    /* polls in a row that found nothing; a guess */
 	struct cqe now;	     /* under extended polling: the one being read */
 	struct count users;  /* QPs, counted once for each queue */
 	struct v_pd *domain; /* a parent domain it was made in, or NULL */

@@ -50,10 +50,10 @@ int v_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 
 	if (!v_is_ours(c))
 		return -v_fail(EPERM, V_FORKED, "ibv_poll_cq");
-	host_poll(c->host, cq->empty);
+	host_poll(c->host, ring_own(&cq->empty));
 	lock_take(&cq->face);
 	got = take(host_hca(c->host), cq, n, wc);
-	cq->empty = got ? 0 : cq->empty + 1;
+	ring_store(&cq->empty, got ? 0 : ring_own(&cq->empty) + 1);
 	host_polled(c->host, !got);
 	lock_give(&cq->face);
 	return got;

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * arming: a completion is pushed while the queue is being armed.  Either the
+ * program sees it after arming, or it gets an event; a sleeper that misses
+ * both sleeps for good.  Two threads meet again and again at that point.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca/hca.h"
+
+#define ARENA_BYTES (8u << 20)
+#define MEETINGS    20000
+#define PATIENCE    1000 /* looks, then the other is not running */
+
+static struct hca hca;
+static struct cq *cq;
+static atomic_uint arrived;
+static bool notified;
+
+/* Returns when both threads have called it for the n-th time. */
+static void meet(unsigned n)
+{
+	atomic_fetch_add(&arrived, 1);
+	for (int looks = 0; atomic_load(&arrived) < 2 * n; looks++)
+		if (looks > PATIENCE)
+			sched_yield();
+}
+
+static void *produce(void *arg)
+{
+	const struct cqe c = {.wr_id = 1};
+
+	(void)arg;
+	for (unsigned i = 0; i < MEETINGS; i++) {
+		meet(2 * i + 1);
+		notified = cq_push(&hca, cq, &c, false) == CQ_NOTIFY;
+		meet(2 * i + 2);
+	}
+	return NULL;
+}
+
+static unsigned consume(void)
+{
+	unsigned missed = 0;
+
+	for (unsigned i = 0; i < MEETINGS; i++) {
+		struct cqe c;
+		uint32_t seen;
+
+		meet(2 * i + 1);
+		cq_arm(cq, false);
+		seen = cq_count(cq);
+		meet(2 * i + 2);
+		missed += !seen && !notified;
+		cq_poll(&hca, cq, &c, 1);
+		atomic_store(&cq->arm, CQ_DISARMED);
+	}
+	return missed;
+}
+
+int main(void)
+{
+	uint64_t seed[4] = {1, 2, 3, 4};
+	void *memory = aligned_alloc(4096, ARENA_BYTES);
+	struct arena arena;
+	pthread_t thread;
+	unsigned missed;
+
+	if (!memory)
+		return 1;
+	memset(memory, 0, ARENA_BYTES);
+	arena_init(&arena, memory, ARENA_BYTES);
+	if (hca_init(&hca, arena, NULL, seed))
+		return 1;
+	cq = cq_new(&hca, 4, 0);
+	if (!cq || pthread_create(&thread, NULL, produce, NULL))
+		return 1;
+	missed = consume();
+	pthread_join(thread, NULL);
+	free(memory);
+	printf("%s a completion amid arming is seen or told: %u missed\n"
+	       "%d passed, %d failed, 0 skipped\n",
+	       missed ? "FAIL" : "ok", missed, !missed, !!missed);
+	return missed ? 1 : 0;
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * threads: what verbs promise a program with threads, for ThreadSanitizer to
+ * watch; both ends of each connection are in this process.  Prints a line a
+ * case.  Locks: none of its own, joins order what the threads share.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../system/ends.h"
+
+#define THREADS 4
+#define ROUNDS	200
+
+static int passed, failed;
+/* The line of the first thing that the running case found wrong. */
+static atomic_int wrong;
+
+#define EXPECT(good)                                                           \
+	do {                                                                   \
+		int none = 0;                                                  \
+                                                                               \
+		if (!(good))                                                   \
+			atomic_compare_exchange_strong(&wrong, &none,          \
+						       __LINE__);              \
+	} while (0)
+
+static void case_run(const char *name, void (*body)(void))
+{
+	atomic_store(&wrong, 0);
+	body();
+	if (wrong)
+		printf("FAIL %s: line %d\n", name, wrong);
+	else
+		printf("ok %s\n", name);
+	fflush(stdout);
+	passed += !wrong;
+	failed += !!wrong;
+}
+
+static void run_threads(int n, void *(*body)(void *), void *arg, size_t step)
+{
+	pthread_t thread[THREADS];
+
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&thread[i], NULL, body,
+				   (char *)arg + step * (size_t)i))
+			abort();
+	for (int i = 0; i < n; i++)
+		pthread_join(thread[i], NULL);
+}
+
+static void open_pair(struct ends e[2])
+{
+	for (int i = 0; i < 2; i++)
+		ends_open(&e[i], IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
+			  ENDS_ALL_REMOTE);
+	ends_connect(&e[0], &e[1]);
+}
+
+static void close_pair(struct ends e[2])
+{
+	ends_close(&e[0]);
+	ends_close(&e[1]);
+}
+
+static int post(struct ends *e, const struct ends *to,
+		enum ibv_wr_opcode opcode, uint32_t bytes)
+{
+	struct ibv_sge sge = {(uintptr_t)e->region, bytes, e->mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = 1,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = opcode,
+				 .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr *bad;
+
+	wr.wr.rdma.remote_addr = (uintptr_t)to->region;
+	wr.wr.rdma.rkey = to->mr->rkey;
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = (uintptr_t)to->region;
+		wr.wr.atomic.rkey = to->mr->rkey;
+		wr.wr.atomic.compare_add = 1;
+	}
+	return ibv_post_send(e->qp, &wr, &bad);
+}
+
+static int post_receive(struct ends *e)
+{
+	struct ibv_sge sge = {(uintptr_t)e->region, ENDS_SIZE, e->mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = 2, .sg_list = &sge, .num_sge = 1};
+	struct ibv_recv_wr *bad;
+
+	return ibv_post_recv(e->qp, &wr, &bad);
+}
+
+static void expect_success(struct ends *e)
+{
+	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+
+	EXPECT(ends_wait(e, &wc));
+	EXPECT(wc.status == IBV_WC_SUCCESS);
+}
+
+/* One of each, from e[0] to e[1]. */
+static void round_of_work(struct ends e[2])
+{
+	EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_WRITE, 5000) == 0);
+	EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_READ, 3000) == 0);
+	EXPECT(post(&e[0], &e[1], IBV_WR_ATOMIC_FETCH_AND_ADD, 8) == 0);
+	EXPECT(post_receive(&e[1]) == 0);
+	EXPECT(post(&e[0], &e[1], IBV_WR_SEND, 100) == 0);
+	for (int i = 0; i < 4; i++)
+		expect_success(&e[0]);
+	expect_success(&e[1]);
+}
+
+static void *work_apart(void *arg)
+{
+	struct ends e[2];
+
+	(void)arg;
+	open_pair(e);
+	for (int i = 0; i < ROUNDS; i++)
+		round_of_work(e);
+	close_pair(e);
+	return NULL;
+}
+
+static void threads_work_apart_on_one_device(void)
+{
+	run_threads(THREADS, work_apart, NULL, 0);
+}
+
+/* ---- one queue, several threads ---- */
+
+static struct ends shared[2];
+static atomic_int polled;
+
+static void *post_many(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < ROUNDS;) {
+		int err = post(&shared[0], &shared[1], IBV_WR_RDMA_WRITE, 64);
+
+		EXPECT(!err || err == ENOMEM);
+		i += !err;
+	}
+	return NULL;
+}
+
+static void *poll_many(void *arg)
+{
+	struct ibv_wc wc[4];
+
+	(void)arg;
+	while (atomic_load(&polled) < 2 * ROUNDS && !atomic_load(&wrong)) {
+		int n = ibv_poll_cq(shared[0].cq, 4, wc);
+
+		EXPECT(n >= 0);
+		for (int i = 0; i < n; i++)
+			EXPECT(wc[i].status == IBV_WC_SUCCESS);
+		atomic_fetch_add(&polled, n > 0 ? n : 0);
+	}
+	return NULL;
+}
+
+static void *post_or_poll(void *arg)
+{
+	size_t i = (size_t)((char *)arg - (char *)shared);
+
+	return i < 2 ? post_many(NULL) : poll_many(NULL);
+}
+
+static void two_post_and_two_poll_on_one_queue_pair(void)
+{
+	open_pair(shared);
+	atomic_store(&polled, 0);
+	run_threads(4, post_or_poll, shared, 1);
+	EXPECT(polled == 2 * ROUNDS);
+	close_pair(shared);
+}
+
+/* ---- objects come and go amid traffic ---- */
+
+static void churn_regions(struct ends *e)
+{
+	char memory[4096];
+
+	for (int i = 0; i < 4 * ROUNDS; i++) {
+		struct ibv_mr *mr = ibv_reg_mr(e->pd, memory, sizeof memory,
+					       IBV_ACCESS_LOCAL_WRITE);
+
+		EXPECT(mr);
+		EXPECT(!mr || ibv_dereg_mr(mr) == 0);
+	}
+}
+
+static void churn_queue_pairs(struct ends *e)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		struct ibv_cq *cq = ibv_create_cq(e->ctx, 8, NULL, NULL, 0);
+		struct ibv_qp_init_attr init = {.send_cq = cq,
+						.recv_cq = cq,
+						.qp_type = IBV_QPT_RC,
+						.cap = {4, 4, 1, 1, 0}};
+		struct ibv_qp *qp = cq ? ibv_create_qp(e->pd, &init) : NULL;
+
+		EXPECT(cq && qp);
+		EXPECT(!qp || ibv_destroy_qp(qp) == 0);
+		EXPECT(!cq || ibv_destroy_cq(cq) == 0);
+	}
+}
+
+static void query(struct ends *e)
+{
+	struct ibv_device_attr device;
+	struct ibv_port_attr port;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		EXPECT(ibv_query_device(e->ctx, &device) == 0);
+		EXPECT(ibv_query_port(e->ctx, 1, &port) == 0);
+		EXPECT(ends_state(e) == IBV_QPS_RTS);
+	}
+}
+
+static void *churn(void *arg)
+{
+	switch ((char *)arg - (char *)shared) {
+	case 0:
+		for (int i = 0; i < ROUNDS; i++)
+			round_of_work(shared);
+		break;
+	case 1:
+		churn_regions(&shared[1]);
+		break;
+	case 2:
+		churn_queue_pairs(&shared[0]);
+		break;
+	default:
+		query(&shared[0]);
+		break;
+	}
+	return NULL;
+}
+
+static void objects_come_and_go_amid_traffic(void)
+{
+	open_pair(shared);
+	run_threads(4, churn, shared, 1);
+	close_pair(shared);
+}
+
+static void *open_and_close(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < ROUNDS / 4; i++) {
+		struct ends e[2];
+
+		open_pair(e);
+		round_of_work(e);
+		close_pair(e);
+	}
+	return NULL;
+}
+
+/* The last one out stops our thread, the first one in starts it. */
+static void the_device_is_opened_and_closed_at_once(void)
+{
+	run_threads(2, open_and_close, NULL, 0);
+}
+
+/* ---- events ---- */
+
+struct waiter {
+	struct ends e[2];
+	struct ibv_comp_channel *channel;
+};
+
+/* A CQ of a's context that tells by a channel, under a QP of its own. */
+static void open_waiter(struct waiter *w)
+{
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+					.sq_sig_all = 1,
+					.cap = {64, 64, 1, 1, 0}};
+	struct ibv_cq *old;
+
+	for (int i = 0; i < 2; i++)
+		ends_open(&w->e[i], IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
+			  ENDS_ALL_REMOTE);
+	old = w->e[1].cq;
+	w->channel = ibv_create_comp_channel(w->e[1].ctx);
+	w->e[1].cq = ibv_create_cq(w->e[1].ctx, 256, NULL, w->channel, 0);
+	init.send_cq = init.recv_cq = w->e[1].cq;
+	if (!w->channel || !w->e[1].cq)
+		abort();
+	ends_replace_qp(&w->e[1], ibv_create_qp(w->e[1].pd, &init),
+			ENDS_ALL_REMOTE);
+	EXPECT(ibv_destroy_cq(old) == 0);
+	ends_connect(&w->e[0], &w->e[1]);
+}
+
+static void close_waiter(struct waiter *w)
+{
+	ends_close(&w->e[0]);
+	EXPECT(ibv_destroy_qp(w->e[1].qp) == 0);
+	EXPECT(ibv_destroy_cq(w->e[1].cq) == 0);
+	EXPECT(ibv_destroy_comp_channel(w->channel) == 0);
+	EXPECT(ibv_dereg_mr(w->e[1].mr) == 0);
+	EXPECT(ibv_dealloc_pd(w->e[1].pd) == 0);
+	EXPECT(ibv_close_device(w->e[1].ctx) == 0);
+	munmap(w->e[1].map, w->e[1].map_size);
+}
+
+/* Sleeps until all receives have come. */
+static void *wait_for_receives(void *arg)
+{
+	struct waiter *w = arg;
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+	void *context;
+	int n, got = 0;
+
+	while (got < ROUNDS) {
+		EXPECT(ibv_req_notify_cq(w->e[1].cq, 0) == 0);
+		while ((n = ibv_poll_cq(w->e[1].cq, 1, &wc)) > 0) {
+			EXPECT(wc.status == IBV_WC_SUCCESS);
+			got++;
+		}
+		if (n < 0 || got >= ROUNDS)
+			break;
+		if (ibv_get_cq_event(w->channel, &cq, &context))
+			break;
+		ibv_ack_cq_events(cq, 1);
+	}
+	EXPECT(got == ROUNDS);
+	return NULL;
+}
+
+static void *send_slowly(void *arg)
+{
+	struct waiter *w = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		int err;
+
+		/* full until the other has polled */
+		while ((err = post_receive(&w->e[1])) == ENOMEM)
+			sched_yield();
+		EXPECT(err == 0);
+		EXPECT(post(&w->e[0], &w->e[1], IBV_WR_SEND, 1000) == 0);
+		expect_success(&w->e[0]);
+	}
+	return NULL;
+}
+
+static void a_thread_sleeps_for_what_another_sends(void)
+{
+	struct waiter w;
+	pthread_t sleeper, sender;
+
+	open_waiter(&w);
+	if (pthread_create(&sleeper, NULL, wait_for_receives, &w) ||
+	    pthread_create(&sender, NULL, send_slowly, &w))
+		abort();
+	pthread_join(sender, NULL);
+	pthread_join(sleeper, NULL);
+	/* events that nobody asked for any more */
+	while (poll(&(struct pollfd){w.channel->fd, POLLIN, 0}, 1, 0) == 1) {
+		struct ibv_cq *cq;
+		void *context;
+
+		EXPECT(ibv_get_cq_event(w.channel, &cq, &context) == 0);
+		ibv_ack_cq_events(cq, 1);
+	}
+	close_waiter(&w);
+}
+
+static void *wait_for_async(void *arg)
+{
+	struct ends *e = arg;
+	struct ibv_async_event event;
+
+	EXPECT(ibv_get_async_event(e->ctx, &event) == 0);
+	EXPECT(event.event_type == IBV_EVENT_QP_ACCESS_ERR);
+	EXPECT(event.element.qp == e->qp);
+	ibv_ack_async_event(&event);
+	return NULL;
+}
+
+static void a_thread_waits_for_an_asynchronous_event(void)
+{
+	struct ends e[2];
+	pthread_t waiter;
+	struct ibv_wc wc = {.status = IBV_WC_SUCCESS};
+
+	open_pair(e);
+	if (pthread_create(&waiter, NULL, wait_for_async, &e[1]))
+		abort();
+	e[1].mr->rkey ^= 0x100;
+	EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_WRITE, 100) == 0);
+	EXPECT(ends_wait(&e[0], &wc));
+	EXPECT(wc.status == IBV_WC_REM_ACCESS_ERR);
+	pthread_join(waiter, NULL);
+	close_pair(e);
+}
+
+/* ---- rudeness ---- */
+
+static void *fail_the_queue_pair(void *arg)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct ends *e = arg;
+
+	while (atomic_load(&polled) < ROUNDS / 4 && !atomic_load(&wrong))
+		usleep(100);
+	EXPECT(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE) == 0);
+	return NULL;
+}
+
+/* Everything posted comes back, whatever its status. */
+static void a_queue_pair_fails_under_a_thread_that_posts(void)
+{
+	struct ends e[2];
+	struct ibv_wc wc;
+	pthread_t rude;
+
+	open_pair(e);
+	atomic_store(&polled, 0);
+	if (pthread_create(&rude, NULL, fail_the_queue_pair, &e[0]))
+		abort();
+	for (int i = 0; i < ROUNDS; i++) {
+		EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_WRITE, 5000) == 0);
+		EXPECT(ends_wait(&e[0], &wc));
+		EXPECT(wc.status == IBV_WC_SUCCESS ||
+		       wc.status == IBV_WC_WR_FLUSH_ERR);
+		atomic_fetch_add(&polled, 1);
+	}
+	pthread_join(rude, NULL);
+	close_pair(e);
+}
+
+static void a_forked_child_is_refused_and_its_parent_goes_on(void)
+{
+	struct ends e[2];
+	int status = -1;
+	pid_t child;
+
+	open_pair(e);
+	round_of_work(e);
+	child = fork();
+	if (!child) {
+		bool refused = post(&e[0], &e[1], IBV_WR_RDMA_WRITE, 8) != 0;
+
+		_exit(refused ? 0 : 1);
+	}
+	EXPECT(child > 0 && waitpid(child, &status, 0) == child);
+	EXPECT(status == 0);
+	round_of_work(e);
+	close_pair(e);
+}
+
+int main(void)
+{
+	case_run("threads work apart on one device",
+		 threads_work_apart_on_one_device);
+	case_run("two post and two poll on one queue pair",
+		 two_post_and_two_poll_on_one_queue_pair);
+	case_run("objects come and go amid traffic",
+		 objects_come_and_go_amid_traffic);
+	case_run("the device is opened and closed at once",
+		 the_device_is_opened_and_closed_at_once);
+	case_run("a thread sleeps for what another sends",
+		 a_thread_sleeps_for_what_another_sends);
+	case_run("a thread waits for an asynchronous event",
+		 a_thread_waits_for_an_asynchronous_event);
+	case_run("a queue pair fails under a thread that posts",
+		 a_queue_pair_fails_under_a_thread_that_posts);
+	case_run("a forked child is refused and its parent goes on",
+		 a_forked_child_is_refused_and_its_parent_goes_on);
+	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+	return failed ? 1 : 0;
+}
