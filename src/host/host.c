@@ -379,6 +379,7 @@ void host_cq_free(struct host *h, struct cq *cq) NO_LOCK_ANALYSIS
 void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
 {
 	lane_take(&h->lane);
+	lane_ring(&h->lane);
 	lane_give(&h->lane);
 }
 

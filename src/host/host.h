@@ -106,7 +106,8 @@ void host_qp_query(struct host *h, struct ibt_qp *side,
 		   struct hca_qp_attr *attr);
 /* Free a CQ that no QP uses. */
 void host_cq_free(struct host *h, struct cq *cq);
-/* No frame borrows, no placement is under way after this returns. */
+/* No frame borrows, no placement is under way after this returns, and what
+ * was posted before has been looked at. */
 void host_quiesce(struct host *h);
 
 /* Work was posted: send it from here if the lane is free. */

@@ -121,6 +121,8 @@ int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	err = check_size(cqe, "the size of a completion queue");
 	if (err)
 		return err;
+	/* what was posted may be done already, and not said yet */
+	host_quiesce(c->host);
 	host_lock(c->host);
 	lock_take(&cq->face);
 	err = -cq_resize(host_hca(c->host), cq->cq, (uint32_t)cqe);

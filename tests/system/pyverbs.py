@@ -120,8 +120,9 @@ def run(t, tests, modules):
     with open(report, "w", encoding="utf-8"):
         pass
     os.chmod(report, 0o666)
-    r = t.run([t.adverb, "run", "--shim", "--", PYTHON, "-B", os.path.abspath(__file__)],
-              600, INSIDE=report, PYTHONPATH=modules)
+    r = t.run([t.adverb, "run", "--shim", "--", PYTHON, "-B",
+               os.path.abspath(__file__)],
+              180, INSIDE=report, PYTHONPATH=modules)
     results = {}
     with open(report, encoding="utf-8") as f:
         for line in f:
