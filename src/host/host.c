@@ -154,6 +154,13 @@ struct host *host_get(const struct host_sink *sink)
 	return h;
 }
 
+/* A program may end without destroying anything. */
+__attribute__((destructor)) static void quit(void)
+{
+	if (the_host && host_is_ours(the_host))
+		lane_quit(&the_host->lane);
+}
+
 void host_put(struct host *h)
 {
 	if (!host_is_ours(h))
@@ -239,7 +246,7 @@ void host_qp_free(struct host *h, struct qp *qp,
 		  struct ibt_qp *side) NO_LOCK_ANALYSIS
 {
 	lane_take(&h->lane);
-	lane_ring(&h->lane);
+	lane_flush(&h->lane);
 	engine_qp_remove(h->lane.engine, side);
 	groups_sweep(&h->lane);
 	qp_free(&h->hca, qp);
@@ -354,6 +361,7 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 	own.ah.local = netif_is_local(attr->ah.dgid);
 	own.ah.bursts = own.ah.local && h->lane.wire.has.gso;
 	lane_take(&h->lane);
+	lane_flush(&h->lane);
 	err = engine_qp_modify(h->lane.engine, side, &own, mask, from,
 			       lane_now(), why);
 	lane_give(&h->lane);

@@ -287,6 +287,21 @@ uint64_t lane_ago_ns(uint32_t polled)
 	       (uint64_t)LANE_TICK_NS;
 }
 
+void lane_flush(struct lane *l)
+{
+	lane_ring(l);
+	engine_hold_acks(l->engine, false);
+	transmit(l, lane_now());
+}
+
+void lane_quit(struct lane *l) NO_LOCK_ANALYSIS
+{
+	if (!take_if_free(l))
+		return;
+	lane_flush(l);
+	give(l);
+}
+
 bool lane_rest(struct lane *l, uint64_t *until, bool *is_full) NO_LOCK_ANALYSIS
 {
 	if (!take_if_free(l))

@@ -76,6 +76,11 @@ void lane_take(struct lane *l) ACQUIRE(&l->lock);
 void lane_give(struct lane *l) RELEASE(&l->lock);
 /* Serve all doorbells, so that none names a QP about to die. */
 void lane_ring(struct lane *l) REQUIRES(&l->lock);
+/* The same, and sends all that is owed: the QP or the process may be about to
+ * go, and its peer would take an ACK that waits for lost. */
+void lane_flush(struct lane *l) REQUIRES(&l->lock);
+/* lane_flush when the process ends, if the lane is free. */
+void lane_quit(struct lane *l);
 /* Make the thread look again, if it sleeps. */
 void lane_wake(struct lane *l);
 
