@@ -36,9 +36,14 @@ def brokers():
     return found
 
 
+def sockets():
+    with open("/proc/net/udp6") as f:
+        return sum(":%04X " % ROCE_PORT in line for line in f)
+
+
 def end_brokers():
-    """So that the next case meets none."""
-    while brokers():
+    """So that the next case meets none, and the port free."""
+    while brokers() or sockets():
         for pid in brokers():
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -120,11 +125,6 @@ def cost(pid):
     return len(os.listdir("/proc/%d/fd" % pid)), kib
 
 
-def sockets():
-    with open("/proc/net/udp6") as f:
-        return sum(":%04X " % ROCE_PORT in line for line in f)
-
-
 def crowd(*words, timeout=250):
     return t.adverb_run([CROWD, *words], timeout=timeout)
 
@@ -154,7 +154,8 @@ def mortals():
     after = settled(pid)
     expect(after[1] <= before[1] + 512, "%d KiB have become %d" %
            (before[1], after[1]))
-    expect(sockets() <= 16, "%d sockets are left" % sockets())
+    # Two classes a round, each resting for a while before it is given again.
+    expect(sockets() <= 120, "%d sockets are left" % sockets())
     expect(files() == left, "files are left: %s" % files())
 
 
