@@ -1,0 +1,171 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The main programs with each fast way switched off, and on machines short of
+processor: one core, a quota, busy neighbours, fifty pairs at once.
+
+Each run has a network namespace, and so a broker, of its own: a broker reads
+its variables when it starts.
+"""
+
+import os
+import signal
+import time
+
+import netlab
+from perftest_check import check_pingpong, check_rows
+import system
+from system import Skip, expect_ok
+
+netlab.enter()
+t = system.Suite(__doc__)
+
+# What is switched off, and by which variables.
+SWITCHES = (
+    ("GSO off", {"ADVERB_GSO": "0"}),
+    ("GRO off", {"ADVERB_GRO": "0"}),
+    ("GSO and GRO off", {"ADVERB_GSO": "0", "ADVERB_GRO": "0"}),
+    ("BPF off", {"ADVERB_BPF": "0"}),
+    ("plain copies off", {"ADVERB_GUARD": "0"}),
+)
+PROGRAMS = (
+    ["ibv_rc_pingpong", "-c", "-n", "500"],
+    ["ibv_rc_pingpong", "-c", "-e", "-s", "1000000", "-n", "20"],
+    ["ib_write_bw", "-n", "200"],
+    ["ib_write_bw", "-n", "100", "-m", "1024", "-s", "100000"],
+    ["ib_write_lat", "-n", "200"],
+    ["ib_read_bw", "-n", "200"],
+    ["ib_send_bw", "-n", "200", "-q", "4"],
+    ["ib_send_lat", "-n", "200", "-e"],
+    ["ib_atomic_bw", "-n", "200"],
+)
+SHORT = PROGRAMS[:1] + PROGRAMS[2:3] + PROGRAMS[-2:]
+MINUTES = 120  # seconds: short of processor, never short of patience
+
+
+def alone(words):
+    """These words in a network namespace of their own."""
+    return ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"',
+            "sh", *words]
+
+
+def judge(argv, r):
+    expect_ok(r)
+    if "pingpong" in argv[0]:
+        check_pingpong(r)
+    else:
+        check_rows(r)
+
+
+def begin(argv, into=alone, **env):
+    t.need(argv[0])
+    return t.start(t.pair_argv(argv, timeout=MINUTES),
+                   env=t.environment(**env), into=into)
+
+
+def knows(variable):
+    """Is this build one that reads the variable?"""
+    lib = os.path.join(t.build, "lib")
+    for name in "libibverbs.so", "adverbd":
+        with open(os.path.join(lib, name), "rb") as f:
+            if variable.encode() in f.read():
+                return True
+    return False
+
+
+def switched(argv, env):
+    def body():
+        for variable in env:
+            if not knows(variable):
+                raise Skip("%s is not built" % variable)
+        judge(argv, t.finish(begin(argv, **env), MINUTES + 10))
+    return body
+
+
+def on_one_core(argv):
+    def go():
+        core = str(min(os.sched_getaffinity(0)))
+        r = t.finish(begin(argv, lambda w: ["taskset", "-c", core, *alone(w)]),
+                     MINUTES + 10)
+        judge(argv, r)
+    return go
+
+
+def session_of(pid):
+    """All processes of the session that @pid leads."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.getsid(int(name)) == pid:
+                found.append(int(name))
+        except OSError:
+            pass
+    return found
+
+
+def throttle(p, share, period=0.1, limit=MINUTES):
+    """Lets @p and its children run @share of each period, as a quota does,
+    until it ends.  Without a cgroup of one's own this is as near as one
+    gets; the broker is not slowed."""
+    end = time.monotonic() + limit
+    while p.poll() is None and time.monotonic() < end:
+        time.sleep(period * share)
+        pids = session_of(p.pid)
+        for sig in signal.SIGSTOP, signal.SIGCONT:
+            for pid in pids:
+                try:
+                    os.kill(pid, sig)
+                except ProcessLookupError:
+                    pass
+            if sig == signal.SIGSTOP:
+                time.sleep(period * (1 - share))
+
+
+def under_quota(argv):
+    def go():
+        neighbours = [system.spin(MINUTES) for _ in range(2)]
+        try:
+            p = begin(argv)
+            throttle(p, 0.3)
+            judge(argv, t.finish(p, 10))
+        finally:
+            for n in neighbours:
+                n.kill()
+                n.wait()
+    return go
+
+
+def fifty_at_once(argv):
+    """Fifty pairs in one namespace, with one broker."""
+    def go():
+        script = 'i=0; while [ $i -lt 50 ]; do i=$((i + 1)); "$@" >%s.$i ' \
+                 "2>&1 & pids=\"$pids $!\"; done; bad=0; i=0; " \
+                 "for p in $pids; do i=$((i + 1)); wait $p || " \
+                 "{ bad=1; cat %s.$i; }; done; exit $bad"
+        path = t.path("pair")
+        words = ["sh", "-c", script % (path, path), "sh",
+                 *t.pair_argv(argv, timeout=MINUTES)]
+        t.need(argv[0])
+        p = t.start(words, env=t.environment(), into=alone)
+        expect_ok(t.finish(p, 2 * MINUTES))
+    return go
+
+
+for name, env in SWITCHES:
+    for argv in PROGRAMS:
+        label = " ".join(argv)
+        t.case("%s: %s" % (name, label), switched(argv, env), name, argv[0])
+for argv in PROGRAMS:
+    label = " ".join(argv)
+    t.case("one core: " + label, on_one_core(argv), "one core", argv[0])
+for argv in PROGRAMS if t.options.full else SHORT:
+    label = " ".join(argv)
+    t.case("30 % of a core, busy neighbours: " + label, under_quota(argv),
+           "30 % of a core, busy neighbours", argv[0])
+# perftest first measures the clock for a third of a second, in each process.
+for argv in (["ibv_rc_pingpong", "-c", "-n", "200"],
+             ["ibv_rc_pingpong", "-c", "-e", "-s", "100000", "-n", "50"],
+             ["ibv_srq_pingpong", "-q", "4", "-n", "100"]):
+    label = " ".join(argv)
+    t.case("50 pairs at once: " + label, fifty_at_once(argv),
+           "50 pairs at once", argv[0])
+t.end()
