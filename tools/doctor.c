@@ -194,6 +194,7 @@ static void devices(void)
 	if (!load_verbs(l.libdir, &v))
 		return;
 	doctor_say(DOCTOR_OK, "libraries", "%s", l.libdir);
+	doctor_net_broker(l.libdir);
 	list = v.get_device_list(&count);
 	if (!list || count == 0)
 		doctor_say(DOCTOR_NO, "device",

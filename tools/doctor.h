@@ -26,6 +26,7 @@ int doctor_main(int argc, char **argv);
 
 /* The checks of the network, in doctor_net.c. */
 void doctor_net_port(void);
+void doctor_net_broker(const char *libdir);
 void doctor_net_steering(void);
 void doctor_net_batches(void);
 void doctor_net_buffer(void);

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef UDP_SEGMENT
@@ -137,14 +139,40 @@ void doctor_net_port(void)
 		return;
 	}
 	name_holder(inode, holder, sizeof(holder));
-	if (strncmp(holder, "adverbd", 7) == 0)
+	/* Its clients hold it too, and may be found first. */
+	if (broker_listens())
 		doctor_say(DOCTOR_OK, "UDP port 4791",
-			   "held by adverb's own broker %s", holder);
+			   "held by adverb's own broker and its programs: %s",
+			   holder);
 	else
 		doctor_say(DOCTOR_NO, "UDP port 4791",
 			   "held by %s; end it, or use a network namespace of "
 			   "your own: unshare -Urn",
 			   holder);
+}
+
+void doctor_net_broker(const char *libdir)
+{
+	char path[PATH_MAX + 16];
+	const char *why = NULL;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(0);
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	else
+		why = "no process may be started";
+	snprintf(path, sizeof(path), "%s/adverbd", libdir);
+	if (!why && access(path, X_OK) < 0)
+		why = "adverbd is not beside the libraries";
+	if (why)
+		doctor_say(DOCTOR_SLOW, "broker",
+			   "%s: a thread of the first program does its work, "
+			   "and that of the next once it ends",
+			   why);
+	else
+		doctor_say(DOCTOR_OK, "broker", "%s", path);
 }
 
 void doctor_net_steering(void)

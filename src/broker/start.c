@@ -2,10 +2,13 @@
 /* Starts the broker; see start.h. */
 #include "broker/start.h"
 
+#include "broker/server.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -90,24 +93,63 @@ static int fork_broker(struct starter *s)
 	return error ? error : -s->error;
 }
 
-int start_broker(int listen_fd, const char **why)
+static void *serve(void *arg)
 {
-	struct starter *s = calloc(1, sizeof(*s));
-	int error;
+	for (;;)
+		server_turn(arg);
+	return NULL;
+}
+
+/*
+ * Where no process can be started: a thread of this one, until it ends.  Its
+ * clients then start the next.
+ */
+static int start_thread(int listen_fd)
+{
+	int fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0), error;
+	struct server *s = fd < 0 ? NULL : server_new(fd, INT_MAX);
+	sigset_t all, old;
+	pthread_t thread;
 
 	if (!s) {
-		*why = "no memory is left to start the broker";
+		if (fd >= 0)
+			close(fd);
 		return -ENOMEM;
 	}
-	error = locate(s->path, sizeof(s->path));
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&thread, NULL, serve, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (error) {
-		*why = "the broker adverbd is not beside the library";
-	} else {
+		server_free(s);
+		return -error;
+	}
+	pthread_setname_np(thread, "adverbd");
+	pthread_detach(thread);
+	return 0;
+}
+
+static int start_process(int listen_fd)
+{
+	struct starter *s = calloc(1, sizeof(*s));
+	int error = s ? locate(s->path, sizeof(s->path)) : -ENOMEM;
+
+	if (!error) {
 		s->listen_fd = listen_fd;
 		error = fork_broker(s);
-		if (error)
-			*why = "the broker adverbd cannot be started here";
 	}
 	free(s);
+	return error;
+}
+
+int start_broker(int listen_fd, const char **why)
+{
+	int error = start_process(listen_fd);
+
+	if (error)
+		error = start_thread(listen_fd);
+	if (error)
+		*why = "neither a process nor a thread can be started for the "
+		       "broker";
 	return error;
 }

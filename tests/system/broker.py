@@ -16,6 +16,7 @@ from system import expect, expect_ok
 netlab.enter()
 t = system.Suite(__doc__)
 CROWD = os.path.join(t.build, "tests", "system", "crowd")
+WITHOUT = os.path.join(t.build, "tests", "system", "without")
 MY_NAMESPACE = os.readlink("/proc/self/ns/net")
 ROCE_PORT = 4791
 if not t.options.list:
@@ -210,4 +211,40 @@ def another_version():
 
 
 t.case("a broker of another version holds the port", alone(another_version))
+
+
+def as_a_thread(argv, more):
+    """The first program is the broker too; it may end before the other."""
+    def body():
+        t.need(argv[0])
+        r = t.pair(argv, **more)
+        expect_ok(r)
+        expect("adverb:" not in r.output, "somebody noticed", r)
+        expect(not brokers(), "there is a broker", r)
+    return alone(body)
+
+
+for tool in ["ib_write_bw", "-n", "500"], ["ibv_rc_pingpong", "-c", "-e"]:
+    name = "%s without adverbd" % tool[0]
+    t.case(name, as_a_thread(tool, {"ADVERB_BROKER": "/nowhere"}),
+           "many processes", name)
+
+
+def lacks(what, *more):
+    """A pingpong, whose two sides the kernel denies something."""
+    def body():
+        t.need("ibv_rc_pingpong")
+        tool = [WITHOUT, what, "--", "ibv_rc_pingpong", "-c", "-g", "1",
+                "-p", "%", *more]
+        r = t.run([t.adverb, "pair", "--timeout", "30", "--server", *tool,
+                   "--client", *tool, "@"], 40)
+        if r.status == 77:
+            raise system.Skip("no seccomp filters here")
+        expect_ok(r)
+        expect("adverb:" not in r.output, "somebody noticed", r)
+    return alone(body)
+
+
+name = "ibv_rc_pingpong where nothing can be forked"
+t.case(name, lacks("fork"), "many processes", name)
 t.end()

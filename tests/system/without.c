@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * without WHAT... -- PROGRAM...: runs a program where the kernel lacks
+ * something, as in a sandbox or on an old machine, by a seccomp filter.
+ *
+ *	ipv6	no socket of that family
+ *	bpf	nothing chooses the socket of an SO_REUSEPORT group
+ *	fork	no child process (threads are fine)
+ */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ARG(n)	((uint32_t)offsetof(struct seccomp_data, args[n]))
+#define LOAD(k) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, k)
+#define FAIL(e) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (e))
+#define ALLOW	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+/* Skips n instructions unless what was loaded is k. */
+#define UNLESS(k, n) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 0, n)
+
+static struct sock_filter no_ipv6[] = {
+	LOAD(offsetof(struct seccomp_data, nr)),
+	UNLESS(SYS_socket, 3),
+	LOAD(ARG(0)),
+	UNLESS(AF_INET6, 1),
+	FAIL(EAFNOSUPPORT),
+	ALLOW,
+};
+
+static struct sock_filter no_bpf[] = {
+	LOAD(offsetof(struct seccomp_data, nr)),
+	UNLESS(SYS_setsockopt, 3),
+	LOAD(ARG(2)),
+	UNLESS(SO_ATTACH_REUSEPORT_CBPF, 1),
+	FAIL(ENOPROTOOPT),
+	ALLOW,
+};
+
+static struct sock_filter no_fork[] = {
+	LOAD(offsetof(struct seccomp_data, nr)),
+	UNLESS(SYS_clone3, 1),
+	FAIL(ENOSYS), /* whose flags lie in memory: clone is asked next */
+	UNLESS(SYS_clone, 3),
+	LOAD(ARG(0)),
+	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0),
+	FAIL(EPERM),
+	ALLOW,
+};
+
+static const struct {
+	const char *name;
+	struct sock_fprog program;
+} filters[] = {
+	{"ipv6", {sizeof(no_ipv6) / sizeof(no_ipv6[0]), no_ipv6}},
+	{"bpf", {sizeof(no_bpf) / sizeof(no_bpf[0]), no_bpf}},
+	{"fork", {sizeof(no_fork) / sizeof(no_fork[0]), no_fork}},
+};
+
+static int forbid(const char *name)
+{
+	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+		if (!strcmp(name, filters[i].name))
+			return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
+				     &filters[i].program);
+	errno = EINVAL;
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	int i = 1;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
+		perror("without");
+		return 77;
+	}
+	for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (forbid(argv[i])) {
+			perror(argv[i]);
+			return 77;
+		}
+	}
+	if (i + 1 >= argc) {
+		fprintf(stderr, "usage: without WHAT... -- PROGRAM...\n");
+		return 2;
+	}
+	execvp(argv[i + 1], argv + i + 1);
+	perror(argv[i + 1]);
+	return 127;
+}
