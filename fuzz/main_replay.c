@@ -2,7 +2,8 @@
 /*
  * Drives a harness without libFuzzer: on files, then on mutations of seeds.
  *
- *	replay_x [--frames FILE [--skip N] [--trim N]] [--dump DIRECTORY]
+ *	replay_x [--frames FILE [--skip N] [--trim N]] [--noise BYTES]
+ *		 [--dump DIRECTORY]
  *		 [--runs N | --smoke SECONDS] [--seed S] [--first RUN]
  *		 [FILE...]
  *
@@ -22,6 +23,7 @@
 
 #define MAX_INPUT     65536
 #define MAX_MUTATIONS 8
+#define NOISES	      64 /* seeds made of noise */
 
 struct input {
 	size_t size;
@@ -30,7 +32,7 @@ struct input {
 
 static struct {
 	const char *frames, *dump;
-	size_t skip, trim;
+	size_t skip, trim, noise;
 	unsigned long long runs, first, seed;
 	double smoke_seconds;
 } options = {.seed = 1};
@@ -146,6 +148,21 @@ static void load_frames(void)
 			 f->len - options.skip - options.trim);
 	}
 	frames_free(&all);
+}
+
+/* Where an input is a program of its own kind, noise is a good one. */
+static void load_noise(void)
+{
+	static uint8_t noise[MAX_INPUT];
+
+	if (options.noise > sizeof(noise))
+		die("too much", "--noise");
+	rng = options.seed;
+	for (int k = 0; k < NOISES; k++) {
+		for (size_t i = 0; i < options.noise; i++)
+			noise[i] = (uint8_t)(next_random() >> 32);
+		add_seed(noise, options.noise);
+	}
 }
 
 /* For libFuzzer's corpus. */
@@ -265,8 +282,8 @@ static double seconds(void)
 static void usage(const char *name)
 {
 	fprintf(stderr,
-		"usage: %s [--frames FILE [--skip N] [--trim N]] [--dump DIR]\n"
-		"\t[--runs N | --smoke SECONDS] [--seed S] [--first RUN] "
+		"usage: %s [--frames FILE [--skip N] [--trim N]] "
+		"[--noise BYTES]\n\t[--dump DIR] [--runs N | --smoke SECONDS] [--seed S] [--first RUN] "
 		"[FILE...]\n",
 		name);
 	exit(2);
@@ -279,6 +296,7 @@ static void parse_options(int argc, char **argv)
 		{"skip", required_argument, NULL, 's'},
 		{"trim", required_argument, NULL, 't'},
 		{"dump", required_argument, NULL, 'd'},
+		{"noise", required_argument, NULL, 'n'},
 		{"runs", required_argument, NULL, 'r'},
 		{"smoke", required_argument, NULL, 'S'},
 		{"seed", required_argument, NULL, 'e'},
@@ -300,6 +318,9 @@ static void parse_options(int argc, char **argv)
 			break;
 		case 'd':
 			options.dump = optarg;
+			break;
+		case 'n':
+			options.noise = strtoul(optarg, NULL, 0);
 			break;
 		case 'r':
 			options.runs = strtoull(optarg, NULL, 0);
@@ -339,6 +360,8 @@ int main(int argc, char **argv)
 	parse_options(argc, argv);
 	if (options.frames)
 		load_frames();
+	if (options.noise)
+		load_noise();
 	for (int i = optind; i < argc; i++)
 		load_file(argv[i]);
 	if (seed_count == 0)

@@ -80,9 +80,8 @@ static void side_init(struct duo *d, int i, uint32_t type, uint32_t depth,
 
 	memcpy(s->ip, prefix, 12);
 	memcpy(s->ip + 12, (uint8_t[]){10, 0, 0, (uint8_t)(i + 1)}, 4);
-	s->arena = aligned_alloc(4096, ARENA_BYTES);
+	s->arena = calloc(1, ARENA_BYTES);
 	CHECK(s->arena);
-	memset(s->arena, 0, ARENA_BYTES);
 	arena_init(&a, s->arena, ARENA_BYTES);
 	s->memory.space.ops = &ops;
 	s->memory.unmapped_from = DUO_MEMORY;
@@ -189,6 +188,7 @@ void duo_free(struct duo *d)
 		struct duo_side *s = &d->side[i];
 
 		engine_qp_remove(s->engine, s->side);
+		CHECK(engine_is_idle(s->engine));
 		engine_free(s->engine);
 		free(s->arena);
 	}

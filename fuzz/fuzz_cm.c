@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm: the input is a program of commands for two communication managers and
+ * the messages between them, some lost, repeated, or changed on the way.
+ */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "cm/cm.h"
+
+#define CONVERSATIONS 8
+#define IDS	      16
+#define SERVICE	      0x1000000000061234ull
+
+struct script {
+	const uint8_t *at, *end;
+	struct cm *cm[2];
+	uint32_t listener[2];
+	bool listens[2];
+	uint32_t id[2][IDS], ids[2]; /* heard of */
+	uint64_t now_ns;
+	struct cm_frame last;
+};
+
+static uint8_t u8(struct script *s)
+{
+	return s->at < s->end ? *s->at++ : 0;
+}
+
+static void address(int i, uint8_t ip[16])
+{
+	memset(ip, 0, 16);
+	ip[10] = ip[11] = 0xff;
+	ip[12] = 10;
+	ip[15] = (uint8_t)(i + 1);
+}
+
+static uint32_t some_id(struct script *s, int i)
+{
+	return s->ids[i] ? s->id[i][u8(s) % IDS] : u8(s);
+}
+
+static void note(struct script *s, int i, uint32_t id)
+{
+	s->id[i][s->ids[i]++ % IDS] = id;
+}
+
+static void connect(struct script *s, int i)
+{
+	struct cm_start start = {.user = 1, .strict = u8(s) & 1};
+	uint32_t id;
+
+	address(i, start.local);
+	address(!i, start.peer);
+	start.msg.kind = u8(s) & 1 ? CMMSG_SIDR_REQ : CMMSG_REQ;
+	start.msg.service_id = SERVICE + u8(s) % 2;
+	start.msg.max_cm_retries = u8(s) % 16;
+	start.msg.local_timeout = u8(s) % 32;
+	if (cm_connect(s->cm[i], &start, s->now_ns, &id) == 0)
+		note(s, i, id);
+}
+
+static void listen(struct script *s, int i)
+{
+	struct cm_where any = {.any_v4 = true, .any_v6 = true};
+
+	if (s->listens[i])
+		cm_unlisten(s->cm[i], s->listener[i]);
+	s->listens[i] = cm_listen(s->cm[i], 2, SERVICE, &any, u8(s) % 8,
+				  &s->listener[i]) == 0;
+}
+
+static void answer(struct script *s, int i, uint32_t id)
+{
+	struct cmmsg reply = {.kind = u8(s) & 1 ? CMMSG_REP : CMMSG_SIDR_REP};
+
+	switch (u8(s) % 8) {
+	case 0:
+	case 1:
+	case 2:
+		cm_accept(s->cm[i], id, &reply, s->now_ns);
+		break;
+	case 3:
+		reply.reason = u8(s);
+		cm_reject(s->cm[i], id, &reply, s->now_ns);
+		break;
+	case 4:
+	case 5:
+		cm_establish(s->cm[i], id, s->now_ns);
+		break;
+	case 6:
+		cm_disconnect(s->cm[i], id, s->now_ns);
+		break;
+	case 7:
+		cm_release(s->cm[i], id, s->now_ns);
+		break;
+	}
+}
+
+static void deliver(struct script *s, int to, const struct cm_frame *f)
+{
+	cm_rx(s->cm[to], f->from, f->to, 0, f->mad, sizeof f->mad, s->now_ns);
+}
+
+static void carry(struct script *s, int from)
+{
+	struct cm_event event;
+	struct cm_frame f;
+
+	while (cm_tx(s->cm[from], &f)) {
+		uint8_t dice = s->at < s->end ? u8(s) % 8 : 1;
+
+		s->last = f;
+		if (dice == 2)
+			f.mad[u8(s)] = u8(s);
+		for (int copies = dice == 0 ? 0 : dice == 3 ? 2 : 1; copies--;)
+			deliver(s, !from, &f);
+	}
+	for (int i = 0; i < 2; i++)
+		while (cm_event(s->cm[i], &event))
+			note(s, i, event.id);
+}
+
+/* Time passes, to what is due next or just so. */
+static void pass(struct script *s)
+{
+	uint64_t due = cm_deadline(s->cm[0]), other = cm_deadline(s->cm[1]);
+	uint8_t how = u8(s);
+
+	if (other < due)
+		due = other;
+	if (how & 1 && due != UINT64_MAX && due > s->now_ns)
+		s->now_ns = due;
+	else
+		s->now_ns += 1000ull << how % 30;
+	cm_tick(s->cm[0], s->now_ns);
+	cm_tick(s->cm[1], s->now_ns);
+}
+
+static void command(struct script *s)
+{
+	uint8_t c = u8(s);
+	int i = c >> 7;
+
+	switch (c % 8) {
+	case 0:
+		connect(s, i);
+		break;
+	case 1:
+		listen(s, i);
+		break;
+	case 2:
+	case 3:
+		answer(s, i, some_id(s, i));
+		break;
+	case 4:
+		pass(s);
+		break;
+	case 5: /* an old message comes again, changed */
+		for (int n = u8(s) % 4; n > 0; n--)
+			s->last.mad[u8(s)] = u8(s);
+		deliver(s, i, &s->last);
+		break;
+	case 6:
+		cm_taken(s->cm[i], some_id(s, i));
+		cm_seed(s->cm[i], c);
+		break;
+	case 7:
+		break;
+	}
+	carry(s, 0);
+	carry(s, 1);
+	FUZZ_REQUIRE(cm_count(s->cm[i]) <= CONVERSATIONS);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct script s = {.at = data, .end = data + size};
+
+	for (int i = 0; i < 2; i++) {
+		struct cm_config config = {.seed = (uint64_t)i + 1,
+					   .conversations = CONVERSATIONS,
+					   .half_open = 4};
+
+		s.cm[i] = cm_new(&config, 0);
+		FUZZ_REQUIRE(s.cm[i]);
+		listen(&s, i);
+	}
+	while (s.at < s.end)
+		command(&s);
+	cm_free(s.cm[0]);
+	cm_free(s.cm[1]);
+	return 0;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * host/netdev: a machine made up from the input, and what the user wrote into
+ * ADVERB_DEVICES; then another machine, to which the devices are updated.
+ */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "host/netdev.h"
+
+#define LINKS 6
+#define ADDRS 24
+
+struct input {
+	const uint8_t *at, *end;
+};
+
+static uint8_t u8(struct input *in)
+{
+	return in->at < in->end ? *in->at++ : 0;
+}
+
+static void make_link(struct input *in, struct netdev_link *l, uint32_t i)
+{
+	static const char *const names[] = {"lo",	   "eth0",  "br0",
+					    "veth1a2b3c4", "wlan0", "eth0.100"};
+	uint8_t is = u8(in);
+
+	memset(l, 0, sizeof *l);
+	l->ifindex = i + 1;
+	l->mtu = (uint32_t)u8(in) << (is & 7);
+	strcpy(l->name, names[i]);
+	l->is_up = is & 8;
+	l->has_carrier = is & 16;
+	l->is_plumbing = is & 32;
+	l->is_routed = is & 64;
+	l->is_loopback = !i;
+	l->mac[0] = u8(in);
+	l->mac[5] = (uint8_t)i;
+}
+
+static void make_addr(struct input *in, struct netdev_addr *a)
+{
+	a->ifindex = u8(in) % (LINKS + 2);
+	memset(a->ip, 0, 16);
+	switch (u8(in) % 4) {
+	case 0:
+		a->ip[0] = 0xfe;
+		a->ip[1] = 0x80;
+		break;
+	case 1:
+		a->ip[0] = 0xfd;
+		break;
+	default:
+		a->ip[10] = a->ip[11] = 0xff;
+		a->ip[12] = u8(in);
+		break;
+	}
+	a->ip[15] = u8(in);
+}
+
+static void make_scene(struct input *in, struct netdev_scene *s)
+{
+	s->link_count = u8(in) % (LINKS + 1);
+	s->addr_count = u8(in) % (ADDRS + 1);
+	for (uint32_t i = 0; i < s->link_count; i++)
+		make_link(in, &s->links[i], i);
+	for (uint32_t i = 0; i < s->addr_count; i++)
+		make_addr(in, &s->addrs[i]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct host_device devices[HOST_MAX_DEVICES];
+	struct netdev_link links[LINKS];
+	struct netdev_addr addrs[ADDRS];
+	struct netdev_scene scene = {.links = links, .addrs = addrs};
+	struct input in = {data, data + size};
+	uint32_t count, changes[HOST_MAX_DEVICES];
+	char named[128] = "";
+
+	make_scene(&in, &scene);
+	for (size_t i = 0, n = u8(&in) % sizeof named; i < n; i++)
+		named[i] = "eth0,lo br:*\0=@wn"[u8(&in) % 17];
+	memset(devices, 0, sizeof devices);
+	count = netdev_choose(&scene, u8(&in) & 1 ? named : NULL, devices);
+	FUZZ_REQUIRE(count <= HOST_MAX_DEVICES);
+	FUZZ_REQUIRE(count <= scene.link_count);
+	for (uint32_t i = 0; i < count; i++) {
+		FUZZ_REQUIRE(devices[i].guid);
+		FUZZ_REQUIRE(
+			memchr(devices[i].name, 0, sizeof devices[i].name));
+	}
+	make_scene(&in, &scene);
+	netdev_update(&scene, devices, count, changes);
+	return 0;
+}

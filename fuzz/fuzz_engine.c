@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * engine_rx and all around it: the input is a program of one-byte commands
+ * with operands, for two adapters of one service and the frames between them.
+ * Packets are forged with a right ICRC and a PSN near the one that counts, so
+ * that they get past the door.
+ */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "encap/rocev2.h"
+#include "hdr/pkt.h"
+#include "ibt/ibt.h"
+#include "scenario/duo.h"
+
+#define DEPTH	16
+#define MAX_RUN 64 /* steps of the clock an input, each up to 0.1 s */
+
+struct script {
+	const uint8_t *at, *end;
+	struct duo *duo;
+	int steps;
+	uint32_t posted[2], completed[2];
+};
+
+static uint8_t u8(struct script *s)
+{
+	return s->at < s->end ? *s->at++ : 0;
+}
+
+static uint32_t u16(struct script *s)
+{
+	uint32_t high = u8(s);
+
+	return high << 8 | u8(s);
+}
+
+/* Where and how much: mostly inside the memory, now and then not. */
+static uint32_t place(struct script *s)
+{
+	uint32_t v = u16(s);
+
+	return v >= 0xfff0 ? v << 16 : v << 3;
+}
+
+static bool is_full(const struct wq *q)
+{
+	return ring_own(&q->head) - ring_load(&q->tail) >= q->depth;
+}
+
+static void post_send(struct script *s, int i)
+{
+	static const uint8_t any[] = {
+		HCA_WR_RDMA_WRITE,  HCA_WR_RDMA_WRITE_IMM, HCA_WR_SEND,
+		HCA_WR_SEND_IMM,    HCA_WR_RDMA_READ,	   HCA_WR_ATOMIC_CAS,
+		HCA_WR_ATOMIC_FADD, HCA_WR_LOCAL_INV,	   HCA_WR_SEND_INV};
+	struct duo_side *side = &s->duo->side[i];
+	enum hca_wr op = (enum hca_wr)any[u8(s) % sizeof any];
+	uint32_t local = place(s), bytes = u16(s), remote = place(s);
+	uint8_t flags = u8(s);
+	struct wqe *w;
+
+	/* what the face refuses never gets here */
+	if (side->qp->type == HCA_QPT_UC && op > HCA_WR_SEND_IMM)
+		op = HCA_WR_SEND;
+	if (side->qp->type == HCA_QPT_UD) {
+		op = op & 1 ? HCA_WR_SEND : HCA_WR_SEND_IMM;
+		bytes %= 4097;
+	}
+	if (side->qp->state < HCA_QP_RTS || is_full(&side->qp->sq))
+		return;
+	w = duo_send(s->duo, i, op, local, bytes, remote);
+	w->flags = flags &
+		   (HCA_SEND_FENCE | HCA_SEND_SOLICITED | HCA_SEND_SIGNALED);
+	w->rkey ^= flags & 0x80 ? u8(s) : 0;
+	w->imm_be = u8(s);
+	w->swap_add = w->compare = u8(s);
+	duo_post(s->duo, i);
+	s->posted[i]++;
+}
+
+static void post_recv(struct script *s, int i)
+{
+	struct duo_side *side = &s->duo->side[i];
+	uint32_t local = place(s), bytes = u16(s);
+
+	if (side->qp->state == HCA_QP_RESET ||
+	    is_full(side->srq ? &side->srq->wq : &side->qp->rq))
+		return;
+	duo_recv(s->duo, i, local, bytes);
+	s->posted[i]++;
+}
+
+/* From the peer of side i, as far as i can tell. */
+static void arrive(struct script *s, int i, uint8_t *bytes, size_t len,
+		   bool stranger)
+{
+	struct duo_side *side = &s->duo->side[i];
+	struct engine_dgram d = {.bytes = bytes, .tos = u8(s)};
+
+	memcpy(d.from.ip, s->duo->side[stranger ? i : !i].ip, 16);
+	memcpy(d.to.ip, side->ip, 16);
+	d.from.port = 0xc000;
+	d.to.port = ROCEV2_PORT;
+	d.len = d.segment = rocev2_seal(&d.from, &d.to, bytes, len, 0);
+	engine_rx(side->engine, &d, s->duo->now_ns);
+}
+
+static uint32_t forged_psn(struct script *s, const struct duo_side *side,
+			   bool request)
+{
+	struct serial24 base =
+		request ? side->side->resp.epsn : side->side->req.una;
+	uint8_t by = u8(s);
+
+	return serial24_add(base, (int8_t)by / (by & 1 ? 1 : 16)).v;
+}
+
+static void forge(struct script *s, int i)
+{
+	uint8_t buf[PKT_MAX_HEADER_BYTES + 5000], flags = u8(s);
+	struct duo_side *side = &s->duo->side[i];
+	struct pkt p = {.bth = {.opcode = u8(s),
+				.pkey = BTH_DEFAULT_PKEY,
+				.se = flags & 1,
+				.ackreq = flags >> 1 & 1,
+				.dest_qpn = side->qp->qpn}};
+	size_t n;
+
+	p.info = opcode_info(p.bth.opcode);
+	if (!p.info)
+		return;
+	p.bth.psn = forged_psn(s, side, p.info->request);
+	p.payload_len = flags & 4 ? 128u << (flags >> 4) % 6 : u16(s) % 4500;
+	p.reth = (struct reth){DUO_BASE + place(s), side->mr->rkey, place(s)};
+	p.atomiceth = (struct atomiceth){DUO_BASE + place(s), side->mr->rkey,
+					 u8(s), u8(s)};
+	p.aeth = (struct aeth){.syndrome = u8(s), .msn = u8(s)};
+	p.deth = (struct deth){.qkey = DUO_QKEY, .src_qpn = u16(s)};
+	p.ieth.rkey = side->mr->rkey;
+	if (flags & 8)
+		p.reth.rkey ^= u8(s), p.deth.qkey ^= u8(s);
+	n = pkt_write_headers(buf, &p);
+	memset(buf + n, u8(s), p.payload_len + pkt_pad(p.payload_len));
+	n += p.payload_len + pkt_pad(p.payload_len);
+	arrive(s, i, buf, n, false);
+}
+
+static void raw(struct script *s, int i)
+{
+	uint8_t buf[300], n = u8(s);
+
+	for (unsigned k = 0; k < n; k++)
+		buf[k] = u8(s);
+	arrive(s, i, buf, n, u8(s) & 1);
+}
+
+static void run(struct script *s)
+{
+	uint64_t us = 1ull << u8(s) % 18;
+
+	if (s->steps++ < MAX_RUN)
+		duo_run(s->duo, s->duo->now_ns + us * 1000);
+}
+
+/* Any transition, with attributes that fit it or not. */
+static void modify(struct script *s, int i)
+{
+	struct duo_side *side = &s->duo->side[i];
+	uint32_t mask = HCA_QP_STATE | (u16(s) << 5 & 0x1fffff);
+	struct hca_qp_attr a = side->qp->attr;
+	const char *why;
+
+	if (u8(s) & 1)
+		mask = HCA_QP_STATE;
+	a.qp_state = u8(s) % 7;
+	a.timeout = u8(s);
+	a.retry_cnt = u8(s) % 9;
+	a.rnr_retry = u8(s) % 9;
+	a.max_rd_atomic = u8(s) % 20;
+	a.sq_psn = a.rq_psn = u16(s) << 8;
+	if (!engine_qp_modify(side->engine, side->side, &a, mask, side->ip,
+			      s->duo->now_ns, &why))
+		FUZZ_REQUIRE(side->qp->state == a.qp_state ||
+			     !(mask & HCA_QP_STATE));
+}
+
+static void take(struct script *s, int i)
+{
+	struct cqe c;
+
+	while (duo_poll(s->duo, i, &c)) {
+		FUZZ_REQUIRE(c.qpn == s->duo->side[i].qp->qpn);
+		s->completed[i]++;
+	}
+	FUZZ_REQUIRE(s->completed[i] <= s->posted[i]);
+}
+
+/* Zero, one or two copies, one of them damaged. */
+static int fate(void *context, int from, const struct engine_frame *f)
+{
+	struct script *s = context;
+	uint8_t dice = s->at < s->end ? u8(s) : 1;
+	uint8_t copy[4500];
+
+	FUZZ_REQUIRE(f->segment && f->len);
+	if (dice % 16 == 2 && f->len <= sizeof copy) {
+		memcpy(copy, f->bytes, f->len);
+		copy[u16(s) % f->len] ^= (uint8_t)(1 << dice % 8);
+		arrive(s, !from, copy, f->len - 4, false);
+	}
+	return dice % 16 == 0 ? 0 : dice % 16 == 3 ? 2 : 1;
+}
+
+static void command(struct script *s)
+{
+	uint8_t c = u8(s);
+	int i = c >> 7;
+	struct duo_side *side = &s->duo->side[i];
+
+	switch (c % 16) {
+	case 0:
+	case 1:
+	case 2:
+		post_send(s, i);
+		break;
+	case 3:
+	case 4:
+		post_recv(s, i);
+		break;
+	case 5:
+	case 6:
+	case 7:
+	case 8:
+		forge(s, i);
+		break;
+	case 9:
+		raw(s, i);
+		break;
+	case 10:
+	case 11:
+		run(s);
+		break;
+	case 12:
+		modify(s, i);
+		break;
+	case 13:
+		if (u8(s) & 1)
+			mr_rekey(&side->hca, side->mr);
+		else
+			side->memory.unmapped_from = place(s) % DUO_MEMORY;
+		break;
+	case 14:
+		s->duo->liveness = (enum engine_peer)(u8(s) % 3);
+		engine_was_asleep(side->engine, s->duo->now_ns);
+		cq_arm(side->cq, u8(s) & 1);
+		break;
+	case 15:
+		take(s, i);
+		break;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const uint8_t types[] = {HCA_QPT_RC, HCA_QPT_RC, HCA_QPT_UC,
+					HCA_QPT_UD};
+	struct script s = {.at = data, .end = data + size};
+	uint8_t first = u8(&s), type = types[first % 4];
+	uint32_t mtu = 1 + (uint32_t)(first >> 2) % 5;
+
+	s.duo = type == HCA_QPT_RC && first & 0x80
+			? duo_new_shared(mtu, DEPTH)
+			: duo_new_of(type, mtu, DEPTH);
+	s.duo->fate = fate;
+	s.duo->context = &s;
+	while (s.at < s.end)
+		command(&s);
+	take(&s, 0);
+	take(&s, 1);
+	duo_free(s.duo);
+	return 0;
+}

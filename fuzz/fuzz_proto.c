@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * broker/proto: any message with any number of descriptors is taken or
+ * refused, and no descriptor stays open.  The first byte: how many, and from
+ * 128 on the magic number is right.
+ */
+#include "fuzz.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "broker/proto.h"
+
+#define MOST 8
+
+static void say(int socket, const uint8_t *data, size_t size, int count)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(MOST * sizeof(int))];
+	} control = {0};
+	struct iovec iov = {(void *)(uintptr_t)data, size};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	int fds[MOST];
+
+	for (int i = 0; i < MOST; i++)
+		fds[i] = socket;
+	if (count) {
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN((size_t)count * sizeof(int));
+		memcpy(CMSG_DATA(&control.head), fds,
+		       (size_t)count * sizeof(int));
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int));
+	}
+	FUZZ_REQUIRE(sendmsg(socket, &msg, 0) == (ssize_t)size);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int pair[2], fds[PROTO_FDS], before = dup(0), after, error;
+	struct proto m = {0}, sent;
+
+	close(before);
+	if (!size || size > 4096)
+		return 0;
+	FUZZ_REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+				pair) == 0);
+	if (data[0] >= 128 && size - 1 == sizeof sent) {
+		memcpy(&sent, data + 1, sizeof sent);
+		sent.magic = PROTO_MAGIC;
+		say(pair[0], (uint8_t *)&sent, sizeof sent,
+		    data[0] % (MOST + 1));
+	} else {
+		say(pair[0], data + 1, size - 1, data[0] % (MOST + 1));
+	}
+	error = proto_receive(pair[1], &m, fds);
+	FUZZ_REQUIRE(!error || error == -EPROTO || error == -EPIPE);
+	FUZZ_REQUIRE(error || (size - 1 == sizeof m && m.magic == PROTO_MAGIC));
+	for (int i = 0; i < PROTO_FDS; i++)
+		if (fds[i] >= 0) {
+			FUZZ_REQUIRE(m.brings & 1u << i);
+			close(fds[i]);
+		}
+	close(pair[0]);
+	close(pair[1]);
+	after = dup(0);
+	close(after);
+	FUZZ_REQUIRE(after == before);
+	return 0;
+}
