@@ -40,18 +40,25 @@ static int set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof value) ? -errno : 0;
 }
 
+/* sin and sin6 have family and port in the same places. */
 int udp_bind(uint16_t port)
 {
 	struct sockaddr_in6 any = {
 		.sin6_family = AF_INET6,
 		.sin6_port = htons(port),
 	};
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int err;
+	int type = SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, err;
+	int fd = socket(AF_INET6, type, 0);
 
+	if (fd < 0 && errno == EAFNOSUPPORT) {
+		any.sin6_family = AF_INET;
+		fd = socket(AF_INET, type, 0);
+	}
 	if (fd < 0)
 		return -errno;
-	err = set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	err = any.sin6_family == AF_INET6
+		      ? set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)
+		      : 0;
 	if (!err && bind(fd, (struct sockaddr *)(void *)&any, sizeof any))
 		err = -errno;
 	if (!err)
@@ -64,7 +71,7 @@ int udp_bind(uint16_t port)
  * Every option that the data path rests on.  IP_* options reach the IPv4
  * traffic of a dual-stack socket.
  */
-static int set_options(int fd)
+static int set_options(int fd, bool v4_only)
 {
 	static const struct {
 		int level, name, value;
@@ -79,6 +86,8 @@ static int set_options(int fd)
 	int err;
 
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+		if (v4_only && options[i].level == IPPROTO_IPV6)
+			continue;
 		err = set_int(fd, options[i].level, options[i].name,
 			      options[i].value);
 		if (err)
@@ -113,7 +122,6 @@ static void init_rings(struct udp_rings *r, bool gro)
 		r->tx[i].msg_hdr.msg_iov = &r->tx_iov[i];
 		r->tx[i].msg_hdr.msg_iovlen = 1;
 		r->tx[i].msg_hdr.msg_name = &r->tx_name[i];
-		r->tx[i].msg_hdr.msg_namelen = sizeof r->tx_name[i];
 		r->tx[i].msg_hdr.msg_control = &r->tx_control[i];
 	}
 }
@@ -130,11 +138,15 @@ static struct udp_offload probe(int fd, struct udp_offload allowed)
 
 int udp_init(struct udp *u, int fd, struct udp_offload allowed)
 {
-	int err = set_options(fd);
+	socklen_t len = sizeof(int);
+	int domain = AF_INET6, err;
 
+	memset(u, 0, sizeof *u);
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
+	u->v4_only = domain == AF_INET;
+	err = set_options(fd, u->v4_only);
 	if (err)
 		return err;
-	memset(u, 0, sizeof *u);
 	u->has = probe(fd, allowed);
 	u->rings = calloc(1, sizeof *u->rings);
 	if (!u->rings)
@@ -185,6 +197,19 @@ static void put_mapped(uint8_t ip[16], const struct in_addr *a)
 	memset(ip, 0, 10);
 	memset(ip + 10, 0xff, 2);
 	memcpy(ip + 12, a, 4);
+}
+
+static void read_name(const struct sockaddr_in6 *name, struct inaddr *from)
+{
+	struct sockaddr_in four;
+
+	from->port = ntohs(name->sin6_port);
+	if (name->sin6_family == AF_INET6) {
+		memcpy(from->ip, &name->sin6_addr, 16);
+		return;
+	}
+	memcpy(&four, name, sizeof four);
+	put_mapped(from->ip, &four.sin_addr);
 }
 
 static void read_control(struct msghdr *m, struct udp_dgram *d)
@@ -243,8 +268,7 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got)
 			continue;
 		}
 		memset(d, 0, sizeof *d);
-		memcpy(d->from.ip, &r->rx_name[i].sin6_addr, 16);
-		d->from.port = ntohs(r->rx_name[i].sin6_port);
+		read_name(&r->rx_name[i], &d->from);
 		d->to.port = 4791;
 		d->bytes = r->rx_iov[i].iov_base;
 		d->len = d->segment = r->rx[i].msg_len;
@@ -311,16 +335,31 @@ static void write_control(struct msghdr *m, union control *buf,
 		       &segment, sizeof segment);
 }
 
-static void fill_tx(struct udp_rings *r, size_t i, const struct udp_dgram *d)
+static socklen_t write_name(const struct udp *u, const struct udp_dgram *d,
+			    struct sockaddr_in6 *to)
 {
-	struct sockaddr_in6 *to = &r->tx_name[i];
+	struct sockaddr_in four = {.sin_family = AF_INET,
+				   .sin_port = htons(d->to.port)};
 
 	memset(to, 0, sizeof *to);
+	if (u->v4_only && inaddr_is_v4(d->to.ip)) {
+		memcpy(&four.sin_addr, d->to.ip + 12, 4);
+		memcpy(to, &four, sizeof four);
+		return sizeof four;
+	}
 	to->sin6_family = AF_INET6;
 	to->sin6_port = htons(d->to.port);
 	memcpy(&to->sin6_addr, d->to.ip, 16);
 	if (IN6_IS_ADDR_LINKLOCAL(&to->sin6_addr))
 		to->sin6_scope_id = d->ifindex;
+	return sizeof *to;
+}
+
+static void fill_tx(const struct udp *u, size_t i, const struct udp_dgram *d)
+{
+	struct udp_rings *r = u->rings;
+
+	r->tx[i].msg_hdr.msg_namelen = write_name(u, d, &r->tx_name[i]);
 	r->tx_iov[i].iov_base = (void *)(uintptr_t)d->bytes;
 	r->tx_iov[i].iov_len = d->len;
 	write_control(&r->tx[i].msg_hdr, &r->tx_control[i], d);
@@ -336,7 +375,7 @@ static void send_apart(struct udp *u, const struct udp_dgram *d)
 		one.bytes = d->bytes + off;
 		one.len = bits_min_u64(d->segment, d->len - off);
 		one.segment = one.len;
-		fill_tx(r, 0, &one);
+		fill_tx(u, 0, &one);
 		if (sendmsg(u->fd, &r->tx[0].msg_hdr,
 			    MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 			u->refused++;
@@ -361,7 +400,7 @@ size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n)
 
 	CHECK(n <= UDP_BATCH);
 	for (size_t i = 0; i < n; i++)
-		fill_tx(u->rings, i, &send[i]);
+		fill_tx(u, i, &send[i]);
 	while (sent < n) {
 		int k = send_some(u, sent, n);
 

@@ -46,6 +46,7 @@ struct udp_rings; /* buffers of a batch, udp.c */
 struct udp {
 	int fd;
 	struct udp_offload has;
+	bool v4_only; /* there is no IPv6 on this machine */
 	struct udp_rings *rings;
 	bool is_behind;	    /* the last udp_receive may have left some */
 	uint64_t truncated; /* datagrams dropped for their length */

@@ -247,4 +247,6 @@ def lacks(what, *more):
 
 name = "ibv_rc_pingpong where nothing can be forked"
 t.case(name, lacks("fork"), "many processes", name)
+name = "ibv_rc_pingpong where there is no IPv6"
+t.case(name, lacks("ipv6"), "many processes", name)
 t.end()
