@@ -13,7 +13,8 @@
 #define PAIRS	   6
 #define ROUNDS	   6
 
-static const struct service *const services[] = {&service_rc};
+static const struct service *const services[] = {&service_rc, &service_rc,
+						 &service_uc, &service_ud};
 
 #define SERVICES ((uint32_t)(sizeof services / sizeof services[0]))
 
@@ -324,7 +325,7 @@ static void finish(struct world *w, struct pair *p)
 
 static bool is_done(const struct flow *f)
 {
-	if (!pair_is_broken(f) && f->sqd)
+	if (!pair_is_broken(f) && f->sqd && f->qp->state != HCA_QP_SQE)
 		return false;
 	return (f->dead || f->next == f->ops_count) && f->service->is_over(f);
 }
@@ -379,11 +380,28 @@ static void run(struct world *w, struct pair *p)
 		finish(w, p);
 }
 
+/* Is something of a lossy pair's last round still on its way? */
+static bool may_come_late(const struct world *w, const struct pair *p)
+{
+	if (!p->flow->service->is_lossy || !p->round)
+		return false;
+	for (int i = 0; i < 2; i++) {
+		const struct host *h = p->flow[i].from;
+
+		if (h->inbox_count || engine_has_tx(h->engine))
+			return true;
+		for (size_t k = 0; k < w->flying; k++)
+			if (w->heap[k]->to_host == h->index)
+				return true;
+	}
+	return false;
+}
+
 static void step(struct world *w, struct pair *p)
 {
 	switch (p->phase) {
 	case PAIR_DOWN:
-		if (are_up(p))
+		if (are_up(p) && !may_come_late(w, p))
 			start(w, p);
 		break;
 	case PAIR_RUNNING:

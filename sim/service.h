@@ -11,6 +11,8 @@
 
 struct service {
 	uint32_t qp_type; /* HCA_QPT_* */
+	/* Nothing is repeated, and what is late is taken for new. */
+	bool is_lossy;
 	/* --- the workload --- */
 	/*
 	 * Draw f's next request (f->ops[f->ops_count], zeroed) and a receive
@@ -34,6 +36,6 @@ struct service {
 	void (*replay)(struct flow *f);
 };
 
-extern const struct service service_rc;
+extern const struct service service_rc, service_uc, service_ud;
 
 #endif

@@ -200,7 +200,12 @@ static bool is_working(const struct flow *f)
 static bool post(struct world *w, struct flow *f)
 {
 	uint32_t n = workload_below(w, 6), recvs = workload_below(w, 3);
-	uint32_t before = f->posted + f->back->recvs_posted;
+	uint32_t before;
+
+	/* without a receive in time nothing of a lossy service is seen */
+	if (f->service->is_lossy && workload_below(w, 2))
+		recvs = FLOW_OPS;
+	before = f->posted + f->back->recvs_posted;
 
 	while (n-- && f->posted < f->ops_count && post_op(w, f))
 		;

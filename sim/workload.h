@@ -46,7 +46,8 @@ struct op {
 struct recv {
 	uint8_t pieces;
 	struct piece piece[FLOW_SGES];
-	uint32_t op; /* the request that uses it */
+	uint32_t op;  /* the request that uses it */
+	uint32_t got; /* lossy services: the one that did */
 };
 
 /* What a flow registers: sources and results; what its requests name; what
@@ -89,6 +90,7 @@ struct flow {
 	uint8_t revoked; /* bits 1 << REGION_*, deregistered amid traffic */
 	bool dead;	 /* its host died in this round */
 	bool fence_next;
+	uint32_t longest, last; /* lossy services, see loose.c */
 	struct op ops[FLOW_OPS];
 	struct recv recvs[FLOW_OPS];
 };

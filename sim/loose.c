@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sim/loose.h"
+
+#include <string.h>
+
+#include "sim/oracle.h"
+#include "sim/pair.h"
+#include "util/bits.h"
+
+#define NOTHING 0xffffffffu
+
+bool loose_make(struct world *w, struct flow *f, bool defective,
+		const uint8_t *opcodes, uint32_t n, uint32_t most,
+		uint32_t head)
+{
+	static const uint8_t defects[] = {OP_BAD_RKEY, OP_BAD_LKEY,
+					  OP_BAD_RECV};
+	struct op *o = &f->ops[f->ops_count];
+	uint32_t start;
+
+	/* a receive is of use to any message, most of the time */
+	if (!f->ops_count) {
+		f->longest = bits_min_u32(workload_bytes(w), most);
+		f->last = NOTHING;
+	}
+	o->opcode = opcodes[workload_below(w, n)];
+	o->bytes = workload_below(w, f->longest + 1);
+	o->imm = rng_u32(&w->rng);
+	o->flags = workload_below(w, 3) ? HCA_SEND_SIGNALED : 0;
+	if (defective) {
+		o->bytes += !o->bytes;
+		o->defect = defects[workload_below(w, sizeof defects)];
+		if (o->defect == OP_BAD_RKEY && n > 2)
+			o->opcode = HCA_WR_RDMA_WRITE;
+		else if (o->defect != OP_BAD_LKEY)
+			o->opcode = HCA_WR_SEND;
+	}
+	start = f->source + workload_below(w, WORKLOAD_SOURCE - o->bytes);
+	o->pieces = workload_cut(w, o->piece, &start, o->bytes, FLOW_SGES);
+	if (!o->defect && o->bytes <= WORKLOAD_INLINE && workload_below(w, 2))
+		o->flags |= HCA_SEND_INLINE;
+	o->remote = f->writable + workload_below(w, WORKLOAD_AREA - o->bytes);
+	f->recvs[f->recvs_count].got = NOTHING;
+	return o->opcode == HCA_WR_RDMA_WRITE ||
+	       workload_receive(w, f, f->ops_count,
+				head + (workload_below(w, 4) ? f->longest + 1
+							     : o->bytes));
+}
+
+bool loose_may_end(const struct flow *f, uint32_t i, uint32_t status)
+{
+	const struct op *o = &f->ops[i];
+	bool local = o->defect == OP_BAD_LKEY;
+
+	if (status == HCA_WR_FLUSH_ERR)
+		return pair_is_broken(f) || f->qp->state == HCA_QP_SQE;
+	if (f->failed < i)
+		return false;
+	if (status)
+		return status == HCA_LOC_PROT_ERR &&
+		       (local || f->revoked & 1 << REGION_LOCAL);
+	return !local;
+}
+
+static bool is_write(const struct op *o)
+{
+	return o->opcode == HCA_WR_RDMA_WRITE ||
+	       o->opcode == HCA_WR_RDMA_WRITE_IMM;
+}
+
+/* The receive's bytes [skip, skip + bytes) are those at `data`. */
+static bool holds(const struct flow *f, const struct recv *r, uint32_t skip,
+		  const uint8_t *data, uint32_t bytes)
+{
+	for (uint8_t i = 0; i < r->pieces && bytes; i++) {
+		const struct piece *p = &r->piece[i];
+		uint32_t at = bits_min_u32(skip, p->bytes);
+		uint32_t part = bits_min_u32(p->bytes - at, bytes);
+
+		if (memcmp(f->to->mem + p->off + at, data, part) != 0)
+			return false;
+		skip -= at;
+		data += part;
+		bytes -= part;
+	}
+	return !bytes;
+}
+
+static bool is_message(const struct flow *f, const struct recv *r,
+		       const struct op *o, const struct cqe *c, uint32_t head)
+{
+	bool imm = o->opcode != HCA_WR_SEND;
+	uint32_t opcode = is_write(o) ? HCA_WC_RECV_RDMA_WITH_IMM : HCA_WC_RECV;
+
+	if (o->opcode == HCA_WR_RDMA_WRITE || c->opcode != opcode ||
+	    c->byte_len != head + o->bytes ||
+	    imm != !!(c->wc_flags & HCA_WC_WITH_IMM) ||
+	    (imm && c->imm_be != o->imm))
+		return false;
+	return is_write(o) ||
+	       holds(f, r, head, f->from->mem + o->piece[0].off, o->bytes);
+}
+
+/* Some message that was posted; a later one than the last, if the wire kept
+ * their order. */
+static uint32_t find(const struct flow *f, const struct recv *r,
+		     const struct cqe *c, uint32_t head)
+{
+	uint32_t from = f->pair->rough ? 0 : f->last + 1;
+
+	for (uint32_t k = from; k < f->posted; k++)
+		if (is_message(f, r, &f->ops[k], c, head))
+			return k;
+	return NOTHING;
+}
+
+void loose_received(struct world *w, struct flow *f, uint32_t i,
+		    const struct cqe *c, uint32_t head)
+{
+	struct recv *r = &f->recvs[i];
+
+	if (i != f->recvs_next || i >= f->recvs_posted) {
+		world_fail(w, "flow %u receive %u comes for %u", f->id, i,
+			   f->recvs_next);
+		return;
+	}
+	f->recvs_next++;
+	if (c->status == HCA_WR_FLUSH_ERR && pair_is_broken(f->back))
+		return;
+	if (c->status == HCA_LOC_PROT_ERR &&
+	    (f->ops[r->op].defect == OP_BAD_RECV ||
+	     f->revoked & 1 << REGION_TARGET))
+		return;
+	if (c->status) {
+		world_fail(w, "flow %u receive %u has status %u", f->id, i,
+			   c->status);
+		return;
+	}
+	r->got = f->last = find(f, r, c, head);
+	if (r->got == NOTHING)
+		world_fail(w,
+			   "flow %u receive %u is no message that was sent "
+			   "(%u bytes)",
+			   f->id, i, c->byte_len);
+}
+
+/* What is still on its way may be lost as well. */
+bool loose_is_over(const struct flow *f)
+{
+	return true;
+}
+
+/* Each byte that a WRITE may have written is as before, or of a WRITE. */
+static void replay_write(struct flow *f, const struct op *o)
+{
+	const uint8_t *source = f->from->mem + o->piece[0].off;
+	const struct host *h = f->to;
+	struct piece at = {o->remote, o->bytes};
+
+	for (uint32_t b = 0; b < o->bytes; b++) {
+		uint32_t to = o->remote + b;
+		bool known =
+			h->mem[to] == h->shadow[to] || h->mem[to] == source[b];
+
+		for (uint32_t k = 0; !known && k < f->posted; k++) {
+			const struct op *p = &f->ops[k];
+
+			known = is_write(p) && !p->defect && to >= p->remote &&
+				to - p->remote < p->bytes &&
+				h->mem[to] == f->from->mem[p->piece[0].off +
+							   to - p->remote];
+		}
+		if (known)
+			continue;
+		world_fail(h->world, "flow %u: byte 0x%x is of no WRITE", f->id,
+			   to);
+		return;
+	}
+	oracle_spread(f->to, &at, 1, source, o->bytes, true);
+}
+
+static uint32_t room_of(const struct recv *r)
+{
+	uint32_t bytes = 0;
+
+	for (uint8_t i = 0; i < r->pieces; i++)
+		bytes += r->piece[i].bytes;
+	return bytes;
+}
+
+void loose_replay(struct flow *f, uint32_t head)
+{
+	for (uint32_t i = 0; i < f->posted; i++)
+		if (is_write(&f->ops[i]) && !f->ops[i].defect)
+			replay_write(f, &f->ops[i]);
+	for (uint32_t i = 0; i < f->recvs_posted; i++) {
+		const struct recv *r = &f->recvs[i];
+		const struct op *o = &f->ops[r->got == NOTHING ? 0 : r->got];
+
+		if (r->got != NOTHING && !is_write(o) &&
+		    !holds(f, r, head, f->from->mem + o->piece[0].off,
+			   o->bytes))
+			world_fail(f->to->world,
+				   "flow %u receive %u changed after its "
+				   "completion",
+				   f->id, i);
+		/* a message that was given up may have left a part */
+		oracle_spread(f->to, r->piece, r->pieces, f->to->mem,
+			      room_of(r), true);
+	}
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Unreliable datagrams: one packet each, behind 40 bytes of IP header. */
+#include <string.h>
+
+#include "ibt/ud.h"
+#include "sim/loose.h"
+#include "sim/pair.h"
+
+static const uint8_t opcodes[] = {HCA_WR_SEND, HCA_WR_SEND_IMM};
+
+static bool make(struct world *w, struct flow *f, bool defective)
+{
+	return loose_make(w, f, defective, opcodes, sizeof opcodes, 4096,
+			  UD_GRH_BYTES);
+}
+
+/* Both ends of a pair share a Q_Key. */
+static uint32_t qkey_of(const struct flow *f)
+{
+	return 0x10000u + f->pair->flow[0].id;
+}
+
+static void connect_qp(struct world *w, struct flow *f)
+{
+	struct hca_qp_attr a = {.port_num = 1, .qkey = qkey_of(f)};
+
+	workload_modify(w, f, &a, HCA_QP_INIT,
+			HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_QKEY);
+	workload_modify(w, f, &a, HCA_QP_RTR, 0);
+	a.sq_psn = workload_psn(w, f);
+	workload_modify(w, f, &a, HCA_QP_RTS, HCA_QP_SQ_PSN);
+}
+
+static void connect(struct world *w, struct flow *f)
+{
+	connect_qp(w, &f[0]);
+	connect_qp(w, &f[1]);
+}
+
+static void fill(const struct flow *f, const struct op *o, struct wqe *e)
+{
+	struct wq_to *to = wq_to(&f->qp->sq, e);
+
+	/* a bad key is a bad Q_Key here; one in four is the QP's own */
+	*to = (struct wq_to){
+		.qpn = f->back->qp ? f->back->qp->qpn : 2, /* or dead */
+		.qkey = o->defect == OP_BAD_RKEY ? 1
+			: o->imm % 4		 ? qkey_of(f)
+						 : 0x80000000u,
+		.bursts = o->imm % 2,
+	};
+	memcpy(to->from, f->from->addr.ip, 16);
+	memcpy(to->to, f->to->addr.ip, 16);
+}
+
+static void received(struct world *w, struct flow *f, uint32_t i,
+		     const struct cqe *c)
+{
+	/* the sender may be dead by now */
+	if (!c->status && ((f->qp && c->src_qpn != f->qp->qpn) ||
+			   !(c->wc_flags & HCA_WC_GRH)))
+		world_fail(w, "flow %u receive %u: wrong source", f->id, i);
+	loose_received(w, f, i, c, UD_GRH_BYTES);
+}
+
+static void replay(struct flow *f)
+{
+	loose_replay(f, UD_GRH_BYTES);
+}
+
+const struct service service_ud = {
+	.qp_type = HCA_QPT_UD,
+	.is_lossy = true,
+	.make = make,
+	.connect = connect,
+	.fill = fill,
+	.may_end = loose_may_end,
+	.received = received,
+	.is_over = loose_is_over,
+	.replay = replay,
+};
