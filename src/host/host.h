@@ -30,7 +30,7 @@ struct host_gid {
 
 /* What of a device may change while a program runs. */
 struct host_port {
-	bool is_up;
+	uint32_t is_up;	     /* 0 or 1: no hole in what gets a checksum */
 	uint32_t mtu;	     /* bytes, of the interface */
 	uint32_t active_mtu; /* IBV_MTU_*: the largest path MTU that fits */
 	struct host_gid gids[HOST_MAX_GIDS]; /* with holes */

@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shim/tree.h"
@@ -22,6 +24,8 @@
 #define MOST_CPUS     1024
 #define CPUS_PER_WORD 32
 #define REMOVE_FDS    8
+#define TURN_NS	      5000000
+#define MOST_TURNS    200 /* a second: who holds the lock may be stopped */
 
 /* One writing of a tree; the first failure ends it. */
 struct tree {
@@ -282,21 +286,34 @@ static bool is_ours(const char *top)
 	       stat(top, &st) == 0 && st.st_uid == geteuid();
 }
 
-int sysfs_write(const char *top, const struct host_device *devices,
-		uint32_t count)
+/*
+ * Of many that start at once one writes.  Others wait until it is done or
+ * does not get on; two that write at once do no harm.  Returns what to close.
+ */
+static int queue_up(const char *top, const char *stamp)
+{
+	const struct timespec turn = {0, TURN_NS};
+	char path[PATH_BYTES];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/.lock", top);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	for (int i = 0; i < MOST_TURNS && fd >= 0; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB) || is_stamped(top, stamp))
+			break;
+		nanosleep(&turn, NULL);
+	}
+	return fd;
+}
+
+static int write_tree(const char *top, const char *stamp,
+		      const struct host_device *devices, uint32_t count)
 {
 	struct tree t = {.root = top};
-	char stamp[STAMP_BYTES], path[PATH_BYTES];
+	char path[PATH_BYTES];
 
-	stamp_of(devices, count, stamp);
-	if (is_stamped(top, stamp) && is_ours(top))
-		return 0;
 	snprintf(path, sizeof path, "%s/.stamp", top);
 	unlink(path);
-	snprintf(path, sizeof path, "%s/class/infiniband/", top);
-	make_parents(path);
-	if (!is_ours(top))
-		return -EPERM;
 	put(&t, "6", "class/infiniband_verbs/abi_version");
 	for (uint32_t i = 0; i < count; i++)
 		put_device(&t, &devices[i], i);
@@ -305,6 +322,27 @@ int sysfs_write(const char *top, const struct host_device *devices,
 	sweep(top, "dev/infiniband", devices, count);
 	put(&t, stamp, ".stamp");
 	return t.err;
+}
+
+int sysfs_write(const char *top, const struct host_device *devices,
+		uint32_t count)
+{
+	char stamp[STAMP_BYTES], path[PATH_BYTES];
+	int fd, err = 0;
+
+	stamp_of(devices, count, stamp);
+	if (is_stamped(top, stamp) && is_ours(top))
+		return 0;
+	snprintf(path, sizeof path, "%s/class/infiniband/", top);
+	make_parents(path);
+	if (!is_ours(top))
+		return -EPERM;
+	fd = queue_up(top, stamp);
+	if (!is_stamped(top, stamp))
+		err = write_tree(top, stamp, devices, count);
+	if (fd >= 0)
+		close(fd);
+	return err;
 }
 
 /* A copy with the ports of now; its padding is that of static memory. */

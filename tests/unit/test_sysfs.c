@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "host/sysfs.h"
@@ -139,6 +140,23 @@ static void a_tree_that_is_right_is_left_alone(void **state)
 	assert_int_equal(inode_of(PORT "state"), before);
 }
 
+static void many_that_start_at_once_leave_one_whole_tree(void **state)
+{
+	ino_t before;
+	int status;
+
+	for (int i = 0; i < 20; i++)
+		if (!fork())
+			_exit(sysfs_write(root, devices, 2) ? 1 : 0);
+	while (wait(&status) > 0)
+		assert_int_equal(status, 0);
+	before = inode_of(PORT "state");
+	expect_file(PORT "gid_attrs/types/1", "RoCE v2");
+	expect_file("class/infiniband/adv1/node_desc", "adverb");
+	assert_int_equal(sysfs_write(root, devices, 2), 0);
+	assert_int_equal(inode_of(PORT "state"), before);
+}
+
 static void a_port_that_changes_is_written_anew(void **state)
 {
 	assert_int_equal(sysfs_write(root, devices, 2), 0);
@@ -183,6 +201,9 @@ int main(void)
 			the_mask_of_cpus_has_a_bit_for_each, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_tree_that_is_right_is_left_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			many_that_start_at_once_leave_one_whole_tree, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_port_that_changes_is_written_anew, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
