@@ -1,0 +1,196 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Two users of one network namespace: whose broker serves whom, who is told
+what.  Only root can be two users; others skip it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import system
+from system import expect, expect_ok
+
+ANNA, BERT = 65534, 65533
+TOLD = r"run by user (\d+): that user can see and drop"
+t = None
+
+
+def enter():
+    """Runs this script again in a network namespace of its own."""
+    if os.environ.get("ADVERB_USERS") or "--list" in sys.argv:
+        return
+    why = None
+    if not system.is_root():
+        why = "only root can be two users"
+    elif subprocess.run(["unshare", "-n", "true"], check=False,
+                        stderr=subprocess.DEVNULL).returncode:
+        why = "no network namespace can be made"
+    if why:
+        print("skipped users.py: %s\n0 passed, 0 failed, 1 skipped" % why)
+        sys.exit(0)
+    os.environ["ADVERB_USERS"] = "1"
+    os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])
+
+
+def start(user, argv):
+    """A process of @user with a runtime folder of its own."""
+    home = t.path("home-%d" % user)
+    os.makedirs(home, exist_ok=True)
+    os.chown(home, user, user)
+    os.chmod(home, 0o700)
+    env = t.environment()
+    env.update(HOME=home, XDG_RUNTIME_DIR=home)
+    return subprocess.Popen(
+        ["setpriv", "--reuid", str(user), "--regid", str(user),
+         "--clear-groups", "--no-new-privs", *argv], env=env, cwd=home,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, start_new_session=True)
+
+
+def run_as(user, argv):
+    return start(user, [t.adverb, "run", "--", *argv])
+
+
+def listens(port):
+    with open("/proc/net/tcp") as f, open("/proc/net/tcp6") as g:
+        return any(line.split()[3] == "0A" and
+                   line.split()[1].endswith(":%04X" % port)
+                   for line in f.readlines()[1:] + g.readlines()[1:])
+
+
+def server_of(user, argv, port):
+    p = run_as(user, argv)
+    end = time.monotonic() + 20
+    while not listens(port):
+        if p.poll() is not None or time.monotonic() > end:
+            r = t.finish(p, 1)
+            raise system.Fail("the server does not listen", r.output)
+        time.sleep(0.01)
+    return p
+
+
+def brokers():
+    mine = os.readlink("/proc/self/ns/net")
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/comm" % pid) as f:
+                if f.read() == "adverbd\n" and \
+                        os.readlink("/proc/%s/ns/net" % pid) == mine:
+                    found[int(pid)] = os.stat("/proc/" + pid).st_uid
+        except OSError:
+            pass
+    return found
+
+
+def port_is_held():
+    with open("/proc/net/udp6") as f:
+        return ":12B7 " in f.read()
+
+
+def alone(body):
+    def go():
+        try:
+            body()
+        finally:
+            while brokers() or port_is_held():
+                for pid in brokers():
+                    os.kill(pid, signal.SIGKILL)
+                time.sleep(0.001)
+    return go
+
+
+def is_told(result, by):
+    """Is the owner of the broker named, once; or nobody?"""
+    said = re.findall(TOLD, result.output)
+    expect(said == ([str(by)] if by is not None else []),
+           "told of the brokers of %s" % said, result)
+
+
+PINGPONG = ["ibv_rc_pingpong", "-c", "-g", "1", "-p", "18600"]
+
+
+def two_users():
+    t.need(PINGPONG[0])
+    server = server_of(ANNA, PINGPONG, 18600)
+    client = run_as(BERT, [*PINGPONG, "127.0.0.1"])
+    results = t.finish(server, 30), t.finish(client, 30)
+    for r in results:
+        expect_ok(r)
+    is_told(results[0], None)
+    is_told(results[1], ANNA)
+    expect(list(brokers().values()) == [ANNA], "brokers of %s" % brokers())
+
+
+def roots_broker():
+    t.need(PINGPONG[0])
+    broker = subprocess.Popen([os.path.join(t.build, "lib", "adverbd"),
+                               "--foreground"])
+    try:
+        server = server_of(ANNA, PINGPONG, 18600)
+        client = run_as(BERT, [*PINGPONG, "127.0.0.1"])
+        for p in server, client:
+            r = t.finish(p, 30)
+            expect_ok(r)
+            is_told(r, None)
+        expect(list(brokers().values()) == [0], "brokers of %s" % brokers())
+    finally:
+        broker.kill()
+        broker.wait()
+
+
+def write_bw(*more):
+    return ["stdbuf", "-oL", "ib_write_bw", "-x", "1", "-p", "18601", "-D",
+            "4", *more]
+
+
+def a_death_is_seen():
+    t.need("ib_write_bw")
+    server = server_of(ANNA, write_bw(), 18601)
+    client = run_as(BERT, write_bw("127.0.0.1"))
+    text = more = b" "
+    while more and b"iterations" not in text:
+        more = os.read(client.stdout.fileno(), 4096)
+        text += more
+    os.killpg(server.pid, signal.SIGKILL)
+    server.communicate()
+    r = t.finish(client, 30)
+    r.output = text.decode() + r.output
+    expect("the process of the peer" in r.output and "has ended" in r.output,
+           "nobody says that the peer has ended", r)
+
+
+def the_brokers_user_takes_over():
+    t.need("ib_write_bw")
+    server = server_of(ANNA, write_bw(), 18601)
+    client = run_as(BERT, write_bw("127.0.0.1"))
+    killed = 0
+    while client.poll() is None and server.poll() is None:
+        for pid, user in brokers().items():
+            expect(user == ANNA, "a broker of %d" % user)
+            os.kill(pid, signal.SIGKILL)
+            killed += 1
+        time.sleep(0.3)
+    results = t.finish(server, 30), t.finish(client, 30)
+    for r in results:
+        expect_ok(r)
+    is_told(results[1], ANNA)
+    expect(killed >= 3, "only %d brokers were killed" % killed)
+
+
+enter()
+t = system.Suite(__doc__)
+if not t.options.list:
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    os.chmod(t.tmp, 0o755)
+for words, test in (
+        ("the second user is told whose broker it is", two_users),
+        ("root's broker is trusted silently", roots_broker),
+        ("the death of another user's process is seen", a_death_is_seen),
+        ("the broker's user starts the next one",
+         the_brokers_user_takes_over)):
+    t.case(words, alone(test), "many processes", words)
+t.end()
