@@ -31,6 +31,32 @@ def free_port():
         return s.getsockname()[1]
 
 
+def busy_s():
+    """CPU seconds that all programs of the machine have used so far; what the
+    kernel does in interrupts is nobody's."""
+    with open("/proc/stat", encoding="ascii") as stat:
+        user, nice, system = map(int, stat.readline().split()[1:4])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
+
+
+class Company:
+    """How many cores other programs used while ours ran."""
+
+    def __init__(self):
+        self.busy, self.wall = busy_s(), time.monotonic()
+        self.own = self._own()
+
+    @staticmethod
+    def _own():
+        t = os.times()
+        return (t.user + t.system + t.children_user + t.children_system)
+
+    def cores(self):
+        wall = time.monotonic() - self.wall
+        own = self._own() - self.own
+        return max(0.0, (busy_s() - self.busy - own) / wall)
+
+
 class Process:
     """One program, kept on some cores, its output in a file."""
 
@@ -41,7 +67,7 @@ class Process:
         self.status = None
         self.child = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=self.output,
-            stderr=subprocess.STDOUT, start_new_session=True,
+            stderr=subprocess.STDOUT, process_group=0,
             env={**os.environ, **(env or {}), "LC_ALL": "C"},
             preexec_fn=lambda: os.sched_setaffinity(0, on))
         self.fd = os.pidfd_open(self.child.pid)

@@ -114,9 +114,12 @@ def markdown(rows):
 
 
 def machine(data):
-    return "%s, Linux %s, %s, %d cores, %d rounds" % (
-        data["date"], data["kernel"], data["cpu"], data["cores"],
-        data["rounds"])
+    others = goals.median([f.get("others", 0) for rounds in
+                           data["figures"].values() for f in rounds.values()])
+    return "%s, Linux %s, %s, %d cores, %d rounds; other programs used %.2f " \
+        "cores meanwhile (median)" % (
+            data["date"], data["kernel"], data["cpu"], data["cores"],
+            data["rounds"], others or 0)
 
 
 def show(data):

@@ -6,6 +6,7 @@
 """
 
 import subprocess
+import time
 
 from steps import Where
 
@@ -25,6 +26,16 @@ class Veth:
     def _in(self, which):
         return ["nsenter", "-t", str(which.pid), "-U", "-n",
                 "--preserve-credentials"]
+
+    def _wait_for_carrier(self, prefix, name):
+        """The kernel takes up to a second to call a link up."""
+        bound = time.monotonic() + 10
+        while b"state UP" not in subprocess.run(
+                [*prefix, "ip", "-o", "link", "show", name], check=True,
+                stdout=subprocess.PIPE).stdout:
+            if time.monotonic() > bound:
+                raise OSError("no carrier")
+            time.sleep(0.05)
 
     def open(self):
         """A Where, or None if this machine gives no namespaces."""
@@ -47,6 +58,8 @@ class Veth:
                     b + ["ip", "link", "set", "vb", "up"]):
                 subprocess.run(command, check=True,
                                stderr=subprocess.DEVNULL)
+            self._wait_for_carrier(a, "va")
+            self._wait_for_carrier(b, "vb")
         except (OSError, subprocess.CalledProcessError):
             return None
         return Where("veth%d" % self.mtu, a, b, "10.99.0.2",
