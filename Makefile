@@ -40,6 +40,7 @@ nightly:
 	@ci/nightly
 
 bench:
+	@ci/setup --bench
 	@ci/build out
 	@ci/bench
 
