@@ -114,7 +114,7 @@ def listens(pid, port):
     return False
 
 
-def alone(argv, env=None, seconds=60):
+def alone(argv, env=None, seconds=300):
     """Runs a program that has both ends inside, and pins them itself.  Its
     output, its CPU seconds."""
     one = Process(argv, set(cores()), env)
@@ -132,7 +132,7 @@ def last_line(text):
     return lines[-1].strip() if lines else "it said nothing"
 
 
-def pair(server, client, port, env=None, seconds=60, one_core=False,
+def pair(server, client, port, env=None, seconds=120, one_core=False,
          stays=False):
     """Runs a server, then its client once the server listens on @port.
     The client's output, the CPU seconds of both."""
@@ -140,7 +140,7 @@ def pair(server, client, port, env=None, seconds=60, one_core=False,
     a = Process(server, {here if one_core else there}, env)
     b = None
     try:
-        bound = time.monotonic() + 10
+        bound = time.monotonic() + 30
         while not listens(a.child.pid, port):
             if a.wait(0.005) is not None:
                 raise Failed("%s ended at once: %s" %

@@ -81,7 +81,7 @@ class House:
         return Step(where.series(series), size, run)
 
     def raw_pingpong(self, series, program, size, *options, where=LO):
-        rounds = max(20, min(20000, 64 * MIB // size))
+        rounds = max(20, min(5000, 64 * MIB // size))
         return self.raw_step(series, program, size, "-n", str(rounds),
                              *options, where=where)
 
