@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A packet that is refused changes nothing but what its refusal is: forged
+ * ones arrive at side 1, and all that could have changed is compared.
+ */
+#include "test.h"
+
+#include <string.h>
+
+#include "encap/rocev2.h"
+#include "hdr/pkt.h"
+#include "ibt/ibt.h"
+#include "scenario/duo.h"
+
+#define SAME_WIRE_BYTES 5000
+
+/* What is wrong below the transport's own rules. */
+enum outside {
+	RIGHT,
+	BAD_ICRC,
+	OTHER_QPN,
+	OTHER_PEER,
+	OTHER_PKEY,
+	OTHER_SELF,
+	CUT_SHORT,
+	ODD_LENGTH,
+	BAD_VERSION,
+};
+
+struct forged {
+	const char *name; /* a sentence */
+	uint8_t opcode;
+	uint8_t syndrome; /* of the answer, its RNR timer masked; 0: none */
+	int psn_ahead;	  /* of the expected, or of the oldest in flight */
+	uint32_t payload_len, length;
+	uint64_t va; /* of RETH and AtomicETH, from the memory's start */
+	uint32_t rkey_flip, no_access, aeth;
+	enum outside outside;
+};
+
+#define NAK(code) (AETH_NAK << 5 | (code))
+#define INVALID	  NAK(AETH_NAK_INVALID_REQUEST)
+#define ACCESS	  NAK(AETH_NAK_REMOTE_ACCESS)
+
+/* clang-format off */
+static const struct forged ignored[] = {
+	{"a damaged one", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = BAD_ICRC},
+	{"one for another queue pair", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_QPN},
+	{"one from a stranger", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_PEER},
+	{"one of another partition", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_PKEY},
+	{"one to another of our addresses", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_SELF},
+	{"one without its headers", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = CUT_SHORT},
+	{"one of no whole words", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = ODD_LENGTH},
+	{"one of another transport version", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = BAD_VERSION},
+	{"one of UC", OPCODE_UC_WRITE_ONLY, .payload_len = 64, .length = 64},
+	{"one of UD", OPCODE_UD_SEND_ONLY, .payload_len = 64},
+	{"an ACK of nothing", OPCODE_RC_ACKNOWLEDGE, .aeth = 0x1f},
+	{"an ACK of the past", OPCODE_RC_ACKNOWLEDGE, .aeth = 0x1f, .psn_ahead = -1},
+	{"an ACK of the future", OPCODE_RC_ACKNOWLEDGE, .aeth = 0x1f, .psn_ahead = 77},
+	{"an RNR NAK of nothing", OPCODE_RC_ACKNOWLEDGE, .aeth = AETH_RNR_NAK << 5},
+	{"a fatal NAK of nothing", OPCODE_RC_ACKNOWLEDGE, .aeth = ACCESS},
+	{"a fatal NAK of the past", OPCODE_RC_ACKNOWLEDGE, .aeth = ACCESS, .psn_ahead = -3},
+	{"a READ response to nobody", OPCODE_RC_READ_RESPONSE_ONLY, .payload_len = 64},
+	{"an atomic's answer to nobody", OPCODE_RC_ATOMIC_ACKNOWLEDGE},
+};
+
+static const struct forged refused[] = {
+	{"a SEND without a receive", OPCODE_RC_SEND_ONLY, AETH_RNR_NAK << 5, .payload_len = 64},
+	{"an immediate without a receive", OPCODE_RC_WRITE_ONLY_IMM, AETH_RNR_NAK << 5, .payload_len = 64, .length = 64},
+	{"a WRITE with a wrong key", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .rkey_flip = 0x100},
+	{"a WRITE beyond its region", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .va = DUO_MEMORY - 63},
+	{"a WRITE before its region", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .va = -1ull},
+	{"a WRITE around the end of the world", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .va = -DUO_BASE - 32},
+	{"a long WRITE whose end lies outside", OPCODE_RC_WRITE_FIRST, ACCESS, .payload_len = 1024, .length = DUO_MEMORY + 1},
+	{"a WRITE that the queue pair forbids", OPCODE_RC_WRITE_ONLY, INVALID, .payload_len = 64, .length = 64, .no_access = HCA_REMOTE_WRITE},
+	{"a WRITE shorter than announced", OPCODE_RC_WRITE_ONLY, INVALID, .payload_len = 64, .length = 65},
+	{"a WRITE longer than announced", OPCODE_RC_WRITE_ONLY, INVALID, .payload_len = 64, .length = 63},
+	{"a WRITE longer than 2 GiB", OPCODE_RC_WRITE_FIRST, INVALID, .payload_len = 1024, .length = 0x80000001},
+	{"a first packet that is no path MTU long", OPCODE_RC_WRITE_FIRST, INVALID, .payload_len = 1020, .length = 4096},
+	{"an only packet longer than the path MTU", OPCODE_RC_WRITE_ONLY, INVALID, .payload_len = 1028, .length = 1028},
+	{"a middle without a first", OPCODE_RC_WRITE_MIDDLE, INVALID, .payload_len = 1024},
+	{"a last without a first", OPCODE_RC_SEND_LAST, INVALID, .payload_len = 8},
+	{"a READ with a wrong key", OPCODE_RC_READ_REQUEST, ACCESS, .length = 64, .rkey_flip = 0x80000000},
+	{"a READ beyond its region", OPCODE_RC_READ_REQUEST, ACCESS, .length = DUO_MEMORY + 1},
+	{"a READ that the queue pair forbids", OPCODE_RC_READ_REQUEST, INVALID, .length = 64, .no_access = HCA_REMOTE_READ},
+	{"a READ longer than 2 GiB", OPCODE_RC_READ_REQUEST, INVALID, .length = 0x80000001},
+	{"an atomic across words", OPCODE_RC_FETCH_ADD, INVALID, .va = 4},
+	{"an atomic with a wrong key", OPCODE_RC_COMPARE_SWAP, ACCESS, .rkey_flip = 1},
+	{"an atomic beyond its region", OPCODE_RC_FETCH_ADD, ACCESS, .va = DUO_MEMORY},
+	{"an atomic that the queue pair forbids", OPCODE_RC_FETCH_ADD, INVALID, .no_access = HCA_REMOTE_ATOMIC},
+};
+/* clang-format on */
+
+/* The answer that was heard last. */
+static int heard;
+
+static int hear(void *context, int from, const struct engine_frame *f)
+{
+	struct pkt p;
+
+	if (from == 1 && pkt_parse(f->bytes, f->len - 4, &p) &&
+	    p.info->kind == OPCODE_KIND_ACK)
+		heard = p.aeth.syndrome;
+	return 0;
+}
+
+static void forge(struct duo *d, const struct forged *f)
+{
+	uint8_t buf[PKT_MAX_HEADER_BYTES + SAME_WIRE_BYTES];
+	struct duo_side *s = &d->side[1];
+	const struct opcode_info *info = opcode_info(f->opcode);
+	struct serial24 base =
+		info->request ? s->side->resp.epsn : s->side->req.una;
+	uint32_t rkey = s->mr->rkey ^ f->rkey_flip;
+	struct pkt p = {
+		.bth = {.opcode = f->opcode,
+			.pkey = BTH_DEFAULT_PKEY ^
+				(f->outside == OTHER_PKEY ? 2 : 0),
+			.ackreq = true,
+			.dest_qpn = s->qp->qpn ^ (f->outside == OTHER_QPN),
+			.psn = serial24_add(base, f->psn_ahead).v},
+		.reth = {DUO_BASE + f->va, rkey, f->length},
+		.atomiceth = {DUO_BASE + f->va, rkey, 1, 1},
+		.aeth = {(uint8_t)f->aeth, 0},
+		.payload_len = f->payload_len,
+	};
+	struct engine_dgram g = {.bytes = buf};
+	size_t n = pkt_write_headers(buf, &p);
+
+	memset(buf + n, 0x77, f->payload_len + 4);
+	n += f->payload_len + pkt_pad(f->payload_len);
+	if (f->outside == BAD_VERSION)
+		buf[1] |= 1;
+	if (f->outside == CUT_SHORT)
+		n = BTH_BYTES + 4;
+	memcpy(g.from.ip, d->side[0].ip, 16);
+	memcpy(g.to.ip, s->ip, 16);
+	g.from.ip[14] ^= f->outside == OTHER_PEER;
+	g.to.ip[14] ^= f->outside == OTHER_SELF;
+	g.to.port = ROCEV2_PORT;
+	n -= f->outside == ODD_LENGTH;
+	g.len = g.segment = rocev2_seal(&g.from, &g.to, buf, n, 0);
+	if (f->outside == BAD_ICRC)
+		buf[BTH_BYTES + 20] ^= 0x10;
+	engine_rx(s->engine, &g, d->now_ns);
+}
+
+/* All of a queue pair that a packet could change; counters may. */
+struct state {
+	struct ibt_qp side;
+	struct qp qp;
+	struct cq cq;
+	uint8_t memory[DUO_MEMORY];
+};
+
+static void look(const struct duo_side *s, struct state *now)
+{
+	memcpy(&now->side, s->side, sizeof now->side);
+	memcpy(&now->qp, s->qp, sizeof now->qp);
+	memset(&now->qp.stats, 0, sizeof now->qp.stats);
+	memcpy(&now->cq, s->cq, sizeof now->cq);
+	memcpy(now->memory, s->memory.bytes, DUO_MEMORY);
+}
+
+static struct state before, after;
+
+static struct duo *prepare(const struct forged *f)
+{
+	struct duo *d = duo_new(3, 16);
+
+	d->fate = hear;
+	heard = -1;
+	memset(d->side[1].memory.bytes, 0x11, DUO_MEMORY);
+	d->side[1].qp->attr.access_flags &= ~f->no_access;
+	look(&d->side[1], &before);
+	forge(d, f);
+	look(&d->side[1], &after);
+	return d;
+}
+
+static void what_is_not_for_us_changes_nothing(void **state)
+{
+	for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) {
+		struct duo *d = prepare(&ignored[i]);
+
+		if (memcmp(&before, &after, sizeof before) != 0)
+			fail_msg("%s changes something", ignored[i].name);
+		duo_run(d, d->now_ns + 1000000);
+		if (heard >= 0)
+			fail_msg("%s is answered", ignored[i].name);
+		duo_free(d);
+	}
+}
+
+/* A later look, when its answer is out: what a request may not touch. */
+static void refused_requests_are_answered_and_do_nothing(void **state)
+{
+	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+		const struct forged *f = &refused[i];
+		struct duo *d = prepare(f);
+		bool fatal = aeth_kind(f->syndrome) != AETH_RNR_NAK;
+
+		if (memcmp(before.memory, after.memory, DUO_MEMORY) != 0)
+			fail_msg("%s changes memory", f->name);
+		assert_int_equal(after.side.resp.epsn.v,
+				 before.side.resp.epsn.v);
+		assert_int_equal(after.side.resp.msn, before.side.resp.msn);
+		assert_false(after.side.resp.in_message);
+		assert_memory_equal(&before.cq, &after.cq, sizeof before.cq);
+		assert_memory_equal(&before.qp.rq, &after.qp.rq,
+				    sizeof before.qp.rq);
+		assert_int_equal(after.qp.state,
+				 fatal ? HCA_QP_ERR : HCA_QP_RTS);
+		duo_run(d, d->now_ns + 1000000);
+		if (!fatal && heard >= 0)
+			heard &= 0xe0;
+		if (heard != f->syndrome)
+			fail_msg("%s is answered with 0x%x", f->name,
+				 (unsigned)heard);
+		duo_free(d);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_not_for_us_changes_nothing),
+		cmocka_unit_test(refused_requests_are_answered_and_do_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

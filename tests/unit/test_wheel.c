@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test.h"
+
+#include "util/rng.h"
+#include "util/wheel.h"
+
+#define TIMERS 200
+#define TICK   (1ull << WHEEL_TICK_SHIFT)
+
+static uint64_t due[TIMERS]; /* 0: not set */
+static struct wheel_timer timer[TIMERS];
+static struct wheel wheel;
+
+static uint64_t earliest(void)
+{
+	uint64_t first = WHEEL_NEVER;
+
+	for (int i = 0; i < TIMERS; i++)
+		if (due[i] && due[i] < first)
+			first = due[i];
+	return first;
+}
+
+static void fire(uint64_t now)
+{
+	struct wheel_timer *t;
+
+	while ((t = wheel_expire(&wheel, now))) {
+		size_t i = (size_t)(t - timer);
+
+		assert_true(due[i] && due[i] <= now); /* never early */
+		assert_false(wheel_is_set(t));
+		due[i] = 0;
+	}
+	/* late by a tick at most */
+	assert_true(earliest() > now || now - earliest() <= TICK);
+}
+
+/* Spans from a tick to years. */
+static uint64_t span(struct rng *r)
+{
+	return rng_u64(r) >> (16 + rng_below(r, 40));
+}
+
+static void timers_fire_in_time_and_once(void **state)
+{
+	struct rng r;
+
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		uint64_t now;
+
+		rng_init(&r, seed);
+		now = seed == 1 ? 0 : span(&r);
+		wheel_init(&wheel, now);
+		memset(due, 0, sizeof due);
+		for (int i = 0; i < TIMERS; i++)
+			wheel_timer_init(&timer[i]);
+		for (int step = 0; step < 3000; step++) {
+			uint32_t i = rng_below(&r, TIMERS);
+
+			switch (rng_below(&r, 4)) {
+			case 0:
+			case 1:
+				due[i] = now + span(&r) + 1;
+				wheel_set(&wheel, &timer[i], due[i]);
+				break;
+			case 2:
+				due[i] = 0;
+				wheel_cancel(&wheel, &timer[i]);
+				break;
+			case 3:
+				assert_true(wheel_deadline(&wheel) / 2 <=
+					    (earliest() / 2 + TICK));
+				now += span(&r) % (1ull << 32);
+				fire(now);
+				break;
+			}
+		}
+	}
+}
+
+static void waking_when_told_fires_all(void **state)
+{
+	struct rng r;
+	uint64_t now = 123456789, wakes = 0;
+
+	rng_init(&r, 7);
+	wheel_init(&wheel, now);
+	for (int i = 0; i < TIMERS; i++) {
+		due[i] = now + span(&r) % (1ull << 50) + 1;
+		wheel_timer_init(&timer[i]);
+		wheel_set(&wheel, &timer[i], due[i]);
+	}
+	while ((now = wheel_deadline(&wheel)) != WHEEL_NEVER) {
+		fire(now);
+		assert_true(++wakes < TIMERS * WHEEL_LEVELS * 2);
+	}
+	assert_int_equal(earliest(), WHEEL_NEVER);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(timers_fire_in_time_and_once),
+		cmocka_unit_test(waking_when_told_fires_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
