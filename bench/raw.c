@@ -224,7 +224,7 @@ void raw_print_stream(const char *name, const struct raw_options *o,
 	double per_s = (double)messages / ((double)ns * 1e-9);
 
 	printf("{\"name\": \"%s\", \"bytes\": %zu, \"messages\": %lu, "
-	       "\"lost\": %lu, \"GBps\": %.4f, \"Mps\": %.4f}\n",
+	       "\"lost\": %lu, \"GBps\": %.6g, \"Mps\": %.6g}\n",
 	       name, o->bytes, (unsigned long)messages, (unsigned long)lost,
 	       per_s * (double)o->bytes * 1e-9, per_s * 1e-6);
 }
