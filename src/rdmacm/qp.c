@@ -55,7 +55,8 @@ static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	memcpy(&a->ah_attr.grh.dgid, id->peer, 16);
 	a->path_mtu = (enum ibv_mtu)id->mtu;
 	a->dest_qp_num = id->remote.qpn;
-	a->rq_psn = id->remote.psn;
+	/* IBTA 12.7.31: a message tells from where its receiver counts */
+	a->rq_psn = id->psn;
 	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	if (!is_reliable(id))
 		return 0;
@@ -71,7 +72,7 @@ static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	const struct cmproto *req = id->is_passive ? &id->remote : NULL;
 
 	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-	a->sq_psn = id->psn;
+	a->sq_psn = id->remote.psn;
 	if (id->base.qp_type == IBV_QPT_UD || !is_reliable(id))
 		return 0;
 	a->timeout = id->ack_timeout	       ? id->ack_timeout
