@@ -166,6 +166,64 @@ def pingpongs():
         tool(["ibv_rc_pingpong", "-c", *more], "", clean=False, capture=True)
 
 
+def cm_wait_there(some):
+    """Until @some listener of rdma_cm is in the guest, or none."""
+    vm.run("n=0; until %s rdma res show cm_id | grep -q LISTEN || "
+           "[ $n = 200 ]; do usleep 50000; n=$((n+1)); done"
+           % ("" if some else "!"), 30)
+
+
+def cm_listens_here(argv):
+    """A server of ours, once librdmacm says that it listens."""
+    ready, theirs = os.pipe()
+    process = t.start([t.adverb, "run", "--", *argv], pass_fds=[theirs],
+                      env=t.environment(ADVERB_READY_FD=str(theirs)))
+    os.close(theirs)
+    os.read(ready, 1)
+    process.ready = open(ready)  # it may listen again, and is not to fail
+    return process
+
+
+def cm_tool(server, client, want):
+    """@server and @client are given the server's address to fill in."""
+    def to_rxe():
+        cm_wait_there(False)
+        theirs = vm.start(" ".join(server) % {"at": guest.THERE})
+        cm_wait_there(True)
+        ours = t.run([t.adverb, "run", "--",
+                      *[w % {"at": guest.THERE} for w in client]], 60)
+        return Both(ours, theirs.wait(20 if ours.status == 0 else 1),
+                    ours.output)
+
+    def from_rxe():
+        process = cm_listens_here([w % {"at": guest.HERE} for w in server])
+        theirs = vm.run(" ".join(client) % {"at": guest.HERE}, 60)
+        if theirs[0] and process.poll() is None:
+            process.kill()
+        return Both(t.finish(process, 20), theirs, theirs[1])
+
+    for direction, ends in ("to rxe", to_rxe), ("from rxe", from_rxe):
+        def body(ends=ends):
+            r = ends()
+            expect_ok(r)
+            expect(want in r.client, "it does not say " + want, r)
+        t.case("%s, rdma_cm, %s" % (" ".join(client[:-1]), direction), body,
+               "rdma_cm", client[0], "kernel rxe")
+
+
+def connection_manager():
+    for size in "64", "20000":
+        words = ["-C", "20", "-S", size, "-V"]
+        cm_tool(["rping", "-s", *words, "-a", "%(at)s"],
+                ["rping", "-c", *words, "-a", "%(at)s"], "")
+    cm_tool(["ucmatose", "-c", "4"], ["ucmatose", "-c", "4", "-s", "%(at)s"],
+            "return status 0")
+    cm_tool(["udaddy"], ["udaddy", "-s", "%(at)s"], "return status 0")
+    for name in "ib_write_bw", "ib_send_lat", "ib_read_bw":
+        words = [name, "-R", "-s", "1000", "-n", "50"]
+        cm_tool(words, [*words, "%(at)s"], "1000 ")
+
+
 def bad_link():
     """netem holds what the guest sends: data or acknowledgements."""
     for fault in "loss 2%", "delay 5ms reorder 25% 50%", "delay 50ms":
@@ -208,6 +266,7 @@ try:
     pingpongs()
     perftest()
     unreliable()
+    connection_manager()
     bad_link()
     dying_guest()
 finally:
