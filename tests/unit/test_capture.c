@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The bytes of a capture: pcapng blocks, and the headers put before frames. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "host/capture.h"
+
+#define BLOCK_SECTION 0x0a0d0d0au
+#define BLOCK_PACKET  6u
+#define PREAMBLE      60 /* a section's block and an interface's */
+#define ETH	      14
+
+static char path[] = "/tmp/adverb-capture-XXXXXX";
+static uint8_t seen[16384];
+static size_t seen_bytes;
+
+static const struct inaddr four_a = {{[10] = 0xff, 0xff, 10, 0, 0, 1}, 49152};
+static const struct inaddr four_b = {{[10] = 0xff, 0xff, 10, 0, 0, 2}, 4791};
+static const struct inaddr six_a = {{0xfd, [15] = 1}, 49152};
+static const struct inaddr six_b = {{0xfd, [15] = 2}, 4791};
+
+static int set_up(void **state)
+{
+	int fd;
+
+	strcpy(strrchr(path, '-'), "-XXXXXX");
+	fd = mkstemp(path);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	setenv("ADVERB_PCAP", path, 1);
+	capture_open();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	capture_close();
+	return unlink(path);
+}
+
+static uint32_t u32(size_t at)
+{
+	uint32_t v;
+
+	assert_true(at + 4 <= seen_bytes);
+	memcpy(&v, seen + at, 4);
+	return v;
+}
+
+static uint16_t be16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static void look(void)
+{
+	int fd = open(path, O_RDONLY);
+	ssize_t n = read(fd, seen, sizeof seen);
+
+	close(fd);
+	assert_true(n >= 0);
+	seen_bytes = (size_t)n;
+}
+
+/* The frame of the packet block at `at`; the next block is at *next. */
+static const uint8_t *frame_at(size_t at, uint32_t *bytes, size_t *next)
+{
+	assert_int_equal(u32(at), BLOCK_PACKET);
+	*next = at + u32(at + 4);
+	assert_int_equal(u32(*next - 4), u32(at + 4));
+	assert_int_equal(u32(at + 8), 0); /* interface */
+	*bytes = u32(at + 20);
+	assert_int_equal(u32(at + 24), *bytes);
+	assert_int_equal(*next - at, 32 + (*bytes + 3) / 4 * 4);
+	return seen + at + 28;
+}
+
+/* The one's complement sum, RFC 1071: 0xffff where a checksum is right. */
+static uint32_t sum(uint32_t s, const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		s += i & 1 ? p[i] : (uint32_t)p[i] << 8;
+	while (s >> 16)
+		s = (s & 0xffff) + (s >> 16);
+	return s;
+}
+
+static void a_file_begins_with_a_section_and_an_interface(void **state)
+{
+	look();
+	assert_int_equal(seen_bytes, PREAMBLE);
+	assert_int_equal(u32(0), BLOCK_SECTION);
+	assert_int_equal(u32(4), 28);
+	assert_int_equal(u32(8), 0x1a2b3c4d);
+	assert_int_equal(u32(24), 28);
+	assert_int_equal(u32(28), 1);
+	assert_int_equal(u32(32), 32);
+	assert_int_equal(u32(36) & 0xffff, 1); /* Ethernet */
+	assert_int_equal(u32(44), 0x00010009); /* if_tsresol */
+	assert_int_equal(u32(48), 9);	       /* nanoseconds */
+	assert_int_equal(u32(56), 32);
+}
+
+static void an_ipv4_frame_has_its_headers_and_sums(void **state)
+{
+	const uint8_t payload[] = "0123456";
+	const uint8_t *f, *ip, *udp;
+	uint32_t bytes;
+	size_t next;
+
+	capture_frame(&four_a, &four_b, payload, 7, 3, 0x2a, 61);
+	look();
+	f = frame_at(PREAMBLE, &bytes, &next);
+	assert_int_equal(next, seen_bytes);
+	assert_int_equal(bytes, ETH + 20 + 8 + 7);
+	assert_int_equal(be16(f + 12), 0x0800);
+	ip = f + ETH;
+	assert_int_equal(ip[0], 0x45);
+	assert_int_equal(ip[1], 0x2a);
+	assert_int_equal(be16(ip + 2), 35);
+	assert_int_equal(be16(ip + 4), 3);
+	assert_int_equal(be16(ip + 6), 0x4000);
+	assert_int_equal(ip[8], 61);
+	assert_int_equal(ip[9], 17);
+	assert_int_equal(sum(0, ip, 20), 0xffff);
+	assert_memory_equal(ip + 12, four_a.ip + 12, 4);
+	assert_memory_equal(ip + 16, four_b.ip + 12, 4);
+	udp = ip + 20;
+	assert_int_equal(be16(udp), 49152);
+	assert_int_equal(be16(udp + 2), 4791);
+	assert_int_equal(be16(udp + 4), 15);
+	assert_int_equal(sum(sum(17 + 15, ip + 12, 8), udp, 15), 0xffff);
+	assert_memory_equal(udp + 8, payload, 7);
+	assert_int_equal(f[bytes], 0); /* padding */
+}
+
+static void an_ipv6_frame_has_its_headers_and_sum(void **state)
+{
+	const uint8_t payload[] = "01234567";
+	const uint8_t *f, *ip, *udp;
+	uint32_t bytes;
+	size_t next;
+
+	capture_frame(&six_a, &six_b, payload, 8, 0, 0xb8, 0);
+	look();
+	f = frame_at(PREAMBLE, &bytes, &next);
+	assert_int_equal(bytes, ETH + 40 + 8 + 8);
+	assert_int_equal(be16(f + 12), 0x86dd);
+	ip = f + ETH;
+	assert_int_equal(be16(ip), 0x6b80); /* version and traffic class */
+	assert_int_equal(be16(ip + 4), 16);
+	assert_int_equal(ip[6], 17);
+	assert_int_equal(ip[7], 64); /* the default */
+	assert_memory_equal(ip + 8, six_a.ip, 16);
+	assert_memory_equal(ip + 24, six_b.ip, 16);
+	udp = ip + 40;
+	assert_int_equal(be16(udp + 4), 16);
+	assert_int_equal(sum(sum(17 + 16, ip + 8, 32), udp, 16), 0xffff);
+	assert_memory_equal(udp + 8, payload, 8);
+}
+
+static void frames_of_every_length_follow_one_another(void **state)
+{
+	static uint8_t payload[64];
+	size_t at = PREAMBLE;
+
+	for (size_t n = 0; n < sizeof payload; n++)
+		capture_frame(&four_a, &four_b, payload, n, 0, 0, 64);
+	look();
+	for (size_t n = 0; n < sizeof payload; n++) {
+		uint32_t bytes;
+
+		frame_at(at, &bytes, &at);
+		assert_int_equal(bytes, ETH + 28 + n);
+	}
+	assert_int_equal(at, seen_bytes);
+}
+
+static void two_that_share_a_file_both_write_sections(void **state)
+{
+	uint32_t bytes;
+	size_t next;
+
+	capture_frame(&four_a, &four_b, (const uint8_t *)"x", 1, 0, 0, 64);
+	capture_close();
+	capture_open();
+	capture_frame(&four_a, &four_b, (const uint8_t *)"y", 1, 0, 0, 64);
+	look();
+	frame_at(PREAMBLE, &bytes, &next);
+	assert_int_equal(u32(next), BLOCK_SECTION);
+	frame_at(next + PREAMBLE, &bytes, &next);
+	assert_int_equal(next, seen_bytes);
+}
+
+static void what_is_too_long_and_a_closed_file_are_nothing(void **state)
+{
+	static uint8_t payload[20000];
+
+	capture_frame(&four_a, &four_b, payload, sizeof payload, 0, 0, 64);
+	capture_close();
+	assert_false(capture_is_open());
+	capture_frame(&four_a, &four_b, payload, 1, 0, 0, 64);
+	look();
+	assert_int_equal(seen_bytes, PREAMBLE);
+}
+
+static void a_full_disk_ends_the_capture(void **state)
+{
+	capture_close();
+	setenv("ADVERB_PCAP", "/dev/full", 1);
+	setenv("ADVERB_EXPLAIN", "0", 1);
+	capture_open();
+	capture_frame(&four_a, &four_b, (const uint8_t *)"x", 1, 0, 0, 64);
+	assert_false(capture_is_open());
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_file_begins_with_a_section_and_an_interface),
+		CASE(an_ipv4_frame_has_its_headers_and_sums),
+		CASE(an_ipv6_frame_has_its_headers_and_sum),
+		CASE(frames_of_every_length_follow_one_another),
+		CASE(two_that_share_a_file_both_write_sections),
+		CASE(what_is_too_long_and_a_closed_file_are_nothing),
+		CASE(a_full_disk_ends_the_capture),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
