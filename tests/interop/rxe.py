@@ -212,6 +212,8 @@ def cm_tool(server, client, want):
 
 
 def connection_manager():
+    """Not perftest -R: it listens twice, one after the other, and its client
+    can come before the second time on a slow machine."""
     for size in "64", "20000":
         words = ["-C", "20", "-S", size, "-V"]
         cm_tool(["rping", "-s", *words, "-a", "%(at)s"],
@@ -219,9 +221,6 @@ def connection_manager():
     cm_tool(["ucmatose", "-c", "4"], ["ucmatose", "-c", "4", "-s", "%(at)s"],
             "return status 0")
     cm_tool(["udaddy"], ["udaddy", "-s", "%(at)s"], "return status 0")
-    for name in "ib_write_bw", "ib_send_lat", "ib_read_bw":
-        words = [name, "-R", "-s", "1000", "-n", "50"]
-        cm_tool(words, [*words, "%(at)s"], "1000 ")
 
 
 def bad_link():
