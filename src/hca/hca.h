@@ -216,8 +216,9 @@ struct wq {
 };
 
 /*
- * In the arena; a queue of receives that several QPs take from.  The program
- * posts at wq.head, under its own lock; the rest is under `lock`.
+ * In the arena; a queue of receives that several QPs take from.  A slot is
+ * free as soon as a message has its receive.  The program posts at wq.head,
+ * under its own lock; the rest is under `lock`.
  */
 struct srq {
 	struct wq wq; /* tail: next to take; done is not used */

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs verbcheck and queuecheck and counts their lines as cases."""
+"""Runs the programs that check verbs and counts their lines as cases."""
 
 import os
 import re
@@ -32,4 +32,5 @@ def check(name):
 if not t.options.list:
     check("verbcheck")
     check("queuecheck")
+    check("queuethreads")
 t.end()

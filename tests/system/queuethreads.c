@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * queuethreads: one shared receive queue under many threads.
+ *
+ *	a[0] --> b[0] \
+ *	...            > one SRQ, fed by two threads, resized by a third
+ *	a[3] --> b[3] /
+ *
+ * Each message has a number; each must arrive once, whichever receive and
+ * queue pair it takes.  Prints a line a case, as verbcheck does.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ends.h"
+
+enum { PAIRS = 4, MESSAGES = 3000, DEPTH = 64, ALL = PAIRS * MESSAGES };
+enum { OUT = 200 }; /* receives posted and not polled: what each CQ can hold */
+
+static struct ends a[PAIRS], b[PAIRS];
+static struct ibv_srq *srq;
+static atomic_int posted, received, wrong;
+static _Atomic uint8_t seen[ALL];
+static atomic_bool is_over;
+
+static void note(bool good, const char *what)
+{
+	if (!good && !atomic_fetch_add(&wrong, 1))
+		printf("first: %s\n", what);
+}
+
+static bool give_up(void)
+{
+	return atomic_load(&wrong) || atomic_load(&is_over);
+}
+
+static void *feed(void *arg)
+{
+	struct ibv_recv_wr wr = {0}, *bad;
+
+	while (!give_up()) {
+		int err;
+
+		if (atomic_load(&posted) - atomic_load(&received) > OUT)
+			continue;
+		if (atomic_fetch_add(&posted, 1) >= ALL)
+			break;
+		while ((err = ibv_post_srq_recv(srq, &wr, &bad)) == ENOMEM &&
+		       !give_up())
+			;
+		note(!err || give_up(), "a receive is refused");
+	}
+	return NULL;
+}
+
+static void *send_all(void *arg)
+{
+	struct ends *e = arg;
+	uint32_t i = (uint32_t)(e - a) * MESSAGES, end = i + MESSAGES;
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND_WITH_IMM,
+				 .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+
+	for (; i < end && !give_up(); i++) {
+		wr.imm_data = i;
+		note(!ibv_post_send(e->qp, &wr, &bad), "a send is refused");
+		note(ends_wait(e, &wc) && wc.status == IBV_WC_SUCCESS,
+		     "a send fails");
+	}
+	return NULL;
+}
+
+/* Two threads poll each queue: whoever comes first. */
+static void *drain(void *arg)
+{
+	struct ends *e = arg;
+	struct ibv_wc wc[4];
+
+	while (!give_up()) {
+		int n = ibv_poll_cq(e->cq, 4, wc);
+
+		for (int i = 0; i < n; i++) {
+			note(wc[i].status == IBV_WC_SUCCESS &&
+				     wc[i].imm_data < ALL,
+			     "a receive fails");
+			if (wc[i].imm_data < ALL)
+				note(!atomic_fetch_add(&seen[wc[i].imm_data],
+						       1),
+				     "a message arrives twice");
+			if (atomic_fetch_add(&received, 1) + 1 == ALL)
+				atomic_store(&is_over, true);
+		}
+	}
+	return NULL;
+}
+
+static void *resize(void *arg)
+{
+	unsigned int k = 0;
+
+	while (!give_up()) {
+		struct ibv_srq_attr attr = {.max_wr =
+						    k % 2 ? DEPTH : 2 * DEPTH};
+		int err = ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
+
+		note(!err || err == EINVAL, "the shared queue is not resized");
+		err = ibv_resize_cq(b[k % PAIRS].cq, k % 3 ? 300 : 1000);
+		note(!err || err == EINVAL, "a completion queue is not");
+		k++;
+	}
+	return NULL;
+}
+
+static void connect_pair(int i)
+{
+	struct ends_address at_a, at_b;
+	struct ibv_qp_init_attr init = {
+		.send_cq = b[i].cq,
+		.recv_cq = b[i].cq,
+		.srq = srq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 1, .max_send_sge = 1},
+	};
+
+	ends_replace_qp(&b[i], ibv_create_qp(b[0].pd, &init), 0);
+	ends_address_get(&a[i], &at_a);
+	ends_address_get(&b[i], &at_b);
+	ends_to_rtr(&a[i], &at_b);
+	ends_to_rtr(&b[i], &at_a);
+	ends_to_rts(&a[i], &at_a, 7);
+	ends_to_rts(&b[i], &at_b, 7);
+}
+
+static void run(void)
+{
+	enum { THREADS = 3 + 3 * PAIRS };
+	pthread_t t[THREADS];
+	int n = 0;
+
+	pthread_create(&t[n++], NULL, feed, NULL);
+	pthread_create(&t[n++], NULL, feed, NULL);
+	pthread_create(&t[n++], NULL, resize, NULL);
+	for (int i = 0; i < PAIRS; i++) {
+		pthread_create(&t[n++], NULL, drain, &b[i]);
+		pthread_create(&t[n++], NULL, drain, &b[i]);
+		pthread_create(&t[n++], NULL, send_all, &a[i]);
+	}
+	while (n)
+		pthread_join(t[--n], NULL);
+}
+
+int main(void)
+{
+	struct ibv_srq_init_attr init = {
+		.attr = {.max_wr = DEPTH, .max_sge = 1}};
+	bool good;
+
+	for (int i = 0; i < PAIRS; i++) {
+		ends_open(&a[i], IBV_ACCESS_LOCAL_WRITE, 0);
+		ends_open(&b[i], IBV_ACCESS_LOCAL_WRITE, 0);
+	}
+	srq = ibv_create_srq(b[0].pd, &init);
+	for (int i = 0; i < PAIRS && srq; i++)
+		connect_pair(i);
+	if (srq)
+		run();
+	good = !atomic_load(&wrong) && atomic_load(&received) == ALL;
+	printf("%s many threads share a receive queue%s\n",
+	       good ? "ok" : "FAIL", good ? "" : ": see above");
+	printf("%d passed, %d failed, 0 skipped\n", good, !good);
+	return !good;
+}
