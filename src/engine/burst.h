@@ -28,6 +28,7 @@ struct burst_path {
 	uint32_t dest_qpn;
 	uint8_t tos, ttl;
 	bool joins; /* may several packets go in one frame? */
+	bool local; /* to a process of this host, see credit.h */
 };
 
 struct burst {

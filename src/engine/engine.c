@@ -7,6 +7,7 @@
 
 #include "encap/rocev2.h"
 #include "engine/burst.h"
+#include "engine/credit.h"
 #include "ibt/ibt.h"
 #include "ibt/mcast.h"
 #include "ibt/once.h"
@@ -18,12 +19,27 @@
 /* What a QP sends before the next has its turn. */
 #define QUANTUM_PACKETS 128
 #define QUANTUM_BYTES	65536
+/* How soon to look again for room at a receiver, and when it is slow. */
+#define STARVE_NS      20000
+#define STARVE_LONG_NS 1000000
 
 struct engine {
 	struct ibt ibt;
 	struct rocev2_senders senders;
 	struct map qpns;    /* of struct ibt_qp, by QPN */
 	struct burst burst; /* offered and not yet sent */
+	/* Flow control within the host. */
+	uint32_t (*class_of)(uint32_t qpn);
+	uint32_t class;		/* ours */
+	struct credit *credits; /* by class; NULL without class_of */
+	struct credit *credit[BURST_FRAMES]; /* of each frame, or NULL */
+	uint32_t charged[BURST_FRAMES];
+	struct credit_inbox inbox;
+	struct list starved; /* struct ibt_qp, by `active` */
+	uint32_t wanted_qpn; /* engine_wants_page; 0: none */
+	uint64_t starved_ns; /* when to try them again; UINT64_MAX: none */
+	bool rx_is_known;    /* who sent the present datagram */
+	uint32_t rx_class;
 };
 
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
@@ -36,7 +52,13 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 	e->ibt.window_max = bits_max_u32(config->window, IBT_WINDOW_START);
 	e->ibt.strict = config->strict;
 	e->ibt.patience_ns = config->patience_ns;
-	if (ibt_init(&e->ibt, now_ns)) {
+	e->class_of = config->class_of;
+	e->starved_ns = UINT64_MAX;
+	list_init(&e->starved);
+	if (e->class_of)
+		e->credits = calloc(CREDIT_CLASSES, sizeof *e->credits);
+	if ((e->class_of && !e->credits) || ibt_init(&e->ibt, now_ns)) {
+		free(e->credits);
 		free(e);
 		return NULL;
 	}
@@ -47,6 +69,7 @@ void engine_free(struct engine *e)
 {
 	map_fini(&e->qpns);
 	ibt_fini(&e->ibt);
+	free(e->credits);
 	free(e);
 }
 
@@ -210,6 +233,18 @@ uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
 	return guess;
 }
 
+/* Whose datagram it is, by the first packet of it that is for a QP of ours. */
+static void note_sender(struct engine *e, const struct engine_dgram *d,
+			const struct ibt_qp *q, const struct pkt *p)
+{
+	if (!d->local || !e->class_of || e->rx_is_known)
+		return;
+	e->rx_is_known = true;
+	e->rx_class =
+		e->class_of(q->qp->type == HCA_QPT_UD ? p->deth.src_qpn
+						      : q->qp->attr.dest_qpn);
+}
+
 static void packet(struct engine *e, const struct engine_dgram *d,
 		   const uint8_t *bytes, size_t len, uint16_t id,
 		   uint64_t now_ns)
@@ -239,6 +274,7 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 		mcast_rx(&e->ibt, &p, &from);
 		return;
 	}
+	note_sender(e, d, q, &p);
 	q->qp->stats.rx_packets++;
 	q->qp->stats.rx_bytes += len;
 	if (q->qp->type == HCA_QPT_UD)
@@ -258,9 +294,57 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 	uint16_t id = 0;
 
 	e->ibt.now_ns = now_ns;
+	e->rx_is_known = false;
 	for (size_t off = 0; off < d->len; off += step, id++)
 		packet(e, d, d->bytes + off,
 		       (size_t)bits_min_u64(step, d->len - off), id, now_ns);
+	if (e->rx_is_known)
+		credit_drained(&e->inbox, e->rx_class, d->len, step, now_ns);
+}
+
+void engine_rx_empty(struct engine *e)
+{
+	credit_empty(&e->inbox);
+}
+
+void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
+		  uint32_t buffer_bytes, bool apart)
+{
+	e->class = class;
+	credit_open(&e->inbox, page, buffer_bytes, apart);
+}
+
+static struct credit *credit_of(const struct engine *e, uint32_t qpn)
+{
+	return e->credits ? &e->credits[e->class_of(qpn) % CREDIT_CLASSES]
+			  : NULL;
+}
+
+uint32_t engine_wants_page(struct engine *e)
+{
+	uint32_t qpn = e->wanted_qpn;
+
+	e->wanted_qpn = 0;
+	return qpn;
+}
+
+static void feed(struct engine *e)
+{
+	struct list *n;
+
+	e->starved_ns = UINT64_MAX;
+	while ((n = list_pop_head(&e->starved)))
+		list_push_tail(&e->ibt.active, n);
+}
+
+void engine_page(struct engine *e, uint32_t qpn, const struct credit_page *page)
+{
+	struct credit *c = credit_of(e, qpn);
+
+	if (c) {
+		c->page = page;
+		feed(e);
+	}
 }
 
 int engine_mcast_attach(struct engine *e, struct ibt_qp *q,
@@ -301,6 +385,8 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 	struct wheel_timer *t;
 
 	e->ibt.now_ns = now_ns;
+	if (now_ns >= e->starved_ns)
+		feed(e);
 	while ((t = wheel_expire(&e->ibt.wheel, now_ns))) {
 		if (t->kind == IBT_TIMER_ACK)
 			rc_comp_timeout(&e->ibt,
@@ -354,6 +440,7 @@ static struct burst_path path_of(const struct ibt_qp *q)
 		.tos = ah->traffic_class,
 		.ttl = ah->hop_limit,
 		.joins = ah->bursts,
+		.local = ah->local,
 	};
 }
 
@@ -364,12 +451,36 @@ static struct burst_path path_to(const struct wq_to *to)
 		.tos = to->tos,
 		.ttl = to->ttl,
 		.joins = to->bursts,
+		.local = to->local,
 	};
 
 	memcpy(path.from.ip, to->from, 16);
 	memcpy(path.to.ip, to->to, 16);
 	path.from.port = path.to.port = ROCEV2_PORT;
 	return path;
+}
+
+/* Put the packet just made on its receiver's bill. */
+static void charge(struct engine *e, struct ibt_qp *q,
+		   const struct burst_path *path)
+{
+	uint32_t i = e->burst.count - 1;
+	struct engine_frame *f = &e->burst.frames[i];
+	struct credit *c = path->local ? credit_of(e, path->dest_qpn) : NULL;
+	uint32_t cost;
+
+	if (e->burst.segments == 1) { /* a new frame */
+		e->credit[i] = c;
+		e->charged[i] = 0;
+	}
+	q->credit_qpn = c ? path->dest_qpn : 0;
+	if (!c)
+		return;
+	cost = credit_cost(f->len, f->segment,
+			   c->page && ring_load(&c->page->apart));
+	c->sent += cost - e->charged[i];
+	e->charged[i] = cost;
+	c->is_unsent = true;
 }
 
 /* The next packet of q; its size, 0 when there is none or no room. */
@@ -397,10 +508,36 @@ static size_t fill(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		return 0;
 	path = q->qp->type == HCA_QPT_UD ? path_to(&to) : path_of(q);
 	burst_put(&e->burst, &path, len);
+	charge(e, q, &path);
 	e->ibt.counters->tx_packets++;
 	q->qp->stats.tx_packets++;
 	q->qp->stats.tx_bytes += len;
 	return len;
+}
+
+/* Is there room where q sends?  If not, it waits a little. */
+static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	uint32_t qpn = q->qp->type == HCA_QPT_UD ? q->credit_qpn
+		       : q->qp->attr.ah.local	 ? q->qp->attr.dest_qpn
+						 : 0;
+	struct credit *c = qpn ? credit_of(e, qpn) : NULL;
+	uint64_t step = STARVE_NS;
+	bool ask = false;
+
+	if (!c)
+		return true;
+	if (!credit_waits(c, now_ns, &ask) &&
+	    credit_has_room(c, e->class, q->mtu + PKT_MAX_HEADER_BYTES, now_ns))
+		return true;
+	if (ask)
+		e->wanted_qpn = qpn;
+	if (c->page && now_ns - c->stalled_ns > STARVE_LONG_NS)
+		step = STARVE_LONG_NS;
+	e->starved_ns = bits_min_u64(e->starved_ns, now_ns + step);
+	list_remove(&q->active); /* an answer may have put it there */
+	list_push_tail(&e->starved, &q->active);
+	return false;
 }
 
 /* A turn of q; true if it may have more to send. */
@@ -409,6 +546,8 @@ static bool serve(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	size_t bytes = 0, len;
 
 	for (int n = 0; n < QUANTUM_PACKETS && bytes < QUANTUM_BYTES; n++) {
+		if (!has_credit(e, q, now_ns))
+			return false;
 		len = fill(e, q, now_ns);
 		if (!len) {
 			ibt_qp_note(q);
@@ -444,7 +583,12 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 
 void engine_tx_done(struct engine *e, size_t sent)
 {
-	e->burst.first += (uint32_t)sent;
+	for (; sent; sent--) {
+		struct credit *c = e->credit[e->burst.first++];
+
+		if (c)
+			credit_sent(c);
+	}
 	if (e->burst.first == e->burst.count)
 		once_sent(&e->ibt);
 }
@@ -461,7 +605,7 @@ size_t engine_events(struct engine *e, struct engine_event *events, size_t max)
 
 uint64_t engine_deadline(const struct engine *e)
 {
-	return wheel_deadline(&e->ibt.wheel);
+	return bits_min_u64(wheel_deadline(&e->ibt.wheel), e->starved_ns);
 }
 
 bool engine_has_tx(const struct engine *e)

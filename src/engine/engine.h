@@ -25,6 +25,8 @@
 #include "util/inaddr.h"
 #include "util/mpsc.h"
 
+struct credit_page;
+
 struct engine;
 struct ibt_qp; /* the engine's side of a QP; opaque outside ibt and engine */
 
@@ -34,6 +36,9 @@ struct engine_config {
 	uint32_t window;      /* packets in flight to a peer, at most */
 	bool strict;	      /* the spec's retry limits, no liveness */
 	uint64_t patience_ns; /* how long an alive peer may be silent */
+	/* The process of this host that a QPN belongs to; NULL: nobody knows.
+	 */
+	uint32_t (*class_of)(uint32_t qpn);
 };
 
 /* One datagram, or a run of `segment`-byte ones, as a socket gave it. */
@@ -43,6 +48,7 @@ struct engine_dgram {
 	size_t len;
 	size_t segment; /* == len when it is one datagram */
 	uint8_t tos;	/* not covered by the ICRC; ECN bits are read */
+	bool local;	/* from this host */
 };
 
 struct engine_frame {
@@ -67,6 +73,20 @@ const struct engine_counters *engine_counters(const struct engine *e);
  */
 struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp);
 void engine_qp_remove(struct engine *e, struct ibt_qp *q);
+/*
+ * Flow control within the host (credit.h): the page that others read of us,
+ * its class and the size of the receive buffer; the page of the process that a
+ * QPN belongs to, which the engine waits for a little before it sends there:
+ * engine_wants_page tells, once, of which QPN (0: none).  Pages outlive the
+ * engine.
+ */
+void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
+		  uint32_t buffer_bytes, bool apart);
+void engine_page(struct engine *e, uint32_t qpn,
+		 const struct credit_page *page);
+uint32_t engine_wants_page(struct engine *e);
+/* All that was received is served, and there was no more. */
+void engine_rx_empty(struct engine *e);
 /* A node for the lane's stack of doorbells, and back. */
 struct mpsc_node *engine_qp_kick(struct ibt_qp *q);
 struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n);

@@ -198,7 +198,8 @@ struct wq_to {
 	uint8_t tos, ttl;
 	uint8_t bursts; /* as in hca_ah */
 	uint8_t mtu;	/* IBV_MTU_*, of the port, as posting checks it */
-	uint8_t reserved[4];
+	uint8_t local;	/* as in hca_ah */
+	uint8_t reserved[3];
 };
 
 /* In the arena; one of a QP's two queues. */

@@ -89,9 +89,14 @@ static int start(struct host *h, const struct host_sink *sink)
 		err = fd;
 		goto free_space;
 	}
+	if (peer_page())
+		config.class_of = peer_class;
 	e = engine_new(&config, lane_now());
 	err = e ? lane_init(&h->lane, e, fd, sink, allowed) : -ENOMEM;
 	if (!err) {
+		engine_inbox(e, peer_page(), peer_class(peer_qpn(0)),
+			     udp_buffer_bytes(&h->lane.wire),
+			     !h->lane.wire.has.gro);
 		capture_open();
 		netif_watch(sink->port);
 		return 0;
@@ -293,8 +298,8 @@ int host_path(struct host *h, const struct host_device *dev,
 	*to = (struct wq_to){.mtu = (uint8_t)port.active_mtu,
 			     .tos = ah->traffic_class,
 			     .ttl = ah->hop_limit,
-			     .bursts = h->lane.wire.has.gso &&
-				       netif_is_local(ah->dgid)};
+			     .local = netif_is_local(ah->dgid)};
+	to->bursts = to->local && h->lane.wire.has.gso;
 	memcpy(to->from, from, 16);
 	memcpy(to->to, dest, 16);
 	return 0;

@@ -42,6 +42,8 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->wake_fd = -1;
 	l->bells = (struct mpsc){NULL};
 	l->group_count = 0;
+	memset(l->last_from, 0, sizeof l->last_from);
+	l->last_is_local = false;
 	ring_store(&l->news, 0);
 	ring_store(&l->polled, 0);
 	ring_store(&l->is_hungry, 0);
@@ -87,6 +89,16 @@ static void capture_rx(const struct engine_dgram *d)
 	}
 }
 
+/* From this host?  Whoever sends, sends more. */
+static bool is_local(struct lane *l, const uint8_t ip[16])
+{
+	if (memcmp(ip, l->last_from, 16)) {
+		memcpy(l->last_from, ip, 16);
+		l->last_is_local = netif_is_local(ip);
+	}
+	return l->last_is_local;
+}
+
 /* Read up to `rounds` batches; false if there was nothing. */
 static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 {
@@ -106,12 +118,15 @@ static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 				.len = got[i].len,
 				.segment = got[i].segment,
 				.tos = got[i].tos,
+				.local = is_local(l, got[i].from.ip),
 			};
 
 			capture_rx(&d);
 			engine_rx(l->engine, &d, now);
 		}
 	} while (--rounds && l->wire.is_behind);
+	if (!l->wire.is_behind)
+		engine_rx_empty(l->engine);
 	return any;
 }
 
@@ -120,6 +135,17 @@ static uint32_t out_of(const struct engine_frame *f)
 {
 	return groups_is_multicast(f->to.ip) ? netif_index(f->from.ip)
 					     : netif_scope(f->from.ip);
+}
+
+/* The page of a process that the engine sends to and does not know. */
+static bool find_page(struct lane *l)
+{
+	uint32_t qpn = engine_wants_page(l->engine);
+	const void *page = qpn ? peer_page_of(qpn) : NULL;
+
+	if (page)
+		engine_page(l->engine, qpn, page);
+	return page != NULL;
 }
 
 static void transmit(struct lane *l, uint64_t now)
@@ -186,7 +212,7 @@ static void settle(struct lane *l, uint64_t now)
 {
 	do
 		transmit(l, now);
-	while (report(l, now));
+	while (report(l, now) || find_page(l));
 }
 
 void lane_ring(struct lane *l)

@@ -38,6 +38,8 @@ struct lane {
 	struct engine *engine; /* owned, GUARDED_BY(lock) */
 	struct udp wire;       /* the same */
 	uint64_t last_turn_ns;
+	uint8_t last_from[16]; /* who sent last, and from this host? */
+	bool last_is_local;
 	bool is_full;	  /* the socket took less than we had */
 	uint64_t wake_ns; /* when the resting thread will look again */
 	bool wake_full;	  /* or when there is room */

@@ -84,6 +84,11 @@ uint32_t peer_qpn(uint32_t random)
 			  : random & 0xffffff;
 }
 
+uint32_t peer_class(uint32_t qpn)
+{
+	return steer_class(qpn);
+}
+
 void *peer_page(void)
 {
 	return has_broker ? client_page(&broker) : NULL;

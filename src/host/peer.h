@@ -17,6 +17,8 @@ int peer_socket(void);
 void peer_close(void);
 /* A QPN of this process's class from random bits. */
 uint32_t peer_qpn(uint32_t random);
+/* The class that a QPN of this namespace is of. */
+uint32_t peer_class(uint32_t qpn);
 /*
  * Our page and that of the process of this namespace that a QPN is of; see
  * broker/client.h.  NULL: none, or none yet.

@@ -157,6 +157,7 @@ enum ibt_drop {
 struct ibt_qp {
 	struct qp *qp;
 	struct list active, owing;
+	uint32_t credit_qpn; /* of this host, where it sent last; 0: none */
 	struct mpsc_node kick;
 	struct list handed; /* UC, UD: sent, and not yet completed */
 	struct inaddr self, peer;

@@ -156,6 +156,16 @@ int udp_init(struct udp *u, int fd, struct udp_offload allowed)
 	return 0;
 }
 
+uint32_t udp_buffer_bytes(const struct udp *u)
+{
+	socklen_t len = sizeof(int);
+	int bytes = 0;
+
+	if (getsockopt(u->fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len))
+		return 0;
+	return (uint32_t)bytes;
+}
+
 void udp_fini(struct udp *u)
 {
 	close(u->fd);

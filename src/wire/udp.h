@@ -58,6 +58,8 @@ int udp_bind(uint16_t port);
 /* Set up around fd (taken), from udp_bind or a broker; 0 or -errno. */
 int udp_init(struct udp *u, int fd, struct udp_offload allowed);
 void udp_fini(struct udp *u);
+/* What the receive buffer takes, as the kernel counts. */
+uint32_t udp_buffer_bytes(const struct udp *u);
 /*
  * Up to UDP_BATCH datagrams, 0 when none waits; the bytes last until the next
  * call.

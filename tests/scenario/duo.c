@@ -66,6 +66,12 @@ static int space_atomic(struct space *s, enum space_atomic op, uint64_t va,
 
 static const struct space_ops ops = {space_write, space_read, space_atomic};
 
+/* Each side is a process. */
+static uint32_t class_of(uint32_t qpn)
+{
+	return qpn & 1;
+}
+
 static void side_init(struct duo *d, int i, uint32_t type, uint32_t depth,
 		      bool shared)
 {
@@ -73,8 +79,10 @@ static void side_init(struct duo *d, int i, uint32_t type, uint32_t depth,
 	struct duo_side *s = &d->side[i];
 	uint64_t seed[4] = {(uint64_t)i + 1, 2, 3, (uint64_t)i + 4};
 	struct hca_qp_cap cap = {depth, depth, 4, 4, 64};
-	struct engine_config config = {
-		.hca = &s->hca, .window = 64, .patience_ns = 60000000000ull};
+	struct engine_config config = {.hca = &s->hca,
+				       .window = 64,
+				       .patience_ns = 60000000000ull,
+				       .class_of = class_of};
 	struct arena a;
 	uint32_t pd;
 
@@ -272,7 +280,8 @@ static size_t carry(struct duo *d, int i)
 					 .to = f[k].to,
 					 .bytes = f[k].bytes,
 					 .len = f[k].len,
-					 .segment = f[k].segment};
+					 .segment = f[k].segment,
+					 .local = d->side[i].qp->attr.ah.local};
 		int copies = d->fate ? d->fate(d->context, i, &f[k]) : 1;
 
 		while (copies-- > 0)

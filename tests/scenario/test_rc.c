@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "encap/rocev2.h"
+#include "engine/credit.h"
 #include "hca/explain.h"
 #include "hdr/pkt.h"
 #include "ibt/ibt.h"
@@ -509,6 +510,43 @@ static void a_full_queue_of_one_repeats_nothing_unasked(void **state)
 	duo_free(d);
 }
 
+/* Room for a third of a message; both sides send, so both also answer. */
+static void a_small_receive_buffer_slows_and_stops_nobody(void **state)
+{
+	static struct credit_page page[2];
+	struct duo *d = duo_new(5, 16);
+
+	memset(page, 0, sizeof page);
+	for (int i = 0; i < 2; i++) {
+		d->side[i].qp->attr.ah.local = 1;
+		d->side[i].qp->attr.ah.bursts = 1;
+		engine_inbox(d->side[i].engine, &page[i], (uint32_t)i, 60000,
+			     false);
+		fill(d, i, (uint64_t)i * 70000, 65536);
+		for (int k = 0; k < 4; k++) {
+			duo_send(d, i, HCA_WR_RDMA_WRITE, (uint64_t)i * 70000,
+				 65536, 200000 + (uint64_t)i * 70000);
+			duo_post(d, i);
+		}
+	}
+	for (int i = 0; i < 2; i++) {
+		uint32_t qpn = engine_wants_page(d->side[i].engine);
+
+		/* it asks as soon as it wants to send, and waits */
+		duo_run(d, d->now_ns);
+		qpn |= engine_wants_page(d->side[i].engine);
+		assert_int_equal(qpn, d->side[!i].qp->qpn);
+		engine_page(d->side[i].engine, qpn, &page[!i]);
+	}
+	duo_run(d, d->now_ns + LONG);
+	for (int k = 0; k < 8; k++)
+		assert_done(d, k / 4, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	assert_same(d, 0, 200000, 65536);
+	assert_memory_equal(d->side[1].memory.bytes + 70000,
+			    d->side[0].memory.bytes + 270000, 65536);
+	duo_free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -528,6 +566,7 @@ int main(void)
 		cmocka_unit_test(a_peer_that_has_ended_is_reported_at_once),
 		cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
 		cmocka_unit_test(equal_packets_leave_in_one_frame),
+		cmocka_unit_test(a_small_receive_buffer_slows_and_stops_nobody),
 		cmocka_unit_test(small_requests_leave_in_one_frame),
 		cmocka_unit_test(an_idle_send_queue_is_drained_at_once),
 		cmocka_unit_test(our_own_sleep_uses_up_no_patience),

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "engine/credit.h"
+
+#include "util/bits.h"
+
+#define LINEAR_BYTES 16000 /* up to here one allocation, a power of two */
+#define SKB_BYTES    1024  /* of the kernel's own, at most */
+#define EPOCH_NS     500000000u
+#define ASK_NS	     50000u	 /* between two questions for a page */
+#define PAGE_NS	     1000000000u /* to wait for it at most */
+#define PATIENCE_NS  100000000u
+
+static uint32_t one_cost(size_t len)
+{
+	if (len > LINEAR_BYTES)
+		return (uint32_t)len + 2 * SKB_BYTES;
+	return bits_pow2_up((uint32_t)len + SKB_BYTES / 2) + SKB_BYTES / 4;
+}
+
+uint32_t credit_cost(size_t len, size_t segment, bool apart)
+{
+	if (!apart || segment >= len)
+		return one_cost(len);
+	return (uint32_t)bits_div_up(len, segment) * one_cost(segment);
+}
+
+static void follow(struct credit *c, uint32_t us)
+{
+	const struct credit_page *p = c->page;
+	const ring_index *drained = &p->drained[us % CREDIT_SLOTS];
+	bool over = !c->is_unsent &&
+		    ring_load(&p->empties) - c->mark - 2 < UINT32_MAX / 2;
+
+	if (p->generation != c->generation) {
+		c->generation = p->generation;
+		over = true;
+	}
+	/* more drained than sent: it counted what a former owner had sent */
+	if (over || (int32_t)(c->sent - ring_load(drained)) < 0)
+		c->sent = ring_load(drained);
+}
+
+bool credit_has_room(struct credit *c, uint32_t us, size_t bytes,
+		     uint64_t now_ns)
+{
+	uint32_t share, senders, out;
+
+	if (!c->page || !ring_load(&c->page->capacity))
+		return true;
+	follow(c, us);
+	out = c->sent - ring_load(&c->page->drained[us % CREDIT_SLOTS]);
+	/* one more than it counts: somebody may just begin */
+	senders = bits_max_u32(ring_load(&c->page->senders), 1);
+	share = ring_load(&c->page->capacity) /
+		(bits_min_u32(senders, CREDIT_CLASSES) + 1);
+	if (!out || out + one_cost(bytes) <= share) {
+		c->stalled_ns = 0;
+		return true;
+	}
+	if (!c->stalled_ns)
+		c->stalled_ns = now_ns;
+	if (now_ns - c->stalled_ns < PATIENCE_NS)
+		return false;
+	c->stalled_ns = now_ns;
+	return true;
+}
+
+bool credit_waits(struct credit *c, uint64_t now_ns, bool *ask)
+{
+	*ask = false;
+	if (c->page)
+		return false;
+	if (!c->first_ns)
+		c->first_ns = now_ns;
+	if (now_ns - c->asked_ns > ASK_NS) {
+		c->asked_ns = now_ns;
+		*ask = true;
+	}
+	return now_ns - c->first_ns < PAGE_NS;
+}
+
+void credit_sent(struct credit *c)
+{
+	c->is_unsent = false;
+	if (c->page)
+		c->mark = ring_load(&c->page->empties);
+}
+
+void credit_open(struct credit_inbox *in, struct credit_page *page,
+		 uint32_t buffer_bytes, bool apart)
+{
+	in->page = page;
+	if (!page)
+		return;
+	ring_store(&page->apart, apart);
+	/* the kernel takes back up to a quarter late */
+	ring_store(&page->capacity, buffer_bytes / 4 * 3);
+}
+
+static void count_senders(struct credit_inbox *in)
+{
+	uint32_t count = 0;
+
+	for (int i = 0; i < CREDIT_CLASSES / 64; i++)
+		count += (uint32_t)__builtin_popcountll(in->now[i] |
+							in->before[i]);
+	ring_store(&in->page->senders, count);
+}
+
+static void note(struct credit_inbox *in, uint32_t from, uint64_t now_ns)
+{
+	uint64_t bit = 1ull << from % 64;
+	bool is_new = !((in->now[from / 64] | in->before[from / 64]) & bit);
+
+	in->now[from / 64] |= bit;
+	if (now_ns - in->epoch_ns > EPOCH_NS) {
+		for (int i = 0; i < CREDIT_CLASSES / 64; i++) {
+			in->before[i] = in->now[i];
+			in->now[i] = 0;
+		}
+		in->epoch_ns = now_ns;
+		is_new = true;
+	}
+	if (is_new)
+		count_senders(in);
+}
+
+void credit_drained(struct credit_inbox *in, uint32_t from, size_t len,
+		    size_t segment, uint64_t now_ns)
+{
+	ring_index *drained;
+
+	if (!in->page)
+		return;
+	from %= CREDIT_CLASSES;
+	note(in, from, now_ns);
+	drained = &in->page->drained[from % CREDIT_SLOTS];
+	ring_store(drained,
+		   ring_own(drained) + credit_cost(len, segment,
+						   ring_own(&in->page->apart)));
+	in->quiet = 0;
+}
+
+void credit_empty(struct credit_inbox *in)
+{
+	/* two are enough, and a poll that finds nothing leaves the page alone
+	 */
+	if (!in->page || in->quiet == 2)
+		return;
+	in->quiet++;
+	ring_store(&in->page->empties, ring_own(&in->page->empties) + 1);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Flow control within a host: a socket's receive buffer is small and what does
+ * not fit is lost, so each process says in a page that others can read what it
+ * has taken out, and who sends to it keeps what is under way below its share.
+ *
+ *	receiver, in its page			sender
+ *	capacity, senders	-> share
+ *	drained[my class]	-> under way = sent - drained
+ *	empties			-> moved twice since I sent: all was taken
+ *
+ * Sizes are what the kernel charges a socket for, not bytes on the wire
+ * (credit_cost).  Until a page is known nothing is sent, for a second.
+ * A page is somebody's, so it is input: wrong numbers slow or
+ * hurry us, no more.  A receiver that says nothing holds nobody back, and
+ * neither does one that is stopped: one packet passes now and then, so that
+ * the transport's timers see it.
+ *
+ * Owner: the engine; lock: the lane's.  Sans-IO.
+ */
+#ifndef ENGINE_CREDIT_H
+#define ENGINE_CREDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/ring.h"
+
+#define CREDIT_CLASSES 1024
+#define CREDIT_SLOTS   960 /* classes share one when there are more */
+
+struct credit_page {
+	ring_index capacity; /* 0: the owner does not take part */
+	ring_index apart;    /* it receives datagrams one by one (no GRO) */
+	ring_index senders;  /* of the last second */
+	ring_index empties;  /* how often it saw its socket empty, roughly */
+	ring_index drained[CREDIT_SLOTS];
+	uint8_t spare[232];
+	uint64_t generation; /* another: another owner */
+};
+
+_Static_assert(sizeof(struct credit_page) == 4096 &&
+		       offsetof(struct credit_page, generation) == 4088,
+	       "as the broker's pages are");
+
+/* A process that we send to. */
+struct credit {
+	const struct credit_page *page; /* NULL: not known, or yet */
+	uint64_t generation;
+	uint64_t first_ns;   /* when we first wanted to send */
+	uint64_t asked_ns;   /* when the host was asked for the page */
+	uint64_t stalled_ns; /* since when there is no room; 0: there is */
+	uint32_t sent;	     /* ever, wraps */
+	uint32_t mark;	     /* empties when we last sent */
+	bool is_unsent;	     /* frames are made and not sent */
+};
+
+/* Those that send to us. */
+struct credit_inbox {
+	struct credit_page *page; /* ours; NULL: none */
+	uint64_t epoch_ns;
+	uint32_t quiet; /* empties since something came */
+	uint64_t now[CREDIT_CLASSES / 64], before[CREDIT_CLASSES / 64];
+};
+
+/* What a datagram takes of a receive buffer. */
+uint32_t credit_cost(size_t len, size_t segment, bool apart);
+
+/* May a packet of `bytes` more be sent?  `us` is our class. */
+bool credit_has_room(struct credit *c, uint32_t us, size_t bytes,
+		     uint64_t now_ns);
+/* The page is not known: is it worth waiting for?  *ask: ask for it now. */
+bool credit_waits(struct credit *c, uint64_t now_ns, bool *ask);
+void credit_sent(struct credit *c);
+
+void credit_open(struct credit_inbox *in, struct credit_page *page,
+		 uint32_t buffer_bytes, bool apart);
+/* A datagram of class `from` was taken out and served. */
+void credit_drained(struct credit_inbox *in, uint32_t from, size_t len,
+		    size_t segment, uint64_t now_ns);
+/* The socket was empty after all that was taken out had been served. */
+void credit_empty(struct credit_inbox *in);
+
+#endif

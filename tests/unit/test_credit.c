@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Flow control within a host: nobody sends what the receiver cannot hold. */
+#include "test.h"
+
+#include <string.h>
+
+#include "engine/credit.h"
+
+#define US	7
+#define BUFFER	400000
+#define PACKET	4124
+#define T(test) cmocka_unit_test_setup(test, set_up)
+
+static struct credit_page page;
+static struct credit_inbox in;
+static struct credit c;
+static uint64_t now = 1000000000;
+
+static int set_up(void **state)
+{
+	memset(&page, 0, sizeof page);
+	memset(&in, 0, sizeof in);
+	memset(&c, 0, sizeof c);
+	c.page = &page;
+	credit_open(&in, &page, BUFFER, false);
+	return 0;
+}
+
+/* Send one packet if it may be sent. */
+static bool send_one(void)
+{
+	if (!credit_has_room(&c, US, PACKET, now))
+		return false;
+	c.sent += credit_cost(PACKET, PACKET, false);
+	c.is_unsent = true;
+	credit_sent(&c);
+	return true;
+}
+
+static uint32_t fill(void)
+{
+	uint32_t n = 0;
+
+	while (send_one())
+		n++;
+	return n;
+}
+
+static void what_is_under_way_stays_below_the_buffer(void **state)
+{
+	uint32_t n = fill();
+
+	assert_true(n > 10);
+	assert_true(n * credit_cost(PACKET, PACKET, false) < BUFFER);
+}
+
+static void what_is_drained_may_be_sent_again(void **state)
+{
+	fill();
+	assert_false(send_one());
+	credit_drained(&in, US, PACKET, PACKET, now);
+	assert_true(send_one());
+	assert_false(send_one());
+	/* of others: nothing to us */
+	credit_drained(&in, US + 1, PACKET, PACKET, now);
+	assert_false(send_one());
+}
+
+static void senders_share_the_buffer(void **state)
+{
+	uint32_t alone = fill();
+
+	set_up(state);
+	for (uint32_t i = 0; i < 9; i++)
+		credit_drained(&in, i, PACKET, PACKET, now);
+	c.sent = page.drained[US];
+	assert_true(fill() <= alone / 4);
+}
+
+static void an_empty_socket_settles_what_was_counted_wrong(void **state)
+{
+	fill();
+	in.quiet = 0;
+	credit_empty(&in);
+	/* that may have been before we sent */
+	assert_false(send_one());
+	credit_empty(&in);
+	assert_true(send_one());
+}
+
+static void frames_not_sent_yet_are_not_settled(void **state)
+{
+	fill();
+	c.is_unsent = true;
+	credit_empty(&in);
+	credit_empty(&in);
+	assert_false(credit_has_room(&c, US, PACKET, now));
+}
+
+static void a_receiver_that_is_stopped_gets_a_packet_now_and_then(void **state)
+{
+	fill();
+	now += 200000000;
+	assert_true(send_one());
+	assert_false(send_one());
+}
+
+static void another_owner_starts_anew(void **state)
+{
+	fill();
+	page.generation++;
+	assert_true(fill() > 10);
+}
+
+static void who_says_nothing_holds_nobody_back(void **state)
+{
+	page.capacity = 0;
+	for (int i = 0; i < 10000; i++)
+		assert_true(send_one());
+	c.page = NULL;
+	assert_true(send_one());
+}
+
+static void both_sides_charge_a_datagram_alike(void **state)
+{
+	assert_int_equal(credit_cost(8 * 4112, 4112, true),
+			 8 * credit_cost(4112, 4112, false));
+	assert_true(credit_cost(15 * 4112, 4112, false) <
+		    credit_cost(15 * 4112, 4112, true));
+	assert_true(credit_cost(4112, 4112, false) > 4112);
+	assert_true(credit_cost(40, 40, false) >= 512);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(what_is_under_way_stays_below_the_buffer),
+		T(what_is_drained_may_be_sent_again),
+		T(senders_share_the_buffer),
+		T(an_empty_socket_settles_what_was_counted_wrong),
+		T(frames_not_sent_yet_are_not_settled),
+		T(a_receiver_that_is_stopped_gets_a_packet_now_and_then),
+		T(another_owner_starts_anew),
+		T(who_says_nothing_holds_nobody_back),
+		T(both_sides_charge_a_datagram_alike),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
