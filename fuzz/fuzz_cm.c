@@ -66,7 +66,7 @@ static void listen(struct script *s, int i)
 	struct cm_where any = {.any_v4 = true, .any_v6 = true};
 
 	if (s->listens[i])
-		cm_unlisten(s->cm[i], s->listener[i]);
+		cm_unlisten(s->cm[i], s->listener[i], 0);
 	s->listens[i] = cm_listen(s->cm[i], 2, SERVICE, &any, u8(s) % 8,
 				  &s->listener[i]) == 0;
 }

@@ -23,8 +23,8 @@ static const struct tool tools[] = {
 	{ .name = "rping", .server = {"-s", "-a", "@", "-p", "%"},
 	  .client = {"-c", "-a", "@", "-p", "%"} },
 	{ .name = "ucmatose", DASH_S },
-	{ .name = "udaddy", DASH_S },
-	{ .name = "cmtime", DASH_S },
+	{ .name = "udaddy", .client = {"-s", "@"} }, /* its -p is no port */
+	{ .name = "cmtime", DASH_S, .server_stays = true },
 	{ .name = "rstream", DASH_S },
 	{ .name = "riostream", DASH_S },
 	{ .name = "udpong", DASH_S },

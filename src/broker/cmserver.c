@@ -17,6 +17,7 @@
 #define HALF_OPEN    1024  /* unanswered requests of one address */
 #define OUTPUT_MAX   4096  /* messages that wait for one client */
 #define BACKLOG_MAX  1024
+#define AGAIN_NS     2000000000u /* to listen again, once it has stopped */
 #define NONE	     UINT32_MAX
 #define PKEY_DEFAULT 0xffff
 #define GENERATIONS  16 /* bits */
@@ -30,6 +31,7 @@ struct output {
 
 struct cmserver_client {
 	int fd;
+	bool is_gone; /* its process has ended */
 	bool is_lost; /* it does not read, or breaks the protocol */
 	uint32_t objects;
 	uint32_t waiting;
@@ -143,7 +145,8 @@ static struct object *object_find(struct cmserver *s, uint32_t id)
 static void object_free(struct cmserver *s, struct object *o, uint64_t now_ns)
 {
 	if (o->listener != NONE)
-		cm_unlisten(s->cm, o->listener);
+		cm_unlisten(s->cm, o->listener,
+			    o->client->is_gone ? 0 : now_ns + AGAIN_NS);
 	if (o->binding != NONE)
 		ports_unbind(s->ports, o->binding);
 	if (o->conv)
@@ -498,6 +501,7 @@ struct cmserver_client *cmserver_client_new(struct cmserver *s, int fd)
 void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 			  uint64_t now_ns)
 {
+	c->is_gone = true;
 	while (!list_is_empty(&c->own)) {
 		object_free(s, (struct object *)(void *)c->own.next, now_ns);
 		/* each may send, and the rings are short */

@@ -91,10 +91,13 @@ int cm_listen(struct cm *cm, uint64_t user, uint64_t service_id,
 	return 0;
 }
 
-void cm_unlisten(struct cm *cm, uint32_t listener)
+void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns)
 {
 	struct conv_listener *l = &cm->listener[listener];
 
+	if (until_ns)
+		cm->recent[cm->recent_next++ % CONV_RECENT] =
+			(struct conv_recent){l->service_id, until_ns, l->where};
 	list_remove(&l->link);
 	for (uint32_t i = 0; i < cm->fresh; i++)
 		if (cm->conv[i].is_waiting && cm->conv[i].listener == listener)
@@ -129,6 +132,19 @@ static struct conv_listener *find_listener(struct cm *cm, uint64_t service_id,
 		found = l;
 	}
 	return found;
+}
+
+static bool may_listen_again(const struct cm *cm, uint64_t service_id,
+			     const uint8_t ip[16], uint64_t now_ns)
+{
+	for (int i = 0; i < CONV_RECENT; i++)
+		/* of any space: what follows a connection may be SIDR */
+		if ((uint16_t)cm->recent[i].service_id ==
+			    (uint16_t)service_id &&
+		    cm->recent[i].until_ns > now_ns &&
+		    answers_at(&cm->recent[i].where, ip))
+			return true;
+	return false;
 }
 
 /* An answer to a REQ that gets no conversation. */
@@ -222,6 +238,10 @@ static void request(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 	}
 	reason = judge(m, from, to);
 	l = reason ? NULL : find_listener(cm, m->service_id, to);
+	if (!reason && !l && may_listen_again(cm, m->service_id, to, now_ns)) {
+		cm->counters.backlog_full++;
+		return;
+	}
 	if (!reason && !l) {
 		cm->counters.no_listener++;
 		reason = CMMSG_REJ_BAD_SERVICE_ID;

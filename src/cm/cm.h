@@ -101,7 +101,11 @@ uint32_t cm_count(const struct cm *cm);
 int cm_listen(struct cm *cm, uint64_t user, uint64_t service_id,
 	      const struct cm_where *where, uint32_t backlog,
 	      uint32_t *listener);
-void cm_unlisten(struct cm *cm, uint32_t listener);
+/*
+ * Who calls this service is not refused before until_ns but left to repeat:
+ * programs listen, serve one, and listen again (perftest).  0: refused at once.
+ */
+void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns);
 
 /* 0 with the conversation's *id, or -ENOMEM. */
 int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,

@@ -88,6 +88,13 @@ struct conv_listener {
 };
 
 #define CONV_LISTENERS 4096
+#define CONV_RECENT    64
+
+/* A listener that has gone a moment ago. */
+struct conv_recent {
+	uint64_t service_id, until_ns;
+	struct cm_where where;
+};
 
 struct cm {
 	struct rng rng;
@@ -97,6 +104,8 @@ struct cm {
 	struct conv *conv;
 	uint32_t *free_list;
 	struct conv_listener *listener;
+	struct conv_recent recent[CONV_RECENT];
+	uint32_t recent_next;
 	struct list local[CONV_BUCKETS], remote[CONV_BUCKETS],
 		qpn[CONV_BUCKETS], service[CONV_BUCKETS];
 	uint16_t half_open[CONV_BUCKETS]; /* by peer */

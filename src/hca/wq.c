@@ -16,7 +16,7 @@ static int init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	q->depth = depth;
 	q->size = bits_pow2_up(depth ? depth : 1);
 	q->max_sge = max_sge;
-	q->max_inline = max_inline;
+	q->max_inline = payload; /* the room is there */
 	q->stride = (uint32_t)bits_align_up(
 		sizeof(struct wqe) + payload + extra, 16);
 	q->slots = arena_alloc(&h->arena, (uint64_t)q->size * q->stride);

@@ -88,6 +88,32 @@ static int make_list(const struct addrinfo *found,
 	return 0;
 }
 
+/* No name to resolve: the hints are the answer. */
+static int from_hints(const struct rdma_addrinfo *hints,
+		      struct rdma_addrinfo **res)
+{
+	struct rdma_addrinfo *r = calloc(1, sizeof(*r));
+	int error = r ? 0 : -1;
+
+	if (r) {
+		r->ai_flags = hints->ai_flags;
+		r->ai_family = hints->ai_family;
+		set_types(r, hints);
+	}
+	if (!error && hints->ai_dst_len)
+		error = copy_addr(&r->ai_dst_addr, &r->ai_dst_len,
+				  hints->ai_dst_addr, hints->ai_dst_len);
+	if (!error && hints->ai_src_len)
+		error = copy_addr(&r->ai_src_addr, &r->ai_src_len,
+				  hints->ai_src_addr, hints->ai_src_len);
+	if (error) {
+		rdma_freeaddrinfo(r);
+		return r_fail(ENOMEM, "rdma_getaddrinfo: no memory");
+	}
+	*res = r;
+	return 0;
+}
+
 int rdma_getaddrinfo(const char *node, const char *service,
 		     const struct rdma_addrinfo *hints,
 		     struct rdma_addrinfo **res)
@@ -103,6 +129,8 @@ int rdma_getaddrinfo(const char *node, const char *service,
 				      "service is given");
 	if (r_devices())
 		return -1;
+	if (!node && !service)
+		return from_hints(hints, res);
 	if (hints->ai_flags & RAI_PASSIVE)
 		ask.ai_flags |= AI_PASSIVE;
 	if (hints->ai_flags & RAI_NUMERICHOST)

@@ -174,6 +174,13 @@ static void requested(struct r_event *e)
 		r_device_use(id, d, id->sgid_index);
 	if (id->mtu > e->message.mtu && e->message.mtu)
 		id->mtu = e->message.mtu;
+	/* unless rdma_accept says less */
+	id->responder_resources = e->message.initiator_depth;
+	id->initiator_depth = e->message.responder_resources;
+	if (d && id->responder_resources > d->max_responder)
+		id->responder_resources = d->max_responder;
+	if (d && id->initiator_depth > d->max_initiator)
+		id->initiator_depth = d->max_initiator;
 	pthread_mutex_lock(&r_lock);
 	r_tell(CMPROTO_TAKEN, id->handle);
 	pthread_mutex_unlock(&r_lock);

@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define CM_TIMEOUT   20 /* 4.3 s, and as often as the kernel asks */
@@ -39,13 +38,20 @@ static bool is_datagram(const struct r_id *id)
 	return id->base.qp_type == IBV_QPT_UD;
 }
 
-/* For who started us and waits until a client may come: adverb pair. */
+/*
+ * For who started us and waits until a client may come: adverb pair.  Once,
+ * since it may not read any more.
+ */
 static void say_ready(void)
 {
+	static bool said;
 	const char *fd = secure_getenv("ADVERB_READY_FD");
 
-	if (fd && *fd && write(atoi(fd), "", 1) < 0)
+	pthread_mutex_lock(&r_lock);
+	if (fd && *fd && !said && write(atoi(fd), "", 1) < 0)
 		errno = 0;
+	said = true;
+	pthread_mutex_unlock(&r_lock);
 }
 
 int rdma_listen(struct rdma_cm_id *base, int backlog)
@@ -95,10 +101,6 @@ static uint8_t smaller(uint8_t a, uint8_t b)
 
 static void common(struct r_id *id, struct cmproto *m)
 {
-	uint32_t random = 0;
-
-	if (getrandom(&random, sizeof(random), 0) > 0)
-		id->psn = random & 0xffffff;
 	m->psn = id->psn;
 	m->qpn = id->qpn;
 	m->qkey = id->qkey;

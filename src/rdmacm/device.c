@@ -88,6 +88,18 @@ struct r_device *r_device_find(const uint8_t ip[16], uint8_t *sgid_index)
 	return NULL;
 }
 
+/* Made when first wanted, kept for good: programs register memory in it. */
+static struct ibv_pd *domain(struct r_device *d)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	if (!d->pd)
+		d->pd = ibv_alloc_pd(d->verbs);
+	pthread_mutex_unlock(&lock);
+	return d->pd;
+}
+
 void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index)
 {
 	struct ibv_port_attr port;
@@ -95,45 +107,11 @@ void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index)
 	id->device = d;
 	id->sgid_index = sgid_index;
 	id->base.verbs = d->verbs;
+	id->base.pd = domain(d);
 	id->base.port_num = PORT;
 	id->mtu = IBV_MTU_1024;
 	if (!ibv_query_port(d->verbs, PORT, &port))
 		id->mtu = (uint8_t)port.active_mtu;
-}
-
-struct ibv_pd *r_device_pd(struct r_device *d)
-{
-	struct ibv_pd *pd;
-
-	pthread_mutex_lock(&r_lock);
-	pd = d->pd;
-	if (pd)
-		d->pd_users++;
-	pthread_mutex_unlock(&r_lock);
-	if (pd)
-		return pd;
-	pd = ibv_alloc_pd(d->verbs);
-	pthread_mutex_lock(&r_lock);
-	if (pd && !d->pd) {
-		d->pd = pd;
-		d->pd_users = 1;
-	}
-	pthread_mutex_unlock(&r_lock);
-	return pd;
-}
-
-/* A domain that was ours goes with its last user. */
-void r_device_put_pd(struct r_device *d, struct ibv_pd *pd)
-{
-	bool is_last;
-
-	pthread_mutex_lock(&r_lock);
-	is_last = pd == d->pd && --d->pd_users == 0;
-	if (is_last)
-		d->pd = NULL;
-	pthread_mutex_unlock(&r_lock);
-	if (is_last)
-		ibv_dealloc_pd(pd);
 }
 
 struct ibv_context **rdma_get_devices(int *num_devices)

@@ -6,15 +6,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 		      enum rdma_port_space ps, enum ibv_qp_type type)
 {
 	struct r_id *id = calloc(1, sizeof(*id));
+	uint32_t random = 0;
 
 	if (!id)
 		return NULL;
+	/* A program with its own queue pair may ask before it connects. */
+	if (getrandom(&random, sizeof(random), 0) > 0)
+		id->psn = random & 0xffffff;
 	id->base.channel = channel;
 	id->base.context = context;
 	id->base.ps = ps;
@@ -303,6 +308,8 @@ static void explain(const struct r_id *id, const struct cmproto *m)
 	const struct sockaddr *to = &id->base.route.addr.dst_addr;
 	char text[R_ADDR_TEXT];
 
+	if (id->is_passive)
+		return; /* who called us knows why it went */
 	r_addr_text(to, text);
 	if (m->event == CMPROTO_UNREACHABLE && m->status == -ETIMEDOUT)
 		r_say("rdma_connect: UNREACHABLE: nothing at %s answers "

@@ -23,9 +23,8 @@
 /* A device that this process has opened for its ids. */
 struct r_device {
 	struct ibv_context *verbs;
-	struct ibv_pd *pd; /* for ids whose program gives none */
-	uint32_t pd_users;
-	uint64_t guid; /* host order */
+	struct ibv_pd *pd; /* id->pd, until the program gives another */
+	uint64_t guid;	   /* host order */
 	uint8_t max_responder, max_initiator;
 };
 
@@ -98,11 +97,8 @@ extern pthread_cond_t r_changed; /* an answer, an acknowledgement */
 int r_devices(void);
 /* The device and GID index of a local address; NULL: it is no device's. */
 struct r_device *r_device_find(const uint8_t ip[16], uint8_t *sgid_index);
-/* Sets verbs, port and path facts of an id on a device. */
+/* Sets verbs, pd, port and path facts of an id on a device. */
 void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);
-/* Its own protection domain, counted; NULL and errno. */
-struct ibv_pd *r_device_pd(struct r_device *d);
-void r_device_put_pd(struct r_device *d, struct ibv_pd *pd);
 
 /* link.c: the connection to the broker. */
 /* Sends m and waits for its answer, which replaces m; 0 or -errno. */

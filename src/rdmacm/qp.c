@@ -212,7 +212,7 @@ static int make_ready(struct r_id *id)
 									: 0;
 }
 
-static int failed(struct r_id *id, bool made_pd)
+static int failed(struct r_id *id)
 {
 	int error = errno;
 
@@ -220,10 +220,6 @@ static int failed(struct r_id *id, bool made_pd)
 		ibv_destroy_qp(id->base.qp);
 	id->base.qp = NULL;
 	drop_cqs(id);
-	if (made_pd) {
-		r_device_put_pd(id->device, id->base.pd);
-		id->base.pd = NULL;
-	}
 	return r_fail(error,
 		      "rdma_create_qp: the queue pair cannot be made: "
 		      "%s",
@@ -233,7 +229,7 @@ static int failed(struct r_id *id, bool made_pd)
 int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 {
 	struct r_id *id = r_id(base);
-	bool has_pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD, makes_pd;
+	bool has_pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD;
 
 	if (base->qp || !id->device)
 		return r_fail(EINVAL, base->qp ? "rdma_create_qp: the id has "
@@ -241,28 +237,25 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 					       : "rdma_create_qp: the id has "
 						 "no device before it has an "
 						 "address");
-	makes_pd = !has_pd && !base->pd;
 	if (has_pd && attr->pd->context != base->verbs)
 		return r_fail(EINVAL, "rdma_create_qp: the protection domain "
 				      "is of another context than id->verbs");
-	if (makes_pd)
-		base->pd = r_device_pd(id->device);
 	if (has_pd)
 		base->pd = attr->pd;
 	if (!base->pd)
-		return failed(id, false);
+		return failed(id);
 	attr->pd = base->pd;
 	attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
 	if (make_cqs(id, attr))
-		return failed(id, makes_pd);
+		return failed(id);
 	if (!attr->srq)
 		attr->srq = base->srq;
 	base->qp = ibv_create_qp_ex(base->verbs, attr);
 	if (!base->qp)
-		return failed(id, makes_pd);
+		return failed(id);
 	base->qp_type = attr->qp_type;
 	if (make_ready(id))
-		return failed(id, makes_pd);
+		return failed(id);
 	return 0;
 }
 
@@ -294,10 +287,6 @@ void rdma_destroy_qp(struct rdma_cm_id *base)
 		ibv_destroy_qp(base->qp);
 	base->qp = NULL;
 	drop_cqs(id);
-	if (id->device && base->pd && !base->srq) {
-		r_device_put_pd(id->device, base->pd);
-		base->pd = NULL;
-	}
 }
 
 int rdma_create_srq_ex(struct rdma_cm_id *base,
@@ -309,8 +298,6 @@ int rdma_create_srq_ex(struct rdma_cm_id *base,
 		return r_fail(EINVAL, "rdma_create_srq: the id has no device "
 				      "before it has an address");
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD)) {
-		if (!base->pd)
-			base->pd = r_device_pd(id->device);
 		attr->pd = base->pd;
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
 	}
@@ -348,8 +335,4 @@ void rdma_destroy_srq(struct rdma_cm_id *base)
 	if (base->srq)
 		ibv_destroy_srq(base->srq);
 	base->srq = NULL;
-	if (!base->qp && base->pd && r_id(base)->device) {
-		r_device_put_pd(r_id(base)->device, base->pd);
-		base->pd = NULL;
-	}
 }

@@ -409,13 +409,36 @@ static void without_a_listener_the_answer_comes_at_once(void **state)
 {
 	struct world *w = world_new(4, 0);
 
-	cm_unlisten(w->cm[1], 0);
+	cm_unlisten(w->cm[1], 0, 0);
 	start(w, 0);
 	drain(w, 0);
 	run(w, w->now + SECOND / 100);
 	assert_int_equal(w->end[0][0].ended, 1);
 	assert_int_equal(cm_counters(w->cm[1])->no_listener, 1);
 	world_free(w);
+}
+
+static void a_caller_waits_for_a_listener_that_has_just_gone(void **state)
+{
+	struct cm_where any = {.any_v4 = true};
+	uint32_t listener;
+
+	for (int again = 0; again <= 1; again++) {
+		struct world *w = world_new(6, 0);
+
+		cm_unlisten(w->cm[1], 0, w->now + SECOND);
+		start(w, 0);
+		drain(w, 0);
+		run(w, w->now + SECOND / 2);
+		assert_int_equal(w->end[0][0].ended, 0);
+		if (again)
+			cm_listen(w->cm[1], LISTENER, SERVICE, &any, 16,
+				  &listener);
+		run(w, w->now + 2 * SECOND);
+		assert_int_equal(w->end[0][0].ended, !again);
+		assert_int_equal(w->ends[1], again);
+		world_free(w);
+	}
 }
 
 static void
@@ -497,6 +520,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			a_busy_owner_holds_its_peer_for_as_long_as_it_takes),
 		cmocka_unit_test(without_a_listener_the_answer_comes_at_once),
+		cmocka_unit_test(
+			a_caller_waits_for_a_listener_that_has_just_gone),
 		cmocka_unit_test(
 			a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection),
 		cmocka_unit_test(a_flood_of_requests_is_bounded),

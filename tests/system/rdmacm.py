@@ -1,0 +1,276 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""rdma_cm: its tools and perftest -R, over lo and between two namespaces."""
+
+import os
+import random
+import re
+import signal
+import time
+
+import netlab
+from perftest_check import check_rows
+import system
+from system import Result, expect, expect_ok
+
+netlab.enter()
+t = system.Suite(__doc__)
+lab = netlab.Lab(t)
+
+# Programs of rdmacm-utils: what runs, and what shows that it did its work.
+TOOLS = (
+    (["rping", "-C", "20", "-V"], ""),
+    (["rping", "-C", "5", "-S", "60000", "-V"], ""),
+    (["ucmatose"], "return status 0"),
+    (["ucmatose", "-c", "10", "-C", "20", "-S", "1000"], "return status 0"),
+    (["udaddy"], "return status 0"),
+    (["udaddy", "-c", "4", "-C", "20"], "return status 0"),
+    (["cmtime", "-c", "50"], "connect"),
+    (["rdma_server"], "rdma_client: end 0"),
+    (["rdma_xserver"], "rdma_xclient: end 0"),
+)
+PERFTEST = [[tool, "-n", "200"] for tool in
+            ("ib_write_bw", "ib_write_lat", "ib_read_bw", "ib_read_lat",
+             "ib_send_bw", "ib_send_lat", "ib_atomic_bw", "ib_atomic_lat")]
+ADDRESSES = "127.0.0.1", "::1"
+
+
+def tool(argv, want, address):
+    def body():
+        t.need(argv[0])
+        r = t.pair(argv, ["--address", address], 40)
+        expect_ok(r)
+        expect(want in r.output, "it does not say " + want, r)
+    t.case("%s, %s" % (" ".join(argv), address), body, "rdma_cm", argv[0])
+
+
+def perftest(argv, address):
+    six = ["--ipv6"] if ":" in address else []
+
+    def body():
+        t.need(argv[0])
+        r = t.pair(argv + ["-R"] + six, ["--address", address], 40)
+        expect_ok(r)
+        check_rows(r)
+    t.case("%s -R, %s" % (" ".join(argv), address), body, "rdma_cm", argv[0])
+
+
+def over_lo():
+    for address in ADDRESSES:
+        for argv, want in TOOLS:
+            # the servers of the others listen on IPv4 alone
+            if address != "::1" or argv[0] in ("rping", "cmtime"):
+                tool(argv, want, address)
+    for argv in PERFTEST:
+        perftest(argv, "127.0.0.1")
+    perftest(["ib_send_bw", "-c", "UD", "-n", "200"], "127.0.0.1")
+    perftest(["ib_send_lat", "-c", "UD", "-n", "200"], "127.0.0.1")
+    perftest(["ib_write_bw", "-q", "8", "-n", "200"], "127.0.0.1")
+    perftest(["ib_write_bw", "-z", "-n", "200"], "127.0.0.1")
+
+
+def start(side, argv, **env):
+    """One end in the background."""
+    return lab.start(side, argv, **env)
+
+
+def listens(side, argv, **env):
+    """A server, once librdmacm says that it listens."""
+    ready, theirs = os.pipe()
+    os.set_inheritable(theirs, True)
+    p = t.start([t.adverb, "run", "--", *argv],
+                env=t.environment(ADVERB_READY_FD=str(theirs), **env),
+                into=lambda words: lab.into(side, words), pass_fds=[theirs])
+    os.close(theirs)
+    got = os.read(ready, 1)
+    os.close(ready)
+    expect(got, "%s ends before it listens" % argv[0],
+           None if got else t.finish(p, 5))
+    return p
+
+
+def ends(name, server, client, want="", status=(0, 0), timeout=40, **env):
+    """A server here and a client there, over a veth."""
+    def body():
+        t.need(server[0])
+        lab.unwire()
+        lab.wire("v0", 1500, ("10.1.0.1/24", "fd00:1::1/64"),
+                 ("10.1.0.2/24", "fd00:1::2/64"))
+        s = listens("here", server, **env)
+        c = t.finish(start("there", client, **env), timeout)
+        s = t.finish(s, timeout if c.status == 0 else 3)
+        both = Result(0, "\n".join(
+            "%s| %s" % (who, line) for who, r in (("server", s), ("client", c))
+            for line in r.output.splitlines()))
+        expect((s.status, c.status) == status,
+               "exit status %d, %d" % (s.status, c.status), both)
+        expect(want in both.output, "no " + want, both)
+    t.case(name, body, "rdma_cm over veth", server[0])
+
+
+def over_veth():
+    for address in "10.1.0.1", "fd00:1::1":
+        ends("rping over veth, " + address,
+             ["rping", "-s", "-a", address, "-C", "20", "-V"],
+             ["rping", "-c", "-a", address, "-C", "20", "-V"],
+             "")
+        ends("ucmatose over veth, " + address, ["ucmatose"],
+             ["ucmatose", "-s", address], "return status 0") \
+            if "." in address else None
+    ends("ib_write_bw -R over veth", ["ib_write_bw", "-R", "-n", "200"],
+         ["ib_write_bw", "-R", "-n", "200", "10.1.0.1"], "BW average")
+    ends("ib_send_lat -R over veth", ["ib_send_lat", "-R", "-n", "200"],
+         ["ib_send_lat", "-R", "-n", "200", "10.1.0.1"], "t_avg")
+    ends("udaddy over veth", ["udaddy"], ["udaddy", "-s", "10.1.0.1"],
+         "return status 0")
+
+
+def multicast():
+    """Two members and a sender, on one host and on two."""
+    def body(sides, addresses):
+        def go():
+            t.need("mckey")
+            lab.unwire()
+            lab.wire("v0", 1500, ("10.1.0.1/24",), ("10.1.0.2/24",))
+            group = ["mckey", "-m", "239.1.2.3"]
+            # a line at a time, so that we see when it has joined
+            members = [start(side, ["stdbuf", "-oL"] + group + ["-b", address])
+                       for side, address in zip(sides, addresses)]
+            for m in members:
+                wait_for(m, "joined dgid")
+            s = t.finish(start("there", group + ["-b", "10.1.0.2", "-s"]), 30)
+            expect_ok(s)
+            for m in members:
+                r = t.finish(m, 30)
+                expect_ok(r)
+                expect("data transfers complete" in r.output, "no data", r)
+        return go
+    t.case("mckey, two members beside the sender",
+           body(("there", "there"), ("10.1.0.2", "10.1.0.2")), "rdma_cm",
+           "mckey")
+
+
+def wait_for(process, text, seconds=20):
+    """Until it has written @text; what it wrote is not lost."""
+    said = b""
+    os.set_blocking(process.stdout.fileno(), False)
+    end = time.monotonic() + seconds
+    while text.encode() not in said:
+        expect(time.monotonic() < end and process.poll() is None,
+               "it never says " + text, Result(0, said.decode()))
+        said += process.stdout.read() or b""
+        time.sleep(0.005)
+    os.set_blocking(process.stdout.fileno(), True)
+
+
+def refusals():
+    def nobody():
+        r = t.adverb_run(["rping", "-c", "-a", "127.0.0.1", "-p", "7999",
+                          "-C", "1"], timeout=20)
+        expect(r.status not in (0, 124), "exit status %d" % r.status, r)
+        expect("RDMA_CM_EVENT_REJECTED, error 8" in r.output,
+               "no REJECTED with status 8", r)
+        expect("nobody listens at 127.0.0.1 port 7999" in r.output,
+               "no sentence", r)
+
+    def black_hole():
+        lab.unwire()
+        lab.wire("v0", 1500, ("10.1.0.1/24",), ("10.1.0.2/24",))
+        # it has no broker, and says nothing: nobody has used a device there
+        lab.ip("there", "link set v0 down")
+        lab.ip("here", "neigh replace 10.1.0.9 lladdr 02:00:00:00:00:09 "
+               "dev v0")
+        r = lab.run("here", ["rping", "-c", "-a", "10.1.0.9", "-C", "1"], 60,
+                    ADVERB_CM_FAST="1")
+        expect(r.status not in (0, 124), "exit status %d" % r.status, r)
+        expect("RDMA_CM_EVENT_UNREACHABLE, error -110" in r.output,
+               "no UNREACHABLE with -110", r)
+        expect("answers connection management" in r.output, "no sentence", r)
+
+    def no_route():
+        lab.unwire()
+        r = lab.run("here", ["rping", "-c", "-a", "10.99.0.9", "-C", "1"])
+        expect(r.status not in (0, 124), "exit status %d" % r.status, r)
+        expect("RDMA_CM_EVENT_ADDR_ERROR" in r.output or
+               "no address of an RDMA device" in r.output, "no reason", r)
+
+    def in_use():
+        s = listens("here", ["rping", "-s", "-a", "127.0.0.1", "-P"])
+        r = t.adverb_run(["rping", "-s", "-a", "127.0.0.1", "-C", "1"])
+        os.killpg(s.pid, signal.SIGKILL)
+        t.finish(s, 10)
+        expect(r.status not in (0, 124), "exit status %d" % r.status, r)
+        expect("127.0.0.1 port 7174 is in use" in r.output, "no sentence", r)
+
+    t.case("nobody listens: REJECTED at once", nobody, "rdma_cm", "rping")
+    t.case("a black hole: UNREACHABLE", black_hole, "rdma_cm", "rping")
+    t.case("no route: an error with a reason", no_route, "rdma_cm", "rping")
+    t.case("a port that another process has is in use", in_use, "rdma_cm",
+           "rping")
+
+
+def many(count, at_once):
+    """rping pairs.  Each has a server of its own: that of rping -P mixes up
+    requests that come together."""
+    def begin():
+        return t.start(t.pair_argv(["rping", "-C", "1", "-V"], [], 120))
+
+    def body():
+        t.need("rping")
+        running, failed, begun = [], None, 0
+        while begun < count or running:
+            while begun < count and len(running) < at_once:
+                running.append(begin())
+                begun += 1
+            r = t.finish(running.pop(0), 130)
+            if r.status and not failed:
+                failed = r
+        expect(not failed, "a pair fails", failed)
+    t.case("%d rping connects, %d at once" % (count, at_once), body,
+           "rdma_cm", "rping")
+
+
+def deaths(rounds):
+    """Kills one side at a random moment; the other hears of it, and the next
+    pair finds port and broker as before."""
+    def one(dice):
+        s = listens("here", ["rping", "-s", "-a", "127.0.0.1", "-C", "100000"])
+        c = t.start([t.adverb, "run", "--", "rping", "-c", "-a", "127.0.0.1",
+                     "-C", "100000"])
+        time.sleep(dice.random() * 0.5)  # the moment is what is tried
+        first, other = (s, c) if dice.random() < 0.5 else (c, s)
+        os.killpg(first.pid, signal.SIGKILL)
+        began = time.monotonic()
+        t.finish(first, 10)
+        r = t.finish(other, 30) if other is c or c.poll() is None else None
+        if other is s:
+            # it may not have got as far as a connection: then it waits on
+            r = t.finish(s, 5)
+            return
+        expect(r.status != 124, "the other side does not notice within %d s" %
+               (time.monotonic() - began), r)
+
+    def body():
+        t.need("rping")
+        seed = random.randrange(1 << 32)
+        dice = random.Random(seed)
+        for i in range(rounds):
+            try:
+                one(dice)
+            except system.Fail as why:
+                raise system.Fail("round %d of seed %d: %s" % (i, seed, why),
+                                  why.output)
+        r = t.pair(["rping", "-C", "3", "-V"], [], 30)
+        expect_ok(r)
+    t.case("%d times one side is killed" % rounds, body, "rdma_cm", "rping")
+
+
+over_lo()
+over_veth()
+multicast()
+refusals()
+many(200 if not t.options.full else 10000, 1)
+many(200 if not t.options.full else 10000, 64)
+deaths(20 if not t.options.full else 1000)
+lab.end()
+t.end()
