@@ -96,10 +96,134 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 	}
 }
 
-static void put_local(struct text *t, const struct explain *x)
+/* Whose request it is about. */
+static void put_subject(struct text *t, const struct explain *x)
 {
-	put(t, "QP 0x%06x: %s wr_id 0x%" PRIx64 " failed: ", x->qpn,
-	    wr_name(x->opcode), x->wr_id);
+	put(t, "QP 0x%06x: ", x->qpn);
+	switch (x->cause) {
+	case EXPLAIN_LOCAL_KEY:
+	case EXPLAIN_LOCAL_FAULT:
+	case EXPLAIN_LOCAL_OP:
+	case EXPLAIN_NAK_ACCESS:
+	case EXPLAIN_NAK_INVALID:
+	case EXPLAIN_NAK_OPERATION:
+	case EXPLAIN_RETRY:
+	case EXPLAIN_PEER_GONE:
+	case EXPLAIN_RNR:
+		put(t, "%s wr_id 0x%" PRIx64 " failed: ", wr_name(x->opcode),
+		    x->wr_id);
+		break;
+	case EXPLAIN_REMOTE_KEY:
+	case EXPLAIN_REMOTE_FAULT:
+	case EXPLAIN_REMOTE_INVALID:
+		put(t, "refused a request of QP 0x%06x: ", x->dest_qpn);
+		break;
+	case EXPLAIN_NONE:
+	case EXPLAIN_LOCAL_LENGTH:
+	case EXPLAIN_DROPPED:
+	case EXPLAIN_CQ_OVERRUN:
+		break;
+	}
+}
+
+static void put_nak(struct text *t, const struct explain *x, const char *what)
+{
+	put(t, "the peer (QP 0x%06x) answered \"%s\"", x->dest_qpn, what);
+	if (x->key)
+		put(t,
+		    " to remote key 0x%08x, [0x%" PRIx64 ", +%" PRIu64
+		    " bytes)",
+		    x->key, x->va, x->bytes);
+}
+
+/* What happened here. */
+static void put_local_reason(struct text *t, const struct explain *x)
+{
+	switch (x->cause) {
+	case EXPLAIN_LOCAL_KEY:
+		put_key(t, x, "local key");
+		break;
+	case EXPLAIN_REMOTE_KEY:
+		put_key(t, x, "remote key");
+		break;
+	case EXPLAIN_LOCAL_FAULT:
+	case EXPLAIN_REMOTE_FAULT:
+		put(t,
+		    "registered memory at 0x%" PRIx64
+		    " is no longer mapped (freed before ibv_dereg_mr?)",
+		    x->va);
+		break;
+	case EXPLAIN_LOCAL_LENGTH:
+		put(t,
+		    "a message of at least %" PRIu64
+		    " bytes does not fit the receive buffers (%" PRIu64
+		    " bytes) of wr_id 0x%" PRIx64,
+		    x->bytes, x->region_bytes, x->wr_id);
+		break;
+	case EXPLAIN_LOCAL_OP:
+		put(t, "%s", x->detail ? x->detail : "not allowed here");
+		break;
+	case EXPLAIN_REMOTE_INVALID:
+		put(t, "%s", x->detail ? x->detail : "invalid");
+		break;
+	case EXPLAIN_DROPPED:
+		put(t, "dropped a message of QP 0x%06x, as UC and UD do: %s",
+		    x->dest_qpn, x->detail);
+		break;
+	case EXPLAIN_CQ_OVERRUN:
+		put(t, "its completion queue is full; poll faster or create "
+		       "it larger");
+		break;
+	case EXPLAIN_NONE:
+	case EXPLAIN_NAK_ACCESS:
+	case EXPLAIN_NAK_INVALID:
+	case EXPLAIN_NAK_OPERATION:
+	case EXPLAIN_RETRY:
+	case EXPLAIN_PEER_GONE:
+	case EXPLAIN_RNR:
+		break;
+	}
+}
+
+/* What the peer did, or did not. */
+static void put_peer_reason(struct text *t, const struct explain *x)
+{
+	switch (x->cause) {
+	case EXPLAIN_NAK_ACCESS:
+		put_nak(t, x, "remote access error");
+		break;
+	case EXPLAIN_NAK_INVALID:
+		put_nak(t, x, "invalid request");
+		break;
+	case EXPLAIN_NAK_OPERATION:
+		put_nak(t, x, "remote operational error");
+		break;
+	case EXPLAIN_RETRY:
+		put(t,
+		    "no answer from the peer (QP 0x%06x) after %u tries; is "
+		    "its QP in RTR, its address right, UDP 4791 open?",
+		    x->dest_qpn, x->tries);
+		break;
+	case EXPLAIN_PEER_GONE:
+		put(t, "the process of the peer (QP 0x%06x) has ended",
+		    x->dest_qpn);
+		break;
+	case EXPLAIN_RNR:
+		put(t, "the peer (QP 0x%06x) had no receive posted, %u times",
+		    x->dest_qpn, x->tries);
+		break;
+	case EXPLAIN_NONE:
+	case EXPLAIN_LOCAL_KEY:
+	case EXPLAIN_LOCAL_FAULT:
+	case EXPLAIN_LOCAL_LENGTH:
+	case EXPLAIN_LOCAL_OP:
+	case EXPLAIN_REMOTE_KEY:
+	case EXPLAIN_REMOTE_FAULT:
+	case EXPLAIN_REMOTE_INVALID:
+	case EXPLAIN_DROPPED:
+	case EXPLAIN_CQ_OVERRUN:
+		break;
+	}
 }
 
 size_t explain_text(const struct explain *x, char *buf, size_t size)
@@ -107,90 +231,10 @@ size_t explain_text(const struct explain *x, char *buf, size_t size)
 	struct text t = {buf, size, 0};
 
 	buf[0] = 0;
-	switch (x->cause) {
-	case EXPLAIN_NONE:
-		break;
-	case EXPLAIN_LOCAL_KEY:
-		put_local(&t, x);
-		put_key(&t, x, "local key");
-		break;
-	case EXPLAIN_LOCAL_FAULT:
-		put_local(&t, x);
-		put(&t,
-		    "registered memory at 0x%" PRIx64
-		    " is no longer mapped (freed before ibv_dereg_mr?)",
-		    x->va);
-		break;
-	case EXPLAIN_LOCAL_LENGTH:
-		put(&t,
-		    "QP 0x%06x: a message of at least %" PRIu64
-		    " bytes does not fit the receive buffers (%" PRIu64
-		    " bytes) of wr_id 0x%" PRIx64,
-		    x->qpn, x->bytes, x->region_bytes, x->wr_id);
-		break;
-	case EXPLAIN_LOCAL_OP:
-		put_local(&t, x);
-		put(&t, "%s", x->detail ? x->detail : "not allowed here");
-		break;
-	case EXPLAIN_REMOTE_KEY:
-		put(&t, "QP 0x%06x: refused a request of QP 0x%06x: ", x->qpn,
-		    x->dest_qpn);
-		put_key(&t, x, "remote key");
-		break;
-	case EXPLAIN_REMOTE_FAULT:
-		put(&t,
-		    "QP 0x%06x: refused a request of QP 0x%06x: registered "
-		    "memory at 0x%" PRIx64 " is no longer mapped",
-		    x->qpn, x->dest_qpn, x->va);
-		break;
-	case EXPLAIN_REMOTE_INVALID:
-		put(&t, "QP 0x%06x: refused a request of QP 0x%06x: %s", x->qpn,
-		    x->dest_qpn, x->detail ? x->detail : "invalid");
-		break;
-	case EXPLAIN_NAK_ACCESS:
-	case EXPLAIN_NAK_INVALID:
-	case EXPLAIN_NAK_OPERATION:
-		put_local(&t, x);
-		put(&t, "the peer (QP 0x%06x) answered \"%s\"", x->dest_qpn,
-		    x->cause == EXPLAIN_NAK_ACCESS ? "remote access error"
-		    : x->cause == EXPLAIN_NAK_INVALID
-			    ? "invalid request"
-			    : "remote operational error");
-		if (x->key)
-			put(&t,
-			    " to remote key 0x%08x, [0x%" PRIx64 ", +%" PRIu64
-			    " bytes)",
-			    x->key, x->va, x->bytes);
-		break;
-	case EXPLAIN_RETRY:
-		put_local(&t, x);
-		put(&t,
-		    "no answer from the peer (QP 0x%06x) after %u tries; is "
-		    "its QP in RTR, its address right, UDP 4791 open?",
-		    x->dest_qpn, x->tries);
-		break;
-	case EXPLAIN_PEER_GONE:
-		put_local(&t, x);
-		put(&t, "the process of the peer (QP 0x%06x) has ended",
-		    x->dest_qpn);
-		break;
-	case EXPLAIN_RNR:
-		put_local(&t, x);
-		put(&t, "the peer (QP 0x%06x) had no receive posted, %u times",
-		    x->dest_qpn, x->tries);
-		break;
-	case EXPLAIN_DROPPED:
-		put(&t,
-		    "QP 0x%06x: dropped a message of QP 0x%06x, as UC and UD "
-		    "do: %s",
-		    x->qpn, x->dest_qpn, x->detail);
-		break;
-	case EXPLAIN_CQ_OVERRUN:
-		put(&t,
-		    "QP 0x%06x: its completion queue is full; poll faster or "
-		    "create it larger",
-		    x->qpn);
-		break;
-	}
+	if (x->cause == EXPLAIN_NONE)
+		return 0;
+	put_subject(&t, x);
+	put_local_reason(&t, x);
+	put_peer_reason(&t, x);
 	return t.len;
 }
