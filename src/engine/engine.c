@@ -11,6 +11,7 @@
 #include "ibt/ibt.h"
 #include "ibt/mcast.h"
 #include "ibt/once.h"
+#include "ibt/shelf.h"
 #include "ibt/uc.h"
 #include "util/bits.h"
 #include "util/check.h"
@@ -277,10 +278,8 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 	note_sender(e, d, q, &p);
 	q->qp->stats.rx_packets++;
 	q->qp->stats.rx_bytes += len;
-	if (q->qp->type == HCA_QPT_UD)
-		ud_resp_rx(&e->ibt, q, &p, &from);
-	else if (q->qp->type == HCA_QPT_UC)
-		uc_resp_rx(&e->ibt, q, &p);
+	if (q->qp->type != HCA_QPT_RC)
+		shelf_rx(&e->ibt, q, &p, &from, bytes, len - 4);
 	else if (p.info->request)
 		rc_resp_rx(&e->ibt, q, &p, bytes, len - 4);
 	else
@@ -378,6 +377,21 @@ void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		ibt_qp_flush_sends(&e->ibt, q);
 	else
 		ibt_qp_activate(&e->ibt, q);
+	shelf_serve(&e->ibt, q);
+}
+
+/* RC waits for the peer's receive, UC and UD for our own. */
+static void rnr_timer(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	if (q->qp->type == HCA_QPT_RC)
+		rc_comp_rnr_over(&e->ibt, q, now_ns);
+	else
+		shelf_serve(&e->ibt, q);
+}
+
+bool engine_is_choked(const struct engine *e)
+{
+	return shelf_is_full(&e->ibt);
 }
 
 void engine_tick(struct engine *e, uint64_t now_ns)
@@ -395,10 +409,8 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 		else if (t->kind == IBT_TIMER_LATER)
 			later_expire(&e->ibt, t);
 		else
-			rc_comp_rnr_over(
-				&e->ibt,
-				CONTAINER_OF(t, struct ibt_qp, rnr_timer),
-				now_ns);
+			rnr_timer(e, CONTAINER_OF(t, struct ibt_qp, rnr_timer),
+				  now_ns);
 	}
 }
 

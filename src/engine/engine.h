@@ -119,6 +119,11 @@ void engine_cq_remove(struct engine *e, const struct cq *cq);
 uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
 			 size_t len, uint16_t guess);
 void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns);
+/*
+ * Too much of UC and UD waits for receives: better receive no more before the
+ * next doorbell or tick.
+ */
+bool engine_is_choked(const struct engine *e);
 /* Work was posted to q (either queue). */
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 void engine_tick(struct engine *e, uint64_t now_ns);

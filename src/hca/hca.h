@@ -487,6 +487,8 @@ bool srq_take(struct hca *h, struct srq *s, struct wqe *out, bool *low);
  * low: a limit event is owed to qp->srq's user.
  */
 struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low);
+/* Is there one to take, or one that is held? */
+bool rq_has(struct hca *h, const struct qp *qp);
 /* The one that is held, or NULL. */
 struct wqe *rq_held(struct hca *h, const struct qp *qp);
 /* Its message has ended: give it up, and fill wr_id and the queue of c. */

@@ -24,6 +24,18 @@ struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low)
 	return slot(h, qp);
 }
 
+bool rq_has(struct hca *h, const struct qp *qp)
+{
+	const struct srq *s = arena_at(&h->arena, qp->srq);
+	const struct wq *rq = &qp->rq;
+
+	if (qp->rq_held)
+		return true;
+	/* of a shared queue another QP may be faster */
+	return s ? ring_load(&s->wq.head) != ring_load(&s->wq.tail)
+		 : ring_own(&rq->done) != ring_load(&rq->head);
+}
+
 struct wqe *rq_held(struct hca *h, const struct qp *qp)
 {
 	return qp->rq_held ? slot(h, qp) : NULL;

@@ -2,6 +2,7 @@
 #include "host/lane.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,6 +45,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->group_count = 0;
 	memset(l->last_from, 0, sizeof l->last_from);
 	l->last_is_local = false;
+	l->got_count = l->got_next = 0;
 	ring_store(&l->news, 0);
 	ring_store(&l->polled, 0);
 	ring_store(&l->is_hungry, 0);
@@ -99,33 +101,42 @@ static bool is_local(struct lane *l, const uint8_t ip[16])
 	return l->last_is_local;
 }
 
+/* Is there more to receive than the last turn did? */
+static bool is_behind(const struct lane *l)
+{
+	return !engine_is_choked(l->engine) &&
+	       (l->got_next < l->got_count || l->wire.is_behind);
+}
+
 /* Read up to `rounds` batches; false if there was nothing. */
 static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 {
-	struct udp_dgram got[UDP_BATCH];
 	bool any = false;
 
 	do {
-		size_t n = udp_receive(&l->wire, got);
-
-		any |= n > 0;
-
-		for (size_t i = 0; i < n; i++) {
+		if (l->got_next == l->got_count) {
+			l->got_count = (uint32_t)udp_receive(&l->wire, l->got);
+			l->got_next = 0;
+		}
+		while (l->got_next < l->got_count &&
+		       !engine_is_choked(l->engine)) {
+			const struct udp_dgram *got = &l->got[l->got_next++];
 			struct engine_dgram d = {
-				.from = got[i].from,
-				.to = got[i].to,
-				.bytes = got[i].bytes,
-				.len = got[i].len,
-				.segment = got[i].segment,
-				.tos = got[i].tos,
-				.local = is_local(l, got[i].from.ip),
+				.from = got->from,
+				.to = got->to,
+				.bytes = got->bytes,
+				.len = got->len,
+				.segment = got->segment,
+				.tos = got->tos,
+				.local = is_local(l, got->from.ip),
 			};
 
 			capture_rx(&d);
 			engine_rx(l->engine, &d, now);
+			any = true;
 		}
-	} while (--rounds && l->wire.is_behind);
-	if (!l->wire.is_behind)
+	} while (--rounds && is_behind(l));
+	if (!l->wire.is_behind && l->got_next == l->got_count)
 		engine_rx_empty(l->engine);
 	return any;
 }
@@ -266,7 +277,7 @@ void lane_wake(struct lane *l)
 static bool must_wake(const struct lane *l)
 {
 	return ring_load(&l->is_resting) && l->wake_ns &&
-	       ((l->is_full && !l->wake_full) || l->wire.is_behind ||
+	       ((l->is_full && !l->wake_full) || is_behind(l) ||
 		engine_has_tx(l->engine) ||
 		engine_deadline(l->engine) < l->wake_ns);
 }
@@ -328,14 +339,16 @@ void lane_quit(struct lane *l) NO_LOCK_ANALYSIS
 	give(l);
 }
 
-bool lane_rest(struct lane *l, uint64_t *until, bool *is_full) NO_LOCK_ANALYSIS
+bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 {
 	if (!take_if_free(l))
 		return false;
 	turn(l);
-	l->wake_ns = l->wire.is_behind ? 0 : engine_deadline(l->engine);
+	l->wake_ns = is_behind(l) ? 0 : engine_deadline(l->engine);
 	*until = bits_min_u64(l->wake_ns, peer_due_ns());
-	*is_full = l->wake_full = l->is_full;
+	l->wake_full = l->is_full;
+	*events = (short)((l->is_full ? POLLOUT : 0) |
+			  (engine_is_choked(l->engine) ? 0 : POLLIN));
 	ring_store(&l->is_resting, 1);
 	give(l);
 	return true;

@@ -47,6 +47,8 @@ struct lane {
 	int wake_fd; /* its eventfd; -1 before it runs */
 	struct host_sink sink;
 	struct mpsc bells;		       /* QPs with new work */
+	struct udp_dgram got[UDP_BATCH];       /* a batch under way, */
+	uint32_t got_count, got_next;	       /* if the engine is choked */
 	struct lane_group groups[LANE_GROUPS]; /* groups.h */
 	uint32_t group_count;
 	ring_index news;      /* turns that received something */
@@ -66,10 +68,10 @@ void lane_poll(struct lane *l);
 /* Since lane->polled was what it is; good for minutes. */
 uint64_t lane_ago_ns(uint32_t polled);
 /*
- * For our thread: turn it, and say until when to sleep unless the socket (or,
- * if it is full, room in it) or the eventfd wakes; false if it is not free.
+ * For our thread: turn it, and say until when to sleep unless these events of
+ * the socket or the eventfd wake; false if it is not free.
  */
-bool lane_rest(struct lane *l, uint64_t *until, bool *is_full);
+bool lane_rest(struct lane *l, uint64_t *until, short *events);
 void lane_rested(struct lane *l);
 void lane_doorbell(struct lane *l, struct ibt_qp *q);
 /* For creation, modification and destruction: wait for the lock; giving it

@@ -99,13 +99,13 @@ static void *run(void *arg)
 {
 	struct lane *l = arg;
 	uint64_t until;
-	bool full;
+	short events;
 
 	/* naps are shorter than the slack that timers have */
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	while (!ring_load(&stopping)) {
-		if (lane_rest(l, &until, &full)) {
-			wait_until(l, until, full ? POLLIN | POLLOUT : POLLIN);
+		if (lane_rest(l, &until, &events)) {
+			wait_until(l, until, events);
 			lane_rested(l);
 		} else {
 			wait_until(l, lane_now() + NAP_MIN_NS, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ibt/ibt.h"
+#include "ibt/shelf.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ void ibt_fini(struct ibt *t)
 {
 	free(t->held);
 	free(t->groups);
+	shelf_close(t);
 }
 
 void ibt_event(struct ibt *t, const struct ibt_qp *q,

@@ -10,6 +10,7 @@
  *	rc_reply replies owed -> response packets
  *	once	 requests of UC and UD, which are sent once
  *	uc_req, uc_resp, ud_req, ud_resp  their packets
+ *	shelf	 their messages that wait for a receive
  *	mcast	 multicast groups
  *	ibt	 completions and events of all QPs of the lane
  *	ibt_qp	 life of a QP: states, flushing, timers
@@ -56,6 +57,9 @@ struct ibt {
 	bool holds_acks;
 	struct list pool;   /* free struct ibt_held */
 	struct list handed; /* struct ibt_qp with requests to end, see once.h */
+	struct shelf *shelf; /* shelf.c: NULL before the first UC or UD QP */
+	struct list shelf_free;
+	uint32_t shelf_count; /* packets that wait */
 	struct mcast *groups; /* mcast.c */
 	uint32_t group_count;
 	struct ibt_held *held;
@@ -161,9 +165,12 @@ struct ibt_qp {
 	struct mpsc_node kick;
 	struct list handed; /* UC, UD: sent, and not yet completed */
 	struct inaddr self, peer;
-	uint32_t mtu;		      /* bytes */
-	bool heard;		      /* COMM_EST was raised */
-	uint32_t dropped;	      /* bits of enum ibt_drop, explained */
+	uint32_t mtu;	   /* bytes */
+	bool heard;	   /* COMM_EST was raised */
+	struct list shelf; /* UC, UD: shelf.c */
+	uint64_t shelf_until_ns;
+	bool shelf_is_late; /* let the time pass, and posted nothing yet */
+	uint32_t dropped;   /* bits of enum ibt_drop, explained */
 	struct wheel_timer timer;     /* ACK timeout */
 	struct wheel_timer rnr_timer; /* wait after an RNR NAK */
 	struct rc_req req;

@@ -6,6 +6,7 @@
 #include "ibt/ibt.h"
 #include "ibt/mcast.h"
 #include "ibt/once.h"
+#include "ibt/shelf.h"
 #include "util/bits.h"
 #include "util/check.h"
 
@@ -13,6 +14,9 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 {
 	memset(q, 0, sizeof *q);
 	q->qp = qp;
+	if (qp->type != HCA_QPT_RC && shelf_open(t))
+		return -ENOMEM;
+	list_init(&q->shelf);
 	q->notes = calloc(qp->sq.size, sizeof *q->notes);
 	if (!q->notes)
 		return -ENOMEM;
@@ -69,6 +73,7 @@ void ibt_qp_fini(struct ibt *t, struct ibt_qp *q)
 {
 	quiet(t, q);
 	mcast_forget(t, q);
+	shelf_reset(t, q);
 	rc_resp_reset(t, q);
 	free(q->resp.replies);
 	free(q->notes);
@@ -134,6 +139,7 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 	quiet(t, q);
 	rc_req_reset(q);
 	rc_resp_reset(t, q);
+	shelf_reset(t, q);
 	q->heard = false;
 	q->dropped = 0;
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->send_cq), qp->qpn);
@@ -195,6 +201,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 	case HCA_QP_ERR:
 		wheel_cancel(&t->wheel, &q->timer);
 		wheel_cancel(&t->wheel, &q->rnr_timer);
+		shelf_reset(t, q);
 		ring_fence(); /* who posts later sees the state */
 		if (old != HCA_QP_RESET)
 			ibt_qp_flush(t, q);

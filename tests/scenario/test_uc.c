@@ -110,6 +110,23 @@ static void no_receive_drops_the_message_only(void **state)
 	duo_free(d);
 }
 
+static void a_message_of_many_packets_waits_for_its_receive(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UC, 1, 16);
+
+	fill(d, 0, 5000, 7);
+	duo_send(d, 0, HCA_WR_SEND, 0, 5000, 0);
+	duo_post(d, 0);
+	duo_send(d, 0, HCA_WR_RDMA_WRITE_IMM, 0, 700, 300000);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 50000000);
+	duo_recv(d, 1, 500000, 8000);
+	duo_recv(d, 1, 0, 0);
+	assert_got(d, 500000, 5000, 7);
+	assert_got(d, 300000, 700, 7);
+	duo_free(d);
+}
+
 static void too_long_a_message_leaves_its_receive(void **state)
 {
 	struct duo *d = duo_new_of(HCA_QPT_UC, 1, 16);
@@ -206,6 +223,8 @@ int main(void)
 		cmocka_unit_test(
 			a_gap_drops_its_message_and_the_next_one_arrives),
 		cmocka_unit_test(no_receive_drops_the_message_only),
+		cmocka_unit_test(
+			a_message_of_many_packets_waits_for_its_receive),
 		cmocka_unit_test(too_long_a_message_leaves_its_receive),
 		cmocka_unit_test(
 			a_wrong_key_drops_the_write_and_tells_the_responder),

@@ -130,6 +130,66 @@ static void each_reason_to_drop_is_told_once(void **state)
 	duo_free(d);
 }
 
+static void a_message_waits_a_little_for_its_receive(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct cqe c;
+
+	for (uint8_t k = 1; k <= 3; k++) {
+		request(d, 100, k);
+		duo_post(d, 0);
+		duo_run(d, d->now_ns + 10000000);
+	}
+	assert_false(duo_poll(d, 1, &c));
+	for (uint8_t k = 1; k <= 3; k++) {
+		duo_recv(d, 1, AT, 1000);
+		assert_got(d, 100, k);
+	}
+	assert_int_equal(counters(d)->rx_dropped, 0);
+	duo_free(d);
+}
+
+static void who_let_the_time_pass_is_not_waited_for_again(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+
+	request(d, 100, 1);
+	go(d);
+	assert_int_equal(counters(d)->rx_dropped, 1);
+	request(d, 100, 2);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 1000000);
+	assert_int_equal(counters(d)->rx_dropped, 2);
+	duo_recv(d, 1, AT, 1000);
+	request(d, 100, 3);
+	go(d);
+	assert_got(d, 100, 3);
+	request(d, 100, 4);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 1000000);
+	duo_recv(d, 1, AT, 1000);
+	assert_got(d, 100, 4);
+	duo_free(d);
+}
+
+static void too_much_that_waits_chokes_the_receiver(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 256);
+
+	for (int k = 0; k < 200; k++) {
+		request(d, 100, 1);
+		duo_post(d, 0);
+	}
+	duo_run(d, d->now_ns + 1000000);
+	assert_true(engine_is_choked(d->side[1].engine));
+	for (int k = 0; k < 200; k++)
+		duo_recv(d, 1, AT, 1000);
+	assert_false(engine_is_choked(d->side[1].engine));
+	for (int k = 0; k < 200; k++)
+		assert_got(d, 100, 1);
+	duo_free(d);
+}
+
 static void too_small_a_receive_waits_for_the_next_message(void **state)
 {
 	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
@@ -272,6 +332,9 @@ int main(void)
 		cmocka_unit_test(a_wrong_qkey_is_dropped_and_counted),
 		cmocka_unit_test(a_qkey_with_its_high_bit_stands_for_our_own),
 		cmocka_unit_test(each_reason_to_drop_is_told_once),
+		cmocka_unit_test(a_message_waits_a_little_for_its_receive),
+		cmocka_unit_test(who_let_the_time_pass_is_not_waited_for_again),
+		cmocka_unit_test(too_much_that_waits_chokes_the_receiver),
 		cmocka_unit_test(
 			too_small_a_receive_waits_for_the_next_message),
 		cmocka_unit_test(more_than_the_mtu_is_a_local_error),

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Messages of UC and UD that come before the receive they need.  The services
+ * drop them (IBTA 9.8.2.2, 9.8.3.2); a program that polls, posts again and
+ * never falls behind on hardware would lose some to us, because its own calls
+ * are what receives here, many packets at a time.  So they wait for
+ * SHELF_PATIENCE_NS, in order, as if they were still on the wire; a queue pair
+ * that let the time pass has none again before it has posted a receive.
+ *
+ * Owner: the lane's struct ibt; lock: the lane's.
+ */
+#ifndef IBT_SHELF_H
+#define IBT_SHELF_H
+
+#include "ibt/ud.h"
+
+#define SHELF_PATIENCE_NS 100000000u
+#define SHELF_LOOK_NS	  1000000u /* receives of an SRQ come unseen */
+#define SHELF_PACKETS	  256	   /* of all QPs */
+#define SHELF_FULL	  128	   /* and yet a whole datagram may come */
+
+/* 0 or -ENOMEM; again changes nothing. */
+int shelf_open(struct ibt *t);
+void shelf_close(struct ibt *t);
+/* A packet for q; f matters to UD, bytes are p's own without ICRC. */
+void shelf_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+	      const struct ud_from *f, const uint8_t *bytes, size_t len);
+/* Receives may have been posted, or the time be over. */
+void shelf_serve(struct ibt *t, struct ibt_qp *q);
+void shelf_reset(struct ibt *t, struct ibt_qp *q);
+/* Should no more be received for now? */
+bool shelf_is_full(const struct ibt *t);
+
+#endif
