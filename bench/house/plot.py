@@ -7,20 +7,17 @@ from html import escape
 
 WIDTH, HEIGHT = 860, 440
 LEFT, RIGHT, TOP, BOTTOM = 64, 236, 44, 52
+# What a curve is: its width and dashes.  As attributes, since not every
+# viewer heeds a style sheet; that is for the dark ground alone.
+OURS, RAW, PEER = ('stroke-width="3"', 'stroke-width="2" '
+                   'stroke-dasharray="6 4"', 'stroke-width="1.5"')
 # Of middle brightness, so that they stand out on white and on black.
 COLOURS = ["#2f81f7", "#14998c", "#8957e5", "#d29922", "#e5534b", "#6e7781",
            "#3fa34d", "#c45fb8", "#a0693d", "#5c6bc0"]
 STYLE = """
-text { font: 12px system-ui, sans-serif; fill: #24292f; }
-.title { font-size: 15px; font-weight: 600; }
-.grid { stroke: #24292f; stroke-opacity: .16; }
-.axis { stroke: #24292f; stroke-opacity: .6; fill: none; }
-polyline { fill: none; stroke-width: 2; }
-.ours { stroke-width: 3.2; }
-.raw { stroke-dasharray: 6 4; }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3; }
-  .grid, .axis { stroke: #e6edf3; }
+  .grid { stroke: #e6edf3; }
 }
 """
 
@@ -62,48 +59,57 @@ class Axes:
                     yield value
 
 
-def line(kind, x1, y1, x2, y2, more=""):
-    return '<line class="%s" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"%s/>' % (
-        kind, x1, y1, x2, y2, more)
+def line(x1, y1, x2, y2, look):
+    return '<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" %s/>' % (
+        x1, y1, x2, y2, look)
 
 
-def text(x, y, words, anchor="start", kind=""):
-    return '<text x="%.1f" y="%.1f" text-anchor="%s"%s>%s</text>' % (
-        x, y, anchor, ' class="%s"' % kind if kind else "", escape(words))
+def grid(x1, y1, x2, y2, opacity=0.18):
+    return line(x1, y1, x2, y2, 'class="grid" stroke="#24292f" '
+                'stroke-opacity="%g"' % opacity)
+
+
+def text(x, y, words, anchor="start", size=12):
+    return '<text x="%.1f" y="%.1f" text-anchor="%s" font-size="%d" ' \
+        'font-family="system-ui, sans-serif" fill="#24292f">%s</text>' % (
+            x, y, anchor, size, escape(words))
+
+
+def polyline(look, colour, corners):
+    return '<polyline fill="none" stroke-linejoin="round" stroke="%s" %s ' \
+        'points="%s"/>' % (colour, look, corners)
 
 
 def frame(axes, sizes, title, unit):
-    yield text(LEFT, 24, title, kind="title")
+    yield text(LEFT, 20, title, size=15)
     for value in axes.ticks():
         y = axes.y(value)
-        yield line("grid", LEFT, y, WIDTH - RIGHT, y)
+        yield grid(LEFT, y, WIDTH - RIGHT, y)
         yield text(LEFT - 8, y + 4, number(value), "end")
     for size in sizes:
         x = axes.x(size)
-        yield line("grid", x, TOP, x, HEIGHT - BOTTOM)
+        yield grid(x, TOP, x, HEIGHT - BOTTOM)
         yield text(x, HEIGHT - BOTTOM + 18, size_name(size), "middle")
-    yield line("axis", LEFT, HEIGHT - BOTTOM, WIDTH - RIGHT, HEIGHT - BOTTOM)
-    yield line("axis", LEFT, TOP, LEFT, HEIGHT - BOTTOM)
+    yield grid(LEFT, HEIGHT - BOTTOM, WIDTH - RIGHT, HEIGHT - BOTTOM, 0.6)
+    yield grid(LEFT, TOP, LEFT, HEIGHT - BOTTOM, 0.6)
     yield text(LEFT, HEIGHT - 10, "message size")
     yield text(LEFT, TOP - 6, unit)
 
 
 def curve(axes, index, name, points):
     colour = COLOURS[index % len(COLOURS)]
-    kind = "ours" if name.startswith("adverb") else \
-        "raw" if name.startswith(("udp", "tcp", "process_vm")) else ""
+    look = OURS if name.startswith("adverb") else \
+        RAW if name.startswith(("udp", "tcp", "process_vm")) else PEER
     corners = " ".join("%.1f,%.1f" % (axes.x(size), axes.y(mid))
                        for size, (_, mid, _) in points)
-    yield '<polyline class="%s" stroke="%s" points="%s"/>' % (kind, colour,
-                                                              corners)
+    yield polyline(look, colour, corners)
     for size, (least, _, most) in points:
         x = axes.x(size)
-        yield line("bar", x, axes.y(least), x, axes.y(most),
-                   ' stroke="%s" stroke-opacity=".6"' % colour)
+        yield line(x, axes.y(least), x, axes.y(most),
+                   'stroke="%s" stroke-opacity="0.6"' % colour)
     y = TOP + 10 + index * 22
     x = WIDTH - RIGHT + 18
-    yield '<polyline class="%s" stroke="%s" points="%d,%d %d,%d"/>' % (
-        kind, colour, x, y, x + 30, y)
+    yield polyline(look, colour, "%d,%d %d,%d" % (x, y, x + 30, y))
     yield text(x + 38, y + 4, name)
 
 
