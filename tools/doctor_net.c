@@ -195,7 +195,7 @@ void doctor_net_steering(void)
 			   "frames");
 	else
 		doctor_say(DOCTOR_SLOW, "steering",
-			   "no SO_REUSEPORT with BPF (%s): one process "
+			   "no SO_REUSEPORT with BPF (%s): the broker "
 			   "receives for all",
 			   strerror(errno));
 	if (fd >= 0)

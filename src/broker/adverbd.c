@@ -91,16 +91,19 @@ static void detach(bool foreground, int *fd)
 	setsid();
 }
 
-static int options(int argc, char **argv, bool *foreground, uint64_t *idle_ms)
+static int options(int argc, char **argv, bool *foreground,
+		   struct server_config *config)
 {
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--foreground")) {
 			*foreground = true;
 		} else if (!strcmp(argv[i], "--idle") && i + 1 < argc) {
-			*idle_ms = strtoul(argv[++i], NULL, 10) * 1000;
+			config->idle_ms = strtoul(argv[++i], NULL, 10) * 1000;
+		} else if (!strcmp(argv[i], "--no-bpf")) {
+			config->no_bpf = true;
 		} else {
 			fprintf(stderr, "usage: adverbd [--foreground] "
-					"[--idle SECONDS]\n");
+					"[--idle SECONDS] [--no-bpf]\n");
 			return -EINVAL;
 		}
 	}
@@ -110,15 +113,15 @@ static int options(int argc, char **argv, bool *foreground, uint64_t *idle_ms)
 int main(int argc, char **argv)
 {
 	bool foreground = false;
-	uint64_t idle_ms = IDLE_MS;
+	struct server_config config = {.idle_ms = IDLE_MS};
 	struct server *s;
 	int error, fd;
 
-	if (options(argc, argv, &foreground, &idle_ms))
+	if (options(argc, argv, &foreground, &config))
 		return 2;
 	detach(foreground, &fd);
 	error = fd >= 0 ? 0 : claim(&fd);
-	s = error ? NULL : server_new(fd, idle_ms);
+	s = error ? NULL : server_new(fd, &config);
 	if (!s) {
 		fprintf(stderr, "adverbd: %s\n",
 			error == -EADDRINUSE

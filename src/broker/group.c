@@ -3,7 +3,7 @@
 #include "broker/group.h"
 
 #include "broker/page.h"
-#include "hdr/udp.h"
+#include "wire/relay.h"
 
 #include "broker/proto.h"
 
@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define ROCEV2_UDP_PORT 4791 /* IBTA A17.3.1 */
 /* A bound that no receive buffer reaches, so that a flood ends a drain. */
 #define DRAIN_MAX 65536
 
@@ -27,9 +28,9 @@ static void drain(int fd, int max)
 static int bind_any(int fd, int family)
 {
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6,
-				   .sin6_port = htons(UDP_PORT_ROCEV2)};
+				   .sin6_port = htons(ROCEV2_UDP_PORT)};
 	struct sockaddr_in four = {.sin_family = AF_INET,
-				   .sin_port = htons(UDP_PORT_ROCEV2)};
+				   .sin_port = htons(ROCEV2_UDP_PORT)};
 
 	if (family == AF_INET)
 		return bind(fd, (struct sockaddr *)&four, sizeof(four));
@@ -110,32 +111,59 @@ enum group_port group_port(const char **why)
 	return GROUP_PORT_OURS;
 }
 
-/* The next member, which is index count of the group; its fd or -errno. */
+/* The port's own socket for the group; steers, or else all is relayed. */
+static int open_member(struct group *g, struct group_member *m,
+		       const char **why)
+{
+	int error;
+
+	*why = "the broker cannot open a socket on port 4791";
+	m->fd = open_bound(true);
+	if (m->fd < 0)
+		return m->fd;
+	error = g->may_steer ? steer_attach(m->fd, g->count) : -ENOPROTOOPT;
+	if (!error)
+		return 0;
+	if (!g->count) {
+		g->is_relayed = true;
+		return 0;
+	}
+	close(m->fd); /* the last one: no index moves */
+	*why = "this kernel cannot choose a socket by queue pair";
+	return error;
+}
+
+static int open_relay(struct group_member *m, const char **why)
+{
+	int pair[2], error = relay_pair(pair);
+
+	*why = "no descriptor is left to hand datagrams on";
+	if (error)
+		return error;
+	m->relay_fd = pair[0];
+	m->fd = pair[1];
+	return 0;
+}
+
+/* The next member, which is index count of the group; 0 or -errno. */
 static int join(struct group *g, const char **why)
 {
-	int fd, error;
+	struct group_member m = {.page_fd = -1, .relay_fd = -1};
+	int error;
 
 	/* An index counts from 0 only if nobody else is bound. */
 	if (!g->count && group_port(why) != GROUP_PORT_FREE)
 		return -EADDRINUSE;
-	fd = open_bound(true);
-	if (fd < 0) {
-		*why = "the broker cannot open a socket on port 4791";
-		return fd;
-	}
-	error = steer_attach(fd, g->count);
-	if (error) {
-		close(fd); /* the last one: no index moves */
-		*why = "this kernel cannot choose a socket by queue pair";
+	error = g->is_relayed ? open_relay(&m, why) : open_member(g, &m, why);
+	if (error)
 		return error;
-	}
 	if (!g->count)
 		safe_new(&g->safe); /* without one it works until we die */
-	g->member[g->count] = (struct group_member){
-		.fd = fd, .page_fd = g->count ? page_new() : -1};
-	safe_put(&g->safe, g->count, fd, g->member[g->count].page_fd);
-	g->count++;
-	return fd;
+	else
+		m.page_fd = page_new();
+	safe_put(&g->safe, g->count, (int[]){m.fd, m.page_fd, m.relay_fd});
+	g->member[g->count++] = m;
+	return 0;
 }
 
 /* The class of this user that has rested longest; 0: none. */
@@ -160,9 +188,10 @@ static void renew(struct group_member *m)
 		page_clear(m->page_fd, ++m->generation);
 }
 
-void group_init(struct group *g)
+void group_init(struct group *g, bool may_steer)
 {
 	memset(g, 0, sizeof(*g));
+	g->may_steer = may_steer;
 	safe_init(&g->safe);
 }
 
@@ -170,20 +199,20 @@ int group_take(struct group *g, uid_t user, pid_t pid, const char **why,
 	       uint32_t *class)
 {
 	uint32_t i;
-	int joined;
+	int error;
 
 	if (!g->count) {
-		joined = join(g, why);
-		if (joined < 0)
-			return joined;
+		error = join(g, why);
+		if (error)
+			return error;
 	}
 	i = find(g, user, GROUP_FREE);
 	if (!i && g->count <= STEER_CLASS_MAX) {
-		joined = join(g, why);
-		if (joined >= 0)
+		error = join(g, why);
+		if (!error)
 			i = g->count - 1;
 		else if (!find(g, user, GROUP_RESTING))
-			return joined;
+			return error;
 	}
 	if (!i)
 		i = find(g, user, GROUP_RESTING);
@@ -211,34 +240,52 @@ void group_release(struct group *g, uint32_t class, uint64_t now_ms)
 	safe_note(&g->safe, class, false, m->user, 0);
 }
 
-static void adopt_member(struct group *g, int fd, int page_fd, uint64_t now_ms)
+static void adopt_member(struct group *g, const int fds[SAFE_MEMBER_FDS],
+			 uint64_t now_ms)
 {
 	struct safe_entry e = g->safe.ledger[g->count];
-	struct group_member m = {.fd = fd,
-				 .page_fd = page_fd,
+	struct group_member m = {.fd = fds[0],
+				 .page_fd = fds[1],
+				 .relay_fd = fds[2],
 				 .use = e.is_owned ? GROUP_OWNED
 						   : GROUP_RESTING,
 				 .user = e.user,
 				 .freed_ms = now_ms};
 
-	if (page_fd >= 0)
-		m.generation = page_generation(page_fd);
+	if (m.page_fd >= 0)
+		m.generation = page_generation(m.page_fd);
+	g->is_relayed |= m.relay_fd >= 0;
 	g->member[g->count++] = m;
 }
 
 int group_adopt(struct group *g, int safe_fd, uint64_t now_ms)
 {
-	int error = safe_open(&g->safe, safe_fd), fd, page_fd;
+	int error = safe_open(&g->safe, safe_fd), fds[SAFE_MEMBER_FDS];
 
 	if (error)
 		return error;
-	while (!safe_get(&g->safe, g->count, &fd, &page_fd))
-		adopt_member(g, fd, page_fd, now_ms);
-	error = g->count ? steer_attach(g->member[0].fd, g->count - 1)
-			 : -ENOENT;
+	while (!safe_get(&g->safe, g->count, fds))
+		adopt_member(g, fds, now_ms);
+	if (!g->count)
+		error = -ENOENT;
+	else if (!g->is_relayed)
+		error = steer_attach(g->member[0].fd, g->count - 1);
+	if (error && g->count == 1) {
+		g->is_relayed = true;
+		error = 0;
+	}
 	if (error)
 		group_close(g);
 	return error;
+}
+
+void group_relay(struct group *g, uint32_t class, const struct udp_dgram *d)
+{
+	if (group_is_owned(g, class) &&
+	    relay_send(g->member[class].relay_fd, d))
+		g->handed_on++;
+	else
+		g->lost++;
 }
 
 static uint64_t cookie(int fd)
@@ -290,6 +337,8 @@ void group_close(struct group *g)
 		close(m->fd);
 		if (m->page_fd >= 0)
 			close(m->page_fd);
+		if (m->relay_fd >= 0)
+			close(m->relay_fd);
 	}
 	safe_close(&g->safe);
 }

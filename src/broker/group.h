@@ -10,6 +10,7 @@
 
 #include "broker/safe.h"
 #include "broker/steer.h"
+#include "wire/udp.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,6 +24,7 @@ struct group_member {
 	int fd;
 	int page_fd;	     /* to write it, -1: none */
 	uint64_t generation; /* of the page */
+	int relay_fd;	     /* if the group is relayed: hands on to fd */
 	enum group_use use;
 	uid_t user; /* who has or had the socket, and may still hold it */
 	uint64_t freed_ms;
@@ -32,6 +34,13 @@ struct group {
 	uint32_t count; /* members, the broker's own among them; 0: not bound */
 	struct group_member member[STEER_CLASS_MAX + 1];
 	struct safe safe; /* of all members; may hold nothing */
+	/*
+	 * The kernel cannot steer: all comes to member 0, the broker hands it
+	 * on, and a member's fd is the end of a relay (wire/relay.h).
+	 */
+	bool is_relayed;
+	bool may_steer;
+	uint64_t handed_on, lost;
 };
 
 enum group_port {
@@ -40,7 +49,8 @@ enum group_port {
 	GROUP_PORT_HELD, /* *why says by whom */
 };
 
-void group_init(struct group *g);
+/* may_steer false: as if the kernel could not. */
+void group_init(struct group *g, bool may_steer);
 /*
  * A class for a client; its descriptors stay the group's.  -errno with a
  * sentence in *why.
@@ -55,6 +65,8 @@ enum group_port group_port(const char **why);
  * resting.  0 or -errno.
  */
 int group_adopt(struct group *g, int safe_fd, uint64_t now_ms);
+/* Hands a datagram on, or drops it if nobody has the class. */
+void group_relay(struct group *g, uint32_t class, const struct udp_dgram *d);
 /* Does this user have the class, and is fd its socket? */
 bool group_is_of(const struct group *g, uint32_t class, uid_t user, int fd);
 /* Its client is gone. */

@@ -2,6 +2,8 @@
 /* QP1; see gsi.h. */
 #include "broker/gsi.h"
 
+#include "broker/steer.h"
+
 #include "encap/rocev2.h"
 #include "hdr/mad.h"
 #include "hdr/pkt.h"
@@ -66,6 +68,20 @@ static bool is_mad(const struct pkt *p)
 	       p->deth.qkey == GSI_QKEY && p->payload_len == MAD_BYTES;
 }
 
+/* Of a frame for another process, which is its to check. */
+static bool hand_on(struct gsi *g, const struct udp_dgram *d)
+{
+	struct bth bth;
+	uint32_t class;
+
+	if (!g->relay || !bth_parse(d->bytes, d->len, &bth))
+		return false;
+	class = steer_class(bth.dest_qpn);
+	if (class)
+		g->relay(g->relay_user, class, d);
+	return class != 0;
+}
+
 static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
 {
 	const struct gsi_agent *agent;
@@ -75,6 +91,8 @@ static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
 	uint16_t id = 0; /* any will do: a MAD is answered or sent again */
 	struct pkt p;
 
+	if (hand_on(g, d))
+		return;
 	if (!rocev2_open(&d->from, &d->to, d->bytes, d->len, &id) ||
 	    !pkt_parse(d->bytes, d->len - ICRC_BYTES, &p)) {
 		g->junk++;

@@ -44,6 +44,9 @@ struct gsi {
 	uint32_t psn;
 	struct gsi_agent agent[GSI_AGENTS];
 	uint32_t agents;
+	/* Set: who hands on what is for the classes of others. */
+	void (*relay)(void *user, uint32_t class, const struct udp_dgram *d);
+	void *relay_user;
 	/* What came in: MADs for an agent; MADs for none; frames for queue
 	 * pairs that nobody has; all that is no RoCEv2. */
 	uint64_t served, unserved, strays, junk;

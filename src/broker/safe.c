@@ -176,29 +176,30 @@ void safe_close(struct safe *s)
 	safe_init(s);
 }
 
-int safe_put(struct safe *s, uint32_t i, int fd, int page_fd)
+int safe_put(struct safe *s, uint32_t i, const int fds[SAFE_MEMBER_FDS])
 {
-	int fds[2] = {fd, page_fd};
+	size_t n = 0;
 
 	if (s->fd < 0)
 		return -ENOENT;
-	return send_fds(s->shelf[i / SHELF_MEMBERS][1], fds,
-			page_fd < 0 ? 1 : 2);
+	while (n < SAFE_MEMBER_FDS && fds[n] >= 0)
+		n++;
+	return send_fds(s->shelf[i / SHELF_MEMBERS][1], fds, n);
 }
 
-int safe_get(struct safe *s, uint32_t i, int *fd, int *page_fd)
+int safe_get(struct safe *s, uint32_t i, int fds[SAFE_MEMBER_FDS])
 {
-	int fds[PEEK_FDS] = {-1}, n;
+	int got[PEEK_FDS] = {-1}, n;
 
 	if (s->fd < 0 || i > STEER_CLASS_MAX)
 		return -ENOENT;
-	n = peek_fds(s->shelf[i / SHELF_MEMBERS][0], i % SHELF_MEMBERS, fds);
+	n = peek_fds(s->shelf[i / SHELF_MEMBERS][0], i % SHELF_MEMBERS, got);
 	if (n <= 0)
 		return n ? n : -EPROTO;
-	*fd = fds[0];
-	*page_fd = n > 1 ? fds[1] : -1;
-	for (int k = 2; k < n; k++)
-		close(fds[k]);
+	for (int k = 0; k < SAFE_MEMBER_FDS; k++)
+		fds[k] = k < n ? got[k] : -1;
+	for (int k = SAFE_MEMBER_FDS; k < n; k++)
+		close(got[k]);
 	return 0;
 }
 

@@ -8,7 +8,7 @@
  * half way has lost nothing.
  *
  *	safe -> { ledger, shelf 0, shelf 1, ... }      one message
- *	shelf k -> { socket, page } of members 128 k and up, a message each
+ *	shelf k -> { socket, page, relay } of members 128 k and up, one each
  *
  * Clients of other users do not get it: who has it can read for everybody.
  */
@@ -21,7 +21,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SAFE_SHELVES 8
+#define SAFE_SHELVES	8
+#define SAFE_MEMBER_FDS 3 /* socket, page, and how to hand on to it */
 
 /* In shared memory, written by the broker; input for its successor. */
 struct safe_entry {
@@ -46,10 +47,10 @@ int safe_new(struct safe *s);
 /* Another's; takes fd in any case. */
 int safe_open(struct safe *s, int fd);
 void safe_close(struct safe *s);
-/* Member i, which follows i - 1; page_fd may be -1. */
-int safe_put(struct safe *s, uint32_t i, int fd, int page_fd);
-/* Copies of member i's descriptors, owned by the caller; -ENOENT: no such. */
-int safe_get(struct safe *s, uint32_t i, int *fd, int *page_fd);
+/* Member i, which follows i - 1; the first descriptor that is -1 ends them. */
+int safe_put(struct safe *s, uint32_t i, const int fds[SAFE_MEMBER_FDS]);
+/* Copies of member i's descriptors or -1, the caller's; -ENOENT: no such. */
+int safe_get(struct safe *s, uint32_t i, int fds[SAFE_MEMBER_FDS]);
 /* Who has a class; pid 0: nobody, or nobody that can be seen. */
 void safe_note(struct safe *s, uint32_t class, bool is_owned, uid_t user,
 	       pid_t pid);

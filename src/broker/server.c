@@ -86,6 +86,20 @@ static void refuse(const struct conn *c, const struct proto *question,
 	answer(c, question, &m, NULL);
 }
 
+static void relay(void *user, uint32_t class, const struct udp_dgram *d)
+{
+	group_relay(user, class, d);
+}
+
+static void open_gsi(struct server *s)
+{
+	if (s->group.is_relayed) {
+		s->gsi.relay = relay;
+		s->gsi.relay_user = &s->group;
+	}
+	gsi_open(&s->gsi, s->group.member[0].fd);
+}
+
 /* The safe only to our own user, who can read this port in any case. */
 static void welcome(struct server *s, struct conn *c)
 {
@@ -97,7 +111,7 @@ static void welcome(struct server *s, struct conn *c)
 
 	/* Member 0 came with the first class; without it there is no QP1. */
 	if (gsi_fd(&s->gsi) < 0)
-		gsi_open(&s->gsi, s->group.member[0].fd);
+		open_gsi(s);
 	if (!c->hello.value) {
 		m.brings |= PROTO_FD_SOCKET;
 		fds[n++] = member->fd;
@@ -452,7 +466,7 @@ bool server_turn(struct server *s)
 	return true;
 }
 
-struct server *server_new(int listen_fd, uint64_t idle_ms)
+struct server *server_new(int listen_fd, const struct server_config *config)
 {
 	struct server *s = calloc(1, sizeof(*s));
 
@@ -463,13 +477,13 @@ struct server *server_new(int listen_fd, uint64_t idle_ms)
 		free(s);
 		return NULL;
 	}
-	group_init(&s->group);
+	group_init(&s->group, !config->no_bpf);
 	/* Again, if our starter did it: now its clients see that it is we. */
 	fcntl(listen_fd, F_SETFL, O_NONBLOCK);
 	listen(listen_fd, BACKLOG);
 	s->listen_fd = listen_fd;
 	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	s->idle_ms = idle_ms;
+	s->idle_ms = config->idle_ms;
 	s->idle_since_ms = now_ms();
 	return s;
 }

@@ -12,8 +12,13 @@
 
 struct server;
 
+struct server_config {
+	uint64_t idle_ms; /* the time without clients after which it ends */
+	bool no_bpf;	  /* as if the kernel could not steer datagrams */
+};
+
 /* Takes the listening socket; NULL without memory. */
-struct server *server_new(int listen_fd, uint64_t idle_ms);
+struct server *server_new(int listen_fd, const struct server_config *config);
 /* Waits and serves once; false when nobody has wanted us for idle_ms. */
 bool server_turn(struct server *s);
 /* The port first: a successor must find it free. */

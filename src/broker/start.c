@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +24,18 @@
 struct starter {
 	char path[PATH_MAX];
 	int listen_fd;
+	bool no_bpf;
 	int error;
 	char stack[2][STACK_BYTES] __attribute__((aligned(16)));
 };
+
+/* For tests, and kernels that promise what they do not do. */
+static bool no_bpf(void)
+{
+	const char *wish = secure_getenv("ADVERB_BPF");
+
+	return wish && !strcmp(wish, "0");
+}
 
 /* Where adverbd is: as told, else beside the library that we are part of. */
 static int locate(char *path, size_t size)
@@ -51,7 +61,8 @@ static int locate(char *path, size_t size)
 static int become_broker(void *arg)
 {
 	struct starter *s = arg;
-	char *argv[] = {s->path, NULL}, *envp[] = {NULL};
+	char *argv[] = {s->path, s->no_bpf ? "--no-bpf" : NULL, NULL};
+	char *envp[] = {NULL};
 
 	if (dup2(s->listen_fd, 0) >= 0)
 		execve(s->path, argv, envp);
@@ -107,7 +118,8 @@ static void *serve(void *arg)
 static int start_thread(int listen_fd)
 {
 	int fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0), error;
-	struct server *s = fd < 0 ? NULL : server_new(fd, INT_MAX);
+	struct server_config config = {.idle_ms = INT_MAX, .no_bpf = no_bpf()};
+	struct server *s = fd < 0 ? NULL : server_new(fd, &config);
 	sigset_t all, old;
 	pthread_t thread;
 
@@ -136,6 +148,7 @@ static int start_process(int listen_fd)
 
 	if (!error) {
 		s->listen_fd = listen_fd;
+		s->no_bpf = no_bpf();
 		error = fork_broker(s);
 	}
 	free(s);

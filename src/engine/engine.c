@@ -41,6 +41,7 @@ struct engine {
 	uint64_t starved_ns; /* when to try them again; UINT64_MAX: none */
 	bool rx_is_known;    /* who sent the present datagram */
 	uint32_t rx_class;
+	uint16_t source_port;
 };
 
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
@@ -49,6 +50,7 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 
 	if (!e)
 		return NULL;
+	e->source_port = ROCEV2_PORT;
 	e->ibt.hca = config->hca;
 	e->ibt.window_max = bits_max_u32(config->window, IBT_WINDOW_START);
 	e->ibt.strict = config->strict;
@@ -64,6 +66,11 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 		return NULL;
 	}
 	return e;
+}
+
+void engine_send_from(struct engine *e, uint16_t port)
+{
+	e->source_port = port;
 }
 
 void engine_free(struct engine *e)
@@ -150,7 +157,8 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 	if (mask & HCA_QP_AV) {
 		memcpy(q->self.ip, from, 16);
 		memcpy(q->peer.ip, attr->ah.dgid, 16);
-		q->self.port = q->peer.port = ROCEV2_PORT;
+		q->self.port = e->source_port;
+		q->peer.port = ROCEV2_PORT;
 	}
 	if ((mask & HCA_QP_STATE) && attr->qp_state != qp->state)
 		ibt_qp_enter(&e->ibt, q, (enum hca_qp_state)attr->qp_state);
@@ -456,7 +464,7 @@ static struct burst_path path_of(const struct ibt_qp *q)
 	};
 }
 
-static struct burst_path path_to(const struct wq_to *to)
+static struct burst_path path_to(const struct engine *e, const struct wq_to *to)
 {
 	struct burst_path path = {
 		.dest_qpn = to->qpn,
@@ -468,7 +476,8 @@ static struct burst_path path_to(const struct wq_to *to)
 
 	memcpy(path.from.ip, to->from, 16);
 	memcpy(path.to.ip, to->to, 16);
-	path.from.port = path.to.port = ROCEV2_PORT;
+	path.from.port = e->source_port;
+	path.to.port = ROCEV2_PORT;
 	return path;
 }
 
@@ -518,7 +527,7 @@ static size_t fill(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	}
 	if (!len)
 		return 0;
-	path = q->qp->type == HCA_QPT_UD ? path_to(&to) : path_of(q);
+	path = q->qp->type == HCA_QPT_UD ? path_to(e, &to) : path_of(q);
 	burst_put(&e->burst, &path, len);
 	charge(e, q, &path);
 	e->ibt.counters->tx_packets++;

@@ -35,6 +35,8 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	if (err)
 		return err;
 	lock_init(&l->lock);
+	if (l->wire.tx_port)
+		engine_send_from(e, l->wire.tx_port);
 	l->engine = e;
 	l->sink = *sink;
 	l->last_turn_ns = lane_now();

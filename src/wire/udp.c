@@ -2,16 +2,19 @@
 #include "wire/udp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "util/bits.h"
 #include "util/check.h"
+#include "wire/relay.h"
 
 #define SOCKET_BYTES (8 << 20) /* asked for; the kernel caps it */
 
@@ -40,29 +43,37 @@ static int set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof value) ? -errno : 0;
 }
 
-/* sin and sin6 have family and port in the same places. */
-int udp_bind(uint16_t port)
+/* Dual-stack where there is IPv6; -errno. */
+static int open_socket(bool *v4_only)
 {
-	struct sockaddr_in6 any = {
-		.sin6_family = AF_INET6,
-		.sin6_port = htons(port),
-	};
 	int type = SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, err;
 	int fd = socket(AF_INET6, type, 0);
 
-	if (fd < 0 && errno == EAFNOSUPPORT) {
-		any.sin6_family = AF_INET;
+	*v4_only = fd < 0 && errno == EAFNOSUPPORT;
+	if (*v4_only)
 		fd = socket(AF_INET, type, 0);
-	}
 	if (fd < 0)
 		return -errno;
-	err = any.sin6_family == AF_INET6
-		      ? set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)
-		      : 0;
-	if (!err && bind(fd, (struct sockaddr *)(void *)&any, sizeof any))
-		err = -errno;
+	err = *v4_only ? 0 : set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	if (!err)
 		return fd;
+	close(fd);
+	return err;
+}
+
+/* sin and sin6 have family and port in the same places. */
+int udp_bind(uint16_t port)
+{
+	struct sockaddr_in6 any = {.sin6_port = htons(port)};
+	bool v4_only;
+	int fd = open_socket(&v4_only), err;
+
+	if (fd < 0)
+		return fd;
+	any.sin6_family = v4_only ? AF_INET : AF_INET6;
+	if (!bind(fd, (struct sockaddr *)(void *)&any, sizeof any))
+		return fd;
+	err = -errno;
 	close(fd);
 	return err;
 }
@@ -136,24 +147,51 @@ static struct udp_offload probe(int fd, struct udp_offload allowed)
 	};
 }
 
+/* What fd is, and what sends. */
+static int look(struct udp *u, int fd)
+{
+	struct sockaddr_in6 name = {0};
+	socklen_t len = sizeof(int);
+	int domain = AF_INET6;
+
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
+	u->fd = u->tx_fd = fd;
+	u->v4_only = domain == AF_INET;
+	u->is_relayed = domain == AF_UNIX;
+	if (!u->is_relayed)
+		return 0;
+	u->tx_fd = udp_bind(0);
+	if (u->tx_fd < 0)
+		return u->tx_fd;
+	len = sizeof name;
+	getsockname(u->tx_fd, (struct sockaddr *)(void *)&name, &len);
+	u->v4_only = name.sin6_family == AF_INET;
+	u->tx_port = ntohs(name.sin6_port);
+	return 0;
+}
+
 int udp_init(struct udp *u, int fd, struct udp_offload allowed)
 {
-	socklen_t len = sizeof(int);
-	int domain = AF_INET6, err;
+	int err;
 
 	memset(u, 0, sizeof *u);
-	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
-	u->v4_only = domain == AF_INET;
-	err = set_options(fd, u->v4_only);
+	err = look(u, fd);
 	if (err)
 		return err;
-	u->has = probe(fd, allowed);
-	u->rings = calloc(1, sizeof *u->rings);
-	if (!u->rings)
-		return -ENOMEM;
-	init_rings(u->rings, u->has.gro);
-	u->fd = fd;
-	return 0;
+	err = set_options(u->tx_fd, u->v4_only);
+	if (!err) {
+		u->has = probe(u->tx_fd, allowed);
+		u->has.gro &= !u->is_relayed;
+		u->rings = calloc(1, sizeof *u->rings);
+		err = u->rings ? 0 : -ENOMEM;
+	}
+	if (!err) {
+		init_rings(u->rings, u->has.gro);
+		return 0;
+	}
+	if (u->is_relayed)
+		close(u->tx_fd);
+	return err;
 }
 
 uint32_t udp_buffer_bytes(const struct udp *u)
@@ -168,6 +206,8 @@ uint32_t udp_buffer_bytes(const struct udp *u)
 
 void udp_fini(struct udp *u)
 {
+	if (u->is_relayed)
+		close(u->tx_fd);
 	close(u->fd);
 	free(u->rings);
 }
@@ -192,13 +232,14 @@ static int member(int fd, const uint8_t ip[16], uint32_t ifindex, bool join)
 
 int udp_join(struct udp *u, const uint8_t ip[16], uint32_t ifindex)
 {
-	return member(u->fd, ip, ifindex, true) && errno != EADDRINUSE ? -errno
-								       : 0;
+	return member(u->tx_fd, ip, ifindex, true) && errno != EADDRINUSE
+		       ? -errno
+		       : 0;
 }
 
 void udp_leave(struct udp *u, const uint8_t ip[16])
 {
-	while (!member(u->fd, ip, 0, false))
+	while (!member(u->tx_fd, ip, 0, false))
 		;
 }
 
@@ -255,6 +296,18 @@ static void read_control(struct msghdr *m, struct udp_dgram *d)
 	}
 }
 
+/* Nobody hands anything on any more: an end that has closed is always ready. */
+static int hang_up(struct udp *u)
+{
+	int silent = eventfd(0, EFD_CLOEXEC);
+
+	if (silent >= 0) {
+		dup3(silent, u->fd, O_CLOEXEC);
+		close(silent);
+	}
+	return 0;
+}
+
 size_t udp_receive(struct udp *u, struct udp_dgram *got)
 {
 	struct udp_rings *r = u->rings;
@@ -268,6 +321,8 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got)
 	do
 		n = recvmmsg(u->fd, r->rx, r->rx_batch, MSG_DONTWAIT, NULL);
 	while (n < 0 && errno == EINTR);
+	if (u->is_relayed && n > 0 && !r->rx[0].msg_len)
+		n = hang_up(u);
 	u->is_behind = n == (int)r->rx_batch;
 	for (int i = 0; i < n; i++) {
 		struct msghdr *m = &r->rx[i].msg_hdr;
@@ -278,8 +333,13 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got)
 			continue;
 		}
 		memset(d, 0, sizeof *d);
-		read_name(&r->rx_name[i], &d->from);
 		d->to.port = 4791;
+		if (u->is_relayed) {
+			kept += relay_parse(r->rx_iov[i].iov_base,
+					    r->rx[i].msg_len, d);
+			continue;
+		}
+		read_name(&r->rx_name[i], &d->from);
 		d->bytes = r->rx_iov[i].iov_base;
 		d->len = d->segment = r->rx[i].msg_len;
 		read_control(m, d);
@@ -386,7 +446,7 @@ static void send_apart(struct udp *u, const struct udp_dgram *d)
 		one.len = bits_min_u64(d->segment, d->len - off);
 		one.segment = one.len;
 		fill_tx(u, 0, &one);
-		if (sendmsg(u->fd, &r->tx[0].msg_hdr,
+		if (sendmsg(u->tx_fd, &r->tx[0].msg_hdr,
 			    MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 			u->refused++;
 	}
@@ -398,8 +458,8 @@ static int send_some(struct udp *u, size_t sent, size_t n)
 	int k;
 
 	do
-		k = sendmmsg(u->fd, u->rings->tx + sent, (unsigned)(n - sent),
-			     MSG_DONTWAIT | MSG_NOSIGNAL);
+		k = sendmmsg(u->tx_fd, u->rings->tx + sent,
+			     (unsigned)(n - sent), MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (k < 0 && errno == EINTR);
 	return k;
 }

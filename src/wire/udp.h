@@ -46,7 +46,10 @@ struct udp_rings; /* buffers of a batch, udp.c */
 struct udp {
 	int fd;
 	struct udp_offload has;
-	bool v4_only; /* there is no IPv6 on this machine */
+	bool v4_only;	  /* there is no IPv6 on this machine */
+	bool is_relayed;  /* fd is the end of a relay, wire/relay.h */
+	uint16_t tx_port; /* of tx_fd then; 0: that of fd */
+	int tx_fd;	  /* fd, or if that is a relay's, a socket to send by */
 	struct udp_rings *rings;
 	bool is_behind;	    /* the last udp_receive may have left some */
 	uint64_t truncated; /* datagrams dropped for their length */
@@ -55,7 +58,8 @@ struct udp {
 
 /* A socket bound to `port` on every local address: fd or -errno. */
 int udp_bind(uint16_t port);
-/* Set up around fd (taken), from udp_bind or a broker; 0 or -errno. */
+/* Set up around fd (taken), from udp_bind or a broker: a UDP socket or the end
+ * of a relay; 0 or -errno. */
 int udp_init(struct udp *u, int fd, struct udp_offload allowed);
 void udp_fini(struct udp *u);
 /* What the receive buffer takes, as the kernel counts. */

@@ -62,10 +62,10 @@ def alone(body):
     return go
 
 
-def killing(argv, rng):
+def killing(argv, rng, env):
     """Runs a pair and kills each broker that it gets, at random moments, with
     time between for a takeover now and then."""
-    p = t.start(t.pair_argv(argv, timeout=60))
+    p = t.start(t.pair_argv(argv, timeout=60), env=t.environment(**env))
     killed = 0
     while p.poll() is None:
         for pid in brokers():
@@ -79,10 +79,10 @@ def killing(argv, rng):
     return t.finish(p, 10), killed
 
 
-def survives_kills(argv):
+def survives_kills(argv, **env):
     def body():
         t.need(argv[0])
-        r, killed = killing(argv, random.Random(argv[0]))
+        r, killed = killing(argv, random.Random(argv[0]), env)
         expect_ok(r)
         expect(killed >= 3, "only %d brokers were killed" % killed, r)
         expect("adverb:" not in r.output, "somebody noticed", r)
@@ -95,6 +95,11 @@ for tool in (["ib_write_bw", "-D", seconds], ["ib_send_lat", "-D", seconds],
              ["ibv_rc_pingpong", "-e", "-n", "20000"]):
     name = "%s while its brokers are killed" % tool[0]
     t.case(name, survives_kills(tool), "many processes", name)
+
+
+name = "ib_send_lat while its brokers, who steer all, are killed"
+t.case(name, survives_kills(["ib_send_lat", "-D", seconds], ADVERB_BPF="0"),
+       "many processes", name)
 
 
 def newcomers():
@@ -245,8 +250,15 @@ def lacks(what, *more):
     return alone(body)
 
 
+for tool in (["ib_write_bw", "-n", "200"], ["ib_read_bw", "-n", "200"],
+             ["ib_send_bw", "-c", "UD", "-n", "200"]):
+    name = "%s through the broker" % " ".join(tool)
+    t.case(name, lambda tool=tool: alone(lambda: expect_ok(
+        t.pair(tool, ADVERB_BPF="0")))(), "many processes", name)
 name = "ibv_rc_pingpong where nothing can be forked"
 t.case(name, lacks("fork"), "many processes", name)
+name = "ibv_rc_pingpong where nothing steers datagrams"
+t.case(name, lacks("bpf"), "many processes", name)
 name = "ibv_rc_pingpong where there is no IPv6"
 t.case(name, lacks("ipv6"), "many processes", name)
 t.end()

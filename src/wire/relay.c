@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "wire/relay.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define PAIR_BYTES (4 << 20) /* asked for; the kernel caps it */
+
+int relay_pair(int fds[2])
+{
+	int bytes = PAIR_BYTES;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
+		return -errno;
+	if (setsockopt(fds[0], SOL_SOCKET, SO_SNDBUFFORCE, &bytes,
+		       sizeof bytes))
+		setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+	return 0;
+}
+
+bool relay_send(int fd, const struct udp_dgram *d)
+{
+	struct relay_head head = {
+		.from = d->from, .ifindex = d->ifindex, .tos = d->tos};
+	struct iovec iov[2] = {{&head, sizeof head},
+			       {(void *)(uintptr_t)d->bytes, d->len}};
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2};
+
+	memcpy(head.to_ip, d->to.ip, 16);
+	return sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+bool relay_parse(const uint8_t *bytes, size_t len, struct udp_dgram *d)
+{
+	struct relay_head head;
+
+	if (len < sizeof head)
+		return false;
+	memcpy(&head, bytes, sizeof head);
+	d->from = head.from;
+	memcpy(d->to.ip, head.to_ip, 16);
+	d->ifindex = head.ifindex;
+	d->tos = head.tos;
+	d->bytes = bytes + sizeof head;
+	d->len = d->segment = len - sizeof head;
+	return true;
+}
