@@ -13,6 +13,7 @@
 #include "host/guard.h"
 #include "host/lane.h"
 #include "host/netif.h"
+#include "host/offload.h"
 #include "host/peer.h"
 #include "host/space_self.h"
 #include "host/thread.h"
@@ -299,7 +300,7 @@ int host_path(struct host *h, const struct host_device *dev,
 			     .tos = ah->traffic_class,
 			     .ttl = ah->hop_limit,
 			     .local = netif_is_local(ah->dgid)};
-	to->bursts = to->local && h->lane.wire.has.gso;
+	to->bursts = h->lane.wire.has.gso && offload_is_known(from, dest);
 	memcpy(to->from, from, 16);
 	memcpy(to->to, dest, 16);
 	return 0;
@@ -364,7 +365,8 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 		return err;
 	}
 	own.ah.local = netif_is_local(attr->ah.dgid);
-	own.ah.bursts = own.ah.local && h->lane.wire.has.gso;
+	own.ah.bursts = (mask & HCA_QP_AV) && h->lane.wire.has.gso &&
+			offload_is_known(from, attr->ah.dgid);
 	lane_take(&h->lane);
 	lane_flush(&h->lane);
 	err = engine_qp_modify(h->lane.engine, side, &own, mask, from,
