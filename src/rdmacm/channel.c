@@ -230,6 +230,8 @@ static void process(struct r_event *e)
 		e->base.event = RDMA_CM_EVENT_MULTICAST_ERROR;
 		e->base.status = -errno;
 	}
+	if (e->base.event == RDMA_CM_EVENT_ESTABLISHED)
+		id->is_up = true;
 	if (!e->message.kind)
 		return;
 	if (e->message.is_datagram)

@@ -74,6 +74,7 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
 		return r_fail(-error, "rdma_listen: the id cannot listen: %s",
 			      strerror(-error));
 	id->is_listening = true;
+	id->backlog = backlog > 0 ? (uint32_t)backlog : 0;
 	say_ready();
 	return 0;
 }

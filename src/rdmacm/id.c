@@ -108,42 +108,50 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	return 0;
 }
 
-/* The name of its calls in `m`, of the address or of any. */
-static int bind_at(struct r_id *id, const struct sockaddr *addr,
-		   struct cmproto *m)
+void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
+		    struct cmproto *m)
+{
+	m->space = (uint16_t)id->base.ps;
+	m->local_port = r_addr_port(addr);
+	m->may_share = id->may_share;
+	m->is_datagram = id->base.qp_type == IBV_QPT_UD;
+	if (!r_addr_is_any(addr)) {
+		r_addr_ip(addr, m->local);
+		return;
+	}
+	m->any_v4 = addr->sa_family == AF_INET || !id->is_own_family;
+	m->any_v6 = addr->sa_family == AF_INET6;
+}
+
+/* An address that is one, not any, is a device's. */
+static int take_device(struct r_id *id, const struct sockaddr *addr)
 {
 	struct r_device *d;
-	uint8_t index;
+	uint8_t ip[16], index;
 
-	r_addr_ip(addr, m->local);
-	if (r_addr_is_any(addr)) {
-		memset(m->local, 0, 16);
-		m->any_v4 = addr->sa_family == AF_INET || !id->is_own_family;
-		m->any_v6 = addr->sa_family == AF_INET6;
+	if (r_addr_is_any(addr))
 		return 0;
-	}
-	d = r_device_find(m->local, &index);
+	r_addr_ip(addr, ip);
+	d = r_device_find(ip, &index);
 	if (!d)
 		return -ENODEV;
 	r_device_use(id, d, index);
-	memcpy(id->local, m->local, 16);
+	memcpy(id->local, ip, 16);
 	return 0;
 }
 
 int r_bind(struct r_id *id, const struct sockaddr *addr)
 {
-	struct cmproto m = {.space = (uint16_t)id->base.ps,
-			    .local_port = r_addr_port(addr),
-			    .may_share = id->may_share,
-			    .is_datagram = id->base.qp_type == IBV_QPT_UD};
+	int error = take_device(id, addr);
 	char text[R_ADDR_TEXT];
-	int error = bind_at(id, addr, &m);
+	struct cmproto m = {0};
 
 	if (error)
 		return r_fail(ENODEV,
 			      "rdma_cm: %s is no address of an RDMA "
 			      "device here (see ibv_devinfo -v)",
 			      r_addr_text(addr, text));
+	r_bind_message(id, addr, &m);
 	error = r_call(&m, CMPROTO_BIND, 0);
 	if (error == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
@@ -332,6 +340,15 @@ static void explain(const struct r_id *id, const struct cmproto *m)
 		      "(10: it takes us for a stale connection; 4: it has "
 		      "waited too long)",
 		      text, m->status);
+}
+
+void r_post_lost(struct r_id *id)
+{
+	struct r_event *e =
+		r_event_new(id, RDMA_CM_EVENT_UNREACHABLE, -ECONNRESET);
+
+	if (e)
+		r_post(e);
 }
 
 void r_id_message(struct r_id *id, const struct cmproto *m)

@@ -2,7 +2,8 @@
 /*
  * The connection to the broker: requests and their answers, and a thread that
  * takes what comes.  It is made by the first request and lasts until the
- * process ends; a fork's child makes its own.
+ * process ends; a fork's child makes its own.  When the broker is killed, its
+ * successor is asked for the ports and listeners again.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
@@ -35,6 +36,10 @@ static pid_t owner;
 static uint32_t last_serial;
 static struct list waiters = {&waiters, &waiters};
 static struct list ids[BUCKETS]; /* by handle */
+
+#define ID_OF(node)                                                            \
+	((struct r_id *)(void *)((char *)(node)-offsetof(struct r_id,          \
+							 by_handle)))
 
 static struct r_id *find(uint32_t handle)
 {
@@ -98,12 +103,9 @@ static void take(const struct cmproto *m)
 		r_tell(CMPROTO_RELEASE, m->new_id);
 }
 
-/* The broker has gone: whoever waits is told, what follows dials anew. */
-static void lose(int fd)
+/* The broker has gone: whoever waits for an answer is told. */
+static void release_waiters(void)
 {
-	pthread_mutex_lock(&r_lock);
-	if (broker_fd == fd)
-		broker_fd = -1;
 	list_for_each (n, &waiters) {
 		struct waiter *w = (struct waiter *)(void *)n;
 
@@ -111,8 +113,75 @@ static void lose(int fd)
 		w->is_done = true;
 	}
 	pthread_cond_broadcast(&r_changed);
+}
+
+/* One request on a connection that nobody else uses yet. */
+static int ask(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
+{
+	m->magic = CMPROTO_MAGIC;
+	m->version = CMPROTO_VERSION;
+	m->kind = kind;
+	m->id = handle;
+	if (send(fd, m, sizeof(*m), MSG_NOSIGNAL) != sizeof(*m) ||
+	    recv(fd, m, sizeof(*m), 0) != sizeof(*m))
+		return -EPIPE;
+	return m->error;
+}
+
+/* A port and a listener are asked for anew; a conversation ended with the
+ * broker that held it. */
+static void revive(int fd, struct r_id *id)
+{
+	struct cmproto m = {0};
+
+	r_unlink(id);
+	if (id->is_passive || id->is_connecting) {
+		if (!id->is_up)
+			r_post_lost(id);
+		return;
+	}
+	r_bind_message(id, &id->base.route.addr.src_addr, &m);
+	if (ask(fd, &m, CMPROTO_BIND, 0))
+		return;
+	r_link(id, m.new_id);
+	if (id->is_listening) {
+		m = (struct cmproto){.backlog = id->backlog};
+		ask(fd, &m, CMPROTO_LISTEN, id->handle);
+	}
+}
+
+/* Under r_lock: with the successor of a broker that was killed. */
+static void revive_all(int fd)
+{
+	struct list all = {&all, &all};
+
+	for (int i = 0; i < BUCKETS; i++)
+		while (ids[i].next && !list_is_empty(&ids[i]))
+			list_push_tail(&all, list_pop_head(&ids[i]));
+	while (!list_is_empty(&all))
+		revive(fd, ID_OF(list_pop_head(&all)));
+}
+
+/* A new connection in place of the one that broke; -1: there is none. */
+static int redial(int old)
+{
+	const char *why;
+	int fd = -1;
+
+	pthread_mutex_lock(&r_lock);
+	release_waiters();
+	broker_fd = -1;
+	close(old);
+	if (client_dial(&fd, &why)) {
+		r_say("rdma_cm: the broker is gone and there is no other: %s",
+		      why);
+		fd = -1;
+	} else {
+		revive_all(fd);
+	}
+	broker_fd = fd;
 	pthread_mutex_unlock(&r_lock);
-	close(fd);
+	return fd;
 }
 
 static void *run(void *arg)
@@ -121,12 +190,14 @@ static void *run(void *arg)
 	struct cmproto m;
 	ssize_t n;
 
-	for (;;) {
+	while (fd >= 0) {
 		n = recv(fd, &m, sizeof(m), 0);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
-			break;
+		if (n <= 0) {
+			fd = redial(fd);
+			continue;
+		}
 		if (n != sizeof(m) || m.magic != CMPROTO_MAGIC ||
 		    m.version != CMPROTO_VERSION)
 			continue;
@@ -134,7 +205,6 @@ static void *run(void *arg)
 		take(&m);
 		pthread_mutex_unlock(&r_lock);
 	}
-	lose(fd);
 	return NULL;
 }
 

@@ -56,8 +56,10 @@ struct r_id {
 	bool is_sync; /* the channel is its own */
 	bool is_passive, is_listening;
 	bool is_connecting;   /* rdma_connect or rdma_accept was called */
+	bool is_up;	      /* the program has seen it established */
 	bool is_disconnected; /* the program has seen it */
-	uint32_t unacked;     /* events that the program has */
+	uint32_t backlog;
+	uint32_t unacked; /* events that the program has */
 	/* addresses: as GIDs, IPv4 mapped */
 	uint8_t local[16], peer[16];
 	uint8_t sgid_index, mtu;
@@ -129,6 +131,11 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 void r_id_message(struct r_id *id, const struct cmproto *m);
 /* Bind at the broker; where the addresses are in id->local, or any. */
 int r_bind(struct r_id *id, const struct sockaddr *addr);
+/* What r_bind asks the broker for; no call of the verbs library. */
+void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
+		    struct cmproto *m);
+/* Under r_lock: the conversation ended with the broker. */
+void r_post_lost(struct r_id *id);
 
 /* addr.c: addresses and GIDs. */
 bool r_addr_is_known(const struct sockaddr *a);

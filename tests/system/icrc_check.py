@@ -114,6 +114,16 @@ def icrc(head, body):
     return struct.pack("<I", zlib.crc32(b"\xff" * 8 + bytes(head + bth)))
 
 
+def seal(source, dest, sport, body):
+    """@body with the ICRC of a RoCEv2 datagram that a socket sends."""
+    length = len(body) + 4
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + length, 0, 0x4000, 64,
+                       17, 0, *(bytes(map(int, a.split(".")))
+                                for a in (source, dest)))
+    head += struct.pack("!HHHH", sport, 4791, 8 + length, 0)
+    return body + icrc(head, body + bytes(4))
+
+
 def check(path, say=lambda text: None):
     """Returns (frames seen, frames wrong)."""
     with open(path, "rb") as capture:

@@ -6,8 +6,10 @@ import os
 import random
 import re
 import signal
+import socket
 import time
 
+import icrc_check
 import netlab
 from perftest_check import check_rows
 import system
@@ -265,12 +267,96 @@ def deaths(rounds):
     t.case("%d times one side is killed" % rounds, body, "rdma_cm", "rping")
 
 
+def brokers():
+    """The process ids of adverbd in this namespace."""
+    mine = os.readlink("/proc/self/ns/net")
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/comm" % pid) as f:
+                if (f.read() == "adverbd\n" and
+                        os.readlink("/proc/%s/ns/net" % pid) == mine):
+                    yield int(pid)
+        except OSError:
+            pass  # it has ended meanwhile
+
+
+def survivors():
+    """A listener outlives the broker that knew of it."""
+    def body():
+        t.need("rping")
+        s = listens("here", ["rping", "-s", "-P", "-a", "127.0.0.1"])
+        expect(list(brokers()), "there is no broker")
+        for pid in brokers():
+            os.kill(pid, signal.SIGKILL)
+        end = time.monotonic() + 20
+        while True:  # until its successor has been told
+            r = t.adverb_run(["rping", "-c", "-a", "127.0.0.1", "-C", "1"])
+            if r.status == 0 or time.monotonic() > end:
+                break
+        os.killpg(s.pid, signal.SIGKILL)
+        t.finish(s, 10)
+        expect_ok(r)
+    t.case("a listener outlives a broker that is killed", body, "rdma_cm",
+           "rping")
+
+
+def hostile():
+    """Strangers' datagrams to QP1, with good and with bad frames."""
+    def body():
+        t.need("rping")
+        s = listens("here", ["rping", "-s", "-P", "-a", "127.0.0.1"])
+        dice = random.Random(5)
+        out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        out.bind(("127.0.0.1", 0))
+        source = out.getsockname()[1]
+        for i in range(4000):
+            frame = mad_frame(dice, source, i)
+            out.sendto(frame, ("127.0.0.1", 4791))
+        r = t.adverb_run(["rping", "-c", "-a", "127.0.0.1", "-C", "3", "-V"])
+        sizes = [resident(pid) for pid in brokers()]
+        os.killpg(s.pid, signal.SIGKILL)
+        t.finish(s, 10)
+        expect_ok(r)
+        expect(max(sizes) < 64 << 20, "the broker has %d bytes" % max(sizes))
+    t.case("4000 malformed and unexpected messages to QP1", body, "rdma_cm",
+           "rping")
+
+
+def resident(pid):
+    with open("/proc/%d/statm" % pid) as f:
+        return int(f.read().split()[1]) * 4096
+
+
+def mad_frame(dice, source, i):
+    """A UD frame for QP1: a MAD of connection management of any kind, with
+    random contents; a well-formed REQ to nobody each other time."""
+    mad = bytearray(dice.randbytes(256))
+    mad[0:4] = 1, 7, 2, 3
+    mad[16:20] = 0, dice.randrange(0x0f, 0x1c), 0, 0
+    gid = bytes(10) + b"\xff\xff\x7f\0\0\1"
+    if i % 2:
+        mad[17] = 0x10
+        mad[24 + 8:24 + 16] = (0x01060000 | 7999).to_bytes(8, "big")
+        mad[24 + 43] &= ~6  # RC
+        mad[24 + 50] &= ~8
+        mad[24 + 56:24 + 72] = mad[24 + 72:24 + 88] = gid
+        mad[24 + 140:24 + 142] = 0, 0x40
+    if i % 5 == 0:
+        mad = mad[:dice.randrange(0, 256, 4)]
+    bth = bytes((0x64, 0x40, 0xff, 0xff, 0, 0, 0, 1)) + i.to_bytes(4, "big")
+    deth = (0x80010000).to_bytes(4, "big") + b"\0\0\0\1"
+    return icrc_check.seal("127.0.0.1", "127.0.0.1", source,
+                           bth + deth + bytes(mad))
+
+
 over_lo()
 over_veth()
 multicast()
 refusals()
 many(200 if not t.options.full else 10000, 1)
 many(200 if not t.options.full else 10000, 64)
+survivors()
+hostile()
 deaths(20 if not t.options.full else 1000)
 lab.end()
 t.end()
