@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The public calls: the input is a program that creates, modifies, posts and
+ * destroys at random, valid or not.  Each call does it or gives a reason; in
+ * the end, in the right order, everything can be destroyed.  Needs a broker,
+ * and a network namespace of its own: tests/threads/alone.sh.
+ */
+#include "fuzz.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#define SLOTS  4
+#define MEMORY 65536
+#define GID    1 /* IPv4, RoCEv2 */
+
+struct script {
+	const uint8_t *at, *end;
+	struct ibv_pd *pd[SLOTS];
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq[SLOTS];
+	struct ibv_mr *mr[SLOTS];
+	struct ibv_srq *srq[SLOTS];
+	struct ibv_qp *qp[SLOTS];
+	struct ibv_ah *ah[SLOTS];
+	struct ibv_mw *mw[SLOTS];
+};
+
+static struct ibv_context *ctx;
+static union ibv_gid gid;
+static char memory[MEMORY];
+
+static uint8_t u8(struct script *s)
+{
+	return s->at < s->end ? *s->at++ : 0;
+}
+
+/* Small, mostly; now and then as large as can be. */
+static uint32_t number(struct script *s)
+{
+	uint8_t v = u8(s);
+
+	if (v < 200)
+		return v % 40;
+	return v < 250 ? 1u << v % 32 : UINT32_MAX;
+}
+
+/* The first two, mostly: those have objects from the start. */
+static uint32_t slot(struct script *s)
+{
+	uint8_t v = u8(s);
+
+	return v < 200 ? v % 2 : v % SLOTS;
+}
+
+static int judged(int error)
+{
+	FUZZ_REQUIRE(error >= 0 && error < 200);
+	return error;
+}
+
+static void *made(void *object)
+{
+	FUZZ_REQUIRE(object || (errno > 0 && errno < 200));
+	return object;
+}
+
+/* A destroyed object leaves its slot; one in use stays. */
+#define DESTROY(pointer, call)                                                 \
+	do {                                                                   \
+		if (pointer) {                                                 \
+			int error = judged(call(pointer));                     \
+                                                                               \
+			FUZZ_REQUIRE(!error || error == EBUSY);                \
+			if (!error)                                            \
+				(pointer) = NULL;                              \
+		}                                                              \
+	} while (0)
+
+static void make_qp(struct script *s, uint32_t i)
+{
+	struct ibv_pd *pd = s->pd[slot(s)];
+	struct ibv_qp_init_attr init = {
+		.send_cq = s->cq[slot(s)],
+		.recv_cq = s->cq[slot(s)],
+		.srq = u8(s) & 1 ? s->srq[slot(s)] : NULL,
+		.qp_type = (enum ibv_qp_type)(u8(s) % 11),
+		.sq_sig_all = u8(s) & 1,
+		.cap = {number(s), number(s), number(s), number(s), number(s)}};
+
+	if (u8(s) & 3) {
+		init.qp_type = (enum ibv_qp_type)(IBV_QPT_RC + u8(s) % 3);
+		init.cap = (struct ibv_qp_cap){8, 8, 2, 2, 64};
+	}
+	if (pd && init.send_cq && init.recv_cq && !s->qp[i])
+		s->qp[i] = made(ibv_create_qp(pd, &init));
+}
+
+static void make_mr(struct script *s, uint32_t i)
+{
+	struct ibv_pd *pd = s->pd[slot(s)];
+	size_t off = number(s) % MEMORY, bytes = number(s) % MEMORY;
+	unsigned access = u8(s);
+
+	if (off + bytes > MEMORY)
+		bytes = MEMORY - off;
+	if (pd && !s->mr[i])
+		s->mr[i] = made(ibv_reg_mr(pd, memory + off, bytes, access));
+}
+
+static void create(struct script *s)
+{
+	uint32_t i = slot(s);
+	struct ibv_pd *pd = s->pd[slot(s)];
+	struct ibv_srq_init_attr srq = {.attr = {number(s), number(s), 0}};
+	struct ibv_ah_attr ah = {.is_global = u8(s) & 1,
+				 .port_num = u8(s) % 3,
+				 .grh = {.dgid = gid, .sgid_index = u8(s) % 4}};
+
+	errno = 0;
+	switch (u8(s) % 8) {
+	case 0:
+		if (!s->pd[i])
+			s->pd[i] = made(ibv_alloc_pd(ctx));
+		break;
+	case 1:
+		if (!s->channel)
+			s->channel = made(ibv_create_comp_channel(ctx));
+		break;
+	case 2:
+		if (!s->cq[i])
+			s->cq[i] = made(ibv_create_cq(
+				ctx, (int)number(s), NULL,
+				u8(s) & 1 ? s->channel : NULL, u8(s) % 3));
+		break;
+	case 3:
+		make_mr(s, i);
+		break;
+	case 4:
+		if (pd && !s->srq[i])
+			s->srq[i] = made(ibv_create_srq(pd, &srq));
+		break;
+	case 5:
+		make_qp(s, i);
+		break;
+	case 6:
+		if (pd && !s->ah[i])
+			s->ah[i] = made(ibv_create_ah(pd, &ah));
+		break;
+	case 7:
+		if (pd && !s->mw[i])
+			s->mw[i] = made(ibv_alloc_mw(
+				pd, (enum ibv_mw_type)(u8(s) % 4)));
+		break;
+	}
+}
+
+static void destroy(struct script *s)
+{
+	uint32_t i = slot(s);
+
+	switch (u8(s) % 8) {
+	case 0:
+		DESTROY(s->pd[i], ibv_dealloc_pd);
+		break;
+	case 1:
+		DESTROY(s->channel, ibv_destroy_comp_channel);
+		break;
+	case 2:
+		DESTROY(s->cq[i], ibv_destroy_cq);
+		break;
+	case 3:
+		DESTROY(s->mr[i], ibv_dereg_mr);
+		break;
+	case 4:
+		DESTROY(s->srq[i], ibv_destroy_srq);
+		break;
+	case 5:
+		DESTROY(s->qp[i], ibv_destroy_qp);
+		break;
+	case 6:
+		DESTROY(s->ah[i], ibv_destroy_ah);
+		break;
+	case 7:
+		DESTROY(s->mw[i], ibv_dealloc_mw);
+		break;
+	}
+}
+
+/* To any state with anything; mostly a step of a good way to RTS. */
+static void modify(struct script *s)
+{
+	static const int steps[][3] = {
+		{IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+		 IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+		 IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			 IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC},
+		{IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+		 IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+		 IBV_QP_SQ_PSN},
+		{IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0,
+		 IBV_QP_SQ_PSN}};
+	struct ibv_qp *qp = s->qp[slot(s)], *peer = s->qp[slot(s)];
+	uint8_t how = u8(s);
+	struct ibv_qp_attr a = {.qp_state = (enum ibv_qp_state)(u8(s) % 9),
+				.port_num = 1,
+				.qp_access_flags = 15,
+				.path_mtu = (enum ibv_mtu)(1 + u8(s) % 5),
+				.dest_qp_num = peer ? peer->qp_num : 77,
+				.max_rd_atomic = 4,
+				.max_dest_rd_atomic = 4,
+				.min_rnr_timer = 1,
+				.timeout = 8,
+				.retry_cnt = 1,
+				.rnr_retry = 1,
+				.qkey = 0x1234,
+				.ah_attr = {.is_global = 1,
+					    .port_num = 1,
+					    .grh = {.dgid = gid,
+						    .sgid_index = GID,
+						    .hop_limit = 9}}};
+	int mask = IBV_QP_STATE;
+
+	if (!qp)
+		return;
+	if (how < 32)
+		mask = u8(s) | u8(s) << 8 | u8(s) << 16;
+	else if (how < 200 && qp->qp_type <= IBV_QPT_UD &&
+		 qp->qp_type >= IBV_QPT_RC && qp->state < IBV_QPS_RTS) {
+		a.qp_state = (enum ibv_qp_state)(qp->state + 1);
+		mask |= steps[qp->qp_type - IBV_QPT_RC][qp->state];
+	}
+	judged(ibv_modify_qp(qp, &a, mask));
+}
+
+static struct ibv_sge some_memory(struct script *s)
+{
+	struct ibv_mr *mr = s->mr[slot(s)];
+	uint32_t off = number(s) % MEMORY, bytes = number(s);
+
+	return (struct ibv_sge){(uintptr_t)memory + off, bytes % (MEMORY - off),
+				mr ? mr->lkey : u8(s)};
+}
+
+static void post_send(struct script *s)
+{
+	struct ibv_qp *qp = s->qp[slot(s)];
+	struct ibv_mr *mr = s->mr[slot(s)];
+	struct ibv_sge sge[12];
+	struct ibv_send_wr wr = {.wr_id = 1, .sg_list = sge}, *bad = NULL;
+	uint8_t strange = u8(s);
+
+	/* one in four is nothing that a program should post */
+	wr.opcode = (enum ibv_wr_opcode)(u8(s) % (strange & 1 ? 7 : 14));
+	wr.num_sge = strange & 6 ? strange >> 7 : strange % 16 - 4;
+	wr.send_flags = u8(s) & (strange & 6 ? IBV_SEND_SIGNALED : 0xff);
+	for (int i = 0; i < 12; i++)
+		sge[i] = some_memory(s);
+	if (!qp)
+		return;
+	if (qp->qp_type == IBV_QPT_UD) {
+		wr.wr.ud.ah = s->ah[slot(s)];
+		wr.wr.ud.remote_qpn = qp->qp_num;
+		wr.wr.ud.remote_qkey = 0x1234;
+		if (!wr.wr.ud.ah)
+			return;
+	} else if (wr.opcode == IBV_WR_BIND_MW) {
+		wr.bind_mw.mw = s->mw[slot(s)];
+		wr.bind_mw.bind_info.mr = mr;
+		if (!mr || !wr.bind_mw.mw)
+			return;
+	} else {
+		wr.wr.rdma.remote_addr = (uintptr_t)memory + number(s);
+		wr.wr.rdma.rkey = mr ? mr->rkey : 1;
+	}
+	if (judged(ibv_post_send(qp, &wr, &bad)))
+		FUZZ_REQUIRE(bad == &wr);
+}
+
+static void post_recv(struct script *s)
+{
+	struct ibv_qp *qp = s->qp[slot(s)];
+	struct ibv_srq *srq = s->srq[slot(s)];
+	struct ibv_sge sge = some_memory(s);
+	struct ibv_recv_wr wr = {.wr_id = 2, .sg_list = &sge, .num_sge = 1};
+	struct ibv_recv_wr *bad = NULL;
+
+	wr.num_sge = u8(s) % 8 ? 1 : 0;
+	if (u8(s) & 1 && srq)
+		judged(ibv_post_srq_recv(srq, &wr, &bad));
+	else if (qp && !qp->srq)
+		judged(ibv_post_recv(qp, &wr, &bad));
+}
+
+static void poll(struct script *s)
+{
+	struct ibv_cq *cq = s->cq[slot(s)];
+	struct ibv_wc wc[4];
+
+	if (!cq)
+		return;
+	if (u8(s) % 4 == 0)
+		judged(ibv_req_notify_cq(cq, u8(s) & 1));
+	FUZZ_REQUIRE(ibv_poll_cq(cq, 4, wc) >= -200);
+}
+
+static void query(struct script *s)
+{
+	struct ibv_qp *qp = s->qp[slot(s)];
+	struct ibv_srq *srq = s->srq[slot(s)];
+	struct ibv_cq *cq = s->cq[slot(s)];
+	struct ibv_qp_attr a;
+	struct ibv_qp_init_attr init;
+	struct ibv_srq_attr limits = {.srq_limit = number(s)};
+
+	if (qp)
+		FUZZ_REQUIRE(!ibv_query_qp(qp, &a, IBV_QP_STATE, &init));
+	if (srq)
+		judged(ibv_modify_srq(srq, &limits, IBV_SRQ_LIMIT));
+	if (cq && u8(s) & 1)
+		judged(ibv_resize_cq(cq, (int)(number(s) & INT32_MAX)));
+}
+
+static void rereg(struct script *s)
+{
+	struct ibv_mr *mr = s->mr[slot(s)];
+	struct ibv_pd *pd = s->pd[slot(s)];
+	int flags = u8(s) % 16, error;
+
+	if (!mr || (!pd && flags & IBV_REREG_MR_CHANGE_PD))
+		return;
+	error = ibv_rereg_mr(mr, flags, pd, memory, number(s) % MEMORY, u8(s));
+	FUZZ_REQUIRE(error <= 0 && error >= -8);
+}
+
+static void command(struct script *s)
+{
+	switch (u8(s) % 16) {
+	case 0:
+	case 1:
+	case 2:
+	case 3:
+		create(s);
+		break;
+	case 4:
+		destroy(s);
+		break;
+	case 5:
+	case 6:
+	case 7:
+		modify(s);
+		break;
+	case 8:
+	case 9:
+	case 10:
+		post_send(s);
+		break;
+	case 11:
+	case 12:
+		post_recv(s);
+		break;
+	case 13:
+		poll(s);
+		break;
+	case 14:
+		query(s);
+		break;
+	case 15:
+		rereg(s);
+		break;
+	}
+}
+
+static void open_once(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	FUZZ_REQUIRE(list && list[0]);
+	ctx = ibv_open_device(list[0]);
+	ibv_free_device_list(list);
+	FUZZ_REQUIRE(ctx && !ibv_query_gid(ctx, 1, GID, &gid));
+}
+
+/* Something to begin with. */
+static void furnish(struct script *s)
+{
+	for (int i = 0; i < 2; i++) {
+		struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+						.cap = {8, 8, 2, 2, 64}};
+
+		s->pd[i] = made(ibv_alloc_pd(ctx));
+		s->cq[i] = made(ibv_create_cq(ctx, 64, NULL, NULL, 0));
+		s->mr[i] = made(ibv_reg_mr(s->pd[0], memory, MEMORY, 15));
+		init.send_cq = init.recv_cq = s->cq[i];
+		s->qp[i] = made(ibv_create_qp(s->pd[0], &init));
+		FUZZ_REQUIRE(s->pd[i] && s->cq[i] && s->mr[i] && s->qp[i]);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct script s = {.at = data, .end = data + size};
+
+	if (!ctx)
+		open_once();
+	furnish(&s);
+	while (s.at < s.end)
+		command(&s);
+	for (int i = 0; i < SLOTS; i++) {
+		DESTROY(s.qp[i], ibv_destroy_qp);
+		FUZZ_REQUIRE(!s.qp[i]);
+	}
+	for (int i = 0; i < SLOTS; i++) {
+		DESTROY(s.srq[i], ibv_destroy_srq);
+		DESTROY(s.mw[i], ibv_dealloc_mw);
+		DESTROY(s.mr[i], ibv_dereg_mr);
+		DESTROY(s.ah[i], ibv_destroy_ah);
+		DESTROY(s.cq[i], ibv_destroy_cq);
+		FUZZ_REQUIRE(!s.srq[i] && !s.mw[i] && !s.mr[i] && !s.ah[i]);
+		FUZZ_REQUIRE(!s.cq[i]);
+	}
+	for (int i = 0; i < SLOTS; i++) {
+		DESTROY(s.pd[i], ibv_dealloc_pd);
+		FUZZ_REQUIRE(!s.pd[i]);
+	}
+	DESTROY(s.channel, ibv_destroy_comp_channel);
+	FUZZ_REQUIRE(!s.channel);
+	return 0;
+}
