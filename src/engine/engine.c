@@ -319,6 +319,9 @@ void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 {
 	e->class = class;
 	credit_open(&e->inbox, page, buffer_bytes, apart);
+	/* what we send to ourselves need not ask for it */
+	if (e->credits)
+		e->credits[class % CREDIT_CLASSES].page = page;
 }
 
 static struct credit *credit_of(const struct engine *e, uint32_t qpn)
