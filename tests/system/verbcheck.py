@@ -32,5 +32,6 @@ def check(name):
 if not t.options.list:
     check("verbcheck")
     check("queuecheck")
+    check("datagramcheck")
     check("queuethreads")
 t.end()

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * datagramcheck: UD queue pairs, address handles and multicast as a program
+ * sees them.  Prints a line a case, as verbcheck does; one thread.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ends.h"
+
+enum { QPS = 3, GRH = 40, QKEY = 0x11111111, BYTES = 64 };
+
+static int passed, failed;
+static char wrong[512]; /* what the running case found */
+
+#define EXPECT(good)                                                           \
+	do {                                                                   \
+		if (!(good) && !wrong[0])                                      \
+			snprintf(wrong, sizeof(wrong),                         \
+				 "line %d: not %s (errno %d)", __LINE__,       \
+				 #good, errno);                                \
+	} while (0)
+
+static void case_run(const char *name, void (*body)(void))
+{
+	wrong[0] = 0;
+	body();
+	printf("%s %s%s%s\n", wrong[0] ? "FAIL" : "ok", name,
+	       wrong[0] ? ": " : "", wrong);
+	passed += !wrong[0];
+	failed += !!wrong[0];
+}
+
+static struct ends e; /* its memory and completion queue serve all */
+static struct ibv_qp *qp[QPS];
+static struct ibv_ah *ah; /* to ourselves */
+static union ibv_gid self;
+
+static struct ibv_qp *ud_open(void)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = e.cq,
+		.recv_cq = e.cq,
+		.cap = {16, 16, 1, 1, BYTES},
+		.qp_type = IBV_QPT_UD,
+	};
+	struct ibv_qp_attr a = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY};
+	struct ibv_qp *q = ibv_create_qp(e.pd, &init);
+
+	if (!q)
+		return NULL;
+	EXPECT(!ibv_modify_qp(q, &a,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				      IBV_QP_QKEY));
+	a.qp_state = IBV_QPS_RTR;
+	EXPECT(!ibv_modify_qp(q, &a, IBV_QP_STATE));
+	a.qp_state = IBV_QPS_RTS;
+	EXPECT(!ibv_modify_qp(q, &a, IBV_QP_STATE | IBV_QP_SQ_PSN));
+	return q;
+}
+
+static struct ibv_ah *ah_open(const union ibv_gid *to)
+{
+	struct ibv_ah_attr a = {.is_global = 1, .port_num = 1};
+
+	a.grh.dgid = *to;
+	a.grh.sgid_index = ENDS_GID_INDEX;
+	a.grh.hop_limit = 1;
+	return ibv_create_ah(e.pd, &a);
+}
+
+static void receive(struct ibv_qp *q)
+{
+	struct ibv_sge sge = {(uintptr_t)e.region, GRH + BYTES, e.mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = 100, .sg_list = &sge, .num_sge = 1};
+	struct ibv_recv_wr *bad;
+
+	EXPECT(!ibv_post_recv(q, &wr, &bad));
+}
+
+static int post(struct ibv_qp *q, struct ibv_ah *to, uint32_t qpn,
+		uint32_t bytes, enum ibv_wr_opcode op)
+{
+	struct ibv_sge sge = {(uintptr_t)e.region + 1024, bytes, e.mr->lkey};
+	struct ibv_send_wr *bad;
+	struct ibv_send_wr wr = {
+		.wr_id = 200,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = op,
+		.send_flags = IBV_SEND_SIGNALED,
+		.imm_data = 77,
+	};
+
+	wr.wr.ud.ah = to;
+	wr.wr.ud.remote_qpn = qpn;
+	wr.wr.ud.remote_qkey = QKEY;
+	return ibv_post_send(q, &wr, &bad);
+}
+
+/* Take n completions; the last receive is *got.  How many receives came. */
+static int take(int n, struct ibv_wc *got)
+{
+	struct ibv_wc wc;
+	int receives = 0;
+
+	while (n--) {
+		EXPECT(ends_wait(&e, &wc));
+		if (wrong[0])
+			return -1;
+		EXPECT(wc.status == IBV_WC_SUCCESS);
+		if (wc.opcode != IBV_WC_RECV)
+			continue;
+		receives++;
+		*got = wc;
+	}
+	return receives;
+}
+
+static void completions_tell_the_source(void)
+{
+	struct ibv_wc wc = {0};
+
+	receive(qp[1]);
+	memset(e.region + 1024, 9, BYTES);
+	EXPECT(!post(qp[0], ah, qp[1]->qp_num, BYTES, IBV_WR_SEND_WITH_IMM));
+	EXPECT(take(2, &wc) == 1);
+	EXPECT(wc.qp_num == qp[1]->qp_num && wc.src_qp == qp[0]->qp_num);
+	EXPECT(wc.byte_len == GRH + BYTES && wc.imm_data == 77);
+	EXPECT(wc.wc_flags & IBV_WC_GRH && wc.wc_flags & IBV_WC_WITH_IMM);
+	EXPECT(!memcmp(e.region + GRH, e.region + 1024, BYTES));
+}
+
+/* Answer along the way that the datagram came. */
+static void an_answer_finds_its_way(void)
+{
+	struct ibv_wc wc = {0};
+	struct ibv_ah *back;
+
+	receive(qp[1]);
+	EXPECT(!post(qp[0], ah, qp[1]->qp_num, BYTES, IBV_WR_SEND));
+	EXPECT(take(2, &wc) == 1);
+	back = ibv_create_ah_from_wc(e.pd, &wc, (void *)e.region, 1);
+	EXPECT(back);
+	if (!back)
+		return;
+	receive(qp[0]);
+	EXPECT(!post(qp[1], back, wc.src_qp, BYTES, IBV_WR_SEND));
+	EXPECT(take(2, &wc) == 1);
+	EXPECT(wc.qp_num == qp[0]->qp_num);
+	EXPECT(!ibv_destroy_ah(back));
+}
+
+static void a_queue_pair_sends_to_itself(void)
+{
+	struct ibv_wc wc = {0};
+
+	receive(qp[0]);
+	EXPECT(!post(qp[0], ah, qp[0]->qp_num, 0, IBV_WR_SEND));
+	EXPECT(take(2, &wc) == 1);
+	EXPECT(wc.byte_len == GRH);
+}
+
+static void refusals(void)
+{
+	struct ibv_ah_attr a = {.port_num = 1};
+	union ibv_gid none = {{0}};
+
+	EXPECT(post(qp[0], ah, 5, 4097, IBV_WR_SEND) == EINVAL);
+	EXPECT(post(qp[0], ah, 5, 8, IBV_WR_RDMA_WRITE) == EINVAL);
+	EXPECT(post(qp[0], NULL, 5, 8, IBV_WR_SEND) == EINVAL);
+	EXPECT(!ibv_create_ah(e.pd, &a) && errno == EINVAL);
+	a.is_global = 1;
+	a.grh.sgid_index = 60;
+	EXPECT(!ibv_create_ah(e.pd, &a) && errno == EINVAL);
+	EXPECT(ibv_attach_mcast(qp[0], &none, 0) == EINVAL);
+	EXPECT(ibv_attach_mcast(e.qp, &self, 0) == EINVAL);
+}
+
+/* The group's members but the sender hear it, each once. */
+static void group(const union ibv_gid *gid)
+{
+	struct ibv_ah *to = ah_open(gid);
+	struct ibv_wc wc = {0};
+
+	EXPECT(to);
+	if (!to)
+		return;
+	for (int i = 0; i < QPS; i++) {
+		receive(qp[i]);
+		EXPECT(!ibv_attach_mcast(qp[i], gid, 0));
+	}
+	EXPECT(!post(qp[0], to, 0xffffff, BYTES, IBV_WR_SEND));
+	EXPECT(take(3, &wc) == 2);
+	EXPECT(wc.src_qp == qp[0]->qp_num);
+	EXPECT(!ibv_detach_mcast(qp[1], gid, 0));
+	EXPECT(ibv_detach_mcast(qp[1], gid, 0) == EINVAL);
+	/* qp[1] has left: its receive waits for the next case */
+	receive(qp[2]);
+	EXPECT(!post(qp[0], to, 0xffffff, BYTES, IBV_WR_SEND));
+	EXPECT(take(2, &wc) == 1);
+	EXPECT(wc.qp_num == qp[2]->qp_num);
+	EXPECT(!ibv_detach_mcast(qp[0], gid, 0));
+	EXPECT(!ibv_detach_mcast(qp[2], gid, 0));
+	EXPECT(!ibv_destroy_ah(to));
+	/* use up what qp[0] has posted */
+	EXPECT(!post(qp[1], ah, qp[0]->qp_num, 0, IBV_WR_SEND));
+	EXPECT(take(2, &wc) == 1);
+}
+
+static void an_ipv4_group_is_heard_by_its_members(void)
+{
+	static const union ibv_gid gid = {
+		{[10] = 0xff, [11] = 0xff, 239, 7, 7, 7}};
+
+	group(&gid);
+}
+
+static void an_ipv6_group_is_reached_from_ipv4(void)
+{
+	static const union ibv_gid gid = {{0xff, 0x0e, [15] = 7}};
+
+	group(&gid);
+}
+
+static void the_groups_reported_can_be_had(void)
+{
+	union ibv_gid gid = {{[10] = 0xff, [11] = 0xff, 239, 8, 8}};
+	struct ibv_device_attr a = {0};
+
+	EXPECT(!ibv_query_device(e.ctx, &a) && a.max_mcast_grp > 0);
+	for (int i = 0; i < a.max_mcast_grp; i++) {
+		gid.raw[15] = (uint8_t)i;
+		EXPECT(!ibv_attach_mcast(qp[0], &gid, 0));
+	}
+	gid.raw[14] = 9;
+	EXPECT(ibv_attach_mcast(qp[0], &gid, 0) == ENOSPC);
+	for (int i = 0; i < a.max_mcast_grp; i++) {
+		gid.raw[14] = 8;
+		gid.raw[15] = (uint8_t)i;
+		EXPECT(!ibv_detach_mcast(qp[0], &gid, 0));
+	}
+}
+
+static void set_up(void)
+{
+	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
+	for (int i = 0; i < QPS; i++)
+		EXPECT(qp[i] = ud_open());
+	EXPECT(!ibv_query_gid(e.ctx, 1, ENDS_GID_INDEX, &self));
+	EXPECT(ah = ah_open(&self));
+}
+
+static void tear_down(void)
+{
+	EXPECT(!ibv_destroy_ah(ah));
+	for (int i = 0; i < QPS; i++)
+		EXPECT(!ibv_destroy_qp(qp[i]));
+	ends_close(&e);
+}
+
+int main(void)
+{
+	case_run("datagram queue pairs are made", set_up);
+	if (failed)
+		return 1;
+	case_run("a datagram's completion tells its source",
+		 completions_tell_the_source);
+	case_run("an answer finds its way by the completion",
+		 an_answer_finds_its_way);
+	case_run("a datagram queue pair sends to itself",
+		 a_queue_pair_sends_to_itself);
+	case_run("what datagrams cannot do is refused", refusals);
+	case_run("an IPv4 group is heard by its members",
+		 an_ipv4_group_is_heard_by_its_members);
+	case_run("an IPv6 group is reached from IPv4",
+		 an_ipv6_group_is_reached_from_ipv4);
+	case_run("as many groups as reported can be had",
+		 the_groups_reported_can_be_had);
+	case_run("datagram queue pairs go", tear_down);
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed != 0;
+}
