@@ -104,6 +104,20 @@ def beside(addresses):
     return set_up
 
 
+def other_services():
+    for index, wire in (("0", "IPv6 link local over veth"),
+                        ("1", "IPv4 over veth"), ("4", "IPv6 over veth")):
+        six = ["--ipv6"] if index in "04" else []
+        for service in "UC", "UD":
+            for name in "ib_send_bw", "ib_send_lat":
+                tool([name, "-c", service, "-n", "100", *six], index, veth(),
+                     wire, name == "ib_send_lat")
+        tool(["ib_write_bw", "-c", "UC", "-n", "100", *six], index, veth(),
+             wire)
+        for name in "uc", "ud", "srq":
+            tool(["ibv_%s_pingpong" % name, "-n", "100"], index, veth(), wire)
+
+
 def only_one_family():
     """A device without an IPv4 address."""
     def body(argv, index):
@@ -367,6 +381,7 @@ def changes():
 
 
 each_index()
+other_services()
 only_one_family()
 of_mtu(1500, 1024)
 of_mtu(9000, 4096)
