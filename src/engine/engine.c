@@ -302,6 +302,10 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 
 	e->ibt.now_ns = now_ns;
 	e->rx_is_known = false;
+	if (d->is_stray) {
+		e->ibt.counters->rx_wrong_peer++;
+		return;
+	}
 	for (size_t off = 0; off < d->len; off += step, id++)
 		packet(e, d, d->bytes + off,
 		       (size_t)bits_min_u64(step, d->len - off), id, now_ns);

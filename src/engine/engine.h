@@ -49,6 +49,8 @@ struct engine_dgram {
 	size_t segment; /* == len when it is one datagram */
 	uint8_t tos;	/* not covered by the ICRC; ECN bits are read */
 	bool local;	/* from this host */
+	/* `to` is the machine's, but no device's and no group's: dropped */
+	bool is_stray;
 };
 
 struct engine_frame {

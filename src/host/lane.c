@@ -110,6 +110,22 @@ static bool is_behind(const struct lane *l)
 	       (l->got_next < l->got_count || l->wire.is_behind);
 }
 
+/* Is `to` an address of a device's or of a group?  Mostly it is as before. */
+static bool is_stray(struct lane *l, const uint8_t to[16])
+{
+	uint32_t version = netif_version();
+
+	if (l->own_at == version && inaddr_has_same_ip(l->own, to))
+		return false;
+	if (groups_is_multicast(to))
+		return false;
+	if (!netif_is_local(to))
+		return true;
+	memcpy(l->own, to, 16);
+	l->own_at = version;
+	return false;
+}
+
 /* Read up to `rounds` batches; false if there was nothing. */
 static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 {
@@ -131,6 +147,7 @@ static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 				.segment = got->segment,
 				.tos = got->tos,
 				.local = is_local(l, got->from.ip),
+				.is_stray = is_stray(l, got->to.ip),
 			};
 
 			capture_rx(&d);

@@ -15,11 +15,13 @@
 #include "host/sysfs.h"
 #include "util/inaddr.h"
 #include "util/lock.h"
+#include "util/ring.h"
 
 static struct host_device devices[HOST_MAX_DEVICES];
 static uint32_t device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct lock ports = {PTHREAD_MUTEX_INITIALIZER};
+static ring_index version = 1; /* odd; written under ports */
 
 static struct {
 	bool runs;
@@ -121,6 +123,7 @@ static void refresh(void)
 		return; /* no memory: the next change looks again */
 	lock_take(&ports);
 	netdev_update(&scene, devices, device_count, changes);
+	ring_store(&version, ring_own(&version) + 2);
 	lock_give(&ports);
 	netlink_free(&scene);
 	tell(changes);
@@ -206,6 +209,11 @@ static const struct host_gid *find(const uint8_t ip[16],
 			}
 		}
 	return NULL;
+}
+
+uint32_t netif_version(void)
+{
+	return ring_load(&version);
 }
 
 bool netif_is_local(const uint8_t ip[16])

@@ -25,6 +25,8 @@ void netif_forget(void);
 uint32_t netif_index(const uint8_t ip[16]);
 /* The interface that a link-local source belongs to; 0 for all others. */
 uint32_t netif_scope(const uint8_t ip[16]);
+/* Another number after each change of the ports; never 0. */
+uint32_t netif_version(void);
 /* Is it an address of this machine that a GID table has? */
 bool netif_is_local(const uint8_t ip[16]);
 /* The MAC of the device with this interface, zeroes if none has it. */
