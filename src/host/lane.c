@@ -17,6 +17,8 @@
 #define LATE_ROUNDS 64 /* and when we have been asleep */
 #define ASLEEP_NS   10000000
 #define TX_ROUNDS   16
+#define JUNK_SAID   1000
+#define SAY_JUNK    0xb8
 #define EVENT_BATCH 16
 
 uint64_t lane_now(void)
@@ -40,7 +42,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->engine = e;
 	l->sink = *sink;
 	l->last_turn_ns = lane_now();
-	l->is_full = false;
+	l->is_full = l->is_junk_said = false;
 	l->wake_ns = 0;
 	l->wake_fd = -1;
 	l->bells = (struct mpsc){NULL};
@@ -259,6 +261,22 @@ void lane_ring(struct lane *l)
 	}
 }
 
+/* A flood is counted and survived; once in a process's life it is said. */
+static void watch_junk(struct lane *l)
+{
+	const struct engine_counters *c = engine_counters(l->engine);
+	uint64_t junk = c->rx_malformed + c->rx_bad_icrc + c->rx_unknown_qp;
+
+	if (l->is_junk_said || junk < JUNK_SAID)
+		return;
+	l->is_junk_said = true;
+	host_say(SAY_JUNK,
+		 "somebody sends junk to UDP port 4791: %llu datagrams that "
+		 "are no RoCE, damaged, or for queue pairs that do not exist; "
+		 "they are dropped",
+		 (unsigned long long)junk);
+}
+
 /*
  * Everything that is due.  The socket before the timers: what arrived while
  * we slept must not look lost.
@@ -279,6 +297,7 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 	lane_ring(l);
 	engine_tick(l->engine, now);
 	peer_turn(l->engine, now);
+	watch_junk(l);
 	settle(l, now);
 	l->last_turn_ns = now;
 }

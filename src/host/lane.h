@@ -45,6 +45,7 @@ struct lane {
 	bool wake_full;	  /* or when there is room */
 	ring_index is_resting;
 	int wake_fd; /* its eventfd; -1 before it runs */
+	bool is_junk_said;
 	struct host_sink sink;
 	struct mpsc bells;		       /* QPs with new work */
 	struct udp_dgram got[UDP_BATCH];       /* a batch under way, */

@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Floods of junk at UDP port 4791 from a neighbour, another network namespace:
+transfers go on, nobody's memory grows, and it is said once."""
+
+import os
+import subprocess
+import sys
+
+import netlab
+import system
+from system import expect, expect_ok
+
+netlab.enter()
+t = system.Suite(__doc__)
+lab = netlab.Lab(t)
+
+# Runs there: as fast as it goes, noise and what looks like frames for queue
+# pairs of every class and of those that the first processes have (the inverse
+# of broker/steer.c), until it is ended.
+FLOOD = r"""
+import os, random, socket, struct, sys
+r = random.Random(1)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect((sys.argv[1], 4791))
+junk = [r.randbytes(r.randrange(1, 1400)) for _ in range(500)]
+for i in range(3500):
+    qpn = r.randrange(1 << 24)
+    if i % 2:
+        qpn = (r.randrange(1, 6) << 14 | r.randrange(1 << 14)) * 0x3fb9b5
+    junk.append(struct.pack("!BBHII", r.choice((4, 10, 17, 100)), 0x40, 0xffff,
+                            qpn & 0xffffff, r.randrange(1 << 24)) +
+                r.randbytes(64))
+while True:
+    for datagram in junk:
+        try:
+            s.send(datagram)
+        except OSError:
+            pass
+"""
+
+
+def resident_kib(pid):
+    with open("/proc/%d/status" % pid) as f:
+        return sum(int(line.split()[1]) for line in f
+                   if line.startswith("VmRSS:"))
+
+
+def broker():
+    mine = os.readlink("/proc/self/ns/net")
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/comm" % pid) as f:
+                if f.read() == "adverbd\n" and \
+                        os.readlink("/proc/%s/ns/net" % pid) == mine:
+                    return int(pid)
+        except OSError:
+            pass
+    raise system.Fail("there is no broker")
+
+
+def flooded(argv):
+    def body():
+        t.need(argv[0])
+        lab.unwire()
+        lab.wire("v0", 1500, ("10.1.0.1/24",), ("10.1.0.2/24",))
+        expect_ok(t.pair(["ibv_rc_pingpong"]))
+        before = resident_kib(broker())
+        flood = subprocess.Popen(lab.into(
+            "there", [sys.executable, "-c", FLOOD, "10.1.0.1"]))
+        try:
+            r = t.pair(argv, timeout=100)
+        finally:
+            flood.kill()
+            flood.wait()
+        expect_ok(r)
+        after = resident_kib(broker())
+        expect(after <= before + 2048, "%d KiB have become %d" %
+               (before, after))
+        for side in "server", "client":
+            said = sum("sends junk" in line for line in r.lines(side))
+            expect(said == 1, "%s says it %d times" % (side, said), r)
+    return body
+
+
+seconds = "30" if t.options.full else "3"
+for tool in (["ib_write_bw", "-D", seconds], ["ib_send_lat", "-D", seconds],
+             ["ibv_rc_pingpong", "-e", "-c", "-n", "5000"]):
+    name = "%s through a neighbour's flood" % tool[0]
+    t.case(name, flooded(tool), "hostile", name)
+t.end()
