@@ -65,7 +65,8 @@ def alone(body):
 def killing(argv, rng, env):
     """Runs a pair and kills each broker that it gets, at random moments, with
     time between for a takeover now and then."""
-    p = t.start(t.pair_argv(argv, timeout=60), env=t.environment(**env))
+    p = t.start(t.pair_argv(argv, timeout=system.HANG),
+                env=t.environment(**env))
     killed = 0
     while p.poll() is None:
         for pid in brokers():
@@ -107,7 +108,7 @@ def newcomers():
     and the brokers die."""
     t.need("ib_write_bw")
     t.need("ibv_devinfo")
-    load = t.start(t.pair_argv(["ib_write_bw", "-D", "6"], timeout=60))
+    load = t.start(t.pair_argv(["ib_write_bw", "-D", "6"], timeout=system.HANG))
     end = time.monotonic() + 4
     seen = 0
     while time.monotonic() < end:

@@ -168,7 +168,7 @@ def address_of(text):
 
 def under_attack(argv, kinds, source=None, seconds=20):
     """Runs a pair, throws @kinds at it until it ends, returns both."""
-    p = t.start(t.pair_argv(argv, timeout=60))
+    p = t.start(t.pair_argv(argv, timeout=system.HANG))
     os.set_blocking(p.stdout.fileno(), False)
     rng = random.Random(1)
     text, attacker, end = "", None, time.monotonic() + 70

@@ -14,7 +14,7 @@ import sys
 import time
 
 import system
-from system import Result, expect
+from system import HANG, Result, expect
 
 SIDES = ("here", "there")
 
@@ -118,7 +118,7 @@ class Lab:
                             env=self.t.environment(**env),
                             into=lambda words: self.into(side, words))
 
-    def run(self, side, argv, timeout=30, **env):
+    def run(self, side, argv, timeout=HANG, **env):
         return self.t.finish(self.start(side, argv, **env), timeout)
 
     def is_listening(self, side, port):
@@ -139,7 +139,7 @@ class Lab:
                               if line.startswith("Udp:")]
         return int(figures[names.index("OutDatagrams")])
 
-    def begin(self, server, client, timeout=30, server_env=None,
+    def begin(self, server, client, timeout=HANG, server_env=None,
               client_env=None, client_side="there"):
         """Both ends of a tool, the server here; `%` is a port."""
         self.port += 1
@@ -155,7 +155,7 @@ class Lab:
                              [w.replace("%", port) for w in client],
                              **(client_env or {}))
 
-    def finish(self, pair, timeout=30):
+    def finish(self, pair, timeout=HANG):
         """A Result with both sides' words, as adverb pair shows them."""
         server, client = pair
         rc = self.t.finish(client, timeout)
@@ -165,7 +165,7 @@ class Lab:
                 for line in r.output.splitlines()]
         return Result(max(rs.status, rc.status, key=abs), "\n".join(text))
 
-    def both(self, server, client, timeout=30, **more):
+    def both(self, server, client, timeout=HANG, **more):
         return self.finish(self.begin(server, client, timeout, **more),
                            timeout)
 

@@ -15,7 +15,7 @@ VERBS = ("write", "read", "send", "atomic")
 KNOWN_PART = "4119"  # of a family that perftest has in its table
 
 
-def perftest(argv, count=1, timeout=30, capture=False, known=False):
+def perftest(argv, count=1, timeout=system.HANG, capture=False, known=False):
     name = " ".join(argv)
 
     def body():
@@ -37,7 +37,7 @@ def perftest(argv, count=1, timeout=30, capture=False, known=False):
            (" by ibv_wr_*" if known else ""), body, "perftest", name)
 
 
-def pingpong(argv, timeout=30, capture=False):
+def pingpong(argv, timeout=system.HANG, capture=False):
     name = " ".join(argv)
 
     def body():
@@ -72,7 +72,7 @@ def shapes():
     for verb in VERBS:
         for tool in tools_of(verb):
             if verb != "atomic":
-                perftest(tool + ["-a", "-n", "5"], count=20, timeout=60)
+                perftest(tool + ["-a", "-n", "5"], count=20)
             if verb != "write":  # perftest itself refuses events there
                 perftest(tool + ["-e", "-n", "100"])
             if tool[0].endswith("bw"):
@@ -91,8 +91,7 @@ def shared():
         perftest([tool, "--use-srq", "-e", "-n", "100"])
     perftest(["ib_send_bw", "--use-srq", "-q", "16", "-n", "100"])
     perftest(["ib_send_bw", "--use-srq", "-b", "-n", "100"])
-    perftest(["ib_send_bw", "--use-srq", "-a", "-n", "5"], count=20,
-             timeout=60)
+    perftest(["ib_send_bw", "--use-srq", "-a", "-n", "5"], count=20)
 
 
 def new_api():

@@ -40,7 +40,7 @@ ADDRESSES = "127.0.0.1", "::1"
 def tool(argv, want, address):
     def body():
         t.need(argv[0])
-        r = t.pair(argv, ["--address", address], 40)
+        r = t.pair(argv, ["--address", address])
         expect_ok(r)
         expect(want in r.output, "it does not say " + want, r)
     t.case("%s, %s" % (" ".join(argv), address), body, "rdma_cm", argv[0])
@@ -51,7 +51,7 @@ def perftest(argv, address):
 
     def body():
         t.need(argv[0])
-        r = t.pair(argv + ["-R"] + six, ["--address", address], 40)
+        r = t.pair(argv + ["-R"] + six, ["--address", address])
         expect_ok(r)
         check_rows(r)
     t.case("%s -R, %s" % (" ".join(argv), address), body, "rdma_cm", argv[0])
@@ -91,7 +91,8 @@ def listens(side, argv, **env):
     return p
 
 
-def ends(name, server, client, want="", status=(0, 0), timeout=40, **env):
+def ends(name, server, client, want="", status=(0, 0),
+         timeout=system.HANG, **env):
     """A server here and a client there, over a veth."""
     def body():
         t.need(server[0])
@@ -168,7 +169,7 @@ def wait_for(process, text, seconds=20):
 def refusals():
     def nobody():
         r = t.adverb_run(["rping", "-c", "-a", "127.0.0.1", "-p", "7999",
-                          "-C", "1"], timeout=20)
+                          "-C", "1"])
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
         expect("RDMA_CM_EVENT_REJECTED, error 8" in r.output,
                "no REJECTED with status 8", r)

@@ -27,6 +27,8 @@ NOBODY = 65534
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 PYTHON = "/usr/bin/python3"
+# Seconds after which what runs is taken to hang, however loaded the machine is.
+HANG = 400
 
 
 def is_root():
@@ -132,18 +134,18 @@ class Suite:
             return Result(124, out.decode(errors="replace") +
                           "\n(killed after %d s)\n" % timeout)
 
-    def run(self, argv, timeout=30, **env):
+    def run(self, argv, timeout=HANG, **env):
         return self.finish(self.start(argv, env=self.environment(**env)),
                            timeout)
 
-    def adverb_run(self, argv, options=(), timeout=30):
+    def adverb_run(self, argv, options=(), timeout=HANG):
         return self.run([self.adverb, "run", *options, "--", *argv], timeout)
 
-    def pair_argv(self, argv, options=(), timeout=30):
+    def pair_argv(self, argv, options=(), timeout=HANG):
         return [self.adverb, "pair", "--timeout", str(timeout), *options,
                 "--", *argv]
 
-    def pair(self, argv, options=(), timeout=30, **env):
+    def pair(self, argv, options=(), timeout=HANG, **env):
         """Both ends of a tool; pair's own bound comes before ours."""
         return self.run(self.pair_argv(argv, options, timeout), timeout + 10,
                         **env)
