@@ -56,8 +56,8 @@ static void fill(const struct flow *f, const struct op *o, struct wqe *e)
 static void received(struct world *w, struct flow *f, uint32_t i,
 		     const struct cqe *c)
 {
-	/* the sender may be dead by now */
-	if (!c->status && ((f->qp && c->src_qpn != f->qp->qpn) ||
+	/* the sender may be dead by now, or born again as another */
+	if (!c->status && ((!f->dead && c->src_qpn != f->qp->qpn) ||
 			   !(c->wc_flags & HCA_WC_GRH)))
 		world_fail(w, "flow %u receive %u: wrong source", f->id, i);
 	loose_received(w, f, i, c, UD_GRH_BYTES);
