@@ -7,7 +7,7 @@
 
 #include "util/check.h"
 
-#define ARENA_BYTES (16u << 20)
+#define ARENA_BYTES (8u << 20)
 
 static uint8_t *at(struct space *s, uint64_t va, uint64_t bytes)
 {
