@@ -4,6 +4,7 @@
 
 #include "cm/cm.h"
 #include "cm/ports.h"
+#include "util/check.h"
 #include "util/list.h"
 
 #include <errno.h>
@@ -95,13 +96,13 @@ bool cmserver_has_output(const struct cmserver_client *c)
 
 bool cmserver_output(struct cmserver_client *c)
 {
-	while (c->waiting && !c->is_lost) {
-		struct output *o = (struct output *)(void *)c->output.next;
+	list_for_each_safe (n, &c->output) {
+		struct output *o = (struct output *)(void *)n;
 
 		if (send(c->fd, &o->m, sizeof(o->m),
 			 MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 			return errno == EAGAIN || errno == EINTR;
-		list_remove(&o->link);
+		list_remove(n);
 		free(o);
 		c->waiting--;
 	}
@@ -144,6 +145,7 @@ static struct object *object_find(struct cmserver *s, uint32_t id)
 
 static void object_free(struct cmserver *s, struct object *o, uint64_t now_ns)
 {
+	CHECK(o->client);
 	if (o->listener != NONE)
 		cm_unlisten(s->cm, o->listener,
 			    o->client->is_gone ? 0 : now_ns + AGAIN_NS);
@@ -507,12 +509,8 @@ void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 		/* each may send, and the rings are short */
 		flush(s, now_ns);
 	}
-	while (!list_is_empty(&c->output)) {
-		struct output *o = (struct output *)(void *)c->output.next;
-
-		list_remove(&o->link);
-		free(o);
-	}
+	list_for_each_safe (n, &c->output)
+		free(n); /* link is first */
 	free(c);
 }
 

@@ -180,8 +180,8 @@ static uint16_t judge(const struct cmmsg *m, const uint8_t from[16],
 		return CMMSG_REJ_BAD_SERVICE_TYPE;
 	/* a connection goes where its conversation does, or anybody could
 	 * connect us to a third one */
-	if (memcmp(m->primary.local_gid, from, 16) ||
-	    memcmp(m->primary.remote_gid, to, 16))
+	if (memcmp(m->primary.local_gid, from, 16) != 0 ||
+	    memcmp(m->primary.remote_gid, to, 16) != 0)
 		return CMMSG_REJ_BAD_GID;
 	return 0;
 }
@@ -264,7 +264,7 @@ static void request(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 static bool belongs(const struct conv *c, const struct cmmsg *m,
 		    const uint8_t from[16])
 {
-	if (memcmp(c->peer, from, 16))
+	if (memcmp(c->peer, from, 16) != 0)
 		return false;
 	/* Before its REP the peer's id is open. */
 	return !c->remote_id || c->remote_id == m->local_id ||

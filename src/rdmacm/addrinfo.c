@@ -9,6 +9,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Every pointer is its own allocation, or NULL. */
+static void free_one(struct rdma_addrinfo *r)
+{
+	free(r->ai_src_addr);
+	free(r->ai_dst_addr);
+	free(r->ai_src_canonname);
+	free(r->ai_dst_canonname);
+	free(r->ai_route);
+	free(r->ai_connect);
+	free(r);
+}
+
+void rdma_freeaddrinfo(struct rdma_addrinfo *res)
+{
+	while (res) {
+		struct rdma_addrinfo *next = res->ai_next;
+
+		free_one(res);
+		res = next;
+	}
+}
+
 static int copy_addr(struct sockaddr **to, socklen_t *size,
 		     const struct sockaddr *from, socklen_t length)
 {
@@ -63,7 +85,7 @@ static struct rdma_addrinfo *make(const struct addrinfo *a,
 	}
 	if (!error)
 		return r;
-	rdma_freeaddrinfo(r);
+	free_one(r);
 	return NULL;
 }
 
@@ -93,21 +115,21 @@ static int from_hints(const struct rdma_addrinfo *hints,
 		      struct rdma_addrinfo **res)
 {
 	struct rdma_addrinfo *r = calloc(1, sizeof(*r));
-	int error = r ? 0 : -1;
+	int error = 0;
 
-	if (r) {
-		r->ai_flags = hints->ai_flags;
-		r->ai_family = hints->ai_family;
-		set_types(r, hints);
-	}
-	if (!error && hints->ai_dst_len)
+	if (!r)
+		return r_fail(ENOMEM, "rdma_getaddrinfo: no memory");
+	r->ai_flags = hints->ai_flags;
+	r->ai_family = hints->ai_family;
+	set_types(r, hints);
+	if (hints->ai_dst_len)
 		error = copy_addr(&r->ai_dst_addr, &r->ai_dst_len,
 				  hints->ai_dst_addr, hints->ai_dst_len);
 	if (!error && hints->ai_src_len)
 		error = copy_addr(&r->ai_src_addr, &r->ai_src_len,
 				  hints->ai_src_addr, hints->ai_src_len);
 	if (error) {
-		rdma_freeaddrinfo(r);
+		free_one(r);
 		return r_fail(ENOMEM, "rdma_getaddrinfo: no memory");
 	}
 	*res = r;
@@ -149,23 +171,6 @@ int rdma_getaddrinfo(const char *node, const char *service,
 	error = make_list(found, hints, res);
 	freeaddrinfo(found);
 	return error;
-}
-
-/* Every pointer of the list is its own allocation, or NULL. */
-void rdma_freeaddrinfo(struct rdma_addrinfo *res)
-{
-	while (res) {
-		struct rdma_addrinfo *next = res->ai_next;
-
-		free(res->ai_src_addr);
-		free(res->ai_dst_addr);
-		free(res->ai_src_canonname);
-		free(res->ai_dst_canonname);
-		free(res->ai_route);
-		free(res->ai_connect);
-		free(res);
-		res = next;
-	}
 }
 
 /* The resolver is asked at once; the program hears of it by an event. */

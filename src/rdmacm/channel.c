@@ -19,6 +19,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define KEPT 64 /* destroyed channels */
+
+#ifndef RWF_NOWAIT /* of <linux/fs.h>, which not every <sys/uio.h> has */
+#define RWF_NOWAIT 8
+#endif
+
 #define EVENT_OF(node)                                                         \
 	((struct r_event *)(void *)((char *)(node)-offsetof(struct r_event,    \
 							    link)))
@@ -43,10 +49,23 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	return &c->base;
 }
 
+/*
+ * Programs (rping) destroy a channel while a thread of theirs still waits on
+ * it, and end: what that thread looks at stays for a while.
+ */
 void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
+	static struct r_channel *kept[KEPT];
+	static unsigned next;
+	struct r_channel *c = r_channel(channel), *oldest;
+
+	pthread_mutex_lock(&r_lock);
 	close(channel->fd);
-	free(r_channel(channel));
+	channel->fd = -1;
+	oldest = kept[next % KEPT];
+	kept[next++ % KEPT] = c;
+	pthread_mutex_unlock(&r_lock);
+	free(oldest);
 }
 
 static void fill_conn(struct rdma_conn_param *p, const struct cmproto *m)
@@ -88,11 +107,15 @@ struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
 	return e;
 }
 
+/* An id's, or its listener's as long as it is a request. */
+static const struct rdma_cm_id *whose(const struct r_event *e)
+{
+	return e->base.listen_id ? e->base.listen_id : e->base.id;
+}
+
 void r_post(struct r_event *e)
 {
-	const struct rdma_cm_id *whose =
-		e->base.listen_id ? e->base.listen_id : e->base.id;
-	struct r_channel *c = r_channel(whose->channel);
+	struct r_channel *c = r_channel(whose(e)->channel);
 	uint64_t one = 1;
 
 	list_push_tail(&c->events, &e->link);
@@ -139,27 +162,27 @@ static void forget(struct r_event *e)
 void r_channel_move(struct r_id *id, struct r_channel *to)
 {
 	struct r_channel *from = r_channel(id->base.channel);
+	struct list moved = {&moved, &moved};
 
 	list_for_each_safe (n, &from->events) {
-		struct r_event *e = EVENT_OF(n);
-		const struct rdma_cm_id *whose =
-			e->base.listen_id ? e->base.listen_id : e->base.id;
-
-		if (whose != &id->base)
+		if (whose(EVENT_OF(n)) != &id->base)
 			continue;
 		list_remove(n);
+		list_push_tail(&moved, n);
 		take_back_token(from);
+	}
+	if (to)
+		id->base.channel = &to->base;
+	list_for_each_safe (n, &moved) {
+		struct r_event *e = EVENT_OF(n);
+
 		if (!to) {
 			forget(e);
-			/* which may have taken the next one along */
-			n_next = from->events.next;
 			continue;
 		}
-		id->base.channel = &to->base;
 		if (e->base.listen_id)
 			e->base.id->channel = &to->base;
 		r_post(e);
-		id->base.channel = &from->base;
 	}
 }
 

@@ -99,7 +99,6 @@ static void leave(struct r_id *id, struct r_multicast *m)
 {
 	if (m->is_attached && id->base.qp)
 		ibv_detach_mcast(id->base.qp, &m->gid, 0);
-	list_remove(&m->link);
 	free(m);
 }
 
@@ -114,6 +113,7 @@ int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 	r_addr_ip(addr, gid);
 	list_for_each_safe (n, &id->multicasts)
 		if (!memcmp(multicast_of(n)->gid.raw, gid, 16)) {
+			list_remove(n);
 			leave(id, multicast_of(n));
 			return 0;
 		}
@@ -123,6 +123,7 @@ int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 
 void r_multicast_leave_all(struct r_id *id)
 {
-	while (!list_is_empty(&id->multicasts))
-		leave(id, multicast_of(id->multicasts.next));
+	list_for_each_safe (n, &id->multicasts)
+		leave(id, multicast_of(n));
+	list_init(&id->multicasts);
 }
