@@ -168,6 +168,10 @@ static int check_service(const struct v_qp *q, struct wqe *w)
 	if (!sends)
 		return v_fail(EINVAL, V_INPUT,
 			      "posting: a UD queue pair can only send");
+	if (!wq_to(&q->qp->sq, w)->mtu)
+		return v_fail(EINVAL, V_INPUT,
+			      "posting to a UD queue pair without an address "
+			      "handle");
 	if (w->bytes > 128u << wq_to(&q->qp->sq, w)->mtu)
 		return v_fail(EINVAL, V_INPUT,
 			      "posting: a UD message is longer than the port's "
