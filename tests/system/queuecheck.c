@@ -321,6 +321,8 @@ static void extended_polling_reads_each_field(void)
 
 static void requests_are_posted_all_or_none(void)
 {
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
 	struct ibv_qp_ex *qp;
 	char text[] = "all or none";
 
@@ -331,6 +333,7 @@ static void requests_are_posted_all_or_none(void)
 			ENDS_ALL_REMOTE);
 	qp = ibv_qp_to_qp_ex(a.qp);
 	EXPECT(qp);
+	EXPECT(ibv_query_qp(a.qp, &attr, IBV_QP_CAP, &init) == 0);
 	ibv_wr_start(qp);
 	ibv_wr_rdma_write(qp, 1, 2);
 	EXPECT(ibv_wr_complete(qp) == EINVAL); /* in INIT */
@@ -341,7 +344,7 @@ static void requests_are_posted_all_or_none(void)
 	EXPECT(ibv_wr_complete(qp) == ENOMEM);
 	ibv_wr_start(qp);
 	ibv_wr_rdma_write(qp, b.mr->rkey, (uintptr_t)b.region);
-	ibv_wr_set_inline_data(qp, b.region, 17);
+	ibv_wr_set_inline_data(qp, b.region, init.cap.max_inline_data + 1);
 	EXPECT(ibv_wr_complete(qp) == EINVAL);
 	ibv_wr_start(qp);
 	qp->wr_id = 1;
