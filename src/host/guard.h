@@ -6,8 +6,8 @@
  * the handler that was there before.
  *
  * A program may replace the handler or block the signals: guard_is_on looks,
- * once a turn of the lane, and callers then have the kernel copy.  Only
- * x86-64 has it.
+ * once a turn of the lane or every 50 us, and callers then have the kernel
+ * copy.  Only x86-64 has it.
  *
  * Lock: the lane's.
  */
@@ -21,8 +21,8 @@
 /* Install and remove the handler.  ADVERB_GUARD=0: never installed. */
 void guard_open(void);
 void guard_close(void);
-/* A turn begins: look anew. */
-void guard_turn(void);
+/* A turn of the lane begins: look anew, unless this thread just has. */
+void guard_turn(uint64_t now_ns);
 /* May this thread call the two below? */
 bool guard_is_on(void);
 /* False: the memory is not there; some bytes may have been copied. */

@@ -325,7 +325,7 @@ static bool take_if_free(struct lane *l) NO_LOCK_ANALYSIS
 {
 	if (!lock_try(&l->lock))
 		return false;
-	guard_turn();
+	guard_turn(lane_now());
 	return true;
 }
 
@@ -410,7 +410,7 @@ void lane_doorbell(struct lane *l, struct ibt_qp *q) NO_LOCK_ANALYSIS
 void lane_take(struct lane *l) NO_LOCK_ANALYSIS
 {
 	lock_take(&l->lock);
-	guard_turn();
+	guard_turn(lane_now());
 }
 
 void lane_give(struct lane *l) NO_LOCK_ANALYSIS

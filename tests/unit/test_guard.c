@@ -11,6 +11,14 @@
 
 #define PAGE 4096
 
+/* So much later that it looks again. */
+static uint64_t later(void)
+{
+	static uint64_t now;
+
+	return now += 1000000;
+}
+
 static sigjmp_buf back;
 static int caught;
 
@@ -42,7 +50,7 @@ static bool is_built(void)
 	bool on;
 
 	guard_open();
-	guard_turn();
+	guard_turn(later());
 	on = guard_is_on();
 	guard_close();
 	return on;
@@ -55,7 +63,7 @@ static void copies_of_memory_that_is_not_there_fail(void **state)
 	if (!is_built())
 		skip();
 	guard_open();
-	guard_turn();
+	guard_turn(later());
 	assert_true(guard_is_on());
 	assert_false(guard_copy(buf, p, 64));
 	assert_false(guard_copy(p, buf, 64));
@@ -104,7 +112,7 @@ static void a_program_that_takes_the_handler_turns_it_off(void **state)
 		skip();
 	guard_open();
 	set_handler(SIGSEGV, program_handler);
-	guard_turn();
+	guard_turn(later());
 	assert_false(guard_is_on());
 	guard_close();
 	/* and it keeps what it has set */
@@ -123,10 +131,10 @@ static void a_thread_that_blocks_the_signal_turns_it_off(void **state)
 	sigemptyset(&s);
 	sigaddset(&s, SIGBUS);
 	sigprocmask(SIG_BLOCK, &s, NULL);
-	guard_turn();
+	guard_turn(later());
 	assert_false(guard_is_on());
 	sigprocmask(SIG_UNBLOCK, &s, NULL);
-	guard_turn();
+	guard_turn(later());
 	assert_true(guard_is_on());
 	guard_close();
 }
