@@ -124,6 +124,63 @@ t.case("programs start while brokers are killed", alone(newcomers),
        "many processes", "programs that start while brokers are killed")
 
 
+def named(comm):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/comm" % pid) as f:
+                if f.read() == comm + "\n" and \
+                        os.readlink("/proc/%s/ns/net" % pid) == MY_NAMESPACE:
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return sorted(found)
+
+
+def datagrams():
+    """How many this network namespace has received."""
+    with open("/proc/net/snmp") as f:
+        names, values = (line.split() for line in f
+                         if line.startswith("Udp: "))
+    return int(values[names.index("InDatagrams")])
+
+
+def stopped(seconds, patience):
+    """The server of a running transfer is stopped, its broker killed; what
+    the pair says of it."""
+    t.need("ib_write_bw")
+    p = t.start(t.pair_argv(["ib_write_bw", "-D", "6"], timeout=60),
+                env=t.environment(ADVERB_PATIENCE=str(patience)))
+    quiet = datagrams()
+    while datagrams() < quiet + 1000:
+        expect(p.poll() is None, "it has ended too early")
+        time.sleep(0.01)
+    server = named("ib_write_bw")[0]
+    os.kill(server, signal.SIGSTOP)
+    for pid in brokers():
+        os.kill(pid, signal.SIGKILL)
+    time.sleep(seconds)
+    try:
+        os.kill(server, signal.SIGCONT)
+    except ProcessLookupError:
+        pass  # the pair has ended it
+    return t.finish(p, 70)
+
+
+def waited_for():
+    expect_ok(stopped(4, 60))
+
+
+def given_up():
+    r = stopped(8, 1)
+    expect("no answer from the peer" in r.output, "nobody gave up", r)
+
+
+t.case("a stopped peer is waited for", alone(waited_for), "many processes",
+       "ib_write_bw with a stopped peer")
+t.case("a stopped peer is given up when patience ends", alone(given_up))
+
+
 def cost(pid):
     """Descriptors and resident KiB of a broker."""
     with open("/proc/%d/status" % pid) as f:
