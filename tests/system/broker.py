@@ -189,7 +189,7 @@ def cost(pid):
     return len(os.listdir("/proc/%d/fd" % pid)), kib
 
 
-def crowd(*words, timeout=250):
+def crowd(*words, timeout=800):
     return t.adverb_run([CROWD, *words], timeout=timeout)
 
 
