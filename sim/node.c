@@ -300,9 +300,9 @@ void node_turn(struct host *h)
 	due = engine_deadline(h->engine);
 	slept = due < now && now - due > ASLEEP_NS &&
 		now - h->turned_ns > ASLEEP_NS;
-	receive(h);
 	if (slept)
 		engine_was_asleep(h->engine, now);
+	receive(h);
 	if (engine_deadline(h->engine) <= now)
 		engine_tick(h->engine, now);
 	pump(h);

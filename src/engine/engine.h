@@ -135,7 +135,10 @@ void engine_tick(struct engine *e, uint64_t now_ns);
 /* The answer to ENGINE_ASK_PEER. */
 void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
 		       uint64_t now_ns);
-/* We, not the peers, were asleep: grant every running timer its time anew. */
+/*
+ * We, not the peers, were asleep: grant every running timer its time anew.
+ * Before all else on waking; a packet would find our patience used up.
+ */
 void engine_was_asleep(struct engine *e, uint64_t now_ns);
 
 /*

@@ -287,13 +287,14 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 	bool slept = due < now && now - due > ASLEEP_NS &&
 		     now - l->last_turn_ns > ASLEEP_NS;
 
+	/* what arrived meanwhile must not find our patience used up */
+	if (slept)
+		engine_was_asleep(l->engine, now);
 	engine_hold_acks(l->engine, ring_load(&l->is_watched));
 	if (receive(l, slept ? LATE_ROUNDS : TURN_ROUNDS, now))
 		ring_store(&l->news, ring_own(&l->news) + 1);
 	else
 		engine_hold_acks(l->engine, false);
-	if (slept)
-		engine_was_asleep(l->engine, now);
 	lane_ring(l);
 	engine_tick(l->engine, now);
 	peer_turn(l->engine, now);
