@@ -15,9 +15,9 @@
 #include "util/ring.h"
 
 #define HUNGRY_NS  100000 /* a polling program comes back by then */
-#define POLLED_NS  10000
-#define NAP_MIN_NS 20000
-#define NAP_MAX_NS 200000
+#define POLLED_NS  50000
+#define NAP_MIN_NS 50000
+#define NAP_MAX_NS 1000000
 
 static pthread_t thread;
 static bool is_running;
