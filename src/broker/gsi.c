@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ bool gsi_attach(struct gsi *g, const struct gsi_agent *agent)
 
 int gsi_open(struct gsi *g, int fd)
 {
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), error;
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), on = 1, error;
 
 	if (copy < 0)
 		return -errno;
@@ -37,6 +38,12 @@ int gsi_open(struct gsi *g, int fd)
 		close(copy);
 		return error;
 	}
+	/*
+	 * Linux gives a group's IPv4 datagram from another host straight to
+	 * its only listener, and lets the steering program choose anew, which
+	 * knows no class for it.  With us there are two, and all members hear.
+	 */
+	setsockopt(copy, IPPROTO_IP, IP_MULTICAST_ALL, &on, sizeof on);
 	g->is_open = true;
 	return 0;
 }
@@ -91,7 +98,7 @@ static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
 	uint16_t id = 0; /* any will do: a MAD is answered or sent again */
 	struct pkt p;
 
-	if (hand_on(g, d))
+	if (inaddr_is_multicast(d->to.ip) || hand_on(g, d))
 		return;
 	if (!rocev2_open(&d->from, &d->to, d->bytes, d->len, &id) ||
 	    !pkt_parse(d->bytes, d->len - ICRC_BYTES, &p)) {

@@ -6,11 +6,6 @@
 
 #include "util/inaddr.h"
 
-bool groups_is_multicast(const uint8_t gid[16])
-{
-	return inaddr_is_v4(gid) ? gid[12] >> 4 == 0xe : gid[0] == 0xff;
-}
-
 void groups_alias(const uint8_t gid[16], uint8_t ip[16])
 {
 	uint32_t h = 2166136261u;
@@ -92,7 +87,7 @@ int groups_attach(struct lane *l, const struct host_device *dev,
 	int err;
 
 	*why = "the GID is not a multicast GID";
-	if (!groups_is_multicast(gid))
+	if (!inaddr_is_multicast(gid))
 		return -EINVAL;
 	err = listen_to(l, dev, gid, why);
 	if (err)

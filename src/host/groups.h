@@ -14,7 +14,6 @@
 #include "host/host.h"
 #include "host/lane.h"
 
-bool groups_is_multicast(const uint8_t gid[16]);
 /* The IPv4 group for what an IPv4 address sends to gid. */
 void groups_alias(const uint8_t gid[16], uint8_t ip[16]);
 /* 0 or -errno with *why. */

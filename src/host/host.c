@@ -287,7 +287,7 @@ int host_path(struct host *h, const struct host_device *dev,
 	if (err)
 		return err;
 	memcpy(dest, ah->dgid, 16);
-	if (inaddr_is_v4(from) && groups_is_multicast(dest) &&
+	if (inaddr_is_v4(from) && inaddr_is_multicast(dest) &&
 	    !inaddr_is_v4(dest))
 		groups_alias(ah->dgid, dest);
 	if (inaddr_is_v4(from) != inaddr_is_v4(dest)) {

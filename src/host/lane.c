@@ -119,7 +119,7 @@ static bool is_stray(struct lane *l, const uint8_t to[16])
 
 	if (l->own_at == version && inaddr_has_same_ip(l->own, to))
 		return false;
-	if (groups_is_multicast(to))
+	if (inaddr_is_multicast(to))
 		return false;
 	if (!netif_is_local(to))
 		return true;
@@ -165,7 +165,7 @@ static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 /* A group is sent to out of the interface that the source belongs to. */
 static uint32_t out_of(const struct engine_frame *f)
 {
-	return groups_is_multicast(f->to.ip) ? netif_index(f->from.ip)
+	return inaddr_is_multicast(f->to.ip) ? netif_index(f->from.ip)
 					     : netif_scope(f->from.ip);
 }
 

@@ -23,4 +23,9 @@ static inline bool inaddr_has_same_ip(const uint8_t a[16], const uint8_t b[16])
 	return memcmp(a, b, 16) == 0;
 }
 
+static inline bool inaddr_is_multicast(const uint8_t ip[16])
+{
+	return inaddr_is_v4(ip) ? ip[12] >> 4 == 0xe : ip[0] == 0xff;
+}
+
 #endif

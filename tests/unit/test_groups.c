@@ -6,6 +6,8 @@
 
 #include "host/groups.h"
 
+#include "util/inaddr.h"
+
 static void groups_of_both_families_are_known(void **state)
 {
 	static const struct {
@@ -23,7 +25,7 @@ static void groups_of_both_families_are_known(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		assert_int_equal(groups_is_multicast(rows[i].gid), rows[i].is);
+		assert_int_equal(inaddr_is_multicast(rows[i].gid), rows[i].is);
 }
 
 static void an_alias_is_one_group_of_the_site(void **state)
