@@ -424,6 +424,17 @@ void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 	rc_comp_arm(t, q, now_ns);
 }
 
+/*
+ * A timeout lasts from T to 4 T (IBTA 9.7.6.1.3).  Whether a peer elsewhere
+ * lives cannot be asked, and on a loaded machine he is seldom dead, so he gets
+ * all of it: this is what is left when the tries are used up.
+ */
+static uint64_t allowance_ns(const struct ibt_qp *q)
+{
+	return 3 * (q->qp->attr.retry_cnt + 1ull) *
+	       aeth_ack_timeout_ns(q->qp->attr.timeout);
+}
+
 void rc_comp_peer(struct ibt *t, struct ibt_qp *q, int state, uint64_t now_ns)
 {
 	struct rc_req *r = &q->req;
@@ -432,6 +443,9 @@ void rc_comp_peer(struct ibt *t, struct ibt_qp *q, int state, uint64_t now_ns)
 		return;
 	r->asking = false;
 	if (state == 1) /* alive: only slow */
+		return;
+	if (state == 0 && (!r->silent_since_ns ||
+			   now_ns - r->silent_since_ns < allowance_ns(q)))
 		return;
 	fail_oldest(t, q, HCA_RETRY_EXC_ERR,
 		    state == 2 ? EXPLAIN_PEER_GONE : EXPLAIN_RETRY);

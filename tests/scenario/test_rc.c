@@ -274,6 +274,27 @@ static void a_peer_that_has_ended_is_reported_at_once(void **state)
 	duo_free(d);
 }
 
+static void a_peer_elsewhere_has_four_times_the_timeout(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+	const struct hca_qp_attr *a = &d->side[0].qp->attr;
+	uint64_t tries_ns =
+		(a->retry_cnt + 1ull) * aeth_ack_timeout_ns(a->timeout);
+	uint64_t began_ns = d->now_ns;
+	struct cqe c;
+
+	d->fate = nothing;
+	d->liveness = ENGINE_PEER_UNKNOWN;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, began_ns + 4 * tries_ns - 1000000);
+	assert_false(duo_poll(d, 0, &c));
+	duo_run(d, began_ns + 5 * tries_ns);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_RETRY);
+	duo_free(d);
+}
+
 static void a_peer_that_is_alive_is_waited_for(void **state)
 {
 	struct duo *d = duo_new(5, 16);
@@ -564,6 +585,7 @@ int main(void)
 		cmocka_unit_test(a_message_too_long_fails_on_both_sides),
 		cmocka_unit_test(memory_that_went_away_is_an_error_not_a_crash),
 		cmocka_unit_test(a_peer_that_has_ended_is_reported_at_once),
+		cmocka_unit_test(a_peer_elsewhere_has_four_times_the_timeout),
 		cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
 		cmocka_unit_test(equal_packets_leave_in_one_frame),
 		cmocka_unit_test(a_small_receive_buffer_slows_and_stops_nobody),
