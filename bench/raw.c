@@ -195,6 +195,7 @@ int raw_pingpong(const struct raw_pingpong *p, const struct raw_options *o)
 {
 	int64_t *ns = calloc((size_t)o->rounds, sizeof(*ns));
 	int64_t sum = 0;
+	int middle;
 	pid_t child;
 
 	if (!ns)
@@ -207,12 +208,13 @@ int raw_pingpong(const struct raw_pingpong *p, const struct raw_options *o)
 	measure(p, o, ns);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
+	middle = o->rounds / 2;
 	for (int i = 0; i < o->rounds; i++)
 		sum += ns[i];
 	qsort(ns, (size_t)o->rounds, sizeof(*ns), compare);
 	printf("{\"name\": \"%s\", \"bytes\": %zu, \"us\": %.3f, "
 	       "\"mean_us\": %.3f}\n",
-	       p->name, o->bytes, (double)ns[o->rounds / 2] / 2000,
+	       p->name, o->bytes, (double)ns[middle] / 2000,
 	       (double)sum / o->rounds / 2000);
 	free(ns);
 	return 0;

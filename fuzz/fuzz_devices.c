@@ -5,6 +5,7 @@
  */
 #include "fuzz.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "host/netdev.h"
@@ -30,7 +31,7 @@ static void make_link(struct input *in, struct netdev_link *l, uint32_t i)
 	memset(l, 0, sizeof *l);
 	l->ifindex = i + 1;
 	l->mtu = (uint32_t)u8(in) << (is & 7);
-	strcpy(l->name, names[i]);
+	snprintf(l->name, sizeof l->name, "%s", names[i]);
 	l->is_up = is & 8;
 	l->has_carrier = is & 16;
 	l->is_plumbing = is & 32;

@@ -156,8 +156,8 @@ void world_init(struct world *w, uint64_t seed, uint32_t loss_percent)
 	w->host_count = 2 + rng_below(&w->rng, WORLD_HOSTS - 1);
 	w->quiet_ns = (50 + rng_below(&w->rng, 250)) * WORLD_MS;
 	w->deadline_ns = w->quiet_ns + BOUND_NS;
-	for (uint8_t i = 0; i < w->host_count; i++)
-		node_init(w, i, seed & 1, mem[i]);
+	for (uint32_t i = 0; i < w->host_count; i++)
+		node_init(w, (uint8_t)i, seed & 1, mem[i]);
 	for (uint32_t i = w->host_count; i < WORLD_HOSTS; i++)
 		w->hosts[i].mem = mem[i];
 	pair_init(w);

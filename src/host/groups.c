@@ -25,7 +25,7 @@ void groups_alias(const uint8_t gid[16], uint8_t ip[16])
 static int join(struct lane *l, const struct host_device *dev,
 		const uint8_t ip[16])
 {
-	uint32_t done[HOST_MAX_GIDS], n = 0, k;
+	uint32_t done[HOST_MAX_GIDS] = {0}, n = 0, k;
 	int err = -EADDRNOTAVAIL;
 	bool joined = false;
 

@@ -98,7 +98,7 @@ static void capture_rx(const struct engine_dgram *d)
 /* From this host?  Whoever sends, sends more. */
 static bool is_local(struct lane *l, const uint8_t ip[16])
 {
-	if (memcmp(ip, l->last_from, 16)) {
+	if (!inaddr_has_same_ip(ip, l->last_from)) {
 		memcpy(l->last_from, ip, 16);
 		l->last_is_local = netif_is_local(ip);
 	}

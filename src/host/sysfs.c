@@ -81,11 +81,12 @@ static void put(struct tree *t, const char *text, const char *fmt, ...)
 	close(fd);
 }
 
-static void drop(struct tree *t, const char *dir, uint32_t index)
+static void drop(struct tree *t, const char *dir, const char *what,
+		 uint32_t index)
 {
 	char path[PATH_BYTES];
 
-	snprintf(path, sizeof path, "%s/%s/%u", t->root, dir, index);
+	snprintf(path, sizeof path, "%s/%s/%s/%u", t->root, dir, what, index);
 	unlink(path);
 }
 
@@ -111,10 +112,8 @@ static void put_gid(struct tree *t, const struct host_device *d, uint32_t i)
 		put(t, d->netdev, "%s/ndevs/%u", dir, i);
 		return;
 	}
-	strcat(dir, "/types");
-	drop(t, dir, i);
-	strcpy(strrchr(dir, '/'), "/ndevs");
-	drop(t, dir, i);
+	drop(t, dir, "types", i);
+	drop(t, dir, "ndevs", i);
 }
 
 /* All of the machine's, 32 to a word, as the kernel writes masks. */

@@ -134,7 +134,7 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port,
 struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
 				     struct ibv_grh *grh, uint8_t port)
 {
-	struct ibv_ah_attr attr;
+	struct ibv_ah_attr attr = {0};
 
 	if (ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr))
 		return NULL;
