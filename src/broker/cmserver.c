@@ -13,16 +13,17 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#define OBJECTS	     32768
-#define CLIENT_MAX   16384 /* objects of one client */
-#define HALF_OPEN    1024  /* unanswered requests of one address */
-#define OUTPUT_MAX   4096  /* messages that wait for one client */
-#define BACKLOG_MAX  1024
-#define AGAIN_NS     2000000000u /* to listen again, once it has stopped */
-#define NONE	     UINT32_MAX
-#define PKEY_DEFAULT 0xffff
-#define GENERATIONS  16 /* bits */
-#define INDEX_OF(id) ((id) & ((1u << GENERATIONS) - 1))
+#define SUCCESSION_NS 2000000000ull /* for clients to come back */
+#define OBJECTS	      32768
+#define CLIENT_MAX    16384 /* objects of one client */
+#define HALF_OPEN     1024  /* unanswered requests of one address */
+#define OUTPUT_MAX    4096  /* messages that wait for one client */
+#define BACKLOG_MAX   1024
+#define AGAIN_NS      2000000000u /* to listen again, once it has stopped */
+#define NONE	      UINT32_MAX
+#define PKEY_DEFAULT  0xffff
+#define GENERATIONS   16 /* bits */
+#define INDEX_OF(id)  ((id) & ((1u << GENERATIONS) - 1))
 
 /* Waits until its client's socket takes it. */
 struct output {
@@ -533,6 +534,11 @@ struct cmserver *cmserver_new(struct gsi *gsi, uint64_t now_ns)
 		return NULL;
 	}
 	return s;
+}
+
+void cmserver_succeed(struct cmserver *s, uint64_t now_ns)
+{
+	cm_expect_listeners(s->cm, now_ns + SUCCESSION_NS);
 }
 
 void cmserver_free(struct cmserver *s)

@@ -22,6 +22,8 @@ struct cmserver_client;
 struct cmserver *cmserver_new(struct gsi *gsi, uint64_t now_ns);
 /* No client is left. */
 void cmserver_free(struct cmserver *s);
+/* Another broker was there before: his clients will listen again. */
+void cmserver_succeed(struct cmserver *s, uint64_t now_ns);
 /* A client's first message; fd is borrowed.  NULL without memory. */
 struct cmserver_client *cmserver_client_new(struct cmserver *s, int fd);
 /* Its process or its connection is gone. */

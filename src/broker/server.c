@@ -190,6 +190,7 @@ static void succeed(struct server *s, int safe_fd)
 {
 	if (group_adopt(&s->group, safe_fd, now_ms()))
 		return;
+	cmserver_succeed(s->cm, now_ns());
 	for (uint32_t i = 1; i < s->group.count && s->conns < CONN_MAX; i++) {
 		const struct safe_entry *e = &s->group.safe.ledger[i];
 		int pidfd;

@@ -105,6 +105,11 @@ void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns)
 	l->is_used = false;
 }
 
+void cm_expect_listeners(struct cm *cm, uint64_t until_ns)
+{
+	cm->expecting_until_ns = until_ns;
+}
+
 static bool answers_at(const struct cm_where *w, const uint8_t ip[16])
 {
 	if (w->any_v4 || w->any_v6)
@@ -137,6 +142,8 @@ static struct conv_listener *find_listener(struct cm *cm, uint64_t service_id,
 static bool may_listen_again(const struct cm *cm, uint64_t service_id,
 			     const uint8_t ip[16], uint64_t now_ns)
 {
+	if (cm->expecting_until_ns > now_ns)
+		return true;
 	for (int i = 0; i < CONV_RECENT; i++)
 		/* of any space: what follows a connection may be SIDR */
 		if ((uint16_t)cm->recent[i].service_id ==

@@ -107,6 +107,12 @@ int cm_listen(struct cm *cm, uint64_t user, uint64_t service_id,
  */
 void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns);
 
+/*
+ * Refuse nobody before until_ns: the listeners are only just coming back, as to
+ * the successor of a broker that was killed.
+ */
+void cm_expect_listeners(struct cm *cm, uint64_t until_ns);
+
 /* 0 with the conversation's *id, or -ENOMEM. */
 int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	       uint32_t *id);

@@ -106,6 +106,7 @@ struct cm {
 	struct conv_listener *listener;
 	struct conv_recent recent[CONV_RECENT];
 	uint32_t recent_next;
+	uint64_t expecting_until_ns; /* cm_expect_listeners */
 	struct list local[CONV_BUCKETS], remote[CONV_BUCKETS],
 		qpn[CONV_BUCKETS], service[CONV_BUCKETS];
 	uint16_t half_open[CONV_BUCKETS]; /* by peer */

@@ -133,6 +133,8 @@ static int ask(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 static void revive(int fd, struct r_id *id)
 {
 	struct cmproto m = {0};
+	uint32_t handle = id->handle;
+	int error;
 
 	r_unlink(id);
 	if (id->is_passive || id->is_connecting) {
@@ -141,8 +143,13 @@ static void revive(int fd, struct r_id *id)
 		return;
 	}
 	r_bind_message(id, &id->base.route.addr.src_addr, &m);
-	if (ask(fd, &m, CMPROTO_BIND, 0))
+	error = ask(fd, &m, CMPROTO_BIND, 0);
+	if (error) {
+		/* this one ends too: kept for whoever follows it */
+		if (error == -EPIPE)
+			r_link(id, handle);
 		return;
+	}
 	r_link(id, m.new_id);
 	if (id->is_listening) {
 		m = (struct cmproto){.backlog = id->backlog};
