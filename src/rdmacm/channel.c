@@ -283,6 +283,20 @@ static struct r_event *pop(struct r_channel *c)
 	return e;
 }
 
+/*
+ * A thread inside when another destroys the channel: with the kernel's it
+ * stays in its read for good, and rping, which calls exit on an error, counts
+ * on that.
+ */
+static void wait_if_destroyed(const struct rdma_event_channel *channel)
+{
+	int error = errno;
+
+	while (error == EBADF && channel->fd < 0)
+		pause();
+	errno = error;
+}
+
 int rdma_get_cm_event(struct rdma_event_channel *channel,
 		      struct rdma_cm_event **event)
 {
@@ -295,8 +309,10 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 	}
 	/* A token whose event was forgotten meanwhile is spent: go on. */
 	do {
-		if (read(channel->fd, &token, sizeof(token)) < 0)
+		if (read(channel->fd, &token, sizeof(token)) < 0) {
+			wait_if_destroyed(channel);
 			return -1;
+		}
 		e = pop(r_channel(channel));
 	} while (!e);
 	process(e);
