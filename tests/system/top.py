@@ -68,7 +68,7 @@ def a_transfer_is_seen():
             a, b = pair.qp(said, pair.client), pair.qp(said, pair.server)
             return (a, b) if a["tx_bytes_per_s"] > 0 else None
         a, b = seen("a rate", busy)
-        if a["peer"] != "127.0.0.1" or a["peer_qpn"] != b["qpn"] or \
+        if a["peer"] != b["peer"] or a["peer_qpn"] != b["qpn"] or \
                 b["rx_bytes"] < 1 << 20 or a["retransmits"] > a["tx_packets"]:
             raise Fail("not as it is", "%s\n%s" % (a, b))
         if "ib_write_bw" not in top():
