@@ -58,10 +58,12 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	static struct r_channel *kept[KEPT];
 	static unsigned next;
 	struct r_channel *c = r_channel(channel), *oldest;
+	int fd;
 
 	pthread_mutex_lock(&r_lock);
-	close(channel->fd);
-	channel->fd = -1;
+	fd = channel->fd;
+	channel->fd = -1; /* first: see wait_if_destroyed */
+	close(fd);
 	oldest = kept[next % KEPT];
 	kept[next++ % KEPT] = c;
 	pthread_mutex_unlock(&r_lock);
