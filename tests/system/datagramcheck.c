@@ -4,33 +4,12 @@
  * sees them.  Prints a line a case, as verbcheck does; one thread.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "cases.h"
 #include "ends.h"
 
 enum { QPS = 3, GRH = 40, QKEY = 0x11111111, BYTES = 64 };
-
-static int passed, failed;
-static char wrong[512]; /* what the running case found */
-
-#define EXPECT(good)                                                           \
-	do {                                                                   \
-		if (!(good) && !wrong[0])                                      \
-			snprintf(wrong, sizeof(wrong),                         \
-				 "line %d: not %s (errno %d)", __LINE__,       \
-				 #good, errno);                                \
-	} while (0)
-
-static void case_run(const char *name, void (*body)(void))
-{
-	wrong[0] = 0;
-	body();
-	printf("%s %s%s%s\n", wrong[0] ? "FAIL" : "ok", name,
-	       wrong[0] ? ": " : "", wrong);
-	passed += !wrong[0];
-	failed += !!wrong[0];
-}
 
 static struct ends e; /* its memory and completion queue serve all */
 static struct ibv_qp *qp[QPS];
@@ -108,7 +87,7 @@ static int take(int n, struct ibv_wc *got)
 
 	while (n--) {
 		EXPECT(ends_wait(&e, &wc));
-		if (wrong[0])
+		if (cases_is_wrong())
 			return -1;
 		EXPECT(wc.status == IBV_WC_SUCCESS);
 		if (wc.opcode != IBV_WC_RECV)
@@ -263,23 +242,22 @@ static void tear_down(void)
 
 int main(void)
 {
-	case_run("datagram queue pairs are made", set_up);
-	if (failed)
+	cases_run("datagram queue pairs are made", set_up);
+	if (cases_has_failed())
 		return 1;
-	case_run("a datagram's completion tells its source",
-		 completions_tell_the_source);
-	case_run("an answer finds its way by the completion",
-		 an_answer_finds_its_way);
-	case_run("a datagram queue pair sends to itself",
-		 a_queue_pair_sends_to_itself);
-	case_run("what datagrams cannot do is refused", refusals);
-	case_run("an IPv4 group is heard by its members",
-		 an_ipv4_group_is_heard_by_its_members);
-	case_run("an IPv6 group is reached from IPv4",
-		 an_ipv6_group_is_reached_from_ipv4);
-	case_run("as many groups as reported can be had",
-		 the_groups_reported_can_be_had);
-	case_run("datagram queue pairs go", tear_down);
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed != 0;
+	cases_run("a datagram's completion tells its source",
+		  completions_tell_the_source);
+	cases_run("an answer finds its way by the completion",
+		  an_answer_finds_its_way);
+	cases_run("a datagram queue pair sends to itself",
+		  a_queue_pair_sends_to_itself);
+	cases_run("what datagrams cannot do is refused", refusals);
+	cases_run("an IPv4 group is heard by its members",
+		  an_ipv4_group_is_heard_by_its_members);
+	cases_run("an IPv6 group is reached from IPv4",
+		  an_ipv6_group_is_reached_from_ipv4);
+	cases_run("as many groups as reported can be had",
+		  the_groups_reported_can_be_had);
+	cases_run("datagram queue pairs go", tear_down);
+	return cases_end();
 }

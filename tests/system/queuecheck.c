@@ -6,32 +6,11 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "cases.h"
 #include "ends.h"
-
-static int passed, failed;
-static char wrong[512]; /* what the running case found */
-
-#define EXPECT(good)                                                           \
-	do {                                                                   \
-		if (!(good) && !wrong[0])                                      \
-			snprintf(wrong, sizeof(wrong),                         \
-				 "line %d: not %s (errno %d)", __LINE__,       \
-				 #good, errno);                                \
-	} while (0)
-
-static void case_run(const char *name, void (*body)(void))
-{
-	wrong[0] = 0;
-	body();
-	printf("%s %s%s%s\n", wrong[0] ? "FAIL" : "ok", name,
-	       wrong[0] ? ": " : "", wrong);
-	passed += !wrong[0];
-	failed += !!wrong[0];
-}
 
 static struct ends a, b;
 
@@ -186,7 +165,7 @@ static void a_dying_queue_pair_says_its_last(void)
 	EXPECT(srq_post(srq, 1) == 0);
 	EXPECT(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE) == 0);
 	EXPECT(event_waits(b.ctx, ENDS_WAIT_MS));
-	if (!wrong[0] && !ibv_get_async_event(b.ctx, &event)) {
+	if (!cases_is_wrong() && !ibv_get_async_event(b.ctx, &event)) {
 		EXPECT(event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED);
 		EXPECT(event.element.qp == b.qp);
 		ibv_ack_async_event(&event);
@@ -369,16 +348,15 @@ static void requests_are_posted_all_or_none(void)
 
 int main(void)
 {
-	case_run("a region with windows stays", a_region_with_windows_stays);
-	case_run("extended polling reads each field",
-		 extended_polling_reads_each_field);
-	case_run("requests are posted all or none",
-		 requests_are_posted_all_or_none);
-	case_run("a shared queue is what was asked",
-		 a_shared_queue_is_what_was_asked);
-	case_run("the limit event comes once", the_limit_event_comes_once);
-	case_run("a dying queue pair says its last",
-		 a_dying_queue_pair_says_its_last);
-	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
-	return failed ? 1 : 0;
+	cases_run("a region with windows stays", a_region_with_windows_stays);
+	cases_run("extended polling reads each field",
+		  extended_polling_reads_each_field);
+	cases_run("requests are posted all or none",
+		  requests_are_posted_all_or_none);
+	cases_run("a shared queue is what was asked",
+		  a_shared_queue_is_what_was_asked);
+	cases_run("the limit event comes once", the_limit_event_comes_once);
+	cases_run("a dying queue pair says its last",
+		  a_dying_queue_pair_says_its_last);
+	return cases_end();
 }

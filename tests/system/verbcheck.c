@@ -5,31 +5,10 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "cases.h"
 #include "ends.h"
-
-static int passed, failed;
-static char wrong[512]; /* what the running case found */
-
-#define EXPECT(good)                                                           \
-	do {                                                                   \
-		if (!(good) && !wrong[0])                                      \
-			snprintf(wrong, sizeof(wrong),                         \
-				 "line %d: not %s (errno %d)", __LINE__,       \
-				 #good, errno);                                \
-	} while (0)
-
-static void case_run(const char *name, void (*body)(void))
-{
-	wrong[0] = 0;
-	body();
-	printf("%s %s%s%s\n", wrong[0] ? "FAIL" : "ok", name,
-	       wrong[0] ? ": " : "", wrong);
-	passed += !wrong[0];
-	failed += !!wrong[0];
-}
 
 static struct ends a, b;
 
@@ -235,7 +214,7 @@ static void an_armed_queue_tells_once(void)
 	attr.qp_state = IBV_QPS_ERR;
 	EXPECT(ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0);
 	EXPECT(poll(&ready, 1, ENDS_WAIT_MS) == 1);
-	if (!wrong[0] && ibv_get_cq_event(channel, &got, &cookie) == 0)
+	if (!cases_is_wrong() && ibv_get_cq_event(channel, &got, &cookie) == 0)
 		ibv_ack_cq_events(got, 1);
 	EXPECT(got == cq && cookie == &ready);
 	EXPECT(poll(&ready, 1, 0) == 0);
@@ -265,20 +244,19 @@ static void rights_change_while_the_keys_stay(void)
 
 int main(void)
 {
-	case_run("refusals have their errno", refusals_have_their_errno);
-	case_run("posting needs the right state",
-		 posting_needs_the_right_state);
-	case_run("a full queue is ENOMEM until polled",
-		 a_full_queue_is_enomem_until_polled);
-	case_run("inline data is copied without a key",
-		 inline_data_is_copied_without_a_key);
-	case_run("atomics return what was there",
-		 atomics_return_what_was_there);
-	case_run("a queue pair in error flushes what is posted",
-		 a_queue_pair_in_error_flushes_what_is_posted);
-	case_run("an armed queue tells once", an_armed_queue_tells_once);
-	case_run("rights change while the keys stay",
-		 rights_change_while_the_keys_stay);
-	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
-	return failed ? 1 : 0;
+	cases_run("refusals have their errno", refusals_have_their_errno);
+	cases_run("posting needs the right state",
+		  posting_needs_the_right_state);
+	cases_run("a full queue is ENOMEM until polled",
+		  a_full_queue_is_enomem_until_polled);
+	cases_run("inline data is copied without a key",
+		  inline_data_is_copied_without_a_key);
+	cases_run("atomics return what was there",
+		  atomics_return_what_was_there);
+	cases_run("a queue pair in error flushes what is posted",
+		  a_queue_pair_in_error_flushes_what_is_posted);
+	cases_run("an armed queue tells once", an_armed_queue_tells_once);
+	cases_run("rights change while the keys stay",
+		  rights_change_while_the_keys_stay);
+	return cases_end();
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cases: runs the cases of a check program, a line each, `ok NAME` or `FAIL
+ * NAME: why`, and their count at the end.  One thread.
+ */
+#ifndef SYSTEM_CASES_H
+#define SYSTEM_CASES_H
+
+#include <stdbool.h>
+
+/* The first that does not hold is what the running case says. */
+#define EXPECT(good)                                                           \
+	do {                                                                   \
+		if (!(good))                                                   \
+			cases_wrong(__LINE__, #good);                          \
+	} while (0)
+
+void cases_run(const char *name, void (*body)(void));
+/* Of EXPECT; errno is told with it. */
+void cases_wrong(int line, const char *good);
+/* Has the running case found something wrong? */
+bool cases_is_wrong(void);
+/* Has a case failed that has ended? */
+bool cases_has_failed(void);
+/* Prints the count; the exit status. */
+int cases_end(void);
+
+#endif
