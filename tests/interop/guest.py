@@ -22,7 +22,7 @@ WORK = os.path.join(ROOT, "build", "interop")
 HERE, THERE = "10.77.0.1", "10.77.0.2"
 HERE6, THERE6 = "fd77::1", "fd77::2"
 AGENT = 5000
-BOOT_SECONDS = 180
+BOOT_SECONDS = 400
 
 
 class GuestError(Exception):
@@ -50,7 +50,8 @@ class Command:
 
     def __init__(self, line):
         self.output = b""
-        self.socket = socket.create_connection((THERE, AGENT), timeout=10)
+        self.ended = False
+        self.socket = socket.create_connection((THERE, AGENT), timeout=60)
         self.socket.sendall(line.encode() + b"\n")
 
     def read(self, until):
@@ -58,9 +59,12 @@ class Command:
         self.socket.settimeout(max(until - time.monotonic(), 0.001))
         try:
             got = self.socket.recv(65536)
-        except OSError:  # out of time, or the guest is gone
+        except socket.timeout:
             return False
+        except OSError:  # the guest is gone
+            got = b""
         self.output += got
+        self.ended = not got
         return bool(got)
 
     def wait_for(self, text, seconds):
