@@ -27,6 +27,7 @@
 struct client_pages {
 	const void *page[STEER_CLASS_MAX + 1];
 	bool asked[STEER_CLASS_MAX + 1];
+	bool none[STEER_CLASS_MAX + 1]; /* so said the last answer */
 };
 
 static uint64_t now_ms(void)
@@ -157,6 +158,7 @@ static void take_page(struct client *c, uint32_t class, int fd)
 	p->asked[class] = false;
 	if (fd >= 0 && !p->page[class])
 		p->page[class] = page_map(fd, PROT_READ);
+	p->none[class] = !p->page[class];
 }
 
 static void identify(struct client *c, const struct proto *m)
@@ -316,19 +318,27 @@ void *client_page(const struct client *c)
 	return c->page;
 }
 
-const void *client_page_of(struct client *c, uint32_t class)
+bool client_page_of(struct client *c, uint32_t class, const void **page)
 {
 	struct proto m = {.kind = PROTO_PAGE, .value = class};
 
+	*page = NULL;
 	if (!class || class > STEER_CLASS_MAX)
-		return NULL;
+		return true;
 	if (!c->pages)
 		c->pages = calloc(1, sizeof(*c->pages));
-	if (!c->pages || c->pages->page[class])
-		return c->pages ? c->pages->page[class] : NULL;
+	if (!c->pages)
+		return true;
+	*page = c->pages->page[class];
+	if (*page)
+		return true;
+	if (c->pages->none[class]) {
+		c->pages->none[class] = false;
+		return true;
+	}
 	if (!c->pages->asked[class] && c->state == CLIENT_UP)
 		c->pages->asked[class] = !tell(c, &m, NULL);
-	return NULL;
+	return false;
 }
 
 static void unmap_pages(struct client *c)

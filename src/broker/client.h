@@ -82,11 +82,11 @@ bool client_ask(struct client *c, uint32_t qpn);
 void *client_page(const struct client *c);
 /*
  * The page of another class of this namespace, to read, until client_close.
- * Never waits: NULL when there is none, or none yet; the first call asks the
- * broker, whose answer client_turn takes, and it is asked anew when the class
- * had no owner.
+ * Never waits.  False: it is not known yet; the broker has been asked, and
+ * client_turn takes its answer.  True with NULL: there is none, for the class
+ * has no owner; said once, after that it is asked anew.
  */
-const void *client_page_of(struct client *c, uint32_t class);
+bool client_page_of(struct client *c, uint32_t class, const void **page);
 /*
  * A connection to the broker without a class, for connection management: see
  * cmproto.h.  0 with *fd, which the caller owns, or -errno and *why as above.

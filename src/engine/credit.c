@@ -7,6 +7,7 @@
 #define SKB_BYTES    1024  /* of the kernel's own, at most */
 #define EPOCH_NS     500000000u
 #define ASK_NS	     50000u	 /* between two questions for a page */
+#define ASK_AGAIN_NS 10000000u	 /* when nothing waits for it */
 #define PAGE_NS	     1000000000u /* to wait for it at most */
 #define PATIENCE_NS  100000000u
 
@@ -67,16 +68,25 @@ bool credit_has_room(struct credit *c, uint32_t us, size_t bytes,
 
 bool credit_waits(struct credit *c, uint64_t now_ns, bool *ask)
 {
+	bool waits;
+
 	*ask = false;
 	if (c->page)
 		return false;
 	if (!c->first_ns)
 		c->first_ns = now_ns;
-	if (now_ns - c->asked_ns > ASK_NS) {
+	waits = !c->has_none && now_ns - c->first_ns < PAGE_NS;
+	if (now_ns - c->asked_ns > (waits ? ASK_NS : ASK_AGAIN_NS)) {
 		c->asked_ns = now_ns;
 		*ask = true;
 	}
-	return now_ns - c->first_ns < PAGE_NS;
+	return waits;
+}
+
+void credit_page_is(struct credit *c, const struct credit_page *page)
+{
+	c->page = page;
+	c->has_none = !page;
 }
 
 void credit_sent(struct credit *c)

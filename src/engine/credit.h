@@ -54,6 +54,7 @@ struct credit {
 	uint32_t sent;	     /* ever, wraps */
 	uint32_t mark;	     /* empties when we last sent */
 	bool is_unsent;	     /* frames are made and not sent */
+	bool has_none;	     /* there is no page, and no wait for it */
 };
 
 /* Those that send to us. */
@@ -72,6 +73,8 @@ bool credit_has_room(struct credit *c, uint32_t us, size_t bytes,
 		     uint64_t now_ns);
 /* The page is not known: is it worth waiting for?  *ask: ask for it now. */
 bool credit_waits(struct credit *c, uint64_t now_ns, bool *ask);
+/* That is its page; NULL: it has none, and what is sent to it waits no more. */
+void credit_page_is(struct credit *c, const struct credit_page *page);
 void credit_sent(struct credit *c);
 
 void credit_open(struct credit_inbox *in, struct credit_page *page,

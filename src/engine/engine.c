@@ -356,7 +356,7 @@ void engine_page(struct engine *e, uint32_t qpn, const struct credit_page *page)
 	struct credit *c = credit_of(e, qpn);
 
 	if (c) {
-		c->page = page;
+		credit_page_is(c, page);
 		feed(e);
 	}
 }
@@ -551,15 +551,16 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 						 : 0;
 	struct credit *c = qpn ? credit_of(e, qpn) : NULL;
 	uint64_t step = STARVE_NS;
-	bool ask = false;
+	bool ask = false, waits;
 
 	if (!c)
 		return true;
-	if (!credit_waits(c, now_ns, &ask) &&
-	    credit_has_room(c, e->class, q->mtu + PKT_MAX_HEADER_BYTES, now_ns))
-		return true;
+	waits = credit_waits(c, now_ns, &ask);
 	if (ask)
 		e->wanted_qpn = qpn;
+	if (!waits &&
+	    credit_has_room(c, e->class, q->mtu + PKT_MAX_HEADER_BYTES, now_ns))
+		return true;
 	if (c->page && now_ns - c->stalled_ns > STARVE_LONG_NS)
 		step = STARVE_LONG_NS;
 	e->starved_ns = bits_min_u64(e->starved_ns, now_ns + step);

@@ -81,9 +81,9 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q);
 /*
  * Flow control within the host (credit.h): the page that others read of us,
  * its class and the size of the receive buffer; the page of the process that a
- * QPN belongs to, which the engine waits for a little before it sends there:
- * engine_wants_page tells, once, of which QPN (0: none).  Pages outlive the
- * engine.
+ * QPN belongs to, which the engine waits for a little before it sends there
+ * (NULL: there is none, do not wait): engine_wants_page tells, once, of which
+ * QPN (0: none).  Pages outlive the engine.
  */
 void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 		  uint32_t buffer_bytes, bool apart);

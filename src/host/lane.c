@@ -173,11 +173,12 @@ static uint32_t out_of(const struct engine_frame *f)
 static bool find_page(struct lane *l)
 {
 	uint32_t qpn = engine_wants_page(l->engine);
-	const void *page = qpn ? peer_page_of(qpn) : NULL;
+	const void *page;
 
-	if (page)
-		engine_page(l->engine, qpn, page);
-	return page != NULL;
+	if (!qpn || !peer_page_of(qpn, &page))
+		return false;
+	engine_page(l->engine, qpn, page);
+	return true;
 }
 
 static void transmit(struct lane *l, uint64_t now)

@@ -94,14 +94,13 @@ void *peer_page(void)
 	return has_broker ? client_page(&broker) : NULL;
 }
 
-const void *peer_page_of(uint32_t qpn)
+bool peer_page_of(uint32_t qpn, const void **page)
 {
-	const void *page =
-		has_broker ? client_page_of(&broker, steer_class(qpn)) : NULL;
-
-	if (has_broker && !page)
-		wants_turn = true;
-	return page;
+	*page = NULL;
+	if (!has_broker || client_page_of(&broker, steer_class(qpn), page))
+		return true;
+	wants_turn = true;
+	return false;
 }
 
 void peer_ask(struct engine *engine, const struct engine_event *e,

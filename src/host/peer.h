@@ -20,11 +20,11 @@ uint32_t peer_qpn(uint32_t random);
 /* The class that a QPN of this namespace is of. */
 uint32_t peer_class(uint32_t qpn);
 /*
- * Our page and that of the process of this namespace that a QPN is of; see
- * broker/client.h.  NULL: none, or none yet.
+ * Our page (NULL: none) and that of the process of this namespace that a QPN
+ * is of; false: not known yet.  See client_page_of.
  */
 void *peer_page(void);
-const void *peer_page_of(uint32_t qpn);
+bool peer_page_of(uint32_t qpn, const void **page);
 /* The engine asks whether the process behind e's peer and dest_qpn lives. */
 void peer_ask(struct engine *engine, const struct engine_event *e,
 	      uint64_t now_ns);

@@ -568,6 +568,29 @@ static void a_small_receive_buffer_slows_and_stops_nobody(void **state)
 	duo_free(d);
 }
 
+/* A process that has died before its page was asked for. */
+static void nobody_waits_for_the_page_of_the_dead(void **state)
+{
+	static struct credit_page page;
+	struct duo *d = duo_new(5, 16);
+	uint64_t began;
+
+	memset(&page, 0, sizeof page);
+	d->fate = drop_all;
+	d->side[0].qp->attr.ah.local = 1;
+	engine_inbox(d->side[0].engine, &page, 0, 60000, false);
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 200000);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns);
+	began = d->now_ns;
+	assert_int_equal(engine_wants_page(d->side[0].engine),
+			 d->side[1].qp->qpn);
+	engine_page(d->side[0].engine, d->side[1].qp->qpn, NULL);
+	duo_run(d, began + 1000);
+	assert_int_equal(d->side[0].qp->stats.tx_packets, 1);
+	duo_free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -589,6 +612,7 @@ int main(void)
 		cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
 		cmocka_unit_test(equal_packets_leave_in_one_frame),
 		cmocka_unit_test(a_small_receive_buffer_slows_and_stops_nobody),
+		cmocka_unit_test(nobody_waits_for_the_page_of_the_dead),
 		cmocka_unit_test(small_requests_leave_in_one_frame),
 		cmocka_unit_test(an_idle_send_queue_is_drained_at_once),
 		cmocka_unit_test(our_own_sleep_uses_up_no_patience),

@@ -145,9 +145,9 @@ static inline int peer_state(struct client *c, uint32_t qpn)
 static inline const uint8_t *page_of(struct client *c, uint32_t class)
 {
 	struct client_news news;
-	const uint8_t *page;
+	const void *page;
 
-	while (!(page = client_page_of(c, class)))
+	while (!client_page_of(c, class, &page))
 		wait_turn(c, &news);
 	return page;
 }

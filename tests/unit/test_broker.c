@@ -160,17 +160,17 @@ static void a_page_is_written_by_its_owner_and_read_by_all(void **state)
 
 static void there_is_no_page_of_a_class_without_an_owner(void **state)
 {
-	struct client_news news;
+	const void *page;
 	struct client c;
 	pid_t pid;
 
 	open_or_fail(&c);
 	pid = broker_of(&c);
-	assert_null(client_page_of(&c, 0));
-	assert_null(client_page_of(&c, 5000));
+	assert_true(client_page_of(&c, 0, &page) && !page);
+	assert_true(client_page_of(&c, 5000, &page) && !page);
 	for (int i = 0; i < 3; i++) {
-		assert_null(client_page_of(&c, 77));
-		wait_turn(&c, &news);
+		assert_false(client_page_of(&c, 77, &page));
+		assert_null(page_of(&c, 77));
 	}
 	client_close(&c);
 	end_broker(pid);
