@@ -9,6 +9,8 @@
 #define NEAR_AHEAD  1024
 #define NEAR_BEHIND 64
 #define STARTS_MAX  3
+#define MOVES_MAX   8
+#define TICK_NS	    1000000 /* at most one id each, of a silent sender */
 
 static uint32_t be32(const uint8_t *p)
 {
@@ -76,12 +78,12 @@ bool rocev2_open(const struct inaddr *from, const struct inaddr *to,
 	return true;
 }
 
-/* Does id go on from `last`, lost and late packets allowed for? */
-static bool is_near(uint16_t last, uint16_t id)
+/* Does id go on from `last`, lost and late packets and ticks allowed for? */
+static bool is_near(uint16_t last, uint16_t id, uint64_t ticks)
 {
 	uint16_t ahead = (uint16_t)(id - last);
 
-	return ahead <= NEAR_AHEAD || (uint16_t)-ahead <= NEAR_BEHIND;
+	return ahead <= NEAR_AHEAD + ticks || (uint16_t)-ahead <= NEAR_BEHIND;
 }
 
 static struct rocev2_sender *slot_of(struct rocev2_senders *s,
@@ -94,25 +96,39 @@ static struct rocev2_sender *slot_of(struct rocev2_senders *s,
 	return &s->slots[sum % ROCEV2_SENDERS];
 }
 
+/* Keeps what `id` tells of its sender; true if it is to be believed. */
+static bool judge(struct rocev2_sender *from, uint16_t id, uint64_t ticks)
+{
+	bool goes_on = is_near(from->last, id, ticks);
+	bool confirms = from->has_jumped && is_near(from->jump, id, ticks);
+	bool is_due = goes_on || confirms || from->starts == STARTS_MAX ||
+		      from->moves == MOVES_MAX;
+
+	if (from->starts < STARTS_MAX)
+		from->starts = goes_on ? 0 : from->starts + 1;
+	if (confirms && !goes_on && from->moves < MOVES_MAX)
+		from->moves++;
+	from->has_jumped = !is_due;
+	from->jump = id;
+	return is_due;
+}
+
 bool rocev2_id_is_due(struct rocev2_senders *s, const uint8_t ip[16],
-		      uint16_t id)
+		      uint16_t id, uint64_t now_ns)
 {
 	struct rocev2_sender *from = slot_of(s, ip);
-	bool is_due;
 
 	if (!from->is_known || memcmp(from->ip, ip, 16) != 0) {
-		*from = (struct rocev2_sender){.is_known = true, .last = id};
+		*from = (struct rocev2_sender){
+			.is_known = true, .last = id, .seen_ns = now_ns};
 		memcpy(from->ip, ip, 16);
 		return true;
 	}
-	is_due = from->starts == STARTS_MAX || is_near(from->last, id) ||
-		 (from->has_jumped && is_near(from->jump, id));
-	if (from->starts < STARTS_MAX)
-		from->starts = is_near(from->last, id) ? 0 : from->starts + 1;
-	from->has_jumped = !is_due;
-	from->jump = id;
+	if (!judge(from, id, (now_ns - from->seen_ns) / TICK_NS))
+		return false;
 	/* a late packet does not take the sequence back */
-	if (is_due && (uint16_t)(from->last - id) > NEAR_BEHIND)
+	if ((uint16_t)(from->last - id) > NEAR_BEHIND)
 		from->last = id;
-	return is_due;
+	from->seen_ns = now_ns;
+	return true;
 }

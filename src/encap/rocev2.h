@@ -31,17 +31,21 @@ bool rocev2_open(const struct inaddr *from, const struct inaddr *to,
 /*
  * Which ids to believe.  A socket does not tell whether there was a UDP
  * checksum; hardware and the kernel's rxe send none and number their packets,
- * so a sender's ids are taken when they go on from his last one.  Two in a
- * row that do not are a new start; a sender who makes three new starts
- * running numbers as he likes, and is taken at his word: damaged packets
- * would need the chance of 2^-16 each time.
+ * so a sender's ids are taken when they go on from his last one.  Linux also
+ * moves a silent sender's id on by as much as one a tick, so they may be one
+ * a millisecond further.  Two in a row that do not go on are a new start.  A
+ * sender who makes three new starts running numbers as he likes, and one who
+ * made eight in all numbers what he sends to others too: both are taken at
+ * their word, and damaged packets would need the chance of 2^-16 each time.
  */
 #define ROCEV2_SENDERS 64
 
 struct rocev2_sender {
 	uint8_t ip[16];
+	uint64_t seen_ns;    /* when `last` was taken */
 	uint16_t last, jump; /* newest id taken; the one refused after it */
 	uint8_t starts;	     /* new starts without a packet in sequence */
+	uint8_t moves;	     /* new starts that the next packet confirmed */
 	bool is_known, has_jumped;
 };
 
@@ -52,6 +56,6 @@ struct rocev2_senders {
 
 /* `id` was found in a packet from `ip` where another had been expected. */
 bool rocev2_id_is_due(struct rocev2_senders *s, const uint8_t ip[16],
-		      uint16_t id);
+		      uint16_t id, uint64_t now_ns);
 
 #endif

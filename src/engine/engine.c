@@ -275,7 +275,7 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 		return;
 	if (!rocev2_open(&d->from, &d->to, bytes, len, &found) ||
 	    (found != id &&
-	     !rocev2_id_is_due(&e->senders, d->from.ip, found))) {
+	     !rocev2_id_is_due(&e->senders, d->from.ip, found, now_ns))) {
 		c->rx_bad_icrc++;
 		return;
 	}

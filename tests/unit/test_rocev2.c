@@ -51,7 +51,7 @@ static void ids_that_go_on_are_due(void **state)
 	(void)state;
 
 	for (int i = 0; i < 100; i++, id = (uint16_t)(id + i % 7))
-		assert_true(rocev2_id_is_due(&s, there.ip, id));
+		assert_true(rocev2_id_is_due(&s, there.ip, id, 0));
 }
 
 static void a_late_packet_is_due_and_takes_nothing_back(void **state)
@@ -59,10 +59,10 @@ static void a_late_packet_is_due_and_takes_nothing_back(void **state)
 	struct rocev2_senders s = {0};
 	(void)state;
 
-	assert_true(rocev2_id_is_due(&s, there.ip, 5000));
-	assert_true(rocev2_id_is_due(&s, there.ip, 4950));
-	assert_true(rocev2_id_is_due(&s, there.ip, 6020));
-	assert_false(rocev2_id_is_due(&s, there.ip, 5000));
+	assert_true(rocev2_id_is_due(&s, there.ip, 5000, 0));
+	assert_true(rocev2_id_is_due(&s, there.ip, 4950, 0));
+	assert_true(rocev2_id_is_due(&s, there.ip, 6020, 0));
+	assert_false(rocev2_id_is_due(&s, there.ip, 5000, 0));
 }
 
 static void a_stray_id_is_refused_and_forgotten(void **state)
@@ -72,8 +72,8 @@ static void a_stray_id_is_refused_and_forgotten(void **state)
 	(void)state;
 
 	for (uint16_t id = 100; id < 200; id++) {
-		assert_true(rocev2_id_is_due(&s, there.ip, id));
-		assert_false(rocev2_id_is_due(&s, there.ip, far[id % 4]));
+		assert_true(rocev2_id_is_due(&s, there.ip, id, 0));
+		assert_false(rocev2_id_is_due(&s, there.ip, far[id % 4], 0));
 	}
 }
 
@@ -82,10 +82,44 @@ static void a_new_start_needs_two_packets(void **state)
 	struct rocev2_senders s = {0};
 	(void)state;
 
-	assert_true(rocev2_id_is_due(&s, there.ip, 100));
-	assert_false(rocev2_id_is_due(&s, there.ip, 30000));
-	assert_true(rocev2_id_is_due(&s, there.ip, 30001));
-	assert_true(rocev2_id_is_due(&s, there.ip, 30002));
+	assert_true(rocev2_id_is_due(&s, there.ip, 100, 0));
+	assert_false(rocev2_id_is_due(&s, there.ip, 30000, 0));
+	assert_true(rocev2_id_is_due(&s, there.ip, 30001, 0));
+	assert_true(rocev2_id_is_due(&s, there.ip, 30002, 0));
+}
+
+/* 250 ticks a second; the kernel adds up to one a tick that it was silent. */
+static void a_silent_sender_goes_on_some_way_further(void **state)
+{
+	struct rocev2_senders s = {0};
+	uint64_t now = 0;
+	uint16_t id = 7;
+	(void)state;
+
+	for (int seconds = 0; seconds < 60; seconds++) {
+		assert_true(rocev2_id_is_due(&s, there.ip, id, now));
+		now += (uint64_t)seconds * 1000000000;
+		id = (uint16_t)(id + seconds * 250);
+	}
+	assert_true(rocev2_id_is_due(&s, there.ip, id, now));
+	now += 1000000000;
+	assert_false(
+		rocev2_id_is_due(&s, there.ip, (uint16_t)(id + 2025), now));
+	assert_true(rocev2_id_is_due(&s, there.ip, (uint16_t)(id + 2024), now));
+}
+
+/* Who numbers all that he sends to a host jumps for each process there. */
+static void a_sender_who_keeps_moving_is_taken_at_his_word(void **state)
+{
+	struct rocev2_senders s = {0};
+	uint16_t id = 1;
+	int refused = 0;
+	(void)state;
+
+	for (int run = 0; run < 1000; run++, id = (uint16_t)(id + 20000))
+		for (int i = 0; i < 10; i++)
+			refused += !rocev2_id_is_due(&s, there.ip, id++, 0);
+	assert_in_range(refused, 1, 8);
 }
 
 static void a_sender_of_random_ids_is_taken_at_his_word(void **state)
@@ -96,7 +130,7 @@ static void a_sender_of_random_ids_is_taken_at_his_word(void **state)
 	(void)state;
 
 	for (int i = 0; i < 1000; i++, id = (id * 25173 + 13849) & 0xffff)
-		refused += !rocev2_id_is_due(&s, there.ip, (uint16_t)id);
+		refused += !rocev2_id_is_due(&s, there.ip, (uint16_t)id, 0);
 	assert_in_range(refused, 1, 10);
 }
 
@@ -106,8 +140,9 @@ static void senders_do_not_share_a_sequence(void **state)
 	(void)state;
 
 	for (uint16_t i = 0; i < 50; i++) {
-		assert_true(rocev2_id_is_due(&s, there.ip, i));
-		assert_true(rocev2_id_is_due(&s, other, (uint16_t)(40000 + i)));
+		assert_true(rocev2_id_is_due(&s, there.ip, i, 0));
+		assert_true(
+			rocev2_id_is_due(&s, other, (uint16_t)(40000 + i), 0));
 	}
 }
 
@@ -120,6 +155,9 @@ int main(void)
 		cmocka_unit_test(a_late_packet_is_due_and_takes_nothing_back),
 		cmocka_unit_test(a_stray_id_is_refused_and_forgotten),
 		cmocka_unit_test(a_new_start_needs_two_packets),
+		cmocka_unit_test(a_silent_sender_goes_on_some_way_further),
+		cmocka_unit_test(
+			a_sender_who_keeps_moving_is_taken_at_his_word),
 		cmocka_unit_test(a_sender_of_random_ids_is_taken_at_his_word),
 		cmocka_unit_test(senders_do_not_share_a_sequence),
 	};
