@@ -2,6 +2,7 @@
 #include "hca/hca.h"
 
 #include "hca/event.h"
+#include "hca/guest.h"
 
 #include <errno.h>
 #include <string.h>
@@ -30,7 +31,9 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 	h->shared->qps = arena_alloc(&h->arena, HCA_MAX_QP * sizeof(aoff));
 	h->shared->counters =
 		arena_alloc(&h->arena, sizeof(struct engine_counters));
-	if (!h->shared->qps || !h->shared->counters)
+	h->shared->guests =
+		arena_alloc(&h->arena, GUEST_MAX * sizeof(struct guest));
+	if (!h->shared->qps || !h->shared->counters || !h->shared->guests)
 		return -ENOMEM;
 	h->shared->mr_top = 1; /* row 0 ends the free list */
 	return 0;

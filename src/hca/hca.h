@@ -362,7 +362,8 @@ struct hca_qp_cap {
 
 /* Of who maps it read-only: its structs are ours or they are not. */
 #define HCA_SHAPE                                                              \
-	((uint32_t)(sizeof(struct hca_shared) << 16 ^ sizeof(struct qp)))
+	((uint32_t)(sizeof(struct hca_shared) << 18 ^ sizeof(struct qp) << 6 ^ \
+		    sizeof(struct cq) ^ sizeof(struct srq) << 12))
 
 /* At arena root. */
 struct hca_shared {
@@ -376,6 +377,19 @@ struct hca_shared {
 	uint32_t mr_top, mr_free_head, mr_free_tail;
 	uint32_t next_pd, next_cq;
 	struct alock mr_lock;
+	/* For other processes that map this arena, host/neighbour.h: */
+	aoff guests;	     /* struct guest[GUEST_MAX] */
+	uint64_t owner;	     /* its alock_owner */
+	uint64_t nonce;	     /* random, and where it lies in the owner's */
+	uint64_t nonce_va;   /* memory */
+	uint64_t pid_spaces; /* the PID namespace that pid counts in */
+	uint32_t pid;
+	uint32_t reserved;
+	/* Begins with the word that hca_is_alive reads. */
+	union {
+		ring_index word;
+		uint64_t room[8];
+	} pulse;
 };
 
 /* One process's view of an adapter. */
@@ -396,6 +410,19 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 	     uint64_t seed[4]);
 
 uint32_t hca_pd_new(struct hca *h); /* a number, never 0 */
+
+/*
+ * Is there still somebody who serves this arena?  The word is that of a
+ * robust lock which a thread of the owner holds: the kernel changes it when
+ * the process dies or executes another program (get_robust_list(2)), so this
+ * costs a load.  False also before the owner is ready and after it closed.
+ */
+static inline bool hca_is_alive(const struct hca *h)
+{
+	uint32_t word = ring_load(&h->shared->pulse.word);
+
+	return word && !(word & 0x40000000u); /* FUTEX_OWNER_DIED */
+}
 
 /*
  * mr.c.  Register [addr, addr + bytes) as [iova, ...): a row, or NULL when

@@ -26,7 +26,13 @@ struct space_vec {
 	uint64_t bytes;
 };
 
-#define SPACE_VEC_MAX 40 /* stretches in one call */
+#define SPACE_VEC_MAX 40 /* stretches in one call, or of a move's side */
+
+/* One message from space to space: both sides are equally long. */
+struct space_move {
+	const struct space_vec *to, *from;
+	uint32_t to_count, from_count;
+};
 
 struct space;
 
@@ -42,15 +48,36 @@ struct space_ops {
 		    void *dst);
 	/*
 	 * One naturally aligned 8-byte atomic in host order; *old gets the
-	 * value found.  0 or -EFAULT.
+	 * value found.  0 or -EFAULT (-EPERM: see below).
 	 */
 	int (*atomic)(struct space *s, enum space_atomic op, uint64_t va,
 		      uint64_t swap_add, uint64_t compare, uint64_t *old);
+	/* Both are space_put and space_get; NULL: by a buffer. */
+	int (*put)(struct space *far, struct space *near,
+		   const struct space_move *m, size_t n, size_t *done);
+	int (*get)(struct space *far, struct space *near,
+		   const struct space_move *m, size_t n, size_t *done);
 };
 
 /* First member of every implementation. */
 struct space {
 	const struct space_ops *ops;
 };
+
+/*
+ * Straight from near, which is the caller's own memory, to far, or from far
+ * to near: n moves in order, each an ordered copy, in as few system calls as
+ * they take.  0; or
+ *	-EFAULT	the far side of move *done is not there (or not to be written)
+ *	-ENXIO	the near side of it is not
+ *	-ESRCH	the process whose memory far is has gone
+ *	-EPERM	the kernel does not let us any more
+ * The moves before *done are made; of it, some bytes may be.  An atomic is not
+ * possible on another process's memory: its `atomic` answers -EPERM.
+ */
+int space_put(struct space *far, struct space *near, const struct space_move *m,
+	      size_t n, size_t *done);
+int space_get(struct space *far, struct space *near, const struct space_move *m,
+	      size_t n, size_t *done);
 
 #endif

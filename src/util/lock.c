@@ -1,6 +1,7 @@
 #include "util/lock.h"
 
 #include <sched.h>
+#include <time.h>
 
 #include "util/check.h"
 
@@ -29,25 +30,111 @@ void lock_give(struct lock *l) NO_LOCK_ANALYSIS
 	CHECK(pthread_mutex_unlock(&l->m) == 0);
 }
 
-#define ALOCK_SPINS 100 /* then yield: the holder may be on our core */
+#define SPINS	100  /* then yield: the holder may be on our core */
+#define YIELDS	1000 /* then look whether it lives, and sleep */
+#define NAP_NS	100000
+#define SLOW_NS 1000000000u /* then say so */
 
-void alock_take(struct alock *l) NO_LOCK_ANALYSIS
+static _Atomic alock_owner self = ALOCK_NAMELESS;
+static const struct alock_judge *_Atomic judge;
+
+void alock_open(alock_owner name, const struct alock_judge *j)
 {
-	for (unsigned tries = 0;; tries++) {
-		uint32_t free_word = 0;
+	atomic_store(&judge, j);
+	atomic_store(&self, name);
+}
 
-		if (atomic_compare_exchange_weak_explicit(
-			    &l->word, &free_word, 1, memory_order_acquire,
-			    memory_order_relaxed))
-			return;
-		if (tries < ALOCK_SPINS)
-			__builtin_ia32_pause();
-		else
-			sched_yield();
+alock_owner alock_self(void)
+{
+	return atomic_load_explicit(&self, memory_order_relaxed);
+}
+
+alock_owner alock_holder(const struct alock *l)
+{
+	return atomic_load_explicit(&l->owner, memory_order_acquire);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bool is_dead(alock_owner owner)
+{
+	const struct alock_judge *j = atomic_load(&judge);
+
+	return j && owner && owner != ALOCK_NAMELESS && owner != alock_self() &&
+	       j->is_dead(owner);
+}
+
+static void nap(struct alock_wait *w, alock_owner owner)
+{
+	const struct alock_judge *j = atomic_load(&judge);
+	const struct timespec t = {0, NAP_NS};
+
+	if (!w->since_ns)
+		w->since_ns = now_ns();
+	if (!w->is_said && j && owner != alock_self() &&
+	    now_ns() - w->since_ns > SLOW_NS) {
+		w->is_said = true;
+		j->is_slow(owner);
 	}
+	nanosleep(&t, NULL);
+}
+
+bool alock_wait(struct alock_wait *w, alock_owner owner)
+{
+	w->tries++;
+	if (w->tries < SPINS) {
+		__builtin_ia32_pause();
+		return false;
+	}
+	if (w->tries < YIELDS) {
+		sched_yield();
+		return false;
+	}
+	if (is_dead(owner))
+		return true;
+	nap(w, owner);
+	return false;
+}
+
+static bool swap(struct alock *l, alock_owner *from)
+{
+	return atomic_compare_exchange_strong_explicit(
+		&l->owner, from, alock_self(), memory_order_acquire,
+		memory_order_relaxed);
+}
+
+bool alock_take(struct alock *l) NO_LOCK_ANALYSIS
+{
+	struct alock_wait w = {0};
+	alock_owner found = 0;
+
+	while (!swap(l, &found)) {
+		/* of the dead: it stays his until somebody inherits it */
+		if (alock_wait(&w, found) && swap(l, &found))
+			return true;
+		found = 0;
+	}
+	return false;
+}
+
+bool alock_try(struct alock *l, bool *inherited) NO_LOCK_ANALYSIS
+{
+	alock_owner found = 0;
+
+	*inherited = false;
+	if (swap(l, &found))
+		return true;
+	*inherited = is_dead(found) && swap(l, &found);
+	return *inherited;
 }
 
 void alock_give(struct alock *l) NO_LOCK_ANALYSIS
 {
-	atomic_store_explicit(&l->word, 0, memory_order_release);
+	atomic_store_explicit(&l->owner, 0, memory_order_release);
 }

@@ -1,8 +1,11 @@
 /*
  * Locks.  `struct lock` is private to a process (a pthread mutex with clang's
  * thread-safety annotations).  `struct alock` lives in an arena that several
- * processes may map: one word, taken by compare-and-swap, waited for with a
- * pause and then sched_yield; it needs no initialisation beyond zero.
+ * processes may map: one word that names its owner, taken by
+ * compare-and-swap, waited for with a pause, then sched_yield, then short
+ * sleeps; it needs no initialisation beyond zero.  The lock of a process that
+ * died is inherited: whoever takes it hears so, and puts right what may be
+ * half done.  One that is stopped is waited for.
  * The order in which locks may be taken is in docs/ARCHITECTURE.md.
  */
 #ifndef ADVERB_UTIL_LOCK_H
@@ -36,11 +39,44 @@ void lock_take(struct lock *l) ACQUIRE(l);
 bool lock_try(struct lock *l) TRY_ACQUIRE(true, l);
 void lock_give(struct lock *l) RELEASE(l);
 
+/* Names a process to those who share memory with it; never 0. */
+typedef uint64_t alock_owner;
+
+#define ALOCK_NAMELESS (1ull << 32) /* nobody asks whether it lives */
+
 struct CAPABILITY("mutex") alock {
-	_Atomic uint32_t word; /* 0 free, 1 held */
+	_Atomic alock_owner owner; /* 0: free */
 };
 
-void alock_take(struct alock *l) ACQUIRE(l);
+/* What is known of other processes; called while waiting, without a lock. */
+struct alock_judge {
+	bool (*is_dead)(alock_owner owner);
+	void (*is_slow)(alock_owner owner); /* a second was waited for it */
+};
+
+/*
+ * The name under which this process takes locks from here on, and who judges
+ * others; before another process can see the locks.  Without it all are
+ * nameless and nobody inherits.
+ */
+void alock_open(alock_owner self, const struct alock_judge *judge);
+alock_owner alock_self(void);
+/* True: inherited. */
+bool alock_take(struct alock *l) ACQUIRE(l);
+/* Takes it if it is free, or inherits it, without waiting for anybody. */
+bool alock_try(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
 void alock_give(struct alock *l) RELEASE(l);
+/* Who has it, 0: nobody, as far as can be said. */
+alock_owner alock_holder(const struct alock *l);
+
+/* A wait for another process; starts as {0}. */
+struct alock_wait {
+	uint32_t tries;
+	bool is_said;
+	uint64_t since_ns;
+};
+
+/* Waits a little; true when `owner` is dead. */
+bool alock_wait(struct alock_wait *w, alock_owner owner);
 
 #endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/space.h"
+
+#include <errno.h>
+
+#include "util/bits.h"
+#include "util/check.h"
+
+#define BUFFER_BYTES 4096
+
+/* A place in a list of stretches. */
+struct at {
+	const struct space_vec *v;
+	uint32_t left; /* stretches */
+	uint64_t used; /* bytes of the first */
+};
+
+/* The stretches of the next up to `bytes`; *got bytes in all. */
+static size_t next(struct at *a, uint64_t bytes, uint64_t *got,
+		   struct space_vec out[SPACE_VEC_MAX])
+{
+	size_t n = 0;
+
+	*got = 0;
+	while (a->left && *got < bytes) {
+		uint64_t rest = a->v->bytes - a->used;
+		uint64_t take = bits_min_u64(rest, bytes - *got);
+
+		if (take)
+			out[n++] = (struct space_vec){a->v->va + a->used, take};
+		*got += take;
+		a->used += take;
+		if (take == rest) {
+			a->v++;
+			a->left--;
+			a->used = 0;
+		}
+	}
+	return n;
+}
+
+/* Pieces in order, the last bytes of the last one last. */
+static int move(const struct space_move *m, struct space *from,
+		struct space *to, int no_from, int no_to)
+{
+	struct at src = {m->from, m->from_count, 0};
+	struct at dst = {m->to, m->to_count, 0};
+	struct space_vec v[SPACE_VEC_MAX];
+	uint8_t buffer[BUFFER_BYTES];
+	uint64_t bytes, same;
+	size_t n;
+
+	CHECK(m->from_count <= SPACE_VEC_MAX && m->to_count <= SPACE_VEC_MAX);
+	while ((n = next(&src, sizeof buffer, &bytes, v)) > 0) {
+		if (from->ops->read(from, v, n, buffer))
+			return no_from;
+		n = next(&dst, bytes, &same, v);
+		CHECK(same == bytes);
+		if (to->ops->write(to, v, n, buffer))
+			return no_to;
+	}
+	return 0;
+}
+
+int space_put(struct space *far, struct space *near, const struct space_move *m,
+	      size_t n, size_t *done)
+{
+	int err = 0;
+
+	if (far->ops->put)
+		return far->ops->put(far, near, m, n, done);
+	for (*done = 0; !err && *done < n; *done += !err)
+		err = move(&m[*done], near, far, -ENXIO, -EFAULT);
+	return err;
+}
+
+int space_get(struct space *far, struct space *near, const struct space_move *m,
+	      size_t n, size_t *done)
+{
+	int err = 0;
+
+	if (far->ops->get)
+		return far->ops->get(far, near, m, n, done);
+	for (*done = 0; !err && *done < n; *done += !err)
+		err = move(&m[*done], far, near, -EFAULT, -ENXIO);
+	return err;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Processes that work in another's arena, and the owner who waits for them. */
+#include "test.h"
+
+#include "hca/guest.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARENA_BYTES (64u << 20)
+#define ROUNDS	    2000
+
+static struct hca own;
+static struct space nothing;
+static uint64_t *word; /* in shared memory: what a key would name */
+static _Atomic int *stage;
+
+static bool is_dead(alock_owner owner)
+{
+	return kill((pid_t)owner, 0) && errno == ESRCH;
+}
+
+static void is_slow(alock_owner owner)
+{
+}
+
+static const struct alock_judge judge = {is_dead, is_slow};
+
+static void *share(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+static int set_up(void **state)
+{
+	uint64_t seed[4] = {1, 2, 3, 4};
+	struct arena a;
+
+	arena_init(&a, share(ARENA_BYTES), ARENA_BYTES);
+	alock_open((alock_owner)getpid(), &judge);
+	word = share(4096);
+	stage = (_Atomic int *)(void *)(word + 1);
+	return hca_init(&own, a, &nothing, seed);
+}
+
+static int tear_down(void **state)
+{
+	munmap(word, 4096);
+	return munmap(own.arena.base, ARENA_BYTES);
+}
+
+static pid_t begin(void (*what)(struct guest *g))
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct guest *g;
+
+		alock_open((alock_owner)getpid(), &judge);
+		g = guest_take(&own);
+		if (g)
+			what(g);
+		_exit(g ? 0 : 1);
+	}
+	return pid;
+}
+
+/* Writes while the word is not withdrawn, as by a key. */
+static void write_on(struct guest *g)
+{
+	*stage = 1;
+	for (;;) {
+		guest_enter(g);
+		if (!__atomic_load_n(&word[0], __ATOMIC_RELAXED))
+			break;
+		word[8] = 1;
+		sched_yield();
+		word[8] = 0;
+		guest_leave(g);
+	}
+	guest_leave(g);
+}
+
+static void after_the_wait_nobody_is_inside(void **state)
+{
+	for (int i = 0; i < 20; i++) {
+		pid_t pid;
+
+		__atomic_store_n(&word[0], 1, __ATOMIC_RELAXED);
+		*stage = 0;
+		pid = begin(write_on);
+		while (!*stage)
+			sched_yield();
+		for (int k = 0; k < 100; k++) {
+			guest_wait(&own);
+			sched_yield();
+		}
+		__atomic_store_n(&word[0], 0, __ATOMIC_SEQ_CST);
+		guest_wait(&own);
+		assert_int_equal(word[8], 0);
+		waitpid(pid, NULL, 0);
+	}
+}
+
+static void stay_inside(struct guest *g)
+{
+	guest_enter(g);
+	*stage = 1;
+	for (;;)
+		pause();
+}
+
+static void the_dead_are_not_waited_for(void **state)
+{
+	pid_t pid = begin(stay_inside);
+
+	while (!*stage)
+		sched_yield();
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	guest_wait(&own);
+}
+
+static void leave_later(struct guest *g)
+{
+	guest_enter(g);
+	*stage = 1;
+	usleep(20000);
+	*stage = 2;
+	guest_leave(g);
+}
+
+static void the_living_are_waited_for(void **state)
+{
+	pid_t pid = begin(leave_later);
+
+	while (*stage < 1)
+		sched_yield();
+	guest_wait(&own);
+	assert_int_equal(*stage, 2);
+	waitpid(pid, NULL, 0);
+}
+
+static void an_arena_without_guests_is_waited_for_in_no_time(void **state)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		guest_wait(&own);
+}
+
+static void each_has_a_slot_of_its_own_and_gives_it_back(void **state)
+{
+	struct guest *a = guest_take(&own), *b = guest_take(&own);
+
+	assert_non_null(a);
+	assert_ptr_equal(b, a + 1);
+	guest_give(a);
+	assert_ptr_equal(guest_take(&own), a);
+	guest_enter(b);
+	guest_leave(b);
+	guest_give(b);
+	guest_wait(&own);
+}
+
+static void do_nothing(struct guest *g)
+{
+	guest_enter(g);
+}
+
+static void slots_of_the_dead_are_had_again_when_none_is_free(void **state)
+{
+	struct guest *slot = NULL, *last;
+	int taken = 0;
+
+	waitpid(begin(do_nothing), NULL, 0);
+	while ((last = guest_take(&own))) {
+		slot = last;
+		taken++;
+	}
+	assert_int_equal(taken, GUEST_MAX);
+	/* the last one was the dead one's, who was inside */
+	assert_int_equal(ring_own(&slot->epoch) % 2, 0);
+	guest_wait(&own);
+}
+
+static void slots_that_do_not_lie_in_the_arena_are_none(void **state)
+{
+	const aoff wrong[] = {0, 1, ARENA_BYTES - 64, ~63ull, 4096 + 8};
+
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		own.shared->guests = wrong[i];
+		assert_null(guest_take(&own));
+	}
+}
+
+static void an_owner_lives_while_his_word_says_so(void **state)
+{
+	assert_false(hca_is_alive(&own));
+	ring_store(&own.shared->pulse.word, 1234);
+	assert_true(hca_is_alive(&own));
+	ring_store(&own.shared->pulse.word, 1234 | 0x40000000);
+	assert_false(hca_is_alive(&own));
+}
+
+#define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(after_the_wait_nobody_is_inside),
+		EACH(the_dead_are_not_waited_for),
+		EACH(the_living_are_waited_for),
+		EACH(an_arena_without_guests_is_waited_for_in_no_time),
+		EACH(each_has_a_slot_of_its_own_and_gives_it_back),
+		EACH(slots_of_the_dead_are_had_again_when_none_is_free),
+		EACH(slots_that_do_not_lie_in_the_arena_are_none),
+		EACH(an_owner_lives_while_his_word_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

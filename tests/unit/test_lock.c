@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Locks in shared memory: by threads, by processes, by those who die. */
+#include "test.h"
+
+#include "util/lock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define THREADS 4
+#define ROUNDS	20000
+
+struct shared {
+	struct alock lock;
+	uint64_t count, twin;
+	_Atomic int stage;
+};
+
+static struct shared *shared;
+static int slow;
+
+/* A name is a pid here; a child that was not waited for is not dead. */
+static bool is_dead(alock_owner owner)
+{
+	return kill((pid_t)owner, 0) && errno == ESRCH;
+}
+
+static void is_slow(alock_owner owner)
+{
+	slow++;
+}
+
+static const struct alock_judge judge = {is_dead, is_slow};
+
+static int set_up(void **state)
+{
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	alock_open((alock_owner)getpid(), &judge);
+	slow = 0;
+	return shared == MAP_FAILED;
+}
+
+static int tear_down(void **state)
+{
+	return munmap(shared, sizeof(*shared));
+}
+
+static void *count(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		if (alock_take(&shared->lock))
+			abort();
+		shared->count++;
+		shared->twin = shared->count;
+		alock_give(&shared->lock);
+	}
+	return NULL;
+}
+
+static void threads_take_turns(void **state)
+{
+	pthread_t t[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, count, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	assert_int_equal(shared->count, THREADS * ROUNDS);
+	assert_int_equal(alock_holder(&shared->lock), 0);
+}
+
+static pid_t begin(void (*what)(void))
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		alock_open((alock_owner)getpid(), &judge);
+		what();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void count_here(void)
+{
+	count(NULL);
+}
+
+static void processes_take_turns(void **state)
+{
+	pid_t a = begin(count_here), b = begin(count_here);
+
+	waitpid(a, NULL, 0);
+	waitpid(b, NULL, 0);
+	assert_int_equal(shared->count, 2 * ROUNDS);
+}
+
+static void die_inside(void) NO_LOCK_ANALYSIS
+{
+	alock_take(&shared->lock);
+	shared->count++;
+	raise(SIGKILL);
+}
+
+static void the_lock_of_the_dead_is_inherited_once(void **state)
+{
+	waitpid(begin(die_inside), NULL, 0);
+	assert_true(alock_take(&shared->lock));
+	assert_int_equal(alock_holder(&shared->lock), getpid());
+	alock_give(&shared->lock);
+	assert_false(alock_take(&shared->lock));
+	alock_give(&shared->lock);
+}
+
+static void a_try_inherits_from_the_dead_and_not_from_the_living(void **state)
+	NO_LOCK_ANALYSIS
+{
+	bool inherited;
+
+	waitpid(begin(die_inside), NULL, 0);
+	assert_true(alock_try(&shared->lock, &inherited));
+	assert_true(inherited);
+	assert_false(alock_try(&shared->lock, &inherited));
+	assert_false(inherited);
+	alock_give(&shared->lock);
+	assert_true(alock_try(&shared->lock, &inherited));
+	assert_false(inherited);
+	alock_give(&shared->lock);
+}
+
+static void hold_until_told(void)
+{
+	alock_take(&shared->lock);
+	shared->stage = 1;
+	while (shared->stage != 2)
+		usleep(1000);
+	alock_give(&shared->lock);
+}
+
+static void *let_go_later(void *arg)
+{
+	while (!__atomic_load_n(&slow, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	kill(*(pid_t *)arg, SIGCONT);
+	shared->stage = 2;
+	return NULL;
+}
+
+static void a_stopped_owner_is_waited_for_and_that_is_said_once(void **state)
+{
+	pid_t pid = begin(hold_until_told);
+	pthread_t t;
+
+	while (shared->stage != 1)
+		usleep(1000);
+	kill(pid, SIGSTOP);
+	pthread_create(&t, NULL, let_go_later, &pid);
+	assert_false(alock_take(&shared->lock));
+	alock_give(&shared->lock);
+	pthread_join(t, NULL);
+	assert_int_equal(slow, 1);
+	waitpid(pid, NULL, 0);
+}
+
+static void *take_one(void *arg)
+{
+	*(bool *)arg = alock_take(&shared->lock);
+	shared->count++;
+	alock_give(&shared->lock);
+	return NULL;
+}
+
+static void of_many_waiters_one_inherits(void **state)
+{
+	bool inherited[THREADS];
+	pthread_t t[THREADS];
+	int heirs = 0;
+
+	waitpid(begin(die_inside), NULL, 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&t[i], NULL, take_one, &inherited[i]);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(t[i], NULL);
+		heirs += inherited[i];
+	}
+	assert_int_equal(heirs, 1);
+	assert_int_equal(shared->count, 1 + THREADS);
+}
+
+/* Killed anywhere, the count and its twin are one step apart at most. */
+static void count_for_ever(void)
+{
+	for (;;) {
+		if (alock_take(&shared->lock))
+			shared->count = shared->twin;
+		shared->count++;
+		shared->twin = shared->count;
+		alock_give(&shared->lock);
+	}
+}
+
+static void killed_anywhere_it_leaves_a_lock_to_inherit(void **state)
+{
+	for (int i = 0; i < 100; i++) {
+		pid_t pid = begin(count_for_ever);
+		uint64_t before =
+			__atomic_load_n(&shared->twin, __ATOMIC_RELAXED);
+
+		while (__atomic_load_n(&shared->twin, __ATOMIC_RELAXED) -
+			       before <
+		       (uint64_t)i)
+			sched_yield();
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		if (alock_take(&shared->lock))
+			assert_true(shared->count - shared->twin <= 1);
+		else
+			assert_int_equal(shared->count, shared->twin);
+		shared->twin = shared->count;
+		alock_give(&shared->lock);
+	}
+}
+
+static void nobody_inherits_from_the_nameless(void **state) NO_LOCK_ANALYSIS
+{
+	bool inherited;
+
+	alock_open(ALOCK_NAMELESS, &judge);
+	alock_take(&shared->lock);
+	alock_open((alock_owner)getpid(), &judge);
+	assert_false(alock_try(&shared->lock, &inherited));
+	assert_false(inherited);
+}
+
+#define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(threads_take_turns),
+		EACH(processes_take_turns),
+		EACH(the_lock_of_the_dead_is_inherited_once),
+		EACH(a_try_inherits_from_the_dead_and_not_from_the_living),
+		EACH(a_stopped_owner_is_waited_for_and_that_is_said_once),
+		EACH(of_many_waiters_one_inherits),
+		EACH(killed_anywhere_it_leaves_a_lock_to_inherit),
+		EACH(nobody_inherits_from_the_nameless),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
