@@ -138,6 +138,19 @@ static void pass(struct script *s)
 	cm_tick(s->cm[1], s->now_ns);
 }
 
+/* What one has noted, changed or not, at itself or at the other. */
+static void take_up(struct script *s, int i)
+{
+	struct cm_note n;
+	uint32_t id;
+
+	cm_note_make(s->cm[i], some_id(s, i), &n);
+	for (int k = u8(s) % 4; k > 0; k--)
+		((uint8_t *)&n)[u8(s) % sizeof n] = u8(s);
+	if (cm_note_resume(s->cm[u8(s) & 1], 3, &n, s->now_ns, &id) == 0)
+		note(s, i, id);
+}
+
 static void command(struct script *s)
 {
 	uint8_t c = u8(s);
@@ -167,6 +180,7 @@ static void command(struct script *s)
 		cm_seed(s->cm[i], c);
 		break;
 	case 7:
+		take_up(s, i);
 		break;
 	}
 	carry(s, 0);

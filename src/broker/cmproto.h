@@ -2,11 +2,15 @@
 /*
  * What librdmacm and the broker say to each other, over a connection of the
  * same socket as proto.h's but of its own: one struct a message, host order.
- * Each request is answered by one DONE with its serial, but for TAKEN and
- * RELEASE.  Events come by themselves.
+ * Each request is answered by one DONE with its serial, but for TAKEN.  Events
+ * come by themselves.
  *
  * An object is what a program's id is in the broker: a port, a listener, a
  * conversation.  The broker names it, by BIND's answer or an event's new_id.
+ *
+ * DONE and EVENT bring a note of the object's conversation as it is then.  When
+ * the broker is killed, RESUME gives that to its successor, which goes on where
+ * the note was written; requests without an answer are made again.
  */
 #ifndef ADVERB_BROKER_CMPROTO_H
 #define ADVERB_BROKER_CMPROTO_H
@@ -14,19 +18,21 @@
 #include <stdint.h>
 
 #define CMPROTO_MAGIC	0x61647663u
-#define CMPROTO_VERSION 1
+#define CMPROTO_VERSION 2
 #define CMPROTO_PRIVATE 224
+#define CMPROTO_NOTE	352
 
 enum cmproto_kind {
 	CMPROTO_BIND = 1,   /* space, local (or any_*), local_port */
 	CMPROTO_LISTEN,	    /* backlog */
-	CMPROTO_CONNECT,    /* all that a REQ or SIDR_REQ says */
+	CMPROTO_CONNECT,    /* all that a REQ or SIDR_REQ says; call_* */
 	CMPROTO_ACCEPT,	    /* all that a REP or SIDR_REP says */
 	CMPROTO_REJECT,	    /* status, private data */
 	CMPROTO_ESTABLISH,  /* the active side is ready, the passive has data */
 	CMPROTO_DISCONNECT, /* */
 	CMPROTO_TAKEN,	    /* the program has seen the request */
 	CMPROTO_RELEASE,    /* the object is no more */
+	CMPROTO_RESUME,	    /* note; space and local_port: as BIND's, or 0 */
 	CMPROTO_DONE,	    /* error: 0 or -errno */
 	CMPROTO_EVENT,
 };
@@ -69,6 +75,10 @@ struct cmproto {
 	uint32_t qpn, psn, qkey;
 	uint32_t ece_vendor, ece_options;
 	uint8_t private_data[CMPROTO_PRIVATE];
+	/* CONNECT: random, the same when it is made again */
+	uint32_t call_id;
+	uint64_t call_transaction;
+	uint8_t note[CMPROTO_NOTE]; /* the broker's words; all 0: none */
 };
 
 #endif

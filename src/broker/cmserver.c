@@ -13,7 +13,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#define SUCCESSION_NS 2000000000ull /* for clients to come back */
+#define SUCCESSION_NS 4000000000ull /* for clients to come back */
 #define OBJECTS	      32768
 #define CLIENT_MAX    16384 /* objects of one client */
 #define HALF_OPEN     1024  /* unanswered requests of one address */
@@ -204,6 +204,19 @@ static void copy_facts(struct cmproto *m, const struct cmmsg *msg)
 	}
 }
 
+/* What the client may give to our successor. */
+static void put_note(struct cmserver *s, const struct object *o,
+		     struct cmproto *m)
+{
+	struct cm_note note;
+
+	_Static_assert(sizeof(note) <= CMPROTO_NOTE, "a note fits");
+	if (!o->conv)
+		return;
+	cm_note_make(s->cm, o->conv, &note);
+	memcpy(m->note, &note, sizeof(note));
+}
+
 /* Somebody calls a listener: its client gets a new object. */
 static void announce(struct cmserver *s, const struct cm_event *e,
 		     uint64_t now_ns)
@@ -226,6 +239,7 @@ static void announce(struct cmserver *s, const struct cm_event *e,
 	memcpy(m.local, e->local, 16);
 	memcpy(m.peer, e->peer, 16);
 	copy_facts(&m, &e->msg);
+	put_note(s, o, &m);
 	tell(l->client, &m);
 }
 
@@ -269,6 +283,7 @@ static void report(struct cmserver *s, const struct cm_event *e)
 		m.status = e->msg.status;
 		break;
 	}
+	put_note(s, o, &m);
 	tell(o->client, &m);
 }
 
@@ -382,8 +397,11 @@ static void fill(struct cmmsg *msg, const struct cmproto *m)
 static int do_connect(struct cmserver *s, struct object *o,
 		      const struct cmproto *m, uint64_t now_ns)
 {
-	struct cm_start start = {
-		.user = id_of(s, o), .strict = m->is_strict, .scope = m->scope};
+	struct cm_start start = {.user = id_of(s, o),
+				 .id = m->call_id,
+				 .transaction_id = m->call_transaction,
+				 .strict = m->is_strict,
+				 .scope = m->scope};
 	struct cmmsg *msg = &start.msg;
 	struct cmmsg_ip ip = {.src_port = o->port};
 	size_t room;
@@ -435,6 +453,47 @@ static int do_reject(struct cmserver *s, struct object *o,
 	return cm_reject(s->cm, o->conv, &msg, now_ns);
 }
 
+/* Its port, unless somebody has taken it in between: it needs it no more. */
+static void keep_port(struct cmserver *s, struct object *o, bool may_share)
+{
+	const struct ports_want want = {.space = o->space,
+					.port = o->port,
+					.where = o->where,
+					.may_share = may_share};
+
+	if (ports_bind(s->ports, &want, 0, &o->binding, &o->port))
+		o->binding = NONE;
+}
+
+/* A conversation that a broker before us held. */
+static int do_resume(struct cmserver *s, struct cmserver_client *c,
+		     const struct cmproto *m, uint64_t now_ns,
+		     struct cmproto *reply)
+{
+	struct object *o = object_new(s, c);
+	struct cm_note note;
+	int error;
+
+	if (!o)
+		return -ENOMEM;
+	memcpy(&note, m->note, sizeof(note));
+	o->space = m->space;
+	o->is_datagram = m->is_datagram;
+	memcpy(o->where.ip, m->local, 16);
+	o->port = m->local_port;
+	error = cm_note_resume(s->cm, id_of(s, o), &note, now_ns, &o->conv);
+	if (error) {
+		o->conv = 0;
+		object_free(s, o, now_ns);
+		return error;
+	}
+	if (m->local_port)
+		keep_port(s, o, m->may_share);
+	reply->new_id = id_of(s, o);
+	put_note(s, o, reply);
+	return 0;
+}
+
 static int perform(struct cmserver *s, struct object *o,
 		   const struct cmproto *m, uint64_t now_ns)
 {
@@ -458,6 +517,7 @@ static int perform(struct cmserver *s, struct object *o,
 		object_free(s, o, now_ns);
 		return 0;
 	case CMPROTO_BIND:
+	case CMPROTO_RESUME:
 	case CMPROTO_DONE:
 	case CMPROTO_EVENT:
 		break;
@@ -479,11 +539,15 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 	o = object_find(s, m->id);
 	if (m->kind == CMPROTO_BIND)
 		reply.error = do_bind(s, c, m, &reply);
+	else if (m->kind == CMPROTO_RESUME)
+		reply.error = do_resume(s, c, m, now_ns, &reply);
 	else if (!o || o->client != c)
 		reply.error = -ENOENT;
 	else
 		reply.error = perform(s, o, m, now_ns);
-	if (m->kind != CMPROTO_TAKEN && m->kind != CMPROTO_RELEASE)
+	if (o && o->client == c && m->kind != CMPROTO_RELEASE)
+		put_note(s, o, &reply);
+	if (m->kind != CMPROTO_TAKEN)
 		tell(c, &reply);
 	flush(s, now_ns);
 	return !c->is_lost;

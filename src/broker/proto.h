@@ -15,7 +15,7 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 3
+#define PROTO_VERSION 4
 #define PROTO_FDS     3 /* the most that one message brings */
 
 enum proto_kind {

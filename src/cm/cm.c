@@ -200,7 +200,7 @@ static void admit(struct cm *cm, struct conv_listener *l,
 {
 	struct conv *c;
 
-	if (l->waiting >= l->backlog || !(c = conv_new(cm))) {
+	if (l->waiting >= l->backlog || !(c = conv_new(cm, 0))) {
 		cm->counters.backlog_full++;
 		return;
 	}
@@ -331,7 +331,9 @@ void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		return;
 	}
 	c = recipient(cm, &m, from);
-	if (!c)
+	if (!c && cm->expecting_until_ns > now_ns)
+		cm->counters.unexpected++; /* it will be repeated */
+	else if (!c)
 		stray(cm, from, to, &m);
 	else if (!step_run(cm, c,
 			   (enum conv_input)(m.kind - CMMSG_REQ + IN_REQ), &m,
@@ -342,7 +344,7 @@ void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	       uint32_t *id)
 {
-	struct conv *c = conv_new(cm);
+	struct conv *c = conv_new(cm, start->id);
 	struct cmmsg m = start->msg;
 
 	if (!c)
@@ -352,6 +354,8 @@ int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	c->user = start->user;
 	c->is_strict = start->strict;
 	c->scope = start->scope;
+	if (start->transaction_id)
+		c->transaction_id = start->transaction_id;
 	c->tries_given = m.max_cm_retries;
 	conv_enter(cm, c, m.kind == CMMSG_REQ ? CONV_REQ_SENT : CONV_SIDR_SENT);
 	memcpy(m.primary.local_gid, start->local, 16);

@@ -70,9 +70,26 @@ struct cm_where {
 	bool any_v4, any_v6;
 };
 
+/*
+ * A conversation as its owner can give it to another manager, when the one
+ * that held it is no more.
+ */
+struct cm_note {
+	uint32_t local_id, remote_id, remote_qpn, scope;
+	uint64_t transaction_id;
+	uint8_t local[16], peer[16];
+	uint8_t state; /* 0: there is nothing to take up again */
+	uint8_t is_passive, is_strict, timeout, tries;
+	uint8_t last[MAD_BYTES]; /* what a retry repeats */
+};
+
 /* What the active side starts with. */
 struct cm_start {
 	uint64_t user;
+	/* what to call it, so that the same call again is the same
+	 * conversation; 0: chosen here */
+	uint32_t id;
+	uint64_t transaction_id;
 	uint8_t local[16], peer[16];
 	uint32_t scope;
 	/* kind REQ or SIDR_REQ; ids, LIDs and GIDs are filled in here.  Its
@@ -108,14 +125,23 @@ int cm_listen(struct cm *cm, uint64_t user, uint64_t service_id,
 void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns);
 
 /*
- * Refuse nobody before until_ns: the listeners are only just coming back, as to
- * the successor of a broker that was killed.
+ * Refuse nobody before until_ns, and contradict nobody: listeners and
+ * conversations are only just coming back, as to the successor of a broker that
+ * was killed.
  */
 void cm_expect_listeners(struct cm *cm, uint64_t until_ns);
 
 /* 0 with the conversation's *id, or -ENOMEM. */
 int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	       uint32_t *id);
+/* As it is now; state 0 for one that is over or not there. */
+void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note);
+/*
+ * Go on where the note was written.  Nothing in it is trusted.  0 with *id,
+ * which is the note's; -EINVAL, -EEXIST, -ENOMEM.
+ */
+int cm_note_resume(struct cm *cm, uint64_t user, const struct cm_note *note,
+		   uint64_t now_ns, uint32_t *id);
 /* The owner has seen a request: it no longer counts for the backlog. */
 void cm_taken(struct cm *cm, uint32_t id);
 void cm_set_user(struct cm *cm, uint32_t id, uint64_t user);

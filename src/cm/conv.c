@@ -74,7 +74,7 @@ struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn)
 	return NULL;
 }
 
-struct conv *conv_new(struct cm *cm)
+struct conv *conv_new(struct cm *cm, uint32_t local_id)
 {
 	struct conv *c;
 
@@ -87,9 +87,9 @@ struct conv *conv_new(struct cm *cm)
 	list_init(&c->by_remote);
 	list_init(&c->by_qpn);
 	wheel_timer_init(&c->timer);
-	do
+	c->local_id = local_id;
+	while (!c->local_id || conv_find(cm, c->local_id))
 		c->local_id = rng_u32(&cm->rng);
-	while (!c->local_id || conv_find(cm, c->local_id));
 	list_init(&c->by_local);
 	list_push_tail(local_bucket(cm, c->local_id), &c->by_local);
 	c->transaction_id = rng_u64(&cm->rng);

@@ -119,7 +119,8 @@ struct cm {
 };
 
 /* conv.c: making, finding and ending one. */
-struct conv *conv_new(struct cm *cm);
+/* With this id, or (0, or it is taken) with one of its own. */
+struct conv *conv_new(struct cm *cm, uint32_t local_id);
 void conv_free(struct cm *cm, struct conv *c);
 struct conv *conv_find(struct cm *cm, uint32_t local_id);
 struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],
@@ -142,6 +143,12 @@ bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
 	      struct cmmsg *msg, uint64_t now_ns);
 /* Sends msg now and keeps it for retries. */
 void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg);
+/* Only kept for retries. */
+void step_keep(struct conv *c, struct cmmsg *msg);
+/* What was sent last, once more. */
+void step_again(struct cm *cm, struct conv *c);
+/* For as long as a state lasts that ends by itself. */
+void step_linger(struct cm *cm, struct conv *c, uint64_t now_ns);
 /* A message that belongs to no conversation. */
 void step_send_bare(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		    const struct cmmsg *msg);

@@ -48,7 +48,7 @@ static void address(const struct conv *c, struct cmmsg *m)
 	m->remote_id = c->remote_id;
 }
 
-static void again(struct cm *cm, const struct conv *c)
+void step_again(struct cm *cm, struct conv *c)
 {
 	struct cm_frame *f = frame(cm, c->local, c->peer);
 
@@ -56,14 +56,19 @@ static void again(struct cm *cm, const struct conv *c)
 	memcpy(f->mad, c->last, MAD_BYTES);
 }
 
-void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg)
+void step_keep(struct conv *c, struct cmmsg *msg)
 {
 	address(c, msg);
 	/* SIDR has one id, the requester's (IBTA 12.11.2) */
 	if (msg->kind == CMMSG_SIDR_REP)
 		msg->local_id = c->remote_id;
 	cmmsg_write(c->last, msg);
-	again(cm, c);
+}
+
+void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg)
+{
+	step_keep(c, msg);
+	step_again(cm, c);
 }
 
 /* An answer by the way, which no retry repeats. */
@@ -131,7 +136,7 @@ static void nothing(struct cm *cm, struct conv *c, struct cmmsg *msg,
 static void resend(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		   uint64_t now)
 {
-	again(cm, c);
+	step_again(cm, c);
 }
 
 static void repeat(struct cm *cm, struct conv *c, struct cmmsg *msg,
@@ -140,7 +145,7 @@ static void repeat(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	cm->counters.retries++;
 	c->tries_left--;
 	c->tries++;
-	again(cm, c);
+	step_again(cm, c);
 	arm(cm, c, patience(c), now);
 }
 
@@ -472,6 +477,18 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 };
 /* clang-format on */
 
+/* How long these two last is theirs, not their causes'. */
+void step_linger(struct cm *cm, struct conv *c, uint64_t now_ns)
+{
+	if (c->state != CONV_TIMEWAIT && c->state != CONV_ANSWERED)
+		return;
+	c->tries_left = 0;
+	arm(cm, c,
+	    exponent_ns(c->state == CONV_TIMEWAIT ? TIMEWAIT_EXP
+						  : ANSWERED_EXP),
+	    now_ns);
+}
+
 bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
 	      struct cmmsg *msg, uint64_t now_ns)
 {
@@ -483,15 +500,9 @@ bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
 	cell->action(cm, c, msg, now_ns);
 	if (input == IN_RELEASE)
 		c->is_released = true;
-	/* How long these two last is theirs, not their causes'. */
-	if (next != old && (next == CONV_TIMEWAIT || next == CONV_ANSWERED)) {
-		c->tries_left = 0;
-		arm(cm, c,
-		    exponent_ns(next == CONV_TIMEWAIT ? TIMEWAIT_EXP
-						      : ANSWERED_EXP),
-		    now_ns);
-	}
 	if (next != old || next == CONV_CLOSED)
 		conv_enter(cm, c, next);
+	if (next != old)
+		step_linger(cm, c, now_ns);
 	return true;
 }

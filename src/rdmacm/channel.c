@@ -154,8 +154,7 @@ static void forget(struct r_event *e)
 
 	if (e->base.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		r_channel_move(id, NULL);
-		r_tell(CMPROTO_RELEASE, id->handle);
-		r_unlink(id);
+		r_release(id);
 		free(id);
 	}
 	free(e);
@@ -230,7 +229,7 @@ static void responded(struct r_event *e)
 		e->base.status = error;
 	} else {
 		e->base.status = -errno;
-		r_call(&no, CMPROTO_REJECT, id->handle);
+		r_call(id, &no, CMPROTO_REJECT);
 	}
 	e->base.event = RDMA_CM_EVENT_CONNECT_ERROR;
 	r_qp_fail(id);

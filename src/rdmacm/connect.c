@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #define CM_TIMEOUT   20 /* 4.3 s, and as often as the kernel asks */
@@ -64,7 +65,7 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
 
 	if (!id->handle && r_bind(id, (const struct sockaddr *)&any))
 		return -1;
-	error = r_call(&m, CMPROTO_LISTEN, id->handle);
+	error = r_call(id, &m, CMPROTO_LISTEN);
 	if (error == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
 			      "rdma_listen: another id listens at "
@@ -170,8 +171,12 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	memcpy(m.peer, id->peer, 16);
 	m.scope = id->scope;
 	m.peer_port = r_addr_port(&base->route.addr.dst_addr);
-	id->is_connecting = true;
-	error = r_call(&m, CMPROTO_CONNECT, id->handle);
+	/* unguessable, or the broker's own: it does without */
+	if (getrandom(&m.call_id, sizeof(m.call_id), GRND_NONBLOCK) < 0 ||
+	    getrandom(&m.call_transaction, sizeof(m.call_transaction),
+		      GRND_NONBLOCK) < 0)
+		m.call_id = 0;
+	error = r_call(id, &m, CMPROTO_CONNECT);
 	if (error)
 		return r_fail(-error,
 			      "rdma_connect: the conversation does not "
@@ -189,7 +194,7 @@ static int accept_datagram(struct r_id *id, const struct rdma_conn_param *p)
 	if (p && put_private(&m, p->private_data, p->private_data_len,
 			     ROOM_SIDR_REP))
 		return -1;
-	error = r_call(&m, CMPROTO_ACCEPT, id->handle);
+	error = r_call(id, &m, CMPROTO_ACCEPT);
 	if (error)
 		return r_fail(-error, "rdma_accept: there is no request that "
 				      "waits for it");
@@ -219,14 +224,13 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	common(id, &m);
 	if (base->qp && r_qp_connect(id)) {
 		error = errno;
-		r_call(&no, CMPROTO_REJECT, id->handle);
+		r_call(id, &no, CMPROTO_REJECT);
 		return r_fail(error,
 			      "rdma_accept: the queue pair cannot be "
 			      "connected: %s",
 			      strerror(error));
 	}
-	id->is_connecting = true;
-	error = r_call(&m, CMPROTO_ACCEPT, id->handle);
+	error = r_call(id, &m, CMPROTO_ACCEPT);
 	if (error) {
 		r_qp_fail(id);
 		return r_fail(-error, "rdma_accept: the request is no longer "
@@ -244,7 +248,7 @@ static int reject(struct rdma_cm_id *id, int reason, const void *data,
 	if (put_private(&m, data, bytes,
 			is_datagram(r_id(id)) ? ROOM_SIDR_REP : ROOM_REJ))
 		return -1;
-	error = r_call(&m, CMPROTO_REJECT, r_id(id)->handle);
+	error = r_call(r_id(id), &m, CMPROTO_REJECT);
 	if (error)
 		return r_fail(-error, "rdma_reject: there is no request that "
 				      "waits for it");

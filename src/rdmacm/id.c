@@ -96,10 +96,8 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	base->event = NULL;
 	pthread_mutex_lock(&r_lock);
 	/* The peer is told before we wait for our own program. */
-	if (id->handle) {
-		r_tell(CMPROTO_RELEASE, id->handle);
-		r_unlink(id);
-	}
+	if (id->handle)
+		r_release(id);
 	r_channel_move(id, NULL);
 	while (id->unacked)
 		pthread_cond_wait(&r_changed, &r_lock);
@@ -152,7 +150,7 @@ int r_bind(struct r_id *id, const struct sockaddr *addr)
 			      "device here (see ibv_devinfo -v)",
 			      r_addr_text(addr, text));
 	r_bind_message(id, addr, &m);
-	error = r_call(&m, CMPROTO_BIND, 0);
+	error = r_call(id, &m, CMPROTO_BIND);
 	if (error == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
 			      "rdma_cm: %s is in use by another "
@@ -297,6 +295,7 @@ static void incoming(struct r_id *listener, const struct cmproto *m)
 	}
 	id->is_passive = true;
 	id->remote = *m;
+	memcpy(id->note, m->note, sizeof(id->note));
 	id->tos = listener->tos;
 	id->ack_timeout = listener->ack_timeout;
 	memcpy(id->local, m->local, 16);
@@ -345,7 +344,9 @@ static void explain(const struct r_id *id, const struct cmproto *m)
 void r_post_lost(struct r_id *id)
 {
 	struct r_event *e =
-		r_event_new(id, RDMA_CM_EVENT_UNREACHABLE, -ECONNRESET);
+		id->is_up ? r_event_new(id, RDMA_CM_EVENT_DISCONNECTED, 0)
+			  : r_event_new(id, RDMA_CM_EVENT_UNREACHABLE,
+					-ECONNRESET);
 
 	if (e)
 		r_post(e);
@@ -371,6 +372,7 @@ void r_id_message(struct r_id *id, const struct cmproto *m)
 	}
 	if (m->event > CMPROTO_RESOLVED)
 		return;
+	memcpy(id->note, m->note, sizeof(id->note));
 	if (m->event == CMPROTO_RESPONSE)
 		id->remote = *m;
 	explain(id, m);

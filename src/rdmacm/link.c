@@ -3,13 +3,15 @@
  * The connection to the broker: requests and their answers, and a thread that
  * takes what comes.  It is made by the first request and lasts until the
  * process ends; a fork's child makes its own.  When the broker is killed, its
- * successor is asked for the ports and listeners again.
+ * successor is given the conversations, and asked for ports and listeners
+ * again.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -29,13 +31,23 @@ struct waiter {
 	uint32_t serial;
 	bool is_done;
 	struct cmproto *answer;
+	struct r_id *id;
+};
+
+/* What a program has let go, until the broker says that it has heard of it. */
+struct released {
+	struct list link;
+	uint32_t serial;
+	uint16_t space;
+	uint8_t note[CMPROTO_NOTE];
 };
 
 static int broker_fd = -1;
 static pid_t owner;
-static uint32_t last_serial;
+static uint32_t last_serial, dials; /* brokers that we have had */
 static struct list waiters = {&waiters, &waiters};
-static struct list ids[BUCKETS]; /* by handle */
+static struct list released = {&released, &released}; /* oldest first */
+static struct list ids[BUCKETS];		      /* by handle */
 
 #define ID_OF(node)                                                            \
 	((struct r_id *)(void *)((char *)(node)-offsetof(struct r_id,          \
@@ -74,14 +86,31 @@ void r_unlink(struct r_id *id)
 	id->handle = 0;
 }
 
+static bool is_empty(const uint8_t note[CMPROTO_NOTE])
+{
+	static const uint8_t none[CMPROTO_NOTE];
+
+	return !memcmp(note, none, CMPROTO_NOTE);
+}
+
 static void answer(const struct cmproto *m)
 {
+	struct released *r = (struct released *)(void *)released.next;
+
+	if (!list_is_empty(&released) && r->serial == m->serial) {
+		list_remove(&r->link);
+		free(r);
+		return;
+	}
 	list_for_each (n, &waiters) {
 		struct waiter *w = (struct waiter *)(void *)n;
 
 		if (w->serial != m->serial)
 			continue;
 		*w->answer = *m;
+		/* here, where notes come in the order they were written */
+		if (!m->error)
+			memcpy(w->id->note, m->note, sizeof(m->note));
 		w->is_done = true;
 		pthread_cond_broadcast(&r_changed);
 		return;
@@ -128,45 +157,80 @@ static int ask(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 	return m->error;
 }
 
-/* A port and a listener are asked for anew; a conversation ended with the
- * broker that held it. */
+/*
+ * A conversation goes on where its note was written, a port and a listener are
+ * asked for anew.
+ */
 static void revive(int fd, struct r_id *id)
 {
 	struct cmproto m = {0};
 	uint32_t handle = id->handle;
-	int error;
+	bool has_talk = !is_empty(id->note);
+	int error = 0;
 
 	r_unlink(id);
-	if (id->is_passive || id->is_connecting) {
-		if (!id->is_up)
-			r_post_lost(id);
-		return;
+	if (!id->is_passive)
+		r_bind_message(id, &id->base.route.addr.src_addr, &m);
+	else
+		m.space = (uint16_t)id->base.ps;
+	if (has_talk) {
+		memcpy(m.note, id->note, sizeof(m.note));
+		error = ask(fd, &m, CMPROTO_RESUME, 0);
+	} else if (!id->is_passive) {
+		error = ask(fd, &m, CMPROTO_BIND, 0);
+	} else {
+		return; /* it was over */
 	}
-	r_bind_message(id, &id->base.route.addr.src_addr, &m);
-	error = ask(fd, &m, CMPROTO_BIND, 0);
-	if (error) {
-		/* this one ends too: kept for whoever follows it */
-		if (error == -EPIPE)
-			r_link(id, handle);
-		return;
-	}
-	r_link(id, m.new_id);
-	if (id->is_listening) {
+	/* this one ends too: kept for whoever follows it */
+	if (!error || error == -EPIPE)
+		r_link(id, error ? handle : m.new_id);
+	else if (has_talk)
+		r_post_lost(id);
+	if (!error && id->is_listening) {
 		m = (struct cmproto){.backlog = id->backlog};
 		ask(fd, &m, CMPROTO_LISTEN, id->handle);
 	}
 }
 
-/* Under r_lock: with the successor of a broker that was killed. */
+/* The peers of what was released have to hear of it. */
+static void release_again(int fd)
+{
+	list_for_each_safe (n, &released) {
+		struct released *r = (struct released *)(void *)n;
+		struct cmproto m = {.space = r->space};
+		int error;
+
+		memcpy(m.note, r->note, sizeof(m.note));
+		error = ask(fd, &m, CMPROTO_RESUME, 0);
+		if (!error)
+			error = ask(fd, &m, CMPROTO_RELEASE, m.new_id);
+		if (error == -EPIPE)
+			return;
+		list_remove(n);
+		free(r);
+	}
+}
+
+/*
+ * Under r_lock: with the successor of a broker that was killed.  Listeners
+ * last, or a request that is repeated would be taken for another one.
+ */
 static void revive_all(int fd)
 {
-	struct list all = {&all, &all};
+	struct list all = {&all, &all}, last = {&last, &last};
 
 	for (int i = 0; i < BUCKETS; i++)
-		while (ids[i].next && !list_is_empty(&ids[i]))
-			list_push_tail(&all, list_pop_head(&ids[i]));
+		while (ids[i].next && !list_is_empty(&ids[i])) {
+			struct list *n = list_pop_head(&ids[i]);
+
+			list_push_tail(ID_OF(n)->is_listening ? &last : &all,
+				       n);
+		}
 	while (!list_is_empty(&all))
 		revive(fd, ID_OF(list_pop_head(&all)));
+	while (!list_is_empty(&last))
+		revive(fd, ID_OF(list_pop_head(&last)));
+	release_again(fd);
 }
 
 /* A new connection in place of the one that broke; -1: there is none. */
@@ -187,6 +251,8 @@ static int redial(int old)
 		revive_all(fd);
 	}
 	broker_fd = fd;
+	dials++;
+	pthread_cond_broadcast(&r_changed);
 	pthread_mutex_unlock(&r_lock);
 	return fd;
 }
@@ -199,7 +265,8 @@ static void *run(void *arg)
 
 	while (fd >= 0) {
 		n = recv(fd, &m, sizeof(m), 0);
-		if (n < 0 && errno == EINTR)
+		/* reset: what it has said before is still to be read */
+		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
 		if (n <= 0) {
 			fd = redial(fd);
@@ -243,6 +310,7 @@ static int dial(void)
 			close(broker_fd);
 		broker_fd = -1;
 		list_init(&waiters);
+		list_init(&released);
 		memset(ids, 0, sizeof(ids));
 		owner = getpid();
 	}
@@ -253,6 +321,7 @@ static int dial(void)
 		r_say("rdma_cm: no connection can be made: %s", why);
 		return error;
 	}
+	revive_all(fd); /* of a broker that had no successor then */
 	error = start_thread(fd);
 	if (error) {
 		close(fd);
@@ -275,30 +344,46 @@ static int post(struct cmproto *m, uint16_t kind, uint32_t handle)
 	m->serial = ++last_serial;
 	while (send(broker_fd, m, sizeof(*m), MSG_NOSIGNAL) < 0)
 		if (errno != EINTR)
-			return -errno;
+			return errno == ECONNRESET ? -EPIPE : -errno;
 	return 0;
 }
 
-int r_call(struct cmproto *m, uint16_t kind, uint32_t handle)
+/* Under r_lock.  Sends and waits; -EPIPE: the broker died first. */
+static int call(struct r_id *id, struct cmproto *m, uint16_t kind,
+		const struct timespec *until)
 {
-	struct waiter w = {.answer = m};
+	struct waiter w = {.answer = m, .id = id};
+	int error = post(m, kind, id->handle);
+
+	if (error)
+		return error;
+	w.serial = m->serial;
+	list_init(&w.link);
+	list_push_tail(&waiters, &w.link);
+	while (!w.is_done && !error)
+		error = -pthread_cond_timedwait(&r_changed, &r_lock, until);
+	list_remove(&w.link);
+	return w.is_done ? m->error : error;
+}
+
+int r_call(struct r_id *id, struct cmproto *m, uint16_t kind)
+{
+	const struct cmproto request = *m;
 	struct timespec until;
-	int error;
+	uint32_t asked;
+	int error = -EPIPE, waited = 0;
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += PATIENCE_S;
 	pthread_mutex_lock(&r_lock);
-	error = post(m, kind, handle);
-	if (!error) {
-		w.serial = m->serial;
-		list_init(&w.link);
-		list_push_tail(&waiters, &w.link);
-		while (!w.is_done && !error)
-			error = -pthread_cond_timedwait(&r_changed, &r_lock,
+	while (error == -EPIPE && !waited) {
+		*m = request;
+		asked = dials;
+		error = call(id, m, kind, &until);
+		/* until the thread has found the next one */
+		while (error == -EPIPE && dials == asked && !waited)
+			waited = pthread_cond_timedwait(&r_changed, &r_lock,
 							&until);
-		list_remove(&w.link);
-		if (w.is_done)
-			error = m->error;
 	}
 	pthread_mutex_unlock(&r_lock);
 	return error;
@@ -308,7 +393,7 @@ int r_do(struct r_id *id, uint16_t kind)
 {
 	struct cmproto m = {0};
 
-	return r_call(&m, kind, id->handle);
+	return r_call(id, &m, kind);
 }
 
 void r_tell(uint16_t kind, uint32_t handle)
@@ -316,4 +401,22 @@ void r_tell(uint16_t kind, uint32_t handle)
 	struct cmproto m = {0};
 
 	post(&m, kind, handle);
+}
+
+void r_release(struct r_id *id)
+{
+	struct cmproto m = {0};
+	struct released *r = is_empty(id->note) ? NULL : malloc(sizeof(*r));
+	uint32_t handle = id->handle;
+
+	r_unlink(id);
+	if (r) {
+		r->space = (uint16_t)id->base.ps;
+		memcpy(r->note, id->note, sizeof(r->note));
+		list_init(&r->link);
+		list_push_tail(&released, &r->link);
+	}
+	post(&m, CMPROTO_RELEASE, handle);
+	if (r)
+		r->serial = m.serial;
 }

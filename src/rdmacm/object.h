@@ -52,10 +52,11 @@ struct r_id {
 	struct rdma_cm_id base;
 	struct list by_handle; /* in the table of link.c */
 	uint32_t handle;       /* the broker's; 0: none */
+	/* its conversation, for the broker's successor; all 0: none */
+	uint8_t note[CMPROTO_NOTE];
 	struct r_device *device;
 	bool is_sync; /* the channel is its own */
 	bool is_passive, is_listening;
-	bool is_connecting;   /* rdma_connect or rdma_accept was called */
 	bool is_up;	      /* the program has seen it established */
 	bool is_disconnected; /* the program has seen it */
 	uint32_t backlog;
@@ -103,12 +104,17 @@ struct r_device *r_device_find(const uint8_t ip[16], uint8_t *sgid_index);
 void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);
 
 /* link.c: the connection to the broker. */
-/* Sends m and waits for its answer, which replaces m; 0 or -errno. */
-int r_call(struct cmproto *m, uint16_t kind, uint32_t handle);
+/*
+ * Sends m and waits for its answer, which replaces m; 0 or -errno.  When the
+ * broker is killed before it answers, its successor is asked.
+ */
+int r_call(struct r_id *id, struct cmproto *m, uint16_t kind);
 /* The same for an id's operation without an answer of interest. */
 int r_do(struct r_id *id, uint16_t kind);
-/* No answer comes. */
+/* Under r_lock; nobody waits for an answer. */
 void r_tell(uint16_t kind, uint32_t handle);
+/* Under r_lock: the id needs its conversation no more; unlinks it. */
+void r_release(struct r_id *id);
 /* Under r_lock: events for this handle are this id's. */
 void r_link(struct r_id *id, uint32_t handle);
 void r_unlink(struct r_id *id);

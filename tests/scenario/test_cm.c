@@ -2,7 +2,8 @@
 /*
  * Two managers and a wire between them that loses, repeats, delays and
  * reorders.  Their owners act at random; in the end both ends of every
- * conversation agree, and nothing is left.
+ * conversation agree, and nothing is left.  Managers die at random too, and
+ * their successors go on from what the owners have noted.
  */
 #include "test.h"
 
@@ -30,6 +31,7 @@ struct end {
 	uint32_t id; /* 0: none */
 	bool is_established, is_over, is_released;
 	unsigned established, ended, requests;
+	struct cm_note note; /* as of what the owner heard last */
 };
 
 struct world {
@@ -43,6 +45,23 @@ struct world {
 	uint32_t loss, twice, late; /* millionths */
 };
 
+static void listen_at(struct world *w, int side)
+{
+	struct cm_where any = {.any_v4 = true};
+	uint32_t listener;
+
+	cm_listen(w->cm[side], LISTENER, SERVICE, &any, 16, &listener);
+}
+
+static struct cm *manager(struct world *w)
+{
+	struct cm_config config = {.seed = rng_u64(&w->rng),
+				   .conversations = 4 * ENDS,
+				   .half_open = 2 * ENDS};
+
+	return cm_new(&config, w->now);
+}
+
 static struct world *world_new(uint64_t seed, uint32_t faults)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -51,17 +70,11 @@ static struct world *world_new(uint64_t seed, uint32_t faults)
 	w->loss = w->twice = w->late = faults;
 	w->now = SECOND;
 	for (int i = 0; i < 2; i++) {
-		struct cm_config config = {.seed = rng_u64(&w->rng),
-					   .conversations = 4 * ENDS,
-					   .half_open = 2 * ENDS};
-		struct cm_where any = {.any_v4 = true};
-		uint32_t listener;
-
 		memcpy(w->ip[i], &(struct cm_where){{[10] = 0xff, 0xff, 10}},
 		       13);
 		w->ip[i][15] = (uint8_t)(i + 1);
-		w->cm[i] = cm_new(&config, w->now);
-		cm_listen(w->cm[i], LISTENER, SERVICE, &any, 16, &listener);
+		w->cm[i] = manager(w);
+		listen_at(w, i);
 	}
 	return w;
 }
@@ -104,11 +117,14 @@ static void hear(struct world *w, int side, const struct cm_event *e)
 		assert_null(n);
 		assert_true(e->user == LISTENER);
 		assert_true(w->ends[side] < ENDS);
-		w->end[side][w->ends[side]++] = (struct end){.id = e->id};
+		n = &w->end[side][w->ends[side]++];
+		*n = (struct end){.id = e->id};
+		cm_note_make(w->cm[side], e->id, &n->note);
 		return;
 	}
 	assert_non_null(n);
 	assert_false(n->is_released);
+	cm_note_make(w->cm[side], e->id, &n->note);
 	switch (e->type) {
 	case CM_ESTABLISHED:
 		n->is_established = true;
@@ -160,6 +176,7 @@ static void start(struct world *w, int side)
 	memcpy(s.peer, w->ip[!side], 16);
 	*n = (struct end){0};
 	assert_int_equal(cm_connect(w->cm[side], &s, w->now, &n->id), 0);
+	cm_note_make(w->cm[side], n->id, &n->note);
 	w->ends[side]++;
 }
 
@@ -194,7 +211,48 @@ static void act(struct world *w, int side, struct end *n)
 		    !cm_establish(w->cm[side], n->id, w->now))
 			n->is_established = true;
 	}
+	if (!n->is_released)
+		cm_note_make(w->cm[side], n->id, &n->note);
 	drain(w, side);
+}
+
+static void resume(struct world *w, int side, struct end *n)
+{
+	uint32_t id;
+	int error = cm_note_resume(w->cm[side], 0, &n->note, w->now, &id);
+
+	if (n->is_released && error == -EEXIST)
+		return; /* the same call came again meanwhile */
+	assert_int_equal(error, 0);
+	assert_int_equal(id, n->id);
+	if (n->is_released)
+		cm_release(w->cm[side], id, w->now);
+	drain(w, side);
+}
+
+/*
+ * One manager dies.  Its successor gets what the owners have noted, and hears
+ * again of releases that were not confirmed, which are few.
+ */
+static void rebirth(struct world *w, int side)
+{
+	uint64_t late = rng_below(&w->rng, 3000) * 1000000ull;
+
+	cm_free(w->cm[side]);
+	w->cm[side] = manager(w);
+	cm_expect_listeners(w->cm[side], w->now + late + 4 * SECOND);
+	for (int is_released = 0; is_released <= 1; is_released++)
+		for (uint32_t i = 0; i < w->ends[side]; i++) {
+			struct end *n = &w->end[side][i];
+
+			if (!n->note.state || n->is_released != is_released)
+				continue;
+			if (!is_released || !rng_below(&w->rng, 4))
+				resume(w, side, n);
+			if (is_released)
+				n->note.state = 0;
+		}
+	listen_at(w, side);
 }
 
 static uint64_t next_time(const struct world *w)
@@ -300,7 +358,7 @@ static void answer_all(struct world *w)
 	}
 }
 
-static void one_world(uint64_t seed, uint32_t faults)
+static void one_world(uint64_t seed, uint32_t faults, bool is_mortal)
 {
 	struct world *w = world_new(seed, faults);
 
@@ -317,6 +375,8 @@ static void one_world(uint64_t seed, uint32_t faults)
 					   [rng_below(&w->rng, w->ends[side])]);
 		}
 		run(w, w->now + rng_below(&w->rng, 2000) * 1000000ull);
+		if (is_mortal && rng_below(&w->rng, 12) == 0)
+			rebirth(w, (int)rng_below(&w->rng, 2));
 	}
 	answer_all(w);
 	check_agreement(w, seed);
@@ -327,8 +387,16 @@ static void one_world(uint64_t seed, uint32_t faults)
 static void both_ends_agree_whatever_the_wire_does(void **state)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
-		one_world(seed, 0);
-		one_world(seed, 250000);
+		one_world(seed, 0, false);
+		one_world(seed, 250000, false);
+	}
+}
+
+static void both_ends_agree_whoever_of_the_managers_dies(void **state)
+{
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		one_world(seed, 0, true);
+		one_world(seed, 250000, true);
 	}
 }
 
@@ -516,6 +584,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ends_agree_whatever_the_wire_does),
+		cmocka_unit_test(both_ends_agree_whoever_of_the_managers_dies),
 		cmocka_unit_test(a_lost_message_of_any_kind_is_made_up_for),
 		cmocka_unit_test(
 			a_busy_owner_holds_its_peer_for_as_long_as_it_takes),

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Conversations that outlive their manager; see cm.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "cm/conv.h"
+
+/* What a state goes on with, and of which message it is the state. */
+struct way {
+	bool is_resumed, is_repeated;
+	enum cmmsg_kind said; /* 0: nothing yet */
+};
+
+static struct way way_of(enum conv_state state, bool is_passive)
+{
+	switch (state) {
+	case CONV_REQ_SENT:
+	case CONV_REQ_WAIT:
+		return (struct way){!is_passive, true, CMMSG_REQ};
+	case CONV_REP_RCVD:
+		return (struct way){!is_passive, false, CMMSG_REQ};
+	case CONV_REQ_RCVD:
+		return (struct way){is_passive, false, 0};
+	case CONV_REP_SENT:
+	case CONV_REP_WAIT:
+		return (struct way){is_passive, true, CMMSG_REP};
+	case CONV_ESTABLISHED:
+		return (struct way){true, false,
+				    is_passive ? CMMSG_REP : CMMSG_RTU};
+	case CONV_DREQ_SENT:
+		return (struct way){true, true, CMMSG_DREQ};
+	case CONV_TIMEWAIT:
+		return (struct way){true, false, 0};
+	case CONV_SIDR_SENT:
+		return (struct way){!is_passive, true, CMMSG_SIDR_REQ};
+	case CONV_SIDR_RCVD:
+		return (struct way){is_passive, false, 0};
+	case CONV_FREE:
+	case CONV_ANSWERED:
+	case CONV_CLOSED:
+	case CONV_STATES:
+		break;
+	}
+	return (struct way){0};
+}
+
+void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note)
+{
+	const struct conv *c = conv_find(cm, id);
+
+	memset(note, 0, sizeof(*note));
+	if (!c || c->is_released || !way_of(c->state, c->is_passive).is_resumed)
+		return;
+	*note = (struct cm_note){.local_id = c->local_id,
+				 .remote_id = c->remote_id,
+				 .remote_qpn = c->remote_qpn,
+				 .scope = c->scope,
+				 .transaction_id = c->transaction_id,
+				 .state = (uint8_t)c->state,
+				 .is_passive = c->is_passive,
+				 .is_strict = c->is_strict,
+				 .timeout = c->timeout_exponent,
+				 .tries = c->tries_given};
+	memcpy(note->local, c->local, 16);
+	memcpy(note->peer, c->peer, 16);
+	memcpy(note->last, c->last, MAD_BYTES);
+}
+
+/* Its last message is one that such a conversation sends. */
+static bool is_sane(const struct cm_note *n, const struct way *way,
+		    struct cmmsg *last)
+{
+	if (!n->local_id || !way->is_resumed ||
+	    (!n->remote_id && way->said != CMMSG_REQ &&
+	     way->said != CMMSG_SIDR_REQ))
+		return false;
+	if (!way->said)
+		return true;
+	return cmmsg_parse(n->last, MAD_BYTES, last) && last->kind == way->said;
+}
+
+static void take(struct cm *cm, struct conv *c, const struct cm_note *n)
+{
+	memcpy(c->local, n->local, 16);
+	memcpy(c->peer, n->peer, 16);
+	c->scope = n->scope;
+	c->transaction_id = n->transaction_id;
+	c->is_passive = n->is_passive != 0;
+	c->is_strict = n->is_strict != 0;
+	c->timeout_exponent = n->timeout;
+	c->tries_given = n->tries;
+	if (n->remote_id)
+		conv_set_remote(cm, c, n->remote_id);
+	conv_set_qpn(cm, c, n->remote_qpn & 0xffffff);
+	conv_enter(cm, c, (enum conv_state)n->state);
+}
+
+int cm_note_resume(struct cm *cm, uint64_t user, const struct cm_note *note,
+		   uint64_t now_ns, uint32_t *id)
+{
+	struct way way = note->state < CONV_STATES
+				 ? way_of((enum conv_state)note->state,
+					  note->is_passive != 0)
+				 : (struct way){0};
+	struct cmmsg last = {0};
+	struct conv *c;
+
+	if (!is_sane(note, &way, &last))
+		return -EINVAL;
+	if (conv_find(cm, note->local_id) ||
+	    (note->remote_id &&
+	     conv_find_remote(cm, note->peer, note->remote_id)))
+		return -EEXIST;
+	c = conv_new(cm, note->local_id);
+	if (!c)
+		return -ENOMEM;
+	c->user = user;
+	take(cm, c, note);
+	/* with its own ids, whatever the note says */
+	if (way.said)
+		step_keep(c, &last);
+	if (way.is_repeated) {
+		step_again(cm, c);
+		step_arm(cm, c, note->timeout, note->tries, now_ns);
+	}
+	step_linger(cm, c, now_ns);
+	*id = c->local_id;
+	return 0;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections without queue pairs: what connection management says, a line an
+ * event, and nothing else that could notice a peer's end.
+ *
+ *	talker serve ADDRESS PORT         accepts all that calls
+ *	talker refuse ADDRESS PORT        rejects it
+ *	talker mute ADDRESS PORT BACKLOG  listens, and looks at nothing
+ *	talker call ADDRESS PORT COUNT    COUNT connections at once, held
+ *	talker loop ADDRESS PORT COUNT    COUNT, one after another
+ *
+ * All but loop stay until they are killed.  A line: what happened, and to how
+ * many of the connections it has by now.  On SIGUSR1 they ask for a port, and
+ * say so when they have it: the broker has heard all that there was before.
+ */
+#include <netdb.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EVENTS = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1, RESOLVE_MS = 2000 };
+
+static struct rdma_event_channel *channel;
+static unsigned seen[EVENTS];
+static uint32_t qpn;
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static struct sockaddr_storage address(const char *host, const char *port)
+{
+	struct addrinfo *found, hints = {.ai_flags = AI_NUMERICHOST};
+	struct sockaddr_storage a = {0};
+
+	if (getaddrinfo(host, port, &hints, &found))
+		die(host);
+	memcpy(&a, found->ai_addr, found->ai_addrlen);
+	freeaddrinfo(found);
+	return a;
+}
+
+static struct rdma_conn_param param(void)
+{
+	return (struct rdma_conn_param){.responder_resources = 1,
+					.initiator_depth = 1,
+					.retry_count = 7,
+					.rnr_retry_count = 7,
+					.qp_num = qpn++ & 0xffffff};
+}
+
+static void begin(struct sockaddr_storage *to)
+{
+	struct rdma_cm_id *id;
+
+	if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
+	    rdma_resolve_addr(id, NULL, (struct sockaddr *)to, RESOLVE_MS))
+		die("rdma_resolve_addr");
+}
+
+static void listen_at(struct sockaddr_storage *at, int backlog)
+{
+	struct rdma_cm_id *id;
+
+	if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(id, (struct sockaddr *)at) ||
+	    rdma_listen(id, backlog))
+		die("rdma_listen");
+	puts("listening");
+}
+
+/* The next step of a conversation; true when the connection is over. */
+static bool step(struct rdma_cm_id *id, enum rdma_cm_event_type event,
+		 bool refuses)
+{
+	struct rdma_conn_param p = param();
+	int error = 0;
+
+	if (event == RDMA_CM_EVENT_ADDR_RESOLVED)
+		error = rdma_resolve_route(id, RESOLVE_MS);
+	else if (event == RDMA_CM_EVENT_ROUTE_RESOLVED)
+		error = rdma_connect(id, &p);
+	else if (event == RDMA_CM_EVENT_CONNECT_RESPONSE)
+		error = rdma_establish(id);
+	else if (event == RDMA_CM_EVENT_CONNECT_REQUEST && refuses)
+		error = rdma_reject(id, "no", 2);
+	else if (event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		rdma_accept(id, &p); /* who has gone is no error of ours */
+	else if (event == RDMA_CM_EVENT_DISCONNECTED)
+		rdma_disconnect(id);
+	if (error)
+		die(rdma_event_str(event));
+	return event == RDMA_CM_EVENT_REJECTED ||
+	       event == RDMA_CM_EVENT_UNREACHABLE ||
+	       event == RDMA_CM_EVENT_CONNECT_ERROR ||
+	       event == RDMA_CM_EVENT_ADDR_ERROR ||
+	       event == RDMA_CM_EVENT_DISCONNECTED ||
+	       (event == RDMA_CM_EVENT_CONNECT_REQUEST && refuses);
+}
+
+/* A call that only a broker can answer. */
+static void ask_for_port(void)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	struct rdma_cm_id *id;
+
+	if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(id, (struct sockaddr *)&any) || rdma_destroy_id(id))
+		die("rdma_bind_addr");
+	puts("has a port");
+}
+
+static void *be_asked(void *usr1)
+{
+	int number;
+
+	while (!sigwait(usr1, &number))
+		ask_for_port();
+	return NULL;
+}
+
+/* One event; what it was. */
+static enum rdma_cm_event_type turn(bool refuses, struct rdma_cm_id **whose)
+{
+	enum rdma_cm_event_type event;
+	struct rdma_cm_event *e;
+	bool is_over;
+
+	if (rdma_get_cm_event(channel, &e))
+		die("rdma_get_cm_event");
+	event = e->event;
+	*whose = e->id;
+	printf("%s %u status %d\n", rdma_event_str(event), ++seen[event],
+	       e->status);
+	rdma_ack_cm_event(e);
+	is_over = step(*whose, event, refuses);
+	if (is_over && rdma_destroy_id(*whose))
+		die("rdma_destroy_id");
+	return event;
+}
+
+static void loop(struct sockaddr_storage *to, int count)
+{
+	enum rdma_cm_event_type event;
+	struct rdma_cm_id *id;
+
+	for (int i = 0; i < count; i++) {
+		begin(to);
+		do {
+			event = turn(false, &id);
+			if (event == RDMA_CM_EVENT_REJECTED ||
+			    event == RDMA_CM_EVENT_UNREACHABLE)
+				exit(1);
+		} while (event != RDMA_CM_EVENT_CONNECT_RESPONSE);
+		if (rdma_disconnect(id))
+			die("rdma_disconnect");
+		while (turn(false, &id) != RDMA_CM_EVENT_DISCONNECTED)
+			;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 3 ? argv[1] : "";
+	int count = argc > 4 ? atoi(argv[4]) : 1;
+	sigset_t usr1;
+	pthread_t thread;
+	struct sockaddr_storage a;
+	struct rdma_cm_id *id;
+
+	if (argc < 4) {
+		fprintf(stderr, "usage: talker WHAT ADDRESS PORT [COUNT]\n");
+		return 2;
+	}
+	setlinebuf(stdout);
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
+	if (pthread_create(&thread, NULL, be_asked, &usr1))
+		die("pthread_create");
+	a = address(argv[2], argv[3]);
+	qpn = (uint32_t)getpid() << 10;
+	channel = rdma_create_event_channel();
+	if (!channel)
+		die("rdma_create_event_channel");
+	if (!strcmp(what, "loop")) {
+		loop(&a, count);
+		return 0;
+	}
+	if (strcmp(what, "call") != 0)
+		listen_at(&a, !strcmp(what, "mute") ? count : 1024);
+	else
+		for (int i = 0; i < count; i++)
+			begin(&a);
+	while (!strcmp(what, "mute"))
+		pause();
+	for (;;)
+		turn(!strcmp(what, "refuse"), &id);
+}
