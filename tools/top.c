@@ -280,6 +280,7 @@ static void json_process(const struct watch_process *p)
 	json_number("rx_malformed", c->rx_malformed);
 	json_number("rx_bad_icrc", c->rx_bad_icrc);
 	json_number("rx_unknown_qp", c->rx_unknown_qp);
+	json_number("rx_misdirected", c->rx_misdirected);
 	json_number("rx_wrong_peer", c->rx_wrong_peer);
 	json_number("rx_duplicates", c->rx_duplicates);
 	json_number("rx_out_of_order", c->rx_out_of_order);

@@ -33,7 +33,7 @@ int gsi_open(struct gsi *g, int fd)
 
 	if (copy < 0)
 		return -errno;
-	error = udp_init(&g->wire, copy, (struct udp_offload){0});
+	error = udp_init(&g->wire, copy, (struct udp_offload){0}, true);
 	if (error) {
 		close(copy);
 		return error;

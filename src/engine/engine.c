@@ -41,7 +41,6 @@ struct engine {
 	uint64_t starved_ns; /* when to try them again; UINT64_MAX: none */
 	bool rx_is_known;    /* who sent the present datagram */
 	uint32_t rx_class;
-	uint16_t source_port;
 };
 
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
@@ -50,7 +49,6 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 
 	if (!e)
 		return NULL;
-	e->source_port = ROCEV2_PORT;
 	e->ibt.hca = config->hca;
 	e->ibt.window_max = bits_max_u32(config->window, IBT_WINDOW_START);
 	e->ibt.strict = config->strict;
@@ -66,11 +64,6 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 		return NULL;
 	}
 	return e;
-}
-
-void engine_send_from(struct engine *e, uint16_t port)
-{
-	e->source_port = port;
 }
 
 void engine_free(struct engine *e)
@@ -157,7 +150,7 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 	if (mask & HCA_QP_AV) {
 		memcpy(q->self.ip, from, 16);
 		memcpy(q->peer.ip, attr->ah.dgid, 16);
-		q->self.port = e->source_port;
+		q->self.port = attr->ah.port ? attr->ah.port : ROCEV2_PORT;
 		q->peer.port = ROCEV2_PORT;
 	}
 	if ((mask & HCA_QP_STATE) && attr->qp_state != qp->state)
@@ -219,6 +212,8 @@ static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 			    !mcast_has(&e->ibt, d->to.ip)
 		 : !q || !is_service_of(q, p->info->service)) {
 		c->rx_unknown_qp++;
+		if (e->class_of && e->class_of(p->bth.dest_qpn) != e->class)
+			c->rx_misdirected++;
 		*all = false;
 		return NULL;
 	}
@@ -471,7 +466,7 @@ static struct burst_path path_of(const struct ibt_qp *q)
 	};
 }
 
-static struct burst_path path_to(const struct engine *e, const struct wq_to *to)
+static struct burst_path path_to(const struct wq_to *to)
 {
 	struct burst_path path = {
 		.dest_qpn = to->qpn,
@@ -483,7 +478,7 @@ static struct burst_path path_to(const struct engine *e, const struct wq_to *to)
 
 	memcpy(path.from.ip, to->from, 16);
 	memcpy(path.to.ip, to->to, 16);
-	path.from.port = e->source_port;
+	path.from.port = to->port ? to->port : ROCEV2_PORT;
 	path.to.port = ROCEV2_PORT;
 	return path;
 }
@@ -534,7 +529,7 @@ static size_t fill(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	}
 	if (!len)
 		return 0;
-	path = q->qp->type == HCA_QPT_UD ? path_to(e, &to) : path_of(q);
+	path = q->qp->type == HCA_QPT_UD ? path_to(&to) : path_of(q);
 	burst_put(&e->burst, &path, len);
 	charge(e, q, &path);
 	e->ibt.counters->tx_packets++;

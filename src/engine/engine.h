@@ -67,9 +67,6 @@ enum engine_peer { ENGINE_PEER_UNKNOWN, ENGINE_PEER_ALIVE, ENGINE_PEER_GONE };
 /* NULL without memory.  free: every QP must have been removed. */
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns);
 void engine_free(struct engine *e);
-/* The UDP port that the socket sends from, if not RoCEv2's: the ICRC covers
- * it.  Before a QP has a path. */
-void engine_send_from(struct engine *e, uint16_t port);
 const struct engine_counters *engine_counters(const struct engine *e);
 
 /*

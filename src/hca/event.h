@@ -33,6 +33,8 @@ struct engine_event {
 struct engine_counters {
 	uint64_t rx_packets, tx_packets;
 	uint64_t rx_malformed, rx_bad_icrc, rx_unknown_qp, rx_wrong_peer;
+	/* of those for unknown QPs: for another process than this */
+	uint64_t rx_misdirected;
 	uint64_t rx_duplicates, rx_out_of_order, rx_buffered;
 	uint64_t retransmits, timeouts, rnr_naks_rx, rnr_naks_tx;
 	uint64_t rx_dropped; /* messages of UC and UD */

@@ -199,7 +199,8 @@ struct wq_to {
 	uint8_t bursts; /* as in hca_ah */
 	uint8_t mtu;	/* IBV_MTU_*, of the port, as posting checks it */
 	uint8_t local;	/* as in hca_ah */
-	uint8_t reserved[3];
+	uint8_t reserved;
+	uint16_t port; /* the same */
 };
 
 /* In the arena; one of a QP's two queues. */
@@ -295,6 +296,7 @@ struct hca_ah {
 	/* The host's: may frames hold several packets; is the peer in this
 	 * namespace, by an adapter like ours? */
 	uint8_t bursts, local;
+	uint16_t port; /* the UDP port to send from; 0: RoCEv2's own */
 };
 
 /* The attributes of a QP, host order; fields as IBTA 11.2.5.2 names them. */

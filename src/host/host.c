@@ -93,7 +93,9 @@ static int start(struct host *h, const struct host_sink *sink)
 	if (peer_page())
 		config.class_of = peer_class;
 	e = engine_new(&config, lane_now());
-	err = e ? lane_init(&h->lane, e, fd, sink, allowed) : -ENOMEM;
+	err = e ? lane_init(&h->lane, e, fd, sink, allowed,
+			    is_off("ADVERB_SPORT"))
+		: -ENOMEM;
 	if (!err) {
 		engine_inbox(e, peer_page(), peer_class(peer_qpn(0)),
 			     udp_buffer_bytes(&h->lane.wire),
@@ -341,6 +343,32 @@ static int check_mtu(const struct host_device *dev,
 	return -EINVAL;
 }
 
+/* The UDP port that a connected QP sends from. */
+static uint16_t source_port(struct host *h, const struct ibt_qp *side,
+			    const struct hca_qp_attr *attr, uint32_t mask)
+{
+	struct hca_qp_attr now;
+
+	engine_qp_query(h->lane.engine, side, &now);
+	if (mask & HCA_QP_DEST_QPN)
+		now.dest_qpn = attr->dest_qpn;
+	return sport_open(&h->lane.wire.sports, attr->ah.dgid,
+			  peer_class(now.dest_qpn));
+}
+
+void host_aim(struct host *h, struct wq_to *to) NO_LOCK_ANALYSIS
+{
+	struct sports *sports = &h->lane.wire.sports;
+	uint32_t class = peer_class(to->qpn);
+
+	to->port = sport_find(sports, to->to, class);
+	if (to->port)
+		return;
+	lane_take(&h->lane);
+	to->port = sport_open(sports, to->to, class);
+	lane_give(&h->lane);
+}
+
 int host_qp_modify(struct host *h, const struct host_device *dev,
 		   struct ibt_qp *side, const struct hca_qp_attr *attr,
 		   uint32_t mask, const char **why) NO_LOCK_ANALYSIS
@@ -369,6 +397,8 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 			offload_is_known(from, attr->ah.dgid);
 	lane_take(&h->lane);
 	lane_flush(&h->lane);
+	if (mask & HCA_QP_AV)
+		own.ah.port = source_port(h, side, &own, mask);
 	err = engine_qp_modify(h->lane.engine, side, &own, mask, from,
 			       lane_now(), why);
 	lane_give(&h->lane);

@@ -96,6 +96,8 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 /* Where a datagram along `ah` goes; 0 or -errno with *why. */
 int host_path(struct host *h, const struct host_device *dev,
 	      const struct hca_ah *ah, struct wq_to *to, const char **why);
+/* Its UDP source port, once to->qpn is set too. */
+void host_aim(struct host *h, struct wq_to *to);
 /* Multicast: 0 or -errno with *why. */
 int host_mcast_attach(struct host *h, const struct host_device *dev,
 		      struct ibt_qp *side, const uint8_t gid[16],

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -19,8 +18,6 @@
 #define POLLED_NS  50000
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 1000000
-#define ALONE_NS   10000 /* a yield that nobody wanted takes less */
-#define CROWDED_NS 20000000
 
 static pthread_t thread;
 static bool is_running;
@@ -31,17 +28,18 @@ static ring_index arms;
  * good). */
 static void wait_until(struct lane *l, uint64_t until, short socket_events)
 {
-	struct pollfd fds[3] = {
+	struct pollfd fds[4] = {
 		{.fd = l->wake_fd, .events = POLLIN},
 		{.fd = peer_fd(), .events = POLLIN},
-		{.fd = l->wire.fd, .events = socket_events},
+		{.fd = l->wire.fd, .events = socket_events & POLLIN},
+		{.fd = l->wire.full_fd, .events = socket_events & POLLOUT},
 	};
 	uint64_t now = lane_now(), left = until > now ? until - now : 0, sink;
 	struct timespec t = {
 		.tv_sec = (time_t)(left / 1000000000u),
 		.tv_nsec = (long)(left % 1000000000u),
 	};
-	int n = ppoll(fds, socket_events ? 3 : 2,
+	int n = ppoll(fds, 2 + !!socket_events + !!(socket_events & POLLOUT),
 		      until == UINT64_MAX ? NULL : &t, NULL);
 
 	if (n > 0 && fds[1].revents)
@@ -61,27 +59,15 @@ static bool is_hungry(struct lane *l)
 	       lane_ago_ns(ring_load(&l->polled)) < HUNGRY_NS;
 }
 
-/* Does it send a stream?  It receives the ACKs while it posts. */
-static bool is_streaming(struct lane *l)
-{
-	return ring_load(&l->streak) >= LANE_STREAM &&
-	       lane_ago_ns(ring_load(&l->posted)) < HUNGRY_NS;
-}
-
 /*
- * Leave the lane to the program, for as long as it turns it and there is news;
- * arming a CQ ends it.  A nap costs the program's core two switches, so they
- * get longer while it goes on, also over times without news.
+ * Leave the lane to the program, for as long as it polls and there is news;
+ * arming a CQ ends it.
  */
 static void watch(struct lane *l, uint32_t armed)
 {
-	static uint64_t ns, until_ns;
-	uint64_t now = lane_now();
-	bool driven;
+	uint64_t ns = NAP_MIN_NS;
 	uint32_t news;
 
-	if (now - until_ns > 2 * NAP_MAX_NS)
-		ns = NAP_MIN_NS;
 	ring_store(&l->is_watched, 1);
 	ring_fence();
 	do {
@@ -89,12 +75,10 @@ static void watch(struct lane *l, uint32_t armed)
 			break;
 		news = ring_load(&l->news);
 		wait_until(l, lane_now() + ns, 0);
-		driven = lane_ago_ns(ring_load(&l->polled)) < POLLED_NS ||
-			 is_streaming(l);
-		ns = driven ? bits_min_u64(2 * ns, NAP_MAX_NS) : NAP_MIN_NS;
-	} while (driven && news != ring_load(&l->news));
+		ns = bits_min_u64(2 * ns, NAP_MAX_NS);
+	} while (news != ring_load(&l->news) &&
+		 lane_ago_ns(ring_load(&l->polled)) < POLLED_NS);
 	ring_store(&l->is_watched, 0);
-	until_ns = lane_now();
 }
 
 /*
@@ -107,26 +91,9 @@ static void leave_to_program(struct lane *l)
 	static uint32_t seen;
 	uint32_t armed = ring_load(&arms);
 
-	if (armed == seen && (is_hungry(l) || is_streaming(l)))
+	if (armed == seen && is_hungry(l))
 		watch(l, armed);
 	seen = ring_load(&arms);
-}
-
-/*
- * Look again soon instead of sleeping; false if somebody has other use for
- * this core, and then for a while.
- */
-static bool linger(struct lane *l)
-{
-	static uint64_t crowded_ns;
-	uint64_t now = lane_now();
-
-	if (now - crowded_ns < CROWDED_NS || !lane_lingers(l))
-		return false;
-	sched_yield();
-	if (lane_now() - now > ALONE_NS)
-		crowded_ns = now;
-	return true;
 }
 
 static void *run(void *arg)
@@ -139,8 +106,7 @@ static void *run(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	while (!ring_load(&stopping)) {
 		if (lane_rest(l, &until, &events)) {
-			if (!linger(l))
-				wait_until(l, until, events);
+			wait_until(l, until, events);
 			lane_rested(l);
 		} else {
 			wait_until(l, lane_now() + NAP_MIN_NS, 0);

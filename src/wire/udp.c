@@ -62,15 +62,14 @@ static int open_socket(bool *v4_only)
 }
 
 /* sin and sin6 have family and port in the same places. */
-int udp_bind(uint16_t port)
+static int bind_port(uint16_t port, bool *v4_only)
 {
 	struct sockaddr_in6 any = {.sin6_port = htons(port)};
-	bool v4_only;
-	int fd = open_socket(&v4_only), err;
+	int fd = open_socket(v4_only), err;
 
 	if (fd < 0)
 		return fd;
-	any.sin6_family = v4_only ? AF_INET : AF_INET6;
+	any.sin6_family = *v4_only ? AF_INET : AF_INET6;
 	if (!bind(fd, (struct sockaddr *)(void *)&any, sizeof any))
 		return fd;
 	err = -errno;
@@ -78,10 +77,29 @@ int udp_bind(uint16_t port)
 	return err;
 }
 
-/*
- * Every option that the data path rests on.  IP_* options reach the IPv4
- * traffic of a dual-stack socket.
- */
+int udp_bind(uint16_t port)
+{
+	bool v4_only;
+
+	return bind_port(port, &v4_only);
+}
+
+/* What sending rests on.  IP_* options reach the IPv4 traffic of a dual-stack
+ * socket. */
+static int set_tx_options(int fd, bool v4_only)
+{
+	int err = set_int(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+
+	if (!err && !v4_only)
+		err = set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
+			      IPV6_PMTUDISC_PROBE);
+	/* A smaller buffer works, slower: not an error. */
+	if (set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, SOCKET_BYTES))
+		set_int(fd, SOL_SOCKET, SO_SNDBUF, SOCKET_BYTES);
+	return err;
+}
+
+/* Every option that the data path rests on. */
 static int set_options(int fd, bool v4_only)
 {
 	static const struct {
@@ -91,19 +109,15 @@ static int set_options(int fd, bool v4_only)
 		{IPPROTO_IPV6, IPV6_RECVTCLASS, 1},
 		{IPPROTO_IP, IP_PKTINFO, 1},
 		{IPPROTO_IP, IP_RECVTOS, 1},
-		{IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE},
-		{IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE},
 	};
-	int err;
+	int err = set_tx_options(fd, v4_only);
 
-	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-		if (v4_only && options[i].level == IPPROTO_IPV6)
-			continue;
-		err = set_int(fd, options[i].level, options[i].name,
-			      options[i].value);
-		if (err)
-			return err;
-	}
+	for (size_t i = 0; !err && i < sizeof options / sizeof *options; i++)
+		if (!v4_only || options[i].level != IPPROTO_IPV6)
+			err = set_int(fd, options[i].level, options[i].name,
+				      options[i].value);
+	if (err)
+		return err;
 	/* Groups that others in the namespace have joined are not ours.  An old
 	 * kernel without the second option gives us more than we want. */
 	set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
@@ -111,9 +125,20 @@ static int set_options(int fd, bool v4_only)
 	/* A smaller buffer works, slower: not an error. */
 	if (set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BYTES))
 		set_int(fd, SOL_SOCKET, SO_RCVBUF, SOCKET_BYTES);
-	if (set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, SOCKET_BYTES))
-		set_int(fd, SOL_SOCKET, SO_SNDBUF, SOCKET_BYTES);
 	return 0;
+}
+
+int udp_bind_sender(uint16_t port)
+{
+	bool v4_only;
+	int fd = bind_port(port, &v4_only), err;
+
+	err = fd < 0 ? fd : set_tx_options(fd, v4_only);
+	if (!err)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return err;
 }
 
 static void init_rings(struct udp_rings *r, bool gro)
@@ -158,6 +183,7 @@ static int look(struct udp *u, int fd)
 	u->fd = u->tx_fd = fd;
 	u->v4_only = domain == AF_INET;
 	u->is_relayed = domain == AF_UNIX;
+	u->sports.main_port = 4791;
 	if (!u->is_relayed)
 		return 0;
 	u->tx_fd = udp_bind(0);
@@ -166,11 +192,11 @@ static int look(struct udp *u, int fd)
 	len = sizeof name;
 	getsockname(u->tx_fd, (struct sockaddr *)(void *)&name, &len);
 	u->v4_only = name.sin6_family == AF_INET;
-	u->tx_port = ntohs(name.sin6_port);
+	u->sports.main_port = ntohs(name.sin6_port);
 	return 0;
 }
 
-int udp_init(struct udp *u, int fd, struct udp_offload allowed)
+int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port)
 {
 	int err;
 
@@ -178,6 +204,8 @@ int udp_init(struct udp *u, int fd, struct udp_offload allowed)
 	err = look(u, fd);
 	if (err)
 		return err;
+	u->full_fd = u->tx_fd;
+	u->sports.is_off = one_port;
 	err = set_options(u->tx_fd, u->v4_only);
 	if (!err) {
 		u->has = probe(u->tx_fd, allowed);
@@ -209,6 +237,7 @@ void udp_fini(struct udp *u)
 	if (u->is_relayed)
 		close(u->tx_fd);
 	close(u->fd);
+	sport_close(&u->sports);
 	free(u->rings);
 }
 
@@ -436,7 +465,7 @@ static void fill_tx(const struct udp *u, size_t i, const struct udp_dgram *d)
 }
 
 /* What the kernel would not cut up, for the interface or for its length. */
-static void send_apart(struct udp *u, const struct udp_dgram *d)
+static void send_apart(struct udp *u, int fd, const struct udp_dgram *d)
 {
 	struct udp_rings *r = u->rings;
 	struct udp_dgram one = *d;
@@ -446,34 +475,47 @@ static void send_apart(struct udp *u, const struct udp_dgram *d)
 		one.len = bits_min_u64(d->segment, d->len - off);
 		one.segment = one.len;
 		fill_tx(u, 0, &one);
-		if (sendmsg(u->tx_fd, &r->tx[0].msg_hdr,
+		if (sendmsg(fd, &r->tx[0].msg_hdr,
 			    MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 			u->refused++;
 	}
 }
 
-/* From `sent` on: those that the kernel took, in one call. */
-static int send_some(struct udp *u, size_t sent, size_t n)
+/* Those that the kernel took, in one call. */
+static int send_some(int fd, struct mmsghdr *first, size_t n)
 {
 	int k;
 
 	do
-		k = sendmmsg(u->tx_fd, u->rings->tx + sent,
-			     (unsigned)(n - sent), MSG_DONTWAIT | MSG_NOSIGNAL);
+		k = sendmmsg(fd, first, (unsigned)n,
+			     MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (k < 0 && errno == EINTR);
 	return k;
 }
 
+/* The socket that a datagram leaves by. */
+static int socket_of(const struct udp *u, const struct udp_dgram *d)
+{
+	int fd = sport_fd(&u->sports, d->from.port);
+
+	return fd < 0 ? u->tx_fd : fd;
+}
+
 size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n)
 {
-	size_t sent = 0;
+	size_t sent = 0, end;
 
 	CHECK(n <= UDP_BATCH);
 	for (size_t i = 0; i < n; i++)
 		fill_tx(u, i, &send[i]);
 	while (sent < n) {
-		int k = send_some(u, sent, n);
+		int fd = socket_of(u, &send[sent]), k;
 
+		for (end = sent + 1;
+		     end < n && send[end].from.port == send[sent].from.port;)
+			end++;
+		k = send_some(fd, u->rings->tx + sent, end - sent);
+		u->full_fd = fd;
 		if (k > 0) {
 			sent += (size_t)k;
 			continue;
@@ -482,7 +524,7 @@ size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n)
 			break;
 		/* EMSGSIZE, no route, a firewall, or an old ICMP error. */
 		if (send[sent].segment < send[sent].len)
-			send_apart(u, &send[sent]);
+			send_apart(u, fd, &send[sent]);
 		else
 			u->refused++;
 		sent++;

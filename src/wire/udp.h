@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * RoCEv2's wire: UDP datagrams through one dual-stack socket on port 4791
- * (IBTA A17.3.1), which both sends and receives.  IPv4 addresses are
- * ::ffff:a.b.c.d here as everywhere.
+ * (IBTA A17.3.1) that receives, and sends where sport.h has no other.  IPv4
+ * addresses are ::ffff:a.b.c.d here as everywhere.
  *
  * The kernel computes UDP's checksum, and "don't fragment" is on in both
  * families: then the fields of the IPv4 header that the ICRC covers but a
@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "util/inaddr.h"
+#include "wire/sport.h"
 
 #define UDP_BATCH	   64
 #define UDP_DATAGRAM_BYTES 8192 /* longer ones are no RoCEv2 packets */
@@ -46,10 +47,11 @@ struct udp_rings; /* buffers of a batch, udp.c */
 struct udp {
 	int fd;
 	struct udp_offload has;
-	bool v4_only;	  /* there is no IPv6 on this machine */
-	bool is_relayed;  /* fd is the end of a relay, wire/relay.h */
-	uint16_t tx_port; /* of tx_fd then; 0: that of fd */
-	int tx_fd;	  /* fd, or if that is a relay's, a socket to send by */
+	bool v4_only;	 /* there is no IPv6 on this machine */
+	bool is_relayed; /* fd is the end of a relay, wire/relay.h */
+	int tx_fd;	 /* fd, or if that is a relay's, a socket to send by */
+	int full_fd;	 /* what the last udp_send found full */
+	struct sports sports; /* what sends to which process */
 	struct udp_rings *rings;
 	bool is_behind;	    /* the last udp_receive may have left some */
 	uint64_t truncated; /* datagrams dropped for their length */
@@ -58,9 +60,11 @@ struct udp {
 
 /* A socket bound to `port` on every local address: fd or -errno. */
 int udp_bind(uint16_t port);
+/* The same, set up to send. */
+int udp_bind_sender(uint16_t port);
 /* Set up around fd (taken), from udp_bind or a broker: a UDP socket or the end
- * of a relay; 0 or -errno. */
-int udp_init(struct udp *u, int fd, struct udp_offload allowed);
+ * of a relay; 0 or -errno.  one_port: all leaves from its port. */
+int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port);
 void udp_fini(struct udp *u);
 /* What the receive buffer takes, as the kernel counts. */
 uint32_t udp_buffer_bytes(const struct udp *u);
@@ -76,9 +80,10 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got);
 int udp_join(struct udp *u, const uint8_t ip[16], uint32_t ifindex);
 void udp_leave(struct udp *u, const uint8_t ip[16]);
 /*
- * Send the first k of n <= UDP_BATCH; k < n: the socket is full, wait for
- * POLLOUT.  A datagram that the kernel refuses is counted and dropped, as a
- * wire would; several at once that it refuses are sent one by one.
+ * Send the first k of n <= UDP_BATCH, each from the port that its `from` says,
+ * which is one of sports'; k < n: full_fd is full, wait for its POLLOUT.  A
+ * datagram that the kernel refuses is counted and dropped, as a wire would;
+ * several at once that it refuses are sent one by one.
  */
 size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n);
 

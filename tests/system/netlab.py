@@ -19,19 +19,21 @@ from system import HANG, Result, expect
 SIDES = ("here", "there")
 
 
-def enter():
-    """Runs this script again inside namespaces of its own."""
+def enter(as_root=False):
+    """Runs this script again inside namespaces of its own; @as_root: root of
+    the machine stays it there, and has a /sys of the namespace."""
     if os.environ.get("ADVERB_NETLAB") or "--list" in sys.argv:
         return
     for tool in "unshare", "nsenter", "ip":
         if not shutil.which(tool):
             give_up("%s is not installed" % tool)
-    probe = subprocess.run(["unshare", "-Urn", "true"], check=False,
+    how = "-nm" if as_root and system.is_root() else "-Urn"
+    probe = subprocess.run(["unshare", how, "true"], check=False,
                            stderr=subprocess.DEVNULL)
     if probe.returncode:
         give_up("this machine lets nobody make namespaces")
     os.environ["ADVERB_NETLAB"] = "1"
-    os.execvp("unshare", ["unshare", "-Urn", sys.executable, *sys.argv])
+    os.execvp("unshare", ["unshare", how, sys.executable, *sys.argv])
 
 
 def give_up(why):
