@@ -7,6 +7,7 @@
 #include "encap/rocev2.h"
 #include "hdr/mad.h"
 #include "hdr/pkt.h"
+#include "util/bits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,11 +30,14 @@ bool gsi_attach(struct gsi *g, const struct gsi_agent *agent)
 
 int gsi_open(struct gsi *g, int fd)
 {
+	/* A device that joins datagrams asks the member that the steering
+	 * program chooses before it sees their QPNs, which is mostly us. */
+	const struct udp_offload allowed = {.gro = true};
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), on = 1, error;
 
 	if (copy < 0)
 		return -errno;
-	error = udp_init(&g->wire, copy, (struct udp_offload){0}, true);
+	error = udp_init(&g->wire, copy, allowed, true);
 	if (error) {
 		close(copy);
 		return error;
@@ -125,15 +129,29 @@ static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
 	agent->receive(agent->user, &m, now_ns);
 }
 
+/* One that the kernel has joined is several. */
+static void take_each(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
+{
+	struct udp_dgram one = *d;
+
+	for (size_t at = 0; at < d->len; at += one.len) {
+		one.bytes = d->bytes + at;
+		one.len = one.segment = bits_min_u64(d->segment, d->len - at);
+		take(g, &one, now_ns);
+	}
+}
+
 void gsi_turn(struct gsi *g, uint64_t now_ns)
 {
 	struct udp_dgram got[UDP_BATCH];
-	size_t n = UDP_BATCH;
+	bool more = g->is_open;
 
-	for (int i = 0; g->is_open && i < TURN_BATCHES && n == UDP_BATCH; i++) {
-		n = udp_receive(&g->wire, got);
+	for (int i = 0; more && i < TURN_BATCHES; i++) {
+		size_t n = udp_receive(&g->wire, got);
+
 		for (size_t k = 0; k < n; k++)
-			take(g, &got[k], now_ns);
+			take_each(g, &got[k], now_ns);
+		more = g->wire.is_behind;
 	}
 }
 
