@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "direct/near.h"
 #include "encap/rocev2.h"
 #include "engine/burst.h"
 #include "engine/credit.h"
@@ -24,6 +25,11 @@
 #define STARVE_NS      20000
 #define STARVE_LONG_NS 1000000
 
+/* What an engine_tx moves without packets: bytes, and what a request is
+ * reckoned as. */
+#define MOVED_MAX  (4u << 20)
+#define MOVED_EACH 4096
+
 struct engine {
 	struct ibt ibt;
 	struct rocev2_senders senders;
@@ -38,8 +44,14 @@ struct engine {
 	struct credit_inbox inbox;
 	struct list starved; /* struct ibt_qp, by `active` */
 	uint32_t wanted_qpn; /* engine_wants_page; 0: none */
-	uint64_t starved_ns; /* when to try them again; UINT64_MAX: none */
-	bool rx_is_known;    /* who sent the present datagram */
+	/* Within the host without packets, near.h. */
+	bool is_direct;
+	struct list undecided; /* struct ibt_qp, by `nearby` */
+	struct list kicks;     /* struct far_link */
+	uint64_t look_ns;      /* when to look after peers; UINT64_MAX: never */
+	uint64_t moved;	       /* in this engine_tx, see MOVED_MAX */
+	uint64_t starved_ns;   /* when to try them again; UINT64_MAX: none */
+	bool rx_is_known;      /* who sent the present datagram */
 	uint32_t rx_class;
 };
 
@@ -55,7 +67,12 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 	e->ibt.patience_ns = config->patience_ns;
 	e->class_of = config->class_of;
 	e->starved_ns = UINT64_MAX;
+	e->is_direct = config->direct;
+	e->ibt.piece = config->piece ? config->piece : NEAR_PIECE;
+	e->look_ns = UINT64_MAX;
 	list_init(&e->starved);
+	list_init(&e->undecided);
+	list_init(&e->kicks);
 	if (e->class_of)
 		e->credits = calloc(CREDIT_CLASSES, sizeof *e->credits);
 	if ((e->class_of && !e->credits) || ibt_init(&e->ibt, now_ns)) {
@@ -116,6 +133,7 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 		    v->type != ENGINE_CQ_ERR && v->type != ENGINE_SRQ_LIMIT)
 			v->type = ENGINE_EXPLAIN, v->explain.cause = 0;
 	}
+	near_fini(q);
 	ibt_qp_fini(&e->ibt, q);
 	free(q);
 }
@@ -146,7 +164,9 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		return err;
 	}
 	e->ibt.now_ns = now_ns;
+	alock_take(&qp->far.lock);
 	qp_modify_store(qp, attr, mask);
+	alock_give(&qp->far.lock);
 	if (mask & HCA_QP_AV) {
 		memcpy(q->self.ip, from, 16);
 		memcpy(q->peer.ip, attr->ah.dgid, 16);
@@ -409,6 +429,8 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 	struct wheel_timer *t;
 
 	e->ibt.now_ns = now_ns;
+	engine_mail(e);
+	e->look_ns = near_look(&e->ibt);
 	if (now_ns >= e->starved_ns)
 		feed(e);
 	while ((t = wheel_expire(&e->ibt.wheel, now_ns))) {
@@ -522,7 +544,7 @@ static size_t fill(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		len = uc_req_tx(&e->ibt, q, buf);
 	} else {
 		len = rc_reply_tx(&e->ibt, q, buf);
-		if (!len)
+		if (!len && q->way == IBT_WAY_PACKETS)
 			len = rc_req_tx(&e->ibt, q, buf, now_ns);
 		if (!len)
 			len = rc_reply_ack_tx(&e->ibt, q, buf);
@@ -564,8 +586,111 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	return false;
 }
 
-/* A turn of q; true if it may have more to send. */
-static bool serve(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+void engine_mail(struct engine *e)
+{
+	uint32_t letters;
+	struct qp *qp;
+
+	while ((qp = mail_take(e->ibt.hca, &letters))) {
+		struct ibt_qp *q = find(e, qp->qpn);
+
+		if (q)
+			near_mail(&e->ibt, q, letters);
+	}
+}
+
+bool engine_has_mail(const struct engine *e)
+{
+	return mail_is_there(e->ibt.hca);
+}
+
+void engine_asleep(struct engine *e, bool asleep)
+{
+	ring_publish(&e->ibt.hca->shared->is_asleep, asleep);
+}
+
+uint32_t engine_wants_way(struct engine *e, uint32_t *peer_qpn)
+{
+	struct ibt_qp *q;
+
+	if (list_is_empty(&e->undecided))
+		return 0;
+	q = CONTAINER_OF(e->undecided.next, struct ibt_qp, nearby);
+	*peer_qpn = q->qp->attr.dest_qpn;
+	return q->qp->qpn;
+}
+
+void engine_way(struct engine *e, uint32_t qpn, struct hca *far,
+		struct guest *guest, void *owner)
+{
+	struct ibt_qp *q = find(e, qpn);
+
+	if (!q || q->way != IBT_WAY_OPEN)
+		return;
+	if (!far || near_attach(q, far, guest, owner))
+		near_refuse(q);
+	list_remove(&q->nearby);
+	ibt_qp_activate(&e->ibt, q);
+}
+
+void *engine_kick(struct engine *e)
+{
+	struct list *n = list_pop_head(&e->kicks);
+
+	return n ? CONTAINER_OF(n, struct far_link, kick)->owner : NULL;
+}
+
+bool engine_uses(const struct engine *e, const void *owner)
+{
+	const struct ibt_qp *q;
+	uint32_t at = 0;
+
+	while ((q = map_next(&e->qpns, &at)))
+		if (q->link && q->link->owner == owner)
+			return true;
+	return false;
+}
+
+bool engine_gone(struct engine *e, const void *owner)
+{
+	struct ibt_qp *q;
+	uint32_t at = 0;
+	bool any = false;
+
+	while ((q = map_next(&e->qpns, &at))) {
+		if (q->way != IBT_WAY_DIRECT || q->link->owner != owner)
+			continue;
+		any = true;
+		near_gone(&e->ibt, q);
+	}
+	return any;
+}
+
+/*
+ * The requests of q that go directly; false when no packets are left to send.
+ * What one engine_tx moves is bounded: it holds the lane.
+ */
+static bool serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	uint32_t moved = 1;
+
+	if (q->way == IBT_WAY_OPEN &&
+	    (!e->is_direct || q->qp->type != HCA_QPT_RC ||
+	     !q->qp->attr.ah.local))
+		near_refuse(q);
+	if (near_is_undecided(q) && !list_is_linked(&q->nearby))
+		list_push_tail(&e->undecided, &q->nearby);
+	while (q->way == IBT_WAY_DIRECT && moved && e->moved < MOVED_MAX) {
+		moved = near_turn(&e->ibt, q, &e->kicks, now_ns);
+		e->moved += moved ? moved + MOVED_EACH : 0;
+	}
+	if (q->way == IBT_WAY_DIRECT && q->link->is_asked)
+		e->look_ns = bits_min_u64(e->look_ns, now_ns + NEAR_LOOK_NS);
+	return q->way == IBT_WAY_PACKETS || rc_reply_is_owed(q);
+}
+
+/* The packets of a turn; true if it may have more to send. */
+static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	size_t bytes = 0, len;
 
@@ -582,6 +707,19 @@ static bool serve(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	return true;
 }
 
+/* A turn of q; the same. */
+static bool serve(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	bool sends = serve_directly(e, q, now_ns);
+	bool more = e->moved >= MOVED_MAX;
+
+	if (!sends)
+		ibt_qp_note(q);
+	else
+		more |= serve_packets(e, q, now_ns);
+	return more;
+}
+
 size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		 uint64_t now_ns)
 {
@@ -590,7 +728,9 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 
 	e->ibt.now_ns = now_ns;
 	burst_recycle(b);
-	while (!b->first && burst_space(b) && !list_is_empty(active)) {
+	e->moved = 0;
+	while (!b->first && burst_space(b) && !list_is_empty(active) &&
+	       e->moved < MOVED_MAX) {
 		struct ibt_qp *q =
 			CONTAINER_OF(active->next, struct ibt_qp, active);
 
@@ -629,7 +769,8 @@ size_t engine_events(struct engine *e, struct engine_event *events, size_t max)
 
 uint64_t engine_deadline(const struct engine *e)
 {
-	return bits_min_u64(wheel_deadline(&e->ibt.wheel), e->starved_ns);
+	return bits_min_u64(wheel_deadline(&e->ibt.wheel),
+			    bits_min_u64(e->starved_ns, e->look_ns));
 }
 
 bool engine_has_tx(const struct engine *e)

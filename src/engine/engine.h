@@ -26,6 +26,7 @@
 #include "util/mpsc.h"
 
 struct credit_page;
+struct guest;
 
 struct engine;
 struct ibt_qp; /* the engine's side of a QP; opaque outside ibt and engine */
@@ -39,6 +40,9 @@ struct engine_config {
 	/* The process of this host that a QPN belongs to; NULL: nobody knows.
 	 */
 	uint32_t (*class_of)(uint32_t qpn);
+	/* Ask of each connection within the host whether it goes directly. */
+	bool direct;
+	uint32_t piece; /* bytes moved at once there; 0: as usual */
 };
 
 /* One datagram, or a run of `segment`-byte ones, as a socket gave it. */
@@ -87,6 +91,26 @@ void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 void engine_page(struct engine *e, uint32_t qpn,
 		 const struct credit_page *page);
 uint32_t engine_wants_page(struct engine *e);
+/*
+ * Without packets (direct/near.h).  engine_wants_way names a QP of ours, 0:
+ * none, and its peer, which the host looks for; the QP waits for engine_way:
+ * the adapter of the peer's process, our slot there (NULL in this process) and
+ * whose it is; no adapter: packets.  What it gave stays until engine_uses says
+ * that no QP goes that way.
+ * engine_kick hands out, once, an owner whose process sleeps and has mail;
+ * NULL: none.  engine_gone: that process has ended; false if no QP is on it.
+ */
+uint32_t engine_wants_way(struct engine *e, uint32_t *peer_qpn);
+void engine_way(struct engine *e, uint32_t qpn, struct hca *far,
+		struct guest *guest, void *owner);
+void *engine_kick(struct engine *e);
+bool engine_gone(struct engine *e, const void *owner);
+bool engine_uses(const struct engine *e, const void *owner);
+/* Peers have left letters: serve them.  engine_tick does. */
+void engine_mail(struct engine *e);
+bool engine_has_mail(const struct engine *e);
+/* Nobody turns the lane until a kick, or somebody does again. */
+void engine_asleep(struct engine *e, bool asleep);
 /* All that was received is served, and there was no more. */
 void engine_rx_empty(struct engine *e);
 /* A node for the lane's stack of doorbells, and back. */

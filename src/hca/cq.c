@@ -121,6 +121,14 @@ bool cq_fire(struct cq *cq)
 	return owed;
 }
 
+/* Peers on this host push too: does it lie inside the arena? */
+static bool is_sound(const struct hca *h, const struct cq *cq)
+{
+	return !(cq->size & (cq->size - 1)) &&
+	       arena_has(&h->arena, cq->ring,
+			 (uint64_t)cq->size * sizeof(struct cqe));
+}
+
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		     bool solicited)
 {
@@ -129,7 +137,7 @@ enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 
 	alock_take(&cq->producer);
 	head = ring_own(&cq->head);
-	if (cq->overrun) {
+	if (cq->overrun || !is_sound(h, cq)) {
 		/* IBTA 11.6.3.2: nothing after the overflow can be trusted */
 	} else if (head - ring_load(&cq->tail) >= cq->cqe) {
 		cq->overrun = 1;

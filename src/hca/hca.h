@@ -339,6 +339,45 @@ struct qp_stats {
 	uint32_t row;  /* of the table of QPs */
 };
 
+/* What a peer asks the owner of the memory to do (struct qp_far). */
+enum far_ask { FAR_ASK_NONE, FAR_ASKED, FAR_ANSWERED, FAR_REFUSED_ASK };
+
+/* Why a peer found that the QP fails: struct explain without pointers. */
+struct far_note {
+	uint32_t verdict, cause, opcode, detail;
+	uint32_t key, mr_verdict, need;
+	uint64_t wr_id, va, bytes, region_va, region_bytes;
+};
+
+/* Letters to a QP's own process, bits. */
+enum qp_mail {
+	QP_MAIL_HEARD = 1,  /* the first request has come */
+	QP_MAIL_CQ = 2,	    /* an event of recv_cq is owed */
+	QP_MAIL_LATER = 4,  /* it is owed in hold_ns */
+	QP_MAIL_FULL = 8,   /* recv_cq has overflowed */
+	QP_MAIL_LIMIT = 16, /* the shared queue's limit was reached */
+	QP_MAIL_ASK = 32,   /* see ask */
+	QP_MAIL_FAIL = 64,  /* see note */
+};
+
+/*
+ * The side of a QP that peers on this host work at themselves (src/direct).
+ * `lock` is the responder's: under it they read state and attr, take receives
+ * and write all of this; the lane changes state and attr under it.
+ */
+struct qp_far {
+	struct alock lock;
+	uint32_t connection; /* how often it has become ready to receive */
+	uint32_t has_failed; /* note says why; nothing is accepted any more */
+	uint32_t is_heard;
+	_Atomic uint32_t mail; /* enum qp_mail, see mail.c */
+	struct far_note note;
+	_Atomic uint32_t ask; /* enum far_ask */
+	uint32_t ask_opcode;  /* enum hca_wr */
+	uint32_t ask_rkey;
+	uint64_t ask_va, ask_swap_add, ask_compare, ask_found;
+};
+
 /* In the arena. */
 struct qp {
 	uint32_t qpn;
@@ -353,6 +392,7 @@ struct qp {
 	struct hca_qp_attr attr; /* as set by modify */
 	uint64_t user;		 /* cookie of the face, carried by events */
 	struct qp_stats stats;
+	struct qp_far far;
 };
 
 struct hca_qp_cap {
@@ -392,6 +432,9 @@ struct hca_shared {
 		ring_index word;
 		uint64_t room[8];
 	} pulse;
+	/* mail.c: who has mail, and whether nobody would look. */
+	ring_index mail_is_there, is_asleep;
+	_Atomic uint64_t mail[(HCA_MAX_QP + 63) / 64]; /* by row of qps */
 };
 
 /* One process's view of an adapter. */
@@ -467,7 +510,9 @@ enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
 enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp,
 			      uint32_t rkey);
 
-/* wq.c.  0 or -ENOMEM. */
+/* wq.c.  Is it a queue inside the arena, whoever wrote it? */
+bool wq_is_sound(const struct hca *h, const struct wq *q);
+/* 0 or -ENOMEM. */
 int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	    uint32_t max_inline);
 /* The same for UD, with a struct wq_to in each slot. */
@@ -542,11 +587,24 @@ void cq_arm(struct cq *cq, bool solicited_only);
 /* Drop what a dying QP left; no poller may be inside. */
 void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn);
 
+/*
+ * mail.c: letters from peers on this host.  Post is true when the owner sleeps
+ * and must be woken.  Take hands out a QP with the letters it had; NULL: none.
+ */
+bool mail_post(struct hca *h, struct qp *qp, uint32_t letters);
+static inline bool mail_is_there(const struct hca *h)
+{
+	return ring_load(&h->shared->mail_is_there);
+}
+struct qp *mail_take(struct hca *h, uint32_t *letters);
+
 /* qp.c: rings and attributes only; the engine adds the protocol. */
 struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 		  struct cq *send_cq, struct cq *recv_cq,
 		  const struct hca_qp_cap *cap, bool sq_sig_all);
-void qp_free(struct hca *h, struct qp *qp);
+/* No peer finds it from here on. */
+void qp_withdraw(struct hca *h, struct qp *qp);
+void qp_free(struct hca *h, struct qp *qp); /* withdrawn, and no guest inside */
 static inline aoff hca_off(const struct hca *h, const void *p)
 {
 	return p ? (aoff)((const uint8_t *)p - h->arena.base) : 0;

@@ -18,13 +18,16 @@ static bool row_new(struct hca *h, struct qp *qp)
 	if (s->qp_lowest == s->qp_top)
 		s->qp_top++;
 	qp->stats.row = s->qp_lowest;
-	rows(h)[s->qp_lowest++] = hca_off(h, qp);
+	__atomic_store_n(&rows(h)[s->qp_lowest++], hca_off(h, qp),
+			 __ATOMIC_RELEASE);
 	return true;
 }
 
-static void row_free(struct hca *h, const struct qp *qp)
+void qp_withdraw(struct hca *h, struct qp *qp)
 {
-	rows(h)[qp->stats.row] = 0;
+	aoff *row = &rows(h)[qp->stats.row];
+
+	__atomic_store_n(row, 0, __ATOMIC_SEQ_CST);
 	if (qp->stats.row < h->shared->qp_lowest)
 		h->shared->qp_lowest = qp->stats.row;
 }
@@ -58,7 +61,7 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 free_sq:
 	wq_fini(h, &qp->sq);
 free_qp:
-	row_free(h, qp);
+	qp_withdraw(h, qp);
 free_memory:
 	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);
 	return NULL;
@@ -66,7 +69,6 @@ free_memory:
 
 void qp_free(struct hca *h, struct qp *qp)
 {
-	row_free(h, qp);
 	wq_fini(h, &qp->sq);
 	wq_fini(h, &qp->rq);
 	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);

@@ -44,14 +44,9 @@ enum hca_status sem_check(struct hca *h, uint32_t pd, struct wqe *w,
 	return HCA_SUCCESS;
 }
 
-/*
- * The stretches of memory behind [offset, offset + bytes) of w, checked.
- * *n gets their number; LOC_LEN_ERR when the SGEs end before.
- */
-static enum hca_status locate(struct hca *h, uint32_t pd, struct wqe *w,
-			      uint32_t offset, uint32_t bytes, uint32_t need,
-			      struct space_vec *vec, size_t *n,
-			      struct explain *x)
+enum hca_status sem_locate(struct hca *h, uint32_t pd, struct wqe *w,
+			   uint32_t offset, uint32_t bytes, uint32_t need,
+			   struct space_vec *vec, size_t *n, struct explain *x)
 {
 	struct wq_sge *s = wqe_sges(w);
 	uint64_t skip = offset;
@@ -103,7 +98,7 @@ enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
 		memcpy(out, (const uint8_t *)(w + 1) + offset, bytes);
 		return HCA_SUCCESS;
 	}
-	status = locate(h, pd, w, offset, bytes, 0, vec, &n, x);
+	status = sem_locate(h, pd, w, offset, bytes, 0, vec, &n, x);
 	if (status)
 		return status;
 	if (n && h->space->ops->read(h->space, vec, n, out))
@@ -119,7 +114,8 @@ enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,
 	enum hca_status status;
 	size_t n;
 
-	status = locate(h, pd, w, offset, bytes, HCA_LOCAL_WRITE, vec, &n, x);
+	status = sem_locate(h, pd, w, offset, bytes, HCA_LOCAL_WRITE, vec, &n,
+			    x);
 	if (status)
 		return status;
 	if (n && h->space->ops->write(h->space, vec, n, data))

@@ -14,6 +14,13 @@
 /* Are all SGEs of w usable?  `need` as in mr_local. */
 enum hca_status sem_check(struct hca *h, uint32_t pd, struct wqe *w,
 			  uint32_t need, struct explain *x);
+/*
+ * The stretches of memory behind [offset, offset + bytes) of w, checked; vec
+ * holds SPACE_VEC_MAX.  HCA_LOC_LEN_ERR when the SGEs end before.
+ */
+enum hca_status sem_locate(struct hca *h, uint32_t pd, struct wqe *w,
+			   uint32_t offset, uint32_t bytes, uint32_t need,
+			   struct space_vec *vec, size_t *n, struct explain *x);
 /* Copy [offset, offset + bytes) of w's message out of its SGEs or inline. */
 enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
 			   uint32_t offset, uint32_t bytes, uint8_t *out,

@@ -83,7 +83,7 @@ bool srq_take(struct hca *h, struct srq *s, struct wqe *out, bool *low)
 
 	alock_take(&s->lock);
 	i = ring_own(&s->wq.tail);
-	got = i != ring_load(&s->wq.head);
+	got = i != ring_load(&s->wq.head) && wq_is_sound(h, &s->wq);
 	if (got) {
 		const struct wqe *w = wq_at(h, &s->wq, i);
 

@@ -41,6 +41,15 @@ void wq_fini(struct hca *h, struct wq *q)
 	q->slots = 0;
 }
 
+bool wq_is_sound(const struct hca *h, const struct wq *q)
+{
+	return q->size && !(q->size & (q->size - 1)) &&
+	       q->max_sge <= HCA_MAX_SGE &&
+	       q->stride >= sizeof(struct wqe) +
+				    q->max_sge * sizeof(struct wq_sge) &&
+	       arena_has(&h->arena, q->slots, (uint64_t)q->size * q->stride);
+}
+
 struct wqe *wq_at(const struct hca *h, const struct wq *q, uint32_t index)
 {
 	uint64_t slot = index & (q->size - 1);

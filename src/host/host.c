@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hca/guest.h"
 #include "host/arena_map.h"
 #include "host/capture.h"
 #include "host/groups.h"
@@ -239,6 +240,7 @@ struct qp *host_qp_new(struct host *h, uint32_t type, uint32_t pd,
 			    sq_sig_all);
 	*side = qp ? engine_qp_add(h->lane.engine, qp) : NULL;
 	if (qp && !*side) {
+		qp_withdraw(&h->hca, qp);
 		qp_free(&h->hca, qp);
 		qp = NULL;
 	}
@@ -257,8 +259,10 @@ void host_qp_free(struct host *h, struct qp *qp,
 	lane_flush(&h->lane);
 	engine_qp_remove(h->lane.engine, side);
 	groups_sweep(&h->lane);
-	qp_free(&h->hca, qp);
+	qp_withdraw(&h->hca, qp);
 	lane_give(&h->lane);
+	guest_wait(&h->hca);
+	qp_free(&h->hca, qp);
 }
 
 /* The address of the source GID that the path asks for. */
@@ -426,6 +430,7 @@ void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
 	lane_take(&h->lane);
 	lane_ring(&h->lane);
 	lane_give(&h->lane);
+	guest_wait(&h->hca);
 }
 
 void host_doorbell(struct host *h, struct ibt_qp *side)

@@ -13,6 +13,7 @@ int ibt_init(struct ibt *t, uint64_t now_ns)
 	list_init(&t->active);
 	list_init(&t->handed);
 	list_init(&t->owing);
+	list_init(&t->nearby);
 	list_init(&t->pool);
 	t->held = calloc(IBT_POOL, sizeof *t->held);
 	if (!t->held)
@@ -77,6 +78,16 @@ static void event_of(struct ibt *t, const struct ibt_qp *q, uint64_t user,
 	t->events[(t->event_head - 1) % IBT_EVENTS].user = user;
 }
 
+void ibt_overrun(struct ibt *t, struct ibt_qp *q, const struct cq *cq)
+{
+	struct explain x = {.cause = EXPLAIN_CQ_OVERRUN};
+
+	ibt_explain(t, q, &x);
+	event_of(t, q, cq->user, ENGINE_CQ_ERR);
+	if (q->qp->state != HCA_QP_ERR)
+		ibt_qp_fail(t, q, ENGINE_QP_FATAL);
+}
+
 void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq_off,
 		  const struct cqe *c, bool solicited)
 {
@@ -95,15 +106,9 @@ void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq_off,
 	case CQ_NOTIFY:
 		event_of(t, q, cq->user, ENGINE_CQ_EVENT);
 		break;
-	case CQ_OVERRUN: {
-		struct explain x = {.cause = EXPLAIN_CQ_OVERRUN};
-
-		ibt_explain(t, q, &x);
-		event_of(t, q, cq->user, ENGINE_CQ_ERR);
-		if (q->qp->state != HCA_QP_ERR)
-			ibt_qp_fail(t, q, ENGINE_QP_FATAL);
+	case CQ_OVERRUN:
+		ibt_overrun(t, q, cq);
 		break;
-	}
 	}
 }
 

@@ -47,6 +47,11 @@ struct ibt_held {
 	uint8_t bytes[IBT_PACKET_BYTES];
 };
 
+/* How the requests of a QP go, for the whole life of a connection. */
+enum ibt_way { IBT_WAY_OPEN, IBT_WAY_PACKETS, IBT_WAY_DIRECT };
+
+struct far_link; /* src/direct */
+
 struct ibt {
 	struct hca *hca;
 	struct wheel wheel;
@@ -54,6 +59,8 @@ struct ibt {
 	uint64_t now_ns;    /* of the engine's present call */
 	struct list active; /* struct ibt_qp with something to send */
 	struct list owing;  /* struct ibt_qp whose ACK may wait */
+	struct list nearby; /* struct ibt_qp that wait for a peer, see near.h */
+	uint32_t piece;	    /* bytes that move at once without packets */
 	bool holds_acks;
 	struct list pool;   /* free struct ibt_held */
 	struct list handed; /* struct ibt_qp with requests to end, see once.h */
@@ -160,8 +167,10 @@ enum ibt_drop {
 
 struct ibt_qp {
 	struct qp *qp;
-	struct list active, owing;
-	uint32_t credit_qpn; /* of this host, where it sent last; 0: none */
+	struct list active, owing, nearby;
+	enum ibt_way way;
+	struct far_link *link; /* near.h: owned; NULL before the first */
+	uint32_t credit_qpn;   /* of this host, where it sent last; 0: none */
 	struct mpsc_node kick;
 	struct list handed; /* UC, UD: sent, and not yet completed */
 	struct inaddr self, peer;
@@ -205,6 +214,8 @@ void ibt_event(struct ibt *t, const struct ibt_qp *q,
 	       enum engine_event_type type);
 void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type);
 void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x);
+/* A completion of q found its CQ full. */
+void ibt_overrun(struct ibt *t, struct ibt_qp *q, const struct cq *cq);
 /* Complete into a CQ, raising what that raises. */
 void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq, const struct cqe *c,
 		  bool solicited);
@@ -233,6 +244,16 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
 void rc_req_nudge(struct ibt *t, struct ibt_qp *q);
 void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn);
 struct serial24 rc_req_next_psn(const struct ibt_qp *q);
+/*
+ * The request at the cursor, begun; those that send nothing are done first.
+ * NULL: none may go now.
+ */
+struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q);
+/* The piece at the cursor is under way; on to the next. */
+void rc_req_advance(struct ibt *t, struct ibt_qp *q);
+/* A local error: it is reported when the requests before it are done. */
+void rc_req_stop(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+		 enum hca_status status, struct explain *x);
 bool rc_req_is_read(const struct wqe *w);
 struct req_note *rc_req_note(const struct ibt_qp *q, uint32_t index);
 
@@ -249,6 +270,16 @@ void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* state: 0 unknown, 1 alive, 2 gone. */
 void rc_comp_peer(struct ibt *t, struct ibt_qp *q, int state, uint64_t now_ns);
+/*
+ * Of what goes without packets, of the piece at the cursor: it is done; it
+ * found no receive; it was refused; nobody answers; the peer has ended.
+ */
+void rc_comp_placed(struct ibt *t, struct ibt_qp *q);
+void rc_comp_rnr(struct ibt *t, struct ibt_qp *q, uint8_t timer,
+		 uint64_t now_ns);
+void rc_comp_refused(struct ibt *t, struct ibt_qp *q, enum hca_status status);
+void rc_comp_lost(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
+void rc_comp_gone(struct ibt *t, struct ibt_qp *q);
 void rc_comp_arm(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 
 /* rc_resp.c; bytes are p's own, kept when it comes before its turn. */
@@ -260,6 +291,8 @@ void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 /* What was asked for and what was refused; then, after requests, the ACK. */
 size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
 size_t rc_reply_ack_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
+/* Is there an answer or an ACK to send? */
+bool rc_reply_is_owed(const struct ibt_qp *q);
 struct reply *rc_reply_push(struct ibt_qp *q);
 void rc_reply_ack(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 		  uint8_t syndrome);

@@ -23,6 +23,7 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 	list_init(&q->active);
 	list_init(&q->handed);
 	list_init(&q->owing);
+	list_init(&q->nearby);
 	wheel_timer_init(&q->timer);
 	wheel_timer_init(&q->rnr_timer);
 	q->rnr_timer.kind = IBT_TIMER_RNR;
@@ -38,6 +39,7 @@ static void quiet(struct ibt *t, struct ibt_qp *q)
 	list_remove(&q->active);
 	list_remove(&q->handed);
 	list_remove(&q->owing);
+	list_remove(&q->nearby);
 }
 
 int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
@@ -141,6 +143,7 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 	rc_resp_reset(t, q);
 	shelf_reset(t, q);
 	q->heard = false;
+	q->way = IBT_WAY_OPEN;
 	q->dropped = 0;
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->send_cq), qp->qpn);
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->recv_cq), qp->qpn);
@@ -153,7 +156,22 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 	}
 	qp->rq_held = 0;
 	q->req.wqe = ring_own(&qp->sq.head);
+	alock_take(&qp->far.lock);
 	memset(&qp->attr, 0, sizeof qp->attr);
+	alock_give(&qp->far.lock);
+}
+
+/* A peer of this host that is at work here ends it first (struct qp_far). */
+static void set_state(struct qp *qp, enum hca_qp_state state)
+{
+	alock_take(&qp->far.lock);
+	qp->state = state;
+	if (state == HCA_QP_RTR) {
+		qp->far.connection++;
+		qp->far.has_failed = qp->far.is_heard = 0;
+		qp->far.ask = FAR_ASK_NONE;
+	}
+	alock_give(&qp->far.lock);
 }
 
 void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
@@ -161,7 +179,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 	struct qp *qp = q->qp;
 	uint32_t old = qp->state;
 
-	qp->state = state;
+	set_state(qp, state);
 	switch (state) {
 	case HCA_QP_RESET:
 		reset(t, q);
@@ -199,6 +217,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		ibt_qp_flush_sends(t, q);
 		break;
 	case HCA_QP_ERR:
+		list_remove(&q->nearby);
 		wheel_cancel(&t->wheel, &q->timer);
 		wheel_cancel(&t->wheel, &q->rnr_timer);
 		shelf_reset(t, q);

@@ -84,7 +84,7 @@ unsupported:
 	return V_INVALID;
 }
 
-enum verdict message_key(struct ibt *t, const struct ibt_qp *q, uint32_t rkey,
+enum verdict message_key(struct hca *h, const struct qp *qp, uint32_t rkey,
 			 uint64_t va, uint64_t bytes, uint32_t need,
 			 struct explain *x)
 {
@@ -97,14 +97,14 @@ enum verdict message_key(struct ibt *t, const struct ibt_qp *q, uint32_t rkey,
 	x->bytes = bytes;
 	x->need = need;
 	x->cause = EXPLAIN_REMOTE_KEY;
-	if (!(q->qp->attr.access_flags & need))
+	if (!(qp->attr.access_flags & need))
 		return V_INVALID; /* IBTA 9.7.4.1.4: the QP's own right */
 	if (bytes) /* a request of length 0 names no memory, C9-88 */
-		v = mr_remote(t->hca, q->qp, rkey, va, bytes, need, &addr);
+		v = mr_remote(h, qp, rkey, va, bytes, need, &addr);
 	if (v == MR_OK)
 		return V_OK;
 	x->verdict = v;
-	mr = mr_find(t->hca, rkey);
+	mr = mr_find(h, rkey);
 	if (mr) {
 		x->region_va = mr->iova;
 		x->region_bytes = mr->bytes;
@@ -162,8 +162,8 @@ enum verdict message_write(struct ibt *t, const struct ibt_qp *q,
 				 : p->payload_len >= rest)
 		return V_INVALID;
 	if (starts)
-		return message_key(t, q, p->reth.rkey, p->reth.va, length,
-				   HCA_REMOTE_WRITE, x);
+		return message_key(t->hca, q->qp, p->reth.rkey, p->reth.va,
+				   length, HCA_REMOTE_WRITE, x);
 	return V_OK;
 }
 
@@ -193,10 +193,10 @@ void message_complete(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 }
 
 /* The window that a SEND with invalidate names (IBTA 9.4.1.1.3). */
-static enum verdict invalidate(struct ibt *t, struct ibt_qp *q,
-			       const struct pkt *p, struct explain *x)
+enum verdict message_invalidate(struct hca *h, const struct qp *qp,
+				uint32_t rkey, struct explain *x)
 {
-	enum mr_verdict v = mw_invalidate(t->hca, q->qp, p->ieth.rkey);
+	enum mr_verdict v = mw_invalidate(h, qp, rkey);
 
 	if (v == MR_OK)
 		return V_OK;
@@ -206,7 +206,7 @@ static enum verdict invalidate(struct ibt *t, struct ibt_qp *q,
 		return V_ACCESS;
 	}
 	x->cause = EXPLAIN_REMOTE_KEY;
-	x->key = p->ieth.rkey;
+	x->key = rkey;
 	x->verdict = v;
 	return V_ACCESS;
 }
@@ -224,7 +224,8 @@ static enum verdict apply_send(struct ibt *t, struct ibt_qp *q,
 	if (!opcode_ends(p->info))
 		return V_OK;
 	if (p->info->ext & OPCODE_EXT_IETH) {
-		enum verdict v = invalidate(t, q, p, x);
+		enum verdict v =
+			message_invalidate(t->hca, q->qp, p->ieth.rkey, x);
 
 		if (v)
 			return v;

@@ -26,7 +26,7 @@ enum hca_status message_emit(struct ibt *t, const struct ibt_qp *q,
 /* Each of these judges p in one respect, and fills *x when it refuses. */
 enum verdict message_order(const struct ibt_qp *q, const struct pkt *p,
 			   struct explain *x);
-enum verdict message_key(struct ibt *t, const struct ibt_qp *q, uint32_t rkey,
+enum verdict message_key(struct hca *h, const struct qp *qp, uint32_t rkey,
 			 uint64_t va, uint64_t bytes, uint32_t need,
 			 struct explain *x);
 enum verdict message_write(struct ibt *t, const struct ibt_qp *q,
@@ -34,6 +34,9 @@ enum verdict message_write(struct ibt *t, const struct ibt_qp *q,
 /* Take a receive if p needs one, and see that it can hold p. */
 enum verdict message_receive(struct ibt *t, struct ibt_qp *q,
 			     const struct pkt *p, struct explain *x);
+/* Undo the binding of the window that a SEND names. */
+enum verdict message_invalidate(struct hca *h, const struct qp *qp,
+				uint32_t rkey, struct explain *x);
 /* Place p, a SEND or WRITE that was judged; complete what it ends. */
 enum verdict message_apply(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			   struct explain *x);

@@ -195,24 +195,37 @@ static void fail_oldest(struct ibt *t, struct ibt_qp *q, enum hca_status status,
 	fail(t, q, status);
 }
 
+static enum explain_cause cause_of(enum hca_status status)
+{
+	if (status == HCA_REM_ACCESS_ERR)
+		return EXPLAIN_NAK_ACCESS;
+	return status == HCA_REM_INV_REQ_ERR ? EXPLAIN_NAK_INVALID
+					     : EXPLAIN_NAK_OPERATION;
+}
+
+void rc_comp_refused(struct ibt *t, struct ibt_qp *q, enum hca_status status)
+{
+	t->counters->fatal_naks_rx++;
+	fail_oldest(t, q, status, cause_of(status));
+}
+
+void rc_comp_gone(struct ibt *t, struct ibt_qp *q)
+{
+	fail_oldest(t, q, HCA_RETRY_EXC_ERR, EXPLAIN_PEER_GONE);
+}
+
 /* A fatal NAK takes effect when its request is the oldest. */
 static void apply_nak(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
 	struct req_note *n;
-	enum explain_cause cause = EXPLAIN_NAK_OPERATION;
 
 	if (!r->nak_pending || !oldest(t, q, &n))
 		return;
 	if (serial24_diff(r->nak_psn, n->first) >= (int32_t)n->packets)
 		return;
 	r->nak_pending = false;
-	if (r->nak_status == HCA_REM_ACCESS_ERR)
-		cause = EXPLAIN_NAK_ACCESS;
-	else if (r->nak_status == HCA_REM_INV_REQ_ERR)
-		cause = EXPLAIN_NAK_INVALID;
-	t->counters->fatal_naks_rx++;
-	fail_oldest(t, q, (enum hca_status)r->nak_status, cause);
+	rc_comp_refused(t, q, (enum hca_status)r->nak_status);
 }
 
 /* Count a failed attempt; false when there have been too many. */
@@ -237,8 +250,8 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 	return true;
 }
 
-static void rnr_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		    uint64_t now_ns)
+void rc_comp_rnr(struct ibt *t, struct ibt_qp *q, uint8_t timer,
+		 uint64_t now_ns)
 {
 	struct rc_req *r = &q->req;
 	uint8_t limit = q->qp->attr.rnr_retry;
@@ -251,10 +264,8 @@ static void rnr_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	}
 	r->rnr_retries++;
 	r->rnr_waiting = true;
-	rc_req_seek(t, q, serial24(p->bth.psn));
 	wheel_cancel(&t->wheel, &q->timer);
-	wheel_set(&t->wheel, &q->rnr_timer,
-		  now_ns + aeth_rnr_timer_ns(aeth_value(p->aeth.syndrome)));
+	wheel_set(&t->wheel, &q->rnr_timer, now_ns + aeth_rnr_timer_ns(timer));
 }
 
 void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
@@ -313,13 +324,44 @@ static void nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		return;
 	}
 	if (rnr) {
-		if (!q->req.rnr_waiting)
-			rnr_nak(t, q, p, now_ns);
+		if (q->req.rnr_waiting)
+			return;
+		rc_comp_rnr(t, q, aeth_value(p->aeth.syndrome), now_ns);
+		if (q->req.rnr_waiting)
+			rc_req_seek(t, q, psn);
 		return;
 	}
 	t->counters->seq_naks_rx++;
 	if (try_again(t, q, now_ns))
 		lost(t, q, psn);
+}
+
+void rc_comp_placed(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_req *r = &q->req;
+	uint32_t i = ring_own(&q->qp->sq.done);
+
+	r->una = r->max;
+	r->retries = 0;
+	r->rnr_retries = 0;
+	r->silent_since_ns = 0;
+	r->asking = false;
+	if (wheel_is_set(&q->timer))
+		wheel_cancel(&t->wheel, &q->timer);
+	if (r->wqe != i)
+		retire(t, q, HCA_SUCCESS);
+	if (q->qp->state != HCA_QP_ERR)
+		rc_comp_drained(t, q);
+}
+
+void rc_comp_lost(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
+{
+	struct rc_req *r = &q->req;
+
+	if (serial24_is_equal(r->una, r->max))
+		r->max = serial24_add(r->una, 1);
+	if (!wheel_is_set(&q->timer))
+		rc_comp_arm(t, q, now_ns);
 }
 
 static void place(struct ibt *t, struct ibt_qp *q, struct wqe *w,

@@ -162,6 +162,11 @@ size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 	}
 }
 
+bool rc_reply_is_owed(const struct ibt_qp *q)
+{
+	return q->resp.reply_tail != q->resp.reply_head || q->resp.ack_owed;
+}
+
 size_t rc_reply_ack_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 {
 	rc_reply_settle(t, q);

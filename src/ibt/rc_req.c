@@ -107,9 +107,8 @@ void rc_req_nudge(struct ibt *t, struct ibt_qp *q)
 	ibt_qp_activate(t, q);
 }
 
-/* A local error: it is reported when the requests before it are done. */
-static void stop_with(struct ibt *t, struct ibt_qp *q, struct wqe *w,
-		      enum hca_status status, struct explain *x)
+void rc_req_stop(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+		 enum hca_status status, struct explain *x)
 {
 	struct req_note *n = rc_req_note(q, q->req.wqe);
 
@@ -168,7 +167,7 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
 		memset(n, 0, sizeof *n);
 		status = local_run(t->hca, q->qp, w, &x);
 		if (status) {
-			stop_with(t, q, w, status, &x);
+			rc_req_stop(t, q, w, status, &x);
 			return;
 		}
 		n->started = true;
@@ -184,6 +183,7 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	struct rc_req *r = &q->req;
 	struct req_note *n = rc_req_note(q, r->wqe);
 	struct explain x = {.cause = EXPLAIN_LOCAL_OP};
+	uint32_t unit = q->way == IBT_WAY_DIRECT ? t->piece : q->mtu;
 	enum hca_status status;
 
 	if (is_held_back(r, w))
@@ -191,7 +191,7 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	memset(n, 0, sizeof *n);
 	x.detail = refuse(q, w);
 	if (x.detail) {
-		stop_with(t, q, w, HCA_LOC_QP_OP_ERR, &x);
+		rc_req_stop(t, q, w, HCA_LOC_QP_OP_ERR, &x);
 		return false;
 	}
 	status = sem_check(
@@ -199,14 +199,14 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 		rc_req_is_read(w) && !is_atomic_write(w) ? HCA_LOCAL_WRITE : 0,
 		&x);
 	if (status) {
-		stop_with(t, q, w, status, &x);
+		rc_req_stop(t, q, w, status, &x);
 		return false;
 	}
 	n->started = true;
 	n->first = r->max;
 	n->packets = is_atomic(w) || !w->bytes
 			     ? 1
-			     : (uint32_t)bits_div_up(w->bytes, q->mtu);
+			     : (uint32_t)bits_div_up(w->bytes, unit);
 	r->rd_wqes += rc_req_is_read(w);
 	return true;
 }
@@ -249,7 +249,7 @@ static size_t emit(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 
 	if (!status)
 		return len;
-	stop_with(t, q, w, status, &x);
+	rc_req_stop(t, q, w, status, &x);
 	return 0;
 }
 
@@ -276,6 +276,11 @@ static void advance(struct ibt *t, struct ibt_qp *q, const struct req_note *n,
 		r->packet = 0;
 		r->wqe++;
 	}
+}
+
+void rc_req_advance(struct ibt *t, struct ibt_qp *q)
+{
+	advance(t, q, rc_req_note(q, q->req.wqe), 1);
 }
 
 /* Is there room in the window for `count` more PSNs? */
@@ -312,6 +317,24 @@ static bool wants_ack(const struct ibt *t, const struct ibt_qp *q,
 	       !has_room(q, 2) || (ends && !goes_on(t, q));
 }
 
+/* The request at the cursor, if it may go; in error, only those before it. */
+static struct wqe *begin(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_req *r = &q->req;
+	struct wqe *w = wq_at(t->hca, &q->qp->sq, r->wqe);
+	const struct req_note *n = rc_req_note(q, r->wqe);
+
+	if (!r->packet && !n->started && !start(t, q, w))
+		return NULL;
+	return n->status ? NULL : w;
+}
+
+struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q)
+{
+	run_local(t, q);
+	return may_send(q) ? begin(t, q) : NULL;
+}
+
 size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 {
 	struct rc_req *r = &q->req;
@@ -324,12 +347,10 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 	run_local(t, q);
 	if (!may_send(q) || !has_room(q, 1))
 		return 0;
-	w = wq_at(t->hca, &q->qp->sq, r->wqe);
+	w = begin(t, q);
+	if (!w)
+		return 0;
 	n = rc_req_note(q, r->wqe);
-	if (!r->packet && !n->started && !start(t, q, w))
-		return 0;
-	if (n->status) /* in error: only those before it are sent again */
-		return 0;
 	if (rc_req_is_read(w)) {
 		if (r->reads_out >= q->qp->attr.max_rd_atomic)
 			return 0;

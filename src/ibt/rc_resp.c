@@ -68,20 +68,20 @@ static enum verdict check_read_like(struct ibt *t, const struct ibt_qp *q,
 		if (p->reth.va % 8 || p->reth.length != 8 ||
 		    p->payload_len != 8)
 			return V_INVALID;
-		return message_key(t, q, p->reth.rkey, p->reth.va, 8,
+		return message_key(t->hca, q->qp, p->reth.rkey, p->reth.va, 8,
 				   HCA_REMOTE_WRITE, x);
 	}
 	if (!is_atomic(p)) {
 		x->detail = "a READ longer than 2^31 bytes";
 		if (p->reth.length > HCA_MAX_MESSAGE)
 			return V_INVALID;
-		return message_key(t, q, p->reth.rkey, p->reth.va,
+		return message_key(t->hca, q->qp, p->reth.rkey, p->reth.va,
 				   p->reth.length, HCA_REMOTE_READ, x);
 	}
 	x->detail = "an atomic's address is not a multiple of 8";
 	if (p->atomiceth.va % 8)
 		return V_INVALID;
-	return message_key(t, q, p->atomiceth.rkey, p->atomiceth.va, 8,
+	return message_key(t->hca, q->qp, p->atomiceth.rkey, p->atomiceth.va, 8,
 			   HCA_REMOTE_ATOMIC, x);
 }
 

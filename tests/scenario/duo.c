@@ -64,7 +64,39 @@ static int space_atomic(struct space *s, enum space_atomic op, uint64_t va,
 	return 0;
 }
 
+/* Are connections made to go without packets? */
+static bool is_direct;
+
+void duo_mode(int argc, char **argv)
+{
+	is_direct = argc > 1 && !strcmp(argv[1], "direct");
+}
+
+bool duo_is_direct(void)
+{
+	return is_direct;
+}
+
 static const struct space_ops ops = {space_write, space_read, space_atomic};
+
+static struct space *owner(struct space *s)
+{
+	return ((struct duo_elsewhere *)(void *)s)->of;
+}
+
+static int far_write(struct space *s, const struct space_vec *to, size_t n,
+		     const void *src)
+{
+	return space_write(owner(s), to, n, src);
+}
+
+static int far_read(struct space *s, const struct space_vec *from, size_t n,
+		    void *out)
+{
+	return space_read(owner(s), from, n, out);
+}
+
+static const struct space_ops far_ops = {.write = far_write, .read = far_read};
 
 /* Each side is a process. */
 static uint32_t class_of(uint32_t qpn)
@@ -82,7 +114,9 @@ static void side_init(struct duo *d, int i, uint32_t type, uint32_t depth,
 	struct engine_config config = {.hca = &s->hca,
 				       .window = 64,
 				       .patience_ns = 60000000000ull,
-				       .class_of = class_of};
+				       .class_of = class_of,
+				       .direct = is_direct,
+				       .piece = is_direct ? 1000 : 0};
 	struct arena a;
 	uint32_t pd;
 
@@ -94,6 +128,11 @@ static void side_init(struct duo *d, int i, uint32_t type, uint32_t depth,
 	s->memory.space.ops = &ops;
 	s->memory.unmapped_from = DUO_MEMORY;
 	CHECK(!hca_init(&s->hca, a, &s->memory.space, seed));
+	s->far = s->hca;
+	s->far.space = &s->elsewhere.space;
+	s->elsewhere = (struct duo_elsewhere){{&far_ops}, &s->memory.space};
+	s->guest = guest_take(&s->far);
+	s->hca.shared->pulse.word = 1;
 	s->engine = engine_new(&config, d->now_ns);
 	pd = hca_pd_new(&s->hca);
 	s->cq = cq_new(&s->hca, 1024, 77);
@@ -149,6 +188,7 @@ static void connect_side(struct duo *d, int i, uint32_t mtu)
 				 .max_dest_rd_atomic = 4,
 				 .min_rnr_timer = 12};
 	a.ah.is_global = 1;
+	a.ah.local = is_direct;
 	memcpy(a.ah.dgid, d->side[!i].ip, 16);
 	modify(d, i, &a, masks[type].rtr);
 	a = (struct hca_qp_attr){.qp_state = HCA_QP_RTS,
@@ -254,10 +294,29 @@ void duo_recv(struct duo *d, int i, uint64_t local, uint32_t bytes)
 	engine_doorbell(s->engine, s->side, d->now_ns);
 }
 
+/* Both are of one user of one host; who sleeps is woken. */
+static void answer(struct duo *d, int i)
+{
+	struct duo_side *s = &d->side[i];
+	uint32_t qpn, peer;
+
+	while ((qpn = engine_wants_way(s->engine, &peer))) {
+		CHECK(peer == d->side[!i].qp->qpn);
+		engine_way(s->engine, qpn, &d->side[!i].far, d->side[!i].guest,
+			   d);
+	}
+	while (engine_kick(s->engine))
+		d->side[!i].kicked++;
+	if (!s->is_stopped)
+		engine_mail(s->engine);
+}
+
 static void events(struct duo *d, int i)
 {
 	struct duo_side *s = &d->side[i];
 	struct engine_event e;
+
+	answer(d, i);
 
 	while (engine_events(s->engine, &e, 1)) {
 		s->events[e.type]++;
@@ -300,6 +359,7 @@ void duo_run(struct duo *d, uint64_t until_ns)
 			d->now_ns += 1000;
 		events(d, 0);
 		events(d, 1);
+		events(d, 0); /* letters of the other, just served */
 		if (engine_has_tx(d->side[0].engine) ||
 		    engine_has_tx(d->side[1].engine))
 			continue;
@@ -312,8 +372,9 @@ void duo_run(struct duo *d, uint64_t until_ns)
 			d->now_ns = next;
 		else
 			d->now_ns += 1000;
-		engine_tick(d->side[0].engine, d->now_ns);
-		engine_tick(d->side[1].engine, d->now_ns);
+		for (int i = 0; i < 2; i++)
+			if (!d->side[i].is_stopped)
+				engine_tick(d->side[i].engine, d->now_ns);
 	}
 }
 

@@ -9,6 +9,7 @@
 #define SCENARIO_DUO_H
 
 #include "engine/engine.h"
+#include "hca/guest.h"
 
 #define DUO_MEMORY (1 << 20)
 
@@ -19,6 +20,12 @@ struct duo_space {
 	uint64_t unmapped_from; /* -EFAULT from here on */
 };
 
+/* The same, seen by another process, which cannot do atomics on it. */
+struct duo_elsewhere {
+	struct space space;
+	struct space *of;
+};
+
 #define DUO_BASE 0x100000000ull
 #define DUO_QKEY 0x11111111u
 
@@ -26,6 +33,9 @@ struct duo_side {
 	void *arena;
 	struct hca hca;
 	struct duo_space memory;
+	struct duo_elsewhere elsewhere;
+	struct hca far;	     /* hca as the other side has it, */
+	struct guest *guest; /* and its slot there */
 	struct engine *engine;
 	struct cq *cq;
 	struct qp *qp;
@@ -35,6 +45,8 @@ struct duo_side {
 	uint8_t ip[16];
 	struct explain explained; /* the latest */
 	uint32_t events[16];	  /* by type */
+	uint32_t kicked;
+	bool is_stopped; /* it serves no letters */
 };
 
 /* Decides a frame's fate: how many copies arrive (0 drops it). */
@@ -48,6 +60,9 @@ struct duo {
 	enum engine_peer liveness; /* answer to ENGINE_ASK_PEER */
 };
 
+/* With the argument "direct" requests go without packets (src/direct). */
+void duo_mode(int argc, char **argv);
+bool duo_is_direct(void);
 struct duo *duo_new(uint32_t mtu, uint32_t depth);
 /* The same with a shared receive queue of `depth` on each side. */
 struct duo *duo_new_shared(uint32_t mtu, uint32_t depth);

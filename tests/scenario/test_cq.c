@@ -83,7 +83,7 @@ static void a_queue_that_goes_is_not_told_of(void **state)
 	duo_free(d);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(enough_completions_are_told_at_once),
@@ -92,5 +92,6 @@ int main(void)
 		cmocka_unit_test(a_queue_that_goes_is_not_told_of),
 	};
 
+	duo_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "direct/far.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "hca/semantics.h"
+#include "hdr/opcode.h"
+#include "ibt/message.h"
+#include "ibt/verdict.h"
+#include "util/inaddr.h"
+
+static const char *const details[] = {
+	NULL,
+	"more READs and atomics at once than max_dest_rd_atomic",
+	"an atomic's address is not a multiple of 8",
+	"an ATOMIC WRITE is of 8 bytes, aligned to 8",
+	"only a memory window of type 2 can be invalidated",
+};
+
+enum { DETAILS = sizeof details / sizeof details[0] };
+
+static void *at(const struct hca *h, aoff off, uint64_t bytes)
+{
+	return arena_has(&h->arena, off, bytes) ? arena_at(&h->arena, off)
+						: NULL;
+}
+
+/* The QP in a row, if it is the one we mean. */
+static struct qp *in_row(const struct far_link *l, const aoff *rows,
+			 uint32_t row)
+{
+	struct qp *qp =
+		at(l->hca, __atomic_load_n(&rows[row], __ATOMIC_ACQUIRE),
+		   sizeof(struct qp));
+
+	return qp && qp->qpn == l->qpn ? qp : NULL;
+}
+
+static struct qp *find(struct far_link *l)
+{
+	const struct hca_shared *s = l->hca->shared;
+	const aoff *rows = at(l->hca, s->qps, HCA_MAX_QP * sizeof(aoff));
+	struct qp *qp = NULL;
+
+	if (!rows)
+		return NULL;
+	qp = in_row(l, rows, l->row);
+	for (uint32_t i = 0; !qp && i < HCA_MAX_QP && i < s->qp_top; i++) {
+		qp = in_row(l, rows, i);
+		if (qp)
+			l->row = i;
+	}
+	return qp;
+}
+
+/* Would it take our packets?  The same connection as ever (9.6.1.1). */
+static bool is_open(const struct far_link *l, const struct qp *qp)
+{
+	const struct qp_far *f = &qp->far;
+
+	return qp->state >= HCA_QP_RTR && qp->state <= HCA_QP_SQE &&
+	       !f->has_failed && qp->type == HCA_QPT_RC &&
+	       qp->attr.dest_qpn == l->our_qpn &&
+	       qp->attr.rq_psn == l->our_psn &&
+	       (!l->connection || l->connection == f->connection) &&
+	       inaddr_has_same_ip(qp->attr.ah.dgid, l->our_ip) &&
+	       wq_is_sound(l->hca, &qp->rq);
+}
+
+static uint8_t bth_opcode(uint8_t opcode)
+{
+	switch ((enum hca_wr)opcode) {
+	case HCA_WR_RDMA_WRITE:
+		return OPCODE_RC_WRITE_ONLY;
+	case HCA_WR_RDMA_WRITE_IMM:
+		return OPCODE_RC_WRITE_ONLY_IMM;
+	case HCA_WR_SEND_IMM:
+		return OPCODE_RC_SEND_ONLY_IMM;
+	case HCA_WR_SEND_INV:
+		return OPCODE_RC_SEND_ONLY_INV;
+	case HCA_WR_RDMA_READ:
+		return OPCODE_RC_READ_REQUEST;
+	case HCA_WR_ATOMIC_CAS:
+		return OPCODE_RC_COMPARE_SWAP;
+	case HCA_WR_ATOMIC_FADD:
+		return OPCODE_RC_FETCH_ADD;
+	case HCA_WR_ATOMIC_WRITE:
+		return OPCODE_RC_ATOMIC_WRITE;
+	case HCA_WR_SEND:
+	case HCA_WR_LOCAL_INV:
+	case HCA_WR_BIND_MW:
+		break;
+	}
+	return OPCODE_RC_SEND_ONLY;
+}
+
+static void post(struct far_link *l, struct qp *qp, struct far_request *r,
+		 uint32_t letters)
+{
+	r->kick |= mail_post(l->hca, qp, letters);
+}
+
+/* ---- receives ---- */
+
+static struct wqe *take_receive(struct far_link *l, struct qp *qp,
+				struct far_request *r)
+{
+	struct wqe *w;
+	bool low;
+
+	if (qp->srq && !at(l->hca, qp->srq, sizeof(struct srq)))
+		return NULL;
+	w = rq_take(l->hca, qp, &low);
+	if (low)
+		post(l, qp, r, QP_MAIL_LIMIT);
+	return w && w->num_sge <= qp->rq.max_sge ? w : NULL;
+}
+
+/* Complete the receive that is held. */
+static void complete(struct far_link *l, struct qp *qp, struct far_request *r,
+		     enum hca_status status)
+{
+	struct cq *cq = at(l->hca, qp->recv_cq, sizeof(struct cq));
+	bool imm = r->opcode == HCA_WR_SEND_IMM ||
+		   r->opcode == HCA_WR_RDMA_WRITE_IMM;
+	struct cqe c = {
+		.status = status,
+		.opcode = r->opcode == HCA_WR_RDMA_WRITE_IMM
+				  ? HCA_WC_RECV_RDMA_WITH_IMM
+				  : HCA_WC_RECV,
+		.vendor_err = status,
+		.byte_len = r->total,
+		.qpn = qp->qpn,
+		.src_qpn = l->our_qpn,
+		.at_ns = r->now_ns,
+	};
+
+	if (imm)
+		c.wc_flags = HCA_WC_WITH_IMM;
+	if (r->opcode == HCA_WR_SEND_INV)
+		c.wc_flags = HCA_WC_WITH_INV;
+	if (c.wc_flags)
+		c.imm_be = r->imm_be;
+	if (!cq || !qp->rq_held)
+		return;
+	rq_done(l->hca, qp, &c);
+	switch (cq_push(l->hca, cq, &c, r->solicited || status)) {
+	case CQ_QUIET:
+		break;
+	case CQ_NOTIFY:
+		post(l, qp, r, QP_MAIL_CQ);
+		break;
+	case CQ_LATER:
+		post(l, qp, r, QP_MAIL_LATER);
+		break;
+	case CQ_OVERRUN:
+		post(l, qp, r, QP_MAIL_FULL);
+		break;
+	}
+}
+
+/* ---- the operations, each as a responder judges and applies it ---- */
+
+/* What became of moving the piece. */
+static enum verdict moved(struct far_request *r, int err)
+{
+	r->is_ours = err == -ENXIO;
+	r->is_gone = err == -ESRCH;
+	return err ? V_REMOTE_FAULT : V_OK;
+}
+
+/* Put the piece where far names. */
+static enum verdict put(struct far_memory *far, struct far_request *r)
+{
+	struct space_move m = {far->vec, r->near.vec, (uint32_t)far->n,
+			       (uint32_t)r->near.n};
+	size_t done;
+
+	if (!r->bytes)
+		return V_OK;
+	if (r->data)
+		return moved(r, far->space->ops->write(far->space, far->vec,
+						       far->n, r->data));
+	return moved(r, space_put(far->space, r->near.space, &m, 1, &done));
+}
+
+static enum verdict get(struct far_memory *far, struct far_request *r)
+{
+	struct space_move m = {r->near.vec, far->vec, (uint32_t)r->near.n,
+			       (uint32_t)far->n};
+	size_t done;
+
+	return moved(r, space_get(far->space, r->near.space, &m, 1, &done));
+}
+
+static enum verdict send_into(struct far_link *l, struct qp *qp,
+			      struct far_request *r, struct wqe *w,
+			      struct explain *x)
+{
+	struct far_memory far = {.space = l->hca->space};
+	enum verdict v;
+
+	x->wr_id = w->wr_id;
+	x->opcode = HCA_WR_SEND;
+	if (sem_check(l->hca, qp->recv_pd, w, HCA_LOCAL_WRITE, x))
+		return V_RECV_MEMORY;
+	if (r->total > sem_capacity(w)) {
+		x->cause = EXPLAIN_LOCAL_LENGTH;
+		x->bytes = r->total;
+		x->region_bytes = sem_capacity(w);
+		return V_TOO_LONG;
+	}
+	if (sem_locate(l->hca, qp->recv_pd, w, r->offset, r->bytes,
+		       HCA_LOCAL_WRITE, far.vec, &far.n, x))
+		return V_RECV_MEMORY;
+	x->va = far.n ? far.vec[0].va : 0;
+	v = put(&far, r);
+	if (v) {
+		x->cause = EXPLAIN_LOCAL_FAULT;
+		return V_RECV_MEMORY;
+	}
+	return V_OK;
+}
+
+static enum verdict run_send(struct far_link *l, struct qp *qp,
+			     struct far_request *r, struct explain *x)
+{
+	struct wqe *w = take_receive(l, qp, r);
+	enum verdict v;
+
+	if (!w)
+		return V_RNR;
+	v = send_into(l, qp, r, w, x);
+	if (v || r->offset + r->bytes < r->total)
+		return v;
+	if (r->opcode == HCA_WR_SEND_INV) {
+		x->opcode = OPCODE_RC_SEND_ONLY_INV;
+		v = message_invalidate(l->hca, qp, r->imm_be, x);
+		if (v)
+			return v;
+	}
+	complete(l, qp, r, HCA_SUCCESS);
+	return V_OK;
+}
+
+/* The target's memory behind the piece, as a peer may use it. */
+static enum verdict locate(struct far_link *l, const struct qp *qp,
+			   const struct far_request *r, uint32_t need,
+			   struct far_memory *far, struct explain *x)
+{
+	enum verdict v =
+		message_key(l->hca, qp, r->rkey, r->va, r->total, need, x);
+
+	if (v || !r->bytes)
+		return v;
+	far->space = l->hca->space;
+	far->n = 1;
+	far->vec[0].bytes = r->bytes;
+	x->va = r->va + r->offset;
+	x->bytes = r->bytes;
+	return mr_remote(l->hca, qp, r->rkey, r->va + r->offset, r->bytes, need,
+			 &far->vec[0].va)
+		       ? V_ACCESS
+		       : V_OK;
+}
+
+static enum verdict run_write(struct far_link *l, struct qp *qp,
+			      struct far_request *r, struct explain *x)
+{
+	bool ends = r->offset + r->bytes == r->total;
+	bool imm = ends && r->opcode == HCA_WR_RDMA_WRITE_IMM;
+	struct far_memory far;
+	enum verdict v = locate(l, qp, r, HCA_REMOTE_WRITE, &far, x);
+
+	if (v)
+		return v;
+	if (imm && !take_receive(l, qp, r))
+		return V_RNR;
+	v = put(&far, r);
+	if (v)
+		x->cause = EXPLAIN_REMOTE_FAULT;
+	else if (imm)
+		complete(l, qp, r, HCA_SUCCESS);
+	return v;
+}
+
+static enum verdict check_resources(const struct qp *qp, struct explain *x)
+{
+	if (qp->attr.max_dest_rd_atomic)
+		return V_OK;
+	x->detail = details[1];
+	return V_INVALID;
+}
+
+static enum verdict run_read(struct far_link *l, struct qp *qp,
+			     struct far_request *r, struct explain *x)
+{
+	enum verdict v = check_resources(qp, x);
+	struct far_memory far;
+
+	if (!v)
+		v = locate(l, qp, r, HCA_REMOTE_READ, &far, x);
+	if (v || !r->bytes)
+		return v;
+	v = get(&far, r);
+	if (v)
+		x->cause = EXPLAIN_REMOTE_FAULT;
+	return v;
+}
+
+/* Leave it to who owns the memory. */
+static void ask(struct far_link *l, struct qp *qp, struct far_request *r)
+{
+	struct qp_far *f = &qp->far;
+
+	f->ask_opcode = r->opcode;
+	f->ask_rkey = r->rkey;
+	f->ask_va = r->va;
+	f->ask_swap_add = r->swap_add;
+	f->ask_compare = r->compare;
+	atomic_store(&f->ask, FAR_ASKED);
+	post(l, qp, r, QP_MAIL_ASK);
+	l->is_asked = true;
+	l->asked_ns = r->now_ns;
+}
+
+static enum verdict do_atomic(struct far_link *l, const struct far_memory *far,
+			      struct far_request *r)
+{
+	struct space *s = l->hca->space;
+	int err;
+
+	if (r->opcode == HCA_WR_ATOMIC_WRITE)
+		err = s->ops->write(s, far->vec, 1, &r->swap_add);
+	else
+		err = s->ops->atomic(
+			s,
+			r->opcode == HCA_WR_ATOMIC_CAS ? SPACE_CAS
+						       : SPACE_FETCH_ADD,
+			far->vec[0].va, r->swap_add, r->compare, &r->found);
+	return err ? V_REMOTE_FAULT : V_OK;
+}
+
+static enum verdict run_atomic(struct far_link *l, struct qp *qp,
+			       struct far_request *r, struct explain *x)
+{
+	bool writes = r->opcode == HCA_WR_ATOMIC_WRITE;
+	enum verdict v = check_resources(qp, x);
+	struct far_memory far;
+
+	if (!v && r->va % 8) {
+		x->detail = details[writes ? 3 : 2];
+		v = V_INVALID;
+	}
+	if (!v)
+		v = locate(l, qp, r,
+			   writes ? HCA_REMOTE_WRITE : HCA_REMOTE_ATOMIC, &far,
+			   x);
+	if (v)
+		return v;
+	if (l->guest) {
+		ask(l, qp, r);
+		return V_OK;
+	}
+	v = do_atomic(l, &far, r);
+	if (v)
+		x->cause = EXPLAIN_REMOTE_FAULT;
+	return v;
+}
+
+/* ---- what becomes of it ---- */
+
+static uint32_t detail_number(const char *text)
+{
+	for (uint32_t i = 1; text && i < DETAILS; i++)
+		if (!strcmp(text, details[i]))
+			return i;
+	return 0;
+}
+
+void far_explain(const struct far_note *n, struct explain *x)
+{
+	*x = (struct explain){
+		.cause = (enum explain_cause)n->cause,
+		.wr_id = n->wr_id,
+		.opcode = n->opcode,
+		.key = n->key,
+		.va = n->va,
+		.bytes = n->bytes,
+		.verdict = n->mr_verdict,
+		.need = n->need,
+		.region_va = n->region_va,
+		.region_bytes = n->region_bytes,
+		.detail = n->detail < DETAILS ? details[n->detail] : NULL,
+	};
+}
+
+/* The target fails: its own process reads why, and does the rest. */
+static void refuse(struct far_link *l, struct qp *qp, struct far_request *r,
+		   enum verdict v, const struct explain *x)
+{
+	const struct verdict_row *row = verdict_row(v);
+
+	qp->far.note = (struct far_note){
+		.verdict = v,
+		.cause = x->cause ? x->cause : EXPLAIN_REMOTE_INVALID,
+		.opcode = x->opcode,
+		.detail = detail_number(x->detail),
+		.key = x->key,
+		.mr_verdict = x->verdict,
+		.need = x->need,
+		.wr_id = x->wr_id,
+		.va = x->va,
+		.bytes = x->bytes,
+		.region_va = x->region_va,
+		.region_bytes = x->region_bytes,
+	};
+	qp->far.has_failed = 1;
+	if (row->recv_status)
+		complete(l, qp, r, (enum hca_status)row->recv_status);
+	post(l, qp, r, QP_MAIL_FAIL);
+}
+
+static enum verdict operate(struct far_link *l, struct qp *qp,
+			    struct far_request *r, struct explain *x)
+{
+	switch ((enum hca_wr)r->opcode) {
+	case HCA_WR_SEND:
+	case HCA_WR_SEND_IMM:
+	case HCA_WR_SEND_INV:
+		return run_send(l, qp, r, x);
+	case HCA_WR_RDMA_WRITE:
+	case HCA_WR_RDMA_WRITE_IMM:
+		return run_write(l, qp, r, x);
+	case HCA_WR_RDMA_READ:
+		return run_read(l, qp, r, x);
+	case HCA_WR_ATOMIC_CAS:
+	case HCA_WR_ATOMIC_FADD:
+	case HCA_WR_ATOMIC_WRITE:
+		return run_atomic(l, qp, r, x);
+	case HCA_WR_LOCAL_INV:
+	case HCA_WR_BIND_MW:
+		break;
+	}
+	return V_INVALID;
+}
+
+/* What the target was asked to do: is it done? */
+static enum far_answer fetch(struct far_link *l, struct qp *qp,
+			     struct far_request *r)
+{
+	uint32_t state = atomic_load(&qp->far.ask);
+
+	if (state == FAR_ASKED)
+		return FAR_ASKED_IT;
+	l->is_asked = false;
+	r->found = qp->far.ask_found;
+	r->verdict = (uint32_t)r->found;
+	return state == FAR_ANSWERED ? FAR_DONE : FAR_REFUSED;
+}
+
+static enum far_answer execute(struct far_link *l, struct qp *qp,
+			       struct far_request *r)
+{
+	struct explain x = {.opcode = bth_opcode(r->opcode)};
+	enum verdict v;
+
+	if (!qp->far.is_heard) {
+		qp->far.is_heard = 1;
+		if (qp->state == HCA_QP_RTR)
+			post(l, qp, r, QP_MAIL_HEARD);
+	}
+	v = operate(l, qp, r, &x);
+	if (v && r->is_ours)
+		return FAR_OUR_FAULT;
+	if (v && r->is_gone)
+		return FAR_GONE;
+	if (v == V_RNR) {
+		r->rnr_timer = qp->attr.min_rnr_timer;
+		return FAR_RNR;
+	}
+	r->verdict = v;
+	if (v) {
+		refuse(l, qp, r, v, &x);
+		return FAR_REFUSED;
+	}
+	return l->is_asked ? FAR_ASKED_IT : FAR_DONE;
+}
+
+/* Inside its arena, at its responder. */
+static enum far_answer run(struct far_link *l, struct far_request *r)
+{
+	struct qp *qp = find(l);
+	enum far_answer answer = FAR_LOST;
+
+	if (!qp) {
+		l->is_asked = false;
+		return FAR_LOST;
+	}
+	alock_take(&qp->far.lock);
+	/* the answer of one that has failed since is good, if it has one */
+	if (l->is_asked && l->connection == qp->far.connection &&
+	    atomic_load(&qp->far.ask) != FAR_ASKED) {
+		answer = fetch(l, qp, r);
+	} else if (is_open(l, qp)) {
+		l->connection = qp->far.connection;
+		answer = l->is_asked ? FAR_ASKED_IT : execute(l, qp, r);
+	} else {
+		l->is_asked = false;
+	}
+	alock_give(&qp->far.lock);
+	return answer;
+}
+
+static void enter(struct far_link *l)
+{
+	if (l->guest)
+		guest_enter(l->guest);
+}
+
+static void leave(struct far_link *l)
+{
+	if (l->guest)
+		guest_leave(l->guest);
+}
+
+enum far_answer far_run(struct far_link *l, struct far_request *r)
+{
+	enum far_answer answer;
+
+	if (l->guest && !hca_is_alive(l->hca))
+		return FAR_GONE;
+	enter(l);
+	answer = run(l, r);
+	leave(l);
+	return answer;
+}
+
+static bool has_receive(const struct far_link *l, const struct qp *qp)
+{
+	return (!qp->srq || at(l->hca, qp->srq, sizeof(struct srq))) &&
+	       rq_has(l->hca, qp);
+}
+
+static bool is_ready(struct far_link *l, bool wants_receive)
+{
+	struct qp *qp = find(l);
+	bool ready;
+
+	if (!qp)
+		return l->is_asked; /* to hear that it is lost */
+	alock_take(&qp->far.lock);
+	if (l->is_asked)
+		ready = !is_open(l, qp) ||
+			atomic_load(&qp->far.ask) != FAR_ASKED;
+	else
+		ready = is_open(l, qp) &&
+			(!wants_receive || has_receive(l, qp));
+	alock_give(&qp->far.lock);
+	return ready;
+}
+
+bool far_is_ready(struct far_link *l, bool wants_receive)
+{
+	bool ready;
+
+	if (l->guest && !hca_is_alive(l->hca))
+		return true;
+	enter(l);
+	ready = is_ready(l, wants_receive);
+	leave(l);
+	return ready;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A queue pair of this host as its peer sees it: requests are executed there
+ * by who makes them, with the target's tables and the meaning of the wire
+ * (IBTA Vol 1, 9.4 and 9.7), under its responder lock (struct qp_far).
+ *
+ *	initiator				target
+ *	judge by the target's keys
+ *	copy to or from its memory
+ *	take its receive, complete in its CQ	polls it
+ *	letter, and a kick if it sleeps		raises the event, fails,
+ *explains
+ *
+ * Another process's arena is input: offsets are checked before use.
+ * Owner: the QP at the near end; lock: its lane's.  Sans-IO.
+ */
+#ifndef DIRECT_FAR_H
+#define DIRECT_FAR_H
+
+#include "hca/explain.h"
+#include "hca/guest.h"
+#include "hca/hca.h"
+#include "util/list.h"
+
+struct far_link {
+	struct list kick; /* it sleeps and must be woken */
+	struct hca *hca;  /* the target's adapter; borrowed */
+	/* Our slot in its arena, borrowed; NULL: it is this process, whose
+	 * memory takes atomics. */
+	struct guest *guest;
+	void *owner;  /* whose it is, for the host */
+	bool is_gone; /* its process has ended */
+	uint32_t qpn; /* the target's */
+	/* What the target must think of us. */
+	uint32_t our_qpn, our_psn;
+	uint8_t our_ip[16];
+	uint32_t row;	     /* of the target, when known */
+	uint32_t connection; /* of the target, from the first request on; 0 */
+	bool is_asked;	     /* it executes a request for us */
+	uint64_t asked_ns;   /* since then */
+};
+
+enum far_answer {
+	FAR_DONE,
+	FAR_LOST,     /* it is not there, or not ready */
+	FAR_RNR,      /* no receive is posted */
+	FAR_ASKED_IT, /* the target will do it: ask again */
+	FAR_REFUSED,  /* `verdict` */
+	FAR_GONE,     /* its process has ended */
+	FAR_OUR_FAULT /* our own memory is not mapped */
+};
+
+/* Stretches of one space's memory. */
+struct far_memory {
+	struct space *space;
+	struct space_vec vec[SPACE_VEC_MAX];
+	size_t n;
+};
+
+/* A piece of a message, [offset, offset + bytes) of `total`. */
+struct far_request {
+	uint8_t opcode; /* enum hca_wr */
+	bool solicited;
+	uint32_t total, offset, bytes;
+	uint32_t rkey, imm_be;
+	uint64_t va, swap_add, compare;
+	const uint8_t *data; /* what is sent, or NULL: as in near */
+	struct far_memory near;
+	uint64_t now_ns;
+	/* out */
+	uint32_t verdict; /* enum verdict */
+	uint8_t rnr_timer;
+	uint64_t found; /* by an atomic */
+	bool kick;	/* the target sleeps */
+	bool is_ours;	/* it was our memory that was not there */
+	bool is_gone;	/* or the target's process */
+};
+
+enum far_answer far_run(struct far_link *l, struct far_request *r);
+/* Has something changed for one that was told FAR_LOST, FAR_RNR or
+ * FAR_ASKED_IT? */
+bool far_is_ready(struct far_link *l, bool wants_receive);
+/* The sentence behind a note; its words are the same in each process. */
+void far_explain(const struct far_note *n, struct explain *x);
+
+#endif

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "direct/near.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca/semantics.h"
+#include "ibt/message.h"
+#include "ibt/verdict.h"
+#include "util/bits.h"
+#include "util/check.h"
+
+int near_attach(struct ibt_qp *q, struct hca *far, struct guest *guest,
+		void *owner)
+{
+	struct far_link *l = q->link;
+
+	if (!l) {
+		l = malloc(sizeof *l);
+		if (!l)
+			return -ENOMEM;
+		q->link = l;
+	} else {
+		list_remove(&l->kick);
+	}
+	memset(l, 0, sizeof *l);
+	list_init(&l->kick);
+	l->hca = far;
+	l->guest = guest;
+	l->owner = owner;
+	l->qpn = q->qp->attr.dest_qpn;
+	l->our_qpn = q->qp->qpn;
+	l->our_psn = q->qp->attr.sq_psn;
+	memcpy(l->our_ip, q->self.ip, sizeof l->our_ip);
+	q->way = IBT_WAY_DIRECT;
+	return 0;
+}
+
+void near_refuse(struct ibt_qp *q)
+{
+	q->way = IBT_WAY_PACKETS;
+}
+
+void near_fini(struct ibt_qp *q)
+{
+	if (q->link)
+		list_remove(&q->link->kick);
+	free(q->link);
+	q->link = NULL;
+}
+
+bool near_is_undecided(const struct ibt_qp *q)
+{
+	const struct wq *sq = &q->qp->sq;
+
+	return q->way == IBT_WAY_OPEN &&
+	       (q->qp->state == HCA_QP_RTS || q->qp->state == HCA_QP_SQD) &&
+	       ring_own(&sq->done) != ring_load(&sq->head);
+}
+
+static bool is_atomic(const struct wqe *w)
+{
+	return w->opcode == HCA_WR_ATOMIC_CAS ||
+	       w->opcode == HCA_WR_ATOMIC_FADD;
+}
+
+/* Describe the piece at the cursor; LOC_PROT_ERR when our memory is not. */
+static enum hca_status describe(struct ibt *t, const struct ibt_qp *q,
+				struct wqe *w, struct far_request *r,
+				struct explain *x)
+{
+	uint64_t offset = (uint64_t)q->req.packet * t->piece;
+	uint32_t need = w->opcode == HCA_WR_RDMA_READ ? HCA_LOCAL_WRITE : 0;
+
+	r->opcode = w->opcode;
+	r->solicited = w->flags & HCA_SEND_SOLICITED;
+	r->total = w->bytes;
+	r->offset = (uint32_t)offset;
+	r->bytes = (uint32_t)bits_min_u64(w->bytes - offset, t->piece);
+	r->rkey = w->rkey;
+	r->imm_be = w->imm_be;
+	r->va = w->va;
+	r->swap_add = w->swap_add;
+	r->compare = w->compare;
+	r->data = NULL;
+	r->near.space = t->hca->space;
+	r->near.n = 0;
+	r->kick = r->is_ours = r->is_gone = false;
+	if (w->opcode == HCA_WR_ATOMIC_WRITE)
+		return sem_gather(t->hca, q->qp->pd, w, 0, 8,
+				  (uint8_t *)&r->swap_add, x);
+	if (is_atomic(w) || !r->bytes)
+		return HCA_SUCCESS;
+	if (w->flags & HCA_SEND_INLINE) {
+		r->data = (const uint8_t *)(w + 1) + offset;
+		return HCA_SUCCESS;
+	}
+	return sem_locate(t->hca, q->qp->pd, w, r->offset, r->bytes, need,
+			  r->near.vec, &r->near.n, x);
+}
+
+static enum hca_status our_fault(const struct far_request *r, struct explain *x)
+{
+	x->cause = EXPLAIN_LOCAL_FAULT;
+	x->va = r->near.n ? r->near.vec[0].va : 0;
+	return HCA_LOC_PROT_ERR;
+}
+
+static void wait_for_peer(struct ibt *t, struct ibt_qp *q)
+{
+	if (q->qp->state != HCA_QP_ERR && !list_is_linked(&q->nearby))
+		list_push_tail(&t->nearby, &q->nearby);
+}
+
+/* The piece has moved; an atomic's result is placed. */
+static void done(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+		 const struct far_request *r)
+{
+	struct explain x = {0};
+	enum hca_status status = HCA_SUCCESS;
+
+	if (is_atomic(w))
+		status = sem_scatter(t->hca, q->qp->pd, w, 0,
+				     (const uint8_t *)&r->found, 8, &x);
+	if (status) {
+		rc_req_stop(t, q, w, status, &x);
+		return;
+	}
+	q->qp->stats.tx_bytes += r->bytes;
+	q->qp->stats.tx_packets++;
+	rc_req_advance(t, q);
+	rc_comp_placed(t, q);
+}
+
+static enum hca_status status_of(enum verdict v)
+{
+	switch (v) {
+	case V_ACCESS:
+		return HCA_REM_ACCESS_ERR;
+	case V_INVALID:
+	case V_TOO_LONG:
+		return HCA_REM_INV_REQ_ERR;
+	case V_OK:
+	case V_RNR:
+	case V_REMOTE_FAULT:
+	case V_RECV_MEMORY:
+		break;
+	}
+	return HCA_REM_OP_ERR;
+}
+
+static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+		  struct far_request *r, enum far_answer answer,
+		  uint64_t now_ns)
+{
+	struct explain x = {0};
+
+	switch (answer) {
+	case FAR_DONE:
+		done(t, q, w, r);
+		break;
+	case FAR_LOST:
+		rc_comp_lost(t, q, now_ns);
+		wait_for_peer(t, q);
+		break;
+	case FAR_RNR:
+		rc_comp_rnr(t, q, r->rnr_timer, now_ns);
+		wait_for_peer(t, q);
+		break;
+	case FAR_ASKED_IT:
+		wait_for_peer(t, q);
+		break;
+	case FAR_REFUSED:
+		rc_comp_refused(t, q, status_of((enum verdict)r->verdict));
+		break;
+	case FAR_GONE:
+		q->link->is_gone = true;
+		rc_comp_gone(t, q);
+		break;
+	case FAR_OUR_FAULT:
+		rc_req_stop(t, q, w, our_fault(r, &x), &x);
+		break;
+	}
+}
+
+uint32_t near_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
+		   uint64_t now_ns)
+{
+	struct wqe *w = rc_req_begin(t, q);
+	struct far_link *l = q->link;
+	struct explain x = {0};
+	struct far_request r;
+	enum far_answer answer;
+	enum hca_status status;
+
+	if (!w)
+		return 0;
+	if (l->is_gone) {
+		rc_comp_gone(t, q);
+		return 0;
+	}
+	status = describe(t, q, w, &r, &x);
+	if (status) {
+		rc_req_stop(t, q, w, status, &x);
+		return 0;
+	}
+	r.now_ns = now_ns;
+	answer = far_run(l, &r);
+	if (r.kick && !list_is_linked(&l->kick))
+		list_push_tail(kicks, &l->kick);
+	judge(t, q, w, &r, answer, now_ns);
+	return answer == FAR_DONE ? r.bytes + 1 : 0;
+}
+
+/* The longer it takes, the less often. */
+static uint64_t next_look(const struct ibt *t, const struct far_link *l)
+{
+	uint64_t step = (t->now_ns - l->asked_ns) / 4;
+
+	if (!l->is_asked)
+		return UINT64_MAX;
+	step = step < NEAR_LOOK_NS ? NEAR_LOOK_NS : step;
+	return t->now_ns + bits_min_u64(step, NEAR_LOOK_MAX_NS);
+}
+
+uint64_t near_look(struct ibt *t)
+{
+	struct list *n = t->nearby.next, *next;
+	uint64_t look = UINT64_MAX;
+
+	for (; n != &t->nearby; n = next) {
+		struct ibt_qp *q = CONTAINER_OF(n, struct ibt_qp, nearby);
+
+		next = n->next;
+		if (!far_is_ready(q->link, q->req.rnr_waiting)) {
+			look = bits_min_u64(look, next_look(t, q->link));
+			continue;
+		}
+		list_remove(n);
+		wheel_cancel(&t->wheel, &q->rnr_timer);
+		q->req.rnr_waiting = false;
+		ibt_qp_activate(t, q);
+	}
+	return look;
+}
+
+void near_gone(struct ibt *t, struct ibt_qp *q)
+{
+	q->link->is_gone = true;
+	list_remove(&q->nearby);
+	wheel_cancel(&t->wheel, &q->rnr_timer);
+	q->req.rnr_waiting = false;
+	ibt_qp_activate(t, q);
+}
+
+/* ---- the owner's side ---- */
+
+/* Judged again: the peer judged it when it asked. */
+static enum verdict answer_ask(struct ibt *t, struct ibt_qp *q,
+			       struct explain *x)
+{
+	struct qp_far *f = &q->qp->far;
+	struct space *s = t->hca->space;
+	bool writes = f->ask_opcode == HCA_WR_ATOMIC_WRITE;
+	uint32_t need = writes ? HCA_REMOTE_WRITE : HCA_REMOTE_ATOMIC;
+	struct space_vec to = {.bytes = 8};
+	enum verdict v =
+		message_key(t->hca, q->qp, f->ask_rkey, f->ask_va, 8, need, x);
+	int err;
+
+	if (v ||
+	    mr_remote(t->hca, q->qp, f->ask_rkey, f->ask_va, 8, need, &to.va))
+		return V_ACCESS;
+	if (writes)
+		err = s->ops->write(s, &to, 1, &f->ask_swap_add);
+	else
+		err = s->ops->atomic(
+			s,
+			f->ask_opcode == HCA_WR_ATOMIC_CAS ? SPACE_CAS
+							   : SPACE_FETCH_ADD,
+			to.va, f->ask_swap_add, f->ask_compare, &f->ask_found);
+	if (!err)
+		return V_OK;
+	x->cause = EXPLAIN_REMOTE_FAULT;
+	return V_REMOTE_FAULT;
+}
+
+static void fail(struct ibt *t, struct ibt_qp *q, enum verdict v,
+		 struct explain *x)
+{
+	if (q->qp->state == HCA_QP_ERR || q->qp->state == HCA_QP_RESET)
+		return;
+	t->counters->fatal_naks_tx++;
+	ibt_explain(t, q, x);
+	ibt_qp_fail(t, q, verdict_row(v)->event);
+}
+
+static void asked(struct ibt *t, struct ibt_qp *q)
+{
+	struct qp_far *f = &q->qp->far;
+	struct explain x = {.cause = EXPLAIN_NONE};
+	enum verdict v = V_OK;
+
+	alock_take(&f->lock);
+	if (atomic_load(&f->ask) != FAR_ASKED || q->qp->state < HCA_QP_RTR ||
+	    q->qp->state > HCA_QP_SQE) {
+		alock_give(&f->lock);
+		return;
+	}
+	v = answer_ask(t, q, &x);
+	if (v)
+		f->ask_found = v;
+	atomic_store(&f->ask, v ? FAR_REFUSED_ASK : FAR_ANSWERED);
+	alock_give(&f->lock);
+	if (v)
+		fail(t, q, v, &x);
+}
+
+static void heard(struct ibt *t, struct ibt_qp *q)
+{
+	if (q->heard)
+		return;
+	q->heard = true;
+	if (q->qp->state == HCA_QP_RTR)
+		ibt_event(t, q, ENGINE_COMM_EST);
+}
+
+static void cq_letters(struct ibt *t, struct ibt_qp *q, uint32_t letters)
+{
+	struct cq *cq = arena_at(&t->hca->arena, q->qp->recv_cq);
+
+	if (letters & QP_MAIL_CQ)
+		ibt_cq_event(t, cq->user, ENGINE_CQ_EVENT);
+	if ((letters & QP_MAIL_LATER) && !later_set(t, cq) && cq_fire(cq))
+		ibt_cq_event(t, cq->user, ENGINE_CQ_EVENT);
+	if (letters & QP_MAIL_FULL)
+		ibt_overrun(t, q, cq);
+}
+
+void near_mail(struct ibt *t, struct ibt_qp *q, uint32_t letters)
+{
+	struct explain x;
+
+	if (letters & QP_MAIL_HEARD)
+		heard(t, q);
+	cq_letters(t, q, letters);
+	if (letters & QP_MAIL_LIMIT && q->qp->srq) {
+		const struct srq *s = arena_at(&t->hca->arena, q->qp->srq);
+
+		ibt_cq_event(t, s->user, ENGINE_SRQ_LIMIT);
+	}
+	if (letters & QP_MAIL_ASK)
+		asked(t, q);
+	if ((letters & QP_MAIL_FAIL) && q->qp->far.has_failed) {
+		far_explain(&q->qp->far.note, &x);
+		fail(t, q, (enum verdict)q->qp->far.note.verdict, &x);
+	}
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The near end of the direct way, and what an owner does about the letters of
+ * its peers.  A connection's requests go by packets or directly for all its
+ * life: that is decided before the first, so none overtakes another.
+ *
+ *	OPEN --near_attach--> DIRECT		until RESET
+ *	     --near_refuse--> PACKETS
+ *
+ * A piece of a message takes one PSN; waiting for receives, retries and the
+ * end of a request are rc_comp's.  Who waits for its peer (no receive, not
+ * ready, an atomic under way) is on ibt.nearby and looks again at each tick.
+ * Owner: the engine; lock: the lane's.  Sans-IO.
+ */
+#ifndef DIRECT_NEAR_H
+#define DIRECT_NEAR_H
+
+#include "direct/far.h"
+#include "ibt/ibt.h"
+
+#define NEAR_PIECE	 (1u << 20) /* bytes that move under one lock */
+#define NEAR_LOOK_NS	 20000	    /* between looks at an atomic, at first */
+#define NEAR_LOOK_MAX_NS 1000000
+
+/* 0 or -ENOMEM. */
+int near_attach(struct ibt_qp *q, struct hca *far, struct guest *guest,
+		void *owner);
+void near_refuse(struct ibt_qp *q);
+/* The QP is going. */
+void near_fini(struct ibt_qp *q);
+/* Is anything waiting for the decision? */
+bool near_is_undecided(const struct ibt_qp *q);
+/*
+ * Execute the piece at the cursor; the bytes it moved, at least 1, or 0 when
+ * nothing can go now.
+ */
+uint32_t near_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
+		   uint64_t now_ns);
+/* Those that wait for their peer look again; when to do it next, or
+ * UINT64_MAX: with the timers. */
+uint64_t near_look(struct ibt *t);
+/* Of the peer's process: it has ended. */
+void near_gone(struct ibt *t, struct ibt_qp *q);
+/* Letters have come for q. */
+void near_mail(struct ibt *t, struct ibt_qp *q, uint32_t letters);
+
+#endif

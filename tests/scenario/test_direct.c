@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests without packets: what is special about them, src/direct. */
+#include "test.h"
+
+#include <string.h>
+
+#include "hdr/aeth.h"
+#include "ibt/ibt.h"
+#include "scenario/duo.h"
+#include "util/rng.h"
+
+#define LONG (60ull * 1000000000)
+
+static void assert_done(struct duo *d, int i, uint32_t status)
+{
+	struct cqe c;
+
+	assert_true(duo_poll(d, i, &c));
+	assert_int_equal(c.status, status);
+}
+
+static void fill(struct duo *d, int i, uint32_t bytes)
+{
+	struct rng r;
+
+	rng_init(&r, bytes);
+	for (uint32_t k = 0; k < bytes; k++)
+		d->side[i].memory.bytes[k] = (uint8_t)rng_u64(&r);
+}
+
+static uint64_t packets(const struct duo *d)
+{
+	return engine_counters(d->side[0].engine)->tx_packets +
+	       engine_counters(d->side[1].engine)->tx_packets;
+}
+
+/* Move side i's QP to a state, by the program. */
+static void enter(struct duo *d, int i, uint32_t state)
+{
+	struct hca_qp_attr a = {.qp_state = state};
+	const char *why;
+
+	assert_int_equal(engine_qp_modify(d->side[i].engine, d->side[i].side,
+					  &a, HCA_QP_STATE, d->side[i].ip,
+					  d->now_ns, &why),
+			 0);
+}
+
+static void nothing_crosses_a_wire(void **state)
+{
+	static const uint32_t lengths[] = {0, 1, 999, 1000, 1001, 12345};
+	struct duo *d = duo_new(1, 16);
+
+	for (size_t k = 0; k < TEST_COUNT(lengths); k++) {
+		fill(d, 0, lengths[k]);
+		duo_recv(d, 1, 100000, 20000);
+		duo_send(d, 0, HCA_WR_SEND, 0, lengths[k], 0);
+		duo_post(d, 0);
+		duo_send(d, 0, HCA_WR_RDMA_READ, 200000, lengths[k], 100000);
+		duo_post(d, 0);
+		duo_run(d, d->now_ns);
+		assert_done(d, 0, HCA_SUCCESS);
+		assert_done(d, 0, HCA_SUCCESS);
+		assert_done(d, 1, HCA_SUCCESS);
+		assert_memory_equal(d->side[0].memory.bytes,
+				    d->side[0].memory.bytes + 200000,
+				    lengths[k]);
+	}
+	assert_int_equal(packets(d), 0);
+	duo_free(d);
+}
+
+static void without_a_receive_a_send_ends_after_its_tries(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+	uint64_t began = d->now_ns;
+
+	d->side[0].qp->attr.rnr_retry = 3;
+	duo_send(d, 0, HCA_WR_SEND, 0, 64, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_RNR_RETRY_EXC_ERR);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_RNR);
+	assert_true(d->now_ns - began >= 3 * aeth_rnr_timer_ns(12));
+	duo_free(d);
+}
+
+static void a_receive_posted_late_is_found_at_the_next_look(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+	uint64_t at;
+
+	duo_send(d, 0, HCA_WR_SEND, 0, 64, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns);
+	duo_recv(d, 1, 0, 64);
+	at = d->now_ns + 1000;
+	engine_tick(d->side[0].engine, at);
+	duo_run(d, at);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_done(d, 1, HCA_SUCCESS);
+	duo_free(d);
+}
+
+static void a_peer_not_ready_is_silent(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+
+	enter(d, 1, HCA_QP_ERR);
+	d->liveness = ENGINE_PEER_UNKNOWN;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_RETRY);
+	duo_free(d);
+}
+
+static void a_peer_whose_process_ended_is_told_at_once(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+
+	duo_send(d, 0, HCA_WR_SEND, 0, 64, 0);
+	duo_post(d, 0);
+	duo_send(d, 0, HCA_WR_SEND, 0, 64, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns);
+	assert_true(engine_gone(d->side[0].engine, d));
+	duo_run(d, d->now_ns);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR);
+	assert_done(d, 0, HCA_WR_FLUSH_ERR);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_GONE);
+	duo_free(d);
+}
+
+static void who_sleeps_is_kicked_for_an_event(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+
+	for (uint32_t k = 0; k < 2; k++) {
+		engine_asleep(d->side[1].engine, k);
+		cq_arm(d->side[1].cq, false);
+		duo_recv(d, 1, 0, 64);
+		duo_send(d, 0, HCA_WR_SEND, 0, 64, 0);
+		duo_post(d, 0);
+		duo_run(d, d->now_ns);
+		assert_done(d, 1, HCA_SUCCESS);
+		assert_int_equal(d->side[1].kicked, k);
+		assert_int_equal(d->side[1].events[ENGINE_CQ_EVENT], k + 1);
+	}
+	duo_free(d);
+}
+
+static void our_own_fault_fails_us_and_not_the_peer(void **state)
+{
+	static const enum hca_wr ops[] = {HCA_WR_RDMA_WRITE, HCA_WR_RDMA_READ,
+					  HCA_WR_SEND};
+
+	for (size_t k = 0; k < TEST_COUNT(ops); k++) {
+		struct duo *d = duo_new(3, 16);
+
+		duo_recv(d, 1, 0, 20000);
+		d->side[0].memory.unmapped_from = 5000;
+		duo_send(d, 0, ops[k], 0, 20000, 0);
+		duo_post(d, 0);
+		duo_run(d, d->now_ns + LONG);
+		assert_done(d, 0, HCA_LOC_PROT_ERR);
+		assert_int_equal(d->side[0].explained.cause,
+				 EXPLAIN_LOCAL_FAULT);
+		assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
+		duo_free(d);
+	}
+}
+
+static void a_failing_peer_gives_back_its_receives(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+
+	duo_recv(d, 1, 0, 64);
+	duo_recv(d, 1, 0, 64);
+	enter(d, 1, HCA_QP_ERR);
+	duo_send(d, 0, HCA_WR_SEND, 0, 64, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 1000000);
+	assert_done(d, 1, HCA_WR_FLUSH_ERR);
+	assert_done(d, 1, HCA_WR_FLUSH_ERR);
+	assert_false(duo_poll(d, 1, &(struct cqe){0}));
+	assert_false(duo_poll(d, 0, &(struct cqe){0}));
+	enter(d, 0, HCA_QP_ERR);
+	assert_done(d, 0, HCA_WR_FLUSH_ERR);
+	duo_free(d);
+}
+
+static void an_atomic_waits_for_its_owner(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+	uint64_t found, left = 5;
+	uint32_t letters;
+
+	memcpy(d->side[1].memory.bytes + 8, &left, 8);
+	d->side[1].is_stopped = true;
+	duo_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, 8)->swap_add = 2;
+	duo_post(d, 0);
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 16, 8, 16);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_false(duo_poll(d, 0, &(struct cqe){0}));
+	d->side[1].is_stopped = false;
+	duo_run(d, d->now_ns + 10000000);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_done(d, 0, HCA_SUCCESS);
+	memcpy(&found, d->side[0].memory.bytes, 8);
+	memcpy(&left, d->side[1].memory.bytes + 8, 8);
+	assert_int_equal(found, 5);
+	assert_int_equal(left, 7);
+	assert_null(mail_take(&d->side[1].hca, &letters));
+	duo_free(d);
+}
+
+static void an_atomic_on_memory_that_went_away_fails_both(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+
+	d->side[1].memory.unmapped_from = 4096;
+	duo_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, 8192);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_REM_OP_ERR);
+	assert_int_equal(d->side[1].explained.cause, EXPLAIN_REMOTE_FAULT);
+	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
+	duo_free(d);
+}
+
+static void a_stopped_peer_is_served(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+
+	d->side[1].is_stopped = true;
+	fill(d, 0, 5000);
+	duo_recv(d, 1, 100000, 5000);
+	duo_send(d, 0, HCA_WR_SEND, 0, 5000, 0);
+	duo_post(d, 0);
+	duo_send(d, 0, HCA_WR_RDMA_READ, 200000, 5000, 100000);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_memory_equal(d->side[0].memory.bytes,
+			    d->side[0].memory.bytes + 200000, 5000);
+	duo_free(d);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_crosses_a_wire),
+		cmocka_unit_test(without_a_receive_a_send_ends_after_its_tries),
+		cmocka_unit_test(
+			a_receive_posted_late_is_found_at_the_next_look),
+		cmocka_unit_test(a_peer_not_ready_is_silent),
+		cmocka_unit_test(a_peer_whose_process_ended_is_told_at_once),
+		cmocka_unit_test(who_sleeps_is_kicked_for_an_event),
+		cmocka_unit_test(our_own_fault_fails_us_and_not_the_peer),
+		cmocka_unit_test(a_failing_peer_gives_back_its_receives),
+		cmocka_unit_test(an_atomic_waits_for_its_owner),
+		cmocka_unit_test(an_atomic_on_memory_that_went_away_fails_both),
+		cmocka_unit_test(a_stopped_peer_is_served),
+	};
+
+	duo_mode(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
