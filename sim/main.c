@@ -9,13 +9,13 @@
 struct options {
 	uint64_t from, to;
 	uint32_t loss;
-	bool verbose;
+	bool verbose, direct;
 };
 
 static int usage(void)
 {
 	fprintf(stderr, "usage: adverb-sim [--seeds A..B] [--loss PERCENT] "
-			"[--verbose]\n");
+			"[--direct] [--verbose]\n");
 	return 2;
 }
 
@@ -26,6 +26,8 @@ static bool parse(int argc, char **argv, struct options *o)
 
 		if (!strcmp(argv[i], "--verbose")) {
 			o->verbose = true;
+		} else if (!strcmp(argv[i], "--direct")) {
+			o->direct = true;
 		} else if (!strcmp(argv[i], "--seeds") && ++i < argc) {
 			o->from = o->to = strtoull(argv[i], &end, 10);
 			if (!strncmp(end, "..", 2))
@@ -67,7 +69,7 @@ static uint64_t once(uint64_t seed, const struct options *o, char why[200])
 {
 	uint64_t hash;
 
-	world_init(&w, seed, o->loss);
+	world_init(&w, seed, o->loss, o->direct);
 	w.verbose = o->verbose;
 	world_run(&w);
 	if (o->verbose)
@@ -88,8 +90,9 @@ static bool run(uint64_t seed, const struct options *o)
 		strcpy(why, "the same seed gave another run");
 	if (why[0])
 		printf("FAIL seed %" PRIu64 ": %s; reproduce: adverb-sim "
-		       "--seeds %" PRIu64 "..%" PRIu64 " --loss %u\n",
-		       seed, why, seed, seed, o->loss);
+		       "--seeds %" PRIu64 "..%" PRIu64 " --loss %u%s\n",
+		       seed, why, seed, seed, o->loss,
+		       o->direct ? " --direct" : "");
 	fflush(stdout);
 	return !why[0];
 }

@@ -72,6 +72,24 @@ static int mem_atomic(struct space *s, enum space_atomic op, uint64_t va,
 	return 0;
 }
 
+static struct space *owner(struct space *s)
+{
+	return &((struct elsewhere *)s)->of->space;
+}
+
+static int far_write(struct space *s, const struct space_vec *to, size_t n,
+		     const void *src)
+{
+	return mem_write(owner(s), to, n, src);
+}
+
+static int far_read(struct space *s, const struct space_vec *from, size_t n,
+		    void *dst)
+{
+	return mem_read(owner(s), from, n, dst);
+}
+
+static const struct space_ops far_ops = {.write = far_write, .read = far_read};
 static const struct space_ops mem_ops = {mem_write, mem_read, mem_atomic};
 
 uint32_t node_alloc(struct host *h, uint32_t bytes)
@@ -118,6 +136,8 @@ void node_boot(struct host *h)
 		.window = 16u << rng_below(&w->rng, 5),
 		.strict = w->strict,
 		.patience_ns = PATIENCE_NS,
+		.direct = w->direct,
+		.piece = w->direct ? 4096 : 0,
 	};
 	uint64_t secrets[4];
 	struct arena arena;
@@ -133,6 +153,15 @@ void node_boot(struct host *h)
 	h->engine = engine_new(&config, node_now(h));
 	if (!h->engine)
 		abort();
+	h->elsewhere = (struct elsewhere){{&far_ops}, h};
+	h->far = h->hca;
+	h->hca.shared->pulse.word = 1;
+	for (int i = 0; i < WORLD_HOSTS; i++)
+		h->guests[i] = w->has_atomics ? NULL : guest_take(&h->far);
+	if (!w->has_atomics)
+		h->far.space = &h->elsewhere.space;
+	engine_asleep(h->engine, true);
+	h->is_kicked = false;
 	h->arena_used = arena_used(&h->hca.arena);
 	h->turned_ns = node_now(h);
 	h->dead = false;
@@ -146,6 +175,9 @@ void node_kill(struct host *h)
 			   h->index);
 	if (arena_used(&h->hca.arena) != h->arena_used)
 		world_fail(h->world, "host %u: arena memory is left", h->index);
+	for (uint32_t i = 0; i < h->world->host_count; i++)
+		if (h->world->hosts[i].engine && i != h->index)
+			engine_gone(h->world->hosts[i].engine, h);
 	engine_free(h->engine);
 	free(h->arena);
 	while (h->inbox_count)
@@ -258,6 +290,31 @@ static void take_events(struct host *h)
 	}
 }
 
+/* Which way a connection goes; some peers do not want it directly. */
+static void find_ways(struct host *h)
+{
+	struct world *w = h->world;
+	uint32_t qpn, peer;
+
+	while ((qpn = engine_wants_way(h->engine, &peer))) {
+		struct flow *f = pair_flow_of(w, h, qpn);
+		struct host *to = f ? f->to : NULL;
+		bool is_willing =
+			to && !to->dead && rng_chance(&w->rng, 900000);
+
+		engine_way(h->engine, qpn, is_willing ? &to->far : NULL,
+			   is_willing ? to->guests[h->index] : NULL, to);
+	}
+}
+
+static void kick(struct host *h)
+{
+	struct host *to;
+
+	while ((to = engine_kick(h->engine)))
+		to->is_kicked = true;
+}
+
 /* All that the host has to say now; sometimes a socket takes only a part. */
 static void pump(struct host *h)
 {
@@ -266,14 +323,17 @@ static void pump(struct host *h)
 	size_t n;
 
 	take_events(h);
-	while ((n = engine_tx(h->engine, frames, BATCH, node_now(h)))) {
-		if (rng_chance(&w->rng, 100000))
+	do {
+		n = engine_tx(h->engine, frames, BATCH, node_now(h));
+		if (n && rng_chance(&w->rng, 100000))
 			n = rng_below(&w->rng, (uint32_t)n) + 1;
 		for (size_t i = 0; i < n; i++)
 			link_send(w, h, &frames[i]);
 		engine_tx_done(h->engine, n);
+		kick(h);
+		find_ways(h);
 		take_events(h);
-	}
+	} while (engine_has_tx(h->engine));
 }
 
 uint64_t node_next(const struct host *h)
@@ -284,7 +344,7 @@ uint64_t node_next(const struct host *h)
 		return UINT64_MAX;
 	if (!node_is_up(h))
 		return h->stalled_ns;
-	if (h->inbox_count)
+	if (h->inbox_count || h->is_kicked)
 		return 0;
 	due = engine_deadline(h->engine);
 	return due == UINT64_MAX ? due : due - bits_min_u64(due, h->skew_ns);
@@ -303,6 +363,9 @@ void node_turn(struct host *h)
 	if (slept)
 		engine_was_asleep(h->engine, now);
 	receive(h);
+	if (h->is_kicked)
+		engine_mail(h->engine);
+	h->is_kicked = false;
 	if (engine_deadline(h->engine) <= now)
 		engine_tick(h->engine, now);
 	pump(h);

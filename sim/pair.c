@@ -101,6 +101,7 @@ static void qp_init(struct world *w, struct flow *f)
 static void qp_fini(struct flow *f)
 {
 	engine_qp_remove(f->from->engine, f->q);
+	qp_withdraw(&f->from->hca, f->qp);
 	qp_free(&f->from->hca, f->qp);
 	if (f->shares)
 		srq_free(&f->from->hca, f->cap.srq);

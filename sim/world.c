@@ -136,7 +136,8 @@ static void answer_due(struct world *w)
 
 /* ---- life ---- */
 
-void world_init(struct world *w, uint64_t seed, uint32_t loss_percent)
+void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
+		bool direct)
 {
 	static const uint32_t rates[] = {0, 1000, 30000, 200000};
 	uint8_t *mem[WORLD_HOSTS];
@@ -153,6 +154,8 @@ void world_init(struct world *w, uint64_t seed, uint32_t loss_percent)
 	w->faults.truncate = rates[rng_below(&w->rng, 4)];
 	w->strict = rng_chance(&w->rng, 100000);
 	w->liveness = (enum liveness)rng_below(&w->rng, 4);
+	w->direct = direct;
+	w->has_atomics = direct && rng_chance(&w->rng, 500000);
 	w->host_count = 2 + rng_below(&w->rng, WORLD_HOSTS - 1);
 	w->quiet_ns = (50 + rng_below(&w->rng, 250)) * WORLD_MS;
 	w->deadline_ns = w->quiet_ns + BOUND_NS;

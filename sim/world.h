@@ -8,6 +8,7 @@
 #define SIM_WORLD_H
 
 #include "engine/engine.h"
+#include "hca/guest.h"
 #include "util/rng.h"
 
 #define WORLD_HOSTS	5
@@ -39,8 +40,15 @@ struct tap {
 	bool by_event, armed, fired;
 };
 
+/* A host's memory, for another's process: no atomics, if so drawn. */
+struct elsewhere {
+	struct space space;
+	struct host *of;
+};
+
 struct host {
 	struct space space; /* first: the callbacks get this */
+	struct elsewhere elsewhere;
 	struct world *world;
 	uint8_t index;
 	uint8_t *mem;	 /* WORLD_MEM bytes, called va + offset */
@@ -59,6 +67,9 @@ struct host {
 	uint8_t *arena;
 	uint64_t arena_used; /* before any object */
 	struct hca hca;
+	struct hca far; /* hca, for neighbours, and their slots in it */
+	struct guest *guests[WORLD_HOSTS];
+	bool is_kicked; /* a neighbour has left letters */
 	struct engine *engine;
 	struct tap taps[WORLD_TAPS];
 	struct flight *inbox[WORLD_INBOX];
@@ -100,6 +111,8 @@ struct world {
 	struct faults faults;
 	enum liveness liveness;
 	bool strict, verbose;
+	bool direct;	  /* the hosts are processes of one host */
+	bool has_atomics; /* ... that can do them in each other's memory */
 	uint32_t host_count;
 	struct host hosts[WORLD_HOSTS];
 	struct flight **heap;
@@ -115,7 +128,8 @@ struct world {
 };
 
 /* w is zero, or has been through world_fini: memory is used again. */
-void world_init(struct world *w, uint64_t seed, uint32_t loss_percent);
+void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
+		bool direct);
 void world_fini(struct world *w);
 void world_free(struct world *w);
 /* Run until the workload is over, something fails, or the deadline. */
