@@ -108,6 +108,7 @@ static void put_subject(struct text *t, const struct explain *x)
 	case EXPLAIN_NAK_INVALID:
 	case EXPLAIN_NAK_OPERATION:
 	case EXPLAIN_RETRY:
+	case EXPLAIN_PATIENCE:
 	case EXPLAIN_PEER_GONE:
 	case EXPLAIN_RNR:
 		put(t, "%s wr_id 0x%" PRIx64 " failed: ", wr_name(x->opcode),
@@ -179,6 +180,7 @@ static void put_local_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_NAK_INVALID:
 	case EXPLAIN_NAK_OPERATION:
 	case EXPLAIN_RETRY:
+	case EXPLAIN_PATIENCE:
 	case EXPLAIN_PEER_GONE:
 	case EXPLAIN_RNR:
 		break;
@@ -203,6 +205,12 @@ static void put_peer_reason(struct text *t, const struct explain *x)
 		    "no answer from the peer (QP 0x%06x) after %u tries; is "
 		    "its QP in RTR, its address right, UDP 4791 open?",
 		    x->dest_qpn, x->tries);
+		break;
+	case EXPLAIN_PATIENCE:
+		put(t,
+		    "the process of the peer (QP 0x%06x) is alive and has been "
+		    "silent for %u s (ADVERB_PATIENCE); is it stopped?",
+		    x->dest_qpn, x->seconds);
 		break;
 	case EXPLAIN_PEER_GONE:
 		put(t, "the process of the peer (QP 0x%06x) has ended",

@@ -23,6 +23,7 @@ enum explain_cause {
 	EXPLAIN_NAK_INVALID,	/* the peer answered invalid request */
 	EXPLAIN_NAK_OPERATION,	/* the peer answered remote operational error */
 	EXPLAIN_RETRY,		/* no answer */
+	EXPLAIN_PATIENCE,	/* alive, and silent for too long */
 	EXPLAIN_PEER_GONE,	/* the peer's process has ended */
 	EXPLAIN_RNR,		/* the peer had no receive posted */
 	EXPLAIN_DROPPED,	/* a message of an unreliable service */
@@ -39,7 +40,7 @@ struct explain {
 	uint32_t verdict; /* enum mr_verdict */
 	uint32_t need;	  /* the missing right, enum hca_access */
 	uint64_t region_va, region_bytes; /* of the key, when it exists */
-	uint32_t tries;
+	uint32_t tries, seconds;
 	const char *detail; /* static text or NULL */
 };
 

@@ -21,6 +21,7 @@
 
 #define WINDOW_PACKETS	 512
 #define PATIENCE_DEFAULT 60 /* seconds */
+#define PATIENCE_MAX	 1000000000
 #define MTU_ANY		 5  /* 4096 bytes */
 #define QPN_TRIES	 256
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
@@ -58,7 +59,9 @@ static uint64_t patience_ns(void)
 	const char *text = getenv("ADVERB_PATIENCE");
 	long seconds = text ? strtol(text, NULL, 10) : PATIENCE_DEFAULT;
 
-	return (uint64_t)(seconds > 0 ? seconds : PATIENCE_DEFAULT) *
+	if (seconds <= 0)
+		seconds = PATIENCE_DEFAULT;
+	return (seconds < PATIENCE_MAX ? (uint64_t)seconds : PATIENCE_MAX) *
 	       1000000000u;
 }
 

@@ -171,6 +171,7 @@ static void explain_nak(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 		.wr_id = w->wr_id,
 		.opcode = w->opcode,
 		.tries = q->req.retries + q->req.rnr_retries,
+		.seconds = (uint32_t)(t->patience_ns / 1000000000),
 	};
 	bool one_sided = rc_req_is_read(w) || w->opcode == HCA_WR_RDMA_WRITE ||
 			 w->opcode == HCA_WR_RDMA_WRITE_IMM;
@@ -242,7 +243,9 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 	if (!r->silent_since_ns)
 		r->silent_since_ns = now_ns;
 	if (now_ns - r->silent_since_ns > t->patience_ns) {
-		fail_oldest(t, q, HCA_RETRY_EXC_ERR, EXPLAIN_RETRY);
+		/* what was asked has been answered: it is alive */
+		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
+			    r->asking ? EXPLAIN_RETRY : EXPLAIN_PATIENCE);
 		return false;
 	}
 	r->asking = true;

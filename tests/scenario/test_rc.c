@@ -311,6 +311,20 @@ static void a_peer_that_is_alive_is_waited_for(void **state)
 	duo_free(d);
 }
 
+static void a_silent_peer_that_is_alive_is_called_so(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+
+	d->fate = nothing;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 2 * LONG);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PATIENCE);
+	assert_int_equal(d->side[0].explained.seconds, 60);
+	duo_free(d);
+}
+
 struct frames {
 	uint32_t count, segments;
 	bool wrong; /* one longer than those before it in a frame */
@@ -615,6 +629,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_peer_that_has_ended_is_reported_at_once),
 		cmocka_unit_test(a_peer_elsewhere_has_four_times_the_timeout),
 		cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
+		cmocka_unit_test(a_silent_peer_that_is_alive_is_called_so),
 		cmocka_unit_test(equal_packets_leave_in_one_frame),
 		cmocka_unit_test(a_small_receive_buffer_slows_and_stops_nobody),
 		cmocka_unit_test(small_requests_leave_in_one_frame),
