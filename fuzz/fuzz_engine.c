@@ -249,7 +249,7 @@ static void command(struct script *s)
 		if (u8(s) & 1)
 			mr_rekey(&side->hca, side->mr);
 		else
-			side->memory.unmapped_from = place(s) % DUO_MEMORY;
+			side->memory.size = place(s) % DUO_MEMORY;
 		break;
 	case 14:
 		s->duo->liveness = (enum engine_peer)(u8(s) % 3);

@@ -77,7 +77,7 @@ static bool holds(const struct flow *f, const struct recv *r, uint32_t skip,
 		uint32_t at = bits_min_u32(skip, p->bytes);
 		uint32_t part = bits_min_u32(p->bytes - at, bytes);
 
-		if (memcmp(f->to->mem + p->off + at, data, part) != 0)
+		if (memcmp(f->to->memory.bytes + p->off + at, data, part) != 0)
 			return false;
 		skip -= at;
 		data += part;
@@ -98,7 +98,8 @@ static bool is_message(const struct flow *f, const struct recv *r,
 	    (imm && c->imm_be != o->imm))
 		return false;
 	return is_write(o) ||
-	       holds(f, r, head, f->from->mem + o->piece[0].off, o->bytes);
+	       holds(f, r, head, f->from->memory.bytes + o->piece[0].off,
+		     o->bytes);
 }
 
 /* Some message that was posted; a later one than the last, if the wire kept
@@ -153,22 +154,23 @@ bool loose_is_over(const struct flow *f)
 /* Each byte that a WRITE may have written is as before, or of a WRITE. */
 static void replay_write(struct flow *f, const struct op *o)
 {
-	const uint8_t *source = f->from->mem + o->piece[0].off;
+	const uint8_t *source = f->from->memory.bytes + o->piece[0].off;
 	const struct host *h = f->to;
 	struct piece at = {o->remote, o->bytes};
 
 	for (uint32_t b = 0; b < o->bytes; b++) {
 		uint32_t to = o->remote + b;
-		bool known =
-			h->mem[to] == h->shadow[to] || h->mem[to] == source[b];
+		bool known = h->memory.bytes[to] == h->shadow[to] ||
+			     h->memory.bytes[to] == source[b];
 
 		for (uint32_t k = 0; !known && k < f->posted; k++) {
 			const struct op *p = &f->ops[k];
 
 			known = is_write(p) && !p->defect && to >= p->remote &&
 				to - p->remote < p->bytes &&
-				h->mem[to] == f->from->mem[p->piece[0].off +
-							   to - p->remote];
+				h->memory.bytes[to] ==
+					f->from->memory.bytes[p->piece[0].off +
+							      to - p->remote];
 		}
 		if (known)
 			continue;
@@ -198,14 +200,14 @@ void loose_replay(struct flow *f, uint32_t head)
 		const struct op *o = &f->ops[r->got == NOTHING ? 0 : r->got];
 
 		if (r->got != NOTHING && !is_write(o) &&
-		    !holds(f, r, head, f->from->mem + o->piece[0].off,
+		    !holds(f, r, head, f->from->memory.bytes + o->piece[0].off,
 			   o->bytes))
 			world_fail(f->to->world,
 				   "flow %u receive %u changed after its "
 				   "completion",
 				   f->id, i);
 		/* a message that was given up may have left a part */
-		oracle_spread(f->to, r->piece, r->pieces, f->to->mem,
+		oracle_spread(f->to, r->piece, r->pieces, f->to->memory.bytes,
 			      room_of(r), true);
 	}
 }

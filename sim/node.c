@@ -17,87 +17,12 @@
 
 /* ---- memory ---- */
 
-static uint8_t *reach(struct host *h, uint64_t va, uint64_t bytes)
-{
-	if (va < h->va || va - h->va > h->brk || bytes > h->brk - (va - h->va))
-		return NULL;
-	return h->mem + (va - h->va);
-}
-
-static int mem_write(struct space *s, const struct space_vec *to, size_t n,
-		     const void *src)
-{
-	const uint8_t *from = src;
-
-	for (size_t i = 0; i < n; i++) {
-		uint8_t *p = reach((struct host *)s, to[i].va, to[i].bytes);
-
-		if (!p)
-			return -EFAULT;
-		memcpy(p, from, to[i].bytes);
-		from += to[i].bytes;
-	}
-	return 0;
-}
-
-static int mem_read(struct space *s, const struct space_vec *from, size_t n,
-		    void *dst)
-{
-	uint8_t *to = dst;
-
-	for (size_t i = 0; i < n; i++) {
-		uint8_t *p = reach((struct host *)s, from[i].va, from[i].bytes);
-
-		if (!p)
-			return -EFAULT;
-		memcpy(to, p, from[i].bytes);
-		to += from[i].bytes;
-	}
-	return 0;
-}
-
-static int mem_atomic(struct space *s, enum space_atomic op, uint64_t va,
-		      uint64_t swap_add, uint64_t compare, uint64_t *old)
-{
-	uint8_t *p = reach((struct host *)s, va, 8);
-	uint64_t value;
-
-	if (!p)
-		return -EFAULT;
-	memcpy(old, p, 8);
-	value = op == SPACE_FETCH_ADD ? *old + swap_add
-		: *old == compare     ? swap_add
-				      : *old;
-	memcpy(p, &value, 8);
-	return 0;
-}
-
-static struct space *owner(struct space *s)
-{
-	return &((struct elsewhere *)s)->of->space;
-}
-
-static int far_write(struct space *s, const struct space_vec *to, size_t n,
-		     const void *src)
-{
-	return mem_write(owner(s), to, n, src);
-}
-
-static int far_read(struct space *s, const struct space_vec *from, size_t n,
-		    void *dst)
-{
-	return mem_read(owner(s), from, n, dst);
-}
-
-static const struct space_ops far_ops = {.write = far_write, .read = far_read};
-static const struct space_ops mem_ops = {mem_write, mem_read, mem_atomic};
-
 uint32_t node_alloc(struct host *h, uint32_t bytes)
 {
-	uint32_t off = h->brk + GUARD;
+	uint32_t off = (uint32_t)h->memory.size + GUARD;
 
-	h->brk = (uint32_t)bits_align_up(off + bytes, 64);
-	if (h->brk + GUARD > WORLD_MEM)
+	h->memory.size = bits_align_up(off + bytes, 64);
+	if (h->memory.size + GUARD > WORLD_MEM)
 		abort();
 	return off;
 }
@@ -110,12 +35,13 @@ void node_init(struct world *w, uint8_t index, bool v4, uint8_t *mem)
 
 	h->world = w;
 	h->index = index;
-	h->space.ops = &mem_ops;
-	h->mem = mem ? mem : calloc(2, WORLD_MEM);
-	if (!h->mem)
+	if (!mem)
+		mem = calloc(2, WORLD_MEM);
+	if (!mem)
 		abort();
-	h->shadow = h->mem + WORLD_MEM;
-	h->va = 0x7f0000000000ull + ((uint64_t)index << 36);
+	memory_init(&h->memory, mem,
+		    0x7f0000000000ull + ((uint64_t)index << 36), 0);
+	h->shadow = h->memory.bytes + WORLD_MEM;
 	if (v4)
 		h->addr.ip[10] = h->addr.ip[11] = 0xff, h->addr.ip[12] = 10;
 	else
@@ -148,12 +74,12 @@ void node_boot(struct host *h)
 	if (!h->arena)
 		abort();
 	arena_init(&arena, h->arena, ARENA_BYTES);
-	if (hca_init(&h->hca, arena, &h->space, secrets))
+	if (hca_init(&h->hca, arena, &h->memory.space, secrets))
 		abort();
 	h->engine = engine_new(&config, node_now(h));
 	if (!h->engine)
 		abort();
-	h->elsewhere = (struct elsewhere){{&far_ops}, h};
+	memory_elsewhere(&h->elsewhere, &h->memory);
 	h->far = h->hca;
 	h->hca.shared->pulse.word = 1;
 	for (int i = 0; i < WORLD_HOSTS; i++)
@@ -190,8 +116,8 @@ void node_fini(struct host *h)
 {
 	if (!h->dead)
 		node_kill(h);
-	memset(h->mem, 0, h->brk + GUARD);
-	memset(h->shadow, 0, h->brk + GUARD);
+	memset(h->memory.bytes, 0, h->memory.size + GUARD);
+	memset(h->shadow, 0, h->memory.size + GUARD);
 }
 
 uint64_t node_now(const struct host *h)

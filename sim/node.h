@@ -10,7 +10,7 @@
 
 /* mem: NULL, or that of an earlier world, all zero. */
 void node_init(struct world *w, uint8_t index, bool v4, uint8_t *mem);
-/* Keeps h->mem and clears it. */
+/* Keeps h->memory.bytes and clears it. */
 void node_fini(struct host *h);
 /* Begin a life: an empty adapter.  End it; no QP is left. */
 void node_boot(struct host *h);

@@ -111,19 +111,20 @@ void oracle_spread(struct host *h, const struct piece *p, uint8_t n,
 static void compare(struct world *w, const struct host *h, uint32_t off,
 		    uint32_t bytes)
 {
-	if (!memcmp(h->mem + off, h->shadow + off, bytes))
+	if (!memcmp(h->memory.bytes + off, h->shadow + off, bytes))
 		return;
-	while (h->mem[off] == h->shadow[off])
+	while (h->memory.bytes[off] == h->shadow[off])
 		off++;
 	world_fail(w, "host %u: byte 0x%x is 0x%02x, not 0x%02x", h->index, off,
-		   h->mem[off], h->shadow[off]);
+		   h->memory.bytes[off], h->shadow[off]);
 }
 
 static void check_region(struct world *w, const struct region *r)
 {
 	const struct host *h = r->at;
 
-	if (r->frozen && memcmp(r->frozen, h->mem + r->off, r->bytes) != 0)
+	if (r->frozen &&
+	    memcmp(r->frozen, h->memory.bytes + r->off, r->bytes) != 0)
 		world_fail(w, "host %u: written to after its deregistration",
 			   h->index);
 	compare(w, h, r->off, r->bytes);
@@ -141,7 +142,7 @@ void oracle_round(struct world *w, struct pair *p)
 	for (uint32_t i = 0; i < w->vague_count; i++) {
 		const struct vague *v = &w->vague[i];
 
-		memcpy(v->host->shadow + v->off, v->host->mem + v->off,
+		memcpy(v->host->shadow + v->off, v->host->memory.bytes + v->off,
 		       v->bytes);
 	}
 	for (int i = 0; i < 2; i++)
@@ -152,5 +153,5 @@ void oracle_round(struct world *w, struct pair *p)
 void oracle_end(struct world *w)
 {
 	for (uint32_t i = 0; i < w->host_count; i++)
-		compare(w, &w->hosts[i], 0, w->hosts[i].brk);
+		compare(w, &w->hosts[i], 0, (uint32_t)w->hosts[i].memory.size);
 }

@@ -113,8 +113,8 @@ static void region_register(struct flow *f, struct region *r)
 {
 	uint32_t pd = r->at == f->from ? f->pd : f->back->pd;
 
-	r->mr = mr_new(&r->at->hca, pd, r->at->va + r->off, r->bytes,
-		       r->at->va + r->off, r->access);
+	r->mr = mr_new(&r->at->hca, pd, r->at->memory.va + r->off, r->bytes,
+		       r->at->memory.va + r->off, r->access);
 	if (!r->mr)
 		abort();
 	r->lkey = r->mr->lkey;
@@ -137,9 +137,9 @@ static void fill(struct world *w, struct host *h, uint32_t off, uint32_t bytes)
 	for (uint32_t i = 0; i < bytes; i += 8) {
 		uint64_t v = rng_u64(&w->rng);
 
-		memcpy(h->mem + off + i, &v, 8);
+		memcpy(h->memory.bytes + off + i, &v, 8);
 	}
-	memcpy(h->shadow + off, h->mem + off, bytes);
+	memcpy(h->shadow + off, h->memory.bytes + off, bytes);
 }
 
 static void make_memory(struct world *w, struct flow *f)
@@ -223,7 +223,7 @@ static void revoke(struct region *r)
 	r->frozen = malloc(r->bytes);
 	if (!r->frozen)
 		abort();
-	memcpy(r->frozen, r->at->mem + r->off, r->bytes);
+	memcpy(r->frozen, r->at->memory.bytes + r->off, r->bytes);
 }
 
 void pair_host_dies(struct world *w, struct host *h)

@@ -187,11 +187,11 @@ static bool may_end(const struct flow *f, uint32_t i, uint32_t status)
 static bool holds(const struct flow *f, const struct recv *r,
 		  const struct op *o)
 {
-	const uint8_t *from = f->from->mem + o->piece[0].off;
-	const uint8_t *to = f->to->mem + r->piece[0].off;
+	const uint8_t *from = f->from->memory.bytes + o->piece[0].off;
+	const uint8_t *to = f->to->memory.bytes + r->piece[0].off;
 
 	if (o->opcode == HCA_WR_RDMA_WRITE_IMM)
-		to = f->to->mem + o->remote;
+		to = f->to->memory.bytes + o->remote;
 	/* a later WRITE may be there already: the end tells */
 	return o->opcode == HCA_WR_RDMA_WRITE_IMM ||
 	       !memcmp(from, to, o->bytes);
@@ -279,7 +279,7 @@ static void replay_op(struct flow *f, uint32_t i, const struct recv **recv)
 static void fill(const struct flow *f, const struct op *o, struct wqe *e)
 {
 	e->rkey = f->region[REGION_REMOTE].rkey ^ (o->defect == OP_BAD_RKEY);
-	e->va = f->to->va + o->remote;
+	e->va = f->to->memory.va + o->remote;
 	e->swap_add = o->swap_add;
 	e->compare = o->compare;
 }

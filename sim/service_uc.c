@@ -42,7 +42,7 @@ static void connect(struct world *w, struct flow *f)
 static void fill(const struct flow *f, const struct op *o, struct wqe *e)
 {
 	e->rkey = f->region[REGION_REMOTE].rkey ^ (o->defect == OP_BAD_RKEY);
-	e->va = f->to->va + o->remote;
+	e->va = f->to->memory.va + o->remote;
 }
 
 static void received(struct world *w, struct flow *f, uint32_t i,

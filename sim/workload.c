@@ -120,7 +120,7 @@ static void put_pieces(struct wqe *e, const struct region *r,
 {
 	e->num_sge = n;
 	for (uint8_t i = 0; i < n; i++)
-		wqe_sges(e)[i] = (struct wq_sge){r->at->va + p[i].off,
+		wqe_sges(e)[i] = (struct wq_sge){r->at->memory.va + p[i].off,
 						 p[i].bytes, r->lkey};
 }
 
@@ -141,7 +141,8 @@ static bool post_op(struct world *w, struct flow *f)
 	for (int i = 0; o->defect == OP_BAD_LKEY && i < o->pieces; i++)
 		wqe_sges(e)[i].lkey ^= 1;
 	if (o->flags & HCA_SEND_INLINE)
-		memcpy(e + 1, f->from->mem + o->piece[0].off, o->bytes);
+		memcpy(e + 1, f->from->memory.bytes + o->piece[0].off,
+		       o->bytes);
 	f->service->fill(f, o, e);
 	wq_commit(&f->qp->sq);
 	f->posted++;

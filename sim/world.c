@@ -143,7 +143,7 @@ void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 	uint8_t *mem[WORLD_HOSTS];
 
 	for (int i = 0; i < WORLD_HOSTS; i++)
-		mem[i] = w->hosts[i].mem;
+		mem[i] = w->hosts[i].memory.bytes;
 	memset(w, 0, sizeof *w);
 	w->hash = 0xcbf29ce484222325ull;
 	rng_init(&w->rng, seed);
@@ -162,7 +162,7 @@ void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 	for (uint32_t i = 0; i < w->host_count; i++)
 		node_init(w, (uint8_t)i, seed & 1, mem[i]);
 	for (uint32_t i = w->host_count; i < WORLD_HOSTS; i++)
-		w->hosts[i].mem = mem[i];
+		w->hosts[i].memory.bytes = mem[i];
 	pair_init(w);
 	mischief_init(w);
 }
@@ -181,7 +181,7 @@ void world_fini(struct world *w)
 void world_free(struct world *w)
 {
 	for (int i = 0; i < WORLD_HOSTS; i++)
-		free(w->hosts[i].mem);
+		free(w->hosts[i].memory.bytes);
 }
 
 static uint64_t next_event(const struct world *w)

@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "hca/guest.h"
+#include "sim/memory.h"
 #include "util/rng.h"
 
 #define WORLD_HOSTS	5
@@ -40,21 +41,12 @@ struct tap {
 	bool by_event, armed, fired;
 };
 
-/* A host's memory, for another's process: no atomics, if so drawn. */
-struct elsewhere {
-	struct space space;
-	struct host *of;
-};
-
 struct host {
-	struct space space; /* first: the callbacks get this */
-	struct elsewhere elsewhere;
+	struct memory memory; /* of WORLD_MEM bytes; up to what is handed out */
+	struct memory_elsewhere elsewhere; /* for another host's process */
 	struct world *world;
 	uint8_t index;
-	uint8_t *mem;	 /* WORLD_MEM bytes, called va + offset */
-	uint8_t *shadow; /* what mem must be in the end */
-	uint64_t va;
-	uint32_t brk; /* first byte not handed out */
+	uint8_t *shadow; /* what they must be in the end */
 	struct inaddr addr;
 	bool dead;
 	uint64_t skew_ns;      /* its clock is ahead of the world's */

@@ -9,61 +9,6 @@
 
 #define ARENA_BYTES (8u << 20)
 
-static uint8_t *at(struct space *s, uint64_t va, uint64_t bytes)
-{
-	struct duo_space *m = (struct duo_space *)(void *)s;
-
-	if (va < DUO_BASE || va - DUO_BASE + bytes > m->unmapped_from)
-		return NULL;
-	return m->bytes + (va - DUO_BASE);
-}
-
-static int space_write(struct space *s, const struct space_vec *to, size_t n,
-		       const void *src)
-{
-	const uint8_t *p = src;
-
-	for (size_t i = 0; i < n; p += to[i++].bytes) {
-		uint8_t *dst = at(s, to[i].va, to[i].bytes);
-
-		if (!dst)
-			return -EFAULT;
-		memcpy(dst, p, to[i].bytes);
-	}
-	return 0;
-}
-
-static int space_read(struct space *s, const struct space_vec *from, size_t n,
-		      void *out)
-{
-	uint8_t *p = out;
-
-	for (size_t i = 0; i < n; p += from[i++].bytes) {
-		uint8_t *src = at(s, from[i].va, from[i].bytes);
-
-		if (!src)
-			return -EFAULT;
-		memcpy(p, src, from[i].bytes);
-	}
-	return 0;
-}
-
-static int space_atomic(struct space *s, enum space_atomic op, uint64_t va,
-			uint64_t swap_add, uint64_t compare, uint64_t *old)
-{
-	uint8_t *p = at(s, va, 8);
-	uint64_t value;
-
-	if (!p)
-		return -EFAULT;
-	memcpy(old, p, 8);
-	value = op == SPACE_FETCH_ADD ? *old + swap_add
-		: *old == compare     ? swap_add
-				      : *old;
-	memcpy(p, &value, 8);
-	return 0;
-}
-
 /* Are connections made to go without packets? */
 static bool is_direct;
 
@@ -76,27 +21,6 @@ bool duo_is_direct(void)
 {
 	return is_direct;
 }
-
-static const struct space_ops ops = {space_write, space_read, space_atomic};
-
-static struct space *owner(struct space *s)
-{
-	return ((struct duo_elsewhere *)(void *)s)->of;
-}
-
-static int far_write(struct space *s, const struct space_vec *to, size_t n,
-		     const void *src)
-{
-	return space_write(owner(s), to, n, src);
-}
-
-static int far_read(struct space *s, const struct space_vec *from, size_t n,
-		    void *out)
-{
-	return space_read(owner(s), from, n, out);
-}
-
-static const struct space_ops far_ops = {.write = far_write, .read = far_read};
 
 /* Each side is a process. */
 static uint32_t class_of(uint32_t qpn)
@@ -125,12 +49,11 @@ static void side_init(struct duo *d, int i, uint32_t type, uint32_t depth,
 	s->arena = calloc(1, ARENA_BYTES);
 	CHECK(s->arena);
 	arena_init(&a, s->arena, ARENA_BYTES);
-	s->memory.space.ops = &ops;
-	s->memory.unmapped_from = DUO_MEMORY;
+	memory_init(&s->memory, s->bytes, DUO_BASE, DUO_MEMORY);
 	CHECK(!hca_init(&s->hca, a, &s->memory.space, seed));
 	s->far = s->hca;
 	s->far.space = &s->elsewhere.space;
-	s->elsewhere = (struct duo_elsewhere){{&far_ops}, &s->memory.space};
+	memory_elsewhere(&s->elsewhere, &s->memory);
 	s->guest = guest_take(&s->far);
 	s->hca.shared->pulse.word = 1;
 	s->engine = engine_new(&config, d->now_ns);

@@ -10,32 +10,21 @@
 
 #include "engine/engine.h"
 #include "hca/guest.h"
+#include "sim/memory.h"
 
 #define DUO_MEMORY (1 << 20)
 
-/* Plain memory as an application's address space: va is an offset + BASE. */
-struct duo_space {
-	struct space space;
-	uint8_t bytes[DUO_MEMORY];
-	uint64_t unmapped_from; /* -EFAULT from here on */
-};
-
-/* The same, seen by another process, which cannot do atomics on it. */
-struct duo_elsewhere {
-	struct space space;
-	struct space *of;
-};
-
-#define DUO_BASE 0x100000000ull
-#define DUO_QKEY 0x11111111u
+#define DUO_BASE   0x100000000ull
+#define DUO_QKEY   0x11111111u
 
 struct duo_side {
 	void *arena;
 	struct hca hca;
-	struct duo_space memory;
-	struct duo_elsewhere elsewhere;
-	struct hca far;	     /* hca as the other side has it, */
-	struct guest *guest; /* and its slot there */
+	struct memory memory; /* at DUO_BASE */
+	uint8_t bytes[DUO_MEMORY];
+	struct memory_elsewhere elsewhere; /* for the other side */
+	struct hca far;			   /* hca as the other side has it, */
+	struct guest *guest;		   /* and its slot there */
 	struct engine *engine;
 	struct cq *cq;
 	struct qp *qp;

@@ -160,7 +160,7 @@ static void our_own_fault_fails_us_and_not_the_peer(void **state)
 		struct duo *d = duo_new(3, 16);
 
 		duo_recv(d, 1, 0, 20000);
-		d->side[0].memory.unmapped_from = 5000;
+		d->side[0].memory.size = 5000;
 		duo_send(d, 0, ops[k], 0, 20000, 0);
 		duo_post(d, 0);
 		duo_run(d, d->now_ns + LONG);
@@ -221,7 +221,7 @@ static void an_atomic_on_memory_that_went_away_fails_both(void **state)
 {
 	struct duo *d = duo_new(3, 16);
 
-	d->side[1].memory.unmapped_from = 4096;
+	d->side[1].memory.size = 4096;
 	duo_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, 8192);
 	duo_post(d, 0);
 	duo_run(d, d->now_ns + LONG);

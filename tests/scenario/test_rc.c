@@ -246,7 +246,7 @@ static void memory_that_went_away_is_an_error_not_a_crash(void **state)
 {
 	struct duo *d = duo_new(3, 16);
 
-	d->side[1].memory.unmapped_from = 4096;
+	d->side[1].memory.size = 4096;
 	duo_send(d, 0, HCA_WR_RDMA_READ, 0, 20000, 0);
 	duo_post(d, 0);
 	duo_run(d, d->now_ns + LONG);

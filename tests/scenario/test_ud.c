@@ -236,7 +236,7 @@ static void a_receive_of_bad_memory_fails_the_queue_pair(void **state)
 	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
 	struct cqe c;
 
-	d->side[1].memory.unmapped_from = AT;
+	d->side[1].memory.size = AT;
 	duo_recv(d, 1, AT, 1000);
 	request(d, 100, 1);
 	go(d);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sim/memory.h"
+
+#include <errno.h>
+#include <string.h>
+
+static uint8_t *reach(struct space *s, uint64_t va, uint64_t bytes)
+{
+	struct memory *m = (struct memory *)(void *)s;
+
+	if (va < m->va || va - m->va > m->size ||
+	    bytes > m->size - (va - m->va))
+		return NULL;
+	return m->bytes + (va - m->va);
+}
+
+static int mem_write(struct space *s, const struct space_vec *to, size_t n,
+		     const void *src)
+{
+	const uint8_t *from = src;
+
+	for (size_t i = 0; i < n; i++) {
+		uint8_t *p = reach(s, to[i].va, to[i].bytes);
+
+		if (!p)
+			return -EFAULT;
+		memcpy(p, from, to[i].bytes);
+		from += to[i].bytes;
+	}
+	return 0;
+}
+
+static int mem_read(struct space *s, const struct space_vec *from, size_t n,
+		    void *dst)
+{
+	uint8_t *to = dst;
+
+	for (size_t i = 0; i < n; i++) {
+		uint8_t *p = reach(s, from[i].va, from[i].bytes);
+
+		if (!p)
+			return -EFAULT;
+		memcpy(to, p, from[i].bytes);
+		to += from[i].bytes;
+	}
+	return 0;
+}
+
+static int mem_atomic(struct space *s, enum space_atomic op, uint64_t va,
+		      uint64_t swap_add, uint64_t compare, uint64_t *old)
+{
+	uint8_t *p = reach(s, va, 8);
+	uint64_t value;
+
+	if (!p)
+		return -EFAULT;
+	memcpy(old, p, 8);
+	value = op == SPACE_FETCH_ADD ? *old + swap_add
+		: *old == compare     ? swap_add
+				      : *old;
+	memcpy(p, &value, 8);
+	return 0;
+}
+
+void memory_init(struct memory *m, uint8_t *bytes, uint64_t va, uint64_t size)
+{
+	static const struct space_ops ops = {mem_write, mem_read, mem_atomic};
+
+	*m = (struct memory){{&ops}, bytes, va, size};
+}
+
+static struct space *owner(struct space *s)
+{
+	return &((struct memory_elsewhere *)(void *)s)->of->space;
+}
+
+static int far_write(struct space *s, const struct space_vec *to, size_t n,
+		     const void *src)
+{
+	return mem_write(owner(s), to, n, src);
+}
+
+static int far_read(struct space *s, const struct space_vec *from, size_t n,
+		    void *dst)
+{
+	return mem_read(owner(s), from, n, dst);
+}
+
+void memory_elsewhere(struct memory_elsewhere *e, struct memory *of)
+{
+	static const struct space_ops ops = {.write = far_write,
+					     .read = far_read};
+
+	*e = (struct memory_elsewhere){{&ops}, of};
+}
