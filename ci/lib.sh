@@ -11,8 +11,16 @@ LOG=$BUILD/log
 JOBS=${JOBS:-$(nproc)}
 NOBODY=65534
 export LC_ALL=C.UTF-8
+# Root of the machine, who can become another user; root of a user namespace of
+# one user cannot, and is as good as an ordinary one.
+is_root() {
+	local count=0 n
+	[ "$(id -u)" = 0 ] || return
+	while read -r _ _ n; do count=$((count + n)); done </proc/self/uid_map
+	[ "$count" -gt $NOBODY ]
+}
 # Root's own programs (in /root) are closed to the user that the tests become.
-[ "$(id -u)" != 0 ] || export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+! is_root || export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 cd "$ROOT" || exit 1
 mkdir -p "$LOG"
 # What ci/setup unpacked for a user who may not install.
@@ -74,7 +82,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 drop=()
 if have setpriv; then
 	drop=(setpriv --no-new-privs)
-	if [ "$(id -u)" = 0 ]; then
+	if is_root; then
 		drop+=("--reuid=$NOBODY" "--regid=$NOBODY" --clear-groups
 			--inh-caps=-all)
 		! "${drop[@]}" --bounding-set=-all true 2>/dev/null ||
@@ -87,7 +95,7 @@ user_home() {
 	USER_HOME=$(mktemp -d "${TMPDIR:-/tmp}/adverb-home.XXXXXX")
 	mkdir "$USER_HOME/run" "$USER_HOME/tmp"
 	chmod 700 "$USER_HOME" "$USER_HOME/run"
-	if [ "$(id -u)" = 0 ]; then
+	if is_root; then
 		chown -R $NOBODY:$NOBODY "$USER_HOME"
 		mkdir -p "$BUILD/results"
 		chown -R $NOBODY:$NOBODY "$BUILD/results"
@@ -103,7 +111,7 @@ as_user() {
 
 # True if the user of drop[] can read the tree (a clone in /root is closed).
 user_can_read() {
-	[ "$(id -u)" != 0 ] || "${drop[@]}" test -r "$ROOT/meson.build"
+	! is_root || "${drop[@]}" test -r "$ROOT/meson.build"
 }
 
 # build DIR [meson options]: sets up and compiles build/DIR.

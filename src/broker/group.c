@@ -279,13 +279,23 @@ int group_adopt(struct group *g, int safe_fd, uint64_t now_ms)
 	return error;
 }
 
-void group_relay(struct group *g, uint32_t class, const struct udp_dgram *d)
+static void relay_one(struct group *g, uint32_t class,
+		      const struct udp_dgram *d)
 {
 	if (group_is_owned(g, class) &&
 	    relay_send(g->member[class].relay_fd, d))
 		g->handed_on++;
 	else
 		g->lost++;
+}
+
+void group_relay(struct group *g, uint32_t class, const struct udp_dgram *d)
+{
+	if (class)
+		relay_one(g, class, d);
+	for (uint32_t i = 1; !class && i < g->count; i++)
+		if (group_is_owned(g, i))
+			relay_one(g, i, d);
 }
 
 static uint64_t cookie(int fd)

@@ -65,7 +65,10 @@ enum group_port group_port(const char **why);
  * resting.  0 or -errno.
  */
 int group_adopt(struct group *g, int safe_fd, uint64_t now_ms);
-/* Hands a datagram on, or drops it if nobody has the class. */
+/*
+ * Hands a datagram on, or drops it if nobody has the class.  Class 0 is all
+ * there are: one for a group, of which their adapters know the members.
+ */
 void group_relay(struct group *g, uint32_t class, const struct udp_dgram *d);
 /* Does this user have the class, and is fd its socket? */
 bool group_is_of(const struct group *g, uint32_t class, uid_t user, int fd);

@@ -48,6 +48,9 @@ int gsi_open(struct gsi *g, int fd)
 	 * knows no class for it.  With us there are two, and all members hear.
 	 */
 	setsockopt(copy, IPPROTO_IP, IP_MULTICAST_ALL, &on, sizeof on);
+	if (g->relay)
+		setsockopt(copy, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &on,
+			   sizeof on);
 	g->is_open = true;
 	return 0;
 }
@@ -102,7 +105,13 @@ static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
 	uint16_t id = 0; /* any will do: a MAD is answered or sent again */
 	struct pkt p;
 
-	if (inaddr_is_multicast(d->to.ip) || hand_on(g, d))
+	/* a group's members have heard it, but where all is handed on */
+	if (inaddr_is_multicast(d->to.ip)) {
+		if (g->relay)
+			g->relay(g->relay_user, 0, d);
+		return;
+	}
+	if (hand_on(g, d))
 		return;
 	if (!rocev2_open(&d->from, &d->to, d->bytes, d->len, &id) ||
 	    !pkt_parse(d->bytes, d->len - ICRC_BYTES, &p)) {

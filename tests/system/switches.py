@@ -8,8 +8,6 @@ its variables when it starts.
 """
 
 import os
-import signal
-import time
 
 import netlab
 from perftest_check import check_pingpong, check_rows
@@ -42,12 +40,6 @@ SHORT = PROGRAMS[:1] + PROGRAMS[2:3] + PROGRAMS[-2:]
 MINUTES = 120  # seconds: short of processor, never short of patience
 
 
-def alone(words):
-    """These words in a network namespace of their own."""
-    return ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"',
-            "sh", *words]
-
-
 def judge(argv, r):
     expect_ok(r)
     if "pingpong" in argv[0]:
@@ -56,7 +48,7 @@ def judge(argv, r):
         check_rows(r)
 
 
-def begin(argv, into=alone, **env):
+def begin(argv, into=system.alone, **env):
     t.need(argv[0])
     return t.start(t.pair_argv(argv, timeout=MINUTES),
                    env=t.environment(**env), into=into)
@@ -81,43 +73,23 @@ def switched(argv, env):
     return body
 
 
+def relayed(check):
+    """One of our check programs where the broker hands all datagrams on."""
+    def body():
+        program = os.path.join(t.build, "tests", "system", check)
+        p = t.start([t.adverb, "run", "--", program], into=system.alone,
+                    env=t.environment(ADVERB_BPF="0"))
+        expect_ok(t.finish(p, MINUTES))
+    return body
+
+
 def on_one_core(argv):
     def go():
         core = str(min(os.sched_getaffinity(0)))
-        r = t.finish(begin(argv, lambda w: ["taskset", "-c", core, *alone(w)]),
-                     MINUTES + 10)
+        words = lambda w: ["taskset", "-c", core, *system.alone(w)]
+        r = t.finish(begin(argv, words), MINUTES + 10)
         judge(argv, r)
     return go
-
-
-def session_of(pid):
-    """All processes of the session that @pid leads."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if os.getsid(int(name)) == pid:
-                found.append(int(name))
-        except OSError:
-            pass
-    return found
-
-
-def throttle(p, share, period=0.1, limit=MINUTES):
-    """Lets @p and its children run @share of each period, as a quota does,
-    until it ends.  Without a cgroup of one's own this is as near as one
-    gets; the broker is not slowed."""
-    end = time.monotonic() + limit
-    while p.poll() is None and time.monotonic() < end:
-        time.sleep(period * share)
-        pids = session_of(p.pid)
-        for sig in signal.SIGSTOP, signal.SIGCONT:
-            for pid in pids:
-                try:
-                    os.kill(pid, sig)
-                except ProcessLookupError:
-                    pass
-            if sig == signal.SIGSTOP:
-                time.sleep(period * (1 - share))
 
 
 def under_quota(argv):
@@ -125,7 +97,7 @@ def under_quota(argv):
         neighbours = [system.spin(MINUTES) for _ in range(2)]
         try:
             p = begin(argv)
-            throttle(p, 0.3)
+            system.throttle(p, 0.3, MINUTES)
             judge(argv, t.finish(p, 10))
         finally:
             for n in neighbours:
@@ -145,7 +117,7 @@ def fifty_at_once(argv):
         words = ["sh", "-c", script % (path, path), "sh",
                  *t.pair_argv(argv, timeout=MINUTES)]
         t.need(argv[0])
-        p = t.start(words, env=t.environment(), into=alone)
+        p = t.start(words, env=t.environment(), into=system.alone)
         expect_ok(t.finish(p, 2 * MINUTES))
     return go
 
@@ -154,6 +126,8 @@ for name, env in SWITCHES:
     for argv in PROGRAMS:
         label = " ".join(argv)
         t.case("%s: %s" % (name, label), switched(argv, env), name, argv[0])
+for name in "verbcheck", "queuecheck", "datagramcheck":
+    t.case("BPF off: " + name, relayed(name), "BPF off", name)
 for argv in PROGRAMS:
     label = " ".join(argv)
     t.case("one core: " + label, on_one_core(argv), "one core", argv[0])
