@@ -22,7 +22,7 @@
 #define WINDOW_PACKETS	 512
 #define PATIENCE_DEFAULT 60 /* seconds */
 #define PATIENCE_MAX	 1000000000
-#define MTU_ANY		 5  /* 4096 bytes */
+#define MTU_ANY		 5 /* 4096 bytes */
 #define QPN_TRIES	 256
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
 #define POLL_YIELD	 64	  /* empty polls before the core is given up */
