@@ -226,8 +226,10 @@ static bool take(struct client *c, const struct proto *m, int fds[PROTO_FDS],
 		take_page(c, m->value, fds[1]);
 	if (m->kind != PROTO_ANSWER || m->value > PROTO_PEER_UNKNOWN)
 		return false;
-	*news = (struct client_news){CLIENT_NEWS_PEER, m->about,
-				     (enum client_peer)m->value};
+	*news = (struct client_news){.what = CLIENT_NEWS_PEER,
+				     .qpn = m->about,
+				     .peer = (enum client_peer)m->value};
+	memcpy(news->host, m->peer, 16);
 	return true;
 }
 
@@ -310,6 +312,16 @@ bool client_ask(struct client *c, uint32_t qpn)
 {
 	struct proto m = {.kind = PROTO_ASK, .value = qpn};
 
+	return c->state == CLIENT_UP && !tell(c, &m, NULL);
+}
+
+bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
+		    const uint8_t host[16], uint32_t scope)
+{
+	struct proto m = {.kind = PROTO_ASK_FAR, .value = qpn, .scope = scope};
+
+	memcpy(m.local, local, 16);
+	memcpy(m.peer, host, 16);
 	return c->state == CLIENT_UP && !tell(c, &m, NULL);
 }
 

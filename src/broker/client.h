@@ -51,7 +51,8 @@ struct client {
 /* What client_turn has to say. */
 struct client_news {
 	enum { CLIENT_NEWS_PEER, CLIENT_NEWS_BACK } what;
-	uint32_t qpn; /* PEER: as asked */
+	uint32_t qpn;	  /* PEER: as asked; */
+	uint8_t host[16]; /* 0: of this namespace */
 	enum client_peer peer;
 };
 
@@ -75,6 +76,12 @@ bool client_turn(struct client *c, struct client_news *news);
  * news to come.  False: the question is lost; ask again after NEWS_BACK.
  */
 bool client_ask(struct client *c, uint32_t qpn);
+/*
+ * The same of a process of another host.  UNKNOWN also when that does not
+ * speak this, which is known after half a second.
+ */
+bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
+		    const uint8_t host[16], uint32_t scope);
 /*
  * This process's page, to write; page.h says what is in it.  NULL when there
  * is none.  Valid until client_close.

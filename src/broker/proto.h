@@ -15,7 +15,7 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 4
+#define PROTO_VERSION 5
 #define PROTO_FDS     3 /* the most that one message brings */
 
 enum proto_kind {
@@ -29,6 +29,7 @@ enum proto_kind {
 	PROTO_ANSWER,	 /* value: enum proto_peer */
 	PROTO_PAGE,	 /* value: a class */
 	PROTO_PAGE_IS,	 /* the same value; its page to read, if any */
+	PROTO_ASK_FAR,	 /* value: a QPN of the host `peer`; from `local` */
 };
 
 enum { PROTO_FD_SOCKET = 1, PROTO_FD_PAGE = 2, PROTO_FD_SAFE = 4 };
@@ -42,6 +43,8 @@ struct proto {
 	uint32_t value;
 	uint32_t about;	 /* an answer: the QPN; a welcome: the broker's pid */
 	uint32_t brings; /* PROTO_FD_*; in this order by SCM_RIGHTS */
+	uint8_t local[16], peer[16]; /* ASK_FAR and its ANSWER; else 0 */
+	uint32_t scope;		     /* interface of link-local ones */
 	char why[96];
 };
 

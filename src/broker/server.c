@@ -3,6 +3,7 @@
 #include "broker/server.h"
 
 #include "broker/cmserver.h"
+#include "broker/far.h"
 #include "broker/group.h"
 #include "broker/gsi.h"
 #include "broker/page.h"
@@ -41,6 +42,7 @@ struct conn {
 	int hello_fd;		    /* the socket that came with it or -1, */
 	uint64_t waiting_ms;	    /* and since when */
 	struct cmserver_client *cm; /* NULL: no connection management */
+	uint64_t name;		    /* never given twice; 0: asks nobody */
 };
 
 struct server {
@@ -51,6 +53,8 @@ struct server {
 	struct group group;
 	struct gsi gsi;
 	struct cmserver *cm;
+	struct far *far;
+	uint64_t names; /* given */
 	struct pollfd polled[2 + 2 * CONN_MAX];
 };
 
@@ -251,6 +255,70 @@ static void tell(const struct server *s, const struct conn *c,
 	answer(c, m, &reply, NULL);
 }
 
+/* The same for the broker of another host. */
+static enum livemsg_state far_peer_state(void *user, uint32_t qpn)
+{
+	const struct server *s = user;
+
+	if (!s->group.count)
+		return LIVEMSG_UNKNOWN;
+	switch (peer_state(s, qpn)) {
+	case PROTO_PEER_GONE:
+		return LIVEMSG_GONE;
+	case PROTO_PEER_ALIVE:
+		return LIVEMSG_ALIVE;
+	case PROTO_PEER_UNKNOWN:
+		break;
+	}
+	return LIVEMSG_UNKNOWN;
+}
+
+static void tell_far(const struct conn *c, const struct live_answer *a)
+{
+	struct proto m = {.magic = PROTO_MAGIC,
+			  .version = PROTO_VERSION,
+			  .kind = PROTO_ANSWER,
+			  .about = a->about.qpn};
+
+	switch (a->state) {
+	case LIVEMSG_GONE:
+		m.value = PROTO_PEER_GONE;
+		break;
+	case LIVEMSG_ALIVE:
+		m.value = PROTO_PEER_ALIVE;
+		break;
+	case LIVEMSG_UNKNOWN:
+		m.value = PROTO_PEER_UNKNOWN;
+		break;
+	}
+	memcpy(m.peer, a->about.peer, 16);
+	proto_send(c->fd, &m, NULL);
+}
+
+static void ask_far(struct server *s, struct conn *c, const struct proto *m)
+{
+	struct live_answer none = {.about.qpn = m->value,
+				   .about.scope = m->scope,
+				   .state = LIVEMSG_UNKNOWN};
+
+	memcpy(none.about.local, m->local, 16);
+	memcpy(none.about.peer, m->peer, 16);
+	if (!c->name)
+		c->name = ++s->names;
+	if (!far_ask(s->far, c->name, &none.about, now_ns()))
+		tell_far(c, &none);
+}
+
+static void tell_far_all(struct server *s)
+{
+	struct live_answer a;
+
+	while (far_answer(s->far, &a))
+		for (uint32_t i = 0; i < s->conns; i++)
+			if (s->conn[i].name == a.asker && s->conn[i].fd >= 0)
+				tell_far(&s->conn[i], &a);
+}
+
 /* To whoever asks, of any user: it says how much has been taken, no more. */
 static void show_page(const struct server *s, const struct conn *c,
 		      const struct proto *m)
@@ -279,6 +347,8 @@ static void handle(struct server *s, struct conn *c, const struct proto *m,
 		tell(s, c, m);
 	else if (m->kind == PROTO_PAGE)
 		show_page(s, c, m);
+	else if (m->kind == PROTO_ASK_FAR)
+		ask_far(s, c, m);
 	else
 		refuse(c, m, EOPNOTSUPP, "an unknown request");
 }
@@ -341,6 +411,8 @@ static void drop(struct server *s, uint32_t i)
 
 	retire(s, c);
 	greeted(c);
+	if (c->name)
+		far_forget(s->far, c->name);
 	if (c->fd >= 0)
 		close(c->fd);
 	if (c->pidfd >= 0)
@@ -383,11 +455,14 @@ static void admit(struct server *s)
 		.hello_fd = -1};
 }
 
-/* The sooner of a wait, -1 for good, and of what a conversation waits for. */
-static int cm_patience(const struct server *s, int wait)
+/* The sooner of a wait, -1 for good, and of what is due on QP1. */
+static int gsi_patience(const struct server *s, int wait)
 {
-	uint64_t due = cmserver_deadline(s->cm), now = now_ns(), left;
+	uint64_t due = cmserver_deadline(s->cm), far = far_deadline(s->far);
+	uint64_t now = now_ns(), left;
 
+	if (far < due)
+		due = far;
 	if (due == UINT64_MAX)
 		return wait;
 	left = due > now ? (due - now + 999999) / 1000000 : 0;
@@ -409,7 +484,7 @@ static int patience(struct server *s)
 			wait = RETRY_MS;
 	if (rest >= 0 && (wait < 0 || rest < wait))
 		wait = rest;
-	return cm_patience(s, wait);
+	return gsi_patience(s, wait);
 }
 
 static bool serve_one(struct server *s, struct conn *c, short events)
@@ -454,6 +529,8 @@ bool server_turn(struct server *s)
 	ready = poll(p, 2 + 2 * (nfds_t)n, patience(s));
 	greet_waiting(s);
 	cmserver_tick(s->cm, now_ns());
+	far_tick(s->far, now_ns());
+	tell_far_all(s);
 	if (!ready && !n && !cmserver_is_busy(s->cm) &&
 	    now_ms() - s->idle_since_ms >= s->idle_ms)
 		return false;
@@ -461,10 +538,19 @@ bool server_turn(struct server *s)
 		return true;
 	if (p[1].revents)
 		gsi_turn(&s->gsi, now_ns());
+	tell_far_all(s);
 	serve_all(s, p + 2, n);
 	if (p[0].revents)
 		admit(s);
 	return true;
+}
+
+static void free_agents(struct server *s)
+{
+	if (s->cm)
+		cmserver_free(s->cm);
+	if (s->far)
+		far_free(s->far);
 }
 
 struct server *server_new(int listen_fd, const struct server_config *config)
@@ -474,7 +560,9 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 	if (!s)
 		return NULL;
 	s->cm = cmserver_new(&s->gsi, now_ns());
-	if (!s->cm) {
+	s->far = far_new(&s->gsi, far_peer_state, s, now_ns());
+	if (!s->cm || !s->far) {
+		free_agents(s);
 		free(s);
 		return NULL;
 	}
@@ -497,7 +585,7 @@ void server_free(struct server *s)
 		s->conn[s->conns - 1].class = 0; /* it went with the group */
 		drop(s, s->conns - 1);
 	}
-	cmserver_free(s->cm);
+	free_agents(s);
 	close(s->listen_fd);
 	close(s->spare_fd);
 	free(s);

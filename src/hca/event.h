@@ -26,7 +26,7 @@ struct engine_event {
 	enum engine_event_type type;
 	uint64_t user;
 	uint32_t qpn, dest_qpn;
-	struct inaddr peer;
+	struct inaddr self, peer;
 	struct explain explain;
 };
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "broker/client.h"
@@ -18,9 +19,14 @@
 
 enum { SAY_NO_BROKER = 0xb0, SAY_FOREIGN, SAY_ALONE };
 
-/* Our QPN and the one it talks to. */
+/*
+ * Our QPN and the one it talks to; of another host, if that is not all 0.  All
+ * of one process are asked about once: by the first of them.
+ */
 struct question {
-	uint32_t qpn, dest_qpn;
+	uint32_t qpn, dest_qpn, scope;
+	uint8_t self[16], host[16];
+	bool is_asked;
 };
 
 static struct client broker;
@@ -103,21 +109,58 @@ bool peer_page_of(uint32_t qpn, const void **page)
 	return false;
 }
 
+static bool is_same_process(const struct question *a, const struct question *b)
+{
+	return !memcmp(a->host, b->host, 16) &&
+	       steer_class(a->dest_qpn) == steer_class(b->dest_qpn);
+}
+
+static bool is_here(const struct question *q)
+{
+	static const uint8_t here[16];
+
+	return !memcmp(q->host, here, 16);
+}
+
+static void put(const struct question *q)
+{
+	if (is_here(q))
+		client_ask(&broker, q->dest_qpn);
+	else
+		client_ask_far(&broker, q->dest_qpn, q->self, q->host,
+			       q->scope);
+}
+
 void peer_ask(struct engine *engine, const struct engine_event *e,
 	      uint64_t now_ns)
 {
-	/* our broker knows the QPNs of this namespace only */
-	if (!has_broker || !netif_is_local(e->peer.ip)) {
+	struct question q = {
+		.qpn = e->qpn, .dest_qpn = e->dest_qpn, .is_asked = true};
+
+	if (!has_broker) {
 		engine_peer_state(engine, e->qpn, ENGINE_PEER_UNKNOWN, now_ns);
 		return;
+	}
+	if (!netif_is_local(e->peer.ip)) {
+		q.scope = netif_scope(e->self.ip);
+		memcpy(q.self, e->self.ip, 16);
+		memcpy(q.host, e->peer.ip, 16);
+	}
+	for (uint32_t i = 0; i < questions; i++) {
+		if (question[i].qpn == q.qpn &&
+		    is_same_process(&question[i], &q))
+			return;
+		if (question[i].is_asked && is_same_process(&question[i], &q))
+			q.is_asked = false;
 	}
 	/* slow rather than lost: the engine asks again, within its patience */
 	if (questions == QUESTIONS) {
 		engine_peer_state(engine, e->qpn, ENGINE_PEER_ALIVE, now_ns);
 		return;
 	}
-	question[questions++] = (struct question){e->qpn, e->dest_qpn};
-	client_ask(&broker, e->dest_qpn);
+	question[questions++] = q;
+	if (q.is_asked)
+		put(&q);
 	wants_turn = true;
 }
 
@@ -137,10 +180,12 @@ static enum engine_peer engine_word(enum client_peer state)
 static void answered(struct engine *engine, const struct client_news *news,
 		     uint64_t now_ns)
 {
+	struct question about = {.dest_qpn = news->qpn};
 	uint32_t kept = 0;
 
+	memcpy(about.host, news->host, 16);
 	for (uint32_t i = 0; i < questions; i++) {
-		if (question[i].dest_qpn != news->qpn)
+		if (!is_same_process(&question[i], &about))
 			question[kept++] = question[i];
 		else
 			engine_peer_state(engine, question[i].qpn,
@@ -154,10 +199,12 @@ static void is_back(void)
 {
 	judge();
 	for (uint32_t i = 0; i < questions; i++)
-		client_ask(&broker, question[i].dest_qpn);
+		if (question[i].is_asked)
+			put(&question[i]);
 }
 
-/* Nobody will answer: they wait on, within the engine's patience. */
+/* Nobody will answer: who asks about this host waits on, within the engine's
+ * patience. */
 static void give_up(struct engine *engine, uint64_t now_ns)
 {
 	host_say(SAY_ALONE,
@@ -165,7 +212,9 @@ static void give_up(struct engine *engine, uint64_t now_ns)
 		 "open goes on without",
 		 broker.reason);
 	for (uint32_t i = 0; i < questions; i++)
-		engine_peer_state(engine, question[i].qpn, ENGINE_PEER_ALIVE,
+		engine_peer_state(engine, question[i].qpn,
+				  is_here(&question[i]) ? ENGINE_PEER_ALIVE
+							: ENGINE_PEER_UNKNOWN,
 				  now_ns);
 	questions = 0;
 }

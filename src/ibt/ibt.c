@@ -43,6 +43,7 @@ void ibt_event(struct ibt *t, const struct ibt_qp *q,
 	e->user = q->qp->user;
 	e->qpn = q->qp->qpn;
 	e->dest_qpn = q->qp->attr.dest_qpn;
+	e->self = q->self;
 	e->peer = q->peer;
 }
 

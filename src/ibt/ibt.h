@@ -99,6 +99,7 @@ struct rc_req {
 	uint32_t retries, rnr_retries; /* since the last progress */
 	uint64_t silent_since_ns;
 	bool rnr_waiting, asking, draining;
+	bool was_alive;	     /* as we have heard since silent_since_ns */
 	struct serial24 gap; /* response already asked for again */
 	bool gap_valid;
 	bool nak_pending; /* a fatal NAK waits for its request's turn */

@@ -97,6 +97,7 @@ static void progress(struct ibt *t, struct ibt_qp *q, struct serial24 una,
 	r->rnr_retries = 0;
 	r->silent_since_ns = 0;
 	r->asking = false;
+	r->was_alive = false;
 	grow(t, r, (uint32_t)by);
 	if (serial24_is_before(rc_req_next_psn(q), una))
 		rc_req_seek(t, q, una);
@@ -470,8 +471,8 @@ void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 }
 
 /*
- * A timeout lasts from T to 4 T (IBTA 9.7.6.1.3).  Whether a peer elsewhere
- * lives cannot be asked, and on a loaded machine he is seldom dead, so he gets
+ * A timeout lasts from T to 4 T (IBTA 9.7.6.1.3).  Of a foreign peer we do not
+ * hear whether he lives, and on a loaded machine he is seldom dead, so he gets
  * all of it: this is what is left when the tries are used up.
  */
 static uint64_t allowance_ns(const struct ibt_qp *q)
@@ -487,7 +488,11 @@ void rc_comp_peer(struct ibt *t, struct ibt_qp *q, int state, uint64_t now_ns)
 	if (!r->asking)
 		return;
 	r->asking = false;
-	if (state == 1) /* alive: only slow */
+	/* alive: only slow; he is no foreigner then, if the next word of it
+	 * should be lost */
+	if (state == 1)
+		r->was_alive = true;
+	if (state == 1 || (state == 0 && r->was_alive))
 		return;
 	if (state == 0 && (!r->silent_since_ns ||
 			   now_ns - r->silent_since_ns < allowance_ns(q)))

@@ -143,6 +143,46 @@ def deaths():
                  death("here", "there", victim, killed))
 
 
+def silences():
+    """A peer in another namespace stands still, or ends, in mid-transfer.  By
+    its timeouts it would be given up after two seconds at the latest."""
+    def begun():
+        t.need("ibv_rc_pingpong")
+        lab.unwire()
+        lab.wire("v0", 1500, (HERE + "/24",), (THERE + "/24",))
+        words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "20000"]
+        before = lab.datagrams("there")
+        pair = lab.begin(words, words + [HERE])
+        lab.wait(lambda: lab.datagrams("there") > before + 1000 or
+                 pair[1].poll() is not None, "there is no transfer", HANG)
+        return pair
+
+    def stopped(began):
+        server, client = begun()
+        os.killpg(server.pid, signal.SIGSTOP)
+        time.sleep(4)
+        status = client.poll()
+        os.killpg(server.pid, signal.SIGCONT)
+        r = lab.finish((server, client))
+        expect(status is None, "its peer does not wait for it", r)
+        expect_ok(r)
+
+    def gone(began):
+        pair = begun()
+        keeper = Talker("here", "serve", HERE, PORT)  # keeps the broker
+        began.append(keeper)
+        keeper.wait("listening")
+        os.killpg(pair[0].pid, signal.SIGKILL)
+        r = t.finish(pair[1], HANG)
+        t.finish(pair[0], 5)
+        expect(r.status not in (0, 124), "exit status %d" % r.status, r)
+        expect("has ended" in r.output, "no word that the peer has ended", r)
+
+    case("a peer in another namespace is stopped: it is waited for", stopped)
+    case("a peer in another namespace ends: that is said", gone)
+
+
 deaths()
+silences()
 lab.end()
 t.end()
