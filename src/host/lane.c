@@ -20,6 +20,9 @@
 #define JUNK_SAID   1000
 #define SAY_JUNK    0xb8
 #define EVENT_BATCH 16
+#define BULK_BYTES  16384
+#define LINGER_NS   40000
+#define POSTING_NS  20000
 
 uint64_t lane_now(void)
 {
@@ -42,7 +45,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->sink = *sink;
 	l->last_turn_ns = lane_now();
 	l->is_full = l->is_junk_said = false;
-	l->wake_ns = 0;
+	l->wake_ns = l->bulk = l->inflow = l->linger_ns = 0;
 	l->wake_fd = -1;
 	l->bells = (struct mpsc){NULL};
 	l->group_count = 0;
@@ -51,6 +54,8 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->got_count = l->got_next = 0;
 	ring_store(&l->news, 0);
 	ring_store(&l->polled, 0);
+	ring_store(&l->posted, 0);
+	ring_store(&l->streak, 0);
 	ring_store(&l->is_hungry, 0);
 	ring_store(&l->is_watched, 0);
 	ring_store(&l->is_resting, 0);
@@ -127,40 +132,6 @@ static bool is_stray(struct lane *l, const uint8_t to[16])
 	return false;
 }
 
-/* Read up to `rounds` batches; false if there was nothing. */
-static bool receive(struct lane *l, unsigned rounds, uint64_t now)
-{
-	bool any = false;
-
-	do {
-		if (l->got_next == l->got_count) {
-			l->got_count = (uint32_t)udp_receive(&l->wire, l->got);
-			l->got_next = 0;
-		}
-		while (l->got_next < l->got_count &&
-		       !engine_is_choked(l->engine)) {
-			const struct udp_dgram *got = &l->got[l->got_next++];
-			struct engine_dgram d = {
-				.from = got->from,
-				.to = got->to,
-				.bytes = got->bytes,
-				.len = got->len,
-				.segment = got->segment,
-				.tos = got->tos,
-				.local = is_local(l, got->from.ip),
-				.is_stray = is_stray(l, got->to.ip),
-			};
-
-			capture_rx(&d);
-			engine_rx(l->engine, &d, now);
-			any = true;
-		}
-	} while (--rounds && is_behind(l));
-	if (!l->wire.is_behind && l->got_next == l->got_count)
-		engine_rx_empty(l->engine);
-	return any;
-}
-
 /* A group is sent to out of the interface that the source belongs to. */
 static uint32_t out_of(const struct engine_frame *f)
 {
@@ -203,9 +174,55 @@ static void transmit(struct lane *l, uint64_t now)
 		for (size_t i = 0; i < sent; i++)
 			capture(&f[i].from, &f[i].to, f[i].bytes, f[i].len,
 				f[i].segment, f[i].tos, f[i].ttl);
+		if (sent && f[sent - 1].len >= BULK_BYTES) {
+			ring_store(&l->streak, ring_own(&l->streak) + 1);
+			l->inflow = 0;
+		}
 		engine_tx_done(l->engine, sent);
 	}
 	l->is_full = sent < n;
+}
+
+/* Read up to `rounds` batches; false if there was nothing. */
+static bool receive(struct lane *l, unsigned rounds, uint64_t now)
+{
+	bool any = false;
+
+	do {
+		if (l->got_next == l->got_count) {
+			l->got_count = (uint32_t)udp_receive(&l->wire, l->got);
+			l->got_next = 0;
+		}
+		while (l->got_next < l->got_count &&
+		       !engine_is_choked(l->engine)) {
+			const struct udp_dgram *got = &l->got[l->got_next++];
+			struct engine_dgram d = {
+				.from = got->from,
+				.to = got->to,
+				.bytes = got->bytes,
+				.len = got->len,
+				.segment = got->segment,
+				.tos = got->tos,
+				.local = is_local(l, got->from.ip),
+				.is_stray = is_stray(l, got->to.ip),
+			};
+
+			capture_rx(&d);
+			engine_rx(l->engine, &d, now);
+			if (got->len >= BULK_BYTES) {
+				l->bulk++;
+				l->inflow++;
+				ring_store(&l->streak, 0);
+			}
+			any = true;
+		}
+		/* the sender waits for the ACKs of this batch */
+		if (rounds > 1 && is_behind(l) && engine_has_tx(l->engine))
+			transmit(l, now);
+	} while (--rounds && is_behind(l));
+	if (!l->wire.is_behind && l->got_next == l->got_count)
+		engine_rx_empty(l->engine);
+	return any;
 }
 
 /* One cause is one sentence: the kind of failure, of one QP. */
@@ -380,9 +397,14 @@ void lane_quit(struct lane *l) NO_LOCK_ANALYSIS
 
 bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 {
+	uint64_t bulk;
+
 	if (!take_if_free(l))
 		return false;
+	bulk = l->bulk;
 	turn(l);
+	if (l->bulk != bulk && l->inflow >= LANE_STREAM)
+		l->linger_ns = l->last_turn_ns + LINGER_NS;
 	l->wake_ns = is_behind(l) ? 0 : engine_deadline(l->engine);
 	*until = bits_min_u64(l->wake_ns, peer_due_ns());
 	l->wake_full = l->is_full;
@@ -393,9 +415,27 @@ bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 	return true;
 }
 
+bool lane_lingers(const struct lane *l)
+{
+	return lane_now() < l->linger_ns;
+}
+
 void lane_rested(struct lane *l)
 {
 	ring_store(&l->is_resting, 0);
+}
+
+/* Who posts for long without a poll has ACKs waiting all the same. */
+static void post(struct lane *l, uint64_t now) REQUIRES(&l->lock)
+{
+	ring_store(&l->posted, (uint32_t)(now / LANE_TICK_NS));
+	if (ring_own(&l->streak) >= LANE_STREAM &&
+	    now - l->last_turn_ns > POSTING_NS) {
+		turn(l);
+		return;
+	}
+	lane_ring(l);
+	settle(l, now);
 }
 
 void lane_doorbell(struct lane *l, struct ibt_qp *q) NO_LOCK_ANALYSIS
@@ -403,8 +443,7 @@ void lane_doorbell(struct lane *l, struct ibt_qp *q) NO_LOCK_ANALYSIS
 	mpsc_push(&l->bells, engine_qp_kick(q));
 	if (!take_if_free(l))
 		return; /* its holder sees what we left */
-	lane_ring(l);
-	settle(l, lane_now());
+	post(l, lane_now());
 	give(l);
 }
 

@@ -25,6 +25,7 @@
 #include "wire/udp.h"
 
 #define LANE_TICK_NS 64
+#define LANE_STREAM  8 /* a streak of so many is a stream */
 
 /* Linux lets a socket join 20 IPv4 groups, each interface counted. */
 #define LANE_GROUPS HOST_MAX_GROUPS
@@ -38,6 +39,9 @@ struct lane {
 	struct engine *engine; /* owned, GUARDED_BY(lock) */
 	struct udp wire;       /* the same */
 	uint64_t last_turn_ns;
+	uint64_t bulk;	       /* datagrams that brought much at once, */
+	uint64_t inflow;       /* those since we sent as much */
+	uint64_t linger_ns;    /* lane_lingers until then */
 	uint8_t last_from[16]; /* who sent last, and from this host? */
 	bool last_is_local;
 	bool is_full;	  /* the socket took less than we had */
@@ -57,6 +61,8 @@ struct lane {
 	ring_index news;      /* turns that received something */
 	ring_index polled;    /* when the program last did, in LANE_TICK_NS */
 	ring_index is_hungry; /* and it found nothing */
+	ring_index posted;    /* when the program last posted */
+	ring_index streak;    /* much sent, again and again, and little got */
 	/* Our thread will look soon: what is held is not forgotten. */
 	ring_index is_watched;
 };
@@ -77,6 +83,11 @@ uint64_t lane_ago_ns(uint32_t polled);
  */
 bool lane_rest(struct lane *l, uint64_t *until, short *events);
 void lane_rested(struct lane *l);
+/*
+ * A stream came to our thread a moment ago, so more will: to be woken costs
+ * the sender more than to look again costs us.
+ */
+bool lane_lingers(const struct lane *l);
 void lane_doorbell(struct lane *l, struct ibt_qp *q);
 /* For creation, modification and destruction: wait for the lock; giving it
  * back sends and reports what the call has caused. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -18,6 +19,8 @@
 #define POLLED_NS  50000
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 1000000
+#define ALONE_NS   10000 /* a yield that nobody wanted takes less */
+#define CROWDED_NS 20000000
 
 static pthread_t thread;
 static bool is_running;
@@ -59,15 +62,27 @@ static bool is_hungry(struct lane *l)
 	       lane_ago_ns(ring_load(&l->polled)) < HUNGRY_NS;
 }
 
+/* Does it send a stream?  It receives the ACKs while it posts. */
+static bool is_streaming(struct lane *l)
+{
+	return ring_load(&l->streak) >= LANE_STREAM &&
+	       lane_ago_ns(ring_load(&l->posted)) < HUNGRY_NS;
+}
+
 /*
- * Leave the lane to the program, for as long as it polls and there is news;
- * arming a CQ ends it.
+ * Leave the lane to the program, for as long as it turns it and there is news;
+ * arming a CQ ends it.  A nap costs the program's core two switches, so they
+ * get longer while it goes on, also over times without news.
  */
 static void watch(struct lane *l, uint32_t armed)
 {
-	uint64_t ns = NAP_MIN_NS;
+	static uint64_t ns, until_ns;
+	uint64_t now = lane_now();
+	bool driven;
 	uint32_t news;
 
+	if (now - until_ns > 2 * NAP_MAX_NS)
+		ns = NAP_MIN_NS;
 	ring_store(&l->is_watched, 1);
 	ring_fence();
 	do {
@@ -75,10 +90,12 @@ static void watch(struct lane *l, uint32_t armed)
 			break;
 		news = ring_load(&l->news);
 		wait_until(l, lane_now() + ns, 0);
-		ns = bits_min_u64(2 * ns, NAP_MAX_NS);
-	} while (news != ring_load(&l->news) &&
-		 lane_ago_ns(ring_load(&l->polled)) < POLLED_NS);
+		driven = lane_ago_ns(ring_load(&l->polled)) < POLLED_NS ||
+			 is_streaming(l);
+		ns = driven ? bits_min_u64(2 * ns, NAP_MAX_NS) : NAP_MIN_NS;
+	} while (driven && news != ring_load(&l->news));
 	ring_store(&l->is_watched, 0);
+	until_ns = lane_now();
 }
 
 /*
@@ -91,9 +108,26 @@ static void leave_to_program(struct lane *l)
 	static uint32_t seen;
 	uint32_t armed = ring_load(&arms);
 
-	if (armed == seen && is_hungry(l))
+	if (armed == seen && (is_hungry(l) || is_streaming(l)))
 		watch(l, armed);
 	seen = ring_load(&arms);
+}
+
+/*
+ * Look again soon instead of sleeping; false if somebody has other use for
+ * this core, and then for a while.
+ */
+static bool linger(struct lane *l)
+{
+	static uint64_t crowded_ns;
+	uint64_t now = lane_now();
+
+	if (now - crowded_ns < CROWDED_NS || !lane_lingers(l))
+		return false;
+	sched_yield();
+	if (lane_now() - now > ALONE_NS)
+		crowded_ns = now;
+	return true;
 }
 
 static void *run(void *arg)
@@ -106,7 +140,8 @@ static void *run(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	while (!ring_load(&stopping)) {
 		if (lane_rest(l, &until, &events)) {
-			wait_until(l, until, events);
+			if (!linger(l))
+				wait_until(l, until, events);
 			lane_rested(l);
 		} else {
 			wait_until(l, lane_now() + NAP_MIN_NS, 0);
