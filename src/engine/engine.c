@@ -472,6 +472,11 @@ void engine_hold_acks(struct engine *e, bool hold)
 		ibt_qp_activate(&e->ibt, CONTAINER_OF(n, struct ibt_qp, owing));
 }
 
+bool engine_owes(const struct engine *e)
+{
+	return !list_is_empty(&e->ibt.owing);
+}
+
 /* The way of a connected QP's packets. */
 static struct burst_path path_of(const struct ibt_qp *q)
 {
@@ -528,8 +533,10 @@ static void charge(struct engine *e, struct ibt_qp *q,
 	c->is_unsent = true;
 }
 
-/* The next packet of q; its size, 0 when there is none or no room. */
-static size_t fill(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+/* The next packet of q, which follows others of it or not; its size, 0 when
+ * there is none or no room. */
+static size_t fill(struct engine *e, struct ibt_qp *q, bool follows,
+		   uint64_t now_ns)
 {
 	uint8_t *buf = burst_space(&e->burst);
 	struct burst_path path;
@@ -546,7 +553,7 @@ static size_t fill(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		len = rc_reply_tx(&e->ibt, q, buf);
 		if (!len && q->way == IBT_WAY_PACKETS)
 			len = rc_req_tx(&e->ibt, q, buf, now_ns);
-		if (!len)
+		if (!len && (follows || !ibt_qp_holds_ack(&e->ibt, q)))
 			len = rc_reply_ack_tx(&e->ibt, q, buf);
 	}
 	if (!len)
@@ -697,7 +704,7 @@ static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	for (int n = 0; n < QUANTUM_PACKETS && bytes < QUANTUM_BYTES; n++) {
 		if (!has_credit(e, q, now_ns))
 			return false;
-		len = fill(e, q, now_ns);
+		len = fill(e, q, n > 0, now_ns);
 		if (!len) {
 			ibt_qp_note(q);
 			return !burst_space(&e->burst);

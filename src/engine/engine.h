@@ -167,6 +167,7 @@ void engine_was_asleep(struct engine *e, uint64_t now_ns);
  * to the same peer or for the end of the hold, whichever comes first.
  */
 void engine_hold_acks(struct engine *e, bool hold);
+bool engine_owes(const struct engine *e); /* ... and are there any? */
 
 /* Frames to send now; those not sent are offered again. */
 size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,

@@ -207,7 +207,9 @@ void ibt_qp_flush(struct ibt *t, struct ibt_qp *q);
 void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q);
 /* Put q where the scheduler sees it. */
 void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
-/* The same for an ACK, which may wait for company (engine_hold_acks). */
+/* Has q an ACK that waits for company (engine_hold_acks)?  Then it is noted. */
+bool ibt_qp_holds_ack(struct ibt *t, struct ibt_qp *q);
+/* An ACK is owed: send it, unless it may wait. */
 void ibt_qp_owe(struct ibt *t, struct ibt_qp *q);
 /* The QP fails: error state, flush, and what the face is to hear. */
 void ibt_qp_fail(struct ibt *t, struct ibt_qp *q, enum engine_event_type type);

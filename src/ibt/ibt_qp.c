@@ -87,12 +87,19 @@ void ibt_qp_activate(struct ibt *t, struct ibt_qp *q)
 		list_push_tail(&t->active, &q->active);
 }
 
+bool ibt_qp_holds_ack(struct ibt *t, struct ibt_qp *q)
+{
+	if (!q->resp.ack_owed || !t->holds_acks || !q->qp->attr.ah.local)
+		return false;
+	if (!list_is_linked(&q->owing))
+		list_push_tail(&t->owing, &q->owing);
+	return true;
+}
+
 void ibt_qp_owe(struct ibt *t, struct ibt_qp *q)
 {
-	if (!t->holds_acks || !q->qp->attr.ah.local)
+	if (!ibt_qp_holds_ack(t, q))
 		ibt_qp_activate(t, q);
-	else if (!list_is_linked(&q->owing))
-		list_push_tail(&t->owing, &q->owing);
 }
 
 static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
