@@ -20,6 +20,7 @@
 #define JUNK_SAID   1000
 #define SAY_JUNK    0xb8
 #define EVENT_BATCH 16
+#define STILL_POLLS 8
 #define BULK_BYTES  16384
 #define LINGER_NS   40000
 #define POSTING_NS  20000
@@ -43,7 +44,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	lock_init(&l->lock);
 	l->engine = e;
 	l->sink = *sink;
-	l->last_turn_ns = lane_now();
+	l->last_turn_ns = l->now_ns = lane_now();
 	l->is_full = l->is_junk_said = false;
 	l->wake_ns = l->bulk = l->inflow = l->linger_ns = 0;
 	l->wake_fd = -1;
@@ -151,14 +152,14 @@ static bool find_page(struct lane *l)
 	return true;
 }
 
-static void transmit(struct lane *l, uint64_t now)
+static void transmit(struct lane *l)
 {
 	struct engine_frame f[UDP_BATCH];
 	struct udp_dgram d[UDP_BATCH];
 	size_t n = UDP_BATCH, sent = UDP_BATCH;
 
 	for (unsigned r = 0; r < TX_ROUNDS && n && sent == n; r++) {
-		n = engine_tx(l->engine, f, UDP_BATCH, now);
+		n = engine_tx(l->engine, f, UDP_BATCH, l->now_ns);
 		for (size_t i = 0; i < n; i++)
 			d[i] = (struct udp_dgram){
 				.from = f[i].from,
@@ -218,9 +219,9 @@ static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 		}
 		/* the sender waits for the ACKs of this batch */
 		if (rounds > 1 && is_behind(l) && engine_has_tx(l->engine))
-			transmit(l, now);
+			transmit(l);
 	} while (--rounds && is_behind(l));
-	if (!l->wire.is_behind && l->got_next == l->got_count)
+	if (l->wire.is_drained && l->got_next == l->got_count)
 		engine_rx_empty(l->engine);
 	return any;
 }
@@ -235,7 +236,7 @@ static void explain(const struct explain *x)
 }
 
 /* Returns whether an answer went back into the engine. */
-static bool report(struct lane *l, uint64_t now)
+static bool report(struct lane *l)
 {
 	struct engine_event ev[EVENT_BATCH];
 	bool answered = false;
@@ -247,7 +248,7 @@ static bool report(struct lane *l, uint64_t now)
 			if (ev[i].type == ENGINE_EXPLAIN) {
 				explain(&ev[i].explain);
 			} else if (ev[i].type == ENGINE_ASK_PEER) {
-				peer_ask(l->engine, &ev[i], now);
+				peer_ask(l->engine, &ev[i], l->now_ns);
 				answered = true;
 			} else {
 				l->sink.event(&ev[i]);
@@ -257,24 +258,23 @@ static bool report(struct lane *l, uint64_t now)
 	return answered;
 }
 
-static void settle(struct lane *l, uint64_t now)
+static void settle(struct lane *l)
 {
 	do
-		transmit(l, now);
-	while (report(l, now) || find_page(l));
+		transmit(l);
+	while (report(l) || find_page(l));
 }
 
 void lane_ring(struct lane *l)
 {
 	struct mpsc_node *n = mpsc_take(&l->bells);
-	uint64_t now = n ? lane_now() : 0;
 
 	while (n) {
 		struct ibt_qp *q = engine_qp_of_kick(n);
 
 		/* off the stack first: work posted from here on rings anew */
 		n = mpsc_next(n);
-		engine_doorbell(l->engine, q, now);
+		engine_doorbell(l->engine, q, l->now_ns);
 	}
 }
 
@@ -300,7 +300,7 @@ static void watch_junk(struct lane *l)
  */
 static void turn(struct lane *l) REQUIRES(&l->lock)
 {
-	uint64_t now = lane_now(), due = engine_deadline(l->engine);
+	uint64_t now = l->now_ns, due = engine_deadline(l->engine);
 	bool slept = due < now && now - due > ASLEEP_NS &&
 		     now - l->last_turn_ns > ASLEEP_NS;
 
@@ -316,7 +316,7 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 	engine_tick(l->engine, now);
 	peer_turn(l->engine, now);
 	watch_junk(l);
-	settle(l, now);
+	settle(l);
 	l->last_turn_ns = now;
 }
 
@@ -339,11 +339,17 @@ static bool must_wake(const struct lane *l)
 }
 
 /* Whoever has the lane may be another thread than before. */
+static void begin(struct lane *l) REQUIRES(&l->lock)
+{
+	l->now_ns = lane_now();
+	guard_turn(l->now_ns);
+}
+
 static bool take_if_free(struct lane *l) NO_LOCK_ANALYSIS
 {
 	if (!lock_try(&l->lock))
 		return false;
-	guard_turn(lane_now());
+	begin(l);
 	return true;
 }
 
@@ -361,14 +367,35 @@ static void give(struct lane *l) NO_LOCK_ANALYSIS
 		if (mpsc_is_empty(&l->bells) || !take_if_free(l))
 			return;
 		lane_ring(l);
-		settle(l, lane_now());
+		settle(l);
 	}
+}
+
+/*
+ * Does a poll find nothing to do?  Most do: they look at the socket alone, and
+ * only now and then at the clock.  What they receive is left for the turn.
+ */
+static bool is_still(struct lane *l) REQUIRES(&l->lock)
+{
+	if (l->still++ % STILL_POLLS == 0 || !mpsc_is_empty(&l->bells) ||
+	    engine_has_tx(l->engine) || engine_owes(l->engine))
+		return false;
+	if (l->got_next == l->got_count && !engine_is_choked(l->engine)) {
+		l->got_count = (uint32_t)udp_receive(&l->wire, l->got);
+		l->got_next = 0;
+	}
+	return l->got_next == l->got_count;
 }
 
 void lane_poll(struct lane *l) NO_LOCK_ANALYSIS
 {
-	if (!take_if_free(l))
+	if (!lock_try(&l->lock))
 		return;
+	if (is_still(l)) {
+		give(l);
+		return;
+	}
+	begin(l);
 	turn(l);
 	ring_store(&l->polled, (uint32_t)(l->last_turn_ns / LANE_TICK_NS));
 	give(l);
@@ -384,7 +411,7 @@ void lane_flush(struct lane *l)
 {
 	lane_ring(l);
 	engine_hold_acks(l->engine, false);
-	transmit(l, lane_now());
+	transmit(l);
 }
 
 void lane_quit(struct lane *l) NO_LOCK_ANALYSIS
@@ -426,8 +453,10 @@ void lane_rested(struct lane *l)
 }
 
 /* Who posts for long without a poll has ACKs waiting all the same. */
-static void post(struct lane *l, uint64_t now) REQUIRES(&l->lock)
+static void post(struct lane *l) REQUIRES(&l->lock)
 {
+	uint64_t now = l->now_ns;
+
 	ring_store(&l->posted, (uint32_t)(now / LANE_TICK_NS));
 	if (ring_own(&l->streak) >= LANE_STREAM &&
 	    now - l->last_turn_ns > POSTING_NS) {
@@ -435,7 +464,7 @@ static void post(struct lane *l, uint64_t now) REQUIRES(&l->lock)
 		return;
 	}
 	lane_ring(l);
-	settle(l, now);
+	settle(l);
 }
 
 void lane_doorbell(struct lane *l, struct ibt_qp *q) NO_LOCK_ANALYSIS
@@ -443,18 +472,18 @@ void lane_doorbell(struct lane *l, struct ibt_qp *q) NO_LOCK_ANALYSIS
 	mpsc_push(&l->bells, engine_qp_kick(q));
 	if (!take_if_free(l))
 		return; /* its holder sees what we left */
-	post(l, lane_now());
+	post(l);
 	give(l);
 }
 
 void lane_take(struct lane *l) NO_LOCK_ANALYSIS
 {
 	lock_take(&l->lock);
-	guard_turn(lane_now());
+	begin(l);
 }
 
 void lane_give(struct lane *l) NO_LOCK_ANALYSIS
 {
-	settle(l, lane_now());
+	settle(l);
 	give(l);
 }

@@ -38,6 +38,7 @@ struct lane {
 	struct lock lock;
 	struct engine *engine; /* owned, GUARDED_BY(lock) */
 	struct udp wire;       /* the same */
+	uint64_t now_ns;       /* when its present holder took it */
 	uint64_t last_turn_ns;
 	uint64_t bulk;	       /* datagrams that brought much at once, */
 	uint64_t inflow;       /* those since we sent as much */
@@ -54,6 +55,7 @@ struct lane {
 	struct mpsc bells;		       /* QPs with new work */
 	struct udp_dgram got[UDP_BATCH];       /* a batch under way, */
 	uint32_t got_count, got_next;	       /* if the engine is choked */
+	uint32_t still;			       /* polls, lane_poll */
 	struct lane_group groups[LANE_GROUPS]; /* groups.h */
 	uint8_t own[16]; /* the last address found to be a device's, */
 	uint32_t own_at; /* at this netif_version */

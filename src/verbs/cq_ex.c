@@ -39,7 +39,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 		return EINVAL;
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_start_poll");
-	host_poll(c->host, ring_own(&cq->empty));
+	v_poll_drive(c->host, cq);
 	lock_take(&cq->face);
 	err = next(cq);
 	ring_store(&cq->empty, err ? ring_own(&cq->empty) + 1 : 0);

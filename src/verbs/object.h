@@ -95,6 +95,7 @@ struct v_cq {
 	struct cq *cq;
 	struct lock face;    /* one poller; taken in QP teardown too */
 	ring_index empty;    /* polls in a row that found nothing; a guess */
+	ring_index still;    /* polls since one drove the lane; a guess */
 	struct cqe now;	     /* under extended polling: the one being read */
 	struct count users;  /* QPs, counted once for each queue */
 	struct v_pd *domain; /* a parent domain it was made in, or NULL */
@@ -189,6 +190,8 @@ static inline struct v_channel *v_channel(struct ibv_comp_channel *c)
 
 /* Which process of a line of forks this is; one load. */
 uint32_t v_process(void);
+/* poll.c: what comes before a look into the queue. */
+void v_poll_drive(struct host *h, struct v_cq *cq);
 
 /* Did this process open it?  A forked child must not touch the arena. */
 static inline bool v_is_ours(const struct v_context *c)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "util/bits.h"
@@ -340,22 +341,45 @@ static int hang_up(struct udp *u)
 	return 0;
 }
 
-size_t udp_receive(struct udp *u, struct udp_dgram *got)
+/*
+ * One datagram, or after one a batch: who waits for an answer has it sooner
+ * if the socket is not asked for more, and a stream is read by the batch.  The
+ * bare calls: a thread that is cancelled must not end here, where it holds the
+ * lane.
+ */
+static int read_some(struct udp *u, unsigned most)
 {
 	struct udp_rings *r = u->rings;
-	size_t kept = 0;
-	int n;
+	ssize_t n;
 
-	for (size_t i = 0; i < r->rx_batch; i++) {
+	for (unsigned i = 0; i < most; i++) {
 		r->rx[i].msg_hdr.msg_namelen = sizeof r->rx_name[i];
 		r->rx[i].msg_hdr.msg_controllen = sizeof r->rx_control[i];
 	}
 	do
-		n = recvmmsg(u->fd, r->rx, r->rx_batch, MSG_DONTWAIT, NULL);
+		n = most > 1 ? syscall(SYS_recvmmsg, u->fd, r->rx, most,
+				       MSG_DONTWAIT, NULL)
+			     : syscall(SYS_recvmsg, u->fd, &r->rx[0].msg_hdr,
+				       MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
+	if (most > 1 || n < 0)
+		return n > 0 ? (int)n : 0;
+	r->rx[0].msg_len = (unsigned)n;
+	return 1;
+}
+
+size_t udp_receive(struct udp *u, struct udp_dgram *got)
+{
+	struct udp_rings *r = u->rings;
+	unsigned most = u->is_empty ? 1 : r->rx_batch;
+	int n = read_some(u, most);
+	size_t kept = 0;
+
 	if (u->is_relayed && n > 0 && !r->rx[0].msg_len)
 		n = hang_up(u);
-	u->is_behind = n == (int)r->rx_batch;
+	u->is_empty = n == 0;
+	u->is_drained = n < (int)most;
+	u->is_behind = most > 1 && n == (int)most;
 	for (int i = 0; i < n; i++) {
 		struct msghdr *m = &r->rx[i].msg_hdr;
 		struct udp_dgram *d = &got[kept];
@@ -478,7 +502,7 @@ static void send_apart(struct udp *u, int fd, const struct udp_dgram *d)
 		one.len = bits_min_u64(d->segment, d->len - off);
 		one.segment = one.len;
 		fill_tx(u, 0, &one);
-		if (sendmsg(fd, &r->tx[0].msg_hdr,
+		if (syscall(SYS_sendmsg, fd, &r->tx[0].msg_hdr,
 			    MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 			u->refused++;
 	}
@@ -490,8 +514,8 @@ static int send_some(int fd, struct mmsghdr *first, size_t n)
 	int k;
 
 	do
-		k = sendmmsg(fd, first, (unsigned)n,
-			     MSG_DONTWAIT | MSG_NOSIGNAL);
+		k = (int)syscall(SYS_sendmmsg, fd, first, (unsigned)n,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (k < 0 && errno == EINTR);
 	return k;
 }

@@ -53,7 +53,9 @@ struct udp {
 	int full_fd;	 /* what the last udp_send found full */
 	struct sports sports; /* what sends to which process */
 	struct udp_rings *rings;
-	bool is_behind;	    /* the last udp_receive may have left some */
+	bool is_empty;	    /* the last udp_receive found nothing */
+	bool is_drained;    /* or all that there was */
+	bool is_behind;	    /* or it filled its batch, and may have left some */
 	uint64_t truncated; /* datagrams dropped for their length */
 	uint64_t refused;   /* sends that failed for good */
 };
