@@ -18,6 +18,7 @@
 #include "host/peer.h"
 #include "host/space_self.h"
 #include "host/thread.h"
+#include "util/bits.h"
 
 #define WINDOW_PACKETS	 512
 #define PATIENCE_DEFAULT 60 /* seconds */
@@ -26,6 +27,8 @@
 #define QPN_TRIES	 256
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
 #define POLL_YIELD	 64	  /* empty polls before the core is given up */
+#define SWITCH_MIN_NS	 600	  /* longer: somebody else had the core */
+#define SWITCH_MAX_NS	 50000	  /* shorter: and gave it back by himself */
 
 struct host {
 	int pid; /* a fork's child is not us */
@@ -35,6 +38,7 @@ struct host {
 	struct hca hca;
 	struct lane lane;
 	struct lock ctx;
+	ring_index yield_every; /* empty polls; a guess */
 };
 
 static struct host *the_host;
@@ -130,6 +134,7 @@ static struct host *new_host(const struct host_sink *sink)
 	}
 	h->pid = getpid();
 	h->users = 1;
+	ring_store(&h->yield_every, POLL_YIELD);
 	lock_init(&h->ctx);
 	err = start(h, sink);
 	if (err) {
@@ -441,11 +446,35 @@ void host_doorbell(struct host *h, struct ibt_qp *side)
 	lane_doorbell(&h->lane, side);
 }
 
+/*
+ * Give the core up, and then look.  When that let somebody run for a moment
+ * and something came of it, the peer shares our core: then every look is
+ * better preceded by it.  A switch to who computes takes longer.
+ */
+static void yield_poll(struct host *h, uint32_t every)
+{
+	uint32_t news = ring_load(&h->lane.news);
+	uint64_t began = lane_now(), took;
+
+	sched_yield();
+	took = lane_now() - began;
+	lane_poll(&h->lane);
+	if (took > SWITCH_MIN_NS && took < SWITCH_MAX_NS &&
+	    ring_load(&h->lane.news) != news)
+		every = 1;
+	else
+		every = bits_min_u32(2 * every, POLL_YIELD);
+	ring_store(&h->yield_every, every);
+}
+
 void host_poll(struct host *h, uint32_t empty)
 {
-	lane_poll(&h->lane);
-	if (empty && empty % POLL_YIELD == 0)
-		sched_yield();
+	uint32_t every = ring_own(&h->yield_every);
+
+	if ((empty + 1) % every == 0)
+		yield_poll(h, every);
+	else
+		lane_poll(&h->lane);
 }
 
 void host_polled(struct host *h, bool empty)
