@@ -173,6 +173,21 @@ static void identify(struct client *c, const struct proto *m)
 	c->is_foreign = who.uid && who.uid != geteuid();
 }
 
+static void show_tree(struct client *c)
+{
+	struct proto m = {.kind = PROTO_TREE, .brings = PROTO_FD_TREE};
+
+	if (c->tree_fd >= 0 && c->state == CLIENT_UP && !c->is_foreign)
+		tell(c, &m, &c->tree_fd);
+}
+
+void client_tree(struct client *c, int folder_fd)
+{
+	close_fd(&c->tree_fd);
+	c->tree_fd = folder_fd;
+	show_tree(c);
+}
+
 /* False: it is no welcome that makes sense. */
 static bool take_welcome(struct client *c, const struct proto *m,
 			 int fds[PROTO_FDS])
@@ -195,6 +210,7 @@ static bool take_welcome(struct client *c, const struct proto *m,
 	identify(c, m);
 	c->state = CLIENT_UP;
 	c->due_ms = UINT64_MAX;
+	show_tree(c);
 	return true;
 }
 
@@ -287,7 +303,8 @@ int client_open(struct client *c, const char **why)
 	uint64_t end = now_ms() + OPEN_MS, now;
 	struct client_news news;
 
-	*c = (struct client){.unix_fd = -1, .udp_fd = -1, .safe_fd = -1};
+	*c = (struct client){
+		.unix_fd = -1, .udp_fd = -1, .safe_fd = -1, .tree_fd = -1};
 	while ((now = now_ms()) < end) {
 		uint64_t until;
 		struct pollfd p;
@@ -368,13 +385,15 @@ void client_close(struct client *c)
 	unmap_pages(c);
 	close_fd(&c->udp_fd);
 	close_fd(&c->safe_fd);
+	close_fd(&c->tree_fd);
 	close_fd(&c->unix_fd);
 	c->state = CLIENT_LOST;
 }
 
 int client_dial(int *fd, const char **why)
 {
-	struct client c = {.unix_fd = -1, .udp_fd = -1, .safe_fd = -1};
+	struct client c = {
+		.unix_fd = -1, .udp_fd = -1, .safe_fd = -1, .tree_fd = -1};
 	uint64_t end = now_ms() + OPEN_MS;
 	int error;
 

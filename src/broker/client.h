@@ -32,6 +32,7 @@ struct client {
 	int unix_fd; /* closing it, or dying, frees the class; -1: lost */
 	int udp_fd;  /* bound to port 4791, dual-stack; blocking, no pktinfo */
 	int safe_fd; /* for the broker's successor; -1: not for us */
+	int tree_fd; /* what client_tree was given; -1 */
 	uint32_t class;
 	uint32_t serial;
 	uint64_t due_ms;  /* when client_turn wants to be called again */
@@ -94,6 +95,11 @@ void *client_page(const struct client *c);
  * has no owner; said once, after that it is asked anew.
  */
 bool client_page_of(struct client *c, uint32_t class, const void **page);
+/*
+ * The broker is to keep counter files in this folder (taken), if it is of our
+ * user; see tally.h.
+ */
+void client_tree(struct client *c, int folder_fd);
 /*
  * A connection to the broker without a class, for connection management: see
  * cmproto.h.  0 with *fd, which the caller owns, or -errno and *why as above.

@@ -15,8 +15,8 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 5
-#define PROTO_FDS     3 /* the most that one message brings */
+#define PROTO_VERSION 6
+#define PROTO_FDS     4 /* the most that one message brings */
 
 enum proto_kind {
 	PROTO_HELLO = 1, /* value: 0, asks for a class; or the class that
@@ -30,9 +30,15 @@ enum proto_kind {
 	PROTO_PAGE,	 /* value: a class */
 	PROTO_PAGE_IS,	 /* the same value; its page to read, if any */
 	PROTO_ASK_FAR,	 /* value: a QPN of the host `peer`; from `local` */
+	PROTO_TREE,	 /* brings the folder for counter files (tally.h) */
 };
 
-enum { PROTO_FD_SOCKET = 1, PROTO_FD_PAGE = 2, PROTO_FD_SAFE = 4 };
+enum {
+	PROTO_FD_SOCKET = 1,
+	PROTO_FD_PAGE = 2,
+	PROTO_FD_SAFE = 4,
+	PROTO_FD_TREE = 8
+};
 
 enum proto_peer { PROTO_PEER_GONE, PROTO_PEER_ALIVE, PROTO_PEER_UNKNOWN };
 

@@ -8,6 +8,7 @@
 #include "broker/gsi.h"
 #include "broker/page.h"
 #include "broker/proto.h"
+#include "broker/tally.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,7 @@
 #define SAFE_MS	 10000
 #define RETRY_MS 50
 #define BACKLOG	 1024
+#define FIXED	 3 /* descriptors that are polled besides the clients' */
 
 /*
  * One client, or (fd -1) what is left of one that had a class of a broker that
@@ -55,7 +57,8 @@ struct server {
 	struct cmserver *cm;
 	struct far *far;
 	uint64_t names; /* given */
-	struct pollfd polled[2 + 2 * CONN_MAX];
+	struct tally tally;
+	struct pollfd polled[FIXED + 2 * CONN_MAX];
 };
 
 static uint64_t now_ns(void)
@@ -194,6 +197,7 @@ static void succeed(struct server *s, int safe_fd)
 {
 	if (group_adopt(&s->group, safe_fd, now_ms()))
 		return;
+	s->tally.is_heir = true;
 	cmserver_succeed(s->cm, now_ns());
 	for (uint32_t i = 1; i < s->group.count && s->conns < CONN_MAX; i++) {
 		const struct safe_entry *e = &s->group.safe.ledger[i];
@@ -335,6 +339,41 @@ static void show_page(const struct server *s, const struct conn *c,
 		close(fd);
 }
 
+/* What those who live show of their counters. */
+static void count_living(const struct server *s, uint64_t words[COUNTERS_WORDS])
+{
+	memset(words, 0, COUNTERS_WORDS * sizeof(*words));
+	for (uint32_t i = 1; i < s->group.count; i++)
+		if (group_is_owned(&s->group, i))
+			tally_add(words, s->group.member[i].page_fd);
+}
+
+/* Only our own user's: we can write there, and it has no other broker. */
+static void take_tree(struct server *s, const struct conn *c, int *fd)
+{
+	uint64_t living[COUNTERS_WORDS];
+
+	if (c->user != geteuid() || *fd < 0)
+		return;
+	count_living(s, living);
+	tally_tree(&s->tally, *fd, living);
+	*fd = -1;
+}
+
+/* Looks after the counter files; how long poll may wait. */
+static int refresh(struct server *s, int wait)
+{
+	uint64_t living[COUNTERS_WORDS];
+	int due = tally_due(&s->tally, now_ms());
+
+	if (!due) {
+		count_living(s, living);
+		tally_write(&s->tally, living, now_ms());
+		due = tally_due(&s->tally, now_ms());
+	}
+	return due >= 0 && (wait < 0 || due < wait) ? due : wait;
+}
+
 static void handle(struct server *s, struct conn *c, const struct proto *m,
 		   int fds[PROTO_FDS])
 {
@@ -349,6 +388,8 @@ static void handle(struct server *s, struct conn *c, const struct proto *m,
 		show_page(s, c, m);
 	else if (m->kind == PROTO_ASK_FAR)
 		ask_far(s, c, m);
+	else if (m->kind == PROTO_TREE)
+		take_tree(s, c, &fds[3]);
 	else
 		refuse(c, m, EOPNOTSUPP, "an unknown request");
 }
@@ -396,8 +437,10 @@ static bool serve(struct server *s, struct conn *c)
 
 static void retire(struct server *s, struct conn *c)
 {
-	if (c->class)
+	if (c->class) {
+		tally_end(&s->tally, s->group.member[c->class].page_fd);
 		group_release(&s->group, c->class, now_ms());
+	}
 	c->class = 0;
 	if (c->cm)
 		cmserver_client_free(s->cm, c->cm, now_ns());
@@ -484,7 +527,7 @@ static int patience(struct server *s)
 			wait = RETRY_MS;
 	if (rest >= 0 && (wait < 0 || rest < wait))
 		wait = rest;
-	return gsi_patience(s, wait);
+	return refresh(s, gsi_patience(s, wait));
 }
 
 static bool serve_one(struct server *s, struct conn *c, short events)
@@ -520,13 +563,15 @@ bool server_turn(struct server *s)
 
 	p[0] = (struct pollfd){.fd = s->listen_fd, .events = POLLIN};
 	p[1] = (struct pollfd){.fd = gsi_fd(&s->gsi), .events = POLLIN};
+	p[2] = (struct pollfd){.fd = tally_fd(&s->tally), .events = POLLIN};
 	for (uint32_t i = 0; i < n; i++) {
-		p[2 + 2 * i] = (struct pollfd){s->conn[i].fd, POLLIN, 0};
+		p[FIXED + 2 * i] = (struct pollfd){s->conn[i].fd, POLLIN, 0};
 		if (s->conn[i].cm && cmserver_has_output(s->conn[i].cm))
-			p[2 + 2 * i].events |= POLLOUT;
-		p[3 + 2 * i] = (struct pollfd){s->conn[i].pidfd, POLLIN, 0};
+			p[FIXED + 2 * i].events |= POLLOUT;
+		p[FIXED + 1 + 2 * i] =
+			(struct pollfd){s->conn[i].pidfd, POLLIN, 0};
 	}
-	ready = poll(p, 2 + 2 * (nfds_t)n, patience(s));
+	ready = poll(p, FIXED + 2 * (nfds_t)n, patience(s));
 	greet_waiting(s);
 	cmserver_tick(s->cm, now_ns());
 	far_tick(s->far, now_ns());
@@ -539,7 +584,9 @@ bool server_turn(struct server *s)
 	if (p[1].revents)
 		gsi_turn(&s->gsi, now_ns());
 	tell_far_all(s);
-	serve_all(s, p + 2, n);
+	if (p[2].revents)
+		tally_looked(&s->tally, now_ms());
+	serve_all(s, p + FIXED, n);
 	if (p[0].revents)
 		admit(s);
 	return true;
@@ -566,6 +613,7 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 		free(s);
 		return NULL;
 	}
+	tally_init(&s->tally);
 	group_init(&s->group, !config->no_bpf);
 	/* Again, if our starter did it: now its clients see that it is we. */
 	fcntl(listen_fd, F_SETFL, O_NONBLOCK);
@@ -585,6 +633,7 @@ void server_free(struct server *s)
 		s->conn[s->conns - 1].class = 0; /* it went with the group */
 		drop(s, s->conns - 1);
 	}
+	tally_close(&s->tally);
 	free_agents(s);
 	close(s->listen_fd);
 	close(s->spare_fd);

@@ -36,8 +36,8 @@ struct credit_page {
 	ring_index senders;  /* of the last second */
 	ring_index empties;  /* how often it saw its socket empty, roughly */
 	ring_index drained[CREDIT_SLOTS];
-	uint8_t spare[232];
-	uint64_t generation; /* another: another owner */
+	uint64_t counters[29]; /* of the owner: counters.h, engine_publish */
+	uint64_t generation;   /* another: another owner */
 };
 
 _Static_assert(sizeof(struct credit_page) == 4096 &&

@@ -194,6 +194,16 @@ void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
 	attr->sq_draining = r->draining && !serial24_is_equal(r->una, r->max);
 }
 
+void engine_publish(struct engine *e)
+{
+	_Static_assert(sizeof(*e->ibt.counters) <=
+			       sizeof(((struct credit_page *)0)->counters),
+		       "a page has room for all counters");
+	if (e->inbox.page)
+		memcpy(e->inbox.page->counters, e->ibt.counters,
+		       sizeof(*e->ibt.counters));
+}
+
 static bool is_service_of(const struct ibt_qp *q, enum opcode_service service)
 {
 	switch (q->qp->type) {
@@ -281,6 +291,7 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 	bool all;
 
 	c->rx_packets++;
+	c->rx_bytes += len < 4 ? 0 : len - 4;
 	if (len < BTH_BYTES + 4 || !pkt_parse(bytes, len - 4, &p)) {
 		c->rx_malformed++;
 		return;
@@ -562,6 +573,7 @@ static size_t fill(struct engine *e, struct ibt_qp *q, bool follows,
 	burst_put(&e->burst, &path, len);
 	charge(e, q, &path);
 	e->ibt.counters->tx_packets++;
+	e->ibt.counters->tx_bytes += len;
 	q->qp->stats.tx_packets++;
 	q->qp->stats.tx_bytes += len;
 	return len;

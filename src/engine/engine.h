@@ -111,6 +111,8 @@ void engine_mail(struct engine *e);
 bool engine_has_mail(const struct engine *e);
 /* Nobody turns the lane until a kick, or somebody does again. */
 void engine_asleep(struct engine *e, bool asleep);
+/* Shows our counters in our page (counters.h). */
+void engine_publish(struct engine *e);
 /* All that was received is served, and there was no more. */
 void engine_rx_empty(struct engine *e);
 /* A node for the lane's stack of doorbells, and back. */

@@ -32,6 +32,7 @@ struct engine_event {
 
 struct engine_counters {
 	uint64_t rx_packets, tx_packets;
+	uint64_t rx_bytes, tx_bytes; /* of them, from the BTH to the ICRC */
 	uint64_t rx_malformed, rx_bad_icrc, rx_unknown_qp, rx_wrong_peer;
 	/* of those for unknown QPs: for another process than this */
 	uint64_t rx_misdirected;

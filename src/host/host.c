@@ -69,6 +69,15 @@ static uint64_t patience_ns(void)
 	       1000000000u;
 }
 
+static void show_tree(void)
+{
+	const struct host_device *devices;
+	const char *tree = host_sysfs();
+
+	if (tree && host_devices(&devices))
+		peer_tree(tree, devices[0].name);
+}
+
 /* Everything but the socket's owner; undone in reverse. */
 static int start(struct host *h, const struct host_sink *sink)
 {
@@ -98,6 +107,7 @@ static int start(struct host *h, const struct host_sink *sink)
 		err = fd;
 		goto free_space;
 	}
+	show_tree();
 	if (peer_page())
 		config.class_of = peer_class;
 	e = engine_new(&config, lane_now());

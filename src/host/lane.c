@@ -24,6 +24,7 @@
 #define BULK_BYTES  16384
 #define LINGER_NS   40000
 #define POSTING_NS  20000
+#define PUBLISH_NS  100000000 /* how old the counters in our page may be */
 
 uint64_t lane_now(void)
 {
@@ -44,7 +45,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	lock_init(&l->lock);
 	l->engine = e;
 	l->sink = *sink;
-	l->last_turn_ns = l->now_ns = lane_now();
+	l->last_turn_ns = l->now_ns = l->published_ns = lane_now();
 	l->is_full = l->is_junk_said = false;
 	l->wake_ns = l->bulk = l->inflow = l->linger_ns = 0;
 	l->wake_fd = -1;
@@ -65,6 +66,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 
 void lane_fini(struct lane *l)
 {
+	engine_publish(l->engine);
 	engine_free(l->engine);
 	udp_fini(&l->wire);
 	lock_fini(&l->lock);
@@ -317,6 +319,10 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 	peer_turn(l->engine, now);
 	watch_junk(l);
 	settle(l);
+	if (now - l->published_ns > PUBLISH_NS) {
+		engine_publish(l->engine);
+		l->published_ns = now;
+	}
 	l->last_turn_ns = now;
 }
 
@@ -419,6 +425,7 @@ void lane_quit(struct lane *l) NO_LOCK_ANALYSIS
 	if (!take_if_free(l))
 		return;
 	lane_flush(l);
+	engine_publish(l->engine);
 	give(l);
 }
 
@@ -434,6 +441,7 @@ bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 		l->linger_ns = l->last_turn_ns + LINGER_NS;
 	l->wake_ns = is_behind(l) ? 0 : engine_deadline(l->engine);
 	*until = bits_min_u64(l->wake_ns, peer_due_ns());
+	engine_publish(l->engine);
 	l->wake_full = l->is_full;
 	*events = (short)((l->is_full ? POLLOUT : 0) |
 			  (engine_is_choked(l->engine) ? 0 : POLLIN));

@@ -39,7 +39,7 @@ struct lane {
 	struct engine *engine; /* owned, GUARDED_BY(lock) */
 	struct udp wire;       /* the same */
 	uint64_t now_ns;       /* when its present holder took it */
-	uint64_t last_turn_ns;
+	uint64_t last_turn_ns, published_ns;
 	uint64_t bulk;	       /* datagrams that brought much at once, */
 	uint64_t inflow;       /* those since we sent as much */
 	uint64_t linger_ns;    /* lane_lingers until then */

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,6 +84,18 @@ void peer_close(void)
 		client_close(&broker);
 	has_broker = false;
 	show();
+}
+
+void peer_tree(const char *root, const char *device)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/class/infiniband/%s/ports/1", root,
+		 device);
+	fd = has_broker ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (fd >= 0)
+		client_tree(&broker, fd);
 }
 
 uint32_t peer_qpn(uint32_t random)

@@ -15,6 +15,8 @@
 /* The receive socket of this process: fd (owned by the caller) or -errno. */
 int peer_socket(void);
 void peer_close(void);
+/* Counter files for the tree that host_sysfs has written. */
+void peer_tree(const char *root, const char *device);
 /* A QPN of this process's class from random bits. */
 uint32_t peer_qpn(uint32_t random);
 /* The class that a QPN of this namespace is of. */

@@ -15,11 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/counters.h"
 #include "shim/tree.h"
 #include "util/lock.h"
 
 #define PATH_BYTES    400
-#define TREE_VERSION  2 /* of the files' contents, part of the stamp */
+#define TREE_VERSION  3 /* of the files' contents, part of the stamp */
 #define STAMP_BYTES   32
 #define MOST_CPUS     1024
 #define CPUS_PER_WORD 32
@@ -187,6 +188,23 @@ static void put_node(struct tree *t, const char *device, uint32_t index)
 		t->err = -errno;
 }
 
+/* Those that are not there; from then on the broker writes them (tally.h),
+ * for all devices those of the first. */
+static void put_counters(struct tree *t, const char *device)
+{
+	char path[PATH_BYTES];
+
+	for (uint32_t i = 0; i < COUNTERS_FILES; i++) {
+		const char *name = counters_files[i].name;
+
+		snprintf(path, sizeof path, "%s/class/infiniband/%s/ports/1/%s",
+			 t->root, device, name);
+		if (access(path, F_OK))
+			put(t, "0", "class/infiniband/%s/ports/1/%s", device,
+			    name);
+	}
+}
+
 static void put_device(struct tree *t, const struct host_device *d,
 		       uint32_t index)
 {
@@ -195,6 +213,7 @@ static void put_device(struct tree *t, const struct host_device *d,
 	put_fixed(t, d);
 	put_guids(t, d);
 	put_cpus(t, d->name);
+	put_counters(t, d->name);
 	put(t, d->port.is_up ? "4: ACTIVE" : "1: DOWN",
 	    "class/infiniband/%s/ports/1/state", d->name);
 	put(t, d->port.is_up ? "5: LinkUp" : "3: Disabled",
