@@ -310,6 +310,24 @@ static void stray(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 	step_send_bare(cm, to, from, &answer);
 }
 
+/* We have no alternate paths (IBTA 12.8). */
+static void refuse_path(struct cm *cm, const struct conv *c,
+			const uint8_t from[16], const uint8_t to[16],
+			const struct cmmsg *m)
+{
+	const struct cmmsg apr = {.kind = CMMSG_APR,
+				  .transaction_id = m->transaction_id,
+				  .local_id = m->remote_id,
+				  .remote_id = m->local_id,
+				  .status = c && c->state == CONV_ESTABLISHED
+						    ? CMMSG_APR_UNSUPPORTED
+						    : CMMSG_APR_BAD_COMM_ID};
+
+	if (!c)
+		cm->counters.unexpected++;
+	step_send_bare(cm, to, from, &apr);
+}
+
 void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 	   uint32_t scope, const uint8_t *mad, size_t len, uint64_t now_ns)
 {
@@ -326,11 +344,15 @@ void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		request(cm, from, to, &m, now_ns);
 		return;
 	}
-	if (m.kind == CMMSG_LAP || m.kind == CMMSG_APR) {
-		cm->counters.unexpected++; /* we have no alternate paths */
+	if (m.kind == CMMSG_APR) {
+		cm->counters.unexpected++; /* we never ask for one */
 		return;
 	}
 	c = recipient(cm, &m, from);
+	if (m.kind == CMMSG_LAP) {
+		refuse_path(cm, c, from, to, &m);
+		return;
+	}
 	if (!c && cm->expecting_until_ns > now_ns)
 		cm->counters.unexpected++; /* it will be repeated */
 	else if (!c)

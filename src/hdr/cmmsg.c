@@ -136,6 +136,16 @@ static const struct field sidr_rep[] = {
 	{0},
 };
 
+/* IBTA 12.8.2 */
+static const struct field apr[] = {
+	FIELD(0, 0, 32, local_id),
+	FIELD(4, 0, 32, remote_id),
+	FIELD(8, 0, 8, info_bytes),
+	FIELD(9, 0, 8, status),
+	FIELD(12, 0, 576, info),
+	{0},
+};
+
 static const struct {
 	const char *name;
 	const struct field *fields;
@@ -151,7 +161,7 @@ static const struct {
 	[CMMSG_SIDR_REQ] = {"SIDR_REQ", sidr_req, 16, 216},
 	[CMMSG_SIDR_REP] = {"SIDR_REP", sidr_rep, 96, 136},
 	[CMMSG_LAP] = {"LAP", ids, 0, 0},
-	[CMMSG_APR] = {"APR", ids, 0, 0},
+	[CMMSG_APR] = {"APR", apr, 84, 148},
 };
 /* clang-format on */
 

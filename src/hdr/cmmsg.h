@@ -71,6 +71,9 @@ enum {
 	CMMSG_SIDR_NO_QP,
 };
 
+/* APR status (IBTA 12.8.2.1). */
+enum { CMMSG_APR_BAD_COMM_ID = 1, CMMSG_APR_UNSUPPORTED = 2 };
+
 enum { CMMSG_TRANSPORT_RC, CMMSG_TRANSPORT_UC };
 
 struct cmmsg_path {
@@ -99,7 +102,7 @@ struct cmmsg {
 	uint8_t answers;			 /* MRA, REJ: CMMSG_OF_* */
 	uint8_t service_timeout;		 /* MRA */
 	uint16_t reason;			 /* REJ */
-	uint8_t info_bytes, status;		 /* REJ, SIDR_REP; SIDR_REP */
+	uint8_t info_bytes, status;		 /* REJ; SIDR_REP, APR */
 	uint8_t info[CMMSG_INFO_MAX];		 /* additional information */
 	uint32_t ece_vendor;			 /* 24 bits */
 	uint32_t ece_options;			 /* the attribute modifier */
@@ -118,10 +121,10 @@ const char *cmmsg_name(uint16_t kind);
 size_t cmmsg_private_bytes(enum cmmsg_kind kind);
 /*
  * A whole MAD of MAD_BYTES.  False unless it is a message of this class whose
- * lengths hold; LAP and APR have only their ids read.
+ * lengths hold; a LAP has only its ids read.
  */
 bool cmmsg_parse(const uint8_t *mad, size_t len, struct cmmsg *m);
-/* Writes MAD_BYTES; not LAP or APR, which we never send. */
+/* Writes MAD_BYTES; not a LAP, which we never send. */
 void cmmsg_write(uint8_t *mad, const struct cmmsg *m);
 
 /* CMMSG_IP_BYTES each; false unless version and family are known. */

@@ -149,6 +149,10 @@ int rdma_getaddrinfo(const char *node, const char *service,
 	if (!node && !service && !hints->ai_dst_len && !hints->ai_src_len)
 		return r_fail(EINVAL, "rdma_getaddrinfo: neither a node nor a "
 				      "service is given");
+	if (hints->ai_family == AF_IB)
+		return r_fail(EAFNOSUPPORT,
+			      "rdma_getaddrinfo: addresses of the family AF_IB "
+			      "are not served; give an IPv4 or IPv6 address");
 	if (r_devices())
 		return -1;
 	if (!node && !service)

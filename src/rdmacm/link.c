@@ -144,17 +144,29 @@ static void release_waiters(void)
 	pthread_cond_broadcast(&r_changed);
 }
 
-/* One request on a connection that nobody else uses yet. */
+/* A request before the thread listens; events may come before its answer. */
 static int ask(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 {
+	uint32_t serial = ++last_serial;
+
 	m->magic = CMPROTO_MAGIC;
 	m->version = CMPROTO_VERSION;
 	m->kind = kind;
 	m->id = handle;
-	if (send(fd, m, sizeof(*m), MSG_NOSIGNAL) != sizeof(*m) ||
-	    recv(fd, m, sizeof(*m), 0) != sizeof(*m))
+	m->serial = serial;
+	if (send(fd, m, sizeof(*m), MSG_NOSIGNAL) != sizeof(*m))
 		return -EPIPE;
-	return m->error;
+	for (;;) {
+		ssize_t n = recv(fd, m, sizeof(*m), 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n != sizeof(*m))
+			return -EPIPE;
+		if (m->kind == CMPROTO_DONE && m->serial == serial)
+			return m->error;
+		take(m);
+	}
 }
 
 /*
@@ -248,9 +260,9 @@ static int redial(int old)
 		      why);
 		fd = -1;
 	} else {
+		broker_fd = fd;
 		revive_all(fd);
 	}
-	broker_fd = fd;
 	dials++;
 	pthread_cond_broadcast(&r_changed);
 	pthread_mutex_unlock(&r_lock);
@@ -321,14 +333,14 @@ static int dial(void)
 		r_say("rdma_cm: no connection can be made: %s", why);
 		return error;
 	}
+	broker_fd = fd;
 	revive_all(fd); /* of a broker that had no successor then */
 	error = start_thread(fd);
 	if (error) {
 		close(fd);
-		return error;
+		broker_fd = -1;
 	}
-	broker_fd = fd;
-	return 0;
+	return error;
 }
 
 static int post(struct cmproto *m, uint16_t kind, uint32_t handle)

@@ -473,6 +473,33 @@ static void a_busy_owner_holds_its_peer_for_as_long_as_it_takes(void **state)
 	world_free(w);
 }
 
+static void an_alternate_path_is_refused_and_no_more(void **state)
+{
+	struct world *w = world_new(3, 0);
+	struct cmmsg m = {.kind = CMMSG_RTU}, apr;
+	uint8_t mad[MAD_BYTES];
+	struct cm_frame f;
+
+	connect_one(w);
+	run(w, w->now + SECOND);
+	m.local_id = w->end[0][0].id;
+	for (int known = 0; known <= 1; known++) {
+		m.remote_id = w->end[1][0].id ^ !known;
+		cmmsg_write(mad, &m);
+		mad[17] = CMMSG_LAP;
+		cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES, w->now);
+		assert_true(cm_tx(w->cm[1], &f));
+		assert_true(cmmsg_parse(f.mad, MAD_BYTES, &apr));
+		assert_int_equal(apr.kind, CMMSG_APR);
+		assert_int_equal(apr.remote_id, m.local_id);
+		assert_int_equal(apr.status, known ? CMMSG_APR_UNSUPPORTED
+						   : CMMSG_APR_BAD_COMM_ID);
+		assert_false(cm_tx(w->cm[1], &f));
+	}
+	assert_int_equal(w->end[1][0].ended, 0);
+	world_free(w);
+}
+
 static void without_a_listener_the_answer_comes_at_once(void **state)
 {
 	struct world *w = world_new(4, 0);
@@ -588,6 +615,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_lost_message_of_any_kind_is_made_up_for),
 		cmocka_unit_test(
 			a_busy_owner_holds_its_peer_for_as_long_as_it_takes),
+		cmocka_unit_test(an_alternate_path_is_refused_and_no_more),
 		cmocka_unit_test(without_a_listener_the_answer_comes_at_once),
 		cmocka_unit_test(
 			a_caller_waits_for_a_listener_that_has_just_gone),

@@ -5,13 +5,15 @@ full, what strangers send.  Two namespaces, each with a broker of its own."""
 
 import os
 import random
+import socket
 import signal
 import threading
 import time
 
+import icrc_check
 import netlab
 import system
-from system import HANG, Result, expect, expect_ok
+from system import HANG, Result, expect, expect_ok, spin
 
 netlab.enter()
 t = system.Suite(__doc__)
@@ -182,7 +184,233 @@ def silences():
     case("a peer in another namespace ends: that is said", gone)
 
 
+def alone():
+    lab.unwire()
+    lab.wire("v0", 1500, (HERE + "/24",), (THERE + "/24",))
+
+
+def loops(side, count, port=PORT, **env):
+    r = lab.run(side, [talker, "loop", HERE, port, str(count)], **env)
+    expect(r.status == 0, "not all %d are served" % count,
+           Result(0, r.output[-2000:]))
+
+
+def crowds():
+    """Many, one after another and at once; nothing of them is left."""
+    one, many = (300, 300) if QUICK else (10000, 2000)
+
+    def body(began):
+        alone()
+        s = Talker("here", "serve", HERE, PORT)
+        began.append(s)
+        s.wait("listening")
+        loops("there", one)  # what the first ones need stays
+        before = resident("here"), resident("there")
+        for _ in range(4):
+            loops("there", one)
+        after = resident("here"), resident("there")
+        for b, a in zip(before, after):
+            expect(a <= b + (256 << 10), "a broker has %d bytes, then %d" %
+                   (b, a))
+        c = Talker("there", "call", HERE, PORT, many)
+        began.append(c)
+        c.wait("RDMA_CM_EVENT_CONNECT_RESPONSE %d " % many)
+        c.kill()
+        s.wait("RDMA_CM_EVENT_DISCONNECTED %d " % (5 * one + many))
+    case("%d connections one after another, %d at once; the brokers do not "
+         "grow" % (5 * one, many), body)
+
+    def busy(began):
+        alone()
+        s = Talker("here", "serve", HERE, PORT)
+        began.append(s)
+        s.wait("listening")
+        neighbours = [spin(HANG) for _ in range(4)]
+        try:
+            loops("there", one)
+        finally:
+            for n in neighbours:
+                n.kill()
+                n.wait()
+    case("%d connections beside four busy neighbours" % one, busy)
+
+
+def storms():
+    """Brokers are killed while connections come and go."""
+    def body(side):
+        def go(began):
+            alone()
+            s = Talker("here", "serve", HERE, PORT)
+            began.append(s)
+            s.wait("listening")
+            loops("there", 1)
+            c = Talker("there", "loop", HERE, PORT, 60)
+            began.append(c)
+            for n in range(10, 60, 10):
+                c.wait("RDMA_CM_EVENT_CONNECT_RESPONSE %d " % n)
+                for pid in brokers(side):
+                    os.kill(pid, signal.SIGKILL)
+            c.wait("(end of output)")
+            expect(c.process.wait() == 0, "exit status %d" %
+                   c.process.returncode, Result(0, "\n".join(c.said[-8:])))
+        return go
+    for side in "here", "there":
+        case("brokers %s are killed while connections come and go" % side,
+             body(side))
+
+
+def refusals():
+    def refused(began):
+        alone()
+        s = Talker("here", "refuse", HERE, PORT)
+        began.append(s)
+        s.wait("listening")
+        c = Talker("there", "call", HERE, PORT, 10)
+        began.append(c)
+        c.wait("RDMA_CM_EVENT_REJECTED 10 status 28")
+
+    def full(began):
+        alone()
+        s = Talker("here", "mute", HERE, PORT, 4)
+        began.append(s)
+        s.wait("listening")
+        c = Talker("there", "call", HERE, PORT, 10, ADVERB_CM_FAST="1")
+        began.append(c)
+        c.wait("RDMA_CM_EVENT_UNREACHABLE 6 status -110")
+        s.kill()  # the other four were in its backlog
+        c.wait("RDMA_CM_EVENT_REJECTED 4 status 28")
+
+    def long_words(began):
+        alone()
+        r = lab.run("here", [talker, "wordy", HERE, PORT])
+        expect_ok(r)
+        expect("bytes of private data" in r.output, "no sentence", r)
+
+    case("a program that rejects: REJECTED with 28", refused)
+    case("a full backlog: the others are UNREACHABLE, and none is served "
+         "twice", full)
+    case("private data too long: EINVAL, and the longest arrive", long_words)
+
+
+GID = bytes(10) + b"\xff\xff"
+
+
+def frame(mad, source, **wrong):
+    """A sealed UD datagram for QP1 here, from here."""
+    bth = bytearray((0x64, 0x40, 0xff, 0xff, 0, 0, 0, wrong.get("qpn", 1)))
+    bth[0] = wrong.get("opcode", 0x64)
+    bth[1] |= wrong.get("pad", 0) << 4
+    deth = wrong.get("qkey", 0x80010000).to_bytes(4, "big") + b"\0\0\0\1"
+    out = bytearray(icrc_check.seal(HERE, HERE, source,
+                                    bytes(bth) + b"\0\0\0\7" + deth +
+                                    bytes(mad)))
+    if wrong.get("icrc"):
+        out[-1] ^= 1
+    return bytes(out)
+
+
+def message(kind, dice):
+    """A message of connection management with fields that hold together,
+    and ids of nobody."""
+    mad = bytearray(256)
+    mad[0:4] = 1, 7, 2, 3
+    mad[8:16] = dice.randbytes(8)
+    mad[17] = kind
+    mad[24:32] = dice.randbytes(8)
+    if kind in (0x10, 0x17):
+        mad[32:40] = (0x01060000 | int(PORT)).to_bytes(8, "big")
+    if kind == 0x10:
+        mad[24 + 32:24 + 35] = dice.randbytes(3)
+        mad[24 + 43] = 0xa0
+        mad[24 + 56:24 + 72] = mad[24 + 72:24 + 88] = \
+            GID + socket.inet_aton(HERE)
+        mad[24 + 140:24 + 142] = 0, 0x40
+    return mad
+
+
+def spoil(mad, dice):
+    """One of the ways in which a message can be wrong."""
+    way = dice.randrange(8)
+    if way == 0:
+        mad[dice.randrange(4)] ^= 1 << dice.randrange(8)  # version, class...
+    elif way == 1:
+        mad[3] |= 0x80
+    elif way == 2:
+        mad[16:18] = dice.randbytes(2)
+    elif way == 3:
+        mad[24:32] = bytes(8)  # no ids
+    elif way == 4:
+        mad[24 + dice.randrange(232)] = 0xff
+    elif way == 5:
+        mad[24:] = b"\xff" * 232
+    elif way == 6:
+        mad = mad[:dice.randrange(0, 256, 4)]
+    else:
+        mad += bytes(4)
+    return mad
+
+
+def strangers():
+    def malformed(began):
+        s, c = connected("here", "there", 4)
+        began += [s, c]
+        seed = random.randrange(1 << 32)
+        dice = random.Random(seed)
+        before = brokers("here")
+        out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        out.bind((HERE, 0))
+        source = out.getsockname()[1]
+        wrongs = ({}, {"icrc": 1}, {"qkey": 1}, {"opcode": 0x04},
+                  {"opcode": 0xff}, {"pad": 3}, {"qpn": 0}, {"qpn": 2})
+        for kind in range(0x0f, 0x1d):
+            for _ in range(20):
+                for wrong in wrongs:
+                    out.sendto(frame(message(kind, dice), source, **wrong),
+                               (HERE, 4791))
+                    out.sendto(frame(spoil(message(kind, dice), dice), source,
+                                     **wrong), (HERE, 4791))
+        loops("there", 20)
+        expect(brokers("here") == before, "the broker has died, seed %d" %
+               seed)
+        expect(not any("DISCONNECTED" in line for line in c.said),
+               "a stranger ends a connection, seed %d" % seed,
+               Result(0, "\n".join(c.said[-5:])))
+        c.kill()
+        s.wait("RDMA_CM_EVENT_DISCONNECTED %d " % 24)
+
+    def flood(began):
+        alone()
+        s = Talker("here", "serve", HERE, PORT)
+        mute = Talker("here", "mute", HERE, int(PORT) + 1, 100000)
+        began += [s, mute]
+        s.wait("listening")
+        mute.wait("listening")
+        loops("there", 20)
+        before = resident("here")
+        out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        out.bind((HERE, 0))
+        source = out.getsockname()[1]
+        dice = random.Random(7)
+        for i in range(20000):
+            mad = message(0x10, dice)
+            mad[39] = (int(PORT) + i % 2) & 0xff
+            out.sendto(frame(mad, source), (HERE, 4791))
+            if i % 5000 == 2500:
+                loops("there", 20)
+        loops("there", 20)
+        expect(resident("here") < before + (16 << 20),
+               "the broker had %d bytes, now %d" % (before, resident("here")))
+
+    case("4480 malformed and unexpected messages: nothing that is up goes "
+         "down", malformed)
+    case("20000 requests of one address: others are served", flood)
+
+
 deaths()
 silences()
+crowds()
+storms()
+refusals()
+strangers()
 lab.end()
 t.end()

@@ -8,11 +8,13 @@
  *	talker mute ADDRESS PORT BACKLOG  listens, and looks at nothing
  *	talker call ADDRESS PORT COUNT    COUNT connections at once, held
  *	talker loop ADDRESS PORT COUNT    COUNT, one after another
+ *	talker wordy ADDRESS PORT         calls itself, and says too much
  *
- * All but loop stay until they are killed.  A line: what happened, and to how
- * many of the connections it has by now.  On SIGUSR1 they ask for a port, and
- * say so when they have it: the broker has heard all that there was before.
+ * All but the last two stay until they are killed.  A line: what happened, and
+ *to how many of the connections it has by now.  On SIGUSR1 they ask for a port,
+ *and say so when they have it: the broker has heard all that there was before.
  */
+#include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
@@ -166,6 +168,63 @@ static void loop(struct sockaddr_storage *to, int count)
 	}
 }
 
+/* A call that fails with EINVAL because its message has no such room. */
+static void too_much(const char *what, int result)
+{
+	if (result != -1 || errno != EINVAL) {
+		printf("%s: %d, %s\n", what, result, strerror(errno));
+		exit(1);
+	}
+}
+
+static void say_all(struct rdma_cm_event *e)
+{
+	static const uint8_t words[255] = {1, 2, 3};
+	struct rdma_conn_param p = param();
+	struct rdma_cm_id *id = e->id;
+	uint8_t came = e->param.conn.private_data_len;
+
+	p.private_data = words;
+	switch ((int)e->event) {
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		p.private_data_len = 57;
+		too_much("rdma_connect", rdma_connect(id, &p));
+		p.private_data_len = 56;
+		if (rdma_connect(id, &p))
+			die("rdma_connect");
+		break;
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		p.private_data_len = 197;
+		too_much("rdma_reject", rdma_reject(id, words, 149));
+		too_much("rdma_accept", rdma_accept(id, &p));
+		p.private_data_len = 196;
+		if (came != 56 ||
+		    memcmp(e->param.conn.private_data, words, 56) ||
+		    rdma_accept(id, &p))
+			die("rdma_accept");
+		break;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		if (came != 196 ||
+		    memcmp(e->param.conn.private_data, words, 196))
+			die("the answer's words");
+		puts("all was said");
+		exit(0);
+	default:
+		step(id, e->event, false);
+	}
+}
+
+static void wordy(struct sockaddr_storage *at)
+{
+	struct rdma_cm_event *e;
+
+	listen_at(at, 1);
+	begin(at);
+	while (!rdma_get_cm_event(channel, &e))
+		say_all(e);
+	die("rdma_get_cm_event");
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 3 ? argv[1] : "";
@@ -190,6 +249,8 @@ int main(int argc, char **argv)
 	channel = rdma_create_event_channel();
 	if (!channel)
 		die("rdma_create_event_channel");
+	if (!strcmp(what, "wordy"))
+		wordy(&a);
 	if (!strcmp(what, "loop")) {
 		loop(&a, count);
 		return 0;
