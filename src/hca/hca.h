@@ -438,13 +438,16 @@ struct hca_shared {
 };
 
 /* One process's view of an adapter. */
+#define HCA_HINTS 16
+
 struct hca {
 	struct arena arena;
-	struct hca_shared *shared; /* in the arena */
-	struct mr *mrs;		   /* in the arena */
-	struct space *space;	   /* the application's memory; borrowed */
-	struct rng rng;		   /* seeded by the caller, see hca_init */
-	uint32_t active_mtu;	   /* IBV_MTU_*: limit of path_mtu */
+	struct hca_shared *shared;   /* in the arena */
+	struct mr *mrs;		     /* in the arena */
+	struct space *space;	     /* the application's memory; borrowed */
+	struct rng rng;		     /* seeded by the caller, see hca_init */
+	uint32_t active_mtu;	     /* IBV_MTU_*: limit of path_mtu */
+	ring_index hints[HCA_HINTS]; /* rows where mr_find found keys lately */
 };
 
 /*

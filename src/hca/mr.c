@@ -151,13 +151,26 @@ void mr_rekey(struct hca *h, struct mr *mr)
 	alock_give(&h->shared->mr_lock);
 }
 
+static bool has_key(const struct mr *mr, uint32_t key)
+{
+	return key && mr->kind != MR_FREE &&
+	       (mr->lkey == key || mr->rkey == key);
+}
+
 struct mr *mr_find(struct hca *h, uint32_t key)
 {
-	uint32_t row = unpermute(h->shared, key >> 8) >> 8;
-	struct mr *mr = &h->mrs[row & (HCA_MAX_MR - 1)];
+	ring_index *hint = &h->hints[key % HCA_HINTS];
+	struct mr *mr = &h->mrs[ring_load(hint)];
+	uint32_t row;
 
-	if (!key || mr->kind == MR_FREE || (mr->lkey != key && mr->rkey != key))
+	/* a hint may be old: the row tells */
+	if (has_key(mr, key))
+		return mr;
+	row = unpermute(h->shared, key >> 8) >> 8 & (HCA_MAX_MR - 1);
+	mr = &h->mrs[row];
+	if (!has_key(mr, key))
 		return NULL;
+	ring_store(hint, row);
 	return mr;
 }
 
