@@ -89,7 +89,7 @@ static enum hca_status describe(struct ibt *t, const struct ibt_qp *q,
 	r->kick = r->is_ours = r->is_gone = false;
 	if (w->opcode == HCA_WR_ATOMIC_WRITE)
 		return sem_gather(t->hca, q->qp->pd, w, 0, 8,
-				  (uint8_t *)&r->swap_add, x);
+				  (uint8_t *)&r->swap_add, NULL, x);
 	if (is_atomic(w) || !r->bytes)
 		return HCA_SUCCESS;
 	if (w->flags & HCA_SEND_INLINE) {

@@ -5,6 +5,7 @@
 
 #include "encap/icrc.h"
 #include "hdr/bth.h"
+#include "util/crc.h"
 
 #define NEAR_AHEAD  1024
 #define NEAR_BEHIND 64
@@ -18,9 +19,12 @@ static uint32_t be32(const uint8_t *p)
 	       (uint32_t)p[2] << 8 | p[3];
 }
 
-/* The CRC register over [p, p + len), which ends before the ICRC. */
+/*
+ * The CRC register over the headers of IP and UDP and [p, p + upto), of a
+ * packet whose ICRC stands at p + len.
+ */
 static uint32_t cover(const struct inaddr *from, const struct inaddr *to,
-		      const uint8_t *p, size_t len, uint16_t id)
+		      const uint8_t *p, size_t len, size_t upto, uint16_t id)
 {
 	uint16_t udp_len = (uint16_t)(UDP_BYTES + len + ICRC_BYTES);
 	struct udp udp = {
@@ -47,13 +51,25 @@ static uint32_t cover(const struct inaddr *from, const struct inaddr *to,
 		memcpy(ip.dst, to->ip, 16);
 		crc = icrc_begin_v6(&ip, &udp, p);
 	}
-	return icrc_update(crc, p + BTH_BYTES, len - BTH_BYTES);
+	return icrc_update(crc, p + BTH_BYTES, upto - BTH_BYTES);
 }
 
 size_t rocev2_seal(const struct inaddr *from, const struct inaddr *to,
 		   uint8_t *p, size_t len, uint16_t id)
 {
-	icrc_write(p + len, cover(from, to, p, len, id));
+	icrc_write(p + len, cover(from, to, p, len, len, id));
+	return len + ICRC_BYTES;
+}
+
+size_t rocev2_seal_summed(const struct inaddr *from, const struct inaddr *to,
+			  uint8_t *p, size_t len, uint16_t id,
+			  const struct rocev2_sum *sum)
+{
+	size_t pad = -sum->bytes & 3, head = len - pad - sum->bytes;
+	uint32_t crc = cover(from, to, p, len, head, id);
+
+	crc = crc32_multiply(crc, sum->factor) ^ sum->crc;
+	icrc_write(p + len, icrc_update(crc, p + len - pad, pad));
 	return len + ICRC_BYTES;
 }
 
@@ -66,7 +82,7 @@ bool rocev2_open(const struct inaddr *from, const struct inaddr *to,
 
 	if (len < BTH_BYTES + ICRC_BYTES || total > UINT16_MAX)
 		return false;
-	syndrome = cover(from, to, p, len - ICRC_BYTES, *id) ^
+	syndrome = cover(from, to, p, len - ICRC_BYTES, len - ICRC_BYTES, *id) ^
 		   icrc_read(p + len - ICRC_BYTES);
 	if (!syndrome)
 		return true;

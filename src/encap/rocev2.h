@@ -19,6 +19,18 @@
 /* Put the ICRC behind `len` bytes at p (room for 4 more); the new length. */
 size_t rocev2_seal(const struct inaddr *from, const struct inaddr *to,
 		   uint8_t *p, size_t len, uint16_t id);
+
+/* What is known of a payload, which stands before at most 3 bytes of pad. */
+struct rocev2_sum {
+	uint32_t bytes;
+	uint32_t crc;	 /* of them, from state 0 (util/crc.h) */
+	uint32_t factor; /* crc32_factor(bytes) */
+};
+
+/* The same without reading the payload. */
+size_t rocev2_seal_summed(const struct inaddr *from, const struct inaddr *to,
+			  uint8_t *p, size_t len, uint16_t id,
+			  const struct rocev2_sum *sum);
 /*
  * Is p, BTH to ICRC, intact under an IP header that has DF and some id?  *id
  * goes in as the one expected and comes out as the one that it was sent with;

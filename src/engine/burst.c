@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "encap/icrc.h"
-#include "encap/rocev2.h"
 #include "util/check.h"
+#include "util/crc.h"
 
 void burst_recycle(struct burst *b)
 {
@@ -54,7 +54,26 @@ static void begin(struct burst *b, const struct burst_path *path, size_t bytes)
 	b->segments = 0;
 }
 
-void burst_put(struct burst *b, const struct burst_path *path, size_t len)
+static void seal(struct burst *b, const struct burst_path *path, size_t len,
+		 uint32_t sum_bytes, uint32_t sum_crc)
+{
+	uint8_t *p = b->area + b->used;
+	uint16_t id = (uint16_t)b->segments;
+
+	if (!sum_bytes) {
+		rocev2_seal(&path->from, &path->to, p, len, id);
+		return;
+	}
+	if (b->sum.bytes != sum_bytes) {
+		b->sum.bytes = sum_bytes;
+		b->sum.factor = crc32_factor(sum_bytes);
+	}
+	b->sum.crc = sum_crc;
+	rocev2_seal_summed(&path->from, &path->to, p, len, id, &b->sum);
+}
+
+void burst_put(struct burst *b, const struct burst_path *path, size_t len,
+	       uint32_t sum_bytes, uint32_t sum_crc)
 {
 	size_t bytes = len + ICRC_BYTES;
 	struct engine_frame *f;
@@ -63,8 +82,7 @@ void burst_put(struct burst *b, const struct burst_path *path, size_t len)
 	if (!fits(b, path, bytes))
 		begin(b, path, bytes);
 	f = &b->frames[b->count - 1];
-	rocev2_seal(&path->from, &path->to, b->area + b->used, len,
-		    (uint16_t)b->segments);
+	seal(b, path, len, sum_bytes, sum_crc);
 	b->used += bytes;
 	b->segments++;
 	f->len += bytes;

@@ -13,6 +13,7 @@
 #ifndef ENGINE_BURST_H
 #define ENGINE_BURST_H
 
+#include "encap/rocev2.h"
 #include "engine/engine.h"
 #include "ibt/ibt.h"
 
@@ -36,14 +37,19 @@ struct burst {
 	uint32_t segments;     /* of the newest frame */
 	bool is_open;	       /* the newest frame may grow */
 	size_t used;	       /* bytes of the area */
+	struct rocev2_sum sum; /* of the last payload; its factor serves on */
 	struct engine_frame frames[BURST_FRAMES];
 	uint8_t area[BURST_AREA];
 };
 
 /* Where the next packet is to be written; NULL when there is no room. */
 uint8_t *burst_space(struct burst *b);
-/* A packet of len bytes, without ICRC, was written at burst_space. */
-void burst_put(struct burst *b, const struct burst_path *path, size_t len);
+/*
+ * A packet of len bytes, without ICRC, was written at burst_space.  Its payload
+ * is of sum_bytes (0: not known) and has that CRC (struct ibt).
+ */
+void burst_put(struct burst *b, const struct burst_path *path, size_t len,
+	       uint32_t sum_bytes, uint32_t sum_crc);
 /* Use the area again if all frames have been sent. */
 void burst_recycle(struct burst *b);
 

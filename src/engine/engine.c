@@ -544,18 +544,20 @@ static void charge(struct engine *e, struct ibt_qp *q,
 	c->is_unsent = true;
 }
 
-/* The next packet of q, which follows others of it or not; its size, 0 when
- * there is none or no room. */
-static size_t fill(struct engine *e, struct ibt_qp *q, bool follows,
-		   uint64_t now_ns)
+/*
+ * The next packet of q, which follows others of it or not; its size, 0 when
+ * there is none or no room.  *path is that of a connected q, or room for it.
+ */
+static size_t fill(struct engine *e, struct ibt_qp *q, struct burst_path *path,
+		   bool follows, uint64_t now_ns)
 {
 	uint8_t *buf = burst_space(&e->burst);
-	struct burst_path path;
 	struct wq_to to;
 	size_t len;
 
 	if (!buf)
 		return 0;
+	e->ibt.sum_bytes = e->ibt.sum_crc = 0;
 	if (q->qp->type == HCA_QPT_UD) {
 		len = ud_req_tx(&e->ibt, q, buf, &to);
 	} else if (q->qp->type == HCA_QPT_UC) {
@@ -569,9 +571,10 @@ static size_t fill(struct engine *e, struct ibt_qp *q, bool follows,
 	}
 	if (!len)
 		return 0;
-	path = q->qp->type == HCA_QPT_UD ? path_to(&to) : path_of(q);
-	burst_put(&e->burst, &path, len);
-	charge(e, q, &path);
+	if (q->qp->type == HCA_QPT_UD)
+		*path = path_to(&to);
+	burst_put(&e->burst, path, len, e->ibt.sum_bytes, e->ibt.sum_crc);
+	charge(e, q, path);
 	e->ibt.counters->tx_packets++;
 	e->ibt.counters->tx_bytes += len;
 	q->qp->stats.tx_packets++;
@@ -711,12 +714,13 @@ static bool serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 /* The packets of a turn; true if it may have more to send. */
 static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
+	struct burst_path path = path_of(q);
 	size_t bytes = 0, len;
 
 	for (int n = 0; n < QUANTUM_PACKETS && bytes < QUANTUM_BYTES; n++) {
 		if (!has_credit(e, q, now_ns))
 			return false;
-		len = fill(e, q, n > 0, now_ns);
+		len = fill(e, q, &path, n > 0, now_ns);
 		if (!len) {
 			ibt_qp_note(q);
 			return !burst_space(&e->burst);

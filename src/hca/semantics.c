@@ -88,7 +88,7 @@ static enum hca_status fault(const struct space_vec *vec, size_t n,
 
 enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
 			   uint32_t offset, uint32_t bytes, uint8_t *out,
-			   struct explain *x)
+			   uint32_t *crc, struct explain *x)
 {
 	struct space_vec vec[SPACE_VEC_MAX];
 	enum hca_status status;
@@ -96,12 +96,15 @@ enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
 
 	if (w->flags & HCA_SEND_INLINE) {
 		memcpy(out, (const uint8_t *)(w + 1) + offset, bytes);
+		if (crc)
+			*crc = crc32_update(*crc, out, bytes);
 		return HCA_SUCCESS;
 	}
 	status = sem_locate(h, pd, w, offset, bytes, 0, vec, &n, x);
 	if (status)
 		return status;
-	if (n && h->space->ops->read(h->space, vec, n, out))
+	if (n && (crc ? space_read_crc(h->space, vec, n, out, crc)
+		      : h->space->ops->read(h->space, vec, n, out)))
 		return fault(vec, n, x);
 	return HCA_SUCCESS;
 }

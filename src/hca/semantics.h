@@ -21,10 +21,13 @@ enum hca_status sem_check(struct hca *h, uint32_t pd, struct wqe *w,
 enum hca_status sem_locate(struct hca *h, uint32_t pd, struct wqe *w,
 			   uint32_t offset, uint32_t bytes, uint32_t need,
 			   struct space_vec *vec, size_t *n, struct explain *x);
-/* Copy [offset, offset + bytes) of w's message out of its SGEs or inline. */
+/*
+ * Copy [offset, offset + bytes) of w's message out of its SGEs or inline; *crc
+ * (NULL: none) gets on by it (util/crc.h).
+ */
 enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
 			   uint32_t offset, uint32_t bytes, uint8_t *out,
-			   struct explain *x);
+			   uint32_t *crc, struct explain *x);
 /* Copy into w's SGEs at offset; HCA_LOC_LEN_ERR when they end before. */
 enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,
 			    uint32_t offset, const uint8_t *data,

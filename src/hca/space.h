@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/crc.h"
+
 enum space_atomic {
 	SPACE_CAS,	 /* if old == compare: store swap_add */
 	SPACE_FETCH_ADD, /* store old + swap_add */
@@ -57,12 +59,33 @@ struct space_ops {
 		   const struct space_move *m, size_t n, size_t *done);
 	int (*get)(struct space *far, struct space *near,
 		   const struct space_move *m, size_t n, size_t *done);
+	/*
+	 * As read, and *crc gets on by what was copied (util/crc.h).  NULL:
+	 * space_read_crc does it in two steps.
+	 */
+	int (*read_crc)(struct space *s, const struct space_vec *from, size_t n,
+			void *dst, uint32_t *crc);
 };
 
 /* First member of every implementation. */
 struct space {
 	const struct space_ops *ops;
 };
+
+static inline int space_read_crc(struct space *s, const struct space_vec *from,
+				 size_t n, void *dst, uint32_t *crc)
+{
+	uint64_t bytes = 0;
+	int err;
+
+	if (s->ops->read_crc)
+		return s->ops->read_crc(s, from, n, dst, crc);
+	err = s->ops->read(s, from, n, dst);
+	for (size_t i = 0; !err && i < n; i++)
+		bytes += from[i].bytes;
+	*crc = crc32_update(*crc, dst, bytes);
+	return err;
+}
 
 /*
  * Straight from near, which is the caller's own memory, to far, or from far

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include "util/crc.h"
+#include "util/crccopy.h"
+
 #define LOOK_NS 50000
 
 #if defined(__x86_64__)
@@ -44,9 +47,40 @@ __asm__(".pushsection .text\n"
 	"	mov $1, %eax\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
+	/*
+	 * crccopy_steps(to, from, bytes, crc, rest), with a way back from its
+	 * middle: what it may change is on the stack, whose end *sp tells.
+	 */
+	"guard_steps:\n" /* (to, from, bytes, crc, rest, sp) */
+	"	push %rbx\n"
+	"	push %rbp\n"
+	"	push %r12\n"
+	"	push %r13\n"
+	"	push %r14\n"
+	"	push %r15\n"
+	"	sub $8, %rsp\n"
+	"	mov %rsp, (%r9)\n"
+	"	call crccopy_steps\n"
+	"	xor %eax, %eax\n"
+	"guard_back:\n"
+	"	add $8, %rsp\n"
+	"	pop %r15\n"
+	"	pop %r14\n"
+	"	pop %r13\n"
+	"	pop %r12\n"
+	"	pop %rbp\n"
+	"	pop %rbx\n"
+	"	ret\n"
+	"guard_steps_fault:\n"
+	"	vzeroupper\n"
+	"	mov $1, %eax\n"
+	"	jmp guard_back\n"
 	".popsection\n");
 
 extern const char guard_first[], guard_last[], guard_fault[];
+extern const char guard_steps_fault[];
+int guard_steps(void *to, const void *from, size_t bytes, uint32_t crc,
+		uint8_t *rest, uintptr_t *sp);
 int guard_bytes(void *to, const void *from, size_t bytes);
 int guard_put1(void *to, uint64_t value);
 int guard_put2(void *to, uint64_t value);
@@ -60,6 +94,8 @@ static bool is_open, is_known, is_on;
 static uint64_t turn_ns, looked_ns;
 static const void *looker;
 static _Thread_local char self;
+static _Thread_local uintptr_t steps_sp;
+static bool has_steps;
 
 /* Nobody of ours: as if we had never been there. */
 static void pass_on(int i, int sig, siginfo_t *info, void *context)
@@ -84,10 +120,14 @@ static void handle(int sig, siginfo_t *info, void *context)
 	greg_t *ip = &c->uc_mcontext.gregs[REG_RIP];
 
 	if (*ip >= (greg_t)(uintptr_t)guard_first &&
-	    *ip < (greg_t)(uintptr_t)guard_last)
+	    *ip < (greg_t)(uintptr_t)guard_last) {
 		*ip = (greg_t)(uintptr_t)guard_fault;
-	else
+	} else if (crccopy_is_at((uintptr_t)*ip)) {
+		*ip = (greg_t)(uintptr_t)guard_steps_fault;
+		c->uc_mcontext.gregs[REG_RSP] = (greg_t)steps_sp;
+	} else {
 		pass_on(sig == SIGBUS, sig, info, context);
+	}
 }
 
 void guard_open(void)
@@ -102,6 +142,7 @@ void guard_open(void)
 	for (int i = 0; i < 2; i++)
 		if (sigaction(signals[i], &ours, &before[i]))
 			return;
+	has_steps = crccopy_is_fast();
 	is_open = true;
 	is_known = false;
 }
@@ -157,6 +198,23 @@ bool guard_copy(void *to, const void *from, size_t bytes)
 	return !guard_bytes(to, from, bytes);
 }
 
+bool guard_copy_crc(void *to, const void *from, size_t bytes, uint32_t *crc)
+{
+	size_t steps = has_steps ? bytes - bytes % CRCCOPY_STEP : 0;
+	uint8_t rest[CRCCOPY_REST];
+
+	if (steps) {
+		if (guard_steps(to, from, steps, *crc, rest, &steps_sp))
+			return false;
+		*crc = crc32_update(0, rest, sizeof rest);
+	}
+	if (guard_bytes((uint8_t *)to + steps, (const uint8_t *)from + steps,
+			bytes - steps))
+		return false;
+	*crc = crc32_update(*crc, (uint8_t *)to + steps, bytes - steps);
+	return true;
+}
+
 bool guard_store(void *to, const void *from, size_t bytes)
 {
 	uint64_t value = 0;
@@ -196,6 +254,13 @@ bool guard_is_on(void)
 bool guard_copy(void *to, const void *from, size_t bytes)
 {
 	memcpy(to, from, bytes);
+	return true;
+}
+
+bool guard_copy_crc(void *to, const void *from, size_t bytes, uint32_t *crc)
+{
+	memcpy(to, from, bytes);
+	*crc = crc32_update(*crc, to, bytes);
 	return true;
 }
 

@@ -23,10 +23,12 @@ void guard_open(void);
 void guard_close(void);
 /* A turn of the lane begins: look anew, unless this thread just has. */
 void guard_turn(uint64_t now_ns);
-/* May this thread call the two below? */
+/* May this thread call those below? */
 bool guard_is_on(void);
 /* False: the memory is not there; some bytes may have been copied. */
 bool guard_copy(void *to, const void *from, size_t bytes);
+/* The same; *crc gets on by what was copied (crc32_update). */
+bool guard_copy_crc(void *to, const void *from, size_t bytes, uint32_t *crc);
 /* One store of 1, 2, 4 or 8 bytes, aligned to that, after all before it. */
 bool guard_store(void *to, const void *from, size_t bytes);
 

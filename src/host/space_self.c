@@ -212,6 +212,28 @@ static int self_read(struct space *space, const struct space_vec *from,
 	return file_read(s, iov, k, dst, bytes);
 }
 
+static int self_read_crc(struct space *space, const struct space_vec *from,
+			 size_t n, void *dst, uint32_t *crc)
+{
+	uint8_t *to = dst;
+	uint64_t bytes = 0;
+
+	if (guard_is_on()) {
+		for (size_t i = 0; i < n; to += from[i++].bytes)
+			if (!guard_copy_crc(to,
+					    (const void *)(uintptr_t)from[i].va,
+					    from[i].bytes, crc))
+				return -EFAULT;
+		return 0;
+	}
+	if (self_read(space, from, n, dst))
+		return -EFAULT;
+	for (size_t i = 0; i < n; i++)
+		bytes += from[i].bytes;
+	*crc = crc32_update(*crc, dst, bytes);
+	return 0;
+}
+
 /* Fault the page of va in for writing: EINVAL or EFAULT if it may not be. */
 static bool populates(uint64_t va)
 {
@@ -255,6 +277,7 @@ static int self_atomic(struct space *space, enum space_atomic op, uint64_t va,
 static const struct space_ops self_ops = {
 	.write = self_write,
 	.read = self_read,
+	.read_crc = self_read_crc,
 	.atomic = self_atomic,
 };
 

@@ -37,7 +37,8 @@
 #define IBT_SPARE_REPLIES 12	/* beside max_dest_rd_atomic */
 #define IBT_READ_CHUNK	  16	/* packets asked for by one READ request */
 #define IBT_WINDOW_START  16
-#define IBT_RETRY_FOREVER 7 /* rnr_retry only */
+#define IBT_RETRY_FOREVER 7   /* rnr_retry only */
+#define IBT_SUM_BYTES	  512 /* payloads so long get sum_crc */
 
 /* A packet that came before its turn. */
 struct ibt_held {
@@ -77,6 +78,10 @@ struct ibt {
 	struct engine_event events[IBT_EVENTS];
 	struct engine_counters *counters; /* in the arena */
 	uint8_t scratch[IBT_MAX_MTU];
+	/* Of the packet just made: its payload's length and CRC from state 0,
+	 * if they are known (else 0), and stand before at most 3 bytes of pad.
+	 */
+	uint32_t sum_bytes, sum_crc;
 };
 
 /* The requester's notes on one work request, beside its slot. */

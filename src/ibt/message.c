@@ -41,12 +41,16 @@ enum hca_status message_emit(struct ibt *t, const struct ibt_qp *q,
 	size_t n = pkt_write_headers(buf, p);
 
 	if (p->payload_len) {
+		bool summed = p->payload_len >= IBT_SUM_BYTES;
 		enum hca_status status =
 			sem_gather(t->hca, q->qp->pd, w, q->req.packet * q->mtu,
-				   (uint32_t)p->payload_len, buf + n, x);
+				   (uint32_t)p->payload_len, buf + n,
+				   summed ? &t->sum_crc : NULL, x);
 
 		if (status)
 			return status;
+		if (summed)
+			t->sum_bytes = (uint32_t)p->payload_len;
 		n += p->payload_len;
 		memset(buf + n, 0, pkt_pad(p->payload_len));
 		n += pkt_pad(p->payload_len);

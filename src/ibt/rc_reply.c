@@ -99,6 +99,17 @@ static void read_failed(struct ibt *t, struct ibt_qp *q, struct reply *y,
 		ibt_qp_fail(t, q, row->event);
 }
 
+static int read_memory(struct ibt *t, const struct space_vec *from,
+		       uint8_t *out)
+{
+	struct space *s = t->hca->space;
+
+	if (from->bytes < IBT_SUM_BYTES)
+		return s->ops->read(s, from, 1, out);
+	t->sum_bytes = (uint32_t)from->bytes;
+	return space_read_crc(s, from, 1, out, &t->sum_crc);
+}
+
 /* One packet of a READ's answer; false when its memory is gone. */
 static bool read_tx(struct ibt *t, struct ibt_qp *q, struct reply *y,
 		    struct pkt *p, uint8_t *buf, size_t *len)
@@ -127,8 +138,7 @@ static bool read_tx(struct ibt *t, struct ibt_qp *q, struct reply *y,
 		read_failed(t, q, y, V_ACCESS, &x);
 		return false;
 	}
-	if (bytes &&
-	    t->hca->space->ops->read(t->hca->space, &from, 1, buf + *len)) {
+	if (bytes && read_memory(t, &from, buf + *len)) {
 		x.cause = EXPLAIN_REMOTE_FAULT;
 		read_failed(t, q, y, V_REMOTE_FAULT, &x);
 		return false;

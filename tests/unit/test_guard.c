@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "host/guard.h"
+#include "util/crc.h"
 
 #define PAGE 4096
 
@@ -73,6 +74,32 @@ static void copies_of_memory_that_is_not_there_fail(void **state)
 	assert_string_equal((char *)buf, "as before");
 	guard_close();
 	munmap(p, PAGE);
+}
+
+static void a_copy_with_a_sum_stops_where_the_memory_does(void **state)
+{
+	uint8_t *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static uint8_t buf[3 * PAGE];
+
+	if (!is_built())
+		skip();
+	assert_ptr_not_equal(p, MAP_FAILED);
+	memset(p, 5, 2 * PAGE);
+	mprotect(p + 2 * PAGE, PAGE, PROT_NONE);
+	guard_open();
+	guard_turn(later());
+	for (size_t at = 0; at < 2 * PAGE; at += 127) {
+		uint32_t crc = 77, want = crc32_update(77, p, at);
+
+		assert_true(guard_copy_crc(buf, p, at, &crc));
+		assert_int_equal(crc, want);
+		assert_memory_equal(buf, p, at);
+		assert_int_equal(guard_copy_crc(buf, p + at, 2 * PAGE, &crc),
+				 at == 0);
+	}
+	guard_close();
+	munmap(p, 3 * PAGE);
 }
 
 static void a_store_writes_its_bytes_and_no_others(void **state)
@@ -155,6 +182,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copies_of_memory_that_is_not_there_fail),
+		cmocka_unit_test(a_copy_with_a_sum_stops_where_the_memory_does),
 		cmocka_unit_test(a_store_writes_its_bytes_and_no_others),
 		cmocka_unit_test(
 			a_fault_of_the_program_reaches_its_own_handler),
