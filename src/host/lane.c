@@ -22,7 +22,6 @@
 #define EVENT_BATCH 16
 #define STILL_POLLS 8
 #define BULK_BYTES  16384
-#define LINGER_NS   40000
 #define POSTING_NS  20000
 #define PUBLISH_NS  100000000 /* how old the counters in our page may be */
 
@@ -438,7 +437,7 @@ bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 	bulk = l->bulk;
 	turn(l);
 	if (l->bulk != bulk && l->inflow >= LANE_STREAM)
-		l->linger_ns = l->last_turn_ns + LINGER_NS;
+		l->linger_ns = l->last_turn_ns + LANE_LINGER_NS;
 	l->wake_ns = is_behind(l) ? 0 : engine_deadline(l->engine);
 	*until = bits_min_u64(l->wake_ns, peer_due_ns());
 	engine_publish(l->engine);
@@ -450,9 +449,9 @@ bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 	return true;
 }
 
-bool lane_lingers(const struct lane *l)
+uint64_t lane_lingers(const struct lane *l, uint64_t now)
 {
-	return lane_now() < l->linger_ns;
+	return now < l->linger_ns ? l->linger_ns - now : 0;
 }
 
 void lane_rested(struct lane *l)

@@ -24,8 +24,9 @@
 #include "util/ring.h"
 #include "wire/udp.h"
 
-#define LANE_TICK_NS 64
-#define LANE_STREAM  8 /* a streak of so many is a stream */
+#define LANE_TICK_NS   64
+#define LANE_LINGER_NS 40000
+#define LANE_STREAM    8 /* a streak of so many is a stream */
 
 /* Linux lets a socket join 20 IPv4 groups, each interface counted. */
 #define LANE_GROUPS HOST_MAX_GROUPS
@@ -86,10 +87,10 @@ uint64_t lane_ago_ns(uint32_t polled);
 bool lane_rest(struct lane *l, uint64_t *until, short *events);
 void lane_rested(struct lane *l);
 /*
- * A stream came to our thread a moment ago, so more will: to be woken costs
- * the sender more than to look again costs us.
+ * For how long yet?  A stream came to our thread a moment ago, so more will: to
+ * be woken costs the sender more than to look again costs us.
  */
-bool lane_lingers(const struct lane *l);
+uint64_t lane_lingers(const struct lane *l, uint64_t now);
 void lane_doorbell(struct lane *l, struct ibt_qp *q);
 /* For creation, modification and destruction: wait for the lock; giving it
  * back sends and reports what the call has caused. */

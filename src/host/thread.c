@@ -20,6 +20,7 @@
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 1000000
 #define ALONE_NS   10000 /* a yield that nobody wanted takes less */
+#define SPIN_NS	   20000
 #define CROWDED_NS 20000000
 
 static pthread_t thread;
@@ -114,15 +115,17 @@ static void leave_to_program(struct lane *l)
 }
 
 /*
- * Look again soon instead of sleeping; false if somebody has other use for
- * this core, and then for a while.
+ * Look again soon instead of sleeping: at once for as long as it would take to
+ * be woken, then when nobody else wants this core; else, and for a while, not.
  */
 static bool linger(struct lane *l)
 {
 	static uint64_t crowded_ns;
-	uint64_t now = lane_now();
+	uint64_t now = lane_now(), left = lane_lingers(l, now);
 
-	if (now - crowded_ns < CROWDED_NS || !lane_lingers(l))
+	if (left > LANE_LINGER_NS - SPIN_NS)
+		return true;
+	if (!left || now - crowded_ns < CROWDED_NS)
 		return false;
 	sched_yield();
 	if (lane_now() - now > ALONE_NS)
