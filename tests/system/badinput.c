@@ -6,11 +6,11 @@
  *
  *	adverb run -- badinput
  */
+#include "cases.h"
 #include "ends.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int passed, failed;
 static int stderr_fd; /* a memfd in place of stderr */
 
 /* What was said on stderr since the last call. */
@@ -34,45 +33,12 @@ static const char *said(void)
 	return text;
 }
 
-/* One case: collects what is wrong, reports it at its end. */
-struct report {
-	const char *name;
-	char why[512];
-};
-
-__attribute__((format(printf, 3, 4))) static void
-expect(struct report *r, bool good, const char *format, ...)
-{
-	va_list args;
-	size_t used = strlen(r->why);
-
-	if (good)
-		return;
-	va_start(args, format);
-	vsnprintf(r->why + used, sizeof(r->why) - used, format, args);
-	va_end(args);
-	used = strlen(r->why);
-	snprintf(r->why + used, sizeof(r->why) - used, "; ");
-}
-
-static void expect_sentence(struct report *r, const char *word)
+static void expect_sentence(const char *word)
 {
 	const char *text = said();
 
-	expect(r, strstr(text, "adverb: ") && strstr(text, word),
-	       "no sentence about \"%s\" but <%.200s>", word, text);
-}
-
-static void report_end(struct report *r)
-{
-	if (r->why[0]) {
-		failed++;
-		printf("FAIL %s: %s\n", r->name, r->why);
-	} else {
-		passed++;
-		printf("ok %s\n", r->name);
-	}
-	fflush(stdout);
+	cases_expect(strstr(text, "adverb: ") && strstr(text, word),
+		     "no sentence about \"%s\" but <%.200s>", word, text);
 }
 
 /* A request that has to be refused; offsets are from what would be right. */
@@ -140,8 +106,7 @@ static const struct bad bads[] = {
 };
 /* clang-format on */
 
-static void post(struct report *r, struct ends *a, const struct ends *b,
-		 const struct bad *bad)
+static void post(struct ends *a, const struct ends *b, const struct bad *bad)
 {
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)a->region + (uint64_t)bad->local_offset,
@@ -170,70 +135,67 @@ static void post(struct report *r, struct ends *a, const struct ends *b,
 		wr.wr.rdma.rkey = rkey;
 	}
 	err = ibv_post_send(a->qp, &wr, &which);
-	expect(r, err == 0, "ibv_post_send: %s", strerror(err));
+	cases_expect(err == 0, "ibv_post_send: %s", strerror(err));
 }
 
-static void post_recv(struct report *r, struct ends *e, uint32_t size,
-		      uint32_t lkey)
+static void post_recv(struct ends *e, uint32_t size, uint32_t lkey)
 {
 	struct ibv_sge sge = {(uintptr_t)e->region, size, lkey};
 	struct ibv_recv_wr wr = {.wr_id = 88, .sg_list = &sge, .num_sge = 1};
 	struct ibv_recv_wr *which;
 	int err = ibv_post_recv(e->qp, &wr, &which);
 
-	expect(r, err == 0, "ibv_post_recv: %s", strerror(err));
+	cases_expect(err == 0, "ibv_post_recv: %s", strerror(err));
 }
 
-static void expect_wc(struct report *r, struct ends *e, uint64_t wr_id,
-		      enum ibv_wc_status status)
+static void expect_wc(struct ends *e, uint64_t wr_id, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
 
 	if (!ends_wait(e, &wc)) {
-		expect(r, false, "no completion");
+		cases_expect(false, "no completion");
 		return;
 	}
-	expect(r, wc.status == status, "status \"%s\" instead of \"%s\"",
-	       ibv_wc_status_str(wc.status), ibv_wc_status_str(status));
-	expect(r, wc.wr_id == wr_id, "wr_id %llu",
-	       (unsigned long long)wc.wr_id);
-	expect(r, wc.qp_num == e->qp->qp_num, "qp_num %u", wc.qp_num);
+	cases_expect(wc.status == status, "status \"%s\" instead of \"%s\"",
+		     ibv_wc_status_str(wc.status), ibv_wc_status_str(status));
+	cases_expect(wc.wr_id == wr_id, "wr_id %llu",
+		     (unsigned long long)wc.wr_id);
+	cases_expect(wc.qp_num == e->qp->qp_num, "qp_num %u", wc.qp_num);
 }
 
-static void expect_state(struct report *r, const struct ends *e,
-			 enum ibv_qp_state state, const char *who)
+static void expect_state(const struct ends *e, enum ibv_qp_state state,
+			 const char *who)
 {
-	expect(r, ends_state(e) == state, "the %s is in state %d, not %d", who,
-	       ends_state(e), state);
+	cases_expect(ends_state(e) == state, "the %s is in state %d, not %d",
+		     who, ends_state(e), state);
 }
 
-static void expect_memory(struct report *r, const struct ends *a,
-			  const struct ends *b)
+static void expect_memory(const struct ends *a, const struct ends *b)
 {
-	expect(r, ends_guarded(a) && ends_guarded(b),
-	       "a byte outside a region changed");
-	expect(r, ends_untouched(a) && ends_untouched(b),
-	       "a refused request changed a region");
+	cases_expect(ends_guarded(a) && ends_guarded(b),
+		     "a byte outside a region changed");
+	cases_expect(ends_untouched(a) && ends_untouched(b),
+		     "a refused request changed a region");
 }
 
 static void try_bad(const struct bad *bad)
 {
-	struct report r = {.name = bad->name};
 	struct ends a, b;
 
+	cases_begin(bad->name);
 	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
 	ends_open(&b, bad->access, ENDS_ALL_REMOTE & ~bad->qp_lacks);
 	ends_connect(&a, &b);
 	said();
-	post(&r, &a, &b, bad);
-	expect_wc(&r, &a, 77, bad->status);
-	expect_state(&r, &a, IBV_QPS_ERR, "requester");
-	expect_state(&r, &b, bad->responder, "responder");
-	expect_memory(&r, &a, &b);
-	expect_sentence(&r, bad->word);
+	post(&a, &b, bad);
+	expect_wc(&a, 77, bad->status);
+	expect_state(&a, IBV_QPS_ERR, "requester");
+	expect_state(&b, bad->responder, "responder");
+	expect_memory(&a, &b);
+	expect_sentence(bad->word);
 	ends_close(&a);
 	ends_close(&b);
-	report_end(&r);
+	cases_done();
 }
 
 /* A SEND of @size into a receive of @room bytes, or into none (0). */
@@ -241,29 +203,29 @@ static void try_send(const char *name, uint32_t room, int access,
 		     enum ibv_wc_status sender, enum ibv_wc_status receiver)
 {
 	static const struct bad send = {.opcode = IBV_WR_SEND, .size = 4000};
-	struct report r = {.name = name};
 	struct ends a, b;
 
+	cases_begin(name);
 	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
 	ends_open(&b, access, ENDS_ALL_REMOTE);
 	ends_connect(&a, &b);
 	said();
 	if (room)
-		post_recv(&r, &b, room, b.mr->lkey);
-	post(&r, &a, &b, &send);
-	expect_wc(&r, &a, 77, sender);
+		post_recv(&b, room, b.mr->lkey);
+	post(&a, &b, &send);
+	expect_wc(&a, 77, sender);
 	if (room)
-		expect_wc(&r, &b, 88, receiver);
-	expect_state(&r, &a, IBV_QPS_ERR, "sender");
-	expect_state(&r, &b, room ? IBV_QPS_ERR : IBV_QPS_RTS, "receiver");
-	expect(&r, ends_guarded(&a) && ends_guarded(&b),
-	       "a byte outside a region changed");
-	expect(&r, b.region[room] == ENDS_FILL,
-	       "a byte past the receive changed");
-	expect_sentence(&r, "");
+		expect_wc(&b, 88, receiver);
+	expect_state(&a, IBV_QPS_ERR, "sender");
+	expect_state(&b, room ? IBV_QPS_ERR : IBV_QPS_RTS, "receiver");
+	cases_expect(ends_guarded(&a) && ends_guarded(&b),
+		     "a byte outside a region changed");
+	cases_expect(b.region[room] == ENDS_FILL,
+		     "a byte past the receive changed");
+	expect_sentence("");
 	ends_close(&a);
 	ends_close(&b);
-	report_end(&r);
+	cases_done();
 }
 
 static const struct bad plain_write = {
@@ -275,70 +237,70 @@ static const struct bad plain_read = {
 static void try_unmapped(const char *name, const struct bad *request,
 			 bool remote, enum ibv_wc_status status)
 {
-	struct report r = {.name = name};
 	struct ends a, b;
 	struct ends *gone = remote ? &b : &a;
 
+	cases_begin(name);
 	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
 	ends_open(&b, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
 		  ENDS_ALL_REMOTE);
 	ends_connect(&a, &b);
 	said();
 	munmap(gone->region, ENDS_SIZE);
-	post(&r, &a, &b, request);
-	expect_wc(&r, &a, 77, status);
-	expect_state(&r, &a, IBV_QPS_ERR, "requester");
-	expect_sentence(&r, "");
+	post(&a, &b, request);
+	expect_wc(&a, 77, status);
+	expect_state(&a, IBV_QPS_ERR, "requester");
+	expect_sentence("");
 	ends_close(&a);
 	ends_close(&b);
-	report_end(&r);
+	cases_done();
 }
 
 static void try_stale_rkey(void)
 {
-	struct report r = {.name = "WRITE with the rkey of a region that "
-				   "was deregistered"};
 	struct ends a, b;
 	struct ibv_mr old;
 
+	cases_begin("WRITE with the rkey of a region that "
+		    "was deregistered");
 	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
 	ends_open(&b, W, ENDS_ALL_REMOTE);
 	ends_connect(&a, &b);
 	said();
 	old = *b.mr;
-	expect(&r, ibv_dereg_mr(b.mr) == 0, "ibv_dereg_mr");
+	cases_expect(ibv_dereg_mr(b.mr) == 0, "ibv_dereg_mr");
 	b.mr = &old;
-	post(&r, &a, &b, &plain_write);
+	post(&a, &b, &plain_write);
 	b.mr = NULL;
-	expect_wc(&r, &a, 77, IBV_WC_REM_ACCESS_ERR);
-	expect_state(&r, &b, IBV_QPS_ERR, "responder");
-	expect_memory(&r, &a, &b);
-	expect_sentence(&r, "key");
+	expect_wc(&a, 77, IBV_WC_REM_ACCESS_ERR);
+	expect_state(&b, IBV_QPS_ERR, "responder");
+	expect_memory(&a, &b);
+	expect_sentence("key");
 	ends_close(&a);
 	ends_close(&b);
-	report_end(&r);
+	cases_done();
 }
 
 static void try_foreign_rkey(void)
 {
-	struct report r = {.name = "WRITE with the rkey of another "
-				   "protection domain"};
 	struct ends a, b, c;
 
+	cases_begin("WRITE with the rkey of another "
+		    "protection domain");
 	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
 	ends_open(&b, W, ENDS_ALL_REMOTE);
 	ends_open(&c, W, ENDS_ALL_REMOTE);
 	ends_connect(&a, &b);
 	said();
-	post(&r, &a, &c, &plain_write);
-	expect_wc(&r, &a, 77, IBV_WC_REM_ACCESS_ERR);
-	expect_state(&r, &b, IBV_QPS_ERR, "responder");
-	expect_memory(&r, &a, &c);
-	expect_sentence(&r, "");
+	post(&a, &c, &plain_write);
+	expect_wc(&a, 77, IBV_WC_REM_ACCESS_ERR);
+	expect_state(&b, IBV_QPS_ERR, "responder");
+	expect_memory(&a, &c);
+	expect_sentence("");
 	ends_close(&a);
 	ends_close(&b);
 	ends_close(&c);
-	report_end(&r);
+	cases_done();
 }
 
 /* How far the peer that dies has come. */
@@ -423,7 +385,7 @@ static bool meet(struct ends *a, int fd, struct ends_address *peer)
  * What was already on its way may succeed still; then one request fails and
  * the others are flushed.  Returns how many succeeded.
  */
-static int take_all(struct report *r, struct ends *a, const struct death *d)
+static int take_all(struct ends *a, const struct death *d)
 {
 	int served = d->served;
 	struct ibv_wc wc;
@@ -432,7 +394,7 @@ static int take_all(struct report *r, struct ends *a, const struct death *d)
 		if (i == d->served && i > 0)
 			end_peer(d->pid);
 		if (!ends_wait(a, &wc)) {
-			expect(r, false, "no completion for request %d", i);
+			cases_expect(false, "no completion for request %d", i);
 			break;
 		}
 		if (wc.status == IBV_WC_SUCCESS && d->served > 0 &&
@@ -440,23 +402,24 @@ static int take_all(struct report *r, struct ends *a, const struct death *d)
 			served = i + 1;
 			continue;
 		}
-		expect(r,
-		       i >= d->served &&
-			       wc.status == (i == served ? IBV_WC_RETRY_EXC_ERR
-							 : IBV_WC_WR_FLUSH_ERR),
-		       "request %d: %s", i, ibv_wc_status_str(wc.status));
+		cases_expect(i >= d->served &&
+				     wc.status ==
+					     (i == served
+						      ? IBV_WC_RETRY_EXC_ERR
+						      : IBV_WC_WR_FLUSH_ERR),
+			     "request %d: %s", i, ibv_wc_status_str(wc.status));
 	}
 	return served;
 }
 
-static void die(struct report *r, struct ends *a, struct death *d)
+static void die(struct ends *a, struct death *d)
 {
 	struct ends_address peer;
 	struct ibv_mr mr = {0};
 	struct ends b = {.mr = &mr};
 
 	if (!meet(a, d->fd, &peer)) {
-		expect(r, false, "the peer did not start");
+		cases_expect(false, "the peer did not start");
 		end_peer(d->pid);
 		return;
 	}
@@ -466,30 +429,29 @@ static void die(struct report *r, struct ends *a, struct death *d)
 	if (d->served == 0)
 		end_peer(d->pid);
 	for (int i = 0; i < ENDS_DEPTH / 2; i++)
-		post(r, a, &b, d->request);
-	if (take_all(r, a, d) < ENDS_DEPTH / 2) {
-		expect_state(r, a, IBV_QPS_ERR, "requester");
-		expect_sentence(r, "");
+		post(a, &b, d->request);
+	if (take_all(a, d) < ENDS_DEPTH / 2) {
+		expect_state(a, IBV_QPS_ERR, "requester");
+		expect_sentence("");
 	}
-	expect(r, ends_guarded(a), "a byte outside the region changed");
+	cases_expect(ends_guarded(a), "a byte outside the region changed");
 }
 
 static void try_death(enum step step, const struct bad *request, int served)
 {
 	struct death d = {step, request, served, 0, -1};
-	struct report r = {.name = NULL};
 	char name[96];
 	struct ends a;
 
 	snprintf(name, sizeof(name), "%s to a peer killed in %s after %d done",
 		 request->name, step_names[step], served);
-	r.name = name;
+	cases_begin(name);
 	d.pid = start_peer(step, &d.fd);
 	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
-	die(&r, &a, &d);
+	die(&a, &d);
 	close(d.fd);
 	ends_close(&a);
-	report_end(&r);
+	cases_done();
 }
 
 static void try_deaths(void)
@@ -533,6 +495,5 @@ int main(int argc, char **argv)
 	try_stale_rkey();
 	try_foreign_rkey();
 	try_deaths();
-	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
-	return failed ? 1 : 0;
+	return cases_end();
 }

@@ -183,6 +183,23 @@ t.case("a stopped peer is waited for", alone(waited_for), "many processes",
 t.case("a stopped peer is given up when patience ends", alone(given_up))
 
 
+def arenas(pid):
+    """How often a process has one, mapped or by a descriptor."""
+    with open("/proc/%d/maps" % pid) as f:
+        count = sum("adverb-arena" in line for line in f)
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        try:
+            count += "adverb-arena" in os.readlink("/proc/%d/fd/%s" %
+                                                   (pid, fd))
+        except OSError:
+            pass
+    return count
+
+
+def threads(pid):
+    return len(os.listdir("/proc/%d/task" % pid))
+
+
 def cost(pid):
     """Descriptors and resident KiB of a broker."""
     with open("/proc/%d/status" % pid) as f:
@@ -214,7 +231,7 @@ def mortals():
     expect_ok(crowd("mortal", "10", "1"))
     pid, = brokers()
     files = lambda: sorted(os.listdir(t.runtime))
-    before, left = settled(pid), files()
+    before, left, running = settled(pid), files(), threads(pid)
     expect_ok(crowd("mortal", rounds, "2"))
     expect(brokers() == [pid], "the broker has not lived through it")
     after = settled(pid)
@@ -223,10 +240,27 @@ def mortals():
     # Two classes a round, each resting for a while before it is given again.
     expect(sockets() <= 120, "%d sockets are left" % sockets())
     expect(files() == left, "files are left: %s" % files())
+    expect(threads(pid) <= running, "%d threads have become %d" %
+           (running, threads(pid)))
+    expect(not arenas(pid), "%d arenas of the dead are left" % arenas(pid))
+    expect(not named("crowd"), "processes are left: %s" % named("crowd"))
 
 
 t.case("clients die at random moments", alone(mortals), "many processes",
        "clients killed at random moments")
+
+
+def survivor(direct):
+    def body():
+        r = t.adverb_run(["env", "ADVERB_DIRECT=" + direct, CROWD, "survivor",
+                          "1000" if t.options.full else "100", "3"], timeout=800)
+        expect_ok(r)
+    return alone(body)
+
+
+for name, direct in (("what a dead peer had is given back", "0"),
+                     ("what a dead neighbour had is given back", "1")):
+    t.case(name, survivor(direct), "many processes", name)
 
 
 def everybody():

@@ -2,9 +2,12 @@
 #include "cases.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static int passed, failed;
+static const char *running;
 static char wrong[512]; /* what the running case found */
 
 void cases_wrong(int line, const char *good)
@@ -24,14 +27,43 @@ bool cases_has_failed(void)
 	return failed;
 }
 
-void cases_run(const char *name, void (*body)(void))
+void cases_expect(bool good, const char *format, ...)
 {
+	size_t used = strlen(wrong);
+	va_list args;
+
+	if (good)
+		return;
+	if (used)
+		used += (size_t)snprintf(wrong + used, sizeof(wrong) - used,
+					 "; ");
+	if (used >= sizeof(wrong))
+		return;
+	va_start(args, format);
+	vsnprintf(wrong + used, sizeof(wrong) - used, format, args);
+	va_end(args);
+}
+
+void cases_begin(const char *name)
+{
+	running = name;
 	wrong[0] = 0;
-	body();
-	printf("%s %s%s%s\n", wrong[0] ? "FAIL" : "ok", name,
+}
+
+void cases_done(void)
+{
+	printf("%s %s%s%s\n", wrong[0] ? "FAIL" : "ok", running,
 	       wrong[0] ? ": " : "", wrong);
+	fflush(stdout);
 	passed += !wrong[0];
 	failed += !!wrong[0];
+}
+
+void cases_run(const char *name, void (*body)(void))
+{
+	cases_begin(name);
+	body();
+	cases_done();
 }
 
 int cases_end(void)

@@ -18,6 +18,12 @@
 void cases_run(const char *name, void (*body)(void));
 /* Of EXPECT; errno is told with it. */
 void cases_wrong(int line, const char *good);
+/* The same as pieces, for cases with arguments; name is borrowed until done. */
+void cases_begin(const char *name);
+void cases_done(void);
+/* All that do not hold are said, in these words. */
+void cases_expect(bool good, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* Has the running case found something wrong? */
 bool cases_is_wrong(void);
 /* Has a case failed that has ended? */

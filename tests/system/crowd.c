@@ -6,12 +6,15 @@
  *	                           process i ^ 1, all at once
  *	crowd mortal ROUNDS SEED   two processes, one killed at some moment; the
  *	                           other hears of it, never before it happens
+ *	crowd survivor ROUNDS SEED one process, whose peers are killed one after
+ *	                           the other; nothing of them stays with it
  *
  * The processes share what they have to tell each other.  Exit status 0 if all
  * is well; what is not is said.
  */
 #include "ends.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,7 +27,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BYTES = 256, LATEST_US = 25000, ALARM_S = 240 };
+enum {
+	BYTES = 256,
+	LATEST_US = 25000,
+	LEFT_MS = 5000,
+	ALARM_S = 240,
+	SOURCE_PORTS = 64, /* sockets to send from, kept for the next peer */
+};
 
 static void need(bool good, const char *what)
 {
@@ -245,26 +254,23 @@ struct pair {
 	struct ends_address at[2];
 	atomic_int ready[2]; /* 1: its address is there */
 	atomic_int is_doomed;
+	atomic_int round, done; /* of a survivor */
 };
 
 /* Writes to the other until that fails; right only if it is killed. */
-static int live(struct pair *p, int me)
+static void talk(struct ends *e, struct pair *p, int me)
 {
-	struct ends e;
 	struct ibv_wc wc;
 
-	alarm(ALARM_S);
-	ends_open(&e, ENDS_ALL_REMOTE | IBV_ACCESS_LOCAL_WRITE,
-		  IBV_ACCESS_REMOTE_WRITE);
-	ends_address_get(&e, &p->at[me]);
+	ends_address_get(e, &p->at[me]);
 	atomic_store(&p->ready[me], 1);
 	while (!atomic_load(&p->ready[!me]))
 		if (atomic_load(&p->is_doomed))
-			return 0;
-	join(e.qp, &p->at[me], &p->at[!me]);
+			return;
+	join(e->qp, &p->at[me], &p->at[!me]);
 	for (;;) {
-		struct ibv_sge sge = {(uintptr_t)e.region, ENDS_SIZE,
-				      e.mr->lkey};
+		struct ibv_sge sge = {(uintptr_t)e->region, ENDS_SIZE,
+				      e->mr->lkey};
 		struct ibv_send_wr wr = {.sg_list = &sge,
 					 .num_sge = 1,
 					 .opcode = IBV_WR_RDMA_WRITE},
@@ -272,14 +278,29 @@ static int live(struct pair *p, int me)
 
 		wr.wr.rdma.remote_addr = p->at[!me].region;
 		wr.wr.rdma.rkey = p->at[!me].rkey;
-		errno = ibv_post_send(e.qp, &wr, &bad);
+		errno = ibv_post_send(e->qp, &wr, &bad);
 		need(errno == 0, "ibv_post_send");
-		need(ends_wait(&e, &wc), "no completion in time");
+		need(ends_wait(e, &wc), "no completion in time");
 		if (wc.status != IBV_WC_SUCCESS)
 			break;
 	}
 	need(atomic_load(&p->is_doomed), "a peer that lives was given up");
 	need(wc.status == IBV_WC_RETRY_EXC_ERR, ibv_wc_status_str(wc.status));
+}
+
+static void open_mortal(struct ends *e)
+{
+	alarm(ALARM_S);
+	ends_open(e, ENDS_ALL_REMOTE | IBV_ACCESS_LOCAL_WRITE,
+		  IBV_ACCESS_REMOTE_WRITE);
+}
+
+static int live(struct pair *p, int me)
+{
+	struct ends e;
+
+	open_mortal(&e);
+	talk(&e, p, me);
 	ends_close(&e);
 	return 0;
 }
@@ -312,6 +333,122 @@ static int mortal(int rounds, unsigned seed)
 	return 0;
 }
 
+/* ---- survivor ---- */
+
+/* What a process has that a peer's death must give back. */
+struct holdings {
+	int threads, files, arenas;
+};
+
+static int entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	int n = 0;
+
+	need(dir, path);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static struct holdings holdings(void)
+{
+	struct holdings h = {entries("/proc/self/task"),
+			     entries("/proc/self/fd"), 0};
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512];
+
+	need(f, "/proc/self/maps");
+	while (fgets(line, sizeof(line), f))
+		h.arenas += strstr(line, "adverb-arena") != NULL;
+	fclose(f);
+	return h;
+}
+
+static bool is_more(struct holdings a, struct holdings b)
+{
+	return a.threads > b.threads || a.arenas > b.arenas ||
+	       a.files > b.files + SOURCE_PORTS;
+}
+
+static void renew_qp(struct ends *e)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = {.max_send_wr = 4,
+			.max_recv_wr = 4,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+	};
+
+	ends_replace_qp(e, ibv_create_qp(e->pd, &init),
+			IBV_ACCESS_REMOTE_WRITE);
+}
+
+static int survive(struct pair *p, int rounds)
+{
+	struct holdings before, now;
+	struct ends e;
+
+	open_mortal(&e);
+	before = holdings();
+	for (int i = 1; i <= rounds; i++) {
+		while (atomic_load(&p->round) != i)
+			usleep(100);
+		talk(&e, p, 0);
+		renew_qp(&e);
+		atomic_store(&p->done, i);
+	}
+	/* The broker's word of the last death may still be on its way. */
+	for (int ms = 0; ms < LEFT_MS; ms++) {
+		now = holdings();
+		if (!is_more(now, before))
+			break;
+		usleep(1000);
+		ibv_poll_cq(e.cq, 1, &(struct ibv_wc){0});
+	}
+	printf("threads %d, was %d; files %d, %d; arenas %d, %d\n", now.threads,
+	       before.threads, now.files, before.files, now.arenas,
+	       before.arenas);
+	ends_close(&e);
+	return is_more(now, before);
+}
+
+static int survivor(int rounds, unsigned seed)
+{
+	struct pair *p = shared(sizeof(*p));
+	int status = 0, ended = 0;
+	pid_t pid = fork();
+
+	if (!pid)
+		exit(survive(p, rounds));
+	for (int i = 1; i <= rounds && !ended; i++) {
+		pid_t victim;
+
+		memset(p->ready, 0, sizeof(p->ready));
+		atomic_store(&p->is_doomed, 0);
+		victim = fork();
+		if (!victim)
+			_exit(live(p, 1));
+		atomic_store(&p->round, i);
+		usleep((unsigned)rand_r(&seed) % LATEST_US);
+		atomic_store(&p->is_doomed, 1);
+		kill(victim, SIGKILL);
+		waitpid(victim, NULL, 0);
+		while (atomic_load(&p->done) != i && !ended) {
+			ended = waitpid(pid, &status, WNOHANG);
+			usleep(100);
+		}
+	}
+	if (!ended)
+		waitpid(pid, &status, 0);
+	return status != 0;
+}
+
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -320,7 +457,10 @@ int main(int argc, char **argv)
 		return many(atoi(argv[2]), atoi(argv[3]));
 	if (argc == 4 && !strcmp(argv[1], "mortal"))
 		return mortal(atoi(argv[2]), (unsigned)atoi(argv[3]));
+	if (argc == 4 && !strcmp(argv[1], "survivor"))
+		return survivor(atoi(argv[2]), (unsigned)atoi(argv[3]));
 	fprintf(stderr, "usage: crowd many PROCESSES QPS\n"
-			"       crowd mortal ROUNDS SEED\n");
+			"       crowd mortal ROUNDS SEED\n"
+			"       crowd survivor ROUNDS SEED\n");
 	return 2;
 }
