@@ -3,6 +3,7 @@
 #include "broker/group.h"
 
 #include "broker/page.h"
+#include "wire/member.h"
 #include "wire/relay.h"
 
 #include "broker/proto.h"
@@ -233,6 +234,9 @@ void group_release(struct group *g, uint32_t class, uint64_t now_ms)
 {
 	struct group_member *m = &g->member[class];
 
+	/* the socket lives on, and with it what its owner had joined */
+	if (m->relay_fd < 0)
+		member_leave_all(m->fd);
 	drain(m->fd, DRAIN_MAX);
 	renew(m);
 	m->use = GROUP_RESTING;

@@ -15,6 +15,7 @@
 
 #include "util/bits.h"
 #include "util/check.h"
+#include "wire/member.h"
 #include "wire/relay.h"
 
 #define SOCKET_BYTES (8 << 20) /* asked for; the kernel caps it */
@@ -243,34 +244,14 @@ void udp_fini(struct udp *u)
 }
 
 /* Join or leave; ifindex 0: leave on any. */
-static int member(int fd, const uint8_t ip[16], uint32_t ifindex, bool join)
-{
-	struct ip_mreqn v4 = {.imr_ifindex = (int)ifindex};
-	struct ipv6_mreq v6 = {.ipv6mr_interface = ifindex};
-
-	if (inaddr_is_v4(ip)) {
-		memcpy(&v4.imr_multiaddr, ip + 12, 4);
-		return setsockopt(fd, IPPROTO_IP,
-				  join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP,
-				  &v4, sizeof v4);
-	}
-	memcpy(&v6.ipv6mr_multiaddr, ip, 16);
-	return setsockopt(fd, IPPROTO_IPV6,
-			  join ? IPV6_ADD_MEMBERSHIP : IPV6_DROP_MEMBERSHIP,
-			  &v6, sizeof v6);
-}
-
 int udp_join(struct udp *u, const uint8_t ip[16], uint32_t ifindex)
 {
-	return member(u->tx_fd, ip, ifindex, true) && errno != EADDRINUSE
-		       ? -errno
-		       : 0;
+	return member_join(u->tx_fd, ip, ifindex);
 }
 
 void udp_leave(struct udp *u, const uint8_t ip[16])
 {
-	while (!member(u->tx_fd, ip, 0, false))
-		;
+	member_leave(u->tx_fd, ip);
 }
 
 static void put_mapped(uint8_t ip[16], const struct in_addr *a)

@@ -9,6 +9,7 @@
 #include "broker/page.h"
 #include "broker/proto.h"
 #include "broker/steer.h"
+#include "wire/member.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -121,6 +122,50 @@ static void sigkill_of_a_client_frees_its_class(void **state)
 	close(hold[0]);
 	close(hold[1]);
 	end_broker(broker);
+}
+
+/* Of a socket of the class; the number of those that still were members. */
+static int leave(int fd)
+{
+	struct ip_mreqn four = {.imr_ifindex = 1};
+	struct ipv6_mreq six = {.ipv6mr_interface = 1};
+
+	inet_pton(AF_INET, "239.1.2.3", &four.imr_multiaddr);
+	inet_pton(AF_INET6, "ff0e::1234", &six.ipv6mr_multiaddr);
+	return !setsockopt(fd, IPPROTO_IP, IP_DROP_MEMBERSHIP, &four,
+			   sizeof(four)) +
+	       !setsockopt(fd, IPPROTO_IPV6, IPV6_DROP_MEMBERSHIP, &six,
+			   sizeof(six));
+}
+
+static void what_a_client_had_joined_dies_with_it(void **state)
+{
+	uint8_t four[16] = {[10] = 0xff, 0xff, 239, 1, 2, 3};
+	uint8_t six[16] = {0xff, 0x0e, [14] = 0x12, 0x34};
+	struct client me, next;
+	uint32_t class;
+	pid_t pid;
+
+	open_or_fail(&me);
+	pid = broker_of(&me);
+	for (int round = 0; round < 2; round++) {
+		assert_int_equal(member_join(me.udp_fd, four, 1), 0);
+		assert_int_equal(member_join(me.udp_fd, six, 1), 0);
+		if (round)
+			break;
+		/* one that is asked to leave does, without a route too */
+		member_leave(me.udp_fd, four);
+		member_leave(me.udp_fd, six);
+		assert_int_equal(leave(me.udp_fd), 0);
+	}
+	class = me.class;
+	client_close(&me);
+	/* until it has rested */
+	for (open_or_fail(&next); next.class != class; open_or_fail(&next))
+		client_close(&next);
+	assert_int_equal(leave(next.udp_fd), 0);
+	client_close(&next);
+	end_broker(pid);
 }
 
 static void a_page_is_written_by_its_owner_and_read_by_all(void **state)
@@ -324,6 +369,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_client_gets_the_datagrams_of_its_class),
 		cmocka_unit_test(sigkill_of_a_client_frees_its_class),
+		cmocka_unit_test(what_a_client_had_joined_dies_with_it),
 		cmocka_unit_test(
 			a_page_is_written_by_its_owner_and_read_by_all),
 		cmocka_unit_test(there_is_no_page_of_a_class_without_an_owner),
