@@ -33,7 +33,7 @@ static bool is_dead(alock_owner owner)
 
 static void is_slow(alock_owner owner)
 {
-	slow++;
+	__atomic_add_fetch(&slow, 1, __ATOMIC_RELEASE);
 }
 
 static const struct alock_judge judge = {is_dead, is_slow};

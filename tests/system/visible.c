@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * visible [-w put|one|two] [-n ROUNDS] [-s BYTES]: does who polls the last
+ * byte of a message from another process ever see it before the rest?
+ *
+ *	writer: fill with k, write to the reader	reader: last byte k?
+ *	        wait until it has looked		        all bytes k?
+ *
+ * put: as the library does; one: one stretch, as a naive copy; two: the body,
+ * then the last bytes by a call of their own.  Each size from 1 byte to 64 KiB
+ * at several alignments; -s is for one size.  Prints a line a size and exits
+ * with 1 if any byte was stale.
+ */
+#include "host/space_other.h"
+#include "host/space_self.h"
+#include "util/bits.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX    65536u
+#define ALIGNS 4
+#define SPINS  2000
+
+/* Each word in a cache line of its own. */
+struct shared {
+	_Alignas(64) uint32_t asked; /* the round that is under way */
+	uint32_t at, bytes;
+	_Alignas(64) uint32_t seen; /* the round that has been looked at */
+	_Alignas(64) uint64_t stale;
+	uint32_t is_ready;
+};
+
+static struct shared *shared;
+static uint8_t *target, *source;
+static struct space_self near;
+static struct space_other far;
+
+static uint32_t load(const uint32_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static void pause_a_little(unsigned *tries)
+{
+	if (++*tries % SPINS == 0)
+		sched_yield();
+}
+
+static uint8_t value_of(uint32_t round)
+{
+	return (uint8_t)(round % 251 + 1);
+}
+
+/* How many bytes before the last are not what it is; from the end. */
+static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint8_t k)
+{
+	for (uint32_t i = bytes; i-- > 0;)
+		if (m[i] != k)
+			return true;
+	return false;
+}
+
+static void read_on(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	memset(target, 0, MAX + 8192); /* pages of its own */
+	__atomic_store_n(&shared->is_ready, 1, __ATOMIC_RELEASE);
+	for (uint32_t round = 1;; round++) {
+		unsigned tries = 0;
+		uint32_t at, bytes;
+		uint8_t k = value_of(round);
+
+		while (load(&shared->asked) != round)
+			pause_a_little(&tries);
+		at = shared->at;
+		bytes = shared->bytes;
+		while (__atomic_load_n(&target[at + bytes - 1],
+				       __ATOMIC_ACQUIRE) != k)
+			pause_a_little(&tries);
+		if (is_stale(target + at, bytes - 1, k))
+			shared->stale++;
+		__atomic_store_n(&shared->seen, round, __ATOMIC_RELEASE);
+	}
+}
+
+static void write_one(uint64_t va, uint32_t bytes)
+{
+	struct iovec from = {source, bytes}, to = {(void *)va, bytes};
+
+	if (process_vm_writev(far.pid, &from, 1, &to, 1, 0) != (ssize_t)bytes)
+		exit(2);
+}
+
+static void write_two(uint64_t va, uint32_t bytes)
+{
+	uint32_t tail = 8;
+
+	while (tail > bytes || (va + bytes) % tail)
+		tail /= 2;
+	if (bytes > tail)
+		write_one(va, bytes - tail);
+	write_one(va + bytes - tail, tail);
+}
+
+static void put(uint64_t va, uint32_t bytes)
+{
+	struct space_vec to = {va, bytes}, from = {(uintptr_t)source, bytes};
+	struct space_move m = {&to, &from, 1, 1};
+	size_t done;
+
+	if (space_put(&far.space, &near.space, &m, 1, &done))
+		exit(2);
+}
+
+/* The number of stale ones. */
+static uint64_t hammer(void (*way)(uint64_t, uint32_t), uint32_t bytes,
+		       uint32_t rounds)
+{
+	static uint32_t round;
+	uint64_t before = shared->stale;
+
+	for (uint32_t i = 0; i < rounds; i++) {
+		uint32_t at = 4096 - 64 + i % ALIGNS * 24;
+		unsigned tries = 0;
+
+		memset(source, value_of(++round), bytes);
+		shared->at = at;
+		shared->bytes = bytes;
+		__atomic_store_n(&shared->asked, round, __ATOMIC_RELEASE);
+		way((uintptr_t)target + at, bytes);
+		while (load(&shared->seen) != round)
+			pause_a_little(&tries);
+	}
+	return shared->stale - before;
+}
+
+/* On two cores, if there are. */
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+		sched_setaffinity(0, sizeof set, &set);
+}
+
+static void *map(size_t bytes, int kind)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       kind | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (p == MAP_FAILED)
+		exit(2);
+	return p;
+}
+
+static void start(void)
+{
+	shared = map(sizeof(*shared), MAP_SHARED);
+	target = map(MAX + 8192, MAP_PRIVATE);
+	source = map(MAX, MAP_PRIVATE);
+	far.pid = fork();
+	if (far.pid < 0)
+		exit(2);
+	if (!far.pid) {
+		pin(1);
+		read_on();
+	}
+	pin(0);
+	while (!load(&shared->is_ready))
+		sched_yield();
+	space_self_init(&near);
+	space_other_init(&far, far.pid);
+}
+
+int main(int argc, char **argv)
+{
+	void (*way)(uint64_t, uint32_t) = put;
+	uint32_t rounds = 1000, only = 0;
+	uint64_t all = 0;
+	int option;
+
+	while ((option = getopt(argc, argv, "w:n:s:")) != -1) {
+		if (option == 'w')
+			way = !strcmp(optarg, "one")   ? write_one
+			      : !strcmp(optarg, "two") ? write_two
+						       : put;
+		else if (option == 'n')
+			rounds = (uint32_t)strtoul(optarg, NULL, 10);
+		else if (option == 's')
+			only = (uint32_t)strtoul(optarg, NULL, 10);
+		else
+			return 2;
+	}
+	start();
+	for (uint32_t bytes = 1; bytes <= MAX; bytes *= 2) {
+		uint64_t stale;
+
+		if (only && bytes != only)
+			continue;
+		stale = hammer(way, bytes, rounds);
+		printf("%u bytes: %llu of %u stale\n", bytes,
+		       (unsigned long long)stale, rounds);
+		fflush(stdout);
+		all += stale;
+	}
+	kill(far.pid, SIGKILL);
+	waitpid(far.pid, NULL, 0);
+	return all != 0;
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Another process's memory: what is mapped moves, what is not is refused. */
+#include "test.h"
+
+#include "host/space_other.h"
+#include "host/space_self.h"
+#include "util/bits.h"
+#include "util/rng.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE  4096u
+#define BYTES (64 * PAGE)
+
+/*
+ * The child's and ours lie at the same place and are each one's own; a page
+ * that is not there follows them.  The mirror is shared: what the child sees.
+ */
+static uint8_t *memory, *mirror;
+static _Atomic int *order;
+static struct space_self near;
+static struct space_other far;
+
+enum { WAIT, SHOW, TAKE };
+
+/* Copies its memory to the mirror, or from it, when told. */
+static void serve(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		if (*order == SHOW)
+			memcpy(mirror, memory, BYTES);
+		else if (*order == TAKE)
+			memcpy(memory, mirror, BYTES);
+		*order = WAIT;
+		while (*order == WAIT)
+			usleep(50);
+	}
+}
+
+static void tell(int what)
+{
+	*order = what;
+	while (*order != WAIT)
+		usleep(50);
+}
+
+static int set_up(void **state)
+{
+	memory = mmap(NULL, BYTES + PAGE, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mirror = mmap(NULL, BYTES + PAGE, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	order = (_Atomic int *)(void *)(mirror + BYTES);
+	assert_int_equal(munmap(memory + BYTES, PAGE), 0);
+	space_self_init(&near);
+	*order = SHOW;
+	far.pid = fork();
+	if (!far.pid)
+		serve();
+	space_other_init(&far, far.pid);
+	while (*order != WAIT)
+		usleep(50);
+	return far.pid < 0;
+}
+
+static int tear_down(void **state)
+{
+	kill(far.pid, SIGKILL);
+	waitpid(far.pid, NULL, 0);
+	munmap(memory, BYTES);
+	return munmap(mirror, BYTES + PAGE);
+}
+
+static uint64_t va(uint32_t at)
+{
+	return (uintptr_t)memory + at;
+}
+
+static void scramble(uint8_t *m, uint64_t seed)
+{
+	struct rng r;
+
+	rng_init(&r, seed);
+	for (uint32_t i = 0; i < BYTES; i++)
+		m[i] = (uint8_t)rng_u32(&r);
+}
+
+/* Pieces of a side, in order and apart. */
+static uint32_t cut(struct rng *r, struct space_vec *v, uint32_t *n,
+		    uint32_t max)
+{
+	uint32_t at = rng_below(r, PAGE), bytes = 0;
+
+	*n = 1 + rng_below(r, 12);
+	for (uint32_t i = 0; i < *n; i++) {
+		uint32_t take = rng_below(r, max / *n + 1);
+
+		v[i] = (struct space_vec){va(at), take};
+		bytes += take;
+		at += take + rng_below(r, PAGE);
+	}
+	return bytes;
+}
+
+static void fit(struct space_vec *v, uint32_t n, uint32_t bytes)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		v[i].bytes = bits_min_u64(v[i].bytes, bytes);
+		bytes -= (uint32_t)v[i].bytes;
+	}
+}
+
+static void apply(uint8_t *to, const struct space_vec *tv, uint32_t n,
+		  const uint8_t *from, const struct space_vec *fv, uint32_t m)
+{
+	static uint8_t all[BYTES];
+	uint8_t *p = all;
+
+	for (uint32_t i = 0; i < m; p += fv[i++].bytes)
+		memcpy(p, from + (fv[i].va - va(0)), fv[i].bytes);
+	p = all;
+	for (uint32_t i = 0; i < n; p += tv[i++].bytes)
+		memcpy(to + (tv[i].va - va(0)), p, tv[i].bytes);
+}
+
+static void any_pieces_move_in_both_directions(void **state)
+{
+	static uint8_t want[BYTES];
+	struct rng r;
+
+	rng_init(&r, 17);
+	for (uint32_t i = 0; i < 200; i++) {
+		struct space_vec a[12], b[12];
+		uint32_t na, nb, bytes = cut(&r, a, &na, BYTES / 8);
+		uint32_t same = cut(&r, b, &nb, BYTES / 8);
+		struct space_move put, get;
+		size_t done;
+
+		bytes = bits_min_u32(bytes, same);
+		fit(a, na, bytes);
+		fit(b, nb, bytes);
+		put = (struct space_move){b, a, nb, na};
+		get = (struct space_move){a, b, na, nb};
+		scramble(memory, i);
+		scramble(mirror, i + 1000);
+		tell(TAKE);
+		memcpy(want, mirror, BYTES);
+		apply(want, b, nb, memory, a, na);
+		assert_int_equal(
+			space_put(&far.space, &near.space, &put, 1, &done), 0);
+		tell(SHOW);
+		assert_memory_equal(mirror, want, BYTES);
+		scramble(memory, i + 2000);
+		memcpy(want, memory, BYTES);
+		apply(want, a, na, mirror, b, nb);
+		assert_int_equal(
+			space_get(&far.space, &near.space, &get, 1, &done), 0);
+		assert_memory_equal(memory, want, BYTES);
+	}
+}
+
+static void more_messages_than_a_call_takes_move_in_order(void **state)
+{
+	enum { MOVES = 500 };
+	struct space_vec a[MOVES], b[MOVES];
+	struct space_move m[MOVES];
+	size_t done;
+
+	scramble(memory, 5);
+	for (uint32_t i = 0; i < MOVES; i++) {
+		a[i] = (struct space_vec){va(i * 64), 61};
+		b[i] = (struct space_vec){va(BYTES / 2 + i * 8), 61};
+		m[i] = (struct space_move){&b[i], &a[i], 1, 1};
+	}
+	assert_int_equal(space_put(&far.space, &near.space, m, MOVES, &done),
+			 0);
+	assert_int_equal(done, MOVES);
+	tell(SHOW);
+	for (uint32_t i = 0; i + 1 < MOVES; i++)
+		assert_memory_equal(mirror + BYTES / 2 + i * 8, memory + i * 64,
+				    8);
+}
+
+static void writes_and_reads_of_ours_move_too(void **state)
+{
+	struct space_vec v[2] = {{va(100), 50}, {va(9000), 51}};
+	uint8_t src[101], dst[101];
+
+	scramble(memory, 9);
+	memcpy(src, memory, sizeof src);
+	assert_int_equal(far.space.ops->write(&far.space, v, 2, src), 0);
+	assert_int_equal(far.space.ops->read(&far.space, v, 2, dst), 0);
+	assert_memory_equal(src, dst, sizeof src);
+	tell(SHOW);
+	assert_memory_equal(mirror + 9000, src + 50, 51);
+}
+
+static void it_says_whose_memory_is_missing(void **state)
+{
+	struct space_vec good = {va(0), PAGE + 8};
+	struct space_vec bad = {va(BYTES - PAGE), PAGE + 8};
+	/* one that no user has at all: the kernel refuses the whole call */
+	struct space_vec mad = {1ull << 63, PAGE + 8};
+	const struct space_move far_put[] = {{&good, &good, 1, 1},
+					     {&bad, &good, 1, 1}};
+	const struct space_move near_put[] = {{&good, &good, 1, 1},
+					      {&good, &bad, 1, 1}};
+	const struct space_move far_mad[] = {{&good, &good, 1, 1},
+					     {&mad, &good, 1, 1}};
+	const struct space_move near_mad[] = {{&good, &good, 1, 1},
+					      {&good, &mad, 1, 1}};
+	const struct {
+		const struct space_move *m;
+		int put, get;
+	} row[] = {{far_put, -EFAULT, -ENXIO},
+		   {near_put, -ENXIO, -EFAULT},
+		   {far_mad, -EFAULT, -ENXIO},
+		   {near_mad, -ENXIO, -EFAULT}};
+	size_t done;
+
+	for (size_t i = 0; i < ARRAY_COUNT(row); i++) {
+		assert_int_equal(
+			space_put(&far.space, &near.space, row[i].m, 2, &done),
+			row[i].put);
+		assert_int_equal(done, 1);
+		assert_int_equal(
+			space_get(&far.space, &near.space, row[i].m, 2, &done),
+			row[i].get);
+		assert_int_equal(done, 1);
+	}
+}
+
+static void what_may_not_be_written_is_refused(void **state)
+{
+	struct space_vec v = {va(0), 64};
+	const struct space_move m = {&v, &v, 1, 1};
+	size_t done;
+
+	assert_int_equal(mprotect(memory, PAGE, PROT_READ), 0);
+	assert_int_equal(space_put(&far.space, &near.space, &m, 1, &done), 0);
+	assert_int_equal(space_get(&far.space, &near.space, &m, 1, &done),
+			 -ENXIO);
+	assert_int_equal(mprotect(memory, PAGE, PROT_READ | PROT_WRITE), 0);
+}
+
+static void a_process_that_is_gone_has_no_memory(void **state)
+{
+	struct space_vec v = {va(0), 64};
+	const struct space_move m = {&v, &v, 1, 1};
+	size_t done;
+
+	kill(far.pid, SIGKILL);
+	waitpid(far.pid, NULL, 0);
+	assert_int_equal(space_put(&far.space, &near.space, &m, 1, &done),
+			 -ESRCH);
+	assert_int_equal(space_get(&far.space, &near.space, &m, 1, &done),
+			 -ESRCH);
+	assert_int_equal(done, 0);
+}
+
+static void a_stopped_process_is_written_and_read(void **state)
+{
+	struct space_vec v = {va(0), PAGE};
+	const struct space_move m = {&v, &v, 1, 1};
+	size_t done;
+	int status;
+
+	kill(far.pid, SIGSTOP);
+	waitpid(far.pid, &status, WUNTRACED);
+	scramble(memory, 21);
+	assert_int_equal(space_put(&far.space, &near.space, &m, 1, &done), 0);
+	assert_int_equal(space_get(&far.space, &near.space, &m, 1, &done), 0);
+	kill(far.pid, SIGCONT);
+	tell(SHOW);
+	assert_memory_equal(mirror, memory, PAGE);
+}
+
+static void an_atomic_is_its_owners_business(void **state)
+{
+	uint64_t old;
+
+	assert_int_equal(far.space.ops->atomic(&far.space, SPACE_FETCH_ADD,
+					       va(0), 1, 0, &old),
+			 -EPERM);
+}
+
+static void within_a_process_it_moves_as_well(void **state)
+{
+	struct space_vec a = {va(3), 3 * PAGE}, b = {va(8 * PAGE), 3 * PAGE};
+	struct space_vec bad = {va(BYTES - PAGE), 3 * PAGE};
+	const struct space_move m = {&b, &a, 1, 1}, no_far = {&bad, &a, 1, 1},
+				no_near = {&b, &bad, 1, 1};
+	size_t done;
+
+	scramble(memory, 2);
+	assert_int_equal(space_put(&near.space, &near.space, &m, 1, &done), 0);
+	assert_memory_equal(memory + 3, memory + 8 * PAGE, 3 * PAGE);
+	assert_int_equal(space_put(&near.space, &near.space, &no_far, 1, &done),
+			 -EFAULT);
+	assert_int_equal(
+		space_put(&near.space, &near.space, &no_near, 1, &done),
+		-ENXIO);
+}
+
+#define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(any_pieces_move_in_both_directions),
+		EACH(more_messages_than_a_call_takes_move_in_order),
+		EACH(writes_and_reads_of_ours_move_too),
+		EACH(it_says_whose_memory_is_missing),
+		EACH(what_may_not_be_written_is_refused),
+		EACH(a_process_that_is_gone_has_no_memory),
+		EACH(a_stopped_process_is_written_and_read),
+		EACH(an_atomic_is_its_owners_business),
+		EACH(within_a_process_it_moves_as_well),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
