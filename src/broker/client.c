@@ -73,6 +73,20 @@ static int tell(struct client *c, struct proto *m, const int *fds)
 	return proto_send(c->unix_fd, m, fds);
 }
 
+/*
+ * Is who listens there a broker that may see our memory?  Its user is that of
+ * the process which called listen.
+ */
+static bool is_trusted(const struct client *c)
+{
+	struct ucred who;
+	socklen_t length = sizeof(who);
+
+	return !getsockopt(c->unix_fd, SOL_SOCKET, SO_PEERCRED, &who,
+			   &length) &&
+	       (!who.uid || who.uid == geteuid());
+}
+
 static void say_hello(struct client *c)
 {
 	struct proto m = {.kind = PROTO_HELLO, .value = c->class};
@@ -85,6 +99,11 @@ static void say_hello(struct client *c)
 	if (c->safe_fd >= 0) {
 		m.brings |= PROTO_FD_SAFE;
 		fds[n++] = c->safe_fd;
+	}
+	if (c->share_fd[0] >= 0 && is_trusted(c)) {
+		m.brings |= PROTO_FD_ARENA | PROTO_FD_KICK;
+		fds[n++] = c->share_fd[0];
+		fds[n++] = c->share_fd[1];
 	}
 	c->state = CLIENT_GREETING;
 	c->due_ms = now_ms() + GREETING_MS;
@@ -225,6 +244,22 @@ static void take_refusal(struct client *c, const struct proto *m)
 	c->due_ms = now_ms() + ALONE_MS;
 }
 
+static bool take_arena(const struct proto *m, int fds[PROTO_FDS],
+		       struct client_news *news)
+{
+	*news = (struct client_news){.what = CLIENT_NEWS_ARENA,
+				     .class = m->value,
+				     .arena = (enum client_arena)m->about,
+				     .arena_fd = fds[4],
+				     .kick_fd = fds[5]};
+	if (m->about > PROTO_ARENA_LATER ||
+	    (m->about == PROTO_ARENA_HERE && (fds[4] < 0 || fds[5] < 0)))
+		news->arena = CLIENT_ARENA_NONE;
+	if (news->arena == CLIENT_ARENA_HERE)
+		fds[4] = fds[5] = -1;
+	return true;
+}
+
 /* True when it is news. */
 static bool take(struct client *c, const struct proto *m, int fds[PROTO_FDS],
 		 struct client_news *news)
@@ -240,6 +275,8 @@ static bool take(struct client *c, const struct proto *m, int fds[PROTO_FDS],
 	}
 	if (m->kind == PROTO_PAGE_IS)
 		take_page(c, m->value, fds[1]);
+	if (m->kind == PROTO_ARENA_IS)
+		return take_arena(m, fds, news);
 	if (m->kind != PROTO_ANSWER || m->value > PROTO_PEER_UNKNOWN)
 		return false;
 	*news = (struct client_news){.what = CLIENT_NEWS_PEER,
@@ -300,11 +337,20 @@ static bool is_final(const struct client *c)
 
 int client_open(struct client *c, const char **why)
 {
+	return client_open_sharing(c, -1, -1, why);
+}
+
+int client_open_sharing(struct client *c, int arena_fd, int kick_fd,
+			const char **why)
+{
 	uint64_t end = now_ms() + OPEN_MS, now;
 	struct client_news news;
 
-	*c = (struct client){
-		.unix_fd = -1, .udp_fd = -1, .safe_fd = -1, .tree_fd = -1};
+	*c = (struct client){.unix_fd = -1,
+			     .udp_fd = -1,
+			     .safe_fd = -1,
+			     .tree_fd = -1,
+			     .share_fd = {arena_fd, kick_fd}};
 	while ((now = now_ms()) < end) {
 		uint64_t until;
 		struct pollfd p;
@@ -339,6 +385,13 @@ bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
 
 	memcpy(m.local, local, 16);
 	memcpy(m.peer, host, 16);
+	return c->state == CLIENT_UP && !tell(c, &m, NULL);
+}
+
+bool client_ask_arena(struct client *c, uint32_t class)
+{
+	struct proto m = {.kind = PROTO_ARENA, .value = class};
+
 	return c->state == CLIENT_UP && !tell(c, &m, NULL);
 }
 

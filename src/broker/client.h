@@ -25,6 +25,9 @@
 
 enum client_peer { CLIENT_PEER_GONE, CLIENT_PEER_ALIVE, CLIENT_PEER_UNKNOWN };
 
+/* NONE: it shares none, or not with us.  LATER: ask again in a moment. */
+enum client_arena { CLIENT_ARENA_HERE, CLIENT_ARENA_NONE, CLIENT_ARENA_LATER };
+
 enum client_state { CLIENT_LOST, CLIENT_GREETING, CLIENT_UP, CLIENT_ALONE };
 
 struct client {
@@ -33,6 +36,7 @@ struct client {
 	int udp_fd;  /* bound to port 4791, dual-stack; blocking, no pktinfo */
 	int safe_fd; /* for the broker's successor; -1: not for us */
 	int tree_fd; /* what client_tree was given; -1 */
+	int share_fd[2]; /* what to share: the arena and the kick; or -1 */
 	uint32_t class;
 	uint32_t serial;
 	uint64_t due_ms;  /* when client_turn wants to be called again */
@@ -51,10 +55,13 @@ struct client {
 
 /* What client_turn has to say. */
 struct client_news {
-	enum { CLIENT_NEWS_PEER, CLIENT_NEWS_BACK } what;
+	enum { CLIENT_NEWS_PEER, CLIENT_NEWS_BACK, CLIENT_NEWS_ARENA } what;
 	uint32_t qpn;	  /* PEER: as asked; */
 	uint8_t host[16]; /* 0: of this namespace */
 	enum client_peer peer;
+	uint32_t class; /* ARENA: as asked */
+	enum client_arena arena;
+	int arena_fd, kick_fd; /* HERE: the caller's from now on */
 };
 
 /*
@@ -62,6 +69,13 @@ struct client_news {
  * -ENOENT there is no broker to start, -EADDRINUSE the port is somebody's.
  */
 int client_open(struct client *c, const char **why);
+/*
+ * The same, and processes of this user get these two from the broker and from
+ * each that follows it, unless it is another user's; both are borrowed until
+ * client_close.  -1, -1: nothing is shared.
+ */
+int client_open_sharing(struct client *c, int arena_fd, int kick_fd,
+			const char **why);
 void client_close(struct client *c);
 /* The descriptor that client_turn waits for (POLLIN); -1: none. */
 int client_fd(const struct client *c);
@@ -77,6 +91,8 @@ bool client_turn(struct client *c, struct client_news *news);
  * news to come.  False: the question is lost; ask again after NEWS_BACK.
  */
 bool client_ask(struct client *c, uint32_t qpn);
+/* The same for the arena of the process that has a class. */
+bool client_ask_arena(struct client *c, uint32_t class);
 /*
  * The same of a process of another host.  UNKNOWN also when that does not
  * speak this, which is known after half a second.

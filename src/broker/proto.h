@@ -15,13 +15,14 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 6
-#define PROTO_FDS     4 /* the most that one message brings */
+#define PROTO_VERSION 7
+#define PROTO_FDS     6 /* the most that one message brings */
 
 enum proto_kind {
 	PROTO_HELLO = 1, /* value: 0, asks for a class; or the class that
 			  * another broker gave, with its socket and, if this
-			  * process has it, the safe */
+			  * process has it, the safe; in any case, if it
+			  * shares them, its arena and its kick */
 	PROTO_WELCOME,	 /* value: the class; brings what the client lacks: its
 			  * socket, its page to write, the safe */
 	PROTO_REFUSED,	 /* value: an errno; why: a sentence */
@@ -31,14 +32,22 @@ enum proto_kind {
 	PROTO_PAGE_IS,	 /* the same value; its page to read, if any */
 	PROTO_ASK_FAR,	 /* value: a QPN of the host `peer`; from `local` */
 	PROTO_TREE,	 /* brings the folder for counter files (tally.h) */
+	PROTO_ARENA,	 /* value: a class */
+	PROTO_ARENA_IS,	 /* the same value; about: enum proto_arena; its arena
+			  * and its kick, if any */
 };
 
 enum {
 	PROTO_FD_SOCKET = 1,
 	PROTO_FD_PAGE = 2,
 	PROTO_FD_SAFE = 4,
-	PROTO_FD_TREE = 8
+	PROTO_FD_TREE = 8,
+	PROTO_FD_ARENA = 16,
+	PROTO_FD_KICK = 32, /* an eventfd */
 };
+
+/* LATER: its process has yet to come to this broker. */
+enum proto_arena { PROTO_ARENA_HERE, PROTO_ARENA_NONE, PROTO_ARENA_LATER };
 
 enum proto_peer { PROTO_PEER_GONE, PROTO_PEER_ALIVE, PROTO_PEER_UNKNOWN };
 

@@ -42,6 +42,7 @@ struct conn {
 	bool is_waiting;	    /* its hello is not answered */
 	struct proto hello;	    /* then, */
 	int hello_fd;		    /* the socket that came with it or -1, */
+	int share_fd[2];	    /* what it shares with its user, or -1 */
 	uint64_t waiting_ms;	    /* and since when */
 	struct cmserver_client *cm; /* NULL: no connection management */
 	uint64_t name;		    /* never given twice; 0: asks nobody */
@@ -214,9 +215,19 @@ static void succeed(struct server *s, int safe_fd)
 						    .pidfd = pidfd,
 						    .user = e->user,
 						    .hello_fd = -1,
+						    .share_fd = {-1, -1},
 						    .class = i};
 	}
 	greet_waiting(s);
+}
+
+static void unshare(struct conn *c)
+{
+	for (int i = 0; i < 2; i++) {
+		if (c->share_fd[i] >= 0)
+			close(c->share_fd[i]);
+		c->share_fd[i] = -1;
+	}
 }
 
 static void hello(struct server *s, struct conn *c, const struct proto *m,
@@ -231,6 +242,9 @@ static void hello(struct server *s, struct conn *c, const struct proto *m,
 	c->is_waiting = true;
 	c->waiting_ms = now_ms();
 	fds[0] = -1;
+	unshare(c);
+	memcpy(c->share_fd, &fds[4], sizeof(c->share_fd));
+	fds[4] = fds[5] = -1;
 	if (fds[2] >= 0 && !s->group.count && c->user == geteuid()) {
 		succeed(s, fds[2]);
 		fds[2] = -1;
@@ -374,6 +388,34 @@ static int refresh(struct server *s, int wait)
 	return due >= 0 && (wait < 0 || due < wait) ? due : wait;
 }
 
+/* Who has a class; NULL: nobody. */
+static const struct conn *owner_of(const struct server *s, uint32_t class)
+{
+	for (uint32_t i = 0; class && i < s->conns; i++)
+		if (s->conn[i].class == class)
+			return &s->conn[i];
+	return NULL;
+}
+
+/* Only to a process of the same user, who could as well debug its owner. */
+static void show_arena(const struct server *s, const struct conn *c,
+		       const struct proto *m)
+{
+	struct proto reply = {.kind = PROTO_ARENA_IS,
+			      .value = m->value,
+			      .about = PROTO_ARENA_NONE};
+	const struct conn *owner = owner_of(s, m->value);
+	const int *fds = owner ? owner->share_fd : NULL;
+
+	if (owner && owner->user == c->user && owner->fd < 0)
+		reply.about = PROTO_ARENA_LATER;
+	if (owner && owner->user == c->user && fds[0] >= 0 && fds[1] >= 0) {
+		reply.about = PROTO_ARENA_HERE;
+		reply.brings = PROTO_FD_ARENA | PROTO_FD_KICK;
+	}
+	answer(c, m, &reply, fds);
+}
+
 static void handle(struct server *s, struct conn *c, const struct proto *m,
 		   int fds[PROTO_FDS])
 {
@@ -390,6 +432,8 @@ static void handle(struct server *s, struct conn *c, const struct proto *m,
 		ask_far(s, c, m);
 	else if (m->kind == PROTO_TREE)
 		take_tree(s, c, &fds[3]);
+	else if (m->kind == PROTO_ARENA)
+		show_arena(s, c, m);
 	else
 		refuse(c, m, EOPNOTSUPP, "an unknown request");
 }
@@ -460,6 +504,7 @@ static void drop(struct server *s, uint32_t i)
 		close(c->fd);
 	if (c->pidfd >= 0)
 		close(c->pidfd);
+	unshare(c);
 	*c = s->conn[--s->conns];
 	s->idle_since_ms = now_ms();
 }
@@ -495,7 +540,8 @@ static void admit(struct server *s)
 				     : -1,
 		.user = who.uid,
 		.pid = who.pid,
-		.hello_fd = -1};
+		.hello_fd = -1,
+		.share_fd = {-1, -1}};
 }
 
 /* The sooner of a wait, -1 for good, and of what is due on QP1. */

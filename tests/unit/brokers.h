@@ -141,6 +141,21 @@ static inline int peer_state(struct client *c, uint32_t qpn)
 	return (int)news.peer;
 }
 
+/* What there is of the arena of a class, asked as long as it is LATER. */
+static inline struct client_news arena_of(struct client *c, uint32_t class)
+{
+	struct client_news news = {.arena = CLIENT_ARENA_LATER};
+
+	while (news.arena == CLIENT_ARENA_LATER) {
+		assert_true(client_ask_arena(c, class));
+		while (!wait_turn(c, &news))
+			;
+		assert_int_equal(news.what, CLIENT_NEWS_ARENA);
+		assert_int_equal(news.class, class);
+	}
+	return news;
+}
+
 /* Asked until the broker's answer is there. */
 static inline const uint8_t *page_of(struct client *c, uint32_t class)
 {

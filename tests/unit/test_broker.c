@@ -19,8 +19,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -337,6 +339,77 @@ static void malformed_requests_are_refused_and_survived(void **state)
 	end_broker(pid);
 }
 
+static bool is_same_file(int a, int b)
+{
+	struct stat x, y;
+
+	return !fstat(a, &x) && !fstat(b, &y) && x.st_ino == y.st_ino;
+}
+
+static void an_arena_is_given_to_who_asks_and_is_of_its_user(void **state)
+{
+	struct client owner, other;
+	struct client_news news;
+	const char *why = "";
+	uint64_t one = 1;
+	int arena = memfd_create("arena", MFD_CLOEXEC);
+	int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pid_t pid;
+
+	assert_int_equal(client_open_sharing(&owner, arena, kick, &why), 0);
+	open_or_fail(&other);
+	pid = broker_of(&owner);
+	news = arena_of(&other, owner.class);
+	assert_int_equal(news.arena, CLIENT_ARENA_HERE);
+	assert_true(is_same_file(news.arena_fd, arena));
+	assert_int_equal(write(news.kick_fd, &one, sizeof(one)), sizeof(one));
+	assert_int_equal(read(kick, &one, sizeof(one)), sizeof(one));
+	close(news.arena_fd);
+	close(news.kick_fd);
+	/* who shares nothing, a class of nobody, no class at all */
+	assert_int_equal(arena_of(&owner, other.class).arena,
+			 CLIENT_ARENA_NONE);
+	assert_int_equal(arena_of(&other, 900).arena, CLIENT_ARENA_NONE);
+	assert_int_equal(arena_of(&other, 0).arena, CLIENT_ARENA_NONE);
+	client_close(&owner);
+	while (arena_of(&other, owner.class).arena == CLIENT_ARENA_HERE)
+		usleep(1000); /* the broker has yet to see it */
+	client_close(&other);
+	close(arena);
+	close(kick);
+	end_broker(pid);
+}
+
+static void an_arena_is_not_given_to_another_user(void **state)
+{
+	struct client owner;
+	const char *why = "";
+	int arena = memfd_create("arena", MFD_CLOEXEC);
+	int kick = eventfd(0, EFD_CLOEXEC), status;
+	pid_t pid;
+
+	if (geteuid() || access("/proc/self/uid_map", R_OK))
+		skip();
+	assert_int_equal(client_open_sharing(&owner, arena, kick, &why), 0);
+	pid = fork();
+	if (!pid) {
+		struct client c;
+
+		/* in a user namespace of one user there is no other */
+		if (setresuid(65534, 65534, 65534))
+			_exit(0);
+		open_or_fail(&c);
+		_exit(arena_of(&c, owner.class).arena != CLIENT_ARENA_NONE);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	pid = broker_of(&owner);
+	client_close(&owner);
+	close(arena);
+	close(kick);
+	end_broker(pid);
+}
+
 static void where_no_process_can_be_started_a_thread_serves(void **state)
 {
 	struct client c[3];
@@ -379,6 +452,9 @@ int main(void)
 		cmocka_unit_test(
 			more_clients_than_classes_are_refused_with_a_reason),
 		cmocka_unit_test(malformed_requests_are_refused_and_survived),
+		cmocka_unit_test(
+			an_arena_is_given_to_who_asks_and_is_of_its_user),
+		cmocka_unit_test(an_arena_is_not_given_to_another_user),
 		cmocka_unit_test(
 			where_no_process_can_be_started_a_thread_serves),
 	};

@@ -2,6 +2,8 @@
 /* kill -9 of the broker: its clients and its successor. */
 #include "brokers.h"
 
+#include <sys/eventfd.h>
+
 #define CLIENTS 4
 #define ROUNDS	20
 #define KILLS	60
@@ -258,9 +260,38 @@ static void kills_at_any_moment_lose_nothing(void **state)
 	end_broker(pid);
 }
 
+static void a_successor_gives_the_arenas_too(void **state)
+{
+	int arena = memfd_create("arena", MFD_CLOEXEC);
+	int kick = eventfd(0, EFD_CLOEXEC);
+	struct client c[2];
+	const char *why = "";
+	pid_t pid;
+
+	assert_int_equal(client_open_sharing(&c[0], arena, kick, &why), 0);
+	open_or_fail(&c[1]);
+	pid = broker_of(&c[0]);
+	for (int round = 0; round < ROUNDS; round++) {
+		struct client_news news;
+
+		end_broker(pid);
+		pid = recover(c, 2, pid);
+		news = arena_of(&c[1], c[0].class);
+		assert_int_equal(news.arena, CLIENT_ARENA_HERE);
+		close(news.arena_fd);
+		close(news.kick_fd);
+	}
+	client_close(&c[0]);
+	client_close(&c[1]);
+	close(arena);
+	close(kick);
+	end_broker(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_successor_gives_the_arenas_too),
 		cmocka_unit_test(
 			a_broker_that_dies_is_replaced_and_no_index_moves),
 		cmocka_unit_test(one_that_has_not_noticed_yet_keeps_its_class),
