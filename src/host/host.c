@@ -13,6 +13,7 @@
 #include "host/groups.h"
 #include "host/guard.h"
 #include "host/lane.h"
+#include "host/neighbour.h"
 #include "host/netif.h"
 #include "host/offload.h"
 #include "host/peer.h"
@@ -100,12 +101,14 @@ static int start(struct host *h, const struct host_sink *sink)
 	guard_open();
 	err = hca_init(&h->hca, h->map.arena, &h->space.space, seed);
 	if (err)
-		goto free_space;
+		goto close_neighbours;
 	h->hca.active_mtu = MTU_ANY; /* host_qp_modify asks the port */
-	fd = peer_socket();
+	neighbour_open(&h->hca);
+	fd = peer_socket(neighbour_is_open() ? h->map.fd : -1,
+			 neighbour_kick_fd());
 	if (fd < 0) {
 		err = fd;
-		goto free_space;
+		goto close_neighbours;
 	}
 	show_tree();
 	if (peer_page())
@@ -126,7 +129,8 @@ static int start(struct host *h, const struct host_sink *sink)
 		engine_free(e);
 	close(fd);
 	peer_close();
-free_space:
+close_neighbours:
+	neighbour_close();
 	guard_close();
 	space_self_fini(&h->space);
 	arena_map_free(&h->map);
@@ -170,6 +174,7 @@ struct host *host_get(const struct host_sink *sink)
 		the_host = NULL;
 		thread_forget();
 		netif_forget();
+		neighbour_forget();
 		peer_close();
 	}
 	if (the_host)
@@ -196,6 +201,7 @@ void host_put(struct host *h)
 	if (--h->users == 0) {
 		netif_unwatch();
 		thread_stop(&h->lane);
+		neighbour_close();
 		lane_fini(&h->lane);
 		capture_close();
 		peer_close();

@@ -7,15 +7,14 @@
  *	                         `--> another user's, another build's, no
  *	                              rights (Yama, a container) -> NEVER
  *
- * Nothing here waits: an answer comes by a later turn of the lane.  Once HERE
- * or NEVER was said of a QPN it stays so for as long as its process lives.
+ * Nothing here waits: an answer comes by a later turn of the lane.
  *
  * A neighbour's arena is input: every offset read from it is checked with
  * arena_has before use, nothing in it is asserted.  Its memory is reached
  * through hca->space only, by space_put and space_get.
  *
  * Owner: this file; a struct lives until the last neighbour_put.  Lock: the
- * lane's, for all but neighbour_open and _close.
+ * lane's, for all but neighbour_open to _begin and _end, _close and _forget.
  */
 #ifndef HOST_NEIGHBOUR_H
 #define HOST_NEIGHBOUR_H
@@ -25,6 +24,8 @@
 
 #include "hca/guest.h"
 #include "hca/hca.h"
+
+struct client_news;
 
 struct neighbour {
 	/*
@@ -47,11 +48,17 @@ enum neighbour_is {
 
 /*
  * Makes this process one that others may map, if ADVERB_DIRECT asks for it
- * and no capture needs packets: its name for locks, its probe, its pulse.
- * `kick` wakes the lane; both are borrowed until _close.
+ * and no capture needs packets; before the broker is greeted.  ADVERB_PTRACER
+ * opens it to its user where Yama would not.
  */
-void neighbour_open(struct hca *own, int arena_fd, int kick_fd);
-/* Nobody works in the own arena after it, and no neighbour is mapped. */
+void neighbour_open(struct hca *own);
+/* The eventfd by which others wake the lane; -1: they do not. */
+int neighbour_kick_fd(void);
+/* The lane's thread has begun, and is about to end: the pulse. */
+void neighbour_begin(void);
+void neighbour_end(void);
+/* When the thread has ended: nobody works in the own arena after it, and no
+ * neighbour is mapped. */
 void neighbour_close(void);
 /* In a fork's child: let go of what the parent had, touch no arena. */
 void neighbour_forget(void);
@@ -65,6 +72,10 @@ enum neighbour_is neighbour_get(uint32_t qpn, struct neighbour **n);
 void neighbour_put(struct neighbour *n);
 /* Wake its lane: one write to its eventfd.  Never waits. */
 void neighbour_kick(struct neighbour *n);
+/* From the broker, by peer.c: an answer; nobody will answer what was asked. */
+void neighbour_answered(const struct client_news *news);
+void neighbour_is_back(void);
+bool neighbour_is_asking(void);
 /* Why the last NEVER was one, a sentence; "" if there was none. */
 const char *neighbour_why(void);
 

@@ -11,6 +11,7 @@
 #include "broker/client.h"
 #include "broker/steer.h"
 #include "host/host.h"
+#include "host/neighbour.h"
 #include "host/netif.h"
 #include "util/ring.h"
 #include "wire/udp.h"
@@ -54,10 +55,10 @@ static void judge(void)
 			 (unsigned)broker.broker_user);
 }
 
-int peer_socket(void)
+int peer_socket(int arena_fd, int kick_fd)
 {
 	const char *why = "";
-	int err = client_open(&broker, &why);
+	int err = client_open_sharing(&broker, arena_fd, kick_fd, &why);
 
 	has_broker = !err;
 	questions = 0;
@@ -178,6 +179,14 @@ void peer_ask(struct engine *engine, const struct engine_event *e,
 	wants_turn = true;
 }
 
+bool peer_ask_arena(uint32_t class)
+{
+	if (!has_broker || !client_ask_arena(&broker, class))
+		return false;
+	wants_turn = true;
+	return true;
+}
+
 static enum engine_peer engine_word(enum client_peer state)
 {
 	switch (state) {
@@ -215,6 +224,7 @@ static void is_back(void)
 	for (uint32_t i = 0; i < questions; i++)
 		if (question[i].is_asked)
 			put(&question[i]);
+	neighbour_is_back();
 }
 
 /* Nobody will answer: who asks about this host waits on, within the engine's
@@ -231,6 +241,7 @@ static void give_up(struct engine *engine, uint64_t now_ns)
 							: ENGINE_PEER_UNKNOWN,
 				  now_ns);
 	questions = 0;
+	neighbour_is_back();
 }
 
 void peer_turn(struct engine *engine, uint64_t now_ns)
@@ -244,12 +255,14 @@ void peer_turn(struct engine *engine, uint64_t now_ns)
 	while (client_turn(&broker, &news)) {
 		if (news.what == CLIENT_NEWS_BACK)
 			is_back();
+		else if (news.what == CLIENT_NEWS_ARENA)
+			neighbour_answered(&news);
 		else
 			answered(engine, &news, now_ns);
 	}
 	if (broker.state == CLIENT_ALONE)
 		give_up(engine, now_ns);
-	wants_turn = questions > 0;
+	wants_turn = questions > 0 || neighbour_is_asking();
 	show();
 }
 

@@ -12,8 +12,12 @@
 
 #include "engine/engine.h"
 
-/* The receive socket of this process: fd (owned by the caller) or -errno. */
-int peer_socket(void);
+/*
+ * The receive socket of this process: fd (owned by the caller) or -errno.  The
+ * arena and the kick are shared with this user's processes, if they are not
+ * -1; borrowed until peer_close.
+ */
+int peer_socket(int arena_fd, int kick_fd);
 void peer_close(void);
 /* Counter files for the tree that host_sysfs has written. */
 void peer_tree(const char *root, const char *device);
@@ -30,6 +34,8 @@ bool peer_page_of(uint32_t qpn, const void **page);
 /* The engine asks whether the process behind e's peer and dest_qpn lives. */
 void peer_ask(struct engine *engine, const struct engine_event *e,
 	      uint64_t now_ns);
+/* Asks for a class's arena; neighbour.c gets the answer.  False: ask again. */
+bool peer_ask_arena(uint32_t class);
 /* Takes answers and looks after the broker; cheap when nothing is awaited. */
 void peer_turn(struct engine *engine, uint64_t now_ns);
 /* When it is due in any case; UINT64_MAX: never. */

@@ -2,6 +2,7 @@
 #include "host/thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/neighbour.h"
 #include "host/peer.h"
 #include "util/bits.h"
 #include "util/ring.h"
@@ -141,6 +143,7 @@ static void *run(void *arg)
 
 	/* naps are shorter than the slack that timers have */
 	prctl(PR_SET_TIMERSLACK, 1ul);
+	neighbour_begin();
 	while (!ring_load(&stopping)) {
 		if (lane_rest(l, &until, &events)) {
 			if (!linger(l))
@@ -151,7 +154,16 @@ static void *run(void *arg)
 		}
 		leave_to_program(l);
 	}
+	neighbour_end();
 	return NULL;
+}
+
+/* Others of this host wake us by the same. */
+static int make_wake(void)
+{
+	if (neighbour_kick_fd() >= 0)
+		return fcntl(neighbour_kick_fd(), F_DUPFD_CLOEXEC, 0);
+	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
 int thread_start(struct lane *l)
@@ -161,7 +173,7 @@ int thread_start(struct lane *l)
 
 	if (is_running)
 		return 0;
-	l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	l->wake_fd = make_wake();
 	if (l->wake_fd < 0)
 		return -errno;
 	ring_store(&stopping, 0);

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/neighbour.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "broker/client.h"
+#include "broker/steer.h"
+#include "host/arena_map.h"
+#include "host/host.h"
+#include "host/owner.h"
+#include "host/peer.h"
+#include "host/space_other.h"
+#include "util/bits.h"
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+enum { SAY_REFUSED = 0xc8 };
+
+/* A process and what we have of it. */
+struct entry {
+	struct neighbour is; /* first: what others hold */
+	struct hca view;
+	struct space_other space;
+	int kick_fd;
+	struct entry *next;
+};
+
+enum asked { ASKED_NOT, ASKED_YES, ASKED_NONE };
+
+static struct {
+	bool is_open;
+	struct hca *own;
+	int kick_fd;
+	uint32_t class;
+	struct entry self;
+	struct entry *entries;
+	uint8_t asked[STEER_CLASS_MAX + 1]; /* enum asked */
+	uint32_t questions;
+	const char *why;
+} all = {.kick_fd = -1, .why = ""};
+
+_Static_assert(sizeof(pthread_mutex_t) <=
+		       sizeof(((struct hca_shared *)0)->pulse),
+	       "the pulse holds a mutex");
+
+/* The word of the kernel's robust lock is its first (hca_is_alive). */
+static pthread_mutex_t *pulse(void)
+{
+	return (pthread_mutex_t *)(void *)&all.own->shared->pulse;
+}
+
+static bool is_wished(void)
+{
+	const char *direct = getenv("ADVERB_DIRECT");
+	const char *capture = getenv("ADVERB_PCAP");
+
+	return direct && strcmp(direct, "0") != 0 && *direct &&
+	       !(capture && *capture);
+}
+
+/* Under Yama only who says so opens himself to all of his user. */
+static void allow(void)
+{
+	const char *wish = getenv("ADVERB_PTRACER");
+
+	if (wish && !strcmp(wish, "1"))
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+}
+
+static bool make_pulse(void)
+{
+	pthread_mutexattr_t attr;
+	bool done;
+
+	if (pthread_mutexattr_init(&attr))
+		return false;
+	done = !pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED) &&
+	       !pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST) &&
+	       !pthread_mutex_init(pulse(), &attr);
+	pthread_mutexattr_destroy(&attr);
+	return done;
+}
+
+void neighbour_open(struct hca *own)
+{
+	struct hca_shared *s = own->shared;
+
+	if (!is_wished() || !owner_is_possible())
+		return;
+	all.own = own;
+	if (!make_pulse())
+		return;
+	all.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (all.kick_fd < 0)
+		return;
+	allow();
+	s->pid = (uint32_t)getpid();
+	s->pid_spaces = owner_pid_space();
+	arena_map_random(&s->nonce, sizeof s->nonce);
+	s->nonce_va = (uintptr_t)&s->nonce;
+	all.self.is = (struct neighbour){.hca = own, .pid = getpid()};
+	all.self.kick_fd = all.kick_fd;
+	all.is_open = true;
+}
+
+int neighbour_kick_fd(void)
+{
+	return all.kick_fd;
+}
+
+bool neighbour_is_open(void)
+{
+	return all.is_open;
+}
+
+void neighbour_begin(void) NO_LOCK_ANALYSIS
+{
+	if (!all.is_open)
+		return;
+	all.own->shared->owner = owner_open();
+	pthread_mutex_lock(pulse());
+}
+
+void neighbour_end(void) NO_LOCK_ANALYSIS
+{
+	if (all.is_open)
+		pthread_mutex_unlock(pulse());
+}
+
+static void discard(struct entry *e)
+{
+	if (e->is.guest && hca_is_alive(&e->view))
+		guest_give(e->is.guest);
+	munmap(e->view.arena.base, e->view.arena.size);
+	close(e->kick_fd);
+	free(e);
+}
+
+/* The dead whom nobody needs, or all. */
+static void sweep(bool everybody)
+{
+	struct entry **at = &all.entries;
+
+	while (*at) {
+		struct entry *e = *at;
+
+		if (!everybody && (e->is.users || hca_is_alive(&e->view))) {
+			at = &e->next;
+			continue;
+		}
+		*at = e->next;
+		discard(e);
+	}
+}
+
+static void close_all(void)
+{
+	if (all.kick_fd >= 0)
+		close(all.kick_fd);
+	all.kick_fd = -1;
+	all.is_open = false;
+	all.questions = 0;
+	memset(all.asked, ASKED_NOT, sizeof all.asked);
+}
+
+void neighbour_close(void)
+{
+	if (all.is_open) {
+		guest_wait(all.own);
+		sweep(true);
+		owner_close();
+	}
+	close_all();
+}
+
+void neighbour_forget(void)
+{
+	while (all.entries) {
+		struct entry *e = all.entries;
+
+		/* its arena is not mapped in a child */
+		all.entries = e->next;
+		close(e->kick_fd);
+		free(e);
+	}
+	close_all();
+}
+
+/* No reason against it: it may be ready when it is asked for again. */
+static const char not_yet[] = "it is about to begin or to end";
+
+static bool fits(const struct hca *h, aoff at, uint64_t bytes)
+{
+	return at % 8 == 0 && arena_has(&h->arena, at, bytes);
+}
+
+static const char *map(struct hca *h, int fd)
+{
+	struct stat st;
+	void *base;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < 8192 ||
+	    (fcntl(fd, F_GET_SEALS) & SEALS) != SEALS)
+		return "its arena is no sealed memory";
+	if (st.st_uid != geteuid())
+		return "it is another user's";
+	base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (base == MAP_FAILED)
+		return "its arena does not fit into this process";
+	madvise(base, (size_t)st.st_size, MADV_DONTDUMP);
+	madvise(base, (size_t)st.st_size, MADV_DONTFORK);
+	h->arena = (struct arena){base, (size_t)st.st_size};
+	return NULL;
+}
+
+/* Is it laid out as ours?  Fills the view. */
+static const char *read_view(struct hca *h)
+{
+	const struct arena_hdr *hdr = (void *)h->arena.base;
+	aoff root = hdr->root, mrs;
+
+	if (hdr->magic != ARENA_MAGIC || hdr->layout != ARENA_LAYOUT ||
+	    hdr->size != h->arena.size ||
+	    !fits(h, root, sizeof(struct hca_shared)))
+		return "it runs another build of adverb";
+	h->shared = arena_at(&h->arena, root);
+	if (h->shared->shape != HCA_SHAPE)
+		return "it runs another build of adverb";
+	mrs = h->shared->mrs;
+	if (!fits(h, mrs, HCA_MAX_MR * sizeof(struct mr)))
+		return "its arena makes no sense";
+	h->mrs = arena_at(&h->arena, mrs);
+	return NULL;
+}
+
+/* Does the kernel let us, and is it the process whose arena this is? */
+static const char *probe(const struct entry *e)
+{
+	uint64_t found, nonce = e->view.shared->nonce;
+	struct iovec to = {&found, sizeof found};
+	struct iovec from = {(void *)(uintptr_t)e->view.shared->nonce_va,
+			     sizeof found};
+
+	if (e->view.shared->pid_spaces != owner_pid_space())
+		return "it is in another PID namespace";
+	if (process_vm_readv(e->is.pid, &to, 1, &from, 1, 0) != sizeof found)
+		return errno == EPERM
+			       ? "the kernel keeps processes of one user apart "
+				 "(Yama, or a container's rights); see adverb "
+				 "doctor"
+			       : "its memory cannot be reached";
+	return found == nonce ? NULL : "its memory is not what it says";
+}
+
+static const char *check(struct entry *e)
+{
+	const char *why = read_view(&e->view);
+
+	if (why)
+		return why;
+	e->is.pid = (int)e->view.shared->pid;
+	if (e->is.pid <= 0)
+		return "its arena makes no sense";
+	why = probe(e);
+	if (why)
+		return why;
+	if (!hca_is_alive(&e->view))
+		return not_yet;
+	e->is.guest = guest_take(&e->view);
+	return e->is.guest ? NULL : "it has too many neighbours";
+}
+
+/* Takes kick_fd if it goes well. */
+static const char *adopt(uint32_t class, int arena_fd, int kick_fd)
+{
+	struct entry *e = calloc(1, sizeof *e);
+	const char *why = e ? map(&e->view, arena_fd) : "there is no memory";
+
+	if (why) {
+		free(e);
+		return why;
+	}
+	why = check(e);
+	if (why) {
+		munmap(e->view.arena.base, e->view.arena.size);
+		free(e);
+		return why;
+	}
+	space_other_init(&e->space, e->is.pid);
+	e->view.space = &e->space.space;
+	e->view.active_mtu = all.own->active_mtu;
+	e->is.hca = &e->view;
+	e->is.class = class;
+	e->kick_fd = kick_fd;
+	e->next = all.entries;
+	all.entries = e;
+	return NULL;
+}
+
+static void refuse(uint32_t class, const char *why)
+{
+	all.asked[class] = ASKED_NONE;
+	all.why = why;
+	host_say(SAY_REFUSED,
+		 "a process of this host is talked to by packets: %s", why);
+}
+
+void neighbour_answered(const struct client_news *news)
+{
+	uint32_t class = news->class;
+	const char *why;
+
+	if (class > STEER_CLASS_MAX || all.asked[class] != ASKED_YES) {
+		if (news->arena == CLIENT_ARENA_HERE) {
+			close(news->arena_fd);
+			close(news->kick_fd);
+		}
+		return;
+	}
+	all.questions--;
+	all.asked[class] = ASKED_NOT;
+	switch (news->arena) {
+	case CLIENT_ARENA_HERE:
+		why = adopt(class, news->arena_fd, news->kick_fd);
+		close(news->arena_fd);
+		if (why)
+			close(news->kick_fd);
+		if (why && why != not_yet)
+			refuse(class, why);
+		break;
+	case CLIENT_ARENA_NONE:
+		all.asked[class] = ASKED_NONE;
+		all.why = "it does not share its arena";
+		break;
+	case CLIENT_ARENA_LATER:
+		break;
+	}
+}
+
+void neighbour_is_back(void)
+{
+	for (uint32_t i = 0; i <= STEER_CLASS_MAX; i++)
+		if (all.asked[i] == ASKED_YES)
+			all.asked[i] = ASKED_NOT;
+	all.questions = 0;
+}
+
+bool neighbour_is_asking(void)
+{
+	return all.questions > 0;
+}
+
+static struct entry *find(uint32_t class)
+{
+	if (class == all.class)
+		return &all.self;
+	for (struct entry *e = all.entries; e; e = e->next)
+		if (e->is.class == class && hca_is_alive(&e->view))
+			return e;
+	return NULL;
+}
+
+static enum neighbour_is ask(uint32_t class)
+{
+	if (all.asked[class] == ASKED_NONE) {
+		all.asked[class] = ASKED_NOT;
+		return NEIGHBOUR_NEVER;
+	}
+	if (all.asked[class] == ASKED_NOT && peer_ask_arena(class)) {
+		all.asked[class] = ASKED_YES;
+		all.questions++;
+	}
+	return NEIGHBOUR_ASKED;
+}
+
+enum neighbour_is neighbour_get(uint32_t qpn, struct neighbour **n)
+{
+	uint32_t class = peer_class(qpn);
+	struct entry *e;
+
+	if (!all.is_open || !class || class > STEER_CLASS_MAX)
+		return NEIGHBOUR_NEVER;
+	if (!hca_is_alive(all.own)) /* our thread is about to begin */
+		return NEIGHBOUR_ASKED;
+	all.class = peer_class(peer_qpn(0));
+	e = find(class);
+	if (!e) {
+		sweep(false);
+		return ask(class);
+	}
+	e->is.users++;
+	*n = &e->is;
+	return NEIGHBOUR_HERE;
+}
+
+void neighbour_put(struct neighbour *n)
+{
+	n->users--;
+	sweep(false);
+}
+
+void neighbour_kick(struct neighbour *n)
+{
+	struct entry *e = CONTAINER_OF(n, struct entry, is);
+	uint64_t one = 1;
+
+	if (write(e->kick_fd, &one, sizeof one) < 0)
+		return; /* it is full, so it wakes */
+}
+
+const char *neighbour_why(void)
+{
+	return all.why;
+}

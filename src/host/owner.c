@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/owner.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/host.h"
+
+#define TICKS_FIELD 20 /* of /proc/PID/stat, counted from its state */
+
+enum { SAY_SLOW = 0xc9 };
+
+/* When a thread began, in ticks, at least 1; 0: it is gone or about to. */
+static uint32_t start_of(uint32_t tid)
+{
+	char path[32], text[512], *at;
+	uint64_t start = 0;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%u/stat", (unsigned)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof text - 1);
+	close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	at = strrchr(text, ')');
+	if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
+		return 0;
+	for (int i = 0; at && i < TICKS_FIELD; i++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		start = strtoull(at + 1, NULL, 10);
+	return (uint32_t)start | 1;
+}
+
+static bool is_dead(alock_owner owner)
+{
+	return start_of((uint32_t)owner) != (uint32_t)(owner >> 32);
+}
+
+static void is_slow(alock_owner owner)
+{
+	host_say(SAY_SLOW,
+		 "thread %u of another process has been inside for a second "
+		 "and is waited for; is it stopped?",
+		 (unsigned)(uint32_t)owner);
+}
+
+static const struct alock_judge judge = {is_dead, is_slow};
+
+bool owner_is_possible(void)
+{
+	return start_of((uint32_t)gettid()) != 0;
+}
+
+alock_owner owner_open(void)
+{
+	uint32_t tid = (uint32_t)gettid();
+	alock_owner self = (alock_owner)start_of(tid) << 32 | tid;
+
+	alock_open(self, &judge);
+	return self;
+}
+
+void owner_close(void)
+{
+	alock_open(ALOCK_NAMELESS, NULL);
+}
+
+uint64_t owner_pid_space(void)
+{
+	struct stat ns;
+
+	return stat("/proc/self/ns/pid", &ns) ? 0 : (uint64_t)ns.st_ino;
+}
