@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* wire/udp: what arrives at its socket. */
+#include "test.h"
+
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "wire/udp.h"
+
+/* As hardware and rxe send; the kernel drops it unless told not to. */
+static void no_checksum_over_ipv6_is_no_error(void **state)
+{
+	struct sockaddr_in6 to = {.sin6_family = AF_INET6,
+				  .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	struct sockaddr_in6 bound;
+	socklen_t len = sizeof bound;
+	struct udp_dgram got[UDP_BATCH];
+	int fd = udp_bind(0), one = 1;
+	int sender = socket(AF_INET6, SOCK_DGRAM, 0);
+	struct pollfd readable = {.fd = fd, .events = POLLIN};
+	struct udp u;
+	(void)state;
+
+	assert_true(fd >= 0);
+	getsockname(fd, (struct sockaddr *)(void *)&bound, &len);
+	assert_return_code(udp_init(&u, fd, (struct udp_offload){0}, true), 0);
+	to.sin6_port = bound.sin6_port;
+	if (sender < 0 ||
+	    setsockopt(sender, SOL_UDP, UDP_NO_CHECK6_TX, &one, sizeof one) ||
+	    sendto(sender, "roce", 4, 0, (struct sockaddr *)(void *)&to,
+		   sizeof to) != 4)
+		skip(); /* there is no IPv6 */
+	assert_int_equal(poll(&readable, 1, 10000), 1);
+	assert_int_equal(udp_receive(&u, got), 1);
+	assert_int_equal(got[0].len, 4);
+	assert_memory_equal(got[0].bytes, "roce", 4);
+	close(sender);
+	udp_fini(&u);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_checksum_over_ipv6_is_no_error),
+	};
+
+	return cmocka_run_group_tests_name("udp", tests, NULL, NULL);
+}
