@@ -371,7 +371,42 @@ def readdressed():
     check_rows(r)
 
 
+def downed():
+    """A link that goes down and comes back costs packets, no QP."""
+    words = ["ib_write_bw", "-D", "3", "-x", "1", "-p", "%"]
+    p = lab.begin(words, [*words, "10.1.0.1"])
+    sent = lab.datagrams("there")
+    lab.wait(lambda: lab.datagrams("there") > sent + 1000, "nothing is sent")
+    for _ in range(5):
+        for state in "down", "up":
+            lab.ip("here", "link set v0 " + state)
+        sent = lab.datagrams("there")
+        lab.wait(lambda: lab.datagrams("there") > sent + 100 or
+                 p[1].poll() is not None, "nothing is sent any more")
+    r = lab.finish(p)
+    expect_ok(r)
+    check_rows(r)
+
+
+def joined(watch):
+    """An interface that comes while a program runs: its address is one more
+    of the first device's, until programs that start see a device."""
+    p = lab.begin(["ib_write_bw", "-D", "2", "-x", "1", "-p", "%"],
+                  ["ib_write_bw", "-D", "2", "-x", "1", "-p", "%", "10.1.0.1"])
+    lab.wire("v1", 1500, ("10.2.0.1/24",), ("10.2.0.2/24",))
+    watch.wait_for("IBV_EVENT_GID_CHANGE.*port 1")
+    names, r = netdevs()
+    expect(names == ["adv0", "adv1"], "not two devices", r)
+    r = lab.finish(p)
+    expect_ok(r)
+    check_rows(r)
+
+
 def changes():
+    case("ib_write_bw while its link goes down and up", veth(), downed,
+         "IPv4 over veth", "ib_write_bw")
+    case("an interface that comes while programs run", veth(),
+         watched(joined))
     case("addresses that come and go are events", veth(),
          watched(sees_addresses), "devices", "ibv_asyncwatch")
     case("a link that goes down, up and away is an event", veth(),
