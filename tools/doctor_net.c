@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "doctor.h"
 
-#include <dirent.h>
+#include "broker/holder.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <linux/filter.h>
@@ -28,50 +29,6 @@ enum {
 	FEW_FRAMES = 64,
 };
 
-/* The inode of a socket bound to port 4791 in one of the tables, or 0. */
-static unsigned long holder_inode(const char *path)
-{
-	char line[512];
-	unsigned long found = 0;
-	FILE *f = fopen(path, "re");
-
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		unsigned port;
-		unsigned long inode;
-
-		if (sscanf(line,
-			   "%*s %*[0-9A-F]:%x %*s %*s %*s %*s %*s %*s %*s %lu",
-			   &port, &inode) == 2 &&
-		    port == ROCE_PORT)
-			found = inode ? inode : 1; /* 1: the kernel's own */
-	}
-	if (f)
-		fclose(f);
-	return found;
-}
-
-static bool process_holds(const char *pid, unsigned long inode)
-{
-	char path[300], want[64], link[64];
-	struct dirent *entry;
-	bool found = false;
-	DIR *dir;
-
-	snprintf(want, sizeof(want), "socket:[%lu]", inode);
-	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
-	dir = opendir(path);
-	while (dir && !found && (entry = readdir(dir))) {
-		ssize_t n = readlinkat(dirfd(dir), entry->d_name, link,
-				       sizeof(link) - 1);
-
-		link[n > 0 ? n : 0] = '\0';
-		found = strcmp(link, want) == 0;
-	}
-	if (dir)
-		closedir(dir);
-	return found;
-}
-
 /* Another user's broker is not to be seen in /proc/PID/fd, its name is. */
 static bool broker_listens(void)
 {
@@ -86,37 +43,11 @@ static bool broker_listens(void)
 	return found;
 }
 
-/* "ib_write_bw (pid 12)", as far as our user may look. */
-static void name_holder(unsigned long inode, char *text, size_t size)
-{
-	struct dirent *entry;
-	DIR *dir = opendir("/proc");
-
-	snprintf(text, size, "%s",
-		 broker_listens() ? "adverbd of another user"
-				  : "a process of another user or the "
-				    "kernel (rxe)");
-	while (dir && (entry = readdir(dir))) {
-		char path[300], comm[32];
-
-		if (entry->d_name[0] < '0' || entry->d_name[0] > '9' ||
-		    !process_holds(entry->d_name, inode))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		doctor_read_line(path, comm, sizeof(comm));
-		snprintf(text, size, "%s (pid %.10s)", comm, entry->d_name);
-		break;
-	}
-	if (dir)
-		closedir(dir);
-}
-
 void doctor_net_port(void)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET,
 				  .sin_port = htons(ROCE_PORT)};
-	unsigned long inode;
-	char holder[128];
+	char holder[72];
 	int err = 0;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
@@ -129,16 +60,12 @@ void doctor_net_port(void)
 			   "free, RoCEv2 frames can be received");
 		return;
 	}
-	inode = holder_inode("/proc/net/udp");
-	if (!inode)
-		inode = holder_inode("/proc/net/udp6");
-	if (!inode) {
+	if (!holder_name(holder, sizeof(holder))) {
 		doctor_say(DOCTOR_NO, "UDP port 4791",
 			   "cannot be bound: %s; no frames can be received",
 			   strerror(err));
 		return;
 	}
-	name_holder(inode, holder, sizeof(holder));
 	/* Its clients hold it too, and may be found first. */
 	if (broker_listens())
 		doctor_say(DOCTOR_OK, "UDP port 4791",

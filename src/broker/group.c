@@ -2,6 +2,7 @@
 /* The receive sockets of port 4791; see group.h. */
 #include "broker/group.h"
 
+#include "broker/holder.h"
 #include "broker/page.h"
 #include "wire/member.h"
 #include "wire/relay.h"
@@ -88,6 +89,18 @@ static bool has_other_broker(void)
 	return found;
 }
 
+/* Lasts until the next call. */
+static const char *held_by(void)
+{
+	static char text[96];
+	char who[72];
+
+	if (!holder_name(who, sizeof(who)))
+		snprintf(who, sizeof(who), "another program");
+	snprintf(text, sizeof(text), "port 4791 is held by %s", who);
+	return text;
+}
+
 enum group_port group_port(const char **why)
 {
 	int fd = open_bound(false);
@@ -96,7 +109,7 @@ enum group_port group_port(const char **why)
 		close(fd);
 		return GROUP_PORT_FREE;
 	}
-	*why = "port 4791 is held by another program";
+	*why = held_by();
 	if (fd != -EADDRINUSE)
 		*why = "the broker cannot open a socket on port 4791";
 	else if (has_other_broker())

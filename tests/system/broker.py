@@ -292,13 +292,31 @@ def holder():
     return s
 
 
+HOLD = """
+import socket, time
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.bind(("::", 4791))
+print("held")
+time.sleep(100)
+"""
+
+
 def held():
-    with holder():
-        told("port 4791 is held by another program")
+    p = t.start([system.PYTHON, "-u", "-c", HOLD])
+    try:
+        p.stdout.readline()
+        with open("/proc/%d/comm" % p.pid) as f:
+            name = f.read().strip()
+        user = os.stat("/proc/%d" % p.pid).st_uid
+        told("port 4791 is held by %s (process %d of user %d)" %
+             (name, p.pid, user))
+    finally:
+        p.kill()
+        p.communicate()
     expect_ok(t.pair(["ibv_rc_pingpong"]))
 
 
-t.case("another program holds the port", alone(held))
+t.case("another program holds the port, which is named", alone(held))
 
 
 def another_version():

@@ -6,6 +6,7 @@ what.  Only root can be two users; others skip it."""
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -181,6 +182,43 @@ def the_brokers_user_takes_over():
     expect(killed >= 3, "only %d brokers were killed" % killed)
 
 
+def a_dead_brokers_sockets():
+    """Of user Anna only what she lent to Bert is left: nobody can join until
+    it ends, and is told why."""
+    t.need("ib_write_bw")
+    server = server_of(ANNA, write_bw(), 18601)
+    client = run_as(BERT, write_bw("127.0.0.1"))
+    try:
+        text = more = b" "
+        while more and b"iterations" not in text:
+            more = os.read(client.stdout.fileno(), 4096)
+            text += more
+        os.killpg(client.pid, signal.SIGSTOP)
+        for pid in brokers():
+            os.kill(pid, signal.SIGSTOP)
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+        for pid in brokers():
+            os.kill(pid, signal.SIGKILL)
+        r = t.finish(run_as(BERT, PINGPONG), 30)
+        expect(r.status != 0, "it worked", r)
+        expect("port 4791 is held by ib_write_bw (process %d), lent by user "
+               "%d's dead broker" % (client.pid, ANNA) in r.output,
+               "nobody says who holds the port", r)
+    finally:
+        os.killpg(client.pid, signal.SIGKILL)
+        client.communicate()
+
+
+def hidden_holder():
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
+        s.bind(("::", 4791))
+        r = t.finish(run_as(ANNA, PINGPONG), 30)
+    expect(r.status != 0, "it worked", r)
+    expect("port 4791 is held by a process of user 0, hidden from us" in
+           r.output, "nobody says who holds the port", r)
+
+
 enter()
 t = system.Suite(__doc__)
 if not t.options.list:
@@ -191,6 +229,9 @@ for words, test in (
         ("root's broker is trusted silently", roots_broker),
         ("the death of another user's process is seen", a_death_is_seen),
         ("the broker's user starts the next one",
-         the_brokers_user_takes_over)):
+         the_brokers_user_takes_over),
+        ("what a dead broker lent to others is named",
+         a_dead_brokers_sockets),
+        ("a port that root holds", hidden_holder)):
     t.case(words, alone(test), "many processes", words)
 t.end()

@@ -262,10 +262,14 @@ static void a_port_held_by_another_is_named(void **state)
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 	const char *why = "";
 	struct client c;
+	char want[96];
 
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
 	assert_int_equal(client_open(&c, &why), -EADDRINUSE);
-	assert_string_equal(why, "port 4791 is held by another program");
+	snprintf(want, sizeof(want),
+		 "port 4791 is held by test_broker (process %d of user %u)",
+		 (int)getpid(), (unsigned)geteuid());
+	assert_string_equal(why, want);
 	close(fd);
 	/* The same broker, once the port is free. */
 	open_or_fail(&c);

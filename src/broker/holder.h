@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who has UDP port 4791, as far as /proc shows it to our user.  No state.
+ */
+#ifndef ADVERB_BROKER_HOLDER_H
+#define ADVERB_BROKER_HOLDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* "rxe_tester (process 12 of user 1000)"; false: nobody has it. */
+bool holder_name(char *text, size_t size);
+
+#endif
