@@ -13,7 +13,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void copy(pid_t to, void *memory, size_t bytes)
+#define MESSAGES 64 /* a call, with -o */
+
+/* Many messages by one call; the number of them. */
+static uint64_t copy_many(pid_t to, void *memory, size_t bytes)
+{
+	struct iovec v[MESSAGES];
+
+	for (int i = 0; i < MESSAGES; i++)
+		v[i] = (struct iovec){memory, bytes};
+	if (process_vm_writev(to, v, MESSAGES, v, MESSAGES, 0) !=
+	    (ssize_t)(MESSAGES * bytes))
+		raw_die("vm_copy: process_vm_writev");
+	return MESSAGES;
+}
+
+static uint64_t copy(pid_t to, void *memory, size_t bytes)
 {
 	for (size_t done = 0; done < bytes;) {
 		struct iovec v = {(char *)memory + done, bytes - done};
@@ -23,6 +38,7 @@ static void copy(pid_t to, void *memory, size_t bytes)
 			raw_die("vm_copy: process_vm_writev");
 		done += (size_t)n;
 	}
+	return 1;
 }
 
 int main(int argc, char **argv)
@@ -34,7 +50,7 @@ int main(int argc, char **argv)
 	char *memory;
 	pid_t child;
 
-	raw_options(argc, argv, "vm_copy [-s BYTES] [-t SECONDS]", &o);
+	raw_options(argc, argv, "vm_copy [-o] [-s BYTES] [-t SECONDS]", &o);
 	memory = malloc(o.bytes);
 	if (!memory)
 		raw_die("vm_copy: malloc");
@@ -54,8 +70,8 @@ int main(int argc, char **argv)
 		usleep(100);
 	began = raw_now_ns();
 	do {
-		copy(child, memory, o.bytes);
-		messages++;
+		messages += o.single ? copy_many(child, memory, o.bytes)
+				     : copy(child, memory, o.bytes);
 		ns = raw_now_ns() - began;
 	} while ((double)ns < o.seconds * 1e9);
 	kill(child, SIGKILL);

@@ -139,7 +139,8 @@ def cpu_name():
 def measure(o):
     house = steps.House(o.adverb)
     pairs = [] if o.quick else [veth.Veth(1500), veth.Veth(9000)]
-    plan = [*steps.points(house), *steps.curves(house, o.quick)]
+    plan = [*steps.points(house), *steps.curves(house, o.quick),
+            *steps.same_host(house, o.quick)]
     left_out = {}
     try:
         for pair in pairs:

@@ -98,8 +98,9 @@ def frame(axes, sizes, title, unit):
 
 def curve(axes, index, name, points):
     colour = COLOURS[index % len(COLOURS)]
-    look = OURS if name.startswith("adverb") else \
-        RAW if name.startswith(("udp", "tcp", "process_vm")) else PEER
+    look = OURS if name.startswith(("adverb", "direct")) else \
+        RAW if name.startswith(("udp", "tcp", "process_vm",
+                                     "shared", "eventfd")) else PEER
     corners = " ".join("%.1f,%.1f" % (axes.x(size), axes.y(mid))
                        for size, (_, mid, _) in points)
     yield polyline(look, colour, corners)

@@ -52,6 +52,7 @@ class Where:
 
 
 LO = Where()
+DIRECT = {"ADVERB_DIRECT": "1"}
 
 
 class House:
@@ -87,36 +88,38 @@ class House:
 
     # -- adverb: perftest, unmodified ---------------------------------------
 
-    def perftest(self, program, size, count, options, where, one_core=False):
+    def perftest(self, program, size, count, options, where, one_core=False,
+                 env=None):
         port = proc.free_port()
         argv = self.prefix() + [program, "-F", "-s", str(size), "-n",
                                 str(count), "-p", str(port), *options]
         text, cpu = proc.pair(where.server + argv,
                               where.client + argv + [where.address], port,
-                              one_core=one_core)
+                              env=env, one_core=one_core)
         for line in text.splitlines():
             words = line.split()
             if len(words) >= 5 and words[0] == str(size):
                 return [float(word) for word in words], cpu
         raise Failed("%s: no figure: %s" % (program, proc.last_line(text)))
 
-    def bandwidth(self, series, program, size, *options, where=LO):
+    def bandwidth(self, series, program, size, *options, where=LO, env=None):
         def run():
             count = max(32, min(100000, 512 * MIB // size))
             count -= count % 64 if count > 64 else 0  # as -l wants it
             depth = min(128, count)
             row, cpu = self.perftest(program, size, count,
-                                     ["-t", str(depth), *options], where)
+                                     ["-t", str(depth), *options], where,
+                                     env=env)
             return {"GBps": row[3] * MIB / 1e9, "Mps": row[4],
                     "cpu": cpu * 1e9 / (size * count)}
         return Step(where.series(series), size, run, [program])
 
     def latency(self, series, program, size, *options, where=LO,
-                one_core=False):
+                one_core=False, env=None):
         def run():
             count = max(20, min(5000, 64 * MIB // size))
             row, _ = self.perftest(program, size, count, options, where,
-                                   one_core)
+                                   one_core, env)
             return {"us": row[4]}
         return Step(where.series(series), size, run, [program])
 
@@ -161,7 +164,7 @@ class House:
                     "cpu": cpu * 1e9 / total["bytes"]}
         return Step(series, size, run, ["iperf3"])
 
-    def ucx(self, series, test, size):
+    def ucx(self, series, test, size, over="tcp"):
         def run():
             port = str(proc.free_port())
             count = 256 * MIB // size if test == "tag_bw" else 64 * MIB // size
@@ -170,8 +173,10 @@ class House:
             text, cpu = proc.pair(
                 common, common + ["-t", test, "-s", str(size), "-n",
                                   str(count), "-w", "20", "-f", LOCAL],
-                int(port), env={"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo",
-                                "UCX_LOG_LEVEL": "error"})
+                int(port), env={"UCX_TLS": over, "UCX_NET_DEVICES": "lo",
+                                "UCX_LOG_LEVEL": "error"}
+                if over == "tcp" else {"UCX_TLS": over,
+                                       "UCX_LOG_LEVEL": "error"})
             row = proc.last_line(text).split()
             if len(row) < 8:
                 raise Failed("ucx_perftest: " + " ".join(row))
@@ -225,6 +230,30 @@ def curves(h, quick):
         yield h.fabric("libfabric tcp", "tcp", "msg", s)
         if s <= KIB:
             yield h.fabric("libfabric udp", "udp", "dgram", s)
+
+
+def same_host(h, quick):
+    """Curves of what goes without packets, and of what else does."""
+    for s in BW_SIZES:
+        if quick and s not in QUICK:
+            continue
+        yield h.bandwidth("direct write", "ib_write_bw", s, env=DIRECT)
+        yield h.bandwidth("direct read", "ib_read_bw", s, env=DIRECT)
+        yield h.bandwidth("direct send", "ib_send_bw", s, env=DIRECT)
+        yield h.ucx("ucx cma tag_bw", "tag_bw", s, "posix,cma")
+        yield h.latency("direct write_lat", "ib_write_lat", s, env=DIRECT)
+        yield h.latency("direct send_lat", "ib_send_lat", s, env=DIRECT)
+        yield h.latency("direct read_lat", "ib_read_lat", s, env=DIRECT)
+        yield h.raw_pingpong("process_vm and poll", "vm_pingpong", s)
+        yield h.ucx("ucx cma tag_lat", "tag_lat", s, "posix,cma")
+        yield h.fabric("libfabric shm", "shm", "rdm", s)
+    yield h.latency("direct send_lat events", "ib_send_lat", 8, "-e",
+                    env=DIRECT)
+    yield h.bandwidth("direct send batches", "ib_send_bw", 8, "-l", "64",
+                      env=DIRECT)
+    yield h.bandwidth("direct write batches", "ib_write_bw", 8, "-l", "64",
+                      env=DIRECT)
+    yield h.raw_step("process_vm batches", "vm_copy", 8, "-o")
 
 
 def points(h):
