@@ -13,15 +13,15 @@
 #include "verbs/object.h"
 #include "verbs/ops.h"
 #include "verbs/private.h"
+#include "verbs/refuse.h"
 
 static const struct host_sink sink = {.event = v_event, .port = v_port_event};
 
 _Static_assert(offsetof(struct v_context, verbs) == 48, "room for 6 words");
 _Static_assert(offsetof(struct v_device, ops) == 664, "read by drivers");
 
-/* An operation that does not exist yet, for int or for pointer results. */
-#define NO_INT(field) field = (__typeof__(field))(void *)private_command
-#define NO_PTR(field) field = (__typeof__(field))(void *)private_maker
+/* An operation that does not exist yet. */
+#define REFUSE(field, name) field = (__typeof__(field))(void *)v_refuse_##name
 
 static void fill_old(struct ibv_context_ops *ops)
 {
@@ -43,14 +43,15 @@ static void fill_old(struct ibv_context_ops *ops)
 
 static void fill_makers(struct verbs_context *v)
 {
-	NO_PTR(v->alloc_null_mr);
-	NO_PTR(v->create_counters);
-	NO_PTR(v->create_flow_action_esp);
-	NO_PTR(v->create_rwq_ind_table);
-	NO_PTR(v->create_wq);
-	NO_PTR(v->ibv_create_flow);
-	NO_PTR(v->open_qp);
-	NO_PTR(v->open_xrcd);
+	REFUSE(v->alloc_null_mr, null_mr);
+	REFUSE(v->create_counters, counters);
+	REFUSE(v->create_flow_action_esp, flow_action);
+	REFUSE(v->create_rwq_ind_table, rss);
+	REFUSE(v->create_wq, wq);
+	REFUSE(v->ibv_create_flow, flow);
+	REFUSE(v->open_qp, xrc);
+	REFUSE(v->open_xrcd, xrc);
+	REFUSE(v->advise_mr, advice);
 }
 
 static void fill(struct v_context *c)

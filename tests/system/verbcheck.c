@@ -4,6 +4,7 @@
  * one process.  Prints a line a case, as badinput does; one thread.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 
@@ -66,6 +67,48 @@ static void refusals_have_their_errno(void)
 	EXPECT(!mr && errno == EFAULT);
 	EXPECT(ibv_dealloc_pd(a.pd) == EBUSY);
 	EXPECT(ibv_destroy_cq(a.cq) == EBUSY);
+	both_close();
+}
+
+/* And what the device says of itself agrees. */
+static void what_is_not_built_is_eopnotsupp(void)
+{
+	struct ibv_flow_attr flow = {
+		.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof(flow), .port = 1};
+	struct ibv_xrcd_init_attr xrcd = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT};
+	struct ibv_qp_init_attr raw = {.qp_type = IBV_QPT_RAW_PACKET,
+				       .cap = {1, 1, 1, 1, 0}};
+	struct ibv_srq_init_attr_ex tags = {
+		.attr = {4, 1, 0},
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
+		.srq_type = IBV_SRQT_TM,
+		.tm_cap = {4, 4}};
+	struct ibv_device_attr_ex dev;
+
+	both_open();
+	EXPECT(!ibv_create_flow(a.qp, &flow) && errno == EOPNOTSUPP);
+	EXPECT(!ibv_open_xrcd(a.ctx, &xrcd) && errno == EOPNOTSUPP);
+	raw.send_cq = raw.recv_cq = tags.cq = a.cq;
+	tags.pd = a.pd;
+	EXPECT(!ibv_create_qp(a.pd, &raw) && errno == EOPNOTSUPP);
+	raw.qp_type = IBV_QPT_XRC_SEND;
+	EXPECT(!ibv_create_qp(a.pd, &raw) && errno == EOPNOTSUPP);
+	EXPECT(!ibv_create_srq_ex(a.ctx, &tags) && errno == EOPNOTSUPP);
+	EXPECT(!ibv_reg_mr(a.pd, a.region, ENDS_SIZE,
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND) &&
+	       errno == EOPNOTSUPP);
+	EXPECT(ibv_advise_mr(a.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0) ==
+	       EOPNOTSUPP);
+	EXPECT(ibv_query_device_ex(a.ctx, NULL, &dev) == 0);
+	EXPECT(!(dev.orig_attr.device_cap_flags & IBV_DEVICE_XRC) &&
+	       !(dev.orig_attr.device_cap_flags &
+		 IBV_DEVICE_MANAGED_FLOW_STEERING));
+	EXPECT(!dev.odp_caps.general_caps && !dev.tm_caps.max_num_tags &&
+	       !dev.raw_packet_caps && !dev.max_wq_type_rq);
 	both_close();
 }
 
@@ -245,6 +288,8 @@ static void rights_change_while_the_keys_stay(void)
 int main(void)
 {
 	cases_run("refusals have their errno", refusals_have_their_errno);
+	cases_run("what is not built is EOPNOTSUPP",
+		  what_is_not_built_is_eopnotsupp);
 	cases_run("posting needs the right state",
 		  posting_needs_the_right_state);
 	cases_run("a full queue is ENOMEM until polled",
