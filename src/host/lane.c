@@ -52,6 +52,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->group_count = 0;
 	memset(l->last_from, 0, sizeof l->last_from);
 	l->last_is_local = false;
+	l->last_at = 0;
 	l->got_count = l->got_next = 0;
 	ring_store(&l->news, 0);
 	ring_store(&l->polled, 0);
@@ -104,8 +105,11 @@ static void capture_rx(const struct engine_dgram *d)
 /* From this host?  Whoever sends, sends more. */
 static bool is_local(struct lane *l, const uint8_t ip[16])
 {
-	if (!inaddr_has_same_ip(ip, l->last_from)) {
+	uint32_t version = netif_version();
+
+	if (l->last_at != version || !inaddr_has_same_ip(ip, l->last_from)) {
 		memcpy(l->last_from, ip, 16);
+		l->last_at = version;
 		l->last_is_local = netif_is_local(ip);
 	}
 	return l->last_is_local;

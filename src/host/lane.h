@@ -46,6 +46,7 @@ struct lane {
 	uint64_t linger_ns;    /* lane_lingers until then */
 	uint8_t last_from[16]; /* who sent last, and from this host? */
 	bool last_is_local;
+	uint32_t last_at; /* at this netif_version */
 	bool is_full;	  /* the socket took less than we had */
 	uint64_t wake_ns; /* when the resting thread will look again */
 	bool wake_full;	  /* or when there is room */
