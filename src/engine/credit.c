@@ -10,6 +10,11 @@
 #define ASK_AGAIN_NS 10000000u	 /* when nothing waits for it */
 #define PAGE_NS	     1000000000u /* to wait for it at most */
 #define PATIENCE_NS  100000000u
+#define LOOK_MIN_NS  20000u
+#define LOOK_MAX_NS  10000000u
+/* Charged before the page is known; all processes of a host together may do
+ * so. */
+#define EARLY_BYTES 16384
 
 static uint32_t one_cost(size_t len)
 {
@@ -66,7 +71,7 @@ bool credit_has_room(struct credit *c, uint32_t us, size_t bytes,
 	return true;
 }
 
-bool credit_waits(struct credit *c, uint64_t now_ns, bool *ask)
+bool credit_waits(struct credit *c, size_t bytes, uint64_t now_ns, bool *ask)
 {
 	bool waits;
 
@@ -75,12 +80,20 @@ bool credit_waits(struct credit *c, uint64_t now_ns, bool *ask)
 		return false;
 	if (!c->first_ns)
 		c->first_ns = now_ns;
-	waits = !c->has_none && now_ns - c->first_ns < PAGE_NS;
+	waits = !c->has_none && now_ns - c->first_ns < PAGE_NS &&
+		c->sent + one_cost(bytes) > EARLY_BYTES;
 	if (now_ns - c->asked_ns > (waits ? ASK_NS : ASK_AGAIN_NS)) {
 		c->asked_ns = now_ns;
 		*ask = true;
 	}
 	return waits;
+}
+
+uint64_t credit_look_ns(const struct credit *c, uint64_t now_ns)
+{
+	uint64_t since = c->page && c->stalled_ns ? now_ns - c->stalled_ns : 0;
+
+	return bits_min_u64(LOOK_MIN_NS + since / 8, LOOK_MAX_NS);
 }
 
 void credit_page_is(struct credit *c, const struct credit_page *page)

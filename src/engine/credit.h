@@ -10,7 +10,8 @@
  *	empties			-> moved twice since I sent: all was taken
  *
  * Sizes are what the kernel charges a socket for, not bytes on the wire
- * (credit_cost).  Until a page is known nothing is sent, for a second.
+ * (credit_cost).  Until a page is known only a few small packets are
+ * sent, answers above all, for a second.
  * A page is somebody's, so it is input: wrong numbers slow or
  * hurry us, no more.  A receiver that says nothing holds nobody back, and
  * neither does one that is stopped: one packet passes now and then, so that
@@ -71,8 +72,13 @@ uint32_t credit_cost(size_t len, size_t segment, bool apart);
 /* May a packet of `bytes` more be sent?  `us` is our class. */
 bool credit_has_room(struct credit *c, uint32_t us, size_t bytes,
 		     uint64_t now_ns);
-/* The page is not known: is it worth waiting for?  *ask: ask for it now. */
-bool credit_waits(struct credit *c, uint64_t now_ns, bool *ask);
+/*
+ * The page is not known: is it worth waiting for before another packet of
+ * `bytes`?  *ask: ask for it now.
+ */
+bool credit_waits(struct credit *c, size_t bytes, uint64_t now_ns, bool *ask);
+/* How soon to look again, who has no room: the later the longer it lasts. */
+uint64_t credit_look_ns(const struct credit *c, uint64_t now_ns);
 /* That is its page; NULL: it has none, and what is sent to it waits no more. */
 void credit_page_is(struct credit *c, const struct credit_page *page);
 void credit_sent(struct credit *c);

@@ -21,9 +21,6 @@
 /* What a QP sends before the next has its turn. */
 #define QUANTUM_PACKETS 128
 #define QUANTUM_BYTES	65536
-/* How soon to look again for room at a receiver, and when it is slow. */
-#define STARVE_NS      20000
-#define STARVE_LONG_NS 1000000
 
 /* What an engine_tx moves without packets: bytes, and what a request is
  * reckoned as. */
@@ -589,20 +586,18 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		       : q->qp->attr.ah.local	 ? q->qp->attr.dest_qpn
 						 : 0;
 	struct credit *c = qpn ? credit_of(e, qpn) : NULL;
-	uint64_t step = STARVE_NS;
+	size_t bytes = q->mtu + PKT_MAX_HEADER_BYTES;
 	bool ask = false, waits;
 
 	if (!c)
 		return true;
-	waits = credit_waits(c, now_ns, &ask);
+	waits = credit_waits(c, bytes, now_ns, &ask);
 	if (ask)
 		e->wanted_qpn = qpn;
-	if (!waits &&
-	    credit_has_room(c, e->class, q->mtu + PKT_MAX_HEADER_BYTES, now_ns))
+	if (!waits && credit_has_room(c, e->class, bytes, now_ns))
 		return true;
-	if (c->page && now_ns - c->stalled_ns > STARVE_LONG_NS)
-		step = STARVE_LONG_NS;
-	e->starved_ns = bits_min_u64(e->starved_ns, now_ns + step);
+	e->starved_ns =
+		bits_min_u64(e->starved_ns, now_ns + credit_look_ns(c, now_ns));
 	list_remove(&q->active); /* an answer may have put it there */
 	list_push_tail(&e->starved, &q->active);
 	return false;

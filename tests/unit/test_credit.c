@@ -121,6 +121,34 @@ static void who_says_nothing_holds_nobody_back(void **state)
 	assert_true(send_one());
 }
 
+static void before_the_page_is_known_answers_pass_and_floods_wait(void **state)
+{
+	uint32_t n = 0;
+	bool ask;
+
+	c.page = NULL;
+	while (!credit_waits(&c, PACKET, now, &ask) && n++ < 1000)
+		c.sent += credit_cost(20, 20, false);
+	assert_in_range(n, 4, 40);
+	assert_true(credit_waits(&c, PACKET, now + 900000000, &ask));
+	assert_false(credit_waits(&c, PACKET, now + 1100000000, &ask));
+	credit_page_is(&c, &page);
+	assert_false(credit_waits(&c, PACKET, now, &ask));
+	assert_true(fill() > 10);
+}
+
+static void who_waits_long_looks_seldom(void **state)
+{
+	uint64_t first;
+
+	fill();
+	assert_false(credit_has_room(&c, US, PACKET, now));
+	first = credit_look_ns(&c, now);
+	assert_true(first <= 20000);
+	assert_true(credit_look_ns(&c, now + 1000000) <= 150000);
+	assert_true(credit_look_ns(&c, now + 90000000) >= 5000000);
+}
+
 static void both_sides_charge_a_datagram_alike(void **state)
 {
 	assert_int_equal(credit_cost(8 * 4112, 4112, true),
@@ -142,6 +170,8 @@ int main(void)
 		T(a_receiver_that_is_stopped_gets_a_packet_now_and_then),
 		T(another_owner_starts_anew),
 		T(who_says_nothing_holds_nobody_back),
+		T(before_the_page_is_known_answers_pass_and_floods_wait),
+		T(who_waits_long_looks_seldom),
 		T(both_sides_charge_a_datagram_alike),
 	};
 
