@@ -78,6 +78,11 @@ void doctor_mem_other(void)
 		doctor_say(DOCTOR_OK, "others' memory",
 			   "a process may write into another of its user%s%s",
 			   scope[0] ? ", ptrace_scope " : "", scope);
+	else if (scope[0] == '1')
+		doctor_say(DOCTOR_SLOW, "others' memory",
+			   "Yama keeps processes of one user apart "
+			   "(ptrace_scope 1): they talk by frames, unless "
+			   "ADVERB_PTRACER=1 opens each to all of its user");
 	else
 		doctor_say(DOCTOR_SLOW, "others' memory",
 			   "processes of one user are kept apart (%s%s%s): "

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes of one host that reach one another's memory: the order in which
-bytes become visible."""
+"""Two processes of one host, by packets and without: atomics beside the
+target's own, a target that is stopped, a sudden death of either; and the order
+in which bytes become visible."""
 
 import os
 
@@ -10,6 +11,9 @@ from system import Skip, expect, expect_ok
 
 t = system.Suite(__doc__)
 VISIBLE = os.path.join(t.build, "tests", "system", "visible")
+SAMEHOST = os.path.join(t.build, "tests", "system", "samehost")
+ATOMICS = "10000000" if t.options.full else "100000"
+KILLS = "10000" if t.options.full else "30"
 # 10^5 rounds a size take minutes where both ends share a core.
 ROUNDS = 10000000 if t.options.full else 1000
 
@@ -23,6 +27,21 @@ def who_polls_the_last_byte_sees_all():
     expect(r.output.count(" 0 of ") == 17, "a size is missing", r)
 
 
+def samehost(way, *argv):
+    def body():
+        expect_ok(t.run([t.adverb, "run", "--", SAMEHOST, *argv],
+                        timeout=36000 if t.options.full else 300,
+                        ADVERB_DIRECT="1" if way == "direct" else "0"))
+    return body
+
+
+for way in "packets", "direct":
+    t.case("atomics are exact beside the target's own, by " + way,
+           samehost(way, "atomics", ATOMICS), "same host", "samehost")
+    t.case("who survives the other's death sees all its work end, by " + way,
+           samehost(way, "kill", KILLS), "same host", "samehost")
+t.case("a stopped target is worked for when it goes on, by packets",
+       samehost("packets", "stopped", "packets"), "same host", "samehost")
 t.case("who polls the last byte sees all", who_polls_the_last_byte_sees_all,
        "same host", "visible")
 t.end()

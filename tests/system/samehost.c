@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * samehost atomics ROUNDS | stopped HOW | kill TIMES SEED
+ *
+ * Two processes of one host, by public verbs alone.
+ *	atomics	remote FETCH_ADD and CMP_SWAP beside the target's own atomics:
+ *		the sums are exact
+ *	stopped	the target is stopped; with HOW direct a WRITE, a READ and a
+ *		SEND complete all the same, an atomic after it goes on; with
+ *		HOW packets all do then
+ *	kill	one of two that work is killed at a random moment; the other's
+ *		work completes or fails as it should, and nothing outside its
+ *		region is written
+ * Exits with 0, or prints what is wrong.
+ */
+#include "ends.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { INITIATOR, TARGET };
+
+/* Shared by the two and their parent. */
+struct desk {
+	struct ends_address address[2];
+	int is_there[2], is_ready[2];
+	int order; /* what each case makes of it */
+};
+
+static struct desk *desk;
+static struct ends me;
+
+static void die(const char *what)
+{
+	printf("%s: %s\n", what, strerror(errno));
+	fflush(stdout);
+	_exit(1);
+}
+
+static int look(const int *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static void say(int *word, int value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static void await(const int *word, int value)
+{
+	while (look(word) != value)
+		usleep(100);
+}
+
+static void meet(int who)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	ends_open(&me, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
+		  ENDS_ALL_REMOTE);
+	memset(me.region, 0, ENDS_SIZE);
+	ends_address_get(&me, &desk->address[who]);
+	say(&desk->is_there[who], 1);
+	await(&desk->is_there[!who], 1);
+	ends_to_rtr(&me, &desk->address[!who]);
+	ends_to_rts(&me, &desk->address[who], 7);
+	say(&desk->is_ready[who], 1);
+	await(&desk->is_ready[!who], 1);
+}
+
+static void post(enum ibv_wr_opcode op, uint64_t id, uint64_t at,
+		 uint32_t bytes)
+{
+	const struct ends_address *far = &desk->address[TARGET];
+	struct ibv_sge sge = {(uintptr_t)me.region + at, bytes, me.mr->lkey};
+	struct ibv_send_wr *bad, wr = {.wr_id = id,
+				       .sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = op,
+				       .send_flags = IBV_SEND_SIGNALED};
+
+	wr.wr.rdma.remote_addr = far->region + at;
+	wr.wr.rdma.rkey = far->rkey;
+	if ((errno = ibv_post_send(me.qp, &wr, &bad)))
+		die("post_send");
+}
+
+static void post_atomic(enum ibv_wr_opcode op, uint64_t at, uint64_t compare,
+			uint64_t swap_add)
+{
+	const struct ends_address *far = &desk->address[TARGET];
+	struct ibv_sge sge = {(uintptr_t)me.region + at, 8, me.mr->lkey};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = op,
+				       .send_flags = IBV_SEND_SIGNALED};
+
+	wr.wr.atomic.remote_addr = far->region + at;
+	wr.wr.atomic.rkey = far->rkey;
+	wr.wr.atomic.compare_add =
+		op == IBV_WR_ATOMIC_CMP_AND_SWP ? compare : swap_add;
+	wr.wr.atomic.swap = swap_add;
+	if ((errno = ibv_post_send(me.qp, &wr, &bad)))
+		die("post_send");
+}
+
+static void post_receive(uint32_t bytes)
+{
+	struct ibv_sge sge = {(uintptr_t)me.region, bytes, me.mr->lkey};
+	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
+
+	if ((errno = ibv_post_recv(me.qp, &wr, &bad)))
+		die("post_recv");
+}
+
+static void complete(const char *what)
+{
+	struct ibv_wc wc;
+
+	if (!ends_wait(&me, &wc))
+		die(what);
+	if (wc.status != IBV_WC_SUCCESS) {
+		printf("%s: %s\n", what, ibv_wc_status_str(wc.status));
+		fflush(stdout);
+		_exit(1);
+	}
+}
+
+static pid_t begin(void (*what)(int), int argument)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
+		what(argument);
+		ends_close(&me);
+		_exit(0);
+	}
+	return pid;
+}
+
+static int end(pid_t pid)
+{
+	int status = -1;
+
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+/* ---- atomics ---- */
+
+static void count_far(int rounds)
+{
+	uint64_t *old, expected = 0;
+	int won = 0, under_way = 0;
+
+	meet(INITIATOR);
+	old = (uint64_t *)(void *)(me.region + 64);
+	for (int i = 0; i < rounds; i++) {
+		post_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0, 1);
+		if (++under_way == ENDS_DEPTH / 2)
+			for (; under_way; under_way--)
+				complete("FETCH_ADD");
+	}
+	for (; under_way; under_way--)
+		complete("FETCH_ADD");
+	while (won < rounds / 8) {
+		post_atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 64, expected,
+			    expected + 1);
+		complete("CMP_SWAP");
+		won += *old == expected;
+		expected = *old == expected ? expected + 1 : *old;
+	}
+	say(&desk->order, 1);
+}
+
+static void count_near(int rounds)
+{
+	uint64_t *sum, *swapped, mine = 0;
+
+	meet(TARGET);
+	sum = (uint64_t *)(void *)me.region;
+	swapped = sum + 8;
+	for (int i = 0; i < rounds; i++)
+		__atomic_fetch_add(sum, 1, __ATOMIC_SEQ_CST);
+	while (!look(&desk->order)) {
+		for (int i = 0; i < 100; i++, mine++)
+			__atomic_fetch_add(swapped, 1, __ATOMIC_SEQ_CST);
+		usleep(50);
+	}
+	if (*sum != 2ull * (uint64_t)rounds ||
+	    *swapped != mine + (uint64_t)(rounds / 8)) {
+		printf("sum %llu of %d, swapped %llu of %llu\n",
+		       (unsigned long long)*sum, 2 * rounds,
+		       (unsigned long long)*swapped,
+		       (unsigned long long)mine + (uint64_t)(rounds / 8));
+		fflush(stdout);
+		_exit(1);
+	}
+}
+
+static int atomics(int rounds)
+{
+	pid_t target = begin(count_near, rounds);
+	pid_t initiator = begin(count_far, rounds);
+	int bad = end(initiator);
+
+	if (bad)
+		kill(target, SIGKILL);
+	return end(target) || bad;
+}
+
+/* ---- stopped ---- */
+
+static void be_stopped(int is_direct)
+{
+	meet(TARGET);
+	post_receive(64);
+	say(&desk->order, 1);
+	/* stopped from here on */
+	while (look(&desk->order) != 2)
+		sched_yield();
+	complete("receive");
+	if (me.region[0] != 7 || me.region[256] != 7 ||
+	    *(uint64_t *)(void *)(me.region + 512) != 5)
+		die("what was written");
+}
+
+static void wait_stopped(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGSTOP);
+	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
+		die("SIGSTOP");
+}
+
+static void work_on_stopped(int is_direct)
+{
+	struct ibv_wc wc;
+
+	meet(INITIATOR);
+	await(&desk->order, 3);
+	memset(me.region, 7, 512);
+	post(IBV_WR_SEND, 1, 0, 64);
+	post(IBV_WR_RDMA_WRITE, 2, 256, 64);
+	post(IBV_WR_RDMA_READ, 3, 1024, 64);
+	for (int i = 0; is_direct && i < 3; i++)
+		complete("with the target stopped");
+	post_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 512, 0, 5);
+	for (int i = 0; i < 20000; i++)
+		if (ibv_poll_cq(me.cq, 1, &wc))
+			die("an atomic was done by nobody");
+	say(&desk->order, 4);
+	for (int i = is_direct ? 3 : 0; i < 4; i++)
+		complete("with the target running again");
+	say(&desk->order, 2);
+}
+
+static int stopped(int is_direct)
+{
+	pid_t target = begin(be_stopped, is_direct);
+	pid_t initiator = begin(work_on_stopped, is_direct);
+	int bad = 0;
+
+	while (look(&desk->order) != 1 && !bad) {
+		usleep(1000);
+		bad = waitpid(target, NULL, WNOHANG) ||
+		      waitpid(initiator, NULL, WNOHANG);
+	}
+	if (bad)
+		die("an end did not begin");
+	wait_stopped(target);
+	say(&desk->order, 3);
+	while (look(&desk->order) != 4 && !bad) {
+		usleep(1000);
+		bad = waitpid(initiator, NULL, WNOHANG) == initiator;
+	}
+	kill(target, SIGCONT);
+	if (bad) {
+		kill(target, SIGKILL);
+		end(target);
+		return 1;
+	}
+	bad = end(initiator);
+	if (bad)
+		kill(target, SIGKILL);
+	return end(target) || bad;
+}
+
+/* ---- kill ---- */
+
+/* Has the other been killed?  Its parent says so. */
+static bool is_over(void)
+{
+	return look(&desk->order) != 0;
+}
+
+static void check_end(const struct ibv_wc *wc)
+{
+	if (wc->status != IBV_WC_SUCCESS &&
+	    wc->status != IBV_WC_RETRY_EXC_ERR &&
+	    wc->status != IBV_WC_RNR_RETRY_EXC_ERR &&
+	    wc->status != IBV_WC_WR_FLUSH_ERR) {
+		printf("a completion is %s\n", ibv_wc_status_str(wc->status));
+		fflush(stdout);
+		_exit(1);
+	}
+}
+
+/* Whoever survives sees each of its work requests end. */
+static void initiate(int seed)
+{
+	static const enum ibv_wr_opcode ops[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND,
+						 IBV_WR_RDMA_READ,
+						 IBV_WR_RDMA_WRITE};
+	unsigned next = (unsigned)seed;
+	int under_way = 0;
+	struct ibv_wc wc = {.status = IBV_WC_SUCCESS};
+
+	meet(INITIATOR);
+	while (wc.status == IBV_WC_SUCCESS) {
+		uint32_t bytes = 1u << (next++ * 7 % 13);
+
+		if (under_way < ENDS_DEPTH / 2 && !is_over()) {
+			post(ops[next % 4], 0, next % 64, bytes);
+			under_way++;
+		}
+		if (ibv_poll_cq(me.cq, 1, &wc)) {
+			check_end(&wc);
+			under_way--;
+		}
+		if (is_over() && !under_way)
+			break; /* all was done in time */
+	}
+	for (; under_way; under_way--) {
+		if (!ends_wait(&me, &wc))
+			die("a work request never ends");
+		check_end(&wc);
+	}
+	if (!ends_guarded(&me))
+		die("the guard of the initiator");
+}
+
+static void be_target(int seed)
+{
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+	int posted = 0;
+	struct ibv_wc wc;
+
+	meet(TARGET);
+	while (!is_over()) {
+		for (; posted < ENDS_DEPTH / 2; posted++)
+			post_receive(ENDS_SIZE);
+		while (posted && ibv_poll_cq(me.cq, 1, &wc)) {
+			check_end(&wc);
+			posted--;
+		}
+	}
+	if (ibv_modify_qp(me.qp, &err, IBV_QP_STATE))
+		die("modify to ERR");
+	for (; posted; posted--) {
+		if (!ends_wait(&me, &wc))
+			die("a receive is not flushed");
+		check_end(&wc);
+	}
+	if (!ends_guarded(&me))
+		die("the guard of the target");
+}
+
+static int kill_one(int seed)
+{
+	pid_t pid[2];
+	int victim = seed % 2, bad;
+
+	memset(desk, 0, sizeof(*desk));
+	pid[INITIATOR] = begin(initiate, seed);
+	pid[TARGET] = begin(be_target, seed);
+	while (!look(&desk->is_ready[0]) || !look(&desk->is_ready[1]))
+		usleep(100);
+	usleep((useconds_t)(seed * 7919 % 3000));
+	kill(pid[victim], SIGKILL);
+	end(pid[victim]);
+	say(&desk->order, 1);
+	bad = end(pid[!victim]);
+	if (bad)
+		printf("the %s did not survive, seed %d\n",
+		       victim == INITIATOR ? "target" : "initiator", seed);
+	return bad;
+}
+
+int main(int argc, char **argv)
+{
+	int n = argc > 2 ? atoi(argv[2]) : 0, bad = 0;
+
+	desk = mmap(NULL, sizeof(*desk), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (argc < 3 || desk == MAP_FAILED)
+		return 2;
+	if (!strcmp(argv[1], "atomics"))
+		return atomics(n) != 0;
+	if (!strcmp(argv[1], "stopped"))
+		return stopped(!strcmp(argv[2], "direct")) != 0;
+	for (int i = 0; i < n && !bad; i++)
+		bad = kill_one(i + (argc > 3 ? atoi(argv[3]) : 0));
+	return bad != 0;
+}
