@@ -6,11 +6,16 @@
  *	ipv6	no socket of that family
  *	bpf	nothing chooses the socket of an SO_REUSEPORT group
  *	fork	no child process (threads are fine)
+ *	batches	no UDP segmentation, and none undone
+ *	vm	no writing through the kernel, to whomever
+ *	memfd	no memory that is a file
  */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -57,6 +62,32 @@ static struct sock_filter no_fork[] = {
 	ALLOW,
 };
 
+static struct sock_filter no_batches[] = {
+	LOAD(offsetof(struct seccomp_data, nr)),
+	UNLESS(SYS_setsockopt, 6),
+	LOAD(ARG(1)),
+	UNLESS(IPPROTO_UDP, 4),
+	LOAD(ARG(2)),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UDP_SEGMENT, 1, 0),
+	UNLESS(UDP_GRO, 1),
+	FAIL(ENOPROTOOPT),
+	ALLOW,
+};
+
+static struct sock_filter no_vm[] = {
+	LOAD(offsetof(struct seccomp_data, nr)),
+	UNLESS(SYS_process_vm_writev, 1),
+	FAIL(EPERM),
+	ALLOW,
+};
+
+static struct sock_filter no_memfd[] = {
+	LOAD(offsetof(struct seccomp_data, nr)),
+	UNLESS(SYS_memfd_create, 1),
+	FAIL(ENOSYS),
+	ALLOW,
+};
+
 static const struct {
 	const char *name;
 	struct sock_fprog program;
@@ -64,6 +95,9 @@ static const struct {
 	{"ipv6", {sizeof(no_ipv6) / sizeof(no_ipv6[0]), no_ipv6}},
 	{"bpf", {sizeof(no_bpf) / sizeof(no_bpf[0]), no_bpf}},
 	{"fork", {sizeof(no_fork) / sizeof(no_fork[0]), no_fork}},
+	{"batches", {sizeof(no_batches) / sizeof(no_batches[0]), no_batches}},
+	{"vm", {sizeof(no_vm) / sizeof(no_vm[0]), no_vm}},
+	{"memfd", {sizeof(no_memfd) / sizeof(no_memfd[0]), no_memfd}},
 };
 
 static int forbid(const char *name)

@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""adverb doctor: each of its lines, on machines that lack what it tells of."""
+
+import os
+import re
+
+import netlab
+import system
+from system import Skip, expect
+
+netlab.enter()
+t = system.Suite(__doc__)
+lab = netlab.Lab(t)
+WITHOUT = os.path.join(t.build, "tests", "system", "without")
+THINGS = ["version", "UDP port 4791", "steering", "UDP batches",
+          "receive buffer", "own memory", "others' memory", "shared memory",
+          "processors", "sandbox", "kernel RDMA", "runtime folder",
+          "libraries", "broker", "device"]
+
+
+def doctor(lacks=(), words=(), into=system.alone, **env):
+    """{thing: (word, why)}, and the Result; in a namespace of its own."""
+    filters = [WITHOUT, *lacks, "--"] if lacks else []
+    e = dict(t.environment(), **env)
+    p = t.start([*words, *filters, t.adverb, "doctor"], env=e,
+                into=into)
+    r = t.finish(p, 60)
+    if lacks and "seccomp" in r.output.splitlines()[0]:
+        raise Skip("no seccomp filters here")
+    return {m[1]: (m[0], m[2]) for m in
+            re.findall(r"^(ok|slow|no) +([^:]+): (.*)$", r.output, re.M)}, r
+
+
+def healthy():
+    said, r = doctor()
+    expect(list(said) == THINGS and len(r.output.splitlines()) == 15,
+           "not these 15 lines", r)
+    expect(r.status == 0 and all(word != "no" for word, _ in said.values()),
+           "something is missing", r)
+
+
+def says(thing, word, why, **how):
+    def body():
+        said, r = doctor(**how)
+        expect(said.get(thing, ("", ""))[0] == word and
+               re.search(why, said[thing][1]), "not %s: %s" % (word, why), r)
+        expect(r.status == (1 if any(w == "no" for w, _ in said.values())
+                            else 0), "exit status %d" % r.status, r)
+    t.case("%s: %s, %s" % (thing, word, why), body)
+
+
+HOLD = """
+import socket, time
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.bind(("::", 4791))
+print("held")
+time.sleep(100)
+"""
+
+
+def held_port():
+    p = t.start([system.PYTHON, "-u", "-c", HOLD])
+    try:
+        p.stdout.readline()
+        said, r = doctor(into=list)
+    finally:
+        p.kill()
+        p.communicate()
+    expect(said["UDP port 4791"][0] == "no" and re.search(
+        r"held by .*\(process %d of user \d+\)" % p.pid,
+        said["UDP port 4791"][1]), "the holder is not named", r)
+    expect(r.status == 1, "exit status %d" % r.status, r)
+
+
+def brokers_port():
+    t.need("ib_write_bw")
+    p = lab.start("here", ["ib_write_bw", "-p", "20999"])
+    try:
+        lab.wait(lambda: lab.is_listening("here", 20999), "no server")
+        said, r = doctor(into=list)
+    finally:
+        p.kill()
+        p.communicate()
+    word, why = said["UDP port 4791"]
+    expect(word == "ok" and "adverb's own broker" in why, "it is not ok", r)
+
+
+t.case("fifteen lines, and nothing is missing", healthy)
+t.case("a port that somebody holds, who is named", held_port)
+t.case("a port that our broker holds", brokers_port)
+says("steering", "slow", "the broker receives for all", lacks=["bpf"])
+says("UDP batches", "slow", "no GSO and GRO", lacks=["batches"])
+says("own memory", "slow", "unmaps registered memory", lacks=["vm"])
+says("others' memory", "slow", "they talk by frames", lacks=["vm"])
+says("shared memory", "no", "memfd_create fails", lacks=["memfd"])
+says("sandbox", "slow", "seccomp", lacks=["vm"])
+says("broker", "slow", "a thread of the first program", lacks=["fork"])
+says("processors", "slow", "take turns|a cgroup allows",
+     words=["taskset", "-c", str(min(os.sched_getaffinity(0)))])
+says("runtime folder", "slow", "not writable", XDG_RUNTIME_DIR="/proc")
+says("device", "no", "no interface can become one", ADVERB_DEVICES="none")
+lab.end()
+t.end()
