@@ -244,6 +244,16 @@ static const char *read_view(struct hca *h)
 	return NULL;
 }
 
+static const char *failure(void)
+{
+	if (errno == ESRCH) /* it has died meanwhile */
+		return not_yet;
+	if (errno == EPERM)
+		return "the kernel keeps processes of one user apart (Yama, "
+		       "or a container's rights); see adverb doctor";
+	return "its memory cannot be reached";
+}
+
 /* Does the kernel let us, and is it the process whose arena this is? */
 static const char *probe(const struct entry *e)
 {
@@ -255,11 +265,7 @@ static const char *probe(const struct entry *e)
 	if (e->view.shared->pid_spaces != owner_pid_space())
 		return "it is in another PID namespace";
 	if (process_vm_readv(e->is.pid, &to, 1, &from, 1, 0) != sizeof found)
-		return errno == EPERM
-			       ? "the kernel keeps processes of one user apart "
-				 "(Yama, or a container's rights); see adverb "
-				 "doctor"
-			       : "its memory cannot be reached";
+		return failure();
 	return found == nonce ? NULL : "its memory is not what it says";
 }
 
