@@ -11,6 +11,7 @@ from system import Skip, expect, expect_ok
 
 t = system.Suite(__doc__)
 VISIBLE = os.path.join(t.build, "tests", "system", "visible")
+WITHOUT = os.path.join(t.build, "tests", "system", "without")
 SAMEHOST = os.path.join(t.build, "tests", "system", "samehost")
 ATOMICS = "10000000" if t.options.full else "100000"
 KILLS = "10000" if t.options.full else "30"
@@ -27,9 +28,9 @@ def who_polls_the_last_byte_sees_all():
     expect(r.output.count(" 0 of ") == 17, "a size is missing", r)
 
 
-def samehost(way, *argv):
+def samehost(way, *argv, before=()):
     def body():
-        expect_ok(t.run([t.adverb, "run", "--", SAMEHOST, *argv],
+        expect_ok(t.run([*before, t.adverb, "run", "--", SAMEHOST, *argv],
                         timeout=36000 if t.options.full else 300,
                         ADVERB_DIRECT="1" if way == "direct" else "0"))
     return body
@@ -40,6 +41,9 @@ for way in "packets", "direct":
            samehost(way, "atomics", ATOMICS), "same host", "samehost")
     t.case("who survives the other's death sees all its work end, by " + way,
            samehost(way, "kill", KILLS), "same host", "samehost")
+t.case("who may not write others' memory goes by packets",
+       samehost("direct", "kill", "5", before=[WITHOUT, "vm", "--"]),
+       "same host", "samehost")
 t.case("a stopped target is worked for when it goes on, by packets",
        samehost("packets", "stopped", "packets"), "same host", "samehost")
 t.case("who polls the last byte sees all", who_polls_the_last_byte_sees_all,

@@ -17,6 +17,7 @@ from system import expect, expect_ok
 ANNA, BERT = 65534, 65533
 TOLD = r"run by user (\d+): that user can see and drop"
 t = None
+DIRECT = "0"
 
 
 def enter():
@@ -43,7 +44,7 @@ def start(user, argv):
     os.chown(home, user, user)
     os.chmod(home, 0o700)
     env = t.environment()
-    env.update(HOME=home, XDG_RUNTIME_DIR=home)
+    env.update(HOME=home, XDG_RUNTIME_DIR=home, ADVERB_DIRECT=DIRECT)
     return subprocess.Popen(
         ["setpriv", "--reuid", str(user), "--regid", str(user),
          "--clear-groups", "--no-new-privs", *argv], env=env, cwd=home,
@@ -124,6 +125,16 @@ def two_users():
     is_told(results[0], None)
     is_told(results[1], ANNA)
     expect(list(brokers().values()) == [ANNA], "brokers of %s" % brokers())
+
+
+def two_users_apart():
+    """Neither may have the other's arena: they talk by packets."""
+    global DIRECT
+    DIRECT = "1"
+    try:
+        two_users()
+    finally:
+        DIRECT = "0"
 
 
 def roots_broker():
@@ -226,6 +237,7 @@ if not t.options.list:
     os.chmod(t.tmp, 0o755)
 for words, test in (
         ("the second user is told whose broker it is", two_users),
+        ("two users do not reach each other's memory", two_users_apart),
         ("root's broker is trusted silently", roots_broker),
         ("the death of another user's process is seen", a_death_is_seen),
         ("the broker's user starts the next one",
