@@ -144,8 +144,7 @@ static void complete(struct far_link *l, struct qp *qp, struct far_request *r,
 		c.imm_be = r->imm_be;
 	if (!cq || !qp->rq_held)
 		return;
-	rq_done(l->hca, qp, &c);
-	switch (cq_push(l->hca, cq, &c, r->solicited || status)) {
+	switch (rq_complete(l->hca, qp, cq, &c, r->solicited || status)) {
 	case CQ_QUIET:
 		break;
 	case CQ_NOTIFY:
@@ -468,8 +467,7 @@ static enum far_answer execute(struct far_link *l, struct qp *qp,
 
 	if (!qp->far.is_heard) {
 		qp->far.is_heard = 1;
-		if (qp->state == HCA_QP_RTR)
-			post(l, qp, r, QP_MAIL_HEARD);
+		post(l, qp, r, QP_MAIL_HEARD);
 	}
 	v = operate(l, qp, r, &x);
 	if (v && r->is_ours)
@@ -498,7 +496,7 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 		l->is_asked = false;
 		return FAR_LOST;
 	}
-	alock_take(&qp->far.lock);
+	rq_enter(l->hca, qp);
 	/* the answer of one that has failed since is good, if it has one */
 	if (l->is_asked && l->connection == qp->far.connection &&
 	    atomic_load(&qp->far.ask) != FAR_ASKED) {
@@ -509,7 +507,7 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 	} else {
 		l->is_asked = false;
 	}
-	alock_give(&qp->far.lock);
+	rq_leave(qp);
 	return answer;
 }
 
@@ -550,14 +548,14 @@ static bool is_ready(struct far_link *l, bool wants_receive)
 
 	if (!qp)
 		return l->is_asked; /* to hear that it is lost */
-	alock_take(&qp->far.lock);
+	rq_enter(l->hca, qp);
 	if (l->is_asked)
 		ready = !is_open(l, qp) ||
 			atomic_load(&qp->far.ask) != FAR_ASKED;
 	else
 		ready = is_open(l, qp) &&
 			(!wants_receive || has_receive(l, qp));
-	alock_give(&qp->far.lock);
+	rq_leave(qp);
 	return ready;
 }
 

@@ -302,23 +302,24 @@ static void asked(struct ibt *t, struct ibt_qp *q)
 	struct explain x = {.cause = EXPLAIN_NONE};
 	enum verdict v = V_OK;
 
-	alock_take(&f->lock);
+	rq_enter(t->hca, q->qp);
 	if (atomic_load(&f->ask) != FAR_ASKED || q->qp->state < HCA_QP_RTR ||
 	    q->qp->state > HCA_QP_SQE) {
-		alock_give(&f->lock);
+		rq_leave(q->qp);
 		return;
 	}
 	v = answer_ask(t, q, &x);
 	if (v)
 		f->ask_found = v;
 	atomic_store(&f->ask, v ? FAR_REFUSED_ASK : FAR_ANSWERED);
-	alock_give(&f->lock);
+	rq_leave(q->qp);
 	if (v)
 		fail(t, q, v, &x);
 }
 
 static void heard(struct ibt *t, struct ibt_qp *q)
 {
+	t->is_near = true;
 	if (q->heard)
 		return;
 	q->heard = true;

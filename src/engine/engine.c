@@ -150,8 +150,11 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		     const uint8_t from[16], uint64_t now_ns, const char **why)
 {
 	struct qp *qp = q->qp;
-	int err = qp_modify_check(e->ibt.hca, qp, attr, mask, why);
+	int err;
 
+	e->ibt.now_ns = now_ns;
+	engine_mail(e); /* it may have failed already */
+	err = qp_modify_check(e->ibt.hca, qp, attr, mask, why);
 	if (err)
 		return err;
 	if (mask & HCA_QP_MAX_DEST_RD_ATOMIC)
@@ -161,9 +164,9 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		return err;
 	}
 	e->ibt.now_ns = now_ns;
-	alock_take(&qp->far.lock);
+	rq_enter(e->ibt.hca, qp);
 	qp_modify_store(qp, attr, mask);
-	alock_give(&qp->far.lock);
+	rq_leave(qp);
 	if (mask & HCA_QP_AV) {
 		memcpy(q->self.ip, from, 16);
 		memcpy(q->peer.ip, attr->ah.dgid, 16);
@@ -616,6 +619,11 @@ void engine_mail(struct engine *e)
 	}
 }
 
+bool engine_is_near(const struct engine *e)
+{
+	return e->ibt.is_near;
+}
+
 bool engine_has_mail(const struct engine *e)
 {
 	return mail_is_there(e->ibt.hca);
@@ -646,6 +654,8 @@ void engine_way(struct engine *e, uint32_t qpn, struct hca *far,
 		return;
 	if (!far || near_attach(q, far, guest, owner))
 		near_refuse(q);
+	else
+		e->ibt.is_near = true;
 	list_remove(&q->nearby);
 	ibt_qp_activate(&e->ibt, q);
 }
@@ -756,6 +766,7 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		if (serve(e, q, now_ns))
 			ibt_qp_activate(&e->ibt, q);
 	}
+	engine_mail(e); /* ours to ourselves */
 	if (b->first == b->count)
 		once_sent(&e->ibt); /* what ended without a frame */
 	max = bits_min_u64(max, b->count - b->first);

@@ -109,6 +109,8 @@ bool engine_uses(const struct engine *e, const void *owner);
 /* Peers have left letters: serve them.  engine_tick does. */
 void engine_mail(struct engine *e);
 bool engine_has_mail(const struct engine *e);
+/* Have requests come or gone this way, so that there may be no packets? */
+bool engine_is_near(const struct engine *e);
 /* Nobody turns the lane until a kick, or somebody does again. */
 void engine_asleep(struct engine *e, bool asleep);
 /* Shows our counters in our page (counters.h). */

@@ -152,6 +152,21 @@ enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 	return answer;
 }
 
+bool cq_has(struct hca *h, struct cq *cq, aoff wq, uint32_t wq_index)
+{
+	bool found = false;
+
+	alock_take(&cq->producer);
+	for (uint32_t i = ring_load(&cq->tail);
+	     is_sound(h, cq) && i != ring_own(&cq->head) && !found; i++) {
+		const struct cqe *c = at(h, cq->ring, cq->size, i);
+
+		found = c->wq == wq && c->wq_index == wq_index;
+	}
+	alock_give(&cq->producer);
+	return found;
+}
+
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
 {
 	uint32_t tail = ring_own(&cq->tail);

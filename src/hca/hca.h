@@ -370,6 +370,7 @@ struct qp_far {
 	uint32_t connection; /* how often it has become ready to receive */
 	uint32_t has_failed; /* note says why; nothing is accepted any more */
 	uint32_t is_heard;
+	uint64_t completing;   /* the receive's index + 1; see rq_enter */
 	_Atomic uint32_t mail; /* enum qp_mail, see mail.c */
 	struct far_note note;
 	_Atomic uint32_t ask; /* enum far_ask */
@@ -570,12 +571,24 @@ bool rq_has(struct hca *h, const struct qp *qp);
 struct wqe *rq_held(struct hca *h, const struct qp *qp);
 /* Its message has ended: give it up, and fill wr_id and the queue of c. */
 void rq_done(struct hca *h, struct qp *qp, struct cqe *c);
+/*
+ * The responder's lock, for peers on this host and for who keeps them away.
+ * What one of them left half done when it died is put right first: its receive
+ * completes once, by its completion or by the flush.
+ */
+void rq_enter(struct hca *h, struct qp *qp) ACQUIRE(&qp->far.lock);
+void rq_leave(struct qp *qp) RELEASE(&qp->far.lock);
+/* For a peer: rq_done and cq_push of c under that lock. */
+enum cq_push rq_complete(struct hca *h, struct qp *qp, struct cq *cq,
+			 struct cqe *c, bool solicited);
 
 /* cq.c */
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user);
 void cq_free(struct hca *h, struct cq *cq);
 /* -EINVAL when more than `cqe` wait; -ENOMEM. Caller keeps pollers away. */
 int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
+/* Does a completion of this slot of the queue at `wq` wait to be polled? */
+bool cq_has(struct hca *h, struct cq *cq, aoff wq, uint32_t wq_index);
 /* Append; CQ_NOTIFY means that an event is owed (arming is one-shot). */
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		     bool solicited);

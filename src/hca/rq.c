@@ -41,6 +41,52 @@ struct wqe *rq_held(struct hca *h, const struct qp *qp)
 	return qp->rq_held ? slot(h, qp) : NULL;
 }
 
+/*
+ * A peer died while it completed the receive `i`.  It left the queue before
+ * its completion was there, so without one it is held again.  Polling frees
+ * the slot before it gives the completion's place away.
+ */
+static void mend(struct hca *h, struct qp *qp, uint32_t i)
+{
+	struct cq *cq = arena_at(&h->arena, qp->recv_cq);
+	struct wq *rq = &qp->rq;
+
+	qp->far.completing = 0;
+	if (qp->srq) /* whose receives are not flushed: it was the peer's */
+		return;
+	if (ring_own(&rq->done) != i) {
+		if (cq_has(h, cq, hca_off(h, rq), i) ||
+		    (int32_t)(ring_load(&rq->tail) - i) > 0)
+			return;
+		ring_store(&rq->done, i);
+	}
+	qp->rq_held = 1;
+}
+
+void rq_enter(struct hca *h, struct qp *qp)
+{
+	if (alock_take(&qp->far.lock) && qp->far.completing)
+		mend(h, qp, (uint32_t)(qp->far.completing - 1));
+}
+
+void rq_leave(struct qp *qp)
+{
+	alock_give(&qp->far.lock);
+}
+
+enum cq_push rq_complete(struct hca *h, struct qp *qp, struct cq *cq,
+			 struct cqe *c, bool solicited)
+{
+	uint64_t index = ring_own(&qp->rq.done);
+	enum cq_push answer;
+
+	__atomic_store_n(&qp->far.completing, index + 1, __ATOMIC_RELEASE);
+	rq_done(h, qp, c);
+	answer = cq_push(h, cq, c, solicited);
+	__atomic_store_n(&qp->far.completing, 0, __ATOMIC_RELEASE);
+	return answer;
+}
+
 void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
 {
 	struct wq *rq = &qp->rq;

@@ -113,6 +113,7 @@ static int start(struct host *h, const struct host_sink *sink)
 	show_tree();
 	if (peer_page())
 		config.class_of = peer_class;
+	config.direct = neighbour_is_open();
 	e = engine_new(&config, lane_now());
 	err = e ? lane_init(&h->lane, e, fd, sink, allowed,
 			    is_off("ADVERB_SPORT"))
@@ -282,6 +283,7 @@ void host_qp_free(struct host *h, struct qp *qp,
 	lane_take(&h->lane);
 	lane_flush(&h->lane);
 	engine_qp_remove(h->lane.engine, side);
+	ways_part(&h->lane.ways, h->lane.engine);
 	groups_sweep(&h->lane);
 	qp_withdraw(&h->hca, qp);
 	lane_give(&h->lane);
@@ -437,6 +439,7 @@ void host_qp_query(struct host *h, struct ibt_qp *side,
 		   struct hca_qp_attr *attr) NO_LOCK_ANALYSIS
 {
 	lane_take(&h->lane);
+	engine_mail(h->lane.engine);
 	engine_qp_query(h->lane.engine, side, attr);
 	lane_give(&h->lane);
 }
@@ -487,6 +490,9 @@ void host_poll(struct host *h, uint32_t empty)
 {
 	uint32_t every = ring_own(&h->yield_every);
 
+	/* these polls cost next to nothing */
+	if (ways_is_quiet(&h->lane.ways))
+		every *= 4;
 	if ((empty + 1) % every == 0)
 		yield_poll(h, every);
 	else

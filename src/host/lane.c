@@ -54,6 +54,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->last_is_local = false;
 	l->last_at = 0;
 	l->got_count = l->got_next = 0;
+	ways_init(&l->ways);
 	ring_store(&l->news, 0);
 	ring_store(&l->polled, 0);
 	ring_store(&l->posted, 0);
@@ -186,6 +187,7 @@ static void transmit(struct lane *l)
 		}
 		engine_tx_done(l->engine, sent);
 	}
+	ways_kick(l->engine);
 	l->is_full = sent < n;
 }
 
@@ -267,7 +269,8 @@ static void settle(struct lane *l)
 {
 	do
 		transmit(l);
-	while (report(l) || find_page(l));
+	while (report(l) || find_page(l) ||
+	       ways_find(&l->ways, l->engine, l->now_ns));
 }
 
 void lane_ring(struct lane *l)
@@ -308,12 +311,14 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 	uint64_t now = l->now_ns, due = engine_deadline(l->engine);
 	bool slept = due < now && now - due > ASLEEP_NS &&
 		     now - l->last_turn_ns > ASLEEP_NS;
+	bool any;
 
 	/* what arrived meanwhile must not find our patience used up */
 	if (slept)
 		engine_was_asleep(l->engine, now);
 	engine_hold_acks(l->engine, ring_load(&l->is_watched));
-	if (receive(l, slept ? LATE_ROUNDS : TURN_ROUNDS, now))
+	any = receive(l, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
+	if (any)
 		ring_store(&l->news, ring_own(&l->news) + 1);
 	else
 		engine_hold_acks(l->engine, false);
@@ -326,6 +331,7 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 		engine_publish(l->engine);
 		l->published_ns = now;
 	}
+	ways_turned(&l->ways, l->engine, any);
 	l->last_turn_ns = now;
 }
 
@@ -387,7 +393,8 @@ static void give(struct lane *l) NO_LOCK_ANALYSIS
 static bool is_still(struct lane *l) REQUIRES(&l->lock)
 {
 	if (l->still++ % STILL_POLLS == 0 || !mpsc_is_empty(&l->bells) ||
-	    engine_has_tx(l->engine) || engine_owes(l->engine))
+	    engine_has_tx(l->engine) || engine_owes(l->engine) ||
+	    engine_has_mail(l->engine))
 		return false;
 	if (l->got_next == l->got_count && !engine_is_choked(l->engine)) {
 		l->got_count = (uint32_t)udp_receive(&l->wire, l->got);
@@ -398,7 +405,7 @@ static bool is_still(struct lane *l) REQUIRES(&l->lock)
 
 void lane_poll(struct lane *l) NO_LOCK_ANALYSIS
 {
-	if (!lock_try(&l->lock))
+	if (ways_may_skip(&l->ways, l->engine) || !lock_try(&l->lock))
 		return;
 	if (is_still(l)) {
 		give(l);
@@ -443,6 +450,7 @@ bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 	if (l->bulk != bulk && l->inflow >= LANE_STREAM)
 		l->linger_ns = l->last_turn_ns + LANE_LINGER_NS;
 	l->wake_ns = is_behind(l) ? 0 : engine_deadline(l->engine);
+	ways_rest(&l->ways, l->engine, l->last_turn_ns, &l->wake_ns);
 	*until = bits_min_u64(l->wake_ns, peer_due_ns());
 	engine_publish(l->engine);
 	l->wake_full = l->is_full;
@@ -460,6 +468,7 @@ uint64_t lane_lingers(const struct lane *l, uint64_t now)
 
 void lane_rested(struct lane *l)
 {
+	ways_rested(l->engine);
 	ring_store(&l->is_resting, 0);
 }
 

@@ -22,6 +22,7 @@
 #include "util/lock.h"
 #include "util/mpsc.h"
 #include "util/ring.h"
+#include "host/ways.h"
 #include "wire/udp.h"
 
 #define LANE_TICK_NS   64
@@ -54,10 +55,11 @@ struct lane {
 	int wake_fd; /* its eventfd; -1 before it runs */
 	bool is_junk_said;
 	struct host_sink sink;
-	struct mpsc bells;		       /* QPs with new work */
-	struct udp_dgram got[UDP_BATCH];       /* a batch under way, */
-	uint32_t got_count, got_next;	       /* if the engine is choked */
-	uint32_t still;			       /* polls, lane_poll */
+	struct mpsc bells;		 /* QPs with new work */
+	struct udp_dgram got[UDP_BATCH]; /* a batch under way, */
+	uint32_t got_count, got_next;	 /* if the engine is choked */
+	uint32_t still;			 /* polls, lane_poll */
+	struct ways ways;
 	struct lane_group groups[LANE_GROUPS]; /* groups.h */
 	uint8_t own[16]; /* the last address found to be a device's, */
 	uint32_t own_at; /* at this netif_version */

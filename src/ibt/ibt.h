@@ -61,7 +61,8 @@ struct ibt {
 	struct list active; /* struct ibt_qp with something to send */
 	struct list owing;  /* struct ibt_qp whose ACK may wait */
 	struct list nearby; /* struct ibt_qp that wait for a peer, see near.h */
-	uint32_t piece;	    /* bytes that move at once without packets */
+	bool is_near;	/* some requests have come or gone without packets */
+	uint32_t piece; /* bytes that move at once without packets */
 	bool holds_acks;
 	struct list pool;   /* free struct ibt_held */
 	struct list handed; /* struct ibt_qp with requests to end, see once.h */

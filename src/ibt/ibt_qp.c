@@ -163,22 +163,22 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 	}
 	qp->rq_held = 0;
 	q->req.wqe = ring_own(&qp->sq.head);
-	alock_take(&qp->far.lock);
+	rq_enter(t->hca, qp);
 	memset(&qp->attr, 0, sizeof qp->attr);
-	alock_give(&qp->far.lock);
+	rq_leave(qp);
 }
 
 /* A peer of this host that is at work here ends it first (struct qp_far). */
-static void set_state(struct qp *qp, enum hca_qp_state state)
+static void set_state(struct hca *h, struct qp *qp, enum hca_qp_state state)
 {
-	alock_take(&qp->far.lock);
+	rq_enter(h, qp);
 	qp->state = state;
 	if (state == HCA_QP_RTR) {
 		qp->far.connection++;
 		qp->far.has_failed = qp->far.is_heard = 0;
 		qp->far.ask = FAR_ASK_NONE;
 	}
-	alock_give(&qp->far.lock);
+	rq_leave(qp);
 }
 
 void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
@@ -186,7 +186,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 	struct qp *qp = q->qp;
 	uint32_t old = qp->state;
 
-	set_state(qp, state);
+	set_state(t->hca, qp, state);
 	switch (state) {
 	case HCA_QP_RESET:
 		reset(t, q);

@@ -255,7 +255,11 @@ static void events(struct duo *d, int i)
 static size_t carry(struct duo *d, int i)
 {
 	struct engine_frame f[8];
-	size_t n = engine_tx(d->side[i].engine, f, 8, d->now_ns);
+	size_t n;
+
+	if (d->side[i].is_stopped)
+		return 0;
+	n = engine_tx(d->side[i].engine, f, 8, d->now_ns);
 
 	for (size_t k = 0; k < n; k++) {
 		struct engine_dgram g = {.from = f[k].from,
@@ -273,6 +277,25 @@ static size_t carry(struct duo *d, int i)
 	return n;
 }
 
+/* Does side i turn, and have something to send? */
+static bool has_tx(const struct duo *d, int i)
+{
+	return !d->side[i].is_stopped && engine_has_tx(d->side[i].engine);
+}
+
+static uint64_t deadline(const struct duo *d)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (int i = 0; i < 2; i++) {
+		uint64_t next = engine_deadline(d->side[i].engine);
+
+		if (!d->side[i].is_stopped && next < first)
+			first = next;
+	}
+	return first;
+}
+
 void duo_run(struct duo *d, uint64_t until_ns)
 {
 	for (;;) {
@@ -283,12 +306,9 @@ void duo_run(struct duo *d, uint64_t until_ns)
 		events(d, 0);
 		events(d, 1);
 		events(d, 0); /* letters of the other, just served */
-		if (engine_has_tx(d->side[0].engine) ||
-		    engine_has_tx(d->side[1].engine))
+		if (has_tx(d, 0) || has_tx(d, 1))
 			continue;
-		next = engine_deadline(d->side[0].engine);
-		if (engine_deadline(d->side[1].engine) < next)
-			next = engine_deadline(d->side[1].engine);
+		next = deadline(d);
 		if (next == UINT64_MAX || next > until_ns)
 			return;
 		if (next > d->now_ns)

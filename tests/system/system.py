@@ -75,6 +75,8 @@ class Suite:
                             help="list the cases, run none")
         parser.add_argument("--full", action="store_true",
                             help="the nightly lengths")
+        parser.add_argument("--direct", action="store_true",
+                            help="without packets where both ends are here")
         self.options = parser.parse_args()
         self.build = os.path.abspath(self.options.build)
         self.adverb = os.path.join(self.build, "tools", "adverb")
@@ -100,6 +102,8 @@ class Suite:
         # What ci/setup unpacked instead of installing.
         if "DEB_LIBRARIES" in env:
             env["LD_LIBRARY_PATH"] = env["DEB_LIBRARIES"]
+        if self.options.direct:
+            env["ADVERB_DIRECT"] = "1"
         env.update(HOME=self.tmp, XDG_RUNTIME_DIR=self.runtime, LC_ALL="C",
                    **more)
         return env

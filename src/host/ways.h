@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The lane's side of requests without packets (direct/near.h): which process
+ * of this host a connection leads to, who is woken, and how seldom sockets are
+ * looked at while peers write to our rings themselves.
+ *
+ * Owner and lock: the lane and its lock, but for ways_may_skip and
+ * ways_is_quiet.
+ */
+#ifndef HOST_WAYS_H
+#define HOST_WAYS_H
+
+#include "engine/engine.h"
+#include "util/ring.h"
+
+#define WAYS_MAX 1024 /* processes that requests go to */
+
+struct neighbour;
+
+struct ways {
+	struct neighbour *near[WAYS_MAX]; /* one reference each */
+	uint32_t count;
+	uint64_t until_ns;     /* an answer is waited for; 0: none */
+	uint32_t silent_turns; /* without a datagram */
+	ring_index is_quiet;   /* nothing comes but by our rings; */
+	ring_index skipped;    /* polls that looked no further since */
+};
+
+void ways_init(struct ways *w);
+/* Answer what the engine wants to know; false: nothing new. */
+bool ways_find(struct ways *w, struct engine *e, uint64_t now_ns);
+/* QPs have gone: let go of the processes that none leads to any more. */
+void ways_part(struct ways *w, struct engine *e);
+/* Wake those who have mail. */
+void ways_kick(struct engine *e);
+/* A turn has ended: did datagrams come? */
+void ways_turned(struct ways *w, struct engine *e, bool any);
+/*
+ * Who turned the lane will sleep until *wake_ns, which is made earlier if need
+ * be, unless kicked; and does not any more.
+ */
+void ways_rest(const struct ways *w, struct engine *e, uint64_t now_ns,
+	       uint64_t *wake_ns);
+void ways_rested(struct engine *e);
+/* May a poll do without a turn? */
+bool ways_may_skip(struct ways *w, const struct engine *e);
+static inline bool ways_is_quiet(const struct ways *w)
+{
+	return ring_load(&w->is_quiet);
+}
+
+#endif
