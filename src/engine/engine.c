@@ -317,7 +317,7 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 	else if (p.info->request)
 		rc_resp_rx(&e->ibt, q, &p, bytes, len - 4);
 	else
-		rc_comp_rx(&e->ibt, q, &p, now_ns);
+		rc_comp_rx(&e->ibt, q, &p, bytes, len - 4, now_ns);
 	ibt_qp_note(q);
 }
 

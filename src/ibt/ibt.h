@@ -8,6 +8,7 @@
  *	rc_comp	 ACKs, NAKs, responses -> completions
  *	rc_resp	 request packets -> memory, receive completions, replies owed
  *	rc_reply replies owed -> response packets
+ *	early	 packets that came before their turn
  *	once	 requests of UC and UD, which are sent once
  *	uc_req, uc_resp, ud_req, ud_resp  their packets
  *	shelf	 their messages that wait for a receive
@@ -21,6 +22,7 @@
 #include "hca/event.h"
 #include "hca/hca.h"
 #include "hdr/pkt.h"
+#include "ibt/early.h"
 #include "ibt/later.h"
 #include "util/inaddr.h"
 #include "util/list.h"
@@ -106,6 +108,7 @@ struct rc_req {
 	uint64_t silent_since_ns;
 	bool rnr_waiting, asking, draining;
 	bool was_alive;	     /* as we have heard since silent_since_ns */
+	struct early early;  /* answers that came before their turn */
 	struct serial24 gap; /* response already asked for again */
 	bool gap_valid;
 	bool nak_pending; /* a fatal NAK waits for its request's turn */
@@ -150,8 +153,7 @@ struct rc_resp {
 	uint32_t length; /* WRITE: of the whole message */
 	uint32_t rkey;
 	uint64_t va;
-	struct list held;
-	uint32_t held_count;
+	struct early early;
 	uint32_t reply_head, reply_tail;
 	uint32_t reply_size, resource_size; /* powers of two */
 	uint32_t resource_next;
@@ -243,7 +245,7 @@ void ibt_receive_done(struct ibt *t, struct ibt_qp *q, struct cqe *c,
 void ibt_qp_note(struct ibt_qp *q);
 
 /* rc_req.c */
-void rc_req_reset(struct ibt_qp *q);
+void rc_req_reset(struct ibt *t, struct ibt_qp *q);
 /*
  * The next request packet, BTH to padding, into buf (IBT_PACKET_BYTES); its
  * size, 0 when there is nothing to send now.
@@ -266,9 +268,9 @@ void rc_req_stop(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 bool rc_req_is_read(const struct wqe *w);
 struct req_note *rc_req_note(const struct ibt_qp *q, uint32_t index);
 
-/* rc_comp.c */
+/* rc_comp.c; bytes are p's own, kept when it comes before its turn. */
 void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		uint64_t now_ns);
+		const uint8_t *bytes, size_t len, uint64_t now_ns);
 /* Retire what needs no answer any more (local errors, LOCAL_INV). */
 void rc_comp_retire(struct ibt *t, struct ibt_qp *q);
 /* In SQD: tell, once, that all that was begun is complete. */

@@ -27,7 +27,8 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 	wheel_timer_init(&q->timer);
 	wheel_timer_init(&q->rnr_timer);
 	q->rnr_timer.kind = IBT_TIMER_RNR;
-	list_init(&q->resp.held);
+	early_init(&q->resp.early);
+	early_init(&q->req.early);
 	q->mtu = IBT_MAX_MTU;
 	return 0;
 }
@@ -77,6 +78,7 @@ void ibt_qp_fini(struct ibt *t, struct ibt_qp *q)
 	mcast_forget(t, q);
 	shelf_reset(t, q);
 	rc_resp_reset(t, q);
+	early_drop(t, &q->req.early);
 	free(q->resp.replies);
 	free(q->notes);
 }
@@ -146,7 +148,7 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 	struct qp *qp = q->qp;
 
 	quiet(t, q);
-	rc_req_reset(q);
+	rc_req_reset(t, q);
 	rc_resp_reset(t, q);
 	shelf_reset(t, q);
 	q->heard = false;

@@ -401,19 +401,15 @@ static void place(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 			q->req.reads_out--;
 }
 
-static void response(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		     uint64_t now_ns)
+/* An answer whose turn it is, or is past. */
+static void in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		    uint64_t now_ns)
 {
 	struct serial24 psn = serial24(p->bth.psn);
 	bool atomic = p->info->kind == OPCODE_KIND_ATOMIC_ACK;
 	struct req_note *n;
-	struct wqe *w;
+	struct wqe *w = oldest(t, q, &n);
 
-	if (!acknowledge(t, q, psn, now_ns)) {
-		ask_again(t, q);
-		return;
-	}
-	w = oldest(t, q, &n);
 	if (!w || n->status || !rc_req_is_read(w) ||
 	    !serial24_is_equal(psn, serial24_add(n->first, n->answered)) ||
 	    atomic != (w->opcode == HCA_WR_ATOMIC_CAS ||
@@ -427,8 +423,49 @@ static void response(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	acknowledge(t, q, serial24_add(n->first, n->answered), now_ns);
 }
 
+/* Answers kept for later whose turn has come. */
+static void drain_early(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
+{
+	struct early *e = &q->req.early;
+	struct ibt_held *k;
+
+	while ((k = early_first(e)) && q->qp->state != HCA_QP_ERR) {
+		bool is_past = serial24_is_before(k->psn, q->req.una);
+		struct pkt p;
+
+		if (!is_past && !acknowledge(t, q, k->psn, now_ns))
+			return;
+		early_take(e);
+		if (!is_past && pkt_parse(k->bytes, k->len, &p))
+			in_turn(t, q, &p, now_ns);
+		early_give(t, k);
+	}
+}
+
+/*
+ * An answer before its turn is kept: the missing one may be late and not lost.
+ * The last one of its READ decides: then what is missing is asked for again,
+ * and what is kept serves when it has come.
+ */
+static void response(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		     const uint8_t *bytes, size_t len, uint64_t now_ns)
+{
+	struct serial24 psn = serial24(p->bth.psn);
+
+	if (acknowledge(t, q, psn, now_ns)) {
+		in_turn(t, q, p, now_ns);
+		drain_early(t, q, now_ns);
+		return;
+	}
+	t->counters->rx_out_of_order++;
+	q->qp->stats.out_of_order++;
+	if (!early_keep(t, &q->req.early, psn, bytes, len) ||
+	    opcode_ends(p->info))
+		ask_again(t, q);
+}
+
 void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		uint64_t now_ns)
+		const uint8_t *bytes, size_t len, uint64_t now_ns)
 {
 	struct rc_req *r = &q->req;
 	struct serial24 psn = serial24(p->bth.psn);
@@ -443,7 +480,7 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		return;
 	}
 	if (p->info->kind != OPCODE_KIND_ACK)
-		response(t, q, p, now_ns);
+		response(t, q, p, bytes, len, now_ns);
 	else if (aeth_kind(p->aeth.syndrome) == AETH_ACK) {
 		if (!acknowledge(t, q, serial24_add(psn, 1), now_ns))
 			ask_again(t, q);

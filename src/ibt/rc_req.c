@@ -10,9 +10,11 @@
 #define ACK_EVERY	16 /* packets */
 #define ACK_EVERY_LOCAL 64
 
-void rc_req_reset(struct ibt_qp *q)
+void rc_req_reset(struct ibt *t, struct ibt_qp *q)
 {
+	early_drop(t, &q->req.early);
 	memset(&q->req, 0, sizeof q->req);
+	early_init(&q->req.early);
 	memset(q->notes, 0, q->qp->sq.size * sizeof *q->notes);
 }
 

@@ -6,13 +6,6 @@
 #include "ibt/verdict.h"
 #include "util/bits.h"
 
-static void drop_held(struct ibt *t, struct ibt_qp *q)
-{
-	for (struct list *n; (n = list_pop_head(&q->resp.held));)
-		list_push_head(&t->pool, n);
-	q->resp.held_count = 0;
-}
-
 void rc_resp_reset(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_resp *r = &q->resp;
@@ -21,9 +14,9 @@ void rc_resp_reset(struct ibt *t, struct ibt_qp *q)
 				.resources = r->resources,
 				.resource_size = r->resource_size};
 
-	drop_held(t, q);
+	early_drop(t, &r->early);
 	*r = fresh;
-	list_init(&r->held);
+	early_init(&r->early);
 	for (uint32_t i = 0; i < r->resource_size; i++)
 		r->resources[i].valid = false;
 }
@@ -273,13 +266,6 @@ static bool accept(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	return q->qp->state != HCA_QP_ERR;
 }
 
-static struct ibt_held *first_held(const struct ibt_qp *q)
-{
-	return list_is_empty(&q->resp.held)
-		       ? NULL
-		       : CONTAINER_OF(q->resp.held.next, struct ibt_held, node);
-}
-
 /* Packets kept for later whose turn has come. */
 static void drain_held(struct ibt *t, struct ibt_qp *q)
 {
@@ -287,52 +273,20 @@ static void drain_held(struct ibt *t, struct ibt_qp *q)
 	struct ibt_held *k;
 	bool go_on = true;
 
-	while (go_on && (k = first_held(q))) {
+	while (go_on && (k = early_first(&r->early))) {
 		int32_t ahead = serial24_diff(k->psn, r->epsn);
 		struct pkt p;
 
 		if (ahead > 0)
 			return;
-		list_remove(&k->node);
-		r->held_count--;
+		early_take(&r->early);
 		if (ahead == 0 && pkt_parse(k->bytes, k->len, &p)) {
 			/* in one piece with what filled the gap */
 			rc_reply_settle(t, q);
 			go_on = accept(t, q, &p);
 		}
-		list_push_head(&t->pool, &k->node);
+		early_give(t, k);
 	}
-}
-
-/* False when it is not kept. */
-static bool hold(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
-		 const uint8_t *bytes, size_t len)
-{
-	struct rc_resp *r = &q->resp;
-	struct list *before = &r->held;
-	struct ibt_held *k;
-
-	if (r->held_count >= IBT_HELD_PER_QP || len > IBT_PACKET_BYTES ||
-	    serial24_diff(psn, r->epsn) > IBT_HELD_AHEAD)
-		return false;
-	for (struct list *n = r->held.prev; n != &r->held; n = n->prev) {
-		k = CONTAINER_OF(n, struct ibt_held, node);
-		if (serial24_is_equal(k->psn, psn))
-			return true;
-		if (serial24_is_before(k->psn, psn))
-			break;
-		before = n;
-	}
-	if (list_is_empty(&t->pool))
-		return false;
-	k = CONTAINER_OF(list_pop_head(&t->pool), struct ibt_held, node);
-	k->psn = psn;
-	k->len = (uint32_t)len;
-	memcpy(k->bytes, bytes, len);
-	list_push_tail(before, &k->node);
-	r->held_count++;
-	t->counters->rx_buffered++;
-	return true;
 }
 
 /*
@@ -352,9 +306,11 @@ static void early(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	q->qp->stats.out_of_order++;
 	if (r->nak_sent)
 		return;
-	if (!p->bth.ackreq && !is_read_like(p) && hold(t, q, psn, bytes, len))
+	if (!p->bth.ackreq && !is_read_like(p) &&
+	    serial24_diff(psn, r->epsn) <= IBT_HELD_AHEAD &&
+	    early_keep(t, &r->early, psn, bytes, len))
 		return;
-	drop_held(t, q);
+	early_drop(t, &r->early);
 	r->nak_sent = true;
 	t->counters->seq_naks_tx++;
 	rc_reply_ack(t, q, r->epsn,

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ibt/early.h"
+
+#include <string.h>
+
+#include "ibt/ibt.h"
+#include "util/bits.h"
+
+void early_init(struct early *e)
+{
+	list_init(&e->held);
+	e->count = 0;
+}
+
+struct ibt_held *early_first(const struct early *e)
+{
+	return list_is_empty(&e->held)
+		       ? NULL
+		       : CONTAINER_OF(e->held.next, struct ibt_held, node);
+}
+
+struct ibt_held *early_take(struct early *e)
+{
+	struct ibt_held *k =
+		CONTAINER_OF(list_pop_head(&e->held), struct ibt_held, node);
+
+	e->count--;
+	return k;
+}
+
+void early_give(struct ibt *t, struct ibt_held *k)
+{
+	list_push_head(&t->pool, &k->node);
+}
+
+void early_drop(struct ibt *t, struct early *e)
+{
+	while (early_first(e))
+		early_give(t, early_take(e));
+}
+
+bool early_keep(struct ibt *t, struct early *e, struct serial24 psn,
+		const uint8_t *bytes, size_t len)
+{
+	struct list *before = &e->held;
+	struct ibt_held *k;
+
+	if (e->count >= IBT_HELD_PER_QP || len > IBT_PACKET_BYTES)
+		return false;
+	for (struct list *n = e->held.prev; n != &e->held; n = n->prev) {
+		k = CONTAINER_OF(n, struct ibt_held, node);
+		if (serial24_is_equal(k->psn, psn))
+			return true;
+		if (serial24_is_before(k->psn, psn))
+			break;
+		before = n;
+	}
+	if (list_is_empty(&t->pool))
+		return false;
+	k = CONTAINER_OF(list_pop_head(&t->pool), struct ibt_held, node);
+	k->psn = psn;
+	k->len = (uint32_t)len;
+	memcpy(k->bytes, bytes, len);
+	list_push_tail(before, &k->node);
+	e->count++;
+	t->counters->rx_buffered++;
+	return true;
+}

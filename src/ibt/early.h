@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packets that came before their turn, kept until it comes: requests at the
+ * responder, answers to READs at the requester.  Their memory is a pool of all
+ * QPs of a lane, and what finds no place there is lost as on a wire.
+ *
+ * Owner: the QP; lock: the lane's.  Sans-IO.
+ */
+#ifndef IBT_EARLY_H
+#define IBT_EARLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/list.h"
+#include "util/serial24.h"
+
+struct ibt;
+struct ibt_held;
+
+struct early {
+	struct list held; /* struct ibt_held, in the order of PSNs */
+	uint32_t count;
+};
+
+void early_init(struct early *e);
+/* Keep a copy of a packet, BTH to padding; true also if it is there already. */
+bool early_keep(struct ibt *t, struct early *e, struct serial24 psn,
+		const uint8_t *bytes, size_t len);
+/* The next one; NULL: none. */
+struct ibt_held *early_first(const struct early *e);
+/* Take the next one out; it goes back to the pool by early_give. */
+struct ibt_held *early_take(struct early *e);
+void early_give(struct ibt *t, struct ibt_held *k);
+void early_drop(struct ibt *t, struct early *e);
+
+#endif

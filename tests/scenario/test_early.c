@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Answers to READs that overtake one another, or are lost. */
+#include "test.h"
+
+#include <string.h>
+
+#include "hdr/pkt.h"
+#include "scenario/duo.h"
+#include "util/rng.h"
+
+#define LONG  (60ull * 1000000000)
+#define MTU   256
+#define BYTES (12 * MTU) /* of one READ: fewer packets than a chunk */
+
+/* Answer number `first` comes behind the `by` that follow; or never. */
+struct road {
+	struct duo *d;
+	int first, by;
+	int answers, requests; /* seen */
+	bool is_kept;
+	struct engine_dgram kept;
+	uint8_t bytes[MTU + 64];
+};
+
+static int travel(void *context, int from, const struct engine_frame *f)
+{
+	struct road *r = context;
+	bool is_read = f->bytes[0] == OPCODE_RC_READ_REQUEST;
+
+	if (from == 0) {
+		r->requests += is_read;
+		return 1;
+	}
+	if (r->answers++ == r->first) {
+		memcpy(r->bytes, f->bytes, f->len);
+		r->kept = (struct engine_dgram){.from = f->from,
+						.to = f->to,
+						.bytes = r->bytes,
+						.len = f->len,
+						.segment = f->len};
+		r->is_kept = true;
+		return 0;
+	}
+	if (r->is_kept && r->by && r->answers > r->first + 1 + r->by) {
+		r->is_kept = false;
+		engine_rx(r->d->side[0].engine, &r->kept, r->d->now_ns);
+	}
+	return 1;
+}
+
+/* How many READ requests it took to read `reads` times. */
+static int requests(int first, int by, int reads)
+{
+	struct duo *d = duo_new(1, 16);
+	struct road r = {.d = d, .first = first, .by = by};
+	struct cqe c;
+	struct rng g;
+	int count;
+
+	rng_init(&g, (uint64_t)first);
+	for (uint32_t k = 0; k < BYTES * 4; k++)
+		d->side[1].memory.bytes[k] = (uint8_t)rng_u64(&g);
+	d->fate = travel;
+	d->context = &r;
+	for (int i = 0; i < reads; i++) {
+		duo_send(d, 0, HCA_WR_RDMA_READ, 300000u + (uint32_t)i * BYTES,
+			 BYTES, (uint64_t)i * BYTES);
+		duo_post(d, 0);
+	}
+	duo_run(d, d->now_ns + LONG);
+	for (int i = 0; i < reads; i++) {
+		assert_true(duo_poll(d, 0, &c));
+		assert_int_equal(c.status, HCA_SUCCESS);
+	}
+	assert_memory_equal(d->side[0].memory.bytes + 300000,
+			    d->side[1].memory.bytes, (size_t)reads * BYTES);
+	assert_true(engine_counters(d->side[0].engine)->rx_buffered > 0);
+	count = r.requests;
+	duo_free(d);
+	return count;
+}
+
+static void an_answer_that_is_late_is_not_asked_for_again(void **state)
+{
+	for (int first = 0; first < 9; first++)
+		for (int by = 1; by < 11 - first; by++)
+			assert_int_equal(requests(first, by, 1), 1);
+}
+
+static void an_answer_that_is_lost_is_asked_for_once(void **state)
+{
+	for (int first = 0; first < 11; first++)
+		assert_int_equal(requests(first, 0, 1), 2);
+}
+
+static void the_next_read_is_asked_for_again_only_behind_a_loss(void **state)
+{
+	assert_int_equal(requests(3, 4, 2), 2);
+	/* go-back-N: what was asked for after it is asked for again too */
+	assert_in_range(requests(3, 0, 2), 3, 4);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_answer_that_is_late_is_not_asked_for_again),
+		cmocka_unit_test(an_answer_that_is_lost_is_asked_for_once),
+		cmocka_unit_test(
+			the_next_read_is_asked_for_again_only_behind_a_loss),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
