@@ -35,6 +35,7 @@ static bool fits(const struct burst *b, const struct burst_path *path,
 	return bytes <= f->segment && f->len + bytes <= BURST_BYTES &&
 	       b->segments < BURST_SEGMENTS && path->dest_qpn == f->dest_qpn &&
 	       path->tos == f->tos && path->ttl == f->ttl &&
+	       path->link == f->link &&
 	       !memcmp(&path->to, &f->to, sizeof f->to) &&
 	       !memcmp(&path->from, &f->from, sizeof f->from);
 }
@@ -51,6 +52,7 @@ static void begin(struct burst *b, const struct burst_path *path, size_t bytes)
 	f->tos = path->tos;
 	f->ttl = path->ttl;
 	f->dest_qpn = path->dest_qpn;
+	f->link = path->link;
 	b->segments = 0;
 }
 

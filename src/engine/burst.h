@@ -27,6 +27,7 @@
 struct burst_path {
 	struct inaddr from, to;
 	uint32_t dest_qpn;
+	uint32_t link; /* as in hca_ah */
 	uint8_t tos, ttl;
 	bool joins; /* may several packets go in one frame? */
 	bool local; /* to a process of this host, see credit.h */

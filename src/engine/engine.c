@@ -497,6 +497,7 @@ static struct burst_path path_of(const struct ibt_qp *q)
 		.from = q->self,
 		.to = q->peer,
 		.dest_qpn = q->qp->attr.dest_qpn,
+		.link = ah->link,
 		.tos = ah->traffic_class,
 		.ttl = ah->hop_limit,
 		.joins = ah->bursts,
@@ -508,6 +509,7 @@ static struct burst_path path_to(const struct wq_to *to)
 {
 	struct burst_path path = {
 		.dest_qpn = to->qpn,
+		.link = to->link,
 		.tos = to->tos,
 		.ttl = to->ttl,
 		.joins = to->bursts,

@@ -64,6 +64,7 @@ struct engine_frame {
 	size_t segment;
 	uint8_t tos, ttl;
 	uint32_t dest_qpn;
+	uint32_t link; /* as in hca_ah */
 };
 
 enum engine_peer { ENGINE_PEER_UNKNOWN, ENGINE_PEER_ALIVE, ENGINE_PEER_GONE };

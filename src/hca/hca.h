@@ -201,6 +201,7 @@ struct wq_to {
 	uint8_t local;	/* as in hca_ah */
 	uint8_t reserved;
 	uint16_t port; /* the same */
+	uint32_t link; /* and this */
 };
 
 /* In the arena; one of a QP's two queues. */
@@ -297,6 +298,7 @@ struct hca_ah {
 	 * namespace, by an adapter like ours? */
 	uint8_t bursts, local;
 	uint16_t port; /* the UDP port to send from; 0: RoCEv2's own */
+	uint32_t link; /* the interface that had the source; 0: any */
 };
 
 /* The attributes of a QP, host order; fields as IBTA 11.2.5.2 names them. */

@@ -291,9 +291,9 @@ void host_qp_free(struct host *h, struct qp *qp,
 	qp_free(&h->hca, qp);
 }
 
-/* The address of the source GID that the path asks for. */
+/* The address of the source GID that the path asks for, and its interface. */
 static int source(const struct host_device *dev, const struct hca_ah *ah,
-		  uint8_t from[16], const char **why)
+		  uint8_t from[16], uint32_t *link, const char **why)
 {
 	struct host_gid gid;
 
@@ -306,6 +306,7 @@ static int source(const struct host_device *dev, const struct hca_ah *ah,
 		return -EINVAL;
 	}
 	memcpy(from, gid.gid, 16);
+	*link = gid.ifindex;
 	return 0;
 }
 
@@ -314,7 +315,8 @@ int host_path(struct host *h, const struct host_device *dev,
 {
 	struct host_port port;
 	uint8_t from[16], dest[16];
-	int err = source(dev, ah, from, why);
+	uint32_t link;
+	int err = source(dev, ah, from, &link, why);
 
 	if (err)
 		return err;
@@ -331,7 +333,8 @@ int host_path(struct host *h, const struct host_device *dev,
 	*to = (struct wq_to){.mtu = (uint8_t)port.active_mtu,
 			     .tos = ah->traffic_class,
 			     .ttl = ah->hop_limit,
-			     .local = netif_is_local(ah->dgid)};
+			     .local = netif_is_local(ah->dgid),
+			     .link = link};
 	to->bursts = h->lane.wire.has.gso && offload_is_known(from, dest);
 	memcpy(to->from, from, 16);
 	memcpy(to->to, dest, 16);
@@ -408,7 +411,7 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 	int err = 0;
 
 	if ((mask & HCA_QP_AV) && attr->ah.is_global)
-		err = source(dev, &attr->ah, from, why);
+		err = source(dev, &attr->ah, from, &own.ah.link, why);
 	if (!err && (mask & HCA_QP_PATH_MTU))
 		err = check_mtu(dev, attr, why);
 	if (err)

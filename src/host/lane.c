@@ -142,8 +142,8 @@ static bool is_stray(struct lane *l, const uint8_t to[16])
 /* A group is sent to out of the interface that the source belongs to. */
 static uint32_t out_of(const struct engine_frame *f)
 {
-	return inaddr_is_multicast(f->to.ip) ? netif_index(f->from.ip)
-					     : netif_scope(f->from.ip);
+	return inaddr_is_multicast(f->to.ip) ? netif_index(f->from.ip, f->link)
+					     : netif_scope(f->from.ip, f->link);
 }
 
 /* The page of a process that the engine sends to and does not know. */

@@ -196,19 +196,25 @@ void netif_forget(void)
 }
 
 /* The entry with this address, RoCE v2 or not; NULL: nobody's. */
-static const struct host_gid *find(const uint8_t ip[16],
+/* Of several the one of the interface `link`, or the first. */
+static const struct host_gid *find(const uint8_t ip[16], uint32_t link,
 				   const struct host_device **dev)
 {
+	const struct host_gid *first = NULL;
+
 	for (uint32_t i = 0; i < device_count; i++)
 		for (uint32_t k = 0; k < HOST_MAX_GIDS; k++) {
 			const struct host_gid *g = &devices[i].port.gids[k];
 
-			if (g->ifindex && inaddr_has_same_ip(g->gid, ip)) {
-				*dev = &devices[i];
+			if (!g->ifindex || !inaddr_has_same_ip(g->gid, ip) ||
+			    (first && g->ifindex != link))
+				continue;
+			*dev = &devices[i];
+			first = g;
+			if (!link || g->ifindex == link)
 				return g;
-			}
 		}
-	return NULL;
+	return first;
 }
 
 uint32_t netif_version(void)
@@ -222,27 +228,27 @@ bool netif_is_local(const uint8_t ip[16])
 	bool found;
 
 	lock_take(&ports);
-	found = find(ip, &dev);
+	found = find(ip, 0, &dev);
 	lock_give(&ports);
 	return found;
 }
 
-uint32_t netif_index(const uint8_t ip[16])
+uint32_t netif_index(const uint8_t ip[16], uint32_t link)
 {
 	const struct host_device *dev;
 	const struct host_gid *g;
 	uint32_t ifindex;
 
 	lock_take(&ports);
-	g = find(ip, &dev);
+	g = find(ip, link, &dev);
 	ifindex = g ? g->ifindex : 0;
 	lock_give(&ports);
 	return ifindex;
 }
 
-uint32_t netif_scope(const uint8_t ip[16])
+uint32_t netif_scope(const uint8_t ip[16], uint32_t link)
 {
-	return netdev_is_link_local(ip) ? netif_index(ip) : 0;
+	return netdev_is_link_local(ip) ? netif_index(ip, link) : 0;
 }
 
 void netif_mac(const uint8_t ip[16], uint8_t mac[6])
@@ -252,7 +258,7 @@ void netif_mac(const uint8_t ip[16], uint8_t mac[6])
 
 	memset(mac, 0, 6);
 	lock_take(&ports);
-	g = find(ip, &dev);
+	g = find(ip, 0, &dev);
 	if (g && g->ifindex == dev->ifindex)
 		memcpy(mac, dev->mac, 6);
 	lock_give(&ports);

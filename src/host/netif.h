@@ -21,10 +21,13 @@ void netif_unwatch(void);
 /* In a forked child: the parent's thread is not here. */
 void netif_forget(void);
 
-/* The interface that an address of a GID table belongs to, 0: none. */
-uint32_t netif_index(const uint8_t ip[16]);
-/* The interface that a link-local source belongs to; 0 for all others. */
-uint32_t netif_scope(const uint8_t ip[16]);
+/*
+ * The interface that an address of a GID table belongs to, 0: none.  Two may
+ * have the same link-local address: `link`, if it is one of them, else any.
+ */
+uint32_t netif_index(const uint8_t ip[16], uint32_t link);
+/* The same for a link-local source; 0 for all others. */
+uint32_t netif_scope(const uint8_t ip[16], uint32_t link);
 /* Another number after each change of the ports; never 0. */
 uint32_t netif_version(void);
 /* Is it an address of this machine that a GID table has? */

@@ -28,5 +28,5 @@ static bool is_veth(uint32_t ifindex)
 
 bool offload_is_known(const uint8_t from[16], const uint8_t to[16])
 {
-	return netif_is_local(to) || is_veth(netif_index(from));
+	return netif_is_local(to) || is_veth(netif_index(from, 0));
 }

@@ -157,7 +157,7 @@ void peer_ask(struct engine *engine, const struct engine_event *e,
 		return;
 	}
 	if (!netif_is_local(e->peer.ip)) {
-		q.scope = netif_scope(e->self.ip);
+		q.scope = netif_scope(e->self.ip, 0);
 		memcpy(q.self, e->self.ip, 16);
 		memcpy(q.host, e->peer.ip, 16);
 	}

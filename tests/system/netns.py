@@ -174,6 +174,38 @@ def several_devices():
         expect(not {gid for gid, _ in table0.values()} & set(seen),
                "a GID in two tables", r)
 
+    def same_link_local():
+        """Both interfaces of each side have one MAC, so one address."""
+        lab.wire("v0", 1500, *V4)
+        lab.wire("v1", 1500, ("10.2.0.1/24",), ("10.2.0.2/24",))
+        for side, last in ("here", "1"), ("there", "2"):
+            for name in "v0", "v1":
+                lab.ip(side, "link set %s down" % name)
+                lab.ip(side, "link set %s address 02:00:00:00:00:0%s" %
+                       (name, last))
+                lab.ip(side, "link set %s up" % name)
+        for side in "here", "there":
+            for name in "v0", "v1":
+                lab.wait(lambda: lab.link_local(side, name), "no address")
+
+    def frames(name):
+        with open("/proc/net/dev") as f:
+            return next(int(line.split()[2]) for line in f
+                        if line.strip().startswith(name + ":"))
+
+    def by_its_own_link():
+        for device, link, other in ("adv0", "v0", "v1"), \
+                ("adv1", "v1", "v0"):
+            before = frames(link), frames(other)
+            # The tool's own talk goes where the IPv4 address is.
+            both(["ibv_rc_pingpong", "-c", "-d", device, "-n", "500"], "-g",
+                 "0", "10.1.0.1" if other == "v0" else "10.2.0.1")
+            expect(frames(link) - before[0] > 500 >
+                   frames(other) - before[1],
+                   "%s has sent by %s" % (device, other))
+
+    case("one link-local address on two devices", same_link_local,
+         by_its_own_link, "two devices", "ibv_rc_pingpong")
     case("two devices share no GID", two_links, far_between)
 
 
