@@ -65,14 +65,16 @@ struct plan {
 
 static int plan_add(struct plan *p, const char *from, const char *to)
 {
-	if (access(from, R_OK)) {
+	char *kept = p->files[p->count].from;
+
+	if (snprintf(kept, PATH_MAX, "%s", from) >= PATH_MAX ||
+	    access(from, R_OK)) {
 		fprintf(stderr,
 			"adverb: %s is missing; build or install "
 			"adverb completely.\n",
 			from);
 		return -1;
 	}
-	snprintf(p->files[p->count].from, PATH_MAX, "%s", from);
 	snprintf(p->files[p->count++].to, IMAGE_PATH, "%s", to);
 	return 0;
 }

@@ -114,7 +114,7 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *qp_attr,
 static int go(struct rdma_cm_id *id, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
-	int mask, error;
+	int mask = 0, error;
 
 	if (rdma_init_qp_attr(id, &attr, &mask))
 		return -1;

@@ -40,6 +40,7 @@ struct world {
 	struct end end[2][ENDS];
 	uint32_t ends[2];
 	struct packet wire[ON_WIRE];
+	int wires; /* none beyond is used */
 	struct rng rng;
 	uint64_t now;
 	uint32_t loss, twice, late; /* millionths */
@@ -96,6 +97,8 @@ static void put(struct world *w, int from, const struct cm_frame *f)
 		if (!w->wire[i].is_used) {
 			w->wire[i] = (struct packet){true, !from,
 						     w->now + delay, *f};
+			if (i >= w->wires)
+				w->wires = i + 1;
 			return;
 		}
 	fail_msg("the wire is full");
@@ -262,7 +265,7 @@ static uint64_t next_time(const struct world *w)
 	for (int i = 0; i < 2; i++)
 		if (cm_deadline(w->cm[i]) < t)
 			t = cm_deadline(w->cm[i]);
-	for (int i = 0; i < ON_WIRE; i++)
+	for (int i = 0; i < w->wires; i++)
 		if (w->wire[i].is_used && w->wire[i].due < t)
 			t = w->wire[i].due;
 	return t;
@@ -274,7 +277,7 @@ static bool run(struct world *w, uint64_t until)
 	for (uint64_t t = next_time(w); t <= until && t != UINT64_MAX;
 	     t = next_time(w)) {
 		w->now = t > w->now ? t : w->now;
-		for (int i = 0; i < ON_WIRE; i++) {
+		for (int i = 0; i < w->wires; i++) {
 			struct packet *p = &w->wire[i];
 			int to = p->to;
 
@@ -285,6 +288,8 @@ static bool run(struct world *w, uint64_t until)
 			      p->frame.mad, MAD_BYTES, w->now);
 			drain(w, to);
 		}
+		while (w->wires && !w->wire[w->wires - 1].is_used)
+			w->wires--;
 		for (int i = 0; i < 2; i++) {
 			cm_tick(w->cm[i], w->now);
 			drain(w, i);
