@@ -145,11 +145,11 @@ def datagrams():
     return int(values[names.index("InDatagrams")])
 
 
-def stopped(seconds, patience):
-    """The server of a running transfer is stopped, its broker killed; what
-    the pair says of it."""
+def stopped(seconds, patience, *length):
+    """The server of a running transfer is stopped for so long, or until the
+    pair ends, its broker killed; what the pair says of it."""
     t.need("ib_write_bw")
-    p = t.start(t.pair_argv(["ib_write_bw", "-D", "6"], timeout=60),
+    p = t.start(t.pair_argv(["ib_write_bw", *length]),
                 env=t.environment(ADVERB_PATIENCE=str(patience)))
     quiet = datagrams()
     while datagrams() < quiet + 1000:
@@ -159,21 +159,25 @@ def stopped(seconds, patience):
     os.kill(server, signal.SIGSTOP)
     for pid in brokers():
         os.kill(pid, signal.SIGKILL)
-    time.sleep(seconds)
+    end = time.monotonic() + seconds
+    while p.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
     try:
         os.kill(server, signal.SIGCONT)
     except ProcessLookupError:
         pass  # the pair has ended it
-    return t.finish(p, 70)
+    return t.finish(p, system.HANG)
 
 
 def waited_for():
     # As many nanoseconds as are 0.3 s in 64 bits.
-    expect_ok(stopped(4, 18446744074))
+    expect_ok(stopped(4, 18446744074, "-D", "6"))
 
 
 def given_up():
-    r = stopped(8, 1)
+    # Only this ends it: what the client sleeps for want of a processor is no
+    # silence of the peer.
+    r = stopped(system.HANG, 1, "-n", "5000000")
     expect("is alive and has been silent for 1 s" in r.output,
            "nobody gave up", r)
 
