@@ -253,7 +253,7 @@ static void command(struct script *s)
 		break;
 	case 14:
 		s->duo->liveness = (enum engine_peer)(u8(s) % 3);
-		engine_was_asleep(side->engine, s->duo->now_ns);
+		engine_was_asleep(side->engine, 20000000, s->duo->now_ns);
 		cq_arm(side->cq, u8(s) & 1);
 		break;
 	case 15:

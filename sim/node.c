@@ -287,7 +287,9 @@ void node_turn(struct host *h)
 	slept = due < now && now - due > ASLEEP_NS &&
 		now - h->turned_ns > ASLEEP_NS;
 	if (slept)
-		engine_was_asleep(h->engine, now);
+		engine_was_asleep(h->engine,
+				  bits_min_u64(now - due, now - h->turned_ns),
+				  now);
 	receive(h);
 	if (h->is_kicked)
 		engine_mail(h->engine);

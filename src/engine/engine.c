@@ -467,13 +467,13 @@ void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
 		rc_comp_peer(&e->ibt, q, (int)state, now_ns);
 }
 
-void engine_was_asleep(struct engine *e, uint64_t now_ns)
+void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns)
 {
 	struct ibt_qp *q;
 	uint32_t at = 0;
 
 	while ((q = map_next(&e->qpns, &at)))
-		rc_comp_asleep(&e->ibt, q, now_ns);
+		rc_comp_asleep(&e->ibt, q, slept_ns, now_ns);
 }
 
 void engine_hold_acks(struct engine *e, bool hold)

@@ -162,10 +162,12 @@ void engine_tick(struct engine *e, uint64_t now_ns);
 void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
 		       uint64_t now_ns);
 /*
- * We, not the peers, were asleep: grant every running timer its time anew.
+ * We, not the peers, were asleep, for slept_ns: that is no silence of theirs,
+ * and each running timer is granted its time anew, but not twice: one who is
+ * always late would never send again.
  * Before all else on waking; a packet would find our patience used up.
  */
-void engine_was_asleep(struct engine *e, uint64_t now_ns);
+void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns);
 
 /*
  * While held, ACKs to peers on this host wait: for the program's next request

@@ -315,7 +315,9 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 
 	/* what arrived meanwhile must not find our patience used up */
 	if (slept)
-		engine_was_asleep(l->engine, now);
+		engine_was_asleep(
+			l->engine,
+			bits_min_u64(now - due, now - l->last_turn_ns), now);
 	engine_hold_acks(l->engine, ring_load(&l->is_watched));
 	any = receive(l, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
 	if (any)

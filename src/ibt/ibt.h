@@ -106,6 +106,7 @@ struct rc_req {
 	uint32_t window, window_credit;
 	uint32_t retries, rnr_retries; /* since the last progress */
 	uint64_t silent_since_ns;
+	bool is_granted; /* the timer has been, anew, as we slept */
 	bool rnr_waiting, asking, draining;
 	bool was_alive;	     /* as we have heard since silent_since_ns */
 	struct early early;  /* answers that came before their turn */
@@ -277,7 +278,8 @@ void rc_comp_retire(struct ibt *t, struct ibt_qp *q);
 void rc_comp_drained(struct ibt *t, struct ibt_qp *q);
 void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* It was we who were silent: neither timeout nor patience ran. */
-void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
+void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t slept_ns,
+		    uint64_t now_ns);
 void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* state: 0 unknown, 1 alive, 2 gone. */
 void rc_comp_peer(struct ibt *t, struct ibt_qp *q, int state, uint64_t now_ns);

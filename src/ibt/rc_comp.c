@@ -56,6 +56,7 @@ void rc_comp_arm(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
 	uint8_t code = q->qp->attr.timeout;
 
+	q->req.is_granted = false;
 	if (!code || serial24_is_equal(q->req.una, q->req.max))
 		wheel_cancel(&t->wheel, &q->timer);
 	else
@@ -272,11 +273,18 @@ void rc_comp_rnr(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 	wheel_set(&t->wheel, &q->rnr_timer, now_ns + aeth_rnr_timer_ns(timer));
 }
 
-void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
+void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t slept_ns,
+		    uint64_t now_ns)
 {
-	q->req.silent_since_ns = 0;
-	if (wheel_is_set(&q->timer))
-		rc_comp_arm(t, q, now_ns);
+	struct rc_req *r = &q->req;
+
+	if (r->silent_since_ns)
+		r->silent_since_ns =
+			bits_min_u64(now_ns, r->silent_since_ns + slept_ns);
+	if (!wheel_is_set(&q->timer) || r->is_granted)
+		return;
+	rc_comp_arm(t, q, now_ns);
+	r->is_granted = true;
 }
 
 void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)

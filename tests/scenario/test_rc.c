@@ -12,7 +12,8 @@
 #include "scenario/duo.h"
 #include "util/rng.h"
 
-#define LONG (60ull * 1000000000)
+#define LONG	(60ull * 1000000000)
+#define LATE_NS 20000000
 
 static void fill(struct duo *d, int i, uint64_t at, uint32_t bytes)
 {
@@ -454,12 +455,58 @@ static void our_own_sleep_uses_up_no_patience(void **state)
 	duo_post(d, 0);
 	duo_run(d, d->now_ns + LONG / 60);
 	d->now_ns += 60 * LONG;
-	engine_was_asleep(d->side[0].engine, d->now_ns);
+	engine_was_asleep(d->side[0].engine, 60 * LONG, d->now_ns);
 	duo_run(d, d->now_ns + LONG / 60);
 	assert_false(duo_poll(d, 0, &c));
 	d->fate = NULL;
 	duo_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	duo_free(d);
+}
+
+/* Each time that its timer is due it gets no processor for a while. */
+static void who_is_always_late_sends_again(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+	struct engine *e = d->side[0].engine;
+
+	d->fate = nothing;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns);
+	d->fate = NULL;
+	for (int i = 0; i < 4; i++) {
+		if (engine_deadline(e) == UINT64_MAX)
+			break;
+		d->now_ns = engine_deadline(e) + LATE_NS;
+		engine_was_asleep(e, LATE_NS, d->now_ns);
+		engine_tick(e, d->now_ns);
+		duo_run(d, d->now_ns);
+	}
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	duo_free(d);
+}
+
+/* One who sleeps as often as he looks, beside a peer that is stopped. */
+static void patience_ends_for_who_is_always_late(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+	struct engine *e = d->side[0].engine;
+	uint64_t began = d->now_ns;
+
+	d->fate = nothing;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns);
+	while (engine_deadline(e) != UINT64_MAX &&
+	       d->now_ns < began + 9 * LONG) {
+		d->now_ns = engine_deadline(e) + LATE_NS;
+		engine_was_asleep(e, LATE_NS, d->now_ns);
+		engine_tick(e, d->now_ns);
+		duo_run(d, d->now_ns);
+	}
+	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PATIENCE);
 	duo_free(d);
 }
 
@@ -658,6 +705,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_small_receive_buffer_slows_and_stops_nobody),
 		cmocka_unit_test(small_requests_leave_in_one_frame),
 		cmocka_unit_test(our_own_sleep_uses_up_no_patience),
+		cmocka_unit_test(who_is_always_late_sends_again),
+		cmocka_unit_test(patience_ends_for_who_is_always_late),
 	};
 
 	duo_mode(argc, argv);
