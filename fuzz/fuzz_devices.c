@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char named[128] = "";
 
 	make_scene(&in, &scene);
-	for (size_t i = 0, n = u8(&in) % sizeof named; i < n; i++)
+	for (size_t i = 0, n = u8(&in) % 100; i < n; i++)
 		named[i] = "eth0,lo br:*\0=@wn"[u8(&in) % 17];
 	memset(devices, 0, sizeof devices);
 	count = netdev_choose(&scene, u8(&in) & 1 ? named : NULL, devices);
