@@ -46,6 +46,8 @@ t.case("who may not write others' memory goes by packets",
        "same host", "samehost")
 t.case("a stopped target is worked for when it goes on, by packets",
        samehost("packets", "stopped", "packets"), "same host", "samehost")
+t.case("a stopped target is worked for at once, by direct",
+       samehost("direct", "stopped", "direct"), "same host", "samehost")
 t.case("who polls the last byte sees all", who_polls_the_last_byte_sees_all,
        "same host", "visible")
 t.end()

@@ -162,6 +162,8 @@ class Suite:
         """Runs @body; it returns if all is well, else raises."""
         if not fnmatch.fnmatch(name, self.options.only):
             return
+        if self.options.direct:
+            name += ", directly"
         if self.options.list:
             print(name)
             return
