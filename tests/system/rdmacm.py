@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """rdma_cm: its tools and perftest -R, over lo and between two namespaces."""
 
+import concurrent.futures
 import os
 import random
 import re
@@ -34,6 +35,8 @@ TOOLS = (
 PERFTEST = [[tool, "-n", "200"] for tool in
             ("ib_write_bw", "ib_write_lat", "ib_read_bw", "ib_read_lat",
              "ib_send_bw", "ib_send_lat", "ib_atomic_bw", "ib_atomic_lat")]
+UD = [[tool, "-c", "UD", "-n", "200"]
+      for tool in ("ib_send_bw", "ib_send_lat")]
 ADDRESSES = "127.0.0.1", "::1"
 
 
@@ -47,11 +50,9 @@ def tool(argv, want, address):
 
 
 def perftest(argv, address):
-    six = ["--ipv6"] if ":" in address else []
-
     def body():
         t.need(argv[0])
-        r = t.pair(argv + ["-R"] + six, ["--address", address])
+        r = t.pair(argv + ["-R"], ["--address", address])
         expect_ok(r)
         check_rows(r)
     t.case("%s -R, %s" % (" ".join(argv), address), body, "rdma_cm", argv[0])
@@ -63,10 +64,8 @@ def over_lo():
             # the servers of the others listen on IPv4 alone
             if address != "::1" or argv[0] in ("rping", "cmtime"):
                 tool(argv, want, address)
-    for argv in PERFTEST:
+    for argv in PERFTEST + UD:
         perftest(argv, "127.0.0.1")
-    perftest(["ib_send_bw", "-c", "UD", "-n", "200"], "127.0.0.1")
-    perftest(["ib_send_lat", "-c", "UD", "-n", "200"], "127.0.0.1")
     perftest(["ib_write_bw", "-q", "8", "-n", "200"], "127.0.0.1")
     perftest(["ib_write_bw", "-z", "-n", "200"], "127.0.0.1")
 
@@ -112,36 +111,82 @@ def ends(name, server, client, want="", status=(0, 0),
 
 
 def over_veth():
+    for a in "10.1.0.1", "fd00:1::1":
+        six = ["-f", "ipv6"] if ":" in a else []
+        for server, client, want in (
+                (["rping", "-s", "-a", a, "-C", "20", "-V"],
+                 ["rping", "-c", "-a", a, "-C", "20", "-V"], ""),
+                (["rping", "-s", "-a", a, "-C", "5", "-q"],
+                 ["rping", "-c", "-a", a, "-C", "5", "-q"], ""),
+                (["ucmatose", "-b", a, *six],
+                 ["ucmatose", "-s", a, *six], "return status 0"),
+                (["ucmatose", "-b", a, *six, "-c", "8", "-m"],
+                 ["ucmatose", "-s", a, *six, "-c", "8", "-m"],
+                 "return status 0"),
+                (["udaddy", "-b", a, *six], ["udaddy", "-s", a, *six],
+                 "return status 0"),
+                (["udaddy", "-b", a, *six, "-c", "4"],
+                 ["udaddy", "-s", a, *six, "-c", "4"], "return status 0")):
+            ends("%s over veth" % " ".join(server), server, client, want)
+    # these listen on IPv4 alone, and perftest -R knows no other
+    for tool in "server", "xserver":
+        client = tool.replace("server", "client")
+        ends("rdma_%s over veth" % tool, ["rdma_" + tool],
+             ["rdma_" + client, "-s", "10.1.0.1"], "rdma_%s: end 0" % client)
+    for argv in PERFTEST + UD:
+        words = argv + ["-R"]
+        ends(" ".join(words) + " over veth", words, words + ["10.1.0.1"],
+             "#bytes")
+
+
+def cmtime():
+    """Its server stays."""
+    def body(address, count):
+        def go():
+            t.need("cmtime")
+            lab.unwire()
+            lab.wire("v0", 1500, ("10.1.0.1/24", "fd00:1::1/64"),
+                     ("10.1.0.2/24", "fd00:1::2/64"))
+            s = listens("here", ["cmtime", "-b", address])
+            r = lab.run("there", ["cmtime", "-s", address, "-c", count])
+            os.killpg(s.pid, signal.SIGKILL)
+            t.finish(s, 10)
+            expect_ok(r)
+            expect(re.search(r"^connect\s", r.output, re.M), "no figures", r)
+        return go
     for address in "10.1.0.1", "fd00:1::1":
-        ends("rping over veth, " + address,
-             ["rping", "-s", "-a", address, "-C", "20", "-V"],
-             ["rping", "-c", "-a", address, "-C", "20", "-V"],
-             "")
-        ends("ucmatose over veth, " + address, ["ucmatose"],
-             ["ucmatose", "-s", address], "return status 0") \
-            if "." in address else None
-    ends("ib_write_bw -R over veth", ["ib_write_bw", "-R", "-n", "200"],
-         ["ib_write_bw", "-R", "-n", "200", "10.1.0.1"], "BW average")
-    ends("ib_send_lat -R over veth", ["ib_send_lat", "-R", "-n", "200"],
-         ["ib_send_lat", "-R", "-n", "200", "10.1.0.1"], "t_avg")
-    ends("udaddy over veth", ["udaddy"], ["udaddy", "-s", "10.1.0.1"],
-         "return status 0")
+        for count in "1", "100":
+            t.case("cmtime -c %s over veth, %s" % (count, address),
+                   body(address, count), "rdma_cm over veth", "cmtime")
+
+
+def no_rsockets():
+    def body():
+        t.need("riostream")
+        r = t.adverb_run(["riostream", "-s", "127.0.0.1", "-S", "64"])
+        expect(r.status not in (0, 124), "exit status %d" % r.status, r)
+        expect("adverb: rsocket" in r.output, "no sentence", r)
+    t.case("riostream: rsockets are refused in a sentence", body, "rdma_cm",
+           "riostream")
 
 
 def multicast():
     """Two members and a sender, on one host and on two."""
-    def body(sides, addresses):
+    def body(sides, addresses, group="239.1.2.3"):
         def go():
             t.need("mckey")
             lab.unwire()
-            lab.wire("v0", 1500, ("10.1.0.1/24",), ("10.1.0.2/24",))
-            group = ["mckey", "-m", "239.1.2.3"]
+            lab.wire("v0", 1500, ("10.1.0.1/24", "fd00:1::1/64"),
+                     ("10.1.0.2/24", "fd00:1::2/64"))
+            words = ["mckey", "-m", group]
             # a line at a time, so that we see when it has joined
-            members = [start(side, ["stdbuf", "-oL"] + group + ["-b", address])
+            members = [start(side, ["stdbuf", "-oL"] + words + ["-b", address])
                        for side, address in zip(sides, addresses)]
             for m in members:
                 wait_for(m, "joined dgid")
-            s = t.finish(start("there", group + ["-b", "10.1.0.2", "-s"]), system.HANG)
+            sender = "fd00:1::2" if ":" in group else "10.1.0.2"
+            s = t.finish(start("there", words + ["-b", sender, "-s"]),
+                         system.HANG)
             expect_ok(s)
             for m in members:
                 r = t.finish(m, system.HANG)
@@ -155,6 +200,9 @@ def multicast():
     t.case("mckey, a member here and one beside the sender",
            body(("here", "there"), ("10.1.0.1", "10.1.0.2")), "rdma_cm",
            "mckey")
+    t.case("mckey over IPv6, a member here and one beside the sender",
+           body(("here", "there"), ("fd00:1::1", "fd00:1::2"), "ff0e::1:2"),
+           "rdma_cm", "mckey")
 
 
 def wait_for(process, text, seconds=system.HANG):
@@ -220,7 +268,7 @@ def many(count, at_once):
     """rping pairs.  Each has a server of its own: that of rping -P mixes up
     requests that come together."""
     def begin():
-        return t.start(t.pair_argv(["rping", "-C", "1", "-V"], [], 120))
+        return t.start(t.pair_argv(["rping", "-C", "1", "-V"]))
 
     def body():
         t.need("rping")
@@ -229,12 +277,40 @@ def many(count, at_once):
             while begun < count and len(running) < at_once:
                 running.append(begin())
                 begun += 1
-            r = t.finish(running.pop(0), 130)
+            r = t.finish(running.pop(0), system.HANG + 10)
             if r.status and not failed:
                 failed = r
         expect(not failed, "a pair fails", failed)
     t.case("%d rping connects, %d at once" % (count, at_once), body,
            "rdma_cm", "rping")
+
+
+def throttled(count):
+    """The same where processors are scarce."""
+    def one(_):
+        p = t.start(t.pair_argv(["rping", "-C", "1", "-V"]))
+        system.throttle(p, 0.3)
+        return t.finish(p, 10)
+
+    def body():
+        t.need("rping")
+        neighbours = [system.spin(system.HANG) for _ in range(2)]
+        try:
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                results = list(pool.map(one, range(count)))
+        finally:
+            for n in neighbours:
+                n.kill()
+                n.wait()
+        for r in results:
+            expect_ok(r)
+    t.case("%d rping connects, each stopped for 70 %% of the time, beside two "
+           "busy neighbours" % count, body, "rdma_cm", "rping")
+
+
+def size_of(pid):
+    """What a broker holds: bytes of memory, descriptors."""
+    return resident(pid), len(os.listdir("/proc/%d/fd" % pid))
 
 
 def deaths(rounds):
@@ -264,12 +340,19 @@ def deaths(rounds):
         t.need("rping")
         seed = random.randrange(1 << 32)
         dice = random.Random(seed)
+        sizes = []
         for i in range(rounds):
             try:
                 one(dice)
             except system.Fail as why:
                 raise system.Fail("round %d of seed %d: %s" % (i, seed, why),
                                   why.output)
+            sizes.append([size_of(pid) for pid in brokers()])
+        # of the first ten is what it needs at the most
+        for was, now in zip(max(sizes[:10]), sizes[-1]):
+            expect(now[0] <= was[0] + (512 << 10) and now[1] <= was[1] + 8,
+                   "the broker had %d bytes and %d descriptors, now %d, %d" %
+                   (*was, *now))
         r = t.pair(["rping", "-C", "3", "-V"], [], 30)
         expect_ok(r)
     t.case("%d times one side is killed" % rounds, body, "rdma_cm", "rping")
@@ -359,10 +442,13 @@ def mad_frame(dice, source, i):
 
 over_lo()
 over_veth()
+cmtime()
+no_rsockets()
 multicast()
 refusals()
 many(200 if not t.options.full else 10000, 1)
 many(200 if not t.options.full else 10000, 64)
+throttled(16 if not t.options.full else 1000)
 survivors()
 hostile()
 deaths(20 if not t.options.full else 1000)
