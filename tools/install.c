@@ -40,11 +40,11 @@ static const struct {
 };
 
 static const char *const bench_files[] = {
-	"__main__.py",	 "goals.py",	     "plot.py",
-	"proc.py",	 "report.py",	     "steps.py",
-	"veth.py",	 "udp_pingpong",     "tcp_pingpong",
-	"line_pingpong", "eventfd_pingpong", "udp_stream",
-	"tcp_stream",	 "vm_copy",	     "qps",
+	"__main__.py",	"goals.py",	 "plot.py",	     "proc.py",
+	"report.py",	"steps.py",	 "veth.py",	     "udp_pingpong",
+	"tcp_pingpong", "line_pingpong", "eventfd_pingpong", "udp_stream",
+	"tcp_stream",	"tcp_connect",	 "vm_copy",	     "vm_pingpong",
+	"qps",
 };
 
 /* What our libraries need and an image may lack. */

@@ -61,6 +61,8 @@ GOALS = [
      "direct write/%d" % K64, "GBps", "ucx cma tag_bw/%d" % K64, ">", 1),
     ("within the host: SEND 8 B, events, to raw eventfd",
      "direct send_lat events/8", "us", "eventfd/8", "<", 1.2),
+    ("500 connections at once, each, to TCP's connect and accept",
+     "adverb connect/500", "us", "tcp connect/500", "<", 10),
     ("10 000 queue pairs: created and connected, seconds",
      "adverb 10000 queue pairs/8", "s", None, "<", 1),
     ("10 000 queue pairs: resident MiB",

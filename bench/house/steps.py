@@ -132,6 +132,17 @@ class House:
                     "MiB": said["rss_mib"], "ratio": said["ratio"]}
         return Step(series, 8, run)
 
+    def cmtime(self, series, count):
+        """Connections that are asked for at once, queue pairs and all."""
+        def run():
+            text, _ = proc.alone([self.adverb, "pair", "--", "cmtime", "-c",
+                                  str(count)])
+            said = re.search(r"connect\s*:.*\s([0-9.]+)$", text, re.M)
+            if not said:
+                raise Failed("cmtime: " + proc.last_line(text))
+            return {"us": float(said[1])}
+        return Step(series, count, run, ["cmtime"])
+
     # -- the peers ----------------------------------------------------------
 
     def qperf(self, series, test, size):
@@ -267,6 +278,8 @@ def points(h):
     yield h.bandwidth("adverb write batches", "ib_write_bw", 8, "-l", "64")
     yield h.raw_step("udp one a call", "udp_stream", 8, "-o", "-p")
     yield h.qps("adverb 10000 queue pairs", 10000)
+    yield h.cmtime("adverb connect", 500)
+    yield h.raw_step("tcp connect", "tcp_connect", 500, "-n", "500")
     yield h.raw_step("udp plain", "udp_stream", 64 * KIB, "-p")
     yield h.raw_pingpong("shared line", "line_pingpong", 8)
     yield h.raw_pingpong("eventfd", "eventfd_pingpong", 8)

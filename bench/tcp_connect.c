@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP connections (-n of them) that are asked for all at once and accepted as
+ * they come: what to hold the connections of rdma_cm against.
+ */
+#include "raw.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BACKLOG = 4096 };
+
+static void answer(const struct raw_options *o, int listener)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	raw_enter(o, 1);
+	for (;;)
+		if (accept(listener, NULL, NULL) < 0)
+			raw_die("tcp_connect: accept");
+}
+
+/* From the first call until all are connected; ns. */
+static int64_t measure(const struct raw_options *o,
+		       const struct sockaddr_in *to)
+{
+	struct pollfd *p = calloc((size_t)o->rounds, sizeof(*p));
+	int64_t began;
+
+	if (!p)
+		raw_die("tcp_connect: calloc");
+	raw_enter(o, 0);
+	for (int i = 0; i < o->rounds; i++) {
+		p[i].fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		p[i].events = POLLOUT;
+		if (p[i].fd < 0)
+			raw_die("tcp_connect: socket");
+	}
+	began = raw_now_ns();
+	for (int i = 0; i < o->rounds; i++)
+		if (connect(p[i].fd, (const struct sockaddr *)to,
+			    sizeof(*to)) &&
+		    errno != EINPROGRESS)
+			raw_die("tcp_connect: connect");
+	for (int i = 0; i < o->rounds; i++) {
+		int error = 0;
+		socklen_t size = sizeof(error);
+
+		if (poll(&p[i], 1, -1) < 0 ||
+		    getsockopt(p[i].fd, SOL_SOCKET, SO_ERROR, &error, &size) ||
+		    error)
+			raw_die("tcp_connect: poll");
+	}
+	free(p);
+	return raw_now_ns() - began;
+}
+
+int main(int argc, char **argv)
+{
+	struct raw_options o = {0};
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	struct sockaddr_in at;
+	socklen_t size = sizeof(at);
+	int64_t ns;
+	pid_t child;
+
+	raw_options(argc, argv, "tcp_connect [-1] -n CONNECTIONS", &o);
+	at = raw_address(&o, 1);
+	if (listener < 0 || bind(listener, (struct sockaddr *)&at, size) ||
+	    listen(listener, BACKLOG) ||
+	    getsockname(listener, (struct sockaddr *)&at, &size))
+		raw_die("tcp_connect: listen");
+	child = fork();
+	if (child < 0)
+		raw_die("tcp_connect: fork");
+	if (child == 0)
+		answer(&o, listener);
+	ns = measure(&o, &at);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	printf("{\"name\": \"tcp_connect\", \"bytes\": 0, \"us\": %.3f}\n",
+	       (double)ns / 1000 / o.rounds);
+	return 0;
+}
