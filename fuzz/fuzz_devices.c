@@ -71,6 +71,14 @@ static void make_scene(struct input *in, struct netdev_scene *s)
 		make_addr(in, &s->addrs[i]);
 }
 
+static void make_names(struct input *in, char *to, size_t n)
+{
+	static const char letters[] = "eth0,lo br:*\0=@wn";
+
+	while (n--)
+		to[n] = letters[u8(in) % (sizeof letters - 1)];
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct host_device devices[HOST_MAX_DEVICES];
@@ -82,8 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char named[128] = "";
 
 	make_scene(&in, &scene);
-	for (size_t i = 0, n = u8(&in) % 100; i < n; i++)
-		named[i] = "eth0,lo br:*\0=@wn"[u8(&in) % 17];
+	make_names(&in, named, u8(&in) % sizeof named);
 	memset(devices, 0, sizeof devices);
 	count = netdev_choose(&scene, u8(&in) & 1 ? named : NULL, devices);
 	FUZZ_REQUIRE(count <= HOST_MAX_DEVICES);
