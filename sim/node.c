@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/board.h"
 #include "sim/link.h"
 #include "sim/pair.h"
 #include "util/bits.h"
@@ -12,6 +13,7 @@
 #define ARENA_BYTES (16u << 20)
 #define GUARD	    4096u
 #define BATCH	    16
+#define LOOK_NS	    2000
 #define ASLEEP_NS   (10 * WORLD_MS)
 #define PATIENCE_NS 60000000000ull
 
@@ -53,6 +55,21 @@ void node_init(struct world *w, uint8_t index, bool v4, uint8_t *mem)
 	node_boot(h);
 }
 
+/* QPNs are handed out so by node_init. */
+static uint32_t class_of(uint32_t qpn)
+{
+	return qpn >> 8;
+}
+
+/* A page of an owner that limits nobody, for the sake of its board. */
+static void pin_board(struct host *h)
+{
+	memset(&h->page, 0, sizeof h->page);
+	h->page.generation = h->lives + 1;
+	engine_inbox(h->engine, &h->page, h->index, 0, false);
+	board_open(engine_board(h->engine), &h->page);
+}
+
 void node_boot(struct host *h)
 {
 	struct world *w = h->world;
@@ -76,9 +93,13 @@ void node_boot(struct host *h)
 	arena_init(&arena, h->arena, ARENA_BYTES);
 	if (hca_init(&h->hca, arena, &h->memory.space, secrets))
 		abort();
+	if (w->boards)
+		config.class_of = class_of;
 	h->engine = engine_new(&config, node_now(h));
 	if (!h->engine)
 		abort();
+	if (w->boards)
+		pin_board(h);
 	memory_elsewhere(&h->elsewhere, &h->memory);
 	h->far = h->hca;
 	h->hca.shared->pulse.word = 1;
@@ -241,6 +262,15 @@ static void kick(struct host *h)
 		to->is_kicked = true;
 }
 
+static void find_pages(struct host *h)
+{
+	uint32_t qpn = engine_wants_page(h->engine);
+
+	if (qpn)
+		engine_page(h->engine, qpn,
+			    &h->world->hosts[class_of(qpn) % WORLD_HOSTS].page);
+}
+
 /* All that the host has to say now; sometimes a socket takes only a part. */
 static void pump(struct host *h)
 {
@@ -258,6 +288,7 @@ static void pump(struct host *h)
 		engine_tx_done(h->engine, n);
 		kick(h);
 		find_ways(h);
+		find_pages(h);
 		take_events(h);
 	} while (engine_has_tx(h->engine));
 }
@@ -273,6 +304,9 @@ uint64_t node_next(const struct host *h)
 	if (h->inbox_count || h->is_kicked)
 		return 0;
 	due = engine_deadline(h->engine);
+	if (engine_owes(h->engine) ||
+	    (h->index % 2 && board_has_news(engine_board(h->engine))))
+		due = bits_min_u64(due, h->turned_ns + LOOK_NS);
 	return due == UINT64_MAX ? due : due - bits_min_u64(due, h->skew_ns);
 }
 
@@ -290,7 +324,11 @@ void node_turn(struct host *h)
 		engine_was_asleep(h->engine,
 				  bits_min_u64(now - due, now - h->turned_ns),
 				  now);
+	/* an ACK waits for one turn; half of the programs look for theirs */
+	engine_hold_acks(h->engine,
+			 h->world->boards && !engine_owes(h->engine));
 	receive(h);
+	board_look(engine_board(h->engine), now);
 	if (h->is_kicked)
 		engine_mail(h->engine);
 	h->is_kicked = false;

@@ -96,7 +96,7 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 	memcpy(a->ah.dgid, f->to->addr.ip, 16);
 	a->ah.is_global = 1;
 	a->ah.hop_limit = 64;
-	a->ah.local = w->direct;
+	a->ah.local = w->direct || w->boards;
 	a->ah.bursts = rng_chance(&w->rng, 500000);
 	a->port_num = 1;
 	a->dest_qpn = f->back->qp->qpn;

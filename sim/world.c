@@ -155,6 +155,7 @@ void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 	w->strict = rng_chance(&w->rng, 100000);
 	w->liveness = (enum liveness)rng_below(&w->rng, 4);
 	w->direct = direct;
+	w->boards = !direct && (seed & 2);
 	w->has_atomics = direct && rng_chance(&w->rng, 500000);
 	w->host_count = 2 + rng_below(&w->rng, WORLD_HOSTS - 1);
 	w->quiet_ns = (50 + rng_below(&w->rng, 250)) * WORLD_MS;

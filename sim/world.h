@@ -7,6 +7,7 @@
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 
+#include "engine/credit.h"
 #include "engine/engine.h"
 #include "hca/guest.h"
 #include "sim/memory.h"
@@ -62,6 +63,7 @@ struct host {
 	struct hca far; /* hca, for neighbours, and their slots in it */
 	struct guest *guests[WORLD_HOSTS];
 	bool is_kicked; /* a neighbour has left letters */
+	struct credit_page page;
 	struct engine *engine;
 	struct tap taps[WORLD_TAPS];
 	struct flight *inbox[WORLD_INBOX];
@@ -104,6 +106,7 @@ struct world {
 	enum liveness liveness;
 	bool strict, verbose;
 	bool direct;	  /* the hosts are processes of one host */
+	bool boards;	  /* so they are, and read each other's board.h */
 	bool has_atomics; /* ... that can do them in each other's memory */
 	uint32_t host_count;
 	struct host hosts[WORLD_HOSTS];

@@ -90,3 +90,37 @@ void burst_put(struct burst *b, const struct burst_path *path, size_t len,
 	f->len += bytes;
 	b->is_open = bytes == f->segment;
 }
+
+struct burst_path burst_path_of(const struct ibt_qp *q)
+{
+	const struct hca_ah *ah = &q->qp->attr.ah;
+
+	return (struct burst_path){
+		.from = q->self,
+		.to = q->peer,
+		.dest_qpn = q->qp->attr.dest_qpn,
+		.link = ah->link,
+		.tos = ah->traffic_class,
+		.ttl = ah->hop_limit,
+		.joins = ah->bursts,
+		.local = ah->local,
+	};
+}
+
+struct burst_path burst_path_to(const struct wq_to *to)
+{
+	struct burst_path path = {
+		.dest_qpn = to->qpn,
+		.link = to->link,
+		.tos = to->tos,
+		.ttl = to->ttl,
+		.joins = to->bursts,
+		.local = to->local,
+	};
+
+	memcpy(path.from.ip, to->from, 16);
+	memcpy(path.to.ip, to->to, 16);
+	path.from.port = to->port ? to->port : ROCEV2_PORT;
+	path.to.port = ROCEV2_PORT;
+	return path;
+}

@@ -51,6 +51,9 @@ uint8_t *burst_space(struct burst *b);
  */
 void burst_put(struct burst *b, const struct burst_path *path, size_t len,
 	       uint32_t sum_bytes, uint32_t sum_crc);
+/* The way of a connected QP's packets; of one datagram. */
+struct burst_path burst_path_of(const struct ibt_qp *q);
+struct burst_path burst_path_to(const struct wq_to *to);
 /* Use the area again if all frames have been sent. */
 void burst_recycle(struct burst *b);
 

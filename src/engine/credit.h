@@ -29,7 +29,13 @@
 #include "util/ring.h"
 
 #define CREDIT_CLASSES 1024
-#define CREDIT_SLOTS   960 /* classes share one when there are more */
+#define CREDIT_SLOTS   904 /* classes share one when there are more */
+
+#define CREDIT_POSTS   14 /* see board.h */
+
+struct credit_post {
+	_Atomic uint64_t accepted, taken;
+};
 
 struct credit_page {
 	ring_index capacity; /* 0: the owner does not take part */
@@ -37,6 +43,7 @@ struct credit_page {
 	ring_index senders;  /* of the last second */
 	ring_index empties;  /* how often it saw its socket empty, roughly */
 	ring_index drained[CREDIT_SLOTS];
+	struct credit_post posts[CREDIT_POSTS];
 	uint64_t counters[29]; /* of the owner: counters.h, engine_publish */
 	uint64_t generation;   /* another: another owner */
 };

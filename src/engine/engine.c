@@ -7,6 +7,7 @@
 
 #include "direct/near.h"
 #include "encap/rocev2.h"
+#include "engine/board.h"
 #include "engine/burst.h"
 #include "engine/credit.h"
 #include "ibt/ibt.h"
@@ -39,6 +40,7 @@ struct engine {
 	struct credit *credit[BURST_FRAMES]; /* of each frame, or NULL */
 	uint32_t charged[BURST_FRAMES];
 	struct credit_inbox inbox;
+	struct board board;
 	struct list starved; /* struct ibt_qp, by `active` */
 	uint32_t wanted_qpn; /* engine_wants_page; 0: none */
 	/* Within the host without packets, near.h. */
@@ -77,6 +79,9 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 		free(e);
 		return NULL;
 	}
+	e->board.ibt = &e->ibt;
+	e->board.credits = e->credits;
+	e->board.class_of = e->class_of;
 	return e;
 }
 
@@ -122,6 +127,7 @@ free_it:
 void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 {
 	map_remove(&e->qpns, q->qp->qpn);
+	board_leave(&e->board, q);
 	for (uint32_t i = e->ibt.event_tail; i != e->ibt.event_head; i++) {
 		struct engine_event *v = &e->ibt.events[i % IBT_EVENTS];
 
@@ -173,10 +179,10 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		q->self.port = attr->ah.port ? attr->ah.port : ROCEV2_PORT;
 		q->peer.port = ROCEV2_PORT;
 	}
-	if ((mask & HCA_QP_STATE) && attr->qp_state != qp->state)
+	if ((mask & HCA_QP_STATE) &&
+	    (attr->qp_state != qp->state || attr->qp_state == HCA_QP_RESET))
 		ibt_qp_enter(&e->ibt, q, (enum hca_qp_state)attr->qp_state);
-	else if ((mask & HCA_QP_STATE) && attr->qp_state == HCA_QP_RESET)
-		ibt_qp_enter(&e->ibt, q, HCA_QP_RESET);
+	board_modified(&e->board, q);
 	return 0;
 }
 
@@ -318,6 +324,7 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 		rc_resp_rx(&e->ibt, q, &p, bytes, len - 4);
 	else
 		rc_comp_rx(&e->ibt, q, &p, bytes, len - 4, now_ns);
+	board_note(&e->board, q);
 	ibt_qp_note(q);
 }
 
@@ -488,39 +495,9 @@ bool engine_owes(const struct engine *e)
 	return !list_is_empty(&e->ibt.owing);
 }
 
-/* The way of a connected QP's packets. */
-static struct burst_path path_of(const struct ibt_qp *q)
+struct board *engine_board(struct engine *e)
 {
-	const struct hca_ah *ah = &q->qp->attr.ah;
-
-	return (struct burst_path){
-		.from = q->self,
-		.to = q->peer,
-		.dest_qpn = q->qp->attr.dest_qpn,
-		.link = ah->link,
-		.tos = ah->traffic_class,
-		.ttl = ah->hop_limit,
-		.joins = ah->bursts,
-		.local = ah->local,
-	};
-}
-
-static struct burst_path path_to(const struct wq_to *to)
-{
-	struct burst_path path = {
-		.dest_qpn = to->qpn,
-		.link = to->link,
-		.tos = to->tos,
-		.ttl = to->ttl,
-		.joins = to->bursts,
-		.local = to->local,
-	};
-
-	memcpy(path.from.ip, to->from, 16);
-	memcpy(path.to.ip, to->to, 16);
-	path.from.port = to->port ? to->port : ROCEV2_PORT;
-	path.to.port = ROCEV2_PORT;
-	return path;
+	return &e->board;
 }
 
 /* Put the packet just made on its receiver's bill. */
@@ -568,13 +545,13 @@ static size_t fill(struct engine *e, struct ibt_qp *q, struct burst_path *path,
 		len = rc_reply_tx(&e->ibt, q, buf);
 		if (!len && q->way == IBT_WAY_PACKETS)
 			len = rc_req_tx(&e->ibt, q, buf, now_ns);
-		if (!len && (follows || !ibt_qp_holds_ack(&e->ibt, q)))
+		if (!len && !board_keeps_ack(&e->board, q, follows))
 			len = rc_reply_ack_tx(&e->ibt, q, buf);
 	}
 	if (!len)
 		return 0;
 	if (q->qp->type == HCA_QPT_UD)
-		*path = path_to(&to);
+		*path = burst_path_to(&to);
 	burst_put(&e->burst, path, len, e->ibt.sum_bytes, e->ibt.sum_crc);
 	charge(e, q, path);
 	e->ibt.counters->tx_packets++;
@@ -721,7 +698,7 @@ static bool serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 /* The packets of a turn; true if it may have more to send. */
 static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
-	struct burst_path path = path_of(q);
+	struct burst_path path = burst_path_of(q);
 	size_t bytes = 0, len;
 
 	for (int n = 0; n < QUANTUM_PACKETS && bytes < QUANTUM_BYTES; n++) {

@@ -174,6 +174,8 @@ void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns);
  * to the same peer or for the end of the hold, whichever comes first.
  */
 void engine_hold_acks(struct engine *e, bool hold);
+/* ACKs within the host without packets. */
+struct board *engine_board(struct engine *e);
 bool engine_owes(const struct engine *e); /* ... and are there any? */
 
 /* Frames to send now; those not sent are offered again. */

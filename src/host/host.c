@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "hca/guest.h"
+#include "engine/board.h"
 #include "host/arena_map.h"
 #include "host/capture.h"
 #include "host/groups.h"
@@ -123,6 +124,9 @@ static int start(struct host *h, const struct host_sink *sink)
 			     udp_buffer_bytes(&h->lane.wire),
 			     !h->lane.wire.has.gro);
 		capture_open();
+		/* a capture shows all that a wire would carry */
+		if (!capture_is_open() && !config.strict)
+			board_open(engine_board(e), peer_page());
 		netif_watch(sink->port);
 		return 0;
 	}

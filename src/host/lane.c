@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/board.h"
 #include "host/capture.h"
 #include "host/groups.h"
 #include "host/guard.h"
@@ -324,6 +325,7 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 		ring_store(&l->news, ring_own(&l->news) + 1);
 	else
 		engine_hold_acks(l->engine, false);
+	board_look(engine_board(l->engine), now);
 	lane_ring(l);
 	engine_tick(l->engine, now);
 	peer_turn(l->engine, now);
@@ -396,7 +398,8 @@ static bool is_still(struct lane *l) REQUIRES(&l->lock)
 {
 	if (l->still++ % STILL_POLLS == 0 || !mpsc_is_empty(&l->bells) ||
 	    engine_has_tx(l->engine) || engine_owes(l->engine) ||
-	    engine_has_mail(l->engine))
+	    engine_has_mail(l->engine) ||
+	    board_has_news(engine_board(l->engine)))
 		return false;
 	if (l->got_next == l->got_count && !engine_is_choked(l->engine)) {
 		l->got_count = (uint32_t)udp_receive(&l->wire, l->got);

@@ -186,6 +186,7 @@ struct ibt_qp {
 	struct inaddr self, peer;
 	uint32_t mtu;	   /* bytes */
 	bool heard;	   /* COMM_EST was raised */
+	bool reads_board;  /* its peer took the last ACK without a packet */
 	struct list shelf; /* UC, UD: shelf.c */
 	uint64_t shelf_until_ns;
 	bool shelf_is_late; /* let the time pass, and posted nothing yet */
@@ -276,6 +277,8 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 void rc_comp_retire(struct ibt *t, struct ibt_qp *q);
 /* In SQD: tell, once, that all that was begun is complete. */
 void rc_comp_drained(struct ibt *t, struct ibt_qp *q);
+/* The peer has accepted all before psn; no READ or atomic is unanswered. */
+void rc_comp_accepted(struct ibt *t, struct ibt_qp *q, struct serial24 psn);
 void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* It was we who were silent: neither timeout nor patience ran. */
 void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t slept_ns,

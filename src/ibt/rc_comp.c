@@ -500,6 +500,19 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	rc_comp_drained(t, q);
 }
 
+void rc_comp_accepted(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
+{
+	uint32_t state = q->qp->state;
+
+	if (state != HCA_QP_RTS && state != HCA_QP_SQD)
+		return;
+	acknowledge(t, q, psn, t->now_ns);
+	if (q->qp->state == HCA_QP_ERR)
+		return;
+	apply_nak(t, q);
+	rc_comp_drained(t, q);
+}
+
 void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
 	struct rc_req *r = &q->req;

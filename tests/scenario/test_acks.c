@@ -2,6 +2,9 @@
 /* When an acknowledgement leaves, and with what. */
 #include "test.h"
 
+#include <string.h>
+
+#include "engine/board.h"
 #include "scenario/duo.h"
 
 #define LONG 100000000000ull
@@ -17,6 +20,11 @@ static int count(void *context, int from, const struct engine_frame *f)
 	s->frames[from]++;
 	s->packets[from] += (uint32_t)((f->len + f->segment - 1) / f->segment);
 	return 1;
+}
+
+static int drop_answers(void *context, int from, const struct engine_frame *f)
+{
+	return !from;
 }
 
 /* Two programs of one host that poll, and nobody limits what is under way. */
@@ -93,12 +101,133 @@ static void a_held_ack_leaves_when_it_may_not_wait_any_more(void **state)
 	duo_free(d);
 }
 
+/* Two that read each other's board, and limit nobody (capacity 0). */
+static struct duo *two_with_boards(struct sent *s, struct credit_page page[2])
+{
+	struct duo *d = two_that_poll(s);
+
+	memset(page, 0, 2 * sizeof *page);
+	for (int i = 0; i < 2; i++) {
+		struct duo_side *side = &d->side[i];
+		struct hca_qp_attr a = side->qp->attr, reset = {0};
+		const uint32_t init = HCA_QP_STATE | HCA_QP_PKEY_INDEX |
+				      HCA_QP_PORT | HCA_QP_ACCESS_FLAGS,
+			       rtr = HCA_QP_STATE | HCA_QP_AV |
+				     HCA_QP_PATH_MTU | HCA_QP_DEST_QPN |
+				     HCA_QP_RQ_PSN | HCA_QP_MAX_DEST_RD_ATOMIC |
+				     HCA_QP_MIN_RNR_TIMER,
+			       rts = HCA_QP_STATE | HCA_QP_SQ_PSN |
+				     HCA_QP_TIMEOUT | HCA_QP_RETRY_CNT |
+				     HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC;
+		const uint32_t states[] = {HCA_QP_RESET, HCA_QP_INIT,
+					   HCA_QP_RTR, HCA_QP_RTS},
+			       masks[] = {HCA_QP_STATE, init, rtr, rts};
+		const char *why = "";
+
+		engine_inbox(side->engine, &page[i], (uint32_t)i, 0, false);
+		engine_page(side->engine, d->side[!i].qp->qpn, &page[!i]);
+		board_open(engine_board(side->engine), &page[i]);
+		for (int k = 0; k < 4; k++) {
+			struct hca_qp_attr *to = k ? &a : &reset;
+
+			to->qp_state = states[k];
+			assert_int_equal(engine_qp_modify(side->engine,
+							  side->side, to,
+							  masks[k], side->ip,
+							  d->now_ns, &why),
+					 0);
+		}
+		duo_recv(d, i, 0, 64);
+		duo_recv(d, i, 0, 64);
+	}
+	return d;
+}
+
+static void who_reads_the_board_needs_no_ack(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct duo *d = two_with_boards(&s, page);
+
+	for (int i = 0; i < 2; i++) {
+		say(d, i);
+		assert_true(board_has_news(engine_board(d->side[i].engine)));
+		board_look(engine_board(d->side[i].engine), d->now_ns);
+		assert_false(board_has_news(engine_board(d->side[i].engine)));
+		engine_hold_acks(d->side[!i].engine, false);
+		duo_run(d, d->now_ns + LONG);
+		assert_int_equal(s.packets[i], 1);
+		assert_int_equal(completions(d, i), 1 + (uint32_t)i);
+	}
+	duo_free(d);
+}
+
+static void who_does_not_look_has_an_ack(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct duo *d = two_with_boards(&s, page);
+
+	say(d, 0);
+	engine_hold_acks(d->side[1].engine, false);
+	duo_run(d, d->now_ns + LONG);
+	assert_int_equal(s.packets[1], 1);
+	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
+	/* and finds nothing new on the board after it */
+	assert_false(board_has_news(engine_board(d->side[0].engine)));
+	duo_free(d);
+}
+
+static void words_of_another_connection_are_left_alone(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct duo *d = two_with_boards(&s, page);
+	struct credit_post *p =
+		&page[1].posts[d->side[1].qp->qpn % CREDIT_POSTS];
+
+	say(d, 0);
+	assert_true(board_has_news(engine_board(d->side[0].engine)));
+	atomic_fetch_xor(&p->accepted, 1ull << 40);
+	assert_false(board_has_news(engine_board(d->side[0].engine)));
+	atomic_fetch_xor(&p->accepted, 1ull << 40 | 1ull << 20);
+	/* a PSN that was never sent */
+	assert_false(board_has_news(engine_board(d->side[0].engine)));
+	board_look(engine_board(d->side[0].engine), d->now_ns);
+	assert_int_equal(completions(d, 0), 0);
+	duo_free(d);
+}
+
+static void the_answer_to_a_read_is_waited_for(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct duo *d = two_with_boards(&s, page);
+
+	d->fate = drop_answers;
+	duo_send(d, 0, HCA_WR_RDMA_READ, 0, 8, 300);
+	duo_post(d, 0);
+	say(d, 0);
+	assert_false(board_has_news(engine_board(d->side[0].engine)));
+	d->fate = count;
+	for (int i = 0; i < 2; i++)
+		engine_hold_acks(d->side[i].engine, false);
+	duo_run(d, d->now_ns + LONG);
+	assert_int_equal(completions(d, 0), 2);
+	duo_free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_held_ack_goes_with_the_next_request),
 		cmocka_unit_test(
 			a_held_ack_leaves_when_it_may_not_wait_any_more),
+		cmocka_unit_test(who_reads_the_board_needs_no_ack),
+		cmocka_unit_test(who_does_not_look_has_an_ack),
+		cmocka_unit_test(words_of_another_connection_are_left_alone),
+		cmocka_unit_test(the_answer_to_a_read_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "engine/board.h"
+
+#define PSN_BITS 24
+
+static uint32_t index_of(uint32_t qpn)
+{
+	return qpn % CREDIT_POSTS;
+}
+
+/* Forty bits of both QPNs, never all zero; the responder's first. */
+static uint64_t word(uint32_t responder, uint32_t requester,
+		     struct serial24 psn)
+{
+	uint64_t both = (uint64_t)responder << PSN_BITS | requester;
+
+	both = both * 0x9e3779b97f4a7c15ull | 1ull << 63;
+	return both >> PSN_BITS << PSN_BITS | psn.v;
+}
+
+static bool has(const struct board *b, const struct ibt_qp *q)
+{
+	return b->page && b->qps[index_of(q->qp->qpn)] == q;
+}
+
+static const struct credit_post *peer_post(const struct board *b,
+					   const struct ibt_qp *q)
+{
+	uint32_t qpn = q->qp->attr.dest_qpn;
+	const struct credit_page *page =
+		b->credits[b->class_of(qpn) % CREDIT_CLASSES].page;
+
+	return page ? &page->posts[index_of(qpn)] : NULL;
+}
+
+void board_open(struct board *b, struct credit_page *page)
+{
+	b->page = b->credits ? page : NULL;
+}
+
+void board_leave(struct board *b, struct ibt_qp *q)
+{
+	struct credit_post *p;
+
+	if (!has(b, q))
+		return;
+	p = &b->page->posts[index_of(q->qp->qpn)];
+	atomic_store(&p->accepted, 0);
+	atomic_store(&p->taken, 0);
+	b->qps[index_of(q->qp->qpn)] = NULL;
+}
+
+void board_modified(struct board *b, struct ibt_qp *q)
+{
+	struct ibt_qp **slot = &b->qps[index_of(q->qp->qpn)];
+
+	if (q->qp->state < HCA_QP_RTR)
+		board_leave(b, q);
+	else if (b->page && !*slot && q->qp->type == HCA_QPT_RC &&
+		 q->qp->state == HCA_QP_RTR && q->qp->attr.ah.local)
+		*slot = q;
+}
+
+void board_note(struct board *b, struct ibt_qp *q)
+{
+	uint32_t self = q->qp->qpn, peer = q->qp->attr.dest_qpn;
+	struct credit_post *p;
+	uint64_t accepted, taken;
+
+	if (!has(b, q))
+		return;
+	p = &b->page->posts[index_of(self)];
+	accepted = word(self, peer, q->resp.epsn);
+	taken = word(peer, self, q->req.una);
+	if (q->resp.ack_owed &&
+	    atomic_load_explicit(&p->accepted, memory_order_relaxed) !=
+		    accepted)
+		atomic_store_explicit(&p->accepted, accepted,
+				      memory_order_release);
+	if (atomic_load_explicit(&p->taken, memory_order_relaxed) != taken)
+		atomic_store_explicit(&p->taken, taken, memory_order_release);
+}
+
+/* Has the peer taken all that q accepted? */
+static bool is_taken(const struct board *b, const struct ibt_qp *q)
+{
+	const struct credit_post *p = has(b, q) ? peer_post(b, q) : NULL;
+
+	return p &&
+	       atomic_load_explicit(&p->taken, memory_order_acquire) ==
+		       word(q->qp->qpn, q->qp->attr.dest_qpn, q->resp.epsn);
+}
+
+bool board_keeps_ack(const struct board *b, struct ibt_qp *q, bool follows)
+{
+	if (!q->resp.ack_owed)
+		return false;
+	if (is_taken(b, q)) {
+		q->resp.ack_owed = false;
+		q->reads_board = true;
+		return true;
+	}
+	/* who took the last one will take this */
+	if ((!follows || q->reads_board) && ibt_qp_holds_ack(b->ibt, q))
+		return true;
+	q->reads_board = false;
+	return false;
+}
+
+/* What the peer has accepted of q's requests, beyond what was known. */
+static bool news_of(const struct board *b, const struct ibt_qp *q,
+		    struct serial24 *psn)
+{
+	const struct rc_req *r = &q->req;
+	const struct credit_post *p;
+	uint64_t w;
+
+	/* what answers a READ is under way, and not lost */
+	if (serial24_is_equal(r->una, r->max) || r->rd_wqes)
+		return false;
+	p = peer_post(b, q);
+	if (!p)
+		return false;
+	w = atomic_load_explicit(&p->accepted, memory_order_acquire);
+	*psn = serial24((uint32_t)w & SERIAL24_MASK);
+	return w == word(q->qp->attr.dest_qpn, q->qp->qpn, *psn) &&
+	       serial24_is_before(r->una, *psn) &&
+	       !serial24_is_before(r->max, *psn);
+}
+
+bool board_has_news(const struct board *b)
+{
+	struct serial24 psn;
+
+	for (uint32_t i = 0; i < CREDIT_POSTS; i++)
+		if (b->qps[i] && news_of(b, b->qps[i], &psn))
+			return true;
+	return false;
+}
+
+void board_look(struct board *b, uint64_t now_ns)
+{
+	struct serial24 psn;
+
+	b->ibt->now_ns = now_ns;
+	for (uint32_t i = 0; i < CREDIT_POSTS; i++) {
+		struct ibt_qp *q = b->qps[i];
+
+		if (!q || !news_of(b, q, &psn))
+			continue;
+		rc_comp_accepted(b->ibt, q, psn);
+		board_note(b, q);
+	}
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ACKs within a host without packets.  Beside a process's credits its page has
+ * a few words for queue pairs that are connected to others of this host:
+ *
+ *	the responder's page			the requester's page
+ *	accepted: all before this PSN	->	it completes requests
+ *	the ACK packet need not leave	<-	taken: all before this PSN
+ *
+ * The responder posts a PSN where it owes an ACK (IBTA 9.7.5.1), and sends the
+ * packet all the same unless the requester has written that it took just that
+ * PSN.  So nothing depends on who looks: a requester that sleeps, captures or
+ * has no page gets packets.  NAKs and answers are always packets.
+ *
+ * A word names both QPNs, or the PSN is not for the reader: words of another
+ * connection are left alone.  What another process wrote is input; a wrong PSN
+ * ends requests early, as a wrong ACK of it would, and no others.
+ *
+ * Owner: the engine; lock: the lane's.  Sans-IO.
+ */
+#ifndef ENGINE_BOARD_H
+#define ENGINE_BOARD_H
+
+#include "engine/credit.h"
+#include "ibt/ibt.h"
+
+struct board {
+	struct ibt *ibt;
+	struct credit_page *page; /* ours; NULL: we take no part */
+	const struct credit *credits;
+	uint32_t (*class_of)(uint32_t qpn);
+	struct ibt_qp *qps[CREDIT_POSTS]; /* who has which word */
+};
+
+/* page NULL: packets alone. */
+void board_open(struct board *b, struct credit_page *page);
+/* q has a new state: it may get a word, or loses it. */
+void board_modified(struct board *b, struct ibt_qp *q);
+void board_leave(struct board *b, struct ibt_qp *q);
+/* A packet for q was handled: say what follows for the peer. */
+void board_note(struct board *b, struct ibt_qp *q);
+/*
+ * Is q's ACK not to be sent, as the peer has taken what it says, or not now?
+ * It follows packets of q, or not.
+ */
+bool board_keeps_ack(const struct board *b, struct ibt_qp *q, bool follows);
+/* Is there news of a peer? */
+bool board_has_news(const struct board *b);
+/* Complete what peers have accepted. */
+void board_look(struct board *b, uint64_t now_ns);
+
+#endif
