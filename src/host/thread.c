@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -27,6 +28,7 @@
 
 static pthread_t thread;
 static bool is_running;
+static sem_t begun;
 static ring_index stopping;
 static ring_index arms;
 
@@ -144,6 +146,7 @@ static void *run(void *arg)
 	/* naps are shorter than the slack that timers have */
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	neighbour_begin();
+	sem_post(&begun);
 	while (!ring_load(&stopping)) {
 		if (lane_rest(l, &until, &events)) {
 			if (!linger(l))
@@ -177,6 +180,7 @@ int thread_start(struct lane *l)
 	if (l->wake_fd < 0)
 		return -errno;
 	ring_store(&stopping, 0);
+	sem_init(&begun, 0, 0);
 	sigfillset(&all);
 	/* blocked, they would be fatal where guard.h has an exit */
 	sigdelset(&all, SIGSEGV);
@@ -191,6 +195,9 @@ int thread_start(struct lane *l)
 	}
 	pthread_setname_np(thread, "adverb");
 	is_running = true;
+	/* who is stopped from here on can be reached all the same */
+	while (neighbour_is_open() && sem_wait(&begun) && errno == EINTR)
+		;
 	return 0;
 }
 
