@@ -74,6 +74,10 @@ class Command:
                 return False
         return True
 
+    def end(self):
+        """The agent kills the command of one who has gone."""
+        self.socket.close()
+
     def wait(self, seconds):
         """(exit status, output); 124 when it was out of time."""
         until = time.monotonic() + seconds
@@ -95,6 +99,8 @@ class Guest:
         ip("addr", "add", HERE + "/24", "dev", "lab0")
         ip("link", "set", "lab0", "mtu", str(mtu), "up")
         ip("-6", "addr", "add", HERE6 + "/64", "dev", "lab0", "nodad")
+        tsc = subprocess.run([os.path.join(WORK, "tsc")], check=True,
+                             stdout=subprocess.PIPE, text=True).stdout
         self.machine = subprocess.Popen(
             ["qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi",
              "-cpu", "qemu64", "-smp", "2", "-m", "768", "-no-reboot",
@@ -104,7 +110,8 @@ class Guest:
              "-initrd", os.path.join(WORK, "initramfs"),
              "-append", "console=ttyS0 quiet panic=-1 net.ifnames=0 "
              "mitigations=off nokaslr tsc=reliable no_timer_check "
-             "random.trust_cpu=on lab.ip=%s lab.mtu=%d" % (THERE, mtu),
+             "tsc_early_khz=%d random.trust_cpu=on lab.ip=%s lab.mtu=%d" %
+             (int(tsc), THERE, mtu),
              "-netdev", "tap,id=n0,ifname=lab0,script=no,downscript=no",
              "-device", "virtio-net-pci,netdev=n0,host_mtu=9000,romfile=",
              "-device", "virtio-rng-pci"],

@@ -3,18 +3,21 @@
 """Unmodified programs on adverb against the same on the kernel's Soft-RoCE.
 
 rxe runs in a guest (guest.py; tests/interop/build makes it).  Both directions,
-no connection manager.  A quick subset unless --full is given."""
+without and with the connection manager.  A quick subset unless --full."""
 
+import json
 import os
-import re
+import signal
 import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "system"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "system"))
 
 import guest
 import netlab
+from ends import Ends, listens, wait_here
+from guest import HERE, THERE
 from perftest_check import check_capture, check_rows
 import system
 from system import HANG, expect, expect_ok
@@ -23,116 +26,21 @@ if guest.missing() and "--list" not in sys.argv:
     netlab.give_up(guest.missing())
 netlab.enter()
 t = system.Suite(__doc__)
-ports = iter(range(20000, 60000))
+full = t.options.full
 
-# What stays 0 while no packet is lost.  Where none is, no timer is to end
-# however late the emulated machine is: perftest is given 17 s (PATIENT).
-PATIENT = ["-u", "22"]
-ERRORS = ("out_of_seq_request", "rcvd_seq_err", "retry_exceeded_err",
-          "retry_rnr_exceeded_err", "send_err", "completer_retry_err")
-COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
+DIRECTIONS = ("to rxe", "from rxe")
 
 
-def counters():
-    _, text = vm.run("cd %s && grep . *" % COUNTERS)
-    return {name: int(n) for name, n in re.findall(r"^(\w+):(\d+)", text,
-                                                   re.M)}
-
-
-def listens(text, port):
-    return re.search(r"^\s*\d+: [0-9A-F]+:%04X \S+ 0A " % port, text, re.M)
-
-
-def wait_here(process, port):
-    until = time.monotonic() + HANG
-    while time.monotonic() < until and process.poll() is None:
-        for name in "/proc/net/tcp", "/proc/net/tcp6":
-            with open(name) as table:
-                if listens(table.read(), port):
-                    return
-        time.sleep(0.01)  # asked again: nothing rests on its length
-
-
-def wait_there(port):
-    line = ("n=0; until cat /proc/net/tcp /proc/net/tcp6 | grep -q ':%04X "
-            "[0-9A-F:]* 0A' || [ $n = 6000 ]; do usleep 20000; n=$((n+1)); done"
-            % port)
-    vm.run(line, HANG)
-
-
-def there(argv, index):
-    name, *rest = argv
-    pick = "-g" if "pingpong" in name else "-x"
-    return [name, "-d", "rxe0", pick, index, *rest]
-
-
-def here(argv, index):
-    name, *rest = argv
-    pick = "-g" if "pingpong" in name else "-x"
-    return [t.adverb, "run", "--", name, "-d", "adv0", pick, index, *rest]
-
-
-class Both:
-    """What both ends said."""
-
-    def __init__(self, ours, theirs, client):
-        self.status = ours.status or theirs[0]
-        self.ours = ours.output
-        self.client = client
-        self.output = "--- adverb\n%s\n--- rxe\n%s" % (ours.output, theirs[1])
-
-    def lines(self, _side):
-        return self.client.splitlines()
-
-
-def lingers(name, port):
-    """A pingpong ends when it has what it waits for: the acknowledgement it
-    owes may be lost, or not even sent (rxe completes a receive before it
-    acknowledges).  In the guest it keeps its QP until the other end is
-    through; adverb's own leave when nothing of theirs can be lost.
-    perftest's ends meet over TCP before they destroy anything."""
-    mark = "/tmp/end.%d" % port
-    return (["LD_PRELOAD=/linger.so", "LINGER=" + mark], "touch " + mark) \
-        if "pingpong" in name else ([], "true")
-
-
-def run(argv, direction, seconds, env):
-    """One tool at both ends; direction says what the client is."""
-    port = next(ports)
-    argv = [*argv, "-p", str(port)]
-    ours_env = t.environment(**env)
-    words, let_go = lingers(argv[0], port)
-    line = " ".join([*words, *there(argv, "1")])
-    if direction == "to rxe":
-        theirs = vm.start(line)
-        wait_there(port)
-        ours = t.finish(t.start([*here(argv, "1"), guest.THERE],
-                                env=ours_env), seconds)
-        vm.run(let_go)
-        # A client that failed leaves a server that waits.
-        return Both(ours, theirs.wait(seconds if ours.status == 0 else 5),
-                    ours.output)
-    process = t.start(here(argv, "1"), env=ours_env)
-    wait_here(process, port)
-    theirs = vm.start(line + " " + guest.HERE)
-    until = time.monotonic() + seconds
-    while process.poll() is None and not theirs.ended and \
-            time.monotonic() < until:
-        theirs.read(time.monotonic() + 0.05)
-    vm.run(let_go)
-    status = theirs.wait(seconds if process.poll() in (None, 0) else 5)
-    if status[0] and process.poll() is None:
-        process.kill()
-    return Both(t.finish(process, HANG), status, status[1])
-
-
-def tool(argv, what, clean=True, capture=False, seconds=HANG):
-    for direction in "to rxe", "from rxe":
+def tool(argv, what="", clean=True, capture=False, six=False, timeout=22,
+         mtu=1500):
+    """Both directions; @clean: rxe's error counters are not to move."""
+    for direction in DIRECTIONS:
         def body(direction=direction):
             path = t.path("frames.pcapng")
             env = {"ADVERB_PCAP": path} if capture else {}
-            before = counters()
-            r = run(argv, direction, seconds, env)
+            ends.wants_mtu(mtu)
+            before = ends.counters()
+            r = ends.tool(argv, direction, six, timeout, **env)
             expect_ok(r)
             if "pingpong" in argv[0]:
                 expect("bytes in" in r.ours and "invalid data" not in r.output,
@@ -142,29 +50,89 @@ def tool(argv, what, clean=True, capture=False, seconds=HANG):
             if capture:
                 check_capture(t, path, r)
                 os.unlink(path)
-            after = counters()
-            moved = ["%s by %d" % (name, after[name] - before[name])
-                     for name in ERRORS if after[name] != before[name]]
-            if clean:
-                expect(not moved, "rxe counts errors: " + ", ".join(moved), r)
-        t.case("%s, %s" % (" ".join(argv), direction + what), body,
+            moved = ends.errors_since(before) if clean else []
+            expect(not moved, "rxe counts errors: " + ", ".join(moved), r)
+        t.case("%s%s, %s" % (" ".join(argv), what, direction), body,
                "RoCEv2 on the wire", argv[0], "kernel rxe")
 
 
 def perftest():
-    sizes = ("2", "1000", "65536", "1048576", "8388608") if t.options.full \
-        else ("2", "65536")
+    sizes = ("2", "64", "1000", "4096", "65536", "1048576", "8388608") \
+        if full else ("2", "65536")
     for verb in "send", "write", "read":
         for kind in "bw", "lat":
             for size in sizes:
                 few = ["-n", "100" if int(size) < 100000 else "10"]
-                tool(["ib_%s_%s" % (verb, kind), "-s", size, *few,
-                      *PATIENT], "",
+                tool(["ib_%s_%s" % (verb, kind), "-s", size, *few],
                      capture=size == "1000")
     for kind in "bw", "lat":
         for atomic in "CMP_AND_SWAP", "FETCH_AND_ADD":
-            tool(["ib_atomic_" + kind, "-A", atomic, "-n", "100",
-                  *PATIENT], "")
+            tool(["ib_atomic_" + kind, "-A", atomic, "-n", "100"])
+
+
+# What is in flight at once stays below what a socket holds (about 180 packets)
+# however late its reader is, for a clean link to lose nothing.  With several
+# QPs -n is a multiple of -t: else perftest may stop polling before it has
+# posted all, and waits for ever.
+OPTIONS = [
+    ["ib_send_lat", "-e", "-n", "50"],
+    ["ib_write_bw", "-q", "4", "-t", "4", "-s", "4096", "-n", "64"],
+    ["ib_send_lat", "-s", "64", "-I", "64", "-n", "50"],
+    ["ib_send_bw", "-e", "-n", "50"],
+    ["ib_write_bw", "-e", "-n", "50"],
+    ["ib_read_bw", "-e", "-n", "50"],
+    ["ib_read_lat", "-e", "-n", "50"],
+    ["ib_send_bw", "-q", "4", "-t", "4", "-s", "4096", "-n", "64"],
+    ["ib_read_bw", "-q", "4", "-o", "1", "-s", "4096", "-n", "50"],
+    ["ib_atomic_bw", "-q", "4", "-o", "1", "-n", "50"],
+    ["ib_write_lat", "-s", "64", "-I", "64", "-n", "50"],
+    ["ib_send_bw", "-I", "32", "-s", "32", "-n", "50"],
+    ["ib_write_bw", "-b", "-t", "16", "-s", "4096", "-n", "100"],
+    ["ib_send_bw", "-b", "-t", "16", "-s", "4096", "-n", "100"],
+    ["ib_read_bw", "-b", "-s", "4096", "-n", "100"],
+    ["ib_write_bw", "-l", "4", "-t", "8", "-s", "1000", "-n", "64"],
+    ["ib_read_bw", "-o", "1", "-s", "100000", "-n", "10"],
+    ["ib_write_bw", "-Q", "1", "-n", "50"],
+    ["ib_send_bw", "-m", "256", "-s", "5000", "-n", "50"],
+    ["ib_write_bw", "-m", "256", "-s", "5000", "-n", "50"],
+    ["ib_read_bw", "-m", "256", "-s", "5000", "-n", "50"],
+    ["ib_write_lat", "-m", "512", "-s", "5000", "-n", "50"],
+    ["ib_send_lat", "-m", "512", "-s", "5000", "-n", "50"],
+]
+
+
+def options():
+    for argv in OPTIONS if full else OPTIONS[:3]:
+        tool(argv)
+    for argv in [["ib_send_bw"], ["ib_write_bw"], ["ib_read_bw"],
+                 ["ib_send_lat"]] if full else ():
+        tool([*argv, "-a", "-n", "5"])
+
+
+def over_ipv6():
+    """Its zero UDP checksums are what UDP_NO_CHECK6_RX is for."""
+    tool(["ib_write_bw", "-n", "100"], " over IPv6", capture=True,
+         six=True)
+    for argv in [["ib_send_lat", "-s", "1000"], ["ib_read_bw"],
+                 ["ib_atomic_lat"], ["ib_send_bw", "-s", "1048576"],
+                 ["ib_send_lat", "-c", "UC", "-s", "1000"],
+                 ["ib_send_lat", "-c", "UD", "-s", "1000"]] if full else ():
+        tool([*argv, "-n", "30"], " over IPv6", six=True)
+
+
+def wide_link():
+    """An MTU of 9000, for path MTUs up to 4096."""
+    for verb in "send", "write", "read":
+        for path, size in ("2048", "20000"), ("4096", "100000"):
+            tool(["ib_%s_bw" % verb, "-m", path, "-s", size, "-t", "2", "-n",
+                  "30"], mtu=9000, capture=path == "4096")
+            tool(["ib_%s_lat" % verb, "-m", path, "-s", size, "-n", "30"],
+                 mtu=9000)
+    tool(["ib_send_bw", "-s", "8388608", "-n", "5"], " at 4096", mtu=9000,
+         clean=False)
+    for service, size in ("UD", "4000"), ("UC", "30000"):
+        tool(["ib_send_lat", "-c", service, "-s", size, "-n", "30"],
+             " at 4096", mtu=9000)
 
 
 def unreliable():
@@ -174,73 +142,114 @@ def unreliable():
             for size in "2", "1000", "20000":
                 if service == "UC" or size != "20000":
                     tool(["ib_%s_lat" % verb, "-c", service, "-s", size,
-                          "-n", "30"], "", capture=size == "1000")
+                          "-n", "30"], capture=size == "1000")
         tool(["ib_send_bw", "-c", service, "-s", "1000", "-n", "64", "-t",
-              "8"], "")
-    tool(["ibv_uc_pingpong", "-c", "-n", "50"], "", clean=False)
-    tool(["ibv_ud_pingpong", "-s", "1000", "-n", "50"], "", clean=False)
+              "8"])
+    if full:
+        tool(["ib_write_bw", "-c", "UC", "-s", "5000", "-n", "64", "-t", "4"])
+        tool(["ib_send_bw", "-c", "UC", "-e", "-s", "500", "-n", "64", "-t",
+              "4"])
+        tool(["ib_send_bw", "-c", "UD", "-e", "-s", "500", "-n", "64", "-t",
+              "4"])
+    tool(["ibv_uc_pingpong", "-c", "-n", "50"], clean=False)
+    tool(["ibv_ud_pingpong", "-s", "1000", "-n", "50"], clean=False)
 
 
 def pingpongs():
     for more in ["-n", "200"], ["-e", "-s", "100000", "-n", "50"]:
-        tool(["ibv_rc_pingpong", "-c", *more], "", clean=False, capture=True)
+        tool(["ibv_rc_pingpong", "-c", *more], clean=False, capture=True)
 
 
-def cm_wait_there(some):
-    """Until @some listener of rdma_cm is in the guest, or none."""
-    vm.run("n=0; until %s rdma res show cm_id | grep -q LISTEN || "
-           "[ $n = 6000 ]; do usleep 20000; n=$((n+1)); done"
-           % ("" if some else "!"), HANG)
-
-
-def cm_listens_here(argv):
-    """A server of ours, once librdmacm says that it listens."""
-    ready, theirs = os.pipe()
-    process = t.start([t.adverb, "run", "--", *argv], pass_fds=[theirs],
-                      env=t.environment(ADVERB_READY_FD=str(theirs)))
-    os.close(theirs)
-    os.read(ready, 1)
-    process.ready = open(ready)  # it may listen again, and is not to fail
-    return process
-
-
-def cm_tool(server, client, want):
-    """@server and @client are given the server's address to fill in."""
-    def to_rxe():
-        cm_wait_there(False)
-        theirs = vm.start(" ".join(server) % {"at": guest.THERE})
-        cm_wait_there(True)
-        ours = t.run([t.adverb, "run", "--",
-                      *[w % {"at": guest.THERE} for w in client]])
-        return Both(ours, theirs.wait(HANG if ours.status == 0 else 5),
-                    ours.output)
-
-    def from_rxe():
-        process = cm_listens_here([w % {"at": guest.HERE} for w in server])
-        theirs = vm.run(" ".join(client) % {"at": guest.HERE}, HANG)
-        if theirs[0] and process.poll() is None:
-            process.kill()
-        return Both(t.finish(process, HANG), theirs, theirs[1])
-
-    for direction, ends in ("to rxe", to_rxe), ("from rxe", from_rxe):
-        def body(ends=ends):
-            r = ends()
+def cm_tool(server, client, want="", six=False):
+    for direction in DIRECTIONS:
+        def body(direction=direction):
+            ends.wants_mtu(1500)
+            before = ends.counters()
+            r = ends.cm(server, client, direction, six)
             expect_ok(r)
             expect(want in r.client, "it does not say " + want, r)
-        t.case("%s, rdma_cm, %s" % (" ".join(client[:-1]), direction), body,
-               "rdma_cm", client[0], "kernel rxe")
+            moved = [text for text in ends.errors_since(before)
+                     if "completer_retry" not in text]  # its timer is short
+            expect(not moved, "rxe counts errors: " + ", ".join(moved), r)
+        t.case("%s, rdma_cm%s, %s" % (
+            " ".join(client[:-1]), " over IPv6" if six else "",
+            direction), body, "rdma_cm", client[0], "kernel rxe")
+
+
+def rping(size, more=(), six=False):
+    words = ["-C", "20", "-S", size, "-V", *more, "-a", "%(at)s"]
+    cm_tool(["rping", "-s", *words], ["rping", "-c", *words], six=six)
 
 
 def connection_manager():
-    """Not perftest -R: it listens twice, one after the other, and its client
-    can come before the second time on a slow machine."""
-    for size in "64", "20000":
-        words = ["-C", "20", "-S", size, "-V"]
-        cm_tool(["rping", "-s", *words, "-a", "%(at)s"],
-                ["rping", "-c", *words, "-a", "%(at)s"], "")
+    rping("64")
+    rping("20000")
     cm_tool(["ucmatose", "-c", "4"], ["ucmatose", "-c", "4", "-s", "%(at)s"],
             "return status 0")
     cm_tool(["udaddy"], ["udaddy", "-s", "%(at)s"], "return status 0")
+    rping("1000", six=True)
+    cm_tool(["rdma_server"], ["rdma_client", "-s", "%(at)s"], "end 0")
+    if full:
+        more_of_connection_manager()
+    for argv in PERFTEST_CM if full else PERFTEST_CM[:1]:
+        perftest_cm(argv)
+    t.case("mckey, rdma_cm, to two members", multicast, "rdma_cm", "mckey",
+           "kernel rxe")
+
+
+def more_of_connection_manager():
+    for size in "2", "4097", "65000":
+        rping(size)
+    rping("1000", ["-q"])
+    rping("60000", six=True)
+    for more in ["-c", "1", "-S", "20000", "-C", "20"], ["-c", "64"], \
+            ["-t", "8"]:
+        cm_tool(["ucmatose", *more],
+                ["ucmatose", *more, "-s", "%(at)s"], "return status 0")
+    for more in ["-c", "4", "-C", "20", "-S", "1000"], ["-c", "16"]:
+        cm_tool(["udaddy", *more], ["udaddy", *more, "-s", "%(at)s"],
+                "return status 0")
+    cm_tool(["rdma_xserver"], ["rdma_xclient", "-s", "%(at)s"], "end 0")
+
+
+PERFTEST_CM = [
+    ["ib_write_bw", "-n", "50"],
+    ["ib_send_lat", "-n", "50"],
+    ["ib_read_lat", "-n", "50"],
+    ["ib_send_bw", "-s", "1048576", "-n", "10"],
+    ["ib_atomic_bw", "-n", "50"],
+    ["ib_write_bw", "-q", "4", "-t", "4", "-s", "4096", "-n", "64"],
+    ["ib_send_lat", "-c", "UD", "-s", "1000", "-n", "30"],
+]
+
+
+def perftest_cm(argv):
+    for direction in DIRECTIONS:
+        def body(direction=direction):
+            r = ends.perftest_cm(argv, direction)
+            expect_ok(r)
+            check_rows(r)
+        t.case("%s -R, %s" % (" ".join(argv), direction), body, "rdma_cm",
+               argv[0], "kernel rxe")
+
+
+def multicast():
+    """From adverb, to a member on rxe and to one of ours.  Not from rxe: mckey
+    does not wait for its sends, of which rxe then lets go but one."""
+    argv = ["mckey", "-m", "239.7.7.7", "-b"]
+    there = vm.start(" ".join([*argv, THERE]))
+    expect(there.wait_for("joined dgid", HANG), "rxe's member does not join")
+    ours = t.start(ends.here(["stdbuf", "-oL", *argv, HERE]))
+    heard = b""
+    while b"joined dgid" not in heard:
+        got = os.read(ours.stdout.fileno(), 4096)
+        expect(got, "our member does not join:\n" + heard.decode())
+        heard += got
+    expect_ok(t.run(ends.here([*argv, HERE, "-s"])))
+    got = t.finish(ours, HANG)
+    status, text = there.wait(HANG)
+    expect(got.status == 0 and status == 0,
+           "a member fails:\n" + heard.decode() + got.output + text)
 
 
 def bad_link():
@@ -252,49 +261,134 @@ def bad_link():
             if status:
                 raise SystemExit("the guest's tc: " + text)
         tool(["ibv_rc_pingpong", "-c", "-s", "20000", "-n", "100"],
-             ", with " + fault, clean=False)
-        tools = "send", "write", "read", "atomic"
-        for verb in tools if t.options.full or "loss" in fault else ():
+             ", with " + fault, clean=False, timeout=17)
+        verbs = "send", "write", "read", "atomic"
+        for verb in verbs if full or "loss" in fault else ():
             size = [] if verb == "atomic" else ["-s", "20000"]
             tool(["ib_%s_bw" % verb, *size, "-n", "200"],
-                 ", with " + fault, clean=False)
+                 ", with " + fault, clean=False, timeout=17)
             tool(["ib_%s_lat" % verb, *size, "-n", "30"],
-                 ", with " + fault, clean=False)
+                 ", with " + fault, clean=False, timeout=17)
     if not t.options.list:
         vm.run("/sbin/tc qdisc del dev eth0 root")
 
 
-def dying_guest():
-    def body():
-        port = next(ports)
-        argv = ["ib_write_bw", "-D", "60", "-p", str(port)]
-        theirs = vm.start(" ".join(there(argv, "1")))
-        wait_there(port)
-        before = counters()["rcvd_pkts"]
-        ours = t.start([*here(argv, "1"), guest.THERE])
-        until = time.monotonic() + HANG
-        while counters()["rcvd_pkts"] < before + 1000:
-            expect(time.monotonic() < until, "no transfer begins")
-        vm.kill()
-        theirs.wait(1)
-        r = t.finish(ours, HANG)
-        expect(r.status not in (0, 124), "the client did not end", r)
-        expect("status 12" in r.output or "RETRY_EXC" in r.output or
-               "transport retry" in r.output.lower(),
-               "it does not say that retries ran out", r)
-        expect("adverb:" in r.output, "adverb explains nothing", r)
+def damaged():
+    """What our processes dropped as no RoCE packet or a damaged one."""
+    r = t.run([t.adverb, "top", "--once", "--json"])
+    expect_ok(r)
+    return sum(p["rx_malformed"] + p["rx_bad_icrc"]
+               for p in json.loads(r.output)["processes"])
 
-    t.case("the guest dies while ib_write_bw runs: RETRY_EXC, explained", body)
+
+def under_way(direction, argv, six=False):
+    """Both ends of perftest in the middle of their work: ours, theirs."""
+    port = next(ends.ports)
+    argv = [*argv, "-D", "600", "-p", str(port)]
+    ours = ends.here(ends.words("here", argv, six))
+    line = " ".join(ends.words("there", argv, six))
+    if direction == "to rxe":
+        theirs = vm.start(line)
+        ends.port_there(port)
+        process = t.start([*ours, THERE])
+    else:
+        process = t.start(ours)
+        wait_here(process, lambda: listens(port))
+        theirs = vm.start(line + " " + HERE)
+    goes_on(process)
+    return process, theirs
+
+
+def goes_on(process):
+    """Until rxe has got some hundred packets more."""
+    before = ends.counters()["rcvd_pkts"]
+    wait_here(process,
+              lambda: ends.counters()["rcvd_pkts"] > before + 200)
+    if process.poll() is not None:
+        expect(False, "our end has ended", t.finish(process, HANG))
+
+
+def foreign_ids(six):
+    """rxe numbers its packets and leaves the UDP checksum out; its numbers
+    jump when it was silent.  Nothing of that is to look like damage."""
+    before = ends.counters()
+    ours, theirs = under_way("from rxe", ["ib_send_lat", "-u", "22"], six)
+    try:
+        for _ in range(3 if full else 1):
+            vm.run("killall -STOP ib_send_lat; sleep %d; "
+                   "killall -CONT ib_send_lat" % (15 if full else 5), HANG)
+            goes_on(ours)
+        bad = damaged()
+        moved = ends.errors_since(before)
+    finally:
+        theirs.end()
+        ours.kill()
+        ours.communicate()
+    expect(bad == 0, "%d packets look damaged" % bad)
+    expect(not moved, "rxe counts errors: " + ", ".join(moved))
+
+
+def is_explained(r):
+    expect(r.status not in (0, 124), "our end did not end", r)
+    expect("status 12" in r.output or "RETRY_EXC" in r.output or
+           "transport retry" in r.output.lower(),
+           "it does not say that retries ran out", r)
+    expect("adverb:" in r.output, "adverb explains nothing", r)
+
+
+def silent_guest(direction, argv):
+    """As a host that hangs: the link stays up and nobody answers."""
+    ours, theirs = under_way(direction, argv)
+    vm.machine.send_signal(signal.SIGSTOP)
+    try:
+        r = t.finish(ours, HANG)
+    finally:
+        vm.machine.send_signal(signal.SIGCONT)
+        theirs.end()
+    is_explained(r)
+
+
+SILENCE = [
+    ("to rxe", ["ib_send_bw"]), ("to rxe", ["ib_write_lat"]),
+    ("to rxe", ["ib_read_bw"]), ("to rxe", ["ib_atomic_bw"]),
+    ("to rxe", ["ib_send_lat"]), ("from rxe", ["ib_send_lat"]),
+    ("from rxe", ["ib_write_bw", "-b"]), ("from rxe", ["ib_read_bw", "-b"]),
+]
+
+
+def misfortune():
+    for six in False, True:
+        t.case("foreign ids and no UDP checksum, IPv%d: nothing looks damaged"
+               % (6 if six else 4), lambda six=six: foreign_ids(six),
+               "RoCEv2 on the wire", "ib_send_lat", "kernel rxe")
+    for direction, argv in SILENCE if full else SILENCE[-1:]:
+        t.case("the guest hangs while %s runs, %s: RETRY_EXC, explained" %
+               (" ".join(argv), direction),
+               lambda d=direction, a=argv: silent_guest(d, a))
+    t.case("the guest dies while ib_write_bw runs: RETRY_EXC, explained",
+           dying_guest)
+
+
+def dying_guest():
+    ours, theirs = under_way("to rxe", ["ib_write_bw"])
+    vm.kill()
+    theirs.wait(1)
+    is_explained(t.finish(ours, HANG))
 
 
 vm = None if t.options.list else guest.Guest()
 try:
+    ends = Ends(t, vm)
     pingpongs()
     perftest()
+    options()
+    over_ipv6()
     unreliable()
+    if full:
+        wide_link()
     connection_manager()
     bad_link()
-    dying_guest()
+    misfortune()
 finally:
     if vm:
         vm.end()

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""adverb beside rxe in one guest: perftest and cmtime, both ends there.
+
+    speed.py [--build DIR] [--rounds N] [--only WORD]   prints a table
+
+The two take turns, each row N times, and the best of each is shown: other
+work on the machine only ever takes away.  rxe runs over the guest's own
+address with a link MTU of 9000, adverb over lo in a namespace of its own, by
+packets; both at a path MTU of 4096.  The guest's CPU is emulated: the figures
+compare the two, and say nothing about a real machine."""
+
+import argparse
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+
+import guest
+
+INSIDE = "/tmp/adverb"
+SETUP = (
+    "/sbin/ip netns add a; /sbin/ip -n a link set lo up; "
+    "ip link set eth0 mtu 9000; mkdir -p /tmp/run; chmod 700 /tmp/run; "
+    "until ibv_devinfo | grep -q 'active_mtu:.*4096'; do usleep 20000; done")
+RUN = ("env XDG_RUNTIME_DIR=/tmp/run LD_LIBRARY_PATH=%s "
+       "%s/tools/adverb run -- " % (INSIDE, INSIDE))
+SIDES = {
+    "adverb": ("/sbin/ip netns exec a ", RUN, "-d adv0 -x 1", "127.0.0.1"),
+    "rxe": ("", "", "-d rxe0 -x 1", guest.THERE),
+}
+LAT, BW, CM = range(3)
+
+
+def rows():
+    for verb in "send", "write", "read":
+        for size in 2, 4096, 65536:
+            yield LAT, "ib_%s_lat" % verb, size, "-n 300"
+    yield LAT, "ib_atomic_lat", 8, "-n 300"
+    for verb in "send", "write", "read":
+        for size, times in (64, 2000), (4096, 1000), (65536, 200), \
+                (1 << 20, 20), (8 << 20, 4):
+            yield BW, "ib_%s_bw" % verb, size, "-n %d" % times
+    yield CM, "cmtime", 200, ""
+
+
+def libraries(program):
+    """What it needs and the guest may lack."""
+    out = subprocess.run(["ldd", program], check=True, text=True,
+                         stdout=subprocess.PIPE).stdout
+    return [os.path.split(path) for path in
+            re.findall(r"=> (\S*libisal\S*)", out)]
+
+
+def put(vm, paths):
+    """Copies files and folders of this machine into the guest's INSIDE."""
+    server = socket.create_server((guest.HERE, 0))
+
+    def send():
+        to, _ = server.accept()
+        words = [w for base, names in paths for w in ("-C", base, *names)]
+        subprocess.run(["tar", "-ch", *words], check=True,
+                       stdout=to.fileno())
+        to.close()
+    thread = threading.Thread(target=send)
+    thread.start()
+    status, text = vm.run("mkdir -p %s && nc %s %d | tar -x -C %s" % (
+        INSIDE, guest.HERE, server.getsockname()[1], INSIDE), 120)
+    thread.join()
+    if status:
+        sys.exit("the guest does not take adverb:\n" + text)
+
+
+def line(side, kind, tool, size, more, port):
+    """Both ends of a tool in one shell line of the guest."""
+    netns, run, device, address = SIDES[side]
+    if kind == CM:
+        end = "%scmtime -c %d -p %d" % (run, size, port)
+        ready, client = "sleep 2", end + " -s " + address
+    else:
+        size = "" if "atomic" in tool else "-s %d" % size
+        end = "%s%s %s -p %d -u 20 %s %s" % (run, tool, device, port, size,
+                                             more)
+        ready = ("n=0; until cat /proc/net/tcp /proc/net/tcp6 | grep -q "
+                 "':%04X [0-9A-F:]* 0A' || [ \\$n = 500 ]; do "
+                 "usleep 20000; n=\\$((n+1)); done" % port)
+        client = end + " " + address
+    return "%ssh -c \"%s >/tmp/server 2>&1 & %s; %s; wait\"" % (
+        netns, end, ready, client)
+
+
+def figure(kind, size, text):
+    """us, MB/s, or connections in a second."""
+    if kind == CM:
+        total = sum(float(us) for us in re.findall(
+            r"^[a-z ]+:\s+([\d.]+)", text, re.M))
+        return size / total * 1e6 if total else None
+    for words in (words.split() for words in text.splitlines()):
+        if len(words) >= 4 and words[0].isdigit() and words[1].isdigit():
+            return float(words[4 if kind == LAT else 3])
+    return None
+
+
+def best(kind, figures):
+    known = [x for x in figures if x is not None]
+    if not known:
+        return None
+    return min(known) if kind == LAT else max(known)
+
+
+def show(kind, tool, size, got):
+    ours, theirs = got["adverb"], got["rxe"]
+    unit = ("us", "MiB/s", "conn/s")[kind]
+    if ours is None or theirs is None:
+        print("| %s | %d | %s | %s | %s | |" % (tool, size, ours, theirs,
+                                                unit))
+        return
+    ratio = theirs / ours if kind == LAT else ours / theirs
+    print("| %s | %d | %.1f | %.1f | %s | %.2f |" % (
+        tool, size, ours, theirs, unit, ratio), flush=True)
+
+
+def measure(vm, arg):
+    ports = iter(range(18000, 30000))
+    build = os.path.abspath(arg.build)
+    put(vm, [(build, ["tools/adverb", "lib"]),
+             *((base, [name]) for base, name in
+               libraries(build + "/tools/adverb"))])
+    status, text = vm.run(SETUP, 120)
+    if status:
+        sys.exit("the guest is not set up:\n" + text)
+    print("| tool | bytes | adverb | rxe | unit | adverb is x times as good |"
+          "\n|---|---|---|---|---|---|", flush=True)
+    for kind, tool, size, more in rows():
+        if arg.only not in "%s %d" % (tool, size):
+            continue
+        got = {"adverb": [], "rxe": []}
+        for _ in range(arg.rounds):
+            for side, figures in got.items():
+                words = line(side, kind, tool, size, more, next(ports))
+                status, text = vm.run(words, 200)
+                figures.append(figure(kind, size, text))
+                if figures[-1] is None:
+                    print("%s: %s" % (words, text), file=sys.stderr)
+        show(kind, tool, size, {side: best(kind, figures)
+                                for side, figures in got.items()})
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build/out")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="")
+    arg = parser.parse_args()
+    if guest.missing():
+        sys.exit("speed.py: " + guest.missing())
+    if "ADVERB_INTEROP" not in os.environ:
+        os.execvpe("unshare", ["unshare", "-Urn", sys.executable, *sys.argv],
+                   dict(os.environ, ADVERB_INTEROP="1"))
+    vm = guest.Guest()
+    try:
+        measure(vm, arg)
+    finally:
+        vm.end()
+
+
+if __name__ == "__main__":
+    main()
