@@ -48,10 +48,10 @@ __asm__(".pushsection .text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 	/*
-	 * crccopy_steps(to, from, bytes, crc, rest), with a way back from its
+	 * crccopy_steps(to, from, bytes, crc, sum), with a way back from its
 	 * middle: what it may change is on the stack, whose end *sp tells.
 	 */
-	"guard_steps:\n" /* (to, from, bytes, crc, rest, sp) */
+	"guard_steps:\n" /* (to, from, bytes, crc, sum, sp) */
 	"	push %rbx\n"
 	"	push %rbp\n"
 	"	push %r12\n"
@@ -80,7 +80,7 @@ __asm__(".pushsection .text\n"
 extern const char guard_first[], guard_last[], guard_fault[];
 extern const char guard_steps_fault[];
 int guard_steps(void *to, const void *from, size_t bytes, uint32_t crc,
-		uint8_t *rest, uintptr_t *sp);
+		uint32_t *sum, uintptr_t *sp);
 int guard_bytes(void *to, const void *from, size_t bytes);
 int guard_put1(void *to, uint64_t value);
 int guard_put2(void *to, uint64_t value);
@@ -201,13 +201,9 @@ bool guard_copy(void *to, const void *from, size_t bytes)
 bool guard_copy_crc(void *to, const void *from, size_t bytes, uint32_t *crc)
 {
 	size_t steps = has_steps ? bytes - bytes % CRCCOPY_STEP : 0;
-	uint8_t rest[CRCCOPY_REST];
 
-	if (steps) {
-		if (guard_steps(to, from, steps, *crc, rest, &steps_sp))
-			return false;
-		*crc = crc32_update(0, rest, sizeof rest);
-	}
+	if (steps && guard_steps(to, from, steps, *crc, crc, &steps_sp))
+		return false;
 	if (guard_bytes((uint8_t *)to + steps, (const uint8_t *)from + steps,
 			bytes - steps))
 		return false;

@@ -154,15 +154,18 @@ static bool read_tx(struct ibt *t, struct ibt_qp *q, struct reply *y,
 size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 {
 	struct rc_resp *r = &q->resp;
-	struct pkt p = {.bth = {.pkey = BTH_DEFAULT_PKEY,
-				.migreq = true,
-				.dest_qpn = q->qp->attr.dest_qpn}};
 	struct reply *y;
+	struct pkt p;
 	size_t len;
 
 	for (;;) {
 		if (r->reply_tail == r->reply_head)
 			return 0;
+		/* not all of p: most of it is for other packets */
+		p.bth = (struct bth){.pkey = BTH_DEFAULT_PKEY,
+				     .migreq = true,
+				     .dest_qpn = q->qp->attr.dest_qpn};
+		p.payload_len = 0;
 		y = at(r, r->reply_tail);
 		p.aeth.msn = y->msn & SERIAL24_MASK;
 		if (y->kind != REPLY_READ)

@@ -340,9 +340,9 @@ struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q)
 size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 {
 	struct rc_req *r = &q->req;
-	struct pkt p = {.bth = {.pkey = BTH_DEFAULT_PKEY, .migreq = true}};
 	struct req_note *n;
 	struct wqe *w;
+	struct pkt p;
 	uint32_t count = 1;
 	size_t len;
 
@@ -361,8 +361,12 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 		if (!has_room(q, count))
 			return 0;
 	}
-	p.bth.psn = serial24_add(n->first, r->packet).v;
-	p.bth.dest_qpn = q->qp->attr.dest_qpn;
+	/* not all of p: most of it is for other packets */
+	p.bth = (struct bth){.pkey = BTH_DEFAULT_PKEY,
+			     .migreq = true,
+			     .psn = serial24_add(n->first, r->packet).v,
+			     .dest_qpn = q->qp->attr.dest_qpn};
+	p.payload_len = 0;
 	if (is_atomic(w))
 		fill_atomic(w, &p);
 	else if (is_atomic_write(w))

@@ -17,17 +17,13 @@
 #include <stdint.h>
 
 #define CRCCOPY_STEP 256
-#define CRCCOPY_REST 16
 
 /* May crccopy_steps be called? */
 bool crccopy_is_fast(void);
-/*
- * Copy `bytes`, a multiple of CRCCOPY_STEP and not 0.  rest gets bytes which,
- * fed to crc32_update from state 0, give the state after `crc` and the copied
- * ones.
- */
+/* Copy `bytes`, a multiple of CRCCOPY_STEP and not 0; *sum gets the state
+ * after `crc` and the copied ones (util/crc.h). */
 void crccopy_steps(void *to, const void *from, size_t bytes, uint32_t crc,
-		   uint8_t rest[CRCCOPY_REST]);
+		   uint32_t *sum);
 /* Is the instruction at ip of crccopy_steps?  For handlers of signals. */
 bool crccopy_is_at(uintptr_t ip);
 

@@ -10,7 +10,7 @@
 static void a_copy_and_its_sum_agree_with_those_of_two_steps(void **state)
 {
 	static uint8_t from[8192 + 64], to[8192 + 128], want[8192 + 128];
-	uint8_t rest[CRCCOPY_REST];
+	uint32_t sum;
 
 	if (!crccopy_is_fast())
 		skip();
@@ -23,10 +23,9 @@ static void a_copy_and_its_sum_agree_with_those_of_two_steps(void **state)
 		memset(to, 0xee, sizeof to);
 		memset(want, 0xee, sizeof want);
 		memcpy(want + at, from + off, n);
-		crccopy_steps(to + at, from + off, n, crc, rest);
+		crccopy_steps(to + at, from + off, n, crc, &sum);
 		assert_memory_equal(to, want, sizeof to);
-		assert_int_equal(crc32_update(0, rest, sizeof rest),
-				 crc32_update(crc, from + off, n));
+		assert_int_equal(sum, crc32_update(crc, from + off, n));
 	}
 }
 
