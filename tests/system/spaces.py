@@ -6,10 +6,12 @@ all at once, each with a broker of its own, and nothing left of them."""
 import os
 import time
 
+import netlab
 from perftest_check import check_pingpong, check_rows
 import system
 from system import expect, expect_ok
 
+netlab.enter()
 t = system.Suite(__doc__)
 COUNT = 50 if t.options.full else 10
 BROKER = os.path.realpath(os.path.join(t.build, "lib", "adverbd"))
