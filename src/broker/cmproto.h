@@ -31,7 +31,7 @@ enum cmproto_kind {
 	CMPROTO_ESTABLISH,  /* the active side is ready, the passive has data */
 	CMPROTO_DISCONNECT, /* */
 	CMPROTO_TAKEN,	    /* the program has seen the request */
-	CMPROTO_RELEASE,    /* the object is no more */
+	CMPROTO_RELEASE,    /* the object is no more; id 0: that of the note */
 	CMPROTO_RESUME,	    /* note; space and local_port: as BIND's, or 0 */
 	CMPROTO_DONE,	    /* error: 0 or -errno */
 	CMPROTO_EVENT,

@@ -494,6 +494,15 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 	return 0;
 }
 
+static void release_noted(struct cmserver *s, const struct cmproto *m,
+			  uint64_t now_ns)
+{
+	struct cm_note note;
+
+	memcpy(&note, m->note, sizeof(note));
+	cm_note_release(s->cm, &note, now_ns);
+}
+
 static int perform(struct cmserver *s, struct object *o,
 		   const struct cmproto *m, uint64_t now_ns)
 {
@@ -539,6 +548,8 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 	o = object_find(s, m->id);
 	if (m->kind == CMPROTO_BIND)
 		reply.error = do_bind(s, c, m, &reply);
+	else if (m->kind == CMPROTO_RELEASE && !m->id)
+		release_noted(s, m, now_ns);
 	else if (m->kind == CMPROTO_RESUME)
 		reply.error = do_resume(s, c, m, now_ns, &reply);
 	else if (!o || o->client != c)

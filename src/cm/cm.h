@@ -142,6 +142,12 @@ void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note);
  */
 int cm_note_resume(struct cm *cm, uint64_t user, const struct cm_note *note,
 		   uint64_t now_ns, uint32_t *id);
+/*
+ * Release what the note is of, which its manager may have done before it died
+ * and the peer not heard: said once more it does no harm.
+ */
+void cm_note_release(struct cm *cm, const struct cm_note *note,
+		     uint64_t now_ns);
 /* The owner has seen a request: it no longer counts for the backlog. */
 void cm_taken(struct cm *cm, uint32_t id);
 void cm_set_user(struct cm *cm, uint32_t id, uint64_t user);

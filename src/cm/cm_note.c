@@ -95,8 +95,8 @@ static void take(struct cm *cm, struct conv *c, const struct cm_note *n)
 	conv_enter(cm, c, (enum conv_state)n->state);
 }
 
-int cm_note_resume(struct cm *cm, uint64_t user, const struct cm_note *note,
-		   uint64_t now_ns, uint32_t *id)
+static int resume(struct cm *cm, uint64_t user, const struct cm_note *note,
+		  bool goes_on, uint64_t now_ns, uint32_t *id)
 {
 	struct way way = note->state < CONV_STATES
 				 ? way_of((enum conv_state)note->state,
@@ -119,11 +119,26 @@ int cm_note_resume(struct cm *cm, uint64_t user, const struct cm_note *note,
 	/* with its own ids, whatever the note says */
 	if (way.said)
 		step_keep(c, &last);
-	if (way.is_repeated) {
+	/* nobody is called whom there is nothing to say to */
+	if (way.is_repeated && (goes_on || way.said == CMMSG_DREQ)) {
 		step_again(cm, c);
 		step_arm(cm, c, note->timeout, note->tries, now_ns);
 	}
 	step_linger(cm, c, now_ns);
 	*id = c->local_id;
 	return 0;
+}
+
+int cm_note_resume(struct cm *cm, uint64_t user, const struct cm_note *note,
+		   uint64_t now_ns, uint32_t *id)
+{
+	return resume(cm, user, note, true, now_ns, id);
+}
+
+void cm_note_release(struct cm *cm, const struct cm_note *note, uint64_t now_ns)
+{
+	uint32_t id;
+
+	if (!resume(cm, 0, note, false, now_ns, &id))
+		cm_release(cm, id, now_ns);
 }

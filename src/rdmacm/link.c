@@ -21,6 +21,7 @@
 
 #define BUCKETS	   256
 #define PATIENCE_S 30
+#define RELEASES   256 /* that are kept */
 
 pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t r_changed = PTHREAD_COND_INITIALIZER;
@@ -34,11 +35,10 @@ struct waiter {
 	struct r_id *id;
 };
 
-/* What a program has let go, until the broker says that it has heard of it. */
+/* What a program has let go lately; whoever succeeds the broker is told, for
+ * the peer may not have heard of it. */
 struct released {
 	struct list link;
-	uint32_t serial;
-	uint16_t space;
 	uint8_t note[CMPROTO_NOTE];
 };
 
@@ -47,6 +47,7 @@ static pid_t owner;
 static uint32_t last_serial, dials; /* brokers that we have had */
 static struct list waiters = {&waiters, &waiters};
 static struct list released = {&released, &released}; /* oldest first */
+static uint32_t releases;			      /* in it */
 static struct list ids[BUCKETS];		      /* by handle */
 
 #define ID_OF(node)                                                            \
@@ -95,13 +96,6 @@ static bool is_empty(const uint8_t note[CMPROTO_NOTE])
 
 static void answer(const struct cmproto *m)
 {
-	struct released *r = (struct released *)(void *)released.next;
-
-	if (!list_is_empty(&released) && r->serial == m->serial) {
-		list_remove(&r->link);
-		free(r);
-		return;
-	}
 	list_for_each (n, &waiters) {
 		struct waiter *w = (struct waiter *)(void *)n;
 
@@ -207,19 +201,13 @@ static void revive(int fd, struct r_id *id)
 /* The peers of what was released have to hear of it. */
 static void release_again(int fd)
 {
-	list_for_each_safe (n, &released) {
-		struct released *r = (struct released *)(void *)n;
-		struct cmproto m = {.space = r->space};
-		int error;
+	list_for_each (n, &released) {
+		struct cmproto m = {0};
 
-		memcpy(m.note, r->note, sizeof(m.note));
-		error = ask(fd, &m, CMPROTO_RESUME, 0);
-		if (!error)
-			error = ask(fd, &m, CMPROTO_RELEASE, m.new_id);
-		if (error == -EPIPE)
+		memcpy(m.note, ((struct released *)(void *)n)->note,
+		       sizeof(m.note));
+		if (ask(fd, &m, CMPROTO_RELEASE, 0) == -EPIPE)
 			return;
-		list_remove(n);
-		free(r);
 	}
 }
 
@@ -323,6 +311,7 @@ static int dial(void)
 		broker_fd = -1;
 		list_init(&waiters);
 		list_init(&released);
+		releases = 0;
 		memset(ids, 0, sizeof(ids));
 		owner = getpid();
 	}
@@ -415,20 +404,30 @@ void r_tell(uint16_t kind, uint32_t handle)
 	post(&m, kind, handle);
 }
 
+/* The oldest makes room. */
+static void keep(const uint8_t note[CMPROTO_NOTE])
+{
+	struct released *r;
+
+	if (releases == RELEASES) {
+		free(list_pop_head(&released)); /* link is first */
+		releases--;
+	}
+	r = malloc(sizeof(*r));
+	if (!r)
+		return;
+	memcpy(r->note, note, sizeof(r->note));
+	list_init(&r->link);
+	list_push_tail(&released, &r->link);
+	releases++;
+}
+
 void r_release(struct r_id *id)
 {
-	struct cmproto m = {0};
-	struct released *r = is_empty(id->note) ? NULL : malloc(sizeof(*r));
 	uint32_t handle = id->handle;
 
 	r_unlink(id);
-	if (r) {
-		r->space = (uint16_t)id->base.ps;
-		memcpy(r->note, id->note, sizeof(r->note));
-		list_init(&r->link);
-		list_push_tail(&released, &r->link);
-	}
-	post(&m, CMPROTO_RELEASE, handle);
-	if (r)
-		r->serial = m.serial;
+	if (!is_empty(id->note))
+		keep(id->note);
+	r_tell(CMPROTO_RELEASE, handle);
 }

@@ -219,24 +219,7 @@ static void act(struct world *w, int side, struct end *n)
 	drain(w, side);
 }
 
-static void resume(struct world *w, int side, struct end *n)
-{
-	uint32_t id;
-	int error = cm_note_resume(w->cm[side], 0, &n->note, w->now, &id);
-
-	if (n->is_released && error == -EEXIST)
-		return; /* the same call came again meanwhile */
-	assert_int_equal(error, 0);
-	assert_int_equal(id, n->id);
-	if (n->is_released)
-		cm_release(w->cm[side], id, w->now);
-	drain(w, side);
-}
-
-/*
- * One manager dies.  Its successor gets what the owners have noted, and hears
- * again of releases that were not confirmed, which are few.
- */
+/* One manager dies.  Its successor gets what the owners have noted. */
 static void rebirth(struct world *w, int side)
 {
 	uint64_t late = rng_below(&w->rng, 3000) * 1000000ull;
@@ -247,13 +230,19 @@ static void rebirth(struct world *w, int side)
 	for (int is_released = 0; is_released <= 1; is_released++)
 		for (uint32_t i = 0; i < w->ends[side]; i++) {
 			struct end *n = &w->end[side][i];
+			uint32_t id = n->id;
 
 			if (!n->note.state || n->is_released != is_released)
 				continue;
-			if (!is_released || !rng_below(&w->rng, 4))
-				resume(w, side, n);
 			if (is_released)
-				n->note.state = 0;
+				cm_note_release(w->cm[side], &n->note, w->now);
+			else
+				assert_int_equal(cm_note_resume(w->cm[side], 0,
+								&n->note,
+								w->now, &id),
+						 0);
+			assert_int_equal(id, n->id);
+			drain(w, side);
 		}
 	listen_at(w, side);
 }
