@@ -22,11 +22,11 @@ import guest
 
 INSIDE = "/tmp/adverb"
 SETUP = (
+    "cp /tmp/adverb/libisal* /usr/lib/x86_64-linux-gnu/; "
     "/sbin/ip netns add a; /sbin/ip -n a link set lo up; "
     "ip link set eth0 mtu 9000; mkdir -p /tmp/run; chmod 700 /tmp/run; "
     "until ibv_devinfo | grep -q 'active_mtu:.*4096'; do usleep 20000; done")
-RUN = ("env XDG_RUNTIME_DIR=/tmp/run LD_LIBRARY_PATH=%s "
-       "%s/tools/adverb run -- " % (INSIDE, INSIDE))
+RUN = "env XDG_RUNTIME_DIR=/tmp/run %s/tools/adverb run -- " % INSIDE
 SIDES = {
     "adverb": ("/sbin/ip netns exec a ", RUN, "-d adv0 -x 1", "127.0.0.1"),
     "rxe": ("", "", "-d rxe0 -x 1", guest.THERE),
