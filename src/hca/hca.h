@@ -262,6 +262,7 @@ struct cq {
 	uint32_t size;	  /* entries in the ring, a power of two */
 	uint32_t cqe;	  /* capacity granted; <= size */
 	uint32_t overrun; /* no more is written after an overflow */
+	ring_index head;  /* producers' */
 	aoff ring;
 	uint32_t hold_count; /* tell after so many completions; 0, 1: of each */
 	uint32_t held;	     /* completions that armed and were not told */
@@ -269,8 +270,8 @@ struct cq {
 	uint64_t user;	     /* cookie of the face, carried by events */
 	_Atomic uint32_t arm; /* enum cq_arm */
 	uint32_t id;
-	ring_index head; /* producers' */
-	ring_index tail; /* the program's */
+	uint64_t reserved[4]; /* head and tail are of two processes */
+	ring_index tail;      /* the program's */
 };
 
 enum cq_push {
@@ -368,15 +369,15 @@ enum qp_mail {
  * and write all of this; the lane changes state and attr under it.
  */
 struct qp_far {
+	struct far_note note;
 	struct alock lock;
 	uint32_t connection; /* how often it has become ready to receive */
 	uint32_t has_failed; /* note says why; nothing is accepted any more */
 	uint32_t is_heard;
 	uint64_t completing;   /* the receive's index + 1; see rq_enter */
 	_Atomic uint32_t mail; /* enum qp_mail, see mail.c */
-	struct far_note note;
-	_Atomic uint32_t ask; /* enum far_ask */
-	uint32_t ask_opcode;  /* enum hca_wr */
+	_Atomic uint32_t ask;  /* enum far_ask */
+	uint32_t ask_opcode;   /* enum hca_wr */
 	uint32_t ask_rkey;
 	uint64_t ask_va, ask_swap_add, ask_compare, ask_found;
 };
@@ -388,13 +389,16 @@ struct qp {
 	uint32_t state;	      /* enum hca_qp_state; changes only in qp_enter */
 	uint32_t pd, recv_pd; /* recv_pd: of the memory of its receives */
 	uint32_t sq_sig_all;
-	uint32_t rq_held;      /* a message has a receive, see rq.c; lane's */
 	aoff send_cq, recv_cq; /* struct cq */
 	aoff srq;	       /* struct srq, instead of rq; or 0 */
-	struct wq sq, rq;
-	struct hca_qp_attr attr; /* as set by modify */
-	uint64_t user;		 /* cookie of the face, carried by events */
+	uint64_t user;	       /* cookie of the face, carried by events */
+	/* What the owner writes as it sends and what a peer does as it takes
+	 * receives are kept apart by what neither writes. */
+	struct wq sq;
 	struct qp_stats stats;
+	struct hca_qp_attr attr; /* as set by modify */
+	struct wq rq;
+	uint32_t rq_held; /* a message has a receive, see rq.c; lane's */
 	struct qp_far far;
 };
 
