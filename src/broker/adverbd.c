@@ -68,6 +68,7 @@ static bool is_given(void)
 static void detach(bool foreground, int *fd)
 {
 	struct rlimit files;
+	cpu_set_t all;
 	sigset_t none;
 	int null;
 
@@ -79,6 +80,9 @@ static void detach(bool foreground, int *fd)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
+	/* One program's taskset is not for all: the cgroup's limits stay. */
+	memset(&all, 0xff, sizeof(all));
+	sched_setaffinity(0, sizeof(all), &all);
 	syscall(SYS_close_range, 3u, ~0u, 0u);
 	*fd = is_given() ? fcntl(0, F_DUPFD_CLOEXEC, 3) : -1;
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
