@@ -42,6 +42,7 @@ struct engine {
 	struct credit_inbox inbox;
 	struct board board;
 	struct list starved; /* struct ibt_qp, by `active` */
+	bool parts;	     /* see engine_part */
 	uint32_t wanted_qpn; /* engine_wants_page; 0: none */
 	/* Within the host without packets, near.h. */
 	bool is_direct;
@@ -210,19 +211,6 @@ void engine_publish(struct engine *e)
 		       sizeof(*e->ibt.counters));
 }
 
-static bool is_service_of(const struct ibt_qp *q, enum opcode_service service)
-{
-	switch (q->qp->type) {
-	case HCA_QPT_RC:
-		return service == OPCODE_SERVICE_RC;
-	case HCA_QPT_UC:
-		return service == OPCODE_SERVICE_UC;
-	case HCA_QPT_UD:
-		return service == OPCODE_SERVICE_UD;
-	}
-	return false;
-}
-
 /* IBTA 9.6.1.1: the packet must come from the connected peer. */
 static bool is_from_peer(const struct ibt_qp *q, const struct engine_dgram *d)
 {
@@ -246,7 +234,7 @@ static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 		q = find(e, p->bth.dest_qpn);
 	if (*all ? p->info->service != OPCODE_SERVICE_UD ||
 			    !mcast_has(&e->ibt, d->to.ip)
-		 : !q || !is_service_of(q, p->info->service)) {
+		 : !q || !ibt_qp_serves(q, p->info->service)) {
 		c->rx_unknown_qp++;
 		if (e->class_of && e->class_of(p->bth.dest_qpn) != e->class)
 			c->rx_misdirected++;
@@ -490,6 +478,13 @@ void engine_hold_acks(struct engine *e, bool hold)
 		ibt_qp_activate(&e->ibt, CONTAINER_OF(n, struct ibt_qp, owing));
 }
 
+void engine_part(struct engine *e, bool parts)
+{
+	e->parts = parts;
+	engine_hold_acks(e, false);
+	feed(e);
+}
+
 bool engine_owes(const struct engine *e)
 {
 	return !list_is_empty(&e->ibt.owing);
@@ -571,7 +566,7 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	size_t bytes = q->mtu + PKT_MAX_HEADER_BYTES;
 	bool ask = false, waits;
 
-	if (!c)
+	if (!c || (e->parts && rc_reply_is_owed(q)))
 		return true;
 	waits = credit_waits(c, bytes, now_ns, &ask);
 	if (ask)

@@ -170,6 +170,11 @@ void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
 void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns);
 
 /*
+ * Between true and false: what is owed to peers goes now, whatever room they
+ * have, for nobody will be there to send it later.
+ */
+void engine_part(struct engine *e, bool parts);
+/*
  * While held, ACKs to peers on this host wait: for the program's next request
  * to the same peer or for the end of the hold, whichever comes first.
  */

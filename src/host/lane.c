@@ -47,6 +47,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->sink = *sink;
 	l->last_turn_ns = l->now_ns = l->published_ns = lane_now();
 	l->is_full = l->is_junk_said = false;
+	l->awaited_fd = -1;
 	l->wake_ns = l->bulk = l->inflow = l->linger_ns = 0;
 	l->wake_fd = -1;
 	l->bells = (struct mpsc){NULL};
@@ -312,7 +313,7 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 	uint64_t now = l->now_ns, due = engine_deadline(l->engine);
 	bool slept = due < now && now - due > ASLEEP_NS &&
 		     now - l->last_turn_ns > ASLEEP_NS;
-	bool any;
+	bool any, has_dead = peer_has_dead();
 
 	/* what arrived meanwhile must not find our patience used up */
 	if (slept)
@@ -327,6 +328,8 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 		engine_hold_acks(l->engine, false);
 	board_look(engine_board(l->engine), now);
 	lane_ring(l);
+	if (has_dead && l->wire.is_drained && l->got_next == l->got_count)
+		peer_bury(l->engine, now);
 	engine_tick(l->engine, now);
 	peer_turn(l->engine, now);
 	watch_junk(l);
@@ -352,8 +355,8 @@ void lane_wake(struct lane *l)
 static bool must_wake(const struct lane *l)
 {
 	return ring_load(&l->is_resting) && l->wake_ns &&
-	       ((l->is_full && !l->wake_full) || is_behind(l) ||
-		engine_has_tx(l->engine) ||
+	       ((l->is_full && l->awaited_fd != l->wire.full_fd) ||
+		is_behind(l) || engine_has_tx(l->engine) ||
 		engine_deadline(l->engine) < l->wake_ns);
 }
 
@@ -431,8 +434,9 @@ uint64_t lane_ago_ns(uint32_t polled)
 void lane_flush(struct lane *l)
 {
 	lane_ring(l);
-	engine_hold_acks(l->engine, false);
+	engine_part(l->engine, true);
 	transmit(l);
+	engine_part(l->engine, false);
 }
 
 void lane_quit(struct lane *l) NO_LOCK_ANALYSIS
@@ -458,7 +462,7 @@ bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 	ways_rest(&l->ways, l->engine, l->last_turn_ns, &l->wake_ns);
 	*until = bits_min_u64(l->wake_ns, peer_due_ns());
 	engine_publish(l->engine);
-	l->wake_full = l->is_full;
+	l->awaited_fd = l->is_full ? l->wire.full_fd : -1;
 	*events = (short)((l->is_full ? POLLOUT : 0) |
 			  (engine_is_choked(l->engine) ? 0 : POLLIN));
 	ring_store(&l->is_resting, 1);

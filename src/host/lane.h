@@ -50,7 +50,7 @@ struct lane {
 	uint32_t last_at; /* at this netif_version */
 	bool is_full;	  /* the socket took less than we had */
 	uint64_t wake_ns; /* when the resting thread will look again */
-	bool wake_full;	  /* or when there is room */
+	int awaited_fd;	  /* or when this socket has room; -1: none */
 	ring_index is_resting;
 	int wake_fd; /* its eventfd; -1 before it runs */
 	bool is_junk_said;

@@ -30,6 +30,7 @@ struct question {
 	uint32_t qpn, dest_qpn, scope;
 	uint8_t self[16], host[16];
 	bool is_asked;
+	bool is_over; /* the answer: it is gone; see peer_bury */
 };
 
 static struct client broker;
@@ -37,6 +38,7 @@ static bool has_broker;
 static struct question question[QUESTIONS];
 static uint32_t questions;
 static bool wants_turn;		  /* an answer is to come */
+static bool has_dead;		  /* one is over */
 static ring_index seen_fd, woken; /* for the sleeper; the first is fd + 1 */
 
 static void show(void)
@@ -62,6 +64,7 @@ int peer_socket(int arena_fd, int kick_fd)
 
 	has_broker = !err;
 	questions = 0;
+	has_dead = false;
 	if (!err) {
 		/* the lane and the client each close their own */
 		int fd = fcntl(broker.udp_fd, F_DUPFD_CLOEXEC, 0);
@@ -162,11 +165,12 @@ void peer_ask(struct engine *engine, const struct engine_event *e,
 		memcpy(q.host, e->peer.ip, 16);
 	}
 	for (uint32_t i = 0; i < questions; i++) {
-		if (question[i].qpn == q.qpn &&
-		    is_same_process(&question[i], &q))
+		if (!is_same_process(&question[i], &q))
+			continue;
+		if (question[i].qpn == q.qpn)
 			return;
-		if (question[i].is_asked && is_same_process(&question[i], &q))
-			q.is_asked = false;
+		q.is_asked &= !question[i].is_asked;
+		q.is_over |= question[i].is_over;
 	}
 	/* slow rather than lost: the engine asks again, within its patience */
 	if (questions == QUESTIONS) {
@@ -208,13 +212,38 @@ static void answered(struct engine *engine, const struct client_news *news,
 
 	memcpy(about.host, news->host, 16);
 	for (uint32_t i = 0; i < questions; i++) {
-		if (!is_same_process(&question[i], &about))
-			question[kept++] = question[i];
-		else
+		bool is_meant = is_same_process(&question[i], &about);
+
+		if (is_meant && news->peer != CLIENT_PEER_GONE) {
 			engine_peer_state(engine, question[i].qpn,
 					  engine_word(news->peer), now_ns);
+			continue;
+		}
+		question[i].is_over |= is_meant;
+		has_dead |= is_meant;
+		question[kept++] = question[i];
 	}
 	questions = kept;
+}
+
+bool peer_has_dead(void)
+{
+	return has_dead;
+}
+
+void peer_bury(struct engine *engine, uint64_t now_ns)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < questions; i++) {
+		if (question[i].is_over)
+			engine_peer_state(engine, question[i].qpn,
+					  ENGINE_PEER_GONE, now_ns);
+		else
+			question[kept++] = question[i];
+	}
+	questions = kept;
+	has_dead = false;
 }
 
 /* A broker is there again: it has not heard what the last one was asked. */
@@ -241,6 +270,7 @@ static void give_up(struct engine *engine, uint64_t now_ns)
 							: ENGINE_PEER_UNKNOWN,
 				  now_ns);
 	questions = 0;
+	has_dead = false;
 	neighbour_is_back();
 }
 
@@ -275,6 +305,8 @@ uint64_t peer_due_ns(void)
 {
 	uint64_t due = has_broker ? client_due_ms(&broker) : UINT64_MAX;
 
+	if (has_dead)
+		return 0;
 	return due == UINT64_MAX ? due : due * NS_PER_MS;
 }
 

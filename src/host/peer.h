@@ -38,6 +38,13 @@ void peer_ask(struct engine *engine, const struct engine_event *e,
 bool peer_ask_arena(uint32_t class);
 /* Takes answers and looks after the broker; cheap when nothing is awaited. */
 void peer_turn(struct engine *engine, uint64_t now_ns);
+/*
+ * Has peer_turn heard of a death?  The last words of the dead may still wait
+ * in our socket: who finds it empty after that has heard all, and peer_bury
+ * then tells the engine.
+ */
+bool peer_has_dead(void);
+void peer_bury(struct engine *engine, uint64_t now_ns);
 /* When it is due in any case; UINT64_MAX: never. */
 uint64_t peer_due_ns(void);
 /*

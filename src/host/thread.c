@@ -40,7 +40,7 @@ static void wait_until(struct lane *l, uint64_t until, short socket_events)
 		{.fd = l->wake_fd, .events = POLLIN},
 		{.fd = peer_fd(), .events = POLLIN},
 		{.fd = l->wire.fd, .events = socket_events & POLLIN},
-		{.fd = l->wire.full_fd, .events = socket_events & POLLOUT},
+		{.fd = l->awaited_fd, .events = socket_events & POLLOUT},
 	};
 	uint64_t now = lane_now(), left = until > now ? until - now : 0, sink;
 	struct timespec t = {

@@ -209,6 +209,8 @@ void ibt_qp_fini(struct ibt *t, struct ibt_qp *q);
  * -ENOMEM.
  */
 int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic);
+/* Are packets of this service for q? */
+bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service);
 /* Enter a state: the only place where qp->state changes. */
 void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state);
 /* In ERR: complete all posted work with a flush error, in order. */

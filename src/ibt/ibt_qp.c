@@ -170,11 +170,25 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 	rq_leave(qp);
 }
 
+bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service)
+{
+	switch (q->qp->type) {
+	case HCA_QPT_RC:
+		return service == OPCODE_SERVICE_RC;
+	case HCA_QPT_UC:
+		return service == OPCODE_SERVICE_UC;
+	case HCA_QPT_UD:
+		return service == OPCODE_SERVICE_UD;
+	}
+	return false;
+}
+
 /* A peer of this host that is at work here ends it first (struct qp_far). */
 static void set_state(struct hca *h, struct qp *qp, enum hca_qp_state state)
 {
 	rq_enter(h, qp);
-	qp->state = state;
+	/* posters look without a lock */
+	__atomic_store_n(&qp->state, state, __ATOMIC_RELAXED);
 	if (state == HCA_QP_RTR) {
 		qp->far.connection++;
 		qp->far.has_failed = qp->far.is_heard = 0;

@@ -523,13 +523,14 @@ size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n)
 		     end < n && send[end].from.port == send[sent].from.port;)
 			end++;
 		k = send_some(fd, u->rings->tx + sent, end - sent);
-		u->full_fd = fd;
 		if (k > 0) {
 			sent += (size_t)k;
 			continue;
 		}
-		if (errno == EAGAIN || errno == ENOBUFS)
+		if (errno == EAGAIN || errno == ENOBUFS) {
+			u->full_fd = fd;
 			break;
+		}
 		/* EMSGSIZE, no route, a firewall, or an old ICMP error. */
 		if (send[sent].segment < send[sent].len)
 			send_apart(u, fd, &send[sent]);

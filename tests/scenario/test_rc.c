@@ -674,6 +674,37 @@ static void nobody_waits_for_the_page_of_the_dead(void **state)
 	duo_free(d);
 }
 
+/* Its last answers must not wait for room that only others can make. */
+static void who_ends_answers_without_room(void **state)
+{
+	static struct credit_page page;
+	struct engine_frame f;
+	struct duo *d = duo_new(5, 16);
+	struct engine *e = d->side[1].engine;
+
+	memset(&page, 0, sizeof page);
+	d->side[1].qp->attr.ah.local = 1;
+	engine_inbox(e, &page, 1, 60000, false);
+	engine_page(e, d->side[0].qp->qpn, &page);
+	d->fate = drop_all;
+	duo_send(d, 1, HCA_WR_RDMA_WRITE, 0, 8, 200000);
+	duo_post(d, 1);
+	duo_run(d, d->now_ns + 1000);
+	assert_int_equal(d->side[1].qp->stats.tx_packets, 1);
+	page.capacity = 1;
+	d->fate = NULL;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 200000);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 1000);
+	assert_int_equal(d->side[1].qp->stats.tx_packets, 1);
+	engine_part(e, true);
+	assert_int_equal(engine_tx(e, &f, 1, d->now_ns), 1);
+	assert_int_equal(f.bytes[0], 0x11); /* RC ACK */
+	engine_tx_done(e, 1);
+	engine_part(e, false);
+	duo_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -691,6 +722,7 @@ int main(int argc, char **argv)
 	};
 	const struct CMUnitTest of_packets[] = {
 		cmocka_unit_test(nobody_waits_for_the_page_of_the_dead),
+		cmocka_unit_test(who_ends_answers_without_room),
 		cmocka_unit_test(a_full_queue_of_one_repeats_nothing_unasked),
 		cmocka_unit_test(a_late_packet_is_no_lost_one),
 		cmocka_unit_test(
