@@ -88,6 +88,11 @@ def brokers():
     return found
 
 
+def broker_listens():
+    with open("/proc/net/unix") as f:
+        return "@adverbd-" in f.read()
+
+
 def port_is_held():
     with open("/proc/net/udp6") as f:
         return ":12B7 " in f.read()
@@ -141,7 +146,12 @@ def roots_broker():
     t.need(PINGPONG[0])
     broker = subprocess.Popen([os.path.join(t.build, "lib", "adverbd"),
                                "--foreground"])
+    end = time.monotonic() + 20
     try:
+        # or the first client starts one of its own
+        while not broker_listens():
+            expect(time.monotonic() < end, "the broker does not listen")
+            time.sleep(0.001)
         server = server_of(ANNA, PINGPONG, 18600)
         client = run_as(BERT, [*PINGPONG, "127.0.0.1"])
         for p in server, client:
