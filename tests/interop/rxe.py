@@ -73,7 +73,9 @@ def perftest():
 # What is in flight at once stays below what a socket holds (about 180 packets)
 # however late its reader is, for a clean link to lose nothing.  With several
 # QPs -n is a multiple of -t: else perftest may stop polling before it has
-# posted all, and waits for ever.
+# posted all, and waits for ever.  No latency test with -e: both its queues
+# share one channel, and it takes whichever event comes for the one it expects.
+# rxe completes a receive before it acknowledges, so the answer may be first.
 OPTIONS = [
     ["ib_write_bw", "-q", "4", "-t", "4", "-s", "4096", "-n", "64"],
     ["ib_send_lat", "-s", "64", "-I", "64", "-n", "50"],
