@@ -215,7 +215,8 @@ def crowds():
                    (b, a))
         c = Talker("there", "call", HERE, PORT, many)
         began.append(c)
-        c.wait("RDMA_CM_EVENT_CONNECT_RESPONSE %d " % many)
+        # killed before its last RTU it would leave one refused, not ended
+        s.wait("RDMA_CM_EVENT_ESTABLISHED %d " % (5 * one + many))
         c.kill()
         s.wait("RDMA_CM_EVENT_DISCONNECTED %d " % (5 * one + many))
     case("%d connections one after another, %d at once; the brokers do not "
