@@ -18,11 +18,10 @@ struct side {
 	size_t at, count;
 };
 
-/* Both, and the moves they are of. */
+/* Both, of some moves. */
 struct batch {
 	struct side near, far;
 	uint64_t bytes;
-	size_t moves;
 };
 
 static struct space_other *other_of(struct space *s)
@@ -34,7 +33,7 @@ static struct space_other *other_of(struct space *s)
 static void begin(struct batch *b)
 {
 	b->near.at = b->near.count = b->far.at = b->far.count = 0;
-	b->bytes = b->moves = 0;
+	b->bytes = 0;
 }
 
 static void add(struct side *s, uint64_t va, uint64_t bytes)
@@ -84,12 +83,11 @@ static void put_in(struct batch *b, const struct space_move *m, bool is_put)
 	if (bytes)
 		split_tail(to);
 	b->bytes += bytes;
-	b->moves++;
 }
 
 static void advance(struct side *s, uint64_t bytes)
 {
-	while (bytes) {
+	while (bytes && s->at < s->count) {
 		struct iovec *v = &s->iov[s->at];
 		uint64_t n = bits_min_u64(bytes, v->iov_len);
 
@@ -180,20 +178,21 @@ static int move(struct space_other *o, const struct space_move *m, size_t n,
 		size_t *done, bool is_put)
 {
 	for (*done = 0; *done < n;) {
+		const struct space_move *first = m + *done;
+		size_t left = n - *done, moves = 0;
 		struct batch b;
 		int err;
 
 		begin(&b);
 		do
-			put_in(&b, &m[*done + b.moves], is_put);
-		while (*done + b.moves < n &&
-		       has_room(&b, &m[*done + b.moves]));
+			put_in(&b, &first[moves], is_put);
+		while (++moves < left && has_room(&b, &first[moves]));
 		err = run(o, &b, is_put);
 		/* a bad address may have refused all of them */
 		if (err == -EFAULT)
-			err = one_by_one(o, m + *done, b.moves, done, is_put);
+			err = one_by_one(o, first, moves, done, is_put);
 		else if (!err)
-			*done += b.moves;
+			*done += moves;
 		if (err)
 			return err;
 	}
