@@ -40,18 +40,21 @@ class Where:
     """Between which two addresses, in which namespaces, a step runs."""
 
     def __init__(self, name="lo", client=(), server=(), address=LOCAL,
-                 raw=()):
+                 raw=(), device=""):
         self.name = name            # part of the series' name
         self.client = list(client)  # words before the client's command
         self.server = list(server)
         self.address = address
         self.raw = list(raw)        # options of the raw programs
+        # Otherwise perftest takes the first device, of an Ethernet mostly,
+        # and its path MTU.
+        self.env = {"ADVERB_DEVICES": device} if device else {}
 
     def series(self, name):
         return name if self.name == "lo" else "%s@%s" % (name, self.name)
 
 
-LO = Where()
+LO = Where(device="lo")
 DIRECT = {"ADVERB_DIRECT": "1"}
 
 
@@ -95,7 +98,8 @@ class House:
                                 str(count), "-p", str(port), *options]
         text, cpu = proc.pair(where.server + argv,
                               where.client + argv + [where.address], port,
-                              env=env, one_core=one_core)
+                              env={**where.env, **(env or {})},
+                              one_core=one_core)
         for line in text.splitlines():
             words = line.split()
             if len(words) >= 5 and words[0] == str(size):
