@@ -11,30 +11,15 @@ import time
 
 import netlab
 import system
-from system import expect, expect_ok
+from system import brokers, expect, expect_ok, named
 
 netlab.enter()
 t = system.Suite(__doc__)
 CROWD = os.path.join(t.build, "tests", "system", "crowd")
 WITHOUT = os.path.join(t.build, "tests", "system", "without")
-MY_NAMESPACE = os.readlink("/proc/self/ns/net")
 ROCE_PORT = 4791
 if not t.options.list:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-
-
-def brokers():
-    """Who runs as adverbd in this network namespace."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/comm" % pid) as f:
-                if f.read() == "adverbd\n" and \
-                        os.readlink("/proc/%s/ns/net" % pid) == MY_NAMESPACE:
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found
 
 
 def sockets():
@@ -124,19 +109,6 @@ t.case("programs start while brokers are killed", alone(newcomers),
        "many processes", "programs that start while brokers are killed")
 
 
-def named(comm):
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/comm" % pid) as f:
-                if f.read() == comm + "\n" and \
-                        os.readlink("/proc/%s/ns/net" % pid) == MY_NAMESPACE:
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return sorted(found)
-
-
 def datagrams():
     """How many this network namespace has received."""
     with open("/proc/net/snmp") as f:
@@ -155,7 +127,7 @@ def stopped(seconds, patience, *length):
     while datagrams() < quiet + 1000:
         expect(p.poll() is None, "it has ended too early")
         time.sleep(0.01)
-    server = named("ib_write_bw")[0]
+    server = min(named("ib_write_bw"))
     os.kill(server, signal.SIGSTOP)
     for pid in brokers():
         os.kill(pid, signal.SIGKILL)
@@ -237,7 +209,7 @@ def mortals():
     files = lambda: sorted(os.listdir(t.runtime))
     before, left, running = settled(pid), files(), threads(pid)
     expect_ok(crowd("mortal", rounds, "2"))
-    expect(brokers() == [pid], "the broker has not lived through it")
+    expect(list(brokers()) == [pid], "the broker has not lived through it")
     after = settled(pid)
     expect(after[1] <= before[1] + 512, "%d KiB have become %d" %
            (before[1], after[1]))

@@ -116,20 +116,6 @@ def as_top_says():
         expect_ok(r)
 
 
-def brokers():
-    """Of this namespace."""
-    mine = os.readlink("/proc/self/ns/net")
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/comm" % pid) as f:
-                name = f.read().strip()
-            if name == "adverbd" and mine == os.readlink(
-                    "/proc/%s/ns/net" % pid):
-                yield int(pid)
-        except OSError:
-            continue
-
-
 def never_backwards():
     """While a program runs, and its broker is killed."""
     words = ["ib_write_bw", "-D", "4", "-p", "%"]
@@ -147,7 +133,7 @@ def never_backwards():
         more = grows() + 2
         lab.wait(lambda: grows() >= more or p[1].poll() is not None,
                  "it does not grow")
-        for pid in brokers():
+        for pid in system.brokers():
             if not kills:
                 os.kill(pid, signal.SIGKILL)
     expect(grows() >= 4, "it was not seen to grow: %s" % seen)

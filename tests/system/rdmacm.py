@@ -15,7 +15,7 @@ import icrc_check
 import netlab
 from perftest_check import check_rows
 import system
-from system import Result, expect, expect_ok
+from system import Result, brokers, expect, expect_ok
 
 netlab.enter()
 t = system.Suite(__doc__)
@@ -373,25 +373,12 @@ def deaths(rounds):
     t.case("%d times one side is killed" % rounds, body, "rdma_cm", "rping")
 
 
-def brokers():
-    """The process ids of adverbd in this namespace."""
-    mine = os.readlink("/proc/self/ns/net")
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/comm" % pid) as f:
-                if (f.read() == "adverbd\n" and
-                        os.readlink("/proc/%s/ns/net" % pid) == mine):
-                    yield int(pid)
-        except OSError:
-            pass  # it has ended meanwhile
-
-
 def survivors():
     """A listener outlives the broker that knew of it."""
     def body():
         t.need("rping")
         s = listens("here", ["rping", "-s", "-P", "-a", "127.0.0.1"])
-        expect(list(brokers()), "there is no broker")
+        expect(brokers(), "there is no broker")
         for pid in brokers():
             os.kill(pid, signal.SIGKILL)
         end = time.monotonic() + 20

@@ -224,6 +224,26 @@ def alone(words):
             "sh", *words]
 
 
+def named(comm, pid="self"):
+    """The programs of that name in the network namespace of @pid: their
+    process ids, and whose they are."""
+    mine = os.readlink("/proc/%s/ns/net" % pid)
+    found = {}
+    for one in sorted(map(int, filter(str.isdigit, os.listdir("/proc")))):
+        try:
+            with open("/proc/%d/comm" % one) as f:
+                if f.read() == comm + "\n" and \
+                        os.readlink("/proc/%d/ns/net" % one) == mine:
+                    found[one] = os.stat("/proc/%d" % one).st_uid
+        except OSError:
+            pass  # it has ended meanwhile
+    return found
+
+
+def brokers(pid="self"):
+    return named("adverbd", pid)
+
+
 def session_of(pid):
     """All processes of the session that @pid leads."""
     found = []

@@ -12,7 +12,7 @@ import sys
 import time
 
 import system
-from system import expect, expect_ok
+from system import brokers, expect, expect_ok
 
 ANNA, BERT = 65534, 65533
 TOLD = r"run by user (\d+): that user can see and drop"
@@ -72,20 +72,6 @@ def server_of(user, argv, port):
             raise system.Fail("the server does not listen", r.output)
         time.sleep(0.01)
     return p
-
-
-def brokers():
-    mine = os.readlink("/proc/self/ns/net")
-    found = {}
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/comm" % pid) as f:
-                if f.read() == "adverbd\n" and \
-                        os.readlink("/proc/%s/ns/net" % pid) == mine:
-                    found[int(pid)] = os.stat("/proc/" + pid).st_uid
-        except OSError:
-            pass
-    return found
 
 
 def broker_listens():
