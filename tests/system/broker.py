@@ -268,27 +268,13 @@ def holder():
     return s
 
 
-HOLD = """
-import socket, time
-s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
-s.bind(("::", 4791))
-print("held")
-time.sleep(100)
-"""
-
-
 def held():
-    p = t.start([system.PYTHON, "-u", "-c", HOLD])
-    try:
-        p.stdout.readline()
+    with t.port_held() as p:
         with open("/proc/%d/comm" % p.pid) as f:
             name = f.read().strip()
         user = os.stat("/proc/%d" % p.pid).st_uid
         told("port 4791 is held by %s (process %d of user %d)" %
              (name, p.pid, user))
-    finally:
-        p.kill()
-        p.communicate()
     expect_ok(t.pair(["ibv_rc_pingpong"]))
 
 

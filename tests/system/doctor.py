@@ -50,23 +50,9 @@ def says(thing, word, why, **how):
     t.case("%s: %s, %s" % (thing, word, why), body)
 
 
-HOLD = """
-import socket, time
-s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
-s.bind(("::", 4791))
-print("held")
-time.sleep(100)
-"""
-
-
 def held_port():
-    p = t.start([system.PYTHON, "-u", "-c", HOLD])
-    try:
-        p.stdout.readline()
+    with t.port_held() as p:
         said, r = doctor(into=list)
-    finally:
-        p.kill()
-        p.communicate()
     expect(said["UDP port 4791"][0] == "no" and re.search(
         r"held by .*\(process %d of user \d+\)" % p.pid,
         said["UDP port 4791"][1]), "the holder is not named", r)

@@ -12,6 +12,7 @@ build folder's parent: area, program, peer, result.
 """
 
 import argparse
+import contextlib
 import fnmatch
 import os
 import shutil
@@ -36,6 +37,15 @@ def is_root():
     namespace of one user cannot."""
     with open("/proc/self/uid_map") as f:
         return os.geteuid() == 0 and int(f.read().split()[2]) > NOBODY
+
+
+HOLD = """
+import socket, time
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.bind(("::", 4791))
+print("held")
+time.sleep(%d)
+""" % HANG
 
 
 class Skip(Exception):
@@ -153,6 +163,17 @@ class Suite:
         """Both ends of a tool; pair's own bound comes before ours."""
         return self.run(self.pair_argv(argv, options, timeout), timeout + 10,
                         **env)
+
+    @contextlib.contextmanager
+    def port_held(self):
+        """Another program, which it gives, has the port of RoCEv2."""
+        p = self.start([PYTHON, "-u", "-c", HOLD])
+        try:
+            p.stdout.readline()
+            yield p
+        finally:
+            p.kill()
+            p.communicate()
 
     def need(self, program):
         if not shutil.which(program):
