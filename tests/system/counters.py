@@ -4,9 +4,7 @@
 never backwards."""
 
 import ctypes
-import json
 import os
-import shutil
 import signal
 
 import icrc_check
@@ -17,7 +15,6 @@ from system import Skip, expect, expect_ok
 netlab.enter()
 t = system.Suite(__doc__)
 lab = netlab.Lab(t)
-FAN = os.path.join(t.build, "tests", "system", "fan")
 CLONE_NEWNET = 0x40000000
 # Which of them is which total of adverb top.
 TOTALS = {
@@ -46,13 +43,6 @@ def counter(name):
         return 0
     with open(path) as f:
         return int(f.read())
-
-
-def top():
-    r = t.run([t.adverb, "top", "--once", "--json", "--interval", "0.01"])
-    expect_ok(r)
-    return [p for p in json.loads(r.output)["processes"]
-            if p["name"] == "fan"]
 
 
 def transfer(*words, **env):
@@ -91,29 +81,15 @@ def every_name():
 
 
 def as_top_says():
-    folder = t.path("fan")
-    shutil.rmtree(folder, ignore_errors=True)
-    os.mkdir(folder)
     zero = {name: counter(name) for name in TOTALS}
-    running = [lab.start("here", [FAN, "serve", folder, "0"]),
-               lab.start("here", [FAN, "write", folder, "1", "50"])]
 
     def agree():
-        said = top()
+        said, _ = lab.fan_top()
         return len(said) == 2 and all(
             counter(name) - zero[name] == sum(p[field] for p in said)
             for name, field in TOTALS.items())
-    try:
-        lab.wait(lambda: os.path.exists(folder + "/written.0"),
-                 "nothing is written")
-        lab.wait(agree, "they never agree: %s, %s" % (top(), zero))
-    finally:
-        with open(folder + "/end.0.new", "wb") as f:
-            f.write(bytes(4096))
-        os.rename(folder + "/end.0.new", folder + "/end.0")
-        results = [t.finish(p, 20) for p in running]
-    for r in results:
-        expect_ok(r)
+    with lab.fan("here", 1, 50):
+        lab.wait(agree, "they never agree: %s, %s" % (lab.fan_top()[0], zero))
 
 
 def never_backwards():

@@ -7,6 +7,8 @@
 Lab.both runs a tool across the link: its server here, its client there.
 """
 
+import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -14,7 +16,7 @@ import sys
 import time
 
 import system
-from system import HANG, Result, expect
+from system import HANG, Result, expect, expect_ok
 
 SIDES = ("here", "there")
 
@@ -170,6 +172,41 @@ class Lab:
     def both(self, server, client, timeout=HANG, **more):
         return self.finish(self.begin(server, client, timeout, **more),
                            timeout)
+
+    @contextlib.contextmanager
+    def fan(self, client, servers, rounds, **env):
+        """@servers programs here, to all of which one at @client writes in
+        @rounds; gives that one when all is written."""
+        fan = os.path.join(self.t.build, "tests", "system", "fan")
+        folder = self.t.path("fan")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.mkdir(folder)
+        os.chmod(folder, 0o777)
+        running = [self.start("here", [fan, "serve", folder, str(i)], **env)
+                   for i in range(servers)]
+        writer = self.start(client, [fan, "write", folder, str(servers),
+                                     str(rounds)], **env)
+        running.append(writer)
+        try:
+            self.wait(lambda: os.path.exists(folder + "/written.0") or
+                      any(p.poll() is not None for p in running),
+                      "nothing is written", 90)
+            yield writer
+        finally:
+            with open(folder + "/end.0.new", "wb") as f:
+                f.write(bytes(4096))
+            os.rename(folder + "/end.0.new", folder + "/end.0")
+            results = [self.t.finish(p, 20) for p in running]
+        for r in results:
+            expect_ok(r)
+
+    def fan_top(self):
+        """What adverb top says of the fan's programs, and its Result."""
+        r = self.t.run([self.t.adverb, "top", "--once", "--json",
+                        "--interval", "0.01"])
+        expect_ok(r)
+        return [p for p in json.loads(r.output)["processes"]
+                if p["name"] == "fan"], r
 
     def batch(self, side, commands):
         """Several ip commands at once."""

@@ -3,32 +3,17 @@
 """Source ports: what is sent to two processes is never joined on its way, so
 that no packet comes to the wrong one."""
 
-import json
-import os
-import shutil
 import subprocess
 
 import netlab
 import system
-from system import Skip, expect, expect_ok
+from system import Skip, expect
 
 netlab.enter(as_root=True)
 t = system.Suite(__doc__)
 lab = netlab.Lab(t)
-FAN = os.path.join(t.build, "tests", "system", "fan")
 SERVERS = 4
 V4 = ("10.1.0.1/24",), ("10.1.0.2/24",)
-
-
-def misdirected():
-    """Of the fan that runs: how many packets were for another than the
-    one they came to, how many came at all, and what told it."""
-    r = t.run([t.adverb, "top", "--once", "--json", "--interval", "0.01"])
-    expect_ok(r)
-    said = [p for p in json.loads(r.output)["processes"]
-            if p["name"] == "fan"]
-    return (sum(p["rx_misdirected"] for p in said),
-            sum(p["rx_packets"] for p in said), r)
 
 
 def source_ports(pid):
@@ -41,41 +26,13 @@ def source_ports(pid):
     return found - {4791}
 
 
-def fan(client, rounds, body, **env):
-    """The servers here, who writes at @client; body() when all is written."""
-    folder = t.path("fan")
-    shutil.rmtree(folder, ignore_errors=True)
-    os.mkdir(folder)
-    os.chmod(folder, 0o777)
-    running = [lab.start("here", [FAN, "serve", folder, str(i)], **env)
-               for i in range(SERVERS)]
-    writer = lab.start(client, [FAN, "write", folder, str(SERVERS),
-                                str(rounds)], **env)
-    running.append(writer)
-    try:
-        lab.wait(lambda: os.path.exists(folder + "/written.0") or
-                 any(p.poll() is not None for p in running),
-                 "nothing is written", 90)
-        body(writer.pid)
-    finally:
-        with open(folder + "/end.0.new", "wb") as f:
-            f.write(bytes(4096))
-        os.rename(folder + "/end.0.new", folder + "/end.0")
-        results = [t.finish(p, 20) for p in running]
-    for r in results:
-        expect_ok(r)
-
-
 def astray(client, rounds, **env):
     """How many packets came to the wrong process."""
-    found = []
-
-    def look(_):
-        count, packets, r = misdirected()
-        expect(packets >= rounds * SERVERS, "few packets came", r)
-        found.append(count)
-    fan(client, rounds, look, **env)
-    return found[0]
+    with lab.fan(client, SERVERS, rounds, **env):
+        said, r = lab.fan_top()
+        expect(sum(p["rx_packets"] for p in said) >= rounds * SERVERS,
+               "few packets came", r)
+        return sum(p["rx_misdirected"] for p in said)
 
 
 def on_one_host():
@@ -112,22 +69,18 @@ def over_veth():
 
 def as_many_ports():
     lab.unwire()
-
-    def check(pid):
-        expect(len(source_ports(pid)) == 2 * SERVERS,
-               "not a port for each end: %s" %
-               sorted(source_ports(pid)))
-        expect(all(port >= 0xc000 for port in source_ports(pid)),
-               "a port that is not dynamic: %s" % sorted(source_ports(pid)))
-    fan("here", 1, check)
+    with lab.fan("here", SERVERS, 1) as writer:
+        ports = source_ports(writer.pid)
+        expect(len(ports) == 2 * SERVERS, "not a port for each end: %s" %
+               sorted(ports))
+        expect(all(port >= 0xc000 for port in ports),
+               "a port that is not dynamic: %s" % sorted(ports))
 
 
 def one_port():
     lab.unwire()
-
-    def check(pid):
-        expect(not source_ports(pid), "other ports than 4791")
-    fan("here", 1, check, ADVERB_SPORT="0")
+    with lab.fan("here", SERVERS, 1, ADVERB_SPORT="0") as writer:
+        expect(not source_ports(writer.pid), "other ports than 4791")
 
 
 t.case("four servers, one client, on one host", on_one_host)
