@@ -27,7 +27,9 @@
 #define SAFE_MS	 10000
 #define RETRY_MS 50
 #define BACKLOG	 1024
-#define FIXED	 3 /* descriptors that are polled besides the clients' */
+#define FIXED	 3    /* descriptors that are polled besides the clients' */
+#define CM_BATCH 16   /* messages of one client in a turn */
+#define CM_LAST	 1024 /* more than a socket holds */
 
 /*
  * One client, or (fd -1) what is left of one that had a class of a broker that
@@ -448,16 +450,23 @@ static bool is_cm(const struct conn *c)
 			 magic == CMPROTO_MAGIC);
 }
 
-static bool serve_cm(struct server *s, struct conn *c)
+/* At most max messages; false when the client is gone. */
+static bool serve_cm(struct server *s, struct conn *c, int max)
 {
 	struct cmproto m;
-	ssize_t n = recv(c->fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
+	ssize_t n;
 
-	if (n <= 0)
-		return n < 0 && (errno == EAGAIN || errno == EINTR);
-	if (!c->cm)
-		c->cm = cmserver_client_new(s->cm, c->fd);
-	return c->cm && cmserver_handle(s->cm, c->cm, &m, (size_t)n, now_ns());
+	while (max-- > 0) {
+		n = recv(c->fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
+		if (n <= 0)
+			return n < 0 && (errno == EAGAIN || errno == EINTR);
+		if (!c->cm)
+			c->cm = cmserver_client_new(s->cm, c->fd);
+		if (!c->cm ||
+		    !cmserver_handle(s->cm, c->cm, &m, (size_t)n, now_ns()))
+			return false;
+	}
+	return true;
 }
 
 /* False when the client is gone. */
@@ -467,7 +476,7 @@ static bool serve(struct server *s, struct conn *c)
 	struct proto m = {0};
 
 	if (is_cm(c))
-		return serve_cm(s, c);
+		return serve_cm(s, c, CM_BATCH);
 	error = proto_receive(c->fd, &m, fds);
 	if (error == -EPROTO)
 		refuse(c, &m, EPROTO, "this is not the broker's protocol");
@@ -486,6 +495,9 @@ static void retire(struct server *s, struct conn *c)
 		group_release(&s->group, c->class, now_ms());
 	}
 	c->class = 0;
+	/* what it said before it died was said */
+	if (c->cm)
+		serve_cm(s, c, CM_LAST);
 	if (c->cm)
 		cmserver_client_free(s->cm, c->cm, now_ns());
 	c->cm = NULL;

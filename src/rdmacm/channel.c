@@ -216,13 +216,13 @@ static void requested(struct r_event *e)
 static void responded(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
-	struct cmproto no = {.status = 28};
+	struct cmproto no = {.status = 28}, yes = {0};
 	int error;
 
 	if (!id->base.qp)
 		return;
 	if (!r_qp_connect(id)) {
-		error = r_do(id, CMPROTO_ESTABLISH);
+		error = r_request(id, &yes, CMPROTO_ESTABLISH);
 		e->base.event = RDMA_CM_EVENT_ESTABLISHED;
 		if (!error)
 			return;
@@ -235,6 +235,18 @@ static void responded(struct r_event *e)
 	r_qp_fail(id);
 }
 
+/* The peer has withdrawn when we had not heard of it: that is an end, too. */
+static void refused(struct r_event *e)
+{
+	struct r_id *id = r_id(e->base.id);
+
+	r_qp_fail(id);
+	if (!id->is_up)
+		return;
+	e->base.event = RDMA_CM_EVENT_DISCONNECTED;
+	e->base.status = 0;
+}
+
 /* What has to happen before the program sees it. */
 static void process(struct r_event *e)
 {
@@ -245,10 +257,9 @@ static void process(struct r_event *e)
 	else if (e->base.event == RDMA_CM_EVENT_CONNECT_RESPONSE)
 		responded(e);
 	else if (e->base.event == RDMA_CM_EVENT_REJECTED ||
-		 e->base.event == RDMA_CM_EVENT_UNREACHABLE)
-		r_qp_fail(id);
-	else if (e->base.event == RDMA_CM_EVENT_DISCONNECTED)
-		id->is_disconnected = true;
+		 e->base.event == RDMA_CM_EVENT_UNREACHABLE ||
+		 e->base.event == RDMA_CM_EVENT_CONNECT_ERROR)
+		refused(e);
 	else if (e->base.event == RDMA_CM_EVENT_MULTICAST_JOIN &&
 		 r_multicast_joined(e)) {
 		e->base.event = RDMA_CM_EVENT_MULTICAST_ERROR;
@@ -256,6 +267,8 @@ static void process(struct r_event *e)
 	}
 	if (e->base.event == RDMA_CM_EVENT_ESTABLISHED)
 		id->is_up = true;
+	if (e->base.event == RDMA_CM_EVENT_DISCONNECTED)
+		id->is_disconnected = true;
 	if (!e->message.kind)
 		return;
 	if (e->message.is_datagram)

@@ -158,6 +158,9 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	if (!id->device || !id->handle)
 		return r_fail(EINVAL, "rdma_connect: the id has no address; "
 				      "rdma_resolve_addr comes before it");
+	if (id->is_decided || id->is_listening || id->is_passive)
+		return r_fail(EINVAL, "rdma_connect: the id listens, or has "
+				      "been connected before");
 	take_param(id, conn_param, id->device->max_responder,
 		   id->device->max_initiator);
 	if (conn_param && put_private(&m, conn_param->private_data,
@@ -176,12 +179,13 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	    getrandom(&m.call_transaction, sizeof(m.call_transaction),
 		      GRND_NONBLOCK) < 0)
 		m.call_id = 0;
-	error = r_call(id, &m, CMPROTO_CONNECT);
+	error = r_request(id, &m, CMPROTO_CONNECT);
 	if (error)
 		return r_fail(-error,
 			      "rdma_connect: the conversation does not "
 			      "start: %s",
 			      strerror(-error));
+	id->is_decided = true;
 	return r_complete(id);
 }
 
@@ -209,9 +213,9 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 
 	if (is_datagram(id))
 		return accept_datagram(id, conn_param);
-	if (!id->is_passive || !id->device)
+	if (!id->is_passive || !id->device || id->is_decided)
 		return r_fail(EINVAL, "rdma_accept: the id is of no connection "
-				      "request");
+				      "request that waits");
 	/* their initiator depth is our responder's part */
 	take_param(
 		id, conn_param,
@@ -230,12 +234,13 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 			      "connected: %s",
 			      strerror(error));
 	}
-	error = r_call(id, &m, CMPROTO_ACCEPT);
+	error = r_request(id, &m, CMPROTO_ACCEPT);
 	if (error) {
 		r_qp_fail(id);
-		return r_fail(-error, "rdma_accept: the request is no longer "
-				      "there: its sender has gone");
+		return r_fail(-error, "rdma_accept: there is no broker: %s",
+			      strerror(-error));
 	}
+	id->is_decided = true;
 	return r_complete(id);
 }
 
@@ -252,6 +257,7 @@ static int reject(struct rdma_cm_id *id, int reason, const void *data,
 	if (error)
 		return r_fail(-error, "rdma_reject: there is no request that "
 				      "waits for it");
+	r_id(id)->is_decided = true;
 	return 0;
 }
 
@@ -299,10 +305,12 @@ int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 int rdma_disconnect(struct rdma_cm_id *base)
 {
 	struct r_id *id = r_id(base);
+	struct cmproto m = {0};
 	int error;
 
 	r_qp_fail(id);
-	error = r_do(id, CMPROTO_DISCONNECT);
+	error = id->is_up ? r_request(id, &m, CMPROTO_DISCONNECT)
+			  : r_do(id, CMPROTO_DISCONNECT);
 	if (error == -EPIPE || error == -ENOENT) {
 		/* the broker has gone, and with it who would tell us */
 		if (!id->is_disconnected &&

@@ -341,15 +341,27 @@ static void explain(const struct r_id *id, const struct cmproto *m)
 		      text, m->status);
 }
 
-void r_post_lost(struct r_id *id)
+static void post_end(struct r_id *id, enum rdma_cm_event_type type, int status)
 {
-	struct r_event *e =
-		id->is_up ? r_event_new(id, RDMA_CM_EVENT_DISCONNECTED, 0)
-			  : r_event_new(id, RDMA_CM_EVENT_UNREACHABLE,
-					-ECONNRESET);
+	struct r_event *e;
 
+	if (id->is_disconnected)
+		return;
+	e = id->is_up ? r_event_new(id, RDMA_CM_EVENT_DISCONNECTED, 0)
+		      : r_event_new(id, type, status);
 	if (e)
 		r_post(e);
+}
+
+void r_post_lost(struct r_id *id)
+{
+	post_end(id, RDMA_CM_EVENT_UNREACHABLE, -ECONNRESET);
+}
+
+void r_post_failed(struct r_id *id, int error)
+{
+	r_say("rdma_cm: the broker refuses: %s", strerror(-error));
+	post_end(id, RDMA_CM_EVENT_CONNECT_ERROR, error);
 }
 
 void r_id_message(struct r_id *id, const struct cmproto *m)

@@ -20,6 +20,7 @@
 #include "broker/client.h"
 
 #define BUCKETS	   256
+#define PENDING	   64 /* more have to wait: answers must be read, too */
 #define PATIENCE_S 30
 #define RELEASES   256 /* that are kept */
 
@@ -42,10 +43,20 @@ struct released {
 	uint8_t note[CMPROTO_NOTE];
 };
 
+/* A request that nobody waits for.  Until it has an answer, the successor of
+ * a broker that dies is asked again. */
+struct pending {
+	struct list link; /* in the order they were made */
+	struct r_id *id;
+	struct cmproto request;
+};
+
 static int broker_fd = -1;
 static pid_t owner;
 static uint32_t last_serial, dials; /* brokers that we have had */
 static struct list waiters = {&waiters, &waiters};
+static struct list pending = {&pending, &pending};
+static uint32_t pendings;			      /* in it */
 static struct list released = {&released, &released}; /* oldest first */
 static uint32_t releases;			      /* in it */
 static struct list ids[BUCKETS];		      /* by handle */
@@ -94,8 +105,44 @@ static bool is_empty(const uint8_t note[CMPROTO_NOTE])
 	return !memcmp(note, none, CMPROTO_NOTE);
 }
 
+static void pending_free(struct pending *p)
+{
+	list_remove(&p->link);
+	free(p);
+	pendings--;
+	pthread_cond_broadcast(&r_changed);
+}
+
+/* m: its answer. */
+static void settle(struct pending *p, const struct cmproto *m)
+{
+	struct r_id *id = p->id;
+
+	if (!m->error)
+		memcpy(id->note, m->note, sizeof(m->note));
+	/* who has heard of the end already needs no other word */
+	else if (p->request.kind == CMPROTO_CONNECT || !is_empty(id->note))
+		r_post_failed(id, m->error);
+	pending_free(p);
+}
+
+static bool answer_pending(const struct cmproto *m)
+{
+	list_for_each (n, &pending) {
+		struct pending *p = (struct pending *)(void *)n;
+
+		if (p->request.serial == m->serial) {
+			settle(p, m);
+			return true;
+		}
+	}
+	return false;
+}
+
 static void answer(const struct cmproto *m)
 {
+	if (answer_pending(m))
+		return;
 	list_for_each (n, &waiters) {
 		struct waiter *w = (struct waiter *)(void *)n;
 
@@ -198,6 +245,21 @@ static void revive(int fd, struct r_id *id)
 	}
 }
 
+/* What the broker before has not answered. */
+static void ask_pending(int fd)
+{
+	list_for_each_safe (n, &pending) {
+		struct pending *p = (struct pending *)(void *)n;
+		struct cmproto m = p->request;
+
+		if (!p->id->handle)
+			m.error = -ENOENT; /* and that was said */
+		else if (ask(fd, &m, m.kind, p->id->handle) == -EPIPE)
+			return;
+		settle(p, &m);
+	}
+}
+
 /* The peers of what was released have to hear of it. */
 static void release_again(int fd)
 {
@@ -230,7 +292,16 @@ static void revive_all(int fd)
 		revive(fd, ID_OF(list_pop_head(&all)));
 	while (!list_is_empty(&last))
 		revive(fd, ID_OF(list_pop_head(&last)));
+	ask_pending(fd);
 	release_again(fd);
+}
+
+/* There is no broker to be asked. */
+static void fail_pending(void)
+{
+	list_for_each_safe (n, &pending)
+		settle((struct pending *)(void *)n,
+		       &(struct cmproto){.error = -EPIPE});
 }
 
 /* A new connection in place of the one that broke; -1: there is none. */
@@ -247,6 +318,7 @@ static int redial(int old)
 		r_say("rdma_cm: the broker is gone and there is no other: %s",
 		      why);
 		fd = -1;
+		fail_pending();
 	} else {
 		broker_fd = fd;
 		revive_all(fd);
@@ -310,6 +382,8 @@ static int dial(void)
 			close(broker_fd);
 		broker_fd = -1;
 		list_init(&waiters);
+		list_init(&pending);
+		pendings = 0;
 		list_init(&released);
 		releases = 0;
 		memset(ids, 0, sizeof(ids));
@@ -397,6 +471,31 @@ int r_do(struct r_id *id, uint16_t kind)
 	return r_call(id, &m, kind);
 }
 
+int r_request(struct r_id *id, struct cmproto *m, uint16_t kind)
+{
+	struct pending *p = malloc(sizeof(*p));
+	int error;
+
+	if (!p)
+		return -ENOMEM;
+	pthread_mutex_lock(&r_lock);
+	/* a fork's child has none, whatever its parent had */
+	while (pendings >= PENDING && owner == getpid())
+		pthread_cond_wait(&r_changed, &r_lock);
+	error = post(m, kind, id->handle);
+	if (!error || error == -EPIPE) {
+		*p = (struct pending){.id = id, .request = *m};
+		list_init(&p->link);
+		list_push_tail(&pending, &p->link);
+		pendings++;
+		p = NULL;
+		error = 0;
+	}
+	pthread_mutex_unlock(&r_lock);
+	free(p);
+	return error;
+}
+
 void r_tell(uint16_t kind, uint32_t handle)
 {
 	struct cmproto m = {0};
@@ -427,6 +526,9 @@ void r_release(struct r_id *id)
 	uint32_t handle = id->handle;
 
 	r_unlink(id);
+	list_for_each_safe (n, &pending)
+		if (((struct pending *)(void *)n)->id == id)
+			pending_free((struct pending *)(void *)n);
 	if (!is_empty(id->note))
 		keep(id->note);
 	r_tell(CMPROTO_RELEASE, handle);

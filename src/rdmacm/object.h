@@ -59,6 +59,7 @@ struct r_id {
 	bool is_passive, is_listening;
 	bool is_up;	      /* the program has seen it established */
 	bool is_disconnected; /* the program has seen it */
+	bool is_decided;      /* it has called; or accepted, or rejected */
 	uint32_t backlog;
 	uint32_t unacked; /* events that the program has */
 	/* addresses: as GIDs, IPv4 mapped */
@@ -111,6 +112,12 @@ void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);
 int r_call(struct r_id *id, struct cmproto *m, uint16_t kind);
 /* The same for an id's operation without an answer of interest. */
 int r_do(struct r_id *id, uint16_t kind);
+/*
+ * Sends m and does not wait: whatever is wrong with it comes as an event.  0,
+ * or -errno when there is no broker.  On a machine where processors are scarce
+ * each wait for an answer costs three of the scheduler's turns.
+ */
+int r_request(struct r_id *id, struct cmproto *m, uint16_t kind);
 /* Under r_lock; nobody waits for an answer. */
 void r_tell(uint16_t kind, uint32_t handle);
 /* Under r_lock: the id needs its conversation no more; unlinks it. */
@@ -142,6 +149,8 @@ void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 		    struct cmproto *m);
 /* Under r_lock: the conversation ended with the broker. */
 void r_post_lost(struct r_id *id);
+/* Under r_lock: what was asked for and not waited for is refused. */
+void r_post_failed(struct r_id *id, int error);
 
 /* addr.c: addresses and GIDs. */
 bool r_addr_is_known(const struct sockaddr *a);

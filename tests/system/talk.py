@@ -136,11 +136,9 @@ def deaths():
 def silences():
     """A peer in another namespace stands still, or ends, in mid-transfer.  By
     its timeouts it would be given up after two seconds at the latest."""
-    def begun():
-        t.need("ibv_rc_pingpong")
+    def begun(words):
         lab.unwire()
         lab.wire("v0", 1500, (HERE + "/24",), (THERE + "/24",))
-        words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "20000"]
         before = lab.datagrams("there")
         pair = lab.begin(words, words + [HERE])
         lab.wait(lambda: lab.datagrams("there") > before + 1000 or
@@ -148,7 +146,8 @@ def silences():
         return pair
 
     def stopped(began):
-        server, client = begun()
+        server, client = begun(["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n",
+                                "20000"])
         os.killpg(server.pid, signal.SIGSTOP)
         time.sleep(4)
         status = client.poll()
@@ -158,7 +157,9 @@ def silences():
         expect_ok(r)
 
     def gone(began):
-        pair = begun()
+        # one that has asked for something whenever that is: who only waits
+        # for a message cannot tell its peer's end from a pause
+        pair = begun(["ib_read_lat", "-x", "1", "-p", "%", "-n", "1000000"])
         keeper = Talker("here", "serve", HERE, PORT)  # keeps the broker
         began.append(keeper)
         keeper.wait("listening")
