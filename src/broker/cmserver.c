@@ -2,6 +2,7 @@
 /* Connection management for the namespace; see cmserver.h. */
 #include "broker/cmserver.h"
 
+#include "broker/entropy.h"
 #include "cm/cm.h"
 #include "cm/ports.h"
 #include "util/check.h"
@@ -10,7 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #define SUCCESSION_NS 4000000000ull /* for clients to come back */
@@ -21,7 +21,6 @@
 #define BACKLOG_MAX   1024
 #define AGAIN_NS      2000000000u /* to listen again, once it has stopped */
 #define NONE	      UINT32_MAX
-#define PKEY_DEFAULT  0xffff
 #define GENERATIONS   16 /* bits */
 #define INDEX_OF(id)  ((id) & ((1u << GENERATIONS) - 1))
 
@@ -59,15 +58,6 @@ struct cmserver {
 	uint32_t fresh, free_count;
 	uint32_t free_list[OBJECTS];
 };
-
-static uint64_t entropy(void)
-{
-	uint64_t random = 0;
-
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-		random = 0;
-	return random;
-}
 
 /* To the client, or into its queue; who lets that grow is dropped. */
 static void tell(struct cmserver_client *c, struct cmproto *m)
@@ -300,26 +290,16 @@ static void flush(struct cmserver *s, uint64_t now_ns)
 		else
 			report(s, &e);
 	}
-	while (cm_tx(s->cm, &f)) {
-		struct gsi_mad mad = {.remote_qpn = GSI_QPN,
-				      .pkey = PKEY_DEFAULT,
-				      .ifindex = f.scope,
-				      .bytes = f.mad};
-
-		memcpy(mad.from.ip, f.from, 16);
-		memcpy(mad.to.ip, f.to, 16);
-		gsi_send(s->gsi, &mad);
-	}
+	while (cm_tx(s->cm, &f))
+		gsi_send_frame(s->gsi, &f);
 }
 
 static void receive(void *user, const struct gsi_mad *m, uint64_t now_ns)
 {
 	struct cmserver *s = user;
-	bool is_link_local = m->from.ip[0] == 0xfe && m->from.ip[1] == 0x80;
-
 	cm_seed(s->cm, entropy());
-	cm_rx(s->cm, m->from.ip, m->to.ip, is_link_local ? m->ifindex : 0,
-	      m->bytes, MAD_BYTES, now_ns);
+	cm_rx(s->cm, m->from.ip, m->to.ip, m->scope, m->bytes, MAD_BYTES,
+	      now_ns);
 	flush(s, now_ns);
 }
 
@@ -385,7 +365,7 @@ static void fill(struct cmmsg *msg, const struct cmproto *m)
 	msg->transport = m->transport;
 	msg->mtu = m->mtu;
 	msg->ack_delay = m->ack_delay;
-	msg->pkey = PKEY_DEFAULT;
+	msg->pkey = GSI_PKEY;
 	msg->ca_guid = m->ca_guid;
 	msg->ece_vendor = m->ece_vendor & 0xffffff;
 	msg->ece_options = m->ece_options;

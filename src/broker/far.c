@@ -2,13 +2,10 @@
 /* Liveness across hosts; see far.h. */
 #include "broker/far.h"
 
+#include "broker/entropy.h"
 #include "hdr/mad.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <sys/random.h>
-
-#define PKEY_DEFAULT 0xffff
 
 struct far {
 	struct gsi *gsi;
@@ -17,40 +14,21 @@ struct far {
 	void *user;
 };
 
-static uint64_t entropy(void)
-{
-	uint64_t random = 0;
-
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-		random = 0;
-	return random;
-}
-
 static void flush(struct far *f)
 {
 	struct cm_frame frame;
 
-	while (live_tx(f->live, &frame)) {
-		struct gsi_mad mad = {.remote_qpn = GSI_QPN,
-				      .pkey = PKEY_DEFAULT,
-				      .ifindex = frame.scope,
-				      .bytes = frame.mad};
-
-		memcpy(mad.from.ip, frame.from, 16);
-		memcpy(mad.to.ip, frame.to, 16);
-		gsi_send(f->gsi, &mad);
-	}
+	while (live_tx(f->live, &frame))
+		gsi_send_frame(f->gsi, &frame);
 }
 
 static void receive(void *user, const struct gsi_mad *m, uint64_t now_ns)
 {
-	bool is_link_local = m->from.ip[0] == 0xfe && m->from.ip[1] == 0x80;
 	struct live_question q;
 	struct far *f = user;
 
-	if (live_rx(f->live, m->from.ip, m->to.ip,
-		    is_link_local ? m->ifindex : 0, m->bytes, MAD_BYTES, now_ns,
-		    &q))
+	if (live_rx(f->live, m->from.ip, m->to.ip, m->scope, m->bytes,
+		    MAD_BYTES, now_ns, &q))
 		live_reply(f->live, &q, f->state(f->user, q.from.qpn));
 	flush(f);
 }

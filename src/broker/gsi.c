@@ -99,8 +99,7 @@ static bool hand_on(struct gsi *g, const struct udp_dgram *d)
 static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
 {
 	const struct gsi_agent *agent;
-	struct gsi_mad m = {
-		.from = d->from, .to = d->to, .ifindex = d->ifindex};
+	struct gsi_mad m = {.from = d->from, .to = d->to};
 	struct mad mad;
 	uint16_t id = 0; /* any will do: a MAD is answered or sent again */
 	struct pkt p;
@@ -131,6 +130,7 @@ static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
 		g->unserved++;
 		return;
 	}
+	m.scope = inaddr_is_link_local(d->from.ip) ? d->ifindex : 0;
 	m.remote_qpn = p.deth.src_qpn;
 	m.pkey = p.bth.pkey;
 	m.bytes = p.payload;
@@ -177,7 +177,7 @@ bool gsi_send(struct gsi *g, const struct gsi_mad *m)
 	};
 	struct udp_dgram d = {.from = m->from,
 			      .to = m->to,
-			      .ifindex = m->ifindex,
+			      .ifindex = m->scope,
 			      .bytes = frame,
 			      .ttl = HOP_LIMIT};
 	size_t head = pkt_write_headers(frame, &p);
@@ -191,4 +191,16 @@ bool gsi_send(struct gsi *g, const struct gsi_mad *m)
 	d.len = d.segment =
 		rocev2_seal(&d.from, &d.to, frame, head + MAD_BYTES, 0);
 	return udp_send(&g->wire, &d, 1) == 1;
+}
+
+void gsi_send_frame(struct gsi *g, const struct cm_frame *f)
+{
+	struct gsi_mad m = {.remote_qpn = GSI_QPN,
+			    .pkey = GSI_PKEY,
+			    .scope = f->scope,
+			    .bytes = f->mad};
+
+	memcpy(m.from.ip, f->from, 16);
+	memcpy(m.to.ip, f->to, 16);
+	gsi_send(g, &m);
 }

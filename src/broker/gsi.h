@@ -12,6 +12,7 @@
 #ifndef ADVERB_BROKER_GSI_H
 #define ADVERB_BROKER_GSI_H
 
+#include "cm/cm.h"
 #include "util/inaddr.h"
 #include "wire/udp.h"
 
@@ -20,12 +21,13 @@
 
 #define GSI_QPN	   1
 #define GSI_QKEY   0x80010000u /* IBTA 10.2.5: the well-known one of QP1 */
+#define GSI_PKEY   0xffff      /* of full members of the default partition */
 #define GSI_AGENTS 4
 
 /* One MAD and whom it is from or for.  `to` is ours when it has arrived. */
 struct gsi_mad {
 	struct inaddr from, to;
-	uint32_t ifindex; /* for link-local addresses; 0: any */
+	uint32_t scope; /* interface of link-local addresses; 0: any */
 	uint32_t remote_qpn;
 	uint16_t pkey;
 	const uint8_t *bytes; /* MAD_BYTES of them, borrowed */
@@ -67,5 +69,7 @@ void gsi_turn(struct gsi *g, uint64_t now_ns);
  * repeats as if it were lost.
  */
 bool gsi_send(struct gsi *g, const struct gsi_mad *m);
+/* The same for what cm/ has to say to the QP1 of another. */
+void gsi_send_frame(struct gsi *g, const struct cm_frame *f);
 
 #endif

@@ -19,11 +19,6 @@ struct wanted {
 	uint32_t other_count;
 };
 
-bool netdev_is_link_local(const uint8_t ip[16])
-{
-	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
-}
-
 static bool is_loopback(const uint8_t ip[16])
 {
 	static const uint8_t one[16] = {[15] = 1};
@@ -44,7 +39,7 @@ static bool has_global(const struct netdev_scene *s, uint32_t ifindex)
 {
 	for (uint32_t i = 0; i < s->addr_count; i++)
 		if (s->addrs[i].ifindex == ifindex &&
-		    !netdev_is_link_local(s->addrs[i].ip))
+		    !inaddr_is_link_local(s->addrs[i].ip))
 			return true;
 	return false;
 }
@@ -188,7 +183,7 @@ static void want_own(const struct netdev_scene *s, const struct host_device *d,
 
 		if (a->ifindex != d->ifindex)
 			continue;
-		if (netdev_is_link_local(a->ip)) {
+		if (inaddr_is_link_local(a->ip)) {
 			if (!w->local || is_entry(&d->port, 0, a))
 				w->local = a->ip;
 		} else if (is_better(&d->port, a, w->primary)) {
@@ -211,7 +206,7 @@ static void want_tail(const struct netdev_scene *s,
 			const struct netdev_link *l = find_link(s, a->ifindex);
 
 			if (l && l->is_up && is_loopback(a->ip) == loopback &&
-			    !netdev_is_link_local(a->ip) &&
+			    !inaddr_is_link_local(a->ip) &&
 			    !is_device(devices, count, a->ifindex))
 				want(w, a);
 		}

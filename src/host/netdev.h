@@ -49,7 +49,6 @@ struct netdev_scene {
 
 enum { NETDEV_GIDS = 1, NETDEV_UP = 2, NETDEV_DOWN = 4, NETDEV_MTU = 8 };
 
-bool netdev_is_link_local(const uint8_t ip[16]);
 /*
  * The devices of a machine; `named` is the user's list of interfaces or NULL.
  * How many; their ports are as netdev_update leaves them.

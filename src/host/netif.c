@@ -248,7 +248,7 @@ uint32_t netif_index(const uint8_t ip[16], uint32_t link)
 
 uint32_t netif_scope(const uint8_t ip[16], uint32_t link)
 {
-	return netdev_is_link_local(ip) ? netif_index(ip, link) : 0;
+	return inaddr_is_link_local(ip) ? netif_index(ip, link) : 0;
 }
 
 void netif_mac(const uint8_t ip[16], uint8_t mac[6])

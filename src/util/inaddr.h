@@ -28,4 +28,10 @@ static inline bool inaddr_is_multicast(const uint8_t ip[16])
 	return inaddr_is_v4(ip) ? ip[12] >> 4 == 0xe : ip[0] == 0xff;
 }
 
+/* RFC 4291, 2.5.6; that of IPv4 is an address as any other to us. */
+static inline bool inaddr_is_link_local(const uint8_t ip[16])
+{
+	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
+}
+
 #endif
