@@ -52,7 +52,7 @@ static void tell(const struct world *w, uint64_t seed)
 
 		if (w->hosts[i].dead)
 			continue;
-		c = engine_counters(w->hosts[i].engine);
+		c = engine_counters(w->hosts[i].engine, 0);
 		printf("  host %u: rx %" PRIu64 " tx %" PRIu64
 		       " retransmitted %" PRIu64 " timeouts %" PRIu64
 		       " duplicates %" PRIu64 " early %" PRIu64

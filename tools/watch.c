@@ -91,6 +91,22 @@ static int read_qps(int fd, const struct hca_shared *s, struct watch_process *p)
 	return 0;
 }
 
+/* The sums over all its devices. */
+static bool read_counters(int fd, const struct hca_shared *s,
+			  struct watch_process *p)
+{
+	struct engine_counters of[HCA_MAX_DEVICES];
+	const uint64_t *from = (const uint64_t *)of;
+	uint64_t *to = (uint64_t *)&p->counters;
+	size_t words = sizeof(*of) / sizeof(*to);
+
+	if (!get(fd, s->counters, of, sizeof(of)))
+		return false;
+	for (size_t i = 0; i < HCA_MAX_DEVICES * words; i++)
+		to[i % words] += from[i];
+	return true;
+}
+
 /* 0, -ENOENT when it is no process of ours, -ENOMEM. */
 static int read_process(struct watch_process *p, int fd)
 {
@@ -104,7 +120,7 @@ static int read_process(struct watch_process *p, int fd)
 		     !get(fd, h.root, &s, sizeof(s)) || s.shape != HCA_SHAPE;
 	if (p->foreign)
 		return 0;
-	if (!get(fd, s.counters, &p->counters, sizeof(p->counters)))
+	if (!read_counters(fd, &s, p))
 		return -ENOENT;
 	return read_qps(fd, &s, p);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A class's page: 4096 bytes that its process writes and every other process
+ * A class's page: 8192 bytes that its process writes and every other process
  * of the namespace may read, for flow control.  A sealed memfd of the
  * broker's, kept as long as the class's socket: who has it mapped sees the
  * next owner's contents, zeroed and with another generation.  Whatever stands
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PAGE_BYTES	 4096
+#define PAGE_BYTES	 8192
 #define PAGE_OWNER_BYTES (PAGE_BYTES - sizeof(uint64_t))
 
 /* A zeroed page: a descriptor to write by, owned by the caller; -errno. */

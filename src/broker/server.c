@@ -356,35 +356,32 @@ static void show_page(const struct server *s, const struct conn *c,
 }
 
 /* What those who live show of their counters. */
-static void count_living(const struct server *s, uint64_t words[COUNTERS_WORDS])
+static void count_living(struct server *s)
 {
-	memset(words, 0, COUNTERS_WORDS * sizeof(*words));
+	tally_begin(&s->tally);
 	for (uint32_t i = 1; i < s->group.count; i++)
 		if (group_is_owned(&s->group, i))
-			tally_add(words, s->group.member[i].page_fd);
+			tally_live(&s->tally, s->group.member[i].page_fd);
 }
 
 /* Only our own user's: we can write there, and it has no other broker. */
 static void take_tree(struct server *s, const struct conn *c, int *fd)
 {
-	uint64_t living[COUNTERS_WORDS];
-
 	if (c->user != geteuid() || *fd < 0)
 		return;
-	count_living(s, living);
-	tally_tree(&s->tally, *fd, living);
+	count_living(s);
+	tally_tree(&s->tally, *fd);
 	*fd = -1;
 }
 
 /* Looks after the counter files; how long poll may wait. */
 static int refresh(struct server *s, int wait)
 {
-	uint64_t living[COUNTERS_WORDS];
 	int due = tally_due(&s->tally, now_ms());
 
 	if (!due) {
-		count_living(s, living);
-		tally_write(&s->tally, living, now_ms());
+		count_living(s);
+		tally_write(&s->tally, now_ms());
 		due = tally_due(&s->tally, now_ms());
 	}
 	return due >= 0 && (wait < 0 || due < wait) ? due : wait;

@@ -5,6 +5,7 @@
 #include "broker/page.h"
 #include "engine/credit.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,19 +19,82 @@
 #define LOOKED_MS 60000 /* for how long a looker may come back */
 #define NEW_FILE  ".counter~"
 
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 void tally_init(struct tally *t)
 {
 	memset(t, 0, sizeof(*t));
-	t->port_fd = t->inotify_fd = -1;
+	t->tree_fd = t->inotify_fd = -1;
 }
 
 void tally_close(struct tally *t)
 {
-	if (t->port_fd >= 0)
-		close(t->port_fd);
-	if (t->inotify_fd >= 0)
-		close(t->inotify_fd);
-	t->port_fd = t->inotify_fd = -1;
+	for (uint32_t i = 0; i < t->count; i++)
+		close_fd(&t->row[i].port_fd);
+	close_fd(&t->tree_fd);
+	close_fd(&t->inotify_fd);
+}
+
+/* NULL: there are too many, and these are not counted. */
+static struct tally_row *row_of(struct tally *t, uint32_t link)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->row[i].link == link)
+			return &t->row[i];
+	if (t->count == TALLY_ROWS)
+		return NULL;
+	t->row[t->count] = (struct tally_row){.link = link, .port_fd = -1};
+	return &t->row[t->count++];
+}
+
+static void add(struct tally *t, int page_fd, bool has_ended)
+{
+	struct credit_tally got[HCA_MAX_DEVICES];
+
+	if (page_fd < 0 ||
+	    pread(page_fd, got, sizeof(got),
+		  offsetof(struct credit_page, tallies)) != sizeof(got))
+		return;
+	for (uint32_t i = 0; i < HCA_MAX_DEVICES && got[i].link; i++) {
+		struct tally_row *r = row_of(t, (uint32_t)got[i].link);
+		uint64_t *to = !r ? NULL : has_ended ? r->ended : r->live;
+
+		for (uint32_t k = 0; to && k < COUNTERS_WORDS; k++)
+			to[k] += got[i].words[k];
+	}
+}
+
+void tally_begin(struct tally *t)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		memset(t->row[i].live, 0, sizeof(t->row[i].live));
+}
+
+void tally_live(struct tally *t, int page_fd)
+{
+	add(t, page_fd, false);
+}
+
+void tally_end(struct tally *t, int page_fd)
+{
+	add(t, page_fd, true);
+	t->is_due = true;
+}
+
+/* What each file would say if it had begun with 0. */
+static void count(const struct tally_row *r, uint64_t value[COUNTERS_FILES])
+{
+	uint64_t sum[COUNTERS_WORDS];
+
+	for (uint32_t k = 0; k < COUNTERS_WORDS; k++)
+		sum[k] = r->ended[k] + r->live[k];
+	for (uint32_t i = 0; i < COUNTERS_FILES; i++)
+		value[i] = counters_value(i, sum);
 }
 
 static uint64_t read_file(int folder, const char *name)
@@ -62,14 +126,6 @@ static void write_file(int folder, const char *name, uint64_t value)
 	close(fd);
 }
 
-static void watch(struct tally *t, const char *folder)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", t->port_fd, folder);
-	inotify_add_watch(t->inotify_fd, path, IN_OPEN | IN_ONLYDIR);
-}
-
 static bool is_same(int a, int b)
 {
 	struct stat x, y;
@@ -78,49 +134,117 @@ static bool is_same(int a, int b)
 	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-void tally_tree(struct tally *t, int port_fd,
-		const uint64_t live[COUNTERS_WORDS])
+/*
+ * The row's files are in this folder from now on (taken): the next process
+ * may have another choice of devices, and so other numbers for them.
+ */
+static void attach(struct tally *t, struct tally_row *r, int port_fd)
 {
-	uint64_t sum[COUNTERS_WORDS];
+	uint64_t ours[COUNTERS_FILES];
 
-	if (is_same(t->port_fd, port_fd)) {
-		close(port_fd);
-		return;
-	}
-	tally_close(t);
-	t->port_fd = port_fd;
-	for (uint32_t k = 0; k < COUNTERS_WORDS; k++)
-		sum[k] = t->ended[k] + live[k];
+	close_fd(&r->port_fd);
+	r->port_fd = port_fd;
+	count(r, ours);
 	for (uint32_t i = 0; i < COUNTERS_FILES; i++) {
 		uint64_t said = read_file(port_fd, counters_files[i].name);
-		uint64_t ours = counters_value(i, sum);
 
-		t->shown[i] = said;
-		t->base[i] = said;
+		r->shown[i] = said;
+		if (r->is_based)
+			continue;
+		r->base[i] = said;
 		if (t->is_heir)
-			t->base[i] = said > ours ? said - ours : 0;
+			r->base[i] = said > ours[i] ? said - ours[i] : 0;
 	}
+	r->is_moved = r->is_based;
+	r->is_based = true;
+}
+
+/* The interface of a device, by the folder that is named for it; 0. */
+static uint32_t link_of(int device_fd)
+{
+	int fd = openat(device_fd, "device/net",
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	char path[280];
+	uint32_t link = 0;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && !link && (e = readdir(dir))) {
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/ifindex", e->d_name);
+		link = (uint32_t)read_file(fd, path);
+	}
+	if (dir)
+		closedir(dir);
+	return link;
+}
+
+/* True if its files are others than before. */
+static bool look_at(struct tally *t, const char *device)
+{
+	const int how = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
+	int fd = openat(t->tree_fd, device, how);
+	int port_fd = fd < 0 ? -1 : openat(fd, "ports/1", how);
+	uint32_t link = port_fd < 0 ? 0 : link_of(fd);
+	struct tally_row *r = link ? row_of(t, link) : NULL;
+	bool is_new = r && !is_same(r->port_fd, port_fd);
+
+	if (r)
+		r->is_seen = true;
+	if (is_new)
+		attach(t, r, port_fd);
+	else if (port_fd >= 0)
+		close(port_fd);
+	if (fd >= 0)
+		close(fd);
+	return is_new;
+}
+
+static void watch(struct tally *t)
+{
+	static const char *const folders[] = {"counters", "hw_counters"};
+	char path[64];
+
+	close_fd(&t->inotify_fd);
 	t->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	watch(t, "counters");
-	watch(t, "hw_counters");
-	t->is_due = true;
+	for (uint32_t i = 0; i < 2 * t->count; i++) {
+		int fd = t->row[i / 2].port_fd;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", fd,
+			 folders[i % 2]);
+		if (fd >= 0)
+			inotify_add_watch(t->inotify_fd, path,
+					  IN_OPEN | IN_ONLYDIR);
+	}
 }
 
-void tally_add(uint64_t words[COUNTERS_WORDS], int page_fd)
+void tally_tree(struct tally *t, int tree_fd)
 {
-	uint64_t got[COUNTERS_WORDS];
+	struct dirent *e;
+	bool is_new = false;
+	DIR *dir;
 
-	if (page_fd < 0 ||
-	    pread(page_fd, got, sizeof(got),
-		  offsetof(struct credit_page, counters)) != sizeof(got))
+	close_fd(&t->tree_fd);
+	t->tree_fd = tree_fd;
+	for (uint32_t i = 0; i < t->count; i++)
+		t->row[i].is_seen = false;
+	/* anew: its sender and other brokers share the position of the other */
+	dir = fdopendir(
+		openat(tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			is_new |= look_at(t, e->d_name);
+	if (dir)
+		closedir(dir);
+	for (uint32_t i = 0; i < t->count; i++)
+		if (!t->row[i].is_seen)
+			close_fd(&t->row[i].port_fd);
+	if (!is_new)
 		return;
-	for (uint32_t k = 0; k < COUNTERS_WORDS; k++)
-		words[k] += got[k];
-}
-
-void tally_end(struct tally *t, int page_fd)
-{
-	tally_add(t->ended, page_fd);
+	watch(t);
 	t->is_due = true;
 }
 
@@ -144,27 +268,34 @@ int tally_due(const struct tally *t, uint64_t now_ms)
 	uint64_t since = now_ms - t->written_ms;
 	bool is_watched = t->looked_ms && now_ms - t->looked_ms < LOOKED_MS;
 
-	if (t->port_fd < 0 || !(t->is_due || is_watched))
+	if (t->tree_fd < 0 || !(t->is_due || is_watched))
 		return -1;
 	return since >= STEP_MS ? 0 : (int)(STEP_MS - since);
 }
 
-void tally_write(struct tally *t, const uint64_t live[COUNTERS_WORDS],
-		 uint64_t now_ms)
+static void write_row(struct tally_row *r)
 {
-	uint64_t sum[COUNTERS_WORDS];
+	uint64_t ours[COUNTERS_FILES];
 
-	for (uint32_t k = 0; k < COUNTERS_WORDS; k++)
-		sum[k] = t->ended[k] + live[k];
+	count(r, ours);
 	for (uint32_t i = 0; i < COUNTERS_FILES; i++) {
-		uint64_t value = t->base[i] + counters_value(i, sum);
+		uint64_t value = r->base[i] + ours[i];
 
 		/* a process that was killed has not shown its last ones */
-		if (value > t->shown[i])
-			write_file(t->port_fd, counters_files[i].name, value);
-		if (value > t->shown[i])
-			t->shown[i] = value;
+		if (value <= r->shown[i] && !r->is_moved)
+			continue;
+		if (value != r->shown[i])
+			write_file(r->port_fd, counters_files[i].name, value);
+		r->shown[i] = value;
 	}
+	r->is_moved = false;
+}
+
+void tally_write(struct tally *t, uint64_t now_ms)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->row[i].port_fd >= 0)
+			write_row(&t->row[i]);
 	t->written_ms = now_ms;
 	t->is_due = false;
 }

@@ -291,7 +291,7 @@ static void fail(struct ibt *t, struct ibt_qp *q, enum verdict v,
 {
 	if (q->qp->state == HCA_QP_ERR || q->qp->state == HCA_QP_RESET)
 		return;
-	t->counters->fatal_naks_tx++;
+	q->counters->fatal_naks_tx++;
 	ibt_explain(t, q, x);
 	ibt_qp_fail(t, q, verdict_row(v)->event);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "engine/credit.h"
 
+#include <string.h>
+
 #include "util/bits.h"
 
 #define LINEAR_BYTES 16000 /* up to here one allocation, a power of two */
@@ -172,4 +174,17 @@ void credit_empty(struct credit_inbox *in)
 		return;
 	in->quiet++;
 	ring_store(&in->page->empties, ring_own(&in->page->empties) + 1);
+}
+
+void credit_show(struct credit_page *page,
+		 const uint32_t links[HCA_MAX_DEVICES],
+		 const struct engine_counters counters[HCA_MAX_DEVICES])
+{
+	_Static_assert(sizeof(*counters) <= sizeof(page->tallies[0].words),
+		       "a page has room for all counters");
+
+	for (uint32_t i = 0; i < HCA_MAX_DEVICES && links[i]; i++) {
+		page->tallies[i].link = links[i];
+		memcpy(page->tallies[i].words, &counters[i], sizeof(*counters));
+	}
 }

@@ -26,15 +26,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hca/event.h"
+#include "hca/hca.h"
 #include "util/ring.h"
 
 #define CREDIT_CLASSES 1024
 #define CREDIT_SLOTS   904 /* classes share one when there are more */
 
+#define CREDIT_WORDS   29 /* room for those of struct engine_counters */
 #define CREDIT_POSTS   14 /* see board.h */
 
 struct credit_post {
 	_Atomic uint64_t accepted, taken;
+};
+
+/* What an owner has counted on one of its devices. */
+struct credit_tally {
+	uint64_t link; /* the network interface; 0: there is none */
+	uint64_t words[CREDIT_WORDS];
 };
 
 struct credit_page {
@@ -44,12 +53,13 @@ struct credit_page {
 	ring_index empties;  /* how often it saw its socket empty, roughly */
 	ring_index drained[CREDIT_SLOTS];
 	struct credit_post posts[CREDIT_POSTS];
-	uint64_t counters[29]; /* of the owner: counters.h, engine_publish */
-	uint64_t generation;   /* another: another owner */
+	struct credit_tally tallies[HCA_MAX_DEVICES]; /* engine_publish */
+	uint64_t reserved[301];
+	uint64_t generation; /* another: another owner */
 };
 
-_Static_assert(sizeof(struct credit_page) == 4096 &&
-		       offsetof(struct credit_page, generation) == 4088,
+_Static_assert(sizeof(struct credit_page) == 8192 &&
+		       offsetof(struct credit_page, generation) == 8184,
 	       "as the broker's pages are");
 
 /* A process that we send to. */
@@ -97,5 +107,9 @@ void credit_drained(struct credit_inbox *in, uint32_t from, size_t len,
 		    size_t segment, uint64_t now_ns);
 /* The socket was empty after all that was taken out had been served. */
 void credit_empty(struct credit_inbox *in);
+/* Shows the counters of each device, by its interface. */
+void credit_show(struct credit_page *page,
+		 const uint32_t links[HCA_MAX_DEVICES],
+		 const struct engine_counters counters[HCA_MAX_DEVICES]);
 
 #endif

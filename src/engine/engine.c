@@ -94,9 +94,10 @@ void engine_free(struct engine *e)
 	free(e);
 }
 
-const struct engine_counters *engine_counters(const struct engine *e)
+const struct engine_counters *engine_counters(const struct engine *e,
+					      uint32_t device)
 {
-	return e->ibt.counters;
+	return &e->ibt.counters[device];
 }
 
 static struct ibt_qp *find(const struct engine *e, uint32_t qpn)
@@ -203,12 +204,9 @@ void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
 
 void engine_publish(struct engine *e)
 {
-	_Static_assert(sizeof(*e->ibt.counters) <=
-			       sizeof(((struct credit_page *)0)->counters),
-		       "a page has room for all counters");
 	if (e->inbox.page)
-		memcpy(e->inbox.page->counters, e->ibt.counters,
-		       sizeof(*e->ibt.counters));
+		credit_show(e->inbox.page, e->ibt.hca->shared->links,
+			    e->ibt.counters);
 }
 
 /* IBTA 9.6.1.1: the packet must come from the connected peer. */
@@ -226,7 +224,7 @@ static bool is_from_peer(const struct ibt_qp *q, const struct engine_dgram *d)
 static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 			     const struct pkt *p, bool *all)
 {
-	struct engine_counters *c = e->ibt.counters;
+	struct engine_counters *c = &e->ibt.counters[d->device];
 	struct ibt_qp *q = NULL;
 
 	*all = p->bth.dest_qpn == MCAST_QPN;
@@ -277,7 +275,7 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 		   const uint8_t *bytes, size_t len, uint16_t id,
 		   uint64_t now_ns)
 {
-	struct engine_counters *c = e->ibt.counters;
+	struct engine_counters *c = &e->ibt.counters[d->device];
 	struct ud_from from = {d->from, d->to, d->tos, len};
 	uint16_t found = id;
 	struct ibt_qp *q;
@@ -324,7 +322,7 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 	e->ibt.now_ns = now_ns;
 	e->rx_is_known = false;
 	if (d->is_stray) {
-		e->ibt.counters->rx_wrong_peer++;
+		e->ibt.counters[d->device].rx_wrong_peer++;
 		return;
 	}
 	for (size_t off = 0; off < d->len; off += step, id++)
@@ -549,8 +547,8 @@ static size_t fill(struct engine *e, struct ibt_qp *q, struct burst_path *path,
 		*path = burst_path_to(&to);
 	burst_put(&e->burst, path, len, e->ibt.sum_bytes, e->ibt.sum_crc);
 	charge(e, q, path);
-	e->ibt.counters->tx_packets++;
-	e->ibt.counters->tx_bytes += len;
+	q->counters->tx_packets++;
+	q->counters->tx_bytes += len;
 	q->qp->stats.tx_packets++;
 	q->qp->stats.tx_bytes += len;
 	return len;

@@ -50,9 +50,10 @@ struct engine_dgram {
 	struct inaddr from, to; /* to.port is 4791 */
 	const uint8_t *bytes;	/* borrowed for the call */
 	size_t len;
-	size_t segment; /* == len when it is one datagram */
-	uint8_t tos;	/* not covered by the ICRC; ECN bits are read */
-	bool local;	/* from this host */
+	size_t segment;	 /* == len when it is one datagram */
+	uint8_t tos;	 /* not covered by the ICRC; ECN bits are read */
+	bool local;	 /* from this host */
+	uint32_t device; /* that has `to` */
 	/* `to` is the machine's, but no device's and no group's: dropped */
 	bool is_stray;
 };
@@ -72,7 +73,8 @@ enum engine_peer { ENGINE_PEER_UNKNOWN, ENGINE_PEER_ALIVE, ENGINE_PEER_GONE };
 /* NULL without memory.  free: every QP must have been removed. */
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns);
 void engine_free(struct engine *e);
-const struct engine_counters *engine_counters(const struct engine *e);
+const struct engine_counters *engine_counters(const struct engine *e,
+					      uint32_t device);
 
 /*
  * Put a QP under the engine; NULL without memory.  Remove makes the engine

@@ -29,8 +29,8 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 		return -ENOMEM;
 	h->shared->shape = HCA_SHAPE;
 	h->shared->qps = arena_alloc(&h->arena, HCA_MAX_QP * sizeof(aoff));
-	h->shared->counters =
-		arena_alloc(&h->arena, sizeof(struct engine_counters));
+	h->shared->counters = arena_alloc(
+		&h->arena, HCA_MAX_DEVICES * sizeof(struct engine_counters));
 	h->shared->guests =
 		arena_alloc(&h->arena, GUEST_MAX * sizeof(struct guest));
 	if (!h->shared->qps || !h->shared->counters || !h->shared->guests)

@@ -389,6 +389,8 @@ struct qp {
 	uint32_t state;	      /* enum hca_qp_state; changes only in qp_enter */
 	uint32_t pd, recv_pd; /* recv_pd: of the memory of its receives */
 	uint32_t sq_sig_all;
+	uint32_t device; /* which of the host's; its counters count */
+	uint32_t reserved;
 	aoff send_cq, recv_cq; /* struct cq */
 	aoff srq;	       /* struct srq, instead of rq; or 0 */
 	uint64_t user;	       /* cookie of the face, carried by events */
@@ -409,6 +411,8 @@ struct hca_qp_cap {
 
 /* ---- the adapter ---- */
 
+#define HCA_MAX_DEVICES 8
+
 /* Of who maps it read-only: its structs are ours or they are not. */
 #define HCA_SHAPE                                                              \
 	((uint32_t)(sizeof(struct hca_shared) << 18 ^ sizeof(struct qp) << 6 ^ \
@@ -420,7 +424,7 @@ struct hca_shared {
 	uint32_t qp_top;    /* rows of qps ever used */
 	uint32_t qp_lowest; /* rows before it are taken */
 	aoff qps;	    /* aoff[HCA_MAX_QP] of struct qp; 0: a free row */
-	aoff counters;	    /* struct engine_counters */
+	aoff counters;	    /* struct engine_counters[HCA_MAX_DEVICES] */
 	uint64_t key_secret[2]; /* of the permutation of keys */
 	aoff mrs;		/* struct mr[HCA_MAX_MR] */
 	uint32_t mr_top, mr_free_head, mr_free_tail;
@@ -434,6 +438,8 @@ struct hca_shared {
 	uint64_t pid_spaces; /* the PID namespace that pid counts in */
 	uint32_t pid;
 	uint32_t reserved;
+	/* The network interface of each device; 0: there are no more. */
+	uint32_t links[HCA_MAX_DEVICES];
 	/* Begins with the word that hca_is_alive reads. */
 	union {
 		ring_index word;

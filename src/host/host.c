@@ -71,13 +71,23 @@ static uint64_t patience_ns(void)
 	       1000000000u;
 }
 
+/* By which others tell our devices: each process numbers its own. */
+static void name_links(struct hca *hca)
+{
+	const struct host_device *devices;
+	uint32_t count = host_devices(&devices);
+
+	for (uint32_t i = 0; i < count; i++)
+		hca->shared->links[i] = devices[i].ifindex;
+}
+
 static void show_tree(void)
 {
 	const struct host_device *devices;
 	const char *tree = host_sysfs();
 
 	if (tree && host_devices(&devices))
-		peer_tree(tree, devices[0].name);
+		peer_tree(tree);
 }
 
 /* Everything but the socket's owner; undone in reverse. */
@@ -103,6 +113,7 @@ static int start(struct host *h, const struct host_sink *sink)
 	err = hca_init(&h->hca, h->map.arena, &h->space.space, seed);
 	if (err)
 		goto close_neighbours;
+	name_links(&h->hca);
 	h->hca.active_mtu = MTU_ANY; /* host_qp_modify asks the port */
 	neighbour_open(&h->hca);
 	fd = peer_socket(neighbour_is_open() ? h->map.fd : -1,
@@ -254,10 +265,19 @@ static uint32_t free_qpn(struct host *h)
 	return 0;
 }
 
-struct qp *host_qp_new(struct host *h, uint32_t type, uint32_t pd,
-		       struct cq *send_cq, struct cq *recv_cq,
-		       const struct hca_qp_cap *cap, bool sq_sig_all,
-		       uint64_t user, struct ibt_qp **side) NO_LOCK_ANALYSIS
+static uint32_t device_index(const struct host_device *dev)
+{
+	const struct host_device *devices;
+
+	host_devices(&devices);
+	return (uint32_t)(dev - devices);
+}
+
+struct qp *host_qp_new(struct host *h, const struct host_device *dev,
+		       uint32_t type, uint32_t pd, struct cq *send_cq,
+		       struct cq *recv_cq, const struct hca_qp_cap *cap,
+		       bool sq_sig_all, uint64_t user,
+		       struct ibt_qp **side) NO_LOCK_ANALYSIS
 {
 	struct qp *qp = NULL;
 	uint32_t qpn;
@@ -267,6 +287,8 @@ struct qp *host_qp_new(struct host *h, uint32_t type, uint32_t pd,
 	if (qpn)
 		qp = qp_new(&h->hca, qpn, type, pd, send_cq, recv_cq, cap,
 			    sq_sig_all);
+	if (qp)
+		qp->device = device_index(dev);
 	*side = qp ? engine_qp_add(h->lane.engine, qp) : NULL;
 	if (qp && !*side) {
 		qp_withdraw(&h->hca, qp);

@@ -16,7 +16,7 @@
 #include "engine/engine.h"
 #include "hca/hca.h"
 
-#define HOST_MAX_DEVICES 8
+#define HOST_MAX_DEVICES HCA_MAX_DEVICES
 #define HOST_MAX_GIDS	 64
 #define HOST_MAX_GROUPS	 8 /* multicast */
 
@@ -84,10 +84,10 @@ void host_unlock(struct host *h);
  * A QP with the engine's side, a random QPN of this process's class and, at
  * first, its sockets.  NULL and errno.
  */
-struct qp *host_qp_new(struct host *h, uint32_t type, uint32_t pd,
-		       struct cq *send_cq, struct cq *recv_cq,
-		       const struct hca_qp_cap *cap, bool sq_sig_all,
-		       uint64_t user, struct ibt_qp **side);
+struct qp *host_qp_new(struct host *h, const struct host_device *dev,
+		       uint32_t type, uint32_t pd, struct cq *send_cq,
+		       struct cq *recv_cq, const struct hca_qp_cap *cap,
+		       bool sq_sig_all, uint64_t user, struct ibt_qp **side);
 void host_qp_free(struct host *h, struct qp *qp, struct ibt_qp *side);
 /* 0 or -errno with *why; resolves the source GID on `dev`. */
 int host_qp_modify(struct host *h, const struct host_device *dev,

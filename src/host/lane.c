@@ -125,20 +125,21 @@ static bool is_behind(const struct lane *l)
 	       (l->got_next < l->got_count || l->wire.is_behind);
 }
 
-/* Is `to` an address of a device's or of a group?  Mostly it is as before. */
-static bool is_stray(struct lane *l, const uint8_t to[16])
+/* The device that a datagram is for; -1: none.  Mostly it is as before. */
+static int device_of(struct lane *l, const struct udp_dgram *d)
 {
 	uint32_t version = netif_version();
+	int device;
 
-	if (l->own_at == version && inaddr_has_same_ip(l->own, to))
-		return false;
-	if (inaddr_is_multicast(to))
-		return false;
-	if (!netif_is_local(to))
-		return true;
-	memcpy(l->own, to, 16);
+	if (l->own_at == version && inaddr_has_same_ip(l->own, d->to.ip))
+		return (int)l->own_device;
+	device = netif_device(d->to.ip, d->ifindex);
+	if (device < 0 || inaddr_is_multicast(d->to.ip))
+		return device;
+	memcpy(l->own, d->to.ip, 16);
+	l->own_device = (uint32_t)device;
 	l->own_at = version;
-	return false;
+	return device;
 }
 
 /* A group is sent to out of the interface that the source belongs to. */
@@ -206,6 +207,7 @@ static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 		while (l->got_next < l->got_count &&
 		       !engine_is_choked(l->engine)) {
 			const struct udp_dgram *got = &l->got[l->got_next++];
+			int device = device_of(l, got);
 			struct engine_dgram d = {
 				.from = got->from,
 				.to = got->to,
@@ -214,7 +216,8 @@ static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 				.segment = got->segment,
 				.tos = got->tos,
 				.local = is_local(l, got->from.ip),
-				.is_stray = is_stray(l, got->to.ip),
+				.device = device < 0 ? 0 : (uint32_t)device,
+				.is_stray = device < 0,
 			};
 
 			capture_rx(&d);
@@ -291,10 +294,14 @@ void lane_ring(struct lane *l)
 /* A flood is counted and survived; once in a process's life it is said. */
 static void watch_junk(struct lane *l)
 {
-	const struct engine_counters *c = engine_counters(l->engine);
-	uint64_t junk = c->rx_malformed + c->rx_bad_icrc + c->rx_unknown_qp;
+	uint64_t junk = 0;
 
-	if (l->is_junk_said || junk < JUNK_SAID)
+	for (uint32_t i = 0; !l->is_junk_said && i < HCA_MAX_DEVICES; i++) {
+		const struct engine_counters *c = engine_counters(l->engine, i);
+
+		junk += c->rx_malformed + c->rx_bad_icrc + c->rx_unknown_qp;
+	}
+	if (junk < JUNK_SAID)
 		return;
 	l->is_junk_said = true;
 	host_say(SAY_JUNK,
@@ -332,7 +339,8 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 		peer_bury(l->engine, now);
 	engine_tick(l->engine, now);
 	peer_turn(l->engine, now);
-	watch_junk(l);
+	if (any)
+		watch_junk(l);
 	settle(l);
 	if (now - l->published_ns > PUBLISH_NS) {
 		engine_publish(l->engine);

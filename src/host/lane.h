@@ -62,7 +62,8 @@ struct lane {
 	struct ways ways;
 	struct lane_group groups[LANE_GROUPS]; /* groups.h */
 	uint8_t own[16]; /* the last address found to be a device's, */
-	uint32_t own_at; /* at this netif_version */
+	uint32_t own_at; /* at this netif_version, */
+	uint32_t own_device;
 	uint32_t group_count;
 	ring_index news;      /* turns that received something */
 	ring_index polled;    /* when the program last did, in LANE_TICK_NS */

@@ -195,8 +195,8 @@ void netif_forget(void)
 	memset(&watch, 0, sizeof watch);
 }
 
-/* The entry with this address, RoCE v2 or not; NULL: nobody's. */
-/* Of several the one of the interface `link`, or the first. */
+/* The entry with this address, RoCE v2 or not; NULL: nobody's.  Of several the
+ * one of the interface `link`, or the first. */
 static const struct host_gid *find(const uint8_t ip[16], uint32_t link,
 				   const struct host_device **dev)
 {
@@ -231,6 +231,23 @@ bool netif_is_local(const uint8_t ip[16])
 	found = find(ip, 0, &dev);
 	lock_give(&ports);
 	return found;
+}
+
+int netif_device(const uint8_t ip[16], uint32_t link)
+{
+	const struct host_device *dev;
+	const struct host_gid *g;
+
+	if (inaddr_is_multicast(ip)) {
+		for (uint32_t i = 0; i < device_count; i++)
+			if (devices[i].ifindex == link)
+				return (int)i;
+		return 0;
+	}
+	lock_take(&ports);
+	g = find(ip, link, &dev);
+	lock_give(&ports);
+	return g ? (int)(dev - devices) : -1;
 }
 
 uint32_t netif_index(const uint8_t ip[16], uint32_t link)

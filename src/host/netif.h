@@ -32,6 +32,9 @@ uint32_t netif_scope(const uint8_t ip[16], uint32_t link);
 uint32_t netif_version(void);
 /* Is it an address of this machine that a GID table has? */
 bool netif_is_local(const uint8_t ip[16]);
+/* The number of the device that has it, or -1; of a group, which came in by
+ * `link`, the one that is this interface or 0. */
+int netif_device(const uint8_t ip[16], uint32_t link);
 /* The MAC of the device with this interface, zeroes if none has it. */
 void netif_mac(const uint8_t ip[16], uint8_t mac[6]);
 

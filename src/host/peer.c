@@ -90,13 +90,12 @@ void peer_close(void)
 	show();
 }
 
-void peer_tree(const char *root, const char *device)
+void peer_tree(const char *root)
 {
 	char path[PATH_MAX];
 	int fd;
 
-	snprintf(path, sizeof path, "%s/class/infiniband/%s/ports/1", root,
-		 device);
+	snprintf(path, sizeof path, "%s/class/infiniband", root);
 	fd = has_broker ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (fd >= 0)
 		client_tree(&broker, fd);

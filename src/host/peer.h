@@ -20,7 +20,7 @@
 int peer_socket(int arena_fd, int kick_fd);
 void peer_close(void);
 /* Counter files for the tree that host_sysfs has written. */
-void peer_tree(const char *root, const char *device);
+void peer_tree(const char *root);
 /* A QPN of this process's class from random bits. */
 uint32_t peer_qpn(uint32_t random);
 /* The class that a QPN of this namespace is of. */

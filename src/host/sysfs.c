@@ -188,8 +188,7 @@ static void put_node(struct tree *t, const char *device, uint32_t index)
 		t->err = -errno;
 }
 
-/* Those that are not there; from then on the broker writes them (tally.h),
- * for all devices those of the first. */
+/* Those that are not there; from then on the broker writes them (tally.h). */
 static void put_counters(struct tree *t, const char *device)
 {
 	char path[PATH_BYTES];
@@ -205,11 +204,40 @@ static void put_counters(struct tree *t, const char *device)
 	}
 }
 
+static int remove_one(const char *path, const struct stat *st, int type,
+		      struct FTW *ftw)
+{
+	return remove(path);
+}
+
+/* The interface, and not that of the device which had the name before. */
+static void put_link(struct tree *t, const struct host_device *d)
+{
+	char path[PATH_BYTES], text[16];
+	struct dirent *e;
+	DIR *dir;
+
+	snprintf(text, sizeof text, "%u", d->ifindex);
+	put(t, text, "class/infiniband/%s/device/net/%s/ifindex", d->name,
+	    d->netdev);
+	snprintf(path, sizeof path, "%s/class/infiniband/%s/device/net",
+		 t->root, d->name);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir))) {
+		char inside[PATH_BYTES + 256];
+
+		if (e->d_name[0] == '.' || !strcmp(e->d_name, d->netdev))
+			continue;
+		snprintf(inside, sizeof inside, "%s/%s", path, e->d_name);
+		nftw(inside, remove_one, REMOVE_FDS, FTW_DEPTH | FTW_PHYS);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 static void put_device(struct tree *t, const struct host_device *d,
 		       uint32_t index)
 {
-	char text[16];
-
 	put_fixed(t, d);
 	put_guids(t, d);
 	put_cpus(t, d->name);
@@ -220,16 +248,8 @@ static void put_device(struct tree *t, const struct host_device *d,
 	    "class/infiniband/%s/ports/1/phys_state", d->name);
 	for (uint32_t i = 0; i < HOST_MAX_GIDS; i++)
 		put_gid(t, d, i);
-	snprintf(text, sizeof text, "%u", d->ifindex);
-	put(t, text, "class/infiniband/%s/device/net/%s/ifindex", d->name,
-	    d->netdev);
+	put_link(t, d);
 	put_node(t, d->name, index);
-}
-
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *ftw)
-{
-	return remove(path);
 }
 
 static bool is_kept(const char *name, const struct host_device *devices,

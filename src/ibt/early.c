@@ -39,8 +39,8 @@ void early_drop(struct ibt *t, struct early *e)
 		early_give(t, early_take(e));
 }
 
-bool early_keep(struct ibt *t, struct early *e, struct serial24 psn,
-		const uint8_t *bytes, size_t len)
+bool early_keep(struct ibt *t, struct ibt_qp *q, struct early *e,
+		struct serial24 psn, const uint8_t *bytes, size_t len)
 {
 	struct list *before = &e->held;
 	struct ibt_held *k;
@@ -63,6 +63,6 @@ bool early_keep(struct ibt *t, struct early *e, struct serial24 psn,
 	memcpy(k->bytes, bytes, len);
 	list_push_tail(before, &k->node);
 	e->count++;
-	t->counters->rx_buffered++;
+	q->counters->rx_buffered++;
 	return true;
 }

@@ -18,6 +18,7 @@
 
 struct ibt;
 struct ibt_held;
+struct ibt_qp;
 
 struct early {
 	struct list held; /* struct ibt_held, in the order of PSNs */
@@ -26,8 +27,8 @@ struct early {
 
 void early_init(struct early *e);
 /* Keep a copy of a packet, BTH to padding; true also if it is there already. */
-bool early_keep(struct ibt *t, struct early *e, struct serial24 psn,
-		const uint8_t *bytes, size_t len);
+bool early_keep(struct ibt *t, struct ibt_qp *q, struct early *e,
+		struct serial24 psn, const uint8_t *bytes, size_t len);
 /* The next one; NULL: none. */
 struct ibt_held *early_first(const struct early *e);
 /* Take the next one out; it goes back to the pool by early_give. */

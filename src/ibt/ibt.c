@@ -192,7 +192,7 @@ void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
 		[IBT_DROP_KEY] = "a WRITE was refused, key, range or right",
 	};
 
-	t->counters->rx_dropped++;
+	q->counters->rx_dropped++;
 	if (q->dropped & 1u << why)
 		return;
 	q->dropped |= 1u << why;

@@ -79,7 +79,7 @@ struct ibt {
 	uint64_t patience_ns;
 	uint32_t event_head, event_tail;
 	struct engine_event events[IBT_EVENTS];
-	struct engine_counters *counters; /* in the arena */
+	struct engine_counters *counters; /* in the arena, one a device */
 	uint8_t scratch[IBT_MAX_MTU];
 	/* Of the packet just made: its payload's length and CRC from state 0,
 	 * if they are known (else 0), and stand before at most 3 bytes of pad.
@@ -177,6 +177,7 @@ enum ibt_drop {
 
 struct ibt_qp {
 	struct qp *qp;
+	struct engine_counters *counters; /* of its device */
 	struct list active, owing, nearby;
 	enum ibt_way way;
 	struct far_link *link; /* near.h: owned; NULL before the first */

@@ -14,6 +14,7 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 {
 	memset(q, 0, sizeof *q);
 	q->qp = qp;
+	q->counters = &t->counters[qp->device % HCA_MAX_DEVICES];
 	if (qp->type != HCA_QPT_RC && shelf_open(t))
 		return -ENOMEM;
 	list_init(&q->shelf);

@@ -208,7 +208,7 @@ static enum explain_cause cause_of(enum hca_status status)
 
 void rc_comp_refused(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 {
-	t->counters->fatal_naks_rx++;
+	q->counters->fatal_naks_rx++;
 	fail_oldest(t, q, status, cause_of(status));
 }
 
@@ -261,7 +261,7 @@ void rc_comp_rnr(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 	struct rc_req *r = &q->req;
 	uint8_t limit = q->qp->attr.rnr_retry;
 
-	t->counters->rnr_naks_rx++;
+	q->counters->rnr_naks_rx++;
 	q->qp->stats.rnr_waits++;
 	if (limit != IBT_RETRY_FOREVER && r->rnr_retries >= limit) {
 		fail_oldest(t, q, HCA_RNR_RETRY_EXC_ERR, EXPLAIN_RNR);
@@ -343,7 +343,7 @@ static void nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			rc_req_seek(t, q, psn);
 		return;
 	}
-	t->counters->seq_naks_rx++;
+	q->counters->seq_naks_rx++;
 	if (try_again(t, q, now_ns))
 		lost(t, q, psn);
 }
@@ -392,7 +392,7 @@ static void place(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		data = (const uint8_t *)&orig;
 		want = sizeof orig;
 	} else if (p->payload_len != want) {
-		t->counters->rx_malformed++;
+		q->counters->rx_malformed++;
 		return;
 	}
 	status = want ? sem_scatter(t->hca, q->qp->pd, w, offset, data,
@@ -422,7 +422,7 @@ static void in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	    !serial24_is_equal(psn, serial24_add(n->first, n->answered)) ||
 	    atomic != (w->opcode == HCA_WR_ATOMIC_CAS ||
 		       w->opcode == HCA_WR_ATOMIC_FADD)) {
-		t->counters->rx_duplicates++;
+		q->counters->rx_duplicates++;
 		return;
 	}
 	place(t, q, w, n, p);
@@ -465,9 +465,9 @@ static void response(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		drain_early(t, q, now_ns);
 		return;
 	}
-	t->counters->rx_out_of_order++;
+	q->counters->rx_out_of_order++;
 	q->qp->stats.out_of_order++;
-	if (!early_keep(t, &q->req.early, psn, bytes, len) ||
+	if (!early_keep(t, q, &q->req.early, psn, bytes, len) ||
 	    opcode_ends(p->info))
 		ask_again(t, q);
 }
@@ -484,7 +484,7 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	/* outside of what is in flight: stale or forged (IBTA 9.7.5.1.1) */
 	if (serial24_is_before(psn, r->una) ||
 	    !serial24_is_before(psn, r->max)) {
-		t->counters->rx_duplicates++;
+		q->counters->rx_duplicates++;
 		return;
 	}
 	if (p->info->kind != OPCODE_KIND_ACK)
@@ -519,7 +519,7 @@ void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 
 	if (r->rnr_waiting || serial24_is_equal(r->una, r->max))
 		return;
-	t->counters->timeouts++;
+	q->counters->timeouts++;
 	q->qp->stats.timeouts++;
 	r->gap_valid = false;
 	if (!try_again(t, q, now_ns))

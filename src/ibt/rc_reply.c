@@ -93,7 +93,7 @@ static void read_failed(struct ibt *t, struct ibt_qp *q, struct reply *y,
 	q->resp.tombstone = true;
 	q->resp.tomb_psn = psn;
 	q->resp.tomb_syndrome = row->syndrome;
-	t->counters->fatal_naks_tx++;
+	q->counters->fatal_naks_tx++;
 	rc_reply_ack(t, q, psn, row->syndrome);
 	if (q->qp->state != HCA_QP_ERR)
 		ibt_qp_fail(t, q, row->event);

@@ -270,7 +270,7 @@ static void advance(struct ibt *t, struct ibt_qp *q, const struct req_note *n,
 	struct serial24 next = serial24_add(n->first, r->packet + count);
 
 	if (serial24_is_before(next, r->max) || serial24_is_equal(next, r->max))
-		t->counters->retransmits++, q->qp->stats.retransmits++;
+		q->counters->retransmits++, q->qp->stats.retransmits++;
 	else
 		r->max = next;
 	r->packet += count;

@@ -211,7 +211,7 @@ static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 
 	if (v == V_RNR) {
 		syndrome |= q->qp->attr.min_rnr_timer;
-		t->counters->rnr_naks_tx++;
+		q->counters->rnr_naks_tx++;
 		r->nak_sent = true;
 		rc_reply_ack(t, q, r->epsn, syndrome);
 		return;
@@ -219,7 +219,7 @@ static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	if (!x->cause)
 		x->cause = EXPLAIN_REMOTE_INVALID;
 	ibt_explain(t, q, x);
-	t->counters->fatal_naks_tx++;
+	q->counters->fatal_naks_tx++;
 	r->tombstone = true;
 	r->tomb_psn = r->epsn;
 	r->tomb_syndrome = syndrome;
@@ -302,17 +302,17 @@ static void early(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	struct serial24 psn = serial24(p->bth.psn);
 	struct rc_resp *r = &q->resp;
 
-	t->counters->rx_out_of_order++;
+	q->counters->rx_out_of_order++;
 	q->qp->stats.out_of_order++;
 	if (r->nak_sent)
 		return;
 	if (!p->bth.ackreq && !is_read_like(p) &&
 	    serial24_diff(psn, r->epsn) <= IBT_HELD_AHEAD &&
-	    early_keep(t, &r->early, psn, bytes, len))
+	    early_keep(t, q, &r->early, psn, bytes, len))
 		return;
 	early_drop(t, &r->early);
 	r->nak_sent = true;
-	t->counters->seq_naks_tx++;
+	q->counters->seq_naks_tx++;
 	rc_reply_ack(t, q, r->epsn,
 		     aeth_syndrome(AETH_NAK, AETH_NAK_PSN_SEQUENCE));
 }
@@ -323,7 +323,7 @@ static void duplicate(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	struct rc_resp *r = &q->resp;
 	struct serial24 psn = serial24(p->bth.psn);
 
-	t->counters->rx_duplicates++;
+	q->counters->rx_duplicates++;
 	if (r->reply_head - r->reply_tail > r->reply_size / 2)
 		return;
 	if (!is_read_like(p)) {

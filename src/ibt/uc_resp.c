@@ -23,7 +23,7 @@ static bool is_in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 
 	r->epsn = serial24_add(psn, 1);
 	if (gap)
-		t->counters->rx_out_of_order++;
+		q->counters->rx_out_of_order++;
 	/* one loss, be it of the beginning, the middle or the end */
 	if (r->in_message ? gap || opcode_starts(p->info)
 			  : gap && !opcode_starts(p->info))

@@ -117,7 +117,7 @@ void ud_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		return;
 	/* IBTA 9.6.1.2.3 */
 	if (p->deth.qkey != q->qp->attr.qkey) {
-		t->counters->qkey_violations++;
+		q->counters->qkey_violations++;
 		ibt_dropped(t, q, &x, IBT_DROP_QKEY, p->deth.src_qpn);
 		return;
 	}

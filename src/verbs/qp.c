@@ -90,7 +90,8 @@ static int qp_make(struct v_qp *q, const struct ibv_qp_init_attr *a)
 	int err;
 
 	host_lock(q->host);
-	q->qp = host_qp_new(q->host, (uint32_t)a->qp_type,
+	q->qp = host_qp_new(q->host, v_context(q->base.qp_base.context)->dev,
+			    (uint32_t)a->qp_type,
 			    v_pd(q->base.qp_base.pd)->number,
 			    v_cq(a->send_cq)->cq, v_cq(a->recv_cq)->cq, &cap,
 			    a->sq_sig_all, q->cookie, &q->side);

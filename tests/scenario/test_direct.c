@@ -30,8 +30,8 @@ static void fill(struct duo *d, int i, uint32_t bytes)
 
 static uint64_t packets(const struct duo *d)
 {
-	return engine_counters(d->side[0].engine)->tx_packets +
-	       engine_counters(d->side[1].engine)->tx_packets;
+	return engine_counters(d->side[0].engine, 0)->tx_packets +
+	       engine_counters(d->side[1].engine, 0)->tx_packets;
 }
 
 /* Move side i's QP to a state, by the program. */

@@ -74,7 +74,7 @@ static int requests(int first, int by, int reads)
 	}
 	assert_memory_equal(d->side[0].memory.bytes + 300000,
 			    d->side[1].memory.bytes, (size_t)reads * BYTES);
-	assert_true(engine_counters(d->side[0].engine)->rx_buffered > 0);
+	assert_true(engine_counters(d->side[0].engine, 0)->rx_buffered > 0);
 	count = r.requests;
 	duo_free(d);
 	return count;

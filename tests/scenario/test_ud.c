@@ -53,7 +53,7 @@ static void assert_got(struct duo *d, uint32_t bytes, uint8_t with)
 
 static const struct engine_counters *counters(struct duo *d)
 {
-	return engine_counters(d->side[1].engine);
+	return engine_counters(d->side[1].engine, 0);
 }
 
 static void a_datagram_comes_behind_its_ip_header(void **state)

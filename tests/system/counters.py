@@ -29,16 +29,16 @@ TOTALS = {
 }
 
 
-def port():
+def port(device="adv0"):
     return os.path.join(
         t.runtime, "adverb-%d" % os.geteuid(),
         "sysfs-%d" % os.stat("/proc/self/ns/net").st_ino,
-        "class/infiniband/adv0/ports/1")
+        "class/infiniband", device, "ports/1")
 
 
-def counter(name):
+def counter(name, device="adv0"):
     """0 while no program has made the tree."""
-    path = os.path.join(port(), name)
+    path = os.path.join(port(device), name)
     if not os.path.exists(path):
         return 0
     with open(path) as f:
@@ -94,8 +94,8 @@ def as_top_says():
 
 def never_backwards():
     """While a program runs, and its broker is killed."""
-    words = ["ib_write_bw", "-D", "4", "-p", "%"]
-    p = lab.begin(words, [*words, "127.0.0.1"], client_side="here")
+    words = ["ib_write_bw", "-D", "100", "-p", "%"]
+    pair = lab.begin(words, [*words, "127.0.0.1"], client_side="here")
     name = "counters/port_xmit_data"
     seen = [counter(name)]
 
@@ -105,15 +105,68 @@ def never_backwards():
         if now > seen[-1]:
             seen.append(now)
         return len(seen)
-    for kills in range(2):
-        more = grows() + 2
-        lab.wait(lambda: grows() >= more or p[1].poll() is not None,
-                 "it does not grow")
-        for pid in system.brokers():
-            if not kills:
-                os.kill(pid, signal.SIGKILL)
-    expect(grows() >= 4, "it was not seen to grow: %s" % seen)
-    expect_ok(lab.finish(p))
+    try:
+        for kills in range(2):
+            more = grows() + 2
+            lab.wait(lambda: grows() >= more, "it does not grow")
+            for pid in system.brokers():
+                if not kills:
+                    os.kill(pid, signal.SIGKILL)
+    finally:
+        for p in pair:
+            p.kill()
+            p.communicate()
+
+
+SENT = "counters/port_xmit_packets"
+MARKS = SENT, "counters/port_rcv_packets", "counters/port_xmit_data"
+
+
+def send_by(device, choice):
+    env = {"ADVERB_DEVICES": choice}
+    argv = ["ib_write_bw", "-d", device, "-x", "1", "-s", "10000", "-n", "50",
+            "-p", "%"]
+    expect_ok(lab.both(argv, [*argv, "127.0.0.1"], client_side="here",
+                       server_env=env, client_env=env))
+
+
+def all_of(device):
+    return [counter(name, device) for name in MARKS]
+
+
+def settle(device, data=0):
+    """Until both ends have been counted: all that left has come."""
+    def done():
+        sent, got, words = all_of(device)
+        return sent == got and words - data >= 125000
+    lab.wait(done, "%s had %d and has %s" % (device, data, all_of(device)))
+
+
+def two_interfaces():
+    for at, name in enumerate(("d0", "d1")):
+        lab.ip("here", "link add %s type veth peer name of-%s" %
+               (name, name))
+        lab.ip("here", "address add 192.168.7%d.1/24 dev %s" % (at, name))
+        for end in name, "of-" + name:
+            lab.ip("here", "link set %s up" % end)
+    lab.ip("here", "route add default dev d0")
+
+
+def of_each_device():
+    two_interfaces()
+    for device, other in ("adv0", "adv1"), ("adv1", "adv0"):
+        before = all_of(other)
+        send_by(device, "d0,d1")
+        settle(device)
+        expect(all_of(other) == before, "%s sent, %s had %s, has %s" %
+               (device, other, before, all_of(other)))
+    d0, d1 = all_of("adv0"), all_of("adv1")
+    # Another choice: the files follow the interfaces, not the numbers.
+    send_by("adv0", "d1,d0,lo")
+    settle("adv0", d1[2])
+    expect(all_of("adv1") == d0, "d0 had %s, d1 sent, and it is adv1 now: %s" %
+           (d0, all_of("adv1")))
+    expect(all_of("adv2") == [0, 0, 0], "lo has %s" % all_of("adv2"))
 
 
 def fresh(body):
@@ -131,6 +184,8 @@ t.case("the files count what a capture has", fresh(as_captured), "counters",
        "ib_write_bw")
 t.case("every file is there and a number", fresh(every_name))
 t.case("the files agree with adverb top", fresh(as_top_says))
+t.case("each device has its own", fresh(of_each_device), "counters",
+       "several devices")
 t.case("they grow while a program runs, past the broker's death",
        fresh(never_backwards))
 lab.end()
