@@ -23,6 +23,7 @@ struct raw_options {
 	bool one_core;	   /* -1: both ends on core 0 */
 	bool single;	   /* -o: one packet a call */
 	bool plain;	   /* -p: no shape of a WRITE, no CRC, no copy */
+	bool peek;	   /* -k: headers first, then straight to the place */
 	const char *netns; /* -N PATH: the answering end's namespace */
 	struct in_addr here, there; /* -A HERE,THERE */
 };

@@ -11,8 +11,10 @@
  *
  * Both ends compute a CRC of each packet, the receiver polls with UDP_GRO and
  * copies each payload to its place.  -p leaves out the shape, the CRC and the
- * copy; -o sends and receives one packet a call.  At most WINDOW packets are
- * under way; the receiver counts what it took in a page that both share.
+ * copy; -o sends and receives one packet a call; -k looks at the first header
+ * and has the kernel copy the payloads to their places, where the CRC is then
+ * computed.  At most WINDOW packets are under way; the receiver counts what it
+ * took in a page that both share.
  */
 #include "raw.h"
 #include "util/crc.h"
@@ -23,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,6 +95,75 @@ static size_t segment_size(struct msghdr *m, size_t len)
 	return len;
 }
 
+/* As place, for parts that lie where they belong. */
+static void check_parts(const struct iovec v[3])
+{
+	uint32_t crc = crc32_update(CRC_INIT, v[0].iov_base, v[0].iov_len);
+	uint32_t sent;
+
+	memcpy(&sent, v[2].iov_base, TRAILER);
+	if (crc32_update(crc, v[1].iov_base, v[1].iov_len) != sent) {
+		errno = EBADMSG;
+		raw_die("udp_stream: CRC");
+	}
+}
+
+/*
+ * The next datagram to its place; how many packets, 0: there is none.  A
+ * datagram's packets follow one another in the message.
+ */
+static uint64_t scatter(const struct raw_options *o, int fd, char *to)
+{
+	static struct header headers[SEGMENTS];
+	static uint32_t trailers[SEGMENTS];
+	struct iovec v[3 * SEGMENTS] = {{&headers[0], sizeof(headers[0])}};
+	char control[64];
+	struct msghdr m = {.msg_iov = v,
+			   .msg_iovlen = 1,
+			   .msg_control = control,
+			   .msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC);
+	size_t size, skip, at, left;
+	int count = 0;
+
+	if (n < 0 && errno != EAGAIN)
+		raw_die("udp_stream: recvmsg");
+	if (n <= 0)
+		return 0;
+	size = segment_size(&m, (size_t)n);
+	skip = headers[0].first ? EXTENDED : HEADER;
+	at = headers[0].offset;
+	for (left = (size_t)n; left;
+	     left -= size, at += size - skip - TRAILER) {
+		struct iovec *p = &v[3 * count];
+
+		size = left < size ? left : size;
+		p[0] = (struct iovec){&headers[count], skip};
+		p[1] = (struct iovec){to + at % o->bytes,
+				      size - skip - TRAILER};
+		p[2] = (struct iovec){&trailers[count++], TRAILER};
+	}
+	if (readv(fd, v, 3 * count) != n)
+		raw_die("udp_stream: readv");
+	for (int i = 0; i < count && !o->plain; i++)
+		check_parts(&v[3 * i]);
+	return (uint64_t)count;
+}
+
+static void scatter_forever(const struct raw_options *o, struct shared *s,
+			    int fd, char *to)
+{
+	uint64_t taken = 0, more;
+
+	for (;;) {
+		more = scatter(o, fd, to);
+		if (!more && o->one_core)
+			raw_pause(o);
+		taken += more;
+		__atomic_store_n(&s->taken, taken, __ATOMIC_RELEASE);
+	}
+}
+
 static void receive_forever(const struct raw_options *o, struct shared *s,
 			    int fd, char *to)
 {
@@ -138,6 +210,8 @@ static void receiver(const struct raw_options *o, struct shared *s, char *to)
 	    getsockname(fd, (struct sockaddr *)&s->at, &size))
 		raw_die("udp_stream: socket");
 	__atomic_store_n(&s->ready, 1, __ATOMIC_RELEASE);
+	if (o->peek)
+		scatter_forever(o, s, fd, to);
 	receive_forever(o, s, fd, to);
 }
 
@@ -290,7 +364,7 @@ int main(int argc, char **argv)
 	pid_t child;
 
 	raw_options(argc, argv,
-		    "udp_stream [-p] [-o] [-1] [-s BYTES] [-m PACKET] "
+		    "udp_stream [-p] [-o] [-k] [-1] [-s BYTES] [-m PACKET] "
 		    "[-t SECONDS] [-N NETNS -A HERE,THERE]",
 		    &o);
 	t = (struct sender){.o = &o, .shared = s, .payload = malloc(o.bytes)};
