@@ -161,19 +161,30 @@ class Ends:
         process.ready = open(ready)  # it may listen again, and is not to fail
         return process
 
-    def cm(self, server, client, direction, six=False):
-        """A tool of rdma_cm; @server and @client get the server's address."""
+    def cm(self, server, client, direction, six=False, stays=False):
+        """A tool of rdma_cm; @server and @client get the server's address.
+
+        A server that @stays serves until it is killed."""
         if direction == "to rxe":
             at = {"at": THERE6 if six else THERE}
             self.listener_there(False)
             theirs = self.vm.start(" ".join(server) % at)
             self.listener_there(True)
             ours = self.t.run(self.here([w % at for w in client]))
+            if stays:
+                theirs.end()
+                return Both(ours, (0, ""), ours.output)
             return Both(ours, theirs.wait(HANG if ours.status == 0 else 5),
                         ours.output)
         at = {"at": HERE6 if six else HERE}
         process = self.listener_here([w % at for w in server])
         theirs = self.vm.start(" ".join(client) % at)
+        if stays:
+            status = theirs.wait(HANG)
+            process.kill()
+            said = self.t.finish(process, HANG)
+            said.status = 0
+            return Both(said, status, status[1])
         self.watch(process, theirs)
         return self.end(process, theirs)
 

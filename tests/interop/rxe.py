@@ -161,12 +161,12 @@ def pingpongs():
         tool(["ibv_rc_pingpong", "-c", *more], clean=False, capture=True)
 
 
-def cm_tool(server, client, want="", six=False):
+def cm_tool(server, client, want="", six=False, stays=False):
     for direction in DIRECTIONS:
         def body(direction=direction):
             ends.wants_mtu(1500)
             before = ends.counters()
-            r = ends.cm(server, client, direction, six)
+            r = ends.cm(server, client, direction, six, stays)
             expect_ok(r)
             expect(want in r.client, "it does not say " + want, r)
             moved = [text for text in ends.errors_since(before)
@@ -182,6 +182,12 @@ def rping(size, more=(), six=False):
     cm_tool(["rping", "-s", *words], ["rping", "-c", *words], six=six)
 
 
+def cmtime(count, six=False):
+    """Its server serves for ever: its loop over the events has no end."""
+    client = ["cmtime", "-c", count, "-s", "%(at)s"]
+    cm_tool(["cmtime", "-b", "%(at)s"], client, "\ndestroy ", six, stays=True)
+
+
 def connection_manager():
     rping("64")
     rping("20000")
@@ -189,13 +195,16 @@ def connection_manager():
             "return status 0")
     cm_tool(["udaddy"], ["udaddy", "-s", "%(at)s"], "return status 0")
     rping("1000", six=True)
+    cmtime("50")
     cm_tool(["rdma_server"], ["rdma_client", "-s", "%(at)s"], "end 0")
     if full:
         more_of_connection_manager()
     for argv in PERFTEST_CM if full else PERFTEST_CM[:1]:
         perftest_cm(argv)
-    t.case("mckey, rdma_cm, to two members", multicast, "rdma_cm", "mckey",
-           "kernel rxe")
+    for direction in DIRECTIONS:
+        t.case("mckey, rdma_cm, to two members, " + direction,
+               lambda d=direction: multicast(d), "rdma_cm", "mckey",
+               "kernel rxe")
 
 
 def more_of_connection_manager():
@@ -210,6 +219,9 @@ def more_of_connection_manager():
     for more in ["-c", "4", "-C", "20", "-S", "1000"], ["-c", "16"]:
         cm_tool(["udaddy", *more], ["udaddy", *more, "-s", "%(at)s"],
                 "return status 0")
+    for count in "1", "1000":
+        cmtime(count)
+    cmtime("50", six=True)
     cm_tool(["rdma_xserver"], ["rdma_xclient", "-s", "%(at)s"], "end 0")
 
 
@@ -234,9 +246,9 @@ def perftest_cm(argv):
                argv[0], "kernel rxe")
 
 
-def multicast():
-    """From adverb, to a member on rxe and to one of ours.  Not from rxe: mckey
-    does not wait for its sends, of which rxe then lets go but one."""
+def multicast(direction):
+    """To a member on rxe and to one of ours.  mckey as sender destroys its
+    address handle while rxe has yet to send: pace.c holds it."""
     argv = ["mckey", "-m", "239.7.7.7", "-b"]
     there = vm.start(" ".join([*argv, THERE]))
     expect(there.wait_for("joined dgid", HANG), "rxe's member does not join")
@@ -246,11 +258,19 @@ def multicast():
         got = os.read(ours.stdout.fileno(), 4096)
         expect(got, "our member does not join:\n" + heard.decode())
         heard += got
-    expect_ok(t.run(ends.here([*argv, HERE, "-s"])))
+    if direction == "to rxe":
+        expect_ok(t.run(ends.here([*argv, HERE, "-s"])))
+    else:
+        sender = vm.start("LD_PRELOAD=/pace.so PACE=/tmp/mckey " +
+                          " ".join([*argv, THERE, "-s"]))
     got = t.finish(ours, HANG)
     status, text = there.wait(HANG)
     expect(got.status == 0 and status == 0,
            "a member fails:\n" + heard.decode() + got.output + text)
+    if direction == "from rxe":
+        vm.run("touch /tmp/mckey")
+        status, text = sender.wait(HANG)
+        expect(status == 0, "the sender fails:\n" + text)
 
 
 def bad_link():

@@ -78,7 +78,8 @@ def line(side, kind, tool, size, more, port):
     netns, run, device, address = SIDES[side]
     if kind == CM:
         end = "%scmtime -c %d -p %d" % (run, size, port)
-        ready, client = "sleep 2", end + " -s " + address
+        # its server serves for ever
+        ready, client = "sleep 2", end + " -s %s; kill \\$!" % address
     else:
         size = "" if "atomic" in tool else "-s %d" % size
         end = "%s%s %s -p %d -u 20 %s %s" % (run, tool, device, port, size,

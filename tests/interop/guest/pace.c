@@ -10,6 +10,10 @@
  * pingpongs do: their last acknowledgement may be lost, or not sent yet, and
  * nobody is left to repeat it.  ibv_destroy_qp waits for $PACE.
  *
+ * mckey: it destroys the address handle that its sends name, and does not wait
+ * for them first; rxe looks it up when it gets to them, and sends none if it
+ * is gone.  ibv_destroy_ah waits for $PACE.
+ *
  * perftest -R: its server listens a second time when its client already may
  * connect a second time.  The second rdma_listen makes $PACE.listens, and the
  * second rdma_connect waits for $PACE.connect.
@@ -58,6 +62,15 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 	wait_for(file(path, ""));
 	return next(qp);
+}
+
+int ibv_destroy_ah(struct ibv_ah *ah)
+{
+	int (*next)(struct ibv_ah *) = dlsym(RTLD_NEXT, "ibv_destroy_ah");
+	char path[256];
+
+	wait_for(file(path, ""));
+	return next(ah);
 }
 
 int rdma_listen(void *id, int backlog)
