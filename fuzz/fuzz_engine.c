@@ -13,6 +13,7 @@
 #include "hdr/pkt.h"
 #include "ibt/ibt.h"
 #include "scenario/duo.h"
+#include "util/check.h"
 
 #define DEPTH	16
 #define MAX_RUN 64 /* steps of the clock an input, each up to 0.1 s */
@@ -165,6 +166,18 @@ static void run(struct script *s)
 }
 
 /* Any transition, with attributes that fit it or not. */
+/* What is under way has the old keys. */
+static void register_anew(struct duo_side *side)
+{
+	struct mr was = *side->mr;
+
+	if (mr_free(&side->hca, side->mr))
+		return;
+	side->mr = mr_new(&side->hca, was.pd, was.addr, was.bytes, was.iova,
+			  was.access);
+	CHECK(side->mr);
+}
+
 static void modify(struct script *s, int i)
 {
 	struct duo_side *side = &s->duo->side[i];
@@ -247,7 +260,7 @@ static void command(struct script *s)
 		break;
 	case 13:
 		if (u8(s) & 1)
-			mr_rekey(&side->hca, side->mr);
+			register_anew(side);
 		else
 			side->memory.size = place(s) % DUO_MEMORY;
 		break;

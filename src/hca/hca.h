@@ -494,8 +494,6 @@ struct mr *mr_new(struct hca *h, uint32_t pd, uint64_t addr, uint64_t bytes,
 /* 0, or -EBUSY: windows are bound to it. */
 int mr_free(struct hca *h, struct mr *mr);
 bool mr_is_bound(const struct mr *mr);
-/* Give mr another set of keys (reregistration). */
-void mr_rekey(struct hca *h, struct mr *mr);
 struct mr *mr_find(struct hca *h, uint32_t key);
 /* Memory named by a local key; `need` is 0 or HCA_LOCAL_WRITE. */
 enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey, uint64_t va,

@@ -144,13 +144,6 @@ bool mr_is_bound(const struct mr *mr)
 	return mr->bound != 0;
 }
 
-void mr_rekey(struct hca *h, struct mr *mr)
-{
-	alock_take(&h->shared->mr_lock);
-	set_keys(h, mr);
-	alock_give(&h->shared->mr_lock);
-}
-
 static bool has_key(const struct mr *mr, uint32_t key)
 {
 	return key && mr->kind != MR_FREE &&

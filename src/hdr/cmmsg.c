@@ -147,21 +147,20 @@ static const struct field apr[] = {
 };
 
 static const struct {
-	const char *name;
 	const struct field *fields;
 	uint8_t private_at, private_bytes; /* within the 232 bytes of data */
 } kinds[] = {
-	[CMMSG_REQ] = {"REQ", req, 140, 92},
-	[CMMSG_MRA] = {"MRA", mra, 10, 222},
-	[CMMSG_REJ] = {"REJ", rej, 84, 148},
-	[CMMSG_REP] = {"REP", rep, 36, 196},
-	[CMMSG_RTU] = {"RTU", ids, 8, 224},
-	[CMMSG_DREQ] = {"DREQ", dreq, 12, 220},
-	[CMMSG_DREP] = {"DREP", ids, 8, 224},
-	[CMMSG_SIDR_REQ] = {"SIDR_REQ", sidr_req, 16, 216},
-	[CMMSG_SIDR_REP] = {"SIDR_REP", sidr_rep, 96, 136},
-	[CMMSG_LAP] = {"LAP", ids, 0, 0},
-	[CMMSG_APR] = {"APR", apr, 84, 148},
+	[CMMSG_REQ] = {req, 140, 92},
+	[CMMSG_MRA] = {mra, 10, 222},
+	[CMMSG_REJ] = {rej, 84, 148},
+	[CMMSG_REP] = {rep, 36, 196},
+	[CMMSG_RTU] = {ids, 8, 224},
+	[CMMSG_DREQ] = {dreq, 12, 220},
+	[CMMSG_DREP] = {ids, 8, 224},
+	[CMMSG_SIDR_REQ] = {sidr_req, 16, 216},
+	[CMMSG_SIDR_REP] = {sidr_rep, 96, 136},
+	[CMMSG_LAP] = {ids, 0, 0},
+	[CMMSG_APR] = {apr, 84, 148},
 };
 /* clang-format on */
 
@@ -171,11 +170,6 @@ static const uint8_t vendor_at[3] = {15, 19, 23};
 static bool is_kind(uint16_t kind)
 {
 	return kind >= CMMSG_REQ && kind <= CMMSG_APR;
-}
-
-const char *cmmsg_name(uint16_t kind)
-{
-	return is_kind(kind) ? kinds[kind].name : "?";
 }
 
 size_t cmmsg_private_bytes(enum cmmsg_kind kind)

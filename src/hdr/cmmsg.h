@@ -115,8 +115,6 @@ struct cmmsg_ip {
 	uint8_t src[16], dst[16];
 };
 
-/* "REQ"; "?" for what is no kind of message. */
-const char *cmmsg_name(uint16_t kind);
 /* How much private data a kind has, and all of it is sent. */
 size_t cmmsg_private_bytes(enum cmmsg_kind kind);
 /*

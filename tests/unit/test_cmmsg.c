@@ -70,8 +70,8 @@ static void no_bit_but_reserved_ones_is_lost(void **state)
 			lost += (unsigned)__builtin_popcount(
 				(unsigned)(ones[i] ^ again[i]));
 		if (lost != reserved[k])
-			fail_msg("%s loses %u bits",
-				 cmmsg_name((uint16_t)sent[k]), lost);
+			fail_msg("kind %#x loses %u bits", (unsigned)sent[k],
+				 lost);
 	}
 }
 
@@ -95,8 +95,6 @@ static void what_is_no_message_of_this_class_is_refused(void **state)
 	}
 	cmmsg_write(mad, &(struct cmmsg){.kind = CMMSG_REJ, .info_bytes = 73});
 	assert_false(cmmsg_parse(mad, MAD_BYTES, &m));
-	assert_string_equal(cmmsg_name(CMMSG_SIDR_REP), "SIDR_REP");
-	assert_string_equal(cmmsg_name(0x1b), "?");
 }
 
 static void the_ip_part_keeps_ports_and_both_families(void **state)

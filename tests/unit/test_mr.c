@@ -149,17 +149,6 @@ static void a_key_that_was_given_up_stays_dead(void **state)
 	}
 }
 
-static void new_keys_replace_the_old_ones(void **state)
-{
-	struct mr *mr = mr_new(&h, 1, BASE, BYTES, IOVA, 0);
-	uint32_t lkey = mr->lkey, rkey = mr->rkey;
-
-	mr_rekey(&h, mr);
-	assert_null(mr_find(&h, lkey));
-	assert_null(mr_find(&h, rkey));
-	assert_ptr_equal(mr_find(&h, mr->lkey), mr);
-}
-
 static void a_full_table_is_null_and_a_freed_row_is_used_again(void **state)
 {
 	struct mr *last = NULL, *mr;
@@ -185,7 +174,6 @@ int main(void)
 		CASE(the_whole_address_space_is_a_region),
 		CASE(rights_and_domains_are_asked_for),
 		CASE(a_key_that_was_given_up_stays_dead),
-		CASE(new_keys_replace_the_old_ones),
 		CASE(a_full_table_is_null_and_a_freed_row_is_used_again),
 	};
 
