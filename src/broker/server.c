@@ -8,6 +8,7 @@
 #include "broker/gsi.h"
 #include "broker/page.h"
 #include "broker/proto.h"
+#include "broker/sweep.h"
 #include "broker/tally.h"
 
 #include <errno.h>
@@ -369,6 +370,8 @@ static void take_tree(struct server *s, const struct conn *c, int *fd)
 {
 	if (c->user != geteuid() || *fd < 0)
 		return;
+	if (s->tally.tree_fd < 0)
+		sweep_others(*fd);
 	count_living(s);
 	tally_tree(&s->tally, *fd);
 	*fd = -1;
@@ -688,6 +691,8 @@ void server_free(struct server *s)
 		s->conn[s->conns - 1].class = 0; /* it went with the group */
 		drop(s, s->conns - 1);
 	}
+	if (s->tally.tree_fd >= 0)
+		sweep_own(s->tally.tree_fd);
 	tally_close(&s->tally);
 	free_agents(s);
 	close(s->listen_fd);

@@ -34,6 +34,11 @@ struct tree {
 	int err;
 };
 
+/*
+ * Says that the tree is in use, to who would remove it (broker/sweep.h), for
+ * as long as this process lives: -1, or a descriptor of the folder, locked.
+ */
+static int hold_fd = -1;
 static struct lock lock = {PTHREAD_MUTEX_INITIALIZER};
 static char root[PATH_BYTES / 2]; /* all three: under lock */
 static bool written, usable;
@@ -383,6 +388,40 @@ int sysfs_write(const char *top, const struct host_device *devices,
 	return err;
 }
 
+/* Is `fd` still what has the name? */
+static bool is_there(int fd, const char *top)
+{
+	struct stat a, b;
+
+	return !fstat(fd, &a) && !stat(top, &b) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* It may be on its way out just now: then we make another. */
+static int hold(const char *top)
+{
+	const struct timespec turn = {0, TURN_NS};
+	char path[PATH_BYTES];
+
+	snprintf(path, sizeof path, "%s/", top);
+	for (int i = 0; i < MOST_TURNS; i++) {
+		bool is_held;
+		int fd;
+
+		make_parents(path);
+		fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			return -1;
+		/* where there are no locks nobody removes it either */
+		is_held = !flock(fd, LOCK_SH | LOCK_NB) || errno != EWOULDBLOCK;
+		if (is_held && is_there(fd, top))
+			return fd;
+		close(fd);
+		nanosleep(&turn, NULL);
+	}
+	return -1;
+}
+
 /* A copy with the ports of now; its padding is that of static memory. */
 static void write_now(void)
 {
@@ -405,8 +444,10 @@ const char *host_sysfs(void)
 	lock_take(&lock);
 	if (!written) {
 		written = true;
-		if (tree_path(root, sizeof root))
+		if (tree_path(root, sizeof root)) {
+			hold_fd = hold(root);
 			write_now();
+		}
 	}
 	good = usable;
 	lock_give(&lock);

@@ -4,6 +4,7 @@
 all at once, each with a broker of its own, and nothing left of them."""
 
 import os
+import signal
 import time
 
 import netlab
@@ -43,6 +44,42 @@ def all_at_once(argv, check):
     return go
 
 
+def folder():
+    return os.path.join(t.runtime, "adverb-%d" % os.geteuid())
+
+
+def trees():
+    """In this user's runtime folder, each of a namespace."""
+    return {name for name in os.listdir(folder()) if "sysfs" in name or
+            name.startswith(".")} if os.path.isdir(folder()) else set()
+
+
+def trees_end():
+    """With their brokers, of namespaces that nobody lives in; what is killed
+    leaves its tree to the next."""
+    expect(not trees(), "trees are left: %s" % trees())
+    argv = t.pair_argv(["ibv_rc_pingpong", "-c", "-n", "100000000"])
+    p = t.start(argv, env=t.environment(), into=system.alone)
+    end = time.monotonic() + LINGER_S
+    while len(brokers() - THERE) != 1 or not trees():
+        expect(time.monotonic() < end, "no broker, no tree: %s" % trees())
+        time.sleep(0.01)
+    for pid in (*system.session_of(p.pid), *(brokers() - THERE)):
+        os.kill(pid, signal.SIGKILL)
+    p.communicate()
+    while brokers() - THERE:  # a client's successor, ended by its signal
+        expect(time.monotonic() < end, "a broker is left")
+        for pid in brokers() - THERE:
+            os.kill(pid, signal.SIGKILL)
+    left = trees()
+    expect(len(left) == 1, "not one tree: %s" % left)
+    # The kernel gives numbers again.
+    os.rename(os.path.join(folder(), *left), os.path.join(folder(), "sysfs-1"))
+    expect_ok(t.finish(t.start(t.pair_argv(["ibv_rc_pingpong", "-c"]),
+                               env=t.environment(), into=system.alone), 60))
+    expect("sysfs-1" not in trees(), "it is still there: %s" % trees())
+
+
 def brokers_end():
     expect(brokers() - THERE, "there was none")
     end = time.monotonic() + LINGER_S
@@ -60,4 +97,5 @@ t.case("%d namespaces at once: ib_write_bw" % COUNT,
        all_at_once(["ib_write_bw", "-n", "100"], check_rows),
        "namespaces at once", "ib_write_bw")
 t.case("all their brokers end", brokers_end)
+t.case("their trees go with them, or are the next one's to remove", trees_end)
 t.end()
