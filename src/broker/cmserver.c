@@ -3,6 +3,8 @@
 #include "broker/cmserver.h"
 
 #include "broker/entropy.h"
+#include "broker/wills.h"
+
 #include "cm/cm.h"
 #include "cm/ports.h"
 #include "util/check.h"
@@ -14,7 +16,7 @@
 #include <sys/socket.h>
 
 #define SUCCESSION_NS 4000000000ull /* for clients to come back */
-#define OBJECTS	      32768
+#define OBJECTS	      SAFE_WILLS
 #define CLIENT_MAX    16384 /* objects of one client */
 #define HALF_OPEN     1024  /* unanswered requests of one address */
 #define OUTPUT_MAX    4096  /* messages that wait for one client */
@@ -32,6 +34,7 @@ struct output {
 
 struct cmserver_client {
 	int fd;
+	struct safe_entry process;
 	bool is_gone; /* its process has ended */
 	bool is_lost; /* it does not read, or breaks the protocol */
 	uint32_t objects;
@@ -54,6 +57,7 @@ struct cmserver {
 	struct gsi *gsi;
 	struct cm *cm;
 	struct ports *ports;
+	struct wills wills; /* object k's is in slot k */
 	struct object object[OBJECTS];
 	uint32_t fresh, free_count;
 	uint32_t free_list[OBJECTS];
@@ -137,6 +141,8 @@ static struct object *object_find(struct cmserver *s, uint32_t id)
 static void object_free(struct cmserver *s, struct object *o, uint64_t now_ns)
 {
 	CHECK(o->client);
+	wills_write(&s->wills, INDEX_OF(id_of(s, o)), &o->client->process,
+		    &(struct cm_note){0});
 	if (o->listener != NONE)
 		cm_unlisten(s->cm, o->listener,
 			    o->client->is_gone ? 0 : now_ns + AGAIN_NS);
@@ -194,7 +200,7 @@ static void copy_facts(struct cmproto *m, const struct cmmsg *msg)
 	}
 }
 
-/* What the client may give to our successor. */
+/* What the client may give to our successor, and what lies in the safe. */
 static void put_note(struct cmserver *s, const struct object *o,
 		     struct cmproto *m)
 {
@@ -204,6 +210,8 @@ static void put_note(struct cmserver *s, const struct object *o,
 	if (!o->conv)
 		return;
 	cm_note_make(s->cm, o->conv, &note);
+	wills_write(&s->wills, INDEX_OF(id_of(s, o)), &o->client->process,
+		    &note);
 	memcpy(m->note, &note, sizeof(note));
 }
 
@@ -457,6 +465,7 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 	if (!o)
 		return -ENOMEM;
 	memcpy(&note, m->note, sizeof(note));
+	wills_take(&s->wills, note.local_id);
 	o->space = m->space;
 	o->is_datagram = m->is_datagram;
 	memcpy(o->where.ip, m->local, 16);
@@ -480,6 +489,7 @@ static void release_noted(struct cmserver *s, const struct cmproto *m,
 	struct cm_note note;
 
 	memcpy(&note, m->note, sizeof(note));
+	wills_take(&s->wills, note.local_id);
 	cm_note_release(s->cm, &note, now_ns);
 }
 
@@ -544,13 +554,15 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 	return !c->is_lost;
 }
 
-struct cmserver_client *cmserver_client_new(struct cmserver *s, int fd)
+struct cmserver_client *cmserver_client_new(struct cmserver *s, int fd,
+					    uid_t user, pid_t pid)
 {
 	struct cmserver_client *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
 	c->fd = fd;
+	c->process = safe_owner(user, pid);
 	list_init(&c->output);
 	list_init(&c->own);
 	return c;
@@ -570,7 +582,8 @@ void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 	free(c);
 }
 
-struct cmserver *cmserver_new(struct gsi *gsi, uint64_t now_ns)
+struct cmserver *cmserver_new(struct gsi *gsi, struct safe *safe,
+			      uint64_t now_ns)
 {
 	const struct cm_config config = {.seed = entropy(),
 					 .conversations = OBJECTS,
@@ -582,6 +595,7 @@ struct cmserver *cmserver_new(struct gsi *gsi, uint64_t now_ns)
 	if (!s)
 		return NULL;
 	s->gsi = gsi;
+	wills_init(&s->wills, safe);
 	s->cm = cm_new(&config, now_ns);
 	s->ports = ports_new(OBJECTS);
 	if (!s->cm || !s->ports || !gsi_attach(gsi, &agent)) {
@@ -591,9 +605,45 @@ struct cmserver *cmserver_new(struct gsi *gsi, uint64_t now_ns)
 	return s;
 }
 
+/* pid 0: of all that are gone. */
+static void execute(struct cmserver *s, pid_t pid, uint64_t now_ns)
+{
+	struct cm_note note;
+
+	while (wills_next(&s->wills, pid, &note)) {
+		cm_note_release(s->cm, &note, now_ns);
+		flush(s, now_ns);
+	}
+}
+
 void cmserver_succeed(struct cmserver *s, uint64_t now_ns)
 {
+	struct cm_note note;
+
 	cm_expect_listeners(s->cm, now_ns + SUCCESSION_NS);
+	wills_inherit(&s->wills);
+	/* some may have come before the safe did */
+	for (uint32_t i = 0; i < s->fresh; i++) {
+		struct object *o = &s->object[i];
+
+		if (!o->client || !o->conv)
+			continue;
+		wills_take(&s->wills, o->conv);
+		cm_note_make(s->cm, o->conv, &note);
+		wills_write(&s->wills, i, &o->client->process, &note);
+	}
+	execute(s, 0, now_ns);
+}
+
+bool cmserver_awaits(const struct cmserver *s, pid_t pid)
+{
+	return wills_has(&s->wills, pid);
+}
+
+void cmserver_bereave(struct cmserver *s, pid_t pid, uint64_t now_ns)
+{
+	if (pid > 0)
+		execute(s, pid, now_ns);
 }
 
 void cmserver_free(struct cmserver *s)
@@ -602,6 +652,7 @@ void cmserver_free(struct cmserver *s)
 		cm_free(s->cm);
 	if (s->ports)
 		ports_free(s->ports);
+	wills_fini(&s->wills);
 	free(s);
 }
 

@@ -14,18 +14,27 @@
 
 #include "broker/cmproto.h"
 #include "broker/gsi.h"
+#include "broker/safe.h"
 
 struct cmserver;
 struct cmserver_client;
 
-/* Attaches to gsi, which it borrows; NULL without memory. */
-struct cmserver *cmserver_new(struct gsi *gsi, uint64_t now_ns);
+/* Attaches to gsi; borrows it and the safe, which may hold nothing yet.  NULL
+ * without memory. */
+struct cmserver *cmserver_new(struct gsi *gsi, struct safe *safe,
+			      uint64_t now_ns);
 /* No client is left. */
 void cmserver_free(struct cmserver *s);
-/* Another broker was there before: his clients will listen again. */
+/* Another broker was there before, and the safe is his: his clients will
+ * listen again, and the peers of those that died meanwhile are told. */
 void cmserver_succeed(struct cmserver *s, uint64_t now_ns);
+/* Does it hold conversations of a process that has not come for them? */
+bool cmserver_awaits(const struct cmserver *s, pid_t pid);
+/* That process will not come. */
+void cmserver_bereave(struct cmserver *s, pid_t pid, uint64_t now_ns);
 /* A client's first message; fd is borrowed.  NULL without memory. */
-struct cmserver_client *cmserver_client_new(struct cmserver *s, int fd);
+struct cmserver_client *cmserver_client_new(struct cmserver *s, int fd,
+					    uid_t user, pid_t pid);
 /* Its process or its connection is gone. */
 void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 			  uint64_t now_ns);

@@ -260,7 +260,7 @@ void group_release(struct group *g, uint32_t class, uint64_t now_ms)
 static void adopt_member(struct group *g, const int fds[SAFE_MEMBER_FDS],
 			 uint64_t now_ms)
 {
-	struct safe_entry e = g->safe.ledger[g->count];
+	struct safe_entry e = g->safe.ledger->class[g->count];
 	struct group_member m = {.fd = fds[0],
 				 .page_fd = fds[1],
 				 .relay_fd = fds[2],

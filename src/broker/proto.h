@@ -15,7 +15,7 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 8
+#define PROTO_VERSION 9
 #define PROTO_FDS     6 /* the most that one message brings */
 
 enum proto_kind {

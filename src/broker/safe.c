@@ -16,7 +16,7 @@
 #define SHELF_MEMBERS 128
 #define SAFE_FDS      (1 + 2 * SAFE_SHELVES)
 #define PEEK_FDS      (SAFE_FDS + 1) /* the room is aligned up */
-#define LEDGER_BYTES  ((STEER_CLASS_MAX + 1) * sizeof(struct safe_entry))
+#define LEDGER_BYTES  sizeof(struct safe_ledger)
 #define TICKS_FIELD   20 /* of /proc/PID/stat, counted from its state */
 
 _Static_assert(SAFE_SHELVES *SHELF_MEMBERS > STEER_CLASS_MAX, "too few");
@@ -223,18 +223,22 @@ static uint64_t start_of(pid_t pid)
 	return start;
 }
 
+struct safe_entry safe_owner(uid_t user, pid_t pid)
+{
+	struct safe_entry e = {.is_owned = true, .user = user};
+
+	e.start = pid > 0 ? start_of(pid) : 0;
+	e.pid = e.start ? pid : 0;
+	return e;
+}
+
 void safe_note(struct safe *s, uint32_t class, bool is_owned, uid_t user,
 	       pid_t pid)
 {
-	struct safe_entry e = {.is_owned = is_owned, .user = user};
-
 	if (!s->ledger)
 		return;
-	if (is_owned && pid > 0) {
-		e.start = start_of(pid);
-		e.pid = e.start ? pid : 0;
-	}
-	s->ledger[class] = e;
+	s->ledger->class[class] = is_owned ? safe_owner(user, pid)
+					   : (struct safe_entry){.user = user};
 }
 
 int safe_process(const struct safe_entry *e)

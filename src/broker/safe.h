@@ -16,6 +16,7 @@
 #define ADVERB_BROKER_SAFE_H
 
 #include "broker/steer.h"
+#include "cm/cm.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,6 +24,7 @@
 
 #define SAFE_SHELVES	8
 #define SAFE_MEMBER_FDS 3 /* socket, page, and how to hand on to it */
+#define SAFE_WILLS	32768
 
 /* In shared memory, written by the broker; input for its successor. */
 struct safe_entry {
@@ -33,11 +35,24 @@ struct safe_entry {
 	uint64_t start; /* of that process, in ticks since boot */
 };
 
+/* A conversation, for the case that its owner and the broker die (wills.h). */
+struct safe_will {
+	struct safe_entry owner;
+	struct cm_note note;
+};
+
+/* Most of it is never written, and takes no memory. */
+struct safe_ledger {
+	struct safe_entry class[STEER_CLASS_MAX + 1];
+	uint32_t wills; /* have been written; behind them is nothing */
+	struct safe_will will[SAFE_WILLS];
+};
+
 struct safe {
 	int fd; /* to pass on; -1: there is no safe */
 	int ledger_fd;
 	int shelf[SAFE_SHELVES][2]; /* to read from, to write to */
-	struct safe_entry *ledger;  /* STEER_CLASS_MAX + 1 of them, mapped */
+	struct safe_ledger *ledger; /* mapped */
 };
 
 /* Holds nothing. */
@@ -54,6 +69,8 @@ int safe_get(struct safe *s, uint32_t i, int fds[SAFE_MEMBER_FDS]);
 /* Who has a class; pid 0: nobody, or nobody that can be seen. */
 void safe_note(struct safe *s, uint32_t class, bool is_owned, uid_t user,
 	       pid_t pid);
+/* An entry for a process; pid 0: one that cannot be seen. */
+struct safe_entry safe_owner(uid_t user, pid_t pid);
 /* A pidfd of the process that a valid entry names, if it still runs; -1. */
 int safe_process(const struct safe_entry *e);
 

@@ -202,9 +202,8 @@ static void succeed(struct server *s, int safe_fd)
 	if (group_adopt(&s->group, safe_fd, now_ms()))
 		return;
 	s->tally.is_heir = true;
-	cmserver_succeed(s->cm, now_ns());
 	for (uint32_t i = 1; i < s->group.count && s->conns < CONN_MAX; i++) {
-		const struct safe_entry *e = &s->group.safe.ledger[i];
+		const struct safe_entry *e = &s->group.safe.ledger->class[i];
 		int pidfd;
 
 		if (!group_is_owned(&s->group, i))
@@ -217,10 +216,14 @@ static void succeed(struct server *s, int safe_fd)
 		s->conn[s->conns++] = (struct conn){.fd = -1,
 						    .pidfd = pidfd,
 						    .user = e->user,
+						    .pid = e->pid,
 						    .hello_fd = -1,
 						    .share_fd = {-1, -1},
 						    .class = i};
 	}
+	if (gsi_fd(&s->gsi) < 0)
+		open_gsi(s);
+	cmserver_succeed(s->cm, now_ns());
 	greet_waiting(s);
 }
 
@@ -461,7 +464,8 @@ static bool serve_cm(struct server *s, struct conn *c, int max)
 		if (n <= 0)
 			return n < 0 && (errno == EAGAIN || errno == EINTR);
 		if (!c->cm)
-			c->cm = cmserver_client_new(s->cm, c->fd);
+			c->cm = cmserver_client_new(s->cm, c->fd, c->user,
+						    c->pid);
 		if (!c->cm ||
 		    !cmserver_handle(s->cm, c->cm, &m, (size_t)n, now_ns()))
 			return false;
@@ -503,6 +507,19 @@ static void retire(struct server *s, struct conn *c)
 	c->cm = NULL;
 }
 
+/* Its process has ended: what it left to our predecessor is final. */
+static void bury(struct server *s, struct conn *c)
+{
+	retire(s, c);
+	cmserver_bereave(s->cm, c->pid, now_ns());
+}
+
+/* Without a connection, is its process's end of interest? */
+static bool is_awaited(const struct server *s, const struct conn *c)
+{
+	return c->class || (c->pidfd >= 0 && cmserver_awaits(s->cm, c->pid));
+}
+
 /* The last one takes its place. */
 static void drop(struct server *s, uint32_t i)
 {
@@ -519,6 +536,21 @@ static void drop(struct server *s, uint32_t i)
 	unshare(c);
 	*c = s->conn[--s->conns];
 	s->idle_since_ms = now_ms();
+}
+
+/* Its connection has ended; its process may have things left with us. */
+static void leave(struct server *s, uint32_t i)
+{
+	struct conn *c = &s->conn[i];
+
+	retire(s, c);
+	if (!is_awaited(s, c)) {
+		drop(s, i);
+		return;
+	}
+	greeted(c);
+	close(c->fd);
+	c->fd = -1;
 }
 
 /* Out of descriptors: turn the caller away rather than spin on the listener. */
@@ -600,17 +632,33 @@ static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 {
 	/* The dead first: who asks after a death hears of it. */
 	for (uint32_t i = 0; i < n; i++)
-		if (p[2 * i + 1].revents || p[2 * i].revents & POLLHUP)
+		if (p[2 * i + 1].revents)
+			bury(s, &s->conn[i]);
+		else if (p[2 * i].revents & POLLHUP)
 			retire(s, &s->conn[i]);
 	/* From the end, so that the one moved into a hole has been served. */
-	for (uint32_t i = n; i-- > 0;)
-		if (p[2 * i + 1].revents || p[2 * i].revents & POLLHUP ||
-		    !serve_one(s, &s->conn[i], p[2 * i].revents))
+	for (uint32_t i = n; i-- > 0;) {
+		if (p[2 * i + 1].revents)
 			drop(s, i);
+		else if (p[2 * i].revents & POLLHUP ||
+			 !serve_one(s, &s->conn[i], p[2 * i].revents))
+			leave(s, i);
+	}
 	/* What was left of clients that have come. */
 	for (uint32_t i = s->conns; i-- > 0;)
-		if (s->conn[i].fd < 0 && !s->conn[i].class)
+		if (s->conn[i].fd < 0 && !is_awaited(s, &s->conn[i]))
 			drop(s, i);
+}
+
+static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
+{
+	if (p[1].revents)
+		gsi_turn(&s->gsi, now_ns());
+	if (p[2].revents)
+		tally_looked(&s->tally, now_ms());
+	serve_all(s, p + FIXED, n);
+	if (p[0].revents)
+		admit(s);
 }
 
 bool server_turn(struct server *s)
@@ -631,23 +679,14 @@ bool server_turn(struct server *s)
 	}
 	ready = poll(p, FIXED + 2 * (nfds_t)n, patience(s));
 	greet_waiting(s);
+	if (ready > 0)
+		serve_ready(s, p, n);
+	/* After what has come: if we were late, our peers were not. */
 	cmserver_tick(s->cm, now_ns());
 	far_tick(s->far, now_ns());
 	tell_far_all(s);
-	if (!ready && !n && !cmserver_is_busy(s->cm) &&
-	    now_ms() - s->idle_since_ms >= s->idle_ms)
-		return false;
-	if (ready <= 0)
-		return true;
-	if (p[1].revents)
-		gsi_turn(&s->gsi, now_ns());
-	tell_far_all(s);
-	if (p[2].revents)
-		tally_looked(&s->tally, now_ms());
-	serve_all(s, p + FIXED, n);
-	if (p[0].revents)
-		admit(s);
-	return true;
+	return ready || n || cmserver_is_busy(s->cm) ||
+	       now_ms() - s->idle_since_ms < s->idle_ms;
 }
 
 static void free_agents(struct server *s)
@@ -664,7 +703,7 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 
 	if (!s)
 		return NULL;
-	s->cm = cmserver_new(&s->gsi, now_ns());
+	s->cm = cmserver_new(&s->gsi, &s->group.safe, now_ns());
 	s->far = far_new(&s->gsi, far_peer_state, s, now_ns());
 	if (!s->cm || !s->far) {
 		free_agents(s);

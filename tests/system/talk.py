@@ -119,7 +119,49 @@ def deaths():
             other.wait("RDMA_CM_EVENT_DISCONNECTED 20 ")
         return body
 
+    def at_once(began):
+        """By the broker's own clock, however busy the machine is: before
+        another connection, ended after the death, has rested its half
+        second."""
+        alone()
+        s = Talker("here", "serve", HERE, PORT)
+        other = Talker("here", "serve", HERE, int(PORT) + 1)
+        began += [s, other]
+        s.wait("listening")
+        other.wait("listening")
+        c = Talker("here", "mark", HERE, PORT, 20)
+        began.append(c)
+        c.wait("RDMA_CM_EVENT_CONNECT_RESPONSE 21 ")
+        s.wait("RDMA_CM_EVENT_ESTABLISHED 20 ")
+        s.kill()
+        c.process.send_signal(signal.SIGUSR1)
+        c.wait("RDMA_CM_EVENT_TIMEWAIT_EXIT 1 ")
+        words = [line.split(" status")[0] for line in c.said]
+        expect("RDMA_CM_EVENT_DISCONNECTED 21" in
+               words[:words.index("RDMA_CM_EVENT_TIMEWAIT_EXIT 1")],
+               "not all are disconnected by then", Result(0, "\n".join(c.said)))
+
+    def together(side):
+        """The victim's broker dies first.  Somebody else of its user is left
+        and begins the next one, or nobody could say anything."""
+        def body(began):
+            other = "there" if side == "here" else "here"
+            s, c = connected(other, side, 20)
+            keeper = Talker(side, "serve", HERE if side == "here" else THERE,
+                            int(PORT) + 1)
+            began += [s, c, keeper]
+            keeper.wait("listening")
+            os.kill(c.process.pid, signal.SIGSTOP)  # it finds no other
+            kill_brokers(side)
+            os.killpg(c.process.pid, signal.SIGKILL)
+            s.wait("RDMA_CM_EVENT_DISCONNECTED 20 ")
+        return body
+
     sides = ("here", "here"), ("here", "there"), ("there", "here")
+    case("a server dies: its peer is disconnected in half a second", at_once)
+    for side in "here", "there":
+        case("the broker %s is killed, and a client without it" % side,
+             together(side))
     for server, client in sides:
         for victim in "server", "client":
             case("a %s %s dies: its peer %s is disconnected" %

@@ -7,12 +7,14 @@
  *	talker refuse ADDRESS PORT        rejects it
  *	talker mute ADDRESS PORT BACKLOG  listens, and looks at nothing
  *	talker call ADDRESS PORT COUNT    COUNT connections at once, held
+ *	talker mark ADDRESS PORT COUNT    the same, and one to the next port
  *	talker loop ADDRESS PORT COUNT    COUNT, one after another
  *	talker wordy ADDRESS PORT         calls itself, and says too much
  *
  * All but the last two stay until they are killed.  A line: what happened, and
  *to how many of the connections it has by now.  On SIGUSR1 they ask for a port,
  *and say so when they have it: the broker has heard all that there was before.
+ *On SIGUSR1 the one to the next port is ended, and stays to hear all of it.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -29,6 +31,7 @@ enum { EVENTS = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1, RESOLVE_MS = 2000 };
 
 static struct rdma_event_channel *channel;
 static unsigned seen[EVENTS];
+static struct rdma_cm_id *marker;
 static uint32_t qpn;
 
 static void die(const char *what)
@@ -58,13 +61,14 @@ static struct rdma_conn_param param(void)
 					.qp_num = qpn++ & 0xffffff};
 }
 
-static void begin(struct sockaddr_storage *to)
+static struct rdma_cm_id *begin(struct sockaddr_storage *to)
 {
 	struct rdma_cm_id *id;
 
 	if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
 	    rdma_resolve_addr(id, NULL, (struct sockaddr *)to, RESOLVE_MS))
 		die("rdma_resolve_addr");
+	return id;
 }
 
 static void listen_at(struct sockaddr_storage *at, int backlog)
@@ -124,7 +128,10 @@ static void *be_asked(void *usr1)
 	int number;
 
 	while (!sigwait(usr1, &number))
-		ask_for_port();
+		if (!marker)
+			ask_for_port();
+		else if (rdma_disconnect(marker))
+			die("rdma_disconnect");
 	return NULL;
 }
 
@@ -143,7 +150,7 @@ static enum rdma_cm_event_type turn(bool refuses, struct rdma_cm_id **whose)
 	       e->status);
 	rdma_ack_cm_event(e);
 	is_over = step(*whose, event, refuses);
-	if (is_over && rdma_destroy_id(*whose))
+	if (is_over && *whose != marker && rdma_destroy_id(*whose))
 		die("rdma_destroy_id");
 	return event;
 }
@@ -255,11 +262,16 @@ int main(int argc, char **argv)
 		loop(&a, count);
 		return 0;
 	}
-	if (strcmp(what, "call") != 0)
+	if (strcmp(what, "call") != 0 && strcmp(what, "mark") != 0)
 		listen_at(&a, !strcmp(what, "mute") ? count : 1024);
 	else
 		for (int i = 0; i < count; i++)
 			begin(&a);
+	if (!strcmp(what, "mark")) {
+		((struct sockaddr_in *)&a)->sin_port =
+			htons((uint16_t)(atoi(argv[3]) + 1));
+		marker = begin(&a);
+	}
 	while (!strcmp(what, "mute"))
 		pause();
 	for (;;)

@@ -145,12 +145,121 @@ static void answers_come_in_the_order_of_the_questions(void **state)
 	client_close(&keeper);
 }
 
+/* A client of its own, whose connection the caller uses; until it is killed. */
+static pid_t child(int *connection)
+{
+	struct proto m = {.magic = PROTO_MAGIC,
+			  .version = PROTO_VERSION,
+			  .brings = PROTO_FD_SOCKET};
+	int pair[2], fds[PROTO_FDS];
+	struct pollfd p;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
+		fail();
+	pid = fork();
+	if (!pid) {
+		struct client c;
+		int fd;
+
+		open_or_fail(&c);
+		fd = dial();
+		proto_send(pair[1], &m, &fd);
+		close(fd);
+		for (;;)
+			pause();
+	}
+	p = (struct pollfd){pair[0], POLLIN, 0};
+	assert_int_equal(poll(&p, 1, 30000), 1);
+	m.brings = 0;
+	assert_int_equal(proto_receive(pair[0], &m, fds), 0);
+	*connection = fds[0];
+	close(pair[0]);
+	close(pair[1]);
+	return pid;
+}
+
+static void recover(struct client *c)
+{
+	pid_t dead = broker_of(c);
+	struct client_news news;
+
+	end_broker(dead);
+	while (c->state != CLIENT_UP || broker_of(c) == dead)
+		wait_turn(c, &news);
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* `before` the successor begins, or after: it has not come for what it had. */
+static void dies_without_a_broker(bool before)
+{
+	struct cmproto own[CONNECTIONS];
+	struct client keeper;
+	int called, caller;
+	uint16_t port;
+	pid_t pid;
+
+	open_or_fail(&keeper);
+	pid = child(&caller);
+	called = dial();
+	listen_at(called, &port);
+	for (uint32_t i = 0; i < CONNECTIONS; i++) {
+		uint32_t id = call(caller, called, port, 7 + i);
+
+		ask(caller, (struct cmproto){0}, CMPROTO_ESTABLISH, id);
+		own[i] = event(called, CMPROTO_ESTABLISHED);
+	}
+	/* so that it does not find the next broker, nor this one its end */
+	kill(pid, SIGSTOP);
+	waitpid(pid, NULL, WUNTRACED);
+	kill(broker_of(&keeper), SIGSTOP);
+	close(caller);
+	close(called);
+	if (before)
+		end_child(pid);
+	recover(&keeper);
+	called = dial();
+	for (uint32_t i = 0; i < CONNECTIONS; i++)
+		post(called, &own[i], CMPROTO_RESUME, 0);
+	if (!before)
+		end_child(pid);
+	for (uint32_t done = 0, ended = 0; done + ended < 2 * CONNECTIONS;) {
+		struct cmproto m = take(called);
+
+		assert_int_equal(m.error, 0);
+		done += m.kind == CMPROTO_DONE;
+		ended += m.kind == CMPROTO_EVENT &&
+			 m.event == CMPROTO_DISCONNECTED;
+	}
+	close(called);
+	end_broker(broker_of(&keeper));
+	client_close(&keeper);
+}
+
+static void the_peer_of_one_that_dies_without_a_broker_is_told(void **state)
+{
+	dies_without_a_broker(true);
+}
+
+static void so_is_the_peer_of_one_that_has_not_come_back(void **state)
+{
+	dies_without_a_broker(false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			what_a_client_has_said_counts_although_it_is_gone),
 		cmocka_unit_test(answers_come_in_the_order_of_the_questions),
+		cmocka_unit_test(
+			the_peer_of_one_that_dies_without_a_broker_is_told),
+		cmocka_unit_test(so_is_the_peer_of_one_that_has_not_come_back),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
