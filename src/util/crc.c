@@ -2,6 +2,9 @@
 #include "util/crc.h"
 
 #include <isa-l/crc.h>
+#include <stdbool.h>
+
+#include "util/crcslice.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -49,10 +52,21 @@ static void leave_vectors(void)
 #endif
 }
 
+static bool multiplies(void)
+{
+#if defined(__x86_64__)
+	return __builtin_cpu_supports("pclmul");
+#else
+	return true; /* ISA-L looks by itself */
+#endif
+}
+
 uint32_t crc32_update(uint32_t crc, const void *data, size_t bytes)
 {
 	if (!bytes)
 		return crc;
+	if (!multiplies())
+		return crcslice_update(crc, data, bytes);
 	/* ISA-L inverts on both sides; it only reads through its pointer. */
 	crc = ~crc32_gzip_refl(~crc, (unsigned char *)(uintptr_t)data, bytes);
 	leave_vectors();

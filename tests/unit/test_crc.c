@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "util/crc.h"
+#include "util/crcslice.h"
 
 static uint32_t bitwise(uint32_t poly, uint32_t crc, const uint8_t *p, size_t n)
 {
@@ -42,6 +43,19 @@ static void every_length_agrees_with_the_bitwise_reference(void **state)
 				 bitwise(0xedb88320u, seed, data, n));
 		assert_int_equal(crc32c_update(seed, data, n),
 				 bitwise(0x82f63b78u, seed, data, n));
+	}
+}
+
+static void tables_give_the_same_as_multiplying(void **state)
+{
+	uint8_t data[600];
+
+	fill(data, sizeof(data));
+	for (size_t n = 0; n < sizeof(data) - 3; n++) {
+		uint32_t seed = ~(uint32_t)n;
+
+		assert_int_equal(crcslice_update(seed, data + n % 3, n),
+				 bitwise(0xedb88320u, seed, data + n % 3, n));
 	}
 }
 
@@ -106,6 +120,7 @@ int main(void)
 		cmocka_unit_test(check_values_of_the_standards_are_met),
 		cmocka_unit_test(
 			every_length_agrees_with_the_bitwise_reference),
+		cmocka_unit_test(tables_give_the_same_as_multiplying),
 		cmocka_unit_test(pieces_give_the_same_as_the_whole),
 		cmocka_unit_test(shift_is_feeding_zero_bytes),
 		cmocka_unit_test(unshift_undoes_shift),
