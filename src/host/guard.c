@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "host/guard.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +12,8 @@
 #include "util/crc.h"
 #include "util/crccopy.h"
 
-#define LOOK_NS 50000
+#define LOOK_NS		   50000
+#define ENHANCED_REP_MOVSB (1u << 9) /* leaf 7, EBX */
 
 #if defined(__x86_64__)
 
@@ -23,6 +27,27 @@ __asm__(".pushsection .text\n"
 	"guard_bytes:\n" /* (to, from, bytes) */
 	"	.cfi_startproc\n"
 	"	mov %rdx, %rcx\n"
+	"	rep movsb\n"
+	"	xor %eax, %eax\n"
+	"	ret\n"
+	"guard_words:\n" /* (to, from, bytes) */
+	"	mov %rdx, %rcx\n"
+	"	shr $6, %rcx\n"
+	"	jz 2f\n"
+	"1:	movups (%rsi), %xmm0\n"
+	"	movups 16(%rsi), %xmm1\n"
+	"	movups 32(%rsi), %xmm2\n"
+	"	movups 48(%rsi), %xmm3\n"
+	"	movups %xmm0, (%rdi)\n"
+	"	movups %xmm1, 16(%rdi)\n"
+	"	movups %xmm2, 32(%rdi)\n"
+	"	movups %xmm3, 48(%rdi)\n"
+	"	add $64, %rsi\n"
+	"	add $64, %rdi\n"
+	"	dec %rcx\n"
+	"	jnz 1b\n"
+	"2:	mov %edx, %ecx\n"
+	"	and $63, %ecx\n"
 	"	rep movsb\n"
 	"	xor %eax, %eax\n"
 	"	ret\n"
@@ -82,6 +107,7 @@ extern const char guard_steps_fault[];
 int guard_steps(void *to, const void *from, size_t bytes, uint32_t crc,
 		uint32_t *sum, uintptr_t *sp);
 int guard_bytes(void *to, const void *from, size_t bytes);
+int guard_words(void *to, const void *from, size_t bytes);
 int guard_put1(void *to, uint64_t value);
 int guard_put2(void *to, uint64_t value);
 int guard_put4(void *to, uint64_t value);
@@ -96,6 +122,7 @@ static const void *looker;
 static _Thread_local char self;
 static _Thread_local uintptr_t steps_sp;
 static bool has_steps;
+static int (*plain)(void *to, const void *from, size_t bytes) = guard_bytes;
 
 /* Nobody of ours: as if we had never been there. */
 static void pass_on(int i, int sig, siginfo_t *info, void *context)
@@ -130,6 +157,20 @@ static void handle(int sig, siginfo_t *info, void *context)
 	}
 }
 
+/* Processors without it move one byte at a time, emulated ones too. */
+static bool has_fast_strings(void)
+{
+	unsigned int a, b, c, d;
+
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+	       b & ENHANCED_REP_MOVSB;
+}
+
+void guard_choose(bool fast_strings)
+{
+	plain = fast_strings ? guard_bytes : guard_words;
+}
+
 void guard_open(void)
 {
 	const char *value = getenv("ADVERB_GUARD");
@@ -143,6 +184,7 @@ void guard_open(void)
 		if (sigaction(signals[i], &ours, &before[i]))
 			return;
 	has_steps = crccopy_is_fast();
+	guard_choose(has_fast_strings());
 	is_open = true;
 	is_known = false;
 }
@@ -195,7 +237,7 @@ bool guard_is_on(void)
 
 bool guard_copy(void *to, const void *from, size_t bytes)
 {
-	return !guard_bytes(to, from, bytes);
+	return !plain(to, from, bytes);
 }
 
 bool guard_copy_crc(void *to, const void *from, size_t bytes, uint32_t *crc)
@@ -204,8 +246,8 @@ bool guard_copy_crc(void *to, const void *from, size_t bytes, uint32_t *crc)
 
 	if (steps && guard_steps(to, from, steps, *crc, crc, &steps_sp))
 		return false;
-	if (guard_bytes((uint8_t *)to + steps, (const uint8_t *)from + steps,
-			bytes - steps))
+	if (plain((uint8_t *)to + steps, (const uint8_t *)from + steps,
+		  bytes - steps))
 		return false;
 	*crc = crc32_update(*crc, (uint8_t *)to + steps, bytes - steps);
 	return true;
@@ -229,6 +271,10 @@ bool guard_store(void *to, const void *from, size_t bytes)
 }
 
 #else
+
+void guard_choose(bool fast_strings)
+{
+}
 
 void guard_open(void)
 {

@@ -21,6 +21,8 @@
 /* Install and remove the handler.  ADVERB_GUARD=0: never installed. */
 void guard_open(void);
 void guard_close(void);
+/* Copy by the string instruction, or by registers; guard_open knows. */
+void guard_choose(bool fast_strings);
 /* A turn of the lane begins: look anew, unless this thread just has. */
 void guard_turn(uint64_t now_ns);
 /* May this thread call those below? */

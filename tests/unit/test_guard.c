@@ -76,6 +76,31 @@ static void copies_of_memory_that_is_not_there_fail(void **state)
 	munmap(p, PAGE);
 }
 
+static void either_way_of_copying_copies_and_fails(void **state)
+{
+	uint8_t *p = gone(), from[300], to[300];
+
+	if (!is_built())
+		skip();
+	for (size_t i = 0; i < sizeof from; i++)
+		from[i] = (uint8_t)(i * 7 + 1);
+	guard_open();
+	for (int fast = 0; fast < 2; fast++) {
+		guard_choose(fast);
+		for (size_t n = 0; n < sizeof from - 1; n++) {
+			memset(to, 0, sizeof to);
+			assert_true(guard_copy(to + 1, from + 1, n));
+			assert_memory_equal(to + 1, from + 1, n);
+			assert_int_equal(to[0] | to[n + 1], 0);
+		}
+		assert_false(guard_copy(to, p, 300));
+		assert_false(guard_copy(p, to, 300));
+		assert_false(guard_copy(to, p, 3));
+	}
+	guard_close();
+	munmap(p, PAGE);
+}
+
 static void a_copy_with_a_sum_stops_where_the_memory_does(void **state)
 {
 	uint8_t *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
@@ -182,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copies_of_memory_that_is_not_there_fail),
+		cmocka_unit_test(either_way_of_copying_copies_and_fails),
 		cmocka_unit_test(a_copy_with_a_sum_stops_where_the_memory_does),
 		cmocka_unit_test(a_store_writes_its_bytes_and_no_others),
 		cmocka_unit_test(
