@@ -80,9 +80,14 @@ class Ends:
         self.vm.run("n=0; until %s || [ $n = 6000 ]; do usleep 20000; "
                     "n=$((n+1)); done" % condition, HANG)
 
-    def port_there(self, port):
-        self.wait_there("cat /proc/net/tcp /proc/net/tcp6 | "
-                        "grep -q ':%04X [0-9A-F:]* 0A'" % port)
+    def port_there(self, port, theirs):
+        """Until @theirs listens at @port, or has ended."""
+        asks = ("cat /proc/net/tcp /proc/net/tcp6 | "
+                "grep -q ':%04X [0-9A-F:]* 0A'" % port)
+        until = time.monotonic() + HANG
+        while not theirs.ended and time.monotonic() < until and \
+                self.vm.run(asks)[0]:
+            theirs.read(time.monotonic() + 0.02)
 
     def listener_there(self, some):
         """Until @some listener of rdma_cm is in the guest, or none."""
@@ -130,7 +135,7 @@ class Ends:
         env = self.t.environment(**env)
         if direction == "to rxe":
             theirs = self.vm.start(line)
-            self.port_there(port)
+            self.port_there(port, theirs)
             r = self.t.finish(self.t.start([*ours, THERE], env=env), HANG)
             self.vm.run(done)
             # A client that failed leaves a server that waits.

@@ -80,7 +80,6 @@ OPTIONS = [
     ["ib_write_bw", "-q", "4", "-t", "4", "-s", "4096", "-n", "64"],
     ["ib_send_lat", "-s", "64", "-I", "64", "-n", "50"],
     ["ib_send_bw", "-e", "-n", "50"],
-    ["ib_write_bw", "-e", "-n", "50"],
     ["ib_read_bw", "-e", "-n", "50"],
     ["ib_read_lat", "-e", "-n", "50"],
     ["ib_send_bw", "-q", "4", "-t", "4", "-s", "4096", "-n", "64"],
@@ -310,7 +309,7 @@ def under_way(direction, argv, six=False):
     line = " ".join(ends.words("there", argv, six))
     if direction == "to rxe":
         theirs = vm.start(line)
-        ends.port_there(port)
+        ends.port_there(port, theirs)
         process = t.start([*ours, THERE])
     else:
         process = t.start(ours)
