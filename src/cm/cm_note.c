@@ -107,9 +107,11 @@ static int resume(struct cm *cm, uint64_t user, const struct cm_note *note,
 
 	if (!is_sane(note, &way, &last))
 		return -EINVAL;
-	if (conv_find(cm, note->local_id) ||
-	    (note->remote_id &&
-	     conv_find_remote(cm, note->peer, note->remote_id)))
+	/* One that was let go may stand beside it: a request whose refusal got
+	 * lost was repeated, and taken for another one. */
+	c = note->remote_id ? conv_find_remote(cm, note->peer, note->remote_id)
+			    : NULL;
+	if (conv_find(cm, note->local_id) || (c && !c->is_released))
 		return -EEXIST;
 	c = conv_new(cm, note->local_id);
 	if (!c)

@@ -3,7 +3,8 @@
  * Two managers and a wire between them that loses, repeats, delays and
  * reorders.  Their owners act at random; in the end both ends of every
  * conversation agree, and nothing is left.  Managers die at random too, and
- * their successors go on from what the owners have noted.
+ * their successors go on from what the owners have noted; owners die, also
+ * while there is no manager, and then from what that had noted of theirs.
  */
 #include "test.h"
 
@@ -14,6 +15,7 @@
 #define SECOND	 1000000000ull
 #define SERVICE	 0x01061234
 #define ENDS	 400 /* conversations of one world */
+#define OWNERS	 8   /* of a side; end k is of owner k % OWNERS */
 #define ON_WIRE	 4096
 #define LISTENER UINT64_MAX
 
@@ -30,6 +32,8 @@ struct packet {
 struct end {
 	uint32_t id; /* 0: none */
 	bool is_established, is_over, is_released;
+	/* its owner was stopped when the manager died, and then killed */
+	bool is_left;
 	unsigned established, ended, requests;
 	struct cm_note note; /* as of what the owner heard last */
 };
@@ -39,6 +43,7 @@ struct world {
 	uint8_t ip[2][16];
 	struct end end[2][ENDS];
 	uint32_t ends[2];
+	bool listens[2];
 	struct packet wire[ON_WIRE];
 	int wires; /* none beyond is used */
 	struct rng rng;
@@ -52,6 +57,7 @@ static void listen_at(struct world *w, int side)
 	uint32_t listener;
 
 	cm_listen(w->cm[side], LISTENER, SERVICE, &any, 16, &listener);
+	w->listens[side] = true;
 }
 
 static struct cm *manager(struct world *w)
@@ -194,7 +200,8 @@ static void act(struct world *w, int side, struct end *n)
 		return;
 	switch (rng_below(&w->rng, 12)) {
 	case 0:
-		cm_reject(w->cm[side], n->id, &reply, w->now);
+		if (!cm_reject(w->cm[side], n->id, &reply, w->now))
+			n->is_over = true; /* and it hears no more */
 		break;
 	case 1:
 		if (!cm_disconnect(w->cm[side], n->id, w->now))
@@ -219,12 +226,53 @@ static void act(struct world *w, int side, struct end *n)
 	drain(w, side);
 }
 
+/* Its manager disconnects whom it had; one that is dead can do nothing. */
+static void kill_owner(struct world *w, int side, bool has_manager)
+{
+	uint32_t owner = rng_below(&w->rng, OWNERS);
+	bool is_left = !has_manager && rng_below(&w->rng, 2) == 0;
+
+	for (uint32_t i = owner; i < w->ends[side]; i += OWNERS) {
+		struct end *n = &w->end[side][i];
+
+		if (n->is_released)
+			continue;
+		n->is_released = true;
+		n->is_left = is_left;
+		/* who is not there does not listen either, or a request that
+		 * is repeated would be taken for another one */
+		w->listens[side] &= !is_left;
+		if (!has_manager)
+			continue;
+		cm_release(w->cm[side], n->id, w->now);
+		drain(w, side);
+	}
+}
+
+/* Now the successor knows of it. */
+static void bury(struct world *w, int side)
+{
+	for (uint32_t i = 0; i < w->ends[side]; i++) {
+		struct end *n = &w->end[side][i];
+
+		if (!n->is_left)
+			continue;
+		n->is_left = false;
+		cm_note_release(w->cm[side], &n->note, w->now);
+		drain(w, side);
+	}
+	if (!w->listens[side])
+		listen_at(w, side);
+}
+
 /* One manager dies.  Its successor gets what the owners have noted. */
 static void rebirth(struct world *w, int side)
 {
 	uint64_t late = rng_below(&w->rng, 3000) * 1000000ull;
 
 	cm_free(w->cm[side]);
+	if (rng_below(&w->rng, 3) == 0)
+		kill_owner(w, side, false);
 	w->cm[side] = manager(w);
 	cm_expect_listeners(w->cm[side], w->now + late + 4 * SECOND);
 	for (int is_released = 0; is_released <= 1; is_released++)
@@ -232,7 +280,8 @@ static void rebirth(struct world *w, int side)
 			struct end *n = &w->end[side][i];
 			uint32_t id = n->id;
 
-			if (!n->note.state || n->is_released != is_released)
+			if (!n->note.state || n->is_left ||
+			    n->is_released != is_released)
 				continue;
 			if (is_released)
 				cm_note_release(w->cm[side], &n->note, w->now);
@@ -244,7 +293,8 @@ static void rebirth(struct world *w, int side)
 			assert_int_equal(id, n->id);
 			drain(w, side);
 		}
-	listen_at(w, side);
+	if (w->listens[side])
+		listen_at(w, side);
 }
 
 static uint64_t next_time(const struct world *w)
@@ -287,6 +337,25 @@ static bool run(struct world *w, uint64_t until)
 	if (until != UINT64_MAX)
 		w->now = until;
 	return next_time(w) != UINT64_MAX;
+}
+
+/* Every connection that was asked for is there, or is over: once. */
+static void check_ends(struct world *w, uint64_t seed)
+{
+	for (int s = 0; s < 2; s++)
+		for (uint32_t i = 0; i < w->ends[s]; i++) {
+			struct end *n = &w->end[s][i];
+			struct conv *c = conv_find(w->cm[s], n->id);
+			bool is_up = c && c->state == CONV_ESTABLISHED;
+
+			if (n->ended > 1 || n->established > 1 ||
+			    (!n->is_released && is_up == n->is_over))
+				fail_msg("seed %llu: end %u of side %d is %s, "
+					 "ended %u times, established %u",
+					 (unsigned long long)seed, i, s,
+					 is_up ? "up" : "not up", n->ended,
+					 n->established);
+		}
 }
 
 /* Both tables name each other, in the same state of affairs. */
@@ -371,8 +440,15 @@ static void one_world(uint64_t seed, uint32_t faults, bool is_mortal)
 		run(w, w->now + rng_below(&w->rng, 2000) * 1000000ull);
 		if (is_mortal && rng_below(&w->rng, 12) == 0)
 			rebirth(w, (int)rng_below(&w->rng, 2));
+		if (rng_below(&w->rng, 30) == 0)
+			kill_owner(w, (int)rng_below(&w->rng, 2), true);
+		if (rng_below(&w->rng, 4) == 0)
+			bury(w, (int)rng_below(&w->rng, 2));
 	}
+	bury(w, 0);
+	bury(w, 1);
 	answer_all(w);
+	check_ends(w, seed);
 	check_agreement(w, seed);
 	check_idle(w, seed);
 	world_free(w);
@@ -449,6 +525,41 @@ static void a_lost_message_of_any_kind_is_made_up_for(void **state)
 		assert_true(w->now - began < 5 * SECOND);
 		world_free(w);
 	}
+}
+
+/* A manager in place of side 1's, whose owners tell it nothing. */
+static void forget(struct world *w)
+{
+	cm_free(w->cm[1]);
+	w->cm[1] = manager(w);
+	listen_at(w, 1);
+}
+
+static void a_request_let_go_does_not_hide_its_repetition(void **state)
+{
+	const struct cmmsg reply = {.qpn = 9};
+	struct world *w = world_new(9, 0);
+
+	start(w, 0);
+	drain(w, 0);
+	run(w, w->now + SECOND / 10);
+	forget(w);
+	run(w, w->now + SECOND);
+	assert_int_equal(w->ends[1], 2); /* of the same request */
+	cm_accept(w->cm[1], w->end[1][1].id, &reply, w->now);
+	cm_note_make(w->cm[1], w->end[1][1].id, &w->end[1][1].note);
+	drain(w, 1);
+	run(w, w->now + SECOND / 10);
+	assert_int_equal(cm_establish(w->cm[0], w->end[0][0].id, w->now), 0);
+	say(w, 0, true);
+	forget(w);
+	for (int i = 0; i < 2; i++) {
+		cm_note_release(w->cm[1], &w->end[1][i].note, w->now);
+		drain(w, 1);
+	}
+	run(w, w->now + SECOND / 10);
+	assert_true(w->end[0][0].is_over);
+	world_free(w);
 }
 
 static void a_busy_owner_holds_its_peer_for_as_long_as_it_takes(void **state)
@@ -607,6 +718,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(both_ends_agree_whatever_the_wire_does),
 		cmocka_unit_test(both_ends_agree_whoever_of_the_managers_dies),
 		cmocka_unit_test(a_lost_message_of_any_kind_is_made_up_for),
+		cmocka_unit_test(a_request_let_go_does_not_hide_its_repetition),
 		cmocka_unit_test(
 			a_busy_owner_holds_its_peer_for_as_long_as_it_takes),
 		cmocka_unit_test(an_alternate_path_is_refused_and_no_more),
