@@ -150,5 +150,6 @@ void board_look(struct board *b, uint64_t now_ns)
 			continue;
 		rc_comp_accepted(b->ibt, q, psn);
 		board_note(b, q);
+		ibt_qp_note(q);
 	}
 }

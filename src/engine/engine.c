@@ -153,6 +153,11 @@ struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n)
 	return CONTAINER_OF(n, struct ibt_qp, kick);
 }
 
+uint32_t engine_qp_flying(const struct ibt_qp *q)
+{
+	return ring_load(&q->flying);
+}
+
 int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		     const struct hca_qp_attr *attr, uint32_t mask,
 		     const uint8_t from[16], uint64_t now_ns, const char **why)

@@ -489,9 +489,10 @@ void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
 	guest_wait(&h->hca);
 }
 
-void host_doorbell(struct host *h, struct ibt_qp *side)
+void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)
 {
-	lane_doorbell(&h->lane, side);
+	lane_doorbell(&h->lane, side,
+		      (uint32_t)bits_min_u64(bytes, UINT32_MAX / 2));
 }
 
 /*

@@ -112,8 +112,9 @@ void host_cq_free(struct host *h, struct cq *cq);
  * was posted before has been looked at. */
 void host_quiesce(struct host *h);
 
-/* Work was posted: send it from here if the lane is free. */
-void host_doorbell(struct host *h, struct ibt_qp *side);
+/* Work of about `bytes`, headers included, was posted: send it from here if
+ * the lane is free, or gather it. */
+void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes);
 /* Drive the lane if it is free; never waits.  For poll_cq; `empty` polls in a
  * row let it yield the core. */
 void host_poll(struct host *h, uint32_t empty);

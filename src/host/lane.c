@@ -64,6 +64,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	ring_store(&l->is_hungry, 0);
 	ring_store(&l->is_watched, 0);
 	ring_store(&l->is_resting, 0);
+	ring_store(&l->gathered, 0);
 	return 0;
 }
 
@@ -282,6 +283,7 @@ void lane_ring(struct lane *l)
 {
 	struct mpsc_node *n = mpsc_take(&l->bells);
 
+	ring_store(&l->gathered, 0);
 	while (n) {
 		struct ibt_qp *q = engine_qp_of_kick(n);
 
@@ -504,10 +506,28 @@ static void post(struct lane *l) REQUIRES(&l->lock)
 	settle(l);
 }
 
-void lane_doorbell(struct lane *l, struct ibt_qp *q) NO_LOCK_ANALYSIS
+/*
+ * Is the poster ahead of its peer?  Then what is small goes together, with the
+ * next poll, with the peer's answer, or when it is much.
+ */
+static bool gathers(struct lane *l, const struct ibt_qp *q, uint32_t bytes)
+{
+	uint32_t all = ring_own(&l->gathered) + bytes;
+
+	if (all > LANE_GATHER)
+		return false;
+	ring_fence(); /* a bell, then a look; the holder the other way round */
+	if (engine_qp_flying(q) < LANE_AHEAD)
+		return false;
+	ring_store(&l->gathered, all);
+	return true;
+}
+
+void lane_doorbell(struct lane *l, struct ibt_qp *q,
+		   uint32_t bytes) NO_LOCK_ANALYSIS
 {
 	mpsc_push(&l->bells, engine_qp_kick(q));
-	if (!take_if_free(l))
+	if (gathers(l, q, bytes) || !take_if_free(l))
 		return; /* its holder sees what we left */
 	post(l);
 	give(l);

@@ -27,7 +27,9 @@
 
 #define LANE_TICK_NS   64
 #define LANE_LINGER_NS 40000
-#define LANE_STREAM    8 /* a streak of so many is a stream */
+#define LANE_STREAM    8    /* a streak of so many is a stream */
+#define LANE_AHEAD     4    /* packets unanswered: the poster is ahead */
+#define LANE_GATHER    4096 /* bytes, so much does not wait */
 
 /* Linux lets a socket join 20 IPv4 groups, each interface counted. */
 #define LANE_GROUPS HOST_MAX_GROUPS
@@ -55,7 +57,8 @@ struct lane {
 	int wake_fd; /* its eventfd; -1 before it runs */
 	bool is_junk_said;
 	struct host_sink sink;
-	struct mpsc bells;		 /* QPs with new work */
+	struct mpsc bells;   /* QPs with new work */
+	ring_index gathered; /* bytes of it that may wait, roughly */
 	struct udp_dgram got[UDP_BATCH]; /* a batch under way, */
 	uint32_t got_count, got_next;	 /* if the engine is choked */
 	uint32_t still;			 /* polls, lane_poll */
@@ -95,7 +98,8 @@ void lane_rested(struct lane *l);
  * be woken costs the sender more than to look again costs us.
  */
 uint64_t lane_lingers(const struct lane *l, uint64_t now);
-void lane_doorbell(struct lane *l, struct ibt_qp *q);
+/* Work of about `bytes`, headers included, was posted to q. */
+void lane_doorbell(struct lane *l, struct ibt_qp *q, uint32_t bytes);
 /* For creation, modification and destruction: wait for the lock; giving it
  * back sends and reports what the call has caused. */
 void lane_take(struct lane *l) ACQUIRE(&l->lock);

@@ -27,6 +27,7 @@
 #include "util/inaddr.h"
 #include "util/list.h"
 #include "util/mpsc.h"
+#include "util/ring.h"
 #include "util/serial24.h"
 #include "util/wheel.h"
 
@@ -186,6 +187,7 @@ struct ibt_qp {
 	struct list handed; /* UC, UD: sent, and not yet completed */
 	struct inaddr self, peer;
 	uint32_t mtu;	   /* bytes */
+	ring_index flying; /* packets unacknowledged, for who posts */
 	bool heard;	   /* COMM_EST was raised */
 	bool reads_board;  /* its peer took the last ACK without a packet */
 	struct list shelf; /* UC, UD: shelf.c */
@@ -246,7 +248,8 @@ struct wqe *ibt_receive_take(struct ibt *t, struct ibt_qp *q);
 void ibt_receive_done(struct ibt *t, struct ibt_qp *q, struct cqe *c,
 		      bool solicited);
 
-/* Note for others to read what keeps q from sending more (struct qp_stats). */
+/* Note for others to read what is under way, and what keeps q from sending more
+ * (struct qp_stats). */
 void ibt_qp_note(struct ibt_qp *q);
 
 /* rc_req.c */

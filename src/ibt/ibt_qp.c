@@ -204,6 +204,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 	uint32_t old = qp->state;
 
 	set_state(t->hca, qp, state);
+	ring_store(&q->flying, 0);
 	switch (state) {
 	case HCA_QP_RESET:
 		reset(t, q);
@@ -280,4 +281,5 @@ void ibt_qp_note(struct ibt_qp *q)
 	else if (flying)
 		wait = QP_WAIT_ANSWER;
 	q->qp->stats.wait = wait;
+	ring_store(&q->flying, flying > 0 ? (uint32_t)flying : 0);
 }

@@ -135,6 +135,7 @@ struct v_qp {
 	struct {
 		struct wqe *now; /* being filled; NULL after an error */
 		uint32_t count;	 /* filled since wr_start */
+		uint64_t bytes;	 /* of these, headers included */
 		int err;	 /* the first one */
 	} wr;			 /* under send, see wr.c */
 	uint64_t cookie;

@@ -209,7 +209,7 @@ int v_post_check(const struct v_qp *q, struct wqe *w)
 }
 
 static int post_one_send(struct v_qp *q, const struct hca *h,
-			 const struct ibv_send_wr *wr)
+			 const struct ibv_send_wr *wr, uint64_t *sum)
 {
 	struct wq *sq = &q->qp->sq;
 	uint64_t bytes = v_post_total(
@@ -236,6 +236,7 @@ static int post_one_send(struct v_qp *q, const struct hca *h,
 		put_inline(w, wr->sg_list, wr->num_sge);
 	else
 		v_post_sges(w, wr->sg_list, (size_t)wr->num_sge);
+	*sum += V_POST_EACH + bytes;
 	wq_commit(sq);
 	return 0;
 }
@@ -258,6 +259,7 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	struct v_qp *q = v_qp(qp);
 	struct ibv_send_wr *first = wr;
 	int err = v_post_state(q, HCA_QP_RTS);
+	uint64_t bytes = 0;
 
 	if (err) {
 		*bad = wr;
@@ -265,12 +267,12 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	}
 	lock_take(&q->send);
 	for (; wr && !err; wr = err ? wr : wr->next)
-		err = post_one_send(q, host_hca(q->host), wr);
+		err = post_one_send(q, host_hca(q->host), wr, &bytes);
 	lock_give(&q->send);
 	if (err)
 		*bad = wr;
 	if (wr != first)
-		host_doorbell(q->host, q->side);
+		host_doorbell(q->host, q->side, bytes);
 	return err;
 }
 
@@ -324,7 +326,7 @@ int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		*bad = wr;
 	/* nobody waits for a receive but a QP in error, which flushes it */
 	if (wr != first && has_failed(q))
-		host_doorbell(q->host, q->side);
+		host_doorbell(q->host, q->side, V_POST_EACH);
 	return err;
 }
 

@@ -8,6 +8,8 @@
 
 #include "verbs/object.h"
 
+#define V_POST_EACH 64 /* bytes that a request takes beside its payload */
+
 /* May work be posted to this queue?  0 or a positive errno, said. */
 int v_post_state(const struct v_qp *q, uint32_t from);
 /* The bytes that the elements name; UINT64_MAX when they are too many. */

@@ -34,6 +34,7 @@ static void finish(struct v_qp *q)
 
 	if (!q->wr.now)
 		return;
+	q->wr.bytes += V_POST_EACH + q->wr.now->bytes;
 	err = v_post_check(q, q->wr.now);
 	if (err)
 		fail(q, err);
@@ -263,6 +264,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 	lock_take(&q->send);
 	q->wr.now = NULL;
 	q->wr.count = 0;
+	q->wr.bytes = 0;
 	q->wr.err = v_post_state(q, HCA_QP_RTS);
 }
 
@@ -278,7 +280,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		wq_commit_all(&q->qp->sq, q->wr.count);
 	lock_give(&q->send);
 	if (!err)
-		host_doorbell(q->host, q->side);
+		host_doorbell(q->host, q->side, q->wr.bytes);
 	return err;
 }
 

@@ -346,6 +346,33 @@ static void requests_are_posted_all_or_none(void)
 	both_close();
 }
 
+/* Posted one by one, so that what follows the first is gathered. */
+static void what_is_posted_leaves_without_a_poll(void)
+{
+	struct ibv_sge sge = {.length = 8};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
+	struct ibv_send_wr *bad;
+	volatile uint64_t *last;
+	int ms = 0;
+
+	both_open();
+	ends_connect(&a, &b);
+	sge.addr = (uintptr_t)a.region;
+	sge.lkey = a.mr->lkey;
+	wr.wr.rdma.rkey = b.mr->rkey;
+	memset(a.region, 1, 8);
+	for (uint64_t i = 0; i < 60; i++) {
+		wr.wr.rdma.remote_addr = (uintptr_t)b.region + 8 * i;
+		EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
+	}
+	last = (volatile uint64_t *)(void *)(b.region + 8 * 59);
+	for (; *last != 0x0101010101010101 && ms < ENDS_WAIT_MS; ms++)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	EXPECT(ms < ENDS_WAIT_MS);
+	both_close();
+}
+
 int main(void)
 {
 	cases_run("a region with windows stays", a_region_with_windows_stays);
@@ -353,6 +380,8 @@ int main(void)
 		  extended_polling_reads_each_field);
 	cases_run("requests are posted all or none",
 		  requests_are_posted_all_or_none);
+	cases_run("what is posted leaves without a poll",
+		  what_is_posted_leaves_without_a_poll);
 	cases_run("a shared queue is what was asked",
 		  a_shared_queue_is_what_was_asked);
 	cases_run("the limit event comes once", the_limit_event_comes_once);
