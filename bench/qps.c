@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DEPTH	   16
@@ -107,6 +108,15 @@ static void connect_to(struct ibv_qp *qp, uint32_t qpn)
 	need(errno == 0, "qps: RTS");
 }
 
+/* Both ends are ours, so all it costs is here, whoever else is at work. */
+static int64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 /* Microseconds of one WRITE of 8 bytes, the QPs taking turns. */
 static double operation(struct ibv_qp **qps, int count)
 {
@@ -118,7 +128,7 @@ static double operation(struct ibv_qp **qps, int count)
 		.send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma = {(uintptr_t)memory + 2048, mr->rkey},
 	};
-	int64_t began = raw_now_ns();
+	int64_t began = cpu_ns();
 
 	for (int i = 0; i < OPERATIONS; i++) {
 		struct ibv_send_wr *bad;
@@ -131,7 +141,7 @@ static double operation(struct ibv_qp **qps, int count)
 			;
 		need(n == 1 && wc.status == IBV_WC_SUCCESS, "qps: ibv_poll_cq");
 	}
-	return (double)(raw_now_ns() - began) / OPERATIONS / 1000;
+	return (double)(cpu_ns() - began) / OPERATIONS / 1000;
 }
 
 /* The number after @name in a status file of /proc, or 0. */

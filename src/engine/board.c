@@ -52,13 +52,29 @@ void board_leave(struct board *b, struct ibt_qp *q)
 
 void board_modified(struct board *b, struct ibt_qp *q)
 {
-	struct ibt_qp **slot = &b->qps[index_of(q->qp->qpn)];
-
 	if (q->qp->state < HCA_QP_RTR)
 		board_leave(b, q);
-	else if (b->page && !*slot && q->qp->type == HCA_QPT_RC &&
-		 q->qp->state == HCA_QP_RTR && q->qp->attr.ah.local)
-		*slot = q;
+}
+
+/* Does nobody need its words now? */
+static bool is_quiet(const struct ibt_qp *q)
+{
+	return q->qp->state == HCA_QP_ERR ||
+	       (!q->resp.ack_owed && serial24_is_equal(q->req.una, q->req.max));
+}
+
+void board_want(struct board *b, struct ibt_qp *q)
+{
+	struct ibt_qp **slot = &b->qps[index_of(q->qp->qpn)];
+
+	if (*slot == q || !b->page || q->qp->type != HCA_QPT_RC ||
+	    !q->qp->attr.ah.local)
+		return;
+	if (*slot && !is_quiet(*slot))
+		return;
+	if (*slot)
+		board_leave(b, *slot);
+	*slot = q;
 }
 
 void board_note(struct board *b, struct ibt_qp *q)
@@ -67,6 +83,7 @@ void board_note(struct board *b, struct ibt_qp *q)
 	struct credit_post *p;
 	uint64_t accepted, taken;
 
+	board_want(b, q);
 	if (!has(b, q))
 		return;
 	p = &b->page->posts[index_of(self)];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ACKs within a host without packets.  Beside a process's credits its page has
- * a few words for queue pairs that are connected to others of this host:
+ * a few words for queue pairs that are connected to others of this host,
+ * those that are at work:
  *
  *	the responder's page			the requester's page
  *	accepted: all before this PSN	->	it completes requests
@@ -34,8 +35,10 @@ struct board {
 
 /* page NULL: packets alone. */
 void board_open(struct board *b, struct credit_page *page);
-/* q has a new state: it may get a word, or loses it. */
+/* q has a new state: it may lose its words. */
 void board_modified(struct board *b, struct ibt_qp *q);
+/* q is at work: it gets its words, unless another who is has them. */
+void board_want(struct board *b, struct ibt_qp *q);
 void board_leave(struct board *b, struct ibt_qp *q);
 /* A packet for q was handled: say what follows for the peer. */
 void board_note(struct board *b, struct ibt_qp *q);

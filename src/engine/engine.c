@@ -699,6 +699,7 @@ static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	struct burst_path path = burst_path_of(q);
 	size_t bytes = 0, len;
 
+	board_want(&e->board, q);
 	for (int n = 0; n < QUANTUM_PACKETS && bytes < QUANTUM_BYTES; n++) {
 		if (!has_credit(e, q, now_ns))
 			return false;

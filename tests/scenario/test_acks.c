@@ -218,6 +218,36 @@ static void the_answer_to_a_read_is_waited_for(void **state)
 	duo_free(d);
 }
 
+static void words_go_to_who_is_at_work(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct duo *d = two_with_boards(&s, page);
+	struct board *board = engine_board(d->side[0].engine);
+	struct qp qp = *d->side[0].qp;
+	struct ibt_qp other = {.qp = &qp};
+
+	qp.qpn += CREDIT_POSTS; /* the same words */
+	board_want(board, &other);
+	say(d, 0);
+	assert_true(board_has_news(board));
+	board_look(board, d->now_ns);
+	engine_hold_acks(d->side[1].engine, false);
+	duo_run(d, d->now_ns + LONG);
+	assert_int_equal(s.packets[1], 0);
+	assert_int_equal(completions(d, 0), 1);
+	/* while the other waits for an answer it keeps them */
+	board_want(board, &other);
+	other.req.max = serial24(1);
+	say(d, 0);
+	assert_false(board_has_news(board));
+	duo_run(d, d->now_ns + LONG);
+	assert_int_equal(s.packets[1], 1);
+	assert_int_equal(completions(d, 0), 1);
+	board_leave(board, &other);
+	duo_free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +258,7 @@ int main(void)
 		cmocka_unit_test(who_does_not_look_has_an_ack),
 		cmocka_unit_test(words_of_another_connection_are_left_alone),
 		cmocka_unit_test(the_answer_to_a_read_is_waited_for),
+		cmocka_unit_test(words_go_to_who_is_at_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
