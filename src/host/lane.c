@@ -23,6 +23,7 @@
 #define EVENT_BATCH 16
 #define STILL_POLLS 8
 #define BULK_BYTES  16384
+#define BULK_COUNT  8
 #define POSTING_NS  20000
 #define PUBLISH_NS  100000000 /* how old the counters in our page may be */
 
@@ -162,6 +163,12 @@ static bool find_page(struct lane *l)
 	return true;
 }
 
+/* Much at once, in bytes or in packets, is part of a stream. */
+static bool is_bulk(size_t len, size_t segment)
+{
+	return len >= BULK_BYTES || (segment && len > BULK_COUNT * segment);
+}
+
 static void transmit(struct lane *l)
 {
 	struct engine_frame f[UDP_BATCH];
@@ -185,7 +192,7 @@ static void transmit(struct lane *l)
 		for (size_t i = 0; i < sent; i++)
 			capture(&f[i].from, &f[i].to, f[i].bytes, f[i].len,
 				f[i].segment, f[i].tos, f[i].ttl);
-		if (sent && f[sent - 1].len >= BULK_BYTES) {
+		if (sent && is_bulk(f[sent - 1].len, f[sent - 1].segment)) {
 			ring_store(&l->streak, ring_own(&l->streak) + 1);
 			l->inflow = 0;
 		}
@@ -223,7 +230,7 @@ static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 
 			capture_rx(&d);
 			engine_rx(l->engine, &d, now);
-			if (got->len >= BULK_BYTES) {
+			if (is_bulk(got->len, got->segment)) {
 				l->bulk++;
 				l->inflow++;
 				ring_store(&l->streak, 0);
