@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "engine/board.h"
 
+#include "util/bits.h"
+
 #define PSN_BITS 24
 
 static uint32_t index_of(uint32_t qpn)
@@ -31,6 +33,15 @@ static const struct credit_post *peer_post(const struct board *b,
 		b->credits[b->class_of(qpn) % CREDIT_CLASSES].page;
 
 	return page ? &page->posts[index_of(qpn)] : NULL;
+}
+
+void board_init(struct board *b, struct ibt *t, const struct credit *credits,
+		uint32_t (*class_of)(uint32_t qpn))
+{
+	b->ibt = t;
+	b->credits = credits;
+	b->class_of = class_of;
+	list_init(&b->trusting);
 }
 
 void board_open(struct board *b, struct credit_page *page)
@@ -75,6 +86,8 @@ void board_want(struct board *b, struct ibt_qp *q)
 	if (*slot)
 		board_leave(b, *slot);
 	*slot = q;
+	q->told = q->taken = q->resp.epsn;
+	q->waits_ns = 0;
 }
 
 void board_note(struct board *b, struct ibt_qp *q)
@@ -98,30 +111,94 @@ void board_note(struct board *b, struct ibt_qp *q)
 		atomic_store_explicit(&p->taken, taken, memory_order_release);
 }
 
-/* Has the peer taken all that q accepted? */
-static bool is_taken(const struct board *b, const struct ibt_qp *q)
+/* What the peer has taken of all that q accepted. */
+static bool taken_of(const struct board *b, const struct ibt_qp *q,
+		     struct serial24 *psn)
 {
 	const struct credit_post *p = has(b, q) ? peer_post(b, q) : NULL;
+	uint64_t w;
 
-	return p &&
-	       atomic_load_explicit(&p->taken, memory_order_acquire) ==
-		       word(q->qp->qpn, q->qp->attr.dest_qpn, q->resp.epsn);
+	if (!p)
+		return false;
+	w = atomic_load_explicit(&p->taken, memory_order_acquire);
+	*psn = serial24((uint32_t)w & SERIAL24_MASK);
+	return w == word(q->qp->qpn, q->qp->attr.dest_qpn, *psn);
 }
 
-bool board_keeps_ack(const struct board *b, struct ibt_qp *q, bool follows)
+/*
+ * May the packet wait?  It may while the last one is under way, and while the
+ * peer reads the board: it has taken more than a packet told it.
+ */
+static bool may_wait(const struct board *b, struct ibt_qp *q,
+		     struct serial24 taken)
 {
+	int32_t ahead = serial24_diff(taken, q->told);
+
+	if (b->is_shut || !ahead)
+		return false;
+	if (ahead > 0 && !serial24_is_equal(q->taken, taken)) {
+		q->taken = taken;
+		q->waits_ns = b->ibt->now_ns + BOARD_WAIT_NS;
+	}
+	return b->ibt->now_ns < q->waits_ns;
+}
+
+bool board_keeps_ack(struct board *b, struct ibt_qp *q, bool follows)
+{
+	struct serial24 taken;
+
 	if (!q->resp.ack_owed)
 		return false;
-	if (is_taken(b, q)) {
-		q->resp.ack_owed = false;
-		q->reads_board = true;
-		return true;
+	if (taken_of(b, q, &taken)) {
+		if (serial24_is_equal(taken, q->resp.epsn)) {
+			q->resp.ack_owed = false;
+			q->reads_board = true;
+			return true;
+		}
+		if (may_wait(b, q, taken)) {
+			list_remove(&q->owing);
+			list_push_tail(&b->trusting, &q->owing);
+			return true;
+		}
 	}
 	/* who took the last one will take this */
 	if ((!follows || q->reads_board) && ibt_qp_holds_ack(b->ibt, q))
 		return true;
 	q->reads_board = false;
+	q->told = q->resp.epsn;
+	q->waits_ns = b->ibt->now_ns + BOARD_WAIT_NS;
 	return false;
+}
+
+uint64_t board_deadline(const struct board *b)
+{
+	uint64_t at = UINT64_MAX;
+
+	for (const struct list *n = b->trusting.next; n != &b->trusting;
+	     n = n->next)
+		at = bits_min_u64(
+			at, CONTAINER_OF(n, struct ibt_qp, owing)->waits_ns);
+	return at;
+}
+
+void board_tick(struct board *b, uint64_t now_ns)
+{
+	for (struct list *n = b->trusting.next, *next; n != &b->trusting;
+	     n = next) {
+		struct ibt_qp *q = CONTAINER_OF(n, struct ibt_qp, owing);
+
+		next = n->next;
+		if (now_ns < q->waits_ns && !b->is_shut)
+			continue;
+		list_remove(n);
+		ibt_qp_activate(b->ibt, q);
+	}
+}
+
+void board_shut(struct board *b, bool shut)
+{
+	b->is_shut = shut;
+	board_tick(b, b->ibt->now_ns);
 }
 
 /* What the peer has accepted of q's requests, beyond what was known. */

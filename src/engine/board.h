@@ -13,6 +13,11 @@
  * PSN.  So nothing depends on who looks: a requester that sleeps, captures or
  * has no page gets packets.  NAKs and answers are always packets.
  *
+ * A stream's requester is always a little behind.  So the packet waits while
+ * the last one is under way, and while the requester reads the board, as it has
+ * taken more than a packet told it; but not for longer than BOARD_WAIT_NS since
+ * it took something.
+ *
  * A word names both QPNs, or the PSN is not for the reader: words of another
  * connection are left alone.  What another process wrote is input; a wrong PSN
  * ends requests early, as a wrong ACK of it would, and no others.
@@ -25,14 +30,20 @@
 #include "engine/credit.h"
 #include "ibt/ibt.h"
 
+#define BOARD_WAIT_NS 50000
+
 struct board {
 	struct ibt *ibt;
+	struct list trusting; /* struct ibt_qp, by `owing`: their ACKs wait */
+	bool is_shut;	      /* they may not: nobody will send them later */
 	struct credit_page *page; /* ours; NULL: we take no part */
 	const struct credit *credits;
 	uint32_t (*class_of)(uint32_t qpn);
 	struct ibt_qp *qps[CREDIT_POSTS]; /* who has which word */
 };
 
+void board_init(struct board *b, struct ibt *t, const struct credit *credits,
+		uint32_t (*class_of)(uint32_t qpn));
 /* page NULL: packets alone. */
 void board_open(struct board *b, struct credit_page *page);
 /* q has a new state: it may lose its words. */
@@ -46,7 +57,12 @@ void board_note(struct board *b, struct ibt_qp *q);
  * Is q's ACK not to be sent, as the peer has taken what it says, or not now?
  * It follows packets of q, or not.
  */
-bool board_keeps_ack(const struct board *b, struct ibt_qp *q, bool follows);
+bool board_keeps_ack(struct board *b, struct ibt_qp *q, bool follows);
+/* Let go the ACKs that have waited for long enough; when to do so again. */
+void board_tick(struct board *b, uint64_t now_ns);
+uint64_t board_deadline(const struct board *b);
+/* Let all go, and keep none while shut. */
+void board_shut(struct board *b, bool shut);
 /* Is there news of a peer? */
 bool board_has_news(const struct board *b);
 /* Complete what peers have accepted. */

@@ -80,9 +80,7 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 		free(e);
 		return NULL;
 	}
-	e->board.ibt = &e->ibt;
-	e->board.credits = e->credits;
-	e->board.class_of = e->class_of;
+	board_init(&e->board, &e->ibt, e->credits, e->class_of);
 	return e;
 }
 
@@ -439,6 +437,7 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 
 	e->ibt.now_ns = now_ns;
 	engine_mail(e);
+	board_tick(&e->board, now_ns);
 	e->look_ns = near_look(&e->ibt);
 	if (now_ns >= e->starved_ns)
 		feed(e);
@@ -485,6 +484,7 @@ void engine_part(struct engine *e, bool parts)
 {
 	e->parts = parts;
 	engine_hold_acks(e, false);
+	board_shut(&e->board, parts);
 	feed(e);
 }
 
@@ -776,7 +776,8 @@ size_t engine_events(struct engine *e, struct engine_event *events, size_t max)
 
 uint64_t engine_deadline(const struct engine *e)
 {
-	return bits_min_u64(wheel_deadline(&e->ibt.wheel),
+	return bits_min_u64(bits_min_u64(wheel_deadline(&e->ibt.wheel),
+					 board_deadline(&e->board)),
 			    bits_min_u64(e->starved_ns, e->look_ns));
 }
 

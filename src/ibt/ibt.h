@@ -190,7 +190,9 @@ struct ibt_qp {
 	ring_index flying; /* packets unacknowledged, for who posts */
 	bool heard;	   /* COMM_EST was raised */
 	bool reads_board;  /* its peer took the last ACK without a packet */
-	struct list shelf; /* UC, UD: shelf.c */
+	struct serial24 told, taken; /* by the last ACK packet; board.c */
+	uint64_t waits_ns;	     /* an ACK packet may, until then */
+	struct list shelf;	     /* UC, UD: shelf.c */
 	uint64_t shelf_until_ns;
 	bool shelf_is_late; /* let the time pass, and posted nothing yet */
 	uint32_t dropped;   /* bits of enum ibt_drop, explained */

@@ -179,6 +179,72 @@ static void who_does_not_look_has_an_ack(void **state)
 	duo_free(d);
 }
 
+/* A request, and time for it and its ACK, but not for patience. */
+static void say_soon(struct duo *d)
+{
+	duo_recv(d, 1, 0, 64);
+	duo_send(d, 0, HCA_WR_SEND, 0, 2, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + BOARD_WAIT_NS / 5);
+}
+
+/* Side 1 has sent an ACK for all but the last of three requests of side 0. */
+static struct duo *two_amid_a_stream(struct sent *s, struct credit_page page[2])
+{
+	struct duo *d = two_with_boards(s, page);
+
+	engine_hold_acks(d->side[1].engine, false);
+	say_soon(d);
+	assert_int_equal(s->packets[1], 1);
+	d->fate = drop_answers;
+	say_soon(d);
+	d->fate = count;
+	/* that ACK is under way, for all that its sender knows */
+	say_soon(d);
+	assert_int_equal(s->packets[1], 1);
+	return d;
+}
+
+static void who_reads_the_board_of_a_stream_needs_no_acks(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct duo *d = two_amid_a_stream(&s, page);
+	struct board *reader = engine_board(d->side[0].engine);
+
+	for (int i = 0; i < 20; i++) {
+		board_look(reader, d->now_ns);
+		assert_int_equal(completions(d, 0), i ? 1 : 3);
+		completions(d, 1);
+		say_soon(d);
+	}
+	assert_int_equal(s.packets[1], 1);
+	assert_true(board_has_news(reader));
+	duo_run(d, d->now_ns + BOARD_WAIT_NS);
+	assert_int_equal(s.packets[1], 2);
+	assert_int_equal(completions(d, 0), 1);
+	/* it does not read any more: a packet at once */
+	say_soon(d);
+	assert_int_equal(s.packets[1], 3);
+	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
+	duo_free(d);
+}
+
+static void who_parts_keeps_no_ack(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct duo *d = two_amid_a_stream(&s, page);
+
+	engine_part(d->side[1].engine, true);
+	assert_true(engine_has_tx(d->side[1].engine));
+	duo_run(d, d->now_ns + 1);
+	assert_int_equal(s.packets[1], 2);
+	assert_int_equal(completions(d, 0), 3);
+	duo_free(d);
+}
+
 static void words_of_another_connection_are_left_alone(void **state)
 {
 	static struct credit_page page[2];
@@ -256,6 +322,8 @@ int main(void)
 			a_held_ack_leaves_when_it_may_not_wait_any_more),
 		cmocka_unit_test(who_reads_the_board_needs_no_ack),
 		cmocka_unit_test(who_does_not_look_has_an_ack),
+		cmocka_unit_test(who_reads_the_board_of_a_stream_needs_no_acks),
+		cmocka_unit_test(who_parts_keeps_no_ack),
 		cmocka_unit_test(words_of_another_connection_are_left_alone),
 		cmocka_unit_test(the_answer_to_a_read_is_waited_for),
 		cmocka_unit_test(words_go_to_who_is_at_work),
