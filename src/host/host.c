@@ -303,11 +303,21 @@ struct qp *host_qp_new(struct host *h, const struct host_device *dev,
 	return qp;
 }
 
+/* What it sends from now; 0: it has no path. */
+static uint16_t port_of(struct host *h, const struct ibt_qp *side)
+{
+	struct hca_qp_attr now;
+
+	engine_qp_query(h->lane.engine, side, &now);
+	return now.ah.port;
+}
+
 void host_qp_free(struct host *h, struct qp *qp,
 		  struct ibt_qp *side) NO_LOCK_ANALYSIS
 {
 	lane_take(&h->lane);
 	lane_flush(&h->lane);
+	sport_give(&h->lane.wire.sports, port_of(h, side));
 	engine_qp_remove(h->lane.engine, side);
 	ways_part(&h->lane.ways, h->lane.engine);
 	groups_sweep(&h->lane);
@@ -402,7 +412,7 @@ static int check_mtu(const struct host_device *dev,
 	return -EINVAL;
 }
 
-/* The UDP port that a connected QP sends from. */
+/* The UDP port that a connected QP sends from; taken. */
 static uint16_t source_port(struct host *h, const struct ibt_qp *side,
 			    const struct hca_qp_attr *attr, uint32_t mask)
 {
@@ -411,8 +421,8 @@ static uint16_t source_port(struct host *h, const struct ibt_qp *side,
 	engine_qp_query(h->lane.engine, side, &now);
 	if (mask & HCA_QP_DEST_QPN)
 		now.dest_qpn = attr->dest_qpn;
-	return sport_open(&h->lane.wire.sports, attr->ah.dgid,
-			  peer_class(now.dest_qpn));
+	return sport_take(&h->lane.wire.sports, attr->ah.dgid,
+			  peer_class(now.dest_qpn), lane_now());
 }
 
 void host_aim(struct host *h, struct wq_to *to) NO_LOCK_ANALYSIS
@@ -424,7 +434,7 @@ void host_aim(struct host *h, struct wq_to *to) NO_LOCK_ANALYSIS
 	if (to->port)
 		return;
 	lane_take(&h->lane);
-	to->port = sport_open(sports, to->to, class);
+	to->port = sport_open(sports, to->to, class, lane_now());
 	lane_give(&h->lane);
 }
 
@@ -434,6 +444,7 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 {
 	struct hca_qp_attr own = *attr;
 	uint8_t from[16] = {0};
+	uint16_t port;
 	int err = 0;
 
 	if ((mask & HCA_QP_AV) && attr->ah.is_global)
@@ -456,10 +467,17 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 			offload_is_known(from, attr->ah.dgid);
 	lane_take(&h->lane);
 	lane_flush(&h->lane);
+	port = port_of(h, side);
+	own.ah.port = 0;
 	if (mask & HCA_QP_AV)
 		own.ah.port = source_port(h, side, &own, mask);
 	err = engine_qp_modify(h->lane.engine, side, &own, mask, from,
 			       lane_now(), why);
+	if (err)
+		port = own.ah.port;
+	else if (!(mask & HCA_QP_AV) && port == port_of(h, side))
+		port = 0;
+	sport_give(&h->lane.wire.sports, port);
 	lane_give(&h->lane);
 	return err;
 }

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,7 +15,57 @@
 
 #define FIRST_PORT 0xc000u /* IBTA A17.3.1: the dynamic ports */
 #define PORTS	   0x4000u
-#define TRIES	   512 /* ports that others may have */
+#define TRIES	   512	    /* ports that others may have */
+#define GONE	   0x10000u /* in place of a port: was used, look further */
+
+struct slot {
+	uint8_t ip[16];
+	uint32_t class;
+	uint32_t uses; /* queue pairs */
+	int fd;
+	ring_index port;     /* 0: never used; GONE; written last */
+	ring_index is_fresh; /* asked for since the last sweep */
+};
+
+struct sport_table {
+	struct slot slot[SPORT_SLOTS];
+	uint16_t of_port[PORTS]; /* the index of a slot + 1; 0: none */
+};
+
+/* A process is to have descriptors of its own, whatever it talks to. */
+static uint32_t most_sockets(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur / 4 > SPORT_MOST)
+		return SPORT_MOST;
+	return (uint32_t)files.rlim_cur / 4;
+}
+
+int sport_init(struct sports *s, uint16_t main_port, bool is_off)
+{
+	*s = (struct sports){.main_port = main_port,
+			     .is_off = is_off,
+			     .most = most_sockets()};
+	s->table = calloc(1, sizeof *s->table);
+	return s->table ? 0 : -ENOMEM;
+}
+
+static bool is_open(const struct slot *p)
+{
+	uint32_t port = ring_load(&p->port);
+
+	return port && port != GONE;
+}
+
+void sport_fini(struct sports *s)
+{
+	for (uint32_t i = 0; s->table && i < SPORT_SLOTS; i++)
+		if (is_open(&s->table->slot[i]))
+			close(s->table->slot[i].fd);
+	free(s->table);
+	s->table = NULL;
+}
 
 /* FNV-1a, and its upper bits folded onto the lower ones. */
 static uint32_t hash(const uint8_t ip[16], uint32_t class)
@@ -26,21 +78,41 @@ static uint32_t hash(const uint8_t ip[16], uint32_t class)
 	return h ^ h >> 16;
 }
 
-/* The slot of the pair, or the empty one where it belongs; without either
- * somebody's, which is shared then. */
-static uint32_t slot_of(const struct sports *s, const uint8_t ip[16],
-			uint32_t class)
+static struct slot *slot_at(const struct sports *s, uint32_t at)
 {
-	uint32_t home = hash(ip, class) % SPORT_MAX;
+	return &s->table->slot[at % SPORT_SLOTS];
+}
 
-	for (uint32_t k = 0; k < SPORT_MAX; k++) {
-		const struct sport *p = &s->slot[(home + k) % SPORT_MAX];
+/* The slot of the pair, or NULL; who has no lock may meet one being made. */
+static struct slot *look(const struct sports *s, const uint8_t ip[16],
+			 uint32_t class)
+{
+	uint32_t home = hash(ip, class), port;
 
-		if (!ring_load(&p->port) ||
-		    (p->class == class && inaddr_has_same_ip(p->ip, ip)))
-			return (home + k) % SPORT_MAX;
+	for (uint32_t k = 0; k < SPORT_SLOTS; k++) {
+		struct slot *p = slot_at(s, home + k);
+
+		port = ring_load(&p->port);
+		if (!port)
+			break;
+		if (port != GONE && p->class == class &&
+		    inaddr_has_same_ip(p->ip, ip) &&
+		    ring_load(&p->port) == port)
+			return p;
 	}
-	return home;
+	return NULL;
+}
+
+/* Where a pair that has none belongs, or of an open one that it shares. */
+static struct slot *place(const struct sports *s, const uint8_t ip[16],
+			  uint32_t class, bool shares)
+{
+	uint32_t home = hash(ip, class);
+
+	for (uint32_t k = 0; k < SPORT_SLOTS; k++)
+		if (is_open(slot_at(s, home + k)) == shares)
+			return slot_at(s, home + k);
+	return NULL;
 }
 
 /* What comes to the port is nobody's. */
@@ -69,48 +141,138 @@ static uint16_t open_at(uint32_t at, int *fd)
 		if (*fd != -EADDRINUSE)
 			break;
 	}
-	*fd = -1;
 	return 0;
+}
+
+/* Nothing looks past a slot that was never used: those before it need not
+ * say that there was something. */
+static void forget(struct sports *s, uint32_t at)
+{
+	struct slot *p = slot_at(s, at);
+
+	close(p->fd);
+	s->table->of_port[ring_own(&p->port) - FIRST_PORT] = 0;
+	s->count--;
+	ring_store(&p->port, GONE);
+	if (ring_own(&slot_at(s, at + 1)->port))
+		return;
+	while (ring_own(&slot_at(s, at)->port) == GONE)
+		ring_store(&slot_at(s, at--)->port, 0);
+}
+
+static void sweep(struct sports *s, uint64_t now_ns)
+{
+	if (now_ns - s->swept_ns < SPORT_IDLE_NS)
+		return;
+	s->swept_ns = now_ns;
+	for (uint32_t i = 0; i < SPORT_SLOTS; i++) {
+		struct slot *p = slot_at(s, i);
+
+		if (!is_open(p) || p->uses)
+			continue;
+		if (ring_load(&p->is_fresh))
+			ring_store(&p->is_fresh, 0);
+		else
+			forget(s, i);
+	}
+}
+
+/* NULL: there is none to be had, or enough. */
+static struct slot *make(struct sports *s, const uint8_t ip[16], uint32_t class)
+{
+	struct slot *p = s->count < s->most ? place(s, ip, class, false) : NULL;
+	uint16_t port = 0;
+	int fd;
+
+	if (p)
+		port = open_at(hash(ip, class), &fd);
+	if (!port)
+		return NULL;
+	memcpy(p->ip, ip, 16);
+	p->class = class;
+	p->uses = 0;
+	p->fd = fd;
+	s->table->of_port[port - FIRST_PORT] =
+		(uint16_t)(p - s->table->slot + 1);
+	s->count++;
+	ring_store(&p->is_fresh, 1);
+	ring_store(&p->port, port);
+	return p;
+}
+
+/* NULL: the main socket. */
+static struct slot *get(struct sports *s, const uint8_t ip[16], uint32_t class,
+			uint64_t now_ns)
+{
+	struct slot *p;
+
+	/* all members of a group get all that is sent to it */
+	if (s->is_off || inaddr_is_multicast(ip))
+		return NULL;
+	p = look(s, ip, class);
+	if (p)
+		return p;
+	sweep(s, now_ns);
+	p = make(s, ip, class);
+	return p ? p : place(s, ip, class, true);
 }
 
 uint16_t sport_find(const struct sports *s, const uint8_t ip[16],
 		    uint32_t class)
 {
-	/* all members of a group get all that is sent to it */
+	struct slot *p;
+
 	if (s->is_off || inaddr_is_multicast(ip))
 		return s->main_port;
-	return (uint16_t)ring_load(&s->slot[slot_of(s, ip, class)].port);
+	p = look(s, ip, class);
+	if (!p)
+		return 0;
+	if (!ring_load(&p->is_fresh))
+		ring_store(&p->is_fresh, 1);
+	return (uint16_t)ring_load(&p->port);
 }
 
-uint16_t sport_open(struct sports *s, const uint8_t ip[16], uint32_t class)
+uint16_t sport_open(struct sports *s, const uint8_t ip[16], uint32_t class,
+		    uint64_t now_ns)
 {
-	uint16_t port = sport_find(s, ip, class);
-	struct sport *p;
+	struct slot *p = get(s, ip, class, now_ns);
 
-	if (port)
-		return port;
-	p = &s->slot[slot_of(s, ip, class)];
-	port = open_at(hash(ip, class), &p->fd);
-	memcpy(p->ip, ip, 16);
-	p->class = class;
-	if (!port)
-		port = s->main_port;
-	ring_store(&p->port, port);
-	return port;
+	return p ? (uint16_t)ring_own(&p->port) : s->main_port;
+}
+
+uint16_t sport_take(struct sports *s, const uint8_t ip[16], uint32_t class,
+		    uint64_t now_ns)
+{
+	struct slot *p = get(s, ip, class, now_ns);
+
+	if (!p)
+		return s->main_port;
+	p->uses++;
+	return (uint16_t)ring_own(&p->port);
+}
+
+static struct slot *of_port(const struct sports *s, uint16_t port)
+{
+	uint32_t i = 0;
+
+	if (port >= FIRST_PORT && port != s->main_port)
+		i = s->table->of_port[port - FIRST_PORT];
+	return i ? slot_at(s, i - 1) : NULL;
+}
+
+void sport_give(struct sports *s, uint16_t port)
+{
+	struct slot *p = of_port(s, port);
+
+	if (!p || !p->uses)
+		return;
+	p->uses--;
+	ring_store(&p->is_fresh, 1);
 }
 
 int sport_fd(const struct sports *s, uint16_t port)
 {
-	for (uint32_t i = 0; port != s->main_port && i < SPORT_MAX; i++)
-		if (ring_own(&s->slot[i].port) == port)
-			return s->slot[i].fd;
-	return -1;
-}
+	const struct slot *p = of_port(s, port);
 
-void sport_close(struct sports *s)
-{
-	for (uint32_t i = 0; i < SPORT_MAX; i++)
-		if (ring_own(&s->slot[i].port) && s->slot[i].fd >= 0)
-			close(s->slot[i].fd);
-	memset(s->slot, 0, sizeof s->slot);
+	return p ? p->fd : -1;
 }

@@ -7,7 +7,12 @@
  *
  * Each is bound to a port of IBTA A17.3.1's range that follows from address
  * and class, the next one where that is taken, receives nothing, and is opened
- * when it is first needed.  Beyond SPORT_MAX processes some share one.
+ * when it is first needed.  One that no queue pair has and no datagram asked
+ * for in SPORT_IDLE_NS is closed when another is opened.  Beyond sports->most
+ * processes, a quarter of the descriptors that we may have, some share one.
+ *
+ *	pair -> slot, by its hash or after it -> port, fd
+ *	port -> slot, of_port
  *
  * Owner: the wire; lock: the lane's, but for sport_find.
  */
@@ -19,29 +24,35 @@
 
 #include "util/ring.h"
 
-#define SPORT_MAX 64
+#define SPORT_SLOTS   1024
+#define SPORT_MOST    (SPORT_SLOTS / 4 * 3)
+#define SPORT_IDLE_NS 10000000000u
 
-struct sport {
-	uint8_t ip[16];
-	uint32_t class;
-	int fd;		 /* -1: none could be had, the main socket sends */
-	ring_index port; /* 0: the slot is empty; written last */
-};
+struct sport_table;
 
 struct sports {
 	uint16_t main_port; /* of the main socket */
 	bool is_off;	    /* all leaves from there */
-	struct sport slot[SPORT_MAX];
+	uint32_t count, most;
+	uint64_t swept_ns;
+	struct sport_table *table;
 };
 
+/* 0 or -ENOMEM. */
+int sport_init(struct sports *s, uint16_t main_port, bool is_off);
+void sport_fini(struct sports *s);
 /* The port to send from, if it has been chosen; 0: it has not.  Without any
  * lock. */
 uint16_t sport_find(const struct sports *s, const uint8_t ip[16],
 		    uint32_t class);
 /* The same, chosen now if need be. */
-uint16_t sport_open(struct sports *s, const uint8_t ip[16], uint32_t class);
+uint16_t sport_open(struct sports *s, const uint8_t ip[16], uint32_t class,
+		    uint64_t now_ns);
+/* The same for a queue pair that keeps it until it gives it back. */
+uint16_t sport_take(struct sports *s, const uint8_t ip[16], uint32_t class,
+		    uint64_t now_ns);
+void sport_give(struct sports *s, uint16_t port);
 /* The socket of a port; -1: the main one. */
 int sport_fd(const struct sports *s, uint16_t port);
-void sport_close(struct sports *s);
 
 #endif

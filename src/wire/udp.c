@@ -177,8 +177,8 @@ static struct udp_offload probe(int fd, struct udp_offload allowed)
 	};
 }
 
-/* What fd is, and what sends. */
-static int look(struct udp *u, int fd)
+/* What fd is, and what sends, from what port. */
+static int look(struct udp *u, int fd, uint16_t *port)
 {
 	struct sockaddr_in6 name = {0};
 	socklen_t len = sizeof(int);
@@ -188,7 +188,7 @@ static int look(struct udp *u, int fd)
 	u->fd = u->tx_fd = fd;
 	u->v4_only = domain == AF_INET;
 	u->is_relayed = domain == AF_UNIX;
-	u->sports.main_port = 4791;
+	*port = 4791;
 	if (!u->is_relayed)
 		return 0;
 	u->tx_fd = udp_bind(0);
@@ -197,31 +197,33 @@ static int look(struct udp *u, int fd)
 	len = sizeof name;
 	getsockname(u->tx_fd, (struct sockaddr *)(void *)&name, &len);
 	u->v4_only = name.sin6_family == AF_INET;
-	u->sports.main_port = ntohs(name.sin6_port);
+	*port = ntohs(name.sin6_port);
 	return 0;
 }
 
 int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port)
 {
+	uint16_t port;
 	int err;
 
 	memset(u, 0, sizeof *u);
-	err = look(u, fd);
+	err = look(u, fd, &port);
 	if (err)
 		return err;
 	u->full_fd = u->tx_fd;
-	u->sports.is_off = one_port;
 	err = set_options(u->tx_fd, u->v4_only);
 	if (!err) {
 		u->has = probe(u->tx_fd, allowed);
 		u->has.gro &= !u->is_relayed;
 		u->rings = calloc(1, sizeof *u->rings);
-		err = u->rings ? 0 : -ENOMEM;
+		err = u->rings ? sport_init(&u->sports, port, one_port)
+			       : -ENOMEM;
 	}
 	if (!err) {
 		init_rings(u->rings, u->has.gro);
 		return 0;
 	}
+	free(u->rings);
 	if (u->is_relayed)
 		close(u->tx_fd);
 	return err;
@@ -242,7 +244,7 @@ void udp_fini(struct udp *u)
 	if (u->is_relayed)
 		close(u->tx_fd);
 	close(u->fd);
-	sport_close(&u->sports);
+	sport_fini(&u->sports);
 	free(u->rings);
 }
 

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST = 64, SMALL = 700, LARGE = 5000, PATIENCE_S = 100, TURN_US = 500 };
+enum { MOST = 256, SMALL = 700, LARGE = 5000, PATIENCE_S = 100, TURN_US = 500 };
 
 static const char *folder;
 

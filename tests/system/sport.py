@@ -13,6 +13,7 @@ netlab.enter(as_root=True)
 t = system.Suite(__doc__)
 lab = netlab.Lab(t)
 SERVERS = 4
+MANY = 200 if t.options.full else 70
 V4 = ("10.1.0.1/24",), ("10.1.0.2/24",)
 
 
@@ -77,6 +78,16 @@ def as_many_ports():
                "a port that is not dynamic: %s" % sorted(ports))
 
 
+def a_port_for_each_of_many():
+    """More than share one: as many as there are."""
+    lab.unwire()
+    with lab.fan("here", MANY, 1) as writer:
+        ports = source_ports(writer.pid)
+        # The other ends' are there too: all answer the one.
+        expect(len(ports) == 2 * MANY, "%d ports for %d processes" %
+               (len(ports), MANY))
+
+
 def one_port():
     lab.unwire()
     with lab.fan("here", SERVERS, 1, ADVERB_SPORT="0") as writer:
@@ -86,6 +97,7 @@ def one_port():
 t.case("four servers, one client, on one host", on_one_host)
 t.case("the same over a link that joins packets", over_veth)
 t.case("a source port for each process, opened when needed", as_many_ports)
+t.case("the same for %d processes" % MANY, a_port_for_each_of_many)
 t.case("ADVERB_SPORT=0 sends all from port 4791", one_port)
 lab.end()
 t.end()

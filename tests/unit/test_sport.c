@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* wire/sport: who sends to whom from which port. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "util/rng.h"
+#include "wire/sport.h"
+
+#define PAIRS 200
+#define STEPS 20000
+#define LATER (SPORT_IDLE_NS + 1)
+
+static struct sports s;
+static uint16_t port[PAIRS];
+
+static int set_up(void **state)
+{
+	memset(port, 0, sizeof port);
+	return sport_init(&s, 4791, false);
+}
+
+static int tear_down(void **state)
+{
+	sport_fini(&s);
+	return 0;
+}
+
+/* Half of them by IPv4. */
+static const uint8_t *ip(uint32_t i)
+{
+	static uint8_t a[16];
+
+	memset(a, 0, sizeof a);
+	if (i % 2)
+		memset(a + 10, 0xff, 2);
+	a[13] = (uint8_t)(i / 64);
+	a[15] = 1;
+	return a;
+}
+
+static bool is_open(uint16_t p)
+{
+	int fd = sport_fd(&s, p);
+
+	return fd >= 0 && fcntl(fd, F_GETFD) >= 0;
+}
+
+static uint16_t take(uint32_t i, uint64_t now)
+{
+	return sport_take(&s, ip(i), i % 64, now);
+}
+
+static uint16_t find(uint32_t i)
+{
+	return sport_find(&s, ip(i), i % 64);
+}
+
+static void two_hundred_processes_have_a_port_each(void **state)
+{
+	for (uint32_t i = 0; i < PAIRS; i++) {
+		assert_int_equal(find(i), 0);
+		port[i] = take(i, 1);
+		assert_true(port[i] >= 0xc000 && is_open(port[i]));
+		for (uint32_t k = 0; k < i; k++)
+			assert_int_not_equal(port[i], port[k]);
+	}
+	for (uint32_t i = 0; i < PAIRS; i++)
+		assert_int_equal(find(i), port[i]);
+	assert_int_equal(s.count, PAIRS);
+}
+
+static void what_nobody_has_is_closed_when_another_is_opened(void **state)
+{
+	for (uint32_t i = 0; i < 3; i++)
+		port[i] = take(i, 0);
+	assert_int_equal(take(1, 0), port[1]);
+	sport_give(&s, port[0]);
+	sport_give(&s, port[1]);
+	take(3, LATER); /* as it was given back a moment ago */
+	assert_true(is_open(port[0]));
+	take(4, 2 * LATER);
+	assert_int_equal(sport_fd(&s, port[0]), -1);
+	assert_int_equal(find(0), 0);
+	/* one of the two that had it still does */
+	assert_int_equal(find(1), port[1]);
+	assert_int_equal(find(2), port[2]);
+	assert_int_equal(s.count, 4);
+}
+
+static void what_datagrams_ask_for_stays(void **state)
+{
+	port[0] = sport_open(&s, ip(0), 0, 0);
+	for (uint32_t i = 1; i < 5; i++) {
+		assert_int_equal(find(0), port[0]);
+		sport_open(&s, ip(i), i % 64, i * LATER);
+	}
+	assert_true(is_open(port[0]));
+	assert_true(s.count <= 3);
+}
+
+static void a_port_that_was_never_given_is_nobodys(void **state)
+{
+	sport_give(&s, 0);
+	sport_give(&s, 4791);
+	sport_give(&s, 0xffff);
+	assert_int_equal(sport_fd(&s, 4791), -1);
+	assert_int_equal(sport_fd(&s, 0xffff), -1);
+}
+
+static void beyond_a_quarter_of_the_descriptors_some_share(void **state)
+{
+	struct rlimit old, few = {64, 64};
+	uint32_t others = 0;
+
+	getrlimit(RLIMIT_NOFILE, &old);
+	few.rlim_max = old.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &few);
+	sport_fini(&s);
+	sport_init(&s, 4791, false);
+	setrlimit(RLIMIT_NOFILE, &old);
+	for (uint32_t i = 0; i < PAIRS; i++) {
+		port[i] = take(i, 1);
+		assert_true(is_open(port[i]));
+		others += i && port[i] != port[0];
+	}
+	assert_int_equal(s.count, 16);
+	assert_true(others > PAIRS / 2);
+	for (uint32_t i = 0; i < PAIRS; i++)
+		sport_give(&s, port[i]);
+	take(PAIRS, LATER); /* it shares: nothing has rested long enough */
+	take(PAIRS + 1, 2 * LATER);
+	assert_true(s.count <= 2);
+}
+
+/* Whatever was opened and closed between: found as long as it is kept. */
+static void what_is_taken_is_found(void **state)
+{
+	struct rng r;
+	uint64_t now = 1;
+
+	rng_init(&r, 7);
+	for (int step = 0; step < STEPS; step++) {
+		uint32_t i = rng_below(&r, PAIRS);
+
+		now += SPORT_IDLE_NS / 50;
+		if (port[i]) {
+			assert_int_equal(find(i), port[i]);
+			assert_true(is_open(port[i]));
+			sport_give(&s, port[i]);
+			port[i] = 0;
+		} else {
+			port[i] = take(i, now);
+			for (uint32_t k = 0; k < PAIRS; k++)
+				assert_true(k == i || port[k] != port[i]);
+		}
+	}
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(two_hundred_processes_have_a_port_each),
+		T(what_nobody_has_is_closed_when_another_is_opened),
+		T(what_datagrams_ask_for_stays),
+		T(a_port_that_was_never_given_is_nobodys),
+		T(beyond_a_quarter_of_the_descriptors_some_share),
+		T(what_is_taken_is_found),
+	};
+
+	return cmocka_run_group_tests_name("sport", tests, NULL, NULL);
+}
