@@ -188,7 +188,9 @@ static void devices(void)
 	int count = 0;
 
 	if (launch_init(&l) < 0) {
-		said_no = true;
+		doctor_say(DOCTOR_NO, "libraries",
+			   "not found beside this program; build or install "
+			   "adverb completely");
 		return;
 	}
 	if (!load_verbs(l.libdir, &v))

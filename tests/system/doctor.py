@@ -4,6 +4,7 @@
 
 import os
 import re
+import shutil
 
 import netlab
 import system
@@ -50,6 +51,27 @@ def says(thing, word, why, **how):
     t.case("%s: %s, %s" % (thing, word, why), body)
 
 
+def where(script):
+    """A machine that looks as the script made it look, in a mount namespace
+    of its own."""
+    def into(words):
+        return ["unshare", "-m", "sh", "-c",
+                '{ %s; } || exit 77; ip link set lo up && exec "$@"' % script,
+                "sh", "unshare", "-n", *words]
+    return into
+
+
+def file_over(path, text):
+    """%s shows the text."""
+    return "printf '%s\\n' >%s && mount --bind %s %s" % (
+        text, t.path("shown"), t.path("shown"), path)
+
+
+def folder_over(path, script):
+    return "mount -t tmpfs none %s && cd %s && %s && cd /" % (
+        path, path, script)
+
+
 def held_port():
     with t.port_held() as p:
         said, r = doctor(into=list)
@@ -57,6 +79,15 @@ def held_port():
         r"held by .*\(process %d of user \d+\)" % p.pid,
         said["UDP port 4791"][1]), "the holder is not named", r)
     expect(r.status == 1, "exit status %d" % r.status, r)
+
+
+def no_libraries():
+    alone = t.path("alone")
+    os.mkdir(alone)
+    shutil.copy(t.adverb, alone)
+    r = t.run([alone + "/adverb", "doctor"])
+    expect(r.status == 1 and re.search(r"^no +libraries: ", r.output, re.M),
+           "not a line on them", r)
 
 
 def brokers_port():
@@ -85,6 +116,17 @@ says("broker", "slow", "a thread of the first program", lacks=["fork"])
 says("processors", "slow", "take turns|a cgroup allows",
      words=["taskset", "-c", str(min(os.sched_getaffinity(0)))])
 says("runtime folder", "slow", "not writable", XDG_RUNTIME_DIR="/proc")
+says("receive buffer", "slow", "more is faster: sysctl", lacks=["rcvbuf"])
+says("sandbox", "slow", "gVisor: system calls are emulated",
+     into=where(file_over("/proc/version", "Linux version 4.4.0 #1 SMP "
+                          "Sun Jan 10 15:06:54 PST 2016")))
+says("kernel RDMA", "slow", "rdma_rxe is loaded and takes UDP port 4791",
+     into=where(folder_over("/sys/module", "mkdir rdma_rxe")))
+says("kernel RDMA", "ok", "programs see adv0 only",
+     into=where(folder_over("/sys/class", "mkdir infiniband")))
+says("processors", "slow", "a cgroup allows 50% of one",
+     into=where(folder_over("/sys/fs/cgroup", "echo 50000 100000 >cpu.max")))
+t.case("libraries: no, that are not beside it", no_libraries)
 says("device", "no", "no interface can become one", ADVERB_DEVICES="none")
 lab.end()
 t.end()

@@ -9,6 +9,7 @@
  *	batches	no UDP segmentation, and none undone
  *	vm	no writing through the kernel, to whomever
  *	memfd	no memory that is a file
+ *	rcvbuf	no receive buffer but the default
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -88,6 +89,18 @@ static struct sock_filter no_memfd[] = {
 	ALLOW,
 };
 
+static struct sock_filter no_rcvbuf[] = {
+	LOAD(offsetof(struct seccomp_data, nr)),
+	UNLESS(SYS_setsockopt, 6),
+	LOAD(ARG(1)),
+	UNLESS(SOL_SOCKET, 4),
+	LOAD(ARG(2)),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SO_RCVBUF, 1, 0),
+	UNLESS(SO_RCVBUFFORCE, 1),
+	FAIL(EPERM),
+	ALLOW,
+};
+
 static const struct {
 	const char *name;
 	struct sock_fprog program;
@@ -98,6 +111,7 @@ static const struct {
 	{"batches", {sizeof(no_batches) / sizeof(no_batches[0]), no_batches}},
 	{"vm", {sizeof(no_vm) / sizeof(no_vm[0]), no_vm}},
 	{"memfd", {sizeof(no_memfd) / sizeof(no_memfd[0]), no_memfd}},
+	{"rcvbuf", {sizeof(no_rcvbuf) / sizeof(no_rcvbuf[0]), no_rcvbuf}},
 };
 
 static int forbid(const char *name)
