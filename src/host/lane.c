@@ -47,9 +47,10 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->engine = e;
 	l->sink = *sink;
 	l->last_turn_ns = l->now_ns = l->published_ns = lane_now();
-	l->is_full = l->is_junk_said = false;
+	l->is_full = l->is_junk_said = l->is_dry = false;
+	pace_init(&l->pace);
 	l->awaited_fd = -1;
-	l->wake_ns = l->bulk = l->inflow = l->linger_ns = 0;
+	l->wake_ns = l->bulk = l->inflow = l->linger_ns = l->pause_ns = 0;
 	l->wake_fd = -1;
 	l->bells = (struct mpsc){NULL};
 	l->group_count = 0;
@@ -205,7 +206,7 @@ static void transmit(struct lane *l)
 /* Read up to `rounds` batches; false if there was nothing. */
 static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 {
-	bool any = false;
+	size_t bytes = 0;
 
 	do {
 		if (l->got_next == l->got_count) {
@@ -235,14 +236,38 @@ static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 				l->inflow++;
 				ring_store(&l->streak, 0);
 			}
-			any = true;
+			bytes += got->len;
 		}
 		/* the sender waits for the ACKs of this batch */
 		if (rounds > 1 && is_behind(l) && engine_has_tx(l->engine))
 			transmit(l);
 	} while (--rounds && is_behind(l));
-	if (l->wire.is_drained && l->got_next == l->got_count)
+	l->is_dry = l->wire.is_drained && l->got_next == l->got_count;
+	if (l->is_dry)
 		engine_rx_empty(l->engine);
+	pace_looked(&l->pace, bytes, bytes < BULK_BYTES ? now : lane_now());
+	return bytes;
+}
+
+/* Is it too soon to look at the socket again? */
+static bool is_pausing(const struct lane *l, uint64_t now)
+{
+	return pace_waits(&l->pace, now) && !is_behind(l);
+}
+
+/* The same, unless that would be too soon; false if there was nothing. */
+static bool look(struct lane *l, unsigned rounds, uint64_t now)
+{
+	bool any;
+
+	l->is_dry = false;
+	if (is_pausing(l, now))
+		return false;
+	any = receive(l, rounds, now);
+	if (any)
+		ring_store(&l->news, ring_own(&l->news) + 1);
+	else
+		engine_hold_acks(l->engine, false);
 	return any;
 }
 
@@ -337,14 +362,10 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 			l->engine,
 			bits_min_u64(now - due, now - l->last_turn_ns), now);
 	engine_hold_acks(l->engine, ring_load(&l->is_watched));
-	any = receive(l, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
-	if (any)
-		ring_store(&l->news, ring_own(&l->news) + 1);
-	else
-		engine_hold_acks(l->engine, false);
+	any = look(l, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
 	board_look(engine_board(l->engine), now);
 	lane_ring(l);
-	if (has_dead && l->wire.is_drained && l->got_next == l->got_count)
+	if (has_dead && l->is_dry)
 		peer_bury(l->engine, now);
 	engine_tick(l->engine, now);
 	peer_turn(l->engine, now);
@@ -421,6 +442,8 @@ static bool is_still(struct lane *l) REQUIRES(&l->lock)
 	    engine_has_mail(l->engine) ||
 	    board_has_news(engine_board(l->engine)))
 		return false;
+	if (!pace_is_off(&l->pace) && is_pausing(l, lane_now()))
+		return true;
 	if (l->got_next == l->got_count && !engine_is_choked(l->engine)) {
 		l->got_count = (uint32_t)udp_receive(&l->wire, l->got);
 		l->got_next = 0;
@@ -475,6 +498,7 @@ bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 	turn(l);
 	if (l->bulk != bulk && l->inflow >= LANE_STREAM)
 		l->linger_ns = l->last_turn_ns + LANE_LINGER_NS;
+	l->pause_ns = is_behind(l) ? 0 : l->pace.until_ns;
 	l->wake_ns = is_behind(l) ? 0 : engine_deadline(l->engine);
 	ways_rest(&l->ways, l->engine, l->last_turn_ns, &l->wake_ns);
 	*until = bits_min_u64(l->wake_ns, peer_due_ns());
@@ -485,6 +509,11 @@ bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 	ring_store(&l->is_resting, 1);
 	give(l);
 	return true;
+}
+
+bool lane_pauses(const struct lane *l, uint64_t now)
+{
+	return now < l->pause_ns;
 }
 
 uint64_t lane_lingers(const struct lane *l, uint64_t now)

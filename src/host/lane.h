@@ -19,6 +19,7 @@
 
 #include "engine/engine.h"
 #include "host/host.h"
+#include "host/pace.h"
 #include "util/lock.h"
 #include "util/mpsc.h"
 #include "util/ring.h"
@@ -46,7 +47,10 @@ struct lane {
 	uint64_t last_turn_ns, published_ns;
 	uint64_t bulk;	       /* datagrams that brought much at once, */
 	uint64_t inflow;       /* those since we sent as much */
-	uint64_t linger_ns;    /* lane_lingers until then */
+	uint64_t linger_ns;    /* lane_lingers until then, */
+	uint64_t pause_ns;     /* and lane_pauses */
+	struct pace pace;      /* of the looks at the socket */
+	bool is_dry;	       /* the last turn left nothing there */
 	uint8_t last_from[16]; /* who sent last, and from this host? */
 	bool last_is_local;
 	uint32_t last_at; /* at this netif_version */
@@ -98,6 +102,8 @@ void lane_rested(struct lane *l);
  * be woken costs the sender more than to look again costs us.
  */
 uint64_t lane_lingers(const struct lane *l, uint64_t now);
+/* And is it too soon for that? */
+bool lane_pauses(const struct lane *l, uint64_t now);
 /* Work of about `bytes`, headers included, was posted to q. */
 void lane_doorbell(struct lane *l, struct ibt_qp *q, uint32_t bytes);
 /* For creation, modification and destruction: wait for the lock; giving it

@@ -127,6 +127,12 @@ static bool linger(struct lane *l)
 	static uint64_t crowded_ns;
 	uint64_t now = lane_now(), left = lane_lingers(l, now);
 
+	if (lane_pauses(l, now)) {
+		do
+			sched_yield();
+		while (lane_pauses(l, lane_now()));
+		return true;
+	}
 	if (left > LANE_LINGER_NS - SPIN_NS)
 		return true;
 	if (!left || now - crowded_ns < CROWDED_NS)
