@@ -38,7 +38,8 @@
 #define IBT_HELD_PER_QP	  48
 #define IBT_HELD_AHEAD	  65536 /* PSNs; beyond: not of this connection */
 #define IBT_SPARE_REPLIES 12	/* beside max_dest_rd_atomic */
-#define IBT_READ_CHUNK	  16	/* packets asked for by one READ request */
+#define IBT_READ_PACKETS  16	/* that one READ request asks for at least, */
+#define IBT_READ_BYTES	  65536 /* and at most, where the window is wide */
 #define IBT_WINDOW_START  16
 #define IBT_RETRY_FOREVER 7   /* rnr_retry only */
 #define IBT_SUM_BYTES	  512 /* payloads so long get sum_crc */
@@ -93,6 +94,7 @@ struct req_note {
 	struct serial24 first; /* PSN, valid once started */
 	uint32_t packets;      /* PSNs it takes */
 	uint32_t answered;     /* READ, atomic: responses placed */
+	uint32_t chunk;	       /* READ: packets that one request asks for */
 	bool started;
 	uint8_t status; /* enum hca_status of a local error */
 };

@@ -404,7 +404,7 @@ static void place(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		return;
 	}
 	n->answered++;
-	if (n->answered == n->packets || n->answered % IBT_READ_CHUNK == 0)
+	if (n->answered == n->packets || n->answered % n->chunk == 0)
 		if (q->req.reads_out)
 			q->req.reads_out--;
 }

@@ -179,6 +179,18 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
 	}
 }
 
+/*
+ * What one READ request asks for: its First and its Last are longer than the
+ * rest and cut what is sent at once, so it is much, but of a window that loss
+ * has made narrow not most.
+ */
+static uint32_t read_chunk(const struct ibt_qp *q)
+{
+	return bits_max_u32(
+		bits_min_u32(IBT_READ_BYTES / q->mtu, q->req.window / 4),
+		IBT_READ_PACKETS);
+}
+
 /* Begin the request at the cursor; false when it may not begin now. */
 static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
@@ -209,6 +221,7 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	n->packets = is_atomic(w) || !w->bytes
 			     ? 1
 			     : (uint32_t)bits_div_up(w->bytes, unit);
+	n->chunk = read_chunk(q);
 	r->rd_wqes += rc_req_is_read(w);
 	return true;
 }
@@ -258,7 +271,7 @@ static size_t emit(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 /* Packets of a READ that one request asks for: to the chunk's end. */
 static uint32_t read_count(const struct ibt_qp *q, const struct req_note *n)
 {
-	uint32_t to_edge = IBT_READ_CHUNK - q->req.packet % IBT_READ_CHUNK;
+	uint32_t to_edge = n->chunk - q->req.packet % n->chunk;
 
 	return bits_min_u32(to_edge, n->packets - q->req.packet);
 }

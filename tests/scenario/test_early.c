@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "hdr/pkt.h"
+#include "ibt/ibt.h"
 #include "scenario/duo.h"
 #include "util/rng.h"
 
@@ -100,6 +101,38 @@ static void the_next_read_is_asked_for_again_only_behind_a_loss(void **state)
 	assert_in_range(requests(3, 0, 2), 3, 4);
 }
 
+/* READ requests for 64 packets, with that window. */
+static int requests_of(uint32_t window)
+{
+	struct duo *d = duo_new(1, 16);
+	struct road r = {.d = d, .first = -1};
+	struct cqe c;
+	int count;
+
+	d->fate = travel;
+	d->context = &r;
+	d->side[0].side->req.window = window;
+	memset(d->side[1].memory.bytes, 7, 64 * MTU);
+	duo_send(d, 0, HCA_WR_RDMA_READ, 300000, 64 * MTU, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_true(duo_poll(d, 0, &c));
+	assert_int_equal(c.status, HCA_SUCCESS);
+	assert_memory_equal(d->side[0].memory.bytes + 300000,
+			    d->side[1].memory.bytes, 64 * MTU);
+	count = r.requests;
+	duo_free(d);
+	return count;
+}
+
+static void a_wide_window_asks_for_much_at_once(void **state)
+{
+	assert_int_equal(requests_of(16), 4);
+	assert_int_equal(requests_of(64), 4);
+	assert_int_equal(requests_of(128), 2);
+	assert_int_equal(requests_of(256), 1);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,6 +140,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_answer_that_is_lost_is_asked_for_once),
 		cmocka_unit_test(
 			the_next_read_is_asked_for_again_only_behind_a_loss),
+		cmocka_unit_test(a_wide_window_asks_for_much_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
