@@ -5,9 +5,10 @@
 
 #include "util/bits.h"
 
-#define LINEAR_BYTES 16000 /* up to here one allocation, a power of two */
-#define SKB_BYTES    1024  /* of the kernel's own, at most */
-#define EPOCH_NS     500000000u
+#define LINEAR_BYTES 16000	/* up to here one allocation, a power of two */
+#define SKB_BYTES    1024	/* of the kernel's own, at most */
+#define EPOCH_NS     500000000u /* a sender counts for as long at least */
+#define IDLE_NS	     (EPOCH_NS / 2)
 #define ASK_NS	     50000u	 /* between two questions for a page */
 #define ASK_AGAIN_NS 10000000u	 /* when nothing waits for it */
 #define PAGE_NS	     1000000000u /* to wait for it at most */
@@ -32,37 +33,65 @@ uint32_t credit_cost(size_t len, size_t segment, bool apart)
 	return (uint32_t)bits_div_up(len, segment) * one_cost(segment);
 }
 
-static void follow(struct credit *c, uint32_t us)
+static void begin(struct credit *c)
+{
+	c->standing = CREDIT_BEGINS;
+	c->since = c->sent;
+}
+
+static void follow(struct credit *c, uint32_t drained)
 {
 	const struct credit_page *p = c->page;
-	const ring_index *drained = &p->drained[us % CREDIT_SLOTS];
 	bool over = !c->is_unsent &&
 		    ring_load(&p->empties) - c->mark - 2 < UINT32_MAX / 2;
+	bool is_another = p->generation != c->generation;
 
-	if (p->generation != c->generation) {
-		c->generation = p->generation;
-		over = true;
-	}
+	c->generation = p->generation;
 	/* more drained than sent: it counted what a former owner had sent */
-	if (over || (int32_t)(c->sent - ring_load(drained)) < 0)
-		c->sent = ring_load(drained);
+	if (over || is_another || (int32_t)(c->sent - drained) < 0) {
+		c->sent = drained;
+		if (is_another || (int32_t)(c->since - drained) > 0)
+			begin(c);
+	}
+}
+
+/* Do we send as one of those that the receiver counts? */
+static bool is_sharing(struct credit *c, uint32_t drained, uint64_t now_ns)
+{
+	if (now_ns - c->used_ns > IDLE_NS) {
+		begin(c);
+	} else if (c->standing != CREDIT_SHARES &&
+		   (int32_t)(drained - c->since) > 0) {
+		c->standing++;
+		c->since = c->sent;
+	}
+	return c->standing == CREDIT_SHARES;
+}
+
+static uint32_t share_of(struct credit *c, uint32_t drained, uint64_t now_ns)
+{
+	uint32_t capacity = ring_load(&c->page->capacity);
+	uint32_t senders = bits_max_u32(ring_load(&c->page->senders), 1);
+
+	if (!is_sharing(c, drained, now_ns))
+		return capacity / 8;
+	return capacity / 8 * 7 / bits_min_u32(senders, CREDIT_CLASSES);
 }
 
 bool credit_has_room(struct credit *c, uint32_t us, size_t bytes,
 		     uint64_t now_ns)
 {
-	uint32_t share, senders, out;
+	uint32_t drained, share, out;
 
 	if (!c->page || !ring_load(&c->page->capacity))
 		return true;
-	follow(c, us);
-	out = c->sent - ring_load(&c->page->drained[us % CREDIT_SLOTS]);
-	/* one more than it counts: somebody may just begin */
-	senders = bits_max_u32(ring_load(&c->page->senders), 1);
-	share = ring_load(&c->page->capacity) /
-		(bits_min_u32(senders, CREDIT_CLASSES) + 1);
+	drained = ring_load(&c->page->drained[us % CREDIT_SLOTS]);
+	follow(c, drained);
+	share = share_of(c, drained, now_ns);
+	out = c->sent - drained;
 	if (!out || out + one_cost(bytes) <= share) {
 		c->stalled_ns = 0;
+		c->used_ns = now_ns;
 		return true;
 	}
 	if (!c->stalled_ns)

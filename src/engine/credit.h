@@ -9,6 +9,10 @@
  *	drained[my class]	-> under way = sent - drained
  *	empties			-> moved twice since I sent: all was taken
  *
+ * Those that are counted as senders share seven eighths.  Who begins has an
+ * eighth, until something has been drained that he sent after he was counted:
+ * what the others sent by their former share stood before it in the queue.
+ *
  * Sizes are what the kernel charges a socket for, not bytes on the wire
  * (credit_cost).  Until a page is known only a few small packets are
  * sent, answers above all, for a second.
@@ -62,6 +66,8 @@ _Static_assert(sizeof(struct credit_page) == 8192 &&
 		       offsetof(struct credit_page, generation) == 8184,
 	       "as the broker's pages are");
 
+enum credit_standing { CREDIT_BEGINS, CREDIT_COUNTED, CREDIT_SHARES };
+
 /* A process that we send to. */
 struct credit {
 	const struct credit_page *page; /* NULL: not known, or yet */
@@ -71,8 +77,11 @@ struct credit {
 	uint64_t stalled_ns; /* since when there is no room; 0: there is */
 	uint32_t sent;	     /* ever, wraps */
 	uint32_t mark;	     /* empties when we last sent */
-	bool is_unsent;	     /* frames are made and not sent */
-	bool has_none;	     /* there is no page, and no wait for it */
+	enum credit_standing standing;
+	uint32_t since;	  /* `sent` when that began */
+	uint64_t used_ns; /* when there was room last */
+	bool is_unsent;	  /* frames are made and not sent */
+	bool has_none;	  /* there is no page, and no wait for it */
 };
 
 /* Those that send to us. */
