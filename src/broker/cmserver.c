@@ -11,6 +11,7 @@
 #include "util/list.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@
 #define CLIENT_MAX    16384 /* objects of one client */
 #define HALF_OPEN     1024  /* unanswered requests of one address */
 #define OUTPUT_MAX    4096  /* messages that wait for one client */
+#define OUTPUT_MANY   256   /* whose memory is given back */
 #define BACKLOG_MAX   1024
 #define AGAIN_NS      2000000000u /* to listen again, once it has stopped */
 #define NONE	      UINT32_MAX
@@ -38,7 +40,7 @@ struct cmserver_client {
 	bool is_gone; /* its process has ended */
 	bool is_lost; /* it does not read, or breaks the protocol */
 	uint32_t objects;
-	uint32_t waiting;
+	uint32_t waiting, most; /* messages; since none waited */
 	struct list output;
 	struct list own; /* its objects */
 };
@@ -81,12 +83,21 @@ static void tell(struct cmserver_client *c, struct cmproto *m)
 	o->m = *m;
 	list_init(&o->link);
 	list_push_tail(&c->output, &o->link);
-	c->waiting++;
+	if (++c->waiting > c->most)
+		c->most = c->waiting;
 }
 
 bool cmserver_has_output(const struct cmserver_client *c)
 {
 	return c->waiting > 0;
+}
+
+/* Where many ended at once, as with a peer, a burst was said. */
+static void give_back(struct cmserver_client *c)
+{
+	if (c->most >= OUTPUT_MANY)
+		malloc_trim(0);
+	c->most = 0;
 }
 
 bool cmserver_output(struct cmserver_client *c)
@@ -101,6 +112,7 @@ bool cmserver_output(struct cmserver_client *c)
 		free(o);
 		c->waiting--;
 	}
+	give_back(c);
 	return !c->is_lost;
 }
 
@@ -579,6 +591,7 @@ void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 	}
 	list_for_each_safe (n, &c->output)
 		free(n); /* link is first */
+	give_back(c);
 	free(c);
 }
 

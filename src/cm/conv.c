@@ -37,6 +37,9 @@ static struct list *qpn_bucket(struct cm *cm, const uint8_t peer[16],
 	return &cm->qpn[conv_hash(cm, peer, 16, qpn)];
 }
 
+/* What tests/system/talk.py allows for one that rests. */
+_Static_assert(sizeof(struct conv) <= 512, "a conversation grows");
+
 #define CONV_OF(node, link)                                                    \
 	((struct conv *)(void *)((char *)(node)-offsetof(struct conv, link)))
 

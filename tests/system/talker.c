@@ -32,7 +32,7 @@ enum { EVENTS = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1, RESOLVE_MS = 2000 };
 static struct rdma_event_channel *channel;
 static unsigned seen[EVENTS];
 static struct rdma_cm_id *marker;
-static uint32_t qpn;
+static uint32_t qpn, ports;
 
 static void die(const char *what)
 {
@@ -120,7 +120,7 @@ static void ask_for_port(void)
 	if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
 	    rdma_bind_addr(id, (struct sockaddr *)&any) || rdma_destroy_id(id))
 		die("rdma_bind_addr");
-	puts("has a port");
+	printf("has a port %u\n", ++ports);
 }
 
 static void *be_asked(void *usr1)
