@@ -249,9 +249,9 @@ struct cqe {
 	uint32_t src_qpn;
 	uint32_t wc_flags;
 	uint32_t wq_index; /* polling it frees slots up to here */
-	uint32_t reserved;
-	uint64_t at_ns; /* when it was pushed, by the lane's clock */
-	aoff wq;	/* 0: its QP is gone */
+	uint32_t sl;	   /* of a datagram, see ud_resp.c */
+	uint64_t at_ns;	   /* when it was pushed, by the lane's clock */
+	aoff wq;	   /* 0: its QP is gone */
 };
 
 enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };

@@ -7,6 +7,8 @@
 #include "hdr/ip.h"
 #include "hdr/udp.h"
 
+enum { SL_IPV6 = 1, SL_IPV4 = 2, SL_UDP = 8 };
+
 #define HOP_LIMIT 64 /* a socket does not show the one that arrived */
 
 static uint32_t be32(const uint8_t *p)
@@ -45,8 +47,18 @@ static void put_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f)
 	}
 }
 
+/*
+ * IBTA A17.4.5.1: a completion tells what header a datagram came with.  Verbs
+ * have no field for it; adapters tell it as the service level, which RoCE has
+ * not, and UCX drops all datagrams over IPv4 that do not say so.
+ */
+static uint32_t sl_of(const struct ud_from *f)
+{
+	return inaddr_is_v4(f->to.ip) ? SL_UDP | SL_IPV4 : SL_UDP | SL_IPV6;
+}
+
 static void complete(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		     enum hca_status status)
+		     const struct ud_from *f, enum hca_status status)
 {
 	struct cqe c = {
 		.status = status,
@@ -56,6 +68,7 @@ static void complete(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		.qpn = q->qp->qpn,
 		.src_qpn = p->deth.src_qpn,
 		.wc_flags = HCA_WC_GRH,
+		.sl = sl_of(f),
 	};
 
 	if (p->info->ext & OPCODE_EXT_IMMDT) {
@@ -67,10 +80,10 @@ static void complete(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 
 /* The receive's own memory is at fault: it fails, and the QP (IBTA 9.9.3). */
 static void fail(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		 struct explain *x)
+		 const struct ud_from *f, struct explain *x)
 {
 	ibt_explain(t, q, x);
-	complete(t, q, p, HCA_LOC_PROT_ERR);
+	complete(t, q, p, f, HCA_LOC_PROT_ERR);
 	if (q->qp->state != HCA_QP_ERR)
 		ibt_qp_fail(t, q, ENGINE_EXPLAIN);
 }
@@ -89,7 +102,7 @@ static void place(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	x->wr_id = w->wr_id;
 	x->opcode = HCA_WR_SEND;
 	if (sem_check(t->hca, pd, w, HCA_LOCAL_WRITE, x)) {
-		fail(t, q, p, x);
+		fail(t, q, p, f, x);
 		return;
 	}
 	/* the receive stays held, for the next message */
@@ -102,10 +115,10 @@ static void place(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	    (p->payload_len &&
 	     sem_scatter(t->hca, pd, w, UD_GRH_BYTES, p->payload,
 			 (uint32_t)p->payload_len, x))) {
-		fail(t, q, p, x);
+		fail(t, q, p, f, x);
 		return;
 	}
-	complete(t, q, p, HCA_SUCCESS);
+	complete(t, q, p, f, HCA_SUCCESS);
 }
 
 void ud_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,

@@ -96,13 +96,18 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 	return of(ex)->now.wc_flags;
 }
 
+static uint8_t read_sl(struct ibv_cq_ex *ex)
+{
+	return (uint8_t)of(ex)->now.sl;
+}
+
 /* RoCE has none of these. */
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
 	return 0;
 }
 
-static uint8_t read_byte_0(struct ibv_cq_ex *ex)
+static uint8_t read_path_bits(struct ibv_cq_ex *ex)
 {
 	return 0;
 }
@@ -156,8 +161,8 @@ void v_cq_fill(struct ibv_cq_ex *ex)
 	ex->read_src_qp = read_src_qp;
 	ex->read_wc_flags = read_wc_flags;
 	ex->read_slid = read_slid;
-	ex->read_sl = read_byte_0;
-	ex->read_dlid_path_bits = read_byte_0;
+	ex->read_sl = read_sl;
+	ex->read_dlid_path_bits = read_path_bits;
 	ex->read_completion_ts = read_completion_ts;
 	ex->read_cvlan = read_cvlan;
 	ex->read_flow_tag = read_flow_tag;

@@ -24,7 +24,7 @@ static void show(struct ibv_wc *wc, const struct cqe *c)
 	wc->wc_flags = c->wc_flags;
 	wc->pkey_index = 0;
 	wc->slid = 0;
-	wc->sl = 0;
+	wc->sl = (uint8_t)c->sl;
 	wc->dlid_path_bits = 0;
 }
 

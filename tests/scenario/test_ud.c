@@ -47,6 +47,7 @@ static void assert_got(struct duo *d, uint32_t bytes, uint8_t with)
 	assert_int_equal(c.byte_len, GRH + bytes);
 	assert_int_equal(c.src_qpn, d->side[0].qp->qpn);
 	assert_true(c.wc_flags & HCA_WC_GRH);
+	assert_int_equal(c.sl, 8 | 2); /* UDP over IPv4, as adapters have it */
 	for (uint32_t i = 0; i < bytes; i++)
 		assert_int_equal(p[GRH + i], with);
 }

@@ -48,6 +48,7 @@ class Lab:
     def __init__(self, suite):
         self.t = suite
         self.port = 20000
+        self.options = []  # of adverb run
         self.there = None
         if suite.options.list:
             return
@@ -118,7 +119,7 @@ class Lab:
         return words[words.index("inet6") + 1].split("/")[0]
 
     def start(self, side, argv, **env):
-        return self.t.start([self.t.adverb, "run", "--", *argv],
+        return self.t.start([self.t.adverb, "run", *self.options, "--", *argv],
                             env=self.t.environment(**env),
                             into=lambda words: self.into(side, words))
 

@@ -3,7 +3,6 @@
 """rdma_cm: its tools and perftest -R, over lo and between two namespaces."""
 
 import concurrent.futures
-import itertools
 import os
 import random
 import re
@@ -20,7 +19,6 @@ from system import Result, brokers, expect, expect_ok
 netlab.enter()
 t = system.Suite(__doc__)
 lab = netlab.Lab(t)
-numbers = itertools.count()
 
 # Programs of rdmacm-utils: what runs, and what shows that it did its work.
 TOOLS = (
@@ -51,22 +49,10 @@ def tool(argv, want, address):
     t.case("%s, %s" % (" ".join(argv), address), body, "rdma_cm", argv[0])
 
 
-def paced():
-    """perftest -R: its server listens a second time when its client already
-    may connect a second time, and its client dies when it is refused.  The
-    second connect waits for the second listen (pace.c)."""
-    path = t.path("pace-%d" % next(numbers))
-    with open(path, "w"):
-        pass
-    os.symlink(path + ".listens", path + ".connect")
-    return {"PACE": path, "LD_PRELOAD": os.path.join(
-        t.build, "tests", "system", "pace.so")}
-
-
 def perftest(argv, address):
     def body():
         t.need(argv[0])
-        r = t.pair(argv + ["-R"], ["--address", address], **paced())
+        r = t.pair(argv + ["-R"], ["--address", address], **t.paced())
         expect_ok(r)
         check_rows(r)
     t.case("%s -R, %s" % (" ".join(argv), address), body, "rdma_cm", argv[0])
@@ -112,7 +98,7 @@ def ends(name, server, client, want="", status=(0, 0),
         lab.unwire()
         lab.wire("v0", 1500, ("10.1.0.1/24", "fd00:1::1/64"),
                  ("10.1.0.2/24", "fd00:1::2/64"))
-        more = dict(env, **(paced() if "-R" in server else {}))
+        more = dict(env, **(t.paced() if "-R" in server else {}))
         s = listens("here", server, **more)
         c = t.finish(start("there", client, **more), timeout)
         s = t.finish(s, timeout if c.status == 0 else 3)

@@ -175,6 +175,15 @@ class Suite:
             p.kill()
             p.communicate()
 
+    def paced(self, **more):
+        """The environment of two ends, both of which pace.c puts in order:
+        one connects when the other listens."""
+        fd, path = tempfile.mkstemp(prefix="pace-", dir=self.tmp)
+        os.close(fd)
+        os.symlink(path + ".listens", path + ".connect")
+        return {"PACE": path, "LD_PRELOAD": os.path.join(
+            self.build, "tests", "system", "pace.so"), **more}
+
     def need(self, program):
         if not shutil.which(program):
             raise Skip("%s is not installed" % program)

@@ -16,7 +16,8 @@
  *
  * perftest -R: its server listens a second time when its client already may
  * connect a second time.  The second rdma_listen makes $PACE.listens, and the
- * second rdma_connect waits for $PACE.connect.
+ * second rdma_connect waits for $PACE.connect.  qperf's server listens after it
+ * has said where: for it, and with $PACE_FIRST, it is the first of both.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -73,6 +74,11 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 	return next(ah);
 }
 
+static int which(void)
+{
+	return getenv("PACE_FIRST") ? 1 : 2;
+}
+
 int rdma_listen(void *id, int backlog)
 {
 	int (*next)(void *, int) = dlsym(RTLD_NEXT, "rdma_listen");
@@ -80,7 +86,7 @@ int rdma_listen(void *id, int backlog)
 	char path[256];
 	int rc = next(id, backlog);
 
-	if (rc == 0 && ++times == 2 && file(path, ".listens"))
+	if (rc == 0 && ++times == which() && file(path, ".listens"))
 		close(open(path, O_CREAT | O_WRONLY, 0666));
 	return rc;
 }
@@ -91,7 +97,7 @@ int rdma_connect(void *id, void *param)
 	static int times;
 	char path[256];
 
-	if (++times == 2)
+	if (++times == which())
 		wait_for(file(path, ".connect"));
 	return next(id, param);
 }

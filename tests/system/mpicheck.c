@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mpicheck: what MPI programs do, every byte checked.  Messages of all sizes
+ * around a ring, many at once; collectives; one-sided access and atomics.
+ * libraries.py builds it with mpicc and runs it over UCX.
+ */
+#include <mpi.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 4 << 20, BURST = 16, ROUNDS = 200 };
+
+static int rank, ranks;
+
+static void die(const char *what, long where)
+{
+	fprintf(stderr, "rank %d: %s is wrong at %ld\n", rank, what, where);
+	MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static unsigned char pattern(int from, int seed, long i)
+{
+	return (unsigned char)(from * 31 + seed * 7 + i * 13 + (i >> 8));
+}
+
+static void fill(unsigned char *p, int bytes, int seed)
+{
+	for (long i = 0; i < bytes; i++)
+		p[i] = pattern(rank, seed, i);
+}
+
+static void check(const unsigned char *p, int bytes, int from, int seed)
+{
+	for (long i = 0; i < bytes; i++)
+		if (p[i] != pattern(from, seed, i))
+			die("a message", i);
+}
+
+static void ring(void)
+{
+	int next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;
+	unsigned char *out = malloc(MOST), *in = malloc(MOST);
+
+	if (!out || !in)
+		die("memory", 0);
+	for (int bytes = 0; bytes <= MOST; bytes = bytes * 3 + 1) {
+		MPI_Status status;
+		int got;
+
+		fill(out, bytes, bytes);
+		memset(in, 0xee, (size_t)bytes);
+		MPI_Sendrecv(out, bytes, MPI_BYTE, next, 5, in, MOST, MPI_BYTE,
+			     last, 5, MPI_COMM_WORLD, &status);
+		MPI_Get_count(&status, MPI_BYTE, &got);
+		if (got != bytes)
+			die("a size", bytes);
+		check(in, bytes, last, bytes);
+	}
+	free(out);
+	free(in);
+}
+
+/* Many under way, received in another order than sent. */
+static void bursts(int bytes)
+{
+	int next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;
+	size_t all = (size_t)BURST * (size_t)bytes;
+	unsigned char *out = malloc(all), *in = malloc(all);
+	MPI_Request r[2 * BURST];
+
+	if (!out || !in)
+		die("memory", 0);
+	for (int i = 0; i < BURST; i++) {
+		fill(out + (size_t)i * (size_t)bytes, bytes, i);
+		MPI_Isend(out + (size_t)i * (size_t)bytes, bytes, MPI_BYTE,
+			  next, i, MPI_COMM_WORLD, &r[i]);
+	}
+	for (int i = BURST; i--;)
+		MPI_Irecv(in + (size_t)i * (size_t)bytes, bytes, MPI_BYTE, last,
+			  i, MPI_COMM_WORLD, &r[BURST + i]);
+	MPI_Waitall(2 * BURST, r, MPI_STATUSES_IGNORE);
+	for (int i = 0; i < BURST; i++)
+		check(in + (size_t)i * (size_t)bytes, bytes, last, i);
+	free(out);
+	free(in);
+}
+
+static void together(void)
+{
+	enum { COUNT = 3000 };
+	static long mine[COUNT], sum[COUNT];
+	long *to = calloc((size_t)ranks, sizeof *to);
+	long *from = calloc((size_t)ranks, sizeof *from);
+
+	if (!to || !from)
+		die("memory", 0);
+	for (int i = 0; i < COUNT; i++)
+		mine[i] = (long)(rank + 1) * i;
+	MPI_Allreduce(mine, sum, COUNT, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+	for (int i = 0; i < COUNT; i++)
+		if (sum[i] != (long)i * ranks * (ranks + 1) / 2)
+			die("a sum", i);
+	for (int i = 0; i < ranks; i++)
+		to[i] = rank * 1000 + i;
+	MPI_Alltoall(to, 1, MPI_LONG, from, 1, MPI_LONG, MPI_COMM_WORLD);
+	for (int i = 0; i < ranks; i++)
+		if (from[i] != i * 1000 + rank)
+			die("all to all", i);
+	MPI_Bcast(mine, COUNT, MPI_LONG, ranks - 1, MPI_COMM_WORLD);
+	for (int i = 0; i < COUNT; i++)
+		if (mine[i] != (long)ranks * i)
+			die("a broadcast", i);
+	free(to);
+	free(from);
+}
+
+/* Everybody adds to a counter of rank 0 and writes a word of its next. */
+static void one_sided(void)
+{
+	long window[2] = {0, -1}, one = 1, was, word = rank + 100, seen = 0;
+	int next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;
+	MPI_Win win;
+
+	MPI_Win_create(window, sizeof window, sizeof(long), MPI_INFO_NULL,
+		       MPI_COMM_WORLD, &win);
+	MPI_Win_fence(0, win);
+	MPI_Put(&word, 1, MPI_LONG, next, 1, 1, MPI_LONG, win);
+	MPI_Win_fence(0, win);
+	if (window[1] != last + 100)
+		die("a put", window[1]);
+	MPI_Get(&seen, 1, MPI_LONG, next, 1, 1, MPI_LONG, win);
+	MPI_Win_fence(0, win);
+	if (seen != word)
+		die("a get", seen);
+	for (int i = 0; i < ROUNDS; i++) {
+		MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+		MPI_Fetch_and_op(&one, &was, MPI_LONG, 0, 0, MPI_SUM, win);
+		MPI_Win_unlock(0, win);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+	MPI_Get(&seen, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win);
+	MPI_Win_unlock(0, win);
+	if (seen != (long)ROUNDS * ranks)
+		die("a counter", seen);
+	MPI_Win_free(&win);
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	ring();
+	bursts(100);
+	bursts(10000);
+	bursts(300000);
+	together();
+	one_sided();
+	if (!rank)
+		printf("%d ranks: all right\n", ranks);
+	MPI_Finalize();
+	return 0;
+}
