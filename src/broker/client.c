@@ -277,6 +277,10 @@ static bool take(struct client *c, const struct proto *m, int fds[PROTO_FDS],
 		take_page(c, m->value, fds[1]);
 	if (m->kind == PROTO_ARENA_IS)
 		return take_arena(m, fds, news);
+	if (m->kind == PROTO_DIED) {
+		news->what = CLIENT_NEWS_DIED;
+		return true;
+	}
 	if (m->kind != PROTO_ANSWER || m->value > PROTO_PEER_UNKNOWN)
 		return false;
 	*news = (struct client_news){.what = CLIENT_NEWS_PEER,

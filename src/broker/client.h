@@ -55,7 +55,12 @@ struct client {
 
 /* What client_turn has to say. */
 struct client_news {
-	enum { CLIENT_NEWS_PEER, CLIENT_NEWS_BACK, CLIENT_NEWS_ARENA } what;
+	enum {
+		CLIENT_NEWS_PEER,
+		CLIENT_NEWS_BACK,
+		CLIENT_NEWS_ARENA,
+		CLIENT_NEWS_DIED, /* one that was given our arena */
+	} what;
 	uint32_t qpn;	  /* PEER: as asked; */
 	uint8_t host[16]; /* 0: of this namespace */
 	enum client_peer peer;

@@ -35,6 +35,7 @@ enum proto_kind {
 	PROTO_ARENA,	 /* value: a class */
 	PROTO_ARENA_IS,	 /* the same value; about: enum proto_arena; its arena
 			  * and its kick, if any */
+	PROTO_DIED,	 /* one that was given the reader's arena has ended */
 };
 
 enum {

@@ -49,6 +49,10 @@ struct conn {
 	uint64_t waiting_ms;	    /* and since when */
 	struct cmserver_client *cm; /* NULL: no connection management */
 	uint64_t name;		    /* never given twice; 0: asks nobody */
+	/* Whose arenas it was given, by class; of another broker's client
+	 * nobody knows. */
+	uint64_t guest_of[STEER_CLASS_MAX / 64 + 1];
+	bool is_heirloom;
 };
 
 struct server {
@@ -154,6 +158,7 @@ static bool recognise(struct server *s, struct conn *c)
 			old->class = 0; /* swept, and the class stays owned */
 	}
 	c->class = class;
+	c->is_heirloom = true;
 	safe_note(&s->group.safe, class, true, c->user, c->pid);
 	return true;
 }
@@ -219,7 +224,8 @@ static void succeed(struct server *s, int safe_fd)
 						    .pid = e->pid,
 						    .hello_fd = -1,
 						    .share_fd = {-1, -1},
-						    .class = i};
+						    .class = i,
+						    .is_heirloom = true};
 	}
 	if (gsi_fd(&s->gsi) < 0)
 		open_gsi(s);
@@ -403,7 +409,7 @@ static const struct conn *owner_of(const struct server *s, uint32_t class)
 }
 
 /* Only to a process of the same user, who could as well debug its owner. */
-static void show_arena(const struct server *s, const struct conn *c,
+static void show_arena(const struct server *s, struct conn *c,
 		       const struct proto *m)
 {
 	struct proto reply = {.kind = PROTO_ARENA_IS,
@@ -417,6 +423,7 @@ static void show_arena(const struct server *s, const struct conn *c,
 	if (owner && owner->user == c->user && fds[0] >= 0 && fds[1] >= 0) {
 		reply.about = PROTO_ARENA_HERE;
 		reply.brings = PROTO_FD_ARENA | PROTO_FD_KICK;
+		c->guest_of[m->value / 64] |= 1ull << m->value % 64;
 	}
 	answer(c, m, &reply, fds);
 }
@@ -492,8 +499,27 @@ static bool serve(struct server *s, struct conn *c)
 	return !error || error == -EAGAIN || error == -EPROTO;
 }
 
+/* Who works in others' arenas may have left something half done there. */
+static void obituary(const struct server *s, const struct conn *dead)
+{
+	const struct proto none = {0};
+
+	for (uint32_t i = 0; i < s->conns; i++) {
+		const struct conn *c = &s->conn[i];
+		uint64_t row = dead->guest_of[c->class / 64];
+		bool was_inside = dead->is_heirloom || row >> c->class % 64 & 1;
+		struct proto m = {.kind = PROTO_DIED};
+
+		if (c != dead && c->class && c->fd >= 0 &&
+		    c->share_fd[0] >= 0 && c->user == dead->user && was_inside)
+			answer(c, &none, &m, NULL);
+	}
+}
+
 static void retire(struct server *s, struct conn *c)
 {
+	if (c->class)
+		obituary(s, c);
 	if (c->class) {
 		tally_end(&s->tally, s->group.member[c->class].page_fd);
 		group_release(&s->group, c->class, now_ms());

@@ -9,6 +9,7 @@
 #include "ibt/message.h"
 #include "ibt/verdict.h"
 #include "util/inaddr.h"
+#include "util/step.h"
 
 static const char *const details[] = {
 	NULL,
@@ -215,6 +216,7 @@ static enum verdict send_into(struct far_link *l, struct qp *qp,
 		return V_RECV_MEMORY;
 	x->va = far.n ? far.vec[0].va : 0;
 	v = put(&far, r);
+	STEP("a receive is filled");
 	if (v) {
 		x->cause = EXPLAIN_LOCAL_FAULT;
 		return V_RECV_MEMORY;
@@ -277,6 +279,7 @@ static enum verdict run_write(struct far_link *l, struct qp *qp,
 	if (imm && !take_receive(l, qp, r))
 		return V_RNR;
 	v = put(&far, r);
+	STEP("memory is written");
 	if (v)
 		x->cause = EXPLAIN_REMOTE_FAULT;
 	else if (imm)
@@ -303,6 +306,7 @@ static enum verdict run_read(struct far_link *l, struct qp *qp,
 	if (v || !r->bytes)
 		return v;
 	v = get(&far, r);
+	STEP("memory is read");
 	if (v)
 		x->cause = EXPLAIN_REMOTE_FAULT;
 	return v;
@@ -318,7 +322,9 @@ static void ask(struct far_link *l, struct qp *qp, struct far_request *r)
 	f->ask_va = r->va;
 	f->ask_swap_add = r->swap_add;
 	f->ask_compare = r->compare;
+	STEP("an atomic is described");
 	atomic_store(&f->ask, FAR_ASKED);
+	STEP("an atomic is asked for");
 	post(l, qp, r, QP_MAIL_ASK);
 	l->is_asked = true;
 	l->asked_ns = r->now_ns;
@@ -415,7 +421,9 @@ static void refuse(struct far_link *l, struct qp *qp, struct far_request *r,
 		.region_va = x->region_va,
 		.region_bytes = x->region_bytes,
 	};
-	qp->far.has_failed = 1;
+	STEP("a note says why");
+	__atomic_store_n(&qp->far.has_failed, 1, __ATOMIC_RELEASE);
+	STEP("the responder has failed");
 	if (row->recv_status)
 		complete(l, qp, r, (enum hca_status)row->recv_status);
 	post(l, qp, r, QP_MAIL_FAIL);
@@ -467,6 +475,7 @@ static enum far_answer execute(struct far_link *l, struct qp *qp,
 
 	if (!qp->far.is_heard) {
 		qp->far.is_heard = 1;
+		STEP("the first request is heard");
 		post(l, qp, r, QP_MAIL_HEARD);
 	}
 	v = operate(l, qp, r, &x);
@@ -515,12 +524,14 @@ static void enter(struct far_link *l)
 {
 	if (l->guest)
 		guest_enter(l->guest);
+	STEP("the guest is inside");
 }
 
 static void leave(struct far_link *l)
 {
 	if (l->guest)
 		guest_leave(l->guest);
+	STEP("the guest has left");
 }
 
 enum far_answer far_run(struct far_link *l, struct far_request *r)
@@ -532,6 +543,9 @@ enum far_answer far_run(struct far_link *l, struct far_request *r)
 	enter(l);
 	answer = run(l, r);
 	leave(l);
+	/* what a program executed since then had there was not meant */
+	if (l->guest && !hca_is_alive(l->hca))
+		return FAR_GONE;
 	return answer;
 }
 

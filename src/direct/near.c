@@ -320,7 +320,7 @@ static void asked(struct ibt *t, struct ibt_qp *q)
 static void heard(struct ibt *t, struct ibt_qp *q)
 {
 	t->is_near = true;
-	if (q->heard)
+	if (q->heard || !q->qp->far.is_heard)
 		return;
 	q->heard = true;
 	if (q->qp->state == HCA_QP_RTR)
@@ -332,9 +332,9 @@ static void cq_letters(struct ibt *t, struct ibt_qp *q, uint32_t letters)
 	struct cq *cq = arena_at(&t->hca->arena, q->qp->recv_cq);
 
 	if (letters & QP_MAIL_CQ)
-		ibt_cq_event(t, cq->user, ENGINE_CQ_EVENT);
-	if ((letters & QP_MAIL_LATER) && !later_set(t, cq) && cq_fire(cq))
-		ibt_cq_event(t, cq->user, ENGINE_CQ_EVENT);
+		ibt_cq_tell(t, cq);
+	if ((letters & QP_MAIL_LATER) && cq->held)
+		later_set(t, cq);
 	if (letters & QP_MAIL_FULL)
 		ibt_overrun(t, q, cq);
 }
@@ -346,11 +346,8 @@ void near_mail(struct ibt *t, struct ibt_qp *q, uint32_t letters)
 	if (letters & QP_MAIL_HEARD)
 		heard(t, q);
 	cq_letters(t, q, letters);
-	if (letters & QP_MAIL_LIMIT && q->qp->srq) {
-		const struct srq *s = arena_at(&t->hca->arena, q->qp->srq);
-
-		ibt_cq_event(t, s->user, ENGINE_SRQ_LIMIT);
-	}
+	if ((letters & QP_MAIL_LIMIT) && q->qp->srq)
+		ibt_srq_tell(t, arena_at(&t->hca->arena, q->qp->srq));
 	if (letters & QP_MAIL_ASK)
 		asked(t, q);
 	if ((letters & QP_MAIL_FAIL) && q->qp->far.has_failed) {

@@ -229,6 +229,9 @@ struct srq {
 	uint32_t pd;
 	uint32_t limit; /* with fewer posted an event is owed; 0: disarmed */
 	uint64_t user;	/* cookie of the face, carried by events */
+	aoff taker;	/* the QP that is about to hold the receive before */
+	uint32_t taken; /* this one; 0: none */
+	_Atomic uint32_t owed; /* the event of a limit, until it is told */
 };
 
 static inline struct wq_sge *wqe_sges(struct wqe *w)
@@ -248,13 +251,20 @@ struct cqe {
 	uint32_t qpn;
 	uint32_t src_qpn;
 	uint32_t wc_flags;
-	uint32_t wq_index; /* polling it frees slots up to here */
-	uint32_t sl;	   /* of a datagram, see ud_resp.c */
-	uint64_t at_ns;	   /* when it was pushed, by the lane's clock */
-	aoff wq;	   /* 0: its QP is gone */
+	uint32_t wq_index;  /* polling it frees slots up to here */
+	uint16_t sl;	    /* of a datagram, see ud_resp.c */
+	uint16_t solicited; /* it wakes who waits for those alone */
+	uint64_t at_ns;	    /* when it was pushed, by the lane's clock */
+	aoff wq;	    /* 0: its QP is gone */
 };
 
 enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
+
+/* In the word of that, above it: events that are owed and not yet told. */
+#define CQ_ARM_MASK 3u
+#define CQ_OWED_ONE 4u
+
+enum { CQ_OVERRUN_UNTOLD = 1, CQ_OVERRUN_TOLD };
 
 /* In the arena. */
 struct cq {
@@ -266,11 +276,13 @@ struct cq {
 	aoff ring;
 	uint32_t hold_count; /* tell after so many completions; 0, 1: of each */
 	uint32_t held;	     /* completions that armed and were not told */
-	uint64_t hold_ns;    /* ... or after this; 0: never */
-	uint64_t user;	     /* cookie of the face, carried by events */
-	_Atomic uint32_t arm; /* enum cq_arm */
+	aoff completer;	     /* the QP whose receive is being completed; 0 */
+	uint32_t told;	     /* head, but while its event is being judged */
+	_Atomic uint32_t arm; /* enum cq_arm, and events that are owed */
+	uint64_t hold_ns;     /* tell after this at the latest; 0: never */
+	uint64_t user;	      /* cookie of the face, carried by events */
 	uint32_t id;
-	uint64_t reserved[4]; /* head and tail are of two processes */
+	uint32_t reserved[5]; /* head and tail are of two processes */
 	ring_index tail;      /* the program's */
 };
 
@@ -361,6 +373,7 @@ enum qp_mail {
 	QP_MAIL_LIMIT = 16, /* the shared queue's limit was reached */
 	QP_MAIL_ASK = 32,   /* see ask */
 	QP_MAIL_FAIL = 64,  /* see note */
+	QP_MAIL_ALL = 127,
 };
 
 /*
@@ -374,7 +387,8 @@ struct qp_far {
 	uint32_t connection; /* how often it has become ready to receive */
 	uint32_t has_failed; /* note says why; nothing is accepted any more */
 	uint32_t is_heard;
-	uint64_t completing;   /* the receive's index + 1; see rq_enter */
+	uint64_t completing;   /* 1 + the index of a receive that is given up
+				* and whose completion is not there; 0 */
 	_Atomic uint32_t mail; /* enum qp_mail, see mail.c */
 	_Atomic uint32_t ask;  /* enum far_ask */
 	uint32_t ask_opcode;   /* enum hca_wr */
@@ -502,6 +516,11 @@ enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey, uint64_t va,
 enum mr_verdict mr_remote(struct hca *h, const struct qp *qp, uint32_t rkey,
 			  uint64_t va, uint64_t bytes, uint32_t need,
 			  uint64_t *addr);
+/* mr_lock; what a dead peer left half unbound is put right first.  mr_settle
+ * as srq_settle. */
+void mr_enter(struct hca *h) ACQUIRE(&h->shared->mr_lock);
+void mr_leave(struct hca *h) RELEASE(&h->shared->mr_lock);
+void mr_settle(struct hca *h);
 /* A free row with keys, and back; under mr_lock. */
 struct mr *mr_row_take(struct hca *h);
 void mr_row_give(struct hca *h, struct mr *mr);
@@ -560,10 +579,14 @@ void srq_free(struct hca *h, struct srq *s);
 /* -EINVAL when more than `depth` wait; -ENOMEM.  Caller keeps posters away. */
 int srq_resize(struct hca *h, struct srq *s, uint32_t depth);
 /* Ask for one event below `limit`; true when it is owed at once. */
-bool srq_arm(struct srq *s, uint32_t limit);
-/* Take the oldest receive: its copy to out; false when there is none.  low:
+bool srq_arm(struct hca *h, struct srq *s, uint32_t limit);
+/* Take the oldest receive: qp holds its copy; false when there is none.  low:
  * an event is owed. */
-bool srq_take(struct hca *h, struct srq *s, struct wqe *out, bool *low);
+bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low);
+/* Was an event owed?  It is the caller's now. */
+bool srq_owed(struct srq *s);
+/* If somebody has its lock: put right what he may have left, dead. */
+void srq_settle(struct hca *h, struct srq *s);
 
 /*
  * rq.c: receives on their way into messages, under the lane.  A message holds
@@ -584,8 +607,10 @@ void rq_done(struct hca *h, struct qp *qp, struct cqe *c);
 /*
  * The responder's lock, for peers on this host and for who keeps them away.
  * What one of them left half done when it died is put right first: its receive
- * completes once, by its completion or by the flush.
+ * completes once, by its completion or by the flush.  rq_settle does that
+ * alone, and waits for nobody; false: somebody lives inside.
  */
+bool rq_settle(struct hca *h, struct qp *qp);
 void rq_enter(struct hca *h, struct qp *qp) ACQUIRE(&qp->far.lock);
 void rq_leave(struct qp *qp) RELEASE(&qp->far.lock);
 /* For a peer: rq_done and cq_push of c under that lock. */
@@ -597,15 +622,24 @@ struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user);
 void cq_free(struct hca *h, struct cq *cq);
 /* -EINVAL when more than `cqe` wait; -ENOMEM. Caller keeps pollers away. */
 int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
-/* Does a completion of this slot of the queue at `wq` wait to be polled? */
-bool cq_has(struct hca *h, struct cq *cq, aoff wq, uint32_t wq_index);
-/* Append; CQ_NOTIFY means that an event is owed (arming is one-shot). */
+/*
+ * Append; CQ_NOTIFY means that an event may be owed (arming is one-shot), for
+ * which cq_owed is asked.
+ */
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		     bool solicited);
+/* The same for a receive of qp: with it far.completing becomes 0. */
+enum cq_push cq_complete(struct hca *h, struct cq *cq, const struct cqe *c,
+			 bool solicited, struct qp *done);
+/* The events that are owed; they are the caller's to tell. */
+uint32_t cq_owed(struct cq *cq);
+/* As srq_settle. */
+void cq_settle(struct hca *h, struct cq *cq);
 /* Moderate events, IBTA 11.2.8.2. */
-void cq_moderate(struct cq *cq, uint32_t count, uint64_t period_ns);
-/* Disarm for what has been held back; false when there is nothing to tell. */
-bool cq_fire(struct cq *cq);
+void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
+		 uint64_t period_ns);
+/* Disarm for what has been held back. */
+void cq_fire(struct hca *h, struct cq *cq);
 /* Take up to n; frees work queue slots.  One poller at a time. */
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n);
 uint32_t cq_count(const struct cq *cq);
@@ -623,6 +657,14 @@ static inline bool mail_is_there(const struct hca *h)
 	return ring_load(&h->shared->mail_is_there);
 }
 struct qp *mail_take(struct hca *h, uint32_t *letters);
+
+/*
+ * mourn.c: processes that worked here have died.  Puts right what they left,
+ * and leaves to each QP the letters that may not have been sent; who takes a
+ * letter looks whether it is true.  The owner, under its lane.  False: somebody
+ * is inside who may be dead in a moment.
+ */
+bool mourn_dead(struct hca *h);
 
 /* qp.c: rings and attributes only; the engine adds the protocol. */
 struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/hca.h"
 
+#include "util/step.h"
+
 /*
  * A writer leaves its letters, then says whose, then that there are some; the
  * reader takes them in the other order, so nothing is left lying:
@@ -17,8 +19,11 @@ bool mail_post(struct hca *h, struct qp *qp, uint32_t letters)
 	if (row >= HCA_MAX_QP)
 		return false;
 	atomic_fetch_or(&qp->far.mail, letters);
+	STEP("a letter is written");
 	atomic_fetch_or(&s->mail[row / 64], 1ull << row % 64);
+	STEP("a letter is addressed");
 	ring_publish(&s->mail_is_there, 1);
+	STEP("a letter is there");
 	return ring_load(&s->is_asleep);
 }
 

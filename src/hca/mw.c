@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/hca.h"
 
+#include "util/step.h"
+
 /*
  * A window is a row of the same table, so that a peer's key finds either by
  * the same way.  Its lkey is its identity and opens nothing; rkey is 0 while
@@ -11,31 +13,36 @@ struct mr *mw_new(struct hca *h, uint32_t pd, uint32_t type)
 {
 	struct mr *w;
 
-	alock_take(&h->shared->mr_lock);
+	mr_enter(h);
 	w = mr_row_take(h);
 	if (w) {
 		w->pd = pd;
 		w->kind = type == 1 ? MR_WINDOW_1 : MR_WINDOW_2;
 		w->rkey = 0;
 	}
-	alock_give(&h->shared->mr_lock);
+	mr_leave(h);
 	return w;
 }
 
 static void unbind(struct hca *h, struct mr *w)
 {
+	uint32_t region = w->bound;
+
 	w->rkey = 0;
-	if (w->bound)
-		h->mrs[w->bound].bound--;
+	STEP("a window's key is gone");
+	if (region && region < HCA_MAX_MR)
+		h->mrs[region].bound--;
+	STEP("a window is off its region");
 	w->bound = 0;
+	STEP("a window is unbound");
 }
 
 void mw_free(struct hca *h, struct mr *w)
 {
-	alock_take(&h->shared->mr_lock);
+	mr_enter(h);
 	unbind(h, w);
 	mr_row_give(h, w);
-	alock_give(&h->shared->mr_lock);
+	mr_leave(h);
 }
 
 static bool is_window(const struct mr *w)
@@ -88,14 +95,14 @@ enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
 	struct mr *w, *r;
 	enum mr_verdict v = MR_BAD_KEY;
 
-	alock_take(&h->shared->mr_lock);
+	mr_enter(h);
 	w = mr_find(h, b->window);
 	r = mr_find(h, b->region);
 	if (w && is_window(w) && (!r || r->kind == MR_REGION))
 		v = check(qp, w, r, b);
 	if (v == MR_OK)
 		bind(h, qp, w, r, b);
-	alock_give(&h->shared->mr_lock);
+	mr_leave(h);
 	return v;
 }
 
@@ -104,7 +111,7 @@ enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
 	enum mr_verdict v = MR_OK;
 	struct mr *w;
 
-	alock_take(&h->shared->mr_lock);
+	mr_enter(h);
 	w = mr_find(h, rkey);
 	if (!w || w->rkey != rkey)
 		v = MR_BAD_KEY;
@@ -116,6 +123,6 @@ enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
 		v = MR_BAD_QP;
 	else
 		unbind(h, w);
-	alock_give(&h->shared->mr_lock);
+	mr_leave(h);
 	return v;
 }

@@ -2,6 +2,7 @@
 #include "hca/hca.h"
 
 #include "util/check.h"
+#include "util/step.h"
 
 /* With a shared queue the one slot of its own holds the receive taken. */
 static struct wqe *slot(const struct hca *h, const struct qp *qp)
@@ -17,10 +18,12 @@ struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low)
 	*low = false;
 	if (qp->rq_held)
 		return slot(h, qp);
-	if (s ? !srq_take(h, s, slot(h, qp), low)
-	      : ring_own(&rq->done) == ring_load(&rq->head))
+	if (s)
+		return srq_take(h, s, qp, low) ? slot(h, qp) : NULL;
+	if (ring_own(&rq->done) == ring_load(&rq->head))
 		return NULL;
 	qp->rq_held = 1;
+	STEP("a receive is held");
 	return slot(h, qp);
 }
 
@@ -42,36 +45,53 @@ struct wqe *rq_held(struct hca *h, const struct qp *qp)
 }
 
 /*
- * A peer died while it completed the receive `i`.  It left the queue before
- * its completion was there, so without one it is held again.  Polling frees
- * the slot before it gives the completion's place away.
+ * A peer died here.  What it had begun in the queues beside is put right by
+ * whoever has them next; here it has to be now.  A receive whose completion
+ * was not pushed is held again.
  */
-static void mend(struct hca *h, struct qp *qp, uint32_t i)
+static void mend(struct hca *h, struct qp *qp)
 {
 	struct cq *cq = arena_at(&h->arena, qp->recv_cq);
-	struct wq *rq = &qp->rq;
+	struct srq *s = arena_at(&h->arena, qp->srq);
 
-	qp->far.completing = 0;
-	if (qp->srq) /* whose receives are not flushed: it was the peer's */
+	if (s && arena_has(&h->arena, qp->srq, sizeof *s))
+		srq_settle(h, s);
+	if (cq && arena_has(&h->arena, qp->recv_cq, sizeof *cq))
+		cq_settle(h, cq);
+	if (!qp->far.completing)
 		return;
-	if (ring_own(&rq->done) != i) {
-		if (cq_has(h, cq, hca_off(h, rq), i) ||
-		    (int32_t)(ring_load(&rq->tail) - i) > 0)
-			return;
-		ring_store(&rq->done, i);
-	}
+	if (!s)
+		ring_store(&qp->rq.done, (uint32_t)(qp->far.completing - 1));
 	qp->rq_held = 1;
+	qp->far.completing = 0;
 }
 
 void rq_enter(struct hca *h, struct qp *qp)
 {
-	if (alock_take(&qp->far.lock) && qp->far.completing)
-		mend(h, qp, (uint32_t)(qp->far.completing - 1));
+	if (alock_take(&qp->far.lock))
+		mend(h, qp);
+	STEP("the responder is locked");
 }
 
 void rq_leave(struct qp *qp)
 {
+	STEP("the responder is about to be unlocked");
 	alock_give(&qp->far.lock);
+	STEP("the responder is unlocked");
+}
+
+bool rq_settle(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
+{
+	bool inherited;
+
+	if (!alock_holder(&qp->far.lock))
+		return true;
+	if (!alock_try(&qp->far.lock, &inherited))
+		return false;
+	if (inherited)
+		mend(h, qp);
+	alock_give(&qp->far.lock);
+	return true;
 }
 
 enum cq_push rq_complete(struct hca *h, struct qp *qp, struct cq *cq,
@@ -81,8 +101,11 @@ enum cq_push rq_complete(struct hca *h, struct qp *qp, struct cq *cq,
 	enum cq_push answer;
 
 	__atomic_store_n(&qp->far.completing, index + 1, __ATOMIC_RELEASE);
+	STEP("a receive is about to complete");
 	rq_done(h, qp, c);
-	answer = cq_push(h, cq, c, solicited);
+	STEP("a receive is given up");
+	answer = cq_complete(h, cq, c, solicited, qp);
+	/* an overflow took it */
 	__atomic_store_n(&qp->far.completing, 0, __ATOMIC_RELEASE);
 	return answer;
 }

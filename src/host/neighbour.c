@@ -22,7 +22,8 @@
 #include "host/space_other.h"
 #include "util/bits.h"
 
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define MOURNS 1000 /* by then it is stopped, and no dead one */
+#define SEALS  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 enum { SAY_REFUSED = 0xc8 };
 
@@ -46,6 +47,7 @@ static struct {
 	struct entry *entries;
 	uint8_t asked[STEER_CLASS_MAX + 1]; /* enum asked */
 	uint32_t questions;
+	uint32_t mourns; /* looks at what the dead left that are due */
 	const char *why;
 } all = {.kick_fd = -1, .why = ""};
 
@@ -169,7 +171,7 @@ static void close_all(void)
 		close(all.kick_fd);
 	all.kick_fd = -1;
 	all.is_open = false;
-	all.questions = 0;
+	all.questions = all.mourns = 0;
 	memset(all.asked, ASKED_NOT, sizeof all.asked);
 }
 
@@ -359,8 +361,24 @@ void neighbour_answered(const struct client_news *news)
 	}
 }
 
+/* Its death is known before the last of its threads is gone. */
+void neighbour_died(void)
+{
+	if (all.is_open)
+		all.mourns = MOURNS;
+}
+
+bool neighbour_mourn(void)
+{
+	if (!all.mourns)
+		return false;
+	all.mourns = mourn_dead(all.own) ? 0 : all.mourns - 1;
+	return all.mourns;
+}
+
 void neighbour_is_back(void)
 {
+	neighbour_died(); /* nobody said who has died meanwhile */
 	for (uint32_t i = 0; i <= STEER_CLASS_MAX; i++)
 		if (all.asked[i] == ASKED_YES)
 			all.asked[i] = ASKED_NOT;

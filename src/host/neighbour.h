@@ -76,6 +76,10 @@ void neighbour_kick(struct neighbour *n);
 void neighbour_answered(const struct client_news *news);
 void neighbour_is_back(void);
 bool neighbour_is_asking(void);
+/* One that may have worked in our arena has died: neighbour_mourn is due. */
+void neighbour_died(void);
+/* Put right what the dead left; true: look again in a moment. */
+bool neighbour_mourn(void);
 /* Why the last NEVER was one, a sentence; "" if there was none. */
 const char *neighbour_why(void);
 

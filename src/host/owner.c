@@ -54,7 +54,7 @@ static void is_slow(alock_owner owner)
 		 (unsigned)(uint32_t)owner);
 }
 
-static const struct alock_judge judge = {is_dead, is_slow};
+static const struct alock_judge judge = {is_dead, is_slow, NULL};
 
 bool owner_is_possible(void)
 {

@@ -286,6 +286,8 @@ void peer_turn(struct engine *engine, uint64_t now_ns)
 			is_back();
 		else if (news.what == CLIENT_NEWS_ARENA)
 			neighbour_answered(&news);
+		else if (news.what == CLIENT_NEWS_DIED)
+			neighbour_died();
 		else
 			answered(engine, &news, now_ns);
 	}

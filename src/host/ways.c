@@ -89,11 +89,11 @@ void ways_kick(struct engine *e)
 
 void ways_turned(struct ways *w, struct engine *e, bool any)
 {
-	bool is_quiet;
+	bool is_quiet, mourns = neighbour_mourn();
 
 	w->silent_turns = any ? 0 : w->silent_turns + 1;
 	is_quiet = engine_is_near(e) && w->silent_turns > SILENT_TURNS &&
-		   !engine_has_tx(e) && !w->until_ns;
+		   !engine_has_tx(e) && !w->until_ns && !mourns;
 	if (ring_own(&w->is_quiet) != is_quiet)
 		ring_store(&w->is_quiet, is_quiet);
 }
@@ -101,7 +101,7 @@ void ways_turned(struct ways *w, struct engine *e, bool any)
 void ways_rest(const struct ways *w, struct engine *e, uint64_t now_ns,
 	       uint64_t *wake_ns)
 {
-	if (w->until_ns)
+	if (w->until_ns || neighbour_mourn())
 		*wake_ns = bits_min_u64(*wake_ns, now_ns + LOOK_NS);
 	/* a letter that came before is seen here, a later one kicks */
 	engine_asleep(e, true);

@@ -79,9 +79,25 @@ static void event_of(struct ibt *t, const struct ibt_qp *q, uint64_t user,
 	t->events[(t->event_head - 1) % IBT_EVENTS].user = user;
 }
 
-void ibt_overrun(struct ibt *t, struct ibt_qp *q, const struct cq *cq)
+void ibt_cq_tell(struct ibt *t, struct cq *cq)
+{
+	for (uint32_t n = cq_owed(cq); n; n--)
+		ibt_cq_event(t, cq->user, ENGINE_CQ_EVENT);
+}
+
+void ibt_srq_tell(struct ibt *t, struct srq *s)
+{
+	if (srq_owed(s))
+		ibt_cq_event(t, s->user, ENGINE_SRQ_LIMIT);
+}
+
+void ibt_overrun(struct ibt *t, struct ibt_qp *q, struct cq *cq)
 {
 	struct explain x = {.cause = EXPLAIN_CQ_OVERRUN};
+
+	if (cq->overrun != CQ_OVERRUN_UNTOLD)
+		return;
+	cq->overrun = CQ_OVERRUN_TOLD;
 
 	ibt_explain(t, q, &x);
 	event_of(t, q, cq->user, ENGINE_CQ_ERR);
@@ -100,12 +116,10 @@ void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq_off,
 	case CQ_QUIET:
 		break;
 	case CQ_LATER:
-		if (later_set(t, cq) || !cq_fire(cq))
-			break;
-		event_of(t, q, cq->user, ENGINE_CQ_EVENT);
+		later_set(t, cq);
 		break;
 	case CQ_NOTIFY:
-		event_of(t, q, cq->user, ENGINE_CQ_EVENT);
+		ibt_cq_tell(t, cq);
 		break;
 	case CQ_OVERRUN:
 		ibt_overrun(t, q, cq);
@@ -118,11 +132,8 @@ struct wqe *ibt_receive_take(struct ibt *t, struct ibt_qp *q)
 	bool low;
 	struct wqe *w = rq_take(t->hca, q->qp, &low);
 
-	if (low) {
-		const struct srq *s = arena_at(&t->hca->arena, q->qp->srq);
-
-		event_of(t, q, s->user, ENGINE_SRQ_LIMIT);
-	}
+	if (low)
+		ibt_srq_tell(t, arena_at(&t->hca->arena, q->qp->srq));
 	return w;
 }
 

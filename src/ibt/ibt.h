@@ -237,7 +237,11 @@ void ibt_event(struct ibt *t, const struct ibt_qp *q,
 void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type);
 void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x);
 /* A completion of q found its CQ full. */
-void ibt_overrun(struct ibt *t, struct ibt_qp *q, const struct cq *cq);
+void ibt_overrun(struct ibt *t, struct ibt_qp *q, struct cq *cq);
+/* Tell the events that cq owes. */
+void ibt_cq_tell(struct ibt *t, struct cq *cq);
+/* And of a shared queue its limit's. */
+void ibt_srq_tell(struct ibt *t, struct srq *s);
 /* Complete into a CQ, raising what that raises. */
 void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq, const struct cqe *c,
 		  bool solicited);

@@ -12,21 +12,28 @@ static struct later *find(struct ibt *t, aoff cq)
 	return NULL;
 }
 
-bool later_set(struct ibt *t, const struct cq *cq)
+static void fire(struct ibt *t, struct cq *cq)
+{
+	cq_fire(t->hca, cq);
+	ibt_cq_tell(t, cq);
+}
+
+void later_set(struct ibt *t, struct cq *cq)
 {
 	aoff off = hca_off(t->hca, cq);
 	struct later *l = find(t, off);
 
 	if (!l) {
 		l = find(t, 0);
-		if (!l)
-			return false;
+		if (!l) {
+			fire(t, cq);
+			return;
+		}
 		l->cq = off;
 		wheel_timer_init(&l->timer);
 		l->timer.kind = IBT_TIMER_LATER;
 	}
 	wheel_set(&t->wheel, &l->timer, t->now_ns + cq->hold_ns);
-	return true;
 }
 
 void later_expire(struct ibt *t, struct wheel_timer *timer)
@@ -35,8 +42,7 @@ void later_expire(struct ibt *t, struct wheel_timer *timer)
 	struct cq *cq = arena_at(&t->hca->arena, l->cq);
 
 	l->cq = 0;
-	if (cq_fire(cq))
-		ibt_cq_event(t, cq->user, ENGINE_CQ_EVENT);
+	fire(t, cq);
 }
 
 void later_forget(struct ibt *t, const struct cq *cq)

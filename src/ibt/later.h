@@ -19,8 +19,8 @@ struct later {
 
 struct ibt;
 
-/* Tell of cq when its time is up; false without room. */
-bool later_set(struct ibt *t, const struct cq *cq);
+/* Tell of cq when its time is up; without room at once. */
+void later_set(struct ibt *t, struct cq *cq);
 void later_expire(struct ibt *t, struct wheel_timer *timer);
 /* cq is going. */
 void later_forget(struct ibt *t, const struct cq *cq);

@@ -52,7 +52,7 @@ static void put_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f)
  * have no field for it; adapters tell it as the service level, which RoCE has
  * not, and UCX drops all datagrams over IPv4 that do not say so.
  */
-static uint32_t sl_of(const struct ud_from *f)
+static uint16_t sl_of(const struct ud_from *f)
 {
 	return inaddr_is_v4(f->to.ip) ? SL_UDP | SL_IPV4 : SL_UDP | SL_IPV6;
 }

@@ -87,6 +87,10 @@ static void nap(struct alock_wait *w, alock_owner owner)
 
 bool alock_wait(struct alock_wait *w, alock_owner owner)
 {
+	const struct alock_judge *j = atomic_load(&judge);
+
+	if (j && j->wait)
+		return j->wait(owner);
 	w->tries++;
 	if (w->tries < SPINS) {
 		__builtin_ia32_pause();

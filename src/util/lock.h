@@ -52,6 +52,9 @@ struct CAPABILITY("mutex") alock {
 struct alock_judge {
 	bool (*is_dead)(alock_owner owner);
 	void (*is_slow)(alock_owner owner); /* a second was waited for it */
+	/* NULL, or how to wait where there is no time: let others go on; true
+	 * when it is dead. */
+	bool (*wait)(alock_owner owner);
 };
 
 /*

@@ -143,7 +143,7 @@ int v_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *a)
 		return v_fail(EPERM, V_FORKED, "ibv_modify_cq");
 	if (a->attr_mask != IBV_CQ_ATTR_MODERATE)
 		return v_fail(EINVAL, V_INPUT, "ibv_modify_cq: attr_mask");
-	cq_moderate(v_cq(ibcq)->cq, a->moderate.cq_count,
+	cq_moderate(host_hca(c->host), v_cq(ibcq)->cq, a->moderate.cq_count,
 		    a->moderate.cq_period * 1000ull);
 	return 0;
 }

@@ -108,7 +108,7 @@ static int change(struct v_srq *s, struct hca *h, const struct ibv_srq_attr *a,
 	if (err == EINVAL)
 		v_fail(err, V_INPUT,
 		       "ibv_modify_srq below the receives that are posted");
-	if (!err && (mask & IBV_SRQ_LIMIT) && srq_arm(s->srq, a->srq_limit))
+	if (!err && (mask & IBV_SRQ_LIMIT) && srq_arm(h, s->srq, a->srq_limit))
 		v_queue_post(&v_context(s->base.context)->async, &s->limit);
 	return err;
 }

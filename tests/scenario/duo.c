@@ -158,9 +158,12 @@ void duo_free(struct duo *d)
 	for (int i = 0; i < 2; i++) {
 		struct duo_side *s = &d->side[i];
 
-		engine_qp_remove(s->engine, s->side);
-		CHECK(engine_is_idle(s->engine));
-		engine_free(s->engine);
+		/* whose engine was left amid its work has it */
+		if (!s->is_dead) {
+			engine_qp_remove(s->engine, s->side);
+			CHECK(engine_is_idle(s->engine));
+			engine_free(s->engine);
+		}
 		free(s->arena);
 	}
 	free(d);
@@ -234,11 +237,20 @@ static void answer(struct duo *d, int i)
 		engine_mail(s->engine);
 }
 
+static void turns(const struct duo *d, int i)
+{
+	if (d->turns)
+		d->turns(i);
+}
+
 static void events(struct duo *d, int i)
 {
 	struct duo_side *s = &d->side[i];
 	struct engine_event e;
 
+	if (s->is_dead)
+		return;
+	turns(d, i);
 	answer(d, i);
 
 	while (engine_events(s->engine, &e, 1)) {
@@ -257,8 +269,9 @@ static size_t carry(struct duo *d, int i)
 	struct engine_frame f[8];
 	size_t n;
 
-	if (d->side[i].is_stopped)
+	if (d->side[i].is_stopped || d->side[i].is_dead)
 		return 0;
+	turns(d, i);
 	n = engine_tx(d->side[i].engine, f, 8, d->now_ns);
 
 	for (size_t k = 0; k < n; k++) {
@@ -280,7 +293,9 @@ static size_t carry(struct duo *d, int i)
 /* Does side i turn, and have something to send? */
 static bool has_tx(const struct duo *d, int i)
 {
-	return !d->side[i].is_stopped && engine_has_tx(d->side[i].engine);
+	const struct duo_side *s = &d->side[i];
+
+	return !s->is_stopped && !s->is_dead && engine_has_tx(s->engine);
 }
 
 static uint64_t deadline(const struct duo *d)
@@ -288,9 +303,12 @@ static uint64_t deadline(const struct duo *d)
 	uint64_t first = UINT64_MAX;
 
 	for (int i = 0; i < 2; i++) {
-		uint64_t next = engine_deadline(d->side[i].engine);
+		const struct duo_side *s = &d->side[i];
+		uint64_t next = s->is_stopped || s->is_dead
+					? UINT64_MAX
+					: engine_deadline(s->engine);
 
-		if (!d->side[i].is_stopped && next < first)
+		if (next < first)
 			first = next;
 	}
 	return first;
@@ -315,9 +333,12 @@ void duo_run(struct duo *d, uint64_t until_ns)
 			d->now_ns = next;
 		else
 			d->now_ns += 1000;
-		for (int i = 0; i < 2; i++)
-			if (!d->side[i].is_stopped)
-				engine_tick(d->side[i].engine, d->now_ns);
+		for (int i = 0; i < 2; i++) {
+			if (d->side[i].is_stopped || d->side[i].is_dead)
+				continue;
+			turns(d, i);
+			engine_tick(d->side[i].engine, d->now_ns);
+		}
 	}
 }
 

@@ -36,6 +36,7 @@ struct duo_side {
 	uint32_t events[16];	  /* by type */
 	uint32_t kicked;
 	bool is_stopped; /* it serves no letters */
+	bool is_dead;	 /* and this does nothing any more */
 };
 
 /* Decides a frame's fate: how many copies arrive (0 drops it). */
@@ -46,6 +47,7 @@ struct duo {
 	uint64_t now_ns;
 	duo_fate *fate; /* NULL: every frame arrives once */
 	void *context;
+	void (*turns)(int side);   /* who works from here on; or NULL */
 	enum engine_peer liveness; /* answer to ENGINE_ASK_PEER */
 };
 

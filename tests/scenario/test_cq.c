@@ -24,7 +24,7 @@ static void enough_completions_are_told_at_once(void **state)
 {
 	struct duo *d = duo_new(1, 16);
 
-	cq_moderate(d->side[0].cq, 4, PERIOD);
+	cq_moderate(&d->side[0].hca, d->side[0].cq, 4, PERIOD);
 	cq_arm(d->side[0].cq, false);
 	write_some(d, 3);
 	duo_run(d, d->now_ns);
@@ -42,7 +42,7 @@ static void a_few_are_told_when_the_time_is_up(void **state)
 {
 	struct duo *d = duo_new(1, 16);
 
-	cq_moderate(d->side[0].cq, 4, PERIOD);
+	cq_moderate(&d->side[0].hca, d->side[0].cq, 4, PERIOD);
 	for (uint32_t round = 1; round < 4; round++) {
 		uint64_t before = d->now_ns;
 
@@ -60,7 +60,7 @@ static void an_error_is_told_at_once(void **state)
 {
 	struct duo *d = duo_new(1, 16);
 
-	cq_moderate(d->side[0].cq, 100, PERIOD);
+	cq_moderate(&d->side[0].hca, d->side[0].cq, 100, PERIOD);
 	cq_arm(d->side[0].cq, true);
 	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 0)->rkey ^= 1;
 	duo_post(d, 0);
@@ -73,7 +73,7 @@ static void a_queue_that_goes_is_not_told_of(void **state)
 {
 	struct duo *d = duo_new(1, 16);
 
-	cq_moderate(d->side[0].cq, 4, PERIOD);
+	cq_moderate(&d->side[0].hca, d->side[0].cq, 4, PERIOD);
 	cq_arm(d->side[0].cq, false);
 	write_some(d, 1);
 	duo_run(d, d->now_ns);

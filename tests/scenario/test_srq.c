@@ -77,7 +77,7 @@ static void the_limit_is_told_once(void **state)
 
 	for (uint64_t k = 0; k < 8; k++)
 		duo_recv(d, 1, 100 * k, 100);
-	assert_false(srq_arm(s->srq, 6));
+	assert_false(srq_arm(&s->hca, s->srq, 6));
 	for (int k = 0; k < 2; k++)
 		send(d, 10);
 	duo_run(d, d->now_ns + LONG);

@@ -86,7 +86,9 @@ void ends_open(struct ends *e, int access, int qp_access)
 	ibv_free_device_list(list);
 	e->pd = ibv_alloc_pd(e->ctx);
 	need(e->pd, "ibv_alloc_pd");
-	e->cq = ibv_create_cq(e->ctx, 4 * ENDS_DEPTH, NULL, NULL, 0);
+	e->channel = ibv_create_comp_channel(e->ctx);
+	need(e->channel, "ibv_create_comp_channel");
+	e->cq = ibv_create_cq(e->ctx, 4 * ENDS_DEPTH, NULL, e->channel, 0);
 	need(e->cq, "ibv_create_cq");
 	open_region(e, access);
 	open_qp(e, qp_access);
@@ -100,6 +102,8 @@ void ends_close(struct ends *e)
 	need(errno == 0, "ibv_dereg_mr");
 	errno = ibv_destroy_cq(e->cq);
 	need(errno == 0, "ibv_destroy_cq");
+	errno = ibv_destroy_comp_channel(e->channel);
+	need(errno == 0, "ibv_destroy_comp_channel");
 	errno = ibv_dealloc_pd(e->pd);
 	need(errno == 0, "ibv_dealloc_pd");
 	need(ibv_close_device(e->ctx) == 0, "ibv_close_device");

@@ -16,6 +16,7 @@
 #include "ends.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -352,6 +353,51 @@ static void initiate(int seed)
 		die("the guard of the initiator");
 }
 
+/* The receives that have come; true: at least one. */
+static bool take_receives(int *posted)
+{
+	int before = *posted;
+	struct ibv_wc wc;
+
+	while (*posted && ibv_poll_cq(me.cq, 1, &wc)) {
+		check_end(&wc);
+		(*posted)--;
+	}
+	return *posted < before;
+}
+
+static bool wait_event(int ms)
+{
+	struct pollfd fd = {me.channel->fd, POLLIN, 0};
+	struct ibv_cq *cq;
+	void *context;
+
+	if (poll(&fd, 1, ms) != 1)
+		return false;
+	if (ibv_get_cq_event(me.channel, &cq, &context))
+		die("get_cq_event");
+	ibv_ack_cq_events(cq, 1);
+	return true;
+}
+
+/* Who finds none and sleeps is told of the next, even if its sender died. */
+static void sleep_armed(int *posted)
+{
+	bool told = false;
+
+	if (ibv_req_notify_cq(me.cq, 0))
+		die("req_notify_cq");
+	if (take_receives(posted))
+		return;
+	while (!is_over() && !told)
+		told = wait_event(1);
+	if (!told && take_receives(posted) && !wait_event(ENDS_WAIT_MS)) {
+		printf("an event never comes\n");
+		fflush(stdout);
+		_exit(1);
+	}
+}
+
 static void be_target(int seed)
 {
 	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
@@ -362,10 +408,10 @@ static void be_target(int seed)
 	while (!is_over()) {
 		for (; posted < ENDS_DEPTH / 2; posted++)
 			post_receive(ENDS_SIZE);
-		while (posted && ibv_poll_cq(me.cq, 1, &wc)) {
-			check_end(&wc);
-			posted--;
-		}
+		if (seed & 4)
+			sleep_armed(&posted);
+		else
+			take_receives(&posted);
 	}
 	if (ibv_modify_qp(me.qp, &err, IBV_QP_STATE))
 		die("modify to ERR");

@@ -12,10 +12,12 @@ struct world {
 	void *memory;
 	struct hca h;
 	struct srq *s;
+	struct qp *qp;
 };
 
 static void begin(struct world *w, uint32_t depth)
 {
+	struct hca_qp_cap cap = {1, 0, 1, 0, 0, NULL};
 	uint64_t seed[4] = {1, 2, 3, 4};
 	struct arena a;
 
@@ -25,6 +27,9 @@ static void begin(struct world *w, uint32_t depth)
 	assert_int_equal(hca_init(&w->h, a, NULL, seed), 0);
 	w->s = srq_new(&w->h, 1, depth, 2, 5);
 	assert_non_null(w->s);
+	cap.srq = w->s;
+	w->qp = qp_new(&w->h, 17, HCA_QPT_RC, 1, NULL, NULL, &cap, false);
+	assert_non_null(w->qp);
 }
 
 static void end(struct world *w)
@@ -49,15 +54,14 @@ static bool post(struct world *w, uint64_t wr_id)
 
 static uint64_t take(struct world *w, bool *low)
 {
-	struct {
-		struct wqe e;
-		struct wq_sge sges[2];
-	} got;
+	struct wqe *got = wq_at(&w->h, &w->qp->rq, 0);
 
-	if (!srq_take(&w->h, w->s, &got.e, low))
+	if (!srq_take(&w->h, w->s, w->qp, low))
 		return 0;
-	assert_int_equal(got.sges[1].bytes, got.e.wr_id);
-	return got.e.wr_id;
+	assert_int_equal(w->qp->rq_held, 1);
+	w->qp->rq_held = 0;
+	assert_int_equal(wqe_sges(got)[1].bytes, got->wr_id);
+	return got->wr_id;
 }
 
 static void receives_come_out_in_the_order_posted(void **state)
@@ -107,10 +111,10 @@ static void a_limit_above_the_count_is_owed_at_once(void **state)
 	begin(&w, 8);
 	for (uint64_t i = 1; i <= 4; i++)
 		post(&w, i);
-	assert_true(srq_arm(w.s, 5));
+	assert_true(srq_arm(&w.h, w.s, 5));
 	take(&w, &low);
 	assert_false(low);
-	assert_false(srq_arm(w.s, 3));
+	assert_false(srq_arm(&w.h, w.s, 3));
 	take(&w, &low);
 	assert_true(low);
 	take(&w, &low);

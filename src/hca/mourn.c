@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/hca.h"
+
+static bool settle(struct hca *h, struct qp *qp)
+{
+	struct srq *s = arena_at(&h->arena, qp->srq);
+
+	if (!rq_settle(h, qp))
+		return false;
+	if (s)
+		srq_settle(h, s);
+	cq_settle(h, arena_at(&h->arena, qp->recv_cq));
+	return true;
+}
+
+bool mourn_dead(struct hca *h)
+{
+	const aoff *rows = arena_at(&h->arena, h->shared->qps);
+	bool settled = true;
+
+	mr_settle(h);
+	for (uint32_t i = 0; i < h->shared->qp_top; i++) {
+		struct qp *qp = arena_at(&h->arena, rows[i]);
+
+		if (!qp)
+			continue;
+		settled &= settle(h, qp);
+		mail_post(h, qp, QP_MAIL_ALL);
+	}
+	return settled;
+}

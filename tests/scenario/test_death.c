@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Without packets the initiator works in the target's arena: here it dies, or
+ * the target does, at each step (util/step.h) of each operation.
+ *
+ *	side[0] --- dies ------> side[1], which puts right what it left
+ *	  a third process -----> the same queues, before that or after
+ */
+#include "test.h"
+
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "direct/far.h"
+#include "ibt/ibt.h"
+#include "scenario/duo.h"
+#include "util/step.h"
+
+#define LONG	    (60ull * 1000000000)
+#define DEAD	    100
+#define LIVING	    7
+#define BYTES	    2500 /* three pieces */
+#define AT	    66000
+#define THIRD_AT    70000
+#define THIRD_BYTES 16
+#define RECEIVES    4
+#define THIRD_QPN   0x2001u
+#define PERIOD	    1000000
+#define STEPS_MAX   400
+
+/* ---- steps ---- */
+
+static const char *const steps[] = {
+	"the guest is inside",
+	"the guest has left",
+	"the responder is locked",
+	"the responder is about to be unlocked",
+	"the responder is unlocked",
+	"the first request is heard",
+	"a letter is written",
+	"a letter is addressed",
+	"a letter is there",
+	"memory is written",
+	"memory is read",
+	"a receive is held",
+	"a receive is filled",
+	"a receive is about to complete",
+	"a receive is given up",
+	"a shared receive is about to be taken",
+	"a shared receive is held",
+	"a shared receive is taken",
+	"a limit's event is owed",
+	"the shared receives are locked",
+	"the shared receives are about to be unlocked",
+	"the shared receives are unlocked",
+	"the queue of completions is locked",
+	"a completion is written",
+	"a completion is there",
+	"an event is owed",
+	"the queue of completions is about to be unlocked",
+	"the queue of completions is unlocked",
+	"the table of regions is locked",
+	"a window's key is gone",
+	"a window is off its region",
+	"a window is unbound",
+	"the table of regions is about to be unlocked",
+	"the table of regions is unlocked",
+	"an atomic is described",
+	"an atomic is asked for",
+	"a note says why",
+	"the responder has failed",
+};
+
+enum victim { NOBODY, INITIATOR, TARGET };
+
+static struct {
+	bool is_seen[TEST_COUNT(steps)];
+	enum victim victim;
+	uint32_t left; /* steps until it dies */
+	uint32_t taken;
+	jmp_buf death;
+	struct duo *d;
+	bool is_first; /* side 0 works */
+} now;
+
+static void end_target(struct duo *d)
+{
+	d->side[1].hca.shared->pulse.word |= 0x40000000u;
+	d->side[1].memory.size = 0;
+	d->side[1].is_dead = true;
+}
+
+void step_at(const char *name)
+{
+	size_t i = 0;
+
+	while (i < TEST_COUNT(steps) && strcmp(steps[i], name) != 0)
+		i++;
+	if (i == TEST_COUNT(steps))
+		fail_msg("a step that is not listed here: %s", name);
+	if (!now.is_first || now.victim == NOBODY)
+		return;
+	now.is_seen[i] = true;
+	now.taken++;
+	if (now.left-- > 0)
+		return;
+	if (now.victim == INITIATOR)
+		longjmp(now.death, 1);
+	now.victim = NOBODY;
+	end_target(now.d);
+}
+
+static bool is_dead(alock_owner owner)
+{
+	return owner == DEAD;
+}
+
+static void is_slow(alock_owner owner)
+{
+	fail_msg("the dead are waited for");
+}
+
+/* Nobody else lives who could let go. */
+static bool wait_for(alock_owner owner)
+{
+	if (!is_dead(owner))
+		fail_msg("a lock was never given back");
+	return true;
+}
+
+static const struct alock_judge judge = {is_dead, is_slow, wait_for};
+
+static void turns(int side)
+{
+	now.is_first = side == 0;
+	alock_open(side == 0 && now.victim == INITIATOR ? DEAD : LIVING,
+		   &judge);
+}
+
+/* ---- operations ---- */
+
+enum { SHARED = 1, SOLICITED = 2, MODERATED = 4, LIMITED = 8, FULL = 16 };
+enum { BAD_KEY = 32, TOO_LONG = 64, FAILS = BAD_KEY | TOO_LONG };
+
+static const struct operation {
+	enum hca_wr op;
+	uint32_t how;
+} operations[] = {
+	{HCA_WR_SEND, 0},
+	{HCA_WR_SEND, SHARED},
+	{HCA_WR_SEND, SHARED | LIMITED},
+	{HCA_WR_SEND, SOLICITED},
+	{HCA_WR_SEND, SHARED | SOLICITED},
+	{HCA_WR_SEND, MODERATED},
+	{HCA_WR_SEND, FULL},
+	{HCA_WR_SEND, TOO_LONG},
+	{HCA_WR_SEND, SHARED | TOO_LONG},
+	{HCA_WR_SEND_IMM, 0},
+	{HCA_WR_SEND_INV, 0},
+	{HCA_WR_SEND_INV, SHARED},
+	{HCA_WR_RDMA_WRITE, 0},
+	{HCA_WR_RDMA_WRITE, BAD_KEY},
+	{HCA_WR_RDMA_WRITE_IMM, 0},
+	{HCA_WR_RDMA_WRITE_IMM, SHARED | SOLICITED},
+	{HCA_WR_RDMA_READ, 0},
+	{HCA_WR_RDMA_READ, BAD_KEY},
+	{HCA_WR_ATOMIC_FADD, 0},
+	{HCA_WR_ATOMIC_WRITE, 0},
+};
+
+/* A world in which one operation is about to go. */
+struct scene {
+	const struct operation *o;
+	struct duo *d;
+	struct duo_side *target;
+	struct mr *window;
+	struct qp *third; /* the target's, to which another process sends */
+	struct ibt_qp *third_side;
+	struct hca view; /* that process's */
+	struct far_link link;
+};
+
+static void modify_third(struct scene *s, struct hca_qp_attr *a, uint32_t mask)
+{
+	const char *why;
+
+	assert_int_equal(engine_qp_modify(s->target->engine, s->third_side, a,
+					  mask | HCA_QP_STATE, s->target->ip,
+					  s->d->now_ns, &why),
+			 0);
+}
+
+static void connect_third(struct scene *s)
+{
+	struct hca_qp_attr a = {
+		.qp_state = HCA_QP_INIT, .port_num = 1, .access_flags = 15};
+
+	modify_third(s, &a,
+		     HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS);
+	a = (struct hca_qp_attr){.qp_state = HCA_QP_RTR,
+				 .path_mtu = 1,
+				 .dest_qpn = 0x3001,
+				 .rq_psn = 77,
+				 .max_dest_rd_atomic = 4};
+	a.ah.is_global = a.ah.local = 1;
+	memcpy(a.ah.dgid, s->d->side[0].ip, 16);
+	modify_third(s, &a,
+		     HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN |
+			     HCA_QP_RQ_PSN | HCA_QP_MAX_DEST_RD_ATOMIC |
+			     HCA_QP_MIN_RNR_TIMER);
+}
+
+static void make_third(struct scene *s)
+{
+	struct duo_side *t = s->target;
+	struct hca_qp_cap cap = {1, 1, 1, 1, 0, t->srq};
+	struct wqe *w;
+
+	s->third = qp_new(&t->hca, THIRD_QPN, HCA_QPT_RC, t->qp->pd, t->cq,
+			  t->cq, &cap, false);
+	assert_non_null(s->third);
+	s->third_side = engine_qp_add(t->engine, s->third);
+	connect_third(s);
+	if (!t->srq) {
+		w = wq_reserve(&t->hca, &s->third->rq);
+		memset(w, 0, sizeof *w);
+		w->num_sge = 1;
+		*wqe_sges(w) = (struct wq_sge){DUO_BASE + THIRD_AT, BYTES,
+					       t->mr->lkey};
+		wq_commit(&s->third->rq);
+	}
+	s->view = t->far;
+	s->link = (struct far_link){.hca = &s->view,
+				    .guest = guest_take(&s->view),
+				    .qpn = THIRD_QPN,
+				    .our_qpn = 0x3001,
+				    .our_psn = 77};
+	assert_non_null(s->link.guest);
+	memcpy(s->link.our_ip, s->d->side[0].ip, 16);
+	list_init(&s->link.kick);
+}
+
+/* A window of the target's, bound so that the initiator may invalidate it. */
+static void bind(struct scene *s)
+{
+	struct duo_side *t = s->target;
+	struct mw_bind b = {.bytes = 4096,
+			    .va = DUO_BASE,
+			    .region = t->mr->lkey,
+			    .access = HCA_REMOTE_WRITE};
+
+	s->window = mw_new(&t->hca, t->qp->pd, 2);
+	assert_non_null(s->window);
+	b.window = s->window->lkey;
+	b.rkey = b.window ^ 9;
+	assert_int_equal(mw_bind(&t->hca, t->qp, &b), MR_OK);
+}
+
+static void post(struct scene *s)
+{
+	const struct operation *o = s->o;
+	bool is_atomic =
+		o->op == HCA_WR_ATOMIC_FADD || o->op == HCA_WR_ATOMIC_WRITE;
+	struct wqe *w = duo_send(s->d, 0, o->op, 0, is_atomic ? 8 : BYTES, AT);
+
+	if (o->how & SOLICITED)
+		w->flags |= HCA_SEND_SOLICITED;
+	if (o->how & BAD_KEY)
+		w->rkey ^= 0x100;
+	if (o->op == HCA_WR_SEND_INV)
+		w->imm_be = s->window->rkey;
+	duo_post(s->d, 0);
+}
+
+static void begin(struct scene *s, const struct operation *o)
+{
+	struct duo *d =
+		o->how & SHARED ? duo_new_shared(1, 16) : duo_new(1, 16);
+	struct duo_side *t = &d->side[1];
+	uint32_t room = o->how & TOO_LONG ? 100 : BYTES;
+
+	*s = (struct scene){.o = o, .d = d, .target = t};
+	now.d = d;
+	d->turns = turns;
+	atomic_store(&t->guest->process.owner, DEAD); /* the initiator's slot */
+	turns(1);
+	memset(d->side[0].memory.bytes, 0x55, BYTES);
+	make_third(s);
+	bind(s);
+	for (uint32_t i = 0; i < RECEIVES; i++)
+		duo_recv(d, 1, AT, room);
+	if (o->how & LIMITED)
+		assert_false(srq_arm(&t->hca, t->srq, RECEIVES));
+	if (o->how & MODERATED)
+		cq_moderate(&t->hca, t->cq, 100, PERIOD);
+	if (o->how & FULL)
+		t->cq->cqe = 0;
+	cq_arm(t->cq, o->how & SOLICITED);
+	post(s);
+}
+
+/* ---- what must be so afterwards ---- */
+
+static void assert_unlocked(const struct scene *s)
+{
+	const struct duo_side *t = s->target;
+
+	assert_int_equal(alock_holder(&t->qp->far.lock), 0);
+	assert_int_equal(alock_holder(&t->cq->producer), 0);
+	assert_int_equal(alock_holder(&t->hca.shared->mr_lock), 0);
+	if (t->srq)
+		assert_int_equal(alock_holder(&t->srq->lock), 0);
+}
+
+static bool is_written(const struct scene *s)
+{
+	switch (s->o->op) {
+	case HCA_WR_RDMA_READ:
+	case HCA_WR_ATOMIC_CAS:
+	case HCA_WR_ATOMIC_FADD:
+		return false;
+	case HCA_WR_SEND:
+	case HCA_WR_SEND_IMM:
+	case HCA_WR_SEND_INV:
+	case HCA_WR_RDMA_WRITE:
+	case HCA_WR_RDMA_WRITE_IMM:
+	case HCA_WR_ATOMIC_WRITE:
+	case HCA_WR_LOCAL_INV:
+	case HCA_WR_BIND_MW:
+		break;
+	}
+	return !(s->o->how & FAILS);
+}
+
+/* Nothing but what the operation may write. */
+static void assert_memory(const struct scene *s)
+{
+	const uint8_t *b = s->target->memory.bytes;
+	uint32_t bytes = is_written(s) ? BYTES : 0;
+
+	uint32_t foreign = 0;
+
+	for (uint32_t i = 0; i < THIRD_AT; i++) {
+		bool ours = i >= AT && i < AT + bytes;
+		bool thirds = i >= AT && i < AT + THIRD_BYTES;
+
+		foreign += b[i] && !(b[i] == 0x55 && ours) &&
+			   !(b[i] == 0x66 && thirds);
+	}
+	assert_int_equal(foreign, 0);
+}
+
+/* Another process sends to the same queues. */
+static void send_third(struct scene *s)
+{
+	uint8_t data[THIRD_BYTES];
+	struct far_request r = {.opcode = HCA_WR_SEND,
+				.total = sizeof data,
+				.bytes = sizeof data,
+				.data = data};
+
+	memset(data, 0x66, sizeof data);
+	turns(1);
+	assert_int_equal(far_run(&s->link, &r), FAR_DONE);
+}
+
+static uint32_t completions_of(const struct scene *s, uint32_t qpn)
+{
+	const struct cq *cq = s->target->cq;
+	const struct cqe *ring = arena_at(&s->target->hca.arena, cq->ring);
+	uint32_t n = 0;
+
+	for (uint32_t i = cq->tail; i != cq->head; i++)
+		n += ring[i & (cq->size - 1)].qpn == qpn;
+	return n;
+}
+
+/* The owner hears of it. */
+static void mourn(struct scene *s)
+{
+	struct duo_side *t = s->target;
+
+	turns(1);
+	assert_true(mourn_dead(&t->hca));
+	duo_run(s->d, s->d->now_ns + 2 * PERIOD);
+	assert_unlocked(s);
+}
+
+static void assert_events(const struct scene *s, bool third)
+{
+	const struct duo_side *t = s->target;
+	uint32_t by_us = completions_of(s, t->qp->qpn);
+	bool fires = by_us || (third && !(s->o->how & SOLICITED));
+
+	if (s->o->how & FULL)
+		assert_true(t->events[ENGINE_CQ_ERR] == !!t->cq->overrun);
+	else
+		assert_int_equal(t->events[ENGINE_CQ_EVENT], fires);
+	if (s->o->how & LIMITED)
+		assert_int_equal(t->events[ENGINE_SRQ_LIMIT],
+				 ring_own(&t->srq->wq.tail) > 0);
+	assert_int_equal(t->qp->state == HCA_QP_ERR,
+			 t->qp->far.has_failed || t->cq->overrun);
+}
+
+static void fail_target(struct scene *s)
+{
+	struct hca_qp_attr a = {.qp_state = HCA_QP_ERR};
+	const char *why;
+
+	turns(1);
+	if (s->target->qp->state != HCA_QP_ERR)
+		assert_int_equal(engine_qp_modify(s->target->engine,
+						  s->target->side, &a,
+						  HCA_QP_STATE, s->target->ip,
+						  s->d->now_ns, &why),
+				 0);
+	duo_run(s->d, s->d->now_ns);
+}
+
+/* Each receive came back once, or waits for another. */
+static void assert_receives(struct scene *s)
+{
+	struct duo_side *t = s->target;
+	uint32_t seen[RECEIVES] = {0};
+	struct cqe c;
+
+	while (duo_poll(s->d, 1, &c)) {
+		if (c.qpn == THIRD_QPN && !t->srq)
+			continue;
+		assert_in_range(c.wr_id, 0x8000, 0x8000 + RECEIVES - 1);
+		seen[c.wr_id - 0x8000]++;
+	}
+	for (uint32_t i = t->srq ? t->srq->wq.tail : RECEIVES; i < RECEIVES;
+	     i++)
+		seen[i]++;
+	for (uint32_t i = 0; i < RECEIVES; i++)
+		assert_int_equal(seen[i], 1);
+}
+
+static void assert_windows(struct scene *s)
+{
+	struct duo_side *t = s->target;
+
+	assert_int_equal(t->mr->bound, s->window->rkey != 0);
+	mw_free(&t->hca, s->window);
+	assert_int_equal(t->mr->bound, 0);
+}
+
+/* ---- deaths ---- */
+
+/* Engines of the dead are left as they stand. */
+static struct engine *left[20000];
+static uint32_t left_count;
+
+static void end(struct scene *s)
+{
+	turns(1);
+	engine_qp_remove(s->target->engine, s->third_side);
+	for (int i = 0; i < 2; i++)
+		if (s->d->side[i].is_dead) {
+			assert_true(left_count < TEST_COUNT(left));
+			left[left_count++] = s->d->side[i].engine;
+		}
+	duo_free(s->d);
+	now.is_first = false;
+}
+
+/* True: the initiator of o died at step k. */
+static bool initiator_dies(const struct operation *o, uint32_t k,
+			   bool third_first)
+{
+	struct scene s;
+	volatile bool died = true;
+
+	begin(&s, o);
+	now.victim = INITIATOR;
+	now.left = k;
+	if (!setjmp(now.death)) {
+		duo_run(s.d, s.d->now_ns);
+		died = false;
+	}
+	now.victim = NOBODY;
+	s.d->side[0].is_dead = died;
+	turns(1);
+	guest_wait(&s.target->hca);
+	if (third_first && !(o->how & FULL))
+		send_third(&s);
+	mourn(&s);
+	assert_events(&s, third_first);
+	if (!third_first && !(o->how & FULL))
+		send_third(&s);
+	duo_run(s.d, s.d->now_ns + 2 * PERIOD);
+	assert_events(&s, true);
+	assert_memory(&s);
+	fail_target(&s);
+	if (!(o->how & FULL))
+		assert_receives(&s);
+	assert_windows(&s);
+	assert_unlocked(&s);
+	end(&s);
+	return died;
+}
+
+static void who_dies_inside_leaves_nothing_half_done(void **state)
+{
+	for (size_t i = 0; i < TEST_COUNT(operations); i++)
+		for (int third_first = 0; third_first < 2; third_first++) {
+			uint32_t k = 0;
+
+			while (initiator_dies(&operations[i], k, third_first))
+				assert_true(++k < STEPS_MAX);
+			assert_true(k > 6);
+		}
+	for (size_t i = 0; i < TEST_COUNT(steps); i++)
+		if (!now.is_seen[i])
+			fail_msg("nobody died where %s", steps[i]);
+}
+
+static uint32_t status_of(const struct operation *o)
+{
+	return o->how & BAD_KEY	   ? HCA_REM_ACCESS_ERR
+	       : o->how & TOO_LONG ? HCA_REM_INV_REQ_ERR
+				   : HCA_SUCCESS;
+}
+
+/* True: the target of o died at step k. */
+static bool target_dies(const struct operation *o, uint32_t k)
+{
+	struct scene s;
+	struct cqe c;
+	bool died;
+
+	begin(&s, o);
+	now.victim = TARGET;
+	now.left = k;
+	duo_run(s.d, s.d->now_ns + 2 * PERIOD);
+	died = now.victim == NOBODY;
+	now.victim = NOBODY;
+	if (died) {
+		engine_gone(s.d->side[0].engine, s.d);
+		post(&s);
+		duo_run(s.d, s.d->now_ns + LONG);
+		assert_true(engine_is_idle(s.d->side[0].engine));
+		assert_true(duo_poll(s.d, 0, &c));
+		assert_true(c.status == status_of(o) ||
+			    c.status == HCA_RETRY_EXC_ERR);
+		assert_true(duo_poll(s.d, 0, &c));
+		assert_true(c.status == HCA_WR_FLUSH_ERR ||
+			    c.status == HCA_RETRY_EXC_ERR);
+		assert_false(duo_poll(s.d, 0, &c));
+		assert_unlocked(&s);
+	}
+	end(&s);
+	return died;
+}
+
+static void whose_target_dies_sees_its_work_end(void **state)
+{
+	for (size_t i = 0; i < TEST_COUNT(operations); i++)
+		for (uint32_t k = 0; target_dies(&operations[i], k); k++)
+			assert_true(k < STEPS_MAX);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_dies_inside_leaves_nothing_half_done),
+		cmocka_unit_test(whose_target_dies_sees_its_work_end),
+	};
+
+	/* arenas are large and mostly untouched: fresh ones need no zeroing */
+	mallopt(M_MMAP_THRESHOLD, 1 << 19);
+	duo_mode(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
