@@ -14,7 +14,8 @@ VISIBLE = os.path.join(t.build, "tests", "system", "visible")
 WITHOUT = os.path.join(t.build, "tests", "system", "without")
 SAMEHOST = os.path.join(t.build, "tests", "system", "samehost")
 ATOMICS = "10000000" if t.options.full else "100000"
-KILLS = "10000" if t.options.full else "60"
+KILLS = {"packets": 10000 if t.options.full else 60,
+         "direct": 10000 if t.options.full else 500}
 # 10^5 rounds a size take minutes where both ends share a core.
 ROUNDS = 10000000 if t.options.full else 1000
 
@@ -40,7 +41,7 @@ for way in "packets", "direct":
     t.case("atomics are exact beside the target's own, by " + way,
            samehost(way, "atomics", ATOMICS), "same host", "samehost")
     t.case("who survives the other's death sees all its work end, by " + way,
-           samehost(way, "kill", KILLS), "same host", "samehost")
+           samehost(way, "kill", str(KILLS[way])), "same host", "samehost")
 t.case("who may not write others' memory goes by packets",
        samehost("direct", "kill", "5", before=[WITHOUT, "vm", "--"]),
        "same host", "samehost")
