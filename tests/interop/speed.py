@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """adverb beside rxe in one guest: perftest and cmtime, both ends there.
 
-    speed.py [--build DIR] [--rounds N] [--only WORD]   prints a table
+    speed.py [--build DIR] [--rounds N] [--only WORD] [--docs]
 
-The two take turns, each row N times, and the best of each is shown: other
-work on the machine only ever takes away.  rxe runs over the guest's own
-address with a link MTU of 9000, adverb over lo in a namespace of its own, by
-packets; both at a path MTU of 4096.  The guest's CPU is emulated: the figures
-compare the two, and say nothing about a real machine."""
+Prints a table; --docs writes it into docs/perf/vm.md.  The two take turns, each
+row N times, and medians are shown.  rxe runs over the guest's own address with
+a link MTU of 9000, adverb over lo in a namespace of its own, by packets; both
+at a path MTU of 4096.  The guest's CPU is emulated: the figures compare the
+two, and say nothing about a real machine."""
 
 import argparse
 import os
 import re
 import socket
+import statistics
 import subprocess
 import sys
 import threading
@@ -41,7 +42,7 @@ def rows():
     yield LAT, "ib_atomic_lat", 8, "-n 300"
     for verb in "send", "write", "read":
         for size, times in (64, 2000), (4096, 1000), (65536, 200), \
-                (1 << 20, 20), (8 << 20, 4):
+                (1 << 20, 20):
             yield BW, "ib_%s_bw" % verb, size, "-n %d" % times
     yield CM, "cmtime", 200, ""
 
@@ -95,32 +96,37 @@ def line(side, kind, tool, size, more, port):
 def figure(kind, size, text):
     """us, MB/s, or connections in a second."""
     if kind == CM:
-        total = sum(float(us) for us in re.findall(
+        total = sum(float(ms) for ms in re.findall(
             r"^[a-z ]+:\s+([\d.]+)", text, re.M))
-        return size / total * 1e6 if total else None
+        return size / total * 1e3 if total else None
     for words in (words.split() for words in text.splitlines()):
         if len(words) >= 4 and words[0].isdigit() and words[1].isdigit():
             return float(words[4 if kind == LAT else 3])
     return None
 
 
-def best(kind, figures):
-    known = [x for x in figures if x is not None]
-    if not known:
-        return None
-    return min(known) if kind == LAT else max(known)
-
-
-def show(kind, tool, size, got):
-    ours, theirs = got["adverb"], got["rxe"]
-    unit = ("us", "MiB/s", "conn/s")[kind]
-    if ours is None or theirs is None:
-        print("| %s | %d | %s | %s | %s | |" % (tool, size, ours, theirs,
-                                                unit))
-        return
+def row(kind, tool, size, got):
+    """A line of the table, of the rounds in which both said something."""
+    both = [pair for pair in zip(got["adverb"], got["rxe"])
+            if None not in pair]
+    unit = ("µs", "MiB/s", "a second")[kind]
+    if not both:
+        return "| %s | %d | | | %s | | 0 |" % (tool, size, unit)
+    ours, theirs = (statistics.median(side) for side in zip(*both))
     ratio = theirs / ours if kind == LAT else ours / theirs
-    print("| %s | %d | %.1f | %.1f | %s | %.2f |" % (
-        tool, size, ours, theirs, unit, ratio), flush=True)
+    return "| %s | %d | %.1f | %.1f | %s | %.2f | %d |" % (
+        tool, size, ours, theirs, unit, ratio, len(both))
+
+
+HEAD = ("| tool | bytes | adverb | rxe | unit | adverb is so many times as "
+        "good | rounds |", "|---|---|---|---|---|---|---|")
+PAGE = os.path.join(guest.ROOT, "docs", "perf", "vm.md")
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+
+
+def load():
+    with open("/proc/loadavg") as f:
+        return float(f.read().split()[0])
 
 
 def measure(vm, arg):
@@ -132,8 +138,7 @@ def measure(vm, arg):
     status, text = vm.run(SETUP, 120)
     if status:
         sys.exit("the guest is not set up:\n" + text)
-    print("| tool | bytes | adverb | rxe | unit | adverb is x times as good |"
-          "\n|---|---|---|---|---|---|", flush=True)
+    lines = []
     for kind, tool, size, more in rows():
         if arg.only not in "%s %d" % (tool, size):
             continue
@@ -145,8 +150,20 @@ def measure(vm, arg):
                 figures.append(figure(kind, size, text))
                 if figures[-1] is None:
                     print("%s: %s" % (words, text), file=sys.stderr)
-        show(kind, tool, size, {side: best(kind, figures)
-                                for side, figures in got.items()})
+        lines.append(row(kind, tool, size, got))
+        print(lines[-1], flush=True)
+    return lines
+
+
+def write_page(vm, lines, loads):
+    release = vm.run("uname -r")[1].strip()
+    with open(PAGE) as page:
+        before, _, rest = page.read().partition(BEGIN)
+    said = "Linux %s in the guest; the machine's load was %.1f to %.1f." % (
+        release, min(loads), max(loads))
+    with open(PAGE, "w") as page:
+        page.write("\n".join([before + BEGIN, said, "", *HEAD, *lines,
+                              END + rest.partition(END)[2]]))
 
 
 def main():
@@ -156,6 +173,7 @@ def main():
     parser.add_argument("--build", default="build/out")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="")
+    parser.add_argument("--docs", action="store_true")
     arg = parser.parse_args()
     if guest.missing():
         sys.exit("speed.py: " + guest.missing())
@@ -164,7 +182,12 @@ def main():
                    dict(os.environ, ADVERB_INTEROP="1"))
     vm = guest.Guest()
     try:
-        measure(vm, arg)
+        print("\n".join(HEAD), flush=True)
+        loads = [load()]
+        lines = measure(vm, arg)
+        loads.append(load())
+        if arg.docs:
+            write_page(vm, lines, loads)
     finally:
         vm.end()
 
