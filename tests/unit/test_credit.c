@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/credit.h"
+#include "util/rng.h"
 
 #define US	7
 #define BUFFER	400000
@@ -114,6 +115,43 @@ static void who_begins_leaves_the_buffer_to_the_others(void **state)
 	assert_int_equal(fill(), few);
 }
 
+/* Four who send as they like, and a queue that is taken from its head. */
+static void whoever_begins_and_pauses_the_buffer_never_overflows(void **state)
+{
+	enum { SENDERS = 4, QUEUE = 4096, STEPS = 200000 };
+	static uint8_t queue[QUEUE];
+	struct credit s[SENDERS] = {{0}};
+	bool is_busy[SENDERS] = {true};
+	uint32_t head = 0, tail = 0, most = 0;
+	struct rng g;
+
+	rng_init(&g, 3);
+	for (int i = 0; i < SENDERS; i++)
+		s[i].page = &page;
+	for (int k = 0; k < STEPS; k++) {
+		uint32_t i = rng_below(&g, SENDERS);
+
+		now += rng_below(&g, 2000);
+		/* all but the first pause now and then, all at once too */
+		if (i && !rng_below(&g, 100))
+			is_busy[i] = !is_busy[i];
+		if (!rng_below(&g, 3000))
+			now += 300000000;
+		if (!rng_below(&g, 4) && head != tail) {
+			drain(queue[tail++ % QUEUE], 1);
+		} else if (is_busy[i] &&
+			   credit_has_room(&s[i], i, PACKET, now)) {
+			s[i].sent += credit_cost(PACKET, PACKET, false);
+			credit_sent(&s[i]);
+			queue[head++ % QUEUE] = (uint8_t)i;
+		}
+		most = head - tail > most ? head - tail : most;
+	}
+	assert_in_range(most * credit_cost(PACKET, PACKET, false),
+			BUFFER / 8 * 5, BUFFER);
+	assert_true(head > STEPS / 10);
+}
+
 static void an_empty_socket_settles_what_was_counted_wrong(void **state)
 {
 	fill();
@@ -203,6 +241,7 @@ int main(void)
 		T(what_is_drained_may_be_sent_again),
 		T(senders_share_the_buffer),
 		T(who_begins_leaves_the_buffer_to_the_others),
+		T(whoever_begins_and_pauses_the_buffer_never_overflows),
 		T(an_empty_socket_settles_what_was_counted_wrong),
 		T(frames_not_sent_yet_are_not_settled),
 		T(a_receiver_that_is_stopped_gets_a_packet_now_and_then),
