@@ -541,6 +541,8 @@ void host_poll(struct host *h, uint32_t empty)
 	/* these polls cost next to nothing */
 	if (ways_is_quiet(&h->lane.ways))
 		every *= 4;
+	else if (ring_load(&h->lane.is_paced))
+		every *= 16;
 	if ((empty + 1) % every == 0)
 		yield_poll(h, every);
 	else

@@ -64,6 +64,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	ring_store(&l->posted, 0);
 	ring_store(&l->streak, 0);
 	ring_store(&l->is_hungry, 0);
+	ring_store(&l->is_paced, 0);
 	ring_store(&l->is_watched, 0);
 	ring_store(&l->is_resting, 0);
 	ring_store(&l->gathered, 0);
@@ -246,6 +247,8 @@ static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 	if (l->is_dry)
 		engine_rx_empty(l->engine);
 	pace_looked(&l->pace, bytes, bytes < BULK_BYTES ? now : lane_now());
+	if (ring_own(&l->is_paced) == pace_is_off(&l->pace))
+		ring_store(&l->is_paced, !pace_is_off(&l->pace));
 	return bytes;
 }
 

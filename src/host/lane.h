@@ -49,7 +49,8 @@ struct lane {
 	uint64_t inflow;       /* those since we sent as much */
 	uint64_t linger_ns;    /* lane_lingers until then, */
 	uint64_t pause_ns;     /* and lane_pauses */
-	struct pace pace;      /* of the looks at the socket */
+	struct pace pace;      /* of the looks at the socket; */
+	ring_index is_paced;   /* a poll now finds next to nothing to do */
 	bool is_dry;	       /* the last turn left nothing there */
 	uint8_t last_from[16]; /* who sent last, and from this host? */
 	bool last_is_local;

@@ -128,9 +128,10 @@ static bool linger(struct lane *l)
 	uint64_t now = lane_now(), left = lane_lingers(l, now);
 
 	if (lane_pauses(l, now)) {
-		do
-			sched_yield();
-		while (lane_pauses(l, lane_now()));
+		/* who yields here has lost the core for milliseconds if others
+		 * want it */
+		while (lane_pauses(l, lane_now()))
+			;
 		return true;
 	}
 	if (left > LANE_LINGER_NS - SPIN_NS)
