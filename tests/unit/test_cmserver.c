@@ -7,6 +7,8 @@
 
 #include "broker/cmproto.h"
 
+#include <sys/prctl.h>
+
 #define CONNECTIONS 40
 #define TIMEOUT	    20 /* 4.096 us * 2^20 */
 
@@ -162,6 +164,7 @@ static pid_t child(int *connection)
 		struct client c;
 		int fd;
 
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		open_or_fail(&c);
 		fd = dial();
 		proto_send(pair[1], &m, &fd);
