@@ -14,8 +14,8 @@ VISIBLE = os.path.join(t.build, "tests", "system", "visible")
 WITHOUT = os.path.join(t.build, "tests", "system", "without")
 SAMEHOST = os.path.join(t.build, "tests", "system", "samehost")
 ATOMICS = "10000000" if t.options.full else "100000"
-KILLS = {"packets": 10000 if t.options.full else 60,
-         "direct": 10000 if t.options.full else 500}
+KILLS = {"packets": 10000 if t.options.full else 30,
+         "direct": 10000 if t.options.full else 100}
 # 10^5 rounds a size take minutes where both ends share a core.
 ROUNDS = 10000000 if t.options.full else 1000
 
