@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,7 +51,8 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->is_full = l->is_junk_said = l->is_dry = false;
 	pace_init(&l->pace);
 	l->awaited_fd = -1;
-	l->wake_ns = l->bulk = l->inflow = l->linger_ns = l->pause_ns = 0;
+	l->wake_ns = l->bulk = l->inflow = 0;
+	l->linger_ns = l->pause_ns = l->heard_ns = 0;
 	l->wake_fd = -1;
 	l->bells = (struct mpsc){NULL};
 	l->group_count = 0;
@@ -62,6 +64,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	ring_store(&l->news, 0);
 	ring_store(&l->polled, 0);
 	ring_store(&l->posted, 0);
+	ring_store(&l->posted_on, UINT32_MAX);
 	ring_store(&l->streak, 0);
 	ring_store(&l->is_hungry, 0);
 	ring_store(&l->is_paced, 0);
@@ -494,11 +497,15 @@ void lane_quit(struct lane *l) NO_LOCK_ANALYSIS
 bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 {
 	uint64_t bulk;
+	uint32_t news;
 
 	if (!take_if_free(l))
 		return false;
 	bulk = l->bulk;
+	news = ring_own(&l->news);
 	turn(l);
+	if (ring_own(&l->news) != news)
+		l->heard_ns = l->last_turn_ns;
 	if (l->bulk != bulk && l->inflow >= LANE_STREAM)
 		l->linger_ns = l->last_turn_ns + LANE_LINGER_NS;
 	l->pause_ns = is_behind(l) ? 0 : l->pace.until_ns;
@@ -536,6 +543,7 @@ static void post(struct lane *l) REQUIRES(&l->lock)
 	uint64_t now = l->now_ns;
 
 	ring_store(&l->posted, (uint32_t)(now / LANE_TICK_NS));
+	ring_store(&l->posted_on, (uint32_t)sched_getcpu());
 	if (ring_own(&l->streak) >= LANE_STREAM &&
 	    now - l->last_turn_ns > POSTING_NS) {
 		turn(l);

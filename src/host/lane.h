@@ -52,6 +52,7 @@ struct lane {
 	struct pace pace;      /* of the looks at the socket; */
 	ring_index is_paced;   /* a poll now finds next to nothing to do */
 	bool is_dry;	       /* the last turn left nothing there */
+	uint64_t heard_ns;     /* when our thread received something */
 	uint8_t last_from[16]; /* who sent last, and from this host? */
 	bool last_is_local;
 	uint32_t last_at; /* at this netif_version */
@@ -76,7 +77,8 @@ struct lane {
 	ring_index news;      /* turns that received something */
 	ring_index polled;    /* when the program last did, in LANE_TICK_NS */
 	ring_index is_hungry; /* and it found nothing */
-	ring_index posted;    /* when the program last posted */
+	ring_index posted;    /* when the program last posted, */
+	ring_index posted_on; /* and on which core */
 	ring_index streak;    /* much sent, again and again, and little got */
 	/* Our thread will look soon: what is held is not forgotten. */
 	ring_index is_watched;

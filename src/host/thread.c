@@ -18,13 +18,15 @@
 #include "util/bits.h"
 #include "util/ring.h"
 
-#define HUNGRY_NS  100000 /* a polling program comes back by then */
-#define POLLED_NS  50000
-#define NAP_MIN_NS 50000
-#define NAP_MAX_NS 1000000
-#define ALONE_NS   10000 /* a yield that nobody wanted takes less */
-#define SPIN_NS	   20000
-#define CROWDED_NS 20000000
+#define HUNGRY_NS      100000 /* a polling program comes back by then */
+#define POLLED_NS      50000
+#define NAP_MIN_NS     50000
+#define NAP_MAX_NS     1000000
+#define ALONE_NS       10000 /* a yield that nobody wanted takes less */
+#define SPIN_NS	       20000
+#define CROWDED_NS     20000000
+#define CROWDED_MAX_NS 1000000000
+#define AT_WORK_NS     1000000 /* so long after a post the program is running */
 
 static pthread_t thread;
 static bool is_running;
@@ -118,13 +120,21 @@ static void leave_to_program(struct lane *l)
 	seen = ring_load(&arms);
 }
 
+/* Is the program at work on our core, by what it posted last? */
+static bool shares_core(const struct lane *l)
+{
+	return ring_load(&l->posted_on) == (uint32_t)sched_getcpu() &&
+	       lane_ago_ns(ring_load(&l->posted)) < AT_WORK_NS;
+}
+
 /*
- * Look again soon instead of sleeping: at once for as long as it would take to
- * be woken, then when nobody else wants this core; else, and for a while, not.
+ * Look again soon instead of sleeping: in a stream at once for as long as it
+ * would take to be woken, then, and after whatever came, when nobody else
+ * wants this core.  Else, and for a while that gets longer, not.
  */
 static bool linger(struct lane *l)
 {
-	static uint64_t crowded_ns;
+	static uint64_t crowded_ns, crowded_for_ns = CROWDED_NS;
 	uint64_t now = lane_now(), left = lane_lingers(l, now);
 
 	if (lane_pauses(l, now)) {
@@ -136,11 +146,18 @@ static bool linger(struct lane *l)
 	}
 	if (left > LANE_LINGER_NS - SPIN_NS)
 		return true;
-	if (!left || now - crowded_ns < CROWDED_NS)
+	if (!left && (now - l->heard_ns > LANE_LINGER_NS || shares_core(l)))
+		return false;
+	if (now - crowded_ns < (left ? CROWDED_NS : crowded_for_ns))
 		return false;
 	sched_yield();
-	if (lane_now() - now > ALONE_NS)
+	if (lane_now() - now > ALONE_NS) {
 		crowded_ns = now;
+		crowded_for_ns =
+			bits_min_u64(2 * crowded_for_ns, CROWDED_MAX_NS);
+	} else {
+		crowded_for_ns = CROWDED_NS;
+	}
 	return true;
 }
 
