@@ -281,7 +281,7 @@ static bool take(struct client *c, const struct proto *m, int fds[PROTO_FDS],
 		news->what = CLIENT_NEWS_DIED;
 		return true;
 	}
-	if (m->kind != PROTO_ANSWER || m->value > PROTO_PEER_UNKNOWN)
+	if (m->kind != PROTO_ANSWER || m->value > PROTO_PEER_CLOSED)
 		return false;
 	*news = (struct client_news){.what = CLIENT_NEWS_PEER,
 				     .qpn = m->about,

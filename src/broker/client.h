@@ -23,7 +23,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum client_peer { CLIENT_PEER_GONE, CLIENT_PEER_ALIVE, CLIENT_PEER_UNKNOWN };
+enum client_peer {
+	CLIENT_PEER_GONE,
+	CLIENT_PEER_ALIVE,
+	CLIENT_PEER_UNKNOWN,
+	CLIENT_PEER_CLOSED,
+};
 
 /* NONE: it shares none, or not with us.  LATER: ask again in a moment. */
 enum client_arena { CLIENT_ARENA_HERE, CLIENT_ARENA_NONE, CLIENT_ARENA_LATER };

@@ -15,7 +15,7 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 9
+#define PROTO_VERSION 10
 #define PROTO_FDS     6 /* the most that one message brings */
 
 enum proto_kind {
@@ -50,7 +50,12 @@ enum {
 /* LATER: its process has yet to come to this broker. */
 enum proto_arena { PROTO_ARENA_HERE, PROTO_ARENA_NONE, PROTO_ARENA_LATER };
 
-enum proto_peer { PROTO_PEER_GONE, PROTO_PEER_ALIVE, PROTO_PEER_UNKNOWN };
+enum proto_peer {
+	PROTO_PEER_GONE,
+	PROTO_PEER_ALIVE,
+	PROTO_PEER_UNKNOWN,
+	PROTO_PEER_CLOSED, /* it lives, the QP answers nothing */
+};
 
 struct proto {
 	uint32_t magic;

@@ -10,11 +10,13 @@
 #include "broker/proto.h"
 #include "broker/sweep.h"
 #include "broker/tally.h"
+#include "engine/credit.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -233,7 +235,7 @@ static void succeed(struct server *s, int safe_fd)
 	greet_waiting(s);
 }
 
-static void unshare(struct conn *c)
+static void withdraw(struct conn *c)
 {
 	for (int i = 0; i < 2; i++) {
 		if (c->share_fd[i] >= 0)
@@ -254,7 +256,7 @@ static void hello(struct server *s, struct conn *c, const struct proto *m,
 	c->is_waiting = true;
 	c->waiting_ms = now_ms();
 	fds[0] = -1;
-	unshare(c);
+	withdraw(c);
 	memcpy(c->share_fd, &fds[4], sizeof(c->share_fd));
 	fds[4] = fds[5] = -1;
 	if (fds[2] >= 0 && !s->group.count && c->user == geteuid()) {
@@ -265,14 +267,28 @@ static void hello(struct server *s, struct conn *c, const struct proto *m,
 		greet(s, c);
 }
 
+/* Does its process say so?  Without a page it does not. */
+static bool page_is_closed(int page_fd, uint32_t qpn)
+{
+	struct closed closed;
+
+	return page_fd >= 0 &&
+	       pread(page_fd, &closed, sizeof(closed),
+		     offsetof(struct credit_page, closed)) == sizeof(closed) &&
+	       closed_has(&closed, qpn);
+}
+
 static enum proto_peer peer_state(const struct server *s, uint32_t qpn)
 {
 	uint32_t class = steer_class(qpn);
 
 	if (!class || class > STEER_CLASS_MAX)
 		return PROTO_PEER_UNKNOWN;
-	return group_is_owned(&s->group, class) ? PROTO_PEER_ALIVE
-						: PROTO_PEER_GONE;
+	if (!group_is_owned(&s->group, class))
+		return PROTO_PEER_GONE;
+	return page_is_closed(s->group.member[class].page_fd, qpn)
+		       ? PROTO_PEER_CLOSED
+		       : PROTO_PEER_ALIVE;
 }
 
 static void tell(const struct server *s, const struct conn *c,
@@ -297,6 +313,8 @@ static enum livemsg_state far_peer_state(void *user, uint32_t qpn)
 		return LIVEMSG_GONE;
 	case PROTO_PEER_ALIVE:
 		return LIVEMSG_ALIVE;
+	case PROTO_PEER_CLOSED:
+		return LIVEMSG_CLOSED;
 	case PROTO_PEER_UNKNOWN:
 		break;
 	}
@@ -316,6 +334,9 @@ static void tell_far(const struct conn *c, const struct live_answer *a)
 		break;
 	case LIVEMSG_ALIVE:
 		m.value = PROTO_PEER_ALIVE;
+		break;
+	case LIVEMSG_CLOSED:
+		m.value = PROTO_PEER_CLOSED;
 		break;
 	case LIVEMSG_UNKNOWN:
 		m.value = PROTO_PEER_UNKNOWN;
@@ -559,7 +580,7 @@ static void drop(struct server *s, uint32_t i)
 		close(c->fd);
 	if (c->pidfd >= 0)
 		close(c->pidfd);
-	unshare(c);
+	withdraw(c);
 	*c = s->conn[--s->conns];
 	s->idle_since_ms = now_ms();
 }

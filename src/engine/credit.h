@@ -32,6 +32,7 @@
 
 #include "hca/event.h"
 #include "hca/hca.h"
+#include "engine/closed.h"
 #include "util/ring.h"
 
 #define CREDIT_CLASSES 1024
@@ -58,7 +59,8 @@ struct credit_page {
 	ring_index drained[CREDIT_SLOTS];
 	struct credit_post posts[CREDIT_POSTS];
 	struct credit_tally tallies[HCA_MAX_DEVICES]; /* engine_publish */
-	uint64_t reserved[301];
+	struct closed closed;
+	uint64_t reserved[269];
 	uint64_t generation; /* another: another owner */
 };
 

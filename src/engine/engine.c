@@ -184,6 +184,9 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		q->self.port = attr->ah.port ? attr->ah.port : ROCEV2_PORT;
 		q->peer.port = ROCEV2_PORT;
 	}
+	if (mask & HCA_QP_STATE && attr->qp_state == HCA_QP_INIT &&
+	    e->inbox.page)
+		closed_open(&e->inbox.page->closed, qp->qpn);
 	if ((mask & HCA_QP_STATE) &&
 	    (attr->qp_state != qp->state || attr->qp_state == HCA_QP_RESET))
 		ibt_qp_enter(&e->ibt, q, (enum hca_qp_state)attr->qp_state);
@@ -239,6 +242,8 @@ static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 		c->rx_unknown_qp++;
 		if (e->class_of && e->class_of(p->bth.dest_qpn) != e->class)
 			c->rx_misdirected++;
+		else if (!*all && e->inbox.page)
+			closed_note(&e->inbox.page->closed, p->bth.dest_qpn);
 		*all = false;
 		return NULL;
 	}
@@ -252,6 +257,8 @@ static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 		c->rx_wrong_peer++;
 		return NULL;
 	}
+	if (q && q->qp->state == HCA_QP_ERR && e->inbox.page)
+		closed_note(&e->inbox.page->closed, q->qp->qpn);
 	return q;
 }
 

@@ -109,6 +109,7 @@ static void put_subject(struct text *t, const struct explain *x)
 	case EXPLAIN_NAK_OPERATION:
 	case EXPLAIN_RETRY:
 	case EXPLAIN_PATIENCE:
+	case EXPLAIN_PEER_CLOSED:
 	case EXPLAIN_PEER_GONE:
 	case EXPLAIN_RNR:
 		put(t, "%s wr_id 0x%" PRIx64 " failed: ", wr_name(x->opcode),
@@ -181,6 +182,7 @@ static void put_local_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_NAK_OPERATION:
 	case EXPLAIN_RETRY:
 	case EXPLAIN_PATIENCE:
+	case EXPLAIN_PEER_CLOSED:
 	case EXPLAIN_PEER_GONE:
 	case EXPLAIN_RNR:
 		break;
@@ -211,6 +213,12 @@ static void put_peer_reason(struct text *t, const struct explain *x)
 		    "the process of the peer (QP 0x%06x) is alive and has been "
 		    "silent for %u s (ADVERB_PATIENCE); is it stopped?",
 		    x->dest_qpn, x->seconds);
+		break;
+	case EXPLAIN_PEER_CLOSED:
+		put(t,
+		    "the peer's QP 0x%06x answers nothing: its process has "
+		    "destroyed or reset it, or it is in error",
+		    x->dest_qpn);
 		break;
 	case EXPLAIN_PEER_GONE:
 		put(t, "the process of the peer (QP 0x%06x) has ended",

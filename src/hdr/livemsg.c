@@ -28,7 +28,7 @@ bool livemsg_parse(const uint8_t *p, size_t len, struct livemsg *m)
 		return true;
 	if (mad.attribute_id != ATTRIBUTE ||
 	    memcmp(p + BODY, body, BODY_BYTES) != 0 ||
-	    bytes_get32(p + 52) > LIVEMSG_GONE)
+	    bytes_get32(p + 52) > LIVEMSG_CLOSED)
 		return false;
 	m->qpn = bytes_get24(p + 49);
 	m->state = (enum livemsg_state)bytes_get32(p + 52);

@@ -10,8 +10,8 @@
  *	36	0, then the OUI 0a:de:b1, of the locally administered ones
  *	40	"adverb", 0, version 1
  *	48	0, QPN in 24 bits
- *	52	0 in a question; in an answer 1: it lives, 2: it has ended, 0:
- *		not known
+ *	52	0 in a question; in an answer 1: it lives, 2: it has ended, 3:
+ *		it lives, the queue pair answers nothing, 0: not known
  *	56	0 to the end
  *
  * Pure.
@@ -25,7 +25,12 @@
 
 #define LIVEMSG_CLASS 0x4f
 
-enum livemsg_state { LIVEMSG_UNKNOWN, LIVEMSG_ALIVE, LIVEMSG_GONE };
+enum livemsg_state {
+	LIVEMSG_UNKNOWN,
+	LIVEMSG_ALIVE,
+	LIVEMSG_GONE,
+	LIVEMSG_CLOSED,
+};
 
 struct livemsg {
 	bool is_answer;

@@ -316,7 +316,7 @@ void host_qp_free(struct host *h, struct qp *qp,
 		  struct ibt_qp *side) NO_LOCK_ANALYSIS
 {
 	lane_take(&h->lane);
-	lane_flush(&h->lane);
+	lane_catch_up(&h->lane);
 	sport_give(&h->lane.wire.sports, port_of(h, side));
 	engine_qp_remove(h->lane.engine, side);
 	ways_part(&h->lane.ways, h->lane.engine);
@@ -466,7 +466,11 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 	own.ah.bursts = (mask & HCA_QP_AV) && h->lane.wire.has.gso &&
 			offload_is_known(from, attr->ah.dgid);
 	lane_take(&h->lane);
-	lane_flush(&h->lane);
+	if (mask & HCA_QP_STATE &&
+	    (attr->qp_state == HCA_QP_RESET || attr->qp_state == HCA_QP_ERR))
+		lane_catch_up(&h->lane);
+	else
+		lane_flush(&h->lane);
 	port = port_of(h, side);
 	own.ah.port = 0;
 	if (mask & HCA_QP_AV)

@@ -485,11 +485,18 @@ void lane_flush(struct lane *l)
 	engine_part(l->engine, false);
 }
 
+void lane_catch_up(struct lane *l)
+{
+	l->now_ns = lane_now();
+	receive(l, LATE_ROUNDS, l->now_ns);
+	lane_flush(l);
+}
+
 void lane_quit(struct lane *l) NO_LOCK_ANALYSIS
 {
 	if (!take_if_free(l))
 		return;
-	lane_flush(l);
+	lane_catch_up(l);
 	engine_publish(l->engine);
 	give(l);
 }

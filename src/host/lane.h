@@ -118,7 +118,9 @@ void lane_ring(struct lane *l) REQUIRES(&l->lock);
 /* The same, and sends all that is owed: the QP or the process may be about to
  * go, and its peer would take an ACK that waits for lost. */
 void lane_flush(struct lane *l) REQUIRES(&l->lock);
-/* lane_flush when the process ends, if the lane is free. */
+/* The same after all that has come: an adapter would have answered it. */
+void lane_catch_up(struct lane *l) REQUIRES(&l->lock);
+/* lane_catch_up when the process ends, if the lane is free. */
 void lane_quit(struct lane *l);
 /* Make the thread look again, if it sleeps. */
 void lane_wake(struct lane *l);

@@ -197,6 +197,8 @@ static enum engine_peer engine_word(enum client_peer state)
 		return ENGINE_PEER_GONE;
 	case CLIENT_PEER_ALIVE:
 		return ENGINE_PEER_ALIVE;
+	case CLIENT_PEER_CLOSED:
+		return ENGINE_PEER_CLOSED;
 	case CLIENT_PEER_UNKNOWN:
 		break;
 	}
@@ -213,6 +215,13 @@ static void answered(struct engine *engine, const struct client_news *news,
 	for (uint32_t i = 0; i < questions; i++) {
 		bool is_meant = is_same_process(&question[i], &about);
 
+		/* a process lives, one queue pair of it is closed */
+		if (is_meant && news->peer == CLIENT_PEER_CLOSED &&
+		    question[i].dest_qpn != news->qpn) {
+			engine_peer_state(engine, question[i].qpn,
+					  ENGINE_PEER_ALIVE, now_ns);
+			continue;
+		}
 		if (is_meant && news->peer != CLIENT_PEER_GONE) {
 			engine_peer_state(engine, question[i].qpn,
 					  engine_word(news->peer), now_ns);

@@ -552,9 +552,12 @@ void rc_comp_peer(struct ibt *t, struct ibt_qp *q, int state, uint64_t now_ns)
 		r->was_alive = true;
 	if (state == 1 || (state == 0 && r->was_alive))
 		return;
-	if (state == 0 && (!r->silent_since_ns ||
-			   now_ns - r->silent_since_ns < allowance_ns(q)))
+	if (state == 2) {
+		rc_comp_gone(t, q);
 		return;
-	fail_oldest(t, q, HCA_RETRY_EXC_ERR,
-		    state == 2 ? EXPLAIN_PEER_GONE : EXPLAIN_RETRY);
+	}
+	if (r->silent_since_ns &&
+	    now_ns - r->silent_since_ns >= allowance_ns(q))
+		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
+			    state == 3 ? EXPLAIN_PEER_CLOSED : EXPLAIN_RETRY);
 }

@@ -326,6 +326,27 @@ static void a_silent_peer_that_is_alive_is_called_so(void **state)
 	duo_free(d);
 }
 
+static void
+a_qp_that_answers_nothing_has_the_time_of_the_specification(void **s)
+{
+	struct duo *d = duo_new(5, 16);
+	const struct hca_qp_attr *a = &d->side[0].qp->attr;
+	uint64_t tries_ns =
+		(a->retry_cnt + 1ull) * aeth_ack_timeout_ns(a->timeout);
+	struct cqe c;
+
+	d->fate = nothing;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 2 * tries_ns);
+	d->liveness = ENGINE_PEER_CLOSED;
+	assert_false(duo_poll(d, 0, &c));
+	duo_run(d, d->now_ns + 4 * tries_ns);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_CLOSED);
+	duo_free(d);
+}
+
 static void a_peer_that_was_alive_is_waited_for_when_word_is_lost(void **state)
 {
 	struct duo *d = duo_new(5, 16);
@@ -733,6 +754,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			a_peer_that_was_alive_is_waited_for_when_word_is_lost),
 		cmocka_unit_test(a_silent_peer_that_is_alive_is_called_so),
+		cmocka_unit_test(
+			a_qp_that_answers_nothing_has_the_time_of_the_specification),
 		cmocka_unit_test(equal_packets_leave_in_one_frame),
 		cmocka_unit_test(a_small_receive_buffer_slows_and_stops_nobody),
 		cmocka_unit_test(small_requests_leave_in_one_frame),

@@ -9,6 +9,7 @@
 #include "broker/page.h"
 #include "broker/proto.h"
 #include "broker/steer.h"
+#include "engine/credit.h"
 #include "wire/member.h"
 
 #include <arpa/inet.h>
@@ -63,6 +64,22 @@ static void each_client_gets_the_datagrams_of_its_class(void **state)
 }
 
 /* In a child: opens, reports, and stays until the pipe `hold` closes. */
+/* A process says of a queue pair of its own that it answers nothing. */
+static void says_closed(struct client *me)
+{
+	uint32_t mine = steer_qpn(me->class, 5);
+	struct credit_page *page = client_page(me);
+
+	assert_int_equal(peer_state(me, mine), CLIENT_PEER_ALIVE);
+	closed_note(&page->closed, mine);
+	closed_note(&page->closed, mine);
+	assert_int_equal(peer_state(me, mine), CLIENT_PEER_CLOSED);
+	assert_int_equal(peer_state(me, steer_qpn(me->class, 6)),
+			 CLIENT_PEER_ALIVE);
+	closed_open(&page->closed, mine);
+	assert_int_equal(peer_state(me, mine), CLIENT_PEER_ALIVE);
+}
+
 static void child(int go, int out, int hold)
 {
 	struct report r = {0};
@@ -108,6 +125,7 @@ static void sigkill_of_a_client_frees_its_class(void **state)
 	qpn = steer_qpn(r.class, 77);
 	assert_int_equal(peer_state(&me, qpn), CLIENT_PEER_ALIVE);
 	assert_int_equal(peer_state(&me, 1), CLIENT_PEER_UNKNOWN);
+	says_closed(&me);
 	send_to(qpn, AF_INET, "127.0.0.1");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
