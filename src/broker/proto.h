@@ -15,7 +15,7 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 10
+#define PROTO_VERSION 11
 #define PROTO_FDS     6 /* the most that one message brings */
 
 enum proto_kind {

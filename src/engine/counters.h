@@ -16,11 +16,11 @@
 /* In a page (credit.h), as a process shows them to all others. */
 #define COUNTERS_WORDS (sizeof(struct engine_counters) / sizeof(uint64_t))
 
-#define COUNTERS_FILES 43
+#define COUNTERS_FILES 59
 
 struct counters_file {
 	const char *name; /* "counters/port_xmit_data" */
-	uint8_t word[2];  /* of struct engine_counters, both added; */
+	uint8_t word[3];  /* of struct engine_counters, added up; */
 	uint8_t unit;	  /* what one of the file is worth; 0: always 0 */
 };
 

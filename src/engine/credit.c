@@ -212,7 +212,7 @@ void credit_show(struct credit_page *page,
 	_Static_assert(sizeof(*counters) <= sizeof(page->tallies[0].words),
 		       "a page has room for all counters");
 
-	for (uint32_t i = 0; i < HCA_MAX_DEVICES && links[i]; i++) {
+	for (uint32_t i = 0; page && i < HCA_MAX_DEVICES && links[i]; i++) {
 		page->tallies[i].link = links[i];
 		memcpy(page->tallies[i].words, &counters[i], sizeof(*counters));
 	}

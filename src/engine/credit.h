@@ -38,7 +38,7 @@
 #define CREDIT_CLASSES 1024
 #define CREDIT_SLOTS   904 /* classes share one when there are more */
 
-#define CREDIT_WORDS   29 /* room for those of struct engine_counters */
+#define CREDIT_WORDS   48 /* room for those of struct engine_counters */
 #define CREDIT_POSTS   14 /* see board.h */
 
 struct credit_post {
@@ -60,7 +60,7 @@ struct credit_page {
 	struct credit_post posts[CREDIT_POSTS];
 	struct credit_tally tallies[HCA_MAX_DEVICES]; /* engine_publish */
 	struct closed closed;
-	uint64_t reserved[269];
+	uint64_t reserved[117];
 	uint64_t generation; /* another: another owner */
 };
 
@@ -118,7 +118,7 @@ void credit_drained(struct credit_inbox *in, uint32_t from, size_t len,
 		    size_t segment, uint64_t now_ns);
 /* The socket was empty after all that was taken out had been served. */
 void credit_empty(struct credit_inbox *in);
-/* Shows the counters of each device, by its interface. */
+/* Shows the counters of each device, by its interface; NULL: to nobody. */
 void credit_show(struct credit_page *page,
 		 const uint32_t links[HCA_MAX_DEVICES],
 		 const struct engine_counters counters[HCA_MAX_DEVICES]);

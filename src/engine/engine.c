@@ -210,9 +210,7 @@ void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
 
 void engine_publish(struct engine *e)
 {
-	if (e->inbox.page)
-		credit_show(e->inbox.page, e->ibt.hca->shared->links,
-			    e->ibt.counters);
+	credit_show(e->inbox.page, e->ibt.hca->shared->links, e->ibt.counters);
 }
 
 /* IBTA 9.6.1.1: the packet must come from the connected peer. */
@@ -293,6 +291,7 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 	bool all;
 
 	c->rx_packets++;
+	c->rx_ecn += (d->tos & 3) == 3; /* RFC 3168 */
 	c->rx_bytes += len < 4 ? 0 : len - 4;
 	if (len < BTH_BYTES + 4 || !pkt_parse(bytes, len - 4, &p)) {
 		c->rx_malformed++;

@@ -30,6 +30,8 @@ struct engine_event {
 	struct explain explain;
 };
 
+#define EVENT_STATUSES 14 /* enum hca_status */
+
 struct engine_counters {
 	uint64_t rx_packets, tx_packets;
 	uint64_t rx_bytes, tx_bytes; /* of them, from the BTH to the ICRC */
@@ -41,6 +43,13 @@ struct engine_counters {
 	uint64_t rx_dropped; /* messages of UC and UD */
 	uint64_t pkey_violations, qkey_violations;
 	uint64_t seq_naks_rx, seq_naks_tx, fatal_naks_rx, fatal_naks_tx;
+	/* of fatal_naks_tx those of access; gaps in what READs brought */
+	uint64_t access_naks_tx, implied_naks;
+	uint64_t rx_writes, rx_reads, rx_atomics; /* requests that began */
+	uint64_t rx_no_receive;			  /* UC and UD, dropped */
+	uint64_t rx_ecn;			  /* "congestion experienced" */
+	uint64_t failed;			  /* requests, and by status */
+	uint64_t failed_by[EVENT_STATUSES];
 };
 
 #endif

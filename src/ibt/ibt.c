@@ -170,6 +170,9 @@ static uint32_t wc_opcode(uint8_t opcode)
 	return HCA_WC_SEND;
 }
 
+_Static_assert(HCA_RNR_RETRY_EXC_ERR < EVENT_STATUSES,
+	       "each status is counted");
+
 void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 {
 	struct wq *sq = &q->qp->sq;
@@ -187,6 +190,10 @@ void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 	};
 
 	ring_store(&sq->done, i + 1);
+	if (status) {
+		q->counters->failed++;
+		q->counters->failed_by[status]++;
+	}
 	if (status || (w->flags & HCA_SEND_SIGNALED))
 		ibt_complete(t, q, q->qp->send_cq, &c, false);
 }
@@ -204,6 +211,7 @@ void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
 	};
 
 	q->counters->rx_dropped++;
+	q->counters->rx_no_receive += why == IBT_DROP_RECEIVE;
 	if (q->dropped & 1u << why)
 		return;
 	q->dropped |= 1u << why;

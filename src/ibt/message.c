@@ -294,3 +294,18 @@ enum verdict message_apply(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		q->resp.in_message = !opcode_ends(p->info);
 	return v;
 }
+
+void message_count(const struct ibt_qp *q, const struct pkt *p)
+{
+	enum opcode_kind kind = p->info->kind;
+
+	if (!opcode_starts(p->info))
+		return;
+	if (kind == OPCODE_KIND_WRITE)
+		q->counters->rx_writes++;
+	else if (kind == OPCODE_KIND_READ_REQUEST)
+		q->counters->rx_reads++;
+	else if (kind == OPCODE_KIND_COMPARE_SWAP ||
+		 kind == OPCODE_KIND_FETCH_ADD)
+		q->counters->rx_atomics++;
+}

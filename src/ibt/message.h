@@ -40,6 +40,8 @@ enum verdict message_invalidate(struct hca *h, const struct qp *qp,
 /* Place p, a SEND or WRITE that was judged; complete what it ends. */
 enum verdict message_apply(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			   struct explain *x);
+/* The first packet of a request for memory was accepted. */
+void message_count(const struct ibt_qp *q, const struct pkt *p);
 /* Complete the receive that the message holds. */
 void message_complete(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		      enum hca_status status);

@@ -162,6 +162,7 @@ static void ask_again(struct ibt *t, struct ibt_qp *q)
 		return;
 	r->gap = r->una;
 	r->gap_valid = true;
+	q->counters->implied_naks++;
 	lost(t, q, r->una);
 }
 

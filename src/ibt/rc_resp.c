@@ -220,6 +220,7 @@ static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		x->cause = EXPLAIN_REMOTE_INVALID;
 	ibt_explain(t, q, x);
 	q->counters->fatal_naks_tx++;
+	q->counters->access_naks_tx += v == V_ACCESS;
 	r->tombstone = true;
 	r->tomb_psn = r->epsn;
 	r->tomb_syndrome = syndrome;
@@ -252,6 +253,7 @@ static bool accept(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 		refuse(t, q, p, v, &x);
 		return false;
 	}
+	message_count(q, p);
 	if (p->info->kind == OPCODE_KIND_READ_REQUEST && p->reth.length)
 		packets = (uint32_t)bits_div_up(p->reth.length, q->mtu);
 	r->epsn = serial24_add(r->epsn, packets);

@@ -87,5 +87,7 @@ void uc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	}
 	if (!v)
 		v = message_apply(t, q, p, &x);
+	if (!v)
+		message_count(q, p);
 	refuse(t, q, p, v, &x);
 }

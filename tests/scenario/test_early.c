@@ -77,6 +77,8 @@ static int requests(int first, int by, int reads)
 			    d->side[1].memory.bytes, (size_t)reads * BYTES);
 	assert_true(engine_counters(d->side[0].engine, 0)->rx_buffered > 0);
 	count = r.requests;
+	assert_int_equal(engine_counters(d->side[0].engine, 0)->implied_naks,
+			 count - reads);
 	duo_free(d);
 	return count;
 }

@@ -73,7 +73,7 @@ def every_name():
     expect_ok(transfer())
     found = {kind: sorted(os.listdir(os.path.join(port(), kind)))
              for kind in ("counters", "hw_counters")}
-    expect(len(found["counters"]) == 17 and len(found["hw_counters"]) == 26,
+    expect(len(found["counters"]) == 17 and len(found["hw_counters"]) == 42,
            "other files: %s" % found)
     for kind, names in found.items():
         for name in names:
@@ -169,6 +169,22 @@ def of_each_device():
     expect(all_of("adv2") == [0, 0, 0], "lo has %s" % all_of("adv2"))
 
 
+def reads_and_failures():
+    """Requests that came, and one that found no such memory."""
+    names = ("rx_write_requests", "rx_read_requests", "rx_atomic_requests",
+             "req_cqe_error", "out_of_buffer")
+
+    def now():
+        return dict((n, counter("hw_counters/" + n)) for n in names)
+    for tool in "ib_write_lat", "ib_read_lat", "ib_atomic_lat":
+        t.need(tool)
+        argv = [tool, "-n", "20", "-p", "%"]
+        expect_ok(lab.both(argv, [*argv, "127.0.0.1"], client_side="here"))
+    # Each end writes in turn; only the client reads.
+    lab.wait(lambda: list(now().values()) == [40, 20, 20, 0, 0],
+             "not 40 WRITEs, 20 READs and 20 atomics: %s" % now())
+
+
 def fresh(body):
     """In a network namespace, and so with a tree and a broker, of its own:
     what ended before is in nobody's files a moment later."""
@@ -184,6 +200,8 @@ t.case("the files count what a capture has", fresh(as_captured), "counters",
        "ib_write_bw")
 t.case("every file is there and a number", fresh(every_name))
 t.case("the files agree with adverb top", fresh(as_top_says))
+t.case("requests are counted by what they are", fresh(reads_and_failures),
+       "counters", "ib_atomic_lat")
 t.case("each device has its own", fresh(of_each_device), "counters",
        "several devices")
 t.case("they grow while a program runs, past the broker's death",

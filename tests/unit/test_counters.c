@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "engine/counters.h"
+#include "hca/hca.h"
 
 #include <string.h>
 
@@ -34,6 +35,17 @@ static void errors_are_added_up(void **state)
 	assert_int_equal(value_of("hw_counters/rx_icrc_encapsulated", &c), 4);
 }
 
+static void a_request_that_failed_is_counted_by_its_reason(void **state)
+{
+	struct engine_counters c = {.failed = 3};
+
+	c.failed_by[HCA_WR_FLUSH_ERR] = 2;
+	c.failed_by[HCA_RETRY_EXC_ERR] = 1;
+	assert_int_equal(value_of("hw_counters/req_cqe_error", &c), 3);
+	assert_int_equal(value_of("hw_counters/req_cqe_flush_error", &c), 2);
+	assert_int_equal(value_of("hw_counters/retry_exceeded_err", &c), 1);
+}
+
 static void what_has_no_meaning_is_zero(void **state)
 {
 	struct engine_counters c;
@@ -56,6 +68,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_are_counted_in_words),
 		cmocka_unit_test(errors_are_added_up),
+		cmocka_unit_test(
+			a_request_that_failed_is_counted_by_its_reason),
 		cmocka_unit_test(what_has_no_meaning_is_zero),
 		cmocka_unit_test(no_name_is_there_twice),
 	};
