@@ -16,6 +16,7 @@ from system import brokers, expect, expect_ok, named
 netlab.enter()
 t = system.Suite(__doc__)
 CROWD = os.path.join(t.build, "tests", "system", "crowd")
+PARTING = os.path.join(t.build, "tests", "system", "parting")
 WITHOUT = os.path.join(t.build, "tests", "system", "without")
 ROCE_PORT = 4791
 if not t.options.list:
@@ -253,6 +254,19 @@ def everybody():
 
 t.case("200 processes with 50 queue pairs each", alone(everybody),
        "many processes", "200 processes with 50 queue pairs each")
+
+
+def parting(*where):
+    def body():
+        expect_ok(t.run([*where, t.adverb, "run", "--", PARTING,
+                         "1000" if t.options.full else "30"]))
+    return alone(body)
+
+
+t.case("what came before a queue pair goes is answered", parting(),
+       "many processes", "parting")
+t.case("what came before a queue pair goes is answered, on one core",
+       parting("taskset", "-c", "0"), "many processes", "parting")
 
 
 def told(sentence):

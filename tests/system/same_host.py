@@ -13,7 +13,6 @@ t = system.Suite(__doc__)
 VISIBLE = os.path.join(t.build, "tests", "system", "visible")
 WITHOUT = os.path.join(t.build, "tests", "system", "without")
 SAMEHOST = os.path.join(t.build, "tests", "system", "samehost")
-PARTING = os.path.join(t.build, "tests", "system", "parting")
 ATOMICS = "10000000" if t.options.full else "100000"
 KILLS = {"packets": 10000 if t.options.full else 30,
          "direct": 10000 if t.options.full else 100}
@@ -38,24 +37,11 @@ def samehost(way, *argv, before=()):
     return body
 
 
-def parting(cores):
-    def body():
-        where = ["taskset", "-c", cores] if cores else []
-        expect_ok(t.run([*where, t.adverb, "run", "--", PARTING,
-                         "1000" if t.options.full else "20"],
-                        ADVERB_DIRECT="0"))
-    return body
-
-
 for way in "packets", "direct":
     t.case("atomics are exact beside the target's own, by " + way,
            samehost(way, "atomics", ATOMICS), "same host", "samehost")
     t.case("who survives the other's death sees all its work end, by " + way,
            samehost(way, "kill", str(KILLS[way])), "same host", "samehost")
-for cores in "0", None:
-    t.case("what came before a queue pair goes is answered%s" %
-           (", on one core" if cores else ""), parting(cores), "same host",
-           "parting")
 t.case("who may not write others' memory goes by packets",
        samehost("direct", "kill", "5", before=[WITHOUT, "vm", "--"]),
        "same host", "samehost")
