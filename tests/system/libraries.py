@@ -85,7 +85,7 @@ def mpi(ranks, verbs):
             raise Skip("mpicc does not work: " + built.stdout.decode()[-200:])
         r = t.run([t.adverb, "run", "--shim", "--", "mpirun", "-np",
                    str(ranks), "--oversubscribe", "--mca", "pml", "ucx",
-                   "--mca", "osc", "ucx", program],
+                   program],
                   UCX_TLS="self," + verbs, **env)
         expect_ok(r)
         expect("%d ranks: all right" % ranks in r.output, "it is silent", r)
@@ -103,5 +103,6 @@ for what in QPERF_TESTS:
     qperf(what)
 for its in UCX_VERBS:
     mpi(2, its)
+    mpi(4, its)
 lab.end()
 t.end()
