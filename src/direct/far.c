@@ -503,7 +503,7 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 
 	if (!qp) {
 		l->is_asked = false;
-		return FAR_LOST;
+		return FAR_CLOSED;
 	}
 	rq_enter(l->hca, qp);
 	/* the answer of one that has failed since is good, if it has one */
@@ -515,6 +515,8 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 		answer = l->is_asked ? FAR_ASKED_IT : execute(l, qp, r);
 	} else {
 		l->is_asked = false;
+		if (qp->state == HCA_QP_ERR)
+			answer = FAR_CLOSED;
 	}
 	rq_leave(qp);
 	return answer;

@@ -42,7 +42,8 @@ struct far_link {
 
 enum far_answer {
 	FAR_DONE,
-	FAR_LOST,     /* it is not there, or not ready */
+	FAR_LOST,     /* it is not ready */
+	FAR_CLOSED,   /* it is gone or in error */
 	FAR_RNR,      /* no receive is posted */
 	FAR_ASKED_IT, /* the target will do it: ask again */
 	FAR_REFUSED,  /* `verdict` */

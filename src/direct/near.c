@@ -161,6 +161,8 @@ static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		done(t, q, w, r);
 		break;
 	case FAR_LOST:
+	case FAR_CLOSED:
+		q->req.is_closed = answer == FAR_CLOSED;
 		rc_comp_lost(t, q, now_ns);
 		wait_for_peer(t, q);
 		break;

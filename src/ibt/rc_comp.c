@@ -99,6 +99,7 @@ static void progress(struct ibt *t, struct ibt_qp *q, struct serial24 una,
 	r->silent_since_ns = 0;
 	r->asking = false;
 	r->was_alive = false;
+	r->is_closed = false;
 	grow(t, r, (uint32_t)by);
 	if (serial24_is_before(rc_req_next_psn(q), una))
 		rc_req_seek(t, q, una);
@@ -239,8 +240,9 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 
 	if (r->retries++ < q->qp->attr.retry_cnt)
 		return true;
-	if (t->strict) {
-		fail_oldest(t, q, HCA_RETRY_EXC_ERR, EXPLAIN_RETRY);
+	if (t->strict || r->is_closed) {
+		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
+			    r->is_closed ? EXPLAIN_PEER_CLOSED : EXPLAIN_RETRY);
 		return false;
 	}
 	if (!r->silent_since_ns)

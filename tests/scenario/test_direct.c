@@ -106,13 +106,30 @@ static void a_peer_not_ready_is_silent(void **state)
 {
 	struct duo *d = duo_new(3, 16);
 
-	enter(d, 1, HCA_QP_ERR);
+	enter(d, 1, HCA_QP_RESET);
 	d->liveness = ENGINE_PEER_UNKNOWN;
 	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 0);
 	duo_post(d, 0);
 	duo_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_RETRY_EXC_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_RETRY);
+	duo_free(d);
+}
+
+/* Its process lives, and would be waited for. */
+static void a_peer_in_error_has_the_time_of_the_specification(void **state)
+{
+	struct duo *d = duo_new(1, 16);
+	const struct hca_qp_attr *a = &d->side[0].qp->attr;
+	uint64_t tries_ns =
+		(a->retry_cnt + 1ull) * aeth_ack_timeout_ns(a->timeout);
+
+	enter(d, 1, HCA_QP_ERR);
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 100000);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 4 * tries_ns);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_CLOSED);
 	duo_free(d);
 }
 
@@ -258,6 +275,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			a_receive_posted_late_is_found_at_the_next_look),
 		cmocka_unit_test(a_peer_not_ready_is_silent),
+		cmocka_unit_test(
+			a_peer_in_error_has_the_time_of_the_specification),
 		cmocka_unit_test(a_peer_whose_process_ended_is_told_at_once),
 		cmocka_unit_test(who_sleeps_is_kicked_for_an_event),
 		cmocka_unit_test(our_own_fault_fails_us_and_not_the_peer),
