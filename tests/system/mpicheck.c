@@ -6,7 +6,7 @@
  *
  * No windows: when Open MPI 4 ends, each rank closes what it had for them
  * without waiting for the others, and who is late talks to queue pairs that
- * are gone, for half a minute and more, on any adapter.
+ * are gone, for half a minute and more.
  */
 #include <mpi.h>
 
