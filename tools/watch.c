@@ -95,7 +95,7 @@ static int read_qps(int fd, const struct hca_shared *s, struct watch_process *p)
 static bool read_counters(int fd, const struct hca_shared *s,
 			  struct watch_process *p)
 {
-	struct engine_counters of[HCA_MAX_DEVICES];
+	struct engine_counters of[HCA_MAX_DEVICES] = {0};
 	const uint64_t *from = (const uint64_t *)of;
 	uint64_t *to = (uint64_t *)&p->counters;
 	size_t words = sizeof(*of) / sizeof(*to);
