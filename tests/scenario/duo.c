@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hdr/aeth.h"
 #include "util/check.h"
 
 #define ARENA_BYTES (8u << 20)
@@ -312,6 +313,13 @@ static uint64_t deadline(const struct duo *d)
 			first = next;
 	}
 	return first;
+}
+
+uint64_t duo_tries_ns(const struct duo *d, int i)
+{
+	const struct hca_qp_attr *a = &d->side[i].qp->attr;
+
+	return (a->retry_cnt + 1ull) * aeth_ack_timeout_ns(a->timeout);
 }
 
 void duo_run(struct duo *d, uint64_t until_ns)

@@ -65,6 +65,8 @@ struct wqe *duo_send(struct duo *d, int i, enum hca_wr op, uint64_t local,
 		     uint32_t bytes, uint64_t remote);
 void duo_post(struct duo *d, int i); /* after the last change to the wqe */
 void duo_recv(struct duo *d, int i, uint64_t local, uint32_t bytes);
+/* The timeouts of all tries of side i's QP, in nanoseconds. */
+uint64_t duo_tries_ns(const struct duo *d, int i);
 /* Run until neither side has anything to send or wait for, or until_ns. */
 void duo_run(struct duo *d, uint64_t until_ns);
 /* Take one completion of side i; false when there is none. */

@@ -120,9 +120,7 @@ static void a_peer_not_ready_is_silent(void **state)
 static void a_peer_in_error_has_the_time_of_the_specification(void **state)
 {
 	struct duo *d = duo_new(1, 16);
-	const struct hca_qp_attr *a = &d->side[0].qp->attr;
-	uint64_t tries_ns =
-		(a->retry_cnt + 1ull) * aeth_ack_timeout_ns(a->timeout);
+	uint64_t tries_ns = duo_tries_ns(d, 0);
 
 	enter(d, 1, HCA_QP_ERR);
 	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 100000);

@@ -278,9 +278,7 @@ static void a_peer_that_has_ended_is_reported_at_once(void **state)
 static void a_peer_elsewhere_has_four_times_the_timeout(void **state)
 {
 	struct duo *d = duo_new(5, 16);
-	const struct hca_qp_attr *a = &d->side[0].qp->attr;
-	uint64_t tries_ns =
-		(a->retry_cnt + 1ull) * aeth_ack_timeout_ns(a->timeout);
+	uint64_t tries_ns = duo_tries_ns(d, 0);
 	uint64_t began_ns = d->now_ns;
 	struct cqe c;
 
@@ -330,9 +328,7 @@ static void
 a_qp_that_answers_nothing_has_the_time_of_the_specification(void **s)
 {
 	struct duo *d = duo_new(5, 16);
-	const struct hca_qp_attr *a = &d->side[0].qp->attr;
-	uint64_t tries_ns =
-		(a->retry_cnt + 1ull) * aeth_ack_timeout_ns(a->timeout);
+	uint64_t tries_ns = duo_tries_ns(d, 0);
 	struct cqe c;
 
 	d->fate = nothing;
@@ -350,9 +346,7 @@ a_qp_that_answers_nothing_has_the_time_of_the_specification(void **s)
 static void a_peer_that_was_alive_is_waited_for_when_word_is_lost(void **state)
 {
 	struct duo *d = duo_new(5, 16);
-	const struct hca_qp_attr *a = &d->side[0].qp->attr;
-	uint64_t tries_ns =
-		(a->retry_cnt + 1ull) * aeth_ack_timeout_ns(a->timeout);
+	uint64_t tries_ns = duo_tries_ns(d, 0);
 	struct cqe c;
 
 	d->fate = nothing;
