@@ -3,8 +3,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,6 +27,61 @@ struct inodes {
 	int count;
 };
 
+static void add(struct inodes *in, unsigned long inode)
+{
+	if (in->count < LISTEN_MAX)
+		in->list[in->count++] = inode;
+}
+
+/* True at the end of the answer. */
+static bool take(const struct nlmsghdr *h, size_t n, struct inodes *in,
+		 bool *failed)
+{
+	for (; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
+		const struct inet_diag_msg *m = NLMSG_DATA(h);
+
+		*failed = h->nlmsg_type == NLMSG_ERROR;
+		if (*failed || h->nlmsg_type == NLMSG_DONE)
+			return true;
+		add(in, m->idiag_inode);
+	}
+	return false;
+}
+
+/*
+ * The kernel's own list of listening sockets; false: it has none to give.  The
+ * tables of /proc tell the same, after a look at every bucket of the table of
+ * connections, which is large on large machines: fifty who wait for their
+ * servers so leave these no time to start.
+ */
+static bool ask(int family, struct inodes *in)
+{
+	_Alignas(struct nlmsghdr) char buffer[16384];
+	struct {
+		struct nlmsghdr h;
+		struct inet_diag_req_v2 r;
+	} q = {.h = {.nlmsg_len = sizeof(q),
+		     .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+		     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+	       .r = {.sdiag_family = (uint8_t)family,
+		     .sdiag_protocol = IPPROTO_TCP,
+		     .idiag_states = 1u << TCP_STATE_LISTEN}};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	bool failed = fd < 0 || send(fd, &q, sizeof(q), 0) != sizeof(q);
+	bool over = failed;
+
+	while (!over) {
+		ssize_t n = recv(fd, buffer, sizeof(buffer), 0);
+
+		failed = n <= 0;
+		over = failed || take((const struct nlmsghdr *)buffer,
+				      (size_t)n, in, &failed);
+	}
+	if (fd >= 0)
+		close(fd);
+	return !failed;
+}
+
 static void read_table(const char *path, struct inodes *in)
 {
 	char line[512];
@@ -36,8 +95,8 @@ static void read_table(const char *path, struct inodes *in)
 
 		if (sscanf(line, "%*s %*s %*s %x %*s %*s %*s %*s %*s %lu",
 			   &state, &inode) == 2 &&
-		    state == TCP_STATE_LISTEN && in->count < LISTEN_MAX)
-			in->list[in->count++] = inode;
+		    state == TCP_STATE_LISTEN)
+			add(in, inode);
 	}
 	fclose(f);
 }
@@ -103,8 +162,10 @@ bool listen_is_ready(pid_t pid)
 {
 	struct inodes in = {.count = 0};
 
-	read_table("/proc/net/tcp", &in);
-	read_table("/proc/net/tcp6", &in);
+	if (!ask(AF_INET, &in) || !ask(AF_INET6, &in)) {
+		read_table("/proc/net/tcp", &in);
+		read_table("/proc/net/tcp6", &in);
+	}
 	return in.count > 0 && tree_holds_one(pid, &in, 4);
 }
 
