@@ -150,48 +150,42 @@ static uint64_t scatter(const struct raw_options *o, int fd, char *to)
 	return (uint64_t)count;
 }
 
-static void scatter_forever(const struct raw_options *o, struct shared *s,
-			    int fd, char *to)
+/* The next datagram by a buffer; the same. */
+static uint64_t copy(const struct raw_options *o, int fd, char *to)
 {
-	uint64_t taken = 0, more;
+	static char buffer[DATAGRAM + 1];
+	char control[64];
+	struct iovec v = {buffer, sizeof(buffer)};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = control,
+			   .msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT);
+	size_t len = (size_t)n, size;
+	uint64_t count = 0;
 
-	for (;;) {
-		more = scatter(o, fd, to);
-		if (!more && o->one_core)
-			raw_pause(o);
-		taken += more;
-		__atomic_store_n(&s->taken, taken, __ATOMIC_RELEASE);
-	}
+	if (n < 0 && errno != EAGAIN)
+		raw_die("udp_stream: recvmsg");
+	if (n <= 0)
+		return 0;
+	size = segment_size(&m, len);
+	for (size_t i = 0; i < len; i += size, count++)
+		place(o, to, buffer + i, len - i < size ? len - i : size);
+	return count;
 }
 
 static void receive_forever(const struct raw_options *o, struct shared *s,
 			    int fd, char *to)
 {
-	static char buffer[DATAGRAM + 1];
-	char control[64];
-	uint64_t taken = 0;
+	uint64_t taken = 0, more;
 
 	for (;;) {
-		struct iovec v = {buffer, sizeof(buffer)};
-		struct msghdr m = {.msg_iov = &v,
-				   .msg_iovlen = 1,
-				   .msg_control = control,
-				   .msg_controllen = sizeof(control)};
-		ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT);
-		size_t len = (size_t)n, size;
-
-		if (n < 0 && errno != EAGAIN)
-			raw_die("udp_stream: recvmsg");
-		if (n <= 0) {
-			if (o->one_core)
-				raw_pause(o);
-			continue;
-		}
-		size = segment_size(&m, len);
-		for (size_t i = 0; i < len; i += size, taken++)
-			place(o, to, buffer + i,
-			      len - i < size ? len - i : size);
-		__atomic_store_n(&s->taken, taken, __ATOMIC_RELEASE);
+		more = o->peek ? scatter(o, fd, to) : copy(o, fd, to);
+		if (!more && o->one_core)
+			raw_pause(o);
+		taken += more;
+		if (more)
+			__atomic_store_n(&s->taken, taken, __ATOMIC_RELEASE);
 	}
 }
 
@@ -210,8 +204,6 @@ static void receiver(const struct raw_options *o, struct shared *s, char *to)
 	    getsockname(fd, (struct sockaddr *)&s->at, &size))
 		raw_die("udp_stream: socket");
 	__atomic_store_n(&s->ready, 1, __ATOMIC_RELEASE);
-	if (o->peek)
-		scatter_forever(o, s, fd, to);
 	receive_forever(o, s, fd, to);
 }
 
