@@ -487,7 +487,6 @@ void lane_flush(struct lane *l)
 
 void lane_catch_up(struct lane *l)
 {
-	l->now_ns = lane_now();
 	receive(l, LATE_ROUNDS, l->now_ns);
 	lane_flush(l);
 }

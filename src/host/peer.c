@@ -214,17 +214,15 @@ static void answered(struct engine *engine, const struct client_news *news,
 	memcpy(about.host, news->host, 16);
 	for (uint32_t i = 0; i < questions; i++) {
 		bool is_meant = is_same_process(&question[i], &about);
+		enum client_peer peer = news->peer;
 
 		/* a process lives, one queue pair of it is closed */
-		if (is_meant && news->peer == CLIENT_PEER_CLOSED &&
-		    question[i].dest_qpn != news->qpn) {
+		if (peer == CLIENT_PEER_CLOSED &&
+		    question[i].dest_qpn != news->qpn)
+			peer = CLIENT_PEER_ALIVE;
+		if (is_meant && peer != CLIENT_PEER_GONE) {
 			engine_peer_state(engine, question[i].qpn,
-					  ENGINE_PEER_ALIVE, now_ns);
-			continue;
-		}
-		if (is_meant && news->peer != CLIENT_PEER_GONE) {
-			engine_peer_state(engine, question[i].qpn,
-					  engine_word(news->peer), now_ns);
+					  engine_word(peer), now_ns);
 			continue;
 		}
 		question[i].is_over |= is_meant;
