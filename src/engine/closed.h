@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs that answer nothing: destroyed, in error, or reset.  Adapters
+ * Queue pairs that answer nothing: destroyed or in error.  Adapters
  * drop in silence what comes for them (IBTA 9.6.1.1, 10.3.1), and the sender
  * gives up when its retries are used up.  A sender that waits for a process
  * which merely is slow has to tell the two apart, so a process that drops such
@@ -8,6 +8,8 @@
  *
  * The last CLOSED_SLOTS of them: one that has been written over is written
  * again by the next packet for it.
+ *
+ * One in RESET is not among them: it may be new, and its process late.
  *
  * Owner of the page's part: its process's engine; lock: the lane's.  Sans-IO.
  */

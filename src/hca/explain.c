@@ -217,7 +217,7 @@ static void put_peer_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_PEER_CLOSED:
 		put(t,
 		    "the peer's QP 0x%06x answers nothing: its process has "
-		    "destroyed or reset it, or it is in error",
+		    "destroyed it, or it is in error",
 		    x->dest_qpn);
 		break;
 	case EXPLAIN_PEER_GONE:
