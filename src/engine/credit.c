@@ -12,7 +12,6 @@
 #define ASK_NS	     50000u	 /* between two questions for a page */
 #define ASK_AGAIN_NS 10000000u	 /* when nothing waits for it */
 #define PAGE_NS	     1000000000u /* to wait for it at most */
-#define PATIENCE_NS  100000000u
 #define LOOK_MIN_NS  20000u
 #define LOOK_MAX_NS  10000000u
 /* Charged before the page is known; all processes of a host together may do
@@ -78,8 +77,25 @@ static uint32_t share_of(struct credit *c, uint32_t drained, uint64_t now_ns)
 	return capacity / 8 * 7 / bits_min_u32(senders, CREDIT_CLASSES);
 }
 
-bool credit_has_room(struct credit *c, uint32_t us, size_t bytes,
-		     uint64_t now_ns)
+/* There is no room: may one pass all the same? */
+static bool is_out_of_patience(struct credit *c, uint64_t patience_ns,
+			       uint64_t now_ns)
+{
+	uint64_t waited_ns;
+
+	if (!c->stalled_ns) {
+		c->stalled_ns = now_ns;
+		c->waited_ns = 0;
+	}
+	waited_ns = now_ns - c->stalled_ns;
+	if (waited_ns < bits_max_u64(patience_ns, 2 * c->waited_ns))
+		return false;
+	c->waited_ns = waited_ns;
+	return true;
+}
+
+bool credit_has_room(struct credit *c, uint32_t us,
+		     const struct credit_wish *wish, uint64_t now_ns)
 {
 	uint32_t drained, share, out;
 
@@ -89,21 +105,18 @@ bool credit_has_room(struct credit *c, uint32_t us, size_t bytes,
 	follow(c, drained);
 	share = share_of(c, drained, now_ns);
 	out = c->sent - drained;
-	if (!out || out + one_cost(bytes) <= share) {
+	if (!out || out + one_cost(wish->bytes) <= share) {
 		c->stalled_ns = 0;
 		c->used_ns = now_ns;
 		return true;
 	}
-	if (!c->stalled_ns)
-		c->stalled_ns = now_ns;
-	if (now_ns - c->stalled_ns < PATIENCE_NS)
-		return false;
-	c->stalled_ns = now_ns;
-	return true;
+	return is_out_of_patience(c, wish->patience_ns, now_ns);
 }
 
-bool credit_waits(struct credit *c, size_t bytes, uint64_t now_ns, bool *ask)
+bool credit_waits(struct credit *c, const struct credit_wish *wish,
+		  uint64_t now_ns, bool *ask)
 {
+	uint64_t most_ns = bits_max_u64(wish->patience_ns, PAGE_NS);
 	bool waits;
 
 	*ask = false;
@@ -111,8 +124,8 @@ bool credit_waits(struct credit *c, size_t bytes, uint64_t now_ns, bool *ask)
 		return false;
 	if (!c->first_ns)
 		c->first_ns = now_ns;
-	waits = !c->has_none && now_ns - c->first_ns < PAGE_NS &&
-		c->sent + one_cost(bytes) > EARLY_BYTES;
+	waits = !c->has_none && now_ns - c->first_ns < most_ns &&
+		c->sent + one_cost(wish->bytes) > EARLY_BYTES;
 	if (now_ns - c->asked_ns > (waits ? ASK_NS : ASK_AGAIN_NS)) {
 		c->asked_ns = now_ns;
 		*ask = true;

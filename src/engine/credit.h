@@ -15,11 +15,13 @@
  *
  * Sizes are what the kernel charges a socket for, not bytes on the wire
  * (credit_cost).  Until a page is known only a few small packets are
- * sent, answers above all, for a second.
+ * sent, answers above all, for a second or who has more patience, for that.
  * A page is somebody's, so it is input: wrong numbers slow or
- * hurry us, no more.  A receiver that says nothing holds nobody back, and
- * neither does one that is stopped: one packet passes now and then, so that
- * the transport's timers see it.
+ * hurry us, no more.  A receiver that says nothing holds nobody back.  Neither
+ * does one that is stopped, for ever: out of patience one packet passes all
+ * the same, and another whenever the wait has doubled.  RC has little of it,
+ * so that its timers see the stop, and sends anew what is lost; what UC and UD
+ * send beyond the buffer is gone.
  *
  * Owner: the engine; lock: the lane's.  Sans-IO.
  */
@@ -77,6 +79,7 @@ struct credit {
 	uint64_t first_ns;   /* when we first wanted to send */
 	uint64_t asked_ns;   /* when the host was asked for the page */
 	uint64_t stalled_ns; /* since when there is no room; 0: there is */
+	uint64_t waited_ns;  /* so long, when one passed all the same */
 	uint32_t sent;	     /* ever, wraps */
 	uint32_t mark;	     /* empties when we last sent */
 	enum credit_standing standing;
@@ -97,14 +100,19 @@ struct credit_inbox {
 /* What a datagram takes of a receive buffer. */
 uint32_t credit_cost(size_t len, size_t segment, bool apart);
 
-/* May a packet of `bytes` more be sent?  `us` is our class. */
-bool credit_has_room(struct credit *c, uint32_t us, size_t bytes,
-		     uint64_t now_ns);
-/*
- * The page is not known: is it worth waiting for before another packet of
- * `bytes`?  *ask: ask for it now.
- */
-bool credit_waits(struct credit *c, size_t bytes, uint64_t now_ns, bool *ask);
+/* What wants to be sent: a packet of so many bytes, that waits for so long. */
+struct credit_wish {
+	size_t bytes;
+	uint64_t patience_ns;
+};
+
+/* May it be sent?  `us` is our class. */
+bool credit_has_room(struct credit *c, uint32_t us,
+		     const struct credit_wish *wish, uint64_t now_ns);
+/* The page is not known: is it worth waiting for before?  *ask: ask for it
+ * now. */
+bool credit_waits(struct credit *c, const struct credit_wish *wish,
+		  uint64_t now_ns, bool *ask);
 /* How soon to look again, who has no room: the later the longer it lasts. */
 uint64_t credit_look_ns(const struct credit *c, uint64_t now_ns);
 /* That is its page; NULL: it has none, and what is sent to it waits no more. */

@@ -229,6 +229,10 @@ void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q);
 void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
 /* Has q an ACK that waits for company (engine_hold_acks)?  Then it is noted. */
 bool ibt_qp_holds_ack(struct ibt *t, struct ibt_qp *q);
+/* How long q waits for who is alive and has no room: RC, which sends anew what
+ * is lost, until its timers see it; UD, whose QP has others to serve, less than
+ * UC. */
+uint64_t ibt_qp_patience_ns(const struct ibt *t, const struct ibt_qp *q);
 /* An ACK is owed: send it, unless it may wait. */
 void ibt_qp_owe(struct ibt *t, struct ibt_qp *q);
 /* The QP fails: error state, flush, and what the face is to hear. */

@@ -10,6 +10,9 @@
 #include "util/bits.h"
 #include "util/check.h"
 
+#define RC_PATIENCE_NS 100000000u
+#define UD_PATIENCE_NS 2000000000u
+
 int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 {
 	memset(q, 0, sizeof *q);
@@ -261,6 +264,13 @@ void ibt_qp_fail(struct ibt *t, struct ibt_qp *q, enum engine_event_type type)
 	ibt_qp_enter(t, q, HCA_QP_ERR);
 	if (type != ENGINE_EXPLAIN)
 		ibt_event(t, q, type);
+}
+
+uint64_t ibt_qp_patience_ns(const struct ibt *t, const struct ibt_qp *q)
+{
+	if (q->qp->type == HCA_QPT_RC || t->strict)
+		return RC_PATIENCE_NS;
+	return q->qp->type == HCA_QPT_UC ? t->patience_ns : UD_PATIENCE_NS;
 }
 
 void ibt_qp_note(struct ibt_qp *q)

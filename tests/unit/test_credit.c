@@ -10,12 +10,14 @@
 #define US	7
 #define BUFFER	400000
 #define PACKET	4124
+#define MS	1000000ull
 #define T(test) cmocka_unit_test_setup(test, set_up)
 
 static struct credit_page page;
 static struct credit_inbox in;
 static struct credit c;
 static uint64_t now = 1000000000;
+static struct credit_wish wish = {PACKET, 100 * MS};
 
 static int set_up(void **state)
 {
@@ -30,7 +32,7 @@ static int set_up(void **state)
 /* Send one packet if it may be sent. */
 static bool send_one(void)
 {
-	if (!credit_has_room(&c, US, PACKET, now))
+	if (!credit_has_room(&c, US, &wish, now))
 		return false;
 	c.sent += credit_cost(PACKET, PACKET, false);
 	c.is_unsent = true;
@@ -140,7 +142,7 @@ static void whoever_begins_and_pauses_the_buffer_never_overflows(void **state)
 		if (!rng_below(&g, 4) && head != tail) {
 			drain(queue[tail++ % QUEUE], 1);
 		} else if (is_busy[i] &&
-			   credit_has_room(&s[i], i, PACKET, now)) {
+			   credit_has_room(&s[i], i, &wish, now)) {
 			s[i].sent += credit_cost(PACKET, PACKET, false);
 			credit_sent(&s[i]);
 			queue[head++ % QUEUE] = (uint8_t)i;
@@ -169,15 +171,34 @@ static void frames_not_sent_yet_are_not_settled(void **state)
 	c.is_unsent = true;
 	credit_empty(&in);
 	credit_empty(&in);
-	assert_false(credit_has_room(&c, US, PACKET, now));
+	assert_false(credit_has_room(&c, US, &wish, now));
 }
 
 static void a_receiver_that_is_stopped_gets_a_packet_now_and_then(void **state)
 {
+	uint32_t passed = 0;
+
 	fill();
-	now += 200000000;
+	now += 200 * MS;
 	assert_true(send_one());
 	assert_false(send_one());
+	/* not so many that those of others have no room */
+	for (int i = 0; i < 600; i++, now += 100 * MS)
+		passed += send_one();
+	assert_in_range(passed, 5, 9);
+}
+
+/* What it sends beyond the buffer is lost. */
+static void who_has_patience_sends_nothing_to_who_is_stopped(void **state)
+{
+	const struct credit_wish patient = {PACKET, 60000 * MS};
+
+	fill();
+	assert_false(credit_has_room(&c, US, &patient, now));
+	assert_false(credit_has_room(&c, US, &patient, now + 59000 * MS));
+	assert_true(credit_has_room(&c, US, &patient, now + 61000 * MS));
+	drain(US, 1);
+	assert_true(credit_has_room(&c, US, &patient, now + 61000 * MS));
 }
 
 static void another_owner_starts_anew(void **state)
@@ -198,17 +219,20 @@ static void who_says_nothing_holds_nobody_back(void **state)
 
 static void before_the_page_is_known_answers_pass_and_floods_wait(void **state)
 {
+	const struct credit_wish patient = {PACKET, 60000 * MS};
 	uint32_t n = 0;
 	bool ask;
 
 	c.page = NULL;
-	while (!credit_waits(&c, PACKET, now, &ask) && n++ < 1000)
+	while (!credit_waits(&c, &wish, now, &ask) && n++ < 1000)
 		c.sent += credit_cost(20, 20, false);
 	assert_in_range(n, 4, 40);
-	assert_true(credit_waits(&c, PACKET, now + 900000000, &ask));
-	assert_false(credit_waits(&c, PACKET, now + 1100000000, &ask));
+	assert_true(credit_waits(&c, &wish, now + 900000000, &ask));
+	assert_false(credit_waits(&c, &wish, now + 1100000000, &ask));
+	assert_true(credit_waits(&c, &patient, now + 59000 * MS, &ask));
+	assert_false(credit_waits(&c, &patient, now + 61000 * MS, &ask));
 	credit_page_is(&c, &page);
-	assert_false(credit_waits(&c, PACKET, now, &ask));
+	assert_false(credit_waits(&c, &wish, now, &ask));
 	assert_true(fill() > 1);
 }
 
@@ -217,7 +241,7 @@ static void who_waits_long_looks_seldom(void **state)
 	uint64_t first;
 
 	fill();
-	assert_false(credit_has_room(&c, US, PACKET, now));
+	assert_false(credit_has_room(&c, US, &wish, now));
 	first = credit_look_ns(&c, now);
 	assert_true(first <= 20000);
 	assert_true(credit_look_ns(&c, now + 1000000) <= 150000);
@@ -245,6 +269,7 @@ int main(void)
 		T(an_empty_socket_settles_what_was_counted_wrong),
 		T(frames_not_sent_yet_are_not_settled),
 		T(a_receiver_that_is_stopped_gets_a_packet_now_and_then),
+		T(who_has_patience_sends_nothing_to_who_is_stopped),
 		T(another_owner_starts_anew),
 		T(who_says_nothing_holds_nobody_back),
 		T(before_the_page_is_known_answers_pass_and_floods_wait),
