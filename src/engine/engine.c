@@ -475,8 +475,15 @@ void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns)
 	struct ibt_qp *q;
 	uint32_t at = 0;
 
-	while ((q = map_next(&e->qpns, &at)))
+	while ((q = map_next(&e->qpns, &at))) {
 		rc_comp_asleep(&e->ibt, q, slept_ns, now_ns);
+		shelf_asleep(q, slept_ns);
+	}
+}
+
+void engine_polled(struct engine *e, uint64_t now_ns)
+{
+	e->ibt.polled_ns = now_ns;
 }
 
 void engine_hold_acks(struct engine *e, bool hold)

@@ -178,6 +178,10 @@ void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
  */
 void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns);
 
+/* The program polls a CQ and has nothing there: whatever it does upon
+ * completions it has done. */
+void engine_polled(struct engine *e, uint64_t now_ns);
+
 /*
  * Between true and false: what is owed to peers goes now, whatever room they
  * have, for nobody will be there to send it later.

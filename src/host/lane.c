@@ -466,6 +466,7 @@ void lane_poll(struct lane *l) NO_LOCK_ANALYSIS
 		return;
 	}
 	begin(l);
+	engine_polled(l->engine, l->now_ns);
 	turn(l);
 	ring_store(&l->polled, (uint32_t)(l->last_turn_ns / LANE_TICK_NS));
 	give(l);

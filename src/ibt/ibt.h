@@ -79,6 +79,7 @@ struct ibt {
 	uint32_t window_max;
 	bool strict;
 	uint64_t patience_ns;
+	uint64_t polled_ns; /* engine_polled */
 	uint32_t event_head, event_tail;
 	struct engine_event events[IBT_EVENTS];
 	struct engine_counters *counters; /* in the arena, one a device */

@@ -86,8 +86,12 @@ static void empty(struct ibt *t, struct ibt_qp *q, bool in_time)
 
 void shelf_serve(struct ibt *t, struct ibt_qp *q)
 {
-	bool in_time = t->now_ns < q->shelf_until_ns;
+	uint64_t until_ns = q->shelf_until_ns;
+	bool in_time;
 
+	if (t->polled_ns < until_ns)
+		until_ns += SHELF_UNSEEN_NS;
+	in_time = t->now_ns < until_ns;
 	if (list_is_empty(&q->shelf))
 		return;
 	empty(t, q, in_time);
@@ -96,6 +100,11 @@ void shelf_serve(struct ibt *t, struct ibt_qp *q)
 		wheel_cancel(&t->wheel, &q->rnr_timer);
 	else
 		wheel_set(&t->wheel, &q->rnr_timer, t->now_ns + SHELF_LOOK_NS);
+}
+
+void shelf_asleep(struct ibt_qp *q, uint64_t slept_ns)
+{
+	q->shelf_until_ns += slept_ns;
 }
 
 void shelf_reset(struct ibt *t, struct ibt_qp *q)

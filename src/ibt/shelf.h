@@ -15,9 +15,10 @@
 #include "ibt/ud.h"
 
 #define SHELF_PATIENCE_NS 100000000u
-#define SHELF_LOOK_NS	  1000000u /* receives of an SRQ come unseen */
-#define SHELF_PACKETS	  256	   /* of all QPs */
-#define SHELF_FULL	  128	   /* and yet a whole datagram may come */
+#define SHELF_UNSEEN_NS	  2000000000u /* more, at most */
+#define SHELF_LOOK_NS	  1000000u    /* receives of an SRQ come unseen */
+#define SHELF_PACKETS	  256	      /* of all QPs */
+#define SHELF_FULL	  128	      /* and yet a whole datagram may come */
 
 /* 0 or -ENOMEM; again changes nothing. */
 int shelf_open(struct ibt *t);
@@ -27,6 +28,8 @@ void shelf_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	      const struct ud_from *f, const uint8_t *bytes, size_t len);
 /* Receives may have been posted, or the time be over. */
 void shelf_serve(struct ibt *t, struct ibt_qp *q);
+/* We slept, and so did the program that is to post them. */
+void shelf_asleep(struct ibt_qp *q, uint64_t slept_ns);
 void shelf_reset(struct ibt *t, struct ibt_qp *q);
 /* Should no more be received for now? */
 bool shelf_is_full(const struct ibt *t);

@@ -150,6 +150,41 @@ static void a_message_waits_a_little_for_its_receive(void **state)
 	duo_free(d);
 }
 
+static void who_was_asleep_has_its_time_on_waking(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+
+	request(d, 100, 1);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 1000000);
+	d->now_ns += 3000000000;
+	engine_was_asleep(d->side[1].engine, 3000000000, d->now_ns);
+	duo_run(d, d->now_ns + 1000000);
+	duo_recv(d, 1, AT, 1000);
+	assert_got(d, 100, 1);
+	duo_free(d);
+}
+
+static void who_is_not_seen_to_poll_has_more_time(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+
+	for (uint8_t k = 1; k <= 2; k++) {
+		request(d, 100, k);
+		duo_post(d, 0);
+		engine_polled(d->side[1].engine, d->now_ns);
+		duo_run(d, d->now_ns + 1000000000);
+		if (k == 2)
+			engine_polled(d->side[1].engine, d->now_ns);
+		duo_run(d, d->now_ns + 2000000);
+		duo_recv(d, 1, AT, 1000);
+		if (k == 1)
+			assert_got(d, 100, k);
+	}
+	assert_int_equal(counters(d)->rx_dropped, 1);
+	duo_free(d);
+}
+
 static void who_let_the_time_pass_is_not_waited_for_again(void **state)
 {
 	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
@@ -334,6 +369,8 @@ int main(void)
 		cmocka_unit_test(a_qkey_with_its_high_bit_stands_for_our_own),
 		cmocka_unit_test(each_reason_to_drop_is_told_once),
 		cmocka_unit_test(a_message_waits_a_little_for_its_receive),
+		cmocka_unit_test(who_was_asleep_has_its_time_on_waking),
+		cmocka_unit_test(who_is_not_seen_to_poll_has_more_time),
 		cmocka_unit_test(who_let_the_time_pass_is_not_waited_for_again),
 		cmocka_unit_test(too_much_that_waits_chokes_the_receiver),
 		cmocka_unit_test(
