@@ -71,7 +71,8 @@ step() {
 
 # As step, but a success is nothing to count.
 need() {
-	step "$@" >"$LOG/need" || { cat "$LOG/need"; finish; }
+	step "$@" >"$LOG/need.$$" || { cat "$LOG/need.$$"; finish; }
+	rm -f "$LOG/need.$$"
 	passed=$((passed - 1))
 }
 
@@ -95,9 +96,9 @@ user_home() {
 	USER_HOME=$(mktemp -d "${TMPDIR:-/tmp}/adverb-home.XXXXXX")
 	mkdir "$USER_HOME/run" "$USER_HOME/tmp"
 	chmod 700 "$USER_HOME" "$USER_HOME/run"
+	mkdir -p "$BUILD/results"
 	if is_root; then
 		chown -R $NOBODY:$NOBODY "$USER_HOME"
-		mkdir -p "$BUILD/results"
 		chown -R $NOBODY:$NOBODY "$BUILD/results"
 	fi
 	trap 'rm -rf "$USER_HOME"' EXIT
@@ -114,12 +115,18 @@ user_can_read() {
 	! is_root || "${drop[@]}" test -r "$ROOT/meson.build"
 }
 
-# build DIR [meson options]: sets up and compiles build/DIR.
+# build DIR [meson options]: sets up and compiles build/DIR, of it only TARGET
+# if that is set.  One at a time: the stages of ci/test that run side by side
+# all ask for build/out.
 build() {
 	local dir=$BUILD/$1
 	shift
-	if [ ! -f "$dir/build.ninja" ]; then
-		meson setup "$@" "$dir" "$ROOT" || return
-	fi
-	ninja -j "$JOBS" -C "$dir"
+	(
+		flock 9 || exit
+		if [ ! -f "$dir/build.ninja" ]; then
+			meson setup "$@" "$dir" "$ROOT" || exit
+		fi
+		# shellcheck disable=SC2086
+		ninja -j "$JOBS" -C "$dir" ${TARGET:-} 9>&-
+	) 9>"$dir.lock"
 }

@@ -7,7 +7,7 @@ with no_new_privs, and prints one line a case:
     ok NAME | FAIL NAME: why | skipped NAME: why
 
 and at the end `N passed, N failed, N skipped`.  A failure shows what both
-sides said.  Cases with an area also append a row to results/system.tsv in the
+sides said.  Cases with an area also append a row to results/SCRIPT.tsv in the
 build folder's parent: area, program, peer, result.
 """
 
@@ -220,7 +220,8 @@ class Suite:
     def record(self, area, program, peer, result):
         folder = os.path.join(os.path.dirname(self.build), "results")
         os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, "system.tsv"), "a") as table:
+        script = os.path.splitext(os.path.basename(sys.argv[0]))[0]
+        with open(os.path.join(folder, script + ".tsv"), "a") as table:
             table.write("\t".join((area, program, peer, result)) + "\n")
 
     def end(self):
