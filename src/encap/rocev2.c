@@ -105,11 +105,17 @@ static bool is_near(uint16_t last, uint16_t id, uint64_t ticks)
 static struct rocev2_sender *slot_of(struct rocev2_senders *s,
 				     const uint8_t ip[16])
 {
+	struct rocev2_sender *from;
 	uint32_t sum = 0;
 
 	for (int i = 0; i < 16; i++)
 		sum = sum * 31 + ip[i];
-	return &s->slots[sum % ROCEV2_SENDERS];
+	from = &s->slots[sum % ROCEV2_SENDERS];
+	if (memcmp(from->ip, ip, 16) != 0) {
+		*from = (struct rocev2_sender){.is_known = false};
+		memcpy(from->ip, ip, 16);
+	}
+	return from;
 }
 
 /* Keeps what `id` tells of its sender; true if it is to be believed. */
@@ -117,8 +123,8 @@ static bool judge(struct rocev2_sender *from, uint16_t id, uint64_t ticks)
 {
 	bool goes_on = is_near(from->last, id, ticks);
 	bool confirms = from->has_jumped && is_near(from->jump, id, ticks);
-	bool is_due = goes_on || confirms || from->starts == STARTS_MAX ||
-		      from->moves == MOVES_MAX;
+	bool is_due = goes_on || confirms || !from->is_damaged ||
+		      from->starts == STARTS_MAX || from->moves == MOVES_MAX;
 
 	if (from->starts < STARTS_MAX)
 		from->starts = goes_on ? 0 : from->starts + 1;
@@ -134,10 +140,10 @@ bool rocev2_id_is_due(struct rocev2_senders *s, const uint8_t ip[16],
 {
 	struct rocev2_sender *from = slot_of(s, ip);
 
-	if (!from->is_known || memcmp(from->ip, ip, 16) != 0) {
-		*from = (struct rocev2_sender){
-			.is_known = true, .last = id, .seen_ns = now_ns};
-		memcpy(from->ip, ip, 16);
+	if (!from->is_known) {
+		from->is_known = true;
+		from->last = id;
+		from->seen_ns = now_ns;
 		return true;
 	}
 	if (!judge(from, id, (now_ns - from->seen_ns) / TICK_NS))
@@ -147,4 +153,22 @@ bool rocev2_id_is_due(struct rocev2_senders *s, const uint8_t ip[16],
 		from->last = id;
 	from->seen_ns = now_ns;
 	return true;
+}
+
+void rocev2_damaged(struct rocev2_senders *s, const uint8_t ip[16])
+{
+	slot_of(s, ip)->is_damaged = true;
+}
+
+bool rocev2_is_intact(struct rocev2_senders *s, const struct inaddr *from,
+		      const struct inaddr *to, const uint8_t *p, size_t len,
+		      uint16_t id, uint64_t now_ns)
+{
+	uint16_t found = id;
+
+	if (rocev2_open(from, to, p, len, &found))
+		return found == id ||
+		       rocev2_id_is_due(s, from->ip, found, now_ns);
+	rocev2_damaged(s, from->ip);
+	return false;
 }

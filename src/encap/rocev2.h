@@ -42,8 +42,10 @@ bool rocev2_open(const struct inaddr *from, const struct inaddr *to,
 
 /*
  * Which ids to believe.  A socket does not tell whether there was a UDP
- * checksum; hardware and the kernel's rxe send none and number their packets,
- * so a sender's ids are taken when they go on from his last one.  Linux also
+ * checksum; hardware and the kernel's rxe send none and number their packets.
+ * Of damaged packets nearly all are explained by no id, so until there was one
+ * of a sender (rocev2_damaged) any id of his is believed.  From then on his
+ * ids are taken when they go on from the last one.  Linux also
  * moves a silent sender's id on by as much as one a tick, so they may be one
  * a millisecond further.  Two in a row that do not go on are a new start.  A
  * sender who makes three new starts running numbers as he likes, and one who
@@ -58,7 +60,7 @@ struct rocev2_sender {
 	uint16_t last, jump; /* newest id taken; the one refused after it */
 	uint8_t starts;	     /* new starts without a packet in sequence */
 	uint8_t moves;	     /* new starts that the next packet confirmed */
-	bool is_known, has_jumped;
+	bool is_known, has_jumped, is_damaged;
 };
 
 /* Of one receiver, zeroed at first; a clash forgets a sender. */
@@ -68,6 +70,12 @@ struct rocev2_senders {
 
 /* `id` was found in a packet from `ip` where another had been expected. */
 bool rocev2_id_is_due(struct rocev2_senders *s, const uint8_t ip[16],
+		      uint16_t id, uint64_t now_ns);
+/* A packet from `ip` came that no id explains. */
+void rocev2_damaged(struct rocev2_senders *s, const uint8_t ip[16]);
+/* Is p intact, BTH to ICRC, under `id` or one of his that is believed? */
+bool rocev2_is_intact(struct rocev2_senders *s, const struct inaddr *from,
+		      const struct inaddr *to, const uint8_t *p, size_t len,
 		      uint16_t id, uint64_t now_ns);
 
 #endif

@@ -285,7 +285,6 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 {
 	struct engine_counters *c = &e->ibt.counters[d->device];
 	struct ud_from from = {d->from, d->to, d->tos, len};
-	uint16_t found = id;
 	struct ibt_qp *q;
 	struct pkt p;
 	bool all;
@@ -300,9 +299,8 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 	q = target(e, d, &p, &all);
 	if (!q && !all)
 		return;
-	if (!rocev2_open(&d->from, &d->to, bytes, len, &found) ||
-	    (found != id &&
-	     !rocev2_id_is_due(&e->senders, d->from.ip, found, now_ns))) {
+	if (!rocev2_is_intact(&e->senders, &d->from, &d->to, bytes, len, id,
+			      now_ns)) {
 		c->rx_bad_icrc++;
 		return;
 	}

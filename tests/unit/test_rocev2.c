@@ -44,12 +44,45 @@ static void ipv6_has_no_id_to_explain_damage(void **state)
 	}
 }
 
+/* One who is late, or slow to read, sees the id jump with no time between. */
+static void any_id_is_due_while_nothing_came_damaged(void **state)
+{
+	struct rocev2_senders s = {0};
+	uint8_t p[64] = {4};
+	(void)state;
+
+	for (uint32_t n = 0, id = 7; n < 1000; n++, id += n % 7 ? 1 : 20000) {
+		size_t len = rocev2_seal(&there, &here, p, 40, (uint16_t)id);
+
+		assert_true(rocev2_is_intact(&s, &there, &here, p, len, 0, 0));
+	}
+}
+
+/* Damage that no id explains is found first, at odds of 2^15. */
+static void damage_makes_us_careful(void **state)
+{
+	struct rocev2_senders s = {0};
+	uint8_t p[64] = {4};
+	size_t len = rocev2_seal(&there, &here, p, 40, 100);
+	(void)state;
+
+	assert_true(rocev2_is_intact(&s, &there, &here, p, len, 0, 0));
+	p[20] ^= 1;
+	assert_false(rocev2_is_intact(&s, &there, &here, p, len, 0, 0));
+	p[20] ^= 1;
+	rocev2_seal(&there, &here, p, 40, 30000);
+	assert_false(rocev2_is_intact(&s, &there, &here, p, len, 0, 0));
+	assert_true(rocev2_id_is_due(&s, other, 1, 0));
+	assert_true(rocev2_id_is_due(&s, other, 30000, 0));
+}
+
 static void ids_that_go_on_are_due(void **state)
 {
 	struct rocev2_senders s = {0};
 	uint16_t id = 0xfff0;
 	(void)state;
 
+	rocev2_damaged(&s, there.ip);
 	for (int i = 0; i < 100; i++, id = (uint16_t)(id + i % 7))
 		assert_true(rocev2_id_is_due(&s, there.ip, id, 0));
 }
@@ -59,6 +92,7 @@ static void a_late_packet_is_due_and_takes_nothing_back(void **state)
 	struct rocev2_senders s = {0};
 	(void)state;
 
+	rocev2_damaged(&s, there.ip);
 	assert_true(rocev2_id_is_due(&s, there.ip, 5000, 0));
 	assert_true(rocev2_id_is_due(&s, there.ip, 4950, 0));
 	assert_true(rocev2_id_is_due(&s, there.ip, 6020, 0));
@@ -71,6 +105,7 @@ static void a_stray_id_is_refused_and_forgotten(void **state)
 	struct rocev2_senders s = {0};
 	(void)state;
 
+	rocev2_damaged(&s, there.ip);
 	for (uint16_t id = 100; id < 200; id++) {
 		assert_true(rocev2_id_is_due(&s, there.ip, id, 0));
 		assert_false(rocev2_id_is_due(&s, there.ip, far[id % 4], 0));
@@ -82,6 +117,7 @@ static void a_new_start_needs_two_packets(void **state)
 	struct rocev2_senders s = {0};
 	(void)state;
 
+	rocev2_damaged(&s, there.ip);
 	assert_true(rocev2_id_is_due(&s, there.ip, 100, 0));
 	assert_false(rocev2_id_is_due(&s, there.ip, 30000, 0));
 	assert_true(rocev2_id_is_due(&s, there.ip, 30001, 0));
@@ -96,6 +132,7 @@ static void a_silent_sender_goes_on_some_way_further(void **state)
 	uint16_t id = 7;
 	(void)state;
 
+	rocev2_damaged(&s, there.ip);
 	for (int seconds = 0; seconds < 60; seconds++) {
 		assert_true(rocev2_id_is_due(&s, there.ip, id, now));
 		now += (uint64_t)seconds * 1000000000;
@@ -116,6 +153,7 @@ static void a_sender_who_keeps_moving_is_taken_at_his_word(void **state)
 	int refused = 0;
 	(void)state;
 
+	rocev2_damaged(&s, there.ip);
 	for (int run = 0; run < 1000; run++, id = (uint16_t)(id + 20000))
 		for (int i = 0; i < 10; i++)
 			refused += !rocev2_id_is_due(&s, there.ip, id++, 0);
@@ -129,6 +167,7 @@ static void a_sender_of_random_ids_is_taken_at_his_word(void **state)
 	int refused = 0;
 	(void)state;
 
+	rocev2_damaged(&s, there.ip);
 	for (int i = 0; i < 1000; i++, id = (id * 25173 + 13849) & 0xffff)
 		refused += !rocev2_id_is_due(&s, there.ip, (uint16_t)id, 0);
 	assert_in_range(refused, 1, 10);
@@ -151,6 +190,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_id_of_a_packet_is_found),
 		cmocka_unit_test(ipv6_has_no_id_to_explain_damage),
+		cmocka_unit_test(any_id_is_due_while_nothing_came_damaged),
+		cmocka_unit_test(damage_makes_us_careful),
 		cmocka_unit_test(ids_that_go_on_are_due),
 		cmocka_unit_test(a_late_packet_is_due_and_takes_nothing_back),
 		cmocka_unit_test(a_stray_id_is_refused_and_forgotten),
