@@ -6,54 +6,17 @@
 #include <string.h>
 
 #include "direct/near.h"
-#include "encap/rocev2.h"
-#include "engine/board.h"
-#include "engine/burst.h"
-#include "engine/credit.h"
-#include "ibt/ibt.h"
+#include "engine/inside.h"
 #include "ibt/mcast.h"
 #include "ibt/once.h"
 #include "ibt/shelf.h"
 #include "ibt/uc.h"
 #include "util/bits.h"
 #include "util/check.h"
-#include "util/map.h"
 
 /* What a QP sends before the next has its turn. */
 #define QUANTUM_PACKETS 128
 #define QUANTUM_BYTES	65536
-
-/* What an engine_tx moves without packets: bytes, and what a request is
- * reckoned as. */
-#define MOVED_MAX  (4u << 20)
-#define MOVED_EACH 4096
-
-struct engine {
-	struct ibt ibt;
-	struct rocev2_senders senders;
-	struct map qpns;    /* of struct ibt_qp, by QPN */
-	struct burst burst; /* offered and not yet sent */
-	/* Flow control within the host. */
-	uint32_t (*class_of)(uint32_t qpn);
-	uint32_t class;		/* ours */
-	struct credit *credits; /* by class; NULL without class_of */
-	struct credit *credit[BURST_FRAMES]; /* of each frame, or NULL */
-	uint32_t charged[BURST_FRAMES];
-	struct credit_inbox inbox;
-	struct board board;
-	struct list starved; /* struct ibt_qp, by `active` */
-	bool parts;	     /* see engine_part */
-	uint32_t wanted_qpn; /* engine_wants_page; 0: none */
-	/* Within the host without packets, near.h. */
-	bool is_direct;
-	struct list undecided; /* struct ibt_qp, by `nearby` */
-	struct list kicks;     /* struct far_link */
-	uint64_t look_ns;      /* when to look after peers; UINT64_MAX: never */
-	uint64_t moved;	       /* in this engine_tx, see MOVED_MAX */
-	uint64_t starved_ns;   /* when to try them again; UINT64_MAX: none */
-	bool rx_is_known;      /* who sent the present datagram */
-	uint32_t rx_class;
-};
 
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 {
@@ -98,14 +61,9 @@ const struct engine_counters *engine_counters(const struct engine *e,
 	return &e->ibt.counters[device];
 }
 
-static struct ibt_qp *find(const struct engine *e, uint32_t qpn)
-{
-	return map_find(&e->qpns, qpn);
-}
-
 bool engine_qpn_is_used(const struct engine *e, uint32_t qpn)
 {
-	return find(e, qpn) != NULL;
+	return engine_find(e, qpn) != NULL;
 }
 
 struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp)
@@ -233,7 +191,7 @@ static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 
 	*all = p->bth.dest_qpn == MCAST_QPN;
 	if (!*all)
-		q = find(e, p->bth.dest_qpn);
+		q = engine_find(e, p->bth.dest_qpn);
 	if (*all ? p->info->service != OPCODE_SERVICE_UD ||
 			    !mcast_has(&e->ibt, d->to.ip)
 		 : !q || !ibt_qp_serves(q, p->info->service)) {
@@ -461,7 +419,7 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
 		       uint64_t now_ns)
 {
-	struct ibt_qp *q = find(e, qpn);
+	struct ibt_qp *q = engine_find(e, qpn);
 
 	e->ibt.now_ns = now_ns;
 	if (q)
@@ -493,7 +451,6 @@ void engine_hold_acks(struct engine *e, bool hold)
 
 void engine_part(struct engine *e, bool parts)
 {
-	e->parts = parts;
 	engine_hold_acks(e, false);
 	board_shut(&e->board, parts);
 	feed(e);
@@ -581,7 +538,7 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 				   ibt_qp_patience_ns(&e->ibt, q)};
 	bool ask = false, waits;
 
-	if (!c || (e->parts && rc_reply_is_owed(q)))
+	if (!c || (e->board.is_shut && rc_reply_is_owed(q)))
 		return true;
 	waits = credit_waits(c, &wish, now_ns, &ask);
 	if (ask)
@@ -593,116 +550,6 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	list_remove(&q->active); /* an answer may have put it there */
 	list_push_tail(&e->starved, &q->active);
 	return false;
-}
-
-void engine_mail(struct engine *e)
-{
-	uint32_t letters;
-	struct qp *qp;
-
-	while ((qp = mail_take(e->ibt.hca, &letters))) {
-		struct ibt_qp *q = find(e, qp->qpn);
-
-		if (q)
-			near_mail(&e->ibt, q, letters);
-	}
-}
-
-bool engine_is_near(const struct engine *e)
-{
-	return e->ibt.is_near;
-}
-
-bool engine_has_mail(const struct engine *e)
-{
-	return mail_is_there(e->ibt.hca);
-}
-
-void engine_asleep(struct engine *e, bool asleep)
-{
-	ring_publish(&e->ibt.hca->shared->is_asleep, asleep);
-}
-
-uint32_t engine_wants_way(struct engine *e, uint32_t *peer_qpn)
-{
-	struct ibt_qp *q;
-
-	if (list_is_empty(&e->undecided))
-		return 0;
-	q = CONTAINER_OF(e->undecided.next, struct ibt_qp, nearby);
-	*peer_qpn = q->qp->attr.dest_qpn;
-	return q->qp->qpn;
-}
-
-void engine_way(struct engine *e, uint32_t qpn, struct hca *far,
-		struct guest *guest, void *owner)
-{
-	struct ibt_qp *q = find(e, qpn);
-
-	if (!q || q->way != IBT_WAY_OPEN)
-		return;
-	if (!far || near_attach(q, far, guest, owner))
-		near_refuse(q);
-	else
-		e->ibt.is_near = true;
-	list_remove(&q->nearby);
-	ibt_qp_activate(&e->ibt, q);
-}
-
-void *engine_kick(struct engine *e)
-{
-	struct list *n = list_pop_head(&e->kicks);
-
-	return n ? CONTAINER_OF(n, struct far_link, kick)->owner : NULL;
-}
-
-bool engine_uses(const struct engine *e, const void *owner)
-{
-	const struct ibt_qp *q;
-	uint32_t at = 0;
-
-	while ((q = map_next(&e->qpns, &at)))
-		if (q->link && q->link->owner == owner)
-			return true;
-	return false;
-}
-
-bool engine_gone(struct engine *e, const void *owner)
-{
-	struct ibt_qp *q;
-	uint32_t at = 0;
-	bool any = false;
-
-	while ((q = map_next(&e->qpns, &at))) {
-		if (q->way != IBT_WAY_DIRECT || q->link->owner != owner)
-			continue;
-		any = true;
-		near_gone(&e->ibt, q);
-	}
-	return any;
-}
-
-/*
- * The requests of q that go directly; false when no packets are left to send.
- * What one engine_tx moves is bounded: it holds the lane.
- */
-static bool serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
-{
-	uint32_t moved = 1;
-
-	if (q->way == IBT_WAY_OPEN &&
-	    (!e->is_direct || q->qp->type != HCA_QPT_RC ||
-	     !q->qp->attr.ah.local))
-		near_refuse(q);
-	if (near_is_undecided(q) && !list_is_linked(&q->nearby))
-		list_push_tail(&e->undecided, &q->nearby);
-	while (q->way == IBT_WAY_DIRECT && moved && e->moved < MOVED_MAX) {
-		moved = near_turn(&e->ibt, q, &e->kicks, now_ns);
-		e->moved += moved ? moved + MOVED_EACH : 0;
-	}
-	if (q->way == IBT_WAY_DIRECT && q->link->is_asked)
-		e->look_ns = bits_min_u64(e->look_ns, now_ns + NEAR_LOOK_NS);
-	return q->way == IBT_WAY_PACKETS || rc_reply_is_owed(q);
 }
 
 /* The packets of a turn; true if it may have more to send. */
@@ -728,8 +575,8 @@ static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 /* A turn of q; the same. */
 static bool serve(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
-	bool sends = serve_directly(e, q, now_ns);
-	bool more = e->moved >= MOVED_MAX;
+	bool sends = engine_serve_directly(e, q, now_ns);
+	bool more = e->moved >= ENGINE_MOVED_MAX;
 
 	if (!sends)
 		ibt_qp_note(q);
@@ -748,7 +595,7 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 	burst_recycle(b);
 	e->moved = 0;
 	while (!b->first && burst_space(b) && !list_is_empty(active) &&
-	       e->moved < MOVED_MAX) {
+	       e->moved < ENGINE_MOVED_MAX) {
 		struct ibt_qp *q =
 			CONTAINER_OF(active->next, struct ibt_qp, active);
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What an engine consists of, for the files that engine.h's calls are in:
+ * engine.c and, for requests that need no packets, ways.c.  Nobody else looks.
+ */
+#ifndef ENGINE_INSIDE_H
+#define ENGINE_INSIDE_H
+
+#include "encap/rocev2.h"
+#include "engine/board.h"
+#include "engine/burst.h"
+#include "engine/credit.h"
+#include "engine/engine.h"
+#include "ibt/ibt.h"
+#include "util/map.h"
+
+/* Bytes that an engine_tx moves without packets. */
+#define ENGINE_MOVED_MAX (4u << 20)
+
+struct engine {
+	struct ibt ibt;
+	struct rocev2_senders senders;
+	struct map qpns;    /* of struct ibt_qp, by QPN */
+	struct burst burst; /* offered and not yet sent */
+	/* Flow control within the host. */
+	uint32_t (*class_of)(uint32_t qpn);
+	uint32_t class;		/* ours */
+	struct credit *credits; /* by class; NULL without class_of */
+	struct credit *credit[BURST_FRAMES]; /* of each frame, or NULL */
+	uint32_t charged[BURST_FRAMES];
+	struct credit_inbox inbox;
+	bool rx_is_known; /* who sent the present datagram */
+	uint32_t rx_class;
+	struct board board;
+	struct list starved; /* struct ibt_qp, by `active` */
+	uint64_t starved_ns; /* when to try them again; UINT64_MAX: none */
+	uint32_t wanted_qpn; /* engine_wants_page; 0: none */
+	/* Within the host without packets, near.h. */
+	bool is_direct;
+	struct list undecided; /* struct ibt_qp, by `nearby` */
+	struct list kicks;     /* struct far_link */
+	uint64_t look_ns;      /* when to look after peers; UINT64_MAX: never */
+	uint64_t moved;	       /* in this engine_tx, see ENGINE_MOVED_MAX */
+};
+
+static inline struct ibt_qp *engine_find(const struct engine *e, uint32_t qpn)
+{
+	return map_find(&e->qpns, qpn);
+}
+
+/*
+ * The requests of q that go directly; false when no packets are left to send.
+ * What one engine_tx moves is bounded: it holds the lane.
+ */
+bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "direct/near.h"
+#include "engine/inside.h"
+#include "util/bits.h"
+
+/* What a request is reckoned as, beside its bytes. */
+#define MOVED_EACH 4096
+
+void engine_mail(struct engine *e)
+{
+	uint32_t letters;
+	struct qp *qp;
+
+	while ((qp = mail_take(e->ibt.hca, &letters))) {
+		struct ibt_qp *q = engine_find(e, qp->qpn);
+
+		if (q)
+			near_mail(&e->ibt, q, letters);
+	}
+}
+
+bool engine_is_near(const struct engine *e)
+{
+	return e->ibt.is_near;
+}
+
+bool engine_has_mail(const struct engine *e)
+{
+	return mail_is_there(e->ibt.hca);
+}
+
+void engine_asleep(struct engine *e, bool asleep)
+{
+	ring_publish(&e->ibt.hca->shared->is_asleep, asleep);
+}
+
+uint32_t engine_wants_way(struct engine *e, uint32_t *peer_qpn)
+{
+	struct ibt_qp *q;
+
+	if (list_is_empty(&e->undecided))
+		return 0;
+	q = CONTAINER_OF(e->undecided.next, struct ibt_qp, nearby);
+	*peer_qpn = q->qp->attr.dest_qpn;
+	return q->qp->qpn;
+}
+
+void engine_way(struct engine *e, uint32_t qpn, struct hca *far,
+		struct guest *guest, void *owner)
+{
+	struct ibt_qp *q = engine_find(e, qpn);
+
+	if (!q || q->way != IBT_WAY_OPEN)
+		return;
+	if (!far || near_attach(q, far, guest, owner))
+		near_refuse(q);
+	else
+		e->ibt.is_near = true;
+	list_remove(&q->nearby);
+	ibt_qp_activate(&e->ibt, q);
+}
+
+void *engine_kick(struct engine *e)
+{
+	struct list *n = list_pop_head(&e->kicks);
+
+	return n ? CONTAINER_OF(n, struct far_link, kick)->owner : NULL;
+}
+
+bool engine_uses(const struct engine *e, const void *owner)
+{
+	const struct ibt_qp *q;
+	uint32_t at = 0;
+
+	while ((q = map_next(&e->qpns, &at)))
+		if (q->link && q->link->owner == owner)
+			return true;
+	return false;
+}
+
+bool engine_gone(struct engine *e, const void *owner)
+{
+	struct ibt_qp *q;
+	uint32_t at = 0;
+	bool any = false;
+
+	while ((q = map_next(&e->qpns, &at))) {
+		if (q->way != IBT_WAY_DIRECT || q->link->owner != owner)
+			continue;
+		any = true;
+		near_gone(&e->ibt, q);
+	}
+	return any;
+}
+
+bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	uint32_t moved = 1;
+
+	if (q->way == IBT_WAY_OPEN &&
+	    (!e->is_direct || q->qp->type != HCA_QPT_RC ||
+	     !q->qp->attr.ah.local))
+		near_refuse(q);
+	if (near_is_undecided(q) && !list_is_linked(&q->nearby))
+		list_push_tail(&e->undecided, &q->nearby);
+	while (q->way == IBT_WAY_DIRECT && moved &&
+	       e->moved < ENGINE_MOVED_MAX) {
+		moved = near_turn(&e->ibt, q, &e->kicks, now_ns);
+		e->moved += moved ? moved + MOVED_EACH : 0;
+	}
+	if (q->way == IBT_WAY_DIRECT && q->link->is_asked)
+		e->look_ns = bits_min_u64(e->look_ns, now_ns + NEAR_LOOK_NS);
+	return q->way == IBT_WAY_PACKETS || rc_reply_is_owed(q);
+}
