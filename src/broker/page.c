@@ -47,12 +47,16 @@ void page_clear(int fd, uint64_t generation)
 	/* No memory for it: then it was never written. */
 }
 
+bool page_copy(int fd, size_t offset, size_t bytes, void *to)
+{
+	return fd >= 0 && pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes;
+}
+
 uint64_t page_generation(int fd)
 {
 	uint64_t generation = 0;
 
-	if (pread(fd, &generation, sizeof(generation), PAGE_OWNER_BYTES) !=
-	    sizeof(generation))
+	if (!page_copy(fd, PAGE_OWNER_BYTES, sizeof(generation), &generation))
 		return 0;
 	return generation;
 }

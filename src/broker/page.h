@@ -13,6 +13,7 @@
 #ifndef ADVERB_BROKER_PAGE_H
 #define ADVERB_BROKER_PAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,8 @@ int page_reader(int fd);
 /* Zero the owner's part; the generation is the class's, one higher a time. */
 void page_clear(int fd, uint64_t generation);
 uint64_t page_generation(int fd);
+/* Copies a part of what stands in it; false without a page, fd < 0. */
+bool page_copy(int fd, size_t offset, size_t bytes, void *to);
 /* Map it, by the descriptor of either kind; NULL when that does not go. */
 void *page_map(int fd, int protection);
 void page_unmap(const void *page);

@@ -272,9 +272,8 @@ static bool page_is_closed(int page_fd, uint32_t qpn)
 {
 	struct closed closed;
 
-	return page_fd >= 0 &&
-	       pread(page_fd, &closed, sizeof(closed),
-		     offsetof(struct credit_page, closed)) == sizeof(closed) &&
+	return page_copy(page_fd, offsetof(struct credit_page, closed),
+			 sizeof(closed), &closed) &&
 	       closed_has(&closed, qpn);
 }
 

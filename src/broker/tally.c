@@ -56,9 +56,8 @@ static void add(struct tally *t, int page_fd, bool has_ended)
 {
 	struct credit_tally got[HCA_MAX_DEVICES];
 
-	if (page_fd < 0 ||
-	    pread(page_fd, got, sizeof(got),
-		  offsetof(struct credit_page, tallies)) != sizeof(got))
+	if (!page_copy(page_fd, offsetof(struct credit_page, tallies),
+		       sizeof(got), got))
 		return;
 	for (uint32_t i = 0; i < HCA_MAX_DEVICES && got[i].link; i++) {
 		struct tally_row *r = row_of(t, (uint32_t)got[i].link);

@@ -11,98 +11,95 @@ struct peer {
 	size_t look; /* bytes that one look finds */
 };
 
-/* The share of the bytes, in percent, that came behind pauses. */
-static unsigned run(struct pace *p, const struct peer *peer, uint64_t *now_ns,
-		    size_t bytes)
+static const struct peer stream = {240000, 200000, 300000};
+static const struct peer waits = {300000, 500000, 65536};
+static const struct peer either = {300000, 295000, 65536};
+static const struct peer slow = {10000000, 9000000, 4096};
+
+/* Who looks, and when. */
+struct looker {
+	struct pace pace;
+	uint64_t now_ns;
+};
+
+/* The share of so many MiB, in percent, that came behind pauses. */
+static unsigned run(struct looker *l, const struct peer *peer, size_t megas)
 {
-	size_t paused = 0, got = 0;
+	size_t paused = 0, got = 0, bytes = megas * MEGA;
 
 	for (; got < bytes; got += peer->look) {
-		uint64_t cost = p->pauses ? peer->paused : peer->at_once;
+		uint64_t cost = l->pace.pauses ? peer->paused : peer->at_once;
 
-		if (p->pauses)
+		if (l->pace.pauses)
 			paused += peer->look;
-		*now_ns += cost * peer->look / MEGA;
-		pace_looked(p, peer->look, *now_ns);
+		l->now_ns += cost * peer->look / MEGA;
+		pace_looked(&l->pace, peer->look, l->now_ns);
 	}
-	return (unsigned)(100 * paused / bytes);
+	return bytes ? (unsigned)(100 * paused / bytes) : 0;
+}
+
+/* One who has taken so many MiB of a peer, to find out how. */
+static struct looker begin(const struct peer *peer, size_t megas)
+{
+	struct looker l = {.now_ns = 1000000000};
+
+	pace_init(&l.pace);
+	run(&l, peer, megas);
+	return l;
 }
 
 static void a_stream_that_pauses_make_faster_has_them(void **state)
 {
-	struct peer stream = {240000, 200000, 300000};
-	uint64_t now = 1000000000;
-	struct pace p;
+	struct looker l = begin(&stream, 16);
 
-	pace_init(&p);
-	run(&p, &stream, &now, 16 * MEGA);
-	assert_in_range(run(&p, &stream, &now, 1000u * MEGA), 95, 100);
-	assert_in_range(run(&p, &stream, &now, 1000u * MEGA), 97, 100);
+	assert_in_range(run(&l, &stream, 1000), 95, 100);
+	assert_in_range(run(&l, &stream, 1000), 97, 100);
 }
 
 static void a_peer_that_waits_for_answers_is_looked_after_at_once(void **state)
 {
-	struct peer waits = {300000, 500000, 65536};
-	uint64_t now = 1000000000;
-	struct pace p;
+	struct looker l = begin(&waits, 16);
 
-	pace_init(&p);
-	run(&p, &waits, &now, 16 * MEGA);
-	assert_in_range(run(&p, &waits, &now, 1000u * MEGA), 0, 5);
-	assert_in_range(run(&p, &waits, &now, 1000u * MEGA), 0, 3);
+	assert_in_range(run(&l, &waits, 1000), 0, 5);
+	assert_in_range(run(&l, &waits, 1000), 0, 3);
 }
 
 static void what_makes_no_difference_is_no_reason_to_pause(void **state)
 {
-	struct peer either = {300000, 295000, 65536};
-	uint64_t now = 1000000000;
-	struct pace p;
+	struct looker l = begin(&either, 16);
 
-	pace_init(&p);
-	run(&p, &either, &now, 16 * MEGA);
-	assert_in_range(run(&p, &either, &now, 1000u * MEGA), 0, 5);
+	assert_in_range(run(&l, &either, 1000), 0, 5);
 }
 
 static void a_peer_that_changes_is_followed(void **state)
 {
-	struct peer stream = {240000, 200000, 300000};
-	struct peer waits = {300000, 500000, 65536};
-	uint64_t now = 1000000000;
-	struct pace p;
+	struct looker l = begin(&stream, 1000);
 
-	pace_init(&p);
-	run(&p, &stream, &now, 1000u * MEGA);
-	run(&p, &waits, &now, 100u * MEGA);
-	assert_in_range(run(&p, &waits, &now, 500u * MEGA), 0, 5);
-	run(&p, &stream, &now, 100u * MEGA);
-	assert_in_range(run(&p, &stream, &now, 500u * MEGA), 95, 100);
+	run(&l, &waits, 100);
+	assert_in_range(run(&l, &waits, 500), 0, 5);
+	run(&l, &stream, 100);
+	assert_in_range(run(&l, &stream, 500), 95, 100);
 }
 
 static void what_is_no_stream_is_looked_after_at_once(void **state)
 {
-	struct peer slow = {10000000, 9000000, 4096};
-	uint64_t now = 1000000000;
-	struct pace p;
+	struct looker l = begin(&slow, 0);
 
-	pace_init(&p);
-	assert_int_equal(run(&p, &slow, &now, 100u * MEGA), 0);
+	assert_int_equal(run(&l, &slow, 100), 0);
 }
 
 static void a_look_that_finds_nothing_ends_the_pauses(void **state)
 {
-	struct peer stream = {240000, 200000, 300000};
-	uint64_t now = 1000000000;
-	struct pace p;
+	struct looker l = begin(&stream, 100);
+	struct pace *p = &l.pace;
 
-	pace_init(&p);
-	run(&p, &stream, &now, 100u * MEGA);
-	assert_true(p.pauses);
-	assert_true(pace_waits(&p, now));
-	assert_false(pace_waits(&p, now + PACE_NS));
-	pace_looked(&p, 0, now + PACE_NS);
-	assert_true(pace_is_off(&p));
-	pace_looked(&p, 65536, now + PACE_NS + 1000);
-	assert_true(pace_waits(&p, now + PACE_NS + 1000));
+	assert_true(p->pauses);
+	assert_true(pace_waits(p, l.now_ns));
+	assert_false(pace_waits(p, l.now_ns + PACE_NS));
+	pace_looked(p, 0, l.now_ns + PACE_NS);
+	assert_true(pace_is_off(p));
+	pace_looked(p, 65536, l.now_ns + PACE_NS + 1000);
+	assert_true(pace_waits(p, l.now_ns + PACE_NS + 1000));
 }
 
 int main(void)
