@@ -95,15 +95,11 @@ def newcomers():
     t.need("ib_write_bw")
     t.need("ibv_devinfo")
     load = t.start(t.pair_argv(["ib_write_bw", "-D", "6"], timeout=system.HANG))
-    end = time.monotonic() + 4
-    seen = 0
-    while time.monotonic() < end:
+    while load.poll() is None:
         for pid in brokers():
             os.kill(pid, signal.SIGKILL)
         expect_ok(t.pair(["ibv_rc_pingpong", "-c", "-n", "100"]))
-        seen += 1
     expect_ok(t.finish(load, 70))
-    expect(seen >= 3, "only %d programs in all that time" % seen)
 
 
 t.case("programs start while brokers are killed", alone(newcomers),
