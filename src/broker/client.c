@@ -23,6 +23,7 @@
 /* Another's broker is for its user to start anew: only then do we. */
 #define FOREIGN_MS 500
 #define BACKLOG	   1024
+#define NAP_MS	   500 /* who sleeps twice as long was stopped, or starved */
 
 struct client_pages {
 	const void *page[STEER_CLASS_MAX + 1];
@@ -339,6 +340,26 @@ static bool is_final(const struct client *c)
 		c->error != -ECONNREFUSED);
 }
 
+/*
+ * Waits for the broker or until the client is due; `end` too moves on by what
+ * we were away for, for that was no silence of the broker's.
+ */
+static void await(struct client *c, uint64_t *end)
+{
+	struct pollfd p = {c->unix_fd, POLLIN, 0};
+	uint64_t began = now_ms(), took;
+	uint64_t until = c->due_ms < *end ? c->due_ms : *end;
+	uint64_t left = until > began ? until - began : 0;
+
+	poll(&p, 1, left < NAP_MS ? (int)left : NAP_MS);
+	took = now_ms() - began;
+	if (took < 2 * NAP_MS)
+		return;
+	*end += took;
+	if (c->due_ms != UINT64_MAX)
+		c->due_ms += took;
+}
+
 int client_open(struct client *c, const char **why)
 {
 	return client_open_sharing(c, -1, -1, why);
@@ -347,7 +368,7 @@ int client_open(struct client *c, const char **why)
 int client_open_sharing(struct client *c, int arena_fd, int kick_fd,
 			const char **why)
 {
-	uint64_t end = now_ms() + OPEN_MS, now;
+	uint64_t end = now_ms() + OPEN_MS;
 	struct client_news news;
 
 	*c = (struct client){.unix_fd = -1,
@@ -355,10 +376,7 @@ int client_open_sharing(struct client *c, int arena_fd, int kick_fd,
 			     .safe_fd = -1,
 			     .tree_fd = -1,
 			     .share_fd = {arena_fd, kick_fd}};
-	while ((now = now_ms()) < end) {
-		uint64_t until;
-		struct pollfd p;
-
+	while (now_ms() < end) {
 		client_turn(c, &news);
 		if (c->state == CLIENT_UP) {
 			*why = "";
@@ -366,9 +384,7 @@ int client_open_sharing(struct client *c, int arena_fd, int kick_fd,
 		}
 		if (is_final(c))
 			break;
-		until = c->due_ms < end ? c->due_ms : end;
-		p = (struct pollfd){c->unix_fd, POLLIN, 0};
-		poll(&p, 1, until > now ? (int)(until - now) : 0);
+		await(c, &end);
 	}
 	*why = c->reason ? c->reason : "the broker adverbd does not answer";
 	client_close(c);

@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ROUNDS 20
@@ -35,6 +36,40 @@ struct report {
 	uint32_t class;
 	pid_t broker;
 };
+
+static int stops; /* polls that find the process stopped meanwhile */
+static time_t stopped_s;
+
+/* In place of libc's, for all that is linked into this test. */
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	int err = (int)syscall(SYS_clock_gettime, id, t);
+
+	t->tv_sec += stopped_s;
+	return err;
+}
+
+int poll(struct pollfd *fds, nfds_t count, int ms)
+{
+	if (!stops)
+		return (int)syscall(SYS_poll, fds, count, ms);
+	stops--;
+	stopped_s += 30;
+	return 0;
+}
+
+static void who_is_stopped_while_it_opens_has_its_time(void **state)
+{
+	struct client c;
+	pid_t pid;
+
+	stops = 3;
+	open_or_fail(&c);
+	assert_int_equal(stops, 0);
+	pid = broker_of(&c);
+	client_close(&c);
+	end_broker(pid);
+}
 
 static void each_client_gets_the_datagrams_of_its_class(void **state)
 {
@@ -460,6 +495,7 @@ static void where_no_process_can_be_started_a_thread_serves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_is_stopped_while_it_opens_has_its_time),
 		cmocka_unit_test(each_client_gets_the_datagrams_of_its_class),
 		cmocka_unit_test(sigkill_of_a_client_frees_its_class),
 		cmocka_unit_test(what_a_client_had_joined_dies_with_it),
