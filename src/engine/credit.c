@@ -12,6 +12,8 @@
 #define ASK_NS	     50000u	 /* between two questions for a page */
 #define ASK_AGAIN_NS 10000000u	 /* when nothing waits for it */
 #define PAGE_NS	     1000000000u /* to wait for it at most */
+/* What is sent may wait for the kernel's thread that takes it to the socket. */
+#define UNDER_WAY_NS 20000000u
 #define LOOK_MIN_NS  20000u
 #define LOOK_MAX_NS  10000000u
 /* Charged before the page is known; all processes of a host together may do
@@ -38,10 +40,10 @@ static void begin(struct credit *c)
 	c->since = c->sent;
 }
 
-static void follow(struct credit *c, uint32_t drained)
+static void follow(struct credit *c, uint32_t drained, uint64_t now_ns)
 {
 	const struct credit_page *p = c->page;
-	bool over = !c->is_unsent &&
+	bool over = !c->is_unsent && now_ns - c->marked_ns > UNDER_WAY_NS &&
 		    ring_load(&p->empties) - c->mark - 2 < UINT32_MAX / 2;
 	bool is_another = p->generation != c->generation;
 
@@ -102,7 +104,7 @@ bool credit_has_room(struct credit *c, uint32_t us,
 	if (!c->page || !ring_load(&c->page->capacity))
 		return true;
 	drained = ring_load(&c->page->drained[us % CREDIT_SLOTS]);
-	follow(c, drained);
+	follow(c, drained, now_ns);
 	share = share_of(c, drained, now_ns);
 	out = c->sent - drained;
 	if (!out || out + one_cost(wish->bytes) <= share) {
@@ -146,9 +148,10 @@ void credit_page_is(struct credit *c, const struct credit_page *page)
 	c->has_none = !page;
 }
 
-void credit_sent(struct credit *c)
+void credit_sent(struct credit *c, uint64_t now_ns)
 {
 	c->is_unsent = false;
+	c->marked_ns = now_ns;
 	if (c->page)
 		c->mark = ring_load(&c->page->empties);
 }
@@ -205,6 +208,11 @@ void credit_drained(struct credit_inbox *in, uint32_t from, size_t len,
 	ring_store(drained,
 		   ring_own(drained) + credit_cost(len, segment,
 						   ring_own(&in->page->apart)));
+	in->quiet = 0;
+}
+
+void credit_passed(struct credit_inbox *in)
+{
 	in->quiet = 0;
 }
 

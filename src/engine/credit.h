@@ -7,7 +7,8 @@
  *	receiver, in its page			sender
  *	capacity, senders	-> share
  *	drained[my class]	-> under way = sent - drained
- *	empties			-> moved twice since I sent: all was taken
+ *	empties			-> moved twice since I sent, a while ago: all
+ *				   was taken, or is lost
  *
  * Those that are counted as senders share seven eighths.  Who begins has an
  * eighth, until something has been drained that he sent after he was counted:
@@ -81,7 +82,8 @@ struct credit {
 	uint64_t stalled_ns; /* since when there is no room; 0: there is */
 	uint64_t waited_ns;  /* so long, when one passed all the same */
 	uint32_t sent;	     /* ever, wraps */
-	uint32_t mark;	     /* empties when we last sent */
+	uint32_t mark;	     /* empties when we last sent, */
+	uint64_t marked_ns;  /* and when that was */
 	enum credit_standing standing;
 	uint32_t since;	  /* `sent` when that began */
 	uint64_t used_ns; /* when there was room last */
@@ -117,13 +119,15 @@ bool credit_waits(struct credit *c, const struct credit_wish *wish,
 uint64_t credit_look_ns(const struct credit *c, uint64_t now_ns);
 /* That is its page; NULL: it has none, and what is sent to it waits no more. */
 void credit_page_is(struct credit *c, const struct credit_page *page);
-void credit_sent(struct credit *c);
+void credit_sent(struct credit *c, uint64_t now_ns);
 
 void credit_open(struct credit_inbox *in, struct credit_page *page,
 		 uint32_t buffer_bytes, bool apart);
 /* A datagram of class `from` was taken out and served. */
 void credit_drained(struct credit_inbox *in, uint32_t from, size_t len,
 		    size_t segment, uint64_t now_ns);
+/* The same of a datagram from nobody knows whom. */
+void credit_passed(struct credit_inbox *in);
 /* The socket was empty after all that was taken out had been served. */
 void credit_empty(struct credit_inbox *in);
 /* Shows the counters of each device, by its interface; NULL: to nobody. */

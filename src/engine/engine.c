@@ -295,6 +295,8 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 		       (size_t)bits_min_u64(step, d->len - off), id, now_ns);
 	if (e->rx_is_known)
 		credit_drained(&e->inbox, e->rx_class, d->len, step, now_ns);
+	else if (d->local)
+		credit_passed(&e->inbox);
 }
 
 void engine_rx_empty(struct engine *e)
@@ -617,7 +619,7 @@ void engine_tx_done(struct engine *e, size_t sent)
 		struct credit *c = e->credit[e->burst.first++];
 
 		if (c)
-			credit_sent(c);
+			credit_sent(c, e->ibt.now_ns);
 	}
 	if (e->burst.first == e->burst.count)
 		once_sent(&e->ibt);

@@ -36,7 +36,7 @@ static bool send_one(void)
 		return false;
 	c.sent += credit_cost(PACKET, PACKET, false);
 	c.is_unsent = true;
-	credit_sent(&c);
+	credit_sent(&c, now);
 	return true;
 }
 
@@ -144,7 +144,7 @@ static void whoever_begins_and_pauses_the_buffer_never_overflows(void **state)
 		} else if (is_busy[i] &&
 			   credit_has_room(&s[i], i, &wish, now)) {
 			s[i].sent += credit_cost(PACKET, PACKET, false);
-			credit_sent(&s[i]);
+			credit_sent(&s[i], now);
 			queue[head++ % QUEUE] = (uint8_t)i;
 		}
 		most = head - tail > most ? head - tail : most;
@@ -160,9 +160,35 @@ static void an_empty_socket_settles_what_was_counted_wrong(void **state)
 	in.quiet = 0;
 	credit_empty(&in);
 	/* that may have been before we sent */
+	now += 30 * MS;
 	assert_false(send_one());
 	credit_empty(&in);
 	assert_true(send_one());
+}
+
+/* The kernel's thread that takes it to the socket waits for a processor. */
+static void what_is_late_on_its_way_is_not_settled(void **state)
+{
+	fill();
+	credit_empty(&in);
+	credit_empty(&in);
+	now += 10 * MS;
+	assert_false(send_one());
+	now += 20 * MS;
+	assert_true(send_one());
+}
+
+/* To a queue pair that was destroyed, say. */
+static void what_nobody_takes_is_settled(void **state)
+{
+	credit_empty(&in);
+	credit_empty(&in);
+	fill();
+	credit_passed(&in);
+	credit_empty(&in);
+	credit_empty(&in);
+	now += 30 * MS;
+	assert_true(fill() > 1);
 }
 
 static void frames_not_sent_yet_are_not_settled(void **state)
@@ -171,6 +197,7 @@ static void frames_not_sent_yet_are_not_settled(void **state)
 	c.is_unsent = true;
 	credit_empty(&in);
 	credit_empty(&in);
+	now += 30 * MS;
 	assert_false(credit_has_room(&c, US, &wish, now));
 }
 
@@ -267,6 +294,8 @@ int main(void)
 		T(who_begins_leaves_the_buffer_to_the_others),
 		T(whoever_begins_and_pauses_the_buffer_never_overflows),
 		T(an_empty_socket_settles_what_was_counted_wrong),
+		T(what_is_late_on_its_way_is_not_settled),
+		T(what_nobody_takes_is_settled),
 		T(frames_not_sent_yet_are_not_settled),
 		T(a_receiver_that_is_stopped_gets_a_packet_now_and_then),
 		T(who_has_patience_sends_nothing_to_who_is_stopped),
