@@ -13,6 +13,7 @@ PACE = os.path.join(guest.WORK, "pace.so")
 # What stays 0 while no packet is lost.
 ERRORS = ("out_of_seq_request", "rcvd_seq_err", "retry_exceeded_err",
           "retry_rnr_exceeded_err", "send_err", "completer_retry_err")
+NEVER = 31  # 2.4 hours
 COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
 
 
@@ -76,6 +77,25 @@ class Ends:
         return ["%s by %d" % (name, after[name] - before[name])
                 for name in ERRORS if after[name] != before[name]]
 
+    def dropped(self):
+        """What the link and our sockets dropped, ever: who lost packets."""
+        _, text = self.vm.run("/sbin/tc -s qdisc show dev eth0; "
+                              "grep -E '^ *eth0' /proc/net/dev")
+        said = ["the guest: " + text.strip()]
+        for name in "/proc/net/snmp", "/proc/net/dev":
+            with open(name) as table:
+                said += ["here: " + line.strip() for line in table
+                         if re.match(r" *(Udp|lab0):", line)]
+        return "--- dropped\n" + "\n".join(said)
+
+    def expect_clean(self, before, r, but=()):
+        """rxe's error counters are as @before, except @but."""
+        moved = [text for text in self.errors_since(before)
+                 if not text.startswith(but)]
+        if moved:
+            r.output += "\n" + self.dropped()
+        expect(not moved, "rxe counts errors: " + ", ".join(moved), r)
+
     def wait_there(self, condition):
         self.vm.run("n=0; until %s || [ $n = 6000 ]; do usleep 20000; "
                     "n=$((n+1)); done" % condition, HANG)
@@ -110,11 +130,12 @@ class Ends:
                 time.monotonic() < until:
             theirs.read(time.monotonic() + 0.05)
 
-    def tool(self, argv, direction, six=False, timeout=22, **env):
+    def tool(self, argv, direction, six=False, timeout=NEVER, **env):
         """One tool without rdma_cm; direction says what the client is.
 
-        @timeout is the exponent of its timers: 22 for 17 s.  Where no packet
-        is lost none is to end, however late the emulated machine is.
+        @timeout is the exponent of its timers: 17 for 0.5 s.  Where no packet
+        is lost none is to end, however late the emulated machine is, and none
+        helps who has lost one.
 
         A pingpong ends when it has what it waits for: the acknowledgement it
         owes may be lost, or not even sent (rxe completes a receive before it
@@ -131,6 +152,7 @@ class Ends:
             line = "LD_PRELOAD=/pace.so PACE=/tmp/%d PACE_TIMEOUT=%d %s" % (
                 port, timeout, line)
             done = "touch /tmp/%d" % port
+            env = {"LD_PRELOAD": PACE, "PACE_TIMEOUT": str(timeout), **env}
         ours = self.here(self.words("here", argv, six))
         env = self.t.environment(**env)
         if direction == "to rxe":

@@ -10,6 +10,7 @@ own, without root.  The machine is emulated: nothing here measures speed."""
 
 import argparse
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -19,8 +20,10 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 WORK = os.path.join(ROOT, "build", "interop")
+TC = shutil.which("tc", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
 HERE, THERE = "10.77.0.1", "10.77.0.2"
 HERE6, THERE6 = "fd77::1", "fd77::2"
+MAC, MAC_THERE = "02:00:00:00:77:01", "02:00:00:00:77:02"
 AGENT = 5000
 BOOT_SECONDS = 400
 
@@ -38,6 +41,8 @@ def missing():
     if not any(os.access(os.path.join(folder, "qemu-system-x86_64"), os.X_OK)
                for folder in os.environ["PATH"].split(":")):
         return "qemu-system-x86_64 is not installed"
+    if not TC:
+        return "tc (iproute2) is not installed"
     return ""
 
 
@@ -99,9 +104,16 @@ class Guest:
         ip("addr", "add", HERE + "/24", "dev", "lab0")
         # The link loses nothing: READs are answered faster than an emulated
         # machine takes them, and rxe waits a whole timeout for what is lost.
+        # Nor does it drop what is late, as fq_codel does; guest/init too.
         ip("link", "set", "lab0", "txqueuelen", "100000")
-        ip("link", "set", "lab0", "mtu", str(mtu), "up")
+        subprocess.run([TC, "qdisc", "add", "dev", "lab0", "root", "pfifo"],
+                       check=True)
+        ip("link", "set", "lab0", "address", MAC, "mtu", str(mtu), "up")
         ip("-6", "addr", "add", HERE6 + "/64", "dev", "lab0", "nodad")
+        # Nor does it forget who is there; guest/init knows the way back.
+        for address in THERE, THERE6:
+            ip("neigh", "add", address, "lladdr", MAC_THERE, "dev", "lab0",
+               "nud", "permanent")
         tsc = subprocess.run([os.path.join(WORK, "tsc")], check=True,
                              stdout=subprocess.PIPE, text=True).stdout
         self.machine = subprocess.Popen(
@@ -116,7 +128,8 @@ class Guest:
              "tsc_early_khz=%d random.trust_cpu=on lab.ip=%s lab.mtu=%d" %
              (int(tsc), THERE, mtu),
              "-netdev", "tap,id=n0,ifname=lab0,script=no,downscript=no",
-             "-device", "virtio-net-pci,netdev=n0,host_mtu=9000,romfile=",
+             "-device", "virtio-net-pci,netdev=n0,host_mtu=9000,romfile=,"
+             "mac=" + MAC_THERE,
              "-device", "virtio-rng-pci"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE)

@@ -4,7 +4,7 @@
 Every test runs unmodified programs on the built tree, as an unprivileged user
 with no_new_privs, and prints one line a case:
 
-    ok NAME | FAIL NAME: why | skipped NAME: why
+    ok NAME (seconds) | FAIL NAME: why (seconds) | skipped NAME: why
 
 and at the end `N passed, N failed, N skipped`.  A failure shows what both
 sides said.  Cases with an area also append a row to results/SCRIPT.tsv in the
@@ -210,7 +210,8 @@ class Suite:
         except Fail as why:
             self.failed += 1
             result = "FAIL"
-            print("FAIL %s: %s" % (name, why))
+            print("FAIL %s: %s (%.1f s)" % (name, why,
+                                            time.monotonic() - began))
             for line in why.output.splitlines():
                 print("    " + line)
         sys.stdout.flush()
