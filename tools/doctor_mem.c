@@ -66,6 +66,29 @@ static int poke_sibling(uint64_t *word)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : ENOSYS;
 }
 
+/* What stands in the way of what ADVERB_DIRECT asks for, if it does. */
+static void direct_way(int err)
+{
+	const char *direct = getenv("ADVERB_DIRECT");
+	const char *capture = getenv("ADVERB_PCAP");
+
+	if (!direct || !*direct || strcmp(direct, "0") == 0)
+		doctor_say(DOCTOR_OK, "direct way",
+			   "not asked for: processes of this host talk by "
+			   "packets, unless both ends have ADVERB_DIRECT=1");
+	else if (capture && *capture)
+		doctor_say(DOCTOR_SLOW, "direct way",
+			   "asked for, but ADVERB_PCAP captures packets: "
+			   "nothing goes another way");
+	else if (err)
+		doctor_say(DOCTOR_SLOW, "direct way",
+			   "asked for, but closed, see others' memory");
+	else
+		doctor_say(DOCTOR_OK, "direct way",
+			   "asked for: RC goes from memory to memory where "
+			   "both ends ask and are of one user and build");
+}
+
 void doctor_mem_other(void)
 {
 	static uint64_t word;
@@ -89,6 +112,7 @@ void doctor_mem_other(void)
 			   "they talk by frames",
 			   strerror(err), scope[0] ? ", ptrace_scope " : "",
 			   scope);
+	direct_way(err);
 }
 
 void doctor_mem_memfd(void)

@@ -173,19 +173,32 @@ static void print_row(const struct row *r)
 /* What a process dropped, if it did; it should be nothing. */
 static void print_drops(const struct watch_process *p)
 {
-	const struct engine_counters *c = &p->counters;
+	const struct {
+		uint64_t count;
+		const char *what;
+	} drops[] = {
+		{p->counters.rx_malformed, "malformed"},
+		{p->counters.rx_bad_icrc, "with a wrong ICRC"},
+		{p->counters.rx_unknown_qp, "for no queue pair"},
+		{p->counters.rx_wrong_peer, "from a wrong peer"},
+	};
+	int any = 0;
 
-	if (p->foreign)
+	if (p->foreign) {
 		printf("%7d %s: of another version of adverb\n", p->pid,
 		       p->name);
-	else if (c->rx_malformed || c->rx_bad_icrc || c->rx_unknown_qp ||
-		 c->rx_wrong_peer)
-		printf("%7d %s has dropped: %lu malformed, %lu with a wrong "
-		       "ICRC, %lu for no queue pair, %lu from a wrong peer\n",
-		       p->pid, p->name, (unsigned long)c->rx_malformed,
-		       (unsigned long)c->rx_bad_icrc,
-		       (unsigned long)c->rx_unknown_qp,
-		       (unsigned long)c->rx_wrong_peer);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(drops) / sizeof(*drops); i++) {
+		if (!drops[i].count)
+			continue;
+		if (!any++)
+			printf("%7d %s has dropped:", p->pid, p->name);
+		printf("%s %lu %s", any > 1 ? "," : "",
+		       (unsigned long)drops[i].count, drops[i].what);
+	}
+	if (any)
+		putchar('\n');
 }
 
 static size_t screen_lines(void)

@@ -353,8 +353,8 @@ void neighbour_answered(const struct client_news *news)
 			refuse(class, why);
 		break;
 	case CLIENT_ARENA_NONE:
-		all.asked[class] = ASKED_NONE;
-		all.why = "it does not share its arena";
+		refuse(class, "it does not share its memory (both need "
+			      "ADVERB_DIRECT=1, no capture, and one user)");
 		break;
 	case CLIENT_ARENA_LATER:
 		break;

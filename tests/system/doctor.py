@@ -15,7 +15,7 @@ t = system.Suite(__doc__)
 lab = netlab.Lab(t)
 WITHOUT = os.path.join(t.build, "tests", "system", "without")
 THINGS = ["version", "UDP port 4791", "steering", "UDP batches",
-          "receive buffer", "own memory", "others' memory", "shared memory",
+          "receive buffer", "own memory", "others' memory", "direct way", "shared memory",
           "processors", "sandbox", "kernel RDMA", "runtime folder",
           "libraries", "broker", "device"]
 
@@ -35,8 +35,8 @@ def doctor(lacks=(), words=(), into=system.alone, **env):
 
 def healthy():
     said, r = doctor()
-    expect(list(said) == THINGS and len(r.output.splitlines()) == 15,
-           "not these 15 lines", r)
+    expect(list(said) == THINGS and len(r.output.splitlines()) == 16,
+           "not these 16 lines", r)
     expect(r.status == 0 and all(word != "no" for word, _ in said.values()),
            "something is missing", r)
 
@@ -103,13 +103,19 @@ def brokers_port():
     expect(word == "ok" and "adverb's own broker" in why, "it is not ok", r)
 
 
-t.case("fifteen lines, and nothing is missing", healthy)
+t.case("sixteen lines, and nothing is missing", healthy)
 t.case("a port that somebody holds, who is named", held_port)
 t.case("a port that our broker holds", brokers_port)
 says("steering", "slow", "the broker receives for all", lacks=["bpf"])
 says("UDP batches", "slow", "no GSO and GRO", lacks=["batches"])
 says("own memory", "slow", "unmaps registered memory", lacks=["vm"])
 says("others' memory", "slow", "they talk by frames", lacks=["vm"])
+says("direct way", "ok", "not asked for")
+says("direct way", "ok", "from memory to memory", ADVERB_DIRECT="1")
+says("direct way", "slow", "ADVERB_PCAP captures packets", ADVERB_DIRECT="1",
+     ADVERB_PCAP="/dev/null")
+says("direct way", "slow", "closed, see others' memory", ADVERB_DIRECT="1",
+     lacks=["vm"])
 says("shared memory", "no", "memfd_create fails", lacks=["memfd"])
 says("sandbox", "slow", "seccomp", lacks=["vm"])
 says("broker", "slow", "a thread of the first program", lacks=["fork"])
