@@ -134,8 +134,8 @@ static const char *unfit(const struct image *im)
 		return "it has musl as its C library, ours need glibc";
 	if (!image_has(im, "lib64/ld-linux-x86-64.so.2") &&
 	    !image_has(im, "usr/lib64/ld-linux-x86-64.so.2"))
-		return "it has no loader of x86-64 glibc: is it the root of a "
-		       "system?";
+		return "it is no root of a system: it has no loader of "
+		       "x86-64 glibc";
 	if (image_has(im, main_conf_path) &&
 	    !image_contains(im, main_conf_path, "ld.so.conf.d/*.conf"))
 		return "its /etc/ld.so.conf does not include "
