@@ -104,7 +104,7 @@ static void arrive(struct script *s, int i, uint8_t *bytes, size_t len,
 	memcpy(d.to.ip, side->ip, 16);
 	d.from.port = 0xc000;
 	d.to.port = ROCEV2_PORT;
-	d.len = d.segment = rocev2_seal(&d.from, &d.to, bytes, len, 0);
+	d.len = d.segment = rocev2_seal(NULL, &d.from, &d.to, bytes, len, 0);
 	engine_rx(side->engine, &d, s->duo->now_ns);
 }
 

@@ -34,7 +34,7 @@ static bool looks_whole(const struct flight *f)
 	uint16_t id = 0;
 
 	return inaddr_is_v4(f->to.ip) &&
-	       rocev2_open(&f->from, &f->to, f->bytes, f->len, &id) && id;
+	       rocev2_open(NULL, &f->from, &f->to, f->bytes, f->len, &id) && id;
 }
 
 /* Damage one copy; false when nothing of it arrives. */

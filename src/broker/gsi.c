@@ -112,7 +112,7 @@ static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
 	}
 	if (hand_on(g, d))
 		return;
-	if (!rocev2_open(&d->from, &d->to, d->bytes, d->len, &id) ||
+	if (!rocev2_open(NULL, &d->from, &d->to, d->bytes, d->len, &id) ||
 	    !pkt_parse(d->bytes, d->len - ICRC_BYTES, &p)) {
 		g->junk++;
 		return;
@@ -189,7 +189,7 @@ bool gsi_send(struct gsi *g, const struct gsi_mad *m)
 	if (!d.to.port)
 		d.to.port = ROCEV2_PORT;
 	d.len = d.segment =
-		rocev2_seal(&d.from, &d.to, frame, head + MAD_BYTES, 0);
+		rocev2_seal(NULL, &d.from, &d.to, frame, head + MAD_BYTES, 0);
 	return udp_send(&g->wire, &d, 1) == 1;
 }
 

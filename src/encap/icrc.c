@@ -12,50 +12,79 @@
 #define BEFORE_HIDDEN 4
 #define HIDDEN_BYTES  4
 
-/* Appends the UDP header and the BTH and runs over all of `block`. */
-static uint32_t begin(uint8_t *block, size_t used, const struct udp *udp,
-		      const uint8_t *bth)
+/* x^(8 * 24), which moves the four hidden bytes and the 20 behind them, up to
+ * the BTH, through the register. */
+#define HIDDEN_FACTOR 0x32b39da3
+/* x^(8 * 8): byte 4 of a BTH, in a register's lowest place, to its end. */
+#define MASKED_FACTOR 0xb1e6b092
+
+/* Appends the UDP header and runs over all of `block`. */
+static uint32_t headers(uint8_t *block, size_t used, const struct udp *udp)
 {
 	struct udp masked = *udp;
 
 	masked.checksum = 0xffff;
 	udp_write(block + used, &masked);
-	memcpy(block + used + UDP_BYTES, bth, BTH_BYTES);
-	block[used + UDP_BYTES + 4] = 0xff;
 	memset(block, 0xff, LRH_BYTES);
-	return crc32_update(CRC_INIT, block, used + UDP_BYTES + BTH_BYTES);
+	return crc32_update(CRC_INIT, block, used + UDP_BYTES);
 }
 
-uint32_t icrc_begin_v4(const struct ip_v4 *ip, const struct udp *udp,
-		       const uint8_t *bth)
+uint32_t icrc_headers_v4(const struct ip_v4 *ip, const struct udp *udp)
 {
-	uint8_t block[LRH_BYTES + IP_V4_BYTES + UDP_BYTES + BTH_BYTES];
+	uint8_t block[LRH_BYTES + IP_V4_BYTES + UDP_BYTES];
 	uint8_t *p = block + LRH_BYTES;
 
 	p[0] = 0x45;
 	p[1] = 0xff;
 	bytes_put16(p + 2, ip->total_length);
-	bytes_put16(p + 4, ip->id);
+	bytes_put16(p + 4, 0);
 	bytes_put16(p + 6, ip->flags_fragment);
 	p[8] = 0xff;
 	p[9] = ip->protocol;
 	bytes_put16(p + 10, 0xffff);
 	bytes_put32(p + 12, ip->src);
 	bytes_put32(p + 16, ip->dst);
-	return begin(block, LRH_BYTES + IP_V4_BYTES, udp, bth);
+	return headers(block, LRH_BYTES + IP_V4_BYTES, udp);
 }
 
-uint32_t icrc_begin_v6(const struct ip_v6 *ip, const struct udp *udp,
-		       const uint8_t *bth)
+uint32_t icrc_headers_v6(const struct ip_v6 *ip, const struct udp *udp)
 {
-	uint8_t block[LRH_BYTES + IP_V6_BYTES + UDP_BYTES + BTH_BYTES];
+	uint8_t block[LRH_BYTES + IP_V6_BYTES + UDP_BYTES];
 	struct ip_v6 masked = *ip;
 
 	masked.traffic_class = 0xff;
 	masked.flow_label = 0xfffff;
 	masked.hop_limit = 0xff;
 	ip_v6_write(block + LRH_BYTES, &masked);
-	return begin(block, LRH_BYTES + IP_V6_BYTES, udp, bth);
+	return headers(block, LRH_BYTES + IP_V6_BYTES, udp);
+}
+
+uint32_t icrc_with_id(uint32_t crc, uint16_t id)
+{
+	/* the first of the hidden bytes is the lowest of the register */
+	uint32_t field = (uint32_t)(id & 0xff) << 8 | id >> 8;
+
+	return id ? crc ^ crc32_multiply(field, HIDDEN_FACTOR) : crc;
+}
+
+uint32_t icrc_bth(uint32_t crc, const uint8_t *bth)
+{
+	uint32_t masked = bth[4] ^ 0xffu;
+
+	return crc32_update(crc, bth, BTH_BYTES) ^
+	       crc32_multiply(masked, MASKED_FACTOR);
+}
+
+uint32_t icrc_begin_v4(const struct ip_v4 *ip, const struct udp *udp,
+		       const uint8_t *bth)
+{
+	return icrc_bth(icrc_with_id(icrc_headers_v4(ip, udp), ip->id), bth);
+}
+
+uint32_t icrc_begin_v6(const struct ip_v6 *ip, const struct udp *udp,
+		       const uint8_t *bth)
+{
+	return icrc_bth(icrc_headers_v6(ip, udp), bth);
 }
 
 uint32_t icrc_update(uint32_t crc, const void *data, size_t bytes)

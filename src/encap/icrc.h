@@ -43,6 +43,15 @@ uint32_t icrc_begin_v4(const struct ip_v4 *ip, const struct udp *udp,
 		       const uint8_t *bth);
 uint32_t icrc_begin_v6(const struct ip_v6 *ip, const struct udp *udp,
 		       const uint8_t *bth);
+/*
+ * The same in steps, for who sends many packets under one header: the register
+ * before the BTH, of a header whose id is 0 (IPv4); that of another id; and the
+ * register after the BTH.
+ */
+uint32_t icrc_headers_v4(const struct ip_v4 *ip, const struct udp *udp);
+uint32_t icrc_headers_v6(const struct ip_v6 *ip, const struct udp *udp);
+uint32_t icrc_with_id(uint32_t crc, uint16_t id);
+uint32_t icrc_bth(uint32_t crc, const uint8_t *bth);
 uint32_t icrc_update(uint32_t crc, const void *data, size_t bytes);
 
 /* From register to wire and back: icrc_write(p, c), then icrc_read(p) is c. */

@@ -19,62 +19,96 @@ static uint32_t be32(const uint8_t *p)
 	       (uint32_t)p[2] << 8 | p[3];
 }
 
-/*
- * The CRC register over the headers of IP and UDP and [p, p + upto), of a
- * packet whose ICRC stands at p + len.
- */
-static uint32_t cover(const struct inaddr *from, const struct inaddr *to,
-		      const uint8_t *p, size_t len, size_t upto, uint16_t id)
+/* The CRC register before the BTH, of a datagram with id 0. */
+static uint32_t headers(const struct inaddr *from, const struct inaddr *to,
+			uint16_t udp_len)
 {
-	uint16_t udp_len = (uint16_t)(UDP_BYTES + len + ICRC_BYTES);
 	struct udp udp = {
 		.sport = from->port, .dport = to->port, .length = udp_len};
-	uint32_t crc;
+	struct ip_v6 six = {.payload_length = udp_len,
+			    .next_header = IP_PROTOCOL_UDP};
 
 	if (inaddr_is_v4(to->ip)) {
 		struct ip_v4 ip = {
 			.header_bytes = IP_V4_BYTES,
 			.total_length = (uint16_t)(IP_V4_BYTES + udp_len),
-			.id = id,
 			.flags_fragment = IP_V4_DF,
 			.protocol = IP_PROTOCOL_UDP,
 			.src = be32(from->ip + 12),
 			.dst = be32(to->ip + 12),
 		};
 
-		crc = icrc_begin_v4(&ip, &udp, p);
-	} else {
-		struct ip_v6 ip = {.payload_length = udp_len,
-				   .next_header = IP_PROTOCOL_UDP};
-
-		memcpy(ip.src, from->ip, 16);
-		memcpy(ip.dst, to->ip, 16);
-		crc = icrc_begin_v6(&ip, &udp, p);
+		return icrc_headers_v4(&ip, &udp);
 	}
-	return icrc_update(crc, p + BTH_BYTES, upto - BTH_BYTES);
+	memcpy(six.src, from->ip, 16);
+	memcpy(six.dst, to->ip, 16);
+	return icrc_headers_v6(&six, &udp);
 }
 
-size_t rocev2_seal(const struct inaddr *from, const struct inaddr *to,
-		   uint8_t *p, size_t len, uint16_t id)
+/* The same, looked up. */
+static uint32_t known_headers(struct rocev2_memo *memo,
+			      const struct inaddr *from,
+			      const struct inaddr *to, uint16_t udp_len)
 {
-	icrc_write(p + len, cover(from, to, p, len, len, id));
+	struct rocev2_header *h;
+
+	for (int i = 0; i < 2; i++) {
+		h = &memo->headers[i];
+		if (h->udp_len == udp_len && h->from.port == from->port &&
+		    h->to.port == to->port &&
+		    inaddr_has_same_ip(h->from.ip, from->ip) &&
+		    inaddr_has_same_ip(h->to.ip, to->ip)) {
+			memo->other = !i;
+			return h->crc;
+		}
+	}
+	h = &memo->headers[memo->other];
+	memo->other = !memo->other;
+	*h = (struct rocev2_header){.from = *from, .to = *to};
+	h->udp_len = udp_len;
+	h->crc = headers(from, to, udp_len);
+	return h->crc;
+}
+
+/*
+ * The CRC register over the headers of IP and UDP and [p, p + upto), of a
+ * packet whose ICRC stands at p + len.
+ */
+static uint32_t cover(struct rocev2_memo *memo, const struct inaddr *from,
+		      const struct inaddr *to, const uint8_t *p, size_t len,
+		      size_t upto, uint16_t id)
+{
+	uint16_t udp_len = (uint16_t)(UDP_BYTES + len + ICRC_BYTES);
+	uint32_t crc = memo ? known_headers(memo, from, to, udp_len)
+			    : headers(from, to, udp_len);
+
+	if (inaddr_is_v4(to->ip))
+		crc = icrc_with_id(crc, id);
+	return icrc_update(icrc_bth(crc, p), p + BTH_BYTES, upto - BTH_BYTES);
+}
+
+size_t rocev2_seal(struct rocev2_memo *memo, const struct inaddr *from,
+		   const struct inaddr *to, uint8_t *p, size_t len, uint16_t id)
+{
+	icrc_write(p + len, cover(memo, from, to, p, len, len, id));
 	return len + ICRC_BYTES;
 }
 
-size_t rocev2_seal_summed(const struct inaddr *from, const struct inaddr *to,
-			  uint8_t *p, size_t len, uint16_t id,
-			  const struct rocev2_sum *sum)
+size_t rocev2_seal_summed(struct rocev2_memo *memo, const struct inaddr *from,
+			  const struct inaddr *to, uint8_t *p, size_t len,
+			  uint16_t id, const struct rocev2_sum *sum)
 {
 	size_t pad = -sum->bytes & 3, head = len - pad - sum->bytes;
-	uint32_t crc = cover(from, to, p, len, head, id);
+	uint32_t crc = cover(memo, from, to, p, len, head, id);
 
 	crc = crc32_multiply(crc, sum->factor) ^ sum->crc;
 	icrc_write(p + len, icrc_update(crc, p + len - pad, pad));
 	return len + ICRC_BYTES;
 }
 
-bool rocev2_open(const struct inaddr *from, const struct inaddr *to,
-		 const uint8_t *p, size_t len, uint16_t *id)
+bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
+		 const struct inaddr *to, const uint8_t *p, size_t len,
+		 uint16_t *id)
 {
 	struct icrc_hidden assumed = {*id, true}, actual;
 	uint32_t syndrome;
@@ -82,7 +116,8 @@ bool rocev2_open(const struct inaddr *from, const struct inaddr *to,
 
 	if (len < BTH_BYTES + ICRC_BYTES || total > UINT16_MAX)
 		return false;
-	syndrome = cover(from, to, p, len - ICRC_BYTES, len - ICRC_BYTES, *id) ^
+	syndrome = cover(memo, from, to, p, len - ICRC_BYTES, len - ICRC_BYTES,
+			 *id) ^
 		   icrc_read(p + len - ICRC_BYTES);
 	if (!syndrome)
 		return true;
@@ -166,7 +201,7 @@ bool rocev2_is_intact(struct rocev2_senders *s, const struct inaddr *from,
 {
 	uint16_t found = id;
 
-	if (rocev2_open(from, to, p, len, &found))
+	if (rocev2_open(&s->memo, from, to, p, len, &found))
 		return found == id ||
 		       rocev2_id_is_due(s, from->ip, found, now_ns);
 	rocev2_damaged(s, from->ip);

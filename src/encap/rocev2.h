@@ -16,9 +16,25 @@
 
 #define ROCEV2_PORT 4791
 
+/*
+ * The sums of headers seen last, for whoever has many packets of one flow; its
+ * First is longer than the others.  Zeroed at first; everywhere NULL will do.
+ */
+struct rocev2_header {
+	struct inaddr from, to;
+	uint16_t udp_len;
+	uint32_t crc; /* the register before the BTH, for id 0 */
+};
+
+struct rocev2_memo {
+	struct rocev2_header headers[2];
+	uint32_t other; /* the one that was not used last */
+};
+
 /* Put the ICRC behind `len` bytes at p (room for 4 more); the new length. */
-size_t rocev2_seal(const struct inaddr *from, const struct inaddr *to,
-		   uint8_t *p, size_t len, uint16_t id);
+size_t rocev2_seal(struct rocev2_memo *memo, const struct inaddr *from,
+		   const struct inaddr *to, uint8_t *p, size_t len,
+		   uint16_t id);
 
 /* What is known of a payload, which stands before at most 3 bytes of pad. */
 struct rocev2_sum {
@@ -28,17 +44,18 @@ struct rocev2_sum {
 };
 
 /* The same without reading the payload. */
-size_t rocev2_seal_summed(const struct inaddr *from, const struct inaddr *to,
-			  uint8_t *p, size_t len, uint16_t id,
-			  const struct rocev2_sum *sum);
+size_t rocev2_seal_summed(struct rocev2_memo *memo, const struct inaddr *from,
+			  const struct inaddr *to, uint8_t *p, size_t len,
+			  uint16_t id, const struct rocev2_sum *sum);
 /*
  * Is p, BTH to ICRC, intact under an IP header that has DF and some id?  *id
  * goes in as the one expected and comes out as the one that it was sent with;
  * one corrupted IPv4 packet in 2^16 finds an id by chance, so the caller asks
  * rocev2_id_is_due.
  */
-bool rocev2_open(const struct inaddr *from, const struct inaddr *to,
-		 const uint8_t *p, size_t len, uint16_t *id);
+bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
+		 const struct inaddr *to, const uint8_t *p, size_t len,
+		 uint16_t *id);
 
 /*
  * Which ids to believe.  A socket does not tell whether there was a UDP
@@ -66,6 +83,7 @@ struct rocev2_sender {
 /* Of one receiver, zeroed at first; a clash forgets a sender. */
 struct rocev2_senders {
 	struct rocev2_sender slots[ROCEV2_SENDERS];
+	struct rocev2_memo memo; /* of what came last */
 };
 
 /* `id` was found in a packet from `ip` where another had been expected. */

@@ -63,7 +63,7 @@ static void seal(struct burst *b, const struct burst_path *path, size_t len,
 	uint16_t id = (uint16_t)b->segments;
 
 	if (!sum_bytes) {
-		rocev2_seal(&path->from, &path->to, p, len, id);
+		rocev2_seal(&b->memo, &path->from, &path->to, p, len, id);
 		return;
 	}
 	if (b->sum.bytes != sum_bytes) {
@@ -71,7 +71,8 @@ static void seal(struct burst *b, const struct burst_path *path, size_t len,
 		b->sum.factor = crc32_factor(sum_bytes);
 	}
 	b->sum.crc = sum_crc;
-	rocev2_seal_summed(&path->from, &path->to, p, len, id, &b->sum);
+	rocev2_seal_summed(&b->memo, &path->from, &path->to, p, len, id,
+			   &b->sum);
 }
 
 void burst_put(struct burst *b, const struct burst_path *path, size_t len,

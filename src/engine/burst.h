@@ -39,6 +39,7 @@ struct burst {
 	bool is_open;	       /* the newest frame may grow */
 	size_t used;	       /* bytes of the area */
 	struct rocev2_sum sum; /* of the last payload; its factor serves on */
+	struct rocev2_memo memo;
 	struct engine_frame frames[BURST_FRAMES];
 	uint8_t area[BURST_AREA];
 };

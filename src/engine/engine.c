@@ -221,7 +221,7 @@ static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
 			 size_t len, uint16_t guess)
 {
-	rocev2_open(&d->from, &d->to, bytes, len, &guess);
+	rocev2_open(NULL, &d->from, &d->to, bytes, len, &guess);
 	return guess;
 }
 

@@ -12,7 +12,7 @@
 #include "util/crc.h"
 #include "util/crccopy.h"
 
-#define LOOK_NS		   50000
+#define LOOK_NS		   200000
 #define ENHANCED_REP_MOVSB (1u << 9) /* leaf 7, EBX */
 
 #if defined(__x86_64__)

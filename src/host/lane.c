@@ -25,7 +25,8 @@
 #define STILL_POLLS 8
 #define BULK_BYTES  16384
 #define BULK_COUNT  8
-#define POSTING_NS  20000
+#define POSTING_NS  20000u    /* between the looks of who posts a stream, */
+#define IN_VAIN_MAX 3	      /* doubled so often when they find nothing */
 #define PUBLISH_NS  100000000 /* how old the counters in our page may be */
 
 uint64_t lane_now(void)
@@ -52,7 +53,8 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	pace_init(&l->pace);
 	l->awaited_fd = -1;
 	l->wake_ns = l->bulk = l->inflow = 0;
-	l->linger_ns = l->pause_ns = l->heard_ns = 0;
+	l->linger_ns = l->pause_ns = l->heard_ns = l->looked_ns = 0;
+	l->in_vain = 0;
 	l->wake_fd = -1;
 	l->bells = (struct mpsc){NULL};
 	l->group_count = 0;
@@ -274,6 +276,8 @@ static bool look(struct lane *l, unsigned rounds, uint64_t now)
 		ring_store(&l->news, ring_own(&l->news) + 1);
 	else
 		engine_hold_acks(l->engine, false);
+	l->looked_ns = now;
+	l->in_vain = any ? 0 : bits_min_u32(l->in_vain + 1, IN_VAIN_MAX);
 	return any;
 }
 
@@ -551,10 +555,12 @@ static void post(struct lane *l) REQUIRES(&l->lock)
 
 	ring_store(&l->posted, (uint32_t)(now / LANE_TICK_NS));
 	ring_store(&l->posted_on, (uint32_t)sched_getcpu());
-	if (ring_own(&l->streak) >= LANE_STREAM &&
-	    now - l->last_turn_ns > POSTING_NS) {
-		turn(l);
-		return;
+	if (ring_own(&l->streak) >= LANE_STREAM) {
+		if (now - l->looked_ns > POSTING_NS << l->in_vain) {
+			turn(l);
+			return;
+		}
+		board_look(engine_board(l->engine), now);
 	}
 	lane_ring(l);
 	settle(l);

@@ -52,6 +52,8 @@ struct lane {
 	struct pace pace;      /* of the looks at the socket; */
 	ring_index is_paced;   /* a poll now finds next to nothing to do */
 	bool is_dry;	       /* the last turn left nothing there */
+	uint64_t looked_ns;    /* when the socket was last looked at, */
+	uint32_t in_vain;      /* and looks before it that found nothing */
 	uint64_t heard_ns;     /* when our thread received something */
 	uint8_t last_from[16]; /* who sent last, and from this host? */
 	bool last_is_local;

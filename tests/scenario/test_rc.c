@@ -546,7 +546,7 @@ static void give(struct duo *d, uint32_t k, uint32_t of)
 	p.payload_len = 256;
 	len = pkt_write_headers(b, &p) + 256;
 	g.bytes = b;
-	g.len = g.segment = rocev2_seal(&g.from, &g.to, b, len, 0);
+	g.len = g.segment = rocev2_seal(NULL, &g.from, &g.to, b, len, 0);
 	engine_rx(d->side[1].engine, &g, d->now_ns);
 }
 
@@ -625,8 +625,8 @@ static void a_full_queue_of_one_repeats_nothing_unasked(void **state)
 	duo_run(d, d->now_ns + 1000);
 	p.bth.psn = (d->side[0].qp->attr.sq_psn + 3) & 0xffffff;
 	g.bytes = b;
-	g.len = g.segment =
-		rocev2_seal(&g.from, &g.to, b, pkt_write_headers(b, &p), 0);
+	g.len = g.segment = rocev2_seal(NULL, &g.from, &g.to, b,
+					pkt_write_headers(b, &p), 0);
 	engine_rx(d->side[0].engine, &g, d->now_ns);
 	assert_int_equal(engine_tx(d->side[0].engine, &f, 1, d->now_ns), 0);
 	duo_free(d);

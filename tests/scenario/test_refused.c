@@ -139,7 +139,7 @@ static void forge(struct duo *d, const struct forged *f)
 	g.to.ip[14] ^= f->outside == OTHER_SELF;
 	g.to.port = ROCEV2_PORT;
 	n -= f->outside == ODD_LENGTH;
-	g.len = g.segment = rocev2_seal(&g.from, &g.to, buf, n, 0);
+	g.len = g.segment = rocev2_seal(NULL, &g.from, &g.to, buf, n, 0);
 	if (f->outside == BAD_ICRC)
 		buf[BTH_BYTES + 20] ^= 0x10;
 	engine_rx(s->engine, &g, d->now_ns);

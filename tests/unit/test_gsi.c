@@ -144,7 +144,7 @@ static void frame(uint32_t qpn, uint32_t qkey, enum opcode op, size_t bytes,
 	size_t head = pkt_write_headers(b, &p);
 
 	d.from.port = d.to.port = 4791;
-	d.len = rocev2_seal(&d.from, &d.to, b, head + bytes, 0);
+	d.len = rocev2_seal(NULL, &d.from, &d.to, b, head + bytes, 0);
 	b[head] ^= (uint8_t)damage;
 	assert_int_equal(udp_send(&side[0].wire, &d, 1), 1);
 	turn(&side[1], 1);

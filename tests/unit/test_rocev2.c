@@ -18,11 +18,39 @@ static void the_id_of_a_packet_is_found(void **state)
 	(void)state;
 
 	for (uint32_t sent = 0; sent <= UINT16_MAX; sent += 257) {
-		size_t len = rocev2_seal(&there, &here, p, 40, (uint16_t)sent);
+		size_t len =
+			rocev2_seal(NULL, &there, &here, p, 40, (uint16_t)sent);
 		uint16_t id = 5;
 
-		assert_true(rocev2_open(&there, &here, p, len, &id));
+		assert_true(rocev2_open(NULL, &there, &here, p, len, &id));
 		assert_int_equal(id, sent);
+	}
+}
+
+static void what_was_summed_before_changes_nothing(void **state)
+{
+	static const struct inaddr six = {.ip = {0xfd, 1}, .port = 49153};
+	const struct inaddr *flows[] = {&there, &here, &six};
+	struct rocev2_memo memo = {0};
+	uint32_t random = 1;
+	(void)state;
+
+	for (int i = 0; i < 2000; i++) {
+		uint8_t p[96] = {4}, q[96];
+		const struct inaddr *from, *to;
+		size_t len;
+		uint16_t id;
+
+		random = random * 1664525 + 1013904223;
+		from = flows[random >> 30 & 1];
+		to = flows[(random >> 28 & 3) % 3];
+		len = 40 + (random >> 24 & 3) * 4;
+		id = random >> 22 & 3;
+		p[4] = (uint8_t)(random >> 14);
+		memcpy(q, p, sizeof q);
+		rocev2_seal(NULL, from, to, p, len, id);
+		rocev2_seal(&memo, from, to, q, len, id);
+		assert_memory_equal(p, q, sizeof q);
 	}
 }
 
@@ -31,14 +59,14 @@ static void ipv6_has_no_id_to_explain_damage(void **state)
 	struct inaddr a = {.ip = {0xfd}, .port = 49152};
 	struct inaddr b = {.ip = {0xfd, 1}, .port = ROCEV2_PORT};
 	uint8_t p[64] = {4};
-	size_t len = rocev2_seal(&a, &b, p, 40, 0);
+	size_t len = rocev2_seal(NULL, &a, &b, p, 40, 0);
 	uint16_t id = 0;
 	(void)state;
 
-	assert_true(rocev2_open(&a, &b, p, len, &id));
+	assert_true(rocev2_open(NULL, &a, &b, p, len, &id));
 	for (uint32_t bit = 0; bit < len * 8; bit++) {
 		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		assert_int_equal(rocev2_open(&a, &b, p, len, &id),
+		assert_int_equal(rocev2_open(NULL, &a, &b, p, len, &id),
 				 bit / 8 == 4);
 		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
@@ -189,6 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_id_of_a_packet_is_found),
+		cmocka_unit_test(what_was_summed_before_changes_nothing),
 		cmocka_unit_test(ipv6_has_no_id_to_explain_damage),
 		cmocka_unit_test(any_id_is_due_while_nothing_came_damaged),
 		cmocka_unit_test(damage_makes_us_careful),
