@@ -99,20 +99,32 @@ static bool is_out_of_patience(struct credit *c, uint64_t patience_ns,
 bool credit_has_room(struct credit *c, uint32_t us,
 		     const struct credit_wish *wish, uint64_t now_ns)
 {
-	uint32_t drained, share, out;
+	uint32_t drained, out;
 
 	if (!c->page || !ring_load(&c->page->capacity))
 		return true;
 	drained = ring_load(&c->page->drained[us % CREDIT_SLOTS]);
 	follow(c, drained, now_ns);
-	share = share_of(c, drained, now_ns);
+	c->share = share_of(c, drained, now_ns);
 	out = c->sent - drained;
-	if (!out || out + one_cost(wish->bytes) <= share) {
+	if (!out || out + one_cost(wish->bytes) <= c->share) {
 		c->stalled_ns = 0;
 		c->used_ns = now_ns;
 		return true;
 	}
 	return is_out_of_patience(c, wish->patience_ns, now_ns);
+}
+
+uint32_t credit_more(const struct credit *c, uint32_t us, size_t bytes)
+{
+	uint32_t out;
+
+	if (!c->page)
+		return 0;
+	if (!ring_load(&c->page->capacity))
+		return UINT32_MAX;
+	out = c->sent - ring_load(&c->page->drained[us % CREDIT_SLOTS]);
+	return out < c->share ? (c->share - out) / one_cost(bytes) : 0;
 }
 
 bool credit_waits(struct credit *c, const struct credit_wish *wish,

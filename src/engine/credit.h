@@ -84,6 +84,7 @@ struct credit {
 	uint32_t sent;	     /* ever, wraps */
 	uint32_t mark;	     /* empties when we last sent, */
 	uint64_t marked_ns;  /* and when that was */
+	uint32_t share;	     /* what may be under way, when last asked */
 	enum credit_standing standing;
 	uint32_t since;	  /* `sent` when that began */
 	uint64_t used_ns; /* when there was room last */
@@ -111,6 +112,8 @@ struct credit_wish {
 /* May it be sent?  `us` is our class. */
 bool credit_has_room(struct credit *c, uint32_t us,
 		     const struct credit_wish *wish, uint64_t now_ns);
+/* Where there is room for one: for how many more packets of `bytes` at once? */
+uint32_t credit_more(const struct credit *c, uint32_t us, size_t bytes);
 /* The page is not known: is it worth waiting for before?  *ask: ask for it
  * now. */
 bool credit_waits(struct credit *c, const struct credit_wish *wish,

@@ -8,6 +8,7 @@
 #include "direct/near.h"
 #include "engine/inside.h"
 #include "ibt/mcast.h"
+#include "ibt/middle.h"
 #include "ibt/once.h"
 #include "ibt/shelf.h"
 #include "ibt/uc.h"
@@ -491,6 +492,18 @@ static void charge(struct engine *e, struct ibt_qp *q,
 	c->is_unsent = true;
 }
 
+/* A packet of q was written where the burst has space. */
+static void put(struct engine *e, struct ibt_qp *q,
+		const struct burst_path *path, size_t len)
+{
+	burst_put(&e->burst, path, len, e->ibt.sum_bytes, e->ibt.sum_crc);
+	charge(e, q, path);
+	q->counters->tx_packets++;
+	q->counters->tx_bytes += len;
+	q->qp->stats.tx_packets++;
+	q->qp->stats.tx_bytes += len;
+}
+
 /*
  * The next packet of q, which follows others of it or not; its size, 0 when
  * there is none or no room.  *path is that of a connected q, or room for it.
@@ -520,13 +533,35 @@ static size_t fill(struct engine *e, struct ibt_qp *q, struct burst_path *path,
 		return 0;
 	if (q->qp->type == HCA_QPT_UD)
 		*path = burst_path_to(&to);
-	burst_put(&e->burst, path, len, e->ibt.sum_bytes, e->ibt.sum_crc);
-	charge(e, q, path);
-	q->counters->tx_packets++;
-	q->counters->tx_bytes += len;
-	q->qp->stats.tx_packets++;
-	q->qp->stats.tx_bytes += len;
+	put(e, q, path, len);
 	return len;
+}
+
+/* The Middles that may follow the packet just made, so many; their bytes. */
+static size_t fill_middles(struct engine *e, struct ibt_qp *q,
+			   const struct burst_path *path, uint32_t most)
+{
+	const struct credit *c =
+		q->credit_qpn ? credit_of(e, q->credit_qpn) : NULL;
+	struct middle m;
+	size_t sum = 0, len;
+	uint8_t *buf;
+
+	if (q->qp->type != HCA_QPT_RC || q->way != IBT_WAY_PACKETS ||
+	    rc_reply_is_owed(q))
+		return 0;
+	if (c)
+		most = bits_min_u32(most,
+				    credit_more(c, e->class,
+						q->mtu + PKT_MAX_HEADER_BYTES));
+	if (!middle_begin(&e->ibt, q, most, &m))
+		return 0;
+	while ((buf = burst_space(&e->burst)) &&
+	       (len = middle_tx(&e->ibt, q, &m, buf))) {
+		put(e, q, path, len);
+		sum += len;
+	}
+	return sum;
 }
 
 /* Is there room where q sends?  If not, it waits a little. */
@@ -570,6 +605,9 @@ static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 			return !burst_space(&e->burst);
 		}
 		bytes += len;
+		if (bytes < QUANTUM_BYTES)
+			bytes += fill_middles(e, q, &path,
+					      QUANTUM_BYTES / q->mtu);
 	}
 	return true;
 }

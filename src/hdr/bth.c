@@ -29,6 +29,10 @@ void bth_write(uint8_t *p, const struct bth *bth)
 	bytes_put16(p + 2, bth->pkey);
 	p[4] = (uint8_t)(bth->fecn << 7 | bth->becn << 6);
 	bytes_put24(p + 5, bth->dest_qpn);
-	p[8] = (uint8_t)(bth->ackreq << 7);
-	bytes_put24(p + 9, bth->psn);
+	bth_number(p, bth->psn, bth->ackreq);
+}
+
+void bth_number(uint8_t *p, uint32_t psn, bool ackreq)
+{
+	bytes_put32(p + 8, (uint32_t)ackreq << 31 | (psn & BTH_PSN_MASK));
 }

@@ -43,5 +43,7 @@ struct bth {
 /* False if there are fewer than BTH_BYTES. */
 bool bth_parse(const uint8_t *p, size_t len, struct bth *bth);
 void bth_write(uint8_t *p, const struct bth *bth);
+/* Give the BTH written at p these for its own. */
+void bth_number(uint8_t *p, uint32_t psn, bool ackreq);
 
 #endif

@@ -288,6 +288,8 @@ void rc_req_advance(struct ibt *t, struct ibt_qp *q);
 void rc_req_stop(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		 enum hca_status status, struct explain *x);
 bool rc_req_is_read(const struct wqe *w);
+/* Does a packet with this PSN ask for an ACK in any case? */
+bool rc_req_asks(const struct ibt_qp *q, struct serial24 psn);
 struct req_note *rc_req_note(const struct ibt_qp *q, uint32_t index);
 
 /* rc_comp.c; bytes are p's own, kept when it comes before its turn. */

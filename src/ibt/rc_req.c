@@ -323,12 +323,17 @@ static bool goes_on(const struct ibt *t, const struct ibt_qp *q)
  * ACKs cost as much as packets, so one is asked for where we would wait for
  * it, and now and then in between.
  */
-static bool wants_ack(const struct ibt *t, const struct ibt_qp *q,
-		      struct serial24 psn, bool ends)
+bool rc_req_asks(const struct ibt_qp *q, struct serial24 psn)
 {
 	uint32_t every = q->qp->attr.ah.local ? ACK_EVERY_LOCAL : ACK_EVERY;
 
-	return serial24_is_before(psn, q->req.max) || psn.v % every == 0 ||
+	return psn.v % every == 0;
+}
+
+static bool wants_ack(const struct ibt *t, const struct ibt_qp *q,
+		      struct serial24 psn, bool ends)
+{
+	return serial24_is_before(psn, q->req.max) || rc_req_asks(q, psn) ||
 	       !has_room(q, 2) || (ends && !goes_on(t, q));
 }
 

@@ -80,7 +80,8 @@ static void any_id_is_due_while_nothing_came_damaged(void **state)
 	(void)state;
 
 	for (uint32_t n = 0, id = 7; n < 1000; n++, id += n % 7 ? 1 : 20000) {
-		size_t len = rocev2_seal(&there, &here, p, 40, (uint16_t)id);
+		size_t len =
+			rocev2_seal(NULL, &there, &here, p, 40, (uint16_t)id);
 
 		assert_true(rocev2_is_intact(&s, &there, &here, p, len, 0, 0));
 	}
@@ -91,14 +92,14 @@ static void damage_makes_us_careful(void **state)
 {
 	struct rocev2_senders s = {0};
 	uint8_t p[64] = {4};
-	size_t len = rocev2_seal(&there, &here, p, 40, 100);
+	size_t len = rocev2_seal(NULL, &there, &here, p, 40, 100);
 	(void)state;
 
 	assert_true(rocev2_is_intact(&s, &there, &here, p, len, 0, 0));
 	p[20] ^= 1;
 	assert_false(rocev2_is_intact(&s, &there, &here, p, len, 0, 0));
 	p[20] ^= 1;
-	rocev2_seal(&there, &here, p, 40, 30000);
+	rocev2_seal(NULL, &there, &here, p, 40, 30000);
 	assert_false(rocev2_is_intact(&s, &there, &here, p, len, 0, 0));
 	assert_true(rocev2_id_is_due(&s, other, 1, 0));
 	assert_true(rocev2_id_is_due(&s, other, 30000, 0));
