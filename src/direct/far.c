@@ -495,6 +495,21 @@ static enum far_answer execute(struct far_link *l, struct qp *qp,
 	return l->is_asked ? FAR_ASKED_IT : FAR_DONE;
 }
 
+/* To its responder; false: it is not to be had now. */
+static bool approach(struct far_link *l, struct qp *qp)
+	TRY_ACQUIRE(true, &qp->far.lock) NO_LOCK_ANALYSIS
+{
+	return !ring_load(&qp->far.is_wanted) && rq_enter(l->hca, qp);
+}
+
+static enum far_answer busy(struct far_link *l, uint64_t now_ns)
+{
+	if (!l->is_busy && !l->is_asked)
+		l->asked_ns = now_ns;
+	l->is_busy = true;
+	return FAR_BUSY;
+}
+
 /* Inside its arena, at its responder. */
 static enum far_answer run(struct far_link *l, struct far_request *r)
 {
@@ -505,7 +520,9 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 		l->is_asked = false;
 		return FAR_CLOSED;
 	}
-	rq_enter(l->hca, qp);
+	if (!approach(l, qp))
+		return busy(l, r->now_ns);
+	l->is_busy = false;
 	/* the answer of one that has failed since is good, if it has one */
 	if (l->is_asked && l->connection == qp->far.connection &&
 	    atomic_load(&qp->far.ask) != FAR_ASKED) {
@@ -562,10 +579,13 @@ static bool is_ready(struct far_link *l, bool wants_receive)
 	struct qp *qp = find(l);
 	bool ready;
 
-	if (!qp)
-		return l->is_asked; /* to hear that it is lost */
-	rq_enter(l->hca, qp);
-	if (l->is_asked)
+	if (!qp) /* to hear that it is lost */
+		return l->is_asked || l->is_busy;
+	if (!approach(l, qp))
+		return false;
+	if (l->is_busy)
+		ready = true;
+	else if (l->is_asked)
 		ready = !is_open(l, qp) ||
 			atomic_load(&qp->far.ask) != FAR_ASKED;
 	else

@@ -37,7 +37,8 @@ struct far_link {
 	uint32_t row;	     /* of the target, when known */
 	uint32_t connection; /* of the target, from the first request on; 0 */
 	bool is_asked;	     /* it executes a request for us */
-	uint64_t asked_ns;   /* since then */
+	bool is_busy;	     /* somebody else is at work at its responder */
+	uint64_t asked_ns;   /* since then, either */
 };
 
 enum far_answer {
@@ -46,6 +47,7 @@ enum far_answer {
 	FAR_CLOSED,   /* it is gone or in error */
 	FAR_RNR,      /* no receive is posted */
 	FAR_ASKED_IT, /* the target will do it: ask again */
+	FAR_BUSY,     /* somebody is at work there: the same */
 	FAR_REFUSED,  /* `verdict` */
 	FAR_GONE,     /* its process has ended */
 	FAR_OUR_FAULT /* our own memory is not mapped */

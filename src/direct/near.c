@@ -171,6 +171,7 @@ static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		wait_for_peer(t, q);
 		break;
 	case FAR_ASKED_IT:
+	case FAR_BUSY:
 		wait_for_peer(t, q);
 		break;
 	case FAR_REFUSED:
@@ -220,7 +221,7 @@ static uint64_t next_look(const struct ibt *t, const struct far_link *l)
 {
 	uint64_t step = (t->now_ns - l->asked_ns) / 4;
 
-	if (!l->is_asked)
+	if (!l->is_asked && !l->is_busy)
 		return UINT64_MAX;
 	step = step < NEAR_LOOK_NS ? NEAR_LOOK_NS : step;
 	return t->now_ns + bits_min_u64(step, NEAR_LOOK_MAX_NS);
@@ -258,30 +259,34 @@ void near_gone(struct ibt *t, struct ibt_qp *q)
 
 /* ---- the owner's side ---- */
 
+/* What is asked, taken out of the peer's reach. */
+struct ask {
+	uint32_t opcode, rkey;
+	uint64_t va, swap_add, compare;
+};
+
 /* Judged again: the peer judged it when it asked. */
 static enum verdict answer_ask(struct ibt *t, struct ibt_qp *q,
+			       const struct ask *a, uint64_t *found,
 			       struct explain *x)
 {
-	struct qp_far *f = &q->qp->far;
 	struct space *s = t->hca->space;
-	bool writes = f->ask_opcode == HCA_WR_ATOMIC_WRITE;
+	bool writes = a->opcode == HCA_WR_ATOMIC_WRITE;
 	uint32_t need = writes ? HCA_REMOTE_WRITE : HCA_REMOTE_ATOMIC;
 	struct space_vec to = {.bytes = 8};
-	enum verdict v =
-		message_key(t->hca, q->qp, f->ask_rkey, f->ask_va, 8, need, x);
+	enum verdict v = message_key(t->hca, q->qp, a->rkey, a->va, 8, need, x);
 	int err;
 
-	if (v ||
-	    mr_remote(t->hca, q->qp, f->ask_rkey, f->ask_va, 8, need, &to.va))
+	if (v || mr_remote(t->hca, q->qp, a->rkey, a->va, 8, need, &to.va))
 		return V_ACCESS;
 	if (writes)
-		err = s->ops->write(s, &to, 1, &f->ask_swap_add);
+		err = s->ops->write(s, &to, 1, &a->swap_add);
 	else
-		err = s->ops->atomic(
-			s,
-			f->ask_opcode == HCA_WR_ATOMIC_CAS ? SPACE_CAS
-							   : SPACE_FETCH_ADD,
-			to.va, f->ask_swap_add, f->ask_compare, &f->ask_found);
+		err = s->ops->atomic(s,
+				     a->opcode == HCA_WR_ATOMIC_CAS
+					     ? SPACE_CAS
+					     : SPACE_FETCH_ADD,
+				     to.va, a->swap_add, a->compare, found);
 	if (!err)
 		return V_OK;
 	x->cause = EXPLAIN_REMOTE_FAULT;
@@ -298,23 +303,26 @@ static void fail(struct ibt *t, struct ibt_qp *q, enum verdict v,
 	ibt_qp_fail(t, q, verdict_row(v)->event);
 }
 
+/*
+ * Who asks waits for the answer and writes nothing here meanwhile; who changes
+ * the QP is in our lane.  So there is no lock, and a stopped peer keeps none.
+ */
 static void asked(struct ibt *t, struct ibt_qp *q)
 {
 	struct qp_far *f = &q->qp->far;
 	struct explain x = {.cause = EXPLAIN_NONE};
-	enum verdict v = V_OK;
+	uint64_t found = 0;
+	enum verdict v;
+	struct ask a;
 
-	rq_enter(t->hca, q->qp);
 	if (atomic_load(&f->ask) != FAR_ASKED || q->qp->state < HCA_QP_RTR ||
-	    q->qp->state > HCA_QP_SQE) {
-		rq_leave(q->qp);
+	    q->qp->state > HCA_QP_SQE)
 		return;
-	}
-	v = answer_ask(t, q, &x);
-	if (v)
-		f->ask_found = v;
+	a = (struct ask){f->ask_opcode, f->ask_rkey, f->ask_va, f->ask_swap_add,
+			 f->ask_compare};
+	v = answer_ask(t, q, &a, &found, &x);
+	f->ask_found = v ? v : found;
 	atomic_store(&f->ask, v ? FAR_REFUSED_ASK : FAR_ANSWERED);
-	rq_leave(q->qp);
 	if (v)
 		fail(t, q, v, &x);
 }

@@ -115,28 +115,18 @@ uint32_t engine_qp_flying(const struct ibt_qp *q)
 	return ring_load(&q->flying);
 }
 
-int engine_qp_modify(struct engine *e, struct ibt_qp *q,
-		     const struct hca_qp_attr *attr, uint32_t mask,
-		     const uint8_t from[16], uint64_t now_ns, const char **why)
+alock_owner engine_qp_guest(const struct ibt_qp *q)
+{
+	return alock_holder(&q->qp->far.lock);
+}
+
+static void change(struct engine *e, struct ibt_qp *q,
+		   const struct hca_qp_attr *attr, uint32_t mask,
+		   const uint8_t from[16])
 {
 	struct qp *qp = q->qp;
-	int err;
 
-	e->ibt.now_ns = now_ns;
-	engine_mail(e); /* it may have failed already */
-	err = qp_modify_check(e->ibt.hca, qp, attr, mask, why);
-	if (err)
-		return err;
-	if (mask & HCA_QP_MAX_DEST_RD_ATOMIC)
-		err = ibt_qp_room(q, attr->max_dest_rd_atomic);
-	if (err) {
-		*why = "no memory for what the peer may ask for";
-		return err;
-	}
-	e->ibt.now_ns = now_ns;
-	rq_enter(e->ibt.hca, qp);
 	qp_modify_store(qp, attr, mask);
-	rq_leave(qp);
 	if (mask & HCA_QP_AV) {
 		memcpy(q->self.ip, from, 16);
 		memcpy(q->peer.ip, attr->ah.dgid, 16);
@@ -150,7 +140,34 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 	    (attr->qp_state != qp->state || attr->qp_state == HCA_QP_RESET))
 		ibt_qp_enter(&e->ibt, q, (enum hca_qp_state)attr->qp_state);
 	board_modified(&e->board, q);
-	return 0;
+}
+
+int engine_qp_modify(struct engine *e, struct ibt_qp *q,
+		     const struct hca_qp_attr *attr, uint32_t mask,
+		     const uint8_t from[16], uint64_t now_ns,
+		     const char **why) NO_LOCK_ANALYSIS
+{
+	struct qp *qp = q->qp;
+	bool fails = (mask & HCA_QP_STATE) && attr->qp_state == HCA_QP_ERR;
+	int err;
+
+	e->ibt.now_ns = now_ns;
+	engine_mail(e); /* it may have failed already */
+	err = qp_modify_check(e->ibt.hca, qp, attr, mask, why);
+	if (!err && (mask & HCA_QP_MAX_DEST_RD_ATOMIC) &&
+	    ibt_qp_room(q, attr->max_dest_rd_atomic)) {
+		*why = "no memory for what the peer may ask for";
+		err = -ENOMEM;
+	}
+	ring_store(&qp->far.is_wanted, !err && !fails);
+	if (!err && !fails && !rq_enter(e->ibt.hca, qp))
+		return -EBUSY;
+	if (!err)
+		change(e, q, attr, mask, from);
+	ring_store(&qp->far.is_wanted, 0);
+	if (!err && !fails)
+		rq_leave(qp);
+	return err;
 }
 
 void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
@@ -404,6 +421,7 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 	engine_mail(e);
 	board_tick(&e->board, now_ns);
 	e->look_ns = near_look(&e->ibt);
+	ibt_qp_part(&e->ibt);
 	if (now_ns >= e->starved_ns)
 		feed(e);
 	while ((t = wheel_expire(&e->ibt.wheel, now_ns))) {
@@ -675,9 +693,11 @@ size_t engine_events(struct engine *e, struct engine_event *events, size_t max)
 
 uint64_t engine_deadline(const struct engine *e)
 {
-	return bits_min_u64(bits_min_u64(wheel_deadline(&e->ibt.wheel),
-					 board_deadline(&e->board)),
-			    bits_min_u64(e->starved_ns, e->look_ns));
+	return bits_min_u64(
+		bits_min_u64(wheel_deadline(&e->ibt.wheel),
+			     board_deadline(&e->board)),
+		bits_min_u64(bits_min_u64(e->starved_ns, e->look_ns),
+			     e->ibt.part_ns));
 }
 
 bool engine_has_tx(const struct engine *e)

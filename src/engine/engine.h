@@ -133,8 +133,11 @@ uint32_t engine_qp_flying(const struct ibt_qp *q);
 bool engine_qpn_is_used(const struct engine *e, uint32_t qpn);
 /*
  * Modify under IBTA 11.2.5.2.  `from` is the source GID's address (used when
- * mask has HCA_QP_AV).  0 or -EINVAL with *why.
+ * mask has HCA_QP_AV).  0, or -EINVAL or -ENOMEM with *why, or -EBUSY: a peer
+ * on this host (engine_qp_guest) has to leave first; then again, and not under
+ * a lock meanwhile.
  */
+alock_owner engine_qp_guest(const struct ibt_qp *q);
 int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		     const struct hca_qp_attr *attr, uint32_t mask,
 		     const uint8_t from[16], uint64_t now_ns, const char **why);

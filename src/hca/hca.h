@@ -379,7 +379,9 @@ enum qp_mail {
 /*
  * The side of a QP that peers on this host work at themselves (src/direct).
  * `lock` is the responder's: under it they read state and attr, take receives
- * and write all of this; the lane changes state and attr under it.
+ * and write all of this.  Under it the owner changes attr and state, but for
+ * ERR, which it enters at once: what a peer has begun ends as it would have,
+ * and the receives are flushed when it has left.
  */
 struct qp_far {
 	struct far_note note;
@@ -391,6 +393,7 @@ struct qp_far {
 				* and whose completion is not there; 0 */
 	_Atomic uint32_t mail; /* enum qp_mail, see mail.c */
 	_Atomic uint32_t ask;  /* enum far_ask */
+	ring_index is_wanted;  /* peers shall not begin anything */
 	uint32_t ask_opcode;   /* enum hca_wr */
 	uint32_t ask_rkey;
 	uint64_t ask_va, ask_swap_add, ask_compare, ask_found;
@@ -611,7 +614,8 @@ void rq_done(struct hca *h, struct qp *qp, struct cqe *c);
  * alone, and waits for nobody; false: somebody lives inside.
  */
 bool rq_settle(struct hca *h, struct qp *qp);
-void rq_enter(struct hca *h, struct qp *qp) ACQUIRE(&qp->far.lock);
+/* False: somebody has it who does not let go soon. */
+bool rq_enter(struct hca *h, struct qp *qp) TRY_ACQUIRE(true, &qp->far.lock);
 void rq_leave(struct qp *qp) RELEASE(&qp->far.lock);
 /* For a peer: rq_done and cq_push of c under that lock. */
 enum cq_push rq_complete(struct hca *h, struct qp *qp, struct cq *cq,

@@ -70,8 +70,7 @@ free_memory:
 void qp_free(struct hca *h, struct qp *qp)
 {
 	/* what a dead peer left in queues beside may name it */
-	rq_enter(h, qp);
-	rq_leave(qp);
+	rq_settle(h, qp);
 	wq_fini(h, &qp->sq);
 	wq_fini(h, &qp->rq);
 	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);

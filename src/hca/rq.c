@@ -66,11 +66,16 @@ static void mend(struct hca *h, struct qp *qp)
 	qp->far.completing = 0;
 }
 
-void rq_enter(struct hca *h, struct qp *qp)
+bool rq_enter(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 {
-	if (alock_take(&qp->far.lock))
+	bool inherited;
+
+	if (!alock_take_soon(&qp->far.lock, &inherited))
+		return false;
+	if (inherited)
 		mend(h, qp);
 	STEP("the responder is locked");
+	return true;
 }
 
 void rq_leave(struct qp *qp)

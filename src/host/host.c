@@ -438,13 +438,42 @@ void host_aim(struct host *h, struct wq_to *to) NO_LOCK_ANALYSIS
 	lane_give(&h->lane);
 }
 
+/* -EBUSY: a peer is at work at it, and has to leave. */
+static int modify(struct host *h, struct ibt_qp *side, struct hca_qp_attr *own,
+		  uint32_t mask, const uint8_t from[16],
+		  const char **why) NO_LOCK_ANALYSIS
+{
+	uint16_t port;
+	int err;
+
+	lane_take(&h->lane);
+	if (mask & HCA_QP_STATE &&
+	    (own->qp_state == HCA_QP_RESET || own->qp_state == HCA_QP_ERR))
+		lane_catch_up(&h->lane);
+	else
+		lane_flush(&h->lane);
+	port = port_of(h, side);
+	own->ah.port = 0;
+	if (mask & HCA_QP_AV)
+		own->ah.port = source_port(h, side, own, mask);
+	err = engine_qp_modify(h->lane.engine, side, own, mask, from,
+			       lane_now(), why);
+	if (err)
+		port = own->ah.port;
+	else if (!(mask & HCA_QP_AV) && port == port_of(h, side))
+		port = 0;
+	sport_give(&h->lane.wire.sports, port);
+	lane_give(&h->lane);
+	return err;
+}
+
 int host_qp_modify(struct host *h, const struct host_device *dev,
 		   struct ibt_qp *side, const struct hca_qp_attr *attr,
 		   uint32_t mask, const char **why) NO_LOCK_ANALYSIS
 {
 	struct hca_qp_attr own = *attr;
+	struct alock_wait wait = {0};
 	uint8_t from[16] = {0};
-	uint16_t port;
 	int err = 0;
 
 	if ((mask & HCA_QP_AV) && attr->ah.is_global)
@@ -465,24 +494,8 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 	own.ah.local = netif_is_local(attr->ah.dgid);
 	own.ah.bursts = (mask & HCA_QP_AV) && h->lane.wire.has.gso &&
 			offload_is_known(from, attr->ah.dgid);
-	lane_take(&h->lane);
-	if (mask & HCA_QP_STATE &&
-	    (attr->qp_state == HCA_QP_RESET || attr->qp_state == HCA_QP_ERR))
-		lane_catch_up(&h->lane);
-	else
-		lane_flush(&h->lane);
-	port = port_of(h, side);
-	own.ah.port = 0;
-	if (mask & HCA_QP_AV)
-		own.ah.port = source_port(h, side, &own, mask);
-	err = engine_qp_modify(h->lane.engine, side, &own, mask, from,
-			       lane_now(), why);
-	if (err)
-		port = own.ah.port;
-	else if (!(mask & HCA_QP_AV) && port == port_of(h, side))
-		port = 0;
-	sport_give(&h->lane.wire.sports, port);
-	lane_give(&h->lane);
+	while ((err = modify(h, side, &own, mask, from, why)) == -EBUSY)
+		alock_wait(&wait, engine_qp_guest(side));
 	return err;
 }
 

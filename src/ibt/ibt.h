@@ -65,6 +65,8 @@ struct ibt {
 	struct list active; /* struct ibt_qp with something to send */
 	struct list owing;  /* struct ibt_qp whose ACK may wait */
 	struct list nearby; /* struct ibt_qp that wait for a peer, see near.h */
+	struct list parting; /* struct ibt_qp in ERR with peers inside; */
+	uint64_t part_ns;    /* looked at then */
 	bool is_near;	/* some requests have come or gone without packets */
 	uint32_t piece; /* bytes that move at once without packets */
 	bool holds_acks;
@@ -184,6 +186,9 @@ struct ibt_qp {
 	struct qp *qp;
 	struct engine_counters *counters; /* of its device */
 	struct list active, owing, nearby;
+	struct list parting; /* in ERR: its receives are to be flushed; */
+	uint64_t parts_ns;   /* since then */
+	bool owes_last_wqe;
 	enum ibt_way way;
 	struct far_link *link; /* near.h: owned; NULL before the first */
 	uint32_t credit_qpn;   /* of this host, where it sent last; 0: none */
@@ -220,10 +225,16 @@ void ibt_qp_fini(struct ibt *t, struct ibt_qp *q);
 int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic);
 /* Are packets of this service for q? */
 bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service);
-/* Enter a state: the only place where qp->state changes. */
+/*
+ * Enter a state: the only place where qp->state changes.  Another than ERR
+ * under the responder's lock, where peers work at the QP.
+ */
 void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state);
-/* In ERR: complete all posted work with a flush error, in order. */
+/* In ERR: complete all posted work with a flush error, in order; receives when
+ * no peer works at them any more. */
 void ibt_qp_flush(struct ibt *t, struct ibt_qp *q);
+/* Those that wait for their peers to leave, when it is time. */
+void ibt_qp_part(struct ibt *t);
 /* In SQE: the send queue alone. */
 void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q);
 /* Put q where the scheduler sees it. */

@@ -12,6 +12,9 @@
 
 #define RC_PATIENCE_NS 100000000u
 #define UD_PATIENCE_NS 2000000000u
+/* Between looks whether the peers of those that part have left. */
+#define PART_LOOK_NS	 20000
+#define PART_LOOK_MAX_NS 1000000
 
 int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 {
@@ -28,6 +31,7 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 	list_init(&q->handed);
 	list_init(&q->owing);
 	list_init(&q->nearby);
+	list_init(&q->parting);
 	wheel_timer_init(&q->timer);
 	wheel_timer_init(&q->rnr_timer);
 	q->rnr_timer.kind = IBT_TIMER_RNR;
@@ -45,6 +49,7 @@ static void quiet(struct ibt *t, struct ibt_qp *q)
 	list_remove(&q->handed);
 	list_remove(&q->owing);
 	list_remove(&q->nearby);
+	list_remove(&q->parting);
 }
 
 int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
@@ -133,9 +138,21 @@ void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q)
 	flush_queue(t, q, &q->qp->sq, q->qp->send_cq, true);
 }
 
-void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
+/* A peer may be inside that is about to complete a receive: when it has left.
+ */
+static void flush_receives(struct ibt *t, struct ibt_qp *q)
 {
-	ibt_qp_flush_sends(t, q);
+	if (!rq_enter(t->hca, q->qp)) {
+		if (!list_is_linked(&q->parting)) {
+			q->parts_ns = t->now_ns;
+			t->part_ns = t->now_ns;
+			list_push_tail(&t->parting, &q->parting);
+		}
+		return;
+	}
+	/* none enters any more: it is in ERR */
+	rq_leave(q->qp);
+	list_remove(&q->parting);
 	if (q->qp->rq_held) {
 		struct cqe c = {.status = HCA_WR_FLUSH_ERR,
 				.opcode = HCA_WC_RECV,
@@ -144,6 +161,36 @@ void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
 		ibt_receive_done(t, q, &c, true);
 	}
 	flush_queue(t, q, &q->qp->rq, q->qp->recv_cq, false);
+	/* it takes no more of the shared receives: IBTA 10.2.9.5 */
+	if (q->owes_last_wqe)
+		ibt_event(t, q, ENGINE_LAST_WQE);
+	q->owes_last_wqe = false;
+}
+
+void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
+{
+	ibt_qp_flush_sends(t, q);
+	flush_receives(t, q);
+}
+
+void ibt_qp_part(struct ibt *t)
+{
+	struct list *n = t->parting.next, *next;
+
+	if (t->now_ns < t->part_ns)
+		return;
+	t->part_ns = UINT64_MAX;
+	for (; n != &t->parting; n = next) {
+		struct ibt_qp *q = CONTAINER_OF(n, struct ibt_qp, parting);
+		uint64_t step = (t->now_ns - q->parts_ns) / 4;
+
+		next = n->next;
+		flush_receives(t, q);
+		step = bits_min_u64(step, PART_LOOK_MAX_NS);
+		step = step < PART_LOOK_NS ? PART_LOOK_NS : step;
+		if (list_is_linked(n))
+			t->part_ns = bits_min_u64(t->part_ns, t->now_ns + step);
+	}
 }
 
 /* Forget all protocol state, so that nothing old is delivered (RESET). */
@@ -169,9 +216,7 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 	}
 	qp->rq_held = 0;
 	q->req.wqe = ring_own(&qp->sq.head);
-	rq_enter(t->hca, qp);
 	memset(&qp->attr, 0, sizeof qp->attr);
-	rq_leave(qp);
 }
 
 bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service)
@@ -187,10 +232,8 @@ bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service)
 	return false;
 }
 
-/* A peer of this host that is at work here ends it first (struct qp_far). */
-static void set_state(struct hca *h, struct qp *qp, enum hca_qp_state state)
+static void set_state(struct qp *qp, enum hca_qp_state state)
 {
-	rq_enter(h, qp);
 	/* posters look without a lock */
 	__atomic_store_n(&qp->state, state, __ATOMIC_RELAXED);
 	if (state == HCA_QP_RTR) {
@@ -198,7 +241,6 @@ static void set_state(struct hca *h, struct qp *qp, enum hca_qp_state state)
 		qp->far.has_failed = qp->far.is_heard = 0;
 		qp->far.ask = FAR_ASK_NONE;
 	}
-	rq_leave(qp);
 }
 
 void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
@@ -206,7 +248,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 	struct qp *qp = q->qp;
 	uint32_t old = qp->state;
 
-	set_state(t->hca, qp, state);
+	set_state(qp, state);
 	ring_store(&q->flying, 0);
 	switch (state) {
 	case HCA_QP_RESET:
@@ -250,11 +292,9 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		wheel_cancel(&t->wheel, &q->rnr_timer);
 		shelf_reset(t, q);
 		ring_fence(); /* who posts later sees the state */
+		q->owes_last_wqe = old != HCA_QP_RESET && qp->srq;
 		if (old != HCA_QP_RESET)
 			ibt_qp_flush(t, q);
-		/* it takes no more of the shared receives: IBTA 10.2.9.5 */
-		if (old != HCA_QP_RESET && qp->srq)
-			ibt_event(t, q, ENGINE_LAST_WQE);
 		break;
 	}
 }

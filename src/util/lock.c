@@ -30,8 +30,8 @@ void lock_give(struct lock *l) NO_LOCK_ANALYSIS
 	CHECK(pthread_mutex_unlock(&l->m) == 0);
 }
 
-#define SPINS	100  /* then yield: the holder may be on our core */
-#define YIELDS	1000 /* then look whether it lives, and sleep */
+#define SPINS 100 /* then yield: the holder may be on our core; */
+		  /* at ALOCK_SOON look whether it lives, and sleep */
 #define NAP_NS	100000
 #define SLOW_NS 1000000000u /* then say so */
 
@@ -89,14 +89,14 @@ bool alock_wait(struct alock_wait *w, alock_owner owner)
 {
 	const struct alock_judge *j = atomic_load(&judge);
 
+	w->tries++;
 	if (j && j->wait)
 		return j->wait(owner);
-	w->tries++;
 	if (w->tries < SPINS) {
 		__builtin_ia32_pause();
 		return false;
 	}
-	if (w->tries < YIELDS) {
+	if (w->tries < ALOCK_SOON) {
 		sched_yield();
 		return false;
 	}
@@ -125,6 +125,20 @@ bool alock_take(struct alock *l) NO_LOCK_ANALYSIS
 		found = 0;
 	}
 	return false;
+}
+
+bool alock_take_soon(struct alock *l, bool *inherited) NO_LOCK_ANALYSIS
+{
+	struct alock_wait w = {0};
+	alock_owner found = 0;
+
+	while (!swap(l, &found)) {
+		if (w.tries + 1 >= ALOCK_SOON || alock_wait(&w, found))
+			return alock_try(l, inherited);
+		found = 0;
+	}
+	*inherited = false;
+	return true;
 }
 
 bool alock_try(struct alock *l, bool *inherited) NO_LOCK_ANALYSIS

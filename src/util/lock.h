@@ -66,6 +66,11 @@ void alock_open(alock_owner self, const struct alock_judge *judge);
 alock_owner alock_self(void);
 /* True: inherited. */
 bool alock_take(struct alock *l) ACQUIRE(l);
+/*
+ * The same, but whoever lives and does not let go is waited for no longer than
+ * one that runs would need: false.
+ */
+bool alock_take_soon(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
 /* Takes it if it is free, or inherits it, without waiting for anybody. */
 bool alock_try(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
 void alock_give(struct alock *l) RELEASE(l);
@@ -79,7 +84,9 @@ struct alock_wait {
 	uint64_t since_ns;
 };
 
-/* Waits a little; true when `owner` is dead. */
+/* Waits a little; true when `owner` is dead.  After ALOCK_SOON of it, who runs
+ * would have let go. */
+#define ALOCK_SOON 1000
 bool alock_wait(struct alock_wait *w, alock_owner owner);
 
 #endif

@@ -2,6 +2,7 @@
 /* Requests without packets: what is special about them, src/direct. */
 #include "test.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "hdr/aeth.h"
@@ -265,6 +266,115 @@ static void a_stopped_peer_is_served(void **state)
 	duo_free(d);
 }
 
+/* ---- somebody who lives has the responder's lock, and keeps it ---- */
+
+#define LIVING	7
+#define STOPPED 8
+
+static bool nobody_is_dead(alock_owner owner)
+{
+	return false;
+}
+
+static void slow(alock_owner owner)
+{
+	fail_msg("the lane waits for %u", (unsigned)owner);
+}
+
+static const struct alock_judge judge = {nobody_is_dead, slow, nobody_is_dead};
+
+static void stop_inside(struct duo *d) NO_LOCK_ANALYSIS
+{
+	alock_open(STOPPED, &judge);
+	assert_false(alock_take(&d->side[1].qp->far.lock));
+	alock_open(LIVING, &judge);
+}
+
+static void go_on(struct duo *d) NO_LOCK_ANALYSIS
+{
+	alock_give(&d->side[1].qp->far.lock);
+}
+
+static void ends(void)
+{
+	alock_open(ALOCK_NAMELESS, NULL);
+}
+
+static void an_error_flushes_the_receives_when_the_peer_has_left(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+	struct cqe c;
+
+	duo_recv(d, 1, 0, 64);
+	stop_inside(d);
+	enter(d, 1, HCA_QP_ERR);
+	duo_send(d, 1, HCA_WR_RDMA_WRITE, 0, 64, 0);
+	duo_post(d, 1);
+	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
+	assert_done(d, 1, HCA_WR_FLUSH_ERR);
+	for (int i = 0; i < 20; i++) {
+		d->now_ns += 1000000;
+		duo_run(d, d->now_ns);
+	}
+	assert_false(duo_poll(d, 1, &c));
+	go_on(d);
+	duo_run(d, d->now_ns + 6000000);
+	assert_done(d, 1, HCA_WR_FLUSH_ERR);
+	assert_false(duo_poll(d, 1, &c));
+	ends();
+	duo_free(d);
+}
+
+static void who_finds_somebody_at_work_asks_again(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+	struct cqe c;
+
+	stop_inside(d);
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 100000);
+	duo_post(d, 0);
+	for (int i = 0; i < 20; i++) {
+		d->now_ns += 1000000;
+		duo_run(d, d->now_ns);
+	}
+	assert_false(duo_poll(d, 0, &c));
+	go_on(d);
+	duo_run(d, d->now_ns + 6000000);
+	assert_done(d, 0, HCA_SUCCESS);
+	ends();
+	duo_free(d);
+}
+
+static void an_owner_who_wants_it_comes_before_its_peers(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+	struct hca_qp_attr a = {.qp_state = HCA_QP_RESET};
+	struct duo_side *s = &d->side[1];
+	const char *why;
+	struct cqe c;
+
+	stop_inside(d);
+	assert_int_equal(engine_qp_modify(s->engine, s->side, &a, HCA_QP_STATE,
+					  s->ip, d->now_ns, &why),
+			 -EBUSY);
+	assert_int_equal(engine_qp_guest(s->side), STOPPED);
+	go_on(d);
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 100000);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns);
+	assert_false(duo_poll(d, 0, &c));
+	assert_int_equal(s->qp->state, HCA_QP_RTS);
+	a.qp_state = HCA_QP_RTS; /* refused: it does not want it any more */
+	assert_int_equal(engine_qp_modify(s->engine, s->side, &a,
+					  HCA_QP_STATE | HCA_QP_PATH_MTU, s->ip,
+					  d->now_ns, &why),
+			 -EINVAL);
+	duo_run(d, d->now_ns + 6000000);
+	assert_done(d, 0, HCA_SUCCESS);
+	ends();
+	duo_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +392,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_atomic_waits_for_its_owner),
 		cmocka_unit_test(an_atomic_on_memory_that_went_away_fails_both),
 		cmocka_unit_test(a_stopped_peer_is_served),
+		cmocka_unit_test(
+			an_error_flushes_the_receives_when_the_peer_has_left),
+		cmocka_unit_test(who_finds_somebody_at_work_asks_again),
+		cmocka_unit_test(an_owner_who_wants_it_comes_before_its_peers),
 	};
 
 	duo_mode(argc, argv);

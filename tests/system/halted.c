@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * halted ROUNDS
+ *
+ * One of two processes of this host is stopped amid long transfers into the
+ * other, which goes on all the same:
+ *
+ *	writer -- 16 MiB and again, stopped --> target <-- SENDs -- sender
+ *
+ * the target serves its other queue pairs, takes this one to ERR and gets its
+ * receives back; it is destroyed when the writer goes on, which then fails.
+ * Exits with 0, or prints what is wrong.
+ */
+#include "ends.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	LONG = 16 << 20,
+	UNDER_WAY = 4,
+	SENDS = 1000,
+	WAIT_S = 20,
+	RECEIVES = 8,
+};
+
+enum who { WRITER, SENDER, TARGET, WHO };
+
+/* What the target wants of its parent, and what that has done. */
+enum order { GO, STOP, IS_STOPPED, CONTINUE };
+
+/* Shared by all. */
+static struct desk {
+	struct ends_address writer[2], sender[2]; /* its own, and its peer */
+	int is_there[WHO], is_ready[WHO];
+	int order;
+	const char *step;
+} * desk;
+
+static void die(const char *what)
+{
+	printf("%s: %s\n", what, strerror(errno));
+	fflush(stdout);
+	_exit(1);
+}
+
+static int look(const int *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static void say(int *word, int value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static void await(const int *word, int value)
+{
+	while (look(word) != value)
+		usleep(100);
+}
+
+static void too_late(int signal)
+{
+	static const char text[] = ": it waits for who is stopped\n";
+
+	if (write(1, desk->step, strlen(desk->step)) < 0 ||
+	    write(1, text, sizeof text - 1) < 0)
+		_exit(2);
+	_exit(1);
+}
+
+static void step(const char *what)
+{
+	desk->step = what;
+}
+
+/* Memory for what is long. */
+static struct ibv_mr *open_long(struct ends *e)
+{
+	uint8_t *bytes = mmap(NULL, LONG, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr;
+
+	if (bytes == MAP_FAILED)
+		die("mmap");
+	memset(bytes, 1, LONG);
+	mr = ibv_reg_mr(e->pd, bytes, LONG,
+			IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE);
+	if (!mr)
+		die("reg_mr");
+	return mr;
+}
+
+static void open_end(struct ends *e)
+{
+	ends_open(e, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE, ENDS_ALL_REMOTE);
+}
+
+/* address[0] is that of who connects, address[1] its peer's. */
+static void connect(struct ends *e, const struct ends_address *self,
+		    const struct ends_address *peer)
+{
+	ends_to_rtr(e, peer);
+	ends_to_rts(e, self, 7);
+}
+
+static void meet(enum who who)
+{
+	say(&desk->is_ready[who], 1);
+	for (int i = 0; i < WHO; i++)
+		await(&desk->is_ready[i], 1);
+}
+
+static void post_write(struct ends *e, const struct ibv_mr *mr)
+{
+	struct ibv_sge sge = {(uintptr_t)mr->addr, LONG, mr->lkey};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = IBV_WR_RDMA_WRITE};
+
+	wr.wr.rdma.remote_addr = desk->writer[1].region;
+	wr.wr.rdma.rkey = desk->writer[1].rkey;
+	if ((errno = ibv_post_send(e->qp, &wr, &bad)))
+		die("post_send");
+}
+
+static void be_writer(void)
+{
+	struct ibv_wc wc = {.status = IBV_WC_SUCCESS};
+	struct ibv_mr *mr;
+	struct ends e;
+
+	open_end(&e);
+	mr = open_long(&e);
+	ends_address_get(&e, &desk->writer[0]);
+	say(&desk->is_there[WRITER], 1);
+	await(&desk->is_there[TARGET], 1);
+	connect(&e, &desk->writer[0], &desk->writer[1]);
+	meet(WRITER);
+	for (int i = 0; i < UNDER_WAY; i++)
+		post_write(&e, mr);
+	for (;;) {
+		if (!ends_wait(&e, &wc))
+			die("a write that never ends");
+		if (wc.status)
+			break;
+		post_write(&e, mr);
+	}
+	if (wc.status != IBV_WC_RETRY_EXC_ERR &&
+	    wc.status != IBV_WC_REM_ACCESS_ERR)
+		die(ibv_wc_status_str(wc.status));
+}
+
+static void be_sender(void)
+{
+	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND};
+	struct ibv_wc wc;
+	struct ends e;
+
+	open_end(&e);
+	ends_address_get(&e, &desk->sender[0]);
+	say(&desk->is_there[SENDER], 1);
+	await(&desk->is_there[TARGET], 1);
+	connect(&e, &desk->sender[0], &desk->sender[1]);
+	meet(SENDER);
+	await(&desk->order, IS_STOPPED);
+	for (int i = 0; i < SENDS; i++) {
+		if ((errno = ibv_post_send(e.qp, &wr, &bad)))
+			die("post_send");
+		if (!ends_wait(&e, &wc) || wc.status)
+			die("a SEND beside it");
+	}
+	ends_close(&e);
+}
+
+static void post_receive(struct ends *e)
+{
+	struct ibv_sge sge = {(uintptr_t)e->region, 64, e->mr->lkey};
+	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
+
+	if ((errno = ibv_post_recv(e->qp, &wr, &bad)))
+		die("post_recv");
+}
+
+static void complete(struct ends *e, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	if (!ends_wait(e, &wc))
+		die("a completion");
+	if (wc.status != status)
+		die(ibv_wc_status_str(wc.status));
+}
+
+static void serve_sender(struct ends *e)
+{
+	step("the other queue pair");
+	for (int i = 0; i < SENDS; i++) {
+		post_receive(e);
+		complete(e, IBV_WC_SUCCESS);
+	}
+}
+
+static void part(struct ends *e, struct ibv_mr *mr)
+{
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+
+	step("modify to ERR");
+	if ((errno = ibv_modify_qp(e->qp, &err, IBV_QP_STATE)))
+		die("modify to ERR");
+	say(&desk->order, CONTINUE);
+	step("the receives' flush");
+	for (int i = 0; i < RECEIVES; i++)
+		complete(e, IBV_WC_WR_FLUSH_ERR);
+	step("destroy");
+	if ((errno = ibv_destroy_qp(e->qp)))
+		die("destroy_qp");
+	e->qp = NULL;
+	step("dereg");
+	if ((errno = ibv_dereg_mr(mr)))
+		die("dereg_mr");
+}
+
+static void be_target(int round)
+{
+	volatile uint8_t *first;
+	struct ends e, beside;
+	struct ibv_mr *mr;
+
+	open_end(&e);
+	open_end(&beside);
+	mr = open_long(&e);
+	ends_address_get(&e, &desk->writer[1]);
+	desk->writer[1].region = (uintptr_t)mr->addr;
+	desk->writer[1].rkey = mr->rkey;
+	ends_address_get(&beside, &desk->sender[1]);
+	for (int i = 0; i < TARGET; i++)
+		await(&desk->is_there[i], 1);
+	first = mr->addr;
+	*first = 0;
+	for (int i = 0; i < RECEIVES; i++)
+		post_receive(&e);
+	say(&desk->is_there[TARGET], 1);
+	connect(&e, &desk->writer[1], &desk->writer[0]);
+	connect(&beside, &desk->sender[1], &desk->sender[0]);
+	meet(TARGET);
+	while (!*first)
+		usleep(100);
+	usleep((useconds_t)(round * 7919 % 3000));
+	signal(SIGALRM, too_late);
+	alarm(WAIT_S);
+	say(&desk->order, STOP);
+	await(&desk->order, IS_STOPPED);
+	serve_sender(&beside);
+	part(&e, mr);
+	alarm(0);
+	ends_close(&beside);
+}
+
+static pid_t begin(enum who who, int round)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		die("fork");
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	switch (who) {
+	case WRITER:
+		be_writer();
+		break;
+	case SENDER:
+		be_sender();
+		break;
+	case TARGET:
+		be_target(round);
+		break;
+	case WHO:
+		break;
+	}
+	_exit(0);
+}
+
+static int end(pid_t pid)
+{
+	int status = -1;
+
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static bool is_over(pid_t pid)
+{
+	siginfo_t info = {0};
+
+	waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
+	return info.si_pid == pid;
+}
+
+static void await_target(int order, pid_t target)
+{
+	while (look(&desk->order) != order && !is_over(target))
+		usleep(100);
+}
+
+static int halt_one(int round)
+{
+	pid_t pid[WHO];
+	int status, bad;
+
+	memset(desk, 0, sizeof *desk);
+	for (int i = 0; i < WHO; i++)
+		pid[i] = begin((enum who)i, round);
+	await_target(STOP, pid[TARGET]);
+	kill(pid[WRITER], SIGSTOP);
+	if (waitpid(pid[WRITER], &status, WUNTRACED) != pid[WRITER] ||
+	    !WIFSTOPPED(status))
+		die("SIGSTOP");
+	say(&desk->order, IS_STOPPED);
+	await_target(CONTINUE, pid[TARGET]);
+	kill(pid[WRITER], SIGCONT);
+	bad = end(pid[TARGET]);
+	for (int i = 0; bad && i < TARGET; i++)
+		kill(pid[i], SIGKILL);
+	bad |= end(pid[SENDER]);
+	return end(pid[WRITER]) || bad;
+}
+
+int main(int argc, char **argv)
+{
+	int n = argc > 1 ? atoi(argv[1]) : 0, bad = 0;
+
+	desk = mmap(NULL, sizeof *desk, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (argc != 2 || desk == MAP_FAILED)
+		return 2;
+	for (int i = 0; i < n && !bad; i++)
+		bad = halt_one(i);
+	return bad != 0;
+}
