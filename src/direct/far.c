@@ -55,6 +55,13 @@ static struct qp *find(struct far_link *l)
 	return qp;
 }
 
+/* From here on we touch this of the target alone. */
+static void touch(const struct far_link *l, guest_set what)
+{
+	if (l->guest)
+		guest_touch(l->guest, what);
+}
+
 /* Would it take our packets?  The same connection as ever (9.6.1.1). */
 static bool is_open(const struct far_link *l, const struct qp *qp)
 {
@@ -194,6 +201,17 @@ static enum verdict get(struct far_memory *far, struct far_request *r)
 	return moved(r, space_get(far->space, r->near.space, &m, 1, &done));
 }
 
+/* Of a receive: the keys of its memory. */
+static guest_set keys_of(struct wqe *w)
+{
+	const struct wq_sge *s = wqe_sges(w);
+	guest_set keys = 0;
+
+	for (uint32_t i = 0; i < w->num_sge; i++)
+		keys |= guest_key(s[i].lkey);
+	return keys;
+}
+
 static enum verdict send_into(struct far_link *l, struct qp *qp,
 			      struct far_request *r, struct wqe *w,
 			      struct explain *x)
@@ -215,7 +233,9 @@ static enum verdict send_into(struct far_link *l, struct qp *qp,
 		       HCA_LOCAL_WRITE, far.vec, &far.n, x))
 		return V_RECV_MEMORY;
 	x->va = far.n ? far.vec[0].va : 0;
+	touch(l, keys_of(w) | guest_qp(l->qpn));
 	v = put(&far, r);
+	touch(l, guest_qp(l->qpn));
 	STEP("a receive is filled");
 	if (v) {
 		x->cause = EXPLAIN_LOCAL_FAULT;
@@ -278,7 +298,9 @@ static enum verdict run_write(struct far_link *l, struct qp *qp,
 		return v;
 	if (imm && !take_receive(l, qp, r))
 		return V_RNR;
+	touch(l, guest_key(r->rkey) | guest_qp(l->qpn));
 	v = put(&far, r);
+	touch(l, guest_qp(l->qpn));
 	STEP("memory is written");
 	if (v)
 		x->cause = EXPLAIN_REMOTE_FAULT;
@@ -305,7 +327,9 @@ static enum verdict run_read(struct far_link *l, struct qp *qp,
 		v = locate(l, qp, r, HCA_REMOTE_READ, &far, x);
 	if (v || !r->bytes)
 		return v;
+	touch(l, guest_key(r->rkey) | guest_qp(l->qpn));
 	v = get(&far, r);
+	touch(l, guest_qp(l->qpn));
 	STEP("memory is read");
 	if (v)
 		x->cause = EXPLAIN_REMOTE_FAULT;
@@ -520,6 +544,7 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 		l->is_asked = false;
 		return FAR_CLOSED;
 	}
+	touch(l, guest_any_key(l->qpn));
 	if (!approach(l, qp))
 		return busy(l, r->now_ns);
 	l->is_busy = false;
@@ -581,6 +606,7 @@ static bool is_ready(struct far_link *l, bool wants_receive)
 
 	if (!qp) /* to hear that it is lost */
 		return l->is_asked || l->is_busy;
+	touch(l, guest_qp(l->qpn));
 	if (!approach(l, qp))
 		return false;
 	if (l->is_busy)

@@ -10,7 +10,8 @@
  * A piece of a message takes one PSN; waiting for receives, retries and the
  * end of a request are rc_comp's.  Who waits for its peer (no receive, not
  * ready, an atomic or somebody else at work there) is on ibt.nearby and looks
- *again at each tick. Owner: the engine; lock: the lane's.  Sans-IO.
+ * again at each tick.
+ * Owner: the engine; lock: the lane's.  Sans-IO.
  */
 #ifndef DIRECT_NEAR_H
 #define DIRECT_NEAR_H

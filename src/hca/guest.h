@@ -2,12 +2,15 @@
 /*
  * Who is inside an arena: a slot for each process that works in it by itself,
  * saying whether it is between looking at a key and its last access to the
- * memory that the key names.  The owner, having withdrawn a key or a QP, waits
- * for those that were inside; the dead are not waited for, the stopped are.
+ * memory that the key names, and what it may touch there.  The owner, having
+ * withdrawn a key or a QP, waits for those that were inside and may touch it;
+ * the dead are not waited for, the stopped are.
  *
  *	guest: guest_enter			owner: withdraw the key
- *	       look at the key, copy		       guest_wait
- *	       guest_leave			       the memory is its own
+ *	       look at the key			       guest_wait
+ *	       guest_touch: no more than it	       the memory is its own
+ *	       copy
+ *	       guest_leave
  *
  * Slots are claimed in order, so the first that nobody ever had ends them.
  * Owner: the arena.  A guest has one slot in an arena, used under its lane's
@@ -20,13 +23,41 @@
 
 #define GUEST_MAX 1024
 
+/*
+ * A QP and keys, each key one of 32 bits that it shares with others; what
+ *shares nothing is not waited for:
+ *
+ *	63: it says what it may touch	32-55: QPN, or 0	0-31: keys
+ */
+typedef uint64_t guest_set;
+
+#define GUEST_ALL 0ull
+#define GUEST_SAY (1ull << 63)
+
 struct guest {
 	struct alock process; /* whose it is, for as long as it has it */
 	ring_index epoch;     /* odd: inside; 0: nobody ever had the slot */
-	uint32_t reserved[13];
+	uint32_t reserved;
+	_Atomic guest_set touches;
+	uint32_t reserved2[10];
 };
 
 _Static_assert(sizeof(struct guest) == 64, "a cache line of its own");
+
+static inline guest_set guest_qp(uint32_t qpn)
+{
+	return GUEST_SAY | (guest_set)qpn << 32;
+}
+/* A window's keys differ in their lowest 8 bits alone. */
+static inline guest_set guest_key(uint32_t key)
+{
+	return GUEST_SAY | 1ull << ((key >> 8) * 2654435761u >> 27);
+}
+/* A QP and every key. */
+static inline guest_set guest_any_key(uint32_t qpn)
+{
+	return guest_qp(qpn) | 0xffffffff;
+}
 
 /* A slot in far's arena for this process; NULL: all are taken. */
 struct guest *guest_take(struct hca *far);
@@ -36,16 +67,31 @@ void guest_give(struct guest *g);
  * waits. */
 static inline void guest_enter(struct guest *g)
 {
+	atomic_store_explicit(&g->touches, GUEST_ALL, memory_order_relaxed);
 	ring_publish(&g->epoch, ring_own(&g->epoch) + 1);
+}
+/* From here on it touches this alone. */
+static inline void guest_touch(struct guest *g, guest_set what)
+{
+	atomic_store_explicit(&g->touches, what, memory_order_release);
 }
 static inline void guest_leave(struct guest *g)
 {
 	ring_store(&g->epoch, ring_own(&g->epoch) + 1);
 }
 /*
- * The owner: returns when everybody who was inside has left or is dead.  Not
- * under a lock that a guest may wait for.
+ * The owner: returns when everybody who was inside and may touch `what` has
+ * left or is dead.  Not under a lock that a guest may wait for.
  */
-void guest_wait(struct hca *own);
+void guest_wait(struct hca *own, guest_set what);
+
+/* The same for who cannot wait: guest_begin, then guest_left until true. */
+struct guest_look {
+	guest_set what;
+	uint32_t at, epoch;
+};
+
+void guest_begin(struct guest_look *g, guest_set what);
+bool guest_left(struct hca *own, struct guest_look *g);
 
 #endif

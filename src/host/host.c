@@ -312,6 +312,15 @@ static uint16_t port_of(struct host *h, const struct ibt_qp *side)
 	return now.ah.port;
 }
 
+void host_qp_withdraw(struct host *h, struct qp *qp) NO_LOCK_ANALYSIS
+{
+	lane_take(&h->lane);
+	lane_catch_up(&h->lane);
+	qp_withdraw(&h->hca, qp);
+	lane_give(&h->lane);
+	guest_wait(&h->hca, guest_qp(qp->qpn));
+}
+
 void host_qp_free(struct host *h, struct qp *qp,
 		  struct ibt_qp *side) NO_LOCK_ANALYSIS
 {
@@ -321,9 +330,7 @@ void host_qp_free(struct host *h, struct qp *qp,
 	engine_qp_remove(h->lane.engine, side);
 	ways_part(&h->lane.ways, h->lane.engine);
 	groups_sweep(&h->lane);
-	qp_withdraw(&h->hca, qp);
 	lane_give(&h->lane);
-	guest_wait(&h->hca);
 	qp_free(&h->hca, qp);
 }
 
@@ -521,7 +528,12 @@ void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
 	lane_take(&h->lane);
 	lane_ring(&h->lane);
 	lane_give(&h->lane);
-	guest_wait(&h->hca);
+}
+
+void host_await_guests(struct host *h, guest_set what)
+{
+	host_quiesce(h);
+	guest_wait(&h->hca, what);
 }
 
 void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "hca/guest.h"
 #include "hca/hca.h"
 
 #define HOST_MAX_DEVICES HCA_MAX_DEVICES
@@ -88,6 +89,11 @@ struct qp *host_qp_new(struct host *h, const struct host_device *dev,
 		       uint32_t type, uint32_t pd, struct cq *send_cq,
 		       struct cq *recv_cq, const struct hca_qp_cap *cap,
 		       bool sq_sig_all, uint64_t user, struct ibt_qp **side);
+/*
+ * From its return on no peer of this host works at it.  Waits for those who do,
+ * also if they are stopped, so not under a lock; then host_qp_free.
+ */
+void host_qp_withdraw(struct host *h, struct qp *qp);
 void host_qp_free(struct host *h, struct qp *qp, struct ibt_qp *side);
 /* 0 or -errno with *why; resolves the source GID on `dev`. */
 int host_qp_modify(struct host *h, const struct host_device *dev,
@@ -111,6 +117,8 @@ void host_cq_free(struct host *h, struct cq *cq);
 /* No frame borrows, no placement is under way after this returns, and what
  * was posted before has been looked at. */
 void host_quiesce(struct host *h);
+/* The same for placement by peers of this host into what they may touch. */
+void host_await_guests(struct host *h, guest_set what);
 
 /* Work of about `bytes`, headers included, was posted: send it from here if
  * the lane is free, or gather it. */

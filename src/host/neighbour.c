@@ -178,7 +178,7 @@ static void close_all(void)
 void neighbour_close(void)
 {
 	if (all.is_open) {
-		guest_wait(all.own);
+		guest_wait(all.own, GUEST_SAY); /* what they touch has gone */
 		sweep(true);
 		owner_close();
 	}

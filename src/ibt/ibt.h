@@ -20,6 +20,7 @@
 #define IBT_IBT_H
 
 #include "hca/event.h"
+#include "hca/guest.h"
 #include "hca/hca.h"
 #include "hdr/pkt.h"
 #include "ibt/early.h"
@@ -65,7 +66,7 @@ struct ibt {
 	struct list active; /* struct ibt_qp with something to send */
 	struct list owing;  /* struct ibt_qp whose ACK may wait */
 	struct list nearby; /* struct ibt_qp that wait for a peer, see near.h */
-	struct list parting; /* struct ibt_qp in ERR with peers inside; */
+	struct list parting; /* struct ibt_qp that wait for peers inside; */
 	uint64_t part_ns;    /* looked at then */
 	bool is_near;	/* some requests have come or gone without packets */
 	uint32_t piece; /* bytes that move at once without packets */
@@ -186,9 +187,11 @@ struct ibt_qp {
 	struct qp *qp;
 	struct engine_counters *counters; /* of its device */
 	struct list active, owing, nearby;
-	struct list parting; /* in ERR: its receives are to be flushed; */
+	struct list parting; /* peers inside are waited for, */
 	uint64_t parts_ns;   /* since then */
 	bool owes_last_wqe;
+	bool awaits_guests; /* the request at the cursor has yet to see them */
+	struct guest_look look; /* leave, see local.h */
 	enum ibt_way way;
 	struct far_link *link; /* near.h: owned; NULL before the first */
 	uint32_t credit_qpn;   /* of this host, where it sent last; 0: none */
@@ -233,7 +236,8 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state);
 /* In ERR: complete all posted work with a flush error, in order; receives when
  * no peer works at them any more. */
 void ibt_qp_flush(struct ibt *t, struct ibt_qp *q);
-/* Those that wait for their peers to leave, when it is time. */
+/* q waits for peers inside: looked at by ibt_qp_part, when it is time. */
+void ibt_qp_await_guests(struct ibt *t, struct ibt_qp *q);
 void ibt_qp_part(struct ibt *t);
 /* In SQE: the send queue alone. */
 void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q);

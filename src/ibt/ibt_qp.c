@@ -138,16 +138,20 @@ void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q)
 	flush_queue(t, q, &q->qp->sq, q->qp->send_cq, true);
 }
 
+void ibt_qp_await_guests(struct ibt *t, struct ibt_qp *q)
+{
+	if (list_is_linked(&q->parting))
+		return;
+	q->parts_ns = t->part_ns = t->now_ns;
+	list_push_tail(&t->parting, &q->parting);
+}
+
 /* A peer may be inside that is about to complete a receive: when it has left.
  */
 static void flush_receives(struct ibt *t, struct ibt_qp *q)
 {
 	if (!rq_enter(t->hca, q->qp)) {
-		if (!list_is_linked(&q->parting)) {
-			q->parts_ns = t->now_ns;
-			t->part_ns = t->now_ns;
-			list_push_tail(&t->parting, &q->parting);
-		}
+		ibt_qp_await_guests(t, q);
 		return;
 	}
 	/* none enters any more: it is in ERR */
@@ -173,6 +177,16 @@ void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
 	flush_receives(t, q);
 }
 
+static void look(struct ibt *t, struct ibt_qp *q)
+{
+	if (q->qp->state == HCA_QP_ERR) {
+		flush_receives(t, q);
+	} else if (guest_left(t->hca, &q->look)) {
+		list_remove(&q->parting);
+		ibt_qp_activate(t, q);
+	}
+}
+
 void ibt_qp_part(struct ibt *t)
 {
 	struct list *n = t->parting.next, *next;
@@ -185,7 +199,7 @@ void ibt_qp_part(struct ibt *t)
 		uint64_t step = (t->now_ns - q->parts_ns) / 4;
 
 		next = n->next;
-		flush_receives(t, q);
+		look(t, q);
 		step = bits_min_u64(step, PART_LOOK_MAX_NS);
 		step = step < PART_LOOK_NS ? PART_LOOK_NS : step;
 		if (list_is_linked(n))
@@ -249,6 +263,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 	uint32_t old = qp->state;
 
 	set_state(qp, state);
+	q->awaits_guests = false;
 	ring_store(&q->flying, 0);
 	switch (state) {
 	case HCA_QP_RESET:

@@ -36,8 +36,8 @@ static const char *why(const struct wqe *w, enum mr_verdict v)
 	return NULL;
 }
 
-enum hca_status local_run(struct hca *h, const struct qp *qp,
-			  const struct wqe *w, struct explain *x)
+static enum hca_status run(struct hca *h, const struct qp *qp,
+			   const struct wqe *w, struct explain *x)
 {
 	struct mw_bind b = {
 		.window = w->imm_be,
@@ -56,4 +56,21 @@ enum hca_status local_run(struct hca *h, const struct qp *qp,
 	x->cause = EXPLAIN_LOCAL_OP;
 	x->detail = why(w, v);
 	return HCA_MW_BIND_ERR;
+}
+
+bool local_run(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
+	       enum hca_status *status, struct explain *x)
+{
+	*status = HCA_SUCCESS;
+	if (!q->awaits_guests) {
+		*status = run(t->hca, q->qp, w, x);
+		if (*status)
+			return true;
+		guest_begin(&q->look, guest_key(w->imm_be));
+		q->awaits_guests = true;
+	}
+	q->awaits_guests = !guest_left(t->hca, &q->look);
+	if (q->awaits_guests)
+		ibt_qp_await_guests(t, q);
+	return !q->awaits_guests;
 }

@@ -6,12 +6,15 @@
 #ifndef IBT_LOCAL_H
 #define IBT_LOCAL_H
 
-#include "hca/explain.h"
-#include "hca/hca.h"
+#include "ibt/ibt.h"
 
 bool local_is(const struct wqe *w);
-/* Execute w; with an error, x says why. */
-enum hca_status local_run(struct hca *h, const struct qp *qp,
-			  const struct wqe *w, struct explain *x);
+/*
+ * Execute w; with an error, x says why.  False: peers of this host are at work
+ * by the key it took away, so it has not ended; q becomes active when they have
+ * left, and then again.
+ */
+bool local_run(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
+	       enum hca_status *status, struct explain *x);
 
 #endif

@@ -104,8 +104,10 @@ void once_advance(struct ibt *t, struct ibt_qp *q)
 static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
 	struct explain x = {.cause = EXPLAIN_NONE};
-	enum hca_status status = local_run(t->hca, q->qp, w, &x);
+	enum hca_status status;
 
+	if (!local_run(t, q, w, &status, &x))
+		return false;
 	if (status) {
 		once_stop(t, q, w, status, &x);
 		return false;

@@ -167,7 +167,8 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
 		if (is_held_back(r, w))
 			return;
 		memset(n, 0, sizeof *n);
-		status = local_run(t->hca, q->qp, w, &x);
+		if (!local_run(t, q, w, &status, &x))
+			return;
 		if (status) {
 			rc_req_stop(t, q, w, status, &x);
 			return;
@@ -344,7 +345,7 @@ static struct wqe *begin(struct ibt *t, struct ibt_qp *q)
 	struct wqe *w = wq_at(t->hca, &q->qp->sq, r->wqe);
 	const struct req_note *n = rc_req_note(q, r->wqe);
 
-	if (!r->packet && !n->started && !start(t, q, w))
+	if (local_is(w) || (!r->packet && !n->started && !start(t, q, w)))
 		return NULL;
 	return n->status ? NULL : w;
 }

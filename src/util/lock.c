@@ -62,7 +62,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static bool is_dead(alock_owner owner)
+bool alock_is_dead(alock_owner owner)
 {
 	const struct alock_judge *j = atomic_load(&judge);
 
@@ -100,7 +100,7 @@ bool alock_wait(struct alock_wait *w, alock_owner owner)
 		sched_yield();
 		return false;
 	}
-	if (is_dead(owner))
+	if (alock_is_dead(owner))
 		return true;
 	nap(w, owner);
 	return false;
@@ -148,7 +148,7 @@ bool alock_try(struct alock *l, bool *inherited) NO_LOCK_ANALYSIS
 	*inherited = false;
 	if (swap(l, &found))
 		return true;
-	*inherited = is_dead(found) && swap(l, &found);
+	*inherited = alock_is_dead(found) && swap(l, &found);
 	return *inherited;
 }
 

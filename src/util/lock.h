@@ -74,6 +74,7 @@ bool alock_take_soon(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
 /* Takes it if it is free, or inherits it, without waiting for anybody. */
 bool alock_try(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
 void alock_give(struct alock *l) RELEASE(l);
+bool alock_is_dead(alock_owner owner);
 /* Who has it, 0: nobody, as far as can be said. */
 alock_owner alock_holder(const struct alock *l);
 

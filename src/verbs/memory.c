@@ -78,16 +78,22 @@ static struct mr *row_new(struct v_context *c, struct v_pd *pd, void *addr,
 	return row;
 }
 
+static guest_set keys_of(const struct mr *row)
+{
+	return guest_key(row->lkey) | guest_key(row->rkey);
+}
+
 /* 0, or EBUSY, said. */
 static int row_free(struct v_context *c, struct mr *row, const char *call)
 {
+	guest_set keys = keys_of(row);
 	int err;
 
 	host_lock(c->host);
 	err = -mr_free(host_hca(c->host), row);
 	host_unlock(c->host);
 	/* what found the row before may still copy */
-	host_quiesce(c->host);
+	host_await_guests(c->host, keys);
 	return err ? v_fail(err, V_BUSY, call) : 0;
 }
 
@@ -163,7 +169,7 @@ static int change_access(struct v_context *c, struct v_mr *m, uint32_t access)
 	host_lock(c->host);
 	__atomic_store_n(&m->mr->access, access & RIGHTS, __ATOMIC_RELEASE);
 	host_unlock(c->host);
-	host_quiesce(c->host);
+	host_await_guests(c->host, keys_of(m->mr));
 	m->access = access;
 	return 0;
 }

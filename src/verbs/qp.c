@@ -232,6 +232,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_destroy_qp");
+	host_qp_withdraw(c->host, q->qp);
 	host_lock(c->host);
 	free_held(q);
 	host_unlock(c->host);

@@ -485,7 +485,7 @@ static bool initiator_dies(const struct operation *o, uint32_t k,
 	now.victim = NOBODY;
 	s.d->side[0].is_dead = died;
 	turns(1);
-	guest_wait(&s.target->hca);
+	guest_wait(&s.target->hca, GUEST_ALL);
 	if (third_first && !(o->how & FULL))
 		send_third(&s);
 	mourn(&s);

@@ -375,6 +375,47 @@ static void an_owner_who_wants_it_comes_before_its_peers(void **state)
 	duo_free(d);
 }
 
+/* A WRITE of side 0 by the window's key is under way, as long as `inside`. */
+static void a_window_is_taken_away_when_accesses_by_it_are_over(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+	struct duo_side *s = &d->side[1];
+	struct mr *w = mw_new(&s->hca, s->qp->pd, 2);
+	struct guest *guest = s->guest;
+	struct wqe *e = duo_send(d, 1, HCA_WR_BIND_MW, 0, 0, 0);
+	uint32_t key;
+	struct cqe c;
+
+	e->imm_be = w->lkey;
+	e->rkey = w->lkey + 1;
+	e->va = DUO_BASE;
+	e->compare = 4096;
+	e->swap_add = (uint64_t)s->mr->lkey << 32 | HCA_REMOTE_WRITE;
+	duo_post(d, 1);
+	duo_run(d, d->now_ns);
+	assert_done(d, 1, HCA_SUCCESS);
+	key = w->rkey;
+	guest_enter(guest);
+	guest_touch(guest, guest_qp(s->qp->qpn) | guest_key(key));
+	e = duo_send(d, 1, HCA_WR_LOCAL_INV, 0, 0, 0);
+	e->imm_be = key;
+	duo_post(d, 1);
+	duo_send(d, 1, HCA_WR_RDMA_WRITE, 0, 64, 0);
+	duo_post(d, 1);
+	for (int i = 0; i < 20; i++) {
+		d->now_ns += 1000000;
+		duo_run(d, d->now_ns);
+	}
+	assert_false(duo_poll(d, 1, &c));
+	assert_int_equal(w->rkey, 0); /* no other begins */
+	guest_leave(guest);
+	duo_run(d, d->now_ns + 6000000);
+	assert_done(d, 1, HCA_SUCCESS);
+	assert_done(d, 1, HCA_SUCCESS);
+	mw_free(&s->hca, w);
+	duo_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -394,6 +435,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_stopped_peer_is_served),
 		cmocka_unit_test(
 			an_error_flushes_the_receives_when_the_peer_has_left),
+		cmocka_unit_test(
+			a_window_is_taken_away_when_accesses_by_it_are_over),
 		cmocka_unit_test(who_finds_somebody_at_work_asks_again),
 		cmocka_unit_test(an_owner_who_wants_it_comes_before_its_peers),
 	};

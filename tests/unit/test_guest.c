@@ -102,11 +102,11 @@ static void after_the_wait_nobody_is_inside(void **state)
 		while (!*stage)
 			sched_yield();
 		for (int k = 0; k < 100; k++) {
-			guest_wait(&own);
+			guest_wait(&own, GUEST_ALL);
 			sched_yield();
 		}
 		__atomic_store_n(&word[0], 0, __ATOMIC_SEQ_CST);
-		guest_wait(&own);
+		guest_wait(&own, GUEST_ALL);
 		assert_int_equal(word[8], 0);
 		waitpid(pid, NULL, 0);
 	}
@@ -128,7 +128,46 @@ static void the_dead_are_not_waited_for(void **state)
 		sched_yield();
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	guest_wait(&own);
+	guest_wait(&own, GUEST_ALL);
+}
+
+enum { QPN = 5, KEY = 0x100, OTHER_KEY = 0x200 };
+
+static void stay_at_one_key(struct guest *g)
+{
+	guest_enter(g);
+	guest_touch(g, guest_qp(QPN) | guest_key(KEY));
+	*stage = 1;
+	for (;;)
+		pause();
+}
+
+static bool is_left(guest_set what)
+{
+	struct guest_look l;
+
+	guest_begin(&l, what);
+	return guest_left(&own, &l);
+}
+
+static void who_touches_something_else_is_not_waited_for(void **state)
+{
+	pid_t pid;
+
+	*stage = 0;
+	pid = begin(stay_at_one_key);
+	while (!*stage)
+		sched_yield();
+	guest_wait(&own, guest_qp(QPN + 1));
+	guest_wait(&own, guest_key(OTHER_KEY));
+	guest_wait(&own, GUEST_SAY);
+	assert_false(is_left(GUEST_ALL));
+	assert_false(is_left(guest_qp(QPN)));
+	assert_false(is_left(guest_key(KEY + 7)));
+	assert_false(is_left(guest_any_key(QPN + 1)));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_true(is_left(GUEST_ALL));
 }
 
 static void leave_later(struct guest *g)
@@ -146,7 +185,7 @@ static void the_living_are_waited_for(void **state)
 
 	while (*stage < 1)
 		sched_yield();
-	guest_wait(&own);
+	guest_wait(&own, GUEST_ALL);
 	assert_int_equal(*stage, 2);
 	waitpid(pid, NULL, 0);
 }
@@ -154,7 +193,7 @@ static void the_living_are_waited_for(void **state)
 static void an_arena_without_guests_is_waited_for_in_no_time(void **state)
 {
 	for (int i = 0; i < ROUNDS; i++)
-		guest_wait(&own);
+		guest_wait(&own, GUEST_ALL);
 }
 
 static void each_has_a_slot_of_its_own_and_gives_it_back(void **state)
@@ -168,7 +207,7 @@ static void each_has_a_slot_of_its_own_and_gives_it_back(void **state)
 	guest_enter(b);
 	guest_leave(b);
 	guest_give(b);
-	guest_wait(&own);
+	guest_wait(&own, GUEST_ALL);
 }
 
 static void do_nothing(struct guest *g)
@@ -189,7 +228,7 @@ static void slots_of_the_dead_are_had_again_when_none_is_free(void **state)
 	assert_int_equal(taken, GUEST_MAX);
 	/* the last one was the dead one's, who was inside */
 	assert_int_equal(ring_own(&slot->epoch) % 2, 0);
-	guest_wait(&own);
+	guest_wait(&own, GUEST_ALL);
 }
 
 static void slots_that_do_not_lie_in_the_arena_are_none(void **state)
@@ -218,6 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EACH(after_the_wait_nobody_is_inside),
 		EACH(the_dead_are_not_waited_for),
+		EACH(who_touches_something_else_is_not_waited_for),
 		EACH(the_living_are_waited_for),
 		EACH(an_arena_without_guests_is_waited_for_in_no_time),
 		EACH(each_has_a_slot_of_its_own_and_gives_it_back),
