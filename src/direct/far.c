@@ -201,6 +201,23 @@ static enum verdict get(struct far_memory *far, struct far_request *r)
 	return moved(r, space_get(far->space, r->near.space, &m, 1, &done));
 }
 
+/* By the target's keys, unless it seizes us meanwhile. */
+static enum verdict
+copy(struct far_link *l,
+     enum verdict (*move)(struct far_memory *far, struct far_request *r),
+     struct far_memory *far, struct far_request *r, guest_set keys)
+{
+	guest_set what = keys | guest_qp(l->qpn);
+	enum verdict v;
+
+	if (!l->guest)
+		return move(far, r);
+	guest_copy(l->guest, what);
+	v = move(far, r);
+	r->is_seized = !guest_copied(l->guest, what, guest_qp(l->qpn));
+	return r->is_seized ? V_REMOTE_FAULT : v;
+}
+
 /* Of a receive: the keys of its memory. */
 static guest_set keys_of(struct wqe *w)
 {
@@ -233,9 +250,7 @@ static enum verdict send_into(struct far_link *l, struct qp *qp,
 		       HCA_LOCAL_WRITE, far.vec, &far.n, x))
 		return V_RECV_MEMORY;
 	x->va = far.n ? far.vec[0].va : 0;
-	touch(l, keys_of(w) | guest_qp(l->qpn));
-	v = put(&far, r);
-	touch(l, guest_qp(l->qpn));
+	v = copy(l, put, &far, r, keys_of(w));
 	STEP("a receive is filled");
 	if (v) {
 		x->cause = EXPLAIN_LOCAL_FAULT;
@@ -298,9 +313,7 @@ static enum verdict run_write(struct far_link *l, struct qp *qp,
 		return v;
 	if (imm && !take_receive(l, qp, r))
 		return V_RNR;
-	touch(l, guest_key(r->rkey) | guest_qp(l->qpn));
-	v = put(&far, r);
-	touch(l, guest_qp(l->qpn));
+	v = copy(l, put, &far, r, guest_key(r->rkey));
 	STEP("memory is written");
 	if (v)
 		x->cause = EXPLAIN_REMOTE_FAULT;
@@ -327,9 +340,7 @@ static enum verdict run_read(struct far_link *l, struct qp *qp,
 		v = locate(l, qp, r, HCA_REMOTE_READ, &far, x);
 	if (v || !r->bytes)
 		return v;
-	touch(l, guest_key(r->rkey) | guest_qp(l->qpn));
-	v = get(&far, r);
-	touch(l, guest_qp(l->qpn));
+	v = copy(l, get, &far, r, guest_key(r->rkey));
 	STEP("memory is read");
 	if (v)
 		x->cause = EXPLAIN_REMOTE_FAULT;
@@ -491,6 +502,14 @@ static enum far_answer fetch(struct far_link *l, struct qp *qp,
 	return state == FAR_ANSWERED ? FAR_DONE : FAR_REFUSED;
 }
 
+static enum far_answer busy(struct far_link *l, uint64_t now_ns)
+{
+	if (!l->is_busy && !l->is_asked)
+		l->asked_ns = now_ns;
+	l->is_busy = true;
+	return FAR_BUSY;
+}
+
 static enum far_answer execute(struct far_link *l, struct qp *qp,
 			       struct far_request *r)
 {
@@ -503,6 +522,8 @@ static enum far_answer execute(struct far_link *l, struct qp *qp,
 		post(l, qp, r, QP_MAIL_HEARD);
 	}
 	v = operate(l, qp, r, &x);
+	if (r->is_seized)
+		return busy(l, r->now_ns);
 	if (v && r->is_ours)
 		return FAR_OUR_FAULT;
 	if (v && r->is_gone)
@@ -526,12 +547,14 @@ static bool approach(struct far_link *l, struct qp *qp)
 	return !ring_load(&qp->far.is_wanted) && rq_enter(l->hca, qp);
 }
 
-static enum far_answer busy(struct far_link *l, uint64_t now_ns)
+/* If we were seized, its owner may have its lock, or have freed it. */
+static void leave_responder(struct qp *qp, const struct far_request *r)
+	RELEASE(&qp->far.lock) NO_LOCK_ANALYSIS
 {
-	if (!l->is_busy && !l->is_asked)
-		l->asked_ns = now_ns;
-	l->is_busy = true;
-	return FAR_BUSY;
+	if (r->is_seized)
+		alock_leave(&qp->far.lock);
+	else
+		rq_leave(qp);
 }
 
 /* Inside its arena, at its responder. */
@@ -560,7 +583,7 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 		if (qp->state == HCA_QP_ERR)
 			answer = FAR_CLOSED;
 	}
-	rq_leave(qp);
+	leave_responder(qp, r);
 	return answer;
 }
 

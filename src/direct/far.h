@@ -77,6 +77,7 @@ struct far_request {
 	bool kick;	/* the target sleeps */
 	bool is_ours;	/* it was our memory that was not there */
 	bool is_gone;	/* or the target's process */
+	bool is_seized; /* the target goes on without us: nothing is done */
 };
 
 enum far_answer far_run(struct far_link *l, struct far_request *r);

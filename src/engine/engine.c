@@ -160,7 +160,7 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		err = -ENOMEM;
 	}
 	ring_store(&qp->far.is_wanted, !err && !fails);
-	if (!err && !fails && !rq_enter(e->ibt.hca, qp))
+	if (!err && !fails && !rq_enter_own(e->ibt.hca, qp))
 		return -EBUSY;
 	if (!err)
 		change(e, q, attr, mask, from);

@@ -41,13 +41,61 @@ void guest_give(struct guest *g) NO_LOCK_ANALYSIS
 	alock_give(&g->process);
 }
 
+void guest_copy(struct guest *g, guest_set what)
+{
+	ring_store(&g->thread, alock_thread());
+	guest_touch(g, what | GUEST_COPIES);
+}
+
+bool guest_copied(struct guest *g, guest_set what, guest_set then)
+{
+	what |= GUEST_COPIES;
+	return atomic_compare_exchange_strong(&g->touches, &what, then);
+}
+
+/*
+ * Stopped outside of its system calls it may be about to begin one.  So it is
+ * looked at again after it was seized: whatever it does next, it first finds
+ * that it is.
+ */
+static bool seize(struct guest *g)
+{
+	uint32_t thread = ring_load(&g->thread);
+	guest_set touches = atomic_load(&g->touches);
+
+	if (!(touches & GUEST_COPIES) && touches != GUEST_SEIZED)
+		return false;
+	if (!alock_is_halted(thread))
+		return false;
+	if (touches & GUEST_COPIES)
+		atomic_compare_exchange_strong(&g->touches, &touches,
+					       GUEST_SEIZED);
+	return alock_is_halted(thread) && guest_is_seized(g);
+}
+
+bool guest_seize(struct hca *own, alock_owner who)
+{
+	struct guest *g = slots(own);
+
+	for (int i = 0; g && i < GUEST_MAX; i++) {
+		alock_owner is = alock_holder(&g[i].process);
+
+		if (!is && !ring_load(&g[i].epoch))
+			break;
+		if (is && is == who && ring_load(&g[i].epoch) % 2)
+			return seize(&g[i]);
+	}
+	return false;
+}
+
 static bool may_touch(guest_set touches, guest_set what)
 {
 	uint32_t qpn = (uint32_t)(touches >> 32) & 0xffffff;
 	uint32_t its = (uint32_t)(what >> 32) & 0xffffff;
 
-	return !(touches & GUEST_SAY) || !(what & GUEST_SAY) ||
-	       (qpn && qpn == its) || (uint32_t)touches & (uint32_t)what;
+	return !(touches & GUEST_SAY) || touches == GUEST_SEIZED ||
+	       !(what & GUEST_SAY) || (qpn && qpn == its) ||
+	       (uint32_t)touches & (uint32_t)what;
 }
 
 /* Who is inside as it was at the first look; NULL: nobody. */
@@ -88,10 +136,10 @@ void guest_begin(struct guest_look *l, guest_set what)
 
 bool guest_left(struct hca *own, struct guest_look *l)
 {
-	const struct guest *g;
+	struct guest *g;
 
 	while ((g = who_is_inside(own, l))) {
-		if (!alock_is_dead(alock_holder(&g->process)))
+		if (!alock_is_dead(alock_holder(&g->process)) && !seize(g))
 			return false;
 		pass(l);
 	}
@@ -101,8 +149,8 @@ bool guest_left(struct hca *own, struct guest_look *l)
 void guest_wait(struct hca *own, guest_set what)
 {
 	struct alock_wait w = {0};
-	const struct guest *g;
 	struct guest_look l;
+	struct guest *g;
 	uint32_t at = 0;
 
 	guest_begin(&l, what);
@@ -110,7 +158,8 @@ void guest_wait(struct hca *own, guest_set what)
 		if (l.at != at)
 			w = (struct alock_wait){0};
 		at = l.at;
-		if (alock_wait(&w, alock_holder(&g->process)))
+		if (alock_wait(&w, alock_holder(&g->process)) ||
+		    (w.since_ns && seize(g)))
 			pass(&l);
 	}
 }

@@ -12,6 +12,9 @@
  *	       copy
  *	       guest_leave
  *
+ * One that is stopped amid its copying can be seized: it finds out before it
+ * would copy on, and touches nothing more.  Then it is not inside.
+ *
  * Slots are claimed in order, so the first that nobody ever had ends them.
  * Owner: the arena.  A guest has one slot in an arena, used under its lane's
  * lock.  What stands in a slot of another process's arena is input.
@@ -28,16 +31,19 @@
  *shares nothing is not waited for:
  *
  *	63: it says what it may touch	32-55: QPN, or 0	0-31: keys
+ *	62: and copies			61: it is seized
  */
 typedef uint64_t guest_set;
 
-#define GUEST_ALL 0ull
-#define GUEST_SAY (1ull << 63)
+#define GUEST_ALL    0ull
+#define GUEST_SAY    (1ull << 63)
+#define GUEST_COPIES (1ull << 62)
+#define GUEST_SEIZED (GUEST_SAY | 1ull << 61)
 
 struct guest {
 	struct alock process; /* whose it is, for as long as it has it */
 	ring_index epoch;     /* odd: inside; 0: nobody ever had the slot */
-	uint32_t reserved;
+	ring_index thread;    /* that copies */
 	_Atomic guest_set touches;
 	uint32_t reserved2[10];
 };
@@ -75,15 +81,28 @@ static inline void guest_touch(struct guest *g, guest_set what)
 {
 	atomic_store_explicit(&g->touches, what, memory_order_release);
 }
+/* The same while it copies, which may end by itself; `what` has no more. */
+void guest_copy(struct guest *g, guest_set what);
+/* Between two system calls, and after the last. */
+static inline bool guest_is_seized(const struct guest *g)
+{
+	return atomic_load_explicit(&g->touches, memory_order_acquire) ==
+	       GUEST_SEIZED;
+}
+/* It has copied; false: it is seized, and touches nothing but guest_leave. */
+bool guest_copied(struct guest *g, guest_set what, guest_set then);
 static inline void guest_leave(struct guest *g)
 {
 	ring_store(&g->epoch, ring_own(&g->epoch) + 1);
 }
 /*
  * The owner: returns when everybody who was inside and may touch `what` has
- * left or is dead.  Not under a lock that a guest may wait for.
+ * left, is dead or seized.  Not under a lock that a guest may wait for.
  */
 void guest_wait(struct hca *own, guest_set what);
+
+/* The owner: seize `who` if it is stopped amid copying; has it been? */
+bool guest_seize(struct hca *own, alock_owner who);
 
 /* The same for who cannot wait: guest_begin, then guest_left until true. */
 struct guest_look {

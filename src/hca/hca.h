@@ -616,6 +616,9 @@ void rq_done(struct hca *h, struct qp *qp, struct cqe *c);
 bool rq_settle(struct hca *h, struct qp *qp);
 /* False: somebody has it who does not let go soon. */
 bool rq_enter(struct hca *h, struct qp *qp) TRY_ACQUIRE(true, &qp->far.lock);
+/* The owner: also from a peer that was stopped amid copying (guest.h). */
+bool rq_enter_own(struct hca *h, struct qp *qp)
+	TRY_ACQUIRE(true, &qp->far.lock);
 void rq_leave(struct qp *qp) RELEASE(&qp->far.lock);
 /* For a peer: rq_done and cq_push of c under that lock. */
 enum cq_push rq_complete(struct hca *h, struct qp *qp, struct cq *cq,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hca/hca.h"
+#include "hca/guest.h"
 
 #include "util/check.h"
 #include "util/step.h"
@@ -75,6 +75,19 @@ bool rq_enter(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 	if (inherited)
 		mend(h, qp);
 	STEP("the responder is locked");
+	return true;
+}
+
+bool rq_enter_own(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
+{
+	alock_owner who;
+
+	if (rq_enter(h, qp))
+		return true;
+	who = alock_holder(&qp->far.lock);
+	if (!who || !guest_seize(h, who) || !alock_inherit(&qp->far.lock, who))
+		return false;
+	mend(h, qp);
 	return true;
 }
 

@@ -311,6 +311,7 @@ static const char *adopt(uint32_t class, int arena_fd, int kick_fd)
 		return why;
 	}
 	space_other_init(&e->space, e->is.pid);
+	e->space.guest = e->is.guest;
 	e->view.space = &e->space.space;
 	e->view.active_mtu = all.own->active_mtu;
 	e->is.hca = &e->view;

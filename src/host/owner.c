@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "host/host.h"
@@ -14,23 +15,31 @@
 
 enum { SAY_SLOW = 0xc9 };
 
-/* When a thread began, in ticks, at least 1; 0: it is gone or about to. */
-static uint32_t start_of(uint32_t tid)
+/* Reads a line of /proc about a thread; false: there is none, or no leave. */
+static bool read_about(uint32_t tid, const char *what, char text[512])
 {
-	char path[32], text[512], *at;
-	uint64_t start = 0;
+	char path[40];
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof path, "/proc/%u/stat", (unsigned)tid);
+	snprintf(path, sizeof path, "/proc/%u/%s", (unsigned)tid, what);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof text - 1);
+		return false;
+	n = read(fd, text, 511);
 	close(fd);
-	if (n <= 0)
+	text[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+/* When a thread began, in ticks, at least 1; 0: it is gone or about to. */
+static uint32_t start_of(uint32_t tid)
+{
+	uint64_t start = 0;
+	char text[512], *at;
+
+	if (!read_about(tid, "stat", text))
 		return 0;
-	text[n] = 0;
 	at = strrchr(text, ')');
 	if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
 		return 0;
@@ -54,7 +63,25 @@ static void is_slow(alock_owner owner)
 		 (unsigned)(uint32_t)owner);
 }
 
-static const struct alock_judge judge = {is_dead, is_slow, NULL};
+/*
+ * A signal stops a thread on its way out of a system call: seen in one, and
+ * then stopped, it has been through it.  A debugger ('t') can stop it before.
+ */
+static bool is_halted(uint32_t thread)
+{
+	char text[512], *state;
+	int call;
+
+	if (!read_about(thread, "syscall", text))
+		return false;
+	call = atoi(text); /* or "running", or -1 */
+	if (call != SYS_process_vm_readv && call != SYS_process_vm_writev)
+		return false;
+	state = read_about(thread, "stat", text) ? strrchr(text, ')') : NULL;
+	return state && state[1] == ' ' && state[2] == 'T';
+}
+
+static const struct alock_judge judge = {is_dead, is_slow, is_halted, NULL};
 
 bool owner_is_possible(void)
 {

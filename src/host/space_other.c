@@ -113,8 +113,11 @@ static ssize_t call(struct space_other *o, struct batch *b, bool is_put)
 static int run(struct space_other *o, struct batch *b, bool is_put)
 {
 	while (b->bytes) {
-		ssize_t n = call(o, b, is_put);
+		ssize_t n;
 
+		if (o->guest && guest_is_seized(o->guest))
+			return -ECANCELED;
+		n = call(o, b, is_put);
 		if (n <= 0)
 			return n < 0 ? -errno : -EFAULT;
 		b->bytes -= (uint64_t)n;
@@ -258,4 +261,5 @@ void space_other_init(struct space_other *s, pid_t pid)
 {
 	s->space.ops = &other_ops;
 	s->pid = pid;
+	s->guest = NULL;
 }

@@ -13,11 +13,13 @@
 
 #include <sys/types.h>
 
+#include "hca/guest.h"
 #include "hca/space.h"
 
 struct space_other {
 	struct space space;
 	pid_t pid;
+	const struct guest *guest; /* us there, borrowed; NULL: never seized */
 };
 
 void space_other_init(struct space_other *s, pid_t pid);

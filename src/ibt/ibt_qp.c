@@ -150,7 +150,7 @@ void ibt_qp_await_guests(struct ibt *t, struct ibt_qp *q)
  */
 static void flush_receives(struct ibt *t, struct ibt_qp *q)
 {
-	if (!rq_enter(t->hca, q->qp)) {
+	if (!rq_enter_own(t->hca, q->qp)) {
 		ibt_qp_await_guests(t, q);
 		return;
 	}

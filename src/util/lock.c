@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "util/check.h"
 
@@ -37,9 +38,11 @@ void lock_give(struct lock *l) NO_LOCK_ANALYSIS
 
 static _Atomic alock_owner self = ALOCK_NAMELESS;
 static const struct alock_judge *_Atomic judge;
+static _Atomic uint32_t opened; /* how often */
 
 void alock_open(alock_owner name, const struct alock_judge *j)
 {
+	atomic_fetch_add(&opened, 1);
 	atomic_store(&judge, j);
 	atomic_store(&self, name);
 }
@@ -155,4 +158,36 @@ bool alock_try(struct alock *l, bool *inherited) NO_LOCK_ANALYSIS
 void alock_give(struct alock *l) NO_LOCK_ANALYSIS
 {
 	atomic_store_explicit(&l->owner, 0, memory_order_release);
+}
+
+bool alock_inherit(struct alock *l, alock_owner from) NO_LOCK_ANALYSIS
+{
+	return swap(l, &from);
+}
+
+void alock_leave(struct alock *l) NO_LOCK_ANALYSIS
+{
+	alock_owner own = alock_self();
+
+	atomic_compare_exchange_strong_explicit(
+		&l->owner, &own, 0, memory_order_release, memory_order_relaxed);
+}
+
+uint32_t alock_thread(void)
+{
+	/* a child that opens anew has its parent's copy */
+	static _Thread_local uint32_t thread, known_at;
+	uint32_t now = atomic_load_explicit(&opened, memory_order_relaxed);
+
+	if (!thread || known_at != now)
+		thread = (uint32_t)gettid();
+	known_at = now;
+	return thread;
+}
+
+bool alock_is_halted(uint32_t thread)
+{
+	const struct alock_judge *j = atomic_load(&judge);
+
+	return j && j->is_halted && j->is_halted(thread);
 }

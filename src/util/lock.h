@@ -52,6 +52,9 @@ struct CAPABILITY("mutex") alock {
 struct alock_judge {
 	bool (*is_dead)(alock_owner owner);
 	void (*is_slow)(alock_owner owner); /* a second was waited for it */
+	/* The thread is stopped, and the system calls by which memory of
+	 * others is reached are over if it was in one. */
+	bool (*is_halted)(uint32_t thread);
 	/* NULL, or how to wait where there is no time: let others go on; true
 	 * when it is dead. */
 	bool (*wait)(alock_owner owner);
@@ -75,6 +78,13 @@ bool alock_take_soon(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
 bool alock_try(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
 void alock_give(struct alock *l) RELEASE(l);
 bool alock_is_dead(alock_owner owner);
+/* Takes over from who will never give it; false: somebody else did. */
+bool alock_inherit(struct alock *l, alock_owner from) TRY_ACQUIRE(true, l);
+/* Gives it, unless somebody has inherited it. */
+void alock_leave(struct alock *l) RELEASE(l);
+/* The thread that asks, as is_halted knows it. */
+uint32_t alock_thread(void);
+bool alock_is_halted(uint32_t thread);
 /* Who has it, 0: nobody, as far as can be said. */
 alock_owner alock_holder(const struct alock *l);
 

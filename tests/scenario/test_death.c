@@ -130,7 +130,7 @@ static bool wait_for(alock_owner owner)
 	return true;
 }
 
-static const struct alock_judge judge = {is_dead, is_slow, wait_for};
+static const struct alock_judge judge = {is_dead, is_slow, NULL, wait_for};
 
 static void turns(int side)
 {

@@ -281,7 +281,8 @@ static void slow(alock_owner owner)
 	fail_msg("the lane waits for %u", (unsigned)owner);
 }
 
-static const struct alock_judge judge = {nobody_is_dead, slow, nobody_is_dead};
+static const struct alock_judge judge = {nobody_is_dead, slow, NULL,
+					 nobody_is_dead};
 
 static void stop_inside(struct duo *d) NO_LOCK_ANALYSIS
 {

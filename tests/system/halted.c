@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * halted ROUNDS
+ * halted ROUNDS HOW
  *
  * One of two processes of this host is stopped amid long transfers into the
  * other, which goes on all the same:
  *
  *	writer -- 16 MiB and again, stopped --> target <-- SENDs -- sender
  *
- * the target serves its other queue pairs, takes this one to ERR and gets its
- * receives back; it is destroyed when the writer goes on, which then fails.
+ * the target serves its other queue pairs, takes this one to ERR, gets its
+ * receives back, destroys it and deregisters the memory, which nobody changes
+ * from then on.  The writer goes on, and fails.  With HOW direct it is stopped
+ * while it copies, or between: in its few steps at the target's tables the
+ * target may have to wait, and does not here.
  * Exits with 0, or prints what is wrong.
  */
 #include "ends.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +34,7 @@ enum {
 	SENDS = 1000,
 	WAIT_S = 20,
 	RECEIVES = 8,
+	MINE = 0x5e,
 };
 
 enum who { WRITER, SENDER, TARGET, WHO };
@@ -40,7 +46,7 @@ enum order { GO, STOP, IS_STOPPED, CONTINUE };
 static struct desk {
 	struct ends_address writer[2], sender[2]; /* its own, and its peer */
 	int is_there[WHO], is_ready[WHO];
-	int order;
+	int order, is_over; /* the writer has failed */
 	const char *step;
 } * desk;
 
@@ -157,6 +163,7 @@ static void be_writer(void)
 	if (wc.status != IBV_WC_RETRY_EXC_ERR &&
 	    wc.status != IBV_WC_REM_ACCESS_ERR)
 		die(ibv_wc_status_str(wc.status));
+	say(&desk->is_over, 1);
 }
 
 static void be_sender(void)
@@ -216,7 +223,6 @@ static void part(struct ends *e, struct ibv_mr *mr)
 	step("modify to ERR");
 	if ((errno = ibv_modify_qp(e->qp, &err, IBV_QP_STATE)))
 		die("modify to ERR");
-	say(&desk->order, CONTINUE);
 	step("the receives' flush");
 	for (int i = 0; i < RECEIVES; i++)
 		complete(e, IBV_WC_WR_FLUSH_ERR);
@@ -229,9 +235,25 @@ static void part(struct ends *e, struct ibv_mr *mr)
 		die("dereg_mr");
 }
 
+/* Memory that was given back is nobody else's any more. */
+static void check_kept(uint8_t *bytes)
+{
+	memset(bytes, MINE, LONG);
+	say(&desk->order, CONTINUE);
+	step("the writer's failure");
+	while (!look(&desk->is_over))
+		usleep(100);
+	for (int i = 0; i < LONG; i++)
+		if (bytes[i] != MINE) {
+			printf("byte %d was written after dereg_mr\n", i);
+			fflush(stdout);
+			_exit(1);
+		}
+}
+
 static void be_target(int round)
 {
-	volatile uint8_t *first;
+	uint8_t *bytes;
 	struct ends e, beside;
 	struct ibv_mr *mr;
 
@@ -244,15 +266,15 @@ static void be_target(int round)
 	ends_address_get(&beside, &desk->sender[1]);
 	for (int i = 0; i < TARGET; i++)
 		await(&desk->is_there[i], 1);
-	first = mr->addr;
-	*first = 0;
+	bytes = mr->addr;
+	*bytes = 0;
 	for (int i = 0; i < RECEIVES; i++)
 		post_receive(&e);
 	say(&desk->is_there[TARGET], 1);
 	connect(&e, &desk->writer[1], &desk->writer[0]);
 	connect(&beside, &desk->sender[1], &desk->sender[0]);
 	meet(TARGET);
-	while (!*first)
+	while (!__atomic_load_n(bytes, __ATOMIC_ACQUIRE))
 		usleep(100);
 	usleep((useconds_t)(round * 7919 % 3000));
 	signal(SIGALRM, too_late);
@@ -261,6 +283,7 @@ static void be_target(int round)
 	await(&desk->order, IS_STOPPED);
 	serve_sender(&beside);
 	part(&e, mr);
+	check_kept(bytes);
 	alarm(0);
 	ends_close(&beside);
 }
@@ -312,19 +335,53 @@ static void await_target(int order, pid_t target)
 		usleep(100);
 }
 
-static int halt_one(int round)
+static void stop(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGSTOP);
+	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
+		die("SIGSTOP");
+}
+
+/* Is one of its threads on its way out of process_vm_writev? */
+static bool is_copying(pid_t pid)
+{
+	char pattern[64];
+	bool copies = false;
+	glob_t found;
+
+	snprintf(pattern, sizeof pattern, "/proc/%d/task/*/syscall", (int)pid);
+	if (glob(pattern, 0, NULL, &found))
+		return false;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		FILE *f = fopen(found.gl_pathv[i], "r");
+		int call = -1;
+
+		if (f && fscanf(f, "%d", &call) == 1)
+			copies |= call == SYS_process_vm_writev;
+		if (f)
+			fclose(f);
+	}
+	globfree(&found);
+	return copies;
+}
+
+static int halt_one(int round, bool is_direct)
 {
 	pid_t pid[WHO];
-	int status, bad;
+	int bad;
 
 	memset(desk, 0, sizeof *desk);
 	for (int i = 0; i < WHO; i++)
 		pid[i] = begin((enum who)i, round);
 	await_target(STOP, pid[TARGET]);
-	kill(pid[WRITER], SIGSTOP);
-	if (waitpid(pid[WRITER], &status, WUNTRACED) != pid[WRITER] ||
-	    !WIFSTOPPED(status))
-		die("SIGSTOP");
+	stop(pid[WRITER]);
+	while (is_direct && !is_copying(pid[WRITER])) {
+		kill(pid[WRITER], SIGCONT);
+		usleep(100);
+		stop(pid[WRITER]);
+	}
 	say(&desk->order, IS_STOPPED);
 	await_target(CONTINUE, pid[TARGET]);
 	kill(pid[WRITER], SIGCONT);
@@ -341,9 +398,9 @@ int main(int argc, char **argv)
 
 	desk = mmap(NULL, sizeof *desk, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc != 2 || desk == MAP_FAILED)
+	if (argc != 3 || desk == MAP_FAILED)
 		return 2;
 	for (int i = 0; i < n && !bad; i++)
-		bad = halt_one(i);
+		bad = halt_one(i, !strcmp(argv[2], "direct"));
 	return bad != 0;
 }

@@ -52,7 +52,8 @@ t.case("a stopped target is worked for at once, by direct",
        samehost("direct", "stopped", "direct"), "same host", "samehost")
 for way in "packets", "direct":
     t.case("who is stopped amid a transfer keeps nobody waiting, by " + way,
-           samehost(way, "100" if t.options.full else "3", program=HALTED),
+           samehost(way, "100" if t.options.full else "3", way,
+                    program=HALTED),
            "same host", "halted")
 t.case("who polls the last byte sees all", who_polls_the_last_byte_sees_all,
        "same host", "visible")

@@ -29,7 +29,15 @@ static void is_slow(alock_owner owner)
 {
 }
 
-static const struct alock_judge judge = {is_dead, is_slow};
+static bool halted;
+
+static bool is_halted(uint32_t thread)
+{
+	assert_int_equal(thread, gettid());
+	return halted;
+}
+
+static const struct alock_judge judge = {is_dead, is_slow, is_halted, NULL};
 
 static void *share(size_t bytes)
 {
@@ -170,6 +178,38 @@ static void who_touches_something_else_is_not_waited_for(void **state)
 	assert_true(is_left(GUEST_ALL));
 }
 
+static void who_is_stopped_amid_copying_is_seized(void **state)
+{
+	struct guest *g = guest_take(&own);
+	guest_set what = guest_qp(QPN) | guest_key(KEY);
+
+	guest_enter(g);
+	guest_touch(g, what);
+	halted = true; /* and yet not copying */
+	assert_false(is_left(guest_qp(QPN)));
+	halted = false;
+	guest_copy(g, what);
+	assert_false(is_left(guest_qp(QPN)));
+	assert_false(guest_is_seized(g));
+	halted = true;
+	assert_true(is_left(guest_key(OTHER_KEY)));
+	assert_false(guest_is_seized(g));
+	assert_true(guest_seize(&own, alock_holder(&g->process)));
+	assert_true(is_left(guest_qp(QPN)));
+	/* it goes on: whoever waits for it now hears when it has left */
+	halted = false;
+	assert_true(guest_is_seized(g));
+	assert_false(is_left(guest_qp(QPN)));
+	assert_false(guest_copied(g, what, guest_qp(QPN)));
+	guest_leave(g);
+	assert_true(is_left(guest_qp(QPN)));
+	guest_enter(g);
+	guest_copy(g, what);
+	assert_true(guest_copied(g, what, guest_qp(QPN)));
+	guest_leave(g);
+	guest_give(g);
+}
+
 static void leave_later(struct guest *g)
 {
 	guest_enter(g);
@@ -258,6 +298,7 @@ int main(void)
 		EACH(after_the_wait_nobody_is_inside),
 		EACH(the_dead_are_not_waited_for),
 		EACH(who_touches_something_else_is_not_waited_for),
+		EACH(who_is_stopped_amid_copying_is_seized),
 		EACH(the_living_are_waited_for),
 		EACH(an_arena_without_guests_is_waited_for_in_no_time),
 		EACH(each_has_a_slot_of_its_own_and_gives_it_back),
