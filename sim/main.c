@@ -4,7 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/turns.h"
 #include "sim/world.h"
+
+#ifdef ADVERB_STEPS
+#define WAY_WITHOUT WORLD_TURNS
+#define NAME	    "adverb-sim-turns"
+#else
+#define WAY_WITHOUT WORLD_DIRECT
+#define NAME	    "adverb-sim"
+#endif
 
 struct options {
 	uint64_t from, to;
@@ -14,7 +23,7 @@ struct options {
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: adverb-sim [--seeds A..B] [--loss PERCENT] "
+	fprintf(stderr, "usage: " NAME " [--seeds A..B] [--loss PERCENT] "
 			"[--direct] [--verbose]\n");
 	return 2;
 }
@@ -69,8 +78,11 @@ static uint64_t once(uint64_t seed, const struct options *o, char why[200])
 {
 	uint64_t hash;
 
-	world_init(&w, seed, o->loss, o->direct);
+	world_init(&w, seed, o->loss, !o->direct ? WORLD_PACKETS : WAY_WITHOUT);
 	w.verbose = o->verbose;
+#ifdef ADVERB_STEPS
+	w.take_turns = o->direct ? turns_take : NULL;
+#endif
 	world_run(&w);
 	if (o->verbose)
 		tell(&w, seed);
@@ -89,7 +101,7 @@ static bool run(uint64_t seed, const struct options *o)
 	if (!why[0] && seed % 16 == 0 && once(seed, o, again) != hash)
 		strcpy(why, "the same seed gave another run");
 	if (why[0])
-		printf("FAIL seed %" PRIu64 ": %s; reproduce: adverb-sim "
+		printf("FAIL seed %" PRIu64 ": %s; reproduce: " NAME " "
 		       "--seeds %" PRIu64 "..%" PRIu64 " --loss %u%s\n",
 		       seed, why, seed, seed, o->loss,
 		       o->direct ? " --direct" : "");

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/step.h"
+
 static uint8_t *reach(struct space *s, uint64_t va, uint64_t bytes)
 {
 	struct memory *m = (struct memory *)(void *)s;
@@ -12,6 +14,15 @@ static uint8_t *reach(struct space *s, uint64_t va, uint64_t bytes)
 	    bytes > m->size - (va - m->va))
 		return NULL;
 	return m->bytes + (va - m->va);
+}
+
+static void copy(uint8_t *to, const uint8_t *from, uint64_t bytes)
+{
+	uint64_t half = bytes / 2;
+
+	memcpy(to, from, half);
+	STEP("half of it is copied");
+	memcpy(to + half, from + half, bytes - half);
 }
 
 static int mem_write(struct space *s, const struct space_vec *to, size_t n,
@@ -24,7 +35,7 @@ static int mem_write(struct space *s, const struct space_vec *to, size_t n,
 
 		if (!p)
 			return -EFAULT;
-		memcpy(p, from, to[i].bytes);
+		copy(p, from, to[i].bytes);
 		from += to[i].bytes;
 	}
 	return 0;
@@ -40,7 +51,7 @@ static int mem_read(struct space *s, const struct space_vec *from, size_t n,
 
 		if (!p)
 			return -EFAULT;
-		memcpy(to, p, from[i].bytes);
+		copy(to, p, from[i].bytes);
 		to += from[i].bytes;
 	}
 	return 0;

@@ -216,6 +216,7 @@ static bool post(struct world *w, struct flow *f)
 		;
 	if (f->posted + f->back->recvs_posted == before)
 		return false;
+	world_take_lane(w, f->from);
 	engine_doorbell(f->from->engine, f->q, node_now(f->from));
 	return true;
 }
@@ -232,6 +233,7 @@ uint64_t workload_step(struct world *w)
 	for (uint32_t i = 0; i < w->flow_count; i++)
 		if (is_working(&w->flows[i]))
 			busy |= post(w, &w->flows[i]);
+	world_take_lane(w, NULL);
 	pair_step(w);
 	return w->now_ns + (busy ? 1000 : 200000) + workload_below(w, 20000);
 }

@@ -45,6 +45,12 @@ void world_hash(struct world *w, const void *data, size_t bytes)
 		w->hash = (w->hash ^ *p++) * 0x100000001b3ull;
 }
 
+void world_take_lane(struct world *w, struct host *h)
+{
+	if (w->take_lane)
+		w->take_lane(w, h);
+}
+
 bool world_is_quiet(const struct world *w)
 {
 	return w->now_ns >= w->quiet_ns;
@@ -137,7 +143,7 @@ static void answer_due(struct world *w)
 /* ---- life ---- */
 
 void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
-		bool direct)
+		enum world_way way)
 {
 	static const uint32_t rates[] = {0, 1000, 30000, 200000};
 	uint8_t *mem[WORLD_HOSTS];
@@ -154,9 +160,9 @@ void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 	w->faults.truncate = rates[rng_below(&w->rng, 4)];
 	w->strict = rng_chance(&w->rng, 100000);
 	w->liveness = (enum liveness)rng_below(&w->rng, 4);
-	w->direct = direct;
-	w->boards = !direct && (seed & 2);
-	w->has_atomics = direct && rng_chance(&w->rng, 500000);
+	w->direct = way != WORLD_PACKETS;
+	w->boards = !w->direct && (seed & 2);
+	w->has_atomics = way == WORLD_DIRECT && rng_chance(&w->rng, 500000);
 	w->host_count = 2 + rng_below(&w->rng, WORLD_HOSTS - 1);
 	w->quiet_ns = (50 + rng_below(&w->rng, 250)) * WORLD_MS;
 	w->deadline_ns = w->quiet_ns + BOUND_NS;
@@ -198,6 +204,18 @@ static uint64_t next_event(const struct world *w)
 	return next;
 }
 
+static void take_turns(struct world *w, bool programs)
+{
+	if (w->take_turns) {
+		w->take_turns(w, programs);
+		return;
+	}
+	if (programs)
+		w->app_ns = workload_step(w);
+	for (uint32_t i = 0; i < w->host_count; i++)
+		node_turn(&w->hosts[i]);
+}
+
 static void step(struct world *w)
 {
 	uint64_t next = next_event(w);
@@ -212,10 +230,7 @@ static void step(struct world *w)
 	if (w->mischief_ns <= w->now_ns)
 		mischief_step(w);
 	answer_due(w);
-	if (w->app_ns <= w->now_ns)
-		w->app_ns = workload_step(w);
-	for (uint32_t i = 0; i < w->host_count; i++)
-		node_turn(&w->hosts[i]);
+	take_turns(w, w->app_ns <= w->now_ns);
 	if (w->app_ns > w->now_ns + 20000 && workload_has_news(w))
 		w->app_ns = w->now_ns + rng_below(&w->rng, 20000);
 }

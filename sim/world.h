@@ -119,12 +119,18 @@ struct world {
 	uint32_t pair_count, flow_count;
 	struct vague *vague;
 	size_t vague_count, vague_room;
+	/* turns.h, or NULL: one host after the other, and nobody waits. */
+	void (*take_turns)(struct world *w, bool programs);
+	void (*take_lane)(struct world *w, struct host *h);
 	char failure[200]; /* the first one; empty while all is well */
 };
 
+/* How most RC connections go: also without packets; and hosts work at once. */
+enum world_way { WORLD_PACKETS, WORLD_DIRECT, WORLD_TURNS };
+
 /* w is zero, or has been through world_fini: memory is used again. */
 void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
-		bool direct);
+		enum world_way way);
 void world_fini(struct world *w);
 void world_free(struct world *w);
 /* Run until the workload is over, something fails, or the deadline. */
@@ -133,6 +139,8 @@ void world_run(struct world *w);
 void world_fail(struct world *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void world_hash(struct world *w, const void *data, size_t bytes);
+/* The programs work at the engine of h, or of all if NULL, from here on. */
+void world_take_lane(struct world *w, struct host *h);
 /* Put a frame into the air; f is owned by the world from here on. */
 void world_fly(struct world *w, struct flight *f);
 /* The engine of h wants to know about qpn's peer. */

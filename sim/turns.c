@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sim/turns.h"
+
+#include <stdlib.h>
+#include <ucontext.h>
+
+#include "sim/node.h"
+#include "sim/workload.h"
+#include "util/step.h"
+
+#define STACK_BYTES (1u << 20)
+#define PROGRAMS    WORLD_HOSTS
+#define NOBODY	    (WORLD_HOSTS + 1)
+#define SWITCH	    300000 /* in millionths, at each step */
+#define SLOW	    200000 /* a turn of which somebody comes last */
+/* Of others, until who is slow goes on: who waits soon has given up. */
+#define SLOW_TURNS (4 * ALOCK_SOON)
+
+static struct {
+	struct world *w;
+	ucontext_t main, of[WORLD_HOSTS + 1];
+	void *stack[WORLD_HOSTS + 1];
+	bool is_running[WORLD_HOSTS + 1];
+	uint32_t now, slow, taken;
+} all = {.now = NOBODY};
+
+static void let_another(void)
+{
+	uint32_t me = all.now;
+
+	swapcontext(&all.of[me], &all.main);
+}
+
+void step_at(const char *name)
+{
+	if (all.now != NOBODY && rng_chance(&all.w->rng, SWITCH))
+		let_another();
+}
+
+static bool is_dead(alock_owner owner)
+{
+	return false;
+}
+
+static void is_slow(alock_owner owner)
+{
+}
+
+static bool wait_for(alock_owner owner)
+{
+	let_another();
+	return false;
+}
+
+static const struct alock_judge judge = {is_dead, is_slow, NULL, wait_for};
+
+static void run(void)
+{
+	uint32_t me = all.now;
+
+	if (me == PROGRAMS)
+		all.w->app_ns = workload_step(all.w);
+	else
+		node_turn(&all.w->hosts[me]);
+	all.is_running[me] = false;
+}
+
+static void begin(uint32_t who)
+{
+	ucontext_t *c = &all.of[who];
+
+	if (!all.stack[who])
+		all.stack[who] = malloc(STACK_BYTES);
+	if (!all.stack[who] || getcontext(c))
+		abort();
+	c->uc_stack.ss_sp = all.stack[who];
+	c->uc_stack.ss_size = STACK_BYTES;
+	c->uc_link = &all.main;
+	makecontext(c, run, 0);
+	all.is_running[who] = true;
+}
+
+/* One of those that have not ended; NOBODY: all have. */
+static uint32_t draw(void)
+{
+	uint32_t running[WORLD_HOSTS + 1], count = 0;
+	bool spares = all.taken++ < SLOW_TURNS;
+
+	for (uint32_t i = 0; i <= WORLD_HOSTS; i++)
+		if (all.is_running[i] && !(spares && i == all.slow))
+			running[count++] = i;
+	if (count)
+		return running[rng_below(&all.w->rng, count)];
+	return spares && all.slow != NOBODY && all.is_running[all.slow]
+		       ? all.slow
+		       : NOBODY;
+}
+
+/* The lanes of h, or of all, are the programs' own from here on. */
+static void take_lane(struct world *w, struct host *h)
+{
+	for (uint32_t i = 0; all.now == PROGRAMS && i < w->host_count; i++)
+		while ((!h || h == &w->hosts[i]) && all.is_running[i])
+			let_another();
+}
+
+void turns_take(struct world *w, bool programs)
+{
+	uint32_t who;
+
+	all.w = w;
+	w->take_lane = take_lane;
+	all.taken = 0;
+	all.slow = NOBODY;
+	if (rng_chance(&w->rng, SLOW))
+		all.slow = rng_below(&w->rng, w->host_count);
+	for (uint32_t i = 0; i < w->host_count; i++)
+		begin(i);
+	if (programs)
+		begin(PROGRAMS);
+	while ((who = draw()) != NOBODY) {
+		all.now = who;
+		alock_open(who + 1, &judge);
+		swapcontext(&all.main, &all.of[who]);
+	}
+	all.now = NOBODY;
+	alock_open(ALOCK_NAMELESS, NULL);
+}
