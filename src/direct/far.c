@@ -62,14 +62,20 @@ static void touch(const struct far_link *l, guest_set what)
 		guest_touch(l->guest, what);
 }
 
+/* It may enter ERR at any time. */
+static uint32_t state_of(const struct qp *qp)
+{
+	return __atomic_load_n(&qp->state, __ATOMIC_RELAXED);
+}
+
 /* Would it take our packets?  The same connection as ever (9.6.1.1). */
 static bool is_open(const struct far_link *l, const struct qp *qp)
 {
 	const struct qp_far *f = &qp->far;
+	uint32_t state = state_of(qp);
 
-	return qp->state >= HCA_QP_RTR && qp->state <= HCA_QP_SQE &&
-	       !f->has_failed && qp->type == HCA_QPT_RC &&
-	       qp->attr.dest_qpn == l->our_qpn &&
+	return state >= HCA_QP_RTR && state <= HCA_QP_SQE && !f->has_failed &&
+	       qp->type == HCA_QPT_RC && qp->attr.dest_qpn == l->our_qpn &&
 	       qp->attr.rq_psn == l->our_psn &&
 	       (!l->connection || l->connection == f->connection) &&
 	       inaddr_has_same_ip(qp->attr.ah.dgid, l->our_ip) &&
@@ -580,7 +586,7 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 		answer = l->is_asked ? FAR_ASKED_IT : execute(l, qp, r);
 	} else {
 		l->is_asked = false;
-		if (qp->state == HCA_QP_ERR)
+		if (state_of(qp) == HCA_QP_ERR)
 			answer = FAR_CLOSED;
 	}
 	leave_responder(qp, r);
