@@ -565,8 +565,7 @@ static size_t fill_middles(struct engine *e, struct ibt_qp *q,
 	size_t sum = 0, len;
 	uint8_t *buf;
 
-	if (q->qp->type != HCA_QPT_RC || q->way != IBT_WAY_PACKETS ||
-	    rc_reply_is_owed(q))
+	if (q->qp->type != HCA_QPT_RC)
 		return 0;
 	if (c)
 		most = bits_min_u32(most,

@@ -15,19 +15,20 @@
 #include "host/peer.h"
 #include "util/bits.h"
 
-#define TURN_ROUNDS 4  /* batches read in one turn */
-#define LATE_ROUNDS 64 /* and when we have been asleep */
-#define ASLEEP_NS   10000000
-#define TX_ROUNDS   16
-#define JUNK_SAID   1000
-#define SAY_JUNK    0xb8
-#define EVENT_BATCH 16
-#define STILL_POLLS 8
-#define BULK_BYTES  16384
-#define BULK_COUNT  8
-#define POSTING_NS  20000u    /* between the looks of who posts a stream, */
-#define IN_VAIN_MAX 3	      /* doubled so often when they find nothing */
-#define PUBLISH_NS  100000000 /* how old the counters in our page may be */
+#define TURN_ROUNDS  4	/* batches read in one turn */
+#define LATE_ROUNDS  64 /* and when we have been asleep */
+#define ASLEEP_NS    10000000
+#define TX_ROUNDS    16
+#define JUNK_SAID    1000
+#define SAY_JUNK     0xb8
+#define EVENT_BATCH  16
+#define STILL_POLLS  8
+#define STREAM_POSTS 4 /* of a stream, between looks for what was accepted */
+#define BULK_BYTES   16384
+#define BULK_COUNT   8
+#define POSTING_NS   20000u    /* between the looks of who posts a stream, */
+#define IN_VAIN_MAX  3	       /* doubled so often when they find nothing */
+#define PUBLISH_NS   100000000 /* how old the counters in our page may be */
 
 uint64_t lane_now(void)
 {
@@ -454,6 +455,9 @@ static bool is_still(struct lane *l) REQUIRES(&l->lock)
 		return false;
 	if (!pace_is_off(&l->pace) && is_pausing(l, lane_now()))
 		return true;
+	/* to a stream there is seldom an answer that is not on the board */
+	if (l->in_vain == IN_VAIN_MAX && ring_own(&l->streak) >= LANE_STREAM)
+		return l->got_next == l->got_count;
 	if (l->got_next == l->got_count && !engine_is_choked(l->engine)) {
 		l->got_count = (uint32_t)udp_receive(&l->wire, l->got);
 		l->got_next = 0;
@@ -560,7 +564,8 @@ static void post(struct lane *l) REQUIRES(&l->lock)
 			turn(l);
 			return;
 		}
-		board_look(engine_board(l->engine), now);
+		if (l->posts++ % STREAM_POSTS == 0)
+			board_look(engine_board(l->engine), now);
 	}
 	lane_ring(l);
 	settle(l);

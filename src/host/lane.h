@@ -69,7 +69,7 @@ struct lane {
 	ring_index gathered; /* bytes of it that may wait, roughly */
 	struct udp_dgram got[UDP_BATCH]; /* a batch under way, */
 	uint32_t got_count, got_next;	 /* if the engine is choked */
-	uint32_t still;			 /* polls, lane_poll */
+	uint32_t still, posts;		 /* polls, lane_poll; of a stream */
 	struct ways ways;
 	struct lane_group groups[LANE_GROUPS]; /* groups.h */
 	uint8_t own[16]; /* the last address found to be a device's, */

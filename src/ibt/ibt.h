@@ -347,6 +347,8 @@ size_t rc_reply_ack_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
 /* Is there an answer or an ACK to send? */
 bool rc_reply_is_owed(const struct ibt_qp *q);
 struct reply *rc_reply_push(struct ibt_qp *q);
+/* What is to be answered first; NULL: nothing. */
+struct reply *rc_reply_first(struct ibt_qp *q);
 void rc_reply_ack(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 		  uint8_t syndrome);
 /* All coalesced ACKs of one batch of packets. */

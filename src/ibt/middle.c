@@ -22,38 +22,86 @@ static uint32_t count(const struct ibt_qp *q, const struct req_note *n,
 			    most);
 }
 
-bool middle_begin(struct ibt *t, const struct ibt_qp *q, uint32_t most,
-		  struct middle *m)
+static void number(const struct ibt_qp *q, struct middle *m, struct pkt *p)
+{
+	p->bth = (struct bth){.opcode = p->bth.opcode,
+			      .pkey = BTH_DEFAULT_PKEY,
+			      .migreq = true,
+			      .dest_qpn = q->qp->attr.dest_qpn};
+	bth_write(m->bth, &p->bth);
+}
+
+static bool begin_answer(struct ibt *t, struct ibt_qp *q, struct reply *y,
+			 uint32_t most, struct middle *m)
+{
+	struct pkt p = {.bth.opcode = OPCODE_RC_READ_RESPONSE_MIDDLE};
+
+	if (y->kind != REPLY_READ || !y->sent || y->packets < y->sent + 2)
+		return false;
+	m->answer = y;
+	m->psn = serial24_add(y->psn, y->sent);
+	m->left = bits_min_u32(y->packets - y->sent - 1, most);
+	if (!m->left ||
+	    mr_remote(t->hca, q->qp, y->rkey,
+		      y->va + (uint64_t)y->sent * q->mtu,
+		      (uint64_t)m->left * q->mtu, HCA_REMOTE_READ, &m->va))
+		return false;
+	number(q, m, &p);
+	return true;
+}
+
+static bool begin_request(struct ibt *t, struct ibt_qp *q, uint32_t most,
+			  struct middle *m)
 {
 	const struct rc_req *r = &q->req;
 	const struct req_note *n = rc_req_note(q, r->wqe);
+	struct wqe *w = wq_at(t->hca, &q->qp->sq, r->wqe);
 	struct space_vec vec[SPACE_VEC_MAX];
 	struct explain x;
 	struct pkt p;
-	struct wqe *w;
 	size_t parts;
 
 	/* the First has seen to it that the request may go at all */
 	if (!r->packet || !n->started || n->status || r->rnr_waiting ||
-	    q->mtu < IBT_SUM_BYTES)
+	    rc_req_is_read(w) || w->flags & HCA_SEND_INLINE)
 		return false;
-	w = wq_at(t->hca, &q->qp->sq, r->wqe);
+	m->answer = NULL;
 	m->psn = serial24_add(n->first, r->packet);
 	m->left = count(q, n, most);
-	if (!m->left || rc_req_is_read(w) || w->flags & HCA_SEND_INLINE ||
-	    !serial24_is_equal(m->psn, r->max))
-		return false;
-	if (sem_locate(t->hca, q->qp->pd, w, r->packet * q->mtu,
+	if (!m->left || !serial24_is_equal(m->psn, r->max) ||
+	    sem_locate(t->hca, q->qp->pd, w, r->packet * q->mtu,
 		       m->left * q->mtu, 0, vec, &parts, &x) ||
 	    parts != 1)
 		return false;
 	m->va = vec[0].va;
-	p.bth = (struct bth){.pkey = BTH_DEFAULT_PKEY,
-			     .migreq = true,
-			     .dest_qpn = q->qp->attr.dest_qpn};
 	message_fill(q, w, n->packets, OPCODE_SERVICE_RC, &p);
-	bth_write(m->bth, &p.bth);
+	number(q, m, &p);
 	return true;
+}
+
+bool middle_begin(struct ibt *t, struct ibt_qp *q, uint32_t most,
+		  struct middle *m)
+{
+	struct reply *y = rc_reply_first(q);
+
+	if (q->mtu < IBT_SUM_BYTES)
+		return false;
+	if (y)
+		return begin_answer(t, q, y, most, m);
+	return q->way == IBT_WAY_PACKETS && begin_request(t, q, most, m);
+}
+
+static void advance(struct ibt_qp *q, struct middle *m)
+{
+	m->left--;
+	m->va += q->mtu;
+	m->psn = serial24_add(m->psn, 1);
+	if (m->answer) {
+		m->answer->sent++;
+	} else {
+		q->req.packet++;
+		q->req.max = m->psn;
+	}
 }
 
 size_t middle_tx(struct ibt *t, struct ibt_qp *q, struct middle *m,
@@ -64,16 +112,12 @@ size_t middle_tx(struct ibt *t, struct ibt_qp *q, struct middle *m,
 	if (!m->left)
 		return 0;
 	memcpy(buf, m->bth, BTH_BYTES);
-	bth_number(buf, m->psn.v, rc_req_asks(q, m->psn));
+	bth_number(buf, m->psn.v, !m->answer && rc_req_asks(q, m->psn));
 	t->sum_crc = 0;
 	t->sum_bytes = q->mtu;
 	if (space_read_crc(t->hca->space, &from, 1, buf + BTH_BYTES,
 			   &t->sum_crc))
 		return 0;
-	m->left--;
-	m->va += q->mtu;
-	m->psn = serial24_add(m->psn, 1);
-	q->req.packet++;
-	q->req.max = m->psn;
+	advance(q, m);
 	return BTH_BYTES + q->mtu;
 }

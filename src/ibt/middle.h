@@ -4,8 +4,8 @@
  * in their PSN and in what they carry alone, so what is asked about each other
  * packet is asked about all of them at once, and their header is a copy:
  *
- *	First | Middle | Middle | Middle | ... | Last
- *	 rc_req_tx   middle_begin, middle_tx ...   rc_req_tx
+ *	First     | Middle | Middle | Middle | ... | Last
+ *	rc_req_tx | middle_begin, middle_tx, ...   | rc_req_tx
  *
  * Whatever is unusual ends them, and goes packet by packet: retransmission, the
  * window's edge, payload in several parts.  Owner: the engine; lock: the
@@ -20,20 +20,21 @@
 struct middle {
 	uint8_t bth[BTH_BYTES]; /* of the next one, but for its PSN */
 	struct serial24 psn;
-	uint64_t va;   /* what it carries */
-	uint32_t left; /* how many there are */
+	uint64_t va;	      /* what it carries */
+	uint32_t left;	      /* how many there are */
+	struct reply *answer; /* that they belong to; NULL: to a request */
 };
 
 /*
- * The request Middles of q from its cursor on, at most so many; false when
- * there are none that may go now.
+ * Those of the answer that q owes, or of its request at the cursor, at most so
+ * many; false when there are none that may go now.
  */
-bool middle_begin(struct ibt *t, const struct ibt_qp *q, uint32_t most,
+bool middle_begin(struct ibt *t, struct ibt_qp *q, uint32_t most,
 		  struct middle *m);
 /*
  * The next one, BTH to payload, into buf (IBT_PACKET_BYTES); its size, with
  * t's sum of the payload.  0: there is none, or its memory faults, and
- * rc_req_tx will say so.
+ * rc_reply_tx or rc_req_tx will say so.
  */
 size_t middle_tx(struct ibt *t, struct ibt_qp *q, struct middle *m,
 		 uint8_t *buf);

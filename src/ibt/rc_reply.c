@@ -11,6 +11,13 @@ static struct reply *at(struct rc_resp *r, uint32_t i)
 	return &r->replies[i & (r->reply_size - 1)];
 }
 
+struct reply *rc_reply_first(struct ibt_qp *q)
+{
+	struct rc_resp *r = &q->resp;
+
+	return r->reply_tail == r->reply_head ? NULL : at(r, r->reply_tail);
+}
+
 /* The caller has made sure of room. */
 struct reply *rc_reply_push(struct ibt_qp *q)
 {
