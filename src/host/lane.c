@@ -202,6 +202,7 @@ static void transmit(struct lane *l)
 				f[i].segment, f[i].tos, f[i].ttl);
 		if (sent && is_bulk(f[sent - 1].len, f[sent - 1].segment)) {
 			ring_store(&l->streak, ring_own(&l->streak) + 1);
+			l->bulk++;
 			l->inflow = 0;
 		}
 		engine_tx_done(l->engine, sent);
@@ -480,6 +481,14 @@ void lane_poll(struct lane *l) NO_LOCK_ANALYSIS
 	give(l);
 }
 
+bool lane_is_held(struct lane *l) NO_LOCK_ANALYSIS
+{
+	if (!lock_try(&l->lock))
+		return true;
+	give(l);
+	return false;
+}
+
 uint64_t lane_ago_ns(uint32_t polled)
 {
 	return ((uint32_t)(lane_now() / LANE_TICK_NS) - polled) *
@@ -521,7 +530,8 @@ bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 	turn(l);
 	if (ring_own(&l->news) != news)
 		l->heard_ns = l->last_turn_ns;
-	if (l->bulk != bulk && l->inflow >= LANE_STREAM)
+	if (l->bulk != bulk &&
+	    (l->inflow >= LANE_STREAM || ring_own(&l->streak) >= LANE_STREAM))
 		l->linger_ns = l->last_turn_ns + LANE_LINGER_NS;
 	l->pause_ns = is_behind(l) ? 0 : l->pace.until_ns;
 	l->wake_ns = is_behind(l) ? 0 : engine_deadline(l->engine);

@@ -45,8 +45,8 @@ struct lane {
 	struct udp wire;       /* the same */
 	uint64_t now_ns;       /* when its present holder took it */
 	uint64_t last_turn_ns, published_ns;
-	uint64_t bulk;	       /* datagrams that brought much at once, */
-	uint64_t inflow;       /* those since we sent as much */
+	uint64_t bulk;	       /* datagrams with much at once, either way; */
+	uint64_t inflow;       /* those received since we sent as much */
 	uint64_t linger_ns;    /* lane_lingers until then, */
 	uint64_t pause_ns;     /* and lane_pauses */
 	struct pace pace;      /* of the looks at the socket; */
@@ -94,6 +94,8 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 void lane_fini(struct lane *l);
 /* For the program that polls: turn it if it is free. */
 void lane_poll(struct lane *l);
+/* Does another thread turn it just now?  A turn may take long. */
+bool lane_is_held(struct lane *l);
 /* Since lane->polled was what it is; good for minutes. */
 uint64_t lane_ago_ns(uint32_t polled);
 /*

@@ -98,7 +98,7 @@ static void watch(struct lane *l, uint32_t armed)
 		news = ring_load(&l->news);
 		wait_until(l, lane_now() + ns, 0);
 		driven = lane_ago_ns(ring_load(&l->polled)) < POLLED_NS ||
-			 is_streaming(l);
+			 is_streaming(l) || lane_is_held(l);
 		ns = driven ? bits_min_u64(2 * ns, NAP_MAX_NS) : NAP_MIN_NS;
 	} while (driven && news != ring_load(&l->news));
 	ring_store(&l->is_watched, 0);
