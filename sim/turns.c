@@ -100,8 +100,12 @@ static uint32_t draw(void)
 static void take_lane(struct world *w, struct host *h)
 {
 	for (uint32_t i = 0; all.now == PROGRAMS && i < w->host_count; i++)
-		while ((!h || h == &w->hosts[i]) && all.is_running[i])
+		while ((!h || h == &w->hosts[i]) && all.is_running[i]) {
+			/* or it is waited for, turn after turn */
+			if (all.slow == i)
+				all.slow = NOBODY;
 			let_another();
+		}
 }
 
 void turns_take(struct world *w, bool programs)
