@@ -24,6 +24,7 @@
 #define EVENT_BATCH  16
 #define STILL_POLLS  8
 #define STREAM_POSTS 4 /* of a stream, between looks for what was accepted */
+#define DRY_LOOKS    8 /* before who polls tells that the socket is empty */
 #define BULK_BYTES   16384
 #define BULK_COUNT   8
 #define POSTING_NS   20000u    /* between the looks of who posts a stream, */
@@ -251,7 +252,8 @@ static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 			transmit(l);
 	} while (--rounds && is_behind(l));
 	l->is_dry = l->wire.is_drained && l->got_next == l->got_count;
-	if (l->is_dry)
+	l->dry_looks = l->is_dry ? l->dry_looks + 1 : 0;
+	if (l->is_dry && (l->rests || l->dry_looks > DRY_LOOKS))
 		engine_rx_empty(l->engine);
 	pace_looked(&l->pace, bytes, bytes < BULK_BYTES ? now : lane_now());
 	if (ring_own(&l->is_paced) == pace_is_off(&l->pace))
@@ -325,8 +327,12 @@ static void settle(struct lane *l)
 
 void lane_ring(struct lane *l)
 {
-	struct mpsc_node *n = mpsc_take(&l->bells);
+	struct mpsc_node *n;
 
+	/* to take is to wait until others see what we wrote */
+	if (mpsc_seems_empty(&l->bells))
+		return;
+	n = mpsc_take(&l->bells);
 	ring_store(&l->gathered, 0);
 	while (n) {
 		struct ibt_qp *q = engine_qp_of_kick(n);
@@ -449,7 +455,7 @@ static void give(struct lane *l) NO_LOCK_ANALYSIS
  */
 static bool is_still(struct lane *l) REQUIRES(&l->lock)
 {
-	if (l->still++ % STILL_POLLS == 0 || !mpsc_is_empty(&l->bells) ||
+	if (l->still++ % STILL_POLLS == 0 || !mpsc_seems_empty(&l->bells) ||
 	    engine_has_tx(l->engine) || engine_owes(l->engine) ||
 	    engine_has_mail(l->engine) ||
 	    board_has_news(engine_board(l->engine)))
@@ -527,7 +533,9 @@ bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 		return false;
 	bulk = l->bulk;
 	news = ring_own(&l->news);
+	l->rests = true;
 	turn(l);
+	l->rests = false;
 	if (ring_own(&l->news) != news)
 		l->heard_ns = l->last_turn_ns;
 	if (l->bulk != bulk &&

@@ -51,7 +51,9 @@ struct lane {
 	uint64_t pause_ns;     /* and lane_pauses */
 	struct pace pace;      /* of the looks at the socket; */
 	ring_index is_paced;   /* a poll now finds next to nothing to do */
-	bool is_dry;	       /* the last turn left nothing there */
+	bool is_dry;	       /* the last turn left nothing there, */
+	uint32_t dry_looks;    /* nor did so many before it; */
+	bool rests;	       /* our thread sleeps behind this one */
 	uint64_t looked_ns;    /* when the socket was last looked at, */
 	uint32_t in_vain;      /* and looks before it that found nothing */
 	uint64_t heard_ns;     /* when our thread received something */

@@ -28,6 +28,12 @@ static inline bool mpsc_is_empty(struct mpsc *s)
 	return !atomic_load_explicit(&s->top, memory_order_seq_cst);
 }
 
+/* The same without waiting for what we wrote before: for who looks again. */
+static inline bool mpsc_seems_empty(const struct mpsc *s)
+{
+	return !atomic_load_explicit(&s->top, memory_order_relaxed);
+}
+
 /* Push unless it is queued already. */
 static inline void mpsc_push(struct mpsc *s, struct mpsc_node *n)
 {

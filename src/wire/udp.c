@@ -497,10 +497,12 @@ static int send_some(int fd, struct mmsghdr *first, size_t n)
 	int k;
 
 	do
-		k = (int)syscall(SYS_sendmmsg, fd, first, (unsigned)n,
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
+		k = n > 1 ? (int)syscall(SYS_sendmmsg, fd, first, (unsigned)n,
+					 MSG_DONTWAIT | MSG_NOSIGNAL)
+			  : (int)syscall(SYS_sendmsg, fd, &first->msg_hdr,
+					 MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (k < 0 && errno == EINTR);
-	return k;
+	return n > 1 || k < 0 ? k : 1;
 }
 
 /* The socket that a datagram leaves by. */
