@@ -4,6 +4,8 @@
 #include "util/bits.h"
 
 #define PSN_BITS 24
+/* Packets; who is less behind waits for each answer, and may be asleep. */
+#define STREAM_BEHIND 4
 
 static uint32_t index_of(uint32_t qpn)
 {
@@ -134,7 +136,8 @@ static bool may_wait(const struct board *b, struct ibt_qp *q,
 {
 	int32_t ahead = serial24_diff(taken, q->told);
 
-	if (b->is_shut || !ahead)
+	if (b->is_shut || !ahead ||
+	    serial24_diff(q->resp.epsn, taken) < STREAM_BEHIND)
 		return false;
 	if (ahead > 0 && !serial24_is_equal(q->taken, taken)) {
 		q->taken = taken;

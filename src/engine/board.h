@@ -16,7 +16,8 @@
  * A stream's requester is always a little behind.  So the packet waits while
  * the last one is under way, and while the requester reads the board, as it has
  * taken more than a packet told it; but not for longer than BOARD_WAIT_NS since
- * it took something.
+ * it took something, and not for one who is so little behind that it waits for
+ * each answer.
  *
  * A word names both QPNs, or the PSN is not for the reader: words of another
  * connection are left alone.  What another process wrote is input; a wrong PSN

@@ -42,8 +42,8 @@ static struct duo *two_that_poll(struct sent *s)
 		side->qp->attr.ah.bursts = 1;
 		engine_page(side->engine, d->side[!i].qp->qpn, NULL);
 		engine_hold_acks(side->engine, true);
-		duo_recv(d, i, 0, 64);
-		duo_recv(d, i, 0, 64);
+		duo_recv(d, i, 0, 32768);
+		duo_recv(d, i, 0, 32768);
 	}
 	return d;
 }
@@ -137,8 +137,8 @@ static struct duo *two_with_boards(struct sent *s, struct credit_page page[2])
 							  d->now_ns, &why),
 					 0);
 		}
-		duo_recv(d, i, 0, 64);
-		duo_recv(d, i, 0, 64);
+		duo_recv(d, i, 0, 32768);
+		duo_recv(d, i, 0, 32768);
 	}
 	return d;
 }
@@ -179,13 +179,20 @@ static void who_does_not_look_has_an_ack(void **state)
 	duo_free(d);
 }
 
-/* A request, and time for it and its ACK, but not for patience. */
-static void say_soon(struct duo *d)
+/* A request of so many bytes, and time for it and its ACK, but not for
+ * patience. */
+static void say_bytes(struct duo *d, uint32_t bytes)
 {
-	duo_recv(d, 1, 0, 64);
-	duo_send(d, 0, HCA_WR_SEND, 0, 2, 0);
+	duo_recv(d, 1, 0, bytes);
+	duo_send(d, 0, HCA_WR_SEND, 0, bytes, 0);
 	duo_post(d, 0);
 	duo_run(d, d->now_ns + BOARD_WAIT_NS / 5);
+}
+
+/* Much enough for a stream. */
+static void say_soon(struct duo *d)
+{
+	say_bytes(d, 5 * d->side[0].side->mtu);
 }
 
 /* Side 1 has sent an ACK for all but the last of three requests of side 0. */
@@ -228,6 +235,22 @@ static void who_reads_the_board_of_a_stream_needs_no_acks(void **state)
 	assert_int_equal(s.packets[1], 3);
 	assert_int_equal(completions(d, 0), 1);
 	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
+	duo_free(d);
+}
+
+static void who_waits_for_each_answer_gets_it_at_once(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct duo *d = two_amid_a_stream(&s, page);
+
+	board_look(engine_board(d->side[0].engine), d->now_ns);
+	completions(d, 0);
+	for (uint32_t i = 2; i < 6; i++) {
+		say_bytes(d, 2);
+		assert_int_equal(s.packets[1], i);
+		assert_int_equal(completions(d, 0), 1);
+	}
 	duo_free(d);
 }
 
@@ -323,6 +346,7 @@ int main(void)
 		cmocka_unit_test(who_reads_the_board_needs_no_ack),
 		cmocka_unit_test(who_does_not_look_has_an_ack),
 		cmocka_unit_test(who_reads_the_board_of_a_stream_needs_no_acks),
+		cmocka_unit_test(who_waits_for_each_answer_gets_it_at_once),
 		cmocka_unit_test(who_parts_keeps_no_ack),
 		cmocka_unit_test(words_of_another_connection_are_left_alone),
 		cmocka_unit_test(the_answer_to_a_read_is_waited_for),
