@@ -148,7 +148,9 @@ class Ends:
             argv += ["-u", str(timeout)]
         line = " ".join(self.words("there", argv, six))
         done = "true"
-        if "pingpong" in argv[0]:
+        if "pingpong" not in argv[0]:
+            line = "LD_PRELOAD=/pace.so PACE_CLOCK=1 " + line
+        else:
             line = "LD_PRELOAD=/pace.so PACE=/tmp/%d PACE_TIMEOUT=%d %s" % (
                 port, timeout, line)
             done = "touch /tmp/%d" % port
@@ -222,7 +224,7 @@ class Ends:
         port = next(self.ports)
         argv = [*argv, "-R", "-p", str(port)]
         there = "/tmp/%d" % port
-        line = "LD_PRELOAD=/pace.so PACE=%s %s" % (
+        line = "LD_PRELOAD=/pace.so PACE_CLOCK=1 PACE=%s %s" % (
             there, " ".join(self.words("there", argv, False)))
         here = self.t.path(str(port))
         env = {"LD_PRELOAD": PACE, "PACE": here}
