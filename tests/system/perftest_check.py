@@ -12,7 +12,7 @@ from system import expect
 def rows(output):
     """The result rows of perftest: lines of numbers, size first."""
     return [line.split() for line in output
-            if re.match(r"\s*\d+\s+\d+\s+[\d.]+", line)]
+            if re.match(r"\s*\d+\s+\d+\s+-?([\d.]+|inf|nan)\b", line)]
 
 
 def check_rows(r, count=1, side="client"):

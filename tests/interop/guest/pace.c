@@ -18,21 +18,13 @@
  * connect a second time.  The second rdma_listen makes $PACE.listens, and the
  * second rdma_connect waits for $PACE.connect.  qperf's server listens after it
  * has said where: for it, and with $PACE_FIRST, it is the first of both.
- *
- * perftest reports nothing when gettimeofday and the time stamp counter do not
- * lie on one line, as where it lost its processor between two readings of
- * them.  With $PACE_CLOCK the former is made of the latter.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/time.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 int rdma_listen(void *id, int backlog);
 int rdma_connect(void *id, void *param);
@@ -109,40 +101,3 @@ int rdma_connect(void *id, void *param)
 		wait_for(file(path, ".connect"));
 	return next(id, param);
 }
-
-#if defined(__x86_64__)
-/* Ticks of the counter in a microsecond; 0: not known, or not wanted. */
-static double ticks(void)
-{
-	static double found = -1;
-	char line[256];
-	FILE *f;
-
-	if (found >= 0)
-		return found;
-	found = 0;
-	f = getenv("PACE_CLOCK") ? fopen("/proc/cpuinfo", "r") : NULL;
-	while (f && fgets(line, sizeof line, f))
-		if (sscanf(line, "cpu MHz : %lf", &found) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return found;
-}
-
-int gettimeofday(struct timeval *restrict tv, void *restrict tz)
-{
-	static int (*next)(struct timeval *, void *);
-	double us;
-
-	if (!(ticks() > 0)) {
-		if (!next)
-			next = dlsym(RTLD_NEXT, "gettimeofday");
-		return next(tv, tz);
-	}
-	us = (double)__rdtsc() / ticks();
-	tv->tv_sec = (time_t)(us / 1e6);
-	tv->tv_usec = (suseconds_t)(us - (double)tv->tv_sec * 1e6);
-	return 0;
-}
-#endif
