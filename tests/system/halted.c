@@ -14,6 +14,7 @@
  * target may have to wait, and does not here.
  * Exits with 0, or prints what is wrong.
  */
+#include "desk.h"
 #include "ends.h"
 
 #include <errno.h>
@@ -50,29 +51,6 @@ static struct desk {
 	const char *step;
 } * desk;
 
-static void die(const char *what)
-{
-	printf("%s: %s\n", what, strerror(errno));
-	fflush(stdout);
-	_exit(1);
-}
-
-static int look(const int *word)
-{
-	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-}
-
-static void say(int *word, int value)
-{
-	__atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
-
-static void await(const int *word, int value)
-{
-	while (look(word) != value)
-		usleep(100);
-}
-
 static void too_late(int signal)
 {
 	static const char text[] = ": it waits for who is stopped\n";
@@ -96,12 +74,12 @@ static struct ibv_mr *open_long(struct ends *e)
 	struct ibv_mr *mr;
 
 	if (bytes == MAP_FAILED)
-		die("mmap");
+		desk_die("mmap");
 	memset(bytes, 1, LONG);
 	mr = ibv_reg_mr(e->pd, bytes, LONG,
 			IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE);
 	if (!mr)
-		die("reg_mr");
+		desk_die("reg_mr");
 	return mr;
 }
 
@@ -120,9 +98,9 @@ static void connect(struct ends *e, const struct ends_address *self,
 
 static void meet(enum who who)
 {
-	say(&desk->is_ready[who], 1);
+	desk_say(&desk->is_ready[who], 1);
 	for (int i = 0; i < WHO; i++)
-		await(&desk->is_ready[i], 1);
+		desk_await(&desk->is_ready[i], 1);
 }
 
 static void post_write(struct ends *e, const struct ibv_mr *mr)
@@ -135,7 +113,7 @@ static void post_write(struct ends *e, const struct ibv_mr *mr)
 	wr.wr.rdma.remote_addr = desk->writer[1].region;
 	wr.wr.rdma.rkey = desk->writer[1].rkey;
 	if ((errno = ibv_post_send(e->qp, &wr, &bad)))
-		die("post_send");
+		desk_die("post_send");
 }
 
 static void be_writer(void)
@@ -147,23 +125,23 @@ static void be_writer(void)
 	open_end(&e);
 	mr = open_long(&e);
 	ends_address_get(&e, &desk->writer[0]);
-	say(&desk->is_there[WRITER], 1);
-	await(&desk->is_there[TARGET], 1);
+	desk_say(&desk->is_there[WRITER], 1);
+	desk_await(&desk->is_there[TARGET], 1);
 	connect(&e, &desk->writer[0], &desk->writer[1]);
 	meet(WRITER);
 	for (int i = 0; i < UNDER_WAY; i++)
 		post_write(&e, mr);
 	for (;;) {
 		if (!ends_wait(&e, &wc))
-			die("a write that never ends");
+			desk_die("a write that never ends");
 		if (wc.status)
 			break;
 		post_write(&e, mr);
 	}
 	if (wc.status != IBV_WC_RETRY_EXC_ERR &&
 	    wc.status != IBV_WC_REM_ACCESS_ERR)
-		die(ibv_wc_status_str(wc.status));
-	say(&desk->is_over, 1);
+		desk_die(ibv_wc_status_str(wc.status));
+	desk_say(&desk->is_over, 1);
 }
 
 static void be_sender(void)
@@ -174,16 +152,16 @@ static void be_sender(void)
 
 	open_end(&e);
 	ends_address_get(&e, &desk->sender[0]);
-	say(&desk->is_there[SENDER], 1);
-	await(&desk->is_there[TARGET], 1);
+	desk_say(&desk->is_there[SENDER], 1);
+	desk_await(&desk->is_there[TARGET], 1);
 	connect(&e, &desk->sender[0], &desk->sender[1]);
 	meet(SENDER);
-	await(&desk->order, IS_STOPPED);
+	desk_await(&desk->order, IS_STOPPED);
 	for (int i = 0; i < SENDS; i++) {
 		if ((errno = ibv_post_send(e.qp, &wr, &bad)))
-			die("post_send");
+			desk_die("post_send");
 		if (!ends_wait(&e, &wc) || wc.status)
-			die("a SEND beside it");
+			desk_die("a SEND beside it");
 	}
 	ends_close(&e);
 }
@@ -194,7 +172,7 @@ static void post_receive(struct ends *e)
 	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
 
 	if ((errno = ibv_post_recv(e->qp, &wr, &bad)))
-		die("post_recv");
+		desk_die("post_recv");
 }
 
 static void complete(struct ends *e, enum ibv_wc_status status)
@@ -202,9 +180,9 @@ static void complete(struct ends *e, enum ibv_wc_status status)
 	struct ibv_wc wc;
 
 	if (!ends_wait(e, &wc))
-		die("a completion");
+		desk_die("a completion");
 	if (wc.status != status)
-		die(ibv_wc_status_str(wc.status));
+		desk_die(ibv_wc_status_str(wc.status));
 }
 
 static void serve_sender(struct ends *e)
@@ -222,26 +200,26 @@ static void part(struct ends *e, struct ibv_mr *mr)
 
 	step("modify to ERR");
 	if ((errno = ibv_modify_qp(e->qp, &err, IBV_QP_STATE)))
-		die("modify to ERR");
+		desk_die("modify to ERR");
 	step("the receives' flush");
 	for (int i = 0; i < RECEIVES; i++)
 		complete(e, IBV_WC_WR_FLUSH_ERR);
 	step("destroy");
 	if ((errno = ibv_destroy_qp(e->qp)))
-		die("destroy_qp");
+		desk_die("destroy_qp");
 	e->qp = NULL;
 	step("dereg");
 	if ((errno = ibv_dereg_mr(mr)))
-		die("dereg_mr");
+		desk_die("dereg_mr");
 }
 
 /* Memory that was given back is nobody else's any more. */
 static void check_kept(uint8_t *bytes)
 {
 	memset(bytes, MINE, LONG);
-	say(&desk->order, CONTINUE);
+	desk_say(&desk->order, CONTINUE);
 	step("the writer's failure");
-	while (!look(&desk->is_over))
+	while (!desk_look(&desk->is_over))
 		usleep(100);
 	for (int i = 0; i < LONG; i++)
 		if (bytes[i] != MINE) {
@@ -265,12 +243,12 @@ static void be_target(int round)
 	desk->writer[1].rkey = mr->rkey;
 	ends_address_get(&beside, &desk->sender[1]);
 	for (int i = 0; i < TARGET; i++)
-		await(&desk->is_there[i], 1);
+		desk_await(&desk->is_there[i], 1);
 	bytes = mr->addr;
 	*bytes = 0;
 	for (int i = 0; i < RECEIVES; i++)
 		post_receive(&e);
-	say(&desk->is_there[TARGET], 1);
+	desk_say(&desk->is_there[TARGET], 1);
 	connect(&e, &desk->writer[1], &desk->writer[0]);
 	connect(&beside, &desk->sender[1], &desk->sender[0]);
 	meet(TARGET);
@@ -279,8 +257,8 @@ static void be_target(int round)
 	usleep((useconds_t)(round * 7919 % 3000));
 	signal(SIGALRM, too_late);
 	alarm(WAIT_S);
-	say(&desk->order, STOP);
-	await(&desk->order, IS_STOPPED);
+	desk_say(&desk->order, STOP);
+	desk_await(&desk->order, IS_STOPPED);
 	serve_sender(&beside);
 	part(&e, mr);
 	check_kept(bytes);
@@ -293,7 +271,7 @@ static pid_t begin(enum who who, int round)
 	pid_t pid = fork();
 
 	if (pid < 0)
-		die("fork");
+		desk_die("fork");
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -331,7 +309,7 @@ static bool is_over(pid_t pid)
 
 static void await_target(int order, pid_t target)
 {
-	while (look(&desk->order) != order && !is_over(target))
+	while (desk_look(&desk->order) != order && !is_over(target))
 		usleep(100);
 }
 
@@ -341,7 +319,7 @@ static void stop(pid_t pid)
 
 	kill(pid, SIGSTOP);
 	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
-		die("SIGSTOP");
+		desk_die("SIGSTOP");
 }
 
 /* Is one of its threads on its way out of process_vm_writev? */
@@ -382,7 +360,7 @@ static int halt_one(int round, bool is_direct)
 		usleep(100);
 		stop(pid[WRITER]);
 	}
-	say(&desk->order, IS_STOPPED);
+	desk_say(&desk->order, IS_STOPPED);
 	await_target(CONTINUE, pid[TARGET]);
 	kill(pid[WRITER], SIGCONT);
 	bad = end(pid[TARGET]);

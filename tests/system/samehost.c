@@ -13,6 +13,7 @@
  *		region is written
  * Exits with 0, or prints what is wrong.
  */
+#include "desk.h"
 #include "ends.h"
 
 #include <errno.h>
@@ -40,29 +41,6 @@ struct desk {
 static struct desk *desk;
 static struct ends me;
 
-static void die(const char *what)
-{
-	printf("%s: %s\n", what, strerror(errno));
-	fflush(stdout);
-	_exit(1);
-}
-
-static int look(const int *word)
-{
-	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-}
-
-static void say(int *word, int value)
-{
-	__atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
-
-static void await(const int *word, int value)
-{
-	while (look(word) != value)
-		usleep(100);
-}
-
 static void meet(int who)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -70,12 +48,12 @@ static void meet(int who)
 		  ENDS_ALL_REMOTE);
 	memset(me.region, 0, ENDS_SIZE);
 	ends_address_get(&me, &desk->address[who]);
-	say(&desk->is_there[who], 1);
-	await(&desk->is_there[!who], 1);
+	desk_say(&desk->is_there[who], 1);
+	desk_await(&desk->is_there[!who], 1);
 	ends_to_rtr(&me, &desk->address[!who]);
 	ends_to_rts(&me, &desk->address[who], 7);
-	say(&desk->is_ready[who], 1);
-	await(&desk->is_ready[!who], 1);
+	desk_say(&desk->is_ready[who], 1);
+	desk_await(&desk->is_ready[!who], 1);
 }
 
 static void post(enum ibv_wr_opcode op, uint64_t id, uint64_t at,
@@ -92,7 +70,7 @@ static void post(enum ibv_wr_opcode op, uint64_t id, uint64_t at,
 	wr.wr.rdma.remote_addr = far->region + at;
 	wr.wr.rdma.rkey = far->rkey;
 	if ((errno = ibv_post_send(me.qp, &wr, &bad)))
-		die("post_send");
+		desk_die("post_send");
 }
 
 static void post_atomic(enum ibv_wr_opcode op, uint64_t at, uint64_t compare,
@@ -111,7 +89,7 @@ static void post_atomic(enum ibv_wr_opcode op, uint64_t at, uint64_t compare,
 		op == IBV_WR_ATOMIC_CMP_AND_SWP ? compare : swap_add;
 	wr.wr.atomic.swap = swap_add;
 	if ((errno = ibv_post_send(me.qp, &wr, &bad)))
-		die("post_send");
+		desk_die("post_send");
 }
 
 static void post_receive(uint32_t bytes)
@@ -120,7 +98,7 @@ static void post_receive(uint32_t bytes)
 	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
 
 	if ((errno = ibv_post_recv(me.qp, &wr, &bad)))
-		die("post_recv");
+		desk_die("post_recv");
 }
 
 static void complete(const char *what)
@@ -128,7 +106,7 @@ static void complete(const char *what)
 	struct ibv_wc wc;
 
 	if (!ends_wait(&me, &wc))
-		die(what);
+		desk_die(what);
 	if (wc.status != IBV_WC_SUCCESS) {
 		printf("%s: %s\n", what, ibv_wc_status_str(wc.status));
 		fflush(stdout);
@@ -141,7 +119,7 @@ static pid_t begin(void (*what)(int), int argument)
 	pid_t pid = fork();
 
 	if (pid < 0)
-		die("fork");
+		desk_die("fork");
 	if (!pid) {
 		what(argument);
 		ends_close(&me);
@@ -182,7 +160,7 @@ static void count_far(int rounds)
 		won += *old == expected;
 		expected = *old == expected ? expected + 1 : *old;
 	}
-	say(&desk->order, 1);
+	desk_say(&desk->order, 1);
 }
 
 static void count_near(int rounds)
@@ -194,7 +172,7 @@ static void count_near(int rounds)
 	swapped = sum + 8;
 	for (int i = 0; i < rounds; i++)
 		__atomic_fetch_add(sum, 1, __ATOMIC_SEQ_CST);
-	while (!look(&desk->order)) {
+	while (!desk_look(&desk->order)) {
 		for (int i = 0; i < 100; i++, mine++)
 			__atomic_fetch_add(swapped, 1, __ATOMIC_SEQ_CST);
 		usleep(50);
@@ -227,14 +205,14 @@ static void be_stopped(int is_direct)
 {
 	meet(TARGET);
 	post_receive(64);
-	say(&desk->order, 1);
+	desk_say(&desk->order, 1);
 	/* stopped from here on */
-	while (look(&desk->order) != 2)
+	while (desk_look(&desk->order) != 2)
 		sched_yield();
 	complete("receive");
 	if (me.region[0] != 7 || me.region[256] != 7 ||
 	    *(uint64_t *)(void *)(me.region + 512) != 5)
-		die("what was written");
+		desk_die("what was written");
 }
 
 static void wait_stopped(pid_t pid)
@@ -243,7 +221,7 @@ static void wait_stopped(pid_t pid)
 
 	kill(pid, SIGSTOP);
 	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
-		die("SIGSTOP");
+		desk_die("SIGSTOP");
 }
 
 static void work_on_stopped(int is_direct)
@@ -251,7 +229,7 @@ static void work_on_stopped(int is_direct)
 	struct ibv_wc wc;
 
 	meet(INITIATOR);
-	await(&desk->order, 3);
+	desk_await(&desk->order, 3);
 	memset(me.region, 7, 512);
 	post(IBV_WR_SEND, 1, 0, 64);
 	post(IBV_WR_RDMA_WRITE, 2, 256, 64);
@@ -261,11 +239,11 @@ static void work_on_stopped(int is_direct)
 	post_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 512, 0, 5);
 	for (int i = 0; i < 20000; i++)
 		if (ibv_poll_cq(me.cq, 1, &wc))
-			die("an atomic was done by nobody");
-	say(&desk->order, 4);
+			desk_die("an atomic was done by nobody");
+	desk_say(&desk->order, 4);
 	for (int i = is_direct ? 3 : 0; i < 4; i++)
 		complete("with the target running again");
-	say(&desk->order, 2);
+	desk_say(&desk->order, 2);
 }
 
 static int stopped(int is_direct)
@@ -274,16 +252,16 @@ static int stopped(int is_direct)
 	pid_t initiator = begin(work_on_stopped, is_direct);
 	int bad = 0;
 
-	while (look(&desk->order) != 1 && !bad) {
+	while (desk_look(&desk->order) != 1 && !bad) {
 		usleep(1000);
 		bad = waitpid(target, NULL, WNOHANG) ||
 		      waitpid(initiator, NULL, WNOHANG);
 	}
 	if (bad)
-		die("an end did not begin");
+		desk_die("an end did not begin");
 	wait_stopped(target);
-	say(&desk->order, 3);
-	while (look(&desk->order) != 4 && !bad) {
+	desk_say(&desk->order, 3);
+	while (desk_look(&desk->order) != 4 && !bad) {
 		usleep(1000);
 		bad = waitpid(initiator, NULL, WNOHANG) == initiator;
 	}
@@ -304,7 +282,7 @@ static int stopped(int is_direct)
 /* Has the other been killed?  Its parent says so. */
 static bool is_over(void)
 {
-	return look(&desk->order) != 0;
+	return desk_look(&desk->order) != 0;
 }
 
 static void check_end(const struct ibv_wc *wc)
@@ -346,11 +324,11 @@ static void initiate(int seed)
 	}
 	for (; under_way; under_way--) {
 		if (!ends_wait(&me, &wc))
-			die("a work request never ends");
+			desk_die("a work request never ends");
 		check_end(&wc);
 	}
 	if (!ends_guarded(&me))
-		die("the guard of the initiator");
+		desk_die("the guard of the initiator");
 }
 
 /* The receives that have come; true: at least one. */
@@ -375,7 +353,7 @@ static bool wait_event(int ms)
 	if (poll(&fd, 1, ms) != 1)
 		return false;
 	if (ibv_get_cq_event(me.channel, &cq, &context))
-		die("get_cq_event");
+		desk_die("get_cq_event");
 	ibv_ack_cq_events(cq, 1);
 	return true;
 }
@@ -386,7 +364,7 @@ static void sleep_armed(int *posted)
 	bool told = false;
 
 	if (ibv_req_notify_cq(me.cq, 0))
-		die("req_notify_cq");
+		desk_die("req_notify_cq");
 	if (take_receives(posted))
 		return;
 	while (!is_over() && !told)
@@ -414,14 +392,14 @@ static void be_target(int seed)
 			take_receives(&posted);
 	}
 	if (ibv_modify_qp(me.qp, &err, IBV_QP_STATE))
-		die("modify to ERR");
+		desk_die("modify to ERR");
 	for (; posted; posted--) {
 		if (!ends_wait(&me, &wc))
-			die("a receive is not flushed");
+			desk_die("a receive is not flushed");
 		check_end(&wc);
 	}
 	if (!ends_guarded(&me))
-		die("the guard of the target");
+		desk_die("the guard of the target");
 }
 
 static int kill_one(int seed)
@@ -432,12 +410,12 @@ static int kill_one(int seed)
 	memset(desk, 0, sizeof(*desk));
 	pid[INITIATOR] = begin(initiate, seed);
 	pid[TARGET] = begin(be_target, seed);
-	while (!look(&desk->is_ready[0]) || !look(&desk->is_ready[1]))
+	while (!desk_look(&desk->is_ready[0]) || !desk_look(&desk->is_ready[1]))
 		usleep(100);
 	usleep((useconds_t)(seed * 7919 % 3000));
 	kill(pid[victim], SIGKILL);
 	end(pid[victim]);
-	say(&desk->order, 1);
+	desk_say(&desk->order, 1);
 	bad = end(pid[!victim]);
 	if (bad)
 		printf("the %s did not survive, seed %d\n",

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* desk: words of shared memory by which processes of one test take turns. */
+#ifndef SYSTEM_DESK_H
+#define SYSTEM_DESK_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Ends the process with what errno says. */
+static inline void desk_die(const char *what)
+{
+	printf("%s: %s\n", what, strerror(errno));
+	fflush(stdout);
+	_exit(1);
+}
+
+static inline int desk_look(const int *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static inline void desk_say(int *word, int value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+/* The test's own time limit is the bound. */
+static inline void desk_await(const int *word, int value)
+{
+	while (desk_look(word) != value)
+		usleep(100);
+}
+
+#endif
