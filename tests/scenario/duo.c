@@ -7,6 +7,7 @@
 
 #include "hdr/aeth.h"
 #include "util/check.h"
+#include "util/rng.h"
 
 #define ARENA_BYTES (8u << 20)
 
@@ -195,6 +196,15 @@ struct wqe *duo_send(struct duo *d, int i, enum hca_wr op, uint64_t local,
 		memcpy(to->to, d->side[!i].ip, 16);
 	}
 	return w;
+}
+
+void duo_fill(struct duo *d, int i, uint64_t at, uint32_t bytes)
+{
+	struct rng r;
+
+	rng_init(&r, at + bytes);
+	for (uint32_t k = 0; k < bytes; k++)
+		d->side[i].memory.bytes[at + k] = (uint8_t)rng_u64(&r);
 }
 
 void duo_post(struct duo *d, int i)

@@ -67,6 +67,8 @@ void duo_post(struct duo *d, int i); /* after the last change to the wqe */
 void duo_recv(struct duo *d, int i, uint64_t local, uint32_t bytes);
 /* The timeouts of all tries of side i's QP, in nanoseconds. */
 uint64_t duo_tries_ns(const struct duo *d, int i);
+/* Write something of one's own to [at, at + bytes) of side i's memory. */
+void duo_fill(struct duo *d, int i, uint64_t at, uint32_t bytes);
 /* Run until neither side has anything to send or wait for, or until_ns. */
 void duo_run(struct duo *d, uint64_t until_ns);
 /* Take one completion of side i; false when there is none. */

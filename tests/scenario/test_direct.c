@@ -20,15 +20,6 @@ static void assert_done(struct duo *d, int i, uint32_t status)
 	assert_int_equal(c.status, status);
 }
 
-static void fill(struct duo *d, int i, uint32_t bytes)
-{
-	struct rng r;
-
-	rng_init(&r, bytes);
-	for (uint32_t k = 0; k < bytes; k++)
-		d->side[i].memory.bytes[k] = (uint8_t)rng_u64(&r);
-}
-
 static uint64_t packets(const struct duo *d)
 {
 	return engine_counters(d->side[0].engine, 0)->tx_packets +
@@ -53,7 +44,7 @@ static void nothing_crosses_a_wire(void **state)
 	struct duo *d = duo_new(1, 16);
 
 	for (size_t k = 0; k < TEST_COUNT(lengths); k++) {
-		fill(d, 0, lengths[k]);
+		duo_fill(d, 0, 0, lengths[k]);
 		duo_recv(d, 1, 100000, 20000);
 		duo_send(d, 0, HCA_WR_SEND, 0, lengths[k], 0);
 		duo_post(d, 0);
@@ -252,7 +243,7 @@ static void a_stopped_peer_is_served(void **state)
 	struct duo *d = duo_new(3, 16);
 
 	d->side[1].is_stopped = true;
-	fill(d, 0, 5000);
+	duo_fill(d, 0, 0, 5000);
 	duo_recv(d, 1, 100000, 5000);
 	duo_send(d, 0, HCA_WR_SEND, 0, 5000, 0);
 	duo_post(d, 0);

@@ -17,15 +17,6 @@
 #define TO	  600001 /* no alignment is needed */
 #define ASK_EVERY 16	 /* rc_req.c, of a peer elsewhere */
 
-static void fill(struct duo *d, int i, uint64_t at, uint32_t bytes)
-{
-	struct rng r;
-
-	rng_init(&r, at + bytes);
-	for (uint32_t k = 0; k < bytes; k++)
-		d->side[i].memory.bytes[at + k] = (uint8_t)rng_u64(&r);
-}
-
 static void is_done(struct duo *d, uint32_t status)
 {
 	struct cqe c;
@@ -40,7 +31,7 @@ static void move(struct duo *d, enum hca_wr op, uint32_t bytes)
 	bool reads = op == HCA_WR_RDMA_READ;
 	struct cqe c;
 
-	fill(d, reads, FROM, bytes);
+	duo_fill(d, reads, FROM, bytes);
 	if (op == HCA_WR_SEND)
 		duo_recv(d, 1, TO, bytes);
 	duo_send(d, 0, op, reads ? TO : FROM, bytes, reads ? FROM : TO);
@@ -122,7 +113,7 @@ static void payload_of_several_parts_is_gathered(void **state)
 		wqe_sges(w)[k] = wqe_sges(w)[0];
 		wqe_sges(w)[k].va = DUO_BASE + at;
 		wqe_sges(w)[k].bytes = parts[k];
-		fill(d, 0, at, parts[k]);
+		duo_fill(d, 0, at, parts[k]);
 		at += parts[k] + 777; /* a gap */
 	}
 	w->num_sge = 4;

@@ -15,15 +15,6 @@
 #define LONG	(60ull * 1000000000)
 #define LATE_NS 20000000
 
-static void fill(struct duo *d, int i, uint64_t at, uint32_t bytes)
-{
-	struct rng r;
-
-	rng_init(&r, at + bytes);
-	for (uint32_t k = 0; k < bytes; k++)
-		d->side[i].memory.bytes[at + k] = (uint8_t)rng_u64(&r);
-}
-
 static void assert_same(struct duo *d, uint64_t at0, uint64_t at1,
 			uint32_t bytes)
 {
@@ -48,7 +39,7 @@ static void a_write_of_every_length_arrives(void **state)
 	struct duo *d = duo_new(1, 16);
 
 	for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
-		fill(d, 0, 0, lengths[k]);
+		duo_fill(d, 0, 0, lengths[k]);
 		duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, lengths[k], 300000);
 		duo_post(d, 0);
 		duo_run(d, d->now_ns + LONG);
@@ -62,7 +53,7 @@ static void reads_longer_than_a_chunk_come_back_whole(void **state)
 {
 	struct duo *d = duo_new(1, 16);
 
-	fill(d, 1, 0, 100001);
+	duo_fill(d, 1, 0, 100001);
 	for (int k = 0; k < 6; k++) {
 		duo_send(d, 0, HCA_WR_RDMA_READ, 200000, 100001, 0);
 		duo_post(d, 0);
@@ -79,7 +70,7 @@ static void a_send_waits_for_its_receive(void **state)
 	struct duo *d = duo_new(3, 16);
 	struct cqe c;
 
-	fill(d, 0, 0, 5000);
+	duo_fill(d, 0, 0, 5000);
 	duo_send(d, 0, HCA_WR_SEND_IMM, 0, 5000, 0)->imm_be = 0x11223344;
 	duo_post(d, 0);
 	duo_run(d, d->now_ns + 5000000);
@@ -178,8 +169,8 @@ static void mixed_work_survives_loss_of_a_fifth(void **state)
 		rng_init(&r, seed);
 		d->fate = lossy;
 		d->context = &r;
-		fill(d, 0, 0, 30000);
-		fill(d, 1, 100000, 30000);
+		duo_fill(d, 0, 0, 30000);
+		duo_fill(d, 1, 100000, 30000);
 		for (int k = 0; k < 12; k++)
 			duo_recv(d, 1, 500000 + 4000u * (uint32_t)k, 4000);
 		for (uint32_t k = 0; k < 12; k++) {
@@ -393,7 +384,7 @@ static void equal_packets_leave_in_one_frame(void **state)
 	d->side[0].qp->attr.ah.bursts = 1;
 	d->fate = count_frames;
 	d->context = &n;
-	fill(d, 0, 0, 65536);
+	duo_fill(d, 0, 0, 65536);
 	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 65536, 300000);
 	duo_post(d, 0);
 	duo_run(d, d->now_ns + LONG);
@@ -413,7 +404,7 @@ static void small_requests_leave_in_one_frame(void **state)
 	d->side[0].qp->attr.ah.bursts = 1;
 	d->fate = count_frames;
 	d->context = &n;
-	fill(d, 0, 0, 16 * 8);
+	duo_fill(d, 0, 0, 16 * 8);
 	for (uint64_t k = 0; k < 16; k++) {
 		struct wqe *w = duo_send(d, 0, HCA_WR_RDMA_WRITE, k * 8,
 					 k < 15 ? 8 : 4, 300000 + k * 8);
@@ -644,7 +635,7 @@ static void a_small_receive_buffer_slows_and_stops_nobody(void **state)
 		d->side[i].qp->attr.ah.bursts = 1;
 		engine_inbox(d->side[i].engine, &page[i], (uint32_t)i, 60000,
 			     false);
-		fill(d, i, (uint64_t)i * 70000, 65536);
+		duo_fill(d, i, (uint64_t)i * 70000, 65536);
 		for (int k = 0; k < 4; k++) {
 			duo_send(d, i, HCA_WR_RDMA_WRITE, (uint64_t)i * 70000,
 				 65536, 200000 + (uint64_t)i * 70000);
