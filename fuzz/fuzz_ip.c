@@ -19,8 +19,8 @@ static void try_syndrome(const uint8_t *p, const struct ip_v4 *ip,
 		return;
 	guess.id = 0;
 	guess.flags_fragment = IP_V4_DF;
-	right = icrc_begin_v4(ip, udp, p + bth);
-	wrong = icrc_begin_v4(&guess, udp, p + bth);
+	right = icrc_bth(icrc_headers_v4(ip, udp), p + bth);
+	wrong = icrc_bth(icrc_headers_v4(&guess, udp), p + bth);
 	bth += BTH_BYTES;
 	right = icrc_update(right, p + bth,
 			    ip->total_length - bth - ICRC_BYTES);

@@ -37,7 +37,7 @@ uint32_t icrc_headers_v4(const struct ip_v4 *ip, const struct udp *udp)
 	p[0] = 0x45;
 	p[1] = 0xff;
 	bytes_put16(p + 2, ip->total_length);
-	bytes_put16(p + 4, 0);
+	bytes_put16(p + 4, ip->id);
 	bytes_put16(p + 6, ip->flags_fragment);
 	p[8] = 0xff;
 	p[9] = ip->protocol;
@@ -73,18 +73,6 @@ uint32_t icrc_bth(uint32_t crc, const uint8_t *bth)
 
 	return crc32_update(crc, bth, BTH_BYTES) ^
 	       crc32_multiply(masked, MASKED_FACTOR);
-}
-
-uint32_t icrc_begin_v4(const struct ip_v4 *ip, const struct udp *udp,
-		       const uint8_t *bth)
-{
-	return icrc_bth(icrc_with_id(icrc_headers_v4(ip, udp), ip->id), bth);
-}
-
-uint32_t icrc_begin_v6(const struct ip_v6 *ip, const struct udp *udp,
-		       const uint8_t *bth)
-{
-	return icrc_bth(icrc_headers_v6(ip, udp), bth);
 }
 
 uint32_t icrc_update(uint32_t crc, const void *data, size_t bytes)

@@ -34,23 +34,15 @@
 #define ICRC_BYTES 4
 
 /*
- * The CRC register after the dummy LRH, IP and UDP headers and the BTH, of
- * which `bth` points to the BTH_BYTES on the wire.  Continue with what follows
- * the BTH.  IP and UDP lengths include the ICRC, as on the wire; an IPv4
- * header is taken to be without options.
- */
-uint32_t icrc_begin_v4(const struct ip_v4 *ip, const struct udp *udp,
-		       const uint8_t *bth);
-uint32_t icrc_begin_v6(const struct ip_v6 *ip, const struct udp *udp,
-		       const uint8_t *bth);
-/*
- * The same in steps, for who sends many packets under one header: the register
- * before the BTH, of a header whose id is 0 (IPv4); that of another id; and the
- * register after the BTH.
+ * The CRC register after the dummy LRH, IP and UDP headers.  IP and UDP lengths
+ * include the ICRC, as on the wire; an IPv4 header is taken to be without
+ * options.
  */
 uint32_t icrc_headers_v4(const struct ip_v4 *ip, const struct udp *udp);
 uint32_t icrc_headers_v6(const struct ip_v6 *ip, const struct udp *udp);
+/* The same of an IPv4 header with `id`, from that of one with id 0. */
 uint32_t icrc_with_id(uint32_t crc, uint16_t id);
+/* Then over the BTH_BYTES on the wire, and over what follows. */
 uint32_t icrc_bth(uint32_t crc, const uint8_t *bth);
 uint32_t icrc_update(uint32_t crc, const void *data, size_t bytes);
 

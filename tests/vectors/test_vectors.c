@@ -30,7 +30,7 @@ static bool open_frame(const uint8_t *p, size_t len, struct opened *o)
 /* The register over a frame that was opened. */
 static uint32_t compute(const uint8_t *p, size_t len, const struct opened *o)
 {
-	uint32_t crc = icrc_begin_v4(&o->ip, &o->udp, p + HEADERS);
+	uint32_t crc = icrc_bth(icrc_headers_v4(&o->ip, &o->udp), p + HEADERS);
 
 	return icrc_update(crc, p + HEADERS + BTH_BYTES,
 			   len - HEADERS - BTH_BYTES - ICRC_BYTES);
