@@ -216,15 +216,11 @@ uint32_t near_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	return answer == FAR_DONE ? r.bytes + 1 : 0;
 }
 
-/* The longer it takes, the less often. */
 static uint64_t next_look(const struct ibt *t, const struct far_link *l)
 {
-	uint64_t step = (t->now_ns - l->asked_ns) / 4;
-
 	if (!l->is_asked && !l->is_busy)
 		return UINT64_MAX;
-	step = step < NEAR_LOOK_NS ? NEAR_LOOK_NS : step;
-	return t->now_ns + bits_min_u64(step, NEAR_LOOK_MAX_NS);
+	return ibt_look_ns(t, l->asked_ns);
 }
 
 uint64_t near_look(struct ibt *t)

@@ -19,9 +19,7 @@
 #include "direct/far.h"
 #include "ibt/ibt.h"
 
-#define NEAR_PIECE	 (1u << 20) /* bytes that move under one lock */
-#define NEAR_LOOK_NS	 20000	    /* between looks at an atomic, at first */
-#define NEAR_LOOK_MAX_NS 1000000
+#define NEAR_PIECE (1u << 20) /* bytes that move under one lock */
 
 /* 0 or -ENOMEM. */
 int near_attach(struct ibt_qp *q, struct hca *far, struct guest *guest,

@@ -109,6 +109,6 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		e->moved += moved ? moved + MOVED_EACH : 0;
 	}
 	if (q->way == IBT_WAY_DIRECT && (q->link->is_asked || q->link->is_busy))
-		e->look_ns = bits_min_u64(e->look_ns, now_ns + NEAR_LOOK_NS);
+		e->look_ns = bits_min_u64(e->look_ns, now_ns + IBT_LOOK_NS);
 	return q->way == IBT_WAY_PACKETS || rc_reply_is_owed(q);
 }

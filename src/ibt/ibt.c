@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ibt/ibt.h"
 #include "ibt/shelf.h"
+#include "util/bits.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LOOK_MAX_NS 1000000
 
 int ibt_init(struct ibt *t, uint64_t now_ns)
 {
@@ -30,6 +33,13 @@ void ibt_fini(struct ibt *t)
 	free(t->held);
 	free(t->groups);
 	shelf_close(t);
+}
+
+uint64_t ibt_look_ns(const struct ibt *t, uint64_t since_ns)
+{
+	uint64_t step = bits_max_u64((t->now_ns - since_ns) / 4, IBT_LOOK_NS);
+
+	return t->now_ns + bits_min_u64(step, LOOK_MAX_NS);
 }
 
 void ibt_event(struct ibt *t, const struct ibt_qp *q,

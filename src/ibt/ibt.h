@@ -42,8 +42,9 @@
 #define IBT_READ_PACKETS  16	/* that one READ request asks for at least, */
 #define IBT_READ_BYTES	  65536 /* and at most, where the window is wide */
 #define IBT_WINDOW_START  16
-#define IBT_RETRY_FOREVER 7   /* rnr_retry only */
-#define IBT_SUM_BYTES	  512 /* payloads so long get sum_crc */
+#define IBT_RETRY_FOREVER 7	/* rnr_retry only */
+#define IBT_LOOK_NS	  20000 /* between looks at a peer, at first */
+#define IBT_SUM_BYTES	  512	/* payloads so long get sum_crc */
 
 /* A packet that came before its turn. */
 struct ibt_held {
@@ -236,6 +237,9 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state);
 /* In ERR: complete all posted work with a flush error, in order; receives when
  * no peer works at them any more. */
 void ibt_qp_flush(struct ibt *t, struct ibt_qp *q);
+/* When to look again for what a peer is waited for since then: the longer it
+ * takes, the less often. */
+uint64_t ibt_look_ns(const struct ibt *t, uint64_t since_ns);
 /* q waits for peers inside: looked at by ibt_qp_part, when it is time. */
 void ibt_qp_await_guests(struct ibt *t, struct ibt_qp *q);
 void ibt_qp_part(struct ibt *t);

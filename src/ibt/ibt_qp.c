@@ -12,9 +12,6 @@
 
 #define RC_PATIENCE_NS 100000000u
 #define UD_PATIENCE_NS 2000000000u
-/* Between looks whether the peers of those that part have left. */
-#define PART_LOOK_NS	 20000
-#define PART_LOOK_MAX_NS 1000000
 
 int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 {
@@ -196,14 +193,11 @@ void ibt_qp_part(struct ibt *t)
 	t->part_ns = UINT64_MAX;
 	for (; n != &t->parting; n = next) {
 		struct ibt_qp *q = CONTAINER_OF(n, struct ibt_qp, parting);
-		uint64_t step = (t->now_ns - q->parts_ns) / 4;
-
 		next = n->next;
 		look(t, q);
-		step = bits_min_u64(step, PART_LOOK_MAX_NS);
-		step = step < PART_LOOK_NS ? PART_LOOK_NS : step;
 		if (list_is_linked(n))
-			t->part_ns = bits_min_u64(t->part_ns, t->now_ns + step);
+			t->part_ns = bits_min_u64(t->part_ns,
+						  ibt_look_ns(t, q->parts_ns));
 	}
 }
 
