@@ -14,6 +14,7 @@
 #include "ibt/uc.h"
 #include "util/bits.h"
 #include "util/check.h"
+#include "util/prefetch.h"
 
 /* What a QP sends before the next has its turn. */
 #define QUANTUM_PACKETS 128
@@ -98,6 +99,11 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 	near_fini(q);
 	ibt_qp_fini(&e->ibt, q);
 	free(q);
+}
+
+void engine_qp_expect(const struct ibt_qp *q)
+{
+	prefetch(q, sizeof *q);
 }
 
 struct mpsc_node *engine_qp_kick(struct ibt_qp *q)
@@ -210,6 +216,10 @@ static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 	*all = p->bth.dest_qpn == MCAST_QPN;
 	if (!*all)
 		q = engine_find(e, p->bth.dest_qpn);
+	if (q) {
+		prefetch(q, sizeof *q);
+		prefetch(q->qp, sizeof *q->qp);
+	}
 	if (*all ? p->info->service != OPCODE_SERVICE_UD ||
 			    !mcast_has(&e->ibt, d->to.ip)
 		 : !q || !ibt_qp_serves(q, p->info->service)) {

@@ -125,6 +125,8 @@ void engine_asleep(struct engine *e, bool asleep);
 void engine_publish(struct engine *e);
 /* All that was received is served, and there was no more. */
 void engine_rx_empty(struct engine *e);
+/* Work for q is about to be posted, its first bytes not yet there. */
+void engine_qp_expect(const struct ibt_qp *q);
 /* A node for the lane's stack of doorbells, and back. */
 struct mpsc_node *engine_qp_kick(struct ibt_qp *q);
 struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n);

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/engine.h"
+#include "util/prefetch.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
@@ -258,9 +260,12 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 {
 	struct v_qp *q = v_qp(qp);
 	struct ibv_send_wr *first = wr;
-	int err = v_post_state(q, HCA_QP_RTS);
 	uint64_t bytes = 0;
+	int err;
 
+	engine_qp_expect(q->side);
+	prefetch(q->qp, sizeof *q->qp);
+	err = v_post_state(q, HCA_QP_RTS);
 	if (err) {
 		*bad = wr;
 		return err;
