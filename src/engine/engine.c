@@ -616,6 +616,13 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	return false;
 }
 
+/* Has it nothing left to send?  To ask is to spare it another round. */
+static bool is_spent(const struct ibt_qp *q)
+{
+	return q->qp->type == HCA_QPT_RC && !rc_reply_is_owed(q) &&
+	       q->req.wqe == ring_load(&q->qp->sq.head);
+}
+
 /* The packets of a turn; true if it may have more to send. */
 static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
@@ -627,9 +634,9 @@ static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		if (!has_credit(e, q, now_ns))
 			return false;
 		len = fill(e, q, &path, n > 0, now_ns);
-		if (!len) {
+		if (!len || is_spent(q)) {
 			ibt_qp_note(q);
-			return !burst_space(&e->burst);
+			return !len && !burst_space(&e->burst);
 		}
 		bytes += len;
 		if (bytes < QUANTUM_BYTES)

@@ -609,9 +609,13 @@ static bool gathers(struct lane *l, const struct ibt_qp *q, uint32_t bytes)
 void lane_doorbell(struct lane *l, struct ibt_qp *q,
 		   uint32_t bytes) NO_LOCK_ANALYSIS
 {
-	mpsc_push(&l->bells, engine_qp_kick(q));
-	if (gathers(l, q, bytes) || !take_if_free(l))
-		return; /* its holder sees what we left */
+	if (engine_qp_flying(q) < LANE_AHEAD && take_if_free(l)) {
+		engine_doorbell(l->engine, q, l->now_ns);
+	} else {
+		mpsc_push(&l->bells, engine_qp_kick(q));
+		if (gathers(l, q, bytes) || !take_if_free(l))
+			return; /* its holder sees what we left */
+	}
 	post(l);
 	give(l);
 }
