@@ -18,6 +18,14 @@ static inline bool inaddr_is_v4(const uint8_t ip[16])
 	return memcmp(ip, mapped, sizeof mapped) == 0;
 }
 
+/* Of four bytes, as a wire has them. */
+static inline void inaddr_map_v4(uint8_t ip[16], const void *four)
+{
+	memset(ip, 0, 10);
+	memset(ip + 10, 0xff, 2);
+	memcpy(ip + 12, four, 4);
+}
+
 static inline bool inaddr_has_same_ip(const uint8_t a[16], const uint8_t b[16])
 {
 	return memcmp(a, b, 16) == 0;

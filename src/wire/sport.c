@@ -11,18 +11,19 @@
 #include <unistd.h>
 
 #include "util/inaddr.h"
-#include "wire/udp.h"
+#include "wire/sender.h"
 
 #define FIRST_PORT 0xc000u /* IBTA A17.3.1: the dynamic ports */
 #define PORTS	   0x4000u
-#define TRIES	   512	    /* ports that others may have */
+#define TRIES	   512 /* ports that others may have */
+#define ROCE_PORT  4791
 #define GONE	   0x10000u /* in place of a port: was used, look further */
 
 struct slot {
 	uint8_t ip[16];
 	uint32_t class;
 	uint32_t uses; /* queue pairs */
-	int fd;
+	struct sender sender;
 	ring_index port;     /* 0: never used; GONE; written last */
 	ring_index is_fresh; /* asked for since the last sweep */
 };
@@ -62,7 +63,7 @@ void sport_fini(struct sports *s)
 {
 	for (uint32_t i = 0; s->table && i < SPORT_SLOTS; i++)
 		if (is_open(&s->table->slot[i]))
-			close(s->table->slot[i].fd);
+			sender_close(&s->table->slot[i].sender);
 	free(s->table);
 	s->table = NULL;
 }
@@ -103,15 +104,30 @@ static struct slot *look(const struct sports *s, const uint8_t ip[16],
 	return NULL;
 }
 
-/* Where a pair that has none belongs, or of an open one that it shares. */
+/* Where a pair that has none belongs. */
 static struct slot *place(const struct sports *s, const uint8_t ip[16],
-			  uint32_t class, bool shares)
+			  uint32_t class)
 {
 	uint32_t home = hash(ip, class);
 
 	for (uint32_t k = 0; k < SPORT_SLOTS; k++)
-		if (is_open(slot_at(s, home + k)) == shares)
+		if (!is_open(slot_at(s, home + k)))
 			return slot_at(s, home + k);
+	return NULL;
+}
+
+/* Another's that it shares. */
+static struct slot *share(const struct sports *s, const uint8_t ip[16],
+			  uint32_t class)
+{
+	uint32_t home = hash(ip, class);
+
+	for (uint32_t k = 0; k < SPORT_SLOTS; k++) {
+		struct slot *p = slot_at(s, home + k);
+
+		if (is_open(p) && inaddr_is_v4(p->ip) == inaddr_is_v4(ip))
+			return p;
+	}
 	return NULL;
 }
 
@@ -127,18 +143,21 @@ static void deafen(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof least);
 }
 
-/* The socket of a new slot; its port, 0 if there is none to be had. */
-static uint16_t open_at(uint32_t at, int *fd)
+/* The socket of a new slot to ip; its port, 0 if there is none to be had. */
+static uint16_t open_at(uint32_t at, const uint8_t ip[16], struct sender *out)
 {
+	struct inaddr to = {.port = ROCE_PORT};
+
+	memcpy(to.ip, ip, 16);
 	for (uint32_t k = 0; k < TRIES; k++) {
 		uint16_t port = (uint16_t)(FIRST_PORT + (at + k) % PORTS);
+		int err = sender_open(out, port, &to);
 
-		*fd = udp_bind_sender(port);
-		if (*fd >= 0) {
-			deafen(*fd);
+		if (!err) {
+			deafen(out->fd);
 			return port;
 		}
-		if (*fd != -EADDRINUSE)
+		if (err != -EADDRINUSE)
 			break;
 	}
 	return 0;
@@ -150,7 +169,7 @@ static void forget(struct sports *s, uint32_t at)
 {
 	struct slot *p = slot_at(s, at);
 
-	close(p->fd);
+	sender_close(&p->sender);
 	s->table->of_port[ring_own(&p->port) - FIRST_PORT] = 0;
 	s->count--;
 	ring_store(&p->port, GONE);
@@ -180,18 +199,16 @@ static void sweep(struct sports *s, uint64_t now_ns)
 /* NULL: there is none to be had, or enough. */
 static struct slot *make(struct sports *s, const uint8_t ip[16], uint32_t class)
 {
-	struct slot *p = s->count < s->most ? place(s, ip, class, false) : NULL;
+	struct slot *p = s->count < s->most ? place(s, ip, class) : NULL;
 	uint16_t port = 0;
-	int fd;
 
 	if (p)
-		port = open_at(hash(ip, class), &fd);
+		port = open_at(hash(ip, class), ip, &p->sender);
 	if (!port)
 		return NULL;
 	memcpy(p->ip, ip, 16);
 	p->class = class;
 	p->uses = 0;
-	p->fd = fd;
 	s->table->of_port[port - FIRST_PORT] =
 		(uint16_t)(p - s->table->slot + 1);
 	s->count++;
@@ -214,7 +231,7 @@ static struct slot *get(struct sports *s, const uint8_t ip[16], uint32_t class,
 		return p;
 	sweep(s, now_ns);
 	p = make(s, ip, class);
-	return p ? p : place(s, ip, class, true);
+	return p ? p : share(s, ip, class);
 }
 
 uint16_t sport_find(const struct sports *s, const uint8_t ip[16],
@@ -270,9 +287,9 @@ void sport_give(struct sports *s, uint16_t port)
 	ring_store(&p->is_fresh, 1);
 }
 
-int sport_fd(const struct sports *s, uint16_t port)
+struct sender *sport_sender(const struct sports *s, uint16_t port)
 {
-	const struct slot *p = of_port(s, port);
+	struct slot *p = of_port(s, port);
 
-	return p ? p->fd : -1;
+	return p ? &p->sender : NULL;
 }

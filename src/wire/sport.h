@@ -14,6 +14,8 @@
  *	pair -> slot, by its hash or after it -> port, fd
  *	port -> slot, of_port
  *
+ * Those that share one are of its family.
+ *
  * Owner: the wire; lock: the lane's, but for sport_find.
  */
 #ifndef WIRE_SPORT_H
@@ -29,6 +31,7 @@
 #define SPORT_IDLE_NS 10000000000u
 
 struct sport_table;
+struct sender;
 
 struct sports {
 	uint16_t main_port; /* of the main socket */
@@ -52,7 +55,7 @@ uint16_t sport_open(struct sports *s, const uint8_t ip[16], uint32_t class,
 uint16_t sport_take(struct sports *s, const uint8_t ip[16], uint32_t class,
 		    uint64_t now_ns);
 void sport_give(struct sports *s, uint16_t port);
-/* The socket of a port; -1: the main one. */
-int sport_fd(const struct sports *s, uint16_t port);
+/* What sends from a port; NULL: the main socket. */
+struct sender *sport_sender(const struct sports *s, uint16_t port);
 
 #endif

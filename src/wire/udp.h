@@ -17,24 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "util/inaddr.h"
+#include "wire/dgram.h"
+#include "wire/sender.h"
 #include "wire/sport.h"
 
 #define UDP_BATCH	   64
 #define UDP_DATAGRAM_BYTES 8192 /* longer ones are no RoCEv2 packets */
-
-/*
- * One datagram, or several to the same place back to back, `segment` bytes
- * each but the last, which may be shorter: the kernel cuts them up (GSO) or
- * has put them together (GRO).  bytes are borrowed.
- */
-struct udp_dgram {
-	struct inaddr from, to;
-	uint32_t ifindex; /* out: for link-local addresses and groups; 0: any */
-	const uint8_t *bytes;
-	size_t len, segment;
-	uint8_t tos, ttl;
-};
 
 /* What the caller allows, and then what the kernel can. */
 struct udp_offload {
@@ -47,10 +35,10 @@ struct udp_rings; /* buffers of a batch, udp.c */
 struct udp {
 	int fd;
 	struct udp_offload has;
-	bool v4_only;	 /* there is no IPv6 on this machine */
-	bool is_relayed; /* fd is the end of a relay, wire/relay.h */
-	int tx_fd;	 /* fd, or if that is a relay's, a socket to send by */
-	int full_fd;	 /* what the last udp_send found full */
+	bool v4_only;	      /* there is no IPv6 on this machine */
+	bool is_relayed;      /* fd is the end of a relay, wire/relay.h */
+	struct sender tx;     /* around fd, or if that is a relay's, another */
+	int full_fd;	      /* what the last udp_send found full */
 	struct sports sports; /* what sends to which process */
 	struct udp_rings *rings;
 	bool is_empty;	    /* the last udp_receive found nothing */
@@ -62,8 +50,6 @@ struct udp {
 
 /* A socket bound to `port` on every local address: fd or -errno. */
 int udp_bind(uint16_t port);
-/* The same, set up to send. */
-int udp_bind_sender(uint16_t port);
 /* Set up around fd (taken), from udp_bind or a broker: a UDP socket or the end
  * of a relay; 0 or -errno.  one_port: all leaves from its port. */
 int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port);

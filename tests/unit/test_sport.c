@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "util/rng.h"
+#include "wire/sender.h"
 #include "wire/sport.h"
 
 #define PAIRS 200
@@ -44,9 +45,9 @@ static const uint8_t *ip(uint32_t i)
 
 static bool is_open(uint16_t p)
 {
-	int fd = sport_fd(&s, p);
+	const struct sender *sender = sport_sender(&s, p);
 
-	return fd >= 0 && fcntl(fd, F_GETFD) >= 0;
+	return sender && fcntl(sender->fd, F_GETFD) >= 0;
 }
 
 static uint16_t take(uint32_t i, uint64_t now)
@@ -83,7 +84,7 @@ static void what_nobody_has_is_closed_when_another_is_opened(void **state)
 	take(3, LATER); /* as it was given back a moment ago */
 	assert_true(is_open(port[0]));
 	take(4, 2 * LATER);
-	assert_int_equal(sport_fd(&s, port[0]), -1);
+	assert_null(sport_sender(&s, port[0]));
 	assert_int_equal(find(0), 0);
 	/* one of the two that had it still does */
 	assert_int_equal(find(1), port[1]);
@@ -107,8 +108,8 @@ static void a_port_that_was_never_given_is_nobodys(void **state)
 	sport_give(&s, 0);
 	sport_give(&s, 4791);
 	sport_give(&s, 0xffff);
-	assert_int_equal(sport_fd(&s, 4791), -1);
-	assert_int_equal(sport_fd(&s, 0xffff), -1);
+	assert_null(sport_sender(&s, 4791));
+	assert_null(sport_sender(&s, 0xffff));
 }
 
 static void beyond_a_quarter_of_the_descriptors_some_share(void **state)

@@ -42,10 +42,40 @@ static void no_checksum_over_ipv6_is_no_error(void **state)
 	udp_fini(&u);
 }
 
+/* The answer that nobody listens comes with the next datagram, which is not
+ * to be lost for it. */
+static void a_refusal_costs_no_other_datagram(void **state)
+{
+	struct udp_dgram d = {.bytes = (const uint8_t *)"roce",
+			      .len = 4,
+			      .segment = 4,
+			      .to = {.port = 4791}};
+	struct pollfd told = {0};
+	struct udp u;
+	(void)state;
+
+	inaddr_map_v4(d.to.ip, (const uint8_t[]){127, 0, 0, 1});
+	memcpy(d.from.ip, d.to.ip, 16);
+	assert_return_code(
+		udp_init(&u, udp_bind(0), (struct udp_offload){0}, false), 0);
+	d.from.port = sport_take(&u.sports, d.to.ip, 1, 0);
+	told.fd = sport_sender(&u.sports, d.from.port)->fd;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(udp_send(&u, &d, 1), 1);
+		if (poll(&told, 1, i ? 0 : 1000) < 1 && !i) {
+			udp_fini(&u);
+			skip(); /* somebody has RoCEv2's port here */
+		}
+	}
+	assert_int_equal(u.refused, 0);
+	udp_fini(&u);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_checksum_over_ipv6_is_no_error),
+		cmocka_unit_test(a_refusal_costs_no_other_datagram),
 	};
 
 	return cmocka_run_group_tests_name("udp", tests, NULL, NULL);

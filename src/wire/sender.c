@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "wire/sender.h"
+
+#include <netinet/ip.h>
+#include <netinet/udp.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "wire/bind.h"
+
+#define USUAL_TTL   64
+#define CHANGES_MAX 64 /* who changes more often says it each time */
+
+/* IP_* options reach the IPv4 traffic of a dual-stack socket. */
+int sender_init(struct sender *s, int fd, bool is_v4)
+{
+	int err = bind_set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+
+	if (!err && !is_v4)
+		err = bind_set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
+			       IPV6_PMTUDISC_PROBE);
+	bind_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
+	*s = (struct sender){.fd = fd, .is_v4 = is_v4};
+	return err;
+}
+
+/* Its length. */
+static socklen_t write_name(const struct sender *s, const struct inaddr *a,
+			    uint32_t ifindex, struct sockaddr_in6 *to)
+{
+	struct sockaddr_in four = {.sin_family = AF_INET,
+				   .sin_port = htons(a->port)};
+
+	memset(to, 0, sizeof *to);
+	if (s->is_v4 && inaddr_is_v4(a->ip)) {
+		memcpy(&four.sin_addr, a->ip + 12, 4);
+		memcpy(to, &four, sizeof four);
+		return sizeof four;
+	}
+	to->sin6_family = AF_INET6;
+	to->sin6_port = htons(a->port);
+	memcpy(&to->sin6_addr, a->ip, 16);
+	if (IN6_IS_ADDR_LINKLOCAL(&to->sin6_addr))
+		to->sin6_scope_id = ifindex;
+	return sizeof *to;
+}
+
+static void read_name(const struct sockaddr_in6 *name, uint8_t ip[16])
+{
+	struct sockaddr_in four;
+
+	if (name->sin6_family == AF_INET6) {
+		memcpy(ip, &name->sin6_addr, 16);
+		return;
+	}
+	memcpy(&four, name, sizeof four);
+	inaddr_map_v4(ip, &four.sin_addr);
+}
+
+/* Not for an address that says nothing without its interface. */
+static void connect_to(struct sender *s, const struct inaddr *to)
+{
+	struct sockaddr_in6 name;
+	socklen_t len = write_name(s, to, 0, &name);
+
+	if (inaddr_is_link_local(to->ip) ||
+	    connect(s->fd, (struct sockaddr *)(void *)&name, len))
+		return;
+	len = sizeof name;
+	if (getsockname(s->fd, (struct sockaddr *)(void *)&name, &len))
+		return;
+	s->to = *to;
+	read_name(&name, s->from);
+	s->is_connected = true;
+}
+
+int sender_open(struct sender *s, uint16_t port, const struct inaddr *to)
+{
+	bool is_v4 = inaddr_is_v4(to->ip);
+	int fd = bind_udp(port, &is_v4), err;
+
+	if (fd < 0)
+		return fd;
+	err = sender_init(s, fd, is_v4);
+	if (err)
+		close(fd);
+	else
+		connect_to(s, to);
+	return err;
+}
+
+void sender_close(struct sender *s)
+{
+	close(s->fd);
+	s->fd = -1;
+}
+
+static uint8_t *put(struct msghdr *m, struct cmsghdr **c, int level, int type,
+		    size_t len)
+{
+	/* computed: CMSG_NXTHDR wants the next one zeroed */
+	*c = (struct cmsghdr *)(void *)((uint8_t *)m->msg_control +
+					m->msg_controllen);
+	(*c)->cmsg_level = level;
+	(*c)->cmsg_type = type;
+	(*c)->cmsg_len = CMSG_LEN(len);
+	m->msg_controllen += CMSG_SPACE(len);
+	return CMSG_DATA(*c);
+}
+
+static void put_int(struct msghdr *m, bool v4, int four, int six, int value)
+{
+	struct cmsghdr *c;
+
+	memcpy(put(m, &c, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? four : six,
+		   sizeof value),
+	       &value, sizeof value);
+}
+
+static void put_source(struct msghdr *m, bool v4, const struct udp_dgram *d)
+{
+	struct in_pktinfo four = {.ipi_ifindex = (int)d->ifindex};
+	struct in6_pktinfo six = {.ipi6_ifindex = d->ifindex};
+	struct cmsghdr *c;
+
+	if (v4) {
+		memcpy(&four.ipi_spec_dst, d->from.ip + 12, 4);
+		memcpy(put(m, &c, IPPROTO_IP, IP_PKTINFO, sizeof four), &four,
+		       sizeof four);
+	} else {
+		memcpy(&six.ipi6_addr, d->from.ip, 16);
+		memcpy(put(m, &c, IPPROTO_IPV6, IPV6_PKTINFO, sizeof six), &six,
+		       sizeof six);
+	}
+}
+
+static void put_segment(struct msghdr *m, size_t segment)
+{
+	uint16_t bytes = (uint16_t)segment;
+	struct cmsghdr *c;
+
+	memcpy(put(m, &c, SOL_UDP, UDP_SEGMENT, sizeof bytes), &bytes,
+	       sizeof bytes);
+}
+
+/* Make what d wants the socket's own; false: it cannot be. */
+static bool adopt(struct sender *s, const struct udp_dgram *d)
+{
+	bool v4 = inaddr_is_v4(s->to.ip);
+	int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
+
+	if (s->changes == CHANGES_MAX)
+		return false;
+	s->changes++;
+	if (bind_set(s->fd, level, v4 ? IP_TOS : IPV6_TCLASS, d->tos) ||
+	    bind_set(s->fd, level, v4 ? IP_TTL : IPV6_UNICAST_HOPS,
+		     d->ttl ? d->ttl : -1)) {
+		s->changes = CHANGES_MAX;
+		s->is_connected = false; /* one of both may have changed */
+		return false;
+	}
+	s->tos = d->tos;
+	s->ttl = d->ttl;
+	return true;
+}
+
+/* Does d go where all goes, as all does? */
+static bool is_usual(struct sender *s, const struct udp_dgram *d)
+{
+	return s->is_connected && d->to.port == s->to.port && !d->ifindex &&
+	       inaddr_has_same_ip(d->to.ip, s->to.ip) &&
+	       inaddr_has_same_ip(d->from.ip, s->from) &&
+	       ((d->tos == s->tos && d->ttl == s->ttl) || adopt(s, d));
+}
+
+void sender_address(struct sender *s, struct msghdr *m,
+		    struct sender_words *words, const struct udp_dgram *d)
+{
+	bool v4 = inaddr_is_v4(d->from.ip);
+
+	m->msg_name = NULL;
+	m->msg_namelen = 0;
+	m->msg_control = &words->control;
+	m->msg_controllen = 0;
+	if (!is_usual(s, d)) {
+		m->msg_name = &words->name;
+		m->msg_namelen =
+			write_name(s, &d->to, d->ifindex, &words->name);
+		put_source(m, v4, d);
+		put_int(m, v4, IP_TOS, IPV6_TCLASS, d->tos);
+		if (d->ttl || s->ttl)
+			put_int(m, v4, IP_TTL, IPV6_HOPLIMIT,
+				d->ttl ? d->ttl : USUAL_TTL);
+	}
+	if (d->segment < d->len)
+		put_segment(m, d->segment);
+}

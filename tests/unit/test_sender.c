@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* wire/sender: what a datagram says of itself arrives, said or not. */
+#include "test.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "wire/sender.h"
+
+#define USUAL_TTL 64
+
+struct heard {
+	uint32_t from; /* network order */
+	int tos, ttl;
+};
+
+static struct sender s;
+static struct udp_dgram d;
+static int receiver;
+
+static void set_ip(uint8_t ip[16], const char *text)
+{
+	struct in_addr four;
+
+	inet_pton(AF_INET, text, &four);
+	inaddr_map_v4(ip, &four);
+}
+
+static int set_up(void **state)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET};
+	socklen_t len = sizeof name;
+	int one = 1;
+
+	receiver = socket(AF_INET, SOCK_DGRAM, 0);
+	if (receiver < 0 ||
+	    bind(receiver, (struct sockaddr *)(void *)&name, len) ||
+	    getsockname(receiver, (struct sockaddr *)(void *)&name, &len))
+		return -1;
+	setsockopt(receiver, IPPROTO_IP, IP_RECVTOS, &one, sizeof one);
+	setsockopt(receiver, IPPROTO_IP, IP_RECVTTL, &one, sizeof one);
+	d = (struct udp_dgram){.bytes = (const uint8_t *)"x",
+			       .len = 1,
+			       .segment = 1,
+			       .to = {.port = ntohs(name.sin_port)}};
+	set_ip(d.to.ip, "127.0.0.1");
+	set_ip(d.from.ip, "127.0.0.1");
+	return sender_open(&s, 0, &d.to);
+}
+
+static int tear_down(void **state)
+{
+	sender_close(&s);
+	return close(receiver);
+}
+
+/* -errno, or 0. */
+static int send_it(void)
+{
+	struct iovec bytes = {(void *)(uintptr_t)d.bytes, d.len};
+	struct msghdr m = {.msg_iov = &bytes, .msg_iovlen = 1};
+	struct sender_words words;
+
+	sender_address(&s, &m, &words, &d);
+	return sendmsg(s.fd, &m, MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+static struct heard hear(void)
+{
+	struct pollfd readable = {.fd = receiver, .events = POLLIN};
+	struct heard h = {.tos = -1, .ttl = -1};
+	struct sender_words words;
+	struct sockaddr_in from;
+	char byte[8];
+	struct iovec v = {byte, sizeof byte};
+	struct msghdr m = {.msg_name = &from,
+			   .msg_namelen = sizeof from,
+			   .msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = &words.control,
+			   .msg_controllen = sizeof words.control};
+
+	assert_int_equal(poll(&readable, 1, 10000), 1);
+	assert_int_equal(recvmsg(receiver, &m, 0), 1);
+	h.from = from.sin_addr.s_addr;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+		if (c->cmsg_type == IP_TOS)
+			h.tos = *CMSG_DATA(c);
+		else if (c->cmsg_type == IP_TTL)
+			memcpy(&h.ttl, CMSG_DATA(c), sizeof h.ttl);
+	}
+	return h;
+}
+
+static void arrives_from(const char *from)
+{
+	struct heard h;
+
+	set_ip(d.from.ip, from);
+	assert_int_equal(send_it(), 0);
+	h = hear();
+	assert_int_equal(h.from, inet_addr(from));
+	assert_int_equal(h.tos, d.tos);
+	assert_int_equal(h.ttl, d.ttl ? d.ttl : USUAL_TTL);
+}
+
+static void all_that_it_says_arrives(void **state)
+{
+	assert_true(s.is_connected);
+	arrives_from("127.0.0.1");
+	assert_int_equal(s.changes, 0);
+	for (int i = 0; i < 200; i++) { /* more often than it adopts it */
+		d.tos = i % 3 ? 0x68 : 0;
+		d.ttl = i % 2 ? 7 : 255;
+		arrives_from("127.0.0.1");
+	}
+	d.ttl = 0;
+	arrives_from("127.0.0.1");
+	set_ip(d.to.ip, "127.0.0.2"); /* who shares it */
+	arrives_from("127.0.0.1");
+	arrives_from("127.0.0.3"); /* another device */
+	set_ip(d.to.ip, "127.0.0.1");
+	arrives_from("127.0.0.3");
+	arrives_from("127.0.0.1");
+}
+
+static void the_usual_does_not_stick_to_others(void **state)
+{
+	d.ttl = 3;
+	d.tos = 8;
+	arrives_from("127.0.0.1");
+	arrives_from("127.0.0.1");
+	assert_int_equal(s.changes, 1);
+	d.ttl = d.tos = 0;
+	arrives_from("127.0.0.9");
+}
+
+/* Nobody listens, says the kernel, by the failure of what is sent next. */
+static void a_refusal_is_told_once(void **state)
+{
+	struct pollfd told = {.fd = s.fd};
+
+	shutdown(receiver, SHUT_RDWR);
+	close(receiver);
+	receiver = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(send_it(), 0);
+	assert_int_equal(poll(&told, 1, 10000), 1);
+	assert_int_equal(send_it(), -ECONNREFUSED);
+	assert_int_equal(send_it(), 0);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(all_that_it_says_arrives),
+		CASE(the_usual_does_not_stick_to_others),
+		CASE(a_refusal_is_told_once),
+	};
+
+	return cmocka_run_group_tests_name("sender", tests, NULL, NULL);
+}
