@@ -29,13 +29,12 @@ static bool fits(const struct burst *b, const struct burst_path *path,
 {
 	const struct engine_frame *f;
 
-	if (!b->count || !b->is_open || !path->joins)
+	if (!b->count || !b->is_open || b->segments >= path->together)
 		return false;
 	f = &b->frames[b->count - 1];
 	return bytes <= f->segment && f->len + bytes <= BURST_BYTES &&
-	       b->segments < BURST_SEGMENTS && path->dest_qpn == f->dest_qpn &&
-	       path->tos == f->tos && path->ttl == f->ttl &&
-	       path->link == f->link &&
+	       path->dest_qpn == f->dest_qpn && path->tos == f->tos &&
+	       path->ttl == f->ttl && path->link == f->link &&
 	       !memcmp(&path->to, &f->to, sizeof f->to) &&
 	       !memcmp(&path->from, &f->from, sizeof f->from);
 }
@@ -104,6 +103,7 @@ struct burst_path burst_path_of(const struct ibt_qp *q)
 		.tos = ah->traffic_class,
 		.ttl = ah->hop_limit,
 		.joins = ah->bursts,
+		.together = ah->bursts ? BURST_SEGMENTS : 1,
 		.local = ah->local,
 	};
 }
@@ -116,6 +116,7 @@ struct burst_path burst_path_to(const struct wq_to *to)
 		.tos = to->tos,
 		.ttl = to->ttl,
 		.joins = to->bursts,
+		.together = to->bursts ? BURST_SEGMENTS : 1,
 		.local = to->local,
 	};
 

@@ -29,8 +29,9 @@ struct burst_path {
 	uint32_t dest_qpn;
 	uint32_t link; /* as in hca_ah */
 	uint8_t tos, ttl;
-	bool joins; /* may several packets go in one frame? */
-	bool local; /* to a process of this host, see credit.h */
+	bool joins;	   /* may several packets go in one frame? */
+	uint32_t together; /* so many, at most BURST_SEGMENTS */
+	bool local;	   /* to a process of this host, see credit.h */
 };
 
 struct burst {
@@ -52,7 +53,8 @@ uint8_t *burst_space(struct burst *b);
  */
 void burst_put(struct burst *b, const struct burst_path *path, size_t len,
 	       uint32_t sum_bytes, uint32_t sum_crc);
-/* The way of a connected QP's packets; of one datagram. */
+/* The way of a connected QP's packets; of one datagram.  All that the kernel
+ * takes together. */
 struct burst_path burst_path_of(const struct ibt_qp *q);
 struct burst_path burst_path_to(const struct wq_to *to);
 /* Use the area again if all frames have been sent. */

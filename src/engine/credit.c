@@ -27,11 +27,24 @@ static uint32_t one_cost(size_t len)
 	return bits_pow2_up((uint32_t)len + SKB_BYTES / 2) + SKB_BYTES / 4;
 }
 
-uint32_t credit_cost(size_t len, size_t segment, bool apart)
+uint32_t credit_cost(size_t len, size_t segment)
 {
-	if (!apart || segment >= len)
+	uint32_t whole = segment ? (uint32_t)((len - 1) / segment) : 0;
+
+	if (!len || whole >= CREDIT_FEW)
 		return one_cost(len);
-	return (uint32_t)bits_div_up(len, segment) * one_cost(segment);
+	return whole * one_cost(segment) + one_cost(len - whole * segment);
+}
+
+void credit_joins(struct credit_inbox *in)
+{
+	if (in->page)
+		ring_store(&in->page->apart, 0);
+}
+
+bool credit_is_joined(const struct credit *c)
+{
+	return c->page ? !ring_load(&c->page->apart) : c->has_none;
 }
 
 static void begin(struct credit *c)
@@ -217,9 +230,7 @@ void credit_drained(struct credit_inbox *in, uint32_t from, size_t len,
 	from %= CREDIT_CLASSES;
 	note(in, from, now_ns);
 	drained = &in->page->drained[from % CREDIT_SLOTS];
-	ring_store(drained,
-		   ring_own(drained) + credit_cost(len, segment,
-						   ring_own(&in->page->apart)));
+	ring_store(drained, ring_own(drained) + credit_cost(len, segment));
 	in->quiet = 0;
 }
 

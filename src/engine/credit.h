@@ -56,7 +56,8 @@ struct credit_tally {
 
 struct credit_page {
 	ring_index capacity; /* 0: the owner does not take part */
-	ring_index apart;    /* it receives datagrams one by one (no GRO) */
+	ring_index apart;    /* it receives datagrams one by one (no GRO): no
+			      * frames of more than CREDIT_FEW, please */
 	ring_index senders;  /* of the last second */
 	ring_index empties;  /* how often it saw its socket empty, roughly */
 	ring_index drained[CREDIT_SLOTS];
@@ -100,8 +101,14 @@ struct credit_inbox {
 	uint64_t now[CREDIT_CLASSES / 64], before[CREDIT_CLASSES / 64];
 };
 
-/* What a datagram takes of a receive buffer. */
-uint32_t credit_cost(size_t len, size_t segment, bool apart);
+/*
+ * What is charged for a frame.  Of few segments it may be taken apart by the
+ * receiver's kernel, and is charged so whether it is or not: sender and
+ * receiver, who may just have changed his mind, have one account.  More are
+ * sent only to who takes them together.
+ */
+#define CREDIT_FEW 4
+uint32_t credit_cost(size_t len, size_t segment);
 
 /* What wants to be sent: a packet of so many bytes, that waits for so long. */
 struct credit_wish {
@@ -126,6 +133,10 @@ void credit_sent(struct credit *c, uint64_t now_ns);
 
 void credit_open(struct credit_inbox *in, struct credit_page *page,
 		 uint32_t buffer_bytes, bool apart);
+/* From here on it receives several at once, for good. */
+void credit_joins(struct credit_inbox *in);
+/* Does c's owner receive several at once, or not tell? */
+bool credit_is_joined(const struct credit *c);
 /* A datagram of class `from` was taken out and served. */
 void credit_drained(struct credit_inbox *in, uint32_t from, size_t len,
 		    size_t segment, uint64_t now_ns);

@@ -342,6 +342,11 @@ void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 		e->credits[class % CREDIT_CLASSES].page = page;
 }
 
+void engine_joins(struct engine *e)
+{
+	credit_joins(&e->inbox);
+}
+
 static struct credit *credit_of(const struct engine *e, uint32_t qpn)
 {
 	return e->credits ? &e->credits[e->class_of(qpn) % CREDIT_CLASSES]
@@ -513,11 +518,22 @@ static void charge(struct engine *e, struct ibt_qp *q,
 	q->credit_qpn = c ? path->dest_qpn : 0;
 	if (!c)
 		return;
-	cost = credit_cost(f->len, f->segment,
-			   c->page && ring_load(&c->page->apart));
+	cost = credit_cost(f->len, f->segment);
 	c->sent += cost - e->charged[i];
 	e->charged[i] = cost;
 	c->is_unsent = true;
+}
+
+/* How many packets the receiver would have in one frame. */
+static uint32_t most_together(const struct engine *e,
+			      const struct burst_path *path)
+{
+	const struct credit *c =
+		path->local ? credit_of(e, path->dest_qpn) : NULL;
+
+	if (!path->joins)
+		return 1;
+	return !c || credit_is_joined(c) ? BURST_SEGMENTS : CREDIT_FEW;
 }
 
 /* A packet of q was written where the burst has space. */
@@ -559,8 +575,10 @@ static size_t fill(struct engine *e, struct ibt_qp *q, struct burst_path *path,
 	}
 	if (!len)
 		return 0;
-	if (q->qp->type == HCA_QPT_UD)
+	if (q->qp->type == HCA_QPT_UD) {
 		*path = burst_path_to(&to);
+		path->together = most_together(e, path);
+	}
 	put(e, q, path, len);
 	return len;
 }
@@ -629,6 +647,7 @@ static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	struct burst_path path = burst_path_of(q);
 	size_t bytes = 0, len;
 
+	path.together = most_together(e, &path);
 	board_want(&e->board, q);
 	for (int n = 0; n < QUANTUM_PACKETS && bytes < QUANTUM_BYTES; n++) {
 		if (!has_credit(e, q, now_ns))

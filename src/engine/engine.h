@@ -98,6 +98,8 @@ void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 		  uint32_t buffer_bytes, bool apart);
 void engine_page(struct engine *e, uint32_t qpn,
 		 const struct credit_page *page);
+/* Our socket takes several datagrams at once from here on, for good. */
+void engine_joins(struct engine *e);
 uint32_t engine_wants_page(struct engine *e);
 /*
  * Without packets (direct/near.h).  engine_wants_way names a QP of ours, 0:

@@ -212,15 +212,26 @@ static void transmit(struct lane *l)
 	l->is_full = sent < n;
 }
 
+/* A stream has come: the socket first, then who sends is told. */
+static void join_datagrams(struct lane *l)
+{
+	if (l->wire.joins || !l->wire.has.gro)
+		return;
+	udp_join_datagrams(&l->wire);
+	if (l->wire.joins)
+		engine_joins(l->engine);
+}
+
 /* Read up to `rounds` batches; false if there was nothing. */
 static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 {
-	size_t bytes = 0;
+	size_t bytes = 0, count = l->got_count - l->got_next;
 
 	do {
 		if (l->got_next == l->got_count) {
 			l->got_count = (uint32_t)udp_receive(&l->wire, l->got);
 			l->got_next = 0;
+			count += l->got_count;
 		}
 		while (l->got_next < l->got_count &&
 		       !engine_is_choked(l->engine)) {
@@ -251,6 +262,8 @@ static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 		if (rounds > 1 && is_behind(l) && engine_has_tx(l->engine))
 			transmit(l);
 	} while (--rounds && is_behind(l));
+	if (bytes >= BULK_BYTES || count >= BULK_COUNT)
+		join_datagrams(l);
 	l->is_dry = l->wire.is_drained && l->got_next == l->got_count;
 	l->dry_looks = l->is_dry ? l->dry_looks + 1 : 0;
 	if (l->is_dry && (l->rests || l->dry_looks > DRY_LOOKS))

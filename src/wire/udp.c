@@ -87,9 +87,13 @@ static struct udp_offload probe(int fd, struct udp_offload allowed)
 {
 	return (struct udp_offload){
 		.gso = allowed.gso && !bind_set(fd, SOL_UDP, UDP_SEGMENT, 0),
-		.gro = !bind_set(fd, SOL_UDP, UDP_GRO, allowed.gro) &&
-		       allowed.gro,
+		.gro = allowed.gro && !bind_set(fd, SOL_UDP, UDP_GRO, 0),
 	};
+}
+
+void udp_join_datagrams(struct udp *u)
+{
+	u->joins = u->has.gro && !bind_set(u->fd, SOL_UDP, UDP_GRO, 1);
 }
 
 int udp_bind(uint16_t port)

@@ -35,7 +35,8 @@ struct udp_rings; /* buffers of a batch, udp.c */
 struct udp {
 	int fd;
 	struct udp_offload has;
-	bool v4_only;	      /* there is no IPv6 on this machine */
+	bool joins;   /* it does receive several at once, udp_join_datagrams */
+	bool v4_only; /* there is no IPv6 on this machine */
 	bool is_relayed;      /* fd is the end of a relay, wire/relay.h */
 	struct sender tx;     /* around fd, or if that is a relay's, another */
 	int full_fd;	      /* what the last udp_send found full */
@@ -61,6 +62,12 @@ uint32_t udp_buffer_bytes(const struct udp *u);
  * call.
  */
 size_t udp_receive(struct udp *u, struct udp_dgram *got);
+/*
+ * Have the kernel join what comes from here on, if u->has.gro: a stream costs
+ * less then, and a message alone a tenth more, for a line of memory that is
+ * looked at to see whether it is joined.
+ */
+void udp_join_datagrams(struct udp *u);
 /*
  * Hear a multicast group on an interface; leave it on all.  0 or -errno;
  * joining again is no error.

@@ -660,6 +660,32 @@ static void a_small_receive_buffer_slows_and_stops_nobody(void **state)
 	duo_free(d);
 }
 
+/* Sixteen packets, the First apart, to who takes few at once, or more. */
+static void who_takes_apart_gets_short_frames(void **state)
+{
+	static struct credit_page page[2];
+	struct duo *d = duo_new(5, 64);
+	struct frames n = {0};
+
+	memset(page, 0, sizeof page);
+	d->fate = count_frames;
+	d->context = &n;
+	d->side[0].qp->attr.ah.local = d->side[0].qp->attr.ah.bursts = 1;
+	for (uint32_t i = 0; i < 2; i++)
+		engine_inbox(d->side[i].engine, &page[i], i, 8 << 20, true);
+	engine_page(d->side[0].engine, d->side[1].qp->qpn, &page[1]);
+	for (int joins = 0; joins < 2; joins++) {
+		n.count = 0;
+		duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 65536, 300000);
+		duo_post(d, 0);
+		duo_run(d, d->now_ns + LONG);
+		assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+		assert_int_equal(n.count, joins ? 2 : 5);
+		engine_joins(d->side[1].engine);
+	}
+	duo_free(d);
+}
+
 /* A process that has died before its page was asked for. */
 static void nobody_waits_for_the_page_of_the_dead(void **state)
 {
@@ -746,6 +772,7 @@ int main(int argc, char **argv)
 			a_qp_that_answers_nothing_has_the_time_of_the_specification),
 		cmocka_unit_test(equal_packets_leave_in_one_frame),
 		cmocka_unit_test(a_small_receive_buffer_slows_and_stops_nobody),
+		cmocka_unit_test(who_takes_apart_gets_short_frames),
 		cmocka_unit_test(small_requests_leave_in_one_frame),
 		cmocka_unit_test(our_own_sleep_uses_up_no_patience),
 		cmocka_unit_test(who_is_always_late_sends_again),

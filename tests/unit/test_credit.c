@@ -34,7 +34,7 @@ static bool send_one(void)
 {
 	if (!credit_has_room(&c, US, &wish, now))
 		return false;
-	c.sent += credit_cost(PACKET, PACKET, false);
+	c.sent += credit_cost(PACKET, PACKET);
 	c.is_unsent = true;
 	credit_sent(&c, now);
 	return true;
@@ -70,8 +70,8 @@ static void what_is_under_way_stays_below_the_buffer(void **state)
 
 	settle_in();
 	n = fill();
-	assert_true(n * credit_cost(PACKET, PACKET, false) > BUFFER / 2);
-	assert_true(n * credit_cost(PACKET, PACKET, false) < BUFFER / 4 * 3);
+	assert_true(n * credit_cost(PACKET, PACKET) > BUFFER / 2);
+	assert_true(n * credit_cost(PACKET, PACKET) < BUFFER / 4 * 3);
 }
 
 static void what_is_drained_may_be_sent_again(void **state)
@@ -101,7 +101,7 @@ static void senders_share_the_buffer(void **state)
 /* What was under way when it was counted may be all that others may send. */
 static void who_begins_leaves_the_buffer_to_the_others(void **state)
 {
-	uint32_t few = fill(), cost = credit_cost(PACKET, PACKET, false);
+	uint32_t few = fill(), cost = credit_cost(PACKET, PACKET);
 
 	assert_in_range(few * cost, BUFFER / 20, BUFFER / 4 * 3 / 8);
 	drain(US, few - 1);
@@ -143,14 +143,14 @@ static void whoever_begins_and_pauses_the_buffer_never_overflows(void **state)
 			drain(queue[tail++ % QUEUE], 1);
 		} else if (is_busy[i] &&
 			   credit_has_room(&s[i], i, &wish, now)) {
-			s[i].sent += credit_cost(PACKET, PACKET, false);
+			s[i].sent += credit_cost(PACKET, PACKET);
 			credit_sent(&s[i], now);
 			queue[head++ % QUEUE] = (uint8_t)i;
 		}
 		most = head - tail > most ? head - tail : most;
 	}
-	assert_in_range(most * credit_cost(PACKET, PACKET, false),
-			BUFFER / 8 * 5, BUFFER);
+	assert_in_range(most * credit_cost(PACKET, PACKET), BUFFER / 8 * 5,
+			BUFFER);
 	assert_true(head > STEPS / 10);
 }
 
@@ -252,7 +252,7 @@ static void before_the_page_is_known_answers_pass_and_floods_wait(void **state)
 
 	c.page = NULL;
 	while (!credit_waits(&c, &wish, now, &ask) && n++ < 1000)
-		c.sent += credit_cost(20, 20, false);
+		c.sent += credit_cost(20, 20);
 	assert_in_range(n, 4, 40);
 	assert_true(credit_waits(&c, &wish, now + 900000000, &ask));
 	assert_false(credit_waits(&c, &wish, now + 1100000000, &ask));
@@ -277,12 +277,28 @@ static void who_waits_long_looks_seldom(void **state)
 
 static void both_sides_charge_a_datagram_alike(void **state)
 {
-	assert_int_equal(credit_cost(8 * 4112, 4112, true),
-			 8 * credit_cost(4112, 4112, false));
-	assert_true(credit_cost(15 * 4112, 4112, false) <
-		    credit_cost(15 * 4112, 4112, true));
-	assert_true(credit_cost(4112, 4112, false) > 4112);
-	assert_true(credit_cost(40, 40, false) >= 512);
+	uint32_t one = credit_cost(4112, 4112);
+
+	/* taken apart or not */
+	assert_int_equal(credit_cost(CREDIT_FEW * 4112, 4112),
+			 CREDIT_FEW * one);
+	assert_int_equal(credit_cost(4112 + 40, 4112),
+			 one + credit_cost(40, 40));
+	/* never apart */
+	assert_true(credit_cost(15 * 4112, 4112) < 15 * one);
+	assert_true(one > 4112);
+	assert_true(credit_cost(40, 40) >= 512);
+}
+
+static void who_takes_apart_says_when_no_more(void **state)
+{
+	assert_true(credit_is_joined(&c));
+	credit_open(&in, &page, BUFFER, true);
+	assert_false(credit_is_joined(&c));
+	credit_joins(&in);
+	assert_true(credit_is_joined(&c));
+	c.page = NULL;
+	assert_false(credit_is_joined(&c));
 }
 
 int main(void)
@@ -304,6 +320,7 @@ int main(void)
 		T(before_the_page_is_known_answers_pass_and_floods_wait),
 		T(who_waits_long_looks_seldom),
 		T(both_sides_charge_a_datagram_alike),
+		T(who_takes_apart_says_when_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
