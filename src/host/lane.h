@@ -30,7 +30,7 @@
 #define LANE_LINGER_NS 40000
 #define LANE_STREAM    8    /* a streak of so many is a stream */
 #define LANE_AHEAD     4    /* packets unanswered: the poster is ahead */
-#define LANE_GATHER    4096 /* bytes, so much does not wait */
+#define LANE_GATHER    32768 /* bytes, so much does not wait */
 
 /* Linux lets a socket join 20 IPv4 groups, each interface counted. */
 #define LANE_GROUPS HOST_MAX_GROUPS
