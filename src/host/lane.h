@@ -28,8 +28,8 @@
 
 #define LANE_TICK_NS   64
 #define LANE_LINGER_NS 40000
-#define LANE_STREAM    8    /* a streak of so many is a stream */
-#define LANE_AHEAD     4    /* packets unanswered: the poster is ahead */
+#define LANE_STREAM    8     /* a streak of so many is a stream */
+#define LANE_AHEAD     4     /* packets unanswered: the poster is ahead */
 #define LANE_GATHER    32768 /* bytes, so much does not wait */
 
 /* Linux lets a socket join 20 IPv4 groups, each interface counted. */

@@ -121,11 +121,12 @@ static struct slot *share(const struct sports *s, const uint8_t ip[16],
 			  uint32_t class)
 {
 	uint32_t home = hash(ip, class);
+	bool is_v4 = inaddr_is_v4(ip);
 
 	for (uint32_t k = 0; k < SPORT_SLOTS; k++) {
 		struct slot *p = slot_at(s, home + k);
 
-		if (is_open(p) && inaddr_is_v4(p->ip) == inaddr_is_v4(ip))
+		if (is_open(p) && p->sender.is_v4 == is_v4)
 			return p;
 	}
 	return NULL;
