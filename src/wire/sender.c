@@ -20,7 +20,7 @@ int sender_init(struct sender *s, int fd, bool is_v4)
 		err = bind_set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
 			       IPV6_PMTUDISC_PROBE);
 	bind_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
-	*s = (struct sender){.fd = fd, .is_v4 = is_v4};
+	*s = (struct sender){.fd = fd, .is_v4 = is_v4, .changes = CHANGES_MAX};
 	return err;
 }
 
@@ -45,32 +45,20 @@ static socklen_t write_name(const struct sender *s, const struct inaddr *a,
 	return sizeof *to;
 }
 
-static void read_name(const struct sockaddr_in6 *name, uint8_t ip[16])
-{
-	struct sockaddr_in four;
-
-	if (name->sin6_family == AF_INET6) {
-		memcpy(ip, &name->sin6_addr, 16);
-		return;
-	}
-	memcpy(&four, name, sizeof four);
-	inaddr_map_v4(ip, &four.sin_addr);
-}
-
-/* Not for an address that says nothing without its interface. */
+/* Not to an address that says nothing without its interface. */
 static void connect_to(struct sender *s, const struct inaddr *to)
 {
 	struct sockaddr_in6 name;
 	socklen_t len = write_name(s, to, 0, &name);
 
-	if (inaddr_is_link_local(to->ip) ||
+	if (s->is_v4 || inaddr_is_link_local(to->ip) ||
 	    connect(s->fd, (struct sockaddr *)(void *)&name, len))
 		return;
 	len = sizeof name;
 	if (getsockname(s->fd, (struct sockaddr *)(void *)&name, &len))
 		return;
 	s->to = *to;
-	read_name(&name, s->from);
+	memcpy(s->from, &name.sin6_addr, 16);
 	s->is_connected = true;
 }
 
@@ -82,11 +70,13 @@ int sender_open(struct sender *s, uint16_t port, const struct inaddr *to)
 	if (fd < 0)
 		return fd;
 	err = sender_init(s, fd, is_v4);
-	if (err)
+	if (err) {
 		close(fd);
-	else
-		connect_to(s, to);
-	return err;
+		return err;
+	}
+	s->changes = 0;
+	connect_to(s, to);
+	return 0;
 }
 
 void sender_close(struct sender *s)
@@ -146,31 +136,39 @@ static void put_segment(struct msghdr *m, size_t segment)
 /* Make what d wants the socket's own; false: it cannot be. */
 static bool adopt(struct sender *s, const struct udp_dgram *d)
 {
-	bool v4 = inaddr_is_v4(s->to.ip);
-	int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
+	int level = s->is_v4 ? IPPROTO_IP : IPPROTO_IPV6;
 
 	if (s->changes == CHANGES_MAX)
 		return false;
 	s->changes++;
-	if (bind_set(s->fd, level, v4 ? IP_TOS : IPV6_TCLASS, d->tos) ||
-	    bind_set(s->fd, level, v4 ? IP_TTL : IPV6_UNICAST_HOPS,
-		     d->ttl ? d->ttl : -1)) {
-		s->changes = CHANGES_MAX;
-		s->is_connected = false; /* one of both may have changed */
-		return false;
-	}
-	s->tos = d->tos;
-	s->ttl = d->ttl;
-	return true;
+	if (!bind_set(s->fd, level, s->is_v4 ? IP_TOS : IPV6_TCLASS, d->tos))
+		s->tos = d->tos;
+	if (!bind_set(s->fd, level, s->is_v4 ? IP_TTL : IPV6_UNICAST_HOPS,
+		      d->ttl ? d->ttl : -1))
+		s->ttl = d->ttl;
+	if (s->tos == d->tos && s->ttl == d->ttl)
+		return true;
+	s->changes = CHANGES_MAX;
+	return false;
 }
 
-/* Does d go where all goes, as all does? */
-static bool is_usual(struct sender *s, const struct udp_dgram *d)
+/* What is not the socket's own. */
+static void put_class(struct sender *s, struct msghdr *m, bool v4,
+		      const struct udp_dgram *d)
+{
+	if ((d->tos == s->tos && d->ttl == s->ttl) || adopt(s, d))
+		return;
+	put_int(m, v4, IP_TOS, IPV6_TCLASS, d->tos);
+	if (d->ttl || s->ttl)
+		put_int(m, v4, IP_TTL, IPV6_HOPLIMIT,
+			d->ttl ? d->ttl : USUAL_TTL);
+}
+
+static bool goes_there(const struct sender *s, const struct udp_dgram *d)
 {
 	return s->is_connected && d->to.port == s->to.port && !d->ifindex &&
 	       inaddr_has_same_ip(d->to.ip, s->to.ip) &&
-	       inaddr_has_same_ip(d->from.ip, s->from) &&
-	       ((d->tos == s->tos && d->ttl == s->ttl) || adopt(s, d));
+	       inaddr_has_same_ip(d->from.ip, s->from);
 }
 
 void sender_address(struct sender *s, struct msghdr *m,
@@ -182,16 +180,13 @@ void sender_address(struct sender *s, struct msghdr *m,
 	m->msg_namelen = 0;
 	m->msg_control = &words->control;
 	m->msg_controllen = 0;
-	if (!is_usual(s, d)) {
+	if (!goes_there(s, d)) {
 		m->msg_name = &words->name;
 		m->msg_namelen =
 			write_name(s, &d->to, d->ifindex, &words->name);
 		put_source(m, v4, d);
-		put_int(m, v4, IP_TOS, IPV6_TCLASS, d->tos);
-		if (d->ttl || s->ttl)
-			put_int(m, v4, IP_TTL, IPV6_HOPLIMIT,
-				d->ttl ? d->ttl : USUAL_TTL);
 	}
+	put_class(s, m, v4, d);
 	if (d->segment < d->len)
 		put_segment(m, d->segment);
 }

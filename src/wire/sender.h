@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A socket that sends.  Most that leaves by one goes to one place, with one
- * traffic class and hop limit, so it is connected to it: what differs from that
- * is said with the datagram, and what does not needs no words and no look-up of
- * a route, which is a tenth of a small message's way.
+ * A socket that sends.  Most that leaves by one has one traffic class and hop
+ * limit, which become the socket's own, and by IPv6 goes to one place, to which
+ * it is connected: what differs from that is said with the datagram, and what
+ * does not needs no words.
+ *
+ * Not connected by IPv4: Linux counts the identification of what a connected
+ * socket sends, from a number that nobody knows, and the ICRC covers it
+ * (encap/icrc.h).
  *
  * Owner: the wire; lock: the lane's.
  */
@@ -36,11 +40,11 @@ struct sender_words {
 	} control;
 };
 
-/* Around a socket; connected to nobody.  0 or -errno: it cannot send as RoCE
- * wants it. */
+/* Around a socket for both families, or IPv4: each datagram says all.  0 or
+ * -errno: it cannot send as RoCE wants it. */
 int sender_init(struct sender *s, int fd, bool is_v4);
-/* A socket bound to `port` on every local address, connected if there is a way
- * there.  0 or -errno. */
+/* A socket bound to `port` on every local address, for datagrams to where `to`
+ * is most of all, and of its family.  0 or -errno. */
 int sender_open(struct sender *s, uint16_t port, const struct inaddr *to);
 void sender_close(struct sender *s);
 /* Where m is to go, and how; m's iovec is the caller's. */

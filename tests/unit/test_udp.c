@@ -54,7 +54,7 @@ static void a_refusal_costs_no_other_datagram(void **state)
 	struct udp u;
 	(void)state;
 
-	inaddr_map_v4(d.to.ip, (const uint8_t[]){127, 0, 0, 1});
+	d.to.ip[15] = 1; /* ::1 */
 	memcpy(d.from.ip, d.to.ip, 16);
 	assert_return_code(
 		udp_init(&u, udp_bind(0), (struct udp_offload){0}, false), 0);
@@ -64,7 +64,8 @@ static void a_refusal_costs_no_other_datagram(void **state)
 		assert_int_equal(udp_send(&u, &d, 1), 1);
 		if (poll(&told, 1, i ? 0 : 1000) < 1 && !i) {
 			udp_fini(&u);
-			skip(); /* somebody has RoCEv2's port here */
+			skip(); /* somebody has RoCEv2's port here, or there
+				 * is no IPv6 */
 		}
 	}
 	assert_int_equal(u.refused, 0);
