@@ -297,6 +297,8 @@ struct qp *host_qp_new(struct host *h, const struct host_device *dev,
 	}
 	if (qp)
 		qp->user = user;
+	if (qp && type != HCA_QPT_RC)
+		lane_join(&h->lane);
 	lane_give(&h->lane);
 	if (!qp)
 		errno = ENOMEM;

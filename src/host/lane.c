@@ -212,7 +212,7 @@ static void transmit(struct lane *l)
 	l->is_full = sent < n;
 }
 
-/* A stream has come: the socket first, then who sends is told. */
+/* The socket first, then who sends is told. */
 static void join_datagrams(struct lane *l)
 {
 	if (l->wire.joins || !l->wire.has.gro)
@@ -526,6 +526,11 @@ void lane_catch_up(struct lane *l)
 {
 	receive(l, LATE_ROUNDS, l->now_ns);
 	lane_flush(l);
+}
+
+void lane_join(struct lane *l)
+{
+	join_datagrams(l);
 }
 
 void lane_quit(struct lane *l) NO_LOCK_ANALYSIS

@@ -119,6 +119,11 @@ void lane_doorbell(struct lane *l, struct ibt_qp *q, uint32_t bytes);
  * back sends and reports what the call has caused. */
 void lane_take(struct lane *l) ACQUIRE(&l->lock);
 void lane_give(struct lane *l) RELEASE(&l->lock);
+/*
+ * There is a QP to which nothing is sent anew: have the buffer hold as much as
+ * it can, which joined datagrams do, from the beginning.
+ */
+void lane_join(struct lane *l) REQUIRES(&l->lock);
 /* Serve all doorbells, so that none names a QP about to die. */
 void lane_ring(struct lane *l) REQUIRES(&l->lock);
 /* The same, and sends all that is owed: the QP or the process may be about to
