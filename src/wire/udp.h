@@ -4,9 +4,9 @@
  * (IBTA A17.3.1) that receives, and sends where sport.h has no other.  IPv4
  * addresses are ::ffff:a.b.c.d here as everywhere.
  *
- * The kernel computes UDP's checksum, and "don't fragment" is on in both
- * families: then the fields of the IPv4 header that the ICRC covers but a
- * socket does not show are known (docs/ARCHITECTURE.md, the ICRC).
+ * The kernel computes UDP's checksum, "don't fragment" is on in both families,
+ * and no socket is connected by IPv4: then the fields of its header that the
+ * ICRC covers but a socket does not show are known (encap/icrc.h).
  *
  * Owner: the lane; lock: its lane's.  Nothing here waits.
  */
