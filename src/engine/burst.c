@@ -102,7 +102,6 @@ struct burst_path burst_path_of(const struct ibt_qp *q)
 		.link = ah->link,
 		.tos = ah->traffic_class,
 		.ttl = ah->hop_limit,
-		.joins = ah->bursts,
 		.together = ah->bursts ? BURST_SEGMENTS : 1,
 		.local = ah->local,
 	};
@@ -115,7 +114,6 @@ struct burst_path burst_path_to(const struct wq_to *to)
 		.link = to->link,
 		.tos = to->tos,
 		.ttl = to->ttl,
-		.joins = to->bursts,
 		.together = to->bursts ? BURST_SEGMENTS : 1,
 		.local = to->local,
 	};

@@ -29,8 +29,7 @@ struct burst_path {
 	uint32_t dest_qpn;
 	uint32_t link; /* as in hca_ah */
 	uint8_t tos, ttl;
-	bool joins;	   /* may several packets go in one frame? */
-	uint32_t together; /* so many, at most BURST_SEGMENTS */
+	uint32_t together; /* packets in one frame, at most BURST_SEGMENTS */
 	bool local;	   /* to a process of this host, see credit.h */
 };
 

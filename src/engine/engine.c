@@ -524,16 +524,16 @@ static void charge(struct engine *e, struct ibt_qp *q,
 	c->is_unsent = true;
 }
 
-/* How many packets the receiver would have in one frame. */
+/* How many of the packets that may go in one frame the receiver would have. */
 static uint32_t most_together(const struct engine *e,
 			      const struct burst_path *path)
 {
 	const struct credit *c =
 		path->local ? credit_of(e, path->dest_qpn) : NULL;
 
-	if (!path->joins)
-		return 1;
-	return !c || credit_is_joined(c) ? BURST_SEGMENTS : CREDIT_FEW;
+	if (!c || credit_is_joined(c))
+		return path->together;
+	return bits_min_u32(path->together, CREDIT_FEW);
 }
 
 /* A packet of q was written where the burst has space. */

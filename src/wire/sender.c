@@ -85,52 +85,46 @@ void sender_close(struct sender *s)
 	s->fd = -1;
 }
 
-static uint8_t *put(struct msghdr *m, struct cmsghdr **c, int level, int type,
-		    size_t len)
+static void put(struct msghdr *m, int level, int type, const void *data,
+		size_t len)
 {
 	/* computed: CMSG_NXTHDR wants the next one zeroed */
-	*c = (struct cmsghdr *)(void *)((uint8_t *)m->msg_control +
-					m->msg_controllen);
-	(*c)->cmsg_level = level;
-	(*c)->cmsg_type = type;
-	(*c)->cmsg_len = CMSG_LEN(len);
+	struct cmsghdr *c =
+		(struct cmsghdr *)(void *)((uint8_t *)m->msg_control +
+					   m->msg_controllen);
+
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(len);
+	memcpy(CMSG_DATA(c), data, len);
 	m->msg_controllen += CMSG_SPACE(len);
-	return CMSG_DATA(*c);
 }
 
 static void put_int(struct msghdr *m, bool v4, int four, int six, int value)
 {
-	struct cmsghdr *c;
-
-	memcpy(put(m, &c, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? four : six,
-		   sizeof value),
-	       &value, sizeof value);
+	put(m, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? four : six, &value,
+	    sizeof value);
 }
 
 static void put_source(struct msghdr *m, bool v4, const struct udp_dgram *d)
 {
 	struct in_pktinfo four = {.ipi_ifindex = (int)d->ifindex};
 	struct in6_pktinfo six = {.ipi6_ifindex = d->ifindex};
-	struct cmsghdr *c;
 
 	if (v4) {
 		memcpy(&four.ipi_spec_dst, d->from.ip + 12, 4);
-		memcpy(put(m, &c, IPPROTO_IP, IP_PKTINFO, sizeof four), &four,
-		       sizeof four);
+		put(m, IPPROTO_IP, IP_PKTINFO, &four, sizeof four);
 	} else {
 		memcpy(&six.ipi6_addr, d->from.ip, 16);
-		memcpy(put(m, &c, IPPROTO_IPV6, IPV6_PKTINFO, sizeof six), &six,
-		       sizeof six);
+		put(m, IPPROTO_IPV6, IPV6_PKTINFO, &six, sizeof six);
 	}
 }
 
 static void put_segment(struct msghdr *m, size_t segment)
 {
 	uint16_t bytes = (uint16_t)segment;
-	struct cmsghdr *c;
 
-	memcpy(put(m, &c, SOL_UDP, UDP_SEGMENT, sizeof bytes), &bytes,
-	       sizeof bytes);
+	put(m, SOL_UDP, UDP_SEGMENT, &bytes, sizeof bytes);
 }
 
 /* Make what d wants the socket's own; false: it cannot be. */

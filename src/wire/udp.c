@@ -354,6 +354,12 @@ static int send_some(int fd, struct mmsghdr *first, size_t n)
 	return n > 1 || k < 0 ? k : 1;
 }
 
+/* Why nothing was sent: errno. */
+static bool is_for_lack_of_room(void)
+{
+	return errno == EAGAIN || errno == ENOBUFS;
+}
+
 /* The first k of n that leave by one socket; 0 with errno. */
 static size_t send_group(struct udp *u, const struct sender *s, size_t first,
 			 size_t n)
@@ -361,7 +367,7 @@ static size_t send_group(struct udp *u, const struct sender *s, size_t first,
 	int k = send_some(s->fd, u->rings->tx + first, n);
 
 	/* a connected socket is told, once, what became of one before */
-	if (k <= 0 && s->is_connected && errno != EAGAIN && errno != ENOBUFS)
+	if (k <= 0 && s->is_connected && !is_for_lack_of_room())
 		k = send_some(s->fd, u->rings->tx + first, n);
 	return k > 0 ? (size_t)k : 0;
 }
@@ -384,7 +390,7 @@ size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n)
 			sent += k;
 			continue;
 		}
-		if (errno == EAGAIN || errno == ENOBUFS) {
+		if (is_for_lack_of_room()) {
 			u->full_fd = s->fd;
 			break;
 		}
