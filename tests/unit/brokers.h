@@ -16,11 +16,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -70,6 +72,27 @@ static inline void end_broker(pid_t pid)
 	kill(pid, SIGKILL);
 	assert_int_equal(poll(&p, 1, 10000), 1);
 	close(fd);
+}
+
+/* Stops the broker; on return it does nothing more until SIGCONT. */
+static inline void stop_broker(pid_t pid)
+{
+	char path[32], stat[512] = "";
+	const char *name_end;
+	ssize_t n;
+	int fd;
+
+	kill(pid, SIGSTOP);
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	do {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		n = read(fd, stat, sizeof(stat) - 1);
+		close(fd);
+		assert_true(n > 0);
+		stat[n] = 0;
+		name_end = strrchr(stat, ')');
+		assert_non_null(name_end);
+	} while (name_end[2] != 'T');
 }
 
 static inline void send_to(uint32_t qpn, int family, const char *address)

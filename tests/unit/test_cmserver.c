@@ -110,7 +110,7 @@ static void what_a_client_has_said_counts_although_it_is_gone(void **state)
 	listen_at(called, &port);
 	id = call(caller, called, port, 7);
 	/* so that it finds the message and the end at once */
-	kill(broker_of(&keeper), SIGSTOP);
+	stop_broker(broker_of(&keeper));
 	post(caller, &(struct cmproto){0}, CMPROTO_ESTABLISH, id);
 	close(caller);
 	kill(broker_of(&keeper), SIGCONT);
@@ -131,7 +131,7 @@ static void answers_come_in_the_order_of_the_questions(void **state)
 	open_or_fail(&keeper);
 	fd = dial();
 	memcpy(at.local, lo, 16);
-	kill(broker_of(&keeper), SIGSTOP);
+	stop_broker(broker_of(&keeper));
 	post(fd, &at, CMPROTO_BIND, 0);
 	first = at.serial;
 	for (uint32_t i = 1; i < 8; i++)
@@ -220,7 +220,7 @@ static void dies_without_a_broker(bool before)
 	/* so that it does not find the next broker, nor this one its end */
 	kill(pid, SIGSTOP);
 	waitpid(pid, NULL, WUNTRACED);
-	kill(broker_of(&keeper), SIGSTOP);
+	stop_broker(broker_of(&keeper));
 	close(caller);
 	close(called);
 	if (before)
