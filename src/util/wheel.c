@@ -4,6 +4,7 @@
 
 #define SLOT_BITS 6
 #define SLOT_MASK (WHEEL_SLOTS - 1)
+#define LAST_TICK (UINT64_MAX >> WHEEL_TICK_SHIFT)
 
 void wheel_init(struct wheel *w, uint64_t now_ns)
 {
@@ -42,7 +43,7 @@ void wheel_set(struct wheel *w, struct wheel_timer *t, uint64_t due_ns)
 	uint64_t tick = due_ns >> WHEEL_TICK_SHIFT;
 
 	wheel_cancel(w, t);
-	if (due_ns & ((1ull << WHEEL_TICK_SHIFT) - 1))
+	if (due_ns & ((1ull << WHEEL_TICK_SHIFT) - 1) && tick < LAST_TICK)
 		tick++; /* never early */
 	t->due_tick = tick > w->now_tick ? tick : w->now_tick;
 	place(w, t);

@@ -98,11 +98,26 @@ static void waking_when_told_fires_all(void **state)
 	assert_int_equal(earliest(), WHEEL_NEVER);
 }
 
+/* The end of time is a time: nothing before it hangs or fires. */
+static void one_set_to_the_end_of_time_waits_until_then(void **state)
+{
+	struct wheel_timer t;
+
+	wheel_init(&wheel, 0);
+	wheel_timer_init(&t);
+	wheel_set(&wheel, &t, UINT64_MAX);
+	for (int bits = 0; bits < 64; bits++)
+		assert_null(wheel_expire(&wheel, (1ull << bits) - 1));
+	assert_true(wheel_deadline(&wheel) != WHEEL_NEVER);
+	assert_ptr_equal(wheel_expire(&wheel, UINT64_MAX), &t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(timers_fire_in_time_and_once),
 		cmocka_unit_test(waking_when_told_fires_all),
+		cmocka_unit_test(one_set_to_the_end_of_time_waits_until_then),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
