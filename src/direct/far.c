@@ -125,6 +125,9 @@ static struct wqe *take_receive(struct far_link *l, struct qp *qp,
 
 	if (qp->srq && !at(l->hca, qp->srq, sizeof(struct srq)))
 		return NULL;
+	r->is_full = rq_is_full(qp);
+	if (r->is_full)
+		post(l, qp, r, QP_MAIL_ROOM);
 	w = rq_take(l->hca, qp, &low);
 	if (low)
 		post(l, qp, r, QP_MAIL_LIMIT);
@@ -156,19 +159,17 @@ static void complete(struct far_link *l, struct qp *qp, struct far_request *r,
 		c.wc_flags = HCA_WC_WITH_INV;
 	if (c.wc_flags)
 		c.imm_be = r->imm_be;
-	if (!cq || !qp->rq_held)
+	if (!cq || !rq_held(l->hca, qp))
 		return;
-	switch (rq_complete(l->hca, qp, cq, &c, r->solicited || status)) {
+	switch (rq_leave_done(l->hca, qp, cq, &c, r->solicited || status)) {
 	case CQ_QUIET:
+	case CQ_OVERRUN: /* who collects finds that */
 		break;
 	case CQ_NOTIFY:
 		post(l, qp, r, QP_MAIL_CQ);
 		break;
 	case CQ_LATER:
 		post(l, qp, r, QP_MAIL_LATER);
-		break;
-	case CQ_OVERRUN:
-		post(l, qp, r, QP_MAIL_FULL);
 		break;
 	}
 }
@@ -528,7 +529,7 @@ static enum far_answer execute(struct far_link *l, struct qp *qp,
 		post(l, qp, r, QP_MAIL_HEARD);
 	}
 	v = operate(l, qp, r, &x);
-	if (r->is_seized)
+	if (r->is_seized || r->is_full)
 		return busy(l, r->now_ns);
 	if (v && r->is_ours)
 		return FAR_OUR_FAULT;
@@ -639,7 +640,7 @@ static bool is_ready(struct far_link *l, bool wants_receive)
 	if (!approach(l, qp))
 		return false;
 	if (l->is_busy)
-		ready = true;
+		ready = !rq_is_full(qp);
 	else if (l->is_asked)
 		ready = !is_open(l, qp) ||
 			atomic_load(&qp->far.ask) != FAR_ASKED;

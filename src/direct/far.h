@@ -78,6 +78,7 @@ struct far_request {
 	bool is_ours;	/* it was our memory that was not there */
 	bool is_gone;	/* or the target's process */
 	bool is_seized; /* the target goes on without us: nothing is done */
+	bool is_full; /* it has to collect completions before there are more */
 };
 
 enum far_answer far_run(struct far_link *l, struct far_request *r);

@@ -86,7 +86,7 @@ static enum hca_status describe(struct ibt *t, const struct ibt_qp *q,
 	r->data = NULL;
 	r->near.space = t->hca->space;
 	r->near.n = 0;
-	r->kick = r->is_ours = r->is_gone = r->is_seized = false;
+	r->kick = r->is_ours = r->is_gone = r->is_seized = r->is_full = false;
 	if (w->opcode == HCA_WR_ATOMIC_WRITE)
 		return sem_gather(t->hca, q->qp->pd, w, 0, 8,
 				  (uint8_t *)&r->swap_add, NULL, x);
@@ -337,9 +337,11 @@ static void cq_letters(struct ibt *t, struct ibt_qp *q, uint32_t letters)
 {
 	struct cq *cq = arena_at(&t->hca->arena, q->qp->recv_cq);
 
+	if (letters & QP_MAIL_ROOM)
+		cq_collect(t->hca, cq, NULL);
 	if (letters & QP_MAIL_CQ)
 		ibt_cq_tell(t, cq);
-	if ((letters & QP_MAIL_LATER) && cq->held)
+	if ((letters & QP_MAIL_LATER) && atomic_load(&cq->held))
 		later_set(t, cq);
 	if (letters & QP_MAIL_FULL)
 		ibt_overrun(t, q, cq);

@@ -38,9 +38,16 @@ static struct cqe *at(const struct hca *h, aoff ring, uint32_t size,
 	return &base[index & (size - 1)];
 }
 
-uint32_t cq_count(const struct cq *cq)
+static uint32_t count(const struct cq *cq)
 {
 	return ring_load(&cq->head) - ring_load(&cq->tail);
+}
+
+/* What leaves the list is seen as being collected, and then in the ring. */
+bool cq_has(const struct cq *cq)
+{
+	return atomic_load_explicit(&cq->incoming, memory_order_acquire) ||
+	       ring_load(&cq->is_collecting) || count(cq);
 }
 
 /*
@@ -64,7 +71,7 @@ static bool disarm(struct cq *cq)
 {
 	uint32_t arm = atomic_load(&cq->arm);
 
-	cq->held = 0;
+	atomic_store_explicit(&cq->held, 0, memory_order_relaxed);
 	do {
 		if (!(arm & CQ_ARM_MASK))
 			return false;
@@ -84,64 +91,130 @@ static enum cq_push tell(struct cq *cq, bool solicited, bool failed)
 {
 	if (!is_wanted(cq, solicited))
 		return CQ_QUIET;
-	if (cq->hold_count > 1 && !failed && ++cq->held < cq->hold_count)
-		return cq->held == 1 && cq->hold_ns ? CQ_LATER : CQ_QUIET;
+	if (cq->hold_count > 1 && !failed) {
+		uint32_t held = 1 + atomic_fetch_add_explicit(
+					    &cq->held, 1, memory_order_relaxed);
+
+		if (held < cq->hold_count)
+			return held == 1 && cq->hold_ns ? CQ_LATER : CQ_QUIET;
+	}
 	return disarm(cq) ? CQ_NOTIFY : CQ_QUIET;
 }
 
-/* Peers on this host push too: does it lie inside the arena? */
-static bool is_sound(const struct hca *h, const struct cq *cq)
+static void enter(struct cq *cq) ACQUIRE(&cq->lock)
 {
-	return !(cq->size & (cq->size - 1)) &&
-	       arena_has(&h->arena, cq->ring,
-			 (uint64_t)cq->size * sizeof(struct cqe));
+	alock_take(&cq->lock);
+}
+
+static void leave(struct cq *cq) RELEASE(&cq->lock)
+{
+	alock_give(&cq->lock);
+}
+
+/* ---- what peers leave ---- */
+
+/*
+ * A peer adds a QP once; the owner takes the whole list, then each QP off it
+ * before it looks what was left there.  What is left meanwhile is seen then,
+ * or adds the QP again.
+ */
+static void enqueue(struct hca *h, struct cq *cq, struct qp *qp)
+{
+	aoff first;
+
+	if (atomic_exchange(&qp->far.is_queued, 1))
+		return;
+	STEP("completions are about to be announced");
+	first = atomic_load(&cq->incoming);
+	do {
+		qp->far.next = first;
+	} while (!atomic_compare_exchange_weak(&cq->incoming, &first,
+					       hca_off(h, qp)));
+	STEP("completions are announced");
+}
+
+enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
+			 bool solicited, bool failed)
+{
+	enqueue(h, cq, qp);
+	return tell(cq, solicited, failed);
+}
+
+/* Into the ring, unless that has overflowed: IBTA 11.6.3.2. */
+static bool append(struct hca *h, struct cq *cq, const struct cqe *c)
+{
+	uint32_t head = ring_own(&cq->head);
+
+	if (cq->overrun)
+		return true;
+	if (head - ring_load(&cq->tail) >= cq->cqe) {
+		cq->overrun = CQ_OVERRUN_UNTOLD;
+		return false;
+	}
+	*at(h, cq->ring, cq->size, head) = *c;
+	/* who arms looks at head after that, and we now at arm */
+	ring_publish(&cq->head, head + 1);
+	return true;
+}
+
+static void collect_from(struct hca *h, struct cq *cq, struct qp *qp)
+{
+	struct cqe c;
+
+	/* what a peer wrote is input: no more than there can be */
+	for (uint32_t n = 0; n < qp->rq.size && rq_collect(h, qp, &c); n++) {
+		STEP("a completion is collected");
+		if (!append(h, cq, &c))
+			mail_post(h, qp, QP_MAIL_FULL);
+	}
+}
+
+static void collect(struct hca *h, struct cq *cq, struct qp *also)
+	REQUIRES(&cq->lock)
+{
+	aoff next;
+
+	ring_store(&cq->is_collecting, 1);
+	STEP("completions are about to be collected");
+	next = atomic_exchange(&cq->incoming, 0);
+	STEP("the list is taken");
+	for (uint32_t n = 0; n < HCA_MAX_QP && next &&
+			     arena_has(&h->arena, next, sizeof(struct qp));
+	     n++) {
+		struct qp *qp = arena_at(&h->arena, next);
+
+		next = qp->far.next;
+		STEP("a queue pair is about to leave the list");
+		ring_publish(&qp->far.is_queued, 0);
+		STEP("a queue pair is off the list");
+		collect_from(h, cq, qp);
+	}
+	if (also)
+		collect_from(h, cq, also);
+	ring_store(&cq->is_collecting, 0);
+}
+
+void cq_collect(struct hca *h, struct cq *cq, struct qp *also)
+{
+	enter(cq);
+	collect(h, cq, also);
+	leave(cq);
 }
 
 /*
- * A peer died while it pushed.  With head stored the completion is there, and
- * the receive's QP is to know (rq.c); the event may be owed.  Without, nothing
- * has happened.
+ * It may have died before it put the QP on the list, and before it did what
+ * the event asks for.
  */
-static void mend(struct hca *h, struct cq *cq)
+void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 {
-	uint32_t head = ring_own(&cq->head);
-	bool is_there = cq->told != head;
+	bool is_there;
 
-	if (is_there && arena_has(&h->arena, cq->completer, sizeof(struct qp)))
-		((struct qp *)arena_at(&h->arena, cq->completer))
-			->far.completing = 0;
-	cq->completer = 0;
-	if (is_there && is_sound(h, cq)) {
-		const struct cqe *c = at(h, cq->ring, cq->size, head - 1);
-
-		tell(cq, c->solicited, c->status != HCA_SUCCESS);
-	}
-	cq->told = head;
-}
-
-/* True: inherited, and an event may be owed. */
-static bool enter(struct hca *h, struct cq *cq) ACQUIRE(&cq->producer)
-{
-	bool inherited = alock_take(&cq->producer);
-
-	if (inherited)
-		mend(h, cq);
-	STEP("the queue of completions is locked");
-	return inherited;
-}
-
-static void leave(struct cq *cq) RELEASE(&cq->producer)
-{
-	STEP("the queue of completions is about to be unlocked");
-	alock_give(&cq->producer);
-	STEP("the queue of completions is unlocked");
-}
-
-void cq_settle(struct hca *h, struct cq *cq)
-{
-	if (!alock_holder(&cq->producer))
-		return;
-	enter(h, cq);
+	enter(cq);
+	is_there = rq_is_behind(qp);
+	collect(h, cq, qp);
+	ring_store(&qp->far.is_queued, 0);
+	if (is_there)
+		tell(cq, true, true);
 	leave(cq);
 }
 
@@ -153,8 +226,9 @@ int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe)
 
 	if (!ring)
 		return -ENOMEM;
-	enter(h, cq);
-	if (cq_count(cq) > cqe) {
+	enter(cq);
+	collect(h, cq, NULL);
+	if (count(cq) > cqe) {
 		err = -EINVAL;
 	} else {
 		aoff old = cq->ring;
@@ -177,7 +251,7 @@ int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe)
 void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 		 uint64_t period_ns)
 {
-	enter(h, cq);
+	enter(cq);
 	cq->hold_count = count;
 	cq->hold_ns = period_ns;
 	leave(cq);
@@ -185,74 +259,34 @@ void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 
 void cq_fire(struct hca *h, struct cq *cq)
 {
-	enter(h, cq);
-	if (cq->held)
+	enter(cq);
+	if (atomic_load(&cq->held))
 		disarm(cq);
 	leave(cq);
-}
-
-/* The completion is in its slot; done: of the receive that `qp` completes. */
-static enum cq_push publish(struct hca *h, struct cq *cq, const struct cqe *c,
-			    struct qp *done)
-{
-	uint32_t head = ring_own(&cq->head);
-	enum cq_push answer;
-
-	cq->completer = hca_off(h, done);
-	STEP("a completion is written");
-	/* who arms looks at head after that, and we now at arm */
-	ring_publish(&cq->head, head + 1);
-	STEP("a completion is there");
-	if (done)
-		done->far.completing = 0;
-	cq->completer = 0;
-	answer = tell(cq, c->solicited, c->status != HCA_SUCCESS);
-	cq->told = head + 1;
-	return answer;
-}
-
-static enum cq_push push(struct hca *h, struct cq *cq, const struct cqe *c,
-			 bool solicited, struct qp *done)
-{
-	bool inherited = enter(h, cq);
-	enum cq_push answer = CQ_QUIET;
-	uint32_t head = ring_own(&cq->head);
-
-	if (cq->overrun || !is_sound(h, cq)) {
-		/* IBTA 11.6.3.2: nothing after the overflow can be trusted */
-	} else if (head - ring_load(&cq->tail) >= cq->cqe) {
-		cq->overrun = CQ_OVERRUN_UNTOLD;
-		answer = CQ_OVERRUN;
-	} else {
-		struct cqe *to = at(h, cq->ring, cq->size, head);
-
-		*to = *c;
-		to->solicited = solicited;
-		answer = publish(h, cq, to, done);
-	}
-	if (inherited && answer == CQ_QUIET)
-		answer = CQ_NOTIFY;
-	leave(cq);
-	return answer;
 }
 
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		     bool solicited)
 {
-	return push(h, cq, c, solicited, NULL);
-}
+	enum cq_push answer = CQ_QUIET;
 
-enum cq_push cq_complete(struct hca *h, struct cq *cq, const struct cqe *c,
-			 bool solicited, struct qp *done)
-{
-	return push(h, cq, c, solicited, done);
+	enter(cq);
+	if (!append(h, cq, c))
+		answer = CQ_OVERRUN;
+	else if (!cq->overrun)
+		answer = tell(cq, solicited, c->status != HCA_SUCCESS);
+	leave(cq);
+	return answer;
 }
 
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
 {
-	uint32_t tail = ring_own(&cq->tail);
-	uint32_t there = ring_load(&cq->head) - tail;
+	uint32_t tail = ring_own(&cq->tail), there;
 
+	if (atomic_load_explicit(&cq->incoming, memory_order_relaxed) ||
+	    ring_load(&cq->is_collecting))
+		cq_collect(h, cq, NULL);
+	there = ring_load(&cq->head) - tail;
 	n = bits_min_u32(n, there);
 	for (uint32_t i = 0; i < n; i++) {
 		struct wq *q;
@@ -283,7 +317,8 @@ void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn)
 {
 	uint32_t from, to, keep;
 
-	enter(h, cq);
+	enter(cq);
+	collect(h, cq, NULL);
 	from = ring_own(&cq->tail);
 	to = ring_own(&cq->head);
 	keep = to;

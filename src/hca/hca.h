@@ -251,11 +251,10 @@ struct cqe {
 	uint32_t qpn;
 	uint32_t src_qpn;
 	uint32_t wc_flags;
-	uint32_t wq_index;  /* polling it frees slots up to here */
-	uint16_t sl;	    /* of a datagram, see ud_resp.c */
-	uint16_t solicited; /* it wakes who waits for those alone */
-	uint64_t at_ns;	    /* when it was pushed, by the lane's clock */
-	aoff wq;	    /* 0: its QP is gone */
+	uint32_t wq_index; /* polling it frees slots up to here */
+	uint32_t sl;	   /* of a datagram, see ud_resp.c */
+	uint64_t at_ns;	   /* when it was pushed, by the lane's clock */
+	aoff wq;	   /* 0: its QP is gone */
 };
 
 enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
@@ -266,24 +265,31 @@ enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
 
 enum { CQ_OVERRUN_UNTOLD = 1, CQ_OVERRUN_TOLD };
 
-/* In the arena. */
+/*
+ * In the arena.  The owner alone writes its ring, under `lock`.  A peer on this
+ * host leaves what became of a receive with the receive (rq.c), its QP on the
+ * list `incoming`, and does with `arm` and `held` what the event asks for, all
+ * by single atomic operations: who is stopped there keeps nobody out.
+ */
 struct cq {
-	struct alock producer;
-	uint32_t size;	  /* entries in the ring, a power of two */
-	uint32_t cqe;	  /* capacity granted; <= size */
-	uint32_t overrun; /* no more is written after an overflow */
-	ring_index head;  /* producers' */
+	struct alock lock; /* of the owner's threads */
+	uint32_t size;	   /* entries in the ring, a power of two */
+	uint32_t cqe;	   /* capacity granted; <= size */
+	uint32_t overrun;  /* no more is written after an overflow */
+	ring_index head;
 	aoff ring;
-	uint32_t hold_count; /* tell after so many completions; 0, 1: of each */
-	uint32_t held;	     /* completions that armed and were not told */
-	aoff completer;	     /* the QP whose receive is being completed; 0 */
-	uint32_t told;	     /* head, but while its event is being judged */
-	_Atomic uint32_t arm; /* enum cq_arm, and events that are owed */
-	uint64_t hold_ns;     /* tell after this at the latest; 0: never */
-	uint64_t user;	      /* cookie of the face, carried by events */
+	uint64_t hold_ns; /* tell after this at the latest; 0: never */
+	uint64_t user;	  /* cookie of the face, carried by events */
 	uint32_t id;
-	uint32_t reserved[5]; /* head and tail are of two processes */
-	ring_index tail;      /* the program's */
+	ring_index is_collecting; /* from the list to the ring */
+	uint32_t reserved[2];
+	/* another line: of several processes */
+	_Atomic aoff incoming; /* struct qp, the next by far.next */
+	_Atomic uint32_t arm;  /* enum cq_arm, and events that are owed */
+	_Atomic uint32_t held; /* completions that armed and were not told */
+	uint32_t hold_count;   /* tell after so many; 0, 1: of each */
+	uint32_t reserved2[11];
+	ring_index tail; /* the program's */
 };
 
 enum cq_push {
@@ -373,7 +379,8 @@ enum qp_mail {
 	QP_MAIL_LIMIT = 16, /* the shared queue's limit was reached */
 	QP_MAIL_ASK = 32,   /* see ask */
 	QP_MAIL_FAIL = 64,  /* see note */
-	QP_MAIL_ALL = 127,
+	QP_MAIL_ROOM = 128, /* completions are to be collected: rq_is_full */
+	QP_MAIL_ALL = 255,
 };
 
 /*
@@ -389,8 +396,9 @@ struct qp_far {
 	uint32_t connection; /* how often it has become ready to receive */
 	uint32_t has_failed; /* note says why; nothing is accepted any more */
 	uint32_t is_heard;
-	uint64_t completing;   /* 1 + the index of a receive that is given up
-				* and whose completion is not there; 0 */
+	ring_index left;       /* receives completed, with a shared queue */
+	ring_index is_queued;  /* it is on the list of recv_cq, or will be */
+	aoff next;	       /* there */
 	_Atomic uint32_t mail; /* enum qp_mail, see mail.c */
 	_Atomic uint32_t ask;  /* enum far_ask */
 	ring_index is_wanted;  /* peers shall not begin anything */
@@ -417,7 +425,8 @@ struct qp {
 	struct qp_stats stats;
 	struct hca_qp_attr attr; /* as set by modify */
 	struct wq rq;
-	uint32_t rq_held; /* a message has a receive, see rq.c; lane's */
+	uint64_t rq_held;   /* a message has a receive, see rq.c; lane's */
+	ring_index rq_told; /* receives whose completion is in recv_cq */
 	struct qp_far far;
 };
 
@@ -605,6 +614,9 @@ struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low);
 bool rq_has(struct hca *h, const struct qp *qp);
 /* The one that is held, or NULL. */
 struct wqe *rq_held(struct hca *h, const struct qp *qp);
+/* Its slot, or that of the next; and hold what stands there: srq.c's. */
+struct wqe *rq_slot(const struct hca *h, const struct qp *qp);
+void rq_hold(struct qp *qp);
 /* Its message has ended: give it up, and fill wr_id and the queue of c. */
 void rq_done(struct hca *h, struct qp *qp, struct cqe *c);
 /*
@@ -620,9 +632,24 @@ bool rq_enter(struct hca *h, struct qp *qp) TRY_ACQUIRE(true, &qp->far.lock);
 bool rq_enter_own(struct hca *h, struct qp *qp)
 	TRY_ACQUIRE(true, &qp->far.lock);
 void rq_leave(struct qp *qp) RELEASE(&qp->far.lock);
-/* For a peer: rq_done and cq_push of c under that lock. */
-enum cq_push rq_complete(struct hca *h, struct qp *qp, struct cq *cq,
-			 struct cqe *c, bool solicited);
+/*
+ * For a peer, under that lock: leave c with the receive that is held, for the
+ * owner to find.  CQ_NOTIFY, CQ_LATER: it is to be told so.
+ */
+enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
+			   const struct cqe *c, bool solicited);
+/* No more fit until the owner has collected some; is there some? */
+bool rq_is_full(const struct qp *qp);
+bool rq_is_behind(struct qp *qp);
+/*
+ * The owner, under the lock of recv_cq: the oldest completion that was left
+ * and not collected, in c; false: there is none.
+ */
+bool rq_collect(struct hca *h, struct qp *qp, struct cqe *c);
+/* Nothing posted, held or left: RESET. */
+void rq_reset(struct qp *qp);
+/* The receive at rq.done is flushed by its owner. */
+void rq_flushed(struct qp *qp);
 
 /* cq.c */
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user);
@@ -635,13 +662,16 @@ int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
  */
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		     bool solicited);
-/* The same for a receive of qp: with it far.completing becomes 0. */
-enum cq_push cq_complete(struct hca *h, struct cq *cq, const struct cqe *c,
-			 bool solicited, struct qp *done);
+/* A peer: qp has completions for it.  What that does to an armed queue. */
+enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
+			 bool solicited, bool failed);
+/* The owner: bring what peers have left into the ring; `also`, or NULL, has
+ * perhaps left something without being on the list. */
+void cq_collect(struct hca *h, struct cq *cq, struct qp *also);
 /* The events that are owed; they are the caller's to tell. */
 uint32_t cq_owed(struct cq *cq);
-/* As srq_settle. */
-void cq_settle(struct hca *h, struct cq *cq);
+/* A peer died that may have left something in qp and not said so. */
+void cq_settle(struct hca *h, struct cq *cq, struct qp *qp);
 /* Moderate events, IBTA 11.2.8.2. */
 void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 		 uint64_t period_ns);
@@ -649,7 +679,8 @@ void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 void cq_fire(struct hca *h, struct cq *cq);
 /* Take up to n; frees work queue slots.  One poller at a time. */
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n);
-uint32_t cq_count(const struct cq *cq);
+/* Is there something to take?  To be asked again after arming. */
+bool cq_has(const struct cq *cq);
 void cq_arm(struct cq *cq, bool solicited_only);
 /* Drop what a dying QP left; no poller may be inside. */
 void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn);

@@ -9,7 +9,7 @@ static bool settle(struct hca *h, struct qp *qp)
 		return false;
 	if (s)
 		srq_settle(h, s);
-	cq_settle(h, arena_at(&h->arena, qp->recv_cq));
+	cq_settle(h, arena_at(&h->arena, qp->recv_cq), qp);
 	return true;
 }
 

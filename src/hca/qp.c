@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/hca.h"
 
+#define KEPT 16
+
 static aoff *rows(const struct hca *h)
 {
 	return arena_at(&h->arena, h->shared->qps);
@@ -53,10 +55,12 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 	if ((type == HCA_QPT_UD ? wq_init_ud : wq_init)(
 		    h, &qp->sq, cap->send_wr, cap->send_sge, cap->inline_bytes))
 		goto free_qp;
-	/* with a shared queue the QP's own depth has no meaning */
-	if (wq_init(h, &qp->rq, cap->srq ? 0 : cap->recv_wr,
+	/* with a shared queue there is no depth, and room for a few taken */
+	if (wq_init(h, &qp->rq, cap->srq ? KEPT : cap->recv_wr,
 		    cap->srq ? cap->srq->wq.max_sge : cap->recv_sge, 0))
 		goto free_sq;
+	if (cap->srq)
+		qp->rq.depth = 0;
 	return qp;
 free_sq:
 	wq_fini(h, &qp->sq);
@@ -71,6 +75,7 @@ void qp_free(struct hca *h, struct qp *qp)
 {
 	/* what a dead peer left in queues beside may name it */
 	rq_settle(h, qp);
+	cq_collect(h, arena_at(&h->arena, qp->recv_cq), qp);
 	wq_fini(h, &qp->sq);
 	wq_fini(h, &qp->rq);
 	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);

@@ -4,10 +4,42 @@
 #include "util/check.h"
 #include "util/step.h"
 
-/* With a shared queue the one slot of its own holds the receive taken. */
-static struct wqe *slot(const struct hca *h, const struct qp *qp)
+/*
+ * A receive that a peer completes stays in its slot, with what became of it,
+ * until the owner has collected it:
+ *
+ *	     tail	     rq_told	     cursor	     head
+ *	       v		v		v		v
+ *	       to be polled	left by peers	posted
+ *
+ * The receive at the cursor is held when rq_held says just that; so moving the
+ * cursor, one store, completes it and gives it up.  With a shared queue the
+ * slots are for the receives taken from there, the cursor is far.left, and the
+ * queue's own indices stay as they are.
+ */
+static ring_index *cursor(struct qp *qp)
 {
-	return wq_at(h, &qp->rq, ring_own(&qp->rq.done));
+	return qp->srq ? &qp->far.left : &qp->rq.done;
+}
+
+static uint32_t at_cursor(const struct qp *qp)
+{
+	return ring_own(qp->srq ? &qp->far.left : &qp->rq.done);
+}
+
+struct wqe *rq_slot(const struct hca *h, const struct qp *qp)
+{
+	return wq_at(h, &qp->rq, at_cursor(qp));
+}
+
+static bool is_held(const struct qp *qp)
+{
+	return qp->rq_held == (uint64_t)at_cursor(qp) + 1;
+}
+
+void rq_hold(struct qp *qp)
+{
+	qp->rq_held = (uint64_t)at_cursor(qp) + 1;
 }
 
 struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low)
@@ -16,15 +48,24 @@ struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low)
 	struct wq *rq = &qp->rq;
 
 	*low = false;
-	if (qp->rq_held)
-		return slot(h, qp);
+	if (is_held(qp))
+		return rq_slot(h, qp);
+	if (rq_is_full(qp))
+		return NULL;
 	if (s)
-		return srq_take(h, s, qp, low) ? slot(h, qp) : NULL;
+		return srq_take(h, s, qp, low) ? rq_slot(h, qp) : NULL;
 	if (ring_own(&rq->done) == ring_load(&rq->head))
 		return NULL;
-	qp->rq_held = 1;
+	rq_hold(qp);
 	STEP("a receive is held");
-	return slot(h, qp);
+	return rq_slot(h, qp);
+}
+
+bool rq_is_full(const struct qp *qp)
+{
+	/* a slot of its own is free when it has been polled */
+	return qp->srq &&
+	       at_cursor(qp) - ring_load(&qp->rq_told) >= qp->rq.size;
 }
 
 bool rq_has(struct hca *h, const struct qp *qp)
@@ -32,7 +73,7 @@ bool rq_has(struct hca *h, const struct qp *qp)
 	const struct srq *s = arena_at(&h->arena, qp->srq);
 	const struct wq *rq = &qp->rq;
 
-	if (qp->rq_held)
+	if (is_held(qp))
 		return true;
 	/* of a shared queue another QP may be faster */
 	return s ? ring_load(&s->wq.head) != ring_load(&s->wq.tail)
@@ -41,29 +82,20 @@ bool rq_has(struct hca *h, const struct qp *qp)
 
 struct wqe *rq_held(struct hca *h, const struct qp *qp)
 {
-	return qp->rq_held ? slot(h, qp) : NULL;
+	return is_held(qp) ? rq_slot(h, qp) : NULL;
 }
 
 /*
- * A peer died here.  What it had begun in the queues beside is put right by
- * whoever has them next; here it has to be now.  A receive whose completion
- * was not pushed is held again.
+ * A peer died here.  A receive that it had not completed is held still.  What
+ * it had begun in the shared queue has to be put right now; what it left and
+ * did not say is the owner's to find (mourn.c).
  */
 static void mend(struct hca *h, struct qp *qp)
 {
-	struct cq *cq = arena_at(&h->arena, qp->recv_cq);
 	struct srq *s = arena_at(&h->arena, qp->srq);
 
 	if (s && arena_has(&h->arena, qp->srq, sizeof *s))
 		srq_settle(h, s);
-	if (cq && arena_has(&h->arena, qp->recv_cq, sizeof *cq))
-		cq_settle(h, cq);
-	if (!qp->far.completing)
-		return;
-	if (!s)
-		ring_store(&qp->rq.done, (uint32_t)(qp->far.completing - 1));
-	qp->rq_held = 1;
-	qp->far.completing = 0;
 }
 
 bool rq_enter(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
@@ -112,33 +144,93 @@ bool rq_settle(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 	return true;
 }
 
-enum cq_push rq_complete(struct hca *h, struct qp *qp, struct cq *cq,
-			 struct cqe *c, bool solicited)
+enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
+			   const struct cqe *c, bool solicited)
 {
-	uint64_t index = ring_own(&qp->rq.done);
-	enum cq_push answer;
+	struct wqe *w = rq_slot(h, qp);
 
-	__atomic_store_n(&qp->far.completing, index + 1, __ATOMIC_RELEASE);
+	CHECK(is_held(qp));
+	w->opcode = (uint8_t)c->opcode;
+	w->flags = (uint8_t)c->wc_flags;
+	w->bytes = c->byte_len;
+	w->imm_be = c->imm_be;
+	w->rkey = c->src_qpn;
+	w->va = c->at_ns;
+	w->swap_add = c->status;
 	STEP("a receive is about to complete");
-	rq_done(h, qp, c);
-	STEP("a receive is given up");
-	answer = cq_complete(h, cq, c, solicited, qp);
-	/* an overflow took it */
-	__atomic_store_n(&qp->far.completing, 0, __ATOMIC_RELEASE);
-	return answer;
+	/* cq_announce looks, after it, whether the owner sleeps */
+	ring_store(cursor(qp), at_cursor(qp) + 1);
+	STEP("a receive is complete");
+	return cq_announce(h, cq, qp, solicited, c->status != HCA_SUCCESS);
+}
+
+/* The owner may be ahead of itself, see advance. */
+bool rq_is_behind(struct qp *qp)
+{
+	return (int32_t)(ring_load(cursor(qp)) - ring_own(&qp->rq_told)) > 0;
+}
+
+bool rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
+{
+	uint32_t i = ring_own(&qp->rq_told);
+	const struct wqe *w;
+
+	if (!rq_is_behind(qp))
+		return false;
+	w = wq_at(h, &qp->rq, i);
+	*c = (struct cqe){
+		.wr_id = w->wr_id,
+		.status = (uint32_t)w->swap_add,
+		.vendor_err = (uint32_t)w->swap_add,
+		.opcode = w->opcode,
+		.wc_flags = w->flags,
+		.byte_len = w->bytes,
+		.imm_be = w->imm_be,
+		.qpn = qp->qpn,
+		.src_qpn = w->rkey,
+		.at_ns = w->va,
+	};
+	if (!qp->srq) {
+		c->wq = hca_off(h, &qp->rq);
+		c->wq_index = i;
+	}
+	ring_store(&qp->rq_told, i + 1);
+	return true;
+}
+
+/* What is collected is first ahead, so that nobody takes this for it. */
+static void advance(struct qp *qp)
+{
+	uint32_t next = at_cursor(qp) + 1;
+
+	ring_store(&qp->rq_told, next);
+	ring_store(cursor(qp), next);
 }
 
 void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
 {
-	struct wq *rq = &qp->rq;
-	uint32_t i = ring_own(&rq->done);
+	CHECK(is_held(qp));
+	if (rq_is_behind(qp))
+		cq_collect(h, arena_at(&h->arena, qp->recv_cq), qp);
+	c->wr_id = rq_slot(h, qp)->wr_id;
+	if (!qp->srq) {
+		c->wq = hca_off(h, &qp->rq);
+		c->wq_index = ring_own(&qp->rq.done);
+	}
+	advance(qp);
+}
 
-	CHECK(qp->rq_held);
-	c->wr_id = slot(h, qp)->wr_id;
+void rq_flushed(struct qp *qp)
+{
+	advance(qp);
+}
+
+void rq_reset(struct qp *qp)
+{
+	uint32_t head = ring_own(&qp->rq.head);
+
+	ring_store(&qp->rq.done, head);
+	ring_store(&qp->rq.tail, head);
+	ring_store(&qp->rq_told, at_cursor(qp));
 	qp->rq_held = 0;
-	if (qp->srq)
-		return;
-	c->wq = hca_off(h, rq);
-	c->wq_index = i;
-	ring_store(&rq->done, i + 1);
 }

@@ -49,7 +49,8 @@ static void mend(struct hca *h, struct srq *s)
 {
 	const struct qp *qp = arena_at(&h->arena, s->taker);
 
-	if (qp && arena_has(&h->arena, s->taker, sizeof *qp) && qp->rq_held) {
+	if (qp && arena_has(&h->arena, s->taker, sizeof *qp) &&
+	    rq_held(h, qp)) {
 		ring_store(&s->wq.tail, s->taken);
 		is_low(s);
 	}
@@ -128,12 +129,12 @@ bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low)
 		const struct wqe *w = wq_at(h, &s->wq, i);
 		uint32_t sges = bits_min_u32(w->num_sge, s->wq.max_sge);
 
-		memcpy(wq_at(h, &qp->rq, ring_own(&qp->rq.done)), w,
+		memcpy(rq_slot(h, qp), w,
 		       sizeof *w + sges * sizeof(struct wq_sge));
 		s->taken = i + 1;
 		s->taker = hca_off(h, qp);
 		STEP("a shared receive is about to be taken");
-		qp->rq_held = 1;
+		rq_hold(qp);
 		STEP("a shared receive is held");
 		ring_store(&s->wq.tail, i + 1);
 		STEP("a shared receive is taken");

@@ -125,7 +125,10 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 			.wq = hca_off(t->hca, wq),
 		};
 
-		ring_store(&wq->done, i + 1);
+		if (send)
+			ring_store(&wq->done, i + 1);
+		else
+			rq_flushed(q->qp);
 		ibt_complete(t, q, cq, &c, true);
 	}
 }
@@ -154,7 +157,8 @@ static void flush_receives(struct ibt *t, struct ibt_qp *q)
 	/* none enters any more: it is in ERR */
 	rq_leave(q->qp);
 	list_remove(&q->parting);
-	if (q->qp->rq_held) {
+	cq_collect(t->hca, arena_at(&t->hca->arena, q->qp->recv_cq), q->qp);
+	if (rq_held(t->hca, q->qp)) {
 		struct cqe c = {.status = HCA_WR_FLUSH_ERR,
 				.opcode = HCA_WC_RECV,
 				.qpn = q->qp->qpn};
@@ -215,15 +219,10 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 	q->dropped = 0;
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->send_cq), qp->qpn);
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->recv_cq), qp->qpn);
-	for (int i = 0; i < 2; i++) {
-		struct wq *wq = i ? &qp->rq : &qp->sq;
-		uint32_t head = ring_own(&wq->head);
-
-		ring_store(&wq->done, head);
-		ring_store(&wq->tail, head);
-	}
-	qp->rq_held = 0;
+	rq_reset(qp);
 	q->req.wqe = ring_own(&qp->sq.head);
+	ring_store(&qp->sq.done, q->req.wqe);
+	ring_store(&qp->sq.tail, q->req.wqe);
 	memset(&qp->attr, 0, sizeof qp->attr);
 }
 

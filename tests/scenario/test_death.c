@@ -47,7 +47,9 @@ static const char *const steps[] = {
 	"a receive is held",
 	"a receive is filled",
 	"a receive is about to complete",
-	"a receive is given up",
+	"a receive is complete",
+	"completions are about to be announced",
+	"completions are announced",
 	"a shared receive is about to be taken",
 	"a shared receive is held",
 	"a shared receive is taken",
@@ -55,12 +57,7 @@ static const char *const steps[] = {
 	"the shared receives are locked",
 	"the shared receives are about to be unlocked",
 	"the shared receives are unlocked",
-	"the queue of completions is locked",
-	"a completion is written",
-	"a completion is there",
 	"an event is owed",
-	"the queue of completions is about to be unlocked",
-	"the queue of completions is unlocked",
 	"the table of regions is locked",
 	"a window's key is gone",
 	"a window is off its region",
@@ -71,6 +68,15 @@ static const char *const steps[] = {
 	"an atomic is asked for",
 	"a note says why",
 	"the responder has failed",
+};
+
+/* Of the owner, whose death ends what it does them for. */
+static const char *const owners_steps[] = {
+	"completions are about to be collected",
+	"the list is taken",
+	"a queue pair is about to leave the list",
+	"a queue pair is off the list",
+	"a completion is collected",
 };
 
 enum victim { NOBODY, INITIATOR, TARGET };
@@ -96,6 +102,9 @@ void step_at(const char *name)
 {
 	size_t i = 0;
 
+	for (size_t k = 0; k < TEST_COUNT(owners_steps); k++)
+		if (!strcmp(owners_steps[k], name))
+			return;
 	while (i < TEST_COUNT(steps) && strcmp(steps[i], name) != 0)
 		i++;
 	if (i == TEST_COUNT(steps))
@@ -308,7 +317,7 @@ static void assert_unlocked(const struct scene *s)
 	const struct duo_side *t = s->target;
 
 	assert_int_equal(alock_holder(&t->qp->far.lock), 0);
-	assert_int_equal(alock_holder(&t->cq->producer), 0);
+	assert_int_equal(alock_holder(&t->cq->lock), 0);
 	assert_int_equal(alock_holder(&t->hca.shared->mr_lock), 0);
 	if (t->srq)
 		assert_int_equal(alock_holder(&t->srq->lock), 0);
@@ -371,6 +380,8 @@ static uint32_t completions_of(const struct scene *s, uint32_t qpn)
 	const struct cq *cq = s->target->cq;
 	const struct cqe *ring = arena_at(&s->target->hca.arena, cq->ring);
 	uint32_t n = 0;
+
+	cq_collect(&s->target->hca, s->target->cq, NULL);
 
 	for (uint32_t i = cq->tail; i != cq->head; i++)
 		n += ring[i & (cq->size - 1)].qpn == qpn;

@@ -70,6 +70,23 @@ static void a_receive_taken_leaves_its_slot(void **state)
 	duo_free(d);
 }
 
+/* What was taken has its completion, polled or not. */
+static void many_are_taken_before_a_poll(void **state)
+{
+	struct duo *d = duo_new_shared(1, 64);
+
+	for (uint64_t k = 0; k < 50; k++)
+		duo_recv(d, 1, 100 * k, 100);
+	for (uint64_t k = 0; k < 50; k++) {
+		send(d, 100);
+		duo_run(d, d->now_ns + LONG);
+		assert_true(duo_poll(d, 0, &(struct cqe){0}));
+	}
+	for (uint64_t k = 0; k < 50; k++)
+		assert_int_equal(received(d, HCA_SUCCESS), 0x8000 + k);
+	duo_free(d);
+}
+
 static void the_limit_is_told_once(void **state)
 {
 	struct duo *d = duo_new_shared(1, 8);
@@ -136,6 +153,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_shared_queue_makes_the_sender_wait),
 		cmocka_unit_test(a_receive_taken_leaves_its_slot),
+		cmocka_unit_test(many_are_taken_before_a_poll),
 		cmocka_unit_test(the_limit_is_told_once),
 		cmocka_unit_test(
 			a_message_too_long_ends_its_receive_and_the_qp),

@@ -2,7 +2,8 @@
 /*
  * arming: a completion is pushed while the queue is being armed.  Either the
  * program sees it after arming, or it gets an event; a sleeper that misses
- * both sleeps for good.  Two threads meet again and again at that point.
+ * both sleeps for good.  Two threads meet again and again at that point.  Every
+ * other completion is left with its receive, as by a peer.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -19,6 +20,7 @@
 
 static struct hca hca;
 static struct cq *cq;
+static struct qp *qp;
 static atomic_uint arrived;
 static bool notified;
 
@@ -34,14 +36,29 @@ static void meet(unsigned n)
 static void *produce(void *arg)
 {
 	const struct cqe c = {.wr_id = 1};
+	enum cq_push answer;
+	bool low;
 
 	(void)arg;
 	for (unsigned i = 0; i < MEETINGS; i++) {
 		meet(2 * i + 1);
-		notified = cq_push(&hca, cq, &c, false) == CQ_NOTIFY;
+		if (i % 2)
+			answer = cq_push(&hca, cq, &c, false);
+		else if (rq_take(&hca, qp, &low))
+			answer = rq_leave_done(&hca, qp, cq, &c, false);
+		else
+			abort();
+		notified = answer == CQ_NOTIFY;
 		meet(2 * i + 2);
 	}
 	return NULL;
+}
+
+static void post_receive(void)
+{
+	if (!wq_reserve(&hca, &qp->rq))
+		abort();
+	wq_commit(&qp->rq);
 }
 
 static unsigned consume(void)
@@ -50,14 +67,17 @@ static unsigned consume(void)
 
 	for (unsigned i = 0; i < MEETINGS; i++) {
 		struct cqe c;
-		uint32_t seen;
+		bool seen;
 
+		if (i % 2 == 0)
+			post_receive();
 		meet(2 * i + 1);
 		cq_arm(cq, false);
-		seen = cq_count(cq);
+		seen = cq_has(cq);
 		meet(2 * i + 2);
 		missed += !seen && !notified;
-		cq_poll(&hca, cq, &c, 1);
+		if (cq_poll(&hca, cq, &c, 1) != 1)
+			abort();
 		atomic_store(&cq->arm, CQ_DISARMED);
 	}
 	return missed;
@@ -65,6 +85,7 @@ static unsigned consume(void)
 
 int main(void)
 {
+	const struct hca_qp_cap cap = {1, 4, 1, 1, 0, NULL};
 	uint64_t seed[4] = {1, 2, 3, 4};
 	void *memory = aligned_alloc(4096, ARENA_BYTES);
 	struct arena arena;
@@ -78,7 +99,8 @@ int main(void)
 	if (hca_init(&hca, arena, NULL, seed))
 		return 1;
 	cq = cq_new(&hca, 4, 0);
-	if (!cq || pthread_create(&thread, NULL, produce, NULL))
+	qp = cq ? qp_new(&hca, 2, HCA_QPT_RC, 1, cq, cq, &cap, false) : NULL;
+	if (!qp || pthread_create(&thread, NULL, produce, NULL))
 		return 1;
 	missed = consume();
 	pthread_join(thread, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hca/cq: completions in order, arming, overflow, resizing, purging. */
+/* hca/cq: completions in order, arming, overflow, resizing, purging; and what
+ * peers of this host leave for it. */
 #include "test.h"
 
 #include <errno.h>
@@ -52,7 +53,6 @@ static void completions_come_out_in_order_past_every_wrap(void **state)
 	for (uint64_t i = 1; i < 1000; i += 3) {
 		for (uint64_t k = 0; k < 3; k++)
 			assert_int_equal(push(i + k, 1, false), CQ_QUIET);
-		assert_int_equal(cq_count(cq), 3);
 		for (uint64_t k = 0; k < 3; k++)
 			assert_int_equal(pop(), i + k);
 		assert_int_equal(pop(), 0);
@@ -129,7 +129,6 @@ static void purging_leaves_the_others_in_order(void **state)
 	push(4, 30, false);
 	push(5, 10, false);
 	cq_purge(&h, cq, 10);
-	assert_int_equal(cq_count(cq), 2);
 	assert_int_equal(pop(), 2);
 	assert_int_equal(pop(), 4);
 	cq_purge(&h, cq, 10);
@@ -155,6 +154,136 @@ static void moderated_events_wait_for_company(void **state)
 	assert_int_equal(cq_owed(cq), 0);
 }
 
+/* ---- what peers leave ---- */
+
+static struct qp *new_qp(uint32_t qpn)
+{
+	struct hca_qp_cap cap = {1, 4, 1, 1, 0, NULL};
+	struct qp *qp = qp_new(&h, qpn, HCA_QPT_RC, 1, cq, cq, &cap, false);
+
+	assert_non_null(qp);
+	return qp;
+}
+
+static void end_qp(struct qp *qp)
+{
+	qp_withdraw(&h, qp);
+	qp_free(&h, qp);
+}
+
+/* Posted by the owner, and taken by a peer. */
+static void take(struct qp *qp, uint64_t wr_id)
+{
+	struct wqe *w = wq_reserve(&h, &qp->rq);
+	bool low;
+
+	assert_non_null(w);
+	w->wr_id = wr_id;
+	wq_commit(&qp->rq);
+	assert_ptr_equal(rq_take(&h, qp, &low), w);
+}
+
+static enum cq_push leave(struct qp *qp, uint64_t wr_id)
+{
+	struct cqe c = {.opcode = HCA_WC_RECV, .byte_len = (uint32_t)wr_id};
+
+	take(qp, wr_id);
+	return rq_leave_done(&h, qp, cq, &c, false);
+}
+
+static void what_is_left_is_polled_with_the_rest(void **state)
+{
+	struct qp *a = new_qp(7), *b = new_qp(8);
+	struct cqe c;
+
+	assert_false(cq_has(cq));
+	for (uint64_t round = 0; round < 10; round++) {
+		assert_int_equal(leave(a, 10 * round + 1), CQ_QUIET);
+		assert_int_equal(leave(a, 10 * round + 2), CQ_QUIET);
+		assert_true(cq_has(cq));
+		assert_int_equal(pop(), 10 * round + 1);
+		assert_int_equal(leave(b, 10 * round + 3), CQ_QUIET);
+		assert_int_equal(pop(), 10 * round + 2);
+		assert_int_equal(cq_poll(&h, cq, &c, 1), 1);
+		assert_int_equal(c.wr_id, 10 * round + 3);
+		assert_int_equal(c.qpn, 8);
+		assert_int_equal(c.byte_len, c.wr_id);
+		assert_int_equal(c.opcode, HCA_WC_RECV);
+		assert_false(cq_has(cq));
+	}
+	end_qp(a);
+	end_qp(b);
+}
+
+static void what_is_left_fires_an_armed_queue_once(void **state)
+{
+	struct qp *a = new_qp(7), *b = new_qp(8);
+
+	cq_arm(cq, false);
+	assert_int_equal(leave(a, 1), CQ_NOTIFY);
+	assert_int_equal(leave(b, 2), CQ_QUIET);
+	assert_int_equal(cq_owed(cq), 1);
+	cq_arm(cq, true);
+	assert_int_equal(leave(a, 3), CQ_QUIET); /* not solicited */
+	end_qp(a);
+	end_qp(b);
+}
+
+/* It has said that it will put its queue pair on the list, and no more. */
+static void who_stops_in_saying_so_keeps_nobody_out(void **state)
+{
+	struct qp *a = new_qp(7), *b = new_qp(8);
+
+	ring_store(&a->far.is_queued, 1);
+	leave(a, 1);
+	assert_false(cq_has(cq));
+	leave(b, 2);
+	assert_int_equal(push(3, 9, false), CQ_QUIET);
+	assert_int_equal(pop() + pop(), 2 + 3); /* in either order */
+	assert_false(cq_has(cq));
+	/* it was dead */
+	cq_arm(cq, false);
+	cq_settle(&h, cq, a);
+	assert_int_equal(cq_owed(cq), 1);
+	assert_int_equal(pop(), 1);
+	assert_int_equal(leave(a, 4), CQ_QUIET);
+	assert_int_equal(pop(), 4);
+	end_qp(a);
+	end_qp(b);
+}
+
+static void what_does_not_fit_is_an_overrun(void **state)
+{
+	struct qp *a = new_qp(7), *b = new_qp(8);
+	uint32_t letters;
+
+	for (uint64_t i = 1; i < CQE; i++)
+		leave(a, i);
+	leave(b, 5);
+	leave(b, 6);
+	cq_collect(&h, cq, NULL);
+	assert_int_equal(cq->overrun, CQ_OVERRUN_UNTOLD);
+	assert_non_null(mail_take(&h, &letters));
+	assert_int_equal(letters, QP_MAIL_FULL);
+	end_qp(a);
+	end_qp(b);
+}
+
+static void a_queue_pair_that_goes_leaves_the_list(void **state)
+{
+	struct qp *a = new_qp(7), *b = new_qp(8);
+
+	leave(a, 1);
+	leave(b, 2);
+	end_qp(a);
+	cq_purge(&h, cq, 7);
+	assert_int_equal(pop(), 2);
+	assert_false(cq_has(cq));
+	leave(b, 3);
+	assert_int_equal(pop(), 3);
+	end_qp(b);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -168,6 +297,11 @@ int main(void)
 		CASE(resizing_keeps_what_waits_or_is_refused),
 		CASE(purging_leaves_the_others_in_order),
 		CASE(moderated_events_wait_for_company),
+		CASE(what_is_left_is_polled_with_the_rest),
+		CASE(what_is_left_fires_an_armed_queue_once),
+		CASE(who_stops_in_saying_so_keeps_nobody_out),
+		CASE(what_does_not_fit_is_an_overrun),
+		CASE(a_queue_pair_that_goes_leaves_the_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
