@@ -519,7 +519,6 @@ struct mr *mr_new(struct hca *h, uint32_t pd, uint64_t addr, uint64_t bytes,
 		  uint64_t iova, uint32_t access);
 /* 0, or -EBUSY: windows are bound to it. */
 int mr_free(struct hca *h, struct mr *mr);
-bool mr_is_bound(const struct mr *mr);
 struct mr *mr_find(struct hca *h, uint32_t key);
 /* Memory named by a local key; `need` is 0 or HCA_LOCAL_WRITE. */
 enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey, uint64_t va,
@@ -528,11 +527,9 @@ enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey, uint64_t va,
 enum mr_verdict mr_remote(struct hca *h, const struct qp *qp, uint32_t rkey,
 			  uint64_t va, uint64_t bytes, uint32_t need,
 			  uint64_t *addr);
-/* mr_lock; what a dead peer left half unbound is put right first.  mr_settle
- * as srq_settle. */
+/* mr_lock, of the owner's threads. */
 void mr_enter(struct hca *h) ACQUIRE(&h->shared->mr_lock);
 void mr_leave(struct hca *h) RELEASE(&h->shared->mr_lock);
-void mr_settle(struct hca *h);
 /* A free row with keys, and back; under mr_lock. */
 struct mr *mr_row_take(struct hca *h);
 void mr_row_give(struct hca *h, struct mr *mr);
@@ -551,7 +548,9 @@ struct mr *mw_new(struct hca *h, uint32_t pd, uint32_t type);
 void mw_free(struct hca *h, struct mr *w);
 enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
 			const struct mw_bind *b);
-/* By qp itself or by its peer; only windows of type 2. */
+/* Take off their regions the windows that have been invalidated; mr_lock. */
+void mw_settle(struct hca *h) REQUIRES(&h->shared->mr_lock);
+/* By qp itself or by its peer, without a lock; only windows of type 2. */
 enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp,
 			      uint32_t rkey);
 

@@ -18,7 +18,6 @@ bool mourn_dead(struct hca *h)
 	const aoff *rows = arena_at(&h->arena, h->shared->qps);
 	bool settled = true;
 
-	mr_settle(h);
 	for (uint32_t i = 0; i < h->shared->qp_top; i++) {
 		struct qp *qp = arena_at(&h->arena, rows[i]);
 

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "util/bits.h"
-#include "util/check.h"
-#include "util/step.h"
 
 /*
  * A key is 32 bits:	| permuted(row 16, generation 8) 24 | tag 8 |
@@ -76,46 +74,14 @@ static void set_keys(struct hca *h, struct mr *mr)
 	mr->lkey = lkey;
 }
 
-/* A peer died while it unbound a window: count anew. */
-static void mend(struct hca *h)
-{
-	uint32_t top = bits_min_u32(h->shared->mr_top, HCA_MAX_MR);
-
-	for (uint32_t i = 1; i < top; i++)
-		if (h->mrs[i].kind == MR_REGION)
-			h->mrs[i].bound = 0;
-	for (uint32_t i = 1; i < top; i++) {
-		struct mr *w = &h->mrs[i];
-
-		if (w->kind != MR_WINDOW_1 && w->kind != MR_WINDOW_2)
-			continue;
-		if (!w->rkey || w->bound >= HCA_MAX_MR)
-			w->bound = 0;
-		else if (w->bound)
-			h->mrs[w->bound].bound++;
-	}
-}
-
 void mr_enter(struct hca *h)
 {
-	if (alock_take(&h->shared->mr_lock))
-		mend(h);
-	STEP("the table of regions is locked");
+	alock_take(&h->shared->mr_lock);
 }
 
 void mr_leave(struct hca *h)
 {
-	STEP("the table of regions is about to be unlocked");
 	alock_give(&h->shared->mr_lock);
-	STEP("the table of regions is unlocked");
-}
-
-void mr_settle(struct hca *h)
-{
-	if (!alock_holder(&h->shared->mr_lock))
-		return;
-	mr_enter(h);
-	mr_leave(h);
 }
 
 struct mr *mr_row_take(struct hca *h)
@@ -175,17 +141,14 @@ int mr_free(struct hca *h, struct mr *mr)
 	int err = -EBUSY;
 
 	mr_enter(h);
-	if (!mr_is_bound(mr)) {
+	if (mr->bound)
+		mw_settle(h);
+	if (!mr->bound) {
 		mr_row_give(h, mr);
 		err = 0;
 	}
 	mr_leave(h);
 	return err;
-}
-
-bool mr_is_bound(const struct mr *mr)
-{
-	return mr->bound != 0;
 }
 
 static bool has_key(const struct mr *mr, uint32_t key)

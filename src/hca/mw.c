@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/hca.h"
 
+#include "util/bits.h"
 #include "util/step.h"
 
 /*
  * A window is a row of the same table, so that a peer's key finds either by
  * the same way.  Its lkey is its identity and opens nothing; rkey is 0 while
- * it is unbound.
+ * it is unbound.  A peer that invalidates it takes the rkey away, in one step;
+ * that it lies on its region no more the owner says, when that matters.
  */
+
+static bool is_window(const struct mr *w)
+{
+	return w->kind == MR_WINDOW_1 || w->kind == MR_WINDOW_2;
+}
 
 struct mr *mw_new(struct hca *h, uint32_t pd, uint32_t type)
 {
@@ -28,13 +35,19 @@ static void unbind(struct hca *h, struct mr *w)
 {
 	uint32_t region = w->bound;
 
-	w->rkey = 0;
-	STEP("a window's key is gone");
-	if (region && region < HCA_MAX_MR)
+	__atomic_store_n(&w->rkey, 0, __ATOMIC_RELAXED);
+	if (region)
 		h->mrs[region].bound--;
-	STEP("a window is off its region");
 	w->bound = 0;
-	STEP("a window is unbound");
+}
+
+void mw_settle(struct hca *h)
+{
+	uint32_t top = bits_min_u32(h->shared->mr_top, HCA_MAX_MR);
+
+	for (uint32_t i = 1; i < top; i++)
+		if (is_window(&h->mrs[i]) && !h->mrs[i].rkey)
+			unbind(h, &h->mrs[i]);
 }
 
 void mw_free(struct hca *h, struct mr *w)
@@ -43,11 +56,6 @@ void mw_free(struct hca *h, struct mr *w)
 	unbind(h, w);
 	mr_row_give(h, w);
 	mr_leave(h);
-}
-
-static bool is_window(const struct mr *w)
-{
-	return w->kind == MR_WINDOW_1 || w->kind == MR_WINDOW_2;
 }
 
 /* IBTA 10.6.7.2.2: what a window may be bound to. */
@@ -86,7 +94,7 @@ static void bind(struct hca *h, const struct qp *qp, struct mr *w, struct mr *r,
 	w->bound = (uint32_t)(r - h->mrs);
 	w->qpn = w->kind == MR_WINDOW_2 ? qp->qpn : 0;
 	r->bound++;
-	w->rkey = b->rkey;
+	__atomic_store_n(&w->rkey, b->rkey, __ATOMIC_RELEASE);
 }
 
 enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
@@ -108,21 +116,21 @@ enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
 
 enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
 {
-	enum mr_verdict v = MR_OK;
-	struct mr *w;
+	struct mr *w = mr_find(h, rkey);
+	uint32_t named = rkey;
 
-	mr_enter(h);
-	w = mr_find(h, rkey);
 	if (!w || w->rkey != rkey)
-		v = MR_BAD_KEY;
-	else if (w->kind != MR_WINDOW_2)
-		v = MR_NO_RIGHT;
-	else if (w->pd != qp->pd)
-		v = MR_BAD_PD;
-	else if (w->qpn != qp->qpn)
-		v = MR_BAD_QP;
-	else
-		unbind(h, w);
-	mr_leave(h);
-	return v;
+		return MR_BAD_KEY;
+	if (w->kind != MR_WINDOW_2)
+		return MR_NO_RIGHT;
+	if (w->pd != qp->pd)
+		return MR_BAD_PD;
+	if (w->qpn != qp->qpn)
+		return MR_BAD_QP;
+	/* another may be faster */
+	if (!__atomic_compare_exchange_n(&w->rkey, &named, 0, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return MR_BAD_KEY;
+	STEP("a window's key is gone");
+	return MR_OK;
 }

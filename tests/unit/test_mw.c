@@ -151,6 +151,21 @@ static void a_region_with_windows_stays(void **state)
 	free(w.memory);
 }
 
+static void a_region_goes_when_its_window_is_invalidated(void **state)
+{
+	struct world w;
+	struct mw_bind b;
+
+	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
+	b = binding(&w, w.w2);
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey), MR_OK);
+	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey), MR_BAD_KEY);
+	assert_int_equal(mr_free(&w.h, w.region), 0);
+	mw_free(&w.h, w.w2);
+	free(w.memory);
+}
+
 static void a_binding_is_refused(void **state)
 {
 	struct world w;
@@ -189,6 +204,7 @@ int main(void)
 		cmocka_unit_test(type_2_is_of_one_queue_pair_and_one_life),
 		cmocka_unit_test(type_1_is_bound_again_and_never_invalidated),
 		cmocka_unit_test(a_region_with_windows_stays),
+		cmocka_unit_test(a_region_goes_when_its_window_is_invalidated),
 		cmocka_unit_test(a_binding_is_refused),
 	};
 
