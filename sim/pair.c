@@ -78,6 +78,25 @@ static void wind(struct world *w, struct wq *q)
 	q->head = q->done = q->tail = below(w, 2) ? 0u : 0xfffffff8u;
 }
 
+/* All that was posted is gone; the receive to take is the lower half of next.
+ */
+static void empty(struct srq *s)
+{
+	uint32_t head = s->wq.head;
+
+	s->wq.tail = head;
+	s->next = s->next >> 32 << 32 | head;
+}
+
+static void wind_receives(struct world *w, struct flow *f)
+{
+	wind(w, f->shares ? &f->cap.srq->wq : &f->qp->rq);
+	if (f->shares)
+		empty(f->cap.srq);
+	else
+		f->qp->rq_told = f->qp->rq.done;
+}
+
 static void qp_init(struct world *w, struct flow *f)
 {
 	struct host *h = f->from;
@@ -95,7 +114,7 @@ static void qp_init(struct world *w, struct flow *f)
 	if (!f->q)
 		abort();
 	wind(w, &f->qp->sq);
-	wind(w, f->shares ? &f->cap.srq->wq : &f->qp->rq);
+	wind_receives(w, f);
 }
 
 static void qp_fini(struct flow *f)
@@ -283,7 +302,7 @@ static void reset(struct world *w, struct flow *f)
 		workload_modify(w, f, &a, HCA_QP_RESET, 0);
 	/* what the last round left posted is of no use */
 	if (f->qp && f->shares)
-		f->cap.srq->wq.tail = f->cap.srq->wq.head;
+		empty(f->cap.srq);
 	f->sqd = SQD_NO;
 }
 

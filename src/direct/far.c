@@ -125,7 +125,7 @@ static struct wqe *take_receive(struct far_link *l, struct qp *qp,
 
 	if (qp->srq && !at(l->hca, qp->srq, sizeof(struct srq)))
 		return NULL;
-	r->is_full = rq_is_full(qp);
+	r->is_full = rq_is_full(l->hca, qp);
 	if (r->is_full)
 		post(l, qp, r, QP_MAIL_ROOM);
 	w = rq_take(l->hca, qp, &low);
@@ -640,7 +640,7 @@ static bool is_ready(struct far_link *l, bool wants_receive)
 	if (!approach(l, qp))
 		return false;
 	if (l->is_busy)
-		ready = !rq_is_full(qp);
+		ready = !rq_is_full(l->hca, qp);
 	else if (l->is_asked)
 		ready = !is_open(l, qp) ||
 			atomic_load(&qp->far.ask) != FAR_ASKED;

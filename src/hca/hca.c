@@ -29,11 +29,14 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 		return -ENOMEM;
 	h->shared->shape = HCA_SHAPE;
 	h->shared->qps = arena_alloc(&h->arena, HCA_MAX_QP * sizeof(aoff));
+	h->shared->takes =
+		arena_alloc(&h->arena, HCA_MAX_QP * sizeof(uint64_t));
 	h->shared->counters = arena_alloc(
 		&h->arena, HCA_MAX_DEVICES * sizeof(struct engine_counters));
 	h->shared->guests =
 		arena_alloc(&h->arena, GUEST_MAX * sizeof(struct guest));
-	if (!h->shared->qps || !h->shared->counters || !h->shared->guests)
+	if (!h->shared->qps || !h->shared->takes || !h->shared->counters ||
+	    !h->shared->guests)
 		return -ENOMEM;
 	h->shared->mr_top = 1; /* row 0 ends the free list */
 	return 0;

@@ -219,19 +219,19 @@ struct wq {
 };
 
 /*
- * In the arena; a queue of receives that several QPs take from.  A slot is
- * free as soon as a message has its receive.  The program posts at wq.head,
- * under its own lock; the rest is under `lock`.
+ * In the arena; a queue of receives that several QPs take from, of several
+ * processes and without a lock (srq.c).  A slot is free as soon as a message
+ * has its receive.  The program posts at wq.head, under its own lock, which is
+ * also resizing's.
  */
 struct srq {
-	struct wq wq; /* tail: next to take; done is not used */
-	struct alock lock;
+	struct wq wq;	       /* tail: for posters; done is not used */
+	_Atomic uint64_t next; /* to take; who took the one before; SRQ_SHUT */
+	/* With fewer posted an event is owed; 0: disarmed.  SRQ_OWED: one is,
+	 * until it is told. */
+	_Atomic uint32_t limit;
 	uint32_t pd;
-	uint32_t limit; /* with fewer posted an event is owed; 0: disarmed */
-	uint64_t user;	/* cookie of the face, carried by events */
-	aoff taker;	/* the QP that is about to hold the receive before */
-	uint32_t taken; /* this one; 0: none */
-	_Atomic uint32_t owed; /* the event of a limit, until it is told */
+	uint64_t user; /* cookie of the face, carried by events */
 };
 
 static inline struct wq_sge *wqe_sges(struct wqe *w)
@@ -450,6 +450,7 @@ struct hca_shared {
 	uint32_t qp_top;    /* rows of qps ever used */
 	uint32_t qp_lowest; /* rows before it are taken */
 	aoff qps;	    /* aoff[HCA_MAX_QP] of struct qp; 0: a free row */
+	aoff takes;	    /* uint64_t[HCA_MAX_QP], see srq.c */
 	aoff counters;	    /* struct engine_counters[HCA_MAX_DEVICES] */
 	uint64_t key_secret[2]; /* of the permutation of keys */
 	aoff mrs;		/* struct mr[HCA_MAX_MR] */
@@ -596,8 +597,15 @@ bool srq_arm(struct hca *h, struct srq *s, uint32_t limit);
 bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low);
 /* Was an event owed?  It is the caller's now. */
 bool srq_owed(struct srq *s);
-/* If somebody has its lock: put right what he may have left, dead. */
-void srq_settle(struct hca *h, struct srq *s);
+/* Is there one to take?  Is none to be had just now, as it is resized? */
+bool srq_has(const struct srq *s);
+bool srq_is_shut(const struct srq *s);
+/* The limit that is armed, or 0. */
+uint32_t srq_limit(const struct srq *s);
+/* Who worked for qp died: does it hold what it was about to take? */
+void srq_settle(struct hca *h, struct srq *s, struct qp *qp);
+/* A row of the table of QPs has a new one. */
+void srq_forget(struct hca *h, uint32_t row);
 
 /*
  * rq.c: receives on their way into messages, under the lane.  A message holds
@@ -638,7 +646,7 @@ void rq_leave(struct qp *qp) RELEASE(&qp->far.lock);
 enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 			   const struct cqe *c, bool solicited);
 /* No more fit until the owner has collected some; is there some? */
-bool rq_is_full(const struct qp *qp);
+bool rq_is_full(const struct hca *h, const struct qp *qp);
 bool rq_is_behind(struct qp *qp);
 /*
  * The owner, under the lock of recv_cq: the oldest completion that was left

@@ -3,12 +3,8 @@
 
 static bool settle(struct hca *h, struct qp *qp)
 {
-	struct srq *s = arena_at(&h->arena, qp->srq);
-
 	if (!rq_settle(h, qp))
 		return false;
-	if (s)
-		srq_settle(h, s);
 	cq_settle(h, arena_at(&h->arena, qp->recv_cq), qp);
 	return true;
 }

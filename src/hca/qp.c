@@ -44,6 +44,7 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 		return NULL;
 	if (!row_new(h, qp))
 		goto free_memory;
+	srq_forget(h, qp->stats.row);
 	qp->qpn = qpn;
 	qp->type = type;
 	qp->pd = pd;
@@ -75,7 +76,8 @@ void qp_free(struct hca *h, struct qp *qp)
 {
 	/* what a dead peer left in queues beside may name it */
 	rq_settle(h, qp);
-	cq_collect(h, arena_at(&h->arena, qp->recv_cq), qp);
+	if (qp->recv_cq)
+		cq_collect(h, arena_at(&h->arena, qp->recv_cq), qp);
 	wq_fini(h, &qp->sq);
 	wq_fini(h, &qp->rq);
 	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);

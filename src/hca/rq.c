@@ -50,7 +50,7 @@ struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low)
 	*low = false;
 	if (is_held(qp))
 		return rq_slot(h, qp);
-	if (rq_is_full(qp))
+	if (rq_is_full(h, qp))
 		return NULL;
 	if (s)
 		return srq_take(h, s, qp, low) ? rq_slot(h, qp) : NULL;
@@ -61,11 +61,13 @@ struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low)
 	return rq_slot(h, qp);
 }
 
-bool rq_is_full(const struct qp *qp)
+bool rq_is_full(const struct hca *h, const struct qp *qp)
 {
+	const struct srq *s = arena_at(&h->arena, qp->srq);
+
 	/* a slot of its own is free when it has been polled */
-	return qp->srq &&
-	       at_cursor(qp) - ring_load(&qp->rq_told) >= qp->rq.size;
+	return s && (at_cursor(qp) - ring_load(&qp->rq_told) >= qp->rq.size ||
+		     srq_is_shut(s));
 }
 
 bool rq_has(struct hca *h, const struct qp *qp)
@@ -76,8 +78,7 @@ bool rq_has(struct hca *h, const struct qp *qp)
 	if (is_held(qp))
 		return true;
 	/* of a shared queue another QP may be faster */
-	return s ? ring_load(&s->wq.head) != ring_load(&s->wq.tail)
-		 : ring_own(&rq->done) != ring_load(&rq->head);
+	return s ? srq_has(s) : ring_own(&rq->done) != ring_load(&rq->head);
 }
 
 struct wqe *rq_held(struct hca *h, const struct qp *qp)
@@ -86,16 +87,16 @@ struct wqe *rq_held(struct hca *h, const struct qp *qp)
 }
 
 /*
- * A peer died here.  A receive that it had not completed is held still.  What
- * it had begun in the shared queue has to be put right now; what it left and
- * did not say is the owner's to find (mourn.c).
+ * A peer died here.  A receive that it had not completed is held still, and so
+ * is one that it had just taken from a shared queue; what it left and did not
+ * say is the owner's to find (mourn.c).
  */
 static void mend(struct hca *h, struct qp *qp)
 {
 	struct srq *s = arena_at(&h->arena, qp->srq);
 
 	if (s && arena_has(&h->arena, qp->srq, sizeof *s))
-		srq_settle(h, s);
+		srq_settle(h, s, qp);
 }
 
 bool rq_enter(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS

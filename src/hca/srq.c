@@ -29,118 +29,231 @@ void srq_free(struct hca *h, struct srq *s)
 	arena_free(&h->arena, hca_off(h, s), sizeof *s);
 }
 
+/*
+ * Who takes a receive copies it into the slot of its QP, and then moves `next`:
+ * it was its own if that succeeds.  Nobody waits for anybody.
+ *
+ *	next	63: SRQ_SHUT	62-48: generation
+ *		47-32: 1 + the row of the QP that took the last
+ *		31-0: the index of the receive to take
+ *
+ * Only `next` knows who took the last; so who moves it on first notes that in
+ * the word of that QP's row, as anybody may:
+ *
+ *	WANTS | index	about to take this one
+ *	TAKES | index	it was taken, and is not held yet
+ *	0		neither
+ *
+ * The generation changes when the queue is resized, so that a copy from before
+ * is worth nothing.
+ */
+#define SRQ_SHUT   (1ull << 63)
+#define GENERATION (1ull << 48)
+#define TAKER	   (1ull << 32)
+#define WANTS	   (1ull << 32)
+#define TAKES	   (2ull << 32)
+#define SRQ_OWED   (1u << 31)
+
+static uint32_t index_of(uint64_t next)
+{
+	return (uint32_t)next;
+}
+
+/* The row of who took the last one, or UINT32_MAX. */
+static uint32_t taker_of(uint64_t next)
+{
+	return ((uint32_t)(next / TAKER) & 0xffff) - 1;
+}
+
+static uint64_t taken_by(uint64_t next, uint32_t row)
+{
+	uint64_t generation = next / GENERATION * GENERATION;
+
+	return generation + (row + 1) * TAKER + (index_of(next) + 1u);
+}
+
+/* Of another process's arena too; NULL: there is no such row. */
+static _Atomic uint64_t *word_of(const struct hca *h, uint32_t row)
+{
+	aoff words = h->shared->takes;
+
+	if (row >= HCA_MAX_QP ||
+	    !arena_has(&h->arena, words, HCA_MAX_QP * sizeof(uint64_t)))
+		return NULL;
+	return (_Atomic uint64_t *)arena_at(&h->arena, words) + row;
+}
+
 static uint32_t count(const struct srq *s)
 {
-	return ring_load(&s->wq.head) - ring_load(&s->wq.tail);
+	return ring_load(&s->wq.head) - index_of(atomic_load(&s->next));
+}
+
+bool srq_has(const struct srq *s)
+{
+	return count(s) != 0;
+}
+
+bool srq_is_shut(const struct srq *s)
+{
+	return atomic_load(&s->next) & SRQ_SHUT;
+}
+
+uint32_t srq_limit(const struct srq *s)
+{
+	return atomic_load(&s->limit) & ~SRQ_OWED;
 }
 
 static bool is_low(struct srq *s)
 {
-	if (!s->limit || count(s) >= s->limit)
-		return false;
-	atomic_store(&s->owed, 1);
+	uint32_t limit = atomic_load(&s->limit);
+
+	do {
+		if (!(limit & ~SRQ_OWED) || count(s) >= (limit & ~SRQ_OWED))
+			return false;
+	} while (!atomic_compare_exchange_weak(&s->limit, &limit, SRQ_OWED));
 	STEP("a limit's event is owed");
-	s->limit = 0;
 	return true;
 }
 
-/* A peer died while it took a receive: with its QP holding it it is taken. */
-static void mend(struct hca *h, struct srq *s)
+/* For who took the last one: it may be stopped, or dead. */
+static void note_taker(const struct hca *h, uint64_t next)
 {
-	const struct qp *qp = arena_at(&h->arena, s->taker);
+	_Atomic uint64_t *word = word_of(h, taker_of(next));
+	uint32_t index = index_of(next) - 1;
+	uint64_t wants = WANTS + index;
 
-	if (qp && arena_has(&h->arena, s->taker, sizeof *qp) &&
-	    rq_held(h, qp)) {
-		ring_store(&s->wq.tail, s->taken);
-		is_low(s);
-	}
-	s->taker = 0;
+	if (word)
+		atomic_compare_exchange_strong(word, &wants, TAKES + index);
 }
 
-static void enter(struct hca *h, struct srq *s) ACQUIRE(&s->lock)
+/* Posters may use the slots before it; never back, by one that was stopped. */
+static void free_slots(struct srq *s, uint32_t to)
 {
-	if (alock_take(&s->lock))
-		mend(h, s);
-	STEP("the shared receives are locked");
+	uint32_t tail = ring_load(&s->wq.tail);
+
+	while ((int32_t)(to - tail) > 0 &&
+	       !atomic_compare_exchange_weak(&s->wq.tail, &tail, to))
+		;
 }
 
-static void leave(struct srq *s) RELEASE(&s->lock)
+/* It has qp's slot now. */
+static void keep(struct srq *s, struct qp *qp, _Atomic uint64_t *word,
+		 uint32_t index)
 {
-	STEP("the shared receives are about to be unlocked");
-	alock_give(&s->lock);
-	STEP("the shared receives are unlocked");
+	rq_hold(qp);
+	STEP("a shared receive is held");
+	atomic_store(word, 0);
+	free_slots(s, index + 1);
 }
 
-void srq_settle(struct hca *h, struct srq *s)
+void srq_settle(struct hca *h, struct srq *s, struct qp *qp)
 {
-	if (!alock_holder(&s->lock))
+	_Atomic uint64_t *word = word_of(h, qp->stats.row);
+	uint64_t said = word ? atomic_load(word) : 0;
+
+	if (!said)
 		return;
-	enter(h, s);
-	leave(s);
+	note_taker(h, atomic_load(&s->next));
+	said = atomic_load(word);
+	if (said & TAKES)
+		keep(s, qp, word, index_of(said));
+	else
+		atomic_store(word, 0);
+	is_low(s);
+}
+
+void srq_forget(struct hca *h, uint32_t row)
+{
+	atomic_store(word_of(h, row), 0);
+}
+
+/* As owner; returns what `next` was. */
+static uint64_t shut(struct hca *h, struct srq *s)
+{
+	uint64_t next = atomic_load(&s->next);
+
+	do {
+		note_taker(h, next);
+	} while (!atomic_compare_exchange_weak(&s->next, &next,
+					       next | SRQ_SHUT));
+	note_taker(h, next);
+	return next;
 }
 
 int srq_resize(struct hca *h, struct srq *s, uint32_t depth)
 {
-	struct wq old, new;
-	uint32_t n = 0;
+	struct wq old = s->wq, new;
+	uint32_t head = ring_own(&old.head), tail;
+	uint64_t next;
 	int err = wq_init(h, &new, depth, s->wq.max_sge, 0);
 
 	if (err)
 		return err;
-	enter(h, s);
-	old = s->wq;
-	if (count(s) > depth) {
-		leave(s);
+	next = shut(h, s);
+	tail = index_of(next);
+	if (head - tail > depth) {
+		atomic_store(&s->next, next);
 		wq_fini(h, &new);
 		return -EINVAL;
 	}
-	for (uint32_t i = ring_own(&old.tail); i != ring_own(&old.head); i++)
-		memcpy(wq_at(h, &new, n++), wq_at(h, &old, i), old.stride);
-	ring_store(&new.head, n);
+	for (uint32_t i = tail; i != head; i++)
+		memcpy(wq_at(h, &new, i), wq_at(h, &old, i), old.stride);
+	ring_store(&new.head, head);
+	ring_store(&new.tail, tail);
 	s->wq = new;
-	leave(s);
+	atomic_store(&s->next, (next + GENERATION) & ~SRQ_SHUT);
 	wq_fini(h, &old);
 	return 0;
 }
 
 bool srq_arm(struct hca *h, struct srq *s, uint32_t limit)
 {
-	enter(h, s);
-	s->limit = limit;
+	uint32_t old = atomic_load(&s->limit);
+
+	while (!atomic_compare_exchange_weak(&s->limit, &old,
+					     (old & SRQ_OWED) | limit))
+		;
 	is_low(s);
-	leave(s);
 	return srq_owed(s);
 }
 
 bool srq_owed(struct srq *s)
 {
-	return atomic_exchange(&s->owed, 0);
+	return atomic_fetch_and(&s->limit, ~SRQ_OWED) & SRQ_OWED;
+}
+
+/* Into qp's slot, without knowing yet whether it will be its own. */
+static bool copy(struct hca *h, const struct srq *s, const struct qp *qp,
+		 uint32_t index)
+{
+	struct wq q = s->wq; /* which may be replaced at any time */
+	const struct wqe *w;
+	uint32_t sges;
+
+	if (index == ring_own(&q.head) || !wq_is_sound(h, &q))
+		return false;
+	w = wq_at(h, &q, index);
+	sges = bits_min_u32(w->num_sge, qp->rq.max_sge);
+	memcpy(rq_slot(h, qp), w, sizeof *w + sges * sizeof(struct wq_sge));
+	return true;
 }
 
 bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low)
 {
-	uint32_t i;
-	bool got;
+	_Atomic uint64_t *word = word_of(h, qp->stats.row);
+	uint64_t next = atomic_load(&s->next);
 
-	enter(h, s);
-	i = ring_own(&s->wq.tail);
-	got = i != ring_load(&s->wq.head) && wq_is_sound(h, &s->wq);
-	if (got) {
-		const struct wqe *w = wq_at(h, &s->wq, i);
-		uint32_t sges = bits_min_u32(w->num_sge, s->wq.max_sge);
-
-		memcpy(rq_slot(h, qp), w,
-		       sizeof *w + sges * sizeof(struct wq_sge));
-		s->taken = i + 1;
-		s->taker = hca_off(h, qp);
+	do {
+		if (!word || (next & SRQ_SHUT) ||
+		    !copy(h, s, qp, index_of(next)))
+			return false;
+		note_taker(h, next);
+		atomic_store(word, WANTS + index_of(next));
 		STEP("a shared receive is about to be taken");
-		rq_hold(qp);
-		STEP("a shared receive is held");
-		ring_store(&s->wq.tail, i + 1);
-		STEP("a shared receive is taken");
-		*low = is_low(s);
-		s->taker = 0;
-	}
-	leave(s);
-	return got;
+	} while (!atomic_compare_exchange_weak(&s->next, &next,
+					       taken_by(next, qp->stats.row)));
+	STEP("a shared receive is taken");
+	keep(s, qp, word, index_of(next));
+	*low = is_low(s);
+	return true;
 }

@@ -525,6 +525,17 @@ void host_cq_free(struct host *h, struct cq *cq) NO_LOCK_ANALYSIS
 	cq_free(&h->hca, cq);
 }
 
+int host_srq_resize(struct host *h, struct srq *s,
+		    uint32_t depth) NO_LOCK_ANALYSIS
+{
+	int err;
+
+	lane_take(&h->lane);
+	err = srq_resize(&h->hca, s, depth);
+	lane_give(&h->lane);
+	return err;
+}
+
 void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
 {
 	lane_take(&h->lane);

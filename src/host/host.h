@@ -114,6 +114,8 @@ void host_qp_query(struct host *h, struct ibt_qp *side,
 		   struct hca_qp_attr *attr);
 /* Free a CQ that no QP uses. */
 void host_cq_free(struct host *h, struct cq *cq);
+/* srq_resize, while no message takes a receive. */
+int host_srq_resize(struct host *h, struct srq *s, uint32_t depth);
 /* No frame borrows, no placement is under way after this returns, and what
  * was posted before has been looked at. */
 void host_quiesce(struct host *h);

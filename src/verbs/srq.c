@@ -97,6 +97,7 @@ int v_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 static int change(struct v_srq *s, struct hca *h, const struct ibv_srq_attr *a,
 		  int mask)
 {
+	struct v_context *c = v_context(s->base.context);
 	uint32_t depth = mask & IBV_SRQ_MAX_WR ? a->max_wr : s->srq->wq.depth;
 	int err = 0;
 
@@ -104,12 +105,12 @@ static int change(struct v_srq *s, struct hca *h, const struct ibv_srq_attr *a,
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_modify_srq: srq_limit is above max_wr");
 	if (mask & IBV_SRQ_MAX_WR)
-		err = -srq_resize(h, s->srq, depth);
+		err = -host_srq_resize(c->host, s->srq, depth);
 	if (err == EINVAL)
 		v_fail(err, V_INPUT,
 		       "ibv_modify_srq below the receives that are posted");
 	if (!err && (mask & IBV_SRQ_LIMIT) && srq_arm(h, s->srq, a->srq_limit))
-		v_queue_post(&v_context(s->base.context)->async, &s->limit);
+		v_queue_post(&c->async, &s->limit);
 	return err;
 }
 
@@ -146,7 +147,7 @@ int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 	*attr = (struct ibv_srq_attr){
 		.max_wr = s->wq.depth,
 		.max_sge = s->wq.max_sge,
-		.srq_limit = s->limit,
+		.srq_limit = srq_limit(s),
 	};
 	host_unlock(c->host);
 	return 0;

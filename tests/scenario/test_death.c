@@ -54,9 +54,6 @@ static const char *const steps[] = {
 	"a shared receive is held",
 	"a shared receive is taken",
 	"a limit's event is owed",
-	"the shared receives are locked",
-	"the shared receives are about to be unlocked",
-	"the shared receives are unlocked",
 	"an event is owed",
 	"a window's key is gone",
 	"an atomic is described",
@@ -315,8 +312,6 @@ static void assert_unlocked(const struct scene *s)
 	assert_int_equal(alock_holder(&t->qp->far.lock), 0);
 	assert_int_equal(alock_holder(&t->cq->lock), 0);
 	assert_int_equal(alock_holder(&t->hca.shared->mr_lock), 0);
-	if (t->srq)
-		assert_int_equal(alock_holder(&t->srq->lock), 0);
 }
 
 static bool is_written(const struct scene *s)
@@ -571,7 +566,7 @@ static bool initiator_stops(const struct operation *o, uint32_t k)
 /* What has locks that its peers share. */
 static bool is_shared(const struct operation *o)
 {
-	return o->how & (SHARED | FULL);
+	return o->how & FULL;
 }
 
 static void who_stops_inside_keeps_no_other_out(void **state)

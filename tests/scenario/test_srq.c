@@ -103,7 +103,7 @@ static void the_limit_is_told_once(void **state)
 		send(d, 10);
 	duo_run(d, d->now_ns + LONG);
 	assert_int_equal(s->events[ENGINE_SRQ_LIMIT], 1);
-	assert_int_equal(s->srq->limit, 0);
+	assert_int_equal(srq_limit(s->srq), 0);
 	duo_free(d);
 }
 

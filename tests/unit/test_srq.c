@@ -122,12 +122,78 @@ static void a_limit_above_the_count_is_owed_at_once(void **state)
 	end(&w);
 }
 
+/* Another queue pair of the world's. */
+static struct qp *second(struct world *w)
+{
+	struct hca_qp_cap cap = {1, 0, 1, 0, 0, w->s};
+
+	return qp_new(&w->h, 18, HCA_QPT_RC, 1, NULL, NULL, &cap, false);
+}
+
+static _Atomic uint64_t *word_of(struct world *w, const struct qp *qp)
+{
+	_Atomic uint64_t *words = arena_at(&w->h.arena, w->h.shared->takes);
+
+	return &words[qp->stats.row];
+}
+
+/* One dies when it has taken a receive and does not hold it yet. */
+static void what_the_dead_took_is_held_by_its_queue_pair(void **state)
+{
+	for (int others = 0; others < 3; others++) {
+		struct world w;
+		struct qp *other;
+		bool low;
+
+		begin(&w, 8);
+		other = second(&w);
+		for (uint64_t i = 1; i <= 5; i++)
+			post(&w, i);
+		assert_true(srq_take(&w.h, w.s, w.qp, &low));
+		/* as it was before it said that it holds it */
+		w.qp->rq_held = 0;
+		atomic_store(word_of(&w, w.qp), 1ull << 32); /* wants 0 */
+		for (int i = 0; i < others; i++) {
+			assert_true(srq_take(&w.h, w.s, other, &low));
+			assert_int_equal(rq_slot(&w.h, other)->wr_id, 2 + i);
+			other->rq_held = 0;
+		}
+		srq_settle(&w.h, w.s, w.qp);
+		assert_non_null(rq_held(&w.h, w.qp));
+		assert_int_equal(rq_held(&w.h, w.qp)->wr_id, 1);
+		end(&w);
+	}
+}
+
+/* One dies when another was faster. */
+static void what_the_dead_did_not_take_is_not(void **state)
+{
+	struct world w;
+	struct qp *other;
+	bool low;
+
+	begin(&w, 8);
+	other = second(&w);
+	post(&w, 1);
+	post(&w, 2);
+	atomic_store(word_of(&w, w.qp), 1ull << 32);
+	assert_true(srq_take(&w.h, w.s, other, &low));
+	assert_int_equal(rq_held(&w.h, other)->wr_id, 1);
+	srq_settle(&w.h, w.s, w.qp);
+	assert_null(rq_held(&w.h, w.qp));
+	assert_true(srq_take(&w.h, w.s, w.qp, &low));
+	assert_int_equal(rq_held(&w.h, w.qp)->wr_id, 2);
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(receives_come_out_in_the_order_posted),
 		cmocka_unit_test(a_resize_keeps_what_is_posted),
 		cmocka_unit_test(a_limit_above_the_count_is_owed_at_once),
+		cmocka_unit_test(what_the_dead_took_is_held_by_its_queue_pair),
+		cmocka_unit_test(what_the_dead_did_not_take_is_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
