@@ -55,13 +55,6 @@ static struct qp *find(struct far_link *l)
 	return qp;
 }
 
-/* From here on we touch this of the target alone. */
-static void touch(const struct far_link *l, guest_set what)
-{
-	if (l->guest)
-		guest_touch(l->guest, what);
-}
-
 /* It may enter ERR at any time. */
 static uint32_t state_of(const struct qp *qp)
 {
@@ -177,11 +170,18 @@ static void complete(struct far_link *l, struct qp *qp, struct far_request *r,
 /* ---- the operations, each as a responder judges and applies it ---- */
 
 /* What became of moving the piece. */
-static enum verdict moved(struct far_request *r, int err)
+static enum verdict done(struct far_request *r, int err)
 {
 	r->is_ours = err == -ENXIO;
 	r->is_gone = err == -ESRCH;
 	return err ? V_REMOTE_FAULT : V_OK;
+}
+
+static enum verdict moved(enum verdict v, struct explain *x)
+{
+	if (v)
+		x->cause = EXPLAIN_REMOTE_FAULT;
+	return v;
 }
 
 /* Put the piece where far names. */
@@ -189,39 +189,45 @@ static enum verdict put(struct far_memory *far, struct far_request *r)
 {
 	struct space_move m = {far->vec, r->near.vec, (uint32_t)far->n,
 			       (uint32_t)r->near.n};
-	size_t done;
+	size_t count;
 
 	if (!r->bytes)
 		return V_OK;
 	if (r->data)
-		return moved(r, far->space->ops->write(far->space, far->vec,
-						       far->n, r->data));
-	return moved(r, space_put(far->space, r->near.space, &m, 1, &done));
+		return done(r, far->space->ops->write(far->space, far->vec,
+						      far->n, r->data));
+	return done(r, space_put(far->space, r->near.space, &m, 1, &count));
 }
 
 static enum verdict get(struct far_memory *far, struct far_request *r)
 {
 	struct space_move m = {r->near.vec, far->vec, (uint32_t)r->near.n,
 			       (uint32_t)far->n};
-	size_t done;
+	size_t count;
 
-	return moved(r, space_get(far->space, r->near.space, &m, 1, &done));
+	if (!r->bytes)
+		return V_OK;
+	return done(r, space_get(far->space, r->near.space, &m, 1, &count));
 }
 
-/* By the target's keys, unless it seizes us meanwhile. */
-static enum verdict
-copy(struct far_link *l,
-     enum verdict (*move)(struct far_memory *far, struct far_request *r),
-     struct far_memory *far, struct far_request *r, guest_set keys)
+/*
+ * From here on the target waits for us before what these keys name goes away.
+ * What they name is looked up only now: who withdrew one before does not wait.
+ */
+static void begin_copy(struct far_link *l, guest_set keys)
 {
-	guest_set what = keys | guest_qp(l->qpn);
-	enum verdict v;
+	if (l->guest)
+		guest_copy(l->guest, keys | guest_qp(l->qpn));
+}
 
-	if (!l->guest)
-		return move(far, r);
-	guest_copy(l->guest, what);
-	v = move(far, r);
-	r->is_seized = !guest_copied(l->guest, what, guest_qp(l->qpn));
+/* v, unless the target has seized us meanwhile. */
+static enum verdict end_copy(struct far_link *l, struct far_request *r,
+			     guest_set keys, enum verdict v)
+{
+	guest_set qp = guest_qp(l->qpn);
+
+	if (l->guest)
+		r->is_seized = !guest_copied(l->guest, keys | qp, qp);
 	return r->is_seized ? V_REMOTE_FAULT : v;
 }
 
@@ -236,15 +242,12 @@ static guest_set keys_of(struct wqe *w)
 	return keys;
 }
 
-static enum verdict send_into(struct far_link *l, struct qp *qp,
-			      struct far_request *r, struct wqe *w,
-			      struct explain *x)
+static enum verdict fill(struct far_link *l, struct qp *qp,
+			 struct far_request *r, struct wqe *w,
+			 struct explain *x)
 {
 	struct far_memory far = {.space = l->hca->space};
-	enum verdict v;
 
-	x->wr_id = w->wr_id;
-	x->opcode = HCA_WR_SEND;
 	if (sem_check(l->hca, qp->recv_pd, w, HCA_LOCAL_WRITE, x))
 		return V_RECV_MEMORY;
 	if (r->total > sem_capacity(w)) {
@@ -257,13 +260,25 @@ static enum verdict send_into(struct far_link *l, struct qp *qp,
 		       HCA_LOCAL_WRITE, far.vec, &far.n, x))
 		return V_RECV_MEMORY;
 	x->va = far.n ? far.vec[0].va : 0;
-	v = copy(l, put, &far, r, keys_of(w));
+	if (!put(&far, r))
+		return V_OK;
+	x->cause = EXPLAIN_LOCAL_FAULT;
+	return V_RECV_MEMORY;
+}
+
+static enum verdict send_into(struct far_link *l, struct qp *qp,
+			      struct far_request *r, struct wqe *w,
+			      struct explain *x)
+{
+	guest_set keys = keys_of(w);
+	enum verdict v;
+
+	x->wr_id = w->wr_id;
+	x->opcode = HCA_WR_SEND;
+	begin_copy(l, keys);
+	v = end_copy(l, r, keys, fill(l, qp, r, w, x));
 	STEP("a receive is filled");
-	if (v) {
-		x->cause = EXPLAIN_LOCAL_FAULT;
-		return V_RECV_MEMORY;
-	}
-	return V_OK;
+	return v;
 }
 
 static enum verdict run_send(struct far_link *l, struct qp *qp,
@@ -313,18 +328,21 @@ static enum verdict run_write(struct far_link *l, struct qp *qp,
 {
 	bool ends = r->offset + r->bytes == r->total;
 	bool imm = ends && r->opcode == HCA_WR_RDMA_WRITE_IMM;
+	guest_set keys = guest_key(r->rkey);
 	struct far_memory far;
-	enum verdict v = locate(l, qp, r, HCA_REMOTE_WRITE, &far, x);
+	enum verdict v;
 
+	/* refused, it takes no receive */
+	v = imm ? locate(l, qp, r, HCA_REMOTE_WRITE, &far, x) : V_OK;
 	if (v)
 		return v;
 	if (imm && !take_receive(l, qp, r))
 		return V_RNR;
-	v = copy(l, put, &far, r, guest_key(r->rkey));
+	begin_copy(l, keys);
+	v = locate(l, qp, r, HCA_REMOTE_WRITE, &far, x);
+	v = end_copy(l, r, keys, v ? v : moved(put(&far, r), x));
 	STEP("memory is written");
-	if (v)
-		x->cause = EXPLAIN_REMOTE_FAULT;
-	else if (imm)
+	if (!v && imm)
 		complete(l, qp, r, HCA_SUCCESS);
 	return v;
 }
@@ -341,16 +359,15 @@ static enum verdict run_read(struct far_link *l, struct qp *qp,
 			     struct far_request *r, struct explain *x)
 {
 	enum verdict v = check_resources(qp, x);
+	guest_set keys = guest_key(r->rkey);
 	struct far_memory far;
 
-	if (!v)
-		v = locate(l, qp, r, HCA_REMOTE_READ, &far, x);
-	if (v || !r->bytes)
-		return v;
-	v = copy(l, get, &far, r, guest_key(r->rkey));
-	STEP("memory is read");
 	if (v)
-		x->cause = EXPLAIN_REMOTE_FAULT;
+		return v;
+	begin_copy(l, keys);
+	v = locate(l, qp, r, HCA_REMOTE_READ, &far, x);
+	v = end_copy(l, r, keys, v ? v : moved(get(&far, r), x));
+	STEP("memory is read");
 	return v;
 }
 
@@ -574,7 +591,6 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 		l->is_asked = false;
 		return FAR_CLOSED;
 	}
-	touch(l, guest_any_key(l->qpn));
 	if (!approach(l, qp))
 		return busy(l, r->now_ns);
 	l->is_busy = false;
@@ -597,7 +613,7 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 static void enter(struct far_link *l)
 {
 	if (l->guest)
-		guest_enter(l->guest);
+		guest_enter(l->guest, guest_qp(l->qpn));
 	STEP("the guest is inside");
 }
 
@@ -636,7 +652,6 @@ static bool is_ready(struct far_link *l, bool wants_receive)
 
 	if (!qp) /* to hear that it is lost */
 		return l->is_asked || l->is_busy;
-	touch(l, guest_qp(l->qpn));
 	if (!approach(l, qp))
 		return false;
 	if (l->is_busy)

@@ -44,7 +44,8 @@ void guest_give(struct guest *g) NO_LOCK_ANALYSIS
 void guest_copy(struct guest *g, guest_set what)
 {
 	ring_store(&g->thread, alock_thread());
-	guest_touch(g, what | GUEST_COPIES);
+	/* and then, not before, it looks at the keys */
+	atomic_exchange(&g->touches, what | GUEST_COPIES);
 }
 
 bool guest_copied(struct guest *g, guest_set what, guest_set then)
@@ -93,8 +94,11 @@ static bool may_touch(guest_set touches, guest_set what)
 	uint32_t qpn = (uint32_t)(touches >> 32) & 0xffffff;
 	uint32_t its = (uint32_t)(what >> 32) & 0xffffff;
 
-	return !(touches & GUEST_SAY) || touches == GUEST_SEIZED ||
-	       !(what & GUEST_SAY) || (qpn && qpn == its) ||
+	if (touches == GUEST_SEIZED || !(what & GUEST_SAY))
+		return true;
+	if ((uint32_t)what && !its && !(touches & GUEST_COPIES))
+		return false; /* it will find them withdrawn */
+	return !(touches & GUEST_SAY) || (qpn && qpn == its) ||
 	       (uint32_t)touches & (uint32_t)what;
 }
 

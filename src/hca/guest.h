@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Who is inside an arena: a slot for each process that works in it by itself,
- * saying whether it is between looking at a key and its last access to the
- * memory that the key names, and what it may touch there.  The owner, having
- * withdrawn a key or a QP, waits for those that were inside and may touch it;
- * the dead are not waited for, the stopped are.
+ * saying at which QP, and by which keys it copies.  The owner, having withdrawn
+ * a QP, waits for those that were inside at it; having withdrawn a key, for
+ * those that copied by it.  The dead are not waited for.
  *
- *	guest: guest_enter			owner: withdraw the key
- *	       look at the key			       guest_wait
- *	       guest_touch: no more than it	       the memory is its own
- *	       copy
+ *	guest: guest_enter: at this QP		owner: withdraw the key
+ *	       guest_copy: by this key		       guest_wait
+ *	       look at the key, copy		       the memory is its own
+ *	       guest_copied
  *	       guest_leave
  *
  * One that is stopped amid its copying can be seized: it finds out before it
- * would copy on, and touches nothing more.  Then it is not inside.
+ * would copy on, and touches nothing more.  Then it is not inside.  One that is
+ * stopped elsewhere is waited for, but by the owner of its QP alone.
  *
  * Slots are claimed in order, so the first that nobody ever had ends them.
  * Owner: the arena.  A guest has one slot in an arena, used under its lane's
@@ -59,29 +59,18 @@ static inline guest_set guest_key(uint32_t key)
 {
 	return GUEST_SAY | 1ull << ((key >> 8) * 2654435761u >> 27);
 }
-/* A QP and every key. */
-static inline guest_set guest_any_key(uint32_t qpn)
-{
-	return guest_qp(qpn) | 0xffffffff;
-}
-
 /* A slot in far's arena for this process; NULL: all are taken. */
 struct guest *guest_take(struct hca *far);
 /* Not inside. */
 void guest_give(struct guest *g);
-/* All that is read of the arena after it, the owner has not yet withdrawn, or
- * waits. */
-static inline void guest_enter(struct guest *g)
+/* Of what it is to touch, all that is read of the arena after it the owner has
+ * not yet withdrawn, or waits. */
+static inline void guest_enter(struct guest *g, guest_set what)
 {
-	atomic_store_explicit(&g->touches, GUEST_ALL, memory_order_relaxed);
+	atomic_store_explicit(&g->touches, what, memory_order_relaxed);
 	ring_publish(&g->epoch, ring_own(&g->epoch) + 1);
 }
-/* From here on it touches this alone. */
-static inline void guest_touch(struct guest *g, guest_set what)
-{
-	atomic_store_explicit(&g->touches, what, memory_order_release);
-}
-/* The same while it copies, which may end by itself; `what` has no more. */
+/* The same for keys, from here to guest_copied, which may end by itself. */
 void guest_copy(struct guest *g, guest_set what);
 /* Between two system calls, and after the last. */
 static inline bool guest_is_seized(const struct guest *g)

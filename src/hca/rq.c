@@ -152,12 +152,12 @@ enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 
 	CHECK(is_held(qp));
 	w->opcode = (uint8_t)c->opcode;
-	w->flags = (uint8_t)c->wc_flags;
 	w->bytes = c->byte_len;
 	w->imm_be = c->imm_be;
 	w->rkey = c->src_qpn;
 	w->va = c->at_ns;
 	w->swap_add = c->status;
+	w->compare = c->wc_flags;
 	STEP("a receive is about to complete");
 	/* cq_announce looks, after it, whether the owner sleeps */
 	ring_store(cursor(qp), at_cursor(qp) + 1);
@@ -184,7 +184,7 @@ bool rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 		.status = (uint32_t)w->swap_add,
 		.vendor_err = (uint32_t)w->swap_add,
 		.opcode = w->opcode,
-		.wc_flags = w->flags,
+		.wc_flags = (uint32_t)w->compare,
 		.byte_len = w->bytes,
 		.imm_be = w->imm_be,
 		.qpn = qp->qpn,

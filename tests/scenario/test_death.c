@@ -71,7 +71,7 @@ static const char *const owners_steps[] = {
 	"a completion is collected",
 };
 
-enum victim { NOBODY, INITIATOR, TARGET };
+enum victim { NOBODY, INITIATOR, TARGET, REGION };
 
 static struct {
 	bool is_seen[TEST_COUNT(steps)];
@@ -89,6 +89,17 @@ static void end_target(struct duo *d)
 	d->side[1].hca.shared->pulse.word |= 0x40000000u;
 	d->side[1].memory.size = 0;
 	d->side[1].is_dead = true;
+}
+
+/* The target takes its region back, and fills it with something else. */
+static void take_region(struct duo *d)
+{
+	struct duo_side *t = &d->side[1];
+	guest_set keys = guest_key(t->mr->lkey) | guest_key(t->mr->rkey);
+
+	assert_int_equal(mr_free(&t->hca, t->mr), 0);
+	guest_wait(&t->hca, keys);
+	memset(t->memory.bytes + AT, 0x77, BYTES);
 }
 
 void step_at(const char *name)
@@ -110,8 +121,11 @@ void step_at(const char *name)
 		return;
 	if (now.victim == INITIATOR)
 		longjmp(now.death, 1);
+	if (now.victim == TARGET)
+		end_target(now.d);
+	else
+		take_region(now.d);
 	now.victim = NOBODY;
-	end_target(now.d);
 }
 
 static bool is_dead(alock_owner owner)
@@ -553,6 +567,10 @@ static bool initiator_stops(const struct operation *o, uint32_t k)
 	now.victim = NOBODY;
 	now.is_stopped = true;
 	turns(1);
+	/* it is told of no key that goes, nor of another's queue pair */
+	guest_wait(&s.target->hca, guest_key(s.target->mr->lkey) |
+					   guest_key(s.target->mr->rkey));
+	guest_wait(&s.target->hca, guest_qp(THIRD_QPN));
 	assert_goes_on(&s);
 	now.is_stopped = false;
 	s.d->side[0].is_dead = stopped;
@@ -576,6 +594,43 @@ static void who_stops_inside_keeps_no_other_out(void **state)
 
 		while (!is_shared(&operations[i]) &&
 		       initiator_stops(&operations[i], k))
+			assert_true(++k < STEPS_MAX);
+	}
+}
+
+/* ---- memory that goes away ---- */
+
+/* True: the region of o's target went at step k. */
+static bool region_goes(const struct operation *o, uint32_t k)
+{
+	struct scene s;
+	uint32_t foreign = 0;
+	bool went;
+
+	begin(&s, o);
+	mw_free(&s.target->hca, s.window);
+	now.victim = REGION;
+	now.left = k;
+	duo_run(s.d, s.d->now_ns);
+	went = now.victim == NOBODY;
+	now.victim = NOBODY;
+	for (uint32_t i = AT; went && i < AT + BYTES; i++)
+		foreign += s.target->memory.bytes[i] != 0x77;
+	assert_int_equal(foreign, 0);
+	/* how it goes on is told elsewhere */
+	s.d->side[0].is_dead = s.d->side[1].is_dead = true;
+	end(&s);
+	return went;
+}
+
+/* Its owner does not wait for who has looked at the key and not yet copied. */
+static void who_finds_its_key_gone_touches_nothing(void **state)
+{
+	for (size_t i = 0; i < TEST_COUNT(operations); i++) {
+		uint32_t k = 0;
+
+		while (operations[i].op != HCA_WR_SEND_INV &&
+		       region_goes(&operations[i], k))
 			assert_true(++k < STEPS_MAX);
 	}
 }
@@ -630,6 +685,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_dies_inside_leaves_nothing_half_done),
 		cmocka_unit_test(who_stops_inside_keeps_no_other_out),
+		cmocka_unit_test(who_finds_its_key_gone_touches_nothing),
 		cmocka_unit_test(whose_target_dies_sees_its_work_end),
 	};
 

@@ -387,8 +387,8 @@ static void a_window_is_taken_away_when_accesses_by_it_are_over(void **state)
 	duo_run(d, d->now_ns);
 	assert_done(d, 1, HCA_SUCCESS);
 	key = w->rkey;
-	guest_enter(guest);
-	guest_touch(guest, guest_qp(s->qp->qpn) | guest_key(key));
+	guest_enter(guest, guest_qp(s->qp->qpn));
+	guest_copy(guest, guest_qp(s->qp->qpn) | guest_key(key));
 	e = duo_send(d, 1, HCA_WR_LOCAL_INV, 0, 0, 0);
 	e->imm_be = key;
 	duo_post(d, 1);
