@@ -201,10 +201,6 @@ void cq_collect(struct hca *h, struct cq *cq, struct qp *also)
 	leave(cq);
 }
 
-/*
- * It may have died before it put the QP on the list, and before it did what
- * the event asks for.
- */
 void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 {
 	bool is_there;

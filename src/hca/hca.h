@@ -399,6 +399,7 @@ struct qp_far {
 	ring_index left;       /* receives completed, with a shared queue */
 	ring_index is_queued;  /* it is on the list of recv_cq, or will be */
 	aoff next;	       /* there */
+	uint32_t is_torn;      /* a peer died in the lock: see rq_settle */
 	_Atomic uint32_t mail; /* enum qp_mail, see mail.c */
 	_Atomic uint32_t ask;  /* enum far_ask */
 	ring_index is_wanted;  /* peers shall not begin anything */
@@ -677,8 +678,12 @@ enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 void cq_collect(struct hca *h, struct cq *cq, struct qp *also);
 /* The events that are owed; they are the caller's to tell. */
 uint32_t cq_owed(struct cq *cq);
-/* A peer died that may have left something in qp and not said so. */
-void cq_settle(struct hca *h, struct cq *cq, struct qp *qp);
+/*
+ * The owner, under qp's responder lock: a peer died in that, and may have left
+ * something and not said so, or said that it would put qp on the list.
+ */
+void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
+	REQUIRES(&qp->far.lock);
 /* Moderate events, IBTA 11.2.8.2. */
 void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 		 uint64_t period_ns);

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/hca.h"
 
-static bool settle(struct hca *h, struct qp *qp)
-{
-	if (!rq_settle(h, qp))
-		return false;
-	cq_settle(h, arena_at(&h->arena, qp->recv_cq), qp);
-	return true;
-}
-
 bool mourn_dead(struct hca *h)
 {
 	const aoff *rows = arena_at(&h->arena, h->shared->qps);
@@ -19,7 +11,7 @@ bool mourn_dead(struct hca *h)
 
 		if (!qp)
 			continue;
-		settled &= settle(h, qp);
+		settled &= rq_settle(h, qp);
 		mail_post(h, qp, QP_MAIL_ALL);
 	}
 	return settled;

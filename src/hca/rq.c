@@ -89,7 +89,7 @@ struct wqe *rq_held(struct hca *h, const struct qp *qp)
 /*
  * A peer died here.  A receive that it had not completed is held still, and so
  * is one that it had just taken from a shared queue; what it left and did not
- * say is the owner's to find (mourn.c).
+ * say is for the owner to find, and this may be another peer.
  */
 static void mend(struct hca *h, struct qp *qp)
 {
@@ -97,6 +97,7 @@ static void mend(struct hca *h, struct qp *qp)
 
 	if (s && arena_has(&h->arena, qp->srq, sizeof *s))
 		srq_settle(h, s, qp);
+	qp->far.is_torn = 1;
 }
 
 bool rq_enter(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
@@ -135,12 +136,15 @@ bool rq_settle(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 {
 	bool inherited;
 
-	if (!alock_holder(&qp->far.lock))
+	if (!alock_holder(&qp->far.lock) && !qp->far.is_torn)
 		return true;
 	if (!alock_try(&qp->far.lock, &inherited))
 		return false;
 	if (inherited)
 		mend(h, qp);
+	if (qp->far.is_torn && qp->recv_cq)
+		cq_settle(h, arena_at(&h->arena, qp->recv_cq), qp);
+	qp->far.is_torn = 0;
 	alock_give(&qp->far.lock);
 	return true;
 }

@@ -156,6 +156,20 @@ static void moderated_events_wait_for_company(void **state)
 
 /* ---- what peers leave ---- */
 
+enum { STOPPED = 100, DEAD, LIVING };
+
+static bool is_dead(alock_owner owner)
+{
+	return owner == DEAD;
+}
+
+static bool wait_for(alock_owner owner)
+{
+	return is_dead(owner);
+}
+
+static const struct alock_judge judge = {is_dead, NULL, NULL, wait_for};
+
 static struct qp *new_qp(uint32_t qpn)
 {
 	struct hca_qp_cap cap = {1, 4, 1, 1, 0, NULL};
@@ -234,6 +248,7 @@ static void who_stops_in_saying_so_keeps_nobody_out(void **state)
 {
 	struct qp *a = new_qp(7), *b = new_qp(8);
 
+	alock_open(LIVING, &judge);
 	ring_store(&a->far.is_queued, 1);
 	leave(a, 1);
 	assert_false(cq_has(cq));
@@ -241,9 +256,18 @@ static void who_stops_in_saying_so_keeps_nobody_out(void **state)
 	assert_int_equal(push(3, 9, false), CQ_QUIET);
 	assert_int_equal(pop() + pop(), 2 + 3); /* in either order */
 	assert_false(cq_has(cq));
-	/* it was dead */
+	/* it lives, and the death of another changes nothing */
 	cq_arm(cq, false);
-	cq_settle(&h, cq, a);
+	atomic_store(&a->far.lock.owner, STOPPED);
+	assert_false(mourn_dead(&h));
+	assert_int_equal(ring_load(&a->far.is_queued), 1);
+	assert_int_equal(cq_owed(cq), 0);
+	/* it was dead, and another of its kind has come since */
+	atomic_store(&a->far.lock.owner, DEAD);
+	assert_true(rq_enter(&h, a));
+	assert_false(mourn_dead(&h));
+	rq_leave(a);
+	assert_true(mourn_dead(&h));
 	assert_int_equal(cq_owed(cq), 1);
 	assert_int_equal(pop(), 1);
 	assert_int_equal(leave(a, 4), CQ_QUIET);
