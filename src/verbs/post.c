@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "engine/engine.h"
-#include "util/prefetch.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
@@ -263,8 +262,7 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	uint64_t bytes = 0;
 	int err;
 
-	engine_qp_expect(q->side);
-	prefetch(q->qp, sizeof *q->qp);
+	v_post_expect(q);
 	err = v_post_state(q, HCA_QP_RTS);
 	if (err) {
 		*bad = wr;

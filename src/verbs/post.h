@@ -6,10 +6,17 @@
 #ifndef VERBS_POST_H
 #define VERBS_POST_H
 
+#include "util/prefetch.h"
 #include "verbs/object.h"
 
 #define V_POST_EACH 64 /* bytes that a request takes beside its payload */
 
+/* Ask for the memory of a queue pair whose turn it is. */
+static inline void v_post_expect(const struct v_qp *q)
+{
+	engine_qp_expect(q->side);
+	prefetch(q->qp, sizeof *q->qp);
+}
 /* May work be posted to this queue?  0 or a positive errno, said. */
 int v_post_state(const struct v_qp *q, uint32_t from);
 /* The bytes that the elements name; UINT64_MAX when they are too many. */

@@ -261,6 +261,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct v_qp *q = of(ex);
 
+	v_post_expect(q);
 	lock_take(&q->send);
 	q->wr.now = NULL;
 	q->wr.count = 0;
