@@ -8,6 +8,22 @@
 #include "sim/workload.h"
 #include "util/step.h"
 
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#else
+/* Who watches the stack is told of each change of it. */
+#define __sanitizer_start_switch_fiber(fake, bottom, size)                     \
+	((void)(fake), (void)(bottom), (void)(size))
+#define __sanitizer_finish_switch_fiber(fake, bottom, size)                    \
+	((void)(fake), (void)(bottom), (void)(size))
+#endif
+
 #define STACK_BYTES (1u << 20)
 #define PROGRAMS    WORLD_HOSTS
 #define NOBODY	    (WORLD_HOSTS + 1)
@@ -22,13 +38,27 @@ static struct {
 	void *stack[WORLD_HOSTS + 1];
 	bool is_running[WORLD_HOSTS + 1];
 	uint32_t now, slow, taken;
+	const void *bottom; /* of main's stack, and how large it is */
+	size_t size;
 } all = {.now = NOBODY};
 
 static void let_another(void)
 {
 	uint32_t me = all.now;
+	void *fake = NULL;
 
+	__sanitizer_start_switch_fiber(&fake, all.bottom, all.size);
 	swapcontext(&all.of[me], &all.main);
+	__sanitizer_finish_switch_fiber(fake, &all.bottom, &all.size);
+}
+
+static void let(uint32_t who)
+{
+	void *fake = NULL;
+
+	__sanitizer_start_switch_fiber(&fake, all.stack[who], STACK_BYTES);
+	swapcontext(&all.main, &all.of[who]);
+	__sanitizer_finish_switch_fiber(fake, NULL, NULL);
 }
 
 void step_at(const char *name)
@@ -58,11 +88,13 @@ static void run(void)
 {
 	uint32_t me = all.now;
 
+	__sanitizer_finish_switch_fiber(NULL, &all.bottom, &all.size);
 	if (me == PROGRAMS)
 		all.w->app_ns = workload_step(all.w);
 	else
 		node_turn(&all.w->hosts[me]);
 	all.is_running[me] = false;
+	__sanitizer_start_switch_fiber(NULL, all.bottom, all.size);
 }
 
 static void begin(uint32_t who)
@@ -125,7 +157,7 @@ void turns_take(struct world *w, bool programs)
 	while ((who = draw()) != NOBODY) {
 		all.now = who;
 		alock_open(who + 1, &judge);
-		swapcontext(&all.main, &all.of[who]);
+		let(who);
 	}
 	all.now = NOBODY;
 	alock_open(ALOCK_NAMELESS, NULL);
