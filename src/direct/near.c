@@ -150,6 +150,22 @@ static enum hca_status status_of(enum verdict v)
 	return HCA_REM_OP_ERR;
 }
 
+/*
+ * Who has gone is as silent as on a wire, and only when the tries are used up
+ * that is an error: programs end while their peer's last message is under way,
+ * and count on being gone before it hears of that.
+ */
+static void silent(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
+{
+	q->req.is_gone = q->link->is_gone;
+	if (q->req.is_gone && !q->qp->attr.timeout) {
+		rc_comp_gone(t, q);
+		return;
+	}
+	rc_comp_lost(t, q, now_ns);
+	wait_for_peer(t, q);
+}
+
 static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		  struct far_request *r, enum far_answer answer,
 		  uint64_t now_ns)
@@ -163,8 +179,7 @@ static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	case FAR_LOST:
 	case FAR_CLOSED:
 		q->req.is_closed = answer == FAR_CLOSED;
-		rc_comp_lost(t, q, now_ns);
-		wait_for_peer(t, q);
+		silent(t, q, now_ns);
 		break;
 	case FAR_RNR:
 		rc_comp_rnr(t, q, r->rnr_timer, now_ns);
@@ -179,7 +194,7 @@ static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		break;
 	case FAR_GONE:
 		q->link->is_gone = true;
-		rc_comp_gone(t, q);
+		silent(t, q, now_ns);
 		break;
 	case FAR_OUR_FAULT:
 		rc_req_stop(t, q, w, our_fault(r, &x), &x);
@@ -200,7 +215,7 @@ uint32_t near_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	if (!w)
 		return 0;
 	if (l->is_gone) {
-		rc_comp_gone(t, q);
+		silent(t, q, now_ns);
 		return 0;
 	}
 	status = describe(t, q, w, &r, &x);
@@ -232,6 +247,8 @@ uint64_t near_look(struct ibt *t)
 		struct ibt_qp *q = CONTAINER_OF(n, struct ibt_qp, nearby);
 
 		next = n->next;
+		if (q->req.is_gone)
+			continue;
 		if (!far_is_ready(q->link, q->req.rnr_waiting)) {
 			look = bits_min_u64(look, next_look(t, q->link));
 			continue;

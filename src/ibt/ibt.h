@@ -117,7 +117,8 @@ struct rc_req {
 	bool is_granted; /* the timer has been, anew, as we slept */
 	bool rnr_waiting, asking, draining;
 	bool was_alive;	     /* as we have heard since silent_since_ns */
-	bool is_closed;	     /* the peer's QP, as seen without packets */
+	bool is_closed;	     /* the peer's QP, as seen without packets; */
+	bool is_gone;	     /* or its process */
 	struct early early;  /* answers that came before their turn */
 	struct serial24 gap; /* response already asked for again */
 	bool gap_valid;

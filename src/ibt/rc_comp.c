@@ -240,9 +240,11 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 
 	if (r->retries++ < q->qp->attr.retry_cnt)
 		return true;
-	if (t->strict || r->is_closed) {
+	if (t->strict || r->is_closed || r->is_gone) {
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
-			    r->is_closed ? EXPLAIN_PEER_CLOSED : EXPLAIN_RETRY);
+			    r->is_gone	   ? EXPLAIN_PEER_GONE
+			    : r->is_closed ? EXPLAIN_PEER_CLOSED
+					   : EXPLAIN_RETRY);
 		return false;
 	}
 	if (!r->silent_since_ns)

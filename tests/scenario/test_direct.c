@@ -123,9 +123,11 @@ static void a_peer_in_error_has_the_time_of_the_specification(void **state)
 	duo_free(d);
 }
 
-static void a_peer_whose_process_ended_is_told_at_once(void **state)
+static void
+who_loses_its_peers_process_is_told_when_its_tries_are_used_up(void **state)
 {
 	struct duo *d = duo_new(3, 16);
+	struct cqe c;
 
 	duo_send(d, 0, HCA_WR_SEND, 0, 64, 0);
 	duo_post(d, 0);
@@ -133,7 +135,9 @@ static void a_peer_whose_process_ended_is_told_at_once(void **state)
 	duo_post(d, 0);
 	duo_run(d, d->now_ns);
 	assert_true(engine_gone(d->side[0].engine, d));
-	duo_run(d, d->now_ns);
+	duo_run(d, d->now_ns + duo_tries_ns(d, 0) / 2);
+	assert_false(duo_poll(d, 0, &c));
+	duo_run(d, d->now_ns + 4 * duo_tries_ns(d, 0));
 	assert_done(d, 0, HCA_RETRY_EXC_ERR);
 	assert_done(d, 0, HCA_WR_FLUSH_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_GONE);
@@ -418,7 +422,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_peer_not_ready_is_silent),
 		cmocka_unit_test(
 			a_peer_in_error_has_the_time_of_the_specification),
-		cmocka_unit_test(a_peer_whose_process_ended_is_told_at_once),
+		cmocka_unit_test(
+			who_loses_its_peers_process_is_told_when_its_tries_are_used_up),
 		cmocka_unit_test(who_sleeps_is_kicked_for_an_event),
 		cmocka_unit_test(our_own_fault_fails_us_and_not_the_peer),
 		cmocka_unit_test(a_failing_peer_gives_back_its_receives),
