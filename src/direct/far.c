@@ -118,10 +118,11 @@ static struct wqe *take_receive(struct far_link *l, struct qp *qp,
 
 	if (qp->srq && !at(l->hca, qp->srq, sizeof(struct srq)))
 		return NULL;
-	r->is_full = rq_is_full(l->hca, qp);
+	w = rq_take(l->hca, qp, &low);
+	/* there may be room since, and was none */
+	r->is_full = !w && (rq_is_full(l->hca, qp) || rq_has(l->hca, qp));
 	if (r->is_full)
 		post(l, qp, r, QP_MAIL_ROOM);
-	w = rq_take(l->hca, qp, &low);
 	if (low)
 		post(l, qp, r, QP_MAIL_LIMIT);
 	return w && w->num_sge <= qp->rq.max_sge ? w : NULL;

@@ -87,6 +87,32 @@ static void many_are_taken_before_a_poll(void **state)
 	duo_free(d);
 }
 
+/* Without packets a stopped target takes as many as it can remember. */
+static void who_does_not_collect_gets_the_rest_later(void **state)
+{
+	struct duo *d = duo_new_shared(1, 64);
+	uint32_t done = 0;
+
+	for (uint64_t k = 0; k < 50; k++)
+		duo_recv(d, 1, 100 * k, 100);
+	d->side[1].is_stopped = duo_is_direct();
+	for (uint64_t k = 0; k < 50; k++) {
+		send(d, 100);
+		duo_run(d, d->now_ns + 1000000);
+		done += duo_poll(d, 0, &(struct cqe){0});
+	}
+	assert_int_equal(done, duo_is_direct() ? 16 : 50);
+	d->side[1].is_stopped = false;
+	duo_run(d, d->now_ns + LONG);
+	while (duo_poll(d, 0, &(struct cqe){0}))
+		done++;
+	assert_int_equal(done, 50);
+	for (uint64_t k = 0; k < 50; k++)
+		assert_int_equal(received(d, HCA_SUCCESS), 0x8000 + k);
+	assert_false(duo_poll(d, 1, &(struct cqe){0}));
+	duo_free(d);
+}
+
 static void the_limit_is_told_once(void **state)
 {
 	struct duo *d = duo_new_shared(1, 8);
@@ -154,6 +180,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_empty_shared_queue_makes_the_sender_wait),
 		cmocka_unit_test(a_receive_taken_leaves_its_slot),
 		cmocka_unit_test(many_are_taken_before_a_poll),
+		cmocka_unit_test(who_does_not_collect_gets_the_rest_later),
 		cmocka_unit_test(the_limit_is_told_once),
 		cmocka_unit_test(
 			a_message_too_long_ends_its_receive_and_the_qp),
