@@ -17,8 +17,8 @@
 
 #define ARENA_BYTES (8u << 20)
 #define TAKERS	    3
-#define RECEIVES    200000
-#define DEPTH	    16
+#define RECEIVES    100000
+#define DEPTH	    64
 
 static struct hca hca;
 static struct srq *srq;
@@ -60,13 +60,13 @@ static void *begin(void)
 	return srq ? memory : NULL;
 }
 
-static void take(struct qp *qp)
+static bool take(struct qp *qp)
 {
 	struct wqe *w;
 	bool low;
 
 	if (!srq_take(&hca, srq, qp, &low))
-		return;
+		return false;
 	w = rq_slot(&hca, qp);
 	if (w->wr_id == 0 || w->wr_id > RECEIVES || w->va != ~w->wr_id ||
 	    w->compare != w->wr_id)
@@ -75,6 +75,7 @@ static void take(struct qp *qp)
 		atomic_fetch_add(&seen->had[w->wr_id], 1);
 	atomic_fetch_add(&seen->count, 1);
 	qp->rq_held = 0; /* it is done with it */
+	return true;
 }
 
 static pid_t start_taker(struct qp *qp)
@@ -85,7 +86,8 @@ static pid_t start_taker(struct qp *qp)
 		return pid;
 	atomic_fetch_add(&seen->ready, 1);
 	while (atomic_load(&seen->count) < RECEIVES)
-		take(qp);
+		if (!take(qp))
+			sched_yield();
 	_exit(0);
 }
 
