@@ -460,6 +460,10 @@ static void assert_windows(struct scene *s)
 {
 	struct duo_side *t = s->target;
 
+	mr_enter(&t->hca);
+	mw_settle(&t->hca);
+	mr_leave(&t->hca);
+	assert_int_equal(t->mr->bound, s->window->rkey != 0);
 	mw_free(&t->hca, s->window);
 	assert_int_equal(t->mr->bound, 0);
 }
@@ -483,21 +487,29 @@ static void end(struct scene *s)
 	now.is_first = false;
 }
 
+/* True: the initiator of o got as far as step k, and no further. */
+static bool begin_until(struct scene *s, const struct operation *o, uint32_t k)
+{
+	volatile bool ended = true;
+
+	begin(s, o);
+	now.victim = INITIATOR;
+	now.left = k;
+	if (!setjmp(now.death)) {
+		duo_run(s->d, s->d->now_ns);
+		ended = false;
+	}
+	now.victim = NOBODY;
+	return ended;
+}
+
 /* True: the initiator of o died at step k. */
 static bool initiator_dies(const struct operation *o, uint32_t k,
 			   bool third_first)
 {
 	struct scene s;
-	volatile bool died = true;
+	bool died = begin_until(&s, o, k);
 
-	begin(&s, o);
-	now.victim = INITIATOR;
-	now.left = k;
-	if (!setjmp(now.death)) {
-		duo_run(s.d, s.d->now_ns);
-		died = false;
-	}
-	now.victim = NOBODY;
 	s.d->side[0].is_dead = died;
 	turns(1);
 	guest_wait(&s.target->hca, GUEST_ALL);
@@ -555,16 +567,8 @@ static void assert_goes_on(struct scene *s)
 static bool initiator_stops(const struct operation *o, uint32_t k)
 {
 	struct scene s;
-	volatile bool stopped = true;
+	bool stopped = begin_until(&s, o, k);
 
-	begin(&s, o);
-	now.victim = INITIATOR;
-	now.left = k;
-	if (!setjmp(now.death)) {
-		duo_run(s.d, s.d->now_ns);
-		stopped = false;
-	}
-	now.victim = NOBODY;
 	now.is_stopped = true;
 	turns(1);
 	/* it is told of no key that goes, nor of another's queue pair */

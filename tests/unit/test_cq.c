@@ -41,6 +41,11 @@ static enum cq_push push(uint64_t wr_id, uint32_t qpn, bool solicited)
 	return cq_push(&h, cq, &c, solicited);
 }
 
+static uint32_t count(void)
+{
+	return ring_load(&cq->head) - ring_load(&cq->tail);
+}
+
 static uint64_t pop(void)
 {
 	struct cqe c;
@@ -53,6 +58,7 @@ static void completions_come_out_in_order_past_every_wrap(void **state)
 	for (uint64_t i = 1; i < 1000; i += 3) {
 		for (uint64_t k = 0; k < 3; k++)
 			assert_int_equal(push(i + k, 1, false), CQ_QUIET);
+		assert_int_equal(count(), 3);
 		for (uint64_t k = 0; k < 3; k++)
 			assert_int_equal(pop(), i + k);
 		assert_int_equal(pop(), 0);
@@ -129,6 +135,7 @@ static void purging_leaves_the_others_in_order(void **state)
 	push(4, 30, false);
 	push(5, 10, false);
 	cq_purge(&h, cq, 10);
+	assert_int_equal(count(), 2);
 	assert_int_equal(pop(), 2);
 	assert_int_equal(pop(), 4);
 	cq_purge(&h, cq, 10);
