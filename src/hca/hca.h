@@ -656,8 +656,8 @@ bool rq_is_behind(struct qp *qp);
 bool rq_collect(struct hca *h, struct qp *qp, struct cqe *c);
 /* Nothing posted, held or left: RESET. */
 void rq_reset(struct qp *qp);
-/* The receive at rq.done is flushed by its owner. */
-void rq_flushed(struct qp *qp);
+/* The owner is done with the receive at the cursor, and has told of it. */
+void rq_pass(struct qp *qp);
 
 /* cq.c */
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user);

@@ -169,7 +169,7 @@ enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 	return cq_announce(h, cq, qp, solicited, c->status != HCA_SUCCESS);
 }
 
-/* The owner may be ahead of itself, see advance. */
+/* The owner may be ahead of itself, see rq_pass. */
 bool rq_is_behind(struct qp *qp)
 {
 	return (int32_t)(ring_load(cursor(qp)) - ring_own(&qp->rq_told)) > 0;
@@ -204,7 +204,7 @@ bool rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 }
 
 /* What is collected is first ahead, so that nobody takes this for it. */
-static void advance(struct qp *qp)
+void rq_pass(struct qp *qp)
 {
 	uint32_t next = at_cursor(qp) + 1;
 
@@ -222,12 +222,7 @@ void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
 		c->wq = hca_off(h, &qp->rq);
 		c->wq_index = ring_own(&qp->rq.done);
 	}
-	advance(qp);
-}
-
-void rq_flushed(struct qp *qp)
-{
-	advance(qp);
+	rq_pass(qp);
 }
 
 void rq_reset(struct qp *qp)

@@ -128,7 +128,7 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 		if (send)
 			ring_store(&wq->done, i + 1);
 		else
-			rq_flushed(q->qp);
+			rq_pass(q->qp);
 		ibt_complete(t, q, cq, &c, true);
 	}
 }
