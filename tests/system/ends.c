@@ -48,11 +48,12 @@ static void to_init(struct ends *e, int access)
 	need(errno == 0, "ibv_modify_qp to INIT");
 }
 
-static void open_qp(struct ends *e, int access)
+static void open_qp(struct ends *e, struct ibv_srq *srq, int access)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = e->cq,
 		.recv_cq = e->cq,
+		.srq = srq,
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 		.cap = {.max_send_wr = ENDS_DEPTH,
@@ -91,7 +92,16 @@ void ends_open(struct ends *e, int access, int qp_access)
 	e->cq = ibv_create_cq(e->ctx, 4 * ENDS_DEPTH, NULL, e->channel, 0);
 	need(e->cq, "ibv_create_cq");
 	open_region(e, access);
-	open_qp(e, qp_access);
+	open_qp(e, NULL, qp_access);
+}
+
+struct ends ends_beside(const struct ends *e, struct ibv_srq *srq,
+			int qp_access)
+{
+	struct ends other = *e;
+
+	open_qp(&other, srq, qp_access);
+	return other;
 }
 
 void ends_close(struct ends *e)

@@ -50,6 +50,10 @@ void ends_open(struct ends *e, int access, int qp_access);
 /* Destroys the queue pair and takes @qp, which is in RESET, to INIT. */
 void ends_replace_qp(struct ends *e, struct ibv_qp *qp, int qp_access);
 void ends_close(struct ends *e);
+/* One that shares all with e but a queue pair of its own, which is in INIT and
+ * the caller's to destroy.  @srq may be NULL. */
+struct ends ends_beside(const struct ends *e, struct ibv_srq *srq,
+			int qp_access);
 
 void ends_address_get(const struct ends *e, struct ends_address *address);
 void ends_to_rtr(struct ends *e, const struct ends_address *peer);

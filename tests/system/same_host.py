@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Two processes of one host, by packets and without: atomics beside the
-target's own, either is stopped, a sudden death of either; and the order in
-which bytes become visible."""
+"""Two processes of one host, by packets and without: the order in which bytes
+become visible, atomics beside the target's own, either is stopped, a sudden
+death of either."""
 
 import os
 
@@ -14,11 +14,18 @@ VISIBLE = os.path.join(t.build, "tests", "system", "visible")
 WITHOUT = os.path.join(t.build, "tests", "system", "without")
 SAMEHOST = os.path.join(t.build, "tests", "system", "samehost")
 HALTED = os.path.join(t.build, "tests", "system", "halted")
+POLLED = os.path.join(t.build, "tests", "system", "polled")
+TALLY = os.path.join(t.build, "tests", "system", "tally")
 ATOMICS = "10000000" if t.options.full else "100000"
 KILLS = {"packets": 10000 if t.options.full else 30,
          "direct": 10000 if t.options.full else 100}
-# 10^5 rounds a size take minutes where both ends share a core.
 ROUNDS = 10000000 if t.options.full else 1000
+# Rounds a size, and what to do where a processor has no time for them.
+POLLS = {"direct": ["-n", "10000000"] if t.options.full else
+                   ["-n", "100000", "-t", "12"],
+         "packets": ["-n", "1000000"] if t.options.full else
+                    ["-n", "10000", "-t", "3"]}
+SIZES = 53
 
 
 def who_polls_the_last_byte_sees_all():
@@ -30,17 +37,50 @@ def who_polls_the_last_byte_sees_all():
     expect(r.output.count(" 0 of ") == 17, "a size is missing", r)
 
 
-def samehost(way, *argv, before=(), program=SAMEHOST):
+def run(way, *argv, before=(), program=SAMEHOST):
+    return t.run([*before, t.adverb, "run", "--", program, *argv],
+                 timeout=36000 if t.options.full else 300,
+                 ADVERB_DIRECT="1" if way == "direct" else "0")
+
+
+def samehost(way, *argv, **how):
+    return lambda: expect_ok(run(way, *argv, **how))
+
+
+def polled(way, *argv):
     def body():
-        expect_ok(t.run([*before, t.adverb, "run", "--", program, *argv],
-                        timeout=36000 if t.options.full else 300,
-                        ADVERB_DIRECT="1" if way == "direct" else "0"))
+        r = run(way, *POLLS[way], *argv, program=POLLED)
+        expect_ok(r)
+        expect(r.output.count(": 0 of ") == SIZES, "a size is missing", r)
+        t.note(r.output.splitlines()[-1])
     return body
 
 
+def who_polls_is_not_fooled():
+    r = run("direct", "-n", "10", "-x", program=POLLED)
+    # Of one byte, the last is all.
+    expect(r.status == 1 and r.output.count(": 10 of 10 stale") == SIZES - 1,
+           "not all were told", r)
+
+
+def tally(way, initiators):
+    def body():
+        r = run(way, ATOMICS, initiators, program=TALLY)
+        expect_ok(r)
+        t.note(r.output.splitlines()[-1])
+    return body
+
+
+t.case("what comes after its last byte is told", who_polls_is_not_fooled,
+       "same host", "polled")
+t.case("who polls the last byte of a WRITE sees all, in mapped memory",
+       polled("direct", "-m", "-t", "3"), "same host", "polled")
 for way in "packets", "direct":
-    t.case("atomics are exact beside the target's own, by " + way,
-           samehost(way, "atomics", ATOMICS), "same host", "samehost")
+    t.case("who polls the last byte of a WRITE sees all, by " + way,
+           polled(way), "same host", "polled")
+    for initiators in "1", "2":
+        t.case("atomics of %s are exact beside the target's own, by %s" %
+               (initiators, way), tally(way, initiators), "same host", "tally")
     t.case("who survives the other's death sees all its work end, by " + way,
            samehost(way, "kill", str(KILLS[way])), "same host", "samehost")
 t.case("who may not write others' memory goes by packets",

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * samehost atomics ROUNDS | stopped HOW | kill TIMES SEED
+ * samehost stopped HOW | kill TIMES SEED
  *
  * Two processes of one host, by public verbs alone.
- *	atomics	remote FETCH_ADD and CMP_SWAP beside the target's own atomics:
- *		the sums are exact
  *	stopped	the target is stopped; with HOW direct a WRITE, a READ and a
  *		SEND complete all the same, an atomic after it goes on; with
  *		HOW packets all do then
@@ -134,69 +132,6 @@ static int end(pid_t pid)
 
 	waitpid(pid, &status, 0);
 	return status;
-}
-
-/* ---- atomics ---- */
-
-static void count_far(int rounds)
-{
-	uint64_t *old, expected = 0;
-	int won = 0, under_way = 0;
-
-	meet(INITIATOR);
-	old = (uint64_t *)(void *)(me.region + 64);
-	for (int i = 0; i < rounds; i++) {
-		post_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0, 1);
-		if (++under_way == ENDS_DEPTH / 2)
-			for (; under_way; under_way--)
-				complete("FETCH_ADD");
-	}
-	for (; under_way; under_way--)
-		complete("FETCH_ADD");
-	while (won < rounds / 8) {
-		post_atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 64, expected,
-			    expected + 1);
-		complete("CMP_SWAP");
-		won += *old == expected;
-		expected = *old == expected ? expected + 1 : *old;
-	}
-	desk_say(&desk->order, 1);
-}
-
-static void count_near(int rounds)
-{
-	uint64_t *sum, *swapped, mine = 0;
-
-	meet(TARGET);
-	sum = (uint64_t *)(void *)me.region;
-	swapped = sum + 8;
-	for (int i = 0; i < rounds; i++)
-		__atomic_fetch_add(sum, 1, __ATOMIC_SEQ_CST);
-	while (!desk_look(&desk->order)) {
-		for (int i = 0; i < 100; i++, mine++)
-			__atomic_fetch_add(swapped, 1, __ATOMIC_SEQ_CST);
-		usleep(50);
-	}
-	if (*sum != 2ull * (uint64_t)rounds ||
-	    *swapped != mine + (uint64_t)(rounds / 8)) {
-		printf("sum %llu of %d, swapped %llu of %llu\n",
-		       (unsigned long long)*sum, 2 * rounds,
-		       (unsigned long long)*swapped,
-		       (unsigned long long)mine + (uint64_t)(rounds / 8));
-		fflush(stdout);
-		_exit(1);
-	}
-}
-
-static int atomics(int rounds)
-{
-	pid_t target = begin(count_near, rounds);
-	pid_t initiator = begin(count_far, rounds);
-	int bad = end(initiator);
-
-	if (bad)
-		kill(target, SIGKILL);
-	return end(target) || bad;
 }
 
 /* ---- stopped ---- */
@@ -431,8 +366,6 @@ int main(int argc, char **argv)
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (argc < 3 || desk == MAP_FAILED)
 		return 2;
-	if (!strcmp(argv[1], "atomics"))
-		return atomics(n) != 0;
 	if (!strcmp(argv[1], "stopped"))
 		return stopped(!strcmp(argv[2], "direct")) != 0;
 	for (int i = 0; i < n && !bad; i++)

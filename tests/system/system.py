@@ -92,6 +92,7 @@ class Suite:
         self.build = os.path.abspath(self.options.build)
         self.adverb = os.path.join(self.build, "tools", "adverb")
         self.passed = self.failed = self.skipped = 0
+        self.notes = []
         if not self.options.list and not os.access(self.adverb, os.X_OK):
             sys.exit("%s is not built" % self.adverb)
         # Unprivileged processes write here: captures and the runtime folder.
@@ -188,6 +189,10 @@ class Suite:
                library + " has no rdma_connect")
         return {"PACE": path, "LD_PRELOAD": library, **more}
 
+    def note(self, text):
+        """Says in the case's line how much was done."""
+        self.notes.append(text)
+
     def need(self, program):
         if not shutil.which(program):
             raise Skip("%s is not installed" % program)
@@ -202,11 +207,13 @@ class Suite:
             print(name)
             return
         began = time.monotonic()
+        self.notes = []
         try:
             body()
             self.passed += 1
             result = "ok"
-            print("ok %s (%.1f s)" % (name, time.monotonic() - began))
+            print("ok %s (%s)" % (name, ", ".join(
+                ["%.1f s" % (time.monotonic() - began), *self.notes])))
         except Skip as why:
             self.skipped += 1
             result = "skipped"

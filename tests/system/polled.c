@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * polled [-n ROUNDS] [-l LEAST] [-t SECONDS] [-s BYTES] [-m] [-x]: by public
+ * verbs alone, does who polls the last byte of an RDMA WRITE ever see it before
+ * the rest?
+ *
+ *	writer: slot r % SLOTS := r	reader: is its last byte r's?
+ *	        at most SLOTS ahead	        so is each other?
+ *
+ * The reader asks nobody for a completion and mostly waits already.  It looks
+ * at one byte by chance first, then at those before the last, then at all.  A
+ * WRITE is inline, of one stretch or gathered from two, in turn; its place
+ * begins anywhere in a cache line.
+ * Sizes: 1 byte to 64 KiB, each power of two, one less and one more, and odd
+ * ones; ROUNDS each.  With -t fewer, but LEAST, where these SECONDS are short.
+ * -m: into memory that both have mapped; -s: one size; -x: the last byte goes
+ * first, and the reader has to say so.  Prints a line a size.
+ * Exits with 1 if any byte was stale, with 2 for want of what it needs.
+ */
+#include "desk.h"
+#include "ends.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum {
+	MAX = 65536,
+	SLOTS = 16,
+	SLOT = MAX + 8192, /* bytes */
+	SIGNALED = SLOTS / 4,
+	INLINE = 64,
+	SPINS = 2000,
+	LOOKS = 128, /* bytes looked at one by one */
+	SIZES = 80,
+	A_WHILE = 256, /* rounds between looks at the clock */
+};
+
+enum { WRITER, READER };
+
+struct place {
+	uint32_t at, bytes; /* in the region */
+};
+
+/* Shared by the two; what each writes in cache lines of its own. */
+static struct desk {
+	struct ends_address address[2];
+	int is_there[2], is_ready[2];
+	int size;		/* which is under way, of the writer's */
+	int wiped;		/* for which there is no byte of another */
+	_Alignas(64) int asked; /* rounds whose places are said */
+	struct place place[SLOTS];
+	_Alignas(64) int seen; /* rounds that have been looked at */
+	unsigned long long stale;
+} * desk;
+
+static struct ends me;
+static uint8_t *memory; /* of this end: SLOTS of SLOT */
+static struct ibv_mr *mr;
+static bool is_mapped; /* -m */
+static bool is_wrong;  /* -x */
+
+static void yield_at_times(unsigned *tries)
+{
+	if (++*tries % SPINS == 0)
+		sched_yield();
+}
+
+static uint8_t value_of(int round)
+{
+	return (uint8_t)(round % 251 + 1);
+}
+
+static void *map(size_t bytes, int kind)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       kind | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		desk_die("mmap");
+	memset(p, 0, bytes);
+	return p;
+}
+
+static void meet(int who)
+{
+	struct ends_address *a = &desk->address[who];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (who == WRITER || !is_mapped)
+		memory = map((size_t)SLOTS * SLOT, MAP_PRIVATE);
+	ends_open(&me, IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE);
+	ends_replace_qp(
+		&me,
+		ibv_create_qp(me.pd,
+			      &(struct ibv_qp_init_attr){
+				      .send_cq = me.cq,
+				      .recv_cq = me.cq,
+				      .qp_type = IBV_QPT_RC,
+				      .cap = {.max_send_wr = 2 * SLOTS,
+					      .max_recv_wr = 1,
+					      .max_send_sge = 2,
+					      .max_recv_sge = 1,
+					      .max_inline_data = INLINE}}),
+		IBV_ACCESS_REMOTE_WRITE);
+	mr = ibv_reg_mr(me.pd, memory, (size_t)SLOTS * SLOT,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	if (!mr)
+		desk_die("reg_mr");
+	ends_address_get(&me, a);
+	a->region = (uintptr_t)memory;
+	a->rkey = mr->rkey;
+	desk_say(&desk->is_there[who], 1);
+	desk_await(&desk->is_there[!who], 1);
+	ends_to_rtr(&me, &desk->address[!who]);
+	ends_to_rts(&me, a, 7);
+	desk_say(&desk->is_ready[who], 1);
+	desk_await(&desk->is_ready[!who], 1);
+}
+
+/* ---- the reader ---- */
+
+/* Is a byte not k? */
+static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint32_t chance,
+		     uint8_t k)
+{
+	const uint8_t *all = (const uint8_t *)(uintptr_t)m;
+	uint32_t left = bytes;
+
+	if (bytes && m[chance % bytes] != k)
+		return true;
+	for (; left && bytes - left < LOOKS; left--)
+		if (m[left - 1] != k)
+			return true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return left && (all[0] != k || memcmp(all, all + 1, left - 1) != 0);
+}
+
+/* No byte of another size's rounds is taken for one of these. */
+static void wipe(int size)
+{
+	if (desk->wiped == size)
+		return;
+	memset(memory, 0, (size_t)SLOTS * SLOT);
+	desk_say(&desk->wiped, size);
+}
+
+static void read_on(void)
+{
+	uint32_t chance = 1;
+
+	meet(READER);
+	for (int round = 1;; round++) {
+		const struct place *p = &desk->place[round % SLOTS];
+		const uint8_t *m;
+		unsigned tries = 0;
+
+		chance = chance * 1664525 + 1013904223;
+		while (desk_look(&desk->asked) < round) {
+			wipe(desk_look(&desk->size));
+			yield_at_times(&tries);
+		}
+		m = memory + p->at;
+		while (__atomic_load_n(&m[p->bytes - 1], __ATOMIC_ACQUIRE) !=
+		       value_of(round))
+			yield_at_times(&tries);
+		if (is_stale(m, p->bytes - 1, chance >> 8, value_of(round)))
+			desk->stale++;
+		desk_say(&desk->seen, round);
+	}
+}
+
+/* ---- the writer ---- */
+
+static int posted, signaled; /* rounds; completions to come */
+
+static void await_completion(void)
+{
+	struct ibv_wc wc;
+
+	if (!ends_wait(&me, &wc))
+		desk_die("a WRITE that never ends");
+	if (wc.status)
+		desk_die(ibv_wc_status_str(wc.status));
+	signaled--;
+}
+
+static void post(const struct place *p)
+{
+	uint32_t first = p->bytes > 2 && posted % 3 == 2 ? p->bytes / 3 : 0;
+	uint64_t from = (uintptr_t)memory + p->at;
+	struct ibv_sge sge[2] = {{from, first, mr->lkey},
+				 {from + first, p->bytes - first, mr->lkey}};
+	struct ibv_send_wr *bad, wr = {.sg_list = first ? sge : sge + 1,
+				       .num_sge = first ? 2 : 1,
+				       .opcode = IBV_WR_RDMA_WRITE};
+
+	if (p->bytes <= INLINE && posted % 3 == 1)
+		wr.send_flags |= IBV_SEND_INLINE;
+	if (posted % SIGNALED == 0) {
+		wr.send_flags |= IBV_SEND_SIGNALED;
+		signaled++;
+	}
+	wr.wr.rdma.remote_addr = desk->address[READER].region + p->at;
+	wr.wr.rdma.rkey = desk->address[READER].rkey;
+	if ((errno = ibv_post_send(me.qp, &wr, &bad)))
+		desk_die("post_send");
+}
+
+static void write_one(uint32_t bytes)
+{
+	int round = ++posted;
+	unsigned tries = 0;
+	uint32_t slot = (uint32_t)round % SLOTS;
+	/* Each slot has 8 places, so each byte that ends a message is written
+	 * every 128 rounds: never by chance with the value of this one. */
+	struct place last,
+		p = {slot * SLOT + 4096 - 64 + (uint32_t)round * 7 % 128,
+		     bytes};
+
+	while (desk_look(&desk->seen) < round - SLOTS)
+		yield_at_times(&tries);
+	while (signaled > SLOTS / SIGNALED - 1)
+		await_completion();
+	memset(memory + p.at, value_of(round), bytes);
+	desk->place[slot] = p;
+	desk_say(&desk->asked, round);
+	last = (struct place){p.at + bytes - 1, 1};
+	if (is_wrong)
+		post(&last);
+	while (is_wrong && desk_look(&desk->seen) < round)
+		yield_at_times(&tries);
+	post(&p);
+}
+
+/* All that is under way has arrived, and is said to. */
+static void drain(void)
+{
+	unsigned tries = 0;
+
+	while (signaled)
+		await_completion();
+	while (desk_look(&desk->seen) < posted)
+		yield_at_times(&tries);
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+struct bounds {
+	int rounds, least;
+	double end_s; /* 0: none */
+};
+
+/* How many rounds it came to; `left` sizes share what is left of the time. */
+static int hammer(uint32_t bytes, const struct bounds *b, int left)
+{
+	double began = now_s(), share = (b->end_s - began) / left;
+	int round = 0;
+
+	for (; round < b->rounds; round++) {
+		if (b->end_s > 0 && round >= b->least && round % A_WHILE == 0 &&
+		    now_s() - began >= share)
+			break;
+		write_one(bytes);
+	}
+	drain();
+	return round;
+}
+
+static int sizes(uint32_t only, uint32_t size[SIZES])
+{
+	static const uint32_t odd[] = {11, 100, 1000, 1500, 5003, 10007, 50021};
+	int n = 0;
+
+	if (only) {
+		size[0] = only;
+		return 1;
+	}
+	for (uint32_t s = 1; s <= MAX; s *= 2) {
+		if (s > 4)
+			size[n++] = s - 1;
+		size[n++] = s;
+		if (s > 1 && s < MAX)
+			size[n++] = s + 1;
+	}
+	for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+		size[n++] = odd[i];
+	return n;
+}
+
+static int write_all(uint32_t only, struct bounds *b)
+{
+	unsigned long long rounds = 0, bytes = 0;
+	uint32_t size[SIZES];
+	int n = sizes(only, size), at_once = 0;
+
+	meet(WRITER);
+	if (b->end_s > 0)
+		b->end_s += now_s();
+	for (int i = 0; i < n; i++) {
+		unsigned long long before = desk->stale;
+		int done;
+
+		desk_say(&desk->size, i + 1);
+		desk_await(&desk->wiped, i + 1);
+		done = hammer(size[i], b, n - i);
+		printf("%u bytes: %llu of %d stale\n", size[i],
+		       desk->stale - before, done);
+		fflush(stdout);
+		rounds += (unsigned)done;
+		bytes += (unsigned long long)size[i] * (unsigned)done;
+		at_once += done == b->rounds;
+	}
+	printf("%d sizes, %d of them with all %d rounds: %llu rounds, %llu MB, "
+	       "%llu stale\n",
+	       n, at_once, b->rounds, rounds, bytes / 1000000, desk->stale);
+	return desk->stale != 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct bounds b = {100000, 1000, 0};
+	uint32_t only = 0;
+	int option, status;
+	pid_t reader;
+
+	while ((option = getopt(argc, argv, "n:l:t:s:mx")) != -1) {
+		if (option == 'n')
+			b.rounds = atoi(optarg);
+		else if (option == 'l')
+			b.least = atoi(optarg);
+		else if (option == 't')
+			b.end_s = atof(optarg);
+		else if (option == 's')
+			only = (uint32_t)strtoul(optarg, NULL, 10);
+		else if (option == 'm')
+			is_mapped = true;
+		else if (option == 'x')
+			is_wrong = true;
+		else
+			return 2;
+	}
+	desk = map(sizeof *desk, MAP_SHARED);
+	if (is_mapped)
+		memory = map((size_t)SLOTS * SLOT, MAP_SHARED);
+	reader = fork();
+	if (reader < 0 || only > MAX)
+		return 2;
+	if (!reader)
+		read_on();
+	status = write_all(only, &b);
+	kill(reader, SIGKILL);
+	waitpid(reader, NULL, 0);
+	return status;
+}
