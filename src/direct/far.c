@@ -72,7 +72,7 @@ static bool is_open(const struct far_link *l, const struct qp *qp)
 	       qp->attr.rq_psn == l->our_psn &&
 	       (!l->connection || l->connection == f->connection) &&
 	       inaddr_has_same_ip(qp->attr.ah.dgid, l->our_ip) &&
-	       wq_is_sound(l->hca, &qp->rq);
+	       wq_is_sound(l->hca, &qp->rq, WQE_ROOM);
 }
 
 static uint8_t bth_opcode(uint8_t opcode)
@@ -155,7 +155,8 @@ static void complete(struct far_link *l, struct qp *qp, struct far_request *r,
 		c.imm_be = r->imm_be;
 	if (!cq || !rq_held(l->hca, qp))
 		return;
-	switch (rq_leave_done(l->hca, qp, cq, &c, r->solicited || status)) {
+	switch (rq_leave_done(l->hca, qp, cq, &c, r->solicited || status,
+			      status ? 0 : r->carried_for)) {
 	case CQ_QUIET:
 	case CQ_OVERRUN: /* who collects finds that */
 		break;
@@ -211,6 +212,26 @@ static enum verdict get(struct far_memory *far, struct far_request *r)
 	return done(r, space_get(far->space, r->near.space, &m, 1, &count));
 }
 
+/* Few bytes, of one stretch there: left with the receive, no copy of ours. */
+static bool may_carry(const struct far_request *r, const struct far_memory *far)
+{
+	return far->n == 1 && r->bytes == r->total && r->bytes <= WQE_ROOM;
+}
+
+static enum verdict carry(struct qp *qp, struct far_request *r, struct wqe *w,
+			  const struct far_memory *far)
+{
+	uint8_t *room = wq_room(&qp->rq, w);
+	struct space *s = r->near.space;
+
+	if (r->data)
+		memcpy(room, r->data, r->bytes);
+	else if (s->ops->read(s, r->near.vec, r->near.n, room))
+		return done(r, -ENXIO);
+	r->carried_for = far->vec[0].va;
+	return V_OK;
+}
+
 /*
  * From here on the target waits for us before what these keys name goes away.
  * What they name is looked up only now: who withdrew one before does not wait.
@@ -232,6 +253,20 @@ static enum verdict end_copy(struct far_link *l, struct far_request *r,
 	return r->is_seized ? V_REMOTE_FAULT : v;
 }
 
+/*
+ * A message that still lies with its receive belongs to memory that is to be
+ * read or written now: the target is to put it there first.
+ */
+static bool is_in_way(struct far_link *l, struct qp *qp, struct far_request *r,
+		      const struct far_memory *far)
+{
+	if (!carry_is_in_way(l->hca, qp, far->vec, far->n))
+		return false;
+	l->waits_for_place = r->is_full = true;
+	post(l, qp, r, QP_MAIL_ROOM);
+	return true;
+}
+
 /* Of a receive: the keys of its memory. */
 static guest_set keys_of(struct wqe *w)
 {
@@ -247,8 +282,9 @@ static enum verdict fill(struct far_link *l, struct qp *qp,
 			 struct far_request *r, struct wqe *w,
 			 struct explain *x)
 {
-	struct far_memory far = {.space = l->hca->space};
+	struct far_memory far;
 
+	far.space = l->hca->space;
 	if (sem_check(l->hca, qp->recv_pd, w, HCA_LOCAL_WRITE, x))
 		return V_RECV_MEMORY;
 	if (r->total > sem_capacity(w)) {
@@ -261,7 +297,8 @@ static enum verdict fill(struct far_link *l, struct qp *qp,
 		       HCA_LOCAL_WRITE, far.vec, &far.n, x))
 		return V_RECV_MEMORY;
 	x->va = far.n ? far.vec[0].va : 0;
-	if (!put(&far, r))
+	if (may_carry(r, &far) ? !carry(qp, r, w, &far)
+			       : !is_in_way(l, qp, r, &far) && !put(&far, r))
 		return V_OK;
 	x->cause = EXPLAIN_LOCAL_FAULT;
 	return V_RECV_MEMORY;
@@ -311,6 +348,7 @@ static enum verdict locate(struct far_link *l, const struct qp *qp,
 	enum verdict v =
 		message_key(l->hca, qp, r->rkey, r->va, r->total, need, x);
 
+	far->n = 0;
 	if (v || !r->bytes)
 		return v;
 	far->space = l->hca->space;
@@ -341,6 +379,8 @@ static enum verdict run_write(struct far_link *l, struct qp *qp,
 		return V_RNR;
 	begin_copy(l, keys);
 	v = locate(l, qp, r, HCA_REMOTE_WRITE, &far, x);
+	if (!v && is_in_way(l, qp, r, &far))
+		v = V_REMOTE_FAULT;
 	v = end_copy(l, r, keys, v ? v : moved(put(&far, r), x));
 	STEP("memory is written");
 	if (!v && imm)
@@ -367,6 +407,8 @@ static enum verdict run_read(struct far_link *l, struct qp *qp,
 		return v;
 	begin_copy(l, keys);
 	v = locate(l, qp, r, HCA_REMOTE_READ, &far, x);
+	if (!v && is_in_way(l, qp, r, &far))
+		v = V_REMOTE_FAULT;
 	v = end_copy(l, r, keys, v ? v : moved(get(&far, r), x));
 	STEP("memory is read");
 	return v;
@@ -428,7 +470,7 @@ static enum verdict run_atomic(struct far_link *l, struct qp *qp,
 		ask(l, qp, r);
 		return V_OK;
 	}
-	v = do_atomic(l, &far, r);
+	v = is_in_way(l, qp, r, &far) ? V_REMOTE_FAULT : do_atomic(l, &far, r);
 	if (v)
 		x->cause = EXPLAIN_REMOTE_FAULT;
 	return v;
@@ -594,7 +636,7 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 	}
 	if (!approach(l, qp))
 		return busy(l, r->now_ns);
-	l->is_busy = false;
+	l->is_busy = l->waits_for_place = false;
 	/* the answer of one that has failed since is good, if it has one */
 	if (l->is_asked && l->connection == qp->far.connection &&
 	    atomic_load(&qp->far.ask) != FAR_ASKED) {
@@ -656,7 +698,8 @@ static bool is_ready(struct far_link *l, bool wants_receive)
 	if (!approach(l, qp))
 		return false;
 	if (l->is_busy)
-		ready = !rq_is_full(l->hca, qp);
+		ready = !rq_is_full(l->hca, qp) &&
+			!(l->waits_for_place && carry_is_any(l->hca, qp));
 	else if (l->is_asked)
 		ready = !is_open(l, qp) ||
 			atomic_load(&qp->far.ask) != FAR_ASKED;

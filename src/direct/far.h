@@ -34,11 +34,12 @@ struct far_link {
 	/* What the target must think of us. */
 	uint32_t our_qpn, our_psn;
 	uint8_t our_ip[16];
-	uint32_t row;	     /* of the target, when known */
-	uint32_t connection; /* of the target, from the first request on; 0 */
-	bool is_asked;	     /* it executes a request for us */
-	bool is_busy;	     /* somebody else is at work at its responder */
-	uint64_t asked_ns;   /* since then, either */
+	uint32_t row;	      /* of the target, when known */
+	uint32_t connection;  /* of the target, from the first request on; 0 */
+	bool is_asked;	      /* it executes a request for us */
+	bool is_busy;	      /* somebody else is at work at its responder */
+	bool waits_for_place; /* for what lies with receives to be collected */
+	uint64_t asked_ns;    /* since then, either */
 };
 
 enum far_answer {
@@ -70,6 +71,7 @@ struct far_request {
 	const uint8_t *data; /* what is sent, or NULL: as in near */
 	struct far_memory near;
 	uint64_t now_ns;
+	uint64_t carried_for; /* where its receive's room is to go, or 0 */
 	/* out */
 	uint32_t verdict; /* enum verdict */
 	uint8_t rnr_timer;

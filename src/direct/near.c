@@ -86,6 +86,7 @@ static enum hca_status describe(struct ibt *t, const struct ibt_qp *q,
 	r->data = NULL;
 	r->near.space = t->hca->space;
 	r->near.n = 0;
+	r->carried_for = 0;
 	r->kick = r->is_ours = r->is_gone = r->is_seized = r->is_full = false;
 	if (w->opcode == HCA_WR_ATOMIC_WRITE)
 		return sem_gather(t->hca, q->qp->pd, w, 0, 8,
@@ -331,6 +332,10 @@ static void asked(struct ibt *t, struct ibt_qp *q)
 	if (atomic_load(&f->ask) != FAR_ASKED || q->qp->state < HCA_QP_RTR ||
 	    q->qp->state > HCA_QP_SQE)
 		return;
+	/* what peers sent before has its effect first */
+	if (carry_is_any(t->hca, q->qp))
+		cq_collect(t->hca, arena_at(&t->hca->arena, q->qp->recv_cq),
+			   q->qp);
 	a = (struct ask){f->ask_opcode, f->ask_rkey, f->ask_va, f->ask_swap_add,
 			 f->ask_compare};
 	v = answer_ask(t, q, &a, &found, &x);
@@ -355,13 +360,22 @@ static void cq_letters(struct ibt *t, struct ibt_qp *q, uint32_t letters)
 	struct cq *cq = arena_at(&t->hca->arena, q->qp->recv_cq);
 
 	if (letters & QP_MAIL_ROOM)
-		cq_collect(t->hca, cq, NULL);
+		cq_collect(t->hca, cq, q->qp);
 	if (letters & QP_MAIL_CQ)
 		ibt_cq_tell(t, cq);
 	if ((letters & QP_MAIL_LATER) && atomic_load(&cq->held))
 		later_set(t, cq);
 	if (letters & QP_MAIL_FULL)
 		ibt_overrun(t, q, cq);
+}
+
+/* The peer has been told that it arrived. */
+static void lost(struct ibt *t, struct ibt_qp *q)
+{
+	struct explain x = {.cause = EXPLAIN_LOCAL_FAULT, .va = q->qp->rq_lost};
+
+	q->qp->rq_lost = 0;
+	fail(t, q, V_RECV_MEMORY, &x);
 }
 
 void near_mail(struct ibt *t, struct ibt_qp *q, uint32_t letters)
@@ -375,6 +389,8 @@ void near_mail(struct ibt *t, struct ibt_qp *q, uint32_t letters)
 		ibt_srq_tell(t, arena_at(&t->hca->arena, q->qp->srq));
 	if (letters & QP_MAIL_ASK)
 		asked(t, q);
+	if ((letters & QP_MAIL_LOST) && q->qp->rq_lost)
+		lost(t, q);
 	if ((letters & QP_MAIL_FAIL) && q->qp->far.has_failed) {
 		far_explain(&q->qp->far.note, &x);
 		fail(t, q, (enum verdict)q->qp->far.note.verdict, &x);

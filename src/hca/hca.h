@@ -185,8 +185,14 @@ struct wqe {
 	uint32_t rkey;
 	uint64_t va;		    /* remote */
 	uint64_t swap_add, compare; /* of a bind: see local.c */
-	uint64_t reserved;
+	uint64_t at;		    /* of a receive: see carry.c */
 };
+
+/*
+ * Room at the end of a receive's slot for a message, in bytes.  With one
+ * element a slot is two cache lines.
+ */
+#define WQE_ROOM 56u
 
 /*
  * Where a datagram goes: what an address handle says, and the request.  At the
@@ -380,7 +386,8 @@ enum qp_mail {
 	QP_MAIL_ASK = 32,   /* see ask */
 	QP_MAIL_FAIL = 64,  /* see note */
 	QP_MAIL_ROOM = 128, /* completions are to be collected: rq_is_full */
-	QP_MAIL_ALL = 255,
+	QP_MAIL_LOST = 256, /* a message found no memory: see rq_lost */
+	QP_MAIL_ALL = 511,
 };
 
 /*
@@ -403,6 +410,7 @@ struct qp_far {
 	_Atomic uint32_t mail; /* enum qp_mail, see mail.c */
 	_Atomic uint32_t ask;  /* enum far_ask */
 	ring_index is_wanted;  /* peers shall not begin anything */
+	ring_index carried;    /* the receive after the last that carries */
 	uint32_t ask_opcode;   /* enum hca_wr */
 	uint32_t ask_rkey;
 	uint64_t ask_va, ask_swap_add, ask_compare, ask_found;
@@ -428,6 +436,9 @@ struct qp {
 	struct wq rq;
 	uint64_t rq_held;   /* a message has a receive, see rq.c; lane's */
 	ring_index rq_told; /* receives whose completion is in recv_cq */
+	/* Where memory was not there any more for what a receive carried; the
+	 * owner's, under recv_cq's lock. */
+	uint64_t rq_lost;
 	struct qp_far far;
 };
 
@@ -465,7 +476,7 @@ struct hca_shared {
 	uint64_t nonce_va;   /* memory */
 	uint64_t pid_spaces; /* the PID namespace that pid counts in */
 	uint32_t pid;
-	uint32_t reserved;
+	ring_index carries; /* a peer has left a message with a receive */
 	/* The network interface of each device; 0: there are no more. */
 	uint32_t links[HCA_MAX_DEVICES];
 	/* Begins with the word that hca_is_alive reads. */
@@ -556,14 +567,21 @@ void mw_settle(struct hca *h) REQUIRES(&h->shared->mr_lock);
 enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp,
 			      uint32_t rkey);
 
-/* wq.c.  Is it a queue inside the arena, whoever wrote it? */
-bool wq_is_sound(const struct hca *h, const struct wq *q);
+/* wq.c.  Is it a queue inside the arena, whoever wrote it, with `extra` bytes
+ * in each slot beside the request and its elements? */
+bool wq_is_sound(const struct hca *h, const struct wq *q, uint32_t extra);
 /* 0 or -ENOMEM. */
 int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	    uint32_t max_inline);
 /* The same for UD, with a struct wq_to in each slot. */
 int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	       uint32_t max_inline);
+/* For receives that peers on this host fill, with WQE_ROOM in each slot. */
+int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge);
+static inline uint8_t *wq_room(const struct wq *q, struct wqe *w)
+{
+	return (uint8_t *)w + q->stride - WQE_ROOM;
+}
 static inline struct wq_to *wq_to(const struct wq *q, struct wqe *w)
 {
 	return (struct wq_to *)(void *)((uint8_t *)w + q->stride -
@@ -640,12 +658,18 @@ bool rq_enter(struct hca *h, struct qp *qp) TRY_ACQUIRE(true, &qp->far.lock);
 bool rq_enter_own(struct hca *h, struct qp *qp)
 	TRY_ACQUIRE(true, &qp->far.lock);
 void rq_leave(struct qp *qp) RELEASE(&qp->far.lock);
+/* How many receives have been completed. */
+static inline uint32_t rq_cursor(const struct qp *qp)
+{
+	return ring_load(qp->srq ? &qp->far.left : &qp->rq.done);
+}
 /*
  * For a peer, under that lock: leave c with the receive that is held, for the
- * owner to find.  CQ_NOTIFY, CQ_LATER: it is to be told so.
+ * owner to find.  CQ_NOTIFY, CQ_LATER: it is to be told so.  at: where it is to
+ * put what stands in the receive's room (carry.c), or 0.
  */
 enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
-			   const struct cqe *c, bool solicited);
+			   const struct cqe *c, bool solicited, uint64_t at);
 /* No more fit until the owner has collected some; is there some? */
 bool rq_is_full(const struct hca *h, const struct qp *qp);
 bool rq_is_behind(struct qp *qp);
@@ -658,6 +682,25 @@ bool rq_collect(struct hca *h, struct qp *qp, struct cqe *c);
 void rq_reset(struct qp *qp);
 /* The owner is done with the receive at the cursor, and has told of it. */
 void rq_pass(struct qp *qp);
+
+/*
+ * carry.c: a message of few bytes may stay in the slot of its receive, in the
+ * room that is there for that, until the owner collects the completion and puts
+ * it where it belongs.  A peer that is to read or write that memory has it
+ * collected before.
+ */
+/* For rq_leave_done: w, which is held, carries what stands in its room
+ * (wq_room), for `at` in the owner's memory; 0: it does not. */
+void carry_leave(struct hca *h, struct qp *qp, struct wqe *w, uint64_t at);
+/* Is there one that was not collected; and one that belongs there? */
+bool carry_is_any(const struct hca *h, const struct qp *qp);
+bool carry_is_in_way(const struct hca *h, const struct qp *qp,
+		     const struct space_vec *vec, size_t n);
+/* The owner, collecting w.  0 or -EFAULT. */
+int carry_place(struct hca *h, const struct qp *qp, struct wqe *w);
+/* The owner: collect all that is carried, before memory goes away to which it
+ * may belong; under the ctx lock. */
+void carry_settle(struct hca *h);
 
 /* cq.c */
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user);

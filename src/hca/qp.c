@@ -57,8 +57,8 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 		    h, &qp->sq, cap->send_wr, cap->send_sge, cap->inline_bytes))
 		goto free_qp;
 	/* with a shared queue there is no depth, and room for a few taken */
-	if (wq_init(h, &qp->rq, cap->srq ? KEPT : cap->recv_wr,
-		    cap->srq ? cap->srq->wq.max_sge : cap->recv_sge, 0))
+	if (wq_init_recv(h, &qp->rq, cap->srq ? KEPT : cap->recv_wr,
+			 cap->srq ? cap->srq->wq.max_sge : cap->recv_sge))
 		goto free_sq;
 	if (cap->srq)
 		qp->rq.depth = 0;

@@ -22,24 +22,19 @@ static ring_index *cursor(struct qp *qp)
 	return qp->srq ? &qp->far.left : &qp->rq.done;
 }
 
-static uint32_t at_cursor(const struct qp *qp)
-{
-	return ring_own(qp->srq ? &qp->far.left : &qp->rq.done);
-}
-
 struct wqe *rq_slot(const struct hca *h, const struct qp *qp)
 {
-	return wq_at(h, &qp->rq, at_cursor(qp));
+	return wq_at(h, &qp->rq, rq_cursor(qp));
 }
 
 static bool is_held(const struct qp *qp)
 {
-	return qp->rq_held == (uint64_t)at_cursor(qp) + 1;
+	return qp->rq_held == (uint64_t)rq_cursor(qp) + 1;
 }
 
 void rq_hold(struct qp *qp)
 {
-	qp->rq_held = (uint64_t)at_cursor(qp) + 1;
+	qp->rq_held = (uint64_t)rq_cursor(qp) + 1;
 }
 
 struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low)
@@ -66,7 +61,7 @@ bool rq_is_full(const struct hca *h, const struct qp *qp)
 	const struct srq *s = arena_at(&h->arena, qp->srq);
 
 	/* a slot of its own is free when it has been polled */
-	return s && (at_cursor(qp) - ring_load(&qp->rq_told) >= qp->rq.size ||
+	return s && (rq_cursor(qp) - ring_load(&qp->rq_told) >= qp->rq.size ||
 		     srq_is_shut(s));
 }
 
@@ -150,7 +145,7 @@ bool rq_settle(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 }
 
 enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
-			   const struct cqe *c, bool solicited)
+			   const struct cqe *c, bool solicited, uint64_t at)
 {
 	struct wqe *w = rq_slot(h, qp);
 
@@ -162,9 +157,10 @@ enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 	w->va = c->at_ns;
 	w->swap_add = c->status;
 	w->compare = c->wc_flags;
+	carry_leave(h, qp, w, at);
 	STEP("a receive is about to complete");
 	/* cq_announce looks, after it, whether the owner sleeps */
-	ring_store(cursor(qp), at_cursor(qp) + 1);
+	ring_store(cursor(qp), rq_cursor(qp) + 1);
 	STEP("a receive is complete");
 	return cq_announce(h, cq, qp, solicited, c->status != HCA_SUCCESS);
 }
@@ -178,7 +174,7 @@ bool rq_is_behind(struct qp *qp)
 bool rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 {
 	uint32_t i = ring_own(&qp->rq_told);
-	const struct wqe *w;
+	struct wqe *w;
 
 	if (!rq_is_behind(qp))
 		return false;
@@ -199,6 +195,12 @@ bool rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 		c->wq = hca_off(h, &qp->rq);
 		c->wq_index = i;
 	}
+	STEP("a completion is about to be collected");
+	if (w->at && carry_place(h, qp, w)) {
+		c->status = c->vendor_err = HCA_LOC_PROT_ERR;
+		qp->rq_lost = w->at;
+		mail_post(h, qp, QP_MAIL_LOST);
+	}
 	ring_store(&qp->rq_told, i + 1);
 	return true;
 }
@@ -206,7 +208,7 @@ bool rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 /* What is collected is first ahead, so that nobody takes this for it. */
 void rq_pass(struct qp *qp)
 {
-	uint32_t next = at_cursor(qp) + 1;
+	uint32_t next = rq_cursor(qp) + 1;
 
 	ring_store(&qp->rq_told, next);
 	ring_store(cursor(qp), next);
@@ -231,6 +233,6 @@ void rq_reset(struct qp *qp)
 
 	ring_store(&qp->rq.done, head);
 	ring_store(&qp->rq.tail, head);
-	ring_store(&qp->rq_told, at_cursor(qp));
+	ring_store(&qp->rq_told, rq_cursor(qp));
 	qp->rq_held = 0;
 }

@@ -230,7 +230,7 @@ static bool copy(struct hca *h, const struct srq *s, const struct qp *qp,
 	const struct wqe *w;
 	uint32_t sges;
 
-	if (index == ring_own(&q.head) || !wq_is_sound(h, &q))
+	if (index == ring_own(&q.head) || !wq_is_sound(h, &q, 0))
 		return false;
 	w = wq_at(h, &q, index);
 	sges = bits_min_u32(w->num_sge, qp->rq.max_sge);

@@ -35,18 +35,24 @@ int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	return init(h, q, depth, max_sge, max_inline, sizeof(struct wq_to));
 }
 
+int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge)
+{
+	return init(h, q, depth, max_sge, 0, WQE_ROOM);
+}
+
 void wq_fini(struct hca *h, struct wq *q)
 {
 	arena_free(&h->arena, q->slots, (uint64_t)q->size * q->stride);
 	q->slots = 0;
 }
 
-bool wq_is_sound(const struct hca *h, const struct wq *q)
+bool wq_is_sound(const struct hca *h, const struct wq *q, uint32_t extra)
 {
 	return q->size && !(q->size & (q->size - 1)) &&
 	       q->max_sge <= HCA_MAX_SGE &&
 	       q->stride >= sizeof(struct wqe) +
-				    q->max_sge * sizeof(struct wq_sge) &&
+				    q->max_sge * sizeof(struct wq_sge) +
+				    extra &&
 	       arena_has(&h->arena, q->slots, (uint64_t)q->size * q->stride);
 }
 

@@ -547,6 +547,9 @@ void host_await_guests(struct host *h, guest_set what)
 {
 	host_quiesce(h);
 	guest_wait(&h->hca, what);
+	host_lock(h);
+	carry_settle(&h->hca);
+	host_unlock(h);
 }
 
 void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)

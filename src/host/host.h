@@ -119,7 +119,8 @@ int host_srq_resize(struct host *h, struct srq *s, uint32_t depth);
 /* No frame borrows, no placement is under way after this returns, and what
  * was posted before has been looked at. */
 void host_quiesce(struct host *h);
-/* The same for placement by peers of this host into what they may touch. */
+/* The same for placement by peers of this host into what they may touch; and
+ * what they have left with receives lies where it belongs. */
 void host_await_guests(struct host *h, guest_set what);
 
 /* Work of about `bytes`, headers included, was posted: send it from here if

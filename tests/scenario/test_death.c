@@ -22,6 +22,7 @@
 #define DEAD	    100
 #define LIVING	    7
 #define BYTES	    2500 /* three pieces */
+#define FEW_BYTES   40	 /* they stay with the receive at first */
 #define AT	    66000
 #define THIRD_AT    70000
 #define THIRD_BYTES 16
@@ -68,6 +69,7 @@ static const char *const owners_steps[] = {
 	"the list is taken",
 	"a queue pair is about to leave the list",
 	"a queue pair is off the list",
+	"a completion is about to be collected",
 	"a completion is collected",
 };
 
@@ -99,6 +101,7 @@ static void take_region(struct duo *d)
 
 	assert_int_equal(mr_free(&t->hca, t->mr), 0);
 	guest_wait(&t->hca, keys);
+	carry_settle(&t->hca);
 	memset(t->memory.bytes + AT, 0x77, BYTES);
 }
 
@@ -158,24 +161,28 @@ static void turns(int side)
 /* ---- operations ---- */
 
 enum { SHARED = 1, SOLICITED = 2, MODERATED = 4, LIMITED = 8, FULL = 16 };
-enum { BAD_KEY = 32, TOO_LONG = 64, FAILS = BAD_KEY | TOO_LONG };
+enum { BAD_KEY = 32, TOO_LONG = 64, FAILS = BAD_KEY | TOO_LONG, FEW = 128 };
 
 static const struct operation {
 	enum hca_wr op;
 	uint32_t how;
 } operations[] = {
 	{HCA_WR_SEND, 0},
+	{HCA_WR_SEND, FEW},
 	{HCA_WR_SEND, SHARED},
+	{HCA_WR_SEND, SHARED | FEW},
 	{HCA_WR_SEND, SHARED | LIMITED},
 	{HCA_WR_SEND, SOLICITED},
 	{HCA_WR_SEND, SHARED | SOLICITED},
 	{HCA_WR_SEND, MODERATED},
 	{HCA_WR_SEND, FULL},
+	{HCA_WR_SEND, FULL | FEW},
 	{HCA_WR_SEND, TOO_LONG},
 	{HCA_WR_SEND, SHARED | TOO_LONG},
 	{HCA_WR_SEND_IMM, 0},
 	{HCA_WR_SEND_INV, 0},
 	{HCA_WR_SEND_INV, SHARED},
+	{HCA_WR_SEND_INV, FEW},
 	{HCA_WR_RDMA_WRITE, 0},
 	{HCA_WR_RDMA_WRITE, BAD_KEY},
 	{HCA_WR_RDMA_WRITE_IMM, 0},
@@ -274,12 +281,17 @@ static void bind(struct scene *s)
 	assert_int_equal(mw_bind(&t->hca, t->qp, &b), MR_OK);
 }
 
+static uint32_t bytes_of(const struct operation *o)
+{
+	if (o->op == HCA_WR_ATOMIC_FADD || o->op == HCA_WR_ATOMIC_WRITE)
+		return 8;
+	return o->how & FEW ? FEW_BYTES : BYTES;
+}
+
 static void post(struct scene *s)
 {
 	const struct operation *o = s->o;
-	bool is_atomic =
-		o->op == HCA_WR_ATOMIC_FADD || o->op == HCA_WR_ATOMIC_WRITE;
-	struct wqe *w = duo_send(s->d, 0, o->op, 0, is_atomic ? 8 : BYTES, AT);
+	struct wqe *w = duo_send(s->d, 0, o->op, 0, bytes_of(o), AT);
 
 	if (o->how & SOLICITED)
 		w->flags |= HCA_SEND_SOLICITED;
@@ -352,7 +364,7 @@ static bool is_written(const struct scene *s)
 static void assert_memory(const struct scene *s)
 {
 	const uint8_t *b = s->target->memory.bytes;
-	uint32_t bytes = is_written(s) ? BYTES : 0;
+	uint32_t bytes = is_written(s) ? bytes_of(s->o) : 0;
 
 	uint32_t foreign = 0;
 

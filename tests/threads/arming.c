@@ -45,7 +45,7 @@ static void *produce(void *arg)
 		if (i % 2)
 			answer = cq_push(&hca, cq, &c, false);
 		else if (rq_take(&hca, qp, &low))
-			answer = rq_leave_done(&hca, qp, cq, &c, false);
+			answer = rq_leave_done(&hca, qp, cq, &c, false, 0);
 		else
 			abort();
 		notified = answer == CQ_NOTIFY;

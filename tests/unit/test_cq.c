@@ -209,7 +209,7 @@ static enum cq_push leave(struct qp *qp, uint64_t wr_id)
 	struct cqe c = {.opcode = HCA_WC_RECV, .byte_len = (uint32_t)wr_id};
 
 	take(qp, wr_id);
-	return rq_leave_done(&h, qp, cq, &c, false);
+	return rq_leave_done(&h, qp, cq, &c, false, 0);
 }
 
 static void what_is_left_is_polled_with_the_rest(void **state)

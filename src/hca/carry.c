@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/hca.h"
+
+#include "util/bits.h"
+
+void carry_leave(struct hca *h, struct qp *qp, struct wqe *w, uint64_t at)
+{
+	w->at = at;
+	if (!at)
+		return;
+	ring_store(&qp->far.carried, rq_cursor(qp) + 1);
+	if (!ring_load(&h->shared->carries))
+		ring_store(&h->shared->carries, 1);
+}
+
+/* False for all that have carried nothing of late, and for few others. */
+static bool may_be_any(const struct qp *qp)
+{
+	return (int32_t)(ring_load(&qp->far.carried) -
+			 ring_load(&qp->rq_told)) > 0;
+}
+
+/* The next from *i on that lies in its slot; NULL: none does. */
+static const struct wqe *next(const struct hca *h, const struct qp *qp,
+			      uint32_t *i)
+{
+	while ((int32_t)(rq_cursor(qp) - *i) > 0) {
+		const struct wqe *w = wq_at(h, &qp->rq, (*i)++);
+
+		if (w->at)
+			return w;
+	}
+	return NULL;
+}
+
+bool carry_is_any(const struct hca *h, const struct qp *qp)
+{
+	uint32_t i = ring_load(&qp->rq_told);
+
+	return may_be_any(qp) && next(h, qp, &i);
+}
+
+bool carry_is_in_way(const struct hca *h, const struct qp *qp,
+		     const struct space_vec *vec, size_t n)
+{
+	uint32_t at = ring_load(&qp->rq_told);
+	const struct wqe *w;
+
+	if (!may_be_any(qp))
+		return false;
+	while ((w = next(h, qp, &at)))
+		for (size_t i = 0; i < n; i++)
+			if (w->at < vec[i].va + vec[i].bytes &&
+			    vec[i].va < w->at + w->bytes)
+				return true;
+	return false;
+}
+
+int carry_place(struct hca *h, const struct qp *qp, struct wqe *w)
+{
+	/* what a peer wrote is input; that memory it may write as well */
+	struct space_vec to = {w->at, bits_min_u32(w->bytes, WQE_ROOM)};
+
+	return h->space->ops->write(h->space, &to, 1, wq_room(&qp->rq, w));
+}
+
+void carry_settle(struct hca *h)
+{
+	const aoff *rows = arena_at(&h->arena, h->shared->qps);
+
+	if (!ring_load(&h->shared->carries))
+		return;
+	for (uint32_t i = 0; i < h->shared->qp_top; i++) {
+		struct qp *qp = arena_at(&h->arena, rows[i]);
+
+		if (qp && carry_is_any(h, qp))
+			cq_collect(h, arena_at(&h->arena, qp->recv_cq), qp);
+	}
+}
