@@ -74,20 +74,6 @@ static int tell(struct client *c, struct proto *m, const int *fds)
 	return proto_send(c->unix_fd, m, fds);
 }
 
-/*
- * Is who listens there a broker that may see our memory?  Its user is that of
- * the process which called listen.
- */
-static bool is_trusted(const struct client *c)
-{
-	struct ucred who;
-	socklen_t length = sizeof(who);
-
-	return !getsockopt(c->unix_fd, SOL_SOCKET, SO_PEERCRED, &who,
-			   &length) &&
-	       (!who.uid || who.uid == geteuid());
-}
-
 static void say_hello(struct client *c)
 {
 	struct proto m = {.kind = PROTO_HELLO, .value = c->class};
@@ -101,10 +87,11 @@ static void say_hello(struct client *c)
 		m.brings |= PROTO_FD_SAFE;
 		fds[n++] = c->safe_fd;
 	}
-	if (c->share_fd[0] >= 0 && is_trusted(c)) {
-		m.brings |= PROTO_FD_ARENA | PROTO_FD_KICK;
-		fds[n++] = c->share_fd[0];
-		fds[n++] = c->share_fd[1];
+	if (c->arena_fd >= 0) {
+		m.arena = (struct proto_at){proto_pid_space(),
+					    (uint32_t)getpid(), c->arena_fd};
+		m.brings |= PROTO_FD_KICK;
+		fds[n++] = c->kick_fd;
 	}
 	c->state = CLIENT_GREETING;
 	c->due_ms = now_ms() + GREETING_MS;
@@ -251,13 +238,13 @@ static bool take_arena(const struct proto *m, int fds[PROTO_FDS],
 	*news = (struct client_news){.what = CLIENT_NEWS_ARENA,
 				     .class = m->value,
 				     .arena = (enum client_arena)m->about,
-				     .arena_fd = fds[4],
-				     .kick_fd = fds[5]};
+				     .arena_at = m->arena,
+				     .kick_fd = fds[4]};
 	if (m->about > PROTO_ARENA_LATER ||
-	    (m->about == PROTO_ARENA_HERE && (fds[4] < 0 || fds[5] < 0)))
+	    (m->about == PROTO_ARENA_HERE && (!m->arena.pid || fds[4] < 0)))
 		news->arena = CLIENT_ARENA_NONE;
 	if (news->arena == CLIENT_ARENA_HERE)
-		fds[4] = fds[5] = -1;
+		fds[4] = -1;
 	return true;
 }
 
@@ -375,7 +362,8 @@ int client_open_sharing(struct client *c, int arena_fd, int kick_fd,
 			     .udp_fd = -1,
 			     .safe_fd = -1,
 			     .tree_fd = -1,
-			     .share_fd = {arena_fd, kick_fd}};
+			     .arena_fd = arena_fd,
+			     .kick_fd = kick_fd};
 	while (now_ms() < end) {
 		client_turn(c, &news);
 		if (c->state == CLIENT_UP) {

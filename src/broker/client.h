@@ -23,6 +23,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "broker/proto.h"
+
 enum client_peer {
 	CLIENT_PEER_GONE,
 	CLIENT_PEER_ALIVE,
@@ -41,7 +43,7 @@ struct client {
 	int udp_fd;  /* bound to port 4791, dual-stack; blocking, no pktinfo */
 	int safe_fd; /* for the broker's successor; -1: not for us */
 	int tree_fd; /* what client_tree was given; -1 */
-	int share_fd[2]; /* what to share: the arena and the kick; or -1 */
+	int arena_fd, kick_fd; /* what to share, borrowed; or -1 */
 	uint32_t class;
 	uint32_t serial;
 	uint64_t due_ms;  /* when client_turn wants to be called again */
@@ -64,14 +66,15 @@ struct client_news {
 		CLIENT_NEWS_PEER,
 		CLIENT_NEWS_BACK,
 		CLIENT_NEWS_ARENA,
-		CLIENT_NEWS_DIED, /* one that was given our arena */
+		CLIENT_NEWS_DIED, /* one that was shown our arena */
 	} what;
 	uint32_t qpn;	  /* PEER: as asked; */
 	uint8_t host[16]; /* 0: of this namespace */
 	enum client_peer peer;
 	uint32_t class; /* ARENA: as asked */
 	enum client_arena arena;
-	int arena_fd, kick_fd; /* HERE: the caller's from now on */
+	struct proto_at arena_at; /* HERE */
+	int kick_fd;		  /* HERE: the caller's from now on */
 };
 
 /*
@@ -80,9 +83,9 @@ struct client_news {
  */
 int client_open(struct client *c, const char **why);
 /*
- * The same, and processes of this user get these two from the broker and from
- * each that follows it, unless it is another user's; both are borrowed until
- * client_close.  -1, -1: nothing is shared.
+ * The same, and processes of this user are told where this one has its arena,
+ * and get its kick, from the broker and from each that follows it; both are
+ * borrowed until client_close.  -1, -1: nothing is shared.
  */
 int client_open_sharing(struct client *c, int arena_fd, int kick_fd,
 			const char **why);

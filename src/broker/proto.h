@@ -15,14 +15,14 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 11
-#define PROTO_FDS     6 /* the most that one message brings */
+#define PROTO_VERSION 12
+#define PROTO_FDS     5 /* the most that one message brings */
 
 enum proto_kind {
 	PROTO_HELLO = 1, /* value: 0, asks for a class; or the class that
 			  * another broker gave, with its socket and, if this
 			  * process has it, the safe; in any case, if it
-			  * shares them, its arena and its kick */
+			  * shares it, where its arena is, and its kick */
 	PROTO_WELCOME,	 /* value: the class; brings what the client lacks: its
 			  * socket, its page to write, the safe */
 	PROTO_REFUSED,	 /* value: an errno; why: a sentence */
@@ -33,9 +33,9 @@ enum proto_kind {
 	PROTO_ASK_FAR,	 /* value: a QPN of the host `peer`; from `local` */
 	PROTO_TREE,	 /* brings the folder for counter files (tally.h) */
 	PROTO_ARENA,	 /* value: a class */
-	PROTO_ARENA_IS,	 /* the same value; about: enum proto_arena; its arena
-			  * and its kick, if any */
-	PROTO_DIED,	 /* one that was given the reader's arena has ended */
+	PROTO_ARENA_IS,	 /* the same value; about: enum proto_arena; where its
+			  * arena is and its kick, if any */
+	PROTO_DIED,	 /* one that was shown the reader's arena has ended */
 };
 
 enum {
@@ -43,12 +43,21 @@ enum {
 	PROTO_FD_PAGE = 2,
 	PROTO_FD_SAFE = 4,
 	PROTO_FD_TREE = 8,
-	PROTO_FD_ARENA = 16,
-	PROTO_FD_KICK = 32, /* an eventfd */
+	PROTO_FD_KICK = 16, /* an eventfd */
 };
 
 /* LATER: its process has yet to come to this broker. */
 enum proto_arena { PROTO_ARENA_HERE, PROTO_ARENA_NONE, PROTO_ARENA_LATER };
+
+/*
+ * A descriptor of another process, which it did not give away: to be opened
+ * there by /proc, if the kernel lets one.
+ */
+struct proto_at {
+	uint64_t pid_space; /* the PID namespace that pid counts in */
+	uint32_t pid;	    /* 0: there is none */
+	int32_t fd;
+};
 
 enum proto_peer {
 	PROTO_PEER_GONE,
@@ -66,6 +75,8 @@ struct proto {
 	uint32_t brings; /* PROTO_FD_*; in this order by SCM_RIGHTS */
 	uint8_t local[16], peer[16]; /* ASK_FAR and its ANSWER; else 0 */
 	uint32_t scope;		     /* interface of link-local ones */
+	uint32_t reserved;
+	struct proto_at arena; /* HELLO and ARENA_IS */
 	char why[96];
 };
 
@@ -76,6 +87,14 @@ static inline unsigned long long proto_namespace(void)
 
 	stat("/proc/self/ns/net", &ns);
 	return (unsigned long long)ns.st_ino;
+}
+
+/* The PID namespace of the caller, the same way; 0: it is not known. */
+static inline uint64_t proto_pid_space(void)
+{
+	struct stat ns = {0};
+
+	return stat("/proc/self/ns/pid", &ns) ? 0 : (uint64_t)ns.st_ino;
 }
 
 /* The broker's address in the caller's network namespace; its length. */

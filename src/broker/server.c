@@ -47,11 +47,12 @@ struct conn {
 	bool is_waiting;	    /* its hello is not answered */
 	struct proto hello;	    /* then, */
 	int hello_fd;		    /* the socket that came with it or -1, */
-	int share_fd[2];	    /* what it shares with its user, or -1 */
+	struct proto_at arena;	    /* that it shares with its user, */
+	int kick_fd;		    /* to wake it then, or -1 */
 	uint64_t waiting_ms;	    /* and since when */
 	struct cmserver_client *cm; /* NULL: no connection management */
 	uint64_t name;		    /* never given twice; 0: asks nobody */
-	/* Whose arenas it was given, by class; of another broker's client
+	/* Whose arenas it was shown, by class; of another broker's client
 	 * nobody knows. */
 	uint64_t guest_of[STEER_CLASS_MAX / 64 + 1];
 	bool is_heirloom;
@@ -225,7 +226,7 @@ static void succeed(struct server *s, int safe_fd)
 						    .user = e->user,
 						    .pid = e->pid,
 						    .hello_fd = -1,
-						    .share_fd = {-1, -1},
+						    .kick_fd = -1,
 						    .class = i,
 						    .is_heirloom = true};
 	}
@@ -237,11 +238,9 @@ static void succeed(struct server *s, int safe_fd)
 
 static void withdraw(struct conn *c)
 {
-	for (int i = 0; i < 2; i++) {
-		if (c->share_fd[i] >= 0)
-			close(c->share_fd[i]);
-		c->share_fd[i] = -1;
-	}
+	if (c->kick_fd >= 0)
+		close(c->kick_fd);
+	c->kick_fd = -1;
 }
 
 static void hello(struct server *s, struct conn *c, const struct proto *m,
@@ -257,8 +256,9 @@ static void hello(struct server *s, struct conn *c, const struct proto *m,
 	c->waiting_ms = now_ms();
 	fds[0] = -1;
 	withdraw(c);
-	memcpy(c->share_fd, &fds[4], sizeof(c->share_fd));
-	fds[4] = fds[5] = -1;
+	c->arena = m->arena;
+	c->kick_fd = fds[4];
+	fds[4] = -1;
 	if (fds[2] >= 0 && !s->group.count && c->user == geteuid()) {
 		succeed(s, fds[2]);
 		fds[2] = -1;
@@ -428,7 +428,8 @@ static const struct conn *owner_of(const struct server *s, uint32_t class)
 	return NULL;
 }
 
-/* Only to a process of the same user, who could as well debug its owner. */
+/* Only to processes of the same user, of which the kernel then lets those open
+ * it who could as well debug its owner. */
 static void show_arena(const struct server *s, struct conn *c,
 		       const struct proto *m)
 {
@@ -436,16 +437,17 @@ static void show_arena(const struct server *s, struct conn *c,
 			      .value = m->value,
 			      .about = PROTO_ARENA_NONE};
 	const struct conn *owner = owner_of(s, m->value);
-	const int *fds = owner ? owner->share_fd : NULL;
+	const int *kick = owner ? &owner->kick_fd : NULL;
 
 	if (owner && owner->user == c->user && owner->fd < 0)
 		reply.about = PROTO_ARENA_LATER;
-	if (owner && owner->user == c->user && fds[0] >= 0 && fds[1] >= 0) {
+	if (owner && owner->user == c->user && *kick >= 0) {
 		reply.about = PROTO_ARENA_HERE;
-		reply.brings = PROTO_FD_ARENA | PROTO_FD_KICK;
+		reply.arena = owner->arena;
+		reply.brings = PROTO_FD_KICK;
 		c->guest_of[m->value / 64] |= 1ull << m->value % 64;
 	}
-	answer(c, m, &reply, fds);
+	answer(c, m, &reply, kick);
 }
 
 static void handle(struct server *s, struct conn *c, const struct proto *m,
@@ -530,8 +532,8 @@ static void obituary(const struct server *s, const struct conn *dead)
 		bool was_inside = dead->is_heirloom || row >> c->class % 64 & 1;
 		struct proto m = {.kind = PROTO_DIED};
 
-		if (c != dead && c->class && c->fd >= 0 &&
-		    c->share_fd[0] >= 0 && c->user == dead->user && was_inside)
+		if (c != dead && c->class && c->fd >= 0 && c->kick_fd >= 0 &&
+		    c->user == dead->user && was_inside)
 			answer(c, &none, &m, NULL);
 	}
 }
@@ -631,7 +633,7 @@ static void admit(struct server *s)
 		.user = who.uid,
 		.pid = who.pid,
 		.hello_fd = -1,
-		.share_fd = {-1, -1}};
+		.kick_fd = -1};
 }
 
 /* The sooner of a wait, -1 for good, and of what is due on QP1. */

@@ -474,7 +474,6 @@ struct hca_shared {
 	uint64_t owner;	     /* its alock_owner */
 	uint64_t nonce;	     /* random, and where it lies in the owner's */
 	uint64_t nonce_va;   /* memory */
-	uint64_t pid_spaces; /* the PID namespace that pid counts in */
 	uint32_t pid;
 	ring_index carries; /* a peer has left a message with a receive */
 	/* The network interface of each device; 0: there are no more. */

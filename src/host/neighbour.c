@@ -107,7 +107,6 @@ void neighbour_open(struct hca *own)
 		return;
 	allow();
 	s->pid = (uint32_t)getpid();
-	s->pid_spaces = owner_pid_space();
 	arena_map_random(&s->nonce, sizeof s->nonce);
 	s->nonce_va = (uintptr_t)&s->nonce;
 	all.self.is = (struct neighbour){.hca = own, .pid = getpid()};
@@ -201,9 +200,30 @@ void neighbour_forget(void)
 /* No reason against it: it may be ready when it is asked for again. */
 static const char not_yet[] = "it is about to begin or to end";
 
+static const char apart[] =
+	"the kernel keeps processes of one user apart (Yama, or a container's "
+	"rights); see adverb doctor";
+
 static bool fits(const struct hca *h, aoff at, uint64_t bytes)
 {
 	return at % 8 == 0 && arena_has(&h->arena, at, bytes);
+}
+
+/* Another's memory, by the leave that the kernel gives to debug it. */
+static int open_at(const struct proto_at *at, const char **why)
+{
+	char path[48];
+	int fd;
+
+	if (at->pid_space != proto_pid_space()) {
+		*why = "it is in another PID namespace";
+		return -1;
+	}
+	snprintf(path, sizeof path, "/proc/%u/fd/%d", (unsigned)at->pid,
+		 (int)at->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	*why = errno == ENOENT ? not_yet : apart;
+	return fd;
 }
 
 static const char *map(struct hca *h, int fd)
@@ -251,8 +271,7 @@ static const char *failure(void)
 	if (errno == ESRCH) /* it has died meanwhile */
 		return not_yet;
 	if (errno == EPERM)
-		return "the kernel keeps processes of one user apart (Yama, "
-		       "or a container's rights); see adverb doctor";
+		return apart;
 	return "its memory cannot be reached";
 }
 
@@ -264,8 +283,6 @@ static const char *probe(const struct entry *e)
 	struct iovec from = {(void *)(uintptr_t)e->view.shared->nonce_va,
 			     sizeof found};
 
-	if (e->view.shared->pid_spaces != owner_pid_space())
-		return "it is in another PID namespace";
 	if (process_vm_readv(e->is.pid, &to, 1, &from, 1, 0) != sizeof found)
 		return failure();
 	if (found != nonce)
@@ -295,11 +312,17 @@ static const char *check(struct entry *e)
 }
 
 /* Takes kick_fd if it goes well. */
-static const char *adopt(uint32_t class, int arena_fd, int kick_fd)
+static const char *adopt(uint32_t class, const struct proto_at *arena,
+			 int kick_fd)
 {
 	struct entry *e = calloc(1, sizeof *e);
-	const char *why = e ? map(&e->view, arena_fd) : "there is no memory";
+	const char *why = "there is no memory";
+	int fd = e ? open_at(arena, &why) : -1;
 
+	if (fd >= 0) {
+		why = map(&e->view, fd);
+		close(fd);
+	}
 	if (why) {
 		free(e);
 		return why;
@@ -336,18 +359,15 @@ void neighbour_answered(const struct client_news *news)
 	const char *why;
 
 	if (class > STEER_CLASS_MAX || all.asked[class] != ASKED_YES) {
-		if (news->arena == CLIENT_ARENA_HERE) {
-			close(news->arena_fd);
+		if (news->arena == CLIENT_ARENA_HERE)
 			close(news->kick_fd);
-		}
 		return;
 	}
 	all.questions--;
 	all.asked[class] = ASKED_NOT;
 	switch (news->arena) {
 	case CLIENT_ARENA_HERE:
-		why = adopt(class, news->arena_fd, news->kick_fd);
-		close(news->arena_fd);
+		why = adopt(class, &news->arena_at, news->kick_fd);
 		if (why)
 			close(news->kick_fd);
 		if (why && why != not_yet)

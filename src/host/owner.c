@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -100,11 +99,4 @@ alock_owner owner_open(void)
 void owner_close(void)
 {
 	alock_open(ALOCK_NAMELESS, NULL);
-}
-
-uint64_t owner_pid_space(void)
-{
-	struct stat ns;
-
-	return stat("/proc/self/ns/pid", &ns) ? 0 : (uint64_t)ns.st_ino;
 }

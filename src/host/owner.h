@@ -19,7 +19,5 @@ bool owner_is_possible(void);
 alock_owner owner_open(void);
 /* When that thread is gone. */
 void owner_close(void);
-/* Where process numbers count: only within one do they mean the same. */
-uint64_t owner_pid_space(void);
 
 #endif

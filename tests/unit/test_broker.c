@@ -399,14 +399,7 @@ static void malformed_requests_are_refused_and_survived(void **state)
 	end_broker(pid);
 }
 
-static bool is_same_file(int a, int b)
-{
-	struct stat x, y;
-
-	return !fstat(a, &x) && !fstat(b, &y) && x.st_ino == y.st_ino;
-}
-
-static void an_arena_is_given_to_who_asks_and_is_of_its_user(void **state)
+static void an_arena_is_shown_to_who_asks_and_is_of_its_user(void **state)
 {
 	struct client owner, other;
 	struct client_news news;
@@ -421,10 +414,11 @@ static void an_arena_is_given_to_who_asks_and_is_of_its_user(void **state)
 	pid = broker_of(&owner);
 	news = arena_of(&other, owner.class);
 	assert_int_equal(news.arena, CLIENT_ARENA_HERE);
-	assert_true(is_same_file(news.arena_fd, arena));
+	assert_int_equal(news.arena_at.fd, arena);
+	assert_int_equal(news.arena_at.pid, getpid());
+	assert_int_equal(news.arena_at.pid_space, proto_pid_space());
 	assert_int_equal(write(news.kick_fd, &one, sizeof(one)), sizeof(one));
 	assert_int_equal(read(kick, &one, sizeof(one)), sizeof(one));
-	close(news.arena_fd);
 	close(news.kick_fd);
 	/* who shares nothing, a class of nobody, no class at all */
 	assert_int_equal(arena_of(&owner, other.class).arena,
@@ -440,7 +434,7 @@ static void an_arena_is_given_to_who_asks_and_is_of_its_user(void **state)
 	end_broker(pid);
 }
 
-static void an_arena_is_not_given_to_another_user(void **state)
+static void an_arena_is_not_shown_to_another_user(void **state)
 {
 	struct client owner;
 	const char *why = "";
@@ -514,8 +508,8 @@ int main(void)
 			more_clients_than_classes_are_refused_with_a_reason),
 		cmocka_unit_test(malformed_requests_are_refused_and_survived),
 		cmocka_unit_test(
-			an_arena_is_given_to_who_asks_and_is_of_its_user),
-		cmocka_unit_test(an_arena_is_not_given_to_another_user),
+			an_arena_is_shown_to_who_asks_and_is_of_its_user),
+		cmocka_unit_test(an_arena_is_not_shown_to_another_user),
 		cmocka_unit_test(
 			where_no_process_can_be_started_a_thread_serves),
 	};

@@ -278,7 +278,7 @@ static void a_successor_gives_the_arenas_too(void **state)
 		pid = recover(c, 2, pid);
 		news = arena_of(&c[1], c[0].class);
 		assert_int_equal(news.arena, CLIENT_ARENA_HERE);
-		close(news.arena_fd);
+		assert_int_equal(news.arena_at.fd, arena);
 		close(news.kick_fd);
 	}
 	client_close(&c[0]);
