@@ -68,6 +68,14 @@ static void read_stat(struct watch_process *p)
 	p->stopped = right[2] == 'T' || right[2] == 't';
 }
 
+/* What its peers did for it counts as its own. */
+static void add_peers(struct qp *qp)
+{
+	qp->stats.rx_packets += qp->far.rx_packets;
+	qp->stats.rx_bytes += qp->far.rx_bytes;
+	qp->stats.tx_bytes += qp->far.tx_bytes;
+}
+
 static int read_qps(int fd, const struct hca_shared *s, struct watch_process *p)
 {
 	uint32_t top = s->qp_top < HCA_MAX_QP ? s->qp_top : HCA_MAX_QP;
@@ -84,8 +92,10 @@ static int read_qps(int fd, const struct hca_shared *s, struct watch_process *p)
 		struct qp *qp = &p->qps[p->qp_count];
 
 		/* it may be on its way in or out */
-		if (get(fd, rows[i], qp, sizeof(*qp)) && qp->stats.row == i)
-			p->qp_count++;
+		if (!get(fd, rows[i], qp, sizeof(*qp)) || qp->stats.row != i)
+			continue;
+		add_peers(qp);
+		p->qp_count++;
 	}
 	free(rows);
 	return 0;

@@ -9,6 +9,7 @@
 #include "ibt/message.h"
 #include "ibt/verdict.h"
 #include "util/inaddr.h"
+#include "util/prefetch.h"
 #include "util/step.h"
 
 static const char *const details[] = {
@@ -600,6 +601,11 @@ static enum far_answer execute(struct far_link *l, struct qp *qp,
 		return FAR_RNR;
 	}
 	r->verdict = v;
+	if (!v && r->opcode == HCA_WR_RDMA_READ)
+		qp->far.tx_bytes += r->bytes;
+	else if (!v)
+		qp->far.rx_bytes += r->bytes;
+	qp->far.rx_packets++;
 	if (v) {
 		refuse(l, qp, r, v, &x);
 		return FAR_REFUSED;
@@ -624,6 +630,16 @@ static void leave_responder(struct qp *qp, const struct far_request *r)
 		rq_leave(qp);
 }
 
+/* What a SEND touches comes from the target's core: all of it at once. */
+static void expect(struct far_link *l, const struct qp *qp)
+{
+	const struct cq *cq = at(l->hca, qp->recv_cq, sizeof(struct cq));
+
+	prefetch(&qp->rq, sizeof qp->rq);
+	if (cq)
+		prefetch((const void *)&cq->incoming, sizeof cq->incoming);
+}
+
 /* Inside its arena, at its responder. */
 static enum far_answer run(struct far_link *l, struct far_request *r)
 {
@@ -634,6 +650,7 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 		l->is_asked = false;
 		return FAR_CLOSED;
 	}
+	expect(l, qp);
 	if (!approach(l, qp))
 		return busy(l, r->now_ns);
 	l->is_busy = l->waits_for_place = false;

@@ -128,7 +128,10 @@ static void done(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		rc_req_stop(t, q, w, status, &x);
 		return;
 	}
-	q->qp->stats.tx_bytes += r->bytes;
+	if (r->opcode == HCA_WR_RDMA_READ)
+		q->qp->stats.rx_bytes += r->bytes;
+	else
+		q->qp->stats.tx_bytes += r->bytes;
 	q->qp->stats.tx_packets++;
 	rc_req_advance(t, q);
 	rc_comp_placed(t, q);

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "util/bits.h"
+#include "util/prefetch.h"
 #include "util/step.h"
 
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user)
@@ -183,6 +184,7 @@ static void collect(struct hca *h, struct cq *cq, struct qp *also)
 	     n++) {
 		struct qp *qp = arena_at(&h->arena, next);
 
+		prefetch(&qp->rq, sizeof qp->rq);
 		next = qp->far.next;
 		STEP("a queue pair is about to leave the list");
 		ring_publish(&qp->far.is_queued, 0);

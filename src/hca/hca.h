@@ -15,6 +15,7 @@
 #define HCA_HCA_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "hca/arena.h"
@@ -398,22 +399,27 @@ enum qp_mail {
  * and the receives are flushed when it has left.
  */
 struct qp_far {
-	struct far_note note;
+	/* What each of their requests touches: one cache line. */
 	struct alock lock;
+	aoff next;	     /* on the list of recv_cq */
+	uint64_t rx_bytes;   /* what they have brought, and in how many */
+	uint32_t rx_packets; /* pieces */
 	uint32_t connection; /* how often it has become ready to receive */
 	uint32_t has_failed; /* note says why; nothing is accepted any more */
 	uint32_t is_heard;
-	ring_index left;       /* receives completed, with a shared queue */
-	ring_index is_queued;  /* it is on the list of recv_cq, or will be */
-	aoff next;	       /* there */
 	uint32_t is_torn;      /* a peer died in the lock: see rq_settle */
-	_Atomic uint32_t mail; /* enum qp_mail, see mail.c */
-	_Atomic uint32_t ask;  /* enum far_ask */
+	ring_index left;       /* receives completed, with a shared queue */
+	ring_index is_queued;  /* it is on that list, or will be */
 	ring_index is_wanted;  /* peers shall not begin anything */
 	ring_index carried;    /* the receive after the last that carries */
-	uint32_t ask_opcode;   /* enum hca_wr */
+	_Atomic uint32_t mail; /* enum qp_mail, see mail.c */
+	/* And what few do. */
+	uint64_t tx_bytes;    /* what READs have fetched */
+	_Atomic uint32_t ask; /* enum far_ask */
+	uint32_t ask_opcode;  /* enum hca_wr */
 	uint32_t ask_rkey;
 	uint64_t ask_va, ask_swap_add, ask_compare, ask_found;
+	struct far_note note;
 };
 
 /* In the arena. */
@@ -436,11 +442,15 @@ struct qp {
 	struct wq rq;
 	uint64_t rq_held;   /* a message has a receive, see rq.c; lane's */
 	ring_index rq_told; /* receives whose completion is in recv_cq */
+	struct qp_far far;
 	/* Where memory was not there any more for what a receive carried; the
 	 * owner's, under recv_cq's lock. */
 	uint64_t rq_lost;
-	struct qp_far far;
 };
+
+_Static_assert(offsetof(struct qp, rq) % 64 == 0 &&
+		       offsetof(struct qp, far) - offsetof(struct qp, rq) == 64,
+	       "what a peer's request touches: two cache lines");
 
 struct hca_qp_cap {
 	uint32_t send_wr, recv_wr, send_sge, recv_sge, inline_bytes;

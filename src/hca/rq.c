@@ -2,6 +2,7 @@
 #include "hca/guest.h"
 
 #include "util/check.h"
+#include "util/prefetch.h"
 #include "util/step.h"
 
 /*
@@ -179,6 +180,7 @@ bool rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 	if (!rq_is_behind(qp))
 		return false;
 	w = wq_at(h, &qp->rq, i);
+	prefetch(w, qp->rq.stride);
 	*c = (struct cqe){
 		.wr_id = w->wr_id,
 		.status = (uint32_t)w->swap_add,

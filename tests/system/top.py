@@ -37,11 +37,15 @@ def seen(what, wanted):
 
 
 class Pair:
-    """A transfer without an end; its two processes."""
+    """A transfer without an end, by packets or not; its two processes."""
+
+    def __init__(self, direct):
+        self.env = suite.environment(ADVERB_DIRECT=direct)
 
     def __enter__(self):
         self.main = suite.start(suite.pair_argv(
-            ["ib_write_bw", "-s", "65536", "-n", "100000000"], timeout=120))
+            ["ib_write_bw", "-s", "65536", "-n", "100000000"], timeout=120),
+            env=self.env)
         self.server, self.client = seen("two ends", self.ends)
         return self
 
@@ -61,9 +65,9 @@ class Pair:
         self.main.communicate()
 
 
-def a_transfer_is_seen():
+def a_transfer_is_seen(direct):
     suite.need("ib_write_bw")
-    with Pair() as pair:
+    with Pair(direct) as pair:
         def busy(said):
             a, b = pair.qp(said, pair.client), pair.qp(said, pair.server)
             return (a, b) if a["tx_bytes_per_s"] > 0 else None
@@ -77,7 +81,7 @@ def a_transfer_is_seen():
 
 def a_stopped_peer_is_named():
     suite.need("ib_write_bw")
-    with Pair() as pair:
+    with Pair("0") as pair:
         os.kill(pair.server, signal.SIGSTOP)
 
         def waits(said):
@@ -104,7 +108,8 @@ def wrong_options_are_refused():
             raise Fail("%s: status %d" % (options, r.status), r.output)
 
 
-suite.case("a transfer is seen from outside", a_transfer_is_seen)
+suite.case("a transfer is seen from outside", lambda: a_transfer_is_seen("0"))
+suite.case("and so is one without packets", lambda: a_transfer_is_seen("1"))
 suite.case("a stopped peer is named as the reason", a_stopped_peer_is_named)
 suite.case("wrong options are refused", wrong_options_are_refused)
 suite.end()
