@@ -66,27 +66,28 @@ static int poke_sibling(uint64_t *word)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : ENOSYS;
 }
 
-/* What stands in the way of what ADVERB_DIRECT asks for, if it does. */
+/* What stands in the way of going without packets, if something does. */
 static void direct_way(int err)
 {
 	const char *direct = getenv("ADVERB_DIRECT");
 	const char *capture = getenv("ADVERB_PCAP");
 
-	if (!direct || !*direct || strcmp(direct, "0") == 0)
+	if (direct && strcmp(direct, "0") == 0)
 		doctor_say(DOCTOR_OK, "direct way",
-			   "not asked for: processes of this host talk by "
-			   "packets, unless both ends have ADVERB_DIRECT=1");
+			   "off by ADVERB_DIRECT=0: processes of this host "
+			   "talk by packets");
 	else if (capture && *capture)
 		doctor_say(DOCTOR_SLOW, "direct way",
-			   "asked for, but ADVERB_PCAP captures packets: "
-			   "nothing goes another way");
+			   "off, as ADVERB_PCAP captures packets: nothing "
+			   "goes another way");
 	else if (err)
 		doctor_say(DOCTOR_SLOW, "direct way",
-			   "asked for, but closed, see others' memory");
+			   "closed, see others' memory: processes of this "
+			   "host talk by packets");
 	else
 		doctor_say(DOCTOR_OK, "direct way",
-			   "asked for: RC goes from memory to memory where "
-			   "both ends ask and are of one user and build");
+			   "RC goes from memory to memory between processes "
+			   "of one user and build");
 }
 
 void doctor_mem_other(void)

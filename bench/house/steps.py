@@ -48,7 +48,9 @@ class Where:
         self.raw = list(raw)        # options of the raw programs
         # Otherwise perftest takes the first device, of an Ethernet mostly,
         # and its path MTU.
-        self.env = {"ADVERB_DEVICES": device} if device else {}
+        self.env = {"ADVERB_DIRECT": "0"}
+        if device:
+            self.env["ADVERB_DEVICES"] = device
 
     def series(self, name):
         return name if self.name == "lo" else "%s@%s" % (name, self.name)
@@ -130,7 +132,7 @@ class House:
     def qps(self, series, count):
         def run():
             text, _ = proc.alone(self.prefix() + [
-                os.path.join(self.raw, "qps"), str(count)])
+                os.path.join(self.raw, "qps"), str(count)], LO.env)
             said = json.loads(text)
             return {"us": said["us_many"], "s": said["seconds"],
                     "MiB": said["rss_mib"], "ratio": said["ratio"]}

@@ -480,10 +480,10 @@ struct hca_shared {
 	uint32_t next_pd, next_cq;
 	struct alock mr_lock;
 	/* For other processes that map this arena, host/neighbour.h: */
-	aoff guests;	     /* struct guest[GUEST_MAX] */
-	uint64_t owner;	     /* its alock_owner */
-	uint64_t nonce;	     /* random, and where it lies in the owner's */
-	uint64_t nonce_va;   /* memory */
+	aoff guests;	   /* struct guest[GUEST_MAX] */
+	uint64_t owner;	   /* its alock_owner */
+	uint64_t nonce;	   /* random, and where it lies in the owner's */
+	uint64_t nonce_va; /* memory */
 	uint32_t pid;
 	ring_index carries; /* a peer has left a message with a receive */
 	/* The network interface of each device; 0: there are no more. */

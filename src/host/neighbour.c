@@ -61,13 +61,20 @@ static pthread_mutex_t *pulse(void)
 	return (pthread_mutex_t *)(void *)&all.own->shared->pulse;
 }
 
-static bool is_wished(void)
+static bool is_allowed(void)
 {
 	const char *direct = getenv("ADVERB_DIRECT");
 	const char *capture = getenv("ADVERB_PCAP");
 
-	return direct && strcmp(direct, "0") != 0 && *direct &&
-	       !(capture && *capture);
+	return !(direct && !strcmp(direct, "0")) && !(capture && *capture);
+}
+
+/* Who asks for it wants to hear when it is not to be had. */
+static bool is_asked_for(void)
+{
+	const char *direct = getenv("ADVERB_DIRECT");
+
+	return direct && *direct;
 }
 
 /* Under Yama only who says so opens himself to all of his user. */
@@ -97,7 +104,7 @@ void neighbour_open(struct hca *own)
 {
 	struct hca_shared *s = own->shared;
 
-	if (!is_wished() || !owner_is_possible())
+	if (!is_allowed() || !owner_is_possible())
 		return;
 	all.own = own;
 	if (!make_pulse())
@@ -349,8 +356,10 @@ static void refuse(uint32_t class, const char *why)
 {
 	all.asked[class] = ASKED_NONE;
 	all.why = why;
-	host_say(SAY_REFUSED,
-		 "a process of this host is talked to by packets: %s", why);
+	if (is_asked_for())
+		host_say(SAY_REFUSED,
+			 "a process of this host is talked to by packets: %s",
+			 why);
 }
 
 void neighbour_answered(const struct client_news *news)
@@ -374,8 +383,9 @@ void neighbour_answered(const struct client_news *news)
 			refuse(class, why);
 		break;
 	case CLIENT_ARENA_NONE:
-		refuse(class, "it does not share its memory (both need "
-			      "ADVERB_DIRECT=1, no capture, and one user)");
+		refuse(class, "it does not share its memory (it is another "
+			      "user's, captures packets, or has "
+			      "ADVERB_DIRECT=0)");
 		break;
 	case CLIENT_ARENA_LATER:
 		break;

@@ -27,7 +27,7 @@ SETUP = (
     "/sbin/ip netns add a; /sbin/ip -n a link set lo up; "
     "ip link set eth0 mtu 9000; mkdir -p /tmp/run; chmod 700 /tmp/run; "
     "until ibv_devinfo | grep -q 'active_mtu:.*4096'; do usleep 20000; done")
-RUN = "env XDG_RUNTIME_DIR=/tmp/run %s/tools/adverb run -- " % INSIDE
+RUN = "env XDG_RUNTIME_DIR=/tmp/run ADVERB_DIRECT=0 %s/tools/adverb run -- " % INSIDE
 SIDES = {
     "adverb": ("/sbin/ip netns exec a ", RUN, "-d adv0 -x 1", "127.0.0.1"),
     "rxe": ("", "", "-d rxe0 -x 1", guest.THERE),

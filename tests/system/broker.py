@@ -119,7 +119,8 @@ def stopped(seconds, patience, *length):
     pair ends, its broker killed; what the pair says of it."""
     t.need("ib_write_bw")
     p = t.start(t.pair_argv(["ib_write_bw", *length]),
-                env=t.environment(ADVERB_PATIENCE=str(patience)))
+                env=t.environment(ADVERB_PATIENCE=str(patience),
+                                  ADVERB_DIRECT="0"))
     quiet = datagrams()
     while datagrams() < quiet + 1000:
         expect(p.poll() is None, "it has ended too early")
@@ -255,7 +256,8 @@ t.case("200 processes with 50 queue pairs each", alone(everybody),
 def parting(*where):
     def body():
         expect_ok(t.run([*where, t.adverb, "run", "--", PARTING,
-                         "1000" if t.options.full else "30"]))
+                         "1000" if t.options.full else "30"],
+                        ADVERB_DIRECT="0"))
     return alone(body)
 
 

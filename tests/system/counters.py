@@ -13,7 +13,7 @@ import system
 from system import Skip, expect, expect_ok
 
 netlab.enter()
-t = system.Suite(__doc__)
+t = system.Suite(__doc__, packets=True)
 lab = netlab.Lab(t)
 CLONE_NEWNET = 0x40000000
 # Which of them is which total of adverb top.

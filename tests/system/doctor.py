@@ -110,12 +110,11 @@ says("steering", "slow", "the broker receives for all", lacks=["bpf"])
 says("UDP batches", "slow", "no GSO and GRO", lacks=["batches"])
 says("own memory", "slow", "unmaps registered memory", lacks=["vm"])
 says("others' memory", "slow", "they talk by frames", lacks=["vm"])
-says("direct way", "ok", "not asked for")
-says("direct way", "ok", "from memory to memory", ADVERB_DIRECT="1")
-says("direct way", "slow", "ADVERB_PCAP captures packets", ADVERB_DIRECT="1",
+says("direct way", "ok", "from memory to memory")
+says("direct way", "ok", "off by ADVERB_DIRECT=0", ADVERB_DIRECT="0")
+says("direct way", "slow", "ADVERB_PCAP captures packets",
      ADVERB_PCAP="/dev/null")
-says("direct way", "slow", "closed, see others' memory", ADVERB_DIRECT="1",
-     lacks=["vm"])
+says("direct way", "slow", "closed, see others' memory", lacks=["vm"])
 says("shared memory", "no", "memfd_create fails", lacks=["memfd"])
 says("sandbox", "slow", "seccomp", lacks=["vm"])
 says("broker", "slow", "a thread of the first program", lacks=["fork"])

@@ -12,7 +12,7 @@ import system
 from system import expect, expect_ok
 
 netlab.enter()
-t = system.Suite(__doc__)
+t = system.Suite(__doc__, packets=True)
 lab = netlab.Lab(t)
 
 # Runs there: as fast as it goes, noise and what looks like frames for queue

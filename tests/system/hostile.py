@@ -19,7 +19,7 @@ import icrc_check
 import system
 from system import expect, expect_ok
 
-t = system.Suite(__doc__)
+t = system.Suite(__doc__, packets=True)
 ROCE_PORT = icrc_check.ROCE_PORT
 IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
 

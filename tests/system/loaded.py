@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """The main job's programs in turn, again and again, where processors are
-scarce: beside two busy neighbours, each run stopped for 70 % of the time, with
-every fast way and with each switched off.  50 runs, with --full RUNS (1000).
+scarce: beside two busy neighbours, each run stopped for 70 % of the time,
+without packets, and by packets with every fast way and with each switched off.  50 runs, with --full RUNS (1000).
 """
 
 import concurrent.futures
@@ -14,12 +14,13 @@ import system
 from system import expect_ok
 
 netlab.enter()
-t = system.Suite(__doc__)
+t = system.Suite(__doc__, packets=True)
 RUNS = int(os.environ.get("RUNS", "1000")) if t.options.full else 50
 AT_ONCE = 4
 SHARE = 0.3
 GROUP = ["-g", "-M", "0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3"]
 WAYS = (
+    ("memory to memory", {"ADVERB_DIRECT": "1"}),
     ("every fast way", {}),
     ("GSO off", {"ADVERB_GSO": "0"}),
     ("GRO off", {"ADVERB_GRO": "0"}),
@@ -43,6 +44,7 @@ PROGRAMS = (
     ["ib_send_bw", "--use-srq", "-n", "200"],
     ["ib_send_bw", "-c", "UC", "-n", "200"],
     ["ib_send_bw", "-c", "UD", "-n", "200"],
+    ["ib_send_lat", "-n", "200"],
     ["ib_send_lat", "-e", "-n", "200"],
     ["ib_send_lat", "-c", "UC", "-n", "200"],
     ["ib_send_lat", "-c", "UD", "-n", "200"],

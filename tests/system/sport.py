@@ -10,7 +10,7 @@ import system
 from system import Skip, expect
 
 netlab.enter(as_root=True)
-t = system.Suite(__doc__)
+t = system.Suite(__doc__, packets=True)
 lab = netlab.Lab(t)
 SERVERS = 4
 MANY = 200 if t.options.full else 70

@@ -15,7 +15,7 @@ import system
 from system import Skip, expect_ok
 
 netlab.enter()
-t = system.Suite(__doc__)
+t = system.Suite(__doc__, packets=True)
 
 # What is switched off, and by which variables.
 SWITCHES = (

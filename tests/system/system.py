@@ -76,7 +76,8 @@ class Result:
 class Suite:
     """Cases of one script."""
 
-    def __init__(self, description):
+    def __init__(self, description, packets=False):
+        """@packets: of the wire, so on this host too."""
         parser = argparse.ArgumentParser(description=description)
         parser.add_argument("--build", default="build/out",
                             help="the build folder (default build/out)")
@@ -86,9 +87,10 @@ class Suite:
                             help="list the cases, run none")
         parser.add_argument("--full", action="store_true",
                             help="the nightly lengths")
-        parser.add_argument("--direct", action="store_true",
-                            help="without packets where both ends are here")
+        parser.add_argument("--packets", action="store_true",
+                            help="by packets, though both ends are here")
         self.options = parser.parse_args()
+        self.packets = packets or self.options.packets
         self.build = os.path.abspath(self.options.build)
         self.adverb = os.path.join(self.build, "tools", "adverb")
         self.passed = self.failed = self.skipped = 0
@@ -114,8 +116,8 @@ class Suite:
         # What ci/setup unpacked instead of installing.
         if "DEB_LIBRARIES" in env:
             env["LD_LIBRARY_PATH"] = env["DEB_LIBRARIES"]
-        if self.options.direct:
-            env["ADVERB_DIRECT"] = "1"
+        if self.packets:
+            env["ADVERB_DIRECT"] = "0"
         env.update(HOME=self.tmp, XDG_RUNTIME_DIR=self.runtime, LC_ALL="C",
                    **more)
         return env
@@ -201,8 +203,8 @@ class Suite:
         """Runs @body; it returns if all is well, else raises."""
         if not fnmatch.fnmatch(name, self.options.only):
             return
-        if self.options.direct:
-            name += ", directly"
+        if self.options.packets:
+            name += ", by packets"
         if self.options.list:
             print(name)
             return

@@ -136,7 +136,7 @@ static enum neighbour_is get(uint32_t qpn, struct neighbour **n)
 
 static int set_up(void **state)
 {
-	setenv("ADVERB_DIRECT", "1", 1);
+	unsetenv("ADVERB_DIRECT");
 	memset(cards, 0, CROWD * sizeof(*cards));
 	open_me();
 	return 0;
@@ -281,9 +281,9 @@ static void who_closes_is_gone(void **state)
 
 static void close_share(struct card *c)
 {
-	/* as a program that did not ask for it */
+	/* as a program that does not want it */
 	close_me();
-	unsetenv("ADVERB_DIRECT");
+	setenv("ADVERB_DIRECT", "0", 1);
 	open_me();
 }
 
@@ -360,7 +360,7 @@ static void where_the_kernel_does_not_let_us_it_is_packets(void **state)
 	end(pid, SIGKILL);
 }
 
-static void without_the_wish_nothing_is_shared(void **state)
+static void against_the_wish_nothing_is_shared(void **state)
 {
 	struct neighbour *n = NULL;
 	pid_t pid = begin(&cards[0], NULL);
@@ -371,7 +371,7 @@ static void without_the_wish_nothing_is_shared(void **state)
 	assert_false(neighbour_is_open());
 	assert_int_equal(get(cards[0].qpn, &n), NEIGHBOUR_NEVER);
 	close_me();
-	setenv("ADVERB_DIRECT", "1", 1);
+	unsetenv("ADVERB_DIRECT");
 	setenv("ADVERB_PCAP", "/nowhere/file", 1);
 	open_me();
 	assert_false(neighbour_is_open());
@@ -459,7 +459,7 @@ int main(void)
 		EACH(who_closes_is_gone),
 		EACH(who_makes_no_sense_is_talked_to_by_packets),
 		EACH(where_the_kernel_does_not_let_us_it_is_packets),
-		EACH(without_the_wish_nothing_is_shared),
+		EACH(against_the_wish_nothing_is_shared),
 		EACH(a_crowd_maps_itself_while_some_die),
 		EACH(an_answer_that_the_dead_leave_is_no_neighbour),
 	};
