@@ -95,6 +95,7 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 		rdma_ack_cm_event(base->event);
 	base->event = NULL;
 	pthread_mutex_lock(&r_lock);
+	r_await_bound(id);
 	/* The peer is told before we wait for our own program. */
 	if (id->handle)
 		r_release(id);
@@ -138,17 +139,75 @@ static int take_device(struct r_id *id, const struct sockaddr *addr)
 	return 0;
 }
 
-int r_bind(struct r_id *id, const struct sockaddr *addr)
+/* What may be known of a bind before the broker is asked. */
+static int may_bind(struct r_id *id, const struct sockaddr *addr)
 {
-	int error = take_device(id, addr);
 	char text[R_ADDR_TEXT];
-	struct cmproto m = {0};
 
-	if (error)
+	if (id->is_binding)
+		return r_fail(EINVAL, "rdma_cm: the id's address is being "
+				      "resolved");
+	if (take_device(id, addr))
 		return r_fail(ENODEV,
 			      "rdma_cm: %s is no address of an RDMA "
 			      "device here (see ibv_devinfo -v)",
 			      r_addr_text(addr, text));
+	return 0;
+}
+
+static void set_bound(struct r_id *id, const struct sockaddr *addr,
+		      uint16_t port)
+{
+	struct rdma_addr *a = &id->base.route.addr;
+
+	if (addr != &a->src_addr)
+		memcpy(&a->src_storage, addr, r_addr_size(addr));
+	r_addr_set_port(&a->src_addr, port);
+	memcpy(&a->addr.ibaddr.sgid, id->local, 16);
+}
+
+int r_bind_later(struct r_id *id, const struct sockaddr *addr)
+{
+	struct cmproto m = {0};
+	int error;
+
+	if (may_bind(id, addr))
+		return -1;
+	r_bind_message(id, addr, &m);
+	set_bound(id, addr, 0);
+	id->is_binding = true;
+	error = r_request(id, &m, CMPROTO_BIND);
+	if (!error)
+		return 0;
+	id->is_binding = false;
+	return r_fail(-error, "rdma_cm: there is no broker to bind: %s",
+		      strerror(-error));
+}
+
+void r_id_bound(struct r_id *id, const struct cmproto *m)
+{
+	struct r_event *e = r_event_new(id,
+					m->error ? RDMA_CM_EVENT_ADDR_ERROR
+						 : RDMA_CM_EVENT_ADDR_RESOLVED,
+					m->error);
+
+	id->is_binding = false;
+	if (!m->error) {
+		r_link(id, m->new_id);
+		set_bound(id, &id->base.route.addr.src_addr, m->local_port);
+	}
+	if (e)
+		r_post(e);
+}
+
+int r_bind(struct r_id *id, const struct sockaddr *addr)
+{
+	char text[R_ADDR_TEXT];
+	struct cmproto m = {0};
+	int error;
+
+	if (may_bind(id, addr))
+		return -1;
 	r_bind_message(id, addr, &m);
 	error = r_call(id, &m, CMPROTO_BIND);
 	if (error == -EADDRINUSE)
@@ -162,9 +221,7 @@ int r_bind(struct r_id *id, const struct sockaddr *addr)
 	pthread_mutex_lock(&r_lock);
 	r_link(id, m.new_id);
 	pthread_mutex_unlock(&r_lock);
-	memcpy(&id->base.route.addr.src_storage, addr, r_addr_size(addr));
-	r_addr_set_port(&id->base.route.addr.src_addr, m.local_port);
-	memcpy(&id->base.route.addr.addr.ibaddr.sgid, id->local, 16);
+	set_bound(id, addr, m.local_port);
 	return 0;
 }
 

@@ -118,7 +118,9 @@ static void settle(struct pending *p, const struct cmproto *m)
 {
 	struct r_id *id = p->id;
 
-	if (!m->error)
+	if (p->request.kind == CMPROTO_BIND)
+		r_id_bound(id, m);
+	else if (!m->error)
 		memcpy(id->note, m->note, sizeof(m->note));
 	/* who has heard of the end already needs no other word */
 	else if (p->request.kind == CMPROTO_CONNECT || !is_empty(id->note))
@@ -252,7 +254,7 @@ static void ask_pending(int fd)
 		struct pending *p = (struct pending *)(void *)n;
 		struct cmproto m = p->request;
 
-		if (!p->id->handle)
+		if (!p->id->handle && m.kind != CMPROTO_BIND)
 			m.error = -ENOENT; /* and that was said */
 		else if (ask(fd, &m, m.kind, p->id->handle) == -EPIPE)
 			return;
@@ -494,6 +496,12 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind)
 	pthread_mutex_unlock(&r_lock);
 	free(p);
 	return error;
+}
+
+void r_await_bound(const struct r_id *id)
+{
+	while (id->is_binding && owner == getpid())
+		pthread_cond_wait(&r_changed, &r_lock);
 }
 
 void r_tell(uint16_t kind, uint32_t handle)

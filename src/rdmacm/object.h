@@ -59,6 +59,7 @@ struct r_id {
 	bool is_passive, is_listening;
 	bool is_up;	      /* the program has seen it established */
 	bool is_disconnected; /* the program has seen it */
+	bool is_binding;      /* r_bind_later has no answer yet */
 	bool is_decided;      /* it has called; or accepted, or rejected */
 	uint32_t backlog;
 	uint32_t unacked; /* events that the program has */
@@ -118,6 +119,8 @@ int r_do(struct r_id *id, uint16_t kind);
  * each wait for an answer costs three of the scheduler's turns.
  */
 int r_request(struct r_id *id, struct cmproto *m, uint16_t kind);
+/* Under r_lock: until what r_bind_later asked for is answered. */
+void r_await_bound(const struct r_id *id);
 /* Under r_lock; nobody waits for an answer. */
 void r_tell(uint16_t kind, uint32_t handle);
 /* Under r_lock: the id needs its conversation no more; unlinks it. */
@@ -144,6 +147,13 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 void r_id_message(struct r_id *id, const struct cmproto *m);
 /* Bind at the broker; where the addresses are in id->local, or any. */
 int r_bind(struct r_id *id, const struct sockaddr *addr);
+/*
+ * The same to a port of the broker's choice, and does not wait: ADDR_RESOLVED
+ * comes with the answer.
+ */
+int r_bind_later(struct r_id *id, const struct sockaddr *addr);
+/* Under r_lock: the answer. */
+void r_id_bound(struct r_id *id, const struct cmproto *m);
 /* What r_bind asks the broker for; no call of the verbs library. */
 void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 		    struct cmproto *m);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * From an address to a device and a path.  The kernel's routing answers at
- * once, so both calls are over when their events are posted.
+ * once; the address is resolved when the broker has chosen a port, too.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
@@ -60,8 +60,23 @@ static void set_peer(struct r_id *id, const struct sockaddr *to)
 	a->addr.ibaddr.pkey = htobe16(PKEY);
 }
 
-/* One that was bound to any address, or to none, gets its source now. */
-static int set_source(struct r_id *id)
+static bool wants_port(const struct sockaddr *src)
+{
+	return r_addr_is_any(src) || r_addr_port(src);
+}
+
+static int bind_later(struct r_id *id, const struct sockaddr *src, bool *later)
+{
+	*later = true;
+	return r_bind_later(id, src) ? 1 : 0;
+}
+
+/*
+ * One that was bound to any address, or to none, gets its source now.  0; 1:
+ * the call fails, and that was said; -errno: there is no way.  *later: the
+ * event comes by itself.
+ */
+static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 {
 	struct rdma_addr *a = &id->base.route.addr;
 	struct sockaddr_storage from = {0};
@@ -73,11 +88,13 @@ static int set_source(struct r_id *id)
 
 	if (id->handle && !r_addr_is_any(&a->src_addr))
 		return 0;
+	if (!id->handle && src)
+		return bind_later(id, src, later);
 	error = route(&a->dst_addr, &from);
 	if (error)
 		return error;
 	if (!id->handle)
-		return r_bind(id, (struct sockaddr *)&from) ? 1 : 0;
+		return bind_later(id, (struct sockaddr *)&from, later);
 	r_addr_ip((struct sockaddr *)&from, ip);
 	d = r_device_find(ip, &index);
 	if (!d) {
@@ -100,16 +117,18 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 {
 	struct r_id *id = r_id(base);
 	char text[R_ADDR_TEXT];
+	bool later = false;
 	int error;
 
 	if (!r_addr_is_known(dst_addr) ||
 	    (src_addr && !r_addr_is_known(src_addr)))
 		return r_fail(EAFNOSUPPORT, "rdma_resolve_addr: an address is "
 					    "neither IPv4 nor IPv6");
-	if (src_addr && !id->handle && r_bind(id, src_addr))
+	if (src_addr && !id->handle && wants_port(src_addr) &&
+	    r_bind(id, src_addr))
 		return -1;
 	set_peer(id, dst_addr);
-	error = set_source(id);
+	error = set_source(id, src_addr, &later);
 	if (error > 0)
 		return -1;
 	if (error) {
@@ -118,7 +137,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 		      r_addr_text(dst_addr, text), strerror(-error));
 		if (r_post_local(id, RDMA_CM_EVENT_ADDR_ERROR, error))
 			return -1;
-	} else if (r_post_local(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0)) {
+	} else if (!later && r_post_local(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0)) {
 		return -1;
 	}
 	return r_complete(id);
