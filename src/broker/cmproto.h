@@ -2,7 +2,8 @@
 /*
  * What librdmacm and the broker say to each other, over a connection of the
  * same socket as proto.h's but of its own: one struct a message, host order.
- * Each request is answered by one DONE with its serial, but for TAKEN.  Events
+ * Each request is answered by one DONE with its serial, but for TAKEN and for
+ * RELEASE of an object.  Events
  * come by themselves.
  *
  * An object is what a program's id is in the broker: a port, a listener, a

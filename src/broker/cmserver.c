@@ -21,14 +21,15 @@
 #define CLIENT_MAX    16384 /* objects of one client */
 #define HALF_OPEN     1024  /* unanswered requests of one address */
 #define OUTPUT_MAX    4096  /* messages that wait for one client */
-#define OUTPUT_MANY   256   /* whose memory is given back */
+#define OUTPUT_BATCH  16
+#define OUTPUT_MANY   256 /* whose memory is given back */
 #define BACKLOG_MAX   1024
 #define AGAIN_NS      2000000000u /* to listen again, once it has stopped */
 #define NONE	      UINT32_MAX
 #define GENERATIONS   16 /* bits */
 #define INDEX_OF(id)  ((id) & ((1u << GENERATIONS) - 1))
 
-/* Waits until its client's socket takes it. */
+/* Waits for the turn's end, or until its client's socket takes it. */
 struct output {
 	struct list link;
 	struct cmproto m;
@@ -65,16 +66,16 @@ struct cmserver {
 	uint32_t free_list[OBJECTS];
 };
 
-/* To the client, or into its queue; who lets that grow is dropped. */
+/*
+ * Goes with all else that the turn has for this client, who is woken once.  Who
+ * lets that grow is dropped.
+ */
 static void tell(struct cmserver_client *c, struct cmproto *m)
 {
 	struct output *o;
 
 	m->magic = CMPROTO_MAGIC;
 	m->version = CMPROTO_VERSION;
-	if (!c->waiting && send(c->fd, m, sizeof(*m),
-				MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*m))
-		return;
 	o = c->waiting < OUTPUT_MAX ? malloc(sizeof(*o)) : NULL;
 	if (!o) {
 		c->is_lost = true;
@@ -100,17 +101,39 @@ static void give_back(struct cmserver_client *c)
 	c->most = 0;
 }
 
-bool cmserver_output(struct cmserver_client *c)
+/* The first of what waits, as many as the socket takes; -1 and errno. */
+static int output_some(struct cmserver_client *c)
 {
-	list_for_each_safe (n, &c->output) {
+	struct mmsghdr h[OUTPUT_BATCH] = {0};
+	struct iovec v[OUTPUT_BATCH];
+	unsigned count = 0;
+
+	list_for_each (n, &c->output) {
 		struct output *o = (struct output *)(void *)n;
 
-		if (send(c->fd, &o->m, sizeof(o->m),
-			 MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		if (count == OUTPUT_BATCH)
+			break;
+		v[count] = (struct iovec){&o->m, sizeof(o->m)};
+		h[count].msg_hdr.msg_iov = &v[count];
+		h[count++].msg_hdr.msg_iovlen = 1;
+	}
+	return sendmmsg(c->fd, h, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool cmserver_output(struct cmserver_client *c)
+{
+	while (c->waiting) {
+		int sent = output_some(c);
+
+		if (sent < 0)
 			return errno == EAGAIN || errno == EINTR;
-		list_remove(n);
-		free(o);
-		c->waiting--;
+		list_for_each_safe (n, &c->output) {
+			if (!sent--)
+				break;
+			list_remove(n);
+			free(n); /* link is first */
+			c->waiting--;
+		}
 	}
 	give_back(c);
 	return !c->is_lost;
@@ -536,6 +559,13 @@ static int perform(struct cmserver *s, struct object *o,
 	return -EOPNOTSUPP;
 }
 
+/* Nobody waits for that of what is let go, or could do anything about it. */
+static bool has_answer(const struct cmproto *m)
+{
+	return m->kind != CMPROTO_TAKEN &&
+	       (m->kind != CMPROTO_RELEASE || !m->id);
+}
+
 bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 		     const struct cmproto *m, size_t length, uint64_t now_ns)
 {
@@ -560,7 +590,7 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 		reply.error = perform(s, o, m, now_ns);
 	if (o && o->client == c && m->kind != CMPROTO_RELEASE)
 		put_note(s, o, &reply);
-	if (m->kind != CMPROTO_TAKEN)
+	if (has_answer(m))
 		tell(c, &reply);
 	flush(s, now_ns);
 	return !c->is_lost;

@@ -41,9 +41,9 @@ void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 /* One message of it; false when it is to be dropped. */
 bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 		     const struct cmproto *m, size_t length, uint64_t now_ns);
-/* Is there something that its socket would not take? */
+/* Is there something to tell it? */
 bool cmserver_has_output(const struct cmserver_client *c);
-/* Its socket takes again; false when it is to be dropped. */
+/* Tell it, as far as its socket takes it; false when it is to be dropped. */
 bool cmserver_output(struct cmserver_client *c);
 void cmserver_tick(struct cmserver *s, uint64_t now_ns);
 /* Absolute; UINT64_MAX: none. */

@@ -3,11 +3,18 @@
 
 #include <sys/random.h>
 
+#define KEPT 32 /* numbers of one call of the kernel */
+
 uint64_t entropy(void)
 {
+	static uint64_t kept[KEPT];
+	static unsigned left;
 	uint64_t random;
 
-	if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
+	if (!left && getrandom(kept, sizeof kept, GRND_NONBLOCK) != sizeof kept)
 		return 0;
+	left = left ? left : KEPT;
+	random = kept[--left];
+	kept[left] = 0;
 	return random;
 }

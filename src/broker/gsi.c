@@ -17,8 +17,10 @@
 
 #define ICRC_BYTES   4 /* IBTA 7.8; encap/icrc.h has another struct udp */
 #define TURN_BATCHES 4
-#define FRAME_BYTES  (BTH_BYTES + EXT_DETH_BYTES + MAD_BYTES + ICRC_BYTES)
 #define HOP_LIMIT    64
+
+_Static_assert(GSI_FRAME >= BTH_BYTES + EXT_DETH_BYTES + MAD_BYTES + ICRC_BYTES,
+	       "a frame has room");
 
 bool gsi_attach(struct gsi *g, const struct gsi_agent *agent)
 {
@@ -57,6 +59,7 @@ int gsi_open(struct gsi *g, int fd)
 
 void gsi_close(struct gsi *g)
 {
+	gsi_flush(g);
 	if (g->is_open)
 		udp_fini(&g->wire);
 	g->is_open = false;
@@ -164,9 +167,19 @@ void gsi_turn(struct gsi *g, uint64_t now_ns)
 	}
 }
 
-bool gsi_send(struct gsi *g, const struct gsi_mad *m)
+void gsi_flush(struct gsi *g)
 {
-	uint8_t frame[FRAME_BYTES];
+	uint32_t count = g->waiting;
+
+	g->waiting = 0;
+	if (g->is_open && count)
+		udp_send(&g->wire, g->out, count);
+}
+
+void gsi_send(struct gsi *g, const struct gsi_mad *m)
+{
+	struct udp_dgram *d = &g->out[g->waiting];
+	uint8_t *frame = g->frame[g->waiting];
 	struct pkt p = {
 		.bth = {.opcode = OPCODE_UD_SEND_ONLY,
 			.pkey = m->pkey,
@@ -175,22 +188,21 @@ bool gsi_send(struct gsi *g, const struct gsi_mad *m)
 		.deth = {.qkey = GSI_QKEY, .src_qpn = GSI_QPN},
 		.payload_len = MAD_BYTES,
 	};
-	struct udp_dgram d = {.from = m->from,
-			      .to = m->to,
-			      .ifindex = m->scope,
-			      .bytes = frame,
-			      .ttl = HOP_LIMIT};
 	size_t head = pkt_write_headers(frame, &p);
 
-	if (!g->is_open)
-		return false;
+	*d = (struct udp_dgram){.from = m->from,
+				.to = m->to,
+				.ifindex = m->scope,
+				.bytes = frame,
+				.ttl = HOP_LIMIT};
 	memcpy(frame + head, m->bytes, MAD_BYTES);
-	d.from.port = ROCEV2_PORT;
-	if (!d.to.port)
-		d.to.port = ROCEV2_PORT;
-	d.len = d.segment =
-		rocev2_seal(NULL, &d.from, &d.to, frame, head + MAD_BYTES, 0);
-	return udp_send(&g->wire, &d, 1) == 1;
+	d->from.port = ROCEV2_PORT;
+	if (!d->to.port)
+		d->to.port = ROCEV2_PORT;
+	d->len = d->segment =
+		rocev2_seal(NULL, &d->from, &d->to, frame, head + MAD_BYTES, 0);
+	if (++g->waiting == UDP_BATCH)
+		gsi_flush(g);
 }
 
 void gsi_send_frame(struct gsi *g, const struct cm_frame *f)

@@ -23,6 +23,7 @@
 #define GSI_QKEY   0x80010000u /* IBTA 10.2.5: the well-known one of QP1 */
 #define GSI_PKEY   0xffff      /* of full members of the default partition */
 #define GSI_AGENTS 4
+#define GSI_FRAME  296 /* bytes, from BTH to ICRC */
 
 /* One MAD and whom it is from or for.  `to` is ours when it has arrived. */
 struct gsi_mad {
@@ -44,6 +45,9 @@ struct gsi {
 	struct udp wire;
 	bool is_open;
 	uint32_t psn;
+	uint32_t waiting; /* to be sent, */
+	struct udp_dgram out[UDP_BATCH];
+	uint8_t frame[UDP_BATCH][GSI_FRAME];
 	struct gsi_agent agent[GSI_AGENTS];
 	uint32_t agents;
 	/* Set: who hands on what is for the classes of others. */
@@ -64,12 +68,14 @@ int gsi_fd(const struct gsi *g);
 /* A bounded number of datagrams, so that a flood starves nobody. */
 void gsi_turn(struct gsi *g, uint64_t now_ns);
 /*
- * Sends a MAD from QP1: m->from is the local address to use, its port is set
- * here, m->to.port 0 means RoCEv2's.  False when it could not go; a sender
- * repeats as if it were lost.
+ * Sends a MAD from QP1, with the next gsi_flush: m->from is the local address
+ * to use, its port is set here, m->to.port 0 means RoCEv2's.  One that cannot
+ * go is lost; a sender repeats it.
  */
-bool gsi_send(struct gsi *g, const struct gsi_mad *m);
+void gsi_send(struct gsi *g, const struct gsi_mad *m);
 /* The same for what cm/ has to say to the QP1 of another. */
 void gsi_send_frame(struct gsi *g, const struct cm_frame *f);
+/* All that waits, by as few calls as it takes. */
+void gsi_flush(struct gsi *g);
 
 #endif

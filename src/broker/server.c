@@ -709,6 +709,15 @@ static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
 		admit(s);
 }
 
+/* The wire before the clients: what they are told of is under way. */
+static void say_all(struct server *s)
+{
+	gsi_flush(&s->gsi);
+	for (uint32_t i = 0; i < s->conns; i++)
+		if (s->conn[i].cm && cmserver_has_output(s->conn[i].cm))
+			cmserver_output(s->conn[i].cm);
+}
+
 bool server_turn(struct server *s)
 {
 	struct pollfd *p = s->polled;
@@ -733,6 +742,7 @@ bool server_turn(struct server *s)
 	cmserver_tick(s->cm, now_ns());
 	far_tick(s->far, now_ns());
 	tell_far_all(s);
+	say_all(s);
 	return ready || n || cmserver_is_busy(s->cm) ||
 	       now_ms() - s->idle_since_ms < s->idle_ms;
 }

@@ -116,7 +116,8 @@ static void a_mad_reaches_the_agent_of_its_class(void **state)
 			    .bytes = bytes};
 
 	mad_of(bytes, CM_CLASS);
-	assert_true(gsi_send(&side[0], &m));
+	gsi_send(&side[0], &m);
+	gsi_flush(&side[0]);
 	turn(&side[1], 99);
 	assert_int_equal(heard.count, 1);
 	assert_int_equal(heard.now, 99);
@@ -126,7 +127,8 @@ static void a_mad_reaches_the_agent_of_its_class(void **state)
 	assert_int_equal(heard.mad.remote_qpn, GSI_QPN);
 	assert_int_equal(heard.mad.pkey, 0xffff);
 	mad_of(bytes, 0x0f);
-	assert_true(gsi_send(&side[0], &m));
+	gsi_send(&side[0], &m);
+	gsi_flush(&side[0]);
 	turn(&side[1], 100);
 	assert_int_equal(heard.count, 1);
 	assert_int_equal(side[1].unserved, 1);
