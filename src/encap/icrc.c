@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "encap/icrc.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include "hdr/bth.h"
@@ -15,8 +16,25 @@
 /* x^(8 * 24), which moves the four hidden bytes and the 20 behind them, up to
  * the BTH, through the register. */
 #define HIDDEN_FACTOR 0x32b39da3
-/* x^(8 * 8): byte 4 of a BTH, in a register's lowest place, to its end. */
-#define MASKED_FACTOR 0xb1e6b092
+
+/* What the low byte of an id changes: a datagram has up to 64 packets. */
+static uint32_t of_low_id[256];
+
+static uint32_t of_id(uint16_t id)
+{
+	/* the first of the hidden bytes is the lowest of the register */
+	uint32_t field = (uint32_t)(id & 0xff) << 8 | id >> 8;
+
+	return crc32_multiply(field, HIDDEN_FACTOR);
+}
+
+__attribute__((constructor)) static void fill(void)
+{
+	for (uint16_t id = 1; id < 256; id++)
+		of_low_id[id] = id & (id - 1) ? of_low_id[id & (id - 1)] ^
+							of_low_id[id & -id]
+					      : of_id(id);
+}
 
 /* Appends the UDP header and runs over all of `block`. */
 static uint32_t headers(uint8_t *block, size_t used, const struct udp *udp)
@@ -61,18 +79,17 @@ uint32_t icrc_headers_v6(const struct ip_v6 *ip, const struct udp *udp)
 
 uint32_t icrc_with_id(uint32_t crc, uint16_t id)
 {
-	/* the first of the hidden bytes is the lowest of the register */
-	uint32_t field = (uint32_t)(id & 0xff) << 8 | id >> 8;
-
-	return id ? crc ^ crc32_multiply(field, HIDDEN_FACTOR) : crc;
+	crc ^= of_low_id[id & 0xff];
+	return id > 0xff ? crc ^ of_id(id & 0xff00) : crc;
 }
 
 uint32_t icrc_bth(uint32_t crc, const uint8_t *bth)
 {
-	uint32_t masked = bth[4] ^ 0xffu;
+	uint32_t words[BTH_BYTES / 4];
 
-	return crc32_update(crc, bth, BTH_BYTES) ^
-	       crc32_multiply(masked, MASKED_FACTOR);
+	memcpy(words, bth, sizeof words);
+	words[1] |= htole32(0xff);
+	return crc32_update(crc, words, sizeof words);
 }
 
 uint32_t icrc_update(uint32_t crc, const void *data, size_t bytes)

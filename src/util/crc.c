@@ -40,6 +40,14 @@ static const uint32_t inverse_power_of_two[32] = {
 	0xad31bc4f, 0x31536354, 0x5ea35fca, 0x52b55e39,
 };
 
+/* What four bits that leave a register are worth. */
+static const uint32_t times_x4[16] = {
+	0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
+	0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+	0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+	0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
+};
+
 #if defined(__x86_64__)
 /* x^(32 * (k + 1)). */
 static const uint32_t word_power[16] = {
@@ -152,16 +160,23 @@ uint32_t crc32c_update(uint32_t crc, const void *data, size_t bytes)
 	return crc;
 }
 
+static uint32_t times_x(uint32_t a)
+{
+	return a >> 1 ^ (CRC32_POLYNOMIAL & -(a & 1));
+}
+
+/* Horner from the highest powers, which are the low bits of `a`, by four. */
 static uint32_t multiply_bits(uint32_t a, uint32_t b)
 {
-	uint32_t product = 0;
+	uint32_t times[16] = {[8] = b}, product = 0;
 
-	/* Horner from the highest power, which is bit 0 of `a`. */
-	for (int i = 0; i < 32; i++) {
-		product = (product >> 1) ^ (CRC32_POLYNOMIAL & -(product & 1));
-		product ^= b & -(a & 1);
-		a >>= 1;
-	}
+	times[4] = times_x(times[8]);
+	times[2] = times_x(times[4]);
+	times[1] = times_x(times[2]);
+	for (int i = 3; i < 16; i++)
+		times[i] = times[i & (i - 1)] ^ times[i & -i];
+	for (int i = 0; i < 8; i++, a >>= 4)
+		product = product >> 4 ^ times_x4[product & 15] ^ times[a & 15];
 	return product;
 }
 

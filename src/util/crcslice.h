@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CRC-32 by tables, sixteen bytes a step, for processors that cannot multiply
- * without carries: old ones and emulated ones.  ISA-L goes byte by byte there,
- * six times slower.  As crc32_update otherwise.
+ * CRC-32 by tables, sixteen bytes a step, and what is long by shifts, for
+ * processors that cannot multiply without carries: old ones and emulated ones.
+ * ISA-L goes byte by byte there, six times slower than the tables.  As
+ * crc32_update otherwise.
  */
 #ifndef UTIL_CRCSLICE_H
 #define UTIL_CRCSLICE_H
