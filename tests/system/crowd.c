@@ -4,6 +4,7 @@
  *
  *	crowd many PROCESSES QPS   process i's queue pairs talk to those of
  *	                           process i ^ 1, all at once
+ *	crowd hub PROCESSES        each talks to the first, all at once
  *	crowd mortal ROUNDS SEED   two processes, one killed at some moment; the
  *	                           other hears of it, never before it happens
  *	crowd survivor ROUNDS SEED one process, whose peers are killed one after
@@ -13,8 +14,8 @@
  * is well; what is not is said.
  */
 #include "ends.h"
+#include "holdings.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -32,7 +33,8 @@ enum {
 	LATEST_US = 25000,
 	LEFT_MS = 5000,
 	ALARM_S = 240,
-	SOURCE_PORTS = 64, /* sockets to send from, kept for the next peer */
+	POLITE = 100, /* so many do not all poll */
+	REST_US = 500,
 };
 
 static void need(bool good, const char *what)
@@ -92,11 +94,36 @@ static void join(struct ibv_qp *qp, const struct ends_address *self,
 
 struct crowd {
 	pthread_barrier_t all;
-	int processes, qps;
+	int processes, qps; /* at most, of one */
+	bool is_hub;
 	struct ends_address at[]; /* of process i, queue pair k: i * qps + k */
 };
 
+/* A queue pair of a process. */
+struct place {
+	int process, qp;
+};
+
+static int qps_of(const struct crowd *c, int process)
+{
+	return c->is_hub && process ? 1 : c->qps;
+}
+
+static struct place peer_of(const struct crowd *c, int process, int qp)
+{
+	if (!c->is_hub)
+		return (struct place){process ^ 1, qp};
+	return process ? (struct place){0, process - 1}
+		       : (struct place){qp + 1, 0};
+}
+
+static struct ends_address *at(struct crowd *c, struct place p)
+{
+	return &c->at[(size_t)p.process * (size_t)c->qps + (size_t)p.qp];
+}
+
 struct member {
+	int me, qps;
 	struct ends e; /* whose queue pair is the first */
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
@@ -109,9 +136,9 @@ static uint8_t pattern(int process, int qp, int i)
 	return (uint8_t)(process * 31 + qp * 7 + i);
 }
 
-static void open_member(struct member *m, struct crowd *c, int me)
+static void open_member(struct member *m, struct crowd *c)
 {
-	size_t size = 2 * (size_t)c->qps * BYTES;
+	size_t size = 2 * (size_t)m->qps * BYTES;
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
@@ -123,15 +150,15 @@ static void open_member(struct member *m, struct crowd *c, int me)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
 
 	ends_open(&m->e, IBV_ACCESS_LOCAL_WRITE, 0);
-	m->cq = ibv_create_cq(m->e.ctx, 2 * c->qps, NULL, NULL, 0);
+	m->cq = ibv_create_cq(m->e.ctx, 2 * m->qps, NULL, NULL, 0);
 	m->bytes = calloc(1, size);
-	m->qp = calloc((size_t)c->qps, sizeof(*m->qp));
+	m->qp = calloc((size_t)m->qps, sizeof(*m->qp));
 	need(m->cq && m->bytes && m->qp, "a completion queue");
 	m->mr = ibv_reg_mr(m->e.pd, m->bytes, size, IBV_ACCESS_LOCAL_WRITE);
 	need(m->mr, "ibv_reg_mr");
 	init.send_cq = init.recv_cq = m->cq;
-	for (int k = 0; k < c->qps; k++) {
-		struct ends_address *at = &c->at[me * c->qps + k];
+	for (int k = 0; k < m->qps; k++) {
+		struct ends_address *mine = at(c, (struct place){m->me, k});
 
 		m->qp[k] = ibv_create_qp(m->e.pd, &init);
 		need(m->qp[k], "ibv_create_qp");
@@ -140,14 +167,14 @@ static void open_member(struct member *m, struct crowd *c, int me)
 					      IBV_QP_PORT |
 					      IBV_QP_ACCESS_FLAGS);
 		need(errno == 0, "ibv_modify_qp to INIT");
-		ends_address_get(&m->e, at);
-		at->qpn = m->qp[k]->qp_num;
+		ends_address_get(&m->e, mine);
+		mine->qpn = m->qp[k]->qp_num;
 	}
 }
 
-static void close_member(struct member *m, const struct crowd *c)
+static void close_member(struct member *m)
 {
-	for (int k = 0; k < c->qps; k++)
+	for (int k = 0; k < m->qps; k++)
 		need(ibv_destroy_qp(m->qp[k]) == 0, "ibv_destroy_qp");
 	need(ibv_dereg_mr(m->mr) == 0, "ibv_dereg_mr");
 	need(ibv_destroy_cq(m->cq) == 0, "ibv_destroy_cq");
@@ -162,9 +189,9 @@ static struct ibv_sge row(const struct member *m, int i)
 				BYTES, m->mr->lkey};
 }
 
-static void post(struct member *m, const struct crowd *c, int me)
+static void post(struct member *m)
 {
-	for (int k = 0; k < c->qps; k++) {
+	for (int k = 0; k < m->qps; k++) {
 		struct ibv_sge out = row(m, k);
 		struct ibv_send_wr wr = {.sg_list = &out,
 					 .num_sge = 1,
@@ -172,28 +199,28 @@ static void post(struct member *m, const struct crowd *c, int me)
 				   *bad;
 
 		for (int i = 0; i < BYTES; i++)
-			m->bytes[k * BYTES + i] = pattern(me, k, i);
+			m->bytes[k * BYTES + i] = pattern(m->me, k, i);
 		errno = ibv_post_send(m->qp[k], &wr, &bad);
 		need(errno == 0, "ibv_post_send");
 	}
 }
 
-static void prepare(struct member *m, const struct crowd *c, int me)
+static void prepare(struct member *m, struct crowd *c)
 {
-	for (int k = 0; k < c->qps; k++) {
-		struct ibv_sge in = row(m, c->qps + k);
+	for (int k = 0; k < m->qps; k++) {
+		struct ibv_sge in = row(m, m->qps + k);
 		struct ibv_recv_wr wr = {.sg_list = &in, .num_sge = 1}, *bad;
 
-		join(m->qp[k], &c->at[me * c->qps + k],
-		     &c->at[(me ^ 1) * c->qps + k]);
+		join(m->qp[k], at(c, (struct place){m->me, k}),
+		     at(c, peer_of(c, m->me, k)));
 		errno = ibv_post_recv(m->qp[k], &wr, &bad);
 		need(errno == 0, "ibv_post_recv");
 	}
 }
 
-static void collect(struct member *m, const struct crowd *c, int me)
+static void collect(struct member *m, const struct crowd *c)
 {
-	for (int left = 2 * c->qps; left;) {
+	for (int left = 2 * m->qps; left;) {
 		struct ibv_wc wc;
 		int n = ibv_poll_cq(m->cq, 1, &wc);
 
@@ -201,32 +228,37 @@ static void collect(struct member *m, const struct crowd *c, int me)
 		if (n)
 			need(wc.status == IBV_WC_SUCCESS,
 			     ibv_wc_status_str(wc.status));
+		else if (c->processes >= POLITE)
+			usleep(REST_US);
 		left -= n;
 	}
-	for (int k = 0; k < c->qps; k++)
+	for (int k = 0; k < m->qps; k++) {
+		struct place from = peer_of(c, m->me, k);
+
 		for (int i = 0; i < BYTES; i++)
-			need(m->bytes[(c->qps + k) * BYTES + i] ==
-				     pattern(me ^ 1, k, i),
+			need(m->bytes[(m->qps + k) * BYTES + i] ==
+				     pattern(from.process, from.qp, i),
 			     "other bytes than were sent");
+	}
 }
 
 static int be_one_of_many(struct crowd *c, int me)
 {
-	struct member m;
+	struct member m = {.me = me, .qps = qps_of(c, me)};
 
 	alarm(ALARM_S);
-	open_member(&m, c, me);
+	open_member(&m, c);
 	pthread_barrier_wait(&c->all);
-	prepare(&m, c, me);
+	prepare(&m, c);
 	pthread_barrier_wait(&c->all);
-	post(&m, c, me);
-	collect(&m, c, me);
+	post(&m);
+	collect(&m, c);
 	pthread_barrier_wait(&c->all);
-	close_member(&m, c);
+	close_member(&m);
 	return 0;
 }
 
-static int many(int processes, int qps)
+static int many(int processes, int qps, bool is_hub)
 {
 	size_t count = (size_t)processes * (size_t)qps;
 	struct crowd *c = shared(sizeof(*c) + count * sizeof(c->at[0]));
@@ -235,6 +267,7 @@ static int many(int processes, int qps)
 
 	c->processes = processes;
 	c->qps = qps;
+	c->is_hub = is_hub;
 	pthread_barrierattr_init(&attr);
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_barrier_init(&c->all, &attr, (unsigned)processes);
@@ -335,43 +368,6 @@ static int mortal(int rounds, unsigned seed)
 
 /* ---- survivor ---- */
 
-/* What a process has that a peer's death must give back. */
-struct holdings {
-	int threads, files, arenas;
-};
-
-static int entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	int n = 0;
-
-	need(dir, path);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
-static struct holdings holdings(void)
-{
-	struct holdings h = {entries("/proc/self/task"),
-			     entries("/proc/self/fd"), 0};
-	FILE *f = fopen("/proc/self/maps", "re");
-	char line[512];
-
-	need(f, "/proc/self/maps");
-	while (fgets(line, sizeof(line), f))
-		h.arenas += strstr(line, "adverb-arena") != NULL;
-	fclose(f);
-	return h;
-}
-
-static bool is_more(struct holdings a, struct holdings b)
-{
-	return a.threads > b.threads || a.arenas > b.arenas ||
-	       a.files > b.files + SOURCE_PORTS;
-}
-
 static void renew_qp(struct ends *e)
 {
 	struct ibv_qp_init_attr init = {
@@ -395,7 +391,7 @@ static int survive(struct pair *p, int rounds)
 	struct ends e;
 
 	open_mortal(&e);
-	before = holdings();
+	holdings_get(&before);
 	for (int i = 1; i <= rounds; i++) {
 		while (atomic_load(&p->round) != i)
 			usleep(100);
@@ -405,8 +401,8 @@ static int survive(struct pair *p, int rounds)
 	}
 	/* The broker's word of the last death may still be on its way. */
 	for (int ms = 0; ms < LEFT_MS; ms++) {
-		now = holdings();
-		if (!is_more(now, before))
+		holdings_get(&now);
+		if (!holdings_more(&now, &before))
 			break;
 		usleep(1000);
 		ibv_poll_cq(e.cq, 1, &(struct ibv_wc){0});
@@ -415,7 +411,7 @@ static int survive(struct pair *p, int rounds)
 	       before.threads, now.files, before.files, now.arenas,
 	       before.arenas);
 	ends_close(&e);
-	return is_more(now, before);
+	return holdings_more(&now, &before);
 }
 
 static int survivor(int rounds, unsigned seed)
@@ -454,12 +450,15 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	setpgid(0, 0);
 	if (argc == 4 && !strcmp(argv[1], "many"))
-		return many(atoi(argv[2]), atoi(argv[3]));
+		return many(atoi(argv[2]), atoi(argv[3]), false);
+	if (argc == 3 && !strcmp(argv[1], "hub"))
+		return many(atoi(argv[2]), atoi(argv[2]) - 1, true);
 	if (argc == 4 && !strcmp(argv[1], "mortal"))
 		return mortal(atoi(argv[2]), (unsigned)atoi(argv[3]));
 	if (argc == 4 && !strcmp(argv[1], "survivor"))
 		return survivor(atoi(argv[2]), (unsigned)atoi(argv[3]));
 	fprintf(stderr, "usage: crowd many PROCESSES QPS\n"
+			"       crowd hub PROCESSES\n"
 			"       crowd mortal ROUNDS SEED\n"
 			"       crowd survivor ROUNDS SEED\n");
 	return 2;

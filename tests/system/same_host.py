@@ -15,10 +15,15 @@ WITHOUT = os.path.join(t.build, "tests", "system", "without")
 SAMEHOST = os.path.join(t.build, "tests", "system", "samehost")
 HALTED = os.path.join(t.build, "tests", "system", "halted")
 POLLED = os.path.join(t.build, "tests", "system", "polled")
+OUTLIVE = os.path.join(t.build, "tests", "system", "outlive")
+CROWD = os.path.join(t.build, "tests", "system", "crowd")
 TALLY = os.path.join(t.build, "tests", "system", "tally")
 ATOMICS = "10000000" if t.options.full else "100000"
-KILLS = {"packets": 10000 if t.options.full else 30,
-         "direct": 10000 if t.options.full else 100}
+DEATHS = {"direct": ["-n", "10000"] if t.options.full else
+                    ["-n", "500", "-l", "50", "-t", "25"],
+          "packets": ["-n", "10000"] if t.options.full else
+                     ["-n", "500", "-l", "20", "-t", "5"]}
+SHORT = "1000" if t.options.full else "20"
 ROUNDS = 10000000 if t.options.full else 1000
 # Rounds a size, and what to do where a processor has no time for them.
 POLLS = {"direct": ["-n", "10000000"] if t.options.full else
@@ -37,10 +42,10 @@ def who_polls_the_last_byte_sees_all():
     expect(r.output.count(" 0 of ") == 17, "a size is missing", r)
 
 
-def run(way, *argv, before=(), program=SAMEHOST):
+def run(way, *argv, before=(), program=SAMEHOST, **env):
     return t.run([*before, t.adverb, "run", "--", program, *argv],
                  timeout=36000 if t.options.full else 300,
-                 ADVERB_DIRECT="1" if way == "direct" else "0")
+                 ADVERB_DIRECT="1" if way == "direct" else "0", **env)
 
 
 def samehost(way, *argv, **how):
@@ -63,6 +68,14 @@ def who_polls_is_not_fooled():
            "not all were told", r)
 
 
+def outlive(way, *argv, **how):
+    def body():
+        r = run(way, *argv, program=OUTLIVE, ADVERB_EXPLAIN="0", **how)
+        expect_ok(r)
+        t.note(r.output.splitlines()[-1])
+    return body
+
+
 def tally(way, initiators):
     def body():
         r = run(way, ATOMICS, initiators, program=TALLY)
@@ -81,8 +94,19 @@ for way in "packets", "direct":
     for initiators in "1", "2":
         t.case("atomics of %s are exact beside the target's own, by %s" %
                (initiators, way), tally(way, initiators), "same host", "tally")
+    t.case("who outlives its peers keeps what is its own, by " + way,
+           outlive(way, *DEATHS[way]), "same host", "outlive")
     t.case("who survives the other's death sees all its work end, by " + way,
-           samehost(way, "kill", str(KILLS[way])), "same host", "samehost")
+           samehost(way, "kill", SHORT), "same host", "samehost")
+    t.case("a thousand processes in pairs, by " + way,
+           samehost(way, "many", "1000", "1", program=CROWD),
+           "same host", "crowd")
+    t.case("one process with many peers, by " + way,
+           samehost(way, "hub", "200" if t.options.full else "100",
+                    program=CROWD), "same host", "crowd")
+t.case("who lets nobody look into it goes by packets",
+       samehost("direct", "stopped", "packets", "hidden"),
+       "same host", "samehost")
 t.case("who may not write others' memory goes by packets",
        samehost("direct", "kill", "5", before=[WITHOUT, "vm", "--"]),
        "same host", "samehost")

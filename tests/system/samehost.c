@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * samehost stopped HOW | kill TIMES SEED
+ * samehost stopped HOW [hidden] | kill TIMES SEED
  *
  * Two processes of one host, by public verbs alone.
  *	stopped	the target is stopped; with HOW direct a WRITE, a READ and a
  *		SEND complete all the same, an atomic after it goes on; with
- *		HOW packets all do then
+ *		HOW packets all do then; hidden: the target lets nobody of its
+ *		user write into it
  *	kill	one of two that work is killed at a random moment; the other's
  *		work completes or fails as it should, and nothing outside its
  *		region is written
@@ -136,8 +137,10 @@ static int end(pid_t pid)
 
 /* ---- stopped ---- */
 
-static void be_stopped(int is_direct)
+static void be_stopped(int is_hidden)
 {
+	if (is_hidden && prctl(PR_SET_DUMPABLE, 0))
+		desk_die("PR_SET_DUMPABLE");
 	meet(TARGET);
 	post_receive(64);
 	desk_say(&desk->order, 1);
@@ -181,9 +184,9 @@ static void work_on_stopped(int is_direct)
 	desk_say(&desk->order, 2);
 }
 
-static int stopped(int is_direct)
+static int stopped(int is_direct, int is_hidden)
 {
-	pid_t target = begin(be_stopped, is_direct);
+	pid_t target = begin(be_stopped, is_hidden);
 	pid_t initiator = begin(work_on_stopped, is_direct);
 	int bad = 0;
 
@@ -367,7 +370,7 @@ int main(int argc, char **argv)
 	if (argc < 3 || desk == MAP_FAILED)
 		return 2;
 	if (!strcmp(argv[1], "stopped"))
-		return stopped(!strcmp(argv[2], "direct")) != 0;
+		return stopped(!strcmp(argv[2], "direct"), argc > 3) != 0;
 	for (int i = 0; i < n && !bad; i++)
 		bad = kill_one(i + (argc > 3 ? atoi(argv[3]) : 0));
 	return bad != 0;
