@@ -33,8 +33,8 @@ enum {
 	LATEST_US = 25000,
 	LEFT_MS = 5000,
 	ALARM_S = 240,
-	POLITE = 100, /* so many do not all poll */
-	REST_US = 500,
+	POLITE = 100, /* who polls is looked after each millisecond: too many */
+	REST_US = 20000,
 };
 
 static void need(bool good, const char *what)

@@ -87,7 +87,8 @@ def tally(way, initiators):
 t.case("what comes after its last byte is told", who_polls_is_not_fooled,
        "same host", "polled")
 t.case("who polls the last byte of a WRITE sees all, in mapped memory",
-       polled("direct", "-m", "-t", "3"), "same host", "polled")
+       polled("direct", "-m", "-t", "600" if t.options.full else "3"),
+       "same host", "polled")
 for way in "packets", "direct":
     t.case("who polls the last byte of a WRITE sees all, by " + way,
            polled(way), "same host", "polled")
@@ -102,7 +103,7 @@ for way in "packets", "direct":
            samehost(way, "many", "1000", "1", program=CROWD),
            "same host", "crowd")
     t.case("one process with many peers, by " + way,
-           samehost(way, "hub", "200" if t.options.full else "100",
+           samehost(way, "hub", "1000" if t.options.full else "200",
                     program=CROWD), "same host", "crowd")
 t.case("who lets nobody look into it goes by packets",
        samehost("direct", "stopped", "packets", "hidden"),
