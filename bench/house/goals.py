@@ -45,6 +45,8 @@ GOALS = [
      "direct send_lat/8", "us", "ucx cma tag_lat/8", "<", 1),
     ("within the host: SEND 8 B to libfabric shm",
      "direct send_lat/8", "us", "libfabric shm/8", "<", 1),
+    ("within the host: SEND 8 B to Open MPI vader",
+     "direct send_lat/8", "us", "openmpi vader lat/8", "<", 1),
     ("within the host: SEND 8 B, messages a second, to UCX posix,cma",
      "direct send batches/8", "Mps", "ucx cma tag_bw/8", ">", 1),
     ("within the host: WRITE 8 B, messages a second, to process_vm in batches",

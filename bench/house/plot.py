@@ -13,7 +13,7 @@ OURS, RAW, PEER = ('stroke-width="3"', 'stroke-width="2" '
                    'stroke-dasharray="6 4"', 'stroke-width="1.5"')
 # Of middle brightness, so that they stand out on white and on black.
 COLOURS = ["#2f81f7", "#14998c", "#8957e5", "#d29922", "#e5534b", "#6e7781",
-           "#3fa34d", "#c45fb8", "#a0693d", "#5c6bc0"]
+           "#3fa34d", "#c45fb8", "#a0693d", "#5c6bc0", "#7a7a29"]
 STYLE = """
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3; }

@@ -15,20 +15,23 @@ LAT = ["adverb send_lat", "adverb write_lat", "adverb read_lat",
        "udp polled", "tcp polled", "qperf tcp_lat", "ucx tcp tag_lat",
        "libfabric tcp", "libfabric udp"]
 HOST_BW = ["direct write", "direct read", "direct send", "adverb write",
-           "process_vm", "ucx cma tag_bw"]
+           "process_vm", "ucx cma tag_bw", "openmpi vader bw"]
 HOST_LAT = ["direct send_lat", "direct write_lat", "direct read_lat",
-            "adverb send_lat", "process_vm and poll", "shared line",
-            "eventfd", "ucx cma tag_lat", "libfabric shm"]
+            "adverb send_lat", "adverb write_lat", "process_vm and poll",
+            "shared line", "eventfd", "ucx cma tag_lat", "libfabric shm",
+            "openmpi vader lat"]
 PLOTS = [
     ("bandwidth", "Bandwidth on 127.0.0.1", "GBps", "GB/s", BW),
     ("latency", "Latency on 127.0.0.1", "us", "half a round trip, µs", LAT),
     ("rate", "Message rate on 127.0.0.1", "Mps", "million messages/s", BW),
     ("cpu", "CPU time per byte, both ends", "cpu",
      "CPU seconds per 10^9 bytes", BW),
-    ("host-bandwidth", "Bandwidth within a host, without packets", "GBps",
-     "GB/s", HOST_BW),
-    ("host-latency", "Latency within a host, without packets", "us",
+    ("host-bandwidth", "Bandwidth within a host, with packets and without",
+     "GBps", "GB/s", HOST_BW),
+    ("host-latency", "Latency within a host, with packets and without", "us",
      "half a round trip, µs", HOST_LAT),
+    ("host-rate", "Message rate within a host, with packets and without",
+     "Mps", "million messages/s", HOST_BW),
 ]
 UNITS = {"GBps": "GB/s", "us": "µs", "Mps": "M/s", "cpu": "s/GB",
          "s": "s", "MiB": "MiB", "ratio": "times"}

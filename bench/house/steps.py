@@ -216,6 +216,26 @@ class House:
             return {"us": float(proc.last_line(text).split()[6])}
         return Step(series, size, run, ["fi_pingpong"])
 
+    def vader(self, series, size, window):
+        """Open MPI by its own shared memory; @window 0: a ping-pong."""
+        program = os.path.join(self.raw, "mpi_pingpong")
+
+        def run():
+            count = max(20, min(50000, (64 if window else 32) * MIB // size))
+            rounds = max(5, count // window) if window else count
+            # it looks whether it may run for root, not whether it does
+            text, cpu = proc.alone(
+                ["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none",
+                 "--mca", "pml", "ob1", "--mca", "btl", "vader,self", program,
+                 "-s", str(size), "-n", str(rounds), "-w", str(window)],
+                {"OMPI_ALLOW_RUN_AS_ROOT": "1",
+                 "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}, seconds=60)
+            said = json.loads(proc.last_line(text))
+            if "messages" in said:
+                said["cpu"] = cpu * 1e9 / (said.pop("messages") * size)
+            return said
+        return Step(series, size, run, ["mpirun", program])
+
 
 def curves(h, quick):
     """The steps that make curves over the size."""
@@ -264,6 +284,8 @@ def same_host(h, quick):
         yield h.raw_pingpong("process_vm and poll", "vm_pingpong", s)
         yield h.ucx("ucx cma tag_lat", "tag_lat", s, "posix,cma")
         yield h.fabric("libfabric shm", "shm", "rdm", s)
+        yield h.vader("openmpi vader bw", s, 64)
+        yield h.vader("openmpi vader lat", s, 0)
     yield h.latency("direct send_lat events", "ib_send_lat", 8, "-e",
                     env=DIRECT)
     yield h.bandwidth("direct send batches", "ib_send_bw", 8, "-l", "64",

@@ -68,7 +68,7 @@ def plots_are_xml():
     bench("--from", invented(), "--plots", folder)
     names = sorted(os.listdir(folder))
     if names != ["bandwidth.svg", "host-bandwidth.svg", "host-latency.svg",
-                 "latency.svg", "rate.svg"]:
+                 "host-rate.svg", "latency.svg", "rate.svg"]:
         raise Fail(" ".join(names))
     for name in names:
         tree = xml.etree.ElementTree.parse(os.path.join(folder, name))

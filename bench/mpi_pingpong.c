@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mpi_pingpong [-s BYTES] [-n ROUNDS] [-w WINDOW]: what MPI makes of two
+ * processes of one host, by whatever mpirun is told to go.
+ *
+ *	-w 0	rank 0 -- message --> rank 1 -- message --> rank 0: half of it
+ *	-w W	rank 0 -- W messages --> rank 1 -- one word --> rank 0: the rate
+ *
+ * mpirun starts two; each keeps to a processor of its own.  Prints a line of
+ * JSON.
+ */
+#include <mpi.h>
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WARM = 20, MOST = 1024, TAG = 1 };
+
+static int rank, bytes = 8, rounds = 1000, window;
+static unsigned char *near, *far; /* what is sent, what is received */
+static MPI_Request request[MOST];
+
+/* Rank r to the r-th of the processors that it may have. */
+static void pin(void)
+{
+	cpu_set_t may, own;
+	int left = rank;
+
+	CPU_ZERO(&own);
+	if (sched_getaffinity(0, sizeof may, &may) || CPU_COUNT(&may) < 2)
+		return;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &may) && left-- == 0)
+			CPU_SET(cpu, &own);
+	sched_setaffinity(0, sizeof own, &own);
+}
+
+static void say(const unsigned char *p, int size)
+{
+	MPI_Send(p, size, MPI_BYTE, !rank, TAG, MPI_COMM_WORLD);
+}
+
+static void hear(unsigned char *p, int size)
+{
+	MPI_Recv(p, size, MPI_BYTE, !rank, TAG, MPI_COMM_WORLD,
+		 MPI_STATUS_IGNORE);
+}
+
+static void turn(void)
+{
+	if (rank == 0)
+		say(near, bytes);
+	hear(far, bytes);
+	if (rank == 1)
+		say(near, bytes);
+}
+
+static void burst(void)
+{
+	int done = 0;
+
+	for (int i = 0; i < window; i++)
+		if (rank == 0)
+			MPI_Isend(near, bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD,
+				  &request[i]);
+		else
+			MPI_Irecv(far, bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD,
+				  &request[i]);
+	while (!done)
+		MPI_Testall(window, request, &done, MPI_STATUSES_IGNORE);
+	if (rank == 0)
+		hear(far, 1);
+	else
+		say(near, 1);
+}
+
+static void report(double seconds)
+{
+	double messages = (double)rounds * window;
+
+	if (!window)
+		printf("{\"us\": %.4f}\n", seconds / rounds / 2 * 1e6);
+	else
+		printf("{\"GBps\": %.4f, \"Mps\": %.4f, \"messages\": %.0f}\n",
+		       messages * bytes / seconds / 1e9,
+		       messages / seconds / 1e6, messages);
+}
+
+static int options(int argc, char **argv)
+{
+	int option;
+
+	while ((option = getopt(argc, argv, "s:n:w:")) != -1) {
+		if (option == 's')
+			bytes = atoi(optarg);
+		else if (option == 'n')
+			rounds = atoi(optarg);
+		else if (option == 'w')
+			window = atoi(optarg);
+		else
+			return 2;
+	}
+	return bytes < 1 || rounds < 1 || window < 0 || window > MOST ? 2 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	int ranks = 0, bad = options(argc, argv);
+	double began = 0;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	near = calloc(1, (size_t)bytes);
+	far = calloc(1, (size_t)bytes);
+	if (bad || ranks != 2 || !near || !far)
+		MPI_Abort(MPI_COMM_WORLD, 2);
+	pin();
+	for (int i = -WARM; i < rounds; i++) {
+		if (i == 0)
+			began = MPI_Wtime();
+		if (window)
+			burst();
+		else
+			turn();
+	}
+	if (rank == 0)
+		report(MPI_Wtime() - began);
+	free(near);
+	free(far);
+	return MPI_Finalize();
+}
