@@ -20,9 +20,9 @@ CROWD = os.path.join(t.build, "tests", "system", "crowd")
 TALLY = os.path.join(t.build, "tests", "system", "tally")
 ATOMICS = "10000000" if t.options.full else "100000"
 DEATHS = {"direct": ["-n", "10000"] if t.options.full else
-                    ["-n", "500", "-l", "50", "-t", "25"],
+                    ["-n", "500", "-l", "50", "-t", "30"],
           "packets": ["-n", "10000"] if t.options.full else
-                     ["-n", "500", "-l", "20", "-t", "5"]}
+                     ["-n", "500", "-l", "20", "-t", "15"]}
 SHORT = "1000" if t.options.full else "20"
 ROUNDS = 10000000 if t.options.full else 1000
 # Rounds a size, and what to do where a processor has no time for them.

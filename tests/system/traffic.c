@@ -429,12 +429,12 @@ void traffic_add(struct traffic_line *line, struct traffic_link *l, uint32_t id)
 	l->self.rkey = l->area.mr->rkey;
 }
 
-/* As ends_to_rts, but a silent peer is asked about after some 10 ms. */
+/* As ends_to_rts, but a silent peer is asked about after some 2 ms. */
 void traffic_connect(struct traffic_link *l)
 {
 	struct ibv_qp_attr hasty = {.qp_state = IBV_QPS_RTS,
-				    .timeout = 10,
-				    .retry_cnt = 2,
+				    .timeout = 8,
+				    .retry_cnt = 1,
 				    .rnr_retry = 7,
 				    .sq_psn = l->self.psn,
 				    .max_rd_atomic = 4};
