@@ -27,8 +27,10 @@
 #define DRY_LOOKS    8 /* before who polls tells that the socket is empty */
 #define BULK_BYTES   16384
 #define BULK_COUNT   8
-#define POSTING_NS   20000u    /* between the looks of who posts a stream, */
-#define IN_VAIN_MAX  3	       /* doubled so often when they find nothing */
+#define POSTING_NS   20000u /* between the looks of who posts a stream, */
+#define IN_VAIN_MAX  3	    /* doubled so often when they find nothing */
+#define LOOK_NS	     500    /* what a look in vain takes where slowness is 1 */
+#define SLOWNESS_MAX 64
 #define PUBLISH_NS   100000000 /* how old the counters in our page may be */
 
 uint64_t lane_now(void)
@@ -57,6 +59,8 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->wake_ns = l->bulk = l->inflow = 0;
 	l->linger_ns = l->pause_ns = l->heard_ns = l->looked_ns = 0;
 	l->in_vain = 0;
+	l->rest_ns = l->look_ns = 0;
+	l->slowness = 1;
 	l->wake_fd = -1;
 	l->bells = (struct mpsc){NULL};
 	l->group_count = 0;
@@ -554,8 +558,9 @@ bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 	l->rests = true;
 	turn(l);
 	l->rests = false;
+	l->rest_ns = l->last_turn_ns;
 	if (ring_own(&l->news) != news)
-		l->heard_ns = l->last_turn_ns;
+		l->heard_ns = l->rest_ns;
 	if (l->bulk != bulk &&
 	    (l->inflow >= LANE_STREAM || ring_own(&l->streak) >= LANE_STREAM))
 		l->linger_ns = l->last_turn_ns + LANE_LINGER_NS;
@@ -580,6 +585,20 @@ bool lane_pauses(const struct lane *l, uint64_t now)
 uint64_t lane_lingers(const struct lane *l, uint64_t now)
 {
 	return now < l->linger_ns ? l->linger_ns - now : 0;
+}
+
+void lane_looked(struct lane *l, uint64_t now)
+{
+	uint64_t took = now - l->rest_ns;
+
+	if (l->heard_ns == l->rest_ns)
+		return;
+	if (!l->look_ns || took < l->look_ns)
+		l->look_ns = took;
+	else
+		l->look_ns += bits_min_u64(took - l->look_ns, l->look_ns) / 64;
+	l->slowness = (uint32_t)bits_max_u64(
+		bits_min_u64(l->look_ns / LOOK_NS, SLOWNESS_MAX), 1);
 }
 
 void lane_rested(struct lane *l)

@@ -56,7 +56,10 @@ struct lane {
 	bool rests;	       /* our thread sleeps behind this one */
 	uint64_t looked_ns;    /* when the socket was last looked at, */
 	uint32_t in_vain;      /* and looks before it that found nothing */
-	uint64_t heard_ns;     /* when our thread received something */
+	uint64_t rest_ns;      /* when our thread looked last; these are its, */
+	uint64_t heard_ns;     /* when that found something, */
+	uint64_t look_ns;      /* what its looks in vain take, */
+	uint32_t slowness;     /* and so many times as long as they might */
 	uint8_t last_from[16]; /* who sent last, and from this host? */
 	bool last_is_local;
 	uint32_t last_at; /* at this netif_version */
@@ -106,6 +109,17 @@ uint64_t lane_ago_ns(uint32_t polled);
  */
 bool lane_rest(struct lane *l, uint64_t *until, short *events);
 void lane_rested(struct lane *l);
+/*
+ * For our thread, after lane_rest: the time now.  What it waits before it
+ * sleeps, of a stream aside, was found where a look in vain takes half a
+ * microsecond; on a machine that is slower, to be woken takes longer too, much
+ * where it is emulated.
+ */
+void lane_looked(struct lane *l, uint64_t now);
+static inline uint64_t lane_scaled(const struct lane *l, uint64_t ns)
+{
+	return ns * l->slowness;
+}
 /*
  * For how long yet?  A stream came to our thread a moment ago, so more will: to
  * be woken costs the sender more than to look again costs us.

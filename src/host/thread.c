@@ -136,7 +136,9 @@ static bool linger(struct lane *l)
 {
 	static uint64_t crowded_ns, crowded_for_ns = CROWDED_NS;
 	uint64_t now = lane_now(), left = lane_lingers(l, now);
+	uint64_t heard = now - l->heard_ns;
 
+	lane_looked(l, now);
 	if (lane_pauses(l, now)) {
 		/* who yields here has lost the core for milliseconds if others
 		 * want it */
@@ -146,12 +148,12 @@ static bool linger(struct lane *l)
 	}
 	if (left > LANE_LINGER_NS - SPIN_NS)
 		return true;
-	if (!left && (now - l->heard_ns > LANE_LINGER_NS || shares_core(l)))
+	if (!left && (heard > lane_scaled(l, LANE_LINGER_NS) || shares_core(l)))
 		return false;
 	if (now - crowded_ns < (left ? CROWDED_NS : crowded_for_ns))
 		return false;
 	sched_yield();
-	if (lane_now() - now > ALONE_NS) {
+	if (lane_now() - now > lane_scaled(l, ALONE_NS)) {
 		crowded_ns = now;
 		crowded_for_ns =
 			bits_min_u64(2 * crowded_for_ns, CROWDED_MAX_NS);
