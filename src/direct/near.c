@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "direct/near.h"
-#include "direct/near_ud.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,19 +47,10 @@ void near_refuse(struct ibt_qp *q)
 
 void near_fini(struct ibt_qp *q)
 {
-	if (q->qp->type == HCA_QPT_UD)
-		near_ud_fini(q);
-	else if (q->link)
+	if (q->link)
 		list_remove(&q->link->kick);
 	free(q->link);
 	q->link = NULL;
-}
-
-bool near_uses(const struct ibt_qp *q, const void *owner)
-{
-	if (q->qp->type == HCA_QPT_UD)
-		return near_ud_uses(q, owner);
-	return q->link && q->link->owner == owner;
 }
 
 bool near_is_undecided(const struct ibt_qp *q)
@@ -121,7 +111,7 @@ static enum hca_status our_fault(const struct far_request *r, struct explain *x)
 	return HCA_LOC_PROT_ERR;
 }
 
-void near_wait(struct ibt *t, struct ibt_qp *q)
+static void wait_for_peer(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->qp->state != HCA_QP_ERR && !list_is_linked(&q->nearby))
 		list_push_tail(&t->nearby, &q->nearby);
@@ -180,7 +170,7 @@ static void silent(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 		return;
 	}
 	rc_comp_lost(t, q, now_ns);
-	near_wait(t, q);
+	wait_for_peer(t, q);
 }
 
 static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
@@ -200,11 +190,11 @@ static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		break;
 	case FAR_RNR:
 		rc_comp_rnr(t, q, r->rnr_timer, now_ns);
-		near_wait(t, q);
+		wait_for_peer(t, q);
 		break;
 	case FAR_ASKED_IT:
 	case FAR_BUSY:
-		near_wait(t, q);
+		wait_for_peer(t, q);
 		break;
 	case FAR_REFUSED:
 		rc_comp_refused(t, q, status_of((enum verdict)r->verdict));
@@ -267,7 +257,7 @@ static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		break;
 	case FAR_BUSY:
 	case FAR_ASKED_IT:
-		near_wait(t, q);
+		wait_for_peer(t, q);
 		break;
 	case FAR_OUR_FAULT:
 		once_stop(t, q, w, our_fault(r, &x), &x);
@@ -430,7 +420,7 @@ static void heard(struct ibt *t, struct ibt_qp *q)
 	if (q->heard || !q->qp->far.is_heard)
 		return;
 	q->heard = true;
-	if (q->qp->state == HCA_QP_RTR && q->qp->type != HCA_QPT_UD)
+	if (q->qp->state == HCA_QP_RTR)
 		ibt_event(t, q, ENGINE_COMM_EST);
 }
 
