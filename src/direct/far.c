@@ -62,15 +62,16 @@ static uint32_t state_of(const struct qp *qp)
 	return __atomic_load_n(&qp->state, __ATOMIC_RELAXED);
 }
 
-/* Would it take our packets?  The same connection as ever (9.6.1.1). */
+/* Would it take our packets?  The same connection as ever (9.6.1.1); UC takes
+ * them from any PSN on. */
 static bool is_open(const struct far_link *l, const struct qp *qp)
 {
 	const struct qp_far *f = &qp->far;
 	uint32_t state = state_of(qp);
 
 	return state >= HCA_QP_RTR && state <= HCA_QP_SQE && !f->has_failed &&
-	       qp->type == HCA_QPT_RC && qp->attr.dest_qpn == l->our_qpn &&
-	       qp->attr.rq_psn == l->our_psn &&
+	       qp->type == l->type && qp->attr.dest_qpn == l->our_qpn &&
+	       (l->type != HCA_QPT_RC || qp->attr.rq_psn == l->our_psn) &&
 	       (!l->connection || l->connection == f->connection) &&
 	       inaddr_has_same_ip(qp->attr.ah.dgid, l->our_ip) &&
 	       wq_is_sound(l->hca, &qp->rq, WQE_ROOM);
@@ -601,6 +602,8 @@ static enum far_answer execute(struct far_link *l, struct qp *qp,
 		return FAR_RNR;
 	}
 	r->verdict = v;
+	if (v && l->type != HCA_QPT_RC)
+		return FAR_REFUSED;
 	if (!v && r->opcode == HCA_WR_RDMA_READ)
 		qp->far.tx_bytes += r->bytes;
 	else if (!v)

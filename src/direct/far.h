@@ -28,9 +28,10 @@ struct far_link {
 	/* Our slot in its arena, borrowed; NULL: it is this process, whose
 	 * memory takes atomics. */
 	struct guest *guest;
-	void *owner;  /* whose it is, for the host */
-	bool is_gone; /* its process has ended */
-	uint32_t qpn; /* the target's */
+	void *owner;   /* whose it is, for the host */
+	bool is_gone;  /* its process has ended */
+	uint32_t type; /* HCA_QPT_*: of both */
+	uint32_t qpn;  /* the target's */
 	/* What the target must think of us. */
 	uint32_t our_qpn, our_psn;
 	uint8_t our_ip[16];
@@ -49,7 +50,7 @@ enum far_answer {
 	FAR_RNR,      /* no receive is posted */
 	FAR_ASKED_IT, /* the target will do it: ask again */
 	FAR_BUSY,     /* somebody is at work there: the same */
-	FAR_REFUSED,  /* `verdict` */
+	FAR_REFUSED,  /* `verdict`; of RC the target has failed */
 	FAR_GONE,     /* its process has ended */
 	FAR_OUR_FAULT /* our own memory is not mapped */
 };

@@ -7,6 +7,8 @@
 
 #include "hca/semantics.h"
 #include "ibt/message.h"
+#include "ibt/once.h"
+#include "ibt/uc.h"
 #include "ibt/verdict.h"
 #include "util/bits.h"
 #include "util/check.h"
@@ -29,6 +31,7 @@ int near_attach(struct ibt_qp *q, struct hca *far, struct guest *guest,
 	l->hca = far;
 	l->guest = guest;
 	l->owner = owner;
+	l->type = q->qp->type;
 	l->qpn = q->qp->attr.dest_qpn;
 	l->our_qpn = q->qp->qpn;
 	l->our_psn = q->qp->attr.sq_psn;
@@ -232,6 +235,69 @@ uint32_t near_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	if (r.kick && !list_is_linked(&l->kick))
 		list_push_tail(kicks, &l->kick);
 	judge(t, q, w, &r, answer, now_ns);
+	return answer == FAR_DONE ? r.bytes + 1 : 0;
+}
+
+/*
+ * UC tells nobody what went wrong, and its target goes on.  Whatever cannot be
+ * done here is for packets, from then on: they are dropped, or wait for their
+ * receive, and the target explains it.  A message that is half done is lost.
+ */
+static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+		       const struct far_request *r, enum far_answer answer)
+{
+	struct req_note *n = rc_req_note(q, q->req.wqe);
+	struct explain x = {0};
+
+	switch (answer) {
+	case FAR_DONE:
+		q->qp->stats.tx_bytes += r->bytes;
+		q->qp->stats.tx_packets++;
+		once_advance(t, q);
+		break;
+	case FAR_BUSY:
+	case FAR_ASKED_IT:
+		wait_for_peer(t, q);
+		break;
+	case FAR_OUR_FAULT:
+		once_stop(t, q, w, our_fault(r, &x), &x);
+		break;
+	case FAR_LOST:
+	case FAR_CLOSED:
+	case FAR_RNR:
+	case FAR_REFUSED:
+	case FAR_GONE:
+		near_refuse(q);
+		if (q->req.packet) {
+			n->packets = q->req.packet + 1;
+			once_advance(t, q);
+		}
+		break;
+	}
+}
+
+uint32_t near_turn_once(struct ibt *t, struct ibt_qp *q, struct list *kicks,
+			uint64_t now_ns)
+{
+	struct wqe *w = once_next(t, q);
+	struct far_link *l = q->link;
+	struct explain x = {0};
+	struct far_request r;
+	enum far_answer answer;
+	enum hca_status status;
+
+	if (!w || (!q->req.packet && !uc_req_start(t, q, w, t->piece)))
+		return 0;
+	status = describe(t, q, w, &r, &x);
+	if (status) {
+		once_stop(t, q, w, status, &x);
+		return 0;
+	}
+	r.now_ns = now_ns;
+	answer = l->is_gone ? FAR_GONE : far_run(l, &r);
+	if (r.kick && !list_is_linked(&l->kick))
+		list_push_tail(kicks, &l->kick);
+	judge_once(t, q, w, &r, answer);
 	return answer == FAR_DONE ? r.bytes + 1 : 0;
 }
 

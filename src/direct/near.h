@@ -4,8 +4,8 @@
  * its peers.  A connection's requests go by packets or directly for all its
  * life: that is decided before the first, so none overtakes another.
  *
- *	OPEN --near_attach--> DIRECT		until RESET
- *	     --near_refuse--> PACKETS
+ *	OPEN --near_attach--> DIRECT		until RESET; of UC, until
+ *	     --near_refuse--> PACKETS <--	something cannot be done
  *
  * A piece of a message takes one PSN; waiting for receives, retries and the
  * end of a request are rc_comp's.  Who waits for its peer (no receive, not
@@ -35,6 +35,9 @@ bool near_is_undecided(const struct ibt_qp *q);
  */
 uint32_t near_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 		   uint64_t now_ns);
+/* The same of UC, which may change its way to packets. */
+uint32_t near_turn_once(struct ibt *t, struct ibt_qp *q, struct list *kicks,
+			uint64_t now_ns);
 /* Those that wait for their peer look again; when to do it next, or
  * UINT64_MAX: with the timers. */
 uint64_t near_look(struct ibt *t);

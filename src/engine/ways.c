@@ -93,19 +93,25 @@ bool engine_gone(struct engine *e, const void *owner)
 	return any;
 }
 
+static uint32_t turn(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	return (q->qp->type == HCA_QPT_RC ? near_turn : near_turn_once)(
+		&e->ibt, q, &e->kicks, now_ns);
+}
+
 bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	uint32_t moved = 1;
 
 	if (q->way == IBT_WAY_OPEN &&
-	    (!e->is_direct || q->qp->type != HCA_QPT_RC ||
+	    (!e->is_direct || q->qp->type == HCA_QPT_UD ||
 	     !q->qp->attr.ah.local))
 		near_refuse(q);
 	if (near_is_undecided(q) && !list_is_linked(&q->nearby))
 		list_push_tail(&e->undecided, &q->nearby);
 	while (q->way == IBT_WAY_DIRECT && moved &&
 	       e->moved < ENGINE_MOVED_MAX) {
-		moved = near_turn(&e->ibt, q, &e->kicks, now_ns);
+		moved = turn(e, q, now_ns);
 		e->moved += moved ? moved + MOVED_EACH : 0;
 	}
 	if (q->way == IBT_WAY_DIRECT && (q->link->is_asked || q->link->is_busy))

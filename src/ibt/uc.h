@@ -9,6 +9,9 @@
 
 #include "ibt/ibt.h"
 
+/* The request at the cursor goes in pieces of `unit` bytes; false: it fails. */
+bool uc_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+		  uint32_t unit);
 /* The next packet at buf; its size, 0 when there is nothing to send. */
 size_t uc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
 void uc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p);

@@ -14,7 +14,7 @@ static bool is_message(const struct wqe *w)
 	       w->opcode == HCA_WR_RDMA_WRITE_IMM;
 }
 
-static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
+bool uc_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w, uint32_t unit)
 {
 	struct req_note *n = rc_req_note(q, q->req.wqe);
 	struct explain x = {.cause = EXPLAIN_LOCAL_OP};
@@ -28,7 +28,7 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 		once_stop(t, q, w, status, &x);
 		return false;
 	}
-	n->packets = w->bytes ? (uint32_t)bits_div_up(w->bytes, q->mtu) : 1;
+	n->packets = w->bytes ? (uint32_t)bits_div_up(w->bytes, unit) : 1;
 	return true;
 }
 
@@ -40,7 +40,7 @@ size_t uc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 	enum hca_status status;
 	size_t len;
 
-	if (!w || (!q->req.packet && !start(t, q, w)))
+	if (!w || (!q->req.packet && !uc_req_start(t, q, w, q->mtu)))
 		return 0;
 	p.bth.psn = q->req.max.v;
 	p.bth.dest_qpn = q->qp->attr.dest_qpn;

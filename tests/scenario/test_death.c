@@ -257,6 +257,7 @@ static void make_third(struct scene *s)
 	s->view = t->far;
 	s->link = (struct far_link){.hca = &s->view,
 				    .guest = guest_take(&s->view),
+				    .type = HCA_QPT_RC,
 				    .qpn = THIRD_QPN,
 				    .our_qpn = 0x3001,
 				    .our_psn = 77};

@@ -383,6 +383,79 @@ static void few_bytes_without_memory_fail_their_receive(void **state)
 	duo_free(d);
 }
 
+/* ---- UC ---- */
+
+static void messages_of_uc_cross_no_wire(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UC, 3, 16);
+
+	duo_fill(d, 0, 0, 2500);
+	for (int i = 0; i < 2; i++)
+		duo_recv(d, 1, AT, 2500);
+	duo_send(d, 0, HCA_WR_SEND, 0, 2500, 0);
+	duo_post(d, 0);
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 2500, 2 * AT);
+	duo_post(d, 0);
+	duo_send(d, 0, HCA_WR_SEND_IMM, 0, FEW, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns);
+	for (int i = 0; i < 3; i++)
+		assert_done(d, 0, HCA_SUCCESS);
+	for (int i = 0; i < 2; i++)
+		assert_done(d, 1, HCA_SUCCESS);
+	assert_memory_equal(d->side[1].memory.bytes + AT,
+			    d->side[0].memory.bytes, 2500);
+	assert_memory_equal(d->side[1].memory.bytes + 2 * AT,
+			    d->side[0].memory.bytes, 2500);
+	assert_int_equal(packets(d), 0);
+	duo_free(d);
+}
+
+/* A packet waits at the target for its receive, so others do not pass it. */
+static void what_uc_cannot_do_is_for_packets_from_then_on(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UC, 3, 16);
+
+	for (uint8_t k = 0; k < 3; k++) {
+		d->side[0].memory.bytes[k * FEW] = (uint8_t)(k + 1);
+		duo_send(d, 0, HCA_WR_SEND, k * FEW, FEW, 0);
+		duo_post(d, 0);
+		if (k == 0)
+			duo_recv(d, 1, AT, FEW);
+		duo_run(d, d->now_ns);
+		assert_done(d, 0, HCA_SUCCESS);
+	}
+	assert_int_equal(packets(d), 2);
+	assert_done(d, 1, HCA_SUCCESS);
+	for (uint8_t k = 1; k < 3; k++) {
+		duo_recv(d, 1, AT, FEW);
+		duo_run(d, d->now_ns + 20000000);
+		assert_done(d, 1, HCA_SUCCESS);
+		assert_int_equal(d->side[1].memory.bytes[AT], k + 1);
+	}
+	duo_free(d);
+}
+
+static void uc_ends_its_work_when_the_peers_process_has_gone(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UC, 3, 16);
+
+	duo_recv(d, 1, AT, FEW);
+	duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns);
+	assert_done(d, 0, HCA_SUCCESS);
+	d->side[1].hca.shared->pulse.word |= 0x40000000u;
+	d->side[1].is_dead = true;
+	engine_gone(d->side[0].engine, d);
+	duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS);
+	d->side[1].is_dead = false;
+	duo_free(d);
+}
+
 /* ---- somebody who lives has the responder's lock, and keeps it ---- */
 
 #define LIVING	7
@@ -555,6 +628,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			few_bytes_go_where_they_belong_before_memory_goes_away),
 		cmocka_unit_test(few_bytes_without_memory_fail_their_receive),
+		cmocka_unit_test(messages_of_uc_cross_no_wire),
+		cmocka_unit_test(what_uc_cannot_do_is_for_packets_from_then_on),
+		cmocka_unit_test(
+			uc_ends_its_work_when_the_peers_process_has_gone),
 		cmocka_unit_test(our_own_fault_fails_us_and_not_the_peer),
 		cmocka_unit_test(a_failing_peer_gives_back_its_receives),
 		cmocka_unit_test(an_atomic_waits_for_its_owner),
