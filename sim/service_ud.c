@@ -48,6 +48,7 @@ static void fill(const struct flow *f, const struct op *o, struct wqe *e)
 			: o->imm % 4		 ? qkey_of(f)
 						 : 0x80000000u,
 		.bursts = o->imm % 2,
+		.local = f->from->world->direct,
 	};
 	memcpy(to->from, f->from->addr.ip, 16);
 	memcpy(to->to, f->to->addr.ip, 16);

@@ -86,8 +86,8 @@ static void direct_way(int err)
 			   "host talk by packets");
 	else
 		doctor_say(DOCTOR_OK, "direct way",
-			   "RC goes from memory to memory between processes "
-			   "of one user and build");
+			   "from memory to memory between processes of one "
+			   "user and build");
 }
 
 void doctor_mem_other(void)

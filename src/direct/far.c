@@ -62,18 +62,23 @@ static uint32_t state_of(const struct qp *qp)
 	return __atomic_load_n(&qp->state, __ATOMIC_RELAXED);
 }
 
-/* Would it take our packets?  The same connection as ever (9.6.1.1); UC takes
- * them from any PSN on. */
+/* The same connection as ever (9.6.1.1); UC takes it up at any PSN. */
+static bool is_ours(const struct far_link *l, const struct qp *qp)
+{
+	return qp->attr.dest_qpn == l->our_qpn &&
+	       (l->type != HCA_QPT_RC || qp->attr.rq_psn == l->our_psn) &&
+	       (!l->connection || l->connection == qp->far.connection) &&
+	       inaddr_has_same_ip(qp->attr.ah.dgid, l->our_ip);
+}
+
+/* Would it take our packets? */
 static bool is_open(const struct far_link *l, const struct qp *qp)
 {
-	const struct qp_far *f = &qp->far;
 	uint32_t state = state_of(qp);
 
-	return state >= HCA_QP_RTR && state <= HCA_QP_SQE && !f->has_failed &&
-	       qp->type == l->type && qp->attr.dest_qpn == l->our_qpn &&
-	       (l->type != HCA_QPT_RC || qp->attr.rq_psn == l->our_psn) &&
-	       (!l->connection || l->connection == f->connection) &&
-	       inaddr_has_same_ip(qp->attr.ah.dgid, l->our_ip) &&
+	return state >= HCA_QP_RTR && state <= HCA_QP_SQE &&
+	       !qp->far.has_failed && qp->type == l->type &&
+	       (l->type == HCA_QPT_UD || is_ours(l, qp)) &&
 	       wq_is_sound(l->hca, &qp->rq, WQE_ROOM);
 }
 
@@ -155,6 +160,10 @@ static void complete(struct far_link *l, struct qp *qp, struct far_request *r,
 		c.wc_flags = HCA_WC_WITH_INV;
 	if (c.wc_flags)
 		c.imm_be = r->imm_be;
+	if (l->type == HCA_QPT_UD) {
+		c.wc_flags |= HCA_WC_GRH;
+		c.sl = r->sl;
+	}
 	if (!cq || !rq_held(l->hca, qp))
 		return;
 	switch (rq_leave_done(l->hca, qp, cq, &c, r->solicited || status,
@@ -324,9 +333,12 @@ static enum verdict send_into(struct far_link *l, struct qp *qp,
 static enum verdict run_send(struct far_link *l, struct qp *qp,
 			     struct far_request *r, struct explain *x)
 {
-	struct wqe *w = take_receive(l, qp, r);
+	struct wqe *w;
 	enum verdict v;
 
+	if (l->type == HCA_QPT_UD && r->qkey != qp->attr.qkey)
+		return V_INVALID;
+	w = take_receive(l, qp, r);
 	if (!w)
 		return V_RNR;
 	v = send_into(l, qp, r, w, x);

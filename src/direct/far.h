@@ -31,6 +31,7 @@ struct far_link {
 	void *owner;   /* whose it is, for the host */
 	bool is_gone;  /* its process has ended */
 	uint32_t type; /* HCA_QPT_*: of both */
+	uint32_t way;  /* enum ibt_way; UD: of each target */
 	uint32_t qpn;  /* the target's */
 	/* What the target must think of us. */
 	uint32_t our_qpn, our_psn;
@@ -68,6 +69,7 @@ struct far_request {
 	bool solicited;
 	uint32_t total, offset, bytes;
 	uint32_t rkey, imm_be;
+	uint32_t qkey, sl; /* UD, of which `data` begins with the GRH */
 	uint64_t va, swap_add, compare;
 	const uint8_t *data; /* what is sent, or NULL: as in near */
 	struct far_memory near;

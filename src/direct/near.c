@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "direct/near.h"
+#include "direct/near_ud.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -47,10 +48,19 @@ void near_refuse(struct ibt_qp *q)
 
 void near_fini(struct ibt_qp *q)
 {
-	if (q->link)
+	if (q->qp->type == HCA_QPT_UD)
+		near_ud_fini(q);
+	else if (q->link)
 		list_remove(&q->link->kick);
 	free(q->link);
 	q->link = NULL;
+}
+
+bool near_uses(const struct ibt_qp *q, const void *owner)
+{
+	if (q->qp->type == HCA_QPT_UD)
+		return near_ud_uses(q, owner);
+	return q->link && q->link->owner == owner;
 }
 
 bool near_is_undecided(const struct ibt_qp *q)
@@ -111,7 +121,7 @@ static enum hca_status our_fault(const struct far_request *r, struct explain *x)
 	return HCA_LOC_PROT_ERR;
 }
 
-static void wait_for_peer(struct ibt *t, struct ibt_qp *q)
+void near_wait(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->qp->state != HCA_QP_ERR && !list_is_linked(&q->nearby))
 		list_push_tail(&t->nearby, &q->nearby);
@@ -170,7 +180,7 @@ static void silent(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 		return;
 	}
 	rc_comp_lost(t, q, now_ns);
-	wait_for_peer(t, q);
+	near_wait(t, q);
 }
 
 static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
@@ -190,11 +200,11 @@ static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		break;
 	case FAR_RNR:
 		rc_comp_rnr(t, q, r->rnr_timer, now_ns);
-		wait_for_peer(t, q);
+		near_wait(t, q);
 		break;
 	case FAR_ASKED_IT:
 	case FAR_BUSY:
-		wait_for_peer(t, q);
+		near_wait(t, q);
 		break;
 	case FAR_REFUSED:
 		rc_comp_refused(t, q, status_of((enum verdict)r->verdict));
@@ -257,7 +267,7 @@ static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		break;
 	case FAR_BUSY:
 	case FAR_ASKED_IT:
-		wait_for_peer(t, q);
+		near_wait(t, q);
 		break;
 	case FAR_OUR_FAULT:
 		once_stop(t, q, w, our_fault(r, &x), &x);
@@ -420,7 +430,7 @@ static void heard(struct ibt *t, struct ibt_qp *q)
 	if (q->heard || !q->qp->far.is_heard)
 		return;
 	q->heard = true;
-	if (q->qp->state == HCA_QP_RTR)
+	if (q->qp->state == HCA_QP_RTR && q->qp->type != HCA_QPT_UD)
 		ibt_event(t, q, ENGINE_COMM_EST);
 }
 

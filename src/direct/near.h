@@ -27,6 +27,10 @@ int near_attach(struct ibt_qp *q, struct hca *far, struct guest *guest,
 void near_refuse(struct ibt_qp *q);
 /* The QP is going. */
 void near_fini(struct ibt_qp *q);
+/* Has it a link to the process of this owner? */
+bool near_uses(const struct ibt_qp *q, const void *owner);
+/* q waits for its peer, to look again. */
+void near_wait(struct ibt *t, struct ibt_qp *q);
 /* Is anything waiting for the decision? */
 bool near_is_undecided(const struct ibt_qp *q);
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "direct/near.h"
+#include "direct/near_ud.h"
 #include "engine/inside.h"
 #include "util/bits.h"
 
@@ -41,7 +42,8 @@ uint32_t engine_wants_way(struct engine *e, uint32_t *peer_qpn)
 	if (list_is_empty(&e->undecided))
 		return 0;
 	q = CONTAINER_OF(e->undecided.next, struct ibt_qp, nearby);
-	*peer_qpn = q->qp->attr.dest_qpn;
+	*peer_qpn = q->qp->type == HCA_QPT_UD ? q->packets_to
+					      : q->qp->attr.dest_qpn;
 	return q->qp->qpn;
 }
 
@@ -52,9 +54,11 @@ void engine_way(struct engine *e, uint32_t qpn, struct hca *far,
 
 	if (!q || q->way != IBT_WAY_OPEN)
 		return;
-	if (!far || near_attach(q, far, guest, owner))
+	if (q->qp->type == HCA_QPT_UD)
+		near_ud_attach(q, far, guest, owner);
+	else if (!far || near_attach(q, far, guest, owner))
 		near_refuse(q);
-	else
+	if (far)
 		e->ibt.is_near = true;
 	list_remove(&q->nearby);
 	ibt_qp_activate(&e->ibt, q);
@@ -73,7 +77,7 @@ bool engine_uses(const struct engine *e, const void *owner)
 	uint32_t at = 0;
 
 	while ((q = map_next(&e->qpns, &at)))
-		if (q->link && q->link->owner == owner)
+		if (near_uses(q, owner))
 			return true;
 	return false;
 }
@@ -85,35 +89,46 @@ bool engine_gone(struct engine *e, const void *owner)
 	bool any = false;
 
 	while ((q = map_next(&e->qpns, &at))) {
-		if (q->way != IBT_WAY_DIRECT || q->link->owner != owner)
+		if (!near_uses(q, owner))
 			continue;
 		any = true;
-		near_gone(&e->ibt, q);
+		if (q->qp->type == HCA_QPT_UD)
+			near_ud_gone(&e->ibt, q, owner);
+		else if (q->way == IBT_WAY_DIRECT)
+			near_gone(&e->ibt, q);
 	}
 	return any;
 }
 
 static uint32_t turn(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
-	return (q->qp->type == HCA_QPT_RC ? near_turn : near_turn_once)(
-		&e->ibt, q, &e->kicks, now_ns);
+	switch (q->qp->type) {
+	case HCA_QPT_RC:
+		return near_turn(&e->ibt, q, &e->kicks, now_ns);
+	case HCA_QPT_UC:
+		return near_turn_once(&e->ibt, q, &e->kicks, now_ns);
+	default:
+		return near_ud_turn(&e->ibt, q, &e->kicks, now_ns);
+	}
 }
 
 bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
+	bool is_ud = q->qp->type == HCA_QPT_UD;
 	uint32_t moved = 1;
 
-	if (q->way == IBT_WAY_OPEN &&
-	    (!e->is_direct || q->qp->type == HCA_QPT_UD ||
-	     !q->qp->attr.ah.local))
+	if (is_ud)
+		q->way = e->is_direct ? IBT_WAY_DIRECT : IBT_WAY_PACKETS;
+	else if (q->way == IBT_WAY_OPEN &&
+		 (!e->is_direct || !q->qp->attr.ah.local))
 		near_refuse(q);
-	if (near_is_undecided(q) && !list_is_linked(&q->nearby))
-		list_push_tail(&e->undecided, &q->nearby);
 	while (q->way == IBT_WAY_DIRECT && moved &&
 	       e->moved < ENGINE_MOVED_MAX) {
 		moved = turn(e, q, now_ns);
 		e->moved += moved ? moved + MOVED_EACH : 0;
 	}
+	if (near_is_undecided(q) && !list_is_linked(&q->nearby))
+		list_push_tail(&e->undecided, &q->nearby);
 	if (q->way == IBT_WAY_DIRECT && (q->link->is_asked || q->link->is_busy))
 		e->look_ns = bits_min_u64(e->look_ns, now_ns + IBT_LOOK_NS);
 	return q->way == IBT_WAY_PACKETS || rc_reply_is_owed(q);

@@ -156,7 +156,7 @@ enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 	w->imm_be = c->imm_be;
 	w->rkey = c->src_qpn;
 	w->va = c->at_ns;
-	w->swap_add = c->status;
+	w->swap_add = c->status | (uint64_t)c->sl << 32;
 	w->compare = c->wc_flags;
 	carry_leave(h, qp, w, at);
 	STEP("a receive is about to complete");
@@ -191,6 +191,7 @@ bool rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 		.imm_be = w->imm_be,
 		.qpn = qp->qpn,
 		.src_qpn = w->rkey,
+		.sl = (uint32_t)(w->swap_add >> 32),
 		.at_ns = w->va,
 	};
 	if (!qp->srq) {

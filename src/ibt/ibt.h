@@ -196,7 +196,11 @@ struct ibt_qp {
 	struct guest_look look; /* leave, see local.h */
 	enum ibt_way way;
 	struct far_link *link; /* near.h: owned; NULL before the first */
-	uint32_t credit_qpn;   /* of this host, where it sent last; 0: none */
+	/* UD, near_ud.h: links by QPN, owned, the latest being `link`; and the
+	 * target to which the request at the cursor goes by packets. */
+	struct map *targets;
+	uint32_t packets_to;
+	uint32_t credit_qpn; /* of this host, where it sent last; 0: none */
 	struct mpsc_node kick;
 	struct list handed; /* UC, UD: sent, and not yet completed */
 	struct inaddr self, peer;

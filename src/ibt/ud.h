@@ -19,7 +19,15 @@ struct ud_from {
 	size_t bytes; /* of the UDP datagram's payload */
 };
 
-/* The next packet at buf, and where it goes. */
+/* That header as a receive gets it, and how a completion tells it. */
+void ud_resp_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f);
+uint16_t ud_resp_sl(const struct ud_from *f);
+/* The Q_Key that w goes with. */
+uint32_t ud_req_qkey(const struct ibt_qp *q, const struct wq_to *to);
+/* Is the request at the cursor a datagram?  False: it fails. */
+bool ud_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w);
+/* The next packet at buf, and where it goes; 0 also when the next is not for
+ * packets, or that is not decided yet. */
 size_t ud_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
 		 struct wq_to *to);
 void ud_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,

@@ -9,7 +9,7 @@
 
 #define QKEY_OWN 0x80000000u /* IBTA 10.2.5: the queue pair's own is sent */
 
-static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
+bool ud_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
 	struct explain x = {.cause = EXPLAIN_LOCAL_OP};
 	enum hca_status status = HCA_LOC_QP_OP_ERR;
@@ -30,6 +30,17 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	return false;
 }
 
+uint32_t ud_req_qkey(const struct ibt_qp *q, const struct wq_to *to)
+{
+	return to->qkey & QKEY_OWN ? q->qp->attr.qkey : to->qkey;
+}
+
+/* Has it been decided for where it goes?  Then each goes in its turn. */
+static bool is_for_packets(const struct ibt_qp *q, const struct wq_to *to)
+{
+	return !q->targets || !to->local || to->qpn == q->packets_to;
+}
+
 size_t ud_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
 		 struct wq_to *to)
 {
@@ -39,15 +50,21 @@ size_t ud_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
 	enum hca_status status;
 	size_t len;
 
-	if (!w || !start(t, q, w))
+	if (!w)
 		return 0;
 	*to = *wq_to(&q->qp->sq, w);
+	if (!is_for_packets(q, to)) {
+		ibt_qp_activate(t, q);
+		return 0;
+	}
+	if (!ud_req_start(t, q, w))
+		return 0;
 	memcpy(q->self.ip, to->from, 16);
 	p.bth.psn = q->req.max.v;
 	p.bth.dest_qpn = to->qpn;
 	message_fill(q, w, 1, OPCODE_SERVICE_UD, &p);
 	p.deth.src_qpn = q->qp->qpn;
-	p.deth.qkey = to->qkey & QKEY_OWN ? q->qp->attr.qkey : to->qkey;
+	p.deth.qkey = ud_req_qkey(q, to);
 	status = message_emit(t, q, w, &p, buf, &len, &x);
 	if (status) {
 		once_stop(t, q, w, status, &x);

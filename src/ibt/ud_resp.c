@@ -17,7 +17,7 @@ static uint32_t be32(const uint8_t *p)
 	       (uint32_t)p[2] << 8 | p[3];
 }
 
-static void put_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f)
+void ud_resp_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f)
 {
 	uint16_t udp = (uint16_t)(UDP_BYTES + f->bytes);
 
@@ -52,7 +52,7 @@ static void put_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f)
  * have no field for it; adapters tell it as the service level, which RoCE has
  * not, and UCX drops all datagrams over IPv4 that do not say so.
  */
-static uint16_t sl_of(const struct ud_from *f)
+uint16_t ud_resp_sl(const struct ud_from *f)
 {
 	return inaddr_is_v4(f->to.ip) ? SL_UDP | SL_IPV4 : SL_UDP | SL_IPV6;
 }
@@ -68,7 +68,7 @@ static void complete(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		.qpn = q->qp->qpn,
 		.src_qpn = p->deth.src_qpn,
 		.wc_flags = HCA_WC_GRH,
-		.sl = sl_of(f),
+		.sl = ud_resp_sl(f),
 	};
 
 	if (p->info->ext & OPCODE_EXT_IMMDT) {
@@ -110,7 +110,7 @@ static void place(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		ibt_dropped(t, q, x, IBT_DROP_LENGTH, p->deth.src_qpn);
 		return;
 	}
-	put_grh(grh, f);
+	ud_resp_grh(grh, f);
 	if (sem_scatter(t->hca, pd, w, 0, grh, UD_GRH_BYTES, x) ||
 	    (p->payload_len &&
 	     sem_scatter(t->hca, pd, w, UD_GRH_BYTES, p->payload,

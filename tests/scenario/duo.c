@@ -191,7 +191,8 @@ struct wqe *duo_send(struct duo *d, int i, enum hca_wr op, uint64_t local,
 		struct wq_to *to = wq_to(&s->qp->sq, w);
 
 		*to = (struct wq_to){.qpn = d->side[!i].qp->qpn,
-				     .qkey = DUO_QKEY};
+				     .qkey = DUO_QKEY,
+				     .local = is_direct};
 		memcpy(to->from, s->ip, 16);
 		memcpy(to->to, d->side[!i].ip, 16);
 	}
@@ -238,7 +239,7 @@ static void answer(struct duo *d, int i)
 	uint32_t qpn, peer;
 
 	while ((qpn = engine_wants_way(s->engine, &peer))) {
-		CHECK(peer == d->side[!i].qp->qpn);
+		CHECK(class_of(peer) == class_of(d->side[!i].qp->qpn));
 		engine_way(s->engine, qpn, &d->side[!i].far, d->side[!i].guest,
 			   d);
 	}

@@ -383,6 +383,85 @@ static void few_bytes_without_memory_fail_their_receive(void **state)
 	duo_free(d);
 }
 
+/* ---- UD ---- */
+
+static void datagrams_cross_no_wire(void **state)
+{
+	static const uint32_t lengths[] = {0, 1, 16, 17, 2048};
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+
+	for (size_t k = 0; k < TEST_COUNT(lengths); k++) {
+		struct cqe c;
+
+		duo_fill(d, 0, 0, lengths[k]);
+		duo_recv(d, 1, AT, 40 + lengths[k]);
+		duo_send(d, 0, k % 2 ? HCA_WR_SEND_IMM : HCA_WR_SEND, 0,
+			 lengths[k], 0)
+			->imm_be = 77;
+		duo_post(d, 0);
+		duo_run(d, d->now_ns);
+		assert_done(d, 0, HCA_SUCCESS);
+		assert_true(duo_poll(d, 1, &c));
+		assert_int_equal(c.status, HCA_SUCCESS);
+		assert_int_equal(c.byte_len, 40 + lengths[k]);
+		assert_int_equal(c.src_qpn, d->side[0].qp->qpn);
+		assert_int_equal(c.sl, 8 | 2);
+		assert_int_equal(c.imm_be, k % 2 ? 77 : 0);
+		assert_memory_equal(d->side[1].memory.bytes + AT + 40,
+				    d->side[0].memory.bytes, lengths[k]);
+	}
+	assert_int_equal(packets(d), 0);
+	duo_free(d);
+}
+
+static void the_dead_get_packets_and_who_comes_after_them_does_not(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+
+	for (int k = 0; k < 3; k++) {
+		duo_recv(d, 1, AT, 100);
+		duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+		duo_post(d, 0);
+		if (k == 1) {
+			d->side[1].hca.shared->pulse.word |= 0x40000000u;
+			duo_run(d, d->now_ns);
+			assert_int_equal(packets(d), 1);
+			d->side[1].hca.shared->pulse.word = 1;
+			assert_true(engine_uses(d->side[0].engine, d));
+			assert_true(engine_gone(d->side[0].engine, d));
+			assert_false(engine_uses(d->side[0].engine, d));
+		}
+		duo_run(d, d->now_ns);
+		assert_done(d, 0, HCA_SUCCESS);
+		assert_done(d, 1, HCA_SUCCESS);
+	}
+	assert_int_equal(packets(d), 1);
+	duo_free(d);
+}
+
+/* To two targets of one process in turn, of which one posts no receives. */
+static void each_target_has_its_own_way(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	uint32_t there = d->side[1].qp->qpn, nobody = there + 2;
+
+	for (int k = 0; k < 8; k++) {
+		struct wqe *w = duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+
+		wq_to(&d->side[0].qp->sq, w)->qpn = k % 4 < 2 ? there : nobody;
+		duo_recv(d, 1, AT, 100);
+		duo_post(d, 0);
+	}
+	duo_run(d, d->now_ns);
+	for (int k = 0; k < 8; k++)
+		assert_done(d, 0, HCA_SUCCESS);
+	for (int k = 0; k < 4; k++)
+		assert_done(d, 1, HCA_SUCCESS);
+	assert_false(duo_poll(d, 1, &(struct cqe){0}));
+	assert_int_equal(packets(d), 4);
+	duo_free(d);
+}
+
 /* ---- UC ---- */
 
 static void messages_of_uc_cross_no_wire(void **state)
@@ -628,6 +707,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			few_bytes_go_where_they_belong_before_memory_goes_away),
 		cmocka_unit_test(few_bytes_without_memory_fail_their_receive),
+		cmocka_unit_test(datagrams_cross_no_wire),
+		cmocka_unit_test(
+			the_dead_get_packets_and_who_comes_after_them_does_not),
+		cmocka_unit_test(each_target_has_its_own_way),
 		cmocka_unit_test(messages_of_uc_cross_no_wire),
 		cmocka_unit_test(what_uc_cannot_do_is_for_packets_from_then_on),
 		cmocka_unit_test(

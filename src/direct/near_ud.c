@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "direct/near_ud.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "direct/near.h"
+#include "hca/semantics.h"
+#include "hdr/bth.h"
+#include "ibt/mcast.h"
+#include "ibt/once.h"
+#include "ibt/ud.h"
+#include "util/bits.h"
+#include "util/map.h"
+
+#define TARGETS_MAX 1024 /* of a queue pair; others get packets */
+
+static struct far_link *find(const struct ibt_qp *q, uint32_t qpn)
+{
+	return q->targets ? map_find(q->targets, qpn) : NULL;
+}
+
+static struct far_link *add(struct ibt_qp *q, uint32_t qpn)
+{
+	struct far_link *l;
+
+	if (!q->targets)
+		q->targets = calloc(1, sizeof *q->targets);
+	if (!q->targets || q->targets->count == TARGETS_MAX)
+		return NULL;
+	l = calloc(1, sizeof *l);
+	if (!l || map_add(q->targets, qpn, l)) {
+		free(l);
+		return NULL;
+	}
+	list_init(&l->kick);
+	l->type = HCA_QPT_UD;
+	l->way = IBT_WAY_OPEN;
+	l->qpn = qpn;
+	l->our_qpn = q->qp->qpn;
+	return l;
+}
+
+static void drop(struct ibt_qp *q, struct far_link *l)
+{
+	map_remove(q->targets, l->qpn);
+	list_remove(&l->kick);
+	if (q->link == l)
+		q->link = NULL;
+	free(l);
+}
+
+void near_ud_attach(struct ibt_qp *q, struct hca *far, struct guest *guest,
+		    void *owner)
+{
+	struct far_link *l = find(q, q->packets_to);
+
+	if (!l)
+		return;
+	l->hca = far;
+	l->guest = guest;
+	l->owner = far ? owner : NULL;
+	l->way = far ? IBT_WAY_DIRECT : IBT_WAY_PACKETS;
+}
+
+/* The next of an owner; NULL: there is none. */
+static struct far_link *link_to(const struct ibt_qp *q, const void *owner)
+{
+	struct far_link *l;
+	uint32_t at = 0;
+
+	while (q->targets && (l = map_next(q->targets, &at)))
+		if (l->owner == owner)
+			return l;
+	return NULL;
+}
+
+bool near_ud_uses(const struct ibt_qp *q, const void *owner)
+{
+	return link_to(q, owner);
+}
+
+void near_ud_gone(struct ibt *t, struct ibt_qp *q, const void *owner)
+{
+	struct far_link *l;
+
+	while ((l = link_to(q, owner)))
+		drop(q, l);
+	list_remove(&q->nearby);
+	ibt_qp_activate(t, q);
+}
+
+void near_ud_fini(struct ibt_qp *q)
+{
+	struct far_link *l;
+	uint32_t at = 0;
+
+	while (q->targets && (l = map_next(q->targets, &at))) {
+		at = 0;
+		drop(q, l);
+	}
+	if (q->targets)
+		map_fini(q->targets);
+	free(q->targets);
+	q->targets = NULL;
+}
+
+/* How the datagram at the cursor goes. */
+static enum ibt_way way_of(struct ibt_qp *q, const struct wq_to *to)
+{
+	struct far_link *l;
+
+	q->packets_to = to->qpn;
+	if (!to->local || to->qpn == MCAST_QPN)
+		return IBT_WAY_PACKETS;
+	l = find(q, to->qpn);
+	if (!l)
+		l = add(q, to->qpn);
+	if (!l)
+		return IBT_WAY_PACKETS;
+	q->link = l;
+	return (enum ibt_way)l->way;
+}
+
+/* As it would be on the wire. */
+static struct ud_from from_of(const struct wq_to *to, const struct wqe *w)
+{
+	struct ud_from from = {.tos = to->tos};
+	size_t imm = w->opcode == HCA_WR_SEND_IMM ? 4 : 0;
+
+	memcpy(from.from.ip, to->from, 16);
+	memcpy(from.to.ip, to->to, 16);
+	from.bytes = BTH_BYTES + 8 + imm + bits_align_up(w->bytes, 4) + 4;
+	return from;
+}
+
+static void describe(const struct ibt_qp *q, struct wqe *w,
+		     const struct wq_to *to, uint8_t *bytes,
+		     struct far_request *r)
+{
+	struct ud_from from = from_of(to, w);
+
+	ud_resp_grh(bytes, &from);
+	r->opcode = w->opcode;
+	r->solicited = w->flags & HCA_SEND_SOLICITED;
+	r->total = r->bytes = UD_GRH_BYTES + w->bytes;
+	r->offset = 0;
+	r->imm_be = w->imm_be;
+	r->qkey = ud_req_qkey(q, to);
+	r->sl = ud_resp_sl(&from);
+	r->data = bytes;
+	r->near.n = 0;
+	r->carried_for = 0;
+	r->kick = r->is_ours = r->is_gone = r->is_seized = r->is_full = false;
+}
+
+static void judge(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
+		  enum far_answer answer)
+{
+	switch (answer) {
+	case FAR_DONE:
+		q->qp->stats.tx_bytes += w->bytes;
+		q->qp->stats.tx_packets++;
+		once_advance(t, q);
+		break;
+	case FAR_BUSY:
+	case FAR_ASKED_IT:
+		near_wait(t, q);
+		break;
+	case FAR_LOST:
+	case FAR_CLOSED:
+	case FAR_RNR:
+	case FAR_REFUSED:
+	case FAR_GONE:
+	case FAR_OUR_FAULT:
+		q->link->way = q->way = IBT_WAY_PACKETS;
+		break;
+	}
+}
+
+uint32_t near_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
+		      uint64_t now_ns)
+{
+	uint8_t bytes[UD_GRH_BYTES + IBT_MAX_MTU];
+	struct wqe *w = once_next(t, q);
+	const struct wq_to *to = w ? wq_to(&q->qp->sq, w) : NULL;
+	struct explain x = {0};
+	struct far_request r;
+	enum far_answer answer;
+	enum hca_status status;
+
+	q->way = w ? way_of(q, to) : IBT_WAY_PACKETS;
+	if (q->way != IBT_WAY_DIRECT || !ud_req_start(t, q, w))
+		return 0;
+	status = sem_gather(t->hca, q->qp->pd, w, 0, w->bytes,
+			    bytes + UD_GRH_BYTES, NULL, &x);
+	if (status) {
+		once_stop(t, q, w, status, &x);
+		return 0;
+	}
+	describe(q, w, to, bytes, &r);
+	r.now_ns = now_ns;
+	answer = far_run(q->link, &r);
+	if (r.kick && !list_is_linked(&q->link->kick))
+		list_push_tail(kicks, &q->link->kick);
+	judge(t, q, w, answer);
+	return answer == FAR_DONE ? r.bytes : 0;
+}
