@@ -48,7 +48,9 @@ static void fill(const struct flow *f, const struct op *o, struct wqe *e)
 			: o->imm % 4		 ? qkey_of(f)
 						 : 0x80000000u,
 		.bursts = o->imm % 2,
-		.local = f->from->world->direct,
+		/* their order is not looked at then: a few by packets */
+		.local = f->from->world->direct &&
+			 (!f->pair->rough || o->imm / 8 % 8),
 	};
 	memcpy(to->from, f->from->addr.ip, 16);
 	memcpy(to->to, f->to->addr.ip, 16);

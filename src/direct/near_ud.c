@@ -183,13 +183,17 @@ uint32_t near_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 {
 	uint8_t bytes[UD_GRH_BYTES + IBT_MAX_MTU];
 	struct wqe *w = once_next(t, q);
-	const struct wq_to *to = w ? wq_to(&q->qp->sq, w) : NULL;
+	const struct wq_to *to;
 	struct explain x = {0};
 	struct far_request r;
 	enum far_answer answer;
 	enum hca_status status;
 
-	q->way = w ? way_of(q, to) : IBT_WAY_PACKETS;
+	/* what is posted from here on is for another turn */
+	if (!w)
+		return 0;
+	to = wq_to(&q->qp->sq, w);
+	q->way = way_of(q, to);
 	if (q->way != IBT_WAY_DIRECT || !ud_req_start(t, q, w))
 		return 0;
 	status = sem_gather(t->hca, q->qp->pd, w, 0, w->bytes,

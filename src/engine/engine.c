@@ -291,7 +291,7 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 		return;
 	}
 	if (all) {
-		mcast_rx(&e->ibt, &p, &from);
+		mcast_rx(&e->ibt, &p, &from, bytes, len - 4);
 		return;
 	}
 	note_sender(e, d, q, &p);

@@ -129,7 +129,8 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	}
 	if (near_is_undecided(q) && !list_is_linked(&q->nearby))
 		list_push_tail(&e->undecided, &q->nearby);
-	if (q->way == IBT_WAY_DIRECT && (q->link->is_asked || q->link->is_busy))
+	if (q->way == IBT_WAY_DIRECT && q->link &&
+	    (q->link->is_asked || q->link->is_busy))
 		e->look_ns = bits_min_u64(e->look_ns, now_ns + IBT_LOOK_NS);
 	return q->way == IBT_WAY_PACKETS || rc_reply_is_owed(q);
 }

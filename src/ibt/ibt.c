@@ -139,6 +139,24 @@ void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq_off,
 	}
 }
 
+bool ibt_responder_enter(struct ibt *t, struct ibt_qp *q) NO_LOCK_ANALYSIS
+{
+	struct qp *qp = q->qp;
+
+	if (!rq_enter_own(t->hca, qp))
+		return false;
+	if (rq_is_behind(qp))
+		cq_collect(t->hca, arena_at(&t->hca->arena, qp->recv_cq), qp);
+	q->is_entered = true;
+	return true;
+}
+
+void ibt_responder_leave(struct ibt_qp *q) NO_LOCK_ANALYSIS
+{
+	q->is_entered = false;
+	rq_leave(q->qp);
+}
+
 struct wqe *ibt_receive_take(struct ibt *t, struct ibt_qp *q)
 {
 	bool low;
@@ -220,6 +238,7 @@ void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
 		[IBT_DROP_LOST] = "packets of it were lost on the way",
 		[IBT_DROP_INVALID] = "it breaks the rules of its service",
 		[IBT_DROP_KEY] = "a WRITE was refused, key, range or right",
+		[IBT_DROP_BUSY] = "a peer of this host stays at the queue pair",
 	};
 
 	q->counters->rx_dropped++;

@@ -183,6 +183,7 @@ enum ibt_drop {
 	IBT_DROP_LOST,
 	IBT_DROP_INVALID,
 	IBT_DROP_KEY,
+	IBT_DROP_BUSY,
 };
 
 struct ibt_qp {
@@ -213,6 +214,8 @@ struct ibt_qp {
 	struct list shelf;	     /* UC, UD: shelf.c */
 	uint64_t shelf_until_ns;
 	bool shelf_is_late; /* let the time pass, and posted nothing yet */
+	bool shelf_is_shut; /* a peer stays at its responder */
+	bool is_entered;    /* the lane is there, see ibt_responder_enter */
 	uint32_t dropped;   /* bits of enum ibt_drop, explained */
 	struct wheel_timer timer;     /* ACK timeout */
 	struct wheel_timer rnr_timer; /* wait after an RNR NAK */
@@ -280,6 +283,13 @@ void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status);
 /* Count a message that was dropped, and tell of the first; x has facts. */
 void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
 		 enum ibt_drop why, uint32_t src_qpn);
+/*
+ * The responder's lock, for the lane: what peers of this host left there is
+ * collected first.  False: one of them has it, and does not let go soon.
+ */
+bool ibt_responder_enter(struct ibt *t, struct ibt_qp *q)
+	TRY_ACQUIRE(true, &q->qp->far.lock);
+void ibt_responder_leave(struct ibt_qp *q) RELEASE(&q->qp->far.lock);
 /* The receive for the next message (rq.c); NULL when none is posted. */
 struct wqe *ibt_receive_take(struct ibt *t, struct ibt_qp *q);
 /* Complete the receive that is held (rq.c); c lacks wr_id and queue. */

@@ -150,12 +150,14 @@ void ibt_qp_await_guests(struct ibt *t, struct ibt_qp *q)
  */
 static void flush_receives(struct ibt *t, struct ibt_qp *q)
 {
-	if (!rq_enter_own(t->hca, q->qp)) {
-		ibt_qp_await_guests(t, q);
-		return;
+	if (!q->is_entered) {
+		if (!rq_enter_own(t->hca, q->qp)) {
+			ibt_qp_await_guests(t, q);
+			return;
+		}
+		/* none enters any more: it is in ERR */
+		rq_leave(q->qp);
 	}
-	/* none enters any more: it is in ERR */
-	rq_leave(q->qp);
 	list_remove(&q->parting);
 	cq_collect(t->hca, arena_at(&t->hca->arena, q->qp->recv_cq), q->qp);
 	if (rq_held(t->hca, q->qp)) {

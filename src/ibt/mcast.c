@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibt/shelf.h"
+
 /* One queue pair in one group. */
 struct mcast {
 	uint8_t gid[16];
@@ -66,7 +68,8 @@ void mcast_forget(struct ibt *t, struct ibt_qp *q)
 			take_out(t, i);
 }
 
-void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f)
+void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f,
+	      const uint8_t *bytes, size_t len)
 {
 	for (uint32_t i = 0; i < t->group_count; i++) {
 		struct ibt_qp *q = t->groups[i].q;
@@ -75,6 +78,6 @@ void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f)
 		    (q->qp->qpn == p->deth.src_qpn &&
 		     inaddr_has_same_ip(q->self.ip, f->from.ip)))
 			continue;
-		ud_resp_rx(t, q, p, f);
+		shelf_rx(t, q, p, f, bytes, len);
 	}
 }

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibt/mcast.h"
 #include "ibt/uc.h"
 #include "util/bits.h"
+
+enum want { WANTS_NOTHING, WANTS_RECEIVE, WANTS_TURN };
 
 /* A packet that waits. */
 struct shelf {
@@ -39,15 +42,6 @@ bool shelf_is_full(const struct ibt *t)
 	return t->shelf_count >= SHELF_FULL;
 }
 
-static void deliver(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		    const struct ud_from *f)
-{
-	if (q->qp->type == HCA_QPT_UD)
-		ud_resp_rx(t, q, p, f);
-	else
-		uc_resp_rx(t, q, p);
-}
-
 /* Would p be dropped for want of a receive? */
 static bool lacks_receive(struct ibt *t, const struct ibt_qp *q,
 			  const struct pkt *p)
@@ -62,25 +56,73 @@ static bool lacks_receive(struct ibt *t, const struct ibt_qp *q,
 	       q->qp->state <= HCA_QP_SQE && !rq_has(t->hca, q->qp);
 }
 
-/* Out of patience everything is delivered, and dropped as it goes. */
-static void empty(struct ibt *t, struct ibt_qp *q, bool in_time)
+/*
+ * Peers of this host take receives as well, so that is judged and done under
+ * the responder's lock.
+ */
+static enum want deliver(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+			 const struct ud_from *f, bool is_patient)
+{
+	bool lacks;
+
+	if (!ibt_responder_enter(t, q))
+		return WANTS_TURN;
+	q->shelf_is_shut = false;
+	lacks = lacks_receive(t, q, p);
+	if (!lacks)
+		q->shelf_is_late = false;
+	if (lacks && is_patient && p->bth.dest_qpn != MCAST_QPN) {
+		ibt_responder_leave(q);
+		return WANTS_RECEIVE;
+	}
+	if (q->qp->type == HCA_QPT_UD)
+		ud_resp_rx(t, q, p, f);
+	else
+		uc_resp_rx(t, q, p);
+	ibt_responder_leave(q);
+	return WANTS_NOTHING;
+}
+
+static void lose(struct ibt *t, struct ibt_qp *q, enum ibt_drop why)
+{
+	struct explain x = {0};
+
+	ibt_dropped(t, q, &x, why, 0);
+}
+
+static void take_off(struct ibt *t, struct shelf *s)
+{
+	list_remove(&s->node);
+	list_push_head(&t->shelf_free, &s->node);
+	t->shelf_count--;
+}
+
+/* Out of patience what lacks a receive is delivered, and dropped as it goes. */
+static void empty(struct ibt *t, struct ibt_qp *q, bool is_patient)
 {
 	while (!list_is_empty(&q->shelf)) {
 		struct shelf *s =
 			CONTAINER_OF(q->shelf.next, struct shelf, node);
 		struct pkt p;
 
-		if (pkt_parse(s->bytes, s->len, &p)) {
-			if (in_time && lacks_receive(t, q, &p))
-				return;
-			deliver(t, q, &p, &s->from);
-		}
+		if (pkt_parse(s->bytes, s->len, &p) &&
+		    deliver(t, q, &p, &s->from, is_patient))
+			return;
 		/* a failure may have cleared the shelf */
 		if (list_is_empty(&q->shelf))
 			return;
-		list_remove(&s->node);
-		list_push_head(&t->shelf_free, &s->node);
-		t->shelf_count--;
+		take_off(t, s);
+	}
+}
+
+/* A peer that does not go on keeps us from the responder: the lane has other
+ * queue pairs to read for. */
+static void give_up(struct ibt *t, struct ibt_qp *q)
+{
+	q->shelf_is_shut = !list_is_empty(&q->shelf);
+	while (!list_is_empty(&q->shelf)) {
+		take_off(t, CONTAINER_OF(q->shelf.next, struct shelf, node));
+		lose(t, q, IBT_DROP_BUSY);
 	}
 }
 
@@ -94,8 +136,10 @@ void shelf_serve(struct ibt *t, struct ibt_qp *q)
 	in_time = t->now_ns < until_ns;
 	if (list_is_empty(&q->shelf))
 		return;
-	empty(t, q, in_time);
 	q->shelf_is_late = !in_time;
+	empty(t, q, in_time && !t->strict);
+	if (t->now_ns >= q->shelf_until_ns + SHELF_BUSY_NS)
+		give_up(t, q);
 	if (list_is_empty(&q->shelf))
 		wheel_cancel(&t->wheel, &q->rnr_timer);
 	else
@@ -109,37 +153,43 @@ void shelf_asleep(struct ibt_qp *q, uint64_t slept_ns)
 
 void shelf_reset(struct ibt *t, struct ibt_qp *q)
 {
-	for (struct list *n; (n = list_pop_head(&q->shelf));) {
-		list_push_head(&t->shelf_free, n);
-		t->shelf_count--;
-	}
-	q->shelf_is_late = false;
+	while (!list_is_empty(&q->shelf))
+		take_off(t, CONTAINER_OF(q->shelf.next, struct shelf, node));
+	q->shelf_is_late = q->shelf_is_shut = false;
 }
 
-void shelf_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-	      const struct ud_from *f, const uint8_t *bytes, size_t len)
+static void put(struct ibt *t, struct ibt_qp *q, const struct ud_from *f,
+		const uint8_t *bytes, size_t len)
 {
-	bool is_first = list_is_empty(&q->shelf);
-	struct shelf *s;
+	struct shelf *s =
+		CONTAINER_OF(list_pop_head(&t->shelf_free), struct shelf, node);
 
-	if (is_first && !lacks_receive(t, q, p)) {
-		q->shelf_is_late = false;
-		deliver(t, q, p, f);
-		return;
-	}
-	if (q->shelf_is_late || t->strict || len > IBT_PACKET_BYTES ||
-	    list_is_empty(&t->shelf_free)) {
-		/* behind others it has to be lost too */
-		if (is_first)
-			deliver(t, q, p, f);
-		return;
-	}
-	s = CONTAINER_OF(list_pop_head(&t->shelf_free), struct shelf, node);
 	s->from = *f;
 	s->len = (uint32_t)len;
 	memcpy(s->bytes, bytes, len);
 	list_push_tail(&q->shelf, &s->node);
 	t->shelf_count++;
+}
+
+void shelf_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+	      const struct ud_from *f, const uint8_t *bytes, size_t len)
+{
+	bool has_room =
+		len <= IBT_PACKET_BYTES && !list_is_empty(&t->shelf_free);
+	bool is_first = list_is_empty(&q->shelf);
+	bool is_patient = has_room && !q->shelf_is_late && !t->strict;
+	enum want want = WANTS_RECEIVE;
+
+	if (is_first)
+		want = deliver(t, q, p, f, is_patient);
+	if (!want)
+		return;
+	if (!has_room || q->shelf_is_shut) {
+		lose(t, q,
+		     want == WANTS_TURN ? IBT_DROP_BUSY : IBT_DROP_RECEIVE);
+		return;
+	}
+	put(t, q, f, bytes, len);
 	if (!is_first)
 		return;
 	q->shelf_until_ns = t->now_ns + SHELF_PATIENCE_NS;

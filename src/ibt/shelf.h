@@ -16,6 +16,7 @@
 
 #define SHELF_PATIENCE_NS 100000000u
 #define SHELF_UNSEEN_NS	  2000000000u /* more, at most */
+#define SHELF_BUSY_NS	  4000000000u /* for a peer at the responder */
 #define SHELF_LOOK_NS	  1000000u    /* receives of an SRQ come unseen */
 #define SHELF_PACKETS	  256	      /* of all QPs */
 #define SHELF_FULL	  128	      /* and yet a whole datagram may come */

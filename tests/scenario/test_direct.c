@@ -439,6 +439,26 @@ static void the_dead_get_packets_and_who_comes_after_them_does_not(void **state)
 	duo_free(d);
 }
 
+/* What is posted while the queue is found empty goes as the others did. */
+static void an_empty_queue_is_not_for_packets(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct duo_side *s = &d->side[0];
+
+	for (int k = 0; k < 3; k++) {
+		if (k == 1) {
+			duo_recv(d, 1, AT, 100);
+			duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+			wq_commit(&s->qp->sq);
+		}
+		engine_doorbell(s->engine, s->side, d->now_ns);
+		duo_run(d, d->now_ns);
+		assert_int_not_equal(s->side->way, IBT_WAY_PACKETS);
+	}
+	assert_done(d, 1, HCA_SUCCESS);
+	duo_free(d);
+}
+
 /* To two targets of one process in turn, of which one posts no receives. */
 static void each_target_has_its_own_way(void **state)
 {
@@ -710,6 +730,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(datagrams_cross_no_wire),
 		cmocka_unit_test(
 			the_dead_get_packets_and_who_comes_after_them_does_not),
+		cmocka_unit_test(an_empty_queue_is_not_for_packets),
 		cmocka_unit_test(each_target_has_its_own_way),
 		cmocka_unit_test(messages_of_uc_cross_no_wire),
 		cmocka_unit_test(what_uc_cannot_do_is_for_packets_from_then_on),

@@ -359,6 +359,68 @@ static void a_sender_does_not_hear_itself(void **state)
 	duo_free(d);
 }
 
+/* ---- a peer of this host is at the responder ---- */
+
+static bool is_dead(alock_owner owner)
+{
+	return false;
+}
+
+static void is_slow(alock_owner owner)
+{
+}
+
+static const struct alock_judge judge = {is_dead, is_slow, NULL, is_dead};
+
+static void occupy(struct duo *d, alock_owner peer)
+{
+	alock_open(1, &judge);
+	atomic_store(&d->side[1].qp->far.lock.owner, peer);
+}
+
+static void a_datagram_waits_for_who_is_at_the_responder(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct cqe c;
+
+	for (uint8_t k = 1; k <= 2; k++)
+		duo_recv(d, 1, AT, 1000);
+	occupy(d, 99);
+	for (uint8_t k = 1; k <= 2; k++) {
+		request(d, 100, k);
+		duo_post(d, 0);
+		duo_run(d, d->now_ns + 1000000000);
+	}
+	assert_false(duo_poll(d, 1, &c));
+	assert_int_equal(counters(d)->rx_dropped, 0);
+	occupy(d, 0);
+	duo_run(d, d->now_ns + 2000000);
+	assert_true(duo_poll(d, 1, &c));
+	assert_got(d, 100, 2);
+	duo_free(d);
+}
+
+static void who_stays_at_the_responder_costs_this_queue_pair_alone(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+
+	duo_recv(d, 1, AT, 1000);
+	occupy(d, 99);
+	request(d, 100, 1);
+	go(d);
+	assert_int_equal(counters(d)->rx_dropped, 1);
+	assert_int_equal(d->side[1].explained.cause, EXPLAIN_DROPPED);
+	request(d, 100, 2);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 1000000);
+	assert_int_equal(counters(d)->rx_dropped, 2);
+	occupy(d, 0);
+	request(d, 100, 3);
+	go(d);
+	assert_got(d, 100, 3);
+	duo_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +446,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest of_packets[] = {
 		cmocka_unit_test(too_much_that_waits_chokes_the_receiver),
 		cmocka_unit_test(another_partition_is_counted_and_dropped),
+		cmocka_unit_test(a_datagram_waits_for_who_is_at_the_responder),
+		cmocka_unit_test(
+			who_stays_at_the_responder_costs_this_queue_pair_alone),
 	};
 	int failed;
 
