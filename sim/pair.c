@@ -88,13 +88,19 @@ static void empty(struct srq *s)
 	s->next = s->next >> 32 << 32 | head;
 }
 
+static void wind_peers(struct qp *qp, uint32_t at)
+{
+	qp->far.posted = at;
+	qp->far.done = qp->rq.told = at;
+}
+
 static void wind_receives(struct world *w, struct flow *f)
 {
 	wind(w, f->shares ? &f->cap.srq->wq : &f->qp->rq);
 	if (f->shares)
 		empty(f->cap.srq);
 	else
-		f->qp->rq_told = f->qp->rq.done;
+		wind_peers(f->qp, f->qp->rq.head);
 }
 
 static void qp_init(struct world *w, struct flow *f)

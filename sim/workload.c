@@ -246,7 +246,8 @@ bool workload_has_news(const struct world *w)
 		for (int k = 0; node_is_up(h) && k < WORLD_TAPS; k++) {
 			const struct tap *t = &h->taps[k];
 
-			if (t->cq && (t->by_event ? t->fired : cq_has(t->cq)))
+			if (t->cq &&
+			    (t->by_event ? t->fired : cq_has(&h->hca, t->cq)))
 				return true;
 		}
 	}

@@ -67,7 +67,7 @@ static bool is_ours(const struct far_link *l, const struct qp *qp)
 {
 	return qp->attr.dest_qpn == l->our_qpn &&
 	       (l->type != HCA_QPT_RC || qp->attr.rq_psn == l->our_psn) &&
-	       (!l->connection || l->connection == qp->far.connection) &&
+	       (!l->connection || l->connection == qp->connection) &&
 	       inaddr_has_same_ip(qp->attr.ah.dgid, l->our_ip);
 }
 
@@ -167,7 +167,7 @@ static void complete(struct far_link *l, struct qp *qp, struct far_request *r,
 	if (!cq || !rq_held(l->hca, qp))
 		return;
 	switch (rq_leave_done(l->hca, qp, cq, &c, r->solicited || status,
-			      status ? 0 : r->carried_for)) {
+			      status ? NULL : &r->carry)) {
 	case CQ_QUIET:
 	case CQ_OVERRUN: /* who collects finds that */
 		break;
@@ -229,17 +229,15 @@ static bool may_carry(const struct far_request *r, const struct far_memory *far)
 	return far->n == 1 && r->bytes == r->total && r->bytes <= WQE_ROOM;
 }
 
-static enum verdict carry(struct qp *qp, struct far_request *r, struct wqe *w,
-			  const struct far_memory *far)
+static enum verdict carry(struct far_request *r, const struct far_memory *far)
 {
-	uint8_t *room = wq_room(&qp->rq, w);
 	struct space *s = r->near.space;
 
 	if (r->data)
-		memcpy(room, r->data, r->bytes);
-	else if (s->ops->read(s, r->near.vec, r->near.n, room))
+		memcpy(r->carry.bytes, r->data, r->bytes);
+	else if (s->ops->read(s, r->near.vec, r->near.n, r->carry.bytes))
 		return done(r, -ENXIO);
-	r->carried_for = far->vec[0].va;
+	r->carry.at = far->vec[0].va;
 	return V_OK;
 }
 
@@ -308,7 +306,7 @@ static enum verdict fill(struct far_link *l, struct qp *qp,
 		       HCA_LOCAL_WRITE, far.vec, &far.n, x))
 		return V_RECV_MEMORY;
 	x->va = far.n ? far.vec[0].va : 0;
-	if (may_carry(r, &far) ? !carry(qp, r, w, &far)
+	if (may_carry(r, &far) ? !carry(r, &far)
 			       : !is_in_way(l, qp, r, &far) && !put(&far, r))
 		return V_OK;
 	x->cause = EXPLAIN_LOCAL_FAULT;
@@ -645,14 +643,11 @@ static void leave_responder(struct qp *qp, const struct far_request *r)
 		rq_leave(qp);
 }
 
-/* What a SEND touches comes from the target's core: all of it at once. */
+/* The next receive comes from the target's core, which watches it. */
 static void expect(struct far_link *l, const struct qp *qp)
 {
-	const struct cq *cq = at(l->hca, qp->recv_cq, sizeof(struct cq));
-
-	prefetch(&qp->rq, sizeof qp->rq);
-	if (cq)
-		prefetch((const void *)&cq->incoming, sizeof cq->incoming);
+	if (wq_is_sound(l->hca, &qp->rq, WQE_ROOM))
+		prefetch_read(rq_slot(l->hca, qp), qp->rq.stride);
 }
 
 /* Inside its arena, at its responder. */
@@ -670,11 +665,11 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 		return busy(l, r->now_ns);
 	l->is_busy = l->waits_for_place = false;
 	/* the answer of one that has failed since is good, if it has one */
-	if (l->is_asked && l->connection == qp->far.connection &&
+	if (l->is_asked && l->connection == qp->connection &&
 	    atomic_load(&qp->far.ask) != FAR_ASKED) {
 		answer = fetch(l, qp, r);
 	} else if (is_open(l, qp)) {
-		l->connection = qp->far.connection;
+		l->connection = qp->connection;
 		answer = l->is_asked ? FAR_ASKED_IT : execute(l, qp, r);
 	} else {
 		l->is_asked = false;
@@ -682,6 +677,7 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 			answer = FAR_CLOSED;
 	}
 	leave_responder(qp, r);
+	expect(l, qp);
 	return answer;
 }
 

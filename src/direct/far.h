@@ -74,7 +74,7 @@ struct far_request {
 	const uint8_t *data; /* what is sent, or NULL: as in near */
 	struct far_memory near;
 	uint64_t now_ns;
-	uint64_t carried_for; /* where its receive's room is to go, or 0 */
+	struct carry carry; /* what its receive is to carry */
 	/* out */
 	uint32_t verdict; /* enum verdict */
 	uint8_t rnr_timer;

@@ -99,7 +99,7 @@ static enum hca_status describe(struct ibt *t, const struct ibt_qp *q,
 	r->data = NULL;
 	r->near.space = t->hca->space;
 	r->near.n = 0;
-	r->carried_for = 0;
+	r->carry.at = 0;
 	r->kick = r->is_ours = r->is_gone = r->is_seized = r->is_full = false;
 	if (w->opcode == HCA_WR_ATOMIC_WRITE)
 		return sem_gather(t->hca, q->qp->pd, w, 0, 8,

@@ -150,7 +150,7 @@ static void describe(const struct ibt_qp *q, struct wqe *w,
 	r->sl = ud_resp_sl(&from);
 	r->data = bytes;
 	r->near.n = 0;
-	r->carried_for = 0;
+	r->carry.at = 0;
 	r->kick = r->is_ours = r->is_gone = r->is_seized = r->is_full = false;
 }
 

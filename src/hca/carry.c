@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/hca.h"
 
+#include <string.h>
+
 #include "util/bits.h"
 
-void carry_leave(struct hca *h, struct qp *qp, struct wqe *w, uint64_t at)
+/* What is not more than that comes with the completion's own cache line. */
+static uint8_t *place_in(const struct qp *qp, struct wqe *w)
 {
-	w->at = at;
-	if (!at)
+	return w->bytes <= sizeof w->few ? w->few : wq_room(&qp->rq, w);
+}
+
+void carry_leave(struct hca *h, struct qp *qp, struct wqe *w,
+		 const struct carry *carry)
+{
+	w->at = carry ? carry->at : 0;
+	if (!w->at)
 		return;
+	memcpy(place_in(qp, w), carry->bytes, bits_min_u32(w->bytes, WQE_ROOM));
 	ring_store(&qp->far.carried, rq_cursor(qp) + 1);
 	if (!ring_load(&h->shared->carries))
 		ring_store(&h->shared->carries, 1);
@@ -17,7 +27,7 @@ void carry_leave(struct hca *h, struct qp *qp, struct wqe *w, uint64_t at)
 static bool may_be_any(const struct qp *qp)
 {
 	return (int32_t)(ring_load(&qp->far.carried) -
-			 ring_load(&qp->rq_told)) > 0;
+			 ring_load(&qp->rq.told)) > 0;
 }
 
 /* The next from *i on that lies in its slot; NULL: none does. */
@@ -35,7 +45,7 @@ static const struct wqe *next(const struct hca *h, const struct qp *qp,
 
 bool carry_is_any(const struct hca *h, const struct qp *qp)
 {
-	uint32_t i = ring_load(&qp->rq_told);
+	uint32_t i = ring_load(&qp->rq.told);
 
 	return may_be_any(qp) && next(h, qp, &i);
 }
@@ -43,7 +53,7 @@ bool carry_is_any(const struct hca *h, const struct qp *qp)
 bool carry_is_in_way(const struct hca *h, const struct qp *qp,
 		     const struct space_vec *vec, size_t n)
 {
-	uint32_t at = ring_load(&qp->rq_told);
+	uint32_t at = ring_load(&qp->rq.told);
 	const struct wqe *w;
 
 	if (!may_be_any(qp))
@@ -61,7 +71,7 @@ int carry_place(struct hca *h, const struct qp *qp, struct wqe *w)
 	/* what a peer wrote is input; that memory it may write as well */
 	struct space_vec to = {w->at, bits_min_u32(w->bytes, WQE_ROOM)};
 
-	return h->space->ops->write(h->space, &to, 1, wq_room(&qp->rq, w));
+	return h->space->ops->write(h->space, &to, 1, place_in(qp, w));
 }
 
 void carry_settle(struct hca *h)

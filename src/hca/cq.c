@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "util/bits.h"
-#include "util/prefetch.h"
 #include "util/step.h"
 
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user)
@@ -44,17 +43,10 @@ static uint32_t count(const struct cq *cq)
 	return ring_load(&cq->head) - ring_load(&cq->tail);
 }
 
-/* What leaves the list is seen as being collected, and then in the ring. */
-bool cq_has(const struct cq *cq)
-{
-	return atomic_load_explicit(&cq->incoming, memory_order_acquire) ||
-	       ring_load(&cq->is_collecting) || count(cq);
-}
-
 /*
- * A read that writes: after it the program's arming is seen here, or the
- * completion just written by the poll that follows its arming.  A plain load
- * may be done before the store of the completion, and then neither is.
+ * After the fence the program's arming is seen here, or the completion just
+ * written by the poll that follows its arming.  Without, the load may be done
+ * before the store of the completion, and then neither is.
  *
  *	here		the program
  *	head = n	arm = any
@@ -62,8 +54,10 @@ bool cq_has(const struct cq *cq)
  */
 static bool is_wanted(struct cq *cq, bool solicited)
 {
-	uint32_t arm = atomic_fetch_or(&cq->arm, 0) & CQ_ARM_MASK;
+	uint32_t arm;
 
+	ring_fence();
+	arm = atomic_load(&cq->arm) & CQ_ARM_MASK;
 	return arm == CQ_ARMED_ANY || (arm == CQ_ARMED_SOLICITED && solicited);
 }
 
@@ -115,15 +109,18 @@ static void leave(struct cq *cq) RELEASE(&cq->lock)
 /* ---- what peers leave ---- */
 
 /*
- * A peer adds a QP once; the owner takes the whole list, then each QP off it
- * before it looks what was left there.  What is left meanwhile is seen then,
+ * A peer adds a QP once; the owner takes the whole list, and watches those that
+ * were on it.  When others take their place it says so in is_queued before it
+ * looks a last time what was left there.  What is left meanwhile is seen then,
  * or adds the QP again.
  */
 static void enqueue(struct hca *h, struct cq *cq, struct qp *qp)
 {
 	aoff first;
 
-	if (atomic_exchange(&qp->far.is_queued, 1))
+	ring_fence();
+	if (ring_load(&qp->far.is_queued) ||
+	    atomic_exchange(&qp->far.is_queued, 1))
 		return;
 	STEP("completions are about to be announced");
 	first = atomic_load(&cq->incoming);
@@ -153,47 +150,123 @@ static bool append(struct hca *h, struct cq *cq, const struct cqe *c)
 		return false;
 	}
 	*at(h, cq->ring, cq->size, head) = *c;
-	/* who arms looks at head after that, and we now at arm */
-	ring_publish(&cq->head, head + 1);
+	ring_store(&cq->head, head + 1);
 	return true;
 }
 
-static void collect_from(struct hca *h, struct cq *cq, struct qp *qp)
+/* What was left, or `all` that is complete. */
+static void collect_from(struct hca *h, struct cq *cq, struct qp *qp, bool all)
 {
 	struct cqe c;
 
 	/* what a peer wrote is input: no more than there can be */
-	for (uint32_t n = 0; n < qp->rq.size && rq_collect(h, qp, &c); n++) {
+	for (uint32_t n = 0; n < qp->rq.size; n++) {
+		if (all ? !rq_is_behind(qp) : !rq_has_left(h, qp))
+			break;
+		rq_collect(h, qp, &c);
 		STEP("a completion is collected");
 		if (!append(h, cq, &c))
 			mail_post(h, qp, QP_MAIL_FULL);
 	}
 }
 
-static void collect(struct hca *h, struct cq *cq, struct qp *also)
-	REQUIRES(&cq->lock)
+/* Those watched, one after the other; NULL: no more. */
+static struct qp *watched(const struct hca *h, const struct cq *cq, uint32_t i)
 {
-	aoff next;
+	if (i >= CQ_WATCHED || i >= ring_own(&cq->watching) ||
+	    !arena_has(&h->arena, cq->watched[i], sizeof(struct qp)))
+		return NULL;
+	return arena_at(&h->arena, cq->watched[i]);
+}
 
-	ring_store(&cq->is_collecting, 1);
-	STEP("completions are about to be collected");
-	next = atomic_exchange(&cq->incoming, 0);
+static bool is_watched(const struct hca *h, const struct cq *cq,
+		       const struct qp *qp)
+{
+	const struct qp *other;
+
+	for (uint32_t i = 0; (other = watched(h, cq, i)); i++)
+		if (other == qp)
+			return true;
+	return false;
+}
+
+static void unwatch(struct hca *h, struct cq *cq, struct qp *qp)
+{
+	STEP("a queue pair is about to leave the list");
+	ring_publish(&qp->far.is_queued, 0);
+	STEP("a queue pair is off the list");
+	collect_from(h, cq, qp, false);
+}
+
+/* From the list; who has been watched for longest makes room. */
+static void watch(struct hca *h, struct cq *cq, struct qp *qp)
+{
+	uint32_t n = ring_own(&cq->watching);
+	struct qp *other = NULL;
+
+	if (is_watched(h, cq, qp))
+		return;
+	if (n >= CQ_WATCHED) {
+		n = cq->oldest++ % CQ_WATCHED;
+		other = watched(h, cq, n);
+	} else {
+		ring_store(&cq->watching, n + 1);
+	}
+	cq->watched[n] = hca_off(h, qp);
+	if (other)
+		unwatch(h, cq, other);
+}
+
+static void take_list(struct hca *h, struct cq *cq) REQUIRES(&cq->lock)
+{
+	aoff next = atomic_exchange(&cq->incoming, 0);
+
 	STEP("the list is taken");
 	for (uint32_t n = 0; n < HCA_MAX_QP && next &&
 			     arena_has(&h->arena, next, sizeof(struct qp));
 	     n++) {
 		struct qp *qp = arena_at(&h->arena, next);
 
-		prefetch(&qp->rq, sizeof qp->rq);
 		next = qp->far.next;
-		STEP("a queue pair is about to leave the list");
-		ring_publish(&qp->far.is_queued, 0);
-		STEP("a queue pair is off the list");
-		collect_from(h, cq, qp);
+		watch(h, cq, qp);
 	}
+}
+
+static void collect(struct hca *h, struct cq *cq, struct qp *also)
+	REQUIRES(&cq->lock)
+{
+	struct qp *qp;
+
+	ring_store(&cq->is_collecting, 1);
+	STEP("completions are about to be collected");
+	if (atomic_load(&cq->incoming))
+		take_list(h, cq);
+	for (uint32_t i = 0; (qp = watched(h, cq, i)); i++)
+		collect_from(h, cq, qp, false);
 	if (also)
-		collect_from(h, cq, also);
+		collect_from(h, cq, also, true);
 	ring_store(&cq->is_collecting, 0);
+}
+
+static bool is_any_behind(const struct hca *h, struct cq *cq)
+{
+	bool any = false;
+	struct qp *qp;
+
+	enter(cq);
+	for (uint32_t i = 0; !any && (qp = watched(h, cq, i)); i++)
+		any = rq_has_left(h, qp);
+	leave(cq);
+	return any;
+}
+
+/* What leaves the list is seen as being collected, and then in the ring. */
+bool cq_has(const struct hca *h, struct cq *cq)
+{
+	return count(cq) ||
+	       atomic_load_explicit(&cq->incoming, memory_order_acquire) ||
+	       ring_load(&cq->is_collecting) ||
+	       (ring_own(&cq->watching) && is_any_behind(h, cq));
 }
 
 void cq_collect(struct hca *h, struct cq *cq, struct qp *also)
@@ -210,9 +283,27 @@ void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 	enter(cq);
 	is_there = rq_is_behind(qp);
 	collect(h, cq, qp);
-	ring_store(&qp->far.is_queued, 0);
+	if (!is_watched(h, cq, qp))
+		ring_store(&qp->far.is_queued, 0);
 	if (is_there)
 		tell(cq, true, true);
+	leave(cq);
+}
+
+void cq_forget(struct hca *h, struct cq *cq, struct qp *qp)
+{
+	uint32_t last;
+
+	enter(cq);
+	collect(h, cq, qp);
+	last = bits_min_u32(ring_own(&cq->watching), CQ_WATCHED) - 1;
+	for (uint32_t i = 0; watched(h, cq, i); i++)
+		if (watched(h, cq, i) == qp) {
+			cq->watched[i] = cq->watched[last];
+			ring_store(&cq->watching, last);
+			ring_store(&qp->far.is_queued, 0);
+			break;
+		}
 	leave(cq);
 }
 
@@ -281,10 +372,13 @@ uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
 {
 	uint32_t tail = ring_own(&cq->tail), there;
 
-	if (atomic_load_explicit(&cq->incoming, memory_order_relaxed) ||
-	    ring_load(&cq->is_collecting))
-		cq_collect(h, cq, NULL);
 	there = ring_load(&cq->head) - tail;
+	if (there < n &&
+	    (atomic_load_explicit(&cq->incoming, memory_order_relaxed) ||
+	     ring_load(&cq->is_collecting) || ring_own(&cq->watching))) {
+		cq_collect(h, cq, NULL);
+		there = ring_load(&cq->head) - tail;
+	}
 	n = bits_min_u32(n, there);
 	for (uint32_t i = 0; i < n; i++) {
 		struct wq *q;

@@ -45,10 +45,10 @@ struct guest {
 	ring_index epoch;     /* odd: inside; 0: nobody ever had the slot */
 	ring_index thread;    /* that copies */
 	_Atomic guest_set touches;
-	uint32_t reserved2[10];
+	uint32_t reserved2[26];
 };
 
-_Static_assert(sizeof(struct guest) == 64, "a cache line of its own");
+_Static_assert(sizeof(struct guest) == HCA_APART, "each writes its own");
 
 static inline guest_set guest_qp(uint32_t qpn)
 {

@@ -8,7 +8,7 @@
  * and pinned to it by static asserts in verbs/pin.c.
  *
  * Locks: creation and destruction under the adapter's ctx lock; a QP's
- * protocol side under its lane; a CQ's producer side under cq->producer; a
+ * protocol side under its lane; a CQ's producer side under cq->lock; a
  * WQ's and a CQ's program side under the face's own locks.
  */
 #ifndef HCA_HCA_H
@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "hca/arena.h"
+#include "hca/cq.h"
 #include "hca/space.h"
 #include "util/ring.h"
 #include "util/rng.h"
@@ -178,15 +179,21 @@ struct wq_sge {
  * follow it. */
 struct wqe {
 	uint64_t wr_id;
-	uint8_t opcode; /* enum hca_wr; unused in a receive queue */
+	uint8_t opcode; /* enum hca_wr; of a receive: what was left, rq.c */
 	uint8_t flags;	/* HCA_SEND_* ; signaled already includes sq_sig_all */
-	uint16_t num_sge;
-	uint32_t bytes;	 /* of the whole message */
+	uint8_t num_sge;
+	_Atomic uint8_t left; /* of a receive: rq.c */
+	uint32_t bytes;	      /* of the whole message */
 	uint32_t imm_be; /* immediate as the program gave it, or rkey to inv. */
 	uint32_t rkey;
-	uint64_t va;		    /* remote */
-	uint64_t swap_add, compare; /* of a bind: see local.c */
-	uint64_t at;		    /* of a receive: see carry.c */
+	uint64_t va; /* remote */
+	union {
+		struct {
+			uint64_t swap_add, compare; /* of a bind: see local.c */
+		};
+		uint8_t few[16]; /* of a receive, as `at`: see carry.c */
+	};
+	uint64_t at;
 };
 
 /*
@@ -194,6 +201,12 @@ struct wqe {
  * element a slot is two cache lines.
  */
 #define WQE_ROOM 56u
+
+/* A small message, which stays with its receive until it is collected. */
+struct carry {
+	uint64_t at; /* where it belongs in the owner's memory; 0: nothing */
+	uint8_t bytes[WQE_ROOM];
+};
 
 /*
  * Where a datagram goes: what an address handle says, and the request.  At the
@@ -211,7 +224,10 @@ struct wq_to {
 	uint32_t link; /* and this */
 };
 
-/* In the arena; one of a QP's two queues. */
+/*
+ * In the arena; one of a QP's two queues.  Peers on this host read what never
+ * changes, and its owner writes the rest, HCA_APART.
+ */
 struct wq {
 	uint32_t size;	/* slots, a power of two */
 	uint32_t depth; /* what was granted: at most this many outstanding */
@@ -220,9 +236,11 @@ struct wq {
 	uint32_t max_inline;
 	uint32_t reserved;
 	aoff slots;
-	ring_index head; /* next to post; the program writes it */
-	ring_index done; /* next to complete; the lane writes it */
+	/* next to post; the program writes it */
+	_Alignas(HCA_APART) ring_index head;
 	ring_index tail; /* oldest slot in use; polling writes it */
+	ring_index done; /* of sends: next to complete; the lane writes it */
+	ring_index told; /* of receives: their completion is in recv_cq */
 };
 
 /*
@@ -245,66 +263,6 @@ static inline struct wq_sge *wqe_sges(struct wqe *w)
 {
 	return (struct wq_sge *)(void *)(w + 1);
 }
-
-/* ---- completion queues (cq.c) ---- */
-
-struct cqe {
-	uint64_t wr_id;
-	uint32_t status; /* enum hca_status */
-	uint32_t opcode; /* enum hca_wc */
-	uint32_t vendor_err;
-	uint32_t byte_len;
-	uint32_t imm_be; /* or the invalidated rkey */
-	uint32_t qpn;
-	uint32_t src_qpn;
-	uint32_t wc_flags;
-	uint32_t wq_index; /* polling it frees slots up to here */
-	uint32_t sl;	   /* of a datagram, see ud_resp.c */
-	uint64_t at_ns;	   /* when it was pushed, by the lane's clock */
-	aoff wq;	   /* 0: its QP is gone */
-};
-
-enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
-
-/* In the word of that, above it: events that are owed and not yet told. */
-#define CQ_ARM_MASK 3u
-#define CQ_OWED_ONE 4u
-
-enum { CQ_OVERRUN_UNTOLD = 1, CQ_OVERRUN_TOLD };
-
-/*
- * In the arena.  The owner alone writes its ring, under `lock`.  A peer on this
- * host leaves what became of a receive with the receive (rq.c), its QP on the
- * list `incoming`, and does with `arm` and `held` what the event asks for, all
- * by single atomic operations: who is stopped there keeps nobody out.
- */
-struct cq {
-	struct alock lock; /* of the owner's threads */
-	uint32_t size;	   /* entries in the ring, a power of two */
-	uint32_t cqe;	   /* capacity granted; <= size */
-	uint32_t overrun;  /* no more is written after an overflow */
-	ring_index head;
-	aoff ring;
-	uint64_t hold_ns; /* tell after this at the latest; 0: never */
-	uint64_t user;	  /* cookie of the face, carried by events */
-	uint32_t id;
-	ring_index is_collecting; /* from the list to the ring */
-	uint32_t reserved[2];
-	/* another line: of several processes */
-	_Atomic aoff incoming; /* struct qp, the next by far.next */
-	_Atomic uint32_t arm;  /* enum cq_arm, and events that are owed */
-	_Atomic uint32_t held; /* completions that armed and were not told */
-	uint32_t hold_count;   /* tell after so many; 0, 1: of each */
-	uint32_t reserved2[11];
-	ring_index tail; /* the program's */
-};
-
-enum cq_push {
-	CQ_QUIET,
-	CQ_NOTIFY,
-	CQ_LATER, /* cq_fire is owed in hold_ns */
-	CQ_OVERRUN,
-};
 
 /* ---- queue pairs (qp.c, qp_modify.c) ---- */
 
@@ -399,20 +357,22 @@ enum qp_mail {
  * and the receives are flushed when it has left.
  */
 struct qp_far {
-	/* What each of their requests touches: one cache line. */
+	/* What each of their requests writes: one cache line. */
 	struct alock lock;
-	aoff next;	     /* on the list of recv_cq */
-	uint64_t rx_bytes;   /* what they have brought, and in how many */
-	uint32_t rx_packets; /* pieces */
-	uint32_t connection; /* how often it has become ready to receive */
-	uint32_t has_failed; /* note says why; nothing is accepted any more */
-	uint32_t is_heard;
-	uint32_t is_torn;      /* a peer died in the lock: see rq_settle */
-	ring_index left;       /* receives completed, with a shared queue */
-	ring_index is_queued;  /* it is on that list, or will be */
+	aoff next;	       /* on the list of recv_cq */
+	uint64_t held;	       /* a message has a receive, see rq.c */
+	uint64_t rx_bytes;     /* what they have brought, and in how many */
+	uint32_t rx_packets;   /* pieces */
+	uint32_t posted;       /* rq.head, when it was last looked at */
+	ring_index done;       /* receives completed */
+	ring_index is_queued;  /* it is on that list, will be, or is watched */
 	ring_index is_wanted;  /* peers shall not begin anything */
 	ring_index carried;    /* the receive after the last that carries */
 	_Atomic uint32_t mail; /* enum qp_mail, see mail.c */
+	uint8_t has_failed;    /* note says why; nothing is accepted any more */
+	uint8_t is_heard;
+	uint8_t is_torn; /* a peer died in the lock: see rq_settle */
+	uint8_t reserved;
 	/* And what few do. */
 	uint64_t tx_bytes;    /* what READs have fetched */
 	_Atomic uint32_t ask; /* enum far_ask */
@@ -429,28 +389,25 @@ struct qp {
 	uint32_t state;	      /* enum hca_qp_state; changes only in qp_enter */
 	uint32_t pd, recv_pd; /* recv_pd: of the memory of its receives */
 	uint32_t sq_sig_all;
-	uint32_t device; /* which of the host's; its counters count */
-	uint32_t reserved;
+	uint32_t device;       /* which of the host's; its counters count */
+	uint32_t connection;   /* how often it has become ready to receive */
 	aoff send_cq, recv_cq; /* struct cq */
 	aoff srq;	       /* struct srq, instead of rq; or 0 */
 	uint64_t user;	       /* cookie of the face, carried by events */
-	/* What the owner writes as it sends and what a peer does as it takes
-	 * receives are kept apart by what neither writes. */
+	/* What the owner writes and what a peer does as it takes receives are
+	 * kept apart. */
 	struct wq sq;
 	struct qp_stats stats;
-	struct hca_qp_attr attr; /* as set by modify */
+	_Alignas(HCA_APART) struct hca_qp_attr attr; /* as set by modify */
 	struct wq rq;
-	uint64_t rq_held;   /* a message has a receive, see rq.c; lane's */
-	ring_index rq_told; /* receives whose completion is in recv_cq */
-	struct qp_far far;
+	_Alignas(HCA_APART) struct qp_far far;
 	/* Where memory was not there any more for what a receive carried; the
 	 * owner's, under recv_cq's lock. */
 	uint64_t rq_lost;
 };
 
-_Static_assert(offsetof(struct qp, rq) % 64 == 0 &&
-		       offsetof(struct qp, far) - offsetof(struct qp, rq) == 64,
-	       "what a peer's request touches: two cache lines");
+_Static_assert(offsetof(struct qp_far, tx_bytes) == 64,
+	       "what a peer's request writes: one cache line");
 
 struct hca_qp_cap {
 	uint32_t send_wr, recv_wr, send_sge, recv_sge, inline_bytes;
@@ -670,23 +627,29 @@ void rq_leave(struct qp *qp) RELEASE(&qp->far.lock);
 /* How many receives have been completed. */
 static inline uint32_t rq_cursor(const struct qp *qp)
 {
-	return ring_load(qp->srq ? &qp->far.left : &qp->rq.done);
+	return ring_load(&qp->far.done);
 }
 /*
  * For a peer, under that lock: leave c with the receive that is held, for the
- * owner to find.  CQ_NOTIFY, CQ_LATER: it is to be told so.  at: where it is to
- * put what stands in the receive's room (carry.c), or 0.
+ * owner to find.  CQ_NOTIFY, CQ_LATER: it is to be told so.  `carry`: what goes
+ * with it, or NULL.
  */
 enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
-			   const struct cqe *c, bool solicited, uint64_t at);
+			   const struct cqe *c, bool solicited,
+			   const struct carry *carry);
 /* No more fit until the owner has collected some; is there some? */
 bool rq_is_full(const struct hca *h, const struct qp *qp);
-bool rq_is_behind(struct qp *qp);
+bool rq_is_behind(const struct qp *qp);
+/*
+ * For each poll: without the line that peers write.  One that is just leaving
+ * a completion, or died there, is behind and has not left it.
+ */
+bool rq_has_left(const struct hca *h, const struct qp *qp);
 /*
  * The owner, under the lock of recv_cq: the oldest completion that was left
- * and not collected, in c; false: there is none.
+ * and not collected, in c.  There is one.
  */
-bool rq_collect(struct hca *h, struct qp *qp, struct cqe *c);
+void rq_collect(struct hca *h, struct qp *qp, struct cqe *c);
 /* Nothing posted, held or left: RESET. */
 void rq_reset(struct qp *qp);
 /* The owner is done with the receive at the cursor, and has told of it. */
@@ -698,9 +661,10 @@ void rq_pass(struct qp *qp);
  * it where it belongs.  A peer that is to read or write that memory has it
  * collected before.
  */
-/* For rq_leave_done: w, which is held, carries what stands in its room
- * (wq_room), for `at` in the owner's memory; 0: it does not. */
-void carry_leave(struct hca *h, struct qp *qp, struct wqe *w, uint64_t at);
+/* For rq_leave_done: w, which is held, carries what `carry` says, or nothing.
+ */
+void carry_leave(struct hca *h, struct qp *qp, struct wqe *w,
+		 const struct carry *carry);
 /* Is there one that was not collected; and one that belongs there? */
 bool carry_is_any(const struct hca *h, const struct qp *qp);
 bool carry_is_in_way(const struct hca *h, const struct qp *qp,
@@ -711,43 +675,13 @@ int carry_place(struct hca *h, const struct qp *qp, struct wqe *w);
  * may belong; under the ctx lock. */
 void carry_settle(struct hca *h);
 
-/* cq.c */
-struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user);
-void cq_free(struct hca *h, struct cq *cq);
-/* -EINVAL when more than `cqe` wait; -ENOMEM. Caller keeps pollers away. */
-int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
-/*
- * Append; CQ_NOTIFY means that an event may be owed (arming is one-shot), for
- * which cq_owed is asked.
- */
-enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
-		     bool solicited);
-/* A peer: qp has completions for it.  What that does to an armed queue. */
-enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
-			 bool solicited, bool failed);
-/* The owner: bring what peers have left into the ring; `also`, or NULL, has
- * perhaps left something without being on the list. */
-void cq_collect(struct hca *h, struct cq *cq, struct qp *also);
-/* The events that are owed; they are the caller's to tell. */
-uint32_t cq_owed(struct cq *cq);
+/* cq.c, see cq.h. */
 /*
  * The owner, under qp's responder lock: a peer died in that, and may have left
  * something and not said so, or said that it would put qp on the list.
  */
 void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 	REQUIRES(&qp->far.lock);
-/* Moderate events, IBTA 11.2.8.2. */
-void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
-		 uint64_t period_ns);
-/* Disarm for what has been held back. */
-void cq_fire(struct hca *h, struct cq *cq);
-/* Take up to n; frees work queue slots.  One poller at a time. */
-uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n);
-/* Is there something to take?  To be asked again after arming. */
-bool cq_has(const struct cq *cq);
-void cq_arm(struct cq *cq, bool solicited_only);
-/* Drop what a dying QP left; no poller may be inside. */
-void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn);
 
 /*
  * mail.c: letters from peers on this host.  Post is true when the owner sleeps

@@ -77,7 +77,7 @@ void qp_free(struct hca *h, struct qp *qp)
 	/* what a dead peer left in queues beside may name it */
 	rq_settle(h, qp);
 	if (qp->recv_cq)
-		cq_collect(h, arena_at(&h->arena, qp->recv_cq), qp);
+		cq_forget(h, arena_at(&h->arena, qp->recv_cq), qp);
 	wq_fini(h, &qp->sq);
 	wq_fini(h, &qp->rq);
 	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);

@@ -9,18 +9,25 @@
  * A receive that a peer completes stays in its slot, with what became of it,
  * until the owner has collected it:
  *
- *	     tail	     rq_told	     cursor	     head
+ *	     tail	     told	     far.done	     head
  *	       v		v		v		v
  *	       to be polled	left by peers	posted
  *
- * The receive at the cursor is held when rq_held says just that; so moving the
- * cursor, one store, completes it and gives it up.  With a shared queue the
- * slots are for the receives taken from there, the cursor is far.left, and the
- * queue's own indices stay as they are.
+ * The receive at the cursor, far.done, is held when far.held says just that; so
+ * moving the cursor, one store, completes it and gives it up.  With a shared
+ * queue the slots are for the receives taken from there, and the queue's own
+ * head and tail stay as they are.
+ *
+ * Peers write the cursor's line all the time.  Who polls looks instead whether
+ * the slot at `told` is marked as left: that is written last, and together with
+ * the completion.  A mark is for one time round the queue alone, as one that is
+ * slow may write it when the slot is used again.
  */
-static ring_index *cursor(struct qp *qp)
+static uint8_t mark_of(const struct qp *qp, uint32_t index)
 {
-	return qp->srq ? &qp->far.left : &qp->rq.done;
+	uint32_t round = index >> __builtin_ctz(qp->rq.size);
+
+	return (uint8_t)(1 + round % 128);
 }
 
 struct wqe *rq_slot(const struct hca *h, const struct qp *qp)
@@ -30,18 +37,25 @@ struct wqe *rq_slot(const struct hca *h, const struct qp *qp)
 
 static bool is_held(const struct qp *qp)
 {
-	return qp->rq_held == (uint64_t)rq_cursor(qp) + 1;
+	return qp->far.held == (uint64_t)rq_cursor(qp) + 1;
 }
 
 void rq_hold(struct qp *qp)
 {
-	qp->rq_held = (uint64_t)rq_cursor(qp) + 1;
+	qp->far.held = (uint64_t)rq_cursor(qp) + 1;
+}
+
+/* The program's line is looked at when all that was seen there is used up. */
+static bool is_posted(struct qp *qp)
+{
+	if (qp->far.posted == rq_cursor(qp))
+		qp->far.posted = ring_load(&qp->rq.head);
+	return qp->far.posted != rq_cursor(qp);
 }
 
 struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low)
 {
 	struct srq *s = arena_at(&h->arena, qp->srq);
-	struct wq *rq = &qp->rq;
 
 	*low = false;
 	if (is_held(qp))
@@ -50,7 +64,7 @@ struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low)
 		return NULL;
 	if (s)
 		return srq_take(h, s, qp, low) ? rq_slot(h, qp) : NULL;
-	if (ring_own(&rq->done) == ring_load(&rq->head))
+	if (!is_posted(qp))
 		return NULL;
 	rq_hold(qp);
 	STEP("a receive is held");
@@ -62,19 +76,18 @@ bool rq_is_full(const struct hca *h, const struct qp *qp)
 	const struct srq *s = arena_at(&h->arena, qp->srq);
 
 	/* a slot of its own is free when it has been polled */
-	return s && (rq_cursor(qp) - ring_load(&qp->rq_told) >= qp->rq.size ||
+	return s && (rq_cursor(qp) - ring_load(&qp->rq.told) >= qp->rq.size ||
 		     srq_is_shut(s));
 }
 
 bool rq_has(struct hca *h, const struct qp *qp)
 {
 	const struct srq *s = arena_at(&h->arena, qp->srq);
-	const struct wq *rq = &qp->rq;
 
 	if (is_held(qp))
 		return true;
 	/* of a shared queue another QP may be faster */
-	return s ? srq_has(s) : ring_own(&rq->done) != ring_load(&rq->head);
+	return s ? srq_has(s) : rq_cursor(qp) != ring_load(&qp->rq.head);
 }
 
 struct wqe *rq_held(struct hca *h, const struct qp *qp)
@@ -146,52 +159,67 @@ bool rq_settle(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 }
 
 enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
-			   const struct cqe *c, bool solicited, uint64_t at)
+			   const struct cqe *c, bool solicited,
+			   const struct carry *carry)
 {
-	struct wqe *w = rq_slot(h, qp);
+	uint32_t i = rq_cursor(qp);
+	struct wqe *w = wq_at(h, &qp->rq, i);
 
 	CHECK(is_held(qp));
 	w->opcode = (uint8_t)c->opcode;
+	w->flags = (uint8_t)c->status;
 	w->bytes = c->byte_len;
 	w->imm_be = c->imm_be;
-	w->rkey = c->src_qpn;
+	w->rkey = c->src_qpn | c->wc_flags << 24 | c->sl << 28;
 	w->va = c->at_ns;
-	w->swap_add = c->status | (uint64_t)c->sl << 32;
-	w->compare = c->wc_flags;
-	carry_leave(h, qp, w, at);
+	carry_leave(h, qp, w, carry);
 	STEP("a receive is about to complete");
-	/* cq_announce looks, after it, whether the owner sleeps */
-	ring_store(cursor(qp), rq_cursor(qp) + 1);
+	ring_store(&qp->far.done, i + 1);
 	STEP("a receive is complete");
+	/* cq_announce looks, after it, whether the owner sleeps */
+	atomic_store_explicit(&w->left, mark_of(qp, i), memory_order_release);
+	STEP("a completion is left");
 	return cq_announce(h, cq, qp, solicited, c->status != HCA_SUCCESS);
 }
 
 /* The owner may be ahead of itself, see rq_pass. */
-bool rq_is_behind(struct qp *qp)
+bool rq_is_behind(const struct qp *qp)
 {
-	return (int32_t)(ring_load(cursor(qp)) - ring_own(&qp->rq_told)) > 0;
+	return (int32_t)(rq_cursor(qp) - ring_own(&qp->rq.told)) > 0;
 }
 
-bool rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
+bool rq_has_left(const struct hca *h, const struct qp *qp)
 {
-	uint32_t i = ring_own(&qp->rq_told);
-	struct wqe *w;
+	uint32_t i = ring_own(&qp->rq.told);
+	const struct wqe *w;
 
-	if (!rq_is_behind(qp))
+	/* who takes shared receives writes their slots */
+	if (qp->srq)
+		return rq_is_behind(qp);
+	if (i == ring_load(&qp->rq.head))
 		return false;
 	w = wq_at(h, &qp->rq, i);
+	return atomic_load_explicit(&w->left, memory_order_acquire) ==
+	       mark_of(qp, i);
+}
+
+void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
+{
+	uint32_t i = ring_own(&qp->rq.told);
+	struct wqe *w = wq_at(h, &qp->rq, i);
+
 	prefetch(w, qp->rq.stride);
 	*c = (struct cqe){
 		.wr_id = w->wr_id,
-		.status = (uint32_t)w->swap_add,
-		.vendor_err = (uint32_t)w->swap_add,
+		.status = w->flags,
+		.vendor_err = w->flags,
 		.opcode = w->opcode,
-		.wc_flags = (uint32_t)w->compare,
+		.wc_flags = w->rkey >> 24 & 15,
 		.byte_len = w->bytes,
 		.imm_be = w->imm_be,
 		.qpn = qp->qpn,
-		.src_qpn = w->rkey,
-		.sl = (uint32_t)(w->swap_add >> 32),
+		.src_qpn = w->rkey & 0xffffff,
+		.sl = w->rkey >> 28,
 		.at_ns = w->va,
 	};
 	if (!qp->srq) {
@@ -204,8 +232,7 @@ bool rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 		qp->rq_lost = w->at;
 		mail_post(h, qp, QP_MAIL_LOST);
 	}
-	ring_store(&qp->rq_told, i + 1);
-	return true;
+	ring_store(&qp->rq.told, i + 1);
 }
 
 /* What is collected is first ahead, so that nobody takes this for it. */
@@ -213,8 +240,8 @@ void rq_pass(struct qp *qp)
 {
 	uint32_t next = rq_cursor(qp) + 1;
 
-	ring_store(&qp->rq_told, next);
-	ring_store(cursor(qp), next);
+	ring_store(&qp->rq.told, next);
+	ring_store(&qp->far.done, next);
 }
 
 void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
@@ -225,7 +252,7 @@ void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
 	c->wr_id = rq_slot(h, qp)->wr_id;
 	if (!qp->srq) {
 		c->wq = hca_off(h, &qp->rq);
-		c->wq_index = ring_own(&qp->rq.done);
+		c->wq_index = rq_cursor(qp);
 	}
 	rq_pass(qp);
 }
@@ -234,8 +261,10 @@ void rq_reset(struct qp *qp)
 {
 	uint32_t head = ring_own(&qp->rq.head);
 
-	ring_store(&qp->rq.done, head);
+	if (!qp->srq)
+		ring_store(&qp->far.done, head);
 	ring_store(&qp->rq.tail, head);
-	ring_store(&qp->rq_told, rq_cursor(qp));
-	qp->rq_held = 0;
+	ring_store(&qp->rq.told, rq_cursor(qp));
+	qp->far.posted = head;
+	qp->far.held = 0;
 }

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "util/bits.h"
+#include "util/prefetch.h"
 
 static int init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
-		uint32_t max_inline, uint32_t extra)
+		uint32_t max_inline, uint32_t extra, uint32_t align)
 {
 	uint32_t payload = bits_max_u32(
 		max_sge * (uint32_t)sizeof(struct wq_sge), max_inline);
@@ -18,7 +19,7 @@ static int init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	q->max_sge = max_sge;
 	q->max_inline = payload; /* the room is there */
 	q->stride = (uint32_t)bits_align_up(
-		sizeof(struct wqe) + payload + extra, 16);
+		sizeof(struct wqe) + payload + extra, align);
 	q->slots = arena_alloc(&h->arena, (uint64_t)q->size * q->stride);
 	return q->slots ? 0 : -ENOMEM;
 }
@@ -26,18 +27,18 @@ static int init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	    uint32_t max_inline)
 {
-	return init(h, q, depth, max_sge, max_inline, 0);
+	return init(h, q, depth, max_sge, max_inline, 0, 16);
 }
 
 int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	       uint32_t max_inline)
 {
-	return init(h, q, depth, max_sge, max_inline, sizeof(struct wq_to));
+	return init(h, q, depth, max_sge, max_inline, sizeof(struct wq_to), 16);
 }
 
 int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge)
 {
-	return init(h, q, depth, max_sge, 0, WQE_ROOM);
+	return init(h, q, depth, max_sge, 0, WQE_ROOM, PREFETCH_LINE);
 }
 
 void wq_fini(struct hca *h, struct wq *q)

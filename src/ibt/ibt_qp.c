@@ -115,7 +115,9 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 {
 	uint32_t head = ring_load(&wq->head);
 
-	for (uint32_t i = ring_own(&wq->done); i != head; i++) {
+	uint32_t from = send ? ring_own(&wq->done) : rq_cursor(q->qp);
+
+	for (uint32_t i = from; i != head; i++) {
 		struct cqe c = {
 			.wr_id = wq_at(t->hca, wq, i)->wr_id,
 			.status = HCA_WR_FLUSH_ERR,
@@ -167,7 +169,8 @@ static void flush_receives(struct ibt *t, struct ibt_qp *q)
 
 		ibt_receive_done(t, q, &c, true);
 	}
-	flush_queue(t, q, &q->qp->rq, q->qp->recv_cq, false);
+	if (!q->qp->srq)
+		flush_queue(t, q, &q->qp->rq, q->qp->recv_cq, false);
 	/* it takes no more of the shared receives: IBTA 10.2.9.5 */
 	if (q->owes_last_wqe)
 		ibt_event(t, q, ENGINE_LAST_WQE);
@@ -246,7 +249,7 @@ static void set_state(struct qp *qp, enum hca_qp_state state)
 	/* posters look without a lock */
 	__atomic_store_n(&qp->state, state, __ATOMIC_RELAXED);
 	if (state == HCA_QP_RTR) {
-		qp->far.connection++;
+		qp->connection++;
 		qp->far.has_failed = qp->far.is_heard = 0;
 		qp->far.ask = FAR_ASK_NONE;
 	}

@@ -17,4 +17,11 @@ static inline void prefetch(const void *p, size_t bytes)
 		__builtin_prefetch((const char *)p + i, 1);
 }
 
+/* The same of what is only read, or which others read meanwhile. */
+static inline void prefetch_read(const void *p, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += PREFETCH_LINE)
+		__builtin_prefetch((const char *)p + i, 0);
+}
+
 #endif

@@ -53,7 +53,7 @@ void v_poll_drive(struct host *h, struct v_cq *cq)
 {
 	uint32_t still = ring_own(&cq->still);
 
-	if (cq_has(cq->cq) && still < STILL_MAX) {
+	if (still < STILL_MAX && cq_has(host_hca(h), cq->cq)) {
 		ring_store(&cq->still, still + 1);
 		return;
 	}
@@ -77,7 +77,7 @@ int v_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	if (!v_is_ours(c))
 		return -v_fail(EPERM, V_FORKED, "ibv_poll_cq");
 	v_poll_drive(c->host, cq);
-	if (!cq_has(cq->cq))
+	if (!cq_has(host_hca(c->host), cq->cq))
 		return nothing(c->host, cq);
 	lock_take(&cq->face);
 	got = take(host_hca(c->host), cq, n, wc);

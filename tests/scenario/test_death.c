@@ -49,6 +49,7 @@ static const char *const steps[] = {
 	"a receive is filled",
 	"a receive is about to complete",
 	"a receive is complete",
+	"a completion is left",
 	"completions are about to be announced",
 	"completions are announced",
 	"a shared receive is about to be taken",

@@ -45,7 +45,7 @@ static void *produce(void *arg)
 		if (i % 2)
 			answer = cq_push(&hca, cq, &c, false);
 		else if (rq_take(&hca, qp, &low))
-			answer = rq_leave_done(&hca, qp, cq, &c, false, 0);
+			answer = rq_leave_done(&hca, qp, cq, &c, false, NULL);
 		else
 			abort();
 		notified = answer == CQ_NOTIFY;
@@ -73,7 +73,7 @@ static unsigned consume(void)
 			post_receive();
 		meet(2 * i + 1);
 		cq_arm(cq, false);
-		seen = cq_has(cq);
+		seen = cq_has(&hca, cq);
 		meet(2 * i + 2);
 		missed += !seen && !notified;
 		if (cq_poll(&hca, cq, &c, 1) != 1)

@@ -209,7 +209,7 @@ static enum cq_push leave(struct qp *qp, uint64_t wr_id)
 	struct cqe c = {.opcode = HCA_WC_RECV, .byte_len = (uint32_t)wr_id};
 
 	take(qp, wr_id);
-	return rq_leave_done(&h, qp, cq, &c, false, 0);
+	return rq_leave_done(&h, qp, cq, &c, false, NULL);
 }
 
 static void what_is_left_is_polled_with_the_rest(void **state)
@@ -217,11 +217,11 @@ static void what_is_left_is_polled_with_the_rest(void **state)
 	struct qp *a = new_qp(7), *b = new_qp(8);
 	struct cqe c;
 
-	assert_false(cq_has(cq));
+	assert_false(cq_has(&h, cq));
 	for (uint64_t round = 0; round < 10; round++) {
 		assert_int_equal(leave(a, 10 * round + 1), CQ_QUIET);
 		assert_int_equal(leave(a, 10 * round + 2), CQ_QUIET);
-		assert_true(cq_has(cq));
+		assert_true(cq_has(&h, cq));
 		assert_int_equal(pop(), 10 * round + 1);
 		assert_int_equal(leave(b, 10 * round + 3), CQ_QUIET);
 		assert_int_equal(pop(), 10 * round + 2);
@@ -230,7 +230,7 @@ static void what_is_left_is_polled_with_the_rest(void **state)
 		assert_int_equal(c.qpn, 8);
 		assert_int_equal(c.byte_len, c.wr_id);
 		assert_int_equal(c.opcode, HCA_WC_RECV);
-		assert_false(cq_has(cq));
+		assert_false(cq_has(&h, cq));
 	}
 	end_qp(a);
 	end_qp(b);
@@ -259,11 +259,11 @@ who_stops_in_saying_so_keeps_nobody_out(void **state) NO_LOCK_ANALYSIS
 	alock_open(LIVING, &judge);
 	ring_store(&a->far.is_queued, 1);
 	leave(a, 1);
-	assert_false(cq_has(cq));
+	assert_false(cq_has(&h, cq));
 	leave(b, 2);
 	assert_int_equal(push(3, 9, false), CQ_QUIET);
 	assert_int_equal(pop() + pop(), 2 + 3); /* in either order */
-	assert_false(cq_has(cq));
+	assert_false(cq_has(&h, cq));
 	/* it lives, and the death of another changes nothing */
 	cq_arm(cq, false);
 	atomic_store(&a->far.lock.owner, STOPPED);
@@ -310,10 +310,64 @@ static void a_queue_pair_that_goes_leaves_the_list(void **state)
 	end_qp(a);
 	cq_purge(&h, cq, 7);
 	assert_int_equal(pop(), 2);
-	assert_false(cq_has(cq));
+	assert_false(cq_has(&h, cq));
 	leave(b, 3);
 	assert_int_equal(pop(), 3);
 	end_qp(b);
+}
+
+enum { MANY = CQ_WATCHED + 3 };
+
+static void more_than_are_watched_are_found(void **state)
+{
+	struct qp *qp[MANY];
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < MANY; i++)
+		qp[i] = new_qp(7 + i);
+	for (uint64_t round = 0; round < 20; round++) {
+		/* all at once, and then each when others are watched */
+		for (uint32_t i = 0; i < CQE - 1; i++)
+			leave(qp[(round * 3 + i) % MANY], i);
+		for (uint32_t i = 0; i < CQE - 1; i++)
+			sum += pop();
+		assert_int_equal(sum, (round + 1) * (CQE - 1) * (CQE - 2) / 2);
+		assert_false(cq_has(&h, cq));
+		assert_int_equal(leave(qp[round % MANY], 77), CQ_QUIET);
+		assert_true(cq_has(&h, cq));
+		assert_int_equal(pop(), 77);
+	}
+	/* whoever goes is not looked at any more, and others are */
+	for (uint32_t i = 0; i < MANY; i++) {
+		end_qp(qp[i]);
+		for (uint32_t k = i + 1; k < MANY; k++) {
+			leave(qp[k], k);
+			assert_int_equal(pop(), k);
+		}
+		assert_false(cq_has(&h, cq));
+	}
+}
+
+/* As by a peer that was slow: the owner had seen the rest by another way. */
+static void a_late_mark_is_of_its_own_round_alone(void **state)
+{
+	struct qp *a = new_qp(7);
+	struct wqe *w = wq_at(&h, &a->rq, 0);
+	struct cqe c = {.opcode = HCA_WC_RECV};
+	uint8_t mark;
+
+	for (uint64_t i = 0; i < 4; i++) {
+		leave(a, i);
+		assert_int_equal(pop(), i);
+	}
+	mark = w->left;
+	assert_int_not_equal(mark, 0);
+	take(a, 4);
+	atomic_store(&w->left, mark);
+	assert_false(cq_has(&h, cq));
+	rq_leave_done(&h, a, cq, &c, false, NULL);
+	assert_int_equal(pop(), 4);
+	end_qp(a);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -334,6 +388,8 @@ int main(void)
 		CASE(who_stops_in_saying_so_keeps_nobody_out),
 		CASE(what_does_not_fit_is_an_overrun),
 		CASE(a_queue_pair_that_goes_leaves_the_list),
+		CASE(more_than_are_watched_are_found),
+		CASE(a_late_mark_is_of_its_own_round_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

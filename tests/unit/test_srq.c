@@ -58,8 +58,8 @@ static uint64_t take(struct world *w, bool *low)
 
 	if (!srq_take(&w->h, w->s, w->qp, low))
 		return 0;
-	assert_int_equal(w->qp->rq_held, 1);
-	w->qp->rq_held = 0;
+	assert_int_equal(w->qp->far.held, 1);
+	w->qp->far.held = 0;
 	assert_int_equal(wqe_sges(got)[1].bytes, got->wr_id);
 	return got->wr_id;
 }
@@ -151,12 +151,12 @@ static void what_the_dead_took_is_held_by_its_queue_pair(void **state)
 			post(&w, i);
 		assert_true(srq_take(&w.h, w.s, w.qp, &low));
 		/* as it was before it said that it holds it */
-		w.qp->rq_held = 0;
+		w.qp->far.held = 0;
 		atomic_store(word_of(&w, w.qp), 1ull << 32); /* wants 0 */
 		for (int i = 0; i < others; i++) {
 			assert_true(srq_take(&w.h, w.s, other, &low));
 			assert_int_equal(rq_slot(&w.h, other)->wr_id, 2 + i);
-			other->rq_held = 0;
+			other->far.held = 0;
 		}
 		srq_settle(&w.h, w.s, w.qp);
 		assert_non_null(rq_held(&w.h, w.qp));
