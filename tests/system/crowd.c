@@ -35,6 +35,7 @@ enum {
 	ALARM_S = 240,
 	POLITE = 100, /* who polls is looked after each millisecond: too many */
 	REST_US = 20000,
+	HUB_REST_US = 1000,
 };
 
 static void need(bool good, const char *what)
@@ -44,6 +45,14 @@ static void need(bool good, const char *what)
 	printf("process %d: %s: %s\n", (int)getpid(), what, strerror(errno));
 	fflush(stdout);
 	_exit(1);
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static void *shared(size_t bytes)
@@ -96,6 +105,9 @@ struct crowd {
 	pthread_barrier_t all;
 	int processes, qps; /* at most, of one */
 	bool is_hub;
+	/* When it began, when all had opened; what the last of the requests of
+	 * process 0 took, and what the end of its queue pairs. */
+	double began_s, opened_s, took_s, ending_s;
 	struct ends_address at[]; /* of process i, queue pair k: i * qps + k */
 };
 
@@ -129,6 +141,7 @@ struct member {
 	struct ibv_mr *mr;
 	struct ibv_qp **qp;
 	uint8_t *bytes; /* a row a queue pair to send, then one to receive */
+	double sent_s;	/* when the last of its requests ended */
 };
 
 static uint8_t pattern(int process, int qp, int i)
@@ -229,7 +242,9 @@ static void collect(struct member *m, const struct crowd *c)
 			need(wc.status == IBV_WC_SUCCESS,
 			     ibv_wc_status_str(wc.status));
 		else if (c->processes >= POLITE)
-			usleep(REST_US);
+			usleep(c->is_hub && !m->me ? HUB_REST_US : REST_US);
+		if (n && wc.opcode == IBV_WC_SEND)
+			m->sent_s = now_s();
 		left -= n;
 	}
 	for (int k = 0; k < m->qps; k++) {
@@ -245,16 +260,26 @@ static void collect(struct member *m, const struct crowd *c)
 static int be_one_of_many(struct crowd *c, int me)
 {
 	struct member m = {.me = me, .qps = qps_of(c, me)};
+	double posted_s;
 
 	alarm(ALARM_S);
 	open_member(&m, c);
 	pthread_barrier_wait(&c->all);
+	if (!me)
+		c->opened_s = now_s();
 	prepare(&m, c);
 	pthread_barrier_wait(&c->all);
+	posted_s = now_s();
 	post(&m);
 	collect(&m, c);
+	if (!me)
+		c->took_s = m.sent_s - posted_s;
 	pthread_barrier_wait(&c->all);
+	if (!me)
+		c->ending_s = now_s();
 	close_member(&m);
+	if (!me)
+		c->ending_s = now_s() - c->ending_s;
 	return 0;
 }
 
@@ -268,6 +293,7 @@ static int many(int processes, int qps, bool is_hub)
 	c->processes = processes;
 	c->qps = qps;
 	c->is_hub = is_hub;
+	c->began_s = now_s();
 	pthread_barrierattr_init(&attr);
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_barrier_init(&c->all, &attr, (unsigned)processes);
@@ -278,6 +304,12 @@ static int many(int processes, int qps, bool is_hub)
 	while (wait(&status) > 0)
 		if (status && !failed++)
 			kill(0, SIGTERM);
+	if (!failed)
+		printf("%d processes: all are open after %.2f s; of %d queue "
+		       "pairs of the first, the last first request took %.3f "
+		       "s, to end them %.3f s\n",
+		       processes, c->opened_s - c->began_s, qps, c->took_s,
+		       c->ending_s);
 	return failed > 0;
 }
 
