@@ -14,20 +14,32 @@
 #include "util/bits.h"
 #include "util/check.h"
 
-int near_attach(struct ibt_qp *q, struct hca *far, struct guest *guest,
-		void *owner)
+void near_part(struct ibt *t, struct far_link *l)
 {
-	struct far_link *l = q->link;
+	list_remove(&l->kick);
+	if (l->owner)
+		list_push_tail(&t->parted, &l->kick);
+	else
+		free(l);
+}
 
-	if (!l) {
-		l = malloc(sizeof *l);
-		if (!l)
-			return -ENOMEM;
-		q->link = l;
-	} else {
-		list_remove(&l->kick);
-	}
-	memset(l, 0, sizeof *l);
+/* That of the connection before. */
+static void part(struct ibt *t, struct ibt_qp *q)
+{
+	if (q->link)
+		near_part(t, q->link);
+	q->link = NULL;
+}
+
+int near_attach(struct ibt *t, struct ibt_qp *q, struct hca *far,
+		struct guest *guest, void *owner)
+{
+	struct far_link *l = calloc(1, sizeof *l);
+
+	part(t, q);
+	if (!l)
+		return -ENOMEM;
+	q->link = l;
 	list_init(&l->kick);
 	l->hca = far;
 	l->guest = guest;
@@ -46,14 +58,26 @@ void near_refuse(struct ibt_qp *q)
 	q->way = IBT_WAY_PACKETS;
 }
 
-void near_fini(struct ibt_qp *q)
+void near_fini(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->qp->type == HCA_QPT_UD)
-		near_ud_fini(q);
-	else if (q->link)
-		list_remove(&q->link->kick);
-	free(q->link);
-	q->link = NULL;
+		near_ud_fini(t, q);
+	else
+		part(t, q);
+}
+
+void *near_parted(struct ibt *t)
+{
+	struct list *n = list_pop_head(&t->parted);
+	struct far_link *l;
+	void *owner;
+
+	if (!n)
+		return NULL;
+	l = CONTAINER_OF(n, struct far_link, kick);
+	owner = l->owner;
+	free(l);
+	return owner;
 }
 
 bool near_uses(const struct ibt_qp *q, const void *owner)

@@ -22,11 +22,15 @@
 #define NEAR_PIECE (1u << 20) /* bytes that move under one lock */
 
 /* 0 or -ENOMEM. */
-int near_attach(struct ibt_qp *q, struct hca *far, struct guest *guest,
-		void *owner);
+int near_attach(struct ibt *t, struct ibt_qp *q, struct hca *far,
+		struct guest *guest, void *owner);
 void near_refuse(struct ibt_qp *q);
 /* The QP is going. */
-void near_fini(struct ibt_qp *q);
+void near_fini(struct ibt *t, struct ibt_qp *q);
+/* Takes a link that its QP uses no more, for near_parted: whose it was, once
+ * for each link; NULL: no more of them. */
+void near_part(struct ibt *t, struct far_link *l);
+void *near_parted(struct ibt *t);
 /* Has it a link to the process of this owner? */
 bool near_uses(const struct ibt_qp *q, const void *owner);
 /* q waits for its peer, to look again. */

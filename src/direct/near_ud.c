@@ -41,26 +41,26 @@ static struct far_link *add(struct ibt_qp *q, uint32_t qpn)
 	return l;
 }
 
-static void drop(struct ibt_qp *q, struct far_link *l)
+static void drop(struct ibt *t, struct ibt_qp *q, struct far_link *l)
 {
 	map_remove(q->targets, l->qpn);
-	list_remove(&l->kick);
 	if (q->link == l)
 		q->link = NULL;
-	free(l);
+	near_part(t, l);
 }
 
-void near_ud_attach(struct ibt_qp *q, struct hca *far, struct guest *guest,
+bool near_ud_attach(struct ibt_qp *q, struct hca *far, struct guest *guest,
 		    void *owner)
 {
 	struct far_link *l = find(q, q->packets_to);
 
 	if (!l)
-		return;
+		return false;
 	l->hca = far;
 	l->guest = guest;
 	l->owner = far ? owner : NULL;
 	l->way = far ? IBT_WAY_DIRECT : IBT_WAY_PACKETS;
+	return far;
 }
 
 /* The next of an owner; NULL: there is none. */
@@ -85,20 +85,19 @@ void near_ud_gone(struct ibt *t, struct ibt_qp *q, const void *owner)
 	struct far_link *l;
 
 	while ((l = link_to(q, owner)))
-		drop(q, l);
+		drop(t, q, l);
 	list_remove(&q->nearby);
 	ibt_qp_activate(t, q);
 }
 
-void near_ud_fini(struct ibt_qp *q)
+void near_ud_fini(struct ibt *t, struct ibt_qp *q)
 {
 	struct far_link *l;
 	uint32_t at = 0;
 
-	while (q->targets && (l = map_next(q->targets, &at))) {
-		at = 0;
-		drop(q, l);
-	}
+	while (q->targets && (l = map_next(q->targets, &at)))
+		near_part(t, l);
+	q->link = NULL;
 	if (q->targets)
 		map_fini(q->targets);
 	free(q->targets);
@@ -167,11 +166,14 @@ static void judge(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 	case FAR_ASKED_IT:
 		near_wait(t, q);
 		break;
+	case FAR_GONE:
+		drop(t, q, q->link); /* nobody else keeps its arena */
+		q->way = IBT_WAY_PACKETS;
+		break;
 	case FAR_LOST:
 	case FAR_CLOSED:
 	case FAR_RNR:
 	case FAR_REFUSED:
-	case FAR_GONE:
 	case FAR_OUR_FAULT:
 		q->link->way = q->way = IBT_WAY_PACKETS;
 		break;

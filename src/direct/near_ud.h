@@ -17,10 +17,10 @@
 #include "direct/far.h"
 #include "ibt/ibt.h"
 
-/* For the target q->packets_to; far NULL: by packets. */
-void near_ud_attach(struct ibt_qp *q, struct hca *far, struct guest *guest,
+/* For the target q->packets_to; far NULL: by packets.  Has owner got a link? */
+bool near_ud_attach(struct ibt_qp *q, struct hca *far, struct guest *guest,
 		    void *owner);
-void near_ud_fini(struct ibt_qp *q);
+void near_ud_fini(struct ibt *t, struct ibt_qp *q);
 bool near_ud_uses(const struct ibt_qp *q, const void *owner);
 /* The same as near_turn; q->way says what is to be done with the next. */
 uint32_t near_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,

@@ -51,6 +51,8 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 
 void engine_free(struct engine *e)
 {
+	while (engine_parted(e))
+		;
 	map_fini(&e->qpns);
 	ibt_fini(&e->ibt);
 	free(e->credits);
@@ -96,7 +98,7 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 		    v->type != ENGINE_CQ_ERR && v->type != ENGINE_SRQ_LIMIT)
 			v->type = ENGINE_EXPLAIN, v->explain.cause = 0;
 	}
-	near_fini(q);
+	near_fini(&e->ibt, q);
 	ibt_qp_fini(&e->ibt, q);
 	free(q);
 }

@@ -105,17 +105,18 @@ uint32_t engine_wants_page(struct engine *e);
  * Without packets (direct/near.h).  engine_wants_way names a QP of ours, 0:
  * none, and its peer, which the host looks for; the QP waits for engine_way:
  * the adapter of the peer's process, our slot there (NULL in this process) and
- * whose it is; no adapter: packets.  What it gave stays until engine_uses says
- * that no QP goes that way.
- * engine_kick hands out, once, an owner whose process sleeps and has mail;
- * NULL: none.  engine_gone: that process has ended; false if no QP is on it.
+ * whose it is; no adapter: packets.  True: what it gave is used, and stays
+ * until engine_parted hands its owner out, as often as engine_way has kept it;
+ * NULL: none. engine_kick hands out, once, an owner whose process sleeps and
+ * has mail; NULL: none.  engine_gone: that process has ended; false if no QP is
+ * on it.
  */
 uint32_t engine_wants_way(struct engine *e, uint32_t *peer_qpn);
-void engine_way(struct engine *e, uint32_t qpn, struct hca *far,
+bool engine_way(struct engine *e, uint32_t qpn, struct hca *far,
 		struct guest *guest, void *owner);
 void *engine_kick(struct engine *e);
 bool engine_gone(struct engine *e, const void *owner);
-bool engine_uses(const struct engine *e, const void *owner);
+void *engine_parted(struct engine *e);
 /* Peers have left letters: serve them.  engine_tick does. */
 void engine_mail(struct engine *e);
 bool engine_has_mail(const struct engine *e);

@@ -47,21 +47,24 @@ uint32_t engine_wants_way(struct engine *e, uint32_t *peer_qpn)
 	return q->qp->qpn;
 }
 
-void engine_way(struct engine *e, uint32_t qpn, struct hca *far,
+bool engine_way(struct engine *e, uint32_t qpn, struct hca *far,
 		struct guest *guest, void *owner)
 {
 	struct ibt_qp *q = engine_find(e, qpn);
+	bool kept;
 
 	if (!q || q->way != IBT_WAY_OPEN)
-		return;
+		return false;
 	if (q->qp->type == HCA_QPT_UD)
-		near_ud_attach(q, far, guest, owner);
-	else if (!far || near_attach(q, far, guest, owner))
+		kept = near_ud_attach(q, far, guest, owner);
+	else
+		kept = far && !near_attach(&e->ibt, q, far, guest, owner);
+	if (!kept && q->qp->type != HCA_QPT_UD)
 		near_refuse(q);
-	if (far)
-		e->ibt.is_near = true;
+	e->ibt.is_near |= kept;
 	list_remove(&q->nearby);
 	ibt_qp_activate(&e->ibt, q);
+	return kept;
 }
 
 void *engine_kick(struct engine *e)
@@ -71,15 +74,9 @@ void *engine_kick(struct engine *e)
 	return n ? CONTAINER_OF(n, struct far_link, kick)->owner : NULL;
 }
 
-bool engine_uses(const struct engine *e, const void *owner)
+void *engine_parted(struct engine *e)
 {
-	const struct ibt_qp *q;
-	uint32_t at = 0;
-
-	while ((q = map_next(&e->qpns, &at)))
-		if (near_uses(q, owner))
-			return true;
-	return false;
+	return near_parted(&e->ibt);
 }
 
 bool engine_gone(struct engine *e, const void *owner)

@@ -330,7 +330,7 @@ void host_qp_free(struct host *h, struct qp *qp,
 	lane_catch_up(&h->lane);
 	sport_give(&h->lane.wire.sports, port_of(h, side));
 	engine_qp_remove(h->lane.engine, side);
-	ways_part(&h->lane.ways, h->lane.engine);
+	ways_part(h->lane.engine);
 	groups_sweep(&h->lane);
 	lane_give(&h->lane);
 	qp_free(&h->hca, qp);

@@ -21,6 +21,7 @@
 #include "host/peer.h"
 #include "host/space_other.h"
 #include "util/bits.h"
+#include "util/list.h"
 
 #define MOURNS 1000 /* by then it is stopped, and no dead one */
 #define SEALS  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
@@ -33,7 +34,8 @@ struct entry {
 	struct hca view;
 	struct space_other space;
 	int kick_fd;
-	struct entry *next;
+	struct list entries;
+	struct list idle; /* linked: nobody needs it */
 };
 
 enum asked { ASKED_NOT, ASKED_YES, ASKED_NONE };
@@ -44,12 +46,17 @@ static struct {
 	int kick_fd;
 	uint32_t class;
 	struct entry self;
-	struct entry *entries;
-	uint8_t asked[STEER_CLASS_MAX + 1]; /* enum asked */
+	struct list entries; /* all */
+	struct list idle;    /* of them; alive when looked at last */
+	struct entry *latest[STEER_CLASS_MAX + 1]; /* of each class, or NULL */
+	uint8_t asked[STEER_CLASS_MAX + 1];	   /* enum asked */
 	uint32_t questions;
 	uint32_t mourns; /* looks at what the dead left that are due */
 	const char *why;
-} all = {.kick_fd = -1, .why = ""};
+} all = {.entries = {&all.entries, &all.entries},
+	 .idle = {&all.idle, &all.idle},
+	 .kick_fd = -1,
+	 .why = ""};
 
 _Static_assert(sizeof(pthread_mutex_t) <=
 		       sizeof(((struct hca_shared *)0)->pulse),
@@ -118,6 +125,8 @@ void neighbour_open(struct hca *own)
 	s->nonce_va = (uintptr_t)&s->nonce;
 	all.self.is = (struct neighbour){.hca = own, .pid = getpid()};
 	all.self.kick_fd = all.kick_fd;
+	list_init(&all.self.entries);
+	list_init(&all.self.idle);
 	all.is_open = true;
 }
 
@@ -145,30 +154,40 @@ void neighbour_end(void) NO_LOCK_ANALYSIS
 		pthread_mutex_unlock(pulse());
 }
 
-static void discard(struct entry *e)
+/* Its memory is the caller's to unmap. */
+static void forget(struct entry *e)
 {
-	if (e->is.guest && hca_is_alive(&e->view))
-		guest_give(e->is.guest);
-	munmap(e->view.arena.base, e->view.arena.size);
+	list_remove(&e->entries);
+	list_remove(&e->idle);
+	if (all.latest[e->is.class] == e)
+		all.latest[e->is.class] = NULL;
 	close(e->kick_fd);
 	free(e);
 }
 
-/* The dead whom nobody needs, or all. */
-static void sweep(bool everybody)
+static void discard(struct entry *e)
 {
-	struct entry **at = &all.entries;
+	struct arena arena = e->view.arena;
 
-	while (*at) {
-		struct entry *e = *at;
+	if (e->is.guest && hca_is_alive(&e->view))
+		guest_give(e->is.guest);
+	forget(e);
+	munmap(arena.base, arena.size);
+}
 
-		if (!everybody && (e->is.users || hca_is_alive(&e->view))) {
-			at = &e->next;
-			continue;
-		}
-		*at = e->next;
+/* The next of those that nobody needs: is it dead? */
+static void look_at_idle(void)
+{
+	struct entry *e;
+
+	if (list_is_empty(&all.idle))
+		return;
+	e = CONTAINER_OF(all.idle.next, struct entry, idle);
+	list_remove(&e->idle);
+	if (hca_is_alive(&e->view))
+		list_push_tail(&all.idle, &e->idle);
+	else
 		discard(e);
-	}
 }
 
 static void close_all(void)
@@ -185,7 +204,8 @@ void neighbour_close(void)
 {
 	if (all.is_open) {
 		guest_wait(all.own, GUEST_SAY); /* what they touch has gone */
-		sweep(true);
+		list_for_each_safe (at, &all.entries)
+			discard(CONTAINER_OF(at, struct entry, entries));
 		owner_close();
 	}
 	close_all();
@@ -193,14 +213,9 @@ void neighbour_close(void)
 
 void neighbour_forget(void)
 {
-	while (all.entries) {
-		struct entry *e = all.entries;
-
-		/* its arena is not mapped in a child */
-		all.entries = e->next;
-		close(e->kick_fd);
-		free(e);
-	}
+	/* their arenas are not mapped in a child */
+	list_for_each_safe (at, &all.entries)
+		forget(CONTAINER_OF(at, struct entry, entries));
 	close_all();
 }
 
@@ -347,8 +362,9 @@ static const char *adopt(uint32_t class, const struct proto_at *arena,
 	e->is.hca = &e->view;
 	e->is.class = class;
 	e->kick_fd = kick_fd;
-	e->next = all.entries;
-	all.entries = e;
+	list_push_tail(&all.entries, &e->entries);
+	list_push_tail(&all.idle, &e->idle);
+	all.latest[class] = e;
 	return NULL;
 }
 
@@ -423,12 +439,11 @@ bool neighbour_is_asking(void)
 
 static struct entry *find(uint32_t class)
 {
+	struct entry *e = all.latest[class];
+
 	if (class == all.class)
 		return &all.self;
-	for (struct entry *e = all.entries; e; e = e->next)
-		if (e->is.class == class && hca_is_alive(&e->view))
-			return e;
-	return NULL;
+	return e && hca_is_alive(&e->view) ? e : NULL;
 }
 
 static enum neighbour_is ask(uint32_t class)
@@ -456,18 +471,25 @@ enum neighbour_is neighbour_get(uint32_t qpn, struct neighbour **n)
 	all.class = peer_class(peer_qpn(0));
 	e = find(class);
 	if (!e) {
-		sweep(false);
+		look_at_idle(); /* one comes, one may go */
 		return ask(class);
 	}
 	e->is.users++;
+	list_remove(&e->idle);
 	*n = &e->is;
 	return NEIGHBOUR_HERE;
 }
 
 void neighbour_put(struct neighbour *n)
 {
-	n->users--;
-	sweep(false);
+	struct entry *e = CONTAINER_OF(n, struct entry, is);
+
+	if (--n->users || e == &all.self)
+		return;
+	if (hca_is_alive(&e->view))
+		list_push_tail(&all.idle, &e->idle);
+	else
+		discard(e);
 }
 
 void neighbour_kick(struct neighbour *n)

@@ -11,22 +11,10 @@
 
 void ways_init(struct ways *w)
 {
-	w->count = 0;
 	w->until_ns = 0;
 	w->silent_turns = 0;
 	ring_store(&w->is_quiet, 0);
 	ring_store(&w->skipped, 0);
-}
-
-/* One reference for all QPs whose requests go to n. */
-static void keep(struct ways *w, struct neighbour *n)
-{
-	for (uint32_t i = 0; i < w->count; i++)
-		if (w->near[i] == n) {
-			neighbour_put(n);
-			return;
-		}
-	w->near[w->count++] = n;
 }
 
 /* False when the answer is yet to come. */
@@ -34,21 +22,17 @@ static bool find(struct ways *w, struct engine *e, uint32_t qpn, uint32_t peer,
 		 uint64_t now_ns)
 {
 	struct neighbour *n = NULL;
-	enum neighbour_is is = NEIGHBOUR_NEVER;
+	enum neighbour_is is = neighbour_get(peer, &n);
 
-	if (w->count < WAYS_MAX)
-		is = neighbour_get(peer, &n);
 	if (is == NEIGHBOUR_ASKED && !w->until_ns)
 		w->until_ns = now_ns + WAIT_NS;
 	if (is == NEIGHBOUR_ASKED && now_ns < w->until_ns)
 		return false;
 	w->until_ns = 0;
-	if (is != NEIGHBOUR_HERE) {
+	if (is != NEIGHBOUR_HERE)
 		engine_way(e, qpn, NULL, NULL, NULL);
-		return true;
-	}
-	engine_way(e, qpn, n->hca, n->guest, n);
-	keep(w, n);
+	else if (!engine_way(e, qpn, n->hca, n->guest, n))
+		neighbour_put(n);
 	return true;
 }
 
@@ -66,17 +50,12 @@ bool ways_find(struct ways *w, struct engine *e, uint64_t now_ns)
 	return any;
 }
 
-void ways_part(struct ways *w, struct engine *e)
+void ways_part(struct engine *e)
 {
-	uint32_t kept = 0;
+	struct neighbour *n;
 
-	for (uint32_t i = 0; i < w->count; i++) {
-		if (engine_uses(e, w->near[i]))
-			w->near[kept++] = w->near[i];
-		else
-			neighbour_put(w->near[i]);
-	}
-	w->count = kept;
+	while ((n = engine_parted(e)))
+		neighbour_put(n);
 }
 
 void ways_kick(struct engine *e)
@@ -91,6 +70,7 @@ void ways_turned(struct ways *w, struct engine *e, bool any)
 {
 	bool is_quiet, mourns = neighbour_mourn();
 
+	ways_part(e);
 	w->silent_turns = any ? 0 : w->silent_turns + 1;
 	is_quiet = engine_is_near(e) && w->silent_turns > SILENT_TURNS &&
 		   !engine_has_tx(e) && !w->until_ns && !mourns;

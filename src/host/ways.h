@@ -13,13 +13,7 @@
 #include "engine/engine.h"
 #include "util/ring.h"
 
-#define WAYS_MAX 1024 /* processes that requests go to */
-
-struct neighbour;
-
 struct ways {
-	struct neighbour *near[WAYS_MAX]; /* one reference each */
-	uint32_t count;
 	uint64_t until_ns;     /* an answer is waited for; 0: none */
 	uint32_t silent_turns; /* without a datagram */
 	ring_index is_quiet;   /* nothing comes but by our rings; */
@@ -29,8 +23,8 @@ struct ways {
 void ways_init(struct ways *w);
 /* Answer what the engine wants to know; false: nothing new. */
 bool ways_find(struct ways *w, struct engine *e, uint64_t now_ns);
-/* QPs have gone: let go of the processes that none leads to any more. */
-void ways_part(struct ways *w, struct engine *e);
+/* Let go of the processes that QPs lead to no more. */
+void ways_part(struct engine *e);
 /* Wake those who have mail. */
 void ways_kick(struct engine *e);
 /* A turn has ended: did datagrams come? */

@@ -17,6 +17,7 @@ int ibt_init(struct ibt *t, uint64_t now_ns)
 	list_init(&t->handed);
 	list_init(&t->owing);
 	list_init(&t->nearby);
+	list_init(&t->parted);
 	list_init(&t->parting);
 	t->part_ns = UINT64_MAX;
 	list_init(&t->pool);

@@ -67,6 +67,7 @@ struct ibt {
 	struct list active; /* struct ibt_qp with something to send */
 	struct list owing;  /* struct ibt_qp whose ACK may wait */
 	struct list nearby; /* struct ibt_qp that wait for a peer, see near.h */
+	struct list parted; /* struct far_link that no QP has any more */
 	struct list parting; /* struct ibt_qp that wait for peers inside; */
 	uint64_t part_ns;    /* looked at then */
 	bool is_near;	/* some requests have come or gone without packets */

@@ -97,7 +97,7 @@ static const struct {
 	[HCA_QPT_UD] = {HCA_QP_QKEY, 0, HCA_QP_SQ_PSN},
 };
 
-static void connect_side(struct duo *d, int i, uint32_t mtu)
+void duo_connect(struct duo *d, int i, uint32_t mtu)
 {
 	uint32_t type = d->side[i].qp->type;
 	struct hca_qp_attr a = {.qp_state = HCA_QP_INIT,
@@ -136,7 +136,7 @@ static struct duo *make(uint32_t type, uint32_t mtu, uint32_t depth,
 	for (int i = 0; i < 2; i++)
 		side_init(d, i, type, depth, shared);
 	for (int i = 0; i < 2; i++)
-		connect_side(d, i, mtu);
+		duo_connect(d, i, mtu);
 	return d;
 }
 

@@ -60,6 +60,8 @@ struct duo *duo_new_shared(uint32_t mtu, uint32_t depth);
 /* Of another service: HCA_QPT_UC or HCA_QPT_UD. */
 struct duo *duo_new_of(uint32_t type, uint32_t mtu, uint32_t depth);
 void duo_free(struct duo *d);
+/* Side i, in RESET, to RTS with the other. */
+void duo_connect(struct duo *d, int i, uint32_t mtu);
 /* Post on side i; lkey and rkey are those of the whole-memory regions. */
 struct wqe *duo_send(struct duo *d, int i, enum hca_wr op, uint64_t local,
 		     uint32_t bytes, uint64_t remote);

@@ -144,6 +144,26 @@ who_loses_its_peers_process_is_told_when_its_tries_are_used_up(void **state)
 	duo_free(d);
 }
 
+static void a_connection_lets_go_of_the_process_of_the_one_before(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+
+	for (int k = 0; k < 3; k++) {
+		duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 100000);
+		duo_post(d, 0);
+		duo_run(d, d->now_ns);
+		assert_done(d, 0, HCA_SUCCESS);
+		assert_ptr_equal(engine_parted(d->side[0].engine),
+				 k ? d : NULL);
+		for (int i = 0; i < 2; i++)
+			enter(d, i, HCA_QP_RESET);
+		for (int i = 0; i < 2; i++)
+			duo_connect(d, i, 3);
+	}
+	assert_null(engine_parted(d->side[0].engine));
+	duo_free(d);
+}
+
 static void who_sleeps_is_kicked_for_an_event(void **state)
 {
 	struct duo *d = duo_new(3, 16);
@@ -427,9 +447,9 @@ static void the_dead_get_packets_and_who_comes_after_them_does_not(void **state)
 			duo_run(d, d->now_ns);
 			assert_int_equal(packets(d), 1);
 			d->side[1].hca.shared->pulse.word = 1;
-			assert_true(engine_uses(d->side[0].engine, d));
-			assert_true(engine_gone(d->side[0].engine, d));
-			assert_false(engine_uses(d->side[0].engine, d));
+			assert_ptr_equal(engine_parted(d->side[0].engine), d);
+			assert_null(engine_parted(d->side[0].engine));
+			assert_false(engine_gone(d->side[0].engine, d));
 		}
 		duo_run(d, d->now_ns);
 		assert_done(d, 0, HCA_SUCCESS);
@@ -718,6 +738,8 @@ int main(int argc, char **argv)
 			a_peer_in_error_has_the_time_of_the_specification),
 		cmocka_unit_test(
 			who_loses_its_peers_process_is_told_when_its_tries_are_used_up),
+		cmocka_unit_test(
+			a_connection_lets_go_of_the_process_of_the_one_before),
 		cmocka_unit_test(who_sleeps_is_kicked_for_an_event),
 		cmocka_unit_test(few_bytes_are_there_when_they_are_told),
 		cmocka_unit_test(
