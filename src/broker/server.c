@@ -2,15 +2,9 @@
 /* The broker's loop; see server.h. */
 #include "broker/server.h"
 
-#include "broker/cmserver.h"
-#include "broker/far.h"
-#include "broker/group.h"
-#include "broker/gsi.h"
-#include "broker/page.h"
-#include "broker/proto.h"
+#include "broker/answer.h"
+#include "broker/inside.h"
 #include "broker/sweep.h"
-#include "broker/tally.h"
-#include "engine/credit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,54 +17,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* a process may have two: for its class, and for its connections */
-#define CONN_MAX (2 * STEER_CLASS_MAX + 64)
 /* How long a client may wait for the safe of a broker that died to come, and
  * how often it is looked whether the port is free. */
 #define SAFE_MS	 10000
 #define RETRY_MS 50
 #define BACKLOG	 1024
-#define FIXED	 3    /* descriptors that are polled besides the clients' */
 #define CM_BATCH 16   /* messages of one client in a turn */
 #define CM_LAST	 1024 /* more than a socket holds */
-
-/*
- * One client, or (fd -1) what is left of one that had a class of a broker that
- * died, until it comes to us or dies.  The broker owns the descriptors.
- */
-struct conn {
-	int fd;
-	int pidfd; /* -1: its process is not visible */
-	uid_t user;
-	pid_t pid;
-	uint32_t class;		    /* 0: has none yet */
-	bool is_waiting;	    /* its hello is not answered */
-	struct proto hello;	    /* then, */
-	int hello_fd;		    /* the socket that came with it or -1, */
-	struct proto_at arena;	    /* that it shares with its user, */
-	int kick_fd;		    /* to wake it then, or -1 */
-	uint64_t waiting_ms;	    /* and since when */
-	struct cmserver_client *cm; /* NULL: no connection management */
-	uint64_t name;		    /* never given twice; 0: asks nobody */
-	/* Whose arenas it was shown, by class; of another broker's client
-	 * nobody knows. */
-	uint64_t guest_of[STEER_CLASS_MAX / 64 + 1];
-	bool is_heirloom;
-};
-
-struct server {
-	int listen_fd, spare_fd;
-	uint64_t idle_ms, idle_since_ms;
-	uint32_t conns;
-	struct conn conn[CONN_MAX];
-	struct group group;
-	struct gsi gsi;
-	struct cmserver *cm;
-	struct far *far;
-	uint64_t names; /* given */
-	struct tally tally;
-	struct pollfd polled[FIXED + 2 * CONN_MAX];
-};
 
 static uint64_t now_ns(void)
 {
@@ -83,25 +36,6 @@ static uint64_t now_ns(void)
 static uint64_t now_ms(void)
 {
 	return now_ns() / 1000000;
-}
-
-/* Never waits: a client that does not read loses its answers. */
-static void answer(const struct conn *c, const struct proto *question,
-		   struct proto *m, const int *fds)
-{
-	m->magic = PROTO_MAGIC;
-	m->version = PROTO_VERSION;
-	m->serial = question->serial;
-	proto_send(c->fd, m, fds);
-}
-
-static void refuse(const struct conn *c, const struct proto *question,
-		   int error, const char *why)
-{
-	struct proto m = {.kind = PROTO_REFUSED, .value = (uint32_t)error};
-
-	snprintf(m.why, sizeof(m.why), "%s", why);
-	answer(c, question, &m, NULL);
 }
 
 static void relay(void *user, uint32_t class, const struct udp_dgram *d)
@@ -142,7 +76,7 @@ static void welcome(struct server *s, struct conn *c)
 		m.brings |= PROTO_FD_SAFE;
 		fds[n++] = s->group.safe.fd;
 	}
-	answer(c, &c->hello, &m, fds);
+	answer_send(c, &c->hello, &m, fds);
 }
 
 /* A client of the broker before us: what we kept of it is this one now. */
@@ -191,7 +125,7 @@ static void greet(struct server *s, struct conn *c)
 			why = "its queue pairs' class is not known any more";
 	}
 	if (error)
-		refuse(c, &c->hello, -error, why);
+		answer_refuse(c, &c->hello, -error, why);
 	else
 		welcome(s, c);
 	greeted(c);
@@ -247,7 +181,7 @@ static void hello(struct server *s, struct conn *c, const struct proto *m,
 		  int fds[PROTO_FDS])
 {
 	if (c->class || c->is_waiting) {
-		refuse(c, m, EBUSY, "this client has a class");
+		answer_refuse(c, m, EBUSY, "this client has a class");
 		return;
 	}
 	c->hello = *m;
@@ -265,124 +199,6 @@ static void hello(struct server *s, struct conn *c, const struct proto *m,
 	}
 	if (c->is_waiting)
 		greet(s, c);
-}
-
-/* Does its process say so?  Without a page it does not. */
-static bool page_is_closed(int page_fd, uint32_t qpn)
-{
-	struct closed closed;
-
-	return page_copy(page_fd, offsetof(struct credit_page, closed),
-			 sizeof(closed), &closed) &&
-	       closed_has(&closed, qpn);
-}
-
-static enum proto_peer peer_state(const struct server *s, uint32_t qpn)
-{
-	uint32_t class = steer_class(qpn);
-
-	if (!class || class > STEER_CLASS_MAX)
-		return PROTO_PEER_UNKNOWN;
-	if (!group_is_owned(&s->group, class))
-		return PROTO_PEER_GONE;
-	return page_is_closed(s->group.member[class].page_fd, qpn)
-		       ? PROTO_PEER_CLOSED
-		       : PROTO_PEER_ALIVE;
-}
-
-static void tell(const struct server *s, const struct conn *c,
-		 const struct proto *m)
-{
-	struct proto reply = {.kind = PROTO_ANSWER,
-			      .value = peer_state(s, m->value),
-			      .about = m->value};
-
-	answer(c, m, &reply, NULL);
-}
-
-/* The same for the broker of another host. */
-static enum livemsg_state far_peer_state(void *user, uint32_t qpn)
-{
-	const struct server *s = user;
-
-	if (!s->group.count)
-		return LIVEMSG_UNKNOWN;
-	switch (peer_state(s, qpn)) {
-	case PROTO_PEER_GONE:
-		return LIVEMSG_GONE;
-	case PROTO_PEER_ALIVE:
-		return LIVEMSG_ALIVE;
-	case PROTO_PEER_CLOSED:
-		return LIVEMSG_CLOSED;
-	case PROTO_PEER_UNKNOWN:
-		break;
-	}
-	return LIVEMSG_UNKNOWN;
-}
-
-static void tell_far(const struct conn *c, const struct live_answer *a)
-{
-	struct proto m = {.magic = PROTO_MAGIC,
-			  .version = PROTO_VERSION,
-			  .kind = PROTO_ANSWER,
-			  .about = a->about.qpn};
-
-	switch (a->state) {
-	case LIVEMSG_GONE:
-		m.value = PROTO_PEER_GONE;
-		break;
-	case LIVEMSG_ALIVE:
-		m.value = PROTO_PEER_ALIVE;
-		break;
-	case LIVEMSG_CLOSED:
-		m.value = PROTO_PEER_CLOSED;
-		break;
-	case LIVEMSG_UNKNOWN:
-		m.value = PROTO_PEER_UNKNOWN;
-		break;
-	}
-	memcpy(m.peer, a->about.peer, 16);
-	proto_send(c->fd, &m, NULL);
-}
-
-static void ask_far(struct server *s, struct conn *c, const struct proto *m)
-{
-	struct live_answer none = {.about.qpn = m->value,
-				   .about.scope = m->scope,
-				   .state = LIVEMSG_UNKNOWN};
-
-	memcpy(none.about.local, m->local, 16);
-	memcpy(none.about.peer, m->peer, 16);
-	if (!c->name)
-		c->name = ++s->names;
-	if (!far_ask(s->far, c->name, &none.about, now_ns()))
-		tell_far(c, &none);
-}
-
-static void tell_far_all(struct server *s)
-{
-	struct live_answer a;
-
-	while (far_answer(s->far, &a))
-		for (uint32_t i = 0; i < s->conns; i++)
-			if (s->conn[i].name == a.asker && s->conn[i].fd >= 0)
-				tell_far(&s->conn[i], &a);
-}
-
-/* To whoever asks, of any user: it says how much has been taken, no more. */
-static void show_page(const struct server *s, const struct conn *c,
-		      const struct proto *m)
-{
-	struct proto reply = {.kind = PROTO_PAGE_IS, .value = m->value};
-	int fd = group_is_owned(&s->group, m->value)
-			 ? page_reader(s->group.member[m->value].page_fd)
-			 : -ENOENT;
-
-	if (fd >= 0)
-		reply.brings = PROTO_FD_PAGE;
-	answer(c, m, &reply, &fd);
-	if (fd >= 0)
-		close(fd);
 }
 
 /* What those who live show of their counters. */
@@ -419,57 +235,26 @@ static int refresh(struct server *s, int wait)
 	return due >= 0 && (wait < 0 || due < wait) ? due : wait;
 }
 
-/* Who has a class; NULL: nobody. */
-static const struct conn *owner_of(const struct server *s, uint32_t class)
-{
-	for (uint32_t i = 0; class && i < s->conns; i++)
-		if (s->conn[i].class == class)
-			return &s->conn[i];
-	return NULL;
-}
-
-/* Only to processes of the same user, of which the kernel then lets those open
- * it who could as well debug its owner. */
-static void show_arena(const struct server *s, struct conn *c,
-		       const struct proto *m)
-{
-	struct proto reply = {.kind = PROTO_ARENA_IS,
-			      .value = m->value,
-			      .about = PROTO_ARENA_NONE};
-	const struct conn *owner = owner_of(s, m->value);
-	const int *kick = owner ? &owner->kick_fd : NULL;
-
-	if (owner && owner->user == c->user && owner->fd < 0)
-		reply.about = PROTO_ARENA_LATER;
-	if (owner && owner->user == c->user && *kick >= 0) {
-		reply.about = PROTO_ARENA_HERE;
-		reply.arena = owner->arena;
-		reply.brings = PROTO_FD_KICK;
-		c->guest_of[m->value / 64] |= 1ull << m->value % 64;
-	}
-	answer(c, m, &reply, kick);
-}
-
 static void handle(struct server *s, struct conn *c, const struct proto *m,
 		   int fds[PROTO_FDS])
 {
 	if (m->version != PROTO_VERSION)
-		refuse(c, m, EPROTONOSUPPORT,
-		       "the broker is of another version of adverb");
+		answer_refuse(c, m, EPROTONOSUPPORT,
+			      "the broker is of another version of adverb");
 	else if (m->kind == PROTO_HELLO)
 		hello(s, c, m, fds);
 	else if (m->kind == PROTO_ASK)
-		tell(s, c, m);
+		answer_peer(s, c, m);
 	else if (m->kind == PROTO_PAGE)
-		show_page(s, c, m);
+		answer_page(s, c, m);
 	else if (m->kind == PROTO_ASK_FAR)
-		ask_far(s, c, m);
+		answer_far(s, c, m, now_ns());
 	else if (m->kind == PROTO_TREE)
 		take_tree(s, c, &fds[3]);
 	else if (m->kind == PROTO_ARENA)
-		show_arena(s, c, m);
+		answer_arena(s, c, m);
 	else
-		refuse(c, m, EOPNOTSUPP, "an unknown request");
+		answer_refuse(c, m, EOPNOTSUPP, "an unknown request");
 }
 
 /* The first message of connection management says what the client is. */
@@ -512,7 +297,8 @@ static bool serve(struct server *s, struct conn *c)
 		return serve_cm(s, c, CM_BATCH);
 	error = proto_receive(c->fd, &m, fds);
 	if (error == -EPROTO)
-		refuse(c, &m, EPROTO, "this is not the broker's protocol");
+		answer_refuse(c, &m, EPROTO,
+			      "this is not the broker's protocol");
 	else if (!error)
 		handle(s, c, &m, fds);
 	for (int i = 0; i < PROTO_FDS; i++)
@@ -534,7 +320,7 @@ static void obituary(const struct server *s, const struct conn *dead)
 
 		if (c != dead && c->class && c->fd >= 0 && c->kick_fd >= 0 &&
 		    c->user == dead->user && was_inside)
-			answer(c, &none, &m, NULL);
+			answer_send(c, &none, &m, NULL);
 	}
 }
 
@@ -741,7 +527,7 @@ bool server_turn(struct server *s)
 	/* After what has come: if we were late, our peers were not. */
 	cmserver_tick(s->cm, now_ns());
 	far_tick(s->far, now_ns());
-	tell_far_all(s);
+	answer_far_all(s);
 	say_all(s);
 	return ready || n || cmserver_is_busy(s->cm) ||
 	       now_ms() - s->idle_since_ms < s->idle_ms;
@@ -762,7 +548,7 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 	if (!s)
 		return NULL;
 	s->cm = cmserver_new(&s->gsi, &s->group.safe, now_ns());
-	s->far = far_new(&s->gsi, far_peer_state, s, now_ns());
+	s->far = far_new(&s->gsi, answer_state, s, now_ns());
 	if (!s->cm || !s->far) {
 		free_agents(s);
 		free(s);

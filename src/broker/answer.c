@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "broker/answer.h"
+
+#include "broker/page.h"
+#include "engine/credit.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void answer_send(const struct conn *c, const struct proto *question,
+		 struct proto *m, const int *fds)
+{
+	m->magic = PROTO_MAGIC;
+	m->version = PROTO_VERSION;
+	m->serial = question->serial;
+	proto_send(c->fd, m, fds);
+}
+
+void answer_refuse(const struct conn *c, const struct proto *question,
+		   int error, const char *why)
+{
+	struct proto m = {.kind = PROTO_REFUSED, .value = (uint32_t)error};
+
+	snprintf(m.why, sizeof(m.why), "%s", why);
+	answer_send(c, question, &m, NULL);
+}
+
+/* Does its process say so?  Without a page it does not. */
+static bool page_is_closed(int page_fd, uint32_t qpn)
+{
+	struct closed closed;
+
+	return page_copy(page_fd, offsetof(struct credit_page, closed),
+			 sizeof(closed), &closed) &&
+	       closed_has(&closed, qpn);
+}
+
+static enum proto_peer peer_state(const struct server *s, uint32_t qpn)
+{
+	uint32_t class = steer_class(qpn);
+
+	if (!class || class > STEER_CLASS_MAX)
+		return PROTO_PEER_UNKNOWN;
+	if (!group_is_owned(&s->group, class))
+		return PROTO_PEER_GONE;
+	return page_is_closed(s->group.member[class].page_fd, qpn)
+		       ? PROTO_PEER_CLOSED
+		       : PROTO_PEER_ALIVE;
+}
+
+void answer_peer(const struct server *s, const struct conn *c,
+		 const struct proto *m)
+{
+	struct proto reply = {.kind = PROTO_ANSWER,
+			      .value = peer_state(s, m->value),
+			      .about = m->value};
+
+	answer_send(c, m, &reply, NULL);
+}
+
+enum livemsg_state answer_state(void *user, uint32_t qpn)
+{
+	const struct server *s = user;
+
+	if (!s->group.count)
+		return LIVEMSG_UNKNOWN;
+	switch (peer_state(s, qpn)) {
+	case PROTO_PEER_GONE:
+		return LIVEMSG_GONE;
+	case PROTO_PEER_ALIVE:
+		return LIVEMSG_ALIVE;
+	case PROTO_PEER_CLOSED:
+		return LIVEMSG_CLOSED;
+	case PROTO_PEER_UNKNOWN:
+		break;
+	}
+	return LIVEMSG_UNKNOWN;
+}
+
+static void tell_far(const struct conn *c, const struct live_answer *a)
+{
+	struct proto m = {.magic = PROTO_MAGIC,
+			  .version = PROTO_VERSION,
+			  .kind = PROTO_ANSWER,
+			  .about = a->about.qpn};
+
+	switch (a->state) {
+	case LIVEMSG_GONE:
+		m.value = PROTO_PEER_GONE;
+		break;
+	case LIVEMSG_ALIVE:
+		m.value = PROTO_PEER_ALIVE;
+		break;
+	case LIVEMSG_CLOSED:
+		m.value = PROTO_PEER_CLOSED;
+		break;
+	case LIVEMSG_UNKNOWN:
+		m.value = PROTO_PEER_UNKNOWN;
+		break;
+	}
+	memcpy(m.peer, a->about.peer, 16);
+	proto_send(c->fd, &m, NULL);
+}
+
+void answer_far(struct server *s, struct conn *c, const struct proto *m,
+		uint64_t now_ns)
+{
+	struct live_answer none = {.about.qpn = m->value,
+				   .about.scope = m->scope,
+				   .state = LIVEMSG_UNKNOWN};
+
+	memcpy(none.about.local, m->local, 16);
+	memcpy(none.about.peer, m->peer, 16);
+	if (!c->name)
+		c->name = ++s->names;
+	if (!far_ask(s->far, c->name, &none.about, now_ns))
+		tell_far(c, &none);
+}
+
+void answer_far_all(struct server *s)
+{
+	struct live_answer a;
+
+	while (far_answer(s->far, &a))
+		for (uint32_t i = 0; i < s->conns; i++)
+			if (s->conn[i].name == a.asker && s->conn[i].fd >= 0)
+				tell_far(&s->conn[i], &a);
+}
+
+void answer_page(const struct server *s, const struct conn *c,
+		 const struct proto *m)
+{
+	struct proto reply = {.kind = PROTO_PAGE_IS, .value = m->value};
+	int fd = group_is_owned(&s->group, m->value)
+			 ? page_reader(s->group.member[m->value].page_fd)
+			 : -ENOENT;
+
+	if (fd >= 0)
+		reply.brings = PROTO_FD_PAGE;
+	answer_send(c, m, &reply, &fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Who has a class; NULL: nobody. */
+static const struct conn *owner_of(const struct server *s, uint32_t class)
+{
+	for (uint32_t i = 0; class && i < s->conns; i++)
+		if (s->conn[i].class == class)
+			return &s->conn[i];
+	return NULL;
+}
+
+void answer_arena(const struct server *s, struct conn *c, const struct proto *m)
+{
+	struct proto reply = {.kind = PROTO_ARENA_IS,
+			      .value = m->value,
+			      .about = PROTO_ARENA_NONE};
+	const struct conn *owner = owner_of(s, m->value);
+	const int *kick = owner ? &owner->kick_fd : NULL;
+
+	if (owner && owner->user == c->user && owner->fd < 0)
+		reply.about = PROTO_ARENA_LATER;
+	if (owner && owner->user == c->user && *kick >= 0) {
+		reply.about = PROTO_ARENA_HERE;
+		reply.arena = owner->arena;
+		reply.brings = PROTO_FD_KICK;
+		c->guest_of[m->value / 64] |= 1ull << m->value % 64;
+	}
+	answer_send(c, m, &reply, kick);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the broker answers to its clients' questions about each other.  Part of
+ * its loop: one owner, no lock.  Never waits: a client that does not read loses
+ * its answers.
+ */
+#ifndef ADVERB_BROKER_ANSWER_H
+#define ADVERB_BROKER_ANSWER_H
+
+#include "broker/inside.h"
+
+/* Completes m, the answer to a question, and sends it with the descriptors
+ * that m->brings says. */
+void answer_send(const struct conn *c, const struct proto *question,
+		 struct proto *m, const int *fds);
+/* error: an errno; why: a sentence. */
+void answer_refuse(const struct conn *c, const struct proto *question,
+		   int error, const char *why);
+
+/* Each to a question m of c's.  Does the process live that a QPN belongs to? */
+void answer_peer(const struct server *s, const struct conn *c,
+		 const struct proto *m);
+/* The same for another host's broker: a far_state, whose user is s; */
+enum livemsg_state answer_state(void *user, uint32_t qpn);
+/* and of a process there: asks, and answers when it has heard. */
+void answer_far(struct server *s, struct conn *c, const struct proto *m,
+		uint64_t now_ns);
+void answer_far_all(struct server *s);
+/* A page, to whoever asks, of any user: it says how much has been taken, no
+ * more. */
+void answer_page(const struct server *s, const struct conn *c,
+		 const struct proto *m);
+/* Where an arena is, only to processes of the same user, of which the kernel
+ * then lets those open it who could as well debug its owner. */
+void answer_arena(const struct server *s, struct conn *c,
+		  const struct proto *m);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a broker consists of, for the files that its loop is in: server.c and,
+ * for what it answers to its clients, answer.c.  Nobody else looks.
+ */
+#ifndef ADVERB_BROKER_INSIDE_H
+#define ADVERB_BROKER_INSIDE_H
+
+#include "broker/cmserver.h"
+#include "broker/far.h"
+#include "broker/group.h"
+#include "broker/gsi.h"
+#include "broker/proto.h"
+#include "broker/tally.h"
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* a process may have two: for its class, and for its connections */
+#define CONN_MAX (2 * STEER_CLASS_MAX + 64)
+#define FIXED	 3 /* descriptors that are polled besides the clients' */
+
+/*
+ * One client, or (fd -1) what is left of one that had a class of a broker that
+ * died, until it comes to us or dies.  The broker owns the descriptors.
+ */
+struct conn {
+	int fd;
+	int pidfd; /* -1: its process is not visible */
+	uid_t user;
+	pid_t pid;
+	uint32_t class;		    /* 0: has none yet */
+	bool is_waiting;	    /* its hello is not answered */
+	struct proto hello;	    /* then, */
+	int hello_fd;		    /* the socket that came with it or -1, */
+	struct proto_at arena;	    /* that it shares with its user, */
+	int kick_fd;		    /* to wake it then, or -1 */
+	uint64_t waiting_ms;	    /* and since when */
+	struct cmserver_client *cm; /* NULL: no connection management */
+	uint64_t name;		    /* never given twice; 0: asks nobody */
+	/* Whose arenas it was shown, by class; of another broker's client
+	 * nobody knows. */
+	uint64_t guest_of[STEER_CLASS_MAX / 64 + 1];
+	bool is_heirloom;
+};
+
+struct server {
+	int listen_fd, spare_fd;
+	uint64_t idle_ms, idle_since_ms;
+	uint32_t conns;
+	struct conn conn[CONN_MAX];
+	struct group group;
+	struct gsi gsi;
+	struct cmserver *cm;
+	struct far *far;
+	uint64_t names; /* given */
+	struct tally tally;
+	struct pollfd polled[FIXED + 2 * CONN_MAX];
+};
+
+#endif
