@@ -241,15 +241,15 @@ static void take_events(struct host *h)
 static void find_ways(struct host *h)
 {
 	struct world *w = h->world;
-	uint32_t qpn, peer;
+	struct engine_want want;
 
-	while ((qpn = engine_wants_way(h->engine, &peer))) {
-		struct flow *f = pair_flow_of(w, h, qpn);
+	while (engine_wants_way(h->engine, &want)) {
+		struct flow *f = pair_flow_of(w, h, want.qpn);
 		struct host *to = f ? f->to : NULL;
 		bool is_willing =
 			to && !to->dead && rng_chance(&w->rng, 900000);
 
-		engine_way(h->engine, qpn, is_willing ? &to->far : NULL,
+		engine_way(h->engine, want.qpn, is_willing ? &to->far : NULL,
 			   is_willing ? to->guests[h->index] : NULL, to);
 	}
 }

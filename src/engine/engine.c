@@ -37,6 +37,7 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 	e->look_ns = UINT64_MAX;
 	list_init(&e->starved);
 	list_init(&e->undecided);
+	list_init(&e->asked);
 	list_init(&e->kicks);
 	if (e->class_of)
 		e->credits = calloc(CREDIT_CLASSES, sizeof *e->credits);

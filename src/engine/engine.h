@@ -102,21 +102,31 @@ void engine_page(struct engine *e, uint32_t qpn,
 void engine_joins(struct engine *e);
 uint32_t engine_wants_page(struct engine *e);
 /*
- * Without packets (direct/near.h).  engine_wants_way names a QP of ours, 0:
- * none, and its peer, which the host looks for; the QP waits for engine_way:
- * the adapter of the peer's process, our slot there (NULL in this process) and
- * whose it is; no adapter: packets.  True: what it gave is used, and stays
- * until engine_parted hands its owner out, as often as engine_way has kept it;
- * NULL: none. engine_kick hands out, once, an owner whose process sleeps and
- * has mail; NULL: none.  engine_gone: that process has ended; false if no QP is
- * on it.
+ * Without packets (direct/near.h).  A QP whose first request waits for the host
+ * to find its peer's process: engine_wants_way names each once, and again after
+ * engine_want_anew if it still waits; false: no more.
  */
-uint32_t engine_wants_way(struct engine *e, uint32_t *peer_qpn);
+struct engine_want {
+	uint32_t qpn, peer_qpn; /* ours, its peer */
+	uint64_t since_ns;
+};
+bool engine_wants_way(struct engine *e, struct engine_want *want);
+void engine_want_anew(struct engine *e);
+/* Does one wait that was named? */
+bool engine_waits_for_way(const struct engine *e);
+/*
+ * The end of the wait: the adapter of the peer's process, our slot there (NULL
+ * in this process) and whose it is; no adapter: packets.  True: these are in
+ * use until engine_parted hands the owner out, once for each time; NULL: no
+ * more are out of use.
+ */
 bool engine_way(struct engine *e, uint32_t qpn, struct hca *far,
 		struct guest *guest, void *owner);
-void *engine_kick(struct engine *e);
-bool engine_gone(struct engine *e, const void *owner);
 void *engine_parted(struct engine *e);
+/* An owner whose process sleeps and has mail, once; NULL: none. */
+void *engine_kick(struct engine *e);
+/* That process has ended; false if no QP is on it. */
+bool engine_gone(struct engine *e, const void *owner);
 /* Peers have left letters: serve them.  engine_tick does. */
 void engine_mail(struct engine *e);
 bool engine_has_mail(const struct engine *e);

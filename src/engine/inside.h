@@ -37,7 +37,8 @@ struct engine {
 	uint32_t wanted_qpn; /* engine_wants_page; 0: none */
 	/* Within the host without packets, near.h. */
 	bool is_direct;
-	struct list undecided; /* struct ibt_qp, by `nearby` */
+	struct list undecided; /* struct ibt_qp, by `nearby`; */
+	struct list asked;     /* and those that the host knows of */
 	struct list kicks;     /* struct far_link */
 	uint64_t look_ns;      /* when to look after peers; UINT64_MAX: never */
 	uint64_t moved;	       /* in this engine_tx, see ENGINE_MOVED_MAX */

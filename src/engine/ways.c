@@ -35,16 +35,30 @@ void engine_asleep(struct engine *e, bool asleep)
 	ring_publish(&e->ibt.hca->shared->is_asleep, asleep);
 }
 
-uint32_t engine_wants_way(struct engine *e, uint32_t *peer_qpn)
+bool engine_wants_way(struct engine *e, struct engine_want *want)
 {
+	struct list *n = list_pop_head(&e->undecided);
 	struct ibt_qp *q;
 
-	if (list_is_empty(&e->undecided))
-		return 0;
-	q = CONTAINER_OF(e->undecided.next, struct ibt_qp, nearby);
-	*peer_qpn = q->qp->type == HCA_QPT_UD ? q->packets_to
-					      : q->qp->attr.dest_qpn;
-	return q->qp->qpn;
+	if (!n)
+		return false;
+	q = CONTAINER_OF(n, struct ibt_qp, nearby);
+	list_push_tail(&e->asked, n);
+	want->qpn = q->qp->qpn;
+	want->peer_qpn = q->qp->type == HCA_QPT_UD ? q->packets_to
+						   : q->qp->attr.dest_qpn;
+	want->since_ns = q->way_ns;
+	return true;
+}
+
+bool engine_waits_for_way(const struct engine *e)
+{
+	return !list_is_empty(&e->asked);
+}
+
+void engine_want_anew(struct engine *e)
+{
+	list_take_all(&e->undecided, &e->asked);
 }
 
 bool engine_way(struct engine *e, uint32_t qpn, struct hca *far,
@@ -124,8 +138,10 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		moved = turn(e, q, now_ns);
 		e->moved += moved ? moved + MOVED_EACH : 0;
 	}
-	if (near_is_undecided(q) && !list_is_linked(&q->nearby))
+	if (near_is_undecided(q) && !list_is_linked(&q->nearby)) {
+		q->way_ns = now_ns;
 		list_push_tail(&e->undecided, &q->nearby);
+	}
 	if (q->way == IBT_WAY_DIRECT && q->link &&
 	    (q->link->is_asked || q->link->is_busy))
 		e->look_ns = bits_min_u64(e->look_ns, now_ns + IBT_LOOK_NS);

@@ -338,8 +338,7 @@ static void settle(struct lane *l)
 {
 	do
 		transmit(l);
-	while (report(l) || find_page(l) ||
-	       ways_find(&l->ways, l->engine, l->now_ns));
+	while (report(l) || find_page(l) || ways_find(l->engine));
 }
 
 void lane_ring(struct lane *l)
@@ -404,6 +403,7 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 		peer_bury(l->engine, now);
 	engine_tick(l->engine, now);
 	peer_turn(l->engine, now);
+	ways_look(&l->ways, l->engine, now);
 	if (any)
 		watch_junk(l);
 	settle(l);
@@ -566,7 +566,7 @@ bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 		l->linger_ns = l->last_turn_ns + LANE_LINGER_NS;
 	l->pause_ns = is_behind(l) ? 0 : l->pace.until_ns;
 	l->wake_ns = is_behind(l) ? 0 : engine_deadline(l->engine);
-	ways_rest(&l->ways, l->engine, l->last_turn_ns, &l->wake_ns);
+	ways_rest(l->engine, l->last_turn_ns, &l->wake_ns);
 	*until = bits_min_u64(l->wake_ns, peer_due_ns());
 	engine_publish(l->engine);
 	l->awaited_fd = l->is_full ? l->wire.full_fd : -1;

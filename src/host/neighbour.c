@@ -24,6 +24,7 @@
 #include "util/list.h"
 
 #define MOURNS 1000 /* by then it is stopped, and no dead one */
+#define ASKS   32   /* of the broker at once: what a socket holds for sure */
 #define SEALS  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 enum { SAY_REFUSED = 0xc8 };
@@ -50,7 +51,8 @@ static struct {
 	struct list idle;    /* of them; alive when looked at last */
 	struct entry *latest[STEER_CLASS_MAX + 1]; /* of each class, or NULL */
 	uint8_t asked[STEER_CLASS_MAX + 1];	   /* enum asked */
-	uint32_t questions;
+	uint32_t questions;			   /* of them */
+	bool has_news;
 	uint32_t mourns; /* looks at what the dead left that are due */
 	const char *why;
 } all = {.entries = {&all.entries, &all.entries},
@@ -195,7 +197,7 @@ static void close_all(void)
 	if (all.kick_fd >= 0)
 		close(all.kick_fd);
 	all.kick_fd = -1;
-	all.is_open = false;
+	all.is_open = all.has_news = false;
 	all.questions = all.mourns = 0;
 	memset(all.asked, ASKED_NOT, sizeof all.asked);
 }
@@ -378,18 +380,36 @@ static void refuse(uint32_t class, const char *why)
 			 why);
 }
 
+static struct entry *find(uint32_t class)
+{
+	struct entry *e = all.latest[class];
+
+	if (class == all.class)
+		return &all.self;
+	return e && hca_is_alive(&e->view) ? e : NULL;
+}
+
+/* Not asked any more, though the answer may come. */
+static void take_back(uint32_t class)
+{
+	all.questions -= all.asked[class] == ASKED_YES;
+	all.asked[class] = ASKED_NOT;
+}
+
 void neighbour_answered(const struct client_news *news)
 {
 	uint32_t class = news->class;
 	const char *why;
 
-	if (class > STEER_CLASS_MAX || all.asked[class] != ASKED_YES) {
+	if (!all.is_open || class > STEER_CLASS_MAX || find(class) ||
+	    (all.asked[class] != ASKED_YES &&
+	     news->arena != CLIENT_ARENA_HERE)) {
 		if (news->arena == CLIENT_ARENA_HERE)
 			close(news->kick_fd);
 		return;
 	}
-	all.questions--;
-	all.asked[class] = ASKED_NOT;
+	take_back(class);
+	all.has_news |= news->arena != CLIENT_ARENA_LATER;
 	switch (news->arena) {
 	case CLIENT_ARENA_HERE:
 		why = adopt(class, &news->arena_at, news->kick_fd);
@@ -426,10 +446,9 @@ bool neighbour_mourn(void)
 void neighbour_is_back(void)
 {
 	neighbour_died(); /* nobody said who has died meanwhile */
-	for (uint32_t i = 0; i <= STEER_CLASS_MAX; i++)
+	for (uint32_t i = 0; all.questions && i <= STEER_CLASS_MAX; i++)
 		if (all.asked[i] == ASKED_YES)
-			all.asked[i] = ASKED_NOT;
-	all.questions = 0;
+			take_back(i);
 }
 
 bool neighbour_is_asking(void)
@@ -437,13 +456,20 @@ bool neighbour_is_asking(void)
 	return all.questions > 0;
 }
 
-static struct entry *find(uint32_t class)
+bool neighbour_has_news(void)
 {
-	struct entry *e = all.latest[class];
+	bool has_news = all.has_news;
 
-	if (class == all.class)
-		return &all.self;
-	return e && hca_is_alive(&e->view) ? e : NULL;
+	all.has_news = false;
+	return has_news;
+}
+
+void neighbour_give_up(uint32_t qpn)
+{
+	uint32_t class = peer_class(qpn);
+
+	if (class <= STEER_CLASS_MAX)
+		take_back(class);
 }
 
 static enum neighbour_is ask(uint32_t class)
@@ -452,7 +478,8 @@ static enum neighbour_is ask(uint32_t class)
 		all.asked[class] = ASKED_NOT;
 		return NEIGHBOUR_NEVER;
 	}
-	if (all.asked[class] == ASKED_NOT && peer_ask_arena(class)) {
+	if (all.asked[class] == ASKED_NOT && all.questions < ASKS &&
+	    peer_ask_arena(class)) {
 		all.asked[class] = ASKED_YES;
 		all.questions++;
 	}

@@ -7,7 +7,8 @@
  *	                         `--> another user's, another build's, no
  *	                              rights (Yama, a container) -> NEVER
  *
- * Nothing here waits: an answer comes by a later turn of the lane.
+ * Nothing here waits: an answer comes by a later turn of the lane.  Many may be
+ * asked for at once, of which the broker hears of some at a time.
  *
  * A neighbour's arena is input: every offset read from it is checked with
  * arena_has before use, nothing in it is asserted.  Its memory is reached
@@ -41,7 +42,7 @@ struct neighbour {
 };
 
 enum neighbour_is {
-	NEIGHBOUR_ASKED, /* ask again at the lane's next turn */
+	NEIGHBOUR_ASKED, /* ask again when there is news, or in a moment */
 	NEIGHBOUR_HERE,
 	NEIGHBOUR_NEVER, /* packets */
 };
@@ -76,6 +77,10 @@ void neighbour_kick(struct neighbour *n);
 void neighbour_answered(const struct client_news *news);
 void neighbour_is_back(void);
 bool neighbour_is_asking(void);
+/* Has it answered since this was asked last? */
+bool neighbour_has_news(void);
+/* Who waited for the answer does not any more; it may come all the same. */
+void neighbour_give_up(uint32_t qpn);
 /* One that may have worked in our arena has died: neighbour_mourn is due. */
 void neighbour_died(void);
 /* Put right what the dead left; true: look again in a moment. */

@@ -14,15 +14,19 @@
 #include "util/ring.h"
 
 struct ways {
-	uint64_t until_ns;     /* an answer is waited for; 0: none */
+	uint64_t look_ns;      /* when to look again for answers, */
+	uint64_t heard_ns;     /* and when there was one */
 	uint32_t silent_turns; /* without a datagram */
 	ring_index is_quiet;   /* nothing comes but by our rings; */
 	ring_index skipped;    /* polls that looked no further since */
 };
 
 void ways_init(struct ways *w);
-/* Answer what the engine wants to know; false: nothing new. */
-bool ways_find(struct ways *w, struct engine *e, uint64_t now_ns);
+/* Ask for what the engine newly wants to know, or answer it; false: nothing
+ * was answered. */
+bool ways_find(struct engine *e);
+/* The broker may have answered; whose answer takes too long goes by packets. */
+void ways_look(struct ways *w, struct engine *e, uint64_t now_ns);
 /* Let go of the processes that QPs lead to no more. */
 void ways_part(struct engine *e);
 /* Wake those who have mail. */
@@ -33,8 +37,7 @@ void ways_turned(struct ways *w, struct engine *e, bool any);
  * Who turned the lane will sleep until *wake_ns, which is made earlier if need
  * be, unless kicked; and does not any more.
  */
-void ways_rest(const struct ways *w, struct engine *e, uint64_t now_ns,
-	       uint64_t *wake_ns);
+void ways_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns);
 void ways_rested(struct engine *e);
 /* May a poll do without a turn? */
 bool ways_may_skip(struct ways *w, const struct engine *e);

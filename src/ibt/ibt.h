@@ -197,6 +197,7 @@ struct ibt_qp {
 	bool awaits_guests; /* the request at the cursor has yet to see them */
 	struct guest_look look; /* leave, see local.h */
 	enum ibt_way way;
+	uint64_t way_ns;       /* since when it waits for the decision */
 	struct far_link *link; /* near.h: owned; NULL before the first */
 	/* UD, near_ud.h: links by QPN, owned, the latest being `link`; and the
 	 * target to which the request at the cursor goes by packets. */

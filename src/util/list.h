@@ -60,6 +60,18 @@ static inline struct list *list_pop_head(struct list *l)
 	return node;
 }
 
+/* All of `from` goes behind what is on l. */
+static inline void list_take_all(struct list *l, struct list *from)
+{
+	if (list_is_empty(from))
+		return;
+	from->next->prev = l->prev;
+	l->prev->next = from->next;
+	from->prev->next = l;
+	l->prev = from->prev;
+	list_init(from);
+}
+
 #define list_for_each(it, l)                                                   \
 	for (struct list *it = (l)->next; it != (l); it = it->next)
 /* The body may remove `it`. */

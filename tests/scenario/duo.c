@@ -236,12 +236,12 @@ void duo_recv(struct duo *d, int i, uint64_t local, uint32_t bytes)
 static void answer(struct duo *d, int i)
 {
 	struct duo_side *s = &d->side[i];
-	uint32_t qpn, peer;
+	struct engine_want want;
 
-	while ((qpn = engine_wants_way(s->engine, &peer))) {
-		CHECK(class_of(peer) == class_of(d->side[!i].qp->qpn));
-		engine_way(s->engine, qpn, &d->side[!i].far, d->side[!i].guest,
-			   d);
+	while (engine_wants_way(s->engine, &want)) {
+		CHECK(class_of(want.peer_qpn) == class_of(d->side[!i].qp->qpn));
+		engine_way(s->engine, want.qpn, &d->side[!i].far,
+			   d->side[!i].guest, d);
 	}
 	while (engine_kick(s->engine))
 		d->side[!i].kicked++;

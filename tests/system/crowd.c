@@ -5,6 +5,7 @@
  *	crowd many PROCESSES QPS   process i's queue pairs talk to those of
  *	                           process i ^ 1, all at once
  *	crowd hub PROCESSES        each talks to the first, all at once
+ *	crowd halt PROCESSES       the same while the broker is stopped
  *	crowd mortal ROUNDS SEED   two processes, one killed at some moment; the
  *	                           other hears of it, never before it happens
  *	crowd survivor ROUNDS SEED one process, whose peers are killed one after
@@ -17,6 +18,7 @@
 #include "holdings.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -53,6 +55,38 @@ static double now_s(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Is this, a folder of /proc, a broker of our network namespace? */
+static bool is_broker(const char *process)
+{
+	char path[300], name[16] = "", ours[64] = "", its[64] = "";
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/comm", process);
+	f = fopen(path, "re");
+	if (f && !fgets(name, sizeof name, f))
+		*name = 0;
+	if (f)
+		fclose(f);
+	snprintf(path, sizeof path, "%s/ns/net", process);
+	return !strcmp(name, "adverbd\n") &&
+	       readlink(path, its, sizeof its - 1) > 0 &&
+	       readlink("/proc/self/ns/net", ours, sizeof ours - 1) > 0 &&
+	       !strcmp(its, ours);
+}
+
+static void brokers_signal(int number)
+{
+	glob_t found;
+
+	if (glob("/proc/[0-9]*", 0, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		if (is_broker(found.gl_pathv[i]))
+			kill(atoi(found.gl_pathv[i] + strlen("/proc/")),
+			     number);
+	globfree(&found);
 }
 
 static void *shared(size_t bytes)
@@ -104,7 +138,7 @@ static void join(struct ibv_qp *qp, const struct ends_address *self,
 struct crowd {
 	pthread_barrier_t all;
 	int processes, qps; /* at most, of one */
-	bool is_hub;
+	bool is_hub, halts;
 	/* When it began, when all had opened; what the last of the requests of
 	 * process 0 took, and what the end of its queue pairs. */
 	double began_s, opened_s, took_s, ending_s;
@@ -268,6 +302,8 @@ static int be_one_of_many(struct crowd *c, int me)
 	if (!me)
 		c->opened_s = now_s();
 	prepare(&m, c);
+	if (c->halts && !me)
+		brokers_signal(SIGSTOP);
 	pthread_barrier_wait(&c->all);
 	posted_s = now_s();
 	post(&m);
@@ -283,7 +319,7 @@ static int be_one_of_many(struct crowd *c, int me)
 	return 0;
 }
 
-static int many(int processes, int qps, bool is_hub)
+static int many(int processes, int qps, bool is_hub, bool halts)
 {
 	size_t count = (size_t)processes * (size_t)qps;
 	struct crowd *c = shared(sizeof(*c) + count * sizeof(c->at[0]));
@@ -293,6 +329,7 @@ static int many(int processes, int qps, bool is_hub)
 	c->processes = processes;
 	c->qps = qps;
 	c->is_hub = is_hub;
+	c->halts = halts;
 	c->began_s = now_s();
 	pthread_barrierattr_init(&attr);
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
@@ -304,6 +341,8 @@ static int many(int processes, int qps, bool is_hub)
 	while (wait(&status) > 0)
 		if (status && !failed++)
 			kill(0, SIGTERM);
+	if (halts)
+		brokers_signal(SIGCONT);
 	if (!failed)
 		printf("%d processes: all are open after %.2f s; of %d queue "
 		       "pairs of the first, the last first request took %.3f "
@@ -482,15 +521,17 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	setpgid(0, 0);
 	if (argc == 4 && !strcmp(argv[1], "many"))
-		return many(atoi(argv[2]), atoi(argv[3]), false);
-	if (argc == 3 && !strcmp(argv[1], "hub"))
-		return many(atoi(argv[2]), atoi(argv[2]) - 1, true);
+		return many(atoi(argv[2]), atoi(argv[3]), false, false);
+	if (argc == 3 && (!strcmp(argv[1], "hub") || !strcmp(argv[1], "halt")))
+		return many(atoi(argv[2]), atoi(argv[2]) - 1, true,
+			    !strcmp(argv[1], "halt"));
 	if (argc == 4 && !strcmp(argv[1], "mortal"))
 		return mortal(atoi(argv[2]), (unsigned)atoi(argv[3]));
 	if (argc == 4 && !strcmp(argv[1], "survivor"))
 		return survivor(atoi(argv[2]), (unsigned)atoi(argv[3]));
 	fprintf(stderr, "usage: crowd many PROCESSES QPS\n"
 			"       crowd hub PROCESSES\n"
+			"       crowd halt PROCESSES\n"
 			"       crowd mortal ROUNDS SEED\n"
 			"       crowd survivor ROUNDS SEED\n");
 	return 2;

@@ -105,6 +105,9 @@ for way in "packets", "direct":
     t.case("one process with many peers, by " + way,
            samehost(way, "hub", "1000" if t.options.full else "200",
                     program=CROWD), "same host", "crowd")
+# One after the other they would be waited for in more than the time there is.
+t.case("one process with many peers beside a stopped broker",
+       samehost("direct", "halt", "251", program=CROWD), "same host", "crowd")
 t.case("who lets nobody look into it goes by packets",
        samehost("direct", "stopped", "packets", "hidden"),
        "same host", "samehost")
