@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-void answer_send(const struct conn *c, const struct proto *question,
-		 struct proto *m, const int *fds)
+int answer_send(const struct conn *c, const struct proto *question,
+		struct proto *m, const int *fds)
 {
 	m->magic = PROTO_MAGIC;
 	m->version = PROTO_VERSION;
 	m->serial = question->serial;
-	proto_send(c->fd, m, fds);
+	return proto_send(c->fd, m, fds);
 }
 
 void answer_refuse(const struct conn *c, const struct proto *question,
@@ -170,5 +170,10 @@ void answer_arena(const struct server *s, struct conn *c, const struct proto *m)
 		reply.brings = PROTO_FD_KICK;
 		c->guest_of[m->value / 64] |= 1ull << m->value % 64;
 	}
-	answer_send(c, m, &reply, kick);
+	if (!answer_send(c, m, &reply, kick) || !reply.brings)
+		return;
+	/* too many descriptors are under way just now */
+	reply.about = PROTO_ARENA_LATER;
+	reply.brings = 0;
+	answer_send(c, m, &reply, NULL);
 }

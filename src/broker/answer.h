@@ -10,9 +10,9 @@
 #include "broker/inside.h"
 
 /* Completes m, the answer to a question, and sends it with the descriptors
- * that m->brings says. */
-void answer_send(const struct conn *c, const struct proto *question,
-		 struct proto *m, const int *fds);
+ * that m->brings says; 0 or -errno. */
+int answer_send(const struct conn *c, const struct proto *question,
+		struct proto *m, const int *fds);
 /* error: an errno; why: a sentence. */
 void answer_refuse(const struct conn *c, const struct proto *question,
 		   int error, const char *why);

@@ -22,7 +22,7 @@
 #define SAFE_MS	 10000
 #define RETRY_MS 50
 #define BACKLOG	 1024
-#define CM_BATCH 16   /* messages of one client in a turn */
+#define BATCH	 16   /* messages of one client, and arrivals, in a turn */
 #define CM_LAST	 1024 /* more than a socket holds */
 
 static uint64_t now_ns(void)
@@ -217,7 +217,8 @@ static void take_tree(struct server *s, const struct conn *c, int *fd)
 		return;
 	if (s->tally.tree_fd < 0)
 		sweep_others(*fd);
-	count_living(s);
+	if (s->tally.is_heir)
+		count_living(s);
 	tally_tree(&s->tally, *fd);
 	*fd = -1;
 }
@@ -287,14 +288,12 @@ static bool serve_cm(struct server *s, struct conn *c, int max)
 	return true;
 }
 
-/* False when the client is gone. */
-static bool serve(struct server *s, struct conn *c)
+/* 0 or -errno: -EAGAIN: there is none, -EPROTO: it makes no sense. */
+static int serve_message(struct server *s, struct conn *c)
 {
 	int fds[PROTO_FDS], error;
 	struct proto m = {0};
 
-	if (is_cm(c))
-		return serve_cm(s, c, CM_BATCH);
 	error = proto_receive(c->fd, &m, fds);
 	if (error == -EPROTO)
 		answer_refuse(c, &m, EPROTO,
@@ -304,6 +303,30 @@ static bool serve(struct server *s, struct conn *c)
 	for (int i = 0; i < PROTO_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	return error;
+}
+
+/* What else is asked may be about one who has died since the poll, and whose
+ * death the asker knows of; an arena shows that by itself. */
+static bool asks_for_arena(const struct conn *c)
+{
+	struct proto m = {0};
+
+	return recv(c->fd, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT) ==
+		       sizeof(m) &&
+	       m.kind == PROTO_ARENA;
+}
+
+/* False when the client is gone. */
+static bool serve(struct server *s, struct conn *c)
+{
+	int left = BATCH, error;
+
+	if (is_cm(c))
+		return serve_cm(s, c, BATCH);
+	do
+		error = serve_message(s, c);
+	while (!error && --left && asks_for_arena(c));
 	return !error || error == -EAGAIN || error == -EPROTO;
 }
 
@@ -395,7 +418,8 @@ static void turn_away(struct server *s)
 	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-static void admit(struct server *s)
+/* False: nobody waits, or not for us. */
+static bool admit(struct server *s)
 {
 	int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	struct ucred who;
@@ -404,12 +428,12 @@ static void admit(struct server *s)
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE)
 			turn_away(s);
-		return;
+		return false;
 	}
 	if (s->conns == CONN_MAX ||
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length)) {
 		close(fd);
-		return;
+		return true;
 	}
 	/* A fork of the client may keep the connection open: watch both. */
 	s->conn[s->conns++] = (struct conn){
@@ -420,6 +444,7 @@ static void admit(struct server *s)
 		.pid = who.pid,
 		.hello_fd = -1,
 		.kick_fd = -1};
+	return true;
 }
 
 /* The sooner of a wait, -1 for good, and of what is due on QP1. */
@@ -491,8 +516,9 @@ static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
 	if (p[2].revents)
 		tally_looked(&s->tally, now_ms());
 	serve_all(s, p + FIXED, n);
-	if (p[0].revents)
-		admit(s);
+	for (int i = 0; p[0].revents && i < BATCH; i++)
+		if (!admit(s))
+			break;
 }
 
 /* The wire before the clients: what they are told of is under way. */

@@ -53,7 +53,7 @@ void tally_live(struct tally *t, int page_fd);
 /* Its process has ended; before the page is cleared. */
 void tally_end(struct tally *t, int page_fd);
 /* Takes the folder class/infiniband of a tree of our user, to look what
- * devices it has; the living have been counted. */
+ * devices it has; where is_heir, the living have been counted. */
 void tally_tree(struct tally *t, int tree_fd);
 /* POLLIN: call tally_looked.  -1: there is nothing to poll. */
 int tally_fd(const struct tally *t);
