@@ -16,8 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPEN_MS	    15000 /* a safe may be on its way; see server.c */
-#define GREETING_MS 12000
+#define OPEN_MS	    15000 /* while nobody is there; see SAFE_MS, server.c */
+#define PATIENCE_MS 60000
+#define LATE_MS	    1000 /* of one that is stopped, and */
+#define SLOW_MS	    5000 /* of one that has too little of a processor */
 #define ALONE_MS    1000
 #define WAIT_MAX_MS 1000
 /* Another's broker is for its user to start anew: only then do we. */
@@ -94,7 +96,8 @@ static void say_hello(struct client *c)
 		fds[n++] = c->kick_fd;
 	}
 	c->state = CLIENT_GREETING;
-	c->due_ms = now_ms() + GREETING_MS;
+	/* whose class is known is taken for dead if this connection ends */
+	c->due_ms = c->class ? UINT64_MAX : now_ms() + c->patience_ms;
 	if (tell(c, &m, fds))
 		lose(c, -EPIPE, "the broker adverbd comes and goes");
 }
@@ -278,6 +281,45 @@ static bool take(struct client *c, const struct proto *m, int fds[PROTO_FDS],
 	return true;
 }
 
+/* Who listens there; 0: it cannot be seen. */
+static pid_t listener(const struct client *c)
+{
+	struct ucred who = {0};
+	socklen_t length = sizeof(who);
+
+	getsockopt(c->unix_fd, SOL_SOCKET, SO_PEERCRED, &who, &length);
+	return who.pid;
+}
+
+/* Says so the kernel? */
+static bool is_stopped(pid_t pid)
+{
+	char path[32], text[64] = "", *at;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	at = strrchr(text, ')');
+	return at && (at[2] == 'T' || at[2] == 't');
+}
+
+static void name_silent(struct client *c)
+{
+	pid_t pid = listener(c);
+	char who[48] = "";
+
+	if (pid)
+		snprintf(who, sizeof(who), " (process %d%s)", (int)pid,
+			 is_stopped(pid) ? ", stopped" : "");
+	snprintf(c->why, sizeof(c->why),
+		 "the broker adverbd%s has not answered for %u s", who,
+		 (unsigned)(c->patience_ms / 1000));
+}
+
 bool client_turn(struct client *c, struct client_news *news)
 {
 	bool is_news = false;
@@ -303,8 +345,10 @@ bool client_turn(struct client *c, struct client_news *news)
 		if (error)
 			lose(c, error, "the broker adverbd comes and goes");
 	}
-	if (c->state == CLIENT_GREETING && now_ms() >= c->due_ms)
-		lose(c, -ETIMEDOUT, "the broker adverbd does not answer");
+	if (c->state == CLIENT_GREETING && now_ms() >= c->due_ms) {
+		name_silent(c);
+		lose(c, -ETIMEDOUT, c->why);
+	}
 	return is_news;
 }
 
@@ -327,52 +371,99 @@ static bool is_final(const struct client *c)
 		c->error != -ECONNREFUSED);
 }
 
-/*
- * Waits for the broker or until the client is due; `end` too moves on by what
- * we were away for, for that was no silence of the broker's.
- */
-static void await(struct client *c, uint64_t *end)
+/* Is there one that has not answered, or that somebody is about to start? */
+static bool is_there(const struct client *c)
+{
+	return c->state == CLIENT_GREETING || c->error == -EAGAIN;
+}
+
+/* An opening: these move on by what we were away for ourselves, for that was
+ * no silence of the broker's. */
+struct opening {
+	uint64_t end_ms, last_ms; /* without anybody there; in any case */
+	uint64_t began_ms;
+	bool is_told; /* that it takes long */
+};
+
+/* Waits for the broker or until the client is due. */
+static void await(struct client *c, struct opening *o)
 {
 	struct pollfd p = {c->unix_fd, POLLIN, 0};
 	uint64_t began = now_ms(), took;
-	uint64_t until = c->due_ms < *end ? c->due_ms : *end;
+	uint64_t until = c->due_ms < o->end_ms ? c->due_ms : o->end_ms;
 	uint64_t left = until > began ? until - began : 0;
 
 	poll(&p, 1, left < NAP_MS ? (int)left : NAP_MS);
 	took = now_ms() - began;
 	if (took < 2 * NAP_MS)
 		return;
-	*end += took;
+	o->end_ms += took;
+	o->last_ms += took;
+	o->began_ms += took;
 	if (c->due_ms != UINT64_MAX)
 		c->due_ms += took;
 }
 
-int client_open(struct client *c, const char **why)
+static void tell_late(const struct client *c, const struct client_wish *wish,
+		      struct opening *o, uint64_t now)
 {
-	return client_open_sharing(c, -1, -1, why);
+	bool stopped;
+
+	if (o->is_told || !wish->late || now < o->began_ms + LATE_MS)
+		return;
+	stopped = is_stopped(listener(c));
+	if (!stopped && now < o->began_ms + SLOW_MS)
+		return;
+	o->is_told = true;
+	wish->late(listener(c), stopped);
 }
 
-int client_open_sharing(struct client *c, int arena_fd, int kick_fd,
+/* False: enough. */
+static bool may_go_on(struct client *c, const struct client_wish *wish,
+		      struct opening *o)
+{
+	uint64_t now = now_ms();
+
+	if (is_there(c) && now + OPEN_MS > o->end_ms)
+		o->end_ms = now + OPEN_MS;
+	if (o->end_ms > o->last_ms)
+		o->end_ms = o->last_ms;
+	if (c->state == CLIENT_GREETING)
+		tell_late(c, wish, o, now);
+	return !is_final(c) && now < o->end_ms;
+}
+
+int client_open(struct client *c, const char **why)
+{
+	const struct client_wish none = {-1, -1, PATIENCE_MS, NULL};
+
+	return client_open_sharing(c, &none, why);
+}
+
+int client_open_sharing(struct client *c, const struct client_wish *wish,
 			const char **why)
 {
-	uint64_t end = now_ms() + OPEN_MS;
+	uint64_t now = now_ms();
+	struct opening o = {now + OPEN_MS, now + OPEN_MS + wish->patience_ms,
+			    now, false};
 	struct client_news news;
 
 	*c = (struct client){.unix_fd = -1,
 			     .udp_fd = -1,
 			     .safe_fd = -1,
 			     .tree_fd = -1,
-			     .arena_fd = arena_fd,
-			     .kick_fd = kick_fd};
-	while (now_ms() < end) {
+			     .arena_fd = wish->arena_fd,
+			     .kick_fd = wish->kick_fd,
+			     .patience_ms = wish->patience_ms};
+	for (;;) {
 		client_turn(c, &news);
 		if (c->state == CLIENT_UP) {
 			*why = "";
 			return 0;
 		}
-		if (is_final(c))
+		if (!may_go_on(c, wish, &o))
 			break;
-		await(c, &end);
+		await(c, &o);
 	}
 	*why = c->reason ? c->reason : "the broker adverbd does not answer";
 	client_close(c);

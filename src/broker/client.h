@@ -46,9 +46,10 @@ struct client {
 	int arena_fd, kick_fd; /* what to share, borrowed; or -1 */
 	uint32_t class;
 	uint32_t serial;
-	uint64_t due_ms;  /* when client_turn wants to be called again */
-	uint64_t lost_ms; /* since when there is no broker */
-	uint32_t wait_ms; /* until the next try to find it */
+	uint64_t patience_ms; /* for the answer to a hello */
+	uint64_t due_ms;      /* when client_turn wants to be called again */
+	uint64_t lost_ms;     /* since when there is no broker */
+	uint32_t wait_ms;     /* until the next try to find it */
 	/* The broker is another user's, who can see and drop our packets. */
 	bool is_foreign;
 	uid_t broker_user;
@@ -79,15 +80,25 @@ struct client_news {
 
 /*
  * 0, or -errno with a sentence in *why, which borrows from c or is constant:
- * -ENOENT there is no broker to start, -EADDRINUSE the port is somebody's.
+ * -ENOENT there is no broker to start, -EADDRINUSE the port is somebody's,
+ * -ETIMEDOUT there is a broker, and it says nothing.
  */
 int client_open(struct client *c, const char **why);
-/*
- * The same, and processes of this user are told where this one has its arena,
- * and get its kick, from the broker and from each that follows it; both are
- * borrowed until client_close.  -1, -1: nothing is shared.
- */
-int client_open_sharing(struct client *c, int arena_fd, int kick_fd,
+struct client_wish {
+	/*
+	 * Processes of this user are told where this one has its arena, and
+	 * get its kick, from the broker and from each that follows it; both
+	 * are borrowed until client_close.  -1, -1: nothing is shared.
+	 */
+	int arena_fd, kick_fd;
+	/* For a broker that lives, and says nothing: it is stopped, or starved
+	 * by others. */
+	uint64_t patience_ms;
+	/* Told once, when that takes a second of one that is stopped, or five;
+	 * may be NULL.  pid 0: it cannot be seen. */
+	void (*late)(pid_t broker, bool is_stopped);
+};
+int client_open_sharing(struct client *c, const struct client_wish *wish,
 			const char **why);
 void client_close(struct client *c);
 /* The descriptor that client_turn waits for (POLLIN); -1: none. */

@@ -117,7 +117,7 @@ static int start(struct host *h, const struct host_sink *sink)
 	h->hca.active_mtu = MTU_ANY; /* host_qp_modify asks the port */
 	neighbour_open(&h->hca);
 	fd = peer_socket(neighbour_is_open() ? h->map.fd : -1,
-			 neighbour_kick_fd());
+			 neighbour_kick_fd(), config.patience_ns);
 	if (fd < 0) {
 		err = fd;
 		goto close_neighbours;

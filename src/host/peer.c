@@ -20,7 +20,7 @@
 #define QUESTIONS	256 /* that wait; one more is asked again later */
 #define NS_PER_MS	1000000u
 
-enum { SAY_NO_BROKER = 0xb0, SAY_FOREIGN, SAY_ALONE };
+enum { SAY_NO_BROKER = 0xb0, SAY_FOREIGN, SAY_ALONE, SAY_LATE };
 
 /*
  * Our QPN and the one it talks to; of another host, if that is not all 0.  All
@@ -57,10 +57,35 @@ static void judge(void)
 			 (unsigned)broker.broker_user);
 }
 
-int peer_socket(int arena_fd, int kick_fd)
+static void say_late(pid_t pid, bool is_stopped)
 {
+	host_say(SAY_LATE,
+		 "the broker adverbd, process %d, %s: waiting for it "
+		 "(ADVERB_PATIENCE)",
+		 (int)pid,
+		 is_stopped ? "is stopped" : "has not answered for 5 s");
+}
+
+/* Without a broker, which is no help where one that we cannot use has the
+ * port; 0 or -errno, of the two the one that says more. */
+static int bind_alone(int err)
+{
+	int fd;
+
+	if (err == -EADDRINUSE || err == -ETIMEDOUT)
+		return err;
+	fd = udp_bind(ROCEV2_UDP_PORT);
+	return fd == -EADDRINUSE ? err : fd;
+}
+
+int peer_socket(int arena_fd, int kick_fd, uint64_t patience_ns)
+{
+	const struct client_wish wish = {.arena_fd = arena_fd,
+					 .kick_fd = kick_fd,
+					 .patience_ms = patience_ns / NS_PER_MS,
+					 .late = say_late};
 	const char *why = "";
-	int err = client_open_sharing(&broker, arena_fd, kick_fd, &why);
+	int err = client_open_sharing(&broker, &wish, &why);
 
 	has_broker = !err;
 	questions = 0;
@@ -78,8 +103,7 @@ int peer_socket(int arena_fd, int kick_fd)
 		return err ? err : fd;
 	}
 	host_say(SAY_NO_BROKER, "%s", why);
-	/* a port that somebody holds cannot be had alone either */
-	return err == -EADDRINUSE ? err : udp_bind(ROCEV2_UDP_PORT);
+	return bind_alone(err);
 }
 
 void peer_close(void)

@@ -15,9 +15,10 @@
 /*
  * The receive socket of this process: fd (owned by the caller) or -errno.  The
  * arena and the kick are shared with this user's processes, if they are not
- * -1; borrowed until peer_close.
+ * -1; borrowed until peer_close.  Waits for a broker that lives and says
+ * nothing, for so long.
  */
-int peer_socket(int arena_fd, int kick_fd);
+int peer_socket(int arena_fd, int kick_fd, uint64_t patience_ns);
 void peer_close(void);
 /* Counter files for the tree that host_sysfs has written. */
 void peer_tree(const char *root);

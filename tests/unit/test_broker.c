@@ -37,27 +37,112 @@ struct report {
 	pid_t broker;
 };
 
-static int stops; /* polls that find the process stopped meanwhile */
-static time_t stopped_s;
-static pid_t silent; /* a broker that goes on after the last of them */
+#define NAP_MS 400
+
+static int stops; /* polls that find the process stopped meanwhile, */
+static int naps;  /* and others that time passes in */
+static long skipped_ms;
+static pid_t silent;   /* a broker that goes on after the last of them, */
+static bool is_doomed; /* or is killed */
 
 /* In place of libc's, for all that is linked into this test. */
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	int err = (int)syscall(SYS_clock_gettime, id, t);
 
-	t->tv_sec += stopped_s;
+	t->tv_nsec += skipped_ms % 1000 * 1000000;
+	t->tv_sec += skipped_ms / 1000 + t->tv_nsec / 1000000000;
+	t->tv_nsec %= 1000000000;
 	return err;
 }
 
 int poll(struct pollfd *fds, nfds_t count, int ms)
 {
-	if (!stops)
+	if (!stops && !naps)
 		return (int)syscall(SYS_poll, fds, count, ms);
-	stopped_s += 30;
-	if (!--stops)
+	skipped_ms += stops ? 30000 : NAP_MS;
+	if (stops ? --stops : --naps)
+		return 0;
+	if (is_doomed)
+		end_broker(silent);
+	else
 		kill(silent, SIGCONT);
 	return 0;
+}
+
+/* A broker that says nothing, with nobody but us. */
+static void begin_silence(void)
+{
+	struct client first;
+
+	open_or_fail(&first);
+	silent = broker_of(&first);
+	stop_broker(silent);
+	client_close(&first);
+}
+
+static int lates;
+
+static void note_late(pid_t broker, bool is_stopped)
+{
+	assert_int_equal(broker, silent);
+	assert_true(is_stopped);
+	lates++;
+}
+
+static const struct client_wish waits = {
+	.arena_fd = -1, .kick_fd = -1, .patience_ms = 60000, .late = note_late};
+
+static void a_broker_that_is_stopped_is_waited_for(void **state)
+{
+	const char *why = "";
+	struct client c;
+
+	begin_silence();
+	naps = 50000 / NAP_MS;
+	lates = 0;
+	assert_int_equal(client_open_sharing(&c, &waits, &why), 0);
+	assert_int_equal(naps, 0);
+	assert_int_equal(lates, 1);
+	assert_int_equal(broker_of(&c), silent);
+	client_close(&c);
+	end_broker(silent);
+}
+
+static void a_broker_that_says_nothing_for_good_is_named(void **state)
+{
+	long began_ms = skipped_ms;
+	const char *why = "";
+	struct client c;
+	char text[96];
+
+	begin_silence();
+	naps = 100000 / NAP_MS;
+	assert_int_equal(client_open_sharing(&c, &waits, &why), -ETIMEDOUT);
+	assert_true(skipped_ms - began_ms >= 60000);
+	snprintf(text, sizeof text,
+		 "the broker adverbd (process %d, stopped) has not answered "
+		 "for 60 s",
+		 (int)silent);
+	assert_string_equal(why, text);
+	naps = 0;
+	end_broker(silent);
+}
+
+static void a_broker_that_dies_amid_an_opening_is_replaced(void **state)
+{
+	const char *why = "";
+	struct client c;
+
+	begin_silence();
+	naps = 5;
+	is_doomed = true;
+	assert_int_equal(client_open_sharing(&c, &waits, &why), 0);
+	is_doomed = false;
+	assert_int_not_equal(broker_of(&c), silent);
+	silent = broker_of(&c);
+	client_close(&c);
+	end_broker(silent);
 }
 
 static void who_is_stopped_while_it_opens_has_its_time(void **state)
@@ -407,9 +492,10 @@ static void an_arena_is_shown_to_who_asks_and_is_of_its_user(void **state)
 	uint64_t one = 1;
 	int arena = memfd_create("arena", MFD_CLOEXEC);
 	int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	struct client_wish shares = {arena, kick, 1000, NULL};
 	pid_t pid;
 
-	assert_int_equal(client_open_sharing(&owner, arena, kick, &why), 0);
+	assert_int_equal(client_open_sharing(&owner, &shares, &why), 0);
 	open_or_fail(&other);
 	pid = broker_of(&owner);
 	news = arena_of(&other, owner.class);
@@ -440,11 +526,12 @@ static void an_arena_is_not_shown_to_another_user(void **state)
 	const char *why = "";
 	int arena = memfd_create("arena", MFD_CLOEXEC);
 	int kick = eventfd(0, EFD_CLOEXEC), status;
+	struct client_wish shares = {arena, kick, 1000, NULL};
 	pid_t pid;
 
 	if (geteuid() || access("/proc/self/uid_map", R_OK))
 		skip();
-	assert_int_equal(client_open_sharing(&owner, arena, kick, &why), 0);
+	assert_int_equal(client_open_sharing(&owner, &shares, &why), 0);
 	pid = fork();
 	if (!pid) {
 		struct client c;
@@ -495,6 +582,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_is_stopped_while_it_opens_has_its_time),
+		cmocka_unit_test(a_broker_that_is_stopped_is_waited_for),
+		cmocka_unit_test(a_broker_that_says_nothing_for_good_is_named),
+		cmocka_unit_test(
+			a_broker_that_dies_amid_an_opening_is_replaced),
 		cmocka_unit_test(each_client_gets_the_datagrams_of_its_class),
 		cmocka_unit_test(sigkill_of_a_client_frees_its_class),
 		cmocka_unit_test(what_a_client_had_joined_dies_with_it),

@@ -59,7 +59,7 @@ static void open_me(void)
 			 0);
 	neighbour_open(&me.hca);
 	me.fd = peer_socket(neighbour_is_open() ? me.map.fd : -1,
-			    neighbour_kick_fd());
+			    neighbour_kick_fd(), 60000000000u);
 	assert_true(me.fd >= 0);
 	me.is_up = me.is_ending = 0;
 	assert_int_equal(pthread_create(&me.thread, NULL, beat, NULL), 0);

@@ -264,11 +264,12 @@ static void a_successor_gives_the_arenas_too(void **state)
 {
 	int arena = memfd_create("arena", MFD_CLOEXEC);
 	int kick = eventfd(0, EFD_CLOEXEC);
+	struct client_wish shares = {arena, kick, 1000, NULL};
 	struct client c[2];
 	const char *why = "";
 	pid_t pid;
 
-	assert_int_equal(client_open_sharing(&c[0], arena, kick, &why), 0);
+	assert_int_equal(client_open_sharing(&c[0], &shares, &why), 0);
 	open_or_fail(&c[1]);
 	pid = broker_of(&c[0]);
 	for (int round = 0; round < ROUNDS; round++) {
