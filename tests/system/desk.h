@@ -26,6 +26,14 @@ static inline void desk_say(int *word, int value)
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
+/*
+ * What this process is at, for so long at most: each step has its own time, for
+ * where processors are scarce many take long.  One that takes longer, or a
+ * SIGALRM, ends the process, which says the step and why.  Both are borrowed.
+ */
+void desk_watch(const char *why);
+void desk_step(const char *what, unsigned seconds);
+
 /* The test's own time limit is the bound. */
 static inline void desk_await(const int *word, int value)
 {

@@ -49,25 +49,7 @@ static struct desk {
 	struct ends_address writer[2], sender[2]; /* its own, and its peer */
 	int is_there[WHO], is_ready[WHO];
 	int order, is_over; /* the writer has failed */
-	const char *step;
 } * desk;
-
-static void too_late(int signal)
-{
-	static const char text[] = ": it waits for who is stopped\n";
-
-	if (write(1, desk->step, strlen(desk->step)) < 0 ||
-	    write(1, text, sizeof text - 1) < 0)
-		_exit(2);
-	_exit(1);
-}
-
-/* Each step has its own time: where processors are scarce many take long. */
-static void step(const char *what)
-{
-	desk->step = what;
-	alarm(WAIT_S);
-}
 
 /* Memory for what is long. */
 static struct ibv_mr *open_long(struct ends *e)
@@ -191,7 +173,7 @@ static void complete(struct ends *e, enum ibv_wc_status status)
 static void serve_sender(struct ends *e)
 {
 	for (int i = 0; i < SENDS; i++) {
-		step("the other queue pair");
+		desk_step("the other queue pair", WAIT_S);
 		post_receive(e);
 		complete(e, IBV_WC_SUCCESS);
 	}
@@ -201,17 +183,17 @@ static void part(struct ends *e, struct ibv_mr *mr)
 {
 	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
 
-	step("modify to ERR");
+	desk_step("modify to ERR", WAIT_S);
 	if ((errno = ibv_modify_qp(e->qp, &err, IBV_QP_STATE)))
 		desk_die("modify to ERR");
-	step("the receives' flush");
+	desk_step("the receives' flush", WAIT_S);
 	for (int i = 0; i < RECEIVES; i++)
 		complete(e, IBV_WC_WR_FLUSH_ERR);
-	step("destroy");
+	desk_step("destroy", WAIT_S);
 	if ((errno = ibv_destroy_qp(e->qp)))
 		desk_die("destroy_qp");
 	e->qp = NULL;
-	step("dereg");
+	desk_step("dereg", WAIT_S);
 	if ((errno = ibv_dereg_mr(mr)))
 		desk_die("dereg_mr");
 }
@@ -221,7 +203,7 @@ static void check_kept(uint8_t *bytes)
 {
 	memset(bytes, MINE, LONG);
 	desk_say(&desk->order, CONTINUE);
-	step("the writer's failure");
+	desk_step("the writer's failure", WAIT_S);
 	while (!desk_look(&desk->is_over))
 		usleep(100);
 	for (int i = 0; i < LONG; i++)
@@ -260,7 +242,7 @@ static void be_target(int round)
 	usleep((useconds_t)(round * 7919 % 3000));
 	desk_say(&desk->order, STOP);
 	desk_await(&desk->order, IS_STOPPED);
-	signal(SIGALRM, too_late);
+	desk_watch("it waits for who is stopped");
 	serve_sender(&beside);
 	part(&e, mr);
 	check_kept(bytes);

@@ -56,7 +56,6 @@ static struct desk {
 	int is_last;	  /* the friend is to stop, and has */
 	uint32_t friends; /* messages that the friend has had answered */
 	uint32_t added_posted[LINKS], added_done[LINKS]; /* by the victim */
-	const char *step;
 } * desk;
 
 static unsigned seed = 1;
@@ -69,22 +68,6 @@ static void need(bool good, const char *what)
 	printf("round %d, seed %u: %s\n", desk->round, seed, what);
 	fflush(stdout);
 	_exit(1);
-}
-
-static void too_late(int number)
-{
-	static const char text[] = ": it never ends\n";
-
-	if (write(1, desk->step, strlen(desk->step)) < 0 ||
-	    write(1, text, sizeof text - 1) < 0)
-		_exit(2);
-	_exit(1);
-}
-
-static void step(const char *what)
-{
-	desk->step = what;
-	alarm(WAIT_S);
 }
 
 static uint32_t random_of(int round, uint32_t what)
@@ -312,17 +295,17 @@ static void bury(struct survivor *s, bool met)
 {
 	uint32_t friends;
 
-	step("requests to the dead");
+	desk_step("requests to the dead", WAIT_S);
 	for (int i = 0; met && i < LINKS; i++)
 		traffic_bereave(&s->link[i]);
 	for (int i = 0; i < LINKS; i++)
 		while (!traffic_is_idle(&s->link[i]))
 			turn_or_rest(&s->line);
-	step("the friend's requests");
+	desk_step("the friend's requests", WAIT_S);
 	friends = __atomic_load_n(&desk->friends, __ATOMIC_ACQUIRE);
 	while (__atomic_load_n(&desk->friends, __ATOMIC_ACQUIRE) - friends < 4)
 		traffic_turn(&s->line);
-	step("the end of the queue pairs");
+	desk_step("the end of the queue pairs", WAIT_S);
 	for (int i = 0; i < LINKS; i++) {
 		uint64_t n = traffic_remove(&s->line, &s->link[i]);
 
@@ -335,11 +318,11 @@ static void outlive_one(struct survivor *s)
 {
 	bool met;
 
-	step("a meeting");
+	desk_step("a meeting", WAIT_S);
 	met = meet_victim(s);
 	if (desk->round % 8 == 0)
 		have_a_child();
-	step("a death");
+	desk_step("a death", WAIT_S);
 	while (!desk_look(&desk->is_dead))
 		traffic_turn(&s->line);
 	bury(s, met);
@@ -351,7 +334,7 @@ static void part_from_friend(struct survivor *s)
 {
 	uint32_t until;
 
-	step("the friend's last words");
+	desk_step("the friend's last words", WAIT_S);
 	while (desk_look(&desk->is_last) != 2)
 		traffic_turn(&s->line);
 	for (int i = 0; i < FRIENDS; i++)
@@ -376,8 +359,8 @@ static void survive(void)
 	static struct survivor s;
 	struct holdings before = {0}, now;
 
-	signal(SIGALRM, too_late);
-	step("the friend");
+	desk_watch("it never ends");
+	desk_step("the friend", WAIT_S);
 	meet_friend(&s);
 	for (int i = 0; i != desk_look(&desk->rounds); i++) {
 		while (desk_look(&desk->round) != i &&
