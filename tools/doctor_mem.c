@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "doctor.h"
 
+#include "host/wish.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -69,25 +71,24 @@ static int poke_sibling(uint64_t *word)
 /* What stands in the way of going without packets, if something does. */
 static void direct_way(int err)
 {
-	const char *direct = getenv("ADVERB_DIRECT");
-	const char *capture = getenv("ADVERB_PCAP");
-
-	if (direct && strcmp(direct, "0") == 0)
+	switch (wish_way()) {
+	case WISH_PACKETS:
 		doctor_say(DOCTOR_OK, "direct way",
 			   "off by ADVERB_DIRECT=0: processes of this host "
 			   "talk by packets");
-	else if (capture && *capture)
+		break;
+	case WISH_CAPTURE:
 		doctor_say(DOCTOR_SLOW, "direct way",
 			   "off, as ADVERB_PCAP captures packets: nothing "
 			   "goes another way");
-	else if (err)
-		doctor_say(DOCTOR_SLOW, "direct way",
-			   "closed, see others' memory: processes of this "
-			   "host talk by packets");
-	else
-		doctor_say(DOCTOR_OK, "direct way",
-			   "from memory to memory between processes of one "
-			   "user and build");
+		break;
+	case WISH_DIRECT:
+		doctor_say(err ? DOCTOR_SLOW : DOCTOR_OK, "direct way",
+			   err ? "closed, see others' memory: processes of "
+				 "this host talk by packets"
+			       : "from memory to memory between processes of "
+				 "one user and build");
+	}
 }
 
 void doctor_mem_other(void)

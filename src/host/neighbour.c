@@ -20,6 +20,7 @@
 #include "host/owner.h"
 #include "host/peer.h"
 #include "host/space_other.h"
+#include "host/wish.h"
 #include "util/bits.h"
 #include "util/list.h"
 
@@ -70,22 +71,6 @@ static pthread_mutex_t *pulse(void)
 	return (pthread_mutex_t *)(void *)&all.own->shared->pulse;
 }
 
-static bool is_allowed(void)
-{
-	const char *direct = getenv("ADVERB_DIRECT");
-	const char *capture = getenv("ADVERB_PCAP");
-
-	return !(direct && !strcmp(direct, "0")) && !(capture && *capture);
-}
-
-/* Who asks for it wants to hear when it is not to be had. */
-static bool is_asked_for(void)
-{
-	const char *direct = getenv("ADVERB_DIRECT");
-
-	return direct && *direct;
-}
-
 /* Under Yama only who says so opens himself to all of his user. */
 static void allow(void)
 {
@@ -113,7 +98,7 @@ void neighbour_open(struct hca *own)
 {
 	struct hca_shared *s = own->shared;
 
-	if (!is_allowed() || !owner_is_possible())
+	if (wish_way() != WISH_DIRECT || !owner_is_possible())
 		return;
 	all.own = own;
 	if (!make_pulse())
@@ -374,7 +359,7 @@ static void refuse(uint32_t class, const char *why)
 {
 	all.asked[class] = ASKED_NONE;
 	all.why = why;
-	if (is_asked_for())
+	if (wish_is_said())
 		host_say(SAY_REFUSED,
 			 "a process of this host is talked to by packets: %s",
 			 why);

@@ -48,8 +48,8 @@ enum neighbour_is {
 };
 
 /*
- * Makes this process one that others may map, if ADVERB_DIRECT asks for it
- * and no capture needs packets; before the broker is greeted.  ADVERB_PTRACER
+ * Makes this process one that others may map, if it is to (wish.h);
+ * before the broker is greeted.  ADVERB_PTRACER
  * opens it to its user where Yama would not.
  */
 void neighbour_open(struct hca *own);
