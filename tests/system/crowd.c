@@ -4,6 +4,8 @@
  *
  *	crowd many PROCESSES QPS   process i's queue pairs talk to those of
  *	                           process i ^ 1, all at once
+ *	crowd idle PROCESSES       in pairs that have nothing more to say; no
+ *	                           thread of ours wakes up
  *	crowd hub PROCESSES        each talks to the first, all at once
  *	crowd halt PROCESSES       the same while the broker is stopped
  *	crowd mortal ROUNDS SEED   two processes, one killed at some moment; the
@@ -38,6 +40,7 @@ enum {
 	POLITE = 100, /* who polls is looked after each millisecond: too many */
 	REST_US = 20000,
 	HUB_REST_US = 1000,
+	SETTLED_S = 10,
 };
 
 static void need(bool good, const char *what)
@@ -138,10 +141,11 @@ static void join(struct ibv_qp *qp, const struct ends_address *self,
 struct crowd {
 	pthread_barrier_t all;
 	int processes, qps; /* at most, of one */
-	bool is_hub, halts;
+	bool is_hub, halts, idles;
 	/* When it began, when all had opened; what the last of the requests of
 	 * process 0 took, and what the end of its queue pairs. */
 	double began_s, opened_s, took_s, ending_s;
+	atomic_ulong wakeups;	  /* of all that idle, in a second */
 	struct ends_address at[]; /* of process i, queue pair k: i * qps + k */
 };
 
@@ -291,6 +295,48 @@ static void collect(struct member *m, const struct crowd *c)
 	}
 }
 
+/* How often the threads other than this one have gone to sleep so far. */
+static unsigned long naps(void)
+{
+	static const char what[] = "voluntary_ctxt_switches:";
+	unsigned long sum = 0;
+	char line[256];
+	glob_t found;
+
+	if (glob("/proc/self/task/*/status", 0, NULL, &found))
+		return 0;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		const char *path = found.gl_pathv[i];
+		FILE *f = atoi(path + strlen("/proc/self/task/")) == getpid()
+				  ? NULL
+				  : fopen(path, "re");
+
+		while (f && fgets(line, sizeof line, f))
+			if (!strncmp(line, what, strlen(what)))
+				sum += strtoul(line + strlen(what), NULL, 10);
+		if (f)
+			fclose(f);
+	}
+	globfree(&found);
+	return sum;
+}
+
+/* What was under way ends, later where processors are scarce. */
+static void idle(struct crowd *c)
+{
+	unsigned long before, now = naps();
+
+	pthread_barrier_wait(&c->all);
+	for (int i = 0; i < SETTLED_S; i++) {
+		before = now;
+		sleep(1);
+		now = naps();
+		if (i && now == before)
+			break;
+	}
+	atomic_fetch_add(&c->wakeups, now - before);
+}
+
 static int be_one_of_many(struct crowd *c, int me)
 {
 	struct member m = {.me = me, .qps = qps_of(c, me)};
@@ -310,6 +356,8 @@ static int be_one_of_many(struct crowd *c, int me)
 	collect(&m, c);
 	if (!me)
 		c->took_s = m.sent_s - posted_s;
+	if (c->idles)
+		idle(c);
 	pthread_barrier_wait(&c->all);
 	if (!me)
 		c->ending_s = now_s();
@@ -319,7 +367,8 @@ static int be_one_of_many(struct crowd *c, int me)
 	return 0;
 }
 
-static int many(int processes, int qps, bool is_hub, bool halts)
+/* @what is what main's argument says. */
+static int many(const char *what, int processes, int qps)
 {
 	size_t count = (size_t)processes * (size_t)qps;
 	struct crowd *c = shared(sizeof(*c) + count * sizeof(c->at[0]));
@@ -328,8 +377,9 @@ static int many(int processes, int qps, bool is_hub, bool halts)
 
 	c->processes = processes;
 	c->qps = qps;
-	c->is_hub = is_hub;
-	c->halts = halts;
+	c->halts = !strcmp(what, "halt");
+	c->is_hub = c->halts || !strcmp(what, "hub");
+	c->idles = !strcmp(what, "idle");
 	c->began_s = now_s();
 	pthread_barrierattr_init(&attr);
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
@@ -341,7 +391,7 @@ static int many(int processes, int qps, bool is_hub, bool halts)
 	while (wait(&status) > 0)
 		if (status && !failed++)
 			kill(0, SIGTERM);
-	if (halts)
+	if (c->halts)
 		brokers_signal(SIGCONT);
 	if (!failed)
 		printf("%d processes: all are open after %.2f s; of %d queue "
@@ -349,7 +399,10 @@ static int many(int processes, int qps, bool is_hub, bool halts)
 		       "s, to end them %.3f s\n",
 		       processes, c->opened_s - c->began_s, qps, c->took_s,
 		       c->ending_s);
-	return failed > 0;
+	if (!failed && c->idles)
+		printf("idle, they woke up %lu times in a second\n",
+		       atomic_load(&c->wakeups));
+	return failed > 0 || atomic_load(&c->wakeups) > 0;
 }
 
 /* ---- mortal ---- */
@@ -521,15 +574,17 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	setpgid(0, 0);
 	if (argc == 4 && !strcmp(argv[1], "many"))
-		return many(atoi(argv[2]), atoi(argv[3]), false, false);
+		return many(argv[1], atoi(argv[2]), atoi(argv[3]));
 	if (argc == 3 && (!strcmp(argv[1], "hub") || !strcmp(argv[1], "halt")))
-		return many(atoi(argv[2]), atoi(argv[2]) - 1, true,
-			    !strcmp(argv[1], "halt"));
+		return many(argv[1], atoi(argv[2]), atoi(argv[2]) - 1);
+	if (argc == 3 && !strcmp(argv[1], "idle"))
+		return many(argv[1], atoi(argv[2]), 1);
 	if (argc == 4 && !strcmp(argv[1], "mortal"))
 		return mortal(atoi(argv[2]), (unsigned)atoi(argv[3]));
 	if (argc == 4 && !strcmp(argv[1], "survivor"))
 		return survivor(atoi(argv[2]), (unsigned)atoi(argv[3]));
 	fprintf(stderr, "usage: crowd many PROCESSES QPS\n"
+			"       crowd idle PROCESSES\n"
 			"       crowd hub PROCESSES\n"
 			"       crowd halt PROCESSES\n"
 			"       crowd mortal ROUNDS SEED\n"

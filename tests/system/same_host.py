@@ -102,6 +102,8 @@ for way in "packets", "direct":
     t.case("a thousand processes in pairs, by " + way,
            samehost(way, "many", "1000", "1", program=CROWD),
            "same host", "crowd")
+    t.case("who is connected and has nothing to say sleeps, by " + way,
+           samehost(way, "idle", "100", program=CROWD), "same host", "crowd")
     t.case("one process with many peers, by " + way,
            samehost(way, "hub", "1000" if t.options.full else "200",
                     program=CROWD), "same host", "crowd")
