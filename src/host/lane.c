@@ -430,6 +430,7 @@ static bool must_wake(const struct lane *l)
 	return ring_load(&l->is_resting) && l->wake_ns &&
 	       ((l->is_full && l->awaited_fd != l->wire.full_fd) ||
 		is_behind(l) || engine_has_tx(l->engine) ||
+		ways_look_ns(l->engine, l->now_ns) < l->wake_ns ||
 		engine_deadline(l->engine) < l->wake_ns);
 }
 

@@ -106,9 +106,15 @@ void ways_turned(struct ways *w, struct engine *e, bool any)
 		ring_store(&w->is_quiet, is_quiet);
 }
 
+uint64_t ways_look_ns(const struct engine *e, uint64_t now_ns)
+{
+	return engine_waits_for_way(e) ? now_ns + LOOK_NS : UINT64_MAX;
+}
+
 void ways_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns)
 {
-	if (engine_waits_for_way(e) || neighbour_mourn())
+	*wake_ns = bits_min_u64(*wake_ns, ways_look_ns(e, now_ns));
+	if (neighbour_mourn())
 		*wake_ns = bits_min_u64(*wake_ns, now_ns + LOOK_NS);
 	/* a letter that came before is seen here, a later one kicks */
 	engine_asleep(e, true);

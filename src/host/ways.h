@@ -33,6 +33,8 @@ void ways_part(struct engine *e);
 void ways_kick(struct engine *e);
 /* A turn has ended: did datagrams come? */
 void ways_turned(struct ways *w, struct engine *e, bool any);
+/* When to look at the latest if nothing comes; UINT64_MAX: no need. */
+uint64_t ways_look_ns(const struct engine *e, uint64_t now_ns);
 /*
  * Who turned the lane will sleep until *wake_ns, which is made earlier if need
  * be, unless kicked; and does not any more.

@@ -7,7 +7,8 @@
  *	crowd idle PROCESSES       in pairs that have nothing more to say; no
  *	                           thread of ours wakes up
  *	crowd hub PROCESSES        each talks to the first, all at once
- *	crowd halt PROCESSES       the same while the broker is stopped
+ *	crowd halt PROCESSES       the first talks to each while the broker is
+ *	                           stopped, and sleeps until it is done
  *	crowd mortal ROUNDS SEED   two processes, one killed at some moment; the
  *	                           other hears of it, never before it happens
  *	crowd survivor ROUNDS SEED one process, whose peers are killed one after
@@ -178,6 +179,7 @@ struct member {
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
 	struct ibv_qp **qp;
+	bool is_armed;
 	uint8_t *bytes; /* a row a queue pair to send, then one to receive */
 	double sent_s;	/* when the last of its requests ended */
 };
@@ -201,7 +203,7 @@ static void open_member(struct member *m, struct crowd *c)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
 
 	ends_open(&m->e, IBV_ACCESS_LOCAL_WRITE, 0);
-	m->cq = ibv_create_cq(m->e.ctx, 2 * m->qps, NULL, NULL, 0);
+	m->cq = ibv_create_cq(m->e.ctx, 2 * m->qps, NULL, m->e.channel, 0);
 	m->bytes = calloc(1, size);
 	m->qp = calloc((size_t)m->qps, sizeof(*m->qp));
 	need(m->cq && m->bytes && m->qp, "a completion queue");
@@ -269,9 +271,45 @@ static void prepare(struct member *m, struct crowd *c)
 	}
 }
 
+/* Sleeps until there may be a completion. */
+static void await_event(struct member *m)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (m->is_armed) {
+		need(!ibv_get_cq_event(m->e.channel, &cq, &context),
+		     "ibv_get_cq_event");
+		ibv_ack_cq_events(cq, 1);
+	} else {
+		need(!ibv_req_notify_cq(m->cq, 0), "ibv_req_notify_cq");
+	}
+	m->is_armed = !m->is_armed;
+}
+
+static void rest(struct member *m, const struct crowd *c)
+{
+	if (c->halts && !m->me)
+		await_event(m);
+	else if (c->processes >= POLITE)
+		usleep(c->is_hub && !m->me ? HUB_REST_US : REST_US);
+}
+
+static bool speaks(const struct crowd *c, int process)
+{
+	return !c->halts || !process;
+}
+
+static bool hears(const struct crowd *c, int process)
+{
+	return !c->halts || process;
+}
+
 static void collect(struct member *m, const struct crowd *c)
 {
-	for (int left = 2 * m->qps; left;) {
+	int left = (speaks(c, m->me) + hears(c, m->me)) * m->qps;
+
+	while (left) {
 		struct ibv_wc wc;
 		int n = ibv_poll_cq(m->cq, 1, &wc);
 
@@ -279,13 +317,13 @@ static void collect(struct member *m, const struct crowd *c)
 		if (n)
 			need(wc.status == IBV_WC_SUCCESS,
 			     ibv_wc_status_str(wc.status));
-		else if (c->processes >= POLITE)
-			usleep(c->is_hub && !m->me ? HUB_REST_US : REST_US);
+		else
+			rest(m, c);
 		if (n && wc.opcode == IBV_WC_SEND)
 			m->sent_s = now_s();
 		left -= n;
 	}
-	for (int k = 0; k < m->qps; k++) {
+	for (int k = 0; hears(c, m->me) && k < m->qps; k++) {
 		struct place from = peer_of(c, m->me, k);
 
 		for (int i = 0; i < BYTES; i++)
@@ -352,7 +390,8 @@ static int be_one_of_many(struct crowd *c, int me)
 		brokers_signal(SIGSTOP);
 	pthread_barrier_wait(&c->all);
 	posted_s = now_s();
-	post(&m);
+	if (speaks(c, me))
+		post(&m);
 	collect(&m, c);
 	if (!me)
 		c->took_s = m.sent_s - posted_s;
