@@ -384,16 +384,19 @@ static void take_back(uint32_t class)
 void neighbour_answered(const struct client_news *news)
 {
 	uint32_t class = news->class;
+	bool was_asked =
+		class <= STEER_CLASS_MAX && all.asked[class] == ASKED_YES;
 	const char *why;
 
+	if (was_asked)
+		take_back(class);
 	if (!all.is_open || class > STEER_CLASS_MAX || find(class) ||
-	    (all.asked[class] != ASKED_YES &&
-	     news->arena != CLIENT_ARENA_HERE)) {
+	    (!was_asked && news->arena != CLIENT_ARENA_HERE)) {
 		if (news->arena == CLIENT_ARENA_HERE)
 			close(news->kick_fd);
 		return;
 	}
-	take_back(class);
+	all.asked[class] = ASKED_NOT;
 	all.has_news |= news->arena != CLIENT_ARENA_LATER;
 	switch (news->arena) {
 	case CLIENT_ARENA_HERE:
