@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import fnmatch
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -194,6 +195,20 @@ class Suite:
     def note(self, text):
         """Says in the case's line how much was done."""
         self.notes.append(text)
+
+    def checks(self, program, area):
+        """One of our programs that prints a line a case: each is one of ours;
+        its Result."""
+        r = self.adverb_run([os.path.join(self.build, "tests", "system",
+                                          program)])
+        for word, name, why in re.findall(r"^(ok|FAIL) ([^:\n]+)(?:: (.*))?$",
+                                          r.output, re.M):
+            self.case(name, lambda bad=word == "FAIL", why=why:
+                      expect(not bad, why), area, program)
+        self.case(program + " runs to its end", lambda: expect(
+            re.search(r"^\d+ passed, \d+ failed", r.output, re.M),
+            "exit status %d" % r.status, r))
+        return r
 
     def need(self, program):
         if not shutil.which(program):
