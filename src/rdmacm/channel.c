@@ -187,23 +187,45 @@ void r_channel_move(struct r_id *id, struct r_channel *to)
 	}
 }
 
+void r_forget_join(const struct r_id *id, const struct r_multicast *m)
+{
+	struct r_channel *c = r_channel(id->base.channel);
+
+	list_for_each_safe (n, &c->events) {
+		if (EVENT_OF(n)->multicast != m)
+			continue;
+		list_remove(n);
+		take_back_token(c);
+		free(EVENT_OF(n));
+	}
+}
+
+static bool is_for_no_device(struct r_event *e)
+{
+	struct r_id *id = r_id(e->base.id);
+
+	if (e->base.event != RDMA_CM_EVENT_CONNECT_REQUEST)
+		return false;
+	id->device = r_device_find(id->local, &id->sgid_index);
+	return !id->device;
+}
+
 /* The passive side's new id, as far as the program's thread can make it. */
 static void requested(struct r_event *e)
 {
 	struct r_id *listener = r_id(e->base.listen_id);
 	struct r_id *id = r_id(e->base.id);
-	struct r_device *d = r_device_find(id->local, &id->sgid_index);
+	const struct r_device *d = id->device;
 
-	if (d)
-		r_device_use(id, d, id->sgid_index);
+	r_device_use(id, id->device, id->sgid_index);
 	if (id->mtu > e->message.mtu && e->message.mtu)
 		id->mtu = e->message.mtu;
 	/* unless rdma_accept says less */
 	id->responder_resources = e->message.initiator_depth;
 	id->initiator_depth = e->message.responder_resources;
-	if (d && id->responder_resources > d->max_responder)
+	if (id->responder_resources > d->max_responder)
 		id->responder_resources = d->max_responder;
-	if (d && id->initiator_depth > d->max_initiator)
+	if (id->initiator_depth > d->max_initiator)
 		id->initiator_depth = d->max_initiator;
 	pthread_mutex_lock(&r_lock);
 	r_tell(CMPROTO_TAKEN, id->handle);
@@ -260,8 +282,7 @@ static void process(struct r_event *e)
 		 e->base.event == RDMA_CM_EVENT_UNREACHABLE ||
 		 e->base.event == RDMA_CM_EVENT_CONNECT_ERROR)
 		refused(e);
-	else if (e->base.event == RDMA_CM_EVENT_MULTICAST_JOIN &&
-		 r_multicast_joined(e)) {
+	else if (e->multicast && r_multicast_joined(e)) {
 		e->base.event = RDMA_CM_EVENT_MULTICAST_ERROR;
 		e->base.status = -errno;
 	}
@@ -292,6 +313,8 @@ static struct r_event *pop(struct r_channel *c)
 		e = EVENT_OF(n);
 		r_id(e->base.listen_id ? e->base.listen_id : e->base.id)
 			->unacked++;
+		if (e->multicast)
+			e->multicast->is_joining = true;
 	}
 	pthread_mutex_unlock(&r_lock);
 	return e;
@@ -328,6 +351,10 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 			return -1;
 		}
 		e = pop(r_channel(channel));
+		if (e && is_for_no_device(e)) {
+			r_refuse(e);
+			e = NULL;
+		}
 	} while (!e);
 	process(e);
 	*event = &e->base;

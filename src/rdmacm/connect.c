@@ -10,13 +10,14 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define CM_TIMEOUT   20 /* 4.3 s, and as often as the kernel asks */
-#define CM_RETRIES   15
-#define FAST_RETRIES 4	/* of ADVERB_CM_FAST: 8 s */
-#define ACK_TIMEOUT  17 /* 0.5 s: twice the life of a packet */
-#define HOP_LIMIT    64
-#define REJ_CONSUMER 28
-#define REJ_ECE	     35
+#define CM_TIMEOUT     20 /* 4.3 s, and as often as the kernel asks */
+#define CM_RETRIES     15
+#define FAST_RETRIES   4  /* of ADVERB_CM_FAST: 8 s */
+#define ACK_TIMEOUT    17 /* 0.5 s: twice the life of a packet */
+#define HOP_LIMIT      64
+#define REJ_REMOTE_GID 12
+#define REJ_CONSUMER   28
+#define REJ_ECE	       35
 
 /* What the IB CM has room for (IBTA 12.6, A11.3). */
 enum {
@@ -273,6 +274,16 @@ int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 	return reject(id, REJ_ECE, private_data, private_data_len);
 }
 
+void r_refuse(struct r_event *e)
+{
+	struct rdma_cm_id *id = e->base.id;
+	struct cmproto no = {.status = REJ_REMOTE_GID};
+
+	r_call(r_id(id), &no, CMPROTO_REJECT);
+	rdma_ack_cm_event(&e->base);
+	rdma_destroy_id(id);
+}
+
 int rdma_establish(struct rdma_cm_id *id)
 {
 	int error;
@@ -284,6 +295,7 @@ int rdma_establish(struct rdma_cm_id *id)
 	if (error)
 		return r_fail(-error, "rdma_establish: there is no answer to "
 				      "confirm");
+	r_id(id)->is_up = true;
 	return 0;
 }
 

@@ -51,6 +51,8 @@ int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res,
 	if (rdma_create_id(NULL, &made, NULL,
 			   (enum rdma_port_space)res->ai_port_space))
 		return -1;
+	if (res->ai_qp_type)
+		made->qp_type = (enum ibv_qp_type)res->ai_qp_type;
 	if (res->ai_flags & RAI_PASSIVE)
 		error = make_passive(made, res, pd, qp_init_attr);
 	else

@@ -307,9 +307,8 @@ int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
 {
 	if (level == RDMA_OPTION_ID)
 		return id_option(r_id(id), optname, optval, optlen);
-	/* A path that the program found itself: on Ethernet there is one. */
 	if (level == RDMA_OPTION_IB && optname == RDMA_OPTION_IB_PATH)
-		return 0;
+		return r_route_given(r_id(id), optval, optlen);
 	return r_fail(ENOSYS, "rdma_set_option: level %d is not known", level);
 }
 
@@ -353,7 +352,8 @@ static void incoming(struct r_id *listener, const struct cmproto *m)
 	id->is_passive = true;
 	id->remote = *m;
 	memcpy(id->note, m->note, sizeof(id->note));
-	id->tos = listener->tos;
+	/* both ways alike, unless the listener has one of its own */
+	id->tos = listener->tos ? listener->tos : m->traffic_class;
 	id->ack_timeout = listener->ack_timeout;
 	memcpy(id->local, m->local, 16);
 	memcpy(id->peer, m->peer, 16);

@@ -32,7 +32,8 @@ static void fill(const struct r_id *id, const struct r_multicast *m,
 	p->ah_attr.grh.traffic_class = id->tos;
 }
 
-static int join(struct r_id *id, const struct sockaddr *addr, void *context)
+static int join(struct r_id *id, const struct sockaddr *addr, bool only_sends,
+		void *context)
 {
 	struct r_multicast *m;
 	struct r_event *e;
@@ -49,6 +50,7 @@ static int join(struct r_id *id, const struct sockaddr *addr, void *context)
 	list_init(&m->link);
 	memcpy(&m->addr, addr, r_addr_size(addr));
 	m->context = context;
+	m->only_sends = only_sends;
 	r_addr_ip(addr, m->gid.raw);
 	fill(id, m, &e->base.param.ud);
 	e->multicast = m;
@@ -62,10 +64,10 @@ static int join(struct r_id *id, const struct sockaddr *addr, void *context)
 int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,
 			void *context)
 {
-	return join(r_id(id), addr, context);
+	return join(r_id(id), addr, false, context);
 }
 
-/* Who only sends is on Ethernet no member of anything. */
+/* Who only sends is on Ethernet no member of anything, and hears nothing. */
 int rdma_join_multicast_ex(struct rdma_cm_id *id,
 			   struct rdma_cm_join_mc_attr_ex *mc_join_attr,
 			   void *context)
@@ -75,24 +77,53 @@ int rdma_join_multicast_ex(struct rdma_cm_id *id,
 	    mc_join_attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
 		return r_fail(EINVAL, "rdma_join_multicast_ex: no address, or "
 				      "unknown flags");
-	return join(r_id(id), mc_join_attr->addr, context);
+	return join(r_id(id), mc_join_attr->addr,
+		    mc_join_attr->comp_mask & RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS &&
+			    mc_join_attr->join_flags ==
+				    RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
+		    context);
 }
 
 int r_multicast_joined(struct r_event *e)
 {
 	struct r_multicast *m = e->multicast;
 	struct ibv_qp *qp = e->base.id->qp;
-	int error;
+	int error = 0;
 
-	if (!qp)
-		return 0;
-	error = ibv_attach_mcast(qp, &m->gid, 0);
-	if (error) {
-		errno = error;
-		return -1;
+	if (qp && !m->only_sends)
+		error = ibv_attach_mcast(qp, &m->gid, 0);
+	pthread_mutex_lock(&r_lock);
+	m->is_attached = qp && !m->only_sends && !error;
+	m->is_joining = false;
+	pthread_cond_broadcast(&r_changed);
+	pthread_mutex_unlock(&r_lock);
+	errno = error;
+	return error ? -1 : 0;
+}
+
+/* Locked: nobody will see the event of its joining, or looks at it now. */
+static void settle(const struct r_id *id, const struct r_multicast *m)
+{
+	r_forget_join(id, m);
+	while (m->is_joining)
+		pthread_cond_wait(&r_changed, &r_lock);
+}
+
+/* The caller's, or NULL. */
+static struct r_multicast *take(struct r_id *id, const uint8_t gid[16])
+{
+	struct r_multicast *m = NULL;
+
+	pthread_mutex_lock(&r_lock);
+	list_for_each (n, &id->multicasts)
+		if (!m && !memcmp(multicast_of(n)->gid.raw, gid, 16))
+			m = multicast_of(n);
+	if (m) {
+		list_remove(&m->link);
+		settle(id, m);
 	}
-	m->is_attached = true;
-	return 0;
+	pthread_mutex_unlock(&r_lock);
+	return m;
 }
 
 static void leave(struct r_id *id, struct r_multicast *m)
@@ -105,24 +136,27 @@ static void leave(struct r_id *id, struct r_multicast *m)
 int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 {
 	struct r_id *id = r_id(base);
+	struct r_multicast *m;
 	uint8_t gid[16];
 
 	if (!r_addr_is_known(addr))
 		return r_fail(EINVAL, "rdma_leave_multicast: the group has no "
 				      "IP address");
 	r_addr_ip(addr, gid);
-	list_for_each_safe (n, &id->multicasts)
-		if (!memcmp(multicast_of(n)->gid.raw, gid, 16)) {
-			list_remove(n);
-			leave(id, multicast_of(n));
-			return 0;
-		}
-	return r_fail(EADDRNOTAVAIL, "rdma_leave_multicast: the id is no "
-				     "member of that group");
+	m = take(id, gid);
+	if (!m)
+		return r_fail(EADDRNOTAVAIL, "rdma_leave_multicast: the id is "
+					     "no member of that group");
+	leave(id, m);
+	return 0;
 }
 
 void r_multicast_leave_all(struct r_id *id)
 {
+	pthread_mutex_lock(&r_lock);
+	list_for_each (n, &id->multicasts)
+		settle(id, multicast_of(n));
+	pthread_mutex_unlock(&r_lock);
 	list_for_each_safe (n, &id->multicasts)
 		leave(id, multicast_of(n));
 	list_init(&id->multicasts);

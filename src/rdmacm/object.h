@@ -45,7 +45,8 @@ struct r_multicast {
 	struct sockaddr_storage addr;
 	void *context;
 	union ibv_gid gid;
-	bool is_attached;
+	bool only_sends, is_attached;
+	bool is_joining; /* a thread has its event, and looks at it */
 };
 
 struct r_id {
@@ -137,6 +138,8 @@ void r_post(struct r_event *e);
 int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status);
 /* All that waits of an id: to another channel, or away (NULL).  Locked. */
 void r_channel_move(struct r_id *id, struct r_channel *to);
+/* The event of a group that is left before the program took it.  Locked. */
+void r_forget_join(const struct r_id *id, const struct r_multicast *m);
 /* After a call on a synchronous id: its event; else 0. */
 int r_complete(struct r_id *id);
 
@@ -162,6 +165,13 @@ void r_post_lost(struct r_id *id);
 /* Under r_lock: what was asked for and not waited for is refused. */
 void r_post_failed(struct r_id *id, int error);
 
+/*
+ * resolve.c: the route that the program brings (RDMA_OPTION_IB_PATH), of which
+ * Ethernet has traffic class and MTU.  0, or -1 and errno.
+ */
+int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
+		  size_t size);
+
 /* addr.c: addresses and GIDs. */
 bool r_addr_is_known(const struct sockaddr *a);
 bool r_addr_is_any(const struct sockaddr *a);
@@ -174,6 +184,12 @@ void r_addr_make(struct sockaddr *a, const uint8_t ip[16], uint16_t port);
 /* "10.0.0.1 port 5", for sentences; text of R_ADDR_TEXT. */
 #define R_ADDR_TEXT 80
 const char *r_addr_text(const struct sockaddr *a, char *text);
+
+/*
+ * connect.c: frees a request, and its id, that came to an address of this host
+ * which no device has, as 127.0.0.2: nothing could be sent from there.
+ */
+void r_refuse(struct r_event *e);
 
 /* qp.c: queue pairs through the states of a connection; 0 or -1 and errno. */
 int r_qp_connect(struct r_id *id);

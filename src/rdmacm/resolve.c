@@ -20,6 +20,7 @@
 #define RATE_10_GBPS 3
 #define LIFE_TIME    16 /* 4.096 us * 2^16, as on any Ethernet */
 #define SELECT_EQUAL 2
+#define PATH_MTU     0x3f /* of a path record's byte: the selector is above */
 
 /* The local address from which the kernel would send there. */
 static int route(const struct sockaddr *to, struct sockaddr_storage *from)
@@ -143,15 +144,10 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	return r_complete(id);
 }
 
-int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
+static int set_route(struct r_id *id)
 {
-	struct r_id *id = r_id(base);
-	struct ibv_sa_path_rec *p;
+	struct ibv_sa_path_rec *p = calloc(1, sizeof(*p));
 
-	if (!id->device)
-		return r_fail(EINVAL, "rdma_resolve_route: rdma_resolve_addr "
-				      "comes before it");
-	p = calloc(1, sizeof(*p));
 	if (!p)
 		return r_fail(ENOMEM, "rdma_resolve_route: no memory");
 	memcpy(&p->sgid, id->local, 16);
@@ -166,10 +162,38 @@ int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 	p->mtu = id->mtu;
 	p->rate = RATE_10_GBPS;
 	p->packet_life_time = LIFE_TIME;
-	free(base->route.path_rec);
-	base->route.path_rec = p;
-	base->route.num_paths = 1;
-	if (r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0))
+	free(id->base.route.path_rec);
+	id->base.route.path_rec = p;
+	id->base.route.num_paths = 1;
+	return r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+}
+
+int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
+{
+	if (!r_id(base)->device)
+		return r_fail(EINVAL, "rdma_resolve_route: rdma_resolve_addr "
+				      "comes before it");
+	if (set_route(r_id(base)))
 		return -1;
-	return r_complete(id);
+	return r_complete(r_id(base));
+}
+
+int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
+		  size_t size)
+{
+	const uint32_t want = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY |
+			      IBV_PATH_FLAG_BIDIRECTIONAL;
+	const struct ibv_path_record *r = NULL;
+
+	for (size_t i = 0; i < size / sizeof(*paths); i++)
+		if ((paths[i].flags & want) == want)
+			r = &paths[i].path;
+	if (!id->device || !r || size % sizeof(*paths))
+		return r_fail(EINVAL, "rdma_set_option: no path that is "
+				      "primary and leads both ways, or "
+				      "rdma_resolve_addr comes before it");
+	id->tos = r->tclass;
+	if ((r->mtu & PATH_MTU) && (r->mtu & PATH_MTU) < id->mtu)
+		id->mtu = r->mtu & PATH_MTU;
+	return set_route(id);
 }

@@ -428,6 +428,8 @@ def mad_frame(dice, source, i):
                            bth + deth + bytes(mad))
 
 
+if not t.options.list:
+    t.checks("cmcheck", "rdma_cm")
 over_lo()
 over_veth()
 cmtime()
