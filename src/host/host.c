@@ -2,6 +2,7 @@
 #include "host/host.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -355,6 +356,23 @@ static int source(const struct host_device *dev, const struct hca_ah *ah,
 	return 0;
 }
 
+/*
+ * From where and to what a datagram for an IPv6 group goes.  The kernel has no
+ * way to one from ::1, as it has from 127.0.0.1.
+ */
+static void to_group(uint8_t from[16], uint8_t dest[16])
+{
+	static const uint8_t lo4[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+	uint8_t gid[16];
+
+	if (!memcmp(from, &in6addr_loopback, 16))
+		memcpy(from, lo4, 16);
+	if (!inaddr_is_v4(from))
+		return;
+	memcpy(gid, dest, 16);
+	groups_alias(gid, dest);
+}
+
 int host_path(struct host *h, const struct host_device *dev,
 	      const struct hca_ah *ah, struct wq_to *to, const char **why)
 {
@@ -366,9 +384,8 @@ int host_path(struct host *h, const struct host_device *dev,
 	if (err)
 		return err;
 	memcpy(dest, ah->dgid, 16);
-	if (inaddr_is_v4(from) && inaddr_is_multicast(dest) &&
-	    !inaddr_is_v4(dest))
-		groups_alias(ah->dgid, dest);
+	if (inaddr_is_multicast(dest) && !inaddr_is_v4(dest))
+		to_group(from, dest);
 	if (inaddr_is_v4(from) != inaddr_is_v4(dest)) {
 		*why = "source and destination GID are not both IPv4 or both "
 		       "IPv6";

@@ -185,8 +185,8 @@ def multicast():
                        for side, address in zip(sides, addresses)]
             for m in members:
                 wait_for(m, "joined dgid")
-            sender = "fd00:1::2" if ":" in group else "10.1.0.2"
-            s = t.finish(start("there", words + ["-b", sender, "-s"]),
+            # the last of them stands beside it
+            s = t.finish(start(sides[1], words + ["-b", addresses[1], "-s"]),
                          system.HANG)
             expect_ok(s)
             for m in members:
@@ -203,6 +203,10 @@ def multicast():
            "mckey")
     t.case("mckey over IPv6, a member here and one beside the sender",
            body(("here", "there"), ("fd00:1::1", "fd00:1::2"), "ff0e::1:2"),
+           "rdma_cm", "mckey")
+    t.case("mckey, 127.0.0.1", body(("here",) * 2, ("127.0.0.1",) * 2),
+           "rdma_cm", "mckey")
+    t.case("mckey, ::1", body(("here",) * 2, ("::1",) * 2, "ff0e::1:2"),
            "rdma_cm", "mckey")
 
 
