@@ -214,6 +214,9 @@ def more_of_connection_manager():
             ["-t", "8"]:
         cm_tool(["ucmatose", *more],
                 ["ucmatose", *more, "-s", "%(at)s"], "return status 0")
+    for name in "ucmatose", "udaddy":
+        cm_tool([name, "-f", "ipv6", "-b", "%(at)s"],
+                [name, "-f", "ipv6", "-s", "%(at)s"], "return status 0", True)
     for more in ["-c", "4", "-C", "20", "-S", "1000"], ["-c", "16"]:
         cm_tool(["udaddy", *more], ["udaddy", *more, "-s", "%(at)s"],
                 "return status 0")

@@ -61,7 +61,7 @@ def perftest(argv, address):
 def over_lo():
     for address in ADDRESSES:
         for argv, want in TOOLS:
-            # the servers of the others listen on IPv4 alone
+            # for the others see over_lo6
             if address != "::1" or argv[0] in ("rping", "cmtime"):
                 tool(argv, want, address)
     for argv in PERFTEST + UD:
@@ -90,25 +90,40 @@ def listens(side, argv, **env):
     return p
 
 
-def ends(name, server, client, want="", status=(0, 0),
-         timeout=system.HANG, **env):
-    """A server here and a client there, over a veth."""
+def ends(name, server, client, want="", there="there"):
+    """A server here and a client there, over a veth, or over lo."""
     def body():
         t.need(server[0])
         lab.unwire()
-        lab.wire("v0", 1500, ("10.1.0.1/24", "fd00:1::1/64"),
-                 ("10.1.0.2/24", "fd00:1::2/64"))
-        more = dict(env, **(t.paced() if "-R" in server else {}))
+        if there == "there":
+            lab.wire("v0", 1500, ("10.1.0.1/24", "fd00:1::1/64"),
+                     ("10.1.0.2/24", "fd00:1::2/64"))
+        more = t.paced() if "-R" in server else {}
         s = listens("here", server, **more)
-        c = t.finish(start("there", client, **more), timeout)
-        s = t.finish(s, timeout if c.status == 0 else 3)
+        c = t.finish(start(there, client, **more), system.HANG)
+        s = t.finish(s, system.HANG if c.status == 0 else 3)
         both = Result(0, "\n".join(
             "%s| %s" % (who, line) for who, r in (("server", s), ("client", c))
             for line in r.output.splitlines()))
-        expect((s.status, c.status) == status,
+        expect(s.status == c.status == 0,
                "exit status %d, %d" % (s.status, c.status), both)
         expect(want in both.output, "no " + want, both)
-    t.case(name, body, "rdma_cm over veth", server[0])
+    t.case(name, body, "rdma_cm over veth" if there == "there" else "rdma_cm",
+           server[0])
+
+
+def over_lo6():
+    """What listens on IPv6 only when told to: not rdma_xserver; and perftest
+    -R looks for no such address."""
+    for server, client, want in (
+            (["ucmatose", "-f", "ipv6", "-b"],
+             ["ucmatose", "-f", "ipv6", "-s"], "return status 0"),
+            (["udaddy", "-f", "ipv6", "-b"], ["udaddy", "-f", "ipv6", "-s"],
+             "return status 0"),
+            (["rdma_server", "-s"], ["rdma_client", "-s"],
+             "rdma_client: end 0")):
+        ends("%s, ::1" % server[0], server + ["::1"], client + ["::1"], want,
+             "here")
 
 
 def over_veth():
@@ -290,7 +305,7 @@ def many(count, at_once):
            "rdma_cm", "rping")
 
 
-def throttled(count):
+def throttled(count, at_once):
     """The same where processors are scarce."""
     def one(_):
         p = t.start(t.pair_argv(["rping", "-C", "1", "-V"]))
@@ -301,7 +316,7 @@ def throttled(count):
         t.need("rping")
         neighbours = [system.spin(system.HANG) for _ in range(2)]
         try:
-            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
                 results = list(pool.map(one, range(count)))
         finally:
             for n in neighbours:
@@ -309,8 +324,9 @@ def throttled(count):
                 n.wait()
         for r in results:
             expect_ok(r)
-    t.case("%d rping connects, each stopped for 70 %% of the time, beside two "
-           "busy neighbours" % count, body, "rdma_cm", "rping")
+    t.case("%d rping connects, %d at once, each stopped for 70 %% of the time, "
+           "beside two busy neighbours" % (count, at_once), body, "rdma_cm",
+           "rping")
 
 
 def size_of(pid):
@@ -435,6 +451,7 @@ def mad_frame(dice, source, i):
 if not t.options.list:
     t.checks("cmcheck", "rdma_cm")
 over_lo()
+over_lo6()
 over_veth()
 cmtime()
 no_rsockets()
@@ -442,7 +459,8 @@ multicast()
 refusals()
 many(200 if not t.options.full else 10000, 1)
 many(200 if not t.options.full else 10000, 64)
-throttled(16 if not t.options.full else 1000)
+throttled(50 if not t.options.full else 10000, 1)
+throttled(200 if not t.options.full else 10000, 64)
 survivors()
 hostile()
 deaths(20 if not t.options.full else 1000)

@@ -119,7 +119,7 @@ def deaths():
             other.wait("RDMA_CM_EVENT_DISCONNECTED 20 ")
         return body
 
-    def at_once(began):
+    def at_once(side, began):
         """By the broker's own clock, however busy the machine is: before
         another connection, ended after the death, has rested its half
         second."""
@@ -129,7 +129,7 @@ def deaths():
         began += [s, other]
         s.wait("listening")
         other.wait("listening")
-        c = Talker("here", "mark", HERE, PORT, 20)
+        c = Talker(side, "mark", HERE, PORT, 20)
         began.append(c)
         c.wait("RDMA_CM_EVENT_CONNECT_RESPONSE 21 ")
         s.wait("RDMA_CM_EVENT_ESTABLISHED 20 ")
@@ -158,7 +158,9 @@ def deaths():
         return body
 
     sides = ("here", "here"), ("here", "there"), ("there", "here")
-    case("a server dies: its peer is disconnected in half a second", at_once)
+    for side in "here", "there":
+        case("a server dies: its peer %s is disconnected in half a second" %
+             side, lambda began, side=side: at_once(side, began))
     for side in "here", "there":
         case("the broker %s is killed, and a client without it" % side,
              together(side))
@@ -178,11 +180,11 @@ def deaths():
 def silences():
     """A peer in another namespace stands still, or ends, in mid-transfer.  By
     its timeouts it would be given up after two seconds at the latest."""
-    def begun(words):
+    def begun(words, **env):
         lab.unwire()
         lab.wire("v0", 1500, (HERE + "/24",), (THERE + "/24",))
         before = lab.datagrams("there")
-        pair = lab.begin(words, words + [HERE])
+        pair = lab.begin(words, words + [HERE], server_env=env, client_env=env)
         lab.wait(lambda: lab.datagrams("there") > before + 1000 or
                  pair[1].poll() is not None, "there is no transfer", HANG)
         return pair
@@ -198,6 +200,17 @@ def silences():
         expect(status is None, "its peer does not wait for it", r)
         expect_ok(r)
 
+    def strictly(began):
+        server, client = begun(["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n",
+                                "100000000"], ADVERB_STRICT="1")
+        os.killpg(server.pid, signal.SIGSTOP)
+        r = t.finish(client, HANG)
+        os.killpg(server.pid, signal.SIGKILL)
+        t.finish(server, 5)
+        expect(r.status not in (0, 124), "exit status %d" % r.status, r)
+        expect("transport retry counter exceeded" in r.output,
+               "it is not said that retries ran out", r)
+
     def gone(began):
         # one that has asked for something whenever that is: who only waits
         # for a message cannot tell its peer's end from a pause
@@ -212,6 +225,8 @@ def silences():
         expect("has ended" in r.output, "no word that the peer has ended", r)
 
     case("a peer in another namespace is stopped: it is waited for", stopped)
+    case("a peer in another namespace is stopped: with ADVERB_STRICT it is "
+         "given up", strictly)
     case("a peer in another namespace ends: that is said", gone)
 
 
