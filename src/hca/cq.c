@@ -276,16 +276,26 @@ void cq_collect(struct hca *h, struct cq *cq, struct qp *also)
 	leave(cq);
 }
 
+/* A completion of qp that the program has not polled. */
+static bool waits(const struct hca *h, const struct cq *cq, const struct qp *qp)
+	REQUIRES(&cq->lock)
+{
+	uint32_t i = ring_load(&cq->tail);
+
+	while (i != ring_own(&cq->head) &&
+	       at(h, cq->ring, cq->size, i)->qpn != qp->qpn)
+		i++;
+	return i != ring_own(&cq->head);
+}
+
 void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 {
-	bool is_there;
-
 	enter(cq);
-	is_there = rq_is_behind(qp);
 	collect(h, cq, qp);
 	if (!is_watched(h, cq, qp))
 		ring_store(&qp->far.is_queued, 0);
-	if (is_there)
+	/* it may be collected already, by who took the QP to ERR meanwhile */
+	if (waits(h, cq, qp))
 		tell(cq, true, true);
 	leave(cq);
 }

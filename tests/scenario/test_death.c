@@ -85,6 +85,7 @@ static struct {
 	struct duo *d;
 	bool is_first;	 /* side 0 works */
 	bool is_stopped; /* who died is stopped, and may go on */
+	bool has_one;	 /* receive, the target */
 } now;
 
 static void end_target(struct duo *d)
@@ -319,7 +320,7 @@ static void begin(struct scene *s, const struct operation *o)
 	memset(d->side[0].memory.bytes, 0x55, BYTES);
 	make_third(s);
 	bind(s);
-	for (uint32_t i = 0; i < RECEIVES; i++)
+	for (uint32_t i = 0; i < (now.has_one ? 1 : RECEIVES); i++)
 		duo_recv(d, 1, AT, room);
 	if (o->how & LIMITED)
 		assert_false(srq_arm(&t->hca, t->srq, RECEIVES));
@@ -560,6 +561,41 @@ static void who_dies_inside_leaves_nothing_half_done(void **state)
 			fail_msg("nobody died where %s", steps[i]);
 }
 
+/*
+ * The same, but the program has its queue pair fail before its adapter hears of
+ * the death.  It waits for an event, by the completion or by the flush: true.
+ */
+static bool initiator_dies_unheard(const struct operation *o, uint32_t k)
+{
+	struct scene s;
+	bool died;
+
+	now.has_one = true;
+	died = begin_until(&s, o, k);
+	now.has_one = false;
+	s.d->side[0].is_dead = died;
+	turns(1);
+	guest_wait(&s.target->hca, GUEST_ALL);
+	fail_target(&s);
+	mourn(&s);
+	if (s.target->events[ENGINE_CQ_EVENT] != 1)
+		fail_msg("operation %d, dead at step %u: %u events", (int)o->op,
+			 k, s.target->events[ENGINE_CQ_EVENT]);
+	end(&s);
+	return died;
+}
+
+static void who_fails_before_it_hears_of_a_death_is_told(void **state)
+{
+	for (size_t i = 0; i < TEST_COUNT(operations); i++) {
+		uint32_t k = 0;
+
+		while (!operations[i].how &&
+		       initiator_dies_unheard(&operations[i], k))
+			assert_true(++k < STEPS_MAX);
+	}
+}
+
 /* ---- stops ---- */
 
 /* Another's message arrives, and so does what the target completes itself. */
@@ -702,6 +738,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_dies_inside_leaves_nothing_half_done),
+		cmocka_unit_test(who_fails_before_it_hears_of_a_death_is_told),
 		cmocka_unit_test(who_stops_inside_keeps_no_other_out),
 		cmocka_unit_test(who_finds_its_key_gone_touches_nothing),
 		cmocka_unit_test(whose_target_dies_sees_its_work_end),
