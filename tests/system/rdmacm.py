@@ -314,7 +314,7 @@ def throttled(count, at_once):
 
     def body():
         t.need("rping")
-        neighbours = [system.spin(system.HANG) for _ in range(2)]
+        neighbours = [system.spin(36000) for _ in range(2)]
         try:
             with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
                 results = list(pool.map(one, range(count)))

@@ -272,10 +272,11 @@ def expect_ok(result):
 
 
 def spin(seconds):
-    """A busy neighbour, bounded by time."""
+    """A busy neighbour, bounded by time and by our own life."""
     return subprocess.Popen(
-        [PYTHON, "-c", "import time\nend = time.monotonic() + %d\n"
-         "while time.monotonic() < end: pass" % seconds])
+        [PYTHON, "-c", "import os, time\nend = time.monotonic() + %d\n"
+         "while time.monotonic() < end and os.getppid() == %d: pass" %
+         (seconds, os.getpid())])
 
 
 def alone(words):
