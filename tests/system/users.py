@@ -12,7 +12,7 @@ import sys
 import time
 
 import system
-from system import brokers, expect, expect_ok
+from system import HANG, brokers, expect, expect_ok
 
 ANNA, BERT = 65534, 65533
 TOLD = r"run by user (\d+): that user can see and drop"
@@ -37,23 +37,27 @@ def enter():
     os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])
 
 
-def start(user, argv):
-    """A process of @user with a runtime folder of its own."""
+def start(user, argv, ready=None):
+    """A process of @user with a runtime folder of its own; librdmacm writes
+    into @ready when it listens."""
     home = t.path("home-%d" % user)
     os.makedirs(home, exist_ok=True)
     os.chown(home, user, user)
     os.chmod(home, 0o700)
     env = t.environment()
     env.update(HOME=home, XDG_RUNTIME_DIR=home, ADVERB_DIRECT=DIRECT)
+    if ready:
+        env["ADVERB_READY_FD"] = str(ready)
     return subprocess.Popen(
         ["setpriv", "--reuid", str(user), "--regid", str(user),
          "--clear-groups", "--no-new-privs", *argv], env=env, cwd=home,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, start_new_session=True)
+        stderr=subprocess.STDOUT, start_new_session=True,
+        pass_fds=[ready] if ready else [])
 
 
-def run_as(user, argv):
-    return start(user, [t.adverb, "run", "--", *argv])
+def run_as(user, argv, ready=None):
+    return start(user, [t.adverb, "run", "--", *argv], ready)
 
 
 def listens(port):
@@ -65,7 +69,7 @@ def listens(port):
 
 def server_of(user, argv, port):
     p = run_as(user, argv)
-    end = time.monotonic() + 20
+    end = time.monotonic() + HANG
     while not listens(port):
         if p.poll() is not None or time.monotonic() > end:
             r = t.finish(p, 1)
@@ -110,7 +114,7 @@ def two_users():
     t.need(PINGPONG[0])
     server = server_of(ANNA, PINGPONG, 18600)
     client = run_as(BERT, [*PINGPONG, "127.0.0.1"])
-    results = t.finish(server, 30), t.finish(client, 30)
+    results = t.finish(server, HANG), t.finish(client, HANG)
     for r in results:
         expect_ok(r)
     is_told(results[0], None)
@@ -132,7 +136,7 @@ def roots_broker():
     t.need(PINGPONG[0])
     broker = subprocess.Popen([os.path.join(t.build, "lib", "adverbd"),
                                "--foreground"])
-    end = time.monotonic() + 20
+    end = time.monotonic() + HANG
     try:
         # or the first client starts one of its own
         while not broker_listens():
@@ -141,7 +145,7 @@ def roots_broker():
         server = server_of(ANNA, PINGPONG, 18600)
         client = run_as(BERT, [*PINGPONG, "127.0.0.1"])
         for p in server, client:
-            r = t.finish(p, 30)
+            r = t.finish(p, HANG)
             expect_ok(r)
             is_told(r, None)
         expect(list(brokers().values()) == [0], "brokers of %s" % brokers())
@@ -165,7 +169,7 @@ def a_death_is_seen():
         text += more
     os.killpg(server.pid, signal.SIGKILL)
     server.communicate()
-    r = t.finish(client, 30)
+    r = t.finish(client, HANG)
     r.output = text.decode() + r.output
     expect("the process of the peer" in r.output and "has ended" in r.output,
            "nobody says that the peer has ended", r)
@@ -182,7 +186,7 @@ def the_brokers_user_takes_over():
             os.kill(pid, signal.SIGKILL)
             killed += 1
         time.sleep(0.3)
-    results = t.finish(server, 30), t.finish(client, 30)
+    results = t.finish(server, HANG), t.finish(client, HANG)
     for r in results:
         expect_ok(r)
     is_told(results[1], ANNA)
@@ -207,7 +211,7 @@ def a_dead_brokers_sockets():
         server.communicate()
         for pid in brokers():
             os.kill(pid, signal.SIGKILL)
-        r = t.finish(run_as(BERT, PINGPONG), 30)
+        r = t.finish(run_as(BERT, PINGPONG), HANG)
         expect(r.status != 0, "it worked", r)
         expect("port 4791 is held by ib_write_bw (process %d), lent by user "
                "%d's dead broker" % (client.pid, ANNA) in r.output,
@@ -217,10 +221,30 @@ def a_dead_brokers_sockets():
         client.communicate()
 
 
+def one_port_space():
+    """What Anna listens at is hers, and Bert may call her there."""
+    t.need("rping")
+    listens_at = ["rping", "-s", "-a", "127.0.0.1"]
+    ready, theirs = os.pipe()
+    server = run_as(ANNA, [*listens_at, "-P"], theirs)
+    os.close(theirs)
+    try:
+        expect(os.read(ready, 1), "the server ends before it listens")
+        r = t.finish(run_as(BERT, [*listens_at, "-C", "1"]), HANG)
+        expect(r.status != 0, "two have one port", r)
+        expect("127.0.0.1 port 7174 is in use" in r.output, "no sentence", r)
+        expect_ok(t.finish(run_as(BERT, ["rping", "-c", "-a", "127.0.0.1",
+                                         "-C", "3", "-V"]), HANG))
+    finally:
+        os.close(ready)
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+
+
 def hidden_holder():
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
         s.bind(("::", 4791))
-        r = t.finish(run_as(ANNA, PINGPONG), 30)
+        r = t.finish(run_as(ANNA, PINGPONG), HANG)
     expect(r.status != 0, "it worked", r)
     expect("port 4791 is held by a process of user 0, hidden from us" in
            r.output, "nobody says who holds the port", r)
@@ -240,6 +264,7 @@ for words, test in (
          the_brokers_user_takes_over),
         ("what a dead broker lent to others is named",
          a_dead_brokers_sockets),
+        ("the users have one port space", one_port_space),
         ("a port that root holds", hidden_holder)):
     t.case(words, alone(test), "many processes", words)
 t.end()
