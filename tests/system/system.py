@@ -305,16 +305,27 @@ def brokers(pid="self"):
     return named("adverbd", pid)
 
 
-def session_of(pid):
-    """All processes of the session that @pid leads."""
+def session_of(*leaders):
+    """All processes of the sessions that these lead."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if os.getsid(int(name)) == pid:
+            if os.getsid(int(name)) in leaders:
                 found.append(int(name))
         except OSError:
             pass
     return found
+
+
+def pause(processes, seconds):
+    """Stops them and their children for so long."""
+    pids = session_of(*(p.pid for p in processes))
+    for sig in signal.SIGSTOP, signal.SIGCONT:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, sig)
+        if sig == signal.SIGSTOP:
+            time.sleep(seconds)
 
 
 def throttle(p, share, limit=HANG, period=0.1):
@@ -324,12 +335,4 @@ def throttle(p, share, limit=HANG, period=0.1):
     end = time.monotonic() + limit
     while p.poll() is None and time.monotonic() < end:
         time.sleep(period * share)
-        pids = session_of(p.pid)
-        for sig in signal.SIGSTOP, signal.SIGCONT:
-            for pid in pids:
-                try:
-                    os.kill(pid, sig)
-                except ProcessLookupError:
-                    pass
-            if sig == signal.SIGSTOP:
-                time.sleep(period * (1 - share))
+        pause([p], period * (1 - share))
