@@ -260,13 +260,21 @@ static bool is_any_behind(const struct hca *h, struct cq *cq)
 	return any;
 }
 
-/* What leaves the list is seen as being collected, and then in the ring. */
+/* What leaves the list, or its receive, is seen as being collected, and then in
+ * the ring: so that is looked at last. */
 bool cq_has(const struct hca *h, struct cq *cq)
 {
-	return count(cq) ||
-	       atomic_load_explicit(&cq->incoming, memory_order_acquire) ||
-	       ring_load(&cq->is_collecting) ||
-	       (ring_own(&cq->watching) && is_any_behind(h, cq));
+	bool is_there;
+
+	STEP("a completion queue is looked at");
+	is_there = atomic_load_explicit(&cq->incoming, memory_order_acquire);
+	STEP("a completion queue is looked at");
+	is_there |= ring_own(&cq->watching) && is_any_behind(h, cq);
+	STEP("a completion queue is looked at");
+	is_there |= ring_load(&cq->is_collecting);
+	STEP("a completion queue is looked at");
+	is_there |= count(cq) > 0;
+	return is_there;
 }
 
 void cq_collect(struct hca *h, struct cq *cq, struct qp *also)
@@ -383,10 +391,11 @@ uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
 	uint32_t tail = ring_own(&cq->tail), there;
 
 	there = ring_load(&cq->head) - tail;
-	if (there < n &&
-	    (atomic_load_explicit(&cq->incoming, memory_order_relaxed) ||
-	     ring_load(&cq->is_collecting) || ring_own(&cq->watching))) {
-		cq_collect(h, cq, NULL);
+	if (there < n) {
+		if (atomic_load_explicit(&cq->incoming, memory_order_acquire) ||
+		    ring_load(&cq->is_collecting) || ring_own(&cq->watching))
+			cq_collect(h, cq, NULL);
+		/* it may have been collected since */
 		there = ring_load(&cq->head) - tail;
 	}
 	n = bits_min_u32(n, there);

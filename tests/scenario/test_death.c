@@ -72,6 +72,7 @@ static const char *const owners_steps[] = {
 	"a queue pair is off the list",
 	"a completion is about to be collected",
 	"a completion is collected",
+	"a completion queue is looked at",
 };
 
 enum victim { NOBODY, INITIATOR, TARGET, REGION };
@@ -86,6 +87,10 @@ static struct {
 	bool is_first;	 /* side 0 works */
 	bool is_stopped; /* who died is stopped, and may go on */
 	bool has_one;	 /* receive, the target */
+	/* Another thread of the owner collects at this look, from 1, at the
+	 * queue. */
+	uint32_t look;
+	struct duo_side *collects;
 } now;
 
 static void end_target(struct duo *d)
@@ -111,6 +116,9 @@ void step_at(const char *name)
 {
 	size_t i = 0;
 
+	if (now.look && !strcmp(name, "a completion queue is looked at") &&
+	    !--now.look)
+		cq_collect(&now.collects->hca, now.collects->cq, NULL);
 	for (size_t k = 0; k < TEST_COUNT(owners_steps); k++)
 		if (!strcmp(owners_steps[k], name))
 			return;
@@ -734,9 +742,40 @@ static void whose_target_dies_sees_its_work_end(void **state)
 			assert_true(k < STEPS_MAX);
 }
 
+/* ---- two threads of the owner ---- */
+
+static void a_poll_misses_nothing_that_is_collected_meanwhile(void **state)
+{
+	static const struct operation o = {HCA_WR_SEND, FEW};
+	struct scene s;
+
+	begin(&s, &o);
+	for (uint32_t look = 1; look <= 4; look++) {
+		struct cqe c;
+
+		now.victim = NOBODY;
+		if (look > 1)
+			post(&s);
+		duo_run(s.d, s.d->now_ns);
+		turns(1);
+		now.collects = s.target;
+		now.look = look;
+		assert_true(cq_has(&s.target->hca, s.target->cq));
+		assert_int_equal(now.look, 0);
+		assert_true(cq_has(&s.target->hca, s.target->cq));
+		assert_true(duo_poll(s.d, 1, &c));
+		assert_false(cq_has(&s.target->hca, s.target->cq));
+	}
+	mw_free(&s.target->hca, s.window);
+	s.d->side[0].is_dead = s.d->side[1].is_dead = true;
+	end(&s);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_poll_misses_nothing_that_is_collected_meanwhile),
 		cmocka_unit_test(who_dies_inside_leaves_nothing_half_done),
 		cmocka_unit_test(who_fails_before_it_hears_of_a_death_is_told),
 		cmocka_unit_test(who_stops_inside_keeps_no_other_out),
