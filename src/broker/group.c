@@ -180,6 +180,17 @@ static int join(struct group *g, const char **why)
 	return 0;
 }
 
+bool group_claim(struct group *g)
+{
+	const char *why;
+	int fd = g->count ? -EBUSY : open_bound(false);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return !join(g, &why);
+}
+
 /* The class of this user that has rested longest; 0: none. */
 static uint32_t find(const struct group *g, uid_t user, enum group_use use)
 {

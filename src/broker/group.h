@@ -57,6 +57,9 @@ void group_init(struct group *g, bool may_steer);
  */
 int group_take(struct group *g, uid_t user, pid_t pid, const char **why,
 	       uint32_t *class);
+/* Become a group of one, though nobody wants a class; false: it is one, or
+ * somebody has the port. */
+bool group_claim(struct group *g);
 /* For a group that has no member: who has the port? */
 enum group_port group_port(const char **why);
 /*

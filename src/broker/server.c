@@ -52,6 +52,18 @@ static void open_gsi(struct server *s)
 	gsi_open(&s->gsi, s->group.member[0].fd);
 }
 
+/*
+ * A connection of connection management comes alone, and is given what our
+ * predecessor had in hand.  If its process ends before it has shown us the
+ * safe, and nobody else has one, its peers are still to be told.
+ */
+static void claim(struct server *s)
+{
+	if (gsi_fd(&s->gsi) < 0 && cmserver_is_busy(s->cm) &&
+	    group_claim(&s->group))
+		open_gsi(s);
+}
+
 /* The safe only to our own user, who can read this port in any case. */
 static void welcome(struct server *s, struct conn *c)
 {
@@ -550,6 +562,7 @@ bool server_turn(struct server *s)
 	greet_waiting(s);
 	if (ready > 0)
 		serve_ready(s, p, n);
+	claim(s);
 	/* After what has come: if we were late, our peers were not. */
 	cmserver_tick(s->cm, now_ns());
 	far_tick(s->far, now_ns());

@@ -254,6 +254,42 @@ static void so_is_the_peer_of_one_that_has_not_come_back(void **state)
 	dies_without_a_broker(false);
 }
 
+/* Both have come to the next broker, and none with a socket of its own. */
+static void so_is_the_peer_of_one_that_alone_has_not_shown_its_socket(
+	void **state)
+{
+	struct client keeper;
+	struct cmproto caller_is, called_is;
+	struct pollfd p;
+	int called, caller;
+	uint16_t port;
+	uint32_t id;
+
+	open_or_fail(&keeper);
+	called = dial();
+	caller = dial();
+	listen_at(called, &port);
+	id = call(caller, called, port, 7);
+	caller_is = ask(caller, (struct cmproto){0}, CMPROTO_ESTABLISH, id);
+	called_is = event(called, CMPROTO_ESTABLISHED);
+	end_broker(broker_of(&keeper));
+	client_close(&keeper);
+	close(called);
+	close(caller);
+	called = dial();
+	caller = dial();
+	ask(called, called_is, CMPROTO_RESUME, 0);
+	ask(caller, caller_is, CMPROTO_RESUME, 0);
+	close(caller);
+	p = (struct pollfd){called, POLLIN, 0};
+	assert_int_equal(poll(&p, 1, 30000), 1);
+	event(called, CMPROTO_DISCONNECTED);
+	open_or_fail(&keeper);
+	end_broker(broker_of(&keeper));
+	client_close(&keeper);
+	close(called);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +299,8 @@ int main(void)
 		cmocka_unit_test(
 			the_peer_of_one_that_dies_without_a_broker_is_told),
 		cmocka_unit_test(so_is_the_peer_of_one_that_has_not_come_back),
+		cmocka_unit_test(
+			so_is_the_peer_of_one_that_alone_has_not_shown_its_socket),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
