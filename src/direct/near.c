@@ -475,8 +475,14 @@ static void cq_letters(struct ibt *t, struct ibt_qp *q, uint32_t letters)
 /* The peer has been told that it arrived. */
 static void lost(struct ibt *t, struct ibt_qp *q)
 {
-	struct explain x = {.cause = EXPLAIN_LOCAL_FAULT, .va = q->qp->rq_lost};
+	struct explain x = {.cause = EXPLAIN_LOCAL_FAULT,
+			    .key = q->qp->rq_lost_key,
+			    .va = q->qp->rq_lost};
 
+	if (!mr_find(t->hca, x.key)) {
+		x.cause = EXPLAIN_LOCAL_KEY;
+		x.verdict = MR_BAD_KEY;
+	}
 	q->qp->rq_lost = 0;
 	fail(t, q, V_RECV_MEMORY, &x);
 }

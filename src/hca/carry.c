@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/hca.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "hca/semantics.h"
 #include "util/bits.h"
 
 /* What is not more than that comes with the completion's own cache line. */
@@ -66,12 +68,19 @@ bool carry_is_in_way(const struct hca *h, const struct qp *qp,
 	return false;
 }
 
+/*
+ * The key may have gone since the peer looked at it: who withdraws one settles
+ * what lies with receives, and does not wait for who is about to leave more.
+ */
 int carry_place(struct hca *h, const struct qp *qp, struct wqe *w)
 {
-	/* what a peer wrote is input; that memory it may write as well */
-	struct space_vec to = {w->at, bits_min_u32(w->bytes, WQE_ROOM)};
+	/* what a peer wrote is input */
+	uint32_t bytes = bits_min_u32(w->bytes, WQE_ROOM);
+	struct explain x;
 
-	return h->space->ops->write(h->space, &to, 1, place_in(qp, w));
+	return sem_scatter(h, qp->recv_pd, w, 0, place_in(qp, w), bytes, &x)
+		       ? -EFAULT
+		       : 0;
 }
 
 void carry_settle(struct hca *h)

@@ -404,6 +404,7 @@ struct qp {
 	/* Where memory was not there any more for what a receive carried; the
 	 * owner's, under recv_cq's lock. */
 	uint64_t rq_lost;
+	uint32_t rq_lost_key;
 };
 
 _Static_assert(offsetof(struct qp_far, tx_bytes) == 64,

@@ -667,6 +667,7 @@ static bool region_goes(const struct operation *o, uint32_t k)
 {
 	struct scene s;
 	uint32_t foreign = 0;
+	struct cqe c;
 	bool went;
 
 	begin(&s, o);
@@ -676,6 +677,10 @@ static bool region_goes(const struct operation *o, uint32_t k)
 	duo_run(s.d, s.d->now_ns);
 	went = now.victim == NOBODY;
 	now.victim = NOBODY;
+	/* what lies with its receive is placed by who polls */
+	turns(1);
+	while (duo_poll(s.d, 1, &c))
+		;
 	for (uint32_t i = AT; went && i < AT + BYTES; i++)
 		foreign += s.target->memory.bytes[i] != 0x77;
 	assert_int_equal(foreign, 0);
