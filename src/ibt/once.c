@@ -50,6 +50,8 @@ static void finish(struct ibt *t, struct ibt_qp *q)
 	}
 	if (!r->packet)
 		r->una = r->max;
+	/* who posts waits for the answer to what flies, and there is none */
+	ibt_qp_note(q);
 	once_drained(t, q);
 }
 

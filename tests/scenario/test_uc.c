@@ -62,6 +62,25 @@ static void messages_of_every_length_arrive(void **state)
 	duo_free(d);
 }
 
+/* A program that posts more would wait for answers to what is in flight, and
+ * to these there are none. */
+static void what_was_sent_is_not_in_flight(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UC, 5, 16);
+
+	for (uint8_t k = 1; k <= 8; k++)
+		duo_recv(d, 1, 500000, 1000);
+	for (uint8_t k = 1; k <= 8; k++) {
+		duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+		duo_post(d, 0);
+	}
+	duo_run(d, d->now_ns + LONG);
+	for (uint8_t k = 1; k <= 8; k++)
+		assert_sent(d, HCA_SUCCESS);
+	assert_int_equal(engine_qp_flying(d->side[0].side), 0);
+	duo_free(d);
+}
+
 /* Drops the n-th frame, counted from 0. */
 struct nth {
 	int n, seen;
@@ -221,6 +240,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_of_every_length_arrive),
+		cmocka_unit_test(what_was_sent_is_not_in_flight),
 		cmocka_unit_test(no_receive_drops_the_message_only),
 		cmocka_unit_test(
 			a_message_of_many_packets_waits_for_its_receive),

@@ -90,6 +90,25 @@ static void an_immediate_and_nothing_else_fits_a_receive_of_40_bytes(void **s)
 	duo_free(d);
 }
 
+/* A program that posts more would wait for answers to what is in flight, and
+ * to these there are none. */
+static void what_was_sent_is_not_in_flight(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+
+	for (uint8_t k = 1; k <= 8; k++)
+		duo_recv(d, 1, AT, 1000);
+	for (uint8_t k = 1; k <= 8; k++) {
+		duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+		duo_post(d, 0);
+	}
+	duo_run(d, d->now_ns + LONG);
+	for (uint8_t k = 1; k <= 8; k++)
+		assert_sent(d, HCA_SUCCESS);
+	assert_int_equal(engine_qp_flying(d->side[0].side), 0);
+	duo_free(d);
+}
+
 static void a_wrong_qkey_is_dropped_and_counted(void **state)
 {
 	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
@@ -425,6 +444,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_datagram_comes_behind_its_ip_header),
+		cmocka_unit_test(what_was_sent_is_not_in_flight),
 		cmocka_unit_test(
 			an_immediate_and_nothing_else_fits_a_receive_of_40_bytes),
 		cmocka_unit_test(a_wrong_qkey_is_dropped_and_counted),
