@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What far.c, request.c and series.c share.  All of it happens inside the
+ * target's arena, under its responder lock.
+ */
+#ifndef DIRECT_INSIDE_H
+#define DIRECT_INSIDE_H
+
+#include "direct/far.h"
+#include "ibt/verdict.h"
+
+/* In h's arena; NULL: it is not. */
+static inline void *inside_at(const struct hca *h, aoff off, uint64_t bytes)
+{
+	return arena_has(&h->arena, off, bytes) ? arena_at(&h->arena, off)
+						: NULL;
+}
+
+static inline void inside_post(struct far_link *l, struct qp *qp,
+			       struct far_request *r, uint32_t letters)
+{
+	r->kick |= mail_post(l->hca, qp, letters);
+}
+
+/*
+ * From here on the target waits for us before what these keys name goes away.
+ * What they name is looked up only now: who withdrew one before does not wait.
+ */
+static inline void inside_begin_copy(struct far_link *l, guest_set keys)
+{
+	if (l->guest)
+		guest_copy(l->guest, keys | guest_qp(l->qpn));
+}
+
+/* v, unless the target has seized us meanwhile. */
+static inline enum verdict inside_end_copy(struct far_link *l,
+					   struct far_request *r,
+					   guest_set keys, enum verdict v)
+{
+	guest_set qp = guest_qp(l->qpn);
+
+	if (l->guest)
+		r->is_seized = !guest_copied(l->guest, keys | qp, qp);
+	return r->is_seized ? V_REMOTE_FAULT : v;
+}
+
+/* The opcode of r's packet, if it were one: for sentences. */
+uint8_t request_opcode(const struct far_request *r);
+/* Judge r and execute it. */
+enum verdict request_run(struct far_link *l, struct qp *qp,
+			 struct far_request *r, struct explain *x);
+/* The target fails for it: its own process reads why, and does the rest. */
+void request_refuse(struct far_link *l, struct qp *qp, struct far_request *r,
+		    enum verdict v, const struct explain *x);
+/* The target's memory behind the piece, as a peer may use it. */
+enum verdict request_locate(struct far_link *l, const struct qp *qp,
+			    const struct far_request *r, uint32_t need,
+			    struct far_memory *far, struct explain *x);
+
+#endif

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <string.h>
+
+#include "direct/inside.h"
+#include "hca/semantics.h"
+#include "hdr/opcode.h"
+#include "ibt/message.h"
+#include "util/step.h"
+
+static const char *const details[] = {
+	NULL,
+	"more READs and atomics at once than max_dest_rd_atomic",
+	"an atomic's address is not a multiple of 8",
+	"an ATOMIC WRITE is of 8 bytes, aligned to 8",
+	"only a memory window of type 2 can be invalidated",
+};
+
+enum { DETAILS = sizeof details / sizeof details[0] };
+
+uint8_t request_opcode(const struct far_request *r)
+{
+	switch ((enum hca_wr)r->opcode) {
+	case HCA_WR_RDMA_WRITE:
+		return OPCODE_RC_WRITE_ONLY;
+	case HCA_WR_RDMA_WRITE_IMM:
+		return OPCODE_RC_WRITE_ONLY_IMM;
+	case HCA_WR_SEND_IMM:
+		return OPCODE_RC_SEND_ONLY_IMM;
+	case HCA_WR_SEND_INV:
+		return OPCODE_RC_SEND_ONLY_INV;
+	case HCA_WR_RDMA_READ:
+		return OPCODE_RC_READ_REQUEST;
+	case HCA_WR_ATOMIC_CAS:
+		return OPCODE_RC_COMPARE_SWAP;
+	case HCA_WR_ATOMIC_FADD:
+		return OPCODE_RC_FETCH_ADD;
+	case HCA_WR_ATOMIC_WRITE:
+		return OPCODE_RC_ATOMIC_WRITE;
+	case HCA_WR_SEND:
+	case HCA_WR_LOCAL_INV:
+	case HCA_WR_BIND_MW:
+		break;
+	}
+	return OPCODE_RC_SEND_ONLY;
+}
+
+/* ---- receives ---- */
+
+static struct wqe *take_receive(struct far_link *l, struct qp *qp,
+				struct far_request *r)
+{
+	struct wqe *w;
+	bool low;
+
+	if (qp->srq && !inside_at(l->hca, qp->srq, sizeof(struct srq)))
+		return NULL;
+	w = rq_take(l->hca, qp, &low);
+	/* there may be room since, and was none */
+	r->is_full = !w && (rq_is_full(l->hca, qp) || rq_has(l->hca, qp));
+	if (r->is_full)
+		inside_post(l, qp, r, QP_MAIL_ROOM);
+	if (low)
+		inside_post(l, qp, r, QP_MAIL_LIMIT);
+	return w && w->num_sge <= qp->rq.max_sge ? w : NULL;
+}
+
+static struct cqe completion_of(const struct far_link *l, const struct qp *qp,
+				const struct far_request *r,
+				enum hca_status status)
+{
+	bool imm = r->opcode == HCA_WR_SEND_IMM ||
+		   r->opcode == HCA_WR_RDMA_WRITE_IMM;
+	struct cqe c = {
+		.status = status,
+		.opcode = r->opcode == HCA_WR_RDMA_WRITE_IMM
+				  ? HCA_WC_RECV_RDMA_WITH_IMM
+				  : HCA_WC_RECV,
+		.vendor_err = status,
+		.byte_len = r->total,
+		.qpn = qp->qpn,
+		.src_qpn = l->our_qpn,
+		.at_ns = r->now_ns,
+	};
+
+	if (imm)
+		c.wc_flags = HCA_WC_WITH_IMM;
+	if (r->opcode == HCA_WR_SEND_INV)
+		c.wc_flags = HCA_WC_WITH_INV;
+	if (c.wc_flags)
+		c.imm_be = r->imm_be;
+	if (l->type == HCA_QPT_UD) {
+		c.wc_flags |= HCA_WC_GRH;
+		c.sl = r->sl;
+	}
+	return c;
+}
+
+/* What its completion queue asks of who completed something there. */
+static void tell(struct far_link *l, struct qp *qp, struct far_request *r,
+		 enum cq_push asks)
+{
+	switch (asks) {
+	case CQ_QUIET:
+	case CQ_OVERRUN: /* who collects finds that */
+		break;
+	case CQ_NOTIFY:
+		inside_post(l, qp, r, QP_MAIL_CQ);
+		break;
+	case CQ_LATER:
+		inside_post(l, qp, r, QP_MAIL_LATER);
+		break;
+	}
+}
+
+/* Complete the receive that is held. */
+static void complete(struct far_link *l, struct qp *qp, struct far_request *r,
+		     enum hca_status status)
+{
+	struct cq *cq = inside_at(l->hca, qp->recv_cq, sizeof(struct cq));
+	struct cqe c = completion_of(l, qp, r, status);
+
+	if (!cq || !rq_held(l->hca, qp))
+		return;
+	tell(l, qp, r,
+	     rq_leave_done(l->hca, qp, cq, &c, r->solicited || status,
+			   status ? NULL : &r->carry));
+}
+
+/* ---- the operations, each as a responder judges and applies it ---- */
+
+/* What became of moving the piece. */
+static enum verdict done(struct far_request *r, int err)
+{
+	r->is_ours = err == -ENXIO;
+	r->is_gone = err == -ESRCH;
+	return err ? V_REMOTE_FAULT : V_OK;
+}
+
+static enum verdict moved(enum verdict v, struct explain *x)
+{
+	if (v)
+		x->cause = EXPLAIN_REMOTE_FAULT;
+	return v;
+}
+
+/* Put the piece where far names. */
+static enum verdict put(struct far_memory *far, struct far_request *r)
+{
+	struct space_move m = {far->vec, r->near.vec, (uint32_t)far->n,
+			       (uint32_t)r->near.n};
+	size_t count;
+
+	if (!r->bytes)
+		return V_OK;
+	if (r->data)
+		return done(r, far->space->ops->write(far->space, far->vec,
+						      far->n, r->data));
+	return done(r, space_put(far->space, r->near.space, &m, 1, &count));
+}
+
+static enum verdict get(struct far_memory *far, struct far_request *r)
+{
+	struct space_move m = {r->near.vec, far->vec, (uint32_t)r->near.n,
+			       (uint32_t)far->n};
+	size_t count;
+
+	if (!r->bytes)
+		return V_OK;
+	return done(r, space_get(far->space, r->near.space, &m, 1, &count));
+}
+
+/* Few bytes, of one stretch there: left with the receive, no copy of ours. */
+static bool may_carry(const struct far_request *r, const struct far_memory *far)
+{
+	return far->n == 1 && r->bytes == r->total && r->bytes <= WQE_ROOM;
+}
+
+static enum verdict carry(struct far_request *r, const struct far_memory *far)
+{
+	struct space *s = r->near.space;
+
+	if (r->data)
+		memcpy(r->carry.bytes, r->data, r->bytes);
+	else if (s->ops->read(s, r->near.vec, r->near.n, r->carry.bytes))
+		return done(r, -ENXIO);
+	r->carry.at = far->vec[0].va;
+	return V_OK;
+}
+
+/*
+ * A message that still lies with its receive belongs to memory that is to be
+ * read or written now: the target is to put it there first.
+ */
+static bool is_in_way(struct far_link *l, struct qp *qp, struct far_request *r,
+		      const struct far_memory *far)
+{
+	if (!carry_is_in_way(l->hca, qp, far->vec, far->n))
+		return false;
+	l->waits_for_place = r->is_full = true;
+	inside_post(l, qp, r, QP_MAIL_ROOM);
+	return true;
+}
+
+/* Of a receive: the keys of its memory. */
+static guest_set keys_of(struct wqe *w)
+{
+	const struct wq_sge *s = wqe_sges(w);
+	guest_set keys = 0;
+
+	for (uint32_t i = 0; i < w->num_sge; i++)
+		keys |= guest_key(s[i].lkey);
+	return keys;
+}
+
+static enum verdict fill(struct far_link *l, struct qp *qp,
+			 struct far_request *r, struct wqe *w,
+			 struct explain *x)
+{
+	struct far_memory far;
+
+	far.space = l->hca->space;
+	if (sem_check(l->hca, qp->recv_pd, w, HCA_LOCAL_WRITE, x))
+		return V_RECV_MEMORY;
+	if (r->total > sem_capacity(w)) {
+		x->cause = EXPLAIN_LOCAL_LENGTH;
+		x->bytes = r->total;
+		x->region_bytes = sem_capacity(w);
+		return V_TOO_LONG;
+	}
+	if (sem_locate(l->hca, qp->recv_pd, w, r->offset, r->bytes,
+		       HCA_LOCAL_WRITE, far.vec, &far.n, x))
+		return V_RECV_MEMORY;
+	x->va = far.n ? far.vec[0].va : 0;
+	if (may_carry(r, &far) ? !carry(r, &far)
+			       : !is_in_way(l, qp, r, &far) && !put(&far, r))
+		return V_OK;
+	x->cause = EXPLAIN_LOCAL_FAULT;
+	return V_RECV_MEMORY;
+}
+
+static enum verdict send_into(struct far_link *l, struct qp *qp,
+			      struct far_request *r, struct wqe *w,
+			      struct explain *x)
+{
+	guest_set keys = keys_of(w);
+	enum verdict v;
+
+	x->wr_id = w->wr_id;
+	x->opcode = HCA_WR_SEND;
+	inside_begin_copy(l, keys);
+	v = inside_end_copy(l, r, keys, fill(l, qp, r, w, x));
+	STEP("a receive is filled");
+	return v;
+}
+
+static enum verdict run_send(struct far_link *l, struct qp *qp,
+			     struct far_request *r, struct explain *x)
+{
+	struct wqe *w;
+	enum verdict v;
+
+	if (l->type == HCA_QPT_UD && r->qkey != qp->attr.qkey)
+		return V_INVALID;
+	w = take_receive(l, qp, r);
+	if (!w)
+		return V_RNR;
+	v = send_into(l, qp, r, w, x);
+	if (v || r->offset + r->bytes < r->total)
+		return v;
+	if (r->opcode == HCA_WR_SEND_INV) {
+		x->opcode = OPCODE_RC_SEND_ONLY_INV;
+		v = message_invalidate(l->hca, qp, r->imm_be, x);
+		if (v)
+			return v;
+	}
+	complete(l, qp, r, HCA_SUCCESS);
+	return V_OK;
+}
+
+enum verdict request_locate(struct far_link *l, const struct qp *qp,
+			    const struct far_request *r, uint32_t need,
+			    struct far_memory *far, struct explain *x)
+{
+	enum verdict v =
+		message_key(l->hca, qp, r->rkey, r->va, r->total, need, x);
+
+	far->n = 0;
+	if (v || !r->bytes)
+		return v;
+	far->space = l->hca->space;
+	far->n = 1;
+	far->vec[0].bytes = r->bytes;
+	x->va = r->va + r->offset;
+	x->bytes = r->bytes;
+	return mr_remote(l->hca, qp, r->rkey, r->va + r->offset, r->bytes, need,
+			 &far->vec[0].va)
+		       ? V_ACCESS
+		       : V_OK;
+}
+
+static enum verdict run_write(struct far_link *l, struct qp *qp,
+			      struct far_request *r, struct explain *x)
+{
+	bool ends = r->offset + r->bytes == r->total;
+	bool imm = ends && r->opcode == HCA_WR_RDMA_WRITE_IMM;
+	guest_set keys = guest_key(r->rkey);
+	struct far_memory far;
+	enum verdict v;
+
+	/* refused, it takes no receive */
+	v = imm ? request_locate(l, qp, r, HCA_REMOTE_WRITE, &far, x) : V_OK;
+	if (v)
+		return v;
+	if (imm && !take_receive(l, qp, r))
+		return V_RNR;
+	inside_begin_copy(l, keys);
+	v = request_locate(l, qp, r, HCA_REMOTE_WRITE, &far, x);
+	if (!v && is_in_way(l, qp, r, &far))
+		v = V_REMOTE_FAULT;
+	v = inside_end_copy(l, r, keys, v ? v : moved(put(&far, r), x));
+	STEP("memory is written");
+	if (!v && imm)
+		complete(l, qp, r, HCA_SUCCESS);
+	return v;
+}
+
+static enum verdict check_resources(const struct qp *qp, struct explain *x)
+{
+	if (qp->attr.max_dest_rd_atomic)
+		return V_OK;
+	x->detail = details[1];
+	return V_INVALID;
+}
+
+static enum verdict run_read(struct far_link *l, struct qp *qp,
+			     struct far_request *r, struct explain *x)
+{
+	enum verdict v = check_resources(qp, x);
+	guest_set keys = guest_key(r->rkey);
+	struct far_memory far;
+
+	if (v)
+		return v;
+	inside_begin_copy(l, keys);
+	v = request_locate(l, qp, r, HCA_REMOTE_READ, &far, x);
+	if (!v && is_in_way(l, qp, r, &far))
+		v = V_REMOTE_FAULT;
+	v = inside_end_copy(l, r, keys, v ? v : moved(get(&far, r), x));
+	STEP("memory is read");
+	return v;
+}
+
+/* Leave it to who owns the memory. */
+static void ask(struct far_link *l, struct qp *qp, struct far_request *r)
+{
+	struct qp_far *f = &qp->far;
+
+	f->ask_opcode = r->opcode;
+	f->ask_rkey = r->rkey;
+	f->ask_va = r->va;
+	f->ask_swap_add = r->swap_add;
+	f->ask_compare = r->compare;
+	STEP("an atomic is described");
+	atomic_store(&f->ask, FAR_ASKED);
+	STEP("an atomic is asked for");
+	inside_post(l, qp, r, QP_MAIL_ASK);
+	l->is_asked = true;
+	l->asked_ns = r->now_ns;
+}
+
+static enum verdict do_atomic(struct far_link *l, const struct far_memory *far,
+			      struct far_request *r)
+{
+	struct space *s = l->hca->space;
+	int err;
+
+	if (r->opcode == HCA_WR_ATOMIC_WRITE)
+		err = s->ops->write(s, far->vec, 1, &r->swap_add);
+	else
+		err = s->ops->atomic(
+			s,
+			r->opcode == HCA_WR_ATOMIC_CAS ? SPACE_CAS
+						       : SPACE_FETCH_ADD,
+			far->vec[0].va, r->swap_add, r->compare, &r->found);
+	return err ? V_REMOTE_FAULT : V_OK;
+}
+
+static enum verdict run_atomic(struct far_link *l, struct qp *qp,
+			       struct far_request *r, struct explain *x)
+{
+	bool writes = r->opcode == HCA_WR_ATOMIC_WRITE;
+	enum verdict v = check_resources(qp, x);
+	struct far_memory far;
+
+	if (!v && r->va % 8) {
+		x->detail = details[writes ? 3 : 2];
+		v = V_INVALID;
+	}
+	if (!v)
+		v = request_locate(
+			l, qp, r, writes ? HCA_REMOTE_WRITE : HCA_REMOTE_ATOMIC,
+			&far, x);
+	if (v)
+		return v;
+	if (l->guest) {
+		ask(l, qp, r);
+		return V_OK;
+	}
+	v = is_in_way(l, qp, r, &far) ? V_REMOTE_FAULT : do_atomic(l, &far, r);
+	if (v)
+		x->cause = EXPLAIN_REMOTE_FAULT;
+	return v;
+}
+
+/* ---- what becomes of it ---- */
+
+static uint32_t detail_number(const char *text)
+{
+	for (uint32_t i = 1; text && i < DETAILS; i++)
+		if (!strcmp(text, details[i]))
+			return i;
+	return 0;
+}
+
+void far_explain(const struct far_note *n, struct explain *x)
+{
+	*x = (struct explain){
+		.cause = (enum explain_cause)n->cause,
+		.wr_id = n->wr_id,
+		.opcode = n->opcode,
+		.key = n->key,
+		.va = n->va,
+		.bytes = n->bytes,
+		.verdict = n->mr_verdict,
+		.need = n->need,
+		.region_va = n->region_va,
+		.region_bytes = n->region_bytes,
+		.detail = n->detail < DETAILS ? details[n->detail] : NULL,
+	};
+}
+
+/* The target fails: its own process reads why, and does the rest. */
+void request_refuse(struct far_link *l, struct qp *qp, struct far_request *r,
+		    enum verdict v, const struct explain *x)
+{
+	const struct verdict_row *row = verdict_row(v);
+
+	qp->far.note = (struct far_note){
+		.verdict = v,
+		.cause = x->cause ? x->cause : EXPLAIN_REMOTE_INVALID,
+		.opcode = x->opcode,
+		.detail = detail_number(x->detail),
+		.key = x->key,
+		.mr_verdict = x->verdict,
+		.need = x->need,
+		.wr_id = x->wr_id,
+		.va = x->va,
+		.bytes = x->bytes,
+		.region_va = x->region_va,
+		.region_bytes = x->region_bytes,
+	};
+	STEP("a note says why");
+	__atomic_store_n(&qp->far.has_failed, 1, __ATOMIC_RELEASE);
+	STEP("the responder has failed");
+	if (row->recv_status)
+		complete(l, qp, r, (enum hca_status)row->recv_status);
+	inside_post(l, qp, r, QP_MAIL_FAIL);
+}
+
+enum verdict request_run(struct far_link *l, struct qp *qp,
+			 struct far_request *r, struct explain *x)
+{
+	switch ((enum hca_wr)r->opcode) {
+	case HCA_WR_SEND:
+	case HCA_WR_SEND_IMM:
+	case HCA_WR_SEND_INV:
+		return run_send(l, qp, r, x);
+	case HCA_WR_RDMA_WRITE:
+	case HCA_WR_RDMA_WRITE_IMM:
+		return run_write(l, qp, r, x);
+	case HCA_WR_RDMA_READ:
+		return run_read(l, qp, r, x);
+	case HCA_WR_ATOMIC_CAS:
+	case HCA_WR_ATOMIC_FADD:
+	case HCA_WR_ATOMIC_WRITE:
+		return run_atomic(l, qp, r, x);
+	case HCA_WR_LOCAL_INV:
+	case HCA_WR_BIND_MW:
+		break;
+	}
+	return V_INVALID;
+}
