@@ -203,6 +203,44 @@ enum far_answer far_run(struct far_link *l, struct far_request *r)
 	return answer;
 }
 
+/* For who is connected, has been heard and waits for nothing. */
+static bool is_easy(struct far_link *l, const struct qp *qp)
+{
+	return !l->is_asked && qp->far.is_heard &&
+	       l->connection == qp->connection && is_open(l, qp);
+}
+
+static uint32_t run_series(struct far_link *l, struct far_series *s)
+{
+	struct qp *qp = find(l);
+	uint32_t n = 0;
+
+	if (!qp || !approach(l, qp))
+		return 0;
+	if (is_easy(l, qp)) {
+		n = series_run(l, qp, s);
+		qp->far.rx_packets += n;
+	}
+	leave_responder(qp, &s->r);
+	return n;
+}
+
+uint32_t far_run_series(struct far_link *l, struct far_series *s)
+{
+	uint32_t n;
+
+	if (l->guest && !hca_is_alive(l->hca))
+		return 0;
+	enter(l);
+	n = run_series(l, s);
+	leave(l);
+	if (l->guest && !hca_is_alive(l->hca))
+		return 0;
+	if (n)
+		l->is_busy = l->waits_for_place = false;
+	return n;
+}
+
 static bool has_receive(const struct far_link *l, const struct qp *qp)
 {
 	return (!qp->srq || inside_at(l->hca, qp->srq, sizeof(struct srq))) &&
@@ -241,4 +279,21 @@ bool far_is_ready(struct far_link *l, bool wants_receive)
 	ready = is_ready(l, wants_receive);
 	leave(l);
 	return ready;
+}
+
+void far_explain(const struct far_note *n, struct explain *x)
+{
+	*x = (struct explain){
+		.cause = (enum explain_cause)n->cause,
+		.wr_id = n->wr_id,
+		.opcode = n->opcode,
+		.key = n->key,
+		.va = n->va,
+		.bytes = n->bytes,
+		.verdict = n->mr_verdict,
+		.need = n->need,
+		.region_va = n->region_va,
+		.region_bytes = n->region_bytes,
+		.detail = request_detail(n->detail),
+	};
 }

@@ -87,6 +87,23 @@ struct far_request {
 };
 
 enum far_answer far_run(struct far_link *l, struct far_request *r);
+
+/* Small requests, whole ones, of one opcode: SEND, WRITE or READ. */
+#define FAR_SERIES 64 /* at most */
+
+struct far_series {
+	/* Describe the i-th in *r, as the first is; false: there is none. */
+	bool (*next)(void *arg, uint32_t i, struct far_request *r);
+	void *arg;
+	struct far_request
+		r; /* the first; out: as of far_run, but no verdict */
+};
+
+/*
+ * One visit for all of them.  How many of them were executed: those that
+ * follow have to be run alone, which may be the first.
+ */
+uint32_t far_run_series(struct far_link *l, struct far_series *s);
 /* Has something changed for one that was told FAR_LOST, FAR_RNR or
  * FAR_ASKED_IT? */
 bool far_is_ready(struct far_link *l, bool wants_receive);

@@ -52,9 +52,21 @@ enum verdict request_run(struct far_link *l, struct qp *qp,
 /* The target fails for it: its own process reads why, and does the rest. */
 void request_refuse(struct far_link *l, struct qp *qp, struct far_request *r,
 		    enum verdict v, const struct explain *x);
+/* The words for a note's detail; NULL: it has none. */
+const char *request_detail(uint32_t number);
 /* The target's memory behind the piece, as a peer may use it. */
 enum verdict request_locate(struct far_link *l, const struct qp *qp,
 			    const struct far_request *r, uint32_t need,
 			    struct far_memory *far, struct explain *x);
+/*
+ * Leave r, a SEND of few bytes, whole with the next receive, of one element.
+ * False: it is not as simple as that, and nothing was done.
+ */
+bool request_carry(struct far_link *l, struct qp *qp, struct far_request *r);
+/* So many were left by it, r the last, one of them perhaps solicited. */
+void request_announce(struct far_link *l, struct qp *qp, struct far_request *r,
+		      bool solicited, uint32_t count);
+/* As many of the series as go; inside, like all of this. */
+uint32_t series_run(struct far_link *l, struct qp *qp, struct far_series *s);
 
 #endif

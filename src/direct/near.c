@@ -14,6 +14,9 @@
 #include "util/bits.h"
 #include "util/check.h"
 
+/* Of more the copying takes longer than all that goes with it. */
+#define SERIES_BYTES 4096u
+
 void near_part(struct ibt *t, struct far_link *l)
 {
 	list_remove(&l->kick);
@@ -151,7 +154,20 @@ void near_wait(struct ibt *t, struct ibt_qp *q)
 		list_push_tail(&t->nearby, &q->nearby);
 }
 
-/* The piece has moved; an atomic's result is placed. */
+/* The piece at the cursor has moved. */
+static void moved(struct ibt *t, struct ibt_qp *q, uint8_t opcode,
+		  uint32_t bytes)
+{
+	if (opcode == HCA_WR_RDMA_READ)
+		q->qp->stats.rx_bytes += bytes;
+	else
+		q->qp->stats.tx_bytes += bytes;
+	q->qp->stats.tx_packets++;
+	rc_req_advance(t, q);
+	rc_comp_placed(t, q);
+}
+
+/* The same, and an atomic's result is placed. */
 static void done(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		 const struct far_request *r)
 {
@@ -165,13 +181,7 @@ static void done(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		rc_req_stop(t, q, w, status, &x);
 		return;
 	}
-	if (r->opcode == HCA_WR_RDMA_READ)
-		q->qp->stats.rx_bytes += r->bytes;
-	else
-		q->qp->stats.tx_bytes += r->bytes;
-	q->qp->stats.tx_packets++;
-	rc_req_advance(t, q);
-	rc_comp_placed(t, q);
+	moved(t, q, r->opcode, r->bytes);
 }
 
 static enum hca_status status_of(enum verdict v)
@@ -243,6 +253,71 @@ static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	}
 }
 
+/* ---- small requests, posted together ---- */
+
+/* What is behind the cursor. */
+struct row {
+	struct ibt *t;
+	struct ibt_qp *q;
+	uint8_t opcode;
+	uint32_t head;
+};
+
+static bool is_small(const struct ibt *t, const struct wqe *w)
+{
+	return w->bytes && w->bytes <= bits_min_u32(t->piece, SERIES_BYTES);
+}
+
+static bool next_of_row(void *arg, uint32_t i, struct far_request *r)
+{
+	const struct row *row = arg;
+	const struct wq *sq = &row->q->qp->sq;
+	struct wqe *w = wq_at(row->t->hca, sq, row->q->req.wqe + i);
+	bool kick = r->kick;
+	struct explain x;
+
+	if (row->q->req.wqe + i == row->head || w->opcode != row->opcode ||
+	    (w->flags & HCA_SEND_FENCE) || !is_small(row->t, w) ||
+	    describe(row->t, row->q, w, r, &x))
+		return false;
+	r->kick = kick;
+	return true;
+}
+
+static bool is_row(const struct ibt *t, const struct ibt_qp *q,
+		   const struct wqe *w)
+{
+	return !q->req.packet && !q->req.draining && is_small(t, w) &&
+	       ring_load(&q->qp->sq.head) - q->req.wqe > 1 &&
+	       wq_at(t->hca, &q->qp->sq, q->req.wqe + 1)->opcode == w->opcode;
+}
+
+/* The bytes of those at the cursor that were executed at one go, one more each;
+ * 0: none. */
+static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+			struct list *kicks, uint64_t now_ns)
+{
+	struct row row = {t, q, w->opcode, ring_load(&q->qp->sq.head)};
+	uint32_t n, bytes = 0;
+	struct far_series s;
+	struct explain x;
+
+	if (describe(t, q, w, &s.r, &x))
+		return 0;
+	s.r.now_ns = now_ns;
+	s.next = next_of_row;
+	s.arg = &row;
+	n = far_run_series(q->link, &s);
+	if (s.r.kick && !list_is_linked(&q->link->kick))
+		list_push_tail(kicks, &q->link->kick);
+	for (uint32_t i = 0; i < n && w; i++) {
+		bytes += w->bytes + 1;
+		moved(t, q, w->opcode, w->bytes);
+		w = i + 1 < n ? rc_req_begin(t, q) : NULL;
+	}
+	return bytes;
+}
+
 uint32_t near_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 		   uint64_t now_ns)
 {
@@ -252,6 +327,7 @@ uint32_t near_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	struct far_request r;
 	enum far_answer answer;
 	enum hca_status status;
+	uint32_t bytes;
 
 	if (!w)
 		return 0;
@@ -259,6 +335,9 @@ uint32_t near_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 		silent(t, q, now_ns);
 		return 0;
 	}
+	bytes = is_row(t, q, w) ? run_row(t, q, w, kicks, now_ns) : 0;
+	if (bytes)
+		return bytes;
 	status = describe(t, q, w, &r, &x);
 	if (status) {
 		rc_req_stop(t, q, w, status, &x);

@@ -213,6 +213,33 @@ static guest_set keys_of(struct wqe *w)
 	return keys;
 }
 
+bool request_carry(struct far_link *l, struct qp *qp, struct far_request *r)
+{
+	struct wqe *w = take_receive(l, qp, r);
+	struct far_memory far;
+	struct explain x;
+	struct cqe c;
+
+	if (!w || w->num_sge != 1 || r->total > sem_capacity(w) ||
+	    sem_locate(l->hca, qp->recv_pd, w, 0, r->bytes, HCA_LOCAL_WRITE,
+		       far.vec, &far.n, &x) ||
+	    !may_carry(r, &far) || carry(r, &far))
+		return false;
+	c = completion_of(l, qp, r, HCA_SUCCESS);
+	rq_complete(l->hca, qp, &c, &r->carry);
+	return true;
+}
+
+void request_announce(struct far_link *l, struct qp *qp, struct far_request *r,
+		      bool solicited, uint32_t count)
+{
+	struct cq *cq = inside_at(l->hca, qp->recv_cq, sizeof(struct cq));
+
+	if (cq && count)
+		tell(l, qp, r,
+		     cq_announce(l->hca, cq, qp, solicited, false, count));
+}
+
 static enum verdict fill(struct far_link *l, struct qp *qp,
 			 struct far_request *r, struct wqe *w,
 			 struct explain *x)
@@ -286,6 +313,7 @@ enum verdict request_locate(struct far_link *l, const struct qp *qp,
 		message_key(l->hca, qp, r->rkey, r->va, r->total, need, x);
 
 	far->n = 0;
+	far->vec[0].va = 0;
 	if (v || !r->bytes)
 		return v;
 	far->space = l->hca->space;
@@ -423,21 +451,9 @@ static uint32_t detail_number(const char *text)
 	return 0;
 }
 
-void far_explain(const struct far_note *n, struct explain *x)
+const char *request_detail(uint32_t number)
 {
-	*x = (struct explain){
-		.cause = (enum explain_cause)n->cause,
-		.wr_id = n->wr_id,
-		.opcode = n->opcode,
-		.key = n->key,
-		.va = n->va,
-		.bytes = n->bytes,
-		.verdict = n->mr_verdict,
-		.need = n->need,
-		.region_va = n->region_va,
-		.region_bytes = n->region_bytes,
-		.detail = n->detail < DETAILS ? details[n->detail] : NULL,
-	};
+	return number < DETAILS ? details[number] : NULL;
 }
 
 /* The target fails: its own process reads why, and does the rest. */

@@ -81,17 +81,20 @@ uint32_t cq_owed(struct cq *cq)
 	return atomic_fetch_and(&cq->arm, CQ_ARM_MASK) / CQ_OWED_ONE;
 }
 
-/* What a completion just written does to an armed queue. */
-static enum cq_push tell(struct cq *cq, bool solicited, bool failed)
+/* What `count` completions just written do to an armed queue. */
+static enum cq_push tell(struct cq *cq, bool solicited, bool failed,
+			 uint32_t count)
 {
 	if (!is_wanted(cq, solicited))
 		return CQ_QUIET;
 	if (cq->hold_count > 1 && !failed) {
-		uint32_t held = 1 + atomic_fetch_add_explicit(
-					    &cq->held, 1, memory_order_relaxed);
+		uint32_t held =
+			count + atomic_fetch_add_explicit(&cq->held, count,
+							  memory_order_relaxed);
 
 		if (held < cq->hold_count)
-			return held == 1 && cq->hold_ns ? CQ_LATER : CQ_QUIET;
+			return held == count && cq->hold_ns ? CQ_LATER
+							    : CQ_QUIET;
 	}
 	return disarm(cq) ? CQ_NOTIFY : CQ_QUIET;
 }
@@ -132,10 +135,10 @@ static void enqueue(struct hca *h, struct cq *cq, struct qp *qp)
 }
 
 enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
-			 bool solicited, bool failed)
+			 bool solicited, bool failed, uint32_t count)
 {
 	enqueue(h, cq, qp);
-	return tell(cq, solicited, failed);
+	return tell(cq, solicited, failed, count);
 }
 
 /* Into the ring, unless that has overflowed: IBTA 11.6.3.2. */
@@ -304,7 +307,7 @@ void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 		ring_store(&qp->far.is_queued, 0);
 	/* it may be collected already, by who took the QP to ERR meanwhile */
 	if (waits(h, cq, qp))
-		tell(cq, true, true);
+		tell(cq, true, true, 1);
 	leave(cq);
 }
 
@@ -381,7 +384,7 @@ enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 	if (!append(h, cq, c))
 		answer = CQ_OVERRUN;
 	else if (!cq->overrun)
-		answer = tell(cq, solicited, c->status != HCA_SUCCESS);
+		answer = tell(cq, solicited, c->status != HCA_SUCCESS, 1);
 	leave(cq);
 	return answer;
 }

@@ -96,9 +96,10 @@ int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
  */
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		     bool solicited);
-/* A peer: qp has completions for it.  What that does to an armed queue. */
+/* A peer: qp has `count` completions for it.  What that does to an armed
+ * queue. */
 enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
-			 bool solicited, bool failed);
+			 bool solicited, bool failed, uint32_t count);
 /* The owner: bring what peers have left into the ring; `also`, or NULL, has
  * perhaps left something without being on the list. */
 void cq_collect(struct hca *h, struct cq *cq, struct qp *also);

@@ -632,9 +632,11 @@ static inline uint32_t rq_cursor(const struct qp *qp)
 }
 /*
  * For a peer, under that lock: leave c with the receive that is held, for the
- * owner to find.  CQ_NOTIFY, CQ_LATER: it is to be told so.  `carry`: what goes
- * with it, or NULL.
+ * owner to find, and then cq_announce.  `carry`: what goes with it, or NULL.
  */
+void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
+		 const struct carry *carry);
+/* Both.  CQ_NOTIFY, CQ_LATER: the owner is to be told so. */
 enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 			   const struct cqe *c, bool solicited,
 			   const struct carry *carry);
@@ -662,7 +664,7 @@ void rq_pass(struct qp *qp);
  * it where it belongs.  A peer that is to read or write that memory has it
  * collected before.
  */
-/* For rq_leave_done: w, which is held, carries what `carry` says, or nothing.
+/* For rq_complete: w, which is held, carries what `carry` says, or nothing.
  */
 void carry_leave(struct hca *h, struct qp *qp, struct wqe *w,
 		 const struct carry *carry);

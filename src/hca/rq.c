@@ -158,9 +158,8 @@ bool rq_settle(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 	return true;
 }
 
-enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
-			   const struct cqe *c, bool solicited,
-			   const struct carry *carry)
+void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
+		 const struct carry *carry)
 {
 	uint32_t i = rq_cursor(qp);
 	struct wqe *w = wq_at(h, &qp->rq, i);
@@ -179,7 +178,14 @@ enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 	/* cq_announce looks, after it, whether the owner sleeps */
 	atomic_store_explicit(&w->left, mark_of(qp, i), memory_order_release);
 	STEP("a completion is left");
-	return cq_announce(h, cq, qp, solicited, c->status != HCA_SUCCESS);
+}
+
+enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
+			   const struct cqe *c, bool solicited,
+			   const struct carry *carry)
+{
+	rq_complete(h, qp, c, carry);
+	return cq_announce(h, cq, qp, solicited, c->status != HCA_SUCCESS, 1);
 }
 
 /* The owner may be ahead of itself, see rq_pass. */

@@ -255,8 +255,7 @@ static void so_is_the_peer_of_one_that_has_not_come_back(void **state)
 }
 
 /* Both have come to the next broker, and none with a socket of its own. */
-static void so_is_the_peer_of_one_that_alone_has_not_shown_its_socket(
-	void **state)
+static void so_is_the_peer_of_one_that_has_shown_no_socket(void **state)
 {
 	struct client keeper;
 	struct cmproto caller_is, called_is;
@@ -300,7 +299,7 @@ int main(void)
 			the_peer_of_one_that_dies_without_a_broker_is_told),
 		cmocka_unit_test(so_is_the_peer_of_one_that_has_not_come_back),
 		cmocka_unit_test(
-			so_is_the_peer_of_one_that_alone_has_not_shown_its_socket),
+			so_is_the_peer_of_one_that_has_shown_no_socket),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
