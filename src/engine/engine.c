@@ -124,6 +124,11 @@ uint32_t engine_qp_flying(const struct ibt_qp *q)
 	return ring_load(&q->flying);
 }
 
+bool engine_qp_is_unanswered(const struct ibt_qp *q)
+{
+	return ring_load(&q->is_unanswered);
+}
+
 alock_owner engine_qp_guest(const struct ibt_qp *q)
 {
 	return alock_holder(&q->qp->far.lock);

@@ -145,6 +145,8 @@ struct mpsc_node *engine_qp_kick(struct ibt_qp *q);
 struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n);
 /* Packets of q that wait for an ACK; without the lock. */
 uint32_t engine_qp_flying(const struct ibt_qp *q);
+/* Does it send packets that nothing answers?  The same. */
+bool engine_qp_is_unanswered(const struct ibt_qp *q);
 bool engine_qpn_is_used(const struct engine *e, uint32_t qpn);
 /*
  * Modify under IBTA 11.2.5.2.  `from` is the source GID's address (used when

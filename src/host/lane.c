@@ -31,7 +31,12 @@
 #define IN_VAIN_MAX  3	    /* doubled so often when they find nothing */
 #define LOOK_NS	     500    /* what a look in vain takes where slowness is 1 */
 #define SLOWNESS_MAX 64
-#define PUBLISH_NS   100000000 /* how old the counters in our page may be */
+/* Requests that nothing answers: between two looks of our thread for what has
+ * gathered, after so many, and for how long after the last. */
+#define MIND_NS	    100000u
+#define MIND_AFTER  8
+#define MIND_FOR_NS 1000000u
+#define PUBLISH_NS  100000000 /* how old the counters in our page may be */
 
 uint64_t lane_now(void)
 {
@@ -79,6 +84,9 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	ring_store(&l->is_watched, 0);
 	ring_store(&l->is_resting, 0);
 	ring_store(&l->gathered, 0);
+	l->unanswered = 0;
+	l->unanswered_ns = 0;
+	ring_store(&l->is_minded, 0);
 	return 0;
 }
 
@@ -341,6 +349,17 @@ static void settle(struct lane *l)
 	while (report(l) || find_page(l) || ways_find(l->engine));
 }
 
+/* One of a stream that our thread has to mind? */
+static void count_unanswered(struct lane *l, const struct ibt_qp *q)
+{
+	if (!engine_qp_is_unanswered(q))
+		return;
+	if (l->now_ns - l->unanswered_ns > MIND_NS)
+		l->unanswered = 0;
+	l->unanswered++;
+	l->unanswered_ns = l->now_ns;
+}
+
 void lane_ring(struct lane *l)
 {
 	struct mpsc_node *n;
@@ -355,6 +374,7 @@ void lane_ring(struct lane *l)
 
 		/* off the stack first: work posted from here on rings anew */
 		n = mpsc_next(n);
+		count_unanswered(l, q);
 		engine_doorbell(l->engine, q, l->now_ns);
 	}
 }
@@ -430,6 +450,7 @@ static bool must_wake(const struct lane *l)
 	return ring_load(&l->is_resting) && l->wake_ns &&
 	       ((l->is_full && l->awaited_fd != l->wire.full_fd) ||
 		is_behind(l) || engine_has_tx(l->engine) ||
+		(l->unanswered >= MIND_AFTER && !ring_own(&l->is_minded)) ||
 		ways_look_ns(l->engine, l->now_ns) < l->wake_ns ||
 		engine_deadline(l->engine) < l->wake_ns);
 }
@@ -547,6 +568,20 @@ void lane_quit(struct lane *l) NO_LOCK_ANALYSIS
 	give(l);
 }
 
+/* Until when our thread may sleep while it minds such a stream. */
+static uint64_t mind(struct lane *l)
+{
+	uint64_t now = l->last_turn_ns;
+	bool minds = l->unanswered >= MIND_AFTER &&
+		     now - l->unanswered_ns < MIND_FOR_NS;
+
+	if (!minds)
+		l->unanswered = 0;
+	/* whoever leaves a bell now finds this, or give finds the bell */
+	ring_store(&l->is_minded, minds);
+	return minds ? now + MIND_NS : UINT64_MAX;
+}
+
 bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 {
 	uint64_t bulk;
@@ -567,6 +602,7 @@ bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 		l->linger_ns = l->last_turn_ns + LANE_LINGER_NS;
 	l->pause_ns = is_behind(l) ? 0 : l->pace.until_ns;
 	l->wake_ns = is_behind(l) ? 0 : engine_deadline(l->engine);
+	l->wake_ns = bits_min_u64(l->wake_ns, mind(l));
 	ways_rest(l->engine, l->last_turn_ns, &l->wake_ns);
 	*until = bits_min_u64(l->wake_ns, peer_due_ns());
 	engine_publish(l->engine);
@@ -629,8 +665,15 @@ static void post(struct lane *l) REQUIRES(&l->lock)
 
 /*
  * Is the poster ahead of its peer?  Then what is small goes together, with the
- * next poll, with the peer's answer, or when it is much.
+ * next poll, with the peer's answer, or when it is much.  Where there are no
+ * answers it goes by the clock, if our thread minds it.
  */
+static bool is_ahead(const struct lane *l, const struct ibt_qp *q)
+{
+	return engine_qp_flying(q) >= LANE_AHEAD ||
+	       (ring_load(&l->is_minded) && engine_qp_is_unanswered(q));
+}
+
 static bool gathers(struct lane *l, const struct ibt_qp *q, uint32_t bytes)
 {
 	uint32_t all = ring_own(&l->gathered) + bytes;
@@ -638,7 +681,7 @@ static bool gathers(struct lane *l, const struct ibt_qp *q, uint32_t bytes)
 	if (all > LANE_GATHER)
 		return false;
 	ring_fence(); /* a bell, then a look; the holder the other way round */
-	if (engine_qp_flying(q) < LANE_AHEAD)
+	if (!is_ahead(l, q))
 		return false;
 	ring_store(&l->gathered, all);
 	return true;
@@ -647,7 +690,8 @@ static bool gathers(struct lane *l, const struct ibt_qp *q, uint32_t bytes)
 void lane_doorbell(struct lane *l, struct ibt_qp *q,
 		   uint32_t bytes) NO_LOCK_ANALYSIS
 {
-	if (engine_qp_flying(q) < LANE_AHEAD && take_if_free(l)) {
+	if (!is_ahead(l, q) && take_if_free(l)) {
+		count_unanswered(l, q);
 		engine_doorbell(l->engine, q, l->now_ns);
 	} else {
 		mpsc_push(&l->bells, engine_qp_kick(q));

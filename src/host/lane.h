@@ -72,6 +72,11 @@ struct lane {
 	struct host_sink sink;
 	struct mpsc bells;   /* QPs with new work */
 	ring_index gathered; /* bytes of it that may wait, roughly */
+	/* Requests of UC and UD: so many without a pause, the last one then;
+	 * and our thread looks soon for those that gather meanwhile. */
+	uint32_t unanswered;
+	uint64_t unanswered_ns;
+	ring_index is_minded;
 	struct udp_dgram got[UDP_BATCH]; /* a batch under way, */
 	uint32_t got_count, got_next;	 /* if the engine is choked */
 	uint32_t still, posts;		 /* polls, lane_poll; of a stream */

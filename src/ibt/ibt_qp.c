@@ -345,4 +345,6 @@ void ibt_qp_note(struct ibt_qp *q)
 		wait = QP_WAIT_ANSWER;
 	q->qp->stats.wait = wait;
 	ring_store(&q->flying, flying > 0 ? (uint32_t)flying : 0);
+	ring_store(&q->is_unanswered,
+		   q->qp->type != HCA_QPT_RC && q->way == IBT_WAY_PACKETS);
 }

@@ -5,23 +5,28 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "cases.h"
 #include "ends.h"
 
 enum { QPS = 3, GRH = 40, QKEY = 0x11111111, BYTES = 64 };
+enum { FIRST = 1, LAST };
+enum { MANY = 300, LONG = 200 }; /* too long to stay with its receive */
 
 static struct ends e; /* its memory and completion queue serve all */
 static struct ibv_qp *qp[QPS];
 static struct ibv_ah *ah; /* to ourselves */
 static union ibv_gid self;
 
-static struct ibv_qp *ud_open(void)
+static struct ibv_qp *ud_open(struct ibv_cq *cq, uint32_t depth)
 {
 	struct ibv_qp_init_attr init = {
-		.send_cq = e.cq,
-		.recv_cq = e.cq,
-		.cap = {16, 16, 1, 1, BYTES},
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = {depth, depth, 1, 1, BYTES},
 		.qp_type = IBV_QPT_UD,
 	};
 	struct ibv_qp_attr a = {
@@ -142,6 +147,103 @@ static void a_queue_pair_sends_to_itself(void)
 	EXPECT(wc.byte_len == GRH);
 }
 
+/* @list messages in one call, each byte of them n. */
+static void say(uint32_t qpn, int n, int list)
+{
+	struct ibv_sge sge = {(uintptr_t)e.region + 1024, LONG, e.mr->lkey};
+	struct ibv_send_wr wr[8] = {{0}}, *bad;
+
+	memset(e.region + 1024, n, LONG);
+	for (int i = 0; i < list; i++) {
+		wr[i] = (struct ibv_send_wr){.sg_list = &sge,
+					     .num_sge = 1,
+					     .opcode = IBV_WR_SEND,
+					     .next = i + 1 < list ? &wr[i + 1]
+								  : NULL};
+		wr[i].wr.ud.ah = ah;
+		wr[i].wr.ud.remote_qpn = qpn;
+		wr[i].wr.ud.remote_qkey = QKEY;
+	}
+	EXPECT(!ibv_post_send(qp[0], wr, &bad));
+}
+
+static bool is_heard(int n)
+{
+	volatile uint8_t *last = e.region + GRH + LONG - 1;
+	int ms = 0;
+
+	for (; *last != n && ms < ENDS_WAIT_MS; ms++)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	return *last == n;
+}
+
+/* Another process, which looks at its memory and at nothing else until it has
+ * heard the last; its exit status. */
+static int hear(int tell)
+{
+	struct ibv_sge sge;
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+	struct ibv_qp *q;
+
+	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
+	q = ud_open(ibv_create_cq(e.ctx, MANY, NULL, NULL, 0), MANY);
+	if (!q)
+		return 1;
+	sge = (struct ibv_sge){(uintptr_t)e.region, GRH + LONG, e.mr->lkey};
+	for (int i = 0; i < MANY; i++)
+		if (ibv_post_recv(q, &wr, &bad))
+			return 1;
+	e.region[GRH + LONG - 1] = 0;
+	for (int n = FIRST; n <= LAST; n++) {
+		if (write(tell, &q->qp_num, sizeof(q->qp_num)) < 0 ||
+		    !is_heard(n))
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * First some in a list, then as many singly that one waits for the other, and
+ * nobody polls: the last is to be seen all the same.
+ */
+static void leaves_without_a_poll(int singly)
+{
+	int pair[2], status = -1;
+	uint32_t qpn = 0;
+	pid_t child;
+
+	EXPECT(!pipe(pair));
+	child = fork();
+	if (!child)
+		_exit(hear(pair[1]));
+	close(pair[1]);
+	EXPECT(read(pair[0], &qpn, sizeof(qpn)) == sizeof(qpn));
+	say(qpn, FIRST, 1);
+	/* all that is asked of others for the first is done by then */
+	EXPECT(read(pair[0], &qpn, sizeof(qpn)) == sizeof(qpn));
+	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	say(qpn, FIRST, 8);
+	for (int i = 1; i < singly; i++)
+		say(qpn, FIRST, 1);
+	say(qpn, LAST, 1);
+	EXPECT(waitpid(child, &status, 0) == child && status == 0);
+	close(pair[0]);
+}
+
+static void what_is_posted_leaves_without_a_poll(void)
+{
+	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
+	EXPECT(!ibv_query_gid(e.ctx, 1, ENDS_GID_INDEX, &self));
+	EXPECT(ah = ah_open(&self));
+	for (int singly = 1; singly < MANY - 9; singly += 90) {
+		EXPECT(qp[0] = ud_open(e.cq, MANY));
+		leaves_without_a_poll(singly);
+		EXPECT(!ibv_destroy_qp(qp[0]));
+	}
+	EXPECT(!ibv_destroy_ah(ah));
+	ends_close(&e);
+}
+
 static void refusals(void)
 {
 	struct ibv_ah_attr a = {.port_num = 1};
@@ -227,7 +329,7 @@ static void set_up(void)
 {
 	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
 	for (int i = 0; i < QPS; i++)
-		EXPECT(qp[i] = ud_open());
+		EXPECT(qp[i] = ud_open(e.cq, 16));
 	EXPECT(!ibv_query_gid(e.ctx, 1, ENDS_GID_INDEX, &self));
 	EXPECT(ah = ah_open(&self));
 }
@@ -242,6 +344,8 @@ static void tear_down(void)
 
 int main(void)
 {
+	cases_run("datagrams that are posted leave without a poll",
+		  what_is_posted_leaves_without_a_poll);
 	cases_run("datagram queue pairs are made", set_up);
 	if (cases_has_failed())
 		return 1;
