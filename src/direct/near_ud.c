@@ -196,7 +196,11 @@ uint32_t near_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 		return 0;
 	to = wq_to(&q->qp->sq, w);
 	q->way = way_of(q, to);
-	if (q->way != IBT_WAY_DIRECT || !ud_req_start(t, q, w))
+	if (q->way != IBT_WAY_DIRECT)
+		return 0;
+	/* its turn has come: what follows may have another target */
+	list_remove(&q->nearby);
+	if (!ud_req_start(t, q, w))
 		return 0;
 	status = sem_gather(t->hca, q->qp->pd, w, 0, w->bytes,
 			    bytes + UD_GRH_BYTES, NULL, &x);

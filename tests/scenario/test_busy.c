@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Without packets, a queue pair that found somebody at work at its target looks
+ * again later; and what else happens to it until then.
+ */
+#include "test.h"
+
+#include "ibt/ibt.h"
+#include "scenario/duo.h"
+
+#define FEW	40
+#define AT	100000
+#define LONG	(60ull * 1000000000)
+#define WHILE	6000000 /* longer than between two looks */
+#define STOPPED 8
+#define LIVING	7
+
+static bool nobody_is_dead(alock_owner owner)
+{
+	return false;
+}
+
+static const struct alock_judge judge = {nobody_is_dead, NULL, NULL,
+					 nobody_is_dead};
+
+static void assert_done(struct duo *d, int i)
+{
+	struct cqe c;
+
+	assert_true(duo_poll(d, i, &c));
+	assert_int_equal(c.status, HCA_SUCCESS);
+}
+
+static void send(struct duo *d, int i)
+{
+	duo_send(d, i, HCA_WR_SEND, 0, FEW, 0);
+	duo_post(d, i);
+}
+
+/* Side 0 has sent to side 1, and now it sends and finds somebody there. */
+static struct duo *with_one_that_waits(void) NO_LOCK_ANALYSIS
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+
+	for (int k = 0; k < 2; k++)
+		duo_recv(d, 1, AT, 100);
+	send(d, 0);
+	duo_run(d, d->now_ns);
+	assert_done(d, 0);
+	alock_open(STOPPED, &judge);
+	assert_false(alock_take(&d->side[1].qp->far.lock));
+	alock_open(LIVING, &judge);
+	send(d, 0);
+	duo_run(d, d->now_ns);
+	assert_false(duo_poll(d, 0, &(struct cqe){0}));
+	return d;
+}
+
+static void go_on(struct duo *d) NO_LOCK_ANALYSIS
+{
+	alock_give(&d->side[1].qp->far.lock);
+}
+
+static void end(struct duo *d)
+{
+	alock_open(ALOCK_NAMELESS, NULL);
+	duo_free(d);
+}
+
+static void what_is_posted_meanwhile_may_be_for_another_target(void **state)
+{
+	struct duo *d = with_one_that_waits();
+	struct wqe *w;
+
+	go_on(d);
+	w = duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	wq_to(&d->side[0].qp->sq, w)->qpn += 2;
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + WHILE);
+	assert_done(d, 0);
+	assert_done(d, 0);
+	assert_done(d, 1);
+	assert_done(d, 1);
+	end(d);
+}
+
+static void the_targets_process_may_end_meanwhile(void **state)
+{
+	struct duo *d = with_one_that_waits();
+
+	d->side[1].hca.shared->pulse.word |= 0x40000000u;
+	send(d, 0);
+	duo_run(d, d->now_ns);
+	d->side[1].hca.shared->pulse.word = 1;
+	go_on(d);
+	duo_run(d, d->now_ns + WHILE);
+	assert_done(d, 0);
+	assert_done(d, 0);
+	end(d);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			what_is_posted_meanwhile_may_be_for_another_target),
+		cmocka_unit_test(the_targets_process_may_end_meanwhile),
+	};
+
+	duo_mode(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
