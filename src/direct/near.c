@@ -437,7 +437,9 @@ uint64_t near_look(struct ibt *t)
 			continue;
 		}
 		list_remove(n);
-		wheel_cancel(&t->wheel, &q->rnr_timer);
+		/* else the timer is for packets that wait for our receives */
+		if (q->req.rnr_waiting)
+			wheel_cancel(&t->wheel, &q->rnr_timer);
 		q->req.rnr_waiting = false;
 		ibt_qp_activate(t, q);
 	}

@@ -5,6 +5,8 @@
  */
 #include "test.h"
 
+#include <string.h>
+
 #include "ibt/ibt.h"
 #include "scenario/duo.h"
 
@@ -99,12 +101,37 @@ static void the_targets_process_may_end_meanwhile(void **state)
 	end(d);
 }
 
+/* It has no receive for it, and posts one without a word. */
+static void a_packet_that_waits_meanwhile_is_not_forgotten(void **state)
+{
+	struct duo *d = with_one_that_waits();
+	struct duo_side *s = &d->side[0];
+	struct wqe *w = duo_send(d, 1, HCA_WR_SEND, 0, FEW, 0);
+
+	wq_to(&d->side[1].qp->sq, w)->local = 0;
+	duo_post(d, 1);
+	duo_run(d, d->now_ns);
+	go_on(d);
+	duo_run(d, d->now_ns + WHILE);
+	assert_done(d, 0);
+	w = wq_reserve(&s->hca, &s->qp->rq);
+	memset(w, 0, sizeof *w);
+	w->num_sge = 1;
+	*wqe_sges(w) = (struct wq_sge){DUO_BASE + AT, 100, s->mr->lkey};
+	wq_commit(&s->qp->rq);
+	duo_run(d, d->now_ns + WHILE);
+	assert_done(d, 0);
+	end(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			what_is_posted_meanwhile_may_be_for_another_target),
 		cmocka_unit_test(the_targets_process_may_end_meanwhile),
+		cmocka_unit_test(
+			a_packet_that_waits_meanwhile_is_not_forgotten),
 	};
 
 	duo_mode(argc, argv);
