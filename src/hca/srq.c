@@ -144,21 +144,24 @@ static void keep(struct srq *s, struct qp *qp, _Atomic uint64_t *word,
 	STEP("a shared receive is held");
 	atomic_store(word, 0);
 	free_slots(s, index + 1);
+	STEP("a shared receive is its own");
 }
 
 void srq_settle(struct hca *h, struct srq *s, struct qp *qp)
 {
 	_Atomic uint64_t *word = word_of(h, qp->stats.row);
-	uint64_t said = word ? atomic_load(word) : 0;
+	uint64_t next = atomic_load(&s->next), said;
 
-	if (!said)
+	if (!word)
 		return;
-	note_taker(h, atomic_load(&s->next));
+	note_taker(h, next);
 	said = atomic_load(word);
 	if (said & TAKES)
 		keep(s, qp, word, index_of(said));
 	else
 		atomic_store(word, 0);
+	/* what it may not have come to */
+	free_slots(s, index_of(next));
 	is_low(s);
 }
 

@@ -56,6 +56,7 @@ static const char *const steps[] = {
 	"a shared receive is about to be taken",
 	"a shared receive is held",
 	"a shared receive is taken",
+	"a shared receive is its own",
 	"a limit's event is owed",
 	"an event is owed",
 	"a window's key is gone",
