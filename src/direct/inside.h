@@ -23,6 +23,20 @@ static inline void inside_post(struct far_link *l, struct qp *qp,
 }
 
 /*
+ * Of an event that is owed.  Who owes it may be another, who is stopped before
+ * anybody is told: so each who comes meanwhile writes, but once.  Of a UD queue
+ * pair somebody else may have, and not woken the owner.
+ */
+static inline void inside_remind(struct far_link *l, struct qp *qp,
+				 struct far_request *r, uint32_t letter)
+{
+	if (!(atomic_load(&qp->far.mail) & letter))
+		inside_post(l, qp, r, letter);
+	else if (l->type == HCA_QPT_UD)
+		r->kick |= ring_load(&l->hca->shared->is_asleep);
+}
+
+/*
  * From here on the target waits for us before what these keys name goes away.
  * What they name is looked up only now: who withdrew one before does not wait.
  */

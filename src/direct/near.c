@@ -547,7 +547,7 @@ static void cq_letters(struct ibt *t, struct ibt_qp *q, uint32_t letters)
 		cq_collect(t->hca, cq, q->qp);
 	if (letters & QP_MAIL_CQ)
 		ibt_cq_tell(t, cq);
-	if ((letters & QP_MAIL_LATER) && atomic_load(&cq->held))
+	if ((letters & QP_MAIL_LATER) && cq_is_holding(cq))
 		later_set(t, cq);
 	if (letters & QP_MAIL_FULL)
 		ibt_overrun(t, q, cq);

@@ -61,7 +61,7 @@ static struct wqe *take_receive(struct far_link *l, struct qp *qp,
 	if (r->is_full)
 		inside_post(l, qp, r, QP_MAIL_ROOM);
 	if (low)
-		inside_post(l, qp, r, QP_MAIL_LIMIT);
+		inside_remind(l, qp, r, QP_MAIL_LIMIT);
 	return w && w->num_sge <= qp->rq.max_sge ? w : NULL;
 }
 
@@ -105,7 +105,7 @@ static void tell(struct far_link *l, struct qp *qp, struct far_request *r,
 	case CQ_OVERRUN: /* who collects finds that */
 		break;
 	case CQ_NOTIFY:
-		inside_post(l, qp, r, QP_MAIL_CQ);
+		inside_remind(l, qp, r, QP_MAIL_CQ);
 		break;
 	case CQ_LATER:
 		inside_post(l, qp, r, QP_MAIL_LATER);

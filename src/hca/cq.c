@@ -43,60 +43,60 @@ static uint32_t count(const struct cq *cq)
 	return ring_load(&cq->head) - ring_load(&cq->tail);
 }
 
+static bool is_wanted(uint32_t arm, bool solicited)
+{
+	arm &= CQ_ARM_MASK;
+	return arm == CQ_ARMED_ANY || (arm == CQ_ARMED_SOLICITED && solicited);
+}
+
+/* The word when it has been disarmed for an event: one more is owed. */
+static uint32_t fired(uint32_t arm)
+{
+	uint32_t owed = arm & CQ_OWED_MASK;
+
+	return owed == CQ_OWED_MASK ? owed : owed + CQ_OWED_ONE;
+}
+
+uint32_t cq_owed(struct cq *cq)
+{
+	uint32_t arm = atomic_fetch_and(&cq->arm, ~CQ_OWED_MASK);
+
+	return (arm & CQ_OWED_MASK) / CQ_OWED_ONE;
+}
+
 /*
- * After the fence the program's arming is seen here, or the completion just
- * written by the poll that follows its arming.  Without, the load may be done
- * before the store of the completion, and then neither is.
+ * What a completion just written does to an armed queue, by one store: whoever
+ * does it, from there on the event is owed, or the completion held back.
+ *
+ * After the fence the program's arming is seen here, or the completion by the
+ * poll that follows its arming, and a fence there.  Without, the load may be
+ * done before the store of the completion, and then neither is.
  *
  *	here		the program
  *	head = n	arm = any
  *	arm?		head?
  */
-static bool is_wanted(struct cq *cq, bool solicited)
-{
-	uint32_t arm;
-
-	ring_fence();
-	arm = atomic_load(&cq->arm) & CQ_ARM_MASK;
-	return arm == CQ_ARMED_ANY || (arm == CQ_ARMED_SOLICITED && solicited);
-}
-
-/* By one store: whoever does it, from there on the event is owed. */
-static bool disarm(struct cq *cq)
-{
-	uint32_t arm = atomic_load(&cq->arm);
-
-	atomic_store_explicit(&cq->held, 0, memory_order_relaxed);
-	do {
-		if (!(arm & CQ_ARM_MASK))
-			return false;
-	} while (!atomic_compare_exchange_weak(
-		&cq->arm, &arm, (arm & ~CQ_ARM_MASK) + CQ_OWED_ONE));
-	STEP("an event is owed");
-	return true;
-}
-
-uint32_t cq_owed(struct cq *cq)
-{
-	return atomic_fetch_and(&cq->arm, CQ_ARM_MASK) / CQ_OWED_ONE;
-}
-
-/* What `count` completions just written do to an armed queue. */
 static enum cq_push tell(struct cq *cq, bool solicited, bool failed,
 			 uint32_t count)
 {
-	if (!is_wanted(cq, solicited))
-		return CQ_QUIET;
-	if (cq->hold_count > 1 && !failed) {
-		uint32_t held =
-			count + atomic_fetch_add_explicit(&cq->held, count,
-							  memory_order_relaxed);
+	uint32_t arm, held;
+	bool waits;
 
-		if (held < cq->hold_count)
-			return held == count && cq->hold_ns ? CQ_LATER
-							    : CQ_QUIET;
-	}
-	return disarm(cq) ? CQ_NOTIFY : CQ_QUIET;
+	ring_fence();
+	arm = atomic_load(&cq->arm);
+	do {
+		if (!is_wanted(arm, solicited))
+			return arm & CQ_OWED_MASK ? CQ_NOTIFY : CQ_QUIET;
+		STEP("a queue is found armed");
+		held = arm / CQ_HELD_ONE + count;
+		waits = !failed && held < cq->hold_count;
+	} while (!atomic_compare_exchange_weak(&cq->arm, &arm,
+					       waits ? arm + count * CQ_HELD_ONE
+						     : fired(arm)));
+	if (waits)
+		return held == count && cq->hold_ns ? CQ_LATER : CQ_QUIET;
+	STEP("an event is owed");
+	return CQ_NOTIFY;
 }
 
 static void enter(struct cq *cq) ACQUIRE(&cq->lock)
@@ -362,17 +362,18 @@ void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 		 uint64_t period_ns)
 {
 	enter(cq);
-	cq->hold_count = count;
+	cq->hold_count = bits_min_u32(count, CQ_HELD_MAX);
 	cq->hold_ns = period_ns;
 	leave(cq);
 }
 
-void cq_fire(struct hca *h, struct cq *cq)
+void cq_fire(struct cq *cq)
 {
-	enter(cq);
-	if (atomic_load(&cq->held))
-		disarm(cq);
-	leave(cq);
+	uint32_t arm = atomic_load(&cq->arm);
+
+	while (arm >= CQ_HELD_ONE &&
+	       !atomic_compare_exchange_weak(&cq->arm, &arm, fired(arm)))
+		;
 }
 
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,

@@ -40,17 +40,23 @@ struct cqe {
 
 enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
 
-/* In the word of that, above it: events that are owed and not yet told. */
-#define CQ_ARM_MASK 3u
-#define CQ_OWED_ONE 4u
+/*
+ * In the word of that, above it: events that are owed and not yet told, and
+ * completions since the arming that were held back (cq_moderate).
+ */
+#define CQ_ARM_MASK  3u
+#define CQ_OWED_ONE  4u
+#define CQ_OWED_MASK 0xfffcu
+#define CQ_HELD_ONE  0x10000u
+#define CQ_HELD_MAX  0xffffu
 
 enum { CQ_OVERRUN_UNTOLD = 1, CQ_OVERRUN_TOLD };
 
 /*
  * In the arena.  The owner alone writes its ring, under `lock`.  A peer on this
  * host leaves what became of a receive with the receive (rq.c), its QP on the
- * list `incoming`, and does with `arm` and `held` what the event asks for, all
- * by single atomic operations: who is stopped there keeps nobody out.  A QP
+ * list `incoming`, and does with `arm` what the event asks for, all by single
+ * atomic operations: who is stopped there keeps nobody out.  A QP
  * from the list stays in `watched` for a while, where every poll looks, so its
  * peer need not add it again.
  */
@@ -69,9 +75,8 @@ struct cq {
 	ring_index is_collecting; /* from the list to the ring */
 	/* Of several processes: struct qp, the next by far.next. */
 	_Alignas(HCA_APART) _Atomic aoff incoming;
-	_Atomic uint32_t arm;  /* enum cq_arm, and events that are owed */
-	_Atomic uint32_t held; /* completions that armed and were not told */
-	uint32_t hold_count;   /* tell after so many; 0, 1: of each */
+	_Atomic uint32_t arm; /* enum cq_arm, events, completions */
+	uint32_t hold_count;  /* tell after so many; 0, 1: of each */
 	_Alignas(HCA_APART) ring_index tail; /* the program's */
 	/* Struct qp, under lock: so many, and the one that makes room next. */
 	ring_index watching;
@@ -92,7 +97,8 @@ void cq_free(struct hca *h, struct cq *cq);
 int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
 /*
  * Append; CQ_NOTIFY means that an event may be owed (arming is one-shot), for
- * which cq_owed is asked.
+ * which cq_owed is asked.  Until it has been, whoever comes is told so: who
+ * owes it may be stopped before he says so.
  */
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		     bool solicited);
@@ -110,8 +116,12 @@ uint32_t cq_owed(struct cq *cq);
 /* Moderate events, IBTA 11.2.8.2. */
 void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 		 uint64_t period_ns);
-/* Disarm for what has been held back. */
-void cq_fire(struct hca *h, struct cq *cq);
+/* Has something been held back; and disarm for it. */
+static inline bool cq_is_holding(const struct cq *cq)
+{
+	return atomic_load(&cq->arm) >= CQ_HELD_ONE;
+}
+void cq_fire(struct cq *cq);
 /* Take up to n; frees work queue slots.  One poller at a time. */
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n);
 /* Is there something to take?  To be asked again after arming. */

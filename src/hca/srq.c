@@ -103,13 +103,14 @@ uint32_t srq_limit(const struct srq *s)
 	return atomic_load(&s->limit) & ~SRQ_OWED;
 }
 
+/* Is an event owed?  Also by another, who may be stopped before it says so. */
 static bool is_low(struct srq *s)
 {
 	uint32_t limit = atomic_load(&s->limit);
 
 	do {
 		if (!(limit & ~SRQ_OWED) || count(s) >= (limit & ~SRQ_OWED))
-			return false;
+			return limit & SRQ_OWED;
 	} while (!atomic_compare_exchange_weak(&s->limit, &limit, SRQ_OWED));
 	STEP("a limit's event is owed");
 	return true;

@@ -14,7 +14,7 @@ static struct later *find(struct ibt *t, aoff cq)
 
 static void fire(struct ibt *t, struct cq *cq)
 {
-	cq_fire(t->hca, cq);
+	cq_fire(cq);
 	ibt_cq_tell(t, cq);
 }
 

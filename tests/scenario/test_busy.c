@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Without packets, a queue pair that found somebody at work at its target looks
- * again later; and what else happens to it until then.
+ * Without packets, others may be at work at the same target: a queue pair that
+ * found somebody there looks again later, and what else happens to it until
+ * then; somebody may be stopped there.
  */
 #include "test.h"
 
@@ -124,6 +125,28 @@ static void a_packet_that_waits_meanwhile_is_not_forgotten(void **state)
 	end(d);
 }
 
+/* Another has disarmed side 1's queue, and is stopped before it says so. */
+static void an_event_that_another_owes_is_told(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_RC, 3, 16);
+	struct duo_side *s = &d->side[1];
+
+	for (int k = 0; k < 3; k++)
+		duo_recv(d, 1, AT, 100);
+	atomic_store(&s->cq->arm, CQ_OWED_ONE);
+	engine_asleep(s->engine, true);
+	s->is_stopped = true;
+	for (int k = 0; k < 3; k++) {
+		send(d, 0);
+		duo_run(d, d->now_ns);
+	}
+	assert_int_equal(s->kicked, 1);
+	s->is_stopped = false;
+	duo_run(d, d->now_ns);
+	assert_int_equal(s->events[ENGINE_CQ_EVENT], 1);
+	duo_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +155,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_targets_process_may_end_meanwhile),
 		cmocka_unit_test(
 			a_packet_that_waits_meanwhile_is_not_forgotten),
+		cmocka_unit_test(an_event_that_another_owes_is_told),
 	};
 
 	duo_mode(argc, argv);

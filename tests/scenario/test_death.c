@@ -58,6 +58,7 @@ static const char *const steps[] = {
 	"a shared receive is taken",
 	"a shared receive is its own",
 	"a limit's event is owed",
+	"a queue is found armed",
 	"an event is owed",
 	"a window's key is gone",
 	"an atomic is described",

@@ -118,6 +118,10 @@ static void a_limit_above_the_count_is_owed_at_once(void **state)
 	take(&w, &low);
 	assert_true(low);
 	take(&w, &low);
+	assert_true(low); /* who took the one before may be stopped */
+	assert_true(srq_owed(w.s));
+	post(&w, 5);
+	take(&w, &low);
 	assert_false(low);
 	end(&w);
 }
