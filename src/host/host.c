@@ -464,7 +464,6 @@ void host_aim(struct host *h, struct wq_to *to) NO_LOCK_ANALYSIS
 	lane_give(&h->lane);
 }
 
-/* -EBUSY: a peer is at work at it, and has to leave. */
 static int modify(struct host *h, struct ibt_qp *side, struct hca_qp_attr *own,
 		  uint32_t mask, const uint8_t from[16],
 		  const char **why) NO_LOCK_ANALYSIS
@@ -498,7 +497,6 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 		   uint32_t mask, const char **why) NO_LOCK_ANALYSIS
 {
 	struct hca_qp_attr own = *attr;
-	struct alock_wait wait = {0};
 	uint8_t from[16] = {0};
 	int err = 0;
 
@@ -520,9 +518,12 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 	own.ah.local = netif_is_local(attr->ah.dgid);
 	own.ah.bursts = (mask & HCA_QP_AV) && h->lane.wire.has.gso &&
 			offload_is_known(from, attr->ah.dgid);
-	while ((err = modify(h, side, &own, mask, from, why)) == -EBUSY)
-		alock_wait(&wait, engine_qp_guest(side));
-	return err;
+	return modify(h, side, &own, mask, from, why);
+}
+
+void host_qp_wait(struct ibt_qp *side, struct alock_wait *wait)
+{
+	alock_wait(wait, engine_qp_guest(side));
 }
 
 void host_qp_query(struct host *h, struct ibt_qp *side,

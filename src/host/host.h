@@ -95,10 +95,15 @@ struct qp *host_qp_new(struct host *h, const struct host_device *dev,
  */
 void host_qp_withdraw(struct host *h, struct qp *qp);
 void host_qp_free(struct host *h, struct qp *qp, struct ibt_qp *side);
-/* 0 or -errno with *why; resolves the source GID on `dev`. */
+/*
+ * 0 or -errno with *why; resolves the source GID on `dev`.  -EBUSY: a peer of
+ * this host is at work at it and has to leave; host_qp_wait, which waits a
+ * little, and again.  To RESET no poller may be inside its completion queues.
+ */
 int host_qp_modify(struct host *h, const struct host_device *dev,
 		   struct ibt_qp *side, const struct hca_qp_attr *attr,
 		   uint32_t mask, const char **why);
+void host_qp_wait(struct ibt_qp *side, struct alock_wait *wait);
 /* Where a datagram along `ah` goes; 0 or -errno with *why. */
 int host_path(struct host *h, const struct host_device *dev,
 	      const struct hca_ah *ah, struct wq_to *to, const char **why);

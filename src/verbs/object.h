@@ -194,6 +194,10 @@ uint32_t v_process(void);
 /* poll.c: what comes before a look into the queue. */
 void v_poll_drive(struct host *h, struct v_cq *cq);
 
+/* qp.c: keep pollers out of both of its completion queues; and let them in. */
+void v_qp_shut_polls(struct v_qp *q);
+void v_qp_open_polls(struct v_qp *q);
+
 /* Did this process open it?  A forked child must not touch the arena. */
 static inline bool v_is_ours(const struct v_context *c)
 {

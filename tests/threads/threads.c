@@ -428,6 +428,63 @@ static void a_queue_pair_fails_under_a_thread_that_posts(void)
 	close_pair(e);
 }
 
+/* Its receives come back to the same queue, for as long as it is not reset. */
+static void *reset_again_and_again(void *arg)
+{
+	struct ibv_qp_attr fail = {.qp_state = IBV_QPS_ERR};
+	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+	struct ends *e = arg;
+
+	while (atomic_load(&polled) < 1000 * ROUNDS && !atomic_load(&wrong)) {
+		for (int i = 0; i < 16; i++)
+			EXPECT(post_receive(e) == 0);
+		EXPECT(ibv_modify_qp(e->qp, &fail, IBV_QP_STATE) == 0);
+		EXPECT(ibv_modify_qp(e->qp, &reset, IBV_QP_STATE) == 0);
+		EXPECT(ibv_modify_qp(e->qp, &init,
+				     IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					     IBV_QP_PORT |
+					     IBV_QP_ACCESS_FLAGS) == 0);
+	}
+	return NULL;
+}
+
+/* Each completion of the other queue pair is polled once. */
+static void a_queue_pair_is_reset_under_a_thread_that_polls(void)
+{
+	int flying = 0, got = 0;
+	struct ends e[2], other;
+	struct ibv_wc wc[16];
+	pthread_t rude;
+
+	open_pair(e);
+	other = ends_beside(&e[0], NULL, 0);
+	atomic_store(&polled, 0);
+	if (pthread_create(&rude, NULL, reset_again_and_again, &other))
+		abort();
+	while ((got < 1000 * ROUNDS || flying) && !atomic_load(&wrong)) {
+		int n;
+
+		while (flying < 16 && got < 1000 * ROUNDS) {
+			EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_WRITE, 8) == 0);
+			flying++;
+		}
+		n = ibv_poll_cq(e[0].cq, 16, wc);
+		for (int i = 0; i < n; i++) {
+			bool ours = wc[i].qp_num == e[0].qp->qp_num;
+
+			EXPECT(ours || wc[i].wr_id == 2);
+			flying -= ours;
+			got += ours;
+		}
+		EXPECT(n >= 0 && flying >= 0);
+		atomic_store(&polled, got);
+	}
+	pthread_join(rude, NULL);
+	EXPECT(ibv_destroy_qp(other.qp) == 0);
+	close_pair(e);
+}
+
 static void a_forked_child_is_refused_and_its_parent_goes_on(void)
 {
 	struct ends e[2];
@@ -464,6 +521,8 @@ int main(void)
 		 a_thread_waits_for_an_asynchronous_event);
 	case_run("a queue pair fails under a thread that posts",
 		 a_queue_pair_fails_under_a_thread_that_posts);
+	case_run("a queue pair is reset under a thread that polls",
+		 a_queue_pair_is_reset_under_a_thread_that_polls);
 	case_run("a forked child is refused and its parent goes on",
 		 a_forked_child_is_refused_and_its_parent_goes_on);
 	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
