@@ -92,7 +92,7 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 	map_remove(&e->qpns, q->qp->qpn);
 	board_leave(&e->board, q);
 	for (uint32_t i = e->ibt.event_tail; i != e->ibt.event_head; i++) {
-		struct engine_event *v = &e->ibt.events[i % IBT_EVENTS];
+		struct engine_event *v = ibt_event_at(&e->ibt, i);
 
 		/* what concerns the CQ stands; the QP's cookie is dying */
 		if (v->qpn == q->qp->qpn && v->type != ENGINE_CQ_EVENT &&
@@ -730,7 +730,7 @@ size_t engine_events(struct engine *e, struct engine_event *events, size_t max)
 	size_t n = 0;
 
 	for (; n < max && t->event_tail != t->event_head; n++)
-		events[n] = t->events[t->event_tail++ % IBT_EVENTS];
+		events[n] = *ibt_event_at(t, t->event_tail++);
 	return n;
 }
 

@@ -22,8 +22,13 @@ int ibt_init(struct ibt *t, uint64_t now_ns)
 	t->part_ns = UINT64_MAX;
 	list_init(&t->pool);
 	t->held = calloc(IBT_POOL, sizeof *t->held);
-	if (!t->held)
+	t->events = calloc(IBT_EVENTS, sizeof *t->events);
+	t->event_size = IBT_EVENTS;
+	if (!t->held || !t->events) {
+		free(t->held);
+		free(t->events);
 		return -ENOMEM;
+	}
 	for (int i = 0; i < IBT_POOL; i++)
 		list_push_tail(&t->pool, &t->held[i].node);
 	return 0;
@@ -32,6 +37,7 @@ int ibt_init(struct ibt *t, uint64_t now_ns)
 void ibt_fini(struct ibt *t)
 {
 	free(t->held);
+	free(t->events);
 	free(t->groups);
 	shelf_close(t);
 }
@@ -43,53 +49,79 @@ uint64_t ibt_look_ns(const struct ibt *t, uint64_t since_ns)
 	return t->now_ns + bits_min_u64(step, LOOK_MAX_NS);
 }
 
-void ibt_event(struct ibt *t, const struct ibt_qp *q,
-	       enum engine_event_type type)
+static uint32_t waiting(const struct ibt *t)
+{
+	return t->event_head - t->event_tail;
+}
+
+static bool grow(struct ibt *t)
+{
+	uint32_t size = 2 * t->event_size;
+	struct engine_event *events =
+		size > IBT_EVENTS_MAX ? NULL : calloc(size, sizeof *events);
+
+	if (!events)
+		return false;
+	for (uint32_t i = t->event_tail; i != t->event_head; i++)
+		events[i & (size - 1)] = *ibt_event_at(t, i);
+	free(t->events);
+	t->events = events;
+	t->event_size = size;
+	return true;
+}
+
+/* One more to be told; NULL: there is no room. */
+static struct engine_event *add(struct ibt *t, uint64_t user,
+				enum engine_event_type type)
 {
 	struct engine_event *e;
 
-	if (t->event_head - t->event_tail == IBT_EVENTS)
-		return; /* the lane drains after each call; full is a flood */
-	e = &t->events[t->event_head++ % IBT_EVENTS];
+	if (waiting(t) == t->event_size && !grow(t))
+		return NULL;
+	e = ibt_event_at(t, t->event_head++);
 	memset(e, 0, sizeof *e);
 	e->type = type;
-	e->user = q->qp->user;
+	e->user = user;
+	return e;
+}
+
+static struct engine_event *add_of(struct ibt *t, const struct ibt_qp *q,
+				   uint64_t user, enum engine_event_type type)
+{
+	struct engine_event *e = add(t, user, type);
+
+	if (!e)
+		return NULL;
 	e->qpn = q->qp->qpn;
 	e->dest_qpn = q->qp->attr.dest_qpn;
 	e->self = q->self;
 	e->peer = q->peer;
+	return e;
+}
+
+void ibt_event(struct ibt *t, const struct ibt_qp *q,
+	       enum engine_event_type type)
+{
+	add_of(t, q, q->qp->user, type);
 }
 
 void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 {
+	struct engine_event *e;
+
 	x->qpn = q->qp->qpn;
 	if (!x->dest_qpn)
 		x->dest_qpn = q->qp->attr.dest_qpn;
-	if (t->event_head - t->event_tail == IBT_EVENTS)
-		return;
-	ibt_event(t, q, ENGINE_EXPLAIN);
-	t->events[(t->event_head - 1) % IBT_EVENTS].explain = *x;
+	if (waiting(t) >= IBT_EVENTS)
+		return; /* nobody reads so many sentences */
+	e = add_of(t, q, q->qp->user, ENGINE_EXPLAIN);
+	if (e)
+		e->explain = *x;
 }
 
 void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type)
 {
-	struct engine_event *e;
-
-	if (t->event_head - t->event_tail == IBT_EVENTS)
-		return;
-	e = &t->events[t->event_head++ % IBT_EVENTS];
-	memset(e, 0, sizeof *e);
-	e->type = type;
-	e->user = user;
-}
-
-static void event_of(struct ibt *t, const struct ibt_qp *q, uint64_t user,
-		     enum engine_event_type type)
-{
-	if (t->event_head - t->event_tail == IBT_EVENTS)
-		return;
-	ibt_event(t, q, type);
-	t->events[(t->event_head - 1) % IBT_EVENTS].user = user;
+	add(t, user, type);
 }
 
 void ibt_cq_tell(struct ibt *t, struct cq *cq)
@@ -113,7 +145,7 @@ void ibt_overrun(struct ibt *t, struct ibt_qp *q, struct cq *cq)
 	cq->overrun = CQ_OVERRUN_TOLD;
 
 	ibt_explain(t, q, &x);
-	event_of(t, q, cq->user, ENGINE_CQ_ERR);
+	add_of(t, q, cq->user, ENGINE_CQ_ERR);
 	if (q->qp->state != HCA_QP_ERR)
 		ibt_qp_fail(t, q, ENGINE_QP_FATAL);
 }

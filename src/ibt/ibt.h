@@ -34,7 +34,8 @@
 
 #define IBT_MAX_MTU	  4096
 #define IBT_PACKET_BYTES  (PKT_MAX_HEADER_BYTES + IBT_MAX_MTU + 4)
-#define IBT_EVENTS	  256
+#define IBT_EVENTS	  256 /* at first, and the most with sentences */
+#define IBT_EVENTS_MAX	  65536
 #define IBT_POOL	  256 /* packets held for reordering, all QPs */
 #define IBT_HELD_PER_QP	  48
 #define IBT_HELD_AHEAD	  65536 /* PSNs; beyond: not of this connection */
@@ -85,8 +86,10 @@ struct ibt {
 	bool strict;
 	uint64_t patience_ns;
 	uint64_t polled_ns; /* engine_polled */
-	uint32_t event_head, event_tail;
-	struct engine_event events[IBT_EVENTS];
+	/* What is to be told; it grows, as one call may complete work of each
+	 * queue pair, and whoever sleeps for an event misses none. */
+	uint32_t event_head, event_tail, event_size; /* a power of two */
+	struct engine_event *events;
 	struct engine_counters *counters; /* in the arena, one a device */
 	uint8_t scratch[IBT_MAX_MTU];
 	/* Of the packet just made: its payload's length and CRC from state 0,
@@ -270,6 +273,11 @@ void ibt_qp_owe(struct ibt *t, struct ibt_qp *q);
 void ibt_qp_fail(struct ibt *t, struct ibt_qp *q, enum engine_event_type type);
 void ibt_event(struct ibt *t, const struct ibt_qp *q,
 	       enum engine_event_type type);
+/* By a free-running index between event_tail and event_head. */
+static inline struct engine_event *ibt_event_at(const struct ibt *t, uint32_t i)
+{
+	return &t->events[i & (t->event_size - 1)];
+}
 void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type);
 void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x);
 /* A completion of q found its CQ full. */

@@ -83,6 +83,40 @@ static void a_queue_that_goes_is_not_told_of(void **state)
 	duo_free(d);
 }
 
+/* Of many that have slept for as many queues, before it is asked for events. */
+static void each_queue_is_told_of(void **state)
+{
+	enum { MANY = 600 };
+	struct duo *d = duo_new(1, 16);
+	struct duo_side *s = &d->side[0];
+	const struct cqe c = {.wr_id = 1};
+	static struct ibt_qp *sides[MANY];
+	static uint32_t seen[MANY];
+	struct engine_event e;
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct hca_qp_cap cap = {1, 1, 1, 1, 0, NULL};
+		struct cq *cq = cq_new(&s->hca, 1, i);
+		struct qp *qp = qp_new(&s->hca, 0x2000 + 2 * i, HCA_QPT_RC, 1,
+				       cq, cq, &cap, false);
+
+		assert_non_null(qp);
+		sides[i] = engine_qp_add(s->engine, qp);
+		assert_non_null(sides[i]);
+		cq_arm(cq, false);
+		assert_int_equal(cq_push(&s->hca, cq, &c, false), CQ_NOTIFY);
+		mail_post(&s->hca, qp, QP_MAIL_CQ);
+	}
+	engine_mail(s->engine);
+	while (engine_events(s->engine, &e, 1))
+		seen[e.user] += e.type == ENGINE_CQ_EVENT;
+	for (uint32_t i = 0; i < MANY; i++) {
+		assert_int_equal(seen[i], 1);
+		engine_qp_remove(s->engine, sides[i]);
+	}
+	duo_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -90,6 +124,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_few_are_told_when_the_time_is_up),
 		cmocka_unit_test(an_error_is_told_at_once),
 		cmocka_unit_test(a_queue_that_goes_is_not_told_of),
+		cmocka_unit_test(each_queue_is_told_of),
 	};
 
 	duo_mode(argc, argv);
