@@ -561,6 +561,14 @@ void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
 	lane_give(&h->lane);
 }
 
+/* Who collects what peers have left may have a letter about it for our thread,
+ * and no peer wakes that. */
+static void wake_for_mail(struct host *h)
+{
+	if (mail_is_there(&h->hca) && ring_load(&h->hca.shared->is_asleep))
+		lane_wake(&h->lane);
+}
+
 void host_await_guests(struct host *h, guest_set what)
 {
 	host_quiesce(h);
@@ -568,6 +576,7 @@ void host_await_guests(struct host *h, guest_set what)
 	host_lock(h);
 	carry_settle(&h->hca);
 	host_unlock(h);
+	wake_for_mail(h);
 }
 
 void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)
@@ -616,6 +625,7 @@ void host_polled(struct host *h, bool empty)
 {
 	if (ring_own(&h->lane.is_hungry) != empty)
 		ring_store(&h->lane.is_hungry, empty);
+	wake_for_mail(h);
 }
 
 void host_armed(struct host *h)

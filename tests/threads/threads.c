@@ -393,6 +393,34 @@ static void a_thread_waits_for_an_asynchronous_event(void)
 	close_pair(e);
 }
 
+/* What the poll cannot take is found by it, when nothing else goes on. */
+static void a_full_queue_is_told_of_while_all_sleep(void)
+{
+	struct pollfd async = {.events = POLLIN};
+	struct ibv_async_event event;
+	struct ibv_wc wc[4];
+	struct ends e[2];
+
+	open_pair(e);
+	EXPECT(ibv_resize_cq(e[1].cq, 1) == 0);
+	for (int i = 0; i < 3; i++) {
+		EXPECT(post_receive(&e[1]) == 0);
+		EXPECT(post(&e[0], &e[1], IBV_WR_SEND, 8) == 0);
+		expect_success(&e[0]);
+	}
+	usleep(100000);
+	EXPECT(ibv_poll_cq(e[1].cq, 4, wc) > 0);
+	async.fd = e[1].ctx->async_fd;
+	if (poll(&async, 1, ENDS_WAIT_MS) == 1 &&
+	    ibv_get_async_event(e[1].ctx, &event) == 0) {
+		EXPECT(event.event_type == IBV_EVENT_CQ_ERR);
+		ibv_ack_async_event(&event);
+	} else {
+		EXPECT(false);
+	}
+	close_pair(e);
+}
+
 /* ---- rudeness ---- */
 
 static void *fail_the_queue_pair(void *arg)
@@ -519,6 +547,8 @@ int main(void)
 		 a_thread_sleeps_for_what_another_sends);
 	case_run("a thread waits for an asynchronous event",
 		 a_thread_waits_for_an_asynchronous_event);
+	case_run("a full queue is told of while all sleep",
+		 a_full_queue_is_told_of_while_all_sleep);
 	case_run("a queue pair fails under a thread that posts",
 		 a_queue_pair_fails_under_a_thread_that_posts);
 	case_run("a queue pair is reset under a thread that polls",
