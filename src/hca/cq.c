@@ -263,8 +263,11 @@ static bool is_any_behind(const struct hca *h, struct cq *cq)
 	return any;
 }
 
-/* What leaves the list, or its receive, is seen as being collected, and then in
- * the ring: so that is looked at last. */
+/*
+ * What leaves the list, or its receive, is seen as being collected, and then in
+ * the ring: so that is looked at last.  That a queue pair is watched from now
+ * on may be seen late, but not after the end of that collection.
+ */
 bool cq_has(const struct hca *h, struct cq *cq)
 {
 	bool is_there;
@@ -272,9 +275,9 @@ bool cq_has(const struct hca *h, struct cq *cq)
 	STEP("a completion queue is looked at");
 	is_there = atomic_load_explicit(&cq->incoming, memory_order_acquire);
 	STEP("a completion queue is looked at");
-	is_there |= ring_own(&cq->watching) && is_any_behind(h, cq);
-	STEP("a completion queue is looked at");
 	is_there |= ring_load(&cq->is_collecting);
+	STEP("a completion queue is looked at");
+	is_there |= ring_own(&cq->watching) && is_any_behind(h, cq);
 	STEP("a completion queue is looked at");
 	is_there |= count(cq) > 0;
 	return is_there;
