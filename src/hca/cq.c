@@ -69,8 +69,8 @@ uint32_t cq_owed(struct cq *cq)
  * does it, from there on the event is owed, or the completion held back.
  *
  * After the fence the program's arming is seen here, or the completion by the
- * poll that follows its arming, and a fence there.  Without, the load may be
- * done before the store of the completion, and then neither is.
+ * poll that follows its arming.  Without, the load may be done before the
+ * store of the completion, and then neither is.
  *
  *	here		the program
  *	head = n	arm = any
@@ -429,6 +429,7 @@ void cq_arm(struct cq *cq, bool solicited_only)
 	       !atomic_compare_exchange_weak(&cq->arm, &arm,
 					     (arm & ~CQ_ARM_MASK) | want))
 		;
+	ring_fence_behind(); /* see tell */
 }
 
 void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn)

@@ -46,6 +46,7 @@ void guest_copy(struct guest *g, guest_set what)
 	ring_store(&g->thread, alock_thread());
 	/* and then, not before, it looks at the keys */
 	atomic_exchange(&g->touches, what | GUEST_COPIES);
+	ring_fence_behind();
 }
 
 bool guest_copied(struct guest *g, guest_set what, guest_set then)

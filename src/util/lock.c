@@ -73,6 +73,16 @@ bool alock_is_dead(alock_owner owner)
 	       j->is_dead(owner);
 }
 
+/* Let the other half of the core go on. */
+static void rest(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 static void nap(struct alock_wait *w, alock_owner owner)
 {
 	const struct alock_judge *j = atomic_load(&judge);
@@ -96,7 +106,7 @@ bool alock_wait(struct alock_wait *w, alock_owner owner)
 	if (j && j->wait)
 		return j->wait(owner);
 	if (w->tries < SPINS) {
-		__builtin_ia32_pause();
+		rest();
 		return false;
 	}
 	if (w->tries < ALOCK_SOON) {

@@ -39,10 +39,22 @@ static inline void ring_fence(void)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
+/* The same behind an exchange, or the like, that is such a store: which alone
+ * keeps later loads from being done before it only where it is a fence, too. */
+static inline void ring_fence_behind(void)
+{
+#if defined(__x86_64__)
+	atomic_signal_fence(memory_order_seq_cst);
+#else
+	ring_fence();
+#endif
+}
+
 /* A store that comes before anything that the caller reads next. */
 static inline void ring_publish(ring_index *i, uint32_t v)
 {
 	atomic_exchange_explicit(i, v, memory_order_seq_cst);
+	ring_fence_behind();
 }
 
 #endif
