@@ -87,8 +87,20 @@ free_it:
 	return NULL;
 }
 
+/* Letters since it was withdrawn did not find it.  Its queues have other users,
+ * who wait for what some of them tell. */
+static void last_letters(struct engine *e, struct ibt_qp *q)
+{
+	uint32_t letters = atomic_exchange(&q->qp->far.mail, 0);
+
+	near_mail(&e->ibt, q,
+		  letters & (QP_MAIL_CQ | QP_MAIL_LATER | QP_MAIL_FULL |
+			     QP_MAIL_LIMIT));
+}
+
 void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 {
+	last_letters(e, q);
 	map_remove(&e->qpns, q->qp->qpn);
 	board_leave(&e->board, q);
 	for (uint32_t i = e->ibt.event_tail; i != e->ibt.event_head; i++) {

@@ -83,6 +83,38 @@ static void a_queue_that_goes_is_not_told_of(void **state)
 	duo_free(d);
 }
 
+/* A queue pair goes that a letter was for, of a queue that others use, too. */
+static void letter_to_nobody(struct duo *d, uint32_t status, uint32_t letter)
+{
+	struct hca_qp_cap cap = {1, 1, 1, 1, 0, NULL};
+	const struct cqe c = {.wr_id = 1, .status = status};
+	struct duo_side *s = &d->side[0];
+	struct qp *qp = qp_new(&s->hca, 0x2000, HCA_QPT_RC, 1, s->cq, s->cq,
+			       &cap, false);
+	struct ibt_qp *side = engine_qp_add(s->engine, qp);
+
+	cq_arm(s->cq, false);
+	cq_push(&s->hca, s->cq, &c, false);
+	qp_withdraw(&s->hca, qp);
+	mail_post(&s->hca, qp, letter);
+	engine_mail(s->engine);
+	engine_qp_remove(s->engine, side);
+	qp_free(&s->hca, qp);
+	duo_run(d, d->now_ns + 2 * PERIOD);
+}
+
+static void what_a_letter_to_nobody_tells_is_heard(void **state)
+{
+	struct duo *d = duo_new(1, 16);
+
+	cq_moderate(&d->side[0].hca, d->side[0].cq, 4, PERIOD);
+	letter_to_nobody(d, HCA_SUCCESS, QP_MAIL_LATER);
+	assert_int_equal(told(d), 1);
+	letter_to_nobody(d, HCA_WR_FLUSH_ERR, QP_MAIL_CQ);
+	assert_int_equal(told(d), 2);
+	duo_free(d);
+}
+
 /* Of many that have slept for as many queues, before it is asked for events. */
 static void each_queue_is_told_of(void **state)
 {
@@ -124,6 +156,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_few_are_told_when_the_time_is_up),
 		cmocka_unit_test(an_error_is_told_at_once),
 		cmocka_unit_test(a_queue_that_goes_is_not_told_of),
+		cmocka_unit_test(what_a_letter_to_nobody_tells_is_heard),
 		cmocka_unit_test(each_queue_is_told_of),
 	};
 
