@@ -431,7 +431,7 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 		engine_publish(l->engine);
 		l->published_ns = now;
 	}
-	ways_turned(&l->ways, l->engine, any);
+	ways_turned(&l->ways, l->engine, any, now);
 	l->last_turn_ns = now;
 }
 

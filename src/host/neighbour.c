@@ -24,9 +24,10 @@
 #include "util/bits.h"
 #include "util/list.h"
 
-#define MOURNS 1000 /* by then it is stopped, and no dead one */
-#define ASKS   32   /* of the broker at once: what a socket holds for sure */
-#define SEALS  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define MOURN_NS 1000000000u /* by then it is stopped, and no dead one */
+#define LOOK_NS	 1000000u    /* between two looks */
+#define ASKS	 32 /* of the broker at once: what a socket holds for sure */
+#define SEALS	 (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 enum { SAY_REFUSED = 0xc8 };
 
@@ -54,7 +55,8 @@ static struct {
 	uint8_t asked[STEER_CLASS_MAX + 1];	   /* enum asked */
 	uint32_t questions;			   /* of them */
 	bool has_news;
-	uint32_t mourns; /* looks at what the dead left that are due */
+	bool mourns; /* what the dead left is to be looked at: */
+	uint64_t mourn_ns, mourn_until_ns; /* from then on, and until; or 0 */
 	const char *why;
 } all = {.entries = {&all.entries, &all.entries},
 	 .idle = {&all.idle, &all.idle},
@@ -183,7 +185,8 @@ static void close_all(void)
 		close(all.kick_fd);
 	all.kick_fd = -1;
 	all.is_open = all.has_news = false;
-	all.questions = all.mourns = 0;
+	all.mourns = false;
+	all.questions = 0;
 	memset(all.asked, ASKED_NOT, sizeof all.asked);
 }
 
@@ -419,15 +422,19 @@ void neighbour_answered(const struct client_news *news)
 /* Its death is known before the last of its threads is gone. */
 void neighbour_died(void)
 {
-	if (all.is_open)
-		all.mourns = MOURNS;
+	all.mourns = all.is_open;
+	all.mourn_ns = all.mourn_until_ns = 0;
 }
 
-bool neighbour_mourn(void)
+/* By the clock: who polls calls this a million times a second. */
+bool neighbour_mourn(uint64_t now_ns)
 {
-	if (!all.mourns)
-		return false;
-	all.mourns = mourn_dead(all.own) ? 0 : all.mourns - 1;
+	if (!all.mourns || now_ns < all.mourn_ns)
+		return all.mourns;
+	if (!all.mourn_until_ns)
+		all.mourn_until_ns = now_ns + MOURN_NS;
+	all.mourn_ns = now_ns + LOOK_NS;
+	all.mourns = !mourn_dead(all.own) && now_ns < all.mourn_until_ns;
 	return all.mourns;
 }
 

@@ -84,7 +84,7 @@ void neighbour_give_up(uint32_t qpn);
 /* One that may have worked in our arena has died: neighbour_mourn is due. */
 void neighbour_died(void);
 /* Put right what the dead left; true: look again in a moment. */
-bool neighbour_mourn(void);
+bool neighbour_mourn(uint64_t now_ns);
 /* Why the last NEVER was one, a sentence; "" if there was none. */
 const char *neighbour_why(void);
 

@@ -94,9 +94,9 @@ void ways_kick(struct engine *e)
 		neighbour_kick(n);
 }
 
-void ways_turned(struct ways *w, struct engine *e, bool any)
+void ways_turned(struct ways *w, struct engine *e, bool any, uint64_t now_ns)
 {
-	bool is_quiet, mourns = neighbour_mourn();
+	bool is_quiet, mourns = neighbour_mourn(now_ns);
 
 	ways_part(e);
 	w->silent_turns = any ? 0 : w->silent_turns + 1;
@@ -114,7 +114,7 @@ uint64_t ways_look_ns(const struct engine *e, uint64_t now_ns)
 void ways_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns)
 {
 	*wake_ns = bits_min_u64(*wake_ns, ways_look_ns(e, now_ns));
-	if (neighbour_mourn())
+	if (neighbour_mourn(now_ns))
 		*wake_ns = bits_min_u64(*wake_ns, now_ns + LOOK_NS);
 	/* a letter that came before is seen here, a later one kicks */
 	engine_asleep(e, true);

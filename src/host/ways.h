@@ -32,7 +32,7 @@ void ways_part(struct engine *e);
 /* Wake those who have mail. */
 void ways_kick(struct engine *e);
 /* A turn has ended: did datagrams come? */
-void ways_turned(struct ways *w, struct engine *e, bool any);
+void ways_turned(struct ways *w, struct engine *e, bool any, uint64_t now_ns);
 /* When to look at the latest if nothing comes; UINT64_MAX: no need. */
 uint64_t ways_look_ns(const struct engine *e, uint64_t now_ns);
 /*

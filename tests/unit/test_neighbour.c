@@ -438,6 +438,35 @@ static void an_answer_that_the_dead_leave_is_no_neighbour(void **state)
 	}
 }
 
+#define SECOND 1000000000u
+
+/* However often that is asked for in that time. */
+static void the_dead_are_mourned_for_a_second(void **state) NO_LOCK_ANALYSIS
+{
+	const struct hca_qp_cap cap = {1, 1, 1, 1, 0, NULL};
+	struct cq *cq = cq_new(&me.hca, 1, 0);
+	struct qp *qp = qp_new(&me.hca, 7, HCA_QPT_RC, 1, cq, cq, &cap, false);
+
+	assert_non_null(qp);
+	assert_false(neighbour_mourn(SECOND));
+	for (int lives = 0; lives < 2; lives++) {
+		neighbour_died();
+		alock_take(&qp->far.lock); /* one of its threads is there yet */
+		for (int i = 0; i < 5000; i++)
+			assert_true(neighbour_mourn(SECOND));
+		assert_true(neighbour_mourn(SECOND + SECOND / 2));
+		if (!lives)
+			alock_give(&qp->far.lock);
+		/* it has been looked at just now */
+		assert_true(neighbour_mourn(SECOND + SECOND / 2 + 1));
+		assert_int_equal(neighbour_mourn(SECOND + 3 * SECOND / 4),
+				 lives);
+		assert_false(neighbour_mourn(2 * SECOND));
+		if (lives)
+			alock_give(&qp->far.lock);
+	}
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 static int enter(void **state)
@@ -462,6 +491,7 @@ int main(void)
 		EACH(against_the_wish_nothing_is_shared),
 		EACH(a_crowd_maps_itself_while_some_die),
 		EACH(an_answer_that_the_dead_leave_is_no_neighbour),
+		EACH(the_dead_are_mourned_for_a_second),
 	};
 
 	return cmocka_run_group_tests(tests, enter, NULL);
