@@ -11,6 +11,7 @@
 
 #include "util/crc.h"
 #include "util/crccopy.h"
+#include "util/ring.h"
 
 #define LOOK_NS		   200000
 #define ENHANCED_REP_MOVSB (1u << 9) /* leaf 7, EBX */
@@ -115,11 +116,16 @@ int guard_put8(void *to, uint64_t value);
 
 static const int signals[2] = {SIGSEGV, SIGBUS};
 static struct sigaction before[2];
-static bool is_open, is_known, is_on;
-/* Three system calls: not for every packet. */
-static uint64_t turn_ns, looked_ns;
-static const void *looker;
-static _Thread_local char self;
+static bool is_open;
+static ring_index opened; /* and closed, how often */
+static _Atomic uint64_t turn_ns;
+/* Three system calls: not for every packet.  Each thread for itself, as each
+ * has signals that it blocks. */
+static _Thread_local struct {
+	bool is_on;
+	uint32_t opened; /* as it was then */
+	uint64_t looked_ns;
+} known;
 static _Thread_local uintptr_t steps_sp;
 static bool has_steps;
 static int (*plain)(void *to, const void *from, size_t bytes) = guard_bytes;
@@ -186,7 +192,7 @@ void guard_open(void)
 	has_steps = crccopy_is_fast();
 	guard_choose(has_fast_strings());
 	is_open = true;
-	is_known = false;
+	ring_store(&opened, ring_own(&opened) + 1);
 }
 
 static bool is_ours(int i)
@@ -203,14 +209,12 @@ void guard_close(void)
 		if (is_ours(i))
 			sigaction(signals[i], &before[i], NULL);
 	is_open = false;
-	is_known = false;
+	ring_store(&opened, ring_own(&opened) + 1);
 }
 
 void guard_turn(uint64_t now_ns)
 {
-	turn_ns = now_ns;
-	if (looker != &self || now_ns - looked_ns > LOOK_NS)
-		is_known = false;
+	atomic_store_explicit(&turn_ns, now_ns, memory_order_relaxed);
 }
 
 /* A fault while its signal is blocked ends the process. */
@@ -226,13 +230,15 @@ static bool look(void)
 
 bool guard_is_on(void)
 {
-	if (!is_known) {
-		is_known = true;
-		looker = &self;
-		looked_ns = turn_ns;
-		is_on = is_open && look();
+	uint64_t now = atomic_load_explicit(&turn_ns, memory_order_relaxed);
+	uint32_t version = ring_load(&opened);
+
+	if (known.opened != version || now - known.looked_ns > LOOK_NS) {
+		known.opened = version;
+		known.looked_ns = now;
+		known.is_on = is_open && look();
 	}
-	return is_on;
+	return known.is_on;
 }
 
 bool guard_copy(void *to, const void *from, size_t bytes)

@@ -5,11 +5,12 @@
  * sends a fault among them to an exit that says so.  All other faults go to
  * the handler that was there before.
  *
- * A program may replace the handler or block the signals: guard_is_on looks,
- * once a turn of the lane or every 50 us, and callers then have the kernel
- * copy.  Only x86-64 has it.
+ * A program may replace the handler, and each of its threads block the signals:
+ * guard_is_on looks, by the lane's clock every 200 us, and callers then have
+ * the kernel copy.  Only x86-64 has it.
  *
- * Lock: the lane's.
+ * Lock: none, but the host's to open and close it.  Who polls a completion
+ * queue copies as well, beside who has the lane.
  */
 #ifndef HOST_GUARD_H
 #define HOST_GUARD_H
@@ -23,7 +24,7 @@ void guard_open(void);
 void guard_close(void);
 /* Copy by the string instruction, or by registers; guard_open knows. */
 void guard_choose(bool fast_strings);
-/* A turn of the lane begins: look anew, unless this thread just has. */
+/* A turn of the lane begins: the time, for all threads. */
 void guard_turn(uint64_t now_ns);
 /* May this thread call those below? */
 bool guard_is_on(void);

@@ -2,6 +2,7 @@
 /* Guarded copies: their faults are answers, all other faults are not ours. */
 #include "test.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
@@ -191,6 +192,37 @@ static void a_thread_that_blocks_the_signal_turns_it_off(void **state)
 	guard_close();
 }
 
+static void *look_with_the_signal_blocked(void *on)
+{
+	sigset_t fault;
+
+	sigemptyset(&fault);
+	sigaddset(&fault, SIGSEGV);
+	pthread_sigmask(SIG_BLOCK, &fault, NULL);
+	*(bool *)on = guard_is_on();
+	return NULL;
+}
+
+/* Not all who copy have the lane: who polls puts small messages in place. */
+static void what_one_thread_knows_is_not_true_of_another(void **state)
+{
+	pthread_t thread;
+	bool on = true;
+
+	if (!is_built())
+		skip();
+	guard_open();
+	guard_turn(later());
+	assert_true(guard_is_on());
+	assert_int_equal(pthread_create(&thread, NULL,
+					look_with_the_signal_blocked, &on),
+			 0);
+	pthread_join(thread, NULL);
+	assert_false(on);
+	assert_true(guard_is_on());
+	guard_close();
+}
+
 static void closing_gives_back_the_handler_of_before(void **state)
 {
 	struct sigaction now;
@@ -214,6 +246,7 @@ int main(void)
 			a_fault_of_the_program_reaches_its_own_handler),
 		cmocka_unit_test(a_program_that_takes_the_handler_turns_it_off),
 		cmocka_unit_test(a_thread_that_blocks_the_signal_turns_it_off),
+		cmocka_unit_test(what_one_thread_knows_is_not_true_of_another),
 		cmocka_unit_test(closing_gives_back_the_handler_of_before),
 	};
 
