@@ -65,13 +65,17 @@ static size_t split_tail(struct iovec *iov, size_t n)
 /* process_vm_* on ourselves may be filtered (seccomp): go by a file then. */
 static bool has_fallback(struct space_self *s)
 {
-	if (s->memfd < 0 && (errno == EPERM || errno == ENOSYS))
+	bool is_filtered = errno == EPERM || errno == ENOSYS;
+
+	lock_take(&s->lock);
+	if (s->memfd < 0 && is_filtered)
 		s->memfd = memfd_create("adverb-copy", MFD_CLOEXEC);
+	lock_give(&s->lock);
 	return s->memfd >= 0;
 }
 
-static int file_write(struct space_self *s, struct iovec *to, size_t n,
-		      const void *src, uint64_t bytes)
+static int write_by_file(struct space_self *s, struct iovec *to, size_t n,
+			 const void *src, uint64_t bytes)
 {
 	off_t at = 0;
 
@@ -86,8 +90,19 @@ static int file_write(struct space_self *s, struct iovec *to, size_t n,
 	return 0;
 }
 
-static int file_read(struct space_self *s, struct iovec *from, size_t n,
-		     void *dst, uint64_t bytes)
+static int file_write(struct space_self *s, struct iovec *to, size_t n,
+		      const void *src, uint64_t bytes)
+{
+	int err;
+
+	lock_take(&s->lock);
+	err = write_by_file(s, to, n, src, bytes);
+	lock_give(&s->lock);
+	return err;
+}
+
+static int read_by_file(struct space_self *s, struct iovec *from, size_t n,
+			void *dst, uint64_t bytes)
 {
 	off_t at = 0;
 
@@ -98,6 +113,17 @@ static int file_read(struct space_self *s, struct iovec *from, size_t n,
 		at += (off_t)from[i].iov_len;
 	}
 	return pread(s->memfd, dst, bytes, 0) == (ssize_t)bytes ? 0 : -EFAULT;
+}
+
+static int file_read(struct space_self *s, struct iovec *from, size_t n,
+		     void *dst, uint64_t bytes)
+{
+	int err;
+
+	lock_take(&s->lock);
+	err = read_by_file(s, from, n, dst, bytes);
+	lock_give(&s->lock);
+	return err;
 }
 
 /* Both directions; more than about 2 GiB moves in several calls. */
@@ -286,10 +312,12 @@ void space_self_init(struct space_self *s)
 	s->space.ops = &self_ops;
 	s->pid = getpid();
 	s->memfd = -1;
+	lock_init(&s->lock);
 }
 
 void space_self_fini(struct space_self *s)
 {
 	if (s->memfd >= 0)
 		close(s->memfd);
+	lock_fini(&s->lock);
 }

@@ -12,11 +12,13 @@
 #define HOST_SPACE_SELF_H
 
 #include "hca/space.h"
+#include "util/lock.h"
 
 struct space_self {
 	struct space space;
 	int pid;
-	int memfd; /* -1 while process_vm_writev works */
+	_Atomic int memfd; /* -1 while process_vm_writev works */
+	struct lock lock;  /* of what lies there on its way */
 };
 
 void space_self_init(struct space_self *s);

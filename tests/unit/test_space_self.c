@@ -3,8 +3,10 @@
 #include "test.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "host/guard.h"
 #include "host/space_self.h"
@@ -145,6 +147,43 @@ atomics_on_memory_that_is_gone_or_read_only_are_refused(void **state)
 			 -EFAULT);
 }
 
+struct writer {
+	uint8_t byte, to[64];
+	int foreign;
+};
+
+static void *write_again_and_again(void *arg)
+{
+	struct writer *w = arg;
+	struct space_vec v = {va(w->to), sizeof w->to};
+	uint8_t from[sizeof w->to];
+
+	memset(from, w->byte, sizeof from);
+	for (int i = 0; i < 20000; i++) {
+		self.space.ops->write(&self.space, &v, 1, from);
+		w->foreign += memcmp(w->to, from, sizeof from) != 0;
+	}
+	return NULL;
+}
+
+/* Where the kernel does not copy within a process, it goes by a file. */
+static void what_two_threads_write_does_not_mix(void **state)
+{
+	struct writer w[2] = {{.byte = 1}, {.byte = 2}};
+	pthread_t thread[2];
+
+	self.memfd = memfd_create("test", MFD_CLOEXEC);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL,
+						write_again_and_again, &w[i]),
+				 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(w[0].foreign + w[1].foreign, 0);
+	close(self.memfd);
+	self.memfd = -1;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +196,7 @@ int main(void)
 		TWICE(bytes_land_in_their_stretches_and_come_back),
 		TWICE(unmapped_memory_is_refused_and_nobody_crashes),
 		TWICE(memory_that_may_only_be_read_is_not_written),
+		cmocka_unit_test(what_two_threads_write_does_not_mix),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
