@@ -146,10 +146,10 @@ static bool append(struct hca *h, struct cq *cq, const struct cqe *c)
 {
 	uint32_t head = ring_own(&cq->head);
 
-	if (cq->overrun)
+	if (ring_own(&cq->overrun))
 		return true;
 	if (head - ring_load(&cq->tail) >= cq->cqe) {
-		cq->overrun = CQ_OVERRUN_UNTOLD;
+		ring_store(&cq->overrun, CQ_OVERRUN_UNTOLD);
 		return false;
 	}
 	*at(h, cq->ring, cq->size, head) = *c;
@@ -387,7 +387,7 @@ enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 	enter(cq);
 	if (!append(h, cq, c))
 		answer = CQ_OVERRUN;
-	else if (!cq->overrun)
+	else if (!ring_own(&cq->overrun))
 		answer = tell(cq, solicited, c->status != HCA_SUCCESS, 1);
 	leave(cq);
 	return answer;

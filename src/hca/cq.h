@@ -63,10 +63,10 @@ enum { CQ_OVERRUN_UNTOLD = 1, CQ_OVERRUN_TOLD };
 #define CQ_WATCHED 4
 
 struct cq {
-	struct alock lock; /* of the owner's threads */
-	uint32_t size;	   /* entries in the ring, a power of two */
-	uint32_t cqe;	   /* capacity granted; <= size */
-	uint32_t overrun;  /* no more is written after an overflow */
+	struct alock lock;  /* of the owner's threads */
+	uint32_t size;	    /* entries in the ring, a power of two */
+	uint32_t cqe;	    /* capacity granted; <= size */
+	ring_index overrun; /* no more is written after an overflow */
 	ring_index head;
 	aoff ring;
 	uint64_t hold_ns; /* tell after this at the latest; 0: never */

@@ -140,10 +140,9 @@ void ibt_overrun(struct ibt *t, struct ibt_qp *q, struct cq *cq)
 {
 	struct explain x = {.cause = EXPLAIN_CQ_OVERRUN};
 
-	if (cq->overrun != CQ_OVERRUN_UNTOLD)
+	if (ring_load(&cq->overrun) != CQ_OVERRUN_UNTOLD)
 		return;
-	cq->overrun = CQ_OVERRUN_TOLD;
-
+	ring_store(&cq->overrun, CQ_OVERRUN_TOLD);
 	ibt_explain(t, q, &x);
 	add_of(t, q, cq->user, ENGINE_CQ_ERR);
 	if (q->qp->state != HCA_QP_ERR)
