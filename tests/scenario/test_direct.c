@@ -403,6 +403,19 @@ static void few_bytes_without_memory_fail_their_receive(void **state)
 	duo_free(d);
 }
 
+static void few_bytes_whose_key_has_gone_fail_their_receive(void **state)
+{
+	struct duo *d = with_few_bytes_sent();
+
+	mr_free(&d->side[1].hca, d->side[1].mr);
+	assert_done(d, 1, HCA_LOC_PROT_ERR);
+	assert_memory_equal(d->side[1].memory.bytes + AT, nothing, FEW);
+	d->side[1].is_stopped = false;
+	duo_run(d, d->now_ns + LONG);
+	assert_int_equal(d->side[1].explained.cause, EXPLAIN_LOCAL_KEY);
+	duo_free(d);
+}
+
 /* ---- UD ---- */
 
 static void datagrams_cross_no_wire(void **state)
@@ -749,6 +762,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			few_bytes_go_where_they_belong_before_memory_goes_away),
 		cmocka_unit_test(few_bytes_without_memory_fail_their_receive),
+		cmocka_unit_test(
+			few_bytes_whose_key_has_gone_fail_their_receive),
 		cmocka_unit_test(datagrams_cross_no_wire),
 		cmocka_unit_test(
 			the_dead_get_packets_and_who_comes_after_them_does_not),
