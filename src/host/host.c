@@ -631,4 +631,10 @@ void host_polled(struct host *h, bool empty)
 void host_armed(struct host *h)
 {
 	thread_armed(&h->lane);
+	lane_serve(&h->lane);
+}
+
+void host_awaits(struct host *h)
+{
+	lane_serve(&h->lane);
 }

@@ -138,6 +138,8 @@ void host_poll(struct host *h, uint32_t empty);
 void host_polled(struct host *h, bool empty);
 /* A CQ was armed: somebody must drive the lane while the program sleeps. */
 void host_armed(struct host *h);
+/* The program is about to sleep for an event. */
+void host_awaits(struct host *h);
 
 /* Print a sentence on stderr, once per cause (key); honours ADVERB_EXPLAIN. */
 void host_say(uint64_t key, const char *fmt, ...)

@@ -702,6 +702,15 @@ void lane_doorbell(struct lane *l, struct ibt_qp *q,
 	give(l);
 }
 
+void lane_serve(struct lane *l) NO_LOCK_ANALYSIS
+{
+	if (mpsc_seems_empty(&l->bells) || !take_if_free(l))
+		return;
+	lane_ring(l);
+	settle(l);
+	give(l);
+}
+
 void lane_take(struct lane *l) NO_LOCK_ANALYSIS
 {
 	lock_take(&l->lock);

@@ -152,6 +152,8 @@ void lane_flush(struct lane *l) REQUIRES(&l->lock);
 void lane_catch_up(struct lane *l) REQUIRES(&l->lock);
 /* lane_catch_up when the process ends, if the lane is free. */
 void lane_quit(struct lane *l);
+/* The program is about to sleep: send what it left for its next poll. */
+void lane_serve(struct lane *l);
 /* Make the thread look again, if it sleeps. */
 void lane_wake(struct lane *l);
 

@@ -74,8 +74,12 @@ static bool is_of_port(enum ibv_event_type type)
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 		     void **cq_context)
 {
-	struct v_source *s = v_queue_get(&v_channel(channel)->events);
+	struct v_context *c = v_context(channel->context);
+	struct v_source *s;
 
+	if (v_is_ours(c))
+		host_awaits(c->host);
+	s = v_queue_get(&v_channel(channel)->events);
 	if (!s)
 		return -1;
 	*cq = s->object;
