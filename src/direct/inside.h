@@ -68,6 +68,8 @@ void request_refuse(struct far_link *l, struct qp *qp, struct far_request *r,
 		    enum verdict v, const struct explain *x);
 /* The words for a note's detail; NULL: it has none. */
 const char *request_detail(uint32_t number);
+/* Has the target resources for READs and atomics? */
+enum verdict request_resources(const struct qp *qp, struct explain *x);
 /* The target's memory behind the piece, as a peer may use it. */
 enum verdict request_locate(struct far_link *l, const struct qp *qp,
 			    const struct far_request *r, uint32_t need,

@@ -353,7 +353,7 @@ static enum verdict run_write(struct far_link *l, struct qp *qp,
 	return v;
 }
 
-static enum verdict check_resources(const struct qp *qp, struct explain *x)
+enum verdict request_resources(const struct qp *qp, struct explain *x)
 {
 	if (qp->attr.max_dest_rd_atomic)
 		return V_OK;
@@ -364,7 +364,7 @@ static enum verdict check_resources(const struct qp *qp, struct explain *x)
 static enum verdict run_read(struct far_link *l, struct qp *qp,
 			     struct far_request *r, struct explain *x)
 {
-	enum verdict v = check_resources(qp, x);
+	enum verdict v = request_resources(qp, x);
 	guest_set keys = guest_key(r->rkey);
 	struct far_memory far;
 
@@ -418,7 +418,7 @@ static enum verdict run_atomic(struct far_link *l, struct qp *qp,
 			       struct far_request *r, struct explain *x)
 {
 	bool writes = r->opcode == HCA_WR_ATOMIC_WRITE;
-	enum verdict v = check_resources(qp, x);
+	enum verdict v = request_resources(qp, x);
 	struct far_memory far;
 
 	if (!v && r->va % 8) {

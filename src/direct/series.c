@@ -43,6 +43,8 @@ static void gather(struct far_link *l, struct qp *qp, struct far_series *s,
 	struct far_memory far;
 	struct explain x;
 
+	if (!is_put && request_resources(qp, &x))
+		return;
 	do {
 		if (s->r.rkey != rkey || !s->r.bytes || s->r.near.n != 1 ||
 		    request_locate(l, qp, &s->r, need, &far, &x) ||
