@@ -107,10 +107,8 @@ static enum far_answer execute(struct far_link *l, struct qp *qp,
 	r->verdict = v;
 	if (v && l->type != HCA_QPT_RC)
 		return FAR_REFUSED;
-	if (!v && r->opcode == HCA_WR_RDMA_READ)
-		qp->far.tx_bytes += r->bytes;
-	else if (!v)
-		qp->far.rx_bytes += r->bytes;
+	if (!v)
+		inside_count(qp, r->opcode, r->bytes);
 	qp->far.rx_packets++;
 	if (v) {
 		request_refuse(l, qp, r, v, &x);

@@ -36,6 +36,15 @@ static inline void inside_remind(struct far_link *l, struct qp *qp,
 		r->kick |= ring_load(&l->hca->shared->is_asleep);
 }
 
+/* A request has moved so many bytes there. */
+static inline void inside_count(struct qp *qp, uint8_t opcode, uint64_t bytes)
+{
+	if (opcode == HCA_WR_RDMA_READ)
+		qp->far.tx_bytes += bytes;
+	else
+		qp->far.rx_bytes += bytes;
+}
+
 /*
  * From here on the target waits for us before what these keys name goes away.
  * What they name is looked up only now: who withdrew one before does not wait.

@@ -148,6 +148,13 @@ static enum hca_status our_fault(const struct far_request *r, struct explain *x)
 	return HCA_LOC_PROT_ERR;
 }
 
+void near_kick(struct ibt_qp *q, struct list *kicks,
+	       const struct far_request *r)
+{
+	if (r->kick && !list_is_linked(&q->link->kick))
+		list_push_tail(kicks, &q->link->kick);
+}
+
 void near_wait(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->qp->state != HCA_QP_ERR && !list_is_linked(&q->nearby))
@@ -308,8 +315,7 @@ static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	s.next = next_of_row;
 	s.arg = &row;
 	n = far_run_series(q->link, &s);
-	if (s.r.kick && !list_is_linked(&q->link->kick))
-		list_push_tail(kicks, &q->link->kick);
+	near_kick(q, kicks, &s.r);
 	for (uint32_t i = 0; i < n && w; i++) {
 		bytes += w->bytes + 1;
 		moved(t, q, w->opcode, w->bytes);
@@ -345,8 +351,7 @@ uint32_t near_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	}
 	r.now_ns = now_ns;
 	answer = far_run(l, &r);
-	if (r.kick && !list_is_linked(&l->kick))
-		list_push_tail(kicks, &l->kick);
+	near_kick(q, kicks, &r);
 	judge(t, q, w, &r, answer, now_ns);
 	return answer == FAR_DONE ? r.bytes + 1 : 0;
 }
@@ -408,8 +413,7 @@ uint32_t near_turn_once(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	}
 	r.now_ns = now_ns;
 	answer = l->is_gone ? FAR_GONE : far_run(l, &r);
-	if (r.kick && !list_is_linked(&l->kick))
-		list_push_tail(kicks, &l->kick);
+	near_kick(q, kicks, &r);
 	judge_once(t, q, w, &r, answer);
 	return answer == FAR_DONE ? r.bytes + 1 : 0;
 }

@@ -33,6 +33,9 @@ void near_part(struct ibt *t, struct far_link *l);
 void *near_parted(struct ibt *t);
 /* Has it a link to the process of this owner? */
 bool near_uses(const struct ibt_qp *q, const void *owner);
+/* The target of q's request sleeps: to be woken with the rest of `kicks`. */
+void near_kick(struct ibt_qp *q, struct list *kicks,
+	       const struct far_request *r);
 /* q waits for its peer, to look again. */
 void near_wait(struct ibt *t, struct ibt_qp *q);
 /* Is anything waiting for the decision? */

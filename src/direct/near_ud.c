@@ -211,8 +211,7 @@ uint32_t near_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	describe(q, w, to, bytes, &r);
 	r.now_ns = now_ns;
 	answer = far_run(q->link, &r);
-	if (r.kick && !list_is_linked(&q->link->kick))
-		list_push_tail(kicks, &q->link->kick);
+	near_kick(q, kicks, &r);
 	judge(t, q, w, answer);
 	return answer == FAR_DONE ? r.bytes : 0;
 }

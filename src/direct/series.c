@@ -57,7 +57,8 @@ static void gather(struct far_link *l, struct qp *qp, struct far_series *s,
 static uint32_t run_moves(struct far_link *l, struct qp *qp,
 			  struct far_series *s)
 {
-	bool is_put = s->r.opcode == HCA_WR_RDMA_WRITE;
+	uint8_t opcode = s->r.opcode;
+	bool is_put = opcode == HCA_WR_RDMA_WRITE;
 	guest_set keys = guest_key(s->r.rkey);
 	struct space *near = s->r.near.space;
 	struct moves m;
@@ -74,8 +75,7 @@ static uint32_t run_moves(struct far_link *l, struct qp *qp,
 		return 0;
 	STEP("a series has moved");
 	for (size_t i = 0; i < done; i++)
-		*(is_put ? &qp->far.rx_bytes : &qp->far.tx_bytes) +=
-			m.far[i].bytes;
+		inside_count(qp, opcode, m.far[i].bytes);
 	return (uint32_t)done;
 }
 
@@ -102,7 +102,7 @@ static uint32_t run_sends(struct far_link *l, struct qp *qp,
 		fetch_ahead(l, qp, AHEAD);
 		if (!request_carry(l, qp, &s->r))
 			break;
-		qp->far.rx_bytes += s->r.bytes;
+		inside_count(qp, s->r.opcode, s->r.bytes);
 		solicited |= s->r.solicited;
 		n++;
 	} while (n < FAR_SERIES && s->next(s->arg, n, &s->r));
