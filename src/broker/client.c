@@ -3,6 +3,7 @@
 #include "broker/client.h"
 
 #include "broker/page.h"
+#include "broker/process.h"
 #include "broker/proto.h"
 #include "broker/start.h"
 #include "broker/steer.h"
@@ -291,20 +292,11 @@ static pid_t listener(const struct client *c)
 	return who.pid;
 }
 
-/* Says so the kernel? */
 static bool is_stopped(pid_t pid)
 {
-	char path[32], text[64] = "", *at;
-	int fd;
+	struct process p;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = '\0';
-	if (fd >= 0)
-		close(fd);
-	at = strrchr(text, ')');
-	return at && (at[2] == 'T' || at[2] == 't');
+	return process_look(pid, &p) && (p.state == 'T' || p.state == 't');
 }
 
 static void name_silent(struct client *c)

@@ -2,6 +2,8 @@
 /* What outlives a broker; see safe.h. */
 #include "broker/safe.h"
 
+#include "broker/process.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +19,6 @@
 #define SAFE_FDS      (1 + 2 * SAFE_SHELVES)
 #define PEEK_FDS      (SAFE_FDS + 1) /* the room is aligned up */
 #define LEDGER_BYTES  sizeof(struct safe_ledger)
-#define TICKS_FIELD   20 /* of /proc/PID/stat, counted from its state */
 
 _Static_assert(SAFE_SHELVES *SHELF_MEMBERS > STEER_CLASS_MAX, "too few");
 
@@ -206,21 +207,9 @@ int safe_get(struct safe *s, uint32_t i, int fds[SAFE_MEMBER_FDS])
 /* When a process began; 0: it is not to be seen. */
 static uint64_t start_of(pid_t pid)
 {
-	char path[32], text[512], *at;
-	uint64_t start = 0;
-	FILE *f;
+	struct process p;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	at = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
-	for (int i = 0; at && i < TICKS_FIELD; i++)
-		at = strchr(at + 1, ' ');
-	if (at)
-		start = strtoull(at + 1, NULL, 10);
-	fclose(f);
-	return start;
+	return process_look(pid, &p) ? p.start : 0;
 }
 
 struct safe_entry safe_owner(uid_t user, pid_t pid)
