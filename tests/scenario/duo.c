@@ -216,6 +216,15 @@ void duo_post(struct duo *d, int i)
 	engine_doorbell(s->engine, s->side, d->now_ns);
 }
 
+void duo_post_row(struct duo *d, uint32_t count, enum hca_wr op, uint32_t bytes,
+		  uint64_t remote)
+{
+	while (count--) {
+		duo_send(d, 0, op, 0, bytes, remote);
+		duo_post(d, 0);
+	}
+}
+
 void duo_recv(struct duo *d, int i, uint64_t local, uint32_t bytes)
 {
 	struct duo_side *s = &d->side[i];

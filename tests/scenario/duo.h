@@ -66,6 +66,9 @@ void duo_connect(struct duo *d, int i, uint32_t mtu);
 struct wqe *duo_send(struct duo *d, int i, enum hca_wr op, uint64_t local,
 		     uint32_t bytes, uint64_t remote);
 void duo_post(struct duo *d, int i); /* after the last change to the wqe */
+/* So many of one kind, from or to the beginning of side 0's memory. */
+void duo_post_row(struct duo *d, uint32_t count, enum hca_wr op, uint32_t bytes,
+		  uint64_t remote);
 void duo_recv(struct duo *d, int i, uint64_t local, uint32_t bytes);
 /* The timeouts of all tries of side i's QP, in nanoseconds. */
 uint64_t duo_tries_ns(const struct duo *d, int i);

@@ -739,34 +739,10 @@ static void a_window_is_taken_away_when_accesses_by_it_are_over(void **state)
 	duo_free(d);
 }
 
-/* Many at once are judged as one is */
-static void a_row_of_reads_needs_resources_too(void **state)
-{
-	struct duo *d = duo_new(1, 16);
-
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 0, 100000);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_SUCCESS);
-	d->side[1].qp->attr.max_dest_rd_atomic = 0;
-	duo_fill(d, 1, 100000, 100);
-	for (int i = 0; i < 3; i++) {
-		duo_send(d, 0, HCA_WR_RDMA_READ, 0, 100, 100000);
-		duo_post(d, 0);
-	}
-	duo_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_REM_INV_REQ_ERR);
-	assert_done(d, 0, HCA_WR_FLUSH_ERR);
-	assert_done(d, 0, HCA_WR_FLUSH_ERR);
-	assert_int_equal(d->side[0].memory.bytes[1], 0);
-	duo_free(d);
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_crosses_a_wire),
-		cmocka_unit_test(a_row_of_reads_needs_resources_too),
 		cmocka_unit_test(without_a_receive_a_send_ends_after_its_tries),
 		cmocka_unit_test(
 			a_receive_posted_late_is_found_at_the_next_look),

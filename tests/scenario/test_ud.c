@@ -96,14 +96,11 @@ static void what_was_sent_is_not_in_flight(void **state)
 {
 	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
 
-	for (uint8_t k = 1; k <= 8; k++)
+	for (int k = 0; k < 8; k++)
 		duo_recv(d, 1, AT, 1000);
-	for (uint8_t k = 1; k <= 8; k++) {
-		duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
-		duo_post(d, 0);
-	}
+	duo_post_row(d, 8, HCA_WR_SEND, 100, 0);
 	duo_run(d, d->now_ns + LONG);
-	for (uint8_t k = 1; k <= 8; k++)
+	for (int k = 0; k < 8; k++)
 		assert_sent(d, HCA_SUCCESS);
 	assert_int_equal(engine_qp_flying(d->side[0].side), 0);
 	duo_free(d);

@@ -97,18 +97,25 @@ static uint32_t call(int caller, int called, uint16_t port, uint32_t qpn)
 	return id;
 }
 
+/* A broker, kept, and two clients of whom one has called the other, and been
+ * answered; the caller's handle. */
+static uint32_t begin_call(struct client *keeper, int *called, int *caller)
+{
+	uint16_t port;
+
+	open_or_fail(keeper);
+	*called = dial();
+	*caller = dial();
+	listen_at(*called, &port);
+	return call(*caller, *called, port, 7);
+}
+
 static void what_a_client_has_said_counts_although_it_is_gone(void **state)
 {
 	struct client keeper;
 	int called, caller;
-	uint16_t port;
-	uint32_t id;
+	uint32_t id = begin_call(&keeper, &called, &caller);
 
-	open_or_fail(&keeper);
-	called = dial();
-	caller = dial();
-	listen_at(called, &port);
-	id = call(caller, called, port, 7);
 	/* so that it finds the message and the end at once */
 	stop_broker(broker_of(&keeper));
 	post(caller, &(struct cmproto){0}, CMPROTO_ESTABLISH, id);
@@ -261,14 +268,8 @@ static void so_is_the_peer_of_one_that_has_shown_no_socket(void **state)
 	struct cmproto caller_is, called_is;
 	struct pollfd p;
 	int called, caller;
-	uint16_t port;
-	uint32_t id;
+	uint32_t id = begin_call(&keeper, &called, &caller);
 
-	open_or_fail(&keeper);
-	called = dial();
-	caller = dial();
-	listen_at(called, &port);
-	id = call(caller, called, port, 7);
 	caller_is = ask(caller, (struct cmproto){0}, CMPROTO_ESTABLISH, id);
 	called_is = event(called, CMPROTO_ESTABLISHED);
 	end_broker(broker_of(&keeper));

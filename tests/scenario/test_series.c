@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Small requests behind each other, which go without packets as one visit:
+ * src/direct/series.c.  Deaths amid one are test_death.c's. */
+#include "test.h"
+
+#include "scenario/duo.h"
+
+#define LONG (60ull * 1000000000)
+
+static void assert_done(struct duo *d, int i, uint32_t status)
+{
+	struct cqe c;
+
+	assert_true(duo_poll(d, i, &c));
+	assert_int_equal(c.status, status);
+}
+
+/* Many at once are judged as one is */
+static void a_row_of_reads_needs_resources_too(void **state)
+{
+	struct duo *d = duo_new(1, 16);
+
+	duo_post_row(d, 1, HCA_WR_RDMA_WRITE, 0, 100000);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS);
+	d->side[1].qp->attr.max_dest_rd_atomic = 0;
+	duo_fill(d, 1, 100000, 100);
+	duo_post_row(d, 3, HCA_WR_RDMA_READ, 100, 100000);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_REM_INV_REQ_ERR);
+	assert_done(d, 0, HCA_WR_FLUSH_ERR);
+	assert_done(d, 0, HCA_WR_FLUSH_ERR);
+	assert_int_equal(d->side[0].memory.bytes[1], 0);
+	duo_free(d);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_row_of_reads_needs_resources_too),
+	};
+
+	duo_mode(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
