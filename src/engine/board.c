@@ -89,7 +89,7 @@ void board_want(struct board *b, struct ibt_qp *q)
 		board_leave(b, *slot);
 	*slot = q;
 	q->told = q->taken = q->resp.epsn;
-	q->waits_ns = 0;
+	q->waits_ns = q->rides_ns = 0;
 }
 
 void board_note(struct board *b, struct ibt_qp *q)
@@ -146,6 +146,22 @@ static bool may_wait(const struct board *b, struct ibt_qp *q,
 	return b->ibt->now_ns < q->waits_ns;
 }
 
+/*
+ * Packets of ours are on their way to it: with them it looks at the board.  It
+ * did so, if it has taken what the last ones brought.
+ */
+static bool rides(const struct board *b, struct ibt_qp *q,
+		  struct serial24 taken, bool follows)
+{
+	if (q->rides_ns && !serial24_is_before(taken, q->rode))
+		q->rides_ns = 0;
+	if (follows && !q->rides_ns) {
+		q->rode = q->resp.epsn;
+		q->rides_ns = b->ibt->now_ns + BOARD_RIDE_NS;
+	}
+	return !b->is_shut && b->ibt->now_ns < q->rides_ns;
+}
+
 bool board_keeps_ack(struct board *b, struct ibt_qp *q, bool follows)
 {
 	struct serial24 taken;
@@ -156,9 +172,10 @@ bool board_keeps_ack(struct board *b, struct ibt_qp *q, bool follows)
 		if (serial24_is_equal(taken, q->resp.epsn)) {
 			q->resp.ack_owed = false;
 			q->reads_board = true;
+			q->rides_ns = 0;
 			return true;
 		}
-		if (may_wait(b, q, taken)) {
+		if (rides(b, q, taken, follows) || may_wait(b, q, taken)) {
 			list_remove(&q->owing);
 			list_push_tail(&b->trusting, &q->owing);
 			return true;
@@ -168,9 +185,16 @@ bool board_keeps_ack(struct board *b, struct ibt_qp *q, bool follows)
 	if ((!follows || q->reads_board) && ibt_qp_holds_ack(b->ibt, q))
 		return true;
 	q->reads_board = false;
+	q->rides_ns = 0;
 	q->told = q->resp.epsn;
 	q->waits_ns = b->ibt->now_ns + BOARD_WAIT_NS;
 	return false;
+}
+
+/* Until when the ACK waits. */
+static uint64_t until(const struct ibt_qp *q)
+{
+	return bits_max_u64(q->waits_ns, q->rides_ns);
 }
 
 uint64_t board_deadline(const struct board *b)
@@ -179,8 +203,8 @@ uint64_t board_deadline(const struct board *b)
 
 	for (const struct list *n = b->trusting.next; n != &b->trusting;
 	     n = n->next)
-		at = bits_min_u64(
-			at, CONTAINER_OF(n, struct ibt_qp, owing)->waits_ns);
+		at = bits_min_u64(at,
+				  until(CONTAINER_OF(n, struct ibt_qp, owing)));
 	return at;
 }
 
@@ -191,7 +215,7 @@ void board_tick(struct board *b, uint64_t now_ns)
 		struct ibt_qp *q = CONTAINER_OF(n, struct ibt_qp, owing);
 
 		next = n->next;
-		if (now_ns < q->waits_ns && !b->is_shut)
+		if (now_ns < until(q) && !b->is_shut)
 			continue;
 		list_remove(n);
 		ibt_qp_activate(b->ibt, q);

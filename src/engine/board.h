@@ -17,7 +17,8 @@
  * the last one is under way, and while the requester reads the board, as it has
  * taken more than a packet told it; but not for longer than BOARD_WAIT_NS since
  * it took something, and not for one who is so little behind that it waits for
- * each answer.
+ * each answer.  And it waits behind a request of our own to the same peer, who
+ * looks at the board when that comes, for BOARD_RIDE_NS if it does not.
  *
  * A word names both QPNs, or the PSN is not for the reader: words of another
  * connection are left alone.  What another process wrote is input; a wrong PSN
@@ -32,6 +33,8 @@
 #include "ibt/ibt.h"
 
 #define BOARD_WAIT_NS 50000
+/* A short timer costs who sleeps more than the packet would. */
+#define BOARD_RIDE_NS 5000000
 
 struct board {
 	struct ibt *ibt;

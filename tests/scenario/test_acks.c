@@ -7,7 +7,8 @@
 #include "engine/board.h"
 #include "scenario/duo.h"
 
-#define LONG 100000000000ull
+#define LONG   100000000000ull
+#define ROUNDS (2 * BOARD_RIDE_NS / (BOARD_WAIT_NS / 5))
 
 struct sent {
 	uint32_t frames[2], packets[2];
@@ -25,6 +26,11 @@ static int count(void *context, int from, const struct engine_frame *f)
 static int drop_answers(void *context, int from, const struct engine_frame *f)
 {
 	return !from;
+}
+
+static int drop_all(void *context, int from, const struct engine_frame *f)
+{
+	return 0;
 }
 
 /* Two programs of one host that poll, and nobody limits what is under way. */
@@ -176,6 +182,70 @@ static void who_does_not_look_has_an_ack(void **state)
 	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
 	/* and finds nothing new on the board after it */
 	assert_false(board_has_news(engine_board(d->side[0].engine)));
+	duo_free(d);
+}
+
+/* A request, then sleep; it is taken by who slept for it, and now works. */
+static uint32_t ask(struct duo *d, int from)
+{
+	duo_recv(d, !from, 0, 8);
+	duo_send(d, from, HCA_WR_SEND, 0, 2, 0);
+	duo_post(d, from);
+	engine_hold_acks(d->side[from].engine, false);
+	engine_hold_acks(d->side[!from].engine, true);
+	duo_run(d, d->now_ns + BOARD_WAIT_NS / 5);
+	d->now_ns += BOARD_WAIT_NS / 5;
+	board_look(engine_board(d->side[!from].engine), d->now_ns);
+	return completions(d, !from);
+}
+
+static void what_follows_a_request_needs_no_ack(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct duo *d = two_with_boards(&s, page);
+
+	for (int i = 0; i < 4; i++) /* they get to know each other */
+		ask(d, i % 2);
+	memset(&s, 0, sizeof s);
+	/* for longer than one may ride */
+	for (int i = 0; i < ROUNDS; i++) {
+		/* its receive, and its own SEND before */
+		assert_int_equal(ask(d, i % 2), 2);
+		assert_int_equal(s.packets[i % 2], (uint32_t)i / 2 + 1);
+	}
+	/* nothing follows the last, so it has its packet */
+	engine_hold_acks(d->side[0].engine, false);
+	duo_run(d, d->now_ns + BOARD_RIDE_NS);
+	assert_int_equal(s.packets[0], ROUNDS / 2 + 1);
+	assert_int_equal(completions(d, 1), 1);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(d->side[i].qp->stats.retransmits, 0);
+	duo_free(d);
+}
+
+/* The request is lost, and with it the look. */
+static void an_ack_behind_a_lost_request_waits_for_a_moment(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct duo *d = two_with_boards(&s, page);
+
+	for (int i = 0; i < 4; i++)
+		ask(d, i % 2);
+	ask(d, 0);
+	memset(&s, 0, sizeof s);
+	d->fate = drop_all;
+	duo_recv(d, 0, 0, 8);
+	duo_send(d, 1, HCA_WR_SEND, 0, 2, 0);
+	duo_post(d, 1);
+	engine_hold_acks(d->side[1].engine, false);
+	duo_run(d, d->now_ns + BOARD_WAIT_NS / 5);
+	d->fate = count;
+	assert_int_equal(s.packets[1], 0);
+	duo_run(d, d->now_ns + BOARD_RIDE_NS);
+	assert_int_equal(s.packets[1], 1);
+	assert_int_equal(completions(d, 0), 1);
 	duo_free(d);
 }
 
@@ -344,6 +414,9 @@ int main(void)
 		cmocka_unit_test(
 			a_held_ack_leaves_when_it_may_not_wait_any_more),
 		cmocka_unit_test(who_reads_the_board_needs_no_ack),
+		cmocka_unit_test(what_follows_a_request_needs_no_ack),
+		cmocka_unit_test(
+			an_ack_behind_a_lost_request_waits_for_a_moment),
 		cmocka_unit_test(who_does_not_look_has_an_ack),
 		cmocka_unit_test(who_reads_the_board_of_a_stream_needs_no_acks),
 		cmocka_unit_test(who_waits_for_each_answer_gets_it_at_once),
