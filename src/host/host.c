@@ -15,6 +15,7 @@
 #include "host/groups.h"
 #include "host/guard.h"
 #include "host/lane.h"
+#include "host/minder.h"
 #include "host/neighbour.h"
 #include "host/netif.h"
 #include "host/offload.h"
@@ -637,4 +638,19 @@ void host_armed(struct host *h)
 void host_awaits(struct host *h)
 {
 	lane_serve(&h->lane);
+}
+
+int host_sleep(struct host *h, const struct host_sleep *s)
+{
+	return minder_sleep(&h->lane, s);
+}
+
+void host_slept(void)
+{
+	minder_slept();
+}
+
+void host_wake(struct host *h)
+{
+	lane_wake(&h->lane);
 }

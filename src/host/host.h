@@ -138,8 +138,22 @@ void host_poll(struct host *h, uint32_t empty);
 void host_polled(struct host *h, bool empty);
 /* A CQ was armed: somebody must drive the lane while the program sleeps. */
 void host_armed(struct host *h);
-/* The program is about to sleep for an event. */
+/* The program is about to look for an event: send what it left for its next
+ * poll. */
 void host_awaits(struct host *h);
+/* What a program sleeps for. */
+struct host_sleep {
+	bool (*is_over)(void *arg); /* looked at when it is woken */
+	void *arg;
+};
+
+/*
+ * A program sleeps.  1: it is over.  0: it is to sleep without us, and then to
+ * call host_slept, also if its thread is cancelled.  -EINTR.
+ */
+int host_sleep(struct host *h, const struct host_sleep *s);
+void host_slept(void);
+void host_wake(struct host *h);
 
 /* Print a sentence on stderr, once per cause (key); honours ADVERB_EXPLAIN. */
 void host_say(uint64_t key, const char *fmt, ...)

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,6 +61,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->sink = *sink;
 	l->last_turn_ns = l->now_ns = l->published_ns = lane_now();
 	l->is_full = l->is_junk_said = l->is_dry = false;
+	l->rest = NULL;
 	pace_init(&l->pace);
 	l->awaited_fd = -1;
 	l->wake_ns = l->bulk = l->inflow = 0;
@@ -75,6 +78,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->got_count = l->got_next = 0;
 	ways_init(&l->ways);
 	ring_store(&l->news, 0);
+	ring_store(&l->told, 0);
 	ring_store(&l->polled, 0);
 	ring_store(&l->posted, 0);
 	ring_store(&l->posted_on, UINT32_MAX);
@@ -278,7 +282,7 @@ static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 		join_datagrams(l);
 	l->is_dry = l->wire.is_drained && l->got_next == l->got_count;
 	l->dry_looks = l->is_dry ? l->dry_looks + 1 : 0;
-	if (l->is_dry && (l->rests || l->dry_looks > DRY_LOOKS))
+	if (l->is_dry && (l->rest || l->dry_looks > DRY_LOOKS))
 		engine_rx_empty(l->engine);
 	pace_looked(&l->pace, bytes, bytes < BULK_BYTES ? now : lane_now());
 	if (ring_own(&l->is_paced) == pace_is_off(&l->pace))
@@ -336,6 +340,9 @@ static bool report(struct lane *l)
 				answered = true;
 			} else {
 				l->sink.event(&ev[i]);
+				if (ev[i].type == ENGINE_CQ_EVENT)
+					ring_store(&l->told,
+						   ring_own(&l->told) + 1);
 			}
 		}
 	} while (n == EVENT_BATCH);
@@ -408,15 +415,18 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 	uint64_t now = l->now_ns, due = engine_deadline(l->engine);
 	bool slept = due < now && now - due > ASLEEP_NS &&
 		     now - l->last_turn_ns > ASLEEP_NS;
-	bool any, has_dead = peer_has_dead();
+	bool any, is_deaf, has_dead = peer_has_dead();
 
 	/* what arrived meanwhile must not find our patience used up */
 	if (slept)
 		engine_was_asleep(
 			l->engine,
 			bits_min_u64(now - due, now - l->last_turn_ns), now);
-	engine_hold_acks(l->engine, ring_load(&l->is_watched));
-	any = look(l, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
+	engine_hold_acks(l->engine, ring_load(&l->is_watched) ||
+					    (l->rest && l->rest->holds_acks));
+	/* timers fire only after a look */
+	is_deaf = l->rest && l->rest->is_deaf && due > now;
+	any = !is_deaf && look(l, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
 	board_look(engine_board(l->engine), now);
 	lane_ring(l);
 	if (has_dead && l->is_dry)
@@ -439,7 +449,9 @@ void lane_wake(struct lane *l)
 {
 	uint64_t one = 1;
 
-	if (l->wake_fd >= 0 && write(l->wake_fd, &one, sizeof one) < 0)
+	/* the bare call: who posts must not end here, if it is cancelled */
+	if (l->wake_fd >= 0 &&
+	    syscall(SYS_write, l->wake_fd, &one, sizeof one) < 0)
 		return; /* it is full, so it wakes */
 }
 
@@ -462,9 +474,18 @@ static void begin(struct lane *l) REQUIRES(&l->lock)
 	guard_turn(l->now_ns);
 }
 
-static bool take_if_free(struct lane *l) NO_LOCK_ANALYSIS
+/* No thread is cancelled with the lane. */
+static bool try(struct lane *l) NO_LOCK_ANALYSIS
 {
 	if (!lock_try(&l->lock))
+		return false;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &l->cancel);
+	return true;
+}
+
+static bool take_if_free(struct lane *l) NO_LOCK_ANALYSIS
+{
+	if (!try(l))
 		return false;
 	begin(l);
 	return true;
@@ -473,6 +494,8 @@ static bool take_if_free(struct lane *l) NO_LOCK_ANALYSIS
 /* Let go of the lane, and serve who came in the meantime. */
 static void give(struct lane *l) NO_LOCK_ANALYSIS
 {
+	int cancel = l->cancel;
+
 	for (;;) {
 		bool wake = must_wake(l);
 
@@ -482,10 +505,11 @@ static void give(struct lane *l) NO_LOCK_ANALYSIS
 		if (wake)
 			lane_wake(l);
 		if (mpsc_is_empty(&l->bells) || !take_if_free(l))
-			return;
+			break;
 		lane_ring(l);
 		settle(l);
 	}
+	pthread_setcancelstate(cancel, NULL);
 }
 
 /*
@@ -513,7 +537,7 @@ static bool is_still(struct lane *l) REQUIRES(&l->lock)
 
 void lane_poll(struct lane *l) NO_LOCK_ANALYSIS
 {
-	if (ways_may_skip(&l->ways, l->engine) || !lock_try(&l->lock))
+	if (ways_may_skip(&l->ways, l->engine) || !try(l))
 		return;
 	if (is_still(l)) {
 		give(l);
@@ -528,7 +552,7 @@ void lane_poll(struct lane *l) NO_LOCK_ANALYSIS
 
 bool lane_is_held(struct lane *l) NO_LOCK_ANALYSIS
 {
-	if (!lock_try(&l->lock))
+	if (!try(l))
 		return true;
 	give(l);
 	return false;
@@ -582,7 +606,24 @@ static uint64_t mind(struct lane *l)
 	return minds ? now + MIND_NS : UINT64_MAX;
 }
 
-bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
+/* What wakes who minds the lane, and when he wakes by himself. */
+static void plan_rest(struct lane *l, struct lane_rest *r)
+{
+	l->pause_ns = is_behind(l) ? 0 : l->pace.until_ns;
+	l->wake_ns = is_behind(l) ? 0 : engine_deadline(l->engine);
+	l->wake_ns = bits_min_u64(l->wake_ns, mind(l));
+	ways_rest(l->engine, l->last_turn_ns, &l->wake_ns);
+	if (engine_owes(l->engine))
+		l->wake_ns = 0;
+	engine_publish(l->engine);
+	l->awaited_fd = l->is_full ? l->wire.full_fd : -1;
+	r->until = bits_min_u64(l->wake_ns, peer_due_ns());
+	r->events = (short)((l->is_full ? POLLOUT : 0) |
+			    (engine_is_choked(l->engine) ? 0 : POLLIN));
+	ring_store(&l->is_resting, 1);
+}
+
+bool lane_rest(struct lane *l, struct lane_rest *r) NO_LOCK_ANALYSIS
 {
 	uint64_t bulk;
 	uint32_t news;
@@ -591,25 +632,18 @@ bool lane_rest(struct lane *l, uint64_t *until, short *events) NO_LOCK_ANALYSIS
 		return false;
 	bulk = l->bulk;
 	news = ring_own(&l->news);
-	l->rests = true;
+	l->rest = r;
 	turn(l);
-	l->rests = false;
+	l->rest = NULL;
 	l->rest_ns = l->last_turn_ns;
 	if (ring_own(&l->news) != news)
 		l->heard_ns = l->rest_ns;
 	if (l->bulk != bulk &&
 	    (l->inflow >= LANE_STREAM || ring_own(&l->streak) >= LANE_STREAM))
 		l->linger_ns = l->last_turn_ns + LANE_LINGER_NS;
-	l->pause_ns = is_behind(l) ? 0 : l->pace.until_ns;
-	l->wake_ns = is_behind(l) ? 0 : engine_deadline(l->engine);
-	l->wake_ns = bits_min_u64(l->wake_ns, mind(l));
-	ways_rest(l->engine, l->last_turn_ns, &l->wake_ns);
-	*until = bits_min_u64(l->wake_ns, peer_due_ns());
-	engine_publish(l->engine);
-	l->awaited_fd = l->is_full ? l->wire.full_fd : -1;
-	*events = (short)((l->is_full ? POLLOUT : 0) |
-			  (engine_is_choked(l->engine) ? 0 : POLLIN));
-	ring_store(&l->is_resting, 1);
+	r->is_over = r->sleep->is_over(r->sleep->arg);
+	if (!r->is_over)
+		plan_rest(l, r);
 	give(l);
 	return true;
 }
@@ -714,6 +748,7 @@ void lane_serve(struct lane *l) NO_LOCK_ANALYSIS
 void lane_take(struct lane *l) NO_LOCK_ANALYSIS
 {
 	lock_take(&l->lock);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &l->cancel);
 	begin(l);
 }
 

@@ -41,20 +41,21 @@ struct lane_group {
 
 struct lane {
 	struct lock lock;
+	int cancel;	       /* pthread_setcancelstate's, of its holder */
 	struct engine *engine; /* owned, GUARDED_BY(lock) */
 	struct udp wire;       /* the same */
 	uint64_t now_ns;       /* when its present holder took it */
 	uint64_t last_turn_ns, published_ns;
-	uint64_t bulk;	       /* datagrams with much at once, either way; */
-	uint64_t inflow;       /* those received since we sent as much */
-	uint64_t linger_ns;    /* lane_lingers until then, */
-	uint64_t pause_ns;     /* and lane_pauses */
-	struct pace pace;      /* of the looks at the socket; */
-	ring_index is_paced;   /* a poll now finds next to nothing to do */
-	bool is_dry;	       /* the last turn left nothing there, */
-	uint32_t dry_looks;    /* nor did so many before it; */
-	bool rests;	       /* our thread sleeps behind this one */
-	uint64_t looked_ns;    /* when the socket was last looked at, */
+	uint64_t bulk;	     /* datagrams with much at once, either way; */
+	uint64_t inflow;     /* those received since we sent as much */
+	uint64_t linger_ns;  /* lane_lingers until then, */
+	uint64_t pause_ns;   /* and lane_pauses */
+	struct pace pace;    /* of the looks at the socket; */
+	ring_index is_paced; /* a poll now finds next to nothing to do */
+	bool is_dry;	     /* the last turn left nothing there, */
+	uint32_t dry_looks;  /* nor did so many before it; */
+	const struct lane_rest *rest; /* of who minds it, in this turn */
+	uint64_t looked_ns;	      /* when the socket was last looked at, */
 	uint32_t in_vain;      /* and looks before it that found nothing */
 	uint64_t rest_ns;      /* when our thread looked last; these are its, */
 	uint64_t heard_ns;     /* when that found something, */
@@ -87,6 +88,7 @@ struct lane {
 	uint32_t own_device;
 	uint32_t group_count;
 	ring_index news;      /* turns that received something */
+	ring_index told;      /* events of completions, so many */
 	ring_index polled;    /* when the program last did, in LANE_TICK_NS */
 	ring_index is_hungry; /* and it found nothing */
 	ring_index posted;    /* when the program last posted, */
@@ -108,11 +110,21 @@ void lane_poll(struct lane *l);
 bool lane_is_held(struct lane *l);
 /* Since lane->polled was what it is; good for minutes. */
 uint64_t lane_ago_ns(uint32_t polled);
-/*
- * For our thread: turn it, and say until when to sleep unless these events of
- * the socket or the eventfd wake; false if it is not free.
- */
-bool lane_rest(struct lane *l, uint64_t *until, short *events);
+/* How who minds the lane turns it before it waits. */
+struct lane_rest {
+	const struct host_sleep *sleep; /* over after the turn: no wait */
+	/* ACKs are held for what the program posts next, until a look at the
+	 * socket finds nothing more. */
+	bool holds_acks;
+	bool is_deaf; /* there is nothing in the socket */
+	/* Says: */
+	bool is_over;
+	uint64_t until; /* when to turn it again, unless woken by */
+	short events;	/* these of the socket, or the eventfd */
+};
+
+/* False if it is not free; else lane_rested is due. */
+bool lane_rest(struct lane *l, struct lane_rest *r);
 void lane_rested(struct lane *l);
 /*
  * For our thread, after lane_rest: the time now.  What it waits before it

@@ -37,12 +37,14 @@ static struct client broker;
 static bool has_broker;
 static struct question question[QUESTIONS];
 static uint32_t questions;
-static bool wants_turn;		  /* an answer is to come */
-static bool has_dead;		  /* one is over */
-static ring_index seen_fd, woken; /* for the sleeper; the first is fd + 1 */
+static bool wants_turn; /* an answer is to come */
+static bool has_dead;	/* one is over */
+/* For the sleeper; the first is fd + 1. */
+static ring_index seen_fd, woken, changes;
 
 static void show(void)
 {
+	ring_store(&changes, ring_own(&changes) + 1);
 	ring_store(&seen_fd,
 		   has_broker ? (uint32_t)(client_fd(&broker) + 1) : 0);
 }
@@ -331,6 +333,11 @@ void peer_turn(struct engine *engine, uint64_t now_ns)
 int peer_fd(void)
 {
 	return (int)ring_load(&seen_fd) - 1;
+}
+
+uint32_t peer_changes(void)
+{
+	return ring_load(&changes);
 }
 
 uint64_t peer_due_ns(void)

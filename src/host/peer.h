@@ -53,6 +53,8 @@ uint64_t peer_due_ns(void);
  * peer_turn (-1: none), which peer_woken then makes look.
  */
 int peer_fd(void);
+/* Another number whenever that may be another file. */
+uint32_t peer_changes(void);
 void peer_woken(void);
 
 #endif

@@ -13,51 +13,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/minder.h"
 #include "host/neighbour.h"
-#include "host/peer.h"
 #include "util/bits.h"
 #include "util/ring.h"
 
-#define HUNGRY_NS      100000 /* a polling program comes back by then */
-#define POLLED_NS      50000
-#define NAP_MIN_NS     50000
-#define NAP_MAX_NS     1000000
-#define ALONE_NS       10000 /* a yield that nobody wanted takes less */
-#define SPIN_NS	       20000
-#define CROWDED_NS     20000000
-#define CROWDED_MAX_NS 1000000000
-#define AT_WORK_NS     1000000 /* so long after a post the program is running */
+#define HUNGRY_NS  100000 /* a polling program comes back by then */
+#define POLLED_NS  50000
+#define NAP_MIN_NS 50000
+#define NAP_MAX_NS 1000000
 
 static pthread_t thread;
 static bool is_running;
 static sem_t begun;
 static ring_index stopping;
 static ring_index arms;
-
-/* Sleep until the socket, the broker, the eventfd or `until` (UINT64_MAX: for
- * good). */
-static void wait_until(struct lane *l, uint64_t until, short socket_events)
-{
-	struct pollfd fds[4] = {
-		{.fd = l->wake_fd, .events = POLLIN},
-		{.fd = peer_fd(), .events = POLLIN},
-		{.fd = l->wire.fd, .events = socket_events & POLLIN},
-		{.fd = l->awaited_fd, .events = socket_events & POLLOUT},
-	};
-	uint64_t now = lane_now(), left = until > now ? until - now : 0, sink;
-	struct timespec t = {
-		.tv_sec = (time_t)(left / 1000000000u),
-		.tv_nsec = (long)(left % 1000000000u),
-	};
-	int n = ppoll(fds, 2 + !!socket_events + !!(socket_events & POLLOUT),
-		      until == UINT64_MAX ? NULL : &t, NULL);
-
-	if (n > 0 && fds[1].revents)
-		peer_woken();
-	if (n > 0 && fds[0].revents & POLLIN &&
-	    read(l->wake_fd, &sink, sizeof sink) < 0)
-		return; /* nothing was there to take back */
-}
 
 /*
  * Does the program drive the lane by polling, and did it find nothing?  Then
@@ -96,7 +66,7 @@ static void watch(struct lane *l, uint32_t armed)
 		if (ring_load(&stopping) || ring_load(&arms) != armed)
 			break;
 		news = ring_load(&l->news);
-		wait_until(l, lane_now() + ns, 0);
+		minder_nap(l, ns);
 		driven = lane_ago_ns(ring_load(&l->polled)) < POLLED_NS ||
 			 is_streaming(l) || lane_is_held(l);
 		ns = driven ? bits_min_u64(2 * ns, NAP_MAX_NS) : NAP_MIN_NS;
@@ -120,69 +90,20 @@ static void leave_to_program(struct lane *l)
 	seen = ring_load(&arms);
 }
 
-/* Is the program at work on our core, by what it posted last? */
-static bool shares_core(const struct lane *l)
-{
-	return ring_load(&l->posted_on) == (uint32_t)sched_getcpu() &&
-	       lane_ago_ns(ring_load(&l->posted)) < AT_WORK_NS;
-}
-
-/*
- * Look again soon instead of sleeping: in a stream at once for as long as it
- * would take to be woken, then, and after whatever came, when nobody else
- * wants this core.  Else, and for a while that gets longer, not.
- */
-static bool linger(struct lane *l)
-{
-	static uint64_t crowded_ns, crowded_for_ns = CROWDED_NS;
-	uint64_t now = lane_now(), left = lane_lingers(l, now);
-	uint64_t heard = now - l->heard_ns;
-
-	lane_looked(l, now);
-	if (lane_pauses(l, now)) {
-		/* who yields here has lost the core for milliseconds if others
-		 * want it */
-		while (lane_pauses(l, lane_now()))
-			;
-		return true;
-	}
-	if (left > LANE_LINGER_NS - SPIN_NS)
-		return true;
-	if (!left && (heard > lane_scaled(l, LANE_LINGER_NS) || shares_core(l)))
-		return false;
-	if (now - crowded_ns < (left ? CROWDED_NS : crowded_for_ns))
-		return false;
-	sched_yield();
-	if (lane_now() - now > lane_scaled(l, ALONE_NS)) {
-		crowded_ns = now;
-		crowded_for_ns =
-			bits_min_u64(2 * crowded_for_ns, CROWDED_MAX_NS);
-	} else {
-		crowded_for_ns = CROWDED_NS;
-	}
-	return true;
-}
-
 static void *run(void *arg)
 {
 	struct lane *l = arg;
-	uint64_t until;
-	short events;
 
 	/* naps are shorter than the slack that timers have */
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	neighbour_begin();
 	sem_post(&begun);
+	minder_take();
 	while (!ring_load(&stopping)) {
-		if (lane_rest(l, &until, &events)) {
-			if (!linger(l))
-				wait_until(l, until, events);
-			lane_rested(l);
-		} else {
-			wait_until(l, lane_now() + NAP_MIN_NS, 0);
-		}
+		minder_turn(l);
 		leave_to_program(l);
 	}
+	minder_give();
 	neighbour_end();
 	return NULL;
 }
@@ -206,6 +127,7 @@ int thread_start(struct lane *l)
 	if (l->wake_fd < 0)
 		return -errno;
 	ring_store(&stopping, 0);
+	minder_open(l);
 	sem_init(&begun, 0, 0);
 	sigfillset(&all);
 	/* blocked, they would be fatal where guard.h has an exit */
@@ -215,6 +137,7 @@ int thread_start(struct lane *l)
 	err = pthread_create(&thread, NULL, run, l);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
+		minder_closed();
 		close(l->wake_fd);
 		l->wake_fd = -1;
 		return -err;
@@ -232,8 +155,9 @@ void thread_stop(struct lane *l)
 	if (!is_running)
 		return;
 	ring_store(&stopping, 1);
-	lane_wake(l);
+	minder_close(l);
 	pthread_join(thread, NULL);
+	minder_closed();
 	close(l->wake_fd);
 	l->wake_fd = -1;
 	is_running = false;
@@ -241,6 +165,7 @@ void thread_stop(struct lane *l)
 
 void thread_forget(void)
 {
+	minder_forget();
 	is_running = false;
 }
 

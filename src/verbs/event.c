@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From the engine's events to the program, and back as acknowledgements. */
+#include <errno.h>
+#include <pthread.h>
+
 #include "verbs/object.h"
 #include "verbs/ops.h"
 #include "verbs/table.h"
@@ -71,15 +74,74 @@ static bool is_of_port(enum ibv_event_type type)
 	       type == IBV_EVENT_GID_CHANGE;
 }
 
+static bool has_claimed(void *queue)
+{
+	return v_queue_has_claimed(queue);
+}
+
+static void wake(void *host)
+{
+	host_wake(host);
+}
+
+static void unclaim(void *queue)
+{
+	v_queue_unclaim(queue, false);
+}
+
+static void slept(void *unused)
+{
+	(void)unused;
+	host_slept();
+}
+
+static struct v_source *sleep_counted(struct v_queue *q)
+{
+	struct v_source *s;
+
+	pthread_cleanup_push(slept, NULL);
+	s = v_queue_get(q);
+	pthread_cleanup_pop(1);
+	return s;
+}
+
+/* Minds what comes for the process meanwhile, unless somebody else does. */
+static struct v_source *sleep_for(struct host *h, struct v_queue *q)
+{
+	const struct host_sleep sleep = {has_claimed, q};
+	struct v_source *s;
+	int how;
+
+	if (!v_queue_claim(q, wake, h))
+		return v_queue_get(q);
+	pthread_cleanup_push(unclaim, q);
+	how = host_sleep(h, &sleep);
+	pthread_cleanup_pop(0);
+	s = v_queue_unclaim(q, how > 0);
+	if (how == 0)
+		return sleep_counted(q);
+	if (how < 0)
+		errno = -how;
+	return s;
+}
+
+static struct v_source *next_event(struct v_context *c, struct v_queue *q)
+{
+	if (!v_is_ours(c))
+		return v_queue_get(q);
+	host_awaits(c->host);
+	pthread_testcancel(); /* as the read of a completion channel does */
+	if (v_queue_has(q) || v_queue_is_quick(q))
+		return v_queue_get(q);
+	return sleep_for(c->host, q);
+}
+
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 		     void **cq_context)
 {
 	struct v_context *c = v_context(channel->context);
-	struct v_source *s;
+	struct v_source *s = next_event(c, &v_channel(channel)->events);
 
-	if (v_is_ours(c))
-		host_awaits(c->host);
-	s = v_queue_get(&v_channel(channel)->events);
 	if (!s)
 		return -1;
 	*cq = s->object;

@@ -3,10 +3,13 @@
 #include "verbs/queue.h"
 
 #include <errno.h>
-#include <stddef.h>
+#include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "util/bits.h"
 
 int v_queue_init(struct v_queue *q)
 {
@@ -15,6 +18,7 @@ int v_queue_init(struct v_queue *q)
 		return -errno;
 	lock_init(&q->lock);
 	list_init(&q->ready);
+	q->is_claimed = q->is_owed = false;
 	return 0;
 }
 
@@ -33,36 +37,60 @@ void v_source_init(struct v_source *s, void *object, int type)
 	s->type = type;
 }
 
-void v_queue_post(struct v_queue *q, struct v_source *s)
+/* The bare call: a thread that is cancelled must not end here, with the lock.
+ */
+static void put_token(struct v_queue *q)
 {
 	uint64_t one = 1;
+
+	/* fails only at 2^64 - 2 tokens */
+	while (syscall(SYS_write, q->fd, &one, sizeof(one)) < 0 &&
+	       errno == EINTR)
+		;
+}
+
+void v_queue_post(struct v_queue *q, struct v_source *s)
+{
+	void (*wake)(void *) = NULL;
+	void *arg;
 
 	lock_take(&q->lock);
 	s->waiting++;
 	if (!list_is_linked(&s->link))
 		list_push_tail(&q->ready, &s->link);
-	/* fails only at 2^64 - 2 tokens */
-	while (write(q->fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	if (!q->is_claimed)
+		put_token(q);
+	else if (!pthread_equal(q->claimer, pthread_self()))
+		wake = q->wake;
+	q->is_owed |= q->is_claimed;
+	q->is_claimed = false;
+	arg = q->wake_arg;
 	lock_give(&q->lock);
+	if (wake)
+		wake(arg);
 }
 
 /* The oldest source with an event, one event of it taken. */
+static struct v_source *pop(struct v_queue *q)
+{
+	struct list *node = list_pop_head(&q->ready);
+	struct v_source *s;
+
+	if (!node)
+		return NULL;
+	s = CONTAINER_OF(node, struct v_source, link);
+	s->taken++;
+	if (--s->waiting)
+		list_push_tail(&q->ready, &s->link);
+	return s;
+}
+
 static struct v_source *take(struct v_queue *q)
 {
-	struct v_source *s = NULL;
-	struct list *node;
+	struct v_source *s;
 
 	lock_take(&q->lock);
-	node = list_pop_head(&q->ready);
-	if (node) {
-		s = (struct v_source *)(void *)((char *)node -
-						offsetof(struct v_source,
-							 link));
-		s->taken++;
-		if (--s->waiting)
-			list_push_tail(&q->ready, &s->link);
-	}
+	s = pop(q);
 	lock_give(&q->lock);
 	return s;
 }
@@ -81,6 +109,61 @@ struct v_source *v_queue_get(struct v_queue *q)
 	return s;
 }
 
+bool v_queue_has(struct v_queue *q)
+{
+	bool has;
+
+	lock_take(&q->lock);
+	has = !list_is_empty(&q->ready);
+	lock_give(&q->lock);
+	return has;
+}
+
+bool v_queue_claim(struct v_queue *q, void (*wake)(void *), void *arg)
+{
+	bool claims;
+
+	lock_take(&q->lock);
+	claims = list_is_empty(&q->ready) && !q->is_claimed && !q->is_owed;
+	if (claims) {
+		q->is_claimed = true;
+		q->claimer = pthread_self();
+		q->wake = wake;
+		q->wake_arg = arg;
+	}
+	lock_give(&q->lock);
+	return claims;
+}
+
+bool v_queue_has_claimed(struct v_queue *q)
+{
+	bool has;
+
+	lock_take(&q->lock);
+	has = q->is_owed;
+	lock_give(&q->lock);
+	return has;
+}
+
+struct v_source *v_queue_unclaim(struct v_queue *q, bool takes)
+{
+	struct v_source *s = NULL;
+
+	lock_take(&q->lock);
+	if (q->is_owed && takes)
+		s = pop(q);
+	else if (q->is_owed)
+		put_token(q);
+	q->is_claimed = q->is_owed = false;
+	lock_give(&q->lock);
+	return s;
+}
+
+bool v_queue_is_quick(const struct v_queue *q)
+{
+	return fcntl(q->fd, F_GETFL) & O_NONBLOCK;
+}
+
 uint32_t v_queue_forget(struct v_queue *q, struct v_source *s)
 {
 	uint64_t token;
@@ -93,6 +176,10 @@ uint32_t v_queue_forget(struct v_queue *q, struct v_source *s)
 	for (; s->waiting; s->waiting--)
 		if (preadv2(q->fd, &io, 1, -1, RWF_NOWAIT) < 0)
 			errno = 0;
+	if (q->is_owed && list_is_empty(&q->ready)) {
+		q->is_owed = false; /* that was it: the next one is */
+		q->is_claimed = true;
+	}
 	taken = s->taken;
 	lock_give(&q->lock);
 	return taken;

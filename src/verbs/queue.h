@@ -7,11 +7,15 @@
  * means what the program expects.  A source is what can happen to one object;
  * it carries its own count, so that posting needs no memory and never fails.
  *
+ * Who sleeps elsewhere than in the read of it claims the next event, which then
+ * has no token: he looks for it himself, and is woken if another posts it.
+ *
  * Lock: v_queue.lock, a leaf, taken inside.
  */
 #ifndef VERBS_QUEUE_H
 #define VERBS_QUEUE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +26,11 @@ struct v_queue {
 	int fd;
 	struct lock lock;
 	struct list ready; /* sources with waiting > 0 */
+	bool is_claimed;   /* the next one is */
+	bool is_owed;	   /* one of ready is the claimer's: */
+	pthread_t claimer;
+	void (*wake)(void *arg); /* this wakes him */
+	void *wake_arg;
 };
 
 struct v_source {
@@ -39,6 +48,16 @@ void v_source_init(struct v_source *s, void *object, int type);
 void v_queue_post(struct v_queue *q, struct v_source *s);
 /* Wait for the next event; NULL and errno (EAGAIN when non-blocking). */
 struct v_source *v_queue_get(struct v_queue *q);
+/* Would that take one at once? */
+bool v_queue_has(struct v_queue *q);
+/* The calling thread claims the next event.  False: it is there, or somebody
+ * else's. */
+bool v_queue_claim(struct v_queue *q, void (*wake)(void *), void *arg);
+bool v_queue_has_claimed(struct v_queue *q);
+/* Takes it, or gives the claim back: NULL. */
+struct v_source *v_queue_unclaim(struct v_queue *q, bool takes);
+/* Does it never sleep, by the program's wish (O_NONBLOCK)? */
+bool v_queue_is_quick(const struct v_queue *q);
 /* Drop what waits from s; afterwards s is on no queue. Events taken so far. */
 uint32_t v_queue_forget(struct v_queue *q, struct v_source *s);
 

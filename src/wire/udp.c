@@ -238,6 +238,7 @@ static int hang_up(struct udp *u)
 
 	if (silent >= 0) {
 		dup3(silent, u->fd, O_CLOEXEC);
+		ring_store(&u->hang_ups, ring_own(&u->hang_ups) + 1);
 		close(silent);
 	}
 	return 0;

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/ring.h"
 #include "wire/dgram.h"
 #include "wire/sender.h"
 #include "wire/sport.h"
@@ -39,6 +40,7 @@ struct udp {
 	bool v4_only; /* there is no IPv6 on this machine */
 	bool is_relayed;      /* fd is the end of a relay, wire/relay.h */
 	struct sender tx;     /* around fd, or if that is a relay's, another */
+	ring_index hang_ups;  /* fd is another file since */
 	int full_fd;	      /* what the last udp_send found full */
 	struct sports sports; /* what sends to which process */
 	struct udp_rings *rings;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 
 #include "verbs/queue.h"
 
@@ -65,11 +66,109 @@ static void forgetting_a_source_leaves_the_others(void **state)
 	v_queue_fini(&q);
 }
 
+static int woken;
+
+static void wake(void *arg)
+{
+	(void)arg;
+	woken++;
+}
+
+static void *post_one(void *arg)
+{
+	struct v_queue *q = ((void **)arg)[0];
+
+	v_queue_post(q, ((void **)arg)[1]);
+	return NULL;
+}
+
+static void post_elsewhere(struct v_queue *q, struct v_source *s)
+{
+	void *both[] = {q, s};
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, post_one, both), 0);
+	pthread_join(thread, NULL);
+}
+
+static void what_is_claimed_has_no_token(void **state)
+{
+	struct v_queue q;
+	struct v_source a, b;
+
+	open_queue(&q);
+	v_source_init(&a, &a, 1);
+	v_source_init(&b, &b, 2);
+	woken = 0;
+	assert_true(v_queue_claim(&q, wake, NULL));
+	assert_false(v_queue_claim(&q, wake, NULL));
+	v_queue_post(&q, &a);
+	assert_int_equal(woken, 0); /* it was ourselves */
+	assert_true(v_queue_has_claimed(&q));
+	assert_false(readable(&q));
+	v_queue_post(&q, &b);
+	assert_true(readable(&q));
+	assert_ptr_equal(v_queue_unclaim(&q, true), &a);
+	assert_false(v_queue_has_claimed(&q));
+	assert_ptr_equal(v_queue_get(&q), &b);
+	assert_false(readable(&q));
+	assert_true(v_queue_claim(&q, wake, NULL));
+	post_elsewhere(&q, &a);
+	assert_int_equal(woken, 1);
+	assert_ptr_equal(v_queue_unclaim(&q, true), &a);
+	v_queue_fini(&q);
+}
+
+static void a_claim_given_back_leaves_its_event(void **state)
+{
+	struct v_queue q;
+	struct v_source a;
+
+	open_queue(&q);
+	v_source_init(&a, &a, 1);
+	assert_true(v_queue_claim(&q, wake, NULL));
+	assert_null(v_queue_unclaim(&q, false));
+	assert_true(v_queue_claim(&q, wake, NULL));
+	v_queue_post(&q, &a);
+	assert_null(v_queue_unclaim(&q, false));
+	assert_true(readable(&q));
+	assert_false(v_queue_claim(&q, wake, NULL));
+	assert_ptr_equal(v_queue_get(&q), &a);
+	assert_false(readable(&q));
+	v_queue_fini(&q);
+}
+
+/* Of the events that are left each has a token, but for the claimer's. */
+static void a_claimed_source_is_forgotten(void **state)
+{
+	struct v_queue q;
+	struct v_source a, b;
+
+	open_queue(&q);
+	v_source_init(&a, &a, 1);
+	v_source_init(&b, &b, 2);
+	assert_true(v_queue_claim(&q, wake, NULL));
+	v_queue_post(&q, &a);
+	assert_int_equal(v_queue_forget(&q, &a), 0);
+	assert_false(v_queue_has_claimed(&q));
+	v_queue_post(&q, &b);
+	assert_true(v_queue_has_claimed(&q));
+	v_queue_post(&q, &a);
+	v_queue_forget(&q, &b);
+	assert_ptr_equal(v_queue_unclaim(&q, true), &a);
+	assert_false(readable(&q));
+	assert_true(v_queue_claim(&q, wake, NULL));
+	v_queue_fini(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(readable_means_that_get_answers),
 		cmocka_unit_test(forgetting_a_source_leaves_the_others),
+		cmocka_unit_test(what_is_claimed_has_no_token),
+		cmocka_unit_test(a_claim_given_back_leaves_its_event),
+		cmocka_unit_test(a_claimed_source_is_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

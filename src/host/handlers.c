@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/handlers.h"
+
+#include <signal.h>
+
+#include "host/lane.h"
+
+#define LOOK_NS 100000000 /* a program seldom changes them */
+
+enum { RESTARTING = 1, ENDING = 2 };
+
+/* One that a fault of the program itself raises ends no call. */
+static bool is_of_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE ||
+	       sig == SIGILL || sig == SIGTRAP || sig == SIGSYS ||
+	       sig == SIGABRT;
+}
+
+static void look(struct handlers *h)
+{
+	struct sigaction a;
+
+	h->kinds = 0;
+	for (int sig = 1; sig <= SIGRTMAX; sig++) {
+		if (is_of_fault(sig) || sigaction(sig, NULL, &a) ||
+		    a.sa_handler == SIG_DFL || a.sa_handler == SIG_IGN)
+			continue;
+		h->kinds |= a.sa_flags & SA_RESTART ? RESTARTING : ENDING;
+	}
+	h->looked_ns = lane_now();
+}
+
+bool handlers_differ(struct handlers *h)
+{
+	if (!h->looked_ns || lane_now() - h->looked_ns > LOOK_NS)
+		look(h);
+	return h->kinds == (RESTARTING | ENDING);
+}
+
+bool handlers_end(struct handlers *h)
+{
+	look(h);
+	return h->kinds & ENDING;
+}

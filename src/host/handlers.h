@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Does a signal end the system call that it interrupts?  The kernel knows by
+ * the handler (SA_RESTART), but restarts only calls that wait for one thing;
+ * for the others the program's handlers are asked, which are all of one kind
+ * in most programs.  They are looked at again now and then.
+ *
+ * Owner and lock: the caller's.
+ */
+#ifndef HOST_HANDLERS_H
+#define HOST_HANDLERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Starts as {0}. */
+struct handlers {
+	uint64_t looked_ns;
+	unsigned kinds;
+};
+
+/* Are there handlers of both kinds?  Then nobody can tell which it was. */
+bool handlers_differ(struct handlers *h);
+/* One has just interrupted: may it have been one that ends the call? */
+bool handlers_end(struct handlers *h);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/inputs.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/lane.h"
+#include "host/peer.h"
+
+#define NS_PER_S 1000000000u
+
+enum { FROM_WAKE, FROM_PEER, FROM_WIRE };
+
+/* It changes with the descriptors. */
+static uint32_t version_of(const struct lane *l)
+{
+	return peer_changes() + ring_load(&l->wire.hang_ups);
+}
+
+/*
+ * Made anew when one of the descriptors is another: what a child of fork keeps
+ * open cannot be taken out.  The eventfd wakes when it is written, so that it
+ * need not be read.
+ */
+static void make(struct inputs *in, struct lane *l)
+{
+	struct epoll_event wake = {EPOLLIN | EPOLLET, {.u32 = FROM_WAKE}};
+	struct epoll_event peer = {EPOLLIN, {.u32 = FROM_PEER}};
+	struct epoll_event wire = {EPOLLIN, {.u32 = FROM_WIRE}};
+
+	in->version = version_of(l);
+	in->fd = epoll_create1(EPOLL_CLOEXEC);
+	if (in->fd < 0 || epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wake_fd, &wake) ||
+	    epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wire.fd, &wire) ||
+	    (peer_fd() >= 0 &&
+	     epoll_ctl(in->fd, EPOLL_CTL_ADD, peer_fd(), &peer)))
+		in->is_refused = true;
+}
+
+void inputs_open(struct inputs *in, struct lane *l)
+{
+	in->is_refused = in->is_deaf = false;
+	make(in, l);
+}
+
+void inputs_close(struct inputs *in)
+{
+	if (in->fd >= 0)
+		close(in->fd);
+	in->fd = -1;
+}
+
+static struct timespec left_until(uint64_t until)
+{
+	uint64_t now = lane_now(), left = until > now ? until - now : 0;
+
+	return (struct timespec){.tv_sec = (time_t)(left / NS_PER_S),
+				 .tv_nsec = (long)(left % NS_PER_S)};
+}
+
+static int wait_by_epoll(struct inputs *in, struct lane *l, uint64_t until)
+{
+	struct timespec left = left_until(until);
+	struct epoll_event got[3];
+	int n;
+
+	if (in->version != version_of(l)) {
+		inputs_close(in);
+		make(in, l);
+	}
+	n = epoll_pwait2(in->fd, got, 3, until == UINT64_MAX ? NULL : &left,
+			 NULL);
+	in->is_deaf = n > 0;
+	for (int i = 0; i < n; i++) {
+		in->is_deaf &= got[i].data.u32 != FROM_WIRE;
+		if (got[i].data.u32 == FROM_PEER)
+			peer_woken();
+	}
+	if (n < 0 && errno == EINTR)
+		return -EINTR;
+	in->is_refused |= n < 0; /* an old kernel, or a sandbox */
+	return 0;
+}
+
+static int wait_by_poll(struct lane *l, uint64_t until, short socket_events)
+{
+	struct pollfd fds[4] = {
+		{.fd = l->wake_fd, .events = POLLIN},
+		{.fd = peer_fd(), .events = POLLIN},
+		{.fd = socket_events ? l->wire.fd : -1,
+		 .events = socket_events & POLLIN},
+		{.fd = socket_events & POLLOUT ? l->awaited_fd : -1,
+		 .events = POLLOUT},
+	};
+	struct timespec left = left_until(until);
+	uint64_t sink;
+	int n = ppoll(fds, sizeof fds / sizeof fds[0],
+		      until == UINT64_MAX ? NULL : &left, NULL);
+
+	if (n > 0 && fds[1].revents)
+		peer_woken();
+	if (n > 0 && fds[0].revents & POLLIN &&
+	    read(l->wake_fd, &sink, sizeof sink) < 0)
+		return 0; /* nothing was there to take back */
+	return n < 0 && errno == EINTR ? -EINTR : 0;
+}
+
+int inputs_wait(struct inputs *in, struct lane *l, uint64_t until,
+		short socket_events)
+{
+	if (socket_events == POLLIN && !in->is_refused)
+		return wait_by_epoll(in, l, until);
+	in->is_deaf = false;
+	return wait_by_poll(l, until, socket_events);
+}

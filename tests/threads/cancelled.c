@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cancelled: a program ends its threads by pthread_cancel, as many do with one
+ * that sleeps for completions.  Only where a library may sleep may it end one:
+ * whoever is cancelled must leave no lock behind, and nobody to wait for.  Both
+ * ends of each connection are in this process.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../system/ends.h"
+
+#define ROUNDS	   1000
+#define STEP_NS	   1000 /* each round cancels so much later than the last */
+#define PATIENCE_S 120
+
+static struct ends ends[2];
+
+static void die(const char *what)
+{
+	printf("FAIL %s\n", what);
+	exit(1);
+}
+
+static void need(bool good, const char *what)
+{
+	if (!good)
+		die(what);
+}
+
+static void post(struct ends *e, bool is_send)
+{
+	struct ibv_sge sge = {(uintptr_t)e->region, 8, e->mr->lkey};
+	struct ibv_send_wr send = {.sg_list = &sge,
+				   .num_sge = 1,
+				   .opcode = IBV_WR_SEND,
+				   .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_recv_wr receive = {.sg_list = &sge, .num_sge = 1};
+	struct ibv_send_wr *bad_send;
+	struct ibv_recv_wr *bad_receive;
+
+	if (is_send)
+		need(!ibv_post_send(e->qp, &send, &bad_send), "ibv_post_send");
+	else
+		need(!ibv_post_recv(e->qp, &receive, &bad_receive),
+		     "ibv_post_recv");
+}
+
+static void arm(struct ends *e)
+{
+	need(!ibv_req_notify_cq(e->cq, 0), "ibv_req_notify_cq");
+}
+
+/* It was armed before there was anything: so there is an event for it. */
+static void sleep_for_one(struct ends *e)
+{
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+	void *context;
+	int n;
+
+	do {
+		need(!ibv_get_cq_event(e->channel, &cq, &context),
+		     "ibv_get_cq_event");
+		ibv_ack_cq_events(cq, 1);
+		arm(e);
+	} while (!(n = ibv_poll_cq(e->cq, 1, &wc)));
+	need(n == 1 && wc.status == IBV_WC_SUCCESS, "a completion");
+}
+
+static void say(struct ends *from, struct ends *to)
+{
+	post(to, false);
+	post(from, true);
+	sleep_for_one(to);
+	sleep_for_one(from);
+}
+
+/* To and fro, until it is cancelled. */
+static void *work(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 2; i++)
+		arm(&ends[i]);
+	for (int i = 0;; i = !i)
+		say(&ends[i], &ends[!i]);
+	return NULL;
+}
+
+static void wait_ns(long ns)
+{
+	struct timespec from, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while ((now.tv_sec - from.tv_sec) * 1000000000 + now.tv_nsec -
+		       from.tv_nsec <
+	       ns);
+}
+
+static void open_pair(struct ends e[2])
+{
+	for (int i = 0; i < 2; i++)
+		ends_open(&e[i], IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
+			  ENDS_ALL_REMOTE);
+	ends_connect(&e[0], &e[1]);
+}
+
+static void close_pair(struct ends e[2])
+{
+	ends_close(&e[0]);
+	ends_close(&e[1]);
+}
+
+int main(void)
+{
+	struct ends other[2];
+
+	alarm(PATIENCE_S);
+	open_pair(other);
+	arm(&other[0]);
+	arm(&other[1]);
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_t thread;
+		void *how;
+
+		open_pair(ends);
+		need(!pthread_create(&thread, NULL, work, NULL), "a thread");
+		wait_ns(i * STEP_NS);
+		pthread_cancel(thread);
+		pthread_join(thread, &how);
+		need(how == PTHREAD_CANCELED, "it was cancelled");
+		/* another connection goes on, and wakes who sleeps for it */
+		say(&other[0], &other[1]);
+		close_pair(ends);
+	}
+	close_pair(other);
+	printf("ok a thread is cancelled at any moment\n"
+	       "1 passed, 0 failed, 0 skipped\n");
+	return 0;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * interrupted: a signal comes while a program sleeps for a completion.  As with
+ * the read of a completion channel, its handler says whether the sleep goes on
+ * (SA_RESTART) or ends with EINTR.  Both ends are in this process.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../system/ends.h"
+
+#define WARM	   50 /* sleeps before, so that the sleeper minds the lane */
+#define SIGNALS	   40
+#define PATIENCE_S 60
+
+static struct ends ends[2];
+static atomic_uint handled;
+static atomic_bool has_ended;
+
+static void need(bool good, const char *what)
+{
+	if (good)
+		return;
+	printf("FAIL %s\n", what);
+	exit(1);
+}
+
+static void handle(int sig)
+{
+	(void)sig;
+	atomic_fetch_add(&handled, 1);
+}
+
+/* flags < 0: as if there had never been one. */
+static void set_handler(int sig, int flags)
+{
+	struct sigaction a = {.sa_handler = flags < 0 ? SIG_DFL : handle,
+			      .sa_flags = flags < 0 ? 0 : flags};
+
+	need(!sigaction(sig, &a, NULL), "sigaction");
+}
+
+static void post_receive(void)
+{
+	struct ibv_sge sge = {(uintptr_t)ends[1].region, 8, ends[1].mr->lkey};
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+
+	need(!ibv_post_recv(ends[1].qp, &wr, &bad), "ibv_post_recv");
+}
+
+static void send_one(void)
+{
+	struct ibv_sge sge = {(uintptr_t)ends[0].region, 8, ends[0].mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+	struct ibv_wc wc;
+
+	need(!ibv_post_send(ends[0].qp, &wr, &bad), "ibv_post_send");
+	need(ends_wait(&ends[0], &wc) && !wc.status, "the SEND");
+}
+
+/* 0 or errno. */
+static int sleep_for_event(void)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (ibv_get_cq_event(ends[1].channel, &cq, &context))
+		return errno;
+	ibv_ack_cq_events(cq, 1);
+	return 0;
+}
+
+static void take_completion(void)
+{
+	struct ibv_wc wc;
+
+	need(ends_wait(&ends[1], &wc) && !wc.status, "the receive");
+	post_receive();
+	need(!ibv_req_notify_cq(ends[1].cq, 0), "ibv_req_notify_cq");
+}
+
+static void *send_after_a_moment(void *arg)
+{
+	(void)arg;
+	usleep(100);
+	send_one();
+	return NULL;
+}
+
+static void warm_up(void)
+{
+	for (int i = 0; i < WARM; i++) {
+		pthread_t other;
+
+		need(!pthread_create(&other, NULL, send_after_a_moment, NULL),
+		     "a thread");
+		need(!sleep_for_event(), "the sleep");
+		pthread_join(other, NULL);
+		take_completion();
+	}
+}
+
+struct plan {
+	pthread_t sleeper;
+	int first, then; /* signals; then: until it has ended, or 0: a SEND */
+};
+
+/* One that comes before the sleep does not interrupt it: there are more. */
+static void *disturb(void *arg)
+{
+	const struct plan *p = arg;
+	unsigned from = atomic_load(&handled);
+
+	for (int i = 0; p->first && i < SIGNALS; i++) {
+		pthread_kill(p->sleeper, p->first);
+		usleep(1000);
+	}
+	while (p->first && atomic_load(&handled) == from)
+		usleep(1000);
+	if (!p->then)
+		send_one();
+	while (p->then && !atomic_load(&has_ended)) {
+		pthread_kill(p->sleeper, p->then);
+		usleep(1000);
+	}
+	return NULL;
+}
+
+static int sleep_disturbed(int first, int then)
+{
+	struct plan p = {pthread_self(), first, then};
+	pthread_t other;
+	int err;
+
+	atomic_store(&has_ended, false);
+	need(!pthread_create(&other, NULL, disturb, &p), "a thread");
+	err = sleep_for_event();
+	atomic_store(&has_ended, true);
+	pthread_join(other, NULL);
+	if (!err)
+		take_completion();
+	return err;
+}
+
+static void look(void)
+{
+	set_handler(SIGUSR1, SA_RESTART);
+	set_handler(SIGUSR2, -1);
+	need(sleep_disturbed(SIGUSR1, 0) == 0, "SA_RESTART: it goes on");
+	set_handler(SIGUSR1, 0);
+	need(sleep_disturbed(0, SIGUSR1) == EINTR, "without: EINTR");
+	need(sleep_disturbed(0, 0) == 0, "and the next one is whole");
+	set_handler(SIGUSR1, SA_RESTART);
+	set_handler(SIGUSR2, 0);
+	/* what it is told of handlers is a moment old at most */
+	usleep(200000);
+	need(sleep_disturbed(SIGUSR1, SIGUSR2) == EINTR,
+	     "one of each: the one goes on, the other ends it");
+}
+
+int main(void)
+{
+	alarm(PATIENCE_S);
+	for (int i = 0; i < 2; i++)
+		ends_open(&ends[i], IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
+			  ENDS_ALL_REMOTE);
+	ends_connect(&ends[0], &ends[1]);
+	post_receive();
+	need(!ibv_req_notify_cq(ends[1].cq, 0), "ibv_req_notify_cq");
+	look();
+	printf("ok a sleep is interrupted as its handlers say\n");
+	warm_up();
+	look();
+	printf("ok also when the sleeper minds what comes\n"
+	       "2 passed, 0 failed, 0 skipped\n");
+	ends_close(&ends[0]);
+	ends_close(&ends[1]);
+	return 0;
+}
