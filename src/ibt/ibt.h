@@ -216,10 +216,10 @@ struct ibt_qp {
 	bool heard;		  /* COMM_EST was raised */
 	bool reads_board; /* its peer took the last ACK without a packet */
 	struct serial24 told, taken; /* by the last ACK packet; board.c */
-	struct serial24 rode;	     /* by the last that went behind a request */
-	uint64_t waits_ns;	     /* an ACK packet may, until then, */
-	uint64_t rides_ns;	     /* or then: behind a request; or 0 */
-	struct list shelf;	     /* UC, UD: shelf.c */
+	struct serial24 rode; /* by the last that went behind a request */
+	uint64_t waits_ns;    /* an ACK packet may, until then, */
+	uint64_t rides_ns;    /* or then: behind a request; or 0 */
+	struct list shelf;    /* UC, UD: shelf.c */
 	uint64_t shelf_until_ns;
 	bool shelf_is_late; /* let the time pass, and posted nothing yet */
 	bool shelf_is_shut; /* a peer stays at its responder */
