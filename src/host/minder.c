@@ -152,11 +152,14 @@ static int mind(struct lane *l, struct lane_rest *r)
 		r->is_over = false;
 		return inputs_wait(in, l, lane_now() + NAP_MIN_NS, 0);
 	}
-	if (!r->is_over) {
-		if (!linger(l))
-			err = inputs_wait(in, l, r->until, r->events);
-		lane_rested(l);
-	}
+	if (r->is_over)
+		return 0;
+	/* it may have come while the lane was given back: by ourselves, so
+	 * nobody wakes us */
+	r->is_over = r->sleep->is_over(r->sleep->arg);
+	if (!r->is_over && !linger(l))
+		err = inputs_wait(in, l, r->until, r->events);
+	lane_rested(l);
 	return err;
 }
 

@@ -79,7 +79,7 @@ def survives_kills(argv, **env):
 seconds = "20" if t.options.full else "3"
 for tool in (["ib_write_bw", "-D", seconds], ["ib_send_lat", "-D", seconds],
              ["ib_read_bw", "-D", seconds],
-             ["ibv_rc_pingpong", "-e", "-n", "20000"]):
+             ["ibv_rc_pingpong", "-e", "-n", "200000"]):
     name = "%s while its brokers are killed" % tool[0]
     t.case(name, survives_kills(tool), "many processes", name)
 

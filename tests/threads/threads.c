@@ -19,6 +19,7 @@
 
 #define THREADS 4
 #define ROUNDS	200
+#define MANY	20000
 
 static int passed, failed;
 /* The line of the first thing that the running case found wrong. */
@@ -366,6 +367,53 @@ static void a_thread_sleeps_for_what_another_sends(void)
 	close_waiter(&w);
 }
 
+/* It is about to sleep for one more than so many. */
+static atomic_int sleeping;
+
+static void *count_completions(void *arg)
+{
+	struct waiter *w = arg;
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+	void *context;
+
+	for (int got = 0; got < MANY;) {
+		atomic_store(&sleeping, got + 1);
+		if (ibv_get_cq_event(w->channel, &cq, &context))
+			break;
+		ibv_ack_cq_events(cq, 1);
+		EXPECT(ibv_req_notify_cq(cq, 0) == 0);
+		while (ibv_poll_cq(cq, 1, &wc) > 0) {
+			EXPECT(wc.status == IBV_WC_SUCCESS);
+			got++;
+		}
+	}
+	return NULL;
+}
+
+/* Before, while and after it goes to sleep. */
+static void a_thread_sleeps_for_what_another_posts(void)
+{
+	pthread_t sleeper;
+	struct waiter w;
+
+	open_waiter(&w);
+	atomic_store(&sleeping, 0);
+	EXPECT(ibv_req_notify_cq(w.e[1].cq, 0) == 0);
+	if (pthread_create(&sleeper, NULL, count_completions, &w))
+		abort();
+	for (int i = 0; i < MANY; i++) {
+		while (atomic_load(&sleeping) <= i)
+			if (i % 8 == 7)
+				sched_yield();
+		for (int spins = i % 1024; spins; spins--)
+			atomic_load(&sleeping);
+		EXPECT(post(&w.e[1], &w.e[0], IBV_WR_RDMA_WRITE, 8) == 0);
+	}
+	pthread_join(sleeper, NULL);
+	close_waiter(&w);
+}
+
 static void *wait_for_async(void *arg)
 {
 	struct ends *e = arg;
@@ -549,6 +597,8 @@ int main(void)
 		 the_device_is_opened_and_closed_at_once);
 	case_run("a thread sleeps for what another sends",
 		 a_thread_sleeps_for_what_another_sends);
+	case_run("a thread sleeps for what another posts",
+		 a_thread_sleeps_for_what_another_posts);
 	case_run("a thread waits for an asynchronous event",
 		 a_thread_waits_for_an_asynchronous_event);
 	case_run("a full queue is told of while all sleep",
