@@ -465,6 +465,16 @@ void host_aim(struct host *h, struct wq_to *to) NO_LOCK_ANALYSIS
 	lane_give(&h->lane);
 }
 
+/* Whom a request would go to without packets, if it is on this host. */
+static void expect(struct host *h, const struct ibt_qp *side)
+{
+	struct hca_qp_attr now;
+
+	engine_qp_query(h->lane.engine, side, &now);
+	if (now.ah.local && now.dest_qpn)
+		neighbour_expect(now.dest_qpn);
+}
+
 static int modify(struct host *h, struct ibt_qp *side, struct hca_qp_attr *own,
 		  uint32_t mask, const uint8_t from[16],
 		  const char **why) NO_LOCK_ANALYSIS
@@ -489,6 +499,8 @@ static int modify(struct host *h, struct ibt_qp *side, struct hca_qp_attr *own,
 	else if (!(mask & HCA_QP_AV) && port == port_of(h, side))
 		port = 0;
 	sport_give(&h->lane.wire.sports, port);
+	if (!err && mask & HCA_QP_STATE && own->qp_state == HCA_QP_RTS)
+		expect(h, side);
 	lane_give(&h->lane);
 	return err;
 }

@@ -179,6 +179,17 @@ static void look_at_idle(void)
 		discard(e);
 }
 
+/* All of them. */
+static void sweep_idle(void)
+{
+	list_for_each_safe (at, &all.idle) {
+		struct entry *e = CONTAINER_OF(at, struct entry, idle);
+
+		if (!hca_is_alive(&e->view))
+			discard(e);
+	}
+}
+
 static void close_all(void)
 {
 	if (all.kick_fd >= 0)
@@ -435,6 +446,8 @@ bool neighbour_mourn(uint64_t now_ns)
 		all.mourn_until_ns = now_ns + MOURN_NS;
 	all.mourn_ns = now_ns + LOOK_NS;
 	all.mourns = !mourn_dead(all.own) && now_ns < all.mourn_until_ns;
+	if (!all.mourns)
+		sweep_idle();
 	return all.mourns;
 }
 
@@ -500,6 +513,18 @@ enum neighbour_is neighbour_get(uint32_t qpn, struct neighbour **n)
 	list_remove(&e->idle);
 	*n = &e->is;
 	return NEIGHBOUR_HERE;
+}
+
+void neighbour_expect(uint32_t qpn)
+{
+	uint32_t class = peer_class(qpn);
+
+	if (!all.is_open || !class || class > STEER_CLASS_MAX ||
+	    !hca_is_alive(all.own))
+		return;
+	all.class = peer_class(peer_qpn(0));
+	if (!find(class) && all.asked[class] == ASKED_NOT)
+		ask(class);
 }
 
 void neighbour_put(struct neighbour *n)

@@ -71,6 +71,8 @@ bool neighbour_is_open(void);
  */
 enum neighbour_is neighbour_get(uint32_t qpn, struct neighbour **n);
 void neighbour_put(struct neighbour *n);
+/* It will be got soon: ask now, so that nobody waits for the answer. */
+void neighbour_expect(uint32_t qpn);
 /* Wake its lane: one write to its eventfd.  Never waits. */
 void neighbour_kick(struct neighbour *n);
 /* From the broker, by peer.c: an answer; nobody will answer what was asked. */

@@ -97,6 +97,8 @@ for way in "packets", "direct":
                (initiators, way), tally(way, initiators), "same host", "tally")
     t.case("who outlives its peers keeps what is its own, by " + way,
            outlive(way, *DEATHS[way]), "same host", "outlive")
+    t.case("who is connected need not ask for the other's memory, by " + way,
+           samehost(way, "ready", way), "same host", "samehost")
     t.case("who survives the other's death sees all its work end, by " + way,
            samehost(way, "kill", SHORT), "same host", "samehost")
     t.case("a thousand processes in pairs, by " + way,

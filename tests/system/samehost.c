@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * samehost stopped HOW [hidden] | kill TIMES SEED
+ * samehost stopped HOW [hidden] | ready HOW | kill TIMES SEED
  *
  * Two processes of one host, by public verbs alone.
  *	stopped	the target is stopped; with HOW direct a WRITE, a READ and a
  *		SEND complete all the same, an atomic after it goes on; with
  *		HOW packets all do then; hidden: the target lets nobody of its
  *		user write into it
+ *	ready	who is connected has mapped the other's arena before anybody
+ *		posts; with HOW packets nobody does
  *	kill	one of two that work is killed at a random moment; the other's
  *		work completes or fails as it should, and nothing outside its
  *		region is written
@@ -14,6 +16,7 @@
  */
 #include "desk.h"
 #include "ends.h"
+#include "holdings.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -33,7 +36,7 @@ enum { INITIATOR, TARGET };
 /* Shared by the two and their parent. */
 struct desk {
 	struct ends_address address[2];
-	int is_there[2], is_ready[2];
+	int is_there[2], is_ready[2], has_mapped[2];
 	int order; /* what each case makes of it */
 };
 
@@ -215,6 +218,33 @@ static int stopped(int is_direct, int is_hidden)
 	return end(target) || bad;
 }
 
+/* ---- ready ---- */
+
+static void be_ready(int who)
+{
+	struct holdings h = {0};
+
+	meet(who);
+	while (h.arenas < 1 + desk->order) {
+		usleep(1000);
+		holdings_get(&h);
+	}
+	desk_say(&desk->has_mapped[who], 1);
+	desk_await(&desk->has_mapped[!who], 1);
+	if (h.arenas != 1 + desk->order)
+		desk_die("an arena is mapped");
+}
+
+static int ready(int others)
+{
+	pid_t pid[2];
+
+	desk->order = others;
+	for (int i = 0; i < 2; i++)
+		pid[i] = begin(be_ready, i);
+	return end(pid[0]) | end(pid[1]);
+}
+
 /* ---- kill ---- */
 
 /* Has the other been killed?  Its parent says so. */
@@ -371,6 +401,8 @@ int main(int argc, char **argv)
 		return 2;
 	if (!strcmp(argv[1], "stopped"))
 		return stopped(!strcmp(argv[2], "direct"), argc > 3) != 0;
+	if (!strcmp(argv[1], "ready"))
+		return ready(!strcmp(argv[2], "direct")) != 0;
 	for (int i = 0; i < n && !bad; i++)
 		bad = kill_one(i + (argc > 3 ? atoi(argv[3]) : 0));
 	return bad != 0;
