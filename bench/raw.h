@@ -24,6 +24,7 @@ struct raw_options {
 	bool single;	   /* -o: one packet a call */
 	bool plain;	   /* -p: no shape of a WRITE, no CRC, no copy */
 	bool peek;	   /* -k: headers first, then straight to the place */
+	bool reads;	   /* -r: the other end's memory is read */
 	const char *netns; /* -N PATH: the answering end's namespace */
 	struct in_addr here, there; /* -A HERE,THERE */
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process_vm_writev from one process's memory into another's: the raw limit
- * of one copy that the target takes no part in.  The message is written from
- * and to the same place again and again, as perftest does it.
+ * process_vm_writev from one process's memory into another's, or with -r
+ * process_vm_readv: the raw limit of one copy that the target takes no part in.
+ * The message is written from and to the same place again and again, as
+ * perftest does it.
  */
 #include "raw.h"
 
@@ -28,14 +29,15 @@ static uint64_t copy_many(pid_t to, void *memory, size_t bytes)
 	return MESSAGES;
 }
 
-static uint64_t copy(pid_t to, void *memory, size_t bytes)
+static uint64_t copy(pid_t other, void *memory, size_t bytes, bool reads)
 {
 	for (size_t done = 0; done < bytes;) {
 		struct iovec v = {(char *)memory + done, bytes - done};
-		ssize_t n = process_vm_writev(to, &v, 1, &v, 1, 0);
+		ssize_t n = reads ? process_vm_readv(other, &v, 1, &v, 1, 0)
+				  : process_vm_writev(other, &v, 1, &v, 1, 0);
 
 		if (n <= 0)
-			raw_die("vm_copy: process_vm_writev");
+			raw_die("vm_copy: process_vm_writev or _readv");
 		done += (size_t)n;
 	}
 	return 1;
@@ -50,7 +52,7 @@ int main(int argc, char **argv)
 	char *memory;
 	pid_t child;
 
-	raw_options(argc, argv, "vm_copy [-o] [-s BYTES] [-t SECONDS]", &o);
+	raw_options(argc, argv, "vm_copy [-o|-r] [-s BYTES] [-t SECONDS]", &o);
 	memory = malloc(o.bytes);
 	if (!memory)
 		raw_die("vm_copy: malloc");
@@ -71,7 +73,7 @@ int main(int argc, char **argv)
 	began = raw_now_ns();
 	do {
 		messages += o.single ? copy_many(child, memory, o.bytes)
-				     : copy(child, memory, o.bytes);
+				     : copy(child, memory, o.bytes, o.reads);
 		ns = raw_now_ns() - began;
 	} while ((double)ns < o.seconds * 1e9);
 	kill(child, SIGKILL);

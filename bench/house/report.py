@@ -15,7 +15,8 @@ LAT = ["adverb send_lat", "adverb write_lat", "adverb read_lat",
        "udp polled", "tcp polled", "qperf tcp_lat", "ucx tcp tag_lat",
        "libfabric tcp", "libfabric udp"]
 HOST_BW = ["direct write", "direct read", "direct send", "adverb write",
-           "process_vm", "ucx cma tag_bw", "openmpi vader bw"]
+           "process_vm", "process_vm read", "ucx cma tag_bw",
+           "openmpi vader bw"]
 HOST_LAT = ["direct send_lat", "direct write_lat", "direct read_lat",
             "adverb send_lat", "adverb write_lat", "process_vm and poll",
             "shared line", "eventfd", "ucx cma tag_lat", "libfabric shm",

@@ -276,6 +276,7 @@ def same_host(h, quick):
             continue
         yield h.bandwidth("direct write", "ib_write_bw", s, env=DIRECT)
         yield h.bandwidth("direct read", "ib_read_bw", s, env=DIRECT)
+        yield h.raw_step("process_vm read", "vm_copy", s, "-r")
         yield h.bandwidth("direct send", "ib_send_bw", s, env=DIRECT)
         yield h.ucx("ucx cma tag_bw", "tag_bw", s, "posix,cma")
         yield h.latency("direct write_lat", "ib_write_lat", s, env=DIRECT)
