@@ -476,10 +476,11 @@ static enum verdict answer_ask(struct ibt *t, struct ibt_qp *q,
 	bool writes = a->opcode == HCA_WR_ATOMIC_WRITE;
 	uint32_t need = writes ? HCA_REMOTE_WRITE : HCA_REMOTE_ATOMIC;
 	struct space_vec to = {.bytes = 8};
-	enum verdict v = message_key(t->hca, q->qp, a->rkey, a->va, 8, need, x);
+	enum verdict v = message_locate(t->hca, q->qp, a->rkey, a->va, 8, need,
+					&to.va, x);
 	int err;
 
-	if (v || mr_remote(t->hca, q->qp, a->rkey, a->va, 8, need, &to.va))
+	if (v)
 		return V_ACCESS;
 	if (writes)
 		err = s->ops->write(s, &to, 1, &a->swap_add);

@@ -244,12 +244,15 @@ static enum verdict fill(struct far_link *l, struct qp *qp,
 			 struct far_request *r, struct wqe *w,
 			 struct explain *x)
 {
+	bool is_long = r->total > sem_capacity(w);
 	struct far_memory far;
 
 	far.space = l->hca->space;
-	if (sem_check(l->hca, qp->recv_pd, w, HCA_LOCAL_WRITE, x))
+	/* of one element sem_locate says the same */
+	if ((w->num_sge != 1 || !r->bytes || is_long) &&
+	    sem_check(l->hca, qp->recv_pd, w, HCA_LOCAL_WRITE, x))
 		return V_RECV_MEMORY;
-	if (r->total > sem_capacity(w)) {
+	if (is_long) {
 		x->cause = EXPLAIN_LOCAL_LENGTH;
 		x->bytes = r->total;
 		x->region_bytes = sem_capacity(w);
@@ -309,8 +312,9 @@ enum verdict request_locate(struct far_link *l, const struct qp *qp,
 			    const struct far_request *r, uint32_t need,
 			    struct far_memory *far, struct explain *x)
 {
-	enum verdict v =
-		message_key(l->hca, qp, r->rkey, r->va, r->total, need, x);
+	uint64_t addr = 0;
+	enum verdict v = message_locate(l->hca, qp, r->rkey, r->va, r->total,
+					need, &addr, x);
 
 	far->n = 0;
 	far->vec[0].va = 0;
@@ -318,13 +322,10 @@ enum verdict request_locate(struct far_link *l, const struct qp *qp,
 		return v;
 	far->space = l->hca->space;
 	far->n = 1;
-	far->vec[0].bytes = r->bytes;
+	far->vec[0] = (struct space_vec){addr + r->offset, r->bytes};
 	x->va = r->va + r->offset;
 	x->bytes = r->bytes;
-	return mr_remote(l->hca, qp, r->rkey, r->va + r->offset, r->bytes, need,
-			 &far->vec[0].va)
-		       ? V_ACCESS
-		       : V_OK;
+	return V_OK;
 }
 
 static enum verdict run_write(struct far_link *l, struct qp *qp,

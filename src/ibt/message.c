@@ -88,13 +88,12 @@ unsupported:
 	return V_INVALID;
 }
 
-enum verdict message_key(struct hca *h, const struct qp *qp, uint32_t rkey,
-			 uint64_t va, uint64_t bytes, uint32_t need,
-			 struct explain *x)
+enum verdict message_locate(struct hca *h, const struct qp *qp, uint32_t rkey,
+			    uint64_t va, uint64_t bytes, uint32_t need,
+			    uint64_t *addr, struct explain *x)
 {
 	enum mr_verdict v = MR_OK;
 	const struct mr *mr;
-	uint64_t addr;
 
 	x->key = rkey;
 	x->va = va;
@@ -104,7 +103,7 @@ enum verdict message_key(struct hca *h, const struct qp *qp, uint32_t rkey,
 	if (!(qp->attr.access_flags & need))
 		return V_INVALID; /* IBTA 9.7.4.1.4: the QP's own right */
 	if (bytes) /* a request of length 0 names no memory, C9-88 */
-		v = mr_remote(h, qp, rkey, va, bytes, need, &addr);
+		v = mr_remote(h, qp, rkey, va, bytes, need, addr);
 	if (v == MR_OK)
 		return V_OK;
 	x->verdict = v;
@@ -114,6 +113,15 @@ enum verdict message_key(struct hca *h, const struct qp *qp, uint32_t rkey,
 		x->region_bytes = mr->bytes;
 	}
 	return V_ACCESS;
+}
+
+enum verdict message_key(struct hca *h, const struct qp *qp, uint32_t rkey,
+			 uint64_t va, uint64_t bytes, uint32_t need,
+			 struct explain *x)
+{
+	uint64_t addr;
+
+	return message_locate(h, qp, rkey, va, bytes, need, &addr, x);
 }
 
 static bool wants_receive(const struct pkt *p)

@@ -29,6 +29,10 @@ enum verdict message_order(const struct ibt_qp *q, const struct pkt *p,
 enum verdict message_key(struct hca *h, const struct qp *qp, uint32_t rkey,
 			 uint64_t va, uint64_t bytes, uint32_t need,
 			 struct explain *x);
+/* The same, and says where that is in memory, unless it is nothing. */
+enum verdict message_locate(struct hca *h, const struct qp *qp, uint32_t rkey,
+			    uint64_t va, uint64_t bytes, uint32_t need,
+			    uint64_t *addr, struct explain *x);
 enum verdict message_write(struct ibt *t, const struct ibt_qp *q,
 			   const struct pkt *p, struct explain *x);
 /* Take a receive if p needs one, and see that it can hold p. */
