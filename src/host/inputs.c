@@ -48,9 +48,11 @@ void inputs_open(struct inputs *in, struct lane *l)
 
 void inputs_close(struct inputs *in)
 {
-	if (in->fd >= 0)
-		close(in->fd);
-	in->fd = -1;
+	int fd = in->fd;
+
+	in->fd = -1; /* first: who is cancelled in close may have closed it */
+	if (fd >= 0)
+		close(fd);
 }
 
 static struct timespec left_until(uint64_t until)
