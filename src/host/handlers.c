@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "host/handlers.h"
 
-#include <signal.h>
-
 #include "host/lane.h"
 
 #define LOOK_NS 100000000 /* a program seldom changes them */
@@ -22,11 +20,14 @@ static void look(struct handlers *h)
 	struct sigaction a;
 
 	h->kinds = 0;
+	sigemptyset(&h->ending);
 	for (int sig = 1; sig <= SIGRTMAX; sig++) {
 		if (is_of_fault(sig) || sigaction(sig, NULL, &a) ||
 		    a.sa_handler == SIG_DFL || a.sa_handler == SIG_IGN)
 			continue;
 		h->kinds |= a.sa_flags & SA_RESTART ? RESTARTING : ENDING;
+		if (!(a.sa_flags & SA_RESTART))
+			sigaddset(&h->ending, sig);
 	}
 	h->looked_ns = lane_now();
 }
@@ -42,4 +43,24 @@ bool handlers_end(struct handlers *h)
 {
 	look(h);
 	return h->kinds & ENDING;
+}
+
+bool handlers_block(const struct handlers *h, sigset_t *before)
+{
+	return h->kinds & ENDING &&
+	       !pthread_sigmask(SIG_BLOCK, &h->ending, before);
+}
+
+bool handlers_wait(const struct handlers *h, const sigset_t *before)
+{
+	sigset_t come;
+
+	sigpending(&come);
+	sigandset(&come, &come, &h->ending);
+	for (int sig = 1; sig <= SIGRTMAX && !sigisemptyset(&come); sig++) {
+		if (sigismember(&come, sig) && !sigismember(before, sig))
+			return true;
+		sigdelset(&come, sig);
+	}
+	return false;
 }

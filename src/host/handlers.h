@@ -10,6 +10,7 @@
 #ifndef HOST_HANDLERS_H
 #define HOST_HANDLERS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,11 +18,20 @@
 struct handlers {
 	uint64_t looked_ns;
 	unsigned kinds;
+	sigset_t ending; /* signals whose handlers end a call */
 };
 
 /* Are there handlers of both kinds?  Then nobody can tell which it was. */
 bool handlers_differ(struct handlers *h);
 /* One has just interrupted: may it have been one that ends the call? */
 bool handlers_end(struct handlers *h);
+/*
+ * Who does other things between his waits blocks those that end it, and waits
+ * with the mask as it was, which is *before: or one that comes in between would
+ * not end anything.  False: there are none.
+ */
+bool handlers_block(const struct handlers *h, sigset_t *before);
+/* Has one that was blocked so come? */
+bool handlers_wait(const struct handlers *h, const sigset_t *before);
 
 #endif

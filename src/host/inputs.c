@@ -74,7 +74,7 @@ static int wait_by_epoll(struct inputs *in, struct lane *l, uint64_t until)
 		make(in, l);
 	}
 	n = epoll_pwait2(in->fd, got, 3, until == UINT64_MAX ? NULL : &left,
-			 NULL);
+			 in->mask);
 	in->is_deaf = n > 0;
 	for (int i = 0; i < n; i++) {
 		in->is_deaf &= got[i].data.u32 != FROM_WIRE;
@@ -87,7 +87,8 @@ static int wait_by_epoll(struct inputs *in, struct lane *l, uint64_t until)
 	return 0;
 }
 
-static int wait_by_poll(struct lane *l, uint64_t until, short socket_events)
+static int wait_by_poll(struct inputs *in, struct lane *l, uint64_t until,
+			short socket_events)
 {
 	struct pollfd fds[4] = {
 		{.fd = l->wake_fd, .events = POLLIN},
@@ -100,7 +101,7 @@ static int wait_by_poll(struct lane *l, uint64_t until, short socket_events)
 	struct timespec left = left_until(until);
 	uint64_t sink;
 	int n = ppoll(fds, sizeof fds / sizeof fds[0],
-		      until == UINT64_MAX ? NULL : &left, NULL);
+		      until == UINT64_MAX ? NULL : &left, in->mask);
 
 	if (n > 0 && fds[1].revents)
 		peer_woken();
@@ -116,5 +117,5 @@ int inputs_wait(struct inputs *in, struct lane *l, uint64_t until,
 	if (socket_events == POLLIN && !in->is_refused)
 		return wait_by_epoll(in, l, until);
 	in->is_deaf = false;
-	return wait_by_poll(l, until, socket_events);
+	return wait_by_poll(in, l, until, socket_events);
 }

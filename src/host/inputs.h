@@ -7,16 +7,18 @@
 #ifndef HOST_INPUTS_H
 #define HOST_INPUTS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct lane;
 
 struct inputs {
-	int fd;		  /* an epoll; -1 */
-	uint32_t version; /* of its descriptors */
-	bool is_refused;  /* by the kernel: poll it is */
-	bool is_deaf;	  /* the last wait found nothing in the socket */
+	int fd;		      /* an epoll; -1 */
+	uint32_t version;     /* of its descriptors */
+	bool is_refused;      /* by the kernel: poll it is */
+	bool is_deaf;	      /* the last wait found nothing in the socket */
+	const sigset_t *mask; /* while it waits; NULL: as it is */
 };
 
 void inputs_open(struct inputs *in, struct lane *l);

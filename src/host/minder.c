@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "host/minder.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -36,6 +38,7 @@ static ring_index shifts;    /* and so often with the part */
 static struct {
 	struct inputs inputs;
 	struct handlers handlers;
+	sigset_t before; /* a program's mask, as inputs.mask: handlers_block */
 	uint64_t crowded_ns, crowded_for_ns; /* others want the core */
 } with_part = {.inputs = {.fd = -1}};
 
@@ -252,8 +255,11 @@ void minder_turn(struct lane *l)
 
 static void leave(void *lane) NO_LOCK_ANALYSIS
 {
+	const sigset_t *blocks = with_part.inputs.mask,
+		       before = with_part.before;
 	bool others;
 
+	with_part.inputs.mask = NULL;
 	lane_rested(lane); /* cancelled, it was not */
 	ring_store(&is_minded, 0);
 	count_down(&sleepers);
@@ -261,6 +267,8 @@ static void leave(void *lane) NO_LOCK_ANALYSIS
 	lock_give(&part);
 	if (others)
 		sem_post(&nap);
+	if (blocks) /* what has come is handled here */
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static bool enter(void) NO_LOCK_ANALYSIS
@@ -279,6 +287,19 @@ static bool enter(void) NO_LOCK_ANALYSIS
 	return true;
 }
 
+/* A signal between two waits ends the sleep as one in a wait does. */
+static void heed_signals(void)
+{
+	if (handlers_block(&with_part.handlers, &with_part.before))
+		with_part.inputs.mask = &with_part.before;
+}
+
+static bool is_interrupted(void)
+{
+	return with_part.inputs.mask &&
+	       handlers_wait(&with_part.handlers, &with_part.before);
+}
+
 int minder_sleep(struct lane *l, const struct host_sleep *s)
 {
 	struct lane_rest r = {.sleep = s, .holds_acks = true};
@@ -288,11 +309,15 @@ int minder_sleep(struct lane *l, const struct host_sleep *s)
 		return 0;
 	/* a thread is cancelled where it waits, not with the lane */
 	pthread_cleanup_push(leave, l);
+	heed_signals();
 	with_part.inputs.is_deaf = ways_is_quiet(&l->ways);
 	do {
 		err = mind(l, &r);
 		if (err && !handlers_end(&with_part.handlers))
 			err = 0;
+		/* without a wait it is blocked still */
+		if (!err && !r.is_over && is_interrupted())
+			err = -EINTR;
 	} while (!err && !r.is_over && ring_load(&is_open));
 	pthread_cleanup_pop(1);
 	if (err || r.is_over)

@@ -11,12 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../system/ends.h"
 
 #define WARM	   50 /* sleeps before, so that the sleeper minds the lane */
+#define WARM_AGAIN 4
 #define SIGNALS	   40
+#define MIDST	   100 /* signals while the sleeper is at work for others */
+#define SOON_MS	   2000
 #define PATIENCE_S 60
 
 static struct ends ends[2];
@@ -97,9 +101,9 @@ static void *send_after_a_moment(void *arg)
 	return NULL;
 }
 
-static void warm_up(void)
+static void warm_up(int sleeps)
 {
-	for (int i = 0; i < WARM; i++) {
+	for (int i = 0; i < sleeps; i++) {
 		pthread_t other;
 
 		need(!pthread_create(&other, NULL, send_after_a_moment, NULL),
@@ -168,6 +172,85 @@ static void look(void)
 	     "one of each: the one goes on, the other ends it");
 }
 
+static char state_of(pid_t thread)
+{
+	char path[64], text[512] = "", *state;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+	f = fopen(path, "r");
+	need(f && fgets(text, sizeof text, f), "its state");
+	fclose(f);
+	state = strrchr(text, ')');
+	return state ? state[2] : 0;
+}
+
+static void write_one(void)
+{
+	struct ibv_sge sge = {(uintptr_t)ends[0].region, 8, ends[0].mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_RDMA_WRITE,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+
+	wr.wr.rdma.remote_addr = (uintptr_t)ends[1].region;
+	wr.wr.rdma.rkey = ends[1].mr->rkey;
+	need(!ibv_post_send(ends[0].qp, &wr, &bad), "ibv_post_send");
+}
+
+static void spin_ns(long ns)
+{
+	struct timespec a, b;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &b);
+	while ((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec < ns);
+}
+
+static atomic_int rounds;
+
+/* It sleeps; what comes is not for it, but wakes it, and then the signal. */
+static void *interrupt_amidst(void *arg)
+{
+	const pthread_t sleeper = *(pthread_t *)arg;
+	struct ibv_wc wc;
+
+	for (int i = 0; i < MIDST; i++) {
+		while (atomic_load(&rounds) <= i || state_of(getpid()) != 'S')
+			usleep(100);
+		write_one();
+		spin_ns(i % 64 * 1000);
+		pthread_kill(sleeper, SIGUSR1);
+		for (int ms = 0; atomic_load(&rounds) == i + 1; ms++) {
+			need(ms < SOON_MS, "a signal amidst work: EINTR");
+			usleep(1000);
+		}
+		need(ends_wait(&ends[0], &wc) && !wc.status, "the WRITE");
+	}
+	return NULL;
+}
+
+static void look_amidst(void)
+{
+	pthread_t self = pthread_self(), other;
+
+	set_handler(SIGUSR1, 0);
+	set_handler(SIGUSR2, -1);
+	usleep(200000);
+	atomic_store(&rounds, 0);
+	need(!pthread_create(&other, NULL, interrupt_amidst, &self),
+	     "a thread");
+	for (int i = 0; i < MIDST; i++) {
+		warm_up(WARM_AGAIN);
+		atomic_store(&rounds, i + 1);
+		need(sleep_for_event() == EINTR, "each signal: EINTR");
+	}
+	atomic_store(&rounds, MIDST + 1);
+	pthread_join(other, NULL);
+}
+
 int main(void)
 {
 	alarm(PATIENCE_S);
@@ -179,10 +262,12 @@ int main(void)
 	need(!ibv_req_notify_cq(ends[1].cq, 0), "ibv_req_notify_cq");
 	look();
 	printf("ok a sleep is interrupted as its handlers say\n");
-	warm_up();
+	warm_up(WARM);
 	look();
-	printf("ok also when the sleeper minds what comes\n"
-	       "2 passed, 0 failed, 0 skipped\n");
+	printf("ok also when the sleeper minds what comes\n");
+	look_amidst();
+	printf("ok also when that has just woken it\n"
+	       "3 passed, 0 failed, 0 skipped\n");
 	ends_close(&ends[0]);
 	ends_close(&ends[1]);
 	return 0;
