@@ -122,6 +122,8 @@ static struct v_source *sleep_for(struct host *h, struct v_queue *q)
 		return sleep_counted(q);
 	if (how < 0)
 		errno = -how;
+	else if (!s) /* its event was forgotten meanwhile: go on */
+		return sleep_for(h, q);
 	return s;
 }
 
