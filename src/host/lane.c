@@ -424,8 +424,9 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 			bits_min_u64(now - due, now - l->last_turn_ns), now);
 	engine_hold_acks(l->engine, ring_load(&l->is_watched) ||
 					    (l->rest && l->rest->holds_acks));
-	/* timers fire only after a look */
-	is_deaf = l->rest && l->rest->is_deaf && due > now;
+	/* timers fire only after a look, and who is buried had his last word
+	 * before he died */
+	is_deaf = l->rest && l->rest->is_deaf && due > now && !has_dead;
 	any = !is_deaf && look(l, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
 	board_look(engine_board(l->engine), now);
 	lane_ring(l);
