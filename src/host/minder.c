@@ -152,8 +152,11 @@ static int mind(struct lane *l, struct lane_rest *r)
 	r->is_deaf = in->is_deaf;
 	in->is_deaf = false;
 	if (!lane_rest(l, r)) {
-		r->is_over = false;
-		return inputs_wait(in, l, lane_now() + NAP_MIN_NS, 0);
+		/* who has it may have posted the event, and go on for long */
+		r->is_over = r->sleep->is_over(r->sleep->arg);
+		return r->is_over
+			       ? 0
+			       : inputs_wait(in, l, lane_now() + NAP_MIN_NS, 0);
 	}
 	if (r->is_over)
 		return 0;
