@@ -137,6 +137,7 @@ int thread_start(struct lane *l)
 	err = pthread_create(&thread, NULL, run, l);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
+		minder_close(l);
 		minder_closed();
 		close(l->wake_fd);
 		l->wake_fd = -1;
