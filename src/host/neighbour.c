@@ -523,8 +523,13 @@ void neighbour_expect(uint32_t qpn)
 	    !hca_is_alive(all.own))
 		return;
 	all.class = peer_class(peer_qpn(0));
-	if (!find(class) && all.asked[class] == ASKED_NOT)
-		ask(class);
+	if (find(class))
+		return;
+	/* an answer that nobody took may have been about who was there before
+	 */
+	if (all.asked[class] == ASKED_NONE)
+		all.asked[class] = ASKED_NOT;
+	ask(class);
 }
 
 void neighbour_put(struct neighbour *n)
