@@ -37,6 +37,8 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 		return v_fail(EBUSY, V_BUSY,
 			      "ibv_destroy_comp_channel while completion "
 			      "queues use it");
+	if (v_is_ours(v_context(channel->context)))
+		v_queue_end(&v_channel(channel)->events);
 	v_queue_fini(&v_channel(channel)->events);
 	free(channel);
 	return 0;

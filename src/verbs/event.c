@@ -86,7 +86,9 @@ static void wake(void *host)
 
 static void unclaim(void *queue)
 {
-	v_queue_unclaim(queue, false);
+	struct v_source *none;
+
+	v_queue_unclaim(queue, false, &none);
 }
 
 static void slept(void *unused)
@@ -110,20 +112,22 @@ static struct v_source *sleep_for(struct host *h, struct v_queue *q)
 {
 	const struct host_sleep sleep = {has_claimed, q};
 	struct v_source *s;
-	int how;
+	int how, err;
 
 	if (!v_queue_claim(q, wake, h))
 		return v_queue_get(q);
 	pthread_cleanup_push(unclaim, q);
 	how = host_sleep(h, &sleep);
 	pthread_cleanup_pop(0);
-	s = v_queue_unclaim(q, how > 0);
-	if (how == 0)
+	err = v_queue_unclaim(q, how > 0, &s);
+	if (how == 0 && err)
+		host_slept();
+	else if (how == 0)
 		return sleep_counted(q);
-	if (how < 0)
-		errno = -how;
-	else if (!s) /* its event was forgotten meanwhile: go on */
-		return sleep_for(h, q);
+	else if (how > 0 && !s && !err)
+		return sleep_for(h, q); /* its event was forgotten: go on */
+	if (!s)
+		errno = err ? -err : -how;
 	return s;
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -18,7 +19,7 @@ int v_queue_init(struct v_queue *q)
 		return -errno;
 	lock_init(&q->lock);
 	list_init(&q->ready);
-	q->is_claimed = q->is_owed = false;
+	q->is_claimed = q->is_owed = q->is_ended = false;
 	return 0;
 }
 
@@ -140,23 +141,48 @@ bool v_queue_has_claimed(struct v_queue *q)
 	bool has;
 
 	lock_take(&q->lock);
-	has = q->is_owed;
+	has = q->is_owed || q->is_ended;
 	lock_give(&q->lock);
 	return has;
 }
 
-struct v_source *v_queue_unclaim(struct v_queue *q, bool takes)
+int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s)
 {
-	struct v_source *s = NULL;
+	bool is_ended;
 
 	lock_take(&q->lock);
-	if (q->is_owed && takes)
-		s = pop(q);
-	else if (q->is_owed)
+	is_ended = q->is_ended;
+	*s = q->is_owed && takes ? pop(q) : NULL;
+	if (q->is_owed && !takes)
 		put_token(q);
 	q->is_claimed = q->is_owed = false;
+	lock_give(&q->lock); /* ended, it is gone from here on */
+	return is_ended ? -EBADF : 0;
+}
+
+/* Ends it, and says who has a claim, if anybody has. */
+static bool is_left(struct v_queue *q, void (**wake)(void *), void **arg)
+{
+	bool is_left;
+
+	lock_take(&q->lock);
+	q->is_ended = true;
+	is_left = !q->is_claimed && !q->is_owed;
+	*wake = q->wake;
+	*arg = q->wake_arg;
 	lock_give(&q->lock);
-	return s;
+	return is_left;
+}
+
+void v_queue_end(struct v_queue *q)
+{
+	void (*wake)(void *);
+	void *arg;
+
+	while (!is_left(q, &wake, &arg)) {
+		wake(arg);
+		sched_yield();
+	}
 }
 
 bool v_queue_is_quick(const struct v_queue *q)

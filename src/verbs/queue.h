@@ -28,6 +28,7 @@ struct v_queue {
 	struct list ready; /* sources with waiting > 0 */
 	bool is_claimed;   /* the next one is */
 	bool is_owed;	   /* one of ready is the claimer's: */
+	bool is_ended;	   /* he is to leave it */
 	pthread_t claimer;
 	void (*wake)(void *arg); /* this wakes him */
 	void *wake_arg;
@@ -53,9 +54,12 @@ bool v_queue_has(struct v_queue *q);
 /* The calling thread claims the next event.  False: it is there, or somebody
  * else's. */
 bool v_queue_claim(struct v_queue *q, void (*wake)(void *), void *arg);
+/* Is it there, or the queue ended? */
 bool v_queue_has_claimed(struct v_queue *q);
-/* Takes it, or gives the claim back: NULL. */
-struct v_source *v_queue_unclaim(struct v_queue *q, bool takes);
+/* Takes it, or gives the claim back: NULL.  -EBADF: v_queue_end. */
+int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s);
+/* Before v_queue_fini: who has a claim still is woken, and gives it back. */
+void v_queue_end(struct v_queue *q);
 /* Does it never sleep, by the program's wish (O_NONBLOCK)? */
 bool v_queue_is_quick(const struct v_queue *q);
 /* Drop what waits from s; afterwards s is on no queue. Events taken so far. */

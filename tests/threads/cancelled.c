@@ -7,6 +7,7 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@
 
 #define ROUNDS	   1000
 #define STEP_NS	   1000 /* each round cancels so much later than the last */
+#define WARM	   50
+#define ASLEEP_US  20000
 #define PATIENCE_S 120
 
 static struct ends ends[2];
@@ -118,6 +121,45 @@ static void close_pair(struct ends e[2])
 	ends_close(&e[1]);
 }
 
+struct lone {
+	struct ends *other;
+	struct ibv_comp_channel *channel;
+	atomic_bool sleeps;
+};
+
+/* Nothing ever comes there; before, it gets used to minding what comes. */
+static void *sleep_alone(void *arg)
+{
+	struct lone *l = arg;
+	struct ibv_cq *cq;
+	void *context;
+
+	for (int i = 0; i < WARM; i++)
+		say(&l->other[0], &l->other[1]);
+	atomic_store(&l->sleeps, true);
+	ibv_get_cq_event(l->channel, &cq, &context);
+	return NULL;
+}
+
+/* Nobody should; but who did had a thread that slept on, and no harm. */
+static void destroy_under_sleeper(struct ends other[2])
+{
+	struct lone l = {.other = other};
+	pthread_t thread;
+
+	l.channel = ibv_create_comp_channel(other[0].ctx);
+	need(l.channel, "ibv_create_comp_channel");
+	need(!pthread_create(&thread, NULL, sleep_alone, &l), "a thread");
+	while (!atomic_load(&l.sleeps))
+		usleep(100);
+	usleep(ASLEEP_US);
+	need(!ibv_destroy_comp_channel(l.channel), "ibv_destroy_comp_channel");
+	for (int i = 0; i < WARM; i++)
+		say(&other[i % 2], &other[!(i % 2)]);
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+}
+
 int main(void)
 {
 	struct ends other[2];
@@ -140,8 +182,10 @@ int main(void)
 		say(&other[0], &other[1]);
 		close_pair(ends);
 	}
+	printf("ok a thread is cancelled at any moment\n");
+	destroy_under_sleeper(other);
 	close_pair(other);
-	printf("ok a thread is cancelled at any moment\n"
-	       "1 passed, 0 failed, 0 skipped\n");
+	printf("ok a channel is destroyed under who sleeps for it\n"
+	       "2 passed, 0 failed, 0 skipped\n");
 	return 0;
 }

@@ -91,6 +91,14 @@ static void post_elsewhere(struct v_queue *q, struct v_source *s)
 	pthread_join(thread, NULL);
 }
 
+static struct v_source *unclaim(struct v_queue *q, bool takes)
+{
+	struct v_source *s;
+
+	assert_int_equal(v_queue_unclaim(q, takes, &s), 0);
+	return s;
+}
+
 static void what_is_claimed_has_no_token(void **state)
 {
 	struct v_queue q;
@@ -108,14 +116,14 @@ static void what_is_claimed_has_no_token(void **state)
 	assert_false(readable(&q));
 	v_queue_post(&q, &b);
 	assert_true(readable(&q));
-	assert_ptr_equal(v_queue_unclaim(&q, true), &a);
+	assert_ptr_equal(unclaim(&q, true), &a);
 	assert_false(v_queue_has_claimed(&q));
 	assert_ptr_equal(v_queue_get(&q), &b);
 	assert_false(readable(&q));
 	assert_true(v_queue_claim(&q, wake, NULL));
 	post_elsewhere(&q, &a);
 	assert_int_equal(woken, 1);
-	assert_ptr_equal(v_queue_unclaim(&q, true), &a);
+	assert_ptr_equal(unclaim(&q, true), &a);
 	v_queue_fini(&q);
 }
 
@@ -127,10 +135,10 @@ static void a_claim_given_back_leaves_its_event(void **state)
 	open_queue(&q);
 	v_source_init(&a, &a, 1);
 	assert_true(v_queue_claim(&q, wake, NULL));
-	assert_null(v_queue_unclaim(&q, false));
+	assert_null(unclaim(&q, false));
 	assert_true(v_queue_claim(&q, wake, NULL));
 	v_queue_post(&q, &a);
-	assert_null(v_queue_unclaim(&q, false));
+	assert_null(unclaim(&q, false));
 	assert_true(readable(&q));
 	assert_false(v_queue_claim(&q, wake, NULL));
 	assert_ptr_equal(v_queue_get(&q), &a);
@@ -155,7 +163,7 @@ static void a_claimed_source_is_forgotten(void **state)
 	assert_true(v_queue_has_claimed(&q));
 	v_queue_post(&q, &a);
 	v_queue_forget(&q, &b);
-	assert_ptr_equal(v_queue_unclaim(&q, true), &a);
+	assert_ptr_equal(unclaim(&q, true), &a);
 	assert_false(readable(&q));
 	assert_true(v_queue_claim(&q, wake, NULL));
 	v_queue_fini(&q);
