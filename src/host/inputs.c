@@ -34,10 +34,12 @@ static void make(struct inputs *in, struct lane *l)
 	in->version = version_of(l);
 	in->fd = epoll_create1(EPOLL_CLOEXEC);
 	if (in->fd < 0 || epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wake_fd, &wake) ||
-	    epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wire.fd, &wire) ||
-	    (peer_fd() >= 0 &&
-	     epoll_ctl(in->fd, EPOLL_CTL_ADD, peer_fd(), &peer)))
+	    epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wire.fd, &wire))
 		in->is_refused = true;
+	/* it may be closed just now, by who turns the lane: then there is
+	 * another version soon */
+	else if (peer_fd() >= 0)
+		epoll_ctl(in->fd, EPOLL_CTL_ADD, peer_fd(), &peer);
 }
 
 void inputs_open(struct inputs *in, struct lane *l)

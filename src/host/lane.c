@@ -64,6 +64,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->rest = NULL;
 	pace_init(&l->pace);
 	l->awaited_fd = -1;
+	l->peer_at = 0;
 	l->wake_ns = l->bulk = l->inflow = 0;
 	l->linger_ns = l->pause_ns = l->heard_ns = l->looked_ns = 0;
 	l->in_vain = 0;
@@ -457,13 +458,14 @@ void lane_wake(struct lane *l)
 }
 
 /* The thread sleeps longer than the engine now allows, or cannot know that
- * the socket is full. */
+ * the socket is full, or waits for a broker that is gone. */
 static bool must_wake(const struct lane *l)
 {
 	return ring_load(&l->is_resting) && l->wake_ns &&
 	       ((l->is_full && l->awaited_fd != l->wire.full_fd) ||
 		is_behind(l) || engine_has_tx(l->engine) ||
 		(l->unanswered >= MIND_AFTER && !ring_own(&l->is_minded)) ||
+		l->peer_at != peer_changes() ||
 		ways_look_ns(l->engine, l->now_ns) < l->wake_ns ||
 		engine_deadline(l->engine) < l->wake_ns);
 }
@@ -621,6 +623,7 @@ static void plan_rest(struct lane *l, struct lane_rest *r)
 	r->until = bits_min_u64(l->wake_ns, peer_due_ns());
 	r->events = (short)((l->is_full ? POLLOUT : 0) |
 			    (engine_is_choked(l->engine) ? 0 : POLLIN));
+	l->peer_at = peer_changes();
 	ring_store(&l->is_resting, 1);
 }
 

@@ -67,6 +67,7 @@ struct lane {
 	bool is_full;	  /* the socket took less than we had */
 	uint64_t wake_ns; /* when the resting thread will look again */
 	int awaited_fd;	  /* or when this socket has room; -1: none */
+	uint32_t peer_at; /* peer_changes, when it went to rest */
 	ring_index is_resting;
 	int wake_fd; /* its eventfd; -1 before it runs */
 	bool is_junk_said;

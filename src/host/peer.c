@@ -44,9 +44,10 @@ static ring_index seen_fd, woken, changes;
 
 static void show(void)
 {
-	ring_store(&changes, ring_own(&changes) + 1);
 	ring_store(&seen_fd,
 		   has_broker ? (uint32_t)(client_fd(&broker) + 1) : 0);
+	/* last: who has seen this sees that */
+	ring_store(&changes, ring_own(&changes) + 1);
 }
 
 static void judge(void)
