@@ -438,6 +438,42 @@ static void an_answer_that_the_dead_leave_is_no_neighbour(void **state)
 	}
 }
 
+/* Another build until it is told, then as we are. */
+static void be_another_first(struct card *c)
+{
+	me.hca.shared->shape++;
+	c->qpn = peer_qpn(77);
+	c->stage = 1;
+	wait_for(c, 2);
+	me.hca.shared->shape--;
+	c->stage = 3;
+	wait_for(c, 9);
+}
+
+/* It was about one of that class who may be gone since. */
+static void a_refusal_that_nobody_took_is_forgotten(void **state)
+{
+	pid_t pid = begin(&cards[0], be_another_first);
+	struct neighbour *n = NULL;
+
+	neighbour_expect(cards[0].qpn);
+	assert_true(neighbour_is_asking());
+	while (neighbour_is_asking()) {
+		struct pollfd p = {peer_fd(), POLLIN, 0};
+
+		poll(&p, 1, 5);
+		peer_woken();
+		peer_turn(NULL, UINT64_MAX / 2);
+	}
+	assert_int_equal(mapped(), 1);
+	cards[0].stage = 2;
+	wait_for(&cards[0], 3);
+	neighbour_expect(cards[0].qpn);
+	assert_int_equal(get(cards[0].qpn, &n), NEIGHBOUR_HERE);
+	neighbour_put(n);
+	end(pid, SIGKILL);
+}
+
 #define SECOND 1000000000u
 
 /* However often that is asked for in that time. */
@@ -491,6 +527,7 @@ int main(void)
 		EACH(against_the_wish_nothing_is_shared),
 		EACH(a_crowd_maps_itself_while_some_die),
 		EACH(an_answer_that_the_dead_leave_is_no_neighbour),
+		EACH(a_refusal_that_nobody_took_is_forgotten),
 		EACH(the_dead_are_mourned_for_a_second),
 	};
 
