@@ -26,6 +26,7 @@
 
 #define MOURN_NS 1000000000u /* by then it is stopped, and no dead one */
 #define LOOK_NS	 1000000u    /* between two looks */
+#define EXPECTED 64 /* with more, each is asked for when it is needed */
 #define ASKS	 32 /* of the broker at once: what a socket holds for sure */
 #define SEALS	 (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -49,8 +50,9 @@ static struct {
 	int kick_fd;
 	uint32_t class;
 	struct entry self;
-	struct list entries; /* all */
-	struct list idle;    /* of them; alive when looked at last */
+	struct list entries; /* all, so many */
+	uint32_t count;
+	struct list idle; /* of them; alive when looked at last */
 	struct entry *latest[STEER_CLASS_MAX + 1]; /* of each class, or NULL */
 	uint8_t asked[STEER_CLASS_MAX + 1];	   /* enum asked */
 	uint32_t questions;			   /* of them */
@@ -147,6 +149,7 @@ void neighbour_end(void) NO_LOCK_ANALYSIS
 static void forget(struct entry *e)
 {
 	list_remove(&e->entries);
+	all.count--;
 	list_remove(&e->idle);
 	if (all.latest[e->is.class] == e)
 		all.latest[e->is.class] = NULL;
@@ -364,6 +367,7 @@ static const char *adopt(uint32_t class, const struct proto_at *arena,
 	e->is.class = class;
 	e->kick_fd = kick_fd;
 	list_push_tail(&all.entries, &e->entries);
+	all.count++;
 	list_push_tail(&all.idle, &e->idle);
 	all.latest[class] = e;
 	return NULL;
@@ -520,7 +524,7 @@ void neighbour_expect(uint32_t qpn)
 	uint32_t class = peer_class(qpn);
 
 	if (!all.is_open || !class || class > STEER_CLASS_MAX ||
-	    !hca_is_alive(all.own))
+	    all.count >= EXPECTED || !hca_is_alive(all.own))
 		return;
 	all.class = peer_class(peer_qpn(0));
 	if (find(class))

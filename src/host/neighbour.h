@@ -71,7 +71,8 @@ bool neighbour_is_open(void);
  */
 enum neighbour_is neighbour_get(uint32_t qpn, struct neighbour **n);
 void neighbour_put(struct neighbour *n);
-/* It will be got soon: ask now, so that nobody waits for the answer. */
+/* It will be got soon: ask now, so that nobody waits for the answer; unless
+ * there are many, of whom a receiver may need none. */
 void neighbour_expect(uint32_t qpn);
 /* Wake its lane: one write to its eventfd.  Never waits. */
 void neighbour_kick(struct neighbour *n);
