@@ -186,6 +186,20 @@ void ends_connect(struct ends *a, struct ends *b)
 	ends_to_rts(b, &at_b, 0);
 }
 
+void ends_open_pair(struct ends e[2])
+{
+	for (int i = 0; i < 2; i++)
+		ends_open(&e[i], IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
+			  ENDS_ALL_REMOTE);
+	ends_connect(&e[0], &e[1]);
+}
+
+void ends_close_pair(struct ends e[2])
+{
+	ends_close(&e[0]);
+	ends_close(&e[1]);
+}
+
 bool ends_wait(struct ends *e, struct ibv_wc *wc)
 {
 	struct timespec now;

@@ -63,6 +63,10 @@ void ends_to_rts(struct ends *e, const struct ends_address *self,
 /* Both, to RTS, with each other. */
 void ends_connect(struct ends *a, struct ends *b);
 
+/* Two of this process, with all rights, connected; and closes them. */
+void ends_open_pair(struct ends e[2]);
+void ends_close_pair(struct ends e[2]);
+
 /* Waits for one completion.  False if none came in time. */
 bool ends_wait(struct ends *e, struct ibv_wc *wc);
 

@@ -107,20 +107,6 @@ static void wait_ns(long ns)
 	       ns);
 }
 
-static void open_pair(struct ends e[2])
-{
-	for (int i = 0; i < 2; i++)
-		ends_open(&e[i], IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
-			  ENDS_ALL_REMOTE);
-	ends_connect(&e[0], &e[1]);
-}
-
-static void close_pair(struct ends e[2])
-{
-	ends_close(&e[0]);
-	ends_close(&e[1]);
-}
-
 struct lone {
 	struct ends *other;
 	struct ibv_comp_channel *channel;
@@ -165,14 +151,14 @@ int main(void)
 	struct ends other[2];
 
 	alarm(PATIENCE_S);
-	open_pair(other);
+	ends_open_pair(other);
 	arm(&other[0]);
 	arm(&other[1]);
 	for (int i = 0; i < ROUNDS; i++) {
 		pthread_t thread;
 		void *how;
 
-		open_pair(ends);
+		ends_open_pair(ends);
 		need(!pthread_create(&thread, NULL, work, NULL), "a thread");
 		wait_ns(i * STEP_NS);
 		pthread_cancel(thread);
@@ -180,14 +166,14 @@ int main(void)
 		need(how == PTHREAD_CANCELED, "it was cancelled");
 		/* another connection goes on, and wakes who sleeps for it */
 		say(&other[0], &other[1]);
-		close_pair(ends);
+		ends_close_pair(ends);
 	}
 	printf("ok a thread is cancelled at any moment\n");
 	/* a descriptor closed under its reader is a race, and told of as one */
 #ifndef __SANITIZE_THREAD__
 	destroy_under_sleeper(other);
 #endif
-	close_pair(other);
+	ends_close_pair(other);
 	printf("ok a channel is destroyed under who sleeps for it\n"
 	       "2 passed, 0 failed, 0 skipped\n");
 	return 0;

@@ -58,17 +58,25 @@ static void post_receive(void)
 	need(!ibv_post_recv(ends[1].qp, &wr, &bad), "ibv_post_recv");
 }
 
-static void send_one(void)
+static void post_one(enum ibv_wr_opcode opcode)
 {
 	struct ibv_sge sge = {(uintptr_t)ends[0].region, 8, ends[0].mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
 				 .num_sge = 1,
-				 .opcode = IBV_WR_SEND,
+				 .opcode = opcode,
 				 .send_flags = IBV_SEND_SIGNALED},
 			   *bad;
+
+	wr.wr.rdma.remote_addr = (uintptr_t)ends[1].region;
+	wr.wr.rdma.rkey = ends[1].mr->rkey;
+	need(!ibv_post_send(ends[0].qp, &wr, &bad), "ibv_post_send");
+}
+
+static void send_one(void)
+{
 	struct ibv_wc wc;
 
-	need(!ibv_post_send(ends[0].qp, &wr, &bad), "ibv_post_send");
+	post_one(IBV_WR_SEND);
 	need(ends_wait(&ends[0], &wc) && !wc.status, "the SEND");
 }
 
@@ -185,20 +193,6 @@ static char state_of(pid_t thread)
 	return state ? state[2] : 0;
 }
 
-static void write_one(void)
-{
-	struct ibv_sge sge = {(uintptr_t)ends[0].region, 8, ends[0].mr->lkey};
-	struct ibv_send_wr wr = {.sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_RDMA_WRITE,
-				 .send_flags = IBV_SEND_SIGNALED},
-			   *bad;
-
-	wr.wr.rdma.remote_addr = (uintptr_t)ends[1].region;
-	wr.wr.rdma.rkey = ends[1].mr->rkey;
-	need(!ibv_post_send(ends[0].qp, &wr, &bad), "ibv_post_send");
-}
-
 static void spin_ns(long ns)
 {
 	struct timespec a, b;
@@ -220,7 +214,7 @@ static void *interrupt_amidst(void *arg)
 	for (int i = 0; i < MIDST; i++) {
 		while (atomic_load(&rounds) <= i || state_of(getpid()) != 'S')
 			usleep(100);
-		write_one();
+		post_one(IBV_WR_RDMA_WRITE);
 		spin_ns(i % 64 * 1000);
 		pthread_kill(sleeper, SIGUSR1);
 		for (int ms = 0; atomic_load(&rounds) == i + 1; ms++) {
@@ -254,10 +248,7 @@ static void look_amidst(void)
 int main(void)
 {
 	alarm(PATIENCE_S);
-	for (int i = 0; i < 2; i++)
-		ends_open(&ends[i], IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
-			  ENDS_ALL_REMOTE);
-	ends_connect(&ends[0], &ends[1]);
+	ends_open_pair(ends);
 	post_receive();
 	need(!ibv_req_notify_cq(ends[1].cq, 0), "ibv_req_notify_cq");
 	look();
@@ -268,7 +259,6 @@ int main(void)
 	look_amidst();
 	printf("ok also when that has just woken it\n"
 	       "3 passed, 0 failed, 0 skipped\n");
-	ends_close(&ends[0]);
-	ends_close(&ends[1]);
+	ends_close_pair(ends);
 	return 0;
 }

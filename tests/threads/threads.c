@@ -59,20 +59,6 @@ static void run_threads(int n, void *(*body)(void *), void *arg, size_t step)
 		pthread_join(thread[i], NULL);
 }
 
-static void open_pair(struct ends e[2])
-{
-	for (int i = 0; i < 2; i++)
-		ends_open(&e[i], IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
-			  ENDS_ALL_REMOTE);
-	ends_connect(&e[0], &e[1]);
-}
-
-static void close_pair(struct ends e[2])
-{
-	ends_close(&e[0]);
-	ends_close(&e[1]);
-}
-
 static int post(struct ends *e, const struct ends *to,
 		enum ibv_wr_opcode opcode, uint32_t bytes)
 {
@@ -129,10 +115,10 @@ static void *work_apart(void *arg)
 	struct ends e[2];
 
 	(void)arg;
-	open_pair(e);
+	ends_open_pair(e);
 	for (int i = 0; i < ROUNDS; i++)
 		round_of_work(e);
-	close_pair(e);
+	ends_close_pair(e);
 	return NULL;
 }
 
@@ -183,11 +169,11 @@ static void *post_or_poll(void *arg)
 
 static void two_post_and_two_poll_on_one_queue_pair(void)
 {
-	open_pair(shared);
+	ends_open_pair(shared);
 	atomic_store(&polled, 0);
 	run_threads(4, post_or_poll, shared, 1);
 	EXPECT(polled == 2 * ROUNDS);
-	close_pair(shared);
+	ends_close_pair(shared);
 }
 
 /* ---- objects come and go amid traffic ---- */
@@ -255,9 +241,9 @@ static void *churn(void *arg)
 
 static void objects_come_and_go_amid_traffic(void)
 {
-	open_pair(shared);
+	ends_open_pair(shared);
 	run_threads(4, churn, shared, 1);
-	close_pair(shared);
+	ends_close_pair(shared);
 }
 
 static void *open_and_close(void *arg)
@@ -266,9 +252,9 @@ static void *open_and_close(void *arg)
 	for (int i = 0; i < ROUNDS / 4; i++) {
 		struct ends e[2];
 
-		open_pair(e);
+		ends_open_pair(e);
 		round_of_work(e);
-		close_pair(e);
+		ends_close_pair(e);
 	}
 	return NULL;
 }
@@ -288,17 +274,13 @@ struct waiter {
 
 static void open_waiter(struct waiter *w)
 {
-	for (int i = 0; i < 2; i++)
-		ends_open(&w->e[i], IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
-			  ENDS_ALL_REMOTE);
+	ends_open_pair(w->e);
 	w->channel = w->e[1].channel;
-	ends_connect(&w->e[0], &w->e[1]);
 }
 
 static void close_waiter(struct waiter *w)
 {
-	ends_close(&w->e[0]);
-	ends_close(&w->e[1]);
+	ends_close_pair(w->e);
 }
 
 /* Sleeps until all receives have come. */
@@ -432,7 +414,7 @@ static void a_thread_waits_for_an_asynchronous_event(void)
 	pthread_t waiter;
 	struct ibv_wc wc = {.status = IBV_WC_SUCCESS};
 
-	open_pair(e);
+	ends_open_pair(e);
 	if (pthread_create(&waiter, NULL, wait_for_async, &e[1]))
 		abort();
 	e[1].mr->rkey ^= 0x100;
@@ -440,7 +422,7 @@ static void a_thread_waits_for_an_asynchronous_event(void)
 	EXPECT(ends_wait(&e[0], &wc));
 	EXPECT(wc.status == IBV_WC_REM_ACCESS_ERR);
 	pthread_join(waiter, NULL);
-	close_pair(e);
+	ends_close_pair(e);
 }
 
 /* What the poll cannot take is found by it, when nothing else goes on. */
@@ -451,7 +433,7 @@ static void a_full_queue_is_told_of_while_all_sleep(void)
 	struct ibv_wc wc[4];
 	struct ends e[2];
 
-	open_pair(e);
+	ends_open_pair(e);
 	EXPECT(ibv_resize_cq(e[1].cq, 1) == 0);
 	for (int i = 0; i < 3; i++) {
 		EXPECT(post_receive(&e[1]) == 0);
@@ -470,7 +452,7 @@ static void a_full_queue_is_told_of_while_all_sleep(void)
 	} else {
 		EXPECT(false);
 	}
-	close_pair(e);
+	ends_close_pair(e);
 }
 
 /* ---- rudeness ---- */
@@ -493,7 +475,7 @@ static void a_queue_pair_fails_under_a_thread_that_posts(void)
 	struct ibv_wc wc;
 	pthread_t rude;
 
-	open_pair(e);
+	ends_open_pair(e);
 	atomic_store(&polled, 0);
 	if (pthread_create(&rude, NULL, fail_the_queue_pair, &e[0]))
 		abort();
@@ -505,7 +487,7 @@ static void a_queue_pair_fails_under_a_thread_that_posts(void)
 		atomic_fetch_add(&polled, 1);
 	}
 	pthread_join(rude, NULL);
-	close_pair(e);
+	ends_close_pair(e);
 }
 
 /* Its receives come back to the same queue, for as long as it is not reset. */
@@ -537,7 +519,7 @@ static void a_queue_pair_is_reset_under_a_thread_that_polls(void)
 	struct ibv_wc wc[16];
 	pthread_t rude;
 
-	open_pair(e);
+	ends_open_pair(e);
 	other = ends_beside(&e[0], NULL, 0);
 	atomic_store(&polled, 0);
 	if (pthread_create(&rude, NULL, reset_again_and_again, &other))
@@ -562,7 +544,7 @@ static void a_queue_pair_is_reset_under_a_thread_that_polls(void)
 	}
 	pthread_join(rude, NULL);
 	EXPECT(ibv_destroy_qp(other.qp) == 0);
-	close_pair(e);
+	ends_close_pair(e);
 }
 
 static void a_forked_child_is_refused_and_its_parent_goes_on(void)
@@ -571,7 +553,7 @@ static void a_forked_child_is_refused_and_its_parent_goes_on(void)
 	int status = -1;
 	pid_t child;
 
-	open_pair(e);
+	ends_open_pair(e);
 	round_of_work(e);
 	child = fork();
 	if (!child) {
@@ -582,7 +564,7 @@ static void a_forked_child_is_refused_and_its_parent_goes_on(void)
 	EXPECT(child > 0 && waitpid(child, &status, 0) == child);
 	EXPECT(status == 0);
 	round_of_work(e);
-	close_pair(e);
+	ends_close_pair(e);
 }
 
 int main(void)
