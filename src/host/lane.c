@@ -470,49 +470,62 @@ static bool must_wake(const struct lane *l)
 		engine_deadline(l->engine) < l->wake_ns);
 }
 
-/* Whoever has the lane may be another thread than before. */
+/* Whoever has the lane may be another thread than before, and is not cancelled
+ * with it. */
 static void begin(struct lane *l) REQUIRES(&l->lock)
 {
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &l->cancel);
 	l->now_ns = lane_now();
 	guard_turn(l->now_ns);
 }
 
-/* No thread is cancelled with the lane. */
-static bool try(struct lane *l) NO_LOCK_ANALYSIS
-{
-	if (!lock_try(&l->lock))
-		return false;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &l->cancel);
-	return true;
-}
-
 static bool take_if_free(struct lane *l) NO_LOCK_ANALYSIS
 {
-	if (!try(l))
+	if (!lock_try(&l->lock))
 		return false;
 	begin(l);
 	return true;
 }
 
-/* Let go of the lane, and serve who came in the meantime. */
+/* True: who came in the meantime is to be served, by us if it is still free. */
+static bool let_go(struct lane *l) NO_LOCK_ANALYSIS
+{
+	bool wake = must_wake(l);
+
+	if (wake)
+		ring_store(&l->is_resting, 0);
+	lock_give(&l->lock);
+	if (wake)
+		lane_wake(l);
+	return !mpsc_is_empty(&l->bells);
+}
+
 static void give(struct lane *l) NO_LOCK_ANALYSIS
 {
 	int cancel = l->cancel;
 
-	for (;;) {
-		bool wake = must_wake(l);
-
-		if (wake)
-			ring_store(&l->is_resting, 0);
-		lock_give(&l->lock);
-		if (wake)
-			lane_wake(l);
-		if (mpsc_is_empty(&l->bells) || !take_if_free(l))
-			break;
+	while (let_go(l) && take_if_free(l)) {
 		lane_ring(l);
 		settle(l);
 	}
 	pthread_setcancelstate(cancel, NULL);
+}
+
+static void serve(struct lane *l) NO_LOCK_ANALYSIS
+{
+	lane_ring(l);
+	settle(l);
+	give(l);
+}
+
+/*
+ * Of who looked and did nothing: where he has been no thread is cancelled, so
+ * he took no care of that, which for a poll is much.
+ */
+static void give_as_is(struct lane *l) NO_LOCK_ANALYSIS
+{
+	if (let_go(l) && take_if_free(l))
+		serve(l);
 }
 
 /*
@@ -540,10 +553,10 @@ static bool is_still(struct lane *l) REQUIRES(&l->lock)
 
 void lane_poll(struct lane *l) NO_LOCK_ANALYSIS
 {
-	if (ways_may_skip(&l->ways, l->engine) || !try(l))
+	if (ways_may_skip(&l->ways, l->engine) || !lock_try(&l->lock))
 		return;
 	if (is_still(l)) {
-		give(l);
+		give_as_is(l);
 		return;
 	}
 	begin(l);
@@ -555,9 +568,9 @@ void lane_poll(struct lane *l) NO_LOCK_ANALYSIS
 
 bool lane_is_held(struct lane *l) NO_LOCK_ANALYSIS
 {
-	if (!try(l))
+	if (!lock_try(&l->lock))
 		return true;
-	give(l);
+	give_as_is(l);
 	return false;
 }
 
@@ -744,15 +757,12 @@ void lane_serve(struct lane *l) NO_LOCK_ANALYSIS
 {
 	if (mpsc_seems_empty(&l->bells) || !take_if_free(l))
 		return;
-	lane_ring(l);
-	settle(l);
-	give(l);
+	serve(l);
 }
 
 void lane_take(struct lane *l) NO_LOCK_ANALYSIS
 {
 	lock_take(&l->lock);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &l->cancel);
 	begin(l);
 }
 
