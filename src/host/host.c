@@ -46,7 +46,7 @@ struct host {
 };
 
 static struct host *the_host;
-static struct lock host_once = {PTHREAD_MUTEX_INITIALIZER};
+static struct lock host_once;
 
 static bool is_set(const char *name)
 {

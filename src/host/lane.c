@@ -497,7 +497,7 @@ static bool let_go(struct lane *l) NO_LOCK_ANALYSIS
 	lock_give(&l->lock);
 	if (wake)
 		lane_wake(l);
-	return !mpsc_is_empty(&l->bells);
+	return !mpsc_seems_empty(&l->bells);
 }
 
 static void give(struct lane *l) NO_LOCK_ANALYSIS

@@ -25,7 +25,7 @@
 #define CROWDED_MAX_NS 1000000000
 #define AT_WORK_NS     1000000 /* so long after a post the program is running */
 
-static struct lock part = {PTHREAD_MUTEX_INITIALIZER};
+static struct lock part;
 static sem_t nap; /* posted: it is over */
 static ring_index is_open;
 /* Programs asleep, with the one that has the part, */
@@ -88,7 +88,7 @@ void minder_closed(void) NO_LOCK_ANALYSIS
 
 void minder_forget(void)
 {
-	part = (struct lock){PTHREAD_MUTEX_INITIALIZER};
+	lock_init(&part);
 	inputs_close(&with_part.inputs);
 	ring_store(&is_open, 0);
 	ring_store(&is_minded, 0);

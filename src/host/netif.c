@@ -20,7 +20,7 @@
 static struct host_device devices[HOST_MAX_DEVICES];
 static uint32_t device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct lock ports = {PTHREAD_MUTEX_INITIALIZER};
+static struct lock ports;
 static ring_index version = 1; /* odd; written under ports */
 
 static struct {

@@ -39,7 +39,7 @@ struct tree {
  * as long as this process lives: -1, or a descriptor of the folder, locked.
  */
 static int hold_fd = -1;
-static struct lock lock = {PTHREAD_MUTEX_INITIALIZER};
+static struct lock lock;
 static char root[PATH_BYTES / 2]; /* all three: under lock */
 static bool written, usable;
 

@@ -1,6 +1,9 @@
 #include "util/lock.h"
 
+#include <errno.h>
+#include <linux/futex.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -8,27 +11,35 @@
 
 void lock_init(struct lock *l)
 {
-	CHECK(pthread_mutex_init(&l->m, 0) == 0);
+	LOCK_SAYS(__tsan_mutex_create(l, 0));
+	atomic_init(&l->word, 0);
 }
 
 void lock_fini(struct lock *l)
 {
-	CHECK(pthread_mutex_destroy(&l->m) == 0);
+	CHECK(!atomic_load(&l->word));
+	LOCK_SAYS(__tsan_mutex_destroy(l, 0));
 }
 
-void lock_take(struct lock *l) NO_LOCK_ANALYSIS
+static void futex(struct lock *l, int op, uint32_t n)
 {
-	CHECK(pthread_mutex_lock(&l->m) == 0);
+	int before = errno;
+
+	syscall(SYS_futex, &l->word, op | FUTEX_PRIVATE_FLAG, n, NULL);
+	errno = before;
 }
 
-bool lock_try(struct lock *l) NO_LOCK_ANALYSIS
+/* Whoever slept here cannot know that it was the last. */
+void lock_wait(struct lock *l)
 {
-	return pthread_mutex_trylock(&l->m) == 0;
+	while (atomic_exchange_explicit(&l->word, LOCK_AWAITED,
+					memory_order_acquire))
+		futex(l, FUTEX_WAIT, LOCK_AWAITED);
 }
 
-void lock_give(struct lock *l) NO_LOCK_ANALYSIS
+void lock_wake(struct lock *l)
 {
-	CHECK(pthread_mutex_unlock(&l->m) == 0);
+	futex(l, FUTEX_WAKE, 1);
 }
 
 #define SPINS 100 /* then yield: the holder may be on our core; */

@@ -1,6 +1,8 @@
 /*
- * Locks.  `struct lock` is private to a process (a pthread mutex with clang's
- * thread-safety annotations).  `struct alock` lives in an arena that several
+ * Locks.  `struct lock` is private to a process: one word, waited for with a
+ * futex, zero when it is free.  It is a pthread mutex but for what that costs:
+ * a post or a poll takes one, which here is an instruction each way, and the
+ * one that gives it is a fence.  `struct alock` lives in an arena that several
  * processes may map: one word that names its owner, taken by
  * compare-and-swap, waited for with a pause, then sched_yield, then short
  * sleeps; it needs no initialisation beyond zero.  The lock of a process that
@@ -11,15 +13,30 @@
 #ifndef ADVERB_UTIL_LOCK_H
 #define ADVERB_UTIL_LOCK_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "util/ring.h"
 
 #if defined(__clang__)
 #define LOCK_ATTR(x) __attribute__((x))
 #else
 #define LOCK_ATTR(x)
+#endif
+/* ThreadSanitizer knows the order of locks by what they tell it. */
+#if defined(__SANITIZE_THREAD__)
+#define LOCK_TELLS 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define LOCK_TELLS 1
+#endif
+#endif
+#if defined(LOCK_TELLS)
+#include <sanitizer/tsan_interface.h>
+#define LOCK_SAYS(x) x
+#else
+#define LOCK_SAYS(x) (void)0
 #endif
 #define CAPABILITY(x)	 LOCK_ATTR(capability(x))
 #define GUARDED_BY(x)	 LOCK_ATTR(guarded_by(x))
@@ -30,14 +47,55 @@
 #define NO_LOCK_ANALYSIS LOCK_ATTR(no_thread_safety_analysis)
 
 struct CAPABILITY("mutex") lock {
-	pthread_mutex_t m;
+	_Atomic uint32_t word; /* 0: free, 1: taken, LOCK_AWAITED */
 };
+
+#define LOCK_AWAITED 2 /* taken, and somebody sleeps for it */
 
 void lock_init(struct lock *l);
 void lock_fini(struct lock *l);
-void lock_take(struct lock *l) ACQUIRE(l);
-bool lock_try(struct lock *l) TRY_ACQUIRE(true, l);
-void lock_give(struct lock *l) RELEASE(l);
+void lock_wait(struct lock *l); /* and take it */
+void lock_wake(struct lock *l);
+
+static inline bool lock_try(struct lock *l)
+	TRY_ACQUIRE(true, l) NO_LOCK_ANALYSIS
+{
+	uint32_t free = 0;
+	bool is_ours;
+
+	LOCK_SAYS(__tsan_mutex_pre_lock(l, __tsan_mutex_try_lock));
+	is_ours = atomic_compare_exchange_strong_explicit(
+		&l->word, &free, 1, memory_order_acquire, memory_order_relaxed);
+	LOCK_SAYS(__tsan_mutex_post_lock(
+		l,
+		__tsan_mutex_try_lock |
+			(is_ours ? 0 : __tsan_mutex_try_lock_failed),
+		0));
+	return is_ours;
+}
+
+static inline void lock_take(struct lock *l) ACQUIRE(l) NO_LOCK_ANALYSIS
+{
+	uint32_t free = 0;
+
+	LOCK_SAYS(__tsan_mutex_pre_lock(l, 0));
+	if (!atomic_compare_exchange_strong_explicit(&l->word, &free, 1,
+						     memory_order_acquire,
+						     memory_order_relaxed))
+		lock_wait(l);
+	LOCK_SAYS(__tsan_mutex_post_lock(l, 0, 0));
+}
+
+/* What the caller reads next is read after others see that it is free. */
+static inline void lock_give(struct lock *l) RELEASE(l) NO_LOCK_ANALYSIS
+{
+	LOCK_SAYS(__tsan_mutex_pre_unlock(l, 0));
+	if (atomic_exchange_explicit(&l->word, 0, memory_order_seq_cst) ==
+	    LOCK_AWAITED)
+		lock_wake(l);
+	ring_fence_behind();
+	LOCK_SAYS(__tsan_mutex_post_unlock(l, 0));
+}
 
 /* Names a process to those who share memory with it; never 0. */
 typedef uint64_t alock_owner;

@@ -21,14 +21,7 @@ struct mpsc {
 	_Atomic(struct mpsc_node *) top;
 };
 
-/* Ordered after all that the caller did before, such as giving a lock. */
-static inline bool mpsc_is_empty(struct mpsc *s)
-{
-	atomic_thread_fence(memory_order_seq_cst);
-	return !atomic_load_explicit(&s->top, memory_order_seq_cst);
-}
-
-/* The same without waiting for what we wrote before: for who looks again. */
+/* For who looks again, or has just given the lock (lock_give is a fence). */
 static inline bool mpsc_seems_empty(const struct mpsc *s)
 {
 	return !atomic_load_explicit(&s->top, memory_order_relaxed);

@@ -87,7 +87,7 @@ static void fill(struct v_context *c)
 
 /* Open contexts, so that a duplicate of a descriptor finds its own. */
 static struct list contexts = {&contexts, &contexts};
-static struct lock contexts_lock = {PTHREAD_MUTEX_INITIALIZER};
+static struct lock contexts_lock;
 
 /* Who held the lock is not in the child. */
 static void forked(void)

@@ -14,7 +14,7 @@
 #include "verbs/fail.h"
 #include "verbs/ops.h"
 
-static struct lock dm_lock = {PTHREAD_MUTEX_INITIALIZER};
+static struct lock dm_lock;
 static struct list all = {&all, &all};
 static uint32_t next_handle;
 static size_t taken; /* bytes */

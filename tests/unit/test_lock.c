@@ -240,6 +240,70 @@ static void nobody_inherits_from_the_nameless(void **state) NO_LOCK_ANALYSIS
 	assert_false(inherited);
 }
 
+/* ---- the lock of one process ---- */
+
+static struct lock own;
+
+/* Some give it at once, some have others fall asleep for it. */
+static void *count_under_own(void *arg)
+{
+	const struct timespec nap = {0, 20000};
+
+	for (int i = 0; i < ROUNDS / 4; i++) {
+		if (i % 16 || !lock_try(&own))
+			lock_take(&own);
+		shared->count++;
+		shared->twin = shared->count;
+		if (i % 64 == 0)
+			nanosleep(&nap, NULL);
+		lock_give(&own);
+	}
+	return NULL;
+}
+
+static void whoever_waits_for_a_lock_gets_it(void **state)
+{
+	pthread_t t[THREADS];
+
+	lock_init(&own);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(
+			pthread_create(&t[i], NULL, count_under_own, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	assert_int_equal(shared->count, THREADS * (ROUNDS / 4));
+	lock_fini(&own);
+}
+
+static void *try_own(void *arg) NO_LOCK_ANALYSIS
+{
+	*(bool *)arg = lock_try(&own);
+	if (*(bool *)arg)
+		lock_give(&own);
+	return NULL;
+}
+
+static bool is_free_for_another(void)
+{
+	bool got = false;
+	pthread_t t;
+
+	assert_int_equal(pthread_create(&t, NULL, try_own, &got), 0);
+	pthread_join(t, NULL);
+	return got;
+}
+
+static void a_try_does_not_wait(void **state)
+{
+	lock_init(&own);
+	assert_true(is_free_for_another());
+	lock_take(&own);
+	assert_false(is_free_for_another());
+	lock_give(&own);
+	assert_true(is_free_for_another());
+	lock_fini(&own);
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -253,6 +317,8 @@ int main(void)
 		EACH(of_many_waiters_one_inherits),
 		EACH(killed_anywhere_it_leaves_a_lock_to_inherit),
 		EACH(nobody_inherits_from_the_nameless),
+		EACH(whoever_waits_for_a_lock_gets_it),
+		EACH(a_try_does_not_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
