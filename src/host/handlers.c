@@ -29,12 +29,12 @@ static void look(struct handlers *h)
 		if (!(a.sa_flags & SA_RESTART))
 			sigaddset(&h->ending, sig);
 	}
-	h->looked_ns = lane_now();
+	h->looked_ns = clock_real();
 }
 
 bool handlers_differ(struct handlers *h)
 {
-	if (!h->looked_ns || lane_now() - h->looked_ns > LOOK_NS)
+	if (!h->looked_ns || clock_real() - h->looked_ns > LOOK_NS)
 		look(h);
 	return h->kinds == (RESTARTING | ENDING);
 }

@@ -128,7 +128,7 @@ static int start(struct host *h, const struct host_sink *sink)
 	if (peer_page())
 		config.class_of = peer_class;
 	config.direct = neighbour_is_open();
-	e = engine_new(&config, lane_now());
+	e = engine_new(&config, clock_real());
 	err = e ? lane_init(&h->lane, e, fd, sink, allowed,
 			    is_off("ADVERB_SPORT"))
 		: -ENOMEM;
@@ -449,7 +449,7 @@ static uint16_t source_port(struct host *h, const struct ibt_qp *side,
 	if (mask & HCA_QP_DEST_QPN)
 		now.dest_qpn = attr->dest_qpn;
 	return sport_take(&h->lane.wire.sports, attr->ah.dgid,
-			  peer_class(now.dest_qpn), lane_now());
+			  peer_class(now.dest_qpn), clock_now(&h->lane.clock));
 }
 
 void host_aim(struct host *h, struct wq_to *to) NO_LOCK_ANALYSIS
@@ -461,7 +461,7 @@ void host_aim(struct host *h, struct wq_to *to) NO_LOCK_ANALYSIS
 	if (to->port)
 		return;
 	lane_take(&h->lane);
-	to->port = sport_open(sports, to->to, class, lane_now());
+	to->port = sport_open(sports, to->to, class, clock_now(&h->lane.clock));
 	lane_give(&h->lane);
 }
 
@@ -493,7 +493,7 @@ static int modify(struct host *h, struct ibt_qp *side, struct hca_qp_attr *own,
 	if (mask & HCA_QP_AV)
 		own->ah.port = source_port(h, side, own, mask);
 	err = engine_qp_modify(h->lane.engine, side, own, mask, from,
-			       lane_now(), why);
+			       clock_now(&h->lane.clock), why);
 	if (err)
 		port = own->ah.port;
 	else if (!(mask & HCA_QP_AV) && port == port_of(h, side))
@@ -606,10 +606,10 @@ void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)
 static void yield_poll(struct host *h, uint32_t every)
 {
 	uint32_t news = ring_load(&h->lane.news);
-	uint64_t began = lane_now(), took;
+	uint64_t began = clock_real(), took;
 
 	sched_yield();
-	took = lane_now() - began;
+	took = clock_real() - began;
 	lane_poll(&h->lane);
 	if (took > SWITCH_MIN_NS && took < SWITCH_MAX_NS &&
 	    ring_load(&h->lane.news) != news)

@@ -59,7 +59,7 @@ void inputs_close(struct inputs *in)
 
 static struct timespec left_until(uint64_t until)
 {
-	uint64_t now = lane_now(), left = until > now ? until - now : 0;
+	uint64_t now = clock_real(), left = until > now ? until - now : 0;
 
 	return (struct timespec){.tv_sec = (time_t)(left / NS_PER_S),
 				 .tv_nsec = (long)(left % NS_PER_S)};

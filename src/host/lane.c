@@ -40,14 +40,6 @@
 #define MIND_FOR_NS 1000000u
 #define PUBLISH_NS  100000000 /* how old the counters in our page may be */
 
-uint64_t lane_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 int lane_init(struct lane *l, struct engine *e, int fd,
 	      const struct host_sink *sink, struct udp_offload allowed,
 	      bool one_port)
@@ -59,7 +51,8 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	lock_init(&l->lock);
 	l->engine = e;
 	l->sink = *sink;
-	l->last_turn_ns = l->now_ns = l->published_ns = lane_now();
+	clock_init(&l->clock);
+	l->last_turn_ns = l->now_ns = l->published_ns = clock_now(&l->clock);
 	l->is_full = l->is_junk_said = l->is_dry = false;
 	l->rest = NULL;
 	pace_init(&l->pace);
@@ -285,7 +278,8 @@ static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 	l->dry_looks = l->is_dry ? l->dry_looks + 1 : 0;
 	if (l->is_dry && (l->rest || l->dry_looks > DRY_LOOKS))
 		engine_rx_empty(l->engine);
-	pace_looked(&l->pace, bytes, bytes < BULK_BYTES ? now : lane_now());
+	pace_looked(&l->pace, bytes,
+		    bytes < BULK_BYTES ? now : clock_now(&l->clock));
 	if (ring_own(&l->is_paced) == pace_is_off(&l->pace))
 		ring_store(&l->is_paced, !pace_is_off(&l->pace));
 	return bytes;
@@ -475,7 +469,7 @@ static bool must_wake(const struct lane *l)
 static void begin(struct lane *l) REQUIRES(&l->lock)
 {
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &l->cancel);
-	l->now_ns = lane_now();
+	l->now_ns = clock_now(&l->clock);
 	guard_turn(l->now_ns);
 }
 
@@ -539,7 +533,7 @@ static bool is_still(struct lane *l) REQUIRES(&l->lock)
 	    engine_has_mail(l->engine) ||
 	    board_has_news(engine_board(l->engine)))
 		return false;
-	if (!pace_is_off(&l->pace) && is_pausing(l, lane_now()))
+	if (!pace_is_off(&l->pace) && is_pausing(l, clock_now(&l->clock)))
 		return true;
 	/* to a stream there is seldom an answer that is not on the board */
 	if (l->in_vain == IN_VAIN_MAX && ring_own(&l->streak) >= LANE_STREAM)
@@ -576,7 +570,7 @@ bool lane_is_held(struct lane *l) NO_LOCK_ANALYSIS
 
 uint64_t lane_ago_ns(uint32_t polled)
 {
-	return ((uint32_t)(lane_now() / LANE_TICK_NS) - polled) *
+	return ((uint32_t)(clock_real() / LANE_TICK_NS) - polled) *
 	       (uint64_t)LANE_TICK_NS;
 }
 

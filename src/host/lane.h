@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "host/clock.h"
 #include "host/host.h"
 #include "host/pace.h"
 #include "util/lock.h"
@@ -44,7 +45,8 @@ struct lane {
 	int cancel;	       /* pthread_setcancelstate's, of its holder */
 	struct engine *engine; /* owned, GUARDED_BY(lock) */
 	struct udp wire;       /* the same */
-	uint64_t now_ns;       /* when its present holder took it */
+	struct clock clock;
+	uint64_t now_ns; /* when its present holder took it */
 	uint64_t last_turn_ns, published_ns;
 	uint64_t bulk;	     /* datagrams with much at once, either way; */
 	uint64_t inflow;     /* those received since we sent as much */
@@ -99,7 +101,6 @@ struct lane {
 	ring_index is_watched;
 };
 
-uint64_t lane_now(void);
 /* Takes the engine and fd; 0 or -errno. */
 int lane_init(struct lane *l, struct engine *e, int fd,
 	      const struct host_sink *sink, struct udp_offload allowed,

@@ -97,7 +97,7 @@ void minder_forget(void)
 
 void minder_nap(struct lane *l, uint64_t ns)
 {
-	inputs_wait(&with_part.inputs, l, lane_now() + ns, 0);
+	inputs_wait(&with_part.inputs, l, clock_real() + ns, 0);
 }
 
 /* Is the program at work on our core, by what it posted last? */
@@ -114,14 +114,14 @@ static bool shares_core(const struct lane *l)
  */
 static bool linger(struct lane *l)
 {
-	uint64_t now = lane_now(), left = lane_lingers(l, now);
+	uint64_t now = clock_real(), left = lane_lingers(l, now);
 	uint64_t heard = now - l->heard_ns;
 
 	lane_looked(l, now);
 	if (lane_pauses(l, now)) {
 		/* who yields here has lost the core for milliseconds if others
 		 * want it */
-		while (lane_pauses(l, lane_now()))
+		while (lane_pauses(l, clock_real()))
 			;
 		return true;
 	}
@@ -133,7 +133,7 @@ static bool linger(struct lane *l)
 	    (left ? CROWDED_NS : with_part.crowded_for_ns))
 		return false;
 	sched_yield();
-	if (lane_now() - now > lane_scaled(l, ALONE_NS)) {
+	if (clock_real() - now > lane_scaled(l, ALONE_NS)) {
 		with_part.crowded_ns = now;
 		with_part.crowded_for_ns = bits_min_u64(
 			2 * with_part.crowded_for_ns, CROWDED_MAX_NS);
@@ -154,9 +154,9 @@ static int mind(struct lane *l, struct lane_rest *r)
 	if (!lane_rest(l, r)) {
 		/* who has it may have posted the event, and go on for long */
 		r->is_over = r->sleep->is_over(r->sleep->arg);
-		return r->is_over
-			       ? 0
-			       : inputs_wait(in, l, lane_now() + NAP_MIN_NS, 0);
+		return r->is_over ? 0
+				  : inputs_wait(in, l,
+						clock_real() + NAP_MIN_NS, 0);
 	}
 	if (r->is_over)
 		return 0;
@@ -192,7 +192,7 @@ static bool give_up(uint32_t before) NO_LOCK_ANALYSIS
 
 static void doze(uint64_t ns)
 {
-	uint64_t end = lane_now() + ns;
+	uint64_t end = clock_real() + ns;
 	struct timespec t = {
 		.tv_sec = (time_t)(end / NS_PER_S),
 		.tv_nsec = (long)(end % NS_PER_S),

@@ -54,7 +54,7 @@ static bool is_streaming(struct lane *l)
 static void watch(struct lane *l, uint32_t armed)
 {
 	static uint64_t ns, until_ns;
-	uint64_t now = lane_now();
+	uint64_t now = clock_real();
 	bool driven;
 	uint32_t news;
 
@@ -72,7 +72,7 @@ static void watch(struct lane *l, uint32_t armed)
 		ns = driven ? bits_min_u64(2 * ns, NAP_MAX_NS) : NAP_MIN_NS;
 	} while (driven && news != ring_load(&l->news));
 	ring_store(&l->is_watched, 0);
-	until_ns = lane_now();
+	until_ns = clock_real();
 }
 
 /*

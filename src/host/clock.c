@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/clock.h"
+
+#include <sys/prctl.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "util/bits.h"
+
+#define BASE_NS	   10000000u   /* the least to measure a rate over, */
+#define BASE_MAX   1000000000u /* and the most: it is steered */
+#define SURE_TICKS 4096	       /* a look that took longer was interrupted */
+#define BEHIND_NS  64	/* two processors' counters are not so far apart */
+#define SLOW	   1024 /* one part of so many, so that it stays behind */
+#define WRONG_MAX  3
+
+uint64_t clock_real(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Does it count at one rate, whatever the processor does, and may we look? */
+static bool is_usable(void)
+{
+#if defined(__x86_64__)
+	unsigned a, b, c, d;
+	int may = PR_TSC_ENABLE;
+
+	return !prctl(PR_GET_TSC, &may) && may == PR_TSC_ENABLE &&
+	       __get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8;
+#else
+	return clock_ticks();
+#endif
+}
+
+void clock_init(struct clock *c)
+{
+	*c = (struct clock){.is_off = !is_usable()};
+}
+
+static uint64_t scaled(uint64_t ticks, uint64_t rate)
+{
+	return (uint64_t)((unsigned __int128)ticks * rate >> 32);
+}
+
+/* Is what the counter would say ahead of the clock?  Then it was changed, or
+ * runs faster than it did. */
+static bool is_wrong(const struct clock *c, uint64_t before, uint64_t ns)
+{
+	return c->good_for && (before < c->tick ||
+			       c->ns + scaled(before - c->tick, c->rate) > ns);
+}
+
+static void forget(struct clock *c)
+{
+	c->good_for = c->base_tick = 0;
+	c->is_off |= ++c->wrong > WRONG_MAX;
+}
+
+static void measure(struct clock *c, uint64_t ns, uint64_t tick)
+{
+	uint64_t passed = ns - c->base_ns, rate;
+
+	if (c->base_tick && tick > c->base_tick && passed >= BASE_NS) {
+		rate = (uint64_t)(((unsigned __int128)passed << 32) /
+				  (tick - c->base_tick));
+		c->rate = rate - rate / SLOW;
+		c->good_for = ((uint64_t)CLOCK_STRETCH_NS << 32) / rate;
+	}
+	if (!c->base_tick || passed > BASE_MAX) {
+		c->base_tick = tick;
+		c->base_ns = ns;
+	}
+}
+
+uint64_t clock_look(struct clock *c, uint64_t before, uint64_t ns,
+		    uint64_t after)
+{
+	bool is_sure = after - before < SURE_TICKS;
+
+	if (is_wrong(c, before, ns))
+		forget(c);
+	if (is_sure && !c->is_off)
+		measure(c, ns, after);
+	c->ns = ns - BEHIND_NS;
+	c->tick = is_sure ? after : after - c->good_for;
+	c->said = bits_max_u64(c->said, c->ns);
+	return c->said;
+}
+
+uint64_t clock_sync(struct clock *c)
+{
+	uint64_t before = clock_ticks(), ns = clock_real();
+
+	return clock_look(c, before, ns, clock_ticks());
+}
