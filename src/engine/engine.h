@@ -111,6 +111,8 @@ struct engine_want {
 	uint64_t since_ns;
 };
 bool engine_wants_way(struct engine *e, struct engine_want *want);
+/* Is there one to name? */
+bool engine_is_undecided(const struct engine *e);
 void engine_want_anew(struct engine *e);
 /* Does one wait that was named? */
 bool engine_waits_for_way(const struct engine *e);
@@ -125,6 +127,7 @@ bool engine_way(struct engine *e, uint32_t qpn, struct hca *far,
 void *engine_parted(struct engine *e);
 /* An owner whose process sleeps and has mail, once; NULL: none. */
 void *engine_kick(struct engine *e);
+bool engine_has_kicks(const struct engine *e);
 /* That process has ended; false if no QP is on it. */
 bool engine_gone(struct engine *e, const void *owner);
 /* Peers have left letters: serve them.  engine_tick does. */

@@ -51,6 +51,11 @@ bool engine_wants_way(struct engine *e, struct engine_want *want)
 	return true;
 }
 
+bool engine_is_undecided(const struct engine *e)
+{
+	return !list_is_empty(&e->undecided);
+}
+
 bool engine_waits_for_way(const struct engine *e)
 {
 	return !list_is_empty(&e->asked);
@@ -79,6 +84,11 @@ bool engine_way(struct engine *e, uint32_t qpn, struct hca *far,
 	list_remove(&q->nearby);
 	ibt_qp_activate(&e->ibt, q);
 	return kept;
+}
+
+bool engine_has_kicks(const struct engine *e)
+{
+	return !list_is_empty(&e->kicks);
 }
 
 void *engine_kick(struct engine *e)

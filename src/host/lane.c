@@ -53,7 +53,7 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	l->sink = *sink;
 	clock_init(&l->clock);
 	l->last_turn_ns = l->now_ns = l->published_ns = clock_now(&l->clock);
-	l->is_full = l->is_junk_said = l->is_dry = false;
+	l->is_full = l->is_junk_said = l->is_dry = l->is_shielded = false;
 	l->rest = NULL;
 	pace_init(&l->pace);
 	l->awaited_fd = -1;
@@ -94,6 +94,18 @@ void lane_fini(struct lane *l)
 	engine_free(l->engine);
 	udp_fini(&l->wire);
 	lock_fini(&l->lock);
+}
+
+/*
+ * Who has the lane is not cancelled with it, from before the first call on in
+ * which that could be, until the lane is given back.  To post and to poll takes
+ * no such call where there are no packets.
+ */
+static void shield(struct lane *l)
+{
+	if (!l->is_shielded)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &l->cancel);
+	l->is_shielded = true;
 }
 
 /* A capture shows what a wire carries. */
@@ -176,7 +188,10 @@ static bool find_page(struct lane *l)
 	uint32_t qpn = engine_wants_page(l->engine);
 	const void *page;
 
-	if (!qpn || !peer_page_of(qpn, &page))
+	if (!qpn)
+		return false;
+	shield(l);
+	if (!peer_page_of(qpn, &page))
 		return false;
 	engine_page(l->engine, qpn, page);
 	return true;
@@ -196,6 +211,8 @@ static void transmit(struct lane *l)
 
 	for (unsigned r = 0; r < TX_ROUNDS && n && sent == n; r++) {
 		n = engine_tx(l->engine, f, UDP_BATCH, l->now_ns);
+		if (n || engine_has_kicks(l->engine))
+			shield(l);
 		for (size_t i = 0; i < n; i++)
 			d[i] = (struct udp_dgram){
 				.from = f[i].from,
@@ -327,6 +344,8 @@ static bool report(struct lane *l)
 
 	do {
 		n = engine_events(l->engine, ev, EVENT_BATCH);
+		if (n)
+			shield(l);
 		for (size_t i = 0; i < n; i++) {
 			if (ev[i].type == ENGINE_EXPLAIN) {
 				explain(&ev[i].explain);
@@ -344,11 +363,20 @@ static bool report(struct lane *l)
 	return answered;
 }
 
+/* The memory of those whose QPs are to be reached without packets. */
+static bool find_ways(struct lane *l)
+{
+	if (!engine_is_undecided(l->engine))
+		return false;
+	shield(l);
+	return ways_find(l->engine);
+}
+
 static void settle(struct lane *l)
 {
 	do
 		transmit(l);
-	while (report(l) || find_page(l) || ways_find(l->engine));
+	while (report(l) || find_page(l) || find_ways(l));
 }
 
 /* One of a stream that our thread has to mind? */
@@ -412,6 +440,7 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 		     now - l->last_turn_ns > ASLEEP_NS;
 	bool any, is_deaf, has_dead = peer_has_dead();
 
+	shield(l);
 	/* what arrived meanwhile must not find our patience used up */
 	if (slept)
 		engine_was_asleep(
@@ -464,11 +493,9 @@ static bool must_wake(const struct lane *l)
 		engine_deadline(l->engine) < l->wake_ns);
 }
 
-/* Whoever has the lane may be another thread than before, and is not cancelled
- * with it. */
+/* Whoever has the lane may be another thread than before. */
 static void begin(struct lane *l) REQUIRES(&l->lock)
 {
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &l->cancel);
 	l->now_ns = clock_now(&l->clock);
 	guard_turn(l->now_ns);
 }
@@ -484,25 +511,26 @@ static bool take_if_free(struct lane *l) NO_LOCK_ANALYSIS
 /* True: who came in the meantime is to be served, by us if it is still free. */
 static bool let_go(struct lane *l) NO_LOCK_ANALYSIS
 {
-	bool wake = must_wake(l);
+	bool wake = must_wake(l), is_shielded = l->is_shielded;
+	int cancel = l->cancel;
 
 	if (wake)
 		ring_store(&l->is_resting, 0);
+	l->is_shielded = false;
 	lock_give(&l->lock);
 	if (wake)
 		lane_wake(l);
+	if (is_shielded)
+		pthread_setcancelstate(cancel, NULL);
 	return !mpsc_seems_empty(&l->bells);
 }
 
 static void give(struct lane *l) NO_LOCK_ANALYSIS
 {
-	int cancel = l->cancel;
-
 	while (let_go(l) && take_if_free(l)) {
 		lane_ring(l);
 		settle(l);
 	}
-	pthread_setcancelstate(cancel, NULL);
 }
 
 static void serve(struct lane *l) NO_LOCK_ANALYSIS
@@ -510,16 +538,6 @@ static void serve(struct lane *l) NO_LOCK_ANALYSIS
 	lane_ring(l);
 	settle(l);
 	give(l);
-}
-
-/*
- * Of who looked and did nothing: where he has been no thread is cancelled, so
- * he took no care of that, which for a poll is much.
- */
-static void give_as_is(struct lane *l) NO_LOCK_ANALYSIS
-{
-	if (let_go(l) && take_if_free(l))
-		serve(l);
 }
 
 /*
@@ -550,7 +568,7 @@ void lane_poll(struct lane *l) NO_LOCK_ANALYSIS
 	if (ways_may_skip(&l->ways, l->engine) || !lock_try(&l->lock))
 		return;
 	if (is_still(l)) {
-		give_as_is(l);
+		give(l);
 		return;
 	}
 	begin(l);
@@ -564,7 +582,7 @@ bool lane_is_held(struct lane *l) NO_LOCK_ANALYSIS
 {
 	if (!lock_try(&l->lock))
 		return true;
-	give_as_is(l);
+	give(l);
 	return false;
 }
 
@@ -597,6 +615,7 @@ void lane_quit(struct lane *l) NO_LOCK_ANALYSIS
 {
 	if (!take_if_free(l))
 		return;
+	shield(l);
 	lane_catch_up(l);
 	engine_publish(l->engine);
 	give(l);
@@ -758,6 +777,7 @@ void lane_take(struct lane *l) NO_LOCK_ANALYSIS
 {
 	lock_take(&l->lock);
 	begin(l);
+	shield(l);
 }
 
 void lane_give(struct lane *l) NO_LOCK_ANALYSIS

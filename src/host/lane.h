@@ -42,7 +42,8 @@ struct lane_group {
 
 struct lane {
 	struct lock lock;
-	int cancel;	       /* pthread_setcancelstate's, of its holder */
+	bool is_shielded;      /* its holder is not cancelled: */
+	int cancel;	       /* pthread_setcancelstate's of before */
 	struct engine *engine; /* owned, GUARDED_BY(lock) */
 	struct udp wire;       /* the same */
 	struct clock clock;
