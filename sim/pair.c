@@ -66,7 +66,7 @@ static void tap_init(struct world *w, struct host *h, uint32_t i)
 	if (!t->cqe)
 		return;
 	t->by_event = t->fired = below(w, 2);
-	t->cq = cq_new(&h->hca, t->cqe, i);
+	t->cq = cq_new(&h->hca, t->cqe, i, false);
 	if (!t->cq)
 		abort();
 	t->cq->head = t->cq->tail = below(w, 2) ? 0u : 0xffffffe0u;

@@ -6,7 +6,7 @@
 #include "util/bits.h"
 #include "util/step.h"
 
-struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user)
+struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent)
 {
 	struct cq *cq = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *cq));
 
@@ -15,6 +15,7 @@ struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user)
 	cq->size = bits_pow2_up(cqe);
 	cq->cqe = cqe;
 	cq->user = user;
+	cq->is_silent = is_silent;
 	cq->id = ++h->shared->next_cq;
 	cq->ring = arena_alloc(&h->arena, cq->size * sizeof(struct cqe));
 	if (!cq->ring) {
@@ -68,9 +69,9 @@ uint32_t cq_owed(struct cq *cq)
  * What a completion just written does to an armed queue, by one store: whoever
  * does it, from there on the event is owed, or the completion held back.
  *
- * After the fence the program's arming is seen here, or the completion by the
- * poll that follows its arming.  Without, the load may be done before the
- * store of the completion, and then neither is.
+ * The caller has fenced its completion: the program's arming is seen here, or
+ * the completion by the poll that follows its arming.  Without, the load may be
+ * done before the store of the completion, and then neither is.
  *
  *	here		the program
  *	head = n	arm = any
@@ -79,11 +80,9 @@ uint32_t cq_owed(struct cq *cq)
 static enum cq_push tell(struct cq *cq, bool solicited, bool failed,
 			 uint32_t count)
 {
-	uint32_t arm, held;
+	uint32_t arm = atomic_load(&cq->arm), held;
 	bool waits;
 
-	ring_fence();
-	arm = atomic_load(&cq->arm);
 	do {
 		if (!is_wanted(arm, solicited))
 			return arm & CQ_OWED_MASK ? CQ_NOTIFY : CQ_QUIET;
@@ -121,7 +120,6 @@ static void enqueue(struct hca *h, struct cq *cq, struct qp *qp)
 {
 	aoff first;
 
-	ring_fence();
 	if (ring_load(&qp->far.is_queued) ||
 	    atomic_exchange(&qp->far.is_queued, 1))
 		return;
@@ -137,8 +135,10 @@ static void enqueue(struct hca *h, struct cq *cq, struct qp *qp)
 enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 			 bool solicited, bool failed, uint32_t count)
 {
+	/* before it is looked at whether the owner watches, or has armed */
+	ring_fence();
 	enqueue(h, cq, qp);
-	return tell(cq, solicited, failed, count);
+	return cq->is_silent ? CQ_QUIET : tell(cq, solicited, failed, count);
 }
 
 /* Into the ring, unless that has overflowed: IBTA 11.6.3.2. */
@@ -268,7 +268,7 @@ static bool is_any_behind(const struct hca *h, struct cq *cq)
  * the ring: so that is looked at last.  That a queue pair is watched from now
  * on may be seen late, but not after the end of that collection.
  */
-bool cq_has(const struct hca *h, struct cq *cq)
+static bool has(const struct hca *h, struct cq *cq, bool looks)
 {
 	bool is_there;
 
@@ -277,10 +277,15 @@ bool cq_has(const struct hca *h, struct cq *cq)
 	STEP("a completion queue is looked at");
 	is_there |= ring_load(&cq->is_collecting);
 	STEP("a completion queue is looked at");
-	is_there |= ring_own(&cq->watching) && is_any_behind(h, cq);
+	is_there |= ring_own(&cq->watching) && (!looks || is_any_behind(h, cq));
 	STEP("a completion queue is looked at");
 	is_there |= count(cq) > 0;
 	return is_there;
+}
+
+bool cq_has(const struct hca *h, struct cq *cq)
+{
+	return has(h, cq, true);
 }
 
 void cq_collect(struct hca *h, struct cq *cq, struct qp *also)
@@ -387,25 +392,20 @@ enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 	enter(cq);
 	if (!append(h, cq, c))
 		answer = CQ_OVERRUN;
-	else if (!ring_own(&cq->overrun))
+	else if (!ring_own(&cq->overrun) && !cq->is_silent) {
+		ring_fence();
 		answer = tell(cq, solicited, c->status != HCA_SUCCESS, 1);
+	}
 	leave(cq);
 	return answer;
 }
 
-uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
+/* What was pushed, in *out; its slots are free. */
+static void take(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
+	REQUIRES(&cq->lock)
 {
-	uint32_t tail = ring_own(&cq->tail), there;
+	uint32_t tail = ring_own(&cq->tail);
 
-	there = ring_load(&cq->head) - tail;
-	if (there < n) {
-		if (atomic_load_explicit(&cq->incoming, memory_order_acquire) ||
-		    ring_load(&cq->is_collecting) || ring_own(&cq->watching))
-			cq_collect(h, cq, NULL);
-		/* it may have been collected since */
-		there = ring_load(&cq->head) - tail;
-	}
-	n = bits_min_u32(n, there);
 	for (uint32_t i = 0; i < n; i++) {
 		struct wq *q;
 
@@ -414,8 +414,19 @@ uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
 		if (q)
 			ring_store(&q->tail, out[i].wq_index + 1);
 	}
-	if (n)
-		ring_store(&cq->tail, tail + n);
+	ring_store(&cq->tail, tail + n);
+}
+
+uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
+{
+	if (!has(h, cq, false)) /* no lock, where peers leave nothing */
+		return 0;
+	enter(cq);
+	if (count(cq) < n)
+		collect(h, cq, NULL);
+	n = bits_min_u32(n, count(cq));
+	take(h, cq, out, n);
+	leave(cq);
 	return n;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues (IBTA Vol 1, 11.4.2).  Owner: the adapter; lock: cq->lock
- * for what is written into one, the program's side under the face's own.
+ * Completion queues (IBTA Vol 1, 11.4.2).  Owner: the adapter; lock: cq->lock.
  */
 #ifndef HCA_CQ_H
 #define HCA_CQ_H
@@ -77,6 +76,7 @@ struct cq {
 	_Alignas(HCA_APART) _Atomic aoff incoming;
 	_Atomic uint32_t arm; /* enum cq_arm, events, completions */
 	uint32_t hold_count;  /* tell after so many; 0, 1: of each */
+	uint32_t is_silent;   /* as created */
 	_Alignas(HCA_APART) ring_index tail; /* the program's */
 	/* Struct qp, under lock: so many, and the one that makes room next. */
 	ring_index watching;
@@ -91,9 +91,10 @@ enum cq_push {
 	CQ_OVERRUN,
 };
 
-struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user);
+/* Silent: it has no channel, so to arm it has no effect. */
+struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent);
 void cq_free(struct hca *h, struct cq *cq);
-/* -EINVAL when more than `cqe` wait; -ENOMEM. Caller keeps pollers away. */
+/* -EINVAL when more than `cqe` wait; -ENOMEM. */
 int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
 /*
  * Append; CQ_NOTIFY means that an event may be owed (arming is one-shot), for
@@ -122,12 +123,12 @@ static inline bool cq_is_holding(const struct cq *cq)
 	return atomic_load(&cq->arm) >= CQ_HELD_ONE;
 }
 void cq_fire(struct cq *cq);
-/* Take up to n; frees work queue slots.  One poller at a time. */
+/* Take up to n; frees work queue slots. */
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n);
 /* Is there something to take?  To be asked again after arming. */
 bool cq_has(const struct hca *h, struct cq *cq);
 void cq_arm(struct cq *cq, bool solicited_only);
-/* Drop what a dying QP left; no poller may be inside. */
+/* Drop what a dying QP left. */
 void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn);
 
 #endif

@@ -8,8 +8,8 @@
  * and pinned to it by static asserts in verbs/pin.c.
  *
  * Locks: creation and destruction under the adapter's ctx lock; a QP's
- * protocol side under its lane; a CQ's producer side under cq->lock; a
- * WQ's and a CQ's program side under the face's own locks.
+ * protocol side under its lane; a CQ under cq->lock; a WQ's program side
+ * under the face's own locks.
  */
 #ifndef HCA_HCA_H
 #define HCA_HCA_H

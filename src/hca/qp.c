@@ -72,12 +72,21 @@ free_memory:
 	return NULL;
 }
 
+/* A completion names the queue that polling it makes room in. */
+static void purge(struct hca *h, aoff cq, uint32_t qpn)
+{
+	if (cq)
+		cq_purge(h, arena_at(&h->arena, cq), qpn);
+}
+
 void qp_free(struct hca *h, struct qp *qp)
 {
 	/* what a dead peer left in queues beside may name it */
 	rq_settle(h, qp);
 	if (qp->recv_cq)
 		cq_forget(h, arena_at(&h->arena, qp->recv_cq), qp);
+	purge(h, qp->send_cq, qp->qpn);
+	purge(h, qp->recv_cq, qp->qpn);
 	wq_fini(h, &qp->sq);
 	wq_fini(h, &qp->rq);
 	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);

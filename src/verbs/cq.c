@@ -99,7 +99,8 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 	cq_show(cq, context, cqe, cq_context, channel);
 	host_lock(c->host);
 	if (cq->cookie)
-		cq->cq = cq_new(host_hca(c->host), (uint32_t)cqe, cq->cookie);
+		cq->cq = cq_new(host_hca(c->host), (uint32_t)cqe, cq->cookie,
+				!channel);
 	host_unlock(c->host);
 	if (!cq->cq) {
 		v_table_remove(cq->cookie);
@@ -126,10 +127,8 @@ int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	/* what was posted may be done already, and not said yet */
 	host_quiesce(c->host);
 	host_lock(c->host);
-	lock_take(&cq->face);
 	err = -cq_resize(host_hca(c->host), cq->cq, (uint32_t)cqe);
 	ibcq->cqe = (int)cq->cq->cqe;
-	lock_give(&cq->face);
 	host_unlock(c->host);
 	if (err == EINVAL)
 		v_fail(err, V_INPUT,

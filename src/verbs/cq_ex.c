@@ -16,16 +16,10 @@ static struct v_cq *of(struct ibv_cq_ex *cq)
 	return v_cq(ibv_cq_ex_to_cq(cq));
 }
 
-/* Take the next one; ENOENT when there is none. */
-static int next(struct v_cq *cq)
+static void show(struct v_cq *cq)
 {
-	struct v_context *c = v_context(cq->base.context);
-
-	if (!cq_poll(host_hca(c->host), cq->cq, &cq->now, 1))
-		return ENOENT;
 	cq->base.status = (enum ibv_wc_status)cq->now.status;
 	cq->base.wr_id = cq->now.wr_id;
-	return 0;
 }
 
 NO_LOCK_ANALYSIS
@@ -33,25 +27,29 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct v_context *c = v_context(ex->context);
 	struct v_cq *cq = of(ex);
-	int err;
 
 	if (attr && attr->comp_mask)
 		return EINVAL;
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_start_poll");
-	v_poll_drive(c->host, cq);
 	lock_take(&cq->face);
-	err = next(cq);
-	ring_store(&cq->empty, err ? ring_own(&cq->empty) + 1 : 0);
-	host_polled(c->host, err);
-	if (err)
-		lock_give(&cq->face);
-	return err;
+	if (v_poll(c->host, cq, &cq->now, 1)) {
+		show(cq);
+		return 0;
+	}
+	lock_give(&cq->face);
+	return ENOENT;
 }
 
 static int next_poll(struct ibv_cq_ex *ex)
 {
-	return next(of(ex));
+	struct v_context *c = v_context(ex->context);
+	struct v_cq *cq = of(ex);
+
+	if (!cq_poll(host_hca(c->host), cq->cq, &cq->now, 1))
+		return ENOENT;
+	show(cq);
+	return 0;
 }
 
 NO_LOCK_ANALYSIS

@@ -78,29 +78,10 @@ static void attr_out(struct ibv_qp_attr *to, const struct hca_qp_attr *from)
 	ah_out(&to->alt_ah_attr, &from->alt_ah);
 }
 
-/*
- * On the way to RESET what the QP left in its completion queues is dropped: a
- * program must not meet completions of before (IBTA 10.3.1).  Pollers are kept
- * out for that, but not while a peer is waited for, which may be stopped.
- */
-static int modify(struct v_qp *q, const struct hca_qp_attr *a, uint32_t mask,
-		  const char **why)
-{
-	const struct host_device *dev = v_context(q->base.qp_base.context)->dev;
-	bool resets = (mask & HCA_QP_STATE) && a->qp_state == HCA_QP_RESET;
-	int err;
-
-	if (resets)
-		v_qp_shut_polls(q);
-	err = host_qp_modify(q->host, dev, q->side, a, mask, why);
-	if (resets)
-		v_qp_open_polls(q);
-	return err;
-}
-
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct v_qp *q = v_qp(qp);
+	const struct host_device *dev = v_context(qp->context)->dev;
 	const char *why = "the adapter refused";
 	struct alock_wait wait = {0};
 	struct hca_qp_attr a;
@@ -109,7 +90,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 	if (q->process != v_process())
 		return v_fail(EPERM, V_FORKED, "ibv_modify_qp");
 	attr_in(&a, attr, attr_mask);
-	while ((err = modify(q, &a, (uint32_t)attr_mask, &why)) == -EBUSY)
+	while ((err = host_qp_modify(q->host, dev, q->side, &a,
+				     (uint32_t)attr_mask, &why)) == -EBUSY)
 		host_qp_wait(q->side, &wait);
 	if (err)
 		return v_fail(-err, V_MODIFY, why);

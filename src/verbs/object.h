@@ -93,7 +93,7 @@ struct v_channel {
 struct v_cq {
 	struct ibv_cq_ex base;
 	struct cq *cq;
-	struct lock face;    /* one poller; taken in QP teardown too */
+	struct lock face;    /* of who polls by ibv_start_poll */
 	ring_index empty;    /* polls in a row that found nothing; a guess */
 	ring_index still;    /* polls since one drove the lane; a guess */
 	struct cqe now;	     /* under extended polling: the one being read */
@@ -191,12 +191,11 @@ static inline struct v_channel *v_channel(struct ibv_comp_channel *c)
 
 /* Which process of a line of forks this is; one load. */
 uint32_t v_process(void);
-/* poll.c: what comes before a look into the queue. */
-void v_poll_drive(struct host *h, struct v_cq *cq);
-
-/* qp.c: keep pollers out of both of its completion queues; and let them in. */
-void v_qp_shut_polls(struct v_qp *q);
-void v_qp_open_polls(struct v_qp *q);
+/*
+ * poll.c: take up to n.  Completions that are there already are taken at once;
+ * the lane has its turn with the poll that finds none, and now and then.
+ */
+uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n);
 
 /* Did this process open it?  A forked child must not touch the arena. */
 static inline bool v_is_ours(const struct v_context *c)

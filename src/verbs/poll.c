@@ -28,63 +28,40 @@ static void show(struct ibv_wc *wc, const struct cqe *c)
 	wc->dlid_path_bits = 0;
 }
 
-static int take(struct hca *h, struct v_cq *cq, int n, struct ibv_wc *wc)
+uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n)
 {
-	struct cqe got[BATCH];
-	int all = 0;
+	uint32_t still = ring_own(&cq->still), got = 0;
 
-	while (all < n) {
-		uint32_t want = n - all < BATCH ? (uint32_t)(n - all) : BATCH;
-		uint32_t there = cq_poll(h, cq->cq, got, want);
-
-		for (uint32_t i = 0; i < there; i++)
-			show(&wc[all++], &got[i]);
-		if (there < want)
-			break;
+	if (still < STILL_MAX)
+		got = cq_poll(host_hca(h), cq->cq, out, n);
+	ring_store(&cq->still, got ? still + 1 : 0);
+	if (!got) {
+		host_poll(h, ring_own(&cq->empty));
+		got = cq_poll(host_hca(h), cq->cq, out, n);
 	}
-	return all;
-}
-
-/*
- * Drive the lane, but for completions that are there already: they are taken
- * at once, and the lane has its turn with the poll that finds none.
- */
-void v_poll_drive(struct host *h, struct v_cq *cq)
-{
-	uint32_t still = ring_own(&cq->still);
-
-	if (still < STILL_MAX && cq_has(host_hca(h), cq->cq)) {
-		ring_store(&cq->still, still + 1);
-		return;
-	}
-	ring_store(&cq->still, 0);
-	host_poll(h, ring_own(&cq->empty));
-}
-
-static int nothing(struct host *h, struct v_cq *cq)
-{
-	ring_store(&cq->empty, ring_own(&cq->empty) + 1);
-	host_polled(h, true);
-	return 0;
+	ring_store(&cq->empty, got ? 0 : ring_own(&cq->empty) + 1);
+	host_polled(h, !got);
+	return got;
 }
 
 int v_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
 	struct v_context *c = v_context(ibcq->context);
 	struct v_cq *cq = v_cq(ibcq);
-	int got;
+	struct cqe got[BATCH];
+	uint32_t want, there;
+	int all = 0;
 
 	if (!v_is_ours(c))
 		return -v_fail(EPERM, V_FORKED, "ibv_poll_cq");
-	v_poll_drive(c->host, cq);
-	if (!cq_has(host_hca(c->host), cq->cq))
-		return nothing(c->host, cq);
-	lock_take(&cq->face);
-	got = take(host_hca(c->host), cq, n, wc);
-	ring_store(&cq->empty, got ? 0 : ring_own(&cq->empty) + 1);
-	host_polled(c->host, !got);
-	lock_give(&cq->face);
-	return got;
+	do {
+		want = n - all < BATCH ? (uint32_t)(n - all) : BATCH;
+		there = all ? cq_poll(host_hca(c->host), cq->cq, got, want)
+			    : v_poll(c->host, cq, got, want);
+		for (uint32_t i = 0; i < there; i++)
+			show(&wc[all++], &got[i]);
+	} while (there == BATCH && all < n);
+	return all;
 }
 
 int v_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)

@@ -194,54 +194,6 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 	return v_qp(qp)->is_ex ? &v_qp(qp)->base : NULL;
 }
 
-/* Both queues, by address, as another thread may hold the other first. */
-static void cqs_of(struct v_qp *q, struct v_cq *cq[2])
-{
-	struct v_cq *a = v_cq(q->base.qp_base.send_cq);
-	struct v_cq *b = v_cq(q->base.qp_base.recv_cq);
-
-	cq[0] = a < b ? a : b;
-	cq[1] = a == b ? NULL : a < b ? b : a;
-}
-
-NO_LOCK_ANALYSIS
-void v_qp_shut_polls(struct v_qp *q)
-{
-	struct v_cq *cq[2];
-
-	cqs_of(q, cq);
-	lock_take(&cq[0]->face);
-	if (cq[1])
-		lock_take(&cq[1]->face);
-}
-
-NO_LOCK_ANALYSIS
-void v_qp_open_polls(struct v_qp *q)
-{
-	struct v_cq *cq[2];
-
-	cqs_of(q, cq);
-	if (cq[1])
-		lock_give(&cq[1]->face);
-	lock_give(&cq[0]->face);
-}
-
-/* No poller may be inside when the rings of its completions go. */
-static void free_held(struct v_qp *q)
-{
-	struct hca *h = host_hca(q->host);
-	uint32_t qpn = q->qp->qpn;
-	struct v_cq *cq[2];
-
-	v_qp_shut_polls(q);
-	host_qp_free(q->host, q->qp, q->side);
-	cqs_of(q, cq);
-	cq_purge(h, cq[0]->cq, qpn);
-	if (cq[1])
-		cq_purge(h, cq[1]->cq, qpn);
-	v_qp_open_polls(q);
-}
-
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	struct v_context *c = v_context(qp->context);
@@ -252,7 +204,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 		return v_fail(EPERM, V_FORKED, "ibv_destroy_qp");
 	host_qp_withdraw(c->host, q->qp);
 	host_lock(c->host);
-	free_held(q);
+	host_qp_free(q->host, q->qp, q->side);
 	host_unlock(c->host);
 	host_quiesce(c->host);
 	v_table_remove(q->cookie);

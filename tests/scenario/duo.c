@@ -60,7 +60,7 @@ static void side_init(struct duo *d, int i, uint32_t type, uint32_t depth,
 	s->hca.shared->pulse.word = 1;
 	s->engine = engine_new(&config, d->now_ns);
 	pd = hca_pd_new(&s->hca);
-	s->cq = cq_new(&s->hca, 1024, 77);
+	s->cq = cq_new(&s->hca, 1024, 77, false);
 	if (shared)
 		cap.srq = s->srq = srq_new(&s->hca, pd, depth, 4, 78);
 	s->mr = mr_new(&s->hca, pd, DUO_BASE, DUO_MEMORY, DUO_BASE,

@@ -128,7 +128,7 @@ static void each_queue_is_told_of(void **state)
 
 	for (uint32_t i = 0; i < MANY; i++) {
 		struct hca_qp_cap cap = {1, 1, 1, 1, 0, NULL};
-		struct cq *cq = cq_new(&s->hca, 1, i);
+		struct cq *cq = cq_new(&s->hca, 1, i, false);
 		struct qp *qp = qp_new(&s->hca, 0x2000 + 2 * i, HCA_QPT_RC, 1,
 				       cq, cq, &cap, false);
 

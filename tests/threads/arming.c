@@ -98,7 +98,7 @@ int main(void)
 	arena_init(&arena, memory, ARENA_BYTES);
 	if (hca_init(&hca, arena, NULL, seed))
 		return 1;
-	cq = cq_new(&hca, 4, 0);
+	cq = cq_new(&hca, 4, 0, false);
 	qp = cq ? qp_new(&hca, 2, HCA_QPT_RC, 1, cq, cq, &cap, false) : NULL;
 	if (!qp || pthread_create(&thread, NULL, produce, NULL))
 		return 1;

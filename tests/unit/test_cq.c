@@ -23,7 +23,7 @@ static int set_up(void **state)
 	memset(memory, 0, ARENA_BYTES);
 	arena_init(&a, memory, ARENA_BYTES);
 	assert_int_equal(hca_init(&h, a, NULL, seed), 0);
-	cq = cq_new(&h, CQE, 9);
+	cq = cq_new(&h, CQE, 9, false);
 	return cq ? 0 : -1;
 }
 
@@ -363,6 +363,39 @@ static void more_than_are_watched_are_found(void **state)
 	}
 }
 
+/* Nobody can be told, so nothing is owed and nothing held back. */
+static void without_a_channel_nothing_is_owed(void **state)
+{
+	struct qp *a;
+
+	cq_free(&h, cq);
+	cq = cq_new(&h, CQE, 9, true);
+	a = new_qp(7);
+	cq_moderate(&h, cq, 2, 1000);
+	for (uint64_t i = 0; i < 3; i++) {
+		cq_arm(cq, false);
+		assert_int_equal(push(i, 1, true), CQ_QUIET);
+		assert_int_equal(leave(a, 10 + i), CQ_QUIET);
+		assert_int_equal(pop(), i);
+		assert_int_equal(pop(), 10 + i);
+	}
+	assert_int_equal(cq_owed(cq), 0);
+	assert_false(cq_is_holding(cq));
+	end_qp(a);
+}
+
+static void who_goes_takes_its_completions_along(void **state)
+{
+	struct qp *a = new_qp(7);
+
+	push(1, 7, false);
+	push(2, 8, false);
+	leave(a, 3);
+	end_qp(a);
+	assert_int_equal(pop(), 2);
+	assert_false(cq_has(&h, cq));
+}
+
 /* As by a peer that was slow: the owner had seen the rest by another way. */
 static void a_late_mark_is_of_its_own_round_alone(void **state)
 {
@@ -405,6 +438,8 @@ int main(void)
 		CASE(what_does_not_fit_is_an_overrun),
 		CASE(a_queue_pair_that_goes_leaves_the_list),
 		CASE(more_than_are_watched_are_found),
+		CASE(without_a_channel_nothing_is_owed),
+		CASE(who_goes_takes_its_completions_along),
 		CASE(a_late_mark_is_of_its_own_round_alone),
 	};
 

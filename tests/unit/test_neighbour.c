@@ -480,7 +480,7 @@ static void a_refusal_that_nobody_took_is_forgotten(void **state)
 static void the_dead_are_mourned_for_a_second(void **state) NO_LOCK_ANALYSIS
 {
 	const struct hca_qp_cap cap = {1, 1, 1, 1, 0, NULL};
-	struct cq *cq = cq_new(&me.hca, 1, 0);
+	struct cq *cq = cq_new(&me.hca, 1, 0, false);
 	struct qp *qp = qp_new(&me.hca, 7, HCA_QPT_RC, 1, cq, cq, &cap, false);
 
 	assert_non_null(qp);
