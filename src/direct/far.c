@@ -134,10 +134,18 @@ static void leave_responder(struct qp *qp, const struct far_request *r)
 		rq_leave(qp);
 }
 
-/* The next receive comes from the target's core, which watches it. */
-static void expect(struct far_link *l, const struct qp *qp)
+static bool takes_receive(const struct far_request *r)
 {
-	if (wq_is_sound(l->hca, &qp->rq, WQE_ROOM))
+	return r->opcode == HCA_WR_SEND || r->opcode == HCA_WR_SEND_IMM ||
+	       r->opcode == HCA_WR_SEND_INV ||
+	       r->opcode == HCA_WR_RDMA_WRITE_IMM;
+}
+
+/* The next receive comes from the target's core, which watches it. */
+static void expect(struct far_link *l, const struct qp *qp,
+		   const struct far_request *r)
+{
+	if (takes_receive(r) && wq_is_sound(l->hca, &qp->rq, WQE_ROOM))
 		prefetch_read(rq_slot(l->hca, qp), qp->rq.stride);
 }
 
@@ -151,7 +159,7 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 		l->is_asked = false;
 		return FAR_CLOSED;
 	}
-	expect(l, qp);
+	expect(l, qp, r);
 	if (!approach(l, qp))
 		return busy(l, r->now_ns);
 	l->is_busy = l->waits_for_place = false;
@@ -168,7 +176,7 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 			answer = FAR_CLOSED;
 	}
 	leave_responder(qp, r);
-	expect(l, qp);
+	expect(l, qp, r);
 	return answer;
 }
 

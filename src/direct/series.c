@@ -8,7 +8,7 @@
  * that is stays undone: alone, later, it is judged, waits or fails.
  */
 
-#define AHEAD 4 /* receives that are fetched from the target's core */
+#define AHEAD 4 /* receives on, one is fetched from the target's core */
 
 /* ---- one-sided: all of them in one call of the space ---- */
 
@@ -82,12 +82,12 @@ static uint32_t run_moves(struct far_link *l, struct qp *qp,
 /* ---- SENDs of few bytes, which stay with their receives ---- */
 
 /* The target's core has posted them long ago. */
-static void fetch_ahead(const struct far_link *l, const struct qp *qp,
-			uint32_t i)
+static void fetch_ahead(const struct far_link *l, const struct qp *qp)
 {
-	if (!qp->srq && qp->far.posted - rq_cursor(qp) > i)
-		prefetch(wq_at(l->hca, &qp->rq, rq_cursor(qp) + i),
-			 qp->rq.stride);
+	uint32_t i = rq_cursor(qp);
+
+	if (!qp->srq && qp->far.posted - i > AHEAD)
+		prefetch(wq_at(l->hca, &qp->rq, i + AHEAD), qp->rq.stride);
 }
 
 static uint32_t run_sends(struct far_link *l, struct qp *qp,
@@ -96,10 +96,8 @@ static uint32_t run_sends(struct far_link *l, struct qp *qp,
 	bool solicited = false;
 	uint32_t n = 0;
 
-	for (uint32_t i = 1; i < AHEAD; i++)
-		fetch_ahead(l, qp, i);
 	do {
-		fetch_ahead(l, qp, AHEAD);
+		fetch_ahead(l, qp);
 		if (!request_carry(l, qp, &s->r))
 			break;
 		inside_count(qp, s->r.opcode, s->r.bytes);

@@ -133,6 +133,11 @@ static uint32_t turn(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	}
 }
 
+static bool has_requests(const struct ibt_qp *q)
+{
+	return q->req.wqe != ring_load(&q->qp->sq.head);
+}
+
 bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	bool is_ud = q->qp->type == HCA_QPT_UD;
@@ -143,7 +148,7 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	else if (q->way == IBT_WAY_OPEN &&
 		 (!e->is_direct || !q->qp->attr.ah.local))
 		near_refuse(q);
-	while (q->way == IBT_WAY_DIRECT && moved &&
+	while (q->way == IBT_WAY_DIRECT && moved && has_requests(q) &&
 	       e->moved < ENGINE_MOVED_MAX) {
 		moved = turn(e, q, now_ns);
 		e->moved += moved ? moved + MOVED_EACH : 0;
