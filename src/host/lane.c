@@ -35,10 +35,11 @@
 #define SLOWNESS_MAX 64
 /* Requests that nothing answers: between two looks of our thread for what has
  * gathered, after so many, and for how long after the last. */
-#define MIND_NS	    100000u
-#define MIND_AFTER  8
-#define MIND_FOR_NS 1000000u
-#define PUBLISH_NS  100000000 /* how old the counters in our page may be */
+#define MIND_NS	     100000u
+#define MIND_AFTER   8
+#define MIND_FOR_NS  1000000u
+#define POSTED_TICKS 8	       /* so old may `posted` be */
+#define PUBLISH_NS   100000000 /* how old the counters in our page may be */
 
 int lane_init(struct lane *l, struct engine *e, int fd,
 	      const struct host_sink *sink, struct udp_offload allowed,
@@ -712,9 +713,12 @@ void lane_rested(struct lane *l)
 static void post(struct lane *l) REQUIRES(&l->lock)
 {
 	uint64_t now = l->now_ns;
+	uint32_t tick = (uint32_t)(now / LANE_TICK_NS);
 
-	ring_store(&l->posted, (uint32_t)(now / LANE_TICK_NS));
-	ring_store(&l->posted_on, (uint32_t)sched_getcpu());
+	if (tick - ring_own(&l->posted) >= POSTED_TICKS) {
+		ring_store(&l->posted, tick);
+		ring_store(&l->posted_on, (uint32_t)sched_getcpu());
+	}
 	if (ring_own(&l->streak) >= LANE_STREAM) {
 		if (now - l->looked_ns > POSTING_NS << l->in_vain) {
 			turn(l);

@@ -6,6 +6,8 @@
 #ifndef ADVERB_UTIL_PREFETCH_H
 #define ADVERB_UTIL_PREFETCH_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define PREFETCH_LINE 64
@@ -22,6 +24,27 @@ static inline void prefetch_read(const void *p, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += PREFETCH_LINE)
 		__builtin_prefetch((const char *)p + i, 0);
+}
+
+/*
+ * Whose turn was it last?  What that one needs is at hand, unless something
+ * large has gone through the cache since.
+ */
+struct prefetch_turn {
+	_Atomic(const void *) last;
+};
+
+static inline bool prefetch_is_due(struct prefetch_turn *t, const void *whose)
+{
+	if (atomic_load_explicit(&t->last, memory_order_relaxed) == whose)
+		return false;
+	atomic_store_explicit(&t->last, whose, memory_order_relaxed);
+	return true;
+}
+
+static inline void prefetch_forget(struct prefetch_turn *t)
+{
+	atomic_store_explicit(&t->last, NULL, memory_order_relaxed);
 }
 
 #endif

@@ -12,6 +12,8 @@
 #include "verbs/ops.h"
 #include "verbs/post.h"
 
+struct prefetch_turn v_post_turn;
+
 #define FLAGS                                                                  \
 	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED |             \
 	 IBV_SEND_INLINE)
@@ -275,7 +277,7 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	if (err)
 		*bad = wr;
 	if (wr != first)
-		host_doorbell(q->host, q->side, bytes);
+		v_post_done(q, bytes);
 	return err;
 }
 

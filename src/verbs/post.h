@@ -10,12 +10,26 @@
 #include "verbs/object.h"
 
 #define V_POST_EACH 64 /* bytes that a request takes beside its payload */
+/* Bytes: to copy so many takes much of the first cache. */
+#define V_POST_MUCH 8192
+
+extern struct prefetch_turn v_post_turn;
 
 /* Ask for the memory of a queue pair whose turn it is. */
 static inline void v_post_expect(const struct v_qp *q)
 {
+	if (!prefetch_is_due(&v_post_turn, q))
+		return;
 	engine_qp_expect(q->side);
 	prefetch(q->qp, sizeof *q->qp);
+}
+
+/* It has been; so many bytes were posted. */
+static inline void v_post_done(const struct v_qp *q, uint64_t bytes)
+{
+	if (bytes > V_POST_MUCH)
+		prefetch_forget(&v_post_turn);
+	host_doorbell(q->host, q->side, bytes);
 }
 /* May work be posted to this queue?  0 or a positive errno, said. */
 int v_post_state(const struct v_qp *q, uint32_t from);

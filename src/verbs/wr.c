@@ -281,7 +281,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		wq_commit_all(&q->qp->sq, q->wr.count);
 	lock_give(&q->send);
 	if (!err)
-		host_doorbell(q->host, q->side, q->wr.bytes);
+		v_post_done(q, q->wr.bytes);
 	return err;
 }
 
