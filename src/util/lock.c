@@ -106,7 +106,9 @@ static void nap(struct alock_wait *w, alock_owner owner)
 		w->is_said = true;
 		j->is_slow(owner);
 	}
-	nanosleep(&t, NULL);
+	/* the bare call: whoever waits may have another lock, and must not be
+	 * cancelled here */
+	syscall(SYS_nanosleep, &t, NULL);
 }
 
 bool alock_wait(struct alock_wait *w, alock_owner owner)
