@@ -19,6 +19,8 @@
 /* What a QP sends before the next has its turn. */
 #define QUANTUM_PACKETS 128
 #define QUANTUM_BYTES	65536
+/* Bytes: to copy so many takes much of the first cache. */
+#define RX_MUCH 8192
 
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 {
@@ -236,7 +238,7 @@ static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 	*all = p->bth.dest_qpn == MCAST_QPN;
 	if (!*all)
 		q = engine_find(e, p->bth.dest_qpn);
-	if (q) {
+	if (q && prefetch_is_due(&e->rx_turn, q)) {
 		prefetch(q, sizeof *q);
 		prefetch(q->qp, sizeof *q->qp);
 	}
@@ -334,6 +336,8 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 
 	e->ibt.now_ns = now_ns;
 	e->rx_is_known = false;
+	if (d->len > RX_MUCH)
+		prefetch_forget(&e->rx_turn);
 	if (d->is_stray) {
 		e->ibt.counters[d->device].rx_wrong_peer++;
 		return;

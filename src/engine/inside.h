@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "ibt/ibt.h"
 #include "util/map.h"
+#include "util/prefetch.h"
 
 /* Bytes that an engine_tx moves without packets. */
 #define ENGINE_MOVED_MAX (4u << 20)
@@ -29,7 +30,8 @@ struct engine {
 	struct credit *credit[BURST_FRAMES]; /* of each frame, or NULL */
 	uint32_t charged[BURST_FRAMES];
 	struct credit_inbox inbox;
-	bool rx_is_known; /* who sent the present datagram */
+	bool rx_is_known;	      /* who sent the present datagram */
+	struct prefetch_turn rx_turn; /* whose packets came last */
 	uint32_t rx_class;
 	struct board board;
 	struct list starved; /* struct ibt_qp, by `active` */
