@@ -54,6 +54,7 @@ int v_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 
 	if (!v_is_ours(c))
 		return -v_fail(EPERM, V_FORKED, "ibv_poll_cq");
+	n = n < 0 ? 0 : n;
 	do {
 		want = n - all < BATCH ? (uint32_t)(n - all) : BATCH;
 		there = all ? cq_poll(host_hca(c->host), cq->cq, got, want)

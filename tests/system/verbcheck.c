@@ -285,6 +285,27 @@ static void rights_change_while_the_keys_stay(void)
 	both_close();
 }
 
+/* A program may reckon how many it has room for, and find that it is less than
+ * none. */
+static void a_poll_for_fewer_than_none_takes_none(void)
+{
+	struct ibv_wc wc = {.wr_id = 77};
+	struct ibv_send_wr wr, *bad;
+	struct ibv_sge sge;
+
+	both_open();
+	ends_connect(&a, &b);
+	wr = request(IBV_WR_RDMA_WRITE, &sge, 64);
+	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
+	for (int i = 0; i < 1000; i++) {
+		EXPECT(ibv_poll_cq(a.cq, 0, &wc) == 0);
+		EXPECT(ibv_poll_cq(a.cq, -1, &wc) == 0);
+	}
+	EXPECT(wc.wr_id == 77);
+	EXPECT(completed(&a).status == IBV_WC_SUCCESS);
+	both_close();
+}
+
 int main(void)
 {
 	cases_run("refusals have their errno", refusals_have_their_errno);
@@ -301,6 +322,8 @@ int main(void)
 	cases_run("a queue pair in error flushes what is posted",
 		  a_queue_pair_in_error_flushes_what_is_posted);
 	cases_run("an armed queue tells once", an_armed_queue_tells_once);
+	cases_run("a poll for fewer than none takes none",
+		  a_poll_for_fewer_than_none_takes_none);
 	cases_run("rights change while the keys stay",
 		  rights_change_while_the_keys_stay);
 	return cases_end();
