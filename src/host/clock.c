@@ -12,7 +12,7 @@
 
 #define BASE_NS	   10000000u   /* the least to measure a rate over, */
 #define BASE_MAX   1000000000u /* and the most: it is steered */
-#define SURE_TICKS 4096	       /* a look that took longer was interrupted */
+#define SURE_TICKS 4096	       /* 1 us or 2 of a processor's cycles */
 #define BEHIND_NS  64	/* two processors' counters are not so far apart */
 #define SLOW	   1024 /* one part of so many, so that it stays behind */
 #define WRONG_MAX  3
@@ -39,9 +39,21 @@ static bool is_usable(void)
 #endif
 }
 
+static uint64_t sure_ticks(void)
+{
+#if defined(__aarch64__)
+	uint64_t hz; /* of 25 MHz to 1 GHz */
+
+	__asm__("mrs %0, cntfrq_el0" : "=r"(hz));
+	return hz / 1000000 + 1;
+#else
+	return SURE_TICKS;
+#endif
+}
+
 void clock_init(struct clock *c)
 {
-	*c = (struct clock){.is_off = !is_usable()};
+	*c = (struct clock){.sure = sure_ticks(), .is_off = !is_usable()};
 }
 
 static uint64_t scaled(uint64_t ticks, uint64_t rate)
@@ -82,7 +94,7 @@ static void measure(struct clock *c, uint64_t ns, uint64_t tick)
 uint64_t clock_look(struct clock *c, uint64_t before, uint64_t ns,
 		    uint64_t after)
 {
-	bool is_sure = after - before < SURE_TICKS;
+	bool is_sure = after - before < c->sure;
 
 	if (is_wrong(c, before, ns))
 		forget(c);

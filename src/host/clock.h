@@ -28,6 +28,7 @@
 #define CLOCK_LAG_NS	 2000u
 
 struct clock {
+	uint64_t sure;	   /* ticks: a look that took so long was interrupted */
 	uint64_t tick, ns; /* of the last look */
 	uint64_t good_for; /* ticks after it; 0: each call is a look */
 	uint64_t rate;	   /* ns a tick, and 32 bits of fraction; a bit slow */

@@ -38,8 +38,10 @@ static uint64_t ask(struct machine *m)
 
 static struct machine machine(uint64_t rate)
 {
-	return (struct machine){
-		.now_ns = START_NS, .tick = 123456789, .rate = rate};
+	return (struct machine){.clock = {.sure = rate + 1},
+				.now_ns = START_NS,
+				.tick = 123456789,
+				.rate = rate};
 }
 
 /* Asked every `step` ns for so long; how far behind it ever was. */
@@ -106,6 +108,22 @@ static void an_interrupted_look_is_not_built_on(void **state)
 	assert_true(m.looks > 1);
 }
 
+/* Of slow ticks few go by in a long time. */
+static void neither_is_one_of_a_slow_counter(void **state)
+{
+	struct machine m = machine(26); /* 25 MHz */
+	uint64_t before, then;
+
+	worst(&m, 500, 20000000);
+	pass(&m, 60000);
+	before = m.tick;
+	pass(&m, 10);
+	then = m.now_ns;
+	pass(&m, 100000);
+	clock_look(&m.clock, before, then, m.tick);
+	assert_in_range(worst(&m, 130, 1000000), 0, CLOCK_LAG_NS);
+}
+
 static void a_steered_clock_is_followed(void **state)
 {
 	struct machine m = machine(2662);
@@ -161,6 +179,7 @@ int main(void)
 		cmocka_unit_test(it_stays_close_behind_at_every_rate),
 		cmocka_unit_test(who_asks_seldom_gets_the_clock_itself),
 		cmocka_unit_test(an_interrupted_look_is_not_built_on),
+		cmocka_unit_test(neither_is_one_of_a_slow_counter),
 		cmocka_unit_test(a_steered_clock_is_followed),
 		cmocka_unit_test(a_counter_that_jumps_is_left_alone),
 		cmocka_unit_test(the_real_one_is_behind_the_real_clock),
