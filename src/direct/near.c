@@ -346,16 +346,19 @@ uint32_t near_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 
 	if (!w)
 		return 0;
-	if (l->is_gone) {
-		silent(t, q, now_ns);
-		return 0;
-	}
-	bytes = is_row(t, q, w) ? run_row(t, q, w, kicks, now_ns) : 0;
+	bytes = !l->is_gone && is_row(t, q, w) ? run_row(t, q, w, kicks, now_ns)
+					       : 0;
 	if (bytes)
 		return bytes;
-	status = describe(t, q, w, &r, &x);
+	/* who waits for one who has gone was found right before */
+	status = l->is_gone && q->req.is_gone ? HCA_SUCCESS
+					      : describe(t, q, w, &r, &x);
 	if (status) {
 		rc_req_stop(t, q, w, status, &x);
+		return 0;
+	}
+	if (l->is_gone) {
+		silent(t, q, now_ns);
 		return 0;
 	}
 	r.now_ns = now_ns;

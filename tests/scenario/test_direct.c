@@ -568,6 +568,29 @@ static void what_uc_cannot_do_is_for_packets_from_then_on(void **state)
 	duo_free(d);
 }
 
+/* What is ours to get right needs no peer, and is told at once. */
+static void a_wrong_key_is_told_though_the_peers_process_has_gone(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+	struct wqe *w;
+	struct cqe c;
+
+	duo_recv(d, 1, AT, FEW);
+	duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_true(engine_gone(d->side[0].engine, d));
+	w = duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	wqe_sges(w)->lkey ^= 1;
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + duo_tries_ns(d, 0) / 2);
+	assert_true(duo_poll(d, 0, &c));
+	assert_int_equal(c.status, HCA_LOC_PROT_ERR);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_LOCAL_KEY);
+	duo_free(d);
+}
+
 static void uc_ends_its_work_when_the_peers_process_has_gone(void **state)
 {
 	struct duo *d = duo_new_of(HCA_QPT_UC, 3, 16);
@@ -771,6 +794,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_target_has_its_own_way),
 		cmocka_unit_test(messages_of_uc_cross_no_wire),
 		cmocka_unit_test(what_uc_cannot_do_is_for_packets_from_then_on),
+		cmocka_unit_test(
+			a_wrong_key_is_told_though_the_peers_process_has_gone),
 		cmocka_unit_test(
 			uc_ends_its_work_when_the_peers_process_has_gone),
 		cmocka_unit_test(our_own_fault_fails_us_and_not_the_peer),
