@@ -7,10 +7,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cases.h"
 #include "ends.h"
+
+#define QUIET_MS 100 /* after which nobody drives the adapter */
 
 static struct ends a, b;
 
@@ -375,6 +379,59 @@ static void what_is_posted_leaves_without_a_poll(void)
 	both_close();
 }
 
+/* The last of many that are polled at once finds its memory gone: its queue
+ * pair fails, and the next receive is flushed to who sleeps for it. */
+static void what_a_long_poll_finds_is_told(void)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_sge sge = {(uintptr_t)page, 8, 0};
+	struct ibv_recv_wr recv = {.sg_list = &sge, .num_sge = 1}, *bad_recv;
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
+	struct ibv_send_wr *bad;
+	struct pollfd ready = {.fd = -1, .events = POLLIN};
+	struct ibv_wc wc[32];
+	struct ibv_cq *cq;
+	void *context;
+	int n;
+	struct ibv_mr *mr;
+
+	both_open();
+	ends_connect(&a, &b);
+	mr = ibv_reg_mr(b.pd, page, size, IBV_ACCESS_LOCAL_WRITE);
+	EXPECT(mr);
+	sge.lkey = mr->lkey;
+	for (int i = 0; i < 2; i++)
+		EXPECT(ibv_post_recv(b.qp, &recv, &bad_recv) == 0);
+	sge = (struct ibv_sge){(uintptr_t)b.region, 8, b.mr->lkey};
+	wr.wr.rdma.remote_addr = (uintptr_t)a.region;
+	wr.wr.rdma.rkey = a.mr->rkey;
+	for (int i = 0; i < 16; i++)
+		EXPECT(ibv_post_send(b.qp, &wr, &bad) == 0);
+	usleep(QUIET_MS * 1000);
+	EXPECT(munmap(page, size) == 0);
+	sge = (struct ibv_sge){(uintptr_t)a.region, 8, a.mr->lkey};
+	wr.opcode = IBV_WR_SEND;
+	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
+	usleep(QUIET_MS * 1000);
+	EXPECT(ibv_req_notify_cq(b.cq, 0) == 0);
+	n = ibv_poll_cq(b.cq, 32, wc);
+	EXPECT(n >= 17 && wc[16].status == IBV_WC_LOC_PROT_ERR);
+	if (n < 18) { /* by packets it has failed before */
+		ready.fd = b.channel->fd;
+		EXPECT(poll(&ready, 1, ENDS_WAIT_MS) == 1);
+		wc[17] = completed(&b);
+	}
+	EXPECT(wc[17].status == IBV_WC_WR_FLUSH_ERR);
+	if (poll(&ready, 1, 0) == 1 &&
+	    !ibv_get_cq_event(b.channel, &cq, &context))
+		ibv_ack_cq_events(cq, 1);
+	EXPECT(ibv_dereg_mr(mr) == 0);
+	both_close();
+}
+
 int main(void)
 {
 	cases_run("a region with windows stays", a_region_with_windows_stays);
@@ -389,5 +446,7 @@ int main(void)
 	cases_run("the limit event comes once", the_limit_event_comes_once);
 	cases_run("a dying queue pair says its last",
 		  a_dying_queue_pair_says_its_last);
+	cases_run("what a long poll finds is told",
+		  what_a_long_poll_finds_is_told);
 	return cases_end();
 }
