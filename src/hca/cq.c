@@ -314,8 +314,10 @@ void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 	if (!is_watched(h, cq, qp))
 		ring_store(&qp->far.is_queued, 0);
 	/* it may be collected already, by who took the QP to ERR meanwhile */
-	if (waits(h, cq, qp))
+	if (waits(h, cq, qp)) {
+		ring_fence();
 		tell(cq, true, true, 1);
+	}
 	leave(cq);
 }
 
