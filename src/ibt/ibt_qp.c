@@ -210,7 +210,8 @@ void ibt_qp_part(struct ibt *t)
 	}
 }
 
-/* Forget all protocol state, so that nothing old is delivered (RESET). */
+/* Forget all protocol state, so that nothing old is delivered, and drop what it
+ * left in its completion queues (RESET, IBTA 10.3.1). */
 static void reset(struct ibt *t, struct ibt_qp *q)
 {
 	struct qp *qp = q->qp;
