@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "host/clock.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -25,6 +27,26 @@ uint64_t clock_real(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+#if defined(__x86_64__)
+/* Where Linux tells the time by something else, the processors' counters do not
+ * agree.  What cannot be read says nothing. */
+static bool is_linux_at_odds(void)
+{
+	static const char *const good[] = {"tsc", "kvm-clock", "hyperv"};
+	FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/"
+			"current_clocksource",
+			"re");
+	char name[32] = "";
+	bool is_good = !f || !fgets(name, sizeof name, f);
+
+	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+		is_good |= !strncmp(name, good[i], strlen(good[i]));
+	if (f)
+		fclose(f);
+	return !is_good;
+}
+#endif
+
 /* Does it count at one rate, whatever the processor does, and may we look? */
 static bool is_usable(void)
 {
@@ -33,7 +55,8 @@ static bool is_usable(void)
 	int may = PR_TSC_ENABLE;
 
 	return !prctl(PR_GET_TSC, &may) && may == PR_TSC_ENABLE &&
-	       __get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8;
+	       __get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8 &&
+	       !is_linux_at_odds();
 #else
 	return clock_ticks();
 #endif
