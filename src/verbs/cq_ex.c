@@ -55,7 +55,11 @@ static int next_poll(struct ibv_cq_ex *ex)
 NO_LOCK_ANALYSIS
 static void end_poll(struct ibv_cq_ex *ex)
 {
-	lock_give(&of(ex)->face);
+	struct v_cq *cq = of(ex);
+
+	lock_give(&cq->face);
+	/* what was taken since the first may have left a letter */
+	host_polled(v_context(cq->base.context)->host, false);
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
