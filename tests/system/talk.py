@@ -191,7 +191,7 @@ def silences():
 
     def stopped(began):
         server, client = begun(["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n",
-                                "20000"])
+                                "100000"])  # which take a second and more
         os.killpg(server.pid, signal.SIGSTOP)
         time.sleep(4)
         status = client.poll()
