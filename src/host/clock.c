@@ -14,7 +14,7 @@
 
 #define BASE_NS	   10000000u   /* the least to measure a rate over, */
 #define BASE_MAX   1000000000u /* and the most: it is steered */
-#define SURE_TICKS 4096	       /* 1 us or 2 of a processor's cycles */
+#define SURE_TICKS 4096	       /* 1 us to 4 of a processor's cycles */
 #define BEHIND_NS  64	/* two processors' counters are not so far apart */
 #define SLOW	   1024 /* one part of so many, so that it stays behind */
 #define WRONG_MAX  3

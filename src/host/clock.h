@@ -25,7 +25,7 @@
 #endif
 
 #define CLOCK_STRETCH_NS 50000u
-#define CLOCK_LAG_NS	 2000u
+#define CLOCK_LAG_NS	 5000u
 
 struct clock {
 	uint64_t sure;	   /* ticks: a look that took so long was interrupted */
