@@ -234,19 +234,24 @@ static bool news_of(const struct board *b, const struct ibt_qp *q,
 {
 	const struct rc_req *r = &q->req;
 	const struct credit_post *p;
+	struct serial24 read;
 	uint64_t w;
 
-	/* what answers a READ is under way, and not lost */
-	if (serial24_is_equal(r->una, r->max) || r->rd_wqes)
+	if (serial24_is_equal(r->una, r->max))
 		return false;
 	p = peer_post(b, q);
 	if (!p)
 		return false;
 	w = atomic_load_explicit(&p->accepted, memory_order_acquire);
 	*psn = serial24((uint32_t)w & SERIAL24_MASK);
-	return w == word(q->qp->attr.dest_qpn, q->qp->qpn, *psn) &&
-	       serial24_is_before(r->una, *psn) &&
-	       !serial24_is_before(r->max, *psn);
+	if (w != word(q->qp->attr.dest_qpn, q->qp->qpn, *psn) ||
+	    serial24_is_before(r->max, *psn))
+		return false;
+	/* what answers a READ is under way, and not lost */
+	if (r->rd_wqes && rc_req_unanswered(b->ibt, q, &read) &&
+	    serial24_is_before(read, *psn))
+		*psn = read;
+	return serial24_is_before(r->una, *psn);
 }
 
 bool board_has_news(const struct board *b)

@@ -41,6 +41,25 @@ bool rc_req_is_read(const struct wqe *w)
 	       is_atomic_write(w);
 }
 
+bool rc_req_unanswered(const struct ibt *t, const struct ibt_qp *q,
+		       struct serial24 *psn)
+{
+	uint32_t head = ring_load(&q->qp->sq.head);
+
+	for (uint32_t i = ring_own(&q->qp->sq.done); i != head; i++) {
+		const struct req_note *n = rc_req_note(q, i);
+
+		if (!n->started || n->status)
+			break;
+		if (rc_req_is_read(wq_at(t->hca, &q->qp->sq, i)) &&
+		    n->answered < n->packets) {
+			*psn = serial24_add(n->first, n->answered);
+			return true;
+		}
+	}
+	return false;
+}
+
 struct serial24 rc_req_next_psn(const struct ibt_qp *q)
 {
 	const struct req_note *n = rc_req_note(q, q->req.wqe);

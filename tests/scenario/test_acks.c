@@ -377,6 +377,32 @@ static void the_answer_to_a_read_is_waited_for(void **state)
 	duo_free(d);
 }
 
+/* Its answer may be long in coming, and the ACK of what came before waits for
+ * the board to be read. */
+static void a_read_hides_no_word_of_what_came_before(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct duo *d = two_with_boards(&s, page);
+	struct board *board = engine_board(d->side[0].engine);
+
+	d->fate = drop_answers;
+	say(d, 0);
+	duo_send(d, 0, HCA_WR_RDMA_READ, 0, 8, 300);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 1);
+	assert_true(board_has_news(board));
+	board_look(board, d->now_ns);
+	assert_int_equal(completions(d, 0), 1);
+	assert_false(board_has_news(board));
+	d->fate = count;
+	for (int i = 0; i < 2; i++)
+		engine_hold_acks(d->side[i].engine, false);
+	duo_run(d, d->now_ns + LONG);
+	assert_int_equal(completions(d, 0), 1);
+	duo_free(d);
+}
+
 static void words_go_to_who_is_at_work(void **state)
 {
 	static struct credit_page page[2];
@@ -423,6 +449,7 @@ int main(void)
 		cmocka_unit_test(who_parts_keeps_no_ack),
 		cmocka_unit_test(words_of_another_connection_are_left_alone),
 		cmocka_unit_test(the_answer_to_a_read_is_waited_for),
+		cmocka_unit_test(a_read_hides_no_word_of_what_came_before),
 		cmocka_unit_test(words_go_to_who_is_at_work),
 	};
 
