@@ -80,9 +80,12 @@ uint32_t cq_owed(struct cq *cq)
 static enum cq_push tell(struct cq *cq, bool solicited, bool failed,
 			 uint32_t count)
 {
-	uint32_t arm = atomic_load(&cq->arm), held;
+	uint32_t arm, held;
 	bool waits;
 
+	if (cq->is_silent)
+		return CQ_QUIET;
+	arm = atomic_load(&cq->arm);
 	do {
 		if (!is_wanted(arm, solicited))
 			return arm & CQ_OWED_MASK ? CQ_NOTIFY : CQ_QUIET;
@@ -96,6 +99,14 @@ static enum cq_push tell(struct cq *cq, bool solicited, bool failed,
 		return held == count && cq->hold_ns ? CQ_LATER : CQ_QUIET;
 	STEP("an event is owed");
 	return CQ_NOTIFY;
+}
+
+/* The same of one that is not fenced yet, which a silent queue needs not. */
+static enum cq_push fence_and_tell(struct cq *cq, bool solicited, bool failed)
+{
+	if (!cq->is_silent)
+		ring_fence();
+	return tell(cq, solicited, failed, 1);
 }
 
 static void enter(struct cq *cq) ACQUIRE(&cq->lock)
@@ -138,7 +149,7 @@ enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 	/* before it is looked at whether the owner watches, or has armed */
 	ring_fence();
 	enqueue(h, cq, qp);
-	return cq->is_silent ? CQ_QUIET : tell(cq, solicited, failed, count);
+	return tell(cq, solicited, failed, count);
 }
 
 /* Into the ring, unless that has overflowed: IBTA 11.6.3.2. */
@@ -314,10 +325,8 @@ void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 	if (!is_watched(h, cq, qp))
 		ring_store(&qp->far.is_queued, 0);
 	/* it may be collected already, by who took the QP to ERR meanwhile */
-	if (waits(h, cq, qp)) {
-		ring_fence();
-		tell(cq, true, true, 1);
-	}
+	if (waits(h, cq, qp))
+		fence_and_tell(cq, true, true);
 	leave(cq);
 }
 
@@ -394,10 +403,9 @@ enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 	enter(cq);
 	if (!append(h, cq, c))
 		answer = CQ_OVERRUN;
-	else if (!ring_own(&cq->overrun) && !cq->is_silent) {
-		ring_fence();
-		answer = tell(cq, solicited, c->status != HCA_SUCCESS, 1);
-	}
+	else if (!ring_own(&cq->overrun))
+		answer = fence_and_tell(cq, solicited,
+					c->status != HCA_SUCCESS);
 	leave(cq);
 	return answer;
 }
