@@ -136,8 +136,7 @@ static void leave_responder(struct qp *qp, const struct far_request *r)
 
 static bool takes_receive(const struct far_request *r)
 {
-	return r->opcode == HCA_WR_SEND || r->opcode == HCA_WR_SEND_IMM ||
-	       r->opcode == HCA_WR_SEND_INV ||
+	return hca_wr_is_send(r->opcode) || r->opcode == HCA_WR_SEND_INV ||
 	       r->opcode == HCA_WR_RDMA_WRITE_IMM;
 }
 

@@ -291,18 +291,13 @@ static bool next_of_row(void *arg, uint32_t i, struct far_request *r)
 	return true;
 }
 
-static bool is_send(const struct wqe *w)
-{
-	return w->opcode == HCA_WR_SEND || w->opcode == HCA_WR_SEND_IMM;
-}
-
 static bool is_row(const struct ibt *t, const struct ibt_qp *q,
 		   const struct wqe *w)
 {
 	if (q->req.packet || q->req.draining || !is_small(t, w))
 		return false;
 	/* that stays with its receive, for which a series has the short way */
-	if (w->bytes <= WQE_ROOM && is_send(w))
+	if (w->bytes <= WQE_ROOM && hca_wr_is_send(w->opcode))
 		return true;
 	return ring_load(&q->qp->sq.head) - q->req.wqe > 1 &&
 	       wq_at(t->hca, &q->qp->sq, q->req.wqe + 1)->opcode == w->opcode;

@@ -73,6 +73,18 @@ enum hca_wr {
 	HCA_WR_ATOMIC_WRITE = 15,
 };
 
+/* What every service has; and with WRITEs, what UC has (IBTA 9.8.2). */
+static inline bool hca_wr_is_send(uint8_t opcode)
+{
+	return opcode == HCA_WR_SEND || opcode == HCA_WR_SEND_IMM;
+}
+
+static inline bool hca_wr_is_message(uint8_t opcode)
+{
+	return hca_wr_is_send(opcode) || opcode == HCA_WR_RDMA_WRITE ||
+	       opcode == HCA_WR_RDMA_WRITE_IMM;
+}
+
 /* Completion opcodes, values of IBV_WC_*. */
 enum hca_wc {
 	HCA_WC_SEND = 0,

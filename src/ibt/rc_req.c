@@ -344,9 +344,7 @@ static bool goes_on(const struct ibt *t, const struct ibt_qp *q)
 
 	if (next == ring_load(&q->qp->sq.head) || is_held_back(&q->req, w))
 		return false;
-	return w->opcode == HCA_WR_RDMA_WRITE ||
-	       w->opcode == HCA_WR_RDMA_WRITE_IMM || w->opcode == HCA_WR_SEND ||
-	       w->opcode == HCA_WR_SEND_IMM;
+	return hca_wr_is_message(w->opcode);
 }
 
 /*

@@ -6,21 +6,13 @@
 #include "ibt/once.h"
 #include "util/bits.h"
 
-/* IBTA 9.8.2: a UC queue pair sends SENDs and WRITEs, nothing else. */
-static bool is_message(const struct wqe *w)
-{
-	return w->opcode == HCA_WR_SEND || w->opcode == HCA_WR_SEND_IMM ||
-	       w->opcode == HCA_WR_RDMA_WRITE ||
-	       w->opcode == HCA_WR_RDMA_WRITE_IMM;
-}
-
 bool uc_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w, uint32_t unit)
 {
 	struct req_note *n = rc_req_note(q, q->req.wqe);
 	struct explain x = {.cause = EXPLAIN_LOCAL_OP};
 	enum hca_status status = HCA_LOC_QP_OP_ERR;
 
-	if (is_message(w))
+	if (hca_wr_is_message(w->opcode))
 		status = sem_check(t->hca, q->qp->pd, w, 0, &x);
 	else
 		x.detail = "UC has SENDs and WRITEs only";

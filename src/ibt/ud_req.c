@@ -14,7 +14,7 @@ bool ud_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	struct explain x = {.cause = EXPLAIN_LOCAL_OP};
 	enum hca_status status = HCA_LOC_QP_OP_ERR;
 
-	if (w->opcode != HCA_WR_SEND && w->opcode != HCA_WR_SEND_IMM) {
+	if (!hca_wr_is_send(w->opcode)) {
 		x.detail = "UD has SENDs only";
 	} else if (w->bytes > q->mtu) {
 		status = HCA_LOC_LEN_ERR;

@@ -158,8 +158,6 @@ static int put_operation(struct wqe *w, struct v_qp *q,
 /* What the service of the queue pair has (IBTA 9.8.2, 9.8.3). */
 static int check_service(const struct v_qp *q, struct wqe *w)
 {
-	bool sends = w->opcode == HCA_WR_SEND || w->opcode == HCA_WR_SEND_IMM;
-
 	if (q->qp->type == HCA_QPT_UC &&
 	    (w->opcode == HCA_WR_RDMA_READ || w->opcode == HCA_WR_ATOMIC_CAS ||
 	     w->opcode == HCA_WR_ATOMIC_FADD ||
@@ -169,7 +167,7 @@ static int check_service(const struct v_qp *q, struct wqe *w)
 			      "neither reads nor has atomics");
 	if (q->qp->type != HCA_QPT_UD)
 		return 0;
-	if (!sends)
+	if (!hca_wr_is_send(w->opcode))
 		return v_fail(EINVAL, V_INPUT,
 			      "posting: a UD queue pair can only send");
 	if (!wq_to(&q->qp->sq, w)->mtu)
