@@ -19,8 +19,6 @@
 /* What a QP sends before the next has its turn. */
 #define QUANTUM_PACKETS 128
 #define QUANTUM_BYTES	65536
-/* Bytes: to copy so many takes much of the first cache. */
-#define RX_MUCH 8192
 
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 {
@@ -336,8 +334,7 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 
 	e->ibt.now_ns = now_ns;
 	e->rx_is_known = false;
-	if (d->len > RX_MUCH)
-		prefetch_forget(&e->rx_turn);
+	prefetch_passed(&e->rx_turn, d->len);
 	if (d->is_stray) {
 		e->ibt.counters[d->device].rx_wrong_peer++;
 		return;

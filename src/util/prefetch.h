@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #define PREFETCH_LINE 64
+#define PREFETCH_MUCH 8192 /* bytes: a good part of the first cache */
 
 /* The lines of [p, p + bytes); p may be NULL or stale. */
 static inline void prefetch(const void *p, size_t bytes)
@@ -42,9 +43,11 @@ static inline bool prefetch_is_due(struct prefetch_turn *t, const void *whose)
 	return true;
 }
 
-static inline void prefetch_forget(struct prefetch_turn *t)
+/* So many bytes went through the cache. */
+static inline void prefetch_passed(struct prefetch_turn *t, size_t bytes)
 {
-	atomic_store_explicit(&t->last, NULL, memory_order_relaxed);
+	if (bytes > PREFETCH_MUCH)
+		atomic_store_explicit(&t->last, NULL, memory_order_relaxed);
 }
 
 #endif

@@ -10,8 +10,6 @@
 #include "verbs/object.h"
 
 #define V_POST_EACH 64 /* bytes that a request takes beside its payload */
-/* Bytes: to copy so many takes much of the first cache. */
-#define V_POST_MUCH 8192
 
 extern struct prefetch_turn v_post_turn;
 
@@ -27,8 +25,7 @@ static inline void v_post_expect(const struct v_qp *q)
 /* It has been; so many bytes were posted. */
 static inline void v_post_done(const struct v_qp *q, uint64_t bytes)
 {
-	if (bytes > V_POST_MUCH)
-		prefetch_forget(&v_post_turn);
+	prefetch_passed(&v_post_turn, bytes);
 	host_doorbell(q->host, q->side, bytes);
 }
 /* May work be posted to this queue?  0 or a positive errno, said. */
