@@ -338,7 +338,7 @@ bool rc_req_is_read(const struct wqe *w);
 /* Does a packet with this PSN ask for an ACK in any case? */
 bool rc_req_asks(const struct ibt_qp *q, struct serial24 psn);
 struct req_note *rc_req_note(const struct ibt_qp *q, uint32_t index);
-/* The first PSN of a READ or atomic that begun and is unanswered, in *psn;
+/* The first PSN of a READ or atomic that has begun and is unanswered, in *psn;
  * false: there is none. */
 bool rc_req_unanswered(const struct ibt *t, const struct ibt_qp *q,
 		       struct serial24 *psn);

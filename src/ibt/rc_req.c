@@ -211,11 +211,18 @@ static uint32_t read_chunk(const struct ibt_qp *q)
 		IBT_READ_PACKETS);
 }
 
-/* Of one element sem_locate says all that sem_check would: near.c's. */
-static bool is_judged_later(const struct ibt_qp *q, const struct wqe *w)
+/* Is the memory that the request names there? */
+static enum hca_status judge(struct ibt *t, const struct ibt_qp *q,
+			     struct wqe *w, struct explain *x)
 {
-	return q->way == IBT_WAY_DIRECT && w->num_sge == 1 && !is_atomic(w) &&
-	       !is_atomic_write(w);
+	bool answered = rc_req_is_read(w) && !is_atomic_write(w);
+	bool eight = is_atomic(w) || is_atomic_write(w);
+
+	/* of one element sem_locate says the same, in near.c */
+	if (q->way == IBT_WAY_DIRECT && w->num_sge == 1 && !eight)
+		return HCA_SUCCESS;
+	return sem_check(t->hca, q->qp->pd, w, answered ? HCA_LOCAL_WRITE : 0,
+			 x);
 }
 
 /* Begin the request at the cursor; false when it may not begin now. */
@@ -235,13 +242,7 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 		rc_req_stop(t, q, w, HCA_LOC_QP_OP_ERR, &x);
 		return false;
 	}
-	status = is_judged_later(q, w)
-			 ? HCA_SUCCESS
-			 : sem_check(t->hca, q->qp->pd, w,
-				     rc_req_is_read(w) && !is_atomic_write(w)
-					     ? HCA_LOCAL_WRITE
-					     : 0,
-				     &x);
+	status = judge(t, q, w, &x);
 	if (status) {
 		rc_req_stop(t, q, w, status, &x);
 		return false;
