@@ -404,8 +404,8 @@ enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 	if (!append(h, cq, c))
 		answer = CQ_OVERRUN;
 	else if (!ring_own(&cq->overrun))
-		answer = fence_and_tell(cq, solicited,
-					c->status != HCA_SUCCESS);
+		answer =
+			fence_and_tell(cq, solicited, c->status != HCA_SUCCESS);
 	leave(cq);
 	return answer;
 }
