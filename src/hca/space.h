@@ -28,6 +28,17 @@ struct space_vec {
 	uint64_t bytes;
 };
 
+/* How many bytes at the end of the last stretch, which is not empty, are stored
+ * last, by one store. */
+static inline uint64_t space_tail(const struct space_vec *last)
+{
+	uint64_t end = last->va + last->bytes, tail = 8;
+
+	while (tail > last->bytes || end % tail)
+		tail /= 2;
+	return tail;
+}
+
 #define SPACE_VEC_MAX 40 /* stretches in one call, or of a move's side */
 
 /* One message from space to space: both sides are equally long. */
@@ -65,6 +76,9 @@ struct space_ops {
 	 */
 	int (*read_crc)(struct space *s, const struct space_vec *from, size_t n,
 			void *dst, uint32_t *crc);
+	/* Before any of these, while nobody waits for us: what takes time to be
+	 * prepared.  NULL: nothing does. */
+	void (*refresh)(struct space *s);
 };
 
 /* First member of every implementation. */

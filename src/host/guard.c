@@ -9,6 +9,7 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include "host/lease.h"
 #include "util/crc.h"
 #include "util/crccopy.h"
 #include "util/ring.h"
@@ -158,6 +159,8 @@ static void handle(int sig, siginfo_t *info, void *context)
 	} else if (crccopy_is_at((uintptr_t)*ip)) {
 		*ip = (greg_t)(uintptr_t)guard_steps_fault;
 		c->uc_mcontext.gregs[REG_RSP] = (greg_t)steps_sp;
+	} else if (lease_is_at((uintptr_t)*ip)) {
+		*ip = (greg_t)lease_fault_at();
 	} else {
 		pass_on(sig == SIGBUS, sig, info, context);
 	}
@@ -241,6 +244,11 @@ bool guard_is_on(void)
 	return known.is_on;
 }
 
+bool guard_has_strings(void)
+{
+	return plain == guard_bytes;
+}
+
 bool guard_copy(void *to, const void *from, size_t bytes)
 {
 	return !plain(to, from, bytes);
@@ -297,6 +305,11 @@ void guard_turn(uint64_t now_ns)
 }
 
 bool guard_is_on(void)
+{
+	return false;
+}
+
+bool guard_has_strings(void)
 {
 	return false;
 }

@@ -28,6 +28,8 @@ void guard_choose(bool fast_strings);
 void guard_turn(uint64_t now_ns);
 /* May this thread call those below? */
 bool guard_is_on(void);
+/* Are long copies one string instruction? */
+bool guard_has_strings(void);
 /* False: the memory is not there; some bytes may have been copied. */
 bool guard_copy(void *to, const void *from, size_t bytes);
 /* The same; *crc gets on by what was copied (crc32_update). */

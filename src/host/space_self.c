@@ -20,16 +20,6 @@ static struct space_self *self_of(struct space *s)
 	return CONTAINER_OF(s, struct space_self, space);
 }
 
-/* The piece that space.h wants stored last: 8, 4, 2 or 1 bytes. */
-static uint64_t tail_bytes(const struct space_vec *last)
-{
-	uint64_t end = last->va + last->bytes, tail = 8;
-
-	while (tail > last->bytes || end % tail)
-		tail /= 2;
-	return tail;
-}
-
 static size_t fill(struct iovec *iov, const struct space_vec *v, size_t n,
 		   uint64_t *total)
 {
@@ -52,7 +42,7 @@ static size_t split_tail(struct iovec *iov, size_t n)
 {
 	struct iovec *last = &iov[n - 1];
 	struct space_vec v = {(uintptr_t)last->iov_base, last->iov_len};
-	uint64_t tail = tail_bytes(&v);
+	uint64_t tail = space_tail(&v);
 
 	if (tail == v.bytes)
 		return n;
@@ -162,7 +152,7 @@ static int guarded_write(const struct space_vec *to, size_t n, const void *src)
 		if (!to[i].bytes)
 			continue;
 		if (i + 1 == n)
-			tail = tail_bytes(&to[i]);
+			tail = space_tail(&to[i]);
 		if (!guard_copy(at, from, to[i].bytes - tail))
 			return -EFAULT;
 		from += to[i].bytes;

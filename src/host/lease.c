@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/lease.h"
+
+#include "host/guard.h"
+#include "util/bits.h"
+
+#if defined(__x86_64__) && __has_include(<sys/rseq.h>)
+#include <sys/rseq.h>
+
+/*
+ * Each sequence: the lease is looked at, and the last instruction stores.
+ * Interrupted, `rep movsb` has in its registers what is left to do, so one that
+ * is begun anew goes on.  A signal's handler, a fault's too, finds the thread
+ * at 4 already.
+ *
+ * All are (to, from, bytes, lease), and keep nothing on the stack.
+ */
+__asm__(".macro lease_sequence name, fetch, store\n"
+	"lease_\\name:\n"
+	"	mov (%rcx), %r10\n"
+	"	mov 8(%rcx), %r8\n"
+	"	mov 16(%rcx), %r9\n"
+	"	mov %rdx, %rcx\n"
+	"1:	lea 10f(%rip), %rax\n"
+	"	mov %rax, 8(%r9)\n" /* rseq_cs */
+	"2:	cmp %r8, (%r10)\n"
+	"	je lease_ended\n"
+	"	\\fetch\n"
+	"	\\store\n"
+	"3:	xor %eax, %eax\n"
+	"	ret\n"
+	"	.byte 0x0f, 0xb9, 0x3d\n"
+	"	.long 0x53053053\n" /* RSEQ_SIG, as the kernel wants it */
+	"4:	jmp 1b\n"
+	"	.pushsection .data.rel.ro, \"aw\"\n"
+	"	.balign 32\n"
+	"10:	.long 0, 0\n" /* version, flags */
+	"	.quad 2b, 3b - 2b, 4b\n"
+	"	.popsection\n"
+	".endm\n"
+	".pushsection .text\n"
+	".p2align 4\n"
+	"lease_first:\n"
+	"	.cfi_startproc\n"
+	"	lease_sequence bytes, \"\", \"rep movsb\"\n"
+	"	lease_sequence put1, \"movb (%rsi), %al\", \"movb %al, (%rdi)\"\n"
+	"	lease_sequence put2, \"movw (%rsi), %ax\", \"movw %ax, (%rdi)\"\n"
+	"	lease_sequence put4, \"movl (%rsi), %eax\", \"movl %eax, (%rdi)\"\n"
+	"	lease_sequence put8, \"movq (%rsi), %rax\", \"movq %rax, (%rdi)\"\n"
+	"lease_ended:\n"
+	"	mov $2, %eax\n"
+	"	ret\n"
+	"lease_last:\n"
+	"lease_fault:\n"
+	"	mov $1, %eax\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".popsection\n");
+
+typedef int sequence(void *to, const void *from, size_t bytes,
+		     const struct lease *l);
+
+sequence lease_bytes, lease_put1, lease_put2, lease_put4, lease_put8;
+extern const char lease_first[], lease_last[], lease_fault[];
+
+_Static_assert(RSEQ_SIG == 0x53053053, "before each abort");
+_Static_assert(offsetof(struct rseq, rseq_cs) == 8, "lease_sequence");
+_Static_assert(offsetof(struct lease, ended) == 8, "lease_sequence");
+_Static_assert(offsetof(struct lease, rseq) == 16, "lease_sequence");
+_Static_assert(LEASE_FAULT == 1 && LEASE_ENDED == 2, "lease_sequence");
+
+bool lease_is_at(uintptr_t ip)
+{
+	return ip >= (uintptr_t)lease_first && ip < (uintptr_t)lease_last;
+}
+
+uintptr_t lease_fault_at(void)
+{
+	return (uintptr_t)lease_fault;
+}
+
+static struct rseq *own_rseq(void)
+{
+	uintptr_t thread;
+
+	__asm__("mov %%fs:0, %0" : "=r"(thread));
+	return (struct rseq *)(thread + (uintptr_t)__rseq_offset);
+}
+
+bool lease_take(struct lease *l, const void *word, uint64_t ended)
+{
+	struct rseq *r = own_rseq();
+
+	/* a negative one: the kernel does not know it */
+	if (!__rseq_size || (int32_t)r->cpu_id < 0 || !guard_has_strings() ||
+	    !guard_is_on())
+		return false;
+	*l = (struct lease){word, ended, r};
+	return true;
+}
+
+static enum lease_end put(const struct lease *l, uint64_t to, const void *from,
+			  uint64_t bytes)
+{
+	sequence *by = bytes == 8   ? lease_put8
+		       : bytes == 4 ? lease_put4
+		       : bytes == 2 ? lease_put2
+				    : lease_put1;
+
+	return (enum lease_end)by((void *)(uintptr_t)to, from, bytes, l);
+}
+
+static enum lease_end copy(const struct lease *l, uint64_t to, uint64_t from,
+			   uint64_t bytes)
+{
+	return (enum lease_end)lease_bytes(
+		(void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, l);
+}
+
+static enum lease_end move_one(const struct lease *l,
+			       const struct space_vec *to, uint64_t from)
+{
+	uint64_t tail = to->bytes ? space_tail(to) : 0;
+	uint64_t body = to->bytes - tail;
+	enum lease_end end = LEASE_DONE;
+
+	if (body)
+		end = copy(l, to->va, from, body);
+	if (!end && tail)
+		end = put(l, to->va + body, (const void *)(from + body), tail);
+	return end;
+}
+
+/* A side of a move: what stands before `va` of the first is done. */
+struct side {
+	const struct space_vec *v;
+	uint32_t left; /* stretches */
+	uint64_t va, rest;
+};
+
+static void next(struct side *s)
+{
+	while (s->left && !s->rest) {
+		s->va = s->v->va;
+		s->rest = (s->v++)->bytes;
+		s->left--;
+	}
+}
+
+static void advance(struct side *s, uint64_t bytes)
+{
+	s->va += bytes;
+	s->rest -= bytes;
+	next(s);
+}
+
+static struct side side_of(const struct space_vec *v, uint32_t count)
+{
+	struct side s = {v, count, 0, 0};
+
+	next(&s);
+	return s;
+}
+
+/* From several stretches to one place, which is not ordered. */
+static enum lease_end gather(const struct lease *l, uint64_t to,
+			     struct side *from, uint64_t bytes)
+{
+	enum lease_end end = LEASE_DONE;
+
+	while (!end && bytes) {
+		uint64_t n = bits_min_u64(bytes, from->rest);
+
+		end = copy(l, to, from->va, n);
+		advance(from, n);
+		to += n;
+		bytes -= n;
+	}
+	return end;
+}
+
+static enum lease_end move_many(const struct lease *l, struct side *to,
+				struct side *from)
+{
+	enum lease_end end = LEASE_DONE;
+	uint64_t tail = 0, last = 0;
+
+	while (!end && to->rest) {
+		struct space_vec v = {to->va, to->rest};
+		bool is_last;
+
+		advance(to, v.bytes);
+		is_last = !to->rest;
+		tail = is_last ? space_tail(&v) : 0;
+		last = v.va + v.bytes - tail;
+		end = gather(l, v.va, from, v.bytes - tail);
+	}
+	if (!end && tail) {
+		uint8_t bytes[8];
+
+		end = gather(l, (uintptr_t)bytes, from, tail);
+		if (!end)
+			end = put(l, last, bytes, tail);
+	}
+	return end;
+}
+
+enum lease_end lease_move(const struct lease *l, const struct space_move *m)
+{
+	struct side to, from;
+
+	if (m->to_count == 1 && m->from_count == 1)
+		return move_one(l, m->to, m->from->va);
+	to = side_of(m->to, m->to_count);
+	from = side_of(m->from, m->from_count);
+	return move_many(l, &to, &from);
+}
+
+#else
+
+bool lease_is_at(uintptr_t ip)
+{
+	return false;
+}
+
+uintptr_t lease_fault_at(void)
+{
+	return 0;
+}
+
+bool lease_take(struct lease *l, const void *word, uint64_t ended)
+{
+	return false;
+}
+
+enum lease_end lease_move(const struct lease *l, const struct space_move *m)
+{
+	return LEASE_FAULT;
+}
+
+#endif
