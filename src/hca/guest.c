@@ -55,6 +55,20 @@ bool guest_copied(struct guest *g, guest_set what, guest_set then)
 	return atomic_compare_exchange_strong(&g->touches, &what, then);
 }
 
+/* Will it look before it copies on? */
+static bool is_halted(struct guest *g)
+{
+	switch (alock_halt_of(ring_load(&g->thread))) {
+	case ALOCK_RUNS:
+		break;
+	case ALOCK_STOPPED:
+		return ring_load(&g->by) == GUEST_BY_LEASE;
+	case ALOCK_STOPPED_AFTER_COPY:
+		return true;
+	}
+	return false;
+}
+
 /*
  * Stopped outside of its system calls it may be about to begin one.  So it is
  * looked at again after it was seized: whatever it does next, it first finds
@@ -62,17 +76,16 @@ bool guest_copied(struct guest *g, guest_set what, guest_set then)
  */
 static bool seize(struct guest *g)
 {
-	uint32_t thread = ring_load(&g->thread);
 	guest_set touches = atomic_load(&g->touches);
 
 	if (!(touches & GUEST_COPIES) && touches != GUEST_SEIZED)
 		return false;
-	if (!alock_is_halted(thread))
+	if (!is_halted(g))
 		return false;
 	if (touches & GUEST_COPIES)
 		atomic_compare_exchange_strong(&g->touches, &touches,
 					       GUEST_SEIZED);
-	return alock_is_halted(thread) && guest_is_seized(g);
+	return is_halted(g) && guest_is_seized(g);
 }
 
 bool guest_seize(struct hca *own, alock_owner who)

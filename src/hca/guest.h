@@ -26,6 +26,12 @@
 
 #define GUEST_MAX 1024
 
+/* What makes one that was seized find out. */
+enum guest_by {
+	GUEST_BY_CALLS, /* it looks before each system call */
+	GUEST_BY_LEASE, /* whenever it goes on after it was off its processor */
+};
+
 /*
  * A QP and keys, each key one of 32 bits that it shares with others; what
  *shares nothing is not waited for:
@@ -45,7 +51,8 @@ struct guest {
 	ring_index epoch;     /* odd: inside; 0: nobody ever had the slot */
 	ring_index thread;    /* that copies */
 	_Atomic guest_set touches;
-	uint32_t reserved2[26];
+	ring_index by; /* enum guest_by: how it copies */
+	uint32_t reserved2[25];
 };
 
 _Static_assert(sizeof(struct guest) == HCA_APART, "each writes its own");
@@ -72,6 +79,11 @@ static inline void guest_enter(struct guest *g, guest_set what)
 }
 /* The same for keys, from here to guest_copied, which may end by itself. */
 void guest_copy(struct guest *g, guest_set what);
+/* Before it looks and copies that way. */
+static inline void guest_copy_by(struct guest *g, enum guest_by how)
+{
+	ring_store(&g->by, how);
+}
 /* Between two system calls, and after the last. */
 static inline bool guest_is_seized(const struct guest *g)
 {

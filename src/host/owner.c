@@ -65,22 +65,26 @@ static void is_slow(alock_owner owner)
 /*
  * A signal stops a thread on its way out of a system call: seen in one, and
  * then stopped, it has been through it.  A debugger ('t') can stop it before.
+ * The kernel tells the call, or -1 for none, only of one that it has seen off
+ * its processor.
  */
-static bool is_halted(uint32_t thread)
+static enum alock_halt halt_of(uint32_t thread)
 {
 	char text[512], *state;
 	int call;
 
-	if (!read_about(thread, "syscall", text))
-		return false;
-	call = atoi(text); /* or "running", or -1 */
-	if (call != SYS_process_vm_readv && call != SYS_process_vm_writev)
-		return false;
+	if (!read_about(thread, "syscall", text) || text[0] == 'r')
+		return ALOCK_RUNS; /* "running" */
+	call = atoi(text);
 	state = read_about(thread, "stat", text) ? strrchr(text, ')') : NULL;
-	return state && state[1] == ' ' && state[2] == 'T';
+	if (!state || state[1] != ' ' || state[2] != 'T')
+		return ALOCK_RUNS;
+	return call == SYS_process_vm_readv || call == SYS_process_vm_writev
+		       ? ALOCK_STOPPED_AFTER_COPY
+		       : ALOCK_STOPPED;
 }
 
-static const struct alock_judge judge = {is_dead, is_slow, is_halted, NULL};
+static const struct alock_judge judge = {is_dead, is_slow, halt_of, NULL};
 
 bool owner_is_possible(void)
 {

@@ -208,9 +208,9 @@ uint32_t alock_thread(void)
 	return thread;
 }
 
-bool alock_is_halted(uint32_t thread)
+enum alock_halt alock_halt_of(uint32_t thread)
 {
 	const struct alock_judge *j = atomic_load(&judge);
 
-	return j && j->is_halted && j->is_halted(thread);
+	return j && j->halt_of ? j->halt_of(thread) : ALOCK_RUNS;
 }

@@ -106,13 +106,20 @@ struct CAPABILITY("mutex") alock {
 	_Atomic alock_owner owner; /* 0: free */
 };
 
+/* Where a thread stands. */
+enum alock_halt {
+	ALOCK_RUNS,    /* or will, without being told to */
+	ALOCK_STOPPED, /* a signal took it off its processor, anywhere */
+	/* The same, at the end of a system call by which memory of others is
+	 * reached. */
+	ALOCK_STOPPED_AFTER_COPY,
+};
+
 /* What is known of other processes; called while waiting, without a lock. */
 struct alock_judge {
 	bool (*is_dead)(alock_owner owner);
 	void (*is_slow)(alock_owner owner); /* a second was waited for it */
-	/* The thread is stopped, and the system calls by which memory of
-	 * others is reached are over if it was in one. */
-	bool (*is_halted)(uint32_t thread);
+	enum alock_halt (*halt_of)(uint32_t thread);
 	/* NULL, or how to wait where there is no time: let others go on; true
 	 * when it is dead. */
 	bool (*wait)(alock_owner owner);
@@ -140,9 +147,9 @@ bool alock_is_dead(alock_owner owner);
 bool alock_inherit(struct alock *l, alock_owner from) TRY_ACQUIRE(true, l);
 /* Gives it, unless somebody has inherited it. */
 void alock_leave(struct alock *l) RELEASE(l);
-/* The thread that asks, as is_halted knows it. */
+/* The thread that asks, as halt_of knows it. */
 uint32_t alock_thread(void);
-bool alock_is_halted(uint32_t thread);
+enum alock_halt alock_halt_of(uint32_t thread);
 /* Who has it, 0: nobody, as far as can be said. */
 alock_owner alock_holder(const struct alock *l);
 

@@ -29,16 +29,16 @@ static void is_slow(alock_owner owner)
 {
 }
 
-static bool halted;
+static enum alock_halt halted;
 static pid_t copier; /* the thread that copies */
 
-static bool is_halted(uint32_t thread)
+static enum alock_halt halt_of(uint32_t thread)
 {
 	assert_int_equal(thread, copier);
 	return halted;
 }
 
-static const struct alock_judge judge = {is_dead, is_slow, is_halted, NULL};
+static const struct alock_judge judge = {is_dead, is_slow, halt_of, NULL};
 
 static void *share(size_t bytes)
 {
@@ -186,21 +186,21 @@ static void who_is_stopped_amid_copying_is_seized(void **state)
 	guest_set what = guest_qp(QPN) | guest_key(KEY);
 
 	guest_enter(g, guest_qp(QPN));
-	halted = true; /* and yet not copying */
+	halted = ALOCK_STOPPED_AFTER_COPY; /* and yet not copying */
 	assert_false(is_left(guest_qp(QPN)));
 	assert_true(is_left(guest_qp(QPN + 1)));
 	assert_true(is_left(guest_key(KEY)));
-	halted = false;
+	halted = ALOCK_RUNS;
 	guest_copy(g, what);
 	assert_false(is_left(guest_qp(QPN)));
 	assert_false(guest_is_seized(g));
-	halted = true;
+	halted = ALOCK_STOPPED_AFTER_COPY;
 	assert_true(is_left(guest_key(OTHER_KEY)));
 	assert_false(guest_is_seized(g));
 	assert_true(guest_seize(&own, alock_holder(&g->process)));
 	assert_true(is_left(guest_qp(QPN)));
 	/* it goes on: whoever waits for it now hears when it has left */
-	halted = false;
+	halted = ALOCK_RUNS;
 	assert_true(guest_is_seized(g));
 	assert_false(is_left(guest_qp(QPN)));
 	assert_false(guest_copied(g, what, guest_qp(QPN)));
@@ -209,6 +209,30 @@ static void who_is_stopped_amid_copying_is_seized(void **state)
 	guest_enter(g, GUEST_ALL);
 	guest_copy(g, what);
 	assert_true(guest_copied(g, what, guest_qp(QPN)));
+	guest_leave(g);
+	guest_give(g);
+}
+
+/* Anywhere, not only at a call's end. */
+static void who_copies_on_lease_is_seized_wherever_it_stands(void **state)
+{
+	struct guest *g = guest_take(&own);
+	guest_set what = guest_qp(QPN) | guest_key(KEY);
+
+	guest_enter(g, guest_qp(QPN));
+	guest_copy(g, what);
+	halted = ALOCK_STOPPED;
+	assert_false(is_left(guest_key(KEY)));
+	assert_false(guest_is_seized(g));
+	guest_copy_by(g, GUEST_BY_LEASE);
+	halted = ALOCK_RUNS;
+	assert_false(is_left(guest_key(KEY)));
+	halted = ALOCK_STOPPED;
+	assert_true(is_left(guest_key(KEY)));
+	assert_true(guest_is_seized(g));
+	guest_copy_by(g, GUEST_BY_CALLS);
+	halted = ALOCK_RUNS;
+	assert_false(guest_copied(g, what, guest_qp(QPN)));
 	guest_leave(g);
 	guest_give(g);
 }
@@ -302,6 +326,7 @@ int main(void)
 		EACH(the_dead_are_not_waited_for),
 		EACH(who_touches_something_else_is_not_waited_for),
 		EACH(who_is_stopped_amid_copying_is_seized),
+		EACH(who_copies_on_lease_is_seized_wherever_it_stands),
 		EACH(the_living_are_waited_for),
 		EACH(an_arena_without_guests_is_waited_for_in_no_time),
 		EACH(each_has_a_slot_of_its_own_and_gives_it_back),
