@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "doctor.h"
 
+#include "host/guard.h"
+#include "host/lease.h"
 #include "host/wish.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +71,19 @@ static int poke_sibling(uint64_t *word)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : ENOSYS;
 }
 
+/* Can memory that two have mapped be copied by one of them alone? */
+static bool can_lease(void)
+{
+	uint64_t word = 0;
+	struct lease l;
+	bool can;
+
+	guard_open();
+	can = lease_take(&l, &word, 1);
+	guard_close();
+	return can;
+}
+
 /* What stands in the way of going without packets, if something does. */
 static void direct_way(int err)
 {
@@ -83,11 +99,17 @@ static void direct_way(int err)
 			   "goes another way");
 		break;
 	case WISH_DIRECT:
-		doctor_say(err ? DOCTOR_SLOW : DOCTOR_OK, "direct way",
-			   err ? "closed, see others' memory: processes of "
-				 "this host talk by packets"
-			       : "from memory to memory between processes of "
-				 "one user and build");
+		if (err)
+			doctor_say(DOCTOR_SLOW, "direct way",
+				   "closed, see others' memory: processes of "
+				   "this host talk by packets");
+		else
+			doctor_say(DOCTOR_OK, "direct way",
+				   "from memory to memory between processes of "
+				   "one user and build, %s",
+				   can_lease() ? "without system calls where "
+						 "both can map it"
+					       : "by system calls alone");
 	}
 }
 

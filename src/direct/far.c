@@ -181,6 +181,10 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 
 static void enter(struct far_link *l)
 {
+	struct space *s = l->hca->space;
+
+	if (l->guest && s->ops->refresh)
+		s->ops->refresh(s);
 	if (l->guest)
 		guest_enter(l->guest, guest_qp(l->qpn));
 	STEP("the guest is inside");

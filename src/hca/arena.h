@@ -33,7 +33,7 @@ struct arena_hdr {
 	aoff root; /* struct hca_shared */
 };
 
-#define ARENA_LAYOUT 6
+#define ARENA_LAYOUT 7
 
 struct arena {
 	uint8_t *base; /* this process's mapping; borrowed */

@@ -3,6 +3,7 @@
 
 #include "hca/event.h"
 #include "hca/guest.h"
+#include "hca/share.h"
 
 #include <errno.h>
 #include <string.h>
@@ -35,8 +36,10 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 		&h->arena, HCA_MAX_DEVICES * sizeof(struct engine_counters));
 	h->shared->guests =
 		arena_alloc(&h->arena, GUEST_MAX * sizeof(struct guest));
+	h->shared->shares =
+		arena_alloc(&h->arena, SHARE_MAX * sizeof(struct share));
 	if (!h->shared->qps || !h->shared->takes || !h->shared->counters ||
-	    !h->shared->guests)
+	    !h->shared->guests || !h->shared->shares)
 		return -ENOMEM;
 	h->shared->mr_top = 1; /* row 0 ends the free list */
 	return 0;

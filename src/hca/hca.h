@@ -165,7 +165,7 @@ struct mr {
 	uint32_t next_free;
 	uint32_t bound; /* windows on a region; the region of a window */
 	uint32_t qpn;	/* the only one that may use it; 0: all of the domain */
-	uint32_t reserved;
+	uint32_t share; /* the face's, see share.h */
 };
 
 /* Why a key, address and length do not name usable memory. */
@@ -451,10 +451,12 @@ struct hca_shared {
 	struct alock mr_lock;
 	/* For other processes that map this arena, host/neighbour.h: */
 	aoff guests;	   /* struct guest[GUEST_MAX] */
+	aoff shares;	   /* struct share[SHARE_MAX] */
 	uint64_t owner;	   /* its alock_owner */
 	uint64_t nonce;	   /* random, and where it lies in the owner's */
 	uint64_t nonce_va; /* memory */
 	uint32_t pid;
+	ring_index share_version;
 	ring_index carries; /* a peer has left a message with a receive */
 	/* The network interface of each device; 0: there are no more. */
 	uint32_t links[HCA_MAX_DEVICES];

@@ -121,6 +121,13 @@ void host_qp_query(struct host *h, struct ibt_qp *side,
 void host_cq_free(struct host *h, struct cq *cq);
 /* srq_resize, while no message takes a receive. */
 int host_srq_resize(struct host *h, struct srq *s, uint32_t depth);
+/*
+ * backing.c: memory is about to be registered: may peers of this host map it,
+ * too?  The number that host_unshare takes after the region has gone, when no
+ * guest works there any more; 0: they may not, and it takes that as well.
+ */
+uint32_t host_share(struct host *h, const void *addr, size_t bytes);
+void host_unshare(struct host *h, uint32_t number);
 /* No frame borrows, no placement is under way after this returns, and what
  * was posted before has been looked at. */
 void host_quiesce(struct host *h);

@@ -15,6 +15,7 @@
 
 #include "broker/client.h"
 #include "broker/steer.h"
+#include "host/aliases.h"
 #include "host/arena_map.h"
 #include "host/host.h"
 #include "host/owner.h"
@@ -37,6 +38,7 @@ struct entry {
 	struct neighbour is; /* first: what others hold */
 	struct hca view;
 	struct space_other space;
+	struct aliases aliases;
 	int kick_fd;
 	struct list entries;
 	struct list idle; /* linked: nobody needs it */
@@ -163,6 +165,7 @@ static void discard(struct entry *e)
 
 	if (e->is.guest && hca_is_alive(&e->view))
 		guest_give(e->is.guest);
+	aliases_fini(&e->aliases);
 	forget(e);
 	munmap(arena.base, arena.size);
 }
@@ -204,10 +207,20 @@ static void close_all(void)
 	memset(all.asked, ASKED_NOT, sizeof all.asked);
 }
 
+static void close_shares(void)
+{
+	uint32_t at = 0;
+	int fd;
+
+	while ((fd = share_next_fd(all.own, &at)) >= 0)
+		close(fd);
+}
+
 void neighbour_close(void)
 {
 	if (all.is_open) {
 		guest_wait(all.own, GUEST_SAY); /* what they touch has gone */
+		close_shares();
 		list_for_each_safe (at, &all.entries)
 			discard(CONTAINER_OF(at, struct entry, entries));
 		owner_close();
@@ -361,6 +374,8 @@ static const char *adopt(uint32_t class, const struct proto_at *arena,
 	}
 	space_other_init(&e->space, e->is.pid);
 	e->space.guest = e->is.guest;
+	aliases_init(&e->aliases, &e->view, e->is.pid);
+	e->space.aliases = &e->aliases;
 	e->view.space = &e->space.space;
 	e->view.active_mtu = all.own->active_mtu;
 	e->is.hca = &e->view;

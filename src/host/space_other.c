@@ -6,6 +6,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "host/aliases.h"
+#include "host/lease.h"
 #include "util/bits.h"
 #include "util/check.h"
 
@@ -56,14 +58,13 @@ static uint64_t add_all(struct side *s, const struct space_vec *v, size_t n)
 static void split_tail(struct side *s)
 {
 	struct iovec *last = &s->iov[s->count - 1];
-	uint64_t end = (uintptr_t)last->iov_base + last->iov_len, tail = 8;
+	struct space_vec v = {(uintptr_t)last->iov_base, last->iov_len};
+	uint64_t tail = space_tail(&v);
 
-	while (tail > last->iov_len || end % tail)
-		tail /= 2;
-	if (tail == last->iov_len)
+	if (tail == v.bytes)
 		return;
 	last->iov_len -= tail;
-	add(s, end - tail, tail);
+	add(s, v.va + last->iov_len, tail);
 }
 
 static bool has_room(const struct batch *b, const struct space_move *m)
@@ -177,10 +178,69 @@ static int one_by_one(struct space_other *o, const struct space_move *m,
 	return 0;
 }
 
+/* Our addresses of all that the move touches there; false: not of all. */
+static bool translate(const struct space_other *o, const struct space_vec *far,
+		      uint32_t count, bool is_put, struct space_vec *ours)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const uint8_t *at = aliases_at(o->aliases, &far[i], is_put);
+
+		if (!at)
+			return false;
+		ours[i] = (struct space_vec){(uintptr_t)at, far[i].bytes};
+	}
+	return true;
+}
+
+static enum lease_end move_mapped(const struct space_other *o,
+				  const struct lease *l,
+				  const struct space_move *m, bool is_put)
+{
+	struct space_vec ours[SPACE_VEC_MAX];
+	struct space_move here = *m;
+
+	if (!translate(o, is_put ? m->to : m->from,
+		       is_put ? m->to_count : m->from_count, is_put, ours))
+		return LEASE_FAULT;
+	if (is_put)
+		here.to = ours;
+	else
+		here.from = ours;
+	return lease_move(l, &here);
+}
+
+/*
+ * As many of the moves as lie in memory that is mapped here; what faults is
+ * left to the kernel, which tells whose fault it is.  0 or -ECANCELED.
+ */
+static int move_all_mapped(struct space_other *o, const struct space_move *m,
+			   size_t n, size_t *done, bool is_put)
+{
+	enum lease_end end = LEASE_DONE;
+	struct lease l;
+
+	if (!o->aliases || !o->aliases->count || !o->guest ||
+	    !lease_take(&l, &o->guest->touches, GUEST_SEIZED))
+		return 0;
+	guest_copy_by(o->guest, GUEST_BY_LEASE);
+	while (*done < n && !end) {
+		end = move_mapped(o, &l, &m[*done], is_put);
+		*done += !end;
+	}
+	guest_copy_by(o->guest, GUEST_BY_CALLS);
+	return end == LEASE_ENDED ? -ECANCELED : 0;
+}
+
 static int move(struct space_other *o, const struct space_move *m, size_t n,
 		size_t *done, bool is_put)
 {
-	for (*done = 0; *done < n;) {
+	int gone;
+
+	*done = 0;
+	gone = move_all_mapped(o, m, n, done, is_put);
+	if (gone)
+		return gone;
+	while (*done < n) {
 		const struct space_move *first = m + *done;
 		size_t left = n - *done, moves = 0;
 		struct batch b;
@@ -249,12 +309,21 @@ static int other_atomic(struct space *s, enum space_atomic op, uint64_t va,
 	return -EPERM;
 }
 
+static void other_refresh(struct space *s)
+{
+	struct aliases *a = other_of(s)->aliases;
+
+	if (a)
+		aliases_look(a);
+}
+
 static const struct space_ops other_ops = {
 	.write = other_write,
 	.read = other_read,
 	.atomic = other_atomic,
 	.put = other_put,
 	.get = other_get,
+	.refresh = other_refresh,
 };
 
 void space_other_init(struct space_other *s, pid_t pid)
@@ -262,4 +331,5 @@ void space_other_init(struct space_other *s, pid_t pid)
 	s->space.ops = &other_ops;
 	s->pid = pid;
 	s->guest = NULL;
+	s->aliases = NULL;
 }

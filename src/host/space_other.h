@@ -2,7 +2,8 @@
 /*
  * The memory of another process, by process_vm_readv and process_vm_writev.
  * A message's body and its last bytes are two stretches of one call, which
- * the kernel stores one after the other (docs/decisions/008).
+ * the kernel stores one after the other (docs/decisions/008).  What it shares
+ * and we have mapped as well is copied without a call (docs/decisions/020).
  *
  * A process that executes another program keeps its number: who uses this
  * looks at hca_is_alive after a call, for what came before it has gone to the
@@ -16,10 +17,15 @@
 #include "hca/guest.h"
 #include "hca/space.h"
 
+struct aliases;
+
 struct space_other {
 	struct space space;
 	pid_t pid;
-	const struct guest *guest; /* us there, borrowed; NULL: never seized */
+	/* Borrowed: us there; NULL: never seized.  And what is mapped here;
+	 * NULL: nothing. */
+	struct guest *guest;
+	struct aliases *aliases;
 };
 
 void space_other_init(struct space_other *s, pid_t pid);

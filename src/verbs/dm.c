@@ -82,24 +82,26 @@ static void drop(struct dm_memory *m) REQUIRES(&dm_lock)
 	list_remove(&m->link);
 	taken -= m->length;
 	munmap(m->bytes, m->length);
+	close(m->fd);
 	free(m);
 }
 
 /* 0 or -errno. */
 static int map(struct dm_memory *m, size_t length)
 {
-	int fd = memfd_create("adverb-dm", MFD_CLOEXEC);
 	int err = 0;
 
-	if (fd < 0)
+	m->fd = memfd_create("adverb-dm", MFD_CLOEXEC);
+	if (m->fd < 0)
 		return -errno;
 	m->bytes = MAP_FAILED;
-	if (!ftruncate(fd, (off_t)length))
+	if (!ftruncate(m->fd, (off_t)length))
 		m->bytes = mmap(NULL, length, PROT_READ | PROT_WRITE,
-				MAP_SHARED, fd, 0);
-	if (m->bytes == MAP_FAILED)
+				MAP_SHARED, m->fd, 0);
+	if (m->bytes == MAP_FAILED) {
 		err = -errno;
-	close(fd);
+		close(m->fd);
+	}
 	m->length = length;
 	return err;
 }

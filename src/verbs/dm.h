@@ -14,6 +14,8 @@ struct dm_memory {
 	size_t length;
 	uint32_t handle;
 	uint32_t holders; /* handles on it, imported ones too */
+	int fd; /* open, so that peers of this host can map it (host/backing.h)
+		 */
 };
 
 struct v_dm {

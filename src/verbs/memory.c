@@ -66,16 +66,19 @@ static int check_range(const void *addr, size_t length)
 static struct mr *row_new(struct v_context *c, struct v_pd *pd, void *addr,
 			  size_t length, uint64_t iova, uint32_t access)
 {
+	uint32_t share = host_share(c->host, addr, length);
 	struct mr *row;
 
 	host_lock(c->host);
 	row = mr_new(host_hca(c->host), pd->number, (uintptr_t)addr, length,
 		     iova, access & RIGHTS);
+	if (row)
+		row->share = share;
 	host_unlock(c->host);
-	if (!row)
-		return v_fail_null(ENOMEM, V_LIMIT,
-				   "the number of memory regions");
-	return row;
+	if (row)
+		return row;
+	host_unshare(c->host, share);
+	return v_fail_null(ENOMEM, V_LIMIT, "the number of memory regions");
 }
 
 static guest_set keys_of(const struct mr *row)
@@ -87,6 +90,7 @@ static guest_set keys_of(const struct mr *row)
 static int row_free(struct v_context *c, struct mr *row, const char *call)
 {
 	guest_set keys = keys_of(row);
+	uint32_t share = row->share;
 	int err;
 
 	host_lock(c->host);
@@ -94,7 +98,10 @@ static int row_free(struct v_context *c, struct mr *row, const char *call)
 	host_unlock(c->host);
 	/* what found the row before may still copy */
 	host_await_guests(c->host, keys);
-	return err ? v_fail(err, V_BUSY, call) : 0;
+	if (err)
+		return v_fail(err, V_BUSY, call);
+	host_unshare(c->host, share);
+	return 0;
 }
 
 static void show_row(struct v_mr *m, void *addr, size_t length)

@@ -111,6 +111,7 @@ says("UDP batches", "slow", "no GSO and GRO", lacks=["batches"])
 says("own memory", "slow", "unmaps registered memory", lacks=["vm"])
 says("others' memory", "slow", "they talk by frames", lacks=["vm"])
 says("direct way", "ok", "from memory to memory")
+says("direct way", "ok", "by system calls alone", ADVERB_GUARD="0")
 says("direct way", "ok", "off by ADVERB_DIRECT=0", ADVERB_DIRECT="0")
 says("direct way", "slow", "ADVERB_PCAP captures packets",
      ADVERB_PCAP="/dev/null")

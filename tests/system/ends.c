@@ -19,14 +19,56 @@ static void need(bool good, const char *what)
 	exit(1);
 }
 
+/* Files stay open while their memory is mapped, for others to find. */
+static struct {
+	void *at;
+	int fd;
+} files[64];
+
+static void keep(void *at, int fd)
+{
+	int i = 0;
+
+	while (i < 63 && files[i].at)
+		i++;
+	need(!files[i].at, "memory of files");
+	files[i].at = at;
+	files[i].fd = fd;
+}
+
+void *ends_memory(size_t bytes)
+{
+	const char *wish = getenv("ENDS_SHARED");
+	int fd = wish && !strcmp(wish, "1") ? memfd_create("ends", MFD_CLOEXEC)
+					    : -1;
+	void *p;
+
+	if (fd >= 0)
+		need(!ftruncate(fd, (off_t)bytes), "ftruncate");
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		 fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+	need(p != MAP_FAILED, "mmap");
+	if (fd >= 0)
+		keep(p, fd);
+	return p;
+}
+
+void ends_memory_free(void *p, size_t bytes)
+{
+	munmap(p, bytes);
+	for (int i = 0; i < 64; i++)
+		if (files[i].at == p) {
+			files[i].at = NULL;
+			close(files[i].fd);
+		}
+}
+
 static void open_region(struct ends *e, int access)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 	e->map_size = ENDS_SIZE + 2 * page;
-	e->map = mmap(NULL, e->map_size, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	need(e->map != MAP_FAILED, "mmap");
+	e->map = ends_memory(e->map_size);
 	e->region = e->map + page;
 	memset(e->map, ENDS_GUARD, e->map_size);
 	memset(e->region, ENDS_FILL, ENDS_SIZE);
@@ -117,7 +159,7 @@ void ends_close(struct ends *e)
 	errno = ibv_dealloc_pd(e->pd);
 	need(errno == 0, "ibv_dealloc_pd");
 	need(ibv_close_device(e->ctx) == 0, "ibv_close_device");
-	munmap(e->map, e->map_size);
+	ends_memory_free(e->map, e->map_size);
 }
 
 void ends_address_get(const struct ends *e, struct ends_address *address)

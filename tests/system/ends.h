@@ -45,6 +45,10 @@ struct ends_address {
 	uint32_t qpn, psn, rkey;
 };
 
+/* Readable and writable memory of @bytes, private; with ENDS_SHARED=1 in the
+ * environment of a file that others may map.  Never NULL; ends_memory_free. */
+void *ends_memory(size_t bytes);
+void ends_memory_free(void *p, size_t bytes);
 /* @access and @qp_access: IBV_ACCESS_* of the region and the queue pair. */
 void ends_open(struct ends *e, int access, int qp_access);
 /* Destroys the queue pair and takes @qp, which is in RESET, to INIT. */

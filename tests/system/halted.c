@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <glob.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,12 +56,9 @@ static struct desk {
 /* Memory for what is long. */
 static struct ibv_mr *open_long(struct ends *e)
 {
-	uint8_t *bytes = mmap(NULL, LONG, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *bytes = ends_memory(LONG);
 	struct ibv_mr *mr;
 
-	if (bytes == MAP_FAILED)
-		desk_die("mmap");
 	memset(bytes, 1, LONG);
 	mr = ibv_reg_mr(e->pd, bytes, LONG,
 			IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE);
@@ -306,7 +305,27 @@ static void stop(pid_t pid)
 		desk_die("SIGSTOP");
 }
 
-/* Is one of its threads on its way out of process_vm_writev? */
+/*
+ * Does it stand in a copy of memory that is mapped: at the copying instruction,
+ * or behind what the kernel wants to see before the way back into a restartable
+ * sequence?
+ */
+static bool is_at_lease(pid_t pid, uint64_t pc)
+{
+	static const uint8_t copy[] = {0xf3, 0xa4};
+	static const uint8_t mark[] = {0x0f, 0xb9, 0x3d, 0x53,
+				       0x30, 0x05, 0x53};
+	uint8_t code[sizeof mark + sizeof copy];
+	struct iovec to = {code, sizeof code};
+	struct iovec from = {(void *)(uintptr_t)(pc - sizeof mark),
+			     sizeof code};
+
+	return process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof code &&
+	       (!memcmp(code, mark, sizeof mark) ||
+		!memcmp(code + sizeof mark, copy, sizeof copy));
+}
+
+/* Is one of its threads there, or on its way out of process_vm_writev? */
 static bool is_copying(pid_t pid)
 {
 	char pattern[64];
@@ -318,10 +337,12 @@ static bool is_copying(pid_t pid)
 		return false;
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		FILE *f = fopen(found.gl_pathv[i], "r");
+		uint64_t pc;
 		int call = -1;
 
-		if (f && fscanf(f, "%d", &call) == 1)
-			copies |= call == SYS_process_vm_writev;
+		if (f && fscanf(f, "%d %*x %" SCNx64, &call, &pc) == 2)
+			copies |= call == -1 && is_at_lease(pid, pc);
+		copies |= call == SYS_process_vm_writev;
 		if (f)
 			fclose(f);
 	}

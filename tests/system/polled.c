@@ -75,10 +75,10 @@ static uint8_t value_of(int round)
 	return (uint8_t)(round % 251 + 1);
 }
 
-static void *map(size_t bytes, int kind)
+static void *map(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       kind | MAP_ANONYMOUS, -1, 0);
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		desk_die("mmap");
@@ -92,7 +92,7 @@ static void meet(int who)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (who == WRITER || !is_mapped)
-		memory = map((size_t)SLOTS * SLOT, MAP_PRIVATE);
+		memory = ends_memory((size_t)SLOTS * SLOT);
 	ends_open(&me, IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE);
 	ends_replace_qp(
 		&me,
@@ -350,9 +350,9 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	desk = map(sizeof *desk, MAP_SHARED);
+	desk = map(sizeof *desk);
 	if (is_mapped)
-		memory = map((size_t)SLOTS * SLOT, MAP_SHARED);
+		memory = map((size_t)SLOTS * SLOT);
 	reader = fork();
 	if (reader < 0 || only > MAX)
 		return 2;

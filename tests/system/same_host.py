@@ -14,13 +14,18 @@ VISIBLE = os.path.join(t.build, "tests", "system", "visible")
 WITHOUT = os.path.join(t.build, "tests", "system", "without")
 SAMEHOST = os.path.join(t.build, "tests", "system", "samehost")
 HALTED = os.path.join(t.build, "tests", "system", "halted")
+MAPPED = os.path.join(t.build, "tests", "system", "mapped")
 POLLED = os.path.join(t.build, "tests", "system", "polled")
 OUTLIVE = os.path.join(t.build, "tests", "system", "outlive")
 CROWD = os.path.join(t.build, "tests", "system", "crowd")
 TALLY = os.path.join(t.build, "tests", "system", "tally")
+# Without packets and, what both can map, without system calls.
+MEMORY = "shared memory"
 ATOMICS = "10000000" if t.options.full else "100000"
 DEATHS = {"direct": ["-n", "10000"] if t.options.full else
                     ["-n", "500", "-l", "50", "-t", "30"],
+          MEMORY: ["-n", "10000"] if t.options.full else
+                  ["-n", "500", "-l", "50", "-t", "15"],
           "packets": ["-n", "10000"] if t.options.full else
                      ["-n", "500", "-l", "20", "-t", "15"]}
 SHORT = "1000" if t.options.full else "20"
@@ -28,6 +33,8 @@ ROUNDS = 10000000 if t.options.full else 1000
 # Rounds a size, and what to do where a processor has no time for them.
 POLLS = {"direct": ["-n", "10000000"] if t.options.full else
                    ["-n", "100000", "-t", "12"],
+         MEMORY: ["-n", "10000000"] if t.options.full else
+                 ["-n", "100000", "-t", "6"],
          "packets": ["-n", "1000000"] if t.options.full else
                     ["-n", "10000", "-t", "3"]}
 SIZES = 53
@@ -45,7 +52,8 @@ def who_polls_the_last_byte_sees_all():
 def run(way, *argv, before=(), program=SAMEHOST, **env):
     return t.run([*before, t.adverb, "run", "--", program, *argv],
                  timeout=36000 if t.options.full else 300,
-                 ADVERB_DIRECT="1" if way == "direct" else "0", **env)
+                 ADVERB_DIRECT="0" if way == "packets" else "1",
+                 ENDS_SHARED="1" if way == MEMORY else "0", **env)
 
 
 def samehost(way, *argv, **how):
@@ -76,6 +84,16 @@ def outlive(way, *argv, **how):
     return body
 
 
+def mapped(kind, status=0, **env):
+    def body():
+        doctor = t.run([t.adverb, "doctor"])
+        if "without system calls" not in doctor.output:
+            raise Skip("no restartable sequences, or no fast strings")
+        r = run("direct", kind, program=MAPPED, **env)
+        expect(r.status == status, "exit status", r)
+    return body
+
+
 def tally(way, initiators):
     def body():
         r = run(way, ATOMICS, initiators, program=TALLY)
@@ -84,12 +102,27 @@ def tally(way, initiators):
     return body
 
 
+for kind in "memfd", "shm", "dm":
+    t.case("memory that both can map needs no system call: " + kind,
+           mapped(kind), "same host", "mapped")
+for kind in "private", "lost":
+    t.case("memory that they cannot needs some: " + kind, mapped(kind, 3),
+           "same host", "mapped")
+for who, env in (("the guard", {"ADVERB_GUARD": "0"}),
+                 ("restartable sequences",
+                  {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"})):
+    t.case("memory that both can map needs some without " + who,
+           mapped("memfd", 3, **env), "same host", "mapped")
+for kind, what in (("remapped", "other memory at its place is what is written"),
+                   ("cut", "what has gone from it is told of")):
+    t.case("of memory that both can map, " + what, mapped(kind), "same host",
+           "mapped")
 t.case("what comes after its last byte is told", who_polls_is_not_fooled,
        "same host", "polled")
 t.case("who polls the last byte of a WRITE sees all, in mapped memory",
        polled("direct", "-m", "-t", "600" if t.options.full else "3"),
        "same host", "polled")
-for way in "packets", "direct":
+for way in "packets", "direct", MEMORY:
     t.case("who polls the last byte of a WRITE sees all, by " + way,
            polled(way), "same host", "polled")
     for initiators in "1", "2":
@@ -97,10 +130,11 @@ for way in "packets", "direct":
                (initiators, way), tally(way, initiators), "same host", "tally")
     t.case("who outlives its peers keeps what is its own, by " + way,
            outlive(way, *DEATHS[way]), "same host", "outlive")
-    t.case("who is connected need not ask for the other's memory, by " + way,
-           samehost(way, "ready", way), "same host", "samehost")
     t.case("who survives the other's death sees all its work end, by " + way,
            samehost(way, "kill", SHORT), "same host", "samehost")
+for way in "packets", "direct":
+    t.case("who is connected need not ask for the other's memory, by " + way,
+           samehost(way, "ready", way), "same host", "samehost")
     t.case("a thousand processes in pairs, by " + way,
            samehost(way, "many", "1000", "1", program=CROWD),
            "same host", "crowd")
@@ -120,11 +154,13 @@ t.case("who may not write others' memory goes by packets",
        "same host", "samehost")
 t.case("a stopped target is worked for when it goes on, by packets",
        samehost("packets", "stopped", "packets"), "same host", "samehost")
-t.case("a stopped target is worked for at once, by direct",
-       samehost("direct", "stopped", "direct"), "same host", "samehost")
-for way in "packets", "direct":
+for way in "direct", MEMORY:
+    t.case("a stopped target is worked for at once, by " + way,
+           samehost(way, "stopped", "direct"), "same host", "samehost")
+for way in "packets", "direct", MEMORY:
     t.case("who is stopped amid a transfer keeps nobody waiting, by " + way,
-           samehost(way, "100" if t.options.full else "3", way,
+           samehost(way, "100" if t.options.full else "3",
+                    "packets" if way == "packets" else "direct",
                     program=HALTED),
            "same host", "halted")
 t.case("who polls the last byte sees all", who_polls_the_last_byte_sees_all,

@@ -4,7 +4,6 @@
 #include "desk.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 enum {
 	PAGE = 4096,
@@ -93,11 +92,8 @@ static uint8_t fixed_byte(uint32_t id, uint32_t i)
 
 static void area_open(struct traffic_area *a, struct ibv_pd *pd, size_t bytes)
 {
-	uint8_t *map = mmap(NULL, bytes + 2 * PAGE, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *map = ends_memory(bytes + 2 * PAGE);
 
-	if (map == MAP_FAILED)
-		desk_die("mmap");
 	memset(map, ENDS_GUARD, bytes + 2 * PAGE);
 	a->bytes = map + PAGE;
 	a->mr = ibv_reg_mr(pd, a->bytes, bytes,
@@ -135,7 +131,7 @@ static void area_close(struct traffic_area *a, size_t bytes)
 {
 	if ((errno = ibv_dereg_mr(a->mr)))
 		desk_die("dereg_mr");
-	munmap(a->bytes - PAGE, bytes + 2 * PAGE);
+	ends_memory_free(a->bytes - PAGE, bytes + 2 * PAGE);
 }
 
 /* ---- receives ---- */

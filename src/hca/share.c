@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/share.h"
+
+static struct share *rows(const struct hca *h)
+{
+	aoff at = h->shared->shares;
+
+	if (at % 8 ||
+	    !arena_has(&h->arena, at, SHARE_MAX * sizeof(struct share)))
+		return NULL;
+	return arena_at(&h->arena, at);
+}
+
+static uint32_t count_on(struct hca *h)
+{
+	uint32_t version = ring_own(&h->shared->share_version) + 1;
+
+	if (!version)
+		version = 1;
+	ring_store(&h->shared->share_version, version);
+	return version;
+}
+
+static bool meets(const struct share *s, uint64_t va, uint64_t bytes)
+{
+	return ring_own(&s->serial) && va < s->va + s->bytes &&
+	       s->va < va + bytes;
+}
+
+/* Do they say the same of addresses that both have? */
+static bool agrees(const struct share *a, const struct share *b)
+{
+	return a->dev == b->dev && a->ino == b->ino &&
+	       a->is_written == b->is_written &&
+	       a->va - a->offset == b->va - b->offset;
+}
+
+static bool holds(const struct share *s, uint64_t va, uint64_t bytes)
+{
+	return s->va <= va && va + bytes <= s->va + s->bytes;
+}
+
+/* It is not told any more; its regions still have it. */
+static void withdraw(struct hca *h, struct share *s)
+{
+	ring_store(&s->serial, 0);
+	count_on(h);
+}
+
+static uint32_t add(struct hca *h, const struct share *what)
+{
+	struct share *row = rows(h);
+
+	for (uint32_t i = 0; i < SHARE_MAX; i++, row++) {
+		if (row->users)
+			continue;
+		row->fd = what->fd;
+		row->users = 1;
+		row->is_written = what->is_written;
+		row->va = what->va;
+		row->bytes = what->bytes;
+		row->offset = what->offset;
+		row->dev = what->dev;
+		row->ino = what->ino;
+		ring_store(&row->serial, count_on(h));
+		return i + 1;
+	}
+	return 0;
+}
+
+uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
+		     const struct share *what, bool *is_kept)
+{
+	struct share *row = rows(h), *found = NULL;
+	uint32_t number;
+
+	*is_kept = false;
+	for (uint32_t i = 0; i < SHARE_MAX; i++) {
+		bool is_told = what && meets(&row[i], what->va, what->bytes);
+
+		if (is_told && !agrees(&row[i], what))
+			withdraw(h, &row[i]);
+		else if (is_told && holds(&row[i], va, bytes))
+			found = &row[i];
+		else if (!what && meets(&row[i], va, bytes))
+			withdraw(h, &row[i]);
+	}
+	if (!what)
+		return 0;
+	if (found) {
+		found->users++;
+		return (uint32_t)(found - row) + 1;
+	}
+	number = add(h, what);
+	*is_kept = number != 0;
+	return number;
+}
+
+int share_leave(struct hca *h, uint32_t number)
+{
+	struct share *row;
+
+	if (!number)
+		return -1;
+	row = rows(h) + number - 1;
+	if (--row->users)
+		return -1;
+	if (ring_own(&row->serial))
+		withdraw(h, row);
+	return row->fd;
+}
+
+int share_next_fd(const struct hca *h, uint32_t *at)
+{
+	const struct share *row = rows(h);
+
+	while (*at < SHARE_MAX) {
+		const struct share *s = &row[(*at)++];
+
+		if (s->users)
+			return s->fd;
+	}
+	return -1;
+}
+
+struct share share_read(const struct hca *h, uint32_t row)
+{
+	const struct share *all = rows(h);
+	struct share s = {0};
+	uint32_t serial;
+
+	if (!all)
+		return s;
+	serial = ring_load(&all[row].serial);
+	if (!serial)
+		return s;
+	s = all[row];
+	ring_fence();
+	ring_store(&s.serial, share_is(h, row, serial) ? serial : 0);
+	return s;
+}
+
+bool share_is(const struct hca *h, uint32_t row, uint32_t serial)
+{
+	const struct share *all = rows(h);
+
+	return all && ring_load(&all[row].serial) == serial;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory that peers of this host may map themselves: registered, and shared
+ * pages of a file that the owner has open.  A row for each mapping, for as long
+ * as a region lies in it; who maps it needs no system call to reach it.
+ *
+ * Of an address in a region at most one row tells, and what it tells is true of
+ * the region that was registered last.  So peers look a row up after the key,
+ * and look at its serial again before each use.
+ *
+ * Owner: the arena's process, under its ctx lock.  Peers only read, and what
+ * they read is input.
+ */
+#ifndef HCA_SHARE_H
+#define HCA_SHARE_H
+
+#include "hca/hca.h"
+
+#define SHARE_MAX 64 /* rows; memory beyond is reached by system calls */
+
+struct share {
+	ring_index serial;   /* 0: there is none; no two uses have the same */
+	int32_t fd;	     /* of the owner, who has it for nothing else */
+	uint32_t users;	     /* regions; the owner's */
+	uint32_t is_written; /* pages may be written */
+	uint64_t va, bytes;  /* in the owner's memory; whole pages */
+	uint64_t offset;     /* of va in the file, bytes */
+	uint64_t dev, ino;   /* st_dev and st_ino */
+};
+
+/*
+ * A region of [va, va + bytes) is about to be registered.  `what`: the mapping
+ * that it lies in, but for serial and users; NULL: it cannot be mapped.  The
+ * number of its row, with one user more, for share_leave; 0: it has none.
+ * *is_kept: what->fd belongs to the table from here on.
+ */
+uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
+		     const struct share *what, bool *is_kept);
+/* No guest copies there on account of the region any more.  The descriptor to
+ * close, or -1. */
+int share_leave(struct hca *h, uint32_t number);
+/* All descriptors: *at from 0 on; -1: there are no more. */
+int share_next_fd(const struct hca *h, uint32_t *at);
+
+/* ---- for peers, of a view that may be anything ---- */
+
+/* Changes with every row; 0: there has been none. */
+static inline uint32_t share_version(const struct hca *h)
+{
+	return ring_load(&h->shared->share_version);
+}
+/* The row, whole; its serial is 0 if there is none. */
+struct share share_read(const struct hca *h, uint32_t row);
+/* Is it still the one that was read? */
+bool share_is(const struct hca *h, uint32_t row, uint32_t serial);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/aliases.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PAGE 4096u
+
+void aliases_init(struct aliases *a, const struct hca *far, int pid)
+{
+	a->far = far;
+	a->pid = pid;
+	a->version = a->count = 0;
+}
+
+void aliases_fini(struct aliases *a)
+{
+	for (uint32_t i = 0; i < a->count; i++)
+		munmap(a->of[i].at, a->of[i].bytes);
+	a->count = 0;
+}
+
+static void drop_old(struct aliases *a)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < a->count; i++) {
+		struct alias *e = &a->of[i];
+
+		if (share_is(a->far, e->row, e->serial))
+			a->of[n++] = *e;
+		else
+			munmap(e->at, e->bytes);
+	}
+	a->count = n;
+}
+
+static bool is_known(const struct aliases *a, uint32_t serial)
+{
+	for (uint32_t i = 0; i < a->count; i++)
+		if (a->of[i].serial == serial)
+			return true;
+	return false;
+}
+
+/* The file, by the kernel's leave to debug its process; -1. */
+static int open_file(const struct aliases *a, const struct share *s)
+{
+	char path[48];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", a->pid, (int)s->fd);
+	fd = open(path, (s->is_written ? O_RDWR : O_RDONLY) | O_CLOEXEC |
+				O_NOCTTY | O_NONBLOCK);
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+			st.st_dev != s->dev || st.st_ino != s->ino)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static void add(struct aliases *a, const struct share *s, uint32_t row)
+{
+	int prot = s->is_written ? PROT_READ | PROT_WRITE : PROT_READ;
+	uint32_t serial = ring_own(&s->serial);
+	void *at = MAP_FAILED;
+	int fd;
+
+	if (!s->bytes || s->va % PAGE || s->va + s->bytes < s->va)
+		return;
+	fd = open_file(a, s);
+	if (fd >= 0) {
+		at = mmap(NULL, s->bytes, prot, MAP_SHARED | MAP_NORESERVE, fd,
+			  (off_t)s->offset);
+		close(fd);
+	}
+	if (at == MAP_FAILED)
+		return;
+	madvise(at, s->bytes, MADV_DONTFORK);
+	a->of[a->count++] =
+		(struct alias){s->va, s->bytes, at, row, serial, s->is_written};
+}
+
+void aliases_look(struct aliases *a)
+{
+	uint32_t version = share_version(a->far);
+
+	if (version == a->version)
+		return;
+	a->version = version;
+	drop_old(a);
+	for (uint32_t row = 0; row < SHARE_MAX && a->count < SHARE_MAX; row++) {
+		struct share s = share_read(a->far, row);
+
+		if (ring_own(&s.serial) && !is_known(a, ring_own(&s.serial)))
+			add(a, &s, row);
+	}
+}
+
+uint8_t *aliases_at(const struct aliases *a, const struct space_vec *v,
+		    bool is_write)
+{
+	for (uint32_t i = 0; i < a->count; i++) {
+		const struct alias *e = &a->of[i];
+		uint64_t from = v->va - e->va;
+
+		if (from < e->bytes && v->bytes <= e->bytes - from &&
+		    (e->is_written || !is_write) &&
+		    share_is(a->far, e->row, e->serial))
+			return e->at + from;
+	}
+	return NULL;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/backing.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "host/host.h"
+#include "host/neighbour.h"
+
+/* One line of /proc/self/maps. */
+struct mapping {
+	uint64_t start, end, offset, ino;
+	unsigned major, minor;
+	bool is_shared, is_written;
+	char path[PATH_MAX];
+};
+
+/* The mapping that has va; false: none, or it cannot be told. */
+typedef bool find_mapping(int maps, uint64_t va, struct mapping *m);
+
+/* ---- one mapping, by a question: PROCMAP_QUERY, Linux 6.11 ---- */
+
+struct query {
+	uint64_t size, flags, va;
+	uint64_t start, end, vma_flags, page_size, offset, ino;
+	uint32_t major, minor, name_bytes, build_id_bytes;
+	uint64_t name, build_id;
+};
+
+#define QUERY _IOWR('f', 17, struct query)
+
+enum { VMA_WRITABLE = 2, VMA_SHARED = 8 };
+
+static bool ask(int maps, uint64_t va, struct mapping *m)
+{
+	struct query q = {.size = sizeof q,
+			  .va = va,
+			  .name_bytes = sizeof m->path,
+			  .name = (uintptr_t)m->path};
+
+	m->path[0] = 0;
+	if (ioctl(maps, QUERY, &q))
+		return false;
+	m->start = q.start;
+	m->end = q.end;
+	m->offset = q.offset;
+	m->ino = q.ino;
+	m->major = q.major;
+	m->minor = q.minor;
+	m->is_shared = q.vma_flags & VMA_SHARED;
+	m->is_written = q.vma_flags & VMA_WRITABLE;
+	return true;
+}
+
+/* ---- and by the text ---- */
+
+static bool parse(const char *line, struct mapping *m)
+{
+	char rights[5];
+	int at = 0;
+
+	if (sscanf(line,
+		   "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64
+		   " %n",
+		   &m->start, &m->end, rights, &m->offset, &m->major, &m->minor,
+		   &m->ino, &at) < 7)
+		return false;
+	m->is_shared = rights[3] == 's';
+	m->is_written = rights[1] == 'w';
+	snprintf(m->path, sizeof m->path, "%s", line + at);
+	m->path[strcspn(m->path, "\n")] = 0;
+	return true;
+}
+
+static bool look_up(int maps, uint64_t va, struct mapping *m)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[PATH_MAX + 128];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof line, f))
+		found = parse(line, m) && m->start <= va && va < m->end;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* ---- what it means ---- */
+
+static bool goes_on(const struct mapping *m, const struct mapping *after)
+{
+	return after->start == m->end && after->ino == m->ino &&
+	       after->major == m->major && after->minor == m->minor &&
+	       after->is_shared && after->is_written == m->is_written &&
+	       after->offset == m->offset + (m->end - m->start);
+}
+
+/* All of the range, in *m; a mapping may be cut in several for the kernel. */
+static bool find_all(find_mapping *find, int maps, uint64_t va, uint64_t bytes,
+		     struct mapping *m)
+{
+	struct mapping after;
+
+	if (!find(maps, va, m) || !m->is_shared || !m->ino)
+		return false;
+	while (m->end < va + bytes) {
+		if (!find(maps, m->end, &after) || !goes_on(m, &after))
+			return false;
+		m->end = after.end;
+	}
+	return true;
+}
+
+static bool is_file(int fd, const struct mapping *m, struct share *what)
+{
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+	    st.st_ino != m->ino || major(st.st_dev) != m->major ||
+	    minor(st.st_dev) != m->minor)
+		return false;
+	what->dev = st.st_dev;
+	what->ino = st.st_ino;
+	return true;
+}
+
+/* A descriptor of our own of the file that the program has open, or -1. */
+static int open_anew(const struct mapping *m, struct share *what)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *e;
+	int fd = -1;
+
+	while (dir && fd < 0 && (e = readdir(dir))) {
+		int its = atoi(e->d_name);
+
+		if (e->d_name[0] == '.' || its == dirfd(dir) ||
+		    !is_file(its, m, what))
+			continue;
+		/* it may be another's by now */
+		fd = fcntl(its, F_DUPFD_CLOEXEC, 0);
+		if (fd >= 0 && !is_file(fd, m, what)) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return fd;
+}
+
+static int open_path(const struct mapping *m, struct share *what)
+{
+	int fd = open(m->path, (m->is_written ? O_RDWR : O_RDONLY) | O_CLOEXEC |
+				       O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0 && !is_file(fd, m, what)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static bool find(find_mapping *how, int maps, uint64_t va, uint64_t bytes,
+		 struct share *what)
+{
+	struct mapping m;
+
+	if (!bytes || !find_all(how, maps, va, bytes, &m))
+		return false;
+	*what = (struct share){.is_written = m.is_written,
+			       .va = m.start,
+			       .bytes = m.end - m.start,
+			       .offset = m.offset};
+	what->fd = open_anew(&m, what);
+	if (what->fd < 0 && m.path[0] == '/')
+		what->fd = open_path(&m, what);
+	return what->fd >= 0;
+}
+
+bool backing_find_by_text(uint64_t va, uint64_t bytes, struct share *what)
+{
+	return find(look_up, -1, va, bytes, what);
+}
+
+static bool can_be_asked(int maps)
+{
+	struct mapping m;
+
+	return ask(maps, (uintptr_t)&maps, &m);
+}
+
+bool backing_find(uint64_t va, uint64_t bytes, struct share *what)
+{
+	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	bool found;
+
+	if (maps < 0)
+		return false;
+	found = can_be_asked(maps) ? find(ask, maps, va, bytes, what)
+				   : backing_find_by_text(va, bytes, what);
+	close(maps);
+	return found;
+}
+
+/* ---- for the faces ---- */
+
+uint32_t host_share(struct host *h, const void *addr, size_t bytes)
+{
+	bool is_shared, is_kept;
+	struct share what;
+	uint32_t number;
+
+	if (!neighbour_is_open())
+		return 0;
+	is_shared = backing_find((uintptr_t)addr, bytes, &what);
+	host_lock(h);
+	number = share_enter(host_hca(h), (uintptr_t)addr, bytes,
+			     is_shared ? &what : NULL, &is_kept);
+	host_unlock(h);
+	if (is_shared && !is_kept)
+		close(what.fd);
+	return number;
+}
+
+void host_unshare(struct host *h, uint32_t number)
+{
+	int fd;
+
+	host_lock(h);
+	fd = share_leave(host_hca(h), number);
+	host_unlock(h);
+	if (fd >= 0)
+		close(fd);
+}

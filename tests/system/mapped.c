@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mapped KIND: one process writes, reads and sends into memory of another, and
+ * with a filter of system calls that kills who copies by one.  KIND is the
+ * memory, and what is expected of it:
+ *	memfd	a file that the target has open
+ *	shm	a file of /dev/shm that it has closed
+ *	dm	device memory
+ *	private, lost (a memfd that it has closed)
+ *		by system calls: the filter kills, exit status 3
+ *	remapped
+ *		a part of a memfd's memory is deregistered, becomes private and
+ *is registered anew, while another part stays: no byte goes to the file cut
+ *the file becomes shorter: who writes there is told so, and lives
+ *
+ *	target: open, say where		initiator: one WRITE, then the filter
+ *		look			all sizes, compare what it reads
+ * Exits with 0, or prints what is wrong.
+ */
+#include "desk.h"
+#include "ends.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BYTES = 256 << 10, PART = BYTES / 2, SEND_AT = BYTES - 8192 };
+
+#define RIGHTS                                                                 \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |                    \
+	 IBV_ACCESS_REMOTE_READ)
+
+/* Shared by both and their parent. */
+static struct desk {
+	struct ends_address address[2];
+	int is_there[2], is_ready[2], step;
+	uint64_t va, more_va;
+	uint32_t rkey, more_rkey;
+} * desk;
+
+enum { TARGET, INITIATOR };
+
+static struct ends me;
+static const char *kind;
+static uint8_t *memory; /* the target's, or the initiator's */
+static struct ibv_mr *mr;
+static struct ibv_dm *dm;
+static int file = -1;
+
+static void fail(const char *what, unsigned at)
+{
+	printf("%s: %s, at %u\n", kind, what, at);
+	fflush(stdout);
+	_exit(1);
+}
+
+static bool is(const char *name)
+{
+	return !strcmp(kind, name);
+}
+
+static void meet(int who)
+{
+	desk_say(&desk->is_there[who], 1);
+	desk_await(&desk->is_there[!who], 1);
+	ends_to_rtr(&me, &desk->address[!who]);
+	ends_to_rts(&me, &desk->address[who], 7);
+	desk_say(&desk->is_ready[who], 1);
+	desk_await(&desk->is_ready[!who], 1);
+}
+
+/* ---- the target ---- */
+
+static int open_file(void)
+{
+	char path[64];
+	int fd;
+
+	if (!is("shm"))
+		return memfd_create("mapped", MFD_CLOEXEC);
+	snprintf(path, sizeof path, "/dev/shm/adverb-mapped.%d", getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	return fd;
+}
+
+static void forget_file(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/dev/shm/adverb-mapped.%d", getpid());
+	unlink(path);
+}
+
+static void *map_private(void *at)
+{
+	return mmap(at, PART, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+}
+
+static void open_memory(void)
+{
+	int flags = MAP_SHARED;
+
+	file = open_file();
+	if (file < 0 || ftruncate(file, BYTES))
+		desk_die("a file");
+	if (is("private"))
+		flags = MAP_PRIVATE;
+	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, flags, file, 0);
+	if (memory == MAP_FAILED)
+		desk_die("mmap");
+	if (is("lost") || is("shm"))
+		close(file);
+	mr = ibv_reg_mr(me.pd, memory, BYTES, RIGHTS);
+	if (is("shm"))
+		forget_file();
+	if (!mr)
+		desk_die("reg_mr");
+	desk->va = (uintptr_t)memory;
+	desk->rkey = mr->rkey;
+}
+
+static void open_dm(void)
+{
+	struct ibv_alloc_dm_attr attr = {.length = BYTES};
+
+	dm = ibv_alloc_dm(me.ctx, &attr);
+	mr = dm ? ibv_reg_dm_mr(me.pd, dm, 0, BYTES,
+				RIGHTS | IBV_ACCESS_ZERO_BASED)
+		: NULL;
+	if (!mr)
+		desk_die("device memory");
+	memory = malloc(BYTES);
+	desk->va = 0;
+	desk->rkey = mr->rkey;
+}
+
+/* The last that the initiator has written, all over. */
+static void look(uint8_t value)
+{
+	if (dm && ibv_memcpy_from_dm(memory, dm, 0, BYTES))
+		desk_die("memcpy_from_dm");
+	for (unsigned i = 0; i < SEND_AT; i++)
+		if (memory[i] != value)
+			fail("the memory has not what was written", i);
+}
+
+/* Half of it is registered by itself, and then other memory. */
+static void remap(void)
+{
+	struct ibv_mr *more = ibv_reg_mr(me.pd, memory, PART, RIGHTS);
+	const uint8_t *before;
+
+	ibv_dereg_mr(mr);
+	mr = ibv_reg_mr(me.pd, memory + PART, PART, RIGHTS);
+	if (!more || !mr || ibv_dereg_mr(mr) ||
+	    map_private(memory + PART) == MAP_FAILED)
+		desk_die("other memory");
+	mr = ibv_reg_mr(me.pd, memory + PART, PART, RIGHTS);
+	if (!mr)
+		desk_die("reg_mr again");
+	desk->va = (uintptr_t)memory + PART;
+	desk->rkey = mr->rkey;
+	desk->more_va = (uintptr_t)memory;
+	desk->more_rkey = more->rkey;
+	desk_say(&desk->step, 3);
+	desk_await(&desk->step, 4);
+	before = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, file, 0);
+	for (unsigned i = 0; i < PART; i++)
+		if (memory[i] != 5 || memory[PART + i] != 6 || before[i] != 5 ||
+		    before[PART + i] == 6)
+			fail("other memory has not what was written", i);
+}
+
+static void receive(void)
+{
+	struct ibv_sge sge = {(uintptr_t)memory + SEND_AT, 8192, mr->lkey};
+	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
+
+	if ((errno = ibv_post_recv(me.qp, &wr, &bad)))
+		desk_die("post_recv");
+}
+
+static void be_target(void)
+{
+	struct ibv_wc wc;
+
+	ends_open(&me, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
+	if (is("dm"))
+		open_dm();
+	else
+		open_memory();
+	if (!dm)
+		receive();
+	ends_address_get(&me, &desk->address[TARGET]);
+	meet(TARGET);
+	desk_await(&desk->step, 1);
+	look(4);
+	if (!dm &&
+	    (!ends_wait(&me, &wc) || wc.status || memory[SEND_AT + 4000] != 9))
+		fail("what was sent", SEND_AT);
+	if (is("cut") && ftruncate(file, 4096))
+		desk_die("ftruncate");
+	if (is("remapped"))
+		remap();
+	desk_say(&desk->step, 2);
+	desk_await(&desk->step, 5);
+}
+
+/* ---- the initiator ---- */
+
+static enum ibv_wc_status run(enum ibv_wr_opcode opcode, uint64_t at,
+			      uint32_t rkey, uint32_t from, uint32_t bytes)
+{
+	struct ibv_sge sge = {(uintptr_t)memory + from, bytes, mr->lkey};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = opcode,
+				       .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_wc wc;
+
+	wr.wr.rdma.remote_addr = at;
+	wr.wr.rdma.rkey = rkey;
+	if ((errno = ibv_post_send(me.qp, &wr, &bad)))
+		desk_die("post_send");
+	if (!ends_wait(&me, &wc))
+		fail("no completion", bytes);
+	return wc.status;
+}
+
+static void succeed(enum ibv_wr_opcode opcode, uint64_t at, uint32_t from,
+		    uint32_t bytes)
+{
+	if (run(opcode, desk->va + at, desk->rkey, from, bytes))
+		fail("a request failed", bytes);
+}
+
+/* Every thread of this process dies of a call that copies. */
+static void forbid_calls(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 1,
+			 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		    SECCOMP_FILTER_FLAG_TSYNC, &program))
+		desk_die("seccomp");
+}
+
+static bool has_value(const uint8_t *m, uint8_t value, uint32_t bytes)
+{
+	for (uint32_t i = 0; i < bytes; i++)
+		if (m[i] != value)
+			return false;
+	return true;
+}
+
+static void write_and_read(uint32_t bytes, uint8_t value)
+{
+	memset(memory, value, bytes);
+	succeed(IBV_WR_RDMA_WRITE, 1, 0, bytes);
+	memset(memory + PART, 0, bytes + 2);
+	succeed(IBV_WR_RDMA_READ, 0, PART, bytes + 2);
+	if (!has_value(memory + PART + 1, value, bytes) ||
+	    memory[PART] == value || memory[PART + bytes + 1] == value)
+		fail("what was read", bytes);
+}
+
+static void go_through_sizes(void)
+{
+	for (uint32_t n = 1; n < 70; n++)
+		write_and_read(n, (uint8_t)(n % 3 + 1));
+	for (uint32_t n = 128; n < PART - 2; n = n * 3 + 1)
+		write_and_read(n, (uint8_t)(n % 3 + 1));
+}
+
+static void go_on(void)
+{
+	if (is("remapped")) {
+		desk_await(&desk->step, 3);
+		memset(memory, 6, PART);
+		succeed(IBV_WR_RDMA_WRITE, 0, 0, PART);
+		memset(memory, 5, PART);
+		if (run(IBV_WR_RDMA_WRITE, desk->more_va, desk->more_rkey, 0,
+			PART))
+			fail("the part that stayed", 0);
+		desk_say(&desk->step, 4);
+	}
+	desk_await(&desk->step, 2);
+	if (!is("cut"))
+		return;
+	succeed(IBV_WR_RDMA_WRITE, 0, 0, 4096);
+	if (run(IBV_WR_RDMA_WRITE, desk->va, desk->rkey, 0, 8192) !=
+	    IBV_WC_REM_OP_ERR)
+		fail("memory that has gone", 4096);
+}
+
+static void be_initiator(void)
+{
+	bool is_free = is("remapped") || is("cut");
+
+	ends_open(&me, IBV_ACCESS_LOCAL_WRITE, 0);
+	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mr = ibv_reg_mr(me.pd, memory, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	if (!mr)
+		desk_die("reg_mr");
+	ends_address_get(&me, &desk->address[INITIATOR]);
+	meet(INITIATOR);
+	succeed(IBV_WR_RDMA_WRITE, 0, 0, 8);
+	if (!is_free)
+		forbid_calls();
+	go_through_sizes();
+	memset(memory, 4, SEND_AT);
+	succeed(IBV_WR_RDMA_WRITE, 0, 0, SEND_AT);
+	memset(memory, 9, 8192);
+	if (!is("dm"))
+		succeed(IBV_WR_SEND, 0, 0, 8192);
+	desk_say(&desk->step, 1);
+	go_on();
+	desk_say(&desk->step, 5);
+}
+
+static pid_t begin(void (*what)(void))
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		desk_die("fork");
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		what();
+		_exit(0);
+	}
+	return pid;
+}
+
+int main(int argc, char **argv)
+{
+	int status = -1, last = -1;
+	pid_t target, initiator;
+
+	desk = mmap(NULL, sizeof *desk, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (argc != 2 || desk == MAP_FAILED)
+		return 2;
+	kind = argv[1];
+	target = begin(be_target);
+	initiator = begin(be_initiator);
+	waitpid(initiator, &status, 0);
+	if (status)
+		kill(target, SIGKILL);
+	waitpid(target, &last, 0);
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+		return 3;
+	return status || last;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What file lies behind memory, and the same bytes mapped by a peer. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/aliases.h"
+#include "host/backing.h"
+
+#define PAGE	    4096u
+#define PAGES	    8u
+#define BYTES	    (PAGES * PAGE)
+#define ARENA_BYTES (64u << 20)
+
+typedef bool find(uint64_t va, uint64_t bytes, struct share *what);
+
+static find *const ways[] = {backing_find, backing_find_by_text};
+
+static int new_file(void)
+{
+	int fd = memfd_create("backing", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	return fd;
+}
+
+static uint8_t *map(void *at, size_t bytes, int kind, int fd, off_t offset)
+{
+	int flags = kind | (at ? MAP_FIXED : 0) | (fd < 0 ? MAP_ANONYMOUS : 0);
+	uint8_t *p = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+static bool found(find *how, const void *p, size_t bytes, struct share *what)
+{
+	bool is_found = how((uintptr_t)p, bytes, what);
+
+	if (is_found)
+		close(what->fd);
+	return is_found;
+}
+
+static void a_file_that_is_open_is_found(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, 4 * PAGE, MAP_SHARED, fd, 2 * PAGE);
+	struct stat st;
+
+	fstat(fd, &st);
+	for (int i = 0; i < 2; i++) {
+		struct share what;
+
+		assert_true(found(ways[i], p + PAGE + 5, 2 * PAGE, &what));
+		assert_int_equal(what.va, (uintptr_t)p);
+		assert_int_equal(what.bytes, 4 * PAGE);
+		assert_int_equal(what.offset, 2 * PAGE);
+		assert_int_equal(what.dev, st.st_dev);
+		assert_int_equal(what.ino, st.st_ino);
+		assert_int_equal(what.is_written, 1);
+		assert_int_not_equal(what.fd, fd);
+		assert_false(found(ways[i], p + 1, 4 * PAGE, &what));
+	}
+	munmap(p, 4 * PAGE);
+	close(fd);
+}
+
+static void memory_of_the_program_alone_is_none(void **state)
+{
+	int fd = new_file(), closed = new_file();
+	uint8_t *private = map(NULL, PAGE, MAP_PRIVATE, fd, 0);
+	uint8_t *none = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
+	uint8_t *lost = map(NULL, PAGE, MAP_SHARED, closed, 0);
+
+	close(closed);
+	for (int i = 0; i < 2; i++) {
+		struct share what;
+
+		assert_false(found(ways[i], private, 64, &what));
+		assert_false(found(ways[i], none, 64, &what));
+		assert_false(found(ways[i], lost, 64, &what));
+		assert_false(found(ways[i], &what, 8, &what));
+		assert_false(found(ways[i], none, 0, &what));
+		assert_false(found(ways[i], NULL, 8, &what));
+	}
+	munmap(private, PAGE);
+	munmap(none, PAGE);
+	munmap(lost, PAGE);
+	close(fd);
+}
+
+/* As after mprotect or madvise of a part. */
+static void a_mapping_may_be_in_pieces(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+
+	madvise(p + PAGE, PAGE, MADV_DONTDUMP);
+	for (int i = 0; i < 2; i++) {
+		struct share what;
+
+		assert_true(found(ways[i], p, BYTES, &what));
+		assert_int_equal(what.va, (uintptr_t)p);
+		assert_int_equal(what.bytes, BYTES);
+	}
+	/* not in this order */
+	map(p + 4 * PAGE, PAGE, MAP_SHARED, fd, 0);
+	for (int i = 0; i < 2; i++) {
+		struct share what;
+
+		assert_false(found(ways[i], p, BYTES, &what));
+		assert_true(found(ways[i], p, 4 * PAGE, &what));
+	}
+	munmap(p, BYTES);
+	close(fd);
+}
+
+static void a_file_that_has_a_name_need_not_be_open(void **state)
+{
+	char path[] = "/dev/shm/backing-XXXXXX";
+	int fd = mkstemp(path);
+	uint8_t *p;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	p = map(NULL, PAGE, MAP_SHARED, fd, 0);
+	close(fd);
+	for (int i = 0; i < 2; i++) {
+		struct share what;
+
+		assert_true(found(ways[i], p, PAGE, &what));
+	}
+	unlink(path);
+	for (int i = 0; i < 2; i++) {
+		struct share what;
+
+		assert_false(found(ways[i], p, PAGE, &what));
+	}
+	munmap(p, PAGE);
+}
+
+/* ---- and a peer, which is this process ---- */
+
+static struct hca hca;
+static struct space no_space;
+
+static int set_up(void **state)
+{
+	uint64_t seed[4] = {1, 2, 3, 4};
+	struct arena a;
+
+	arena_init(&a, map(NULL, ARENA_BYTES, MAP_PRIVATE, -1, 0), ARENA_BYTES);
+	return hca_init(&hca, a, &no_space, seed);
+}
+
+static int tear_down(void **state)
+{
+	return munmap(hca.arena.base, ARENA_BYTES);
+}
+
+static uint32_t enter(const uint8_t *p, size_t bytes)
+{
+	struct share what;
+	bool is_found = backing_find((uintptr_t)p, bytes, &what), is_kept;
+	uint32_t number = share_enter(&hca, (uintptr_t)p, bytes,
+				      is_found ? &what : NULL, &is_kept);
+
+	if (is_found && !is_kept)
+		close(what.fd);
+	return number;
+}
+
+static void leave(uint32_t number)
+{
+	int fd = share_leave(&hca, number);
+
+	if (fd >= 0)
+		close(fd);
+}
+
+static uint8_t *at(const struct aliases *a, const uint8_t *p, size_t bytes)
+{
+	struct space_vec v = {(uintptr_t)p, bytes};
+
+	return aliases_at(a, &v, true);
+}
+
+static void who_maps_it_too_has_the_same_bytes(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0), *ours;
+	struct aliases a;
+	uint32_t number = enter(p + 10, PAGE);
+
+	assert_int_not_equal(number, 0);
+	aliases_init(&a, &hca, getpid());
+	assert_null(at(&a, p, PAGE));
+	aliases_look(&a);
+	ours = at(&a, p + 100, PAGE);
+	assert_non_null(ours);
+	assert_ptr_not_equal(ours, p + 100);
+	ours[5] = 77;
+	assert_int_equal(p[105], 77);
+	assert_null(at(&a, p + BYTES - 1, 2));
+	assert_null(at(&a, p - 1, 2));
+	leave(number);
+	assert_null(at(&a, p, PAGE));
+	aliases_look(&a);
+	assert_int_equal(a.count, 0);
+	aliases_fini(&a);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+static void one_mapping_serves_all_regions_in_it(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t one = enter(p, PAGE), two = enter(p + PAGE, PAGE);
+	struct aliases a;
+
+	assert_int_equal(one, two);
+	aliases_init(&a, &hca, getpid());
+	aliases_look(&a);
+	leave(one);
+	assert_non_null(at(&a, p, PAGE));
+	leave(two);
+	assert_null(at(&a, p, PAGE));
+	aliases_fini(&a);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+/* What is registered last is true. */
+static void other_memory_at_its_place_is_not_taken_for_it(void **state)
+{
+	int fd = new_file(), other = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t one = enter(p, BYTES), two, three;
+	struct aliases a;
+
+	aliases_init(&a, &hca, getpid());
+	aliases_look(&a);
+	assert_non_null(at(&a, p, PAGE));
+	map(p + PAGE, PAGE, MAP_PRIVATE, -1, 0);
+	two = enter(p + PAGE, PAGE);
+	assert_int_equal(two, 0);
+	assert_null(at(&a, p, PAGE));
+	map(p, BYTES, MAP_SHARED, other, 0);
+	three = enter(p, PAGE);
+	assert_int_not_equal(three, 0);
+	aliases_look(&a);
+	*at(&a, p, 1) = 3;
+	assert_int_equal(*p, 3);
+	leave(one);
+	assert_non_null(at(&a, p, 1));
+	leave(three);
+	leave(two);
+	aliases_fini(&a);
+	munmap(p, BYTES);
+	close(fd);
+	close(other);
+}
+
+static void more_than_there_are_rows_go_by_calls(void **state)
+{
+	uint32_t number[SHARE_MAX + 1], fds = 0, next = 0;
+	uint8_t *p[SHARE_MAX + 1];
+	struct aliases a;
+
+	aliases_init(&a, &hca, getpid());
+	for (int i = 0; i <= SHARE_MAX; i++) {
+		int fd = new_file();
+
+		p[i] = map(NULL, BYTES, MAP_SHARED, fd, 0);
+		number[i] = enter(p[i], BYTES);
+		assert_int_equal(number[i] == 0, i == SHARE_MAX);
+		close(fd);
+	}
+	aliases_look(&a);
+	assert_int_equal(a.count, SHARE_MAX);
+	assert_null(at(&a, p[SHARE_MAX], 1));
+	while (share_next_fd(&hca, &next) >= 0)
+		fds++;
+	assert_int_equal(fds, SHARE_MAX);
+	for (int i = 0; i <= SHARE_MAX; i++) {
+		leave(number[i]);
+		munmap(p[i], BYTES);
+	}
+	aliases_look(&a);
+	assert_int_equal(a.count, 0);
+}
+
+/* The table of another process may say anything. */
+static void what_makes_no_sense_is_not_mapped(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t number = enter(p, BYTES);
+	struct share *row = arena_at(&hca.arena, hca.shared->shares);
+	struct aliases a;
+
+	aliases_init(&a, &hca, getpid());
+	row->ino++;
+	aliases_look(&a);
+	assert_int_equal(a.count, 0);
+	row->ino--;
+	row->va++;
+	a.version = 0;
+	aliases_look(&a);
+	assert_int_equal(a.count, 0);
+	row->va--;
+	hca.shared->shares = ARENA_BYTES - 8;
+	a.version = 0;
+	aliases_look(&a);
+	assert_int_equal(a.count, 0);
+	hca.shared->shares = hca_off(&hca, row);
+	leave(number);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+#define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_that_is_open_is_found),
+		cmocka_unit_test(memory_of_the_program_alone_is_none),
+		cmocka_unit_test(a_mapping_may_be_in_pieces),
+		cmocka_unit_test(a_file_that_has_a_name_need_not_be_open),
+		EACH(who_maps_it_too_has_the_same_bytes),
+		EACH(one_mapping_serves_all_regions_in_it),
+		EACH(other_memory_at_its_place_is_not_taken_for_it),
+		EACH(more_than_there_are_rows_go_by_calls),
+		EACH(what_makes_no_sense_is_not_mapped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
