@@ -98,7 +98,7 @@ def frame(axes, sizes, title, unit):
 
 def curve(axes, index, name, points):
     colour = COLOURS[index % len(COLOURS)]
-    look = OURS if name.startswith(("adverb", "direct")) else \
+    look = OURS if name.startswith(("adverb", "direct", "mapped")) else \
         RAW if name.startswith(("udp", "tcp", "process_vm",
                                      "shared", "eventfd")) else PEER
     corners = " ".join("%.1f,%.1f" % (axes.x(size), axes.y(mid))

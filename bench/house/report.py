@@ -14,12 +14,13 @@ BW = ["adverb write", "adverb read", "adverb send", "udp shaped",
 LAT = ["adverb send_lat", "adverb write_lat", "adverb read_lat",
        "udp polled", "tcp polled", "qperf tcp_lat", "ucx tcp tag_lat",
        "libfabric tcp", "libfabric udp"]
-HOST_BW = ["direct write", "direct read", "direct send", "adverb write",
-           "process_vm", "process_vm read", "ucx cma tag_bw",
-           "openmpi vader bw"]
+HOST_BW = ["direct write", "direct read", "direct send", "mapped write",
+           "mapped read", "adverb write", "process_vm", "process_vm read",
+           "ucx cma tag_bw", "ucx posix put_bw", "openmpi vader bw"]
 HOST_LAT = ["direct send_lat", "direct write_lat", "direct read_lat",
-            "adverb send_lat", "adverb write_lat", "process_vm and poll",
-            "shared line", "eventfd", "ucx cma tag_lat", "libfabric shm",
+            "mapped write_lat", "adverb send_lat", "adverb write_lat", "process_vm and poll",
+            "shared line", "eventfd", "ucx cma tag_lat", "ucx posix put_lat",
+            "libfabric shm",
             "openmpi vader lat"]
 PLOTS = [
     ("bandwidth", "Bandwidth on 127.0.0.1", "GBps", "GB/s", BW),

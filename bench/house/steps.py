@@ -8,9 +8,11 @@ A step's key is SERIES/BYTES; its run gives a dictionary of figures:
     s    seconds     MiB  resident memory      ratio  to one queue pair
 """
 
+import contextlib
 import json
 import os
 import re
+import tempfile
 
 import proc
 from proc import Failed
@@ -58,6 +60,24 @@ class Where:
 
 LO = Where(device="lo")
 DIRECT = {"ADVERB_DIRECT": "1"}
+MAPPED_BYTES = 64 * MIB
+
+
+@contextlib.contextmanager
+def mapped():
+    """Options for the server and the client, whose buffers are then files of
+    their own, which the other may map."""
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as one, \
+            tempfile.NamedTemporaryFile(dir="/dev/shm") as two:
+        for file in one, two:
+            file.truncate(MAPPED_BYTES)
+        yield ["--mmap=" + one.name], ["--mmap=" + two.name]
+
+
+@contextlib.contextmanager
+def malloced():
+    """The same for buffers as perftest makes them."""
+    yield [], []
 
 
 class House:
@@ -94,38 +114,41 @@ class House:
     # -- adverb: perftest, unmodified ---------------------------------------
 
     def perftest(self, program, size, count, options, where, one_core=False,
-                 env=None):
+                 env=None, memory=malloced):
         port = proc.free_port()
         argv = self.prefix() + [program, "-F", "-s", str(size), "-n",
                                 str(count), "-p", str(port), *options]
-        text, cpu = proc.pair(where.server + argv,
-                              where.client + argv + [where.address], port,
-                              env={**where.env, **(env or {})},
-                              one_core=one_core)
+        with memory() as (server, client):
+            text, cpu = proc.pair(where.server + argv + server,
+                                  where.client + argv + client +
+                                  [where.address], port,
+                                  env={**where.env, **(env or {})},
+                                  one_core=one_core)
         for line in text.splitlines():
             words = line.split()
             if len(words) >= 5 and words[0] == str(size):
                 return [float(word) for word in words], cpu
         raise Failed("%s: no figure: %s" % (program, proc.last_line(text)))
 
-    def bandwidth(self, series, program, size, *options, where=LO, env=None):
+    def bandwidth(self, series, program, size, *options, where=LO, env=None,
+                  memory=malloced):
         def run():
             count = max(32, min(100000, 512 * MIB // size))
             count -= count % 64 if count > 64 else 0  # as -l wants it
             depth = min(128, count)
             row, cpu = self.perftest(program, size, count,
                                      ["-t", str(depth), *options], where,
-                                     env=env)
+                                     env=env, memory=memory)
             return {"GBps": row[3] * MIB / 1e9, "Mps": row[4],
                     "cpu": cpu * 1e9 / (size * count)}
         return Step(where.series(series), size, run, [program])
 
     def latency(self, series, program, size, *options, where=LO,
-                one_core=False, env=None):
+                one_core=False, env=None, memory=malloced):
         def run():
             count = max(20, min(5000, 64 * MIB // size))
             row, _ = self.perftest(program, size, count, options, where,
-                                   one_core, env)
+                                   one_core, env, memory)
             return {"us": row[4]}
         return Step(where.series(series), size, run, [program])
 
@@ -181,12 +204,12 @@ class House:
                     "cpu": cpu * 1e9 / total["bytes"]}
         return Step(series, size, run, ["iperf3"])
 
-    def ucx(self, series, test, size, over="tcp"):
+    def ucx(self, series, test, size, over="tcp", *options):
         def run():
             port = str(proc.free_port())
-            count = 256 * MIB // size if test == "tag_bw" else 64 * MIB // size
-            count = max(20, min(50000, count))
-            common = ["ucx_perftest", "-p", port]
+            bits = 256 * MIB if test.endswith("_bw") else 64 * MIB
+            count = max(20, min(50000, bits // size))
+            common = ["ucx_perftest", "-p", port, *options]
             text, cpu = proc.pair(
                 common, common + ["-t", test, "-s", str(size), "-n",
                                   str(count), "-w", "20", "-f", LOCAL],
@@ -197,7 +220,7 @@ class House:
             row = proc.last_line(text).split()
             if len(row) < 8:
                 raise Failed("ucx_perftest: " + " ".join(row))
-            if test == "tag_lat":
+            if test.endswith("_lat"):
                 return {"us": float(row[1])}
             return {"GBps": float(row[5]) * MIB / 1e9,
                     "Mps": float(row[7]) / 1e6,
@@ -235,6 +258,9 @@ class House:
                 said["cpu"] = cpu * 1e9 / (said.pop("messages") * size)
             return said
         return Step(series, size, run, ["mpirun", program])
+
+
+UCT_POSIX = "-d", "memory", "-x", "posix"  # below its protocols
 
 
 def curves(h, quick):
@@ -285,6 +311,14 @@ def same_host(h, quick):
         yield h.raw_pingpong("process_vm and poll", "vm_pingpong", s)
         yield h.ucx("ucx cma tag_lat", "tag_lat", s, "posix,cma")
         yield h.fabric("libfabric shm", "shm", "rdm", s)
+        yield h.bandwidth("mapped write", "ib_write_bw", s, env=DIRECT,
+                          memory=mapped)
+        yield h.bandwidth("mapped read", "ib_read_bw", s, env=DIRECT,
+                          memory=mapped)
+        yield h.ucx("ucx posix put_bw", "put_bw", s, "posix", *UCT_POSIX)
+        yield h.latency("mapped write_lat", "ib_write_lat", s, env=DIRECT,
+                        memory=mapped)
+        yield h.ucx("ucx posix put_lat", "put_lat", s, "posix", *UCT_POSIX)
         yield h.vader("openmpi vader bw", s, 64)
         yield h.vader("openmpi vader lat", s, 0)
     yield h.latency("direct send_lat events", "ib_send_lat", 8, "-e",
@@ -294,6 +328,8 @@ def same_host(h, quick):
     yield h.bandwidth("direct write batches", "ib_write_bw", 8, "-l", "64",
                       env=DIRECT)
     yield h.raw_step("process_vm batches", "vm_copy", 8, "-o")
+    yield h.bandwidth("mapped write batches", "ib_write_bw", 8, "-l", "64",
+                      env=DIRECT, memory=mapped)
 
 
 def points(h):
