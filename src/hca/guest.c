@@ -16,6 +16,8 @@ static struct guest *settle(struct guest *g)
 {
 	uint32_t epoch = ring_own(&g->epoch);
 
+	/* and if it died amid a copy, that was not ours */
+	guest_copy_by(g, GUEST_BY_CALLS);
 	ring_store(&g->epoch, (epoch | 1) + 1 ? (epoch | 1) + 1 : 2);
 	return g;
 }

@@ -277,9 +277,10 @@ static void each_has_a_slot_of_its_own_and_gives_it_back(void **state)
 	guest_wait(&own, GUEST_ALL);
 }
 
-static void do_nothing(struct guest *g)
+static void die_amid_a_copy(struct guest *g)
 {
 	guest_enter(g, GUEST_ALL);
+	guest_copy_by(g, GUEST_BY_LEASE);
 }
 
 static void slots_of_the_dead_are_had_again_when_none_is_free(void **state)
@@ -287,7 +288,7 @@ static void slots_of_the_dead_are_had_again_when_none_is_free(void **state)
 	struct guest *slot = NULL, *last;
 	int taken = 0;
 
-	waitpid(begin(do_nothing), NULL, 0);
+	waitpid(begin(die_amid_a_copy), NULL, 0);
 	while ((last = guest_take(&own))) {
 		slot = last;
 		taken++;
@@ -295,6 +296,7 @@ static void slots_of_the_dead_are_had_again_when_none_is_free(void **state)
 	assert_int_equal(taken, GUEST_MAX);
 	/* the last one was the dead one's, who was inside */
 	assert_int_equal(ring_own(&slot->epoch) % 2, 0);
+	assert_int_equal(ring_own(&slot->by), GUEST_BY_CALLS);
 	guest_wait(&own, GUEST_ALL);
 }
 
