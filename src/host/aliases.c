@@ -2,9 +2,13 @@
 #include "host/aliases.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PAGE 4096u
@@ -46,14 +50,22 @@ static bool is_known(const struct aliases *a, uint32_t serial)
 	return false;
 }
 
+/* What is to be mapped, and where it has been. */
+struct task {
+	int pid;
+	const struct share *share;
+	void *at;
+};
+
 /* The file, by the kernel's leave to debug its process; -1. */
-static int open_file(const struct aliases *a, const struct share *s)
+static int open_file(const struct task *t)
 {
+	const struct share *s = t->share;
 	char path[48];
 	struct stat st;
 	int fd;
 
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", a->pid, (int)s->fd);
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", t->pid, (int)s->fd);
 	fd = open(path, (s->is_written ? O_RDWR : O_RDONLY) | O_CLOEXEC |
 				O_NOCTTY | O_NONBLOCK);
 	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
@@ -64,21 +76,48 @@ static int open_file(const struct aliases *a, const struct share *s)
 	return fd;
 }
 
+static void *map(void *arg)
+{
+	struct task *t = arg;
+	const struct share *s = t->share;
+	int prot = s->is_written ? PROT_READ | PROT_WRITE : PROT_READ;
+	int fd;
+
+	if (syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE))
+		return NULL;
+	fd = open_file(t);
+	if (fd >= 0)
+		t->at = mmap(NULL, s->bytes, prot, MAP_SHARED | MAP_NORESERVE,
+			     fd, (off_t)s->offset);
+	return NULL;
+}
+
+/*
+ * By a thread that has descriptors of its own: when one of the program's is
+ * closed, the program loses its locks of the file (fcntl(2)).
+ */
+static void *map_apart(const struct aliases *a, const struct share *s)
+{
+	struct task t = {a->pid, s, MAP_FAILED};
+	sigset_t every, before;
+	pthread_t thread;
+
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &before);
+	if (!pthread_create(&thread, NULL, map, &t))
+		pthread_join(thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return t.at;
+}
+
 static void add(struct aliases *a, const struct share *s, uint32_t row)
 {
-	int prot = s->is_written ? PROT_READ | PROT_WRITE : PROT_READ;
 	uint32_t serial = ring_own(&s->serial);
-	void *at = MAP_FAILED;
-	int fd;
+	void *at;
 
 	if (!s->bytes || s->va % PAGE || s->va + s->bytes < s->va)
 		return;
-	fd = open_file(a, s);
-	if (fd >= 0) {
-		at = mmap(NULL, s->bytes, prot, MAP_SHARED | MAP_NORESERVE, fd,
-			  (off_t)s->offset);
-		close(fd);
-	}
+	at = map_apart(a, s);
 	if (at == MAP_FAILED)
 		return;
 	madvise(at, s->bytes, MADV_DONTFORK);

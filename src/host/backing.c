@@ -133,11 +133,28 @@ static bool is_file(int fd, const struct mapping *m, struct share *what)
 	return true;
 }
 
+/*
+ * The file as a place alone: to close another kind of descriptor would take
+ * from the program its locks of the file (fcntl(2)).
+ */
+static int open_place(const char *path, const struct mapping *m,
+		      struct share *what)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (fd >= 0 && !is_file(fd, m, what)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
 /* A descriptor of our own of the file that the program has open, or -1. */
 static int open_anew(const struct mapping *m, struct share *what)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *e;
+	char path[32];
 	int fd = -1;
 
 	while (dir && fd < 0 && (e = readdir(dir))) {
@@ -146,27 +163,11 @@ static int open_anew(const struct mapping *m, struct share *what)
 		if (e->d_name[0] == '.' || its == dirfd(dir) ||
 		    !is_file(its, m, what))
 			continue;
-		/* it may be another's by now */
-		fd = fcntl(its, F_DUPFD_CLOEXEC, 0);
-		if (fd >= 0 && !is_file(fd, m, what)) {
-			close(fd);
-			fd = -1;
-		}
+		snprintf(path, sizeof path, "/proc/self/fd/%d", its);
+		fd = open_place(path, m, what);
 	}
 	if (dir)
 		closedir(dir);
-	return fd;
-}
-
-static int open_path(const struct mapping *m, struct share *what)
-{
-	int fd = open(m->path, (m->is_written ? O_RDWR : O_RDONLY) | O_CLOEXEC |
-				       O_NOCTTY | O_NONBLOCK);
-
-	if (fd >= 0 && !is_file(fd, m, what)) {
-		close(fd);
-		fd = -1;
-	}
 	return fd;
 }
 
@@ -183,7 +184,7 @@ static bool find(find_mapping *how, int maps, uint64_t va, uint64_t bytes,
 			       .offset = m.offset};
 	what->fd = open_anew(&m, what);
 	if (what->fd < 0 && m.path[0] == '/')
-		what->fd = open_path(&m, what);
+		what->fd = open_place(m.path, &m, what);
 	return what->fd >= 0;
 }
 

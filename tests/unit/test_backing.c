@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "host/aliases.h"
@@ -298,6 +299,44 @@ static void more_than_there_are_rows_go_by_calls(void **state)
 	assert_int_equal(a.count, 0);
 }
 
+static bool is_locked(int fd)
+{
+	struct flock l = {.l_type = F_WRLCK};
+	pid_t pid = fork();
+	int status = -1;
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(!fcntl(fd, F_GETLK, &l) && l.l_type == F_WRLCK ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status == 0;
+}
+
+/* Whoever closes any descriptor of a file loses his locks of it (fcntl(2)). */
+static void the_program_keeps_its_locks(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	struct flock l = {.l_type = F_WRLCK};
+	uint32_t number, again;
+	struct aliases a;
+
+	assert_int_equal(fcntl(fd, F_SETLK, &l), 0);
+	number = enter(p, PAGE);
+	again = enter(p, PAGE);
+	assert_true(is_locked(fd));
+	aliases_init(&a, &hca, getpid());
+	aliases_look(&a);
+	assert_non_null(at(&a, p, PAGE));
+	assert_true(is_locked(fd));
+	leave(number);
+	leave(again);
+	assert_true(is_locked(fd));
+	aliases_fini(&a);
+	munmap(p, BYTES);
+	close(fd);
+}
+
 /* The table of another process may say anything. */
 static void what_makes_no_sense_is_not_mapped(void **state)
 {
@@ -340,6 +379,7 @@ int main(void)
 		EACH(one_mapping_serves_all_regions_in_it),
 		EACH(other_memory_at_its_place_is_not_taken_for_it),
 		EACH(more_than_there_are_rows_go_by_calls),
+		EACH(the_program_keeps_its_locks),
 		EACH(what_makes_no_sense_is_not_mapped),
 	};
 
