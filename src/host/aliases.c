@@ -120,6 +120,7 @@ static void add(struct aliases *a, const struct share *s, uint32_t row)
 	at = map_apart(a, s);
 	if (at == MAP_FAILED)
 		return;
+	madvise(at, s->bytes, MADV_DONTDUMP);
 	madvise(at, s->bytes, MADV_DONTFORK);
 	a->of[a->count++] =
 		(struct alias){s->va, s->bytes, at, row, serial, s->is_written};

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -337,6 +338,43 @@ static void the_program_keeps_its_locks(void **state)
 	close(fd);
 }
 
+/* The kernel tells what is asked for by a line of smaps. */
+static bool is_dumped(const uint8_t *p)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	uintptr_t start, end;
+	bool is_it = false, is_dumped = true;
+	char line[512];
+
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f)) {
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &start, &end) ==
+		    2)
+			is_it = start == (uintptr_t)p;
+		else if (is_it && !strncmp(line, "VmFlags:", 8))
+			is_dumped = !strstr(line, " dd");
+	}
+	fclose(f);
+	return is_dumped;
+}
+
+static void memory_of_a_peer_is_not_in_our_core(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t number = enter(p, PAGE);
+	struct aliases a;
+
+	aliases_init(&a, &hca, getpid());
+	aliases_look(&a);
+	assert_true(is_dumped(p));
+	assert_false(is_dumped(at(&a, p, PAGE)));
+	aliases_fini(&a);
+	leave(number);
+	munmap(p, BYTES);
+	close(fd);
+}
+
 /* The table of another process may say anything. */
 static void what_makes_no_sense_is_not_mapped(void **state)
 {
@@ -380,6 +418,7 @@ int main(void)
 		EACH(other_memory_at_its_place_is_not_taken_for_it),
 		EACH(more_than_there_are_rows_go_by_calls),
 		EACH(the_program_keeps_its_locks),
+		EACH(memory_of_a_peer_is_not_in_our_core),
 		EACH(what_makes_no_sense_is_not_mapped),
 	};
 
