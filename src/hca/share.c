@@ -23,7 +23,7 @@ static uint32_t count_on(struct hca *h)
 
 static bool meets(const struct share *s, uint64_t va, uint64_t bytes)
 {
-	return ring_own(&s->serial) && va < s->va + s->bytes &&
+	return ring_own(&s->serial) && bytes && va < s->va + s->bytes &&
 	       s->va < va + bytes;
 }
 

@@ -375,6 +375,23 @@ static void memory_of_a_peer_is_not_in_our_core(void **state)
 	close(fd);
 }
 
+static void a_region_of_no_bytes_says_nothing_of_memory(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t number = enter(p, BYTES);
+	struct aliases a;
+
+	aliases_init(&a, &hca, getpid());
+	aliases_look(&a);
+	assert_int_equal(enter(p + PAGE, 0), 0);
+	assert_non_null(at(&a, p, PAGE));
+	aliases_fini(&a);
+	leave(number);
+	munmap(p, BYTES);
+	close(fd);
+}
+
 /* The table of another process may say anything. */
 static void what_makes_no_sense_is_not_mapped(void **state)
 {
@@ -419,6 +436,7 @@ int main(void)
 		EACH(more_than_there_are_rows_go_by_calls),
 		EACH(the_program_keeps_its_locks),
 		EACH(memory_of_a_peer_is_not_in_our_core),
+		EACH(a_region_of_no_bytes_says_nothing_of_memory),
 		EACH(what_makes_no_sense_is_not_mapped),
 	};
 
