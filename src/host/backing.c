@@ -223,8 +223,9 @@ uint32_t host_share(struct host *h, const void *addr, size_t bytes)
 
 	if (!neighbour_is_open())
 		return 0;
-	is_shared = backing_find((uintptr_t)addr, bytes, &what);
+	/* what another thread registers meanwhile would be told of as before */
 	host_lock(h);
+	is_shared = backing_find((uintptr_t)addr, bytes, &what);
 	number = share_enter(host_hca(h), (uintptr_t)addr, bytes,
 			     is_shared ? &what : NULL, &is_kept);
 	host_unlock(h);
