@@ -68,10 +68,25 @@ static uint32_t add(struct hca *h, const struct share *what)
 	return 0;
 }
 
+uint32_t share_again(struct hca *h, uint64_t va, uint64_t bytes,
+		     const struct share *what)
+{
+	struct share *row = rows(h);
+
+	for (uint32_t i = 0; i < SHARE_MAX; i++, row++) {
+		if (!meets(row, what->va, what->bytes) || !agrees(row, what) ||
+		    !holds(row, va, bytes))
+			continue;
+		row->users++;
+		return i + 1;
+	}
+	return 0;
+}
+
 uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
 		     const struct share *what, bool *is_kept)
 {
-	struct share *row = rows(h), *found = NULL;
+	struct share *row = rows(h);
 	uint32_t number;
 
 	*is_kept = false;
@@ -80,17 +95,14 @@ uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
 
 		if (is_told && !agrees(&row[i], what))
 			withdraw(h, &row[i]);
-		else if (is_told && holds(&row[i], va, bytes))
-			found = &row[i];
 		else if (!what && meets(&row[i], va, bytes))
 			withdraw(h, &row[i]);
 	}
 	if (!what)
 		return 0;
-	if (found) {
-		found->users++;
-		return (uint32_t)(found - row) + 1;
-	}
+	number = share_again(h, va, bytes, what);
+	if (number)
+		return number;
 	number = add(h, what);
 	*is_kept = number != 0;
 	return number;

@@ -36,6 +36,10 @@ struct share {
  */
 uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
 		     const struct share *what, bool *is_kept);
+/* The same where a row says it already, and what->fd is not looked at; 0: none
+ * does, and nothing is changed. */
+uint32_t share_again(struct hca *h, uint64_t va, uint64_t bytes,
+		     const struct share *what);
 /* No guest copies there on account of the region any more.  The descriptor to
  * close, or -1. */
 int share_leave(struct hca *h, uint32_t number);

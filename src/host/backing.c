@@ -120,29 +120,23 @@ static bool find_all(find_mapping *find, int maps, uint64_t va, uint64_t bytes,
 	return true;
 }
 
-static bool is_file(int fd, const struct mapping *m, struct share *what)
+static bool is_file(int fd, const struct mapping *m)
 {
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-	    st.st_ino != m->ino || major(st.st_dev) != m->major ||
-	    minor(st.st_dev) != m->minor)
-		return false;
-	what->dev = st.st_dev;
-	what->ino = st.st_ino;
-	return true;
+	return fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	       st.st_ino == m->ino && st.st_dev == makedev(m->major, m->minor);
 }
 
 /*
  * The file as a place alone: to close another kind of descriptor would take
  * from the program its locks of the file (fcntl(2)).
  */
-static int open_place(const char *path, const struct mapping *m,
-		      struct share *what)
+static int open_place(const char *path, const struct mapping *m)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC);
 
-	if (fd >= 0 && !is_file(fd, m, what)) {
+	if (fd >= 0 && !is_file(fd, m)) {
 		close(fd);
 		fd = -1;
 	}
@@ -150,7 +144,7 @@ static int open_place(const char *path, const struct mapping *m,
 }
 
 /* A descriptor of our own of the file that the program has open, or -1. */
-static int open_anew(const struct mapping *m, struct share *what)
+static int open_anew(const struct mapping *m)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *e;
@@ -161,10 +155,10 @@ static int open_anew(const struct mapping *m, struct share *what)
 		int its = atoi(e->d_name);
 
 		if (e->d_name[0] == '.' || its == dirfd(dir) ||
-		    !is_file(its, m, what))
+		    !is_file(its, m))
 			continue;
 		snprintf(path, sizeof path, "/proc/self/fd/%d", its);
-		fd = open_place(path, m, what);
+		fd = open_place(path, m);
 	}
 	if (dir)
 		closedir(dir);
@@ -172,25 +166,35 @@ static int open_anew(const struct mapping *m, struct share *what)
 }
 
 static bool find(find_mapping *how, int maps, uint64_t va, uint64_t bytes,
-		 struct share *what)
+		 struct mapping *m, struct share *what)
 {
-	struct mapping m;
-
-	if (!bytes || !find_all(how, maps, va, bytes, &m))
+	if (!bytes || !find_all(how, maps, va, bytes, m))
 		return false;
-	*what = (struct share){.is_written = m.is_written,
-			       .va = m.start,
-			       .bytes = m.end - m.start,
-			       .offset = m.offset};
-	what->fd = open_anew(&m, what);
-	if (what->fd < 0 && m.path[0] == '/')
-		what->fd = open_place(m.path, &m, what);
+	*what = (struct share){.fd = -1,
+			       .is_written = m->is_written,
+			       .va = m->start,
+			       .bytes = m->end - m->start,
+			       .offset = m->offset,
+			       .dev = makedev(m->major, m->minor),
+			       .ino = m->ino};
+	return true;
+}
+
+/* By its name at once, or the program has it open: that takes longer. */
+static bool open_file(const struct mapping *m, struct share *what)
+{
+	if (m->path[0] == '/')
+		what->fd = open_place(m->path, m);
+	if (what->fd < 0)
+		what->fd = open_anew(m);
 	return what->fd >= 0;
 }
 
 bool backing_find_by_text(uint64_t va, uint64_t bytes, struct share *what)
 {
-	return find(look_up, -1, va, bytes, what);
+	struct mapping m;
+
+	return find(look_up, -1, va, bytes, &m, what) && open_file(&m, what);
 }
 
 static bool can_be_asked(int maps)
@@ -200,37 +204,59 @@ static bool can_be_asked(int maps)
 	return ask(maps, (uintptr_t)&maps, &m);
 }
 
-bool backing_find(uint64_t va, uint64_t bytes, struct share *what)
+static bool find_somehow(uint64_t va, uint64_t bytes, struct mapping *m,
+			 struct share *what)
 {
 	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	bool found;
 
 	if (maps < 0)
 		return false;
-	found = can_be_asked(maps) ? find(ask, maps, va, bytes, what)
-				   : backing_find_by_text(va, bytes, what);
+	if (can_be_asked(maps))
+		found = find(ask, maps, va, bytes, m, what);
+	else
+		found = find(look_up, -1, va, bytes, m, what);
 	close(maps);
 	return found;
 }
 
+bool backing_find(uint64_t va, uint64_t bytes, struct share *what)
+{
+	struct mapping m;
+
+	return find_somehow(va, bytes, &m, what) && open_file(&m, what);
+}
+
 /* ---- for the faces ---- */
+
+static uint32_t share_locked(struct hca *h, uint64_t va, uint64_t bytes)
+{
+	bool is_shared, is_kept;
+	struct mapping m;
+	struct share what;
+	uint32_t number;
+
+	is_shared = find_somehow(va, bytes, &m, &what);
+	number = is_shared ? share_again(h, va, bytes, &what) : 0;
+	if (number)
+		return number;
+	is_shared = is_shared && open_file(&m, &what);
+	number = share_enter(h, va, bytes, is_shared ? &what : NULL, &is_kept);
+	if (is_shared && !is_kept)
+		close(what.fd);
+	return number;
+}
 
 uint32_t host_share(struct host *h, const void *addr, size_t bytes)
 {
-	bool is_shared, is_kept;
-	struct share what;
 	uint32_t number;
 
 	if (!neighbour_is_open())
 		return 0;
 	/* what another thread registers meanwhile would be told of as before */
 	host_lock(h);
-	is_shared = backing_find((uintptr_t)addr, bytes, &what);
-	number = share_enter(host_hca(h), (uintptr_t)addr, bytes,
-			     is_shared ? &what : NULL, &is_kept);
+	number = share_locked(host_hca(h), (uintptr_t)addr, bytes);
 	host_unlock(h);
-	if (is_shared && !is_kept)
-		close(what.fd);
 	return number;
 }
 

@@ -240,6 +240,26 @@ static void one_mapping_serves_all_regions_in_it(void **state)
 	close(fd);
 }
 
+static void a_row_that_is_there_needs_no_descriptor(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t number;
+	struct share what;
+
+	assert_true(found(backing_find, p, PAGE, &what));
+	what.fd = -1;
+	assert_int_equal(share_again(&hca, (uintptr_t)p, PAGE, &what), 0);
+	number = enter(p, PAGE);
+	assert_int_equal(share_again(&hca, (uintptr_t)p, BYTES, &what), number);
+	what.offset += PAGE;
+	assert_int_equal(share_again(&hca, (uintptr_t)p, PAGE, &what), 0);
+	assert_int_equal(share_leave(&hca, number), -1);
+	leave(number);
+	munmap(p, BYTES);
+	close(fd);
+}
+
 /* What is registered last is true. */
 static void other_memory_at_its_place_is_not_taken_for_it(void **state)
 {
@@ -432,6 +452,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_has_a_name_need_not_be_open),
 		EACH(who_maps_it_too_has_the_same_bytes),
 		EACH(one_mapping_serves_all_regions_in_it),
+		EACH(a_row_that_is_there_needs_no_descriptor),
 		EACH(other_memory_at_its_place_is_not_taken_for_it),
 		EACH(more_than_there_are_rows_go_by_calls),
 		EACH(the_program_keeps_its_locks),
