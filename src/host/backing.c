@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -79,6 +80,34 @@ static bool parse(const char *line, struct mapping *m)
 	snprintf(m->path, sizeof m->path, "%s", line + at);
 	m->path[strcspn(m->path, "\n")] = 0;
 	return true;
+}
+
+#define PAGE	     4096u
+#define PAGE_PRESENT (1ull << 63)
+#define PAGE_OF_FILE (1ull << 61)
+
+#ifndef MADV_POPULATE_READ /* Linux 5.14 */
+#define MADV_POPULATE_READ 22
+#endif
+
+/*
+ * Is the page there, and no file's?  Most memory is private, and a program with
+ * a thousand mappings would wait for their text each time.
+ */
+static bool is_private(uint64_t va)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t page = 0;
+	bool is_read;
+
+	if (fd < 0)
+		return false;
+	madvise((void *)(uintptr_t)(va & ~(uint64_t)(PAGE - 1)), PAGE,
+		MADV_POPULATE_READ);
+	is_read = pread(fd, &page, sizeof page,
+			(off_t)(va / PAGE * sizeof page)) == sizeof page;
+	close(fd);
+	return is_read && page & PAGE_PRESENT && !(page & PAGE_OF_FILE);
 }
 
 static bool look_up(int maps, uint64_t va, struct mapping *m)
@@ -190,11 +219,17 @@ static bool open_file(const struct mapping *m, struct share *what)
 	return what->fd >= 0;
 }
 
+static bool find_by_text(uint64_t va, uint64_t bytes, struct mapping *m,
+			 struct share *what)
+{
+	return !is_private(va) && find(look_up, -1, va, bytes, m, what);
+}
+
 bool backing_find_by_text(uint64_t va, uint64_t bytes, struct share *what)
 {
 	struct mapping m;
 
-	return find(look_up, -1, va, bytes, &m, what) && open_file(&m, what);
+	return find_by_text(va, bytes, &m, what) && open_file(&m, what);
 }
 
 static bool can_be_asked(int maps)
@@ -215,7 +250,7 @@ static bool find_somehow(uint64_t va, uint64_t bytes, struct mapping *m,
 	if (can_be_asked(maps))
 		found = find(ask, maps, va, bytes, m, what);
 	else
-		found = find(look_up, -1, va, bytes, m, what);
+		found = find_by_text(va, bytes, m, what);
 	close(maps);
 	return found;
 }
