@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "host/backing.h"
+
 #define PAGE 4096u
 
 void aliases_init(struct aliases *a, const struct hca *far, int pid)
@@ -115,7 +117,8 @@ static void add(struct aliases *a, const struct share *s, uint32_t row)
 	uint32_t serial = ring_own(&s->serial);
 	void *at;
 
-	if (!s->bytes || s->va % PAGE || s->va + s->bytes < s->va)
+	if (!s->bytes || s->va % PAGE || s->va + s->bytes < s->va ||
+	    !backing_is(a->pid, s))
 		return;
 	at = map_apart(a, s);
 	if (at == MAP_FAILED)

@@ -2,6 +2,7 @@
 #include "host/backing.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -112,10 +113,13 @@ static bool is_private(uint64_t va)
 
 static bool look_up(int maps, uint64_t va, struct mapping *m)
 {
-	FILE *f = fopen("/proc/self/maps", "re");
+	int fd = fcntl(maps, F_DUPFD_CLOEXEC, 0);
+	FILE *f = fd >= 0 && !lseek(fd, 0, SEEK_SET) ? fdopen(fd, "r") : NULL;
 	char line[PATH_MAX + 128];
 	bool found = false;
 
+	if (!f && fd >= 0)
+		close(fd);
 	while (f && !found && fgets(line, sizeof line, f))
 		found = parse(line, m) && m->start <= va && va < m->end;
 	if (f)
@@ -219,24 +223,30 @@ static bool open_file(const struct mapping *m, struct share *what)
 	return what->fd >= 0;
 }
 
-static bool find_by_text(uint64_t va, uint64_t bytes, struct mapping *m,
-			 struct share *what)
+static bool find_by_text(int maps, uint64_t va, uint64_t bytes,
+			 struct mapping *m, struct share *what)
 {
-	return !is_private(va) && find(look_up, -1, va, bytes, m, what);
+	return !is_private(va) && find(look_up, maps, va, bytes, m, what);
 }
 
 bool backing_find_by_text(uint64_t va, uint64_t bytes, struct share *what)
 {
+	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	struct mapping m;
+	bool found;
 
-	return find_by_text(va, bytes, &m, what) && open_file(&m, what);
+	if (maps < 0)
+		return false;
+	found = find_by_text(maps, va, bytes, &m, what);
+	close(maps);
+	return found && open_file(&m, what);
 }
 
 static bool can_be_asked(int maps)
 {
 	struct mapping m;
 
-	return ask(maps, (uintptr_t)&maps, &m);
+	return ask(maps, 0, &m) || errno != ENOTTY;
 }
 
 static bool find_somehow(uint64_t va, uint64_t bytes, struct mapping *m,
@@ -250,7 +260,7 @@ static bool find_somehow(uint64_t va, uint64_t bytes, struct mapping *m,
 	if (can_be_asked(maps))
 		found = find(ask, maps, va, bytes, m, what);
 	else
-		found = find_by_text(va, bytes, m, what);
+		found = find_by_text(maps, va, bytes, m, what);
 	close(maps);
 	return found;
 }
@@ -260,6 +270,26 @@ bool backing_find(uint64_t va, uint64_t bytes, struct share *what)
 	struct mapping m;
 
 	return find_somehow(va, bytes, &m, what) && open_file(&m, what);
+}
+
+bool backing_is(int pid, const struct share *what)
+{
+	find_mapping *how;
+	struct mapping m;
+	char path[32];
+	bool is_all;
+	int maps;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", pid);
+	maps = open(path, O_RDONLY | O_CLOEXEC);
+	if (maps < 0)
+		return false;
+	how = can_be_asked(maps) ? ask : look_up;
+	is_all = find_all(how, maps, what->va, what->bytes, &m);
+	close(maps);
+	return is_all && m.is_written >= !!what->is_written &&
+	       m.offset + (what->va - m.start) == what->offset &&
+	       makedev(m.major, m.minor) == what->dev && m.ino == what->ino;
 }
 
 /* ---- for the faces ---- */

@@ -20,5 +20,10 @@
 bool backing_find(uint64_t va, uint64_t bytes, struct share *what);
 /* The same by the text of /proc/self/maps alone, as before Linux 6.11. */
 bool backing_find_by_text(uint64_t va, uint64_t bytes, struct share *what);
+/*
+ * Does the kernel say so, too, of the memory of a process that does?  What a
+ * peer has mapped for writing alone we may write in its place.
+ */
+bool backing_is(int pid, const struct share *what);
 
 #endif

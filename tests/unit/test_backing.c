@@ -320,6 +320,41 @@ static void more_than_there_are_rows_go_by_calls(void **state)
 	assert_int_equal(a.count, 0);
 }
 
+/* Else it could have us write where it may not. */
+static void what_a_peer_only_reads_is_not_written(void **state)
+{
+	char path[] = "/dev/shm/backing-XXXXXX";
+	int fd = mkstemp(path), reader = open(path, O_RDONLY | O_CLOEXEC);
+	struct share *row = arena_at(&hca.arena, hca.shared->shares);
+	struct aliases a;
+	uint32_t number;
+	uint8_t *p;
+
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	p = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, reader, 0);
+	number = enter(p, BYTES);
+	aliases_init(&a, &hca, getpid());
+	row->is_written = 1;
+	aliases_look(&a);
+	assert_int_equal(a.count, 0);
+	row->is_written = 0;
+	row->offset = PAGE;
+	row->bytes -= PAGE;
+	a.version = 0;
+	aliases_look(&a);
+	assert_int_equal(a.count, 0);
+	row->offset = 0;
+	a.version = 0;
+	aliases_look(&a);
+	assert_int_equal(a.count, 1);
+	aliases_fini(&a);
+	leave(number);
+	munmap(p, BYTES);
+	close(reader);
+	close(fd);
+	unlink(path);
+}
+
 static bool is_locked(int fd)
 {
 	struct flock l = {.l_type = F_WRLCK};
@@ -455,6 +490,7 @@ int main(void)
 		EACH(a_row_that_is_there_needs_no_descriptor),
 		EACH(other_memory_at_its_place_is_not_taken_for_it),
 		EACH(more_than_there_are_rows_go_by_calls),
+		EACH(what_a_peer_only_reads_is_not_written),
 		EACH(the_program_keeps_its_locks),
 		EACH(memory_of_a_peer_is_not_in_our_core),
 		EACH(a_region_of_no_bytes_says_nothing_of_memory),
