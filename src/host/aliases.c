@@ -78,19 +78,31 @@ static int open_file(const struct task *t)
 	return fd;
 }
 
+/* No page is made here that is not used, in a program with mlockall(2) too. */
+static void *map_file(int fd, const struct share *s)
+{
+	int prot = s->is_written ? PROT_READ | PROT_WRITE : PROT_READ;
+	void *at = mmap(NULL, s->bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE,
+			fd, (off_t)s->offset);
+
+	if (at == MAP_FAILED)
+		return at;
+	if (!munlock(at, s->bytes) && !mprotect(at, s->bytes, prot))
+		return at;
+	munmap(at, s->bytes);
+	return MAP_FAILED;
+}
+
 static void *map(void *arg)
 {
 	struct task *t = arg;
-	const struct share *s = t->share;
-	int prot = s->is_written ? PROT_READ | PROT_WRITE : PROT_READ;
 	int fd;
 
 	if (syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE))
 		return NULL;
 	fd = open_file(t);
 	if (fd >= 0)
-		t->at = mmap(NULL, s->bytes, prot, MAP_SHARED | MAP_NORESERVE,
-			     fd, (off_t)s->offset);
+		t->at = map_file(fd, t->share);
 	return NULL;
 }
 

@@ -430,6 +430,28 @@ static void memory_of_a_peer_is_not_in_our_core(void **state)
 	close(fd);
 }
 
+/* Pages that the peer has not touched are not made by who maps them. */
+static void who_locks_all_memory_locks_no_peers(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t number = enter(p, PAGE);
+	struct aliases a;
+	struct stat st;
+
+	aliases_init(&a, &hca, getpid());
+	if (mlockall(MCL_FUTURE))
+		skip();
+	aliases_look(&a);
+	munlockall();
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_blocks, 0);
+	aliases_fini(&a);
+	leave(number);
+	munmap(p, BYTES);
+	close(fd);
+}
+
 static void a_region_of_no_bytes_says_nothing_of_memory(void **state)
 {
 	int fd = new_file();
@@ -493,6 +515,7 @@ int main(void)
 		EACH(what_a_peer_only_reads_is_not_written),
 		EACH(the_program_keeps_its_locks),
 		EACH(memory_of_a_peer_is_not_in_our_core),
+		EACH(who_locks_all_memory_locks_no_peers),
 		EACH(a_region_of_no_bytes_says_nothing_of_memory),
 		EACH(what_makes_no_sense_is_not_mapped),
 	};
