@@ -18,6 +18,10 @@ static struct lock dm_lock;
 static struct list all = {&all, &all};
 static uint32_t next_handle;
 static size_t taken; /* bytes */
+static uint32_t open_files;
+
+/* Of each allocation a file would be too much for the program's limit. */
+#define FILES_MAX 64
 
 static struct v_dm *v_dm(struct ibv_dm *dm)
 {
@@ -82,7 +86,10 @@ static void drop(struct dm_memory *m) REQUIRES(&dm_lock)
 	list_remove(&m->link);
 	taken -= m->length;
 	munmap(m->bytes, m->length);
-	close(m->fd);
+	if (m->fd >= 0) {
+		close(m->fd);
+		open_files--;
+	}
 	free(m);
 }
 
@@ -121,6 +128,12 @@ static struct dm_memory *memory_new(size_t length)
 	m->handle = ++next_handle;
 	list_push_tail(&all, &m->link);
 	taken += length;
+	if (open_files < FILES_MAX) {
+		open_files++;
+	} else {
+		close(m->fd);
+		m->fd = -1;
+	}
 	lock_give(&dm_lock);
 	return m;
 }

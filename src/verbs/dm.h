@@ -14,8 +14,9 @@ struct dm_memory {
 	size_t length;
 	uint32_t handle;
 	uint32_t holders; /* handles on it, imported ones too */
-	int fd; /* open, so that peers of this host can map it (host/backing.h)
-		 */
+	/* Open, so that peers of this host can map it (host/backing.h); or -1.
+	 */
+	int fd;
 };
 
 struct v_dm {

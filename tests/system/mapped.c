@@ -32,11 +32,17 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BYTES = 256 << 10, PART = BYTES / 2, SEND_AT = BYTES - 8192 };
+enum {
+	BYTES = 256 << 10,
+	PART = BYTES / 2,
+	SEND_AT = BYTES - 8192,
+	MANY = 512
+};
 
 #define RIGHTS                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |                    \
@@ -132,10 +138,32 @@ static void open_memory(void)
 	desk->rkey = mr->rkey;
 }
 
+/* Each is a file, and yet more than may be open are to be had. */
+static void go_through_many(void)
+{
+	struct rlimit few = {MANY / 2, MANY / 2}, before;
+	struct ibv_alloc_dm_attr attr = {.length = 64};
+	struct ibv_dm *all[MANY];
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	few.rlim_max = before.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &few))
+		desk_die("setrlimit");
+	for (unsigned i = 0; i < MANY; i++) {
+		all[i] = ibv_alloc_dm(me.ctx, &attr);
+		if (!all[i])
+			fail("many pieces of device memory", i);
+	}
+	for (unsigned i = 0; i < MANY; i++)
+		ibv_free_dm(all[i]);
+	setrlimit(RLIMIT_NOFILE, &before);
+}
+
 static void open_dm(void)
 {
 	struct ibv_alloc_dm_attr attr = {.length = BYTES};
 
+	go_through_many();
 	dm = ibv_alloc_dm(me.ctx, &attr);
 	mr = dm ? ibv_reg_dm_mr(me.pd, dm, 0, BYTES,
 				RIGHTS | IBV_ACCESS_ZERO_BASED)
