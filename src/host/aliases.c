@@ -26,7 +26,7 @@ void aliases_fini(struct aliases *a)
 {
 	for (uint32_t i = 0; i < a->count; i++)
 		munmap(a->of[i].at, a->of[i].bytes);
-	a->count = 0;
+	a->version = a->count = 0;
 }
 
 static void drop_old(struct aliases *a)

@@ -32,6 +32,7 @@ struct aliases {
 };
 
 void aliases_init(struct aliases *a, const struct hca *far, int pid);
+/* Unmap all; a look maps it anew. */
 void aliases_fini(struct aliases *a);
 /* Map what is new; system calls, if there is. */
 void aliases_look(struct aliases *a);

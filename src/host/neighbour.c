@@ -557,6 +557,7 @@ void neighbour_put(struct neighbour *n)
 
 	if (--n->users || e == &all.self)
 		return;
+	aliases_fini(&e->aliases); /* who is idle does not look any more */
 	if (hca_is_alive(&e->view))
 		list_push_tail(&all.idle, &e->idle);
 	else

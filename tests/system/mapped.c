@@ -343,6 +343,20 @@ static void go_on(void)
 		fail("memory that has gone", 4096);
 }
 
+/* When the last QP between the two has gone, nothing of it is kept. */
+static void look_at_maps(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[4400];
+
+	while (f && fgets(line, sizeof line, f))
+		if (strstr(line, "memfd:mapped") ||
+		    strstr(line, "/dev/shm/adverb-mapped"))
+			fail("the memory is still mapped", 0);
+	if (f)
+		fclose(f);
+}
+
 static void be_initiator(void)
 {
 	bool is_free = is("remapped") || is("cut");
@@ -366,6 +380,9 @@ static void be_initiator(void)
 		succeed(IBV_WR_SEND, 0, 0, 8192);
 	desk_say(&desk->step, 1);
 	go_on();
+	if (ibv_destroy_qp(me.qp))
+		desk_die("destroy_qp");
+	look_at_maps();
 	desk_say(&desk->step, 5);
 }
 
