@@ -22,7 +22,7 @@
 struct mapping {
 	uint64_t start, end, offset, ino;
 	unsigned major, minor;
-	bool is_shared, is_written;
+	bool is_shared, is_read, is_written;
 	char path[PATH_MAX];
 };
 
@@ -40,7 +40,7 @@ struct query {
 
 #define QUERY _IOWR('f', 17, struct query)
 
-enum { VMA_WRITABLE = 2, VMA_SHARED = 8 };
+enum { VMA_READABLE = 1, VMA_WRITABLE = 2, VMA_SHARED = 8 };
 
 static bool ask(int maps, uint64_t va, struct mapping *m)
 {
@@ -59,6 +59,7 @@ static bool ask(int maps, uint64_t va, struct mapping *m)
 	m->major = q.major;
 	m->minor = q.minor;
 	m->is_shared = q.vma_flags & VMA_SHARED;
+	m->is_read = q.vma_flags & VMA_READABLE;
 	m->is_written = q.vma_flags & VMA_WRITABLE;
 	return true;
 }
@@ -77,6 +78,7 @@ static bool parse(const char *line, struct mapping *m)
 		   &m->ino, &at) < 7)
 		return false;
 	m->is_shared = rights[3] == 's';
+	m->is_read = rights[0] == 'r';
 	m->is_written = rights[1] == 'w';
 	snprintf(m->path, sizeof m->path, "%s", line + at);
 	m->path[strcspn(m->path, "\n")] = 0;
@@ -133,7 +135,8 @@ static bool goes_on(const struct mapping *m, const struct mapping *after)
 {
 	return after->start == m->end && after->ino == m->ino &&
 	       after->major == m->major && after->minor == m->minor &&
-	       after->is_shared && after->is_written == m->is_written &&
+	       after->is_shared && after->is_read &&
+	       after->is_written == m->is_written &&
 	       after->offset == m->offset + (m->end - m->start);
 }
 
@@ -143,7 +146,7 @@ static bool find_all(find_mapping *find, int maps, uint64_t va, uint64_t bytes,
 {
 	struct mapping after;
 
-	if (!find(maps, va, m) || !m->is_shared || !m->ino)
+	if (!find(maps, va, m) || !m->is_shared || !m->is_read || !m->ino)
 		return false;
 	while (m->end < va + bytes) {
 		if (!find(maps, m->end, &after) || !goes_on(m, &after))

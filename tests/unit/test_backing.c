@@ -80,6 +80,7 @@ static void memory_of_the_program_alone_is_none(void **state)
 	uint8_t *private = map(NULL, PAGE, MAP_PRIVATE, fd, 0);
 	uint8_t *none = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
 	uint8_t *lost = map(NULL, PAGE, MAP_SHARED, closed, 0);
+	uint8_t *closed_to_all = map(NULL, PAGE, MAP_SHARED, fd, 0);
 
 	close(closed);
 	for (int i = 0; i < 2; i++) {
@@ -92,6 +93,14 @@ static void memory_of_the_program_alone_is_none(void **state)
 		assert_false(found(ways[i], none, 0, &what));
 		assert_false(found(ways[i], NULL, 8, &what));
 	}
+	/* a peer could read what the kernel would not */
+	assert_int_equal(mprotect(closed_to_all, PAGE, PROT_NONE), 0);
+	for (int i = 0; i < 2; i++) {
+		struct share what;
+
+		assert_false(found(ways[i], closed_to_all, 64, &what));
+	}
+	munmap(closed_to_all, PAGE);
 	munmap(private, PAGE);
 	munmap(none, PAGE);
 	munmap(lost, PAGE);
