@@ -5,6 +5,7 @@
 
 #include "encap/icrc.h"
 #include "hdr/bth.h"
+#include "util/check.h"
 #include "util/crc.h"
 
 #define NEAR_AHEAD  1024
@@ -99,8 +100,10 @@ size_t rocev2_seal_summed(struct rocev2_memo *memo, const struct inaddr *from,
 			  uint16_t id, const struct rocev2_sum *sum)
 {
 	size_t pad = -sum->bytes & 3, head = len - pad - sum->bytes;
-	uint32_t crc = cover(memo, from, to, p, len, head, id);
+	uint32_t crc;
 
+	CHECK(head >= BTH_BYTES && head <= len);
+	crc = cover(memo, from, to, p, len, head, id);
 	crc = crc32_multiply(crc, sum->factor) ^ sum->crc;
 	icrc_write(p + len, icrc_update(crc, p + len - pad, pad));
 	return len + ICRC_BYTES;

@@ -111,11 +111,14 @@ static int read_memory(struct ibt *t, const struct space_vec *from,
 		       uint8_t *out)
 {
 	struct space *s = t->hca->space;
+	int err;
 
 	if (from->bytes < IBT_SUM_BYTES)
 		return s->ops->read(s, from, 1, out);
-	t->sum_bytes = (uint32_t)from->bytes;
-	return space_read_crc(s, from, 1, out, &t->sum_crc);
+	err = space_read_crc(s, from, 1, out, &t->sum_crc);
+	/* what says that it failed has no payload to be summed */
+	t->sum_bytes = err ? 0 : (uint32_t)from->bytes;
+	return err;
 }
 
 /* One packet of a READ's answer; false when its memory is gone. */
