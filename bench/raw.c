@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/relax.h"
+
 #define WARMUP 1000
 
 void raw_die(const char *what)
@@ -139,7 +141,7 @@ void raw_pause(const struct raw_options *o)
 	if (o->one_core)
 		sched_yield();
 	else
-		__builtin_ia32_pause();
+		relax();
 }
 
 struct sockaddr_in raw_address(const struct raw_options *o, int end)

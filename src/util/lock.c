@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "util/check.h"
+#include "util/relax.h"
 
 void lock_init(struct lock *l)
 {
@@ -84,16 +85,6 @@ bool alock_is_dead(alock_owner owner)
 	       j->is_dead(owner);
 }
 
-/* Let the other half of the core go on. */
-static void rest(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 static void nap(struct alock_wait *w, alock_owner owner)
 {
 	const struct alock_judge *j = atomic_load(&judge);
@@ -119,7 +110,7 @@ bool alock_wait(struct alock_wait *w, alock_owner owner)
 	if (j && j->wait)
 		return j->wait(owner);
 	if (w->tries < SPINS) {
-		rest();
+		relax();
 		return false;
 	}
 	if (w->tries < ALOCK_SOON) {

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The struct layouts that programs reach into through the inline functions of
- * their own headers, x86-64, as of release 44.  Nothing here runs: a header or
- * compiler that lays one out otherwise does not build.
+ * their own headers, with 64 bits, as of release 44.  Nothing here runs: a
+ * header or compiler that lays one out otherwise does not build.  A mutex has
+ * 40 bytes on x86-64 and 48 on arm64.
  */
 #include <infiniband/sa.h>
 #include <infiniband/verbs.h>
 
+#include <pthread.h>
 #include <stddef.h>
 
+#define MUTEX		  sizeof(pthread_mutex_t)
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
 #define AT(type, field, bytes)                                                 \
 	_Static_assert(offsetof(struct type, field) == (bytes),                \
@@ -30,14 +33,14 @@ AT(ibv_device, dev_name, 88);
 AT(ibv_device, dev_path, 152);
 AT(ibv_device, ibdev_path, 408);
 
-SIZE(ibv_context, 328);
+SIZE(ibv_context, 288 + MUTEX);
 AT(ibv_context, device, 0);
 AT(ibv_context, ops, 8);
 AT(ibv_context, cmd_fd, 264);
 AT(ibv_context, async_fd, 268);
 AT(ibv_context, num_comp_vectors, 272);
 AT(ibv_context, mutex, 280);
-AT(ibv_context, abi_compat, 320);
+AT(ibv_context, abi_compat, 280 + MUTEX);
 
 SIZE(ibv_context_ops, 256);
 AT(ibv_context_ops, _compat_query_device, 0);
@@ -51,7 +54,7 @@ AT(ibv_context_ops, post_srq_recv, 160);
 AT(ibv_context_ops, post_send, 200);
 AT(ibv_context_ops, post_recv, 208);
 
-SIZE(verbs_context, 648);
+SIZE(verbs_context, 608 + MUTEX);
 BEFORE(query_port, 320);
 BEFORE(advise_mr, 312);
 BEFORE(create_cq_ex, 120);
@@ -94,16 +97,16 @@ AT(ibv_mr, handle, 32);
 AT(ibv_mr, lkey, 36);
 AT(ibv_mr, rkey, 40);
 
-SIZE(ibv_srq, 128);
+SIZE(ibv_srq, 88 + MUTEX);
 AT(ibv_srq, context, 0);
 AT(ibv_srq, srq_context, 8);
 AT(ibv_srq, pd, 16);
 AT(ibv_srq, handle, 24);
 AT(ibv_srq, mutex, 32);
-AT(ibv_srq, cond, 72);
-AT(ibv_srq, events_completed, 120);
+AT(ibv_srq, cond, 32 + MUTEX);
+AT(ibv_srq, events_completed, 80 + MUTEX);
 
-SIZE(ibv_qp, 160);
+SIZE(ibv_qp, 120 + MUTEX);
 AT(ibv_qp, context, 0);
 AT(ibv_qp, qp_context, 8);
 AT(ibv_qp, pd, 16);
@@ -115,51 +118,51 @@ AT(ibv_qp, qp_num, 52);
 AT(ibv_qp, state, 56);
 AT(ibv_qp, qp_type, 60);
 AT(ibv_qp, mutex, 64);
-AT(ibv_qp, cond, 104);
-AT(ibv_qp, events_completed, 152);
+AT(ibv_qp, cond, 64 + MUTEX);
+AT(ibv_qp, events_completed, 112 + MUTEX);
 
-SIZE(ibv_qp_ex, 352);
+SIZE(ibv_qp_ex, 312 + MUTEX);
 AT(ibv_qp_ex, qp_base, 0);
-AT(ibv_qp_ex, comp_mask, 160);
-AT(ibv_qp_ex, wr_id, 168);
-AT(ibv_qp_ex, wr_flags, 176);
-AT(ibv_qp_ex, wr_atomic_cmp_swp, 184);
-AT(ibv_qp_ex, wr_start, 320);
-AT(ibv_qp_ex, wr_complete, 328);
-AT(ibv_qp_ex, wr_abort, 336);
-AT(ibv_qp_ex, wr_atomic_write, 344);
+AT(ibv_qp_ex, comp_mask, 120 + MUTEX);
+AT(ibv_qp_ex, wr_id, 128 + MUTEX);
+AT(ibv_qp_ex, wr_flags, 136 + MUTEX);
+AT(ibv_qp_ex, wr_atomic_cmp_swp, 144 + MUTEX);
+AT(ibv_qp_ex, wr_start, 280 + MUTEX);
+AT(ibv_qp_ex, wr_complete, 288 + MUTEX);
+AT(ibv_qp_ex, wr_abort, 296 + MUTEX);
+AT(ibv_qp_ex, wr_atomic_write, 304 + MUTEX);
 
-SIZE(ibv_cq, 128);
+SIZE(ibv_cq, 88 + MUTEX);
 AT(ibv_cq, context, 0);
 AT(ibv_cq, channel, 8);
 AT(ibv_cq, cq_context, 16);
 AT(ibv_cq, handle, 24);
 AT(ibv_cq, cqe, 28);
 AT(ibv_cq, mutex, 32);
-AT(ibv_cq, cond, 72);
-AT(ibv_cq, comp_events_completed, 120);
-AT(ibv_cq, async_events_completed, 124);
+AT(ibv_cq, cond, 32 + MUTEX);
+AT(ibv_cq, comp_events_completed, 80 + MUTEX);
+AT(ibv_cq, async_events_completed, 84 + MUTEX);
 
-SIZE(ibv_cq_ex, 288);
+SIZE(ibv_cq_ex, 248 + MUTEX);
 AT(ibv_cq_ex, context, 0);
 AT(ibv_cq_ex, channel, 8);
 AT(ibv_cq_ex, cq_context, 16);
 AT(ibv_cq_ex, handle, 24);
 AT(ibv_cq_ex, cqe, 28);
 AT(ibv_cq_ex, mutex, 32);
-AT(ibv_cq_ex, cond, 72);
-AT(ibv_cq_ex, comp_events_completed, 120);
-AT(ibv_cq_ex, async_events_completed, 124);
-AT(ibv_cq_ex, comp_mask, 128);
-AT(ibv_cq_ex, status, 132);
-AT(ibv_cq_ex, wr_id, 136);
-AT(ibv_cq_ex, start_poll, 144);
-AT(ibv_cq_ex, next_poll, 152);
-AT(ibv_cq_ex, end_poll, 160);
-AT(ibv_cq_ex, read_opcode, 168);
-AT(ibv_cq_ex, read_completion_wallclock_ns, 280);
+AT(ibv_cq_ex, cond, 32 + MUTEX);
+AT(ibv_cq_ex, comp_events_completed, 80 + MUTEX);
+AT(ibv_cq_ex, async_events_completed, 84 + MUTEX);
+AT(ibv_cq_ex, comp_mask, 88 + MUTEX);
+AT(ibv_cq_ex, status, 92 + MUTEX);
+AT(ibv_cq_ex, wr_id, 96 + MUTEX);
+AT(ibv_cq_ex, start_poll, 104 + MUTEX);
+AT(ibv_cq_ex, next_poll, 112 + MUTEX);
+AT(ibv_cq_ex, end_poll, 120 + MUTEX);
+AT(ibv_cq_ex, read_opcode, 128 + MUTEX);
+AT(ibv_cq_ex, read_completion_wallclock_ns, 240 + MUTEX);
 
-SIZE(ibv_wq, 152);
+SIZE(ibv_wq, 112 + MUTEX);
 AT(ibv_wq, post_recv, 48);
 
 SIZE(ibv_wc, 48);

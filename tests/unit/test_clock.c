@@ -69,7 +69,7 @@ static uint64_t worst(struct machine *m, uint64_t step, uint64_t long_ns)
 
 static void it_stays_close_behind_at_every_rate(void **state)
 {
-	static const uint64_t rates[] = {64, 1024, 2458, 2662, 5000};
+	static const uint64_t rates[] = {25, 64, 1024, 2458, 2662, 5000};
 
 	for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
 		struct machine m = machine(rates[i]);
@@ -153,6 +153,8 @@ static void the_real_one_is_behind_the_real_clock(void **state)
 	struct clock c;
 	uint64_t said = 0;
 
+	NEEDS_KERNEL(); /* a counter of more than 1 us is found out only later
+			 */
 	clock_init(&c);
 	for (int i = 0; i < 1000000; i++) {
 		uint64_t ns = clock_now(&c);

@@ -51,6 +51,7 @@ static void forgetting_a_source_leaves_the_others(void **state)
 	struct v_queue q;
 	struct v_source a, b;
 
+	NEEDS_KERNEL(); /* RWF_NOWAIT */
 	open_queue(&q);
 	v_source_init(&a, &a, 1);
 	v_source_init(&b, &b, 2);
@@ -152,6 +153,7 @@ static void a_claimed_source_is_forgotten(void **state)
 	struct v_queue q;
 	struct v_source a, b;
 
+	NEEDS_KERNEL(); /* RWF_NOWAIT */
 	open_queue(&q);
 	v_source_init(&a, &a, 1);
 	v_source_init(&b, &b, 2);

@@ -135,6 +135,7 @@ atomics_on_memory_that_is_gone_or_read_only_are_refused(void **state)
 	uint8_t *p = map(1, PROT_READ);
 	uint64_t old;
 
+	NEEDS_KERNEL(); /* MADV_POPULATE_WRITE */
 	assert_int_equal(self.space.ops->atomic(&self.space, SPACE_FETCH_ADD,
 						va(p + 4), 1, 0, &old),
 			 -EFAULT);
