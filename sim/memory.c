@@ -97,10 +97,19 @@ static int far_read(struct space *s, const struct space_vec *from, size_t n,
 	return mem_read(owner(s), from, n, dst);
 }
 
-void memory_elsewhere(struct memory_elsewhere *e, struct memory *of)
+static int far_atomic(struct space *s, enum space_atomic op, uint64_t va,
+		      uint64_t swap_add, uint64_t compare, uint64_t *old)
 {
-	static const struct space_ops ops = {.write = far_write,
-					     .read = far_read};
+	if (!((struct memory_elsewhere *)(void *)s)->is_mapped)
+		return -EPERM;
+	return mem_atomic(owner(s), op, va, swap_add, compare, old);
+}
 
-	*e = (struct memory_elsewhere){{&ops}, of};
+void memory_elsewhere(struct memory_elsewhere *e, struct memory *of,
+		      bool is_mapped)
+{
+	static const struct space_ops ops = {
+		.write = far_write, .read = far_read, .atomic = far_atomic};
+
+	*e = (struct memory_elsewhere){{&ops}, of, is_mapped};
 }

@@ -7,6 +7,7 @@
 #ifndef SIM_MEMORY_H
 #define SIM_MEMORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "hca/space.h"
@@ -18,13 +19,16 @@ struct memory {
 	uint64_t size; /* may change: -EFAULT from here on */
 };
 
-/* The same as another process reaches it, which cannot do atomics there. */
+/* The same as another process reaches it, which can do atomics there if it is
+ * mapped by both. */
 struct memory_elsewhere {
 	struct space space;
 	struct memory *of;
+	bool is_mapped;
 };
 
-void memory_elsewhere(struct memory_elsewhere *e, struct memory *of);
+void memory_elsewhere(struct memory_elsewhere *e, struct memory *of,
+		      bool is_mapped);
 void memory_init(struct memory *m, uint8_t *bytes, uint64_t va, uint64_t size);
 
 #endif

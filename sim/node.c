@@ -100,7 +100,7 @@ void node_boot(struct host *h)
 		abort();
 	if (w->boards)
 		pin_board(h);
-	memory_elsewhere(&h->elsewhere, &h->memory);
+	memory_elsewhere(&h->elsewhere, &h->memory, w->is_mapped);
 	h->far = h->hca;
 	h->hca.shared->pulse.word = 1;
 	for (int i = 0; i < WORLD_HOSTS; i++)

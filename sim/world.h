@@ -107,6 +107,7 @@ struct world {
 	bool strict, verbose;
 	bool direct;	  /* the hosts are processes of one host */
 	bool boards;	  /* so they are, and read each other's board.h */
+	bool is_mapped;	  /* they have all memory mapped */
 	bool has_atomics; /* ... that can do them in each other's memory */
 	uint32_t host_count;
 	struct host hosts[WORLD_HOSTS];

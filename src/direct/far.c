@@ -94,6 +94,8 @@ static enum far_answer execute(struct far_link *l, struct qp *qp,
 		inside_post(l, qp, r, QP_MAIL_HEARD);
 	}
 	v = request_run(l, qp, r, &x);
+	if (r->is_seized && r->is_executed)
+		return FAR_DONE;
 	if (r->is_seized || r->is_full)
 		return busy(l, r->now_ns);
 	if (v && r->is_ours)

@@ -78,11 +78,12 @@ struct far_request {
 	/* out */
 	uint32_t verdict; /* enum verdict */
 	uint8_t rnr_timer;
-	uint64_t found; /* by an atomic */
-	bool kick;	/* the target sleeps */
-	bool is_ours;	/* it was our memory that was not there */
-	bool is_gone;	/* or the target's process */
-	bool is_seized; /* the target goes on without us: nothing is done */
+	uint64_t found;	  /* by an atomic */
+	bool kick;	  /* the target sleeps */
+	bool is_ours;	  /* it was our memory that was not there */
+	bool is_gone;	  /* or the target's process */
+	bool is_seized;	  /* the target goes on without us: nothing is done, */
+	bool is_executed; /* but an atomic that was before */
 	bool is_full; /* it has to collect completions before there are more */
 };
 

@@ -151,6 +151,7 @@ static void describe(const struct ibt_qp *q, struct wqe *w,
 	r->near.n = 0;
 	r->carry.at = 0;
 	r->kick = r->is_ours = r->is_gone = r->is_seized = r->is_full = false;
+	r->is_executed = false;
 }
 
 static void judge(struct ibt *t, struct ibt_qp *q, const struct wqe *w,

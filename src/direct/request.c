@@ -415,6 +415,28 @@ static enum verdict do_atomic(struct far_link *l, const struct far_memory *far,
 	return err ? V_REMOTE_FAULT : V_OK;
 }
 
+/*
+ * Where the memory is one that we can do it in.  Seized after that, it was done
+ * all the same, and must not be again.  False: the owner has to do it.
+ */
+static bool execute_here(struct far_link *l, struct qp *qp,
+			 struct far_request *r)
+{
+	guest_set keys = guest_key(r->rkey);
+	struct far_memory far;
+	struct explain x;
+
+	if (r->opcode == HCA_WR_ATOMIC_WRITE)
+		return false;
+	inside_begin_copy(l, keys);
+	if (!request_locate(l, qp, r, HCA_REMOTE_ATOMIC, &far, &x) &&
+	    !carry_is_in_way(l->hca, qp, far.vec, far.n))
+		r->is_executed = !do_atomic(l, &far, r);
+	inside_end_copy(l, r, keys, V_OK);
+	STEP("an atomic is executed");
+	return r->is_executed || r->is_seized;
+}
+
 static enum verdict run_atomic(struct far_link *l, struct qp *qp,
 			       struct far_request *r, struct explain *x)
 {
@@ -433,7 +455,8 @@ static enum verdict run_atomic(struct far_link *l, struct qp *qp,
 	if (v)
 		return v;
 	if (l->guest) {
-		ask(l, qp, r);
+		if (!execute_here(l, qp, r))
+			ask(l, qp, r);
 		return V_OK;
 	}
 	v = is_in_way(l, qp, r, &far) ? V_REMOTE_FAULT : do_atomic(l, &far, r);

@@ -61,7 +61,8 @@ struct space_ops {
 		    void *dst);
 	/*
 	 * One naturally aligned 8-byte atomic in host order; *old gets the
-	 * value found.  0 or -EFAULT (-EPERM: see below).
+	 * value found.  0 or -EFAULT; or -EPERM: nothing was done, as only
+	 * the owner of the memory can.
 	 */
 	int (*atomic)(struct space *s, enum space_atomic op, uint64_t va,
 		      uint64_t swap_add, uint64_t compare, uint64_t *old);
@@ -109,8 +110,7 @@ static inline int space_read_crc(struct space *s, const struct space_vec *from,
  *	-ENXIO	the near side of it is not
  *	-ESRCH	the process whose memory far is has gone
  *	-EPERM	the kernel does not let us any more
- * The moves before *done are made; of it, some bytes may be.  An atomic is not
- * possible on another process's memory: its `atomic` answers -EPERM.
+ * The moves before *done are made; of it, some bytes may be.
  */
 int space_put(struct space *far, struct space *near, const struct space_move *m,
 	      size_t n, size_t *done);

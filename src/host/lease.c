@@ -13,10 +13,12 @@
  * is begun anew goes on.  A signal's handler, a fault's too, finds the thread
  * at 4 already.
  *
- * All are (to, from, bytes, lease), and keep nothing on the stack.
+ * All are (to, from, bytes, lease), or (word, value, compare, lease, old) with
+ * old ours, and keep nothing on the stack.
  */
-__asm__(".macro lease_sequence name, fetch, store\n"
+__asm__(".macro lease_sequence name, fetch, store, after=\"\"\n"
 	"lease_\\name:\n"
+	"	mov %r8, %r11\n"
 	"	mov (%rcx), %r10\n"
 	"	mov 8(%rcx), %r8\n"
 	"	mov 16(%rcx), %r9\n"
@@ -27,7 +29,8 @@ __asm__(".macro lease_sequence name, fetch, store\n"
 	"	je lease_ended\n"
 	"	\\fetch\n"
 	"	\\store\n"
-	"3:	xor %eax, %eax\n"
+	"3:	\\after\n"
+	"	xor %eax, %eax\n"
 	"	ret\n"
 	"	.byte 0x0f, 0xb9, 0x3d\n"
 	"	.long 0x53053053\n" /* RSEQ_SIG, as the kernel wants it */
@@ -47,6 +50,10 @@ __asm__(".macro lease_sequence name, fetch, store\n"
 	"	lease_sequence put2, \"movw (%rsi), %ax\", \"movw %ax, (%rdi)\"\n"
 	"	lease_sequence put4, \"movl (%rsi), %eax\", \"movl %eax, (%rdi)\"\n"
 	"	lease_sequence put8, \"movq (%rsi), %rax\", \"movq %rax, (%rdi)\"\n"
+	"	lease_sequence cas, \"mov %rdx, %rax\", "
+	"\"lock cmpxchg %rsi, (%rdi)\", \"mov %rax, (%r11)\"\n"
+	"	lease_sequence add, \"mov %rsi, %rax\", "
+	"\"lock xadd %rax, (%rdi)\", \"mov %rax, (%r11)\"\n"
 	"lease_ended:\n"
 	"	mov $2, %eax\n"
 	"	ret\n"
@@ -61,6 +68,10 @@ typedef int sequence(void *to, const void *from, size_t bytes,
 		     const struct lease *l);
 
 sequence lease_bytes, lease_put1, lease_put2, lease_put4, lease_put8;
+int lease_cas(void *word, uint64_t value, uint64_t compare,
+	      const struct lease *l, uint64_t *old);
+int lease_add(void *word, uint64_t value, uint64_t compare,
+	      const struct lease *l, uint64_t *old);
 extern const char lease_first[], lease_last[], lease_fault[];
 
 _Static_assert(RSEQ_SIG == 0x53053053, "before each abort");
@@ -216,6 +227,14 @@ enum lease_end lease_move(const struct lease *l, const struct space_move *m)
 	return move_many(l, &to, &from);
 }
 
+enum lease_end lease_atomic(const struct lease *l, enum space_atomic op,
+			    void *word, uint64_t swap_add, uint64_t compare,
+			    uint64_t *old)
+{
+	return (enum lease_end)(op == SPACE_CAS ? lease_cas : lease_add)(
+		word, swap_add, compare, l, old);
+}
+
 #else
 
 bool lease_is_at(uintptr_t ip)
@@ -234,6 +253,13 @@ bool lease_take(struct lease *l, const void *word, uint64_t ended)
 }
 
 enum lease_end lease_move(const struct lease *l, const struct space_move *m)
+{
+	return LEASE_FAULT;
+}
+
+enum lease_end lease_atomic(const struct lease *l, enum space_atomic op,
+			    void *word, uint64_t swap_add, uint64_t compare,
+			    uint64_t *old)
 {
 	return LEASE_FAULT;
 }

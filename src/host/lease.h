@@ -41,6 +41,10 @@ enum lease_end {
 bool lease_take(struct lease *l, const void *word, uint64_t ended);
 /* One ordered copy (space.h).  Both sides are equally long. */
 enum lease_end lease_move(const struct lease *l, const struct space_move *m);
+/* One atomic (space.h), which was executed if it is LEASE_DONE alone. */
+enum lease_end lease_atomic(const struct lease *l, enum space_atomic op,
+			    void *word, uint64_t swap_add, uint64_t compare,
+			    uint64_t *old);
 
 /* For the guard's handler: is a fault at ip one of ours, where goes it on? */
 bool lease_is_at(uintptr_t ip);

@@ -209,6 +209,13 @@ static enum lease_end move_mapped(const struct space_other *o,
 	return lease_move(l, &here);
 }
 
+/* May this thread copy what is mapped here? */
+static bool is_leased(const struct space_other *o, struct lease *l)
+{
+	return o->aliases && o->aliases->count && o->guest &&
+	       lease_take(l, &o->guest->touches, GUEST_SEIZED);
+}
+
 /*
  * As many of the moves as lie in memory that is mapped here; what faults is
  * left to the kernel, which tells whose fault it is.  0 or -ECANCELED.
@@ -219,8 +226,7 @@ static int move_all_mapped(struct space_other *o, const struct space_move *m,
 	enum lease_end end = LEASE_DONE;
 	struct lease l;
 
-	if (!o->aliases || !o->aliases->count || !o->guest ||
-	    !lease_take(&l, &o->guest->touches, GUEST_SEIZED))
+	if (!is_leased(o, &l))
 		return 0;
 	guest_copy_by(o->guest, GUEST_BY_LEASE);
 	while (*done < n && !end) {
@@ -303,10 +309,25 @@ static int other_read(struct space *s, const struct space_vec *from, size_t n,
 	return move(other_of(s), &m, 1, &done, false);
 }
 
+/* In memory that is mapped here the processor does it, for both. */
 static int other_atomic(struct space *s, enum space_atomic op, uint64_t va,
 			uint64_t swap_add, uint64_t compare, uint64_t *old)
 {
-	return -EPERM;
+	struct space_other *o = other_of(s);
+	struct space_vec v = {va, 8};
+	enum lease_end end;
+	struct lease l;
+	uint8_t *at;
+
+	if (va % 8 || !is_leased(o, &l))
+		return -EPERM;
+	at = aliases_at(o->aliases, &v, true);
+	if (!at)
+		return -EPERM;
+	guest_copy_by(o->guest, GUEST_BY_LEASE);
+	end = lease_atomic(&l, op, at, swap_add, compare, old);
+	guest_copy_by(o->guest, GUEST_BY_CALLS);
+	return end == LEASE_DONE ? 0 : -EPERM;
 }
 
 static void other_refresh(struct space *s)

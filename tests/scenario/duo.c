@@ -55,7 +55,7 @@ static void side_init(struct duo *d, int i, uint32_t type, uint32_t depth,
 	CHECK(!hca_init(&s->hca, a, &s->memory.space, seed));
 	s->far = s->hca;
 	s->far.space = &s->elsewhere.space;
-	memory_elsewhere(&s->elsewhere, &s->memory);
+	memory_elsewhere(&s->elsewhere, &s->memory, false);
 	s->guest = guest_take(&s->far);
 	s->hca.shared->pulse.word = 1;
 	s->engine = engine_new(&config, d->now_ns);

@@ -147,6 +147,65 @@ static void an_event_that_another_owes_is_told(void **state)
 	duo_free(d);
 }
 
+/* Side 0 adds 2 to the 5 in side 1's memory, where it has that mapped. */
+static struct duo *with_an_atomic(void)
+{
+	struct duo *d = duo_new_of(HCA_QPT_RC, 3, 16);
+	uint64_t five = 5;
+
+	memcpy(d->side[1].memory.bytes + AT, &five, 8);
+	d->side[1].elsewhere.is_mapped = true;
+	duo_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, AT)->swap_add = 2;
+	duo_post(d, 0);
+	return d;
+}
+
+static void assert_added_once(struct duo *d)
+{
+	uint64_t found, sum;
+
+	assert_done(d, 0);
+	memcpy(&found, d->side[0].memory.bytes, 8);
+	memcpy(&sum, d->side[1].memory.bytes + AT, 8);
+	assert_int_equal(found, 5);
+	assert_int_equal(sum, 7);
+	duo_free(d);
+}
+
+static void an_atomic_in_mapped_memory_waits_for_nobody(void **state)
+{
+	struct duo *d = with_an_atomic();
+
+	d->side[1].is_stopped = true;
+	duo_run(d, d->now_ns);
+	assert_added_once(d);
+}
+
+static struct guest *seized;
+static struct memory *seized_memory;
+
+/* The owner seizes who has just done it. */
+static int do_and_be_seized(struct space *s, enum space_atomic op, uint64_t va,
+			    uint64_t swap_add, uint64_t compare, uint64_t *old)
+{
+	struct space *own = &seized_memory->space;
+
+	atomic_store(&seized->touches, GUEST_SEIZED);
+	return own->ops->atomic(own, op, va, swap_add, compare, old);
+}
+
+static void an_atomic_that_was_done_is_not_done_again(void **state)
+{
+	static const struct space_ops ops = {.atomic = do_and_be_seized};
+	struct duo *d = with_an_atomic();
+
+	seized = d->side[1].guest;
+	seized_memory = &d->side[1].memory;
+	d->side[1].elsewhere.space.ops = &ops;
+	duo_run(d, d->now_ns + WHILE);
+	assert_added_once(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +215,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			a_packet_that_waits_meanwhile_is_not_forgotten),
 		cmocka_unit_test(an_event_that_another_owes_is_told),
+		cmocka_unit_test(an_atomic_in_mapped_memory_waits_for_nobody),
+		cmocka_unit_test(an_atomic_that_was_done_is_not_done_again),
 	};
 
 	duo_mode(argc, argv);

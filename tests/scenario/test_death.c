@@ -61,6 +61,7 @@ static const char *const steps[] = {
 	"a queue is found armed",
 	"an event is owed",
 	"a window's key is gone",
+	"an atomic is executed",
 	"an atomic is described",
 	"an atomic is asked for",
 	"a note says why",
@@ -176,6 +177,7 @@ static void turns(int side)
 enum { SHARED = 1, SOLICITED = 2, MODERATED = 4, LIMITED = 8, FULL = 16 };
 enum { BAD_KEY = 32, TOO_LONG = 64, FAILS = BAD_KEY | TOO_LONG, FEW = 128 };
 enum { ROW = 256, ROW_LENGTH = 3 }; /* so many at once */
+enum { MAPPED = 512 };		    /* by both */
 
 static const struct operation {
 	enum hca_wr op;
@@ -204,6 +206,7 @@ static const struct operation {
 	{HCA_WR_RDMA_READ, 0},
 	{HCA_WR_RDMA_READ, BAD_KEY},
 	{HCA_WR_ATOMIC_FADD, 0},
+	{HCA_WR_ATOMIC_FADD, MAPPED},
 	{HCA_WR_ATOMIC_WRITE, 0},
 	{HCA_WR_SEND, ROW | FEW},
 	{HCA_WR_SEND, ROW | FEW | SHARED},
@@ -371,6 +374,7 @@ static void begin(struct scene *s, const struct operation *o)
 		cq_moderate(&t->hca, t->cq, 100, PERIOD);
 	if (o->how & FULL)
 		t->cq->cqe = 0;
+	t->elsewhere.is_mapped = o->how & MAPPED;
 	cq_arm(t->cq, o->how & SOLICITED);
 	post(s);
 }

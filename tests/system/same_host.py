@@ -156,7 +156,8 @@ t.case("a stopped target is worked for when it goes on, by packets",
        samehost("packets", "stopped", "packets"), "same host", "samehost")
 for way in "direct", MEMORY:
     t.case("a stopped target is worked for at once, by " + way,
-           samehost(way, "stopped", "direct"), "same host", "samehost")
+           samehost(way, "stopped", "mapped" if way == MEMORY else way),
+           "same host", "samehost")
 for way in "packets", "direct", MEMORY:
     t.case("who is stopped amid a transfer keeps nobody waiting, by " + way,
            samehost(way, "100" if t.options.full else "3",

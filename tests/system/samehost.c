@@ -5,8 +5,9 @@
  * Two processes of one host, by public verbs alone.
  *	stopped	the target is stopped; with HOW direct a WRITE, a READ and a
  *		SEND complete all the same, an atomic after it goes on; with
- *		HOW packets all do then; hidden: the target lets nobody of its
- *		user write into it
+ *		HOW mapped (and ENDS_SHARED=1) that does, too; with HOW packets
+ *		all do then; hidden: the target lets nobody of its user write
+ *		into it
  *	ready	who is connected has mapped the other's arena before anybody
  *		posts; with HOW packets nobody does
  *	kill	one of two that work is killed at a random moment; the other's
@@ -165,7 +166,8 @@ static void wait_stopped(pid_t pid)
 		desk_die("SIGSTOP");
 }
 
-static void work_on_stopped(int is_direct)
+/* How many of its four requests need no target. */
+static void work_on_stopped(int alone)
 {
 	struct ibv_wc wc;
 
@@ -175,22 +177,25 @@ static void work_on_stopped(int is_direct)
 	post(IBV_WR_SEND, 1, 0, 64);
 	post(IBV_WR_RDMA_WRITE, 2, 256, 64);
 	post(IBV_WR_RDMA_READ, 3, 1024, 64);
-	for (int i = 0; is_direct && i < 3; i++)
+	for (int i = 0; i < alone && i < 3; i++)
 		complete("with the target stopped");
 	post_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 512, 0, 5);
+	if (alone == 4)
+		complete("an atomic with the target stopped");
 	for (int i = 0; i < 20000; i++)
 		if (ibv_poll_cq(me.cq, 1, &wc))
 			desk_die("an atomic was done by nobody");
 	desk_say(&desk->order, 4);
-	for (int i = is_direct ? 3 : 0; i < 4; i++)
+	desk_await(&desk->order, 5);
+	for (int i = alone; i < 4; i++)
 		complete("with the target running again");
 	desk_say(&desk->order, 2);
 }
 
-static int stopped(int is_direct, int is_hidden)
+static int stopped(int alone, int is_hidden)
 {
 	pid_t target = begin(be_stopped, is_hidden);
-	pid_t initiator = begin(work_on_stopped, is_direct);
+	pid_t initiator = begin(work_on_stopped, alone);
 	int bad = 0;
 
 	while (desk_look(&desk->order) != 1 && !bad) {
@@ -207,6 +212,7 @@ static int stopped(int is_direct, int is_hidden)
 		bad = waitpid(initiator, NULL, WNOHANG) == initiator;
 	}
 	kill(target, SIGCONT);
+	desk_say(&desk->order, 5);
 	if (bad) {
 		kill(target, SIGKILL);
 		end(target);
@@ -400,7 +406,10 @@ int main(int argc, char **argv)
 	if (argc < 3 || desk == MAP_FAILED)
 		return 2;
 	if (!strcmp(argv[1], "stopped"))
-		return stopped(!strcmp(argv[2], "direct"), argc > 3) != 0;
+		return stopped(!strcmp(argv[2], "direct")   ? 3
+			       : !strcmp(argv[2], "mapped") ? 4
+							    : 0,
+			       argc > 3) != 0;
 	if (!strcmp(argv[1], "ready"))
 		return ready(!strcmp(argv[2], "direct")) != 0;
 	for (int i = 0; i < n && !bad; i++)

@@ -178,6 +178,36 @@ static void nothing_is_copied_once_it_has_ended(void **state)
 	}
 }
 
+static void atomics_find_and_change_a_word(void **state)
+{
+	uint64_t word = 5, old = 0;
+
+	if (!take())
+		skip();
+	assert_int_equal(
+		lease_atomic(&lease, SPACE_FETCH_ADD, &word, 2, 0, &old),
+		LEASE_DONE);
+	assert_int_equal(old, 5);
+	assert_int_equal(word, 7);
+	assert_int_equal(lease_atomic(&lease, SPACE_CAS, &word, 9, 6, &old),
+			 LEASE_DONE);
+	assert_int_equal(old, 7);
+	assert_int_equal(word, 7);
+	assert_int_equal(lease_atomic(&lease, SPACE_CAS, &word, 9, 7, &old),
+			 LEASE_DONE);
+	assert_int_equal(old, 7);
+	assert_int_equal(word, 9);
+	shared->word = ENDED;
+	assert_int_equal(
+		lease_atomic(&lease, SPACE_FETCH_ADD, &word, 2, 0, &old),
+		LEASE_ENDED);
+	assert_int_equal(word, 9);
+	shared->word = 0;
+	assert_int_equal(
+		lease_atomic(&lease, SPACE_FETCH_ADD, (void *)8, 2, 0, &old),
+		LEASE_FAULT);
+}
+
 static void nothing(int number)
 {
 }
@@ -189,6 +219,27 @@ static void *disturb(void *thread)
 		usleep(50);
 	}
 	return NULL;
+}
+
+/* However often the sequence begins anew. */
+static void an_atomic_is_done_once(void **state)
+{
+	struct sigaction act = {.sa_handler = nothing};
+	pthread_t self = pthread_self(), other;
+	uint64_t word = 0, old;
+
+	if (!take())
+		skip();
+	sigaction(SIGUSR1, &act, NULL);
+	shared->stage = 0;
+	assert_int_equal(pthread_create(&other, NULL, disturb, &self), 0);
+	for (uint64_t i = 0; i < 20000000; i++) {
+		lease_atomic(&lease, SPACE_FETCH_ADD, &word, 1, 0, &old);
+		assert_true(old == i);
+	}
+	assert_int_equal(word, 20000000);
+	shared->stage = 1;
+	pthread_join(other, NULL);
 }
 
 /* Each signal sends the sequence to its beginning. */
@@ -281,6 +332,8 @@ int main(void)
 		EACH(any_stretches_to_any_others),
 		EACH(memory_that_is_not_there_faults),
 		EACH(nothing_is_copied_once_it_has_ended),
+		EACH(atomics_find_and_change_a_word),
+		EACH(an_atomic_is_done_once),
 		EACH(a_copy_goes_on_after_interruptions),
 		EACH(who_is_stopped_finds_it_ended),
 	};
