@@ -402,21 +402,25 @@ static pid_t begin(void (*what)(void))
 
 int main(int argc, char **argv)
 {
-	int status = -1, last = -1;
-	pid_t target, initiator;
+	int status, bad = 0;
+	pid_t pid[2];
 
 	desk = mmap(NULL, sizeof *desk, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (argc != 2 || desk == MAP_FAILED)
 		return 2;
 	kind = argv[1];
-	target = begin(be_target);
-	initiator = begin(be_initiator);
-	waitpid(initiator, &status, 0);
-	if (status)
-		kill(target, SIGKILL);
-	waitpid(target, &last, 0);
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
-		return 3;
-	return status || last;
+	pid[TARGET] = begin(be_target);
+	pid[INITIATOR] = begin(be_initiator);
+	for (int n = 0; n < 2; n++) {
+		pid_t first = waitpid(-1, &status, 0);
+
+		if (bad || !status)
+			continue;
+		bad = WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS ? 3 : 1;
+		/* the other would wait for it */
+		if (!n)
+			kill(pid[first == pid[TARGET]], SIGKILL);
+	}
+	return bad;
 }
