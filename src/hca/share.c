@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/share.h"
 
+#include "util/check.h"
+
+/* NULL: it is another's, and makes no sense. */
 static struct share *rows(const struct hca *h)
 {
 	aoff at = h->shared->shares;
@@ -9,6 +12,14 @@ static struct share *rows(const struct hca *h)
 	    !arena_has(&h->arena, at, SHARE_MAX * sizeof(struct share)))
 		return NULL;
 	return arena_at(&h->arena, at);
+}
+
+static struct share *own_rows(const struct hca *h)
+{
+	struct share *row = rows(h);
+
+	CHECK(row);
+	return row;
 }
 
 static uint32_t count_on(struct hca *h)
@@ -49,7 +60,7 @@ static void withdraw(struct hca *h, struct share *s)
 
 static uint32_t add(struct hca *h, const struct share *what)
 {
-	struct share *row = rows(h);
+	struct share *row = own_rows(h);
 
 	for (uint32_t i = 0; i < SHARE_MAX; i++, row++) {
 		if (row->users)
@@ -71,7 +82,7 @@ static uint32_t add(struct hca *h, const struct share *what)
 uint32_t share_again(struct hca *h, uint64_t va, uint64_t bytes,
 		     const struct share *what)
 {
-	struct share *row = rows(h);
+	struct share *row = own_rows(h);
 
 	for (uint32_t i = 0; i < SHARE_MAX; i++, row++) {
 		if (!meets(row, what->va, what->bytes) || !agrees(row, what) ||
@@ -86,7 +97,7 @@ uint32_t share_again(struct hca *h, uint64_t va, uint64_t bytes,
 uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
 		     const struct share *what, bool *is_kept)
 {
-	struct share *row = rows(h);
+	struct share *row = own_rows(h);
 	uint32_t number;
 
 	*is_kept = false;
@@ -114,7 +125,7 @@ int share_leave(struct hca *h, uint32_t number)
 
 	if (!number)
 		return -1;
-	row = rows(h) + number - 1;
+	row = own_rows(h) + number - 1;
 	if (--row->users)
 		return -1;
 	if (ring_own(&row->serial))
@@ -124,7 +135,7 @@ int share_leave(struct hca *h, uint32_t number)
 
 int share_next_fd(const struct hca *h, uint32_t *at)
 {
-	const struct share *row = rows(h);
+	const struct share *row = own_rows(h);
 
 	while (*at < SHARE_MAX) {
 		const struct share *s = &row[(*at)++];
