@@ -147,7 +147,7 @@ static void expect(struct far_link *l, const struct qp *qp,
 		   const struct far_request *r)
 {
 	if (takes_receive(r) && wq_is_sound(l->hca, &qp->rq, WQE_ROOM))
-		prefetch_read(rq_slot(l->hca, qp), qp->rq.stride);
+		prefetch_read(rq_slot(l->hca, qp), wq_used(&qp->rq, r->total));
 }
 
 /* Inside its arena, at its responder. */

@@ -82,12 +82,14 @@ static uint32_t run_moves(struct far_link *l, struct qp *qp,
 /* ---- SENDs of few bytes, which stay with their receives ---- */
 
 /* The target's core has posted them long ago. */
-static void fetch_ahead(const struct far_link *l, const struct qp *qp)
+static void fetch_ahead(const struct far_link *l, const struct qp *qp,
+			uint32_t bytes)
 {
 	uint32_t i = rq_cursor(qp);
 
 	if (!qp->srq && qp->far.posted - i > AHEAD)
-		prefetch(wq_at(l->hca, &qp->rq, i + AHEAD), qp->rq.stride);
+		prefetch(wq_at(l->hca, &qp->rq, i + AHEAD),
+			 wq_used(&qp->rq, bytes));
 }
 
 static uint32_t run_sends(struct far_link *l, struct qp *qp,
@@ -97,7 +99,7 @@ static uint32_t run_sends(struct far_link *l, struct qp *qp,
 	uint32_t n = 0;
 
 	do {
-		fetch_ahead(l, qp);
+		fetch_ahead(l, qp, s->r.total);
 		if (!request_carry(l, qp, &s->r))
 			break;
 		inside_count(qp, s->r.opcode, s->r.bytes);

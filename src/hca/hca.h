@@ -210,9 +210,10 @@ struct wqe {
 
 /*
  * Room at the end of a receive's slot for a message, in bytes.  With one
- * element a slot is two cache lines.
+ * element a slot is 512 bytes, of which a message of 56 touches two cache lines
+ * (docs/decisions/015).
  */
-#define WQE_ROOM 56u
+#define WQE_ROOM 440u
 
 /* A small message, which stays with its receive until it is collected. */
 struct carry {
@@ -562,6 +563,11 @@ int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge);
 static inline uint8_t *wq_room(const struct wq *q, struct wqe *w)
 {
 	return (uint8_t *)w + q->stride - WQE_ROOM;
+}
+/* The bytes of its slot that a message of so many touches. */
+static inline uint32_t wq_used(const struct wq *q, uint32_t bytes)
+{
+	return q->stride - WQE_ROOM + (bytes <= WQE_ROOM ? bytes : 0);
 }
 static inline struct wq_to *wq_to(const struct wq *q, struct wqe *w)
 {

@@ -214,7 +214,7 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 	uint32_t i = ring_own(&qp->rq.told);
 	struct wqe *w = wq_at(h, &qp->rq, i);
 
-	prefetch(w, qp->rq.stride);
+	prefetch(w, wq_used(&qp->rq, w->bytes));
 	*c = (struct cqe){
 		.wr_id = w->wr_id,
 		.status = w->flags,

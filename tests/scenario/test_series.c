@@ -34,10 +34,37 @@ static void a_row_of_reads_needs_resources_too(void **state)
 	duo_free(d);
 }
 
+/* Left with their receives, or put where they belong: all lengths beside. */
+static void messages_of_each_length_arrive(void **state)
+{
+	struct duo *d = duo_new(3, 16);
+
+	for (uint32_t n = 1; n < 600; n++) {
+		uint64_t at = 100000 + n % 7, from = n % 5;
+
+		duo_fill(d, 0, from, n);
+		duo_fill(d, 1, at - 8, n + 16);
+		d->side[1].memory.bytes[at - 1] = 0xa5;
+		d->side[1].memory.bytes[at + n] = 0x5a;
+		duo_recv(d, 1, at, n);
+		duo_send(d, 0, HCA_WR_SEND, from, n, 0);
+		duo_post(d, 0);
+		duo_run(d, d->now_ns + LONG);
+		assert_done(d, 0, HCA_SUCCESS);
+		assert_done(d, 1, HCA_SUCCESS);
+		assert_memory_equal(d->side[1].memory.bytes + at,
+				    d->side[0].memory.bytes + from, n);
+		assert_int_equal(d->side[1].memory.bytes[at - 1], 0xa5);
+		assert_int_equal(d->side[1].memory.bytes[at + n], 0x5a);
+	}
+	duo_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_row_of_reads_needs_resources_too),
+		cmocka_unit_test(messages_of_each_length_arrive),
 	};
 
 	duo_mode(argc, argv);
