@@ -90,7 +90,9 @@ void carry_settle(struct hca *h)
 	if (!ring_load(&h->shared->carries))
 		return;
 	for (uint32_t i = 0; i < h->shared->qp_top; i++) {
-		struct qp *qp = arena_at(&h->arena, rows[i]);
+		/* withdrawn without that lock, freed under it */
+		aoff row = __atomic_load_n(&rows[i], __ATOMIC_ACQUIRE);
+		struct qp *qp = arena_at(&h->arena, row);
 
 		if (qp && carry_is_any(h, qp))
 			cq_collect(h, arena_at(&h->arena, qp->recv_cq), qp);

@@ -14,7 +14,7 @@
 
 enum { QPS = 3, GRH = 40, QKEY = 0x11111111, BYTES = 64 };
 enum { FIRST = 1, LAST };
-enum { MANY = 300, LONG = 200 }; /* too long to stay with its receive */
+enum { MANY = 300, LONG = 480 }; /* too long to stay with its receive */
 
 static struct ends e; /* its memory and completion queue serve all */
 static struct ibv_qp *qp[QPS];
