@@ -171,9 +171,9 @@ static enum verdict get(struct far_memory *far, struct far_request *r)
 }
 
 /* Few bytes, of one stretch there: left with the receive, no copy of ours. */
-static bool may_carry(const struct far_request *r, const struct far_memory *far)
+static bool may_carry(const struct far_request *r, size_t stretches)
 {
-	return far->n == 1 && r->bytes == r->total && r->bytes <= WQE_ROOM;
+	return stretches == 1 && r->bytes == r->total && r->bytes <= WQE_ROOM;
 }
 
 static enum verdict carry(struct far_request *r, const struct far_memory *far)
@@ -223,7 +223,7 @@ bool request_carry(struct far_link *l, struct qp *qp, struct far_request *r)
 	if (!w || w->num_sge != 1 || r->total > sem_capacity(w) ||
 	    sem_locate(l->hca, qp->recv_pd, w, 0, r->bytes, HCA_LOCAL_WRITE,
 		       far.vec, &far.n, &x) ||
-	    !may_carry(r, &far) || carry(r, &far))
+	    !may_carry(r, far.n) || carry(r, &far))
 		return false;
 	c = completion_of(l, qp, r, HCA_SUCCESS);
 	rq_complete(l->hca, qp, &c, &r->carry);
@@ -262,8 +262,8 @@ static enum verdict fill(struct far_link *l, struct qp *qp,
 		       HCA_LOCAL_WRITE, far.vec, &far.n, x))
 		return V_RECV_MEMORY;
 	x->va = far.n ? far.vec[0].va : 0;
-	if (may_carry(r, &far) ? !carry(r, &far)
-			       : !is_in_way(l, qp, r, &far) && !put(&far, r))
+	if (may_carry(r, far.n) ? !carry(r, &far)
+				: !is_in_way(l, qp, r, &far) && !put(&far, r))
 		return V_OK;
 	x->cause = EXPLAIN_LOCAL_FAULT;
 	return V_RECV_MEMORY;
