@@ -2,6 +2,7 @@
 /* The broker's client side; see client.h. */
 #include "broker/client.h"
 
+#include "broker/holder.h"
 #include "broker/page.h"
 #include "broker/process.h"
 #include "broker/proto.h"
@@ -138,9 +139,17 @@ static int reach(struct client *c)
 	return connect(c->unix_fd, (struct sockaddr *)&a, length) ? -errno : 0;
 }
 
-/* May it be started by us, or is it somebody else's turn? */
-static bool may_start(const struct client *c)
+/*
+ * May it be started by us, or is it somebody else's turn?  Who is new does not
+ * know whose the last one was: its port may still be with that one's programs,
+ * who alone can take it over.
+ */
+static bool may_start(struct client *c)
 {
+	if (!c->class && !c->lost_ms) {
+		c->is_foreign = holder_is_foreign();
+		c->lost_ms = now_ms();
+	}
 	return !c->is_foreign || now_ms() - c->lost_ms >= FOREIGN_MS;
 }
 
@@ -550,7 +559,7 @@ int client_dial(int *fd, const char **why)
 			return 0;
 		}
 		if (error == -ECONNREFUSED)
-			error = start(why);
+			error = may_start(&c) ? start(why) : -EAGAIN;
 		if (error == -EAGAIN) /* somebody else starts it */
 			poll(NULL, 0, 1);
 	} while ((!error || error == -EAGAIN) && now_ms() < end);

@@ -93,14 +93,26 @@ static unsigned user_of(int pid)
 	return s.st_uid;
 }
 
+static bool find(struct socket_row *row)
+{
+	return find_row("/proc/net/udp", row) ||
+	       find_row("/proc/net/udp6", row);
+}
+
+bool holder_is_foreign(void)
+{
+	struct socket_row row;
+
+	return find(&row) && row.inode && row.user != geteuid();
+}
+
 bool holder_name(char *text, size_t size)
 {
 	struct socket_row row;
 	char name[SHOWN_BYTES];
 	int pid;
 
-	if (!find_row("/proc/net/udp", &row) &&
-	    !find_row("/proc/net/udp6", &row))
+	if (!find(&row))
 		return false;
 	pid = row.inode ? find_process(row.inode, name) : 0;
 	/* A socket is its maker's, who may have lent it. */

@@ -11,4 +11,7 @@
 /* "rxe_tester (process 12 of user 1000)"; false: nobody has it. */
 bool holder_name(char *text, size_t size);
 
+/* Is it another user's?  What the kernel has by itself is nobody's. */
+bool holder_is_foreign(void);
+
 #endif

@@ -193,6 +193,29 @@ def the_brokers_user_takes_over():
     expect(killed >= 3, "only %d brokers were killed" % killed)
 
 
+def the_other_user_is_waited_for():
+    """Bert begins when Anna's broker has died and her program, which alone can
+    start the next, has not yet."""
+    t.need("ib_write_bw")
+    server = server_of(ANNA, write_bw(), 18601)
+    os.killpg(server.pid, signal.SIGSTOP)
+    for pid in brokers():
+        os.kill(pid, signal.SIGKILL)
+    began = time.monotonic()
+    client = run_as(BERT, write_bw("127.0.0.1"))
+    time.sleep(0.2)
+    os.killpg(server.pid, signal.SIGCONT)
+    is_late = time.monotonic() - began > 0.4
+    r = t.finish(client, HANG)
+    if r.status:
+        os.killpg(server.pid, signal.SIGKILL)
+    last = t.finish(server, HANG)
+    if is_late:  # he waits for half a second
+        raise system.Skip("the machine is too slow for it")
+    expect_ok(r)
+    expect_ok(last)
+
+
 def a_dead_brokers_sockets():
     """Of user Anna only what she lent to Bert is left: nobody can join until
     it ends, and is told why."""
@@ -262,6 +285,8 @@ for words, test in (
         ("the death of another user's process is seen", a_death_is_seen),
         ("the broker's user starts the next one",
          the_brokers_user_takes_over),
+        ("who begins meanwhile waits for that",
+         the_other_user_is_waited_for),
         ("what a dead broker lent to others is named",
          a_dead_brokers_sockets),
         ("the users have one port space", one_port_space),
