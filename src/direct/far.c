@@ -181,12 +181,23 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 	return answer;
 }
 
-static void enter(struct far_link *l)
+/*
+ * Has it ended, or executed something else?  What takes long comes before the
+ * look: between that and a copy it must not become another program.
+ */
+static bool is_gone(struct far_link *l)
 {
 	struct space *s = l->hca->space;
 
-	if (l->guest && s->ops->refresh)
+	if (!l->guest)
+		return false;
+	if (s->ops->refresh)
 		s->ops->refresh(s);
+	return !hca_is_alive(l->hca);
+}
+
+static void enter(struct far_link *l)
+{
 	if (l->guest)
 		guest_enter(l->guest, guest_qp(l->qpn));
 	STEP("the guest is inside");
@@ -203,7 +214,7 @@ enum far_answer far_run(struct far_link *l, struct far_request *r)
 {
 	enum far_answer answer;
 
-	if (l->guest && !hca_is_alive(l->hca))
+	if (is_gone(l))
 		return FAR_GONE;
 	enter(l);
 	answer = run(l, r);
@@ -240,7 +251,7 @@ uint32_t far_run_series(struct far_link *l, struct far_series *s)
 {
 	uint32_t n;
 
-	if (l->guest && !hca_is_alive(l->hca))
+	if (is_gone(l))
 		return 0;
 	enter(l);
 	n = run_series(l, s);
@@ -284,7 +295,7 @@ bool far_is_ready(struct far_link *l, bool wants_receive)
 {
 	bool ready;
 
-	if (l->guest && !hca_is_alive(l->hca))
+	if (is_gone(l))
 		return true;
 	enter(l);
 	ready = is_ready(l, wants_receive);

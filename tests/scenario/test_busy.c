@@ -206,6 +206,43 @@ static void an_atomic_that_was_done_is_not_done_again(void **state)
 	assert_added_once(d);
 }
 
+static struct duo *dying;
+
+/* It takes long enough for the target's process to become another program. */
+static void meanwhile_it_ends(struct space *s)
+{
+	dying->side[1].hca.shared->pulse.word |= 0x40000000u;
+}
+
+static void assert_untouched(const struct duo *d)
+{
+	for (size_t i = 0; i < sizeof d->side[1].bytes; i++)
+		assert_int_equal(d->side[1].bytes[i], 0);
+}
+
+/* Nothing is written after a look at who it is that is older than what takes
+ * long; of one request, and of a row. */
+static void who_ends_while_its_memory_is_mapped_is_not_written_to(void **state)
+{
+	for (uint32_t count = 1; count <= 4; count += 3) {
+		struct duo *d = duo_new(5, 16);
+		struct space_ops ops = *d->side[1].elsewhere.space.ops;
+
+		duo_post_row(d, 1, HCA_WR_RDMA_READ, FEW, AT);
+		duo_run(d, d->now_ns);
+		assert_done(d, 0);
+		dying = d;
+		ops.refresh = meanwhile_it_ends;
+		d->side[1].elsewhere.space.ops = &ops;
+		memset(d->side[0].bytes, 1, FEW);
+		duo_post_row(d, count, HCA_WR_RDMA_WRITE, FEW, AT);
+		d->liveness = ENGINE_PEER_GONE;
+		duo_run(d, d->now_ns + LONG);
+		assert_untouched(d);
+		duo_free(d);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +254,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_event_that_another_owes_is_told),
 		cmocka_unit_test(an_atomic_in_mapped_memory_waits_for_nobody),
 		cmocka_unit_test(an_atomic_that_was_done_is_not_done_again),
+		cmocka_unit_test(
+			who_ends_while_its_memory_is_mapped_is_not_written_to),
 	};
 
 	duo_mode(argc, argv);
