@@ -179,7 +179,7 @@ void guest_wait(struct hca *own, guest_set what)
 			w = (struct alock_wait){0};
 		at = l.at;
 		if (alock_wait(&w, alock_holder(&g->process)) ||
-		    (w.since_ns && seize(g)))
+		    (w.is_late && seize(g)))
 			pass(&l);
 	}
 }

@@ -43,10 +43,12 @@ void lock_wake(struct lock *l)
 	futex(l, FUTEX_WAKE, 1);
 }
 
-#define SPINS 100 /* then yield: the holder may be on our core; */
-		  /* at ALOCK_SOON look whether it lives, and sleep */
-#define NAP_NS	100000
-#define SLOW_NS 1000000000u /* then say so */
+#define SPINS 100 /* then yield: the holder may be on our core */
+/* Of yields, then look whether it lives, and sleep.  Where others are busy one
+ * yield may last milliseconds. */
+#define YIELD_NS 300000
+#define NAP_NS	 100000
+#define SLOW_NS	 1000000000u /* then say so */
 
 static _Atomic alock_owner self = ALOCK_NAMELESS;
 static const struct alock_judge *_Atomic judge;
@@ -90,8 +92,6 @@ static void nap(struct alock_wait *w, alock_owner owner)
 	const struct alock_judge *j = atomic_load(&judge);
 	const struct timespec t = {0, NAP_NS};
 
-	if (!w->since_ns)
-		w->since_ns = now_ns();
 	if (!w->is_said && j && owner != alock_self() &&
 	    now_ns() - w->since_ns > SLOW_NS) {
 		w->is_said = true;
@@ -102,19 +102,30 @@ static void nap(struct alock_wait *w, alock_owner owner)
 	syscall(SYS_nanosleep, &t, NULL);
 }
 
+static void yield(struct alock_wait *w)
+{
+	if (!w->since_ns)
+		w->since_ns = now_ns();
+	sched_yield();
+	w->is_late =
+		w->tries + 1 >= ALOCK_SOON || now_ns() - w->since_ns > YIELD_NS;
+}
+
 bool alock_wait(struct alock_wait *w, alock_owner owner)
 {
 	const struct alock_judge *j = atomic_load(&judge);
 
 	w->tries++;
-	if (j && j->wait)
+	if (j && j->wait) {
+		w->is_late = w->tries + 1 >= ALOCK_SOON;
 		return j->wait(owner);
+	}
 	if (w->tries < SPINS) {
 		relax();
 		return false;
 	}
-	if (w->tries < ALOCK_SOON) {
-		sched_yield();
+	if (!w->is_late) {
+		yield(w);
 		return false;
 	}
 	if (alock_is_dead(owner))
@@ -150,7 +161,7 @@ bool alock_take_soon(struct alock *l, bool *inherited) NO_LOCK_ANALYSIS
 	alock_owner found = 0;
 
 	while (!swap(l, &found)) {
-		if (w.tries + 1 >= ALOCK_SOON || alock_wait(&w, found))
+		if (w.is_late || alock_wait(&w, found))
 			return alock_try(l, inherited);
 		found = 0;
 	}

@@ -156,12 +156,13 @@ alock_owner alock_holder(const struct alock *l);
 /* A wait for another process; starts as {0}. */
 struct alock_wait {
 	uint32_t tries;
+	bool is_late; /* who runs would have let go */
 	bool is_said;
-	uint64_t since_ns;
+	uint64_t since_ns; /* of the first yield; 0: only spun */
 };
 
-/* Waits a little; true when `owner` is dead.  After ALOCK_SOON of it, who runs
- * would have let go. */
+/* Waits a little; true when `owner` is dead.  It is late after so many of it,
+ * or sooner where each takes long. */
 #define ALOCK_SOON 1000
 bool alock_wait(struct alock_wait *w, alock_owner owner);
 
