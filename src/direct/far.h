@@ -87,6 +87,14 @@ struct far_request {
 	bool is_full; /* it has to collect completions before there are more */
 };
 
+/* Nothing is known of it yet. */
+static inline void far_clear(struct far_request *r)
+{
+	r->carry.at = 0;
+	r->kick = r->is_ours = r->is_gone = false;
+	r->is_seized = r->is_executed = r->is_full = false;
+}
+
 enum far_answer far_run(struct far_link *l, struct far_request *r);
 
 /* Small requests, whole ones, of one opcode: SEND, WRITE or READ. */

@@ -126,9 +126,7 @@ static enum hca_status describe(struct ibt *t, const struct ibt_qp *q,
 	r->data = NULL;
 	r->near.space = t->hca->space;
 	r->near.n = 0;
-	r->carry.at = 0;
-	r->kick = r->is_ours = r->is_gone = r->is_seized = r->is_full = false;
-	r->is_executed = false;
+	far_clear(r);
 	if (w->opcode == HCA_WR_ATOMIC_WRITE)
 		return sem_gather(t->hca, q->qp->pd, w, 0, 8,
 				  (uint8_t *)&r->swap_add, NULL, x);

@@ -149,9 +149,7 @@ static void describe(const struct ibt_qp *q, struct wqe *w,
 	r->sl = ud_resp_sl(&from);
 	r->data = bytes;
 	r->near.n = 0;
-	r->carry.at = 0;
-	r->kick = r->is_ours = r->is_gone = r->is_seized = r->is_full = false;
-	r->is_executed = false;
+	far_clear(r);
 }
 
 static void judge(struct ibt *t, struct ibt_qp *q, const struct wqe *w,

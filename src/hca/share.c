@@ -95,12 +95,10 @@ uint32_t share_again(struct hca *h, uint64_t va, uint64_t bytes,
 }
 
 uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
-		     const struct share *what, bool *is_kept)
+		     const struct share *what)
 {
 	struct share *row = own_rows(h);
-	uint32_t number;
 
-	*is_kept = false;
 	for (uint32_t i = 0; i < SHARE_MAX; i++) {
 		bool is_told = what && meets(&row[i], what->va, what->bytes);
 
@@ -109,14 +107,7 @@ uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
 		else if (!what && meets(&row[i], va, bytes))
 			withdraw(h, &row[i]);
 	}
-	if (!what)
-		return 0;
-	number = share_again(h, va, bytes, what);
-	if (number)
-		return number;
-	number = add(h, what);
-	*is_kept = number != 0;
-	return number;
+	return what ? add(h, what) : 0;
 }
 
 int share_leave(struct hca *h, uint32_t number)

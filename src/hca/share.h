@@ -29,16 +29,19 @@ struct share {
 };
 
 /*
- * A region of [va, va + bytes) is about to be registered.  `what`: the mapping
- * that it lies in, but for serial and users; NULL: it cannot be mapped.  The
- * number of its row, with one user more, for share_leave; 0: it has none.
- * *is_kept: what->fd belongs to the table from here on.
+ * A region of [va, va + bytes) is about to be registered, which lies in the
+ * mapping `what`, of which fd, serial and users are not looked at.  The number
+ * of the row that says so already, with one user more, for share_leave; 0: none
+ * does, and share_enter is next.
+ */
+uint32_t share_again(struct hca *h, uint64_t va, uint64_t bytes,
+		     const struct share *what);
+/*
+ * A row for it; `what` NULL: it cannot be mapped.  Rows that say something else
+ * of its place are withdrawn.  Its number, and what->fd belongs to the table;
+ * 0: it has none.
  */
 uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
-		     const struct share *what, bool *is_kept);
-/* The same where a row says it already, and what->fd is not looked at; 0: none
- * does, and nothing is changed. */
-uint32_t share_again(struct hca *h, uint64_t va, uint64_t bytes,
 		     const struct share *what);
 /* No guest copies there on account of the region any more.  The descriptor to
  * close, or -1. */

@@ -299,18 +299,15 @@ bool backing_is(int pid, const struct share *what)
 
 static uint32_t share_locked(struct hca *h, uint64_t va, uint64_t bytes)
 {
-	bool is_shared, is_kept;
 	struct mapping m;
 	struct share what;
-	uint32_t number;
-
-	is_shared = find_somehow(va, bytes, &m, &what);
-	number = is_shared ? share_again(h, va, bytes, &what) : 0;
+	bool is_shared = find_somehow(va, bytes, &m, &what);
+	uint32_t number = is_shared ? share_again(h, va, bytes, &what) : 0;
 	if (number)
 		return number;
 	is_shared = is_shared && open_file(&m, &what);
-	number = share_enter(h, va, bytes, is_shared ? &what : NULL, &is_kept);
-	if (is_shared && !is_kept)
+	number = share_enter(h, va, bytes, is_shared ? &what : NULL);
+	if (is_shared && !number)
 		close(what.fd);
 	return number;
 }

@@ -9,9 +9,9 @@
  *	private, lost (a memfd that it has closed)
  *		by system calls: the filter kills, exit status 3
  *	remapped
- *		a part of a memfd's memory is deregistered, becomes private and
- *is registered anew, while another part stays: no byte goes to the file cut
- *the file becomes shorter: who writes there is told so, and lives
+ *		a part of its memory becomes private and is registered anew,
+ *		while another part stays: no byte goes to the file
+ *	cut	the file becomes shorter: who writes there hears so, and lives
  *
  *	target: open, say where		initiator: one WRITE, then the filter
  *		look			all sizes, compare what it reads
@@ -89,30 +89,20 @@ static void meet(int who)
 
 /* ---- the target ---- */
 
+static char path[64]; /* of shm's file */
+
 static int open_file(void)
 {
-	char path[64];
-	int fd;
-
 	if (!is("shm"))
 		return memfd_create("mapped", MFD_CLOEXEC);
 	snprintf(path, sizeof path, "/dev/shm/adverb-mapped.%d", getpid());
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	return fd;
-}
-
-static void forget_file(void)
-{
-	char path[64];
-
-	snprintf(path, sizeof path, "/dev/shm/adverb-mapped.%d", getpid());
-	unlink(path);
+	return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
 static void *map_private(void *at)
 {
 	return mmap(at, PART, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
 static void open_memory(void)
@@ -131,7 +121,7 @@ static void open_memory(void)
 		close(file);
 	mr = ibv_reg_mr(me.pd, memory, BYTES, RIGHTS);
 	if (is("shm"))
-		forget_file();
+		unlink(path);
 	if (!mr)
 		desk_die("reg_mr");
 	desk->va = (uintptr_t)memory;

@@ -4,6 +4,7 @@
 become visible, atomics beside the target's own, either is stopped, a sudden
 death of either."""
 
+import functools
 import os
 
 import system
@@ -84,10 +85,14 @@ def outlive(way, *argv, **how):
     return body
 
 
+@functools.lru_cache(None)
+def can_do_without_calls():
+    return "without system calls" in t.run([t.adverb, "doctor"]).output
+
+
 def mapped(kind, status=0, **env):
     def body():
-        doctor = t.run([t.adverb, "doctor"])
-        if "without system calls" not in doctor.output:
+        if not can_do_without_calls():
             raise Skip("no restartable sequences, or no fast strings")
         r = run("direct", kind, program=MAPPED, **env)
         expect(r.status == status, "exit status", r)

@@ -179,11 +179,14 @@ static int tear_down(void **state)
 static uint32_t enter(const uint8_t *p, size_t bytes)
 {
 	struct share what;
-	bool is_found = backing_find((uintptr_t)p, bytes, &what), is_kept;
-	uint32_t number = share_enter(&hca, (uintptr_t)p, bytes,
-				      is_found ? &what : NULL, &is_kept);
+	bool is_found = backing_find((uintptr_t)p, bytes, &what);
+	uint32_t again =
+		is_found ? share_again(&hca, (uintptr_t)p, bytes, &what) : 0;
+	uint32_t number = again ? again
+				: share_enter(&hca, (uintptr_t)p, bytes,
+					      is_found ? &what : NULL);
 
-	if (is_found && !is_kept)
+	if (is_found && (again || !number))
 		close(what.fd);
 	return number;
 }
