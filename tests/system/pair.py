@@ -183,23 +183,6 @@ def run_preloads_for_rpath():
            "not preloaded", r)
 
 
-def run_refuses_setuid():
-    if os.geteuid() != 0:
-        raise system.Skip("making a set-user-ID file needs root")
-    path = t.path("su")
-    with open("/bin/true", "rb") as a, open(path, "wb") as b:
-        b.write(a.read())
-    os.chmod(path, 0o4755)
-    argv = [t.adverb, "run", "--", path]
-    r = t.run(argv)
-    expect(r.status == 0, "with no_new_privs nothing is in the way", r)
-    done = system.subprocess.run(
-        ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
-         *argv], capture_output=True, text=True)
-    expect(done.returncode == 126 and "set-user-ID" in done.stderr,
-           "exit status %d: %s" % (done.returncode, done.stderr))
-
-
 t.case("pair shows both sides", shows_both)
 t.case("pair exits with the worse status", takes_the_worse)
 t.case("pair says that the server never listened", server_never_listens)
@@ -212,5 +195,4 @@ t.case("run sets the variables of its options", run_sets_variables)
 t.case("run passes the exit status on", run_passes_the_status_on)
 t.case("run refuses a static program", run_refuses_static)
 t.case("run preloads for DT_RPATH", run_preloads_for_rpath)
-t.case("run refuses a set-user-ID program", run_refuses_setuid)
 t.end()

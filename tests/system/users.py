@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Two users of one network namespace: whose broker serves whom, who is told
-what.  Only root can be two users; others skip it."""
+what; and programs that make another user of who runs them.  Only root can be
+two users; others skip it."""
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -273,6 +275,21 @@ def hidden_holder():
            r.output, "nobody says who holds the port", r)
 
 
+def set_user_id():
+    """Where the kernel would make it another user, LD_PRELOAD does not hold."""
+    path = t.path("su")
+    shutil.copyfile("/bin/true", path)
+    os.chmod(path, 0o4755)
+    argv = [t.adverb, "run", "--", path]
+    r = t.run(argv)
+    expect(r.status == 0, "with no_new_privs nothing is in the way", r)
+    done = subprocess.run(
+        ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
+         "--clear-groups", *argv], capture_output=True, text=True, check=False)
+    expect(done.returncode == 126 and "set-user-ID" in done.stderr,
+           "exit status %d: %s" % (done.returncode, done.stderr))
+
+
 enter()
 t = system.Suite(__doc__)
 if not t.options.list:
@@ -292,4 +309,5 @@ for words, test in (
         ("the users have one port space", one_port_space),
         ("a port that root holds", hidden_holder)):
     t.case(words, alone(test), "many processes", words)
+t.case("run refuses a set-user-ID program", set_user_id)
 t.end()
