@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +43,27 @@ struct host {
 	struct hca hca;
 	struct lane lane;
 	struct lock ctx;
+	int cancel; /* under it: pthread_setcancelstate's of before */
 	ring_index yield_every; /* empty polls; a guess */
 };
 
 static struct host *the_host;
 static struct lock host_once;
+static int once_cancel; /* under it, as host.cancel */
+
+/* What is done with these locks opens and closes files: nobody is cancelled
+ * with them. */
+static void take_shielded(struct lock *l, int *cancel) NO_LOCK_ANALYSIS
+{
+	lock_take(l);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel);
+}
+
+static void give_shielded(struct lock *l, int cancel) NO_LOCK_ANALYSIS
+{
+	lock_give(l);
+	pthread_setcancelstate(cancel, NULL);
+}
 
 static bool is_set(const char *name)
 {
@@ -186,7 +203,7 @@ struct host *host_get(const struct host_sink *sink)
 {
 	struct host *h;
 
-	lock_take(&host_once);
+	take_shielded(&host_once, &once_cancel);
 	/* what a fork's child inherited stays untouched and is left behind */
 	if (the_host && !host_is_ours(the_host)) {
 		the_host = NULL;
@@ -200,7 +217,7 @@ struct host *host_get(const struct host_sink *sink)
 	else
 		the_host = new_host(sink);
 	h = the_host;
-	lock_give(&host_once);
+	give_shielded(&host_once, once_cancel);
 	return h;
 }
 
@@ -215,7 +232,7 @@ void host_put(struct host *h)
 {
 	if (!host_is_ours(h))
 		return;
-	lock_take(&host_once);
+	take_shielded(&host_once, &once_cancel);
 	if (--h->users == 0) {
 		netif_unwatch();
 		thread_stop(&h->lane);
@@ -230,7 +247,7 @@ void host_put(struct host *h)
 		free(h);
 		the_host = NULL;
 	}
-	lock_give(&host_once);
+	give_shielded(&host_once, once_cancel);
 }
 
 bool host_is_ours(const struct host *h)
@@ -243,14 +260,14 @@ struct hca *host_hca(struct host *h)
 	return &h->hca;
 }
 
-void host_lock(struct host *h) NO_LOCK_ANALYSIS
+void host_lock(struct host *h)
 {
-	lock_take(&h->ctx);
+	take_shielded(&h->ctx, &h->cancel);
 }
 
-void host_unlock(struct host *h) NO_LOCK_ANALYSIS
+void host_unlock(struct host *h)
 {
-	lock_give(&h->ctx);
+	give_shielded(&h->ctx, h->cancel);
 }
 
 static uint32_t free_qpn(struct host *h)
@@ -520,9 +537,9 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 	if (err)
 		return err;
 	if ((mask & HCA_QP_STATE) && attr->qp_state == HCA_QP_RTR) {
-		lock_take(&h->ctx);
+		host_lock(h);
 		err = thread_start(&h->lane);
-		lock_give(&h->ctx);
+		host_unlock(h);
 	}
 	if (err) {
 		*why = "the adapter's thread cannot be started";

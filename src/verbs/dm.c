@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "verbs/dm.h"
@@ -79,6 +80,14 @@ static struct v_dm *show(struct ibv_context *context, struct dm_memory *m)
 	return dm;
 }
 
+/* The bare call: a thread that is cancelled must not end here, with the lock.
+ */
+static void file_close(struct dm_memory *m) REQUIRES(&dm_lock)
+{
+	syscall(SYS_close, m->fd);
+	m->fd = -1;
+}
+
 static void drop(struct dm_memory *m) REQUIRES(&dm_lock)
 {
 	if (--m->holders)
@@ -87,7 +96,7 @@ static void drop(struct dm_memory *m) REQUIRES(&dm_lock)
 	taken -= m->length;
 	munmap(m->bytes, m->length);
 	if (m->fd >= 0) {
-		close(m->fd);
+		file_close(m);
 		open_files--;
 	}
 	free(m);
@@ -128,12 +137,10 @@ static struct dm_memory *memory_new(size_t length)
 	m->handle = ++next_handle;
 	list_push_tail(&all, &m->link);
 	taken += length;
-	if (open_files < FILES_MAX) {
+	if (open_files < FILES_MAX)
 		open_files++;
-	} else {
-		close(m->fd);
-		m->fd = -1;
-	}
+	else
+		file_close(m);
 	lock_give(&dm_lock);
 	return m;
 }

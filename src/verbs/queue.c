@@ -38,7 +38,7 @@ void v_source_init(struct v_source *s, void *object, int type)
 	s->type = type;
 }
 
-/* The bare call: a thread that is cancelled must not end here, with the lock.
+/* The bare calls: a thread that is cancelled must not end here, with the lock.
  */
 static void put_token(struct v_queue *q)
 {
@@ -48,6 +48,15 @@ static void put_token(struct v_queue *q)
 	while (syscall(SYS_write, q->fd, &one, sizeof(one)) < 0 &&
 	       errno == EINTR)
 		;
+}
+
+/* Never wait: a reader may hold the token, and will find it void. */
+static void void_token(struct v_queue *q)
+{
+	uint64_t token;
+	struct iovec io = {&token, sizeof(token)};
+
+	syscall(SYS_preadv2, q->fd, &io, 1, -1L, -1L, RWF_NOWAIT);
 }
 
 void v_queue_post(struct v_queue *q, struct v_source *s)
@@ -192,16 +201,12 @@ bool v_queue_is_quick(const struct v_queue *q)
 
 uint32_t v_queue_forget(struct v_queue *q, struct v_source *s)
 {
-	uint64_t token;
-	struct iovec io = {&token, sizeof(token)};
 	uint32_t taken;
 
 	lock_take(&q->lock);
 	list_remove(&s->link);
-	/* Never wait: a reader may hold the token, and will find it void. */
 	for (; s->waiting; s->waiting--)
-		if (preadv2(q->fd, &io, 1, -1, RWF_NOWAIT) < 0)
-			errno = 0;
+		void_token(q);
 	if (q->is_owed && list_is_empty(&q->ready)) {
 		q->is_owed = false; /* that was it: the next one is */
 		q->is_claimed = true;
