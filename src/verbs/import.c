@@ -67,12 +67,13 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 		    row->pd != v_pd(pd)->number))
 		row = NULL;
 	if (row)
-		m->base = (struct ibv_mr){.context = pd->context,
-					  .pd = pd,
-					  .length = row->bytes,
-					  .handle = handle,
-					  .lkey = row->lkey,
-					  .rkey = row->rkey};
+		*m = (struct v_mr){.base = {.context = pd->context,
+					    .pd = pd,
+					    .length = row->bytes,
+					    .handle = handle,
+					    .lkey = row->lkey,
+					    .rkey = row->rkey},
+				   .mr = row};
 	host_unlock(c->host);
 	if (!row) {
 		free(m);
@@ -87,9 +88,7 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 
 void ibv_unimport_mr(struct ibv_mr *mr)
 {
-	count_down(&v_pd(mr->pd)->users);
-	count_down(&v_context(mr->context)->objects);
-	free(mr);
+	v_mr_drop(v_mr(mr));
 }
 
 /* Programs try this first and go on without. */

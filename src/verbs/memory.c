@@ -241,6 +241,15 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 	return 0;
 }
 
+void v_mr_drop(struct v_mr *m)
+{
+	if (m->dm)
+		count_down(&m->dm->users);
+	count_down(&v_pd(m->base.pd)->users);
+	count_down(&v_context(m->base.context)->objects);
+	free(m);
+}
+
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	struct v_context *c = v_context(mr->context);
@@ -250,12 +259,7 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 		return v_fail(EPERM, V_FORKED, "ibv_dereg_mr");
 	err = row_free(c, v_mr(mr)->mr,
 		       "ibv_dereg_mr with windows bound to the region");
-	if (err)
-		return err;
-	if (v_mr(mr)->dm)
-		count_down(&v_mr(mr)->dm->users);
-	count_down(&v_pd(mr->pd)->users);
-	count_down(&c->objects);
-	free(mr);
-	return 0;
+	if (!err)
+		v_mr_drop(v_mr(mr));
+	return err;
 }

@@ -197,6 +197,9 @@ uint32_t v_process(void);
  */
 uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n);
 
+/* memory.c: this handle of a region goes, the region stays. */
+void v_mr_drop(struct v_mr *m);
+
 /* Did this process open it?  A forked child must not touch the arena. */
 static inline bool v_is_ours(const struct v_context *c)
 {

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cases.h"
 #include "ends.h"
@@ -285,6 +286,36 @@ static void rights_change_while_the_keys_stay(void)
 	both_close();
 }
 
+/* ibv_import_mr(3): who is done with it destroys either handle, and gives the
+ * other back. */
+static void an_imported_region_can_be_destroyed(void)
+{
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr, *imported;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr, *bad;
+
+	both_open();
+	ends_connect(&a, &b);
+	ctx = ibv_import_device(dup(b.ctx->cmd_fd));
+	pd = ctx ? ibv_import_pd(ctx, b.pd->handle) : NULL;
+	mr = ibv_reg_mr(b.pd, b.region, 64, IBV_ACCESS_LOCAL_WRITE);
+	imported = pd && mr ? ibv_import_mr(pd, mr->handle) : NULL;
+	EXPECT(imported && imported->lkey == mr->lkey);
+	if (!imported)
+		return;
+	EXPECT(ibv_dereg_mr(imported) == 0);
+	wr = request(IBV_WR_RDMA_WRITE, &sge, 8);
+	wr.wr.rdma.rkey = mr->rkey;
+	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
+	EXPECT(completed(&a).status == IBV_WC_REM_ACCESS_ERR);
+	ibv_unimport_mr(mr);
+	EXPECT(ibv_dealloc_pd(pd) == 0);
+	EXPECT(ibv_close_device(ctx) == 0);
+	both_close();
+}
+
 /* A program may reckon how many it has room for, and find that it is less than
  * none. */
 static void a_poll_for_fewer_than_none_takes_none(void)
@@ -326,5 +357,7 @@ int main(void)
 		  a_poll_for_fewer_than_none_takes_none);
 	cases_run("rights change while the keys stay",
 		  rights_change_while_the_keys_stay);
+	cases_run("an imported region can be destroyed",
+		  an_imported_region_can_be_destroyed);
 	return cases_end();
 }
