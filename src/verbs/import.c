@@ -73,7 +73,8 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 					    .handle = handle,
 					    .lkey = row->lkey,
 					    .rkey = row->rkey},
-				   .mr = row};
+				   .mr = row,
+				   .is_imported = true};
 	host_unlock(c->host);
 	if (!row) {
 		free(m);

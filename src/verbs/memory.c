@@ -206,6 +206,10 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 
 	if (!v_is_ours(c))
 		return rereg_fail(v_fail(EPERM, V_FORKED, "ibv_rereg_mr"));
+	if (m->dm || m->is_imported)
+		return rereg_fail(v_fail(EINVAL, V_INPUT,
+					 "ibv_rereg_mr of device memory or an "
+					 "imported region"));
 	if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || !flags || !to)
 		return rereg_fail(v_fail(EINVAL, V_INPUT,
 					 "ibv_rereg_mr: flags or domain"));

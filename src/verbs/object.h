@@ -73,6 +73,7 @@ struct v_mr {
 	uint64_t iova;
 	uint32_t access;
 	struct v_dm *dm; /* whose memory it is, or NULL */
+	bool is_imported;
 };
 
 struct v_mw {

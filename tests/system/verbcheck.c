@@ -305,6 +305,9 @@ static void an_imported_region_can_be_destroyed(void)
 	EXPECT(imported && imported->lkey == mr->lkey);
 	if (!imported)
 		return;
+	EXPECT(ibv_rereg_mr(imported, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			    0) == IBV_REREG_MR_ERR_INPUT);
+	EXPECT(errno == EINVAL);
 	EXPECT(ibv_dereg_mr(imported) == 0);
 	wr = request(IBV_WR_RDMA_WRITE, &sge, 8);
 	wr.wr.rdma.rkey = mr->rkey;
@@ -313,6 +316,30 @@ static void an_imported_region_can_be_destroyed(void)
 	ibv_unimport_mr(mr);
 	EXPECT(ibv_dealloc_pd(pd) == 0);
 	EXPECT(ibv_close_device(ctx) == 0);
+	both_close();
+}
+
+/* It has no address to be registered again at. */
+static void a_region_of_device_memory_stays_as_it_is(void)
+{
+	struct ibv_alloc_dm_attr attr = {.length = 64};
+	struct ibv_dm *dm;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+
+	both_open();
+	dm = ibv_alloc_dm(a.ctx, &attr);
+	pd = ibv_alloc_pd(a.ctx);
+	mr = dm ? ibv_reg_dm_mr(a.pd, dm, 0, 64,
+				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED)
+		: NULL;
+	EXPECT(mr && pd);
+	EXPECT(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0) ==
+	       IBV_REREG_MR_ERR_INPUT);
+	EXPECT(errno == EINVAL && mr->pd == a.pd);
+	EXPECT(ibv_dereg_mr(mr) == 0);
+	EXPECT(ibv_free_dm(dm) == 0);
+	EXPECT(ibv_dealloc_pd(pd) == 0);
 	both_close();
 }
 
@@ -359,5 +386,7 @@ int main(void)
 		  rights_change_while_the_keys_stay);
 	cases_run("an imported region can be destroyed",
 		  an_imported_region_can_be_destroyed);
+	cases_run("a region of device memory stays as it is",
+		  a_region_of_device_memory_stays_as_it_is);
 	return cases_end();
 }
