@@ -100,6 +100,7 @@ int v_query_device_ex(struct ibv_context *context,
 	if (size < sizeof(a.orig_attr))
 		return EINVAL;
 	ibv_query_device(context, &a.orig_attr);
+	a.device_cap_flags_ex = a.orig_attr.device_cap_flags;
 	memset(attr, 0, size);
 	memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
 	return 0;

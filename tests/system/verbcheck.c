@@ -108,6 +108,7 @@ static void what_is_not_built_is_eopnotsupp(void)
 	EXPECT(!(dev.orig_attr.device_cap_flags & IBV_DEVICE_XRC) &&
 	       !(dev.orig_attr.device_cap_flags &
 		 IBV_DEVICE_MANAGED_FLOW_STEERING));
+	EXPECT(dev.device_cap_flags_ex == dev.orig_attr.device_cap_flags);
 	EXPECT(!dev.odp_caps.general_caps && !dev.tm_caps.max_num_tags &&
 	       !dev.raw_packet_caps && !dev.max_wq_type_rq);
 	both_close();
