@@ -8,7 +8,7 @@
 #include "verbs/fail.h"
 #include "verbs/object.h"
 
-enum { GRH_BYTES = 40, V4_AT = 20, HOPS = 255 };
+enum { GRH_BYTES = 40, V4_AT = 20, HOPS = 255, DSCP = 0xfc };
 
 void v_ah_in(struct hca_ah *to, const struct ibv_ah_attr *from)
 {
@@ -83,6 +83,17 @@ static int gid_index(const struct host_device *dev, const uint8_t like[16])
 	return first;
 }
 
+/* The traffic class of the 40 bytes before a datagram, without ECN, which is of
+ * that one packet. */
+static uint8_t grh_class(const struct ibv_grh *grh)
+{
+	const uint8_t *p = (const uint8_t *)grh;
+	int traffic_class =
+		p[0] >> 4 == 6 ? p[0] << 4 | p[1] >> 4 : p[V4_AT + 1];
+
+	return (uint8_t)(traffic_class & DSCP);
+}
+
 /* The addresses in the 40 bytes before a datagram (IBTA A17.4.5.2). */
 static void grh_addresses(const struct ibv_grh *grh, uint8_t from[16],
 			  uint8_t to[16])
@@ -123,6 +134,7 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port,
 	memcpy(attr->grh.dgid.raw, from, 16);
 	attr->grh.sgid_index = (uint8_t)index;
 	attr->grh.hop_limit = HOPS;
+	attr->grh.traffic_class = grh_class(grh);
 	attr->is_global = 1;
 	attr->dlid = wc->slid;
 	attr->sl = wc->sl;

@@ -12,7 +12,7 @@
 #include "cases.h"
 #include "ends.h"
 
-enum { QPS = 3, GRH = 40, QKEY = 0x11111111, BYTES = 64 };
+enum { QPS = 3, GRH = 40, QKEY = 0x11111111, BYTES = 64, CLASS = 0x48 };
 enum { FIRST = 1, LAST };
 enum { MANY = 300, LONG = 480 }; /* too long to stay with its receive */
 
@@ -50,6 +50,7 @@ static struct ibv_ah *ah_open(const union ibv_gid *to)
 	struct ibv_ah_attr a = {.is_global = 1, .port_num = 1};
 
 	a.grh.dgid = *to;
+	a.grh.traffic_class = CLASS;
 	a.grh.sgid_index = ENDS_GID_INDEX;
 	a.grh.hop_limit = 1;
 	return ibv_create_ah(e.pd, &a);
@@ -121,11 +122,14 @@ static void completions_tell_the_source(void)
 static void an_answer_finds_its_way(void)
 {
 	struct ibv_wc wc = {0};
+	struct ibv_ah_attr attr;
 	struct ibv_ah *back;
 
 	receive(qp[1]);
 	EXPECT(!post(qp[0], ah, qp[1]->qp_num, BYTES, IBV_WR_SEND));
 	EXPECT(take(2, &wc) == 1);
+	EXPECT(!ibv_init_ah_from_wc(e.ctx, 1, &wc, (void *)e.region, &attr));
+	EXPECT(attr.grh.traffic_class == CLASS);
 	back = ibv_create_ah_from_wc(e.pd, &wc, (void *)e.region, 1);
 	EXPECT(back);
 	if (!back)
