@@ -148,7 +148,8 @@ static struct object *object_new(struct cmserver *s, struct cmserver_client *c)
 		return NULL;
 	o = &s->object[s->free_count ? s->free_list[--s->free_count]
 				     : s->fresh++];
-	generation = (uint16_t)(o->generation + 1);
+	/* never 0, or the first place's name were 0 then, which is nobody's */
+	generation = (uint16_t)(o->generation % UINT16_MAX + 1);
 	*o = (struct object){.client = c,
 			     .generation = generation,
 			     .binding = NONE,

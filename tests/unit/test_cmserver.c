@@ -154,6 +154,27 @@ static void answers_come_in_the_order_of_the_questions(void **state)
 	client_close(&keeper);
 }
 
+/* A place is named anew each time, with 16 bits; 0 is nobody's name. */
+static void the_name_of_an_object_is_never_0(void **state)
+{
+	struct cmproto at = {.space = 0x106};
+	struct client keeper;
+	int fd;
+
+	open_or_fail(&keeper);
+	fd = dial();
+	memcpy(at.local, lo, 16);
+	for (uint32_t i = 0; i <= UINT16_MAX; i++) {
+		struct cmproto bound = ask(fd, at, CMPROTO_BIND, 0);
+
+		assert_int_not_equal(bound.new_id, 0);
+		post(fd, &(struct cmproto){0}, CMPROTO_RELEASE, bound.new_id);
+	}
+	close(fd);
+	end_broker(broker_of(&keeper));
+	client_close(&keeper);
+}
+
 /* A client of its own, whose connection the caller uses; until it is killed. */
 static pid_t child(int *connection)
 {
@@ -296,6 +317,7 @@ int main(void)
 		cmocka_unit_test(
 			what_a_client_has_said_counts_although_it_is_gone),
 		cmocka_unit_test(answers_come_in_the_order_of_the_questions),
+		cmocka_unit_test(the_name_of_an_object_is_never_0),
 		cmocka_unit_test(
 			the_peer_of_one_that_dies_without_a_broker_is_told),
 		cmocka_unit_test(so_is_the_peer_of_one_that_has_not_come_back),
