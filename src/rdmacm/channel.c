@@ -181,9 +181,10 @@ void r_channel_move(struct r_id *id, struct r_channel *to)
 			forget(e);
 			continue;
 		}
-		if (e->base.listen_id)
-			e->base.id->channel = &to->base;
 		r_post(e);
+		/* a request's id comes with what became of it meanwhile */
+		if (e->base.listen_id)
+			r_channel_move(r_id(e->base.id), to);
 	}
 }
 

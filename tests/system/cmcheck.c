@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -489,6 +490,46 @@ static void an_id_moves_with_its_events(void)
 	end();
 }
 
+/* Until so many events wait at a side. */
+static void await_count(int side, unsigned want)
+{
+	char path[40], line[80];
+	unsigned count = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", channel[side]->fd);
+	for (int ms = 0; count < want && ms < WAIT_MS; ms++) {
+		f = fopen(path, "re");
+		while (f && fgets(line, sizeof(line), f))
+			sscanf(line, "eventfd-count: %x", &count);
+		if (f)
+			fclose(f);
+		poll(NULL, 0, count < want);
+	}
+	EXPECT(count == want);
+}
+
+static void a_listener_moves_with_what_became_of_its_requests(void)
+{
+	struct rdma_event_channel *was = channel[PASSIVE];
+
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	resolve_route();
+	EXPECT(!rdma_connect(id[ACTIVE], NULL));
+	await_count(PASSIVE, 1);
+	EXPECT(!rdma_destroy_id(id[ACTIVE]));
+	id[ACTIVE] = NULL;
+	await_count(PASSIVE, 2);
+	channel[PASSIVE] = rdma_create_event_channel();
+	EXPECT(!rdma_migrate_id(listener, channel[PASSIVE]));
+	await_count(PASSIVE, 2);
+	end();
+	rdma_destroy_event_channel(channel[PASSIVE]);
+	channel[PASSIVE] = was;
+	EXPECT(!is_readable(PASSIVE, 0));
+}
+
 static void what_nobody_took_goes_with_its_id(void)
 {
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
@@ -780,6 +821,8 @@ int main(void)
 	cases_run("both ends hear of the end and of its rest",
 		  both_ends_hear_of_the_end_and_of_its_rest);
 	cases_run("an id moves with its events", an_id_moves_with_its_events);
+	cases_run("a listener moves with what became of its requests",
+		  a_listener_moves_with_what_became_of_its_requests);
 	cases_run("what nobody took goes with its id",
 		  what_nobody_took_goes_with_its_id);
 	cases_run("datagram services are resolved in each space",
