@@ -544,7 +544,9 @@ static int perform(struct cmserver *s, struct object *o,
 	case CMPROTO_ESTABLISH:
 		return cm_establish(s->cm, o->conv, now_ns);
 	case CMPROTO_DISCONNECT:
-		return cm_disconnect(s->cm, o->conv, now_ns);
+		/* -ENOENT is for one that went with its broker */
+		return !o->conv ? -EINVAL
+				: cm_disconnect(s->cm, o->conv, now_ns);
 	case CMPROTO_TAKEN:
 		cm_taken(s->cm, o->conv);
 		return 0;

@@ -534,6 +534,8 @@ static void what_nobody_took_goes_with_its_id(void)
 {
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	EXPECT(rdma_disconnect(id[ACTIVE]) == -1 && errno == EINVAL);
+	EXPECT(!is_readable(ACTIVE, 0));
 	EXPECT(!rdma_resolve_route(id[ACTIVE], RESOLVE_MS));
 	EXPECT(is_readable(ACTIVE, 0));
 	end();
