@@ -78,16 +78,31 @@ static int tell(struct client *c, struct proto *m, const int *fds)
 	return proto_send(c->unix_fd, m, fds);
 }
 
+static void look_at_broker(struct client *c)
+{
+	struct ucred who;
+	socklen_t length = sizeof(who);
+
+	/* who cannot be seen is none of ours */
+	c->is_foreign = true;
+	if (getsockopt(c->unix_fd, SOL_SOCKET, SO_PEERCRED, &who, &length))
+		return;
+	c->broker_user = who.uid;
+	c->is_foreign = who.uid && who.uid != geteuid();
+}
+
+/* The safe holds the sockets of all of our user's programs. */
 static void say_hello(struct client *c)
 {
 	struct proto m = {.kind = PROTO_HELLO, .value = c->class};
 	int fds[PROTO_FDS], n = 0;
 
+	look_at_broker(c);
 	if (c->udp_fd >= 0) {
 		m.brings |= PROTO_FD_SOCKET;
 		fds[n++] = c->udp_fd;
 	}
-	if (c->safe_fd >= 0) {
+	if (c->safe_fd >= 0 && !c->is_foreign) {
 		m.brings |= PROTO_FD_SAFE;
 		fds[n++] = c->safe_fd;
 	}
@@ -181,18 +196,6 @@ static void take_page(struct client *c, uint32_t class, int fd)
 	p->none[class] = !p->page[class];
 }
 
-static void identify(struct client *c, const struct proto *m)
-{
-	struct ucred who;
-	socklen_t length = sizeof(who);
-
-	c->broker_pid = (pid_t)m->about;
-	if (getsockopt(c->unix_fd, SOL_SOCKET, SO_PEERCRED, &who, &length))
-		return;
-	c->broker_user = who.uid;
-	c->is_foreign = who.uid && who.uid != geteuid();
-}
-
 static void show_tree(struct client *c)
 {
 	struct proto m = {.kind = PROTO_TREE, .brings = PROTO_FD_TREE};
@@ -227,7 +230,7 @@ static bool take_welcome(struct client *c, const struct proto *m,
 		c->safe_fd = fds[2];
 		fds[2] = -1;
 	}
-	identify(c, m);
+	c->broker_pid = (pid_t)m->about;
 	c->state = CLIENT_UP;
 	c->due_ms = UINT64_MAX;
 	show_tree(c);

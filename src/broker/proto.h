@@ -21,8 +21,9 @@
 enum proto_kind {
 	PROTO_HELLO = 1, /* value: 0, asks for a class; or the class that
 			  * another broker gave, with its socket and, if this
-			  * process has it, the safe; in any case, if it
-			  * shares it, where its arena is, and its kick */
+			  * process has it and the broker is our user's or
+			  * root's, the safe; in any case, if it shares it,
+			  * where its arena is, and its kick */
 	PROTO_WELCOME,	 /* value: the class; brings what the client lacks: its
 			  * socket, its page to write, the safe */
 	PROTO_REFUSED,	 /* value: an errno; why: a sentence */

@@ -246,6 +246,44 @@ def a_dead_brokers_sockets():
         client.communicate()
 
 
+FAKE = """
+import array, socket, struct, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.bind("\\0" + sys.argv[1])
+s.listen()
+print("bound", flush=True)
+data, fds, _, _ = s.accept()[0].recvmsg(4096, socket.CMSG_SPACE(64))
+_, _, kind, _, _, _, brings = struct.unpack_from("IHHIIII", data)
+print("kind %d safe %d" % (kind, bool(brings & 4)))
+"""
+
+
+def broker_name():
+    with open("/proc/net/unix") as f:
+        return re.search("@(adverbd-.*)", f.read()).group(1)
+
+
+def the_safe_stays_with_its_user():
+    """Bert takes the broker's address when Anna's has died: her program comes
+    to him, but not with the sockets of all of hers."""
+    server = server_of(ANNA, PINGPONG, 18600)
+    try:
+        name = broker_name()
+        os.killpg(server.pid, signal.SIGSTOP)
+        for pid in brokers():
+            os.kill(pid, signal.SIGKILL)
+        while broker_listens():
+            time.sleep(0.001)
+        fake = start(BERT, [system.PYTHON, "-c", FAKE, name])
+        expect(fake.stdout.readline() == b"bound\n", "the name is taken")
+        os.killpg(server.pid, signal.SIGCONT)
+        r = t.finish(fake, HANG)
+        expect("kind 1 safe 0" in r.output, "it is shown", r)
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+
+
 def one_port_space():
     """What Anna listens at is hers, and Bert may call her there."""
     t.need("rping")
@@ -306,6 +344,8 @@ for words, test in (
          the_other_user_is_waited_for),
         ("what a dead broker lent to others is named",
          a_dead_brokers_sockets),
+        ("another user is not shown the safe",
+         the_safe_stays_with_its_user),
         ("the users have one port space", one_port_space),
         ("a port that root holds", hidden_holder)):
     t.case(words, alone(test), "many processes", words)
