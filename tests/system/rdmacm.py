@@ -125,6 +125,20 @@ def over_lo6():
              "here")
 
 
+def fio():
+    """Not by SENDs: it sleeps half a second instead of waiting for receives,
+    and asks for no retry."""
+    for verb, size, depth in (("write", "4k", 16), ("write", "1m", 2),
+                              ("read", "4k", 16)):
+        argv = ["fio", "--thread", "--name=job", "--ioengine=rdma",
+                "--port=7300", "--bs=" + size, "--size=8M",
+                "--iodepth=%d" % depth]
+        for at, there in ("127.0.0.1", "here"), ("10.1.0.1", "there"):
+            ends("fio, %s of %s, %s" % (verb, size, at), [*argv, "--rw=read"],
+                 [*argv, "--rw=write", "--hostname=" + at, "--verb=" + verb],
+                 "io=8192KiB", there)
+
+
 def over_veth():
     for a in "10.1.0.1", "fd00:1::1":
         six = ["-f", "ipv6"] if ":" in a else []
@@ -456,6 +470,7 @@ if not t.options.list:
     t.checks("cmcheck", "rdma_cm")
 over_lo()
 over_lo6()
+fio()
 over_veth()
 cmtime()
 no_rsockets()
