@@ -340,7 +340,7 @@ for words, test in (
         ("the death of another user's process is seen", a_death_is_seen),
         ("the broker's user starts the next one",
          the_brokers_user_takes_over),
-        ("who begins meanwhile waits for that",
+        ("one who begins meanwhile waits for that",
          the_other_user_is_waited_for),
         ("what a dead broker lent to others is named",
          a_dead_brokers_sockets),
