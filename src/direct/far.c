@@ -181,19 +181,23 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 	return answer;
 }
 
+/* Or executed something else. */
+static bool has_ended(const struct far_link *l)
+{
+	return l->guest && !hca_is_alive(l->hca);
+}
+
 /*
- * Has it ended, or executed something else?  What takes long comes before the
- * look: between that and a copy it must not become another program.
+ * What takes long comes before the look: between that and a copy it must not
+ * become another program.
  */
 static bool is_gone(struct far_link *l)
 {
 	struct space *s = l->hca->space;
 
-	if (!l->guest)
-		return false;
-	if (s->ops->refresh)
+	if (l->guest && s->ops->refresh)
 		s->ops->refresh(s);
-	return !hca_is_alive(l->hca);
+	return has_ended(l);
 }
 
 static void enter(struct far_link *l)
@@ -220,7 +224,7 @@ enum far_answer far_run(struct far_link *l, struct far_request *r)
 	answer = run(l, r);
 	leave(l);
 	/* what a program executed since then had there was not meant */
-	if (l->guest && !hca_is_alive(l->hca))
+	if (has_ended(l))
 		return FAR_GONE;
 	return answer;
 }
@@ -256,7 +260,7 @@ uint32_t far_run_series(struct far_link *l, struct far_series *s)
 	enter(l);
 	n = run_series(l, s);
 	leave(l);
-	if (l->guest && !hca_is_alive(l->hca))
+	if (has_ended(l))
 		return 0;
 	if (n)
 		l->is_busy = l->waits_for_place = false;
