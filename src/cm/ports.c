@@ -90,21 +90,32 @@ static bool is_taken(struct ports *p, const struct ports_want *want,
 	return false;
 }
 
+/* Of `count` ports from `first` on. */
+static bool choose_of(struct ports *p, struct ports_want *want, uint32_t first,
+		      uint32_t count, uint32_t random)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		want->port = (uint16_t)(first + (random % count + i) % count);
+		if (!is_taken(p, want, NULL, false))
+			return true;
+	}
+	return false;
+}
+
 static bool choose(struct ports *p, struct ports_want *want, uint32_t random)
 {
-	const uint32_t span = PORTS_EPHEMERAL_LAST - PORTS_EPHEMERAL_FIRST + 1;
+	const uint32_t end = PORTS_EPHEMERAL_LAST + 1;
 
 	if (want->port)
 		return !is_taken(p, want, NULL, false);
 	/* a port that nobody chose is shared with nobody */
 	want->may_share = false;
-	for (uint32_t i = 0; i < span; i++) {
-		want->port = (uint16_t)(PORTS_EPHEMERAL_FIRST +
-					(random % span + i) % span);
-		if (!is_taken(p, want, NULL, false))
-			return true;
-	}
-	return false;
+	/* of so many ids, most are there */
+	if (p->used < PORTS_PREFERRED &&
+	    choose_of(p, want, end - PORTS_PREFERRED, PORTS_PREFERRED, random))
+		return true;
+	return choose_of(p, want, PORTS_EPHEMERAL_FIRST,
+			 end - PORTS_EPHEMERAL_FIRST, random);
 }
 
 int ports_bind(struct ports *p, const struct ports_want *want, uint32_t random,

@@ -13,6 +13,12 @@
 
 #define PORTS_EPHEMERAL_FIRST 32768
 #define PORTS_EPHEMERAL_LAST  60999
+/*
+ * Chosen before the others: a program with hundreds of ids would else meet, now
+ * and then, the one that it names itself a moment later.  Few name such as are
+ * these last ones.
+ */
+#define PORTS_PREFERRED 4096
 
 struct ports;
 
@@ -28,7 +34,7 @@ struct ports *ports_new(uint32_t bindings);
 void ports_free(struct ports *p);
 /*
  * 0 with *binding and its *port; -EADDRINUSE, -ENOMEM.  `random` chooses where
- * the search for a free port begins.
+ * the search for a free port begins, among those that are preferred first.
  */
 int ports_bind(struct ports *p, const struct ports_want *want, uint32_t random,
 	       uint32_t *binding, uint16_t *port);
