@@ -20,11 +20,12 @@ COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
 class Both:
     """What both ends said."""
 
-    def __init__(self, ours, theirs, client):
+    def __init__(self, ours, theirs, client, seen=""):
         self.status = ours.status or theirs[0]
         self.ours = ours.output
         self.client = client
-        self.output = "--- adverb\n%s\n--- rxe\n%s" % (ours.output, theirs[1])
+        self.output = "--- adverb\n%s\n--- rxe\n%s%s" % (
+            ours.output, theirs[1], seen)
 
     def lines(self, _side):
         return self.client.splitlines()
@@ -88,6 +89,18 @@ class Ends:
                          if re.match(r" *(Udp|lab0):", line)]
         return "--- dropped\n" + "\n".join(said)
 
+    def seen(self, status):
+        """If our end failed, with @status: what rxe has of it, its end alive.
+
+        A program that waits for its memory to change sees no error of its
+        queue pair: only here it can be seen."""
+        if not status:
+            return ""
+        _, text = self.vm.run("rdma res show qp; dmesg | tail -n 10; "
+                              "cd %s && grep . *" % COUNTERS)
+        return "\n--- rxe's queue pairs, the guest's log, rxe's counters\n" + \
+            text + self.dropped()
+
     def expect_clean(self, before, r, but=()):
         """rxe's error counters are as @before, except @but."""
         moved = [text for text in self.errors_since(before)
@@ -142,19 +155,22 @@ class Ends:
 
         A pingpong ends when it has what it waits for: the acknowledgement it
         owes may be lost, or not even sent (rxe completes a receive before it
-        acknowledges).  In the guest it keeps its QP until the other end is
-        through; adverb's own leave when nothing of theirs can be lost.
-        perftest's ends meet over TCP before they destroy anything."""
+        acknowledges).  So does ib_write_lat.  In the guest they keep their QP
+        until the other end is through; adverb's own leave when nothing of
+        theirs can be lost.  The ends of perftest's others meet over TCP before
+        they destroy anything."""
         port = next(self.ports)
         argv = [*argv, "-p", str(port)]
         if "pingpong" not in argv[0] and "UD" not in argv:
             argv += ["-u", str(timeout)]
         line = " ".join(self.words("there", argv, six))
         done = "true"
-        if "pingpong" in argv[0]:
-            line = "LD_PRELOAD=/pace.so PACE=/tmp/%d PACE_TIMEOUT=%d %s" % (
-                port, timeout, line)
+        if "pingpong" in argv[0] or argv[0] == "ib_write_lat":
+            line = "LD_PRELOAD=/pace.so PACE=/tmp/%d PACE_STAYS=1 %s" % (
+                port, line)
             done = "touch /tmp/%d" % port
+        if "pingpong" in argv[0]:
+            line = "PACE_TIMEOUT=%d %s" % (timeout, line)
             env = {"LD_PRELOAD": PACE, "PACE_TIMEOUT": str(timeout), **env}
         ours = self.here(self.words("here", argv, six))
         env = self.t.environment(**env)
@@ -162,23 +178,25 @@ class Ends:
             theirs = self.vm.start(line)
             self.port_there(port, theirs)
             r = self.t.finish(self.t.start([*ours, THERE], env=env), HANG)
+            seen = self.seen(r.status)
             self.vm.run(done)
             # A client that failed leaves a server that waits.
             return Both(r, theirs.wait(HANG if r.status == 0 else 5),
-                        r.output)
+                        r.output, seen)
         process = self.t.start(ours, env=env)
         wait_here(process, lambda: listens(port))
         theirs = self.vm.start(line + " " + HERE)
         self.watch(process, theirs)
+        seen = self.seen(process.poll())
         self.vm.run(done)
-        return self.end(process, theirs)
+        return self.end(process, theirs, seen)
 
-    def end(self, process, theirs):
+    def end(self, process, theirs, seen=""):
         """Our server ends, or is killed if their client failed."""
         status = theirs.wait(HANG if process.poll() in (None, 0) else 5)
         if status[0] and process.poll() is None:
             process.kill()
-        return Both(self.t.finish(process, HANG), status, status[1])
+        return Both(self.t.finish(process, HANG), status, status[1], seen)
 
     def listener_here(self, argv, **env):
         """A server of ours, once librdmacm says that it listens."""
