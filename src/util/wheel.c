@@ -9,6 +9,7 @@
 void wheel_init(struct wheel *w, uint64_t now_ns)
 {
 	w->now_tick = now_ns >> WHEEL_TICK_SHIFT;
+	w->levels = 0;
 	for (int l = 0; l < WHEEL_LEVELS; l++) {
 		w->used[l] = 0;
 		for (int s = 0; s < WHEEL_SLOTS; s++)
@@ -36,6 +37,14 @@ static void place(struct wheel *w, struct wheel_timer *t)
 	t->level = (uint8_t)level;
 	list_push_tail(&w->slot[level][t->slot], &t->node);
 	w->used[level] |= 1ull << t->slot;
+	w->levels |= 1u << level;
+}
+
+static void forget_slot(struct wheel *w, unsigned level, unsigned slot)
+{
+	w->used[level] &= ~(1ull << slot);
+	if (!w->used[level])
+		w->levels &= ~(1u << level);
 }
 
 void wheel_set(struct wheel *w, struct wheel_timer *t, uint64_t due_ns)
@@ -55,7 +64,7 @@ void wheel_cancel(struct wheel *w, struct wheel_timer *t)
 		return;
 	list_remove(&t->node);
 	if (list_is_empty(&w->slot[t->level][t->slot]))
-		w->used[t->level] &= ~(1ull << t->slot);
+		forget_slot(w, t->level, t->slot);
 }
 
 /* Bring the slots of higher levels that now_tick has entered one level down. */
@@ -70,7 +79,7 @@ static void cascade(struct wheel *w)
 		list_init(&moving);
 		for (struct list *n; (n = list_pop_head(&w->slot[l][s]));)
 			list_push_tail(&moving, n);
-		w->used[l] &= ~(1ull << s);
+		forget_slot(w, (unsigned)l, s);
 		for (struct list *n; (n = list_pop_head(&moving));)
 			place(w, CONTAINER_OF(n, struct wheel_timer, node));
 	}
@@ -79,8 +88,9 @@ static void cascade(struct wheel *w)
 /* The next tick at which a slot must be looked at. */
 static uint64_t next_tick(const struct wheel *w)
 {
-	for (int l = 0; l < WHEEL_LEVELS; l++) {
-		unsigned shift = (unsigned)(SLOT_BITS * l);
+	for (uint32_t left = w->levels; left; left &= left - 1) {
+		unsigned l = (unsigned)__builtin_ctz(left);
+		unsigned shift = SLOT_BITS * l;
 		unsigned cur = (w->now_tick >> shift) & SLOT_MASK;
 		uint64_t later = w->used[l] & ~((1ull << cur) - 1);
 

@@ -27,6 +27,7 @@ struct wheel_timer {
 
 struct wheel {
 	uint64_t now_tick; /* all slots up to here have been emptied */
+	uint32_t levels;   /* bit l: level l has timers */
 	uint64_t used[WHEEL_LEVELS]; /* bit s: slot s has timers */
 	struct list slot[WHEEL_LEVELS][WHEEL_SLOTS];
 };
