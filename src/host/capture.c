@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "host/capture.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,7 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 	static uint8_t frame[MAX_FRAME]; /* one lane, under its lock */
 	uint32_t head[7], tail;
 	struct timespec t;
+	ssize_t written;
 	uint64_t ns;
 	size_t n;
 
@@ -153,6 +155,12 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		{frame, bits_align_up(n, 4)},
 		{&tail, sizeof tail},
 	};
-	if (writev(file, iov, 3) != (ssize_t)tail) /* the disk is full */
+	written = writev(file, iov, 3);
+	if (written != (ssize_t)tail) {
+		if (written >= 0) /* a part of it */
+			errno = ENOSPC;
+		host_say(0xca98,
+			 "the capture ends here, it cannot be written: %m");
 		capture_close();
+	}
 }

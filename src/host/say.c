@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sentences for people, on stderr; never twice for one cause. */
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "host/heard.h"
 #include "host/host.h"
 #include "util/bits.h"
 #include "util/lock.h"
@@ -36,7 +35,7 @@ void host_say(uint64_t key, const char *fmt, ...)
 	const char *wish = getenv("ADVERB_EXPLAIN");
 	char line[640] = "adverb: ";
 	size_t at = strlen(line), room = sizeof line - at - 1;
-	int err = errno, n;
+	int n;
 	va_list args;
 
 	if ((wish && strcmp(wish, "0") == 0) || !is_new(key))
@@ -47,8 +46,5 @@ void host_say(uint64_t key, const char *fmt, ...)
 	if (n > 0)
 		at += bits_min_u64((uint64_t)n, room - 1);
 	line[at++] = '\n';
-	/* One write, past stdio: a program's own buffers are not ours. */
-	if (write(STDERR_FILENO, line, at) < 0)
-		errno = err;
-	errno = err;
+	heard_write(line, at);
 }

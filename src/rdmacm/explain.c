@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "host/heard.h"
 #include "util/lock.h"
 
 #define CAUSES 64 /* then it is silent */
@@ -37,7 +37,7 @@ static void say(const char *format, va_list args)
 	const char *wish = getenv("ADVERB_EXPLAIN");
 	char line[512] = "adverb: ";
 	size_t at = strlen(line), room = sizeof(line) - at - 1;
-	int saved = errno, n;
+	int n;
 
 	if ((wish && !strcmp(wish, "0")) || !is_new(format))
 		return;
@@ -45,10 +45,7 @@ static void say(const char *format, va_list args)
 	if (n > 0)
 		at += (size_t)n < room ? (size_t)n : room - 1;
 	line[at++] = '\n';
-	/* One write, past stdio: a program's own buffers are not ours. */
-	if (write(STDERR_FILENO, line, at) < 0)
-		errno = saved;
-	errno = saved;
+	heard_write(line, at);
 }
 
 void r_say(const char *format, ...)

@@ -7,19 +7,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "host/heard.h"
 
 int u_no_port(const char *call)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 	const char *wish = getenv("ADVERB_EXPLAIN");
+	char line[256];
 
 	if (!atomic_flag_test_and_set(&said) && !(wish && !strcmp(wish, "0")))
-		dprintf(STDERR_FILENO,
-			"adverb: management datagrams (umad) are not built "
-			"yet: %s fails with ENODEV; ibv_devinfo shows the "
-			"devices there are\n",
-			call);
+		heard_write(line,
+			    (size_t)snprintf(
+				    line, sizeof line,
+				    "adverb: management datagrams (umad) are "
+				    "not built yet: %s fails with ENODEV; "
+				    "ibv_devinfo shows the devices there are\n",
+				    call));
 	errno = ENODEV;
 	return -ENODEV;
 }

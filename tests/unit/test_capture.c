@@ -3,6 +3,9 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "host/capture.h"
@@ -217,6 +220,37 @@ static void a_full_disk_ends_the_capture(void **state)
 	assert_false(capture_is_open());
 }
 
+/* The sentences about it. */
+static size_t said_when_full(char *text, size_t size)
+{
+	int before = dup(STDERR_FILENO), fd = memfd_create("stderr", 0);
+	struct rlimit was, few;
+	ssize_t n;
+
+	assert_int_equal(dup2(fd, STDERR_FILENO), STDERR_FILENO);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	few = (struct rlimit){PREAMBLE + 8, was.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+	capture_frame(&four_a, &four_b, (const uint8_t *)"x", 1, 0, 0, 64);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	n = pread(fd, text, size - 1, 0);
+	close(fd);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static void the_program_is_told_that_a_capture_ends(void **state)
+{
+	char text[200] = "";
+
+	unsetenv("ADVERB_EXPLAIN");
+	assert_true(said_when_full(text, sizeof text));
+	assert_non_null(strstr(text, "the capture ends here"));
+	assert_false(capture_is_open());
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -228,6 +262,7 @@ int main(void)
 		CASE(frames_of_every_length_follow_one_another),
 		CASE(two_that_share_a_file_both_write_sections),
 		CASE(what_is_too_long_and_a_closed_file_are_nothing),
+		CASE(the_program_is_told_that_a_capture_ends),
 		CASE(a_full_disk_ends_the_capture),
 	};
 

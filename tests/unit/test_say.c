@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* host/say, and its like of the other two libraries: who hears a sentence. */
+#include "test.h"
+
+#include "host/host.h"
+#include "rdmacm/explain.h"
+#include "umad/explain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int stderr_before;
+
+/* A file in the place of stderr. */
+static int instead(unsigned int flags)
+{
+	int fd = memfd_create("stderr", 0);
+
+	assert_true(fd >= 0);
+	stderr_before = dup(STDERR_FILENO);
+	assert_int_equal(dup3(fd, STDERR_FILENO, (int)flags), STDERR_FILENO);
+	return fd;
+}
+
+static off_t said_into(int fd)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+
+	dup2(stderr_before, STDERR_FILENO);
+	close(stderr_before);
+	close(fd);
+	return size;
+}
+
+static void a_sentence_goes_to_stderr(void **state)
+{
+	int fd = instead(0);
+
+	errno = ENOTTY;
+	host_say(1, "one");
+	assert_int_equal(errno, ENOTTY);
+	assert_int_equal(said_into(fd), strlen("adverb: one\n"));
+}
+
+/* A program without stderr has files of ours there. */
+static void nothing_is_written_to_what_has_its_number(void **state)
+{
+	int fd = instead(O_CLOEXEC);
+
+	errno = ENOTTY;
+	host_say(2, "two");
+	r_say("three");
+	assert_int_equal(errno, ENOTTY);
+	assert_int_equal(u_no_port("umad_open_port"), -ENODEV);
+	assert_int_equal(said_into(fd), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sentence_goes_to_stderr),
+		cmocka_unit_test(nothing_is_written_to_what_has_its_number),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
