@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FULL_MS 2000 /* more than a crowd takes to read what it is sent */
+
 int answer_send(const struct conn *c, const struct proto *question,
 		struct proto *m, const int *fds)
 {
@@ -154,7 +156,8 @@ static const struct conn *owner_of(const struct server *s, uint32_t class)
 	return NULL;
 }
 
-void answer_arena(const struct server *s, struct conn *c, const struct proto *m)
+void answer_arena(struct server *s, struct conn *c, const struct proto *m,
+		  uint64_t now_ms)
 {
 	struct proto reply = {.kind = PROTO_ARENA_IS,
 			      .value = m->value,
@@ -170,10 +173,18 @@ void answer_arena(const struct server *s, struct conn *c, const struct proto *m)
 		reply.brings = PROTO_FD_KICK;
 		c->guest_of[m->value / 64] |= 1ull << m->value % 64;
 	}
-	if (!answer_send(c, m, &reply, kick) || !reply.brings)
+	if (!answer_send(c, m, &reply, kick)) {
+		if (reply.brings)
+			s->full_ms = 0;
 		return;
-	/* too many descriptors are under way just now */
-	reply.about = PROTO_ARENA_LATER;
+	}
+	if (!reply.brings)
+		return;
+	/* too many descriptors are under way just now, or always */
+	if (!s->full_ms)
+		s->full_ms = now_ms;
+	reply.about = now_ms - s->full_ms < FULL_MS ? PROTO_ARENA_LATER
+						    : PROTO_ARENA_NONE;
 	reply.brings = 0;
 	answer_send(c, m, &reply, NULL);
 }

@@ -32,7 +32,7 @@ void answer_page(const struct server *s, const struct conn *c,
 		 const struct proto *m);
 /* Where an arena is, only to processes of the same user, of which the kernel
  * then lets those open it who could as well debug its owner. */
-void answer_arena(const struct server *s, struct conn *c,
-		  const struct proto *m);
+void answer_arena(struct server *s, struct conn *c, const struct proto *m,
+		  uint64_t now_ms);
 
 #endif

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -91,13 +92,27 @@ static void look_at_broker(struct client *c)
 	c->is_foreign = who.uid && who.uid != geteuid();
 }
 
+/* The limit that is in the way, to c->why. */
+static void name_limit(struct client *c, int error)
+{
+	struct rlimit files = {0};
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	snprintf(c->why, sizeof(c->why),
+		 error == -EMFILE
+			 ? "this program's limit on open files, %llu, is "
+			   "reached: raise ulimit -n"
+			 : "more descriptors of this user are under way than "
+			   "ulimit -n, %llu, allows: raise it",
+		 (unsigned long long)files.rlim_cur);
+}
+
 /* The safe holds the sockets of all of our user's programs. */
-static void say_hello(struct client *c)
+static int send_hello(struct client *c, bool with_arena)
 {
 	struct proto m = {.kind = PROTO_HELLO, .value = c->class};
 	int fds[PROTO_FDS], n = 0;
 
-	look_at_broker(c);
 	if (c->udp_fd >= 0) {
 		m.brings |= PROTO_FD_SOCKET;
 		fds[n++] = c->udp_fd;
@@ -106,17 +121,36 @@ static void say_hello(struct client *c)
 		m.brings |= PROTO_FD_SAFE;
 		fds[n++] = c->safe_fd;
 	}
-	if (c->arena_fd >= 0) {
+	if (with_arena) {
 		m.arena = (struct proto_at){proto_pid_space(),
 					    (uint32_t)getpid(), c->arena_fd};
 		m.brings |= PROTO_FD_KICK;
 		fds[n++] = c->kick_fd;
 	}
+	return tell(c, &m, fds);
+}
+
+static void say_hello(struct client *c)
+{
+	bool shares = c->arena_fd >= 0;
+	int error;
+
+	look_at_broker(c);
 	c->state = CLIENT_GREETING;
 	/* whose class is known is taken for dead if this connection ends */
 	c->due_ms = c->class ? UINT64_MAX : now_ms() + c->patience_ms;
-	if (tell(c, &m, fds))
+	error = send_hello(c, shares);
+	if (error == -ETOOMANYREFS && shares) {
+		error = send_hello(c, false);
+		c->hides_arena = !error;
+	}
+	if (error == -ETOOMANYREFS) {
+		name_limit(c, error);
+		lose(c, error, c->why);
+	} else if (error && error != -EPIPE) {
+		/* who has gone may have said why */
 		lose(c, -EPIPE, "the broker adverbd comes and goes");
+	}
 }
 
 /*
@@ -340,14 +374,21 @@ bool client_turn(struct client *c, struct client_news *news)
 		error = proto_receive(c->unix_fd, &m, fds);
 		if (error == -EAGAIN)
 			break;
+		if (error == -ECONNRESET)
+			continue; /* once: what it said comes next */
 		if (!error && m.version != PROTO_VERSION)
 			error = -EPROTO;
 		if (!error)
 			is_news = take(c, &m, fds, news);
 		for (int i = 0; i < PROTO_FDS; i++)
 			close_fd(&fds[i]);
+		if (error == -EMFILE)
+			name_limit(c, error);
 		if (error)
-			lose(c, error, "the broker adverbd comes and goes");
+			lose(c, error,
+			     error == -EMFILE
+				     ? c->why
+				     : "the broker adverbd comes and goes");
 	}
 	if (c->state == CLIENT_GREETING && now_ms() >= c->due_ms) {
 		name_silent(c);

@@ -44,6 +44,7 @@ struct client {
 	int safe_fd; /* for the broker's successor; -1: not for us */
 	int tree_fd; /* what client_tree was given; -1 */
 	int arena_fd, kick_fd; /* what to share, borrowed; or -1 */
+	bool hides_arena;      /* the limit on open files forbids to show it */
 	uint32_t class;
 	uint32_t serial;
 	uint64_t patience_ms; /* for the answer to a hello */
@@ -81,7 +82,8 @@ struct client_news {
 /*
  * 0, or -errno with a sentence in *why, which borrows from c or is constant:
  * -ENOENT there is no broker to start, -EADDRINUSE the port is somebody's,
- * -ETIMEDOUT there is a broker, and it says nothing.
+ * -ETIMEDOUT there is a broker, and it says nothing, -EMFILE its limit on open
+ * files is reached, or ours.
  */
 int client_open(struct client *c, const char **why);
 struct client_wish {

@@ -90,7 +90,7 @@ static void tell(struct cmserver_client *c, struct cmproto *m)
 
 bool cmserver_has_output(const struct cmserver_client *c)
 {
-	return c->waiting > 0;
+	return c->waiting > 0 || c->is_lost;
 }
 
 /* Where many ended at once, as with a peer, a burst was said. */

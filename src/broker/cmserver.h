@@ -41,7 +41,7 @@ void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 /* One message of it; false when it is to be dropped. */
 bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 		     const struct cmproto *m, size_t length, uint64_t now_ns);
-/* Is there something to tell it? */
+/* Is there something to tell it, if only that it is dropped? */
 bool cmserver_has_output(const struct cmserver_client *c);
 /* Tell it, as far as its socket takes it; false when it is to be dropped. */
 bool cmserver_output(struct cmserver_client *c);

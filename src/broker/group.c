@@ -14,12 +14,14 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define ROCEV2_UDP_PORT 4791 /* IBTA A17.3.1 */
 /* A bound that no receive buffer reaches, so that a flood ends a drain. */
-#define DRAIN_MAX 65536
+#define DRAIN_MAX	65536
+#define FEWEST_FOR_SAFE 256
 
 static void drain(int fd, int max)
 {
@@ -159,6 +161,16 @@ static int open_relay(struct group_member *m, const char **why)
 	return 0;
 }
 
+/* What is in a safe is under way, of which a user may have no more than its
+ * limit on open files: a small one is for what we send. */
+static bool may_keep_safe(void)
+{
+	struct rlimit files;
+
+	return !getrlimit(RLIMIT_NOFILE, &files) &&
+	       files.rlim_cur >= FEWEST_FOR_SAFE;
+}
+
 /* The next member, which is index count of the group; 0 or -errno. */
 static int join(struct group *g, const char **why)
 {
@@ -171,9 +183,10 @@ static int join(struct group *g, const char **why)
 	error = g->is_relayed ? open_relay(&m, why) : open_member(g, &m, why);
 	if (error)
 		return error;
-	if (!g->count)
-		safe_new(&g->safe); /* without one it works until we die */
-	else
+	/* without one it works until we die */
+	if (!g->count && may_keep_safe())
+		safe_new(&g->safe);
+	else if (g->count)
 		m.page_fd = page_new();
 	safe_put(&g->safe, g->count, (int[]){m.fd, m.page_fd, m.relay_fd});
 	g->member[g->count++] = m;

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/shown.h"
+
 #define ROCEV2_UDP_PORT 4791
 #define SHOWN_BYTES	16 /* of a process's name */
 
@@ -78,6 +80,7 @@ static int find_process(unsigned long inode, char name[SHOWN_BYTES])
 	if (!f || !fgets(name, SHOWN_BYTES, f))
 		snprintf(name, SHOWN_BYTES, "a program");
 	name[strcspn(name, "\n")] = '\0';
+	shown_make(name); /* its owner chose it */
 	if (f)
 		fclose(f);
 	return pid;

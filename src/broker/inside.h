@@ -6,6 +6,7 @@
 #ifndef ADVERB_BROKER_INSIDE_H
 #define ADVERB_BROKER_INSIDE_H
 
+#include "broker/away.h"
 #include "broker/cmserver.h"
 #include "broker/far.h"
 #include "broker/group.h"
@@ -20,7 +21,7 @@
 
 /* a process may have two: for its class, and for its connections */
 #define CONN_MAX (2 * STEER_CLASS_MAX + 64)
-#define FIXED	 3 /* descriptors that are polled besides the clients' */
+#define FIXED	 4 /* descriptors that are polled besides the clients' */
 
 /*
  * One client, or (fd -1) what is left of one that had a class of a broker that
@@ -47,7 +48,9 @@ struct conn {
 };
 
 struct server {
-	int listen_fd, spare_fd;
+	int listen_fd;
+	struct away away;
+	uint64_t full_ms; /* since when no descriptor can be sent; 0 */
 	uint64_t idle_ms, idle_since_ms;
 	uint32_t conns;
 	struct conn conn[CONN_MAX];
@@ -57,7 +60,7 @@ struct server {
 	struct far *far;
 	uint64_t names; /* given */
 	struct tally tally;
-	struct pollfd polled[FIXED + 2 * CONN_MAX];
+	struct pollfd polled[FIXED + 2 * CONN_MAX], room[FIXED + 2 * CONN_MAX];
 };
 
 #endif

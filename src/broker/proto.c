@@ -3,7 +3,9 @@
 #include "broker/proto.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 union control {
@@ -11,12 +13,37 @@ union control {
 	char room[CMSG_SPACE(PROTO_FDS * sizeof(int))];
 };
 
+/*
+ * The kernel lets a user have no more descriptors under way than the sender
+ * may open, whoever sent them.  By the soft limit, which says what the program
+ * can cope with: for the moment of the call the hard one is as good.
+ */
+static ssize_t send_raised(int socket, const struct msghdr *msg)
+{
+	struct rlimit is, most;
+	ssize_t n;
+	int error;
+
+	errno = ETOOMANYREFS;
+	if (getrlimit(RLIMIT_NOFILE, &is) || is.rlim_cur >= is.rlim_max)
+		return -1;
+	most = (struct rlimit){is.rlim_max, is.rlim_max};
+	if (setrlimit(RLIMIT_NOFILE, &most))
+		return -1;
+	n = sendmsg(socket, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	error = errno;
+	setrlimit(RLIMIT_NOFILE, &is);
+	errno = error;
+	return n;
+}
+
 int proto_send(int socket, const struct proto *m, const int *fds)
 {
 	size_t n = (size_t)__builtin_popcount(m->brings);
 	union control control = {0};
 	struct iovec iov = {(void *)(uintptr_t)m, sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t sent;
 
 	if (n) {
 		control.head.cmsg_level = SOL_SOCKET;
@@ -26,8 +53,10 @@ int proto_send(int socket, const struct proto *m, const int *fds)
 		msg.msg_control = &control;
 		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
 	}
-	return sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno
-								      : 0;
+	sent = sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent < 0 && errno == ETOOMANYREFS)
+		sent = send_raised(socket, &msg);
+	return sent < 0 ? -errno : 0;
 }
 
 /* The descriptors that came, in order; their number. */
@@ -55,6 +84,7 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 	int got[PROTO_FDS + 1]; /* the room is aligned up */
 	size_t n, used = 0;
 	ssize_t length;
+	bool lacks = false;
 
 	for (int i = 0; i < PROTO_FDS; i++)
 		fds[i] = -1;
@@ -65,12 +95,17 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 		return -EPIPE;
 	n = take_fds(&msg, got);
 	for (int i = 0; i < PROTO_FDS; i++)
-		if (m->brings & 1u << i && used < n)
-			fds[i] = got[used++];
+		if (m->brings & 1u << i) {
+			fds[i] = used < n ? got[used++] : -1;
+			lacks |= fds[i] < 0;
+		}
 	while (used < n)
 		close(got[used++]);
 	if (length != sizeof(*m) || msg.msg_flags & MSG_TRUNC ||
 	    m->magic != PROTO_MAGIC)
 		return -EPROTO;
+	/* what it did not name may also be more than a message has */
+	if (msg.msg_flags & MSG_CTRUNC)
+		return lacks ? -EMFILE : -EPROTO;
 	return 0;
 }

@@ -112,14 +112,16 @@ static inline socklen_t proto_address(struct sockaddr_un *a)
 
 /*
  * Sends a message with the descriptors that m->brings says; never waits.  0 or
- * -errno.
+ * -errno; -ETOOMANYREFS: more of this user are under way than our limit on open
+ * files allows.
  */
 int proto_send(int socket, const struct proto *m, const int *fds);
 /*
  * Takes one message into a zeroed *m; fds[k] is what bit k of m->brings says,
  * or -1, and the caller's.  0; -EAGAIN: there is none; -EPIPE: the other side
- * is gone; -EPROTO: it is no message of this protocol, *m and fds are what
- * there was.
+ * is gone; -ECONNRESET: so it is, but what it said before may still be there;
+ * -EPROTO: it is no message of this protocol, -EMFILE: our limit on open files
+ * left no room for all that it brought: *m and fds are what there was.
  */
 int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS]);
 

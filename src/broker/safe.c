@@ -180,12 +180,15 @@ void safe_close(struct safe *s)
 int safe_put(struct safe *s, uint32_t i, const int fds[SAFE_MEMBER_FDS])
 {
 	size_t n = 0;
+	int error;
 
-	if (s->fd < 0)
+	if (s->fd < 0 || s->is_torn)
 		return -ENOENT;
 	while (n < SAFE_MEMBER_FDS && fds[n] >= 0)
 		n++;
-	return send_fds(s->shelf[i / SHELF_MEMBERS][1], fds, n);
+	error = send_fds(s->shelf[i / SHELF_MEMBERS][1], fds, n);
+	s->is_torn = error != 0;
+	return error;
 }
 
 int safe_get(struct safe *s, uint32_t i, int fds[SAFE_MEMBER_FDS])

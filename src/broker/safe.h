@@ -53,6 +53,7 @@ struct safe {
 	int ledger_fd;
 	int shelf[SAFE_SHELVES][2]; /* to read from, to write to */
 	struct safe_ledger *ledger; /* mapped */
+	bool is_torn; /* a member could not be put there: it ends before it */
 };
 
 /* Holds nothing. */
@@ -62,7 +63,11 @@ int safe_new(struct safe *s);
 /* Another's; takes fd in any case. */
 int safe_open(struct safe *s, int fd);
 void safe_close(struct safe *s);
-/* Member i, which follows i - 1; the first descriptor that is -1 ends them. */
+/*
+ * Member i, which follows i - 1; the first descriptor that is -1 ends them.
+ * -errno: it is not there, nor will be any that follows: a successor would take
+ * each for the one before it.
+ */
 int safe_put(struct safe *s, uint32_t i, const int fds[SAFE_MEMBER_FDS]);
 /* Copies of member i's descriptors or -1, the caller's; -ENOENT: no such. */
 int safe_get(struct safe *s, uint32_t i, int fds[SAFE_MEMBER_FDS]);

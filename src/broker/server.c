@@ -5,6 +5,7 @@
 #include "broker/answer.h"
 #include "broker/inside.h"
 #include "broker/sweep.h"
+#include "broker/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +66,7 @@ static void claim(struct server *s)
 }
 
 /* The safe only to our own user, who can read this port in any case. */
-static void welcome(struct server *s, struct conn *c)
+static int welcome(struct server *s, struct conn *c)
 {
 	const struct group_member *member = &s->group.member[c->class];
 	struct proto m = {.kind = PROTO_WELCOME,
@@ -88,7 +89,7 @@ static void welcome(struct server *s, struct conn *c)
 		m.brings |= PROTO_FD_SAFE;
 		fds[n++] = s->group.safe.fd;
 	}
-	answer_send(c, &c->hello, &m, fds);
+	return answer_send(c, &c->hello, &m, fds);
 }
 
 /* A client of the broker before us: what we kept of it is this one now. */
@@ -110,6 +111,24 @@ static bool recognise(struct server *s, struct conn *c)
 	c->is_heirloom = true;
 	safe_note(&s->group.safe, class, true, c->user, c->pid);
 	return true;
+}
+
+/* It is told which limit, and has no class. */
+static void refuse_for(struct server *s, struct conn *c, int error,
+		       const char *why)
+{
+	char limit[sizeof(c->hello.why)];
+
+	if (error == -EMFILE || error == -ENFILE || error == -ETOOMANYREFS) {
+		away_why(-error, limit, sizeof(limit));
+		why = limit;
+		error = -EMFILE;
+	}
+	answer_refuse(c, &c->hello, -error, why);
+	if (c->class && !c->hello.value) {
+		group_release(&s->group, c->class, now_ms());
+		c->class = 0;
+	}
 }
 
 static void greeted(struct conn *c)
@@ -136,10 +155,10 @@ static void greet(struct server *s, struct conn *c)
 		if (s->group.count)
 			why = "its queue pairs' class is not known any more";
 	}
+	if (!error && welcome(s, c) == -ETOOMANYREFS)
+		error = -ETOOMANYREFS;
 	if (error)
-		answer_refuse(c, &c->hello, -error, why);
-	else
-		welcome(s, c);
+		refuse_for(s, c, error, why);
 	greeted(c);
 }
 
@@ -265,7 +284,7 @@ static void handle(struct server *s, struct conn *c, const struct proto *m,
 	else if (m->kind == PROTO_TREE)
 		take_tree(s, c, &fds[3]);
 	else if (m->kind == PROTO_ARENA)
-		answer_arena(s, c, m);
+		answer_arena(s, c, m, now_ms());
 	else
 		answer_refuse(c, m, EOPNOTSUPP, "an unknown request");
 }
@@ -300,7 +319,16 @@ static bool serve_cm(struct server *s, struct conn *c, int max)
 	return true;
 }
 
-/* 0 or -errno: -EAGAIN: there is none, -EPROTO: it makes no sense. */
+static void refuse_full(const struct conn *c, const struct proto *m)
+{
+	char why[sizeof(m->why)];
+
+	away_why(EMFILE, why, sizeof(why));
+	answer_refuse(c, m, EMFILE, why);
+}
+
+/* 0 or -errno: -EAGAIN: there is none, -EPROTO: it makes no sense, -EMFILE: we
+ * had no room for what it brought. */
 static int serve_message(struct server *s, struct conn *c)
 {
 	int fds[PROTO_FDS], error;
@@ -310,6 +338,8 @@ static int serve_message(struct server *s, struct conn *c)
 	if (error == -EPROTO)
 		answer_refuse(c, &m, EPROTO,
 			      "this is not the broker's protocol");
+	else if (error == -EMFILE)
+		refuse_full(c, &m);
 	else if (!error)
 		handle(s, c, &m, fds);
 	for (int i = 0; i < PROTO_FDS; i++)
@@ -339,7 +369,8 @@ static bool serve(struct server *s, struct conn *c)
 	do
 		error = serve_message(s, c);
 	while (!error && --left && asks_for_arena(c));
-	return !error || error == -EAGAIN || error == -EPROTO;
+	return !error || error == -EAGAIN || error == -EPROTO ||
+	       error == -EMFILE;
 }
 
 /* Who works in others' arenas may have left something half done there. */
@@ -422,14 +453,6 @@ static void leave(struct server *s, uint32_t i)
 	c->fd = -1;
 }
 
-/* Out of descriptors: turn the caller away rather than spin on the listener. */
-static void turn_away(struct server *s)
-{
-	close(s->spare_fd);
-	close(accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC));
-	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
 /* False: nobody waits, or not for us. */
 static bool admit(struct server *s)
 {
@@ -439,11 +462,14 @@ static bool admit(struct server *s)
 
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE)
-			turn_away(s);
+			away_accept(&s->away, s->listen_fd, now_ms());
 		return false;
 	}
-	if (s->conns == CONN_MAX ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length)) {
+	if (s->conns == CONN_MAX) {
+		away_take(&s->away, fd, now_ms());
+		return true;
+	}
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length)) {
 		close(fd);
 		return true;
 	}
@@ -488,7 +514,7 @@ static int patience(struct server *s)
 			wait = RETRY_MS;
 	if (rest >= 0 && (wait < 0 || rest < wait))
 		wait = rest;
-	return refresh(s, gsi_patience(s, wait));
+	return refresh(s, gsi_patience(s, away_patience(&s->away, wait)));
 }
 
 static bool serve_one(struct server *s, struct conn *c, short events)
@@ -548,7 +574,10 @@ bool server_turn(struct server *s)
 	uint32_t n = s->conns;
 	int ready;
 
-	p[0] = (struct pollfd){.fd = s->listen_fd, .events = POLLIN};
+	/* who is next waits there until we can say something to it */
+	p[0] = (struct pollfd){.fd = s->away.fd < 0 ? s->listen_fd : -1,
+			       .events = POLLIN};
+	p[3] = (struct pollfd){.fd = s->away.fd, .events = POLLIN};
 	p[1] = (struct pollfd){.fd = gsi_fd(&s->gsi), .events = POLLIN};
 	p[2] = (struct pollfd){.fd = tally_fd(&s->tally), .events = POLLIN};
 	for (uint32_t i = 0; i < n; i++) {
@@ -558,8 +587,9 @@ bool server_turn(struct server *s)
 		p[FIXED + 1 + 2 * i] =
 			(struct pollfd){s->conn[i].pidfd, POLLIN, 0};
 	}
-	ready = poll(p, FIXED + 2 * (nfds_t)n, patience(s));
+	ready = watch_all(p, s->room, FIXED + 2 * (nfds_t)n, patience(s));
 	greet_waiting(s);
+	away_turn(&s->away, now_ms());
 	if (ready > 0)
 		serve_ready(s, p, n);
 	claim(s);
@@ -599,7 +629,7 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 	fcntl(listen_fd, F_SETFL, O_NONBLOCK);
 	listen(listen_fd, BACKLOG);
 	s->listen_fd = listen_fd;
-	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	away_init(&s->away);
 	s->idle_ms = config->idle_ms;
 	s->idle_since_ms = now_ms();
 	return s;
@@ -618,6 +648,6 @@ void server_free(struct server *s)
 	tally_close(&s->tally);
 	free_agents(s);
 	close(s->listen_fd);
-	close(s->spare_fd);
+	away_close(&s->away);
 	free(s);
 }

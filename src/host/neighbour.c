@@ -442,7 +442,8 @@ void neighbour_answered(const struct client_news *news)
 	case CLIENT_ARENA_NONE:
 		refuse(class, "it does not share its memory (it is another "
 			      "user's, captures packets, or has "
-			      "ADVERB_DIRECT=0)");
+			      "ADVERB_DIRECT=0, or its limit on open files "
+			      "is too small)");
 		break;
 	case CLIENT_ARENA_LATER:
 		break;

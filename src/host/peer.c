@@ -20,7 +20,7 @@
 #define QUESTIONS	256 /* that wait; one more is asked again later */
 #define NS_PER_MS	1000000u
 
-enum { SAY_NO_BROKER = 0xb0, SAY_FOREIGN, SAY_ALONE, SAY_LATE };
+enum { SAY_NO_BROKER = 0xb0, SAY_FOREIGN, SAY_ALONE, SAY_LATE, SAY_HIDDEN };
 
 /*
  * Our QPN and the one it talks to; of another host, if that is not all 0.  All
@@ -30,6 +30,7 @@ struct question {
 	uint32_t qpn, dest_qpn, scope;
 	uint8_t self[16], host[16];
 	bool is_asked;
+	bool is_owed; /* the broker has not got it: its socket was full */
 	bool is_over; /* the answer: it is gone; see peer_bury */
 };
 
@@ -58,6 +59,11 @@ static void judge(void)
 			 "run by user %u: that user can see and drop this "
 			 "process's packets",
 			 (unsigned)broker.broker_user);
+	if (broker.hides_arena)
+		host_say(SAY_HIDDEN,
+			 "more descriptors of this user are under way than the "
+			 "limit on open files allows: other processes of this "
+			 "host reach this one by packets; raise ulimit -n");
 }
 
 static void say_late(pid_t pid, bool is_stopped)
@@ -166,13 +172,22 @@ static bool is_here(const struct question *q)
 	return !memcmp(q->host, here, 16);
 }
 
-static void put(const struct question *q)
+static void put(struct question *q)
 {
-	if (is_here(q))
-		client_ask(&broker, q->dest_qpn);
-	else
-		client_ask_far(&broker, q->dest_qpn, q->self, q->host,
-			       q->scope);
+	q->is_owed = is_here(q) ? !client_ask(&broker, q->dest_qpn)
+				: !client_ask_far(&broker, q->dest_qpn, q->self,
+						  q->host, q->scope);
+}
+
+/* What filled the socket is answered, which brings us here. */
+static void put_owed(void)
+{
+	for (uint32_t i = 0; i < questions; i++) {
+		if (question[i].is_owed)
+			put(&question[i]);
+		if (question[i].is_owed)
+			return;
+	}
 }
 
 void peer_ask(struct engine *engine, const struct engine_event *e,
@@ -203,9 +218,9 @@ void peer_ask(struct engine *engine, const struct engine_event *e,
 		engine_peer_state(engine, e->qpn, ENGINE_PEER_ALIVE, now_ns);
 		return;
 	}
-	question[questions++] = q;
 	if (q.is_asked)
 		put(&q);
+	question[questions++] = q;
 	wants_turn = true;
 }
 
@@ -327,6 +342,7 @@ void peer_turn(struct engine *engine, uint64_t now_ns)
 	}
 	if (broker.state == CLIENT_ALONE)
 		give_up(engine, now_ns);
+	put_owed();
 	wants_turn = questions > 0 || neighbour_is_asking();
 	show();
 }

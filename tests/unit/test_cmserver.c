@@ -6,7 +6,9 @@
 #include "brokers.h"
 
 #include "broker/cmproto.h"
+#include "broker/cmserver.h"
 
+#include <stdlib.h>
 #include <sys/prctl.h>
 
 #define CONNECTIONS 40
@@ -311,6 +313,42 @@ static void so_is_the_peer_of_one_that_has_shown_no_socket(void **state)
 	close(called);
 }
 
+/* It has read all that there was, and waits for what there was no room for. */
+static void
+who_missed_something_is_dropped_when_it_has_read_the_rest(void **state)
+{
+	struct gsi *gsi = calloc(1, sizeof(*gsi));
+	struct cmproto m = {.version = CMPROTO_VERSION, .kind = CMPROTO_LISTEN};
+	struct cmserver_client *c;
+	struct safe safe;
+	struct cmserver *s;
+	int fd[2], output = 0;
+
+	assert_non_null(gsi);
+	safe_init(&safe);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fd), 0);
+	s = cmserver_new(gsi, &safe, 0);
+	assert_non_null(s);
+	c = cmserver_client_new(s, fd[0], getuid(), getpid());
+	assert_non_null(c);
+	assert_false(cmserver_has_output(c));
+	while (cmserver_handle(s, c, &m, sizeof(m), 0))
+		output++;
+	while (output--) {
+		cmserver_output(c);
+		take(fd[1]);
+	}
+	assert_int_equal(recv(fd[1], &m, sizeof(m), MSG_DONTWAIT), -1);
+	/* which is when the loop asks it again */
+	assert_true(cmserver_has_output(c));
+	assert_false(cmserver_output(c));
+	cmserver_client_free(s, c, 0);
+	cmserver_free(s);
+	close(fd[0]);
+	close(fd[1]);
+	free(gsi);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +361,8 @@ int main(void)
 		cmocka_unit_test(so_is_the_peer_of_one_that_has_not_come_back),
 		cmocka_unit_test(
 			so_is_the_peer_of_one_that_has_shown_no_socket),
+		cmocka_unit_test(
+			who_missed_something_is_dropped_when_it_has_read_the_rest),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
