@@ -108,6 +108,12 @@ static void add_device(const struct netdev_link *l, struct host_device *devices,
 	(*count)++;
 }
 
+/* Is it the first name of the list, of len bytes? */
+static bool is_first(const char *name, const char *list, size_t len)
+{
+	return strlen(name) == len && memcmp(name, list, len) == 0;
+}
+
 /* In the order of the user's list. */
 static uint32_t choose_named(const struct netdev_scene *s, const char *names,
 			     struct host_device *devices)
@@ -118,12 +124,27 @@ static uint32_t choose_named(const struct netdev_scene *s, const char *names,
 		size_t len = strcspn(names, ",");
 
 		for (uint32_t i = 0; i < s->link_count; i++)
-			if (strlen(s->links[i].name) == len &&
-			    memcmp(s->links[i].name, names, len) == 0)
+			if (is_first(s->links[i].name, names, len))
 				add_device(&s->links[i], devices, &count);
 		names += len + (names[len] == ',');
 	}
 	return count;
+}
+
+const char *netdev_missing(const char *named, const struct host_device *devices,
+			   uint32_t count, int *len)
+{
+	for (; *named; named += *len + (named[*len] == ',')) {
+		uint32_t i = 0;
+
+		*len = (int)strcspn(named, ",");
+		while (i < count &&
+		       !is_first(devices[i].netdev, named, (size_t)*len))
+			i++;
+		if (*len && i == count)
+			return named;
+	}
+	return NULL;
 }
 
 uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,

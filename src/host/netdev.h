@@ -55,6 +55,10 @@ enum { NETDEV_GIDS = 1, NETDEV_UP = 2, NETDEV_DOWN = 4, NETDEV_MTU = 8 };
  */
 uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 		       struct host_device devices[HOST_MAX_DEVICES]);
+/* The first name of the user's list that became no device, `len` bytes of it;
+ * NULL if all did. */
+const char *netdev_missing(const char *named, const struct host_device *devices,
+			   uint32_t count, int *len);
 /* Brings the ports up to date; changes[i]: what is new at device i, NETDEV_*.
  */
 void netdev_update(const struct netdev_scene *scene,

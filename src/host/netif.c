@@ -37,6 +37,26 @@ static void forked(void)
 	sysfs_forked();
 }
 
+static void say_missing(const char *named)
+{
+	int len = 0;
+	const char *name = netdev_missing(named, devices, device_count, &len);
+
+	if (!device_count)
+		host_say(0x1e, "no interface is named in ADVERB_DEVICES=%s",
+			 named);
+	else if (name && device_count == HOST_MAX_DEVICES)
+		host_say(0x1e,
+			 "%.*s of ADVERB_DEVICES becomes no device: %u is the "
+			 "most",
+			 len, name, HOST_MAX_DEVICES);
+	else if (name)
+		host_say(0x1e,
+			 "%.*s of ADVERB_DEVICES becomes no device: there is "
+			 "no such interface",
+			 len, name);
+}
+
 static void enumerate(void)
 {
 	struct netdev_scene scene;
@@ -50,9 +70,8 @@ static void enumerate(void)
 		return;
 	}
 	device_count = netdev_choose(&scene, named, devices);
-	if (named && !device_count)
-		host_say(0x1e, "no interface is named in ADVERB_DEVICES=%s",
-			 named);
+	if (named)
+		say_missing(named);
 	netlink_free(&scene);
 }
 

@@ -80,6 +80,31 @@ static uint32_t choose(const char *named)
 	return netdev_choose(&scene, named, devices);
 }
 
+static void the_first_name_that_became_no_device_is_found(void **state)
+{
+	static const struct {
+		const char *named, *missing;
+		int len;
+	} rows[] = {{"lo", NULL, 0},	  {"", NULL, 0},
+		    {",lo,,", NULL, 0},	  {"lo,lo", NULL, 0},
+		    {"lo,l,x", "l,x", 1}, {"loo", "loo", 3},
+		    {"lo lo", "lo lo", 5}};
+
+	add_lo();
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		int len = 0;
+		const char *name = netdev_missing(rows[i].named, devices,
+						  choose(rows[i].named), &len);
+
+		if (!*rows[i].named || !rows[i].missing) {
+			assert_null(name);
+			continue;
+		}
+		assert_string_equal(name, rows[i].missing);
+		assert_int_equal(len, rows[i].len);
+	}
+}
+
 static void update(uint32_t count)
 {
 	netdev_update(&scene, devices, count, changes);
@@ -372,6 +397,8 @@ static void more_than_fits_is_cut_off(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(
+			the_first_name_that_became_no_device_is_found, clear),
 		cmocka_unit_test_setup(
 			a_machine_with_nothing_but_lo_has_one_device, clear),
 		cmocka_unit_test_setup(
