@@ -23,6 +23,7 @@
 #include "host/peer.h"
 #include "host/space_self.h"
 #include "host/thread.h"
+#include "host/wish.h"
 #include "util/bits.h"
 
 #define WINDOW_PACKETS	 512
@@ -184,6 +185,7 @@ static struct host *new_host(const struct host_sink *sink)
 	h->pid = getpid();
 	h->users = 1;
 	ring_store(&h->yield_every, POLL_YIELD);
+	wish_check();
 	lock_init(&h->ctx);
 	err = start(h, sink);
 	if (err) {

@@ -3,6 +3,53 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "host/host.h"
+
+static bool is_number(const char *text)
+{
+	char *end;
+
+	return strtoul(text, &end, 0) <= UINT32_MAX && !*end && *text != '-';
+}
+
+static bool is_switch(const char *text)
+{
+	return strcmp(text, "0") == 0 || strcmp(text, "1") == 0;
+}
+
+void wish_check(void)
+{
+	static const char *const switches[] = {
+		"ADVERB_BPF",	  "ADVERB_CM_FAST", "ADVERB_DIRECT",
+		"ADVERB_EXPLAIN", "ADVERB_GRO",	    "ADVERB_GSO",
+		"ADVERB_GUARD",	  "ADVERB_PTRACER", "ADVERB_SPORT",
+		"ADVERB_STRICT",
+	};
+	static const char *const numbers[] = {"ADVERB_PART_ID",
+					      "ADVERB_PATIENCE"};
+	const char *value;
+
+	for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
+		value = getenv(switches[i]);
+		if (value && *value && !is_switch(value))
+			host_say(0x3100 + i, "%s=%s: it is to be 0 or 1",
+				 switches[i], value);
+	}
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		value = getenv(numbers[i]);
+		if (value && *value && !is_number(value))
+			host_say(0x3200 + i, "%s=%s: it is to be a number",
+				 numbers[i], value);
+	}
+	value = secure_getenv("ADVERB_BROKER");
+	if (value && *value && access(value, X_OK))
+		host_say(0x3300,
+			 "ADVERB_BROKER=%s: it is to be a program: without a "
+			 "broker a thread of this one will be it",
+			 value);
+}
 
 enum wish_way wish_way(void)
 {

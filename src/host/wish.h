@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the environment asks for of the way between processes of one host, for
- * who goes it (neighbour.h) and for adverb doctor.
+ * What the environment asks for: of the way between processes of one host, for
+ * who goes it (neighbour.h) and for adverb doctor; and in vain.
  */
 #ifndef HOST_WISH_H
 #define HOST_WISH_H
@@ -17,5 +17,8 @@ enum wish_way {
 enum wish_way wish_way(void);
 /* Who asks for it wants to hear when it is not to be had. */
 bool wish_is_said(void);
+
+/* Says which variables have a value that means nothing. */
+void wish_check(void);
 
 #endif
