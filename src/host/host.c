@@ -46,6 +46,7 @@ struct host {
 	struct lock ctx;
 	int cancel; /* under it: pthread_setcancelstate's of before */
 	ring_index yield_every; /* empty polls; a guess */
+	ring_index is_after;	/* this look is: somebody ran for a moment */
 };
 
 static struct host *the_host;
@@ -619,32 +620,34 @@ void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)
 
 /*
  * Give the core up, and then look.  When that let somebody run for a moment
- * and something came of it, the peer shares our core: then every look is
- * better preceded by it.  A switch to who computes takes longer.
+ * and something came of it, in packets or right into the queue that is polled,
+ * the peer shares our core: then every look is better preceded by it.  A switch
+ * to who computes takes longer.
  */
 static void yield_poll(struct host *h, uint32_t every)
 {
 	uint32_t news = ring_load(&h->lane.news);
 	uint64_t began = clock_real(), took;
+	bool ran;
 
 	sched_yield();
 	took = clock_real() - began;
+	ran = took > SWITCH_MIN_NS && took < SWITCH_MAX_NS;
 	lane_poll(&h->lane);
-	if (took > SWITCH_MIN_NS && took < SWITCH_MAX_NS &&
-	    ring_load(&h->lane.news) != news)
-		every = 1;
-	else
-		every = bits_min_u32(2 * every, POLL_YIELD);
+	every = ran && ring_load(&h->lane.news) != news
+			? 1
+			: bits_min_u32(2 * every, POLL_YIELD);
 	ring_store(&h->yield_every, every);
+	ring_store(&h->is_after, ran);
 }
 
 void host_poll(struct host *h, uint32_t empty)
 {
 	uint32_t every = ring_own(&h->yield_every);
 
-	/* these polls cost next to nothing */
+	/* these polls cost next to nothing, but where the peer has our core */
 	if (ways_is_quiet(&h->lane.ways))
-		every *= 4;
+		every *= every > 1 ? 4 : 1;
 	else if (ring_load(&h->lane.is_paced))
 		every *= 16;
 	if ((empty + 1) % every == 0)
@@ -657,6 +660,12 @@ void host_polled(struct host *h, bool empty)
 {
 	if (ring_own(&h->lane.is_hungry) != empty)
 		ring_store(&h->lane.is_hungry, empty);
+	if (ring_own(&h->is_after)) {
+		ring_store(&h->is_after, false);
+		/* wrongly, it is doubled back within a few polls */
+		if (!empty)
+			ring_store(&h->yield_every, 1);
+	}
 	wake_for_mail(h);
 }
 
