@@ -50,6 +50,7 @@ struct host {
 };
 
 static struct host *the_host;
+static int the_owner; /* the process that made it, or was about to */
 static struct lock host_once;
 static int once_cancel; /* under it, as host.cancel */
 
@@ -202,19 +203,35 @@ static struct host *new_host(const struct host_sink *sink)
 	return h;
 }
 
+/* Who held the lock, making the host or ending it, is not in the child. */
+static void forked(void)
+{
+	lock_init(&host_once);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
+
+/* What a fork's child inherited stays untouched, and may be half made. */
+static void leave_behind(void)
+{
+	the_host = NULL;
+	thread_forget();
+	netif_forget();
+	neighbour_forget();
+	peer_close();
+}
+
 struct host *host_get(const struct host_sink *sink)
 {
 	struct host *h;
 
 	take_shielded(&host_once, &once_cancel);
-	/* what a fork's child inherited stays untouched and is left behind */
-	if (the_host && !host_is_ours(the_host)) {
-		the_host = NULL;
-		thread_forget();
-		netif_forget();
-		neighbour_forget();
-		peer_close();
-	}
+	if (the_owner && the_owner != getpid())
+		leave_behind();
+	the_owner = getpid();
 	if (the_host)
 		the_host->users++;
 	else
@@ -224,11 +241,15 @@ struct host *host_get(const struct host_sink *sink)
 	return h;
 }
 
-/* A program may end without destroying anything. */
-__attribute__((destructor)) static void quit(void)
+/* A program may end without destroying anything, and while a thread of it
+ * makes the host or ends it. */
+__attribute__((destructor)) static void quit(void) NO_LOCK_ANALYSIS
 {
-	if (the_host && host_is_ours(the_host))
+	if (the_owner != getpid() || !lock_try(&host_once))
+		return;
+	if (the_host)
 		lane_quit(&the_host->lane);
+	lock_give(&host_once);
 }
 
 void host_put(struct host *h)
