@@ -19,7 +19,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define KEPT 64 /* destroyed channels */
+#define KEPT	       64 /* destroyed channels */
+#define REJ_REMOTE_GID 12
 
 #ifndef RWF_NOWAIT /* of <linux/fs.h>, which not every <sys/uio.h> has */
 #define RWF_NOWAIT 8
@@ -60,13 +61,13 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	struct r_channel *c = r_channel(channel), *oldest;
 	int fd;
 
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	fd = channel->fd;
 	channel->fd = -1; /* first: see wait_if_destroyed */
 	close(fd);
 	oldest = kept[next % KEPT];
 	kept[next++ % KEPT] = c;
-	pthread_mutex_unlock(&r_lock);
+	r_give();
 	free(oldest);
 }
 
@@ -131,9 +132,9 @@ int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status)
 
 	if (!e)
 		return r_fail(ENOMEM, "rdma_cm: no memory for an event");
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	r_post(e);
-	pthread_mutex_unlock(&r_lock);
+	r_give();
 	return 0;
 }
 
@@ -182,7 +183,7 @@ void r_channel_move(struct r_id *id, struct r_channel *to)
 			continue;
 		}
 		r_post(e);
-		/* a request's id comes with what became of it meanwhile */
+		/* a request's id comes with it */
 		if (e->base.listen_id)
 			r_channel_move(r_id(e->base.id), to);
 	}
@@ -201,6 +202,8 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m)
 	}
 }
 
+/* At an address of this host that no device has, as 127.0.0.2: nothing could
+ * be sent from there. */
 static bool is_for_no_device(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
@@ -211,8 +214,11 @@ static bool is_for_no_device(struct r_event *e)
 	return !id->device;
 }
 
-/* The passive side's new id, as far as the program's thread can make it. */
-static void requested(struct r_event *e)
+/*
+ * The passive side's new id, as far as the program's thread can make it.  False
+ * and errno: it cannot have the channel that it needs.
+ */
+static bool requested(struct r_event *e)
 {
 	struct r_id *listener = r_id(e->base.listen_id);
 	struct r_id *id = r_id(e->base.id);
@@ -228,11 +234,10 @@ static void requested(struct r_event *e)
 		id->responder_resources = d->max_responder;
 	if (id->initiator_depth > d->max_initiator)
 		id->initiator_depth = d->max_initiator;
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	r_tell(CMPROTO_TAKEN, id->handle);
-	pthread_mutex_unlock(&r_lock);
-	if (listener->is_sync)
-		rdma_migrate_id(&id->base, NULL);
+	r_give();
+	return !listener->is_sync || !rdma_migrate_id(&id->base, NULL);
 }
 
 /* The active side: its queue pair is made ready, then the peer is told. */
@@ -275,9 +280,7 @@ static void process(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
 
-	if (e->base.event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		requested(e);
-	else if (e->base.event == RDMA_CM_EVENT_CONNECT_RESPONSE)
+	if (e->base.event == RDMA_CM_EVENT_CONNECT_RESPONSE)
 		responded(e);
 	else if (e->base.event == RDMA_CM_EVENT_REJECTED ||
 		 e->base.event == RDMA_CM_EVENT_UNREACHABLE ||
@@ -308,7 +311,7 @@ static struct r_event *pop(struct r_channel *c)
 	struct r_event *e = NULL;
 	struct list *n;
 
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	n = list_pop_head(&c->events);
 	if (n) {
 		e = EVENT_OF(n);
@@ -317,7 +320,7 @@ static struct r_event *pop(struct r_channel *c)
 		if (e->multicast)
 			e->multicast->is_joining = true;
 	}
-	pthread_mutex_unlock(&r_lock);
+	r_give();
 	return e;
 }
 
@@ -340,6 +343,7 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 {
 	struct r_event *e;
 	uint64_t token;
+	int error;
 
 	if (!event) {
 		errno = EINVAL;
@@ -353,10 +357,19 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 		}
 		e = pop(r_channel(channel));
 		if (e && is_for_no_device(e)) {
-			r_refuse(e);
+			r_refuse(e, REJ_REMOTE_GID);
 			e = NULL;
 		}
 	} while (!e);
+	if (e->base.event == RDMA_CM_EVENT_CONNECT_REQUEST && !requested(e)) {
+		error = errno;
+		r_refuse(e, R_REJ_NO_RESOURCES);
+		r_fail(error,
+		       "rdma_get_cm_event: no event channel can be made for a "
+		       "request's id, it is rejected: %s",
+		       strerror(error));
+		return -1;
+	}
 	process(e);
 	*event = &e->base;
 	return 0;
@@ -368,10 +381,10 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 		errno = EINVAL;
 		return -1;
 	}
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	r_id(event->listen_id ? event->listen_id : event->id)->unacked--;
 	pthread_cond_broadcast(&r_changed);
-	pthread_mutex_unlock(&r_lock);
+	r_give();
 	free((struct r_event *)(void *)event);
 	return 0;
 }
@@ -412,9 +425,9 @@ int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 		return r_fail(ENOMEM, "rdma_write_cm_event: no memory");
 	/* the newer member of the union */
 	memcpy(&e->base.param, &arg, sizeof(arg));
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	r_post(e);
-	pthread_mutex_unlock(&r_lock);
+	r_give();
 	return 0;
 }
 

@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#define CM_TIMEOUT     20 /* 4.3 s, and as often as the kernel asks */
-#define CM_RETRIES     15
-#define FAST_RETRIES   4  /* of ADVERB_CM_FAST: 8 s */
-#define ACK_TIMEOUT    17 /* 0.5 s: twice the life of a packet */
-#define HOP_LIMIT      64
-#define REJ_REMOTE_GID 12
-#define REJ_CONSUMER   28
-#define REJ_ECE	       35
+#define CM_TIMEOUT   20 /* 4.3 s, and as often as the kernel asks */
+#define CM_RETRIES   15
+#define FAST_RETRIES 4	/* of ADVERB_CM_FAST: 8 s */
+#define ACK_TIMEOUT  17 /* 0.5 s: twice the life of a packet */
+#define HOP_LIMIT    64
+#define REJ_CONSUMER 28
+#define REJ_ECE	     35
 
 /* What the IB CM has room for (IBTA 12.6, A11.3). */
 enum {
@@ -49,11 +49,11 @@ static void say_ready(void)
 	static bool said;
 	const char *fd = secure_getenv("ADVERB_READY_FD");
 
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	if (fd && *fd && !said && write(atoi(fd), "", 1) < 0)
 		errno = 0;
 	said = true;
-	pthread_mutex_unlock(&r_lock);
+	r_give();
 }
 
 int rdma_listen(struct rdma_cm_id *base, int backlog)
@@ -66,6 +66,8 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
 
 	if (!id->handle && r_bind(id, (const struct sockaddr *)&any))
 		return -1;
+	if (!id->is_listening)
+		id->backlog = m.backlog;
 	error = r_call(id, &m, CMPROTO_LISTEN);
 	if (error == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
@@ -75,8 +77,6 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
 	if (error)
 		return r_fail(-error, "rdma_listen: the id cannot listen: %s",
 			      strerror(-error));
-	id->is_listening = true;
-	id->backlog = backlog > 0 ? (uint32_t)backlog : 0;
 	say_ready();
 	return 0;
 }
@@ -156,7 +156,7 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 			    .is_strict = is_set("ADVERB_STRICT")};
 	int error;
 
-	if (!id->device || !id->handle)
+	if (!id->device || !id->handle || (!id->is_aimed && !id->is_passive))
 		return r_fail(EINVAL, "rdma_connect: the id has no address; "
 				      "rdma_resolve_addr comes before it");
 	if (id->is_decided || id->is_listening || id->is_passive)
@@ -176,9 +176,10 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	m.scope = id->scope;
 	m.peer_port = r_addr_port(&base->route.addr.dst_addr);
 	/* unguessable, or the broker's own: it does without */
-	if (getrandom(&m.call_id, sizeof(m.call_id), GRND_NONBLOCK) < 0 ||
-	    getrandom(&m.call_transaction, sizeof(m.call_transaction),
-		      GRND_NONBLOCK) < 0)
+	if (syscall(SYS_getrandom, &m.call_id, sizeof(m.call_id),
+		    GRND_NONBLOCK) < 0 ||
+	    syscall(SYS_getrandom, &m.call_transaction,
+		    sizeof(m.call_transaction), GRND_NONBLOCK) < 0)
 		m.call_id = 0;
 	error = r_request(id, &m, CMPROTO_CONNECT);
 	if (error)
@@ -190,6 +191,17 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	return r_complete(id);
 }
 
+/*
+ * What needs a conversation in a certain state: to the program none is as good
+ * as one in another.  0 or -errno.
+ */
+static int call_in_state(struct r_id *id, struct cmproto *m, uint16_t kind)
+{
+	int error = r_call(id, m, kind);
+
+	return error == -ENOENT ? -EINVAL : error;
+}
+
 static int accept_datagram(struct r_id *id, const struct rdma_conn_param *p)
 {
 	struct cmproto m = {.qkey = id->qkey};
@@ -199,11 +211,23 @@ static int accept_datagram(struct r_id *id, const struct rdma_conn_param *p)
 	if (p && put_private(&m, p->private_data, p->private_data_len,
 			     ROOM_SIDR_REP))
 		return -1;
-	error = r_call(id, &m, CMPROTO_ACCEPT);
+	error = call_in_state(id, &m, CMPROTO_ACCEPT);
 	if (error)
 		return r_fail(-error, "rdma_accept: there is no request that "
 				      "waits for it");
 	return 0;
+}
+
+/* False: the peer was faster.  From here on there are events. */
+static bool decide(struct r_id *id)
+{
+	bool decides;
+
+	r_take();
+	decides = !id->is_withdrawn;
+	id->is_decided = decides;
+	r_give();
+	return decides;
 }
 
 int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
@@ -235,13 +259,18 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 			      "connected: %s",
 			      strerror(error));
 	}
+	if (!decide(id)) {
+		r_qp_fail(id);
+		return r_fail(EINVAL, "rdma_accept: the peer has withdrawn its "
+				      "request");
+	}
 	error = r_request(id, &m, CMPROTO_ACCEPT);
 	if (error) {
+		id->is_decided = false;
 		r_qp_fail(id);
 		return r_fail(-error, "rdma_accept: there is no broker: %s",
 			      strerror(-error));
 	}
-	id->is_decided = true;
 	return r_complete(id);
 }
 
@@ -254,7 +283,7 @@ static int reject(struct rdma_cm_id *id, int reason, const void *data,
 	if (put_private(&m, data, bytes,
 			is_datagram(r_id(id)) ? ROOM_SIDR_REP : ROOM_REJ))
 		return -1;
-	error = r_call(r_id(id), &m, CMPROTO_REJECT);
+	error = call_in_state(r_id(id), &m, CMPROTO_REJECT);
 	if (error)
 		return r_fail(-error, "rdma_reject: there is no request that "
 				      "waits for it");
@@ -274,10 +303,10 @@ int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 	return reject(id, REJ_ECE, private_data, private_data_len);
 }
 
-void r_refuse(struct r_event *e)
+void r_refuse(struct r_event *e, int reason)
 {
 	struct rdma_cm_id *id = e->base.id;
-	struct cmproto no = {.status = REJ_REMOTE_GID};
+	struct cmproto no = {.status = reason};
 
 	r_call(r_id(id), &no, CMPROTO_REJECT);
 	rdma_ack_cm_event(&e->base);
@@ -286,12 +315,13 @@ void r_refuse(struct r_event *e)
 
 int rdma_establish(struct rdma_cm_id *id)
 {
+	struct cmproto m = {0};
 	int error;
 
 	if (id->qp)
 		return r_fail(EINVAL, "rdma_establish: is for ids without a "
 				      "queue pair of rdma_create_qp");
-	error = r_do(r_id(id), CMPROTO_ESTABLISH);
+	error = call_in_state(r_id(id), &m, CMPROTO_ESTABLISH);
 	if (error)
 		return r_fail(-error, "rdma_establish: there is no answer to "
 				      "confirm");
@@ -321,6 +351,9 @@ int rdma_disconnect(struct rdma_cm_id *base)
 	int error;
 
 	r_qp_fail(id);
+	if (!id->is_decided && !id->is_passive && !id->is_listening)
+		return r_fail(EINVAL, "rdma_disconnect: the id has not been "
+				      "connected");
 	error = id->is_up ? r_request(id, &m, CMPROTO_DISCONNECT)
 			  : r_do(id, CMPROTO_DISCONNECT);
 	if (error == -EPIPE || error == -ENOENT) {

@@ -13,9 +13,23 @@
 #define GIDS	64
 #define PORT	1
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t domains = PTHREAD_MUTEX_INITIALIZER;
 static struct r_device devices[DEVICES];
 static int count;
 static pid_t owner; /* a fork's child opens anew */
+
+/* Who held them is not in the child. */
+static void forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&domains, NULL);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
 
 static bool open_device(struct r_device *d, struct ibv_device *device)
 {
@@ -47,14 +61,17 @@ static void open_all(void)
 
 int r_devices(void)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int cancel;
 
+	/* nobody is cancelled with the lock, amid what opens files */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&lock);
 	if (owner != getpid() || !count) {
 		owner = getpid();
 		open_all();
 	}
 	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(cancel, NULL);
 	if (count)
 		return 0;
 	return r_fail(ENODEV, "rdma_cm: this machine has no device: no network "
@@ -91,12 +108,10 @@ struct r_device *r_device_find(const uint8_t ip[16], uint8_t *sgid_index)
 /* Made when first wanted, kept for good: programs register memory in it. */
 static struct ibv_pd *domain(struct r_device *d)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&domains);
 	if (!d->pd)
 		d->pd = ibv_alloc_pd(d->verbs);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&domains);
 	return d->pd;
 }
 

@@ -105,7 +105,14 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 	if (event->status)
 		error = event->status < 0 ? -event->status : event->status;
 	else if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		error = give_queues(listener, event->id) ? errno : 0;
+		error = 0;
+	if (!error && give_queues(listener, event->id)) {
+		/* nobody else would ever free that id */
+		error = errno;
+		r_refuse((struct r_event *)(void *)event, R_REJ_NO_RESOURCES);
+		errno = error;
+		return -1;
+	}
 	if (error) {
 		listen->event = event;
 		errno = error;

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
@@ -17,8 +17,9 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 
 	if (!id)
 		return NULL;
-	/* A program with its own queue pair may ask before it connects. */
-	if (getrandom(&random, sizeof(random), 0) > 0)
+	/* A program with its own queue pair may ask before it connects.  The
+	 * bare call: nobody is cancelled here. */
+	if (syscall(SYS_getrandom, &random, sizeof(random), 0) > 0)
 		id->psn = random & 0xffffff;
 	id->base.channel = channel;
 	id->base.context = context;
@@ -94,15 +95,13 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	if (base->event)
 		rdma_ack_cm_event(base->event);
 	base->event = NULL;
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	r_await_bound(id);
 	/* The peer is told before we wait for our own program. */
-	if (id->handle)
-		r_release(id);
+	r_release(id);
 	r_channel_move(id, NULL);
-	while (id->unacked)
-		pthread_cond_wait(&r_changed, &r_lock);
-	pthread_mutex_unlock(&r_lock);
+	r_await_acks(id);
+	r_give();
 	id_free(id);
 	return 0;
 }
@@ -186,22 +185,27 @@ int r_bind_later(struct r_id *id, const struct sockaddr *addr)
 
 void r_id_bound(struct r_id *id, const struct cmproto *m)
 {
-	struct r_event *e = r_event_new(id,
-					m->error ? RDMA_CM_EVENT_ADDR_ERROR
-						 : RDMA_CM_EVENT_ADDR_RESOLVED,
-					m->error);
+	struct r_event *e;
 
-	id->is_binding = false;
 	if (!m->error) {
 		r_link(id, m->new_id);
 		set_bound(id, &id->base.route.addr.src_addr, m->local_port);
 	}
+	if (!id->is_binding)
+		return; /* its caller waits */
+	id->is_binding = false;
+	id->is_aimed = !m->error;
+	e = r_event_new(id,
+			m->error ? RDMA_CM_EVENT_ADDR_ERROR
+				 : RDMA_CM_EVENT_ADDR_RESOLVED,
+			m->error);
 	if (e)
 		r_post(e);
 }
 
 int r_bind(struct r_id *id, const struct sockaddr *addr)
 {
+	const struct rdma_addr was = id->base.route.addr;
 	char text[R_ADDR_TEXT];
 	struct cmproto m = {0};
 	int error;
@@ -209,20 +213,18 @@ int r_bind(struct r_id *id, const struct sockaddr *addr)
 	if (may_bind(id, addr))
 		return -1;
 	r_bind_message(id, addr, &m);
+	set_bound(id, addr, r_addr_port(addr));
 	error = r_call(id, &m, CMPROTO_BIND);
+	if (!error)
+		return 0;
+	id->base.route.addr = was;
 	if (error == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
 			      "rdma_cm: %s is in use by another "
 			      "program's id, or one of this one",
 			      r_addr_text(addr, text));
-	if (error)
-		return r_fail(-error, "rdma_cm: %s cannot be bound: %s",
-			      r_addr_text(addr, text), strerror(-error));
-	pthread_mutex_lock(&r_lock);
-	r_link(id, m.new_id);
-	pthread_mutex_unlock(&r_lock);
-	set_bound(id, addr, m.local_port);
-	return 0;
+	return r_fail(-error, "rdma_cm: %s cannot be bound: %s",
+		      r_addr_text(addr, text), strerror(-error));
 }
 
 int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *addr)
@@ -254,13 +256,12 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
 		rdma_ack_cm_event(base->event);
 		base->event = NULL;
 	}
-	pthread_mutex_lock(&r_lock);
-	while (id->unacked)
-		pthread_cond_wait(&r_changed, &r_lock);
+	r_take();
+	r_await_acks(id);
 	r_channel_move(id, r_channel(channel));
 	base->channel = channel;
 	id->is_sync = becomes_sync;
-	pthread_mutex_unlock(&r_lock);
+	r_give();
 	if (was_sync)
 		rdma_destroy_event_channel(old);
 	return 0;
@@ -398,11 +399,22 @@ static void explain(const struct r_id *id, const struct cmproto *m)
 		      text, m->status);
 }
 
+/*
+ * A request that the program has not decided about has no events, as with the
+ * kernel: its context is the listener's still, and to accept it fails.  True:
+ * it is such a one, and is withdrawn now.
+ */
+static bool withdraw(struct r_id *id)
+{
+	id->is_withdrawn |= id->is_passive && !id->is_decided;
+	return id->is_withdrawn;
+}
+
 static void post_end(struct r_id *id, enum rdma_cm_event_type type, int status)
 {
 	struct r_event *e;
 
-	if (id->is_disconnected)
+	if (id->is_disconnected || withdraw(id))
 		return;
 	e = id->is_up ? r_event_new(id, RDMA_CM_EVENT_DISCONNECTED, 0)
 		      : r_event_new(id, type, status);
@@ -442,6 +454,8 @@ void r_id_message(struct r_id *id, const struct cmproto *m)
 	if (m->event > CMPROTO_RESOLVED)
 		return;
 	memcpy(id->note, m->note, sizeof(id->note));
+	if (withdraw(id))
+		return;
 	if (m->event == CMPROTO_RESPONSE)
 		id->remote = *m;
 	explain(id, m);

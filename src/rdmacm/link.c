@@ -10,6 +10,7 @@
 #include "rdmacm/object.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 #define PENDING	   64 /* more have to wait: answers must be read, too */
 #define PATIENCE_S 30
 #define RELEASES   256 /* that are kept */
+#define SEEK_MS	   1000
 
 pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t r_changed = PTHREAD_COND_INITIALIZER;
@@ -31,6 +33,7 @@ pthread_cond_t r_changed = PTHREAD_COND_INITIALIZER;
 struct waiter {
 	struct list link;
 	uint32_t serial;
+	uint16_t kind;
 	bool is_done;
 	struct cmproto *answer;
 	struct r_id *id;
@@ -52,6 +55,7 @@ struct pending {
 };
 
 static int broker_fd = -1;
+static bool is_dialling; /* the thread looks for one: others wait, or do not */
 static pid_t owner;
 static uint32_t last_serial, dials; /* brokers that we have had */
 static struct list waiters = {&waiters, &waiters};
@@ -60,6 +64,48 @@ static uint32_t pendings;			      /* in it */
 static struct list released = {&released, &released}; /* oldest first */
 static uint32_t releases;			      /* in it */
 static struct list ids[BUCKETS];		      /* by handle */
+
+static _Thread_local int cancel; /* of who has r_lock: as it was before */
+
+void r_take(void)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pthread_mutex_lock(&r_lock);
+}
+
+void r_give(void)
+{
+	pthread_mutex_unlock(&r_lock);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+static void give(void *unused)
+{
+	r_give();
+}
+
+void r_await_acks(const struct r_id *id)
+{
+	pthread_cleanup_push(give, NULL);
+	while (id->unacked) {
+		pthread_setcancelstate(cancel, NULL);
+		pthread_cond_wait(&r_changed, &r_lock);
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	}
+	pthread_cleanup_pop(0);
+}
+
+/* Whoever held the lock, or waited under it, is not in the child. */
+static void forked(void)
+{
+	pthread_mutex_init(&r_lock, NULL);
+	pthread_cond_init(&r_changed, NULL);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
 
 #define ID_OF(node)                                                            \
 	((struct r_id *)(void *)((char *)(node)-offsetof(struct r_id,          \
@@ -141,6 +187,21 @@ static bool answer_pending(const struct cmproto *m)
 	return false;
 }
 
+/* Here, in the order of the broker's words: who comes after it is to know what
+ * it has said, though the caller may not have woken up yet. */
+static void keep_answer(struct waiter *w, const struct cmproto *m)
+{
+	*w->answer = *m;
+	w->is_done = true;
+	if (m->error)
+		return;
+	memcpy(w->id->note, m->note, sizeof(m->note));
+	if (w->kind == CMPROTO_BIND)
+		r_id_bound(w->id, m);
+	if (w->kind == CMPROTO_LISTEN)
+		w->id->is_listening = true;
+}
+
 static void answer(const struct cmproto *m)
 {
 	if (answer_pending(m))
@@ -150,11 +211,7 @@ static void answer(const struct cmproto *m)
 
 		if (w->serial != m->serial)
 			continue;
-		*w->answer = *m;
-		/* here, where notes come in the order they were written */
-		if (!m->error)
-			memcpy(w->id->note, m->note, sizeof(m->note));
-		w->is_done = true;
+		keep_answer(w, m);
 		pthread_cond_broadcast(&r_changed);
 		return;
 	}
@@ -181,6 +238,8 @@ static void release_waiters(void)
 	list_for_each (n, &waiters) {
 		struct waiter *w = (struct waiter *)(void *)n;
 
+		if (w->is_done)
+			continue;
 		w->answer->error = -EPIPE;
 		w->is_done = true;
 	}
@@ -276,13 +335,14 @@ static void release_again(int fd)
 }
 
 /*
- * Under r_lock: with the successor of a broker that was killed.  Listeners
+ * Under r_lock: go on with the successor of a broker that was killed. Listeners
  * last, or a request that is repeated would be taken for another one.
  */
 static void revive_all(int fd)
 {
 	struct list all = {&all, &all}, last = {&last, &last};
 
+	broker_fd = fd;
 	for (int i = 0; i < BUCKETS; i++)
 		while (ids[i].next && !list_is_empty(&ids[i])) {
 			struct list *n = list_pop_head(&ids[i]);
@@ -306,29 +366,76 @@ static void fail_pending(void)
 		       &(struct cmproto){.error = -EPIPE});
 }
 
-/* A new connection in place of the one that broke; -1: there is none. */
+/* Is there something that only a broker can hear of for us? */
+static bool misses_broker(void)
+{
+	bool misses = false;
+
+	r_take();
+	for (int i = 0; i < BUCKETS && broker_fd < 0; i++)
+		misses |= ids[i].next && !list_is_empty(&ids[i]);
+	r_give();
+	return misses;
+}
+
+/*
+ * Looks for one again and again, and less and less often, as the adapter does:
+ * nobody says when there is one, or when one can be started.  -1: it is not
+ * missed, or a call was faster.
+ */
+static int seek(void)
+{
+	int fd = -1, wait_ms = 1;
+	const char *why;
+
+	while (misses_broker() && client_dial(&fd, &why)) {
+		poll(NULL, 0, wait_ms);
+		wait_ms = wait_ms < SEEK_MS / 2 ? 2 * wait_ms : SEEK_MS;
+	}
+	if (fd < 0)
+		return -1;
+	r_take();
+	if (broker_fd < 0) {
+		revive_all(fd);
+	} else {
+		close(fd);
+		fd = -1;
+	}
+	r_give();
+	return fd;
+}
+
+/*
+ * A new connection in place of the one that broke; -1: none is needed.  Not
+ * under r_lock, which is for calls that need no broker as well: it may take
+ * long until there is one.
+ */
 static int redial(int old)
 {
 	const char *why;
-	int fd = -1;
+	int fd = -1, error;
 
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	release_waiters();
 	broker_fd = -1;
 	close(old);
-	if (client_dial(&fd, &why)) {
+	is_dialling = true;
+	pthread_mutex_unlock(&r_lock);
+	error = client_dial(&fd, &why);
+	pthread_mutex_lock(&r_lock);
+	is_dialling = false;
+	if (error) {
 		r_say("rdma_cm: the broker is gone and there is no other: %s",
 		      why);
 		fd = -1;
 		fail_pending();
 	} else {
-		broker_fd = fd;
 		revive_all(fd);
 	}
 	dials++;
 	pthread_cond_broadcast(&r_changed);
-	pthread_mutex_unlock(&r_lock);
-	return fd;
+	r_give();
+	return fd < 0 ? seek() : fd;
 }
 
 static void *run(void *arg)
@@ -349,9 +456,9 @@ static void *run(void *arg)
 		if (n != sizeof(m) || m.magic != CMPROTO_MAGIC ||
 		    m.version != CMPROTO_VERSION)
 			continue;
-		pthread_mutex_lock(&r_lock);
+		r_take();
 		take(&m);
-		pthread_mutex_unlock(&r_lock);
+		r_give();
 	}
 	return NULL;
 }
@@ -373,7 +480,7 @@ static int start_thread(int fd)
 	return 0;
 }
 
-/* Under r_lock. */
+/* Under r_lock.  -EPIPE: the thread is about to, and `dials` will tell. */
 static int dial(void)
 {
 	const char *why = "";
@@ -389,16 +496,18 @@ static int dial(void)
 		list_init(&released);
 		releases = 0;
 		memset(ids, 0, sizeof(ids));
+		is_dialling = false;
 		owner = getpid();
 	}
 	if (broker_fd >= 0)
 		return 0;
+	if (is_dialling)
+		return -EPIPE;
 	error = client_dial(&fd, &why);
 	if (error) {
 		r_say("rdma_cm: no connection can be made: %s", why);
 		return error;
 	}
-	broker_fd = fd;
 	revive_all(fd); /* of a broker that had no successor then */
 	error = start_thread(fd);
 	if (error) {
@@ -410,14 +519,16 @@ static int dial(void)
 
 static int post(struct cmproto *m, uint16_t kind, uint32_t handle)
 {
-	int error = dial();
+	int error;
 
-	if (error)
-		return error;
+	/* first: without a broker it may be kept for the next */
 	m->magic = CMPROTO_MAGIC;
 	m->version = CMPROTO_VERSION;
 	m->kind = kind;
 	m->id = handle;
+	error = dial();
+	if (error)
+		return error;
 	m->serial = ++last_serial;
 	while (send(broker_fd, m, sizeof(*m), MSG_NOSIGNAL) < 0)
 		if (errno != EINTR)
@@ -425,11 +536,18 @@ static int post(struct cmproto *m, uint16_t kind, uint32_t handle)
 	return 0;
 }
 
+/* Under r_lock.  Not by the clock on the wall, which may be set meanwhile. */
+static int wait_until(const struct timespec *until)
+{
+	return pthread_cond_clockwait(&r_changed, &r_lock, CLOCK_MONOTONIC,
+				      until);
+}
+
 /* Under r_lock.  Sends and waits; -EPIPE: the broker died first. */
 static int call(struct r_id *id, struct cmproto *m, uint16_t kind,
 		const struct timespec *until)
 {
-	struct waiter w = {.answer = m, .id = id};
+	struct waiter w = {.kind = kind, .answer = m, .id = id};
 	int error = post(m, kind, id->handle);
 
 	if (error)
@@ -438,7 +556,7 @@ static int call(struct r_id *id, struct cmproto *m, uint16_t kind,
 	list_init(&w.link);
 	list_push_tail(&waiters, &w.link);
 	while (!w.is_done && !error)
-		error = -pthread_cond_timedwait(&r_changed, &r_lock, until);
+		error = -wait_until(until);
 	list_remove(&w.link);
 	return w.is_done ? m->error : error;
 }
@@ -450,19 +568,18 @@ int r_call(struct r_id *id, struct cmproto *m, uint16_t kind)
 	uint32_t asked;
 	int error = -EPIPE, waited = 0;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += PATIENCE_S;
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	while (error == -EPIPE && !waited) {
 		*m = request;
 		asked = dials;
 		error = call(id, m, kind, &until);
 		/* until the thread has found the next one */
 		while (error == -EPIPE && dials == asked && !waited)
-			waited = pthread_cond_timedwait(&r_changed, &r_lock,
-							&until);
+			waited = wait_until(&until);
 	}
-	pthread_mutex_unlock(&r_lock);
+	r_give();
 	return error;
 }
 
@@ -480,7 +597,7 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind)
 
 	if (!p)
 		return -ENOMEM;
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	/* a fork's child has none, whatever its parent had */
 	while (pendings >= PENDING && owner == getpid())
 		pthread_cond_wait(&r_changed, &r_lock);
@@ -493,7 +610,7 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind)
 		p = NULL;
 		error = 0;
 	}
-	pthread_mutex_unlock(&r_lock);
+	r_give();
 	free(p);
 	return error;
 }
@@ -537,6 +654,8 @@ void r_release(struct r_id *id)
 	list_for_each_safe (n, &pending)
 		if (((struct pending *)(void *)n)->id == id)
 			pending_free((struct pending *)(void *)n);
+	if (!handle)
+		return; /* no broker has it */
 	if (!is_empty(id->note))
 		keep(id->note);
 	r_tell(CMPROTO_RELEASE, handle);

@@ -54,10 +54,10 @@ static int join(struct r_id *id, const struct sockaddr *addr, bool only_sends,
 	r_addr_ip(addr, m->gid.raw);
 	fill(id, m, &e->base.param.ud);
 	e->multicast = m;
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	list_push_tail(&id->multicasts, &m->link);
 	r_post(e);
-	pthread_mutex_unlock(&r_lock);
+	r_give();
 	return r_complete(id);
 }
 
@@ -92,11 +92,11 @@ int r_multicast_joined(struct r_event *e)
 
 	if (qp && !m->only_sends)
 		error = ibv_attach_mcast(qp, &m->gid, 0);
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	m->is_attached = qp && !m->only_sends && !error;
 	m->is_joining = false;
 	pthread_cond_broadcast(&r_changed);
-	pthread_mutex_unlock(&r_lock);
+	r_give();
 	errno = error;
 	return error ? -1 : 0;
 }
@@ -114,7 +114,7 @@ static struct r_multicast *take(struct r_id *id, const uint8_t gid[16])
 {
 	struct r_multicast *m = NULL;
 
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	list_for_each (n, &id->multicasts)
 		if (!m && !memcmp(multicast_of(n)->gid.raw, gid, 16))
 			m = multicast_of(n);
@@ -122,7 +122,7 @@ static struct r_multicast *take(struct r_id *id, const uint8_t gid[16])
 		list_remove(&m->link);
 		settle(id, m);
 	}
-	pthread_mutex_unlock(&r_lock);
+	r_give();
 	return m;
 }
 
@@ -153,10 +153,10 @@ int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 
 void r_multicast_leave_all(struct r_id *id)
 {
-	pthread_mutex_lock(&r_lock);
+	r_take();
 	list_for_each (n, &id->multicasts)
 		settle(id, multicast_of(n));
-	pthread_mutex_unlock(&r_lock);
+	r_give();
 	list_for_each_safe (n, &id->multicasts)
 		leave(id, multicast_of(n));
 	list_init(&id->multicasts);

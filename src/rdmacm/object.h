@@ -61,7 +61,9 @@ struct r_id {
 	bool is_up;	      /* the program has seen it established */
 	bool is_disconnected; /* the program has seen it */
 	bool is_binding;      /* r_bind_later has no answer yet */
-	bool is_decided;      /* it has called; or accepted, or rejected */
+	bool is_aimed;	   /* it has a destination, or one is being resolved */
+	bool is_decided;   /* it has called; or accepted, or rejected */
+	bool is_withdrawn; /* by the peer, before that */
 	uint32_t backlog;
 	uint32_t unacked; /* events that the program has */
 	/* addresses: as GIDs, IPv4 mapped */
@@ -99,6 +101,13 @@ static inline struct r_channel *r_channel(struct rdma_event_channel *channel)
 extern pthread_mutex_t r_lock;
 extern pthread_cond_t r_changed; /* an answer, an acknowledgement */
 
+/* link.c: r_lock; who has it is not cancelled, though he sends and waits. */
+void r_take(void);
+void r_give(void);
+/* Under r_lock: until the program has given all events of the id back.  That
+ * may take for ever, so here a thread is cancelled. */
+void r_await_acks(const struct r_id *id);
+
 /* device.c: 0 once the devices are open, or -1 and errno with a sentence. */
 int r_devices(void);
 /* The device and GID index of a local address; NULL: it is no device's. */
@@ -124,7 +133,8 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind);
 void r_await_bound(const struct r_id *id);
 /* Under r_lock; nobody waits for an answer. */
 void r_tell(uint16_t kind, uint32_t handle);
-/* Under r_lock: the id needs its conversation no more; unlinks it. */
+/* Under r_lock: the id, which may have none, needs its conversation no more,
+ * nor what it has asked for; unlinks it. */
 void r_release(struct r_id *id);
 /* Under r_lock: events for this handle are this id's. */
 void r_link(struct r_id *id, uint32_t handle);
@@ -155,7 +165,7 @@ int r_bind(struct r_id *id, const struct sockaddr *addr);
  * comes with the answer.
  */
 int r_bind_later(struct r_id *id, const struct sockaddr *addr);
-/* Under r_lock: the answer. */
+/* Under r_lock: the answer to either of them. */
 void r_id_bound(struct r_id *id, const struct cmproto *m);
 /* What r_bind asks the broker for; no call of the verbs library. */
 void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
@@ -185,11 +195,12 @@ void r_addr_make(struct sockaddr *a, const uint8_t ip[16], uint16_t port);
 #define R_ADDR_TEXT 80
 const char *r_addr_text(const struct sockaddr *a, char *text);
 
+#define R_REJ_NO_RESOURCES 3 /* IBTA 12.6.7.2 */
 /*
- * connect.c: frees a request, and its id, that came to an address of this host
- * which no device has, as 127.0.0.2: nothing could be sent from there.
+ * connect.c: rejects a request that the program is not to see (reason: of IBTA
+ * 12.6.7.2), and frees it and its id.
  */
-void r_refuse(struct r_event *e);
+void r_refuse(struct r_event *e, int reason);
 
 /* qp.c: queue pairs through the states of a connection; 0 or -1 and errno. */
 int r_qp_connect(struct r_id *id);

@@ -150,8 +150,11 @@ static struct ibv_cq *make_cq(struct r_id *id, uint32_t size,
 		return NULL;
 	cq = ibv_create_cq(id->base.verbs, (int)size, &id->base, *channel, 0);
 	if (!cq) {
+		int error = errno;
+
 		ibv_destroy_comp_channel(*channel);
 		*channel = NULL;
+		errno = error;
 	}
 	return cq;
 }
@@ -190,7 +193,8 @@ static int make_cqs(struct r_id *id, struct ibv_qp_init_attr_ex *attr)
 		}
 		attr->send_cq = b->send_cq;
 	}
-	if (!attr->recv_cq) {
+	/* errno says why there is none */
+	if (attr->send_cq && !attr->recv_cq) {
 		if (!b->recv_cq) {
 			b->recv_cq = make_cq(id, attr->cap.max_recv_wr + 1,
 					     &b->recv_cq_channel);

@@ -28,9 +28,11 @@ static int route(const struct sockaddr *to, struct sockaddr_storage *from)
 	struct sockaddr_storage there = {0};
 	socklen_t size = sizeof(*from);
 	int fd = socket(to->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), error = 0;
+	int cancel;
 
 	if (fd < 0)
 		return -errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* with fd */
 	memcpy(&there, to, r_addr_size(to));
 	if (!r_addr_port(to))
 		r_addr_set_port((struct sockaddr *)&there, PORT_ANY);
@@ -38,6 +40,7 @@ static int route(const struct sockaddr *to, struct sockaddr_storage *from)
 	    getsockname(fd, (struct sockaddr *)from, &size))
 		error = -errno;
 	close(fd);
+	pthread_setcancelstate(cancel, NULL);
 	r_addr_set_port((struct sockaddr *)from, 0);
 	return error;
 }
@@ -113,11 +116,21 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 	return 0;
 }
 
+/* A source, that of the call or of the id's address, has the same. */
+static bool is_of_family(const struct r_id *id, const struct sockaddr *src,
+			 const struct sockaddr *dst)
+{
+	if (id->handle)
+		src = &id->base.route.addr.src_addr;
+	return !src || src->sa_family == dst->sa_family;
+}
+
 int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 		      struct sockaddr *dst_addr, int timeout_ms)
 {
 	struct r_id *id = r_id(base);
 	char text[R_ADDR_TEXT];
+	struct rdma_addr was;
 	bool later = false;
 	int error;
 
@@ -125,13 +138,25 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	    (src_addr && !r_addr_is_known(src_addr)))
 		return r_fail(EAFNOSUPPORT, "rdma_resolve_addr: an address is "
 					    "neither IPv4 nor IPv6");
+	if (id->is_aimed || id->is_passive || id->is_listening)
+		return r_fail(EINVAL, "rdma_resolve_addr: the id has a "
+				      "destination, or listens");
+	if (!is_of_family(id, src_addr, dst_addr))
+		return r_fail(EINVAL, "rdma_resolve_addr: of source and "
+				      "destination one is IPv4, one IPv6");
 	if (src_addr && !id->handle && wants_port(src_addr) &&
 	    r_bind(id, src_addr))
 		return -1;
+	was = base->route.addr;
 	set_peer(id, dst_addr);
+	id->is_aimed = true; /* before an answer says that it is not */
 	error = set_source(id, src_addr, &later);
-	if (error > 0)
+	if (error)
+		id->is_aimed = false;
+	if (error > 0) {
+		base->route.addr = was; /* all is as before the call */
 		return -1;
+	}
 	if (error) {
 		r_say("rdma_resolve_addr: ADDR_ERROR: there is no route to %s: "
 		      "%s",

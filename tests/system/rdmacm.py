@@ -468,6 +468,7 @@ def mad_frame(dice, source, i):
 
 if not t.options.list:
     t.checks("cmcheck", "rdma_cm")
+    t.checks("listencheck", "rdma_cm")
 over_lo()
 over_lo6()
 fio()

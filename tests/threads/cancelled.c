@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "need.h"
 #include "../system/ends.h"
 
 #define ROUNDS	   1000
@@ -23,18 +24,6 @@
 #define PATIENCE_S 120
 
 static struct ends ends[2];
-
-static void die(const char *what)
-{
-	printf("FAIL %s\n", what);
-	exit(1);
-}
-
-static void need(bool good, const char *what)
-{
-	if (!good)
-		die(what);
-}
 
 static void post(struct ends *e, bool is_send)
 {

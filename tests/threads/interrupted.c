@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "need.h"
 #include "../system/ends.h"
 
 #define WARM	   50 /* sleeps before, so that the sleeper minds the lane */
@@ -26,14 +27,6 @@
 static struct ends ends[2];
 static atomic_uint handled;
 static atomic_bool has_ended;
-
-static void need(bool good, const char *what)
-{
-	if (good)
-		return;
-	printf("FAIL %s\n", what);
-	exit(1);
-}
 
 static void handle(int sig)
 {

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * listencheck: what librdmacm promises to who listens: requests, what becomes
+ * of those that nobody takes, and ids that move to another channel.  Prints a
+ * line a case, as verbcheck does; one thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "cases.h"
+#include "sides.h"
+
+static void who_listens_at_any_address_is_called_at_each(void)
+{
+	for (int i = 0; i < 2; i++) {
+		begin(RDMA_PS_TCP, "::", i ? "::1" : "127.0.0.1");
+		if (!id[PASSIVE])
+			return;
+		EXPECT(rdma_get_local_addr(id[PASSIVE])->sa_family ==
+		       (i ? AF_INET6 : AF_INET));
+		EXPECT(id[PASSIVE]->verbs && id[PASSIVE]->pd);
+		EXPECT(!rdma_reject(id[PASSIVE], NULL, 0));
+		take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+		end();
+	}
+}
+
+/* All of 127.0.0.0/8 lead here; a GID is one of them. */
+static void who_calls_where_no_device_is_is_refused(void)
+{
+	struct rdma_cm_event *e;
+
+	listen_at(RDMA_PS_TCP, "0.0.0.0");
+	resolve_address(RDMA_PS_TCP, "127.0.0.5");
+	resolve_route();
+	EXPECT(!rdma_connect(id[ACTIVE], NULL));
+	/* its thread looks, and finds nothing for it */
+	EXPECT(is_readable(PASSIVE, WAIT_MS));
+	EXPECT(!fcntl(channel[PASSIVE]->fd, F_SETFL, O_NONBLOCK));
+	if (rdma_get_cm_event(channel[PASSIVE], &e)) {
+		EXPECT(errno == EAGAIN);
+		take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	} else {
+		cases_expect(false, "the program hears of it");
+		id[PASSIVE] = e->id;
+		rdma_ack_cm_event(e);
+	}
+	EXPECT(!fcntl(channel[PASSIVE]->fd, F_SETFL, 0));
+	end();
+}
+
+static void a_request_is_rejected_once(void)
+{
+	begin(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
+	EXPECT(id[PASSIVE] && !rdma_reject(id[PASSIVE], NULL, 0));
+	EXPECT(rdma_reject(id[PASSIVE], NULL, 0) == -1 && errno == EINVAL);
+	EXPECT(rdma_accept(id[PASSIVE], NULL) == -1 && errno == EINVAL);
+	EXPECT(rdma_reject(id[ACTIVE], NULL, 0) == -1 && errno == EINVAL);
+	EXPECT(rdma_reject(listener, NULL, 0) == -1 && errno == EINVAL);
+	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	EXPECT(rdma_reject(id[PASSIVE], NULL, 0) == -1 && errno == EINVAL);
+	end();
+}
+
+static void who_listens_without_an_address_has_a_port(void)
+{
+	listener = id_new(PASSIVE, RDMA_PS_TCP);
+	EXPECT(!rdma_listen(listener, 0));
+	EXPECT(rdma_get_src_port(listener));
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	resolve_route();
+	be_called();
+	end();
+}
+
+static void an_id_moves_with_its_events(void)
+{
+	struct rdma_event_channel *other = rdma_create_event_channel(), *was;
+	struct rdma_cm_event *e;
+
+	was = channel[PASSIVE];
+	begin(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
+	accept_it();
+	EXPECT(!rdma_establish(id[ACTIVE]));
+	EXPECT(is_readable(PASSIVE, WAIT_MS));
+	EXPECT(!rdma_migrate_id(id[PASSIVE], other));
+	EXPECT(id[PASSIVE]->channel == other && !is_readable(PASSIVE, 0));
+	EXPECT(!fcntl(was->fd, F_SETFL, O_NONBLOCK));
+	EXPECT(rdma_get_cm_event(was, &e) == -1 && errno == EAGAIN);
+	EXPECT(!fcntl(was->fd, F_SETFL, 0));
+	channel[PASSIVE] = other;
+	take(PASSIVE, RDMA_CM_EVENT_ESTABLISHED);
+	EXPECT(!rdma_destroy_id(id[PASSIVE]));
+	id[PASSIVE] = NULL;
+	channel[PASSIVE] = was;
+	rdma_destroy_event_channel(other);
+	take(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
+	end();
+}
+
+/* Until so many events wait at a side. */
+static void await_count(int side, unsigned want)
+{
+	char path[40], line[80];
+	unsigned count = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", channel[side]->fd);
+	for (int ms = 0; count < want && ms < WAIT_MS; ms++) {
+		f = fopen(path, "re");
+		while (f && fgets(line, sizeof(line), f))
+			sscanf(line, "eventfd-count: %x", &count);
+		if (f)
+			fclose(f);
+		poll(NULL, 0, count < want);
+	}
+	EXPECT(count == want);
+}
+
+static void a_listener_moves_with_its_requests(void)
+{
+	struct rdma_event_channel *was = channel[PASSIVE];
+
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	resolve_route();
+	EXPECT(!rdma_connect(id[ACTIVE], NULL));
+	await_count(PASSIVE, 1);
+	channel[PASSIVE] = rdma_create_event_channel();
+	EXPECT(!rdma_migrate_id(listener, channel[PASSIVE]));
+	await_count(PASSIVE, 1);
+	end();
+	rdma_destroy_event_channel(channel[PASSIVE]);
+	channel[PASSIVE] = was;
+	EXPECT(!is_readable(PASSIVE, 0));
+}
+
+/* As with the kernel: what is its context would be the listener's. */
+static void a_request_has_no_events_before_it_is_accepted(void)
+{
+	struct rdma_conn_param p = param();
+	struct rdma_cm_id *first;
+
+	begin(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
+	first = id[PASSIVE];
+	EXPECT(!rdma_destroy_id(id[ACTIVE]));
+	/* of the next one there is word after that */
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	resolve_route();
+	be_called();
+	EXPECT(!is_readable(PASSIVE, 0));
+	EXPECT(rdma_accept(first, &p) == -1 && errno == EINVAL);
+	EXPECT(rdma_reject(first, NULL, 0) == -1 && errno == EINVAL);
+	EXPECT(!rdma_destroy_id(first));
+	accept_it();
+	end();
+}
+
+static void what_nobody_took_goes_with_its_id(void)
+{
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	EXPECT(rdma_disconnect(id[ACTIVE]) == -1 && errno == EINVAL);
+	EXPECT(!is_readable(ACTIVE, 0));
+	EXPECT(!rdma_resolve_route(id[ACTIVE], RESOLVE_MS));
+	EXPECT(is_readable(ACTIVE, 0));
+	end();
+	/* a request, too: its caller is refused */
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	resolve_route();
+	EXPECT(!rdma_connect(id[ACTIVE], NULL));
+	EXPECT(is_readable(PASSIVE, WAIT_MS));
+	EXPECT(!rdma_destroy_id(listener));
+	listener = NULL;
+	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	end();
+}
+
+/* One that gives each request a queue pair, and somebody who calls it. */
+static bool call_an_endpoint(struct ibv_qp_init_attr *init)
+{
+	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,
+				      .ai_port_space = RDMA_PS_TCP},
+			     *res = NULL;
+
+	EXPECT(!rdma_getaddrinfo("127.0.0.1", "0", &hints, &res));
+	EXPECT(res && !rdma_create_ep(&listener, res, NULL, init));
+	rdma_freeaddrinfo(res);
+	if (cases_is_wrong())
+		return false;
+	EXPECT(!rdma_listen(listener, 4));
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	resolve_route();
+	EXPECT(!rdma_connect(id[ACTIVE], NULL));
+	return true;
+}
+
+/* A listener of rdma_create_ep makes the queue pairs of its requests. */
+static void an_endpoint_brings_a_queue_pair_to_each_request(void)
+{
+	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 16},
+					.sq_sig_all = 1};
+	struct rdma_cm_id *got = NULL;
+
+	if (!call_an_endpoint(&init))
+		return;
+	EXPECT(!rdma_get_request(listener, &got));
+	if (!got)
+		return;
+	EXPECT(got->qp && got->qp->qp_type == IBV_QPT_RC);
+	EXPECT(got->send_cq && got->send_cq->cq_context == got);
+	EXPECT(got->recv_cq && got->recv_cq_channel);
+	EXPECT(got->event &&
+	       got->event->event == RDMA_CM_EVENT_CONNECT_REQUEST);
+	EXPECT(!rdma_reject(got, "no", 2));
+	rdma_destroy_ep(got);
+	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	end();
+}
+
+/* More than a device has room for: the caller hears of it, and nothing of the
+ * request is left that would keep the listener. */
+static void an_endpoint_refuses_whom_it_can_give_no_queue_pair(void)
+{
+	struct ibv_qp_init_attr init = {.cap = {1 << 30, 4, 1, 1, 16}};
+	struct rdma_cm_id *got = NULL;
+
+	if (!call_an_endpoint(&init))
+		return;
+	EXPECT(rdma_get_request(listener, &got) == -1 && errno == EINVAL &&
+	       !got);
+	EXPECT(!listener->event);
+	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	end();
+}
+
+/* The channel that its request's id is to have cannot be made. */
+static void an_endpoint_without_descriptors_refuses_a_request(void)
+{
+	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,
+				      .ai_port_space = RDMA_PS_TCP},
+			     *res = NULL;
+	struct rdma_cm_id *got = NULL;
+	struct rlimit was, few;
+
+	EXPECT(!rdma_getaddrinfo("127.0.0.1", "0", &hints, &res));
+	EXPECT(res && !rdma_create_ep(&listener, res, NULL, NULL));
+	rdma_freeaddrinfo(res);
+	if (cases_is_wrong())
+		return;
+	EXPECT(!rdma_listen(listener, 4));
+	for (int is_short = 1; is_short >= 0; is_short--) {
+		resolve_address(RDMA_PS_TCP, "127.0.0.1");
+		resolve_route();
+		EXPECT(!rdma_connect(id[ACTIVE], NULL));
+		EXPECT(!getrlimit(RLIMIT_NOFILE, &was));
+		few = (struct rlimit){is_short ? 3 : was.rlim_cur,
+				      was.rlim_max};
+		EXPECT(!setrlimit(RLIMIT_NOFILE, &few));
+		if (is_short)
+			EXPECT(rdma_get_request(listener, &got) == -1 &&
+			       errno == EMFILE);
+		else
+			EXPECT(!rdma_get_request(listener, &got));
+		EXPECT(!setrlimit(RLIMIT_NOFILE, &was));
+		if (got && !rdma_reject(got, NULL, 0))
+			rdma_destroy_ep(got);
+		take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+		EXPECT(!rdma_destroy_id(id[ACTIVE]));
+		id[ACTIVE] = NULL;
+	}
+	end();
+}
+
+int main(void)
+{
+	if (!sides_open())
+		return 1;
+	cases_run("who listens at any address is called at each",
+		  who_listens_at_any_address_is_called_at_each);
+	cases_run("who calls where no device is is refused",
+		  who_calls_where_no_device_is_is_refused);
+	cases_run("a request is rejected once", a_request_is_rejected_once);
+	cases_run("who listens without an address has a port",
+		  who_listens_without_an_address_has_a_port);
+	cases_run("an id moves with its events", an_id_moves_with_its_events);
+	cases_run("a listener moves with its requests",
+		  a_listener_moves_with_its_requests);
+	cases_run("a request has no events before it is accepted",
+		  a_request_has_no_events_before_it_is_accepted);
+	cases_run("what nobody took goes with its id",
+		  what_nobody_took_goes_with_its_id);
+	cases_run("an endpoint brings a queue pair to each request",
+		  an_endpoint_brings_a_queue_pair_to_each_request);
+	cases_run("an endpoint refuses whom it can give no queue pair",
+		  an_endpoint_refuses_whom_it_can_give_no_queue_pair);
+	cases_run("an endpoint without descriptors refuses a request",
+		  an_endpoint_without_descriptors_refuses_a_request);
+	return cases_end();
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the checks of librdmacm share: two ids of a process, of which one calls
+ * the other, each side with a channel of its own.  One thread, no lock.
+ */
+#ifndef SYSTEM_SIDES_H
+#define SYSTEM_SIDES_H
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cases.h"
+
+enum {
+	ACTIVE,
+	PASSIVE, /* the listener's, too */
+	SIDES,
+	WAIT_MS = 20000,
+	RESOLVE_MS = 2000,
+	QPN = 0x4711,
+};
+
+static struct rdma_event_channel *channel[SIDES];
+static struct rdma_cm_id *listener, *id[SIDES];
+
+static inline struct sockaddr_storage address(int family, const char *text,
+					      uint16_t port)
+{
+	struct sockaddr_storage s = {.ss_family = (sa_family_t)family};
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&s;
+	struct sockaddr_in *four = (struct sockaddr_in *)&s;
+
+	four->sin_port = htons(port); /* at the same place in both */
+	if (inet_pton(family, text,
+		      family == AF_INET ? (void *)&four->sin_addr
+					: (void *)&six->sin6_addr) != 1)
+		abort();
+	return s;
+}
+
+static inline struct rdma_cm_id *id_new(int side, enum rdma_port_space ps)
+{
+	struct rdma_cm_id *made = NULL;
+
+	EXPECT(!rdma_create_id(channel[side], &made, NULL, ps));
+	if (!made)
+		abort();
+	return made;
+}
+
+static inline int bind_to(struct rdma_cm_id *i, int family, const char *text,
+			  uint16_t port)
+{
+	struct sockaddr_storage s = address(family, text, port);
+
+	return rdma_bind_addr(i, (struct sockaddr *)&s);
+}
+
+static inline int option(struct rdma_cm_id *i, int name, int value)
+{
+	return rdma_set_option(i, RDMA_OPTION_ID, name, &value, sizeof(value));
+}
+
+static inline int small_option(struct rdma_cm_id *i, int name, uint8_t value)
+{
+	return rdma_set_option(i, RDMA_OPTION_ID, name, &value, sizeof(value));
+}
+
+static inline bool is_readable(int side, int wait_ms)
+{
+	struct pollfd p = {.fd = channel[side]->fd, .events = POLLIN};
+
+	return poll(&p, 1, wait_ms) == 1;
+}
+
+/* The next event of a side, which is to be this one; the caller's, or NULL. */
+static inline struct rdma_cm_event *await(int side,
+					  enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *e;
+
+	if (!is_readable(side, WAIT_MS) ||
+	    rdma_get_cm_event(channel[side], &e)) {
+		cases_expect(false, "no %s", rdma_event_str(type));
+		return NULL;
+	}
+	if (e->event == type)
+		return e;
+	cases_expect(false, "%s status %d for %s", rdma_event_str(e->event),
+		     e->status, rdma_event_str(type));
+	rdma_ack_cm_event(e);
+	return NULL;
+}
+
+static inline void take(int side, enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *e = await(side, type);
+
+	if (e)
+		EXPECT(!rdma_ack_cm_event(e));
+}
+
+static inline void listen_at(enum rdma_port_space ps, const char *text)
+{
+	listener = id_new(PASSIVE, ps);
+	EXPECT(!bind_to(listener, strchr(text, ':') ? AF_INET6 : AF_INET, text,
+			0));
+	EXPECT(!rdma_listen(listener, 4));
+}
+
+/* As far as the route to the listener's port at this address. */
+static inline void resolve_address(enum rdma_port_space ps, const char *text)
+{
+	struct sockaddr_storage to =
+		address(strchr(text, ':') ? AF_INET6 : AF_INET, text,
+			ntohs(rdma_get_src_port(listener)));
+
+	id[ACTIVE] = id_new(ACTIVE, ps);
+	EXPECT(!rdma_resolve_addr(id[ACTIVE], NULL, (struct sockaddr *)&to,
+				  RESOLVE_MS));
+	take(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
+}
+
+static inline void resolve_route(void)
+{
+	EXPECT(!rdma_resolve_route(id[ACTIVE], RESOLVE_MS));
+	take(ACTIVE, RDMA_CM_EVENT_ROUTE_RESOLVED);
+}
+
+static inline struct rdma_conn_param param(void)
+{
+	return (struct rdma_conn_param){.responder_resources = 3,
+					.initiator_depth = 2,
+					.retry_count = 5,
+					.rnr_retry_count = 6,
+					.srq = 1,
+					.qp_num = QPN};
+}
+
+/* The request is here; the event is the caller's, or NULL. */
+static inline struct rdma_cm_event *call(const struct rdma_conn_param *given)
+{
+	struct rdma_conn_param p = given ? *given : param();
+	struct rdma_cm_event *e;
+
+	EXPECT(!rdma_connect(id[ACTIVE], &p));
+	e = await(PASSIVE, RDMA_CM_EVENT_CONNECT_REQUEST);
+	id[PASSIVE] = e ? e->id : NULL;
+	return e;
+}
+
+static inline void be_called(void)
+{
+	struct rdma_cm_event *e = call(NULL);
+
+	if (e)
+		EXPECT(!rdma_ack_cm_event(e));
+}
+
+static inline void begin(enum rdma_port_space ps, const char *listens,
+			 const char *called)
+{
+	listen_at(ps, listens);
+	resolve_address(ps, called);
+	resolve_route();
+	be_called();
+}
+
+static inline void accept_it(void)
+{
+	struct rdma_conn_param p = param();
+
+	EXPECT(id[PASSIVE] && !rdma_accept(id[PASSIVE], &p));
+	take(ACTIVE, RDMA_CM_EVENT_CONNECT_RESPONSE);
+}
+
+static inline void establish(void)
+{
+	EXPECT(!rdma_establish(id[ACTIVE]));
+	take(PASSIVE, RDMA_CM_EVENT_ESTABLISHED);
+}
+
+/* With what is still on its way. */
+static inline void end(void)
+{
+	for (int side = 0; side < SIDES; side++)
+		if (id[side])
+			EXPECT(!rdma_destroy_id(id[side]));
+	id[ACTIVE] = id[PASSIVE] = NULL;
+	if (listener)
+		EXPECT(!rdma_destroy_id(listener));
+	listener = NULL;
+	for (int side = 0; side < SIDES; side++)
+		EXPECT(!is_readable(side, 0));
+}
+
+/* False: there is no device, or no broker. */
+static inline bool sides_open(void)
+{
+	for (int side = 0; side < SIDES; side++) {
+		channel[side] = rdma_create_event_channel();
+		if (!channel[side])
+			return false;
+	}
+	return true;
+}
+
+#endif

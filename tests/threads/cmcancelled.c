@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cmcancelled: a program ends by pthread_cancel its thread that works with
+ * librdmacm.  It ends where it waits for an event or for the program itself,
+ * and leaves no lock behind.
+ */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "need.h"
+
+#define PATIENCE_S 120
+#define RESOLVE_MS 2000
+
+static const char *call; /* that was begun last */
+static struct rdma_event_channel *channel;
+static struct ids {
+	struct rdma_cm_id *listener, *active;
+} first, second;
+static atomic_bool is_through;
+
+#define CALL(name, ...) (call = #name, name(__VA_ARGS__))
+#define DONE(name, ...) need(!CALL(name, __VA_ARGS__), #name)
+
+static void make(struct ids *i)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	channel = CALL(rdma_create_event_channel);
+	need(channel, call);
+	DONE(rdma_create_id, channel, &i->listener, NULL, RDMA_PS_TCP);
+	DONE(rdma_bind_addr, i->listener, (struct sockaddr *)&at);
+	DONE(rdma_listen, i->listener, 1);
+	DONE(rdma_create_id, channel, &i->active, NULL, RDMA_PS_TCP);
+	at.sin_port = rdma_get_src_port(i->listener);
+	DONE(rdma_resolve_addr, i->active, NULL, (struct sockaddr *)&at,
+	     RESOLVE_MS);
+}
+
+static void end(struct ids *i)
+{
+	DONE(rdma_destroy_id, i->active);
+	DONE(rdma_destroy_id, i->listener);
+	rdma_destroy_event_channel(channel);
+}
+
+/* Cancelled from the first, it ends where it waits for an event. */
+static void *make_and_wait(void *arg)
+{
+	struct rdma_cm_event **event = arg;
+
+	pthread_cancel(pthread_self());
+	make(&first);
+	end(&first);
+	make(&first);
+	atomic_store(&is_through, true);
+	CALL(rdma_get_cm_event, channel, event);
+	return NULL;
+}
+
+/* The program has an event of it, and keeps it. */
+static void *destroy_and_wait(void *unused)
+{
+	(void)unused;
+	atomic_store(&is_through, true);
+	rdma_destroy_id(first.active);
+	return NULL;
+}
+
+static void join_cancelled(pthread_t thread)
+{
+	void *how;
+
+	pthread_join(thread, &how);
+	need(how == PTHREAD_CANCELED, "it was cancelled");
+	need(atomic_load(&is_through), call);
+}
+
+int main(void)
+{
+	struct rdma_cm_event *event;
+	pthread_t thread;
+
+	alarm(PATIENCE_S);
+	need(!pthread_create(&thread, NULL, make_and_wait, &event), "a thread");
+	join_cancelled(thread);
+	DONE(rdma_get_cm_event, channel, &event);
+	printf("ok a thread is not cancelled amid what does not wait\n");
+	atomic_store(&is_through, false);
+	need(!pthread_create(&thread, NULL, destroy_and_wait, NULL),
+	     "a thread");
+	while (!atomic_load(&is_through))
+		sched_yield();
+	pthread_cancel(thread);
+	join_cancelled(thread);
+	DONE(rdma_ack_cm_event, event);
+	DONE(rdma_destroy_id, first.listener);
+	rdma_destroy_event_channel(channel);
+	make(&second); /* the first's id is half destroyed */
+	end(&second);
+	printf("ok a thread is cancelled where it waits for the program\n"
+	       "2 passed, 0 failed, 0 skipped\n");
+	return 0;
+}

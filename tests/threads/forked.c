@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * forked: a program forks while its threads open and close the device and bind
+ * ids, and each child begins anew with both libraries.  What a thread of the
+ * parent held or had half made at that moment must not stop the child, which
+ * has no such thread.
+ */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "need.h"
+#include "../system/ends.h"
+
+#define FORKS	   30
+#define PATIENCE_S 60 /* a child that hangs, on a slow machine */
+
+static atomic_bool is_over;
+
+static void write_once(struct ends e[2])
+{
+	struct ibv_sge sge = {(uintptr_t)e[0].region, 8, e[0].mr->lkey};
+	struct ibv_send_wr send = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {(uintptr_t)e[1].region, e[1].mr->rkey}};
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+
+	need(!ibv_post_send(e[0].qp, &send, &bad), "ibv_post_send");
+	need(ends_wait(&e[0], &wc) && wc.status == IBV_WC_SUCCESS,
+	     "a completion");
+}
+
+static void use_verbs(void)
+{
+	struct ends e[2];
+
+	ends_open_pair(e);
+	write_once(e);
+	ends_close_pair(e);
+}
+
+static void use_cm(void)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id;
+
+	need(channel, "rdma_create_event_channel");
+	need(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP),
+	     "rdma_create_id");
+	need(!rdma_bind_addr(id, (struct sockaddr *)&to), "rdma_bind_addr");
+	need(!rdma_destroy_id(id), "rdma_destroy_id");
+	rdma_destroy_event_channel(channel);
+}
+
+static void *keep_on(void *arg)
+{
+	void (*const *use)(void) = arg;
+
+	while (!atomic_load(&is_over))
+		(*use)();
+	return NULL;
+}
+
+static void fork_amid(void (*use)(void), const char *what)
+{
+	pthread_t thread;
+	int status;
+	pid_t child;
+
+	atomic_store(&is_over, false);
+	need(!pthread_create(&thread, NULL, keep_on, (void *)&use), "a thread");
+	for (int i = 0; i < FORKS; i++) {
+		fflush(stdout); /* said once */
+		child = fork();
+		need(child >= 0, "fork");
+		if (!child) {
+			alarm(PATIENCE_S);
+			use_verbs();
+			use_cm();
+			_exit(0); /* what the thread had leaks here */
+		}
+		need(waitpid(child, &status, 0) == child, "waitpid");
+		need(!status, what);
+	}
+	atomic_store(&is_over, true);
+	pthread_join(thread, NULL);
+	printf("ok %s\n", what);
+}
+
+int main(void)
+{
+	fork_amid(use_verbs, "a child of who opens and closes the device");
+	fork_amid(use_cm, "a child of who binds ids");
+	printf("2 passed, 0 failed, 0 skipped\n");
+	return 0;
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * librdmacm's connection to brokers that die at chosen moments.  The test is
+ * the broker: it has the address, takes each connection and answers by hand.
+ */
+#include "brokers.h"
+
+#include "broker/cmproto.h"
+#include "rdmacm/object.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+enum { PORT = 7100, OTHER_PORT, BROKERS = 16, WAIT_S = 30 };
+
+/* What one broker does with what it is asked, and what that was. */
+static struct broker {
+	int fd;
+	enum cmproto_kind silent_at, dies_at; /* 0: never */
+	uint16_t refused;		      /* a port */
+	unsigned heard[CMPROTO_EVENT];	      /* by kind */
+	sem_t was_bound;		      /* to a port */
+} broker[BROKERS];
+static unsigned brokers;     /* that have come; the last of them lives */
+static sem_t came, was_told; /* of a listener */
+
+/* The handle of a port at the last broker. */
+static uint32_t handle_of(uint16_t port)
+{
+	return brokers << 16 | port;
+}
+
+static void answer(const struct broker *b, const struct cmproto *to)
+{
+	struct cmproto m = {.magic = CMPROTO_MAGIC,
+			    .version = CMPROTO_VERSION,
+			    .kind = CMPROTO_DONE,
+			    .serial = to->serial,
+			    .local_port = to->local_port};
+
+	if (to->kind == b->silent_at || to->kind == CMPROTO_RELEASE)
+		return;
+	if (to->kind == CMPROTO_BIND && to->local_port == b->refused)
+		m.error = -EADDRINUSE;
+	else if (to->kind == CMPROTO_BIND)
+		m.new_id = handle_of(to->local_port);
+	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
+}
+
+/* One broker after the other, each until its connection is shut down. */
+static void *serve(void *arg)
+{
+	struct pollfd p = {.fd = *(int *)arg, .events = POLLIN};
+
+	while (brokers < BROKERS && poll(&p, 1, -1) == 1) {
+		struct broker *b = &broker[brokers];
+		struct cmproto m;
+
+		b->fd = accept(p.fd, NULL, NULL);
+		brokers++;
+		sem_post(&came);
+		while (recv(b->fd, &m, sizeof(m), 0) == sizeof(m) &&
+		       m.kind != b->dies_at) {
+			b->heard[m.kind]++;
+			if (m.kind == CMPROTO_LISTEN)
+				sem_post(&was_told);
+			if (m.kind == CMPROTO_BIND)
+				sem_post(&b->was_bound);
+			answer(b, &m);
+		}
+		close(b->fd);
+	}
+	return NULL;
+}
+
+static void kill_broker(void)
+{
+	shutdown(broker[brokers - 1].fd, SHUT_RDWR);
+}
+
+static void await(sem_t *s)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += WAIT_S;
+	assert_int_equal(sem_timedwait(s, &until), 0);
+}
+
+static void drain(sem_t *s)
+{
+	while (!sem_trywait(s))
+		;
+}
+
+/* What a thread that has r_lock is about to do there is done. */
+static void await_lock(void)
+{
+	pthread_mutex_lock(&r_lock);
+	pthread_mutex_unlock(&r_lock);
+}
+
+/* The last broker has been asked for all that there is to ask. */
+static void await_revival(void)
+{
+	await(&broker[brokers - 1].was_bound);
+	await_lock();
+}
+
+/* Once, right after r_lock is let go: by the test's thread, or by another, who
+ * does that once before, to look for a broker. */
+static void (*gap)(void);
+static unsigned gap_skips;
+static bool gap_is_ours;
+static pthread_t ours;
+
+int pthread_mutex_unlock(pthread_mutex_t *m)
+{
+	static int (*real)(pthread_mutex_t *);
+	void (*now)(void) = NULL;
+	int error;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+	if (m == &r_lock && gap &&
+	    gap_is_ours == !!pthread_equal(pthread_self(), ours) &&
+	    !gap_skips--) {
+		now = gap;
+		gap = NULL;
+		gap_skips = 0;
+	}
+	error = real(m);
+	if (now)
+		now();
+	return error;
+}
+
+static struct r_channel channel;
+
+static struct r_id *id_new(void)
+{
+	struct r_id *id =
+		r_id_new(&channel.base, NULL, RDMA_PS_TCP, IBV_QPT_RC);
+
+	assert_non_null(id);
+	return id;
+}
+
+static void bind_to(struct r_id *id, uint16_t port)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET,
+				  .sin_port = htons(port)};
+
+	assert_int_equal(r_bind(id, (struct sockaddr *)&any), 0);
+}
+
+/* The broker is another one by the time that the caller goes on. */
+static void replace_broker(void)
+{
+	drain(&came);
+	kill_broker();
+	await(&came);
+	await_revival();
+}
+
+static void expect_asked_once(const struct r_id *id, unsigned listens)
+{
+	assert_int_equal(id->handle, handle_of(PORT));
+	assert_int_equal(broker[brokers - 1].heard[CMPROTO_BIND], 1);
+	assert_int_equal(broker[brokers - 1].heard[CMPROTO_LISTEN], listens);
+}
+
+static void what_was_answered_is_had_of_the_next_broker(void **state)
+{
+	struct r_id *id = id_new();
+
+	gap_is_ours = true;
+	gap = replace_broker;
+	bind_to(id, PORT);
+	assert_null(gap);
+	expect_asked_once(id, 0);
+	gap = replace_broker;
+	assert_int_equal(rdma_listen(&id->base, 4), 0);
+	assert_null(gap);
+	expect_asked_once(id, 1);
+	assert_int_equal(rdma_get_src_port(&id->base), htons(PORT));
+	rdma_destroy_id(&id->base);
+}
+
+static sem_t at_gap, may_go_on;
+
+static void stop_in_gap(void)
+{
+	sem_post(&at_gap);
+	sem_wait(&may_go_on);
+}
+
+static bool has_event(void)
+{
+	struct pollfd p = {.fd = channel.base.fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* The second broker refuses its port, and dies of what was asked before. */
+static void what_an_id_has_asked_for_goes_with_it(void **state)
+{
+	struct r_id *id = id_new(), *lost = id_new();
+	struct cmproto m = {0};
+	struct broker *third;
+
+	bind_to(id, PORT);
+	bind_to(lost, OTHER_PORT);
+	broker[brokers - 1].silent_at = CMPROTO_CONNECT;
+	broker[brokers].refused = OTHER_PORT;
+	broker[brokers].dies_at = CMPROTO_CONNECT;
+	third = &broker[brokers + 1];
+	assert_int_equal(r_request(id, &m, CMPROTO_CONNECT), 0);
+	assert_int_equal(r_request(lost, &m, CMPROTO_CONNECT), 0);
+	gap_is_ours = false;
+	gap_skips = 1;
+	gap = stop_in_gap;
+	drain(&came);
+	kill_broker();
+	await(&at_gap);
+	assert_int_equal(lost->handle, 0);
+	rdma_destroy_id(&lost->base);
+	sem_post(&may_go_on);
+	await(&came);
+	await(&came);
+	await_revival();
+	assert_int_equal(third->heard[CMPROTO_BIND], 1);
+	assert_int_equal(third->heard[CMPROTO_CONNECT], 1);
+	assert_false(has_event());
+	rdma_destroy_id(&id->base);
+}
+
+/* None can be called, nor started, without a descriptor. */
+static void who_listens_is_heard_again_when_there_is_a_broker(void **state)
+{
+	struct r_id *id = id_new();
+	struct rlimit was, few;
+
+	bind_to(id, PORT);
+	assert_int_equal(rdma_listen(&id->base, 4), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = (struct rlimit){3, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	gap_is_ours = false;
+	gap_skips = 1;
+	gap = stop_in_gap;
+	drain(&was_told);
+	kill_broker();
+	await(&at_gap);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	sem_post(&may_go_on);
+	await(&was_told);
+	await_lock();
+	expect_asked_once(id, 1);
+	rdma_destroy_id(&id->base);
+}
+
+/* Who needs no broker does not wait for one. */
+static void who_looks_for_a_broker_holds_up_no_other(void **state)
+{
+	struct r_id *id = id_new(), *other = id_new();
+	struct cmproto m = {0};
+	struct r_event *e;
+
+	bind_to(id, PORT);
+	pthread_mutex_lock(&r_lock);
+	e = r_event_new(other, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	other->unacked++;
+	pthread_mutex_unlock(&r_lock);
+	gap_is_ours = false;
+	gap = stop_in_gap;
+	drain(&came);
+	kill_broker();
+	await(&at_gap);
+	/* nor does it call for itself, beside the thread */
+	assert_int_equal(r_request(id, &m, CMPROTO_LISTEN), 0);
+	rdma_ack_cm_event(&e->base);
+	rdma_destroy_id(&other->base);
+	assert_int_equal(sem_trywait(&came), -1);
+	sem_post(&may_go_on);
+	await(&came);
+	await_revival();
+	assert_int_equal(broker[brokers - 1].heard[CMPROTO_BIND], 1);
+	assert_int_equal(broker[brokers - 1].heard[CMPROTO_LISTEN], 1);
+	rdma_destroy_id(&id->base);
+}
+
+static int setup(void **state)
+{
+	static int listener;
+	struct sockaddr_un a;
+	socklen_t length;
+	pthread_t thread;
+
+	enter_namespace(state);
+	length = proto_address(&a);
+	ours = pthread_self();
+	list_init(&channel.events);
+	channel.base.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&a, length), 0);
+	assert_int_equal(listen(listener, BROKERS), 0);
+	for (int i = 0; i < BROKERS; i++)
+		sem_init(&broker[i].was_bound, 0, 0);
+	sem_init(&came, 0, 0);
+	sem_init(&was_told, 0, 0);
+	sem_init(&at_gap, 0, 0);
+	sem_init(&may_go_on, 0, 0);
+	return pthread_create(&thread, NULL, serve, &listener);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_answered_is_had_of_the_next_broker),
+		cmocka_unit_test(what_an_id_has_asked_for_goes_with_it),
+		cmocka_unit_test(
+			who_listens_is_heard_again_when_there_is_a_broker),
+		cmocka_unit_test(who_looks_for_a_broker_holds_up_no_other),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a process asks the broker about others, as its lane does. */
+#include "brokers.h"
+
+#include "host/host.h"
+#include "host/peer.h"
+
+#define PATIENCE_NS 60000000000u
+
+/* It does not read, and then it does: who was not asked then is asked now. */
+static void what_a_full_socket_did_not_take_is_asked_later(void **state)
+{
+	const uint32_t nobody = steer_qpn(1000, 5);
+	struct engine_event e = {
+		.qpn = 7, .dest_qpn = nobody, .peer.ip = {[15] = 1}};
+	const struct host_device *device;
+	int fd = peer_socket(-1, -1, PATIENCE_NS);
+	struct pollfd p = {peer_fd(), POLLIN, 0};
+	struct client other; /* says who the broker is */
+	pid_t broker;
+
+	assert_true(fd >= 0);
+	open_or_fail(&other);
+	broker = broker_of(&other);
+	assert_int_equal(host_devices(&device), 1);
+	stop_broker(broker);
+	while (peer_ask_arena(steer_class(nobody)))
+		;
+	peer_ask(NULL, &e, 0);
+	kill(broker, SIGCONT);
+	while (!peer_has_dead()) {
+		assert_int_equal(poll(&p, 1, 30000), 1);
+		peer_turn(NULL, 0);
+	}
+	client_close(&other);
+	peer_close();
+	close(fd);
+	end_broker(broker);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			what_a_full_socket_did_not_take_is_asked_later),
+	};
+
+	return cmocka_run_group_tests(tests, enter_namespace, NULL);
+}
