@@ -85,15 +85,24 @@ static struct space *owner(struct space *s)
 	return &((struct memory_elsewhere *)(void *)s)->of->space;
 }
 
+static bool is_closed(const struct space *s)
+{
+	return ((const struct memory_elsewhere *)(const void *)s)->is_closed;
+}
+
 static int far_write(struct space *s, const struct space_vec *to, size_t n,
 		     const void *src)
 {
+	if (is_closed(s))
+		return -EPERM;
 	return mem_write(owner(s), to, n, src);
 }
 
 static int far_read(struct space *s, const struct space_vec *from, size_t n,
 		    void *dst)
 {
+	if (is_closed(s))
+		return -EPERM;
 	return mem_read(owner(s), from, n, dst);
 }
 
@@ -111,5 +120,5 @@ void memory_elsewhere(struct memory_elsewhere *e, struct memory *of,
 	static const struct space_ops ops = {
 		.write = far_write, .read = far_read, .atomic = far_atomic};
 
-	*e = (struct memory_elsewhere){{&ops}, of, is_mapped};
+	*e = (struct memory_elsewhere){{&ops}, of, is_mapped, false};
 }

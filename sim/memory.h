@@ -25,6 +25,7 @@ struct memory_elsewhere {
 	struct space space;
 	struct memory *of;
 	bool is_mapped;
+	bool is_closed; /* -EPERM from here on */
 };
 
 void memory_elsewhere(struct memory_elsewhere *e, struct memory *of,

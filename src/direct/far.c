@@ -102,6 +102,8 @@ static enum far_answer execute(struct far_link *l, struct qp *qp,
 		return FAR_OUR_FAULT;
 	if (v && r->is_gone)
 		return FAR_GONE;
+	if (v && r->is_denied)
+		return FAR_DENIED;
 	if (v == V_RNR) {
 		r->rnr_timer = qp->attr.min_rnr_timer;
 		return FAR_RNR;

@@ -53,6 +53,7 @@ enum far_answer {
 	FAR_BUSY,     /* somebody is at work there: the same */
 	FAR_REFUSED,  /* `verdict`; of RC the target has failed */
 	FAR_GONE,     /* its process has ended */
+	FAR_DENIED,   /* the kernel does not let us to its memory any more */
 	FAR_OUR_FAULT /* our own memory is not mapped */
 };
 
@@ -82,6 +83,7 @@ struct far_request {
 	bool kick;	  /* the target sleeps */
 	bool is_ours;	  /* it was our memory that was not there */
 	bool is_gone;	  /* or the target's process */
+	bool is_denied;	  /* or the kernel would not let us */
 	bool is_seized;	  /* the target goes on without us: nothing is done, */
 	bool is_executed; /* but an atomic that was before */
 	bool is_full; /* it has to collect completions before there are more */
@@ -91,7 +93,7 @@ struct far_request {
 static inline void far_clear(struct far_request *r)
 {
 	r->carry.at = 0;
-	r->kick = r->is_ours = r->is_gone = false;
+	r->kick = r->is_ours = r->is_gone = r->is_denied = false;
 	r->is_seized = r->is_executed = r->is_full = false;
 }
 

@@ -253,6 +253,9 @@ static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		q->link->is_gone = true;
 		silent(t, q, now_ns);
 		break;
+	case FAR_DENIED:
+		rc_comp_denied(t, q);
+		break;
 	case FAR_OUR_FAULT:
 		rc_req_stop(t, q, w, our_fault(r, &x), &x);
 		break;
@@ -391,6 +394,7 @@ static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	case FAR_RNR:
 	case FAR_REFUSED:
 	case FAR_GONE:
+	case FAR_DENIED:
 		near_refuse(q);
 		if (q->req.packet) {
 			n->packets = q->req.packet + 1;

@@ -173,6 +173,7 @@ static void judge(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 	case FAR_CLOSED:
 	case FAR_RNR:
 	case FAR_REFUSED:
+	case FAR_DENIED:
 	case FAR_OUR_FAULT:
 		q->link->way = q->way = IBT_WAY_PACKETS;
 		break;

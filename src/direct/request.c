@@ -134,6 +134,7 @@ static enum verdict done(struct far_request *r, int err)
 {
 	r->is_ours = err == -ENXIO;
 	r->is_gone = err == -ESRCH;
+	r->is_denied = err == -EPERM;
 	return err ? V_REMOTE_FAULT : V_OK;
 }
 

@@ -56,6 +56,9 @@ void burst_put(struct burst *b, const struct burst_path *path, size_t len,
  * takes together. */
 struct burst_path burst_path_of(const struct ibt_qp *q);
 struct burst_path burst_path_to(const struct wq_to *to);
+/* A packet of a frame, with its ICRC, leaves alone: its id is 0 then. */
+void burst_part(const struct inaddr *from, const struct inaddr *to,
+		uint8_t *packet, size_t len);
 /* Use the area again if all frames have been sent. */
 void burst_recycle(struct burst *b);
 

@@ -215,10 +215,22 @@ void engine_publish(struct engine *e)
 	credit_show(e->inbox.page, e->ibt.hca->shared->links, e->ibt.counters);
 }
 
+/*
+ * Does the RC peer make its requests without packets?  It does so for the
+ * connection's whole life, and at the responder under a lock that is not taken
+ * for packets of RC.
+ */
+static bool asks_directly(const struct ibt_qp *q)
+{
+	return q->qp->type == HCA_QPT_RC && q->qp->far.is_heard;
+}
+
 /* IBTA 9.6.1.1: the packet must come from the connected peer. */
-static bool is_from_peer(const struct ibt_qp *q, const struct engine_dgram *d)
+static bool is_from_peer(const struct ibt_qp *q, const struct engine_dgram *d,
+			 const struct pkt *p)
 {
 	return q->qp->state >= HCA_QP_RTR &&
+	       !(p->info->request && asks_directly(q)) &&
 	       inaddr_has_same_ip(d->from.ip, q->peer.ip) &&
 	       inaddr_has_same_ip(d->to.ip, q->self.ip);
 }
@@ -240,13 +252,16 @@ static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 		prefetch(q, sizeof *q);
 		prefetch(q->qp, sizeof *q->qp);
 	}
+	/* IBTA A17.9: we do not slow down for it, but it is no junk */
+	if (q && p->info->service == OPCODE_SERVICE_CNP)
+		return NULL;
 	if (*all ? p->info->service != OPCODE_SERVICE_UD ||
 			    !mcast_has(&e->ibt, d->to.ip)
 		 : !q || !ibt_qp_serves(q, p->info->service)) {
 		c->rx_unknown_qp++;
 		if (e->class_of && e->class_of(p->bth.dest_qpn) != e->class)
 			c->rx_misdirected++;
-		else if (!*all && e->inbox.page)
+		else if (!*all && !q && e->inbox.page)
 			closed_note(&e->inbox.page->closed, p->bth.dest_qpn);
 		*all = false;
 		return NULL;
@@ -257,7 +272,9 @@ static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 		*all = false;
 		return NULL;
 	}
-	if (q && q->qp->type != HCA_QPT_UD && !is_from_peer(q, d)) {
+	/* to a group goes what is for the multicast QPN: IBTA 10.5.1 */
+	if (q && (q->qp->type == HCA_QPT_UD ? inaddr_is_multicast(d->to.ip)
+					    : !is_from_peer(q, d, p))) {
 		c->rx_wrong_peer++;
 		return NULL;
 	}
@@ -290,7 +307,7 @@ static void packet(struct engine *e, const struct engine_dgram *d,
 		   uint64_t now_ns)
 {
 	struct engine_counters *c = &e->ibt.counters[d->device];
-	struct ud_from from = {d->from, d->to, d->tos, len};
+	struct ud_from from = {d->from, d->to, d->tos, len, d->local};
 	struct ibt_qp *q;
 	struct pkt p;
 	bool all;

@@ -108,9 +108,11 @@ static void put_subject(struct text *t, const struct explain *x)
 	case EXPLAIN_NAK_INVALID:
 	case EXPLAIN_NAK_OPERATION:
 	case EXPLAIN_RETRY:
+	case EXPLAIN_FELL_SILENT:
 	case EXPLAIN_PATIENCE:
 	case EXPLAIN_PEER_CLOSED:
 	case EXPLAIN_PEER_GONE:
+	case EXPLAIN_DENIED:
 	case EXPLAIN_RNR:
 		put(t, "%s wr_id 0x%" PRIx64 " failed: ", wr_name(x->opcode),
 		    x->wr_id);
@@ -181,9 +183,11 @@ static void put_local_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_NAK_INVALID:
 	case EXPLAIN_NAK_OPERATION:
 	case EXPLAIN_RETRY:
+	case EXPLAIN_FELL_SILENT:
 	case EXPLAIN_PATIENCE:
 	case EXPLAIN_PEER_CLOSED:
 	case EXPLAIN_PEER_GONE:
+	case EXPLAIN_DENIED:
 	case EXPLAIN_RNR:
 		break;
 	}
@@ -208,6 +212,12 @@ static void put_peer_reason(struct text *t, const struct explain *x)
 		    "its QP in RTR, its address right, UDP 4791 open?",
 		    x->dest_qpn, x->tries);
 		break;
+	case EXPLAIN_FELL_SILENT:
+		put(t,
+		    "no answer from the peer (QP 0x%06x) after %u tries, and "
+		    "it did answer before; has its program ended or failed?",
+		    x->dest_qpn, x->tries);
+		break;
 	case EXPLAIN_PATIENCE:
 		put(t,
 		    "the process of the peer (QP 0x%06x) is alive and has been "
@@ -222,6 +232,14 @@ static void put_peer_reason(struct text *t, const struct explain *x)
 		break;
 	case EXPLAIN_PEER_GONE:
 		put(t, "the process of the peer (QP 0x%06x) has ended",
+		    x->dest_qpn);
+		break;
+	case EXPLAIN_DENIED:
+		put(t,
+		    "the kernel no longer lets this process at the memory of "
+		    "the peer's (QP 0x%06x), which has changed its user or its "
+		    "prctl(PR_SET_DUMPABLE) since; ADVERB_DIRECT=0 uses "
+		    "packets",
 		    x->dest_qpn);
 		break;
 	case EXPLAIN_RNR:

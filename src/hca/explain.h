@@ -23,9 +23,11 @@ enum explain_cause {
 	EXPLAIN_NAK_INVALID,	/* the peer answered invalid request */
 	EXPLAIN_NAK_OPERATION,	/* the peer answered remote operational error */
 	EXPLAIN_RETRY,		/* no answer */
+	EXPLAIN_FELL_SILENT,	/* no answer any more */
 	EXPLAIN_PATIENCE,	/* alive, and silent for too long */
 	EXPLAIN_PEER_CLOSED,	/* the peer's QP answers nothing */
 	EXPLAIN_PEER_GONE,	/* the peer's process has ended */
+	EXPLAIN_DENIED,		/* its memory is closed to us by now */
 	EXPLAIN_RNR,		/* the peer had no receive posted */
 	EXPLAIN_DROPPED,	/* a message of an unreliable service */
 	EXPLAIN_CQ_OVERRUN,

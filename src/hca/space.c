@@ -39,6 +39,12 @@ static size_t next(struct at *a, uint64_t bytes, uint64_t *got,
 	return n;
 }
 
+/* Who may not, hears that and not what is not there. */
+static int why(int err, int not_there)
+{
+	return err == -EPERM ? err : not_there;
+}
+
 /* Pieces in order, the last bytes of the last one last. */
 static int move(const struct space_move *m, struct space *from,
 		struct space *to, int no_from, int no_to)
@@ -49,15 +55,18 @@ static int move(const struct space_move *m, struct space *from,
 	uint8_t buffer[BUFFER_BYTES];
 	uint64_t bytes, same;
 	size_t n;
+	int err;
 
 	CHECK(m->from_count <= SPACE_VEC_MAX && m->to_count <= SPACE_VEC_MAX);
 	while ((n = next(&src, sizeof buffer, &bytes, v)) > 0) {
-		if (from->ops->read(from, v, n, buffer))
-			return no_from;
+		err = from->ops->read(from, v, n, buffer);
+		if (err)
+			return why(err, no_from);
 		n = next(&dst, bytes, &same, v);
 		CHECK(same == bytes);
-		if (to->ops->write(to, v, n, buffer))
-			return no_to;
+		err = to->ops->write(to, v, n, buffer);
+		if (err)
+			return why(err, no_to);
 	}
 	return 0;
 }

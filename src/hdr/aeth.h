@@ -15,6 +15,7 @@
 #ifndef HDR_AETH_H
 #define HDR_AETH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define AETH_BYTES	4
@@ -58,6 +59,21 @@ static inline enum aeth_kind aeth_kind(uint8_t syndrome)
 static inline uint8_t aeth_value(uint8_t syndrome)
 {
 	return syndrome & AETH_VALUE_MASK;
+}
+
+/* Has the syndrome a meaning?  Reserved kinds and NAK codes have none. */
+static inline bool aeth_is_known(uint8_t syndrome)
+{
+	switch (aeth_kind(syndrome)) {
+	case AETH_ACK:
+	case AETH_RNR_NAK:
+		return true;
+	case AETH_RESERVED:
+		return false;
+	case AETH_NAK:
+		return aeth_value(syndrome) <= AETH_NAK_INVALID_RD_REQUEST;
+	}
+	return false;
 }
 
 static inline uint8_t aeth_syndrome(enum aeth_kind kind, uint8_t value)

@@ -80,9 +80,23 @@
 	ROW(S, FLUSH,                FLUSH,         ONLY,   X | FETH | RETH,     REQUEST | PLACEMENT), \
 	ROW(S, ATOMIC_WRITE,         ATOMIC_WRITE,  ONLY,   X | RETH,            REQUEST | PAYLOAD | PLACEMENT)
 
+/* What follows the BTH is unknown. */
+#define RESERVED(op) \
+	[op] = { \
+		.name = "RC reserved", \
+		.service = OPCODE_SERVICE_RC, \
+		.kind = OPCODE_KIND_RESERVED, \
+		.position = OPCODE_ONLY, \
+		.header_bytes = BTH_BYTES, \
+		.request = true, \
+		.payload = true, \
+	}
+
 static const struct opcode_info table[256] = {
 	CONNECTED(RC, 0),
 	RELIABLE(RC, 0),
+	RESERVED(0x15), RESERVED(0x18), RESERVED(0x19), RESERVED(0x1a),
+	RESERVED(0x1b), RESERVED(0x1e), RESERVED(0x1f),
 	CONNECTED(UC, 0),
 	ROW(UD, SEND_ONLY,     SEND, ONLY, DETH,         REQUEST | PAYLOAD),
 	ROW(UD, SEND_ONLY_IMM, SEND, ONLY, DETH | IMMDT, REQUEST | PAYLOAD),

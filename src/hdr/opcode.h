@@ -11,7 +11,8 @@
  * An operation has the same five bits in every service that has it.  All that
  * distinguishes one opcode from another is in one table: which headers
  * follow, where the packet stands in its message, who sends it.  RD is not
- * here; its opcodes are as unknown to us as the reserved ones.
+ * here; its opcodes are as unknown to us as the reserved ones.  Those of RC are
+ * requests, which the responder refuses (IBTA 9.9.3).
  *
  * The table is constant; anybody may read it.
  */
@@ -117,6 +118,7 @@ enum opcode_kind {
 	OPCODE_KIND_FLUSH,
 	OPCODE_KIND_ATOMIC_WRITE,
 	OPCODE_KIND_CNP,
+	OPCODE_KIND_RESERVED,
 };
 
 enum opcode_position {
@@ -154,7 +156,8 @@ struct opcode_info {
 	bool memory_placement; /* of A19; only where a region supports it */
 };
 
-/* The row of an opcode; NULL if it is reserved or of a service unknown. */
+/* The row of an opcode; NULL if it is reserved, but of RC, or of a service
+ * unknown. */
 const struct opcode_info *opcode_info(uint8_t opcode);
 
 /*

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/board.h"
+#include "engine/burst.h"
 #include "host/capture.h"
 #include "host/groups.h"
 #include "host/guard.h"
@@ -45,47 +46,23 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	      const struct host_sink *sink, struct udp_offload allowed,
 	      bool one_port)
 {
-	int err = udp_init(&l->wire, fd, allowed, one_port);
+	int err;
 
+	memset(l, 0, sizeof *l);
+	err = udp_init(&l->wire, fd, allowed, one_port);
 	if (err)
 		return err;
+	l->wire.alone = burst_part;
 	lock_init(&l->lock);
 	l->engine = e;
 	l->sink = *sink;
 	clock_init(&l->clock);
 	l->last_turn_ns = l->now_ns = l->published_ns = clock_now(&l->clock);
-	l->is_full = l->is_junk_said = l->is_dry = l->is_shielded = false;
-	l->rest = NULL;
 	pace_init(&l->pace);
-	l->awaited_fd = -1;
-	l->peer_at = 0;
-	l->wake_ns = l->bulk = l->inflow = 0;
-	l->linger_ns = l->pause_ns = l->heard_ns = l->looked_ns = 0;
-	l->in_vain = 0;
-	l->rest_ns = l->look_ns = 0;
+	l->awaited_fd = l->wake_fd = -1;
 	l->slowness = 1;
-	l->wake_fd = -1;
-	l->bells = (struct mpsc){NULL};
-	l->group_count = 0;
-	memset(l->last_from, 0, sizeof l->last_from);
-	l->last_is_local = false;
-	l->last_at = 0;
-	l->got_count = l->got_next = 0;
 	ways_init(&l->ways);
-	ring_store(&l->news, 0);
-	ring_store(&l->told, 0);
-	ring_store(&l->polled, 0);
-	ring_store(&l->posted, 0);
 	ring_store(&l->posted_on, UINT32_MAX);
-	ring_store(&l->streak, 0);
-	ring_store(&l->is_hungry, 0);
-	ring_store(&l->is_paced, 0);
-	ring_store(&l->is_watched, 0);
-	ring_store(&l->is_resting, 0);
-	ring_store(&l->gathered, 0);
-	l->unanswered = 0;
-	l->unanswered_ns = 0;
-	ring_store(&l->is_minded, 0);
 	return 0;
 }
 

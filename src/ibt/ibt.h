@@ -150,7 +150,8 @@ struct reply {
 
 /* What a duplicate request can be answered from (IBTA 9.7.5.1.1). */
 struct resource {
-	bool valid, atomic;
+	bool valid;
+	uint8_t kind; /* enum opcode_kind of the request */
 	struct serial24 psn;
 	uint32_t packets, rkey;
 	uint64_t orig;
@@ -369,6 +370,8 @@ void rc_comp_rnr(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 void rc_comp_refused(struct ibt *t, struct ibt_qp *q, enum hca_status status);
 void rc_comp_lost(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 void rc_comp_gone(struct ibt *t, struct ibt_qp *q);
+/* The peer's memory was open to us when the connection began, and is not. */
+void rc_comp_denied(struct ibt *t, struct ibt_qp *q);
 void rc_comp_arm(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 
 /* rc_resp.c; bytes are p's own, kept when it comes before its turn. */
@@ -380,6 +383,8 @@ void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 /* What was asked for and what was refused; then, after requests, the ACK. */
 size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
 size_t rc_reply_ack_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
+/* The QP is in ERR: no more is read.  What is done is answered, up to there. */
+void rc_reply_stop(struct ibt_qp *q);
 /* Is there an answer or an ACK to send? */
 bool rc_reply_is_owed(const struct ibt_qp *q);
 struct reply *rc_reply_push(struct ibt_qp *q);

@@ -54,6 +54,7 @@ int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
 	uint32_t replies = max_dest_rd_atomic + IBT_SPARE_REPLIES;
 	uint32_t resources = bits_pow2_up(2 * max_dest_rd_atomic + 2);
 	struct rc_resp *r = &q->resp;
+	struct resource *more;
 	struct reply *room;
 
 	replies = bits_pow2_up(replies);
@@ -66,13 +67,14 @@ int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
 	/* it may grow amid traffic */
 	for (uint32_t i = r->reply_tail; i != r->reply_head; i++)
 		room[i & (replies - 1)] = r->replies[i & (r->reply_size - 1)];
-	if (r->resource_size)
-		memcpy(room + replies, r->resources,
-		       r->resource_size * sizeof *r->resources);
+	more = (struct resource *)(void *)(room + replies);
+	for (uint32_t i = 0; i < r->resource_size; i++) /* oldest first */
+		more[i] = r->resources[(r->resource_next + i) &
+				       (r->resource_size - 1)];
 	r->resource_next = r->resource_size;
 	free(r->replies);
 	r->replies = room;
-	r->resources = (struct resource *)(void *)(room + replies);
+	r->resources = more;
 	r->reply_size = replies;
 	r->resource_size = resources;
 	return 0;
@@ -305,6 +307,12 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		wheel_cancel(&t->wheel, &q->timer);
 		wheel_cancel(&t->wheel, &q->rnr_timer);
 		shelf_reset(t, q);
+		early_drop(t, &q->resp.early);
+		early_drop(t, &q->req.early);
+		/* IBTA 10.3.1; the peer that is refused hears why in its turn
+		 */
+		if (!q->resp.tombstone)
+			rc_reply_stop(q);
 		ring_fence(); /* who posts later sees the state */
 		q->owes_last_wqe = old != HCA_QP_RESET && qp->srq;
 		if (old != HCA_QP_RESET)

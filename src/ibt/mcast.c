@@ -74,9 +74,9 @@ void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f,
 	for (uint32_t i = 0; i < t->group_count; i++) {
 		struct ibt_qp *q = t->groups[i].q;
 
+		/* not who sent it, from whichever of its addresses */
 		if (!is_of(&t->groups[i], f->to.ip) ||
-		    (q->qp->qpn == p->deth.src_qpn &&
-		     inaddr_has_same_ip(q->self.ip, f->from.ip)))
+		    (f->is_local && q->qp->qpn == p->deth.src_qpn))
 			continue;
 		shelf_rx(t, q, p, f, bytes, len);
 	}

@@ -67,7 +67,8 @@ enum verdict message_order(const struct ibt_qp *q, const struct pkt *p,
 	size_t len = p->payload_len;
 
 	x->detail = "packets of its messages are out of order";
-	if (p->info->kind == OPCODE_KIND_FLUSH)
+	if (p->info->kind == OPCODE_KIND_FLUSH ||
+	    p->info->kind == OPCODE_KIND_RESERVED)
 		goto unsupported;
 	if (opcode_starts(p->info) == r->in_message)
 		return V_INVALID;
@@ -137,6 +138,7 @@ enum verdict message_receive(struct ibt *t, struct ibt_qp *q,
 			     const struct pkt *p, struct explain *x)
 {
 	struct wqe *w;
+	uint64_t most;
 
 	if (p->info->kind != OPCODE_KIND_SEND && !wants_receive(p))
 		return V_OK;
@@ -149,10 +151,12 @@ enum verdict message_receive(struct ibt *t, struct ibt_qp *q,
 	x->opcode = HCA_WR_SEND;
 	if (sem_check(t->hca, q->qp->recv_pd, w, HCA_LOCAL_WRITE, x))
 		return V_RECV_MEMORY;
-	if (q->resp.offset + p->payload_len > sem_capacity(w)) {
+	/* nor is any message longer than 2^31 bytes: IBTA 9.7.4.1 */
+	most = bits_min_u64(sem_capacity(w), HCA_MAX_MESSAGE);
+	if (q->resp.offset + p->payload_len > most) {
 		x->cause = EXPLAIN_LOCAL_LENGTH;
 		x->bytes = q->resp.offset + p->payload_len;
-		x->region_bytes = sem_capacity(w);
+		x->region_bytes = most;
 		return V_TOO_LONG;
 	}
 	return V_OK;

@@ -61,9 +61,11 @@ static bool begin_request(struct ibt *t, struct ibt_qp *q, uint32_t most,
 	struct pkt p;
 	size_t parts;
 
-	/* the First has seen to it that the request may go at all */
-	if (!r->packet || !n->started || n->status || r->rnr_waiting ||
-	    rc_req_is_read(w) || w->flags & HCA_SEND_INLINE)
+	/* the First has seen to it that the request may go at all; an answer
+	 * sent since may have failed the QP */
+	if (q->qp->state == HCA_QP_ERR || !r->packet || !n->started ||
+	    n->status || r->rnr_waiting || rc_req_is_read(w) ||
+	    w->flags & HCA_SEND_INLINE)
 		return false;
 	m->answer = NULL;
 	m->psn = serial24_add(n->first, r->packet);

@@ -219,6 +219,11 @@ void rc_comp_gone(struct ibt *t, struct ibt_qp *q)
 	fail_oldest(t, q, HCA_RETRY_EXC_ERR, EXPLAIN_PEER_GONE);
 }
 
+void rc_comp_denied(struct ibt *t, struct ibt_qp *q)
+{
+	fail_oldest(t, q, HCA_REM_OP_ERR, EXPLAIN_DENIED);
+}
+
 /* A fatal NAK takes effect when its request is the oldest. */
 static void apply_nak(struct ibt *t, struct ibt_qp *q)
 {
@@ -233,6 +238,16 @@ static void apply_nak(struct ibt *t, struct ibt_qp *q)
 	rc_comp_refused(t, q, (enum hca_status)r->nak_status);
 }
 
+/* Of a peer that has been heard, the address and the way to it are right. */
+static enum explain_cause no_answer(const struct ibt_qp *q)
+{
+	struct serial24 first = serial24(q->qp->attr.sq_psn);
+
+	return q->heard || !serial24_is_equal(q->req.una, first)
+		       ? EXPLAIN_FELL_SILENT
+		       : EXPLAIN_RETRY;
+}
+
 /* Count a failed attempt; false when there have been too many. */
 static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
@@ -244,7 +259,7 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
 			    r->is_gone	   ? EXPLAIN_PEER_GONE
 			    : r->is_closed ? EXPLAIN_PEER_CLOSED
-					   : EXPLAIN_RETRY);
+					   : no_answer(q));
 		return false;
 	}
 	if (!r->silent_since_ns)
@@ -252,7 +267,7 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 	if (now_ns - r->silent_since_ns > t->patience_ns) {
 		/* what was asked has been answered: it is alive */
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
-			    r->asking ? EXPLAIN_RETRY : EXPLAIN_PATIENCE);
+			    r->asking ? no_answer(q) : EXPLAIN_PATIENCE);
 		return false;
 	}
 	r->asking = true;
@@ -426,10 +441,8 @@ static void in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	if (!w || n->status || !rc_req_is_read(w) ||
 	    !serial24_is_equal(psn, serial24_add(n->first, n->answered)) ||
 	    atomic != (w->opcode == HCA_WR_ATOMIC_CAS ||
-		       w->opcode == HCA_WR_ATOMIC_FADD)) {
-		q->counters->rx_duplicates++;
+		       w->opcode == HCA_WR_ATOMIC_FADD))
 		return;
-	}
 	place(t, q, w, n, p);
 	if (q->qp->state == HCA_QP_ERR)
 		return;
@@ -442,12 +455,14 @@ static void drain_early(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 	struct early *e = &q->req.early;
 	struct ibt_held *k;
 
-	while ((k = early_first(e)) && q->qp->state != HCA_QP_ERR) {
+	while ((k = early_first(e))) {
 		bool is_past = serial24_is_before(k->psn, q->req.una);
 		struct pkt p;
 
 		if (!is_past && !acknowledge(t, q, k->psn, now_ns))
 			return;
+		if (q->qp->state == HCA_QP_ERR)
+			return; /* which forgot them all */
 		early_take(e);
 		if (!is_past && pkt_parse(k->bytes, k->len, &p))
 			in_turn(t, q, &p, now_ns);
@@ -487,18 +502,17 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	if (state != HCA_QP_RTS && state != HCA_QP_SQD)
 		return;
 	/* outside of what is in flight: stale or forged (IBTA 9.7.5.1.1) */
-	if (serial24_is_before(psn, r->una) ||
-	    !serial24_is_before(psn, r->max)) {
-		q->counters->rx_duplicates++;
+	if (serial24_is_before(psn, r->una) || !serial24_is_before(psn, r->max))
 		return;
-	}
 	if (p->info->kind != OPCODE_KIND_ACK)
 		response(t, q, p, bytes, len, now_ns);
 	else if (aeth_kind(p->aeth.syndrome) == AETH_ACK) {
 		if (!acknowledge(t, q, serial24_add(psn, 1), now_ns))
 			ask_again(t, q);
-	} else if (aeth_kind(p->aeth.syndrome) != AETH_RESERVED)
+	} else if (aeth_is_known(p->aeth.syndrome))
 		nak(t, q, p, now_ns);
+	else
+		q->counters->rx_malformed++;
 	if (q->qp->state == HCA_QP_ERR)
 		return;
 	apply_nak(t, q);
@@ -564,5 +578,5 @@ void rc_comp_peer(struct ibt *t, struct ibt_qp *q, int state, uint64_t now_ns)
 	if (r->silent_since_ns &&
 	    now_ns - r->silent_since_ns >= allowance_ns(q))
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
-			    state == 3 ? EXPLAIN_PEER_CLOSED : EXPLAIN_RETRY);
+			    state == 3 ? EXPLAIN_PEER_CLOSED : no_answer(q));
 }

@@ -186,6 +186,21 @@ size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 	}
 }
 
+void rc_reply_stop(struct ibt_qp *q)
+{
+	struct rc_resp *r = &q->resp;
+	uint32_t i = r->reply_tail;
+
+	while (i != r->reply_head &&
+	       (at(r, i)->kind != REPLY_READ || !at(r, i)->bytes))
+		i++;
+	if (i == r->reply_head)
+		return;
+	/* an ACK of what came later would say that the READ was answered */
+	r->reply_head = i;
+	r->ack_owed = false;
+}
+
 bool rc_reply_is_owed(const struct ibt_qp *q)
 {
 	return q->resp.reply_tail != q->resp.reply_head || q->resp.ack_owed;

@@ -77,6 +77,19 @@ static bool is_held_back(const struct rc_req *r, const struct wqe *w)
 	return r->draining || ((w->flags & HCA_SEND_FENCE) && r->rd_wqes);
 }
 
+/* Of a request that is behind the cursor, the packets that ask for an answer
+ * and have not all of it. */
+static uint32_t count_out(const struct ibt_qp *q, uint32_t index,
+			  const struct wqe *w)
+{
+	const struct req_note *n = rc_req_note(q, index);
+
+	if (!rc_req_is_read(w) || n->answered == n->packets)
+		return 0;
+	return (uint32_t)bits_div_up(n->packets, n->chunk) -
+	       n->answered / n->chunk;
+}
+
 /* Set the cursor to psn, which is in [una, max]. */
 void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 {
@@ -99,13 +112,8 @@ void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 	}
 	r->wqe = i;
 	/* answers still expected from before the cursor */
-	for (uint32_t k = ring_own(&q->qp->sq.done); k != i; k++) {
-		const struct req_note *n = rc_req_note(q, k);
-
-		if (rc_req_is_read(wq_at(t->hca, &q->qp->sq, k)) &&
-		    n->answered < n->packets)
-			r->reads_out++;
-	}
+	for (uint32_t k = ring_own(&q->qp->sq.done); k != i; k++)
+		r->reads_out += count_out(q, k, wq_at(t->hca, &q->qp->sq, k));
 }
 
 /*

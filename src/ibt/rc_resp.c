@@ -100,13 +100,14 @@ static enum verdict judge(struct ibt *t, const struct ibt_qp *q,
 
 /* ---- applying ---- */
 
-static struct resource *resource_new(struct rc_resp *r)
+static struct resource *resource_new(struct rc_resp *r, const struct pkt *p)
 {
 	struct resource *s =
 		&r->resources[r->resource_next++ & (r->resource_size - 1)];
 
 	memset(s, 0, sizeof *s);
 	s->valid = true;
+	s->kind = (uint8_t)p->info->kind;
 	return s;
 }
 
@@ -155,8 +156,7 @@ static enum verdict apply_atomic(struct ibt *t, struct ibt_qp *q,
 				       p->atomiceth.compare, &orig))
 		return V_REMOTE_FAULT;
 	q->resp.msn++;
-	s = resource_new(&q->resp);
-	s->atomic = true;
+	s = resource_new(&q->resp, p);
 	s->psn = q->resp.epsn;
 	s->packets = 1;
 	s->orig = orig;
@@ -167,7 +167,7 @@ static enum verdict apply_atomic(struct ibt *t, struct ibt_qp *q,
 static enum verdict apply_read(struct ibt_qp *q, const struct pkt *p)
 {
 	struct rc_resp *r = &q->resp;
-	struct resource *s = resource_new(r);
+	struct resource *s = resource_new(r, p);
 
 	r->msn++;
 	queue_read(q, p, true);
@@ -217,6 +217,8 @@ static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		syndrome |= q->qp->attr.min_rnr_timer;
 		q->counters->rnr_naks_tx++;
 		r->nak_sent = true;
+		/* it sends all again, as after a sequence NAK: see early() */
+		early_drop(t, &r->early);
 		rc_reply_ack(t, q, r->epsn, syndrome);
 		return;
 	}
@@ -323,11 +325,34 @@ static void early(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		     aeth_syndrome(AETH_NAK, AETH_NAK_PSN_SEQUENCE));
 }
 
+/*
+ * What the peer had of the READ or atomic that p repeats; NULL: nothing is
+ * known of it any more.  The newest first: PSNs come again.
+ */
+static const struct resource *resource_of(const struct rc_resp *r,
+					  const struct pkt *p)
+{
+	struct serial24 psn = serial24(p->bth.psn);
+
+	for (uint32_t i = 1; i <= r->resource_size; i++) {
+		const struct resource *s =
+			&r->resources[(r->resource_next - i) &
+				      (r->resource_size - 1)];
+		int32_t into = serial24_diff(psn, s->psn);
+
+		if (s->valid && s->kind == p->info->kind && into >= 0 &&
+		    into < (int32_t)s->packets)
+			return s;
+	}
+	return NULL;
+}
+
 /* A request seen before: answered, never executed again (IBTA 9.7.5.1.1). */
 static void duplicate(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 {
 	struct rc_resp *r = &q->resp;
 	struct serial24 psn = serial24(p->bth.psn);
+	const struct resource *s;
 
 	q->counters->rx_duplicates++;
 	if (r->reply_head - r->reply_tail > r->reply_size / 2)
@@ -338,22 +363,17 @@ static void duplicate(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 		ibt_qp_activate(t, q);
 		return;
 	}
-	for (uint32_t i = 0; i < r->resource_size; i++) {
-		const struct resource *s = &r->resources[i];
-		int32_t into = serial24_diff(psn, s->psn);
-
-		if (!s->valid || s->atomic != is_atomic(p) || into < 0 ||
-		    into >= (int32_t)s->packets)
-			continue;
-		if (s->atomic)
-			queue_atomic(q, psn, s->orig, false);
-		else if (s->rkey == p->reth.rkey &&
-			 bits_div_up(p->reth.length, q->mtu) + (uint32_t)into <=
-				 bits_max_u32(s->packets, 1))
-			queue_read(q, p, false);
-		ibt_qp_activate(t, q);
+	s = resource_of(r, p);
+	if (!s)
 		return;
-	}
+	if (is_atomic(p))
+		queue_atomic(q, psn, s->orig, false);
+	else if (s->rkey == p->reth.rkey &&
+		 bits_div_up(p->reth.length, q->mtu) +
+				 (uint32_t)serial24_diff(psn, s->psn) <=
+			 bits_max_u32(s->packets, 1))
+		queue_read(q, p, false);
+	ibt_qp_activate(t, q);
 }
 
 void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,

@@ -50,8 +50,6 @@ static bool lacks_receive(struct ibt *t, const struct ibt_qp *q,
 			     ? opcode_starts(p->info)
 			     : (p->info->ext & OPCODE_EXT_IMMDT) != 0;
 
-	if (q->qp->type == HCA_QPT_UD && p->deth.qkey != q->qp->attr.qkey)
-		return false;
 	return wants && q->qp->state >= HCA_QP_RTR &&
 	       q->qp->state <= HCA_QP_SQE && !rq_has(t->hca, q->qp);
 }
@@ -180,6 +178,11 @@ void shelf_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	bool is_patient = has_room && !q->shelf_is_late && !t->strict;
 	enum want want = WANTS_RECEIVE;
 
+	/* who does not know the Q_Key takes no room from who does */
+	if (q->qp->type == HCA_QPT_UD && p->deth.qkey != q->qp->attr.qkey) {
+		ud_resp_rx(t, q, p, f);
+		return;
+	}
 	if (is_first)
 		want = deliver(t, q, p, f, is_patient);
 	if (!want)

@@ -16,7 +16,8 @@
 struct ud_from {
 	struct inaddr from, to;
 	uint8_t tos;
-	size_t bytes; /* of the UDP datagram's payload */
+	size_t bytes;  /* of the UDP datagram's payload */
+	bool is_local; /* sent on this host, where a QPN is of one process */
 };
 
 /* That header as a receive gets it, and how a completion tells it. */

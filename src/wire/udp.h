@@ -33,6 +33,14 @@ struct udp_offload {
 
 struct udp_rings; /* buffers of a batch, udp.c */
 
+/*
+ * Makes a datagram that was to leave as one of several right for leaving alone:
+ * by IPv4 the kernel then gives it another identification, which the ICRC
+ * covers.
+ */
+typedef void udp_alone(const struct inaddr *from, const struct inaddr *to,
+		       uint8_t *bytes, size_t len);
+
 struct udp {
 	int fd;
 	struct udp_offload has;
@@ -44,6 +52,7 @@ struct udp {
 	int full_fd;	      /* what the last udp_send found full */
 	struct sports sports; /* what sends to which process */
 	struct udp_rings *rings;
+	udp_alone *alone;   /* the caller's; needed by who sends several */
 	bool is_empty;	    /* the last udp_receive found nothing */
 	bool is_drained;    /* or all that there was */
 	bool is_behind;	    /* or it filled its batch, and may have left some */
@@ -80,7 +89,7 @@ void udp_leave(struct udp *u, const uint8_t ip[16]);
  * Send the first k of n <= UDP_BATCH, each from the port that its `from` says,
  * which is one of sports'; k < n: full_fd is full, wait for its POLLOUT.  A
  * datagram that the kernel refuses is counted and dropped, as a wire would;
- * several at once that it refuses are sent one by one.
+ * several at once that it refuses are sent one by one, after `alone`.
  */
 size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n);
 

@@ -436,6 +436,74 @@ static void words_go_to_who_is_at_work(void **state)
 	duo_free(d);
 }
 
+static int count_and_stop(void *context, int from, const struct engine_frame *f)
+{
+	struct duo *d = context;
+
+	d->side[from].is_stopped = from == 1;
+	return 1;
+}
+
+/*
+ * IBTA 10.3.1: in the Error state nothing is processed.  A READ stops where it
+ * is; what was done before it has its ACK.
+ */
+static void who_enters_the_error_state_reads_no_more(void **state)
+{
+	const struct hca_qp_attr error = {.qp_state = HCA_QP_ERR};
+	struct sent s = {0};
+	struct duo *d = duo_new(5, 16);
+	struct duo_side *answers = &d->side[1];
+	const char *why = "";
+	struct cqe c;
+
+	d->fate = count_and_stop;
+	d->context = d;
+	duo_recv(d, 1, 0, 100);
+	say(d, 0);
+	duo_send(d, 0, HCA_WR_RDMA_READ, 0, DUO_MEMORY / 2, DUO_MEMORY / 2);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns);
+	assert_true(answers->is_stopped);
+	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(engine_qp_modify(answers->engine, answers->side,
+					  &error, HCA_QP_STATE, answers->ip,
+					  d->now_ns, &why),
+			 0);
+	answers->is_stopped = false;
+	d->fate = count;
+	d->context = &s;
+	duo_run(d, d->now_ns + LONG);
+	assert_int_equal(s.packets[1], 0);
+	assert_true(duo_poll(d, 0, &c));
+	assert_int_equal(c.status, HCA_RETRY_EXC_ERR);
+	duo_free(d);
+}
+
+/* What was done when it enters it is acknowledged, though nobody had the time
+ * to. */
+static void who_enters_the_error_state_owns_up_to_what_it_did(void **state)
+{
+	const struct hca_qp_attr error = {.qp_state = HCA_QP_ERR};
+	struct sent s;
+	struct duo *d = two_that_poll(&s);
+	struct duo_side *answers = &d->side[1];
+	const char *why = "";
+
+	say(d, 0);
+	duo_run(d, d->now_ns);
+	assert_int_equal(s.packets[1], 0);
+	assert_int_equal(engine_qp_modify(answers->engine, answers->side,
+					  &error, HCA_QP_STATE, answers->ip,
+					  d->now_ns, &why),
+			 0);
+	engine_hold_acks(answers->engine, false);
+	duo_run(d, d->now_ns + LONG);
+	assert_int_equal(s.packets[1], 1);
+	assert_int_equal(completions(d, 0), 1);
+	duo_free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -454,6 +522,9 @@ int main(void)
 		cmocka_unit_test(the_answer_to_a_read_is_waited_for),
 		cmocka_unit_test(a_read_hides_no_word_of_what_came_before),
 		cmocka_unit_test(words_go_to_who_is_at_work),
+		cmocka_unit_test(who_enters_the_error_state_reads_no_more),
+		cmocka_unit_test(
+			who_enters_the_error_state_owns_up_to_what_it_did),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

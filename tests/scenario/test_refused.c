@@ -88,6 +88,9 @@ static const struct forged refused[] = {
 	{"an atomic with a wrong key", OPCODE_RC_COMPARE_SWAP, ACCESS, .rkey_flip = 1},
 	{"an atomic beyond its region", OPCODE_RC_FETCH_ADD, ACCESS, .va = DUO_MEMORY},
 	{"an atomic that the queue pair forbids", OPCODE_RC_FETCH_ADD, INVALID, .no_access = HCA_REMOTE_ATOMIC},
+	{"an opcode that is reserved", 0x15, INVALID, .payload_len = 64},
+	{"another that is", 0x1f, INVALID},
+	{"a FLUSH", OPCODE_RC_FLUSH, INVALID, .length = 64},
 };
 /* clang-format on */
 

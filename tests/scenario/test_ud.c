@@ -356,23 +356,68 @@ static void a_sender_does_not_hear_itself(void **state)
 {
 	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
 	struct duo_side *s = &d->side[0];
-	struct engine_frame f;
-	struct engine_dgram g = {0};
+	struct engine_frame f[2];
 	struct cqe c;
 
 	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
 	duo_recv(d, 0, AT, 1000);
-	to_group(d, request(d, 100, 1));
-	duo_post(d, 0);
-	assert_int_equal(engine_tx(s->engine, &f, 1, d->now_ns), 1);
-	g.from = f.from;
-	g.to = f.to;
-	g.bytes = f.bytes;
-	g.len = f.len;
-	engine_rx(s->engine, &g, d->now_ns);
-	engine_tx_done(s->engine, 1);
+	/* the second from another of its addresses, before the first is back */
+	for (uint8_t i = 0; i < 2; i++) {
+		struct wqe *w = request(d, 100, 1);
+
+		to_group(d, w);
+		wq_to(&s->qp->sq, w)->from[15] ^= i;
+		duo_post(d, 0);
+	}
+	assert_int_equal(engine_tx(s->engine, f, 2, d->now_ns), 2);
+	for (int i = 0; i < 2; i++) {
+		struct engine_dgram g = {.from = f[i].from,
+					 .to = f[i].to,
+					 .bytes = f[i].bytes,
+					 .len = f[i].len,
+					 .local = true};
+
+		engine_rx(s->engine, &g, d->now_ns);
+	}
+	engine_tx_done(s->engine, 2);
+	assert_sent(d, HCA_SUCCESS);
 	assert_sent(d, HCA_SUCCESS);
 	assert_false(duo_poll(d, 0, &c));
+	duo_free(d);
+}
+
+/* Another host may number its queue pairs alike. */
+static void a_namesake_elsewhere_is_heard(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct duo_side *s = &d->side[1];
+
+	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
+	duo_recv(d, 1, AT, 1000);
+	d->side[0].qp->qpn = s->qp->qpn;
+	to_group(d, request(d, 100, 1));
+	go(d);
+	assert_got(d, 100, 1);
+	duo_free(d);
+}
+
+/* IBTA 10.5.1: what goes to a group is for the multicast QPN. */
+static void to_a_group_no_queue_pair_is_named(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct duo_side *s = &d->side[1];
+	struct wqe *w;
+	struct cqe c;
+
+	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
+	duo_recv(d, 1, AT, 1000);
+	w = request(d, 100, 1);
+	to_group(d, w);
+	wq_to(&d->side[0].qp->sq, w)->qpn = s->qp->qpn;
+	wq_to(&d->side[0].qp->sq, w)->local = false; /* by its address */
+	go(d);
+	assert_false(duo_poll(d, 1, &c));
+	assert_int_equal(counters(d)->rx_wrong_peer, 1);
 	duo_free(d);
 }
 
@@ -460,6 +505,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			a_group_hears_what_is_sent_to_it_once_attached),
 		cmocka_unit_test(a_sender_does_not_hear_itself),
+		cmocka_unit_test(a_namesake_elsewhere_is_heard),
+		cmocka_unit_test(to_a_group_no_queue_pair_is_named),
 	};
 	const struct CMUnitTest of_packets[] = {
 		cmocka_unit_test(too_much_that_waits_chokes_the_receiver),

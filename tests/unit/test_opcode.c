@@ -7,6 +7,12 @@
 
 #define PER_SERVICE 32
 
+static bool is_reserved(uint8_t opcode)
+{
+	return opcode == 0x15 || (opcode >= 0x18 && opcode <= 0x1b) ||
+	       opcode == 0x1e || opcode == 0x1f;
+}
+
 static bool known(uint8_t opcode)
 {
 	unsigned int low = opcode % PER_SERVICE;
@@ -26,11 +32,27 @@ static bool known(uint8_t opcode)
 	return false;
 }
 
-static void exactly_the_assigned_opcodes_have_a_row(void **state)
+static void exactly_the_assigned_opcodes_and_rcs_have_a_row(void **state)
 {
 	for (unsigned int op = 0; op < 256; op++)
 		assert_int_equal(opcode_info((uint8_t)op) != NULL,
-				 known((uint8_t)op));
+				 known((uint8_t)op) ||
+					 is_reserved((uint8_t)op));
+}
+
+/* So that the responder can refuse them: IBTA 9.9.3. */
+static void what_rc_reserves_is_a_request_of_unknown_headers(void **state)
+{
+	for (unsigned int op = 0; op < 256; op++) {
+		const struct opcode_info *info = opcode_info((uint8_t)op);
+
+		assert_int_equal(info && info->kind == OPCODE_KIND_RESERVED,
+				 is_reserved((uint8_t)op));
+		if (!is_reserved((uint8_t)op))
+			continue;
+		assert_true(info->request);
+		assert_int_equal(info->ext, 0);
+	}
 }
 
 static void the_service_is_the_top_three_bits(void **state)
@@ -89,8 +111,8 @@ static void rc_rows_have_the_headers_of_the_opcode_table(void **state)
 	/* clang-format off */
 	static const uint8_t header_bytes[PER_SERVICE] = {
 		12, 12, 12, 16, 12, 16, 28, 12, 12, 16, 28, 32,
-		28, 16, 12, 16, 16, 16, 24, 40, 40, 0, 16, 16,
-		0, 0, 0, 0, 32, 28, 0, 0,
+		28, 16, 12, 16, 16, 16, 24, 40, 40, 12, 16, 16,
+		12, 12, 12, 12, 32, 28, 12, 12,
 	};
 	/* clang-format on */
 
@@ -137,7 +159,7 @@ static void opcode_of_finds_every_row_that_carries_a_message(void **state)
 		unsigned int tails = OPCODE_EXT_IMMDT | OPCODE_EXT_IETH;
 
 		if (!info || !info->payload || info->memory_placement ||
-		    op == OPCODE_CNP)
+		    op == OPCODE_CNP || info->kind == OPCODE_KIND_RESERVED)
 			continue;
 		assert_int_equal(
 			opcode_of(info->service, info->kind, info->position,
@@ -155,7 +177,10 @@ static void opcode_of_finds_every_row_that_carries_a_message(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exactly_the_assigned_opcodes_have_a_row),
+		cmocka_unit_test(
+			exactly_the_assigned_opcodes_and_rcs_have_a_row),
+		cmocka_unit_test(
+			what_rc_reserves_is_a_request_of_unknown_headers),
 		cmocka_unit_test(the_service_is_the_top_three_bits),
 		cmocka_unit_test(
 			a_response_never_carries_what_names_memory_or_a_queue),

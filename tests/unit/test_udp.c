@@ -72,11 +72,64 @@ static void a_refusal_costs_no_other_datagram(void **state)
 	udp_fini(&u);
 }
 
+#define PIECES	    1000 /* more than any kernel cuts up */
+#define PIECE_BYTES 8
+
+static void mark(const struct inaddr *from, const struct inaddr *to,
+		 uint8_t *bytes, size_t len)
+{
+	assert_int_equal(len, PIECE_BYTES);
+	assert_true(inaddr_is_v4(to->ip));
+	bytes[len - 1] = 'x';
+}
+
+/* Each has its ICRC for the place that it was to have among the others. */
+static void what_is_not_cut_up_is_made_to_leave_alone(void **state)
+{
+	static uint8_t bytes[PIECES * PIECE_BYTES];
+	static struct udp_dgram got[UDP_BATCH];
+	struct udp_dgram d = {
+		.bytes = bytes, .len = sizeof bytes, .segment = PIECE_BYTES};
+	struct in_addr lo = {htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in6 bound;
+	socklen_t len = sizeof bound;
+	struct pollfd readable = {.events = POLLIN};
+	struct udp u;
+	int n = 0;
+	size_t k;
+	(void)state;
+
+	assert_return_code(udp_init(&u, udp_bind(0),
+				    (struct udp_offload){.gso = true}, true),
+			   0);
+	u.alone = mark;
+	getsockname(u.fd, (struct sockaddr *)(void *)&bound, &len);
+	inaddr_map_v4(d.to.ip, &lo);
+	inaddr_map_v4(d.from.ip, &lo);
+	d.to.port = ntohs(bound.sin6_port);
+	if (!u.has.gso) {
+		udp_fini(&u);
+		skip();
+	}
+	assert_int_equal(udp_send(&u, &d, 1), 1);
+	assert_int_equal(u.refused, 0);
+	readable.fd = u.fd;
+	assert_int_equal(poll(&readable, 1, 10000), 1);
+	while ((k = udp_receive(&u, got)))
+		for (size_t i = 0; i < k; i++, n++) {
+			assert_int_equal(got[i].len, PIECE_BYTES);
+			assert_int_equal(got[i].bytes[PIECE_BYTES - 1], 'x');
+		}
+	assert_true(n > 0);
+	udp_fini(&u);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_checksum_over_ipv6_is_no_error),
 		cmocka_unit_test(a_refusal_costs_no_other_datagram),
+		cmocka_unit_test(what_is_not_cut_up_is_made_to_leave_alone),
 	};
 
 	return cmocka_run_group_tests_name("udp", tests, NULL, NULL);

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A peer that answers nothing: for how long he is waited for, and what is said
+ * of him then. */
+#include "test.h"
+
+#include "hca/explain.h"
+#include "scenario/duo.h"
+
+#define LONG	(60ull * 1000000000)
+#define LATE_NS 20000000
+
+static void assert_done(struct duo *d, int i, uint32_t status, uint32_t opcode)
+{
+	struct cqe c;
+
+	assert_true(duo_poll(d, i, &c));
+	assert_int_equal(c.status, status);
+	if (!status)
+		assert_int_equal(c.opcode, opcode);
+}
+
+static int nothing(void *context, int from, const struct engine_frame *f)
+{
+	return 0;
+}
+
+/* A WRITE of side 0 is lost, again and again, for so long. */
+static void stay_unanswered(struct duo *d, uint64_t ns)
+{
+	d->fate = nothing;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + ns);
+}
+
+static void a_peer_that_has_ended_is_reported_at_once(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+
+	d->fate = nothing;
+	d->liveness = ENGINE_PEER_GONE;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_GONE);
+	duo_free(d);
+}
+
+static void a_peer_elsewhere_has_four_times_the_timeout(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+	uint64_t tries_ns = duo_tries_ns(d, 0);
+	uint64_t began_ns = d->now_ns;
+	struct cqe c;
+
+	d->fate = nothing;
+	d->liveness = ENGINE_PEER_UNKNOWN;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, began_ns + 4 * tries_ns - 1000000);
+	assert_false(duo_poll(d, 0, &c));
+	duo_run(d, began_ns + 5 * tries_ns);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_RETRY);
+	duo_free(d);
+}
+
+static void a_peer_that_answered_before_is_not_at_a_wrong_address(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	d->fate = nothing;
+	d->liveness = ENGINE_PEER_UNKNOWN;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_FELL_SILENT);
+	duo_free(d);
+}
+
+static void a_peer_that_is_alive_is_waited_for(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+	struct cqe c;
+
+	d->fate = nothing;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 20 * (LONG / 60));
+	assert_false(duo_poll(d, 0, &c));
+	d->fate = NULL;
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	duo_free(d);
+}
+
+static void a_silent_peer_that_is_alive_is_called_so(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+
+	d->fate = nothing;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 2 * LONG);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PATIENCE);
+	assert_int_equal(d->side[0].explained.seconds, 60);
+	duo_free(d);
+}
+
+static void
+a_qp_that_answers_nothing_has_the_time_of_the_specification(void **s)
+{
+	struct duo *d = duo_new(5, 16);
+	uint64_t tries_ns = duo_tries_ns(d, 0);
+	struct cqe c;
+
+	stay_unanswered(d, 2 * tries_ns);
+	d->liveness = ENGINE_PEER_CLOSED;
+	assert_false(duo_poll(d, 0, &c));
+	duo_run(d, d->now_ns + 4 * tries_ns);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_CLOSED);
+	duo_free(d);
+}
+
+static void a_peer_that_was_alive_is_waited_for_when_word_is_lost(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+	uint64_t tries_ns = duo_tries_ns(d, 0);
+	struct cqe c;
+
+	stay_unanswered(d, 2 * tries_ns);
+	d->liveness = ENGINE_PEER_UNKNOWN;
+	duo_run(d, d->now_ns + 8 * tries_ns);
+	assert_false(duo_poll(d, 0, &c));
+	d->liveness = ENGINE_PEER_GONE;
+	duo_run(d, d->now_ns + 2 * tries_ns);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_GONE);
+	duo_free(d);
+}
+
+/* A suspended machine: an hour passes, and the peer was not silent. */
+static void our_own_sleep_uses_up_no_patience(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+	struct cqe c;
+
+	d->fate = nothing;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG / 60);
+	d->now_ns += 60 * LONG;
+	engine_was_asleep(d->side[0].engine, 60 * LONG, d->now_ns);
+	duo_run(d, d->now_ns + LONG / 60);
+	assert_false(duo_poll(d, 0, &c));
+	d->fate = NULL;
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	duo_free(d);
+}
+
+/* Each time that its timer is due it gets no processor for a while. */
+static void who_is_always_late_sends_again(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+	struct engine *e = d->side[0].engine;
+
+	d->fate = nothing;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns);
+	d->fate = NULL;
+	for (int i = 0; i < 4; i++) {
+		if (engine_deadline(e) == UINT64_MAX)
+			break;
+		d->now_ns = engine_deadline(e) + LATE_NS;
+		engine_was_asleep(e, LATE_NS, d->now_ns);
+		engine_tick(e, d->now_ns);
+		duo_run(d, d->now_ns);
+	}
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	duo_free(d);
+}
+
+/* One who sleeps as often as he looks, beside a peer that is stopped. */
+static void patience_ends_for_who_is_always_late(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+	struct engine *e = d->side[0].engine;
+	uint64_t began = d->now_ns;
+
+	d->fate = nothing;
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns);
+	while (engine_deadline(e) != UINT64_MAX &&
+	       d->now_ns < began + 9 * LONG) {
+		d->now_ns = engine_deadline(e) + LATE_NS;
+		engine_was_asleep(e, LATE_NS, d->now_ns);
+		engine_tick(e, d->now_ns);
+		duo_run(d, d->now_ns);
+	}
+	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PATIENCE);
+	duo_free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_peer_that_has_ended_is_reported_at_once),
+		cmocka_unit_test(a_peer_elsewhere_has_four_times_the_timeout),
+		cmocka_unit_test(
+			a_peer_that_answered_before_is_not_at_a_wrong_address),
+		cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
+		cmocka_unit_test(
+			a_peer_that_was_alive_is_waited_for_when_word_is_lost),
+		cmocka_unit_test(a_silent_peer_that_is_alive_is_called_so),
+		cmocka_unit_test(
+			a_qp_that_answers_nothing_has_the_time_of_the_specification),
+		cmocka_unit_test(our_own_sleep_uses_up_no_patience),
+		cmocka_unit_test(who_is_always_late_sends_again),
+		cmocka_unit_test(patience_ends_for_who_is_always_late),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

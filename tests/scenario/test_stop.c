@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Without packets the initiator works in the target's arena: here it is stopped
+ * at each step of each operation, or its target takes the memory away, or two
+ * threads of the target collect what it left.
+ */
+#include "test.h"
+
+#include <malloc.h>
+#include <string.h>
+
+#include "scenario/scene.h"
+
+/* ---- stops ---- */
+
+/* Another's message arrives, and so does what the target completes itself. */
+static void assert_goes_on(struct scene *s)
+{
+	struct duo_side *t = s->target;
+	const struct cqe own = {.qpn = t->qp->qpn, .wr_id = 0x9000};
+	struct cqe c;
+	int others = 0;
+
+	scene_send_third(s);
+	cq_push(&t->hca, t->cq, &own, false);
+	while (duo_poll(s->d, 1, &c))
+		others += c.qpn == SCENE_THIRD_QPN || c.wr_id == own.wr_id;
+	assert_int_equal(others, 2);
+}
+
+/* True: the initiator of o was stopped at step k. */
+static bool initiator_stops(const struct scene_operation *o, uint32_t k)
+{
+	struct scene s;
+	bool stopped = scene_begin_until(&s, o, k);
+
+	scene_now.is_stopped = true;
+	scene_turns(1);
+	/* it is told of no key that goes, nor of another's queue pair */
+	guest_wait(&s.target->hca, guest_key(s.target->mr->lkey) |
+					   guest_key(s.target->mr->rkey));
+	guest_wait(&s.target->hca, guest_qp(SCENE_THIRD_QPN));
+	assert_goes_on(&s);
+	scene_now.is_stopped = false;
+	s.d->side[0].is_dead = stopped;
+	guest_wait(&s.target->hca, GUEST_ALL);
+	scene_mourn(&s);
+	mw_free(&s.target->hca, s.window);
+	scene_end(&s);
+	return stopped;
+}
+
+/* What has locks that its peers share. */
+static bool is_shared(const struct scene_operation *o)
+{
+	return o->how & SCENE_FULL;
+}
+
+static void who_stops_inside_keeps_no_other_out(void **state)
+{
+	for (size_t i = 0; i < SCENE_OPERATIONS; i++) {
+		uint32_t k = 0;
+
+		while (!is_shared(&scene_operations[i]) &&
+		       initiator_stops(&scene_operations[i], k))
+			assert_true(++k < SCENE_STEPS_MAX);
+	}
+}
+
+/* ---- memory that goes away ---- */
+
+/* True: the region of o's target went at step k. */
+static bool region_goes(const struct scene_operation *o, uint32_t k)
+{
+	struct scene s;
+	uint32_t foreign = 0;
+	struct cqe c;
+	bool went;
+
+	scene_begin(&s, o);
+	mw_free(&s.target->hca, s.window);
+	scene_now.victim = SCENE_REGION;
+	scene_now.left = k;
+	duo_run(s.d, s.d->now_ns);
+	went = scene_now.victim == SCENE_NOBODY;
+	scene_now.victim = SCENE_NOBODY;
+	/* what lies with its receive is placed by who polls */
+	scene_turns(1);
+	while (duo_poll(s.d, 1, &c))
+		;
+	for (uint32_t i = SCENE_AT; went && i < SCENE_AT + SCENE_BYTES; i++)
+		foreign += s.target->memory.bytes[i] != 0x77;
+	assert_int_equal(foreign, 0);
+	/* how it goes on is told elsewhere */
+	s.d->side[0].is_dead = s.d->side[1].is_dead = true;
+	scene_end(&s);
+	return went;
+}
+
+/* Its owner does not wait for who has looked at the key and not yet copied. */
+static void who_finds_its_key_gone_touches_nothing(void **state)
+{
+	for (size_t i = 0; i < SCENE_OPERATIONS; i++) {
+		uint32_t k = 0;
+
+		while (scene_operations[i].op != HCA_WR_SEND_INV &&
+		       region_goes(&scene_operations[i], k))
+			assert_true(++k < SCENE_STEPS_MAX);
+	}
+}
+
+/* ---- two threads of the owner ---- */
+
+static void a_poll_misses_nothing_that_is_collected_meanwhile(void **state)
+{
+	static const struct scene_operation o = {HCA_WR_SEND, SCENE_FEW};
+	struct scene s;
+
+	scene_begin(&s, &o);
+	for (uint32_t look = 1; look <= 4; look++) {
+		struct cqe c;
+
+		scene_now.victim = SCENE_NOBODY;
+		if (look > 1)
+			scene_post(&s);
+		duo_run(s.d, s.d->now_ns);
+		scene_turns(1);
+		scene_now.collects = s.target;
+		scene_now.look = look;
+		assert_true(cq_has(&s.target->hca, s.target->cq));
+		assert_int_equal(scene_now.look, 0);
+		assert_true(cq_has(&s.target->hca, s.target->cq));
+		assert_true(duo_poll(s.d, 1, &c));
+		assert_false(cq_has(&s.target->hca, s.target->cq));
+	}
+	mw_free(&s.target->hca, s.window);
+	s.d->side[0].is_dead = s.d->side[1].is_dead = true;
+	scene_end(&s);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_poll_misses_nothing_that_is_collected_meanwhile),
+		cmocka_unit_test(who_stops_inside_keeps_no_other_out),
+		cmocka_unit_test(who_finds_its_key_gone_touches_nothing),
+	};
+
+	/* arenas are large and mostly untouched: fresh ones need no zeroing */
+	mallopt(M_MMAP_THRESHOLD, 1 << 19);
+	duo_mode(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
