@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hca/hca.h"
+#include "hca/key.h"
 
 #include <errno.h>
 #include <string.h>
@@ -159,8 +159,7 @@ static bool has_key(const struct mr *mr, uint32_t key)
 
 struct mr *mr_find(struct hca *h, uint32_t key)
 {
-	ring_index *hint = &h->hints[key % HCA_HINTS];
-	struct mr *mr = &h->mrs[ring_load(hint)];
+	struct mr *mr = key_hint(h, key);
 	uint32_t row;
 
 	/* a hint may be old: the row tells */
@@ -170,20 +169,8 @@ struct mr *mr_find(struct hca *h, uint32_t key)
 	mr = &h->mrs[row];
 	if (!has_key(mr, key))
 		return NULL;
-	ring_store(hint, row);
+	ring_store(&h->hints[key % HCA_HINTS], row);
 	return mr;
-}
-
-static enum mr_verdict range(const struct mr *mr, uint64_t va, uint64_t bytes,
-			     uint32_t need, uint64_t *addr)
-{
-	if ((mr->access & need) != need)
-		return MR_NO_RIGHT;
-	if (va < mr->iova || bytes > mr->bytes ||
-	    va - mr->iova > mr->bytes - bytes)
-		return MR_OUTSIDE;
-	*addr = mr->addr + (va - mr->iova);
-	return MR_OK;
 }
 
 enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey, uint64_t va,
@@ -195,7 +182,7 @@ enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey, uint64_t va,
 		return MR_BAD_KEY;
 	if (mr->pd != pd)
 		return MR_BAD_PD;
-	return range(mr, va, bytes, need, addr);
+	return key_range(mr, va, bytes, need, addr);
 }
 
 enum mr_verdict mr_remote(struct hca *h, const struct qp *qp, uint32_t rkey,
@@ -210,5 +197,5 @@ enum mr_verdict mr_remote(struct hca *h, const struct qp *qp, uint32_t rkey,
 		return MR_BAD_PD;
 	if (mr->qpn && mr->qpn != qp->qpn)
 		return MR_BAD_QP;
-	return range(mr, va, bytes, need, addr);
+	return key_remote(mr, rkey, va, bytes, need, addr);
 }

@@ -87,6 +87,8 @@ static void bind(struct hca *h, const struct qp *qp, struct mr *w, struct mr *r,
 	unbind(h, w);
 	if (!b->bytes)
 		return; /* a window of nothing opens nothing */
+	/* a peer that sees any of this finds the old key gone */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 	w->access = b->access;
 	w->iova = b->access & HCA_ZERO_BASED ? 0 : b->va;
 	w->addr = r->addr + (b->va - r->iova);

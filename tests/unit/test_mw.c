@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "hca/hca.h"
+#include "util/step.h"
 
 #define ARENA_BYTES (16u << 20)
 #define ALL	    (HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC)
@@ -46,10 +47,35 @@ static struct mw_bind binding(const struct world *w, const struct mr *window)
 				.bytes = 0x100};
 }
 
+/* What somebody else does when the key has been found. */
+static void (*meanwhile)(void);
+static struct world *its;
+
+void step_at(const char *name)
+{
+	void (*once)(void) = meanwhile;
+
+	if (!once || strcmp(name, "a key's row is found") != 0)
+		return;
+	meanwhile = NULL;
+	once();
+}
+
 static enum mr_verdict reach(struct world *w, uint32_t key, uint64_t va,
 			     uint64_t *addr)
 {
 	return mr_remote(&w->h, &w->qp, key, va, 8, HCA_REMOTE_WRITE, addr);
+}
+
+/* With a window of that type bound. */
+static struct mw_bind begin_bound(struct world *w, int type)
+{
+	struct mw_bind b;
+
+	begin(w, HCA_LOCAL_WRITE | HCA_MW_BIND);
+	b = binding(w, type == 1 ? w->w1 : w->w2);
+	assert_int_equal(mw_bind(&w->h, &w->qp, &b), MR_OK);
+	return b;
 }
 
 static void a_window_opens_its_range_alone(void **state)
@@ -95,9 +121,7 @@ static void type_2_is_of_one_queue_pair_and_one_life(void **state)
 	struct mw_bind b;
 	uint64_t addr;
 
-	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
-	b = binding(&w, w.w2);
-	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+	b = begin_bound(&w, 2);
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_IS_BOUND);
 	w.qp.qpn = 18;
 	assert_int_equal(reach(&w, b.rkey, 0x9100, &addr), MR_BAD_QP);
@@ -118,9 +142,7 @@ static void type_1_is_bound_again_and_never_invalidated(void **state)
 	struct mw_bind b;
 	uint64_t addr;
 
-	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
-	b = binding(&w, w.w1);
-	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+	b = begin_bound(&w, 1);
 	w.qp.qpn = 18;
 	assert_int_equal(reach(&w, b.rkey, 0x9100, &addr), MR_OK);
 	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey), MR_NO_RIGHT);
@@ -137,14 +159,35 @@ static void type_1_is_bound_again_and_never_invalidated(void **state)
 	free(w.memory);
 }
 
-static void a_region_with_windows_stays(void **state)
+static void bind_it_anew(void)
+{
+	struct mw_bind b = binding(its, its->w1);
+
+	b.rkey ^= 2;
+	b.va = 0x9800;
+	assert_int_equal(mw_bind(&its->h, &its->qp, &b), MR_OK);
+}
+
+static void a_window_bound_anew_opens_nothing_to_the_old_key(void **state)
 {
 	struct world w;
 	struct mw_bind b;
+	uint64_t addr;
 
-	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
-	b = binding(&w, w.w2);
-	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+	b = begin_bound(&w, 1);
+	its = &w;
+	meanwhile = bind_it_anew;
+	assert_int_equal(reach(&w, b.rkey, 0x9800, &addr), MR_BAD_KEY);
+	assert_null(meanwhile);
+	assert_int_equal(reach(&w, b.rkey ^ 2, 0x9800, &addr), MR_OK);
+	free(w.memory);
+}
+
+static void a_region_with_windows_stays(void **state)
+{
+	struct world w;
+
+	begin_bound(&w, 2);
 	assert_int_equal(mr_free(&w.h, w.region), -EBUSY);
 	mw_free(&w.h, w.w2);
 	assert_int_equal(mr_free(&w.h, w.region), 0);
@@ -156,9 +199,7 @@ static void a_region_goes_when_its_window_is_invalidated(void **state)
 	struct world w;
 	struct mw_bind b;
 
-	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
-	b = binding(&w, w.w2);
-	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+	b = begin_bound(&w, 2);
 	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey), MR_OK);
 	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey), MR_BAD_KEY);
 	assert_int_equal(mr_free(&w.h, w.region), 0);
@@ -203,6 +244,8 @@ int main(void)
 		cmocka_unit_test(a_zero_based_window_counts_from_its_start),
 		cmocka_unit_test(type_2_is_of_one_queue_pair_and_one_life),
 		cmocka_unit_test(type_1_is_bound_again_and_never_invalidated),
+		cmocka_unit_test(
+			a_window_bound_anew_opens_nothing_to_the_old_key),
 		cmocka_unit_test(a_region_with_windows_stays),
 		cmocka_unit_test(a_region_goes_when_its_window_is_invalidated),
 		cmocka_unit_test(a_binding_is_refused),
