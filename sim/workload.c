@@ -217,7 +217,9 @@ static bool post(struct world *w, struct flow *f)
 	if (f->posted + f->back->recvs_posted == before)
 		return false;
 	world_take_lane(w, f->from);
-	engine_doorbell(f->from->engine, f->q, node_now(f->from));
+	if (workload_below(w, 2) ||
+	    !engine_at_once(f->from->engine, f->q, node_now(f->from)))
+		engine_doorbell(f->from->engine, f->q, node_now(f->from));
 	return true;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "direct/inside.h"
+#include "hca/key.h"
 #include "util/prefetch.h"
 #include "util/step.h"
 
@@ -33,6 +34,16 @@ static void add(struct moves *m, const struct far_request *r,
 	};
 }
 
+/* As request_locate, of one after the first, whose key has this row. */
+static bool locate(const struct mr *row, const struct far_request *r,
+		   uint32_t need, struct far_memory *far)
+{
+	far->n = 1;
+	far->vec[0].bytes = r->bytes;
+	return key_remote(row, r->rkey, r->va, r->bytes, need,
+			  &far->vec[0].va) == MR_OK;
+}
+
 /* Those that use the first's key, as that alone keeps its memory in place. */
 static void gather(struct far_link *l, struct qp *qp, struct far_series *s,
 		   struct moves *m)
@@ -40,14 +51,17 @@ static void gather(struct far_link *l, struct qp *qp, struct far_series *s,
 	bool is_put = s->r.opcode == HCA_WR_RDMA_WRITE;
 	uint32_t need = is_put ? HCA_REMOTE_WRITE : HCA_REMOTE_READ;
 	uint32_t rkey = s->r.rkey;
+	const struct mr *row;
 	struct far_memory far;
 	struct explain x;
 
-	if (!is_put && request_resources(qp, &x))
+	if ((!is_put && request_resources(qp, &x)) ||
+	    request_locate(l, qp, &s->r, need, &far, &x))
 		return;
+	row = mr_find(l->hca, rkey);
 	do {
-		if (s->r.rkey != rkey || !s->r.bytes || s->r.near.n != 1 ||
-		    request_locate(l, qp, &s->r, need, &far, &x) ||
+		if (!row || s->r.rkey != rkey || !s->r.bytes ||
+		    s->r.near.n != 1 || !locate(row, &s->r, need, &far) ||
 		    carry_is_in_way(l->hca, qp, far.vec, far.n))
 			return;
 		add(m, &s->r, &far, is_put);

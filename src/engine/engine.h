@@ -189,6 +189,13 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns);
 bool engine_is_choked(const struct engine *e);
 /* Work was posted to q (either queue). */
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
+/*
+ * The same, and what of it goes without packets and concerns nobody else is
+ * done; false: that is nothing, the doorbell is to be rung.  Then is there
+ * anything left for the other calls?
+ */
+bool engine_at_once(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
+bool engine_is_settled(const struct engine *e);
 void engine_tick(struct engine *e, uint64_t now_ns);
 /* The answer to ENGINE_ASK_PEER. */
 void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,

@@ -162,3 +162,29 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		e->look_ns = bits_min_u64(e->look_ns, now_ns + IBT_LOOK_NS);
 	return q->way == IBT_WAY_PACKETS || rc_reply_is_owed(q);
 }
+
+bool engine_at_once(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	uint32_t state = q->qp->state;
+
+	if (q->qp->type != HCA_QPT_RC || q->way != IBT_WAY_DIRECT ||
+	    (state != HCA_QP_RTS && state != HCA_QP_SQD) ||
+	    !list_is_empty(&q->shelf) || engine_has_tx(e))
+		return false;
+	e->ibt.now_ns = now_ns;
+	e->moved = 0;
+	if (engine_serve_directly(e, q, now_ns) || e->moved >= ENGINE_MOVED_MAX)
+		ibt_qp_activate(&e->ibt, q);
+	else
+		ibt_qp_note(q);
+	return true;
+}
+
+bool engine_is_settled(const struct engine *e)
+{
+	const struct ibt *t = &e->ibt;
+
+	return !engine_has_tx(e) && !engine_has_kicks(e) &&
+	       !engine_has_mail(e) && !engine_is_undecided(e) &&
+	       !e->wanted_qpn && t->event_head == t->event_tail;
+}

@@ -44,9 +44,10 @@ enum hca_status sem_check(struct hca *h, uint32_t pd, struct wqe *w,
 	return HCA_SUCCESS;
 }
 
-enum hca_status sem_locate(struct hca *h, uint32_t pd, struct wqe *w,
-			   uint32_t offset, uint32_t bytes, uint32_t need,
-			   struct space_vec *vec, size_t *n, struct explain *x)
+enum hca_status sem_locate_any(struct hca *h, uint32_t pd, struct wqe *w,
+			       uint32_t offset, uint32_t bytes, uint32_t need,
+			       struct space_vec *vec, size_t *n,
+			       struct explain *x)
 {
 	struct wq_sge *s = wqe_sges(w);
 	uint64_t skip = offset;

@@ -10,17 +10,49 @@
 
 #include "hca/explain.h"
 #include "hca/hca.h"
+#include "hca/key.h"
 
 /* Are all SGEs of w usable?  `need` as in mr_local. */
 enum hca_status sem_check(struct hca *h, uint32_t pd, struct wqe *w,
 			  uint32_t need, struct explain *x);
+/* sem_locate, whatever w has. */
+enum hca_status sem_locate_any(struct hca *h, uint32_t pd, struct wqe *w,
+			       uint32_t offset, uint32_t bytes, uint32_t need,
+			       struct space_vec *vec, size_t *n,
+			       struct explain *x);
+/* It has one element, of a region that was used lately, and that is right. */
+static inline bool sem_locate_one(struct hca *h, uint32_t pd, struct wqe *w,
+				  uint32_t offset, uint32_t bytes,
+				  uint32_t need, struct space_vec *vec)
+{
+	const struct wq_sge *s = wqe_sges(w);
+	const struct mr *mr;
+	uint64_t addr;
+
+	if (w->num_sge != 1 || !bytes || (uint64_t)offset + bytes > s->bytes)
+		return false;
+	mr = key_hint(h, s->lkey);
+	if (mr->lkey != s->lkey || mr->kind != MR_REGION || mr->pd != pd ||
+	    key_range(mr, s->va, s->bytes, need, &addr))
+		return false;
+	*vec = (struct space_vec){addr + offset, bytes};
+	return true;
+}
 /*
  * The stretches of memory behind [offset, offset + bytes) of w, checked; vec
  * holds SPACE_VEC_MAX.  HCA_LOC_LEN_ERR when the SGEs end before.
  */
-enum hca_status sem_locate(struct hca *h, uint32_t pd, struct wqe *w,
-			   uint32_t offset, uint32_t bytes, uint32_t need,
-			   struct space_vec *vec, size_t *n, struct explain *x);
+static inline enum hca_status sem_locate(struct hca *h, uint32_t pd,
+					 struct wqe *w, uint32_t offset,
+					 uint32_t bytes, uint32_t need,
+					 struct space_vec *vec, size_t *n,
+					 struct explain *x)
+{
+	*n = 1;
+	if (sem_locate_one(h, pd, w, offset, bytes, need, vec))
+		return HCA_SUCCESS;
+	return sem_locate_any(h, pd, w, offset, bytes, need, vec, n, x);
+}
 /*
  * Copy [offset, offset + bytes) of w's message out of its SGEs or inline; *crc
  * (NULL: none) gets on by it (util/crc.h).

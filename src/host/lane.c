@@ -686,16 +686,23 @@ void lane_rested(struct lane *l)
 	ring_store(&l->is_resting, 0);
 }
 
+/* When and where somebody posted lately. */
+static void note_post(struct lane *l)
+{
+	uint32_t tick = (uint32_t)(l->now_ns / LANE_TICK_NS);
+
+	if (tick - ring_own(&l->posted) < POSTED_TICKS)
+		return;
+	ring_store(&l->posted, tick);
+	ring_store(&l->posted_on, (uint32_t)sched_getcpu());
+}
+
 /* Who posts for long without a poll has ACKs waiting all the same. */
 static void post(struct lane *l) REQUIRES(&l->lock)
 {
 	uint64_t now = l->now_ns;
-	uint32_t tick = (uint32_t)(now / LANE_TICK_NS);
 
-	if (tick - ring_own(&l->posted) >= POSTED_TICKS) {
-		ring_store(&l->posted, tick);
-		ring_store(&l->posted_on, (uint32_t)sched_getcpu());
-	}
+	note_post(l);
 	if (ring_own(&l->streak) >= LANE_STREAM) {
 		if (now - l->looked_ns > POSTING_NS << l->in_vain) {
 			turn(l);
@@ -732,10 +739,25 @@ static bool gathers(struct lane *l, const struct ibt_qp *q, uint32_t bytes)
 	return true;
 }
 
+/* What is small and for this host, when there is nothing else: no turn of the
+ * wire.  True: it is, and the lane is given back. */
+static bool is_done_at_once(struct lane *l, struct ibt_qp *q) NO_LOCK_ANALYSIS
+{
+	if (!engine_at_once(l->engine, q, l->now_ns))
+		return false;
+	note_post(l);
+	if (!engine_is_settled(l->engine))
+		settle(l);
+	give(l);
+	return true;
+}
+
 void lane_doorbell(struct lane *l, struct ibt_qp *q,
 		   uint32_t bytes) NO_LOCK_ANALYSIS
 {
 	if (!is_ahead(l, q) && take_if_free(l)) {
+		if (is_done_at_once(l, q))
+			return;
 		count_unanswered(l, q);
 		engine_doorbell(l->engine, q, l->now_ns);
 	} else {

@@ -55,7 +55,7 @@ static void finish(struct ibt *t, struct ibt_qp *q)
 	once_drained(t, q);
 }
 
-void once_sent(struct ibt *t)
+void once_sent_all(struct ibt *t)
 {
 	struct list *n;
 

@@ -23,7 +23,12 @@ void once_advance(struct ibt *t, struct ibt_qp *q);
 void once_stop(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 	       enum hca_status status, struct explain *x);
 /* Every frame made so far was handed to the wire. */
-void once_sent(struct ibt *t);
+void once_sent_all(struct ibt *t);
+static inline void once_sent(struct ibt *t)
+{
+	if (!list_is_empty(&t->handed))
+		once_sent_all(t);
+}
 void once_drained(struct ibt *t, struct ibt_qp *q);
 /* After SQE: go on behind what was flushed. */
 void once_reset(struct ibt_qp *q);

@@ -257,11 +257,13 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	}
 	n->started = true;
 	n->first = r->max;
-	n->packets = is_atomic(w) || !w->bytes
+	n->packets = is_atomic(w) || w->bytes <= unit
 			     ? 1
 			     : (uint32_t)bits_div_up(w->bytes, unit);
-	n->chunk = read_chunk(q);
-	r->rd_wqes += rc_req_is_read(w);
+	if (rc_req_is_read(w)) {
+		n->chunk = read_chunk(q);
+		r->rd_wqes++;
+	}
 	return true;
 }
 
@@ -374,6 +376,17 @@ static bool wants_ack(const struct ibt *t, const struct ibt_qp *q,
 	       !has_room(q, 2) || (ends && !goes_on(t, q));
 }
 
+/* Is there something to send, once what is local was executed? */
+static bool has_next(struct ibt *t, struct ibt_qp *q)
+{
+	if (!may_send(q))
+		return false;
+	if (!local_is(wq_at(t->hca, &q->qp->sq, q->req.wqe)))
+		return true;
+	run_local(t, q);
+	return may_send(q);
+}
+
 /* The request at the cursor, if it may go; in error, only those before it. */
 static struct wqe *begin(struct ibt *t, struct ibt_qp *q)
 {
@@ -388,8 +401,7 @@ static struct wqe *begin(struct ibt *t, struct ibt_qp *q)
 
 struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q)
 {
-	run_local(t, q);
-	return may_send(q) ? begin(t, q) : NULL;
+	return has_next(t, q) ? begin(t, q) : NULL;
 }
 
 size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
@@ -401,8 +413,7 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 	uint32_t count = 1;
 	size_t len;
 
-	run_local(t, q);
-	if (!may_send(q) || !has_room(q, 1))
+	if (!has_next(t, q) || !has_room(q, 1))
 		return 0;
 	w = begin(t, q);
 	if (!w)

@@ -11,12 +11,13 @@
 
 #define ARENA_BYTES (8u << 20)
 
-/* Are connections made to go without packets? */
-static bool is_direct;
+/* Are connections made to go without packets?  When they are posted? */
+static bool is_direct, is_at_once;
 
 void duo_mode(int argc, char **argv)
 {
 	is_direct = argc > 1 && !strcmp(argv[1], "direct");
+	is_at_once = is_direct && argc > 2 && !strcmp(argv[2], "at-once");
 }
 
 bool duo_is_direct(void)
@@ -213,7 +214,8 @@ void duo_post(struct duo *d, int i)
 	struct duo_side *s = &d->side[i];
 
 	wq_commit(&s->qp->sq);
-	engine_doorbell(s->engine, s->side, d->now_ns);
+	if (!is_at_once || !engine_at_once(s->engine, s->side, d->now_ns))
+		engine_doorbell(s->engine, s->side, d->now_ns);
 }
 
 void duo_post_row(struct duo *d, uint32_t count, enum hca_wr op, uint32_t bytes,

@@ -51,7 +51,8 @@ struct duo {
 	enum engine_peer liveness; /* answer to ENGINE_ASK_PEER */
 };
 
-/* With the argument "direct" requests go without packets (src/direct). */
+/* With the argument "direct" requests go without packets (src/direct), and with
+ * "at-once" after it as soon as they are posted (engine_at_once). */
 void duo_mode(int argc, char **argv);
 bool duo_is_direct(void);
 struct duo *duo_new(uint32_t mtu, uint32_t depth);
