@@ -136,7 +136,6 @@ static struct dm_memory *memory_new(size_t length)
 	lock_take(&dm_lock);
 	m->handle = ++next_handle;
 	list_push_tail(&all, &m->link);
-	taken += length;
 	if (open_files < FILES_MAX)
 		open_files++;
 	else
@@ -145,23 +144,43 @@ static struct dm_memory *memory_new(size_t length)
 	return m;
 }
 
+/* Its part of the device's memory: to be given back by who does not get it. */
+static bool reserve(size_t length)
+{
+	bool fits;
+
+	lock_take(&dm_lock);
+	fits = length <= DM_BYTES - taken;
+	if (fits)
+		taken += length;
+	lock_give(&dm_lock);
+	return fits;
+}
+
+static void give_back(size_t length)
+{
+	lock_take(&dm_lock);
+	taken -= length;
+	lock_give(&dm_lock);
+}
+
 struct ibv_dm *v_alloc_dm(struct ibv_context *context,
 			  struct ibv_alloc_dm_attr *a)
 {
 	struct dm_memory *m;
 	struct v_dm *dm;
-	size_t left;
+	int error;
 
 	if (a->comp_mask || !a->length || a->log_align_req > 12)
 		return v_fail_null(EINVAL, V_INPUT, "ibv_alloc_dm");
-	lock_take(&dm_lock);
-	left = DM_BYTES - taken;
-	lock_give(&dm_lock);
-	if (a->length > left)
+	if (!reserve(a->length))
 		return v_fail_null(ENOMEM, V_LIMIT, "device memory");
 	m = memory_new(a->length);
-	if (!m)
-		return v_fail_null(errno, V_SYSTEM, "device memory");
+	if (!m) {
+		error = errno;
+		give_back(a->length);
+		return v_fail_null(error, V_SYSTEM, "device memory");
+	}
 	dm = show(context, m);
 	if (dm)
 		return &dm->base;

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* verbs/dm: the limit of device memory, also for two at once. */
+#include "test.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "verbs/dm.h"
+#include "verbs/object.h"
+#include "verbs/ops.h"
+
+static struct v_context context;
+static struct ibv_alloc_dm_attr half = {.length = DM_BYTES / 2 + 4};
+static bool comes_between, has_none;
+static struct ibv_dm *other;
+
+/* In place of libc's: another allocates while the first is at it. */
+int memfd_create(const char *name, unsigned flags)
+{
+	if (comes_between) {
+		comes_between = false;
+		other = v_alloc_dm(&context.verbs.context, &half);
+	}
+	if (has_none) {
+		errno = EMFILE;
+		return -1;
+	}
+	return (int)syscall(SYS_memfd_create, name, flags);
+}
+
+static void two_at_once_get_no_more_than_there_is(void **state)
+{
+	struct ibv_dm *first;
+
+	comes_between = true;
+	first = v_alloc_dm(&context.verbs.context, &half);
+	assert_non_null(first);
+	assert_null(other);
+	assert_int_equal(v_free_dm(first), 0);
+}
+
+static void what_fails_takes_nothing(void **state)
+{
+	struct ibv_dm *dm;
+
+	has_none = true;
+	assert_null(v_alloc_dm(&context.verbs.context, &half));
+	assert_int_equal(errno, EMFILE);
+	has_none = false;
+	dm = v_alloc_dm(&context.verbs.context, &half);
+	assert_non_null(dm);
+	assert_int_equal(v_free_dm(dm), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_at_once_get_no_more_than_there_is),
+		cmocka_unit_test(what_fails_takes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
