@@ -31,17 +31,48 @@ static bool is_under(const char *path, const char *root)
 	return path[len] == '\0' || path[len] == '/' || path[len] == '_';
 }
 
-/* Programs build paths with doubled slashes; one is as good as two. */
-static void squeeze(const char *path, struct path *room)
+static int root_of(const char *path)
 {
-	size_t n = 0;
+	int i = 0;
 
-	for (; *path && n + 1 < sizeof(room->text); path++) {
-		if (*path == '/' && n > 0 && room->text[n - 1] == '/')
+	while (i < ROOT_COUNT && !is_under(path, roots[i].kernel))
+		i++;
+	return i;
+}
+
+/*
+ * Programs build paths with doubled slashes, "." and "..": without them paths
+ * can be compared.  The tree has no link to a folder, so ".." is the name
+ * before.  True if the way led through what is ours.
+ */
+static bool straighten(const char *path, struct path *room)
+{
+	bool through = false, folder = false;
+	char *text = room->text;
+	size_t n = 0, len;
+
+	for (; *path; path += len + (path[len] == '/')) {
+		bool up;
+
+		len = strcspn(path, "/");
+		up = len == 2 && memcmp(path, "..", 2) == 0;
+		folder = up || path[len] == '/' || (len == 1 && *path == '.');
+		while (up && n > 0 && text[--n] != '/')
 			continue;
-		room->text[n++] = *path;
+		if (len && !up && !(len == 1 && *path == '.')) {
+			if (n + len + 3 > sizeof(room->text))
+				return false;
+			text[n++] = '/';
+			memcpy(text + n, path, len);
+			n += len;
+		}
+		text[n] = '\0';
+		through |= root_of(text) < ROOT_COUNT;
 	}
-	room->text[n] = '\0';
+	if (folder || n == 0)
+		text[n++] = '/';
+	text[n] = '\0';
+	return through;
 }
 
 static const char *join(const char *head, const char *tail, struct path *room)
@@ -59,20 +90,18 @@ const char *path_turn(const char *path, struct path *room)
 {
 	struct path tree, whole;
 	const char *turned;
+	int i;
 
 	/* The cheap test first: this runs on every open of the program. */
-	if (!path || path[0] != '/' || !strstr(path, "/infiniband"))
+	if (!path || path[0] != '/' || !strstr(path, "/infiniband") ||
+	    !straighten(path, room))
 		return path;
-	squeeze(path, room);
-	for (int i = 0; i < ROOT_COUNT; i++) {
-		if (!is_under(room->text, roots[i].kernel))
-			continue;
-		if (!tree_path(tree.text, sizeof(tree.text)) ||
-		    !join(tree.text, roots[i].tree, &whole))
-			return path;
-		turned = join(whole.text, room->text + strlen(roots[i].kernel),
-			      room);
-		return turned ? turned : path;
-	}
-	return path;
+	i = root_of(room->text);
+	if (i == ROOT_COUNT)
+		return room->text; /* ".." led out of it again */
+	if (!tree_path(tree.text, sizeof(tree.text)) ||
+	    !join(tree.text, roots[i].tree, &whole))
+		return path;
+	turned = join(whole.text, room->text + strlen(roots[i].kernel), room);
+	return turned ? turned : path;
 }

@@ -21,8 +21,8 @@ struct path {
 
 /*
  * The path to use for @path: itself, or @room's text if it is one of ours.
- * NULL stays NULL.  Anything else is compared as written; a relative path is
- * never ours.
+ * NULL stays NULL.  "." and ".." in it are worked out as written, links are
+ * not followed; a relative path is never ours.
  */
 const char *path_turn(const char *path, struct path *room);
 

@@ -17,7 +17,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -122,6 +125,14 @@ TURN(int, -1, fstatat64,
 TURN(int, -1, statx,
      (int dir, const char *path, int flags, unsigned mask, struct statx *stx),
      dir, path, flags, mask, stx)
+
+TURN(int, -1, statfs, (const char *path, struct statfs *st), path, st)
+TURN(int, -1, statfs64, (const char *path, struct statfs64 *st), path, st)
+TURN(int, -1, statvfs, (const char *path, struct statvfs *st), path, st)
+TURN(int, -1, statvfs64, (const char *path, struct statvfs64 *st), path, st)
+TURN(long, -1, pathconf, (const char *path, int name), path, name)
+TURN(int, -1, inotify_add_watch, (int fd, const char *path, uint32_t mask),
+     fd, path, mask)
 
 /* What stat was called before glibc 2.33. */
 TURN(int, -1, __xstat, (int version, const char *path, struct stat *st),

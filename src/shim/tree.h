@@ -3,6 +3,10 @@
  * Where the synthesised tree lies: the one rule that host, which writes it,
  * and the shim, which shows it, must agree on.  Network namespaces differ in
  * their interfaces, so each has a tree.  Allocates nothing.
+ *
+ * In /tmp anybody may have a folder, and who is root of a user namespace has
+ * the number of every other root: it is the first of a few names that nobody
+ * else has.
  */
 #ifndef SHIM_TREE_H
 #define SHIM_TREE_H
@@ -14,6 +18,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TREE_NAMES 16
+
+/* Nobody's yet, or the caller's own. */
+static inline bool tree_is_free(const char *folder)
+{
+	struct stat s;
+
+	if (lstat(folder, &s))
+		return true;
+	return S_ISDIR(s.st_mode) && s.st_uid == geteuid() &&
+	       access(folder, W_OK) == 0;
+}
+
+/* The caller's own folder below; its length, or what it would be. */
+static inline int tree_own(const char *below, char *text, size_t size)
+{
+	unsigned user = (unsigned)geteuid();
+	int n = snprintf(text, size, "%s/adverb-%u", below, user);
+
+	for (int i = 1; i < TREE_NAMES && n < (int)size && !tree_is_free(text);
+	     i++)
+		n = snprintf(text, size, "%s/adverb-%u-%d", below, user, i);
+	return n;
+}
+
 /* False if it does not fit. */
 static inline bool tree_path(char *text, size_t size)
 {
@@ -21,19 +50,19 @@ static inline bool tree_path(char *text, size_t size)
 	const char *runtime = getenv("ADVERB_RUNTIME");
 	const char *user = getenv("XDG_RUNTIME_DIR");
 	struct stat ns = {0};
+	bool has_own = user && *user && access(user, W_OK) == 0;
 	int n;
 
 	if (tree && *tree)
 		return snprintf(text, size, "%s", tree) < (int)size;
 	stat("/proc/self/ns/net", &ns);
 	if (runtime && *runtime)
-		n = snprintf(text, size, "%s/sysfs-%ju", runtime,
-			     (uintmax_t)ns.st_ino);
+		n = snprintf(text, size, "%s", runtime);
 	else
-		n = snprintf(text, size, "%s/adverb-%u/sysfs-%ju",
-			     user && *user && access(user, W_OK) == 0 ? user
-								      : "/tmp",
-			     (unsigned)geteuid(), (uintmax_t)ns.st_ino);
+		n = tree_own(has_own ? user : "/tmp", text, size);
+	if (n < (int)size)
+		n += snprintf(text + n, size - (size_t)n, "/sysfs-%ju",
+			      (uintmax_t)ns.st_ino);
 	return n < (int)size;
 }
 

@@ -24,6 +24,15 @@ static void the_kernels_paths_become_the_trees(void **state)
 		 "/run/tree/class/infiniband_verbs/abi_version"},
 		{"/sys//class/infiniband//adv0",
 		 "/run/tree/class/infiniband/adv0"},
+		{"/sys/./class/infiniband/./adv0/.",
+		 "/run/tree/class/infiniband/adv0/"},
+		{"/sys/class/net/../infiniband/adv0/../adv1",
+		 "/run/tree/class/infiniband/adv1"},
+		{"/../sys/class/infiniband/adv0/..",
+		 "/run/tree/class/infiniband/"},
+		{"/sys/class/infiniband/../net/lo/mtu",
+		 "/sys/class/net/lo/mtu"},
+		{"/dev/infiniband/../..", "/"},
 		{"/dev/infiniband/uverbs0", "/run/tree/dev/infiniband/uverbs0"},
 	};
 	struct path room;
@@ -43,6 +52,7 @@ static void every_other_path_stays_the_callers_pointer(void **state)
 		"/sys/class/infinibandage",
 		"/dev/infinibands",
 		"/home/sys/class/infiniband",
+		"/home/../infiniband/x/./y/",
 		"/run/tree/class/infiniband/adv0",
 	};
 	struct path room;
@@ -67,22 +77,50 @@ static void without_a_tree_the_runtime_folder_holds_it(void **state)
 {
 	struct path room;
 	struct stat ns;
-	char want[96];
+	char want[96], tail[64];
+	const char *turned;
 
 	unsetenv("ADVERB_SYSFS");
 	unsetenv("ADVERB_RUNTIME");
 	assert_int_equal(stat("/proc/self/ns/net", &ns), 0);
-	snprintf(want, sizeof(want), "/tmp/adverb-%u/sysfs-%ju/dev/infiniband",
-		 geteuid(), (uintmax_t)ns.st_ino);
+	/* another's may be there, and then has a number behind it */
+	snprintf(want, sizeof(want), "/tmp/adverb-%u", geteuid());
+	snprintf(tail, sizeof(tail), "/sysfs-%ju/dev/infiniband",
+		 (uintmax_t)ns.st_ino);
 	setenv("XDG_RUNTIME_DIR", "/nowhere", 1);
-	assert_string_equal(path_turn("/dev/infiniband", &room), want);
-	setenv("XDG_RUNTIME_DIR", "/tmp", 1);
-	assert_string_equal(path_turn("/dev/infiniband", &room), want);
+	turned = path_turn("/dev/infiniband", &room);
+	assert_memory_equal(turned, want, strlen(want));
+	assert_non_null(strstr(turned, tail));
 	setenv("ADVERB_RUNTIME", "/other", 1);
 	snprintf(want, sizeof(want), "/other/sysfs-%ju/dev/infiniband",
 		 (uintmax_t)ns.st_ino);
 	assert_string_equal(path_turn("/dev/infiniband", &room), want);
 	unsetenv("ADVERB_RUNTIME");
+}
+
+/* Root of one user namespace and root of another have one number. */
+static void what_is_not_ours_is_not_our_folder(void **state)
+{
+	char base[] = "/tmp/adverb-path-XXXXXX", taken[64], want[96];
+	struct path room;
+	struct stat ns;
+
+	unsetenv("ADVERB_SYSFS");
+	assert_non_null(mkdtemp(base));
+	assert_int_equal(stat("/proc/self/ns/net", &ns), 0);
+	setenv("XDG_RUNTIME_DIR", base, 1);
+	snprintf(taken, sizeof(taken), "%s/adverb-%u", base, geteuid());
+	assert_int_equal(symlink("/", taken), 0);
+	snprintf(want, sizeof(want), "%s/adverb-%u-1/sysfs-%ju/dev/infiniband",
+		 base, geteuid(), (uintmax_t)ns.st_ino);
+	assert_string_equal(path_turn("/dev/infiniband", &room), want);
+	assert_int_equal(unlink(taken), 0);
+	assert_int_equal(mkdir(taken, 0700), 0);
+	snprintf(want, sizeof(want), "%s/sysfs-%ju/dev/infiniband", taken,
+		 (uintmax_t)ns.st_ino);
+	assert_string_equal(path_turn("/dev/infiniband", &room), want);
+	rmdir(taken);
+	rmdir(base);
 }
 
 int main(void)
@@ -92,6 +130,7 @@ int main(void)
 		cmocka_unit_test(every_other_path_stays_the_callers_pointer),
 		cmocka_unit_test(a_path_too_long_to_turn_is_left_alone),
 		cmocka_unit_test(without_a_tree_the_runtime_folder_holds_it),
+		cmocka_unit_test(what_is_not_ours_is_not_our_folder),
 	};
 
 	return cmocka_run_group_tests(tests, set_tree, NULL);
