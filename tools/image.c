@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -69,18 +70,23 @@ bool image_has(const struct image *im, const char *path)
 }
 
 /* Size and checksum of what is left of @fd. */
-static int measure(int fd, long long *bytes, uint32_t *crc)
+static int measure(int fd, struct image_version *v)
 {
 	static char block[BLOCK];
 	ssize_t n;
 
-	*bytes = 0;
-	*crc = CRC_INIT;
+	*v = (struct image_version){.crc = CRC_INIT};
 	while ((n = read(fd, block, sizeof(block))) > 0) {
-		*crc = crc32c_update(*crc, block, (size_t)n);
-		*bytes += n;
+		v->crc = crc32c_update(v->crc, block, (size_t)n);
+		v->bytes += n;
 	}
 	return n < 0 ? -1 : 0;
+}
+
+static bool is_same(const struct image_version *a,
+		    const struct image_version *b)
+{
+	return a->crc == b->crc && a->bytes == b->bytes;
 }
 
 static struct image_entry *entry_of(const struct image *im, const char *path)
@@ -91,26 +97,40 @@ static struct image_entry *entry_of(const struct image *im, const char *path)
 	return NULL;
 }
 
-/* Is the file of an entry what it was when it was put? */
-static bool is_unchanged(const struct image *im, const struct image_entry *e)
+static bool read_version(const struct image *im, const char *path,
+			 struct image_version *v)
 {
-	int fd = open_in(im, e->path, O_RDONLY | O_NOFOLLOW);
-	long long bytes = 0;
-	uint32_t crc = 0;
+	int fd = open_in(im, path, O_RDONLY | O_NOFOLLOW);
 	int err;
 
 	if (fd < 0)
 		return false;
-	err = measure(fd, &bytes, &crc);
+	err = measure(fd, v);
 	close(fd);
-	return !err && bytes == e->bytes && crc == e->crc;
+	return !err;
+}
+
+/* Is the file of an entry what it was when it was put? */
+static bool is_unchanged(const struct image *im, const struct image_entry *e)
+{
+	struct image_version v;
+
+	return read_version(im, e->path, &v) &&
+	       (is_same(&v, &e->now) || is_same(&v, &e->before));
+}
+
+bool image_is_ours(const struct image *im, const char *path)
+{
+	const struct image_entry *e = entry_of(im, path);
+
+	return e && is_unchanged(im, e);
 }
 
 bool image_is_taken(const struct image *im, const char *path)
 {
 	const struct image_entry *e = entry_of(im, path);
 
-	if (!image_has(im, path) || (e && is_unchanged(im, e)))
+	if (!image_has(im, path) || image_is_ours(im, path))
 		return false;
 	fprintf(stderr, "adverb: /%s in %s is %s; it stays.\n", path, im->root,
 		e ? "ours, but was changed since" : "somebody else's");
@@ -135,14 +155,23 @@ static int read_list(struct image *im)
 {
 	int fd = open_in(im, im->list, O_RDONLY);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-	struct image_entry *e = im->entries;
+	struct image_version v;
+	char path[IMAGE_PATH];
 
 	if (!f)
 		return errno == ENOENT ? 0 : complain(im, im->list, "read");
-	while (im->count < IMAGE_MAX &&
-	       fscanf(f, "%x %lld %255s", &e->crc, &e->bytes, e->path) == 3) {
-		im->count++;
-		e++;
+	while (fscanf(f, "%x %lld %255s", &v.crc, &v.bytes, path) == 3) {
+		struct image_entry *e = entry_of(im, path);
+
+		if (!e && im->count == IMAGE_MAX)
+			break;
+		if (e) {
+			e->now = v;
+			continue;
+		}
+		e = &im->entries[im->count++];
+		*e = (struct image_entry){.before = v, .now = v};
+		memcpy(e->path, path, sizeof(path));
 	}
 	fclose(f);
 	return 0;
@@ -151,11 +180,12 @@ static int read_list(struct image *im)
 int image_open(struct image *im, const char *root, const char *list, bool dry)
 {
 	*im = (struct image){.root = root, .list = list, .dry = dry};
-	im->fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	im->fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (im->fd < 0) {
 		fprintf(stderr, "adverb: %s: %s.\n", root, strerror(errno));
 		return -1;
 	}
+	flock(im->fd, LOCK_EX); /* where there are no locks: alone, we hope */
 	if (read_list(im) == 0)
 		return 0;
 	close(im->fd);
@@ -187,18 +217,24 @@ static int fill(int to, int from, const char *text, struct image_entry *e)
 	size_t have = text ? strlen(text) : 0;
 	ssize_t n;
 
-	e->crc = CRC_INIT;
-	e->bytes = 0;
+	e->now = (struct image_version){.crc = CRC_INIT};
 	for (;;) {
 		n = text ? (ssize_t)have : read(from, block, sizeof(block));
 		if (n <= 0)
 			return n < 0 ? -1 : 0;
 		if (write_all(to, text ? text : block, (size_t)n))
 			return -1;
-		e->crc = crc32c_update(e->crc, text ? text : block, (size_t)n);
-		e->bytes += n;
+		e->now.crc = crc32c_update(e->now.crc, text ? text : block,
+					   (size_t)n);
+		e->now.bytes += n;
 		have = 0;
 	}
+}
+
+/* Where @leaf is written before it is renamed. */
+static void name_temp(const char *leaf, char temp[IMAGE_PATH])
+{
+	snprintf(temp, IMAGE_PATH, ".%.200s.adverb-new", leaf);
 }
 
 /* The whole file or nothing: beside it, then renamed. */
@@ -212,7 +248,7 @@ static int put(const struct image *im, struct image_entry *e, int from,
 
 	if (folder < 0)
 		return complain(im, e->path, "make its folder");
-	snprintf(temp, sizeof(temp), ".%.200s.adverb-new", leaf);
+	name_temp(leaf, temp);
 	unlinkat(folder, temp, 0);
 	fd = openat(folder, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 		    0600);
@@ -242,6 +278,34 @@ static struct image_entry *entry_for(struct image *im, const char *path)
 	else
 		fprintf(stderr, "adverb: too many files for one list.\n");
 	return e;
+}
+
+static int measure_file(const char *from, struct image_version *v)
+{
+	int fd = open(from, O_RDONLY | O_CLOEXEC);
+	int err = fd < 0 ? -1 : measure(fd, v);
+
+	if (err)
+		fprintf(stderr, "adverb: %s: %s.\n", from, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+int image_expect(struct image *im, const char *from, const char *text,
+		 const char *path)
+{
+	struct image_entry *e = entry_for(im, path);
+
+	if (!e || (from && measure_file(from, &e->now)))
+		return -1;
+	if (text) {
+		e->now.bytes = (long long)strlen(text);
+		e->now.crc = crc32c_update(CRC_INIT, text, strlen(text));
+	}
+	if (!read_version(im, path, &e->before))
+		e->before = e->now;
+	return 0;
 }
 
 int image_put(struct image *im, const char *from, const char *path, int mode)
@@ -302,6 +366,7 @@ static void remove_folders(const struct image *im, const char *path)
 
 static int remove_file(const struct image *im, const char *path)
 {
+	char temp[IMAGE_PATH];
 	const char *leaf;
 	int folder, err;
 
@@ -312,6 +377,8 @@ static int remove_file(const struct image *im, const char *path)
 	folder = open_parent(im, path, false, &leaf);
 	if (folder < 0)
 		return errno == ENOENT ? 0 : complain(im, path, "remove");
+	name_temp(leaf, temp);
+	unlinkat(folder, temp, 0); /* of an install that was ended */
 	err = unlinkat(folder, leaf, 0);
 	close(folder);
 	if (err && errno != ENOENT)
@@ -320,31 +387,57 @@ static int remove_file(const struct image *im, const char *path)
 	return 0;
 }
 
-int image_settle(struct image *im)
+static void write_line(FILE *f, const struct image_version *v,
+		       const struct image_entry *e)
+{
+	fprintf(f, "%08x %lld %s\n", v->crc, v->bytes, e->path);
+}
+
+/* @all: also what is no longer wanted, and what was before. */
+static int write_list(const struct image *im, bool all)
 {
 	struct image_entry list = {0};
 	char *text = NULL;
 	size_t size;
 	FILE *f;
-	int err = 0;
+	int err;
 
+	if (im->dry)
+		return 0;
 	f = open_memstream(&text, &size);
 	if (!f)
 		return complain(im, im->list, "no memory");
 	for (size_t i = 0; i < im->count; i++) {
 		const struct image_entry *e = &im->entries[i];
 
-		if (e->kept)
-			fprintf(f, "%08x %lld %s\n", e->crc, e->bytes, e->path);
-		else if (!image_is_taken(im, e->path))
-			err |= remove_file(im, e->path);
+		if (all && !is_same(&e->before, &e->now))
+			write_line(f, &e->before, e);
+		if (all || e->kept)
+			write_line(f, &e->now, e);
 	}
 	fclose(f);
 	snprintf(list.path, sizeof(list.path), "%s", im->list);
-	if (!im->dry && put(im, &list, -1, text, 0644))
-		err = -1;
+	err = put(im, &list, -1, text, 0644);
 	free(text);
 	return err;
+}
+
+int image_announce(const struct image *im)
+{
+	return write_list(im, true);
+}
+
+int image_settle(struct image *im)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < im->count; i++) {
+		const struct image_entry *e = &im->entries[i];
+
+		if (!e->kept && !image_is_taken(im, e->path))
+			err |= remove_file(im, e->path);
+	}
+	return write_list(im, false) | err;
 }
 
 int image_clear(struct image *im)

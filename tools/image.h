@@ -21,10 +21,16 @@
 
 enum { IMAGE_MAX = 64, IMAGE_PATH = 256 };
 
-struct image_entry {
-	char path[IMAGE_PATH];
+struct image_version {
 	uint32_t crc;
 	long long bytes;
+};
+
+/* The list may say two things of a path: what is there, then what it becomes.
+ * Who is ended in the midst of putting so leaves nothing unknown. */
+struct image_entry {
+	char path[IMAGE_PATH];
+	struct image_version before, now;
 	bool kept; /* still wanted: put anew */
 };
 
@@ -37,7 +43,8 @@ struct image {
 	size_t count;
 };
 
-/* Opens the root and reads the list, if there is one. */
+/* Opens the root, waits until nobody else is at work there, and reads the
+ * list, if there is one. */
 int image_open(struct image *im, const char *root, const char *list, bool dry);
 void image_close(struct image *im);
 
@@ -45,9 +52,16 @@ void image_close(struct image *im);
 bool image_has(const struct image *im, const char *path);
 /* Has the file @path a line, not a comment, with that word in it? */
 bool image_contains(const struct image *im, const char *path, const char *word);
+/* Is the file there as we put it? */
+bool image_is_ours(const struct image *im, const char *path);
 /* True, and a sentence, if somebody else's file is in the way, or a changed
  * one of ours. */
 bool image_is_taken(const struct image *im, const char *path);
+/* @path is to become the file @from, or @text. */
+int image_expect(struct image *im, const char *from, const char *text,
+		 const char *path);
+/* Writes the list of what is there and what is expected. */
+int image_announce(const struct image *im);
 /* Copies the file @from (of the machine) to @path. */
 int image_put(struct image *im, const char *from, const char *path, int mode);
 /* Writes @text to @path. */

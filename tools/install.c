@@ -4,11 +4,14 @@
 #include "image.h"
 #include "launch.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
+#include <link.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,9 +52,6 @@ static const char *const bench_files[] = {
 
 /* What our libraries need and an image may lack. */
 static const char isal[] = "libisal.so.2";
-static const char *const isal_folders[] = {
-	"/usr/local/lib/adverb", "/usr/lib/x86_64-linux-gnu", "/usr/lib64",
-	"/usr/lib", "/usr/local/lib"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -87,15 +87,14 @@ static int beside(const char *built, const char *installed, char *path)
 	return launch_beside(installed, path);
 }
 
+/* The one that runs here, wherever it lies. */
 static int plan_isal(struct plan *p)
 {
-	char path[PATH_MAX];
+	void *lib = dlopen(isal, RTLD_NOW);
+	struct link_map *map;
 
-	for (size_t i = 0; i < COUNT(isal_folders); i++) {
-		snprintf(path, sizeof(path), "%s/%s", isal_folders[i], isal);
-		if (access(path, R_OK) == 0)
-			return plan_add(p, path, LIB "/libisal.so.2");
-	}
+	if (lib && dlinfo(lib, RTLD_DI_LINKMAP, &map) == 0)
+		return plan_add(p, map->l_name, LIB "/libisal.so.2");
 	fprintf(stderr, "adverb: %s is not where libraries are.\n", isal);
 	return -1;
 }
@@ -174,9 +173,25 @@ static int refresh_cache(const struct image *im)
 	return -1;
 }
 
-static int put_all(struct image *im, const struct plan *p)
+/* The list first: who is ended in the midst can install again, or undo. */
+static int announce_all(struct image *im, const struct plan *p, bool main_conf)
 {
 	int err = 0;
+
+	for (size_t i = 0; !err && i < p->count; i++)
+		err = image_expect(im, p->files[i].from, NULL, p->files[i].to);
+	if (!err)
+		err = image_expect(im, NULL, conf_text, conf_path);
+	if (!err && main_conf)
+		err = image_expect(im, NULL, main_conf_text, main_conf_path);
+	return err ? err : image_announce(im);
+}
+
+static int put_all(struct image *im, const struct plan *p)
+{
+	bool main_conf = image_is_ours(im, main_conf_path) ||
+			 !image_contains(im, main_conf_path, "ld.so.conf.d/");
+	int err = announce_all(im, p, main_conf);
 
 	for (size_t i = 0; !err && i < p->count; i++) {
 		int mode = access(p->files[i].from, X_OK) ? 0644 : 0755;
@@ -185,10 +200,9 @@ static int put_all(struct image *im, const struct plan *p)
 	}
 	if (!err)
 		err = image_put_text(im, conf_text, conf_path);
-	if (!err && !image_contains(im, main_conf_path, "ld.so.conf.d/"))
+	if (!err && main_conf)
 		err = image_put_text(im, main_conf_text, main_conf_path);
-	/* the list even after a failure, so that uninstall finds the rest */
-	return image_settle(im) || err ? -1 : 0;
+	return err ? err : image_settle(im);
 }
 
 static bool is_free(const struct image *im, const struct plan *p)
@@ -277,6 +291,7 @@ static int both(int argc, char **argv, int (*what)(struct image *im))
 		help(stderr);
 		return 2;
 	}
+	umask(022); /* what we put is for all users, ldconfig's cache too */
 	if (image_open(&im, argv[optind], list_path, dry))
 		return 1;
 	status = what(&im);

@@ -126,11 +126,101 @@ def changed_files_stay():
            not os.path.exists(root.at(LIB)), said)
 
 
+def one_that_was_ended_is_repeated_or_undone():
+    suite.need("strace")
+    for after in (1, 9, 20):
+        for old in (False, True):
+            root = Root()
+            before = root.files()
+            if old:
+                root.adverb("install")
+                list_of_other_version(root)
+            cut(root, "install", "renameat", after)
+            root.adverb("install")
+            cut(root, "install", "renameat", after)
+            root.adverb("uninstall")
+            expect(root.files() == before,
+                   "left: %s" % (root.files() ^ before))
+
+
+def cut(root, command, call, after):
+    """Kills it in the midst."""
+    r = suite.run(["strace", "-qqf", "-o", "/dev/null", "-e",
+                   "inject=%s:signal=KILL:when=%d" % (call, after),
+                   suite.adverb, command, root.path])
+    if "ptrace" in r.output:
+        raise Skip("no strace here")
+    expect("adverb is in" not in r.output, "not ended in the midst", r)
+
+
+def list_of_other_version(root):
+    """Makes what is there an older version, properly installed."""
+    name = LIB + "/libefa.so.1"
+    with open(root.at(LIB + "/libmana.so.1"), "rb") as f:
+        other = f.read()
+    with open(root.at(LIB + "/installed"), encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    os.remove(root.at(name))
+    with open(root.at(name), "wb") as f:
+        f.write(other)
+    mana = [line for line in lines if line.endswith("libmana.so.1")][0]
+    lines = [mana.replace("libmana", "libefa") if line.endswith(name) else line
+             for line in lines]
+    os.remove(root.at(LIB + "/installed"))
+    root.text(LIB + "/installed", "\n".join(lines) + "\n")
+
+
+def two_at_once_both_succeed():
+    for _ in range(8):
+        root = Root()
+        before = root.files()
+        both = [suite.start([suite.adverb, "install", root.path])
+                for _ in range(2)]
+        for r in [suite.finish(p, 60) for p in both]:
+            expect(r.status == 0, "status %d" % r.status, r)
+        root.adverb("uninstall")
+        expect(root.files() == before, "left: %s" % (root.files() ^ before))
+
+
+def a_second_one_leaves_the_loaders_file():
+    root = Root()
+    os.remove(root.at("etc/ld.so.conf"))
+    root.adverb("install")
+    root.adverb("install")
+    expect(os.path.exists(root.at("etc/ld.so.conf")), "it is gone")
+    root.adverb("uninstall")
+    expect(not os.path.exists(root.at("etc/ld.so.conf")), "it stayed")
+
+
+def all_users_can_read_it():
+    root = Root()
+    r = suite.run(["sh", "-c", 'umask 077; exec "$0" install "$1"',
+                   suite.adverb, root.path])
+    expect(r.status == 0, "status %d" % r.status, r)
+    for folder in ("usr/local/bin", LIB, "usr/local/libexec/adverb/bench"):
+        while folder != "usr":
+            mode = os.stat(root.at(folder)).st_mode & 0o777
+            expect(mode & 0o055 == 0o055, "%s is %o" % (folder, mode))
+            folder = os.path.dirname(folder)
+
+
 def a_dry_run_writes_nothing():
     root = Root()
     before = root.files()
     said = root.adverb("install", "--dry-run")
     expect(root.files() == before and "/libibverbs.so.1" in said, said)
+
+
+def the_crc_library_is_the_one_in_use():
+    """ci/setup may have unpacked it somewhere instead of installing it."""
+    root = Root()
+    [library] = [path for path in libraries(suite.adverb) if "libisal" in path]
+    place = suite.path("place")
+    os.mkdir(place)
+    shutil.copy(library, place)
+    r = suite.run([suite.adverb, "install", "--dry-run", root.path],
+                  LD_LIBRARY_PATH=place)
+    expect("(of %s/libisal.so.2)" % place in r.output, "it is another", r)
 
 
 def links_do_not_lead_out():
@@ -165,7 +255,15 @@ suite.case("a program in the image sees adv0", a_program_inside_sees_the_device,
 suite.case("uninstall leaves what was before", it_leaves_as_it_came)
 suite.case("files of others are not overwritten", others_files_stay)
 suite.case("changed files are not removed", changed_files_stay)
+suite.case("one that was ended is repeated, and undone",
+           one_that_was_ended_is_repeated_or_undone)
+suite.case("two at once both succeed", two_at_once_both_succeed)
+suite.case("a second one leaves the loader's file",
+           a_second_one_leaves_the_loaders_file)
+suite.case("all users can read what is put", all_users_can_read_it)
 suite.case("a dry run writes nothing", a_dry_run_writes_nothing)
+suite.case("the library for CRCs is the one in use",
+           the_crc_library_is_the_one_in_use)
 suite.case("absolute links stay inside the root", links_do_not_lead_out)
 suite.case("roots without glibc are refused", strange_roots_are_refused)
 suite.end()
