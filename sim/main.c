@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,41 +16,82 @@
 #define NAME	    "adverb-sim"
 #endif
 
+#define LOSS_MAX 90u
+
 struct options {
 	uint64_t from, to;
 	uint32_t loss;
 	bool verbose, direct;
 };
 
-static int usage(void)
+static void usage(FILE *to)
 {
-	fprintf(stderr, "usage: " NAME " [--seeds A..B] [--loss PERCENT] "
-			"[--direct] [--verbose]\n");
-	return 2;
+	fprintf(to, "usage: " NAME " [--seeds A..B] [--loss PERCENT] "
+		    "[--direct] [--verbose]\n");
 }
 
+static bool starts_with_digit(const char *text)
+{
+	return *text >= '0' && *text <= '9';
+}
+
+static bool seeds(const char *text, struct options *o)
+{
+	char *end;
+
+	errno = 0;
+	o->from = o->to = strtoull(text, &end, 10);
+	if (!strncmp(end, "..", 2) && starts_with_digit(end + 2))
+		o->to = strtoull(end + 2, &end, 10);
+	if (starts_with_digit(text) && !*end && !errno && o->from <= o->to &&
+	    o->to < UINT64_MAX)
+		return true;
+	fprintf(stderr, NAME ": --seeds takes A..B, or one seed, not \"%s\".\n",
+		text);
+	return false;
+}
+
+static bool loss(const char *text, struct options *o)
+{
+	char *end;
+	unsigned long percent = strtoul(text, &end, 10);
+
+	o->loss = (uint32_t)percent;
+	if (starts_with_digit(text) && !*end && percent <= LOSS_MAX)
+		return true;
+	fprintf(stderr,
+		NAME ": --loss takes a percentage, at most %u, not \"%s\".\n",
+		LOSS_MAX, text);
+	return false;
+}
+
+/* False: the bad word has been named. */
 static bool parse(int argc, char **argv, struct options *o)
 {
 	for (int i = 1; i < argc; i++) {
-		char *end = NULL;
+		const char *word = argv[i];
+		bool is_seeds = !strcmp(word, "--seeds");
 
-		if (!strcmp(argv[i], "--verbose")) {
+		if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+			usage(stdout);
+			exit(0);
+		} else if (!strcmp(word, "--verbose")) {
 			o->verbose = true;
-		} else if (!strcmp(argv[i], "--direct")) {
+		} else if (!strcmp(word, "--direct")) {
 			o->direct = true;
-		} else if (!strcmp(argv[i], "--seeds") && ++i < argc) {
-			o->from = o->to = strtoull(argv[i], &end, 10);
-			if (!strncmp(end, "..", 2))
-				o->to = strtoull(end + 2, &end, 10);
-		} else if (!strcmp(argv[i], "--loss") && ++i < argc) {
-			o->loss = (uint32_t)strtoul(argv[i], &end, 10);
-		} else {
+		} else if (!is_seeds && strcmp(word, "--loss") != 0) {
+			fprintf(stderr, NAME ": unknown option \"%s\".\n",
+				word);
+			usage(stderr);
+			return false;
+		} else if (++i == argc) {
+			fprintf(stderr, NAME ": %s wants a value.\n", word);
+			return false;
+		} else if (!(is_seeds ? seeds : loss)(argv[i], o)) {
 			return false;
 		}
-		if (end && *end)
-			return false;
 	}
-	return o->from <= o->to && o->loss <= 90;
+	return true;
 }
 
 static void tell(const struct world *w, uint64_t seed)
@@ -115,7 +157,7 @@ int main(int argc, char **argv)
 	uint64_t passed = 0, failed = 0;
 
 	if (!parse(argc, argv, &o))
-		return usage();
+		return 2;
 	for (uint64_t seed = o.from; seed <= o.to; seed++)
 		if (run(seed, &o))
 			passed++;
