@@ -4,6 +4,7 @@
 
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -304,13 +305,33 @@ def another_version():
 t.case("a broker of another version holds the port", alone(another_version))
 
 
+TOLD = (r"adverb: ADVERB_BROKER=/nowhere: it is to be a program: without a "
+        "broker a thread of this one will be it\n")
+
+
+def few_files():
+    """It works, or the limit is named: what the user's other programs have
+    under way counts against it."""
+    t.need("ibv_rc_pingpong")
+    r = t.run(["sh", "-c", 'ulimit -n 20 && exec "$@"', "sh",
+               *t.pair_argv(["ibv_rc_pingpong", "-c", "-n", "100"])])
+    if r.status:
+        expect("ulimit -n" in r.output, "the limit is not named", r)
+        t.note("refused with the limit's name")
+
+
+t.case("who may have 20 files open", alone(few_files))
+
+
 def as_a_thread(argv, more):
-    """The first program is the broker too; it may end before the other."""
+    """The first program is the broker too; it may end before the other.  Each
+    is told why, once."""
     def body():
         t.need(argv[0])
         r = t.pair(argv, **more)
         expect_ok(r)
-        expect("adverb:" not in r.output, "somebody noticed", r)
+        expect(len(re.findall(TOLD, r.output)) == 2, "not both are told", r)
+        expect(r.output.count("adverb:") == 2, "more is said", r)
         expect(not brokers(), "there is a broker", r)
     return alone(body)
 
