@@ -3,8 +3,12 @@
 
 #include "launch.h"
 
+#include "host/host.h"
+#include "shim/tree.h"
+
 #include <arpa/inet.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -113,20 +117,36 @@ static void kernel_rdma(void)
 		doctor_say(DOCTOR_OK, "kernel RDMA", "absent, and not needed");
 }
 
+/* Is it there and ours to write, or could it be made? */
+static bool can_be_made(char *path)
+{
+	char *slash;
+
+	while (access(path, W_OK)) {
+		if (errno != ENOENT)
+			return false;
+		slash = strrchr(path, '/');
+		if (!slash)
+			return access(".", W_OK) == 0;
+		slash[slash == path] = '\0';
+	}
+	return true;
+}
+
 static void runtime_folder(void)
 {
-	const char *dir = getenv("XDG_RUNTIME_DIR");
+	char tree[PATH_MAX] = "", path[PATH_MAX];
+	bool fits = tree_path(tree, sizeof(tree));
 
-	if (!dir || !*dir)
-		dir = "/tmp";
-	if (access(dir, W_OK) == 0)
+	memcpy(path, tree, sizeof(path));
+	if (fits && can_be_made(path))
 		doctor_say(DOCTOR_OK, "runtime folder",
-			   "%s/adverb-%u holds the sysfs tree", dir, getuid());
+			   "%s holds the sysfs tree", tree);
 	else
 		doctor_say(DOCTOR_SLOW, "runtime folder",
-			   "%s is not writable: --shim shows nothing; set "
+			   "%s cannot be written: --shim shows nothing; set "
 			   "ADVERB_RUNTIME",
-			   dir);
+			   tree);
 }
 
 /* Our own library, reached as a program would reach it. */
@@ -161,6 +181,26 @@ static bool load_verbs(const char *libdir, struct verbs *v)
 	       v->query_gid;
 }
 
+/* Who names no device takes the first; another that is down may be meant so. */
+static bool is_down(const char *name)
+{
+	const struct host_device *d;
+	uint32_t count = host_devices(&d);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct host_port port;
+
+		host_port(&d[i], &port);
+		if (strcmp(d[i].name, name) != 0 || port.is_up)
+			continue;
+		doctor_say(i ? DOCTOR_SLOW : DOCTOR_NO, "device",
+			   "%s, but %s is down: ip link set %s up", name,
+			   d[i].netdev, d[i].netdev);
+		return true;
+	}
+	return false;
+}
+
 /* GIDs 0 to 3: link-local and IPv4, each as RoCEv1's and RoCEv2's index. */
 static void device(const struct verbs *v, struct ibv_device *dev)
 {
@@ -175,8 +215,9 @@ static void device(const struct verbs *v, struct ibv_device *dev)
 	}
 	if (v->query_gid(ctx, 1, 1, &gid) == 0)
 		inet_ntop(AF_INET6, gid.raw, text, sizeof(text));
-	doctor_say(DOCTOR_OK, "device", "%s, GID 1 is %s",
-		   v->get_device_name(dev), text);
+	if (!is_down(v->get_device_name(dev)))
+		doctor_say(DOCTOR_OK, "device", "%s, GID 1 is %s",
+			   v->get_device_name(dev), text);
 	v->close_device(ctx);
 }
 

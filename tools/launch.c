@@ -3,6 +3,9 @@
 
 #include "binary.h"
 
+#include "host/host.h"
+#include "shim/tree.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -88,6 +92,17 @@ void launch_env(struct launch *l, const char *name_value)
 	else
 		fprintf(stderr, "adverb: too many variables, %s left out\n",
 			name_value);
+}
+
+bool launch_env_is(const char *text)
+{
+	const char *equals = strchr(text, '=');
+
+	if (equals && equals != text)
+		return true;
+	fprintf(stderr, "adverb: \"%s\" sets no variable; say NAME=VALUE.\n",
+		text);
+	return false;
 }
 
 void launch_set(struct launch *l, const char *name, const char *value)
@@ -180,6 +195,21 @@ static const char *privilege(const char *path)
 	return NULL;
 }
 
+/* What the loader takes for the end of a name in its lists, it cannot have in
+ * one.  Says so. */
+static bool has_unfit_name(const struct launch *l)
+{
+	const char *bad = strpbrk(l->libdir, l->preload ? ":; " : ":;");
+
+	if (!bad)
+		return false;
+	fprintf(stderr,
+		"adverb: the loader takes no folder with '%c' in its name, as "
+		"in %s; move adverb to another.\n",
+		*bad, l->libdir);
+	return true;
+}
+
 int launch_check(struct launch *l, const char *program)
 {
 	char path[PATH_MAX];
@@ -223,7 +253,7 @@ int launch_check(struct launch *l, const char *program)
 	}
 	if (facts.rpath)
 		l->preload = true;
-	return 0;
+	return has_unfit_name(l) ? 126 : 0;
 }
 
 /* Puts @item in front of the list in variable @name. */
@@ -247,8 +277,53 @@ static void prepend_preload(const struct launch *l, const char *library)
 	char path[PATH_MAX + 32];
 
 	snprintf(path, sizeof(path), "%s/%s", l->libdir, library);
-	if (access(path, R_OK) == 0)
-		prepend("LD_PRELOAD", path);
+	if (access(path, R_OK))
+		return;
+	/* a space ends a name in this list, not in LD_LIBRARY_PATH */
+	prepend("LD_PRELOAD", strchr(l->libdir, ' ') ? library : path);
+}
+
+/*
+ * Writes what the shim shows: a program that only looks at files never asks
+ * libibverbs for it.  In a child, whose silence leaves each sentence to the
+ * program.
+ */
+static void write_tree(void)
+{
+	char path[PATH_MAX] = "the runtime folder";
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0) {
+		setenv("ADVERB_EXPLAIN", "0", 1);
+		_exit(host_sysfs() ? 0 : 1);
+	}
+	if (child > 0)
+		waitpid(child, &status, 0);
+	if (status == 0)
+		return;
+	tree_path(path, sizeof(path));
+	fprintf(stderr,
+		"adverb: %s cannot be written, so --shim has nothing to show; "
+		"set ADVERB_RUNTIME to a folder of yours.\n",
+		path);
+}
+
+/* The exit status.  The kernel says "no such file" of what is needed to run it,
+ * too: a script's interpreter, a program's loader. */
+static int say_not_run(const char *program, int err)
+{
+	char path[PATH_MAX];
+
+	if (err == ENOENT && find_program(program, path) == 0) {
+		fprintf(stderr,
+			"adverb: cannot run %s: the interpreter or loader that "
+			"it names is missing.\n",
+			path);
+		return 126;
+	}
+	fprintf(stderr, "adverb: cannot run %s: %s.\n", program, strerror(err));
+	return err == ENOENT ? 127 : 126;
 }
 
 int launch_exec(const struct launch *l, char *const argv[])
@@ -257,13 +332,13 @@ int launch_exec(const struct launch *l, char *const argv[])
 
 	for (int i = 0; i < l->env_count; i++)
 		putenv((char *)(uintptr_t)l->env[i]);
+	if (l->shim)
+		write_tree();
 	prepend("LD_LIBRARY_PATH", l->libdir);
 	for (size_t i = l->preload ? count : 0; i > 0; i--)
 		prepend_preload(l, libraries[i - 1]);
 	if (l->shim)
 		prepend_preload(l, "libadverb-shim.so");
 	execvp(argv[0], argv);
-	fprintf(stderr, "adverb: cannot run %s: %s.\n", argv[0],
-		strerror(errno));
-	return 127;
+	return say_not_run(argv[0], errno);
 }

@@ -56,6 +56,9 @@ bool launch_option(struct launch *l, int option, const char *value);
 /* Adds "NAME=value" (borrowed) to the program's environment. */
 void launch_env(struct launch *l, const char *name_value);
 
+/* Is it NAME=value?  Else a sentence. */
+bool launch_env_is(const char *text);
+
 /* Adds NAME=value (copied) to the program's environment. */
 void launch_set(struct launch *l, const char *name, const char *value);
 
@@ -65,7 +68,8 @@ void launch_set(struct launch *l, const char *name, const char *value);
  */
 int launch_check(struct launch *l, const char *program);
 
-/* Sets the environment and becomes @argv.  Returns only on failure: 127. */
+/* Sets the environment and becomes @argv.  Returns only on failure, 126 or 127,
+ * as shells exit. */
 int launch_exec(const struct launch *l, char *const argv[]);
 
 /* The file @name beside the running program, in @path of PATH_MAX bytes. */

@@ -10,27 +10,38 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 enum {
-	LISTEN_MAX = 512,
+	LISTEN_STEP = 512,
 	PORT_FIRST = 20000,
 	PORT_COUNT = 8000,
 	TCP_STATE_LISTEN = 10, /* st column of /proc/net/tcp */
 };
 
 struct inodes {
-	unsigned long list[LISTEN_MAX];
-	int count;
+	unsigned long *list; /* owned */
+	size_t count, room;
 };
 
+/* Without memory for it, one is missing until the next look. */
 static void add(struct inodes *in, unsigned long inode)
 {
-	if (in->count < LISTEN_MAX)
-		in->list[in->count++] = inode;
+	if (in->count == in->room) {
+		size_t room = in->room + LISTEN_STEP;
+		unsigned long *list =
+			realloc(in->list, room * sizeof(*in->list));
+
+		if (!list)
+			return;
+		in->list = list;
+		in->room = room;
+	}
+	in->list[in->count++] = inode;
 }
 
 /* True at the end of the answer. */
@@ -107,7 +118,7 @@ static bool is_listed(const struct inodes *in, const char *link)
 
 	if (sscanf(link, "socket:[%lu]", &inode) != 1)
 		return false;
-	for (int i = 0; i < in->count; i++) {
+	for (size_t i = 0; i < in->count; i++) {
 		if (in->list[i] == inode)
 			return true;
 	}
@@ -161,12 +172,15 @@ static bool tree_holds_one(pid_t pid, const struct inodes *in, int depth)
 bool listen_is_ready(pid_t pid)
 {
 	struct inodes in = {.count = 0};
+	bool ready;
 
 	if (!ask(AF_INET, &in) || !ask(AF_INET6, &in)) {
 		read_table("/proc/net/tcp", &in);
 		read_table("/proc/net/tcp6", &in);
 	}
-	return in.count > 0 && tree_holds_one(pid, &in, 4);
+	ready = in.count > 0 && tree_holds_one(pid, &in, 4);
+	free(in.list);
+	return ready;
 }
 
 /* An abstract socket's name is a lock that dies with its holder. */

@@ -23,6 +23,7 @@ enum {
 	TERM_MS = 2000,	   /* between SIGTERM and SIGKILL */
 	READY_POLL_MS = 5, /* /proc has no event for LISTEN */
 	STATUS_TIMEOUT = 124,
+	TIMEOUT_MAX = 2000000, /* seconds: poll's milliseconds are an int */
 };
 
 struct pair {
@@ -379,6 +380,8 @@ static int take_option(struct pair *p, int c, const char *value)
 	} else if (launch_option(&p->server_env, c, value)) {
 		launch_option(&p->client_env, c, value);
 	} else if (c == OPT_ENV || c == OPT_ENV_SERVER || c == OPT_ENV_CLIENT) {
+		if (!launch_env_is(value))
+			return 3;
 		if (c != OPT_ENV_CLIENT)
 			launch_env(&p->server_env, value);
 		if (c != OPT_ENV_SERVER)
@@ -387,8 +390,18 @@ static int take_option(struct pair *p, int c, const char *value)
 		p->address = value;
 	} else if (c == OPT_STOP_SERVER) {
 		p->server_stays = true;
-	} else if (c == OPT_TIMEOUT && atoi(value) > 0) {
-		p->timeout_ms = atoi(value) * 1000LL;
+	} else if (c == OPT_TIMEOUT) {
+		char *end;
+		long seconds = strtol(value, &end, 10);
+
+		if (*end || seconds <= 0 || seconds > TIMEOUT_MAX) {
+			fprintf(stderr,
+				"adverb: --timeout takes seconds, 1 to %d, "
+				"not \"%s\".\n",
+				TIMEOUT_MAX, value);
+			return 3;
+		}
+		p->timeout_ms = seconds * 1000LL;
 	} else {
 		help(c == 'h' ? stdout : stderr);
 		return c == 'h' ? 1 : 3;

@@ -51,6 +51,8 @@ int run_main(int argc, char **argv)
 		if (launch_option(&l, c, optarg))
 			continue;
 		if (c == 'E') {
+			if (!launch_env_is(optarg))
+				return 2;
 			launch_env(&l, optarg);
 			continue;
 		}

@@ -231,15 +231,13 @@ static void print_table(const struct top *t)
 	free(r);
 }
 
-/* Names of processes are whatever their owners say. */
 static void json_text(const char *name, const char *text)
 {
 	printf("\"%s\": \"", name);
 	for (; *text; text++) {
 		if (*text == '"' || *text == '\\')
 			putchar('\\');
-		if ((unsigned char)*text >= ' ')
-			putchar(*text);
+		putchar(*text);
 	}
 	printf("\"");
 }
@@ -388,6 +386,7 @@ int top_main(int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	struct top t = {.interval = 1};
+	char *end;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "hi:", options, NULL)) != -1) {
@@ -399,14 +398,20 @@ int top_main(int argc, char **argv)
 			t.json = true;
 			break;
 		case 'i':
-			t.interval = atof(optarg);
-			break;
+			t.interval = strtod(optarg, &end);
+			if (!*end && t.interval > 0 && t.interval < 86400)
+				break;
+			fprintf(stderr,
+				"adverb: --interval takes seconds, less than "
+				"86400, not \"%s\".\n",
+				optarg);
+			return 2;
 		default:
 			help(c == 'h' ? stdout : stderr);
 			return c == 'h' ? 0 : 2;
 		}
 	}
-	if (optind != argc || !(t.interval > 0 && t.interval < 86400)) {
+	if (optind != argc) {
 		help(stderr);
 		return 2;
 	}

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/shown.h"
+
 static const char memfd_name[] = "/memfd:adverb-arena";
 
 static bool get(int fd, aoff off, void *to, size_t bytes)
@@ -65,6 +67,7 @@ static void read_stat(struct watch_process *p)
 		return;
 	*right = '\0';
 	snprintf(p->name, sizeof(p->name), "%.19s", left + 1);
+	shown_make(p->name); /* its owner chose it, Linux cut it */
 	p->stopped = right[2] == 'T' || right[2] == 't';
 }
 

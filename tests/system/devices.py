@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What stock programs see of the machine's adapter."""
 
+import os
 import re
+import tempfile
 import system
 from system import expect, expect_ok
 
@@ -61,12 +63,57 @@ def shim_shows(argv, want):
     return body
 
 
+def first_sees_the_tree(argv, want):
+    """No program has opened the device before."""
+    def body():
+        t.need(argv[0])
+        fresh = tempfile.mkdtemp(dir=t.runtime)
+        os.chmod(fresh, 0o777)
+        r = t.run([t.adverb, "run", "--shim", "--", *argv],
+                  ADVERB_RUNTIME=fresh)
+        expect_ok(r)
+        expect(re.search(want, r.output), "no " + want, r)
+    return body
+
+
+def no_place_for_the_tree():
+    r = t.run([t.adverb, "run", "--shim", "--", "true"],
+              ADVERB_RUNTIME="/proc/nowhere")
+    expect_ok(r)
+    expect(r.output.count("adverb:") == 1 and "/proc/nowhere" in r.output and
+           "ADVERB_RUNTIME" in r.output, "no sentence", r)
+
+
+def values_that_mean_nothing():
+    for name, value, word in (("DIRECT", "off", "0 or 1"),
+                              ("STRICT", "yes", "0 or 1"),
+                              ("EXPLAIN", "2", "0 or 1"),
+                              ("PATIENCE", "5s", "a number"),
+                              ("PART_ID", "-1", "a number"),
+                              ("BROKER", "/nonexistent", "a program: without "
+                               "a broker a thread of this one will be it")):
+        r = t.run([t.adverb, "run", "--", "ibv_devinfo"],
+                  **{"ADVERB_" + name: value})
+        expect_ok(r)
+        expect("adverb: ADVERB_%s=%s: it is to be %s\n" % (name, value, word)
+               in r.output, "no sentence for " + name, r)
+    r = t.run([t.adverb, "run", "--", "ibv_devinfo"], ADVERB_DIRECT="",
+              ADVERB_STRICT="0", ADVERB_PATIENCE="5", ADVERB_PART_ID="0x10")
+    expect("adverb:" not in r.output, "a needless sentence", r)
+
+
 PYTHON_LOOK = """
-import os, stat
+import ctypes, os, stat
 print(os.listdir("/sys/class/infiniband"))
 node = os.stat("/dev/infiniband/uverbs0")
 print(stat.S_ISCHR(node.st_mode), os.access("/dev/infiniband/uverbs0", 6))
 print(open("/sys/class/infiniband/adv0/ports/1/state").read())
+os.statvfs("/sys/class/infiniband")
+os.pathconf("/sys/class/infiniband", "PC_NAME_MAX")
+libc = ctypes.CDLL(None)
+room = ctypes.create_string_buffer(1024)
+print(libc.statfs(b"/sys/class/infiniband", room) == 0,
+      libc.inotify_add_watch(libc.inotify_init(), b"/sys/class/infiniband", 1))
 """
 
 t.case("ibv_devices lists adv0 with a GUID", lists_one_device,
@@ -95,10 +142,20 @@ t.case("cat sees the tree through the shim",
                   "4: ACTIVE"), "shim", "cat")
 t.case("python sees the tree through the shim",
        shim_shows([system.PYTHON, "-c", PYTHON_LOOK],
-                  r"\['adv0'.*\nTrue True\n4: ACTIVE"), "shim", "python3")
+                  r"\['adv0'.*\nTrue True\n4: ACTIVE\n\nTrue 1\n"), "shim",
+       "python3")
 t.case("ucx_info finds rc_verbs on adv0 through the shim",
        shim_shows(["ucx_info", "-d"], r"Transport: rc_verbs\n# +Device: adv0:1"),
        "shim", "ucx_info")
 t.case("ibstatus sees the port through the shim",
        shim_shows(["ibstatus"], "adv0.*(.|\n)*ACTIVE"), "shim", "ibstatus")
+t.case("ibstatus is the first program that there is",
+       first_sees_the_tree(["ibstatus"], "adv0.*(.|\n)*ACTIVE"), "shim",
+       "ibstatus")
+t.case("ls is the first program that there is",
+       first_sees_the_tree(["ls", "/sys/class/infiniband"], "adv0"), "shim",
+       "ls")
+t.case("a variable's value that means nothing is told",
+       values_that_mean_nothing)
+t.case("run says that the shim has nothing to show", no_place_for_the_tree)
 t.end()

@@ -81,6 +81,24 @@ def held_port():
     expect(r.status == 1, "exit status %d" % r.status, r)
 
 
+HOSTILE = """
+with open("/proc/self/comm", "w") as f:
+    f.write("\\033[2Jme")
+""" + system.HOLD
+
+
+def hostile_holder():
+    p = t.start([system.PYTHON, "-u", "-c", HOSTILE])
+    try:
+        p.stdout.readline()
+        said, r = doctor(into=list)
+    finally:
+        p.kill()
+        p.communicate()
+    expect("?[2Jme (process %d" % p.pid in said["UDP port 4791"][1] and
+           "\033" not in r.output, "it is not named ?[2Jme", r)
+
+
 def no_libraries():
     alone = t.path("alone")
     os.mkdir(alone)
@@ -103,8 +121,18 @@ def brokers_port():
     expect(word == "ok" and "adverb's own broker" in why, "it is not ok", r)
 
 
+def falls_back():
+    """Another user's root of a namespace may have the first name."""
+    said, r = doctor(XDG_RUNTIME_DIR="/proc")
+    word, why = said["runtime folder"]
+    expect(word == "ok" and
+           re.match(r"/tmp/adverb-\d+(-\d+)?/sysfs-\d+ holds", why),
+           "it is another", r)
+
+
 t.case("sixteen lines, and nothing is missing", healthy)
 t.case("a port that somebody holds, who is named", held_port)
+t.case("UDP port 4791: no, whose holder has a hostile name", hostile_holder)
 t.case("a port that our broker holds", brokers_port)
 says("steering", "slow", "the broker receives for all", lacks=["bpf"])
 says("UDP batches", "slow", "no GSO and GRO", lacks=["batches"])
@@ -121,7 +149,14 @@ says("sandbox", "slow", "seccomp", lacks=["vm"])
 says("broker", "slow", "a thread of the first program", lacks=["fork"])
 says("processors", "slow", "take turns|a cgroup allows",
      words=["taskset", "-c", str(min(os.sched_getaffinity(0)))])
-says("runtime folder", "slow", "not writable", XDG_RUNTIME_DIR="/proc")
+t.case("runtime folder: in /tmp, where XDG_RUNTIME_DIR is of no use",
+       falls_back)
+says("runtime folder", "ok", "/of/mine/sysfs-",
+     ADVERB_RUNTIME=t.path("of/mine"))
+says("runtime folder", "slow", "^/proc/mine/sysfs-.* cannot be written",
+     ADVERB_RUNTIME="/proc/mine")
+says("runtime folder", "slow", "^/proc/tree cannot be written",
+     ADVERB_SYSFS="/proc/tree")
 says("receive buffer", "slow", "more is faster: sysctl", lacks=["rcvbuf"])
 says("sandbox", "slow", "gVisor: system calls are emulated",
      into=where(file_over("/proc/version", "Linux version 4.4.0 #1 SMP "
@@ -134,5 +169,7 @@ says("processors", "slow", "a cgroup allows 50% of one",
      into=where(folder_over("/sys/fs/cgroup", "echo 50000 100000 >cpu.max")))
 t.case("libraries: no, that are not beside it", no_libraries)
 says("device", "no", "no interface can become one", ADVERB_DEVICES="none")
+says("device", "no", "adv0, but lo is down: ip link set lo up",
+     into=lambda words: ["unshare", "-n", *words])
 lab.end()
 t.end()

@@ -4,6 +4,7 @@
 
 import os
 import re
+import subprocess
 
 import netlab
 from perftest_check import check_capture, check_pingpong, check_rows
@@ -147,6 +148,18 @@ def of_mtu(mtu, active):
                  index, veth(mtu=mtu), "%s, MTU %d" % (wire, mtu), True)
 
 
+def unsummed():
+    """A link that leaves UDP's checksum to the kernel, which up to Linux 6.10
+    then cuts nothing up for it."""
+    t.need("ethtool")
+    for side in netlab.SIDES:
+        subprocess.run(lab.into(side, ["ethtool", "-K", "v0", "tx", "off"]),
+                       check=True, stdout=subprocess.DEVNULL)
+    for index in "1", "4":
+        six = ["--ipv6"] if index == "4" else []
+        both(["ib_write_bw", "-n", "200", *six], "-x", index, "10.1.0.1")
+
+
 def two_links():
     lab.wire("v0", 1500, *DUAL)
     lab.wire("v1", 9000, ("10.2.0.1/24", "fd00:2::1/64"),
@@ -283,6 +296,11 @@ def names_override():
     expect(table[1][0] == "::ffff:10.1.0.1", "adv1 is not v0", r)
     r = lab.run("here", ["ibv_devices"], ADVERB_DEVICES="none")
     expect("adverb: no interface is named" in r.output, "no sentence", r)
+    r = lab.run("here", ["ibv_devices"], ADVERB_DEVICES="v0,,v00,stack")
+    expect("adverb: v00 of ADVERB_DEVICES becomes no device: there" in r.output,
+           "no sentence for one of three", r)
+    r = lab.run("here", ["ibv_devices"], ADVERB_DEVICES="v0,,stack,")
+    expect("adverb:" not in r.output, "a needless sentence", r)
 
 
 def a_default_route_decides():
@@ -452,6 +470,7 @@ other_services()
 only_one_family()
 of_mtu(1500, 1024)
 of_mtu(9000, 4096)
+case("ib_write_bw over links that compute no checksums", veth(), unsummed)
 several_devices()
 loopback_tail()
 shapes()

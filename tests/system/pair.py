@@ -3,6 +3,7 @@
 """adverb run and adverb pair on programs that need no device."""
 
 import os
+import shutil
 import signal
 import time
 
@@ -54,6 +55,28 @@ def shows_both():
     expect(r.status == 0, "exit status %d" % r.status, r)
     expect(r.lines("server") == ["serving", "got hello"], "server", r)
     expect(r.lines("client") == ["asked"], "client", r)
+
+
+MANY = """
+import resource, socket, subprocess, sys
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 9000), most))
+held = []
+while len(held) < min(most, 9000) - 100:
+    held.append(socket.create_server(("127.0.0.1", 0)))
+print("held", len(held), flush=True)
+sys.exit(subprocess.run(sys.argv[1:]).returncode)
+"""
+
+
+def finds_one_among_many():
+    """Thousands of sockets listen on this machine."""
+    for _ in range(3):
+        r = t.run([system.PYTHON, "-c", MANY, t.adverb, "pair", "--timeout",
+                   "20", *plain()])
+        if not r.output.startswith("held"):
+            raise system.Skip("thousands of sockets are too many here")
+        expect(r.status == 0, "exit status %d" % r.status, r)
 
 
 def takes_the_worse():
@@ -145,6 +168,21 @@ def run_sets_variables():
     expect(os.path.join(t.build, "lib") in r.output, "library path", r)
 
 
+def a_variable_needs_a_value():
+    for words in (["run", "--env", "X"], ["run", "--env", "=x"],
+                  ["pair", "--env-client", "X"]):
+        r = t.run([t.adverb, *words, "--", *plain()])
+        expect(r.status == 2 and "NAME=VALUE" in r.output,
+               "%s: exit status %d" % (words, r.status), r)
+
+
+def a_time_is_in_seconds():
+    for value in ("5m", "-3", "0", "", "9999999999"):
+        r = t.run([t.adverb, "pair", "--timeout", value, *plain()])
+        expect(r.status == 2 and 'not "%s"' % value in r.output,
+               "%s: exit status %d" % (value, r.status), r)
+
+
 def run_passes_the_status_on():
     for status in (0, 3):
         r = t.adverb_run(["sh", "-c", "exit %d" % status])
@@ -152,6 +190,19 @@ def run_passes_the_status_on():
     r = t.adverb_run(["no-such-program"])
     expect(r.status == 127 and "cannot run no-such-program" in r.output,
            "exit status %d" % r.status, r)
+
+
+def run_says_why_not():
+    script = t.path("script")
+    with open(script, "w") as f:
+        f.write("#!/no/such/interpreter\n")
+    os.chmod(script, 0o755)
+    folder = t.path("folder")
+    os.mkdir(folder)
+    for program, why in ((script, "interpreter"), (folder, "Permission")):
+        r = t.adverb_run([program])
+        expect(r.status == 126 and why in r.output,
+               "%s: exit status %d" % (program, r.status), r)
 
 
 def run_refuses_static():
@@ -165,6 +216,48 @@ def run_refuses_static():
         raise system.Skip("no static libc to link with")
     r = t.adverb_run([t.path("static")])
     expect(r.status == 126 and "statically linked" in r.output,
+           "exit status %d" % r.status, r)
+
+
+def moved(folder):
+    """adverb in a folder of that name."""
+    to = t.path(folder)
+    for name in ("tools/adverb", "lib/libibverbs.so.1", "lib/librdmacm.so.1",
+                 "lib/libibumad.so.3", "lib/libadverb-shim.so", "lib/adverbd"):
+        os.makedirs(os.path.dirname(os.path.join(to, name)), exist_ok=True)
+        shutil.copy(os.path.join(t.build, name), os.path.join(to, name))
+    return os.path.join(to, "tools", "adverb")
+
+
+def run_works_in_a_folder_with_a_space():
+    t.need("ibv_devices")
+    adverb = moved("a folder")
+    r = t.run([adverb, "run", "--shim", "--", "sh", "-c",
+               "ibv_devices && ls /sys/class/infiniband"])
+    expect(r.status == 0 and r.output.count("adv0") == 2 and
+           "ld.so" not in r.output, "exit status %d" % r.status, r)
+
+
+def sim_names_a_bad_word():
+    for words, lines in ((["--seeds", "x"], 1), (["--seeds", "5..3"], 1),
+                         (["--seeds", "1..y"], 1), (["--seeds", "-1"], 1),
+                         (["--loss", "91"], 1), (["--loss", "few"], 1),
+                         (["--seed"], 2)):
+        r = t.run([t.adverb, "sim", *words])
+        expect(r.status == 2 and '"%s".\n' % words[-1] in r.output and
+               r.output.count("\n") == lines, "no sentence", r)
+    r = t.run([t.adverb, "sim", "--seeds"])
+    expect(r.status == 2 and "--seeds wants a value" in r.output,
+           "no sentence", r)
+    r = t.run([t.adverb, "sim", "--help"])
+    expect(r.status == 0, "exit status %d" % r.status, r)
+    r = t.run([t.adverb, "sim", "--seeds", "7", "--loss", "0"])
+    expect(r.status == 0, "exit status %d" % r.status, r)
+
+
+def run_refuses_a_folder_with_a_colon():
+    r = t.run([moved("a:folder"), "run", "--", "true"])
+    expect(r.status == 126 and "':'" in r.output,
            "exit status %d" % r.status, r)
 
 
@@ -184,6 +277,8 @@ def run_preloads_for_rpath():
 
 
 t.case("pair shows both sides", shows_both)
+t.case("pair finds its server among thousands that listen",
+       finds_one_among_many)
 t.case("pair exits with the worse status", takes_the_worse)
 t.case("pair says that the server never listened", server_never_listens)
 t.case("pair says which side hung", says_who_hung)
@@ -192,7 +287,14 @@ t.case("pair ends a server that never ends", stops_a_lasting_server)
 t.case("pair leaves nothing after an interrupt", ends_with_ctrl_c)
 t.case("pair sets variables for each side", sets_each_side)
 t.case("run sets the variables of its options", run_sets_variables)
+t.case("a variable without a value is refused", a_variable_needs_a_value)
+t.case("a time-out that is none is refused", a_time_is_in_seconds)
+t.case("sim names the word that means nothing", sim_names_a_bad_word)
 t.case("run passes the exit status on", run_passes_the_status_on)
+t.case("run says why a program does not run", run_says_why_not)
 t.case("run refuses a static program", run_refuses_static)
+t.case("run works in a folder with a space",
+       run_works_in_a_folder_with_a_space)
+t.case("run refuses a folder with a colon", run_refuses_a_folder_with_a_colon)
 t.case("run preloads for DT_RPATH", run_preloads_for_rpath)
 t.end()

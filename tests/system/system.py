@@ -301,8 +301,9 @@ def named(comm, pid="self"):
     found = {}
     for one in sorted(map(int, filter(str.isdigit, os.listdir("/proc")))):
         try:
-            with open("/proc/%d/comm" % one) as f:
-                if f.read() == comm + "\n" and \
+            # a stranger's name may be anything
+            with open("/proc/%d/comm" % one, "rb") as f:
+                if f.read() == comm.encode() + b"\n" and \
                         os.readlink("/proc/%d/ns/net" % one) == mine:
                     found[one] = os.stat("/proc/%d" % one).st_uid
         except OSError:

@@ -4,10 +4,11 @@
 
 import json
 import os
+import shutil
 import signal
 import time
 
-from system import Fail, Suite
+from system import Fail, Suite, expect
 
 suite = Suite(__doc__)
 PATIENCE_S = 30
@@ -101,15 +102,35 @@ def a_stopped_peer_is_named():
              lambda said: pair.qp(said, pair.client)["tx_bytes_per_s"] > 0)
 
 
+def a_hostile_name_reaches_no_terminal():
+    suite.need("ibv_rc_pingpong")
+    program = suite.path("\033[2J\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9")
+    shutil.copy(shutil.which("ibv_rc_pingpong"), program)
+    p = suite.start([suite.adverb, "run", "--", program])
+    try:
+        name = seen("it", lambda said: [q["name"] for q in said["processes"]
+                                        if q["pid"] == p.pid])
+        expect(name == ["?[2J" + 11 * "?"], "its name is %r" % name)
+        expect("\033" not in top(), "the table has an escape")
+    finally:
+        p.kill()
+        p.communicate()
+
+
 def wrong_options_are_refused():
-    for options in (["--interval", "0"], ["--interval", "x"], ["word"]):
+    for options, why in ((["--interval", "0"], 'not "0"'),
+                         (["--interval", "x"], 'not "x"'),
+                         (["--once", "--interval", "1s"], 'not "1s"'),
+                         (["word"], "usage")):
         r = suite.run([suite.adverb, "top", *options])
-        if r.status != 2 or "usage" not in r.output:
+        if r.status != 2 or why not in r.output:
             raise Fail("%s: status %d" % (options, r.status), r.output)
 
 
 suite.case("a transfer is seen from outside", lambda: a_transfer_is_seen("0"))
 suite.case("and so is one without packets", lambda: a_transfer_is_seen("1"))
 suite.case("a stopped peer is named as the reason", a_stopped_peer_is_named)
+suite.case("a hostile name reaches no terminal",
+           a_hostile_name_reaches_no_terminal)
 suite.case("wrong options are refused", wrong_options_are_refused)
 suite.end()
