@@ -71,6 +71,8 @@ GOALS = [
      "mapped read/%d" % K64, "GBps", "process_vm read/%d" % K64, ">", 1),
     ("within the host: SEND 8 B, events, to raw eventfd",
      "direct send_lat events/8", "us", "eventfd/8", "<", 1.2),
+    ("within the host: SEND 2 B on one core to raw blocking UDP there",
+     "direct send_lat one core/2", "us", "udp blocking one core/2", "<", 2),
     ("500 connections at once, each, to TCP's connect and accept",
      "adverb connect/500", "us", "tcp connect/500", "<", 10),
     ("10 000 queue pairs: created and connected, seconds",

@@ -274,7 +274,6 @@ def curves(h, quick):
         yield h.bandwidth("adverb read", "ib_read_bw", s)
         yield h.bandwidth("adverb send", "ib_send_bw", s)
         yield h.raw_step("tcp write", "tcp_stream", s)
-        yield h.raw_step("process_vm", "vm_copy", s)
         yield h.qperf("qperf tcp_bw", "tcp_bw", s)
         if 4 * KIB <= s <= MIB:
             yield h.iperf3("iperf3 tcp", s)
@@ -296,35 +295,39 @@ def curves(h, quick):
 
 
 def same_host(h, quick):
-    """Curves of what goes without packets, and of what else does."""
+    """Curves of what goes without packets, and of what else does: what a goal
+    compares stands side by side, for a machine changes within minutes."""
     for s in BW_SIZES:
         if quick and s not in QUICK:
             continue
+        yield h.ucx("ucx cma tag_bw", "tag_bw", s, "posix,cma")
+        if s == 8:
+            yield h.bandwidth("direct send batches", "ib_send_bw", s, "-l",
+                              "64", env=DIRECT)
         yield h.bandwidth("direct write", "ib_write_bw", s, env=DIRECT)
+        yield h.raw_step("process_vm", "vm_copy", s)
         yield h.bandwidth("direct read", "ib_read_bw", s, env=DIRECT)
         yield h.raw_step("process_vm read", "vm_copy", s, "-r")
-        yield h.bandwidth("direct send", "ib_send_bw", s, env=DIRECT)
-        yield h.ucx("ucx cma tag_bw", "tag_bw", s, "posix,cma")
-        yield h.latency("direct write_lat", "ib_write_lat", s, env=DIRECT)
-        yield h.latency("direct send_lat", "ib_send_lat", s, env=DIRECT)
-        yield h.latency("direct read_lat", "ib_read_lat", s, env=DIRECT)
-        yield h.raw_pingpong("process_vm and poll", "vm_pingpong", s)
-        yield h.ucx("ucx cma tag_lat", "tag_lat", s, "posix,cma")
-        yield h.fabric("libfabric shm", "shm", "rdm", s)
-        yield h.bandwidth("mapped write", "ib_write_bw", s, env=DIRECT,
-                          memory=mapped)
         yield h.bandwidth("mapped read", "ib_read_bw", s, env=DIRECT,
                           memory=mapped)
+        yield h.bandwidth("mapped write", "ib_write_bw", s, env=DIRECT,
+                          memory=mapped)
         yield h.ucx("ucx posix put_bw", "put_bw", s, "posix", *UCT_POSIX)
+        yield h.latency("direct write_lat", "ib_write_lat", s, env=DIRECT)
+        yield h.raw_pingpong("process_vm and poll", "vm_pingpong", s)
         yield h.latency("mapped write_lat", "ib_write_lat", s, env=DIRECT,
                         memory=mapped)
         yield h.ucx("ucx posix put_lat", "put_lat", s, "posix", *UCT_POSIX)
-        yield h.vader("openmpi vader bw", s, 64)
+        yield h.ucx("ucx cma tag_lat", "tag_lat", s, "posix,cma")
+        yield h.latency("direct send_lat", "ib_send_lat", s, env=DIRECT)
         yield h.vader("openmpi vader lat", s, 0)
+        yield h.fabric("libfabric shm", "shm", "rdm", s)
+        yield h.latency("direct read_lat", "ib_read_lat", s, env=DIRECT)
+        yield h.bandwidth("direct send", "ib_send_bw", s, env=DIRECT)
+        yield h.vader("openmpi vader bw", s, 64)
     yield h.latency("direct send_lat events", "ib_send_lat", 8, "-e",
                     env=DIRECT)
-    yield h.bandwidth("direct send batches", "ib_send_bw", 8, "-l", "64",
-                      env=DIRECT)
+    yield h.raw_pingpong("eventfd", "eventfd_pingpong", 8)
     yield h.bandwidth("direct write batches", "ib_write_bw", 8, "-l", "64",
                       env=DIRECT)
     yield h.raw_step("process_vm batches", "vm_copy", 8, "-o")
@@ -340,6 +343,8 @@ def points(h):
                     one_core=True)
     yield h.raw_pingpong("udp blocking one core", "udp_pingpong", 2, "-b",
                          "-1")
+    yield h.latency("direct send_lat one core", "ib_send_lat", 2,
+                    one_core=True, env=DIRECT)
     yield h.bandwidth("adverb write batches", "ib_write_bw", 8, "-l", "64")
     yield h.raw_step("udp one a call", "udp_stream", 8, "-o", "-p")
     yield h.qps("adverb 10000 queue pairs", 10000)
@@ -347,7 +352,6 @@ def points(h):
     yield h.raw_step("tcp connect", "tcp_connect", 500, "-n", "500")
     yield h.raw_step("udp plain", "udp_stream", 64 * KIB, "-p")
     yield h.raw_pingpong("shared line", "line_pingpong", 8)
-    yield h.raw_pingpong("eventfd", "eventfd_pingpong", 8)
     yield h.bandwidth("adverb write mtu1024", "ib_write_bw", 64 * KIB, "-m",
                       "1024")
     yield h.raw_step("udp shaped mtu1024", "udp_stream", 64 * KIB, "-m",
