@@ -124,7 +124,8 @@ uint64_t clock_look(struct clock *c, uint64_t before, uint64_t ns,
 	if (is_sure && !c->is_off)
 		measure(c, ns, after);
 	c->ns = ns - BEHIND_NS;
-	c->tick = is_sure ? after : after - c->good_for;
+	c->tick = after;
+	c->until = is_sure ? c->good_for : 0;
 	c->said = bits_max_u64(c->said, c->ns);
 	return c->said;
 }

@@ -30,7 +30,8 @@
 struct clock {
 	uint64_t sure;	   /* ticks: a look that took so long was interrupted */
 	uint64_t tick, ns; /* of the last look */
-	uint64_t good_for; /* ticks after it; 0: each call is a look */
+	uint64_t good_for; /* ticks after one; 0: each call is a look */
+	uint64_t until;	   /* after the last: as many, or none: interrupted */
 	uint64_t rate;	   /* ns a tick, and 32 bits of fraction; a bit slow */
 	uint64_t base_tick, base_ns; /* the rate is measured from here; 0 */
 	uint64_t said;		     /* last */
@@ -66,7 +67,7 @@ static inline uint64_t clock_at(struct clock *c, uint64_t tick)
 {
 	uint64_t past = tick - c->tick, ns;
 
-	if (past >= c->good_for)
+	if (past >= c->until)
 		return 0;
 	ns = c->ns + (past * c->rate >> 32);
 	if (ns > c->said)

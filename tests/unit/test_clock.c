@@ -114,6 +114,23 @@ static void an_interrupted_look_is_not_built_on(void **state)
 	interrupt(26, 100000); /* of 25 MHz few ticks go by in a long time */
 }
 
+/* The counter is not to blame. */
+static void nor_is_it_held_against_the_counter(void **state)
+{
+	struct machine m = machine(2662);
+
+	worst(&m, 500, 20000000);
+	for (int i = 0; i < 10; i++) {
+		pass(&m, 60000);
+		look(&m, 5000);
+		assert_in_range(worst(&m, 130, 1000000), 0, CLOCK_LAG_NS);
+	}
+	assert_int_equal(m.clock.wrong, 0);
+	m.looks = 0;
+	worst(&m, 130, 30000000);
+	assert_in_range(m.looks, 500, 700);
+}
+
 static void a_steered_clock_is_followed(void **state)
 {
 	struct machine m = machine(2662);
@@ -171,6 +188,7 @@ int main(void)
 		cmocka_unit_test(it_stays_close_behind_at_every_rate),
 		cmocka_unit_test(who_asks_seldom_gets_the_clock_itself),
 		cmocka_unit_test(an_interrupted_look_is_not_built_on),
+		cmocka_unit_test(nor_is_it_held_against_the_counter),
 		cmocka_unit_test(a_steered_clock_is_followed),
 		cmocka_unit_test(a_counter_that_jumps_is_left_alone),
 		cmocka_unit_test(the_real_one_is_behind_the_real_clock),
