@@ -299,10 +299,10 @@ static int post_one_recv(struct wq *rq, const struct hca *h,
 	return 0;
 }
 
-/* After posting: was it too late for the flush?  ibt_qp_enter is the other. */
+/* After posting: was it too late for the flush?  ibt_qp_enter is the other; of
+ * the two fences ours is the lock's giving. */
 static bool has_failed(const struct v_qp *q)
 {
-	ring_fence();
 	return __atomic_load_n(&q->qp->state, __ATOMIC_RELAXED) == HCA_QP_ERR;
 }
 
