@@ -8,27 +8,9 @@
 #include "host/heard.h"
 #include "host/host.h"
 #include "util/bits.h"
-#include "util/lock.h"
+#include "util/firsts.h"
 
-#define SAY_CAUSES 64 /* then it is silent */
-
-static bool is_new(uint64_t key)
-{
-	static struct alock lock;
-	static uint64_t said[SAY_CAUSES];
-	static uint32_t count;
-	uint32_t i = 0;
-	bool fresh;
-
-	alock_take(&lock);
-	while (i < count && said[i] != key)
-		i++;
-	fresh = i == count && count < SAY_CAUSES;
-	if (fresh)
-		said[count++] = key;
-	alock_give(&lock);
-	return fresh;
-}
+static struct firsts said; /* then it is silent */
 
 void host_say(uint64_t key, const char *fmt, ...)
 {
@@ -38,7 +20,7 @@ void host_say(uint64_t key, const char *fmt, ...)
 	int n;
 	va_list args;
 
-	if ((wish && strcmp(wish, "0") == 0) || !is_new(key))
+	if ((wish && strcmp(wish, "0") == 0) || !firsts_add(&said, key))
 		return;
 	va_start(args, fmt);
 	n = vsnprintf(line + at, room, fmt, args);

@@ -4,33 +4,14 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/heard.h"
-#include "util/lock.h"
+#include "util/firsts.h"
 
-#define CAUSES 64 /* then it is silent */
-
-static bool is_new(const char *format)
-{
-	static struct alock lock;
-	static const char *said[CAUSES];
-	static unsigned count;
-	unsigned i = 0;
-	bool fresh;
-
-	alock_take(&lock);
-	while (i < count && said[i] != format)
-		i++;
-	fresh = i == count && count < CAUSES;
-	if (fresh)
-		said[count++] = format;
-	alock_give(&lock);
-	return fresh;
-}
+static struct firsts said; /* then it is silent */
 
 static void say(const char *format, va_list args)
 {
@@ -39,7 +20,8 @@ static void say(const char *format, va_list args)
 	size_t at = strlen(line), room = sizeof(line) - at - 1;
 	int n;
 
-	if ((wish && !strcmp(wish, "0")) || !is_new(format))
+	if ((wish && !strcmp(wish, "0")) ||
+	    !firsts_add(&said, (uintptr_t)format))
 		return;
 	n = vsnprintf(line + at, room, format, args);
 	if (n > 0)

@@ -8,9 +8,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#define CHILDREN 200
+#define HANGS_S	 20
 
 static int stderr_before;
 
@@ -45,6 +51,17 @@ static void a_sentence_goes_to_stderr(void **state)
 	assert_int_equal(said_into(fd), strlen("adverb: one\n"));
 }
 
+static void a_sentence_is_not_said_twice(void **state)
+{
+	int fd = instead(0);
+
+	for (int i = 0; i < 3; i++) {
+		host_say(6, "six");
+		r_say("seven");
+	}
+	assert_int_equal(said_into(fd), strlen("adverb: six\nadverb: seven\n"));
+}
+
 /* A program without stderr has files of ours there. */
 static void nothing_is_written_to_what_has_its_number(void **state)
 {
@@ -58,11 +75,52 @@ static void nothing_is_written_to_what_has_its_number(void **state)
 	assert_int_equal(said_into(fd), 0);
 }
 
+static atomic_bool is_over;
+
+static void *talk(void *arg)
+{
+	while (!is_over) {
+		host_say(4, "four");
+		r_say("five");
+	}
+	return NULL;
+}
+
+/* It has the memory of the thread that was amid a sentence, and not the thread.
+ */
+static void the_child_of_a_fork_can_speak(void **state)
+{
+	pthread_t talker;
+	int fd, status;
+	pid_t child;
+
+	NEEDS_KERNEL();
+	fd = instead(0);
+	assert_int_equal(pthread_create(&talker, NULL, talk, NULL), 0);
+	for (int i = 0; i < CHILDREN; i++) {
+		child = fork();
+		if (child == 0) {
+			alarm(HANGS_S);
+			host_say(4, "four");
+			r_say("five");
+			_exit(0);
+		}
+		assert_true(child > 0);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+	is_over = true;
+	pthread_join(talker, NULL);
+	assert_true(said_into(fd) > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sentence_goes_to_stderr),
+		cmocka_unit_test(a_sentence_is_not_said_twice),
 		cmocka_unit_test(nothing_is_written_to_what_has_its_number),
+		cmocka_unit_test(the_child_of_a_fork_can_speak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
