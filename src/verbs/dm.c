@@ -5,6 +5,7 @@
  * import one.  Lock: dm_lock, a leaf, for the list and the sum.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +24,27 @@ static uint32_t open_files;
 
 /* Of each allocation a file would be too much for the program's limit. */
 #define FILES_MAX 64
+
+/* The child has a whole list, and nobody has its lock there. */
+static void about_to_fork(void) ACQUIRE(&dm_lock)
+{
+	lock_take(&dm_lock);
+}
+
+static void has_forked(void) RELEASE(&dm_lock)
+{
+	lock_give(&dm_lock);
+}
+
+static void is_forked(void) NO_LOCK_ANALYSIS
+{
+	lock_init(&dm_lock);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(about_to_fork, has_forked, is_forked);
+}
 
 static struct v_dm *v_dm(struct ibv_dm *dm)
 {

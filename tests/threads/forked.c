@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * forked: a program forks while its threads open and close the device and bind
- * ids, and each child begins anew with both libraries.  What a thread of the
- * parent held or had half made at that moment must not stop the child, which
- * has no such thread.
+ * forked: a program forks while its threads open and close the device, bind ids
+ * and take device memory, and each child begins anew with both libraries.  What
+ * a thread of the parent held or had half made at that moment must not stop the
+ * child, which has no such thread.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -64,6 +64,37 @@ static void use_cm(void)
 	rdma_destroy_event_channel(channel);
 }
 
+static struct ibv_context *opened(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *c;
+
+	need(list && list[0], "a device");
+	c = ibv_open_device(list[0]);
+	need(c, "ibv_open_device");
+	ibv_free_device_list(list);
+	return c;
+}
+
+static void take_memory(struct ibv_context *c)
+{
+	struct ibv_alloc_dm_attr attr = {.length = 64};
+	struct ibv_dm *dm = ibv_alloc_dm(c, &attr);
+
+	need(dm, "ibv_alloc_dm");
+	need(!ibv_free_dm(dm), "ibv_free_dm");
+}
+
+/* Its lock is free between two for no longer than it is taken. */
+static void use_memory(void)
+{
+	struct ibv_context *c = opened();
+
+	for (int i = 0; i < 1000; i++)
+		take_memory(c);
+	need(!ibv_close_device(c), "ibv_close_device");
+}
+
 static void *keep_on(void *arg)
 {
 	void (*const *use)(void) = arg;
@@ -89,6 +120,7 @@ static void fork_amid(void (*use)(void), const char *what)
 			alarm(PATIENCE_S);
 			use_verbs();
 			use_cm();
+			use_memory();
 			_exit(0); /* what the thread had leaks here */
 		}
 		need(waitpid(child, &status, 0) == child, "waitpid");
@@ -103,6 +135,7 @@ int main(void)
 {
 	fork_amid(use_verbs, "a child of who opens and closes the device");
 	fork_amid(use_cm, "a child of who binds ids");
-	printf("2 passed, 0 failed, 0 skipped\n");
+	fork_amid(use_memory, "a child of who takes device memory");
+	printf("3 passed, 0 failed, 0 skipped\n");
 	return 0;
 }
