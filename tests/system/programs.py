@@ -1,12 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Larger programs: block storage by iSER, the migration of a QEMU machine,
-and DAPL."""
+DAPL, and Ceph."""
 
 import contextlib
+import glob
 import json
 import os
 import random
+import re
+import shutil
 import socket
 
 import netlab
@@ -272,6 +275,155 @@ def dapltest():
         t.finish(server, 20)
 
 
+# ---- Ceph: a monitor, a store in memory, clients; all talk by RDMA ----
+
+CEPH = ("ceph-mon", "ceph-osd", "ceph", "rados")
+FSID = "7f3c6a52-5a0e-4a53-8d0c-3a1b2c4d5e6f"
+OSD = "11111111-2222-3333-4444-555555555555"
+# One copy of all; and nothing waits for seconds, as it would for the sake of
+# many machines.  GID 1 is RoCEv2; small queues of buffers do.
+CEPH_CONF = """
+[global]
+fsid = %(fsid)s
+mon initial members = a
+mon host = [v2:127.0.0.1:3300,v1:127.0.0.1:6789]
+public network = 127.0.0.0/8
+auth cluster required = none
+auth service required = none
+auth client required = none
+keyring = %(home)s/keyring
+mon data = %(home)s/mon
+osd data = %(home)s/osd
+run dir = %(home)s
+crash dir = %(home)s
+admin socket =
+pid file =
+log file = %(home)s/$name.log
+log to stderr = false
+err to stderr = false
+mon cluster log file =
+erasure code dir = %(lib)s/ceph/erasure-code
+plugin dir = %(lib)s/ceph
+osd class dir = %(lib)s/rados-classes
+osd objectstore = memstore
+memstore device bytes = 1073741824
+osd crush chooseleaf type = 0
+osd pool default size = 1
+osd pool default min size = 1
+osd pool default pg num = 8
+osd pool default pg autoscale mode = off
+osd pool default read lease ratio = 0.05
+mon allow pool size one = true
+mon tick interval = 1
+paxos propose interval = 0.05
+paxos min wait = 0.01
+objecter tick interval = 0.5
+objecter timeout = 1
+ms type = async+rdma
+ms async op threads = 2
+ms async rdma gid idx = 1
+ms async rdma buffer size = 65536
+ms async rdma send buffers = 128
+ms async rdma receive buffers = 512
+ms async rdma receive queue len = 128
+ms async rdma polling us = 0
+"""
+BY_CM = "ms async rdma type = iwarp\nms async rdma cm = true\n"
+
+
+class Ceph:
+    """Its programs, with one configuration."""
+
+    def __init__(self, more):
+        for program in CEPH:
+            t.need(program)
+        found = glob.glob(os.path.join(os.path.dirname(shutil.which(
+            "ceph-osd")), "..", "lib", "*", "rados-classes"))
+        expect(found, "Ceph has no classes")
+        lib = os.path.dirname(os.path.realpath(found[0]))
+        self.home = t.path("ceph")
+        shutil.rmtree(self.home, ignore_errors=True)
+        os.mkdir(self.home)
+        self.conf = os.path.join(self.home, "conf")
+        with open(self.conf, "w") as f:
+            f.write(CEPH_CONF % {"fsid": FSID, "home": self.home, "lib": lib} +
+                    more)
+        # its libraries have a folder of their own
+        path = t.environment().get("LD_LIBRARY_PATH")
+        self.env = {"LD_LIBRARY_PATH": "%s:%s/ceph" % (path, lib)} if path \
+            else {}
+        self.daemons = []
+
+    def run(self, *argv):
+        r = lab.run("here", [argv[0], "-c", self.conf, *argv[1:]], 200,
+                    **self.env)
+        if r.status:
+            r.output += self.logs()
+        expect_ok(r)
+        return r
+
+    def logs(self):
+        """How the servers' end."""
+        text = ""
+        for path in glob.glob(self.home + "/*.log"):
+            with open(path, errors="replace") as f:
+                text += "".join(["\n", path, "\n", *f.readlines()[-20:]])
+        return text
+
+    def serve(self, program, name):
+        p = lab.start("here", [program, "-c", self.conf, "-f", "-i", name],
+                      **self.env)
+        self.daemons.append(p)
+        return p
+
+    def store(self):
+        """A new, empty store."""
+        shutil.rmtree(self.home + "/osd", ignore_errors=True)
+        os.mkdir(self.home + "/osd")
+        self.run("ceph-osd", "--mkfs", "-i", "0", "--osd-uuid", OSD)
+        return self.serve("ceph-osd", "0")
+
+    def writes_and_reads(self, pool):
+        self.run("ceph", "osd", "pool", "create", pool)
+        given, taken = t.path("given"), t.path("taken")
+        with open(given, "wb") as f:
+            f.write(random.Random(pool).randbytes(5 * MIB + 1))
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(taken)
+        self.run("rados", "-p", pool, "put", "object", given)
+        self.run("rados", "-p", pool, "get", "object", taken)
+        with open(given, "rb") as one, open(taken, "rb") as other:
+            expect(one.read() == other.read(), "it reads something else")
+
+    def end(self):
+        for p in self.daemons:
+            p.kill()
+            t.finish(p, 20)
+
+
+def ceph_stores(more):
+    """Bench compares what it reads with what it has written.  A store that
+    is killed comes back empty, so what is written then is new."""
+    ceph = Ceph(more)
+    try:
+        ceph.run("ceph-mon", "--mkfs", "-i", "a")
+        ceph.serve("ceph-mon", "a")
+        ceph.run("ceph", "osd", "new", OSD)
+        store = ceph.store()
+        ceph.writes_and_reads("before")
+        r = ceph.run("rados", "-p", "before", "bench", "1", "write", "-b",
+                     "65536", "-t", "4", "--no-cleanup")
+        written = int(re.search(r"Total writes made: +(\d+)", r.output)[1])
+        ceph.run("rados", "-p", "before", "bench", "60", "seq", "-t", "4")
+        store.kill()
+        store.wait()
+        ceph.store()
+        ceph.writes_and_reads("after")
+        t.note("%d objects" % written)
+    finally:
+        ceph.end()
+
+
 t.case("iSER: SCSI commands to tgtd", asks_a_target, "iSER", "tgtd")
 t.case("iSER: 64 KiB blocks, eight at once", reads_many, "iSER", "iscsi-perf")
 t.case("iSER: QEMU writes blocks and reads them back", writes_and_reads_back,
@@ -284,5 +436,8 @@ dapl_test("dtestsrq", False, "DAPL RC SRQ Test Complete")
 dapl_test("dtestcm", True, "TOTAL:", "-c", "100")
 t.case("DAPL: dapltest, data checked", dapltest, "DAPL over rdma_cm",
        "dapltest")
+for how, more in ("queue pairs told by TCP", ""), ("rdma_cm", BY_CM):
+    t.case("Ceph: %s, the store killed once" % how,
+           lambda more=more: ceph_stores(more), "Ceph", "ceph-osd")
 lab.end()
 t.end()
