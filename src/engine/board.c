@@ -171,7 +171,6 @@ bool board_keeps_ack(struct board *b, struct ibt_qp *q, bool follows)
 	if (taken_of(b, q, &taken)) {
 		if (serial24_is_equal(taken, q->resp.epsn)) {
 			q->resp.ack_owed = false;
-			q->reads_board = true;
 			q->rides_ns = 0;
 			return true;
 		}
@@ -181,10 +180,8 @@ bool board_keeps_ack(struct board *b, struct ibt_qp *q, bool follows)
 			return true;
 		}
 	}
-	/* who took the last one will take this */
-	if ((!follows || q->reads_board) && ibt_qp_holds_ack(b->ibt, q))
+	if (!follows && ibt_qp_holds_ack(b->ibt, q))
 		return true;
-	q->reads_board = false;
 	q->rides_ns = 0;
 	q->told = q->resp.epsn;
 	q->waits_ns = b->ibt->now_ns + BOARD_WAIT_NS;

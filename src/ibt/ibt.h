@@ -211,11 +211,10 @@ struct ibt_qp {
 	struct mpsc_node kick;
 	struct list handed; /* UC, UD: sent, and not yet completed */
 	struct inaddr self, peer;
-	uint32_t mtu;		  /* bytes */
-	ring_index flying;	  /* packets unacknowledged, for who posts */
-	ring_index is_unanswered; /* and whether nothing answers packets */
-	bool heard;		  /* COMM_EST was raised */
-	bool reads_board; /* its peer took the last ACK without a packet */
+	uint32_t mtu;		     /* bytes */
+	ring_index flying;	     /* packets unacknowledged, for who posts */
+	ring_index is_unanswered;    /* and whether nothing answers packets */
+	bool heard;		     /* COMM_EST was raised */
 	struct serial24 told, taken; /* by the last ACK packet; board.c */
 	struct serial24 rode; /* by the last that went behind a request */
 	uint64_t waits_ns;    /* an ACK packet may, until then, */

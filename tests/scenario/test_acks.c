@@ -436,6 +436,37 @@ static void words_go_to_who_is_at_work(void **state)
 	duo_free(d);
 }
 
+/* An ACK that goes with each answer must not wait for another's look. */
+static void who_lost_its_words_has_an_ack_with_each_answer(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct duo *d = two_with_boards(&s, page);
+	struct board *board = engine_board(d->side[0].engine);
+	struct qp qp = *d->side[0].qp;
+	struct ibt_qp other = {.qp = &qp, .req.max = serial24(1)};
+
+	qp.qpn += CREDIT_POSTS; /* the same words */
+	say(d, 0);
+	board_look(board, d->now_ns);
+	engine_hold_acks(d->side[1].engine, false);
+	duo_run(d, d->now_ns + BOARD_WAIT_NS);
+	assert_int_equal(s.packets[1], 0);
+	assert_int_equal(completions(d, 0), 1);
+	/* from here on it cannot say what it took */
+	board_want(board, &other);
+	engine_hold_acks(d->side[1].engine, true);
+	for (int i = 0; i < 4; i++) {
+		duo_recv(d, 0, 0, 32768);
+		duo_recv(d, 1, 0, 32768);
+		say(d, 0);
+		say(d, 1);
+		assert_int_equal(completions(d, 0), 2);
+	}
+	board_leave(board, &other);
+	duo_free(d);
+}
+
 static int count_and_stop(void *context, int from, const struct engine_frame *f)
 {
 	struct duo *d = context;
@@ -522,6 +553,8 @@ int main(void)
 		cmocka_unit_test(the_answer_to_a_read_is_waited_for),
 		cmocka_unit_test(a_read_hides_no_word_of_what_came_before),
 		cmocka_unit_test(words_go_to_who_is_at_work),
+		cmocka_unit_test(
+			who_lost_its_words_has_an_ack_with_each_answer),
 		cmocka_unit_test(who_enters_the_error_state_reads_no_more),
 		cmocka_unit_test(
 			who_enters_the_error_state_owns_up_to_what_it_did),
