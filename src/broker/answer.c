@@ -165,6 +165,8 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 	const struct conn *owner = owner_of(s, m->value);
 	const int *kick = owner ? &owner->kick_fd : NULL;
 
+	if (!owner)
+		reply.about = PROTO_ARENA_GONE;
 	if (owner && owner->user == c->user && owner->fd < 0)
 		reply.about = PROTO_ARENA_LATER;
 	if (owner && owner->user == c->user && *kick >= 0) {

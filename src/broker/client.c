@@ -290,7 +290,7 @@ static bool take_arena(const struct proto *m, int fds[PROTO_FDS],
 				     .arena = (enum client_arena)m->about,
 				     .arena_at = m->arena,
 				     .kick_fd = fds[4]};
-	if (m->about > PROTO_ARENA_LATER ||
+	if (m->about > PROTO_ARENA_GONE ||
 	    (m->about == PROTO_ARENA_HERE && (!m->arena.pid || fds[4] < 0)))
 		news->arena = CLIENT_ARENA_NONE;
 	if (news->arena == CLIENT_ARENA_HERE)

@@ -33,7 +33,12 @@ enum client_peer {
 };
 
 /* NONE: it shares none, or not with us.  LATER: ask again in a moment. */
-enum client_arena { CLIENT_ARENA_HERE, CLIENT_ARENA_NONE, CLIENT_ARENA_LATER };
+enum client_arena {
+	CLIENT_ARENA_HERE,
+	CLIENT_ARENA_NONE,
+	CLIENT_ARENA_LATER,
+	CLIENT_ARENA_GONE,
+};
 
 enum client_state { CLIENT_LOST, CLIENT_GREETING, CLIENT_UP, CLIENT_ALONE };
 

@@ -48,7 +48,12 @@ enum {
 };
 
 /* LATER: its process has yet to come to this broker. */
-enum proto_arena { PROTO_ARENA_HERE, PROTO_ARENA_NONE, PROTO_ARENA_LATER };
+enum proto_arena {
+	PROTO_ARENA_HERE,
+	PROTO_ARENA_NONE,
+	PROTO_ARENA_LATER,
+	PROTO_ARENA_GONE, /* with its owner; who is older reads NONE */
+};
 
 /*
  * A descriptor of another process, which it did not give away: to be opened

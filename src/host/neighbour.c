@@ -445,6 +445,10 @@ void neighbour_answered(const struct client_news *news)
 			      "ADVERB_DIRECT=0, or its limit on open files "
 			      "is too small)");
 		break;
+	case CLIENT_ARENA_GONE: /* who has ended is nothing to complain of */
+		all.asked[class] = ASKED_NONE;
+		all.why = "it has ended";
+		break;
 	case CLIENT_ARENA_LATER:
 		break;
 	}

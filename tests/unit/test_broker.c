@@ -513,8 +513,8 @@ static void an_arena_is_shown_to_who_asks_and_is_of_its_user(void **state)
 	/* who shares nothing, a class of nobody, no class at all */
 	assert_int_equal(arena_of(&owner, other.class).arena,
 			 CLIENT_ARENA_NONE);
-	assert_int_equal(arena_of(&other, 900).arena, CLIENT_ARENA_NONE);
-	assert_int_equal(arena_of(&other, 0).arena, CLIENT_ARENA_NONE);
+	assert_int_equal(arena_of(&other, 900).arena, CLIENT_ARENA_GONE);
+	assert_int_equal(arena_of(&other, 0).arena, CLIENT_ARENA_GONE);
 	client_close(&owner);
 	while (arena_of(&other, owner.class).arena == CLIENT_ARENA_HERE)
 		usleep(1000); /* the broker has yet to see it */
