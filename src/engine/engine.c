@@ -473,6 +473,9 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 	e->ibt.now_ns = now_ns;
 	engine_mail(e);
 	board_tick(&e->board, now_ns);
+	/* as when what comes for others leaves no turn empty */
+	if (engine_owes(e) && now_ns - e->ibt.owing_ns >= IBT_OWE_NS)
+		engine_hold_acks(e, false);
 	e->look_ns = near_look(&e->ibt);
 	ibt_qp_part(&e->ibt);
 	if (now_ns >= e->starved_ns)

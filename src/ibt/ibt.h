@@ -43,9 +43,10 @@
 #define IBT_READ_PACKETS  16	/* that one READ request asks for at least, */
 #define IBT_READ_BYTES	  65536 /* and at most, where the window is wide */
 #define IBT_WINDOW_START  16
-#define IBT_RETRY_FOREVER 7	/* rnr_retry only */
-#define IBT_LOOK_NS	  20000 /* between looks at a peer, at first */
-#define IBT_SUM_BYTES	  512	/* payloads so long get sum_crc */
+#define IBT_RETRY_FOREVER 7	 /* rnr_retry only */
+#define IBT_LOOK_NS	  20000	 /* between looks at a peer, at first */
+#define IBT_OWE_NS	  500000 /* an ACK does not wait longer for a request */
+#define IBT_SUM_BYTES	  512	 /* payloads so long get sum_crc */
 
 /* A packet that came before its turn. */
 struct ibt_held {
@@ -66,7 +67,8 @@ struct ibt {
 	struct later later[IBT_LATER];
 	uint64_t now_ns;    /* of the engine's present call */
 	struct list active; /* struct ibt_qp with something to send */
-	struct list owing;  /* struct ibt_qp whose ACK may wait */
+	struct list owing;  /* struct ibt_qp whose ACK may wait, */
+	uint64_t owing_ns;  /* the first of them since then */
 	struct list nearby; /* struct ibt_qp that wait for a peer, see near.h */
 	struct list parted; /* struct far_link that no QP has any more */
 	struct list parting; /* struct ibt_qp that wait for peers inside; */

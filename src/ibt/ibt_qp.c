@@ -101,6 +101,8 @@ bool ibt_qp_holds_ack(struct ibt *t, struct ibt_qp *q)
 {
 	if (!q->resp.ack_owed || !t->holds_acks || !q->qp->attr.ah.local)
 		return false;
+	if (list_is_empty(&t->owing))
+		t->owing_ns = t->now_ns;
 	if (!list_is_linked(&q->owing))
 		list_push_tail(&t->owing, &q->owing);
 	return true;

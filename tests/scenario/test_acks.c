@@ -107,6 +107,28 @@ static void a_held_ack_leaves_when_it_may_not_wait_any_more(void **state)
 	duo_free(d);
 }
 
+/* There is always something else to receive. */
+static void a_held_ack_does_not_wait_for_quiet(void **state)
+{
+	struct sent s;
+	struct duo *d = two_that_poll(&s);
+	struct engine *e = d->side[1].engine;
+	uint64_t since;
+
+	say(d, 0);
+	since = d->now_ns;
+	while (!s.frames[1] && d->now_ns < since + 2 * IBT_OWE_NS) {
+		d->now_ns += 10000;
+		engine_hold_acks(e, true);
+		engine_tick(e, d->now_ns);
+		duo_run(d, d->now_ns);
+	}
+	assert_in_range(d->now_ns - since, IBT_OWE_NS / 2, IBT_OWE_NS + 20000);
+	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
+	duo_free(d);
+}
+
 /* Two that read each other's board, and limit nobody (capacity 0). */
 static struct duo *two_with_boards(struct sent *s, struct credit_page page[2])
 {
@@ -541,6 +563,7 @@ int main(void)
 		cmocka_unit_test(a_held_ack_goes_with_the_next_request),
 		cmocka_unit_test(
 			a_held_ack_leaves_when_it_may_not_wait_any_more),
+		cmocka_unit_test(a_held_ack_does_not_wait_for_quiet),
 		cmocka_unit_test(who_reads_the_board_needs_no_ack),
 		cmocka_unit_test(what_follows_a_request_needs_no_ack),
 		cmocka_unit_test(
