@@ -35,7 +35,6 @@ static uint64_t key_of(enum v_cause cause, const char *what)
 
 int v_fail(int err, enum v_cause cause, const char *what)
 {
-	int keep = errno;
 	char text[256];
 	const char *form = sentences[cause];
 	const char *hole = strstr(form, "%s");
@@ -49,20 +48,18 @@ int v_fail(int err, enum v_cause cause, const char *what)
 		host_say(key_of(cause, what), "%s: %s", text, strerror(err));
 	else
 		host_say(key_of(cause, what), "%s", text);
-	errno = keep;
+	errno = err;
 	return err;
 }
 
 void *v_fail_null(int err, enum v_cause cause, const char *what)
 {
 	v_fail(err, cause, what);
-	errno = err;
 	return NULL;
 }
 
 int v_fail_errno(int err, enum v_cause cause, const char *what)
 {
 	v_fail(err, cause, what);
-	errno = err;
 	return -1;
 }

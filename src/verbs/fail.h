@@ -24,11 +24,11 @@ enum v_cause {
 	V_SYSTEM,     /* what: what could not be had; errno is added */
 };
 
-/* Say it and give err back.  Keeps errno. */
+/* Say it and give err back, which errno is too: programs show that. */
 int v_fail(int err, enum v_cause cause, const char *what);
-/* The same for calls that return a pointer: NULL, errno is err. */
+/* The same for calls that return a pointer: NULL. */
 void *v_fail_null(int err, enum v_cause cause, const char *what);
-/* And for those that return -1 and errno. */
+/* And for those that return -1. */
 int v_fail_errno(int err, enum v_cause cause, const char *what);
 
 #endif

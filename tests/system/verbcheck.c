@@ -116,15 +116,21 @@ static void what_is_not_built_is_eopnotsupp(void)
 
 static void posting_needs_the_right_state(void)
 {
-	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET},
+			   rts = {.qp_state = IBV_QPS_RTS};
 	struct ibv_sge sge;
 	struct ibv_send_wr send, *bad_send = NULL;
 	struct ibv_recv_wr recv = {0}, *bad_recv = NULL;
 
 	both_open();
 	send = request(IBV_WR_SEND, &sge, 8);
+	/* programs show errno, whatever is returned */
+	errno = 0;
 	EXPECT(ibv_post_send(a.qp, &send, &bad_send) == EINVAL);
-	EXPECT(bad_send == &send);
+	EXPECT(bad_send == &send && errno == EINVAL);
+	errno = 0;
+	EXPECT(ibv_modify_qp(a.qp, &rts, IBV_QP_STATE) == EINVAL);
+	EXPECT(errno == EINVAL);
 	EXPECT(ibv_post_recv(a.qp, &recv, &bad_recv) == 0);
 	EXPECT(ibv_modify_qp(a.qp, &reset, IBV_QP_STATE) == 0);
 	EXPECT(ibv_post_recv(a.qp, &recv, &bad_recv) == EINVAL);
