@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Libraries over verbs, and what programs do through them: UCX, libfabric,
-qperf, Open MPI."""
+qperf, Open MPI, librpma."""
 
 import os
 import subprocess
@@ -93,6 +93,19 @@ def mpi(ranks, verbs):
            body, "Open MPI over UCX's " + verbs, "mpirun")
 
 
+def rpma(what, address, *doomed):
+    """The one who is killed, if any, is killed by the program itself."""
+    def body():
+        program = os.path.join(t.build, "tests", "system", "rpmacheck")
+        if not os.path.exists(program):
+            raise Skip("librpma-dev was not installed when this was built")
+        lab.port += 1
+        r = t.adverb_run([program, address, str(lab.port), *doomed])
+        expect_ok(r)
+        expect("all right" in r.output, "it is silent", r)
+    t.case("librpma: " + what, body, "librpma over rdma_cm", "rpmacheck")
+
+
 for its in UCX_VERBS:
     for what, how_much in UCX_TESTS:
         if its != "ud_verbs" or t.options.full or how_much > 8:
@@ -104,5 +117,9 @@ for what in QPERF_TESTS:
 for its in UCX_VERBS:
     mpi(2, its)
     mpi(4, its)
+rpma("read, write, flush, send over IPv4", "127.0.0.1")
+rpma("read, write, flush, send over IPv6", "::1")
+rpma("a server that is killed", "127.0.0.1", "server")
+rpma("a client that is killed", "127.0.0.1", "client")
 lab.end()
 t.end()
