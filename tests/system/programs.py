@@ -312,7 +312,6 @@ osd pool default size = 1
 osd pool default min size = 1
 osd pool default pg num = 8
 osd pool default pg autoscale mode = off
-osd pool default read lease ratio = 0.05
 mon allow pool size one = true
 mon tick interval = 1
 paxos propose interval = 0.05
