@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "util/ring.h"
+#include "util/watched.h"
 
 #if defined(__clang__)
 #define LOCK_ATTR(x) __attribute__((x))
@@ -25,14 +26,7 @@
 #define LOCK_ATTR(x)
 #endif
 /* ThreadSanitizer knows the order of locks by what they tell it. */
-#if defined(__SANITIZE_THREAD__)
-#define LOCK_TELLS 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define LOCK_TELLS 1
-#endif
-#endif
-#if defined(LOCK_TELLS)
+#if defined(WATCHED_ITSELF)
 #include <sanitizer/tsan_interface.h>
 #define LOCK_SAYS(x) x
 #else
@@ -71,6 +65,8 @@ static inline bool lock_try(struct lock *l)
 		__tsan_mutex_try_lock |
 			(is_ours ? 0 : __tsan_mutex_try_lock_failed),
 		0));
+	if (is_ours)
+		watched_not();
 	return is_ours;
 }
 
@@ -84,11 +80,13 @@ static inline void lock_take(struct lock *l) ACQUIRE(l) NO_LOCK_ANALYSIS
 						     memory_order_relaxed))
 		lock_wait(l);
 	LOCK_SAYS(__tsan_mutex_post_lock(l, 0, 0));
+	watched_not();
 }
 
 /* What the caller reads next is read after others see that it is free. */
 static inline void lock_give(struct lock *l) RELEASE(l) NO_LOCK_ANALYSIS
 {
+	watched_again();
 	LOCK_SAYS(__tsan_mutex_pre_unlock(l, 0));
 	if (atomic_exchange_explicit(&l->word, 0, memory_order_seq_cst) ==
 	    LOCK_AWAITED)

@@ -36,14 +36,9 @@ static void has_forked(void) RELEASE(&dm_lock)
 	lock_give(&dm_lock);
 }
 
-static void is_forked(void) NO_LOCK_ANALYSIS
-{
-	lock_init(&dm_lock);
-}
-
 __attribute__((constructor)) static void watch_forks(void)
 {
-	pthread_atfork(about_to_fork, has_forked, is_forked);
+	pthread_atfork(about_to_fork, has_forked, has_forked);
 }
 
 static struct v_dm *v_dm(struct ibv_dm *dm)

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "util/watched.h"
+
+#include <stddef.h>
+
+#define OF_PROGRAM __attribute__((weak))
+#define RARE	   __attribute__((cold, noinline))
+
+/* Of the runtime; clang's exports no shorter way to look away. */
+void AnnotateIgnoreReadsBegin(const char *file, int line) OF_PROGRAM;
+void AnnotateIgnoreReadsEnd(const char *file, int line) OF_PROGRAM;
+void AnnotateIgnoreWritesBegin(const char *file, int line) OF_PROGRAM;
+void AnnotateIgnoreWritesEnd(const char *file, int line) OF_PROGRAM;
+void __tsan_release(void *what) OF_PROGRAM;
+void __tsan_acquire(void *what) OF_PROGRAM;
+
+bool watched_is_on;
+
+/* Before a program, or another library of ours, can have one of our locks. */
+__attribute__((constructor(101))) static void look(void)
+{
+	watched_is_on = __tsan_release != NULL;
+}
+
+RARE void watched_look_away(void)
+{
+	AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+	AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+}
+
+RARE void watched_look_again(void)
+{
+	AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+	AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+}
+
+RARE void watched_release(void *what)
+{
+	__tsan_release(what);
+}
+
+RARE void watched_acquire(void *what)
+{
+	__tsan_acquire(what);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Programs that were built with ThreadSanitizer.  Its runtime, which such a
+ * program brings along, sees what our calls into libc touch (memcpy, recvmsg,
+ * free), but not the atomics that order them: it would report races of ours
+ * that are none.  So it is asked to look away while a thread has a lock of
+ * ours.  And it is told the order on which programs rely: what was done before
+ * a request was posted comes before what is done after a completion was polled.
+ *
+ * Where a program has no such runtime, a look whether it is so is the cost.
+ * What is itself built with ThreadSanitizer needs none
+ * of it.
+ *
+ * Lock: none.
+ */
+#ifndef UTIL_WATCHED_H
+#define UTIL_WATCHED_H
+
+#include <stdbool.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define WATCHED_ITSELF 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WATCHED_ITSELF 1
+#endif
+#endif
+
+/* watched.c: is there such a runtime?  And what follows to it. */
+extern bool watched_is_on;
+void watched_look_away(void);
+void watched_look_again(void);
+void watched_release(void *what);
+void watched_acquire(void *what);
+
+#if defined(WATCHED_ITSELF)
+#define WATCHED_IF(call) (void)0
+#else
+#define WATCHED_IF(call)                                                       \
+	do {                                                                   \
+		if (__builtin_expect(watched_is_on, false))                    \
+			call;                                                  \
+	} while (0)
+#endif
+
+/* What this thread does from here on is not looked at; may be nested. */
+static inline void watched_not(void)
+{
+	WATCHED_IF(watched_look_away());
+}
+
+static inline void watched_again(void)
+{
+	WATCHED_IF(watched_look_again());
+}
+
+/* What this thread did so far comes before what another does after it heard of
+ * the same. */
+static inline void watched_tell(void *what)
+{
+	WATCHED_IF(watched_release(what));
+}
+
+static inline void watched_hear(void *what)
+{
+	WATCHED_IF(watched_acquire(what));
+}
+
+#endif
