@@ -1,0 +1,52 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs built with AddressSanitizer and ThreadSanitizer: nothing of ours is
+reported, and what is theirs still is."""
+
+import os
+import re
+
+from system import Skip, Suite, expect, expect_ok
+
+PROGRAMS = {
+    "address": ["verbcheck", "queuecheck", "datagramcheck", "queuethreads",
+                "cmcheck", "listencheck"],
+    "thread": ["watched", "verbcheck", "queuecheck", "queuethreads", "cmcheck",
+               "listencheck"],
+}
+REPORT = "WARNING: ThreadSanitizer|ERROR: [A-Z][A-Za-z]+Sanitizer|CHECK failed"
+RACED = 66  # what ThreadSanitizer makes of the exit status
+
+t = Suite(__doc__)
+
+
+def run(program, *words):
+    path = os.path.join(t.build, "tests", "system", program)
+    if not os.path.exists(path):
+        raise Skip("the compiler had no such sanitizer")
+    return t.adverb_run([path, *words])
+
+
+def is_quiet(program):
+    r = run(program)
+    expect(not re.search(REPORT, r.output), "there is a report", r)
+    expect_ok(r)
+    expect(re.search(r"^\d+ passed, 0 failed", r.output, re.M),
+           "a case failed", r)
+
+
+def is_told(where):
+    r = run("watched-thread", "race-" + where)
+    expect(r.status == RACED and re.search(
+        r"data race .*watched\.c", r.output), "the race is not reported", r)
+
+
+for sanitizer, programs in PROGRAMS.items():
+    for name in programs:
+        t.case("%s, built with -fsanitize=%s" % (name, sanitizer),
+               lambda program=name + "-" + sanitizer: is_quiet(program),
+               "sanitizers", name)
+for where in "posting", "polling":
+    t.case("a race of the program's own while %s is told" % where,
+           lambda where=where: is_told(where), "sanitizers", "watched")
+t.end()
