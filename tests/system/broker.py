@@ -368,4 +368,6 @@ name = "ibv_rc_pingpong where nothing steers datagrams"
 t.case(name, lacks("bpf"), "many processes", name)
 name = "ibv_rc_pingpong where there is no IPv6"
 t.case(name, lacks("ipv6"), "many processes", name)
+name = "ibv_rc_pingpong where mincore is refused"
+t.case(name, lacks("mincore"), "many processes", name)
 t.end()

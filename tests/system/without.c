@@ -10,6 +10,7 @@
  *	vm	no writing through the kernel, to whomever
  *	memfd	no memory that is a file
  *	rcvbuf	no receive buffer but the default
+ *	mincore	nobody says which pages are there
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -101,6 +102,13 @@ static struct sock_filter no_rcvbuf[] = {
 	ALLOW,
 };
 
+static struct sock_filter no_mincore[] = {
+	LOAD(offsetof(struct seccomp_data, nr)),
+	UNLESS(SYS_mincore, 1),
+	FAIL(EPERM),
+	ALLOW,
+};
+
 static const struct {
 	const char *name;
 	struct sock_fprog program;
@@ -112,6 +120,7 @@ static const struct {
 	{"vm", {sizeof(no_vm) / sizeof(no_vm[0]), no_vm}},
 	{"memfd", {sizeof(no_memfd) / sizeof(no_memfd[0]), no_memfd}},
 	{"rcvbuf", {sizeof(no_rcvbuf) / sizeof(no_rcvbuf[0]), no_rcvbuf}},
+	{"mincore", {sizeof(no_mincore) / sizeof(no_mincore[0]), no_mincore}},
 };
 
 static int forbid(const char *name)
