@@ -10,6 +10,7 @@
 
 #include "util/bits.h"
 #include "util/check.h"
+#include "util/watched.h"
 
 #define GIB ((size_t)1 << 30)
 
@@ -39,16 +40,19 @@ close:
 	return err;
 }
 
+size_t arena_map_limit(void)
+{
+	return watched_by_valgrind() ? GIB / 4 : SIZE_MAX;
+}
+
 int arena_map_new(struct arena_map *m)
 {
 	static const size_t sizes[] = {16 * GIB, 4 * GIB, GIB, GIB / 4};
 	int err = -ENOMEM;
 
-	for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
-		err = try_size(m, sizes[i]);
-		if (!err)
-			break;
-	}
+	for (size_t i = 0; err && i < ARRAY_COUNT(sizes); i++)
+		if (sizes[i] <= arena_map_limit())
+			err = try_size(m, sizes[i]);
 	return err;
 }
 

@@ -13,6 +13,12 @@ struct arena_map {
 	int fd;		    /* owned */
 };
 
+/*
+ * The bytes that an arena may have which this process maps.  An arena is mostly
+ * holes, and valgrind, which looks for pointers in all that is mapped when a
+ * program ends, and in each child of a fork, would fill them.
+ */
+size_t arena_map_limit(void);
 /* 0 or -errno. */
 int arena_map_new(struct arena_map *m);
 void arena_map_free(struct arena_map *m);

@@ -275,6 +275,9 @@ static const char *map(struct hca *h, int fd)
 		return "its arena is no sealed memory";
 	if (st.st_uid != geteuid())
 		return "it is another user's";
+	if ((size_t)st.st_size > arena_map_limit())
+		return "its arena is too much for valgrind, under which this "
+		       "program runs";
 	base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (base == MAP_FAILED)

@@ -2,6 +2,8 @@
 #include "util/watched.h"
 
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define OF_PROGRAM __attribute__((weak))
 #define RARE	   __attribute__((cold, noinline))
@@ -42,4 +44,12 @@ RARE void watched_release(void *what)
 RARE void watched_acquire(void *what)
 {
 	__tsan_acquire(what);
+}
+
+/* By what it preloads into the programs that it runs. */
+bool watched_by_valgrind(void)
+{
+	const char *preloaded = getenv("LD_PRELOAD");
+
+	return preloaded && strstr(preloaded, "/vgpreload_");
 }

@@ -26,6 +26,9 @@
 #endif
 #endif
 
+/* Another matter: does this program run under valgrind? */
+bool watched_by_valgrind(void);
+
 /* watched.c: is there such a runtime?  And what follows to it. */
 extern bool watched_is_on;
 void watched_look_away(void);

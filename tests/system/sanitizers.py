@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs built with AddressSanitizer and ThreadSanitizer: nothing of ours is
-reported, and what is theirs still is."""
+"""Programs built with AddressSanitizer and ThreadSanitizer, and under valgrind:
+nothing of ours is reported, and what is theirs still is."""
 
 import os
 import re
+import resource
 
 from system import Skip, Suite, expect, expect_ok
 
@@ -15,6 +16,7 @@ PROGRAMS = {
                "listencheck"],
 }
 REPORT = "WARNING: ThreadSanitizer|ERROR: [A-Z][A-Za-z]+Sanitizer|CHECK failed"
+MEMORY_KIB = 1 << 20
 RACED = 66  # what ThreadSanitizer makes of the exit status
 
 t = Suite(__doc__)
@@ -41,11 +43,26 @@ def is_told(where):
         r"data race .*watched\.c", r.output), "the race is not reported", r)
 
 
+def under_valgrind(program):
+    """The rings of a process are mostly holes, which a search would fill."""
+    t.need("valgrind")
+    r = t.run([t.adverb, "run", "--", "valgrind", "-q", "--error-exitcode=9",
+               os.path.join(t.build, "tests", "system", program)])
+    expect_ok(r)
+    expect(not re.search("^(==|--)[0-9]", r.output, re.M),
+           "there is a report", r)
+    kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    expect(kib < MEMORY_KIB, "it took %d MiB" % (kib // 1024))
+
+
 for sanitizer, programs in PROGRAMS.items():
     for name in programs:
         t.case("%s, built with -fsanitize=%s" % (name, sanitizer),
                lambda program=name + "-" + sanitizer: is_quiet(program),
                "sanitizers", name)
+for name in "verbcheck", "queuecheck", "cmcheck":
+    t.case(name + " under valgrind", lambda program=name:
+           under_valgrind(program), "sanitizers", name)
 for where in "posting", "polling":
     t.case("a race of the program's own while %s is told" % where,
            lambda where=where: is_told(where), "sanitizers", "watched")
