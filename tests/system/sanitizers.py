@@ -9,9 +9,11 @@ import resource
 
 from system import Skip, Suite, expect, expect_ok
 
+# None that forks with a device open: AddressSanitizer leaves its child the
+# allocator's locks as our thread had them, and then it waits for good.
 PROGRAMS = {
-    "address": ["verbcheck", "queuecheck", "datagramcheck", "queuethreads",
-                "cmcheck", "listencheck"],
+    "address": ["verbcheck", "queuecheck", "queuethreads", "cmcheck",
+                "listencheck"],
     "thread": ["watched", "verbcheck", "queuecheck", "queuethreads", "cmcheck",
                "listencheck"],
 }
