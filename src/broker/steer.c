@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #define QPN_MASK 0xffffffu
@@ -39,8 +40,11 @@ int steer_attach(int fd, uint32_t n)
 		BPF_STMT(BPF_RET | BPF_A, 0),
 		BPF_STMT(BPF_RET | BPF_K, 0),
 	};
-	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+	struct sock_fprog program;
 
+	memset(&program, 0, sizeof(program)); /* valgrind looks at its hole */
+	program.len = sizeof(code) / sizeof(code[0]);
+	program.filter = code;
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program,
 		       sizeof(program)))
 		return -errno;

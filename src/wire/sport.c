@@ -136,9 +136,12 @@ static struct slot *share(const struct sports *s, const uint8_t ip[16],
 static void deafen(int fd)
 {
 	struct sock_filter code = BPF_STMT(BPF_RET | BPF_K, 0);
-	struct sock_fprog none = {1, &code};
+	struct sock_fprog none;
 	int least = 0;
 
+	memset(&none, 0, sizeof(none)); /* valgrind looks at its hole */
+	none.len = 1;
+	none.filter = &code;
 	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &none, sizeof none);
 	/* and where there are no filters it costs little */
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof least);

@@ -347,6 +347,20 @@ for tool in ["ib_write_bw", "-n", "500"], ["ibv_rc_pingpong", "-c", "-e"]:
            "many processes", name)
 
 
+def thread_under_valgrind():
+    """pidfd_open is beyond it, which it says and adverb does without."""
+    t.need("valgrind")
+    r = t.run([t.adverb, "run", "--", "valgrind", "-q", "--error-exitcode=9",
+               os.path.join(t.build, "tests", "system", "verbcheck")],
+              ADVERB_BROKER="/nowhere")
+    expect_ok(r)
+    expect(not brokers(), "there is a broker", r)
+
+
+t.case("verbcheck under valgrind without adverbd",
+       alone(thread_under_valgrind))
+
+
 def lacks(what, *more):
     """A pingpong, whose two sides the kernel denies something."""
     def body():
