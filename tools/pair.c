@@ -230,7 +230,7 @@ static int pair_run(struct pair *p)
 	return outcome(p);
 }
 
-static void catch_signals(struct pair *p)
+static bool catch_signals(struct pair *p)
 {
 	sigset_t set;
 
@@ -241,6 +241,7 @@ static void catch_signals(struct pair *p)
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	p->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return p->signals >= 0;
 }
 
 static void help(FILE *out)
@@ -448,6 +449,10 @@ int pair_main(int argc, char **argv)
 	status = plan(&p, argv + optind);
 	if (status)
 		return status;
-	catch_signals(&p);
+	if (!catch_signals(&p)) {
+		fprintf(stderr, "adverb: cannot wait for signals: %s\n",
+			strerror(errno));
+		return 1;
+	}
 	return pair_run(&p);
 }

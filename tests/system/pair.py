@@ -135,6 +135,15 @@ def ends_with_ctrl_c():
     expect(marked(mark) == 0, "a side lives on", r)
 
 
+def needs_signals():
+    r = t.run([os.path.join(t.build, "tests", "system", "without"), "signalfd",
+               "--", t.adverb, "pair", *plain()])
+    if r.status == 77:
+        raise system.Skip("no seccomp filters here")
+    expect(r.status == 1 and r.output == "adverb: cannot wait for signals: "
+           "Operation not permitted\n", "exit status %d" % r.status, r)
+
+
 def marked(mark):
     """How many processes have @mark on their command line."""
     count = 0
@@ -287,6 +296,7 @@ t.case("pair says which side hung", says_who_hung)
 t.case("pair ends the side whose peer failed", kills_the_survivor)
 t.case("pair ends a server that never ends", stops_a_lasting_server)
 t.case("pair leaves nothing after an interrupt", ends_with_ctrl_c)
+t.case("pair says that it cannot wait for signals", needs_signals)
 t.case("pair sets variables for each side", sets_each_side)
 t.case("run sets the variables of its options", run_sets_variables)
 t.case("a variable without a value is refused", a_variable_needs_a_value)

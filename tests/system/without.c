@@ -11,6 +11,7 @@
  *	memfd	no memory that is a file
  *	rcvbuf	no receive buffer but the default
  *	mincore	nobody says which pages are there
+ *	signalfd	signals come to handlers alone
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -109,6 +110,13 @@ static struct sock_filter no_mincore[] = {
 	ALLOW,
 };
 
+static struct sock_filter no_signalfd[] = {
+	LOAD(offsetof(struct seccomp_data, nr)),
+	UNLESS(SYS_signalfd4, 1),
+	FAIL(EPERM),
+	ALLOW,
+};
+
 static const struct {
 	const char *name;
 	struct sock_fprog program;
@@ -121,6 +129,8 @@ static const struct {
 	{"memfd", {sizeof(no_memfd) / sizeof(no_memfd[0]), no_memfd}},
 	{"rcvbuf", {sizeof(no_rcvbuf) / sizeof(no_rcvbuf[0]), no_rcvbuf}},
 	{"mincore", {sizeof(no_mincore) / sizeof(no_mincore[0]), no_mincore}},
+	{"signalfd",
+	 {sizeof(no_signalfd) / sizeof(no_signalfd[0]), no_signalfd}},
 };
 
 static int forbid(const char *name)
