@@ -437,6 +437,21 @@ static void write_now(void)
 	usable = sysfs_write(root, now, count) == 0;
 }
 
+/* Another root can have taken the name since it was free. */
+static void write_somewhere(void)
+{
+	char tried[sizeof root];
+
+	*tried = '\0';
+	while (!usable && tree_path(root, sizeof root) && strcmp(tried, root)) {
+		if (hold_fd >= 0)
+			close(hold_fd);
+		memcpy(tried, root, sizeof tried);
+		hold_fd = hold(root);
+		write_now();
+	}
+}
+
 const char *host_sysfs(void)
 {
 	bool good;
@@ -444,10 +459,7 @@ const char *host_sysfs(void)
 	lock_take(&lock);
 	if (!written) {
 		written = true;
-		if (tree_path(root, sizeof root)) {
-			hold_fd = hold(root);
-			write_now();
-		}
+		write_somewhere();
 	}
 	good = usable;
 	lock_give(&lock);

@@ -310,6 +310,33 @@ def hidden_holder():
            r.output, "nobody says who holds the port", r)
 
 
+def two_roots_at_once():
+    """Each is user 0 of a user namespace of its own, and one is kept from
+    making the folder that both have found free."""
+    t.need("strace")
+    shared = t.path("shared")
+    os.makedirs(shared)
+    os.chmod(shared, 0o1777)
+    trace = t.path("home-%d/trace" % ANNA)
+    late = ["strace", "-f", "-o", trace, "-e", "trace=/^mkdir", "-e",
+            "inject=/^mkdir:delay_enter=2000000:when=1"]
+    lists = ["unshare", "-Urn", "env", "-u", "ADVERB_RUNTIME",
+             "XDG_RUNTIME_DIR=" + shared, t.adverb, "run", "--shim", "--",
+             "ls", "/sys/class/infiniband"]
+    try:
+        first = start(ANNA, late + lists)
+        while not (os.path.exists(trace) and os.path.getsize(trace)):
+            expect(first.poll() is None, "it has ended too early")
+            time.sleep(0.01)
+        results = t.finish(start(BERT, lists), HANG), t.finish(first, HANG)
+        for r in results:
+            if "unshare" in r.output:
+                raise system.Skip("no user namespace can be made")
+            expect(r.status == 0 and r.output == "adv0\n", "no tree", r)
+    finally:
+        shutil.rmtree(shared)
+
+
 def set_user_id():
     """Where the kernel would make it another user, LD_PRELOAD does not hold."""
     path = t.path("su")
@@ -346,5 +373,6 @@ for words, test in (
         ("the users have one port space", one_port_space),
         ("a port that root holds", hidden_holder)):
     t.case(words, alone(test), "many processes", words)
+t.case("two roots of namespaces at once", two_roots_at_once)
 t.case("run refuses a set-user-ID program", set_user_id)
 t.end()
