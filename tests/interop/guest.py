@@ -32,6 +32,10 @@ class GuestError(Exception):
     pass
 
 
+class GuestEnded(GuestError):
+    pass
+
+
 def missing():
     """Why there can be no guest on this machine, or ""."""
     if not os.path.exists(os.path.join(WORK, "initramfs")):
@@ -99,6 +103,7 @@ class Guest:
     def __init__(self, mtu=1500):
         self.tmp = tempfile.TemporaryDirectory(prefix="adverb-guest-")
         self.console = os.path.join(self.tmp.name, "console")
+        self.machine = None
         ip("link", "set", "lo", "up")
         ip("tuntap", "add", "lab0", "mode", "tap")
         ip("addr", "add", HERE + "/24", "dev", "lab0")
@@ -114,6 +119,25 @@ class Guest:
         for address in THERE, THERE6:
             ip("neigh", "add", address, "lladdr", MAC_THERE, "dev", "lab0",
                "nud", "permanent")
+        try:
+            self.boot(mtu)
+        except BaseException:
+            self.end()
+            raise
+
+    def boot(self, mtu):
+        """The emulator, or the guest's kernel in it, dies now and then while
+        it starts on a busy machine: that is told, and it begins again."""
+        for left in (2, 1, 0):
+            self.begin(mtu)
+            try:
+                return self.wait_ready()
+            except GuestEnded as why:
+                if not left:
+                    raise
+                print("note: the guest begins again: %s" % why, flush=True)
+
+    def begin(self, mtu):
         tsc = subprocess.run([os.path.join(WORK, "tsc")], check=True,
                              stdout=subprocess.PIPE, text=True).stdout
         self.machine = subprocess.Popen(
@@ -133,26 +157,25 @@ class Guest:
              "-device", "virtio-rng-pci"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE)
-        try:
-            self.wait_ready()
-        except BaseException:
-            self.end()
-            raise
 
     def wait_ready(self):
         until = time.monotonic() + BOOT_SECONDS
         while time.monotonic() < until:
             if self.machine.poll() is not None:
-                raise GuestError("qemu ended: " + self.machine.stderr.read(
-                    ).decode(errors="replace"))
+                raise GuestEnded("qemu ended with %d: %s%s" % (
+                    self.machine.returncode, self.machine.stderr.read(
+                        ).decode(errors="replace"), self.said()))
             try:
                 if self.run("true", 10)[0] == 0:
                     return
             except OSError:
                 time.sleep(0.2)  # not a race: asked again until it answers
+        raise GuestError("the guest does not answer: " + self.said())
+
+    def said(self):
+        """The end of what the guest's kernel has said."""
         with open(self.console, errors="replace") as console:
-            raise GuestError("the guest does not answer: " +
-                           console.read()[-2000:])
+            return console.read()[-2000:]
 
     def start(self, line):
         return Command(line)
@@ -162,8 +185,9 @@ class Guest:
 
     def kill(self):
         """As pulling the plug."""
-        self.machine.kill()
-        self.machine.wait()
+        if self.machine:
+            self.machine.kill()
+            self.machine.wait()
 
     def end(self):
         self.kill()
