@@ -123,23 +123,34 @@ MARKS = SENT, "counters/port_rcv_packets", "counters/port_xmit_data"
 
 
 def send_by(device, choice):
+    """How many frames both ends have sent and got by it, says the capture."""
     env = {"ADVERB_DEVICES": choice}
+    files = [t.path("%s-%s-%s.pcapng" % (device, choice, side))
+             for side in ("server", "client")]
     argv = ["ib_write_bw", "-d", device, "-x", "1", "-s", "10000", "-n", "50",
             "-p", "%"]
     expect_ok(lab.both(argv, [*argv, "127.0.0.1"], client_side="here",
-                       server_env=env, client_env=env))
+                       server_env=dict(env, ADVERB_PCAP=files[0]),
+                       client_env=dict(env, ADVERB_PCAP=files[1])))
+    return sum(icrc_check.check(path)[0] for path in files)
 
 
 def all_of(device):
     return [counter(name, device) for name in MARKS]
 
 
-def settle(device, data=0):
-    """Until both ends have been counted: all that left has come."""
+def settle(device, frames):
+    """Until all these are counted.  The files of the data are written before
+    those of the packets."""
     def done():
-        sent, got, words = all_of(device)
-        return sent == got and words - data >= 125000
-    lab.wait(done, "%s had %d and has %s" % (device, data, all_of(device)))
+        sent, got, _ = all_of(device)
+        return sent + got >= frames
+    lab.wait(done, "there were %d frames and %s has %s" %
+             (frames, device, all_of(device)))
+    sent, got, words = all_of(device)
+    expect(sent == got and sent + got == frames and words * 4 >= 50 * 10000,
+           "there were %d frames and %s has %s" %
+           (frames, device, all_of(device)))
 
 
 def two_interfaces():
@@ -156,14 +167,12 @@ def of_each_device():
     two_interfaces()
     for device, other in ("adv0", "adv1"), ("adv1", "adv0"):
         before = all_of(other)
-        send_by(device, "d0,d1")
-        settle(device)
+        settle(device, send_by(device, "d0,d1"))
         expect(all_of(other) == before, "%s sent, %s had %s, has %s" %
                (device, other, before, all_of(other)))
     d0, d1 = all_of("adv0"), all_of("adv1")
     # Another choice: the files follow the interfaces, not the numbers.
-    send_by("adv0", "d1,d0,lo")
-    settle("adv0", d1[2])
+    settle("adv0", d1[0] + d1[1] + send_by("adv0", "d1,d0,lo"))
     expect(all_of("adv1") == d0, "d0 had %s, d1 sent, and it is adv1 now: %s" %
            (d0, all_of("adv1")))
     expect(all_of("adv2") == [0, 0, 0], "lo has %s" % all_of("adv2"))
