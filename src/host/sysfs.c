@@ -443,7 +443,8 @@ static void write_somewhere(void)
 	char tried[sizeof root];
 
 	*tried = '\0';
-	while (!usable && tree_path(root, sizeof root) && strcmp(tried, root)) {
+	while (!usable && tree_path(root, sizeof root) &&
+	       strcmp(tried, root) != 0) {
 		if (hold_fd >= 0)
 			close(hold_fd);
 		memcpy(tried, root, sizeof tried);
