@@ -131,12 +131,19 @@ class Monitor:
     """QEMU's monitor, by its socket."""
 
     def __init__(self, path):
-        lab.wait(lambda: os.path.exists(path), "QEMU has no monitor", 60)
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(path)
+        lab.wait(lambda: self.connects(path), "QEMU has no monitor",
+                 system.HANG)
         self.file = self.socket.makefile("rw")
         self.file.readline()
         self.ask("qmp_capabilities")
+
+    def connects(self, path):
+        """It is there before QEMU listens."""
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+            self.socket.connect(path)
+            return True
+        return False
 
     def ask(self, command, **arguments):
         self.file.write(json.dumps({"execute": command,
