@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -244,12 +245,14 @@ class Suite:
             self.skipped += 1
             result = "skipped"
             print("skipped %s: %s" % (name, why))
-        except Fail as why:
+        except Exception as why:  # what nobody expected fails this one alone
             self.failed += 1
             result = "FAIL"
             print("FAIL %s: %s (%.1f s)" % (name, why,
                                             time.monotonic() - began))
-            for line in why.output.splitlines():
+            said = why.output if isinstance(why, Fail) else \
+                traceback.format_exc()
+            for line in said.splitlines():
                 print("    " + line)
         sys.stdout.flush()
         if area:
