@@ -36,6 +36,10 @@
 /* Skips n instructions unless what was loaded is k. */
 #define UNLESS(k, n) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 0, n)
 
+/* Whatever its arguments. */
+#define REFUSE(call, e)                                                        \
+	LOAD(offsetof(struct seccomp_data, nr)), UNLESS(call, 1), FAIL(e), ALLOW
+
 static struct sock_filter no_ipv6[] = {
 	LOAD(offsetof(struct seccomp_data, nr)),
 	UNLESS(SYS_socket, 3),
@@ -77,19 +81,9 @@ static struct sock_filter no_batches[] = {
 	ALLOW,
 };
 
-static struct sock_filter no_vm[] = {
-	LOAD(offsetof(struct seccomp_data, nr)),
-	UNLESS(SYS_process_vm_writev, 1),
-	FAIL(EPERM),
-	ALLOW,
-};
+static struct sock_filter no_vm[] = {REFUSE(SYS_process_vm_writev, EPERM)};
 
-static struct sock_filter no_memfd[] = {
-	LOAD(offsetof(struct seccomp_data, nr)),
-	UNLESS(SYS_memfd_create, 1),
-	FAIL(ENOSYS),
-	ALLOW,
-};
+static struct sock_filter no_memfd[] = {REFUSE(SYS_memfd_create, ENOSYS)};
 
 static struct sock_filter no_rcvbuf[] = {
 	LOAD(offsetof(struct seccomp_data, nr)),
@@ -103,19 +97,9 @@ static struct sock_filter no_rcvbuf[] = {
 	ALLOW,
 };
 
-static struct sock_filter no_mincore[] = {
-	LOAD(offsetof(struct seccomp_data, nr)),
-	UNLESS(SYS_mincore, 1),
-	FAIL(EPERM),
-	ALLOW,
-};
+static struct sock_filter no_mincore[] = {REFUSE(SYS_mincore, EPERM)};
 
-static struct sock_filter no_signalfd[] = {
-	LOAD(offsetof(struct seccomp_data, nr)),
-	UNLESS(SYS_signalfd4, 1),
-	FAIL(EPERM),
-	ALLOW,
-};
+static struct sock_filter no_signalfd[] = {REFUSE(SYS_signalfd4, EPERM)};
 
 static const struct {
 	const char *name;
