@@ -50,15 +50,20 @@ def transfer(*words, **env):
     return lab.both(argv, [*argv, "127.0.0.1"], client_side="here", **env)
 
 
+def captured(name, *words, **env):
+    """How many frames both ends of a transfer have sent and got."""
+    files = [t.path("%s-%s.pcapng" % (name, side))
+             for side in ("server", "client")]
+    expect_ok(transfer(*words, server_env=dict(env, ADVERB_PCAP=files[0]),
+                       client_env=dict(env, ADVERB_PCAP=files[1])))
+    return sum(icrc_check.check(path)[0] for path in files)
+
+
 def as_captured():
     names = ["counters/port_xmit_packets", "counters/port_rcv_packets"]
     before = sum(counter(name) for name in names)
-    files = [t.path("server.pcapng"), t.path("client.pcapng")]
-    r = transfer(server_env={"ADVERB_PCAP": files[0]},
-                 client_env={"ADVERB_PCAP": files[1]})
-    expect_ok(r)
-    seen = sum(icrc_check.check(path)[0] for path in files)
-    expect(seen > 300, "few frames were captured", r)
+    seen = captured("all")
+    expect(seen > 300, "only %d frames were captured" % seen)
     lab.wait(lambda: sum(counter(name) for name in names) - before >= seen,
              "the files do not come to %d" % seen)
     expect(sum(counter(name) for name in names) - before == seen,
@@ -123,34 +128,26 @@ MARKS = SENT, "counters/port_rcv_packets", "counters/port_xmit_data"
 
 
 def send_by(device, choice):
-    """How many frames both ends have sent and got by it, says the capture."""
-    env = {"ADVERB_DEVICES": choice}
-    files = [t.path("%s-%s-%s.pcapng" % (device, choice, side))
-             for side in ("server", "client")]
-    argv = ["ib_write_bw", "-d", device, "-x", "1", "-s", "10000", "-n", "50",
-            "-p", "%"]
-    expect_ok(lab.both(argv, [*argv, "127.0.0.1"], client_side="here",
-                       server_env=dict(env, ADVERB_PCAP=files[0]),
-                       client_env=dict(env, ADVERB_PCAP=files[1])))
-    return sum(icrc_check.check(path)[0] for path in files)
+    return captured("%s-%s" % (device, choice), "-d", device, "-x", "1",
+                    ADVERB_DEVICES=choice)
 
 
 def all_of(device):
     return [counter(name, device) for name in MARKS]
 
 
-def settle(device, frames):
-    """Until all these are counted.  The files of the data are written before
-    those of the packets."""
-    def done():
-        sent, got, _ = all_of(device)
-        return sent + got >= frames
-    lab.wait(done, "there were %d frames and %s has %s" %
-             (frames, device, all_of(device)))
-    sent, got, words = all_of(device)
-    expect(sent == got and sent + got == frames and words * 4 >= 50 * 10000,
-           "there were %d frames and %s has %s" %
-           (frames, device, all_of(device)))
+def settle(device, frames, before=(0, 0, 0)):
+    """Until so many more are counted.  The files of the data are written
+    before those of the packets."""
+    def more():
+        return [now - was for now, was in zip(all_of(device), before)]
+
+    def says():
+        return "%s had %s, has %s; %d frames were captured" % (
+            device, before, all_of(device), frames)
+    lab.wait(lambda: sum(more()[:2]) >= frames, says())
+    sent, got, words = more()
+    expect(sent == got and sent + got == frames and words >= 125000, says())
 
 
 def two_interfaces():
@@ -172,7 +169,7 @@ def of_each_device():
                (device, other, before, all_of(other)))
     d0, d1 = all_of("adv0"), all_of("adv1")
     # Another choice: the files follow the interfaces, not the numbers.
-    settle("adv0", d1[0] + d1[1] + send_by("adv0", "d1,d0,lo"))
+    settle("adv0", send_by("adv0", "d1,d0,lo"), d1)
     expect(all_of("adv1") == d0, "d0 had %s, d1 sent, and it is adv1 now: %s" %
            (d0, all_of("adv1")))
     expect(all_of("adv2") == [0, 0, 0], "lo has %s" % all_of("adv2"))
