@@ -68,17 +68,17 @@ def killing(argv, rng, env):
 
 
 def survives_kills(argv, **env):
+    rng = random.Random(argv[0])
+
+    def once():
+        r, killed = killing(argv, rng, env)
+        expect_ok(r)
+        expect("adverb:" not in r.output, "somebody noticed", r)
+        return killed
+
     def body():
         t.need(argv[0])
-        rng, killed = random.Random(argv[0]), 0
-        for _ in range(20):  # a pair may end before this process had its turn
-            r, more = killing(argv, rng, env)
-            expect_ok(r)
-            expect("adverb:" not in r.output, "somebody noticed", r)
-            killed += more
-            if killed >= 3:
-                return
-        expect(False, "only %d brokers were killed" % killed, r)
+        system.often_enough(3, once, "brokers were killed")
     return alone(body)
 
 
@@ -349,10 +349,7 @@ for tool in ["ib_write_bw", "-n", "500"], ["ibv_rc_pingpong", "-c", "-e"]:
 
 def thread_under_valgrind():
     """pidfd_open is beyond it, which it says and adverb does without."""
-    t.need("valgrind")
-    r = t.run([t.adverb, "run", "--", "valgrind", "-q", "--error-exitcode=9",
-               os.path.join(t.build, "tests", "system", "verbcheck")],
-              ADVERB_BROKER="/nowhere")
+    r = t.valgrind_run("verbcheck", ADVERB_BROKER="/nowhere")
     expect_ok(r)
     expect(not brokers(), "there is a broker", r)
 

@@ -47,9 +47,7 @@ def is_told(where):
 
 def under_valgrind(program):
     """The rings of a process are mostly holes, which a search would fill."""
-    t.need("valgrind")
-    r = t.run([t.adverb, "run", "--", "valgrind", "-q", "--error-exitcode=9",
-               os.path.join(t.build, "tests", "system", program)])
+    r = t.valgrind_run(program)
     expect_ok(r)
     expect(not re.search("^(==|--)[0-9]", r.output, re.M),
            "there is a report", r)

@@ -170,6 +170,14 @@ class Suite:
     def adverb_run(self, argv, options=(), timeout=HANG):
         return self.run([self.adverb, "run", *options, "--", *argv], timeout)
 
+    def valgrind_run(self, program, **env):
+        """One of tests/system; the exit status is 9 if valgrind reports."""
+        self.need("valgrind")
+        return self.run([self.adverb, "run", "--", "valgrind", "-q",
+                         "--error-exitcode=9",
+                         os.path.join(self.build, "tests", "system", program)],
+                        **env)
+
     def pair_argv(self, argv, options=(), timeout=HANG):
         return [self.adverb, "pair", "--timeout", str(timeout), *options,
                 "--", *argv]
@@ -281,6 +289,18 @@ def expect(condition, why, result=None):
 
 def expect_ok(result):
     expect(result.status == 0, "exit status %d" % result.status, result)
+
+
+def often_enough(least, once, what):
+    """Does @once, which returns how often it has done it, until that makes
+    @least: on a busy machine a pair may end before this process had its
+    turn."""
+    done = 0
+    for _ in range(50):
+        done += once()
+        if done >= least:
+            return
+    raise Fail("only %d %s" % (done, what))
 
 
 def spin(seconds):
