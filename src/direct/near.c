@@ -572,6 +572,8 @@ static void cq_letters(struct ibt *t, struct ibt_qp *q, uint32_t letters)
 static void lost(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_LOCAL_FAULT,
+			    .wr_id = q->qp->rq_lost_id,
+			    .opcode = EXPLAIN_RECEIVE,
 			    .key = q->qp->rq_lost_key,
 			    .va = q->qp->rq_lost};
 

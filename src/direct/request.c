@@ -245,15 +245,10 @@ static enum verdict fill(struct far_link *l, struct qp *qp,
 			 struct far_request *r, struct wqe *w,
 			 struct explain *x)
 {
-	bool is_long = r->total > sem_capacity(w);
 	struct far_memory far;
 
 	far.space = l->hca->space;
-	/* of one element sem_locate says the same */
-	if ((w->num_sge != 1 || !r->bytes || is_long) &&
-	    sem_check(l->hca, qp->recv_pd, w, HCA_LOCAL_WRITE, x))
-		return V_RECV_MEMORY;
-	if (is_long) {
+	if (r->total > sem_capacity(w)) {
 		x->cause = EXPLAIN_LOCAL_LENGTH;
 		x->bytes = r->total;
 		x->region_bytes = sem_capacity(w);
@@ -278,9 +273,10 @@ static enum verdict send_into(struct far_link *l, struct qp *qp,
 	enum verdict v;
 
 	x->wr_id = w->wr_id;
-	x->opcode = HCA_WR_SEND;
 	inside_begin_copy(l, keys);
 	v = inside_end_copy(l, r, keys, fill(l, qp, r, w, x));
+	if (v == V_RECV_MEMORY)
+		x->opcode = EXPLAIN_RECEIVE;
 	STEP("a receive is filled");
 	return v;
 }

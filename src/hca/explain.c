@@ -59,6 +59,8 @@ static const char *wr_name(uint32_t opcode)
 					    [HCA_WR_ATOMIC_WRITE] =
 						    "ATOMIC WRITE"};
 
+	if (opcode == EXPLAIN_RECEIVE)
+		return "RECEIVE";
 	return opcode < sizeof names / sizeof names[0] && names[opcode]
 		       ? names[opcode]
 		       : "request";

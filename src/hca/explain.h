@@ -33,11 +33,15 @@ enum explain_cause {
 	EXPLAIN_CQ_OVERRUN,
 };
 
+/* In the place of an opcode: it is a receive that has failed. */
+enum { EXPLAIN_RECEIVE = 128 };
+
 struct explain {
 	enum explain_cause cause;
 	uint32_t qpn, dest_qpn;
 	uint64_t wr_id;
-	uint32_t opcode; /* enum hca_wr, or BTH opcode for a peer's request */
+	/* enum hca_wr, or EXPLAIN_RECEIVE; of a peer's request the BTH's */
+	uint32_t opcode;
 	uint32_t key;
 	uint64_t va, bytes;
 	uint32_t verdict; /* enum mr_verdict */

@@ -416,7 +416,7 @@ struct qp {
 	_Alignas(HCA_APART) struct qp_far far;
 	/* Where memory was not there any more for what a receive carried; the
 	 * owner's, under recv_cq's lock. */
-	uint64_t rq_lost;
+	uint64_t rq_lost, rq_lost_id; /* where, and of which wr_id */
 	uint32_t rq_lost_key;
 };
 

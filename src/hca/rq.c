@@ -236,6 +236,7 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 	if (w->at && carry_place(h, qp, w)) {
 		c->status = c->vendor_err = HCA_LOC_PROT_ERR;
 		qp->rq_lost = w->at;
+		qp->rq_lost_id = w->wr_id;
 		qp->rq_lost_key = wqe_sges(w)->lkey;
 		mail_post(h, qp, QP_MAIL_LOST);
 	}

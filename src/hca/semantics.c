@@ -5,16 +5,16 @@
 
 #include "util/bits.h"
 
-static enum hca_status refuse(enum mr_verdict v, const struct wq_sge *s,
+static enum hca_status refuse(enum mr_verdict v, const struct wq_sge *part,
 			      struct hca *h, uint32_t need, struct explain *x)
 {
-	const struct mr *mr = mr_find(h, s->lkey);
+	const struct mr *mr = mr_find(h, part->lkey);
 
 	x->cause = EXPLAIN_LOCAL_KEY;
 	x->verdict = v;
-	x->key = s->lkey;
-	x->va = s->va;
-	x->bytes = s->bytes;
+	x->key = part->lkey;
+	x->va = part->va;
+	x->bytes = part->bytes;
 	x->need = need;
 	if (mr) {
 		x->region_va = mr->iova;
@@ -54,20 +54,22 @@ enum hca_status sem_locate_any(struct hca *h, uint32_t pd, struct wqe *w,
 
 	*n = 0;
 	for (uint32_t i = 0; i < w->num_sge && bytes; i++) {
+		struct wq_sge part = s[i];
 		enum mr_verdict v;
-		uint64_t addr, take;
+		uint64_t addr;
 
-		if (skip >= s[i].bytes) {
-			skip -= s[i].bytes;
+		if (skip >= part.bytes) {
+			skip -= part.bytes;
 			continue;
 		}
-		v = mr_local(h, pd, s[i].lkey, s[i].va, s[i].bytes, need,
+		part.va += skip;
+		part.bytes = bits_min_u32(part.bytes - (uint32_t)skip, bytes);
+		v = mr_local(h, pd, part.lkey, part.va, part.bytes, need,
 			     &addr);
 		if (v)
-			return refuse(v, &s[i], h, need, x);
-		take = bits_min_u64(s[i].bytes - skip, bytes);
-		vec[(*n)++] = (struct space_vec){addr + skip, take};
-		bytes -= (uint32_t)take;
+			return refuse(v, &part, h, need, x);
+		vec[(*n)++] = (struct space_vec){addr, part.bytes};
+		bytes -= part.bytes;
 		skip = 0;
 	}
 	if (!bytes)

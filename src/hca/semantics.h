@@ -12,7 +12,7 @@
 #include "hca/hca.h"
 #include "hca/key.h"
 
-/* Are all SGEs of w usable?  `need` as in mr_local. */
+/* Are all SGEs of w usable, whole?  `need` as in mr_local. */
 enum hca_status sem_check(struct hca *h, uint32_t pd, struct wqe *w,
 			  uint32_t need, struct explain *x);
 /* sem_locate, whatever w has. */
@@ -33,14 +33,16 @@ static inline bool sem_locate_one(struct hca *h, uint32_t pd, struct wqe *w,
 		return false;
 	mr = key_hint(h, s->lkey);
 	if (mr->lkey != s->lkey || mr->kind != MR_REGION || mr->pd != pd ||
-	    key_range(mr, s->va, s->bytes, need, &addr))
+	    key_range(mr, s->va + offset, bytes, need, &addr))
 		return false;
-	*vec = (struct space_vec){addr + offset, bytes};
+	*vec = (struct space_vec){addr, bytes};
 	return true;
 }
 /*
- * The stretches of memory behind [offset, offset + bytes) of w, checked; vec
- * holds SPACE_VEC_MAX.  HCA_LOC_LEN_ERR when the SGEs end before.
+ * The stretches of memory behind [offset, offset + bytes) of w; vec holds
+ * SPACE_VEC_MAX.  These bytes are checked, and nothing else of w: its other
+ * SGEs, and the rest of these, may have any key and lie anywhere.
+ * HCA_LOC_LEN_ERR when the SGEs end before.
  */
 static inline enum hca_status sem_locate(struct hca *h, uint32_t pd,
 					 struct wqe *w, uint32_t offset,

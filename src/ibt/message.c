@@ -148,9 +148,6 @@ enum verdict message_receive(struct ibt *t, struct ibt_qp *q,
 	if (p->info->kind != OPCODE_KIND_SEND)
 		return V_OK;
 	x->wr_id = w->wr_id;
-	x->opcode = HCA_WR_SEND;
-	if (sem_check(t->hca, q->qp->recv_pd, w, HCA_LOCAL_WRITE, x))
-		return V_RECV_MEMORY;
 	/* nor is any message longer than 2^31 bytes: IBTA 9.7.4.1 */
 	most = bits_min_u64(sem_capacity(w), HCA_MAX_MESSAGE);
 	if (q->resp.offset + p->payload_len > most) {
@@ -234,8 +231,10 @@ static enum verdict apply_send(struct ibt *t, struct ibt_qp *q,
 
 	if (p->payload_len &&
 	    sem_scatter(t->hca, q->qp->recv_pd, rq_held(t->hca, q->qp),
-			r->offset, p->payload, (uint32_t)p->payload_len, x))
+			r->offset, p->payload, (uint32_t)p->payload_len, x)) {
+		x->opcode = EXPLAIN_RECEIVE;
 		return V_RECV_MEMORY;
+	}
 	r->offset += (uint32_t)p->payload_len;
 	if (!opcode_ends(p->info))
 		return V_OK;

@@ -82,6 +82,7 @@ static void complete(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 static void fail(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		 const struct ud_from *f, struct explain *x)
 {
+	x->opcode = EXPLAIN_RECEIVE;
 	ibt_explain(t, q, x);
 	complete(t, q, p, f, HCA_LOC_PROT_ERR);
 	if (q->qp->state != HCA_QP_ERR)
@@ -100,11 +101,6 @@ static void place(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		return;
 	}
 	x->wr_id = w->wr_id;
-	x->opcode = HCA_WR_SEND;
-	if (sem_check(t->hca, pd, w, HCA_LOCAL_WRITE, x)) {
-		fail(t, q, p, f, x);
-		return;
-	}
 	/* the receive stays held, for the next message */
 	if (UD_GRH_BYTES + p->payload_len > sem_capacity(w)) {
 		ibt_dropped(t, q, x, IBT_DROP_LENGTH, p->deth.src_qpn);

@@ -122,6 +122,8 @@ static void few_bytes_without_memory_fail_their_receive(void **state)
 	d->side[1].is_stopped = false;
 	duo_run(d, d->now_ns + LONG);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_LOCAL_FAULT);
+	assert_int_equal(d->side[1].explained.opcode, EXPLAIN_RECEIVE);
+	assert_int_equal(d->side[1].explained.wr_id, 0x8000);
 	assert_int_equal(d->side[1].explained.va, DUO_BASE + AT);
 	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
 	duo_free(d);
