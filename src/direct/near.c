@@ -350,7 +350,7 @@ uint32_t near_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	/* who waits for one who has gone was found right before */
 	status = l->is_gone && q->req.is_gone ? HCA_SUCCESS
 					      : describe(t, q, w, &r, &x);
-	if (status) {
+	if (status && w->opcode != HCA_WR_RDMA_READ) {
 		rc_req_stop(t, q, w, status, &x);
 		return 0;
 	}
@@ -358,10 +358,16 @@ uint32_t near_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 		silent(t, q, now_ns);
 		return 0;
 	}
+	/* a READ that would be placed wrongly: the peer may refuse it first */
+	if (status)
+		r.near.n = r.bytes = 0;
 	r.now_ns = now_ns;
 	answer = far_run(l, &r);
 	near_kick(q, kicks, &r);
-	judge(t, q, w, &r, answer, now_ns);
+	if (status && answer == FAR_DONE)
+		rc_req_stop(t, q, w, status, &x);
+	else
+		judge(t, q, w, &r, answer, now_ns);
 	return answer == FAR_DONE ? r.bytes + 1 : 0;
 }
 

@@ -219,18 +219,20 @@ static uint32_t read_chunk(const struct ibt_qp *q)
 		IBT_READ_PACKETS);
 }
 
-/* Is the memory that the request names there? */
+/*
+ * May the request send from its memory?  The memory of a READ or an atomic is
+ * checked when the response is placed, as adapters do it: a refusal of the peer
+ * is told first, and the peer executes the atomic.
+ */
 static enum hca_status judge(struct ibt *t, const struct ibt_qp *q,
 			     struct wqe *w, struct explain *x)
 {
-	bool answered = rc_req_is_read(w) && !is_atomic_write(w);
-	bool eight = is_atomic(w) || is_atomic_write(w);
-
-	/* of one element sem_locate says the same, in near.c */
-	if (q->way == IBT_WAY_DIRECT && w->num_sge == 1 && !eight)
+	if (rc_req_is_read(w) && !is_atomic_write(w))
 		return HCA_SUCCESS;
-	return sem_check(t->hca, q->qp->pd, w, answered ? HCA_LOCAL_WRITE : 0,
-			 x);
+	/* of one element sem_locate says the same, in near.c */
+	if (q->way == IBT_WAY_DIRECT && w->num_sge == 1 && !is_atomic_write(w))
+		return HCA_SUCCESS;
+	return sem_check(t->hca, q->qp->pd, w, 0, x);
 }
 
 /* Begin the request at the cursor; false when it may not begin now. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The scatter list of a receive is checked for the bytes of the message. */
+/*
+ * Scatter lists: a receive's is checked for the bytes of the message, that of a
+ * READ or an atomic when its response is placed.
+ */
 #include "test.h"
 
 #include <string.h>
@@ -71,7 +74,8 @@ static void a_receive_is_checked_for_the_bytes_that_come(void **state)
 
 	for (size_t k = 0; k < TEST_COUNT(services) * TEST_COUNT(lengths) * 2;
 	     k++) {
-		const struct service *s = &services[k / 2 % TEST_COUNT(services)];
+		const struct service *s =
+			&services[k / 2 % TEST_COUNT(services)];
 		uint32_t bytes = lengths[k / 2 / TEST_COUNT(services)];
 		struct duo *d = begin(s->type, s->shared);
 		struct cqe c;
@@ -113,8 +117,7 @@ static void a_byte_for_a_bad_element_is_a_local_protection_error(void **state)
 		assert_true(duo_poll(d, 1, &c));
 		assert_int_equal(c.status, HCA_LOC_PROT_ERR);
 		assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
-		assert_int_equal(d->side[1].explained.cause,
-				 EXPLAIN_LOCAL_KEY);
+		assert_int_equal(d->side[1].explained.cause, EXPLAIN_LOCAL_KEY);
 		assert_int_equal(d->side[1].explained.opcode, EXPLAIN_RECEIVE);
 		assert_int_equal(d->side[1].explained.wr_id, c.wr_id);
 		assert_int_equal(d->side[1].explained.bytes, 1);
@@ -167,16 +170,79 @@ static void an_immediate_takes_a_receive_and_none_of_its_memory(void **state)
 	}
 }
 
+static struct wqe *read_into_nothing(struct duo *d, uint32_t bytes)
+{
+	struct wqe *w = duo_send(d, 0, HCA_WR_RDMA_READ, 0, bytes, 0);
+
+	wqe_sges(w)->lkey ^= 0x5a00;
+	return w;
+}
+
+static void
+a_read_into_a_bad_element_fails_when_its_response_comes(void **state)
+{
+	static const uint32_t lengths[] = {8, GOOD_BYTES, 12345};
+
+	for (size_t k = 0; k < TEST_COUNT(lengths); k++) {
+		struct duo *d = duo_new(1, 16);
+
+		read_into_nothing(d, lengths[k]);
+		duo_post(d, 0);
+		duo_run(d, d->now_ns + LONG);
+		assert_done(d, 0, HCA_LOC_PROT_ERR);
+		assert_int_equal(d->side[0].explained.cause, EXPLAIN_LOCAL_KEY);
+		assert_int_equal(d->side[0].explained.opcode, HCA_WR_RDMA_READ);
+		assert_int_equal(d->side[0].qp->state, HCA_QP_ERR);
+		assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
+		duo_free(d);
+	}
+}
+
+static void the_refusal_of_the_peer_is_told_before_a_bad_element(void **state)
+{
+	struct duo *d = duo_new(1, 16);
+
+	read_into_nothing(d, GOOD_BYTES)->rkey ^= 0x5a00;
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_REM_ACCESS_ERR);
+	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
+	duo_free(d);
+}
+
+static void an_atomic_with_a_bad_element_is_executed(void **state)
+{
+	struct duo *d = duo_new(1, 16);
+	struct wqe *w = duo_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, 8);
+	uint64_t left = 5;
+
+	memcpy(d->side[1].memory.bytes + 8, &left, 8);
+	w->swap_add = 2;
+	wqe_sges(w)->lkey ^= 0x5a00;
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_LOC_PROT_ERR);
+	memcpy(&left, d->side[1].memory.bytes + 8, 8);
+	assert_int_equal(left, 7);
+	assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
+	duo_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_receive_is_checked_for_the_bytes_that_come),
 		cmocka_unit_test(
-			a_receive_is_checked_for_the_bytes_that_come),
-		cmocka_unit_test(a_byte_for_a_bad_element_is_a_local_protection_error),
+			a_byte_for_a_bad_element_is_a_local_protection_error),
 		cmocka_unit_test(the_sentence_names_the_receive),
 		cmocka_unit_test(an_element_may_reach_past_its_region),
 		cmocka_unit_test(
 			an_immediate_takes_a_receive_and_none_of_its_memory),
+		cmocka_unit_test(
+			a_read_into_a_bad_element_fails_when_its_response_comes),
+		cmocka_unit_test(
+			the_refusal_of_the_peer_is_told_before_a_bad_element),
+		cmocka_unit_test(an_atomic_with_a_bad_element_is_executed),
 	};
 
 	duo_mode(argc, argv);
