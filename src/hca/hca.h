@@ -155,7 +155,7 @@ enum mr_kind { MR_FREE, MR_REGION, MR_WINDOW_1, MR_WINDOW_2 };
 
 /* One row of the table in the arena. */
 struct mr {
-	uint32_t lkey, rkey; /* never equal; all 32 bits compared */
+	uint32_t lkey, rkey; /* of a region equal; all 32 bits compared */
 	uint32_t kind;	     /* enum mr_kind */
 	uint32_t pd;
 	uint32_t access; /* enum hca_access */

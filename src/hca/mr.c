@@ -58,20 +58,22 @@ static uint32_t key_new(struct hca *h, uint32_t row, uint32_t generation)
 	return upper << 8 | (rng_u32(&h->rng) & 0xff);
 }
 
-/* A key below 256 would be mistaken for "none" by some programs. */
+/*
+ * A key below 256 would be mistaken for "none" by some programs.  Others hand
+ * out the local key of a region as its remote one, as adapters have one value
+ * for both; the region's rights are what tells its own use from a peer's.
+ */
 static void set_keys(struct hca *h, struct mr *mr)
 {
 	uint32_t row = (uint32_t)(mr - h->mrs);
 	uint32_t generation = rng_u32(&h->rng);
-	uint32_t lkey, rkey;
+	uint32_t key;
 
-	do {
-		lkey = key_new(h, row, generation);
-		rkey = key_new(h, row, generation + 1);
-		generation++;
-	} while (lkey < 256 || rkey < 256);
-	mr->rkey = rkey;
-	mr->lkey = lkey;
+	do
+		key = key_new(h, row, generation++);
+	while (key < 256);
+	mr->rkey = key;
+	mr->lkey = key;
 }
 
 void mr_enter(struct hca *h)
