@@ -89,6 +89,9 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 	case MR_IS_BOUND:
 		put(t, "the memory window is bound");
 		break;
+	case MR_NO_BYTES:
+	case MR_ZERO_BASED:
+		break; /* of bindings alone, see ibt/local.c */
 	case MR_OUTSIDE:
 		put(t,
 		    "the range is outside the region [0x%" PRIx64 ", +%" PRIu64

@@ -40,7 +40,7 @@ enum hca_access {
 	HCA_REMOTE_READ = 4,
 	HCA_REMOTE_ATOMIC = 8,
 	HCA_MW_BIND = 16,
-	HCA_ZERO_BASED = 32, /* of a window */
+	HCA_ZERO_BASED = 32,
 };
 
 /* Completion status, values of IBV_WC_*. */
@@ -176,7 +176,10 @@ enum mr_verdict {
 	MR_NO_RIGHT, /* it lacks the right asked for */
 	MR_OUTSIDE,  /* the range is not inside it */
 	MR_BAD_QP,   /* a window of another QP */
-	MR_IS_BOUND, /* a window that is bound already */
+	/* Of a binding: */
+	MR_IS_BOUND,   /* a window of type 2 that is bound already */
+	MR_NO_BYTES,   /* a window of type 2 to nothing */
+	MR_ZERO_BASED, /* a window of type 1, or a region, from address 0 on */
 };
 
 /* ---- work queues (wq.c) ---- */
@@ -532,10 +535,10 @@ void mr_row_give(struct hca *h, struct mr *mr);
 /* What to bind to what. */
 struct mw_bind {
 	uint32_t window;    /* its lkey */
-	uint32_t rkey;	    /* the new one: the upper 24 bits are lkey's */
+	uint32_t rkey;	    /* the new one: its lower 8 bits count */
 	uint32_t region;    /* its lkey */
 	uint32_t access;    /* HCA_REMOTE_*, HCA_ZERO_BASED */
-	uint64_t va, bytes; /* inside the region; 0 bytes unbind */
+	uint64_t va, bytes; /* inside the region; 0 bytes unbind type 1 */
 };
 
 /* mw.c.  An unbound window of type 1 or 2; NULL when the table is full. */

@@ -58,20 +58,16 @@ void mw_free(struct hca *h, struct mr *w)
 	mr_leave(h);
 }
 
-/* IBTA 10.6.7.2.2: what a window may be bound to. */
-static enum mr_verdict check(const struct qp *qp, const struct mr *w,
-			     const struct mr *r, const struct mw_bind *b)
+/* IBTA 10.6.7.2.2: the region, and the part of it that b names. */
+static enum mr_verdict check_region(const struct mr *w, const struct mr *r,
+				    const struct mw_bind *b)
 {
 	uint32_t writes = HCA_REMOTE_WRITE | HCA_REMOTE_ATOMIC;
 
-	if (w->pd != qp->pd || (r && r->pd != w->pd))
+	if (r->pd != w->pd)
 		return MR_BAD_PD;
-	if (w->kind == MR_WINDOW_2 && w->rkey)
-		return MR_IS_BOUND;
-	if ((b->rkey ^ w->lkey) >> 8)
-		return MR_BAD_KEY;
-	if (!r)
-		return b->bytes ? MR_BAD_KEY : MR_OK;
+	if (r->access & HCA_ZERO_BASED)
+		return MR_ZERO_BASED;
 	if (!(r->access & HCA_MW_BIND) ||
 	    ((b->access & writes) && !(r->access & HCA_LOCAL_WRITE)))
 		return MR_NO_RIGHT;
@@ -79,6 +75,29 @@ static enum mr_verdict check(const struct qp *qp, const struct mr *w,
 	    b->va - r->iova > r->bytes - b->bytes)
 		return MR_OUTSIDE;
 	return MR_OK;
+}
+
+/* r is NULL for a binding of no bytes, which unbinds a window of type 1. */
+static enum mr_verdict check(const struct qp *qp, const struct mr *w,
+			     const struct mr *r, const struct mw_bind *b)
+{
+	bool is_first = w->kind == MR_WINDOW_1;
+
+	if (w->pd != qp->pd) /* C10-72 */
+		return MR_BAD_PD;
+	if (is_first && (b->access & HCA_ZERO_BASED)) /* o10-36.2.2 */
+		return MR_ZERO_BASED;
+	if (!is_first && w->rkey) /* o10-37.2.30 */
+		return MR_IS_BOUND;
+	if (!is_first && !b->bytes) /* o10-37.2.40 */
+		return MR_NO_BYTES;
+	return r ? check_region(w, r, b) : MR_OK;
+}
+
+/* The consumer chooses the lower 8 bits of a key, the adapter the rest. */
+static uint32_t key_of(const struct mr *w, const struct mw_bind *b)
+{
+	return (w->lkey & ~0xffu) | (b->rkey & 0xff);
 }
 
 static void bind(struct hca *h, const struct qp *qp, struct mr *w, struct mr *r,
@@ -96,7 +115,7 @@ static void bind(struct hca *h, const struct qp *qp, struct mr *w, struct mr *r,
 	w->bound = (uint32_t)(r - h->mrs);
 	w->qpn = w->kind == MR_WINDOW_2 ? qp->qpn : 0;
 	r->bound++;
-	__atomic_store_n(&w->rkey, b->rkey, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->rkey, key_of(w, b), __ATOMIC_RELEASE);
 }
 
 enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
@@ -107,8 +126,8 @@ enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
 
 	mr_enter(h);
 	w = mr_find(h, b->window);
-	r = mr_find(h, b->region);
-	if (w && is_window(w) && (!r || r->kind == MR_REGION))
+	r = b->bytes ? mr_find(h, b->region) : NULL;
+	if (w && is_window(w) && (!b->bytes || (r && r->kind == MR_REGION)))
 		v = check(qp, w, r, b);
 	if (v == MR_OK)
 		bind(h, qp, w, r, b);

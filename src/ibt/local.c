@@ -15,8 +15,7 @@ static const char *why(const struct wqe *w, enum mr_verdict v)
 	case MR_OK:
 		break;
 	case MR_BAD_KEY:
-		return binds ? "no such window or region, or a new key whose "
-			       "upper 24 bits are not the window's"
+		return binds ? "there is no such window or region"
 			     : "no window is bound under this key";
 	case MR_BAD_PD:
 		return "window, region and queue pair are of different "
@@ -29,6 +28,12 @@ static const char *why(const struct wqe *w, enum mr_verdict v)
 		return "the window would reach out of its region";
 	case MR_BAD_QP:
 		return "the window is bound through another queue pair";
+	case MR_NO_BYTES:
+		return "a window of type 2 is bound to at least one byte; "
+		       "IBV_WR_LOCAL_INV unbinds it";
+	case MR_ZERO_BASED:
+		return "neither a window of type 1 nor the region of a window "
+		       "is IBV_ACCESS_ZERO_BASED";
 	case MR_IS_BOUND:
 		return "a window of type 2 is invalidated before it is bound "
 		       "again";

@@ -19,6 +19,8 @@
 	(IBV_ACCESS_MW_BIND | IBV_ACCESS_LOCAL_WRITE |                         \
 	 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |                    \
 	 IBV_ACCESS_REMOTE_ATOMIC)
+/* Flags that a row keeps. */
+#define KEPT (RIGHTS | IBV_ACCESS_ZERO_BASED)
 
 /* 0 or a positive errno, said. */
 static int check_access(unsigned int access)
@@ -73,7 +75,7 @@ static struct mr *row_new(struct v_context *c, struct v_pd *pd, void *addr,
 
 	host_lock(c->host);
 	row = mr_new(host_hca(c->host), pd->number, (uintptr_t)addr, length,
-		     iova, access & RIGHTS);
+		     iova, access & KEPT);
 	if (row)
 		row->share = share;
 	host_unlock(c->host);
@@ -175,8 +177,10 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 /* Other rights for the same memory: the keys that peers know stay. */
 static int change_access(struct v_context *c, struct v_mr *m, uint32_t access)
 {
+	uint32_t kept = (m->mr->access & ~(uint32_t)RIGHTS) | (access & RIGHTS);
+
 	host_lock(c->host);
-	__atomic_store_n(&m->mr->access, access & RIGHTS, __ATOMIC_RELEASE);
+	__atomic_store_n(&m->mr->access, kept, __ATOMIC_RELEASE);
 	host_unlock(c->host);
 	host_await_guests(c->host, keys_of(m->mr));
 	m->access = access;

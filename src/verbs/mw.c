@@ -68,9 +68,10 @@ int v_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 				    .rkey = ibv_inc_rkey(mw->rkey),
 				    .bind_info = bind->bind_info},
 		};
-	int err = v_post_send(qp, &wr, &bad);
 
-	if (!err)
-		mw->rkey = wr.bind_mw.rkey;
-	return err;
+	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_bind_mw: a window of type 1 is not "
+			      "IBV_ACCESS_ZERO_BASED");
+	return v_post_send(qp, &wr, &bad);
 }

@@ -74,16 +74,16 @@ static void put_inline(struct wqe *w, const struct ibv_sge *sge, int n)
 	}
 }
 
-int v_post_bind(struct wqe *w, const struct ibv_qp *qp, struct ibv_mw *mw,
-		uint32_t rkey, const struct ibv_mw_bind_info *info)
+int v_post_bind(struct wqe *w, struct ibv_mw *mw, uint32_t rkey,
+		const struct ibv_mw_bind_info *info)
 {
-	if (!mw || v_pd(mw->pd)->number != v_pd(qp->pd)->number ||
-	    (info->mr && v_pd(info->mr->pd)->number != v_pd(mw->pd)->number))
+	const struct mr *row = mw ? v_mw(mw)->mr : NULL;
+
+	if (!row)
 		return v_fail(EINVAL, V_INPUT,
-			      "binding a window: window, region and queue pair "
-			      "are of one domain");
-	w->imm_be = v_mw(mw)->mr->lkey;
-	w->rkey = rkey;
+			      "posting IBV_WR_BIND_MW without a window");
+	w->imm_be = row->lkey;
+	w->rkey = (row->lkey & ~0xffu) | (rkey & 0xff);
 	w->va = info->addr;
 	w->compare = info->length;
 	w->swap_add = (uint64_t)(info->mr ? info->mr->lkey : 0) << 32 |
@@ -129,8 +129,8 @@ static int put_operation(struct wqe *w, struct v_qp *q,
 				 wr->wr.ud.remote_qkey);
 	}
 	if (op == IBV_WR_BIND_MW)
-		return v_post_bind(w, &q->base.qp_base, wr->bind_mw.mw,
-				   wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+		return v_post_bind(w, wr->bind_mw.mw, wr->bind_mw.rkey,
+				   &wr->bind_mw.bind_info);
 	if (op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM ||
 	    op == IBV_WR_RDMA_READ || op == IBV_WR_ATOMIC_WRITE) {
 		w->va = wr->wr.rdma.remote_addr;
@@ -237,6 +237,8 @@ static int post_one_send(struct v_qp *q, const struct hca *h,
 		put_inline(w, wr->sg_list, wr->num_sge);
 	else
 		v_post_sges(w, wr->sg_list, (size_t)wr->num_sge);
+	if (w->opcode == HCA_WR_BIND_MW)
+		wr->bind_mw.mw->rkey = w->rkey;
 	*sum += V_POST_EACH + bytes;
 	wq_commit(sq);
 	return 0;

@@ -35,9 +35,13 @@ uint64_t v_post_total(const struct ibv_sge *sge, size_t n, uint32_t max);
 /* 0 or EINVAL, said. */
 int v_post_check_total(uint64_t bytes);
 void v_post_sges(struct wqe *w, const struct ibv_sge *sge, size_t n);
-/* The window's new key and what it opens, as ibt/local.c takes it. */
-int v_post_bind(struct wqe *w, const struct ibv_qp *qp, struct ibv_mw *mw,
-		uint32_t rkey, const struct ibv_mw_bind_info *info);
+/*
+ * The window's new key, w->rkey, and what it opens, as ibt/local.c takes it.
+ * The caller shows the key in mw->rkey when the request is posted: ibv_bind_mw
+ * (3) wants it of type 1, and irdma does the same of type 2.  EINVAL, said.
+ */
+int v_post_bind(struct wqe *w, struct ibv_mw *mw, uint32_t rkey,
+		const struct ibv_mw_bind_info *info);
 /* Where a datagram goes; EINVAL without an address handle, said. */
 int v_post_ud(struct v_qp *q, struct wqe *w, struct ibv_ah *ah, uint32_t qpn,
 	      uint32_t qkey);

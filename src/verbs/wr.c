@@ -112,10 +112,12 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *info)
 {
 	struct wqe *w = begin(ex, HCA_WR_BIND_MW);
-	int err = w ? v_post_bind(w, &ex->qp_base, mw, rkey, info) : 0;
+	int err = w ? v_post_bind(w, mw, rkey, info) : 0;
 
 	if (err)
 		fail(of(ex), err);
+	else if (w)
+		mw->rkey = w->rkey;
 }
 
 static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)

@@ -107,11 +107,50 @@ static void a_zero_based_window_counts_from_its_start(void **state)
 	uint64_t addr = 0;
 
 	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
-	b = binding(&w, w.w1);
+	b = binding(&w, w.w2);
 	b.access |= HCA_ZERO_BASED;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
 	assert_int_equal(reach(&w, b.rkey, 8, &addr), MR_OK);
 	assert_int_equal(addr, 0x5108);
+	b.window = w.w1->lkey;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_ZERO_BASED);
+	free(w.memory);
+}
+
+static void a_new_key_has_the_windows_upper_24_bits(void **state)
+{
+	struct world w;
+
+	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
+	for (int type = 1; type <= 2; type++) {
+		struct mr *window = type == 1 ? w.w1 : w.w2;
+		struct mw_bind b = binding(&w, window);
+		uint32_t key = (window->lkey & 0xffffff00) | 0x5a;
+		uint64_t addr;
+
+		b.rkey = 0x12345a;
+		assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+		assert_int_equal(reach(&w, b.rkey, 0x9100, &addr), MR_BAD_KEY);
+		assert_int_equal(reach(&w, key, 0x9100, &addr), MR_OK);
+	}
+	free(w.memory);
+}
+
+static void type_2_is_never_bound_to_nothing(void **state)
+{
+	struct world w;
+	struct mw_bind b;
+
+	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
+	b = binding(&w, w.w2);
+	b.bytes = 0;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_NO_BYTES);
+	b.region = 0;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_NO_BYTES);
+	b.window = w.w1->lkey;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
+	b.bytes = 1;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_BAD_KEY);
 	free(w.memory);
 }
 
@@ -222,10 +261,10 @@ static void a_binding_is_refused(void **state)
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OUTSIDE);
 	b.va = UINT64_MAX - 8;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OUTSIDE);
+	w.region->access |= HCA_ZERO_BASED;
 	b = binding(&w, w.w2);
-	b.rkey ^= 0x100;
-	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_BAD_KEY);
-	b = binding(&w, w.w2);
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_ZERO_BASED);
+	w.region->access &= ~(uint32_t)HCA_ZERO_BASED;
 	b.region = w.w1->lkey; /* a window on a window */
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_BAD_KEY);
 	b = binding(&w, w.w2);
@@ -233,6 +272,9 @@ static void a_binding_is_refused(void **state)
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_BAD_KEY);
 	b = binding(&w, w.w2);
 	w.qp.pd = 2;
+	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_BAD_PD);
+	w.qp.pd = 1;
+	w.region->pd = 2;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_BAD_PD);
 	free(w.memory);
 }
@@ -242,6 +284,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_window_opens_its_range_alone),
 		cmocka_unit_test(a_zero_based_window_counts_from_its_start),
+		cmocka_unit_test(a_new_key_has_the_windows_upper_24_bits),
+		cmocka_unit_test(type_2_is_never_bound_to_nothing),
 		cmocka_unit_test(type_2_is_of_one_queue_pair_and_one_life),
 		cmocka_unit_test(type_1_is_bound_again_and_never_invalidated),
 		cmocka_unit_test(

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * memorycheck: what the verbs for memory regions and memory windows promise a
+ * program, between two queue pairs of one process.  Prints a line a case, as
+ * verbcheck does; one thread.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "cases.h"
+#include "ends.h"
+
+enum {
+	WINDOW_BYTES = 64,
+	MR_RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND,
+};
+
+static struct ends e[2];
+
+static struct ibv_wc completed(struct ends *end)
+{
+	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+
+	EXPECT(ends_wait(end, &wc));
+	return wc;
+}
+
+static enum ibv_wc_status posted(struct ends *end, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+
+	wr->send_flags = IBV_SEND_SIGNALED;
+	EXPECT(ibv_post_send(end->qp, wr, &bad) == 0);
+	return completed(end).status;
+}
+
+/* e[0] writes to the beginning of e[1]'s region. */
+static enum ibv_wc_status write_by(uint32_t rkey)
+{
+	struct ibv_sge sge = {(uintptr_t)e[0].region, WINDOW_BYTES,
+			      e[0].mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_RDMA_WRITE,
+				 .wr.rdma = {(uintptr_t)e[1].region, rkey}};
+
+	return posted(&e[0], &wr);
+}
+
+/* A window of e[1]'s, and a region that it may lie on. */
+struct window {
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+};
+
+static struct window window_open(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	struct window w = {ibv_reg_mr(pd, e[1].region, ENDS_SIZE, MR_RIGHTS),
+			   ibv_alloc_mw(pd, type)};
+
+	EXPECT(w.mr && w.mw);
+	return w;
+}
+
+static void window_close(struct window *w)
+{
+	EXPECT(ibv_dealloc_mw(w->mw) == 0);
+	EXPECT(ibv_dereg_mr(w->mr) == 0);
+}
+
+static struct ibv_mw_bind_info info_of(const struct window *w, size_t bytes)
+{
+	return (struct ibv_mw_bind_info){w->mr, (uintptr_t)e[1].region, bytes,
+					 IBV_ACCESS_REMOTE_WRITE};
+}
+
+static enum ibv_wc_status bind(struct window *w, uint32_t rkey, size_t bytes)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW,
+				 .bind_mw = {w->mw, rkey, info_of(w, bytes)}};
+
+	return posted(&e[1], &wr);
+}
+
+static enum ibv_wc_status invalidate(uint32_t rkey)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_LOCAL_INV,
+				 .invalidate_rkey = rkey};
+
+	return posted(&e[1], &wr);
+}
+
+static void a_region_has_one_key(void)
+{
+	ends_open_pair(e);
+	EXPECT(e[0].mr->lkey == e[0].mr->rkey);
+	EXPECT(write_by(e[1].mr->lkey) == IBV_WC_SUCCESS);
+	ends_close_pair(e);
+}
+
+static void a_new_key_has_the_lower_8_bits_given(void)
+{
+	struct window w;
+	uint32_t upper;
+
+	ends_open_pair(e);
+	w = window_open(e[1].pd, IBV_MW_TYPE_2);
+	upper = w.mw->rkey >> 8;
+	for (uint32_t given = 1024; given < 1027; given++) {
+		EXPECT(bind(&w, given, WINDOW_BYTES) == IBV_WC_SUCCESS);
+		EXPECT(w.mw->rkey == (upper << 8 | (given & 0xff)));
+		EXPECT(write_by(w.mw->rkey) == IBV_WC_SUCCESS);
+		EXPECT(invalidate(w.mw->rkey) == IBV_WC_SUCCESS);
+	}
+	EXPECT(write_by(w.mw->rkey) == IBV_WC_REM_ACCESS_ERR);
+	window_close(&w);
+	ends_close_pair(e);
+}
+
+/* The same by a call for each field. */
+static void a_key_is_given_by_ibv_wr_bind_mw(void)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = {4, 4, 1, 1, 0},
+		.comp_mask =
+			IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_BIND_MW,
+	};
+	struct ibv_mw_bind_info info;
+	struct ibv_qp_ex *ex;
+	struct ibv_qp *qp;
+	struct window w;
+
+	for (int i = 0; i < 2; i++)
+		ends_open(&e[i], IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
+	w = window_open(e[1].pd, IBV_MW_TYPE_2);
+	init.send_cq = init.recv_cq = e[1].cq;
+	init.pd = e[1].pd;
+	qp = ibv_create_qp_ex(e[1].ctx, &init);
+	EXPECT(qp);
+	ends_replace_qp(&e[1], qp, ENDS_ALL_REMOTE);
+	ends_connect(&e[0], &e[1]);
+	ex = ibv_qp_to_qp_ex(qp);
+	info = info_of(&w, WINDOW_BYTES);
+	ibv_wr_start(ex);
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_bind_mw(ex, w.mw, 0x12345a, &info);
+	EXPECT(ibv_wr_complete(ex) == 0);
+	EXPECT(completed(&e[1]).status == IBV_WC_SUCCESS);
+	EXPECT((w.mw->rkey & 0xff) == 0x5a);
+	EXPECT(write_by(w.mw->rkey) == IBV_WC_SUCCESS);
+	window_close(&w);
+	ends_close_pair(e);
+}
+
+/* IBTA o10-37.2.40 */
+static void type_2_is_never_bound_to_nothing(void)
+{
+	struct window w;
+
+	ends_open_pair(e);
+	w = window_open(e[1].pd, IBV_MW_TYPE_2);
+	EXPECT(bind(&w, 1, 0) == IBV_WC_MW_BIND_ERR);
+	EXPECT(ends_state(&e[1]) == IBV_QPS_ERR);
+	window_close(&w);
+	ends_close_pair(e);
+}
+
+static void type_1_is_never_zero_based(void)
+{
+	struct ibv_mw_bind of_1 = {0};
+	struct window w;
+
+	ends_open_pair(e);
+	w = window_open(e[1].pd, IBV_MW_TYPE_1);
+	of_1.bind_info = info_of(&w, WINDOW_BYTES);
+	of_1.bind_info.mw_access_flags |= IBV_ACCESS_ZERO_BASED;
+	EXPECT(ibv_bind_mw(e[1].qp, w.mw, &of_1) == EINVAL);
+	window_close(&w);
+	ends_close_pair(e);
+}
+
+/* Window and region of one domain, the queue pair of another. */
+static void a_binding_across_domains(enum ibv_mw_type type)
+{
+	struct ibv_mw_bind of_1 = {.send_flags = IBV_SEND_SIGNALED};
+	struct ibv_pd *pd;
+	struct window w;
+
+	ends_open_pair(e);
+	pd = ibv_alloc_pd(e[1].ctx);
+	w = window_open(pd, type);
+	of_1.bind_info = info_of(&w, WINDOW_BYTES);
+	if (type == IBV_MW_TYPE_1) {
+		of_1.bind_info.mr = e[1].mr;
+		EXPECT(ibv_bind_mw(e[1].qp, w.mw, &of_1) == EPERM);
+		of_1.bind_info.mr = w.mr;
+		EXPECT(ibv_bind_mw(e[1].qp, w.mw, &of_1) == 0);
+		EXPECT(completed(&e[1]).status == IBV_WC_MW_BIND_ERR);
+	} else {
+		EXPECT(bind(&w, 1, WINDOW_BYTES) == IBV_WC_MW_BIND_ERR);
+	}
+	window_close(&w);
+	EXPECT(ibv_dealloc_pd(pd) == 0);
+	ends_close_pair(e);
+}
+
+static void bindings_across_domains_complete_in_error(void)
+{
+	a_binding_across_domains(IBV_MW_TYPE_1);
+	a_binding_across_domains(IBV_MW_TYPE_2);
+}
+
+int main(void)
+{
+	cases_run("a region has one key for both sides", a_region_has_one_key);
+	cases_run("a new key has the lower 8 bits given",
+		  a_new_key_has_the_lower_8_bits_given);
+	cases_run("a key is given by ibv_wr_bind_mw, too",
+		  a_key_is_given_by_ibv_wr_bind_mw);
+	cases_run("a window of type 2 is never bound to nothing",
+		  type_2_is_never_bound_to_nothing);
+	cases_run("a window of type 1 is never zero-based",
+		  type_1_is_never_zero_based);
+	cases_run("bindings across domains complete in error",
+		  bindings_across_domains_complete_in_error);
+	return cases_end();
+}
