@@ -116,7 +116,7 @@ static enum far_answer execute(struct far_link *l, struct qp *qp,
 	qp->far.rx_packets++;
 	if (v) {
 		request_refuse(l, qp, r, v, &x);
-		return FAR_REFUSED;
+		return verdict_row(v)->silent ? FAR_CLOSED : FAR_REFUSED;
 	}
 	return l->is_asked ? FAR_ASKED_IT : FAR_DONE;
 }

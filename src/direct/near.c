@@ -202,6 +202,7 @@ static enum hca_status status_of(enum verdict v)
 	case V_RNR:
 	case V_REMOTE_FAULT:
 	case V_RECV_MEMORY:
+	case V_INVALIDATE:
 		break;
 	}
 	return HCA_REM_OP_ERR;
@@ -517,7 +518,7 @@ static void fail(struct ibt *t, struct ibt_qp *q, enum verdict v,
 {
 	if (q->qp->state == HCA_QP_ERR || q->qp->state == HCA_QP_RESET)
 		return;
-	q->counters->fatal_naks_tx++;
+	q->counters->fatal_naks_tx += !verdict_row(v)->silent;
 	ibt_explain(t, q, x);
 	ibt_qp_fail(t, q, verdict_row(v)->event);
 }

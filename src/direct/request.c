@@ -13,7 +13,6 @@ static const char *const details[] = {
 	"more READs and atomics at once than max_dest_rd_atomic",
 	"an atomic's address is not a multiple of 8",
 	"an ATOMIC WRITE is of 8 bytes, aligned to 8",
-	"only a memory window of type 2 can be invalidated",
 };
 
 enum { DETAILS = sizeof details / sizeof details[0] };
@@ -85,7 +84,7 @@ static struct cqe completion_of(const struct far_link *l, const struct qp *qp,
 
 	if (imm)
 		c.wc_flags = HCA_WC_WITH_IMM;
-	if (r->opcode == HCA_WR_SEND_INV)
+	if (r->opcode == HCA_WR_SEND_INV && !status)
 		c.wc_flags = HCA_WC_WITH_INV;
 	if (c.wc_flags)
 		c.imm_be = r->imm_be;

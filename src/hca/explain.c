@@ -125,6 +125,7 @@ static void put_subject(struct text *t, const struct explain *x)
 	case EXPLAIN_REMOTE_KEY:
 	case EXPLAIN_REMOTE_FAULT:
 	case EXPLAIN_REMOTE_INVALID:
+	case EXPLAIN_INVALIDATE:
 		put(t, "refused a request of QP 0x%06x: ", x->dest_qpn);
 		break;
 	case EXPLAIN_NONE:
@@ -143,6 +144,17 @@ static void put_nak(struct text *t, const struct explain *x, const char *what)
 		    " to remote key 0x%08x, [0x%" PRIx64 ", +%" PRIu64
 		    " bytes)",
 		    x->key, x->va, x->bytes);
+}
+
+static const char *why_not_invalidated(uint32_t verdict)
+{
+	if (verdict == MR_NO_RIGHT)
+		return "it is not a memory window of type 2";
+	if (verdict == MR_BAD_PD)
+		return "the window belongs to another protection domain";
+	if (verdict == MR_BAD_QP)
+		return "the window is bound to another queue pair";
+	return "no memory window is bound under it";
 }
 
 /* What happened here. */
@@ -174,6 +186,12 @@ static void put_local_reason(struct text *t, const struct explain *x)
 		break;
 	case EXPLAIN_REMOTE_INVALID:
 		put(t, "%s", x->detail ? x->detail : "invalid");
+		break;
+	case EXPLAIN_INVALIDATE:
+		put(t,
+		    "SEND with invalidate of key 0x%08x: %s; it is not "
+		    "answered (IBTA 9.9.6.3)",
+		    x->key, why_not_invalidated(x->verdict));
 		break;
 	case EXPLAIN_DROPPED:
 		put(t, "dropped a message of QP 0x%06x, as UC and UD do: %s",
@@ -259,6 +277,7 @@ static void put_peer_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_REMOTE_KEY:
 	case EXPLAIN_REMOTE_FAULT:
 	case EXPLAIN_REMOTE_INVALID:
+	case EXPLAIN_INVALIDATE:
 	case EXPLAIN_DROPPED:
 	case EXPLAIN_CQ_OVERRUN:
 		break;

@@ -19,6 +19,7 @@ enum explain_cause {
 	EXPLAIN_REMOTE_KEY,	/* a peer's key, range or right was refused */
 	EXPLAIN_REMOTE_FAULT,	/* a peer's target memory is not mapped */
 	EXPLAIN_REMOTE_INVALID, /* a peer's request was refused as invalid */
+	EXPLAIN_INVALIDATE,	/* a peer's key cannot be invalidated */
 	EXPLAIN_NAK_ACCESS,	/* the peer answered remote access error */
 	EXPLAIN_NAK_INVALID,	/* the peer answered invalid request */
 	EXPLAIN_NAK_OPERATION,	/* the peer answered remote operational error */

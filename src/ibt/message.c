@@ -198,7 +198,7 @@ void message_complete(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		c.imm_be = p->immdt.imm_be;
 		c.wc_flags = HCA_WC_WITH_IMM;
 	}
-	if (p->info->ext & OPCODE_EXT_IETH) {
+	if ((p->info->ext & OPCODE_EXT_IETH) && !status) {
 		c.imm_be = p->ieth.rkey;
 		c.wc_flags = HCA_WC_WITH_INV;
 	}
@@ -213,15 +213,10 @@ enum verdict message_invalidate(struct hca *h, const struct qp *qp,
 
 	if (v == MR_OK)
 		return V_OK;
-	if (v == MR_NO_RIGHT) {
-		x->cause = EXPLAIN_REMOTE_INVALID;
-		x->detail = "only a memory window of type 2 can be invalidated";
-		return V_ACCESS;
-	}
-	x->cause = EXPLAIN_REMOTE_KEY;
+	x->cause = EXPLAIN_INVALIDATE;
 	x->key = rkey;
 	x->verdict = v;
-	return V_ACCESS;
+	return V_INVALIDATE;
 }
 
 static enum verdict apply_send(struct ibt *t, struct ibt_qp *q,

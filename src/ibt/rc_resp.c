@@ -225,12 +225,14 @@ static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	if (!x->cause)
 		x->cause = EXPLAIN_REMOTE_INVALID;
 	ibt_explain(t, q, x);
-	q->counters->fatal_naks_tx++;
-	q->counters->access_naks_tx += v == V_ACCESS;
-	r->tombstone = true;
-	r->tomb_psn = r->epsn;
-	r->tomb_syndrome = syndrome;
-	rc_reply_ack(t, q, r->epsn, syndrome);
+	if (!row->silent) {
+		q->counters->fatal_naks_tx++;
+		q->counters->access_naks_tx += v == V_ACCESS;
+		r->tombstone = true;
+		r->tomb_psn = r->epsn;
+		r->tomb_syndrome = syndrome;
+		rc_reply_ack(t, q, r->epsn, syndrome);
+	}
 	if (row->recv_status)
 		message_complete(t, q, p, (enum hca_status)row->recv_status);
 	if (q->qp->state != HCA_QP_ERR)

@@ -42,6 +42,7 @@ static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		drop(t, q, x, IBT_DROP_RECEIVE);
 		break;
 	case V_INVALID:
+	case V_INVALIDATE:
 		drop(t, q, x, IBT_DROP_INVALID);
 		break;
 	case V_TOO_LONG:

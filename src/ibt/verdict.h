@@ -19,11 +19,14 @@ enum verdict {
 	V_REMOTE_FAULT, /* the target memory is not mapped */
 	V_TOO_LONG,	/* longer than the receive buffers */
 	V_RECV_MEMORY,	/* the receive's own SGEs are unusable */
+	/* A key that cannot be invalidated: class J of IBTA 9.9.6.3, of which
+	 * the requester is told nothing. */
+	V_INVALIDATE,
 };
 
 struct verdict_row {
 	uint8_t syndrome;	      /* AETH; the RNR timer is added */
-	bool fatal;		      /* the QP fails */
+	bool silent;		      /* there is no answer */
 	uint8_t recv_status;	      /* of the receive under way; 0: flushed */
 	enum engine_event_type event; /* ENGINE_EXPLAIN: none */
 };

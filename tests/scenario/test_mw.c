@@ -77,15 +77,64 @@ static void a_peer_writes_until_it_invalidates(void **state)
 	duo_free(d);
 }
 
-static void a_wrong_key_to_invalidate_is_an_access_error(void **state)
+/*
+ * IBTA 9.9.6.3, class J: the responder completes its receive in error and
+ * fails, and answers nothing.
+ */
+static void refuse_invalidation_of(struct duo *d, uint32_t key, uint32_t why)
+{
+	struct cqe c;
+
+	duo_recv(d, 1, 8192, 4096);
+	duo_recv(d, 1, 8192, 4096);
+	post(d, 0, HCA_WR_SEND, 0);
+	post(d, 0, HCA_WR_SEND_INV, key);
+	duo_run(d, d->now_ns + duo_tries_ns(d, 0) / 2);
+	assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
+	assert_false(duo_poll(d, 0, &c));
+	assert_int_equal(d->side[0].qp->state, HCA_QP_RTS);
+	assert_done(d, 1, HCA_SUCCESS, HCA_WC_RECV);
+	assert_true(duo_poll(d, 1, &c));
+	assert_int_equal(c.status, HCA_REM_INV_REQ_ERR);
+	assert_int_equal(c.wc_flags, 0);
+	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
+	assert_int_equal(d->side[1].explained.cause, EXPLAIN_INVALIDATE);
+	assert_int_equal(d->side[1].explained.key, key);
+	assert_int_equal(d->side[1].explained.verdict, why);
+	d->liveness = ENGINE_PEER_UNKNOWN;
+	duo_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+}
+
+static void a_wrong_key_to_invalidate_is_not_answered(void **state)
 {
 	struct duo *d = duo_new(1, 16);
 
-	duo_recv(d, 1, 8192, 4096);
-	post(d, 0, HCA_WR_SEND_INV, d->side[1].mr->rkey);
+	refuse_invalidation_of(d, d->side[1].mr->rkey ^ 0x5a00, MR_BAD_KEY);
+	duo_free(d);
+}
+
+static void a_region_is_not_invalidated(void **state)
+{
+	struct duo *d = duo_new(1, 16);
+
+	refuse_invalidation_of(d, d->side[1].mr->rkey, MR_NO_RIGHT);
+	duo_free(d);
+}
+
+static void a_window_of_another_queue_pair_is_not_invalidated(void **state)
+{
+	struct duo *d = duo_new(1, 16);
+	struct mr *w = window(d, 1);
+	uint32_t key = w->lkey ^ 9;
+
+	bind(d, 1, w, key);
+	duo_post(d, 1);
 	duo_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_REM_ACCESS_ERR, 0);
-	assert_done(d, 1, HCA_WR_FLUSH_ERR, 0);
+	assert_done(d, 1, HCA_SUCCESS, HCA_WC_BIND_MW);
+	w->qpn ^= 1;
+	refuse_invalidation_of(d, key, MR_BAD_QP);
+	assert_int_equal(w->rkey, key);
 	duo_free(d);
 }
 
@@ -169,7 +218,10 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_peer_writes_until_it_invalidates),
-		cmocka_unit_test(a_wrong_key_to_invalidate_is_an_access_error),
+		cmocka_unit_test(a_wrong_key_to_invalidate_is_not_answered),
+		cmocka_unit_test(a_region_is_not_invalidated),
+		cmocka_unit_test(
+			a_window_of_another_queue_pair_is_not_invalidated),
 		cmocka_unit_test(local_requests_complete_in_their_turn),
 		cmocka_unit_test(a_refused_binding_ends_the_queue_pair_in_turn),
 	};
