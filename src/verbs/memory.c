@@ -187,68 +187,118 @@ static int change_access(struct v_context *c, struct v_mr *m, uint32_t access)
 	return 0;
 }
 
-static int rereg_fail(int err)
+static int rereg_fail(int err, int answer)
 {
 	errno = err;
-	return IBV_REREG_MR_ERR_INPUT;
+	return answer;
+}
+
+/*
+ * What rdma-core's library refuses itself: the old region is valid, which
+ * ibv_rereg_mr(3) promises of this answer alone.  0 or EINVAL, said.
+ */
+static int rereg_check(const struct v_mr *m, int flags, const struct ibv_pd *pd,
+		       const void *addr, size_t length, int access)
+{
+	if (m->dm || m->is_imported)
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_rereg_mr of device memory or an imported "
+			      "region");
+	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
+		return v_fail(EINVAL, V_INPUT, "ibv_rereg_mr: flags");
+	if ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_rereg_mr: IBV_REREG_MR_CHANGE_PD without a "
+			      "domain");
+	if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!length || !addr))
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_rereg_mr: IBV_REREG_MR_CHANGE_TRANSLATION "
+			      "without an address or a length");
+	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_rereg_mr: access without "
+			      "IBV_REREG_MR_CHANGE_ACCESS");
+	return 0;
 }
 
 /*
  * A region that moves has new keys: the old row goes when the new one stands,
- * so that no one meets a row half changed.
+ * so that no one meets a row half changed.  0, or an errno, said: then nothing
+ * has changed.
  */
+static int replace_row(struct v_context *c, struct v_mr *m, struct v_pd *pd,
+		       void *addr, size_t length, uint64_t iova,
+		       uint32_t access)
+{
+	struct mr *row = row_new(c, pd, addr, length, iova, access);
+	int err;
+
+	if (!row)
+		return errno;
+	err = row_free(c, m->mr,
+		       "ibv_rereg_mr with windows bound to the region");
+	if (err) {
+		row_free(c, row, "the new row");
+		return err;
+	}
+	m->mr = row;
+	m->iova = iova;
+	m->access = access;
+	show_row(m, addr, length);
+	return 0;
+}
+
+/* What the kernel would be asked to do.  0, or an errno, said. */
+static int rereg(struct v_context *c, struct v_mr *m, int flags,
+		 struct ibv_pd *pd, void *addr, size_t length, uint32_t access)
+{
+	bool moved = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+	uint64_t iova = moved ? (uintptr_t)addr : m->iova;
+	int err = check_access(access);
+
+	if (!err && moved)
+		err = check_range(addr, length);
+	if (err)
+		return err;
+	if (flags == IBV_REREG_MR_CHANGE_ACCESS)
+		return change_access(c, m, access);
+	if (moved && (access & IBV_ACCESS_ZERO_BASED))
+		iova = 0;
+	if (!moved) {
+		addr = m->base.addr;
+		length = m->base.length;
+	}
+	err = replace_row(c, m, v_pd(pd), addr, length, iova, access);
+	if (err)
+		return err;
+	count_down(&v_pd(m->base.pd)->users);
+	count_up(&v_pd(pd)->users);
+	m->base.pd = pd;
+	return 0;
+}
+
 int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 		 size_t length, int access)
 {
 	struct v_context *c = v_context(mr->context);
 	struct v_mr *m = v_mr(mr);
-	struct ibv_pd *to = flags & IBV_REREG_MR_CHANGE_PD ? pd : mr->pd;
-	bool moved = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
-	uint32_t rights = flags & IBV_REREG_MR_CHANGE_ACCESS ? (uint32_t)access
-							     : m->access;
-	uint64_t iova = moved ? (uintptr_t)addr : m->iova;
-	struct mr *row;
 	int err;
 
 	if (!v_is_ours(c))
-		return rereg_fail(v_fail(EPERM, V_FORKED, "ibv_rereg_mr"));
-	if (m->dm || m->is_imported)
-		return rereg_fail(v_fail(EINVAL, V_INPUT,
-					 "ibv_rereg_mr of device memory or an "
-					 "imported region"));
-	if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || !flags || !to)
-		return rereg_fail(v_fail(EINVAL, V_INPUT,
-					 "ibv_rereg_mr: flags or domain"));
-	err = check_access(rights);
-	if (!err && moved)
-		err = check_range(addr, length);
+		return rereg_fail(v_fail(EPERM, V_FORKED, "ibv_rereg_mr"),
+				  IBV_REREG_MR_ERR_CMD);
+	err = rereg_check(m, flags, pd, addr, length, access);
 	if (err)
-		return rereg_fail(err);
-	if (flags == IBV_REREG_MR_CHANGE_ACCESS)
-		return change_access(c, m, rights);
-	if (!moved) {
-		addr = mr->addr;
-		length = mr->length;
-	} else if (rights & IBV_ACCESS_ZERO_BASED) {
-		iova = 0;
-	}
-	row = row_new(c, v_pd(to), addr, length, iova, rights);
-	if (!row)
-		return IBV_REREG_MR_ERR_CMD;
-	err = row_free(c, m->mr,
-		       "ibv_rereg_mr with windows bound to the region");
-	if (err) {
-		row_free(c, row, "the new row");
-		return rereg_fail(err);
-	}
-	m->mr = row;
-	m->iova = iova;
-	m->access = rights;
-	show_row(m, addr, length);
-	count_down(&v_pd(mr->pd)->users);
-	count_up(&v_pd(to)->users);
-	mr->pd = to;
-	return 0;
+		return rereg_fail(err, IBV_REREG_MR_ERR_INPUT);
+	if (!flags)
+		return rereg_fail(
+			v_fail(EINVAL, V_INPUT, "ibv_rereg_mr: flags are 0"),
+			IBV_REREG_MR_ERR_CMD);
+	err = rereg(c, m, flags, flags & IBV_REREG_MR_CHANGE_PD ? pd : mr->pd,
+		    addr, length,
+		    flags & IBV_REREG_MR_CHANGE_ACCESS ? (uint32_t)access
+						       : m->access);
+	return err ? rereg_fail(err, IBV_REREG_MR_ERR_CMD) : 0;
 }
 
 void v_mr_drop(struct v_mr *m)

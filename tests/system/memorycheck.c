@@ -98,6 +98,74 @@ static void a_region_has_one_key(void)
 	ends_close_pair(e);
 }
 
+/* The answer to a request that is refused, which changes nothing. */
+static int rereg(int flags, struct ibv_pd *pd, size_t length, int access,
+		 int want_errno)
+{
+	struct ibv_mr before = *e[1].mr;
+	int answer;
+
+	errno = 0;
+	answer = ibv_rereg_mr(e[1].mr, flags, pd, e[1].region, length, access);
+	EXPECT(errno == want_errno);
+	EXPECT(!memcmp(&before, e[1].mr, sizeof(before)));
+	return answer;
+}
+
+static void a_rereg_that_the_library_refuses(void)
+{
+	ends_open_pair(e);
+	EXPECT(rereg(IBV_REREG_MR_CHANGE_TRANSLATION, NULL, 0, 0, EINVAL) ==
+	       IBV_REREG_MR_ERR_INPUT);
+	EXPECT(rereg(IBV_REREG_MR_CHANGE_PD, NULL, 0, 0, EINVAL) ==
+	       IBV_REREG_MR_ERR_INPUT);
+	EXPECT(rereg(IBV_REREG_MR_CHANGE_PD, e[1].pd, 0, IBV_ACCESS_LOCAL_WRITE,
+		     EINVAL) == IBV_REREG_MR_ERR_INPUT);
+	EXPECT(rereg(1 << 20, NULL, 0, 0, EINVAL) == IBV_REREG_MR_ERR_INPUT);
+	EXPECT(write_by(e[1].mr->rkey) == IBV_WC_SUCCESS);
+	ends_close_pair(e);
+}
+
+/* The same of one that the kernel refuses; here it is as good. */
+static void a_rereg_that_the_kernel_refuses(void)
+{
+	struct ibv_pd *pd;
+	struct window w;
+
+	ends_open_pair(e);
+	pd = ibv_alloc_pd(e[1].ctx);
+	EXPECT(rereg(0, NULL, 0, 0, EINVAL) == IBV_REREG_MR_ERR_CMD);
+	EXPECT(rereg(IBV_REREG_MR_CHANGE_ACCESS, NULL, 0,
+		     IBV_ACCESS_REMOTE_WRITE, EINVAL) == IBV_REREG_MR_ERR_CMD);
+	EXPECT(rereg(IBV_REREG_MR_CHANGE_TRANSLATION, NULL, SIZE_MAX / 2, 0,
+		     EFAULT) == IBV_REREG_MR_ERR_CMD);
+	EXPECT(write_by(e[1].mr->rkey) == IBV_WC_SUCCESS);
+	w = window_open(e[1].pd, IBV_MW_TYPE_2);
+	EXPECT(bind(&w, 1, WINDOW_BYTES) == IBV_WC_SUCCESS);
+	EXPECT(ibv_rereg_mr(w.mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0) ==
+	       IBV_REREG_MR_ERR_CMD);
+	EXPECT(errno == EBUSY && w.mr->pd == e[1].pd);
+	EXPECT(write_by(w.mw->rkey) == IBV_WC_SUCCESS);
+	window_close(&w);
+	EXPECT(ibv_dealloc_pd(pd) == 0);
+	ends_close_pair(e);
+}
+
+static void a_rereg_moves_a_region(void)
+{
+	uint32_t first;
+
+	ends_open_pair(e);
+	first = e[1].mr->rkey;
+	EXPECT(ibv_rereg_mr(e[1].mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+			    e[1].region, WINDOW_BYTES, 0) == 0);
+	EXPECT(e[1].mr->length == WINDOW_BYTES);
+	EXPECT(e[1].mr->lkey == e[1].mr->rkey && e[1].mr->rkey != first);
+	EXPECT(write_by(e[1].mr->rkey) == IBV_WC_SUCCESS);
+	EXPECT(write_by(first) == IBV_WC_REM_ACCESS_ERR);
+	ends_close_pair(e);
+}
+
 static void a_new_key_has_the_lower_8_bits_given(void)
 {
 	struct window w;
@@ -215,6 +283,12 @@ static void bindings_across_domains_complete_in_error(void)
 int main(void)
 {
 	cases_run("a region has one key for both sides", a_region_has_one_key);
+	cases_run("a rereg that the library refuses is an input error",
+		  a_rereg_that_the_library_refuses);
+	cases_run("a rereg that the kernel refuses is a command error",
+		  a_rereg_that_the_kernel_refuses);
+	cases_run("a rereg moves a region, which has another key",
+		  a_rereg_moves_a_region);
 	cases_run("a new key has the lower 8 bits given",
 		  a_new_key_has_the_lower_8_bits_given);
 	cases_run("a key is given by ibv_wr_bind_mw, too",
