@@ -68,12 +68,14 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 	return &s->base;
 }
 
-/* The basic type with what the plain verb has; others are not built. */
+/* The basic type with what the plain verb has; others are not built.  Its
+ * completion queue is for those, and ignored as the kernel does. */
 struct ibv_srq *v_create_srq_ex(struct ibv_context *context,
 				struct ibv_srq_init_attr_ex *a)
 {
 	struct ibv_srq_init_attr plain = {a->srq_context, a->attr};
-	uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+	uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			 IBV_SRQ_INIT_ATTR_CQ;
 
 	if ((a->comp_mask & ~known) ||
 	    ((a->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) &&

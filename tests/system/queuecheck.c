@@ -203,6 +203,28 @@ static struct ibv_qp *ex_open(struct ends *e, struct ibv_cq *cq, uint64_t ops)
 	return ibv_create_qp_ex(e->ctx, &init);
 }
 
+/* As rdma-core and the kernel ignore it. */
+static void a_basic_shared_queue_may_name_a_completion_queue(void)
+{
+	struct ibv_srq_init_attr_ex init = {
+		.attr = {.max_wr = 4, .max_sge = 1},
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_BASIC,
+	};
+	struct ibv_srq *srq;
+
+	both_open();
+	init.pd = b.pd;
+	init.cq = b.cq;
+	srq = ibv_create_srq_ex(b.ctx, &init);
+	EXPECT(srq);
+	EXPECT(srq && ibv_destroy_srq(srq) == 0);
+	init.srq_type = IBV_SRQT_XRC;
+	EXPECT(!ibv_create_srq_ex(b.ctx, &init) && errno == EOPNOTSUPP);
+	both_close();
+}
+
 static void a_region_with_windows_stays(void)
 {
 	struct ibv_mw *mw;
@@ -443,6 +465,8 @@ int main(void)
 		  what_is_posted_leaves_without_a_poll);
 	cases_run("a shared queue is what was asked",
 		  a_shared_queue_is_what_was_asked);
+	cases_run("a basic shared queue may name a completion queue",
+		  a_basic_shared_queue_may_name_a_completion_queue);
 	cases_run("the limit event comes once", the_limit_event_comes_once);
 	cases_run("a dying queue pair says its last",
 		  a_dying_queue_pair_says_its_last);
