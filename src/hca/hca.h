@@ -233,7 +233,7 @@ struct wq_to {
 	uint32_t qpn, qkey;
 	uint8_t tos, ttl;
 	uint8_t bursts; /* as in hca_ah */
-	uint8_t mtu;	/* IBV_MTU_*, of the port, as posting checks it */
+	uint8_t mtu;	/* IBV_MTU_*, of the port; 0: there is no address */
 	uint8_t local;	/* as in hca_ah */
 	uint8_t reserved;
 	uint16_t port; /* the same */

@@ -153,13 +153,19 @@ void rc_req_stop(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	rc_comp_retire(t, q);
 }
 
-static const char *refuse(const struct ibt_qp *q, const struct wqe *w)
+/* What no memory could make right. */
+static enum hca_status refuse(const struct ibt_qp *q, const struct wqe *w,
+			      struct explain *x)
 {
+	x->cause = EXPLAIN_LOCAL_OP;
+	x->detail = "the queue pair's max_rd_atomic is 0";
 	if (rc_req_is_read(w) && !q->qp->attr.max_rd_atomic)
-		return "the queue pair's max_rd_atomic is 0";
+		return HCA_LOC_QP_OP_ERR;
+	x->detail = "an atomic needs SGEs of 8 bytes in all";
 	if ((is_atomic(w) || is_atomic_write(w)) && w->bytes != 8)
-		return "an atomic needs SGEs of 8 bytes in all";
-	return NULL;
+		return HCA_LOC_LEN_ERR;
+	x->detail = NULL;
+	return HCA_SUCCESS;
 }
 
 static bool may_send(const struct ibt_qp *q)
@@ -240,19 +246,16 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
 	struct rc_req *r = &q->req;
 	struct req_note *n = rc_req_note(q, r->wqe);
-	struct explain x = {.cause = EXPLAIN_LOCAL_OP};
+	struct explain x = {.cause = EXPLAIN_NONE};
 	uint32_t unit = q->way == IBT_WAY_DIRECT ? t->piece : q->mtu;
 	enum hca_status status;
 
 	if (is_held_back(r, w))
 		return false;
 	memset(n, 0, sizeof *n);
-	x.detail = refuse(q, w);
-	if (x.detail) {
-		rc_req_stop(t, q, w, HCA_LOC_QP_OP_ERR, &x);
-		return false;
-	}
-	status = judge(t, q, w, &x);
+	status = refuse(q, w, &x);
+	if (!status)
+		status = judge(t, q, w, &x);
 	if (status) {
 		rc_req_stop(t, q, w, status, &x);
 		return false;

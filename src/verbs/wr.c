@@ -55,7 +55,8 @@ static struct wqe *begin(struct ibv_qp_ex *ex, enum hca_wr opcode)
 	}
 	memset(w, 0, sizeof(*w));
 	if (q->qp->type == HCA_QPT_UD)
-		wq_to(&q->qp->sq, w)->mtu = 0; /* ibv_wr_set_ud_addr's */
+		/* ibv_wr_set_ud_addr's */
+		*wq_to(&q->qp->sq, w) = (struct wq_to){0};
 	w->wr_id = ex->wr_id;
 	w->opcode = (uint8_t)opcode;
 	w->flags = (uint8_t)(ex->wr_flags & FLAGS);

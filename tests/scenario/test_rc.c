@@ -159,6 +159,31 @@ static void an_atomic_write_must_be_aligned(void **state)
 	duo_free(d);
 }
 
+static void an_atomic_of_other_than_8_bytes_is_a_length_error(void **state)
+{
+	static const enum hca_wr ops[] = {HCA_WR_ATOMIC_CAS, HCA_WR_ATOMIC_FADD,
+					  HCA_WR_ATOMIC_WRITE};
+	static const uint32_t lengths[] = {0, 7, 9};
+	uint64_t left = 5, got;
+
+	for (size_t k = 0; k < TEST_COUNT(ops) * TEST_COUNT(lengths); k++) {
+		struct duo *d = duo_new(3, 16);
+		struct wqe *w = duo_send(d, 0, ops[k % TEST_COUNT(ops)], 0,
+					 lengths[k / TEST_COUNT(ops)], 64);
+
+		w->compare = left;
+		w->swap_add = 1;
+		memcpy(d->side[1].memory.bytes + 64, &left, 8);
+		duo_post(d, 0);
+		duo_run(d, d->now_ns + LONG);
+		assert_done(d, 0, HCA_LOC_LEN_ERR, 0);
+		assert_int_equal(d->side[0].explained.cause, EXPLAIN_LOCAL_OP);
+		memcpy(&got, d->side[1].memory.bytes + 64, 8);
+		assert_int_equal(got, left);
+		duo_free(d);
+	}
+}
+
 static void mixed_work_survives_loss_of_a_fifth(void **state)
 {
 	for (uint64_t seed = 1; seed <= 30; seed++) {
@@ -575,6 +600,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(atomics_return_what_they_found),
 		cmocka_unit_test(an_atomic_write_is_executed_once),
 		cmocka_unit_test(an_atomic_write_must_be_aligned),
+		cmocka_unit_test(
+			an_atomic_of_other_than_8_bytes_is_a_length_error),
 		cmocka_unit_test(a_wrong_key_is_refused_and_flushes_the_rest),
 		cmocka_unit_test(a_message_too_long_fails_on_both_sides),
 		cmocka_unit_test(memory_that_went_away_is_an_error_not_a_crash),

@@ -253,8 +253,7 @@ static void refusals(void)
 	struct ibv_ah_attr a = {.port_num = 1};
 	union ibv_gid none = {{0}};
 
-	EXPECT(post(qp[0], ah, 5, 4097, IBV_WR_SEND) == EINVAL);
-	EXPECT(post(qp[0], ah, 5, 8, IBV_WR_RDMA_WRITE) == EINVAL);
+	EXPECT(post(qp[0], ah, 5, 8, IBV_WR_LOCAL_INV) == EINVAL);
 	EXPECT(post(qp[0], NULL, 5, 8, IBV_WR_SEND) == EINVAL);
 	EXPECT(!ibv_create_ah(e.pd, &a) && errno == EINVAL);
 	a.is_global = 1;
@@ -262,6 +261,99 @@ static void refusals(void)
 	EXPECT(!ibv_create_ah(e.pd, &a) && errno == EINVAL);
 	EXPECT(ibv_attach_mcast(qp[0], &none, 0) == EINVAL);
 	EXPECT(ibv_attach_mcast(e.qp, &self, 0) == EINVAL);
+}
+
+/* On q, which is the program's to bring back from SQE, and sends then. */
+static void misuse(struct ibv_qp *q, uint32_t bytes, enum ibv_wr_opcode op,
+		   enum ibv_wc_status status)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS};
+	struct ibv_qp_init_attr init;
+	struct ibv_wc wc = {0};
+
+	EXPECT(!post(q, ah, qp[1]->qp_num, bytes, op));
+	EXPECT(ends_wait(&e, &wc));
+	EXPECT(wc.status == status && wc.wr_id == 200 &&
+	       wc.qp_num == q->qp_num);
+	EXPECT(!ibv_query_qp(q, &a, IBV_QP_STATE, &init));
+	EXPECT(a.qp_state == IBV_QPS_SQE);
+	a.qp_state = IBV_QPS_RTS;
+	EXPECT(!ibv_modify_qp(q, &a, IBV_QP_STATE));
+	receive(qp[1]);
+	EXPECT(!post(q, ah, qp[1]->qp_num, BYTES, IBV_WR_SEND));
+	EXPECT(take(2, &wc) == 1);
+}
+
+/* As adapters do, which do not look at a request when it is posted. */
+static void misuse_completes_in_error(void)
+{
+	static const enum ibv_wr_opcode ops[] = {
+		IBV_WR_RDMA_READ,
+		IBV_WR_RDMA_WRITE,
+		IBV_WR_RDMA_WRITE_WITH_IMM,
+		IBV_WR_ATOMIC_CMP_AND_SWP,
+		IBV_WR_ATOMIC_FETCH_AND_ADD,
+		IBV_WR_SEND_WITH_INV,
+	};
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		misuse(qp[0], 8, ops[i], IBV_WC_LOC_QP_OP_ERR);
+	misuse(qp[0], 4097, IBV_WR_SEND, IBV_WC_LOC_LEN_ERR);
+}
+
+/* One that is connected to itself. */
+static struct ibv_qp *uc_open(void)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = e.cq,
+		.recv_cq = e.cq,
+		.cap = {4, 4, 1, 1, 0},
+		.qp_type = IBV_QPT_UC,
+	};
+	struct ibv_qp *q = ibv_create_qp(e.pd, &init);
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+
+	if (!q)
+		return NULL;
+	EXPECT(!ibv_modify_qp(q, &a,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				      IBV_QP_ACCESS_FLAGS));
+	a.qp_state = IBV_QPS_RTR;
+	a.path_mtu = IBV_MTU_1024;
+	a.dest_qp_num = q->qp_num;
+	a.ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1};
+	a.ah_attr.grh.dgid = self;
+	a.ah_attr.grh.sgid_index = ENDS_GID_INDEX;
+	EXPECT(!ibv_modify_qp(q, &a,
+			      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN));
+	a.qp_state = IBV_QPS_RTS;
+	EXPECT(!ibv_modify_qp(q, &a, IBV_QP_STATE | IBV_QP_SQ_PSN));
+	return q;
+}
+
+/* The same of UC, which writes, too. */
+static void misuse_of_uc_completes_in_error(void)
+{
+	static const enum ibv_wr_opcode ops[] = {
+		IBV_WR_RDMA_READ,
+		IBV_WR_ATOMIC_CMP_AND_SWP,
+		IBV_WR_ATOMIC_FETCH_AND_ADD,
+		IBV_WR_SEND_WITH_INV,
+	};
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		struct ibv_qp *q = uc_open();
+		struct ibv_wc wc = {0};
+
+		EXPECT(q);
+		if (!q)
+			return;
+		EXPECT(!post(q, ah, 0, 8, ops[i]));
+		EXPECT(ends_wait(&e, &wc));
+		EXPECT(wc.status == IBV_WC_LOC_QP_OP_ERR);
+		EXPECT(!ibv_destroy_qp(q));
+	}
 }
 
 /* The group's members but the sender hear it, each once. */
@@ -359,7 +451,11 @@ int main(void)
 		  an_answer_finds_its_way);
 	cases_run("a datagram queue pair sends to itself",
 		  a_queue_pair_sends_to_itself);
-	cases_run("what datagrams cannot do is refused", refusals);
+	cases_run("what datagrams cannot do completes in error",
+		  misuse_completes_in_error);
+	cases_run("what UC cannot do completes in error",
+		  misuse_of_uc_completes_in_error);
+	cases_run("what is no datagram request is refused", refusals);
 	cases_run("an IPv4 group is heard by its members",
 		  an_ipv4_group_is_heard_by_its_members);
 	cases_run("an IPv6 group is reached from IPv4",

@@ -183,6 +183,27 @@ static void inline_data_is_copied_without_a_key(void)
 	both_close();
 }
 
+/* As adapters do, which do not look at a request when it is posted. */
+static void an_atomic_is_of_8_bytes(void)
+{
+	struct ibv_send_wr wr, *bad;
+	struct ibv_sge sge;
+	uint64_t before;
+
+	both_open();
+	ends_connect(&a, &b);
+	memcpy(&before, b.region, sizeof(before));
+	wr = request(IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 9);
+	wr.wr.atomic.remote_addr = (uintptr_t)b.region;
+	wr.wr.atomic.rkey = b.mr->rkey;
+	wr.wr.atomic.compare_add = 1;
+	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
+	EXPECT(completed(&a).status == IBV_WC_LOC_LEN_ERR);
+	EXPECT(ends_state(&a) == IBV_QPS_ERR);
+	EXPECT(!memcmp(&before, b.region, sizeof(before)));
+	both_close();
+}
+
 static void atomics_return_what_was_there(void)
 {
 	uint64_t *mine, *theirs;
@@ -382,6 +403,8 @@ int main(void)
 		  a_full_queue_is_enomem_until_polled);
 	cases_run("inline data is copied without a key",
 		  inline_data_is_copied_without_a_key);
+	cases_run("an atomic of other than 8 bytes is a length error",
+		  an_atomic_is_of_8_bytes);
 	cases_run("atomics return what was there",
 		  atomics_return_what_was_there);
 	cases_run("a queue pair in error flushes what is posted",
