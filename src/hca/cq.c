@@ -8,8 +8,11 @@
 
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent)
 {
-	struct cq *cq = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *cq));
+	struct cq *cq;
 
+	if (h->cqs == HCA_MAX_CQ)
+		return NULL;
+	cq = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *cq));
 	if (!cq)
 		return NULL;
 	cq->size = bits_pow2_up(cqe);
@@ -22,11 +25,13 @@ struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent)
 		arena_free(&h->arena, hca_off(h, cq), sizeof *cq);
 		return NULL;
 	}
+	h->cqs++;
 	return cq;
 }
 
 void cq_free(struct hca *h, struct cq *cq)
 {
+	h->cqs--;
 	arena_free(&h->arena, cq->ring, cq->size * sizeof(struct cqe));
 	arena_free(&h->arena, hca_off(h, cq), sizeof *cq);
 }

@@ -92,6 +92,7 @@ enum cq_push {
 };
 
 /* Silent: it has no channel, so to arm it has no effect. */
+/* NULL: there is no memory, or HCA_MAX_CQ of them. */
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent);
 void cq_free(struct hca *h, struct cq *cq);
 /* -EINVAL when more than `cqe` wait; -ENOMEM. */

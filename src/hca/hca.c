@@ -47,5 +47,13 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 
 uint32_t hca_pd_new(struct hca *h)
 {
+	if (h->pds == HCA_MAX_PD)
+		return 0;
+	h->pds++;
 	return ++h->shared->next_pd;
+}
+
+void hca_pd_free(struct hca *h)
+{
+	h->pds--;
 }

@@ -21,6 +21,7 @@
 #include "hca/arena.h"
 #include "hca/cq.h"
 #include "hca/space.h"
+#include "util/count.h"
 #include "util/ring.h"
 #include "util/rng.h"
 
@@ -32,6 +33,11 @@
 #define HCA_MAX_RD_ATOMIC 128
 #define HCA_MAX_QP	  10000 /* a test makes so many */
 #define HCA_MAX_MESSAGE	  (1u << 31)
+#define HCA_MAX_PD	  65536
+#define HCA_MAX_CQ	  16384
+#define HCA_MAX_SRQ	  4096
+#define HCA_MAX_AH	  65536
+#define HCA_MAX_ATTACH	  256 /* queue pairs to a multicast group */
 
 /* Access rights, values of IBV_ACCESS_*. */
 enum hca_access {
@@ -485,6 +491,8 @@ struct hca {
 	struct rng rng;		     /* seeded by the caller, see hca_init */
 	uint32_t active_mtu;	     /* IBV_MTU_*: limit of path_mtu */
 	ring_index hints[HCA_HINTS]; /* rows where mr_find found keys lately */
+	uint32_t pds, cqs, srqs;     /* that there are; under the ctx lock */
+	struct count ahs;	     /* the same, without it */
 };
 
 /*
@@ -494,7 +502,18 @@ struct hca {
 int hca_init(struct hca *h, struct arena arena, struct space *space,
 	     uint64_t seed[4]);
 
-uint32_t hca_pd_new(struct hca *h); /* a number, never 0 */
+/* A number; 0: there are HCA_MAX_PD. */
+uint32_t hca_pd_new(struct hca *h);
+void hca_pd_free(struct hca *h);
+/* Room for an address handle; false: there are HCA_MAX_AH.  Takes no lock. */
+static inline bool hca_ah_new(struct hca *h)
+{
+	return count_up_to(&h->ahs, HCA_MAX_AH);
+}
+static inline void hca_ah_free(struct hca *h)
+{
+	count_down(&h->ahs);
+}
 
 /*
  * Is there still somebody who serves this arena?  The word is that of a
@@ -593,7 +612,7 @@ static inline void wq_commit(struct wq *q)
 	wq_commit_all(q, 1);
 }
 
-/* srq.c */
+/* srq.c.  NULL: there is no memory, or HCA_MAX_SRQ of them. */
 struct srq *srq_new(struct hca *h, uint32_t pd, uint32_t depth,
 		    uint32_t max_sge, uint64_t user);
 void srq_free(struct hca *h, struct srq *s);

@@ -10,8 +10,11 @@
 struct srq *srq_new(struct hca *h, uint32_t pd, uint32_t depth,
 		    uint32_t max_sge, uint64_t user)
 {
-	struct srq *s = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *s));
+	struct srq *s;
 
+	if (h->srqs == HCA_MAX_SRQ)
+		return NULL;
+	s = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *s));
 	if (!s)
 		return NULL;
 	if (wq_init(h, &s->wq, depth, max_sge, 0)) {
@@ -20,11 +23,13 @@ struct srq *srq_new(struct hca *h, uint32_t pd, uint32_t depth,
 	}
 	s->pd = pd;
 	s->user = user;
+	h->srqs++;
 	return s;
 }
 
 void srq_free(struct hca *h, struct srq *s)
 {
+	h->srqs--;
 	wq_fini(h, &s->wq);
 	arena_free(&h->arena, hca_off(h, s), sizeof *s);
 }

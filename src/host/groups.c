@@ -97,6 +97,8 @@ int groups_attach(struct lane *l, const struct host_device *dev,
 	if (!err && !inaddr_is_v4(gid)) {
 		groups_alias(gid, alias);
 		err = engine_mcast_attach(l->engine, q, alias);
+		if (err)
+			engine_mcast_detach(l->engine, q, gid);
 	}
 	groups_sweep(l);
 	return err;

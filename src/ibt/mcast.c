@@ -21,11 +21,16 @@ static bool is_of(const struct mcast *m, const uint8_t gid[16])
 int mcast_attach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
 {
 	struct mcast *more;
+	uint32_t members = 0;
 
-	for (uint32_t i = 0; i < t->group_count; i++)
-		if (t->groups[i].q == q && is_of(&t->groups[i], gid))
+	for (uint32_t i = 0; i < t->group_count; i++) {
+		if (!is_of(&t->groups[i], gid))
+			continue;
+		if (t->groups[i].q == q)
 			return 0;
-	if (t->group_count == MCAST_PER_LANE)
+		members++;
+	}
+	if (t->group_count == MCAST_PER_LANE || members == HCA_MAX_ATTACH)
 		return -ENOSPC;
 	more = realloc(t->groups, (t->group_count + 1) * sizeof *more);
 	if (!more)

@@ -4,6 +4,7 @@
 #define ADVERB_UTIL_COUNT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct count {
@@ -13,6 +14,15 @@ struct count {
 static inline void count_up(struct count *c)
 {
 	atomic_fetch_add(&c->n, 1);
+}
+
+/* False, and nothing is changed: there are so many already. */
+static inline bool count_up_to(struct count *c, uint32_t most)
+{
+	if (atomic_fetch_add(&c->n, 1) < most)
+		return true;
+	atomic_fetch_sub(&c->n, 1);
+	return false;
 }
 
 static inline void count_down(struct count *c)

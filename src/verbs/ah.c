@@ -29,7 +29,7 @@ void v_ah_in(struct hca_ah *to, const struct ibv_ah_attr *from)
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct v_context *c = v_context(pd->context);
-	const char *why = "";
+	const char *why = "there is no memory";
 	struct hca_ah path;
 	struct v_ah *ah;
 	int err;
@@ -40,12 +40,14 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		return v_fail_null(EINVAL, V_INPUT,
 				   "ibv_create_ah: RoCE needs port 1, "
 				   "is_global and a GID");
+	if (!hca_ah_new(host_hca(c->host)))
+		return v_fail_null(ENOMEM, V_LIMIT,
+				   "the number of address handles");
 	ah = calloc(1, sizeof(*ah));
-	if (!ah)
-		return NULL;
 	v_ah_in(&path, attr);
-	err = host_path(c->host, c->dev, &path, &ah->to, &why);
+	err = ah ? host_path(c->host, c->dev, &path, &ah->to, &why) : -ENOMEM;
 	if (err) {
+		hca_ah_free(host_hca(c->host));
 		free(ah);
 		return v_fail_null(-err, V_AH, why);
 	}
@@ -57,6 +59,10 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
+	struct v_context *c = v_context(ah->context);
+
+	if (v_is_ours(c))
+		hca_ah_free(host_hca(c->host));
 	count_down(&v_pd(ah->pd)->users);
 	free(v_ah(ah));
 	return 0;

@@ -83,6 +83,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 {
 	struct v_context *c = v_context(context);
 	struct v_cq *cq;
+	bool is_full;
 
 	if (!v_is_ours(c))
 		return v_fail_null(EPERM, V_FORKED, "ibv_create_cq");
@@ -101,11 +102,15 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 	if (cq->cookie)
 		cq->cq = cq_new(host_hca(c->host), (uint32_t)cqe, cq->cookie,
 				!channel);
+	is_full = host_hca(c->host)->cqs == HCA_MAX_CQ;
 	host_unlock(c->host);
 	if (!cq->cq) {
 		v_table_remove(cq->cookie);
 		free(cq);
-		return v_fail_null(ENOMEM, V_SYSTEM, "a completion queue");
+		return is_full ? v_fail_null(ENOMEM, V_LIMIT,
+					     "the number of completion queues")
+			       : v_fail_null(ENOMEM, V_SYSTEM,
+					     "a completion queue");
 	}
 	cq->base.cqe = (int)cq->cq->cqe;
 	channel_use(channel, 1);

@@ -25,14 +25,27 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	host_lock(c->host);
 	pd->number = hca_pd_new(host_hca(c->host));
 	host_unlock(c->host);
+	if (!pd->number) {
+		free(pd);
+		return v_fail_null(ENOMEM, V_LIMIT,
+				   "the number of protection domains");
+	}
 	pd->base.context = context;
 	pd->base.handle = pd->number;
 	count_up(&c->objects);
 	return &pd->base;
 }
 
+static void number_free(struct v_context *c)
+{
+	host_lock(c->host);
+	hca_pd_free(host_hca(c->host));
+	host_unlock(c->host);
+}
+
 int ibv_dealloc_pd(struct ibv_pd *ibpd)
 {
+	struct v_context *c = v_context(ibpd->context);
 	struct v_pd *pd = v_pd(ibpd);
 
 	if (count_now(&pd->users))
@@ -41,9 +54,11 @@ int ibv_dealloc_pd(struct ibv_pd *ibpd)
 			      "pairs");
 	if (pd->parent)
 		count_down(&pd->parent->users);
+	else if (v_is_ours(c))
+		number_free(c);
 	if (pd->thread)
 		count_down(&pd->thread->users);
-	count_down(&v_context(ibpd->context)->objects);
+	count_down(&c->objects);
 	free(pd);
 	return 0;
 }

@@ -23,8 +23,6 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port,
 enum {
 	VENDOR_ID = 0xadbe,
 	PART_ID = 0xad01,
-	MAX_CQ = 16384,
-	MAX_SRQ = 4096,
 	PKEY = 0xffff, /* full member of the default partition */
 };
 
@@ -62,22 +60,22 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 		IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
 	a->max_sge = HCA_MAX_SGE;
 	a->max_sge_rd = HCA_MAX_SGE;
-	a->max_cq = MAX_CQ;
+	a->max_cq = HCA_MAX_CQ;
 	a->max_cqe = HCA_MAX_CQE;
 	a->max_mr = HCA_MAX_MR - 1;
 	a->max_mw = HCA_MAX_MR - 1;
-	a->max_pd = 65536;
+	a->max_pd = HCA_MAX_PD;
 	a->max_qp_rd_atom = HCA_MAX_RD_ATOMIC;
 	a->max_res_rd_atom = HCA_MAX_RD_ATOMIC * HCA_MAX_QP;
 	a->max_qp_init_rd_atom = HCA_MAX_RD_ATOMIC;
 	a->atomic_cap = IBV_ATOMIC_HCA;
-	a->max_ah = 65536;
-	a->max_srq = MAX_SRQ;
+	a->max_ah = HCA_MAX_AH;
+	a->max_srq = HCA_MAX_SRQ;
 	a->max_srq_wr = HCA_MAX_WR;
 	a->max_srq_sge = HCA_MAX_SGE;
 	a->max_mcast_grp = HOST_MAX_GROUPS;
-	a->max_mcast_qp_attach = 256;
-	a->max_total_mcast_qp_attach = 2048;
+	a->max_mcast_qp_attach = HCA_MAX_ATTACH;
+	a->max_total_mcast_qp_attach = HCA_MAX_ATTACH * HOST_MAX_GROUPS;
 	a->max_pkeys = 1;
 	a->local_ca_ack_delay = 15;
 	a->phys_port_cnt = 1;

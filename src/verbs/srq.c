@@ -43,6 +43,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 {
 	struct v_context *c = v_context(pd->context);
 	struct v_srq *s;
+	bool is_full;
 
 	if (!v_is_ours(c))
 		return v_fail_null(EPERM, V_FORKED, "ibv_create_srq");
@@ -58,10 +59,15 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 	if (s->cookie)
 		s->srq = srq_new(host_hca(c->host), v_pd(pd)->number,
 				 a->attr.max_wr, a->attr.max_sge, s->cookie);
+	is_full = host_hca(c->host)->srqs == HCA_MAX_SRQ;
 	host_unlock(c->host);
 	if (!s->srq) {
 		srq_free_face(s);
-		return v_fail_null(ENOMEM, V_SYSTEM, "a shared receive queue");
+		return is_full ? v_fail_null(ENOMEM, V_LIMIT,
+					     "the number of shared receive "
+					     "queues")
+			       : v_fail_null(ENOMEM, V_SYSTEM,
+					     "a shared receive queue");
 	}
 	count_up(&v_pd(pd)->users);
 	count_up(&c->objects);

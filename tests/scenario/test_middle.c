@@ -59,7 +59,7 @@ static void messages_of_any_number_of_packets_arrive(void **state)
 	}
 }
 
-struct count {
+struct tally {
 	uint32_t packets, asked, run, longest;
 	struct serial24 next;
 };
@@ -67,7 +67,7 @@ struct count {
 /* Their PSNs follow one another, and an ACK is asked for now and then. */
 static int watch(void *context, int from, const struct engine_frame *f)
 {
-	struct count *c = context;
+	struct tally *c = context;
 	size_t step = f->segment ? f->segment : f->len;
 	struct bth bth;
 
@@ -87,7 +87,7 @@ static int watch(void *context, int from, const struct engine_frame *f)
 static void an_ack_is_asked_for_among_them_and_at_the_end(void **state)
 {
 	struct duo *d = duo_new(MTU_1024, 16);
-	struct count c = {0};
+	struct tally c = {0};
 
 	d->fate = watch;
 	d->context = &c;

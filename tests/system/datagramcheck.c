@@ -421,6 +421,27 @@ static void the_groups_reported_can_be_had(void)
 	}
 }
 
+static void a_group_takes_as_many_members_as_reported(void)
+{
+	union ibv_gid gid = {{[10] = 0xff, [11] = 0xff, 239, 8, 8, 1}};
+	struct ibv_device_attr a = {0};
+	struct ibv_qp *member[512] = {NULL};
+	int n = 0;
+
+	EXPECT(!ibv_query_device(e.ctx, &a) && a.max_mcast_qp_attach < 512);
+	for (; n < a.max_mcast_qp_attach; n++) {
+		member[n] = ud_open(e.cq, 1);
+		EXPECT(!ibv_attach_mcast(member[n], &gid, 0));
+	}
+	EXPECT(ibv_attach_mcast(qp[0], &gid, 0) == ENOSPC);
+	EXPECT(!ibv_attach_mcast(member[0], &gid, 0)); /* it is a member */
+	EXPECT(!ibv_detach_mcast(member[0], &gid, 0));
+	EXPECT(!ibv_attach_mcast(qp[0], &gid, 0));
+	EXPECT(!ibv_detach_mcast(qp[0], &gid, 0));
+	while (n)
+		EXPECT(!ibv_destroy_qp(member[--n]));
+}
+
 static void set_up(void)
 {
 	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
@@ -462,6 +483,8 @@ int main(void)
 		  an_ipv6_group_is_reached_from_ipv4);
 	cases_run("as many groups as reported can be had",
 		  the_groups_reported_can_be_had);
+	cases_run("a group takes as many members as reported",
+		  a_group_takes_as_many_members_as_reported);
 	cases_run("datagram queue pairs go", tear_down);
 	return cases_end();
 }

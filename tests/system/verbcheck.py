@@ -22,7 +22,7 @@ def refused(r):
 if not t.options.list:
     verbs = t.checks("verbcheck", "verbs")
     t.case("each refusal has a sentence", lambda: refused(verbs))
-    for program in ("memorycheck", "queuecheck", "datagramcheck",
-                    "queuethreads"):
+    for program in ("devicecheck", "memorycheck", "queuecheck",
+                    "datagramcheck", "queuethreads"):
         t.checks(program, "verbs")
 t.end()

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * devicecheck: a device does what it says of itself, no less and no more.
+ * Prints a line a case, as verbcheck does; one thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cases.h"
+#include "ends.h"
+
+static struct ends e;
+
+/* One more of a kind; NULL and errno. */
+typedef void *make(void);
+typedef int unmake(void *object);
+
+static void *make_pd(void)
+{
+	return ibv_alloc_pd(e.ctx);
+}
+
+static int unmake_pd(void *pd)
+{
+	return ibv_dealloc_pd(pd);
+}
+
+static void *make_cq(void)
+{
+	return ibv_create_cq(e.ctx, 1, NULL, NULL, 0);
+}
+
+static int unmake_cq(void *cq)
+{
+	return ibv_destroy_cq(cq);
+}
+
+static void *make_srq(void)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 1, .max_sge = 1}};
+
+	return ibv_create_srq(e.pd, &init);
+}
+
+static int unmake_srq(void *srq)
+{
+	return ibv_destroy_srq(srq);
+}
+
+static void *make_ah(void)
+{
+	struct ibv_ah_attr a = {.is_global = 1, .port_num = 1};
+
+	a.grh.sgid_index = ENDS_GID_INDEX;
+	ibv_query_gid(e.ctx, 1, ENDS_GID_INDEX, &a.grh.dgid);
+	return ibv_create_ah(e.pd, &a);
+}
+
+static int unmake_ah(void *ah)
+{
+	return ibv_destroy_ah(ah);
+}
+
+/* Of which there are some. */
+static void as_many_as(int most, int there, make *one, unmake *none)
+{
+	void **all = calloc((size_t)most, sizeof(*all));
+	int n = 0;
+
+	EXPECT(all);
+	if (!all)
+		return;
+	while (n < most - there && (all[n] = one()))
+		n++;
+	EXPECT(n == most - there);
+	errno = 0;
+	EXPECT(!one() && errno == ENOMEM);
+	EXPECT(n && none(all[--n]) == 0);
+	EXPECT((all[n] = one()));
+	n++;
+	while (n)
+		EXPECT(none(all[--n]) == 0);
+	free(all);
+}
+
+static struct ibv_device_attr opened(void)
+{
+	struct ibv_device_attr a = {0};
+
+	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
+	EXPECT(ibv_query_device(e.ctx, &a) == 0);
+	return a;
+}
+
+static void no_more_domains(void)
+{
+	as_many_as(opened().max_pd, 1, make_pd, unmake_pd);
+	ends_close(&e);
+}
+
+static void no_more_completion_queues(void)
+{
+	as_many_as(opened().max_cq, 1, make_cq, unmake_cq);
+	ends_close(&e);
+}
+
+static void no_more_shared_queues(void)
+{
+	as_many_as(opened().max_srq, 0, make_srq, unmake_srq);
+	ends_close(&e);
+}
+
+static void no_more_address_handles(void)
+{
+	as_many_as(opened().max_ah, 0, make_ah, unmake_ah);
+	ends_close(&e);
+}
+
+int main(void)
+{
+	cases_run("no more domains can be had than reported", no_more_domains);
+	cases_run("no more completion queues can be had than reported",
+		  no_more_completion_queues);
+	cases_run("no more shared receive queues can be had than reported",
+		  no_more_shared_queues);
+	cases_run("no more address handles can be had than reported",
+		  no_more_address_handles);
+	return cases_end();
+}
