@@ -26,6 +26,18 @@ enum {
 	PKEY = 0xffff, /* full member of the default partition */
 };
 
+/*
+ * IBV_DEVICE_MEM_MGT_EXTENSIONS: SEND with Invalidate, local invalidation and
+ * type 2 windows; its fast registration is for the kernel's own programs.
+ * IBV_DEVICE_UD_AV_PORT_ENFORCE: an address handle has the port 1 or is none.
+ */
+#define DEVICE_FLAGS                                                           \
+	(IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_CURR_QP_STATE_MOD |        \
+	 IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |            \
+	 IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |                   \
+	 IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |               \
+	 IBV_DEVICE_MEM_WINDOW_TYPE_2B)
+
 static bool is_port(uint32_t port)
 {
 	return port == 1;
@@ -54,10 +66,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 	a->hw_ver = 1;
 	a->max_qp = HCA_MAX_QP;
 	a->max_qp_wr = HCA_MAX_WR;
-	a->device_cap_flags =
-		IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
-		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
-		IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+	a->device_cap_flags = DEVICE_FLAGS;
 	a->max_sge = HCA_MAX_SGE;
 	a->max_sge_rd = HCA_MAX_SGE;
 	a->max_cq = HCA_MAX_CQ;

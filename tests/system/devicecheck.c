@@ -116,8 +116,27 @@ static void no_more_address_handles(void)
 	ends_close(&e);
 }
 
+/* All that can be tried of a flag is tried elsewhere. */
+static void the_flags_are_what_is_built(void)
+{
+	const unsigned int built =
+		IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_CURR_QP_STATE_MOD |
+		IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
+		IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |
+		IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+	struct ibv_device_attr a = opened();
+	struct ibv_ah_attr other = {.is_global = 1, .port_num = 2};
+
+	EXPECT(a.device_cap_flags == built);
+	EXPECT(!ibv_create_ah(e.pd, &other) && errno == EINVAL);
+	ends_close(&e);
+}
+
 int main(void)
 {
+	cases_run("the device's flags are what is built",
+		  the_flags_are_what_is_built);
 	cases_run("no more domains can be had than reported", no_more_domains);
 	cases_run("no more completion queues can be had than reported",
 		  no_more_completion_queues);
