@@ -19,13 +19,21 @@ static bool is_switch(const char *text)
 	return strcmp(text, "0") == 0 || strcmp(text, "1") == 0;
 }
 
+static void check_explain(void)
+{
+	const char *value = getenv("ADVERB_EXPLAIN");
+
+	if (value && *value && !is_switch(value) && strcmp(value, "2") != 0)
+		host_say(0x3400, "ADVERB_EXPLAIN=%s: it is to be 0, 1 or 2",
+			 value);
+}
+
 void wish_check(void)
 {
 	static const char *const switches[] = {
 		"ADVERB_BPF",	  "ADVERB_CM_FAST", "ADVERB_DIRECT",
-		"ADVERB_EXPLAIN", "ADVERB_GRO",	    "ADVERB_GSO",
-		"ADVERB_GUARD",	  "ADVERB_PTRACER", "ADVERB_SPORT",
-		"ADVERB_STRICT",
+		"ADVERB_GRO",	  "ADVERB_GSO",	    "ADVERB_GUARD",
+		"ADVERB_PTRACER", "ADVERB_SPORT",   "ADVERB_STRICT",
 	};
 	static const char *const numbers[] = {"ADVERB_PART_ID",
 					      "ADVERB_PATIENCE"};
@@ -43,6 +51,7 @@ void wish_check(void)
 			host_say(0x3200 + i, "%s=%s: it is to be a number",
 				 numbers[i], value);
 	}
+	check_explain();
 	value = secure_getenv("ADVERB_BROKER");
 	if (value && *value && access(value, X_OK))
 		host_say(0x3300,

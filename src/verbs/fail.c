@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/host.h"
@@ -48,6 +49,16 @@ int v_fail(int err, enum v_cause cause, const char *what)
 		host_say(key_of(cause, what), "%s: %s", text, strerror(err));
 	else
 		host_say(key_of(cause, what), "%s", text);
+	errno = err;
+	return err;
+}
+
+int v_fail_try(int err, enum v_cause cause, const char *what)
+{
+	const char *wish = getenv("ADVERB_EXPLAIN");
+
+	if (wish && strcmp(wish, "2") == 0)
+		return v_fail(err, cause, what);
 	errno = err;
 	return err;
 }

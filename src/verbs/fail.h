@@ -26,7 +26,10 @@ enum v_cause {
 
 /* Say it and give err back, which errno is too: programs show that. */
 int v_fail(int err, enum v_cause cause, const char *what);
-/* The same for calls that return a pointer: NULL. */
+/* The same of a try by which a program looks for a limit: the refusal is its
+ * answer, and is told with ADVERB_EXPLAIN=2 alone. */
+int v_fail_try(int err, enum v_cause cause, const char *what);
+/* The same as v_fail for calls that return a pointer: NULL. */
 void *v_fail_null(int err, enum v_cause cause, const char *what);
 /* And for those that return -1. */
 int v_fail_errno(int err, enum v_cause cause, const char *what);

@@ -22,15 +22,74 @@ static int check_type(const struct ibv_qp_init_attr *a)
 	return 0;
 }
 
-static int check_caps(const struct ibv_qp_cap *c)
+enum { CAPS = sizeof(struct ibv_qp_cap) / sizeof(uint32_t), NOTHING = CAPS };
+
+/*
+ * The latest queue pair that this thread was granted; and what alone it asked
+ * more of than the one before did, an index into struct ibv_qp_cap.
+ */
+static __thread struct {
+	bool is_there;
+	enum ibv_qp_type type;
+	struct ibv_qp_cap asked, granted;
+	int rising;
+} latest;
+
+/* What alone a asks more of than the latest did; else NOTHING. */
+static int more_of(const struct ibv_qp_init_attr *a)
 {
+	uint32_t now[CAPS], asked[CAPS], granted[CAPS];
+	int more = NOTHING;
+
+	if (!latest.is_there || latest.type != a->qp_type)
+		return NOTHING;
+	memcpy(now, &a->cap, sizeof(now));
+	memcpy(asked, &latest.asked, sizeof(asked));
+	memcpy(granted, &latest.granted, sizeof(granted));
+	for (int i = 0; i < CAPS; i++) {
+		/* it may start from what it asked for, or from what it got */
+		if (now[i] == asked[i] || now[i] == granted[i])
+			continue;
+		if (now[i] < asked[i] || more != NOTHING)
+			return NOTHING;
+		more = i;
+	}
+	return more;
+}
+
+/*
+ * Is this a step of a search for a limit, such as libfabric's for the most
+ * inline data?  The thread has been granted more and more of one thing, queue
+ * pair by queue pair, and asks for more of that.
+ */
+static bool is_search(const struct ibv_qp_init_attr *a)
+{
+	return latest.rising != NOTHING && more_of(a) == latest.rising;
+}
+
+static void note_granted(const struct ibv_qp_init_attr *a,
+			 const struct ibv_qp_cap *granted)
+{
+	latest.rising = more_of(a);
+	latest.is_there = true;
+	latest.type = a->qp_type;
+	latest.asked = a->cap;
+	latest.granted = *granted;
+}
+
+static int check_caps(const struct ibv_qp_init_attr *a)
+{
+	const struct ibv_qp_cap *c = &a->cap;
+	int (*fail)(int err, enum v_cause cause, const char *what) =
+		is_search(a) ? v_fail_try : v_fail;
+
 	if (c->max_send_wr > HCA_MAX_WR || c->max_recv_wr > HCA_MAX_WR)
-		return v_fail(EINVAL, V_LIMIT, "the depth of a queue pair");
+		return fail(EINVAL, V_LIMIT, "the depth of a queue pair");
 	if (c->max_send_sge > HCA_MAX_SGE || c->max_recv_sge > HCA_MAX_SGE)
-		return v_fail(EINVAL, V_LIMIT, "the elements of a request");
+		return fail(EINVAL, V_LIMIT, "the elements of a request");
 	if (c->max_inline_data > HCA_MAX_INLINE)
-		return v_fail(EINVAL, V_INPUT,
-			      "ibv_create_qp: max_inline_data is at most 512");
+		return fail(EINVAL, V_INPUT,
+			    "ibv_create_qp: max_inline_data is at most 512");
 	return 0;
 }
 
@@ -134,7 +193,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 		return v_fail_null(EPERM, V_FORKED, "ibv_create_qp");
 	err = check_type(a);
 	if (!err)
-		err = check_caps(&a->cap);
+		err = check_caps(a);
 	if (err)
 		goto fail;
 	q = calloc(1, sizeof(*q));
@@ -149,6 +208,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 		qp_free_face(q);
 		goto fail;
 	}
+	note_granted(a, &q->cap);
 	a->cap = q->cap;
 	qp_count(&q->base.qp_base, count_up);
 	return &q->base.qp_base;

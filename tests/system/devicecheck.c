@@ -133,8 +133,61 @@ static void the_flags_are_what_is_built(void)
 	ends_close(&e);
 }
 
-int main(void)
+static struct ibv_qp *with_inline(uint32_t bytes)
 {
+	struct ibv_qp_init_attr init = {
+		.send_cq = e.cq,
+		.recv_cq = e.cq,
+		.cap = {1, 1, 1, 1, bytes},
+		.qp_type = IBV_QPT_RC,
+	};
+
+	return ibv_create_qp(e.pd, &init);
+}
+
+/* As libfabric finds it: twice as much until it is too much, then between. */
+static void the_most_inline_data_can_be_found(void)
+{
+	uint32_t most = 2, least_too_many;
+	struct ibv_qp *qp;
+
+	opened();
+	while ((qp = with_inline(2 * most))) {
+		EXPECT(ibv_destroy_qp(qp) == 0);
+		most *= 2;
+	}
+	EXPECT(errno == EINVAL);
+	least_too_many = 2 * most;
+	while (least_too_many - most > 1) {
+		uint32_t bytes = most + (least_too_many - most) / 2;
+
+		qp = with_inline(bytes);
+		*(qp ? &most : &least_too_many) = bytes;
+		EXPECT(!qp || ibv_destroy_qp(qp) == 0);
+	}
+	EXPECT(most >= 64);
+	ends_close(&e);
+}
+
+/* Without a search. */
+static void too_much_inline_data_is_refused(void)
+{
+	opened();
+	EXPECT(ibv_destroy_qp(e.qp) == 0);
+	e.qp = with_inline(0);
+	EXPECT(!with_inline(1u << 20) && errno == EINVAL);
+	ends_close(&e);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1) {
+		cases_run("too much inline data is refused",
+			  too_much_inline_data_is_refused);
+		return cases_end();
+	}
+	cases_run("the most inline data can be found",
+		  the_most_inline_data_can_be_found);
 	cases_run("the device's flags are what is built",
 		  the_flags_are_what_is_built);
 	cases_run("no more domains can be had than reported", no_more_domains);

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs the programs that check verbs and counts their lines as cases."""
 
+import os
+
 import system
 
 t = system.Suite(__doc__)
@@ -19,10 +21,35 @@ def refused(r):
     system.expect(not silent, "none for " + ", ".join(silent), r)
 
 
+INLINE = "max_inline_data"
+
+
+def device(*argv, **env):
+    return t.run([t.adverb, "run", "--",
+                  os.path.join(t.build, "tests", "system", "devicecheck"),
+                  *argv], **env)
+
+
+def search():
+    r = device()
+    system.expect("ok the most inline data can be found" in r.output,
+                  "nothing was looked for", r)
+    system.expect(INLINE not in r.output, "a sentence", r)
+    r = device(ADVERB_EXPLAIN="2")
+    system.expect(INLINE in r.output, "no sentence with ADVERB_EXPLAIN=2", r)
+
+
+def mistake():
+    r = device("mistake")
+    system.expect(INLINE in r.output, "no sentence", r)
+
+
 if not t.options.list:
     verbs = t.checks("verbcheck", "verbs")
     t.case("each refusal has a sentence", lambda: refused(verbs))
     for program in ("devicecheck", "memorycheck", "queuecheck",
                     "datagramcheck", "queuethreads"):
         t.checks(program, "verbs")
+t.case("a search for a limit has no sentence", search)
+t.case("too much that is asked for at once has one", mistake)
 t.end()
