@@ -29,6 +29,7 @@ static uint32_t count_on(struct hca *h)
 	if (!version)
 		version = 1;
 	ring_store(&h->shared->share_version, version);
+	h->share_turn++;
 	return version;
 }
 
@@ -79,6 +80,20 @@ static uint32_t add(struct hca *h, const struct share *what)
 	return 0;
 }
 
+enum share_room share_room(const struct hca *h, uint64_t va, uint64_t bytes)
+{
+	const struct share *row = own_rows(h);
+	enum share_room room = SHARE_FULL;
+
+	for (uint32_t i = 0; i < SHARE_MAX; i++, row++) {
+		if (meets(row, va, bytes))
+			return SHARE_MET;
+		if (!row->users)
+			room = SHARE_FREE;
+	}
+	return room;
+}
+
 uint32_t share_again(struct hca *h, uint64_t va, uint64_t bytes,
 		     const struct share *what)
 {
@@ -99,6 +114,7 @@ uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
 {
 	struct share *row = own_rows(h);
 
+	h->share_turn++;
 	for (uint32_t i = 0; i < SHARE_MAX; i++) {
 		bool is_told = what && meets(&row[i], what->va, what->bytes);
 

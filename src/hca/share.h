@@ -29,6 +29,21 @@ struct share {
 };
 
 /*
+ * Changes with each call of share_enter and each row that is withdrawn: a look
+ * at what lies behind memory, without the lock, is out of date then.
+ */
+static inline uint32_t share_turn(const struct hca *h)
+{
+	return h->share_turn;
+}
+/* What a region of [va, va + bytes) may do to the table. */
+enum share_room {
+	SHARE_FULL, /* nothing: each row is taken, and none tells of it */
+	SHARE_FREE, /* take a row, as none tells of it */
+	SHARE_MET,  /* share rows that tell of it, or have them withdrawn */
+};
+enum share_room share_room(const struct hca *h, uint64_t va, uint64_t bytes);
+/*
  * A region of [va, va + bytes) is about to be registered, which lies in the
  * mapping `what`, of which fd, serial and users are not looked at.  The number
  * of the row that says so already, with one user more, for share_leave; 0: none

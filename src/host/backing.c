@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,36 @@ struct mapping {
 	bool is_shared, is_read, is_written;
 	char path[PATH_MAX];
 };
+
+/* ---- how much may be read for a new row ---- */
+
+/*
+ * The text of the mappings has a line for each, the folder of descriptors an
+ * entry, and a program may have as many of both as it registers regions.  So
+ * each region earns a few; without credit a region has no row of its own, and
+ * peers reach it by system calls.
+ */
+#define CREDIT_AT_FIRST (SHARE_MAX * 1024)
+#define CREDIT_EACH	32
+
+static _Atomic int64_t credit = CREDIT_AT_FIRST;
+
+static bool has_credit(void)
+{
+	return atomic_load_explicit(&credit, memory_order_relaxed) > 0;
+}
+
+static void spend(int64_t lines)
+{
+	atomic_fetch_sub_explicit(&credit, lines, memory_order_relaxed);
+}
+
+static void earn(void)
+{
+	if (atomic_load_explicit(&credit, memory_order_relaxed) <
+	    CREDIT_AT_FIRST)
+		spend(-CREDIT_EACH);
+}
 
 /* The mapping that has va; false: none, or it cannot be told. */
 typedef bool find_mapping(int maps, uint64_t va, struct mapping *m);
@@ -119,14 +150,18 @@ static bool look_up(int maps, uint64_t va, struct mapping *m)
 	int fd = fcntl(maps, F_DUPFD_CLOEXEC, 0);
 	FILE *f = fd >= 0 && !lseek(fd, 0, SEEK_SET) ? fdopen(fd, "r") : NULL;
 	char line[PATH_MAX + 128];
+	int64_t lines = 0;
 	bool found = false;
 
 	if (!f && fd >= 0)
 		close(fd);
-	while (f && !found && fgets(line, sizeof line, f))
+	while (f && !found && fgets(line, sizeof line, f)) {
 		found = parse(line, m) && m->start <= va && va < m->end;
+		lines++;
+	}
 	if (f)
 		fclose(f);
+	spend(lines);
 	return found;
 }
 
@@ -180,25 +215,67 @@ static int open_place(const char *path, const struct mapping *m)
 	return fd;
 }
 
+/* The same by a descriptor that the program has, or -1. */
+static int open_as(int its, const struct mapping *m)
+{
+	char path[32];
+
+	if (!is_file(its, m))
+		return -1;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", its);
+	return open_place(path, m);
+}
+
+/* The descriptor that the latest was found by. */
+static _Atomic int latest;
+
+static int open_by(int its, const struct mapping *m)
+{
+	int fd = open_as(its, m);
+
+	if (fd >= 0)
+		atomic_store_explicit(&latest, its, memory_order_relaxed);
+	return fd;
+}
+
+/*
+ * Programs register files in the order in which they opened them, or each when
+ * it has been opened.
+ */
+static int open_guess(const struct mapping *m)
+{
+	int last = atomic_load_explicit(&latest, memory_order_relaxed);
+	int next_free = open("/", O_PATH | O_CLOEXEC);
+	int fd = open_by(last, m);
+
+	if (fd < 0)
+		fd = open_by(last + 1, m);
+	if (fd < 0)
+		fd = open_by(next_free - 1, m);
+	if (next_free >= 0)
+		close(next_free);
+	return fd;
+}
+
 /* A descriptor of our own of the file that the program has open, or -1. */
 static int open_anew(const struct mapping *m)
 {
-	DIR *dir = opendir("/proc/self/fd");
+	DIR *dir = has_credit() ? opendir("/proc/self/fd") : NULL;
 	const struct dirent *e;
-	char path[32];
+	int64_t lines = 0;
 	int fd = -1;
 
 	while (dir && fd < 0 && (e = readdir(dir))) {
 		int its = atoi(e->d_name);
 
-		if (e->d_name[0] == '.' || its == dirfd(dir) ||
-		    !is_file(its, m))
+		lines++;
+		if (e->d_name[0] == '.' || its == dirfd(dir))
 			continue;
-		snprintf(path, sizeof path, "/proc/self/fd/%d", its);
-		fd = open_place(path, m);
+		fd = open_by(its, m);
 	}
 	if (dir)
 		closedir(dir);
+	spend(lines);
 	return fd;
 }
 
@@ -217,11 +294,13 @@ static bool find(find_mapping *how, int maps, uint64_t va, uint64_t bytes,
 	return true;
 }
 
-/* By its name at once, or the program has it open: that takes longer. */
+/* By its name, or the program has it open: that may take longer. */
 static bool open_file(const struct mapping *m, struct share *what)
 {
 	if (m->path[0] == '/')
 		what->fd = open_place(m->path, m);
+	if (what->fd < 0)
+		what->fd = open_guess(m);
 	if (what->fd < 0)
 		what->fd = open_anew(m);
 	return what->fd >= 0;
@@ -298,30 +377,101 @@ bool backing_is(int pid, const struct share *what)
 
 /* ---- for the faces ---- */
 
-static uint32_t share_locked(struct hca *h, uint64_t va, uint64_t bytes)
-{
+/* A look at what lies behind a region that is about to be registered. */
+struct look {
+	uint64_t va, bytes;
+	uint32_t turn; /* of the table, when it began */
 	struct mapping m;
 	struct share what;
-	bool is_shared = find_somehow(va, bytes, &m, &what);
-	uint32_t number = is_shared ? share_again(h, va, bytes, &what) : 0;
+	bool is_shared, is_open;
+};
+
+#define LOOKS 4 /* without the lock */
+
+/* False: it would find nothing, or nothing of use. */
+static bool look_begin(struct host *h, struct look *l)
+{
+	struct hca *hca = host_hca(h);
+	enum share_room room;
+
+	host_lock(h);
+	room = share_room(hca, l->va, l->bytes);
+	l->turn = share_turn(hca);
+	host_unlock(h);
+	return room == SHARE_MET || (room == SHARE_FREE && has_credit());
+}
+
+/* Under the lock.  The row that tells of it; 0: there is none. */
+static uint32_t look_again(struct hca *h, const struct look *l)
+{
+	return l->is_shared ? share_again(h, l->va, l->bytes, &l->what) : 0;
+}
+
+/* The same; a new row, if its file is open. */
+static uint32_t look_enter(struct hca *h, const struct look *l)
+{
+	uint32_t number =
+		share_enter(h, l->va, l->bytes, l->is_open ? &l->what : NULL);
+
+	if (l->is_open && !number)
+		close(l->what.fd);
+	return number;
+}
+
+/*
+ * Others register meanwhile, and may register other memory at addresses of the
+ * same mapping: what was found is true for as long as the table is as it was.
+ * That there is no row is true of any.  False: it is to be looked for again.
+ */
+static bool look_apart(struct host *h, struct look *l, uint32_t *number)
+{
+	struct hca *hca = host_hca(h);
+	bool is_true;
+
+	l->is_open = false;
+	l->is_shared = look_begin(h, l) &&
+		       find_somehow(l->va, l->bytes, &l->m, &l->what);
+	host_lock(h);
+	is_true = !l->is_shared || share_turn(hca) == l->turn;
+	*number = is_true ? look_again(hca, l) : 0;
+	host_unlock(h);
+	if (!is_true || *number)
+		return is_true;
+	l->is_open = l->is_shared && open_file(&l->m, &l->what);
+	host_lock(h);
+	is_true = !l->is_open || share_turn(hca) == l->turn;
+	*number = is_true ? look_enter(hca, l) : 0;
+	host_unlock(h);
+	if (!is_true)
+		close(l->what.fd);
+	return is_true;
+}
+
+static uint32_t look_locked(struct hca *h, struct look *l)
+{
+	uint32_t number;
+
+	l->is_shared = find_somehow(l->va, l->bytes, &l->m, &l->what);
+	number = look_again(h, l);
 	if (number)
 		return number;
-	is_shared = is_shared && open_file(&m, &what);
-	number = share_enter(h, va, bytes, is_shared ? &what : NULL);
-	if (is_shared && !number)
-		close(what.fd);
-	return number;
+	l->is_open = l->is_shared && open_file(&l->m, &l->what);
+	return look_enter(h, l);
 }
 
 uint32_t host_share(struct host *h, const void *addr, size_t bytes)
 {
+	struct look l = {.va = (uintptr_t)addr, .bytes = bytes};
 	uint32_t number;
 
 	if (!neighbour_is_open())
 		return 0;
-	/* what another thread registers meanwhile would be told of as before */
+	earn();
+	for (int i = 0; i < LOOKS; i++)
+		if (look_apart(h, &l, &number))
+			return number;
 	host_lock(h);
-	number = share_locked(host_hca(h), (uintptr_t)addr, bytes);
+	number = look_locked(host_hca(h), &l);
 	host_unlock(h);
 	return number;
 }

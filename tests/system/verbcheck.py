@@ -47,7 +47,7 @@ def mistake():
 if not t.options.list:
     verbs = t.checks("verbcheck", "verbs")
     t.case("each refusal has a sentence", lambda: refused(verbs))
-    for program in ("devicecheck", "memorycheck", "queuecheck",
+    for program in ("devicecheck", "memorycheck", "regions", "queuecheck",
                     "datagramcheck", "queuethreads"):
         t.checks(program, "verbs")
 t.case("a search for a limit has no sentence", search)

@@ -272,6 +272,66 @@ static void a_row_that_is_there_needs_no_descriptor(void **state)
 	close(fd);
 }
 
+static enum share_room room_for(const uint8_t *p)
+{
+	return share_room(&hca, (uintptr_t)p, PAGE);
+}
+
+static void a_full_table_has_room_for_regions_that_it_tells_of(void **state)
+{
+	/* private pages between them: none goes on where another ends */
+	uint8_t *all = map(NULL, 2 * SHARE_MAX * PAGE, MAP_PRIVATE, -1, 0);
+	uint8_t *beyond = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
+	uint32_t number[SHARE_MAX];
+	int fd = new_file();
+
+	for (size_t i = 0; i < SHARE_MAX; i++) {
+		uint8_t *p = all + 2 * i * PAGE;
+
+		map(p, PAGE, MAP_SHARED, fd, 0);
+		assert_int_equal(room_for(p), SHARE_FREE);
+		number[i] = enter(p, PAGE);
+		assert_int_not_equal(number[i], 0);
+		assert_int_equal(room_for(p), SHARE_MET);
+	}
+	assert_int_equal(room_for(beyond), SHARE_FULL);
+	assert_int_equal(room_for(all), SHARE_MET);
+	leave(number[7]);
+	assert_int_equal(room_for(beyond), SHARE_FREE);
+	assert_int_equal(room_for(all + 14 * PAGE), SHARE_FREE);
+	for (size_t i = 0; i < SHARE_MAX; i++)
+		if (i != 7)
+			leave(number[i]);
+	munmap(all, 2 * SHARE_MAX * PAGE);
+	munmap(beyond, PAGE);
+	close(fd);
+}
+
+/* Its own region's or another's, with a file or without. */
+static void each_registration_makes_looks_out_of_date(void **state)
+{
+	uint8_t *private = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t turn = share_turn(&hca), number;
+
+	number = enter(p, PAGE);
+	assert_int_not_equal(share_turn(&hca), turn);
+	turn = share_turn(&hca);
+	assert_int_equal(enter(private, PAGE), 0);
+	assert_int_not_equal(share_turn(&hca), turn);
+	turn = share_turn(&hca);
+	assert_int_equal(enter(p, PAGE), number);
+	assert_int_equal(share_turn(&hca), turn); /* it changes nothing */
+	leave(number);
+	assert_int_equal(share_turn(&hca), turn);
+	leave(number);
+	assert_int_not_equal(share_turn(&hca), turn);
+	munmap(private, PAGE);
+	munmap(p, BYTES);
+	close(fd);
+}
+
 /* What is registered last is true. */
 static void other_memory_at_its_place_is_not_taken_for_it(void **state)
 {
@@ -522,6 +582,8 @@ int main(void)
 		EACH(who_maps_it_too_has_the_same_bytes),
 		EACH(one_mapping_serves_all_regions_in_it),
 		EACH(a_row_that_is_there_needs_no_descriptor),
+		EACH(a_full_table_has_room_for_regions_that_it_tells_of),
+		EACH(each_registration_makes_looks_out_of_date),
 		EACH(other_memory_at_its_place_is_not_taken_for_it),
 		EACH(more_than_there_are_rows_go_by_calls),
 		EACH(what_a_peer_only_reads_is_not_written),
