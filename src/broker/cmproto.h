@@ -42,9 +42,9 @@ enum cmproto_event {
 	CMPROTO_REQUEST, /* id: the listener; new_id: the conversation */
 	CMPROTO_RESPONSE,
 	CMPROTO_ESTABLISHED,
-	CMPROTO_REJECTED,    /* status: the reason of the REJ */
-	CMPROTO_UNREACHABLE, /* status: -ETIMEDOUT, or SIDR's */
-	CMPROTO_DISCONNECTED,
+	CMPROTO_REJECTED,     /* status: the reason of the REJ */
+	CMPROTO_UNREACHABLE,  /* status: -ETIMEDOUT, or SIDR's */
+	CMPROTO_DISCONNECTED, /* status: -ETIMEDOUT: the peer never answered */
 	CMPROTO_TIMEWAIT_EXIT,
 	CMPROTO_RESOLVED, /* SIDR: qpn and qkey */
 };

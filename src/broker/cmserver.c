@@ -307,6 +307,7 @@ static void report(struct cmserver *s, const struct cm_event *e)
 		break;
 	case CM_DISCONNECTED:
 		m.event = CMPROTO_DISCONNECTED;
+		m.status = e->msg.kind ? 0 : -ETIMEDOUT;
 		break;
 	case CM_TIMEWAIT_EXIT:
 		m.event = CMPROTO_TIMEWAIT_EXIT;

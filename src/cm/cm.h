@@ -34,12 +34,14 @@ struct cm_config {
 };
 
 enum cm_event_type {
-	CM_REQUEST,	 /* msg: REQ or SIDR_REQ; user: the listener's */
-	CM_RESPONSE,	 /* msg: REP; cm_establish or cm_reject is due */
-	CM_ESTABLISHED,	 /* msg: RTU, unless it was lost */
-	CM_REJECTED,	 /* msg: REJ */
-	CM_UNREACHABLE,	 /* nobody answered */
-	CM_DISCONNECTED, /* msg: DREQ or DREP, if there was one */
+	CM_REQUEST,	/* msg: REQ or SIDR_REQ; user: the listener's */
+	CM_RESPONSE,	/* msg: REP; cm_establish or cm_reject is due */
+	CM_ESTABLISHED, /* msg: RTU, unless it was lost */
+	CM_REJECTED,	/* msg: REJ */
+	CM_UNREACHABLE, /* nobody answered */
+	/* msg: DREQ, and cm_disconnect or cm_release is due, which answers it;
+	 * DREP or REJ: the peer has heard of the end; none: it never said so */
+	CM_DISCONNECTED,
 	CM_TIMEWAIT_EXIT,
 	CM_RESOLVED, /* msg: SIDR_REP of any status */
 };

@@ -29,6 +29,7 @@ static struct way way_of(enum conv_state state, bool is_passive)
 				    is_passive ? CMMSG_REP : CMMSG_RTU};
 	case CONV_DREQ_SENT:
 		return (struct way){true, true, CMMSG_DREQ};
+	case CONV_DREQ_RCVD:
 	case CONV_TIMEWAIT:
 		return (struct way){true, false, 0};
 	case CONV_SIDR_SENT:

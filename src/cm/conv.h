@@ -30,6 +30,8 @@ enum conv_state {
 	CONV_SIDR_RCVD,
 	CONV_ANSWERED, /* refused, or SIDR: repeats its answer for a while */
 	CONV_CLOSED,   /* only its owner still knows it */
+	/* behind the others, since notes of an older broker have numbers: */
+	CONV_DREQ_RCVD, /* the peer ends it, our owner has not answered */
 	CONV_STATES
 };
 

@@ -132,6 +132,12 @@ static void nothing(struct cm *cm, struct conv *c, struct cmmsg *msg,
 {
 }
 
+static void count_again(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			uint64_t now)
+{
+	cm->counters.duplicates++;
+}
+
 /* The last message, and no more: a retry of it stays armed as it was. */
 static void resend(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		   uint64_t now)
@@ -250,10 +256,15 @@ static void ended(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_emit(cm, c, CM_DISCONNECTED, msg);
 }
 
+/*
+ * The owner answers, by its own command or by going (IBTA 12.9.7): until then
+ * the peer must not take it that both have heard of the end.
+ */
 static void peer_ends(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		      uint64_t now)
 {
-	say_drep(cm, c, msg, now);
+	wheel_cancel(&cm->wheel, &c->timer);
+	c->transaction_id = msg->transaction_id; /* the answer's, too */
 	ended(cm, c, msg, now);
 }
 
@@ -391,7 +402,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_MRA]	= GO(wait_longer,	REP_WAIT),
 		[IN_REJ]	= GO(refused,		CLOSED),
 		[IN_RTU]	= GO(connected,		ESTABLISHED),
-		[IN_DREQ]	= GO(peer_ends,		TIMEWAIT),
+		[IN_DREQ]	= GO(peer_ends,		DREQ_RCVD),
 		[IN_ESTABLISH]	= GO(connected,		ESTABLISHED),
 		[IN_DISCONNECT]	= GO(send_dreq,		DREQ_SENT),
 		[IN_RELEASE]	= GO(send_dreq,		DREQ_SENT),
@@ -404,7 +415,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_MRA]	= GO(wait_longer,	REP_WAIT),
 		[IN_REJ]	= GO(refused,		CLOSED),
 		[IN_RTU]	= GO(connected,		ESTABLISHED),
-		[IN_DREQ]	= GO(peer_ends,		TIMEWAIT),
+		[IN_DREQ]	= GO(peer_ends,		DREQ_RCVD),
 		[IN_ESTABLISH]	= GO(connected,		ESTABLISHED),
 		[IN_DISCONNECT]	= GO(send_dreq,		DREQ_SENT),
 		[IN_RELEASE]	= GO(send_dreq,		DREQ_SENT),
@@ -418,7 +429,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_REJ]	= GO(ended,		TIMEWAIT),
 		[IN_REP]	= GO(resend,		ESTABLISHED),
 		[IN_RTU]	= GO(nothing,		ESTABLISHED),
-		[IN_DREQ]	= GO(peer_ends,		TIMEWAIT),
+		[IN_DREQ]	= GO(peer_ends,		DREQ_RCVD),
 		[IN_ESTABLISH]	= GO(nothing,		ESTABLISHED),
 		[IN_DISCONNECT]	= GO(send_dreq,		DREQ_SENT),
 		[IN_RELEASE]	= GO(send_dreq,		DREQ_SENT),
@@ -429,12 +440,22 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_REJ]	= GO(ended,		TIMEWAIT),
 		[IN_REP]	= GO(nothing,		DREQ_SENT),
 		[IN_RTU]	= GO(nothing,		DREQ_SENT),
-		[IN_DREQ]	= GO(peer_ends,		TIMEWAIT),
+		[IN_DREQ]	= GO(peer_ends,		DREQ_RCVD),
 		[IN_DREP]	= GO(ended,		TIMEWAIT),
 		[IN_DISCONNECT]	= GO(nothing,		DREQ_SENT),
 		[IN_RELEASE]	= GO(nothing,		DREQ_SENT),
 		[IN_RETRY]	= GO(repeat,		DREQ_SENT),
 		[IN_EXHAUSTED]	= GO(ended,		TIMEWAIT),
+	},
+	[CONV_DREQ_RCVD] = {
+		[IN_REQ]	= GO(nothing,		DREQ_RCVD),
+		[IN_MRA]	= GO(nothing,		DREQ_RCVD),
+		[IN_REP]	= GO(nothing,		DREQ_RCVD),
+		[IN_RTU]	= GO(nothing,		DREQ_RCVD),
+		[IN_DREQ]	= GO(count_again,	DREQ_RCVD),
+		[IN_DREP]	= GO(nothing,		TIMEWAIT),
+		[IN_DISCONNECT]	= GO(say_drep,		TIMEWAIT),
+		[IN_RELEASE]	= GO(say_drep,		TIMEWAIT),
 	},
 	[CONV_TIMEWAIT] = {
 		[IN_REQ]	= GO(say_stale,		TIMEWAIT),
@@ -489,8 +510,8 @@ void step_linger(struct cm *cm, struct conv *c, uint64_t now_ns)
 	    now_ns);
 }
 
-bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
-	      struct cmmsg *msg, uint64_t now_ns)
+static bool run_cell(struct cm *cm, struct conv *c, enum conv_input input,
+		     struct cmmsg *msg, uint64_t now_ns)
 {
 	const struct cell *cell = &step[c->state][input];
 	enum conv_state next = cell->next, old = c->state;
@@ -504,5 +525,16 @@ bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
 		conv_enter(cm, c, next);
 	if (next != old)
 		step_linger(cm, c, now_ns);
+	return true;
+}
+
+bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
+	      struct cmmsg *msg, uint64_t now_ns)
+{
+	if (!run_cell(cm, c, input, msg, now_ns))
+		return false;
+	/* nobody is left who could answer later */
+	if (c->state == CONV_DREQ_RCVD && c->is_released)
+		run_cell(cm, c, IN_RELEASE, NULL, now_ns);
 	return true;
 }

@@ -373,9 +373,14 @@ static void explain(const struct r_id *id, const struct cmproto *m)
 	const struct sockaddr *to = &id->base.route.addr.dst_addr;
 	char text[R_ADDR_TEXT];
 
+	r_addr_text(to, text);
+	if (m->event == CMPROTO_DISCONNECTED && m->status == -ETIMEDOUT)
+		r_say("rdma_disconnect: the program at %s has never answered "
+		      "that the connection ends: it looks at no events of "
+		      "rdma_cm, or cannot be reached any more",
+		      text);
 	if (id->is_passive)
 		return; /* who called us knows why it went */
-	r_addr_text(to, text);
 	if (m->event == CMPROTO_UNREACHABLE && m->status == -ETIMEDOUT)
 		r_say("rdma_connect: UNREACHABLE: nothing at %s answers "
 		      "connection management on UDP port 4791",

@@ -34,6 +34,7 @@ struct end {
 	bool is_established, is_over, is_released;
 	/* its owner was stopped when the manager died, and then killed */
 	bool is_left;
+	bool is_unanswered; /* it was over without a word of the peer */
 	unsigned established, ended, requests;
 	struct cm_note note; /* as of what the owner heard last */
 };
@@ -144,6 +145,7 @@ static void hear(struct world *w, int side, const struct cm_event *e)
 	case CM_DISCONNECTED:
 		assert_false(n->is_over);
 		n->is_over = true;
+		n->is_unanswered = e->msg.kind == 0;
 		n->ended++;
 		break;
 	case CM_REQUEST:
@@ -519,13 +521,145 @@ static void a_lost_message_of_any_kind_is_made_up_for(void **state)
 		assert_int_equal(b->established, 1);
 		cm_disconnect(w->cm[0], a->id, w->now);
 		say(w, 0, lost == CMMSG_DREQ);
-		w->loss = lost == CMMSG_DREP ? 1000000 : 0;
-		run(w, w->now + SECOND / 20);
-		w->loss = 0;
+		run(w, w->now + SECOND / 2);
+		assert_int_equal(b->ended, 1);
+		assert_int_equal(cm_disconnect(w->cm[1], b->id, w->now), 0);
+		say(w, 1, lost == CMMSG_DREP);
 		run(w, w->now + SECOND);
 		assert_int_equal(a->ended, 1);
 		assert_int_equal(b->ended, 1);
 		assert_true(w->now - began < 5 * SECOND);
+		world_free(w);
+	}
+}
+
+/* Both ends are up, and one has asked for the end; both have time for it. */
+static struct world *one_that_ends(void)
+{
+	struct world *w = world_new(11, 0);
+
+	connect_one(w);
+	run(w, w->now + SECOND);
+	assert_int_equal(w->end[1][0].established, 1);
+	assert_int_equal(cm_disconnect(w->cm[0], w->end[0][0].id, w->now), 0);
+	drain(w, 0);
+	run(w, w->now + SECOND / 10);
+	assert_int_equal(w->end[1][0].ended, 1);
+	return w;
+}
+
+/* One more step of that end's owner, which lets the peer know. */
+typedef void answer(struct world *w, struct end *e);
+
+static void by_disconnecting(struct world *w, struct end *e)
+{
+	assert_int_equal(cm_disconnect(w->cm[1], e->id, w->now), 0);
+}
+
+static void by_going(struct world *w, struct end *e)
+{
+	e->is_released = true;
+	cm_release(w->cm[1], e->id, w->now);
+}
+
+/* Its manager dies, and the next one is given what it has noted. */
+static void after_a_succession(struct world *w, struct end *e)
+{
+	uint32_t id;
+
+	cm_free(w->cm[1]);
+	w->cm[1] = manager(w);
+	assert_int_equal(cm_note_resume(w->cm[1], 0, &e->note, w->now, &id), 0);
+	assert_int_equal(id, e->id);
+	by_disconnecting(w, e);
+}
+
+/* It dies with its manager, whose successor finds the note. */
+static void as_a_will(struct world *w, struct end *e)
+{
+	cm_free(w->cm[1]);
+	w->cm[1] = manager(w);
+	e->is_released = true;
+	cm_note_release(w->cm[1], &e->note, w->now);
+}
+
+static void who_ends_it_hears_of_it_when_the_peers_owner_has(void **state)
+{
+	answer *const answers[] = {by_disconnecting, by_going,
+				   after_a_succession, as_a_will};
+
+	for (size_t i = 0; i < TEST_COUNT(answers); i++) {
+		struct world *w = one_that_ends();
+		struct end *a = &w->end[0][0], *b = &w->end[1][0];
+		uint64_t said;
+
+		run(w, w->now + 20 * SECOND);
+		assert_int_equal(a->ended, 0);
+		/* it asks again and again, and the other one waits silently */
+		assert_true(cm_counters(w->cm[0])->retries > 3);
+		said = cm_counters(w->cm[1])->tx;
+		assert_int_equal(cm_counters(w->cm[1])->duplicates,
+				 cm_counters(w->cm[0])->retries);
+		answers[i](w, b);
+		assert_true(i > 1 || cm_counters(w->cm[1])->tx == said + 1);
+		drain(w, 1);
+		run(w, w->now + SECOND / 10);
+		assert_int_equal(a->ended, 1);
+		assert_int_equal(b->ended, 1);
+		check_idle(w, i);
+		world_free(w);
+	}
+}
+
+/* After as many requests as its own request allowed. */
+static void a_peer_that_never_looks_is_given_up(void **state)
+{
+	struct world *w = one_that_ends();
+	struct end *a = &w->end[0][0];
+	uint64_t began = w->now;
+	uint64_t retries = cm_counters(w->cm[0])->retries;
+
+	run(w, w->now + 50 * SECOND);
+	assert_int_equal(a->ended, 0);
+	while (!a->ended)
+		assert_true(run(w, w->now + SECOND));
+	assert_true(w->now - began < 70 * SECOND);
+	assert_int_equal(cm_counters(w->cm[0])->retries - retries, 15);
+	assert_true(a->is_unanswered);
+	/* late, but no error */
+	by_disconnecting(w, &w->end[1][0]);
+	drain(w, 1);
+	run(w, w->now + SECOND);
+	assert_int_equal(a->ended, 1);
+	check_idle(w, 0);
+	world_free(w);
+}
+
+/* Each has its word from the other's request, and no second one. */
+static void both_may_end_it_at_once(void **state)
+{
+	for (int lost = 0; lost <= 1; lost++) {
+		struct world *w = world_new(12, 0);
+
+		connect_one(w);
+		run(w, w->now + SECOND);
+		for (int side = 0; side < 2; side++) {
+			assert_int_equal(cm_disconnect(w->cm[side],
+						       w->end[side][0].id,
+						       w->now),
+					 0);
+			say(w, side, lost && side);
+		}
+		run(w, w->now + SECOND / 10);
+		assert_int_equal(w->end[1][0].ended, 1);
+		assert_int_equal(w->end[0][0].ended, !lost);
+		by_disconnecting(w, &w->end[1][0]);
+		drain(w, 1);
+		run(w, w->now + SECOND / 10);
+		assert_int_equal(w->end[0][0].ended, 1);
+		check_idle(w, 0);
+		assert_int_equal(w->end[0][0].ended, 1);
+		assert_int_equal(w->end[1][0].ended, 1);
 		world_free(w);
 	}
 }
@@ -721,6 +855,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(both_ends_agree_whatever_the_wire_does),
 		cmocka_unit_test(both_ends_agree_whoever_of_the_managers_dies),
 		cmocka_unit_test(a_lost_message_of_any_kind_is_made_up_for),
+		cmocka_unit_test(
+			who_ends_it_hears_of_it_when_the_peers_owner_has),
+		cmocka_unit_test(a_peer_that_never_looks_is_given_up),
+		cmocka_unit_test(both_may_end_it_at_once),
 		cmocka_unit_test(a_request_let_go_does_not_hide_its_repetition),
 		cmocka_unit_test(
 			a_busy_owner_holds_its_peer_for_as_long_as_it_takes),

@@ -17,6 +17,7 @@ enum {
 	CLASS = 0x20,
 	TIMEOUT = 9,
 	REJECTED_ECE = 35,
+	QUIET_MS = 300, /* much longer than a message takes */
 };
 
 static void an_address_gives_a_device_and_a_port(void)
@@ -274,10 +275,43 @@ static void both_ends_hear_of_the_end_and_of_its_rest(void)
 	accept_it();
 	establish();
 	EXPECT(!rdma_disconnect(id[PASSIVE]));
-	for (int side = 0; side < SIDES; side++) {
-		take(side, RDMA_CM_EVENT_DISCONNECTED);
+	take(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
+	/* who began it hears of it when the other one has answered */
+	EXPECT(!is_readable(PASSIVE, QUIET_MS));
+	EXPECT(!rdma_disconnect(id[ACTIVE]));
+	take(PASSIVE, RDMA_CM_EVENT_DISCONNECTED);
+	for (int side = 0; side < SIDES; side++)
 		take(side, RDMA_CM_EVENT_TIMEWAIT_EXIT);
+	end();
+}
+
+/* Whether its program has looked at the event or not. */
+static void an_id_that_goes_answers_the_end(void)
+{
+	for (int looks = 0; looks <= 1; looks++) {
+		begin(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
+		accept_it();
+		establish();
+		EXPECT(!rdma_disconnect(id[PASSIVE]));
+		EXPECT(is_readable(ACTIVE, WAIT_MS));
+		if (looks)
+			take(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
+		EXPECT(!is_readable(PASSIVE, QUIET_MS));
+		EXPECT(!rdma_destroy_id(id[ACTIVE]));
+		id[ACTIVE] = NULL;
+		take(PASSIVE, RDMA_CM_EVENT_DISCONNECTED);
+		end();
 	}
+}
+
+static void both_ends_may_begin_it(void)
+{
+	begin(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
+	accept_it();
+	establish();
+	EXPECT(!rdma_disconnect(id[PASSIVE]) && !rdma_disconnect(id[ACTIVE]));
+	for (int side = 0; side < SIDES; side++)
+		take(side, RDMA_CM_EVENT_DISCONNECTED);
 	end();
 }
 
@@ -514,6 +548,9 @@ int main(void)
 		  data_that_overtake_the_last_message_establish);
 	cases_run("both ends hear of the end and of its rest",
 		  both_ends_hear_of_the_end_and_of_its_rest);
+	cases_run("an id that goes answers the end",
+		  an_id_that_goes_answers_the_end);
+	cases_run("both ends may begin it", both_ends_may_begin_it);
 	cases_run("datagram services are resolved in each space",
 		  datagram_services_are_resolved_in_each_space);
 	cases_run("a connection may be of the infiniband space",

@@ -177,6 +177,44 @@ def deaths():
                  death("here", "there", victim, killed))
 
 
+def unlooked():
+    """A program that does not look at its events is asked for its answer
+    again and again, and given up in the end."""
+    def begun(began, **env):
+        alone()
+        s = Talker("here", "serve", HERE, PORT)
+        other = Talker("here", "serve", HERE, int(PORT) + 1)
+        began += [s, other]
+        s.wait("listening")
+        other.wait("listening")
+        c = Talker("there", "mark", HERE, PORT, 1, **env)
+        began.append(c)
+        c.wait("RDMA_CM_EVENT_CONNECT_RESPONSE 2 ")
+        other.wait("RDMA_CM_EVENT_ESTABLISHED 1 ")
+        os.killpg(other.process.pid, signal.SIGSTOP)
+        c.process.send_signal(signal.SIGUSR1)
+        return c, other
+
+    def given_up(began):
+        c, _ = begun(began, ADVERB_CM_FAST="1")
+        c.wait("RDMA_CM_EVENT_DISCONNECTED 1 status -110")
+        c.wait("adverb: rdma_disconnect: the program at")
+
+    def answered(killed):
+        def body(began):
+            c, other = begun(began)
+            kill_brokers(*killed)
+            os.killpg(other.process.pid, signal.SIGCONT)
+            c.wait("RDMA_CM_EVENT_DISCONNECTED 1 status 0")
+        return body
+
+    case("a stopped program is given up: DISCONNECTED with -110", given_up)
+    case("a stopped program goes on: DISCONNECTED", answered(()))
+    for killed in ("here",), ("there",), ("here", "there"):
+        case("a stopped program goes on, and brokers %s were killed: "
+             "DISCONNECTED" % " and ".join(killed), answered(killed))
+
+
 def silences():
     """A peer in another namespace stands still, or ends, in mid-transfer.  By
     its timeouts it would be given up after two seconds at the latest."""
@@ -474,6 +512,7 @@ def strangers():
 
 
 deaths()
+unlooked()
 silences()
 crowds()
 storms()

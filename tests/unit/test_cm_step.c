@@ -14,8 +14,8 @@ static const uint8_t there[16] = {[10] = 0xff, 0xff, 10, 0, 0, 2};
 #define SECOND 1000000000ull
 
 /* REQ_SENT, REQ_WAIT, REP_RCVD, REQ_RCVD, REP_SENT, REP_WAIT, ESTABLISHED,
- * DREQ_SENT, TIMEWAIT, SIDR_SENT, SIDR_RCVD, ANSWERED, CLOSED */
-static const char letters[] = " rwpqsvEdTSRAC";
+ * DREQ_SENT, TIMEWAIT, SIDR_SENT, SIDR_RCVD, ANSWERED, CLOSED, DREQ_RCVD */
+static const char letters[] = " rwpqsvEdTSRACD";
 
 static const struct {
 	enum conv_state from;
@@ -35,16 +35,16 @@ static const struct {
 	{CONV_REQ_RCVD, "q.C......"
 			"sA..A"
 			"..C"},
-	{CONV_REP_SENT, "svC.ET..."
+	{CONV_REP_SENT, "svC.ED..."
 			"..Edd"
 			"sTd"},
-	{CONV_REP_WAIT, "vvC.ET..."
+	{CONV_REP_WAIT, "vvC.ED..."
 			"..Edd"
 			"sTd"},
-	{CONV_ESTABLISHED, "EETEET..."
+	{CONV_ESTABLISHED, "EETEED..."
 			   "..Edd"
 			   "..d"},
-	{CONV_DREQ_SENT, ".dTddTT.."
+	{CONV_DREQ_SENT, ".dTddDT.."
 			 "...dd"
 			 "dT."},
 	{CONV_TIMEWAIT, "T..TTTT.."
@@ -62,6 +62,9 @@ static const struct {
 	{CONV_CLOSED, "...CCC..."
 		      "...CC"
 		      "..."},
+	{CONV_DREQ_RCVD, "DD.DDDT.."
+			 "...TT"
+			 "..."},
 };
 
 /* The messages that a cell sends, by kind, and the event; 0: none. */
