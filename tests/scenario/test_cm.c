@@ -664,6 +664,33 @@ static void both_may_end_it_at_once(void **state)
 	}
 }
 
+/* As with the kernel: it changes nothing, and is no error. */
+static void an_end_before_there_is_a_connection_changes_nothing(void **state)
+{
+	const struct cmmsg reply = {.qpn = 9};
+	struct world *w = world_new(13, 0);
+	struct end *a = &w->end[0][0], *b = &w->end[1][0];
+
+	start(w, 0);
+	assert_int_equal(cm_disconnect(w->cm[0], a->id, w->now), 0);
+	drain(w, 0);
+	run(w, w->now + SECOND / 10);
+	assert_int_equal(cm_disconnect(w->cm[1], b->id, w->now), 0);
+	assert_int_equal(cm_accept(w->cm[1], b->id, &reply, w->now), 0);
+	drain(w, 1);
+	run(w, w->now + SECOND / 10);
+	assert_int_equal(cm_disconnect(w->cm[0], a->id, w->now), 0);
+	assert_int_equal(cm_establish(w->cm[0], a->id, w->now), 0);
+	a->is_established = true;
+	drain(w, 0);
+	run(w, w->now + SECOND / 10);
+	assert_int_equal(b->established, 1);
+	assert_int_equal(a->ended + b->ended, 0);
+	check_agreement(w, 0);
+	check_idle(w, 0);
+	world_free(w);
+}
+
 /* A manager in place of side 1's, whose owners tell it nothing. */
 static void forget(struct world *w)
 {
@@ -859,6 +886,8 @@ int main(int argc, char **argv)
 			who_ends_it_hears_of_it_when_the_peers_owner_has),
 		cmocka_unit_test(a_peer_that_never_looks_is_given_up),
 		cmocka_unit_test(both_may_end_it_at_once),
+		cmocka_unit_test(
+			an_end_before_there_is_a_connection_changes_nothing),
 		cmocka_unit_test(a_request_let_go_does_not_hide_its_repetition),
 		cmocka_unit_test(
 			a_busy_owner_holds_its_peer_for_as_long_as_it_takes),

@@ -315,6 +315,51 @@ static void both_ends_may_begin_it(void)
 	end();
 }
 
+/* As the kernel's: of no effect, and no error. */
+static void an_end_before_there_is_a_connection_changes_nothing(void)
+{
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	resolve_route();
+	be_called();
+	EXPECT(!rdma_disconnect(id[ACTIVE]));
+	EXPECT(id[PASSIVE] && !rdma_disconnect(id[PASSIVE]));
+	accept_it();
+	EXPECT(!rdma_disconnect(id[ACTIVE]));
+	establish();
+	end();
+	/* a service that is resolved has no end */
+	begin(RDMA_PS_UDP, "127.0.0.1", "127.0.0.1");
+	EXPECT(!rdma_disconnect(id[ACTIVE]));
+	EXPECT(id[PASSIVE] && !rdma_disconnect(id[PASSIVE]));
+	EXPECT(!rdma_reject(id[PASSIVE], NULL, 0));
+	take(ACTIVE, RDMA_CM_EVENT_UNREACHABLE);
+	EXPECT(!rdma_disconnect(id[ACTIVE]));
+	EXPECT(!rdma_disconnect(id[PASSIVE]));
+	end();
+}
+
+/* The queue pair went to ERR, and cannot be made ready any more. */
+static void an_end_before_there_is_a_connection_is_of_its_queue_pair(void)
+{
+	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0},
+					.qp_type = IBV_QPT_RC};
+	struct rdma_conn_param p = param();
+
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	EXPECT(!rdma_create_qp(id[ACTIVE], NULL, &init));
+	resolve_route();
+	be_called();
+	EXPECT(!rdma_disconnect(id[ACTIVE]));
+	EXPECT(id[ACTIVE]->qp && id[ACTIVE]->qp->state == IBV_QPS_ERR);
+	EXPECT(id[PASSIVE] && !rdma_accept(id[PASSIVE], &p));
+	take(ACTIVE, RDMA_CM_EVENT_CONNECT_ERROR);
+	take(PASSIVE, RDMA_CM_EVENT_REJECTED);
+	rdma_destroy_qp(id[ACTIVE]);
+	end();
+}
+
 static void a_datagram_service_is_resolved(enum rdma_port_space ps)
 {
 	static const uint8_t words[255] = {1, 2, 3};
@@ -551,6 +596,10 @@ int main(void)
 	cases_run("an id that goes answers the end",
 		  an_id_that_goes_answers_the_end);
 	cases_run("both ends may begin it", both_ends_may_begin_it);
+	cases_run("an end before there is a connection changes nothing",
+		  an_end_before_there_is_a_connection_changes_nothing);
+	cases_run("an end before there is a connection is of its queue pair",
+		  an_end_before_there_is_a_connection_is_of_its_queue_pair);
 	cases_run("datagram services are resolved in each space",
 		  datagram_services_are_resolved_in_each_space);
 	cases_run("a connection may be of the infiniband space",

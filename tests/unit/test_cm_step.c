@@ -24,16 +24,16 @@ static const struct {
 	const char *next;
 } matrix[] = {
 	{CONV_REQ_SENT, ".wCp.C..."
-			"....C"
+			"...rC"
 			"rC."},
 	{CONV_REQ_WAIT, ".wCp.C..."
-			"....C"
+			"...wC"
 			"rC."},
 	{CONV_REP_RCVD, "..Cp.C..."
-			".AE.A"
+			".AEpA"
 			"..."},
 	{CONV_REQ_RCVD, "q.C......"
-			"sA..A"
+			"sA.qA"
 			"..C"},
 	{CONV_REP_SENT, "svC.ED..."
 			"..Edd"
@@ -51,13 +51,13 @@ static const struct {
 			"...TT"
 			".C."},
 	{CONV_SIDR_SENT, "........C"
-			 "....C"
+			 "...SC"
 			 "SC."},
 	{CONV_SIDR_RCVD, ".......R."
-			 "AA..A"
+			 "AA.RA"
 			 "..."},
 	{CONV_ANSWERED, "A.AA.A.A."
-			"....A"
+			"...AA"
 			".C."},
 	{CONV_CLOSED, "...CCC..."
 		      "...CC"
