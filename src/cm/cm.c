@@ -35,6 +35,7 @@ struct cm *cm_new(const struct cm_config *config, uint64_t now_ns)
 		list_init(&cm->qpn[i]);
 		list_init(&cm->service[i]);
 	}
+	list_init(&cm->held);
 	wheel_init(&cm->wheel, now_ns);
 	return cm;
 }
@@ -87,6 +88,7 @@ int cm_listen(struct cm *cm, uint64_t user, uint64_t service_id,
 				    .backlog = backlog};
 	list_init(&l->link);
 	list_push_tail(service_bucket(cm, service_id), &l->link);
+	request_wake_served(cm);
 	*listener = i;
 	return 0;
 }
@@ -99,10 +101,12 @@ void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns)
 		cm->recent[cm->recent_next++ % CONV_RECENT] =
 			(struct conv_recent){l->service_id, until_ns, l->where};
 	list_remove(&l->link);
+	/* its conversations do not count for who has this place next */
 	for (uint32_t i = 0; i < cm->fresh; i++)
 		if (cm->conv[i].is_waiting && cm->conv[i].listener == listener)
 			cm->conv[i].is_waiting = false;
 	l->is_used = false;
+	request_wake_left(cm, listener);
 }
 
 void cm_expect_listeners(struct cm *cm, uint64_t until_ns)
@@ -117,9 +121,8 @@ static bool answers_at(const struct cm_where *w, const uint8_t ip[16])
 	return !memcmp(w->ip, ip, 16);
 }
 
-/* A listener of just this address comes before one of any. */
-static struct conv_listener *find_listener(struct cm *cm, uint64_t service_id,
-					   const uint8_t ip[16])
+struct conv_listener *cm_listener_at(struct cm *cm, uint64_t service_id,
+				     const uint8_t ip[16])
 {
 	struct conv_listener *found = NULL;
 
@@ -139,132 +142,19 @@ static struct conv_listener *find_listener(struct cm *cm, uint64_t service_id,
 	return found;
 }
 
-static bool may_listen_again(const struct cm *cm, uint64_t service_id,
-			     const uint8_t ip[16], uint64_t now_ns)
+uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
+			   const uint8_t ip[16])
 {
-	if (cm->expecting_until_ns > now_ns)
-		return true;
+	uint64_t until_ns = cm->expecting_until_ns;
+
 	for (int i = 0; i < CONV_RECENT; i++)
 		/* of any space: what follows a connection may be SIDR */
 		if ((uint16_t)cm->recent[i].service_id ==
 			    (uint16_t)service_id &&
-		    cm->recent[i].until_ns > now_ns &&
+		    cm->recent[i].until_ns > until_ns &&
 		    answers_at(&cm->recent[i].where, ip))
-			return true;
-	return false;
-}
-
-/* An answer to a REQ that gets no conversation. */
-static void turn_down(struct cm *cm, const uint8_t from[16],
-		      const uint8_t to[16], const struct cmmsg *req,
-		      uint16_t reason)
-{
-	struct cmmsg m = {.transaction_id = req->transaction_id,
-			  .local_id = 0,
-			  .remote_id = req->local_id,
-			  .answers = CMMSG_OF_REQ,
-			  .kind = CMMSG_REJ,
-			  .reason = reason};
-
-	if (req->kind == CMMSG_SIDR_REQ) {
-		m = (struct cmmsg){.transaction_id = req->transaction_id,
-				   .kind = CMMSG_SIDR_REP,
-				   .local_id = req->local_id,
-				   .service_id = req->service_id,
-				   .status = CMMSG_SIDR_NO_SERVICE};
-	}
-	cm->counters.refused++;
-	step_send_bare(cm, to, from, &m);
-}
-
-/* What makes a REQ impossible to serve, whoever listens; 0: nothing. */
-static uint16_t judge(const struct cmmsg *m, const uint8_t from[16],
-		      const uint8_t to[16])
-{
-	if (m->kind == CMMSG_SIDR_REQ)
-		return 0;
-	if (m->transport > CMMSG_TRANSPORT_UC || m->rdc_exists)
-		return CMMSG_REJ_BAD_SERVICE_TYPE;
-	/* a connection goes where its conversation does, or anybody could
-	 * connect us to a third one */
-	if (memcmp(m->primary.local_gid, from, 16) != 0 ||
-	    memcmp(m->primary.remote_gid, to, 16) != 0)
-		return CMMSG_REJ_BAD_GID;
-	return 0;
-}
-
-/* A new REQ or SIDR_REQ: somebody listens and has room for it. */
-static void admit(struct cm *cm, struct conv_listener *l,
-		  const uint8_t from[16], const uint8_t to[16],
-		  const struct cmmsg *m)
-{
-	struct conv *c;
-
-	if (l->waiting >= l->backlog || !(c = conv_new(cm, 0))) {
-		cm->counters.backlog_full++;
-		return;
-	}
-	memcpy(c->local, to, 16);
-	memcpy(c->peer, from, 16);
-	c->is_passive = true;
-	c->scope = cm->rx_scope;
-	c->user = l->user;
-	c->listener = (uint32_t)(l - cm->listener);
-	c->transaction_id = m->transaction_id;
-	c->timeout_exponent = m->local_timeout;
-	c->tries_given = m->max_cm_retries;
-	conv_set_remote(cm, c, m->local_id);
-	if (!conv_open_half(cm, c)) {
-		cm->counters.backlog_full++;
-		conv_free(cm, c);
-		return;
-	}
-	c->is_waiting = true;
-	l->waiting++;
-	conv_enter(cm, c,
-		   m->kind == CMMSG_REQ ? CONV_REQ_RCVD : CONV_SIDR_RCVD);
-	if (m->kind == CMMSG_REQ)
-		conv_set_qpn(cm, c, m->qpn);
-	step_emit(cm, c, CM_REQUEST, m);
-}
-
-static void request(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
-		    struct cmmsg *m, uint64_t now_ns)
-{
-	struct conv *c = conv_find_remote(cm, from, m->local_id);
-	struct conv_listener *l;
-	uint16_t reason;
-
-	if (c) {
-		cm->counters.duplicates++;
-		if (!step_run(cm, c,
-			      m->kind == CMMSG_REQ ? IN_REQ : IN_SIDR_REQ, m,
-			      now_ns))
-			cm->counters.unexpected++;
-		return;
-	}
-	reason = judge(m, from, to);
-	l = reason ? NULL : find_listener(cm, m->service_id, to);
-	if (!reason && !l && may_listen_again(cm, m->service_id, to, now_ns)) {
-		cm->counters.backlog_full++;
-		return;
-	}
-	if (!reason && !l) {
-		cm->counters.no_listener++;
-		reason = CMMSG_REJ_BAD_SERVICE_ID;
-	}
-	if (reason) {
-		turn_down(cm, from, to, m, reason);
-		return;
-	}
-	c = m->kind == CMMSG_REQ ? conv_find_qpn(cm, from, m->qpn) : NULL;
-	if (c) { /* IBTA 12.9.8.3.1: the peer has lost what it had with us */
-		cm->counters.stale++;
-		turn_down(cm, from, to, m, CMMSG_REJ_STALE);
-		step_run(cm, c, IN_STALE, NULL, now_ns);
-		return;
-	}
-	admit(cm, l, from, to, m);
+			until_ns = cm->recent[i].until_ns;
+	return until_ns;
 }
 
 /* Is it from whom we talk with, by both ids? */
@@ -341,7 +231,7 @@ void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		return;
 	}
 	if (m.kind == CMMSG_REQ || m.kind == CMMSG_SIDR_REQ) {
-		request(cm, from, to, &m, now_ns);
+		request_rx(cm, from, to, &m, mad, now_ns);
 		return;
 	}
 	if (m.kind == CMMSG_APR) {
@@ -394,10 +284,8 @@ void cm_taken(struct cm *cm, uint32_t id)
 {
 	struct conv *c = conv_find(cm, id);
 
-	if (c && c->is_waiting) {
-		c->is_waiting = false;
-		cm->listener[c->listener].waiting--;
-	}
+	if (c)
+		conv_stop_waiting(cm, c);
 }
 
 void cm_set_user(struct cm *cm, uint32_t id, uint64_t user)
@@ -467,8 +355,11 @@ void cm_tick(struct cm *cm, uint64_t now_ns)
 			return;
 		c = (struct conv *)(void *)((char *)t -
 					    offsetof(struct conv, timer));
-		step_run(cm, c, c->tries_left ? IN_RETRY : IN_EXHAUSTED, NULL,
-			 now_ns);
+		if (c->state == CONV_HELD)
+			request_due(cm, c, now_ns);
+		else
+			step_run(cm, c, c->tries_left ? IN_RETRY : IN_EXHAUSTED,
+				 NULL, now_ns);
 	}
 }
 

@@ -63,7 +63,7 @@ struct cm_frame {
 
 struct cm_counters {
 	uint64_t rx, tx, malformed, unexpected, duplicates, retries;
-	uint64_t no_listener, backlog_full, refused, stale;
+	uint64_t no_listener, backlog_full, refused, stale, held;
 };
 
 /* Which local addresses a listener answers at. */
@@ -97,7 +97,9 @@ struct cm_start {
 	/* kind REQ or SIDR_REQ; ids, LIDs and GIDs are filled in here.  Its
 	 * local_timeout and max_cm_retries are ours to keep. */
 	struct cmmsg msg;
-	bool strict; /* wait local_timeout each time, not less at first */
+	/* wait local_timeout each time, not less at first; and hear at once
+	 * that nobody listens, as far as that is known here */
+	bool strict;
 };
 
 /* NULL without memory. */
@@ -112,17 +114,20 @@ const struct cm_counters *cm_counters(const struct cm *cm);
 /* Conversations that are not free. */
 uint32_t cm_count(const struct cm *cm);
 
+/* How long a request for a service of nobody is held before it is refused. */
+#define CM_HOLD_NS 100000000u
+
 /*
  * Answer to a service.  backlog: requests that nobody has taken yet, beyond
- * which more are not answered, so that their senders repeat them.  0 with
- * *listener, or -ENOMEM.
+ * which more are not answered but held until there is room.  0 with *listener,
+ * or -ENOMEM.
  */
 int cm_listen(struct cm *cm, uint64_t user, uint64_t service_id,
 	      const struct cm_where *where, uint32_t backlog,
 	      uint32_t *listener);
 /*
- * Who calls this service is not refused before until_ns but left to repeat:
- * programs listen, serve one, and listen again (perftest).  0: refused at once.
+ * Who calls this service is held until until_ns, unless it is sooner than
+ * CM_HOLD_NS: programs listen, serve one, and listen again (perftest).
  */
 void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns);
 

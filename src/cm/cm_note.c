@@ -39,6 +39,7 @@ static struct way way_of(enum conv_state state, bool is_passive)
 	case CONV_FREE:
 	case CONV_ANSWERED:
 	case CONV_CLOSED:
+	case CONV_HELD:
 	case CONV_STATES:
 		break;
 	}
@@ -108,10 +109,15 @@ static int resume(struct cm *cm, uint64_t user, const struct cm_note *note,
 
 	if (!is_sane(note, &way, &last))
 		return -EINVAL;
-	/* One that was let go may stand beside it: a request whose refusal got
-	 * lost was repeated, and taken for another one. */
 	c = note->remote_id ? conv_find_remote(cm, note->peer, note->remote_id)
 			    : NULL;
+	/* its request, repeated before we knew that there was an answer */
+	if (c && c->state == CONV_HELD) {
+		conv_free(cm, c);
+		c = NULL;
+	}
+	/* One that was let go may stand beside it: a request whose refusal got
+	 * lost was repeated, and taken for another one. */
 	if (conv_find(cm, note->local_id) || (c && !c->is_released))
 		return -EEXIST;
 	c = conv_new(cm, note->local_id);

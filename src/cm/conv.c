@@ -89,6 +89,7 @@ struct conv *conv_new(struct cm *cm, uint32_t local_id)
 	memset(c, 0, sizeof(*c));
 	list_init(&c->by_remote);
 	list_init(&c->by_qpn);
+	list_init(&c->held);
 	wheel_timer_init(&c->timer);
 	c->local_id = local_id;
 	while (!c->local_id || conv_find(cm, c->local_id))
@@ -126,16 +127,18 @@ bool conv_open_half(struct cm *cm, struct conv *c)
 	return true;
 }
 
-static void stop_waiting(struct cm *cm, struct conv *c)
+void conv_stop_waiting(struct cm *cm, struct conv *c)
 {
-	if (c->is_waiting)
-		cm->listener[c->listener].waiting--;
+	if (!c->is_waiting)
+		return;
 	c->is_waiting = false;
+	cm->listener[c->listener].waiting--;
+	request_wake_one(cm, c->listener);
 }
 
 void conv_settle(struct cm *cm, struct conv *c)
 {
-	stop_waiting(cm, c);
+	conv_stop_waiting(cm, c);
 	if (c->is_half_open)
 		cm->half_open[conv_hash(cm, c->peer, 16, 0)]--;
 	c->is_half_open = false;
@@ -144,6 +147,7 @@ void conv_settle(struct cm *cm, struct conv *c)
 void conv_free(struct cm *cm, struct conv *c)
 {
 	conv_settle(cm, c);
+	request_unhold(cm, c);
 	wheel_cancel(&cm->wheel, &c->timer);
 	list_remove(&c->by_local);
 	list_remove(&c->by_remote);
@@ -161,10 +165,12 @@ void conv_enter(struct cm *cm, struct conv *c, enum conv_state state)
 
 	CHECK(state != CONV_FREE && state < CONV_STATES);
 	c->state = state;
+	if (state != CONV_HELD)
+		request_unhold(cm, c);
 	if (!is_live)
 		list_remove(&c->by_qpn);
 	if (state != CONV_REQ_RCVD && state != CONV_SIDR_RCVD)
-		stop_waiting(cm, c);
+		conv_stop_waiting(cm, c);
 	/* an answer that is repeated keeps its peer's share */
 	if (state != CONV_REQ_RCVD && state != CONV_SIDR_RCVD &&
 	    state != CONV_ANSWERED)

@@ -32,6 +32,7 @@ enum conv_state {
 	CONV_CLOSED,   /* only its owner still knows it */
 	/* behind the others, since notes of an older broker have numbers: */
 	CONV_DREQ_RCVD, /* the peer ends it, our owner has not answered */
+	CONV_HELD,	/* a request that nobody can take now: see request.c */
 	CONV_STATES
 };
 
@@ -61,6 +62,7 @@ enum conv_input {
 
 struct conv {
 	struct list by_local, by_remote, by_qpn; /* links in the tables */
+	struct list held;			 /* of those in HELD */
 	struct wheel_timer timer;
 	enum conv_state state;
 	bool is_released; /* nobody hears of its events */
@@ -70,7 +72,7 @@ struct conv {
 	bool is_half_open;
 	uint32_t local_id, remote_id; /* remote 0: not known yet */
 	uint32_t remote_qpn;
-	uint32_t listener;
+	uint32_t listener; /* or CONV_NO_LISTENER */
 	uint64_t user;
 	uint64_t transaction_id;
 	uint8_t local[16], peer[16];
@@ -89,8 +91,9 @@ struct conv_listener {
 	uint32_t backlog, waiting;
 };
 
-#define CONV_LISTENERS 4096
-#define CONV_RECENT    64
+#define CONV_LISTENERS	 4096
+#define CONV_NO_LISTENER UINT32_MAX
+#define CONV_RECENT	 64
 
 /* A listener that has gone a moment ago. */
 struct conv_recent {
@@ -112,6 +115,9 @@ struct cm {
 	struct list local[CONV_BUCKETS], remote[CONV_BUCKETS],
 		qpn[CONV_BUCKETS], service[CONV_BUCKETS];
 	uint16_t half_open[CONV_BUCKETS]; /* by peer */
+	struct list held;		  /* in the order they came */
+	uint32_t held_count;
+	uint16_t held_of[CONV_BUCKETS]; /* by peer */
 	struct wheel wheel;
 	struct cm_frame tx[CONV_RING];
 	struct cm_event event[CONV_RING];
@@ -135,10 +141,35 @@ void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn);
 bool conv_open_half(struct cm *cm, struct conv *c);
 /* The only place where a state changes. */
 void conv_enter(struct cm *cm, struct conv *c, enum conv_state state);
+/* It no longer counts for its listener's backlog. */
+void conv_stop_waiting(struct cm *cm, struct conv *c);
 /* It counts neither for a backlog nor as half open any more. */
 void conv_settle(struct cm *cm, struct conv *c);
 uint32_t conv_hash(const struct cm *cm, const void *data, size_t bytes,
 		   uint64_t more);
+
+/* cm.c */
+/* Who answers there; one of just this address comes before one of any. */
+struct conv_listener *cm_listener_at(struct cm *cm, uint64_t service_id,
+				     const uint8_t ip[16]);
+/* As long as somebody is expected to listen there again; 0: nobody is. */
+uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
+			   const uint8_t ip[16]);
+
+/* request.c */
+/* A REQ or SIDR_REQ; mad: the same, as it came. */
+void request_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
+		struct cmmsg *m, const uint8_t *mad, uint64_t now_ns);
+/* One in HELD has waited long enough, or was woken. */
+void request_due(struct cm *cm, struct conv *c, uint64_t now_ns);
+/* A listener has room: for the first that waits for it. */
+void request_wake_one(struct cm *cm, uint32_t listener);
+/* A listener has come: for all that waited for one like it. */
+void request_wake_served(struct cm *cm);
+/* A listener has gone: for all that waited for it. */
+void request_wake_left(struct cm *cm, uint32_t listener);
+/* It leaves HELD. */
+void request_unhold(struct cm *cm, struct conv *c);
 
 /* step.c: the table.  False: the cell is empty. */
 bool step_run(struct cm *cm, struct conv *c, enum conv_input input,

@@ -461,6 +461,11 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_DISCONNECT]	= GO(say_drep,		TIMEWAIT),
 		[IN_RELEASE]	= GO(say_drep,		TIMEWAIT),
 	},
+	[CONV_HELD] = { /* and time: see request_due */
+		[IN_REQ]	= GO(nothing,		HELD),
+		[IN_REJ]	= GO(nothing,		CLOSED),
+		[IN_SIDR_REQ]	= GO(nothing,		HELD),
+	},
 	[CONV_TIMEWAIT] = {
 		[IN_REQ]	= GO(say_stale,		TIMEWAIT),
 		[IN_REP]	= GO(say_unknown,	TIMEWAIT),

@@ -90,6 +90,32 @@ def resident(side):
     return total
 
 
+def signal_all(pids, number):
+    for pid in pids:
+        os.kill(pid, number)
+
+
+def waits_in_socket(side):
+    """Bytes that have come to UDP port 4791, and that nobody has read."""
+    pid = lab.there.pid if side == "there" else "self"
+    for table in "udp", "udp6":
+        with open("/proc/%s/net/%s" % (pid, table)) as f:
+            for words in (line.split() for line in f):
+                if words[1].endswith(":12B7") and \
+                        int(words[4].split(":")[1], 16):
+                    return True
+    return False
+
+
+def sleeps(pid):
+    """All threads of a process."""
+    for task in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/stat" % (pid, task)) as f:
+            if f.read().rsplit(")", 1)[1].split()[0] != "S":
+                return False
+    return True
+
+
 def case(name, body):
     def go():
         t.need("unshare")
@@ -385,6 +411,27 @@ def refusals():
         s.kill()  # the other four were in its backlog
         c.wait("RDMA_CM_EVENT_REJECTED 4 status 28")
 
+    def in_time(began):
+        """Its broker has both the request and, after it, the listener."""
+        alone()
+        s = Talker("here", "late", HERE, PORT)
+        began.append(s)
+        s.wait("bound")
+        pids = brokers("here")
+        signal_all(pids, signal.SIGSTOP)
+        try:
+            c = Talker("there", "call", HERE, PORT, 1)
+            began.append(c)
+            lab.wait(lambda: waits_in_socket("here"), "no request comes", HANG)
+            s.process.send_signal(signal.SIGUSR1)
+            s.wait("asks to listen")
+            lab.wait(lambda: sleeps(s.process.pid), "it does not ask", HANG)
+        finally:
+            signal_all(pids, signal.SIGCONT)
+        s.wait("RDMA_CM_EVENT_ESTABLISHED 1 ")
+        expect(not any("REJECTED" in line for line in c.said),
+               "the caller is refused", Result(0, "\n".join(c.said)))
+
     def long_words(began):
         alone()
         r = lab.run("here", [talker, "wordy", HERE, PORT])
@@ -394,6 +441,7 @@ def refusals():
     case("a program that rejects: REJECTED with 28", refused)
     case("a full backlog: the others are UNREACHABLE, and none is served "
          "twice", full)
+    case("who listens just after the request came is called", in_time)
     case("private data too long: EINVAL, and the longest arrive", long_words)
 
 

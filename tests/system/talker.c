@@ -5,6 +5,7 @@
  *
  *	talker serve ADDRESS PORT         accepts all that calls
  *	talker refuse ADDRESS PORT        rejects it
+ *	talker late ADDRESS PORT          has the port, and listens on SIGUSR1
  *	talker mute ADDRESS PORT BACKLOG  listens, and looks at nothing
  *	talker call ADDRESS PORT COUNT    COUNT connections at once, held
  *	talker mark ADDRESS PORT COUNT    the same, and one to the next port
@@ -12,9 +13,10 @@
  *	talker wordy ADDRESS PORT         calls itself, and says too much
  *
  * All but the last two stay until they are killed.  A line: what happened, and
- *to how many of the connections it has by now.  On SIGUSR1 they ask for a port,
- *and say so when they have it: the broker has heard all that there was before.
- *On SIGUSR1 the one to the next port is ended, and stays to hear all of it.
+ * to how many of the connections it has by now.  On SIGUSR1 they ask for a
+ *port, and say so when they have it: the broker has heard all that there was
+ *before. On SIGUSR1 the one to the next port is ended, and stays to hear all of
+ *it.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -31,7 +33,7 @@ enum { EVENTS = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1, RESOLVE_MS = 2000 };
 
 static struct rdma_event_channel *channel;
 static unsigned seen[EVENTS];
-static struct rdma_cm_id *marker;
+static struct rdma_cm_id *marker, *late;
 static uint32_t qpn, ports;
 
 static void die(const char *what)
@@ -71,15 +73,33 @@ static struct rdma_cm_id *begin(struct sockaddr_storage *to)
 	return id;
 }
 
-static void listen_at(struct sockaddr_storage *at, int backlog)
+static struct rdma_cm_id *bind_to(struct sockaddr_storage *at)
 {
 	struct rdma_cm_id *id;
 
 	if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
-	    rdma_bind_addr(id, (struct sockaddr *)at) ||
-	    rdma_listen(id, backlog))
+	    rdma_bind_addr(id, (struct sockaddr *)at))
+		die("rdma_bind_addr");
+	return id;
+}
+
+static void listen_with(struct rdma_cm_id *id, int backlog)
+{
+	if (rdma_listen(id, backlog))
 		die("rdma_listen");
 	puts("listening");
+}
+
+static void listen_at(struct sockaddr_storage *at, int backlog)
+{
+	listen_with(bind_to(at), backlog);
+}
+
+static void listen_late(void)
+{
+	puts("asks to listen");
+	listen_with(late, 1024);
+	late = NULL;
 }
 
 /* The next step of a conversation; true when the connection is over. */
@@ -128,7 +148,9 @@ static void *be_asked(void *usr1)
 	int number;
 
 	while (!sigwait(usr1, &number))
-		if (!marker)
+		if (late)
+			listen_late();
+		else if (!marker)
 			ask_for_port();
 		else if (rdma_disconnect(marker))
 			die("rdma_disconnect");
@@ -262,7 +284,10 @@ int main(int argc, char **argv)
 		loop(&a, count);
 		return 0;
 	}
-	if (strcmp(what, "call") != 0 && strcmp(what, "mark") != 0)
+	if (!strcmp(what, "late")) {
+		late = bind_to(&a);
+		puts("bound");
+	} else if (strcmp(what, "call") != 0 && strcmp(what, "mark") != 0)
 		listen_at(&a, !strcmp(what, "mute") ? count : 1024);
 	else
 		for (int i = 0; i < count; i++)

@@ -14,8 +14,9 @@ static const uint8_t there[16] = {[10] = 0xff, 0xff, 10, 0, 0, 2};
 #define SECOND 1000000000ull
 
 /* REQ_SENT, REQ_WAIT, REP_RCVD, REQ_RCVD, REP_SENT, REP_WAIT, ESTABLISHED,
- * DREQ_SENT, TIMEWAIT, SIDR_SENT, SIDR_RCVD, ANSWERED, CLOSED, DREQ_RCVD */
-static const char letters[] = " rwpqsvEdTSRACD";
+ * DREQ_SENT, TIMEWAIT, SIDR_SENT, SIDR_RCVD, ANSWERED, CLOSED, DREQ_RCVD,
+ * HELD */
+static const char letters[] = " rwpqsvEdTSRACDh";
 
 static const struct {
 	enum conv_state from;
@@ -65,6 +66,9 @@ static const struct {
 	{CONV_DREQ_RCVD, "DD.DDDT.."
 			 "...TT"
 			 "..."},
+	{CONV_HELD, "h.C....h."
+		    "....."
+		    "..."},
 };
 
 /* The messages that a cell sends, by kind, and the event; 0: none. */
@@ -106,7 +110,7 @@ static struct conv *in_state(struct cm *cm, enum conv_state state)
 {
 	bool passive = state == CONV_REQ_RCVD || state == CONV_REP_SENT ||
 		       state == CONV_REP_WAIT || state == CONV_SIDR_RCVD ||
-		       state == CONV_ANSWERED;
+		       state == CONV_ANSWERED || state == CONV_HELD;
 	bool sidr = state == CONV_SIDR_SENT || state == CONV_SIDR_RCVD;
 	struct cm_start s = request(sidr ? CMMSG_SIDR_REQ : CMMSG_REQ);
 	unsigned messages, events;
@@ -116,6 +120,7 @@ static struct conv *in_state(struct cm *cm, enum conv_state state)
 	assert_int_equal(cm_connect(cm, &s, 0, &id), 0);
 	c = conv_find(cm, id);
 	c->is_passive = passive;
+	c->is_released = state == CONV_HELD; /* nobody has it */
 	if (state == CONV_TIMEWAIT || state == CONV_ANSWERED)
 		c->tries_left = 0; /* as on the way there */
 	conv_set_remote(cm, c, 99);

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Requests that begin a conversation, REQ and SIDR_REQ: who is to answer them,
+ * and those that wait for somebody who does.
+ *
+ * A program may tell its peer that it listens before it does, and on a slower
+ * machine nobody would notice.  So a request for a service of nobody is held
+ * for CM_HOLD_NS before it is refused, and one that finds a full backlog until
+ * there is room; its repetitions are duplicates.  One that waits is a
+ * conversation in HELD that nobody owns; it has a number of peers' share of its
+ * own, so that a flood of them takes nothing from those that are served.
+ */
+#include <string.h>
+
+#include "cm/conv.h"
+
+#define FULL_NS	   8600000000u /* longer than a sender pauses between tries */
+#define HELD_MAX   1024
+#define HELD_SHARE 256 /* of one peer */
+
+#define CONV_OF(node)                                                          \
+	((struct conv *)(void *)((char *)(node)-offsetof(struct conv, held)))
+
+/* An answer to a request that gets no conversation. */
+static void turn_down(struct cm *cm, const uint8_t from[16],
+		      const uint8_t to[16], const struct cmmsg *req,
+		      uint16_t reason)
+{
+	struct cmmsg m = {.transaction_id = req->transaction_id,
+			  .local_id = 0,
+			  .remote_id = req->local_id,
+			  .answers = CMMSG_OF_REQ,
+			  .kind = CMMSG_REJ,
+			  .reason = reason};
+
+	if (req->kind == CMMSG_SIDR_REQ) {
+		m = (struct cmmsg){.transaction_id = req->transaction_id,
+				   .kind = CMMSG_SIDR_REP,
+				   .local_id = req->local_id,
+				   .service_id = req->service_id,
+				   .status = CMMSG_SIDR_NO_SERVICE};
+	}
+	cm->counters.refused++;
+	step_send_bare(cm, to, from, &m);
+}
+
+static void nobody_listens(struct cm *cm, const uint8_t from[16],
+			   const uint8_t to[16], const struct cmmsg *m)
+{
+	cm->counters.no_listener++;
+	turn_down(cm, from, to, m, CMMSG_REJ_BAD_SERVICE_ID);
+}
+
+/* What makes a REQ impossible to serve, whoever listens; 0: nothing. */
+static uint16_t judge(const struct cmmsg *m, const uint8_t from[16],
+		      const uint8_t to[16])
+{
+	if (m->kind == CMMSG_SIDR_REQ)
+		return 0;
+	if (m->transport > CMMSG_TRANSPORT_UC || m->rdc_exists)
+		return CMMSG_REJ_BAD_SERVICE_TYPE;
+	/* a connection goes where its conversation does, or anybody could
+	 * connect us to a third one */
+	if (memcmp(m->primary.local_gid, from, 16) != 0 ||
+	    memcmp(m->primary.remote_gid, to, 16) != 0)
+		return CMMSG_REJ_BAD_GID;
+	return 0;
+}
+
+static struct conv *passive_new(struct cm *cm, const uint8_t from[16],
+				const uint8_t to[16], const struct cmmsg *m)
+{
+	struct conv *c = conv_new(cm, 0);
+
+	if (!c)
+		return NULL;
+	memcpy(c->local, to, 16);
+	memcpy(c->peer, from, 16);
+	c->is_passive = true;
+	c->scope = cm->rx_scope;
+	c->transaction_id = m->transaction_id;
+	c->timeout_exponent = m->local_timeout;
+	c->tries_given = m->max_cm_retries;
+	conv_set_remote(cm, c, m->local_id);
+	return c;
+}
+
+/* Does the peer take a queue pair for another connection than we do? */
+static bool is_stale(struct cm *cm, const uint8_t from[16],
+		     const uint8_t to[16], const struct cmmsg *m,
+		     uint64_t now_ns)
+{
+	struct conv *old =
+		m->kind == CMMSG_REQ ? conv_find_qpn(cm, from, m->qpn) : NULL;
+
+	if (!old)
+		return false;
+	/* IBTA 12.9.8.3.1: the peer has lost what it had with us */
+	cm->counters.stale++;
+	turn_down(cm, from, to, m, CMMSG_REJ_STALE);
+	step_run(cm, old, IN_STALE, NULL, now_ns);
+	return true;
+}
+
+/* Somebody listens and has room for it. */
+static void admit(struct cm *cm, struct conv_listener *l, struct conv *c,
+		  const struct cmmsg *m, uint64_t now_ns)
+{
+	if (is_stale(cm, c->peer, c->local, m, now_ns)) {
+		conv_free(cm, c);
+		return;
+	}
+	if (!conv_open_half(cm, c)) {
+		cm->counters.backlog_full++;
+		conv_free(cm, c);
+		return;
+	}
+	c->user = l->user;
+	c->listener = (uint32_t)(l - cm->listener);
+	c->is_released = false;
+	c->is_waiting = true;
+	l->waiting++;
+	conv_enter(cm, c,
+		   m->kind == CMMSG_REQ ? CONV_REQ_RCVD : CONV_SIDR_RCVD);
+	if (m->kind == CMMSG_REQ)
+		conv_set_qpn(cm, c, m->qpn);
+	step_emit(cm, c, CM_REQUEST, m);
+}
+
+static bool has_room(const struct conv_listener *l)
+{
+	return l->waiting < l->backlog;
+}
+
+/* Until then; for one that is held already it is another time. */
+static void hold_until(struct cm *cm, struct conv *c, uint32_t listener,
+		       uint64_t until_ns)
+{
+	c->listener = listener;
+	c->tries_left = 0; /* see request_due */
+	wheel_set(&cm->wheel, &c->timer, until_ns);
+}
+
+/* False: too many are held. */
+static bool hold(struct cm *cm, struct conv *c, const uint8_t *mad,
+		 uint32_t listener, uint64_t until_ns)
+{
+	uint16_t *share = &cm->held_of[conv_hash(cm, c->peer, 16, 0)];
+
+	if (cm->held_count == HELD_MAX || *share == HELD_SHARE)
+		return false;
+	++*share;
+	cm->held_count++;
+	cm->counters.held++;
+	list_push_tail(&cm->held, &c->held);
+	memcpy(c->last, mad, MAD_BYTES);
+	c->is_released = true;
+	conv_enter(cm, c, CONV_HELD);
+	hold_until(cm, c, listener, until_ns);
+	return true;
+}
+
+void request_unhold(struct cm *cm, struct conv *c)
+{
+	if (!list_is_linked(&c->held))
+		return;
+	list_remove(&c->held);
+	cm->held_of[conv_hash(cm, c->peer, 16, 0)]--;
+	cm->held_count--;
+}
+
+/* To be looked at in the next tick: each may send, and the rings are short. */
+static void wake(struct cm *cm, struct conv *c)
+{
+	c->tries_left = 1;
+	wheel_set(&cm->wheel, &c->timer, 0);
+}
+
+void request_wake_one(struct cm *cm, uint32_t listener)
+{
+	list_for_each (n, &cm->held) {
+		struct conv *c = CONV_OF(n);
+
+		if (c->listener == listener && !c->tries_left) {
+			wake(cm, c);
+			return;
+		}
+	}
+}
+
+void request_wake_served(struct cm *cm)
+{
+	struct cmmsg m;
+
+	list_for_each (n, &cm->held) {
+		struct conv *c = CONV_OF(n);
+
+		if (c->listener == CONV_NO_LISTENER &&
+		    cmmsg_parse(c->last, MAD_BYTES, &m) &&
+		    cm_listener_at(cm, m.service_id, c->local))
+			wake(cm, c);
+	}
+}
+
+void request_wake_left(struct cm *cm, uint32_t listener)
+{
+	list_for_each (n, &cm->held)
+		if (CONV_OF(n)->listener == listener)
+			wake(cm, CONV_OF(n));
+}
+
+void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
+{
+	bool is_woken = c->tries_left != 0;
+	struct conv_listener *l;
+	struct cmmsg m;
+
+	/* it was parsed when it came */
+	cmmsg_parse(c->last, MAD_BYTES, &m);
+	l = cm_listener_at(cm, m.service_id, c->local);
+	if (l && has_room(l)) {
+		admit(cm, l, c, &m, now_ns);
+	} else if (l && (is_woken || c->listener == CONV_NO_LISTENER)) {
+		hold_until(cm, c, (uint32_t)(l - cm->listener),
+			   now_ns + FULL_NS);
+	} else if (!l &&
+		   cm_expected_until(cm, m.service_id, c->local) > now_ns) {
+		hold_until(cm, c, CONV_NO_LISTENER,
+			   cm_expected_until(cm, m.service_id, c->local));
+	} else {
+		cm->rx_scope = c->scope;
+		if (!l)
+			nobody_listens(cm, c->peer, c->local, &m);
+		conv_free(cm, c);
+	}
+}
+
+/* One of ours, that is to be refused at once. */
+static bool is_of_strict(struct cm *cm, const uint8_t from[16],
+			 const struct cmmsg *m)
+{
+	const struct conv *c = conv_find(cm, m->local_id);
+
+	return c && c->is_strict && !c->is_passive &&
+	       !memcmp(c->local, from, 16);
+}
+
+/* How long this may wait for a listener; 0: not at all. */
+static uint64_t may_wait_until(struct cm *cm, const uint8_t from[16],
+			       const uint8_t to[16], const struct cmmsg *m,
+			       uint64_t now_ns)
+{
+	uint64_t expected = cm_expected_until(cm, m->service_id, to);
+	uint64_t hold_ns = is_of_strict(cm, from, m) ? 0 : now_ns + CM_HOLD_NS;
+
+	if (expected <= now_ns)
+		return hold_ns;
+	return expected > hold_ns ? expected : hold_ns;
+}
+
+/* One that nobody can take now. */
+static void keep_waiting(struct cm *cm, struct conv_listener *l, struct conv *c,
+			 const struct cmmsg *m, const uint8_t *mad,
+			 uint64_t now_ns)
+{
+	uint32_t listener = l ? (uint32_t)(l - cm->listener) : CONV_NO_LISTENER;
+	uint64_t until_ns =
+		l ? now_ns + FULL_NS
+		  : may_wait_until(cm, c->peer, c->local, m, now_ns);
+
+	if (l)
+		cm->counters.backlog_full++;
+	if (until_ns && hold(cm, c, mad, listener, until_ns))
+		return;
+	if (!l)
+		nobody_listens(cm, c->peer, c->local, m);
+	conv_free(cm, c);
+}
+
+/* It is in hand already. */
+static void again(struct cm *cm, struct conv *c, struct cmmsg *m,
+		  uint64_t now_ns)
+{
+	cm->counters.duplicates++;
+	/* its sender goes on: so may its place in a full backlog */
+	if (c->state == CONV_HELD && c->listener != CONV_NO_LISTENER &&
+	    !c->tries_left)
+		hold_until(cm, c, c->listener, now_ns + FULL_NS);
+	if (!step_run(cm, c, m->kind == CMMSG_REQ ? IN_REQ : IN_SIDR_REQ, m,
+		      now_ns))
+		cm->counters.unexpected++;
+}
+
+void request_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
+		struct cmmsg *m, const uint8_t *mad, uint64_t now_ns)
+{
+	struct conv *c = conv_find_remote(cm, from, m->local_id);
+	uint16_t reason = judge(m, from, to);
+	struct conv_listener *l;
+
+	if (c) {
+		again(cm, c, m, now_ns);
+		return;
+	}
+	if (reason) {
+		turn_down(cm, from, to, m, reason);
+		return;
+	}
+	c = passive_new(cm, from, to, m);
+	if (!c) {
+		cm->counters.backlog_full++;
+		return;
+	}
+	l = cm_listener_at(cm, m->service_id, to);
+	if (l && has_room(l))
+		admit(cm, l, c, m, now_ns);
+	else
+		keep_waiting(cm, l, c, m, mad, now_ns);
+}
