@@ -36,6 +36,7 @@ struct cm *cm_new(const struct cm_config *config, uint64_t now_ns)
 		list_init(&cm->service[i]);
 	}
 	list_init(&cm->held);
+	list_init(&cm->answered);
 	wheel_init(&cm->wheel, now_ns);
 	return cm;
 }

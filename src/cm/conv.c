@@ -89,7 +89,7 @@ struct conv *conv_new(struct cm *cm, uint32_t local_id)
 	memset(c, 0, sizeof(*c));
 	list_init(&c->by_remote);
 	list_init(&c->by_qpn);
-	list_init(&c->held);
+	list_init(&c->queue);
 	wheel_timer_init(&c->timer);
 	c->local_id = local_id;
 	while (!c->local_id || conv_find(cm, c->local_id))
@@ -116,15 +116,16 @@ void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn)
 		list_push_tail(qpn_bucket(cm, c->peer, qpn), &c->by_qpn);
 }
 
-bool conv_open_half(struct cm *cm, struct conv *c)
+bool conv_may_open_half(const struct cm *cm, const struct conv *c)
 {
-	uint16_t *count = &cm->half_open[conv_hash(cm, c->peer, 16, 0)];
+	return cm->half_open[conv_hash(cm, c->peer, 16, 0)] <
+	       cm->half_open_limit;
+}
 
-	if (*count >= cm->half_open_limit)
-		return false;
-	++*count;
+void conv_open_half(struct cm *cm, struct conv *c)
+{
+	cm->half_open[conv_hash(cm, c->peer, 16, 0)]++;
 	c->is_half_open = true;
-	return true;
 }
 
 void conv_stop_waiting(struct cm *cm, struct conv *c)
@@ -139,15 +140,40 @@ void conv_stop_waiting(struct cm *cm, struct conv *c)
 void conv_settle(struct cm *cm, struct conv *c)
 {
 	conv_stop_waiting(cm, c);
-	if (c->is_half_open)
-		cm->half_open[conv_hash(cm, c->peer, 16, 0)]--;
+	if (!c->is_half_open)
+		return;
 	c->is_half_open = false;
+	cm->half_open[conv_hash(cm, c->peer, 16, 0)]--;
+	request_wake_peer(cm, c->peer);
+}
+
+/*
+ * An answer is repeated to who repeats its request.  That is a courtesy: when
+ * there are many, the oldest is forgotten, and nobody waits for it.
+ */
+static void remember_answer(struct cm *cm, struct conv *c)
+{
+	list_push_tail(&cm->answered, &c->queue);
+	if (++cm->answered_count > CONV_ANSWERED_MAX)
+		conv_enter(cm, CONV_QUEUED(cm->answered.next), CONV_CLOSED);
+}
+
+/* It is in none of the queues that its state had it in. */
+static void leave_queue(struct cm *cm, struct conv *c)
+{
+	if (!list_is_linked(&c->queue))
+		return;
+	list_remove(&c->queue);
+	if (c->state == CONV_ANSWERED)
+		cm->answered_count--;
+	else
+		request_unhold(cm, c);
 }
 
 void conv_free(struct cm *cm, struct conv *c)
 {
 	conv_settle(cm, c);
-	request_unhold(cm, c);
+	leave_queue(cm, c);
 	wheel_cancel(&cm->wheel, &c->timer);
 	list_remove(&c->by_local);
 	list_remove(&c->by_remote);
@@ -164,17 +190,14 @@ void conv_enter(struct cm *cm, struct conv *c, enum conv_state state)
 		       state == CONV_ESTABLISHED;
 
 	CHECK(state != CONV_FREE && state < CONV_STATES);
+	leave_queue(cm, c);
 	c->state = state;
-	if (state != CONV_HELD)
-		request_unhold(cm, c);
 	if (!is_live)
 		list_remove(&c->by_qpn);
 	if (state != CONV_REQ_RCVD && state != CONV_SIDR_RCVD)
-		conv_stop_waiting(cm, c);
-	/* an answer that is repeated keeps its peer's share */
-	if (state != CONV_REQ_RCVD && state != CONV_SIDR_RCVD &&
-	    state != CONV_ANSWERED)
 		conv_settle(cm, c);
+	if (state == CONV_ANSWERED)
+		remember_answer(cm, c);
 	if (state == CONV_CLOSED) {
 		list_remove(&c->by_remote);
 		wheel_cancel(&cm->wheel, &c->timer);

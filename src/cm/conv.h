@@ -62,7 +62,7 @@ enum conv_input {
 
 struct conv {
 	struct list by_local, by_remote, by_qpn; /* links in the tables */
-	struct list held;			 /* of those in HELD */
+	struct list queue;			 /* of HELD, or of ANSWERED */
 	struct wheel_timer timer;
 	enum conv_state state;
 	bool is_released; /* nobody hears of its events */
@@ -91,9 +91,13 @@ struct conv_listener {
 	uint32_t backlog, waiting;
 };
 
-#define CONV_LISTENERS	 4096
-#define CONV_NO_LISTENER UINT32_MAX
-#define CONV_RECENT	 64
+#define CONV_LISTENERS	  4096
+#define CONV_NO_LISTENER  UINT32_MAX
+#define CONV_RECENT	  64
+#define CONV_ANSWERED_MAX 4096
+
+#define CONV_QUEUED(node)                                                      \
+	((struct conv *)(void *)((char *)(node)-offsetof(struct conv, queue)))
 
 /* A listener that has gone a moment ago. */
 struct conv_recent {
@@ -115,8 +119,9 @@ struct cm {
 	struct list local[CONV_BUCKETS], remote[CONV_BUCKETS],
 		qpn[CONV_BUCKETS], service[CONV_BUCKETS];
 	uint16_t half_open[CONV_BUCKETS]; /* by peer */
-	struct list held;		  /* in the order they came */
-	uint32_t held_count;
+	/* in the order they came */
+	struct list held, answered;
+	uint32_t held_count, answered_count;
 	uint16_t held_of[CONV_BUCKETS]; /* by peer */
 	struct wheel wheel;
 	struct cm_frame tx[CONV_RING];
@@ -137,8 +142,9 @@ struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],
 struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn);
 void conv_set_remote(struct cm *cm, struct conv *c, uint32_t remote_id);
 void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn);
-/* False if its peer has too many unanswered requests here. */
-bool conv_open_half(struct cm *cm, struct conv *c);
+/* False if its peer has as many unanswered requests here as it may. */
+bool conv_may_open_half(const struct cm *cm, const struct conv *c);
+void conv_open_half(struct cm *cm, struct conv *c);
 /* The only place where a state changes. */
 void conv_enter(struct cm *cm, struct conv *c, enum conv_state state);
 /* It no longer counts for its listener's backlog. */
@@ -168,7 +174,9 @@ void request_wake_one(struct cm *cm, uint32_t listener);
 void request_wake_served(struct cm *cm);
 /* A listener has gone: for all that waited for it. */
 void request_wake_left(struct cm *cm, uint32_t listener);
-/* It leaves HELD. */
+/* A peer has one fewer that is half open: for the first of it that waits. */
+void request_wake_peer(struct cm *cm, const uint8_t peer[16]);
+/* It has left the queue of those in HELD. */
 void request_unhold(struct cm *cm, struct conv *c);
 
 /* step.c: the table.  False: the cell is empty. */

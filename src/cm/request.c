@@ -5,10 +5,11 @@
  *
  * A program may tell its peer that it listens before it does, and on a slower
  * machine nobody would notice.  So a request for a service of nobody is held
- * for CM_HOLD_NS before it is refused, and one that finds a full backlog until
- * there is room; its repetitions are duplicates.  One that waits is a
- * conversation in HELD that nobody owns; it has a number of peers' share of its
- * own, so that a flood of them takes nothing from those that are served.
+ * for CM_HOLD_NS before it is refused, and one that finds a full backlog, or
+ * too many of its own peer before it, until there is room; its repetitions are
+ * duplicates.  One that waits is a conversation in HELD that nobody owns; it
+ * has a number of peers' share of its own, so that a flood of them takes
+ * nothing from those that are served.
  */
 #include <string.h>
 
@@ -17,9 +18,6 @@
 #define FULL_NS	   8600000000u /* longer than a sender pauses between tries */
 #define HELD_MAX   1024
 #define HELD_SHARE 256 /* of one peer */
-
-#define CONV_OF(node)                                                          \
-	((struct conv *)(void *)((char *)(node)-offsetof(struct conv, held)))
 
 /* An answer to a request that gets no conversation. */
 static void turn_down(struct cm *cm, const uint8_t from[16],
@@ -110,11 +108,7 @@ static void admit(struct cm *cm, struct conv_listener *l, struct conv *c,
 		conv_free(cm, c);
 		return;
 	}
-	if (!conv_open_half(cm, c)) {
-		cm->counters.backlog_full++;
-		conv_free(cm, c);
-		return;
-	}
+	conv_open_half(cm, c);
 	c->user = l->user;
 	c->listener = (uint32_t)(l - cm->listener);
 	c->is_released = false;
@@ -127,9 +121,10 @@ static void admit(struct cm *cm, struct conv_listener *l, struct conv *c,
 	step_emit(cm, c, CM_REQUEST, m);
 }
 
-static bool has_room(const struct conv_listener *l)
+static bool has_room(const struct cm *cm, const struct conv_listener *l,
+		     const struct conv *c)
 {
-	return l->waiting < l->backlog;
+	return l->waiting < l->backlog && conv_may_open_half(cm, c);
 }
 
 /* Until then; for one that is held already it is another time. */
@@ -152,19 +147,16 @@ static bool hold(struct cm *cm, struct conv *c, const uint8_t *mad,
 	++*share;
 	cm->held_count++;
 	cm->counters.held++;
-	list_push_tail(&cm->held, &c->held);
 	memcpy(c->last, mad, MAD_BYTES);
 	c->is_released = true;
 	conv_enter(cm, c, CONV_HELD);
+	list_push_tail(&cm->held, &c->queue);
 	hold_until(cm, c, listener, until_ns);
 	return true;
 }
 
 void request_unhold(struct cm *cm, struct conv *c)
 {
-	if (!list_is_linked(&c->held))
-		return;
-	list_remove(&c->held);
 	cm->held_of[conv_hash(cm, c->peer, 16, 0)]--;
 	cm->held_count--;
 }
@@ -179,9 +171,22 @@ static void wake(struct cm *cm, struct conv *c)
 void request_wake_one(struct cm *cm, uint32_t listener)
 {
 	list_for_each (n, &cm->held) {
-		struct conv *c = CONV_OF(n);
+		struct conv *c = CONV_QUEUED(n);
 
 		if (c->listener == listener && !c->tries_left) {
+			wake(cm, c);
+			return;
+		}
+	}
+}
+
+void request_wake_peer(struct cm *cm, const uint8_t peer[16])
+{
+	list_for_each (n, &cm->held) {
+		struct conv *c = CONV_QUEUED(n);
+
+		if (c->listener != CONV_NO_LISTENER && !c->tries_left &&
+		    !memcmp(c->peer, peer, 16)) {
 			wake(cm, c);
 			return;
 		}
@@ -193,7 +198,7 @@ void request_wake_served(struct cm *cm)
 	struct cmmsg m;
 
 	list_for_each (n, &cm->held) {
-		struct conv *c = CONV_OF(n);
+		struct conv *c = CONV_QUEUED(n);
 
 		if (c->listener == CONV_NO_LISTENER &&
 		    cmmsg_parse(c->last, MAD_BYTES, &m) &&
@@ -205,8 +210,8 @@ void request_wake_served(struct cm *cm)
 void request_wake_left(struct cm *cm, uint32_t listener)
 {
 	list_for_each (n, &cm->held)
-		if (CONV_OF(n)->listener == listener)
-			wake(cm, CONV_OF(n));
+		if (CONV_QUEUED(n)->listener == listener)
+			wake(cm, CONV_QUEUED(n));
 }
 
 void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
@@ -218,7 +223,7 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 	/* it was parsed when it came */
 	cmmsg_parse(c->last, MAD_BYTES, &m);
 	l = cm_listener_at(cm, m.service_id, c->local);
-	if (l && has_room(l)) {
+	if (l && has_room(cm, l, c)) {
 		admit(cm, l, c, &m, now_ns);
 	} else if (l && (is_woken || c->listener == CONV_NO_LISTENER)) {
 		hold_until(cm, c, (uint32_t)(l - cm->listener),
@@ -312,7 +317,7 @@ void request_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		return;
 	}
 	l = cm_listener_at(cm, m->service_id, to);
-	if (l && has_room(l))
+	if (l && has_room(cm, l, c))
 		admit(cm, l, c, m, now_ns);
 	else
 		keep_waiting(cm, l, c, m, mad, now_ns);

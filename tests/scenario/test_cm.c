@@ -1039,10 +1039,94 @@ static void a_flood_of_requests_is_bounded(void **state)
 		while (cm_tx(cm, &f))
 			;
 	}
-	/* a hundred of the flood, and the other peer's one */
+	/* a hundred of the flood, and the other peer's one; and some wait */
 	assert_int_equal(served, 101);
+	assert_int_equal(cm_count(cm), 101 + 256);
+	for (uint64_t now = 0; cm_deadline(cm) != WHEEL_NEVER;) {
+		now = cm_deadline(cm);
+		assert_true(now < 10 * SECOND);
+		cm_tick(cm, now);
+	}
 	assert_int_equal(cm_count(cm), 101);
 	cm_free(cm);
+}
+
+/* Who waits for a peer's share is served when another one of it is settled. */
+static void a_peers_share_is_handed_on(void **state)
+{
+	const struct cmmsg reply = {.qpn = 9};
+	struct world *w = world_new(8, 0);
+	struct cm_config config = {
+		.seed = 1, .conversations = ENDS, .half_open = 2};
+
+	cm_free(w->cm[1]);
+	w->cm[1] = cm_new(&config, w->now);
+	listen_at(w, 1);
+	for (int i = 0; i < 4; i++)
+		start(w, 0);
+	drain(w, 0);
+	run(w, w->now + SECOND / 100);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(w->ends[1], i < 2 ? 2 + i : 4);
+		assert_int_equal(
+			cm_accept(w->cm[1], w->end[1][i].id, &reply, w->now),
+			0);
+		drain(w, 1);
+		cm_tick(w->cm[1], w->now);
+		drain(w, 1);
+	}
+	assert_int_equal(cm_counters(w->cm[0])->retries, 0);
+	world_free(w);
+}
+
+/*
+ * However many a peer has been answered lately, the next is taken at once; and
+ * what is kept to be repeated is bounded.
+ */
+static void answers_stand_in_nobodys_way(void **state)
+{
+	static const enum cmmsg_kind kinds[] = {CMMSG_REQ, CMMSG_SIDR_REQ};
+	const struct cmmsg reply = {.reason = CMMSG_REJ_CONSUMER};
+
+	for (size_t k = 0; k < TEST_COUNT(kinds); k++) {
+		struct world *w = world_new(14, 0);
+		struct cm_config config = {
+			.seed = 1, .conversations = 8000, .half_open = 4};
+		struct cm_event e;
+		struct cm_frame f;
+
+		cm_free(w->cm[1]);
+		w->cm[1] = cm_new(&config, w->now);
+		listen_at(w, 1);
+		for (uint32_t i = 1; i <= 6000; i++) {
+			struct cmmsg m = request_of(w, kinds[k], i).msg;
+			uint8_t mad[MAD_BYTES];
+
+			m.local_id = i;
+			memcpy(m.primary.local_gid, w->ip[0], 16);
+			memcpy(m.primary.remote_gid, w->ip[1], 16);
+			cmmsg_write(mad, &m);
+			cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES,
+			      w->now);
+			if (!cm_event(w->cm[1], &e))
+				fail_msg("request %u has to wait", i);
+			if (k)
+				cm_accept(w->cm[1], e.id, &reply, w->now);
+			else
+				cm_reject(w->cm[1], e.id, &reply, w->now);
+			cm_release(w->cm[1], e.id, w->now);
+			assert_true(cm_tx(w->cm[1], &f));
+			/* what got lost is answered again */
+			cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES,
+			      w->now);
+			assert_true(cm_tx(w->cm[1], &f));
+			assert_false(cm_event(w->cm[1], &e));
+		}
+		assert_int_equal(cm_count(w->cm[1]), CONV_ANSWERED_MAX);
+		run(w, w->now + 10 * SECOND);
+		assert_int_equal(cm_count(w->cm[1]), 0);
+		world_free(w);
+	}
 }
 
 /* A peer's share, then everybody's; what is more is refused at once. */
@@ -1126,6 +1210,8 @@ int main(int argc, char **argv)
 			a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection),
 		cmocka_unit_test(a_flood_of_requests_is_bounded),
 		cmocka_unit_test(a_flood_of_requests_to_nobody_is_bounded),
+		cmocka_unit_test(a_peers_share_is_handed_on),
+		cmocka_unit_test(answers_stand_in_nobodys_way),
 	};
 
 	if (argc > 1)
