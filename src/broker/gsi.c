@@ -12,11 +12,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define ICRC_BYTES   4 /* IBTA 7.8; encap/icrc.h has another struct udp */
-#define TURN_BATCHES 4
+#define TURN_FRAMES  256
+#define FLUSH_BLOCKS 2 /* 128 frames: a default receive buffer holds 277 */
+#define FULL_MS	     1
 #define HOP_LIMIT    64
 
 _Static_assert(GSI_FRAME >= BTH_BYTES + EXT_DETH_BYTES + MAD_BYTES + ICRC_BYTES,
@@ -57,9 +60,36 @@ int gsi_open(struct gsi *g, int fd)
 	return 0;
 }
 
+static void drop_first(struct gsi *g)
+{
+	struct gsi_block *b = g->first;
+
+	g->first = b->next;
+	if (!g->first)
+		g->last = NULL;
+	g->blocks--;
+	free(b);
+}
+
+/* False: the socket takes no more now. */
+static bool flush_first(struct gsi *g)
+{
+	struct gsi_block *b = g->first;
+
+	b->sent += (uint32_t)udp_send(&g->wire, b->out + b->sent,
+				      b->count - b->sent);
+	g->is_full = b->sent < b->count;
+	if (!g->is_full)
+		drop_first(g);
+	return !g->is_full;
+}
+
 void gsi_close(struct gsi *g)
 {
-	gsi_flush(g);
+	while (g->is_open && g->first && flush_first(g))
+		;
+	while (g->first)
+		drop_first(g);
 	if (g->is_open)
 		udp_fini(&g->wire);
 	g->is_open = false;
@@ -141,16 +171,20 @@ static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
 	agent->receive(agent->user, &m, now_ns);
 }
 
-/* One that the kernel has joined is several. */
-static void take_each(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
+/* One that the kernel has joined is several; how many. */
+static size_t take_each(struct gsi *g, const struct udp_dgram *d,
+			uint64_t now_ns)
 {
 	struct udp_dgram one = *d;
+	size_t count = 0;
 
 	for (size_t at = 0; at < d->len; at += one.len) {
 		one.bytes = d->bytes + at;
 		one.len = one.segment = bits_min_u64(d->segment, d->len - at);
 		take(g, &one, now_ns);
+		count++;
 	}
+	return count;
 }
 
 void gsi_turn(struct gsi *g, uint64_t now_ns)
@@ -158,28 +192,55 @@ void gsi_turn(struct gsi *g, uint64_t now_ns)
 	struct udp_dgram got[UDP_BATCH];
 	bool more = g->is_open;
 
-	for (int i = 0; more && i < TURN_BATCHES; i++) {
+	/* by their number: a batch is smaller where the kernel joins them */
+	for (size_t taken = 0; more && taken < TURN_FRAMES;) {
 		size_t n = udp_receive(&g->wire, got);
 
 		for (size_t k = 0; k < n; k++)
-			take_each(g, &got[k], now_ns);
-		more = g->wire.is_behind;
+			taken += take_each(g, &got[k], now_ns);
+		more = !g->wire.is_drained;
 	}
 }
 
+/* Without a socket it is lost, as is what has nowhere to go. */
 void gsi_flush(struct gsi *g)
 {
-	uint32_t count = g->waiting;
+	while (!g->is_open && g->first)
+		drop_first(g);
+	for (int i = 0; g->first && i < FLUSH_BLOCKS; i++)
+		if (!flush_first(g))
+			return;
+}
 
-	g->waiting = 0;
-	if (g->is_open && count)
-		udp_send(&g->wire, g->out, count);
+int gsi_patience(const struct gsi *g)
+{
+	return !g->first ? -1 : g->is_full ? FULL_MS : 0;
+}
+
+/* With room for another frame; NULL: there is none. */
+static struct gsi_block *last_block(struct gsi *g)
+{
+	struct gsi_block *b;
+
+	if (g->last && g->last->count < UDP_BATCH)
+		return g->last;
+	b = g->blocks < GSI_BLOCKS ? malloc(sizeof(*b)) : NULL;
+	if (!b)
+		return NULL;
+	b->next = NULL;
+	b->count = b->sent = 0;
+	if (g->last)
+		g->last->next = b;
+	else
+		g->first = b;
+	g->last = b;
+	g->blocks++;
+	return b;
 }
 
 void gsi_send(struct gsi *g, const struct gsi_mad *m)
 {
-	struct udp_dgram *d = &g->out[g->waiting];
-	uint8_t *frame = g->frame[g->waiting];
+	struct gsi_block *b = last_block(g);
 	struct pkt p = {
 		.bth = {.opcode = OPCODE_UD_SEND_ONLY,
 			.pkey = m->pkey,
@@ -188,8 +249,17 @@ void gsi_send(struct gsi *g, const struct gsi_mad *m)
 		.deth = {.qkey = GSI_QKEY, .src_qpn = GSI_QPN},
 		.payload_len = MAD_BYTES,
 	};
-	size_t head = pkt_write_headers(frame, &p);
+	struct udp_dgram *d;
+	uint8_t *frame;
+	size_t head;
 
+	if (!b) {
+		g->lost++;
+		return;
+	}
+	frame = b->frame[b->count];
+	d = &b->out[b->count++];
+	head = pkt_write_headers(frame, &p);
 	*d = (struct udp_dgram){.from = m->from,
 				.to = m->to,
 				.ifindex = m->scope,
@@ -201,8 +271,6 @@ void gsi_send(struct gsi *g, const struct gsi_mad *m)
 		d->to.port = ROCEV2_PORT;
 	d->len = d->segment =
 		rocev2_seal(NULL, &d->from, &d->to, frame, head + MAD_BYTES, 0);
-	if (++g->waiting == UDP_BATCH)
-		gsi_flush(g);
 }
 
 void gsi_send_frame(struct gsi *g, const struct cm_frame *f)

@@ -24,6 +24,7 @@
 #define GSI_PKEY   0xffff      /* of full members of the default partition */
 #define GSI_AGENTS 4
 #define GSI_FRAME  296 /* bytes, from BTH to ICRC */
+#define GSI_BLOCKS 512 /* that wait at most: 32768 frames */
 
 /* One MAD and whom it is from or for.  `to` is ours when it has arrived. */
 struct gsi_mad {
@@ -41,21 +42,30 @@ struct gsi_agent {
 	void (*receive)(void *user, const struct gsi_mad *m, uint64_t now_ns);
 };
 
+/* Frames that wait to be sent, as many as one call takes. */
+struct gsi_block {
+	struct gsi_block *next;
+	uint32_t count, sent; /* of out */
+	struct udp_dgram out[UDP_BATCH];
+	uint8_t frame[UDP_BATCH][GSI_FRAME];
+};
+
 struct gsi {
 	struct udp wire;
 	bool is_open;
+	bool is_full; /* the socket took no more at the last flush */
 	uint32_t psn;
-	uint32_t waiting; /* to be sent, */
-	struct udp_dgram out[UDP_BATCH];
-	uint8_t frame[UDP_BATCH][GSI_FRAME];
+	struct gsi_block *first, *last; /* what waits, in order */
+	uint32_t blocks;
 	struct gsi_agent agent[GSI_AGENTS];
 	uint32_t agents;
 	/* Set: who hands on what is for the classes of others. */
 	void (*relay)(void *user, uint32_t class, const struct udp_dgram *d);
 	void *relay_user;
 	/* What came in: MADs for an agent; MADs for none; frames for queue
-	 * pairs that nobody has; all that is no RoCEv2. */
-	uint64_t served, unserved, strays, junk;
+	 * pairs that nobody has; all that is no RoCEv2.  And what did not go
+	 * out: too much waited, or there was no memory. */
+	uint64_t served, unserved, strays, junk, lost;
 };
 
 /* An agent attaches before or after open; false: there is no room. */
@@ -65,7 +75,10 @@ int gsi_open(struct gsi *g, int fd);
 void gsi_close(struct gsi *g);
 /* The descriptor to poll for POLLIN; -1: not open. */
 int gsi_fd(const struct gsi *g);
-/* A bounded number of datagrams, so that a flood starves nobody. */
+/*
+ * A bounded number of datagrams, so that a flood starves nobody; more than one
+ * gsi_flush sends.
+ */
 void gsi_turn(struct gsi *g, uint64_t now_ns);
 /*
  * Sends a MAD from QP1, with the next gsi_flush: m->from is the local address
@@ -75,7 +88,16 @@ void gsi_turn(struct gsi *g, uint64_t now_ns);
 void gsi_send(struct gsi *g, const struct gsi_mad *m);
 /* The same for what cm/ has to say to the QP1 of another. */
 void gsi_send_frame(struct gsi *g, const struct cm_frame *f);
-/* All that waits, by as few calls as it takes. */
+/*
+ * The first of what waits, by as few calls as it takes: so many at most that
+ * a receive buffer holds them.  Much of it is for ourselves, since the
+ * connections of a host's programs are, and between two flushes we read.
+ */
 void gsi_flush(struct gsi *g);
+/*
+ * How long the next gsi_flush may wait, in ms: 0: something waits and there may
+ * be room; -1: nothing waits.
+ */
+int gsi_patience(const struct gsi *g);
 
 #endif

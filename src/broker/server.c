@@ -485,20 +485,25 @@ static bool admit(struct server *s)
 	return true;
 }
 
+/* The sooner of two waits, of which -1 is for good. */
+static int sooner(int wait, int other)
+{
+	return wait < 0 || (other >= 0 && other < wait) ? other : wait;
+}
+
 /* The sooner of a wait, -1 for good, and of what is due on QP1. */
-static int gsi_patience(const struct server *s, int wait)
+static int qp1_patience(const struct server *s, int wait)
 {
 	uint64_t due = cmserver_deadline(s->cm), far = far_deadline(s->far);
 	uint64_t now = now_ns(), left;
 
+	wait = sooner(wait, gsi_patience(&s->gsi));
 	if (far < due)
 		due = far;
 	if (due == UINT64_MAX)
 		return wait;
 	left = due > now ? (due - now + 999999) / 1000000 : 0;
-	if (wait >= 0 && (uint64_t)wait < left)
-		return wait;
-	return left < INT_MAX ? (int)left : INT_MAX;
+	return sooner(wait, left < INT_MAX ? (int)left : INT_MAX);
 }
 
 /* How long poll may wait: to the next rest's end or to the idle end. */
@@ -512,9 +517,8 @@ static int patience(struct server *s)
 	for (uint32_t i = 0; i < s->conns; i++)
 		if (s->conn[i].is_waiting)
 			wait = RETRY_MS;
-	if (rest >= 0 && (wait < 0 || rest < wait))
-		wait = rest;
-	return refresh(s, gsi_patience(s, away_patience(&s->away, wait)));
+	wait = sooner(wait, rest);
+	return refresh(s, qp1_patience(s, away_patience(&s->away, wait)));
 }
 
 static bool serve_one(struct server *s, struct conn *c, short events)

@@ -26,10 +26,11 @@ QUICK = not t.options.full
 class Talker:
     """One that runs; what it says is counted as it comes."""
 
-    def __init__(self, side, *words, **env):
+    def __init__(self, side, *words, through=(), **env):
         self.said = []
         self.news = threading.Condition()
-        self.process = lab.start(side, [talker, *map(str, words)], **env)
+        self.process = lab.start(side, [*through, talker, *map(str, words)],
+                                 **env)
         threading.Thread(target=self.listen, daemon=True).start()
 
     def listen(self):
@@ -87,6 +88,18 @@ def resident(side):
     for pid in brokers(side):
         with open("/proc/%d/statm" % pid) as f:
             total += int(f.read().split()[1]) * 4096
+    return total
+
+
+def lost(side):
+    """Datagrams to UDP port 4791 for which a socket had no room."""
+    pid = lab.there.pid if side == "there" else "self"
+    total = 0
+    for table in "udp", "udp6":
+        with open("/proc/%s/net/%s" % (pid, table)) as f:
+            total += sum(int(words[-1]) for words in (line.split()
+                                                      for line in f)
+                         if words[1].endswith(":12B7"))
     return total
 
 
@@ -350,6 +363,26 @@ def crowds():
                    "a broker has %d bytes, then %d" % (b, a))
     case("%d connections at once, %d one after another, and at once again; "
          "the brokers do not grow" % (many, 4 * one), body)
+
+    def small(began):
+        """A broker has most to say to itself; its receive buffer is the
+        default one of the kernel, which holds a few hundred."""
+        alone()
+        less = [os.path.join(t.build, "tests", "system", "without"), "rcvbuf",
+                "--"]
+        s = Talker("here", "serve", HERE, PORT, through=less)
+        began.append(s)
+        s.wait("listening")
+        callers = [Talker("here", "call", HERE, PORT, many // 4, through=less)
+                   for _ in range(4)]
+        began += callers
+        s.wait("RDMA_CM_EVENT_ESTABLISHED %d " % many)
+        for c in callers:
+            c.kill()
+        s.wait("RDMA_CM_EVENT_DISCONNECTED %d " % many)
+        expect(lost("here") == 0, "%d datagrams find no room" % lost("here"))
+    case("%d connections at once within a host, whose ends die together: no "
+         "message is lost" % many, small)
 
     def busy(began):
         alone()

@@ -171,11 +171,57 @@ static void what_is_no_mad_for_qp1_is_counted_and_dropped(void **state)
 	assert_int_equal(heard.count, before);
 }
 
+/* However much it is, and small the buffer that it goes through. */
+static void what_it_says_to_itself_is_heard(void **state)
+{
+	enum { MANY = 3000, BUFFER = 128 << 10 };
+	struct gsi_agent cm = {CM_CLASS, &heard, hear};
+	uint8_t bytes[MAD_BYTES];
+	struct gsi_mad m = {.from = host(1),
+			    .to = host(1),
+			    .remote_qpn = GSI_QPN,
+			    .pkey = 0xffff,
+			    .bytes = bytes};
+	int before = heard.count, size = BUFFER;
+
+	assert_int_equal(setsockopt(gsi_fd(&side[0]), SOL_SOCKET, SO_RCVBUF,
+				    &size, sizeof(size)),
+			 0);
+	assert_true(gsi_attach(&side[0], &cm));
+	mad_of(bytes, CM_CLASS);
+	for (int i = 0; i < MANY; i++)
+		gsi_send(&side[0], &m);
+	while (gsi_patience(&side[0]) >= 0) {
+		gsi_flush(&side[0]);
+		gsi_turn(&side[0], 1);
+	}
+	assert_int_equal(heard.count - before, MANY);
+	assert_int_equal(side[0].lost, 0);
+}
+
+/* It is bounded what waits for a socket that takes nothing. */
+static void what_waits_is_bounded(void **state)
+{
+	static struct gsi g;
+	uint8_t bytes[MAD_BYTES] = {0};
+	struct gsi_mad m = {.bytes = bytes};
+
+	for (uint32_t i = 0; i < GSI_BLOCKS * UDP_BATCH + 7; i++)
+		gsi_send(&g, &m);
+	assert_int_equal(g.lost, 7);
+	assert_int_equal(gsi_patience(&g), 0);
+	gsi_flush(&g);
+	assert_int_equal(gsi_patience(&g), -1);
+	gsi_close(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_mad_reaches_the_agent_of_its_class),
 		cmocka_unit_test(what_is_no_mad_for_qp1_is_counted_and_dropped),
+		cmocka_unit_test(what_it_says_to_itself_is_heard),
+		cmocka_unit_test(what_waits_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
