@@ -62,6 +62,7 @@ struct cmproto {
 	uint16_t space, local_port, peer_port;
 	uint8_t any_v4, any_v6, may_share;
 	uint8_t is_datagram; /* SIDR */
+	uint8_t only_own;    /* BIND: for callers of this namespace alone */
 	uint32_t scope;	     /* interface of link-local addresses */
 	uint32_t backlog;
 	/* of the conversation */

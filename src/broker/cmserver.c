@@ -357,6 +357,7 @@ static int do_bind(struct cmserver *s, struct cmserver_client *c,
 				  .port = m->local_port,
 				  .where.any_v4 = m->any_v4,
 				  .where.any_v6 = m->any_v6,
+				  .where.only_own = m->only_own,
 				  .may_share = m->may_share};
 	struct object *o = object_new(s, c);
 	int error;

@@ -115,15 +115,18 @@ void cm_expect_listeners(struct cm *cm, uint64_t until_ns)
 	cm->expecting_until_ns = until_ns;
 }
 
-static bool answers_at(const struct cm_where *w, const uint8_t ip[16])
+static bool answers_at(const struct cm_where *w, const uint8_t ip[16],
+		       bool is_own)
 {
+	if (w->only_own && !is_own)
+		return false;
 	if (w->any_v4 || w->any_v6)
 		return inaddr_is_v4(ip) ? w->any_v4 : w->any_v6;
 	return !memcmp(w->ip, ip, 16);
 }
 
 struct conv_listener *cm_listener_at(struct cm *cm, uint64_t service_id,
-				     const uint8_t ip[16])
+				     const uint8_t ip[16], bool is_own)
 {
 	struct conv_listener *found = NULL;
 
@@ -134,7 +137,8 @@ struct conv_listener *cm_listener_at(struct cm *cm, uint64_t service_id,
 					    offsetof(struct conv_listener,
 						     link));
 
-		if (l->service_id != service_id || !answers_at(&l->where, ip))
+		if (l->service_id != service_id ||
+		    !answers_at(&l->where, ip, is_own))
 			continue;
 		if (!l->where.any_v4 && !l->where.any_v6)
 			return l;
@@ -153,7 +157,7 @@ uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
 		if ((uint16_t)cm->recent[i].service_id ==
 			    (uint16_t)service_id &&
 		    cm->recent[i].until_ns > until_ns &&
-		    answers_at(&cm->recent[i].where, ip))
+		    answers_at(&cm->recent[i].where, ip, true))
 			until_ns = cm->recent[i].until_ns;
 	return until_ns;
 }

@@ -70,6 +70,7 @@ struct cm_counters {
 struct cm_where {
 	uint8_t ip[16]; /* all zero: see any_v4, any_v6 */
 	bool any_v4, any_v6;
+	bool only_own; /* and only to conversations of the same manager */
 };
 
 /*

@@ -155,9 +155,12 @@ uint32_t conv_hash(const struct cm *cm, const void *data, size_t bytes,
 		   uint64_t more);
 
 /* cm.c */
-/* Who answers there; one of just this address comes before one of any. */
+/*
+ * Who answers there; one of just this address comes before one of any.  is_own:
+ * to a conversation of the same manager.
+ */
 struct conv_listener *cm_listener_at(struct cm *cm, uint64_t service_id,
-				     const uint8_t ip[16]);
+				     const uint8_t ip[16], bool is_own);
 /* As long as somebody is expected to listen there again; 0: nobody is. */
 uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
 			   const uint8_t ip[16]);

@@ -19,6 +19,28 @@
 #define HELD_MAX   1024
 #define HELD_SHARE 256 /* of one peer */
 
+/* Who sent it, if that is a conversation of ours; NULL. */
+static const struct conv *own_sender(struct cm *cm, const uint8_t from[16],
+				     const uint8_t to[16],
+				     const struct cmmsg *m)
+{
+	const struct conv *c = conv_find(cm, m->local_id);
+
+	return c && !c->is_passive && !memcmp(c->local, from, 16) &&
+			       !memcmp(c->peer, to, 16) &&
+			       c->transaction_id == m->transaction_id
+		       ? c
+		       : NULL;
+}
+
+static struct conv_listener *listener_of(struct cm *cm, const uint8_t from[16],
+					 const uint8_t to[16],
+					 const struct cmmsg *m)
+{
+	return cm_listener_at(cm, m->service_id, to,
+			      own_sender(cm, from, to, m) != NULL);
+}
+
 /* An answer to a request that gets no conversation. */
 static void turn_down(struct cm *cm, const uint8_t from[16],
 		      const uint8_t to[16], const struct cmmsg *req,
@@ -202,7 +224,7 @@ void request_wake_served(struct cm *cm)
 
 		if (c->listener == CONV_NO_LISTENER &&
 		    cmmsg_parse(c->last, MAD_BYTES, &m) &&
-		    cm_listener_at(cm, m.service_id, c->local))
+		    listener_of(cm, c->peer, c->local, &m))
 			wake(cm, c);
 	}
 }
@@ -222,7 +244,7 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 
 	/* it was parsed when it came */
 	cmmsg_parse(c->last, MAD_BYTES, &m);
-	l = cm_listener_at(cm, m.service_id, c->local);
+	l = listener_of(cm, c->peer, c->local, &m);
 	if (l && has_room(cm, l, c)) {
 		admit(cm, l, c, &m, now_ns);
 	} else if (l && (is_woken || c->listener == CONV_NO_LISTENER)) {
@@ -240,23 +262,15 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 	}
 }
 
-/* One of ours, that is to be refused at once. */
-static bool is_of_strict(struct cm *cm, const uint8_t from[16],
-			 const struct cmmsg *m)
-{
-	const struct conv *c = conv_find(cm, m->local_id);
-
-	return c && c->is_strict && !c->is_passive &&
-	       !memcmp(c->local, from, 16);
-}
-
 /* How long this may wait for a listener; 0: not at all. */
 static uint64_t may_wait_until(struct cm *cm, const uint8_t from[16],
 			       const uint8_t to[16], const struct cmmsg *m,
 			       uint64_t now_ns)
 {
 	uint64_t expected = cm_expected_until(cm, m->service_id, to);
-	uint64_t hold_ns = is_of_strict(cm, from, m) ? 0 : now_ns + CM_HOLD_NS;
+	const struct conv *sender = own_sender(cm, from, to, m);
+	uint64_t hold_ns =
+		sender && sender->is_strict ? 0 : now_ns + CM_HOLD_NS;
 
 	if (expected <= now_ns)
 		return hold_ns;
@@ -316,7 +330,7 @@ void request_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		cm->counters.backlog_full++;
 		return;
 	}
-	l = cm_listener_at(cm, m->service_id, to);
+	l = listener_of(cm, from, to, m);
 	if (l && has_room(cm, l, c))
 		admit(cm, l, c, m, now_ns);
 	else

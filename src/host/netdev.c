@@ -19,13 +19,6 @@ struct wanted {
 	uint32_t other_count;
 };
 
-static bool is_loopback(const uint8_t ip[16])
-{
-	static const uint8_t one[16] = {[15] = 1};
-
-	return inaddr_is_v4(ip) ? ip[12] == 127 : memcmp(ip, one, 16) == 0;
-}
-
 static const struct netdev_link *find_link(const struct netdev_scene *s,
 					   uint32_t ifindex)
 {
@@ -226,7 +219,8 @@ static void want_tail(const struct netdev_scene *s,
 			const struct netdev_addr *a = &s->addrs[i];
 			const struct netdev_link *l = find_link(s, a->ifindex);
 
-			if (l && l->is_up && is_loopback(a->ip) == loopback &&
+			if (l && l->is_up &&
+			    inaddr_is_loopback(a->ip) == loopback &&
 			    !inaddr_is_link_local(a->ip) &&
 			    !is_device(devices, count, a->ifindex))
 				want(w, a);

@@ -31,6 +31,27 @@ bool r_addr_is_any(const struct sockaddr *a)
 	return IN6_IS_ADDR_UNSPECIFIED(&v6(a)->sin6_addr);
 }
 
+bool r_addr_is_loopback(const struct sockaddr *a)
+{
+	uint8_t ip[16];
+
+	r_addr_ip(a, ip);
+	return inaddr_is_loopback(ip);
+}
+
+bool r_addr_is_multicast(const struct sockaddr *a)
+{
+	uint8_t ip[16];
+
+	r_addr_ip(a, ip);
+	return inaddr_is_multicast(ip);
+}
+
+bool r_addr_is_open(const struct sockaddr *a)
+{
+	return r_addr_is_any(a) || r_addr_is_loopback(a);
+}
+
 socklen_t r_addr_size(const struct sockaddr *a)
 {
 	return a->sa_family == AF_INET ? sizeof(struct sockaddr_in)

@@ -113,22 +113,20 @@ void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 	m->local_port = r_addr_port(addr);
 	m->may_share = id->may_share;
 	m->is_datagram = id->base.qp_type == IBV_QPT_UD;
-	if (!r_addr_is_any(addr)) {
+	if (!r_addr_is_open(addr) || id->device) {
 		r_addr_ip(addr, m->local);
 		return;
 	}
+	m->only_own = r_addr_is_loopback(addr);
 	m->any_v4 = addr->sa_family == AF_INET || !id->is_own_family;
 	m->any_v6 = addr->sa_family == AF_INET6;
 }
 
-/* An address that is one, not any, is a device's. */
 static int take_device(struct r_id *id, const struct sockaddr *addr)
 {
 	struct r_device *d;
 	uint8_t ip[16], index;
 
-	if (r_addr_is_any(addr))
-		return 0;
 	r_addr_ip(addr, ip);
 	d = r_device_find(ip, &index);
 	if (!d)
@@ -138,15 +136,18 @@ static int take_device(struct r_id *id, const struct sockaddr *addr)
 	return 0;
 }
 
-/* What may be known of a bind before the broker is asked. */
-static int may_bind(struct r_id *id, const struct sockaddr *addr)
+/*
+ * What may be known of a bind before the broker is asked.  takes: the address
+ * is that of a device, which the id has from then on.
+ */
+static int may_bind(struct r_id *id, const struct sockaddr *addr, bool takes)
 {
 	char text[R_ADDR_TEXT];
 
 	if (id->is_binding)
 		return r_fail(EINVAL, "rdma_cm: the id's address is being "
 				      "resolved");
-	if (take_device(id, addr))
+	if (takes && take_device(id, addr))
 		return r_fail(ENODEV,
 			      "rdma_cm: %s is no address of an RDMA "
 			      "device here (see ibv_devinfo -v)",
@@ -170,7 +171,7 @@ int r_bind_later(struct r_id *id, const struct sockaddr *addr)
 	struct cmproto m = {0};
 	int error;
 
-	if (may_bind(id, addr))
+	if (may_bind(id, addr, true))
 		return -1;
 	r_bind_message(id, addr, &m);
 	set_bound(id, addr, 0);
@@ -210,7 +211,7 @@ int r_bind(struct r_id *id, const struct sockaddr *addr)
 	struct cmproto m = {0};
 	int error;
 
-	if (may_bind(id, addr))
+	if (may_bind(id, addr, !r_addr_is_open(addr)))
 		return -1;
 	r_bind_message(id, addr, &m);
 	set_bound(id, addr, r_addr_port(addr));

@@ -158,7 +158,7 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 		      enum rdma_port_space ps, enum ibv_qp_type type);
 /* Under r_lock: a message of the broker about an id. */
 void r_id_message(struct r_id *id, const struct cmproto *m);
-/* Bind at the broker; where the addresses are in id->local, or any. */
+/* Bind at the broker; to an open address that is to all devices'. */
 int r_bind(struct r_id *id, const struct sockaddr *addr);
 /*
  * The same to a port of the broker's choice, and does not wait: ADDR_RESOLVED
@@ -185,6 +185,10 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 /* addr.c: addresses and GIDs. */
 bool r_addr_is_known(const struct sockaddr *a);
 bool r_addr_is_any(const struct sockaddr *a);
+bool r_addr_is_loopback(const struct sockaddr *a);
+bool r_addr_is_multicast(const struct sockaddr *a);
+/* Any or loopback: as with the kernel's, to bind to it takes no device. */
+bool r_addr_is_open(const struct sockaddr *a);
 socklen_t r_addr_size(const struct sockaddr *a);
 uint16_t r_addr_port(const struct sockaddr *a); /* host order */
 void r_addr_set_port(struct sockaddr *a, uint16_t port);

@@ -75,45 +75,67 @@ static int bind_later(struct r_id *id, const struct sockaddr *src, bool *later)
 	return r_bind_later(id, src) ? 1 : 0;
 }
 
-/*
- * One that was bound to any address, or to none, gets its source now.  0; 1:
- * the call fails, and that was said; -errno: there is no way.  *later: the
- * event comes by itself.
- */
-static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
+/* A loopback address is a source on the way to another, and to a group. */
+static bool is_source_to(const struct sockaddr *src, const struct sockaddr *dst)
+{
+	if (!src || r_addr_is_any(src))
+		return false;
+	return !r_addr_is_loopback(src) || r_addr_is_loopback(dst) ||
+	       r_addr_is_multicast(dst);
+}
+
+/* The id has a port, and gets the device whose address this is.  0 or 1, see
+ * set_source. */
+static int set_device(struct r_id *id, const struct sockaddr *from)
 {
 	struct rdma_addr *a = &id->base.route.addr;
-	struct sockaddr_storage from = {0};
+	uint16_t port = r_addr_port(&a->src_addr);
 	char text[R_ADDR_TEXT];
 	struct r_device *d;
 	uint8_t ip[16], index;
-	uint16_t port;
-	int error;
 
-	if (id->handle && !r_addr_is_any(&a->src_addr))
-		return 0;
-	if (!id->handle && src)
-		return bind_later(id, src, later);
-	error = route(&a->dst_addr, &from);
-	if (error)
-		return error;
-	if (!id->handle)
-		return bind_later(id, (struct sockaddr *)&from, later);
-	r_addr_ip((struct sockaddr *)&from, ip);
+	r_addr_ip(from, ip);
 	d = r_device_find(ip, &index);
 	if (!d) {
 		r_fail(ENODEV,
 		       "rdma_resolve_addr: the way to the peer starts "
 		       "at %s, which is no RDMA device's",
-		       r_addr_text((struct sockaddr *)&from, text));
+		       r_addr_text(from, text));
 		return 1;
 	}
 	r_device_use(id, d, index);
 	memcpy(id->local, ip, 16);
-	port = r_addr_port(&a->src_addr);
 	r_addr_make(&a->src_addr, ip, port);
 	memcpy(&a->addr.ibaddr.sgid, ip, 16);
 	return 0;
+}
+
+/*
+ * One that was bound to no device's address, or not at all, gets its source
+ * now.  0; 1: the call fails, and that was said; -errno: there is no way.
+ * *later: the event comes by itself.
+ */
+static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
+{
+	struct rdma_addr *a = &id->base.route.addr;
+	struct sockaddr_storage from = {0};
+	int error;
+
+	if (id->handle && id->device)
+		return 0;
+	if (id->handle)
+		src = &a->src_addr;
+	if (is_source_to(src, &a->dst_addr)) {
+		memcpy(&from, src, r_addr_size(src));
+		r_addr_set_port((struct sockaddr *)&from, 0);
+	} else {
+		error = route(&a->dst_addr, &from);
+		if (error)
+			return error;
+	}
+	if (!id->handle)
+		return bind_later(id, (struct sockaddr *)&from, later);
+	return set_device(id, (struct sockaddr *)&from);
 }
 
 /* A source, that of the call or of the id's address, has the same. */

@@ -36,6 +36,14 @@ static inline bool inaddr_is_multicast(const uint8_t ip[16])
 	return inaddr_is_v4(ip) ? ip[12] >> 4 == 0xe : ip[0] == 0xff;
 }
 
+/* 127.0.0.0/8 (RFC 1122, 3.2.1.3), or ::1. */
+static inline bool inaddr_is_loopback(const uint8_t ip[16])
+{
+	static const uint8_t one[16] = {[15] = 1};
+
+	return inaddr_is_v4(ip) ? ip[12] == 127 : memcmp(ip, one, 16) == 0;
+}
+
 /* RFC 4291, 2.5.6; that of IPv4 is an address as any other to us. */
 static inline bool inaddr_is_link_local(const uint8_t ip[16])
 {

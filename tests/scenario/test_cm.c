@@ -822,6 +822,41 @@ static void who_wants_strict_timing_hears_at_once_that_nobody_listens(void **s)
 	}
 }
 
+/* As one who has bound to loopback; whoever else calls is refused. */
+static void a_listener_for_its_own_answers_nobody_else(void **state)
+{
+	static const struct cm_where own = {.any_v4 = true, .only_own = true};
+
+	for (int near = 0; near <= 1; near++) {
+		struct world *w = world_new(4, 0);
+		struct cm_start s = {.msg = {.kind = CMMSG_REQ,
+					     .service_id = SERVICE,
+					     .qpn = 5,
+					     .local_timeout = 20,
+					     .max_cm_retries = 15}};
+		uint32_t listener, id;
+		struct cm_event e;
+
+		cm_unlisten(w->cm[1], 0, 0);
+		cm_listen(w->cm[1], LISTENER, SERVICE, &own, 16, &listener);
+		memcpy(s.local, w->ip[near], 16);
+		memcpy(s.peer, w->ip[1], 16);
+		assert_int_equal(cm_connect(w->cm[near], &s, w->now, &id), 0);
+		if (near) {
+			loop_back(w->cm[1], w->now);
+			assert_true(cm_event(w->cm[1], &e));
+			assert_int_equal(e.type, CM_REQUEST);
+		} else {
+			w->end[0][w->ends[0]++].id = id;
+			drain(w, 0);
+			run(w, w->now + SECOND);
+			assert_int_equal(w->ends[1], 0);
+			assert_int_equal(w->end[0][0].ended, 1);
+		}
+		world_free(w);
+	}
+}
+
 /* From side 0 to side 1. */
 static struct cm_start request_of(struct world *w, enum cmmsg_kind kind,
 				  uint32_t qpn)
@@ -1200,6 +1235,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(without_a_listener_the_answer_comes_soon),
 		cmocka_unit_test(
 			who_wants_strict_timing_hears_at_once_that_nobody_listens),
+		cmocka_unit_test(a_listener_for_its_own_answers_nobody_else),
 		cmocka_unit_test(a_listener_that_comes_later_is_called_at_once),
 		cmocka_unit_test(
 			a_caller_waits_for_a_listener_that_has_just_gone),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cmcheck: what each call of librdmacm promises, between two ids of a process.
- * Prints a line a case, as verbcheck does; one thread.
+ * cmcheck [ADDRESS]: what each call of librdmacm promises, between two ids of a
+ * process.  With an address of a device that is not loopback's, what only such
+ * a one does, too.  Prints a line a case, as verbcheck does; one thread.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,27 +21,92 @@ enum {
 	QUIET_MS = 300, /* much longer than a message takes */
 };
 
-static void an_address_gives_a_device_and_a_port(void)
+static const char *of_device; /* the argument, or NULL */
+
+static bool is_known(const struct ibv_context *verbs)
 {
-	struct rdma_cm_id *one = id_new(ACTIVE, RDMA_PS_TCP);
-	struct rdma_cm_id *any = id_new(ACTIVE, RDMA_PS_TCP);
 	struct ibv_context **list;
 	bool known = false;
 	int n = 0;
 
-	EXPECT(!rdma_get_src_port(one) && !one->verbs);
-	EXPECT(!bind_to(one, AF_INET, "127.0.0.1", 0));
-	EXPECT(rdma_get_src_port(one) && one->verbs && one->pd);
-	EXPECT(bind_to(one, AF_INET, "127.0.0.1", 0) == -1 && errno == EINVAL);
-	EXPECT(!bind_to(any, AF_INET, "0.0.0.0", 0));
-	EXPECT(rdma_get_src_port(any) && !any->verbs);
 	list = rdma_get_devices(&n);
 	EXPECT(list && n > 0 && !list[n]);
 	for (int i = 0; list && i < n; i++)
-		known |= list[i] == one->verbs;
-	EXPECT(known);
+		known |= list[i] == verbs;
 	rdma_free_devices(list);
-	EXPECT(!rdma_destroy_id(one) && !rdma_destroy_id(any));
+	return known;
+}
+
+static void an_address_gives_a_device_and_a_port(void)
+{
+	struct rdma_cm_id *one = id_new(ACTIVE, RDMA_PS_TCP);
+
+	EXPECT(!rdma_get_src_port(one) && !one->verbs);
+	if (!of_device) {
+		EXPECT(!rdma_destroy_id(one));
+		return;
+	}
+	EXPECT(!bind_to(one, AF_INET, of_device, 0));
+	EXPECT(rdma_get_src_port(one) && one->verbs && one->pd);
+	EXPECT(is_known(one->verbs));
+	EXPECT(bind_to(one, AF_INET, of_device, 0) == -1 && errno == EINVAL);
+	EXPECT(!rdma_destroy_id(one));
+}
+
+/* As with the kernel's, of which any and loopback are the same in that. */
+static void an_open_address_gives_a_port_and_no_device(void)
+{
+	static const char *const texts[] = {"0.0.0.0", "127.0.0.1", "127.1.2.3",
+					    "::", "::1"};
+
+	for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++) {
+		int family = strchr(texts[k], ':') ? AF_INET6 : AF_INET;
+		struct rdma_cm_id *i = id_new(ACTIVE, RDMA_PS_TCP);
+
+		EXPECT(!bind_to(i, family, texts[k], 0));
+		EXPECT(rdma_get_src_port(i) && !i->verbs && !i->pd);
+		EXPECT(rdma_get_local_addr(i)->sa_family == family);
+		EXPECT(bind_to(i, family, texts[k], 0) == -1 &&
+		       errno == EINVAL);
+		EXPECT(!rdma_destroy_id(i));
+	}
+}
+
+/* The way there says from where. */
+static void an_id_with_an_open_address_gets_its_device_with_its_way(void)
+{
+	const char *to[] = {"127.0.0.1", of_device};
+
+	for (int k = 0; k < 2 && to[k]; k++) {
+		struct rdma_cm_id *i = id_new(ACTIVE, RDMA_PS_TCP);
+		struct sockaddr_storage a = address(AF_INET, to[k], 7905);
+		struct in_addr want;
+		uint16_t port;
+
+		EXPECT(!bind_to(i, AF_INET, "127.0.0.1", 0));
+		port = rdma_get_src_port(i);
+		EXPECT(!rdma_resolve_addr(i, NULL, (struct sockaddr *)&a,
+					  RESOLVE_MS));
+		take(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
+		EXPECT(is_known(i->verbs) && rdma_get_src_port(i) == port);
+		inet_pton(AF_INET, to[k], &want);
+		EXPECT(i->route.addr.src_sin.sin_addr.s_addr == want.s_addr);
+		EXPECT(!rdma_destroy_id(i));
+	}
+}
+
+static void who_listens_at_loopback_is_called_at_each_address(void)
+{
+	const char *to[] = {"127.0.0.1", of_device};
+
+	for (int k = 0; k < 2 && to[k]; k++) {
+		begin(RDMA_PS_TCP, "127.0.0.1", to[k]);
+		EXPECT(!listener->verbs);
+		EXPECT(id[PASSIVE] && is_known(id[PASSIVE]->verbs));
+		accept_it();
+		establish();
+		end();
+	}
 }
 
 static void an_address_of_nobody_here_is_refused(void)
@@ -422,11 +488,14 @@ static struct rdma_cm_id *member(struct sockaddr_storage *group, uint32_t flags,
 	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 64},
 					.qp_type = IBV_QPT_UD,
 					.sq_sig_all = 1};
+	struct sockaddr_storage from = address(AF_INET, "127.0.0.1", 0);
 	struct rdma_cm_id *i = id_new(ACTIVE, RDMA_PS_UDP);
 	struct ibv_recv_wr wr = {.num_sge = 1}, *bad;
 	struct ibv_sge sge;
 
-	EXPECT(!bind_to(i, AF_INET, "127.0.0.1", 0));
+	EXPECT(!rdma_resolve_addr(i, (struct sockaddr *)&from,
+				  (struct sockaddr *)group, RESOLVE_MS));
+	take(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
 	EXPECT(!rdma_create_qp(i, NULL, &init));
 	*mr = ibv_reg_mr(i->pd, memory, bytes, IBV_ACCESS_LOCAL_WRITE);
 	if (!*mr || !i->qp)
@@ -565,12 +634,19 @@ static void the_newer_calls_are_there(void)
 	EXPECT(!rdma_destroy_id(i));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	of_device = argc > 1 ? argv[1] : NULL;
 	if (!sides_open())
 		return 1;
 	cases_run("an address gives a device and a port",
 		  an_address_gives_a_device_and_a_port);
+	cases_run("an open address gives a port and no device",
+		  an_open_address_gives_a_port_and_no_device);
+	cases_run("an id with an open address gets its device with its way",
+		  an_id_with_an_open_address_gets_its_device_with_its_way);
+	cases_run("who listens at loopback is called at each address",
+		  who_listens_at_loopback_is_called_at_each_address);
 	cases_run("an address of nobody here is refused",
 		  an_address_of_nobody_here_is_refused);
 	cases_run("a port has one owner unless all share it",

@@ -290,6 +290,23 @@ def refusals():
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
         expect("127.0.0.1 port 7174 is in use" in r.output, "no sentence", r)
 
+    def of_loopback():
+        """As with the kernel's its listener is at each address, but only for
+        who is here."""
+        lab.unwire()
+        lab.wire("v0", 1500, ("10.1.0.1/24",), ("10.1.0.2/24",))
+        s = listens("here", ["rping", "-s", "-a", "127.0.0.1", "-P"])
+        client = ["rping", "-c", "-a", "10.1.0.1", "-C", "3", "-V"]
+        near = lab.run("here", client)
+        far = lab.run("there", client)
+        os.killpg(s.pid, signal.SIGKILL)
+        t.finish(s, 10)
+        expect_ok(near)
+        expect("RDMA_CM_EVENT_REJECTED, error 8" in far.output,
+               "a stranger is not refused", far)
+
+    t.case("who listens at 127.0.0.1 is called at other addresses, from here "
+           "alone", of_loopback, "rdma_cm", "rping")
     t.case("nobody listens: REJECTED at once", nobody, "rdma_cm", "rping")
     t.case("a black hole: UNREACHABLE", black_hole, "rdma_cm", "rping")
     t.case("no route: an error with a reason", no_route, "rdma_cm", "rping")
@@ -467,7 +484,9 @@ def mad_frame(dice, source, i):
 
 
 if not t.options.list:
-    t.checks("cmcheck", "rdma_cm")
+    lab.ip("here", "address add 192.0.2.7/32 dev lo")
+    t.checks("cmcheck", "rdma_cm", "192.0.2.7")
+    lab.ip("here", "address del 192.0.2.7/32 dev lo")
     t.checks("listencheck", "rdma_cm")
 over_lo()
 over_lo6()

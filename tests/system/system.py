@@ -214,11 +214,11 @@ class Suite:
         """Says in the case's line how much was done."""
         self.notes.append(text)
 
-    def checks(self, program, area):
+    def checks(self, program, area, *words):
         """One of our programs that prints a line a case: each is one of ours;
         its Result."""
         r = self.adverb_run([os.path.join(self.build, "tests", "system",
-                                          program)])
+                                          program), *words])
         for word, name, why in re.findall(r"^(ok|FAIL) ([^:\n]+)(?:: (.*))?$",
                                           r.output, re.M):
             self.case(name, lambda bad=word == "FAIL", why=why:
