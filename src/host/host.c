@@ -425,6 +425,7 @@ int host_path(struct host *h, const struct host_device *dev,
 
 	if (err)
 		return err;
+	host_say_unreachable(from, ah);
 	memcpy(dest, ah->dgid, 16);
 	if (inaddr_is_multicast(dest) && !inaddr_is_v4(dest))
 		to_group(from, dest);
@@ -560,6 +561,8 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 		err = check_mtu(dev, attr, why);
 	if (err)
 		return err;
+	if ((mask & HCA_QP_AV) && attr->ah.is_global)
+		host_say_unreachable(from, &attr->ah);
 	if ((mask & HCA_QP_STATE) && attr->qp_state == HCA_QP_RTR) {
 		host_lock(h);
 		err = thread_start(&h->lane);

@@ -165,6 +165,9 @@ void host_wake(struct host *h);
 /* Print a sentence on stderr, once per cause (key); honours ADVERB_EXPLAIN. */
 void host_say(uint64_t key, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Says so if a path starts at a loopback address and leads to another machine.
+ */
+void host_say_unreachable(const uint8_t from[16], const struct hca_ah *ah);
 
 /* The synthesised sysfs tree (sysfs.c); NULL if it cannot be written. */
 const char *host_sysfs(void);

@@ -4,6 +4,7 @@
 
 import os
 import re
+import signal
 import subprocess
 
 import netlab
@@ -286,6 +287,23 @@ def leaves_bridges_out():
            "the bridge's address is not in the tail", r)
 
 
+def says_loopback():
+    """A device that others cannot reach, and a peer elsewhere."""
+    words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "10"]
+    pair = lab.begin(words, [*words, "10.1.0.1"],
+                     server_env={"ADVERB_DEVICES": "lo",
+                                 "ADVERB_STRICT": "1"},
+                     client_env={"ADVERB_STRICT": "1"})
+    line = ""
+    while line is not None and "is reached from this" not in line:
+        line = pair[0].stdout.readline().decode() or None
+    for p in pair:
+        os.killpg(p.pid, signal.SIGKILL)
+        t.finish(p, 10)
+    expect(line and "127.0.0.1" in line and "peer is 10.1.0.2" in line,
+           "no sentence")
+
+
 def names_override():
     env = {"ADVERB_DEVICES": "stack,v0"}
     names, r = netdevs(**env)
@@ -330,6 +348,8 @@ def shapes():
          "devices", "ibv_devinfo")
     case("bridges and their ports are no devices", with_a_bridge,
          leaves_bridges_out)
+    case("a peer elsewhere, and a GID of loopback: that is said",
+         lambda: lab.wire("v0", 1500, *DUAL), says_loopback)
     case("ADVERB_DEVICES names the devices in its order", with_a_bridge,
          names_override)
     case("a default route makes the device", a_default_route_decides,
