@@ -34,7 +34,8 @@ static void make_link(struct input *in, struct netdev_link *l, uint32_t i)
 	snprintf(l->name, sizeof l->name, "%s", names[i]);
 	l->is_up = is & 8;
 	l->has_carrier = is & 16;
-	l->is_plumbing = is & 32;
+	l->is_bridge = is & 32;
+	l->is_port = is & 128;
 	l->is_routed = is & 64;
 	l->is_loopback = !i;
 	l->mac[0] = u8(in);

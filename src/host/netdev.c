@@ -10,7 +10,14 @@
 #define HEADER_BYTES 100
 #define FIRST_OTHER  4 /* index of the first entry without a fixed meaning */
 
-enum wish { WISH_ROUTED, WISH_GLOBAL, WISH_LOOPBACK };
+/* What is wished for, the best first. */
+enum wish {
+	WISH_ROUTED,
+	WISH_ROUTED_BRIDGE,
+	WISH_GLOBAL,
+	WISH_GLOBAL_BRIDGE,
+	WISH_LOOPBACK,
+};
 
 /* What a device's table shall hold. */
 struct wanted {
@@ -42,10 +49,16 @@ static bool fits(const struct netdev_scene *s, const struct netdev_link *l,
 {
 	switch (wish) {
 	case WISH_ROUTED:
-		return l->is_up && l->is_routed && !l->is_plumbing;
+		return l->is_up && l->is_routed && !l->is_bridge && !l->is_port;
+	case WISH_ROUTED_BRIDGE:
+		return l->is_up && l->is_routed && l->is_bridge && !l->is_port;
 	case WISH_GLOBAL:
-		return l->is_up && !l->is_loopback && !l->is_plumbing &&
-		       has_global(s, l->ifindex);
+		return l->is_up && !l->is_loopback && !l->is_bridge &&
+		       !l->is_port && has_global(s, l->ifindex);
+	case WISH_GLOBAL_BRIDGE:
+		/* without carrier it is one of containers that do not run */
+		return l->is_up && l->has_carrier && l->is_bridge &&
+		       !l->is_port && has_global(s, l->ifindex);
 	case WISH_LOOPBACK:
 		return l->is_loopback; /* even down: its state says why */
 	}

@@ -31,8 +31,9 @@ struct netdev_link {
 	uint8_t mac[6];
 	bool is_up, has_carrier;
 	bool is_loopback;
-	bool is_plumbing; /* a bridge or a bridge's port */
-	bool is_routed;	  /* a default route leaves by it */
+	bool is_bridge;
+	bool is_port;	/* of a bridge */
+	bool is_routed; /* a default route leaves by it */
 };
 
 struct netdev_addr {

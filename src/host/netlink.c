@@ -79,18 +79,14 @@ static void *grow(void *array, uint32_t count, size_t size)
 	return realloc(array, (count ? 2 * (size_t)count : 1) * size);
 }
 
-static bool is_plumbing(const struct nlmsghdr *m)
+/* kind: IFLA_INFO_KIND or IFLA_INFO_SLAVE_KIND. */
+static bool is_of_bridge(const struct nlmsghdr *m, unsigned short kind)
 {
 	const struct rtattr *info =
 		attr(m, sizeof(struct ifinfomsg), IFLA_LINKINFO);
-	static const unsigned short kinds[] = {IFLA_INFO_KIND,
-					       IFLA_INFO_SLAVE_KIND};
 
-	for (int i = 0; info && i < 2; i++)
-		if (attr_is(find(RTA_DATA(info), RTA_PAYLOAD(info), kinds[i]),
-			    "bridge"))
-			return true;
-	return false;
+	return info &&
+	       attr_is(find(RTA_DATA(info), RTA_PAYLOAD(info), kind), "bridge");
 }
 
 static int take_link(struct netdev_scene *s, const struct nlmsghdr *m)
@@ -112,7 +108,8 @@ static int take_link(struct netdev_scene *s, const struct nlmsghdr *m)
 		.is_up = i->ifi_flags & IFF_UP,
 		.has_carrier = i->ifi_flags & IFF_RUNNING,
 		.is_loopback = i->ifi_flags & IFF_LOOPBACK,
-		.is_plumbing = is_plumbing(m),
+		.is_bridge = is_of_bridge(m, IFLA_INFO_KIND),
+		.is_port = is_of_bridge(m, IFLA_INFO_SLAVE_KIND),
 	};
 	strncpy(l->name, RTA_DATA(name), sizeof l->name - 1);
 	if (mac && RTA_PAYLOAD(mac) == 6)

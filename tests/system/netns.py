@@ -287,6 +287,27 @@ def leaves_bridges_out():
            "the bridge's address is not in the tail", r)
 
 
+def a_bridge_to_others():
+    """As where virtual machines are, with the machine's own address on it."""
+    lab.ip("here", "link add stack type bridge")
+    lab.ip("here", "link add port type veth peer name port netns %d" %
+           lab.there.pid)
+    lab.ip("here", "link set port master stack up")
+    lab.ip("there", "link set port up")
+    lab.ip("here", "address add 10.1.0.1/24 dev stack")
+    lab.ip("here", "link set stack up")
+    lab.ip("there", "address add 10.1.0.2/24 dev port")
+    lab.wait(lambda: "LOWER_UP" in lab.ip("here", "link show stack"),
+             "the bridge has no carrier")
+
+
+def takes_the_bridge():
+    table, r = gids("here")
+    expect(table[1][0] == "::ffff:10.1.0.1", "adv0 is not the bridge", r)
+    words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "10"]
+    expect_ok(lab.both(words, [*words, "10.1.0.1"]))
+
+
 def says_loopback():
     """A device that others cannot reach, and a peer elsewhere."""
     words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "10"]
@@ -348,6 +369,8 @@ def shapes():
          "devices", "ibv_devinfo")
     case("bridges and their ports are no devices", with_a_bridge,
          leaves_bridges_out)
+    case("a bridge that is all there is comes before lo", a_bridge_to_others,
+         takes_the_bridge)
     case("a peer elsewhere, and a GID of loopback: that is said",
          lambda: lab.wire("v0", 1500, *DUAL), says_loopback)
     case("ADVERB_DEVICES names the devices in its order", with_a_bridge,

@@ -176,20 +176,40 @@ static void the_default_route_decides_then_a_global_address(void **state)
 	assert_string_equal(devices[0].netdev, "eth0");
 }
 
-static void bridges_and_their_ports_are_left_out_unless_named(void **state)
+static void bridges_come_after_others_and_their_ports_never(void **state)
 {
-	struct netdev_link *bridge, *port;
+	struct netdev_link *bridge, *port, *eth;
 
 	add_lo();
 	bridge = add_link("virbr");
 	port = add_link("veth1");
-	bridge->is_plumbing = port->is_plumbing = true;
-	bridge->is_routed = true;
+	eth = add_link("eth0");
+	bridge->is_bridge = port->is_port = true;
+	port->is_routed = true;
 	add(bridge, "172.17.0.1");
 	add(port, "172.17.0.2");
+	/* one that carries nothing does not come before lo */
+	bridge->has_carrier = false;
 	assert_int_equal(choose(NULL), 1);
 	assert_string_equal(devices[0].netdev, "lo");
 	expect_gid(0, 5, "172.17.0.1", V2);
+	bridge->has_carrier = true;
+	assert_int_equal(choose(NULL), 1);
+	assert_string_equal(devices[0].netdev, "virbr");
+	add(eth, "10.0.0.1");
+	assert_int_equal(choose(NULL), 1);
+	assert_string_equal(devices[0].netdev, "eth0");
+	/* who has the way out comes before who has an address */
+	bridge->is_routed = true;
+	assert_int_equal(choose(NULL), 1);
+	assert_string_equal(devices[0].netdev, "virbr");
+	eth->is_routed = true;
+	assert_int_equal(choose(NULL), 1);
+	assert_string_equal(devices[0].netdev, "eth0");
+	bridge->is_port = true;
+	eth->is_up = false;
+	assert_int_equal(choose(NULL), 1);
+	assert_string_equal(devices[0].netdev, "lo");
 	assert_int_equal(choose("virbr"), 1);
 	assert_string_equal(devices[0].netdev, "virbr");
 }
@@ -407,8 +427,7 @@ int main(void)
 		cmocka_unit_test_setup(
 			the_default_route_decides_then_a_global_address, clear),
 		cmocka_unit_test_setup(
-			bridges_and_their_ports_are_left_out_unless_named,
-			clear),
+			bridges_come_after_others_and_their_ports_never, clear),
 		cmocka_unit_test_setup(
 			named_interfaces_come_in_the_order_of_their_names,
 			clear),
