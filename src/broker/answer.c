@@ -77,49 +77,55 @@ enum livemsg_state answer_state(void *user, uint32_t qpn)
 	case PROTO_PEER_CLOSED:
 		return LIVEMSG_CLOSED;
 	case PROTO_PEER_UNKNOWN:
+	case PROTO_PEER_LEFT:
 		break;
 	}
 	return LIVEMSG_UNKNOWN;
 }
 
-static void tell_far(const struct conn *c, const struct live_answer *a)
+static enum proto_peer word_of(enum livemsg_state state)
+{
+	switch (state) {
+	case LIVEMSG_GONE:
+		return PROTO_PEER_GONE;
+	case LIVEMSG_ALIVE:
+		return PROTO_PEER_ALIVE;
+	case LIVEMSG_CLOSED:
+		return PROTO_PEER_CLOSED;
+	case LIVEMSG_UNKNOWN:
+		break;
+	}
+	return PROTO_PEER_UNKNOWN;
+}
+
+static void tell_far(const struct conn *c, const struct live_peer *about,
+		     enum proto_peer state)
 {
 	struct proto m = {.magic = PROTO_MAGIC,
 			  .version = PROTO_VERSION,
 			  .kind = PROTO_ANSWER,
-			  .about = a->about.qpn};
+			  .value = state,
+			  .about = about->qpn};
 
-	switch (a->state) {
-	case LIVEMSG_GONE:
-		m.value = PROTO_PEER_GONE;
-		break;
-	case LIVEMSG_ALIVE:
-		m.value = PROTO_PEER_ALIVE;
-		break;
-	case LIVEMSG_CLOSED:
-		m.value = PROTO_PEER_CLOSED;
-		break;
-	case LIVEMSG_UNKNOWN:
-		m.value = PROTO_PEER_UNKNOWN;
-		break;
-	}
-	memcpy(m.peer, a->about.peer, 16);
+	memcpy(m.peer, about->peer, 16);
 	proto_send(c->fd, &m, NULL);
 }
 
 void answer_far(struct server *s, struct conn *c, const struct proto *m,
 		uint64_t now_ns)
 {
-	struct live_answer none = {.about.qpn = m->value,
-				   .about.scope = m->scope,
-				   .state = LIVEMSG_UNKNOWN};
+	struct live_peer about = {.qpn = m->value, .scope = m->scope};
 
-	memcpy(none.about.local, m->local, 16);
-	memcpy(none.about.peer, m->peer, 16);
+	memcpy(about.local, m->local, 16);
+	memcpy(about.peer, m->peer, 16);
+	if (cmserver_has_ended(s->cm, about.peer, about.qpn)) {
+		tell_far(c, &about, PROTO_PEER_LEFT);
+		return;
+	}
 	if (!c->name)
 		c->name = ++s->names;
-	if (!far_ask(s->far, c->name, &none.about, now_ns))
-		tell_far(c, &none);
+	if (!far_ask(s->far, c->name, &about, now_ns))
+		tell_far(c, &about, PROTO_PEER_UNKNOWN);
 }
 
 void answer_far_all(struct server *s)
@@ -129,7 +135,8 @@ void answer_far_all(struct server *s)
 	while (far_answer(s->far, &a))
 		for (uint32_t i = 0; i < s->conns; i++)
 			if (s->conn[i].name == a.asker && s->conn[i].fd >= 0)
-				tell_far(&s->conn[i], &a);
+				tell_far(&s->conn[i], &a.about,
+					 word_of(a.state));
 }
 
 void answer_page(const struct server *s, const struct conn *c,

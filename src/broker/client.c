@@ -319,7 +319,7 @@ static bool take(struct client *c, const struct proto *m, int fds[PROTO_FDS],
 		news->what = CLIENT_NEWS_DIED;
 		return true;
 	}
-	if (m->kind != PROTO_ANSWER || m->value > PROTO_PEER_CLOSED)
+	if (m->kind != PROTO_ANSWER || m->value > PROTO_PEER_LEFT)
 		return false;
 	*news = (struct client_news){.what = CLIENT_NEWS_PEER,
 				     .qpn = m->about,

@@ -30,6 +30,7 @@ enum client_peer {
 	CLIENT_PEER_ALIVE,
 	CLIENT_PEER_UNKNOWN,
 	CLIENT_PEER_CLOSED,
+	CLIENT_PEER_LEFT,
 };
 
 /* NONE: it shares none, or not with us.  LATER: ask again in a moment. */

@@ -704,6 +704,12 @@ void cmserver_free(struct cmserver *s)
 	free(s);
 }
 
+bool cmserver_has_ended(const struct cmserver *s, const uint8_t peer[16],
+			uint32_t qpn)
+{
+	return cm_has_ended(s->cm, peer, qpn);
+}
+
 void cmserver_tick(struct cmserver *s, uint64_t now_ns)
 {
 	cm_tick(s->cm, now_ns);

@@ -45,6 +45,9 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 bool cmserver_has_output(const struct cmserver_client *c);
 /* Tell it, as far as its socket takes it; false when it is to be dropped. */
 bool cmserver_output(struct cmserver_client *c);
+/* Has the connection to that queue pair of another host ended lately? */
+bool cmserver_has_ended(const struct cmserver *s, const uint8_t peer[16],
+			uint32_t qpn);
 void cmserver_tick(struct cmserver *s, uint64_t now_ns);
 /* Absolute; UINT64_MAX: none. */
 uint64_t cmserver_deadline(const struct cmserver *s);

@@ -70,6 +70,7 @@ enum proto_peer {
 	PROTO_PEER_ALIVE,
 	PROTO_PEER_UNKNOWN,
 	PROTO_PEER_CLOSED, /* it lives, the QP answers nothing */
+	PROTO_PEER_LEFT,   /* the connection to the QP has ended */
 };
 
 struct proto {

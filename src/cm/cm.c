@@ -285,6 +285,11 @@ int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	return 0;
 }
 
+bool cm_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn)
+{
+	return conv_has_ended(cm, peer, qpn);
+}
+
 void cm_taken(struct cm *cm, uint32_t id)
 {
 	struct conv *c = conv_find(cm, id);

@@ -156,6 +156,11 @@ int cm_note_resume(struct cm *cm, uint64_t user, const struct cm_note *note,
  */
 void cm_note_release(struct cm *cm, const struct cm_note *note,
 		     uint64_t now_ns);
+/*
+ * Has the connection of that peer's queue pair ended lately, by the peer's word
+ * or by both?  Not known of one that has rested since.
+ */
+bool cm_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn);
 /* The owner has seen a request: it no longer counts for the backlog. */
 void cm_taken(struct cm *cm, uint32_t id);
 void cm_set_user(struct cm *cm, uint32_t id, uint64_t user);

@@ -66,15 +66,46 @@ struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],
 	return NULL;
 }
 
+static bool is_live(enum conv_state state)
+{
+	return state == CONV_REP_RCVD || state == CONV_REQ_RCVD ||
+	       state == CONV_REP_SENT || state == CONV_REP_WAIT ||
+	       state == CONV_ESTABLISHED;
+}
+
+/* On its way to the end, or there just now. */
+static bool is_ending(enum conv_state state)
+{
+	return state == CONV_DREQ_SENT || state == CONV_DREQ_RCVD ||
+	       state == CONV_TIMEWAIT;
+}
+
 struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn)
 {
 	list_for_each (n, qpn_bucket(cm, peer, qpn)) {
 		struct conv *c = CONV_OF(n, by_qpn);
 
-		if (c->remote_qpn == qpn && !memcmp(c->peer, peer, 16))
+		if (is_live(c->state) && c->remote_qpn == qpn &&
+		    !memcmp(c->peer, peer, 16))
 			return c;
 	}
 	return NULL;
+}
+
+bool conv_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn)
+{
+	bool has_ended = false;
+
+	list_for_each (n, qpn_bucket(cm, peer, qpn)) {
+		const struct conv *c = CONV_OF(n, by_qpn);
+
+		if (c->remote_qpn != qpn || memcmp(c->peer, peer, 16) != 0)
+			continue;
+		if (is_live(c->state)) /* and connected again */
+			return false;
+		has_ended |= c->state != CONV_DREQ_SENT;
+	}
+	return has_ended;
 }
 
 struct conv *conv_new(struct cm *cm, uint32_t local_id)
@@ -185,14 +216,10 @@ void conv_free(struct cm *cm, struct conv *c)
 
 void conv_enter(struct cm *cm, struct conv *c, enum conv_state state)
 {
-	bool is_live = state == CONV_REP_RCVD || state == CONV_REQ_RCVD ||
-		       state == CONV_REP_SENT || state == CONV_REP_WAIT ||
-		       state == CONV_ESTABLISHED;
-
 	CHECK(state != CONV_FREE && state < CONV_STATES);
 	leave_queue(cm, c);
 	c->state = state;
-	if (!is_live)
+	if (!is_live(state) && !is_ending(state))
 		list_remove(&c->by_qpn);
 	if (state != CONV_REQ_RCVD && state != CONV_SIDR_RCVD)
 		conv_settle(cm, c);

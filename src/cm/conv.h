@@ -140,6 +140,8 @@ struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],
 			      uint32_t remote_id);
 /* A live connection of that peer's queue pair. */
 struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn);
+/* One that its peer has ended, or both, lately. */
+bool conv_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn);
 void conv_set_remote(struct cm *cm, struct conv *c, uint32_t remote_id);
 void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn);
 /* False if its peer has as many unanswered requests here as it may. */

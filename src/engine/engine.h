@@ -73,6 +73,7 @@ enum engine_peer {
 	ENGINE_PEER_ALIVE,
 	ENGINE_PEER_GONE,
 	ENGINE_PEER_CLOSED, /* it lives, the QP answers nothing: closed.h */
+	ENGINE_PEER_LEFT,   /* rdma_cm has heard that the connection ends */
 };
 
 /* NULL without memory.  free: every QP must have been removed. */

@@ -116,6 +116,7 @@ static void put_subject(struct text *t, const struct explain *x)
 	case EXPLAIN_FELL_SILENT:
 	case EXPLAIN_PATIENCE:
 	case EXPLAIN_PEER_CLOSED:
+	case EXPLAIN_PEER_LEFT:
 	case EXPLAIN_PEER_GONE:
 	case EXPLAIN_DENIED:
 	case EXPLAIN_RNR:
@@ -209,6 +210,7 @@ static void put_local_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_FELL_SILENT:
 	case EXPLAIN_PATIENCE:
 	case EXPLAIN_PEER_CLOSED:
+	case EXPLAIN_PEER_LEFT:
 	case EXPLAIN_PEER_GONE:
 	case EXPLAIN_DENIED:
 	case EXPLAIN_RNR:
@@ -251,6 +253,12 @@ static void put_peer_reason(struct text *t, const struct explain *x)
 		put(t,
 		    "the peer's QP 0x%06x answers nothing: its process has "
 		    "destroyed it, or it is in error",
+		    x->dest_qpn);
+		break;
+	case EXPLAIN_PEER_LEFT:
+		put(t,
+		    "the peer (QP 0x%06x) has disconnected, and answers "
+		    "nothing any more",
 		    x->dest_qpn);
 		break;
 	case EXPLAIN_PEER_GONE:

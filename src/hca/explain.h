@@ -27,6 +27,7 @@ enum explain_cause {
 	EXPLAIN_FELL_SILENT,	/* no answer any more */
 	EXPLAIN_PATIENCE,	/* alive, and silent for too long */
 	EXPLAIN_PEER_CLOSED,	/* the peer's QP answers nothing */
+	EXPLAIN_PEER_LEFT,	/* the peer has ended the connection */
 	EXPLAIN_PEER_GONE,	/* the peer's process has ended */
 	EXPLAIN_DENIED,		/* its memory is closed to us by now */
 	EXPLAIN_RNR,		/* the peer had no receive posted */

@@ -241,6 +241,8 @@ static enum engine_peer engine_word(enum client_peer state)
 		return ENGINE_PEER_ALIVE;
 	case CLIENT_PEER_CLOSED:
 		return ENGINE_PEER_CLOSED;
+	case CLIENT_PEER_LEFT:
+		return ENGINE_PEER_LEFT;
 	case CLIENT_PEER_UNKNOWN:
 		break;
 	}
@@ -262,6 +264,10 @@ static void answered(struct engine *engine, const struct client_news *news,
 		if (peer == CLIENT_PEER_CLOSED &&
 		    question[i].dest_qpn != news->qpn)
 			peer = CLIENT_PEER_ALIVE;
+		/* of others than that one it says nothing */
+		if (peer == CLIENT_PEER_LEFT &&
+		    question[i].dest_qpn != news->qpn)
+			peer = CLIENT_PEER_UNKNOWN;
 		if (is_meant && peer != CLIENT_PEER_GONE) {
 			engine_peer_state(engine, question[i].qpn,
 					  engine_word(peer), now_ns);

@@ -575,6 +575,10 @@ void rc_comp_peer(struct ibt *t, struct ibt_qp *q, int state, uint64_t now_ns)
 		rc_comp_gone(t, q);
 		return;
 	}
+	if (state == 4) {
+		fail_oldest(t, q, HCA_RETRY_EXC_ERR, EXPLAIN_PEER_LEFT);
+		return;
+	}
 	if (r->silent_since_ns &&
 	    now_ns - r->silent_since_ns >= allowance_ns(q))
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,

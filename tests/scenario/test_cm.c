@@ -611,6 +611,35 @@ static void who_ends_it_hears_of_it_when_the_peers_owner_has(void **state)
 	}
 }
 
+/* For who still waits for an answer of that queue pair. */
+static void it_is_known_of_a_queue_pair_that_its_connection_ended(void **state)
+{
+	struct world *w = world_new(11, 0);
+	struct end *b = &w->end[1][0];
+	uint32_t qpn;
+
+	connect_one(w);
+	run(w, w->now + SECOND);
+	qpn = conv_find(w->cm[1], b->id)->remote_qpn;
+	assert_false(cm_has_ended(w->cm[1], w->ip[0], qpn));
+	cm_disconnect(w->cm[0], w->end[0][0].id, w->now);
+	drain(w, 0);
+	run(w, w->now + SECOND / 10);
+	assert_true(cm_has_ended(w->cm[1], w->ip[0], qpn));
+	assert_false(cm_has_ended(w->cm[1], w->ip[1], qpn));
+	/* ours has asked for it, and has no word */
+	assert_false(cm_has_ended(w->cm[0], w->ip[1], 9));
+	by_disconnecting(w, b);
+	drain(w, 1);
+	run(w, w->now + SECOND / 10);
+	assert_true(cm_has_ended(w->cm[1], w->ip[0], qpn));
+	assert_true(cm_has_ended(w->cm[0], w->ip[1], 9));
+	run(w, w->now + SECOND);
+	assert_false(cm_has_ended(w->cm[1], w->ip[0], qpn));
+	check_idle(w, 0);
+	world_free(w);
+}
+
 /* After as many requests as its own request allowed. */
 static void a_peer_that_never_looks_is_given_up(void **state)
 {
@@ -1225,6 +1254,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			who_ends_it_hears_of_it_when_the_peers_owner_has),
 		cmocka_unit_test(a_peer_that_never_looks_is_given_up),
+		cmocka_unit_test(
+			it_is_known_of_a_queue_pair_that_its_connection_ended),
 		cmocka_unit_test(both_may_end_it_at_once),
 		cmocka_unit_test(
 			an_end_before_there_is_a_connection_changes_nothing),

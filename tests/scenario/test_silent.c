@@ -130,6 +130,22 @@ a_qp_that_answers_nothing_has_the_time_of_the_specification(void **s)
 	duo_free(d);
 }
 
+/* What rdma_cm knows ends it with the tries of the queue pair, no later. */
+static void a_peer_that_has_disconnected_is_not_waited_for(void **state)
+{
+	struct duo *d = duo_new(5, 16);
+	uint64_t tries_ns = duo_tries_ns(d, 0);
+	struct cqe c;
+
+	d->liveness = ENGINE_PEER_LEFT;
+	stay_unanswered(d, tries_ns / 2);
+	assert_false(duo_poll(d, 0, &c));
+	duo_run(d, d->now_ns + tries_ns);
+	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_LEFT);
+	duo_free(d);
+}
+
 static void a_peer_that_was_alive_is_waited_for_when_word_is_lost(void **state)
 {
 	struct duo *d = duo_new(5, 16);
@@ -221,6 +237,8 @@ int main(void)
 		cmocka_unit_test(
 			a_peer_that_answered_before_is_not_at_a_wrong_address),
 		cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
+		cmocka_unit_test(
+			a_peer_that_has_disconnected_is_not_waited_for),
 		cmocka_unit_test(
 			a_peer_that_was_alive_is_waited_for_when_word_is_lost),
 		cmocka_unit_test(a_silent_peer_that_is_alive_is_called_so),

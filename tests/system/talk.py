@@ -26,11 +26,10 @@ QUICK = not t.options.full
 class Talker:
     """One that runs; what it says is counted as it comes."""
 
-    def __init__(self, side, *words, through=(), **env):
+    def __init__(self, side, *words, through=(talker,), **env):
         self.said = []
         self.news = threading.Condition()
-        self.process = lab.start(side, [*through, talker, *map(str, words)],
-                                 **env)
+        self.process = lab.start(side, [*through, *map(str, words)], **env)
         threading.Thread(target=self.listen, daemon=True).start()
 
     def listen(self):
@@ -303,6 +302,22 @@ def silences():
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
         expect("has ended" in r.output, "no word that the peer has ended", r)
 
+    def left(began):
+        """It is known by rdma_cm: nobody waits for its patience to end."""
+        alone()
+        program = os.path.join(t.build, "tests", "system", "left")
+        s = Talker("here", "serve", HERE, PORT, through=[program])
+        began.append(s)
+        s.wait("listening")
+        r = lab.run("there", [program, "call", HERE, PORT])
+        expect_ok(r)
+        expect("RDMA_CM_EVENT_DISCONNECTED" in r.output and
+               "status 12" in r.output,
+               "its request does not end with RETRY_EXC", r)
+        expect("has disconnected" in r.output, "no word of that", r)
+
+    case("a peer in another namespace disconnects: that is said of what is "
+         "sent to it", left)
     case("a peer in another namespace is stopped: it is waited for", stopped)
     case("a peer in another namespace is stopped: with ADVERB_STRICT it is "
          "given up", strictly)
@@ -369,7 +384,7 @@ def crowds():
         default one of the kernel, which holds a few hundred."""
         alone()
         less = [os.path.join(t.build, "tests", "system", "without"), "rcvbuf",
-                "--"]
+                "--", talker]
         s = Talker("here", "serve", HERE, PORT, through=less)
         began.append(s)
         s.wait("listening")

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A connection that its server ends at once, and a client that has seen it and
+ * sends all the same: what its request ends with.
+ *
+ *	left serve ADDRESS PORT    stays until its client has answered
+ *	left call ADDRESS PORT     prints the status of its completion
+ */
+#include <errno.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIMEOUT = 14, TRIES = 2 }; /* 67 ms, of 4.096 us * 2^n */
+
+static struct ibv_qp_init_attr init = {
+	.cap = {1, 1, 1, 1, 16}, .qp_type = IBV_QPT_RC, .sq_sig_all = 1};
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static struct rdma_cm_id *endpoint(const char *host, const char *port,
+				   bool serves)
+{
+	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP,
+				      .ai_flags = serves ? RAI_PASSIVE : 0};
+	struct rdma_addrinfo *found;
+	struct rdma_cm_id *id;
+
+	if (rdma_getaddrinfo(host, port, &hints, &found) ||
+	    rdma_create_ep(&id, found, NULL, &init))
+		die(host);
+	rdma_freeaddrinfo(found);
+	return id;
+}
+
+static int serve(struct rdma_cm_id *listener)
+{
+	struct rdma_cm_id *id;
+
+	if (rdma_listen(listener, 1))
+		die("rdma_listen");
+	puts("listening");
+	if (rdma_get_request(listener, &id) || rdma_accept(id, NULL))
+		die("rdma_accept");
+	if (rdma_disconnect(id))
+		die("rdma_disconnect");
+	return 0;
+}
+
+static int call(struct rdma_cm_id *id)
+{
+	struct rdma_conn_param param = {.retry_count = TRIES};
+	uint8_t timeout = TIMEOUT;
+	struct rdma_cm_event *e;
+	struct ibv_wc wc;
+
+	if (rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
+			    &timeout, sizeof(timeout)) ||
+	    rdma_connect(id, &param))
+		die("rdma_connect");
+	rdma_ack_cm_event(id->event);
+	id->event = NULL;
+	if (rdma_get_cm_event(id->channel, &e))
+		die("rdma_get_cm_event");
+	printf("%s\n", rdma_event_str(e->event));
+	rdma_ack_cm_event(e);
+	if (rdma_post_send(id, NULL, "late", 4, NULL, IBV_SEND_INLINE))
+		die("rdma_post_send");
+	if (rdma_get_send_comp(id, &wc) != 1)
+		die("rdma_get_send_comp");
+	printf("status %d\n", wc.status);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	bool serves = argc == 4 && !strcmp(argv[1], "serve");
+
+	if (argc != 4) {
+		fprintf(stderr, "usage: left serve|call ADDRESS PORT\n");
+		return 2;
+	}
+	setlinebuf(stdout);
+	return serves ? serve(endpoint(argv[2], argv[3], true))
+		      : call(endpoint(argv[2], argv[3], false));
+}
