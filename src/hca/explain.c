@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "hca/hca.h"
+#include "util/inaddr.h"
 
 struct text {
 	char *buf;
@@ -114,6 +115,7 @@ static void put_subject(struct text *t, const struct explain *x)
 	case EXPLAIN_NAK_OPERATION:
 	case EXPLAIN_RETRY:
 	case EXPLAIN_FELL_SILENT:
+	case EXPLAIN_MTU:
 	case EXPLAIN_PATIENCE:
 	case EXPLAIN_PEER_CLOSED:
 	case EXPLAIN_PEER_LEFT:
@@ -131,6 +133,7 @@ static void put_subject(struct text *t, const struct explain *x)
 		break;
 	case EXPLAIN_NONE:
 	case EXPLAIN_LOCAL_LENGTH:
+	case EXPLAIN_MTU_MAYBE:
 	case EXPLAIN_DROPPED:
 	case EXPLAIN_CQ_OVERRUN:
 		break;
@@ -156,6 +159,31 @@ static const char *why_not_invalidated(uint32_t verdict)
 	if (verdict == MR_BAD_QP)
 		return "the window is bound to another queue pair";
 	return "no memory window is bound under it";
+}
+
+static void put_address(struct text *t, const uint8_t ip[16])
+{
+	if (inaddr_is_v4(ip)) {
+		put(t, "%u.%u.%u.%u", ip[12], ip[13], ip[14], ip[15]);
+		return;
+	}
+	for (int i = 0; i < 16; i += 2)
+		put(t, "%s%x", i ? ":" : "", ip[i] << 8 | ip[i + 1]);
+}
+
+static void put_mtu(struct text *t, const struct explain *x)
+{
+	bool is_read = x->opcode == HCA_WR_RDMA_READ;
+
+	put(t, "packets with %u bytes of data %s ", x->long_bytes,
+	    is_read ? "from" : "to");
+	put_address(t, x->peer_ip);
+	put(t,
+	    " (QP 0x%06x) %s, %u tries, while smaller ones do: is the MTU of "
+	    "the path, or of the peer's interface, smaller than this "
+	    "interface's? Make them equal (ip link set DEV mtu N), or ask for "
+	    "a smaller path MTU (perftest -m 1024)",
+	    x->dest_qpn, is_read ? "do not arrive" : "get no answer", x->tries);
 }
 
 /* What happened here. */
@@ -208,6 +236,8 @@ static void put_local_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_NAK_OPERATION:
 	case EXPLAIN_RETRY:
 	case EXPLAIN_FELL_SILENT:
+	case EXPLAIN_MTU:
+	case EXPLAIN_MTU_MAYBE:
 	case EXPLAIN_PATIENCE:
 	case EXPLAIN_PEER_CLOSED:
 	case EXPLAIN_PEER_LEFT:
@@ -236,12 +266,21 @@ static void put_peer_reason(struct text *t, const struct explain *x)
 		    "no answer from the peer (QP 0x%06x) after %u tries; is "
 		    "its QP in RTR, its address right, UDP 4791 open?",
 		    x->dest_qpn, x->tries);
+		if (x->long_bytes)
+			put(t,
+			    " Does its interface, and the path, carry packets "
+			    "with %u bytes of data?",
+			    x->long_bytes);
 		break;
 	case EXPLAIN_FELL_SILENT:
 		put(t,
 		    "no answer from the peer (QP 0x%06x) after %u tries, and "
 		    "it did answer before; has its program ended or failed?",
 		    x->dest_qpn, x->tries);
+		break;
+	case EXPLAIN_MTU:
+	case EXPLAIN_MTU_MAYBE:
+		put_mtu(t, x);
 		break;
 	case EXPLAIN_PATIENCE:
 		put(t,

@@ -25,6 +25,8 @@ enum explain_cause {
 	EXPLAIN_NAK_OPERATION,	/* the peer answered remote operational error */
 	EXPLAIN_RETRY,		/* no answer */
 	EXPLAIN_FELL_SILENT,	/* no answer any more */
+	EXPLAIN_MTU,		/* smaller packets are answered */
+	EXPLAIN_MTU_MAYBE,	/* the same, and nothing has failed yet */
 	EXPLAIN_PATIENCE,	/* alive, and silent for too long */
 	EXPLAIN_PEER_CLOSED,	/* the peer's QP answers nothing */
 	EXPLAIN_PEER_LEFT,	/* the peer has ended the connection */
@@ -50,7 +52,9 @@ struct explain {
 	uint32_t need;	  /* the missing right, enum hca_access */
 	uint64_t region_va, region_bytes; /* of the key, when it exists */
 	uint32_t tries, seconds;
-	const char *detail; /* static text or NULL */
+	uint32_t long_bytes; /* of data in a packet, if that may be the cause */
+	uint8_t peer_ip[16]; /* IPv4 mapped */
+	const char *detail;  /* static text or NULL */
 };
 
 /* One line without "adverb: " and newline; returns its length (<= size-1). */

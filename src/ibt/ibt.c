@@ -112,6 +112,7 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 	x->qpn = q->qp->qpn;
 	if (!x->dest_qpn)
 		x->dest_qpn = q->qp->attr.dest_qpn;
+	memcpy(x->peer_ip, q->peer.ip, sizeof x->peer_ip);
 	if (waiting(t) >= IBT_EVENTS)
 		return; /* nobody reads so many sentences */
 	e = add_of(t, q, q->qp->user, ENGINE_EXPLAIN);

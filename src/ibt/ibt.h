@@ -122,7 +122,10 @@ struct rc_req {
 	uint64_t silent_since_ns;
 	bool is_granted; /* the timer has been, anew, as we slept */
 	bool rnr_waiting, asking, draining;
-	bool was_alive;	     /* as we have heard since silent_since_ns */
+	bool was_alive;	  /* as we have heard since silent_since_ns */
+	bool is_answered; /* a packet of the peer has come, whatever it was */
+	/* the longest payload that has been acknowledged, and that has come */
+	uint32_t longest_sent, longest_got;
 	bool is_closed;	     /* the peer's QP, as seen without packets; */
 	bool is_gone;	     /* or its process */
 	struct early early;  /* answers that came before their turn */

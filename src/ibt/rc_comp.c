@@ -5,6 +5,8 @@
 #include "ibt/ibt.h"
 #include "util/bits.h"
 
+#define SMALL_BYTES 1024
+
 /* Complete the oldest request. */
 static void retire(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 {
@@ -62,6 +64,15 @@ void rc_comp_arm(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 	else
 		wheel_set(&t->wheel, &q->timer,
 			  now_ns + aeth_ack_timeout_ns(code));
+}
+
+/* At least its first packet is acknowledged. */
+static void note_length(struct ibt_qp *q, const struct wqe *w)
+{
+	uint32_t bytes = bits_min_u32(w->bytes, q->mtu);
+
+	if (bytes > q->req.longest_sent && !rc_req_is_read(w))
+		q->req.longest_sent = bytes;
 }
 
 static void grow(struct ibt *t, struct rc_req *r, uint32_t acked)
@@ -143,8 +154,12 @@ static bool acknowledge(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 			}
 			break;
 		}
-		if (serial24_is_before(psn, end))
+		if (serial24_is_before(psn, end)) {
+			if (serial24_is_before(n->first, psn))
+				note_length(q, w);
 			break;
+		}
+		note_length(q, w);
 		retire(t, q, HCA_SUCCESS);
 		if (q->qp->state == HCA_QP_ERR)
 			return true;
@@ -167,6 +182,35 @@ static void ask_again(struct ibt *t, struct ibt_qp *q)
 	lost(t, q, r->una);
 }
 
+/*
+ * The payload of the packet that is waited for, or that is to be acknowledged,
+ * if it is the longest so far and some network does not carry it; else 0.  All
+ * carry what is no longer than SMALL_BYTES.
+ */
+static uint32_t long_bytes(const struct ibt *t, const struct ibt_qp *q)
+{
+	const struct rc_req *r = &q->req;
+	struct req_note *n;
+	const struct wqe *w = oldest(t, q, &n);
+	uint32_t at, bytes, passed;
+
+	if (!w)
+		return 0;
+	at = rc_req_is_read(w) ? n->answered
+			       : (uint32_t)serial24_diff(r->una, n->first);
+	bytes = (uint32_t)bits_min_u64(
+		w->bytes - bits_min_u64(w->bytes, (uint64_t)at * q->mtu),
+		q->mtu);
+	passed = rc_req_is_read(w) ? r->longest_got : r->longest_sent;
+	return bytes > SMALL_BYTES && bytes > passed ? bytes : 0;
+}
+
+/* Such a one, and the peer does answer. */
+static bool is_too_long(const struct ibt *t, const struct ibt_qp *q)
+{
+	return long_bytes(t, q) && (q->req.is_answered || q->heard);
+}
+
 static void explain_nak(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 			enum explain_cause cause)
 {
@@ -176,6 +220,7 @@ static void explain_nak(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 		.opcode = w->opcode,
 		.tries = q->req.retries + q->req.rnr_retries,
 		.seconds = (uint32_t)(t->patience_ns / 1000000000),
+		.long_bytes = long_bytes(t, q),
 	};
 	bool one_sided = rc_req_is_read(w) || w->opcode == HCA_WR_RDMA_WRITE ||
 			 w->opcode == HCA_WR_RDMA_WRITE_IMM;
@@ -239,13 +284,26 @@ static void apply_nak(struct ibt *t, struct ibt_qp *q)
 }
 
 /* Of a peer that has been heard, the address and the way to it are right. */
-static enum explain_cause no_answer(const struct ibt_qp *q)
+static enum explain_cause no_answer(const struct ibt *t, const struct ibt_qp *q)
 {
 	struct serial24 first = serial24(q->qp->attr.sq_psn);
+
+	if (is_too_long(t, q))
+		return EXPLAIN_MTU;
 
 	return q->heard || !serial24_is_equal(q->req.una, first)
 		       ? EXPLAIN_FELL_SILENT
 		       : EXPLAIN_RETRY;
+}
+
+/* It may take long until the request fails: this is said before. */
+static void warn(struct ibt *t, struct ibt_qp *q)
+{
+	struct req_note *n;
+	struct wqe *w = oldest(t, q, &n);
+
+	if (w && is_too_long(t, q))
+		explain_nak(t, q, w, EXPLAIN_MTU_MAYBE);
 }
 
 /* Count a failed attempt; false when there have been too many. */
@@ -259,15 +317,18 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
 			    r->is_gone	   ? EXPLAIN_PEER_GONE
 			    : r->is_closed ? EXPLAIN_PEER_CLOSED
-					   : no_answer(q));
+					   : no_answer(t, q));
 		return false;
 	}
-	if (!r->silent_since_ns)
+	if (!r->silent_since_ns) {
 		r->silent_since_ns = now_ns;
+		warn(t, q);
+	}
 	if (now_ns - r->silent_since_ns > t->patience_ns) {
 		/* what was asked has been answered: it is alive */
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
-			    r->asking ? no_answer(q) : EXPLAIN_PATIENCE);
+			    r->asking || is_too_long(t, q) ? no_answer(t, q)
+							   : EXPLAIN_PATIENCE);
 		return false;
 	}
 	r->asking = true;
@@ -423,6 +484,7 @@ static void place(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		fail(t, q, status);
 		return;
 	}
+	q->req.longest_got = bits_max_u32(q->req.longest_got, (uint32_t)want);
 	n->answered++;
 	if (n->answered == n->packets || n->answered % n->chunk == 0)
 		if (q->req.reads_out)
@@ -504,6 +566,7 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	/* outside of what is in flight: stale or forged (IBTA 9.7.5.1.1) */
 	if (serial24_is_before(psn, r->una) || !serial24_is_before(psn, r->max))
 		return;
+	r->is_answered = true;
 	if (p->info->kind != OPCODE_KIND_ACK)
 		response(t, q, p, bytes, len, now_ns);
 	else if (aeth_kind(p->aeth.syndrome) == AETH_ACK) {
@@ -582,5 +645,5 @@ void rc_comp_peer(struct ibt *t, struct ibt_qp *q, int state, uint64_t now_ns)
 	if (r->silent_since_ns &&
 	    now_ns - r->silent_since_ns >= allowance_ns(q))
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
-			    state == 3 ? EXPLAIN_PEER_CLOSED : no_answer(q));
+			    state == 3 ? EXPLAIN_PEER_CLOSED : no_answer(t, q));
 }

@@ -3,6 +3,8 @@
  * of him then. */
 #include "test.h"
 
+#include <string.h>
+
 #include "hca/explain.h"
 #include "scenario/duo.h"
 
@@ -22,6 +24,12 @@ static void assert_done(struct duo *d, int i, uint32_t status, uint32_t opcode)
 static int nothing(void *context, int from, const struct engine_frame *f)
 {
 	return 0;
+}
+
+/* A link of 1500 bytes, and both ends believe in more. */
+static int no_long_ones(void *context, int from, const struct engine_frame *f)
+{
+	return f->len <= 1472;
 }
 
 /* A WRITE of side 0 is lost, again and again, for so long. */
@@ -128,6 +136,70 @@ a_qp_that_answers_nothing_has_the_time_of_the_specification(void **s)
 	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_CLOSED);
 	duo_free(d);
+}
+
+static void post(struct duo *d, enum hca_wr opcode, uint32_t bytes)
+{
+	duo_send(d, 0, opcode, 0, bytes, 0);
+	duo_post(d, 0);
+}
+
+static void what_dies_of_its_length_alone_is_told_from_silence(void **state)
+{
+	static const enum hca_wr ways[] = {HCA_WR_RDMA_WRITE, HCA_WR_RDMA_READ};
+	static const enum engine_peer words[] = {ENGINE_PEER_UNKNOWN,
+						 ENGINE_PEER_ALIVE};
+	static const uint32_t bytes[] = {2048, 2 * 4096 + 5};
+	char text[512];
+
+	for (size_t i = 0; i < TEST_COUNT(ways); i++)
+		for (size_t k = 0; k < TEST_COUNT(words); k++) {
+			struct duo *d = duo_new(5, 16);
+			uint64_t tries_ns = duo_tries_ns(d, 0);
+
+			d->fate = no_long_ones;
+			d->liveness = words[k];
+			post(d, ways[i], 100);
+			duo_run(d, d->now_ns + LONG / 60);
+			assert_done(d, 0, HCA_SUCCESS,
+				    i ? HCA_WC_RDMA_READ : HCA_WC_RDMA_WRITE);
+			/* of which the last is small, and out of turn */
+			post(d, ways[i], bytes[k]);
+			duo_run(d, d->now_ns + 2 * tries_ns);
+			assert_int_equal(d->side[0].explained.cause,
+					 EXPLAIN_MTU_MAYBE);
+			duo_run(d, d->now_ns + 2 * LONG);
+			assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+			assert_int_equal(d->side[0].explained.cause,
+					 EXPLAIN_MTU);
+			explain_text(&d->side[0].explained, text, sizeof(text));
+			assert_non_null(strstr(text, k ? "with 4096 bytes"
+						       : "with 2048 bytes"));
+			assert_non_null(strstr(text, i ? "from " : "to "));
+			duo_free(d);
+		}
+}
+
+/* It was not their length: one of it has passed; or nothing ever has. */
+static void silence_is_not_taken_for_a_small_mtu(void **state)
+{
+	for (int heard = 0; heard <= 1; heard++) {
+		struct duo *d = duo_new(5, 16);
+
+		d->liveness = ENGINE_PEER_UNKNOWN;
+		if (heard) {
+			post(d, HCA_WR_RDMA_WRITE, 4096);
+			duo_run(d, d->now_ns + LONG / 60);
+			assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+		}
+		d->fate = nothing;
+		post(d, HCA_WR_RDMA_WRITE, 8192);
+		duo_run(d, d->now_ns + LONG);
+		assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+		assert_int_equal(d->side[0].explained.cause,
+				 heard ? EXPLAIN_FELL_SILENT : EXPLAIN_RETRY);
+		duo_free(d);
+	}
 }
 
 /* What rdma_cm knows ends it with the tries of the queue pair, no later. */
@@ -237,6 +309,9 @@ int main(void)
 		cmocka_unit_test(
 			a_peer_that_answered_before_is_not_at_a_wrong_address),
 		cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
+		cmocka_unit_test(
+			what_dies_of_its_length_alone_is_told_from_silence),
+		cmocka_unit_test(silence_is_not_taken_for_a_small_mtu),
 		cmocka_unit_test(
 			a_peer_that_has_disconnected_is_not_waited_for),
 		cmocka_unit_test(
