@@ -6,9 +6,7 @@
 
 #include "util/inaddr.h"
 
-/* IP, UDP, BTH, the longest extended headers and the ICRC, over IPv6. */
-#define HEADER_BYTES 100
-#define FIRST_OTHER  4 /* index of the first entry without a fixed meaning */
+#define FIRST_OTHER 4 /* index of the first entry without a fixed meaning */
 
 /* What is wished for, the best first. */
 enum wish {
@@ -63,15 +61,6 @@ static bool fits(const struct netdev_scene *s, const struct netdev_link *l,
 		return l->is_loopback; /* even down: its state says why */
 	}
 	return false;
-}
-
-static uint32_t path_mtu(uint32_t mtu)
-{
-	uint32_t code = 1; /* 256 bytes */
-
-	while (code < 5 && (256u << code) + HEADER_BYTES <= mtu)
-		code++;
-	return code;
 }
 
 /* EUI-64 of the MAC; an interface without one is told by its index. */
@@ -296,7 +285,7 @@ static uint32_t update(const struct netdev_scene *s, struct host_device *all,
 	p.is_up = l && l->is_up && l->has_carrier;
 	if (l)
 		p.mtu = l->mtu;
-	p.active_mtu = path_mtu(p.mtu);
+	p.active_mtu = netdev_path_mtu(p.mtu);
 	if (l)
 		want_own(s, d, &w);
 	if (d == all)

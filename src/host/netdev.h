@@ -48,6 +48,20 @@ struct netdev_scene {
 	uint32_t link_count, addr_count;
 };
 
+/* IP, UDP, BTH, the longest extended headers and the ICRC, over IPv6. */
+#define NETDEV_HEADER_BYTES 100
+
+/* The path MTU that packets of so many bytes have room for, as verbs number
+ * them: 1 is 256 bytes, 5 is 4096. */
+static inline uint32_t netdev_path_mtu(uint32_t mtu)
+{
+	uint32_t code = 1;
+
+	while (code < 5 && (256u << code) + NETDEV_HEADER_BYTES <= mtu)
+		code++;
+	return code;
+}
+
 enum { NETDEV_GIDS = 1, NETDEV_UP = 2, NETDEV_DOWN = 4, NETDEV_MTU = 8 };
 
 /*

@@ -214,6 +214,19 @@ static bool is_for_no_device(struct r_event *e)
 	return !id->device;
 }
 
+/* Nothing of the answer could tell the caller; longer packets get lost. */
+static void say_small_mtu(const struct r_id *id, const struct cmproto *m)
+{
+	char text[R_ADDR_TEXT];
+
+	r_say("rdma_get_cm_event: the caller at %s asks for packets with %u "
+	      "bytes of data, this interface carries %u: what it sends in "
+	      "longer packets is lost; make the MTU of both interfaces equal "
+	      "(ip link set DEV mtu N)",
+	      r_addr_text(&id->base.route.addr.dst_addr, text), 128u << m->mtu,
+	      128u << id->mtu);
+}
+
 /*
  * The passive side's new id, as far as the program's thread can make it.  False
  * and errno: it cannot have the channel that it needs.
@@ -227,6 +240,8 @@ static bool requested(struct r_event *e)
 	r_device_use(id, id->device, id->sgid_index);
 	if (id->mtu > e->message.mtu && e->message.mtu)
 		id->mtu = e->message.mtu;
+	else if (id->mtu < e->message.mtu && e->message.mtu <= IBV_MTU_4096)
+		say_small_mtu(id, &e->message);
 	/* unless rdma_accept says less */
 	id->responder_resources = e->message.initiator_depth;
 	id->initiator_depth = e->message.responder_resources;

@@ -127,6 +127,8 @@ void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index)
 	id->mtu = IBV_MTU_1024;
 	if (!ibv_query_port(d->verbs, PORT, &port))
 		id->mtu = (uint8_t)port.active_mtu;
+	if (id->way_mtu && id->way_mtu < id->mtu)
+		id->mtu = id->way_mtu;
 }
 
 struct ibv_context **rdma_get_devices(int *num_devices)

@@ -69,6 +69,7 @@ struct r_id {
 	/* addresses: as GIDs, IPv4 mapped */
 	uint8_t local[16], peer[16];
 	uint8_t sgid_index, mtu;
+	uint8_t way_mtu; /* that of the way to the peer; 0: not known */
 	uint32_t scope;
 	/* what both ends said */
 	struct cmproto remote; /* REQ, REP */
@@ -112,7 +113,8 @@ void r_await_acks(const struct r_id *id);
 int r_devices(void);
 /* The device and GID index of a local address; NULL: it is no device's. */
 struct r_device *r_device_find(const uint8_t ip[16], uint8_t *sgid_index);
-/* Sets verbs, pd, port and path facts of an id on a device. */
+/* Sets verbs, pd, port and path facts of an id on a device; mtu is no more than
+ * way_mtu. */
 void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);
 
 /* link.c: the connection to the broker. */

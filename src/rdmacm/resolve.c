@@ -3,6 +3,7 @@
  * From an address to a device and a path.  The kernel's routing answers at
  * once; the address is resolved when the broker has chosen a port, too.
  */
+#include "host/netdev.h"
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
 
@@ -22,8 +23,24 @@
 #define SELECT_EQUAL 2
 #define PATH_MTU     0x3f /* of a path record's byte: the selector is above */
 
-/* The local address from which the kernel would send there. */
-static int route(const struct sockaddr *to, struct sockaddr_storage *from)
+/* What the kernel knows of the MTU of a socket's way: that of the route, or
+ * what a router on it has said.  0: nothing. */
+static uint8_t mtu_of(int fd, int family)
+{
+	int mtu = 0;
+	socklen_t size = sizeof(mtu);
+	bool is_v4 = family == AF_INET;
+
+	if (getsockopt(fd, is_v4 ? IPPROTO_IP : IPPROTO_IPV6,
+		       is_v4 ? IP_MTU : IPV6_MTU, &mtu, &size) ||
+	    mtu <= 0)
+		return 0;
+	return (uint8_t)netdev_path_mtu((uint32_t)mtu);
+}
+
+/* The local address from which the kernel would send there, and the MTU. */
+static int route(const struct sockaddr *to, struct sockaddr_storage *from,
+		 uint8_t *mtu)
 {
 	struct sockaddr_storage there = {0};
 	socklen_t size = sizeof(*from);
@@ -39,6 +56,7 @@ static int route(const struct sockaddr *to, struct sockaddr_storage *from)
 	if (connect(fd, (struct sockaddr *)&there, r_addr_size(to)) ||
 	    getsockname(fd, (struct sockaddr *)from, &size))
 		error = -errno;
+	*mtu = error ? 0 : mtu_of(fd, to->sa_family);
 	close(fd);
 	pthread_setcancelstate(cancel, NULL);
 	r_addr_set_port((struct sockaddr *)from, 0);
@@ -119,19 +137,20 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 {
 	struct rdma_addr *a = &id->base.route.addr;
 	struct sockaddr_storage from = {0};
-	int error;
+	int error = route(&a->dst_addr, &from, &id->way_mtu);
 
-	if (id->handle && id->device)
+	if (id->handle && id->device) {
+		if (id->way_mtu && id->way_mtu < id->mtu)
+			id->mtu = id->way_mtu;
 		return 0;
+	}
 	if (id->handle)
 		src = &a->src_addr;
 	if (is_source_to(src, &a->dst_addr)) {
 		memcpy(&from, src, r_addr_size(src));
 		r_addr_set_port((struct sockaddr *)&from, 0);
-	} else {
-		error = route(&a->dst_addr, &from);
-		if (error)
-			return error;
+	} else if (error) {
+		return error;
 	}
 	if (!id->handle)
 		return bind_later(id, (struct sockaddr *)&from, later);

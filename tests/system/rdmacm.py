@@ -168,6 +168,57 @@ def over_veth():
              "#bytes")
 
 
+def unequal_mtus():
+    """9000 at one end and 1500 at the other, as the kernel cannot know."""
+    def wire(small="there"):
+        lab.unwire()
+        lab.wire("v0", 9000, ("10.1.0.1/24",), ("10.1.0.2/24",))
+        lab.ip(small, "link set v0 mtu 1500")
+
+    def pair(server, client):
+        s = listens("there", server)
+        c = lab.run("here", client)
+        return t.finish(s, system.HANG if c.status == 0 else 3), c
+
+    def told():
+        t.need("rping")
+        wire()
+        s, c = pair(["rping", "-s", "-a", "10.1.0.2", "-C", "2"],
+                    ["rping", "-c", "-a", "10.1.0.2", "-C", "2"])
+        expect_ok(c)
+        expect("asks for packets with 4096 bytes of data, this interface "
+               "carries 1024" in s.output, "its server does not say so", s)
+
+    def routed():
+        t.need("rping")
+        wire()
+        lab.ip("here", "route add 10.1.0.2/32 dev v0 mtu 1500")
+        words = ["rping", "-a", "10.1.0.2", "-C", "3", "-S", "60000", "-V"]
+        s, c = pair([*words, "-s"], [*words, "-c"])
+        expect_ok(c)
+        expect("asks for packets" not in s.output, "it asks for more", s)
+
+    def lost():
+        t.need("ibv_rc_pingpong")
+        wire("here")
+        words = ["ibv_rc_pingpong", "-g", "1", "-s", "8192", "-n", "5", "-p",
+                 "%"]
+        r = lab.both([*words, "-m", "1024"], [*words, "-m", "4096",
+                                              "10.1.0.1"],
+                     server_env={"ADVERB_STRICT": "1"},
+                     # or a veth hands several on as one, however long
+                     client_env={"ADVERB_STRICT": "1", "ADVERB_GSO": "0"})
+        expect(r.status != 0, "they have passed", r)
+        expect("carry packets with 4096 bytes of data?" in r.output,
+               "no word of their length", r)
+
+    t.case("a caller's path MTU is more than the interface carries: that is "
+           "said", told, "rdma_cm over veth", "rping")
+    t.case("a route's MTU is the most that a caller asks for", routed,
+           "rdma_cm over veth", "rping")
+    t.case("packets that are too long for the peer: that is asked", lost)
+
+
 def cmtime():
     """Its server stays."""
     def body(address, count):
@@ -492,6 +543,7 @@ over_lo()
 over_lo6()
 fio()
 over_veth()
+unequal_mtus()
 cmtime()
 no_rsockets()
 multicast()
