@@ -106,7 +106,8 @@ static void assert_receives(struct scene *s)
 	while (duo_poll(s->d, 1, &c)) {
 		if (c.qpn == SCENE_THIRD_QPN && !t->srq)
 			continue;
-		assert_in_range(c.wr_id, 0x8000, 0x8000 + SCENE_RECEIVES - 1);
+		assert_uint_in_range(c.wr_id, 0x8000,
+				     0x8000 + SCENE_RECEIVES - 1);
 		seen[c.wr_id - 0x8000]++;
 	}
 	for (uint32_t i = t->srq ? t->srq->wq.tail : SCENE_RECEIVES;

@@ -94,7 +94,7 @@ static void an_ack_is_asked_for_among_them_and_at_the_end(void **state)
 	move(d, HCA_WR_RDMA_WRITE, 300 * 1024);
 	assert_int_equal(c.packets, 300);
 	assert_int_equal(c.run, 0);
-	assert_in_range(c.longest, 1, ASK_EVERY - 1);
+	assert_uint_in_range(c.longest, 1, ASK_EVERY - 1);
 	duo_free(d);
 }
 

@@ -288,22 +288,23 @@ static int end(pid_t pid)
 int main(int argc, char **argv)
 {
 	pid_t pid[MOST + 1], target;
-	int bad = 0;
+	int initiators, bad = 0;
 
 	desk = map(sizeof *desk);
 	desk->rounds = argc > 2 ? atoi(argv[1]) : 0;
-	desk->initiators = argc > 2 ? atoi(argv[2]) : 0;
-	if (desk->initiators < 1 || desk->initiators > MOST)
+	initiators = argc > 2 ? atoi(argv[2]) : 0;
+	if (initiators < 1 || initiators > MOST)
 		return 2;
+	desk->initiators = initiators;
 	desk->tickets =
-		((uint64_t)desk->rounds * (uint64_t)desk->initiators + AHEAD) *
+		((uint64_t)desk->rounds * (uint64_t)initiators + AHEAD) *
 		(MINE + 2);
 	desk->tickets -= desk->tickets % 64;
 	ticket = map(WORDS * desk->tickets / 8);
-	for (int i = 0; i <= desk->initiators; i++)
+	for (int i = 0; i <= initiators; i++)
 		pid[i] = begin(i);
-	target = pid[desk->initiators];
-	for (int i = 0; i < desk->initiators; i++)
+	target = pid[initiators];
+	for (int i = 0; i < initiators; i++)
 		bad |= end(pid[i]);
 	desk_say(&desk->is_ready, 2);
 	if (bad)

@@ -172,8 +172,8 @@ static void no_cell_fills_a_ring(void **state)
 
 			step_run(cm, c, (enum conv_input)in, &m, SECOND);
 			drain(cm, &messages, &events);
-			assert_in_range(messages, 0, 1);
-			assert_in_range(events, 0, 1);
+			assert_uint_in_range(messages, 0, 1);
+			assert_uint_in_range(events, 0, 1);
 			cm_free(cm);
 		}
 }

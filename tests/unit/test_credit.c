@@ -95,7 +95,7 @@ static void senders_share_the_buffer(void **state)
 	drain(US, alone);
 	for (uint32_t i = 0; i < 9; i++)
 		drain(i, i != US);
-	assert_in_range(fill(), 2, alone / 9 + 1);
+	assert_uint_in_range(fill(), 2, alone / 9 + 1);
 }
 
 /* What was under way when it was counted may be all that others may send. */
@@ -103,7 +103,7 @@ static void who_begins_leaves_the_buffer_to_the_others(void **state)
 {
 	uint32_t few = fill(), cost = credit_cost(PACKET, PACKET);
 
-	assert_in_range(few * cost, BUFFER / 20, BUFFER / 4 * 3 / 8);
+	assert_uint_in_range(few * cost, BUFFER / 20, BUFFER / 4 * 3 / 8);
 	drain(US, few - 1);
 	/* counted, but nothing of that was sent since then */
 	assert_int_equal(fill(), few - 1);
@@ -149,8 +149,8 @@ static void whoever_begins_and_pauses_the_buffer_never_overflows(void **state)
 		}
 		most = head - tail > most ? head - tail : most;
 	}
-	assert_in_range(most * credit_cost(PACKET, PACKET), BUFFER / 8 * 5,
-			BUFFER);
+	assert_uint_in_range(most * credit_cost(PACKET, PACKET), BUFFER / 8 * 5,
+			     BUFFER);
 	assert_true(head > STEPS / 10);
 }
 
@@ -212,7 +212,7 @@ static void a_receiver_that_is_stopped_gets_a_packet_now_and_then(void **state)
 	/* not so many that those of others have no room */
 	for (int i = 0; i < 600; i++, now += 100 * MS)
 		passed += send_one();
-	assert_in_range(passed, 5, 9);
+	assert_uint_in_range(passed, 5, 9);
 }
 
 /* What it sends beyond the buffer is lost. */
@@ -253,7 +253,7 @@ static void before_the_page_is_known_answers_pass_and_floods_wait(void **state)
 	c.page = NULL;
 	while (!credit_waits(&c, &wish, now, &ask) && n++ < 1000)
 		c.sent += credit_cost(20, 20);
-	assert_in_range(n, 4, 40);
+	assert_uint_in_range(n, 4, 40);
 	assert_true(credit_waits(&c, &wish, now + 900000000, &ask));
 	assert_false(credit_waits(&c, &wish, now + 1100000000, &ask));
 	assert_true(credit_waits(&c, &patient, now + 59000 * MS, &ask));

@@ -281,7 +281,7 @@ static void copy_until_it_ends(uint8_t *to, const uint8_t *from)
 	_exit(end == LEASE_ENDED ? 0 : 1);
 }
 
-static void stop(pid_t pid)
+static void stop_process(pid_t pid)
 {
 	int status;
 
@@ -311,7 +311,7 @@ static void who_is_stopped_finds_it_ended(void **state)
 		while (!shared->stage)
 			sched_yield();
 		usleep((useconds_t)(round * 397 % 5000));
-		stop(pid);
+		stop_process(pid);
 		shared->word = ENDED;
 		memset(to, 7, LONG);
 		kill(pid, SIGCONT);

@@ -151,7 +151,7 @@ static void a_flood_gets_its_budget_and_others_theirs(void **state)
 		answered += live_rx(a, there, here, 0, mad, sizeof(mad),
 				    i * (MS / 10), &q);
 	}
-	assert_in_range(answered, LIVE_BUDGET + 199, LIVE_BUDGET + 201);
+	assert_uint_in_range(answered, LIVE_BUDGET + 199, LIVE_BUDGET + 201);
 	assert_true(live_rx(a, stranger, here, 0, mad, sizeof(mad), 0, &q));
 	live_free(a);
 }
@@ -203,7 +203,7 @@ static void loss_is_made_up_for(void **state)
 		}
 		answered += answer.state == LIVEMSG_ALIVE;
 	}
-	assert_in_range(answered, 980, 1000);
+	assert_uint_in_range(answered, 980, 1000);
 	live_free(a);
 	live_free(b);
 }

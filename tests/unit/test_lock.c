@@ -142,7 +142,7 @@ static void the_dead_are_not_waited_for_by_many_long_yields(void **state)
 	assert_true(alock_take(&shared->lock));
 	alock_give(&shared->lock);
 	yields_last = false;
-	assert_in_range(yields, 1, 2);
+	assert_uint_in_range(yields, 1, 2);
 }
 
 static void a_try_inherits_from_the_dead_and_not_from_the_living(void **state)

@@ -101,11 +101,12 @@ every_ephemeral_port_is_given_once_and_again_when_freed(void **state)
 	for (uint32_t i = 0; i < SPAN; i++) {
 		assert_int_equal(
 			ports_bind(p, &want, i * 7919u, &binding, &port), 0);
-		assert_in_range(port,
-				i < PORTS_PREFERRED ? PORTS_EPHEMERAL_LAST + 1 -
-							      PORTS_PREFERRED
-						    : PORTS_EPHEMERAL_FIRST,
-				PORTS_EPHEMERAL_LAST);
+		assert_uint_in_range(port,
+				     i < PORTS_PREFERRED
+					     ? PORTS_EPHEMERAL_LAST + 1 -
+						       PORTS_PREFERRED
+					     : PORTS_EPHEMERAL_FIRST,
+				     PORTS_EPHEMERAL_LAST);
 		assert_false(seen[port]);
 		seen[port] = true;
 	}

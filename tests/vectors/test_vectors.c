@@ -217,7 +217,7 @@ static void corruption_is_taken_for_an_id_once_in_2_to_the_15(void **state)
 		f->bytes[at] ^= (uint8_t)(rng >> 24 | 1);
 		f->bytes[after - 1 - at % 4] ^= (uint8_t)(rng >> 48);
 	}
-	assert_in_range(fooled, 1, 2 * (all.count * tries >> 15));
+	assert_uint_in_range(fooled, 1, 2 * (all.count * tries >> 15));
 }
 
 int main(int argc, char **argv)
