@@ -8,4 +8,5 @@
 /* clang-format off */
 STUB_ERRNO(manadv_init_obj, "@@MANA_1.0")
 STUB_ERRNO(manadv_set_context_attr, "@@MANA_1.0")
+STUB_NULL(manadv_alloc_pd, "@@MANA_1.1")
 /* clang-format on */
