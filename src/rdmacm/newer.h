@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls of node RDMACM_1.4, which the headers we build against do not know.
- * They resolve names without blocking, and post events of one's own.
+ * Calls of nodes RDMACM_1.4 and 1.5, which the headers we build against may not
+ * know.  Those of 1.4 resolve names without blocking, and post events of one's
+ * own; those of 1.5 are epoll(7) for rsockets.
  */
 #ifndef RDMACM_NEWER_H
 #define RDMACM_NEWER_H
 
 #include <rdma/rdma_cma.h>
+#include <sys/epoll.h>
 
 /* Members of enum rdma_cm_event_type. */
 enum {
@@ -22,5 +24,10 @@ int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info);
 int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 			int status, uint64_t arg);
+
+int repoll_create(int flags);
+int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+int repoll_wait(int epfd, struct epoll_event *events, int maxevents,
+		int timeout);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rsockets: the socket calls over RDMA.  None can be opened yet. */
 #include "rdmacm/explain.h"
+#include "rdmacm/newer.h"
 
 #include <rdma/rsocket.h>
 
@@ -154,4 +155,20 @@ size_t riowrite(int socket, const void *buf, size_t count, off_t offset,
 		int flags)
 {
 	return (size_t)refuse("riowrite");
+}
+
+int repoll_create(int flags)
+{
+	return refuse("repoll_create");
+}
+
+int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	return refuse("repoll_ctl");
+}
+
+int repoll_wait(int epfd, struct epoll_event *events, int maxevents,
+		int timeout)
+{
+	return refuse("repoll_wait");
 }
