@@ -123,7 +123,8 @@ int umad_get_smi_gsi_pairs(struct umad_ca_pair *pairs, size_t max)
 }
 
 int umad_get_smi_gsi_pair_by_ca_name(const char *ca_name, uint8_t portnum,
-				     struct umad_ca_pair *pair)
+				     struct umad_ca_pair *pair,
+				     unsigned int enforce_smi)
 {
 	return u_no_port("umad_get_smi_gsi_pair_by_ca_name");
 }

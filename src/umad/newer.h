@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls of nodes IBUMAD_1.3 and 1.4, which the headers we build against do not
+ * Calls of nodes IBUMAD_1.3 and 1.4, which the headers we build against may not
  * know: devices whose subnet management has a device of its own.
  */
 #ifndef UMAD_NEWER_H
@@ -13,7 +13,9 @@ struct umad_ca_pair;
 int umad_open_smi_port(const char *ca_name, int portnum);
 /* Fills at most `max` pairs; answers how many. */
 int umad_get_smi_gsi_pairs(struct umad_ca_pair *pairs, size_t max);
+/* enforce_smi: fail where the device has a port for GSI alone. */
 int umad_get_smi_gsi_pair_by_ca_name(const char *ca_name, uint8_t portnum,
-				     struct umad_ca_pair *pair);
+				     struct umad_ca_pair *pair,
+				     unsigned int enforce_smi);
 
 #endif
