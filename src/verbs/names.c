@@ -109,7 +109,7 @@ const char *ibv_wc_status_str(enum ibv_wc_status status)
 	return NAME_OF(names, status);
 }
 
-const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
+const char *v_wr_opcode_str(enum ibv_wr_opcode opcode)
 {
 	enum { FLUSH = 14 }; /* newer than our headers */
 	static const char *const names[] = {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Names that the verbs headers we build against do not declare.
- */
+/* Enums as words. */
 #ifndef VERBS_NAMES_H
 #define VERBS_NAMES_H
 
 #include <infiniband/verbs.h>
 
-/* Static string, never NULL. */
-const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
+/* ibv_wr_opcode_str of the private nodes: a static string, never NULL. */
+const char *v_wr_opcode_str(enum ibv_wr_opcode opcode);
 
 #endif

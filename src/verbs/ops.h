@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 
 #include "engine/engine.h"
+#include "host/host.h"
 
 /* Behind ibv_read_sysfs_file and the private node: not in the header. */
 const char *ibv_get_sysfs_path(void);
@@ -63,9 +64,12 @@ struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
 int v_query_device_ex(struct ibv_context *context,
 		      const struct ibv_query_device_ex_input *input,
 		      struct ibv_device_attr_ex *attr, size_t size);
-/* Writes min(size, sizeof *attr) and zeroes what a later header has more. */
+/* Writes as much as release 65 has of @size, and zeroes what is more. */
 int v_query_port(struct ibv_context *context, uint8_t port,
 		 struct ibv_port_attr *attr, size_t size);
+/* The private nodes' ibv_query_gid_type: RoCE v2 is 1, all else 0. */
+int v_query_gid_type(struct ibv_context *context, uint8_t port,
+		     unsigned int index, unsigned int *type);
 /* Exactly the 48 bytes of the oldest layout. */
 int v_query_port_compat(struct ibv_context *context, uint8_t port,
 			struct _compat_ibv_port_attr *attr);

@@ -16,10 +16,6 @@
 #include "verbs/object.h"
 #include "verbs/ops.h"
 
-/* The private node's: RoCE v2 is 1, all else 0. */
-int ibv_query_gid_type(struct ibv_context *context, uint8_t port,
-		       unsigned int index, unsigned int *type);
-
 enum {
 	VENDOR_ID = 0xadbe,
 	PART_ID = 0xad01,
@@ -200,8 +196,8 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index,
 	return 0;
 }
 
-int ibv_query_gid_type(struct ibv_context *context, uint8_t port,
-		       unsigned int index, unsigned int *type)
+int v_query_gid_type(struct ibv_context *context, uint8_t port,
+		     unsigned int index, unsigned int *type)
 {
 	struct host_gid g;
 

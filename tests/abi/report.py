@@ -4,7 +4,8 @@ import subprocess
 import sys
 
 LIBRARIES = ("libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3",
-             "libmlx5.so.1", "libmlx4.so.1", "libefa.so.1", "libmana.so.1")
+             "libmlx5.so.1", "libmlx4.so.1", "libefa.so.1", "libmana.so.1",
+             "libhns.so.1")
 
 
 def exported(library):

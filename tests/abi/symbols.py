@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Every (symbol, version node) of rdma-core's libraries is in ours.
 
-The list of release 44 lies beside this file, so that nothing else need be
+The lists of some releases lie beside this file, so that nothing else need be
 installed; --stock DIR compares with the libraries in a folder instead, and
---write makes the list from them."""
+--write RELEASE makes a list from them."""
 
 import argparse
 import pathlib
 
 from report import LIBRARIES, Report, exported
 
-LIST = pathlib.Path(__file__).with_name("rdma-core-44.symbols")
+HERE = pathlib.Path(__file__).parent
 
 
 def unwanted(symbols):
@@ -25,29 +25,42 @@ def unwanted(symbols):
     return out
 
 
-def read_list():
+def lists():
+    """{release: its list}."""
+    return {path.stem.removeprefix("rdma-core-"): path
+            for path in sorted(HERE.glob("rdma-core-*.symbols"))}
+
+
+def read_list(path):
     stock = {library: set() for library in LIBRARIES}
-    for line in LIST.read_text().splitlines():
+    for line in path.read_text().splitlines():
         if line and not line.startswith("#"):
             library, symbol = line.split()
             stock[library].add(symbol)
     return stock
 
 
-def write_list(stock):
-    lines = ["# What rdma-core 44.0 exports: library, symbol@node."]
+def read_libraries(folder):
+    """What a folder's libraries export; a release may lack some of them."""
+    return {name: exported(folder / name) if (folder / name).exists() else set()
+            for name in LIBRARIES}
+
+
+def write_list(release, stock):
+    lines = [f"# What rdma-core {release} exports: library, symbol@node."]
     for library in LIBRARIES:
         lines += [f"{library} {symbol}" for symbol in sorted(stock[library])]
-    LIST.write_text("\n".join(lines) + "\n")
+    path = HERE / f"rdma-core-{release}.symbols"
+    path.write_text("\n".join(lines) + "\n")
 
 
-def compare(report, library, ours, stock):
+def compare(report, name, ours, stock):
     missing = sorted(stock - unwanted(stock) - ours)
     why = ""
     if missing:
         why = f"{len(missing)} of {len(stock)} missing: "
         why += " ".join(missing[:8]) + (" ..." if len(missing) > 8 else "")
-    report.judge(f"symbols of {library}", why)
+    report.judge(name, why)
 
 
 def main():
@@ -56,21 +69,22 @@ def main():
                      help="folder of our libraries")
     arg.add_argument("--stock", type=pathlib.Path,
                      help="folder of rdma-core's libraries")
-    arg.add_argument("--write", action="store_true")
+    arg.add_argument("--write", metavar="RELEASE")
     options = arg.parse_args()
     if options.stock:
-        stock = {name: exported(options.stock / name) for name in LIBRARIES}
+        releases = {"stock": read_libraries(options.stock)}
         if options.write:
-            write_list(stock)
+            write_list(options.write, releases["stock"])
     else:
-        stock = read_list()
+        releases = {release: read_list(path)
+                    for release, path in lists().items()}
     report = Report()
     for library in LIBRARIES:
         path = options.lib / library
-        if path.exists():
-            compare(report, library, exported(path), stock[library])
-        else:
-            report.fail(f"symbols of {library}", "not built")
+        ours = exported(path) if path.exists() else set()
+        for release, stock in releases.items():
+            compare(report, f"symbols of {library}, release {release}", ours,
+                    stock[library])
     report.finish()
 
 
