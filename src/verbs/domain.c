@@ -3,12 +3,14 @@
  * Protection domains; thread and parent domains.  A thread domain promises
  * that its objects are used by one thread: our locks are cheap and stay.  A
  * parent domain stands for the protection domain in it; its allocators are an
- * offer, which we do not take, as rings lie in the arena.
+ * offer, which we do not take, as rings lie in the arena.  Any memory is within
+ * our reach, so leave to use what is unprotected changes nothing.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "verbs/fail.h"
+#include "verbs/newer.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
 
@@ -95,7 +97,8 @@ struct ibv_pd *v_alloc_parent_domain(struct ibv_context *context,
 				     struct ibv_parent_domain_init_attr *a)
 {
 	uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
-			 IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+			 IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT |
+			 V_PARENT_DOMAIN_UNPROTECTED;
 	bool allocators = a->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
 	struct v_pd *pd;
 

@@ -1,66 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls newer than the release we follow: see newer.h. */
+/* Calls of later releases that are not built: see newer.h. */
 #include "verbs/newer.h"
 
 #include <errno.h>
 
-static void *none(void)
-{
-	errno = EOPNOTSUPP;
-	return NULL;
-}
-
-static int no_fd(void)
-{
-	errno = EOPNOTSUPP;
-	return -1;
-}
+#include "verbs/fail.h"
 
 struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context,
 				struct ibv_dmah_init_attr *attr)
 {
-	return none();
+	return v_fail_null(EOPNOTSUPP, V_NOT_BUILT,
+			   "hints about where a device's writes land "
+			   "(ibv_alloc_dmah)");
 }
 
+/* There is none. */
 int ibv_dealloc_dmah(struct ibv_dmah *dmah)
 {
 	return EOPNOTSUPP;
 }
 
-struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
-{
-	return none();
-}
-
 int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
 {
-	return no_fd();
-}
-
-int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
-			 uint64_t *port_speed)
-{
-	return EOPNOTSUPP;
-}
-
-void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf)
-{
-	return none();
-}
-
-void ibv_free_buf(struct ibv_buf *buf)
-{
-}
-
-struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf,
-			      void *addr, size_t length, int access)
-{
-	return none();
-}
-
-int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
-{
-	return no_fd();
+	return v_fail_errno(EOPNOTSUPP, V_NOT_BUILT,
+			    "a dma-buf of device memory "
+			    "(ibv_dm_export_dmabuf_fd)");
 }
 
 int _ibv_query_comp_cntr_caps(struct ibv_context *context,
@@ -72,7 +36,8 @@ int _ibv_query_comp_cntr_caps(struct ibv_context *context,
 struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,
 					   struct ibv_comp_cntr_init_attr *attr)
 {
-	return none();
+	return v_fail_null(EOPNOTSUPP, V_NOT_BUILT,
+			   "completion counters (ibv_create_comp_cntr)");
 }
 
 int ibv_destroy_comp_cntr(struct ibv_comp_cntr *counter)

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls of nodes IBVERBS_1.15 to 1.18, which the headers we build against do
- * not know.  The types are opaque here: no call looks into one.  Each answers
- * EOPNOTSUPP in its own convention.
+ * What the headers of later releases have, to release 65, and those that we
+ * build against may lack: calls of the nodes IBVERBS_1.15 to 1.18 with their
+ * structures, and the fields by which older structures have grown.  The
+ * structures have names of our own, so that any header may be included with
+ * this one; layout.c compares them with the header's where it has them.
  */
 #ifndef VERBS_NEWER_H
 #define VERBS_NEWER_H
 
 #include <infiniband/verbs.h>
+
+#include <pthread.h>
+#include <stdint.h>
 
 struct ibv_buf;
 struct ibv_comp_cntr;
@@ -18,25 +23,115 @@ struct ibv_dmah_init_attr;
 struct ibv_mr_init_attr;
 struct ibv_qp_attach_comp_cntr_attr;
 
-/* 1.15: hints about where a device's writes should land */
+/* ---- structures that have grown ---- */
+
+/* What stands in verbs_context before query_port; it grows upwards. */
+struct v_newer_ops {
+	void (*free_buf)(struct ibv_buf *buf);
+	void *(*alloc_buf)(struct ibv_pd *pd, size_t size,
+			   struct ibv_buf **buf);
+	int (*dm_export_dmabuf_fd)(struct ibv_dm *dm);
+	struct ibv_mr *(*reg_mr_ex)(struct ibv_pd *pd,
+				    struct ibv_mr_init_attr *attr);
+	int (*dealloc_dmah)(struct ibv_dmah *dmah);
+	struct ibv_dmah *(*alloc_dmah)(struct ibv_context *context,
+				       struct ibv_dmah_init_attr *attr);
+};
+
+/* ibv_qp_ex, whose last call of release 44 is wr_atomic_write. */
+struct v_qp_ex {
+	_Alignas(8) char before[312 + sizeof(pthread_mutex_t)];
+	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t va,
+			 size_t length, uint8_t type, uint8_t level);
+};
+
+/* ibv_port_attr. */
+union v_port_attr {
+	struct ibv_port_attr base;
+	struct {
+		_Alignas(4) char before[52];
+		uint32_t active_speed_ex; /* active_speed, in more bits */
+	} newest;
+};
+
+/* Of parent domains: memory that a confidential guest shares with devices. */
+#define V_PARENT_DOMAIN_UNPROTECTED (1u << 2)
+
+/* ---- 1.15: registration by attributes; where a device's writes land ---- */
+
+enum {
+	V_REG_MR_IOVA = 1 << 0,
+	V_REG_MR_ADDR = 1 << 1,
+	V_REG_MR_FD = 1 << 2,
+	V_REG_MR_FD_OFFSET = 1 << 3,
+	V_REG_MR_DMAH = 1 << 4,
+	V_REG_MR_BUF = 1 << 5,
+};
+
+/* ibv_mr_init_attr; a field that comp_mask does not name is not read. */
+struct v_mr_init_attr {
+	size_t length;
+	int access;
+	uint64_t comp_mask;
+	uint64_t iova;
+	void *addr;
+	int fd;
+	uint64_t fd_offset;
+	struct ibv_dmah *dmah;
+	struct ibv_buf *buf;
+};
+
+struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr);
 struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context,
 				struct ibv_dmah_init_attr *attr);
 int ibv_dealloc_dmah(struct ibv_dmah *dmah);
-struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr);
 
-/* 1.16; the first returns a descriptor or -1 */
+/* ---- 1.16; the first returns a descriptor or -1 ---- */
+
 int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm);
+/* In units of 100 Mb/s. */
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
 			 uint64_t *port_speed);
 
-/* 1.17: memory of the device's choice */
+/* ---- 1.17: memory of the device's choice ---- */
+
 void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf);
 void ibv_free_buf(struct ibv_buf *buf);
 struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf,
 			      void *addr, size_t length, int access);
 
-/* 1.18: counters that count completions; the first returns a descriptor */
+/* ---- 1.18: counters of completions; the first returns a descriptor ---- */
+
 int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf);
+
+/* ibv_comp_cntr_caps */
+struct v_comp_cntr_caps {
+	uint64_t max_value;
+	uint32_t max_counters;
+	uint32_t supported_qp_attach_ops; /* V_COMP_* */
+};
+
+/* ibv_comp_cntr */
+struct v_comp_cntr_base {
+	struct ibv_context *context;
+	uint32_t handle;
+};
+
+enum { V_COMP_CNTR_WRS, V_COMP_CNTR_BYTES };
+
+/* ibv_comp_cntr_init_attr */
+struct v_comp_cntr_init_attr {
+	uint32_t comp_mask;
+	uint32_t type; /* V_COMP_CNTR_* */
+	uint32_t flags;
+};
+
+/* ibv_qp_attach_comp_cntr_attr */
+struct v_qp_attach_comp_cntr_attr {
+	uint32_t comp_mask;
+	uint32_t op_mask; /* enum comp_op of hca/comp.h, as bits */
+};
+
 int _ibv_query_comp_cntr_caps(struct ibv_context *context,
 			      struct ibv_comp_cntr_caps *caps,
 			      size_t caps_size);

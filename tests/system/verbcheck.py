@@ -48,7 +48,7 @@ if not t.options.list:
     verbs = t.checks("verbcheck", "verbs")
     t.case("each refusal has a sentence", lambda: refused(verbs))
     for program in ("devicecheck", "memorycheck", "regions", "queuecheck",
-                    "datagramcheck", "queuethreads"):
+                    "datagramcheck", "queuethreads", "newercheck"):
         t.checks(program, "verbs")
 t.case("a search for a limit has no sentence", search)
 t.case("too much that is asked for at once has one", mistake)
