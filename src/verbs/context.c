@@ -17,7 +17,7 @@
 
 static const struct host_sink sink = {.event = v_event, .port = v_port_event};
 
-_Static_assert(offsetof(struct v_context, verbs) == 48, "room for 6 words");
+_Static_assert(V_OPS_ROOM + V_OLDER_OPS >= V_NEWER_OPS, "room for all");
 _Static_assert(offsetof(struct v_device, ops) == 664, "read by drivers");
 
 /* An operation that does not exist yet. */
@@ -54,15 +54,27 @@ static void fill_makers(struct verbs_context *v)
 	REFUSE(v->advise_mr, advice);
 }
 
+static void fill_newer(struct v_newer_ops *newer)
+{
+	*newer = (struct v_newer_ops){
+		.free_buf = ibv_free_buf,
+		.alloc_buf = ibv_alloc_buf,
+		.dm_export_dmabuf_fd = ibv_dm_export_dmabuf_fd,
+		.reg_mr_ex = ibv_reg_mr_ex,
+		.dealloc_dmah = ibv_dealloc_dmah,
+		.alloc_dmah = ibv_alloc_dmah,
+	};
+}
+
 static void fill(struct v_context *c)
 {
+	struct v_newer_ops *newer = v_newer_ops(c);
 	struct verbs_context *v = &c->verbs;
 
-	for (void **slot = c->newer; slot < (void **)(void *)&v->sz; slot++)
+	for (void **slot = (void **)(void *)newer;
+	     slot < (void **)(void *)&v->sz; slot++)
 		*slot = (void *)private_command;
-	c->newer[1] = (void *)private_maker; /* alloc_buf */
-	c->newer[3] = (void *)private_maker; /* reg_mr_ex */
-	c->newer[5] = (void *)private_maker; /* alloc_dmah */
+	fill_newer(newer);
 	fill_makers(v);
 	v->priv = NULL;
 	v->_ABI_placeholder3 = 0;
@@ -80,7 +92,8 @@ static void fill(struct v_context *c)
 	v->get_srq_num = v_get_srq_num;
 	v->query_device_ex = v_query_device_ex;
 	v->query_port = v_query_port;
-	v->sz = sizeof(c->newer) + sizeof(*v);
+	/* release 65's: of what later ones have programs find nothing */
+	v->sz = (size_t)((char *)(&v->context + 1) - (char *)newer);
 	fill_old(&v->context.ops);
 	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The struct layouts that programs reach into through the inline functions of
- * their own headers, with 64 bits, as of release 44.  Nothing here runs: a
- * header or compiler that lays one out otherwise does not build.  A mutex has
- * 40 bytes on x86-64 and 48 on arm64.
+ * their own headers, with 64 bits.  Nothing here runs: a header or compiler
+ * that lays one out otherwise does not build.  Sizes are those of release 44;
+ * meson.build looks which of the structures have grown in the header, and what
+ * it finds is compared with newer.h.  A mutex has 40 bytes on x86-64 and 48 on
+ * arm64.
  */
 #include <infiniband/sa.h>
 #include <infiniband/verbs.h>
 
 #include <pthread.h>
 #include <stddef.h>
+
+#include "verbs/newer.h"
 
 #define MUTEX		  sizeof(pthread_mutex_t)
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
@@ -54,7 +58,29 @@ AT(ibv_context_ops, post_srq_recv, 160);
 AT(ibv_context_ops, post_send, 200);
 AT(ibv_context_ops, post_recv, 208);
 
+/* What is new stands at the top, in the order of releases upwards. */
+#define NEWER(field)                                                           \
+	BEFORE(field, 320 + sizeof(struct v_newer_ops) -                       \
+			      offsetof(struct v_newer_ops, field))
+#if HAVE_VERBS_CONTEXT_ALLOC_BUF
+SIZE(verbs_context, 656 + MUTEX);
+NEWER(free_buf);
+NEWER(alloc_buf);
+#elif HAVE_VERBS_CONTEXT_DM_EXPORT_DMABUF_FD
+SIZE(verbs_context, 640 + MUTEX);
+#elif HAVE_VERBS_CONTEXT_ALLOC_DMAH
+SIZE(verbs_context, 632 + MUTEX);
+#else
 SIZE(verbs_context, 608 + MUTEX);
+#endif
+#if HAVE_VERBS_CONTEXT_DM_EXPORT_DMABUF_FD
+NEWER(dm_export_dmabuf_fd);
+#endif
+#if HAVE_VERBS_CONTEXT_ALLOC_DMAH
+NEWER(reg_mr_ex);
+NEWER(dealloc_dmah);
+NEWER(alloc_dmah);
+#endif
 BEFORE(query_port, 320);
 BEFORE(advise_mr, 312);
 BEFORE(create_cq_ex, 120);
@@ -121,7 +147,14 @@ AT(ibv_qp, mutex, 64);
 AT(ibv_qp, cond, 64 + MUTEX);
 AT(ibv_qp, events_completed, 112 + MUTEX);
 
+#if HAVE_IBV_QP_EX_WR_FLUSH
+SIZE(ibv_qp_ex, sizeof(struct v_qp_ex));
+AT(ibv_qp_ex, wr_flush, offsetof(struct v_qp_ex, wr_flush));
+#else
 SIZE(ibv_qp_ex, 312 + MUTEX);
+#endif
+SIZE(v_qp_ex, 320 + MUTEX);
+AT(v_qp_ex, wr_flush, 312 + MUTEX);
 AT(ibv_qp_ex, qp_base, 0);
 AT(ibv_qp_ex, comp_mask, 120 + MUTEX);
 AT(ibv_qp_ex, wr_id, 128 + MUTEX);
@@ -180,7 +213,50 @@ SIZE(ibv_srq_init_attr_ex, 64);
 SIZE(ibv_cq_init_attr_ex, 56);
 SIZE(ibv_device_attr, 232);
 SIZE(ibv_device_attr_ex, 400);
+#if HAVE_IBV_PORT_ATTR_ACTIVE_SPEED_EX
+SIZE(ibv_port_attr, sizeof(union v_port_attr));
+AT(ibv_port_attr, active_speed_ex, 52);
+#else
 SIZE(ibv_port_attr, 52);
+#endif
+_Static_assert(sizeof(union v_port_attr) == 56 &&
+		       offsetof(union v_port_attr, newest.active_speed_ex) ==
+			       52,
+	       "v_port_attr");
 /* What programs of before 2019 know of it: _compat_ibv_port_attr. */
 AT(ibv_port_attr, port_cap_flags2, 48);
 SIZE(ibv_sa_path_rec, 64);
+
+/* Structures that came later. */
+SIZE(v_mr_init_attr, 72);
+AT(v_mr_init_attr, buf, 64);
+
+/* What the header calls the same, with the same fields. */
+#define SAME_SIZE(name) SIZE(ibv_##name, sizeof(struct v_##name))
+#define SAME_AT(name, field)                                                   \
+	AT(ibv_##name, field, offsetof(struct v_##name, field))
+#define SAME_NUMBER(theirs, ours)                                              \
+	_Static_assert((unsigned int)(theirs) == (ours), #theirs)
+
+#if HAVE_IBV_MR_INIT_ATTR_COMP_MASK
+SAME_AT(mr_init_attr, length);
+SAME_AT(mr_init_attr, access);
+SAME_AT(mr_init_attr, comp_mask);
+SAME_AT(mr_init_attr, iova);
+SAME_AT(mr_init_attr, addr);
+SAME_AT(mr_init_attr, fd);
+SAME_AT(mr_init_attr, fd_offset);
+SAME_AT(mr_init_attr, dmah);
+SAME_NUMBER(IBV_REG_MR_MASK_IOVA, V_REG_MR_IOVA);
+SAME_NUMBER(IBV_REG_MR_MASK_ADDR, V_REG_MR_ADDR);
+SAME_NUMBER(IBV_REG_MR_MASK_FD, V_REG_MR_FD);
+SAME_NUMBER(IBV_REG_MR_MASK_FD_OFFSET, V_REG_MR_FD_OFFSET);
+SAME_NUMBER(IBV_REG_MR_MASK_DMAH, V_REG_MR_DMAH);
+#endif
+#if HAVE_IBV_MR_INIT_ATTR_BUF
+SAME_SIZE(mr_init_attr);
+SAME_AT(mr_init_attr, buf);
+SAME_NUMBER(IBV_REG_MR_MASK_BUF, V_REG_MR_BUF);
+SAME_NUMBER(IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC,
+	    V_PARENT_DOMAIN_UNPROTECTED);
+#endif

@@ -22,6 +22,7 @@
 #include "util/list.h"
 #include "util/lock.h"
 #include "util/ring.h"
+#include "verbs/newer.h"
 #include "verbs/queue.h"
 
 /*
@@ -39,11 +40,13 @@ struct v_device {
 	uint32_t index;
 };
 
-/* The words that later releases put before the struct of release 44. */
-#define V_NEWER_OPS 6
+/* Room for what our header's verbs_context lacks of release 65's. */
+#define V_NEWER_OPS sizeof(struct v_newer_ops)
+#define V_OLDER_OPS offsetof(struct verbs_context, query_port)
+#define V_OPS_ROOM  (V_OLDER_OPS < V_NEWER_OPS ? V_NEWER_OPS - V_OLDER_OPS : 0)
 
 struct v_context {
-	void *newer[V_NEWER_OPS];
+	_Alignas(8) char newer[V_OPS_ROOM];
 	struct verbs_context verbs; /* its ibv_context is what programs hold */
 	struct host *host;	    /* one reference */
 	const struct host_device *dev;
@@ -124,9 +127,11 @@ enum v_qp_event {
 };
 
 struct v_qp {
-	struct ibv_qp_ex base;
-	void *newer; /* wr_flush of later releases */
-	bool is_ex;  /* made with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS */
+	union {
+		struct ibv_qp_ex base;
+		struct v_qp_ex newest;
+	};
+	bool is_ex; /* made with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS */
 	struct qp *qp;
 	struct ibt_qp *side;
 	struct ibv_qp_cap cap; /* granted */
@@ -148,6 +153,12 @@ static inline struct v_context *v_context(struct ibv_context *c)
 	return (struct v_context *)(void *)((char *)c -
 					    offsetof(struct v_context,
 						     verbs.context));
+}
+
+static inline struct v_newer_ops *v_newer_ops(struct v_context *c)
+{
+	return (struct v_newer_ops *)(void *)((char *)c + V_OPS_ROOM +
+					      V_OLDER_OPS - V_NEWER_OPS);
 }
 
 static inline struct v_pd *v_pd(struct ibv_pd *pd)

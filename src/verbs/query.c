@@ -13,7 +13,6 @@
 
 #include "verbs/dm.h"
 #include "verbs/fail.h"
-#include "verbs/newer.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
 
@@ -122,13 +121,14 @@ int v_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 
 enum { WIDTH_4X = 2, SPEED_EDR = 32, SPEED_MBPS = 100000 };
 
-static void port_attr(const struct host_device *dev, struct ibv_port_attr *a)
+static void port_attr(const struct host_device *dev, union v_port_attr *a)
 {
 	enum { DISABLED = 3, LINK_UP = 5 };
 	struct host_port port;
 
 	host_port(dev, &port);
-	*a = (struct ibv_port_attr){
+	memset(a, 0, sizeof(*a));
+	a->base = (struct ibv_port_attr){
 		.state = port.is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = (enum ibv_mtu)port.active_mtu,
@@ -143,12 +143,13 @@ static void port_attr(const struct host_device *dev, struct ibv_port_attr *a)
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = IBV_QPF_GRH_REQUIRED,
 	};
+	a->newest.active_speed_ex = SPEED_EDR;
 }
 
 int v_query_port(struct ibv_context *context, uint8_t port,
 		 struct ibv_port_attr *attr, size_t size)
 {
-	struct ibv_port_attr a;
+	union v_port_attr a;
 
 	if (!is_port(port))
 		return v_fail(EINVAL, V_INPUT,

@@ -163,6 +163,12 @@ static void not_built(struct ibv_qp_ex *ex)
 			    "ibv_wr_* for segmentation or XRC"));
 }
 
+static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va,
+		     size_t length, uint8_t type, uint8_t level)
+{
+	fail(of(ex), v_fail(EOPNOTSUPP, V_NOT_BUILT, "FLUSH (ibv_wr_flush)"));
+}
+
 static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz,
 			uint16_t mss)
 {
@@ -353,5 +359,5 @@ void v_wr_fill(struct ibv_qp_ex *qp)
 	qp->wr_complete = wr_complete;
 	qp->wr_abort = wr_abort;
 	qp->wr_atomic_write = wr_atomic_write;
-	of(qp)->newer = (void *)not_built;
+	of(qp)->newest.wr_flush = wr_flush;
 }
