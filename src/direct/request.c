@@ -345,6 +345,8 @@ static enum verdict run_write(struct far_link *l, struct qp *qp,
 		v = V_REMOTE_FAULT;
 	v = inside_end_copy(l, r, keys, v ? v : moved(put(&far, r), x));
 	STEP("memory is written");
+	if (!v && ends)
+		comp_remote_write(qp, r->total);
 	if (!v && imm)
 		complete(l, qp, r, HCA_SUCCESS);
 	return v;

@@ -88,8 +88,11 @@ static uint32_t run_moves(struct far_link *l, struct qp *qp,
 	if (inside_end_copy(l, &s->r, keys, V_OK))
 		return 0;
 	STEP("a series has moved");
-	for (size_t i = 0; i < done; i++)
+	for (size_t i = 0; i < done; i++) {
 		inside_count(qp, opcode, m.far[i].bytes);
+		if (is_put)
+			comp_remote_write(qp, m.far[i].bytes);
+	}
 	return (uint32_t)done;
 }
 

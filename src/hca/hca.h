@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "hca/arena.h"
+#include "hca/comp.h"
 #include "hca/cq.h"
 #include "hca/space.h"
 #include "util/count.h"
@@ -427,6 +428,7 @@ struct qp {
 	 * owner's, under recv_cq's lock. */
 	uint64_t rq_lost, rq_lost_id; /* where, and of which wr_id */
 	uint32_t rq_lost_key;
+	struct comp comp;
 };
 
 _Static_assert(offsetof(struct qp_far, tx_bytes) == 64,

@@ -240,6 +240,7 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 		qp->rq_lost_key = wqe_sges(w)->lkey;
 		mail_post(h, qp, QP_MAIL_LOST);
 	}
+	comp_receive(qp, c);
 	ring_store(&qp->rq.told, i + 1);
 }
 
@@ -262,6 +263,7 @@ void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
 		c->wq = hca_off(h, &qp->rq);
 		c->wq_index = rq_cursor(qp);
 	}
+	comp_receive(qp, c);
 	rq_pass(qp);
 }
 

@@ -252,6 +252,7 @@ void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 		.wq = hca_off(t->hca, sq),
 	};
 
+	comp_request(q->qp, w->opcode, status, w->bytes);
 	ring_store(&sq->done, i + 1);
 	if (status) {
 		q->counters->failed++;

@@ -122,8 +122,9 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 	uint32_t from = send ? ring_own(&wq->done) : rq_cursor(q->qp);
 
 	for (uint32_t i = from; i != head; i++) {
+		const struct wqe *w = wq_at(t->hca, wq, i);
 		struct cqe c = {
-			.wr_id = wq_at(t->hca, wq, i)->wr_id,
+			.wr_id = w->wr_id,
 			.status = HCA_WR_FLUSH_ERR,
 			.opcode = send ? HCA_WC_SEND : HCA_WC_RECV,
 			.qpn = q->qp->qpn,
@@ -131,10 +132,13 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 			.wq = hca_off(t->hca, wq),
 		};
 
-		if (send)
+		if (send) {
+			comp_request(q->qp, w->opcode, true, 0);
 			ring_store(&wq->done, i + 1);
-		else
+		} else {
+			comp_receive(q->qp, &c);
 			rq_pass(q->qp);
+		}
 		ibt_complete(t, q, cq, &c, true);
 	}
 }

@@ -305,6 +305,8 @@ void message_count(const struct ibt_qp *q, const struct pkt *p)
 {
 	enum opcode_kind kind = p->info->kind;
 
+	if (kind == OPCODE_KIND_WRITE && opcode_ends(p->info))
+		comp_remote_write(q->qp, q->resp.length);
 	if (!opcode_starts(p->info))
 		return;
 	if (kind == OPCODE_KIND_WRITE)

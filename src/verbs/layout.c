@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "hca/comp.h"
 #include "verbs/newer.h"
 
 #define MUTEX		  sizeof(pthread_mutex_t)
@@ -230,6 +231,10 @@ SIZE(ibv_sa_path_rec, 64);
 /* Structures that came later. */
 SIZE(v_mr_init_attr, 72);
 AT(v_mr_init_attr, buf, 64);
+SIZE(v_comp_cntr_caps, 16);
+SIZE(v_comp_cntr_base, 16);
+SIZE(v_comp_cntr_init_attr, 12);
+SIZE(v_qp_attach_comp_cntr_attr, 8);
 
 /* What the header calls the same, with the same fields. */
 #define SAME_SIZE(name) SIZE(ibv_##name, sizeof(struct v_##name))
@@ -259,4 +264,28 @@ SAME_AT(mr_init_attr, buf);
 SAME_NUMBER(IBV_REG_MR_MASK_BUF, V_REG_MR_BUF);
 SAME_NUMBER(IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC,
 	    V_PARENT_DOMAIN_UNPROTECTED);
+#endif
+#if HAVE_IBV_COMP_CNTR_HANDLE
+SIZE(ibv_comp_cntr, sizeof(struct v_comp_cntr_base));
+AT(ibv_comp_cntr, context, 0);
+AT(ibv_comp_cntr, handle, 8);
+SAME_SIZE(comp_cntr_caps);
+SAME_AT(comp_cntr_caps, max_value);
+SAME_AT(comp_cntr_caps, max_counters);
+SAME_AT(comp_cntr_caps, supported_qp_attach_ops);
+SAME_SIZE(comp_cntr_init_attr);
+SAME_AT(comp_cntr_init_attr, type);
+SAME_AT(comp_cntr_init_attr, flags);
+SAME_SIZE(qp_attach_comp_cntr_attr);
+SAME_AT(qp_attach_comp_cntr_attr, op_mask);
+SAME_NUMBER(IBV_COMP_CNTR_TYPE_WRS, V_COMP_CNTR_WRS);
+SAME_NUMBER(IBV_COMP_CNTR_TYPE_BYTES, V_COMP_CNTR_BYTES);
+SAME_NUMBER(IBV_QP_ATTACH_COMP_CNTR_OP_SEND, 1u << COMP_SEND);
+SAME_NUMBER(IBV_QP_ATTACH_COMP_CNTR_OP_RECV, 1u << COMP_RECV);
+SAME_NUMBER(IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_READ, 1u << COMP_READ);
+SAME_NUMBER(IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_READ,
+	    1u << COMP_REMOTE_READ);
+SAME_NUMBER(IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_WRITE, 1u << COMP_WRITE);
+SAME_NUMBER(IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE,
+	    1u << COMP_REMOTE_WRITE);
 #endif

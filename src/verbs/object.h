@@ -146,6 +146,7 @@ struct v_qp {
 	} wr;			 /* under send, see wr.c */
 	uint64_t cookie;
 	struct v_source events[V_QP_EVENTS];
+	struct list counters; /* struct v_attached, see counter.c */
 };
 
 static inline struct v_context *v_context(struct ibv_context *c)
@@ -208,6 +209,9 @@ uint32_t v_process(void);
  * the lane has its turn with the poll that finds none, and now and then.
  */
 uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n);
+
+/* counter.c: the queue pair ends, of which the counters keep what they have. */
+void v_counters_leave(struct v_qp *q);
 
 /* memory.c: this handle of a region goes, the region stays. */
 void v_mr_drop(struct v_mr *m);

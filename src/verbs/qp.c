@@ -130,6 +130,7 @@ static void qp_show(struct v_qp *q, struct ibv_pd *pd,
 	q->host = v_context(pd->context)->host;
 	lock_init(&q->send);
 	lock_init(&q->recv);
+	list_init(&q->counters);
 	for (int i = 0; i < V_QP_EVENTS; i++)
 		v_source_init(&q->events[i], q, (int)types[i]);
 }
@@ -264,6 +265,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 		return v_fail(EPERM, V_FORKED, "ibv_destroy_qp");
 	host_qp_withdraw(c->host, q->qp);
 	host_lock(c->host);
+	v_counters_leave(q);
 	host_qp_free(q->host, q->qp, q->side);
 	host_unlock(c->host);
 	host_quiesce(c->host);

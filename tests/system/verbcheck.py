@@ -48,7 +48,8 @@ if not t.options.list:
     verbs = t.checks("verbcheck", "verbs")
     t.case("each refusal has a sentence", lambda: refused(verbs))
     for program in ("devicecheck", "memorycheck", "regions", "queuecheck",
-                    "datagramcheck", "queuethreads", "newercheck"):
+                    "datagramcheck", "queuethreads", "newercheck",
+                    "countcheck"):
         t.checks(program, "verbs")
 t.case("a search for a limit has no sentence", search)
 t.case("too much that is asked for at once has one", mistake)

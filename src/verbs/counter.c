@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion counters: how many of a queue pair's requests and receives have
+ * completed, or how many bytes, without a completion for each.  The sums are
+ * the queue pair's (hca/comp.h); a counter adds those that it is attached to.
+ *
+ * Lock: v_counter.lock, under host_lock; nothing is taken under it but the
+ * locks of completion queues.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/fail.h"
+#include "verbs/newer.h"
+#include "verbs/object.h"
+
+#define MAX_COUNTERS 65536
+
+struct v_counter {
+	struct v_comp_cntr_base base;
+	uint32_t type; /* V_COMP_CNTR_* */
+	struct lock lock;
+	/* What is to be added to the sums: all that has been set or added, and
+	 * what queue pairs that have ended had. */
+	uint64_t done, failed;
+	struct list attached; /* struct v_attached */
+	uint64_t last[2];     /* as they were read last */
+	ring_index same;      /* reads in a row that found that; a guess */
+};
+
+/* One for each attachment. */
+struct v_attached {
+	struct list of_counter, of_qp;
+	struct v_counter *counter;
+	struct v_qp *qp;
+	uint32_t ops; /* enum comp_op, as bits */
+};
+
+static struct count in_use; /* of the process */
+static _Atomic uint32_t next_handle;
+
+static struct v_counter *of(struct ibv_comp_cntr *counter)
+{
+	return (struct v_counter *)(void *)counter;
+}
+
+int _ibv_query_comp_cntr_caps(struct ibv_context *context,
+			      struct ibv_comp_cntr_caps *caps, size_t caps_size)
+{
+	struct v_comp_cntr_caps c = {
+		.max_value = UINT64_MAX,
+		.max_counters = MAX_COUNTERS,
+		.supported_qp_attach_ops = COMP_ALL,
+	};
+
+	memset(caps, 0, caps_size);
+	memcpy(caps, &c, caps_size < sizeof(c) ? caps_size : sizeof(c));
+	return 0;
+}
+
+/* 0 or a positive errno, said. */
+static int check_attr(const struct v_comp_cntr_init_attr *a)
+{
+	if (a->comp_mask || a->flags)
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_create_comp_cntr: comp_mask and flags must "
+			      "be 0");
+	if (a->type != V_COMP_CNTR_WRS && a->type != V_COMP_CNTR_BYTES)
+		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
+			      "a completion counter of anything but requests "
+			      "or bytes");
+	return 0;
+}
+
+struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,
+					   struct ibv_comp_cntr_init_attr *attr)
+{
+	const struct v_comp_cntr_init_attr *a = (const void *)attr;
+	struct v_counter *c;
+
+	if (!v_is_ours(v_context(context)))
+		return v_fail_null(EPERM, V_FORKED, "ibv_create_comp_cntr");
+	if (check_attr(a))
+		return NULL;
+	count_up(&in_use);
+	if (count_now(&in_use) > MAX_COUNTERS) {
+		count_down(&in_use);
+		return v_fail_null(ENOMEM, V_LIMIT,
+				   "the number of completion counters");
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		count_down(&in_use);
+		return NULL;
+	}
+	c->base.context = context;
+	c->base.handle = atomic_fetch_add(&next_handle, 1) + 1;
+	c->type = a->type;
+	lock_init(&c->lock);
+	list_init(&c->attached);
+	count_up(&v_context(context)->objects);
+	return (struct ibv_comp_cntr *)(void *)c;
+}
+
+int ibv_destroy_comp_cntr(struct ibv_comp_cntr *counter)
+{
+	struct v_counter *c = of(counter);
+	bool is_used;
+
+	lock_take(&c->lock);
+	is_used = !list_is_empty(&c->attached);
+	lock_give(&c->lock);
+	if (is_used)
+		return v_fail(EBUSY, V_BUSY,
+			      "ibv_destroy_comp_cntr while a queue pair that "
+			      "it is attached to exists");
+	count_down(&v_context(c->base.context)->objects);
+	count_down(&in_use);
+	lock_fini(&c->lock);
+	free(c);
+	return 0;
+}
+
+/* ---- queue pairs ---- */
+
+/* 0 or a positive errno, said. */
+static int check_attach(const struct ibv_qp *qp, const struct v_counter *c,
+			const struct v_qp_attach_comp_cntr_attr *a)
+{
+	if (qp->context != c->base.context)
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_qp_attach_comp_cntr: counter and queue pair "
+			      "are of different contexts");
+	if (a->comp_mask || !a->op_mask)
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_qp_attach_comp_cntr: comp_mask must be 0, "
+			      "op_mask must not");
+	if (a->op_mask & ~COMP_ALL)
+		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
+			      "an operation of op_mask "
+			      "(ibv_qp_attach_comp_cntr)");
+	return 0;
+}
+
+/* The same of what changes under host_lock. */
+static int check_now(const struct qp *qp, uint32_t ops)
+{
+	if (qp->state != HCA_QP_RESET && qp->state != HCA_QP_INIT)
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_qp_attach_comp_cntr: the queue pair is "
+			      "neither in RESET nor in INIT");
+	if (ring_load(&qp->comp.ops) & ops)
+		return v_fail(EBUSY, V_BUSY,
+			      "ibv_qp_attach_comp_cntr of an operation that "
+			      "another counter has");
+	return 0;
+}
+
+static void attach(struct v_attached *a)
+{
+	struct comp *comp = &a->qp->qp->comp;
+
+	lock_take(&a->counter->lock);
+	list_push_tail(&a->counter->attached, &a->of_counter);
+	lock_give(&a->counter->lock);
+	list_push_tail(&a->qp->counters, &a->of_qp);
+	ring_store(&comp->ops, ring_load(&comp->ops) | a->ops);
+}
+
+int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *counter,
+			    struct ibv_qp_attach_comp_cntr_attr *attr)
+{
+	const struct v_qp_attach_comp_cntr_attr *want = (const void *)attr;
+	struct v_context *c = v_context(qp->context);
+	struct v_attached *a;
+	int err;
+
+	if (!v_is_ours(c))
+		return v_fail(EPERM, V_FORKED, "ibv_qp_attach_comp_cntr");
+	err = check_attach(qp, of(counter), want);
+	if (err)
+		return err;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return ENOMEM;
+	a->counter = of(counter);
+	a->qp = v_qp(qp);
+	a->ops = want->op_mask;
+	host_lock(c->host);
+	err = check_now(a->qp->qp, a->ops);
+	if (!err)
+		attach(a);
+	host_unlock(c->host);
+	if (err)
+		free(a);
+	return err;
+}
+
+/* What the queue pair has of it; acquired, see comp.h. */
+static uint64_t sum(const struct v_attached *a, bool failed)
+{
+	uint64_t all = 0;
+
+	for (uint32_t op = 0; op < COMP_OPS; op++) {
+		const struct comp_sum *s = &a->qp->qp->comp.of[op];
+		const _Atomic uint64_t *one =
+			failed					? &s->failed
+			: a->counter->type == V_COMP_CNTR_BYTES ? &s->bytes
+								: &s->done;
+
+		if (a->ops & 1u << op)
+			all += atomic_load_explicit(one, memory_order_acquire);
+	}
+	return all;
+}
+
+void v_counters_leave(struct v_qp *q)
+{
+	while (!list_is_empty(&q->counters)) {
+		struct v_attached *a = CONTAINER_OF(q->counters.next,
+						    struct v_attached, of_qp);
+
+		lock_take(&a->counter->lock);
+		a->counter->done += sum(a, false);
+		a->counter->failed += sum(a, true);
+		list_remove(&a->of_counter);
+		lock_give(&a->counter->lock);
+		list_remove(&a->of_qp);
+		free(a);
+	}
+}
+
+/* ---- values ---- */
+
+static uint64_t total(const struct v_counter *c, bool failed)
+{
+	uint64_t all = failed ? c->failed : c->done;
+
+	for (struct list *n = c->attached.next; n != &c->attached; n = n->next)
+		all += sum(CONTAINER_OF(n, struct v_attached, of_counter),
+			   failed);
+	return all;
+}
+
+static int change(struct ibv_comp_cntr *counter, bool failed, bool add,
+		  uint64_t value)
+{
+	struct v_counter *c = of(counter);
+	uint64_t *own = failed ? &c->failed : &c->done;
+
+	lock_take(&c->lock);
+	*own += add ? value : value - total(c, failed);
+	lock_give(&c->lock);
+	return 0;
+}
+
+int ibv_set_comp_cntr(struct ibv_comp_cntr *counter, uint64_t value)
+{
+	return change(counter, false, false, value);
+}
+
+int ibv_set_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t value)
+{
+	return change(counter, true, false, value);
+}
+
+int ibv_inc_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount)
+{
+	return change(counter, false, true, amount);
+}
+
+int ibv_inc_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount)
+{
+	return change(counter, true, true, amount);
+}
+
+/* Receives that peers of this host have completed, and nobody has polled. */
+static void collect(struct host *h, const struct v_counter *c)
+{
+	for (struct list *n = c->attached.next; n != &c->attached;
+	     n = n->next) {
+		const struct v_attached *a =
+			CONTAINER_OF(n, struct v_attached, of_counter);
+		struct cq *cq = v_cq(a->qp->base.qp_base.recv_cq)->cq;
+
+		if (a->ops & 1u << COMP_RECV)
+			cq_collect(host_hca(h), cq, a->qp->qp);
+	}
+}
+
+/*
+ * Reading is a poll: a program that does nothing else makes progress by it, and
+ * after many reads in vain it lets another have the core.
+ */
+static int look(struct ibv_comp_cntr *counter, bool failed, uint64_t *value)
+{
+	struct v_counter *c = of(counter);
+	struct v_context *context = v_context(c->base.context);
+	bool is_new;
+
+	if (!v_is_ours(context))
+		return v_fail(EPERM, V_FORKED, "ibv_read_comp_cntr");
+	host_poll(context->host, ring_own(&c->same));
+	lock_take(&c->lock);
+	collect(context->host, c);
+	*value = total(c, failed);
+	is_new = *value != c->last[failed];
+	c->last[failed] = *value;
+	ring_store(&c->same, is_new ? 0 : ring_own(&c->same) + 1);
+	lock_give(&c->lock);
+	host_polled(context->host, !is_new);
+	watched_hear(context->host);
+	return 0;
+}
+
+int ibv_read_comp_cntr(struct ibv_comp_cntr *counter, uint64_t *value)
+{
+	return look(counter, false, value);
+}
+
+int ibv_read_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t *value)
+{
+	return look(counter, true, value);
+}

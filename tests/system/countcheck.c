@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * countcheck: completion counters (ibv_create_comp_cntr) of queue pairs of one
+ * process, and of one whose peer is another process.  Prints a line a case, as
+ * verbcheck does; one thread a process.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cases.h"
+#include "ends.h"
+#include "later.h"
+
+enum {
+	OPS = 5,
+	ALL_OPS = LATER_SEND | LATER_RECV | LATER_READ | LATER_WRITE |
+		  LATER_REMOTE_WRITE,
+	BYTES = 100,
+};
+
+/* With what each counts of mixture() at its two ends. */
+enum { WRITES = 7, READS = 4, SENDS = 3, RECEIVES = 5 };
+
+static const struct {
+	uint32_t op;
+	uint64_t from, to;
+} op[OPS] = {
+	{LATER_SEND, SENDS, 0},		 {LATER_RECV, 0, RECEIVES},
+	{LATER_READ, READS, 0},		 {LATER_WRITE, WRITES, 0},
+	{LATER_REMOTE_WRITE, 0, WRITES},
+};
+
+static struct ends e[2];
+
+static const int ALL = IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE;
+
+/* ---- counters ---- */
+
+static struct later_counter *counter(uint32_t type)
+{
+	struct later_counter_attr attr = {.type = type};
+	struct later_counter *c = later.create_comp_cntr(e[0].ctx, &attr);
+
+	EXPECT(c && c->context == e[0].ctx);
+	return c;
+}
+
+static int attach(struct ibv_qp *qp, struct later_counter *c, uint32_t ops)
+{
+	struct later_attach_attr attr = {.op_mask = ops};
+
+	return later.qp_attach_comp_cntr(qp, c, &attr);
+}
+
+static uint64_t value(struct later_counter *c)
+{
+	uint64_t v = 0;
+
+	EXPECT(!later.read_comp_cntr(c, &v));
+	return v;
+}
+
+static uint64_t errors(struct later_counter *c)
+{
+	uint64_t v = 0;
+
+	EXPECT(!later.read_err_comp_cntr(c, &v));
+	return v;
+}
+
+/* Of the processor's time: who is stopped, or has none, has not waited. */
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Reads, and does nothing else, until it is so many. */
+static bool reaches(struct later_counter *c, uint64_t want)
+{
+	double end = now() + ENDS_WAIT_MS / 1000.0;
+
+	while (value(c) < want && now() < end)
+		;
+	return value(c) == want;
+}
+
+static bool errors_reach(struct later_counter *c, uint64_t want)
+{
+	double end = now() + ENDS_WAIT_MS / 1000.0;
+
+	while (errors(c) < want && now() < end)
+		;
+	return errors(c) == want;
+}
+
+/* Of e[0] or e[1], as @of says, whose queue pair goes before them. */
+static void close_end(int of, int n, struct later_counter *const *counters)
+{
+	EXPECT(!ibv_destroy_qp(e[of].qp));
+	for (int i = 0; i < n; i++)
+		EXPECT(!later.destroy_comp_cntr(counters[i]));
+	e[of].qp = ends_beside(&e[of], NULL, 0).qp;
+	ends_close(&e[of]);
+}
+
+/* ---- requests ---- */
+
+/* Of BYTES bytes. */
+static void post(const struct ends *from, const struct ends_address *to,
+		 enum ibv_wr_opcode opcode, unsigned int flags)
+{
+	struct ibv_sge sge = {(uintptr_t)from->region + 1000, BYTES,
+			      from->mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = opcode,
+				 .send_flags = flags},
+			   *bad;
+
+	wr.wr.rdma.remote_addr = to->region + 2000;
+	wr.wr.rdma.rkey = to->rkey;
+	EXPECT(!ibv_post_send(from->qp, &wr, &bad));
+}
+
+static void post_receives(int at, int n)
+{
+	struct ibv_sge sge = {(uintptr_t)e[at].region, 4 * BYTES,
+			      e[at].mr->lkey};
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+
+	while (n--)
+		EXPECT(!ibv_post_recv(e[at].qp, &wr, &bad));
+}
+
+static struct ends_address address(int at)
+{
+	struct ends_address a;
+
+	ends_address_get(&e[at], &a);
+	return a;
+}
+
+/* Both in INIT, for counters to be attached. */
+static void both_open(void)
+{
+	ends_open(&e[0], ALL, ENDS_ALL_REMOTE);
+	ends_open(&e[1], ALL, ENDS_ALL_REMOTE);
+}
+
+/* Five WRITEs, four READs, three SENDs and two WRITEs with immediate data, of
+ * which one each is signaled. */
+static void mixture(const struct ends *from, const struct ends_address *to)
+{
+	static const struct {
+		enum ibv_wr_opcode opcode;
+		int count;
+	} all[] = {
+		{IBV_WR_RDMA_WRITE, 5},
+		{IBV_WR_RDMA_READ, 4},
+		{IBV_WR_SEND, 3},
+		{IBV_WR_RDMA_WRITE_WITH_IMM, 2},
+	};
+
+	for (int k = 0; k < 4; k++)
+		for (int i = 0; i < all[k].count; i++)
+			post(from, to, all[k].opcode,
+			     i ? 0 : IBV_SEND_SIGNALED);
+}
+
+/* ---- cases ---- */
+
+static void a_device_says_what_it_counts(void)
+{
+	struct later_counter_caps caps, part;
+
+	both_open();
+	memset(&caps, 0xee, sizeof(caps));
+	EXPECT(!later.query_comp_cntr_caps(e[0].ctx, &caps, sizeof(caps)));
+	EXPECT(caps.max_value == UINT64_MAX && caps.max_counters >= 1024 &&
+	       caps.supported_qp_attach_ops == ALL_OPS);
+	memset(&part, 0xee, sizeof(part));
+	EXPECT(!later.query_comp_cntr_caps(e[0].ctx, &part, 8));
+	EXPECT(part.max_value == UINT64_MAX && part.max_counters == 0xeeeeeeee);
+	ends_close(&e[1]);
+	ends_close(&e[0]);
+}
+
+static void a_counter_is_set_and_added_to(void)
+{
+	struct later_counter_attr attr = {.type = 2};
+	struct later_counter *c;
+
+	both_open();
+	EXPECT(!later.create_comp_cntr(e[0].ctx, &attr) && errno == EOPNOTSUPP);
+	attr = (struct later_counter_attr){.flags = 1};
+	EXPECT(!later.create_comp_cntr(e[0].ctx, &attr) && errno == EINVAL);
+	attr = (struct later_counter_attr){.comp_mask = 1};
+	EXPECT(!later.create_comp_cntr(e[0].ctx, &attr) && errno == EINVAL);
+	c = counter(LATER_WRS);
+	EXPECT(value(c) == 0 && errors(c) == 0);
+	EXPECT(!later.set_comp_cntr(c, 41) && !later.inc_comp_cntr(c, 1));
+	EXPECT(!later.set_err_comp_cntr(c, 5) &&
+	       !later.inc_err_comp_cntr(c, 2));
+	EXPECT(value(c) == 42 && errors(c) == 7);
+	EXPECT(!later.set_comp_cntr(c, UINT64_MAX) &&
+	       !later.inc_comp_cntr(c, 1));
+	EXPECT(value(c) == 0 && errors(c) == 7);
+	ends_close(&e[1]);
+	close_end(0, 1, &c);
+}
+
+static void what_cannot_be_attached_is_refused(void)
+{
+	struct later_counter *both[2], *c, *other;
+	struct later_attach_attr attr = {.comp_mask = 1, .op_mask = LATER_SEND};
+	struct ends far;
+
+	both_open();
+	both[0] = c = counter(LATER_WRS);
+	both[1] = other = counter(LATER_WRS);
+	EXPECT(attach(e[0].qp, c, 0) == EINVAL);
+	EXPECT(attach(e[0].qp, c, 64) == EOPNOTSUPP);
+	EXPECT(attach(e[0].qp, c, LATER_REMOTE_READ) == EOPNOTSUPP);
+	EXPECT(later.qp_attach_comp_cntr(e[0].qp, c, &attr) == EINVAL);
+	EXPECT(attach(e[1].qp, c, LATER_SEND) == EINVAL); /* its context */
+	EXPECT(!attach(e[0].qp, c, LATER_SEND | LATER_READ));
+	EXPECT(attach(e[0].qp, other, LATER_READ) == EBUSY);
+	EXPECT(attach(e[0].qp, c, LATER_READ) == EBUSY);
+	EXPECT(!attach(e[0].qp, other, LATER_WRITE));
+	EXPECT(later.destroy_comp_cntr(c) == EBUSY);
+	ends_connect(&e[0], &e[1]);
+	EXPECT(attach(e[0].qp, other, LATER_RECV) == EINVAL);
+	far = ends_beside(&e[0], NULL, ENDS_ALL_REMOTE);
+	EXPECT(!attach(far.qp, c, LATER_RECV));
+	EXPECT(!ibv_destroy_qp(far.qp));
+	EXPECT(later.destroy_comp_cntr(c) == EBUSY);
+	ends_close(&e[1]);
+	close_end(0, 2, both);
+}
+
+static void attach_one_for_each(struct later_counter *mine[OPS])
+{
+	for (int i = 0; i < OPS; i++) {
+		mine[i] = counter(LATER_WRS);
+		EXPECT(!attach(e[0].qp, mine[i], op[i].op));
+	}
+}
+
+static void each_operation_is_counted_once(void)
+{
+	struct later_counter *mine[OPS];
+	struct ends_address to;
+
+	both_open();
+	attach_one_for_each(mine);
+	ends_connect(&e[0], &e[1]);
+	to = address(1);
+	post_receives(1, RECEIVES);
+	mixture(&e[0], &to);
+	for (int i = 0; i < OPS; i++) {
+		EXPECT(reaches(mine[i], op[i].from) && !errors(mine[i]));
+		EXPECT(!later.set_comp_cntr(mine[i], 0));
+	}
+	/* and the other way */
+	to = address(0);
+	post_receives(0, RECEIVES);
+	mixture(&e[1], &to);
+	for (int i = 0; i < OPS; i++)
+		EXPECT(reaches(mine[i], op[i].to) && !errors(mine[i]));
+	/* which stays when the queue pair has gone */
+	EXPECT(!ibv_destroy_qp(e[0].qp));
+	for (int i = 0; i < OPS; i++)
+		EXPECT(value(mine[i]) == op[i].to);
+	e[0].qp = ends_beside(&e[0], NULL, 0).qp;
+	ends_close(&e[1]);
+	close_end(0, OPS, mine);
+}
+
+static void bytes_are_counted(void)
+{
+	struct later_counter *sent, *got;
+	struct ends_address to;
+
+	both_open();
+	sent = counter(LATER_BYTES);
+	EXPECT(!attach(e[0].qp, sent, ALL_OPS));
+	got = later.create_comp_cntr(
+		e[1].ctx, &(struct later_counter_attr){.type = LATER_BYTES});
+	EXPECT(got && !attach(e[1].qp, got, ALL_OPS));
+	ends_connect(&e[0], &e[1]);
+	to = address(1);
+	post_receives(1, RECEIVES);
+	mixture(&e[0], &to);
+	EXPECT(reaches(sent, BYTES * (WRITES + READS + SENDS)));
+	/* a WRITE with immediate data is both: a WRITE and a receive */
+	EXPECT(reaches(got, BYTES * (WRITES + RECEIVES)));
+	EXPECT(!errors(sent) && !errors(got));
+	close_end(1, 1, &got);
+	close_end(0, 1, &sent);
+}
+
+/* Those that follow are flushed, and so are the receives. */
+static void failures_are_counted_apart(void)
+{
+	struct later_counter *all[3], *writes, *sends, *receives;
+	struct ends_address to;
+
+	both_open();
+	all[0] = writes = counter(LATER_WRS);
+	all[1] = sends = counter(LATER_BYTES);
+	all[2] = receives = counter(LATER_WRS);
+	EXPECT(!attach(e[0].qp, writes, LATER_WRITE));
+	EXPECT(!attach(e[0].qp, sends, LATER_SEND));
+	EXPECT(!attach(e[0].qp, receives, LATER_RECV));
+	post_receives(0, 9);
+	ends_connect(&e[0], &e[1]);
+	to = address(1);
+	post(&e[0], &to, IBV_WR_RDMA_WRITE, 0);
+	EXPECT(reaches(writes, 1));
+	to.rkey ^= 0x5555;
+	post(&e[0], &to, IBV_WR_RDMA_WRITE, 0);
+	post(&e[0], &to, IBV_WR_SEND, 0);
+	post(&e[0], &to, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	EXPECT(errors_reach(writes, 1) && value(writes) == 1);
+	EXPECT(errors_reach(sends, 2) && value(sends) == 0);
+	EXPECT(errors_reach(receives, 9) && value(receives) == 0);
+	ends_close(&e[1]);
+	close_end(0, 3, all);
+}
+
+static void one_counter_is_of_many_queue_pairs(void)
+{
+	struct ibv_srq_init_attr attr = {.attr = {ENDS_DEPTH, 1, 0}};
+	struct ibv_recv_wr wr = {0}, *bad;
+	struct ends_address to;
+	struct ends peer, more;
+	struct later_counter *c;
+	struct ibv_srq *srq;
+
+	both_open();
+	c = counter(LATER_WRS);
+	srq = ibv_create_srq(e[0].pd, &attr);
+	EXPECT(srq);
+	more = ends_beside(&e[0], srq, ENDS_ALL_REMOTE);
+	peer = ends_beside(&e[1], NULL, ENDS_ALL_REMOTE);
+	EXPECT(!attach(e[0].qp, c, LATER_RECV | LATER_REMOTE_WRITE));
+	EXPECT(!attach(more.qp, c, LATER_RECV | LATER_REMOTE_WRITE));
+	ends_connect(&e[0], &e[1]);
+	ends_connect(&more, &peer);
+	post_receives(0, RECEIVES);
+	for (int i = 0; i < RECEIVES; i++)
+		EXPECT(!ibv_post_srq_recv(srq, &wr, &bad));
+	to = address(0);
+	mixture(&e[1], &to);
+	ends_address_get(&more, &to);
+	for (int i = 0; i < 5; i++)
+		post(&peer, &to, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED);
+	/* WRITEs whose receives are shared, without memory of their own */
+	for (int i = 0; i < 2; i++)
+		post(&peer, &to, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SIGNALED);
+	EXPECT(reaches(c, RECEIVES + WRITES + 2 + 7));
+	EXPECT(!errors(c));
+	/* what has gone stays counted: set from there */
+	EXPECT(!ibv_destroy_qp(more.qp));
+	EXPECT(value(c) == RECEIVES + WRITES + 2 + 7);
+	EXPECT(!later.set_comp_cntr(c, 3));
+	EXPECT(value(c) == 3);
+	EXPECT(!ibv_destroy_srq(srq) && !ibv_destroy_qp(peer.qp));
+	ends_close(&e[1]);
+	close_end(0, 1, &c);
+}
+
+static void swap(int socket, const struct ends_address *mine,
+		 struct ends_address *theirs)
+{
+	EXPECT(write(socket, mine, sizeof(*mine)) == sizeof(*mine));
+	EXPECT(read(socket, theirs, sizeof(*theirs)) == sizeof(*theirs));
+}
+
+/* The other process: it sends, and waits for the word to end. */
+static void be_the_peer(int socket)
+{
+	struct ends_address mine, theirs;
+	struct ibv_wc wc;
+	char end;
+
+	ends_open(&e[1], ALL, ENDS_ALL_REMOTE);
+	mine = address(1);
+	swap(socket, &mine, &theirs);
+	ends_to_rtr(&e[1], &theirs);
+	ends_to_rts(&e[1], &mine, 7);
+	EXPECT(read(socket, &end, 1) == 1);
+	for (int i = 0; i < 3; i++)
+		mixture(&e[1], &theirs);
+	for (int i = 0; i < 3 * 4; i++)
+		EXPECT(ends_wait(&e[1], &wc) && !wc.status);
+	EXPECT(read(socket, &end, 1) == 1);
+	_exit(cases_is_wrong());
+}
+
+static void a_peer_of_another_process_is_counted(void)
+{
+	struct later_counter *all[2], *receives, *writes;
+	struct ends_address mine, theirs;
+	int sockets[2], status;
+	pid_t child;
+
+	EXPECT(!socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
+	child = fork();
+	if (!child)
+		be_the_peer(sockets[1]);
+	ends_open(&e[0], ALL, ENDS_ALL_REMOTE);
+	all[0] = receives = counter(LATER_WRS);
+	all[1] = writes = counter(LATER_BYTES);
+	EXPECT(!attach(e[0].qp, receives, LATER_RECV));
+	EXPECT(!attach(e[0].qp, writes, LATER_REMOTE_WRITE));
+	mine = address(0);
+	swap(sockets[0], &mine, &theirs);
+	post_receives(0, 3 * RECEIVES);
+	ends_to_rtr(&e[0], &theirs);
+	ends_to_rts(&e[0], &mine, 7);
+	EXPECT(write(sockets[0], "", 1) == 1);
+	EXPECT(reaches(receives, 3 * RECEIVES));
+	EXPECT(reaches(writes, 3 * WRITES * BYTES));
+	EXPECT(!errors(receives) && !errors(writes));
+	EXPECT(write(sockets[0], "", 1) == 1);
+	EXPECT(waitpid(child, &status, 0) == child && !status);
+	close(sockets[0]);
+	close(sockets[1]);
+	close_end(0, 2, all);
+}
+
+/* Who sees it counted sees what it wrote: the last of the memory first. */
+static void what_is_counted_is_there(void)
+{
+	enum { ROUNDS = 300 };
+	volatile uint8_t *last;
+	struct ends_address to;
+	struct later_counter *c;
+	bool good = true;
+	struct ibv_wc wc;
+
+	both_open();
+	c = counter(LATER_WRS);
+	EXPECT(!attach(e[0].qp, c, LATER_REMOTE_WRITE));
+	ends_connect(&e[0], &e[1]);
+	to = address(0);
+	last = e[0].region + 2000 + BYTES - 1;
+	for (int i = 1; i <= ROUNDS && good; i++) {
+		memset(e[1].region, i, ENDS_SIZE);
+		post(&e[1], &to, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED);
+		good = reaches(c, (uint64_t)i) && *last == (uint8_t)i &&
+		       ends_wait(&e[1], &wc) && !wc.status;
+	}
+	EXPECT(good);
+	ends_close(&e[1]);
+	close_end(0, 1, &c);
+}
+
+int main(void)
+{
+	later_find();
+	/* first: a child opens the device itself */
+	cases_run("a peer of another process is counted",
+		  a_peer_of_another_process_is_counted);
+	cases_run("a device says what it counts", a_device_says_what_it_counts);
+	cases_run("a counter is set and added to",
+		  a_counter_is_set_and_added_to);
+	cases_run("what cannot be attached is refused",
+		  what_cannot_be_attached_is_refused);
+	cases_run("each operation is counted once",
+		  each_operation_is_counted_once);
+	cases_run("bytes are counted", bytes_are_counted);
+	cases_run("failures are counted apart", failures_are_counted_apart);
+	cases_run("what is counted is there", what_is_counted_is_there);
+	cases_run("one counter is of many queue pairs",
+		  one_counter_is_of_many_queue_pairs);
+	return cases_end();
+}
