@@ -20,7 +20,9 @@ is_root() {
 	[ "$count" -gt $NOBODY ]
 }
 # Root's own programs (in /root) are closed to the user that the tests become.
-! is_root || export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+! is_root || export PATH=/usr/bin:/bin
+# An ordinary user's PATH has not the folders of ip, depmod and ldconfig.
+export PATH=$PATH:/usr/sbin:/sbin
 cd "$ROOT" || exit 1
 mkdir -p "$LOG"
 # What ci/setup unpacked for a user who may not install.

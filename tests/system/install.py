@@ -22,16 +22,19 @@ def libraries(program):
 
 
 class Root:
-    """A system of ibv_devices, its libraries and nothing else."""
+    """A system of ibv_devices, its libraries and nothing else; they may come
+    from where ci/setup unpacked them."""
 
     def __init__(self):
         global COUNT
         COUNT += 1
         self.path = suite.path("root%d" % COUNT)
         suite.need("ibv_devices")
-        self.add("/usr/bin/ibv_devices")
-        for library in libraries("/usr/bin/ibv_devices"):
-            self.add(library)
+        program = shutil.which("ibv_devices")
+        self.add(program, "/usr/bin/ibv_devices")
+        for library in libraries(program):
+            self.add(library, library if library.startswith(("/lib", "/usr"))
+                     else "/usr/lib/" + os.path.basename(library))
         self.text("etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n")
         self.text("etc/ld.so.conf.d/x.conf", "/lib/x86_64-linux-gnu\n"
                   "/usr/lib/x86_64-linux-gnu\n")
@@ -42,9 +45,9 @@ class Root:
     def at(self, path):
         return os.path.join(self.path, path.lstrip("/"))
 
-    def add(self, path):
-        os.makedirs(os.path.dirname(self.at(path)), exist_ok=True)
-        shutil.copy(path, self.at(path))
+    def add(self, path, to):
+        os.makedirs(os.path.dirname(self.at(to)), exist_ok=True)
+        shutil.copy(path, self.at(to))
 
     def text(self, path, text):
         os.makedirs(os.path.dirname(self.at(path)), exist_ok=True)
@@ -76,7 +79,7 @@ def namespaces():
 def ours_come_first():
     root = Root()
     root.adverb("install")
-    said = suite.run(["/sbin/ldconfig", "-r", root.path, "-p"]).output
+    said = suite.run(["ldconfig", "-r", root.path, "-p"]).output
     first = re.findall(r"libibverbs\.so\.1 .* => (\S+)", said)
     expect(first and first[0] == "/%s/libibverbs.so.1" % LIB and
            len(first) == 2, "the cache has: %s" % first)

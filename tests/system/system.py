@@ -30,7 +30,10 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NOBODY = 65534
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
-PYTHON = "/usr/bin/python3"
+# The one that ci/setup unpacked where none is installed.
+PYTHON = sys.executable
+# An ordinary user's PATH has not the folders of ip, ldconfig and chroot.
+os.environ["PATH"] += os.pathsep + "/usr/sbin" + os.pathsep + "/sbin"
 # Seconds after which what runs is taken to hang, however loaded the machine is.
 HANG = 400
 
@@ -173,6 +176,9 @@ class Suite:
     def valgrind_run(self, program, **env):
         """One of tests/system; the exit status is 9 if valgrind reports."""
         self.need("valgrind")
+        tried = self.run(["valgrind", "-q", "true"])
+        if tried.status:
+            raise Skip("valgrind does not start here: " + tried.output[-200:])
         return self.run([self.adverb, "run", "--", "valgrind", "-q",
                          "--error-exitcode=9",
                          os.path.join(self.build, "tests", "system", program)],
