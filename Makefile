@@ -28,7 +28,7 @@ setup:
 
 demo:
 	@ci/setup
-	@ci/build out
+	@TARGET=product ci/build out
 	@tools/demo
 
 test:
