@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The entry for people.  Meson builds; the work is in ci/, one script a task.
-.PHONY: all setup demo test nightly bench package check-format format lint docs \
+.PHONY: all setup demo test nightly bench package bundle check-format format lint docs \
 	clean help
 MAKEFLAGS += --no-print-directory
 
@@ -18,6 +18,7 @@ help:
 	@echo "make nightly      the long runs: 20 000 seeds, fuzzing, valgrind"
 	@echo "make bench        measure against the raw limit of this machine"
 	@echo "make package      Debian packages, left in build/package"
+	@echo "make bundle       one tar file that runs where it is unpacked, there too"
 	@echo "make check-format does clang-format agree?  (make format: obey it)"
 	@echo "make docs         write the generated parts of the documents"
 	@echo "make setup        get packages: apt-get for root, else build/deb"
@@ -46,6 +47,9 @@ bench:
 
 package:
 	@ci/package
+
+bundle:
+	@ci/bundle
 
 lint:
 	@ci/build out >/dev/null

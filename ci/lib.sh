@@ -78,6 +78,22 @@ need() {
 	passed=$((passed - 1))
 }
 
+# The version of the tree, and the second in which it was last committed, if
+# SOURCE_DATE_EPOCH does not say another.
+version() { sed -n "s/^  version: '\(.*\)',/\1/p" meson.build; }
+changed() {
+	[ -z "${SOURCE_DATE_EPOCH:-}" ] || { echo "$SOURCE_DATE_EPOCH"; return; }
+	git -c safe.directory='*' log -1 --format=%ct 2>/dev/null ||
+		stat -c %Y meson.build
+}
+
+# The newest version of glibc that anything in a folder asks for.
+glibc_of() {
+	find "$1" -type f \( -perm -u+x -o -name '*.so*' \) \
+		-exec objdump -T {} + 2>/dev/null | grep -oE 'GLIBC_2\.[0-9]+' |
+		sort -uV | tail -n 1 | sed 's/GLIBC_//'
+}
+
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # The words that make a command run as an ordinary user, in drop[].  Root
