@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -459,30 +460,45 @@ static uint32_t look_locked(struct hca *h, struct look *l)
 	return look_enter(h, l);
 }
 
+static uint32_t look_for_row(struct host *h, struct look *l)
+{
+	uint32_t number;
+
+	for (int i = 0; i < LOOKS; i++)
+		if (look_apart(h, l, &number))
+			return number;
+	host_lock(h);
+	number = look_locked(host_hca(h), l);
+	host_unlock(h);
+	return number;
+}
+
+/* ibv_reg_mr is no cancellation point: a thread that pthread_cancel ended in
+ * one of the calls of open() would leave the descriptor open. */
 uint32_t host_share(struct host *h, const void *addr, size_t bytes)
 {
 	struct look l = {.va = (uintptr_t)addr, .bytes = bytes};
 	uint32_t number;
+	int cancel;
 
 	if (!neighbour_is_open())
 		return 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	earn();
-	for (int i = 0; i < LOOKS; i++)
-		if (look_apart(h, &l, &number))
-			return number;
-	host_lock(h);
-	number = look_locked(host_hca(h), &l);
-	host_unlock(h);
+	number = look_for_row(h, &l);
+	pthread_setcancelstate(cancel, NULL);
 	return number;
 }
 
 void host_unshare(struct host *h, uint32_t number)
 {
-	int fd;
+	int fd, cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	host_lock(h);
 	fd = share_leave(host_hca(h), number);
 	host_unlock(h);
 	if (fd >= 0)
 		close(fd);
+	pthread_setcancelstate(cancel, NULL);
 }
