@@ -76,10 +76,10 @@ __asm__(".pushsection .text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 	/*
-	 * crccopy_steps(to, from, bytes, crc, sum), with a way back from its
-	 * middle: what it may change is on the stack, whose end *sp tells.
+	 * copy(to, from, bytes, crc), with a way back from its middle: what it
+	 * may change is on the stack, whose end *sp tells.
 	 */
-	"guard_steps:\n" /* (to, from, bytes, crc, sum, sp) */
+	"guard_steps:\n" /* (to, from, bytes, crc, copy, sp) */
 	"	push %rbx\n"
 	"	push %rbp\n"
 	"	push %r12\n"
@@ -88,7 +88,7 @@ __asm__(".pushsection .text\n"
 	"	push %r15\n"
 	"	sub $8, %rsp\n"
 	"	mov %rsp, (%r9)\n"
-	"	call crccopy_steps\n"
+	"	call *%r8\n"
 	"	xor %eax, %eax\n"
 	"guard_back:\n"
 	"	add $8, %rsp\n"
@@ -99,16 +99,17 @@ __asm__(".pushsection .text\n"
 	"	pop %rbp\n"
 	"	pop %rbx\n"
 	"	ret\n"
-	"guard_steps_fault:\n"
+	"guard_wide_fault:\n"
 	"	vzeroupper\n"
+	"guard_steps_fault:\n"
 	"	mov $1, %eax\n"
 	"	jmp guard_back\n"
 	".popsection\n");
 
 extern const char guard_first[], guard_last[], guard_fault[];
-extern const char guard_steps_fault[];
-int guard_steps(void *to, const void *from, size_t bytes, uint32_t crc,
-		uint32_t *sum, uintptr_t *sp);
+extern const char guard_wide_fault[], guard_steps_fault[];
+int guard_steps(void *to, const void *from, size_t bytes, uint32_t *crc,
+		crctier_copy *copy, uintptr_t *sp);
 int guard_bytes(void *to, const void *from, size_t bytes);
 int guard_words(void *to, const void *from, size_t bytes);
 int guard_put1(void *to, uint64_t value);
@@ -129,7 +130,8 @@ static _Thread_local struct {
 	uint64_t looked_ns;
 } known;
 static _Thread_local uintptr_t steps_sp;
-static bool has_steps;
+static crctier_copy *steps; /* or NULL */
+static const char *steps_fault;
 static int (*plain)(void *to, const void *from, size_t bytes) = guard_bytes;
 
 /* Nobody of ours: as if we had never been there. */
@@ -158,7 +160,7 @@ static void handle(int sig, siginfo_t *info, void *context)
 	    *ip < (greg_t)(uintptr_t)guard_last) {
 		*ip = (greg_t)(uintptr_t)guard_fault;
 	} else if (crccopy_is_at((uintptr_t)*ip)) {
-		*ip = (greg_t)(uintptr_t)guard_steps_fault;
+		*ip = (greg_t)(uintptr_t)steps_fault;
 		c->uc_mcontext.gregs[REG_RSP] = (greg_t)steps_sp;
 	} else if (lease_is_at((uintptr_t)*ip)) {
 		*ip = (greg_t)lease_fault_at();
@@ -194,7 +196,8 @@ void guard_open(void)
 	for (int i = 0; i < 2; i++)
 		if (sigaction(signals[i], &ours, &before[i]))
 			return;
-	has_steps = crccopy_is_fast();
+	steps = crccopy_steps();
+	steps_fault = crccopy_is_wide() ? guard_wide_fault : guard_steps_fault;
 	guard_choose(has_fast_strings());
 	is_open = true;
 	ring_store(&opened, ring_own(&opened) + 1);
@@ -258,16 +261,16 @@ bool guard_copy(void *to, const void *from, size_t bytes)
 
 bool guard_copy_crc(void *to, const void *from, size_t bytes, uint32_t *crc)
 {
-	size_t steps = has_steps ? bytes - bytes % CRCCOPY_STEP : 0;
+	size_t done = steps ? bytes - bytes % CRCCOPY_STEP : 0;
 
-	if (steps && guard_steps(to, from, steps, *crc, crc, &steps_sp))
+	if (done && guard_steps(to, from, done, crc, steps, &steps_sp))
 		return false;
-	if (steps == bytes)
+	if (done == bytes)
 		return true; /* even of no bytes a rep movsb takes 10 ns */
-	if (plain((uint8_t *)to + steps, (const uint8_t *)from + steps,
-		  bytes - steps))
+	if (plain((uint8_t *)to + done, (const uint8_t *)from + done,
+		  bytes - done))
 		return false;
-	*crc = crc32_update(*crc, (uint8_t *)to + steps, bytes - steps);
+	*crc = crc32_update(*crc, (uint8_t *)to + done, bytes - done);
 	return true;
 }
 

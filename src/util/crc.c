@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "util/crc.h"
 
-#include <isa-l/crc.h>
-#include <stdbool.h>
-#include <string.h>
-
-#include "util/crcslice.h"
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "util/crcmul.h"
+#include "util/crctier.h"
 
 /* x^32 + x^26 + x^23 + ... + 1 without its x^32, reflected. */
 #define CRC32_POLYNOMIAL 0xedb88320u
@@ -48,121 +42,22 @@ static const uint32_t times_x4[16] = {
 	0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
 };
 
-#if defined(__x86_64__)
-/* x^(32 * (k + 1)). */
-static const uint32_t word_power[16] = {
-	0xedb88320, 0xb1e6b092, 0x6655004f, 0xa06a2517,
-	0xba8ccbe8, 0x32b39da3, 0xad2a31b3, 0xed627dae,
-	0x78ed02d5, 0xa700e96a, 0xba1aca03, 0x15141c31,
-	0x1ed8f66e, 0xd95efd26, 0xe3720acb, 0x88d14467,
-};
-#endif
 /* clang-format on */
-
-#if defined(__x86_64__)
-#define MULTIPLIES __attribute__((target("pclmul,sse4.1")))
-
-/* Of 63 bits, their high powers in the low half, by Barrett's reduction (Gopal
- * et al., 2009, reflected). */
-MULTIPLIES static uint32_t reduce(__m128i p)
-{
-	const __m128i barrett = _mm_set_epi64x(0x1db710641, 0x1f7011641);
-	__m128i low = _mm_set_epi32(0, 0, 0, -1), t;
-
-	p = _mm_slli_epi64(p, 1);
-	t = _mm_clmulepi64_si128(_mm_and_si128(p, low), barrett, 0x00);
-	t = _mm_clmulepi64_si128(_mm_and_si128(t, low), barrett, 0x10);
-	return (uint32_t)_mm_extract_epi32(_mm_xor_si128(p, t), 1);
-}
-
-MULTIPLIES static __m128i product(uint32_t a, uint32_t b)
-{
-	return _mm_clmulepi64_si128(_mm_cvtsi32_si128((int)a),
-				    _mm_cvtsi32_si128((int)b), 0);
-}
-
-MULTIPLIES static uint32_t multiply(uint32_t a, uint32_t b)
-{
-	return reduce(product(a, b));
-}
-
-/*
- * A few words, headers mostly: each is moved to its place by itself, so that
- * none waits for another, and all are reduced together.  ISA-L's code for long
- * data takes four times as long for them.
- */
-MULTIPLIES static uint32_t update_words(uint32_t crc, const uint8_t *p,
-					size_t words)
-{
-	__m128i sum = _mm_setzero_si128();
-
-	for (size_t i = 0; i < words; i++, crc = 0) {
-		uint32_t word;
-
-		memcpy(&word, p + 4 * i, sizeof word);
-		sum = _mm_xor_si128(
-			sum, product(word ^ crc, word_power[words - 1 - i]));
-	}
-	return reduce(sum);
-}
-#endif
-
-/*
- * ISA-L's AVX-512 code leaves the upper halves of the vector registers in use.
- * Then each SSE instruction after it waits for them: 140 ns a packet.
- */
-static void leave_vectors(void)
-{
-#if defined(__x86_64__)
-	if (__builtin_cpu_supports("avx"))
-		__asm__ volatile("vzeroupper");
-#endif
-}
-
-static bool multiplies(void)
-{
-#if defined(__x86_64__)
-	return __builtin_cpu_supports("pclmul");
-#else
-	return true; /* ISA-L looks by itself */
-#endif
-}
 
 uint32_t crc32_update(uint32_t crc, const void *data, size_t bytes)
 {
-	if (!bytes)
-		return crc;
-	if (!multiplies())
-		return crcslice_update(crc, data, bytes);
-#if defined(__x86_64__)
-	if (bytes <= sizeof word_power && bytes % 4 == 0)
-		return update_words(crc, data, bytes / 4);
-#endif
-	/* ISA-L inverts on both sides; it only reads through its pointer. */
-	crc = ~crc32_gzip_refl(~crc, (unsigned char *)(uintptr_t)data, bytes);
-	leave_vectors();
-	return crc;
+	const struct crctier *t = &crctier_chosen;
+
+	return (bytes <= CRCTIER_FEW ? t->few : t->many)(&crcfactor_crc32, crc,
+							 data, bytes);
 }
 
 uint32_t crc32c_update(uint32_t crc, const void *data, size_t bytes)
 {
-	unsigned char *at = (unsigned char *)(uintptr_t)data;
+	const struct crctier *t = &crctier_chosen;
 
-	/* ISA-L takes the length of this one as an int. */
-	while (bytes > 0) {
-		size_t now = bytes < 0x40000000 ? bytes : 0x40000000;
-
-		crc = crc32_iscsi(at, (int)now, crc);
-		at += now;
-		bytes -= now;
-	}
-	leave_vectors();
-	return crc;
-}
-
-static uint32_t times_x(uint32_t a)
-{
-	return a >> 1 ^ (CRC32_POLYNOMIAL & -(a & 1));
+	return (bytes <= CRCTIER_FEW ? t->few_c : t->many_c)(&crcfactor_crc32c,
+							     crc, data, bytes);
 }
 
 /* Horner from the highest powers, which are the low bits of `a`, by four. */
@@ -170,9 +65,8 @@ static uint32_t multiply_bits(uint32_t a, uint32_t b)
 {
 	uint32_t times[16] = {[8] = b}, product = 0;
 
-	times[4] = times_x(times[8]);
-	times[2] = times_x(times[4]);
-	times[1] = times_x(times[2]);
+	for (int i = 8; i > 1; i /= 2)
+		times[i / 2] = crcfactor_times_x(CRC32_POLYNOMIAL, times[i]);
 	for (int i = 3; i < 16; i++)
 		times[i] = times[i & (i - 1)] ^ times[i & -i];
 	for (int i = 0; i < 8; i++, a >>= 4)
@@ -180,18 +74,21 @@ static uint32_t multiply_bits(uint32_t a, uint32_t b)
 	return product;
 }
 
-#if defined(__x86_64__)
-uint32_t crc32_multiply(uint32_t a, uint32_t b)
+#if CRCMUL_IS_BUILT
+__attribute__((target(CRCMUL_TARGET))) static uint32_t
+multiply_at_once(uint32_t a, uint32_t b)
 {
-	return __builtin_cpu_supports("pclmul") ? multiply(a, b)
-						: multiply_bits(a, b);
+	return crcmul_multiply(&crcfactor_crc32, a, b);
 }
 #else
+#define multiply_at_once multiply_bits
+#endif
+
 uint32_t crc32_multiply(uint32_t a, uint32_t b)
 {
-	return multiply_bits(a, b);
+	return crctier_chosen.multiplies ? multiply_at_once(a, b)
+					 : multiply_bits(a, b);
 }
-#endif
 
 /* Multiplies the powers that the set bits of 8 * bytes select. */
 static uint32_t select_powers(const uint32_t *power, size_t bytes)

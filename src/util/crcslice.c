@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "util/crcslice.h"
-
+/*
+ * By tables, sixteen bytes a step, and what is long of CRC-32 by shifts, for
+ * processors that cannot multiply without carries: old ones and emulated ones.
+ */
 #include <endian.h>
 #include <string.h>
+
+#include "util/crctier.h"
 
 #define STEP  16
 #define AHEAD 5
 #define LONG  128 /* so much is worth the words at the end */
 
-/* of_byte[k][b]: what byte b does to the state, k bytes later. */
-static uint32_t of_byte[STEP][256];
+/* [k][b]: what byte b does to the state, k bytes later. */
+typedef uint32_t table[STEP][256];
 
-/* When the library is loaded: 16 KB, which a cold start does not notice. */
-__attribute__((constructor)) static void fill(void)
+static table of_crc32, of_crc32c;
+
+static void fill_table(const struct crcfactor *f, table of_byte)
 {
 	for (uint32_t b = 0; b < 256; b++) {
-		uint32_t crc = b;
+		uint8_t byte = (uint8_t)b;
 
-		for (int i = 0; i < 8; i++)
-			crc = crc >> 1 ^ (0xedb88320u & -(crc & 1));
-		of_byte[0][b] = crc;
+		of_byte[0][b] = crcfactor_bits(f, 0, &byte, 1);
 	}
 	for (uint32_t b = 0; b < 256; b++) {
 		for (int k = 1; k < STEP; k++) {
@@ -30,14 +33,20 @@ __attribute__((constructor)) static void fill(void)
 	}
 }
 
-/* Eight bytes, the last of which `table` is for.  In full: gcc -O2 keeps a
- * loop. */
-static inline uint32_t eight(uint64_t v, const uint32_t (*table)[256])
+void crcslice_fill(void)
 {
-	return table[7][v & 255] ^ table[6][v >> 8 & 255] ^
-	       table[5][v >> 16 & 255] ^ table[4][v >> 24 & 255] ^
-	       table[3][v >> 32 & 255] ^ table[2][v >> 40 & 255] ^
-	       table[1][v >> 48 & 255] ^ table[0][v >> 56];
+	fill_table(&crcfactor_crc32, of_crc32);
+	fill_table(&crcfactor_crc32c, of_crc32c);
+}
+
+/* Eight bytes, of_byte[0] being for the last.  In full: gcc -O2 keeps a loop.
+ */
+static inline uint32_t eight(uint64_t v, const uint32_t (*of_byte)[256])
+{
+	return of_byte[7][v & 255] ^ of_byte[6][v >> 8 & 255] ^
+	       of_byte[5][v >> 16 & 255] ^ of_byte[4][v >> 24 & 255] ^
+	       of_byte[3][v >> 32 & 255] ^ of_byte[2][v >> 40 & 255] ^
+	       of_byte[1][v >> 48 & 255] ^ of_byte[0][v >> 56];
 }
 
 static inline uint64_t load(const uint8_t *p)
@@ -48,13 +57,14 @@ static inline uint64_t load(const uint8_t *p)
 	return le64toh(v);
 }
 
-static inline uint32_t four(uint32_t v)
+static inline uint32_t four(uint32_t v, const uint32_t (*of_byte)[256])
 {
 	return of_byte[3][v & 255] ^ of_byte[2][v >> 8 & 255] ^
 	       of_byte[1][v >> 16 & 255] ^ of_byte[0][v >> 24];
 }
 
-static uint32_t by_tables(uint32_t crc, const uint8_t *p, size_t bytes)
+static uint32_t by_tables(const uint32_t (*of_byte)[256], uint32_t crc,
+			  const uint8_t *p, size_t bytes)
 {
 	uint32_t word;
 
@@ -63,7 +73,7 @@ static uint32_t by_tables(uint32_t crc, const uint8_t *p, size_t bytes)
 		      eight(load(p + 8), of_byte);
 	for (; bytes >= 4; p += 4, bytes -= 4) {
 		memcpy(&word, p, sizeof word);
-		crc = four(crc ^ le32toh(word));
+		crc = four(crc ^ le32toh(word), of_byte);
 	}
 	while (bytes--)
 		crc = crc >> 8 ^ of_byte[0][(crc ^ *p++) & 255];
@@ -76,10 +86,10 @@ struct ahead {
 };
 
 /*
- * The polynomial divides x^300 + x^155 + x^117 + x^89 + 1, so a bit may be
- * taken away when those 145, 183, 211 and 300 bits behind it are inverted: a
- * word goes, and shifted it is in the second to the fifth after it (Russell,
- * "Chorba", 2024).
+ * The polynomial of CRC-32 divides x^300 + x^155 + x^117 + x^89 + 1, so a bit
+ * may be taken away when those 145, 183, 211 and 300 bits behind it are
+ * inverted: a word goes, and shifted it is in the second to the fifth after it
+ * (Russell, "Chorba", 2024).
  */
 static inline void take(struct ahead *a, uint64_t v)
 {
@@ -108,12 +118,15 @@ static uint32_t by_shifts(uint32_t crc, const uint8_t *p, size_t bytes)
 		v = htole64(load(p + 8 * i) ^ a.word[i]);
 		memcpy(last + 8 * i, &v, sizeof v);
 	}
-	crc = by_tables(0, last, sizeof last);
-	return by_tables(crc, p + sizeof last, bytes - sizeof last);
+	crc = by_tables(of_crc32, 0, last, sizeof last);
+	return by_tables(of_crc32, crc, p + sizeof last, bytes - sizeof last);
 }
 
-uint32_t crcslice_update(uint32_t crc, const void *data, size_t bytes)
+uint32_t crcslice_update(const struct crcfactor *f, uint32_t crc,
+			 const uint8_t *p, size_t bytes)
 {
-	return bytes < LONG ? by_tables(crc, data, bytes)
-			    : by_shifts(crc, data, bytes);
+	if (f == &crcfactor_crc32c)
+		return by_tables(of_crc32c, crc, p, bytes);
+	return bytes < LONG ? by_tables(of_crc32, crc, p, bytes)
+			    : by_shifts(crc, p, bytes);
 }

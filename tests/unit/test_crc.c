@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "util/crc.h"
-#include "util/crcslice.h"
+#include "util/crctier.h"
 
 static uint32_t bitwise(uint32_t poly, uint32_t crc, const uint8_t *p, size_t n)
 {
@@ -46,19 +46,6 @@ static void every_length_agrees_with_the_bitwise_reference(void **state)
 	}
 }
 
-static void tables_give_the_same_as_multiplying(void **state)
-{
-	uint8_t data[600];
-
-	fill(data, sizeof(data));
-	for (size_t n = 0; n < sizeof(data) - 3; n++) {
-		uint32_t seed = ~(uint32_t)n;
-
-		assert_int_equal(crcslice_update(seed, data + n % 3, n),
-				 bitwise(0xedb88320u, seed, data + n % 3, n));
-	}
-}
-
 static void pieces_give_the_same_as_the_whole(void **state)
 {
 	uint8_t data[300];
@@ -75,6 +62,54 @@ static void pieces_give_the_same_as_the_whole(void **state)
 				 whole);
 		assert_int_equal(crc32c_update(c, data + n, sizeof(data) - n),
 				 wholec);
+	}
+}
+
+/* By the definition: a * x^k for each x^k in b. */
+static uint32_t slow_product(uint32_t a, uint32_t b)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t bit = 0x80000000u; bit; bit >>= 1) {
+		sum ^= b & bit ? a : 0;
+		a = a >> 1 ^ (a & 1 ? 0xedb88320u : 0);
+	}
+	return sum;
+}
+
+static void products_are_those_of_polynomials(void **state)
+{
+	const struct crctier before = crctier_chosen;
+
+	for (size_t i = 0; i < crctier_count; i++) {
+		uint32_t a = 1, b = 0x80000000u;
+
+		if (!crctier_all[i].is_here())
+			continue;
+		crctier_choose(&crctier_all[i]);
+		for (int k = 0; k < 5000; k++) {
+			assert_int_equal(crc32_multiply(a, b),
+					 slow_product(a, b));
+			a = k < 64 ? 1u << k / 2 : a * 1664525u + 1013904223u;
+			b = k < 64 ? 1u << k % 32 : b * 22695477u + a;
+		}
+	}
+	crctier_choose(&before);
+}
+
+/* By squares, from x^8 on: x^(8 << k), until the exponent comes round. */
+static void each_power_follows_from_the_polynomial(void **state)
+{
+	uint32_t power = 0x80000000u >> 8;
+
+	for (int k = 0; k < 64; k++) {
+		size_t bytes = (size_t)1 << k;
+
+		assert_int_equal(crc32_factor(bytes), power);
+		assert_int_equal(
+			slow_product(power, crc32_inverse_factor(bytes)),
+			0x80000000u);
+		power = slow_product(power, power);
 	}
 }
 
@@ -120,8 +155,9 @@ int main(void)
 		cmocka_unit_test(check_values_of_the_standards_are_met),
 		cmocka_unit_test(
 			every_length_agrees_with_the_bitwise_reference),
-		cmocka_unit_test(tables_give_the_same_as_multiplying),
 		cmocka_unit_test(pieces_give_the_same_as_the_whole),
+		cmocka_unit_test(products_are_those_of_polynomials),
+		cmocka_unit_test(each_power_follows_from_the_polynomial),
 		cmocka_unit_test(shift_is_feeding_zero_bytes),
 		cmocka_unit_test(unshift_undoes_shift),
 		cmocka_unit_test(shifts_add_up),

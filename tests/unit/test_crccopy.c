@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* util/crccopy against util/crc. */
+/* util/crccopy against util/crc, with each tier that has such a copy. */
 #include "test.h"
 
 #include <string.h>
@@ -7,26 +7,52 @@
 #include "util/crc.h"
 #include "util/crccopy.h"
 
-static void a_copy_and_its_sum_agree_with_those_of_two_steps(void **state)
-{
-	static uint8_t from[8192 + 64], to[8192 + 128], want[8192 + 128];
-	uint32_t sum;
+#define BYTES 8192
 
-	if (!crccopy_is_fast())
-		skip();
+static void check_one(crctier_copy *copy, size_t n)
+{
+	static uint8_t from[BYTES + 64], to[BYTES + 128], want[BYTES + 128];
+	size_t off = n / CRCCOPY_STEP % 64, at = (off * 11 + 12) % 64;
+	uint32_t crc = (uint32_t)(n * 2654435761u), sum = crc;
+
 	for (size_t i = 0; i < sizeof from; i++)
 		from[i] = (uint8_t)(i * 7 + i / 251);
-	for (size_t n = CRCCOPY_STEP; n <= 8192; n += CRCCOPY_STEP) {
-		size_t off = n / CRCCOPY_STEP % 64, at = (off * 11 + 12) % 64;
-		uint32_t crc = (uint32_t)(n * 2654435761u);
+	memset(to, 0xee, sizeof to);
+	memset(want, 0xee, sizeof want);
+	memcpy(want + at, from + off, n);
+	copy(to + at, from + off, n, &sum);
+	assert_memory_equal(to, want, sizeof to);
+	assert_int_equal(sum, crc32_update(crc, from + off, n));
+}
 
-		memset(to, 0xee, sizeof to);
-		memset(want, 0xee, sizeof want);
-		memcpy(want + at, from + off, n);
-		crccopy_steps(to + at, from + off, n, crc, &sum);
-		assert_memory_equal(to, want, sizeof to);
-		assert_int_equal(sum, crc32_update(crc, from + off, n));
+static void a_copy_and_its_sum_agree_with_those_of_two_steps(void **state)
+{
+	size_t here = 0;
+
+	for (size_t i = 0; i < crctier_count; i++) {
+		const struct crctier *t = &crctier_all[i];
+
+		if (!t->copy || !t->is_here())
+			continue;
+		here++;
+		for (size_t n = CRCCOPY_STEP; n <= BYTES; n += CRCCOPY_STEP)
+			check_one(t->copy, n);
 	}
+	if (!here)
+		skip();
+}
+
+/* By the section, not by symbols: those of a copy lie in it and no other. */
+static void a_handler_can_tell_a_copy_from_other_code(void **state)
+{
+	for (size_t i = 0; i < crctier_count; i++) {
+		const struct crctier *t = &crctier_all[i];
+
+		if (t->copy)
+			assert_true(crccopy_is_at((uintptr_t)t->copy));
+		assert_false(crccopy_is_at((uintptr_t)t->many));
+	}
+	assert_false(crccopy_is_at((uintptr_t)check_one));
 }
 
 int main(void)
@@ -34,6 +60,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_copy_and_its_sum_agree_with_those_of_two_steps),
+		cmocka_unit_test(a_handler_can_tell_a_copy_from_other_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Carry-less multiplication of 16 bytes, for those who sum up a CRC with it
+ * (util/crcfactor.h has the arithmetic): PCLMULQDQ of x86-64, PMULL of arm64.
+ *
+ * Inline functions without state.  Only code that carries CRCMUL_TARGET may
+ * call them, and only where crctier.h says that the processor has it.
+ */
+#ifndef UTIL_CRCMUL_H
+#define UTIL_CRCMUL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "util/crcfactor.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#define CRCMUL_IS_BUILT 1
+#define CRCMUL_TARGET	"pclmul,sse4.2"
+#define CRCMUL                                                                 \
+	static inline __attribute__((always_inline, target(CRCMUL_TARGET)))
+
+typedef __m128i crcmul_vec;
+
+CRCMUL crcmul_vec crcmul_load(const void *p)
+{
+	return _mm_loadu_si128(p);
+}
+
+CRCMUL void crcmul_store(void *p, crcmul_vec v)
+{
+	_mm_storeu_si128(p, v);
+}
+
+CRCMUL crcmul_vec crcmul_halves(uint64_t first, uint64_t second)
+{
+	return _mm_set_epi64x((int64_t)second, (int64_t)first);
+}
+
+/* Four bytes and twelve of zero. */
+CRCMUL crcmul_vec crcmul_word(uint32_t word)
+{
+	return _mm_cvtsi32_si128((int)word);
+}
+
+CRCMUL crcmul_vec crcmul_add(crcmul_vec a, crcmul_vec b)
+{
+	return _mm_xor_si128(a, b);
+}
+
+CRCMUL crcmul_vec crcmul_mask(crcmul_vec a, crcmul_vec b)
+{
+	return _mm_and_si128(a, b);
+}
+
+/* Products: of the first halves, the second ones, a's first and b's second. */
+CRCMUL crcmul_vec crcmul_firsts(crcmul_vec a, crcmul_vec b)
+{
+	return _mm_clmulepi64_si128(a, b, 0x00);
+}
+
+CRCMUL crcmul_vec crcmul_seconds(crcmul_vec a, crcmul_vec b)
+{
+	return _mm_clmulepi64_si128(a, b, 0x11);
+}
+
+CRCMUL crcmul_vec crcmul_cross(crcmul_vec a, crcmul_vec b)
+{
+	return _mm_clmulepi64_si128(a, b, 0x10);
+}
+
+/* The second half becomes the first; four bytes of zero come before. */
+CRCMUL crcmul_vec crcmul_second(crcmul_vec v)
+{
+	return _mm_srli_si128(v, 8);
+}
+
+CRCMUL crcmul_vec crcmul_late(crcmul_vec v)
+{
+	return _mm_slli_si128(v, 4);
+}
+
+CRCMUL uint64_t crcmul_first_half(crcmul_vec v)
+{
+	return (uint64_t)_mm_cvtsi128_si64(v);
+}
+
+CRCMUL uint32_t crcmul_third_word(crcmul_vec v)
+{
+	return (uint32_t)_mm_extract_epi32(v, 2);
+}
+
+#elif defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+
+#include <arm_neon.h>
+
+#define CRCMUL_IS_BUILT 1
+#if defined(__clang__)
+#define CRCMUL_TARGET "aes,crc"
+#else
+#define CRCMUL_TARGET "+crypto+crc"
+#endif
+#define CRCMUL                                                                 \
+	static inline __attribute__((always_inline, target(CRCMUL_TARGET)))
+
+typedef uint64x2_t crcmul_vec;
+
+CRCMUL crcmul_vec crcmul_load(const void *p)
+{
+	return vreinterpretq_u64_u8(vld1q_u8(p));
+}
+
+CRCMUL void crcmul_store(void *p, crcmul_vec v)
+{
+	vst1q_u8(p, vreinterpretq_u8_u64(v));
+}
+
+CRCMUL crcmul_vec crcmul_halves(uint64_t first, uint64_t second)
+{
+	return vcombine_u64(vcreate_u64(first), vcreate_u64(second));
+}
+
+CRCMUL crcmul_vec crcmul_word(uint32_t word)
+{
+	return crcmul_halves(word, 0);
+}
+
+CRCMUL crcmul_vec crcmul_add(crcmul_vec a, crcmul_vec b)
+{
+	return veorq_u64(a, b);
+}
+
+CRCMUL crcmul_vec crcmul_mask(crcmul_vec a, crcmul_vec b)
+{
+	return vandq_u64(a, b);
+}
+
+CRCMUL crcmul_vec crcmul_product(uint64_t a, uint64_t b)
+{
+	return vreinterpretq_u64_p128(vmull_p64((poly64_t)a, (poly64_t)b));
+}
+
+CRCMUL crcmul_vec crcmul_firsts(crcmul_vec a, crcmul_vec b)
+{
+	return crcmul_product(vgetq_lane_u64(a, 0), vgetq_lane_u64(b, 0));
+}
+
+CRCMUL crcmul_vec crcmul_seconds(crcmul_vec a, crcmul_vec b)
+{
+	return vreinterpretq_u64_p128(vmull_high_p64(vreinterpretq_p64_u64(a),
+						     vreinterpretq_p64_u64(b)));
+}
+
+CRCMUL crcmul_vec crcmul_cross(crcmul_vec a, crcmul_vec b)
+{
+	return crcmul_product(vgetq_lane_u64(a, 0), vgetq_lane_u64(b, 1));
+}
+
+CRCMUL crcmul_vec crcmul_second(crcmul_vec v)
+{
+	return vextq_u64(v, vdupq_n_u64(0), 1);
+}
+
+CRCMUL crcmul_vec crcmul_late(crcmul_vec v)
+{
+	return vreinterpretq_u64_u32(
+		vextq_u32(vdupq_n_u32(0), vreinterpretq_u32_u64(v), 3));
+}
+
+CRCMUL uint64_t crcmul_first_half(crcmul_vec v)
+{
+	return vgetq_lane_u64(v, 0);
+}
+
+CRCMUL uint32_t crcmul_third_word(crcmul_vec v)
+{
+	return vgetq_lane_u32(vreinterpretq_u32_u64(v), 2);
+}
+
+#else
+#define CRCMUL_IS_BUILT 0
+#endif
+
+#if CRCMUL_IS_BUILT
+
+/* `a` moved by a row of crcfactor.by, and `onto`. */
+CRCMUL crcmul_vec crcmul_fold(crcmul_vec a, crcmul_vec by, crcmul_vec onto)
+{
+	onto = crcmul_add(onto, crcmul_firsts(a, by));
+	return crcmul_add(onto, crcmul_seconds(a, by));
+}
+
+/* A register of 96 bits modulo P. */
+CRCMUL uint32_t crcmul_modulo(const struct crcfactor *f, crcmul_vec v)
+{
+	crcmul_vec barrett = crcmul_halves(f->quotient, f->divisor);
+	crcmul_vec whole = crcmul_firsts(v, barrett);
+
+	return crcmul_third_word(crcmul_add(v, crcmul_cross(whole, barrett)));
+}
+
+/* The state after 16 bytes that follow state 0. */
+CRCMUL uint32_t crcmul_reduce(const struct crcfactor *f, crcmul_vec v)
+{
+	return crcmul_modulo(
+		f, crcmul_add(crcmul_firsts(v, crcmul_word(f->power_95)),
+			      crcmul_second(v)));
+}
+
+/* a * b modulo P.  b, doubled, is a register of 33 bits, so that the product
+ * is no multiple of x. */
+CRCMUL uint32_t crcmul_multiply(const struct crcfactor *f, uint32_t a,
+				uint32_t b)
+{
+	crcmul_vec twice = crcmul_halves((uint64_t)b << 1, 0);
+
+	return crcmul_modulo(f,
+			     crcmul_late(crcmul_firsts(crcmul_word(a), twice)));
+}
+
+#endif
+#endif
