@@ -4,10 +4,9 @@
 #include "image.h"
 #include "launch.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
-#include <link.h>
+#include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,9 +49,6 @@ static const char *const bench_files[] = {
 	"qps",
 };
 
-/* What our libraries need and an image may lack. */
-static const char isal[] = "libisal.so.2";
-
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 struct plan {
@@ -87,18 +83,6 @@ static int beside(const char *built, const char *installed, char *path)
 	return launch_beside(installed, path);
 }
 
-/* The one that runs here, wherever it lies. */
-static int plan_isal(struct plan *p)
-{
-	void *lib = dlopen(isal, RTLD_NOW);
-	struct link_map *map;
-
-	if (lib && dlinfo(lib, RTLD_DI_LINKMAP, &map) == 0)
-		return plan_add(p, map->l_name, LIB "/libisal.so.2");
-	fprintf(stderr, "adverb: %s is not where libraries are.\n", isal);
-	return -1;
-}
-
 static int plan_files(struct plan *p)
 {
 	char path[PATH_MAX + 64], to[IMAGE_PATH];
@@ -123,7 +107,7 @@ static int plan_files(struct plan *p)
 			 bench_files[i]);
 		err = beside(built, installed, path) || plan_add(p, path, to);
 	}
-	return err ? -1 : plan_isal(p);
+	return err ? -1 : 0;
 }
 
 /* Why nothing of ours could work in there, or NULL. */

@@ -23,7 +23,6 @@ import guest
 
 INSIDE = "/tmp/adverb"
 SETUP = (
-    "cp /tmp/adverb/libisal* /usr/lib/x86_64-linux-gnu/; "
     "/sbin/ip netns add a; /sbin/ip -n a link set lo up; "
     "ip link set eth0 mtu 9000; mkdir -p /tmp/run; chmod 700 /tmp/run; "
     "until ibv_devinfo | grep -q 'active_mtu:.*4096'; do usleep 20000; done")
@@ -47,14 +46,6 @@ def rows():
                 (1 << 20, 100):
             yield BW, "ib_%s_bw" % verb, size, "-n %d" % times
     yield CM, "cmtime", 200, ""
-
-
-def libraries(program):
-    """What it needs and the guest may lack."""
-    out = subprocess.run(["ldd", program], check=True, text=True,
-                         stdout=subprocess.PIPE).stdout
-    return [os.path.split(path) for path in
-            re.findall(r"=> (\S*libisal\S*)", out)]
 
 
 def put(vm, paths):
@@ -134,9 +125,7 @@ def load():
 def measure(vm, arg):
     ports = iter(range(18000, 30000))
     build = os.path.abspath(arg.build)
-    put(vm, [(build, ["tools/adverb", "lib"]),
-             *((base, [name]) for base, name in
-               libraries(build + "/tools/adverb"))])
+    put(vm, [(build, ["tools/adverb", "lib"])])
     status, text = vm.run(SETUP, 120)
     if status:
         sys.exit("the guest is not set up:\n" + text)

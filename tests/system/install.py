@@ -214,18 +214,6 @@ def a_dry_run_writes_nothing():
     expect(root.files() == before and "/libibverbs.so.1" in said, said)
 
 
-def the_crc_library_is_the_one_in_use():
-    """ci/setup may have unpacked it somewhere instead of installing it."""
-    root = Root()
-    [library] = [path for path in libraries(suite.adverb) if "libisal" in path]
-    place = suite.path("place")
-    os.mkdir(place)
-    shutil.copy(library, place)
-    r = suite.run([suite.adverb, "install", "--dry-run", root.path],
-                  LD_LIBRARY_PATH=place)
-    expect("(of %s/libisal.so.2)" % place in r.output, "it is another", r)
-
-
 def links_do_not_lead_out():
     root = Root()
     outside = suite.path("outside")
@@ -265,8 +253,6 @@ suite.case("a second one leaves the loader's file",
            a_second_one_leaves_the_loaders_file)
 suite.case("all users can read what is put", all_users_can_read_it)
 suite.case("a dry run writes nothing", a_dry_run_writes_nothing)
-suite.case("the library for CRCs is the one in use",
-           the_crc_library_is_the_one_in_use)
 suite.case("absolute links stay inside the root", links_do_not_lead_out)
 suite.case("roots without glibc are refused", strange_roots_are_refused)
 suite.end()
