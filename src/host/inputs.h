@@ -16,7 +16,7 @@ struct lane;
 struct inputs {
 	int fd;		      /* an epoll; -1 */
 	uint32_t version;     /* of its descriptors */
-	bool is_refused;      /* by the kernel: poll it is */
+	bool is_refused;      /* or not in this C library: poll it is */
 	bool is_deaf;	      /* the last wait found nothing in the socket */
 	const sigset_t *mask; /* while it waits; NULL: as it is */
 };

@@ -2,6 +2,7 @@
 #include "host/lease.h"
 
 #include "host/guard.h"
+#include "host/libc.h"
 #include "util/bits.h"
 
 #if defined(__x86_64__) && __has_include(<sys/rseq.h>)
@@ -95,7 +96,7 @@ static struct rseq *own_rseq(void)
 	uintptr_t thread;
 
 	__asm__("mov %%fs:0, %0" : "=r"(thread));
-	return (struct rseq *)(thread + (uintptr_t)__rseq_offset);
+	return (struct rseq *)(thread + (uintptr_t)libc_rseq.offset);
 }
 
 bool lease_take(struct lease *l, const void *word, uint64_t ended)
@@ -103,8 +104,8 @@ bool lease_take(struct lease *l, const void *word, uint64_t ended)
 	struct rseq *r = own_rseq();
 
 	/* a negative one: the kernel does not know it */
-	if (!__rseq_size || (int32_t)r->cpu_id < 0 || !guard_has_strings() ||
-	    !guard_is_on())
+	if (!libc_rseq.is_registered || (int32_t)r->cpu_id < 0 ||
+	    !guard_has_strings() || !guard_is_on())
 		return false;
 	*l = (struct lease){word, ended, r};
 	return true;
