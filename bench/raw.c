@@ -69,6 +69,9 @@ static bool take_option(struct raw_options *o, int c, char *value)
 	case 'r':
 		o->reads = true;
 		return true;
+	case 'c':
+		o->castagnoli = true;
+		return true;
 	case 'N':
 		o->netns = value;
 		return true;
@@ -93,7 +96,7 @@ void raw_options(int argc, char **argv, const char *usage,
 
 	*o = start;
 	o->here.s_addr = o->there.s_addr = htonl(INADDR_LOOPBACK);
-	while ((c = getopt(argc, argv, "s:m:n:t:b1opkrN:A:")) != -1) {
+	while ((c = getopt(argc, argv, "s:m:n:t:b1opkrcN:A:")) != -1) {
 		if (!take_option(o, c, optarg)) {
 			fprintf(stderr, "usage: %s\n", usage);
 			exit(2);

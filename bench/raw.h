@@ -25,6 +25,7 @@ struct raw_options {
 	bool plain;	   /* -p: no shape of a WRITE, no CRC, no copy */
 	bool peek;	   /* -k: headers first, then straight to the place */
 	bool reads;	   /* -r: the other end's memory is read */
+	bool castagnoli;   /* -c: CRC-32C */
 	const char *netns; /* -N PATH: the answering end's namespace */
 	struct in_addr here, there; /* -A HERE,THERE */
 };

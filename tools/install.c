@@ -46,7 +46,7 @@ static const char *const bench_files[] = {
 	"report.py",	"steps.py",	 "veth.py",	     "udp_pingpong",
 	"tcp_pingpong", "line_pingpong", "eventfd_pingpong", "udp_stream",
 	"tcp_stream",	"tcp_connect",	 "vm_copy",	     "vm_pingpong",
-	"qps",
+	"qps",		"crc",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

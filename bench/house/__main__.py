@@ -140,7 +140,8 @@ def measure(o):
     house = steps.House(o.adverb)
     pairs = [] if o.quick else [veth.Veth(1500), veth.Veth(9000)]
     plan = [*steps.points(house), *steps.curves(house, o.quick),
-            *steps.same_host(house, o.quick)]
+            *steps.same_host(house, o.quick),
+            *([] if o.quick else steps.crcs(house))]
     left_out = {}
     try:
         for pair in pairs:

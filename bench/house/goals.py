@@ -81,6 +81,11 @@ GOALS = [
      "adverb 10000 queue pairs/8", "MiB", None, "<", 200),
     ("10 000 queue pairs: an operation to that of one",
      "adverb 10000 queue pairs/8", "ratio", None, "<", 1.1),
+    *[("%s of %s, to ISA-L" % (name, size), "%s/%d" % (series, count),
+       "ratio", None, ">", 1)
+      for name, series in (("CRC-32", "crc32"), ("CRC-32C", "crc32c"))
+      for size, count in (("64 B", 64), ("256 B", 256), ("1 KiB", 1024),
+                          ("4 KiB", 4096), ("64 KiB", K64), ("1 MiB", M1))],
 ]
 
 

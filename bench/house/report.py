@@ -161,9 +161,23 @@ def write_plots(data, folder):
     return names
 
 
-def write_docs(data, folder):
-    """The part of PERFORMANCE.md between its marks, and its plots."""
-    names = write_plots(data, os.path.join(folder, "perf"))
+def is_of_crc(key):
+    return key.startswith("crc32")
+
+
+def part(data, of_crc):
+    """The figures and goals of a CRC alone, or all others."""
+    return {**data,
+            "figures": {key: rounds for key, rounds in data["figures"].items()
+                        if is_of_crc(key) == of_crc},
+            "left_out": {key: why for key, why in data["left_out"].items()
+                         if is_of_crc(key) == of_crc},
+            "goals": [goal for goal in data["goals"]
+                      if is_of_crc(goal["ours"]) == of_crc]}
+
+
+def page_part(data, names):
+    """The lines between two marks of the page."""
     text = ["Measured " + machine(data) + ".", ""]
     order = list(tables(data))
     for heading, rows in order[-1:] + order[:-1]:
@@ -174,13 +188,25 @@ def write_docs(data, folder):
     if data["left_out"]:
         text += ["Left out: " + "; ".join(
             "%s (%s)" % item for item in data["left_out"].items()) + ".", ""]
+    return "\n".join(text)
+
+
+def write_docs(data, folder):
+    """The parts of PERFORMANCE.md, each between its marks, of which something
+    was measured; and the plots."""
+    names = write_plots(data, os.path.join(folder, "perf"))
     path = os.path.join(folder, "PERFORMANCE.md")
     with open(path, encoding="utf-8") as page:
-        old = page.read()
-    new = re.sub(r"(<!-- figures: begin -->\n).*(<!-- figures: end -->)",
-                 lambda m: m[1] + "\n".join(text) + m[2], old, flags=re.S)
+        text = page.read()
+    for mark, of_crc in (("figures", False), ("crc", True)):
+        one = part(data, of_crc)
+        if one["figures"]:
+            text = re.sub(
+                r"(<!-- %s: begin -->\n).*(<!-- %s: end -->)" % (mark, mark),
+                lambda m, one=one: m[1] + page_part(one, names) + m[2], text,
+                flags=re.S)
     with open(path, "w", encoding="utf-8") as page:
-        page.write(new)
+        page.write(text)
 
 
 def judge(data):

@@ -23,6 +23,7 @@ KIB, MIB = 1024, 1024 * 1024
 BW_SIZES = [8, 64, 512, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 16 * MIB]
 LAT_SIZES = [2] + BW_SIZES
 QUICK = [2, 8, 64 * KIB, MIB]
+CRC_SIZES = [64, 256, KIB, 4 * KIB, 64 * KIB, MIB]
 
 
 class Step:
@@ -105,6 +106,15 @@ class House:
                 figures["cpu"] = cpu * 1e9 / (said["messages"] * size)
             return figures
         return Step(where.series(series), size, run)
+
+    def crc(self, series, size, *options):
+        """Ours, and how many times as fast it is as ISA-L, if that is here."""
+        def run():
+            said = json.loads(proc.alone([
+                os.path.join(self.raw, "crc"), "-s", str(size), *options])[0])
+            return {name: said[name] for name in ("GBps", "ratio")
+                    if name in said}
+        return Step(series, size, run)
 
     def raw_pingpong(self, series, program, size, *options, where=LO):
         rounds = max(20, min(5000, 64 * MIB // size))
@@ -356,6 +366,12 @@ def points(h):
                       "1024")
     yield h.raw_step("udp shaped mtu1024", "udp_stream", 64 * KIB, "-m",
                      "1024")
+
+
+def crcs(h):
+    for s in CRC_SIZES:
+        yield h.crc("crc32", s)
+        yield h.crc("crc32c", s, "-c")
 
 
 def over(h, where, mtu):

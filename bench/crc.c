@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * CRC-32 of a message in the cache, or with -c CRC-32C, each call from the
+ * state that the one before left; and, where libisal.so.2 is installed, how
+ * many times as fast that is as ISA-L.  The two take turns of some
+ * microseconds, so that a machine that changes its pace does not favour one of
+ * them.
+ */
+#include "raw.h"
+#include "util/crc.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TURN_NS	  20000
+#define MOST_TURN 20000 /* turns */
+
+/* As ISA-L's crc.h declares them. */
+typedef uint32_t isal_crc32(uint32_t crc, const uint8_t *p, uint64_t bytes);
+typedef uint32_t isal_crc32c(uint8_t *p, int bytes, uint32_t crc);
+
+static isal_crc32 *their_crc32;
+static isal_crc32c *their_crc32c;
+
+typedef uint32_t update(uint32_t crc, uint8_t *p, size_t bytes);
+
+static uint32_t update_ours(uint32_t crc, uint8_t *p, size_t bytes)
+{
+	return crc32_update(crc, p, bytes);
+}
+
+static uint32_t update_ours_c(uint32_t crc, uint8_t *p, size_t bytes)
+{
+	return crc32c_update(crc, p, bytes);
+}
+
+/* It inverts the state on both sides. */
+static uint32_t update_theirs(uint32_t crc, uint8_t *p, size_t bytes)
+{
+	return ~their_crc32(~crc, p, bytes);
+}
+
+static uint32_t update_theirs_c(uint32_t crc, uint8_t *p, size_t bytes)
+{
+	return their_crc32c(p, (int)bytes, crc);
+}
+
+static bool find_theirs(void)
+{
+	void *lib = dlopen("libisal.so.2", RTLD_NOW);
+
+	if (!lib)
+		return false;
+	*(void **)&their_crc32 = dlsym(lib, "crc32_gzip_refl");
+	*(void **)&their_crc32c = dlsym(lib, "crc32_iscsi");
+	return their_crc32 && their_crc32c;
+}
+
+/* It leaves the upper halves of vector registers in use, which slows others. */
+static void clear_halves(void)
+{
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx"))
+		__asm__ volatile("vzeroupper");
+#endif
+}
+
+/* ns a call, of `calls`. */
+static double take_turn(update *f, uint8_t *p, size_t bytes, int calls,
+			uint32_t *crc)
+{
+	int64_t began = raw_now_ns();
+	double ns;
+
+	for (int i = 0; i < calls; i++)
+		*crc = f(*crc, p, bytes);
+	ns = (double)(raw_now_ns() - began) / calls;
+	clear_halves();
+	return ns;
+}
+
+static int calls_a_turn(update *f, uint8_t *p, size_t bytes, uint32_t *crc)
+{
+	int calls = 1;
+
+	while (take_turn(f, p, bytes, calls, crc) * calls < TURN_NS)
+		calls *= 2;
+	return calls;
+}
+
+int main(int argc, char **argv)
+{
+	static double ours[MOST_TURN], theirs[MOST_TURN], ratio[MOST_TURN];
+	struct raw_options o = {.bytes = 4096};
+	bool has_theirs = find_theirs();
+	uint32_t crc = CRC_INIT, check = CRC_INIT;
+	update *f, *g;
+	size_t n = 0;
+	int64_t began;
+	uint8_t *p;
+	int calls;
+
+	raw_options(argc, argv, "crc [-c] [-s BYTES] [-t SECONDS]", &o);
+	f = o.castagnoli ? update_ours_c : update_ours;
+	g = !has_theirs ? f : o.castagnoli ? update_theirs_c : update_theirs;
+	p = aligned_alloc(64, (o.bytes + 63) / 64 * 64);
+	if (!p)
+		raw_die("crc: aligned_alloc");
+	for (size_t i = 0; i < o.bytes; i++)
+		p[i] = (uint8_t)(i * 7 + i / 251);
+	raw_enter(&o, 0);
+	if (f(1, p, o.bytes) != g(1, p, o.bytes)) {
+		fprintf(stderr, "crc: ours and ISA-L's differ\n");
+		return 1;
+	}
+	calls = calls_a_turn(f, p, o.bytes, &crc);
+	began = raw_now_ns();
+	for (;
+	     n < MOST_TURN && (double)(raw_now_ns() - began) < o.seconds * 1e9;
+	     n++) {
+		ours[n] = take_turn(f, p, o.bytes, calls, &crc);
+		theirs[n] = take_turn(g, p, o.bytes, calls, &check);
+		ratio[n] = theirs[n] / ours[n];
+	}
+	printf("{\"name\": \"crc\", \"bytes\": %zu, \"GBps\": %.6g", o.bytes,
+	       (double)o.bytes / raw_median(ours, n));
+	if (has_theirs)
+		printf(", \"theirs_GBps\": %.6g, \"ratio\": %.4g",
+		       (double)o.bytes / raw_median(theirs, n),
+		       raw_median(ratio, n));
+	printf("}\n");
+	free(p);
+	return 0;
+}
