@@ -24,7 +24,8 @@ static const struct tool tools[] = {
 	  .client = {"-c", "-a", "@", "-p", "%"} },
 	{ .name = "ucmatose", DASH_S },
 	{ .name = "udaddy", .client = {"-s", "@"} }, /* its -p is no port */
-	{ .name = "cmtime", DASH_S, .server_stays = true },
+	{ .name = "cmtime", .server = {"-b", "@", "-p", "%"},
+	  .client = {"-s", "@", "-p", "%"}, .server_stays = true },
 	{ .name = "rstream", DASH_S },
 	{ .name = "riostream", DASH_S },
 	{ .name = "udpong", DASH_S },
