@@ -87,6 +87,7 @@ struct r_id {
 	struct ibv_pd *listen_pd;
 	struct rdma_addrinfo *info; /* of rdma_resolve_addrinfo */
 	bool owns_send_cq, owns_recv_cq;
+	struct r_cq *send_cq, *recv_cq; /* of its queue pair, if ours; qp.c */
 };
 
 static inline struct r_id *r_id(struct rdma_cm_id *id)

@@ -140,44 +140,100 @@ void r_qp_fail(struct r_id *id)
 		ibv_modify_qp(id->base.qp, &attr, IBV_QP_STATE);
 }
 
-static struct ibv_cq *make_cq(struct r_id *id, uint32_t size,
-			      struct ibv_comp_channel **channel)
-{
+/*
+ * A completion queue of ours.  rdma_create_qp leaves it in the attributes, and
+ * a program that uses those for its next id (cmtime) shares it: it ends with
+ * the last queue pair of rdma_create_qp that has it.
+ */
+struct r_cq {
+	struct list link;
 	struct ibv_cq *cq;
+	struct ibv_comp_channel *channel;
+	unsigned users;
+};
 
-	*channel = ibv_create_comp_channel(id->base.verbs);
-	if (!*channel)
+static struct list cqs = {&cqs, &cqs};
+
+static struct r_cq *cq_new(struct r_id *id, uint32_t size)
+{
+	struct r_cq *c = calloc(1, sizeof(*c));
+	int error = ENOMEM;
+
+	if (!c)
 		return NULL;
-	cq = ibv_create_cq(id->base.verbs, (int)size, &id->base, *channel, 0);
-	if (!cq) {
-		int error = errno;
-
-		ibv_destroy_comp_channel(*channel);
-		*channel = NULL;
+	c->channel = ibv_create_comp_channel(id->base.verbs);
+	if (c->channel)
+		c->cq = ibv_create_cq(id->base.verbs, (int)size, &id->base,
+				      c->channel, 0);
+	if (!c->cq) {
+		error = errno;
+		if (c->channel)
+			ibv_destroy_comp_channel(c->channel);
+		free(c);
 		errno = error;
+		return NULL;
 	}
-	return cq;
+	c->users = 1;
+	list_init(&c->link);
+	r_take();
+	list_push_tail(&cqs, &c->link);
+	r_give();
+	return c;
 }
 
-static void drop_cq(struct ibv_cq **cq, struct ibv_comp_channel **channel)
+/* NULL: it is the program's. */
+static struct r_cq *cq_share(const struct ibv_cq *cq)
 {
-	if (*cq)
-		ibv_destroy_cq(*cq);
-	if (*channel)
-		ibv_destroy_comp_channel(*channel);
+	struct r_cq *found = NULL;
+
+	r_take();
+	list_for_each (n, &cqs) {
+		struct r_cq *c = (struct r_cq *)(void *)n;
+
+		if (c->cq == cq)
+			found = c;
+	}
+	if (found)
+		found->users++;
+	r_give();
+	return found;
+}
+
+static void cq_drop(struct r_cq **cq)
+{
+	struct r_cq *c = *cq;
+	bool is_last;
+
 	*cq = NULL;
-	*channel = NULL;
+	if (!c)
+		return;
+	r_take();
+	is_last = --c->users == 0;
+	if (is_last)
+		list_remove(&c->link);
+	r_give();
+	if (!is_last)
+		return;
+	ibv_destroy_cq(c->cq);
+	ibv_destroy_comp_channel(c->channel);
+	free(c);
 }
 
 static void drop_cqs(struct r_id *id)
 {
 	struct rdma_cm_id *b = &id->base;
 
-	if (id->owns_recv_cq)
-		drop_cq(&b->recv_cq, &b->recv_cq_channel);
-	if (id->owns_send_cq)
-		drop_cq(&b->send_cq, &b->send_cq_channel);
+	if (id->owns_recv_cq) {
+		b->recv_cq = NULL;
+		b->recv_cq_channel = NULL;
+	}
+	if (id->owns_send_cq) {
+		b->send_cq = NULL;
+		b->send_cq_channel = NULL;
+	}
 	id->owns_send_cq = id->owns_recv_cq = false;
+	cq_drop(&id->recv_cq);
+	cq_drop(&id->send_cq);
 }
 
 /* Those that the program did not bring; the inline calls wait on them. */
@@ -185,24 +241,31 @@ static int make_cqs(struct r_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	struct rdma_cm_id *b = &id->base;
 
-	if (!attr->send_cq) {
-		if (!b->send_cq) {
-			b->send_cq = make_cq(id, attr->cap.max_send_wr + 1,
-					     &b->send_cq_channel);
-			id->owns_send_cq = b->send_cq != NULL;
-		}
+	if (attr->send_cq)
+		id->send_cq = cq_share(attr->send_cq);
+	else if (!b->send_cq) {
+		id->send_cq = cq_new(id, attr->cap.max_send_wr + 1);
+		if (!id->send_cq)
+			return -1; /* errno says why */
+		b->send_cq = id->send_cq->cq;
+		b->send_cq_channel = id->send_cq->channel;
+		id->owns_send_cq = true;
+	}
+	if (attr->recv_cq)
+		id->recv_cq = cq_share(attr->recv_cq);
+	else if (!b->recv_cq) {
+		id->recv_cq = cq_new(id, attr->cap.max_recv_wr + 1);
+		if (!id->recv_cq)
+			return -1;
+		b->recv_cq = id->recv_cq->cq;
+		b->recv_cq_channel = id->recv_cq->channel;
+		id->owns_recv_cq = true;
+	}
+	if (!attr->send_cq)
 		attr->send_cq = b->send_cq;
-	}
-	/* errno says why there is none */
-	if (attr->send_cq && !attr->recv_cq) {
-		if (!b->recv_cq) {
-			b->recv_cq = make_cq(id, attr->cap.max_recv_wr + 1,
-					     &b->recv_cq_channel);
-			id->owns_recv_cq = b->recv_cq != NULL;
-		}
+	if (!attr->recv_cq)
 		attr->recv_cq = b->recv_cq;
-	}
-	return attr->send_cq && attr->recv_cq ? 0 : -1;
+	return 0;
 }
 
 /* Datagrams need no peer: all the way at once. */

@@ -426,6 +426,34 @@ static void an_end_before_there_is_a_connection_is_of_its_queue_pair(void)
 	end();
 }
 
+/* As cmtime does: what the first call has left in the attributes is for all. */
+static void queue_pairs_of_two_ids_may_share_what_was_made_for_one(void)
+{
+	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0},
+					.qp_type = IBV_QPT_RC};
+	struct rdma_cm_id *two[SIDES];
+	struct ibv_cq *cq;
+
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	for (int k = 0; k < SIDES; k++) {
+		resolve_address(RDMA_PS_TCP, "127.0.0.1");
+		two[k] = id[ACTIVE];
+		EXPECT(!rdma_create_qp(two[k], NULL, &init));
+		EXPECT(two[k]->qp && two[k]->qp->send_cq == init.send_cq);
+	}
+	id[ACTIVE] = NULL;
+	cq = two[0]->send_cq;
+	EXPECT(cq && cq == init.send_cq && !two[1]->send_cq);
+	rdma_destroy_qp(two[0]);
+	EXPECT(!two[0]->send_cq);
+	/* it is there still, for the other */
+	EXPECT(!ibv_req_notify_cq(cq, 0));
+	rdma_destroy_qp(two[1]);
+	for (int k = 0; k < SIDES; k++)
+		EXPECT(!rdma_destroy_id(two[k]));
+	end();
+}
+
 static void a_datagram_service_is_resolved(enum rdma_port_space ps)
 {
 	static const uint8_t words[255] = {1, 2, 3};
@@ -676,6 +704,8 @@ int main(int argc, char **argv)
 		  an_end_before_there_is_a_connection_changes_nothing);
 	cases_run("an end before there is a connection is of its queue pair",
 		  an_end_before_there_is_a_connection_is_of_its_queue_pair);
+	cases_run("queue pairs of two ids may share what was made for one",
+		  queue_pairs_of_two_ids_may_share_what_was_made_for_one);
 	cases_run("datagram services are resolved in each space",
 		  datagram_services_are_resolved_in_each_space);
 	cases_run("a connection may be of the infiniband space",

@@ -45,6 +45,7 @@ def tool(argv, want, address):
         r = t.pair(argv, ["--address", address])
         expect_ok(r)
         expect(want in r.output, "it does not say " + want, r)
+        expect("adverb:" not in r.output, "something is explained", r)
     t.case("%s, %s" % (" ".join(argv), address), body, "rdma_cm", argv[0])
 
 
@@ -106,6 +107,9 @@ def ends(name, server, client, want="", there="there"):
             for line in r.output.splitlines()))
         expect(s.status == c.status == 0,
                "exit status %d, %d" % (s.status, c.status), both)
+        # which takes its queues down before what uses them
+        expect(server[0] == "fio" or "adverb:" not in both.output,
+               "something is explained", both)
         expect(want in both.output, "no " + want, both)
     t.case(name, body, "rdma_cm over veth" if there == "there" else "rdma_cm",
            server[0])
