@@ -145,14 +145,43 @@ static void resend(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_again(cm, c);
 }
 
+/*
+ * Of a host's own connections both ends are ours: has the other one what c has
+ * sent, and waits for its owner?  Then nothing was lost.
+ */
+static bool is_in_hand(struct cm *cm, const struct conv *c)
+{
+	const struct conv *other = conv_find_remote(cm, c->local, c->local_id);
+	enum conv_state state = other ? other->state : CONV_FREE;
+
+	if (!other || memcmp(other->local, c->peer, 16) != 0)
+		return false;
+	if (c->state == CONV_DREQ_SENT)
+		return state == CONV_DREQ_RCVD;
+	if (c->is_passive)
+		return state == CONV_REP_RCVD;
+	return state == CONV_REQ_RCVD || state == CONV_SIDR_RCVD ||
+	       state == CONV_HELD;
+}
+
+/* Who is to connect is waited for, as if it had asked for time. */
 static void repeat(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		   uint64_t now)
 {
-	cm->counters.retries++;
+	bool is_needless = !c->is_strict && is_in_hand(cm, c);
+
+	if (is_needless && c->state != CONV_DREQ_SENT &&
+	    c->state != CONV_SIDR_SENT) {
+		arm(cm, c, patience(c), now);
+		return;
+	}
 	c->tries_left--;
 	c->tries++;
-	step_again(cm, c);
 	arm(cm, c, patience(c), now);
+	if (is_needless)
+		return;
+	cm->counters.retries++;
+	step_again(cm, c);
 }
 
 /* Who asks for time is alive: without --strict the tries start again. */

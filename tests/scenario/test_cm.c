@@ -825,6 +825,55 @@ static void loop_back(struct cm *cm, uint64_t now)
 		cm_rx(cm, f.from, f.to, 0, f.mad, MAD_BYTES, now);
 }
 
+/*
+ * Both ends are one manager's, which knows that nothing was lost: whoever takes
+ * his time, each message is sent once.
+ */
+static void what_a_host_says_to_itself_is_not_repeated(void **state)
+{
+	struct world *w = world_new(4, 0);
+	struct cm *cm = w->cm[1];
+	struct cm_start s = {.msg = {.kind = CMMSG_REQ,
+				     .service_id = SERVICE,
+				     .qpn = 5,
+				     .local_timeout = 20,
+				     .max_cm_retries = 15}};
+	const struct cmmsg reply = {.qpn = 9};
+	uint32_t active, passive;
+	struct cm_event e;
+
+	memcpy(s.local, w->ip[1], 16);
+	memcpy(s.peer, w->ip[1], 16);
+	assert_int_equal(cm_connect(cm, &s, w->now, &active), 0);
+	loop_back(cm, w->now);
+	assert_true(cm_event(cm, &e));
+	passive = e.id;
+	for (int step = 0; step < 4; step++) {
+		/* longer than all its tries would take */
+		for (int k = 0; step < 3 && k < 100; k++) {
+			w->now += SECOND;
+			cm_tick(cm, w->now);
+			loop_back(cm, w->now);
+		}
+		if (step == 0)
+			assert_int_equal(cm_accept(cm, passive, &reply, w->now),
+					 0);
+		else if (step == 1)
+			assert_int_equal(cm_establish(cm, active, w->now), 0);
+		else if (step == 2)
+			assert_int_equal(cm_disconnect(cm, active, w->now), 0);
+		else
+			assert_int_equal(cm_disconnect(cm, passive, w->now), 0);
+		loop_back(cm, w->now);
+		assert_true(cm_event(cm, &e));
+	}
+	assert_int_equal(e.type, CM_DISCONNECTED);
+	assert_int_equal(cm_counters(cm)->retries, 0);
+	assert_int_equal(cm_counters(cm)->rx, 5);
+	assert_int_equal(cm_counters(cm)->duplicates, 0);
+	world_free(w);
+}
+
 static void who_wants_strict_timing_hears_at_once_that_nobody_listens(void **s)
 {
 	struct cm_start to_itself = {.msg = {.kind = CMMSG_REQ,
@@ -1264,6 +1313,7 @@ int main(int argc, char **argv)
 			a_busy_owner_holds_its_peer_for_as_long_as_it_takes),
 		cmocka_unit_test(an_alternate_path_is_refused_and_no_more),
 		cmocka_unit_test(without_a_listener_the_answer_comes_soon),
+		cmocka_unit_test(what_a_host_says_to_itself_is_not_repeated),
 		cmocka_unit_test(
 			who_wants_strict_timing_hears_at_once_that_nobody_listens),
 		cmocka_unit_test(a_listener_for_its_own_answers_nobody_else),

@@ -399,6 +399,33 @@ def crowds():
     case("%d connections at once within a host, whose ends die together: no "
          "message is lost" % many, small)
 
+    def slow(began):
+        """Both ends are of one broker: what a stopped program has yet to
+        answer is not said to it again."""
+        alone()
+        s = Talker("here", "serve", HERE, PORT)
+        began.append(s)
+        s.wait("listening")
+        before = lab.datagrams("here")
+        os.killpg(s.process.pid, signal.SIGSTOP)
+        c = Talker("here", "call", HERE, PORT, 20)
+        began.append(c)
+        c.wait("RDMA_CM_EVENT_ROUTE_RESOLVED 20 ")
+        time.sleep(1.2)  # in which each would be repeated twice
+        os.killpg(s.process.pid, signal.SIGCONT)
+        s.wait("RDMA_CM_EVENT_ESTABLISHED 20 ")
+        os.killpg(s.process.pid, signal.SIGSTOP)
+        c.kill()
+        time.sleep(1.2)
+        os.killpg(s.process.pid, signal.SIGCONT)
+        s.wait("RDMA_CM_EVENT_DISCONNECTED 20 ")
+        s.process.send_signal(signal.SIGUSR1)
+        s.wait("has a port")  # its answers have gone
+        said = lab.datagrams("here") - before
+        expect(said == 5 * 20, "%d messages instead of 100" % said)
+    case("20 connections to a slow program within a host: nothing is said "
+         "twice", slow)
+
     def busy(began):
         alone()
         s = Talker("here", "serve", HERE, PORT)
