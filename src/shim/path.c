@@ -2,10 +2,11 @@
 #include "path.h"
 #include "tree.h"
 
-#include <stdbool.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 /* Each kernel prefix and what follows <tree> instead. */
@@ -75,33 +76,71 @@ static bool straighten(const char *path, struct path *room)
 	return through;
 }
 
-static const char *join(const char *head, const char *tail, struct path *room)
+/* Puts @tree and @name in place of the first @len bytes of @room's text.
+ * False if it does not fit. */
+static bool replace_head(struct path *room, size_t len, const char *tree,
+			 const char *name)
 {
-	struct path tail_copy;
+	size_t first = strlen(tree), second = strlen(name);
+	size_t rest = strlen(room->text + len) + 1;
 
-	snprintf(tail_copy.text, sizeof(tail_copy.text), "%s", tail);
-	if (snprintf(room->text, sizeof(room->text), "%s%s", head,
-		     tail_copy.text) >= (int)sizeof(room->text))
-		return NULL;
-	return room->text;
+	if (first + second + rest > sizeof(room->text))
+		return false;
+	memmove(room->text + first + second, room->text + len, rest);
+	memcpy(room->text, tree, first);
+	memcpy(room->text + first, name, second);
+	return true;
 }
 
-const char *path_turn(const char *path, struct path *room)
+/* @path is absolute.  NULL: it is not ours. */
+static const char *turn(const char *path, struct path *room)
 {
-	struct path tree, whole;
-	const char *turned;
-	int i;
+	int i, saved = errno;
+	struct path tree;
+	bool turned = false;
 
-	/* The cheap test first: this runs on every open of the program. */
-	if (!path || path[0] != '/' || !strstr(path, "/infiniband") ||
-	    !straighten(path, room))
-		return path;
+	if (!straighten(path, room))
+		return NULL;
 	i = root_of(room->text);
 	if (i == ROOT_COUNT)
 		return room->text; /* ".." led out of it again */
-	if (!tree_path(tree.text, sizeof(tree.text)) ||
-	    !join(tree.text, roots[i].tree, &whole))
+	if (tree_path(tree.text, sizeof(tree.text)))
+		turned = replace_head(room, strlen(roots[i].kernel), tree.text,
+				      roots[i].tree);
+	errno = saved;
+	return turned ? room->text : NULL;
+}
+
+/* @path behind the folder that it begins at; false: that has no name. */
+static bool make_absolute(int dir, const char *path, struct path *whole)
+{
+	char link[32] = "/proc/self/cwd";
+	int saved = errno;
+	size_t room = sizeof(whole->text);
+	ssize_t n;
+
+	if (dir != AT_FDCWD)
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+	n = readlink(link, whole->text, room - 1);
+	errno = saved;
+	if (n <= 0 || whole->text[0] != '/')
+		return false;
+	return snprintf(whole->text + n, room - (size_t)n, "/%s", path) <
+	       (int)(room - (size_t)n);
+}
+
+const char *path_turn(int dir, const char *path, struct path *room)
+{
+	struct path whole;
+	const char *turned;
+
+	if (!path_may_turn(path) || getauxval(AT_SECURE))
 		return path;
-	turned = join(whole.text, room->text + strlen(roots[i].kernel), room);
+	if (path[0] == '/')
+		turned = turn(path, room);
+	else
+		turned = make_absolute(dir, path, &whole)
+				 ? turn(whole.text, room)
+				 : NULL;
 	return turned ? turned : path;
 }

@@ -14,16 +14,25 @@
 #define SHIM_PATH_H
 
 #include <limits.h>
+#include <stdbool.h>
+#include <string.h>
 
 struct path {
 	char text[PATH_MAX];
 };
 
+/* The cheap test first: this runs on every open of the program. */
+static inline bool path_may_turn(const char *path)
+{
+	return path && strstr(path, "infiniband");
+}
+
 /*
- * The path to use for @path: itself, or @room's text if it is one of ours.
- * NULL stays NULL.  "." and ".." in it are worked out as written, links are
- * not followed; a relative path is never ours.
+ * The path to use for @path, which a relative one begins at the folder @dir
+ * (openat(2); AT_FDCWD): itself, or @room's text if it is one of ours.  NULL
+ * stays NULL.  "." and ".." in it are worked out as written, links are not
+ * followed.  A set-user-ID program, and one of the like, sees what is there.
  */
-const char *path_turn(const char *path, struct path *room);
+const char *path_turn(int dir, const char *path, struct path *room);
 
 #endif

@@ -4,16 +4,17 @@
  * under /sys and /dev themselves.  Each function below is libc's of the same
  * name with its path turned by path_turn, no more.
  *
- * It may be called before main, inside malloc and in a signal handler, so it
- * allocates nothing and takes no lock.  dlsym's answer is kept in a word; two
- * threads that look it up at once store the same value.
+ * It may be called before main, inside malloc, in a signal handler and on a
+ * small stack, so it allocates nothing, takes no lock, and has room for a path
+ * only where one is turned.  dlsym's answer is kept in a word; two threads that
+ * look it up at once store the same value.
  */
 #include "path.h"
+#include "shim.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,76 +25,92 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define SHIM __attribute__((visibility("default")))
-
-/* The next definition of @name after ours, in @real. */
-#define NEXT(name)                                                             \
-	static __typeof__(name) *real;                                         \
-	if (!real)                                                             \
-	*(void **)&real = dlsym(RTLD_NEXT, #name)
+/* The call with its path turned: a function of its own, as it has a path on its
+ * stack. */
+#define TURNED(type, name, dir, parameters, ...)                               \
+	SHIM_NEXT(name);                                                       \
+	static __attribute__((noinline)) type turned_##name parameters         \
+	{                                                                      \
+		struct path room;                                              \
+                                                                               \
+		path = path_turn(dir, path, &room);                            \
+		return next_##name(__VA_ARGS__);                               \
+	}
 
 /*
  * One call whose arguments pass unchanged but for @path, which is named so in
- * the list.  Old entry points that this libc lacks answer ENOSYS.
+ * the list and begins at the folder @dir.  Old entry points that this libc
+ * lacks answer ENOSYS.
  */
-#define TURN(type, failed, name, parameters, ...)                              \
+#define TURN_AT(type, failed, name, dir, parameters, ...)                      \
 	type name parameters;                                                  \
+	TURNED(type, name, dir, parameters, __VA_ARGS__)                       \
 	SHIM type name parameters                                              \
 	{                                                                      \
-		struct path room;                                              \
-		NEXT(name);                                                    \
-                                                                               \
-		path = path_turn(path, &room);                                 \
-		if (real)                                                      \
-			return real(__VA_ARGS__);                              \
-		errno = ENOSYS;                                                \
-		return failed;                                                 \
+		if (!SHIM_FIND(name))                                          \
+			return failed;                                         \
+		if (path_may_turn(path))                                       \
+			return turned_##name(__VA_ARGS__);                     \
+		return next_##name(__VA_ARGS__);                               \
 	}
 
+#define TURN(type, failed, name, parameters, ...)                              \
+	TURN_AT(type, failed, name, AT_FDCWD, parameters, __VA_ARGS__)
+
 /* The same for the open family, whose mode is there only to create. */
-#define TURN_OPEN(name, parameters, ...)                                       \
+#define TURN_OPEN(name, dir, parameters, with_mode, ...)                       \
+	TURNED(int, name, dir, with_mode, __VA_ARGS__, mode)                   \
 	SHIM int name parameters                                               \
 	{                                                                      \
-		struct path room;                                              \
 		mode_t mode = 0;                                               \
 		va_list rest;                                                  \
-		NEXT(name);                                                    \
                                                                                \
 		if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) {   \
 			va_start(rest, flags);                                 \
 			mode = va_arg(rest, mode_t);                           \
 			va_end(rest);                                          \
 		}                                                              \
-		path = path_turn(path, &room);                                 \
-		return real(__VA_ARGS__, mode);                                \
+		if (!SHIM_FIND(name))                                          \
+			return -1;                                             \
+		if (path_may_turn(path))                                       \
+			return turned_##name(__VA_ARGS__, mode);               \
+		return next_##name(__VA_ARGS__, mode);                         \
 	}
 
 /* clang-format off */
-TURN_OPEN(open, (const char *path, int flags, ...), path, flags)
-TURN_OPEN(open64, (const char *path, int flags, ...), path, flags)
-TURN_OPEN(openat, (int dir, const char *path, int flags, ...),
+TURN_OPEN(open, AT_FDCWD, (const char *path, int flags, ...),
+	  (const char *path, int flags, mode_t mode), path, flags)
+TURN_OPEN(open64, AT_FDCWD, (const char *path, int flags, ...),
+	  (const char *path, int flags, mode_t mode), path, flags)
+TURN_OPEN(openat, dir, (int dir, const char *path, int flags, ...),
+	  (int dir, const char *path, int flags, mode_t mode),
 	  dir, path, flags)
-TURN_OPEN(openat64, (int dir, const char *path, int flags, ...),
+TURN_OPEN(openat64, dir, (int dir, const char *path, int flags, ...),
+	  (int dir, const char *path, int flags, mode_t mode),
 	  dir, path, flags)
 
 /* What _FORTIFY_SOURCE makes of them. */
 TURN(int, -1, __open_2, (const char *path, int flags), path, flags)
 TURN(int, -1, __open64_2, (const char *path, int flags), path, flags)
-TURN(int, -1, __openat_2, (int dir, const char *path, int flags),
-     dir, path, flags)
-TURN(int, -1, __openat64_2, (int dir, const char *path, int flags),
-     dir, path, flags)
+TURN_AT(int, -1, __openat_2, dir, (int dir, const char *path, int flags),
+	dir, path, flags)
+TURN_AT(int, -1, __openat64_2, dir, (int dir, const char *path, int flags),
+	dir, path, flags)
 TURN(char *, NULL, __realpath_chk,
      (const char *path, char *resolved, size_t size), path, resolved, size)
 TURN(ssize_t, -1, __readlink_chk,
      (const char *path, char *text, size_t size, size_t room_size),
      path, text, size, room_size)
-TURN(ssize_t, -1, __readlinkat_chk,
-     (int dir, const char *path, char *text, size_t size, size_t room_size),
-     dir, path, text, size, room_size)
+TURN_AT(ssize_t, -1, __readlinkat_chk, dir,
+	(int dir, const char *path, char *text, size_t size, size_t room_size),
+	dir, path, text, size, room_size)
 
 TURN(FILE *, NULL, fopen, (const char *path, const char *mode), path, mode)
 TURN(FILE *, NULL, fopen64, (const char *path, const char *mode), path, mode)
+TURN(FILE *, NULL, freopen, (const char *path, const char *mode, FILE *file),
+     path, mode, file)
+TURN(FILE *, NULL, freopen64, (const char *path, const char *mode, FILE *file),
+     path, mode, file)
 TURN(DIR *, NULL, opendir, (const char *path), path)
 TURN(int, -1, chdir, (const char *path), path)
 TURN(int, -1, scandir,
@@ -106,25 +123,49 @@ TURN(int, -1, scandir64,
       int (*filter)(const struct dirent64 *),
       int (*order)(const struct dirent64 **, const struct dirent64 **)),
      path, names, filter, order)
+TURN_AT(int, -1, scandirat, dir,
+	(int dir, const char *path, struct dirent ***names,
+	 int (*filter)(const struct dirent *),
+	 int (*order)(const struct dirent **, const struct dirent **)),
+	dir, path, names, filter, order)
+TURN_AT(int, -1, scandirat64, dir,
+	(int dir, const char *path, struct dirent64 ***names,
+	 int (*filter)(const struct dirent64 *),
+	 int (*order)(const struct dirent64 **, const struct dirent64 **)),
+	dir, path, names, filter, order)
+
+/* The names that these give are the tree's. */
+TURN(int, -1, ftw, (const char *path, __ftw_func_t each, int most),
+     path, each, most)
+TURN(int, -1, ftw64, (const char *path, __ftw64_func_t each, int most),
+     path, each, most)
+TURN(int, -1, nftw,
+     (const char *path, __nftw_func_t each, int most, int flags),
+     path, each, most, flags)
+TURN(int, -1, nftw64,
+     (const char *path, __nftw64_func_t each, int most, int flags),
+     path, each, most, flags)
 
 TURN(int, -1, access, (const char *path, int mode), path, mode)
 TURN(int, -1, euidaccess, (const char *path, int mode), path, mode)
 TURN(int, -1, eaccess, (const char *path, int mode), path, mode)
-TURN(int, -1, faccessat, (int dir, const char *path, int mode, int flags),
-     dir, path, mode, flags)
+TURN_AT(int, -1, faccessat, dir,
+	(int dir, const char *path, int mode, int flags),
+	dir, path, mode, flags)
 
 TURN(int, -1, stat, (const char *path, struct stat *st), path, st)
 TURN(int, -1, lstat, (const char *path, struct stat *st), path, st)
-TURN(int, -1, fstatat, (int dir, const char *path, struct stat *st, int flags),
-     dir, path, st, flags)
+TURN_AT(int, -1, fstatat, dir,
+	(int dir, const char *path, struct stat *st, int flags),
+	dir, path, st, flags)
 TURN(int, -1, stat64, (const char *path, struct stat64 *st), path, st)
 TURN(int, -1, lstat64, (const char *path, struct stat64 *st), path, st)
-TURN(int, -1, fstatat64,
-     (int dir, const char *path, struct stat64 *st, int flags),
-     dir, path, st, flags)
-TURN(int, -1, statx,
-     (int dir, const char *path, int flags, unsigned mask, struct statx *stx),
-     dir, path, flags, mask, stx)
+TURN_AT(int, -1, fstatat64, dir,
+	(int dir, const char *path, struct stat64 *st, int flags),
+	dir, path, st, flags)
+TURN_AT(int, -1, statx, dir,
+	(int dir, const char *path, int flags, unsigned mask, struct statx *stx),
+	dir, path, flags, mask, stx)
 
 TURN(int, -1, statfs, (const char *path, struct statfs *st), path, st)
 TURN(int, -1, statfs64, (const char *path, struct statfs64 *st), path, st)
@@ -139,16 +180,16 @@ TURN(int, -1, __xstat, (int version, const char *path, struct stat *st),
      version, path, st)
 TURN(int, -1, __lxstat, (int version, const char *path, struct stat *st),
      version, path, st)
-TURN(int, -1, __fxstatat,
-     (int version, int dir, const char *path, struct stat *st, int flags),
-     version, dir, path, st, flags)
+TURN_AT(int, -1, __fxstatat, dir,
+	(int version, int dir, const char *path, struct stat *st, int flags),
+	version, dir, path, st, flags)
 TURN(int, -1, __xstat64, (int version, const char *path, struct stat64 *st),
      version, path, st)
 TURN(int, -1, __lxstat64, (int version, const char *path, struct stat64 *st),
      version, path, st)
-TURN(int, -1, __fxstatat64,
-     (int version, int dir, const char *path, struct stat64 *st, int flags),
-     version, dir, path, st, flags)
+TURN_AT(int, -1, __fxstatat64, dir,
+	(int version, int dir, const char *path, struct stat64 *st, int flags),
+	version, dir, path, st, flags)
 
 TURN(ssize_t, -1, getxattr,
      (const char *path, const char *name, void *value, size_t size),
@@ -166,7 +207,7 @@ TURN(char *, NULL, realpath, (const char *path, char *resolved),
 TURN(char *, NULL, canonicalize_file_name, (const char *path), path)
 TURN(ssize_t, -1, readlink, (const char *path, char *text, size_t size),
      path, text, size)
-TURN(ssize_t, -1, readlinkat,
-     (int dir, const char *path, char *text, size_t size),
-     dir, path, text, size)
+TURN_AT(ssize_t, -1, readlinkat, dir,
+	(int dir, const char *path, char *text, size_t size),
+	dir, path, text, size)
 /* clang-format on */

@@ -46,9 +46,9 @@ static inline int tree_own(const char *below, char *text, size_t size)
 /* False if it does not fit. */
 static inline bool tree_path(char *text, size_t size)
 {
-	const char *tree = getenv("ADVERB_SYSFS");
-	const char *runtime = getenv("ADVERB_RUNTIME");
-	const char *user = getenv("XDG_RUNTIME_DIR");
+	const char *tree = secure_getenv("ADVERB_SYSFS");
+	const char *runtime = secure_getenv("ADVERB_RUNTIME");
+	const char *user = secure_getenv("XDG_RUNTIME_DIR");
 	struct stat ns = {0};
 	bool has_own = user && *user && access(user, W_OK) == 0;
 	int n;

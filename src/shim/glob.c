@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * glob(3), which libc's own calls would look through /sys and /dev for: where
+ * the pattern may be one of ours, it is given ours.
+ */
+#include "path.h"
+#include "shim.h"
+
+#include <dirent.h>
+#include <glob.h>
+#include <sys/stat.h>
+
+static void *open_folder(const char *path)
+{
+	return opendir(path);
+}
+
+static void close_folder(void *folder)
+{
+	closedir(folder);
+}
+
+static struct dirent *next_entry(void *folder)
+{
+	return readdir(folder);
+}
+
+static struct dirent64 *next_entry64(void *folder)
+{
+	return readdir64(folder);
+}
+
+static int see(const char *path, struct stat *st)
+{
+	return stat(path, st);
+}
+
+static int see_link(const char *path, struct stat *st)
+{
+	return lstat(path, st);
+}
+
+static int see64(const char *path, struct stat64 *st)
+{
+	return stat64(path, st);
+}
+
+static int see_link64(const char *path, struct stat64 *st)
+{
+	return lstat64(path, st);
+}
+
+SHIM_NEXT(glob);
+SHIM_NEXT(glob64);
+
+SHIM int glob(const char *pattern, int flags,
+	      int (*failed)(const char *path, int error), glob_t *found)
+{
+	if (!SHIM_FIND(glob))
+		return GLOB_ABORTED;
+	if (!(flags & GLOB_ALTDIRFUNC) && path_may_turn(pattern)) {
+		flags |= GLOB_ALTDIRFUNC;
+		found->gl_opendir = open_folder;
+		found->gl_closedir = close_folder;
+		found->gl_readdir = next_entry;
+		found->gl_stat = see;
+		found->gl_lstat = see_link;
+	}
+	return next_glob(pattern, flags, failed, found);
+}
+
+SHIM int glob64(const char *pattern, int flags,
+		int (*failed)(const char *path, int error), glob64_t *found)
+{
+	if (!SHIM_FIND(glob64))
+		return GLOB_ABORTED;
+	if (!(flags & GLOB_ALTDIRFUNC) && path_may_turn(pattern)) {
+		flags |= GLOB_ALTDIRFUNC;
+		found->gl_opendir = open_folder;
+		found->gl_closedir = close_folder;
+		found->gl_readdir = next_entry64;
+		found->gl_stat = see64;
+		found->gl_lstat = see_link64;
+	}
+	return next_glob64(pattern, flags, failed, found);
+}
