@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """What the shim shows programs that look for devices in /sys and /dev
-themselves."""
+themselves, and of what they may lock."""
 
 import system
 from system import expect
 
 t = system.Suite(__doc__)
+LIMIT = "resource.getrlimit(resource.RLIMIT_MEMLOCK)"
 
 
 def python(text):
@@ -81,5 +82,36 @@ def calls():
     expect(r.status == 0 and r.output == SEEN, "something else", r)
 
 
+def memory_lock():
+    """As if there were none, until the program sets one."""
+    r = python("""
+import resource
+def now():
+    return "%d %d" % """ + LIMIT + """
+def set(*limits):
+    try:
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, limits)
+        return "set"
+    except (OSError, ValueError) as e:
+        return type(e).__name__
+print(now(), resource.prlimit(0, resource.RLIMIT_MEMLOCK))
+print(set(-1, -1), now())
+print(set(8192, -1), now())
+print(set(4096, 4096), now())
+print(set(8192, 8192), now())
+print(set(2048, 1024), now())
+with open("/proc/self/limits") as f:
+    print([line.split()[3:5] for line in f if line.startswith("Max locked")])
+""")
+    expect(r.output == "-1 -1 (-1, -1)\nset -1 -1\nset 8192 -1\n"
+           "set 4096 4096\nValueError 4096 4096\nValueError 4096 4096\n"
+           "[['4096', '4096']]\n", "something else", r)
+    r = t.adverb_run([system.PYTHON, "-c",
+                      "import resource; print(%s)" % LIMIT])
+    expect("(-1, -1)" not in r.output, "without it, too", r)
+
+
 t.case("relative paths, folders' descriptors, glob and nftw", calls)
+t.case("RLIMIT_MEMLOCK limits nothing, until the program sets it",
+       memory_lock)
 t.end()
