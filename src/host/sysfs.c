@@ -20,7 +20,7 @@
 #include "util/lock.h"
 
 #define PATH_BYTES    400
-#define TREE_VERSION  3 /* of the files' contents, part of the stamp */
+#define TREE_VERSION  4 /* of the files' contents, part of the stamp */
 #define STAMP_BYTES   32
 #define MOST_CPUS     1024
 #define CPUS_PER_WORD 32
@@ -225,6 +225,7 @@ static void put_link(struct tree *t, const struct host_device *d)
 	snprintf(text, sizeof text, "%u", d->ifindex);
 	put(t, text, "class/infiniband/%s/device/net/%s/ifindex", d->name,
 	    d->netdev);
+	put(t, d->netdev, "class/infiniband/%s/parent", d->name);
 	snprintf(path, sizeof path, "%s/class/infiniband/%s/device/net",
 		 t->root, d->name);
 	dir = opendir(path);

@@ -25,6 +25,12 @@ static inline bool count_up_to(struct count *c, uint32_t most)
 	return false;
 }
 
+/* How often it was taken before: no two who take are told the same. */
+static inline uint32_t count_take(struct count *c)
+{
+	return atomic_fetch_add(&c->n, 1);
+}
+
 static inline void count_down(struct count *c)
 {
 	atomic_fetch_sub(&c->n, 1);

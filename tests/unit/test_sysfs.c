@@ -97,6 +97,7 @@ static void the_tree_says_what_programs_ask(void **state)
 	expect_file("class/infiniband/adv0/node_guid", "0002:c9ff:fe00:0001");
 	expect_file("class/infiniband/adv1/device/net/eth1/ifindex", "3");
 	expect_file("class/infiniband/adv0/device/numa_node", "-1");
+	expect_file("class/infiniband/adv1/parent", "eth1");
 	expect_file(PORT "state", "4: ACTIVE");
 	expect_file(PORT "phys_state", "5: LinkUp");
 	expect_file(PORT "link_layer", "Ethernet");

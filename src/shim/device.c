@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "device.h"
+
+#include "tree.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE 64
+
+/* The first line of a file of the tree; false: there is none. */
+__attribute__((format(printf, 3, 4))) static bool
+read_line(const char *tree, char line[LINE], const char *format, ...)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/class/", tree), fd;
+	ssize_t got = -1;
+	va_list args;
+
+	line[0] = '\0';
+	if (n >= PATH_MAX)
+		return false;
+	va_start(args, format);
+	vsnprintf(path + n, sizeof(path) - (size_t)n, format, args);
+	va_end(args);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = read(fd, line, LINE - 1);
+		close(fd);
+	}
+	line[got > 0 ? got : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return got > 0;
+}
+
+/* The number that a line begins with, as in "4: ACTIVE". */
+static uint32_t read_number(const char *tree, const char *device,
+			    const char *name)
+{
+	char line[LINE];
+
+	read_line(tree, line, "infiniband/%s/%s", device, name);
+	return (uint32_t)strtoul(line, NULL, 10);
+}
+
+/* "0002:c9ff:fe00:0001" */
+static uint64_t read_guid(const char *tree, const char *device,
+			  const char *name)
+{
+	unsigned part[4] = {0};
+	char line[LINE];
+
+	read_line(tree, line, "infiniband/%s/%s", device, name);
+	sscanf(line, "%x:%x:%x:%x", &part[0], &part[1], &part[2], &part[3]);
+	return (uint64_t)part[0] << 48 | (uint64_t)part[1] << 32 |
+	       (uint64_t)part[2] << 16 | part[3];
+}
+
+static void read_netdev(const char *tree, struct device *d)
+{
+	char line[LINE], name[sizeof(d->netdev) + 32];
+
+	read_line(tree, line, "infiniband/%s/parent", d->name);
+	if (strlen(line) >= sizeof(d->netdev))
+		return;
+	memcpy(d->netdev, line, strlen(line) + 1);
+	snprintf(name, sizeof(name), "device/net/%s/ifindex", d->netdev);
+	d->ifindex = read_number(tree, d->name, name);
+}
+
+static bool read_device(const char *tree, uint32_t index, struct device *d)
+{
+	*d = (struct device){.index = index};
+	if (!read_line(tree, d->name, "infiniband_verbs/uverbs%u/ibdev", index))
+		return false;
+	read_line(tree, d->firmware, "infiniband/%s/fw_ver", d->name);
+	d->node_guid = read_guid(tree, d->name, "node_guid");
+	d->image_guid = read_guid(tree, d->name, "sys_image_guid");
+	d->node_type = (uint8_t)read_number(tree, d->name, "node_type");
+	d->state = (uint8_t)read_number(tree, d->name, "ports/1/state");
+	d->phys_state =
+		(uint8_t)read_number(tree, d->name, "ports/1/phys_state");
+	read_netdev(tree, d);
+	return true;
+}
+
+uint32_t device_read(struct device out[DEVICE_MOST])
+{
+	char tree[PATH_MAX];
+	uint32_t count = 0;
+
+	if (!tree_path(tree, sizeof(tree)))
+		return 0;
+	while (count < DEVICE_MOST && read_device(tree, count, &out[count]))
+		count++;
+	return count;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sockets of NETLINK_RDMA.  Without the kernel's RDMA there is no such family;
+ * the program gets a socket of NETLINK_USERSOCK instead, which the kernel keeps
+ * for messages between programs.  What is sent into it is answered at once: the
+ * answers are sent from the socket to itself.  All but sending is therefore
+ * the kernel's own: binding, waiting, receiving, closing.
+ *
+ * Nobody else can put an answer there: before the first one the socket is
+ * connected with itself, and what has come till then is thrown away.  A program
+ * whose first two requests are by two threads at once may lose an answer so.
+ * What write(2) puts in comes back as it is.
+ *
+ * The program's other sockets pass unchanged; it pays for them by one load as
+ * long as it has none of these.  No lock.
+ */
+#include "nldev.h"
+#include "shim.h"
+
+#include "util/count.h"
+#include "util/ring.h"
+
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define SOCKETS	      64   /* that are known at a time */
+#define REQUEST_BYTES 4096 /* of one send; the tools' have some dozens */
+
+SHIM_NEXT(socket);
+SHIM_NEXT(send);
+SHIM_NEXT(sendto);
+SHIM_NEXT(sendmsg);
+SHIM_NEXT(sendmmsg);
+
+/* The inodes of ours: a copy by dup(2) has the same. */
+static ring_index inodes[SOCKETS];
+static struct count opened;
+
+static void remember(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0)
+		ring_store(&inodes[count_take(&opened) % SOCKETS],
+			   (uint32_t)st.st_ino);
+}
+
+static bool is_ours(int fd)
+{
+	int saved = errno, protocol = -1;
+	socklen_t len = sizeof(protocol);
+	bool found = false;
+	struct stat st;
+
+	if (!count_now(&opened))
+		return false;
+	if (fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode))
+		for (int i = 0; i < SOCKETS && !found; i++)
+			found = ring_load(&inodes[i]) == (uint32_t)st.st_ino;
+	if (found)
+		found = !getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol,
+				    &len) &&
+			protocol == NETLINK_USERSOCK;
+	errno = saved;
+	return found;
+}
+
+SHIM int socket(int domain, int type, int protocol)
+{
+	if (!SHIM_FIND(socket))
+		return -1;
+	if (domain == AF_NETLINK && protocol == NETLINK_RDMA &&
+	    !getauxval(AT_SECURE)) {
+		int fd = next_socket(domain, type, NETLINK_USERSOCK);
+
+		if (fd >= 0) {
+			remember(fd);
+			return fd;
+		}
+	}
+	return next_socket(domain, type, protocol);
+}
+
+static bool name_of(int fd, int (*get)(int, struct sockaddr *, socklen_t *),
+		    struct sockaddr_nl *name)
+{
+	socklen_t len = sizeof(*name);
+
+	memset(name, 0, sizeof(*name));
+	return get(fd, (struct sockaddr *)(void *)name, &len) == 0;
+}
+
+static bool aim(int fd, uint32_t portid)
+{
+	struct sockaddr_nl to = {.nl_family = AF_NETLINK, .nl_pid = portid};
+
+	return connect(fd, (struct sockaddr *)(void *)&to, sizeof(to)) == 0;
+}
+
+/* Connected with itself, and its port; 0 and errno if that cannot be. */
+static uint32_t close_circle(int fd)
+{
+	struct sockaddr_nl own, peer;
+	char byte;
+
+	if (!name_of(fd, getsockname, &own))
+		return 0;
+	/* what the program has not bound, the kernel binds */
+	if (!own.nl_pid && (!aim(fd, 0) || !name_of(fd, getsockname, &own)))
+		return 0;
+	if (name_of(fd, getpeername, &peer) && peer.nl_pid == own.nl_pid)
+		return own.nl_pid;
+	if (!aim(fd, own.nl_pid))
+		return 0;
+	while (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0)
+		continue;
+	return own.nl_pid;
+}
+
+static int deliver(int fd, const struct nldev_answer *a)
+{
+	size_t at = 0;
+
+	while (at < a->size) {
+		const struct nlmsghdr *h = (const void *)(a->bytes + at);
+
+		if (next_send(fd, h, h->nlmsg_len, MSG_DONTWAIT) < 0)
+			return -1;
+		at += NLMSG_ALIGN(h->nlmsg_len);
+	}
+	return 0;
+}
+
+/* Every request among the bytes; those that are cut off are dropped, as the
+ * kernel does. */
+static ssize_t answer(int fd, const char *bytes, size_t size)
+{
+	static const size_t least = sizeof(struct nlmsghdr);
+	struct device devices[DEVICE_MOST];
+	uint32_t count = device_read(devices);
+	uint32_t portid = close_circle(fd);
+	size_t at = 0;
+
+	if (!portid)
+		return -1;
+	while (size - at >= least) {
+		const struct nlmsghdr *h = (const void *)(bytes + at);
+		struct nldev_answer a;
+		int wish = 0;
+		socklen_t len = sizeof(wish);
+
+		if (h->nlmsg_len < least || h->nlmsg_len > size - at)
+			break;
+		getsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &wish, &len);
+		a.size = 0;
+		a.portid = portid;
+		a.explains = wish;
+		nldev_answer(&a, h, devices, count);
+		if (deliver(fd, &a))
+			return -1;
+		if (NLMSG_ALIGN(h->nlmsg_len) >= size - at)
+			break;
+		at += NLMSG_ALIGN(h->nlmsg_len);
+	}
+	return (ssize_t)size;
+}
+
+static ssize_t take_request(int fd, const struct iovec *parts, size_t count)
+{
+	_Alignas(struct nlmsghdr) char bytes[REQUEST_BYTES];
+	size_t size = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (parts[i].iov_len > sizeof(bytes) - size) {
+			errno = EMSGSIZE;
+			return -1;
+		}
+		memcpy(bytes + size, parts[i].iov_base, parts[i].iov_len);
+		size += parts[i].iov_len;
+	}
+	if (!SHIM_FIND(send))
+		return -1;
+	return answer(fd, bytes, size);
+}
+
+SHIM ssize_t sendto(int fd, const void *bytes, size_t size, int flags,
+		    const struct sockaddr *to, socklen_t len)
+{
+	struct iovec part = {(void *)(uintptr_t)bytes, size};
+
+	if (is_ours(fd))
+		return take_request(fd, &part, 1);
+	return SHIM_FIND(sendto) ? next_sendto(fd, bytes, size, flags, to, len)
+				 : -1;
+}
+
+SHIM ssize_t send(int fd, const void *bytes, size_t size, int flags)
+{
+	struct iovec part = {(void *)(uintptr_t)bytes, size};
+
+	if (is_ours(fd))
+		return take_request(fd, &part, 1);
+	return SHIM_FIND(send) ? next_send(fd, bytes, size, flags) : -1;
+}
+
+SHIM ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	if (is_ours(fd))
+		return take_request(fd, message->msg_iov, message->msg_iovlen);
+	return SHIM_FIND(sendmsg) ? next_sendmsg(fd, message, flags) : -1;
+}
+
+SHIM int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+{
+	unsigned done = 0;
+
+	if (!is_ours(fd))
+		return SHIM_FIND(sendmmsg)
+			       ? next_sendmmsg(fd, messages, count, flags)
+			       : -1;
+	for (; done < count; done++) {
+		const struct msghdr *m = &messages[done].msg_hdr;
+		ssize_t n = take_request(fd, m->msg_iov, m->msg_iovlen);
+
+		if (n < 0)
+			break;
+		messages[done].msg_len = (unsigned)n;
+	}
+	return done || !count ? (int)done : -1;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nldev.h"
+
+#include <errno.h>
+#include <rdma/rdma_netlink.h>
+#include <string.h>
+
+#define GET	 RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET)
+#define PORT_GET RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_PORT_GET)
+#define NOTHING	 (-1) /* no such attribute */
+
+static const char sentence[] =
+	"adverb answers which devices and links there are, no more";
+
+/* Room for @bytes more, cleared; NULL: there is none. */
+static void *take(struct nldev_answer *a, size_t bytes)
+{
+	void *room = a->bytes + a->size;
+	size_t all = NLMSG_ALIGN(bytes);
+
+	if (all > sizeof(a->bytes) - a->size)
+		return NULL;
+	memset(room, 0, all);
+	a->size += all;
+	return room;
+}
+
+static struct nlmsghdr *begin(struct nldev_answer *a, uint16_t type,
+			      uint16_t flags, const struct nlmsghdr *request)
+{
+	struct nlmsghdr *h = take(a, NLMSG_HDRLEN);
+
+	if (h)
+		*h = (struct nlmsghdr){.nlmsg_type = type,
+				       .nlmsg_flags = flags,
+				       .nlmsg_seq = request->nlmsg_seq,
+				       .nlmsg_pid = a->portid};
+	return h;
+}
+
+static void end(const struct nldev_answer *a, struct nlmsghdr *h)
+{
+	h->nlmsg_len = (uint32_t)(a->bytes + a->size - (const char *)h);
+}
+
+static void put(struct nldev_answer *a, uint16_t type, const void *value,
+		size_t bytes)
+{
+	struct nlattr *attr = take(a, NLA_HDRLEN + bytes);
+
+	if (!attr)
+		return;
+	attr->nla_type = type;
+	attr->nla_len = (uint16_t)(NLA_HDRLEN + bytes);
+	memcpy((char *)attr + NLA_HDRLEN, value, bytes);
+}
+
+static void put_u8(struct nldev_answer *a, uint16_t type, uint8_t value)
+{
+	put(a, type, &value, sizeof(value));
+}
+
+static void put_u32(struct nldev_answer *a, uint16_t type, uint32_t value)
+{
+	put(a, type, &value, sizeof(value));
+}
+
+static void put_u64(struct nldev_answer *a, uint16_t type, uint64_t value)
+{
+	put(a, type, &value, sizeof(value));
+}
+
+static void put_text(struct nldev_answer *a, uint16_t type, const char *text)
+{
+	put(a, type, text, strlen(text) + 1);
+}
+
+/* netlink(7): 0 acknowledges; the request's header is in it. */
+static void put_error(struct nldev_answer *a, const struct nlmsghdr *request,
+		      int error, const char *why)
+{
+	bool explains = why && a->explains;
+	uint16_t flags =
+		explains ? NLM_F_CAPPED | NLM_F_ACK_TLVS : NLM_F_CAPPED;
+	struct nlmsghdr *h = begin(a, NLMSG_ERROR, flags, request);
+	struct nlmsgerr *e = h ? take(a, sizeof(*e)) : NULL;
+
+	if (!e)
+		return;
+	e->error = error;
+	e->msg = *request;
+	if (explains)
+		put_text(a, NLMSGERR_ATTR_MSG, why);
+	end(a, h);
+}
+
+static void put_done(struct nldev_answer *a, const struct nlmsghdr *request,
+		     int error)
+{
+	struct nlmsghdr *h = begin(a, NLMSG_DONE, NLM_F_MULTI, request);
+	void *status = h ? take(a, sizeof(error)) : NULL;
+
+	if (!status)
+		return;
+	memcpy(status, &error, sizeof(error));
+	end(a, h);
+}
+
+/* A number of 32 bits among the attributes, or NOTHING. */
+static int64_t find(const struct nlmsghdr *request, uint16_t type)
+{
+	const char *at = (const char *)request + NLMSG_HDRLEN;
+	size_t left = request->nlmsg_len - NLMSG_HDRLEN;
+	struct nlattr attr;
+	uint32_t value;
+
+	while (left >= sizeof(attr)) {
+		size_t all;
+
+		memcpy(&attr, at, sizeof(attr));
+		all = NLA_ALIGN((size_t)attr.nla_len);
+		if (attr.nla_len < NLA_HDRLEN || attr.nla_len > left)
+			break;
+		if ((attr.nla_type & NLA_TYPE_MASK) == type &&
+		    attr.nla_len == NLA_HDRLEN + sizeof(value)) {
+			memcpy(&value, at + NLA_HDRLEN, sizeof(value));
+			return value;
+		}
+		if (all >= left)
+			break;
+		at += all;
+		left -= all;
+	}
+	return NOTHING;
+}
+
+static void put_handle(struct nldev_answer *a, const struct device *d)
+{
+	put_u32(a, RDMA_NLDEV_ATTR_DEV_INDEX, d->index);
+	put_text(a, RDMA_NLDEV_ATTR_DEV_NAME, d->name);
+	/* of a device how many there are, of a port which it is: both are 1 */
+	put_u32(a, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
+}
+
+/* What the kernel's fill_dev_info has, but for the capabilities' bits, which
+ * the tree does not tell. */
+static void put_device(struct nldev_answer *a, const struct device *d)
+{
+	put_handle(a, d);
+	put_text(a, RDMA_NLDEV_ATTR_FW_VERSION, d->firmware);
+	put_u64(a, RDMA_NLDEV_ATTR_NODE_GUID, d->node_guid);
+	put_u64(a, RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, d->image_guid);
+	put_u8(a, RDMA_NLDEV_ATTR_DEV_NODE_TYPE, d->node_type);
+	put_u8(a, RDMA_NLDEV_ATTR_DEV_DIM, 0);
+	put_text(a, RDMA_NLDEV_ATTR_DEV_PROTOCOL, "roce");
+}
+
+/* fill_port_info, for a port that is Ethernet. */
+static void put_port(struct nldev_answer *a, const struct device *d)
+{
+	put_handle(a, d);
+	put_u8(a, RDMA_NLDEV_ATTR_PORT_STATE, d->state);
+	put_u8(a, RDMA_NLDEV_ATTR_PORT_PHYS_STATE, d->phys_state);
+	if (!d->ifindex)
+		return;
+	put_u32(a, RDMA_NLDEV_ATTR_NDEV_INDEX, d->ifindex);
+	put_text(a, RDMA_NLDEV_ATTR_NDEV_NAME, d->netdev);
+}
+
+static void put_one(struct nldev_answer *a, const struct nlmsghdr *request,
+		    const struct device *d, uint16_t flags)
+{
+	struct nlmsghdr *h = begin(a, request->nlmsg_type, flags, request);
+
+	if (!h)
+		return;
+	if (request->nlmsg_type == GET)
+		put_device(a, d);
+	else
+		put_port(a, d);
+	end(a, h);
+}
+
+/* Of devices all; of ports those of one device, as the kernel asks for it. */
+static void dump(struct nldev_answer *a, const struct nlmsghdr *request,
+		 const struct device *devices, uint32_t count)
+{
+	bool all = request->nlmsg_type == GET;
+	int64_t index = find(request, RDMA_NLDEV_ATTR_DEV_INDEX);
+	int error = all || index < count ? 0 : -ENODEV;
+
+	if (!all && index == NOTHING)
+		error = -EINVAL;
+	for (uint32_t i = 0; i < count && !error; i++)
+		if (all || devices[i].index == index)
+			put_one(a, request, &devices[i], NLM_F_MULTI);
+	put_done(a, request, error);
+}
+
+static void get(struct nldev_answer *a, const struct nlmsghdr *request,
+		const struct device *devices, uint32_t count)
+{
+	int64_t index = find(request, RDMA_NLDEV_ATTR_DEV_INDEX);
+	bool is_port = request->nlmsg_type == PORT_GET;
+
+	if (index == NOTHING || index >= count ||
+	    (is_port && find(request, RDMA_NLDEV_ATTR_PORT_INDEX) != 1)) {
+		put_error(a, request, -EINVAL, NULL);
+		return;
+	}
+	put_one(a, request, &devices[index], 0);
+	if (request->nlmsg_flags & NLM_F_ACK)
+		put_error(a, request, 0, NULL);
+}
+
+void nldev_answer(struct nldev_answer *a, const struct nlmsghdr *request,
+		  const struct device *devices, uint32_t count)
+{
+	uint16_t type = request->nlmsg_type;
+
+	if (type < NLMSG_MIN_TYPE || !(request->nlmsg_flags & NLM_F_REQUEST)) {
+		if (request->nlmsg_flags & NLM_F_ACK)
+			put_error(a, request, 0, NULL);
+	} else if (type != GET && type != PORT_GET) {
+		put_error(a, request, -EOPNOTSUPP, sentence);
+	} else if ((request->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP) {
+		dump(a, request, devices, count);
+	} else {
+		get(a, request, devices, count);
+	}
+}
