@@ -231,6 +231,9 @@ with open("/proc/self/limits") as f:
 
 
 t.case("relative paths, folders' descriptors, glob and nftw", calls)
+t.case("ibstat sees the port", says(
+    ["ibstat"], "CA 'adv0'(.|\n)*State: Active(.|\n)*Ethernet"), "shim",
+    "ibstat")
 for argv, wanted in (
         (["rdma", "link", "show"],
          r"^link adv0/1 state ACTIVE physical_state LINK_UP netdev \S+ *\n$"),

@@ -113,18 +113,81 @@ static void a_device_list_is_sorted_by_name(void **state)
 	umad_free_ca_device_list(list);
 }
 
-static void without_a_port_lists_are_empty_and_names_unknown(void **state)
+static void no_port_takes_datagrams(void **state)
 {
-	char names[2][UMAD_CA_NAME_LEN];
-	umad_ca_t ca;
-
 	setenv("ADVERB_EXPLAIN", "0", 1);
 	assert_int_equal(umad_init(), 0);
-	assert_int_equal(umad_get_cas_names(names, 2), 0);
-	assert_null(umad_get_ca_device_list());
-	assert_int_equal(umad_get_ca(NULL, &ca), -ENODEV);
 	assert_int_equal(umad_open_port(NULL, 0), -ENODEV);
+	assert_int_equal(umad_open_port("adv0", 1), -ENODEV);
 	assert_int_equal(umad_poll(3, 0), -EINVAL);
+}
+
+static void expect_port(const umad_port_t *port, __be64 node)
+{
+	assert_string_equal(port->ca_name, "adv0");
+	assert_int_equal(port->portnum, 1);
+	assert_int_equal(port->base_lid, 0);
+	assert_int_equal(port->rate, 100);
+	assert_true(port->state == 1 || port->state == 4);
+	assert_string_equal(port->link_layer, "Ethernet");
+	assert_int_equal(be32toh(port->capmask), 0x00010000);
+	assert_int_equal(port->pkeys_size, 1);
+	assert_int_equal(port->pkeys[0], 0xffff);
+	/* GID 0, which a link-local address has */
+	assert_int_equal(be64toh(port->gid_prefix), 0xfe80000000000000);
+	assert_int_equal(port->port_guid, node);
+}
+
+/* lo is the only interface that every machine has. */
+static void the_first_adapter_is_what_libibverbs_says(void **state)
+{
+	char names[2][UMAD_CA_NAME_LEN];
+	struct umad_device_node *list;
+	__be64 guids[2];
+	umad_port_t port;
+	umad_ca_t ca;
+
+	assert_int_equal(umad_get_cas_names(names, 2), 1);
+	assert_string_equal(names[0], "adv0");
+	assert_int_equal(umad_get_cas_names(names, 0), 0);
+	list = umad_get_ca_device_list();
+	assert_non_null(list);
+	assert_string_equal(list->ca_name, "adv0");
+	assert_null(list->next);
+	umad_free_ca_device_list(list);
+	assert_int_equal(umad_get_ca("adv0", &ca), 0);
+	assert_int_equal(ca.node_type, 1);
+	assert_int_equal(ca.numports, 1);
+	assert_string_equal(ca.fw_ver, "1.0");
+	assert_null(ca.ports[0]);
+	expect_port(ca.ports[1], ca.node_guid);
+	assert_int_equal(umad_get_ca_portguids(NULL, guids, 1), -ENOMEM);
+	assert_int_equal(umad_get_ca_portguids(NULL, guids, 2), 2);
+	assert_int_equal(guids[0], 0);
+	assert_int_equal(guids[1], ca.node_guid);
+	assert_int_equal(umad_release_ca(&ca), 0);
+	assert_null(ca.ports[1]);
+	assert_int_equal(umad_get_port(NULL, 0, &port), 0);
+	assert_string_equal(port.ca_name, "adv0");
+	assert_int_equal(umad_release_port(&port), 0);
+}
+
+static void what_there_is_not_is_enodev(void **state)
+{
+	umad_port_t port;
+	__be64 guid;
+	umad_ca_t ca;
+
+	assert_int_equal(umad_get_ca("adv9", &ca), -ENODEV);
+	assert_int_equal(umad_get_port("adv0", 2, &port), -ENODEV);
+	assert_int_equal(umad_get_port("adv9", 1, &port), -ENODEV);
+	assert_int_equal(umad_get_ca_portguids("adv9", &guid, 1), -ENODEV);
+}
+
+static int set_devices(void **state)
+{
+	setenv("ADVERB_DEVICES", "lo", 1);
+	return 0;
 }
 
 int main(void)
@@ -137,9 +200,10 @@ int main(void)
 		cmocka_unit_test(classes_methods_and_attributes_have_words),
 		cmocka_unit_test(statuses_have_words),
 		cmocka_unit_test(a_device_list_is_sorted_by_name),
-		cmocka_unit_test(
-			without_a_port_lists_are_empty_and_names_unknown),
+		cmocka_unit_test(no_port_takes_datagrams),
+		cmocka_unit_test(the_first_adapter_is_what_libibverbs_says),
+		cmocka_unit_test(what_there_is_not_is_enodev),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, set_devices, NULL);
 }

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which channel adapters there are, and what they and their one port are: what
+ * libibverbs lists, and the files of its tree.  Nothing is opened.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/umad.h>
+#include <infiniband/verbs.h>
+
+/* libibverbs, for tools; in no header. */
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
+			size_t size);
+
+#define PORT  1
+#define PKEYS 1 /* a table of the default key alone */
+
+static int unknown(void)
+{
+	errno = ENODEV;
+	return -ENODEV;
+}
+
+/* A file's text, cut to @size with its end; "": there is none. */
+static void read_text(const char *folder, const char *name, char *text,
+		      size_t size)
+{
+	char line[128] = "";
+
+	if (ibv_read_sysfs_file(folder, name, line, sizeof(line)) < 0)
+		line[0] = '\0';
+	snprintf(text, size, "%.*s", (int)size - 1, line);
+}
+
+/* The number that a file begins with, in the base that it shows. */
+static unsigned read_number(const char *folder, const char *name)
+{
+	char text[64];
+
+	read_text(folder, name, text, sizeof(text));
+	return (unsigned)strtoul(text, NULL, 0);
+}
+
+/* Words of 16 bits between colons, the last four of them: a GUID, or half of a
+ * GID. */
+static __be64 parse_guid(const char *text)
+{
+	uint64_t guid = 0;
+
+	for (const char *word = text; word && *word; word = strchr(word, ':')) {
+		word += *word == ':';
+		guid = guid << 16 | (strtoul(word, NULL, 16) & 0xffff);
+	}
+	return htobe64(guid);
+}
+
+static __be64 read_guid(const char *folder, const char *name)
+{
+	char text[64];
+
+	read_text(folder, name, text, sizeof(text));
+	return parse_guid(text);
+}
+
+static void read_gid(const char *folder, umad_port_t *port)
+{
+	char text[64], *half = text;
+
+	read_text(folder, "gids/0", text, sizeof(text));
+	port->port_guid = parse_guid(text); /* the rest is shifted out */
+	for (int i = 0; half && i < 4; i++)
+		half = strchr(half + 1, ':');
+	if (half)
+		*half = '\0';
+	port->gid_prefix = parse_guid(text);
+}
+
+/* The folder of an adapter's files; of the first one for NULL.  False: there is
+ * no such adapter. */
+static bool find(const char *ca_name, char folder[IBV_SYSFS_PATH_MAX],
+		 char name[UMAD_CA_NAME_LEN])
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	bool found = false;
+
+	for (int i = 0; list && list[i] && !found; i++) {
+		const char *own = ibv_get_device_name(list[i]);
+
+		found = !ca_name || strcmp(own, ca_name) == 0;
+		if (!found)
+			continue;
+		memcpy(folder, list[i]->ibdev_path, IBV_SYSFS_PATH_MAX);
+		snprintf(name, UMAD_CA_NAME_LEN, "%.*s", UMAD_CA_NAME_LEN - 1,
+			 own);
+	}
+	if (list)
+		ibv_free_device_list(list);
+	return found;
+}
+
+static int read_port(const char *ca_folder, const char *name, umad_port_t *port)
+{
+	char folder[IBV_SYSFS_PATH_MAX + 16];
+
+	snprintf(folder, sizeof(folder), "%s/ports/%d", ca_folder, PORT);
+	memset(port, 0, sizeof(*port));
+	port->pkeys = calloc(PKEYS, sizeof(*port->pkeys));
+	if (!port->pkeys) {
+		errno = ENOMEM;
+		return -ENOMEM;
+	}
+	snprintf(port->ca_name, sizeof(port->ca_name), "%s", name);
+	port->portnum = PORT;
+	port->base_lid = read_number(folder, "lid");
+	port->lmc = read_number(folder, "lid_mask_count");
+	port->sm_lid = read_number(folder, "sm_lid");
+	port->sm_sl = read_number(folder, "sm_sl");
+	port->state = read_number(folder, "state");
+	port->phys_state = read_number(folder, "phys_state");
+	port->rate = read_number(folder, "rate");
+	port->capmask = htobe32(read_number(folder, "cap_mask"));
+	port->pkeys_size = PKEYS;
+	port->pkeys[0] = (uint16_t)read_number(folder, "pkeys/0");
+	read_gid(folder, port);
+	read_text(folder, "link_layer", port->link_layer,
+		  sizeof(port->link_layer));
+	return 0;
+}
+
+int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	int count = 0;
+
+	for (; list && list[count] && count < max; count++)
+		snprintf(cas[count], UMAD_CA_NAME_LEN, "%.*s",
+			 UMAD_CA_NAME_LEN - 1,
+			 ibv_get_device_name(list[count]));
+	if (list)
+		ibv_free_device_list(list);
+	return count;
+}
+
+/* A node and its name are one allocation. */
+static struct umad_device_node *new_node(const char *name)
+{
+	size_t bytes = strlen(name) + 1;
+	struct umad_device_node *node = malloc(sizeof(*node) + bytes);
+
+	if (!node)
+		return NULL;
+	node->next = NULL;
+	node->ca_name = memcpy(node + 1, name, bytes);
+	return node;
+}
+
+struct umad_device_node *umad_get_ca_device_list(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct umad_device_node *head = NULL, **end = &head;
+
+	errno = 0; /* NULL means "none", unless it says why */
+	for (int i = 0; list && list[i]; i++) {
+		*end = new_node(ibv_get_device_name(list[i]));
+		if (!*end) {
+			umad_free_ca_device_list(head);
+			head = NULL;
+			errno = ENOMEM;
+			break;
+		}
+		end = &(*end)->next;
+	}
+	if (list)
+		ibv_free_device_list(list);
+	return head;
+}
+
+void umad_free_ca_device_list(struct umad_device_node *head)
+{
+	while (head) {
+		struct umad_device_node *next = head->next;
+
+		free(head);
+		head = next;
+	}
+}
+
+int umad_get_ca(const char *ca_name, umad_ca_t *ca)
+{
+	char folder[IBV_SYSFS_PATH_MAX], name[UMAD_CA_NAME_LEN];
+	int err;
+
+	if (!find(ca_name, folder, name))
+		return unknown();
+	memset(ca, 0, sizeof(*ca));
+	memcpy(ca->ca_name, name, sizeof(name));
+	ca->node_type = read_number(folder, "node_type");
+	ca->numports = PORT;
+	read_text(folder, "fw_ver", ca->fw_ver, sizeof(ca->fw_ver));
+	read_text(folder, "hca_type", ca->ca_type, sizeof(ca->ca_type));
+	read_text(folder, "hw_rev", ca->hw_ver, sizeof(ca->hw_ver));
+	ca->node_guid = read_guid(folder, "node_guid");
+	ca->system_guid = read_guid(folder, "sys_image_guid");
+	ca->ports[PORT] = calloc(1, sizeof(umad_port_t));
+	if (!ca->ports[PORT]) {
+		errno = ENOMEM;
+		return -ENOMEM;
+	}
+	err = read_port(folder, name, ca->ports[PORT]);
+	if (err)
+		umad_release_ca(ca);
+	return err;
+}
+
+/* Port 0 is the first that there is. */
+int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
+{
+	char folder[IBV_SYSFS_PATH_MAX], name[UMAD_CA_NAME_LEN];
+
+	if ((portnum && portnum != PORT) || !find(ca_name, folder, name))
+		return unknown();
+	return read_port(folder, name, port);
+}
+
+/* By port number; there is no port 0. */
+int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max)
+{
+	umad_ca_t ca;
+	int count = 0;
+
+	if (umad_get_ca(ca_name, &ca))
+		return -ENODEV;
+	if (portguids && max <= PORT) {
+		count = -ENOMEM;
+	} else if (portguids) {
+		portguids[0] = 0;
+		portguids[PORT] = ca.ports[PORT]->port_guid;
+		count = PORT + 1;
+	}
+	umad_release_ca(&ca);
+	return count;
+}
+
+/* The caller owns the struct; the table of keys in it is ours. */
+int umad_release_port(umad_port_t *port)
+{
+	free(port->pkeys);
+	port->pkeys = NULL;
+	port->pkeys_size = 0;
+	return 0;
+}
+
+int umad_release_ca(umad_ca_t *ca)
+{
+	for (int i = 0; i < UMAD_CA_MAX_PORTS; i++) {
+		if (!ca->ports[i])
+			continue;
+		umad_release_port(ca->ports[i]);
+		free(ca->ports[i]);
+		ca->ports[i] = NULL;
+	}
+	return 0;
+}
