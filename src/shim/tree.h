@@ -4,9 +4,9 @@
  * and the shim, which shows it, must agree on.  Network namespaces differ in
  * their interfaces, so each has a tree.  Allocates nothing.
  *
- * In /tmp anybody may have a folder, and who is root of a user namespace has
- * the number of every other root: it is the first of a few names that nobody
- * else has.
+ * In /tmp, and in /dev/shm where that cannot be written, anybody may have a
+ * folder, and who is root of a user namespace has the number of every other
+ * root: it is the first of a few names that nobody else has.
  */
 #ifndef SHIM_TREE_H
 #define SHIM_TREE_H
@@ -43,6 +43,12 @@ static inline int tree_own(const char *below, char *text, size_t size)
 	return n;
 }
 
+/* Where everybody may write, if there is no folder of the user's own. */
+static inline const char *tree_common(void)
+{
+	return access("/tmp", W_OK) ? "/dev/shm" : "/tmp";
+}
+
 /* False if it does not fit. */
 static inline bool tree_path(char *text, size_t size)
 {
@@ -59,7 +65,7 @@ static inline bool tree_path(char *text, size_t size)
 	if (runtime && *runtime)
 		n = snprintf(text, size, "%s", runtime);
 	else
-		n = tree_own(has_own ? user : "/tmp", text, size);
+		n = tree_own(has_own ? user : tree_common(), text, size);
 	if (n < (int)size)
 		n += snprintf(text + n, size - (size_t)n, "/sysfs-%ju",
 			      (uintmax_t)ns.st_ino);
