@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -24,6 +25,7 @@
 struct image {
 	const unsigned char *bytes;
 	size_t size;
+	Elf64_Ehdr head;
 };
 
 /* A pointer into the file, or NULL if the range is not within it. */
@@ -34,85 +36,164 @@ static const void *at(const struct image *im, size_t offset, size_t size)
 	return im->bytes + offset;
 }
 
-static bool has_rpath(const struct image *im, const Elf64_Phdr *dynamic)
+/* The string at this offset, or "" if it does not end within the file. */
+static const char *text_at(const struct image *im, size_t offset)
 {
-	bool rpath = false;
-	size_t count = dynamic->p_filesz / sizeof(Elf64_Dyn);
+	const char *text = at(im, offset, 1);
 
-	for (size_t i = 0; i < count; i++) {
-		Elf64_Dyn dyn;
-		const void *p = at(im, dynamic->p_offset + i * sizeof(dyn),
-				   sizeof(dyn));
+	if (!text || !memchr(text, '\0', im->size - offset))
+		return "";
+	return text;
+}
 
-		if (!p)
-			return false;
-		memcpy(&dyn, p, sizeof(dyn));
-		if (dyn.d_tag == DT_NULL)
-			break;
+static bool read_segment(const struct image *im, size_t i, Elf64_Phdr *ph)
+{
+	const void *p = at(im, im->head.e_phoff + i * sizeof(*ph), sizeof(*ph));
+
+	if (p)
+		memcpy(ph, p, sizeof(*ph));
+	return p;
+}
+
+static bool read_entry(const struct image *im, const Elf64_Phdr *dynamic,
+		       size_t i, Elf64_Dyn *dyn)
+{
+	const void *p;
+
+	if (i >= dynamic->p_filesz / sizeof(*dyn))
+		return false;
+	p = at(im, dynamic->p_offset + i * sizeof(*dyn), sizeof(*dyn));
+	if (!p)
+		return false;
+	memcpy(dyn, p, sizeof(*dyn));
+	return dyn->d_tag != DT_NULL;
+}
+
+/* Where in the file the byte of this address lies; 0: nowhere. */
+static size_t place_of(const struct image *im, Elf64_Addr address)
+{
+	Elf64_Phdr ph;
+
+	for (size_t i = 0; i < im->head.e_phnum; i++) {
+		if (!read_segment(im, i, &ph))
+			return 0;
+		if (ph.p_type == PT_LOAD && address >= ph.p_vaddr &&
+		    address - ph.p_vaddr < ph.p_filesz)
+			return ph.p_offset + (address - ph.p_vaddr);
+	}
+	return 0;
+}
+
+/* Those before gcc 8's know no option that lets another come first. */
+static bool is_old_asan(const char *needed)
+{
+	static const char name[] = "libasan.so.";
+	size_t len = sizeof(name) - 1;
+
+	return strncmp(needed, name, len) == 0 && needed[len] >= '0' &&
+	       needed[len] <= '4' && !needed[len + 1];
+}
+
+static void read_dynamic(const struct image *im, const Elf64_Phdr *ph,
+			 struct binary_facts *facts)
+{
+	const char *rpath = NULL, *runpath = NULL;
+	size_t strings = 0; /* 0: there are none */
+	Elf64_Dyn dyn;
+
+	for (size_t i = 0; read_entry(im, ph, i, &dyn); i++)
+		if (dyn.d_tag == DT_STRTAB)
+			strings = place_of(im, dyn.d_un.d_ptr);
+	for (size_t i = 0; read_entry(im, ph, i, &dyn); i++) {
+		const char *text = "";
+
+		if (strings)
+			text = text_at(im, strings + dyn.d_un.d_val);
 		if (dyn.d_tag == DT_RUNPATH)
-			return false;
-		if (dyn.d_tag == DT_RPATH)
-			rpath = true;
+			runpath = text;
+		else if (dyn.d_tag == DT_RPATH)
+			rpath = text;
+		else if (dyn.d_tag == DT_NEEDED)
+			facts->old_asan |= is_old_asan(text);
 	}
-	return rpath;
+	facts->rpath = rpath && !runpath;
+	if (!runpath)
+		runpath = rpath ? rpath : "";
+	snprintf(facts->search, sizeof(facts->search), "%s", runpath);
 }
 
-static void read_segments(const struct image *im, const Elf64_Ehdr *head,
-			  struct binary_facts *facts)
+static void read_segments(const struct image *im, struct binary_facts *facts)
 {
+	Elf64_Phdr ph;
+
 	facts->kind = BINARY_STATIC;
-	for (size_t i = 0; i < head->e_phnum; i++) {
-		Elf64_Phdr ph;
-		const void *p =
-			at(im, head->e_phoff + i * sizeof(ph), sizeof(ph));
-
-		if (!p)
+	for (size_t i = 0; i < im->head.e_phnum; i++) {
+		if (!read_segment(im, i, &ph))
 			return;
-		memcpy(&ph, p, sizeof(ph));
-		if (ph.p_type == PT_INTERP)
+		if (ph.p_type == PT_INTERP) {
+			const char *loader = text_at(im, ph.p_offset);
+
 			facts->kind = BINARY_DYNAMIC;
+			facts->musl = strstr(loader, "/ld-musl-");
+		}
 		if (ph.p_type == PT_DYNAMIC)
-			facts->rpath = has_rpath(im, &ph);
+			read_dynamic(im, &ph, facts);
 	}
 }
 
-static void read_image(const struct image *im, struct binary_facts *facts)
+/* execve(2): blanks, the interpreter, and what is behind a blank is for it. */
+static void read_script(const struct image *im, struct binary_facts *facts)
 {
-	Elf64_Ehdr head;
-	const void *p = at(im, 0, sizeof(head));
+	const char *text = (const char *)im->bytes;
+	size_t i = 2, len = 0;
 
 	facts->kind = BINARY_SCRIPT;
-	facts->rpath = false;
-	if (im->size < EI_NIDENT || memcmp(im->bytes, ELFMAG, SELFMAG) != 0)
+	if (im->size < 2 || memcmp(text, "#!", 2) != 0)
 		return;
+	while (i < im->size && (text[i] == ' ' || text[i] == '\t'))
+		i++;
+	while (i + len < im->size && text[i + len] && len < PATH_MAX - 1 &&
+	       !strchr(" \t\n", text[i + len]))
+		len++;
+	memcpy(facts->interpreter, text + i, len);
+	facts->interpreter[len] = '\0';
+}
+
+static void read_image(struct image *im, struct binary_facts *facts)
+{
+	const void *p = at(im, 0, sizeof(im->head));
+
+	if (im->size < EI_NIDENT || memcmp(im->bytes, ELFMAG, SELFMAG) != 0) {
+		read_script(im, facts);
+		return;
+	}
 	facts->kind = BINARY_FOREIGN;
 	if (!p || im->bytes[EI_CLASS] != ELFCLASS64)
 		return;
-	memcpy(&head, p, sizeof(head));
-	if (OUR_MACHINE != EM_NONE && head.e_machine != OUR_MACHINE)
+	memcpy(&im->head, p, sizeof(im->head));
+	if (OUR_MACHINE != EM_NONE && im->head.e_machine != OUR_MACHINE)
 		return;
-	if (head.e_phentsize == sizeof(Elf64_Phdr))
-		read_segments(im, &head, facts);
+	if (im->head.e_phentsize == sizeof(Elf64_Phdr))
+		read_segments(im, facts);
 }
 
 int binary_read(const char *path, struct binary_facts *facts)
 {
-	struct image im = {NULL, 0};
+	struct image im = {.bytes = NULL};
 	struct stat st;
 	void *map;
 	int err = 0;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
+	*facts = (struct binary_facts){.kind = BINARY_SCRIPT};
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st) < 0) {
 		err = -errno;
 		goto close_fd;
 	}
-	if (st.st_size <= 0) {
-		read_image(&im, facts);
+	if (st.st_size <= 0)
 		goto close_fd;
-	}
 	im.size = (size_t)st.st_size;
 	map = mmap(NULL, im.size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED) {

@@ -3,11 +3,13 @@
  * binary: what the dynamic loader will make of a program file.
  *
  * Reads just enough of an ELF file (System V gABI, chapters 4 and 5) to say
- * whether LD_LIBRARY_PATH can reach it.  No allocation kept, no lock.
+ * whether LD_LIBRARY_PATH and LD_PRELOAD can reach it, and of a script which
+ * interpreter it names.  No allocation kept, no lock.
  */
 #ifndef TOOLS_BINARY_H
 #define TOOLS_BINARY_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 enum binary_kind {
@@ -19,7 +21,16 @@ enum binary_kind {
 
 struct binary_facts {
 	enum binary_kind kind;
-	bool rpath; /* DT_RPATH without DT_RUNPATH: beats LD_LIBRARY_PATH */
+	/* DT_RPATH without DT_RUNPATH: beats LD_LIBRARY_PATH */
+	bool rpath;
+	/* its loader is musl's, which takes no library of ours */
+	bool musl;
+	/* it ends if a library comes before its AddressSanitizer */
+	bool old_asan;
+	/* DT_RUNPATH, or else DT_RPATH, as written; "": neither */
+	char search[PATH_MAX];
+	/* the interpreter of a script, behind "#!"; "": none is named */
+	char interpreter[PATH_MAX];
 };
 
 /* Reads @path into @facts.  Returns 0 or -errno. */

@@ -3,6 +3,8 @@
 
 #include "image.h"
 #include "launch.h"
+#include "loader.h"
+#include "vendor.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -23,17 +25,29 @@ static const char conf_path[] = "etc/ld.so.conf.d/00-adverb.conf";
 static const char conf_text[] =
 	"# adverb install; adverb uninstall removes it\n"
 	"/" LIB "\n";
+/*
+ * The vendors' libraries come after everybody else's, so that the system's own
+ * win, also those that are installed later.  The loader's own folders are in no
+ * file on some systems, and would come last of all: they are named here.
+ */
+static const char vendor_conf_path[] = "etc/ld.so.conf.d/zz-adverb.conf";
+static const char vendor_conf_head[] =
+	"# adverb install; adverb uninstall removes it\n"
+	"/lib/x86_64-linux-gnu\n"
+	"/usr/lib/x86_64-linux-gnu\n"
+	"/lib64\n"
+	"/usr/lib64\n"
+	"/lib\n"
+	"/usr/lib\n";
 static const char main_conf_path[] = "etc/ld.so.conf";
 static const char main_conf_text[] = "include /etc/ld.so.conf.d/*.conf\n";
 
 /* Beside the libraries. */
 static const char *const libraries[] = {
-	"libibverbs.so.1", "librdmacm.so.1",	"libibumad.so.3",
-	"libmlx5.so.1",	   "libmlx4.so.1",	"libefa.so.1",
-	"libmana.so.1",	   "libadverb-shim.so", "adverbd",
+	"libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3",
+	LOADER_SHIM,	   "adverbd",
 };
 
-/* Beside this program, in a build tree or installed. */
 static const struct {
 	const char *built, *installed, *to;
 } programs[] = {
@@ -57,6 +71,7 @@ struct plan {
 		char to[IMAGE_PATH];
 	} files[IMAGE_MAX];
 	size_t count;
+	char vendor_conf[2048];
 };
 
 static int plan_add(struct plan *p, const char *from, const char *to)
@@ -83,17 +98,49 @@ static int beside(const char *built, const char *installed, char *path)
 	return launch_beside(installed, path);
 }
 
+/* The vendors' libraries, in folders as ours are here. */
+static int plan_vendors(struct plan *p, const char *libdir)
+{
+	static struct vendor all[VENDOR_MAX];
+	int count = vendor_list(libdir, all), err = 0;
+	size_t n = (size_t)snprintf(p->vendor_conf, sizeof(p->vendor_conf),
+				    "%s", vendor_conf_head);
+
+	for (int i = 0; !err && i < count; i++) {
+		const char *name = strrchr(all[i].folder, '/') + 1;
+		char from[PATH_MAX + 80], to[IMAGE_PATH];
+
+		snprintf(from, sizeof(from), "%s/%s", all[i].folder,
+			 all[i].library);
+		snprintf(to, sizeof(to), LIB "/vendor/%s/%s", name,
+			 all[i].library);
+		err = plan_add(p, from, to);
+		n += (size_t)snprintf(p->vendor_conf + n,
+				      sizeof(p->vendor_conf) - n,
+				      "/" LIB "/vendor/%s\n", name);
+	}
+	return err;
+}
+
+static int plan_libraries(struct plan *p, const char *libdir)
+{
+	char path[PATH_MAX + 64], to[IMAGE_PATH];
+	int err = 0;
+
+	for (size_t i = 0; !err && i < COUNT(libraries); i++) {
+		snprintf(path, sizeof(path), "%s/%s", libdir, libraries[i]);
+		snprintf(to, sizeof(to), LIB "/%s", libraries[i]);
+		err = plan_add(p, path, to);
+	}
+	return err || plan_vendors(p, libdir);
+}
+
 static int plan_files(struct plan *p)
 {
 	char path[PATH_MAX + 64], to[IMAGE_PATH];
 	struct launch l;
-	int err = launch_init(&l);
+	int err = launch_init(&l) || plan_libraries(p, l.libdir);
 
-	for (size_t i = 0; !err && i < COUNT(libraries); i++) {
-		snprintf(path, sizeof(path), "%s/%s", l.libdir, libraries[i]);
-		snprintf(to, sizeof(to), LIB "/%s", libraries[i]);
-		err = plan_add(p, path, to);
-	}
 	for (size_t i = 0; !err && i < COUNT(programs); i++)
 		err = beside(programs[i].built, programs[i].installed, path) ||
 		      plan_add(p, path, programs[i].to);
@@ -157,6 +204,26 @@ static int refresh_cache(const struct image *im)
 	return -1;
 }
 
+/* The loader's files, in the order in which they are put.  What names a library
+ * comes after it, and goes before it. */
+static int for_texts(struct image *im, const struct plan *p, bool main_conf,
+		     int (*what)(struct image *im, const char *text,
+				 const char *path))
+{
+	int err = what(im, conf_text, conf_path);
+
+	if (!err)
+		err = what(im, p->vendor_conf, vendor_conf_path);
+	if (!err && main_conf)
+		err = what(im, main_conf_text, main_conf_path);
+	return err;
+}
+
+static int expect_text(struct image *im, const char *text, const char *path)
+{
+	return image_expect(im, NULL, text, path);
+}
+
 /* The list first: who is ended in the midst can install again, or undo. */
 static int announce_all(struct image *im, const struct plan *p, bool main_conf)
 {
@@ -165,9 +232,7 @@ static int announce_all(struct image *im, const struct plan *p, bool main_conf)
 	for (size_t i = 0; !err && i < p->count; i++)
 		err = image_expect(im, p->files[i].from, NULL, p->files[i].to);
 	if (!err)
-		err = image_expect(im, NULL, conf_text, conf_path);
-	if (!err && main_conf)
-		err = image_expect(im, NULL, main_conf_text, main_conf_path);
+		err = for_texts(im, p, main_conf, expect_text);
 	return err ? err : image_announce(im);
 }
 
@@ -183,9 +248,7 @@ static int put_all(struct image *im, const struct plan *p)
 		err = image_put(im, p->files[i].from, p->files[i].to, mode);
 	}
 	if (!err)
-		err = image_put_text(im, conf_text, conf_path);
-	if (!err && main_conf)
-		err = image_put_text(im, main_conf_text, main_conf_path);
+		err = for_texts(im, p, main_conf, image_put_text);
 	return err ? err : image_settle(im);
 }
 
@@ -193,6 +256,7 @@ static bool is_free(const struct image *im, const struct plan *p)
 {
 	bool taken = image_is_taken(im, conf_path);
 
+	taken |= image_is_taken(im, vendor_conf_path);
 	for (size_t i = 0; i < p->count; i++)
 		taken |= image_is_taken(im, p->files[i].to);
 	return !taken;

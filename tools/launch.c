@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "launch.h"
 
-#include "binary.h"
+#include "loader.h"
 
 #include "host/host.h"
 #include "shim/tree.h"
@@ -17,6 +17,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+/* What must be there. */
+#define LIBRARY "libibverbs.so.1"
+
 const char launch_help[] =
 	"  --pcap FILE      write every frame to FILE (pcapng, opens in "
 	"Wireshark)\n"
@@ -29,12 +32,6 @@ const char launch_help[] =
 	"but\n"
 	"                   stopped is given up like a dead one\n"
 	"  --device LIST    the interfaces that become devices (eth0,lo)\n";
-
-/* In the order of need: the first must exist, the others may. */
-static const char *const libraries[] = {
-	"libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3", "libmlx5.so.1",
-	"libmlx4.so.1",	   "libefa.so.1",    "libmana.so.1",
-};
 
 int launch_beside(const char *name, char *path)
 {
@@ -58,7 +55,7 @@ static bool holds_libraries(const char *dir)
 {
 	char path[PATH_MAX + 32];
 
-	snprintf(path, sizeof(path), "%s/%s", dir, libraries[0]);
+	snprintf(path, sizeof(path), "%s/%s", dir, LIBRARY);
 	return access(path, R_OK) == 0;
 }
 
@@ -81,7 +78,7 @@ int launch_init(struct launch *l)
 	fprintf(stderr,
 		"adverb: %s is neither in ../lib/adverb nor in ../lib beside "
 		"this program; build or install adverb completely.\n",
-		libraries[0]);
+		LIBRARY);
 	return -1;
 }
 
@@ -195,6 +192,18 @@ static const char *privilege(const char *path)
 	return NULL;
 }
 
+/* Where the program itself lies. */
+static void find_origin(struct launch *l, const char *path)
+{
+	char *slash;
+
+	if (!realpath(path, l->origin))
+		l->origin[0] = '\0';
+	slash = strrchr(l->origin, '/');
+	if (slash)
+		slash[slash == l->origin] = '\0';
+}
+
 /* What the loader takes for the end of a name in its lists, it cannot have in
  * one.  Says so. */
 static bool has_unfit_name(const struct launch *l)
@@ -213,7 +222,6 @@ static bool has_unfit_name(const struct launch *l)
 int launch_check(struct launch *l, const char *program)
 {
 	char path[PATH_MAX];
-	struct binary_facts facts;
 	const char *why;
 	int err = find_program(program, path);
 
@@ -231,9 +239,9 @@ int launch_check(struct launch *l, const char *program)
 			path, why, path);
 		return 126;
 	}
-	if (binary_read(path, &facts) < 0)
+	if (binary_read(path, &l->facts) < 0)
 		return 0; /* executable but unreadable: let exec judge */
-	switch (facts.kind) {
+	switch (l->facts.kind) {
 	case BINARY_STATIC:
 		fprintf(stderr,
 			"adverb: %s is statically linked and never loads "
@@ -251,36 +259,10 @@ int launch_check(struct launch *l, const char *program)
 	case BINARY_DYNAMIC:
 		break;
 	}
-	if (facts.rpath)
+	find_origin(l, path);
+	if (l->facts.rpath)
 		l->preload = true;
 	return has_unfit_name(l) ? 126 : 0;
-}
-
-/* Puts @item in front of the list in variable @name. */
-static void prepend(const char *name, const char *item)
-{
-	const char *old = getenv(name);
-	char *text;
-
-	if (!old || !*old) {
-		setenv(name, item, 1);
-		return;
-	}
-	if (asprintf(&text, "%s:%s", item, old) < 0)
-		abort();
-	setenv(name, text, 1);
-	free(text);
-}
-
-static void prepend_preload(const struct launch *l, const char *library)
-{
-	char path[PATH_MAX + 32];
-
-	snprintf(path, sizeof(path), "%s/%s", l->libdir, library);
-	if (access(path, R_OK))
-		return;
-	/* a space ends a name in this list, not in LD_LIBRARY_PATH */
-	prepend("LD_PRELOAD", strchr(l->libdir, ' ') ? library : path);
 }
 
 /*
@@ -328,17 +310,11 @@ static int say_not_run(const char *program, int err)
 
 int launch_exec(const struct launch *l, char *const argv[])
 {
-	size_t count = sizeof(libraries) / sizeof(libraries[0]);
-
 	for (int i = 0; i < l->env_count; i++)
 		putenv((char *)(uintptr_t)l->env[i]);
 	if (l->shim)
 		write_tree();
-	prepend("LD_LIBRARY_PATH", l->libdir);
-	for (size_t i = l->preload ? count : 0; i > 0; i--)
-		prepend_preload(l, libraries[i - 1]);
-	if (l->shim)
-		prepend_preload(l, "libadverb-shim.so");
+	loader_set(l);
 	execvp(argv[0], argv);
 	return say_not_run(argv[0], errno);
 }

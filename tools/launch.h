@@ -9,6 +9,8 @@
 #ifndef TOOLS_LAUNCH_H
 #define TOOLS_LAUNCH_H
 
+#include "binary.h"
+
 #include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -21,6 +23,8 @@ struct launch {
 	int env_count;
 	bool shim;    /* preload libadverb-shim.so too */
 	bool preload; /* DT_RPATH: preload our libraries, see launch_check */
+	struct binary_facts facts; /* of the program */
+	char origin[PATH_MAX];	   /* the folder that it is in */
 };
 
 /* The long options run and pair share; the values lie above any char. */

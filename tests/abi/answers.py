@@ -10,7 +10,7 @@ import errno
 import os
 import pathlib
 
-from report import Report
+from report import Report, place
 
 # Library, call, type of the answer, the answer, errno after it.
 CALLS = (
@@ -67,7 +67,7 @@ def main():
     lib = arg.parse_args().lib.resolve()
     report = Report()
     for name, call, kind, answer, sets_errno in CALLS:
-        library = ctypes.CDLL(str(lib / name), use_errno=True)
+        library = ctypes.CDLL(str(place(lib, name)), use_errno=True)
         report.judge(call, ask(library, call, kind, answer, sets_errno))
     report.finish()
 

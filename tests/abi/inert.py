@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-from report import LIBRARIES, Report
+from report import LIBRARIES, Report, place
 
 LOOK = """
 import ctypes, os, sys
@@ -62,7 +62,7 @@ def main():
     arg.add_argument("--lib", required=True, type=pathlib.Path,
                      help="folder of our libraries")
     lib = arg.parse_args().lib.resolve()
-    paths = [str(lib / name) for name in LIBRARIES]
+    paths = [str(place(lib, name)) for name in LIBRARIES]
     env_less = [key for key in os.environ if key.startswith("LD_")]
     for key in env_less:
         del os.environ[key]

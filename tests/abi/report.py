@@ -8,6 +8,20 @@ LIBRARIES = ("libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3",
              "libhns.so.1")
 
 
+def place(lib, library):
+    """The file of ours: in @lib, or in a folder of its own below."""
+    if (lib / library).exists():
+        return lib / library
+    name = library.removeprefix("lib").split(".")[0]
+    return lib / "vendor" / name / library
+
+
+def folders(lib):
+    """Those that hold ours."""
+    return list(dict.fromkeys(str(place(lib, name).parent)
+                              for name in LIBRARIES))
+
+
 def exported(library):
     """The set of `name@node` that a library defines; `@@` counts as `@`."""
     text = subprocess.run(

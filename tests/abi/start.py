@@ -3,8 +3,10 @@
 
 Each ELF file of the packages below that reaches one of our libraries is loaded
 with every symbol bound at once: a program by asking for its help, a library by
-dlopen.  A package that is neither installed nor unpacked under --root (as
-ROOT/PACKAGE/usr/...) is skipped by name."""
+dlopen.  One that links a library of an adapter's vendor is loaded once with our
+inert one, and once with Debian's own over our libibverbs.  A package that is
+neither installed nor unpacked under --root (as ROOT/PACKAGE/usr/...) is skipped
+by name."""
 
 import argparse
 import os
@@ -15,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from report import LIBRARIES, Report
+from report import LIBRARIES, Report, folders, place
 
 PACKAGES = """
 ibverbs-utils perftest rdmacm-utils librdmacm1 infiniband-diags libibmad5
@@ -25,6 +27,8 @@ libiscsi7 librados2 libgloo0 librpma0 opensm libosmvendor5 ibsim-utils
 libumad2sim0 mstflint libopamgt0 libopasadb1 opa-address-resolution
 opa-fastfabric
 """.split()
+
+FACES = LIBRARIES[:3]
 
 # What ours replaces, and providers that only a stock library opens.
 NOT_OURS = re.compile(
@@ -98,8 +102,9 @@ def trace(path, env):
     return dict(re.findall(r"(\S+) => (\S+|not found)", text)), text
 
 
-def dlopen_command(path, lib):
-    """A process that loads a library and fails if a stock one came along."""
+def dlopen_command(path, lib, names):
+    """A process that loads a library and fails if a stock one of these came
+    along."""
     script = ("import ctypes,os,sys\n"
               "ctypes.CDLL(sys.argv[1])\n"
               "ours = [os.path.realpath(path) for path in sys.argv[2:]]\n"
@@ -110,7 +115,7 @@ def dlopen_command(path, lib):
               "path not in ours:\n"
               "        sys.exit('loaded ' + path)\n")
     return [sys.executable, "-c", script, str(path),
-            *(str(lib / name) for name in LIBRARIES)]
+            *(str(place(lib, name)) for name in names)]
 
 
 def verdict(status, error, is_library):
@@ -124,10 +129,10 @@ def verdict(status, error, is_library):
     return ""
 
 
-def judge(report, name, path, lib, env):
+def judge(report, name, path, lib, env, names):
+    """@names: those of ours that it is to take."""
     libraries, text = trace(path, env)
-    mine = {key: value for key, value in libraries.items()
-            if key in LIBRARIES}
+    mine = {key: value for key, value in libraries.items() if key in names}
     if not mine:
         return
     foreign = [value for value in mine.values()
@@ -140,9 +145,17 @@ def judge(report, name, path, lib, env):
     elif absent := ABSENT.search(text):
         report.skip(name, f"needs {absent[1] or absent[2]}, not installed")
     else:
-        command = dlopen_command(path, lib) if is_library else [
+        command = dlopen_command(path, lib, names) if is_library else [
             str(path), "--help"]
         report.judge(name, verdict(*start(command, env), is_library))
+
+
+def judge_own(report, name, path, lib, env):
+    """The same with Debian's own libraries of adapters' vendors, if it links
+    one."""
+    libraries, _ = trace(path, env)
+    if set(libraries) & set(LIBRARIES[len(FACES):]):
+        judge(report, name + ", vendors' own libraries", path, lib, env, FACES)
 
 
 def main():
@@ -160,9 +173,10 @@ def main():
     if not options.lib:
         arg.error("--lib is missing")
     lib = options.lib.resolve()
-    env = dict(os.environ, LD_BIND_NOW="1", ADVERB_EXPLAIN="0",
-               LD_LIBRARY_PATH=":".join(
-                   [str(lib)] + library_folders(options.root)))
+    env = dict(os.environ, LD_BIND_NOW="1", ADVERB_EXPLAIN="0")
+    ours, own = (dict(env, LD_LIBRARY_PATH=":".join(
+        first + library_folders(options.root)))
+        for first in (folders(lib), [str(lib)]))
     report = Report()
     for package in PACKAGES:
         files = files_of(package, options.root)
@@ -170,7 +184,9 @@ def main():
             report.skip(package, "not installed")
             continue
         for path in files:
-            judge(report, f"{package} {path.name}", path, lib, env)
+            name = f"{package} {path.name}"
+            judge(report, name, path, lib, ours, LIBRARIES)
+            judge_own(report, name, path, lib, own)
     report.finish()
 
 

@@ -8,7 +8,7 @@ installed; --stock DIR compares with the libraries in a folder instead, and
 import argparse
 import pathlib
 
-from report import LIBRARIES, Report, exported
+from report import LIBRARIES, Report, exported, place
 
 HERE = pathlib.Path(__file__).parent
 
@@ -80,7 +80,7 @@ def main():
                     for release, path in lists().items()}
     report = Report()
     for library in LIBRARIES:
-        path = options.lib / library
+        path = place(options.lib, library)
         ours = exported(path) if path.exists() else set()
         for release, stock in releases.items():
             compare(report, f"symbols of {library}, release {release}", ours,

@@ -11,6 +11,7 @@ from system import Fail, Skip, Suite, expect
 
 suite = Suite(__doc__)
 LIB = "usr/local/lib/adverb"
+VENDORS = re.compile(r"/lib(mlx4|mlx5|efa|mana|hns)\.so")
 COUNT = 0
 
 
@@ -22,23 +23,28 @@ def libraries(program):
 
 
 class Root:
-    """A system of ibv_devices, its libraries and nothing else; they may come
-    from where ci/setup unpacked them."""
+    """A system of a program or some, their libraries and nothing else: those
+    of adapters' vendors only if that is said.  They may come from where
+    ci/setup unpacked them."""
 
-    def __init__(self):
+    def __init__(self, *programs, vendors=False):
         global COUNT
         COUNT += 1
         self.path = suite.path("root%d" % COUNT)
-        suite.need("ibv_devices")
-        program = shutil.which("ibv_devices")
-        self.add(program, "/usr/bin/ibv_devices")
-        for library in libraries(program):
-            self.add(library, library if library.startswith(("/lib", "/usr"))
-                     else "/usr/lib/" + os.path.basename(library))
+        for name in programs or ["ibv_devices"]:
+            suite.need(name)
+            program = shutil.which(name)
+            self.add(program, "/usr/bin/" + name)
+            for library in libraries(program):
+                if vendors or not VENDORS.search(library):
+                    self.add(library, library
+                             if library.startswith(("/lib", "/usr"))
+                             else "/usr/lib/" + os.path.basename(library))
         self.text("etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n")
         self.text("etc/ld.so.conf.d/x.conf", "/lib/x86_64-linux-gnu\n"
                   "/usr/lib/x86_64-linux-gnu\n")
-        os.mkdir(self.at("proc"))
+        for folder in "proc", "tmp", "dev", "sys":
+            os.mkdir(self.at(folder))
         for folder, _, _ in os.walk(self.path):
             os.chmod(folder, 0o777)
 
@@ -64,11 +70,18 @@ class Root:
         expect(r.status == status, "status %d" % r.status, r)
         return r.output
 
-    def inside(self, *argv):
+    def inside(self, *argv, **env):
         """Runs a program in it."""
-        return suite.run(["unshare", "-Urm", "sh", "-c", "mount --rbind /proc "
-                          '"$0/proc" && exec chroot "$0" "$@"', self.path,
-                          *argv])
+        return suite.run(["unshare", "-Urm", "sh", "-c",
+                          'for f in proc dev sys; do mount --rbind /$f "$0/$f" '
+                          '|| exit; done; exec chroot "$0" "$@"', self.path,
+                          *argv], **env)
+
+    def first(self, library):
+        """The file that the loader's cache has first for it."""
+        said = suite.run(["/sbin/ldconfig", "-r", self.path, "-p"]).output
+        found = re.findall(r"%s .* => (\S+)" % re.escape(library), said)
+        return found[0] if found else None
 
 
 def namespaces():
@@ -96,6 +109,74 @@ def a_program_inside_sees_the_device():
     r = root.inside("/usr/local/bin/adverb", "run", "--",
                     "/usr/bin/ibv_devices")
     expect(r.status == 0 and "adv0" in r.output, "adverb run inside", r)
+
+
+def vendors_libraries(folder, conf, later):
+    """The system's own wins, wherever it lies, installed before or after
+    adverb; without one adverb's stands in."""
+    root = Root("ib_write_bw", vendors=True)
+    own = [path for path in root.files() if VENDORS.search(path)]
+    expect(own, "ib_write_bw links none")
+    if not conf:
+        os.remove(root.at("etc/ld.so.conf.d/x.conf"))
+    place = root.path + folder
+    os.makedirs(place, exist_ok=True)
+    os.chmod(place, 0o777)
+    aside = suite.path("aside%d" % COUNT)
+    os.mkdir(aside)
+    os.chmod(aside, 0o777)
+    for path in own:
+        shutil.move(root.at(path), aside)
+    if later:
+        root.adverb("install")
+    for path in own:
+        name = os.path.basename(path)
+        if later:
+            found = root.first(name)
+            expect(found and found.startswith("/%s/vendor/" % LIB),
+                   "nothing stands in for " + name)
+        shutil.copy(os.path.join(aside, name), place)
+    if later:
+        suite.run(["/sbin/ldconfig", "-r", root.path])
+    else:
+        root.adverb("install")
+    for path in own:
+        found = root.first(os.path.basename(path))
+        expect(found and not found.startswith("/" + LIB),
+               "%s is taken" % found)
+    expect(root.first("libibverbs.so.1") == "/%s/libibverbs.so.1" % LIB,
+           "libibverbs is not ours")
+
+
+def only_what_the_system_lacks():
+    """adverb run names the folders of those alone; and all programs start."""
+    namespaces()
+    for vendors in (), ("efa",), ("efa", "mlx4", "mlx5", "mana", "hns"):
+        root = Root("ib_write_bw", "sh", vendors=True)
+        shell = shutil.which("sh")
+        own = set()
+        for path in root.files():
+            found = VENDORS.search(path)
+            if found and found[1] in vendors:
+                own.add(found[1])
+            elif found:
+                os.remove(root.at(path))
+        suite.run(["/sbin/ldconfig", "-r", root.path])
+        built = root.at("/opt/build")
+        shutil.copytree(suite.build + "/lib", built + "/lib", symlinks=True,
+                        ignore=shutil.ignore_patterns("*.p"))
+        os.mkdir(built + "/tools")
+        for library in libraries(suite.adverb):
+            root.add(library)
+        shutil.copy(suite.adverb, built + "/tools")
+        run = ["/opt/build/tools/adverb", "run", "--"]
+        r = root.inside(*run, shell, "-c", "echo $LD_LIBRARY_PATH")
+        ours = re.findall("/opt/build/lib/vendor/([a-z0-9]+)", r.output)
+        wanted = set(os.listdir(built + "/lib/vendor")) - own
+        expect(r.status == 0 and sorted(ours) == sorted(wanted),
+               "not these: %s" % wanted, r)
+        r = root.inside(*run, shutil.which("ib_write_bw"), "--version")
+        expect("Version" in r.output, "it does not start", r)
 
 
 def it_leaves_as_it_came():
@@ -158,8 +239,8 @@ def cut(root, command, call, after):
 
 def list_of_other_version(root):
     """Makes what is there an older version, properly installed."""
-    name = LIB + "/libefa.so.1"
-    with open(root.at(LIB + "/libmana.so.1"), "rb") as f:
+    name = LIB + "/vendor/efa/libefa.so.1"
+    with open(root.at(LIB + "/vendor/mana/libmana.so.1"), "rb") as f:
         other = f.read()
     with open(root.at(LIB + "/installed"), encoding="utf-8") as f:
         lines = f.read().splitlines()
@@ -167,7 +248,7 @@ def list_of_other_version(root):
     with open(root.at(name), "wb") as f:
         f.write(other)
     mana = [line for line in lines if line.endswith("libmana.so.1")][0]
-    lines = [mana.replace("libmana", "libefa") if line.endswith(name) else line
+    lines = [mana.replace("mana", "efa") if line.endswith(name) else line
              for line in lines]
     os.remove(root.at(LIB + "/installed"))
     root.text(LIB + "/installed", "\n".join(lines) + "\n")
@@ -243,6 +324,15 @@ def strange_roots_are_refused():
 suite.case("the loader's cache has ours first", ours_come_first)
 suite.case("a program in the image sees adv0", a_program_inside_sees_the_device,
            "install", "ibv_devices")
+for where, is_named in (("/usr/lib/x86_64-linux-gnu", True),
+                        ("/usr/lib", False)):
+    for after in False, True:
+        suite.case("vendors' own libraries win in %s, installed %s adverb" %
+                   (where, "after" if after else "before"),
+                   lambda where=where, is_named=is_named, after=after:
+                   vendors_libraries(where, is_named, after))
+suite.case("adverb run stands in for what the system lacks",
+           only_what_the_system_lacks)
 suite.case("uninstall leaves what was before", it_leaves_as_it_came)
 suite.case("files of others are not overwritten", others_files_stay)
 suite.case("changed files are not removed", changed_files_stay)

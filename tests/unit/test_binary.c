@@ -8,9 +8,13 @@
 
 struct file {
 	Elf64_Ehdr head;
-	Elf64_Phdr segments[2];
-	Elf64_Dyn dynamic[4];
+	Elf64_Phdr segments[3];
+	Elf64_Dyn dynamic[6];
+	char strings[64];
+	char loader[32];
 };
+
+#define ADDRESS 0x10000 /* that the file is loaded at */
 
 /* A dynamic program of this machine with the given entries. */
 static struct file sample(Elf64_Sxword tag, Elf64_Sxword tag2)
@@ -18,13 +22,18 @@ static struct file sample(Elf64_Sxword tag, Elf64_Sxword tag2)
 	struct file f = {
 		.head.e_phentsize = sizeof(Elf64_Phdr),
 		.head.e_phoff = offsetof(struct file, segments),
-		.head.e_phnum = 2,
+		.head.e_phnum = 3,
 		.segments[0].p_type = PT_INTERP,
+		.segments[0].p_offset = offsetof(struct file, loader),
 		.segments[1].p_type = PT_DYNAMIC,
 		.segments[1].p_offset = offsetof(struct file, dynamic),
 		.segments[1].p_filesz = sizeof(f.dynamic),
+		.segments[2].p_type = PT_LOAD,
+		.segments[2].p_vaddr = ADDRESS,
+		.segments[2].p_filesz = sizeof(f),
 		.dynamic[0].d_tag = tag,
 		.dynamic[1].d_tag = tag2,
+		.loader = "/lib64/ld-linux-x86-64.so.2",
 	};
 	FILE *self = fopen("/proc/self/exe", "re");
 	Elf64_Ehdr own;
@@ -63,6 +72,68 @@ static void rpath_counts_only_without_runpath(void **state)
 	assert_int_equal(read_bytes(&none, sizeof(none)).kind, BINARY_DYNAMIC);
 }
 
+/* With strings at 1 and at 33. */
+static struct file with_strings(Elf64_Sxword tag, const char *text,
+				Elf64_Sxword tag2, const char *text2)
+{
+	struct file f = sample(tag, tag2);
+
+	f.dynamic[0].d_un.d_val = 1;
+	f.dynamic[1].d_un.d_val = 33;
+	f.dynamic[2].d_tag = DT_STRTAB;
+	f.dynamic[2].d_un.d_ptr = ADDRESS + offsetof(struct file, strings);
+	snprintf(f.strings + 1, 32, "%s", text);
+	snprintf(f.strings + 33, 31, "%s", text2);
+	return f;
+}
+
+static void the_programs_own_folders_are_told(void **state)
+{
+	struct file both = with_strings(DT_RPATH, "/r", DT_RUNPATH, "$ORIGIN");
+	struct file rpath = with_strings(DT_RPATH, "/r:/s", DT_NULL, "");
+	struct file none = with_strings(DT_NEEDED, "libc.so.6", DT_NULL, "");
+	struct file beyond = with_strings(DT_RUNPATH, "/r", DT_NEEDED, "libc");
+
+	assert_string_equal(read_bytes(&both, sizeof(both)).search, "$ORIGIN");
+	/* DT_NULL ends the section before the strings are named */
+	rpath.dynamic[1] = rpath.dynamic[2];
+	assert_string_equal(read_bytes(&rpath, sizeof(rpath)).search, "/r:/s");
+	assert_string_equal(read_bytes(&none, sizeof(none)).search, "");
+	beyond.dynamic[0].d_un.d_val = (Elf64_Xword)-1;
+	assert_string_equal(read_bytes(&beyond, sizeof(beyond)).search, "");
+	beyond.dynamic[2].d_un.d_ptr = ADDRESS - 1;
+	assert_string_equal(read_bytes(&beyond, sizeof(beyond)).search, "");
+}
+
+static void sanitizers_that_must_come_first_are_told(void **state)
+{
+	static const struct {
+		const char *needed;
+		bool old;
+	} rows[] = {
+		{"libasan.so.4", true},	 {"libasan.so.0", true},
+		{"libasan.so.5", false}, {"libasan.so.10", false},
+		{"libasan.so", false},	 {"libtsan.so.0", false},
+	};
+
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		struct file f = with_strings(DT_NEEDED, "libc.so.6", DT_NEEDED,
+					     rows[i].needed);
+
+		assert_int_equal(read_bytes(&f, sizeof(f)).old_asan,
+				 rows[i].old);
+	}
+}
+
+static void musls_loader_is_told(void **state)
+{
+	struct file f = sample(DT_NULL, DT_NULL);
+
+	assert_false(read_bytes(&f, sizeof(f)).musl);
+	strcpy(f.loader, "/lib/ld-musl-x86_64.so.1");
+	assert_true(read_bytes(&f, sizeof(f)).musl);
+}
+
 static void no_interpreter_is_static(void **state)
 {
 	struct file f = sample(DT_NULL, DT_NULL);
@@ -88,6 +159,32 @@ static void anything_else_is_a_script(void **state)
 	assert_int_equal(read_bytes("", 0).kind, BINARY_SCRIPT);
 }
 
+static void a_scripts_interpreter_is_told(void **state)
+{
+	static const struct {
+		const char *text, *interpreter;
+	} rows[] = {
+		{"#!/bin/sh\n", "/bin/sh"},
+		{"#! \t/usr/bin/env python3\n", "/usr/bin/env"},
+		{"#!/bin/sh", "/bin/sh"},
+		{"#!", ""},
+		{"#", ""},
+		{"#!\n/bin/sh", ""},
+		{"echo /bin/sh", ""},
+	};
+	static char much[PATH_MAX + 99];
+
+	for (size_t i = 0; i < TEST_COUNT(rows); i++)
+		assert_string_equal(
+			read_bytes(rows[i].text, strlen(rows[i].text))
+				.interpreter,
+			rows[i].interpreter);
+	memset(much, 'x', sizeof(much));
+	memcpy(much, "#!", 2);
+	assert_int_equal(strlen(read_bytes(much, sizeof(much)).interpreter),
+			 PATH_MAX - 1);
+}
+
 static void offsets_outside_the_file_are_not_followed(void **state)
 {
 	struct file f = sample(DT_RPATH, DT_NULL);
@@ -104,9 +201,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rpath_counts_only_without_runpath),
+		cmocka_unit_test(the_programs_own_folders_are_told),
+		cmocka_unit_test(sanitizers_that_must_come_first_are_told),
+		cmocka_unit_test(musls_loader_is_told),
 		cmocka_unit_test(no_interpreter_is_static),
 		cmocka_unit_test(other_machines_are_foreign),
 		cmocka_unit_test(anything_else_is_a_script),
+		cmocka_unit_test(a_scripts_interpreter_is_told),
 		cmocka_unit_test(offsets_outside_the_file_are_not_followed),
 	};
 

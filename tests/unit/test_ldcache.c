@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is read in the loader's cache: one written here, byte by byte. */
+#include "test.h"
+#include "tools/ldcache.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+static char folder[64], cache[96], first[96], second[96];
+
+/* As glibc's dl-cache.h has them. */
+struct file {
+	char magic[20];
+	uint32_t count, strings, unused[5];
+	struct {
+		int32_t flags;
+		uint32_t library, path, os;
+		uint64_t hwcap;
+	} rows[3];
+	char text[512];
+};
+
+static uint32_t place_text(struct file *f, size_t *used, const char *text)
+{
+	size_t at = *used;
+
+	strcpy(f->text + at, text);
+	*used += strlen(text) + 1;
+	return (uint32_t)(offsetof(struct file, text) + at);
+}
+
+/* Of libx.so.1 two files, and one of libxx.so.1 that nobody asks for. */
+static struct file sample(void)
+{
+	struct file f = {.magic = "", .count = 3};
+	size_t used = 0;
+
+	memcpy(f.magic, "glibc-ld.so.cache1.1", sizeof(f.magic));
+	f.rows[0].library = place_text(&f, &used, "libxx.so.1");
+	f.rows[0].path = place_text(&f, &used, "/no");
+	f.rows[1].library = f.rows[2].library =
+		place_text(&f, &used, "libx.so.1");
+	f.rows[1].path = place_text(&f, &used, first);
+	f.rows[2].path = place_text(&f, &used, second);
+	return f;
+}
+
+static void put(const char *path, const void *bytes, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size), size);
+	close(fd);
+}
+
+/* A library of this machine, or of its word size or not. */
+static void put_library(const char *path, unsigned char class)
+{
+	FILE *self = fopen("/proc/self/exe", "re");
+	Elf64_Ehdr head;
+
+	assert_non_null(self);
+	assert_int_equal(fread(&head, sizeof(head), 1, self), 1);
+	fclose(self);
+	head.e_ident[EI_CLASS] = class;
+	head.e_phnum = 0;
+	put(path, &head, sizeof(head));
+}
+
+static int set_up(void **state)
+{
+	strcpy(folder, "/tmp/adverb-ldcache-XXXXXX");
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(cache, sizeof(cache), "%s/cache", folder);
+	snprintf(first, sizeof(first), "%s/first", folder);
+	snprintf(second, sizeof(second), "%s/second", folder);
+	put_library(first, ELFCLASS64);
+	put_library(second, ELFCLASS64);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	unlink(cache);
+	unlink(first);
+	unlink(second);
+	return rmdir(folder);
+}
+
+static const char *found(const void *bytes, size_t size)
+{
+	static char path[PATH_MAX];
+
+	put(cache, bytes, size);
+	return ldcache_read(cache, "libx.so.1", path) ? path : NULL;
+}
+
+static void the_first_of_a_name_is_found(void **state)
+{
+	struct file f = sample();
+
+	assert_string_equal(found(&f, sizeof(f)), first);
+}
+
+static void a_table_of_the_older_form_may_come_first(void **state)
+{
+	struct {
+		char old[24];
+		struct file f;
+	} both = {"ld.so-1.7.0", sample()};
+
+	assert_string_equal(found(&both, sizeof(both)), first);
+}
+
+static void what_has_gone_or_is_of_32_bits_is_passed_over(void **state)
+{
+	struct file f = sample();
+
+	put_library(first, ELFCLASS32);
+	assert_string_equal(found(&f, sizeof(f)), second);
+	unlink(first);
+	assert_string_equal(found(&f, sizeof(f)), second);
+	unlink(second);
+	assert_null(found(&f, sizeof(f)));
+}
+
+static void what_is_no_cache_has_nothing(void **state)
+{
+	char path[PATH_MAX];
+	struct file f = sample();
+
+	assert_false(ldcache_read("/no/cache", "libx.so.1", path));
+	assert_null(found("", 0));
+	assert_null(found("glibc-ld.so.cache1.1", 20));
+	f.count = UINT32_MAX;
+	assert_null(found(&f, sizeof(f)));
+	f = sample();
+	f.rows[1].library = f.rows[2].library = UINT32_MAX;
+	assert_null(found(&f, sizeof(f)));
+	f = sample();
+	f.rows[1].path = f.rows[2].path = sizeof(f) - 1;
+	f.text[sizeof(f.text) - 1] = 'x'; /* it does not end */
+	assert_null(found(&f, sizeof(f)));
+	f = sample();
+	for (size_t size = 0; size < offsetof(struct file, text); size++)
+		assert_null(found(&f, size));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_first_of_a_name_is_found,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_table_of_the_older_form_may_come_first, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_has_gone_or_is_of_32_bits_is_passed_over, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(what_is_no_cache_has_nothing,
+						set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which of the vendors' libraries adverb has, and which a program finds. */
+#include "test.h"
+#include "tools/vendor.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char top[64];
+
+static void put(const char *path)
+{
+	char all[PATH_MAX];
+	int fd;
+
+	snprintf(all, sizeof(all), "%s/%s", top, path);
+	for (char *p = all + strlen(top) + 1; (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		mkdir(all, 0700);
+		*p = '/';
+	}
+	fd = open(all, O_WRONLY | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static int set_up(void **state)
+{
+	strcpy(top, "/tmp/adverb-vendor-XXXXXX");
+	return mkdtemp(top) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type,
+		      struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	return nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void each_folder_has_one_library(void **state)
+{
+	struct vendor all[VENDOR_MAX];
+
+	assert_int_equal(vendor_list(top, all), 0);
+	put("vendor/b/libb.so");
+	put("vendor/b/libb.so.1.p/x.o");
+	put("vendor/b/libb.so.1");
+	put("vendor/a/liba.so.2");
+	put("vendor/empty/README");
+	put("vendor/.hidden/libx.so.1");
+	put("vendor/file");
+	assert_int_equal(vendor_list(top, all), 2);
+	assert_string_equal(all[0].library, "liba.so.2");
+	assert_string_equal(all[1].library, "libb.so.1");
+	assert_string_equal(strrchr(all[1].folder, '/'), "/b");
+}
+
+static void what_the_program_brings_is_found(void **state)
+{
+	static const struct {
+		const char *search;
+		bool found;
+	} rows[] = {
+		{"", false},
+		{"$ORIGIN/../lib", true},
+		{"/no:${ORIGIN}/../lib", true},
+		{"/no:$ORIGIN", false},
+		{"$ORIGIN/../lib2:", false},
+		{":", false},
+	};
+	struct vendor v = {.library = "libnobodys.so.1", .folder = "/x"};
+	static struct binary_facts facts;
+	char origin[96];
+
+	put("bin/program");
+	put("lib/libnobodys.so.1");
+	snprintf(origin, sizeof(origin), "%s/bin", top);
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		strcpy(facts.search, rows[i].search);
+		assert_int_equal(vendor_is_installed(&v, &facts, origin),
+				 rows[i].found);
+	}
+	snprintf(facts.search, sizeof(facts.search), "%s/lib", top);
+	assert_true(vendor_is_installed(&v, &facts, origin));
+}
+
+static void what_the_loader_finds_is_found(void **state)
+{
+	struct vendor c = {.library = "libc.so.6", .folder = "/x"};
+	struct vendor nobodys = {.library = "libnobodys.so.1", .folder = "/x"};
+
+	assert_true(vendor_is_installed(&c, NULL, ""));
+	assert_false(vendor_is_installed(&nobodys, NULL, ""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(each_folder_has_one_library,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_the_program_brings_is_found, set_up, tear_down),
+		cmocka_unit_test(what_the_loader_finds_is_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

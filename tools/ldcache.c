@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ldcache.h"
+
+#include "binary.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* glibc, sysdeps/generic/dl-cache.h: what the file begins with, or what is
+ * behind a table of the older form; then a row for each library. */
+static const char magic[] = "glibc-ld.so.cache1.1";
+
+struct head {
+	char magic[sizeof(magic) - 1];
+	uint32_t count;
+	uint32_t unused[6];
+};
+
+struct row {
+	int32_t flags;
+	uint32_t library, path; /* offsets of strings, from the head on */
+	uint32_t os;
+	uint64_t hwcap;
+};
+
+_Static_assert(sizeof(struct head) == 48 && sizeof(struct row) == 24,
+	       "as the file has them");
+
+struct table {
+	const char *bytes; /* from the head on */
+	size_t size;
+	uint32_t count;
+};
+
+static const char *text_at(const struct table *t, uint32_t offset)
+{
+	if (offset >= t->size ||
+	    !memchr(t->bytes + offset, '\0', t->size - offset))
+		return "";
+	return t->bytes + offset;
+}
+
+/* A cache may be older than what it tells of, and have files of 32 bits. */
+static bool is_usable(const char *path)
+{
+	struct binary_facts facts;
+
+	if (binary_read(path, &facts))
+		return false;
+	return facts.kind != BINARY_FOREIGN && facts.kind != BINARY_SCRIPT;
+}
+
+static bool search(const struct table *t, const char *library, char *path)
+{
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct row row;
+		const char *found;
+		size_t len;
+
+		memcpy(&row, t->bytes + sizeof(struct head) + i * sizeof(row),
+		       sizeof(row));
+		if (strcmp(text_at(t, row.library), library) != 0)
+			continue;
+		found = text_at(t, row.path);
+		len = strlen(found);
+		if (len < PATH_MAX && is_usable(found)) {
+			memcpy(path, found, len + 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool read_table(const char *bytes, size_t size, struct table *t)
+{
+	const char *head = memmem(bytes, size, magic, sizeof(magic) - 1);
+	struct head h;
+
+	if (!head)
+		return false;
+	t->bytes = head;
+	t->size = size - (size_t)(head - bytes);
+	if (t->size < sizeof(h))
+		return false;
+	memcpy(&h, head, sizeof(h));
+	t->count = h.count;
+	return t->count <= (t->size - sizeof(h)) / sizeof(struct row);
+}
+
+bool ldcache_read(const char *cache, const char *library, char *path)
+{
+	int fd = open(cache, O_RDONLY | O_CLOEXEC);
+	struct table t;
+	struct stat st;
+	bool found = false;
+	void *map;
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) == 0 && st.st_size > 0) {
+		size_t size = (size_t)st.st_size;
+
+		map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (map != MAP_FAILED) {
+			found = read_table(map, size, &t) &&
+				search(&t, library, path);
+			munmap(map, size);
+		}
+	}
+	close(fd);
+	return found;
+}
+
+/* In LD_LIBRARY_PATH and in the loader's own folders, as it tells itself. */
+static bool in_folders(const char *library, char *path)
+{
+	void *self = dlopen(NULL, RTLD_LAZY);
+	Dl_serinfo size, *all;
+	bool found = false;
+
+	if (!self || dlinfo(self, RTLD_DI_SERINFOSIZE, &size))
+		return false;
+	all = calloc(1, size.dls_size);
+	if (!all || dlinfo(self, RTLD_DI_SERINFOSIZE, all) ||
+	    dlinfo(self, RTLD_DI_SERINFO, all)) {
+		free(all);
+		return false;
+	}
+	for (unsigned i = 0; i < all->dls_cnt && !found; i++) {
+		int n = snprintf(path, PATH_MAX, "%s/%s",
+				 all->dls_serpath[i].dls_name, library);
+
+		found = n < PATH_MAX && access(path, R_OK) == 0 &&
+			is_usable(path);
+	}
+	free(all);
+	return found;
+}
+
+bool ldcache_find(const char *library, char *path)
+{
+	return in_folders(library, path) ||
+	       ldcache_read(LDCACHE_FILE, library, path);
+}

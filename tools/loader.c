@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loader.h"
+
+#include "vendor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* In the order of need: the first must exist, the others may. */
+static const char *const faces[] = {
+	"libibverbs.so.1",
+	"librdmacm.so.1",
+	"libibumad.so.3",
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Is @item one of the words of @list? */
+static bool has_word(const char *list, const char *separators, const char *item)
+{
+	while (*list) {
+		size_t len = strcspn(list, separators);
+
+		if (len == strlen(item) && strncmp(list, item, len) == 0)
+			return true;
+		list += len;
+		list += *list != '\0';
+	}
+	return false;
+}
+
+/* Under another `adverb run` it is. */
+static bool is_first(const char *name, const char *item)
+{
+	const char *list = getenv(name);
+	size_t len = strlen(item);
+
+	return list && strncmp(list, item, len) == 0 &&
+	       (!list[len] || strchr(":;", list[len]));
+}
+
+/* Puts @item behind the list in variable @name, or before it. */
+static void add(const char *name, const char *item, bool first)
+{
+	const char *old = getenv(name);
+	char *text;
+
+	if (!old || !*old) {
+		setenv(name, item, 1);
+		return;
+	}
+	if (asprintf(&text, "%s:%s", first ? item : old, first ? old : item) <
+	    0)
+		abort();
+	setenv(name, text, 1);
+	free(text);
+}
+
+/* Behind what the user preloads: that is to see the program's calls before we
+ * do. */
+static void preload(const char *name)
+{
+	const char *old = getenv("LD_PRELOAD");
+
+	if (!old || !has_word(old, ": ", name))
+		add("LD_PRELOAD", name, false);
+}
+
+static void preload_library(const struct launch *l, const char *library)
+{
+	char path[PATH_MAX + 32];
+
+	snprintf(path, sizeof(path), "%s/%s", l->libdir, library);
+	if (access(path, R_OK))
+		return;
+	/* a space ends a name in this list, not in LD_LIBRARY_PATH */
+	preload(strchr(l->libdir, ' ') ? library : path);
+}
+
+/* Behind the user's own folders: one of those may have them too. */
+static void add_vendors(const struct launch *l)
+{
+	static struct vendor all[VENDOR_MAX];
+	int count = vendor_list(l->libdir, all);
+
+	for (int i = 0; i < count; i++) {
+		const char *old = getenv("LD_LIBRARY_PATH");
+
+		if (vendor_is_installed(&all[i], &l->facts, l->origin) ||
+		    (old && has_word(old, ":;", all[i].folder)))
+			continue;
+		add("LD_LIBRARY_PATH", all[i].folder, false);
+	}
+}
+
+void loader_set(const struct launch *l)
+{
+	add_vendors(l);
+	if (!is_first("LD_LIBRARY_PATH", l->libdir))
+		add("LD_LIBRARY_PATH", l->libdir, true);
+	for (size_t i = 0; l->preload && i < COUNT(faces); i++)
+		preload_library(l, faces[i]);
+	if (l->shim)
+		preload_library(l, LOADER_SHIM);
+}
