@@ -144,8 +144,8 @@ static void runtime_folder(void)
 			   "%s holds the sysfs tree", tree);
 	else
 		doctor_say(DOCTOR_SLOW, "runtime folder",
-			   "%s cannot be written: --shim shows nothing; set "
-			   "ADVERB_RUNTIME",
+			   "%s cannot be written: programs see no "
+			   "/sys/class/infiniband; set ADVERB_RUNTIME",
 			   tree);
 }
 

@@ -12,19 +12,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 /* What must be there. */
-#define LIBRARY "libibverbs.so.1"
+#define LIBRARY	    "libibverbs.so.1"
+#define SCRIPTS_MAX 4 /* interpreters that are scripts themselves */
 
 const char launch_help[] =
 	"  --pcap FILE      write every frame to FILE (pcapng, opens in "
 	"Wireshark)\n"
-	"  --shim           let the program see /sys/class/infiniband and\n"
-	"                   /dev/infiniband (UCX, ibstatus, pyverbs look there)\n"
+	"  --no-shim        leave out what shows /sys/class/infiniband, "
+	"/dev/infiniband\n"
+	"                   and the answers to `rdma link`; --shim says so if it "
+	"cannot be\n"
 	"  --explain, --no-explain\n"
 	"                   one sentence on stderr for each cause of failure: "
 	"on by default\n"
@@ -66,6 +69,7 @@ int launch_init(struct launch *l)
 					     "../lib"};
 
 	memset(l, 0, sizeof(*l));
+	l->shim = true;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		char path[PATH_MAX];
 
@@ -126,7 +130,8 @@ bool launch_option(struct launch *l, int option, const char *value)
 		launch_set(l, "ADVERB_PCAP", value);
 		return true;
 	case LAUNCH_OPT_SHIM:
-		l->shim = true;
+	case LAUNCH_OPT_NO_SHIM:
+		l->shim = l->insists = option == LAUNCH_OPT_SHIM;
 		return true;
 	case LAUNCH_OPT_EXPLAIN:
 		launch_env(l, "ADVERB_EXPLAIN=1");
@@ -145,8 +150,7 @@ bool launch_option(struct launch *l, int option, const char *value)
 	}
 }
 
-/* Finds @program as execvp would.  0 or -errno. */
-static int find_program(const char *program, char *path)
+int launch_find(const char *program, char *path)
 {
 	const char *dir = getenv("PATH");
 
@@ -192,18 +196,6 @@ static const char *privilege(const char *path)
 	return NULL;
 }
 
-/* Where the program itself lies. */
-static void find_origin(struct launch *l, const char *path)
-{
-	char *slash;
-
-	if (!realpath(path, l->origin))
-		l->origin[0] = '\0';
-	slash = strrchr(l->origin, '/');
-	if (slash)
-		slash[slash == l->origin] = '\0';
-}
-
 /* What the loader takes for the end of a name in its lists, it cannot have in
  * one.  Says so. */
 static bool has_unfit_name(const struct launch *l)
@@ -219,11 +211,77 @@ static bool has_unfit_name(const struct launch *l)
 	return true;
 }
 
+/* A script's interpreter is what the loader has before it; it may be a script
+ * itself. */
+static void follow_script(struct launch *l, const char *path)
+{
+	char name[PATH_MAX], *slash;
+
+	snprintf(name, sizeof(name), "%s", path);
+	for (int i = 0; i < SCRIPTS_MAX && l->facts.interpreter[0]; i++) {
+		memcpy(name, l->facts.interpreter, sizeof(name));
+		binary_read(name, &l->facts);
+	}
+	if (!realpath(name, l->origin))
+		l->origin[0] = '\0';
+	slash = strrchr(l->origin, '/');
+	if (slash)
+		slash[slash == l->origin] = '\0';
+}
+
+/* What a preloaded library would end. */
+static void withdraw_shim(struct launch *l, const char *path)
+{
+	const char *why = NULL;
+
+	if (l->facts.musl)
+		why = "its C library is musl, which cannot load adverb's";
+	else if (l->facts.old_asan)
+		why = "its AddressSanitizer must come first among libraries";
+	if (!why || !l->shim)
+		return;
+	l->shim = false;
+	if (l->insists)
+		fprintf(stderr, "adverb: %s runs without --shim: %s.\n", path,
+			why);
+}
+
+static int refuse(const char *path, const char *why)
+{
+	fprintf(stderr, "adverb: %s is %s.\n", path, why);
+	return 126;
+}
+
+/* A program that only starts others is not the one to be changed. */
+static int refuse_privilege(const char *path, const char *why)
+{
+	static const char *const starters[] = {"sudo", "su", "doas", "pkexec"};
+	const char *name = strrchr(path, '/');
+
+	name = name ? name + 1 : path;
+	for (size_t i = 0; i < sizeof(starters) / sizeof(starters[0]); i++) {
+		if (strcmp(name, starters[i]) != 0)
+			continue;
+		fprintf(stderr,
+			"adverb: %s is %s and drops the variables by which "
+			"programs find adverb; start it behind %s, as in `%s "
+			"adverb run -- ...`, or see man adverb-install.\n",
+			path, why, name, name);
+		return 126;
+	}
+	fprintf(stderr,
+		"adverb: %s is %s, so the loader ignores LD_LIBRARY_PATH; run "
+		"an unprivileged copy of it (cp %s .) or run under `setpriv "
+		"--no-new-privs`.\n",
+		path, why, path);
+	return 126;
+}
+
 int launch_check(struct launch *l, const char *program)
 {
 	char path[PATH_MAX];
 	const char *why;
-	int err = find_program(program, path);
+	int err = launch_find(program, path);
 
 	if (err) {
 		fprintf(stderr, "adverb: cannot run %s: %s.\n", program,
@@ -231,58 +289,66 @@ int launch_check(struct launch *l, const char *program)
 		return err == -ENOENT ? 127 : 126;
 	}
 	why = privilege(path);
-	if (why) {
-		fprintf(stderr,
-			"adverb: %s is %s, so the loader ignores "
-			"LD_LIBRARY_PATH; run an unprivileged copy of it (cp "
-			"%s .) or run under `setpriv --no-new-privs`.\n",
-			path, why, path);
-		return 126;
-	}
+	if (why)
+		return refuse_privilege(path, why);
 	if (binary_read(path, &l->facts) < 0)
 		return 0; /* executable but unreadable: let exec judge */
-	switch (l->facts.kind) {
-	case BINARY_STATIC:
-		fprintf(stderr,
-			"adverb: %s is statically linked and never loads "
-			"libibverbs.so.1; link it dynamically.\n",
-			path);
-		return 126;
-	case BINARY_FOREIGN:
-		fprintf(stderr,
-			"adverb: %s is built for another processor or word "
-			"size than adverb's libraries; use a build for this "
-			"one.\n",
-			path);
-		return 126;
-	case BINARY_SCRIPT:
-	case BINARY_DYNAMIC:
-		break;
-	}
-	find_origin(l, path);
-	if (l->facts.rpath)
-		l->preload = true;
+	if (l->facts.kind == BINARY_STATIC)
+		return refuse(path, "statically linked and never loads "
+				    "libibverbs.so.1; link it dynamically");
+	if (l->facts.kind == BINARY_FOREIGN)
+		return refuse(path, "built for another processor or word size "
+				    "than adverb's libraries; use a build for "
+				    "this one");
+	follow_script(l, path);
+	l->preload |= l->facts.rpath;
+	withdraw_shim(l, path);
 	return has_unfit_name(l) ? 126 : 0;
+}
+
+/* Nothing is pinned here, but some programs end if they may not pin much. */
+static void raise_memlock(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_MEMLOCK, &limit);
+}
+
+/* host_sysfs, whose explanations are left to the program. */
+static bool write_tree(void)
+{
+	const char *old = getenv("ADVERB_EXPLAIN");
+	char *kept = old ? strdup(old) : NULL;
+	bool written;
+
+	setenv("ADVERB_EXPLAIN", "0", 1);
+	written = host_sysfs();
+	if (kept)
+		setenv("ADVERB_EXPLAIN", kept, 1);
+	else
+		unsetenv("ADVERB_EXPLAIN");
+	free(kept);
+	return written;
 }
 
 /*
  * Writes what the shim shows: a program that only looks at files never asks
- * libibverbs for it.  In a child, whose silence leaves each sentence to the
- * program.
+ * libibverbs for it.  Most programs never look; if there is nothing to see, the
+ * shim tells those that do.
  */
-static void write_tree(void)
+static void prepare_tree(const struct launch *l)
 {
 	char path[PATH_MAX] = "the runtime folder";
-	int status = -1;
-	pid_t child = fork();
 
-	if (child == 0) {
-		setenv("ADVERB_EXPLAIN", "0", 1);
-		_exit(host_sysfs() ? 0 : 1);
-	}
-	if (child > 0)
-		waitpid(child, &status, 0);
-	if (status == 0)
+	unsetenv("ADVERB_NO_TREE");
+	if (write_tree())
+		return;
+	setenv("ADVERB_NO_TREE", "1", 1);
+	if (!l->insists)
 		return;
 	tree_path(path, sizeof(path));
 	fprintf(stderr,
@@ -297,7 +363,7 @@ static int say_not_run(const char *program, int err)
 {
 	char path[PATH_MAX];
 
-	if (err == ENOENT && find_program(program, path) == 0) {
+	if (err == ENOENT && launch_find(program, path) == 0) {
 		fprintf(stderr,
 			"adverb: cannot run %s: the interpreter or loader that "
 			"it names is missing.\n",
@@ -312,8 +378,9 @@ int launch_exec(const struct launch *l, char *const argv[])
 {
 	for (int i = 0; i < l->env_count; i++)
 		putenv((char *)(uintptr_t)l->env[i]);
+	raise_memlock();
 	if (l->shim)
-		write_tree();
+		prepare_tree(l);
 	loader_set(l);
 	execvp(argv[0], argv);
 	return say_not_run(argv[0], errno);

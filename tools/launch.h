@@ -21,16 +21,18 @@ struct launch {
 	char libdir[PATH_MAX];
 	const char *env[LAUNCH_ENV_MAX]; /* "NAME=value", set in the program */
 	int env_count;
-	bool shim;    /* preload libadverb-shim.so too */
+	bool shim;    /* preload libadverb-shim.so; launch_check may refuse */
+	bool insists; /* --shim: say so if there is nothing to see by it */
 	bool preload; /* DT_RPATH: preload our libraries, see launch_check */
-	struct binary_facts facts; /* of the program */
-	char origin[PATH_MAX];	   /* the folder that it is in */
+	struct binary_facts facts; /* of the program or its interpreter */
+	char origin[PATH_MAX];	   /* the folder that one is in */
 };
 
 /* The long options run and pair share; the values lie above any char. */
 enum {
 	LAUNCH_OPT_PCAP = 1000,
 	LAUNCH_OPT_SHIM,
+	LAUNCH_OPT_NO_SHIM,
 	LAUNCH_OPT_EXPLAIN,
 	LAUNCH_OPT_NO_EXPLAIN,
 	LAUNCH_OPT_STRICT,
@@ -41,6 +43,7 @@ enum {
 #define LAUNCH_OPTIONS                                                         \
 	{"pcap", required_argument, NULL, LAUNCH_OPT_PCAP},                    \
 		{"shim", no_argument, NULL, LAUNCH_OPT_SHIM},                  \
+		{"no-shim", no_argument, NULL, LAUNCH_OPT_NO_SHIM},            \
 		{"explain", no_argument, NULL, LAUNCH_OPT_EXPLAIN},            \
 		{"no-explain", no_argument, NULL, LAUNCH_OPT_NO_EXPLAIN},      \
 		{"strict", no_argument, NULL, LAUNCH_OPT_STRICT},              \
@@ -66,9 +69,13 @@ bool launch_env_is(const char *text);
 /* Adds NAME=value (copied) to the program's environment. */
 void launch_set(struct launch *l, const char *name, const char *value);
 
+/* Finds @program as execvp would, in @path of PATH_MAX bytes.  0 or -errno. */
+int launch_find(const char *program, char *path);
+
 /*
- * Looks at the program before it runs: sets l->preload, or says in a sentence
- * why the libraries cannot reach it.  0, 126 or 127, as shells exit.
+ * Looks at the program before it runs: sets l->preload, withdraws l->shim from
+ * one that it would end, or says in a sentence why the libraries cannot reach
+ * it.  0, 126 or 127, as shells exit.
  */
 int launch_check(struct launch *l, const char *program);
 

@@ -3,6 +3,8 @@
 
 #include "vendor.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +60,10 @@ static void add(const char *name, const char *item, bool first)
 	free(text);
 }
 
-/* Behind what the user preloads: that is to see the program's calls before we
- * do. */
+/*
+ * Behind what the user preloads: that is to see the program's calls before we
+ * do, and AddressSanitizer's library has to be the first.
+ */
 static void preload(const char *name)
 {
 	const char *old = getenv("LD_PRELOAD");
@@ -68,15 +72,65 @@ static void preload(const char *name)
 		add("LD_PRELOAD", name, false);
 }
 
-static void preload_library(const struct launch *l, const char *library)
+static void preload_face(const struct launch *l, const char *library)
 {
 	char path[PATH_MAX + 32];
 
 	snprintf(path, sizeof(path), "%s/%s", l->libdir, library);
 	if (access(path, R_OK))
 		return;
-	/* a space ends a name in this list, not in LD_LIBRARY_PATH */
+	/* see preload_shim */
 	preload(strchr(l->libdir, ' ') ? library : path);
+}
+
+/* What the loader makes of a name in LD_PRELOAD, but in this process. */
+static bool can_load(const char *name)
+{
+	void *handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+
+	if (handle)
+		dlclose(handle);
+	return handle;
+}
+
+bool loader_shim(const char *libdir, char *name, const char **why)
+{
+	int n = snprintf(name, PATH_MAX, "%s/preload/$PLATFORM/%s", libdir,
+			 LOADER_SHIM);
+
+	if (n < PATH_MAX && can_load(name))
+		return true;
+	n = snprintf(name, PATH_MAX, "%s/%s", libdir, LOADER_SHIM);
+	if (n < PATH_MAX && can_load(name))
+		return true;
+	*why = n < PATH_MAX ? dlerror() : strerror(ENAMETOOLONG);
+	return false;
+}
+
+/* One that cannot be loaded is not named: every program would complain. */
+static void preload_shim(const struct launch *l)
+{
+	char name[PATH_MAX];
+	const char *why;
+
+	if (loader_shim(l->libdir, name, &why))
+		/* a space ends a name in this list, not in LD_LIBRARY_PATH */
+		preload(strchr(l->libdir, ' ') ? LOADER_SHIM : name);
+	else if (l->insists)
+		fprintf(stderr, "adverb: --shim has no effect: %s.\n", why);
+}
+
+/*
+ * AddressSanitizer's library ends a program in which another comes first, as a
+ * preloaded one does; gcc links it so.  A child may be such a program.
+ */
+static void allow_preload(void)
+{
+	static const char option[] = "verify_asan_link_order=";
+	const char *old = getenv("ASAN_OPTIONS");
+
+	if (!old || !strstr(old, option))
+		add("ASAN_OPTIONS", "verify_asan_link_order=0", false);
 }
 
 /* Behind the user's own folders: one of those may have them too. */
@@ -101,7 +155,9 @@ void loader_set(const struct launch *l)
 	if (!is_first("LD_LIBRARY_PATH", l->libdir))
 		add("LD_LIBRARY_PATH", l->libdir, true);
 	for (size_t i = 0; l->preload && i < COUNT(faces); i++)
-		preload_library(l, faces[i]);
+		preload_face(l, faces[i]);
 	if (l->shim)
-		preload_library(l, LOADER_SHIM);
+		preload_shim(l);
+	if (l->shim || l->preload)
+		allow_preload();
 }

@@ -2,6 +2,8 @@
 #include "path.h"
 #include "tree.h"
 
+#include "host/heard.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -92,6 +94,28 @@ static bool replace_head(struct path *room, size_t len, const char *tree,
 	return true;
 }
 
+/* adverb run could not write the tree: tells the program that looks for it. */
+static void tell_nothing(const char *tree)
+{
+	static bool told;
+	const char *is_known = getenv("ADVERB_NO_TREE");
+	const char *wish = getenv("ADVERB_EXPLAIN");
+	char line[PATH_MAX + 160];
+	int n;
+
+	if (told || !is_known || *is_known != '1' ||
+	    (wish && strcmp(wish, "0") == 0) || access(tree, F_OK) == 0)
+		return;
+	told = true;
+	n = snprintf(line, sizeof(line),
+		     "adverb: %s looks for devices in /sys or /dev and finds "
+		     "none: %s cannot be written; set ADVERB_RUNTIME to a "
+		     "folder of yours\n",
+		     program_invocation_short_name, tree);
+	if (n < (int)sizeof(line))
+		heard_write(line, (size_t)n);
+}
+
 /* @path is absolute.  NULL: it is not ours. */
 static const char *turn(const char *path, struct path *room)
 {
@@ -104,9 +128,11 @@ static const char *turn(const char *path, struct path *room)
 	i = root_of(room->text);
 	if (i == ROOT_COUNT)
 		return room->text; /* ".." led out of it again */
-	if (tree_path(tree.text, sizeof(tree.text)))
+	if (tree_path(tree.text, sizeof(tree.text))) {
+		tell_nothing(tree.text);
 		turned = replace_head(room, strlen(roots[i].kernel), tree.text,
 				      roots[i].tree);
+	}
 	errno = saved;
 	return turned ? room->text : NULL;
 }

@@ -23,15 +23,12 @@ QPERF_TESTS = ("rc_lat", "rc_bi_bw", "rc_rdma_read_bw", "ver_rc_fetch_add")
 
 def ucx(verbs, test, size):
     def body():
-        # it looks at /sys and /dev
-        lab.options = ["--shim"]
         count = str(max(20, min(2000, 20000000 // size)))
         argv = ["ucx_perftest", "-p", "%"]
         env = {"UCX_TLS": verbs, "UCX_LOG_LEVEL": "warn"}
         r = lab.both(argv, [*argv, "-t", test, "-s", str(size), "-n", count,
                             "-f", "127.0.0.1"],
                      server_env=env, client_env=env, client_side="here")
-        lab.options = []
         expect_ok(r)
         rows = [line.split() for line in r.lines("client")]
         expect(any(row and row[0] == count for row in rows), "no figures", r)
@@ -83,9 +80,8 @@ def mpi(ranks, verbs):
                                stderr=subprocess.STDOUT)
         if built.returncode:
             raise Skip("mpicc does not work: " + built.stdout.decode()[-200:])
-        r = t.run([t.adverb, "run", "--shim", "--", "mpirun", "-np",
-                   str(ranks), "--oversubscribe", "--mca", "pml", "ucx",
-                   program],
+        r = t.run([t.adverb, "run", "--", "mpirun", "-np", str(ranks),
+                   "--oversubscribe", "--mca", "pml", "ucx", program],
                   UCX_TLS="self," + verbs, **env)
         expect_ok(r)
         expect("%d ranks: all right" % ranks in r.output, "it is silent", r)

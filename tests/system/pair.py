@@ -57,6 +57,15 @@ def shows_both():
     expect(r.lines("client") == ["asked"], "client", r)
 
 
+def shows_both_the_tree():
+    show = "import os; print(os.path.exists('/sys/class/infiniband/adv0'))\n"
+    for option, seen in ((), "True"), (("--no-shim",), "False"):
+        r = pair(spelled([show + SERVE, "@", "%", "0"],
+                         [show + ASK, "@", "%", "0", "0"]), *option)
+        expect([r.lines(side)[0] for side in ("server", "client")] ==
+               [seen] * 2, "not " + seen, r)
+
+
 MANY = """
 import resource, socket, subprocess, sys
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -244,10 +253,22 @@ def moved(folder):
 def run_works_in_a_folder_with_a_space():
     t.need("ibv_devices")
     adverb = moved("a folder")
-    r = t.run([adverb, "run", "--shim", "--", "sh", "-c",
+    r = t.run([adverb, "run", "--", "sh", "-c",
                "ibv_devices && ls /sys/class/infiniband"])
     expect(r.status == 0 and r.output.count("adv0") == 2 and
            "ld.so" not in r.output, "exit status %d" % r.status, r)
+
+
+def run_lacks_the_shim():
+    """Nothing is preloaded that is not there."""
+    adverb = moved("lacking")
+    os.remove(t.path("lacking/lib/libadverb-shim.so"))
+    for words, said in ((), 0), (["--shim"], 1):
+        r = t.run([adverb, "run", *words, "--", "sh", "-c",
+                   "echo =$LD_PRELOAD="])
+        expect(r.status == 0 and r.output.endswith("==\n") and
+               r.output.count("--shim has no effect") == said and
+               "ld.so" not in r.output, "exit status %d" % r.status, r)
 
 
 def sim_names_a_bad_word():
@@ -289,6 +310,7 @@ def run_preloads_for_rpath():
 
 
 t.case("pair shows both sides", shows_both)
+t.case("pair shows both sides the devices", shows_both_the_tree)
 t.case("pair finds its server among thousands that listen",
        finds_one_among_many)
 t.case("pair exits with the worse status", takes_the_worse)
@@ -308,6 +330,7 @@ t.case("run says why a program does not run", run_says_why_not)
 t.case("run refuses a static program", run_refuses_static)
 t.case("run works in a folder with a space",
        run_works_in_a_folder_with_a_space)
+t.case("run preloads nothing that is not there", run_lacks_the_shim)
 t.case("run refuses a folder with a colon", run_refuses_a_folder_with_a_colon)
 t.case("run preloads for DT_RPATH", run_preloads_for_rpath)
 t.end()

@@ -120,7 +120,7 @@ def run(t, tests, modules):
     with open(report, "w", encoding="utf-8"):
         pass
     os.chmod(report, 0o666)
-    r = t.run([t.adverb, "run", "--shim", "--", PYTHON, "-B",
+    r = t.run([t.adverb, "run", "--", PYTHON, "-B",
                os.path.abspath(__file__)],
               180, INSIDE=report, PYTHONPATH=modules)
     results = {}

@@ -1,28 +1,33 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the shim shows programs that look for devices in /sys and /dev
-themselves, by netlink, and of what they may lock."""
+"""What `adverb run` shows programs that look for devices themselves, in /sys,
+in /dev and by netlink, and that it harms none that do not."""
 
 import json
+import os
 import re
 import socket
+import tempfile
 
 import netlab
 import system
-from system import expect, expect_ok
+from system import Skip, expect, expect_ok
 
 netlab.enter()
 t = system.Suite(__doc__)
 lab = netlab.Lab(t)
+SHIM = os.path.join(t.build, "lib", "preload", "$PLATFORM",
+                    "libadverb-shim.so")
+CLASS = "/sys/class/infiniband"
 LIMIT = "resource.getrlimit(resource.RLIMIT_MEMLOCK)"
 
 
-def run(argv, *options):
-    return t.adverb_run(argv, ["--shim", *options])
+def run(argv, *options, **env):
+    return t.run([t.adverb, "run", *options, "--", *argv], **env)
 
 
-def python(text):
-    return run([system.PYTHON, "-c", text])
+def python(text, *options, **env):
+    return run([system.PYTHON, "-c", text], *options, **env)
 
 
 def says(argv, *wanted):
@@ -35,6 +40,195 @@ def says(argv, *wanted):
             expect(re.search(want, r.output), "no " + want, r)
         expect("adverb:" not in r.output, "a needless sentence", r)
     return body
+
+
+def compiled(name, text, *flags):
+    """A program of this text; skips where it cannot be made."""
+    t.need("gcc")
+    source = t.path(name + ".c")
+    with open(source, "w") as f:
+        f.write(text)
+    os.chmod(source, 0o644)
+    r = t.run(["gcc", "-g", "-o", t.path(name), source, *flags])
+    if r.status:
+        raise Skip("gcc cannot build it here: " + r.output.strip()[-200:])
+    return t.path(name)
+
+
+LOOK = """
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+	DIR *dir = opendir("/sys/class/infiniband");
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			puts(e->d_name);
+	if (dir)
+		closedir(dir);
+	printf("LD_PRELOAD=%s\\n", getenv("LD_PRELOAD"));
+}
+"""
+
+
+def counters_of_perftest():
+    """It reads them before and after."""
+    t.need("ib_write_bw")
+    names = "counters/port_xmit_packets", "hw_counters/rx_write_requests"
+    r = t.pair(["ib_write_bw", "-n", "100",
+                "--report-counters=" + ",".join(names)])
+    expect_ok(r)
+    for name in names:
+        expect(r.output.count(name + "=") == 2, "no " + name, r)
+
+
+def without_it():
+    r = run(["sh", "-c", "ls %s; echo =$LD_PRELOAD=" % CLASS], "--no-shim")
+    expect("No such file" in r.output and "==\n" in r.output,
+           "it is there", r)
+
+
+def users_own_come_first():
+    library = t.path("first.so")
+    compiled("first.so", "int first_nothing;", "-shared", "-fPIC")
+    both = library + ":" + SHIM
+    for start in ([], [t.adverb, "run", "--"]):
+        r = run([*start, "sh", "-c", "ls %s; echo =$LD_PRELOAD=" % CLASS],
+                LD_PRELOAD=library)
+        expect(r.output == "adv0\n=%s=\n" % both, "another list", r)
+
+
+def run_under_run():
+    show = ["sh", "-c", "echo $LD_LIBRARY_PATH $LD_PRELOAD $ASAN_OPTIONS"]
+    once, twice = run(show), run([t.adverb, "run", "--", *show])
+    expect(once.output == twice.output and once.output.count(SHIM) == 1,
+           "other variables", twice)
+
+
+def programs_of_32_bits():
+    """Their loader would tell of a library that is not of its kind."""
+    loader = "/lib/ld-linux.so.2"
+    if not os.path.exists(loader):
+        raise Skip("no loader for 32 bits")
+    program = compiled(
+        "narrow", "void _start(void) { __asm__(\"int $0x80\" :: \"a\"(1), "
+        "\"b\"(7)); }", "-m32", "-nostdlib", "-pie", "-fPIE",
+        "-Wl,-dynamic-linker," + loader)
+    if t.run([program]).status != 7:
+        raise Skip("no program of 32 bits runs here")
+    r = run(["sh", "-c", program])
+    expect(r.status == 7 and r.output == "", "it complains", r)
+
+
+def sanitized(*flags):
+    def body():
+        program = compiled("watched", LOOK, *flags)
+        for argv in ([program], ["sh", "-c", program]):
+            r = run(argv)
+            expect(r.status == 0 and r.output.startswith("adv0\n"),
+                   "it does not run", r)
+        r = run([program], ASAN_OPTIONS="detect_leaks=0")
+        expect_ok(r)
+    return body
+
+
+def preloads_nothing(program, why):
+    """Silently, unless the user insists."""
+    r = run([program])
+    expect(r.status == 0 and r.output == "LD_PRELOAD=(null)\n",
+           "it is preloaded", r)
+    r = run([program], "--shim")
+    expect(r.status == 0 and r.output.count("adverb:") == 1 and
+           "runs without --shim: " + why in r.output and
+           "LD_PRELOAD=(null)" in r.output, "no sentence", r)
+
+
+def old_sanitizer():
+    """Those before gcc 8's cannot be told to let another come first."""
+    compiled("libasan.so.4", "int asan_nothing;", "-shared", "-fPIC",
+             "-Wl,-soname,libasan.so.4")
+    preloads_nothing(compiled("old", LOOK, "-Wl,--no-as-needed",
+                              t.path("libasan.so.4"),
+                              "-Wl,-rpath," + t.tmp), "its AddressSanitizer")
+
+
+def musl():
+    loader = t.path("ld-musl-x86_64.so.1")
+    os.symlink("/lib64/ld-linux-x86-64.so.2", loader)
+    preloads_nothing(compiled("musl", LOOK, "-Wl,-dynamic-linker," + loader),
+                     "its C library is musl")
+
+
+def a_script_of_such_an_interpreter():
+    """What the interpreter needs, its scripts need."""
+    interpreter = compiled("interpreter", LOOK, "-Wl,--disable-new-dtags",
+                           "-Wl,-rpath,/opt/rdma")
+    script = t.path("script")
+    with open(script, "w") as f:
+        f.write("#!%s -x\n" % interpreter)
+    os.chmod(script, 0o755)
+    r = run([script])
+    expect("libibverbs.so.1:" in r.output and SHIM in r.output,
+           "not preloaded", r)
+
+
+def an_empty_environment():
+    t.need("ibv_devices")
+    r = t.run(["env", "-i", t.adverb, "run", "--", "/bin/sh", "-c",
+               "/usr/bin/ibv_devices && /bin/ls " + CLASS])
+    expect(r.status == 0 and r.output.count("adv0") == 2, "no adv0", r)
+
+
+def nothing_to_show():
+    """Said by programs that look, once; and at once if the user insists."""
+    nowhere = {"ADVERB_RUNTIME": "/proc/nowhere"}
+    r = run(["true"], **nowhere)
+    expect(r.status == 0 and r.output == "", "a needless sentence", r)
+    r = run(["ls", CLASS, CLASS + "/adv0"], **nowhere)
+    expect(r.output.count("adverb: ls looks for devices") == 1 and
+           "/proc/nowhere/sysfs-" in r.output and "ADVERB_RUNTIME" in
+           r.output, "no sentence", r)
+    r = run(["ls", CLASS], ADVERB_EXPLAIN="0", **nowhere)
+    expect("adverb:" not in r.output, "a sentence", r)
+    r = run(["true"], "--shim", **nowhere)
+    expect(r.status == 0 and r.output.count("adverb:") == 1 and
+           "/proc/nowhere" in r.output and "ADVERB_RUNTIME" in r.output,
+           "no sentence", r)
+
+
+def a_folder():
+    fresh = tempfile.mkdtemp(dir=t.runtime)
+    os.chmod(fresh, 0o777)
+    return fresh
+
+
+def many_at_once():
+    """Whoever starts first writes it; nobody sees a part of it."""
+    for _ in range(4):
+        env = t.environment(ADVERB_RUNTIME=a_folder())
+        starts = [t.start([t.adverb, "run", "--", "ls", "-R",
+                           CLASS + "/adv0/ports/1/gids",
+                           CLASS + "/adv0/device",
+                           CLASS + "_verbs", "/dev/infiniband"], env=env)
+                  for _ in range(20)]
+        seen = {t.finish(p, system.HANG).output for p in starts}
+        expect(len(seen) == 1 and "uverbs0" in seen.pop(), "%d trees: %s" %
+               (len(seen), seen))
+
+
+def written_once():
+    fresh = a_folder()
+    times = set()
+    for _ in range(3):
+        expect_ok(run(["true"], ADVERB_RUNTIME=fresh))
+        [tree] = os.listdir(fresh)
+        state = os.stat(os.path.join(fresh, tree,
+                                     "class/infiniband/adv0/ports/1/state"))
+        times.add((state.st_ino, state.st_mtime_ns))
+    expect(len(times) == 1, "it is written anew")
 
 
 CALLS = """
@@ -225,15 +419,47 @@ with open("/proc/self/limits") as f:
     expect(r.output == "-1 -1 (-1, -1)\nset -1 -1\nset 8192 -1\n"
            "set 4096 4096\nValueError 4096 4096\nValueError 4096 4096\n"
            "[['4096', '4096']]\n", "something else", r)
-    r = t.adverb_run([system.PYTHON, "-c",
-                      "import resource; print(%s)" % LIMIT])
+    r = python("import resource; print(%s)" % LIMIT, "--no-shim")
     expect("(-1, -1)" not in r.output, "without it, too", r)
 
 
+def memory_lock_is_raised():
+    """To what the user may have."""
+    r = t.run(["sh", "-c", 'ulimit -S -l 16; ulimit -H -l; exec "$@"', "sh",
+               t.adverb, "run", "--no-shim", "--", "sh", "-c", "ulimit -l"])
+    hard, soft = r.output.split()
+    expect(hard == soft, "not raised", r)
+
+
+t.case("ls sees the tree, ibstatus and ibstat the port", lambda: [
+    says(*one)() for one in (
+        (["ls", CLASS], "^adv0\n"), (["ibstatus"], "'adv0' port 1"),
+        (["ibstat"], "CA 'adv0'(.|\n)*State: Active(.|\n)*Ethernet"))],
+    "shim", "ibstat")
+t.case("perftest reads counters", counters_of_perftest, "shim",
+       "ib_write_bw")
+t.case("--no-shim leaves it out", without_it)
+t.case("what the user preloads comes first, and stays", users_own_come_first)
+t.case("run under run changes nothing more", run_under_run)
+t.case("a program of 32 bits has nothing to complain of",
+       programs_of_32_bits)
+for words, flags in (("AddressSanitizer", ["-fsanitize=address"]),
+                     ("a static AddressSanitizer",
+                      ["-fsanitize=address", "-static-libasan"]),
+                     ("ThreadSanitizer", ["-fsanitize=thread"]),
+                     ("UndefinedBehaviorSanitizer",
+                      ["-fsanitize=undefined"])):
+    t.case("a program with %s runs, and sees the tree" % words,
+           sanitized(*flags))
+t.case("one whose sanitizer cannot have it is spared it", old_sanitizer)
+t.case("one of musl is spared it", musl)
+t.case("a script has what its interpreter needs",
+       a_script_of_such_an_interpreter)
+t.case("an empty environment is enough", an_empty_environment)
+t.case("who looks is told that there is nothing to see", nothing_to_show)
+t.case("of many at once each sees a whole tree", many_at_once)
+t.case("a tree that is right is left alone", written_once)
 t.case("relative paths, folders' descriptors, glob and nftw", calls)
-t.case("ibstat sees the port", says(
-    ["ibstat"], "CA 'adv0'(.|\n)*State: Active(.|\n)*Ethernet"), "shim",
-    "ibstat")
 for argv, wanted in (
         (["rdma", "link", "show"],
          r"^link adv0/1 state ACTIVE physical_state LINK_UP netdev \S+ *\n$"),
@@ -253,5 +479,7 @@ for argv in (["resource"], ["system"],
 t.case("strangers are kept out, and other sockets left alone", other_sockets)
 t.case("RLIMIT_MEMLOCK limits nothing, until the program sets it",
        memory_lock)
+t.case("RLIMIT_MEMLOCK is raised to what the user may have",
+       memory_lock_is_raised)
 lab.end()
 t.end()

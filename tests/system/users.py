@@ -321,7 +321,7 @@ def two_roots_at_once():
     late = ["strace", "-f", "-o", trace, "-e", "trace=/^mkdir", "-e",
             "inject=/^mkdir:delay_enter=2000000:when=1"]
     lists = ["unshare", "-Urn", "env", "-u", "ADVERB_RUNTIME",
-             "XDG_RUNTIME_DIR=" + shared, t.adverb, "run", "--shim", "--",
+             "XDG_RUNTIME_DIR=" + shared, t.adverb, "run", "--",
              "ls", "/sys/class/infiniband"]
     try:
         first = start(ANNA, late + lists)
@@ -351,6 +351,55 @@ def set_user_id():
          "--clear-groups", *argv], capture_output=True, text=True, check=False)
     expect(done.returncode == 126 and "set-user-ID" in done.stderr,
            "exit status %d: %s" % (done.returncode, done.stderr))
+    done = subprocess.run(
+        ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
+         "--clear-groups", *argv[:-1], "sh", "-c", path + "; echo $?"],
+        capture_output=True, text=True, check=False)
+    expect(done.stdout == "0\n" and not done.stderr,
+           "as a child: " + done.stdout + done.stderr)
+    os.rename(path, t.path("sudo"))
+    done = subprocess.run(
+        ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
+         "--clear-groups", *argv[:-1], t.path("sudo")], capture_output=True,
+        text=True, check=False)
+    expect(done.returncode == 126 and "`sudo adverb run -- ...`" in
+           done.stderr, "of sudo: " + done.stderr)
+
+
+LOOK = """
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int main(void)
+{
+	printf("%d %d\\n", access("/sys/class/infiniband/mine", F_OK),
+	       socket(AF_NETLINK, SOCK_RAW, 20) >= 0);
+}
+"""
+
+
+def shows_no_privileged_program():
+    """Whose environment is another's: ld.so.preload has it load the shim."""
+    t.need("gcc")
+    if os.path.exists("/sys/class/infiniband"):
+        raise system.Skip("there are devices of the kernel's")
+    tree = t.path("forged")
+    os.makedirs(tree + "/class/infiniband/mine")
+    source, program = t.path("look.c"), t.path("look")
+    with open(source, "w") as f:
+        f.write(LOOK)
+    libraries = os.path.join(t.build, "lib")
+    subprocess.run(["gcc", "-o", program, source, "-Wl,--no-as-needed",
+                    libraries + "/libadverb-shim.so",
+                    "-Wl,-rpath," + libraries], check=True)
+    for mode, wanted in ((0o755, "0 1\n"), (0o4755, "-1 0\n")):
+        os.chmod(program, mode)
+        done = subprocess.run(
+            ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
+             "--clear-groups", program], capture_output=True, text=True,
+            check=False, env=dict(os.environ, ADVERB_SYSFS=tree))
+        expect(done.stdout == wanted, "mode %o: %s" % (
+            mode, done.stdout + done.stderr))
 
 
 enter()
@@ -376,4 +425,6 @@ for words, test in (
     t.case(words, alone(test), "many processes", words)
 t.case("two roots of namespaces at once", two_roots_at_once)
 t.case("run refuses a set-user-ID program", set_user_id)
+t.case("the shim shows a set-user-ID program nothing",
+       shows_no_privileged_program)
 t.end()
