@@ -32,7 +32,7 @@ static struct rdma_cm_id *endpoint(const char *host, const char *port,
 	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP,
 				      .ai_flags = serves ? RAI_PASSIVE : 0};
 	struct rdma_addrinfo *found;
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id = NULL;
 
 	if (rdma_getaddrinfo(host, port, &hints, &found) ||
 	    rdma_create_ep(&id, found, NULL, &init))
