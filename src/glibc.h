@@ -8,7 +8,9 @@
 #ifndef GLIBC_H
 #define GLIBC_H
 
+#ifdef __LP64__ /* lib/preload/i686 is built without a libc of 32 bits */
 #include <features.h>
+#endif
 
 /* The name until 2.39, and since. */
 #undef __GLIBC_USE_C2X_STRTOL
