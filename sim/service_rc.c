@@ -233,13 +233,21 @@ static void received(struct world *w, struct flow *f, uint32_t i,
 		world_fail(w, "flow %u receive %u: wrong data", flow, i);
 }
 
+static bool is_atomic(const struct op *o)
+{
+	return o->opcode == HCA_WR_ATOMIC_CAS ||
+	       o->opcode == HCA_WR_ATOMIC_FADD;
+}
+
 static void replay_atomic(struct flow *f, const struct op *o, bool vague)
 {
 	struct piece at = {o->remote, 8};
 	uint64_t old, value;
 
 	memcpy(&old, f->to->shadow + o->remote, 8);
-	oracle_spread(f->from, o->piece, o->pieces, (uint8_t *)&old, 8, vague);
+	if (!o->defect)
+		oracle_spread(f->from, o->piece, o->pieces, (uint8_t *)&old, 8,
+			      vague);
 	value = o->opcode == HCA_WR_ATOMIC_FADD ? old + o->swap_add
 		: old == o->compare		? o->swap_add
 						: old;
@@ -262,6 +270,9 @@ static void replay_op(struct flow *f, uint32_t i, const struct recv **recv)
 			oracle_spread(f->to, r->piece, r->pieces, source,
 				      o->bytes, vague);
 	}
+	/* executed before its result found no place, if it got there */
+	if (o->defect == OP_BAD_LKEY && is_atomic(o))
+		replay_atomic(f, o, true);
 	/* refused before it touched anything */
 	if (o->defect)
 		return;

@@ -149,6 +149,22 @@ static bool post_op(struct world *w, struct flow *f)
 	return true;
 }
 
+/*
+ * The message ends before the i-th element of its receive: that one may name
+ * anything.  Only where the receive is for this message alone.
+ */
+static bool is_beyond(const struct flow *f, const struct recv *r, int i)
+{
+	const struct op *o = &f->ops[r->op];
+	uint32_t before = 0;
+
+	if (f->service->is_lossy || o->defect)
+		return false;
+	while (i-- > 0)
+		before += r->piece[i].bytes;
+	return o->opcode == HCA_WR_RDMA_WRITE_IMM || before >= o->bytes;
+}
+
 /* At the responder, whose QP is that of the flow back. */
 static bool post_recv(struct world *w, struct flow *f)
 {
@@ -162,9 +178,9 @@ static bool post_recv(struct world *w, struct flow *f)
 	memset(e, 0, sizeof *e);
 	e->wr_id = ORACLE_RECV | oracle_wr_id(f, f->recvs_posted);
 	put_pieces(e, &f->region[REGION_TARGET], r->piece, r->pieces);
-	for (int i = 0; f->ops[r->op].defect == OP_BAD_RECV && i < r->pieces;
-	     i++)
-		wqe_sges(e)[i].lkey ^= 1;
+	for (int i = 0; i < r->pieces; i++)
+		if (f->ops[r->op].defect == OP_BAD_RECV || is_beyond(f, r, i))
+			wqe_sges(e)[i].lkey ^= 1;
 	wq_commit(rq);
 	f->recvs_posted++;
 	return true;
