@@ -224,7 +224,7 @@ static void device(const struct verbs *v, struct ibv_device *dev)
 static void devices(void)
 {
 	struct ibv_device **list;
-	struct launch l;
+	static struct launch l; /* whose folder is known from now on */
 	struct verbs v;
 	int count = 0;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "doctor.h"
 
+#include "broker/dial.h"
 #include "broker/holder.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef UDP_SEGMENT
@@ -78,28 +78,44 @@ void doctor_net_port(void)
 			   holder);
 }
 
+static char start_sentence[START_SENTENCE];
+
+static void note_start(enum client_word word, const char *sentence)
+{
+	snprintf(start_sentence, sizeof(start_sentence), "%s", sentence);
+}
+
+/* As a program would, whose library lies there; libdir is borrowed for good. */
 void doctor_net_broker(const char *libdir)
 {
-	char path[PATH_MAX + 16];
-	const char *why = NULL;
-	pid_t child = fork();
+	struct dial_broker b;
+	char why[START_SENTENCE];
+	int fd, error;
 
-	if (child == 0)
-		_exit(0);
-	if (child > 0)
-		waitpid(child, NULL, 0);
-	else
-		why = "no process may be started";
-	snprintf(path, sizeof(path), "%s/adverbd", libdir);
-	if (!why && access(path, X_OK) < 0)
-		why = "adverbd is not beside the libraries";
-	if (why)
+	start_folder(libdir);
+	error = dial_open(&fd, &b, note_start, why);
+	if (error) {
+		doctor_say(DOCTOR_NO, "broker", "%s", why);
+		return;
+	}
+	close(fd);
+	if (*start_sentence)
+		doctor_say(DOCTOR_SLOW, "broker", "%s", start_sentence);
+	else if (b.idle_s == UINT32_MAX)
 		doctor_say(DOCTOR_SLOW, "broker",
-			   "%s: a thread of the first program does its work, "
-			   "and that of the next once it ends",
-			   why);
+			   "adverb %s, a thread of process %d of user %u, and "
+			   "of the next program once that ends",
+			   b.release, (int)b.pid, (unsigned)b.user);
+	else if (strcmp(b.release, ADVERB_VERSION) != 0)
+		doctor_say(DOCTOR_SLOW, "broker",
+			   "adverb %s, process %d of user %u, and this is "
+			   "adverb " ADVERB_VERSION
+			   ", which it serves all the same; use one version",
+			   b.release, (int)b.pid, (unsigned)b.user);
 	else
-		doctor_say(DOCTOR_OK, "broker", "%s", path);
+		doctor_say(DOCTOR_OK, "broker",
+			   "adverb %s, process %d of user %u", b.release,
+			   (int)b.pid, (unsigned)b.user);
 }
 
 void doctor_net_steering(void)

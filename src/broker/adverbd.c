@@ -64,13 +64,53 @@ static bool is_given(void)
 	       listens;
 }
 
-/* Nothing of the program that started us stays but the listener, *fd or -1. */
+/*
+ * Our starter has said on the status socket, which is our standard error, who
+ * it is.  One of another version has no use for us, and is told so.
+ */
+static int greet_starter(void)
+{
+	struct proto who = {0},
+		     answer = {.kind = PROTO_REFUSED, .value = EPROTONOSUPPORT};
+	int fds[PROTO_FDS], error = proto_receive(2, &who, fds);
+
+	for (int i = 0; i < PROTO_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	if (!error && who.kind == PROTO_WHO)
+		return 0;
+	proto_introduce(&answer, 0);
+	proto_send(2, &answer, NULL);
+	return -EPROTO;
+}
+
+/* False: it waits no longer, and another may serve. */
+static bool tell_starter(const struct server_config *config)
+{
+	struct proto m = {.kind = PROTO_WHO_IS};
+
+	proto_introduce(&m, (uint32_t)(config->idle_ms / 1000));
+	return !proto_send(2, &m, NULL);
+}
+
+/* The standard ones: our starter hears no more of us. */
+static void let_go_of_files(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int i = 0; null >= 0 && i < 3; i++)
+		dup2(null, i);
+	if (null >= 0)
+		close(null);
+}
+
+/* Nothing of the program that started us stays but the listener, *fd or -1,
+ * and standard error. */
 static void detach(bool foreground, int *fd)
 {
 	struct rlimit files;
 	cpu_set_t all;
 	sigset_t none;
-	int null;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -85,54 +125,96 @@ static void detach(bool foreground, int *fd)
 	sched_setaffinity(0, sizeof(all), &all);
 	syscall(SYS_close_range, 3u, ~0u, 0u);
 	*fd = is_given() ? fcntl(0, F_DUPFD_CLOEXEC, 3) : -1;
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null < 0 || chdir("/"))
+	if (chdir("/")) {
+		perror("adverbd: /");
 		exit(1);
-	if (foreground)
-		return;
-	for (int i = 0; i < 3; i++)
-		dup2(null, i);
-	setsid();
+	}
+	if (!foreground)
+		setsid();
 }
 
-static int options(int argc, char **argv, bool *foreground,
-		   struct server_config *config)
+struct options {
+	struct server_config config;
+	bool foreground;
+	bool is_started; /* by a client: start.h */
+	bool tells_version;
+};
+
+static int parse(int argc, char **argv, struct options *o)
 {
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--foreground")) {
-			*foreground = true;
+			o->foreground = true;
 		} else if (!strcmp(argv[i], "--idle") && i + 1 < argc) {
-			config->idle_ms = strtoul(argv[++i], NULL, 10) * 1000;
+			o->config.idle_ms = strtoul(argv[++i], NULL, 10) * 1000;
 		} else if (!strcmp(argv[i], "--no-bpf")) {
-			config->no_bpf = true;
+			o->config.no_bpf = true;
+		} else if (!strcmp(argv[i], "--started")) {
+			o->is_started = true;
+		} else if (!strcmp(argv[i], "--version")) {
+			o->tells_version = true;
 		} else {
 			fprintf(stderr, "usage: adverbd [--foreground] "
-					"[--idle SECONDS] [--no-bpf]\n");
+					"[--idle SECONDS] [--no-bpf] | "
+					"--version\n");
 			return -EINVAL;
 		}
 	}
 	return 0;
 }
 
+/* A server that is ready; NULL, and it has been said why, with the status to
+ * exit with. */
+static struct server *stand(const struct options *o, int *status)
+{
+	struct server *s;
+	int fd, error;
+
+	detach(o->foreground, &fd);
+	*status = 1;
+	if (o->is_started && fd < 0) {
+		fprintf(stderr, "adverbd: --started is for programs\n");
+		return NULL;
+	}
+	error = fd >= 0 ? 0 : claim(&fd);
+	s = error ? NULL : server_new(fd, &o->config);
+	if (s)
+		return s;
+	fprintf(stderr, "adverbd: %s\n",
+		error == -EADDRINUSE ? "another one is running"
+				     : strerror(error ? -error : ENOMEM));
+	if (error == -EADDRINUSE)
+		*status = 0;
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
-	bool foreground = false;
-	struct server_config config = {.idle_ms = IDLE_MS};
+	struct options o = {.config.idle_ms = IDLE_MS};
+	int status, null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct server *s;
-	int error, fd;
 
-	if (options(argc, argv, &foreground, &config))
+	if (parse(argc, argv, &o))
 		return 2;
-	detach(foreground, &fd);
-	error = fd >= 0 ? 0 : claim(&fd);
-	s = error ? NULL : server_new(fd, &config);
-	if (!s) {
-		fprintf(stderr, "adverbd: %s\n",
-			error == -EADDRINUSE
-				? "another one is running"
-				: strerror(error ? -error : ENOMEM));
-		return error == -EADDRINUSE ? 0 : 1;
+	if (o.tells_version) {
+		printf("adverbd %s (protocol %d)\n", ADVERB_VERSION,
+		       PROTO_VERSION);
+		return 0;
 	}
+	if (null < 0) {
+		perror("adverbd: /dev/null");
+		return 1;
+	}
+	if (o.is_started && greet_starter())
+		return 1;
+	s = stand(&o, &status);
+	if (!s)
+		return status;
+	if (o.is_started && !tell_starter(&o.config))
+		return 0;
+	server_listen(s);
+	if (!o.foreground)
+		let_go_of_files();
 	while (server_turn(s))
 		;
 	server_free(s);

@@ -30,6 +30,35 @@ void answer_refuse(const struct conn *c, const struct proto *question,
 	answer_send(c, question, &m, NULL);
 }
 
+static void introduce(const struct server *s, const struct conn *c,
+		      const struct proto *question, struct proto *m)
+{
+	uint64_t idle_s = s->idle_ms / 1000;
+
+	if (s->is_thread || idle_s > UINT32_MAX)
+		idle_s = UINT32_MAX;
+	proto_introduce(m, (uint32_t)idle_s);
+	answer_send(c, question, m, NULL);
+}
+
+void answer_who(const struct server *s, const struct conn *c,
+		const struct proto *m)
+{
+	struct proto reply = {.kind = PROTO_WHO_IS};
+
+	introduce(s, c, m, &reply);
+}
+
+void answer_version(const struct server *s, const struct conn *c,
+		    const struct proto *m)
+{
+	struct proto reply = {.kind = PROTO_REFUSED, .value = EPROTONOSUPPORT};
+
+	snprintf(reply.why, sizeof(reply.why),
+		 "the broker is of another version of adverb");
+	introduce(s, c, m, &reply);
+}
+
 /* Does its process say so?  Without a page it does not. */
 static bool page_is_closed(int page_fd, uint32_t qpn)
 {

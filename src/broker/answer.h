@@ -17,7 +17,14 @@ int answer_send(const struct conn *c, const struct proto *question,
 void answer_refuse(const struct conn *c, const struct proto *question,
 		   int error, const char *why);
 
-/* Each to a question m of c's.  Does the process live that a QPN belongs to? */
+/* Each to a question m of c's: who the broker is. */
+void answer_who(const struct server *s, const struct conn *c,
+		const struct proto *m);
+/* The client is of another version: it is refused, in a form that every
+ * version reads. */
+void answer_version(const struct server *s, const struct conn *c,
+		    const struct proto *m);
+/* Does the process live that a QPN belongs to? */
 void answer_peer(const struct server *s, const struct conn *c,
 		 const struct proto *m);
 /* The same for another host's broker: a far_state, whose user is s; */

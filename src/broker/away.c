@@ -78,12 +78,12 @@ void away_why(int error, char *why, size_t size)
 
 static void refuse(const struct away *a, const struct proto *question)
 {
-	struct proto m = {.magic = PROTO_MAGIC,
-			  .version = PROTO_VERSION,
-			  .kind = PROTO_REFUSED,
+	struct proto m = {.kind = PROTO_REFUSED,
 			  .serial = question->serial,
 			  .value = a->is_crowd ? EUSERS : EMFILE};
 
+	/* which is of no use to another version, but its name is */
+	proto_introduce(&m, 0);
 	if (a->is_crowd)
 		snprintf(m.why, sizeof(m.why),
 			 "the broker adverbd has as many clients as it serves");

@@ -3,11 +3,12 @@
 #include "broker/client.h"
 
 #include "broker/holder.h"
+#include "broker/other.h"
 #include "broker/page.h"
 #include "broker/process.h"
 #include "broker/proto.h"
-#include "broker/start.h"
 #include "broker/steer.h"
+#include "util/shown.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +27,7 @@
 #define ALONE_MS    1000
 #define WAIT_MAX_MS 1000
 /* Another's broker is for its user to start anew: only then do we. */
-#define FOREIGN_MS 500
-#define BACKLOG	   1024
+#define FOREIGN_MS 1000
 #define NAP_MS	   500 /* who sleeps twice as long was stopped, or starved */
 
 struct client_pages {
@@ -54,6 +54,8 @@ static void close_fd(int *fd)
 /* No broker: look for one soon. */
 static void lose(struct client *c, int error, const char *reason)
 {
+	if (c->state == CLIENT_GREETING || c->state == CLIENT_UP)
+		start_lost(c->peer_pid, now_ms());
 	if (c->state == CLIENT_UP || c->state == CLIENT_ALONE) {
 		c->lost_ms = now_ms();
 		c->wait_ms = 0;
@@ -84,11 +86,13 @@ static void look_at_broker(struct client *c)
 	struct ucred who;
 	socklen_t length = sizeof(who);
 
+	c->peer_pid = 0;
 	/* who cannot be seen is none of ours */
 	c->is_foreign = true;
 	if (getsockopt(c->unix_fd, SOL_SOCKET, SO_PEERCRED, &who, &length))
 		return;
 	c->broker_user = who.uid;
+	c->peer_pid = who.pid;
 	c->is_foreign = who.uid && who.uid != geteuid();
 }
 
@@ -154,41 +158,6 @@ static void say_hello(struct client *c)
 }
 
 /*
- * Whoever binds the address starts the broker, and what it starts finds the
- * hellos of all others waiting.
- */
-static int start(const char **why)
-{
-	struct sockaddr_un a;
-	socklen_t length = proto_address(&a);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), error;
-
-	*why = "the broker adverbd cannot be reached";
-	if (fd < 0)
-		return -errno;
-	if (bind(fd, (struct sockaddr *)&a, length) || listen(fd, BACKLOG))
-		error = -errno;
-	else
-		error = start_broker(fd, why);
-	close(fd);
-	/* Somebody else is about to start it. */
-	return error == -EADDRINUSE ? -EAGAIN : error;
-}
-
-static int reach(struct client *c)
-{
-	struct sockaddr_un a;
-	socklen_t length = proto_address(&a);
-
-	close_fd(&c->unix_fd);
-	c->unix_fd = socket(AF_UNIX,
-			    SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->unix_fd < 0)
-		return -errno;
-	return connect(c->unix_fd, (struct sockaddr *)&a, length) ? -errno : 0;
-}
-
-/*
  * May it be started by us, or is it somebody else's turn?  Who is new does not
  * know whose the last one was: its port may still be with that one's programs,
  * who alone can take it over.
@@ -202,20 +171,69 @@ static bool may_start(struct client *c)
 	return !c->is_foreign || now_ms() - c->lost_ms >= FOREIGN_MS;
 }
 
-static void search(struct client *c)
+static int connect_to(struct client *c)
+{
+	int fd = proto_connect();
+
+	if (fd < 0)
+		return fd;
+	c->unix_fd = fd;
+	return 0;
+}
+
+/* Says hello on a new connection, or gives up for now: there is none, by
+ * error. */
+static void greet(struct client *c, int error)
 {
 	const char *why = "the broker adverbd cannot be reached";
-	int error = reach(c);
 
-	if (error == -ECONNREFUSED) {
-		error = may_start(c) ? start(&why) : -EAGAIN;
-		if (!error)
-			error = reach(c);
-	}
-	if (!error)
+	if (!error) {
 		say_hello(c);
+		return;
+	}
+	if (error == -EMFILE) {
+		name_limit(c, error);
+		why = c->why;
+	}
+	if (*c->start.sentence) {
+		memcpy(c->why, c->start.sentence, sizeof(c->why));
+		why = c->why;
+	}
+	lose(c, error, why);
+}
+
+/*
+ * The broker that we start is under way, or that is over.  An opening that
+ * fails gives its reason itself.
+ */
+static void look_at_start(struct client *c, int error)
+{
+	enum client_word word = error == -ENOTRECOVERABLE ? CLIENT_SAYS_ENDS
+							  : CLIENT_SAYS_THREAD;
+
+	if (*c->start.sentence && c->say && (!error || c->class))
+		c->say(word, c->start.sentence);
+	if (error == -EINPROGRESS) {
+		c->state = CLIENT_STARTING;
+		c->error = -EAGAIN;
+		c->due_ms = c->start.limit_ms;
+	} else {
+		greet(c, error ? error : connect_to(c));
+	}
+}
+
+static void search(struct client *c)
+{
+	int error = connect_to(c);
+
+	c->start.sentence[0] = '\0';
+	if (error != -ECONNREFUSED)
+		greet(c, error);
+	else if (!may_start(c))
+		greet(c, -EAGAIN);
 	else
-		lose(c, error, why);
+		look_at_start(c,
+			      start_begin(&c->start, now_ms(), c->patience_ms));
 }
 
 static void take_page(struct client *c, uint32_t class, int fd)
@@ -271,15 +289,27 @@ static bool take_welcome(struct client *c, const struct proto *m,
 	return true;
 }
 
-static void take_refusal(struct client *c, const struct proto *m)
+/* The broker will not have us, for what c->why says. */
+static void be_alone(struct client *c, int error)
 {
-	snprintf(c->why, sizeof(c->why), "%.*s", (int)sizeof(c->why) - 1,
-		 m->why);
 	close_fd(&c->unix_fd);
 	c->reason = c->why;
-	c->error = m->value && m->value < 4096 ? -(int)m->value : -EPROTO;
+	c->error = error;
 	c->state = CLIENT_ALONE;
 	c->due_ms = now_ms() + ALONE_MS;
+}
+
+static void take_refusal(struct client *c, const struct proto *m)
+{
+	int error = m->value && m->value < 4096 ? -(int)m->value : -EPROTO;
+
+	snprintf(c->why, sizeof(c->why), "%.*s", (int)sizeof(m->why) - 1,
+		 m->why);
+	shown_make(c->why);
+	/* who opens may wait until that other broker has said who it is */
+	if (error == -EADDRINUSE && !c->class)
+		other_name(c->why, sizeof(c->why));
+	be_alone(c, error);
 }
 
 static bool take_arena(const struct proto *m, int fds[PROTO_FDS],
@@ -358,15 +388,41 @@ static void name_silent(struct client *c)
 		 (unsigned)(c->patience_ms / 1000));
 }
 
-bool client_turn(struct client *c, struct client_news *news)
+/* Nothing more is to be read: why. */
+static void hang_up(struct client *c, int error, const struct proto *m)
 {
-	bool is_news = false;
+	if (error == -EPROTONOSUPPORT && c->state == CLIENT_GREETING) {
+		snprintf(c->why, sizeof(c->why), "the broker adverbd, ");
+		other_say(c->unix_fd, m, c->why + strlen(c->why),
+			  sizeof(c->why) - strlen(c->why));
+		be_alone(c, error);
+		return;
+	}
+	if (error == -EMFILE)
+		name_limit(c, error);
+	lose(c, error,
+	     error == -EMFILE ? c->why : "the broker adverbd comes and goes");
+}
 
+/* Looks for the broker when that is due; false: there is none yet. */
+static bool has_connection(struct client *c)
+{
+	if (c->state == CLIENT_STARTING)
+		look_at_start(c, start_turn(&c->start, now_ms()));
 	if (c->state == CLIENT_LOST || c->state == CLIENT_ALONE) {
 		if (now_ms() < c->due_ms)
 			return false;
 		search(c);
 	}
+	return c->unix_fd >= 0;
+}
+
+bool client_turn(struct client *c, struct client_news *news)
+{
+	bool is_news = false;
+
+	if (!has_connection(c))
+		return false;
 	while (c->unix_fd >= 0 && !is_news) {
 		struct proto m = {0};
 		int fds[PROTO_FDS], error;
@@ -376,19 +432,12 @@ bool client_turn(struct client *c, struct client_news *news)
 			break;
 		if (error == -ECONNRESET)
 			continue; /* once: what it said comes next */
-		if (!error && m.version != PROTO_VERSION)
-			error = -EPROTO;
 		if (!error)
 			is_news = take(c, &m, fds, news);
 		for (int i = 0; i < PROTO_FDS; i++)
 			close_fd(&fds[i]);
-		if (error == -EMFILE)
-			name_limit(c, error);
 		if (error)
-			lose(c, error,
-			     error == -EMFILE
-				     ? c->why
-				     : "the broker adverbd comes and goes");
+			hang_up(c, error, &m);
 	}
 	if (c->state == CLIENT_GREETING && now_ms() >= c->due_ms) {
 		name_silent(c);
@@ -399,7 +448,7 @@ bool client_turn(struct client *c, struct client_news *news)
 
 int client_fd(const struct client *c)
 {
-	return c->unix_fd;
+	return c->state == CLIENT_STARTING ? c->start.status_fd : c->unix_fd;
 }
 
 uint64_t client_due_ms(const struct client *c)
@@ -419,7 +468,8 @@ static bool is_final(const struct client *c)
 /* Is there one that has not answered, or that somebody is about to start? */
 static bool is_there(const struct client *c)
 {
-	return c->state == CLIENT_GREETING || c->error == -EAGAIN;
+	return c->state == CLIENT_STARTING || c->state == CLIENT_GREETING ||
+	       c->error == -EAGAIN;
 }
 
 /* An opening: these move on by what we were away for ourselves, for that was
@@ -433,7 +483,7 @@ struct opening {
 /* Waits for the broker or until the client is due. */
 static void await(struct client *c, struct opening *o)
 {
-	struct pollfd p = {c->unix_fd, POLLIN, 0};
+	struct pollfd p = {client_fd(c), POLLIN, 0};
 	uint64_t began = now_ms(), took;
 	uint64_t until = c->due_ms < o->end_ms ? c->due_ms : o->end_ms;
 	uint64_t left = until > began ? until - began : 0;
@@ -445,27 +495,54 @@ static void await(struct client *c, struct opening *o)
 	o->end_ms += took;
 	o->last_ms += took;
 	o->began_ms += took;
+	c->start.began_ms += took;
+	c->start.limit_ms += took;
 	if (c->due_ms != UINT64_MAX)
 		c->due_ms += took;
 }
 
-static void tell_late(const struct client *c, const struct client_wish *wish,
-		      struct opening *o, uint64_t now)
+/*
+ * A broker that sleeps and does not serve is slow by itself; one that wants a
+ * processor is kept from it by others, and has more time before that is told.
+ */
+static const char *lateness(const struct client *c, pid_t pid, uint64_t ms)
 {
-	bool stopped;
+	struct process p = {0};
+	bool starts = c->state == CLIENT_STARTING, sleeps;
 
-	if (o->is_told || !wish->late || now < o->began_ms + LATE_MS)
+	process_look(pid, &p);
+	sleeps = starts && p.state == 'S';
+	if (p.state == 'T' || p.state == 't')
+		return "is stopped";
+	if (ms < SLOW_MS && !sleeps)
+		return NULL;
+	return starts ? "is slow to start" : "has not answered for 5 s";
+}
+
+static void tell_late(const struct client *c, struct opening *o, uint64_t now)
+{
+	bool starts = c->state == CLIENT_STARTING;
+	char text[128];
+	const char *how;
+	pid_t pid;
+	uint64_t began = starts ? c->start.began_ms : o->began_ms;
+
+	if (o->is_told || !c->say || now < began + LATE_MS)
 		return;
-	stopped = is_stopped(listener(c));
-	if (!stopped && now < o->began_ms + SLOW_MS)
+	pid = starts ? c->start.broker : listener(c);
+	how = lateness(c, pid, now - began);
+	if (!how)
 		return;
 	o->is_told = true;
-	wish->late(listener(c), stopped);
+	snprintf(text, sizeof(text),
+		 "the broker adverbd, process %d, %s: waiting for it "
+		 "(ADVERB_PATIENCE)",
+		 (int)pid, how);
+	c->say(CLIENT_SAYS_LATE, text);
 }
 
 /* False: enough. */
-static bool may_go_on(struct client *c, const struct client_wish *wish,
-		      struct opening *o)
+static bool may_go_on(struct client *c, struct opening *o)
 {
 	uint64_t now = now_ms();
 
@@ -473,8 +550,8 @@ static bool may_go_on(struct client *c, const struct client_wish *wish,
 		o->end_ms = now + OPEN_MS;
 	if (o->end_ms > o->last_ms)
 		o->end_ms = o->last_ms;
-	if (c->state == CLIENT_GREETING)
-		tell_late(c, wish, o, now);
+	if (c->state == CLIENT_STARTING || c->state == CLIENT_GREETING)
+		tell_late(c, o, now);
 	return !is_final(c) && now < o->end_ms;
 }
 
@@ -499,14 +576,15 @@ int client_open_sharing(struct client *c, const struct client_wish *wish,
 			     .tree_fd = -1,
 			     .arena_fd = wish->arena_fd,
 			     .kick_fd = wish->kick_fd,
-			     .patience_ms = wish->patience_ms};
+			     .patience_ms = wish->patience_ms,
+			     .say = wish->say};
 	for (;;) {
 		client_turn(c, &news);
 		if (c->state == CLIENT_UP) {
 			*why = "";
 			return 0;
 		}
-		if (!may_go_on(c, wish, &o))
+		if (!may_go_on(c, &o))
 			break;
 		await(c, &o);
 	}
@@ -584,29 +662,6 @@ void client_close(struct client *c)
 	close_fd(&c->safe_fd);
 	close_fd(&c->tree_fd);
 	close_fd(&c->unix_fd);
+	start_drop(&c->start);
 	c->state = CLIENT_LOST;
-}
-
-int client_dial(int *fd, const char **why)
-{
-	struct client c = {
-		.unix_fd = -1, .udp_fd = -1, .safe_fd = -1, .tree_fd = -1};
-	uint64_t end = now_ms() + OPEN_MS;
-	int error;
-
-	do {
-		*why = "the broker adverbd cannot be reached";
-		error = reach(&c);
-		if (!error) {
-			*fd = c.unix_fd;
-			fcntl(*fd, F_SETFL, 0); /* it was non-blocking */
-			return 0;
-		}
-		if (error == -ECONNREFUSED)
-			error = may_start(&c) ? start(why) : -EAGAIN;
-		if (error == -EAGAIN) /* somebody else starts it */
-			poll(NULL, 0, 1);
-	} while ((!error || error == -EAGAIN) && now_ms() < end);
-	close_fd(&c.unix_fd);
-	return error ? error : -ETIMEDOUT;
 }

@@ -5,8 +5,9 @@
  *
  *	  open                 welcome
  *	LOST ------> GREETING ---------> UP
- *	 ^  ^------------'  `--refused--> ALONE
- *	 |   the broker dies              | |
+ *	 ^|^           ^|   `--refused--> ALONE
+ *	 || `----------|'  it dies        | |
+ *	 |`-> STARTING-'                  | |
  *	 `--------------------------------+-'  (ALONE: after a second)
  *
  * When the broker dies, all that it gave stays valid: the class, its socket,
@@ -24,6 +25,7 @@
 #include <sys/types.h>
 
 #include "broker/proto.h"
+#include "broker/start.h"
 
 enum client_peer {
 	CLIENT_PEER_GONE,
@@ -41,7 +43,21 @@ enum client_arena {
 	CLIENT_ARENA_GONE,
 };
 
-enum client_state { CLIENT_LOST, CLIENT_GREETING, CLIENT_UP, CLIENT_ALONE };
+enum client_state {
+	CLIENT_LOST,
+	CLIENT_STARTING, /* what we have started does not serve yet */
+	CLIENT_GREETING,
+	CLIENT_UP,
+	CLIENT_ALONE,
+};
+
+/* Something to say to people, a sentence without a full stop: each once. */
+enum client_word {
+	CLIENT_SAYS_LATE,   /* a broker is waited for */
+	CLIENT_SAYS_THREAD, /* none can be run: why, and who serves instead */
+	CLIENT_SAYS_ENDS,   /* each ends at once */
+};
+typedef void client_say(enum client_word word, const char *sentence);
 
 struct client {
 	enum client_state state;
@@ -60,10 +76,13 @@ struct client {
 	/* The broker is another user's, who can see and drop our packets. */
 	bool is_foreign;
 	uid_t broker_user;
-	pid_t broker_pid; /* as itself sees it */
+	pid_t broker_pid; /* as itself sees it, */
+	pid_t peer_pid;	  /* and as we do; 0: we do not */
 	int error;	  /* why there is none */
 	const char *reason;
-	char why[96];
+	char why[START_SENTENCE];
+	struct start start;	    /* STARTING */
+	client_say *say;	    /* NULL: nobody hears it */
 	void *page;		    /* ours; NULL: there is none */
 	struct client_pages *pages; /* of others */
 };
@@ -102,9 +121,12 @@ struct client_wish {
 	/* For a broker that lives, and says nothing: it is stopped, or starved
 	 * by others. */
 	uint64_t patience_ms;
-	/* Told once, when that takes a second of one that is stopped, or five;
-	 * may be NULL.  pid 0: it cannot be seen. */
-	void (*late)(pid_t broker, bool is_stopped);
+	/*
+	 * Called by the opening and by client_turn; may be NULL.  LATE only by
+	 * the opening, once: after a second of a broker that is stopped, or is
+	 * being started and sleeps, after five of another.
+	 */
+	client_say *say;
 };
 int client_open_sharing(struct client *c, const struct client_wish *wish,
 			const char **why);
@@ -148,10 +170,5 @@ bool client_page_of(struct client *c, uint32_t class, const void **page);
  * user; see tally.h.
  */
 void client_tree(struct client *c, int folder_fd);
-/*
- * A connection to the broker without a class, for connection management: see
- * cmproto.h.  0 with *fd, which the caller owns, or -errno and *why as above.
- */
-int client_dial(int *fd, const char **why);
 
 #endif

@@ -3,6 +3,7 @@
 #include "broker/group.h"
 
 #include "broker/holder.h"
+#include "broker/other.h"
 #include "broker/page.h"
 #include "wire/member.h"
 #include "wire/relay.h"
@@ -70,27 +71,6 @@ static int open_bound(bool shared)
 	return fd;
 }
 
-/* Is there a broker of another version in this namespace? */
-static bool has_other_broker(void)
-{
-	char name[64], line[256];
-	FILE *f = fopen("/proc/net/unix", "re");
-	bool found = false;
-	int mine, length;
-
-	length = snprintf(name, sizeof(name), "@adverbd-%llu-",
-			  proto_namespace());
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		const char *at = strstr(line, name);
-
-		found = at && sscanf(at + length, "%d", &mine) == 1 &&
-			mine != PROTO_VERSION;
-	}
-	if (f)
-		fclose(f);
-	return found;
-}
-
 /* Lasts until the next call. */
 static const char *held_by(void)
 {
@@ -114,7 +94,7 @@ enum group_port group_port(const char **why)
 	*why = held_by();
 	if (fd != -EADDRINUSE)
 		*why = "the broker cannot open a socket on port 4791";
-	else if (has_other_broker())
+	else if (other_version())
 		*why = "port 4791 is held by the broker of another version of "
 		       "adverb";
 	else

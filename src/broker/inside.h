@@ -52,6 +52,7 @@ struct server {
 	struct away away;
 	uint64_t full_ms; /* since when no descriptor can be sent; 0 */
 	uint64_t idle_ms, idle_since_ms;
+	bool is_thread; /* of a program, with which it ends */
 	uint32_t conns;
 	struct conn conn[CONN_MAX];
 	struct group group;

@@ -37,6 +37,32 @@ static ssize_t send_raised(int socket, const struct msghdr *msg)
 	return n;
 }
 
+void proto_introduce(struct proto *m, uint32_t idle_s)
+{
+	m->magic = PROTO_MAGIC;
+	m->version = PROTO_VERSION;
+	m->about = (uint32_t)getpid();
+	m->idle_s = idle_s;
+	snprintf(m->release, sizeof(m->release), "%s", ADVERB_VERSION);
+}
+
+int proto_connect(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			0);
+	struct sockaddr_un a;
+	socklen_t length = proto_address(&a);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	if (!connect(fd, (struct sockaddr *)&a, length))
+		return fd;
+	error = errno;
+	close(fd);
+	return -error;
+}
+
 int proto_send(int socket, const struct proto *m, const int *fds)
 {
 	size_t n = (size_t)__builtin_popcount(m->brings);
@@ -73,8 +99,36 @@ static size_t take_fds(struct msghdr *msg, int fds[PROTO_FDS])
 	return bytes / sizeof(int);
 }
 
+/* 0, -EPROTO or -EPROTONOSUPPORT. */
+static int judge(const struct proto *m, size_t length, int flags)
+{
+	if (length < offsetof(struct proto, serial) || m->magic != PROTO_MAGIC)
+		return -EPROTO;
+	if (m->version != PROTO_VERSION)
+		return length < PROTO_HEAD ? -EPROTO : -EPROTONOSUPPORT;
+	return length != sizeof(*m) || flags & MSG_TRUNC ? -EPROTO : 0;
+}
+
+/* Gives fds what m says that it brought; false: of that something lacks. */
+static bool hand_over(const struct proto *m, int *got, size_t n,
+		      int fds[PROTO_FDS])
+{
+	size_t used = 0;
+	bool lacks = false;
+
+	for (int i = 0; i < PROTO_FDS; i++)
+		if (m->brings & 1u << i) {
+			fds[i] = used < n ? got[used++] : -1;
+			lacks |= fds[i] < 0;
+		}
+	while (used < n)
+		close(got[used++]);
+	return !lacks;
+}
+
 int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 {
+	const struct proto nothing = {0};
 	union control control;
 	struct iovec iov = {m, sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov,
@@ -82,9 +136,10 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control)};
 	int got[PROTO_FDS + 1]; /* the room is aligned up */
-	size_t n, used = 0;
 	ssize_t length;
-	bool lacks = false;
+	bool is_whole;
+	size_t n;
+	int error;
 
 	for (int i = 0; i < PROTO_FDS; i++)
 		fds[i] = -1;
@@ -94,18 +149,11 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 	if (!length)
 		return -EPIPE;
 	n = take_fds(&msg, got);
-	for (int i = 0; i < PROTO_FDS; i++)
-		if (m->brings & 1u << i) {
-			fds[i] = used < n ? got[used++] : -1;
-			lacks |= fds[i] < 0;
-		}
-	while (used < n)
-		close(got[used++]);
-	if (length != sizeof(*m) || msg.msg_flags & MSG_TRUNC ||
-	    m->magic != PROTO_MAGIC)
-		return -EPROTO;
+	error = judge(m, (size_t)length, msg.msg_flags);
+	/* what another version brings under these numbers nobody knows */
+	is_whole = hand_over(error ? &nothing : m, got, n, fds);
 	/* what it did not name may also be more than a message has */
-	if (msg.msg_flags & MSG_CTRUNC)
-		return lacks ? -EMFILE : -EPROTO;
-	return 0;
+	if (!error && msg.msg_flags & MSG_CTRUNC)
+		error = is_whole ? -EPROTO : -EMFILE;
+	return error;
 }

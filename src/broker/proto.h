@@ -2,7 +2,12 @@
 /*
  * What client and broker say to each other over an abstract SOCK_SEQPACKET
  * socket, one struct a message, in host order: both ends are one machine.
- * The version is in the address too, so builds that differ do not meet.
+ *
+ * The version is in the address too, so that programs of two versions keep
+ * their brokers.  Who meets another version all the same, as `adverb doctor`
+ * does, reads what is the same in every version: the fields of a struct proto
+ * up to `scope`, in which a broker names itself (proto_introduce) to whoever
+ * asks, and refuses whoever speaks another version.
  */
 #ifndef ADVERB_BROKER_PROTO_H
 #define ADVERB_BROKER_PROTO_H
@@ -15,8 +20,10 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 12
-#define PROTO_FDS     5 /* the most that one message brings */
+#define PROTO_VERSION 13 /* cmproto.h's is part of it: raise both */
+#define PROTO_FDS     5	 /* the most that one message brings */
+#define PROTO_HEAD    60 /* bytes that are the same in every version */
+#define PROTO_RELEASE 32
 
 enum proto_kind {
 	PROTO_HELLO = 1, /* value: 0, asks for a class; or the class that
@@ -26,7 +33,8 @@ enum proto_kind {
 			  * where its arena is, and its kick */
 	PROTO_WELCOME,	 /* value: the class; brings what the client lacks: its
 			  * socket, its page to write, the safe */
-	PROTO_REFUSED,	 /* value: an errno; why: a sentence */
+	PROTO_REFUSED,	 /* value: an errno; why: a sentence; introduces the
+			  * broker if value is EPROTONOSUPPORT */
 	PROTO_ASK,	 /* value: a QPN */
 	PROTO_ANSWER,	 /* value: enum proto_peer */
 	PROTO_PAGE,	 /* value: a class */
@@ -37,6 +45,8 @@ enum proto_kind {
 	PROTO_ARENA_IS,	 /* the same value; about: enum proto_arena; where its
 			  * arena is and its kick, if any */
 	PROTO_DIED,	 /* one that was shown the reader's arena has ended */
+	PROTO_WHO,	 /* who is the broker? */
+	PROTO_WHO_IS,	 /* introduces it */
 };
 
 enum {
@@ -78,14 +88,29 @@ struct proto {
 	uint16_t version, kind;
 	uint32_t serial; /* an answer has its question's */
 	uint32_t value;
-	uint32_t about;	 /* an answer: the QPN; a welcome: the broker's pid */
+	uint32_t about;	 /* an answer: the QPN; who introduces itself, and a
+			  * welcome: the broker's pid */
 	uint32_t brings; /* PROTO_FD_*; in this order by SCM_RIGHTS */
-	uint8_t local[16], peer[16]; /* ASK_FAR and its ANSWER; else 0 */
-	uint32_t scope;		     /* interface of link-local ones */
+	union {
+		struct {
+			uint8_t local[16], peer[16]; /* ASK_FAR, its ANSWER */
+		};
+		char release[PROTO_RELEASE]; /* who introduces itself */
+	};
+	union {
+		uint32_t scope; /* ASK_FAR: interface of link-local addresses */
+		uint32_t idle_s; /* who introduces itself: how long after its
+				  * last program the broker ends; UINT32_MAX:
+				  * with the program that it is a thread of */
+	};
 	uint32_t reserved;
 	struct proto_at arena; /* HELLO and ARENA_IS */
 	char why[96];
 };
+
+_Static_assert(offsetof(struct proto, release) == 24 &&
+		       offsetof(struct proto, idle_s) == PROTO_HEAD - 4,
+	       "every version has these where they are");
 
 /* The network namespace of the caller, as its inode. */
 static inline unsigned long long proto_namespace(void)
@@ -116,6 +141,10 @@ static inline socklen_t proto_address(struct sockaddr_un *a)
 			   (size_t)length);
 }
 
+/* Completes m, a broker's word of itself; idle_s as above. */
+void proto_introduce(struct proto *m, uint32_t idle_s);
+/* A non-blocking connection to the broker of this version; -errno. */
+int proto_connect(void);
 /*
  * Sends a message with the descriptors that m->brings says; never waits.  0 or
  * -errno; -ETOOMANYREFS: more of this user are under way than our limit on open
@@ -126,8 +155,10 @@ int proto_send(int socket, const struct proto *m, const int *fds);
  * Takes one message into a zeroed *m; fds[k] is what bit k of m->brings says,
  * or -1, and the caller's.  0; -EAGAIN: there is none; -EPIPE: the other side
  * is gone; -ECONNRESET: so it is, but what it said before may still be there;
- * -EPROTO: it is no message of this protocol, -EMFILE: our limit on open files
- * left no room for all that it brought: *m and fds are what there was.
+ * -EPROTO: it is no message of this protocol; -EPROTONOSUPPORT: it is one of
+ * another version, of which *m has what every version has; -EMFILE: our limit
+ * on open files left no room for all that it brought: *m and fds are what there
+ * was.
  */
 int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS]);
 

@@ -270,10 +270,7 @@ static int refresh(struct server *s, int wait)
 static void handle(struct server *s, struct conn *c, const struct proto *m,
 		   int fds[PROTO_FDS])
 {
-	if (m->version != PROTO_VERSION)
-		answer_refuse(c, m, EPROTONOSUPPORT,
-			      "the broker is of another version of adverb");
-	else if (m->kind == PROTO_HELLO)
+	if (m->kind == PROTO_HELLO)
 		hello(s, c, m, fds);
 	else if (m->kind == PROTO_ASK)
 		answer_peer(s, c, m);
@@ -285,6 +282,8 @@ static void handle(struct server *s, struct conn *c, const struct proto *m,
 		take_tree(s, c, &fds[3]);
 	else if (m->kind == PROTO_ARENA)
 		answer_arena(s, c, m, now_ms());
+	else if (m->kind == PROTO_WHO)
+		answer_who(s, c, m);
 	else
 		answer_refuse(c, m, EOPNOTSUPP, "an unknown request");
 }
@@ -338,6 +337,8 @@ static int serve_message(struct server *s, struct conn *c)
 	if (error == -EPROTO)
 		answer_refuse(c, &m, EPROTO,
 			      "this is not the broker's protocol");
+	else if (error == -EPROTONOSUPPORT)
+		answer_version(s, c, &m);
 	else if (error == -EMFILE)
 		refuse_full(c, &m);
 	else if (!error)
@@ -356,7 +357,7 @@ static bool asks_for_arena(const struct conn *c)
 
 	return recv(c->fd, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT) ==
 		       sizeof(m) &&
-	       m.kind == PROTO_ARENA;
+	       m.magic == PROTO_MAGIC && m.kind == PROTO_ARENA;
 }
 
 /* False when the client is gone. */
@@ -370,7 +371,7 @@ static bool serve(struct server *s, struct conn *c)
 		error = serve_message(s, c);
 	while (!error && --left && asks_for_arena(c));
 	return !error || error == -EAGAIN || error == -EPROTO ||
-	       error == -EMFILE;
+	       error == -EPROTONOSUPPORT || error == -EMFILE;
 }
 
 /* Who works in others' arenas may have left something half done there. */
@@ -629,14 +630,18 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 	}
 	tally_init(&s->tally);
 	group_init(&s->group, !config->no_bpf);
-	/* Again, if our starter did it: now its clients see that it is we. */
 	fcntl(listen_fd, F_SETFL, O_NONBLOCK);
-	listen(listen_fd, BACKLOG);
 	s->listen_fd = listen_fd;
 	away_init(&s->away);
 	s->idle_ms = config->idle_ms;
+	s->is_thread = config->is_thread;
 	s->idle_since_ms = now_ms();
 	return s;
+}
+
+void server_listen(struct server *s)
+{
+	listen(s->listen_fd, BACKLOG);
 }
 
 void server_free(struct server *s)

@@ -15,10 +15,14 @@ struct server;
 struct server_config {
 	uint64_t idle_ms; /* the time without clients after which it ends */
 	bool no_bpf;	  /* as if the kernel could not steer datagrams */
+	bool is_thread;	  /* of a program: it ends with that */
 };
 
 /* Takes the listening socket; NULL without memory. */
 struct server *server_new(int listen_fd, const struct server_config *config);
+/* Where another process has made it listen: from now on who connects sees that
+ * it is we (SO_PEERCRED). */
+void server_listen(struct server *s);
 /* Waits and serves once; false when nobody has wanted us for idle_ms. */
 bool server_turn(struct server *s);
 /* The port first: a successor must find it free. */

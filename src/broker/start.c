@@ -2,12 +2,16 @@
 /* Starts the broker; see start.h. */
 #include "broker/start.h"
 
+#include "broker/process.h"
+#include "broker/proto.h"
 #include "broker/server.h"
+#include "util/ring.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,19 +23,116 @@
 #include <unistd.h>
 
 #define STACK_BYTES 16384
+#define BACKLOG	    1024
+#define FIRST_FD    3  /* the first that is no standard one */
+#define MESSAGES    16 /* that are read in a turn */
+/* The life of a broker, and the pause that follows it. */
+#define BRIEF_MS      1000
+#define SUDDEN_MS     100
+#define FREE_STARTS   3 /* after a brief life, without a pause */
+#define PAUSE_MS      10
+#define PAUSE_DOUBLES 10
+#define PAUSE_MAX_MS  10000
+#define HOPELESS      11 /* brief lives in a row */
+/* After one that was not sudden: soon enough for programs of other users, who
+ * start one of their own after a second (FOREIGN_MS, client.c). */
+#define PAUSE_SHORT_MS 200
 
 typedef int clone_call(int (*body)(void *), void *stack, int flags, void *arg,
 		       ...);
 
-/* What start_broker and the two processes of its double fork share. */
+/* What fork_broker and the two processes of its double fork share. */
 struct starter {
 	char path[PATH_MAX];
-	int listen_fd;
+	int listen_fd, status_fd; /* neither of them a standard one */
 	bool no_bpf;
 	int error;
+	pid_t broker;
+	struct proto failed; /* execve */
 	clone_call *clone;
 	char stack[2][STACK_BYTES] __attribute__((aligned(16)));
 };
+
+/* All that this process has learnt of the brokers that it started. */
+static struct {
+	pid_t owner;	     /* a fork's child begins anew */
+	bool is_thread;	     /* none can be run: a thread serves */
+	pid_t broker;	     /* the last, until it is lost; 0 */
+	uint64_t started_ms; /* when it began to serve */
+	uint64_t due_ms;     /* when the next may be started */
+	unsigned brief;	     /* lives in a row */
+} past;
+
+/* Descriptors of a start that is under way, + 1.  In a fork's child they would
+ * keep the address of a broker that nobody runs any more. */
+enum { KEPT_LISTEN, KEPT_OURS, KEPT_THEIRS, KEPT };
+static ring_index kept[KEPT];
+
+static void forked(void)
+{
+	for (int i = 0; i < KEPT; i++) {
+		if (ring_load(&kept[i]))
+			close((int)ring_load(&kept[i]) - 1);
+		ring_store(&kept[i], 0);
+	}
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
+
+static void keep_fd(int what, int fd)
+{
+	ring_store(&kept[what], (uint32_t)(fd + 1));
+}
+
+static void close_kept(int what, int fd)
+{
+	ring_store(&kept[what], 0);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void look_back(void)
+{
+	if (past.owner == getpid())
+		return;
+	memset(&past, 0, sizeof(past));
+	past.owner = getpid();
+}
+
+/* After the last of past.brief lives. */
+static uint64_t pause_after(uint64_t life_ms)
+{
+	uint64_t most = life_ms < SUDDEN_MS ? PAUSE_MAX_MS : PAUSE_SHORT_MS;
+	uint64_t pause = PAUSE_MAX_MS;
+
+	if (past.brief <= FREE_STARTS)
+		return 0;
+	if (past.brief - FREE_STARTS <= PAUSE_DOUBLES)
+		pause = (uint64_t)PAUSE_MS << (past.brief - FREE_STARTS - 1);
+	return pause < most ? pause : most;
+}
+
+void start_lost(pid_t broker, uint64_t now_ms)
+{
+	uint64_t life_ms = now_ms - past.started_ms;
+
+	look_back();
+	/* it is the one that listens, or we are, for whom it serves */
+	if (!past.broker || (broker != past.broker && broker != past.owner))
+		return;
+	past.brief = life_ms < BRIEF_MS ? past.brief + 1 : 0;
+	past.broker = 0;
+	past.due_ms = now_ms + pause_after(life_ms);
+}
+
+uint64_t start_due_ms(void)
+{
+	look_back();
+	return past.due_ms;
+}
 
 /* For tests, and kernels that promise what they do not do. */
 static bool no_bpf(void)
@@ -41,36 +142,53 @@ static bool no_bpf(void)
 	return wish && !strcmp(wish, "0");
 }
 
-/* Where adverbd is: as told, else beside the library that we are part of. */
-static int locate(char *path, size_t size)
+static bool is_told(void)
 {
 	const char *told = secure_getenv("ADVERB_BROKER");
-	Dl_info self;
-	const char *slash;
 
-	if (told && *told) {
-		snprintf(path, size, "%s", told);
-	} else {
-		if (!dladdr((void *)start_broker, &self) || !self.dli_fname)
-			return -ENOENT;
-		slash = strrchr(self.dli_fname, '/');
-		snprintf(path, size, "%.*sadverbd",
-			 slash ? (int)(slash - self.dli_fname) + 1 : 0,
-			 self.dli_fname);
+	return told && *told;
+}
+
+static const char *told_folder;
+
+void start_folder(const char *folder)
+{
+	told_folder = folder;
+}
+
+/* Where adverbd is: as told, else beside the library that we are part of. */
+static void locate(char *path, size_t size)
+{
+	const char *slash = NULL;
+	Dl_info self;
+
+	if (is_told() || told_folder) {
+		snprintf(path, size, "%s%s",
+			 is_told() ? secure_getenv("ADVERB_BROKER")
+				   : told_folder,
+			 is_told() ? "" : "/adverbd");
+		return;
 	}
-	return access(path, X_OK) ? -ENOENT : 0;
+	if (dladdr((void *)start_begin, &self) && self.dli_fname)
+		slash = strrchr(self.dli_fname, '/');
+	snprintf(path, size, "%.*sadverbd",
+		 slash ? (int)(slash - self.dli_fname) + 1 : 0,
+		 slash ? self.dli_fname : "");
 }
 
 /* In the grandchild, on the parent's memory: system calls only. */
 static int become_broker(void *arg)
 {
+	static char started[] = "--started", relays[] = "--no-bpf";
 	struct starter *s = arg;
-	char *argv[] = {s->path, s->no_bpf ? "--no-bpf" : NULL, NULL};
+	char *argv[] = {s->path, started, s->no_bpf ? relays : NULL, NULL};
 	char *envp[] = {NULL};
 
-	if (dup2(s->listen_fd, 0) >= 0)
+	if (dup2(s->listen_fd, 0) >= 0 && dup2(s->status_fd, 2) >= 0)
 		execve(s->path, argv, envp);
-	s->error = errno;
+	s->failed.value = (uint32_t)errno;
+	send(s->status_fd, &s->failed, sizeof(s->failed),
+	     MSG_DONTWAIT | MSG_NOSIGNAL);
 	_exit(127);
 }
 
@@ -79,10 +197,11 @@ static int leave(void *arg)
 	struct starter *s = arg;
 
 	/* SIGCHLD of this one goes to init, which takes it in. */
-	if (s->clone(become_broker, s->stack[1] + STACK_BYTES,
-		     CLONE_VM | CLONE_VFORK | SIGCHLD, s) < 0)
+	s->broker = s->clone(become_broker, s->stack[1] + STACK_BYTES,
+			     CLONE_VM | CLONE_VFORK | SIGCHLD, s);
+	if (s->broker < 0)
 		s->error = errno;
-	_exit(0);
+	_exit(s->broker < 0);
 }
 
 /* libc's own: that of ThreadSanitizer takes the child for a process with a
@@ -101,13 +220,14 @@ static clone_call *find_clone(void)
 
 /*
  * A double fork that the program cannot see: no SIGCHLD, nothing for its own
- * wait, and with CLONE_VFORK no copy of its page tables.
+ * wait, and with CLONE_VFORK no copy of its page tables.  0 or -errno of clone;
+ * what comes after it the status socket tells.
  */
 static int fork_broker(struct starter *s)
 {
 	sigset_t all, old;
+	int status = 0, error = 0;
 	pid_t pid;
-	int error = 0;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -116,10 +236,13 @@ static int fork_broker(struct starter *s)
 	if (pid < 0)
 		error = -errno;
 	else
-		while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
+		while (waitpid(pid, &status, __WCLONE) < 0 && errno == EINTR)
 			;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return error ? error : -s->error;
+	/* valgrind gives the child a memory of its own */
+	if (!error && WIFEXITED(status) && WEXITSTATUS(status))
+		error = s->error ? -s->error : -EAGAIN;
+	return error;
 }
 
 static void *serve(void *arg)
@@ -135,8 +258,9 @@ static void *serve(void *arg)
  */
 static int start_thread(int listen_fd)
 {
-	int fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0), error;
-	struct server_config config = {.idle_ms = INT_MAX, .no_bpf = no_bpf()};
+	int fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, FIRST_FD), error;
+	struct server_config config = {
+		.idle_ms = INT_MAX, .no_bpf = no_bpf(), .is_thread = true};
 	struct server *s = fd < 0 ? NULL : server_new(fd, &config);
 	sigset_t all, old;
 	pthread_t thread;
@@ -146,6 +270,7 @@ static int start_thread(int listen_fd)
 			close(fd);
 		return -ENOMEM;
 	}
+	server_listen(s);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	error = pthread_create(&thread, NULL, serve, s);
@@ -159,29 +284,291 @@ static int start_thread(int listen_fd)
 	return 0;
 }
 
-static int start_process(int listen_fd)
+void start_drop(struct start *s)
 {
-	struct starter *s = calloc(1, sizeof(*s));
-	int error = s ? locate(s->path, sizeof(s->path)) : -ENOMEM;
-
-	if (!error) {
-		s->listen_fd = listen_fd;
-		s->no_bpf = no_bpf();
-		s->clone = find_clone();
-		error = fork_broker(s);
+	if (s->owner && s->owner == getpid()) {
+		close_kept(KEPT_OURS, s->status_fd);
+		close_kept(KEPT_LISTEN, s->listen_fd);
 	}
-	free(s);
+	s->owner = 0;
+}
+
+static const char *remedy(void)
+{
+	return is_told() ? "mend what ADVERB_BROKER names"
+			 : "mend or reinstall adverb";
+}
+
+/*
+ * The thread of this process that serves in place of adverbd, for "what" and a
+ * reason.  None is run by this process from now on: the next would end as this
+ * one did.
+ */
+static int take_over(struct start *s, const char *what, const char *reason,
+		     const char *cure)
+{
+	int error = start_thread(s->listen_fd);
+
+	if (error)
+		snprintf(s->sentence, sizeof(s->sentence),
+			 "%s: %s; nor can a thread of this program serve "
+			 "instead (%s); %s",
+			 what, reason, strerror(-error), cure);
+	else
+		snprintf(s->sentence, sizeof(s->sentence),
+			 "%s: %s; a thread of this program serves instead "
+			 "until it ends; %s",
+			 what, reason, cure);
+	past.is_thread = !error;
+	start_drop(s);
+	return error ? -ENOMEM : 0;
+}
+
+static int give_up(struct start *s, const char *reason, const char *cure)
+{
+	char what[REASON_PATH + 40];
+
+	snprintf(what, sizeof(what), "the broker %s could not be run", s->path);
+	return take_over(s, what, reason, cure);
+}
+
+static void note_words(struct start *s, const char *text, size_t bytes)
+{
+	size_t excess;
+
+	if (bytes > sizeof(s->words)) {
+		text += bytes - sizeof(s->words);
+		bytes = sizeof(s->words);
+	}
+	if (s->words_bytes + bytes > sizeof(s->words)) {
+		excess = s->words_bytes + bytes - sizeof(s->words);
+		memmove(s->words, s->words + excess, s->words_bytes - excess);
+		s->words_bytes -= (uint32_t)excess;
+	}
+	memcpy(s->words + s->words_bytes, text, bytes);
+	s->words_bytes += (uint32_t)bytes;
+}
+
+/* An answer of adverbd, or of who could not become it; else as start_turn. */
+static int take_answer(struct start *s, const struct proto *m, uint64_t now_ms)
+{
+	char path[PATH_MAX], reason[REASON_TEXT];
+
+	if (m->version != PROTO_VERSION) {
+		reason_version("it", m, reason, sizeof(reason));
+		return give_up(s, reason, "use the one of this version");
+	}
+	if (m->kind != PROTO_WHO_IS) {
+		locate(path, sizeof(path));
+		reason_exec(path, (int)m->value, reason);
+		return give_up(s, reason, remedy());
+	}
+	past.broker = s->broker;
+	past.started_ms = now_ms;
+	start_drop(s);
+	return 0;
+}
+
+/* A message without a byte reads as the end does. */
+static bool has_ended(const struct start *s)
+{
+	struct pollfd p = {s->status_fd, POLLIN, 0};
+
+	return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
+}
+
+/* Takes a message of the status: 0 or -errno as start_turn; -EAGAIN: there is
+ * none; -EINPROGRESS: it was no answer. */
+static int read_status(struct start *s, uint64_t now_ms)
+{
+	union {
+		struct proto proto;
+		char text[START_WORDS];
+	} m = {0};
+	char path[PATH_MAX], reason[REASON_TEXT];
+	ssize_t n = recv(s->status_fd, &m, sizeof(m), MSG_DONTWAIT);
+
+	if (n < 0 && errno == EAGAIN)
+		return -EAGAIN;
+	/* reset: it has ended, and what it said comes next */
+	if (n < 0 && (errno == EINTR || errno == ECONNRESET))
+		return -EINPROGRESS;
+	if (n >= PROTO_HEAD && m.proto.magic == PROTO_MAGIC)
+		return take_answer(s, &m.proto, now_ms);
+	if (n > 0) {
+		note_words(s, m.text, (size_t)n);
+		return -EINPROGRESS;
+	}
+	if (!n && !has_ended(s))
+		return -EAGAIN;
+	locate(path, sizeof(path));
+	reason_words(path, s->words, s->words_bytes, reason);
+	return give_up(s, reason, remedy());
+}
+
+/* It lives, and has not served all this time. */
+static int withdraw(struct start *s, uint64_t now_ms)
+{
+	char what[REASON_PATH + 80], reason[REASON_TEXT];
+	struct process p;
+	bool is_stopped;
+	int error;
+
+	/*
+	 * A send of WHO_IS that succeeded did so before this, and is there to
+	 * be read; each that follows it fails with EPIPE.
+	 */
+	shutdown(s->status_fd, SHUT_RD);
+	do
+		error = read_status(s, now_ms);
+	while (error == -EINPROGRESS);
+	if (error != -EAGAIN)
+		return error;
+	is_stopped = process_look(s->broker, &p) &&
+		     (p.state == 'T' || p.state == 't');
+	snprintf(what, sizeof(what), "the broker %s (process %d%s)", s->path,
+		 (int)s->broker, is_stopped ? ", stopped" : "");
+	snprintf(reason, sizeof(reason), "it has not served for %u s",
+		 (unsigned)((now_ms - s->began_ms) / 1000));
+	return take_over(s, what, reason, "see what it waits for");
+}
+
+int start_turn(struct start *s, uint64_t now_ms)
+{
+	int error = -EINPROGRESS;
+
+	s->sentence[0] = '\0';
+	for (int i = 0; i < MESSAGES && error == -EINPROGRESS; i++)
+		error = read_status(s, now_ms);
+	if ((error == -EAGAIN || error == -EINPROGRESS) &&
+	    now_ms >= s->limit_ms)
+		error = withdraw(s, now_ms);
+	return error == -EAGAIN ? -EINPROGRESS : error;
+}
+
+/* At no standard number, which adverbd needs; takes fd, -1 with errno too. */
+static int move_up(int fd)
+{
+	int moved, error;
+
+	if (fd < 0 || fd >= FIRST_FD)
+		return fd;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
+	error = errno;
+	close(fd);
+	errno = error;
+	return moved;
+}
+
+/* Binds the address, which makes us the starter; -EAGAIN: somebody else is. */
+static int open_listener(void)
+{
+	struct sockaddr_un a;
+	socklen_t length = proto_address(&a);
+	int fd = move_up(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	keep_fd(KEPT_LISTEN, fd);
+	if (!bind(fd, (struct sockaddr *)&a, length) && !listen(fd, BACKLOG))
+		return fd;
+	error = errno == EADDRINUSE ? EAGAIN : errno;
+	close_kept(KEPT_LISTEN, fd);
+	return -error;
+}
+
+/* Runs adverbd with the listener and the other end of the status socket; 0,
+ * or -errno of clone, or, with *is_clone false, of ours. */
+static int run_process(struct start *s, int theirs, bool *is_clone)
+{
+	struct starter *starter = calloc(1, sizeof(*starter));
+	struct proto who = {.kind = PROTO_WHO};
+	int error = starter ? 0 : -ENOMEM;
+
+	proto_introduce(&who, 0);
+	*is_clone = false;
+	if (!error)
+		error = proto_send(s->status_fd, &who, NULL);
+	if (!error) {
+		locate(starter->path, sizeof(starter->path));
+		reason_path(starter->path, s->path);
+		starter->failed.kind = PROTO_REFUSED;
+		proto_introduce(&starter->failed, 0);
+		starter->listen_fd = s->listen_fd;
+		starter->status_fd = theirs;
+		starter->no_bpf = no_bpf();
+		starter->clone = find_clone();
+		*is_clone = true;
+		error = fork_broker(starter);
+		s->broker = starter->broker > 0 ? starter->broker : 0;
+	}
+	free(starter);
 	return error;
 }
 
-int start_broker(int listen_fd, const char **why)
+static int start_process(struct start *s, uint64_t now_ms)
 {
-	int error = start_process(listen_fd);
+	int pair[2], error;
+	bool is_clone;
+	char reason[REASON_TEXT];
 
-	if (error)
-		error = start_thread(listen_fd);
-	if (error)
-		*why = "neither a process nor a thread can be started for the "
-		       "broker";
-	return error;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	s->status_fd = pair[0];
+	keep_fd(KEPT_OURS, pair[0]);
+	pair[1] = move_up(pair[1]);
+	if (pair[1] < 0)
+		return -errno;
+	keep_fd(KEPT_THEIRS, pair[1]);
+	error = run_process(s, pair[1], &is_clone);
+	close_kept(KEPT_THEIRS, pair[1]);
+	if (!error)
+		return start_turn(s, now_ms);
+	if (!is_clone)
+		return error;
+	reason_clone(-error, reason);
+	return take_over(s, "no process can be started for the broker adverbd",
+			 reason,
+			 error == -EAGAIN ? "raise that limit"
+					  : "a program that stays is best "
+					    "started first");
+}
+
+/* All that were started have ended at once. */
+static int say_hopeless(struct start *s)
+{
+	char path[PATH_MAX];
+
+	locate(path, sizeof(path));
+	reason_path(path, s->path);
+	snprintf(s->sentence, sizeof(s->sentence),
+		 "the broker %s has ended %u times in a row within a second of "
+		 "its start: see what ends it; this program starts it again "
+		 "every %d s at most",
+		 s->path, past.brief, PAUSE_MAX_MS / 1000);
+	return -ENOTRECOVERABLE;
+}
+
+int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
+{
+	int fd, error;
+
+	look_back();
+	*s = (struct start){.status_fd = -1, .listen_fd = -1};
+	if (now_ms < past.due_ms)
+		return past.brief >= HOPELESS ? say_hopeless(s) : -EAGAIN;
+	fd = open_listener();
+	if (fd < 0)
+		return fd;
+	s->listen_fd = fd;
+	s->owner = getpid();
+	s->began_ms = now_ms;
+	/* whoever waits for us waits a little longer */
+	s->limit_ms = now_ms + patience_ms / 4 * 3;
+	/* of another namespace, where this process serves as well */
+	error = past.is_thread ? start_thread(fd) : start_process(s, now_ms);
+	if (past.is_thread || (error && error != -EINPROGRESS))
+		start_drop(s);
+	return error == -EAGAIN ? -ENOMEM : error;
 }

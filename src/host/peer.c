@@ -20,7 +20,13 @@
 #define QUESTIONS	256 /* that wait; one more is asked again later */
 #define NS_PER_MS	1000000u
 
-enum { SAY_NO_BROKER = 0xb0, SAY_FOREIGN, SAY_ALONE, SAY_LATE, SAY_HIDDEN };
+enum {
+	SAY_NO_BROKER = 0xb0,
+	SAY_FOREIGN,
+	SAY_ALONE,
+	SAY_HIDDEN,
+	SAY_CLIENT = 0xb8, /* and an enum client_word */
+};
 
 /*
  * Our QPN and the one it talks to; of another host, if that is not all 0.  All
@@ -66,13 +72,9 @@ static void judge(void)
 			 "host reach this one by packets; raise ulimit -n");
 }
 
-static void say_late(pid_t pid, bool is_stopped)
+static void say(enum client_word word, const char *sentence)
 {
-	host_say(SAY_LATE,
-		 "the broker adverbd, process %d, %s: waiting for it "
-		 "(ADVERB_PATIENCE)",
-		 (int)pid,
-		 is_stopped ? "is stopped" : "has not answered for 5 s");
+	host_say(SAY_CLIENT + word, "%s", sentence);
 }
 
 /* Without a broker, which is no help where one that we cannot use has the
@@ -81,7 +83,7 @@ static int bind_alone(int err)
 {
 	int fd;
 
-	if (err == -EADDRINUSE || err == -ETIMEDOUT)
+	if (err == -EADDRINUSE || err == -ETIMEDOUT || err == -EPROTONOSUPPORT)
 		return err;
 	fd = udp_bind(ROCEV2_UDP_PORT);
 	return fd == -EADDRINUSE ? err : fd;
@@ -92,7 +94,7 @@ int peer_socket(int arena_fd, int kick_fd, uint64_t patience_ns)
 	const struct client_wish wish = {.arena_fd = arena_fd,
 					 .kick_fd = kick_fd,
 					 .patience_ms = patience_ns / NS_PER_MS,
-					 .late = say_late};
+					 .say = say};
 	const char *why = "";
 	int err = client_open_sharing(&broker, &wish, &why);
 

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "host/host.h"
 
@@ -52,12 +51,6 @@ void wish_check(void)
 				 numbers[i], value);
 	}
 	check_explain();
-	value = secure_getenv("ADVERB_BROKER");
-	if (value && *value && access(value, X_OK))
-		host_say(0x3300,
-			 "ADVERB_BROKER=%s: it is to be a program: without a "
-			 "broker a thread of this one will be it",
-			 value);
 }
 
 enum wish_way wish_way(void)

@@ -13,15 +13,14 @@
 
 static struct firsts said; /* then it is silent */
 
-static void say(const char *format, va_list args)
+static void say(uintptr_t cause, const char *format, va_list args)
 {
 	const char *wish = getenv("ADVERB_EXPLAIN");
-	char line[512] = "adverb: ";
+	char line[640] = "adverb: ";
 	size_t at = strlen(line), room = sizeof(line) - at - 1;
 	int n;
 
-	if ((wish && !strcmp(wish, "0")) ||
-	    !firsts_add(&said, (uintptr_t)format))
+	if ((wish && !strcmp(wish, "0")) || !firsts_add(&said, cause))
 		return;
 	n = vsnprintf(line + at, room, format, args);
 	if (n > 0)
@@ -35,8 +34,23 @@ void r_say(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(format, args);
+	say((uintptr_t)format, format, args);
 	va_end(args);
+}
+
+static void say_as(uintptr_t cause, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(cause, format, args);
+	va_end(args);
+}
+
+/* No format lies in the first page. */
+void r_say_of(unsigned cause, const char *sentence)
+{
+	say_as(cause + 1, "%s", sentence);
 }
 
 int r_fail(int error, const char *format, ...)
@@ -45,7 +59,7 @@ int r_fail(int error, const char *format, ...)
 
 	errno = error;
 	va_start(args, format);
-	say(format, args);
+	say((uintptr_t)format, format, args);
 	va_end(args);
 	errno = error;
 	return -1;

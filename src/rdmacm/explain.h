@@ -9,6 +9,9 @@
 /* The cause is the format, by its address: give literals. */
 void r_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same, the cause being a number below 4096: for a sentence of others. */
+void r_say_of(unsigned cause, const char *sentence);
+
 /*
  * Say it, then fail as the ABI does: -1 and errno.  The sentence names the
  * call first.

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "broker/client.h"
+#include "broker/dial.h"
 
 #define BUCKETS	   256
 #define PENDING	   64 /* more have to wait: answers must be read, too */
@@ -358,6 +358,11 @@ static void revive_all(int fd)
 	release_again(fd);
 }
 
+static void tell(enum client_word word, const char *sentence)
+{
+	r_say_of(word, sentence);
+}
+
 /* There is no broker to be asked. */
 static void fail_pending(void)
 {
@@ -385,10 +390,10 @@ static bool misses_broker(void)
  */
 static int seek(void)
 {
+	char why[START_SENTENCE];
 	int fd = -1, wait_ms = 1;
-	const char *why;
 
-	while (misses_broker() && client_dial(&fd, &why)) {
+	while (misses_broker() && dial_open(&fd, NULL, tell, why)) {
 		poll(NULL, 0, wait_ms);
 		wait_ms = wait_ms < SEEK_MS / 2 ? 2 * wait_ms : SEEK_MS;
 	}
@@ -412,7 +417,7 @@ static int seek(void)
  */
 static int redial(int old)
 {
-	const char *why;
+	char why[START_SENTENCE];
 	int fd = -1, error;
 
 	r_take();
@@ -421,7 +426,7 @@ static int redial(int old)
 	close(old);
 	is_dialling = true;
 	pthread_mutex_unlock(&r_lock);
-	error = client_dial(&fd, &why);
+	error = dial_open(&fd, NULL, tell, why);
 	pthread_mutex_lock(&r_lock);
 	is_dialling = false;
 	if (error) {
@@ -438,9 +443,33 @@ static int redial(int old)
 	return fd < 0 ? seek() : fd;
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/*
+ * As redial, but brokers that end each connection at once are not called
+ * without a pause.  dialled_ms: when the one that broke was made; kept.
+ */
+static int redial_calmly(int old, uint64_t *dialled_ms, int *pause_ms)
+{
+	if (now_ms() - *dialled_ms >= SEEK_MS)
+		*pause_ms = 0;
+	poll(NULL, 0, *pause_ms);
+	*pause_ms = *pause_ms < SEEK_MS / 2 ? 2 * *pause_ms + 1 : SEEK_MS;
+	old = redial(old);
+	*dialled_ms = now_ms();
+	return old;
+}
+
 static void *run(void *arg)
 {
-	int fd = (int)(intptr_t)arg;
+	int fd = (int)(intptr_t)arg, pause_ms = 0;
+	uint64_t dialled_ms = now_ms();
 	struct cmproto m;
 	ssize_t n;
 
@@ -450,7 +479,7 @@ static void *run(void *arg)
 		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
 		if (n <= 0) {
-			fd = redial(fd);
+			fd = redial_calmly(fd, &dialled_ms, &pause_ms);
 			continue;
 		}
 		if (n != sizeof(m) || m.magic != CMPROTO_MAGIC ||
@@ -483,7 +512,7 @@ static int start_thread(int fd)
 /* Under r_lock.  -EPIPE: the thread is about to, and `dials` will tell. */
 static int dial(void)
 {
-	const char *why = "";
+	char why[START_SENTENCE];
 	int error, fd;
 
 	if (owner != getpid()) { /* what the parent had is not ours */
@@ -503,7 +532,7 @@ static int dial(void)
 		return 0;
 	if (is_dialling)
 		return -EPIPE;
-	error = client_dial(&fd, &why);
+	error = dial_open(&fd, NULL, tell, why);
 	if (error) {
 		r_say("rdma_cm: no connection can be made: %s", why);
 		return error;

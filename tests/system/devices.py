@@ -81,9 +81,7 @@ def values_that_mean_nothing():
                               ("STRICT", "yes", "0 or 1"),
                               ("EXPLAIN", "2", "0 or 1"),
                               ("PATIENCE", "5s", "a number"),
-                              ("PART_ID", "-1", "a number"),
-                              ("BROKER", "/nonexistent", "a program: without "
-                               "a broker a thread of this one will be it")):
+                              ("PART_ID", "-1", "a number")):
         r = t.run([t.adverb, "run", "--", "ibv_devinfo"],
                   **{"ADVERB_" + name: value})
         expect_ok(r)

@@ -121,6 +121,23 @@ def brokers_port():
     expect(word == "ok" and "adverb's own broker" in why, "it is not ok", r)
 
 
+def threads_broker():
+    t.need("ib_write_bw")
+    p = lab.start("there", ["ib_write_bw", "-p", "20998"],
+                  ADVERB_BROKER="/nowhere")
+    try:
+        lab.wait(lambda: lab.is_listening("there", 20998), "no server")
+        said, r = doctor(into=lambda words: lab.into("there", words))
+        pid, = system.named("ib_write_bw", lab.there.pid)
+    finally:
+        p.kill()
+        p.communicate()
+    word, why = said["broker"]
+    expect(word == "slow" and re.match(
+        r"adverb [\d.]+, a thread of process %d of user \d+, and of the next "
+        "program once that ends$" % pid, why), "it is another", r)
+
+
 def falls_back():
     """Another user's root of a namespace may have the first name."""
     said, r = doctor(XDG_RUNTIME_DIR="/proc")
@@ -146,7 +163,12 @@ says("direct way", "slow", "ADVERB_PCAP captures packets",
 says("direct way", "slow", "closed, see others' memory", lacks=["vm"])
 says("shared memory", "no", "memfd_create fails", lacks=["memfd"])
 says("sandbox", "slow", "seccomp", lacks=["vm"])
-says("broker", "slow", "a thread of the first program", lacks=["fork"])
+says("broker", "ok", r"adverb [\d.]+, process \d+ of user \d+$")
+says("broker", "slow", "no process can be started .*; a thread of this program "
+     "serves instead", lacks=["fork"])
+says("broker", "slow", "the broker /nowhere could not be run: it is missing",
+     ADVERB_BROKER="/nowhere")
+t.case("broker: slow, that is a thread of another program", threads_broker)
 says("processors", "slow", "take turns|a cgroup allows",
      words=["taskset", "-c", str(min(os.sched_getaffinity(0)))])
 t.case("runtime folder: in /tmp, where XDG_RUNTIME_DIR is of no use",

@@ -344,6 +344,20 @@ def brokers(pid="self"):
     return named("adverbd", pid)
 
 
+def serving(pid="self"):
+    """Those of them that have begun to serve: until then the standard error of
+    each is a socket of who started it, which a death then tells that none can
+    be run."""
+    found = {}
+    for broker, user in brokers(pid).items():
+        try:
+            if not os.readlink("/proc/%d/fd/2" % broker).startswith("socket:"):
+                found[broker] = user
+        except OSError:
+            pass  # it has ended meanwhile
+    return found
+
+
 def session_of(*leaders):
     """All processes of the sessions that these lead."""
     found = []

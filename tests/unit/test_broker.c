@@ -6,6 +6,7 @@
 #include "brokers.h"
 
 #include "broker/client.h"
+#include "broker/dial.h"
 #include "broker/page.h"
 #include "broker/proto.h"
 #include "broker/steer.h"
@@ -39,22 +40,10 @@ struct report {
 
 #define NAP_MS 400
 
-static int stops; /* polls that find the process stopped meanwhile, */
-static int naps;  /* and others that time passes in */
-static long skipped_ms;
+static int stops;      /* polls that find the process stopped meanwhile, */
+static int naps;       /* and others that time passes in */
 static pid_t silent;   /* a broker that goes on after the last of them, */
 static bool is_doomed; /* or is killed */
-
-/* In place of libc's, for all that is linked into this test. */
-int clock_gettime(clockid_t id, struct timespec *t)
-{
-	int err = (int)syscall(SYS_clock_gettime, id, t);
-
-	t->tv_nsec += skipped_ms % 1000 * 1000000;
-	t->tv_sec += skipped_ms / 1000 + t->tv_nsec / 1000000000;
-	t->tv_nsec %= 1000000000;
-	return err;
-}
 
 int poll(struct pollfd *fds, nfds_t count, int ms)
 {
@@ -87,15 +76,21 @@ static void begin_silence(void)
 
 static int lates;
 
-static void note_late(pid_t broker, bool is_stopped)
+static void note_late(enum client_word word, const char *sentence)
 {
-	assert_int_equal(broker, silent);
-	assert_true(is_stopped);
+	char text[128];
+
+	snprintf(text, sizeof text,
+		 "the broker adverbd, process %d, is stopped: waiting for it "
+		 "(ADVERB_PATIENCE)",
+		 (int)silent);
+	assert_int_equal(word, CLIENT_SAYS_LATE);
+	assert_string_equal(sentence, text);
 	lates++;
 }
 
 static const struct client_wish waits = {
-	.arena_fd = -1, .kick_fd = -1, .patience_ms = 60000, .late = note_late};
+	.arena_fd = -1, .kick_fd = -1, .patience_ms = 60000, .say = note_late};
 
 static void a_broker_that_is_stopped_is_waited_for(void **state)
 {
@@ -481,8 +476,101 @@ static void malformed_requests_are_refused_and_survived(void **state)
 	assert_int_equal(m.value, EPROTONOSUPPORT);
 	assert_string_equal(m.why,
 			    "the broker is of another version of adverb");
+	assert_int_equal(m.about, pid);
+	assert_string_equal(m.release, ADVERB_VERSION);
+	assert_int_equal(m.idle_s, 10);
+	/* a message that has not even what every version has */
+	assert_int_equal(send(fd, &m, PROTO_HEAD - 1, 0), PROTO_HEAD - 1);
+	assert_int_equal(recv(fd, &m, sizeof(m), 0), sizeof(m));
+	assert_int_equal(m.value, EPROTO);
 	assert_int_equal(peer_state(&c, steer_qpn(c.class, 1)),
 			 CLIENT_PEER_ALIVE);
+	close(fd);
+	client_close(&c);
+	end_broker(pid);
+}
+
+/* One of another version, at our address: longer words, and other ones but for
+ * what every version has. */
+static pid_t begin_elder(void)
+{
+	struct {
+		struct proto m;
+		char more[300];
+	} word = {.m = {.magic = PROTO_MAGIC,
+			.version = PROTO_VERSION + 1,
+			.kind = PROTO_REFUSED,
+			.value = EPROTONOSUPPORT,
+			.brings = ~0u,
+			.release = "9.8.7",
+			.idle_s = 20}};
+	struct sockaddr_un a;
+	socklen_t length = proto_address(&a);
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	pid_t pid;
+
+	assert_int_equal(bind(listener, (struct sockaddr *)&a, length), 0);
+	pid = fork();
+	if (pid) {
+		close(listener);
+		return pid;
+	}
+	/* whose it is then */
+	listen(listener, 8);
+	for (;;) {
+		int fd = accept(listener, NULL, NULL);
+		char question[400];
+
+		if (recv(fd, question, sizeof(question), 0) > 0)
+			send(fd, &word, sizeof(word), MSG_NOSIGNAL);
+		close(fd);
+	}
+}
+
+static void a_broker_of_another_version_is_named(void **state)
+{
+	pid_t pid = begin_elder();
+	char want[300];
+	char said[START_SENTENCE];
+	const char *why = "";
+	struct client c;
+	int fd, error;
+
+	snprintf(want, sizeof(want),
+		 "the broker adverbd, process %d of user %u is of adverb 9.8.7 "
+		 "(protocol %d), this library of " ADVERB_VERSION
+		 " (protocol %d): use one version, or end that one's programs "
+		 "(it ends 20 s after the last)",
+		 (int)pid, (unsigned)geteuid(), PROTO_VERSION + 1,
+		 PROTO_VERSION);
+	/* until it listens */
+	while ((fd = proto_connect()) == -ECONNREFUSED)
+		usleep(1000);
+	close(fd);
+	assert_int_equal(client_open(&c, &why), -EPROTONOSUPPORT);
+	assert_string_equal(why, want);
+	error = dial_open(&fd, NULL, NULL, said);
+	assert_int_equal(error, -EPROTONOSUPPORT);
+	assert_string_equal(said, want);
+	end_broker(pid);
+	waitpid(pid, NULL, 0);
+}
+
+static void the_broker_says_who_it_is(void **state)
+{
+	struct dial_broker b;
+	char said[START_SENTENCE];
+	struct client c;
+	pid_t pid;
+	int fd;
+
+	open_or_fail(&c);
+	pid = broker_of(&c);
+	assert_int_equal(dial_open(&fd, &b, NULL, said), 0);
+	assert_int_equal(b.pid, pid);
+	assert_int_equal(b.user, geteuid());
+	assert_int_equal(b.idle_s, 10);
+	assert_string_equal(b.release, ADVERB_VERSION);
 	close(fd);
 	client_close(&c);
 	end_broker(pid);
@@ -602,6 +690,8 @@ int main(void)
 		cmocka_unit_test(
 			more_clients_than_classes_are_refused_with_a_reason),
 		cmocka_unit_test(malformed_requests_are_refused_and_survived),
+		cmocka_unit_test(a_broker_of_another_version_is_named),
+		cmocka_unit_test(the_broker_says_who_it_is),
 		cmocka_unit_test(
 			an_arena_is_shown_to_who_asks_and_is_of_its_user),
 		cmocka_unit_test(an_arena_is_not_shown_to_another_user),

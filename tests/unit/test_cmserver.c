@@ -6,6 +6,7 @@
 #include "brokers.h"
 
 #include "broker/cmproto.h"
+#include "broker/dial.h"
 #include "broker/cmserver.h"
 
 #include <stdlib.h>
@@ -19,11 +20,11 @@ static const uint8_t lo[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
 /* Of this process or a child of it. */
 static int dial(void)
 {
-	const char *why;
+	char said[START_SENTENCE];
 	int fd = -1;
 
-	if (client_dial(&fd, &why))
-		fail_msg("%s", why);
+	if (dial_open(&fd, NULL, NULL, said))
+		fail_msg("%s", said);
 	return fd;
 }
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
-enum { PORT = 7100, OTHER_PORT, BROKERS = 16, WAIT_S = 30 };
+enum { PORT = 7100, OTHER_PORT, BROKERS = 32, WAIT_S = 30 };
 
 /* What one broker does with what it is asked, and what that was. */
 static struct broker {
@@ -50,6 +50,21 @@ static void answer(const struct broker *b, const struct cmproto *to)
 	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
 }
 
+/* Each client asks first who we are. */
+static void introduce(int fd)
+{
+	struct proto m = {0};
+	int fds[PROTO_FDS];
+	struct pollfd p = {fd, POLLIN, 0};
+
+	poll(&p, 1, -1);
+	if (proto_receive(fd, &m, fds) || m.kind != PROTO_WHO)
+		return;
+	m = (struct proto){.kind = PROTO_WHO_IS};
+	proto_introduce(&m, 0);
+	proto_send(fd, &m, NULL);
+}
+
 /* One broker after the other, each until its connection is shut down. */
 static void *serve(void *arg)
 {
@@ -61,6 +76,7 @@ static void *serve(void *arg)
 
 		b->fd = accept(p.fd, NULL, NULL);
 		brokers++;
+		introduce(b->fd);
 		sem_post(&came);
 		while (recv(b->fd, &m, sizeof(m), 0) == sizeof(m) &&
 		       m.kind != b->dies_at) {
@@ -263,6 +279,34 @@ static void who_listens_is_heard_again_when_there_is_a_broker(void **state)
 	rdma_destroy_id(&id->base);
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Each takes the connection, and ends it at the first request. */
+static void brokers_that_end_at_once_are_called_after_pauses(void **state)
+{
+	enum { SUDDEN = 6, PAUSES_MS = 1 + 3 + 7 + 15 + 31 + 63 };
+	uint64_t began = now_ms();
+	struct r_id *id = id_new();
+
+	bind_to(id, PORT);
+	for (unsigned i = 0; i < SUDDEN; i++)
+		broker[brokers + i].dies_at = CMPROTO_BIND;
+	drain(&came);
+	kill_broker();
+	for (int i = 0; i <= SUDDEN; i++)
+		await(&came);
+	await_revival();
+	assert_true(now_ms() - began >= PAUSES_MS);
+	expect_asked_once(id, 0);
+	rdma_destroy_id(&id->base);
+}
+
 /* Who needs no broker does not wait for one. */
 static void who_looks_for_a_broker_holds_up_no_other(void **state)
 {
@@ -325,6 +369,8 @@ int main(void)
 		cmocka_unit_test(
 			who_listens_is_heard_again_when_there_is_a_broker),
 		cmocka_unit_test(who_looks_for_a_broker_holds_up_no_other),
+		cmocka_unit_test(
+			brokers_that_end_at_once_are_called_after_pauses),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

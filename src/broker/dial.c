@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "broker/dial.h"
+
+#include "broker/holder.h"
+#include "broker/other.h"
+#include "broker/start.h"
+#include "util/shown.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OPEN_MS	  15000 /* while nobody is there, */
+#define ANSWER_MS 30000 /* and for an answer */
+#define SEEK_MS	  1	/* somebody else starts it */
+/* Another's broker is for its user to start anew: only then do we. */
+#define FOREIGN_MS 1000
+#define ERRNO_END  4096
+
+struct call {
+	uint64_t end_ms;
+	uint64_t foreign_ms; /* until then it is another user's turn */
+	bool has_looked;     /* who that is */
+	client_say *say;
+	struct start start;
+};
+
+/* One start at a time. */
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+static pid_t last; /* the broker that answered; a new call has lost it */
+
+/* The thread that had the lock is not in the child. */
+static void forked(void)
+{
+	pthread_mutex_init(&one, NULL);
+	last = 0;
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void wait_for(int fd, uint64_t end_ms)
+{
+	struct pollfd p = {fd, POLLIN, 0};
+	uint64_t now = now_ms();
+
+	if (end_ms > now)
+		poll(&p, 1, (int)(end_ms - now));
+}
+
+static bool may_start(struct call *c)
+{
+	if (!c->has_looked && holder_is_foreign())
+		c->foreign_ms = now_ms() + FOREIGN_MS;
+	c->has_looked = true;
+	return now_ms() >= c->foreign_ms;
+}
+
+/* 0: somebody serves. */
+static int start(struct call *c)
+{
+	int error = start_begin(&c->start, now_ms(), OPEN_MS);
+
+	while (error == -EINPROGRESS) {
+		wait_for(c->start.status_fd, c->start.limit_ms);
+		error = start_turn(&c->start, now_ms());
+	}
+	if (!error && *c->start.sentence && c->say)
+		c->say(CLIENT_SAYS_THREAD, c->start.sentence);
+	return error;
+}
+
+/* A connection, to whoever serves; -errno. */
+static int reach(struct call *c)
+{
+	int error;
+
+	for (;;) {
+		int fd = proto_connect();
+
+		if (fd != -ECONNREFUSED && fd != -EAGAIN)
+			return fd;
+		error = -EAGAIN;
+		if (fd == -ECONNREFUSED && may_start(c))
+			error = start(c);
+		if (error && error != -EAGAIN)
+			return error;
+		if (now_ms() >= c->end_ms)
+			return -ETIMEDOUT;
+		if (error)
+			poll(NULL, 0, SEEK_MS);
+	}
+}
+
+/* Asks the broker who it is, to *m; -errno. */
+static int ask(int fd, struct proto *m)
+{
+	struct proto who = {.magic = PROTO_MAGIC,
+			    .version = PROTO_VERSION,
+			    .kind = PROTO_WHO};
+	uint64_t end = now_ms() + ANSWER_MS;
+	int fds[PROTO_FDS], error = proto_send(fd, &who, NULL);
+
+	if (error && error != -EPIPE)
+		return error;
+	for (;;) {
+		*m = (struct proto){0};
+		error = proto_receive(fd, m, fds);
+		for (int i = 0; i < PROTO_FDS; i++)
+			if (fds[i] >= 0)
+				close(fds[i]);
+		if (error == -ECONNRESET)
+			continue; /* once: what it said comes next */
+		if (error != -EAGAIN)
+			return error;
+		if (now_ms() >= end)
+			return -ETIMEDOUT;
+		wait_for(fd, end);
+	}
+}
+
+static struct ucred peer_of(int fd)
+{
+	struct ucred who = {0};
+	socklen_t length = sizeof(who);
+
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length);
+	return who;
+}
+
+static void note(int fd, const struct proto *m, struct dial_broker *b)
+{
+	struct ucred who = peer_of(fd);
+
+	*b = (struct dial_broker){
+		.pid = who.pid, .user = who.uid, .idle_s = m->idle_s};
+	memcpy(b->release, m->release, sizeof(b->release) - 1);
+	shown_make(b->release);
+}
+
+static void explain(const struct call *c, int error, char why[START_SENTENCE])
+{
+	const char *text = c->start.sentence;
+
+	if (error == -ETIMEDOUT)
+		text = "the broker adverbd does not answer";
+	else if (!*text)
+		text = "the broker adverbd cannot be reached";
+	snprintf(why, START_SENTENCE, "%s", text);
+}
+
+/* The broker has answered, and will not have us. */
+static int explain_refusal(int fd, int error, const struct proto *m,
+			   char why[START_SENTENCE])
+{
+	if (error) {
+		snprintf(why, START_SENTENCE, "the broker adverbd, ");
+		other_say(fd, m, why + strlen(why),
+			  START_SENTENCE - strlen(why));
+		return error;
+	}
+	snprintf(why, START_SENTENCE, "%.*s", (int)sizeof(m->why) - 1, m->why);
+	shown_make(why);
+	return m->value && m->value < ERRNO_END ? -(int)m->value : -EPROTO;
+}
+
+/* A connection to a broker that answers, and its answer. */
+static int call(struct call *c, int *fd, struct proto *m)
+{
+	int error;
+
+	do {
+		*fd = reach(c);
+		if (*fd < 0)
+			return *fd;
+		c->start.sentence[0] = '\0';
+		last = peer_of(*fd).pid;
+		error = ask(*fd, m);
+		if (!error || error == -EPROTONOSUPPORT)
+			return error;
+		close(*fd);
+		/* it has gone: there is another, or there is to be */
+		start_lost(last, now_ms());
+	} while (error == -EPIPE && now_ms() < c->end_ms);
+	return error;
+}
+
+static int open_one(struct call *c, int *fd, struct dial_broker *broker,
+		    char why[START_SENTENCE])
+{
+	struct proto m;
+	int error;
+
+	start_lost(last, now_ms());
+	last = 0;
+	error = call(c, fd, &m);
+	if (error && error != -EPROTONOSUPPORT) {
+		explain(c, error, why);
+		return error;
+	}
+	if (error || m.kind != PROTO_WHO_IS) {
+		error = explain_refusal(*fd, error, &m, why);
+		close(*fd);
+		return error;
+	}
+	if (broker)
+		note(*fd, &m, broker);
+	fcntl(*fd, F_SETFL, 0); /* it was non-blocking */
+	return 0;
+}
+
+int dial_open(int *fd, struct dial_broker *broker, client_say *say,
+	      char why[START_SENTENCE])
+{
+	struct call c = {.say = say};
+	int error;
+
+	pthread_mutex_lock(&one);
+	c.end_ms = now_ms() + OPEN_MS;
+	error = open_one(&c, fd, broker, why);
+	pthread_mutex_unlock(&one);
+	return error;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A connection to the broker without a class, for connection management
+ * (cmproto.h) and for a caller that only wants to know who it is.
+ */
+#ifndef ADVERB_BROKER_DIAL_H
+#define ADVERB_BROKER_DIAL_H
+
+#include "broker/client.h"
+
+/* The broker that answers. */
+struct dial_broker {
+	pid_t pid; /* 0: it cannot be seen */
+	uid_t user;
+	uint32_t idle_s; /* it ends so long after its last program; UINT32_MAX:
+			  * it is a thread of that process */
+	char release[PROTO_RELEASE]; /* shown as it is */
+};
+
+/*
+ * Finds the broker or starts it, and asks who it is: waits for 15 s while
+ * nobody is there, and for 30 s for an answer.  0 with *fd, blocking, which the
+ * caller owns, and *broker, unless it is NULL; or -errno and a sentence in why:
+ * as client_open, or -EPROTONOSUPPORT: it is of another version.  say: as
+ * client_wish's.  Thread-safe.
+ */
+int dial_open(int *fd, struct dial_broker *broker, client_say *say,
+	      char why[START_SENTENCE]);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The broker of another version of adverb, in the same network namespace.  It
+ * has an address of its own; the port is one.  What it says is input.
+ */
+#ifndef ADVERB_BROKER_OTHER_H
+#define ADVERB_BROKER_OTHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct proto;
+
+/* Is there one?  Its protocol's version, or 0.  Does not wait. */
+unsigned other_version(void);
+/*
+ * Asks it who it is, for half a second at most, and says so with what to do; a
+ * sentence without an end.  False: there is none.
+ */
+bool other_name(char *text, size_t size);
+/* The same of one that has introduced itself on this connection. */
+void other_say(int fd, const struct proto *m, char *text, size_t size);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "broker/reason.h"
+
+#include "broker/proto.h"
+#include "util/shown.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void reason_path(const char *path, char shown[REASON_PATH])
+{
+	size_t length = strlen(path);
+
+	if (length < REASON_PATH)
+		snprintf(shown, REASON_PATH, "%s", path);
+	else
+		snprintf(shown, REASON_PATH, "...%s",
+			 path + length - (REASON_PATH - 4));
+	shown_make(shown);
+}
+
+/* The kernel says "no such file" of what is needed to run a file, too, and
+ * "permission denied" of all that it does not run. */
+void reason_exec(const char *path, int error, char text[REASON_TEXT])
+{
+	struct stat st;
+	bool is_there = !stat(path, &st);
+
+	if (error == ENOENT && is_there)
+		snprintf(text, REASON_TEXT,
+			 "the interpreter or loader that it names is missing");
+	else if (error == ENOENT)
+		snprintf(text, REASON_TEXT, "it is missing");
+	else if (error == EACCES && is_there && S_ISDIR(st.st_mode))
+		snprintf(text, REASON_TEXT, "it is a folder");
+	else if (error == EACCES && is_there && !(st.st_mode & 0111))
+		snprintf(text, REASON_TEXT, "it is not executable");
+	else if (error == EACCES)
+		snprintf(text, REASON_TEXT,
+			 "this user may not execute it, or it lies on a file "
+			 "system mounted noexec");
+	else if (error == ENOEXEC)
+		snprintf(text, REASON_TEXT,
+			 "it is no program for this machine");
+	else
+		snprintf(text, REASON_TEXT, "%s", strerror(error));
+}
+
+void reason_clone(int error, char text[REASON_TEXT])
+{
+	if (error == EAGAIN)
+		snprintf(text, REASON_TEXT,
+			 "the limit on processes (ulimit -u, or the cgroup's) "
+			 "is reached");
+	else if (error == EPERM || error == ENOSYS)
+		snprintf(text, REASON_TEXT, "this sandbox allows none");
+	else
+		snprintf(text, REASON_TEXT, "%s", strerror(error));
+}
+
+/* The line that ends at *end, without its newline; both move on to it. */
+static const char *last_line(const char *words, size_t *bytes)
+{
+	const char *end = words + *bytes, *at;
+
+	while (end > words && (unsigned char)end[-1] <= ' ')
+		end--;
+	for (at = end; at > words && at[-1] != '\n'; at--)
+		;
+	*bytes = (size_t)(end - at);
+	return at;
+}
+
+/* Skips name if the line begins with it and a colon. */
+static const char *skip_name(const char *line, size_t *bytes, const char *name)
+{
+	size_t length = strlen(name);
+
+	if (*bytes < length + 2 || memcmp(line, name, length) != 0 ||
+	    memcmp(line + length, ": ", 2) != 0)
+		return line;
+	*bytes -= length + 2;
+	return line + length + 2;
+}
+
+void reason_words(const char *path, const char *words, size_t bytes,
+		  char text[REASON_TEXT])
+{
+	const char *line = last_line(words, &bytes);
+
+	line = skip_name(line, &bytes, path);
+	line = skip_name(line, &bytes, "adverbd");
+	if (bytes >= REASON_TEXT)
+		bytes = REASON_TEXT - 1;
+	memcpy(text, line, bytes);
+	text[bytes] = '\0';
+	for (size_t i = 0; i < bytes; i++)
+		if (!text[i])
+			text[i] = '?';
+	shown_make(text);
+	if (!bytes)
+		snprintf(
+			text, REASON_TEXT,
+			"it ended before it served, without a word: by a "
+			"signal, a limit or a sandbox, or the file is damaged");
+}
+
+void reason_version(const char *who, const struct proto *m, char *text,
+		    size_t size)
+{
+	char release[PROTO_RELEASE];
+
+	memcpy(release, m->release, sizeof(release));
+	release[sizeof(release) - 1] = '\0';
+	shown_make(release);
+	snprintf(
+		text, size,
+		"%s is of adverb %s (protocol %u), this library of " ADVERB_VERSION
+		" (protocol %u)",
+		who, *release ? release : "of another version", m->version,
+		PROTO_VERSION);
+}

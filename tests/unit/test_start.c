@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Starting adverbd, and saying why that fails. */
+#include "brokers.h"
+
+#include "broker/dial.h"
+#include "broker/reason.h"
+#include "broker/start.h"
+
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#define RACES	    40
+#define RACE_US	    1500 /* about as long as it takes to begin */
+#define PATIENCE_MS 60000
+#define FREE	    3 /* lives after which no pause comes */
+#define HOPELESS    11
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Starts it at that time, at which somebody serves as well: the last result. */
+static int start_at(struct start *s, uint64_t at)
+{
+	int error = start_begin(s, at, PATIENCE_MS);
+
+	while (error == -EINPROGRESS) {
+		struct pollfd p = {s->status_fd, POLLIN, 0};
+
+		poll(&p, 1, 30000);
+		error = start_turn(s, at);
+	}
+	return error;
+}
+
+/* A child's own look at the world; 0 is what it is to exit with. */
+static void in_a_child(int (*body)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(body());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void the_last_line_says_why(void **state)
+{
+	static const struct {
+		const char *words, *text;
+	} table[] = {
+		{"adverbd: it rains\n", "it rains"},
+		{"/x/adverbd: error while loading shared libraries: y.so\n",
+		 "error while loading shared libraries: y.so"},
+		{"warning\nit is late\n", "it is late"},
+		{"no newline", "no newline"},
+		{"two\n\n \t\r\n", "two"},
+		{"\033[2J\001\177\377 here\n", "?[2J??? here"},
+		{"adverbd:nothing", "adverbd:nothing"},
+	};
+	char text[REASON_TEXT];
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		reason_words("/x/adverbd", table[i].words,
+			     strlen(table[i].words), text);
+		assert_string_equal(text, table[i].text);
+	}
+	reason_words("/x/adverbd", "a\0b", 3, text);
+	assert_string_equal(text, "a?b");
+	reason_words("/x/adverbd", "\n\n", 2, text);
+	assert_non_null(strstr(text, "without a word"));
+	reason_words("/x/adverbd", "", 0, text);
+	assert_non_null(strstr(text, "without a word"));
+}
+
+static void a_long_line_and_a_long_path_are_cut(void **state)
+{
+	char words[2 * REASON_TEXT], path[2 * REASON_PATH];
+	char text[REASON_TEXT], shown[REASON_PATH];
+
+	memset(words, 'w', sizeof(words));
+	reason_words("/x", words, sizeof(words), text);
+	assert_int_equal(strlen(text), REASON_TEXT - 1);
+	memset(path, 'p', sizeof(path) - 1);
+	memcpy(path + sizeof(path) - 10, "\t/adverbd", 10);
+	reason_path(path, shown);
+	assert_int_equal(strlen(shown), REASON_PATH - 1);
+	assert_memory_equal(shown, "...ppp", 6);
+	assert_string_equal(shown + REASON_PATH - 10, "?/adverbd");
+}
+
+static void a_release_is_shown_as_it_is_and_no_longer(void **state)
+{
+	struct proto m = {.version = 99};
+	char text[200];
+
+	memset(m.release, '\n', sizeof(m.release));
+	reason_version("it", &m, text, sizeof(text));
+	assert_null(strchr(text, '\n'));
+	assert_non_null(strstr(text, "? (protocol 99)"));
+	memset(m.release, 0, sizeof(m.release));
+	reason_version("it", &m, text, sizeof(text));
+	assert_non_null(
+		strstr(text, "is of adverb of another version (protocol 99)"));
+}
+
+/* Starts one, which is killed when it has served for so long: how long the next
+ * has to wait from then on; -1: that went wrong. */
+static uint64_t pause_after(uint64_t life_ms)
+{
+	uint64_t at = start_due_ms() + 1;
+	struct start s;
+
+	if (start_at(&s, at) || *s.sentence)
+		return UINT64_MAX;
+	end_broker(s.broker);
+	start_lost(s.broker, at + life_ms);
+	/* once: it is nobody's any more */
+	start_lost(s.broker, at + life_ms);
+	return start_due_ms() - at - life_ms;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int count_pauses(void)
+{
+	uint64_t pause = 10;
+	struct start s;
+
+	for (int i = 1; i <= HOPELESS; i++) {
+		if (i == HOPELESS &&
+		    start_begin(&s, start_due_ms() - 1, PATIENCE_MS) != -EAGAIN)
+			return 100;
+		/* after a life that was not sudden the pause is short */
+		if (pause_after(i % 2 ? 99 : 999) !=
+		    (i <= FREE ? 0 : least(pause, i % 2 ? 10000 : 200)))
+			return i;
+		if (i > FREE)
+			pause *= 2;
+	}
+	if (start_begin(&s, start_due_ms() - 1, PATIENCE_MS) !=
+		    -ENOTRECOVERABLE ||
+	    !strstr(s.sentence, "has ended 11 times in a row within a second"))
+		return 101;
+	/* one that lives makes good for all of them */
+	return pause_after(1000) ? 102 : 0;
+}
+
+static void one_that_ends_at_once_is_started_less_and_less_often(void **state)
+{
+	in_a_child(count_pauses);
+}
+
+/* We wait no longer at the very moment that it begins to serve. */
+static int race(void)
+{
+	struct dial_broker b;
+	char said[START_SENTENCE];
+	struct start s;
+	struct pollfd p;
+	int error, fd;
+
+	error = start_begin(&s, now(), PATIENCE_MS);
+	if (error && error != -EINPROGRESS)
+		return 1;
+	p = (struct pollfd){(int)syscall(SYS_pidfd_open, s.broker, 0), POLLIN,
+			    0};
+	usleep((unsigned)getpid() * 104729 % RACE_US);
+	if (error)
+		error = start_turn(&s, s.limit_ms);
+	if (error || dial_open(&fd, &b, NULL, said))
+		return 2;
+	close(fd);
+	if (!*s.sentence) {
+		end_broker(s.broker);
+		return b.idle_s == 10 ? 0 : 3;
+	}
+	/* the thread; and it has not been seen to serve, nor will it be */
+	if (b.pid != getpid() || b.idle_s != UINT32_MAX)
+		return 4;
+	return p.fd < 0 || poll(&p, 1, 30000) == 1 ? 0 : 5;
+}
+
+static void either_adverbd_or_the_thread_serves(void **state)
+{
+	for (int i = 0; i < RACES; i++)
+		in_a_child(race);
+}
+
+/* It would keep the address of a broker that is dead. */
+static void a_forks_child_has_nothing_of_a_start(void **state)
+{
+	struct start s, next;
+	uint64_t at = now();
+	int error = start_begin(&s, at, PATIENCE_MS);
+	pid_t child = fork();
+
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	while (error == -EINPROGRESS)
+		error = start_turn(&s, at);
+	assert_int_equal(error, 0);
+	end_broker(s.broker);
+	assert_int_equal(start_at(&next, at), 0);
+	end_broker(next.broker);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+/* As of a daemon that has closed them: what we open has their numbers. */
+static int start_without_files(void)
+{
+	struct start s;
+	int error;
+
+	for (int i = 0; i < 3; i++)
+		close(i);
+	error = start_at(&s, now());
+	if (error || *s.sentence)
+		return 1;
+	end_broker(s.broker);
+	return 0;
+}
+
+static void a_program_without_standard_files_starts_it(void **state)
+{
+	in_a_child(start_without_files);
+}
+
+static int start_nothing(void)
+{
+	static const char want[] =
+		"the broker /nowhere could not be run: it is missing; a thread "
+		"of this program serves instead until it ends; mend what "
+		"ADVERB_BROKER names";
+	struct dial_broker b;
+	char said[START_SENTENCE];
+	struct start s;
+	int fd;
+
+	setenv("ADVERB_BROKER", "/nowhere", 1);
+	if (start_begin(&s, now(), PATIENCE_MS) ||
+	    strcmp(s.sentence, want) != 0)
+		return 1;
+	if (dial_open(&fd, &b, NULL, said) || b.pid != getpid())
+		return 2;
+	close(fd);
+	/* in another namespace too, and that is no news */
+	if (unshare(CLONE_NEWNET))
+		return 3;
+	if (start_begin(&s, now(), PATIENCE_MS) || *s.sentence)
+		return 4;
+	return dial_open(&fd, &b, NULL, said) || b.pid != getpid() ? 5 : 0;
+}
+
+static void a_missing_adverbd_is_not_looked_for_twice(void **state)
+{
+	in_a_child(start_nothing);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_last_line_says_why),
+		cmocka_unit_test(a_long_line_and_a_long_path_are_cut),
+		cmocka_unit_test(a_release_is_shown_as_it_is_and_no_longer),
+		cmocka_unit_test(
+			one_that_ends_at_once_is_started_less_and_less_often),
+		cmocka_unit_test(either_adverbd_or_the_thread_serves),
+		cmocka_unit_test(a_forks_child_has_nothing_of_a_start),
+		cmocka_unit_test(a_program_without_standard_files_starts_it),
+		cmocka_unit_test(a_missing_adverbd_is_not_looked_for_twice),
+	};
+
+	return cmocka_run_group_tests(tests, enter_namespace, NULL);
+}
