@@ -3,6 +3,9 @@
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
 
+#include "verbs/release.h"
+
+#include <dlfcn.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +54,6 @@ static void open_all(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
-	count = 0;
 	for (int i = 0; list && list[i] && count < DEVICES; i++)
 		if (open_device(&devices[count], list[i]))
 			count++;
@@ -59,19 +61,52 @@ static void open_all(void)
 		ibv_free_device_list(list);
 }
 
+/*
+ * Is the libibverbs.so.1 of this process ours?  There is one: the loader takes
+ * no second of that name.  -1 and errno, and a sentence, if it is not; of
+ * another release it has the same ABI, and that is told.
+ */
+static int check_verbs(void)
+{
+	Dl_info at = {0};
+	verbs_release *release;
+	const char *path = "libibverbs.so.1";
+
+	*(void **)&release = dlsym(RTLD_DEFAULT, "ibv_adverb_release");
+	if (dladdr((void *)ibv_get_device_guid, &at) && at.dli_fname)
+		path = at.dli_fname;
+	if (!release)
+		return r_fail(ENODEV,
+			      "rdma_cm: this librdmacm.so.1 is adverb's, and "
+			      "%s is not: it has none of adverb's devices; "
+			      "take both from one folder, as adverb run does",
+			      path);
+	if (strcmp(release(), ADVERB_VERSION) != 0)
+		r_say("rdma_cm: this librdmacm.so.1 is of adverb "
+		      "" ADVERB_VERSION ", and %s of adverb %s: take both from "
+		      "one folder, as adverb run does",
+		      path, release());
+	return 0;
+}
+
 int r_devices(void)
 {
-	int cancel;
+	int cancel, error = 0;
 
 	/* nobody is cancelled with the lock, amid what opens files */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&lock);
 	if (owner != getpid() || !count) {
 		owner = getpid();
-		open_all();
+		count = 0;
+		error = check_verbs();
+		if (!error)
+			open_all();
 	}
 	pthread_mutex_unlock(&lock);
 	pthread_setcancelstate(cancel, NULL);
+	if (error)
+		return -1;
 	if (count)
 		return 0;
 	return r_fail(ENODEV, "rdma_cm: this machine has no device: no network "

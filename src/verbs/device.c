@@ -12,6 +12,7 @@
 #include "verbs/fail.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
+#include "verbs/release.h"
 
 /*
  * Drivers' libraries compare the pointer to this table with their own and
@@ -79,6 +80,11 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	if (num_devices)
 		*num_devices = (int)device_count;
 	return list;
+}
+
+const char *ibv_adverb_release(void)
+{
+	return ADVERB_VERSION;
 }
 
 void ibv_free_device_list(struct ibv_device **list)

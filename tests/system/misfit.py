@@ -9,6 +9,7 @@ execute; it notes who started it."""
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import stat
@@ -443,4 +444,51 @@ case("a broker of another version has the port",
      elder(10, "it ends 10 s after the last"))
 case("a program is the broker of another version",
      elder(0xffffffff, "it is a thread of that process"))
+
+
+def libraries_of(name, *files):
+    """A folder with copies of these of our libraries."""
+    place = folder(name)
+    for file in files:
+        shutil.copy(os.path.join(LIB, file), place)
+    return place
+
+
+def with_libraries(place, argv):
+    return t.run(argv, LD_LIBRARY_PATH=place)
+
+
+def stock_verbs():
+    """Our librdmacm and the system's libibverbs."""
+    t.need("rping")
+    r = with_libraries(libraries_of("half", "librdmacm.so.1"),
+                       ["rping", "-s", "-a", "127.0.0.1", "-C", "1"])
+    if "libibverbs.so.1: cannot open" in r.output:
+        raise system.Skip("the system has no libibverbs.so.1")
+    expect(r.status != 0 and re.search(
+        r"^adverb: rdma_cm: this librdmacm.so.1 is adverb's, and "
+        r"\S*/libibverbs.so.1 is not: it has none of adverb's devices; take "
+        r"both from one folder, as adverb run does$", r.output, re.M),
+        "it is not told", r)
+
+
+def elder_verbs():
+    """They do their work, for their ABI is the same."""
+    t.need("rping")
+    place = libraries_of("elder", "librdmacm.so.1", "adverbd")
+    patched("elder/libibverbs.so.1", os.path.join(LIB, "libibverbs.so.1"),
+            (("%s\0" % OURS).encode(), b"9.8.7\0"))
+    env = {"LD_LIBRARY_PATH": place}
+    r = t.run([t.adverb, "run", "--", "env", "LD_LIBRARY_PATH=" + place,
+               "rping", "-c", "-a", "127.0.0.1", "-C", "1"], **env)
+    expect(re.search(
+        r"^adverb: rdma_cm: this librdmacm.so.1 is of adverb %s, and "
+        r"\S*elder/libibverbs.so.1 of adverb 9.8.7: take both from one "
+        r"folder, as adverb run does$" % re.escape(OURS), r.output, re.M),
+        "it is not told", r)
+    end_all()
+
+
+case("librdmacm.so.1 finds a libibverbs.so.1 that is not ours", stock_verbs)
+case("librdmacm.so.1 finds a libibverbs.so.1 of another release", elder_verbs)
 t.end()
