@@ -60,13 +60,15 @@ static int sim_main(char **argv)
 
 	argv[0] = name;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		if (launch_beside(places[i], path) == 0)
-			execv(path, argv);
+		if (launch_beside(places[i], path) || access(path, F_OK))
+			continue;
+		execv(path, argv);
+		fprintf(stderr, "adverb: cannot run %s: %s.\n", path,
+			strerror(errno));
+		return 126;
 	}
-	fprintf(stderr,
-		"adverb: cannot run adverb-sim beside this program: "
-		"%s.\n",
-		strerror(errno));
+	fprintf(stderr, "adverb: adverb-sim is not beside this program; build "
+			"or install adverb completely.\n");
 	return 127;
 }
 

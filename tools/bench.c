@@ -23,8 +23,10 @@ int bench_main(int argc, char **argv)
 			 access(driver, R_OK) < 0))
 		i++;
 	if (i == 2 || launch_beside("adverb", self) < 0) {
-		fprintf(stderr, "adverb: the driver of bench is not beside "
-				"this program.\n");
+		fprintf(stderr, "adverb: the driver of bench, "
+				"bench/__main__.py, is not beside this "
+				"program; build or install adverb "
+				"completely.\n");
 		return 127;
 	}
 	if (argc > 60) {

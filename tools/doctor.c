@@ -2,6 +2,7 @@
 #include "doctor.h"
 
 #include "launch.h"
+#include "loader.h"
 
 #include "host/host.h"
 #include "shim/tree.h"
@@ -223,6 +224,7 @@ static void device(const struct verbs *v, struct ibv_device *dev)
 
 static void devices(void)
 {
+	char why[LOADER_WHY];
 	struct ibv_device **list;
 	static struct launch l; /* whose folder is known from now on */
 	struct verbs v;
@@ -236,7 +238,11 @@ static void devices(void)
 	}
 	if (!load_verbs(l.libdir, &v))
 		return;
-	doctor_say(DOCTOR_OK, "libraries", "%s", l.libdir);
+	if (loader_lacks_face(l.libdir, why) ||
+	    loader_lacks_shim(l.libdir, why))
+		doctor_say(DOCTOR_NO, "libraries", "%s", why);
+	else
+		doctor_say(DOCTOR_OK, "libraries", "%s", l.libdir);
 	doctor_net_broker(l.libdir);
 	list = v.get_device_list(&count);
 	if (!list || count == 0)

@@ -277,6 +277,22 @@ static int refuse_privilege(const char *path, const char *why)
 	return 126;
 }
 
+/*
+ * Without a library that programs talk to, this one would take the system's,
+ * which knows nothing of our devices: true.  The shim can be done without.
+ */
+static bool is_incomplete(struct launch *l)
+{
+	char why[LOADER_WHY];
+	bool lacks = loader_lacks_face(l->libdir, why);
+
+	if (lacks || (l->shim && loader_lacks_shim(l->libdir, why))) {
+		fprintf(stderr, "adverb: %s.\n", why);
+		l->shim = false;
+	}
+	return lacks;
+}
+
 int launch_check(struct launch *l, const char *program)
 {
 	char path[PATH_MAX];
@@ -303,7 +319,7 @@ int launch_check(struct launch *l, const char *program)
 	follow_script(l, path);
 	l->preload |= l->facts.rpath;
 	withdraw_shim(l, path);
-	return has_unfit_name(l) ? 126 : 0;
+	return has_unfit_name(l) || is_incomplete(l) ? 126 : 0;
 }
 
 /* Nothing is pinned here, but some programs end if they may not pin much. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In the order of need: the first must exist, the others may. */
+/* In the order of need. */
 static const char *const faces[] = {
 	"libibverbs.so.1",
 	"librdmacm.so.1",
@@ -147,6 +147,33 @@ static void add_vendors(const struct launch *l)
 			continue;
 		add("LD_LIBRARY_PATH", all[i].folder, false);
 	}
+}
+
+static bool lacks_file(const char *libdir, const char *name,
+		       char why[LOADER_WHY])
+{
+	char path[PATH_MAX + 32];
+
+	snprintf(path, sizeof(path), "%s/%s", libdir, name);
+	if (access(path, R_OK) == 0)
+		return false;
+	snprintf(why, LOADER_WHY,
+		 "%s cannot be read (%s); build or install adverb completely",
+		 path, strerror(errno));
+	return true;
+}
+
+bool loader_lacks_face(const char *libdir, char why[LOADER_WHY])
+{
+	for (size_t i = 0; i < COUNT(faces); i++)
+		if (lacks_file(libdir, faces[i], why))
+			return true;
+	return false;
+}
+
+bool loader_lacks_shim(const char *libdir, char why[LOADER_WHY])
+{
+	return lacks_file(libdir, LOADER_SHIM, why);
 }
 
 void loader_set(const struct launch *l)

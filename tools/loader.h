@@ -23,6 +23,15 @@
  */
 bool loader_shim(const char *libdir, char *name, const char **why);
 
+#define LOADER_WHY (2 * PATH_MAX)
+
+/*
+ * Is a file of ours missing in @libdir, or unreadable: a library that programs
+ * talk to; the shim?  A sentence without a full stop says which.
+ */
+bool loader_lacks_face(const char *libdir, char why[LOADER_WHY]);
+bool loader_lacks_shim(const char *libdir, char why[LOADER_WHY]);
+
 /* Sets the variables. */
 void loader_set(const struct launch *l);
 

@@ -491,4 +491,39 @@ def elder_verbs():
 
 case("librdmacm.so.1 finds a libibverbs.so.1 that is not ours", stock_verbs)
 case("librdmacm.so.1 finds a libibverbs.so.1 of another release", elder_verbs)
+
+
+def incomplete(lacks, words, want, statuses=(126, 127)):
+    """The command, in a folder of its own, without a file."""
+    def body():
+        place = folder("without-" + os.path.basename(lacks))
+        for sub in "tools", "lib", "sim":
+            os.makedirs(os.path.join(place, sub), exist_ok=True)
+        for file in ("tools/adverb", "sim/adverb-sim", *(
+                "lib/" + name for name in
+                ("libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3",
+                 "libadverb-shim.so", "adverbd"))):
+            if file != lacks:
+                shutil.copy(os.path.join(t.build, file),
+                            os.path.join(place, file))
+        r = t.run([place + "/tools/adverb", *words])
+        expect(r.status in statuses and re.fullmatch(
+            want, r.output.strip()), "not: " + want, r)
+    return body
+
+
+for lacks, words, statuses in (
+        ("lib/librdmacm.so.1", ["run", "--", "true"], (126,)),
+        ("lib/libibumad.so.3", ["pair", "--", "ib_write_bw"], (126,)),
+        ("lib/libadverb-shim.so", ["run", "--", "true"], (0,))):
+    case("%s is missing" % lacks, incomplete(
+        lacks, words, r"adverb: \S*%s cannot be read \(No such file or "
+        r"directory\); build or install adverb completely\." % lacks,
+        statuses))
+case("adverb-sim is missing", incomplete(
+    "sim/adverb-sim", ["sim", "--seeds", "1..2"], "adverb: adverb-sim is not "
+    "beside this program; build or install adverb completely."))
+case("the driver of bench is missing", incomplete(
+    "", ["bench"], "adverb: the driver of bench, bench/__main__.py, is not "
+    "beside this program; build or install adverb completely."))
 t.end()
