@@ -79,7 +79,7 @@ def first_sees_the_tree(argv, want, *options):
 def values_that_mean_nothing():
     for name, value, word in (("DIRECT", "off", "0 or 1"),
                               ("STRICT", "yes", "0 or 1"),
-                              ("EXPLAIN", "2", "0 or 1"),
+                              ("EXPLAIN", "3", "0, 1 or 2"),
                               ("PATIENCE", "5s", "a number"),
                               ("PART_ID", "-1", "a number")):
         r = t.run([t.adverb, "run", "--", "ibv_devinfo"],
