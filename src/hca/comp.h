@@ -13,7 +13,6 @@
 #ifndef HCA_COMP_H
 #define HCA_COMP_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -8,7 +8,6 @@
  * locks of completion queues.
  */
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
