@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""The distribution's own vendor libraries load over our libibverbs, and find
+none of our devices theirs.
+
+Their constructors register drivers with it, and what they are asked of a device
+they answer by a word that lies behind the public struct (see v_device)."""
+
+import argparse
+import ctypes
+import errno
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from report import Report
+
+OURS = ("libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3")
+ROOM = 4096  # more than any of their structures has
+
+# Library, call, what it gets, the answer; of a pointer NULL with errno.
+CALLS = (
+    ("libmlx5.so.1", "mlx5dv_is_supported", "device", False),
+    ("libmlx5.so.1", "mlx5dv_open_device", "device", None),
+    ("libmlx5.so.1", "mlx5dv_query_device", "context", errno.EOPNOTSUPP),
+    ("libefa.so.1", "efadv_query_device", "context", errno.EOPNOTSUPP),
+    ("libhns.so.1", "hnsdv_is_supported", "device", False),
+    ("libhns.so.1", "hnsdv_query_device", "context", errno.EOPNOTSUPP),
+    ("libmlx4.so.1", "mlx4dv_init_obj", None, 0),
+    ("libmana.so.1", "manadv_init_obj", None, 0),
+)
+
+
+def found(library):
+    """Where the loader has it, ours left out; or None."""
+    listing = subprocess.run(["/sbin/ldconfig", "-p"], text=True,
+                             capture_output=True, check=False).stdout
+    for line in listing.splitlines():
+        if line.strip().startswith(library + " ") and "x86-64" in line:
+            return line.split("=>")[1].strip()
+    return None
+
+
+def ask(vendor, call, whom, answer):
+    """In a process whose loader finds our libibverbs: why it is wrong."""
+    verbs = ctypes.CDLL("libibverbs.so.1", use_errno=True)
+    theirs = ctypes.CDLL(vendor, use_errno=True)
+    function = getattr(theirs, call)
+    if whom is None:
+        return ""  # that it is there is all
+    function.restype = (ctypes.c_void_p if answer is None else
+                        ctypes.c_bool if answer is False else ctypes.c_int)
+    verbs.ibv_get_device_list.restype = ctypes.POINTER(ctypes.c_void_p)
+    verbs.ibv_open_device.restype = ctypes.c_void_p
+    device = verbs.ibv_get_device_list(None)[0]
+    if not device:
+        return "there is no device"
+    about = ctypes.c_void_p(device)
+    if whom == "context":
+        about = ctypes.c_void_p(verbs.ibv_open_device(about))
+        if not about:
+            return "the device does not open"
+    got = function(about, ctypes.create_string_buffer(ROOM), ROOM)
+    if got != answer:
+        return f"it answers {got}, not {answer}"
+    if answer is None and ctypes.get_errno() != errno.EOPNOTSUPP:
+        return f"errno is {os.strerror(ctypes.get_errno())}"
+    return ""
+
+
+def judge(report, folder, row, vendor):
+    library, call = row[:2]
+    name = f"{library} {call}"
+    if not vendor:
+        report.skip(name, f"no {library} is installed")
+        return
+    env = dict(os.environ, ADVERB_EXPLAIN="0", LD_BIND_NOW="1",
+               LD_LIBRARY_PATH=":".join(
+                   [folder] + os.environ.get("DEB_LIBRARIES", "").split()))
+    row = CALLS.index(row)
+    run = subprocess.run([sys.executable, __file__, "--ask", str(row), vendor],
+                         env=env, text=True, capture_output=True, check=False)
+    why = run.stdout.strip()
+    if run.returncode and not why:
+        why = run.stderr.strip() or f"exit status {run.returncode}"
+    report.judge(name, why)
+
+
+def main():
+    arg = argparse.ArgumentParser(description=__doc__)
+    arg.add_argument("--lib", type=pathlib.Path,
+                     help="folder of our libraries")
+    arg.add_argument("--ask", nargs=2, metavar=("ROW", "LIBRARY"),
+                     help=argparse.SUPPRESS)
+    options = arg.parse_args()
+    if options.ask:
+        row, vendor = options.ask
+        why = ask(vendor, *CALLS[int(row)][1:])
+        print(why)
+        sys.exit(bool(why))
+    report = Report()
+    with tempfile.TemporaryDirectory() as folder:
+        for name in OURS:
+            os.symlink((options.lib / name).resolve(),
+                       os.path.join(folder, name))
+        for row in CALLS:
+            judge(report, folder, row, found(row[0]))
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()
