@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 
-from report import LIBRARIES, Report
+from report import LIBRARIES, Report, place
 
 # libpthread, libdl and librt are in libc since this one.
 NEWEST = (2, 34)
@@ -74,7 +74,9 @@ def main():
     if not shutil.which("readelf"):
         report.skip("all that we built needs libc alone", "no readelf")
         report.finish()
-    files = sorted(filter(is_elf, options.lib.iterdir())) + options.programs
+    files = {*options.lib.iterdir(),
+             *(place(options.lib, library) for library in LIBRARIES)}
+    files = sorted(filter(is_elf, files)) + options.programs
     names = {path.name for path in files}
     for library in sorted({*LIBRARIES, "libadverb-shim.so", "adverbd"} - names):
         report.fail(f"{library} needs libc alone", "not built")
