@@ -3,13 +3,16 @@
 """rdma-core's own Python tests on our libraries, as a ratchet.
 
 The tests come with Debian's package python3-pyverbs, as documentation; none
-of them is kept here.  pyverbs.txt lists those that pass: each is a case, and
-one that fails or is skipped fails.  A line `- ID: why` there is a test that
-should pass one day.  What passes and is not listed is noted.
+of them is kept here.  A list for each release, pyverbs.txt for 44 and
+pyverbs-NN.txt for later ones, names those that pass: each is a case, and one
+that fails or is skipped fails.  A line `- ID: why` there is a test that should
+pass one day.  What passes and is not listed is noted.
 """
 
+import argparse
 import glob
 import gzip
+import multiprocessing
 import os
 import re
 import runpy
@@ -54,6 +57,8 @@ class Report(unittest.TextTestResult):
 
 def inside():
     """In the process under test: the suite's own runner, with our report."""
+    # What Python before 3.14 does, and what the suite is written for.
+    multiprocessing.set_start_method("fork")
     unittest.TextTestRunner.resultclass = Report
     tests = os.path.abspath("tests")
     sys.path[0] = tests  # in place of ours, where pyverbs is this file
@@ -62,30 +67,41 @@ def inside():
 
 
 def fetch(build):
-    """Debian's package, unpacked into the build folder; '' or why not."""
+    """Debian's package, unpacked into the build folder, if it can be had."""
     folder = os.path.join(build, "pyverbs")
     os.makedirs(folder, exist_ok=True)
     got = subprocess.run(["apt-get", "-o", "APT::Sandbox::User=", "download",
                           "python3-pyverbs"], cwd=folder,
                          capture_output=True, check=False)
     packages = glob.glob(os.path.join(folder, "*.deb"))
-    if got.returncode or not packages:
-        return "apt-get cannot download python3-pyverbs"
-    got = subprocess.run(["dpkg-deb", "-x", packages[0], folder],
-                         capture_output=True, check=False)
-    return "dpkg-deb cannot unpack it" if got.returncode else ""
+    if got.returncode == 0 and packages:
+        subprocess.run(["dpkg-deb", "-x", packages[0], folder],
+                       capture_output=True, check=False)
 
 
 def find(build):
-    """(folder of tests, folder of modules), from where there are both."""
+    """(root, folder of tests, folder of modules), from where there are both."""
     for root in "/", os.path.join(build, "deb", "root"), os.path.join(
             build, "pyverbs"):
         tests = os.path.join(root, DOC)
         modules = os.path.join(root, "usr/lib/python3/dist-packages")
         if (os.path.exists(os.path.join(tests, "run_tests.py")) and
                 os.path.isdir(os.path.join(modules, "pyverbs"))):
-            return tests, modules
+            return root, tests, modules
     return None
+
+
+def list_for(root):
+    """The list of the package's release, or of the last one before it."""
+    log = os.path.join(root, "usr/share/doc/python3-pyverbs",
+                       "changelog.Debian.gz")
+    with gzip.open(log, "rt", encoding="utf-8") as f:
+        release = int(re.match(r"\S+ \((\d+)", f.readline())[1])
+    lists = {44: "pyverbs.txt"}
+    for path in glob.glob(os.path.join(HERE, "pyverbs-*.txt")):
+        lists[int(re.search(r"(\d+)\.txt$", path)[1])] = path
+    older = [one for one in lists if one <= release]
+    return os.path.join(HERE, lists[max(older, default=44)])
 
 
 def unpack(tests, to):
@@ -99,10 +115,10 @@ def unpack(tests, to):
             shutil.copy(path, name)
 
 
-def wanted():
+def wanted(path):
     """(ids that pass, {id: why it does not yet})."""
     listed, missing = [], {}
-    with open(os.path.join(HERE, "pyverbs.txt"), encoding="utf-8") as f:
+    with open(path, encoding="utf-8") as f:
         for line in f:
             line = line.strip()
             late = re.match(r"- (\S+): (.*)", line)
@@ -158,17 +174,23 @@ def skip(t, name, why):
 
 
 def main():
+    option = argparse.ArgumentParser(add_help=False)
+    option.add_argument("--build", default="build/out")
+    build = os.path.abspath(option.parse_known_args()[0].build)
+    build = os.path.dirname(build)
+    if "ADVERB_NETLAB" not in os.environ and not find(build):
+        fetch(build)  # which takes the network of the machine
+    netlab.enter()
     t = Suite(__doc__)
-    listed, missing = wanted()
-    found = find(os.path.dirname(t.build))
-    why = ""
-    if not found:
-        why = fetch(os.path.dirname(t.build))
-        found = find(os.path.dirname(t.build))
+    found = find(build)
     if t.options.list or not found:
-        skip(t, "pyverbs", why or "python3-pyverbs has no tests")
+        skip(t, "pyverbs", "python3-pyverbs, with its tests, is not "
+             "installed, and apt-get cannot download it")
         t.end()
-    results, r = run(t, *found)
+    # A loopback address, all that lo has, is bound to no device.
+    netlab.Lab(t).wire("v0", 1500, ("10.1.0.1/24", "fd00:1::1/64"))
+    listed, missing = wanted(list_for(found[0]))
+    results, r = run(t, *found[1:])
     t.case("the suite runs to its end", lambda: expect(
         re.search(r"^Ran \d+ tests", r.output, re.M), "it does not", r))
     for name in listed:
@@ -178,11 +200,16 @@ def main():
     for name, (word, why) in sorted(results.items()):
         if name not in listed and word != "skipped":
             print("note: %s: %s %s" % (name, word, why))
+    words = [word for word, _ in results.values()]
+    print("note: of the suite's %d tests %d pass, %d fail, %d are skipped" %
+          (len(words), words.count("ok"), words.count("FAIL"),
+           words.count("skipped")))
     t.end()
 
 
 if "INSIDE" in os.environ:
     inside()
 else:
+    import netlab
     from system import PYTHON, Fail, Skip, Suite, expect
     main()
