@@ -54,7 +54,7 @@ static void ring(void)
 		int got;
 
 		fill(out, bytes, bytes);
-		memset(in, 0xee, (size_t)bytes);
+		memset(in, 0xee, MOST);
 		MPI_Sendrecv(out, bytes, MPI_BYTE, next, 5, in, MOST, MPI_BYTE,
 			     last, 5, MPI_COMM_WORLD, &status);
 		MPI_Get_count(&status, MPI_BYTE, &got);

@@ -15,6 +15,7 @@ import ctypes
 import argparse
 import contextlib
 import fnmatch
+import glob
 import os
 import re
 import shutil
@@ -237,6 +238,16 @@ class Suite:
     def need(self, program):
         if not shutil.which(program):
             raise Skip("%s is not installed" % program)
+
+    def need_ucx(self):
+        """UCX, with its transports of verbs: not every distribution builds
+        them."""
+        self.need("ucx_info")
+        folder = os.path.dirname(os.path.dirname(os.path.realpath(
+            shutil.which("ucx_info"))))
+        if not any(glob.glob(folder + where + "/ucx/libuct_ib.so*")
+                   for where in ("/lib/*", "/lib", "/lib64")):
+            raise Skip("UCX is built without libuct_ib")
 
     def case(self, name, body, area=None, program=None, peer="adverb"):
         """Runs @body; it returns if all is well, else raises."""
