@@ -39,7 +39,7 @@ skip() { skipped=$((skipped + 1)); echo "skipped $*"; }
 # Adds up the last count line of a file; with none, one failure.
 count() {
 	local line
-	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$1" | tail -1)
+	line=$(grep -aE '^[0-9]+ passed, [0-9]+ failed' "$1" | tail -1)
 	if [ -z "$line" ]; then
 		fail "$2: it ended without a count"
 		return
