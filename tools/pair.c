@@ -5,6 +5,7 @@
 #include "listen.h"
 #include "side.h"
 #include "tool.h"
+#include "usage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,12 +25,14 @@ enum {
 	READY_POLL_MS = 5, /* /proc has no event for LISTEN */
 	STATUS_TIMEOUT = 124,
 	TIMEOUT_MAX = 2000000, /* seconds: poll's milliseconds are an int */
+	USAGE_MAX = 4096,      /* bytes, of a tool that has to be asked */
 };
 
 struct pair {
 	struct launch server_env, client_env;
 	struct side server, client;
 	const char *server_argv[ARGV_MAX], *client_argv[ARGV_MAX];
+	char client_program[PATH_MAX];
 	const char *address;
 	char port[16];
 	long long timeout_ms;
@@ -313,15 +316,31 @@ static int plan_spelled(struct pair *p, char **argv)
 	}
 	out[count] = NULL;
 	if (p->server_argv[0] && p->client_argv[0])
-		return 0;
+		return launch_check(&p->server_env, p->server_argv[0]);
 	fprintf(stderr, "adverb: give both: --server program arguments "
 			"--client program arguments.\n");
 	return 2;
 }
 
+/* Can the server's program be started?  If its row depends on its release, it
+ * is asked which.  0 or an exit status. */
+static int ask_tool(struct pair *p, const struct tool **tool,
+		    const char *program)
+{
+	char usage[USAGE_MAX];
+	int status = launch_check(&p->server_env, program);
+
+	if (status == 0 && (*tool)->newer) {
+		usage_read(&p->server_env, program, usage, sizeof(usage));
+		*tool = tool_by_usage(*tool, usage);
+	}
+	return status;
+}
+
 static int plan_tool(struct pair *p, char **argv)
 {
 	const struct tool *tool = tool_find(argv[0]);
+	int status;
 
 	if (!tool) {
 		fprintf(stderr,
@@ -330,6 +349,9 @@ static int plan_tool(struct pair *p, char **argv)
 			argv[0], argv[0], argv[0]);
 		return 2;
 	}
+	status = ask_tool(p, &tool, argv[0]);
+	if (status)
+		return status;
 	p->server_stays |= tool->server_stays;
 	if (tool_argv(tool, true, argv, p->address, p->port, p->server_argv,
 		      ARGV_MAX) < 0 ||
@@ -338,7 +360,12 @@ static int plan_tool(struct pair *p, char **argv)
 		fprintf(stderr, "adverb: too many arguments.\n");
 		return 2;
 	}
-	return 0;
+	p->client_argv[0] = tool_client(tool, argv[0], p->client_program,
+					sizeof(p->client_program));
+	if (p->client_argv[0])
+		return 0;
+	fprintf(stderr, "adverb: too long a path: %s\n", argv[0]);
+	return 2;
 }
 
 static int plan(struct pair *p, char **argv)
@@ -356,9 +383,6 @@ static int plan(struct pair *p, char **argv)
 		status = plan_spelled(p, argv);
 	else
 		status = plan_tool(p, argv);
-	if (status)
-		return status;
-	status = launch_check(&p->server_env, p->server_argv[0]);
 	if (status)
 		return status;
 	return launch_check(&p->client_env, p->client_argv[0]);

@@ -12,6 +12,12 @@
 	.last = "@", .port_long = "--port"
 #define DASH_S .server = {"-p", "%"}, .client = {"-s", "@", "-p", "%"}
 
+/* From release 60 on both ends are peers that meet at a controller's address. */
+static const struct tool cmtime_of_peers = {
+	.name = "cmtime", .server = {"-b", "@", "-C", "@", "-p", "%", "-L"},
+	.client = {"-b", "@", "-C", "@", "-p", "%"}, .server_stays = true,
+};
+
 static const struct tool tools[] = {
 	{ .name = "ib_*_bw", .server = {"-p", "%"}, .client = {"-p", "%"},
 	  POSITIONAL },
@@ -25,12 +31,13 @@ static const struct tool tools[] = {
 	{ .name = "ucmatose", DASH_S },
 	{ .name = "udaddy", .client = {"-s", "@"} }, /* its -p is no port */
 	{ .name = "cmtime", .server = {"-b", "@", "-p", "%"},
-	  .client = {"-s", "@", "-p", "%"}, .server_stays = true },
+	  .client = {"-s", "@", "-p", "%"}, .server_stays = true,
+	  .newer = &cmtime_of_peers, .newer_word = "controller_address" },
 	{ .name = "rstream", DASH_S },
 	{ .name = "riostream", DASH_S },
 	{ .name = "udpong", DASH_S },
-	{ .name = "rdma_server", DASH_S },
-	{ .name = "rdma_xserver", DASH_S },
+	{ .name = "rdma_server", DASH_S, .client_program = "rdma_client" },
+	{ .name = "rdma_xserver", DASH_S, .client_program = "rdma_xclient" },
 };
 /* clang-format on */
 
@@ -68,14 +75,25 @@ static bool user_has(const struct tool *tool, char *const user[],
 	return false;
 }
 
-/* The client half of these pairs is a program of its own. */
-static const char *program_of(bool server, const char *program)
+const struct tool *tool_by_usage(const struct tool *tool, const char *usage)
 {
-	if (!server && strcmp(program, "rdma_server") == 0)
-		return "rdma_client";
-	if (!server && strcmp(program, "rdma_xserver") == 0)
-		return "rdma_xclient";
-	return program;
+	if (tool->newer && strstr(usage, tool->newer_word))
+		return tool->newer;
+	return tool;
+}
+
+const char *tool_client(const struct tool *tool, const char *program,
+			char *path, size_t size)
+{
+	const char *slash = strrchr(program, '/');
+	int folder = slash ? (int)(slash + 1 - program) : 0;
+	int length;
+
+	if (!tool->client_program)
+		return program;
+	length = snprintf(path, size, "%.*s%s", folder, program,
+			  tool->client_program);
+	return length >= 0 && (size_t)length < size ? path : NULL;
 }
 
 struct words {
@@ -105,7 +123,7 @@ int tool_argv(const struct tool *tool, bool server, char *const user[],
 	const char *const *words = server ? tool->server : tool->client;
 	struct words w = {out, 0, max};
 
-	add(&w, program_of(server, user[0]));
+	add(&w, user[0]);
 	for (size_t i = 0; i < TOOL_WORDS_MAX && words[i]; i++) {
 		bool pair = words[i][0] == '-' && i + 1 < TOOL_WORDS_MAX &&
 			    words[i + 1] && words[i + 1][0] != '-';

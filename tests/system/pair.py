@@ -3,6 +3,7 @@
 """adverb run and adverb pair on programs that need no device."""
 
 import os
+import re
 import shutil
 import signal
 import time
@@ -55,6 +56,53 @@ def shows_both():
     expect(r.status == 0, "exit status %d" % r.status, r)
     expect(r.lines("server") == ["serving", "got hello"], "server", r)
     expect(r.lines("client") == ["asked"], "client", r)
+
+
+def script(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("#!%s\n%s" % (system.PYTHON, text))
+    os.chmod(path, 0o755)
+
+
+# It serves at the port after its -p, and tells its words.
+TOOL = """
+import os, socket, sys
+if "-h" in sys.argv:
+    sys.exit("usage: %s")
+print(" ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]))
+port = int(sys.argv[sys.argv.index("-p") + 1])
+if %s:
+    s = socket.create_server(("127.0.0.1", port))
+    s.accept()
+else:
+    socket.create_connection(("127.0.0.1", port))
+"""
+
+
+def asks_for_the_options():
+    for usage, is_server, server, client in (
+            ("-s server_address", "'-s' not in sys.argv",
+             "-b 127.0.0.1 -p # -c 7", "-s 127.0.0.1 -p # -c 7"),
+            ("-C controller_address", "'-L' in sys.argv",
+             "-b 127.0.0.1 -C 127.0.0.1 -p # -L -c 7",
+             "-b 127.0.0.1 -C 127.0.0.1 -p # -c 7")):
+        path = t.path("tools/cmtime")
+        script(path, TOOL % (usage, is_server))
+        r = pair([path, "-c", "7"])
+        expect(r.status == 0, "exit status %d" % r.status, r)
+        for side, want in ("server", server), ("client", client):
+            said = [re.sub(r"-p \d+", "-p #", line) for line in r.lines(side)]
+            expect(said == ["cmtime " + want], side, r)
+
+
+def finds_the_client_beside():
+    for name, is_server in ("rdma_server", "True"), ("rdma_client", "False"):
+        script(t.path("beside/" + name), TOOL % ("", is_server))
+    r = pair(["beside/rdma_server"])
+    expect(r.status == 0, "exit status %d" % r.status, r)
+    expect(r.lines("client")[0].startswith("rdma_client -s 127.0.0.1 -p "),
+           "another program is the client", r)
 
 
 def shows_both_the_tree():
@@ -310,6 +358,9 @@ def run_preloads_for_rpath():
 
 
 t.case("pair shows both sides", shows_both)
+t.case("pair asks a tool which options its release has", asks_for_the_options)
+t.case("pair finds the client's program beside the server's",
+       finds_the_client_beside)
 t.case("pair shows both sides the devices", shows_both_the_tree)
 t.case("pair finds its server among thousands that listen",
        finds_one_among_many)

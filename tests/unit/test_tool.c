@@ -3,10 +3,14 @@
 #include "test.h"
 #include "tools/tool.h"
 
-/* Joins what tool_argv makes of @line, a command line split at blanks. */
-static const char *argv_of(bool server, const char *line)
+/* Joins what tool_argv makes of @line, a command line split at blanks, for a
+ * program that says @usage of its options. */
+static const char *argv_by_usage(bool server, const char *line,
+				 const char *usage)
 {
 	static char joined[256];
+	const struct tool *tool;
+	char path[64];
 	char copy[256];
 	char *user[16];
 	const char *out[32];
@@ -17,14 +21,22 @@ static const char *argv_of(bool server, const char *line)
 		user[count++] = word;
 	user[count] = NULL;
 	assert_non_null(tool_find(user[0]));
-	assert_true(tool_argv(tool_find(user[0]), server, user, "ADDR", "PORT",
-			      out, TEST_COUNT(out)) > 0);
+	tool = tool_by_usage(tool_find(user[0]), usage);
+	assert_true(tool_argv(tool, server, user, "ADDR", "PORT", out,
+			      TEST_COUNT(out)) > 0);
+	if (!server)
+		out[0] = tool_client(tool, user[0], path, sizeof(path));
 	joined[0] = '\0';
 	for (int i = 0; out[i]; i++) {
 		strcat(joined, i ? " " : "");
 		strcat(joined, out[i]);
 	}
 	return joined;
+}
+
+static const char *argv_of(bool server, const char *line)
+{
+	return argv_by_usage(server, line, "");
 }
 
 static void each_tool_gets_the_flags_it_needs(void **state)
@@ -44,6 +56,13 @@ static void each_tool_gets_the_flags_it_needs(void **state)
 		 "rping -c -a ADDR -p PORT -C 5"},
 		{"rdma_server", "rdma_server -p PORT",
 		 "rdma_client -s ADDR -p PORT"},
+		{"./rdma_server", "./rdma_server -p PORT",
+		 "./rdma_client -s ADDR -p PORT"},
+		{"/opt/x/rdma_xserver -c rc",
+		 "/opt/x/rdma_xserver -p PORT -c rc",
+		 "/opt/x/rdma_xclient -s ADDR -p PORT -c rc"},
+		{"../ib_write_bw", "../ib_write_bw -p PORT",
+		 "../ib_write_bw -p PORT ADDR"},
 	};
 
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
@@ -52,6 +71,34 @@ static void each_tool_gets_the_flags_it_needs(void **state)
 		assert_string_equal(argv_of(false, rows[i].user),
 				    rows[i].client);
 	}
+}
+
+static void the_options_are_those_of_the_tools_release(void **state)
+{
+	static const char older[] = "\t[-s server_address]\n",
+			  newer[] = "\t-C controller_address\n";
+
+	assert_string_equal(argv_by_usage(true, "cmtime -c 9", older),
+			    "cmtime -b ADDR -p PORT -c 9");
+	assert_string_equal(argv_by_usage(false, "cmtime -c 9", older),
+			    "cmtime -s ADDR -p PORT -c 9");
+	assert_string_equal(argv_by_usage(true, "cmtime -c 9", newer),
+			    "cmtime -b ADDR -C ADDR -p PORT -L -c 9");
+	assert_string_equal(argv_by_usage(false, "cmtime -c 9", newer),
+			    "cmtime -b ADDR -C ADDR -p PORT -c 9");
+	assert_string_equal(argv_by_usage(true, "rping", newer),
+			    "rping -s -a ADDR -p PORT");
+}
+
+static void a_path_that_is_too_long_has_no_client(void **state)
+{
+	char path[8];
+
+	assert_null(tool_client(tool_find("rdma_server"), "/usr/rdma_server",
+				path, sizeof(path)));
+	assert_string_equal(tool_client(tool_find("rping"), "/usr/bin/rping",
+					path, sizeof(path)),
+			    "/usr/bin/rping");
 }
 
 static void what_the_user_gave_is_not_given_twice(void **state)
@@ -88,6 +135,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_tool_gets_the_flags_it_needs),
+		cmocka_unit_test(the_options_are_those_of_the_tools_release),
+		cmocka_unit_test(a_path_that_is_too_long_has_no_client),
 		cmocka_unit_test(what_the_user_gave_is_not_given_twice),
 		cmocka_unit_test(a_tool_is_found_by_its_last_name),
 		cmocka_unit_test(too_many_words_are_refused),

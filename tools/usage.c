@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "usage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ANSWER_MS = 5000 };
+
+static long long now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (long long)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void become(const struct launch *l, const char *program, int out,
+		   pid_t parent)
+{
+	const char *const argv[] = {program, "-h", NULL};
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	setpgid(0, 0);
+	if (null >= 0)
+		dup2(null, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	_exit(launch_exec(l, (char *const *)(uintptr_t)argv));
+}
+
+/* Until its end, the end of @text, or that of our patience. */
+static void take_answer(int in, char *text, size_t size)
+{
+	long long until = now_ms() + ANSWER_MS;
+	size_t got = 0;
+
+	while (got + 1 < size) {
+		struct pollfd fd = {.fd = in, .events = POLLIN};
+		long long left = until - now_ms();
+		ssize_t n;
+
+		if (left <= 0)
+			break;
+		if (poll(&fd, 1, (int)left) < 0 && errno != EINTR)
+			break;
+		if (!fd.revents)
+			continue;
+		n = read(in, text + got, size - 1 - got);
+		if (n <= 0)
+			break;
+		got += (size_t)n;
+	}
+	text[got] = '\0';
+}
+
+void usage_read(const struct launch *l, const char *program, char *text,
+		size_t size)
+{
+	pid_t parent = getpid(), pid;
+	int ends[2];
+
+	text[0] = '\0';
+	if (pipe2(ends, O_CLOEXEC))
+		return;
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		become(l, program, ends[1], parent);
+	close(ends[1]);
+	if (pid > 0) {
+		setpgid(pid, pid);
+		take_answer(ends[0], text, size);
+		kill(-pid, SIGKILL);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	close(ends[0]);
+}
