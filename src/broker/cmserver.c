@@ -177,8 +177,10 @@ static struct object *object_find(struct cmserver *s, uint32_t id)
 static void object_free(struct cmserver *s, struct object *o, uint64_t now_ns)
 {
 	CHECK(o->client);
-	wills_write(&s->wills, INDEX_OF(id_of(s, o)), &o->client->process,
-		    &(struct cm_note){0});
+	/* without a conversation it wrote none: what lies there is another's */
+	if (o->conv)
+		wills_write(&s->wills, INDEX_OF(id_of(s, o)),
+			    &o->client->process, &(struct cm_note){0});
 	if (o->listener != NONE)
 		cm_unlisten(s->cm, o->listener,
 			    o->client->is_gone ? 0 : now_ns + AGAIN_NS);
@@ -392,9 +394,12 @@ static int do_listen(struct cmserver *s, struct object *o,
 	error = ports_listen(s->ports, o->binding);
 	if (error)
 		return error;
-	return cm_listen(s->cm, id_of(s, o),
-			 cmmsg_service_id(o->space, o->port), &o->where,
-			 backlog, &o->listener);
+	error = cm_listen(s->cm, id_of(s, o),
+			  cmmsg_service_id(o->space, o->port), &o->where,
+			  backlog, &o->listener);
+	if (error)
+		ports_unlisten(s->ports, o->binding);
+	return error;
 }
 
 static void fill(struct cmmsg *msg, const struct cmproto *m)
@@ -491,19 +496,21 @@ static void keep_port(struct cmserver *s, struct object *o, bool may_share)
 		o->binding = NONE;
 }
 
-/* A conversation that a broker before us held. */
+/* A conversation that a broker before us held, for the process that had it. */
 static int do_resume(struct cmserver *s, struct cmserver_client *c,
 		     const struct cmproto *m, uint64_t now_ns,
 		     struct cmproto *reply)
 {
-	struct object *o = object_new(s, c);
 	struct cm_note note;
+	struct object *o;
 	int error;
 
+	memcpy(&note, m->note, sizeof(note));
+	if (wills_is_anothers(&s->wills, note.local_id, &c->process))
+		return -EPERM;
+	o = object_new(s, c);
 	if (!o)
 		return -ENOMEM;
-	memcpy(&note, m->note, sizeof(note));
-	wills_take(&s->wills, note.local_id);
 	o->space = m->space;
 	o->is_datagram = m->is_datagram;
 	memcpy(o->where.ip, m->local, 16);
@@ -514,6 +521,8 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 		object_free(s, o, now_ns);
 		return error;
 	}
+	/* before its note is written anew, in a place that may be the same */
+	wills_take(&s->wills, note.local_id);
 	if (m->local_port)
 		keep_port(s, o, m->may_share);
 	reply->new_id = id_of(s, o);
@@ -521,12 +530,14 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 	return 0;
 }
 
-static void release_noted(struct cmserver *s, const struct cmproto *m,
-			  uint64_t now_ns)
+static void release_noted(struct cmserver *s, const struct cmserver_client *c,
+			  const struct cmproto *m, uint64_t now_ns)
 {
 	struct cm_note note;
 
 	memcpy(&note, m->note, sizeof(note));
+	if (wills_is_anothers(&s->wills, note.local_id, &c->process))
+		return;
 	wills_take(&s->wills, note.local_id);
 	cm_note_release(s->cm, &note, now_ns);
 }
@@ -586,7 +597,7 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 	if (m->kind == CMPROTO_BIND)
 		reply.error = do_bind(s, c, m, &reply);
 	else if (m->kind == CMPROTO_RELEASE && !m->id)
-		release_noted(s, m, now_ns);
+		release_noted(s, c, m, now_ns);
 	else if (m->kind == CMPROTO_RESUME)
 		reply.error = do_resume(s, c, m, now_ns, &reply);
 	else if (!o || o->client != c)

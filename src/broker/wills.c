@@ -76,14 +76,32 @@ static void close_one(struct wills *w, struct wills_left *left)
 		wills_fini(w);
 }
 
-void wills_take(struct wills *w, uint32_t local_id)
+/* The one that waits for its owner's word; or NULL. */
+static struct wills_left *find_left(const struct wills *w, uint32_t local_id)
 {
 	const struct wills_left key = {.will.note.local_id = local_id};
 	struct wills_left *found = NULL;
 
 	if (w->open)
 		found = bsearch(&key, w->left, w->count, sizeof(key), by_id);
-	if (found && found->will.owner.is_owned)
+	return found && found->will.owner.is_owned ? found : NULL;
+}
+
+bool wills_is_anothers(const struct wills *w, uint32_t local_id,
+		       const struct safe_entry *owner)
+{
+	const struct wills_left *found = find_left(w, local_id);
+
+	return found && (found->will.owner.user != owner->user ||
+			 found->will.owner.pid != owner->pid ||
+			 found->will.owner.start != owner->start);
+}
+
+void wills_take(struct wills *w, uint32_t local_id)
+{
+	struct wills_left *found = find_left(w, local_id);
+
+	if (found)
 		close_one(w, found);
 }
 

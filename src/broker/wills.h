@@ -35,6 +35,9 @@ void wills_write(struct wills *w, uint32_t slot, const struct safe_entry *owner,
 		 const struct cm_note *note);
 /* Once, by a successor: what its predecessor has written. */
 void wills_inherit(struct wills *w);
+/* Is it of another process than this one?  False of unknown ones. */
+bool wills_is_anothers(const struct wills *w, uint32_t local_id,
+		       const struct safe_entry *owner);
 /* Its owner has come for it, or has let it go.  Unknown ones are no error. */
 void wills_take(struct wills *w, uint32_t local_id);
 /* Does anything wait for this process's end? */

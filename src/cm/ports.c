@@ -149,6 +149,11 @@ int ports_listen(struct ports *p, uint32_t binding)
 	return 0;
 }
 
+void ports_unlisten(struct ports *p, uint32_t binding)
+{
+	p->binding[binding].is_listening = false;
+}
+
 void ports_unbind(struct ports *p, uint32_t binding)
 {
 	list_remove(&p->binding[binding].link);

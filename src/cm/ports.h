@@ -40,6 +40,8 @@ int ports_bind(struct ports *p, const struct ports_want *want, uint32_t random,
 	       uint32_t *binding, uint16_t *port);
 /* Of those who share a port and an address one may listen: -EADDRINUSE. */
 int ports_listen(struct ports *p, uint32_t binding);
+/* It does not listen after all; others that share its port may. */
+void ports_unlisten(struct ports *p, uint32_t binding);
 void ports_unbind(struct ports *p, uint32_t binding);
 uint32_t ports_count(const struct ports *p);
 

@@ -8,6 +8,7 @@
 #include "broker/cmproto.h"
 #include "broker/dial.h"
 #include "broker/cmserver.h"
+#include "cm/conv.h"
 
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -350,6 +351,140 @@ who_missed_something_is_dropped_when_it_has_read_the_rest(void **state)
 	free(gsi);
 }
 
+/* A server without a wire, and a safe in memory. */
+struct alone {
+	struct gsi *gsi;
+	struct safe safe;
+	struct cmserver *s;
+	struct cmserver_client *c; /* this process */
+	int fd[2];
+	struct cmproto sent; /* the answer to the last request */
+};
+
+static void begin_alone(struct alone *a)
+{
+	*a = (struct alone){.gsi = calloc(1, sizeof(*a->gsi))};
+	assert_non_null(a->gsi);
+	safe_init(&a->safe);
+	a->safe.ledger = calloc(1, sizeof(*a->safe.ledger));
+	assert_non_null(a->safe.ledger);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, a->fd), 0);
+	a->s = cmserver_new(a->gsi, &a->safe, 0);
+	assert_non_null(a->s);
+	a->c = cmserver_client_new(a->s, a->fd[0], getuid(), getpid());
+	assert_non_null(a->c);
+}
+
+static void end_alone(struct alone *a)
+{
+	cmserver_client_free(a->s, a->c, 0);
+	cmserver_free(a->s);
+	close(a->fd[0]);
+	close(a->fd[1]);
+	free(a->safe.ledger);
+	free(a->gsi);
+}
+
+static void say(struct alone *a, struct cmproto m, enum cmproto_kind kind,
+		uint32_t id)
+{
+	m.version = CMPROTO_VERSION;
+	m.kind = (uint16_t)kind;
+	m.id = id;
+	assert_true(cmserver_handle(a->s, a->c, &m, sizeof(m), 0));
+	if (!cmserver_has_output(a->c))
+		return;
+	assert_true(cmserver_output(a->c));
+	a->sent = take(a->fd[1]);
+}
+
+/* What it is asked with: an established connection's note. */
+static struct cmproto noted(uint32_t local_id, uint8_t state)
+{
+	const struct cm_note note = {.local_id = local_id,
+				     .remote_id = 9,
+				     .remote_qpn = 7,
+				     .state = state};
+	struct cmproto m = {.space = 0x106};
+
+	memcpy(m.note, &note, sizeof(note));
+	return m;
+}
+
+static void nobody_takes_the_will_of_another_process(void **state)
+{
+	struct cmproto m = noted(77, CONV_TIMEWAIT);
+	struct safe_ledger *l;
+	struct alone a;
+	pid_t other = fork();
+
+	if (!other) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	begin_alone(&a);
+	l = a.safe.ledger;
+	l->wills = 1;
+	l->will[0].owner = safe_owner(getuid(), other);
+	memcpy(&l->will[0].note, m.note, sizeof(l->will[0].note));
+	cmserver_succeed(a.s, 0);
+	assert_true(cmserver_awaits(a.s, other));
+
+	say(&a, m, CMPROTO_RESUME, 0);
+	assert_int_equal(a.sent.error, -EPERM);
+	assert_true(cmserver_awaits(a.s, other));
+	say(&a, m, CMPROTO_RELEASE, 0);
+	assert_true(cmserver_awaits(a.s, other));
+	/* nor by a port, which has the place where the will still lies */
+	say(&a, (struct cmproto){.space = 0x106}, CMPROTO_BIND, 0);
+	say(&a, m, CMPROTO_RELEASE, a.sent.new_id);
+	assert_int_equal(l->will[0].owner.is_owned, 1);
+
+	cmserver_client_free(a.s, a.c, 0);
+	a.c = cmserver_client_new(a.s, a.fd[0], getuid(), other);
+	say(&a, noted(77, 0), CMPROTO_RESUME, 0);
+	assert_int_equal(a.sent.error, -EINVAL);
+	assert_true(cmserver_awaits(a.s, other));
+	say(&a, m, CMPROTO_RESUME, 0);
+	assert_int_equal(a.sent.error, 0);
+	assert_false(cmserver_awaits(a.s, other));
+	end_alone(&a);
+	end_child(other);
+}
+
+/* One port, which all share; the last to be is free again for another. */
+static void who_fails_to_listen_leaves_the_port_to_others(void **state)
+{
+	struct cmproto any = {.space = 0x106, .any_v4 = 1, .may_share = 1};
+	struct cmproto shared = any;
+	uint32_t first = 0, full;
+	struct alone a;
+
+	begin_alone(&a);
+	do {
+		say(&a, any, CMPROTO_BIND, 0);
+		assert_int_equal(a.sent.error, 0);
+		full = a.sent.new_id;
+		shared.local_port = a.sent.local_port;
+		first = first ? first : full;
+		say(&a, (struct cmproto){0}, CMPROTO_LISTEN, full);
+	} while (!a.sent.error);
+	assert_int_equal(a.sent.error, -ENOMEM);
+	say(&a, (struct cmproto){0}, CMPROTO_RELEASE, full);
+
+	shared.local_port = 500;
+	say(&a, shared, CMPROTO_BIND, 0);
+	full = a.sent.new_id;
+	say(&a, (struct cmproto){0}, CMPROTO_LISTEN, full);
+	assert_int_equal(a.sent.error, -ENOMEM);
+	say(&a, (struct cmproto){0}, CMPROTO_RELEASE, first);
+	say(&a, shared, CMPROTO_BIND, 0);
+	say(&a, (struct cmproto){0}, CMPROTO_LISTEN, a.sent.new_id);
+	assert_int_equal(a.sent.error, 0);
+	end_alone(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +499,8 @@ int main(void)
 			so_is_the_peer_of_one_that_has_shown_no_socket),
 		cmocka_unit_test(
 			who_missed_something_is_dropped_when_it_has_read_the_rest),
+		cmocka_unit_test(nobody_takes_the_will_of_another_process),
+		cmocka_unit_test(who_fails_to_listen_leaves_the_port_to_others),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
