@@ -466,6 +466,16 @@ static int redial_calmly(int old, uint64_t *dialled_ms, int *pause_ms)
 	return old;
 }
 
+#define LAST_ERRNO 4095
+
+/* What a broker says is input: what it is of, how much, and errors' range. */
+static bool is_sound(const struct cmproto *m, ssize_t n)
+{
+	return n == sizeof(*m) && m->magic == CMPROTO_MAGIC &&
+	       m->version == CMPROTO_VERSION && m->error <= 0 &&
+	       m->error >= -LAST_ERRNO && m->private_bytes <= CMPROTO_PRIVATE;
+}
+
 static void *run(void *arg)
 {
 	int fd = (int)(intptr_t)arg, pause_ms = 0;
@@ -482,8 +492,7 @@ static void *run(void *arg)
 			fd = redial_calmly(fd, &dialled_ms, &pause_ms);
 			continue;
 		}
-		if (n != sizeof(m) || m.magic != CMPROTO_MAGIC ||
-		    m.version != CMPROTO_VERSION)
+		if (!is_sound(&m, n))
 			continue;
 		r_take();
 		take(&m);

@@ -21,6 +21,7 @@ static struct broker {
 	int fd;
 	enum cmproto_kind silent_at, dies_at; /* 0: never */
 	uint16_t refused;		      /* a port */
+	bool lies;			      /* to who connects */
 	unsigned heard[CMPROTO_EVENT];	      /* by kind */
 	sem_t was_bound;		      /* to a port */
 } broker[BROKERS];
@@ -31,6 +32,22 @@ static sem_t came, was_told; /* of a listener */
 static uint32_t handle_of(uint16_t port)
 {
 	return brokers << 16 | port;
+}
+
+/* A refusal with more bytes than there are, and one that is. */
+static void refuse(const struct broker *b, uint32_t handle)
+{
+	struct cmproto m = {.magic = CMPROTO_MAGIC,
+			    .version = CMPROTO_VERSION,
+			    .kind = CMPROTO_EVENT,
+			    .id = handle,
+			    .event = CMPROTO_REJECTED,
+			    .status = 28,
+			    .private_bytes = CMPROTO_PRIVATE + 1};
+
+	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
+	m.private_bytes = CMPROTO_PRIVATE;
+	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
 }
 
 static void answer(const struct broker *b, const struct cmproto *to)
@@ -48,6 +65,8 @@ static void answer(const struct broker *b, const struct cmproto *to)
 	else if (to->kind == CMPROTO_BIND)
 		m.new_id = handle_of(to->local_port);
 	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
+	if (to->kind == CMPROTO_CONNECT && b->lies)
+		refuse(b, to->id);
 }
 
 /* Each client asks first who we are. */
@@ -337,6 +356,24 @@ static void who_looks_for_a_broker_holds_up_no_other(void **state)
 	rdma_destroy_id(&id->base);
 }
 
+/* The program gets no more bytes than a message has room for. */
+static void a_message_with_more_data_than_there_is_is_not_believed(void **state)
+{
+	struct r_id *id = id_new();
+	struct rdma_cm_event *e;
+	struct cmproto m = {0};
+
+	bind_to(id, PORT);
+	broker[brokers - 1].lies = true;
+	assert_int_equal(r_request(id, &m, CMPROTO_CONNECT), 0);
+	assert_int_equal(rdma_get_cm_event(&channel.base, &e), 0);
+	assert_int_equal(e->event, RDMA_CM_EVENT_REJECTED);
+	assert_int_equal(e->param.conn.private_data_len, CMPROTO_PRIVATE);
+	assert_int_equal(rdma_ack_cm_event(e), 0);
+	rdma_destroy_id(&id->base);
+	broker[brokers - 1].lies = false;
+}
+
 static int setup(void **state)
 {
 	static int listener;
@@ -371,6 +408,7 @@ int main(void)
 		cmocka_unit_test(who_looks_for_a_broker_holds_up_no_other),
 		cmocka_unit_test(
 			brokers_that_end_at_once_are_called_after_pauses),
+			a_message_with_more_data_than_there_is_is_not_believed),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
