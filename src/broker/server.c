@@ -208,6 +208,17 @@ static void withdraw(struct conn *c)
 	c->kick_fd = -1;
 }
 
+/*
+ * Others open what it shares by the pid that it says.  One that the kernel
+ * counts in our PID namespace has to say its own; of another's they compare it
+ * with what the arena says.
+ */
+static bool says_its_pid(const struct conn *c)
+{
+	return c->arena.pid_space != proto_pid_space() ||
+	       c->arena.pid == (uint32_t)c->pid;
+}
+
 static void hello(struct server *s, struct conn *c, const struct proto *m,
 		  int fds[PROTO_FDS])
 {
@@ -222,8 +233,10 @@ static void hello(struct server *s, struct conn *c, const struct proto *m,
 	fds[0] = -1;
 	withdraw(c);
 	c->arena = m->arena;
-	c->kick_fd = fds[4];
-	fds[4] = -1;
+	if (says_its_pid(c)) {
+		c->kick_fd = fds[4];
+		fds[4] = -1;
+	}
 	if (fds[2] >= 0 && !s->group.count && c->user == geteuid()) {
 		succeed(s, fds[2]);
 		fds[2] = -1;

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -51,6 +52,7 @@ static struct {
 	struct hca *own;
 	int kick_fd;
 	uint32_t class;
+	dev_t memory; /* the device that the kernel keeps sealed memory on */
 	struct entry self;
 	struct list entries; /* all, so many */
 	uint32_t count;
@@ -100,6 +102,21 @@ static bool make_pulse(void)
 	return done;
 }
 
+/* All memfds lie on one device, which no user can mount. */
+static bool learn_memory(void)
+{
+	int fd = memfd_create("adverb-look", MFD_CLOEXEC);
+	struct stat st;
+	bool done;
+
+	if (fd < 0)
+		return false;
+	done = !fstat(fd, &st);
+	close(fd);
+	all.memory = st.st_dev;
+	return done;
+}
+
 void neighbour_open(struct hca *own)
 {
 	struct hca_shared *s = own->shared;
@@ -107,7 +124,7 @@ void neighbour_open(struct hca *own)
 	if (wish_way() != WISH_DIRECT || !owner_is_possible())
 		return;
 	all.own = own;
-	if (!make_pulse())
+	if (!learn_memory() || !make_pulse())
 		return;
 	all.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (all.kick_fd < 0)
@@ -248,21 +265,59 @@ static bool fits(const struct hca *h, aoff at, uint64_t bytes)
 	return at % 8 == 0 && arena_has(&h->arena, at, bytes);
 }
 
+/*
+ * Is what an O_PATH descriptor names memory of the kernel's own?  Asked without
+ * a word to who serves the file, which may be the peer (FUSE) and not answer.
+ */
+static bool is_memory(int path_fd)
+{
+	struct statx s;
+
+	return !statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		      STATX_TYPE | STATX_UID, &s) &&
+	       S_ISREG(s.stx_mode) && s.stx_uid == geteuid() &&
+	       makedev(s.stx_dev_major, s.stx_dev_minor) == all.memory;
+}
+
+/*
+ * What another names may be anything that it has open.  It is opened only when
+ * it is known to be memory: to open a terminal, a FIFO or a device does
+ * something already.
+ */
+static int open_memory(const char *path, const char **why)
+{
+	char again[32];
+	int path_fd = open(path, O_PATH | O_CLOEXEC), fd = -1;
+
+	*why = errno == ENOENT ? not_yet : apart;
+	if (path_fd < 0)
+		return -1;
+	*why = "its arena is no memory of its own";
+	if (is_memory(path_fd)) {
+		snprintf(again, sizeof again, "/proc/self/fd/%d", path_fd);
+		fd = open(again, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		*why = apart;
+	}
+	close(path_fd);
+	return fd;
+}
+
 /* Another's memory, by the leave that the kernel gives to debug it. */
 static int open_at(const struct proto_at *at, const char **why)
 {
 	char path[48];
-	int fd;
 
 	if (at->pid_space != proto_pid_space()) {
 		*why = "it is in another PID namespace";
 		return -1;
 	}
+	if (!at->pid || at->pid > INT32_MAX || at->fd < 0) {
+		*why = "its arena makes no sense";
+		return -1;
+	}
 	snprintf(path, sizeof path, "/proc/%u/fd/%d", (unsigned)at->pid,
 		 (int)at->fd);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	*why = errno == ENOENT ? not_yet : apart;
-	return fd;
+	return open_memory(path, why);
 }
 
 static const char *map(struct hca *h, int fd)
@@ -335,15 +390,15 @@ static const char *probe(const struct entry *e)
 	return NULL;
 }
 
+/* e's pid is that of who connected to the broker, which the kernel told it. */
 static const char *check(struct entry *e)
 {
 	const char *why = read_view(&e->view);
 
 	if (why)
 		return why;
-	e->is.pid = (int)e->view.shared->pid;
-	if (e->is.pid <= 0)
-		return "its arena makes no sense";
+	if (e->view.shared->pid != (uint32_t)e->is.pid)
+		return "its arena says that it is another process's";
 	why = probe(e);
 	if (why)
 		return why;
@@ -362,6 +417,7 @@ static const char *adopt(uint32_t class, const struct proto_at *arena,
 	int fd = e ? open_at(arena, &why) : -1;
 
 	if (fd >= 0) {
+		e->is.pid = (int)arena->pid;
 		why = map(&e->view, fd);
 		close(fd);
 	}

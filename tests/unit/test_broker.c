@@ -40,6 +40,13 @@ struct report {
 
 #define NAP_MS 400
 
+static pid_t said_pid; /* in place of the true one; or 0 */
+
+pid_t getpid(void)
+{
+	return said_pid ? said_pid : (pid_t)syscall(SYS_getpid);
+}
+
 static int stops;      /* polls that find the process stopped meanwhile, */
 static int naps;       /* and others that time passes in */
 static pid_t silent;   /* a broker that goes on after the last of them, */
@@ -612,6 +619,29 @@ static void an_arena_is_shown_to_who_asks_and_is_of_its_user(void **state)
 	end_broker(pid);
 }
 
+static void who_says_another_pid_than_its_own_shares_nothing(void **state)
+{
+	struct client owner, other;
+	const char *why = "";
+	int arena = memfd_create("arena", MFD_CLOEXEC);
+	int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	struct client_wish shares = {arena, kick, 1000, NULL};
+	pid_t pid;
+
+	said_pid = getppid();
+	assert_int_equal(client_open_sharing(&owner, &shares, &why), 0);
+	said_pid = 0;
+	open_or_fail(&other);
+	pid = broker_of(&owner);
+	assert_int_equal(arena_of(&other, owner.class).arena,
+			 CLIENT_ARENA_NONE);
+	client_close(&owner);
+	client_close(&other);
+	close(arena);
+	close(kick);
+	end_broker(pid);
+}
+
 static void an_arena_is_not_shown_to_another_user(void **state)
 {
 	struct client owner;
@@ -694,6 +724,8 @@ int main(void)
 		cmocka_unit_test(the_broker_says_who_it_is),
 		cmocka_unit_test(
 			an_arena_is_shown_to_who_asks_and_is_of_its_user),
+		cmocka_unit_test(
+			who_says_another_pid_than_its_own_shares_nothing),
 		cmocka_unit_test(an_arena_is_not_shown_to_another_user),
 		cmocka_unit_test(
 			where_no_process_can_be_started_a_thread_serves),

@@ -347,6 +347,65 @@ static void unmask_nobody(struct card *c)
 }
 
 /* Privilege would let us all the same: as one without. */
+static int terminal = -1;
+
+static void show_a_terminal(struct card *c)
+{
+	dup2(terminal, me.map.fd);
+}
+
+/* A session's first terminal becomes its own when it is opened. */
+static void look_at_a_terminal(struct card *c)
+{
+	struct neighbour *n;
+
+	if (setsid() > 0 && get(cards[0].qpn, &n) == NEIGHBOUR_NEVER &&
+	    open("/dev/tty", O_RDWR | O_CLOEXEC) < 0)
+		cards[2].stage = 1;
+}
+
+static void what_is_no_memory_is_not_even_opened(void **state)
+{
+	int other = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	pid_t shows, looks;
+
+	if (other < 0 || grantpt(other) || unlockpt(other))
+		skip();
+	terminal = open(ptsname(other), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(terminal >= 0);
+	shows = begin(&cards[0], show_a_terminal);
+	looks = begin(&cards[1], look_at_a_terminal);
+	assert_int_equal(cards[2].stage, 1);
+	end(looks, SIGKILL);
+	end(shows, SIGKILL);
+	close(terminal);
+	close(other);
+}
+
+/* Of the other's memory it knows what stands in one place. */
+static void point_at_another(struct card *c)
+{
+	me.hca.shared->nonce = 0;
+	me.hca.shared->nonce_va = (uintptr_t)memory;
+	me.hca.shared->pid = (uint32_t)c->va;
+}
+
+static void an_arena_that_names_another_process_is_not_believed(void **state)
+{
+	struct neighbour *n;
+	pid_t victim, pid;
+
+	memset(memory, 0, sizeof(memory));
+	victim = begin(&cards[0], NULL);
+	cards[1].va = (uint64_t)victim;
+	pid = begin(&cards[1], point_at_another);
+	assert_int_equal(get(cards[1].qpn, &n), NEIGHBOUR_NEVER);
+	assert_string_equal(neighbour_why(), "its arena says that it is "
+					     "another process's");
+	end(pid, SIGKILL);
+	end(victim, SIGKILL);
+}
+
 static void where_the_kernel_does_not_let_us_it_is_packets(void **state)
 {
 	struct neighbour *n = NULL;
@@ -523,6 +582,8 @@ int main(void)
 		EACH(who_executes_another_program_is_gone),
 		EACH(who_closes_is_gone),
 		EACH(who_makes_no_sense_is_talked_to_by_packets),
+		EACH(what_is_no_memory_is_not_even_opened),
+		EACH(an_arena_that_names_another_process_is_not_believed),
 		EACH(where_the_kernel_does_not_let_us_it_is_packets),
 		EACH(against_the_wish_nothing_is_shared),
 		EACH(a_crowd_maps_itself_while_some_die),
