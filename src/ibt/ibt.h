@@ -80,7 +80,9 @@ struct ibt {
 	struct list handed; /* struct ibt_qp with requests to end, see once.h */
 	struct shelf *shelf; /* shelf.c: NULL before the first UC or UD QP */
 	struct list shelf_free;
-	uint32_t shelf_count; /* packets that wait */
+	uint32_t shelf_count; /* packets that wait, */
+	uint32_t shelf_qps;   /* of so many queue pairs */
+	uint32_t qps;	      /* of so many that there are */
 	struct mcast *groups; /* mcast.c */
 	uint32_t group_count;
 	struct ibt_held *held;
@@ -225,6 +227,7 @@ struct ibt_qp {
 	uint64_t waits_ns;    /* an ACK packet may, until then, */
 	uint64_t rides_ns;    /* or then: behind a request; or 0 */
 	struct list shelf;    /* UC, UD: shelf.c */
+	uint32_t shelf_count;
 	uint64_t shelf_until_ns;
 	bool shelf_is_late; /* let the time pass, and posted nothing yet */
 	bool shelf_is_shut; /* a peer stays at its responder */

@@ -35,6 +35,7 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 	early_init(&q->resp.early);
 	early_init(&q->req.early);
 	q->mtu = IBT_MAX_MTU;
+	t->qps++;
 	return 0;
 }
 
@@ -89,6 +90,7 @@ void ibt_qp_fini(struct ibt *t, struct ibt_qp *q)
 	early_drop(t, &q->req.early);
 	free(q->resp.replies);
 	free(q->notes);
+	t->qps--;
 }
 
 void ibt_qp_activate(struct ibt *t, struct ibt_qp *q)

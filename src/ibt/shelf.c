@@ -39,7 +39,7 @@ void shelf_close(struct ibt *t)
 
 bool shelf_is_full(const struct ibt *t)
 {
-	return t->shelf_count >= SHELF_FULL;
+	return t->shelf_count >= SHELF_FULL && t->shelf_qps == t->qps;
 }
 
 /* Would p be dropped for want of a receive? */
@@ -88,11 +88,13 @@ static void lose(struct ibt *t, struct ibt_qp *q, enum ibt_drop why)
 	ibt_dropped(t, q, &x, why, 0);
 }
 
-static void take_off(struct ibt *t, struct shelf *s)
+static void take_off(struct ibt *t, struct ibt_qp *q, struct shelf *s)
 {
 	list_remove(&s->node);
 	list_push_head(&t->shelf_free, &s->node);
 	t->shelf_count--;
+	if (!--q->shelf_count)
+		t->shelf_qps--;
 }
 
 /* Out of patience what lacks a receive is delivered, and dropped as it goes. */
@@ -109,7 +111,7 @@ static void empty(struct ibt *t, struct ibt_qp *q, bool is_patient)
 		/* a failure may have cleared the shelf */
 		if (list_is_empty(&q->shelf))
 			return;
-		take_off(t, s);
+		take_off(t, q, s);
 	}
 }
 
@@ -119,7 +121,7 @@ static void give_up(struct ibt *t, struct ibt_qp *q)
 {
 	q->shelf_is_shut = !list_is_empty(&q->shelf);
 	while (!list_is_empty(&q->shelf)) {
-		take_off(t, CONTAINER_OF(q->shelf.next, struct shelf, node));
+		take_off(t, q, CONTAINER_OF(q->shelf.next, struct shelf, node));
 		lose(t, q, IBT_DROP_BUSY);
 	}
 }
@@ -152,8 +154,13 @@ void shelf_asleep(struct ibt_qp *q, uint64_t slept_ns)
 void shelf_reset(struct ibt *t, struct ibt_qp *q)
 {
 	while (!list_is_empty(&q->shelf))
-		take_off(t, CONTAINER_OF(q->shelf.next, struct shelf, node));
+		take_off(t, q, CONTAINER_OF(q->shelf.next, struct shelf, node));
 	q->shelf_is_late = q->shelf_is_shut = false;
+}
+
+static bool has_share(const struct ibt *t, const struct ibt_qp *q)
+{
+	return t->qps == 1 || q->shelf_count < SHELF_OWN;
 }
 
 static void put(struct ibt *t, struct ibt_qp *q, const struct ud_from *f,
@@ -167,13 +174,15 @@ static void put(struct ibt *t, struct ibt_qp *q, const struct ud_from *f,
 	memcpy(s->bytes, bytes, len);
 	list_push_tail(&q->shelf, &s->node);
 	t->shelf_count++;
+	if (!q->shelf_count++)
+		t->shelf_qps++;
 }
 
 void shelf_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	      const struct ud_from *f, const uint8_t *bytes, size_t len)
 {
-	bool has_room =
-		len <= IBT_PACKET_BYTES && !list_is_empty(&t->shelf_free);
+	bool has_room = len <= IBT_PACKET_BYTES && has_share(t, q) &&
+			!list_is_empty(&t->shelf_free);
 	bool is_first = list_is_empty(&q->shelf);
 	bool is_patient = has_room && !q->shelf_is_late && !t->strict;
 	enum want want = WANTS_RECEIVE;

@@ -7,6 +7,10 @@
  * SHELF_PATIENCE_NS, in order, as if they were still on the wire; a queue pair
  * that let the time pass has none again before it has posted a receive.
  *
+ * What does not fit any more stays in the socket, if nobody but the queue pairs
+ * that are late waits for what comes there.  Else it is lost: one without
+ * receives does not hold up the others.
+ *
  * Owner: the lane's struct ibt; lock: the lane's.
  */
 #ifndef IBT_SHELF_H
@@ -18,8 +22,9 @@
 #define SHELF_UNSEEN_NS	  2000000000u /* more, at most */
 #define SHELF_BUSY_NS	  4000000000u /* for a peer at the responder */
 #define SHELF_LOOK_NS	  1000000u    /* receives of an SRQ come unseen */
-#define SHELF_PACKETS	  256	      /* of all QPs */
+#define SHELF_PACKETS	  512	      /* of all QPs */
 #define SHELF_FULL	  128	      /* and yet a whole datagram may come */
+#define SHELF_OWN	  128	      /* of one QP among others */
 
 /* 0 or -ENOMEM; again changes nothing. */
 int shelf_open(struct ibt *t);

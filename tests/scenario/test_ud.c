@@ -242,6 +242,33 @@ static void too_much_that_waits_chokes_the_receiver(void **state)
 	duo_free(d);
 }
 
+/* What the socket holds is for both. */
+static void one_without_receives_does_not_hold_up_another(void **state)
+{
+	static const struct hca_qp_cap cap = {8, 8, 1, 1, 0, NULL};
+	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 256);
+	struct duo_side *s = &d->side[1];
+	struct qp *qp = qp_new(&s->hca, 0x2000, HCA_QPT_RC, 1, s->cq, s->cq,
+			       &cap, false);
+	struct ibt_qp *side = engine_qp_add(s->engine, qp);
+
+	for (int k = 0; k < 200; k++) {
+		request(d, 100, 1);
+		duo_post(d, 0);
+	}
+	duo_run(d, d->now_ns + 1000000);
+	assert_false(engine_is_choked(s->engine));
+	for (int k = 0; k < 200; k++)
+		duo_recv(d, 1, AT, 1000);
+	for (int k = 0; k < 128; k++)
+		assert_got(d, 100, 1);
+	assert_int_equal(counters(d)->rx_dropped, 72);
+	engine_qp_remove(s->engine, side);
+	qp_withdraw(&s->hca, qp);
+	qp_free(&s->hca, qp);
+	duo_free(d);
+}
+
 static void too_small_a_receive_waits_for_the_next_message(void **state)
 {
 	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
@@ -510,6 +537,7 @@ int main(int argc, char **argv)
 	};
 	const struct CMUnitTest of_packets[] = {
 		cmocka_unit_test(too_much_that_waits_chokes_the_receiver),
+		cmocka_unit_test(one_without_receives_does_not_hold_up_another),
 		cmocka_unit_test(another_partition_is_counted_and_dropped),
 		cmocka_unit_test(a_datagram_waits_for_who_is_at_the_responder),
 		cmocka_unit_test(
