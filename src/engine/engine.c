@@ -487,6 +487,10 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 					now_ns);
 		else if (t->kind == IBT_TIMER_LATER)
 			later_expire(&e->ibt, t);
+		else if (t->kind == IBT_TIMER_EARLY)
+			rc_resp_early_over(
+				&e->ibt,
+				CONTAINER_OF(t, struct ibt_qp, early_timer));
 		else
 			rnr_timer(e, CONTAINER_OF(t, struct ibt_qp, rnr_timer),
 				  now_ns);

@@ -39,6 +39,18 @@ void early_drop(struct ibt *t, struct early *e)
 		early_give(t, early_take(e));
 }
 
+/* Is this what k is a copy of?  An AETH may say more when it is repeated. */
+static bool is_same(const struct ibt_held *k, const uint8_t *bytes, size_t len)
+{
+	const struct opcode_info *info = opcode_info(bytes[0]);
+	size_t skip = BTH_BYTES;
+
+	if (info->ext & OPCODE_EXT_AETH)
+		skip += AETH_BYTES;
+	return k->len == len && k->bytes[0] == bytes[0] &&
+	       !memcmp(k->bytes + skip, bytes + skip, len - skip);
+}
+
 bool early_keep(struct ibt *t, struct ibt_qp *q, struct early *e,
 		struct serial24 psn, const uint8_t *bytes, size_t len)
 {
@@ -49,8 +61,12 @@ bool early_keep(struct ibt *t, struct ibt_qp *q, struct early *e,
 		return false;
 	for (struct list *n = e->held.prev; n != &e->held; n = n->prev) {
 		k = CONTAINER_OF(n, struct ibt_held, node);
-		if (serial24_is_equal(k->psn, psn))
-			return true;
+		if (serial24_is_equal(k->psn, psn)) {
+			if (is_same(k, bytes, len))
+				return true;
+			early_drop(t, e);
+			return false;
+		}
 		if (serial24_is_before(k->psn, psn))
 			break;
 		before = n;

@@ -4,6 +4,10 @@
  * responder, answers to READs at the requester.  Their memory is a pool of all
  * QPs of a lane, and what finds no place there is lost as on a wire.
  *
+ * A packet that is kept takes effect later, so it is the one that a forger
+ * would like to place.  Callers keep what is at most IBT_HELD_AHEAD PSNs ahead,
+ * for at most IBT_HELD_NS (requests) or until the ACK timeout (answers).
+ *
  * Owner: the QP; lock: the lane's.  Sans-IO.
  */
 #ifndef IBT_EARLY_H
@@ -26,7 +30,11 @@ struct early {
 };
 
 void early_init(struct early *e);
-/* Keep a copy of a packet, BTH to padding; true also if it is there already. */
+/*
+ * Keep a copy of a packet, BTH to padding; true also if it is there already.
+ * False: there is no room, or a packet of the same PSN that says something else
+ * is there; then all that is kept is forgotten, for one of them is forged.
+ */
 bool early_keep(struct ibt *t, struct ibt_qp *q, struct early *e,
 		struct serial24 psn, const uint8_t *bytes, size_t len);
 /* The next one; NULL: none. */

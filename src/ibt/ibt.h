@@ -38,8 +38,9 @@
 #define IBT_EVENTS_MAX	  65536
 #define IBT_POOL	  256 /* packets held for reordering, all QPs */
 #define IBT_HELD_PER_QP	  48
-#define IBT_HELD_AHEAD	  65536 /* PSNs; beyond: not of this connection */
-#define IBT_SPARE_REPLIES 12	/* beside max_dest_rd_atomic */
+#define IBT_HELD_AHEAD	  512	   /* PSNs, a window: what may be held */
+#define IBT_HELD_NS	  10000000 /* and no longer than that */
+#define IBT_SPARE_REPLIES 12	   /* beside max_dest_rd_atomic */
 #define IBT_READ_PACKETS  16	/* that one READ request asks for at least, */
 #define IBT_READ_BYTES	  65536 /* and at most, where the window is wide */
 #define IBT_WINDOW_START  16
@@ -139,7 +140,7 @@ struct rc_req {
 };
 
 /* wheel_timer.kind */
-enum { IBT_TIMER_ACK, IBT_TIMER_RNR, IBT_TIMER_LATER };
+enum { IBT_TIMER_ACK, IBT_TIMER_RNR, IBT_TIMER_LATER, IBT_TIMER_EARLY };
 
 enum reply_kind { REPLY_ACK, REPLY_READ, REPLY_ATOMIC };
 
@@ -177,6 +178,7 @@ struct rc_resp {
 	uint32_t rkey;
 	uint64_t va;
 	struct early early;
+	uint64_t far_nak_ns; /* the last NAK for what was too far ahead */
 	uint32_t reply_head, reply_tail;
 	uint32_t reply_size, resource_size; /* powers of two */
 	uint32_t resource_next;
@@ -233,8 +235,9 @@ struct ibt_qp {
 	bool shelf_is_shut; /* a peer stays at its responder */
 	bool is_entered;    /* the lane is there, see ibt_responder_enter */
 	uint32_t dropped;   /* bits of enum ibt_drop, explained */
-	struct wheel_timer timer;     /* ACK timeout */
-	struct wheel_timer rnr_timer; /* wait after an RNR NAK */
+	struct wheel_timer timer;	/* ACK timeout */
+	struct wheel_timer rnr_timer;	/* wait after an RNR NAK */
+	struct wheel_timer early_timer; /* until resp.early is forgotten */
 	struct rc_req req;
 	struct rc_resp resp;
 	struct req_note *notes; /* one a slot of the SQ */
@@ -385,6 +388,8 @@ void rc_comp_arm(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 void rc_resp_reset(struct ibt *t, struct ibt_qp *q);
 void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		const uint8_t *bytes, size_t len);
+/* The requests that came before their turn have waited long enough. */
+void rc_resp_early_over(struct ibt *t, struct ibt_qp *q);
 
 /* rc_reply.c */
 /* What was asked for and what was refused; then, after requests, the ACK. */

@@ -32,6 +32,8 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 	wheel_timer_init(&q->timer);
 	wheel_timer_init(&q->rnr_timer);
 	q->rnr_timer.kind = IBT_TIMER_RNR;
+	wheel_timer_init(&q->early_timer);
+	q->early_timer.kind = IBT_TIMER_EARLY;
 	early_init(&q->resp.early);
 	early_init(&q->req.early);
 	q->mtu = IBT_MAX_MTU;
@@ -315,7 +317,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		wheel_cancel(&t->wheel, &q->timer);
 		wheel_cancel(&t->wheel, &q->rnr_timer);
 		shelf_reset(t, q);
-		early_drop(t, &q->resp.early);
+		rc_resp_early_over(t, q);
 		early_drop(t, &q->req.early);
 		/* IBTA 10.3.1; the peer that is refused hears why in its turn
 		 */

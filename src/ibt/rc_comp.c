@@ -549,7 +549,8 @@ static void response(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	}
 	q->counters->rx_out_of_order++;
 	q->qp->stats.out_of_order++;
-	if (!early_keep(t, q, &q->req.early, psn, bytes, len) ||
+	if (serial24_diff(psn, q->req.una) > IBT_HELD_AHEAD ||
+	    !early_keep(t, q, &q->req.early, psn, bytes, len) ||
 	    opcode_ends(p->info))
 		ask_again(t, q);
 }
@@ -604,6 +605,7 @@ void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 	q->counters->timeouts++;
 	q->qp->stats.timeouts++;
 	r->gap_valid = false;
+	early_drop(t, &r->early);
 	if (!try_again(t, q, now_ns))
 		return;
 	lost(t, q, r->una);

@@ -6,6 +6,17 @@
 #include "ibt/verdict.h"
 #include "util/bits.h"
 
+static void forget_early(struct ibt *t, struct ibt_qp *q)
+{
+	early_drop(t, &q->resp.early);
+	wheel_cancel(&t->wheel, &q->early_timer);
+}
+
+void rc_resp_early_over(struct ibt *t, struct ibt_qp *q)
+{
+	forget_early(t, q);
+}
+
 void rc_resp_reset(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_resp *r = &q->resp;
@@ -14,7 +25,7 @@ void rc_resp_reset(struct ibt *t, struct ibt_qp *q)
 				.resources = r->resources,
 				.resource_size = r->resource_size};
 
-	early_drop(t, &r->early);
+	forget_early(t, q);
 	*r = fresh;
 	early_init(&r->early);
 	for (uint32_t i = 0; i < r->resource_size; i++)
@@ -218,7 +229,7 @@ static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		q->counters->rnr_naks_tx++;
 		r->nak_sent = true;
 		/* it sends all again, as after a sequence NAK: see early() */
-		early_drop(t, &r->early);
+		forget_early(t, q);
 		rc_reply_ack(t, q, r->epsn, syndrome);
 		return;
 	}
@@ -290,6 +301,8 @@ static void drain_held(struct ibt *t, struct ibt_qp *q)
 		if (ahead > 0)
 			return;
 		early_take(&r->early);
+		if (!early_first(&r->early))
+			wheel_cancel(&t->wheel, &q->early_timer);
 		if (ahead == 0 && pkt_parse(k->bytes, k->len, &p)) {
 			/* in one piece with what filled the gap */
 			rc_reply_settle(t, q);
@@ -297,6 +310,39 @@ static void drain_held(struct ibt *t, struct ibt_qp *q)
 		}
 		early_give(t, k);
 	}
+}
+
+/* A message's packets overtake each other by less than a repetition takes. */
+static uint64_t held_ns(const struct ibt_qp *q)
+{
+	uint8_t code = q->qp->attr.timeout;
+
+	return code ? bits_min_u64(aeth_ack_timeout_ns(code), IBT_HELD_NS)
+		    : IBT_HELD_NS;
+}
+
+static bool keep(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
+		 const uint8_t *bytes, size_t len)
+{
+	if (!early_keep(t, q, &q->resp.early, psn, bytes, len))
+		return false;
+	if (!wheel_is_set(&q->early_timer))
+		wheel_set(&t->wheel, &q->early_timer, t->now_ns + held_ns(q));
+	return true;
+}
+
+/*
+ * Further ahead than a window is a peer of whom that much was lost, or a forger
+ * who tries PSNs: the sender is asked to go back, but not by each.
+ */
+static bool is_far_too_often(struct ibt *t, struct ibt_qp *q)
+{
+	uint64_t last_ns = q->resp.far_nak_ns;
+
+	if (last_ns && t->now_ns - last_ns < IBT_HELD_NS)
+		return true;
+	q->resp.far_nak_ns = t->now_ns;
+	return false;
 }
 
 /*
@@ -311,16 +357,17 @@ static void early(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 {
 	struct serial24 psn = serial24(p->bth.psn);
 	struct rc_resp *r = &q->resp;
+	bool is_far = serial24_diff(psn, r->epsn) > IBT_HELD_AHEAD;
 
 	q->counters->rx_out_of_order++;
+	q->counters->rx_wrong_psn += is_far;
 	q->qp->stats.out_of_order++;
-	if (r->nak_sent)
+	if (r->nak_sent || (is_far && is_far_too_often(t, q)))
 		return;
-	if (!p->bth.ackreq && !is_read_like(p) &&
-	    serial24_diff(psn, r->epsn) <= IBT_HELD_AHEAD &&
-	    early_keep(t, q, &r->early, psn, bytes, len))
+	if (!p->bth.ackreq && !is_read_like(p) && !is_far &&
+	    keep(t, q, psn, bytes, len))
 		return;
-	early_drop(t, &r->early);
+	forget_early(t, q);
 	r->nak_sent = true;
 	q->counters->seq_naks_tx++;
 	rc_reply_ack(t, q, r->epsn,

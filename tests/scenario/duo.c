@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "encap/rocev2.h"
 #include "hdr/aeth.h"
+#include "ibt/ibt.h"
 #include "util/check.h"
 #include "util/rng.h"
 
@@ -284,6 +286,25 @@ static void events(struct duo *d, int i)
 			engine_peer_state(s->engine, e.qpn, d->liveness,
 					  d->now_ns);
 	}
+}
+
+void duo_forge(struct duo *d, int to, struct pkt *p)
+{
+	uint8_t buf[PKT_MAX_HEADER_BYTES + IBT_MAX_MTU + 8];
+	struct duo_side *s = &d->side[to];
+	struct engine_dgram g = {.bytes = buf};
+	size_t n;
+
+	p->bth.pkey = BTH_DEFAULT_PKEY;
+	p->bth.dest_qpn = s->qp->qpn;
+	n = pkt_write_headers(buf, p);
+	memset(buf + n, 0x77, p->payload_len + 4);
+	n += p->payload_len + pkt_pad(p->payload_len);
+	memcpy(g.from.ip, d->side[!to].ip, 16);
+	memcpy(g.to.ip, s->ip, 16);
+	g.to.port = ROCEV2_PORT;
+	g.len = g.segment = rocev2_seal(NULL, &g.from, &g.to, buf, n, 0);
+	engine_rx(s->engine, &g, d->now_ns);
 }
 
 /* Carry what side i has to send; the number of frames. */

@@ -10,6 +10,7 @@
 
 #include "engine/engine.h"
 #include "hca/guest.h"
+#include "hdr/pkt.h"
 #include "sim/memory.h"
 
 #define DUO_MEMORY (1 << 20)
@@ -75,6 +76,9 @@ void duo_recv(struct duo *d, int i, uint64_t local, uint32_t bytes);
 uint64_t duo_tries_ns(const struct duo *d, int i);
 /* Write something of one's own to [at, at + bytes) of side i's memory. */
 void duo_fill(struct duo *d, int i, uint64_t at, uint32_t bytes);
+/* p, of which all but its P_Key and destination is given, comes to side `to` as
+ * if from the other. */
+void duo_forge(struct duo *d, int to, struct pkt *p);
 /* Run until neither side has anything to send or wait for, or until_ns. */
 void duo_run(struct duo *d, uint64_t until_ns);
 /* Take one completion of side i; false when there is none. */

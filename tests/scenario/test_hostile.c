@@ -5,7 +5,6 @@
  */
 #include "test.h"
 
-#include "encap/rocev2.h"
 #include "engine/credit.h"
 #include "hdr/pkt.h"
 #include "ibt/ibt.h"
@@ -52,26 +51,6 @@ static int hear(void *context, int from, const struct engine_frame *f)
 	return e->is_let_by;
 }
 
-/* p comes to side `to` as if from the other. */
-static void forge(struct duo *d, int to, struct pkt *p)
-{
-	uint8_t buf[PKT_MAX_HEADER_BYTES + IBT_MAX_MTU + 8];
-	struct duo_side *s = &d->side[to];
-	struct engine_dgram g = {.bytes = buf};
-	size_t n;
-
-	p->bth.pkey = BTH_DEFAULT_PKEY;
-	p->bth.dest_qpn = s->qp->qpn;
-	n = pkt_write_headers(buf, p);
-	memset(buf + n, 0x77, p->payload_len + 4);
-	n += p->payload_len + pkt_pad(p->payload_len);
-	memcpy(g.from.ip, d->side[!to].ip, 16);
-	memcpy(g.to.ip, s->ip, 16);
-	g.to.port = ROCEV2_PORT;
-	g.len = g.segment = rocev2_seal(NULL, &g.from, &g.to, buf, n, 0);
-	engine_rx(s->engine, &g, d->now_ns);
-}
-
 static void soon(struct duo *d)
 {
 	duo_run(d, d->now_ns + SOON);
@@ -94,7 +73,7 @@ static void a_nak_of_a_reserved_code_ends_nothing(void **state)
 		soon(d);
 		p.bth.psn = d->side[0].side->req.una.v;
 		p.aeth.syndrome = aeth_syndrome(AETH_NAK, code);
-		forge(d, 0, &p);
+		duo_forge(d, 0, &p);
 		assert_false(duo_poll(d, 0, &c));
 		assert_int_equal(d->side[0].qp->state, HCA_QP_RTS);
 		ear.is_let_by = true;
@@ -128,12 +107,12 @@ static void nothing_follows_the_refusal_of_a_read(void **state)
 	duo_post(d, 0);
 	soon(d);
 	assert_true(ear.writes > 0);
-	forge(d, 0, &p);
+	duo_forge(d, 0, &p);
 	mr_free(&s->hca, mr);
 	p = (struct pkt){.bth.opcode = OPCODE_RC_ACKNOWLEDGE,
 			 .bth.psn = serial24_add(s->side->req.max, -1).v,
 			 .aeth.syndrome = AETH_CREDITS_INVALID};
-	forge(d, 0, &p);
+	duo_forge(d, 0, &p);
 	ear.writes = 0;
 	soon(d);
 	assert_int_equal(s->qp->state, HCA_QP_ERR);
@@ -158,14 +137,14 @@ static void a_forbidden_read_is_no_duplicate_of_something_else(void **state)
 	d->context = &ear;
 	s->qp->attr.access_flags &= ~(uint32_t)HCA_REMOTE_READ;
 	for (int answers = 1; answers <= 2; answers++) { /* a duplicate too */
-		forge(d, 1, &p);
+		duo_forge(d, 1, &p);
 		soon(d);
 		assert_int_equal(ear.responses, answers);
 	}
 	p = (struct pkt){.bth.opcode = OPCODE_RC_READ_REQUEST,
 			 .bth.psn = psn,
 			 .reth = {DUO_BASE + 512, s->mr->rkey, 1024}};
-	forge(d, 1, &p);
+	duo_forge(d, 1, &p);
 	soon(d);
 	assert_int_equal(ear.responses, 2);
 	duo_free(d);
@@ -179,7 +158,7 @@ static uint64_t fetch_add(struct duo *d, struct ear *e, uint32_t psn)
 			.atomiceth = {DUO_BASE, s->mr->rkey, 1, 0}};
 	int before = e->atomics;
 
-	forge(d, 1, &p);
+	duo_forge(d, 1, &p);
 	soon(d);
 	assert_int_equal(e->atomics, before + 1);
 	return e->orig;
@@ -217,7 +196,7 @@ static void a_packet_of_another_service_closes_no_queue_pair(void **state)
 	for (size_t k = 0; k < TEST_COUNT(opcodes); k++) {
 		struct pkt p = {.bth.opcode = opcodes[k], .payload_len = 16};
 
-		forge(d, 1, &p);
+		duo_forge(d, 1, &p);
 		assert_false(closed_has(&page.closed, s->qp->qpn));
 	}
 	duo_free(d);
@@ -278,13 +257,13 @@ static void a_wrong_qkey_takes_no_room(void **state)
 			.payload_len = 64};
 	struct cqe c;
 
-	forge(d, 1, &p);
+	duo_forge(d, 1, &p);
 	p.deth.qkey ^= 1;
 	for (int k = 0; k < 300; k++)
-		forge(d, 1, &p);
+		duo_forge(d, 1, &p);
 	assert_false(engine_is_choked(s->engine));
 	p.deth.qkey ^= 1;
-	forge(d, 1, &p);
+	duo_forge(d, 1, &p);
 	for (int k = 0; k < 2; k++)
 		duo_recv(d, 1, 0, 1000);
 	soon(d);
@@ -312,13 +291,13 @@ static void a_send_is_at_most_two_gibibytes_long(void **state)
 		(struct wq_sge){DUO_BASE, HCA_MAX_MESSAGE, s->mr->lkey};
 	wqe_sges(w)[1] = (struct wq_sge){DUO_BASE, 4096, s->mr->lkey};
 	wq_commit(&s->qp->rq);
-	forge(d, 1, &p);
+	duo_forge(d, 1, &p);
 	assert_true(s->side->resp.in_message);
 	s->side->resp.offset = HCA_MAX_MESSAGE; /* as after many Middles */
 	p.bth.opcode = OPCODE_RC_SEND_LAST;
 	p.bth.psn = s->side->resp.epsn.v;
 	p.payload_len = 8;
-	forge(d, 1, &p);
+	duo_forge(d, 1, &p);
 	assert_true(duo_poll(d, 1, &c));
 	assert_int_equal(c.status, HCA_LOC_LEN_ERR);
 	soon(d);
@@ -335,7 +314,7 @@ static void who_has_failed_holds_no_packets(void **state)
 
 	for (int k = 1; k <= 20; k++) {
 		p.bth.psn = serial24_add(s->side->resp.epsn, k).v;
-		forge(d, 1, &p);
+		duo_forge(d, 1, &p);
 	}
 	assert_int_equal(engine_counters(s->engine, 0)->rx_buffered, 20);
 	to_state(d, 1, HCA_QP_ERR);
@@ -364,7 +343,7 @@ static void who_goes_directly_sends_no_packets(void **state)
 	soon(d);
 	assert_true(duo_poll(d, 0, &c));
 	p.bth.psn = d->side[1].side->resp.epsn.v;
-	forge(d, 1, &p);
+	duo_forge(d, 1, &p);
 	assert_false(duo_poll(d, 1, &c));
 	assert_int_equal(engine_counters(d->side[1].engine, 0)->rx_wrong_peer,
 			 1);
@@ -384,7 +363,7 @@ static void a_notice_of_congestion_is_no_junk(void **state)
 			.payload_len = 16};
 	const struct engine_counters *c = engine_counters(d->side[1].engine, 0);
 
-	forge(d, 1, &p);
+	duo_forge(d, 1, &p);
 	assert_int_equal(c->rx_unknown_qp, 0);
 	duo_free(d);
 }
@@ -409,10 +388,10 @@ static void old_answers_are_no_duplicate_requests(void **state)
 				.aeth.syndrome = AETH_CREDITS_INVALID};
 
 		p.bth.psn = serial24_add(s->side->req.una, -1).v;
-		forge(d, 0, &p);
+		duo_forge(d, 0, &p);
 		p.bth.psn = s->side->req.una.v;
 		if (k > 0) /* answers to nothing */
-			forge(d, 0, &p);
+			duo_forge(d, 0, &p);
 	}
 	assert_int_equal(engine_counters(s->engine, 0)->rx_duplicates, 0);
 	duo_free(d);
@@ -434,7 +413,7 @@ static void who_finds_no_receive_goes_on_from_there(void **state)
 	d->context = &ear;
 	for (int k = 2; k >= 0; k--) { /* there is no receive */
 		p.bth.psn = serial24_add(psn, k).v;
-		forge(d, 1, &p);
+		duo_forge(d, 1, &p);
 	}
 	soon(d);
 	for (int k = 0; k < 3; k++)
@@ -442,7 +421,7 @@ static void who_finds_no_receive_goes_on_from_there(void **state)
 	p.bth.ackreq = true;
 	for (int k = 0; k < 3; k++) {
 		p.bth.psn = serial24_add(psn, k).v;
-		forge(d, 1, &p);
+		duo_forge(d, 1, &p);
 		soon(d);
 		assert_int_equal(ear.acked, p.bth.psn);
 		assert_true(duo_poll(d, 1, &c));

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Forged packets that have all of a connection's names right: addresses, queue
+ * pair, and a PSN that was guessed.
+ */
+#include "test.h"
+
+#include "ibt/ibt.h"
+#include "scenario/duo.h"
+
+#define LONG	  (60ull * 1000000000)
+#define MTU_1024  3
+#define ROW	  300 /* packets of a WRITE */
+#define ROW_BYTES (ROW * 1024)
+
+static const struct engine_counters *counters(struct duo *d, int i)
+{
+	return engine_counters(d->side[i].engine, 0);
+}
+
+/* Comes to side 1 so far ahead, wants no answer, and has a key of nobody. */
+static void forge_ahead(struct duo *d, int ahead)
+{
+	struct pkt p = {.bth.opcode = OPCODE_RC_WRITE_ONLY,
+			.reth = {DUO_BASE, 0x12345678, 64},
+			.payload_len = 64};
+
+	p.bth.psn = serial24_add(d->side[1].side->resp.epsn, ahead).v;
+	duo_forge(d, 1, &p);
+}
+
+/* A WRITE of many packets, from side 0, arrives as it is. */
+static void assert_works(struct duo *d)
+{
+	struct cqe c;
+
+	duo_fill(d, 0, 0, ROW_BYTES);
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, ROW_BYTES, 400000);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_true(duo_poll(d, 0, &c));
+	assert_int_equal(c.status, HCA_SUCCESS);
+	assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
+	assert_memory_equal(d->side[0].memory.bytes,
+			    d->side[1].memory.bytes + 400000, ROW_BYTES);
+}
+
+static void what_is_further_ahead_than_a_window_is_not_kept(void **state)
+{
+	struct duo *d = duo_new(MTU_1024, 16);
+
+	for (int ahead = IBT_HELD_AHEAD + 1; ahead < 0x7fffff; ahead *= 3)
+		forge_ahead(d, ahead);
+	assert_int_equal(counters(d, 1)->rx_buffered, 0);
+	assert_true(counters(d, 1)->rx_wrong_psn > 5);
+	assert_works(d);
+	duo_free(d);
+}
+
+/* Who tries PSNs makes the sender go back now and then, not each time. */
+static void guesses_do_not_each_send_the_peer_back(void **state)
+{
+	struct duo *d = duo_new(MTU_1024, 16);
+	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .bth.ackreq = true};
+	struct serial24 psn = d->side[1].side->resp.epsn;
+
+	for (int k = 0; k < 100; k++) {
+		p.bth.psn = serial24_add(psn, 5000 + k).v;
+		duo_forge(d, 1, &p);
+		/* as if the one that is waited for had come */
+		d->side[1].side->resp.nak_sent = false;
+		d->now_ns += IBT_HELD_NS / 50;
+	}
+	assert_uint_in_range(counters(d, 1)->seq_naks_tx, 1, 3);
+	assert_works(d);
+	duo_free(d);
+}
+
+static void what_came_early_is_forgotten_after_a_round_trip(void **state)
+{
+	struct duo *d = duo_new(MTU_1024, 16);
+
+	forge_ahead(d, 100);
+	assert_int_equal(counters(d, 1)->rx_buffered, 1);
+	assert_false(engine_is_idle(d->side[1].engine));
+	duo_run(d, d->now_ns + 2 * IBT_HELD_NS);
+	assert_true(engine_is_idle(d->side[1].engine));
+	assert_works(d);
+	duo_free(d);
+}
+
+/* The pool is of all queue pairs: an idle one does not keep its share. */
+static void what_came_early_takes_no_room_for_ever(void **state)
+{
+	struct duo *d = duo_new(MTU_1024, 16);
+
+	for (int ahead = 1; ahead <= IBT_HELD_PER_QP; ahead++)
+		forge_ahead(d, ahead);
+	assert_int_equal(counters(d, 1)->rx_buffered, IBT_HELD_PER_QP);
+	duo_run(d, d->now_ns + 2 * IBT_HELD_NS);
+	assert_true(engine_is_idle(d->side[1].engine));
+	assert_works(d);
+	duo_free(d);
+}
+
+/* One of two that differ is forged: neither is believed. */
+static void two_packets_of_one_turn_are_both_forgotten(void **state)
+{
+	struct duo *d = duo_new(MTU_1024, 16);
+	struct duo_side *s = &d->side[1];
+	struct serial24 psn = s->side->resp.epsn;
+	struct pkt p = {.bth.opcode = OPCODE_RC_WRITE_ONLY,
+			.reth = {DUO_BASE, s->mr->rkey, 64},
+			.payload_len = 64};
+
+	forge_ahead(d, 1);
+	p.bth.psn = serial24_add(psn, 1).v;
+	duo_forge(d, 1, &p);
+	p.bth.psn = psn.v;
+	duo_forge(d, 1, &p);
+	assert_int_equal(s->side->resp.epsn.v, serial24_add(psn, 1).v);
+	assert_int_equal(s->qp->state, HCA_QP_RTS);
+	duo_free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			what_is_further_ahead_than_a_window_is_not_kept),
+		cmocka_unit_test(guesses_do_not_each_send_the_peer_back),
+		cmocka_unit_test(
+			what_came_early_is_forgotten_after_a_round_trip),
+		cmocka_unit_test(what_came_early_takes_no_room_for_ever),
+		cmocka_unit_test(two_packets_of_one_turn_are_both_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
