@@ -231,6 +231,20 @@ enum far_answer far_run(struct far_link *l, struct far_request *r)
 	return answer;
 }
 
+void far_leave(struct far_link *l)
+{
+	struct qp *qp;
+
+	if (is_gone(l))
+		return;
+	enter(l);
+	qp = find(l);
+	/* seen by who gets the first packet: sending it orders the two */
+	if (qp && l->connection == qp->connection)
+		__atomic_store_n(&qp->far.is_left, 1, __ATOMIC_RELEASE);
+	leave(l);
+}
+
 /* For who is connected, has been heard and waits for nothing. */
 static bool is_easy(struct far_link *l, const struct qp *qp)
 {

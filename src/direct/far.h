@@ -99,6 +99,12 @@ static inline void far_clear(struct far_request *r)
 
 enum far_answer far_run(struct far_link *l, struct far_request *r);
 
+/*
+ * UC goes by packets from here on: until the target has been told, it takes
+ * what comes by packets from a peer that it has heard directly for forged.
+ */
+void far_leave(struct far_link *l);
+
 /* Small requests, whole ones, of one opcode: SEND, WRITE or READ. */
 #define FAR_SERIES 64 /* at most */
 

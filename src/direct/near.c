@@ -402,6 +402,8 @@ static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	case FAR_REFUSED:
 	case FAR_GONE:
 	case FAR_DENIED:
+		if (answer != FAR_GONE)
+			far_leave(q->link);
 		near_refuse(q);
 		if (q->req.packet) {
 			n->packets = q->req.packet + 1;

@@ -216,21 +216,30 @@ void engine_publish(struct engine *e)
 }
 
 /*
- * Does the RC peer make its requests without packets?  It does so for the
+ * Does the peer make its requests without packets?  RC does so for the
  * connection's whole life, and at the responder under a lock that is not taken
- * for packets of RC.
+ * for packets of RC; UC until it says that it goes by packets.
  */
 static bool asks_directly(const struct ibt_qp *q)
 {
-	return q->qp->type == HCA_QPT_RC && q->qp->far.is_heard;
+	const struct qp_far *far = &q->qp->far;
+
+	return far->is_heard &&
+	       (q->qp->type == HCA_QPT_RC ||
+		!__atomic_load_n(&far->is_left, __ATOMIC_ACQUIRE));
+}
+
+/* What has not been sent by packets is not answered by packets. */
+static bool is_direct(const struct ibt_qp *q, const struct pkt *p)
+{
+	return p->info->request ? asks_directly(q) : q->way == IBT_WAY_DIRECT;
 }
 
 /* IBTA 9.6.1.1: the packet must come from the connected peer. */
 static bool is_from_peer(const struct ibt_qp *q, const struct engine_dgram *d,
 			 const struct pkt *p)
 {
-	return q->qp->state >= HCA_QP_RTR &&
-	       !(p->info->request && asks_directly(q)) &&
+	return q->qp->state >= HCA_QP_RTR && !is_direct(q, p) &&
 	       inaddr_has_same_ip(d->from.ip, q->peer.ip) &&
 	       inaddr_has_same_ip(d->to.ip, q->self.ip);
 }

@@ -395,7 +395,8 @@ struct qp_far {
 	uint8_t has_failed;    /* note says why; nothing is accepted any more */
 	uint8_t is_heard;
 	uint8_t is_torn; /* a peer died in the lock: see rq_settle */
-	uint8_t reserved;
+	/* UC: the peer goes by packets from here on; set without the lock. */
+	uint8_t is_left;
 	/* And what few do. */
 	uint64_t tx_bytes;    /* what READs have fetched */
 	_Atomic uint32_t ask; /* enum far_ask */

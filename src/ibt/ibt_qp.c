@@ -264,6 +264,7 @@ static void set_state(struct qp *qp, enum hca_qp_state state)
 	if (state == HCA_QP_RTR) {
 		qp->connection++;
 		qp->far.has_failed = qp->far.is_heard = 0;
+		__atomic_store_n(&qp->far.is_left, 0, __ATOMIC_RELAXED);
 		qp->far.ask = FAR_ASK_NONE;
 	}
 }

@@ -9,6 +9,7 @@
 #include "scenario/duo.h"
 
 #define LONG	  (60ull * 1000000000)
+#define SOON	  1000000 /* before any timeout */
 #define MTU_1024  3
 #define ROW	  300 /* packets of a WRITE */
 #define ROW_BYTES (ROW * 1024)
@@ -123,6 +124,115 @@ static void two_packets_of_one_turn_are_both_forgotten(void **state)
 	duo_free(d);
 }
 
+/* A pair of which the requests go without packets. */
+static struct duo *direct_new(uint32_t type)
+{
+	static char *direct[] = {"", "direct"}, *packets[] = {"", "packets"};
+	struct duo *d;
+
+	duo_mode(2, direct);
+	d = duo_new_of(type, MTU_1024, 16);
+	duo_mode(2, packets);
+	return d;
+}
+
+static void to_reset(struct duo *d, int i)
+{
+	struct hca_qp_attr a = {.qp_state = HCA_QP_RESET};
+	struct duo_side *s = &d->side[i];
+	const char *why = "";
+
+	assert_int_equal(engine_qp_modify(s->engine, s->side, &a, HCA_QP_STATE,
+					  s->ip, d->now_ns, &why),
+			 0);
+}
+
+/*
+ * A peer of this host works at the responder from memory to memory, under its
+ * lock.  What comes by packets in its name is not from it.
+ */
+static void who_goes_directly_sends_no_packets(void **state)
+{
+	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .payload_len = 64};
+	struct duo *d;
+	struct cqe c;
+
+	d = direct_new(HCA_QPT_RC);
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
+	duo_post(d, 0);
+	duo_recv(d, 1, 0, 1000);
+	duo_run(d, d->now_ns + SOON);
+	assert_true(duo_poll(d, 0, &c));
+	p.bth.psn = d->side[1].side->resp.epsn.v;
+	duo_forge(d, 1, &p);
+	assert_false(duo_poll(d, 1, &c));
+	assert_int_equal(counters(d, 1)->rx_wrong_peer, 1);
+	duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + SOON);
+	assert_true(duo_poll(d, 1, &c));
+	assert_int_equal(c.byte_len, 100);
+	duo_free(d);
+}
+
+/* The peer is not ready, and an ACK says in its name that all has arrived. */
+static void what_went_directly_is_not_acknowledged_by_packets(void **state)
+{
+	struct duo *d = direct_new(HCA_QPT_RC);
+	struct pkt p = {.bth.opcode = OPCODE_RC_ACKNOWLEDGE,
+			.aeth.syndrome = AETH_CREDITS_INVALID};
+	struct cqe c;
+
+	to_reset(d, 1);
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + SOON);
+	p.bth.psn = d->side[0].side->req.una.v;
+	duo_forge(d, 0, &p);
+	assert_false(duo_poll(d, 0, &c));
+	assert_int_equal(counters(d, 0)->rx_wrong_peer, 1);
+	duo_free(d);
+}
+
+static void a_uc_peer_that_goes_directly_sends_no_packets(void **state)
+{
+	struct duo *d = direct_new(HCA_QPT_UC);
+	struct pkt p = {.bth.opcode = OPCODE_UC_SEND_ONLY, .payload_len = 64};
+	struct cqe c;
+
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
+	duo_post(d, 0);
+	duo_recv(d, 1, 0, 1000);
+	duo_run(d, d->now_ns + SOON);
+	p.bth.psn = 77;
+	duo_forge(d, 1, &p);
+	assert_false(duo_poll(d, 1, &c));
+	assert_int_equal(counters(d, 1)->rx_wrong_peer, 1);
+	duo_free(d);
+}
+
+/* It finds no receive, goes by packets from there on, and is heard. */
+static void a_uc_peer_that_says_so_goes_by_packets(void **state)
+{
+	struct duo *d = direct_new(HCA_QPT_UC);
+	struct cqe c;
+
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + SOON);
+	assert_true(duo_poll(d, 0, &c));
+	duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + SOON);
+	assert_int_equal(d->side[0].side->way, IBT_WAY_PACKETS);
+	duo_recv(d, 1, 0, 1000);
+	duo_run(d, d->now_ns + SOON);
+	assert_true(duo_poll(d, 1, &c));
+	assert_int_equal(c.byte_len, 100);
+	assert_int_equal(counters(d, 1)->rx_wrong_peer, 0);
+	duo_free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -133,6 +243,11 @@ int main(void)
 			what_came_early_is_forgotten_after_a_round_trip),
 		cmocka_unit_test(what_came_early_takes_no_room_for_ever),
 		cmocka_unit_test(two_packets_of_one_turn_are_both_forgotten),
+		cmocka_unit_test(who_goes_directly_sends_no_packets),
+		cmocka_unit_test(
+			what_went_directly_is_not_acknowledged_by_packets),
+		cmocka_unit_test(a_uc_peer_that_goes_directly_sends_no_packets),
+		cmocka_unit_test(a_uc_peer_that_says_so_goes_by_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

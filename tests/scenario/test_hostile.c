@@ -323,38 +323,6 @@ static void who_has_failed_holds_no_packets(void **state)
 	duo_free(d);
 }
 
-/*
- * A peer of this host works at the responder from memory to memory, under its
- * lock.  What comes by packets in its name is not from it.
- */
-static void who_goes_directly_sends_no_packets(void **state)
-{
-	static char *direct[] = {"", "direct"}, *packets[] = {"", "packets"};
-	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .payload_len = 64};
-	struct duo *d;
-	struct cqe c;
-
-	duo_mode(2, direct);
-	d = duo_new(MTU_1024, 16);
-	duo_mode(2, packets);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
-	duo_post(d, 0);
-	duo_recv(d, 1, 0, 1000);
-	soon(d);
-	assert_true(duo_poll(d, 0, &c));
-	p.bth.psn = d->side[1].side->resp.epsn.v;
-	duo_forge(d, 1, &p);
-	assert_false(duo_poll(d, 1, &c));
-	assert_int_equal(engine_counters(d->side[1].engine, 0)->rx_wrong_peer,
-			 1);
-	duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
-	duo_post(d, 0);
-	soon(d);
-	assert_true(duo_poll(d, 1, &c));
-	assert_int_equal(c.byte_len, 100);
-	duo_free(d);
-}
-
 /* Adapters send them where packets met congestion: IBTA A17.9. */
 static void a_notice_of_congestion_is_no_junk(void **state)
 {
@@ -445,7 +413,6 @@ int main(void)
 		cmocka_unit_test(a_wrong_qkey_takes_no_room),
 		cmocka_unit_test(a_send_is_at_most_two_gibibytes_long),
 		cmocka_unit_test(who_has_failed_holds_no_packets),
-		cmocka_unit_test(who_goes_directly_sends_no_packets),
 		cmocka_unit_test(a_notice_of_congestion_is_no_junk),
 		cmocka_unit_test(old_answers_are_no_duplicate_requests),
 		cmocka_unit_test(who_finds_no_receive_goes_on_from_there),
