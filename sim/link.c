@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "encap/rocev2.h"
+#include "hdr/opcode.h"
 #include "util/bits.h"
 
 #define WIRE_NS	 5000
@@ -88,6 +89,32 @@ static void send_copy(struct world *w, const struct engine_frame *f, int to,
 	world_fly(w, c);
 }
 
+/*
+ * Another user of the host has seen the frame, and sends one that is right in
+ * all but the port that it comes from, and what it brings.
+ */
+static void intrude(struct world *w, const struct engine_frame *f, int to)
+{
+	struct flight *c = malloc(sizeof *c);
+	size_t len = bits_min_u64(f->segment, f->len) - 4;
+
+	if (!c)
+		abort();
+	*c = (struct flight){.from = f->from,
+			     .to = f->to,
+			     .to_host = (uint8_t)to,
+			     .tos = f->tos,
+			     .checksummed = true,
+			     .at_ns = w->now_ns + WIRE_NS / 2};
+	c->from.port = WORLD_INTRUDER;
+	memcpy(c->bytes, f->bytes, len);
+	c->bytes[11] =
+		(uint8_t)(c->bytes[11] + rng_below(&w->rng, 3)); /* PSN */
+	c->bytes[len - 1] ^= 0x5a;
+	c->len = rocev2_seal(NULL, &c->from, &c->to, c->bytes, len, 0);
+	world_fly(w, c);
+}
+
 void link_send(struct world *w, const struct host *h,
 	       const struct engine_frame *f)
 {
@@ -101,6 +128,10 @@ void link_send(struct world *w, const struct host *h,
 	}
 	if (h->unplugged_ns > w->now_ns)
 		return;
+	/* a datagram of UD is from nobody in particular */
+	if (w->sources && f->bytes[0] >> 5 != OPCODE_SERVICE_UD &&
+	    rng_chance(&w->rng, 50000))
+		intrude(w, f, to);
 	for (size_t off = 0; off < f->len; off += f->segment) {
 		int copies = 1;
 

@@ -81,6 +81,7 @@ void node_boot(struct host *h)
 		.patience_ns = PATIENCE_NS,
 		.direct = w->direct,
 		.piece = w->direct ? 4096 : 0,
+		.asks_sources = w->sources,
 	};
 	uint64_t secrets[4];
 	struct arena arena;
@@ -109,6 +110,7 @@ void node_boot(struct host *h)
 		h->far.space = &h->elsewhere.space;
 	engine_asleep(h->engine, true);
 	h->is_kicked = false;
+	h->source_count = 0;
 	h->arena_used = arena_used(&h->hca.arena);
 	h->turned_ns = node_now(h);
 	h->dead = false;
@@ -160,6 +162,30 @@ static bool joins(const struct flight *f, const struct flight *g)
 	       !memcmp(&g->from, &f->from, sizeof g->from) && g->len <= f->len;
 }
 
+static void tell_sources(struct host *h)
+{
+	while (h->source_count) {
+		const struct engine_source *s = &h->sources[--h->source_count];
+
+		engine_source(h->engine, s, s->from.port != WORLD_INTRUDER,
+			      node_now(h));
+	}
+}
+
+/* Whose is the port?  That is known at once, or with the next turn. */
+static void find_sources(struct host *h)
+{
+	struct engine_source s;
+
+	while (engine_wants_source(h->engine, &s)) {
+		if (h->source_count == WORLD_SOURCES)
+			tell_sources(h);
+		h->sources[h->source_count++] = s;
+	}
+	if (rng_chance(&h->world->rng, 500000))
+		tell_sources(h);
+}
+
 /* The frame at inbox[i] and those it comes in one piece with. */
 static uint32_t deliver(struct host *h, uint32_t i)
 {
@@ -169,7 +195,8 @@ static uint32_t deliver(struct host *h, uint32_t i)
 				 .to = f->to,
 				 .bytes = bytes,
 				 .segment = f->len,
-				 .tos = f->tos};
+				 .tos = f->tos,
+				 .local = h->world->sources};
 
 	do {
 		memcpy(bytes + d.len, g->bytes, g->len);
@@ -180,6 +207,8 @@ static uint32_t deliver(struct host *h, uint32_t i)
 		g = h->inbox[i];
 	} while (d.len + f->len <= sizeof bytes && joins(f, g));
 	engine_rx(h->engine, &d, node_now(h));
+	if (h->world->sources)
+		find_sources(h);
 	return i;
 }
 
@@ -301,7 +330,7 @@ uint64_t node_next(const struct host *h)
 		return UINT64_MAX;
 	if (!node_is_up(h))
 		return h->stalled_ns;
-	if (h->inbox_count || h->is_kicked)
+	if (h->inbox_count || h->is_kicked || h->source_count)
 		return 0;
 	due = engine_deadline(h->engine);
 	if (engine_owes(h->engine) ||
@@ -325,6 +354,7 @@ void node_turn(struct host *h)
 				  bits_min_u64(now - due, now - h->turned_ns),
 				  now);
 	/* an ACK waits for one turn; half of the programs look for theirs */
+	tell_sources(h);
 	engine_hold_acks(h->engine,
 			 h->world->boards && !engine_owes(h->engine));
 	receive(h);

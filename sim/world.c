@@ -162,6 +162,7 @@ void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 	w->liveness = (enum liveness)rng_below(&w->rng, 4);
 	w->direct = way != WORLD_PACKETS;
 	w->boards = !w->direct && (seed & 2);
+	w->sources = !w->direct && !w->boards;
 	w->is_mapped = seed & 4;
 	w->has_atomics = way == WORLD_DIRECT && rng_chance(&w->rng, 500000);
 	w->host_count = 2 + rng_below(&w->rng, WORLD_HOSTS - 1);

@@ -18,6 +18,8 @@
 #define WORLD_FRAME_MAX 4400	    /* bytes, headers and ICRC included */
 #define WORLD_INBOX	64	    /* frames that a socket holds */
 #define WORLD_TAPS	2
+#define WORLD_SOURCES	16
+#define WORLD_INTRUDER	0x4242 /* the port of one who forges frames */
 #define WORLD_ASKS	64
 #define WORLD_MS	1000000ull
 
@@ -68,6 +70,9 @@ struct host {
 	struct tap taps[WORLD_TAPS];
 	struct flight *inbox[WORLD_INBOX];
 	uint32_t inbox_count;
+	/* Ports of other hosts that the engine asked about, yet to be told. */
+	struct engine_source sources[WORLD_SOURCES];
+	uint32_t source_count;
 };
 
 /* Chances in millionths a frame. */
@@ -107,6 +112,7 @@ struct world {
 	bool strict, verbose;
 	bool direct;	  /* the hosts are processes of one host */
 	bool boards;	  /* so they are, and read each other's board.h */
+	bool sources;	  /* so they are, beside an intruder of another user */
 	bool is_mapped;	  /* they have all memory mapped */
 	bool has_atomics; /* ... that can do them in each other's memory */
 	uint32_t host_count;

@@ -89,6 +89,8 @@ const struct counters_file counters_files[COUNTERS_FILES] = {
 	ONE("hw_counters/rx_misdirected", rx_misdirected),
 	ONE("hw_counters/rx_wrong_peer", rx_wrong_peer),
 	ONE("hw_counters/rx_wrong_psn", rx_wrong_psn),
+	ONE("hw_counters/rx_wrong_source", rx_wrong_source),
+	ONE("hw_counters/rx_limited", rx_limited),
 	ONE("hw_counters/rx_buffered", rx_buffered),
 	ONE("hw_counters/pkey_violations", pkey_violations),
 	ONE("hw_counters/qkey_violations", qkey_violations),

@@ -16,7 +16,7 @@
 /* In a page (credit.h), as a process shows them to all others. */
 #define COUNTERS_WORDS (sizeof(struct engine_counters) / sizeof(uint64_t))
 
-#define COUNTERS_FILES 60
+#define COUNTERS_FILES 62
 
 struct counters_file {
 	const char *name; /* "counters/port_xmit_data" */

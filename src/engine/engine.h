@@ -43,6 +43,8 @@ struct engine_config {
 	/* Ask of each connection within the host whether it goes directly. */
 	bool direct;
 	uint32_t piece; /* bytes moved at once there; 0: as usual */
+	/* The host tells whose a source port of this host is: source.h. */
+	bool asks_sources;
 };
 
 /* One datagram, or a run of `segment`-byte ones, as a socket gave it. */
@@ -144,6 +146,21 @@ void engine_publish(struct engine *e);
 void engine_rx_empty(struct engine *e);
 /* Work for q is about to be posted, its first bytes not yet there. */
 void engine_qp_expect(const struct ibt_qp *q);
+/*
+ * Where a datagram of this host says to come from (source.h): has the process
+ * of the queue pair `qpn`, or one of its user, the port from.port?
+ * engine_wants_source names each once; engine_source is the answer, then or
+ * later.  engine_forget_sources: a process has ended, and its ports may be
+ * another's.
+ */
+struct engine_source {
+	struct inaddr from, to; /* to: the one of ours it came to */
+	uint32_t qpn;
+};
+bool engine_wants_source(struct engine *e, struct engine_source *s);
+void engine_source(struct engine *e, const struct engine_source *s,
+		   bool is_peers, uint64_t now_ns);
+void engine_forget_sources(struct engine *e);
 /* A node for the lane's stack of doorbells, and back. */
 struct mpsc_node *engine_qp_kick(struct ibt_qp *q);
 struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n);

@@ -11,6 +11,7 @@
 #include "engine/burst.h"
 #include "engine/credit.h"
 #include "engine/engine.h"
+#include "engine/source.h"
 #include "ibt/ibt.h"
 #include "util/map.h"
 #include "util/prefetch.h"
@@ -34,6 +35,7 @@ struct engine {
 	struct prefetch_turn rx_turn; /* whose packets came last */
 	uint32_t rx_class;
 	struct board board;
+	struct sources sources;
 	struct list starved; /* struct ibt_qp, by `active` */
 	uint64_t starved_ns; /* when to try them again; UINT64_MAX: none */
 	uint32_t wanted_qpn; /* engine_wants_page; 0: none */
@@ -50,6 +52,10 @@ static inline struct ibt_qp *engine_find(const struct engine *e, uint32_t qpn)
 {
 	return map_find(&e->qpns, qpn);
 }
+
+/* A packet of d whose source was in question, once more (rx.c). */
+void engine_rx_parked(struct engine *e, const struct engine_dgram *d,
+		      uint16_t id, uint64_t now_ns);
 
 /*
  * The requests of q that go directly; false when no packets are left to send.

@@ -38,7 +38,10 @@ struct engine_counters {
 	uint64_t rx_malformed, rx_bad_icrc, rx_unknown_qp, rx_wrong_peer;
 	/* of those for unknown QPs: for another process than this */
 	uint64_t rx_misdirected;
-	uint64_t rx_wrong_psn;	/* requests further ahead than a window */
+	uint64_t rx_wrong_psn; /* requests further ahead than a window */
+	/* from a port of this host that is not the peer's user's; and not asked
+	 * about, for there were too many */
+	uint64_t rx_wrong_source, rx_limited;
 	uint64_t rx_duplicates; /* requests */
 	uint64_t rx_out_of_order, rx_buffered;
 	uint64_t retransmits, timeouts, rnr_naks_rx, rnr_naks_tx;

@@ -220,6 +220,10 @@ struct ibt_qp {
 	struct mpsc_node kick;
 	struct list handed; /* UC, UD: sent, and not yet completed */
 	struct inaddr self, peer;
+	/* The port of a process of this host that the peer was found to send
+	 * from, and until when that need not be looked up (source.h). */
+	uint16_t source_port;
+	uint64_t source_until_ns;
 	uint32_t mtu;		     /* bytes */
 	ring_index flying;	     /* packets unacknowledged, for who posts */
 	ring_index is_unanswered;    /* and whether nothing answers packets */

@@ -233,6 +233,7 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 	rc_resp_reset(t, q);
 	shelf_reset(t, q);
 	q->heard = false;
+	q->source_until_ns = 0;
 	q->way = IBT_WAY_OPEN;
 	q->dropped = 0;
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->send_cq), qp->qpn);

@@ -45,7 +45,8 @@ static void side_init(struct duo *d, int i, uint32_t type, uint32_t depth,
 				       .patience_ns = 60000000000ull,
 				       .class_of = class_of,
 				       .direct = is_direct,
-				       .piece = is_direct ? 1000 : 0};
+				       .piece = is_direct ? 1000 : 0,
+				       .asks_sources = true};
 	struct arena a;
 	uint32_t pd;
 
@@ -262,6 +263,45 @@ static void answer(struct duo *d, int i)
 		engine_mail(s->engine);
 }
 
+/* Whose is the port that a datagram of this host came from? */
+static void sources(struct duo *d, int i)
+{
+	struct engine_source s;
+
+	while (!d->is_silent && engine_wants_source(d->side[i].engine, &s)) {
+		d->asked++;
+		engine_source(d->side[i].engine, &s,
+			      s.from.port == d->side[!i].side->self.port,
+			      d->now_ns);
+	}
+}
+
+void duo_forge_from(struct duo *d, int to, struct pkt *p, uint16_t port)
+{
+	uint8_t buf[PKT_MAX_HEADER_BYTES + IBT_MAX_MTU + 8];
+	struct duo_side *s = &d->side[to];
+	struct engine_dgram g = {.bytes = buf, .local = port != 0};
+	size_t n;
+
+	p->bth.pkey = BTH_DEFAULT_PKEY;
+	p->bth.dest_qpn = s->qp->qpn;
+	n = pkt_write_headers(buf, p);
+	memset(buf + n, 0x77, p->payload_len + 4);
+	n += p->payload_len + pkt_pad(p->payload_len);
+	memcpy(g.from.ip, d->side[!to].ip, 16);
+	memcpy(g.to.ip, s->ip, 16);
+	g.from.port = port;
+	g.to.port = ROCEV2_PORT;
+	g.len = g.segment = rocev2_seal(NULL, &g.from, &g.to, buf, n, 0);
+	engine_rx(s->engine, &g, d->now_ns);
+	sources(d, to);
+}
+
+void duo_forge(struct duo *d, int to, struct pkt *p)
+{
+	duo_forge_from(d, to, p, 0);
+}
+
 static void turns(const struct duo *d, int i)
 {
 	if (d->turns)
@@ -288,25 +328,6 @@ static void events(struct duo *d, int i)
 	}
 }
 
-void duo_forge(struct duo *d, int to, struct pkt *p)
-{
-	uint8_t buf[PKT_MAX_HEADER_BYTES + IBT_MAX_MTU + 8];
-	struct duo_side *s = &d->side[to];
-	struct engine_dgram g = {.bytes = buf};
-	size_t n;
-
-	p->bth.pkey = BTH_DEFAULT_PKEY;
-	p->bth.dest_qpn = s->qp->qpn;
-	n = pkt_write_headers(buf, p);
-	memset(buf + n, 0x77, p->payload_len + 4);
-	n += p->payload_len + pkt_pad(p->payload_len);
-	memcpy(g.from.ip, d->side[!to].ip, 16);
-	memcpy(g.to.ip, s->ip, 16);
-	g.to.port = ROCEV2_PORT;
-	g.len = g.segment = rocev2_seal(NULL, &g.from, &g.to, buf, n, 0);
-	engine_rx(s->engine, &g, d->now_ns);
-}
-
 /* Carry what side i has to send; the number of frames. */
 static size_t carry(struct duo *d, int i)
 {
@@ -327,8 +348,10 @@ static size_t carry(struct duo *d, int i)
 					 .local = d->side[i].qp->attr.ah.local};
 		int copies = d->fate ? d->fate(d->context, i, &f[k]) : 1;
 
-		while (copies-- > 0)
+		while (copies-- > 0) {
 			engine_rx(d->side[!i].engine, &g, d->now_ns);
+			sources(d, !i);
+		}
 	}
 	engine_tx_done(d->side[i].engine, n);
 	return n;

@@ -50,6 +50,8 @@ struct duo {
 	void *context;
 	void (*turns)(int side);   /* who works from here on; or NULL */
 	enum engine_peer liveness; /* answer to ENGINE_ASK_PEER */
+	uint32_t asked;		   /* whose ports of this host are, so often */
+	bool is_silent;		   /* and nobody answers */
 };
 
 /* With the argument "direct" requests go without packets (src/direct), and with
@@ -79,6 +81,8 @@ void duo_fill(struct duo *d, int i, uint64_t at, uint32_t bytes);
 /* p, of which all but its P_Key and destination is given, comes to side `to` as
  * if from the other. */
 void duo_forge(struct duo *d, int to, struct pkt *p);
+/* The same from a port of this host. */
+void duo_forge_from(struct duo *d, int to, struct pkt *p, uint16_t port);
 /* Run until neither side has anything to send or wait for, or until_ns. */
 void duo_run(struct duo *d, uint64_t until_ns);
 /* Take one completion of side i; false when there is none. */

@@ -5,6 +5,7 @@
  */
 #include "test.h"
 
+#include "engine/source.h"
 #include "ibt/ibt.h"
 #include "scenario/duo.h"
 
@@ -233,6 +234,148 @@ static void a_uc_peer_that_says_so_goes_by_packets(void **state)
 	duo_free(d);
 }
 
+/* ---- of a connection within this host ---- */
+
+#define OTHERS_PORT 0xbeef
+
+static struct duo *local_new(uint32_t type)
+{
+	struct duo *d = duo_new_of(type, MTU_1024, 16);
+
+	for (int i = 0; i < 2; i++) {
+		d->side[i].qp->attr.ah.local = true;
+		engine_page(d->side[i].engine, d->side[!i].qp->qpn, NULL);
+	}
+	return d;
+}
+
+/* Right in all but the port that it comes from. */
+static struct pkt forged_send(struct duo *d, uint8_t opcode)
+{
+	struct pkt p = {.bth.opcode = opcode, .payload_len = 64};
+
+	p.bth.psn = d->side[1].side->resp.epsn.v;
+	return p;
+}
+
+static void a_port_of_another_user_sends_nothing(uint32_t type, uint8_t opcode)
+{
+	struct duo *d = local_new(type);
+	struct pkt p = forged_send(d, opcode);
+	struct cqe c;
+
+	duo_recv(d, 1, 0, 1000);
+	for (int k = 0; k < 10; k++)
+		duo_forge_from(d, 1, &p, OTHERS_PORT);
+	assert_false(duo_poll(d, 1, &c));
+	assert_int_equal(counters(d, 1)->rx_wrong_source, 10);
+	assert_int_equal(d->asked, 1);
+	duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + SOON);
+	assert_true(duo_poll(d, 1, &c));
+	assert_int_equal(c.byte_len, 100);
+	duo_free(d);
+}
+
+static void another_users_port_sends_nothing_to_rc(void **state)
+{
+	a_port_of_another_user_sends_nothing(HCA_QPT_RC, OPCODE_RC_SEND_ONLY);
+}
+
+static void another_users_port_sends_nothing_to_uc(void **state)
+{
+	a_port_of_another_user_sends_nothing(HCA_QPT_UC, OPCODE_UC_SEND_ONLY);
+}
+
+/* Nothing of UC is sent again: what waits for the answer is not lost. */
+static void what_comes_before_the_answer_waits_for_it(void **state)
+{
+	struct duo *d = local_new(HCA_QPT_UC);
+	struct engine_source s;
+	struct cqe c;
+
+	d->is_silent = true;
+	for (int k = 0; k < 3; k++) {
+		duo_recv(d, 1, 0, 5000);
+		duo_send(d, 0, HCA_WR_SEND, 0, 3000, 0);
+		duo_post(d, 0);
+	}
+	duo_run(d, d->now_ns + SOON);
+	assert_false(duo_poll(d, 1, &c));
+	assert_true(engine_wants_source(d->side[1].engine, &s));
+	assert_int_equal(s.qpn, d->side[0].qp->qpn);
+	engine_source(d->side[1].engine, &s, true, d->now_ns);
+	for (int k = 0; k < 3; k++) {
+		assert_true(duo_poll(d, 1, &c));
+		assert_int_equal(c.byte_len, 3000);
+	}
+	assert_false(engine_wants_source(d->side[1].engine, &s));
+	duo_free(d);
+}
+
+/* Its process has ended, and somebody else has its port. */
+static void a_port_is_not_believed_for_ever(void **state)
+{
+	struct duo *d = local_new(HCA_QPT_RC);
+	struct pkt p = forged_send(d, OPCODE_RC_SEND_ONLY);
+	uint16_t port = d->side[0].side->self.port;
+	struct engine_source s;
+	struct cqe c;
+
+	duo_forge_from(d, 1, &p, port); /* there is no receive */
+	assert_int_equal(d->asked, 1);
+	duo_recv(d, 1, 0, 1000);
+	d->is_silent = true;
+	engine_forget_sources(d->side[1].engine);
+	p = forged_send(d, OPCODE_RC_SEND_ONLY);
+	duo_forge_from(d, 1, &p, port);
+	assert_false(duo_poll(d, 1, &c));
+	assert_true(engine_wants_source(d->side[1].engine, &s));
+	engine_source(d->side[1].engine, &s, false, d->now_ns);
+	assert_false(duo_poll(d, 1, &c));
+	assert_int_equal(counters(d, 1)->rx_wrong_source, 1);
+	duo_free(d);
+}
+
+/* It is asked about again now and then, and believed meanwhile. */
+static void a_port_that_is_believed_waits_for_no_answer(void **state)
+{
+	struct duo *d = local_new(HCA_QPT_RC);
+
+	assert_works(d);
+	assert_uint_in_range(d->asked, 2, 4); /* either side, of the other */
+	for (int k = 0; k < 5; k++) {
+		d->asked = 0;
+		d->now_ns += SOURCE_NS;
+		assert_works(d);
+		assert_uint_in_range(d->asked, 2, 4);
+	}
+	d->is_silent = true;
+	d->now_ns += SOURCE_NS;
+	assert_works(d);
+	duo_free(d);
+}
+
+/* Each new port is a question; who has many makes us ask few. */
+static void many_ports_are_not_all_asked_about(void **state)
+{
+	struct duo *d = local_new(HCA_QPT_RC);
+	struct pkt p = forged_send(d, OPCODE_RC_SEND_ONLY);
+
+	assert_works(d);
+	p.bth.psn = d->side[1].side->resp.epsn.v;
+	d->asked = 0;
+	d->now_ns += SOURCE_ASK_NS;
+	for (uint16_t port = 1; port < 20000; port++)
+		duo_forge_from(d, 1, &p, port);
+	assert_uint_in_range(d->asked, 1, SOURCE_ASKS);
+	assert_true(counters(d, 1)->rx_limited > 10000);
+	assert_int_equal(counters(d, 1)->rx_wrong_source, d->asked);
+	assert_works(d);
+	duo_free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +391,12 @@ int main(void)
 			what_went_directly_is_not_acknowledged_by_packets),
 		cmocka_unit_test(a_uc_peer_that_goes_directly_sends_no_packets),
 		cmocka_unit_test(a_uc_peer_that_says_so_goes_by_packets),
+		cmocka_unit_test(another_users_port_sends_nothing_to_rc),
+		cmocka_unit_test(another_users_port_sends_nothing_to_uc),
+		cmocka_unit_test(what_comes_before_the_answer_waits_for_it),
+		cmocka_unit_test(a_port_is_not_believed_for_ever),
+		cmocka_unit_test(a_port_that_is_believed_waits_for_no_answer),
+		cmocka_unit_test(many_ports_are_not_all_asked_about),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

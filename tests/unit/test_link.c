@@ -408,6 +408,7 @@ int main(void)
 		cmocka_unit_test(who_looks_for_a_broker_holds_up_no_other),
 		cmocka_unit_test(
 			brokers_that_end_at_once_are_called_after_pauses),
+		cmocka_unit_test(
 			a_message_with_more_data_than_there_is_is_not_believed),
 	};
 

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Datagrams come in: may they touch a queue pair, and which; see engine.h. */
+#include "engine/inside.h"
+#include "ibt/mcast.h"
+#include "ibt/shelf.h"
+#include "util/bits.h"
+
+/*
+ * Does the peer make its requests without packets?  RC does so for the
+ * connection's whole life, and at the responder under a lock that is not taken
+ * for packets of RC; UC until it says that it goes by packets.
+ */
+static bool asks_directly(const struct ibt_qp *q)
+{
+	const struct qp_far *far = &q->qp->far;
+
+	return far->is_heard &&
+	       (q->qp->type == HCA_QPT_RC ||
+		!__atomic_load_n(&far->is_left, __ATOMIC_ACQUIRE));
+}
+
+/* What has not been sent by packets is not answered by packets. */
+static bool is_direct(const struct ibt_qp *q, const struct pkt *p)
+{
+	return p->info->request ? asks_directly(q) : q->way == IBT_WAY_DIRECT;
+}
+
+/* IBTA 9.6.1.1: the packet must come from the connected peer. */
+static bool is_from_peer(const struct ibt_qp *q, const struct engine_dgram *d,
+			 const struct pkt *p)
+{
+	return q->qp->state >= HCA_QP_RTR && !is_direct(q, p) &&
+	       inaddr_has_same_ip(d->from.ip, q->peer.ip) &&
+	       inaddr_has_same_ip(d->to.ip, q->self.ip);
+}
+
+/*
+ * May the packet touch a QP at all?  NULL: no, and counted.  To the multicast
+ * QPN *all is set instead.
+ */
+static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
+			     const struct pkt *p, bool *all)
+{
+	struct engine_counters *c = &e->ibt.counters[d->device];
+	struct ibt_qp *q = NULL;
+
+	*all = p->bth.dest_qpn == MCAST_QPN;
+	if (!*all)
+		q = engine_find(e, p->bth.dest_qpn);
+	if (q && prefetch_is_due(&e->rx_turn, q)) {
+		prefetch(q, sizeof *q);
+		prefetch(q->qp, sizeof *q->qp);
+	}
+	/* IBTA A17.9: we do not slow down for it, but it is no junk */
+	if (q && p->info->service == OPCODE_SERVICE_CNP)
+		return NULL;
+	if (*all ? p->info->service != OPCODE_SERVICE_UD ||
+			    !mcast_has(&e->ibt, d->to.ip)
+		 : !q || !ibt_qp_serves(q, p->info->service)) {
+		c->rx_unknown_qp++;
+		if (e->class_of && e->class_of(p->bth.dest_qpn) != e->class)
+			c->rx_misdirected++;
+		else if (!*all && !q && e->inbox.page)
+			closed_note(&e->inbox.page->closed, p->bth.dest_qpn);
+		*all = false;
+		return NULL;
+	}
+	/* our one P_Key is a full member's: IBTA 10.9.3 */
+	if ((p->bth.pkey & 0x7fff) != (BTH_DEFAULT_PKEY & 0x7fff)) {
+		c->pkey_violations++;
+		*all = false;
+		return NULL;
+	}
+	/* to a group goes what is for the multicast QPN: IBTA 10.5.1 */
+	if (q && (q->qp->type == HCA_QPT_UD ? inaddr_is_multicast(d->to.ip)
+					    : !is_from_peer(q, d, p))) {
+		c->rx_wrong_peer++;
+		return NULL;
+	}
+	if (q && q->qp->state == HCA_QP_ERR && e->inbox.page)
+		closed_note(&e->inbox.page->closed, q->qp->qpn);
+	return q;
+}
+
+uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
+			 size_t len, uint16_t guess)
+{
+	rocev2_open(NULL, &d->from, &d->to, bytes, len, &guess);
+	return guess;
+}
+
+/* Whose datagram it is, by the first packet of it that is for a QP of ours. */
+static void note_sender(struct engine *e, const struct engine_dgram *d,
+			const struct ibt_qp *q, const struct pkt *p)
+{
+	if (!d->local || !e->class_of || e->rx_is_known)
+		return;
+	e->rx_is_known = true;
+	e->rx_class =
+		e->class_of(q->qp->type == HCA_QPT_UD ? p->deth.src_qpn
+						      : q->qp->attr.dest_qpn);
+}
+
+/* A packet of a datagram. */
+struct part {
+	const struct engine_dgram *d;
+	const uint8_t *bytes;
+	size_t len;
+	uint16_t id;
+	uint64_t now_ns;
+};
+
+/* The same, when that is not what was found out about the peer last. */
+static bool is_from_another_port(struct engine *e, struct ibt_qp *q,
+				 const struct part *a, const struct pkt *p)
+{
+	struct engine_counters *c = &e->ibt.counters[a->d->device];
+	uint32_t qpn = q->qp->attr.dest_qpn;
+	uint64_t until_ns;
+
+	switch (sources_look(&e->sources, a->d, qpn, a->now_ns, &until_ns)) {
+	case SOURCE_IS_PEERS:
+		q->source_port = a->d->from.port;
+		q->source_until_ns = until_ns;
+		return false;
+	case SOURCE_IS_OTHERS:
+		c->rx_wrong_source++;
+		return true;
+	case SOURCE_IS_OPEN:
+		if (sources_park(&e->sources, a->d, qpn, a->bytes, a->len,
+				 a->id, a->now_ns)) {
+			note_sender(e, a->d, q, p);
+			return true;
+		}
+		break;
+	case SOURCE_IS_LIMITED:
+		break;
+	}
+	c->rx_limited++;
+	return true;
+}
+
+/* Of this host, and for a connection, but from no port of its peer. */
+static bool is_impostors(struct engine *e, struct ibt_qp *q,
+			 const struct part *a, const struct pkt *p)
+{
+	if (!a->d->local || q->qp->type == HCA_QPT_UD ||
+	    (q->source_port == a->d->from.port &&
+	     a->now_ns < q->source_until_ns))
+		return false;
+	return is_from_another_port(e, q, a, p);
+}
+
+static void count(struct engine_counters *c, const struct part *a)
+{
+	c->rx_packets++;
+	c->rx_ecn += (a->d->tos & 3) == 3; /* RFC 3168 */
+	c->rx_bytes += a->len < 4 ? 0 : a->len - 4;
+}
+
+static void packet(struct engine *e, const struct part *a)
+{
+	const struct engine_dgram *d = a->d;
+	const uint8_t *bytes = a->bytes;
+	size_t len = a->len;
+	struct engine_counters *c = &e->ibt.counters[d->device];
+	struct ud_from from = {d->from, d->to, d->tos, len, d->local};
+	struct ibt_qp *q;
+	struct pkt p;
+	bool all;
+
+	if (len < BTH_BYTES + 4 || !pkt_parse(bytes, len - 4, &p)) {
+		c->rx_malformed++;
+		return;
+	}
+	q = target(e, d, &p, &all);
+	if ((!q && !all) || (q && is_impostors(e, q, a, &p)))
+		return;
+	if (!rocev2_is_intact(&e->senders, &d->from, &d->to, bytes, len, a->id,
+			      a->now_ns)) {
+		c->rx_bad_icrc++;
+		return;
+	}
+	if (all) {
+		mcast_rx(&e->ibt, &p, &from, bytes, len - 4);
+		return;
+	}
+	note_sender(e, d, q, &p);
+	q->qp->stats.rx_packets++;
+	q->qp->stats.rx_bytes += len;
+	if (q->qp->type != HCA_QPT_RC)
+		shelf_rx(&e->ibt, q, &p, &from, bytes, len - 4);
+	else if (p.info->request)
+		rc_resp_rx(&e->ibt, q, &p, bytes, len - 4);
+	else
+		rc_comp_rx(&e->ibt, q, &p, bytes, len - 4, a->now_ns);
+	board_note(&e->board, q);
+	ibt_qp_note(q);
+}
+
+void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
+{
+	struct part a = {.d = d, .now_ns = now_ns};
+	size_t step = d->segment ? d->segment : d->len;
+
+	e->ibt.now_ns = now_ns;
+	e->rx_is_known = false;
+	prefetch_passed(&e->rx_turn, d->len);
+	if (d->is_stray) {
+		e->ibt.counters[d->device].rx_wrong_peer++;
+		return;
+	}
+	for (size_t off = 0; off < d->len; off += step, a.id++) {
+		a.bytes = d->bytes + off;
+		a.len = (size_t)bits_min_u64(step, d->len - off);
+		count(&e->ibt.counters[d->device], &a);
+		packet(e, &a);
+	}
+	if (e->rx_is_known)
+		credit_drained(&e->inbox, e->rx_class, d->len, step, now_ns);
+	else if (d->local)
+		credit_passed(&e->inbox);
+}
+
+void engine_rx_parked(struct engine *e, const struct engine_dgram *d,
+		      uint16_t id, uint64_t now_ns)
+{
+	struct part a = {d, d->bytes, d->len, id, now_ns};
+
+	e->ibt.now_ns = now_ns;
+	packet(e, &a);
+}
