@@ -58,7 +58,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		say(pair[0], data + 1, size - 1, data[0] % (MOST + 1));
 	}
 	error = proto_receive(pair[1], &m, fds);
-	FUZZ_REQUIRE(!error || error == -EPROTO || error == -EPIPE);
+	FUZZ_REQUIRE(!error || error == -EPROTO || error == -EPIPE ||
+		     error == -EPROTONOSUPPORT);
+	FUZZ_REQUIRE(error != -EPROTONOSUPPORT ||
+		     (m.magic == PROTO_MAGIC && m.version != PROTO_VERSION));
 	FUZZ_REQUIRE(error || (size - 1 == sizeof m && m.magic == PROTO_MAGIC));
 	for (int i = 0; i < PROTO_FDS; i++)
 		if (fds[i] >= 0) {
