@@ -8,6 +8,7 @@
 #include "broker/process.h"
 #include "broker/proto.h"
 #include "broker/steer.h"
+#include "broker/trust.h"
 #include "util/shown.h"
 
 #include <errno.h>
@@ -81,19 +82,14 @@ static int tell(struct client *c, struct proto *m, const int *fds)
 	return proto_send(c->unix_fd, m, fds);
 }
 
-static void look_at_broker(struct client *c)
+/* Is it one that may serve us? */
+static bool look_at_broker(struct client *c)
 {
-	struct ucred who;
-	socklen_t length = sizeof(who);
+	enum trust trust =
+		trust_peer(c->unix_fd, &c->broker_user, &c->peer_pid);
 
-	c->peer_pid = 0;
-	/* who cannot be seen is none of ours */
-	c->is_foreign = true;
-	if (getsockopt(c->unix_fd, SOL_SOCKET, SO_PEERCRED, &who, &length))
-		return;
-	c->broker_user = who.uid;
-	c->peer_pid = who.pid;
-	c->is_foreign = who.uid && who.uid != geteuid();
+	c->is_foreign = trust == TRUST_NOT || trust == TRUST_TOLD;
+	return trust != TRUST_NOT;
 }
 
 /* The limit that is in the way, to c->why. */
@@ -134,12 +130,27 @@ static int send_hello(struct client *c, bool with_arena)
 	return tell(c, &m, fds);
 }
 
+/* The broker will not have us, or we not the broker, for what c->why says. */
+static void be_alone(struct client *c, int error)
+{
+	close_fd(&c->unix_fd);
+	c->reason = c->why;
+	c->error = error;
+	c->state = CLIENT_ALONE;
+	c->due_ms = now_ms() + ALONE_MS;
+}
+
 static void say_hello(struct client *c)
 {
 	bool shares = c->arena_fd >= 0;
 	int error;
 
-	look_at_broker(c);
+	if (!look_at_broker(c)) {
+		trust_refusal(c->broker_user, c->peer_pid, c->why,
+			      sizeof(c->why));
+		be_alone(c, -EACCES);
+		return;
+	}
 	c->state = CLIENT_GREETING;
 	/* whose class is known is taken for dead if this connection ends */
 	c->due_ms = c->class ? UINT64_MAX : now_ms() + c->patience_ms;
@@ -287,16 +298,6 @@ static bool take_welcome(struct client *c, const struct proto *m,
 	c->due_ms = UINT64_MAX;
 	show_tree(c);
 	return true;
-}
-
-/* The broker will not have us, for what c->why says. */
-static void be_alone(struct client *c, int error)
-{
-	close_fd(&c->unix_fd);
-	c->reason = c->why;
-	c->error = error;
-	c->state = CLIENT_ALONE;
-	c->due_ms = now_ms() + ALONE_MS;
 }
 
 static void take_refusal(struct client *c, const struct proto *m)

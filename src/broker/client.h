@@ -73,7 +73,8 @@ struct client {
 	uint64_t due_ms;      /* when client_turn wants to be called again */
 	uint64_t lost_ms;     /* since when there is no broker */
 	uint32_t wait_ms;     /* until the next try to find it */
-	/* The broker is another user's, who can see and drop our packets. */
+	/* The broker is another user's, who is neither root nor the system
+	 * account, and is trusted because ADVERB_BROKER_USER says so. */
 	bool is_foreign;
 	uid_t broker_user;
 	pid_t broker_pid; /* as itself sees it, */
@@ -108,7 +109,8 @@ struct client_news {
  * 0, or -errno with a sentence in *why, which borrows from c or is constant:
  * -ENOENT there is no broker to start, -EADDRINUSE the port is somebody's,
  * -ETIMEDOUT there is a broker, and it says nothing, -EMFILE its limit on open
- * files is reached, or ours.
+ * files is reached, or ours, -EACCES it is not trusted (trust.h), -EPERM there
+ * is none, and a program with rights of its own starts none.
  */
 int client_open(struct client *c, const char **why);
 struct client_wish {

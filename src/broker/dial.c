@@ -4,6 +4,7 @@
 #include "broker/holder.h"
 #include "broker/other.h"
 #include "broker/start.h"
+#include "broker/trust.h"
 #include "util/shown.h"
 
 #include <errno.h>
@@ -179,6 +180,17 @@ static int explain_refusal(int fd, int error, const struct proto *m,
 	return m->value && m->value < ERRNO_END ? -(int)m->value : -EPROTO;
 }
 
+static int check_trust(struct call *c, int fd)
+{
+	uid_t user;
+	pid_t pid;
+
+	if (trust_peer(fd, &user, &pid) != TRUST_NOT)
+		return 0;
+	trust_refusal(user, pid, c->start.sentence, sizeof(c->start.sentence));
+	return -EACCES;
+}
+
 /* A connection to a broker that answers, and its answer. */
 static int call(struct call *c, int *fd, struct proto *m)
 {
@@ -190,7 +202,9 @@ static int call(struct call *c, int *fd, struct proto *m)
 			return *fd;
 		c->start.sentence[0] = '\0';
 		last = peer_of(*fd).pid;
-		error = ask(*fd, m);
+		error = check_trust(c, *fd);
+		if (!error)
+			error = ask(*fd, m);
 		if (!error || error == -EPROTONOSUPPORT)
 			return error;
 		close(*fd);

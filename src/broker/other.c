@@ -3,6 +3,7 @@
 
 #include "broker/proto.h"
 #include "broker/reason.h"
+#include "broker/trust.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -74,7 +75,7 @@ static int reach(unsigned version)
 	return -length;
 }
 
-/* Asks it who it is, to *m. */
+/* Asks it who it is, to *m; one that is not trusted is not asked. */
 static void ask(int fd, struct proto *m)
 {
 	struct proto who = {.magic = PROTO_MAGIC,
@@ -83,7 +84,11 @@ static void ask(int fd, struct proto *m)
 	struct pollfd p = {fd, POLLIN, 0};
 	struct proto answer = {0};
 	int fds[PROTO_FDS], error;
+	uid_t user;
+	pid_t pid;
 
+	if (trust_peer(fd, &user, &pid) == TRUST_NOT)
+		return;
 	if (proto_send(fd, &who, NULL) || poll(&p, 1, ANSWER_MS) != 1)
 		return;
 	error = proto_receive(fd, &answer, fds);

@@ -14,8 +14,9 @@ struct proto;
 /* Is there one?  Its protocol's version, or 0.  Does not wait. */
 unsigned other_version(void);
 /*
- * Asks it who it is, for half a second at most, and says so with what to do; a
- * sentence without an end.  False: there is none.
+ * Asks it who it is, for half a second at most, unless it is not trusted
+ * (trust.h), and says so with what to do; a sentence without an end.  False:
+ * there is none.
  */
 bool other_name(char *text, size_t size);
 /* The same of one that has introduced itself on this connection. */

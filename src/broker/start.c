@@ -5,6 +5,7 @@
 #include "broker/process.h"
 #include "broker/proto.h"
 #include "broker/server.h"
+#include "broker/trust.h"
 #include "util/ring.h"
 
 #include <dlfcn.h>
@@ -550,12 +551,25 @@ static int say_hopeless(struct start *s)
 	return -ENOTRECOVERABLE;
 }
 
+/* What it started, its caller could disturb, and would be trusted by all. */
+static int say_privileged(struct start *s)
+{
+	snprintf(s->sentence, sizeof(s->sentence),
+		 "there is no broker adverbd, and this program starts none, "
+		 "since it has rights that its caller has not (set-user-ID, "
+		 "file capabilities): have root run the system's broker (man "
+		 "adverbd)");
+	return -EPERM;
+}
+
 int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
 {
 	int fd, error;
 
 	look_back();
 	*s = (struct start){.status_fd = -1, .listen_fd = -1};
+	if (trust_is_privileged())
+		return say_privileged(s);
 	if (now_ms < past.due_ms)
 		return past.brief >= HOPELESS ? say_hopeless(s) : -EAGAIN;
 	fd = open_listener();

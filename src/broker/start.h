@@ -54,7 +54,8 @@ struct start {
  * -EINPROGRESS: start_turn knows more, when there is something to read from
  * status_fd or at limit_ms; -EAGAIN: another process is about to start one, or
  * it is too early (start_due_ms); -ENOTRECOVERABLE: it is too early, and each
- * that was started has ended at once; or another -errno.
+ * that was started has ended at once; -EPERM: this program has rights of its
+ * own, and starts none; or another -errno.
  */
 int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms);
 /* Never waits.  0, -EINPROGRESS or -errno, as above. */

@@ -62,8 +62,9 @@ static void judge(void)
 	if (broker.is_foreign)
 		host_say(SAY_FOREIGN,
 			 "the broker adverbd, which lends UDP port 4791, is "
-			 "run by user %u: that user can see and drop this "
-			 "process's packets",
+			 "run by user %u, whom ADVERB_BROKER_USER trusts: that "
+			 "user can read and change what this process sends, "
+			 "receives and registers",
 			 (unsigned)broker.broker_user);
 	if (broker.hides_arena)
 		host_say(SAY_HIDDEN,
@@ -83,7 +84,8 @@ static int bind_alone(int err)
 {
 	int fd;
 
-	if (err == -EADDRINUSE || err == -ETIMEDOUT || err == -EPROTONOSUPPORT)
+	if (err == -EADDRINUSE || err == -ETIMEDOUT ||
+	    err == -EPROTONOSUPPORT || err == -EACCES)
 		return err;
 	fd = udp_bind(ROCEV2_UDP_PORT);
 	return fd == -EADDRINUSE ? err : fd;
@@ -317,8 +319,8 @@ static void is_back(void)
 static void give_up(struct engine *engine, uint64_t now_ns)
 {
 	host_say(SAY_ALONE,
-		 "the broker adverbd has died and a new one says: %s; what is "
-		 "open goes on without",
+		 "the broker adverbd has died, and the next is of no use: %s; "
+		 "what is open goes on without",
 		 broker.reason);
 	for (uint32_t i = 0; i < questions; i++)
 		engine_peer_state(engine, question[i].qpn,

@@ -5,6 +5,7 @@ what; and programs that make another user of who runs them.  Only root can be
 two users; others skip it."""
 
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -17,7 +18,7 @@ import system
 from system import HANG, brokers, expect, expect_ok, serving
 
 ANNA, BERT = 65534, 65533
-TOLD = r"run by user (\d+): that user can see and drop"
+TOLD = r"run by user (\d+), whom ADVERB_BROKER_USER trusts: that user can read "
 t = None
 DIRECT = "0"
 
@@ -39,15 +40,17 @@ def enter():
     os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])
 
 
-def start(user, argv, ready=None):
+def start(user, argv, ready=None, **more):
     """A process of @user with a runtime folder of its own; librdmacm writes
-    into @ready when it listens."""
+    into @ready when it listens.  Bert trusts Anna's broker, unless the
+    variables in @more say otherwise."""
     home = t.path("home-%d" % user)
     os.makedirs(home, exist_ok=True)
     os.chown(home, user, user)
     os.chmod(home, 0o700)
     env = t.environment()
     env.update(HOME=home, XDG_RUNTIME_DIR=home, ADVERB_DIRECT=DIRECT)
+    env.update({"ADVERB_BROKER_USER": str(ANNA)}, **more)
     if ready:
         env["ADVERB_READY_FD"] = str(ready)
     return subprocess.Popen(
@@ -58,8 +61,8 @@ def start(user, argv, ready=None):
         pass_fds=[ready] if ready else [])
 
 
-def run_as(user, argv, ready=None):
-    return start(user, [t.adverb, "run", "--", *argv], ready)
+def run_as(user, argv, ready=None, **more):
+    return start(user, [t.adverb, "run", "--", *argv], ready, **more)
 
 
 def listens(port):
@@ -85,6 +88,13 @@ def broker_name():
     with open("/proc/net/unix") as f:
         found = re.search("@(adverbd-.*)", f.read())
     return found and found.group(1)
+
+
+def wait_for_broker():
+    end = time.monotonic() + HANG
+    while not broker_name():
+        expect(time.monotonic() < end, "the broker does not listen")
+        time.sleep(0.001)
 
 
 def port_is_held():
@@ -140,12 +150,9 @@ def roots_broker():
     t.need(PINGPONG[0])
     broker = subprocess.Popen([os.path.join(t.build, "lib", "adverbd"),
                                "--foreground"])
-    end = time.monotonic() + HANG
     try:
         # or the first client starts one of its own
-        while not broker_name():
-            expect(time.monotonic() < end, "the broker does not listen")
-            time.sleep(0.001)
+        wait_for_broker()
         server = server_of(ANNA, PINGPONG, 18600)
         client = run_as(BERT, [*PINGPONG, "127.0.0.1"])
         for p in server, client:
@@ -249,20 +256,204 @@ def a_dead_brokers_sockets():
 
 
 FAKE = """
-import socket, struct, sys
+import socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 s.bind("\\0" + sys.argv[1])
 s.listen()
 print("bound", flush=True)
-data = s.accept()[0].recv(4096)
-_, _, kind, _, _, _, brings = struct.unpack_from("IHHIIII", data)
-print("kind %d safe %d" % (kind, bool(brings & 4)))
+while True:
+    c = s.accept()[0]
+    data, more, _, _ = c.recvmsg(4096, socket.CMSG_SPACE(64))
+    print("heard %d bytes, %d descriptors" % (len(data), len(more)),
+          flush=True)
 """
 
 
-def the_safe_stays_with_its_user():
+def fake_broker(user, name):
+    fake = start(user, [system.PYTHON, "-c", FAKE, name])
+    expect(fake.stdout.readline() == b"bound\n", "the name is taken")
+    return fake
+
+
+def hears_nothing(fake):
+    """What has connected to it has gone without a word."""
+    first = fake.stdout.readline()
+    fake.kill()
+    lines = [first, *fake.communicate()[0].splitlines(keepends=True)]
+    expect(set(lines) == {b"heard 0 bytes, 0 descriptors\n"},
+           "it hears: %s" % lines)
+
+
+def our_name():
+    """Where the broker of this version and namespace listens."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                           "../../src/broker/proto.h")) as f:
+        version = re.search(r"PROTO_VERSION (\d+)", f.read()).group(1)
+    return "adverbd-%d-%s" % (os.stat("/proc/self/ns/net").st_ino, version)
+
+
+def refusal(user, pid, remedy=True):
+    return ("adverb: the broker adverbd (process %d) of this network namespace "
+            "is user %d's, who could read and change what this program sends, "
+            "receives and registers, so it is sent nothing: have root run the "
+            "system's broker (man adverbd), or use a network namespace of your "
+            "own: adverb run --private -- PROGRAM%s\n" % (
+                pid, user, ", or trust that user: ADVERB_BROKER_USER=%d" % user
+                if remedy else ""))
+
+
+def a_stranger_is_refused(victim, program, **more):
+    """Bert has the broker's address first; whoever comes sends him nothing, is
+    told so at once, and does not bind the port beside him."""
+    def body():
+        t.need(program[0])
+        fake = fake_broker(BERT, our_name())
+        try:
+            r = t.finish(run_as(victim, program, **more), 10)
+            hears_nothing(fake)
+        finally:
+            fake.kill()
+        expect(r.output.count(refusal(BERT, fake.pid, victim != 0)) == 1,
+               "nobody says whose it is", r)
+        expect(not port_is_held(), "the port is taken")
+    return body
+
+
+def the_others_broker_is_refused():
+    """It works, and is not asked."""
+    t.need(PINGPONG[0])
+    server = server_of(ANNA, PINGPONG, 18600)
+    try:
+        pid, = brokers()
+        r = t.finish(run_as(BERT, [*PINGPONG, "127.0.0.1"],
+                            ADVERB_BROKER_USER=""), HANG)
+        expect(r.status != 0, "it works", r)
+        expect(refusal(ANNA, pid) in r.output, "nobody says whose it is", r)
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+
+
+def trusted_by_name():
+    name = pwd.getpwuid(ANNA).pw_name
+    server = server_of(ANNA, PINGPONG, 18600)
+    r = t.finish(run_as(BERT, [*PINGPONG, "127.0.0.1"],
+                        ADVERB_BROKER_USER=name), HANG)
+    expect_ok(r)
+    expect_ok(t.finish(server, HANG))
+    is_told(r, ANNA)
+
+
+def nobody_is_somebody():
+    """In a user namespace that has no number for them Anna and Bert are one,
+    and neither is the user who has that number there."""
+    t.need("ibv_devinfo")
+    fake = fake_broker(BERT, our_name())
+    try:
+        p = start(ANNA, ["unshare", "-U", "--map-user=%d" % ANNA, t.adverb,
+                         "run", "--", "ibv_devinfo"])
+        r = t.finish(p, HANG)
+        if "unshare" in r.output:
+            raise system.Skip("no user namespace can be made")
+        hears_nothing(fake)
+        expect(r.status != 0 and "is of a user without a number in this user "
+               "namespace, who" in r.output, "nobody says whose it is", r)
+    finally:
+        fake.kill()
+
+
+def system_account(owner, mode, is_trusted):
+    """A broker of the user who owns /run/adverb is the system's."""
+    def body():
+        t.need("ibv_devinfo")
+        broker = start(ANNA, [os.path.join(t.build, "lib", "adverbd"),
+                              "--foreground"])
+        try:
+            wait_for_broker()
+            home = t.path("home-%d" % BERT)
+            p = subprocess.Popen(
+                ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o mode=755 "
+                 "none /run && mkdir -m %o /run/adverb && chown %d /run/adverb"
+                 " && exec setpriv --reuid %d --regid %d --clear-groups "
+                 "\"$@\"" % (mode, owner, BERT, BERT), "sh", t.adverb, "run",
+                 "--", "ibv_devinfo"],
+                env=dict(t.environment(), HOME=home, XDG_RUNTIME_DIR=home),
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                start_new_session=True)
+            r = t.finish(p, HANG)
+            expect((r.status == 0) == is_trusted, "status %d" % r.status, r)
+            expect((refusal(ANNA, broker.pid) in r.output) != is_trusted,
+                   "not what is to be said", r)
+            is_told(r, None)
+        finally:
+            broker.kill()
+            broker.wait()
+    return body
+
+
+OPENS = """
+#include <infiniband/verbs.h>
+#include <stdio.h>
+int main(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	setvbuf(stdout, NULL, _IONBF, 0);
+	printf("%s\\n", ibv_open_device(list[0]) ? "opened" : "refused");
+	getchar();
+}
+"""
+
+
+def privileged_program():
+    """Set-user-ID root, as anybody may start it, with libraries that the
+    loader finds by itself."""
+    t.need("gcc")
+    source, program = t.path("opens.c"), t.path("opens")
+    with open(source, "w") as f:
+        f.write(OPENS)
+    lib = os.path.join(t.build, "lib")
+    subprocess.run(["gcc", "-o", program, source, lib + "/libibverbs.so.1",
+                    "-Wl,-rpath," + lib], check=True)
+    os.chmod(program, 0o4755)
+    return ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
+            "--clear-groups", program]
+
+
+def run_privileged(**more):
+    return subprocess.Popen(
+        privileged_program(), env=dict(t.environment(), **more),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, start_new_session=True)
+
+
+def the_privileged_starts_none():
+    """Its caller could kill what it started, and all would trust it."""
+    p = run_privileged()
+    try:
+        said = p.stdout.readline().decode() + p.stdout.readline().decode()
+        expect(not brokers(), "it has started a broker")
+        expect("this program starts none, since it has rights that its caller "
+               "has not" in said and "opened\n" in said, "it says: " + said)
+    finally:
+        p.communicate(b"\n")
+
+
+def the_privileged_trusts_no_variable():
+    fake = fake_broker(BERT, our_name())
+    try:
+        p = run_privileged(ADVERB_BROKER_USER=str(BERT))
+        said = p.communicate(b"\n")[0].decode()
+        hears_nothing(fake)
+        expect(refusal(BERT, fake.pid, False) in said and "refused\n" in said,
+               "it says: " + said)
+    finally:
+        fake.kill()
+
+
+def a_stranger_takes_the_name():
     """Bert takes the broker's address when Anna's has died: her program comes
-    to him, but not with the sockets of all of hers."""
+    to him, says nothing, and goes on."""
     server = server_of(ANNA, PINGPONG, 18600)
     try:
         name = broker_name()
@@ -271,11 +462,10 @@ def the_safe_stays_with_its_user():
             os.kill(pid, signal.SIGKILL)
         while broker_name():
             time.sleep(0.001)
-        fake = start(BERT, [system.PYTHON, "-c", FAKE, name])
-        expect(fake.stdout.readline() == b"bound\n", "the name is taken")
+        fake = fake_broker(BERT, name)
         os.killpg(server.pid, signal.SIGCONT)
-        r = t.finish(fake, HANG)
-        expect("kind 1 safe 0" in r.output, "it is shown", r)
+        hears_nothing(fake)
+        expect(server.poll() is None, "it has ended")
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.communicate()
@@ -409,6 +599,25 @@ if not t.options.list:
     os.chmod(t.tmp, 0o755)
 for words, test in (
         ("the second user is told whose broker it is", two_users),
+        ("another user's broker is refused", the_others_broker_is_refused),
+        ("a name says whose broker is trusted", trusted_by_name),
+        ("another user's broker hears nothing",
+         a_stranger_is_refused(ANNA, ["ibv_devinfo"])),
+        ("another user's broker hears nothing of rdma_cm",
+         a_stranger_is_refused(ANNA, ["rping", "-s", "-C", "1"])),
+        ("root trusts no user's broker", a_stranger_is_refused(
+            0, ["ibv_devinfo"], ADVERB_BROKER_USER=str(BERT))),
+        ("who has no number in a user namespace is nobody",
+         nobody_is_somebody),
+        ("the system account's broker is trusted silently",
+         system_account(ANNA, 0o755, True)),
+        ("it is none if others may write in its folder",
+         system_account(ANNA, 0o775, False)),
+        ("nor is the broker of another than that",
+         system_account(BERT - 1, 0o755, False)),
+        ("a set-user-ID program starts no broker", the_privileged_starts_none),
+        ("a set-user-ID program trusts no variable",
+         the_privileged_trusts_no_variable),
         ("two users do not reach each other's memory", two_users_apart),
         ("root's broker is trusted silently", roots_broker),
         ("the death of another user's process is seen", a_death_is_seen),
@@ -418,8 +627,8 @@ for words, test in (
          the_other_user_is_waited_for),
         ("what a dead broker lent to others is named",
          a_dead_brokers_sockets),
-        ("another user is not shown the safe",
-         the_safe_stays_with_its_user),
+        ("who takes a dead broker's name hears nothing",
+         a_stranger_takes_the_name),
         ("the users have one port space", one_port_space),
         ("a port that root holds", hidden_holder)):
     t.case(words, alone(test), "many processes", words)

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "broker/trust.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <pwd.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OVERFLOW_UID 65534u /* the kernel's default */
+
+/* What the first line of a file has, or the numbers that are given. */
+static void read_numbers(const char *path, unsigned long number[3])
+{
+	FILE *f = fopen(path, "re");
+
+	if (f &&
+	    fscanf(f, "%lu %lu %lu", &number[0], &number[1], &number[2]) < 1)
+		number[0] = OVERFLOW_UID;
+	if (f)
+		fclose(f);
+}
+
+static uid_t overflow_uid(void)
+{
+	unsigned long number[3] = {OVERFLOW_UID};
+
+	read_numbers("/proc/sys/kernel/overflowuid", number);
+	return (uid_t)number[0];
+}
+
+/* Has every user of the system a number in our user namespace? */
+static bool maps_everybody(void)
+{
+	unsigned long number[3] = {0};
+
+	read_numbers("/proc/self/uid_map", number);
+	return number[2] == UINT32_MAX;
+}
+
+/* Was our network namespace made by who made our user namespace, so that none
+ * but its users, and who is mightier, can be there? */
+static bool has_own_network(void)
+{
+	struct stat ours, owners;
+	int net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	int user = net < 0 ? -1 : ioctl(net, NS_GET_USERNS);
+	bool same = user >= 0 && !fstat(user, &owners) &&
+		    !stat("/proc/self/ns/user", &ours) &&
+		    owners.st_ino == ours.st_ino &&
+		    owners.st_dev == ours.st_dev;
+
+	if (user >= 0)
+		close(user);
+	if (net >= 0)
+		close(net);
+	return same;
+}
+
+/* One of those who cannot be told from each other. */
+static bool is_nobody(uid_t user)
+{
+	return user == overflow_uid() && !maps_everybody() &&
+	       !has_own_network();
+}
+
+static bool is_writable_by_others(const struct stat *st)
+{
+	return st->st_mode & (S_IWGRP | S_IWOTH);
+}
+
+/*
+ * The owner of the folder, which root alone could give to somebody: what it
+ * lies in is root's, and nobody else can write there.
+ */
+static bool is_system_account(uid_t user)
+{
+	static const char folder[] = TRUST_FOLDER;
+	struct stat above, st;
+	bool good;
+	int fd = open("/run", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	good = fd >= 0 && !fstat(fd, &above) && above.st_uid == 0 &&
+	       !is_writable_by_others(&above) &&
+	       !fstatat(fd, folder + strlen("/run/"), &st,
+			AT_SYMLINK_NOFOLLOW) &&
+	       S_ISDIR(st.st_mode) && !is_writable_by_others(&st) &&
+	       st.st_uid == user;
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+/* By number or, as the system's databases have it, by name. */
+static bool is_told(uid_t user)
+{
+	const char *told = secure_getenv("ADVERB_BROKER_USER");
+	struct passwd entry, *found = NULL;
+	char room[4096], *end;
+	unsigned long number;
+
+	if (!told || !*told)
+		return false;
+	errno = 0;
+	number = strtoul(told, &end, 10);
+	if (told[0] >= '0' && told[0] <= '9' && !*end)
+		return !errno && number < UINT32_MAX && number == user;
+	return !getpwnam_r(told, &entry, room, sizeof(room), &found) && found &&
+	       entry.pw_uid == user;
+}
+
+bool trust_is_privileged(void)
+{
+	return getauxval(AT_SECURE);
+}
+
+enum trust trust_in(uid_t user)
+{
+	bool is_strict = trust_is_privileged() || !geteuid();
+
+	if (is_nobody(user))
+		return TRUST_NOT;
+	if (!user || is_system_account(user))
+		return TRUST_SYSTEM;
+	if (is_strict)
+		return TRUST_NOT;
+	if (user == geteuid())
+		return TRUST_OWN;
+	return is_told(user) ? TRUST_TOLD : TRUST_NOT;
+}
+
+enum trust trust_peer(int socket, uid_t *user, pid_t *pid)
+{
+	struct ucred who;
+	socklen_t length = sizeof(who);
+
+	*user = (uid_t)-1;
+	*pid = 0;
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) ||
+	    length != sizeof(who))
+		return TRUST_NOT;
+	*user = who.uid;
+	*pid = who.pid;
+	return trust_in(who.uid);
+}
+
+void trust_refusal(uid_t user, pid_t pid, char *text, size_t size)
+{
+	char process[32] = "", owner[80], told[64] = "";
+	bool is_strange = is_nobody(user);
+
+	if (pid > 0)
+		snprintf(process, sizeof(process), " (process %d)", (int)pid);
+	snprintf(owner, sizeof(owner), "user %u's", (unsigned)user);
+	if (is_strange)
+		snprintf(owner, sizeof(owner),
+			 "of a user without a number in this user namespace");
+	if (geteuid() && !trust_is_privileged() && !is_strange)
+		snprintf(told, sizeof(told),
+			 ", or trust that user: ADVERB_BROKER_USER=%u",
+			 (unsigned)user);
+	snprintf(text, size,
+		 "the broker adverbd%s of this network namespace is %s, "
+		 "who could read and change what this program sends, receives "
+		 "and registers, so it is sent nothing: have root run the "
+		 "system's broker (man adverbd), or use a network namespace "
+		 "of your own: adverb run --private -- PROGRAM%s",
+		 process, owner, told);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which users' brokers are trusted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "broker/trust.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define VARIABLE "ADVERB_BROKER_USER"
+
+/* Neither root nor this one. */
+static uid_t somebody(void)
+{
+	return geteuid() == 1 ? 2 : 1;
+}
+
+static void one_trusts_oneself_and_root(void **state)
+{
+	unsetenv(VARIABLE);
+	assert_int_equal(trust_in(geteuid()),
+			 geteuid() ? TRUST_OWN : TRUST_SYSTEM);
+	assert_int_equal(trust_in(0), TRUST_SYSTEM);
+	assert_int_equal(trust_in(somebody()), TRUST_NOT);
+	assert_int_equal(trust_in((uid_t)-1), TRUST_NOT);
+}
+
+static void a_variable_names_another_but_for_root(void **state)
+{
+	static const char *const vain[] = {
+		"",    "any", "*",	    "-1",
+		"1x",  "1 ",  "4294967295", "99999999999999999999",
+		" 1 ", "+1",  "0x1",
+	};
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", (unsigned)somebody());
+	setenv(VARIABLE, number, 1);
+	assert_int_equal(trust_in(somebody()),
+			 geteuid() ? TRUST_TOLD : TRUST_NOT);
+	assert_int_equal(trust_in(somebody() + 2), TRUST_NOT);
+	for (size_t i = 0; i < sizeof(vain) / sizeof(vain[0]); i++) {
+		setenv(VARIABLE, vain[i], 1);
+		assert_int_equal(trust_in(somebody()), TRUST_NOT);
+		assert_int_equal(trust_in((uid_t)-1), TRUST_NOT);
+	}
+	unsetenv(VARIABLE);
+}
+
+static void who_is_refused_is_named_with_what_to_do(void **state)
+{
+	char text[640];
+
+	trust_refusal(12, 34, text, sizeof(text));
+	assert_non_null(strstr(text, "(process 34)"));
+	assert_non_null(strstr(text, "user 12's"));
+	assert_non_null(strstr(text, "adverb run --private"));
+	assert_true(!strstr(text, VARIABLE "=12") == !geteuid());
+	trust_refusal(12, 0, text, sizeof(text));
+	assert_null(strstr(text, "process "));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_trusts_oneself_and_root),
+		cmocka_unit_test(a_variable_names_another_but_for_root),
+		cmocka_unit_test(who_is_refused_is_named_with_what_to_do),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
