@@ -3,6 +3,7 @@
 #include "broker/client.h"
 
 #include "broker/holder.h"
+#include "broker/lent.h"
 #include "broker/other.h"
 #include "broker/page.h"
 #include "broker/process.h"
@@ -274,12 +275,23 @@ void client_tree(struct client *c, int folder_fd)
 	show_tree(c);
 }
 
+/* Is the class ours, or the first, and what comes with it of the right kind? */
+static bool is_sensible(const struct client *c, const struct proto *m,
+			const int fds[PROTO_FDS])
+{
+	if (fds[2] >= 0 && !lent_is_safe(fds[2]))
+		return false;
+	if (c->class)
+		return m->value == c->class;
+	return m->value && m->value <= STEER_CLASS_MAX && fds[0] >= 0 &&
+	       lent_is_receiver(fds[0], c->unix_fd);
+}
+
 /* False: it is no welcome that makes sense. */
 static bool take_welcome(struct client *c, const struct proto *m,
 			 int fds[PROTO_FDS])
 {
-	if (c->class ? m->value != c->class
-		     : !m->value || m->value > STEER_CLASS_MAX || fds[0] < 0)
+	if (!is_sensible(c, m, fds))
 		return false;
 	if (!c->class) {
 		c->class = m->value;
@@ -322,7 +334,8 @@ static bool take_arena(const struct proto *m, int fds[PROTO_FDS],
 				     .arena_at = m->arena,
 				     .kick_fd = fds[4]};
 	if (m->about > PROTO_ARENA_GONE ||
-	    (m->about == PROTO_ARENA_HERE && (!m->arena.pid || fds[4] < 0)))
+	    (m->about == PROTO_ARENA_HERE &&
+	     (!m->arena.pid || fds[4] < 0 || !lent_is_kick(fds[4]))))
 		news->arena = CLIENT_ARENA_NONE;
 	if (news->arena == CLIENT_ARENA_HERE)
 		fds[4] = -1;

@@ -65,8 +65,10 @@ void *page_map(int fd, int protection)
 {
 	struct stat s;
 	void *page;
+	int seals = fcntl(fd, F_GET_SEALS);
 
-	if (fstat(fd, &s) || s.st_size != PAGE_BYTES)
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &s) ||
+	    s.st_size != PAGE_BYTES)
 		return NULL;
 	page = mmap(NULL, PAGE_BYTES, protection, MAP_SHARED, fd, 0);
 	return page == MAP_FAILED ? NULL : page;

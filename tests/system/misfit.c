@@ -13,16 +13,20 @@
  *	slow	  serves after three seconds' sleep
  *	version	  is of another version
  *	crash	  serves, and ends once a client has come
+ *	socket	  lends a socket of another port
+ *	colour	  refuses, with control characters
  */
 #include "broker/proto.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define SLOW_S 3
+#define SLOW_S	   3
+#define OTHER_PORT 4792
 
 static void note_run(const char *self)
 {
@@ -74,6 +78,55 @@ static void serve_badly(void)
 		close(fd);
 }
 
+static int udp_socket(uint16_t port)
+{
+	struct sockaddr_in6 a = {.sin6_family = AF_INET6,
+				 .sin6_port = htons(port)};
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)))
+		abort();
+	return fd;
+}
+
+static void answer_hello(const char *name, int fd, const struct proto *hello)
+{
+	struct proto m = {.magic = PROTO_MAGIC,
+			  .version = PROTO_VERSION,
+			  .kind = PROTO_WELCOME,
+			  .serial = hello->serial,
+			  .value = 1,
+			  .brings = PROTO_FD_SOCKET};
+	int lent = udp_socket(OTHER_PORT);
+
+	if (!strcmp(name, "colour")) {
+		m.kind = PROTO_REFUSED;
+		m.value = EUSERS;
+		m.brings = 0;
+		strcpy(m.why, "\033[31mred\007");
+	}
+	if (proto_send(fd, &m, &lent))
+		abort();
+	close(lent);
+}
+
+/* One after the other; each asks who we are, or says hello. */
+static void lend(const char *name)
+{
+	introduce(PROTO_VERSION, PROTO_WHO_IS, 0);
+	/* the program's, whose end is waited for */
+	close(STDOUT_FILENO);
+	for (;;) {
+		struct proto m = {0};
+		int fd = accept(0, NULL, NULL);
+
+		while (recv(fd, &m, sizeof(m), 0) == sizeof(m))
+			if (m.kind == PROTO_HELLO)
+				answer_hello(name, fd, &m);
+		close(fd);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *slash = strrchr(argv[0], '/');
@@ -96,5 +149,7 @@ int main(int argc, char **argv)
 		introduce(PROTO_VERSION + 86, PROTO_REFUSED, EPROTONOSUPPORT);
 	if (!strcmp(name, "crash"))
 		serve_badly();
+	if (!strcmp(name, "socket") || !strcmp(name, "colour"))
+		lend(name);
 	return 1;
 }

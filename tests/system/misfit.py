@@ -321,6 +321,26 @@ def crashes():
 case("adverbd ends again and again", crashes)
 
 
+def senseless(name, want):
+    """What it says and lends is looked at before it is used."""
+    def body():
+        t.need("ibv_devinfo")
+        path = adverbd_called(name)
+        try:
+            r = t.run([t.adverb, "run", "--", "ibv_devinfo"],
+                      ADVERB_BROKER=path)
+        finally:
+            end_all(name)
+        expect(sentences(r.output.splitlines()) == ["adverb: " + want],
+               "not: " + want, r)
+    return body
+
+
+case("adverbd lends a socket of another port", senseless(
+    "socket", "the broker adverbd gives a senseless answer"))
+case("adverbd refuses in colours", senseless("colour", "?[31mred?"))
+
+
 def connections():
     """librdmacm finds no broker that can be run, before libibverbs looks."""
     t.need("rping")
