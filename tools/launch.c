@@ -34,7 +34,9 @@ const char launch_help[] =
 	"  --strict         the specification's timing: a peer that is alive "
 	"but\n"
 	"                   stopped is given up like a dead one\n"
-	"  --device LIST    the interfaces that become devices (eth0,lo)\n";
+	"  --device LIST    the interfaces that become devices (eth0,lo)\n"
+	"  --private        in a network namespace of its own, where only "
+	"loopback is\n";
 
 int launch_beside(const char *name, char *path)
 {
@@ -144,6 +146,9 @@ bool launch_option(struct launch *l, int option, const char *value)
 		return true;
 	case LAUNCH_OPT_DEVICE:
 		launch_set(l, "ADVERB_DEVICES", value);
+		return true;
+	case LAUNCH_OPT_PRIVATE:
+		l->private = true;
 		return true;
 	default:
 		return false;

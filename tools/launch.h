@@ -23,6 +23,7 @@ struct launch {
 	int env_count;
 	bool shim;    /* preload libadverb-shim.so; launch_check may refuse */
 	bool insists; /* --shim: say so if there is nothing to see by it */
+	bool private; /* in a network namespace of its own: private.h */
 	bool preload; /* DT_RPATH: preload our libraries, see launch_check */
 	struct binary_facts facts; /* of the program or its interpreter */
 	char origin[PATH_MAX];	   /* the folder that one is in */
@@ -37,6 +38,7 @@ enum {
 	LAUNCH_OPT_NO_EXPLAIN,
 	LAUNCH_OPT_STRICT,
 	LAUNCH_OPT_DEVICE,
+	LAUNCH_OPT_PRIVATE,
 	LAUNCH_OPT_LAST,
 };
 
@@ -47,6 +49,7 @@ enum {
 		{"explain", no_argument, NULL, LAUNCH_OPT_EXPLAIN},            \
 		{"no-explain", no_argument, NULL, LAUNCH_OPT_NO_EXPLAIN},      \
 		{"strict", no_argument, NULL, LAUNCH_OPT_STRICT},              \
+		{"private", no_argument, NULL, LAUNCH_OPT_PRIVATE},            \
 	{                                                                      \
 		"device", required_argument, NULL, LAUNCH_OPT_DEVICE           \
 	}

@@ -3,6 +3,7 @@
 
 #include "launch.h"
 #include "listen.h"
+#include "private.h"
 #include "side.h"
 #include "tool.h"
 #include "usage.h"
@@ -470,6 +471,8 @@ int pair_main(int argc, char **argv)
 				"ib_write_bw`.\n");
 		return 2;
 	}
+	if (p.server_env.private && private_enter())
+		return 126;
 	status = plan(&p, argv + optind);
 	if (status)
 		return status;

@@ -2,6 +2,7 @@
 #include "run.h"
 
 #include "launch.h"
+#include "private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,5 +68,7 @@ int run_main(int argc, char **argv)
 	status = launch_check(&l, argv[optind]);
 	if (status)
 		return status;
+	if (l.private && private_enter())
+		return 126;
 	return launch_exec(&l, argv + optind);
 }
