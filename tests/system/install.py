@@ -37,9 +37,7 @@ class Root:
             self.add(program, "/usr/bin/" + name)
             for library in libraries(program):
                 if vendors or not VENDORS.search(library):
-                    self.add(library, library
-                             if library.startswith(("/lib", "/usr"))
-                             else "/usr/lib/" + os.path.basename(library))
+                    self.add_library(library)
         self.text("etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n")
         self.text("etc/ld.so.conf.d/x.conf", "/lib/x86_64-linux-gnu\n"
                   "/usr/lib/x86_64-linux-gnu\n")
@@ -54,6 +52,10 @@ class Root:
     def add(self, path, to):
         os.makedirs(os.path.dirname(self.at(to)), exist_ok=True)
         shutil.copy(path, self.at(to))
+
+    def add_library(self, path):
+        self.add(path, path if path.startswith(("/lib", "/usr"))
+                 else "/usr/lib/" + os.path.basename(path))
 
     def text(self, path, text):
         os.makedirs(os.path.dirname(self.at(path)), exist_ok=True)
@@ -167,7 +169,7 @@ def only_what_the_system_lacks():
                         ignore=shutil.ignore_patterns("*.p"))
         os.mkdir(built + "/tools")
         for library in libraries(suite.adverb):
-            root.add(library)
+            root.add_library(library)
         shutil.copy(suite.adverb, built + "/tools")
         run = ["/opt/build/tools/adverb", "run", "--"]
         r = root.inside(*run, shell, "-c", "echo $LD_LIBRARY_PATH")
