@@ -11,6 +11,7 @@
 #include "shim.h"
 
 #include <stddef.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -62,16 +63,22 @@ static int change_memlock(const struct rlimit *wish, struct rlimit *was)
 	return 0;
 }
 
+/* A set-user-ID program has the kernel's own. */
+static bool is_ours(int what)
+{
+	return what == RLIMIT_MEMLOCK && !getauxval(AT_SECURE);
+}
+
 SHIM int getrlimit(__rlimit_resource_t what, struct rlimit *limit)
 {
-	if (what == RLIMIT_MEMLOCK)
+	if (is_ours((int)what))
 		return change_memlock(NULL, limit);
 	return SHIM_FIND(getrlimit) ? next_getrlimit(what, limit) : -1;
 }
 
 SHIM int setrlimit(__rlimit_resource_t what, const struct rlimit *limit)
 {
-	if (what == RLIMIT_MEMLOCK)
+	if (is_ours((int)what))
 		return change_memlock(limit, NULL);
 	return SHIM_FIND(setrlimit) ? next_setrlimit(what, limit) : -1;
 }
@@ -79,7 +86,7 @@ SHIM int setrlimit(__rlimit_resource_t what, const struct rlimit *limit)
 SHIM int prlimit(pid_t pid, enum __rlimit_resource what,
 		 const struct rlimit *limit, struct rlimit *was)
 {
-	if (what == RLIMIT_MEMLOCK && (pid == 0 || pid == getpid()))
+	if (is_ours((int)what) && (pid == 0 || pid == getpid()))
 		return change_memlock(limit, was);
 	return SHIM_FIND(prlimit) ? next_prlimit(pid, what, limit, was) : -1;
 }

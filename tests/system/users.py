@@ -558,12 +558,17 @@ def set_user_id():
 
 LOOK = """
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 int main(void)
 {
-	printf("%d %d\\n", access("/sys/class/infiniband/mine", F_OK),
-	       socket(AF_NETLINK, SOCK_RAW, 20) >= 0);
+	struct rlimit locked;
+
+	getrlimit(RLIMIT_MEMLOCK, &locked);
+	printf("%d %d %d\\n", access("/sys/class/infiniband/mine", F_OK),
+	       socket(AF_NETLINK, SOCK_RAW, 20) >= 0,
+	       locked.rlim_cur == RLIM_INFINITY);
 }
 """
 
@@ -582,12 +587,13 @@ def shows_no_privileged_program():
     subprocess.run(["gcc", "-o", program, source, "-Wl,--no-as-needed",
                     libraries + "/libadverb-shim.so",
                     "-Wl,-rpath," + libraries], check=True)
-    for mode, wanted in ((0o755, "0 1\n"), (0o4755, "-1 0\n")):
+    for mode, wanted in ((0o755, "0 1 1\n"), (0o4755, "-1 0 0\n")):
         os.chmod(program, mode)
         done = subprocess.run(
             ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
-             "--clear-groups", program], capture_output=True, text=True,
-            check=False, env=dict(os.environ, ADVERB_SYSFS=tree))
+             "--clear-groups", "prlimit", "--memlock=65536", program],
+            capture_output=True, text=True, check=False,
+            env=dict(os.environ, ADVERB_SYSFS=tree))
         expect(done.stdout == wanted, "mode %o: %s" % (
             mode, done.stdout + done.stderr))
 
