@@ -444,8 +444,9 @@ int image_clear(struct image *im)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < im->count; i++)
-		if (!image_is_taken(im, im->entries[i].path))
-			err |= remove_file(im, im->entries[i].path);
+	/* what names a library was put after it */
+	for (size_t i = im->count; i > 0; i--)
+		if (!image_is_taken(im, im->entries[i - 1].path))
+			err |= remove_file(im, im->entries[i - 1].path);
 	return err | remove_file(im, im->list);
 }

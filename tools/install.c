@@ -39,6 +39,8 @@ static const char vendor_conf_head[] =
 	"/usr/lib64\n"
 	"/lib\n"
 	"/usr/lib\n";
+/* ld.so(8): what every program of the system loads first */
+static const char preload_path[] = "etc/ld.so.preload";
 static const char main_conf_path[] = "etc/ld.so.conf";
 static const char main_conf_text[] = "include /etc/ld.so.conf.d/*.conf\n";
 
@@ -48,6 +50,11 @@ static const char *const libraries[] = {
 	LOADER_SHIM,	   "adverbd",
 };
 
+/* The shim by the loader's words for the processor; see lib/preload. */
+static const char *const platforms[] = {"x86_64", "haswell", "xeon_phi",
+					"i686"};
+
+/* Beside this program, in a build tree or installed. */
 static const struct {
 	const char *built, *installed, *to;
 } programs[] = {
@@ -72,6 +79,12 @@ struct plan {
 	} files[IMAGE_MAX];
 	size_t count;
 	char vendor_conf[2048];
+	char preload[256]; /* the shim's name for ld.so.preload; "": none */
+};
+
+struct wish {
+	bool dry;
+	bool shim; /* into ld.so.preload */
 };
 
 static int plan_add(struct plan *p, const char *from, const char *to)
@@ -122,6 +135,30 @@ static int plan_vendors(struct plan *p, const char *libdir)
 	return err;
 }
 
+/* One that was built where nothing is linked for 32 bits has none of these. */
+static int plan_platforms(struct plan *p, const char *libdir)
+{
+	int err = 0;
+	bool all = true;
+
+	for (size_t i = 0; !err && i < COUNT(platforms); i++) {
+		char from[PATH_MAX + 80], to[IMAGE_PATH];
+
+		snprintf(from, sizeof(from), "%s/preload/%s/" LOADER_SHIM,
+			 libdir, platforms[i]);
+		snprintf(to, sizeof(to), LIB "/preload/%s/" LOADER_SHIM,
+			 platforms[i]);
+		if (access(from, R_OK))
+			all = false;
+		else
+			err = plan_add(p, from, to);
+	}
+	snprintf(p->preload, sizeof(p->preload),
+		 all ? "/" LIB "/preload/$PLATFORM/" LOADER_SHIM "\n"
+		     : "/" LIB "/" LOADER_SHIM "\n");
+	return err;
+}
+
 static int plan_libraries(struct plan *p, const char *libdir)
 {
 	char path[PATH_MAX + 64], to[IMAGE_PATH];
@@ -132,15 +169,17 @@ static int plan_libraries(struct plan *p, const char *libdir)
 		snprintf(to, sizeof(to), LIB "/%s", libraries[i]);
 		err = plan_add(p, path, to);
 	}
-	return err || plan_vendors(p, libdir);
+	return err || plan_vendors(p, libdir) || plan_platforms(p, libdir);
 }
 
-static int plan_files(struct plan *p)
+static int plan_files(struct plan *p, bool shim)
 {
 	char path[PATH_MAX + 64], to[IMAGE_PATH];
 	struct launch l;
 	int err = launch_init(&l) || plan_libraries(p, l.libdir);
 
+	if (!shim)
+		p->preload[0] = '\0';
 	for (size_t i = 0; !err && i < COUNT(programs); i++)
 		err = beside(programs[i].built, programs[i].installed, path) ||
 		      plan_add(p, path, programs[i].to);
@@ -216,6 +255,8 @@ static int for_texts(struct image *im, const struct plan *p, bool main_conf,
 		err = what(im, p->vendor_conf, vendor_conf_path);
 	if (!err && main_conf)
 		err = what(im, main_conf_text, main_conf_path);
+	if (!err && p->preload[0])
+		err = what(im, p->preload, preload_path);
 	return err;
 }
 
@@ -257,12 +298,32 @@ static bool is_free(const struct image *im, const struct plan *p)
 	bool taken = image_is_taken(im, conf_path);
 
 	taken |= image_is_taken(im, vendor_conf_path);
+	if (p->preload[0] && image_is_taken(im, preload_path)) {
+		taken = true;
+		fprintf(stderr,
+			"adverb: add this line to it by hand, or leave out "
+			"--shim: %s",
+			p->preload);
+	}
 	for (size_t i = 0; i < p->count; i++)
 		taken |= image_is_taken(im, p->files[i].to);
 	return !taken;
 }
 
-static int install(struct image *im)
+static void say_done(const struct image *im, const struct plan *p)
+{
+	const char *is = im->dry ? "would be" : "is";
+
+	printf("adverb %s in %s: RDMA programs there find its libraries "
+	       "first.  To undo: adverb uninstall %s\n",
+	       is, im->root, im->root);
+	if (p->preload[0])
+		printf("Its shim %s in every program there, by "
+		       "/etc/ld.so.preload.\n",
+		       is);
+}
+
+static int install(struct image *im, const struct wish *wish)
 {
 	static struct plan p;
 	const char *why = unfit(im);
@@ -271,7 +332,7 @@ static int install(struct image *im)
 		fprintf(stderr, "adverb: not into %s: %s.\n", im->root, why);
 		return 1;
 	}
-	if (plan_files(&p))
+	if (plan_files(&p, wish->shim))
 		return 1;
 	if (!is_free(im, &p)) {
 		fprintf(stderr, "adverb: nothing was installed.\n");
@@ -279,13 +340,24 @@ static int install(struct image *im)
 	}
 	if (put_all(im, &p) || refresh_cache(im))
 		return 1;
-	printf("adverb %s in %s: RDMA programs there find its libraries "
-	       "first.  To undo: adverb uninstall %s\n",
-	       im->dry ? "would be" : "is", im->root, im->root);
+	say_done(im, &p);
 	return 0;
 }
 
-static int uninstall(struct image *im)
+/* A line of ld.so.preload whose file is gone makes every program complain. */
+static bool is_named_by_others(const struct image *im)
+{
+	if (image_is_ours(im, preload_path) ||
+	    !image_contains(im, preload_path, "/" LIB "/"))
+		return false;
+	fprintf(stderr,
+		"adverb: /%s in %s names the shim, and not by `adverb install` "
+		"alone: take that line out first.\n",
+		preload_path, im->root);
+	return true;
+}
+
+static int uninstall(struct image *im, const struct wish *wish)
 {
 	if (im->count == 0) {
 		fprintf(stderr,
@@ -294,13 +366,15 @@ static int uninstall(struct image *im)
 			im->root);
 		return 1;
 	}
+	if (is_named_by_others(im))
+		return 1;
 	return image_clear(im) || refresh_cache(im) ? 1 : 0;
 }
 
 static void help(FILE *out)
 {
 	fprintf(out,
-		"usage: adverb install [--dry-run] DIR|/\n"
+		"usage: adverb install [--dry-run] [--shim] DIR|/\n"
 		"       adverb uninstall [--dry-run] DIR|/\n"
 		"\n"
 		"Puts this adverb into a system: / or the root of an unpacked "
@@ -312,47 +386,54 @@ static void help(FILE *out)
 		"what was put is listed in /" LIB "/installed.\n"
 		"\n"
 		"  --dry-run        say what would be done, do nothing\n"
+		"  --shim           show every program there "
+		"/sys/class/infiniband, by\n"
+		"                   /etc/ld.so.preload; the man page tells the "
+		"dangers\n"
 		"  -h, --help       this text\n"
 		"\n"
 		"More: man adverb-install\n");
 }
 
-static int both(int argc, char **argv, int (*what)(struct image *im))
+static int both(int argc, char **argv, const char *shorts,
+		int (*what)(struct image *im, const struct wish *wish))
 {
 	static const struct option options[] = {
 		{"dry-run", no_argument, NULL, 'n'},
+		{"shim", no_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
+	struct wish wish = {.dry = false};
 	struct image im;
-	bool dry = false;
 	int c, status;
 
-	while ((c = getopt_long(argc, argv, "hn", options, NULL)) != -1) {
-		if (c != 'n') {
+	while ((c = getopt_long(argc, argv, shorts, options, NULL)) != -1) {
+		if (!strchr(shorts, c) || c == 'h') {
 			help(c == 'h' ? stdout : stderr);
 			return c == 'h' ? 0 : 2;
 		}
-		dry = true;
+		wish.dry |= c == 'n';
+		wish.shim |= c == 's';
 	}
 	if (optind + 1 != argc || !*argv[optind]) {
 		help(stderr);
 		return 2;
 	}
 	umask(022); /* what we put is for all users, ldconfig's cache too */
-	if (image_open(&im, argv[optind], list_path, dry))
+	if (image_open(&im, argv[optind], list_path, wish.dry))
 		return 1;
-	status = what(&im);
+	status = what(&im, &wish);
 	image_close(&im);
 	return status;
 }
 
 int install_main(int argc, char **argv)
 {
-	return both(argc, argv, install);
+	return both(argc, argv, "hns", install);
 }
 
 int install_undo_main(int argc, char **argv)
 {
-	return both(argc, argv, uninstall);
+	return both(argc, argv, "hn", uninstall);
 }

@@ -181,6 +181,45 @@ def only_what_the_system_lacks():
         expect("Version" in r.output, "it does not start", r)
 
 
+def the_shim_is_in_every_program():
+    namespaces()
+    root = Root("ibv_devinfo", "ls", "env", vendors=True)
+    before = root.files()
+    root.adverb("install", "--shim")
+    look = [shutil.which("env"), "-i", "ADVERB_RUNTIME=/tmp",
+            shutil.which("ls"), "/sys/class/infiniband"]
+    r = root.inside(shutil.which("ibv_devinfo"), ADVERB_RUNTIME="/tmp")
+    expect(r.status == 0, "no device", r)
+    r = root.inside(*look)
+    expect(r.status == 0 and r.output == "adv0\n", "no adv0", r)
+    root.adverb("install")
+    expect(not os.path.exists(root.at("etc/ld.so.preload")), "it stayed")
+    root.adverb("install", "--shim")
+    root.adverb("uninstall")
+    left = {path for path in root.files() if not path.startswith("tmp/")}
+    expect(left == before, "left: %s" % (left ^ before))
+
+
+def others_preloads_stay():
+    """A line of ld.so.preload without its file harms every program."""
+    root = Root()
+    path = root.at("etc/ld.so.preload")
+    root.text("etc/ld.so.preload", "/lib/others.so\n")
+    said = root.adverb("install", "--shim", status=1)
+    expect("somebody else's" in said and "by hand" in said and
+           not os.path.exists(root.at(LIB)), said)
+    root.adverb("install")
+    line = re.search(r"--shim: (/\S+)", said)[1]
+    with open(path, "a", encoding="utf-8") as f:
+        f.write(line + "\n")
+    said = root.adverb("uninstall", status=1)
+    expect("take that line out first" in said and
+           os.path.exists(root.at(LIB + "/installed")), said)
+    root.text("etc/ld.so.preload", "/lib/others.so\n")
+    root.adverb("uninstall")
+    expect(os.path.exists(path), "others' file is gone")
+
+
 def it_leaves_as_it_came():
     root = Root()
     before = root.files()
@@ -335,6 +374,9 @@ for where, is_named in (("/usr/lib/x86_64-linux-gnu", True),
                    vendors_libraries(where, is_named, after))
 suite.case("adverb run stands in for what the system lacks",
            only_what_the_system_lacks)
+suite.case("--shim shows every program the tree",
+           the_shim_is_in_every_program)
+suite.case("what others preload stays", others_preloads_stay)
 suite.case("uninstall leaves what was before", it_leaves_as_it_came)
 suite.case("files of others are not overwritten", others_files_stay)
 suite.case("changed files are not removed", changed_files_stay)
