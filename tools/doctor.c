@@ -2,6 +2,7 @@
 #include "doctor.h"
 
 #include "launch.h"
+#include "ldcache.h"
 #include "loader.h"
 
 #include "host/host.h"
@@ -150,6 +151,57 @@ static void runtime_folder(void)
 			   tree);
 }
 
+/* Does what the loader loads first into every program name the shim? */
+static bool is_preloaded(void)
+{
+	FILE *f = fopen("/etc/ld.so.preload", "re");
+	char line[PATH_MAX];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = line[0] != '#' && strstr(line, LOADER_SHIM);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Is the libibverbs that the loader's cache has first one with our broker? */
+static bool is_installed(char path[PATH_MAX])
+{
+	char broker[PATH_MAX + 16];
+	char *slash;
+
+	if (!ldcache_read(LDCACHE_FILE, "libibverbs.so.1", path))
+		return false;
+	slash = strrchr(path, '/');
+	*slash = '\0';
+	snprintf(broker, sizeof(broker), "%s/adverbd", path);
+	return access(broker, X_OK) == 0;
+}
+
+/* What `adverb run` gives by variables, which not every starter passes on. */
+static void other_programs(void)
+{
+	char path[PATH_MAX];
+
+	if (!is_installed(path))
+		doctor_say(DOCTOR_OK, "other programs",
+			   "none finds adverb but by adverb run: what sudo -E, "
+			   "ssh, systemd-run or mpirun on another host start "
+			   "does not, as they drop its variables; put `adverb "
+			   "run --` behind them, or use adverb install");
+	else if (!is_preloaded())
+		doctor_say(DOCTOR_OK, "other programs",
+			   "all find %s without adverb run; UCX and MPI, which "
+			   "look in /sys, do after `adverb install --shim`",
+			   path);
+	else
+		doctor_say(DOCTOR_OK, "other programs",
+			   "all find %s and see /sys/class/infiniband without "
+			   "adverb run",
+			   path);
+}
+
 /* Our own library, reached as a program would reach it. */
 struct verbs {
 	struct ibv_device **(*get_device_list)(int *);
@@ -280,6 +332,7 @@ int doctor_main(int argc, char **argv)
 	sandbox();
 	kernel_rdma();
 	runtime_folder();
+	other_programs();
 	devices();
 	return said_no ? 1 : 0;
 }

@@ -181,6 +181,12 @@ def only_what_the_system_lacks():
         expect("Version" in r.output, "it does not start", r)
 
 
+def expects_of_doctor(root, what):
+    r = root.inside("/usr/local/bin/adverb", "doctor")
+    expect("other programs: all find /%s " % LIB in r.output and
+           what in r.output, "doctor does not say: " + what, r)
+
+
 def the_shim_is_in_every_program():
     namespaces()
     root = Root("ibv_devinfo", "ls", "env", vendors=True)
@@ -192,7 +198,9 @@ def the_shim_is_in_every_program():
     expect(r.status == 0, "no device", r)
     r = root.inside(*look)
     expect(r.status == 0 and r.output == "adv0\n", "no adv0", r)
+    expects_of_doctor(root, "see /sys/class/infiniband without adverb run")
     root.adverb("install")
+    expects_of_doctor(root, "do after `adverb install --shim`")
     expect(not os.path.exists(root.at("etc/ld.so.preload")), "it stayed")
     root.adverb("install", "--shim")
     root.adverb("uninstall")
