@@ -135,7 +135,7 @@ static struct cmmsg message(const struct conv *c, enum conv_input input)
 	struct cmmsg m = {.local_id = 99, .remote_id = c->local_id};
 
 	if (input <= IN_SIDR_REP)
-		m.kind = (enum cmmsg_kind)(CMMSG_REQ + input);
+		m.kind = (enum cmmsg_kind)((int)CMMSG_REQ + (int)input);
 	return m;
 }
 
