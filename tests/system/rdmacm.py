@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import time
@@ -409,14 +410,23 @@ def refusals():
            "rping")
 
 
+def connect_once():
+    """A pair with a server of its own: that of rping -P mixes up requests that
+    come together.  A later rping waits at its end for its thread: if that has
+    gone to take an event which rdma_destroy_id then removes, as the kernel
+    does, it waits for ever.  One in a few hundred does, so not with that."""
+    t.need("rping")
+    with open(shutil.which("rping"), "rb") as f:
+        if b"Failed to signal CM thread" not in f.read():
+            return t.pair_argv(["rping", "-C", "1", "-V"])
+    return t.pair_argv(["ucmatose"])
+
+
 def many(count, at_once):
-    """rping pairs.  Each has a server of its own: that of rping -P mixes up
-    requests that come together."""
     def begin():
-        return t.start(t.pair_argv(["rping", "-C", "1", "-V"]))
+        return t.start(connect_once())
 
     def body():
-        t.need("rping")
         running, failed, begun = [], None, 0
         while begun < count or running:
             while begun < count and len(running) < at_once:
@@ -426,21 +436,20 @@ def many(count, at_once):
             if r.status and not failed:
                 failed = r
         expect(not failed, "a pair fails", failed)
-    t.case("%d rping connects, %d at once" % (count, at_once), body,
+    t.case("%d connects, %d at once" % (count, at_once), body,
            "rdma_cm", "rping")
 
 
 def throttled(count, at_once):
     """The same where processors are scarce: each has 30 ms of 100."""
     def body():
-        t.need("rping")
+        argv = connect_once()
         neighbours = [system.spin(36000) for _ in range(2)]
         running, begun = [], 0
         try:
             while begun < count or running:
                 while begun < count and len(running) < at_once:
-                    running.append(t.start(t.pair_argv(["rping", "-C", "1",
-                                                        "-V"])))
+                    running.append(t.start(argv))
                     begun += 1
                 time.sleep(0.03)
                 system.pause(running, 0.07)
@@ -454,7 +463,7 @@ def throttled(count, at_once):
             for p in running:
                 os.killpg(p.pid, signal.SIGKILL)
                 p.communicate()
-    t.case("%d rping connects, %d at once, each stopped for 70 %% of the time, "
+    t.case("%d connects, %d at once, each stopped for 70 %% of the time, "
            "beside two busy neighbours" % (count, at_once), body, "rdma_cm",
            "rping")
 
