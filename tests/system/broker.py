@@ -394,6 +394,8 @@ name = "ibv_rc_pingpong where nothing steers datagrams"
 t.case(name, lacks("bpf"), "many processes", name)
 name = "ibv_rc_pingpong where there is no IPv6"
 t.case(name, lacks("ipv6"), "many processes", name)
-name = "ibv_rc_pingpong where mincore is refused"
-t.case(name, lacks("mincore"), "many processes", name)
+name = "ibv_rc_pingpong where nobody says what is mapped"
+t.case(name, lacks("msync"), "many processes", name)
+name = "ibv_rc_pingpong as a service of systemd, by @system-service"
+t.case(name, lacks("debug"), "many processes", name)
 t.end()

@@ -10,7 +10,8 @@
  *	vm	no writing through the kernel, to whomever
  *	memfd	no memory that is a file
  *	rcvbuf	no receive buffer but the default
- *	mincore	nobody says which pages are there
+ *	msync	nobody says which pages are there
+ *	debug	what systemd's @system-service leaves out kills the process
  *	signalfd	signals come to handlers alone
  */
 #include <errno.h>
@@ -39,6 +40,9 @@
 /* Whatever its arguments. */
 #define REFUSE(call, e)                                                        \
 	LOAD(offsetof(struct seccomp_data, nr)), UNLESS(call, 1), FAIL(e), ALLOW
+
+#define DIE(call)                                                              \
+	UNLESS(call, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
 
 static struct sock_filter no_ipv6[] = {
 	LOAD(offsetof(struct seccomp_data, nr)),
@@ -97,7 +101,18 @@ static struct sock_filter no_rcvbuf[] = {
 	ALLOW,
 };
 
-static struct sock_filter no_mincore[] = {REFUSE(SYS_mincore, EPERM)};
+static struct sock_filter no_msync[] = {REFUSE(SYS_msync, EPERM)};
+
+/* Of the many calls that it leaves out, those that a library may make. */
+static struct sock_filter no_debug[] = {
+	LOAD(offsetof(struct seccomp_data, nr)),
+	DIE(SYS_bpf),
+	DIE(SYS_mincore),
+	DIE(SYS_perf_event_open),
+	DIE(SYS_pidfd_getfd),
+	DIE(SYS_ptrace),
+	ALLOW,
+};
 
 static struct sock_filter no_signalfd[] = {REFUSE(SYS_signalfd4, EPERM)};
 
@@ -112,7 +127,8 @@ static const struct {
 	{"vm", {sizeof(no_vm) / sizeof(no_vm[0]), no_vm}},
 	{"memfd", {sizeof(no_memfd) / sizeof(no_memfd[0]), no_memfd}},
 	{"rcvbuf", {sizeof(no_rcvbuf) / sizeof(no_rcvbuf[0]), no_rcvbuf}},
-	{"mincore", {sizeof(no_mincore) / sizeof(no_mincore[0]), no_mincore}},
+	{"msync", {sizeof(no_msync) / sizeof(no_msync[0]), no_msync}},
+	{"debug", {sizeof(no_debug) / sizeof(no_debug[0]), no_debug}},
 	{"signalfd",
 	 {sizeof(no_signalfd) / sizeof(no_signalfd[0]), no_signalfd}},
 };
