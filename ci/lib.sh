@@ -71,6 +71,21 @@ step() {
 	fi
 }
 
+# As step, but 77 is that there can be no bare machine here.
+on_bare() { # NAME COMMAND...
+	local name=$1 log status
+	shift
+	log=$LOG/${name//[^A-Za-z0-9._-]/_}.log
+	"$@" >"$log" 2>&1 </dev/null
+	status=$?
+	case $status in
+	0)	ok "$name" ;;
+	77)	skip "$name: $(sed -n 's/^skipped: //p' "$log")" ;;
+	*)	fail "$name: exit status $status; see ${log#"$ROOT"/}"
+		tail -n "${TAIL:-30}" "$log" | sed 's/^/    /' ;;
+	esac
+}
+
 # As step, but a success is nothing to count.
 need() {
 	step "$@" >"$LOG/need.$$" || { cat "$LOG/need.$$"; finish; }
