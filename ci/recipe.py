@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""ci/recipe.py KIND FILE [NAME]: what a recipe says, as a shell script.
+
+    block FILE NAME   the block behind <!-- recipe: NAME --> of a document
+    names FILE        the names of its blocks
+    held FILE NAME OF fails if a line of the block is not, in its order, in OF
+    image FILE        COPY, ADD and RUN of a Containerfile, in /, of the folder
+                      where it is run
+    github FILE       the `run:` of a workflow's jobs
+    gitlab FILE       the `script:` of its jobs
+    pod FILE          all containers of a pod at once, as root of a bare root:
+                      each with the user and the rights that it states, PID and
+                      mount namespaces of its own, all with one /dev/shm of 64 MiB
+    unit FILE         ExecStart of a unit of systemd with the user, the variables
+                      and the limits that it states, as root of a bare root
+
+A key that this does not know is an error, so that no line goes untried.
+"""
+
+import re
+import shlex
+import sys
+
+# What has no meaning where no engine runs.
+GITHUB = {"name", "on", "jobs", True}
+GITHUB_JOB = {"runs-on", "container", "steps"}
+POD = {"restartPolicy", "securityContext", "containers"}
+POD_LIMITS = {"runAsNonRoot": True, "seccompProfile": {
+    "type": "RuntimeDefault"}}
+RESTRICTED = {"allowPrivilegeEscalation": False,
+              "readOnlyRootFilesystem": True,
+              "capabilities": {"drop": ["ALL"]}}
+# Of a unit: what systemd alone can do.
+UNIT = re.compile(r"Type|Restart(Sec)?|(Private|Protect|Restrict)\w+|"
+                  r"LockPersonality|MemoryDenyWriteExecute|SystemCall\w+")
+RIGHTS = {"CapabilityBoundingSet": "", "NoNewPrivileges": "yes"}
+LETTERS = {"LimitNOFILE": "n", "LimitMEMLOCK": "l"}
+LIMIT = "ulimit -%s %s || ulimit -%s hard # if this machine has not so much"
+DAEMON = """
+mkdir -p /run/%(name)s && chown %(user)d:%(user)d /run/%(name)s
+(umask %(UMask)s && cd /
+%(limits)s
+exec setpriv --reuid=%(user)d --regid=%(user)d --clear-groups \\
+	--inh-caps=-all --bounding-set=-all --no-new-privs \\
+	env -i PATH=/usr/bin %(variables)s %(ExecStart)s) &
+"""
+CONTAINER = """
+unshare --pid --mount --uts --fork --kill-child sh -ec '
+	mount -t proc proc /proc
+	mount -o remount,bind,ro /
+	exec "$@"' sh setpriv --reuid=%d --regid=%d --clear-groups \\
+	--inh-caps=-all --bounding-set=-all --no-new-privs env HOME=/ %s &
+all="$all $!"
+"""
+
+
+def end(why):
+    sys.exit("ci/recipe.py: " + why)
+
+
+def load(path):
+    import yaml  # what reads a document does without
+    with open(path, encoding="utf-8") as f:
+        return yaml.safe_load(f)
+
+
+def only(what, given, known):
+    strange = set(given) - set(known)
+    if strange:
+        end("%s has %s, which is not tried" % (
+            what, ", ".join(sorted(map(str, strange)))))
+
+
+def blocks(path):
+    """{name: text} of a document."""
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    found = re.findall(r"^<!-- recipe: (\S+) -->\n+```\w*\n(.*?)^```$", text,
+                       re.M | re.S)
+    if len(found) != text.count("<!-- recipe:"):
+        end("%s: a recipe without a block" % path)
+    if len(dict(found)) != len(found):
+        end("%s: two recipes of one name" % path)
+    return dict(found)
+
+
+def held(path, name, whole):
+    with open(whole, encoding="utf-8") as f:
+        lines = iter(f.read().splitlines())
+    for line in blocks(path)[name].splitlines():
+        if line not in lines:
+            end("%s: %s has it not, or not there: %s" % (name, whole, line))
+
+
+def image(path):
+    with open(path, encoding="utf-8") as f:
+        text = f.read().replace("\\\n", " ")
+    lines = [line for line in text.splitlines()
+             if line.strip() and not line.startswith("#")]
+    if not lines[0].startswith("FROM "):
+        end("%s: it begins with no FROM" % path)
+    for line in lines[1:]:
+        word, rest = line.split(None, 1)
+        if word == "RUN":
+            yield "(cd / && %s)" % rest
+            continue
+        source, to = rest.rsplit(None, 1)
+        yield "mkdir -p %s" % to
+        if word == "COPY":
+            yield "cp %s %s" % (source, to)
+        elif word == "ADD":
+            yield 'for f in %s; do tar -C %s -xf "$f"; done' % (source, to)
+        else:
+            end("%s: %s is not tried" % (path, word))
+
+
+def github(path):
+    flow = load(path)
+    only(path, flow, GITHUB)
+    for name, job in flow["jobs"].items():
+        only(name, job, GITHUB_JOB)
+        for step in job["steps"]:
+            if step.get("uses", "").startswith("actions/checkout@"):
+                continue
+            only("a step of " + name, step, {"run"})
+            yield step["run"]
+
+
+def gitlab(path):
+    for name, job in load(path).items():
+        only(name, job, {"image", "script"})
+        yield from job["script"]
+
+
+def pod(path):
+    top = load(path)
+    only(path, top, {"apiVersion", "kind", "metadata", "spec"})
+    spec = top["spec"]
+    only("spec", spec, POD)
+    limits = dict(spec["securityContext"])
+    user, group = limits.pop("runAsUser"), limits.pop("runAsGroup")
+    if limits != POD_LIMITS or user == 0:
+        end("the pod's securityContext is not the one that is tried")
+    yield "mount -t tmpfs -o mode=1777,size=64m shm /dev/shm\nall="
+    for container in spec["containers"]:
+        only("a container", container,
+             {"name", "image", "args", "securityContext"})
+        if container["securityContext"] != RESTRICTED:
+            end("%s's securityContext is not the one that is tried" %
+                container["name"])
+        yield CONTAINER % (user, group, shlex.join(container["args"]))
+    yield 'status=0\nfor one in $all; do wait "$one" || status=1; done'
+    yield "exit $status"
+
+
+def unit(path):
+    name = re.sub(r".*/|\.service$", "", path)
+    with open(path, encoding="utf-8") as f:
+        service = f.read().split("[Service]\n")[1].split("[Install]")[0]
+    given = dict(re.findall(r"^(\w+)=(.*)$", service, re.M))
+    limits = [LIMIT % (LETTERS[key], given.pop(key).replace(
+        "infinity", "unlimited"), LETTERS[key]) for key in list(given)
+              if key.startswith("Limit")]
+    given = {key: value.replace("%t", "/run").replace("%p", name)
+             for key, value in given.items() if not UNIT.fullmatch(key)}
+    only(path, given, {"ExecStart", "UMask", "Environment", "DynamicUser",
+                       "RuntimeDirectory", *RIGHTS})
+    if any(given[key] != value for key, value in RIGHTS.items()):
+        end("%s has rights that are not tried" % path)
+    yield DAEMON % {"name": name, "limits": "\n".join(limits), **given,
+                    "user": 61184 if "DynamicUser" in given else 0,
+                    "variables": given.get("Environment", "")}
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    kind, path = sys.argv[1:3]
+    if kind == "names":
+        print("\n".join(blocks(path)))
+    elif kind == "block":
+        found = blocks(path)
+        if sys.argv[3] not in found:
+            end("%s has no recipe %s" % (path, sys.argv[3]))
+        print(found[sys.argv[3]], end="")
+    elif kind == "held":
+        held(path, *sys.argv[3:])
+    elif kind in ("image", "github", "gitlab", "pod", "unit"):
+        print("\n".join(globals()[kind](path)))
+    else:
+        sys.exit(__doc__)
+
+
+main()
