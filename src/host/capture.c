@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,17 +27,97 @@ static const uint32_t preamble[] = {
 	32,	    1,	0,	    0x00010009, 9,	    0,		32,
 };
 
+static bool is_link(const char *name)
+{
+	struct stat s;
+
+	return !lstat(name, &s) && S_ISLNK(s.st_mode) &&
+	       (s.st_uid == geteuid() || s.st_uid == 0);
+}
+
+/*
+ * A regular file can be read, too, to see what it is; a pipe must not be, or
+ * its reader would never see its end, and is waited for only if it is ours.  A
+ * link, as /dev/stdout is one, is followed if it is root's or ours, to what is
+ * there.  A descriptor or -1.
+ */
+static int open_named(const char *name)
+{
+	const int always = O_APPEND | O_CLOEXEC | O_NOCTTY;
+	struct stat s;
+	bool follows = is_link(name);
+	bool exists = !(follows ? stat(name, &s) : lstat(name, &s));
+
+	if (exists && S_ISFIFO(s.st_mode) && s.st_uid == geteuid())
+		return open(name, always | O_WRONLY);
+	if (exists && !S_ISREG(s.st_mode))
+		return open(name, always | O_WRONLY | O_NONBLOCK |
+					  (follows ? 0 : O_NOFOLLOW));
+	if (follows)
+		return open(name, always | O_RDWR);
+	return open(name, always | O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+}
+
+/* What must not get our frames: another user's file, one that has another name
+ * somewhere, and one that is no capture. */
+static const char *why_not(int fd)
+{
+	uint32_t first = preamble[0];
+	struct stat s;
+
+	if (fstat(fd, &s))
+		return strerror(errno);
+	if (S_ISCHR(s.st_mode))
+		return NULL;
+	if (!S_ISREG(s.st_mode) && !S_ISFIFO(s.st_mode))
+		return "it is neither a file nor a pipe";
+	if (s.st_uid != geteuid())
+		return "it is another user's file";
+	if (S_ISFIFO(s.st_mode) || !s.st_size)
+		return NULL;
+	if (s.st_nlink > 1)
+		return "it is a file of several names (hard links)";
+	if (pread(fd, &first, sizeof first, 0) != sizeof first ||
+	    first != preamble[0])
+		return "it holds something else than a capture";
+	return NULL;
+}
+
+/* -1, and why is set. */
+static int open_capture(const char *name, const char **why)
+{
+	int fd = open_named(name), flags;
+
+	if (fd < 0) {
+		*why = errno == ELOOP ? "it is another user's link"
+				      : strerror(errno);
+		return -1;
+	}
+	*why = why_not(fd);
+	flags = fcntl(fd, F_GETFL);
+	if (!*why && !(flags & O_NONBLOCK))
+		return fd;
+	if (!*why && !fcntl(fd, F_SETFL, flags & ~O_NONBLOCK))
+		return fd;
+	close(fd);
+	return -1;
+}
+
 void capture_open(void)
 {
-	const char *name = getenv("ADVERB_PCAP");
+	const char *name = secure_getenv("ADVERB_PCAP"), *why;
 
 	if (!name || !*name || file >= 0)
 		return;
 	/* Two processes may share the file; appended sections are legal. */
-	file = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-	if (file < 0 ||
-	    write(file, preamble, sizeof preamble) != sizeof preamble)
-		host_say(0xca97, "cannot write frames to %s: %m", name);
+	file = open_capture(name, &why);
+	if (file >= 0 &&
+	    write(file, preamble, sizeof preamble) != sizeof preamble) {
+		why = strerror(errno);
+		capture_close();
+	}
+	if (file < 0)
+		host_say(0xca97, "cannot write frames to %s: %s", name, why);
 }
 
 void capture_close(void)

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/capture.h"
@@ -251,6 +252,80 @@ static void the_program_is_told_that_a_capture_ends(void **state)
 	assert_false(capture_is_open());
 }
 
+/* Nothing is added to what is there, and somebody is told why. */
+static void expect_refused(const char *name, off_t bytes)
+{
+	struct stat s;
+
+	capture_close();
+	setenv("ADVERB_PCAP", name, 1);
+	capture_open();
+	assert_false(capture_is_open());
+	if (!stat(name, &s) && S_ISREG(s.st_mode))
+		assert_int_equal(s.st_size, bytes);
+}
+
+static void what_is_no_capture_of_ours_gets_no_frames(void **state)
+{
+	char other[sizeof path + 8];
+	int fd;
+
+	setenv("ADVERB_EXPLAIN", "0", 1);
+	snprintf(other, sizeof other, "%s.other", path);
+	fd = open(other, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_int_equal(write(fd, "a text", 6), 6);
+	close(fd);
+	expect_refused(other, 6);
+	assert_int_equal(unlink(other), 0);
+	/* a capture, that is found by another name as well */
+	assert_int_equal(link(path, other), 0);
+	expect_refused(other, PREAMBLE);
+	assert_int_equal(unlink(other), 0);
+	expect_refused("/tmp", 0);
+	if (!geteuid() && !symlink(path, other)) {
+		assert_int_equal(lchown(other, 1, 1), 0);
+		expect_refused(other, PREAMBLE);
+		assert_int_equal(unlink(other), 0);
+		assert_int_equal(chown(path, 1, 1), 0);
+		expect_refused(path, PREAMBLE);
+	}
+	unsetenv("ADVERB_EXPLAIN");
+}
+
+static void a_capture_is_for_its_user_alone(void **state)
+{
+	struct stat s;
+
+	capture_close();
+	assert_int_equal(unlink(path), 0);
+	umask(0);
+	capture_open();
+	umask(022);
+	assert_true(capture_is_open());
+	assert_int_equal(stat(path, &s), 0);
+	assert_int_equal(s.st_mode & 07777, 0600);
+}
+
+/* As it is used with Wireshark: it ends when the program ends. */
+static void a_pipe_of_ours_has_the_frames(void **state)
+{
+	char pipe[sizeof path + 8];
+	int fd;
+
+	snprintf(pipe, sizeof pipe, "%s.pipe", path);
+	assert_int_equal(mkfifo(pipe, 0600), 0);
+	fd = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	capture_close();
+	setenv("ADVERB_PCAP", pipe, 1);
+	capture_open();
+	assert_true(capture_is_open());
+	assert_int_equal(read(fd, seen, sizeof seen), PREAMBLE);
+	capture_close();
+	assert_int_equal(read(fd, seen, sizeof seen), 0);
+	close(fd);
+	assert_int_equal(unlink(pipe), 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -264,6 +339,9 @@ int main(void)
 		CASE(what_is_too_long_and_a_closed_file_are_nothing),
 		CASE(the_program_is_told_that_a_capture_ends),
 		CASE(a_full_disk_ends_the_capture),
+		CASE(what_is_no_capture_of_ours_gets_no_frames),
+		CASE(a_capture_is_for_its_user_alone),
+		CASE(a_pipe_of_ours_has_the_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
