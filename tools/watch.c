@@ -20,6 +20,14 @@ static bool get(int fd, aoff off, void *to, size_t bytes)
 	return off && pread(fd, to, bytes, (off_t)off) == (ssize_t)bytes;
 }
 
+/* A file of memory that cannot shrink below what is read of it. */
+static bool is_memfd(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK);
+}
+
 /* The process's arena, opened for reading; -1 if it has none or is not ours. */
 static int open_arena(int pid)
 {
@@ -39,7 +47,12 @@ static int open_arena(int pid)
 		if (n < (ssize_t)sizeof(memfd_name) - 1 ||
 		    strncmp(target, memfd_name, sizeof(memfd_name) - 1) != 0)
 			continue;
-		fd = open(path, O_RDONLY | O_CLOEXEC);
+		/* what it is may have changed since */
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (fd >= 0 && !is_memfd(fd)) {
+			close(fd);
+			fd = -1;
+		}
 	}
 	if (d)
 		closedir(d);
