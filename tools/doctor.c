@@ -119,36 +119,20 @@ static void kernel_rdma(void)
 		doctor_say(DOCTOR_OK, "kernel RDMA", "absent, and not needed");
 }
 
-/* Is it there and ours to write, or could it be made? */
-static bool can_be_made(char *path)
-{
-	char *slash;
-
-	while (access(path, W_OK)) {
-		if (errno != ENOENT)
-			return false;
-		slash = strrchr(path, '/');
-		if (!slash)
-			return access(".", W_OK) == 0;
-		slash[slash == path] = '\0';
-	}
-	return true;
-}
-
 static void runtime_folder(void)
 {
-	char tree[PATH_MAX] = "", path[PATH_MAX];
-	bool fits = tree_path(tree, sizeof(tree));
+	struct tree tree;
+	int err = tree_find(&tree);
 
-	memcpy(path, tree, sizeof(path));
-	if (fits && can_be_made(path))
+	if (!err || err == -ENOENT)
 		doctor_say(DOCTOR_OK, "runtime folder",
-			   "%s holds the sysfs tree", tree);
+			   "%s holds the sysfs tree", tree.path);
 	else
-		doctor_say(DOCTOR_SLOW, "runtime folder",
-			   "%s cannot be written: programs see no "
-			   "/sys/class/infiniband; set ADVERB_RUNTIME",
-			   tree);
+		doctor_say(
+			DOCTOR_SLOW, "runtime folder",
+			"%s: programs see no /sys/class/infiniband; set "
+			"ADVERB_RUNTIME to a folder that you alone can write",
+			tree.why);
 }
 
 /* Does what the loader loads first into every program name the shim? */

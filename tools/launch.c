@@ -363,7 +363,7 @@ static bool write_tree(void)
  */
 static void prepare_tree(const struct launch *l)
 {
-	char path[PATH_MAX] = "the runtime folder";
+	struct tree tree;
 
 	unsetenv("ADVERB_NO_TREE");
 	if (write_tree())
@@ -371,11 +371,13 @@ static void prepare_tree(const struct launch *l)
 	setenv("ADVERB_NO_TREE", "1", 1);
 	if (!l->insists)
 		return;
-	tree_path(path, sizeof(path));
+	if (tree_find(&tree) == 0)
+		snprintf(tree.why, sizeof(tree.why), "%s cannot be written",
+			 tree.path);
 	fprintf(stderr,
-		"adverb: %s cannot be written, so --shim has nothing to show; "
-		"set ADVERB_RUNTIME to a folder of yours.\n",
-		path);
+		"adverb: %s, so --shim has nothing to show; set ADVERB_RUNTIME "
+		"to a folder of yours.\n",
+		tree.why);
 }
 
 /* The exit status.  The kernel says "no such file" of what is needed to run it,

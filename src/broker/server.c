@@ -254,10 +254,18 @@ static void count_living(struct server *s)
 			tally_live(&s->tally, s->group.member[i].page_fd);
 }
 
+static bool is_own_folder(int fd)
+{
+	struct stat s;
+
+	return !fstat(fd, &s) && S_ISDIR(s.st_mode) && s.st_uid == geteuid() &&
+	       !(s.st_mode & (S_IWGRP | S_IWOTH));
+}
+
 /* Only our own user's: we can write there, and it has no other broker. */
 static void take_tree(struct server *s, const struct conn *c, int *fd)
 {
-	if (c->user != geteuid() || *fd < 0)
+	if (c->user != geteuid() || *fd < 0 || !is_own_folder(*fd))
 		return;
 	if (s->tally.tree_fd < 0)
 		sweep_others(*fd);

@@ -3,6 +3,7 @@
 #include "broker/sweep.h"
 
 #include "broker/proto.h"
+#include "util/folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,31 +19,15 @@
 #define PREFIX	   "sysfs-"
 #define OLD_PREFIX ".gone-" /* sysfs-N on its way out */
 #define MOST	   32	    /* in one go: somebody may wait for us */
-#define DEPTH	   12
 
-/* fd is taken. */
-static void empty(int fd, int depth)
+/* Of our user alone. */
+static void remove_own(int beside, const char *name)
 {
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
+	int fd = folder_open(beside, name, false);
 
-	if (!dir && fd >= 0)
-		close(fd);
-	while (dir && (e = readdir(dir))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (!unlinkat(fd, e->d_name, 0) || !depth)
-			continue;
-		empty(openat(fd, e->d_name, FOLDER), depth - 1);
-		unlinkat(fd, e->d_name, AT_REMOVEDIR);
-	}
-	if (dir)
-		closedir(dir);
-}
-
-static void remove_folder(int beside, const char *name)
-{
-	empty(openat(beside, name, FOLDER), DEPTH);
+	if (fd < 0)
+		return;
+	folder_empty(fd);
 	unlinkat(beside, name, AT_REMOVEDIR);
 }
 
@@ -87,7 +72,7 @@ static void sweep(int beside, const char *name, unsigned long long namespace)
 		 (int)getpid());
 	if (fd >= 0 && is_tree(fd) && !flock(fd, LOCK_EX | LOCK_NB) &&
 	    !is_inhabited(namespace) && !renameat(beside, name, beside, gone))
-		remove_folder(beside, gone);
+		remove_own(beside, gone);
 	if (fd >= 0)
 		close(fd);
 }
@@ -137,7 +122,7 @@ static void sweep_entry(int beside, const char *name, const char *ours)
 	char end;
 
 	if (sscanf(name, OLD_PREFIX "%llu-%d%c", &namespace, &pid, &end) == 2)
-		remove_folder(beside, name);
+		remove_own(beside, name);
 	else if (strcmp(name, ours) != 0 &&
 		 sscanf(name, PREFIX "%llu%c", &namespace, &end) == 1)
 		sweep(beside, name, namespace);

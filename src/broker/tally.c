@@ -114,10 +114,11 @@ static void write_file(int folder, const char *name, uint64_t value)
 {
 	char text[24];
 	int length = snprintf(text, sizeof(text), "%" PRIu64 "\n", value);
-	int fd = openat(folder, NEW_FILE,
-			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-			0644);
+	int fd;
 
+	unlinkat(folder, NEW_FILE, 0); /* of a broker that was killed */
+	fd = openat(folder, NEW_FILE,
+		    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0)
 		return;
 	if (write(fd, text, (size_t)length) == length)

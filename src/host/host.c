@@ -22,6 +22,7 @@
 #include "host/offload.h"
 #include "host/peer.h"
 #include "host/space_self.h"
+#include "host/sysfs.h"
 #include "host/thread.h"
 #include "host/wish.h"
 #include "util/bits.h"
@@ -106,10 +107,10 @@ static void name_links(struct hca *hca)
 static void show_tree(void)
 {
 	const struct host_device *devices;
-	const char *tree = host_sysfs();
+	int fd = host_sysfs() && host_devices(&devices) ? sysfs_devices() : -1;
 
-	if (tree && host_devices(&devices))
-		peer_tree(tree);
+	if (fd >= 0)
+		peer_tree(fd);
 }
 
 /* Everything but the socket's owner; undone in reverse. */

@@ -127,15 +127,12 @@ void peer_close(void)
 	show();
 }
 
-void peer_tree(const char *root)
+void peer_tree(int devices_fd)
 {
-	char path[PATH_MAX];
-	int fd;
-
-	snprintf(path, sizeof path, "%s/class/infiniband", root);
-	fd = has_broker ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (fd >= 0)
-		client_tree(&broker, fd);
+	if (has_broker)
+		client_tree(&broker, devices_fd);
+	else
+		close(devices_fd);
 }
 
 uint32_t peer_qpn(uint32_t random)

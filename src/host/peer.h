@@ -21,7 +21,7 @@
 int peer_socket(int arena_fd, int kick_fd, uint64_t patience_ns);
 void peer_close(void);
 /* Counter files for the tree that host_sysfs has written. */
-void peer_tree(const char *root);
+void peer_tree(int devices_fd);
 /* A QPN of this process's class from random bits. */
 uint32_t peer_qpn(uint32_t random);
 /* The class that a QPN of this namespace is of. */

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,86 +16,90 @@
 
 #include "engine/counters.h"
 #include "shim/tree.h"
+#include "util/folder.h"
 #include "util/lock.h"
 
-#define PATH_BYTES    400
+#define PATH_BYTES    300 /* below the tree's folder */
+#define SAY_NO_TREE   0x7ee
 #define TREE_VERSION  4 /* of the files' contents, part of the stamp */
 #define STAMP_BYTES   32
+#define STAMP	      ".stamp"
+#define LOCK	      ".lock"
 #define MOST_CPUS     1024
 #define CPUS_PER_WORD 32
-#define REMOVE_FDS    8
 #define TURN_NS	      5000000
 #define MOST_TURNS    200 /* a second: who holds the lock may be stopped */
 
 /* One writing of a tree; the first failure ends it. */
-struct tree {
-	const char *root;
+struct writing {
+	int fd; /* the tree's folder */
 	int err;
+	char last[PATH_BYTES]; /* the folder below it that was written last */
+	int last_fd;
 };
 
-/*
- * Says that the tree is in use, to who would remove it (broker/sweep.h), for
- * as long as this process lives: -1, or a descriptor of the folder, locked.
- */
-static int hold_fd = -1;
 static struct lock lock;
-static char root[PATH_BYTES / 2]; /* all three: under lock */
+/* All under the lock.  hold_fd says that the tree is in use, to whoever would
+ * remove it (broker/sweep.h), for as long as this process lives: -1, or a
+ * descriptor of the tree's folder, locked. */
+static int hold_fd = -1;
+static struct tree tree;
 static bool written, usable;
 
-/* mkdir -p of everything before the last '/'. */
-static void make_parents(char *path)
-{
-	for (char *p = path + 1; (p = strchr(p, '/')); p++) {
-		*p = 0;
-		mkdir(path, 0755);
-		*p = '/';
-	}
-}
-
-static void put(struct tree *t, const char *text, const char *fmt, ...)
+static void put(struct writing *w, const char *text, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The file of this name below the root gets the text and a newline. */
-static void put(struct tree *t, const char *text, const char *fmt, ...)
+/* Most files have the folder of the one before. */
+static int folder_of(struct writing *w, const char *path)
 {
-	char path[PATH_BYTES], temp[PATH_BYTES + 32];
-	size_t len = strlen(text);
-	int fd, n = snprintf(path, sizeof path, "%s/", t->root);
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+
+	if (w->last_fd >= 0 && strlen(w->last) == len &&
+	    !memcmp(w->last, path, len))
+		return w->last_fd;
+	if (w->last_fd >= 0)
+		close(w->last_fd);
+	snprintf(w->last, sizeof w->last, "%.*s", (int)len, path);
+	w->last_fd = folder_open(w->fd, w->last, true);
+	return w->last_fd;
+}
+
+/* The file of this name below the root gets the text and a newline. */
+static void put(struct writing *w, const char *text, const char *fmt, ...)
+{
+	char path[PATH_BYTES], line[PATH_BYTES];
+	const char *name;
+	int fd;
 	va_list ap;
 
-	if (t->err)
+	if (w->err)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(path + n, sizeof path - (size_t)n, fmt, ap);
+	vsnprintf(path, sizeof path, fmt, ap);
 	va_end(ap);
-	snprintf(temp, sizeof temp, "%s.%d~", path, (int)getpid());
-	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0 && errno == ENOENT) {
-		make_parents(path);
-		fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	}
-	if (fd < 0) {
-		t->err = -errno;
+	snprintf(line, sizeof line, "%s\n", text);
+	fd = folder_of(w, path);
+	name = strrchr(path, '/');
+	w->err = fd < 0 ? fd : folder_put(fd, name ? name + 1 : path, line);
+}
+
+static void drop(struct writing *w, const char *dir, const char *what,
+		 uint32_t index)
+{
+	char path[PATH_BYTES], name[16];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/%s", dir, what);
+	snprintf(name, sizeof name, "%u", index);
+	fd = folder_open(w->fd, path, false);
+	if (fd < 0)
 		return;
-	}
-	if (write(fd, text, len) != (ssize_t)len || write(fd, "\n", 1) != 1 ||
-	    rename(temp, path)) {
-		t->err = errno ? -errno : -EIO;
-		unlink(temp);
-	}
+	unlinkat(fd, name, 0);
 	close(fd);
 }
 
-static void drop(struct tree *t, const char *dir, const char *what,
-		 uint32_t index)
-{
-	char path[PATH_BYTES];
-
-	snprintf(path, sizeof path, "%s/%s/%s/%u", t->root, dir, what, index);
-	unlink(path);
-}
-
-static void put_gid(struct tree *t, const struct host_device *d, uint32_t i)
+static void put_gid(struct writing *w, const struct host_device *d, uint32_t i)
 {
 	const struct host_gid *entry = &d->port.gids[i];
 	const uint8_t *g = entry->gid;
@@ -107,23 +110,23 @@ static void put_gid(struct tree *t, const struct host_device *d, uint32_t i)
 		 "%02x%02x:%02x%02x:%02x%02x:%02x%02x",
 		 g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9],
 		 g[10], g[11], g[12], g[13], g[14], g[15]);
-	put(t, text, "class/infiniband/%s/ports/1/gids/%u", d->name, i);
+	put(w, text, "class/infiniband/%s/ports/1/gids/%u", d->name, i);
 	/* the kernel's do not open where there is no entry */
 	snprintf(dir, sizeof dir, "class/infiniband/%s/ports/1/gid_attrs",
 		 d->name);
 	if (entry->ifindex) {
-		put(t,
+		put(w,
 		    entry->type == HOST_GID_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1",
 		    "%s/types/%u", dir, i);
-		put(t, d->netdev, "%s/ndevs/%u", dir, i);
+		put(w, d->netdev, "%s/ndevs/%u", dir, i);
 		return;
 	}
-	drop(t, dir, "types", i);
-	drop(t, dir, "ndevs", i);
+	drop(w, dir, "types", i);
+	drop(w, dir, "ndevs", i);
 }
 
 /* All of the machine's, 32 to a word, as the kernel writes masks. */
-static void put_cpus(struct tree *t, const char *device)
+static void put_cpus(struct writing *w, const char *device)
 {
 	char text[MOST_CPUS / CPUS_PER_WORD * 9 + 1] = "";
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -131,18 +134,18 @@ static void put_cpus(struct tree *t, const char *device)
 
 	if (cpus < 1 || cpus > MOST_CPUS)
 		cpus = MOST_CPUS;
-	for (long w = (cpus - 1) / CPUS_PER_WORD; w >= 0; w--) {
-		long bits = cpus - w * CPUS_PER_WORD;
+	for (long i = (cpus - 1) / CPUS_PER_WORD; i >= 0; i--) {
+		long bits = cpus - i * CPUS_PER_WORD;
 		uint32_t mask =
 			bits < CPUS_PER_WORD ? (1u << bits) - 1 : UINT32_MAX;
 
 		len += (size_t)snprintf(text + len, sizeof text - len,
 					len ? ",%08" PRIx32 : "%" PRIx32, mask);
 	}
-	put(t, text, "class/infiniband/%s/device/local_cpus", device);
+	put(w, text, "class/infiniband/%s/device/local_cpus", device);
 }
 
-static void put_guids(struct tree *t, const struct host_device *d)
+static void put_guids(struct writing *w, const struct host_device *d)
 {
 	uint64_t g = d->guid;
 	char text[32];
@@ -150,11 +153,11 @@ static void put_guids(struct tree *t, const struct host_device *d)
 	snprintf(text, sizeof text, "%04x:%04x:%04x:%04x", (unsigned)(g >> 48),
 		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff,
 		 (unsigned)g & 0xffff);
-	put(t, text, "class/infiniband/%s/node_guid", d->name);
-	put(t, text, "class/infiniband/%s/sys_image_guid", d->name);
+	put(w, text, "class/infiniband/%s/node_guid", d->name);
+	put(w, text, "class/infiniband/%s/sys_image_guid", d->name);
 }
 
-static void put_fixed(struct tree *t, const struct host_device *d)
+static void put_fixed(struct writing *w, const struct host_device *d)
 {
 	static const char *const files[][2] = {
 		{"node_type", "1: CA"},
@@ -175,91 +178,108 @@ static void put_fixed(struct tree *t, const struct host_device *d)
 	};
 
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-		put(t, files[i][1], "class/infiniband/%s/%s", d->name,
+		put(w, files[i][1], "class/infiniband/%s/%s", d->name,
 		    files[i][0]);
 }
 
-static void put_node(struct tree *t, const char *device, uint32_t index)
+static void put_node(struct writing *w, const char *device, uint32_t index)
 {
-	char link[PATH_BYTES];
+	char name[20];
+	int fd;
 
-	put(t, device, "class/infiniband_verbs/uverbs%u/ibdev", index);
-	put(t, "1", "class/infiniband_verbs/uverbs%u/abi_version", index);
-	snprintf(link, sizeof link, "%s/dev/infiniband/uverbs%u", t->root,
-		 index);
-	make_parents(link);
+	put(w, device, "class/infiniband_verbs/uverbs%u/ibdev", index);
+	put(w, "1", "class/infiniband_verbs/uverbs%u/abi_version", index);
+	fd = w->err ? w->err : folder_open(w->fd, "dev/infiniband", true);
+	if (fd < 0) {
+		w->err = fd;
+		return;
+	}
+	snprintf(name, sizeof name, "uverbs%u", index);
 	/* a device file that everybody may open, which is all that is asked */
-	if (!t->err && symlink("/dev/null", link) && errno != EEXIST)
-		t->err = -errno;
+	if (symlinkat("/dev/null", fd, name) && errno != EEXIST)
+		w->err = -errno;
+	close(fd);
 }
 
 /* Those that are not there; from then on the broker writes them (tally.h). */
-static void put_counters(struct tree *t, const char *device)
+static void put_counters(struct writing *w, const char *device)
 {
 	char path[PATH_BYTES];
+	int fd;
 
-	for (uint32_t i = 0; i < COUNTERS_FILES; i++) {
+	snprintf(path, sizeof path, "class/infiniband/%s/ports/1", device);
+	fd = w->err ? w->err : folder_open(w->fd, path, true);
+	if (fd < 0) {
+		w->err = fd;
+		return;
+	}
+	for (uint32_t i = 0; i < COUNTERS_FILES && !w->err; i++) {
 		const char *name = counters_files[i].name;
 
-		snprintf(path, sizeof path, "%s/class/infiniband/%s/ports/1/%s",
-			 t->root, device, name);
-		if (access(path, F_OK))
-			put(t, "0", "class/infiniband/%s/ports/1/%s", device,
-			    name);
+		if (faccessat(fd, name, F_OK, 0))
+			put(w, "0", "%s/%s", path, name);
 	}
+	close(fd);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *ftw)
+/* What else the folder has goes, but for what is kept. */
+static void sweep(struct writing *w, const char *below,
+		  bool (*is_kept)(const char *name,
+				  const struct host_device *devices,
+				  uint32_t count),
+		  const struct host_device *devices, uint32_t count)
 {
-	return remove(path);
-}
-
-/* The interface, and not that of the device which had the name before. */
-static void put_link(struct tree *t, const struct host_device *d)
-{
-	char path[PATH_BYTES], text[16];
+	int fd = w->err ? w->err : folder_open(w->fd, below, false);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
-	DIR *dir;
 
-	snprintf(text, sizeof text, "%u", d->ifindex);
-	put(t, text, "class/infiniband/%s/device/net/%s/ifindex", d->name,
-	    d->netdev);
-	put(t, d->netdev, "class/infiniband/%s/parent", d->name);
-	snprintf(path, sizeof path, "%s/class/infiniband/%s/device/net",
-		 t->root, d->name);
-	dir = opendir(path);
-	while (dir && (e = readdir(dir))) {
-		char inside[PATH_BYTES + 256];
-
-		if (e->d_name[0] == '.' || !strcmp(e->d_name, d->netdev))
-			continue;
-		snprintf(inside, sizeof inside, "%s/%s", path, e->d_name);
-		nftw(inside, remove_one, REMOVE_FDS, FTW_DEPTH | FTW_PHYS);
-	}
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.' && !is_kept(e->d_name, devices, count))
+			folder_remove(fd, e->d_name);
 	if (dir)
 		closedir(dir);
 }
 
-static void put_device(struct tree *t, const struct host_device *d,
-		       uint32_t index)
+static bool is_interface(const char *name, const struct host_device *devices,
+			 uint32_t count)
 {
-	put_fixed(t, d);
-	put_guids(t, d);
-	put_cpus(t, d->name);
-	put_counters(t, d->name);
-	put(t, d->port.is_up ? "4: ACTIVE" : "1: DOWN",
-	    "class/infiniband/%s/ports/1/state", d->name);
-	put(t, d->port.is_up ? "5: LinkUp" : "3: Disabled",
-	    "class/infiniband/%s/ports/1/phys_state", d->name);
-	for (uint32_t i = 0; i < HOST_MAX_GIDS; i++)
-		put_gid(t, d, i);
-	put_link(t, d);
-	put_node(t, d->name, index);
+	return count && !strcmp(name, devices->netdev);
 }
 
-static bool is_kept(const char *name, const struct host_device *devices,
-		    uint32_t count)
+/* The interface, and not that of the device which had the name before. */
+static void put_link(struct writing *w, const struct host_device *d)
+{
+	char path[PATH_BYTES], text[16];
+
+	snprintf(text, sizeof text, "%u", d->ifindex);
+	put(w, text, "class/infiniband/%s/device/net/%s/ifindex", d->name,
+	    d->netdev);
+	put(w, d->netdev, "class/infiniband/%s/parent", d->name);
+	snprintf(path, sizeof path, "class/infiniband/%s/device/net", d->name);
+	sweep(w, path, is_interface, d, 1);
+}
+
+static void put_device(struct writing *w, const struct host_device *d,
+		       uint32_t index)
+{
+	put_fixed(w, d);
+	put_guids(w, d);
+	put_cpus(w, d->name);
+	put_counters(w, d->name);
+	put(w, d->port.is_up ? "4: ACTIVE" : "1: DOWN",
+	    "class/infiniband/%s/ports/1/state", d->name);
+	put(w, d->port.is_up ? "5: LinkUp" : "3: Disabled",
+	    "class/infiniband/%s/ports/1/phys_state", d->name);
+	for (uint32_t i = 0; i < HOST_MAX_GIDS; i++)
+		put_gid(w, d, i);
+	put_link(w, d);
+	put_node(w, d->name, index);
+}
+
+static bool is_device(const char *name, const struct host_device *devices,
+		      uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		char node[20];
@@ -268,27 +288,7 @@ static bool is_kept(const char *name, const struct host_device *devices,
 		if (!strcmp(name, devices[i].name) || !strcmp(name, node))
 			return true;
 	}
-	return name[0] == '.' || !strcmp(name, "abi_version");
-}
-
-/* What an earlier tree had more. */
-static void sweep(const char *top, const char *below,
-		  const struct host_device *devices, uint32_t count)
-{
-	char path[PATH_BYTES], inside[PATH_BYTES + 256];
-	struct dirent *e;
-	DIR *dir;
-
-	snprintf(path, sizeof path, "%s/%s", top, below);
-	dir = opendir(path);
-	while (dir && (e = readdir(dir))) {
-		if (is_kept(e->d_name, devices, count))
-			continue;
-		snprintf(inside, sizeof inside, "%s/%s", path, e->d_name);
-		nftw(inside, remove_one, REMOVE_FDS, FTW_DEPTH | FTW_PHYS);
-	}
-	if (dir)
-		closedir(dir);
+	return !strcmp(name, "abi_version");
 }
 
 /* One word for all that a tree says. */
@@ -303,128 +303,145 @@ static void stamp_of(const struct host_device *devices, uint32_t count,
 	snprintf(text, STAMP_BYTES, "%016" PRIx64, h);
 }
 
-static bool is_stamped(const char *top, const char *stamp)
+static bool is_stamped(int fd, const char *stamp)
 {
-	char path[PATH_BYTES], text[STAMP_BYTES];
+	char text[STAMP_BYTES];
+	int file = openat(fd, STAMP, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	ssize_t n;
-	int fd;
 
-	snprintf(path, sizeof path, "%s/.stamp", top);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (file < 0)
 		return false;
-	n = read(fd, text, sizeof text);
-	close(fd);
+	n = read(file, text, sizeof text);
+	close(file);
 	return n == (ssize_t)strlen(stamp) + 1 &&
 	       memcmp(text, stamp, strlen(stamp)) == 0;
 }
 
-/* A folder in /tmp that somebody else made is not ours to trust. */
-static bool is_ours(const char *top)
+/* A folder that somebody chose may hold what is no tree of ours, which must
+ * not be swept: the lock's file is the first that is made in one. */
+static bool is_tree(int fd)
 {
-	struct stat st;
-	char path[PATH_BYTES];
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	bool is_empty = true, has_lock = false;
+	struct dirent *e;
 
-	snprintf(path, sizeof path, "%s/class/infiniband", top);
-	return stat(path, &st) == 0 && st.st_uid == geteuid() &&
-	       stat(top, &st) == 0 && st.st_uid == geteuid();
+	if (!dir && copy >= 0)
+		close(copy);
+	while (dir && (e = readdir(dir))) {
+		has_lock |= !strcmp(e->d_name, LOCK);
+		is_empty &= !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+	}
+	if (dir)
+		closedir(dir);
+	return dir && (is_empty || has_lock);
 }
 
 /*
  * Of many that start at once one writes.  Others wait until it is done or
  * does not get on; two that write at once do no harm.  Returns what to close.
  */
-static int queue_up(const char *top, const char *stamp)
+static int queue_up(int fd, const char *stamp)
 {
 	const struct timespec turn = {0, TURN_NS};
-	char path[PATH_BYTES];
-	int fd;
+	int file = openat(fd, LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+			  0600);
 
-	snprintf(path, sizeof path, "%s/.lock", top);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	for (int i = 0; i < MOST_TURNS && fd >= 0; i++) {
-		if (!flock(fd, LOCK_EX | LOCK_NB) || is_stamped(top, stamp))
+	for (int i = 0; i < MOST_TURNS && file >= 0; i++) {
+		if (!flock(file, LOCK_EX | LOCK_NB) || is_stamped(fd, stamp))
 			break;
 		nanosleep(&turn, NULL);
 	}
-	return fd;
+	return file;
 }
 
-static int write_tree(const char *top, const char *stamp,
+static int make_folder(int fd, const char *path)
+{
+	int made = folder_open(fd, path, true);
+
+	if (made < 0)
+		return made;
+	close(made);
+	return 0;
+}
+
+static int write_tree(int fd, const char *stamp,
 		      const struct host_device *devices, uint32_t count)
 {
-	struct tree t = {.root = top};
-	char path[PATH_BYTES];
+	static const char *const swept[] = {
+		"class/infiniband", "class/infiniband_verbs", "dev/infiniband"};
+	struct writing w = {.fd = fd, .last_fd = -1};
 
-	snprintf(path, sizeof path, "%s/.stamp", top);
-	unlink(path);
-	put(&t, "6", "class/infiniband_verbs/abi_version");
+	unlinkat(fd, STAMP, 0);
+	put(&w, "6", "class/infiniband_verbs/abi_version");
+	w.err = w.err ? w.err : make_folder(fd, swept[0]);
 	for (uint32_t i = 0; i < count; i++)
-		put_device(&t, &devices[i], i);
-	sweep(top, "class/infiniband", devices, count);
-	sweep(top, "class/infiniband_verbs", devices, count);
-	sweep(top, "dev/infiniband", devices, count);
-	put(&t, stamp, ".stamp");
-	return t.err;
+		put_device(&w, &devices[i], i);
+	for (size_t i = 0; i < sizeof swept / sizeof swept[0]; i++)
+		sweep(&w, swept[i], is_device, devices, count);
+	put(&w, stamp, STAMP);
+	if (w.last_fd >= 0)
+		close(w.last_fd);
+	return w.err;
 }
 
-int sysfs_write(const char *top, const struct host_device *devices,
-		uint32_t count)
+int sysfs_write(int fd, const struct host_device *devices, uint32_t count)
 {
-	char stamp[STAMP_BYTES], path[PATH_BYTES];
-	int fd, err = 0;
+	char stamp[STAMP_BYTES];
+	int file, err = 0;
 
 	stamp_of(devices, count, stamp);
-	if (is_stamped(top, stamp) && is_ours(top))
+	if (is_stamped(fd, stamp))
 		return 0;
-	snprintf(path, sizeof path, "%s/class/infiniband/", top);
-	make_parents(path);
-	if (!is_ours(top))
-		return -EPERM;
-	fd = queue_up(top, stamp);
-	if (!is_stamped(top, stamp))
-		err = write_tree(top, stamp, devices, count);
-	if (fd >= 0)
-		close(fd);
+	if (!is_tree(fd))
+		return -ENOTEMPTY;
+	file = queue_up(fd, stamp);
+	if (!is_stamped(fd, stamp))
+		err = write_tree(fd, stamp, devices, count);
+	if (file >= 0)
+		close(file);
 	return err;
 }
 
-/* Is `fd` still what has the name? */
-static bool is_there(int fd, const char *top)
+/* Are both descriptors of one folder? */
+static bool is_same(int a, int b)
 {
-	struct stat a, b;
+	struct stat x, y;
 
-	return !fstat(fd, &a) && !stat(top, &b) && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
+	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
 }
 
-/* It may be on its way out just now: then we make another. */
-static int hold(const char *top)
+/*
+ * A descriptor of the tree's folder, locked; or -errno.  The folder may be on
+ * its way out just now, by the broker: then another has the name, or none.
+ */
+static int hold_tree(struct tree *t)
 {
 	const struct timespec turn = {0, TURN_NS};
-	char path[PATH_BYTES];
 
-	snprintf(path, sizeof path, "%s/", top);
 	for (int i = 0; i < MOST_TURNS; i++) {
+		int fd = tree_make(t), again;
 		bool is_held;
-		int fd;
 
-		make_parents(path);
-		fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)
-			return -1;
+			return fd;
 		/* where there are no locks nobody removes it either */
 		is_held = !flock(fd, LOCK_SH | LOCK_NB) || errno != EWOULDBLOCK;
-		if (is_held && is_there(fd, top))
+		again = is_held ? tree_make(t) : -EBUSY;
+		is_held = again >= 0 && is_same(fd, again);
+		if (again >= 0)
+			close(again);
+		if (is_held)
 			return fd;
 		close(fd);
 		nanosleep(&turn, NULL);
 	}
-	return -1;
+	return -EBUSY;
 }
 
 /* A copy with the ports of now; its padding is that of static memory. */
-static void write_now(void)
+static int write_now(void)
 {
 	static struct host_device now[HOST_MAX_DEVICES];
 	const struct host_device *devices;
@@ -435,23 +452,36 @@ static void write_now(void)
 		       offsetof(struct host_device, port));
 		host_port(&devices[i], &now[i].port);
 	}
-	usable = sysfs_write(root, now, count) == 0;
+	return sysfs_write(hold_fd, now, count);
 }
 
-/* Another root can have taken the name since it was free. */
-static void write_somewhere(void)
+/* Of what cannot be written anyway only programs that look are told, by the
+ * shim; here, of what somebody has put in the way. */
+static void say_no_tree(int err)
 {
-	char tried[sizeof root];
+	if (err == -ENOTEMPTY)
+		host_say(SAY_NO_TREE,
+			 "%s holds other things than a tree of adverb's, so "
+			 "nothing is written there and programs find no "
+			 "devices in /sys; give ADVERB_SYSFS a folder of its "
+			 "own",
+			 tree.path);
+	else if (err == -EPERM && tree.why[0])
+		host_say(SAY_NO_TREE,
+			 "%s: programs find no devices in /sys; set "
+			 "ADVERB_RUNTIME to a folder that you alone can write",
+			 tree.why);
+}
 
-	*tried = '\0';
-	while (!usable && tree_path(root, sizeof root) &&
-	       strcmp(tried, root) != 0) {
-		if (hold_fd >= 0)
-			close(hold_fd);
-		memcpy(tried, root, sizeof tried);
-		hold_fd = hold(root);
-		write_now();
-	}
+static void write_first(void)
+{
+	int err;
+
+	hold_fd = hold_tree(&tree);
+	err = hold_fd < 0 ? hold_fd : write_now();
+	usable = !err;
+	if (err)
+		say_no_tree(err);
 }
 
 const char *host_sysfs(void)
@@ -461,18 +491,29 @@ const char *host_sysfs(void)
 	lock_take(&lock);
 	if (!written) {
 		written = true;
-		write_somewhere();
+		write_first();
 	}
 	good = usable;
 	lock_give(&lock);
-	return good ? root : NULL;
+	return good ? tree.path : NULL;
+}
+
+int sysfs_devices(void)
+{
+	int fd = -1;
+
+	lock_take(&lock);
+	if (usable)
+		fd = folder_open(hold_fd, "class/infiniband", false);
+	lock_give(&lock);
+	return fd < 0 ? -1 : fd;
 }
 
 void sysfs_refresh(void)
 {
 	lock_take(&lock);
 	if (usable)
-		write_now();
+		usable = write_now() == 0;
 	lock_give(&lock);
 }
 

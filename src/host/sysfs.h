@@ -11,12 +11,18 @@
 
 #include "host/host.h"
 
-/* The tree of these devices at `root`; 0 or -errno.  The ports are read as
- * they are, without netif's lock. */
-int sysfs_write(const char *root, const struct host_device *devices,
-		uint32_t count);
+/*
+ * The tree of these devices in the folder fd, which is empty or has a tree; 0
+ * or -errno, -ENOTEMPTY for one that holds something else.  All is reached from
+ * the descriptor (util/folder.h).  The ports are read as they are, without
+ * netif's lock.
+ */
+int sysfs_write(int fd, const struct host_device *devices, uint32_t count);
 /* The process's devices have changed: write theirs again, if it ever was. */
 void sysfs_refresh(void);
+/* The folder class/infiniband of the process's tree, which the caller closes;
+ * or -1. */
+int sysfs_devices(void);
 /* In a forked child: who held the lock is not here. */
 void sysfs_forked(void);
 

@@ -92,12 +92,13 @@ static bool read_device(const char *tree, uint32_t index, struct device *d)
 
 uint32_t device_read(struct device out[DEVICE_MOST])
 {
-	char tree[PATH_MAX];
+	struct tree tree;
 	uint32_t count = 0;
 
-	if (!tree_path(tree, sizeof(tree)))
+	if (tree_find(&tree))
 		return 0;
-	while (count < DEVICE_MOST && read_device(tree, count, &out[count]))
+	while (count < DEVICE_MOST &&
+	       read_device(tree.path, count, &out[count]))
 		count++;
 	return count;
 }

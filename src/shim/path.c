@@ -11,6 +11,10 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+/* Shown where there is no tree: by its own name somebody else could make it
+ * before the program opens it. */
+#define NOWHERE "/proc/self/adverb"
+
 /* Each kernel prefix and what follows <tree> instead. */
 static const struct {
 	const char *kernel, *tree;
@@ -95,23 +99,22 @@ static bool replace_head(struct path *room, size_t len, const char *tree,
 }
 
 /* adverb run could not write the tree: tells the program that looks for it. */
-static void tell_nothing(const char *tree)
+static void tell_nothing(const char *why)
 {
 	static bool told;
 	const char *is_known = getenv("ADVERB_NO_TREE");
 	const char *wish = getenv("ADVERB_EXPLAIN");
-	char line[PATH_MAX + 160];
+	char line[sizeof(((struct tree *)0)->why) + 160];
 	int n;
 
 	if (told || !is_known || *is_known != '1' ||
-	    (wish && strcmp(wish, "0") == 0) || access(tree, F_OK) == 0)
+	    (wish && strcmp(wish, "0") == 0))
 		return;
 	told = true;
 	n = snprintf(line, sizeof(line),
 		     "adverb: %s looks for devices in /sys or /dev and finds "
-		     "none: %s cannot be written; set ADVERB_RUNTIME to a "
-		     "folder of yours\n",
-		     program_invocation_short_name, tree);
+		     "none: %s; set ADVERB_RUNTIME to a folder of yours\n",
+		     program_invocation_short_name, why);
 	if (n < (int)sizeof(line))
 		heard_write(line, (size_t)n);
 }
@@ -119,20 +122,20 @@ static void tell_nothing(const char *tree)
 /* @path is absolute.  NULL: it is not ours. */
 static const char *turn(const char *path, struct path *room)
 {
-	int i, saved = errno;
-	struct path tree;
-	bool turned = false;
+	int i, err, saved = errno;
+	struct tree tree;
+	bool turned;
 
 	if (!straighten(path, room))
 		return NULL;
 	i = root_of(room->text);
 	if (i == ROOT_COUNT)
 		return room->text; /* ".." led out of it again */
-	if (tree_path(tree.text, sizeof(tree.text))) {
-		tell_nothing(tree.text);
-		turned = replace_head(room, strlen(roots[i].kernel), tree.text,
-				      roots[i].tree);
-	}
+	err = tree_find(&tree);
+	if (err)
+		tell_nothing(tree.why);
+	turned = replace_head(room, strlen(roots[i].kernel),
+			      err ? NOWHERE : tree.path, roots[i].tree);
 	errno = saved;
 	return turned ? room->text : NULL;
 }

@@ -2,74 +2,41 @@
 /*
  * Where the synthesised tree lies: the one rule that host, which writes it,
  * and the shim, which shows it, must agree on.  Network namespaces differ in
- * their interfaces, so each has a tree.  Allocates nothing.
+ * their interfaces, so each has a tree, sysfs-N in the user's runtime folder.
  *
- * In /tmp, and in /dev/shm where that cannot be written, anybody may have a
- * folder, and who is root of a user namespace has the number of every other
- * root: it is the first of a few names that nobody else has.
+ * Anybody may have a folder in /tmp, and who is root of a user namespace has
+ * the number of every other root: the runtime folder is the first of a few
+ * names that nobody else has, made for its user alone (0700).  The way to the
+ * tree is walked from / by descriptors.  Each folder on it is root's or the
+ * caller's and written by nobody else, unless it is sticky; a link counts only
+ * as part of what the environment or the system named, and only if root or the
+ * caller made it.  So nobody else can put another thing in the place of one
+ * that was looked at, and what lies below the descriptor is the caller's own.
+ *
+ * In a program that has more rights than its caller (AT_SECURE) there is no
+ * tree.  Allocates nothing, takes no lock, and keeps no descriptor but the one
+ * that it returns; errno may change.
  */
 #ifndef SHIM_TREE_H
 #define SHIM_TREE_H
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define TREE_NAMES 16
+#define TREE_NAMES 16  /* of the runtime folder */
+#define TREE_PATH  200 /* bytes, with the terminating NUL */
 
-/* Nobody's yet, or the caller's own. */
-static inline bool tree_is_free(const char *folder)
-{
-	struct stat s;
+struct tree {
+	char path[TREE_PATH];	   /* the tree's folder, there or not */
+	char why[TREE_PATH + 128]; /* that it cannot be used, or is not there */
+};
 
-	if (lstat(folder, &s))
-		return true;
-	return S_ISDIR(s.st_mode) && s.st_uid == geteuid() &&
-	       access(folder, W_OK) == 0;
-}
-
-/* The caller's own folder below; its length, or what it would be. */
-static inline int tree_own(const char *below, char *text, size_t size)
-{
-	unsigned user = (unsigned)geteuid();
-	int n = snprintf(text, size, "%s/adverb-%u", below, user);
-
-	for (int i = 1; i < TREE_NAMES && n < (int)size && !tree_is_free(text);
-	     i++)
-		n = snprintf(text, size, "%s/adverb-%u-%d", below, user, i);
-	return n;
-}
-
-/* Where everybody may write, if there is no folder of the user's own. */
-static inline const char *tree_common(void)
-{
-	return access("/tmp", W_OK) ? "/dev/shm" : "/tmp";
-}
-
-/* False if it does not fit. */
-static inline bool tree_path(char *text, size_t size)
-{
-	const char *tree = secure_getenv("ADVERB_SYSFS");
-	const char *runtime = secure_getenv("ADVERB_RUNTIME");
-	const char *user = secure_getenv("XDG_RUNTIME_DIR");
-	struct stat ns = {0};
-	bool has_own = user && *user && access(user, W_OK) == 0;
-	int n;
-
-	if (tree && *tree)
-		return snprintf(text, size, "%s", tree) < (int)size;
-	stat("/proc/self/ns/net", &ns);
-	if (runtime && *runtime)
-		n = snprintf(text, size, "%s", runtime);
-	else
-		n = tree_own(has_own ? user : tree_common(), text, size);
-	if (n < (int)size)
-		n += snprintf(text + n, size - (size_t)n, "/sysfs-%ju",
-			      (uintmax_t)ns.st_ino);
-	return n < (int)size;
-}
+/*
+ * 0: it is there.  -ENOENT: it is not, and could be made.  Other -errno: it
+ * cannot be used, and why says why; -EPERM if that is another user's doing.
+ */
+int tree_find(struct tree *t);
+/* Makes what is missing.  A descriptor of the tree's folder, open for reading,
+ * which the caller closes; or -errno as above. */
+int tree_make(struct tree *t);
 
 #endif

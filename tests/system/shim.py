@@ -201,7 +201,8 @@ def nothing_to_show():
 
 def a_folder():
     fresh = tempfile.mkdtemp(dir=t.runtime)
-    os.chmod(fresh, 0o777)
+    if system.is_root():
+        os.chown(fresh, system.NOBODY, system.NOBODY)
     return fresh
 
 

@@ -44,14 +44,26 @@ static const char *ours(void)
 	return name;
 }
 
+/* A tree of this name in the runtime folder. */
+static int write_tree(const char *name)
+{
+	int fd, err;
+
+	if (mkdir(at(name), 0755))
+		return -1;
+	fd = open(at(name), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = sysfs_write(fd, &device, 1);
+	close(fd);
+	return err;
+}
+
 static int set_up(void **state)
 {
 	strcpy(runtime, "/tmp/adverb-sweep-XXXXXX");
 	strcpy(device.name, "adv0");
 	strcpy(device.netdev, "eth0");
 	device.ifindex = 2;
-	return mkdtemp(runtime) && !sysfs_write(at(ours()), &device, 1) ? 0
-									: -1;
+	return mkdtemp(runtime) && !write_tree(ours()) ? 0 : -1;
 }
 
 static int tear_down(void **state)
@@ -94,7 +106,7 @@ static uint32_t count(void)
 
 static void a_tree_that_nobody_holds_goes(void **state)
 {
-	assert_int_equal(sysfs_write(at(NOBODYS), &device, 1), 0);
+	assert_int_equal(write_tree(NOBODYS), 0);
 	others();
 	assert_false(is_there(NOBODYS));
 	assert_true(is_there(ours()));
@@ -160,8 +172,8 @@ static void what_only_has_such_a_name_stays(void **state)
 	others();
 	assert_int_equal(count(), 4);
 	/* and beside a tree whose place somebody chose nothing is touched */
-	assert_int_equal(sysfs_write(at("chosen"), &device, 1), 0);
-	assert_int_equal(sysfs_write(at(NOBODYS), &device, 1), 0);
+	assert_int_equal(write_tree("chosen"), 0);
+	assert_int_equal(write_tree(NOBODYS), 0);
 	chosen = open_tree("chosen");
 	sweep_others(chosen);
 	sweep_own(chosen);

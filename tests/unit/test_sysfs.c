@@ -47,12 +47,24 @@ static int tear_down(void **state)
 	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+static int write_tree(uint32_t count)
+{
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+
+	assert_true(fd >= 0);
+	err = sysfs_write(fd, devices, count);
+	close(fd);
+	return err;
+}
+
 static const char *at(const char *name)
 {
-	static char path[256];
+	static char path[2][256];
+	static int turn;
 
-	snprintf(path, sizeof path, "%s/%s", root, name);
-	return path;
+	turn = !turn;
+	snprintf(path[turn], sizeof path[turn], "%s/%s", root, name);
+	return path[turn];
 }
 
 static void expect_file(const char *name, const char *want)
@@ -90,7 +102,7 @@ static void the_tree_says_what_programs_ask(void **state)
 {
 	struct stat st;
 
-	assert_int_equal(sysfs_write(root, devices, 2), 0);
+	assert_int_equal(write_tree(2), 0);
 	expect_file("class/infiniband_verbs/abi_version", "6");
 	expect_file("class/infiniband_verbs/uverbs1/ibdev", "adv1");
 	expect_file("class/infiniband/adv0/node_type", "1: CA");
@@ -120,7 +132,7 @@ static void the_mask_of_cpus_has_a_bit_for_each(void **state)
 	char text[1024] = "";
 	int fd;
 
-	assert_int_equal(sysfs_write(root, devices, 1), 0);
+	assert_int_equal(write_tree(1), 0);
 	fd = open(at("class/infiniband/adv0/device/local_cpus"), O_RDONLY);
 	assert_true(read(fd, text, sizeof text - 1) > 0);
 	close(fd);
@@ -135,9 +147,9 @@ static void a_tree_that_is_right_is_left_alone(void **state)
 {
 	ino_t before;
 
-	assert_int_equal(sysfs_write(root, devices, 2), 0);
+	assert_int_equal(write_tree(2), 0);
 	before = inode_of(PORT "state");
-	assert_int_equal(sysfs_write(root, devices, 2), 0);
+	assert_int_equal(write_tree(2), 0);
 	assert_int_equal(inode_of(PORT "state"), before);
 }
 
@@ -148,22 +160,22 @@ static void many_that_start_at_once_leave_one_whole_tree(void **state)
 
 	for (int i = 0; i < 20; i++)
 		if (!fork())
-			_exit(sysfs_write(root, devices, 2) ? 1 : 0);
+			_exit(write_tree(2) ? 1 : 0);
 	while (wait(&status) > 0)
 		assert_int_equal(status, 0);
 	before = inode_of(PORT "state");
 	expect_file(PORT "gid_attrs/types/1", "RoCE v2");
 	expect_file("class/infiniband/adv1/node_desc", "adverb");
-	assert_int_equal(sysfs_write(root, devices, 2), 0);
+	assert_int_equal(write_tree(2), 0);
 	assert_int_equal(inode_of(PORT "state"), before);
 }
 
 static void a_port_that_changes_is_written_anew(void **state)
 {
-	assert_int_equal(sysfs_write(root, devices, 2), 0);
+	assert_int_equal(write_tree(2), 0);
 	devices[0].port.is_up = false;
 	memset(&devices[0].port.gids[1], 0, sizeof devices[0].port.gids[1]);
-	assert_int_equal(sysfs_write(root, devices, 2), 0);
+	assert_int_equal(write_tree(2), 0);
 	expect_file(PORT "state", "1: DOWN");
 	expect_file(PORT "phys_state", "3: Disabled");
 	expect_file(PORT "gids/1", "0000:0000:0000:0000:0000:0000:0000:0000");
@@ -173,8 +185,8 @@ static void a_port_that_changes_is_written_anew(void **state)
 
 static void a_device_that_is_no_more_leaves_nothing(void **state)
 {
-	assert_int_equal(sysfs_write(root, devices, 2), 0);
-	assert_int_equal(sysfs_write(root, devices, 1), 0);
+	assert_int_equal(write_tree(2), 0);
+	assert_int_equal(write_tree(1), 0);
 	expect_none("class/infiniband/adv1");
 	expect_none("class/infiniband_verbs/uverbs1");
 	expect_none("dev/infiniband/uverbs1");
@@ -184,13 +196,63 @@ static void a_device_that_is_no_more_leaves_nothing(void **state)
 
 static void a_tree_that_cannot_be_written_is_an_error(void **state)
 {
-	char under[96];
+	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	assert_int_equal(sysfs_write("/proc/adverb", devices, 1), -EPERM);
-	snprintf(under, sizeof under, "%s/file", root);
-	close(open(under, O_WRONLY | O_CREAT, 0600));
-	strcat(under, "/tree");
-	assert_int_equal(sysfs_write(under, devices, 1), -EPERM);
+	assert_true(sysfs_write(fd, devices, 1) < 0);
+	close(fd);
+}
+
+static void a_folder_of_other_things_is_left_alone(void **state)
+{
+	assert_int_equal(mkdir(at("class"), 0755), 0);
+	assert_int_equal(mkdir(at("class/infiniband"), 0755), 0);
+	assert_int_equal(mkdir(at("class/infiniband/mine"), 0755), 0);
+	assert_int_equal(write_tree(1), -ENOTEMPTY);
+	assert_int_equal(access(at("class/infiniband/mine"), F_OK), 0);
+	assert_int_equal(rmdir(at("class/infiniband/mine")), 0);
+	assert_int_equal(rmdir(at("class/infiniband")), 0);
+	assert_int_equal(rmdir(at("class")), 0);
+	assert_int_equal(write_tree(1), 0);
+}
+
+/* A file outside that a link in the tree names. */
+static void expect_untouched(const char *outside)
+{
+	int fd = open(outside, O_RDONLY | O_CLOEXEC);
+	char text[8] = "";
+
+	assert_int_equal(read(fd, text, sizeof text), 4);
+	assert_string_equal(text, "kept");
+	close(fd);
+}
+
+static void links_in_a_tree_lead_nowhere(void **state)
+{
+	char outside[] = "/tmp/adverb-outside-XXXXXX", kept[64];
+	int fd;
+
+	assert_non_null(mkdtemp(outside));
+	snprintf(kept, sizeof kept, "%s/adv7", outside);
+	fd = open(kept, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(fd, "kept", 4), 4);
+	close(fd);
+	assert_int_equal(write_tree(2), 0);
+	/* a folder, a file, and what an earlier tree had more */
+	assert_int_equal(rename(at("class"), at("was")), 0);
+	assert_int_equal(symlink(outside, at("class")), 0);
+	devices[0].port.is_up = false;
+	assert_true(write_tree(1) < 0);
+	assert_int_equal(unlink(at("class")), 0);
+	assert_int_equal(rename(at("was"), at("class")), 0);
+	assert_int_equal(unlink(at(PORT "state")), 0);
+	assert_int_equal(symlink(kept, at(PORT "state")), 0);
+	assert_int_equal(symlink(outside, at("class/infiniband/adv8")), 0);
+	assert_int_equal(write_tree(1), 0);
+	expect_file(PORT "state", "1: DOWN");
+	expect_none("class/infiniband/adv8");
+	expect_untouched(kept);
+	assert_int_equal(unlink(kept), 0);
+	assert_int_equal(rmdir(outside), 0);
 }
 
 int main(void)
@@ -213,6 +275,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_tree_that_cannot_be_written_is_an_error, set_up,
 			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_folder_of_other_things_is_left_alone, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(links_in_a_tree_lead_nowhere,
+						set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "util/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define DEPTH  12
+
+/* The folder of this name; a descriptor or -errno. */
+static int open_own(int at, const char *name)
+{
+	int fd = openat(at, name, FOLDER), err = 0;
+	struct stat s;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &s))
+		err = -errno;
+	else if (s.st_uid != geteuid())
+		err = -EPERM;
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+static int enter_one(int at, const char *name, bool makes)
+{
+	int fd = open_own(at, name);
+
+	if (fd != -ENOENT || !makes)
+		return fd;
+	if (mkdirat(at, name, 0755) && errno != EEXIST)
+		return -errno;
+	return open_own(at, name);
+}
+
+int folder_open(int at, const char *path, bool makes)
+{
+	int fd = openat(at, ".", FOLDER);
+
+	if (fd < 0)
+		return -errno;
+	while (fd >= 0 && *path) {
+		char name[NAME_MAX + 1];
+		size_t len = strcspn(path, "/");
+		int before = fd;
+
+		fd = -ENAMETOOLONG;
+		if (len < sizeof(name)) {
+			memcpy(name, path, len);
+			name[len] = '\0';
+			fd = enter_one(before, name, makes);
+		}
+		close(before);
+		path += len + (path[len] == '/');
+	}
+	return fd;
+}
+
+/* A new file of this name, whatever had it. */
+static int create_file(int at, const char *name)
+{
+	const int how = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(at, name, how, 0644);
+
+	if (fd >= 0 || errno != EEXIST)
+		return fd;
+	/* of a process that was killed, whose number is ours now */
+	unlinkat(at, name, 0);
+	return openat(at, name, how, 0644);
+}
+
+int folder_put(int at, const char *name, const char *text)
+{
+	char temp[NAME_MAX + 1];
+	size_t len = strlen(text);
+	int fd, err = 0;
+
+	snprintf(temp, sizeof(temp), ".%.200s.%d~", name, (int)getpid());
+	fd = create_file(at, temp);
+	if (fd < 0)
+		return -errno;
+	errno = EIO; /* of a part that is written */
+	if (write(fd, text, len) != (ssize_t)len ||
+	    renameat(at, temp, at, name)) {
+		err = -errno;
+		unlinkat(at, temp, 0);
+	}
+	close(fd);
+	return err;
+}
+
+static void empty_below(int fd, int depth)
+{
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (e = readdir(dir))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (!unlinkat(fd, e->d_name, 0) || !depth)
+			continue;
+		empty_below(open_own(fd, e->d_name), depth - 1);
+		unlinkat(fd, e->d_name, AT_REMOVEDIR);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void folder_empty(int fd)
+{
+	empty_below(fd, DEPTH);
+}
+
+void folder_remove(int at, const char *name)
+{
+	if (!unlinkat(at, name, 0))
+		return;
+	folder_empty(open_own(at, name));
+	unlinkat(at, name, AT_REMOVEDIR);
+}
