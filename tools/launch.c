@@ -157,7 +157,7 @@ bool launch_option(struct launch *l, int option, const char *value)
 
 int launch_find(const char *program, char *path)
 {
-	const char *dir = getenv("PATH");
+	const char *dir = secure_getenv("PATH");
 
 	if (strchr(program, '/')) {
 		snprintf(path, PATH_MAX, "%s", program);
@@ -342,7 +342,7 @@ static void raise_memlock(void)
 /* host_sysfs, whose explanations are left to the program. */
 static bool write_tree(void)
 {
-	const char *old = getenv("ADVERB_EXPLAIN");
+	const char *old = secure_getenv("ADVERB_EXPLAIN");
 	char *kept = old ? strdup(old) : NULL;
 	bool written;
 

@@ -36,7 +36,7 @@ static bool has_word(const char *list, const char *separators, const char *item)
 /* Under another `adverb run` it is. */
 static bool is_first(const char *name, const char *item)
 {
-	const char *list = getenv(name);
+	const char *list = secure_getenv(name);
 	size_t len = strlen(item);
 
 	return list && strncmp(list, item, len) == 0 &&
@@ -46,7 +46,7 @@ static bool is_first(const char *name, const char *item)
 /* Puts @item behind the list in variable @name, or before it. */
 static void add(const char *name, const char *item, bool first)
 {
-	const char *old = getenv(name);
+	const char *old = secure_getenv(name);
 	char *text;
 
 	if (!old || !*old) {
@@ -66,7 +66,7 @@ static void add(const char *name, const char *item, bool first)
  */
 static void preload(const char *name)
 {
-	const char *old = getenv("LD_PRELOAD");
+	const char *old = secure_getenv("LD_PRELOAD");
 
 	if (!old || !has_word(old, ": ", name))
 		add("LD_PRELOAD", name, false);
@@ -127,7 +127,7 @@ static void preload_shim(const struct launch *l)
 static void allow_preload(void)
 {
 	static const char option[] = "verify_asan_link_order=";
-	const char *old = getenv("ASAN_OPTIONS");
+	const char *old = secure_getenv("ASAN_OPTIONS");
 
 	if (!old || !strstr(old, option))
 		add("ASAN_OPTIONS", "verify_asan_link_order=0", false);
@@ -140,7 +140,7 @@ static void add_vendors(const struct launch *l)
 	int count = vendor_list(l->libdir, all);
 
 	for (int i = 0; i < count; i++) {
-		const char *old = getenv("LD_LIBRARY_PATH");
+		const char *old = secure_getenv("LD_LIBRARY_PATH");
 
 		if (vendor_is_installed(&all[i], &l->facts, l->origin) ||
 		    (old && has_word(old, ":;", all[i].folder)))

@@ -185,7 +185,7 @@ void guard_choose(bool fast_strings)
 
 void guard_open(void)
 {
-	const char *value = getenv("ADVERB_GUARD");
+	const char *value = secure_getenv("ADVERB_GUARD");
 	struct sigaction ours = {.sa_sigaction = handle,
 				 .sa_flags = SA_SIGINFO | SA_ONSTACK};
 

@@ -71,21 +71,21 @@ static void give_shielded(struct lock *l, int cancel) NO_LOCK_ANALYSIS
 
 static bool is_set(const char *name)
 {
-	const char *value = getenv(name);
+	const char *value = secure_getenv(name);
 
 	return value && *value && strcmp(value, "0") != 0;
 }
 
 static bool is_off(const char *name)
 {
-	const char *value = getenv(name);
+	const char *value = secure_getenv(name);
 
 	return value && !strcmp(value, "0");
 }
 
 static uint64_t patience_ns(void)
 {
-	const char *text = getenv("ADVERB_PATIENCE");
+	const char *text = secure_getenv("ADVERB_PATIENCE");
 	long seconds = text ? strtol(text, NULL, 10) : PATIENCE_DEFAULT;
 
 	if (seconds <= 0)

@@ -82,7 +82,7 @@ static pthread_mutex_t *pulse(void)
 /* Under Yama only who says so opens himself to all of his user. */
 static void allow(void)
 {
-	const char *wish = getenv("ADVERB_PTRACER");
+	const char *wish = secure_getenv("ADVERB_PTRACER");
 
 	if (wish && !strcmp(wish, "1"))
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);

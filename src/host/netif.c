@@ -60,7 +60,7 @@ static void say_missing(const char *named)
 static void enumerate(void)
 {
 	struct netdev_scene scene;
-	const char *named = getenv("ADVERB_DEVICES");
+	const char *named = secure_getenv("ADVERB_DEVICES");
 	int err = netlink_read(&scene, true);
 
 	pthread_atfork(NULL, NULL, forked);

@@ -19,7 +19,7 @@ static struct firsts said; /* then it is silent */
 
 void host_say(uint64_t key, const char *fmt, ...)
 {
-	const char *wish = getenv("ADVERB_EXPLAIN");
+	const char *wish = secure_getenv("ADVERB_EXPLAIN");
 	char line[640] = "adverb: ";
 	size_t at = strlen(line), room = sizeof line - at - 1;
 	int n;

@@ -20,7 +20,7 @@ static bool is_switch(const char *text)
 
 static void check_explain(void)
 {
-	const char *value = getenv("ADVERB_EXPLAIN");
+	const char *value = secure_getenv("ADVERB_EXPLAIN");
 
 	if (value && *value && !is_switch(value) && strcmp(value, "2") != 0)
 		host_say(0x3400, "ADVERB_EXPLAIN=%s: it is to be 0, 1 or 2",
@@ -39,13 +39,13 @@ void wish_check(void)
 	const char *value;
 
 	for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
-		value = getenv(switches[i]);
+		value = secure_getenv(switches[i]);
 		if (value && *value && !is_switch(value))
 			host_say(0x3100 + i, "%s=%s: it is to be 0 or 1",
 				 switches[i], value);
 	}
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-		value = getenv(numbers[i]);
+		value = secure_getenv(numbers[i]);
 		if (value && *value && !is_number(value))
 			host_say(0x3200 + i, "%s=%s: it is to be a number",
 				 numbers[i], value);
@@ -55,8 +55,8 @@ void wish_check(void)
 
 enum wish_way wish_way(void)
 {
-	const char *direct = getenv("ADVERB_DIRECT");
-	const char *capture = getenv("ADVERB_PCAP");
+	const char *direct = secure_getenv("ADVERB_DIRECT");
+	const char *capture = secure_getenv("ADVERB_PCAP");
 
 	if (direct && !strcmp(direct, "0"))
 		return WISH_PACKETS;
@@ -65,7 +65,7 @@ enum wish_way wish_way(void)
 
 bool wish_is_said(void)
 {
-	const char *direct = getenv("ADVERB_DIRECT");
+	const char *direct = secure_getenv("ADVERB_DIRECT");
 
 	return direct && *direct;
 }

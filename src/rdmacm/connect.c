@@ -30,7 +30,7 @@ enum {
 
 static bool is_set(const char *name)
 {
-	const char *value = getenv(name);
+	const char *value = secure_getenv(name);
 
 	return value && *value && strcmp(value, "0") != 0;
 }

@@ -15,7 +15,7 @@ static struct firsts said; /* then it is silent */
 
 static void say(uintptr_t cause, const char *format, va_list args)
 {
-	const char *wish = getenv("ADVERB_EXPLAIN");
+	const char *wish = secure_getenv("ADVERB_EXPLAIN");
 	char line[640] = "adverb: ";
 	size_t at = strlen(line), room = sizeof(line) - at - 1;
 	int n;

@@ -102,8 +102,8 @@ static bool replace_head(struct path *room, size_t len, const char *tree,
 static void tell_nothing(const char *why)
 {
 	static bool told;
-	const char *is_known = getenv("ADVERB_NO_TREE");
-	const char *wish = getenv("ADVERB_EXPLAIN");
+	const char *is_known = secure_getenv("ADVERB_NO_TREE");
+	const char *wish = secure_getenv("ADVERB_EXPLAIN");
 	char line[sizeof(((struct tree *)0)->why) + 160];
 	int n;
 

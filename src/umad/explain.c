@@ -13,7 +13,7 @@
 int u_no_port(const char *call)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
-	const char *wish = getenv("ADVERB_EXPLAIN");
+	const char *wish = secure_getenv("ADVERB_EXPLAIN");
 	char line[256];
 
 	if (!atomic_flag_test_and_set(&said) && !(wish && !strcmp(wish, "0")))

@@ -49,7 +49,7 @@ RARE void watched_acquire(void *what)
 /* By what it preloads into the programs that it runs. */
 bool watched_by_valgrind(void)
 {
-	const char *preloaded = getenv("LD_PRELOAD");
+	const char *preloaded = secure_getenv("LD_PRELOAD");
 
 	return preloaded && strstr(preloaded, "/vgpreload_");
 }

@@ -42,7 +42,7 @@ static bool is_port(uint32_t port)
 /* perftest chooses its calls by the part: tests set another. */
 static uint32_t part_id(void)
 {
-	const char *wish = getenv("ADVERB_PART_ID");
+	const char *wish = secure_getenv("ADVERB_PART_ID");
 
 	return wish && *wish ? (uint32_t)strtoul(wish, NULL, 0) : PART_ID;
 }

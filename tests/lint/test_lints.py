@@ -57,6 +57,12 @@ CASES = (
      "see /wo" "rk/notes\n", "a path of one machine"),
     ("lint-words", "a document that is elsewhere", "src/util/a.c",
      "/* see HOU" "SE.md */\n", "not in the tree"),
+    ("lint-calls", "an environment that may be read", "src/util/a.c",
+     "const char *a(void);\nconst char *a(void)\n{\n"
+     "\treturn secure_getenv(\"A\");\n}\n", None),
+    ("lint-calls", "an environment that may be another user's",
+     "src/util/a.c", "const char *a(void);\nconst char *a(void)\n{\n"
+     "\treturn getenv(\"A\");\n}\n", "secure_getenv"),
     ("lint-names", "file_function", "src/util/crc.c", GOOD, None),
     ("lint-names", "a function without its file's name", "src/util/crc.c",
      "int sum(int a);\nint sum(int a)\n{\n\treturn a;\n}\n",

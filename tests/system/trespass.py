@@ -165,6 +165,40 @@ def captures():
     expect("b: 0\n600,0\n" in r.output, "written, or for others to read", r)
 
 
+OPENS = """
+#include <stdio.h>
+struct ibv_device;
+struct ibv_context;
+struct ibv_device **ibv_get_device_list(int *count);
+struct ibv_context *ibv_open_device(struct ibv_device *device);
+int main(void)
+{
+	struct ibv_device **list = ibv_get_device_list(0);
+	printf("opened %d\\n", list && *list && ibv_open_device(*list));
+}
+"""
+
+
+def a_privileged_program():
+    """adverb install has it load our libraries; its environment is not its
+    user's but the caller's."""
+    t.need("gcc")
+    r = lab("cat >/mnt/opens.c <<'END'" + OPENS + "END\n"
+            "gcc -o /mnt/opens /mnt/opens.c /mnt/build/lib/libibverbs.so.1 "
+            "-Wl,-rpath,/mnt/build/lib || exit\n"
+            "chmod 700 /mnt/kept; mkdir -m 777 /mnt/open; chmod 777 /mnt/open\n"
+            "rm -rf /run/adverb-0\n"
+            "for mode in 755 4755; do\nchmod $mode /mnt/opens\n"
+            "for v in PCAP=/mnt/kept/passwd PCAP=/mnt/kept/new "
+            "SYSFS=/mnt/kept/tree RUNTIME=/mnt/kept/run PCAP=/mnt/open/$mode; "
+            "do\nevil \"ADVERB_EXPLAIN=0 ADVERB_$v /mnt/opens\"\n"
+            "done\ndone\n"
+            "echo there: $(ls /mnt/open) $(ls /run)\n" + KEPT)
+    is_kept(r)
+    expect("there: 755\n" in r.output, "it has written something", r)
+    expect(r.output.count("opened 1") >= 5, "it does not run", r)
+
+
 for words, body in (
         ("without a name in /tmp root has no tree, and loses no file",
          no_name_left),
@@ -178,6 +212,8 @@ for words, body in (
          a_folder_that_others_write),
         ("a folder of other things is not swept", no_tree_of_ours),
         ("a capture goes to a file of one's own, and to no link of others",
-         captures)):
+         captures),
+        ("a set-user-ID program writes nothing that its caller names",
+         a_privileged_program)):
     t.case(words, body)
 t.end()
