@@ -2,7 +2,10 @@
 #include "broker/answer.h"
 
 #include "broker/page.h"
+#include "broker/process.h"
+#include "encap/rocev2.h"
 #include "engine/credit.h"
+#include "wire/port.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -224,5 +227,42 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 	reply.about = now_ms - s->full_ms < FULL_MS ? PROTO_ARENA_LATER
 						    : PROTO_ARENA_NONE;
 	reply.brings = 0;
+	answer_send(c, m, &reply, NULL);
+}
+
+/*
+ * Has the process of a class, or another of its user, the port?  Port 4791 is
+ * one group's: whoever has a socket of that sends from there.
+ */
+static bool is_source_of(const struct server *s, uint32_t class,
+			 const struct inaddr *from, const struct inaddr *to)
+{
+	const struct conn *owner = owner_of(s, class);
+	uid_t user;
+
+	if (!owner || !from->port || !group_is_owned(&s->group, class))
+		return false;
+	if (from->port == ROCEV2_PORT)
+		return s->group.member[class].relay_fd < 0;
+	if (port_owner(from, to, &user) != PORT_USER || !port_user_is_one(user))
+		return false;
+	/* or it has become another user since it came to us */
+	return user == owner->user || process_acts_as(owner->pid, user);
+}
+
+void answer_source(const struct server *s, const struct conn *c,
+		   const struct proto *m)
+{
+	struct proto reply = {
+		.kind = PROTO_SOURCE_IS, .value = m->value, .about = m->about};
+	struct inaddr from = {.port = (uint16_t)m->about};
+	struct inaddr to = {.port = ROCEV2_PORT};
+
+	memcpy(from.ip, m->local, 16);
+	memcpy(to.ip, m->peer, 16);
+	memcpy(reply.local, m->local, 16);
+	memcpy(reply.peer, m->peer, 16);
+	reply.scope = m->value <= STEER_CLASS_MAX &&
+		      is_source_of(s, m->value, &from, &to);
 	answer_send(c, m, &reply, NULL);
 }

@@ -41,5 +41,8 @@ void answer_page(const struct server *s, const struct conn *c,
  * then lets those open it who could as well debug its owner. */
 void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 		  uint64_t now_ms);
+/* Whether a source port is that of a class's user. */
+void answer_source(const struct server *s, const struct conn *c,
+		   const struct proto *m);
 
 #endif

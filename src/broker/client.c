@@ -342,6 +342,17 @@ static bool take_arena(const struct proto *m, int fds[PROTO_FDS],
 	return true;
 }
 
+static bool take_source(const struct proto *m, struct client_news *news)
+{
+	*news = (struct client_news){.what = CLIENT_NEWS_SOURCE,
+				     .class = m->value,
+				     .from.port = (uint16_t)m->about,
+				     .is_peers = m->scope == 1};
+	memcpy(news->from.ip, m->local, 16);
+	memcpy(news->to.ip, m->peer, 16);
+	return true;
+}
+
 /* True when it is news. */
 static bool take(struct client *c, const struct proto *m, int fds[PROTO_FDS],
 		 struct client_news *news)
@@ -359,6 +370,8 @@ static bool take(struct client *c, const struct proto *m, int fds[PROTO_FDS],
 		take_page(c, m->value, fds[1]);
 	if (m->kind == PROTO_ARENA_IS)
 		return take_arena(m, fds, news);
+	if (m->kind == PROTO_SOURCE_IS)
+		return take_source(m, news);
 	if (m->kind == PROTO_DIED) {
 		news->what = CLIENT_NEWS_DIED;
 		return true;
@@ -611,6 +624,17 @@ bool client_ask(struct client *c, uint32_t qpn)
 {
 	struct proto m = {.kind = PROTO_ASK, .value = qpn};
 
+	return c->state == CLIENT_UP && !tell(c, &m, NULL);
+}
+
+bool client_ask_source(struct client *c, uint32_t class,
+		       const struct inaddr *from, const struct inaddr *to)
+{
+	struct proto m = {
+		.kind = PROTO_SOURCE, .value = class, .about = from->port};
+
+	memcpy(m.local, from->ip, 16);
+	memcpy(m.peer, to->ip, 16);
 	return c->state == CLIENT_UP && !tell(c, &m, NULL);
 }
 

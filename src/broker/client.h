@@ -26,6 +26,7 @@
 
 #include "broker/proto.h"
 #include "broker/start.h"
+#include "util/inaddr.h"
 
 enum client_peer {
 	CLIENT_PEER_GONE,
@@ -95,11 +96,14 @@ struct client_news {
 		CLIENT_NEWS_BACK,
 		CLIENT_NEWS_ARENA,
 		CLIENT_NEWS_DIED, /* one that was shown our arena */
+		CLIENT_NEWS_SOURCE,
 	} what;
 	uint32_t qpn;	  /* PEER: as asked; */
 	uint8_t host[16]; /* 0: of this namespace */
 	enum client_peer peer;
-	uint32_t class; /* ARENA: as asked */
+	uint32_t class;		/* ARENA, SOURCE: as asked */
+	struct inaddr from, to; /* SOURCE: as asked */
+	bool is_peers;		/* and the answer */
 	enum client_arena arena;
 	struct proto_at arena_at; /* HERE */
 	int kick_fd;		  /* HERE: the caller's from now on */
@@ -149,6 +153,12 @@ bool client_turn(struct client *c, struct client_news *news);
 bool client_ask(struct client *c, uint32_t qpn);
 /* The same for the arena of the process that has a class. */
 bool client_ask_arena(struct client *c, uint32_t class);
+/*
+ * Has the process that has a class, or one of its user, the port that a
+ * datagram came from?
+ */
+bool client_ask_source(struct client *c, uint32_t class,
+		       const struct inaddr *from, const struct inaddr *to);
 /*
  * The same of a process of another host.  UNKNOWN also when that does not
  * speak this, which is known after half a second.

@@ -33,3 +33,22 @@ bool process_look(pid_t id, struct process *p)
 	p->start = strtoull(at + 1, NULL, 10);
 	return true;
 }
+
+bool process_acts_as(pid_t id, uid_t user)
+{
+	char path[40], line[256];
+	unsigned real, effective, saved, files;
+	bool found = false, acts = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)id);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "Uid: %u %u %u %u", &real, &effective,
+			       &saved, &files) == 4;
+	if (found)
+		acts = files == user;
+	if (f)
+		fclose(f);
+	return acts;
+}

@@ -20,7 +20,7 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 13 /* cmproto.h's is part of it: raise both */
+#define PROTO_VERSION 14 /* cmproto.h's is part of it: raise both */
 #define PROTO_FDS     5	 /* the most that one message brings */
 #define PROTO_HEAD    60 /* bytes that are the same in every version */
 #define PROTO_RELEASE 32
@@ -47,6 +47,10 @@ enum proto_kind {
 	PROTO_DIED,	 /* one that was shown the reader's arena has ended */
 	PROTO_WHO,	 /* who is the broker? */
 	PROTO_WHO_IS,	 /* introduces it */
+	PROTO_SOURCE,	 /* value: a class; about: a port, from which a datagram
+			  * came from `local` to `peer` */
+	PROTO_SOURCE_IS, /* the same; scope: has its process's user that port?
+			  */
 };
 
 enum {
@@ -93,7 +97,8 @@ struct proto {
 	uint32_t brings; /* PROTO_FD_*; in this order by SCM_RIGHTS */
 	union {
 		struct {
-			uint8_t local[16], peer[16]; /* ASK_FAR, its ANSWER */
+			/* ASK_FAR and its ANSWER, SOURCE */
+			uint8_t local[16], peer[16];
 		};
 		char release[PROTO_RELEASE]; /* who introduces itself */
 	};

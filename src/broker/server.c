@@ -305,6 +305,8 @@ static void handle(struct server *s, struct conn *c, const struct proto *m,
 		answer_arena(s, c, m, now_ms());
 	else if (m->kind == PROTO_WHO)
 		answer_who(s, c, m);
+	else if (m->kind == PROTO_SOURCE)
+		answer_source(s, c, m);
 	else
 		answer_refuse(c, m, EOPNOTSUPP, "an unknown request");
 }

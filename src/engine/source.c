@@ -72,7 +72,8 @@ static bool ask(struct sources *s, const struct engine_dgram *d, uint32_t qpn,
 		s->asks_ns = now_ns;
 		s->asks = 0;
 	}
-	if (s->asks == SOURCE_ASKS || s->want_head - s->want_tail == SOURCE_ASKS)
+	if (s->asks == SOURCE_ASKS ||
+	    s->want_head - s->want_tail == SOURCE_ASKS)
 		return false;
 	s->asks++;
 	s->wanted[s->want_head++ % SOURCE_ASKS] =
@@ -156,10 +157,7 @@ bool sources_park(struct sources *s, const struct engine_dgram *d, uint32_t qpn,
 	p = malloc(sizeof *p + len);
 	if (!p)
 		return false;
-	*p = (struct parked){.d = *d,
-			     .qpn = qpn,
-			     .id = id,
-			     .since_ns = now_ns};
+	*p = (struct parked){.d = *d, .qpn = qpn, .id = id, .since_ns = now_ns};
 	memcpy(p + 1, bytes, len);
 	p->d.bytes = (const uint8_t *)(p + 1);
 	p->d.len = p->d.segment = len;
@@ -197,8 +195,7 @@ static void serve(struct engine *e, const struct engine_source *a,
 		list_push_tail(&mine, n);
 	}
 	while (!list_is_empty(&mine)) {
-		struct parked *p =
-			CONTAINER_OF(mine.next, struct parked, node);
+		struct parked *p = CONTAINER_OF(mine.next, struct parked, node);
 
 		engine_rx_parked(e, &p->d, p->id, now_ns);
 		unpark(s, p);

@@ -55,7 +55,7 @@ struct sources {
 	struct source *believed, *others; /* owned; NULL: nobody is asked */
 	struct engine_source wanted[SOURCE_ASKS];
 	uint32_t want_head, want_tail;
-	uint32_t asks;	  /* since then */
+	uint32_t asks; /* since then */
 	uint64_t asks_ns;
 	struct list parked; /* struct parked */
 	uint32_t parked_count;
@@ -64,7 +64,7 @@ struct sources {
 enum source_word {
 	SOURCE_IS_PEERS,
 	SOURCE_IS_OTHERS,
-	SOURCE_IS_OPEN,	 /* park the packet */
+	SOURCE_IS_OPEN,	   /* park the packet */
 	SOURCE_IS_LIMITED, /* drop it: too many are asked about */
 };
 

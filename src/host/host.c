@@ -21,6 +21,7 @@
 #include "host/netif.h"
 #include "host/offload.h"
 #include "host/peer.h"
+#include "host/source.h"
 #include "host/space_self.h"
 #include "host/sysfs.h"
 #include "host/thread.h"
@@ -149,6 +150,8 @@ static int start(struct host *h, const struct host_sink *sink)
 	if (peer_page())
 		config.class_of = peer_class;
 	config.direct = neighbour_is_open();
+	config.asks_sources = true;
+	source_forget();
 	e = engine_new(&config, clock_real());
 	err = e ? lane_init(&h->lane, e, fd, sink, allowed,
 			    is_off("ADVERB_SPORT"))

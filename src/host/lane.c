@@ -16,6 +16,7 @@
 #include "host/guard.h"
 #include "host/netif.h"
 #include "host/peer.h"
+#include "host/source.h"
 #include "util/bits.h"
 
 #define TURN_ROUNDS  4	/* batches read in one turn */
@@ -256,6 +257,7 @@ static bool receive(struct lane *l, unsigned rounds, uint64_t now)
 
 			capture_rx(&d);
 			engine_rx(l->engine, &d, now);
+			source_find(l->engine, now);
 			if (is_bulk(got->len, got->segment)) {
 				l->bulk++;
 				l->inflow++;

@@ -13,6 +13,7 @@
 #include "host/host.h"
 #include "host/neighbour.h"
 #include "host/netif.h"
+#include "host/source.h"
 #include "util/ring.h"
 #include "wire/udp.h"
 
@@ -233,6 +234,15 @@ bool peer_ask_arena(uint32_t class)
 	return true;
 }
 
+bool peer_ask_source(uint32_t class, const struct inaddr *from,
+		     const struct inaddr *to)
+{
+	if (!has_broker || !client_ask_source(&broker, class, from, to))
+		return false;
+	wants_turn = true;
+	return true;
+}
+
 static enum engine_peer engine_word(enum client_peer state)
 {
 	switch (state) {
@@ -299,6 +309,8 @@ void peer_bury(struct engine *engine, uint64_t now_ns)
 	}
 	questions = kept;
 	has_dead = false;
+	/* its ports may be another's */
+	engine_forget_sources(engine);
 }
 
 /* A broker is there again: it has not heard what the last one was asked. */
@@ -309,6 +321,7 @@ static void is_back(void)
 		if (question[i].is_asked)
 			put(&question[i]);
 	neighbour_is_back();
+	source_is_back();
 }
 
 /* Nobody will answer: who asks about this host waits on, within the engine's
@@ -342,15 +355,20 @@ void peer_turn(struct engine *engine, uint64_t now_ns)
 			is_back();
 		else if (news.what == CLIENT_NEWS_ARENA)
 			neighbour_answered(&news);
-		else if (news.what == CLIENT_NEWS_DIED)
+		else if (news.what == CLIENT_NEWS_SOURCE)
+			source_told(engine, &news, now_ns);
+		else if (news.what == CLIENT_NEWS_DIED) {
 			neighbour_died();
-		else
+			if (engine) /* a test has none */
+				engine_forget_sources(engine);
+		} else
 			answered(engine, &news, now_ns);
 	}
 	if (broker.state == CLIENT_ALONE)
 		give_up(engine, now_ns);
 	put_owed();
-	wants_turn = questions > 0 || neighbour_is_asking();
+	wants_turn =
+		questions > 0 || neighbour_is_asking() || source_is_asking();
 	show();
 }
 

@@ -37,6 +37,10 @@ void peer_ask(struct engine *engine, const struct engine_event *e,
 	      uint64_t now_ns);
 /* Asks for a class's arena; neighbour.c gets the answer.  False: ask again. */
 bool peer_ask_arena(uint32_t class);
+/* Asks whose a source port is, of another user; source.c gets the answer.
+ * False: there is nobody to ask. */
+bool peer_ask_source(uint32_t class, const struct inaddr *from,
+		     const struct inaddr *to);
 /* Takes answers and looks after the broker; cheap when nothing is awaited. */
 void peer_turn(struct engine *engine, uint64_t now_ns);
 /*

@@ -45,6 +45,17 @@ static socklen_t write_name(const struct sender *s, const struct inaddr *a,
 	return sizeof *to;
 }
 
+/*
+ * To an address of this host: a connected socket has its port at one address
+ * alone, and others could have it at another (port.h).
+ */
+static void leave_open(struct sender *s)
+{
+	struct sockaddr_in6 none = {.sin6_family = AF_UNSPEC};
+
+	connect(s->fd, (struct sockaddr *)(void *)&none, sizeof none);
+}
+
 /* Not to an address that says nothing without its interface. */
 static void connect_to(struct sender *s, const struct inaddr *to)
 {
@@ -57,6 +68,10 @@ static void connect_to(struct sender *s, const struct inaddr *to)
 	len = sizeof name;
 	if (getsockname(s->fd, (struct sockaddr *)(void *)&name, &len))
 		return;
+	if (!memcmp(&name.sin6_addr, to->ip, 16)) {
+		leave_open(s);
+		return;
+	}
 	s->to = *to;
 	memcpy(s->from, &name.sin6_addr, 16);
 	s->is_connected = true;

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whose a UDP port is, of sockets of our own. */
+#include "test.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "wire/bind.h"
+#include "wire/port.h"
+
+static const struct inaddr four = {
+	.ip = {[10] = 0xff, 0xff, 127, 0, 0, 1}, .port = 4791};
+static const struct inaddr six = {.ip = {[15] = 1}, .port = 4791};
+
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_in6 name;
+	socklen_t len = sizeof name;
+
+	assert_int_equal(getsockname(fd, (struct sockaddr *)(void *)&name,
+				     &len),
+			 0);
+	return ntohs(name.sin6_port);
+}
+
+/* Of a datagram from `fd` to `to`, by the kernel's word and by its lists. */
+static void assert_owner(int fd, const struct inaddr *to, enum port_owner want)
+{
+	struct inaddr from = *to;
+	uid_t user = 12345;
+
+	from.port = port_of(fd);
+	assert_int_equal(port_owner(&from, to, &user), want);
+	if (want == PORT_USER)
+		assert_int_equal(user, geteuid());
+	user = 12345;
+	assert_int_equal(port_owner_listed(&from, &user), want);
+	if (want == PORT_USER)
+		assert_int_equal(user, geteuid());
+}
+
+static void a_port_at_every_address_is_its_makers(void **state)
+{
+	bool is_v4 = true;
+	int fd = bind_udp(0, &is_v4);
+
+	assert_true(fd >= 0);
+	assert_owner(fd, &four, PORT_USER);
+	close(fd);
+}
+
+static void a_socket_of_both_families_has_both_ports(void **state)
+{
+	bool is_v4 = false;
+	int fd = bind_udp(0, &is_v4);
+
+	assert_true(fd >= 0);
+	assert_owner(fd, &four, PORT_USER);
+	if (!is_v4)
+		assert_owner(fd, &six, PORT_USER);
+	close(fd);
+}
+
+/* Another user may have the same number at another address. */
+static void a_port_at_one_address_is_nobodys(void **state)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET,
+				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)(void *)&a, sizeof a), 0);
+	assert_owner(fd, &four, PORT_NOBODY);
+	close(fd);
+}
+
+static void a_port_that_is_closed_is_nobodys(void **state)
+{
+	bool is_v4 = true;
+	int fd = bind_udp(0, &is_v4);
+	struct inaddr from = four;
+	uid_t user;
+
+	from.port = port_of(fd);
+	close(fd);
+	assert_int_equal(port_owner(&from, &four, &user), PORT_NOBODY);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_port_at_every_address_is_its_makers),
+		cmocka_unit_test(a_socket_of_both_families_has_both_ports),
+		cmocka_unit_test(a_port_at_one_address_is_nobodys),
+		cmocka_unit_test(a_port_that_is_closed_is_nobodys),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
