@@ -9,69 +9,20 @@ to finish right, and nobody may crash.
 
 import os
 import random
-import re
 import select
-import socket
 import struct
 import time
 
 import icrc_check
 import system
+from forge import (ACK, ACKNOWLEDGE, BTH_UNCOVERED, CAS, NAK_ACCESS,
+                   NAK_SEQUENCE, READ_REQUEST, READ_RESPONSE, RNR_NAK,
+                   SEND_ONLY, WRITE_FIRST, WRITE_ONLY, Attacker, address_of,
+                   aeth, bth, ends_of, reth)
 from system import expect, expect_ok
 
 t = system.Suite(__doc__, packets=True)
-ROCE_PORT = icrc_check.ROCE_PORT
-IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
 ENOUGH = 101
-
-SEND_ONLY, WRITE_ONLY, READ_REQUEST = 0x04, 0x0A, 0x0C
-ACKNOWLEDGE, CAS, WRITE_FIRST, READ_RESPONSE = 0x11, 0x13, 0x06, 0x10
-BTH_UNCOVERED = 4
-ACK, RNR_NAK, NAK_SEQUENCE, NAK_ACCESS = 0x1F, 0x21, 0x60, 0x62
-
-
-def bth(opcode, qpn, psn, flags=0x40):
-    return struct.pack("!BBHII", opcode, flags, 0xFFFF, qpn,
-                       psn | 1 << 31)
-
-
-def reth(address, rkey, size):
-    return struct.pack("!QII", address, rkey, size)
-
-
-def aeth(syndrome, msn=0):
-    return struct.pack("!I", syndrome << 24 | msn)
-
-
-class Attacker:
-    """One socket; frames from it carry IPv4 id 0 and DF, so the ICRC of
-    what arrives can be known before it is sent."""
-
-    def __init__(self, source, target):
-        self.target = target
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER,
-                               IP_PMTUDISC_DO)
-        self.socket.setblocking(False)
-        self.socket.bind((source, 0))
-        self.source, self.port = self.socket.getsockname()
-        self.sent = 0
-
-    def sealed(self, body):
-        """@body with the ICRC it needs to be taken for a real frame."""
-        size = 20 + 8 + len(body) + 4
-        ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, size, 0, 0x4000, 64, 17, 0,
-                         socket.inet_aton(self.source),
-                         socket.inet_aton(self.target))
-        udp = struct.pack("!HHHH", self.port, ROCE_PORT, size - 20, 0)
-        return body + icrc_check.icrc(ip + udp, body + bytes(4))
-
-    def send(self, datagram):
-        try:
-            self.socket.sendto(datagram, (self.target, ROCE_PORT))
-            self.sent += 1
-        except OSError:
-            pass
 
 
 def garbage(a, rng, ends):
@@ -152,23 +103,6 @@ class Replay:
         except (OSError, ValueError):
             pass
         return frames
-
-
-def ends_of(text):
-    """The (QPN, PSN) pairs that a tool prints about both ends."""
-    found = re.findall(r"QPN:? 0x([0-9a-f]+),? PSN:? 0x([0-9a-f]+)", text)
-    return sorted({(int(q, 16), int(p, 16)) for q, p in found})
-
-
-def address_of(text):
-    """The IPv4 address in the GID that a tool prints."""
-    dotted = re.search(r"GID:?.*?ffff:(\d+\.\d+\.\d+\.\d+)", text)
-    if dotted:
-        return dotted.group(1)
-    bytes_ = re.search(r"GID: (?:\d+:)+255:255:(\d+):(\d+):(\d+):(\d+)", text)
-    if bytes_:
-        return ".".join(str(int(b)) for b in bytes_.groups())
-    return None
 
 
 def transfer(argv, kinds, source):

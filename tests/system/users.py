@@ -7,6 +7,7 @@ two users; others skip it."""
 import os
 import pwd
 import re
+import select
 import shutil
 import signal
 import socket
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import time
 
+import forge
 import system
 from system import HANG, brokers, expect, expect_ok, serving
 
@@ -119,6 +121,40 @@ def is_told(result, by):
     said = re.findall(TOLD, result.output)
     expect(said == ([str(by)] if by is not None else []),
            "told of the brokers of %s" % said, result)
+
+
+def until_ends(p):
+    """What a running pair has said when both of its queue pairs are known."""
+    text, end = "", time.monotonic() + HANG
+    while len(forge.ends_of(text)) < 2 or not forge.address_of(text):
+        ready, _, _ = select.select([p.stdout], [], [], 0.1)
+        chunk = os.read(p.stdout.fileno(), 65536) if ready else b"."
+        if not chunk or time.monotonic() > end:
+            raise system.Fail("the queue pairs are not known", text)
+        text += chunk.decode(errors="replace") if ready else ""
+    return text
+
+
+def forged(tool):
+    """One user's frames, from the right address to the right queue pairs of
+    another user's, are dropped and counted."""
+    def go():
+        t.need(tool)
+        p = start(ANNA, t.pair_argv([tool, "-c", "-n", "20000"],
+                                    timeout=HANG))
+        text = until_ends(p)
+        qpns = ["%x" % qpn for qpn, _ in forge.ends_of(text)]
+        attacker = start(BERT, [sys.executable, forge.__file__,
+                                forge.address_of(text), *qpns])
+        r = t.finish(p, HANG)
+        r.output = text + r.output
+        attacker.terminate()
+        sent = attacker.communicate()[0].decode()
+        expect_ok(r)
+        expect("invalid data" not in r.output, "the data differ", r)
+        expect(sent.strip().isdigit() and int(sent) > 100,
+               "few frames were forged: " + sent, r)
+    return go
 
 
 PINGPONG = ["ibv_rc_pingpong", "-c", "-g", "1", "-p", "18600"]
@@ -640,6 +676,9 @@ for words, test in (
         ("the users have one port space", one_port_space),
         ("a port that root holds", hidden_holder)):
     t.case(words, alone(test), "many processes", words)
+for tool in "ibv_uc_pingpong", "ibv_rc_pingpong":
+    words = tool + " through another user's forged frames"
+    t.case(words, alone(forged(tool)), "hostile", words)
 t.case("two roots of namespaces at once", two_roots_at_once)
 t.case("run refuses a set-user-ID program", set_user_id)
 t.case("the shim shows a set-user-ID program nothing",
