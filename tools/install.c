@@ -10,6 +10,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,6 +42,47 @@ static const char vendor_conf_head[] =
 	"/usr/lib\n";
 /* ld.so(8): what every program of the system loads first */
 static const char preload_path[] = "etc/ld.so.preload";
+/*
+ * The system's broker (adverbd(8)): an account without rights, and a unit that
+ * makes its folder, by which programs know the account.
+ */
+static const char account_path[] = "etc/sysusers.d/adverb.conf";
+static const char account_text[] =
+	"# adverb install --service; adverb uninstall removes it\n"
+	"u adverb - \"broker of UDP port 4791\"\n";
+static const char unit_path[] = "etc/systemd/system/adverbd.service";
+static const char unit_text[] =
+	"# adverb install --service; adverb uninstall removes it\n"
+	"[Unit]\n"
+	"Description=adverb's broker of UDP port 4791, for all users\n"
+	"\n"
+	"[Service]\n"
+	"ExecStart=/" LIB "/adverbd --foreground --idle 2000000\n"
+	"User=adverb\n"
+	"RuntimeDirectory=adverb\n"
+	"RuntimeDirectoryMode=0755\n"
+	"Restart=always\n"
+	"LimitNOFILE=65536\n"
+	"UMask=0077\n"
+	"CapabilityBoundingSet=\n"
+	"NoNewPrivileges=yes\n"
+	"ProtectSystem=strict\n"
+	"ProtectHome=yes\n"
+	"ProtectControlGroups=yes\n"
+	"ProtectKernelModules=yes\n"
+	"ProtectKernelTunables=yes\n"
+	"PrivateDevices=yes\n"
+	"PrivateTmp=yes\n"
+	"RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK\n"
+	"RestrictNamespaces=yes\n"
+	"RestrictRealtime=yes\n"
+	"RestrictSUIDSGID=yes\n"
+	"LockPersonality=yes\n"
+	"MemoryDenyWriteExecute=yes\n"
+	"SystemCallArchitectures=native\n"
+	"\n"
+	"[Install]\n"
+	"WantedBy=multi-user.target\n";
 static const char main_conf_path[] = "etc/ld.so.conf";
 static const char main_conf_text[] = "include /etc/ld.so.conf.d/*.conf\n";
 
@@ -79,12 +121,15 @@ struct plan {
 	} files[IMAGE_MAX];
 	size_t count;
 	char vendor_conf[2048];
+	bool main_conf;	   /* the loader's first file, where there is none */
+	bool service;	   /* the system's broker */
 	char preload[256]; /* the shim's name for ld.so.preload; "": none */
 };
 
 struct wish {
 	bool dry;
-	bool shim; /* into ld.so.preload */
+	bool shim;    /* into ld.so.preload */
+	bool service; /* the system's broker too */
 };
 
 static int plan_add(struct plan *p, const char *from, const char *to)
@@ -243,9 +288,9 @@ static int refresh_cache(const struct image *im)
 	return -1;
 }
 
-/* The loader's files, in the order in which they are put.  What names a library
- * comes after it, and goes before it. */
-static int for_texts(struct image *im, const struct plan *p, bool main_conf,
+/* The texts, in the order in which they are put.  What names a library or a
+ * program comes after it, and goes before it. */
+static int for_texts(struct image *im, const struct plan *p,
 		     int (*what)(struct image *im, const char *text,
 				 const char *path))
 {
@@ -253,10 +298,14 @@ static int for_texts(struct image *im, const struct plan *p, bool main_conf,
 
 	if (!err)
 		err = what(im, p->vendor_conf, vendor_conf_path);
-	if (!err && main_conf)
+	if (!err && p->main_conf)
 		err = what(im, main_conf_text, main_conf_path);
 	if (!err && p->preload[0])
 		err = what(im, p->preload, preload_path);
+	if (!err && p->service)
+		err = what(im, account_text, account_path);
+	if (!err && p->service)
+		err = what(im, unit_text, unit_path);
 	return err;
 }
 
@@ -266,22 +315,20 @@ static int expect_text(struct image *im, const char *text, const char *path)
 }
 
 /* The list first: who is ended in the midst can install again, or undo. */
-static int announce_all(struct image *im, const struct plan *p, bool main_conf)
+static int announce_all(struct image *im, const struct plan *p)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < p->count; i++)
 		err = image_expect(im, p->files[i].from, NULL, p->files[i].to);
 	if (!err)
-		err = for_texts(im, p, main_conf, expect_text);
+		err = for_texts(im, p, expect_text);
 	return err ? err : image_announce(im);
 }
 
 static int put_all(struct image *im, const struct plan *p)
 {
-	bool main_conf = image_is_ours(im, main_conf_path) ||
-			 !image_contains(im, main_conf_path, "ld.so.conf.d/");
-	int err = announce_all(im, p, main_conf);
+	int err = announce_all(im, p);
 
 	for (size_t i = 0; !err && i < p->count; i++) {
 		int mode = access(p->files[i].from, X_OK) ? 0644 : 0755;
@@ -289,7 +336,7 @@ static int put_all(struct image *im, const struct plan *p)
 		err = image_put(im, p->files[i].from, p->files[i].to, mode);
 	}
 	if (!err)
-		err = for_texts(im, p, main_conf, image_put_text);
+		err = for_texts(im, p, image_put_text);
 	return err ? err : image_settle(im);
 }
 
@@ -304,6 +351,10 @@ static bool is_free(const struct image *im, const struct plan *p)
 			"adverb: add this line to it by hand, or leave out "
 			"--shim: %s",
 			p->preload);
+	}
+	if (p->service) {
+		taken |= image_is_taken(im, account_path);
+		taken |= image_is_taken(im, unit_path);
 	}
 	for (size_t i = 0; i < p->count; i++)
 		taken |= image_is_taken(im, p->files[i].to);
@@ -321,6 +372,10 @@ static void say_done(const struct image *im, const struct plan *p)
 		printf("Its shim %s in every program there, by "
 		       "/etc/ld.so.preload.\n",
 		       is);
+	if (p->service)
+		printf("To start the system's broker there: systemd-sysusers "
+		       "&& systemctl daemon-reload && systemctl enable --now "
+		       "adverbd; without systemd, see man adverbd\n");
 }
 
 static int install(struct image *im, const struct wish *wish)
@@ -334,6 +389,9 @@ static int install(struct image *im, const struct wish *wish)
 	}
 	if (plan_files(&p, wish->shim))
 		return 1;
+	p.main_conf = image_is_ours(im, main_conf_path) ||
+		      !image_contains(im, main_conf_path, "ld.so.conf.d/");
+	p.service = wish->service || image_is_ours(im, unit_path);
 	if (!is_free(im, &p)) {
 		fprintf(stderr, "adverb: nothing was installed.\n");
 		return 1;
@@ -374,7 +432,7 @@ static int uninstall(struct image *im, const struct wish *wish)
 static void help(FILE *out)
 {
 	fprintf(out,
-		"usage: adverb install [--dry-run] [--shim] DIR|/\n"
+		"usage: adverb install [--dry-run] [--service] [--shim] DIR|/\n"
 		"       adverb uninstall [--dry-run] DIR|/\n"
 		"\n"
 		"Puts this adverb into a system: / or the root of an unpacked "
@@ -385,6 +443,8 @@ static void help(FILE *out)
 		"are not touched;\n"
 		"what was put is listed in /" LIB "/installed.\n"
 		"\n"
+		"  --service        the system's broker too: an account and a "
+		"unit of systemd\n"
 		"  --dry-run        say what would be done, do nothing\n"
 		"  --shim           show every program there "
 		"/sys/class/infiniband, by\n"
@@ -400,6 +460,7 @@ static int both(int argc, char **argv, const char *shorts,
 {
 	static const struct option options[] = {
 		{"dry-run", no_argument, NULL, 'n'},
+		{"service", no_argument, NULL, 'b'},
 		{"shim", no_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
@@ -415,6 +476,7 @@ static int both(int argc, char **argv, const char *shorts,
 		}
 		wish.dry |= c == 'n';
 		wish.shim |= c == 's';
+		wish.service |= c == 'b';
 	}
 	if (optind + 1 != argc || !*argv[optind]) {
 		help(stderr);
@@ -430,7 +492,7 @@ static int both(int argc, char **argv, const char *shorts,
 
 int install_main(int argc, char **argv)
 {
-	return both(argc, argv, "hns", install);
+	return both(argc, argv, "hnsb", install);
 }
 
 int install_undo_main(int argc, char **argv)

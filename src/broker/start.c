@@ -557,8 +557,8 @@ static int say_privileged(struct start *s)
 	snprintf(s->sentence, sizeof(s->sentence),
 		 "there is no broker adverbd, and this program starts none, "
 		 "since it has rights that its caller has not (set-user-ID, "
-		 "file capabilities): have root run the system's broker (man "
-		 "adverbd)");
+		 "file capabilities): have root set up the system's broker "
+		 "(adverb install --service)");
 	return -EPERM;
 }
 

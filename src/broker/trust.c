@@ -176,8 +176,8 @@ void trust_refusal(uid_t user, pid_t pid, char *text, size_t size)
 	snprintf(text, size,
 		 "the broker adverbd%s of this network namespace is %s, "
 		 "who could read and change what this program sends, receives "
-		 "and registers, so it is sent nothing: have root run the "
-		 "system's broker (man adverbd), or use a network namespace "
-		 "of your own: adverb run --private -- PROGRAM%s",
+		 "and registers, so it is sent nothing: have root set up the "
+		 "system's broker (adverb install --service), or use a network "
+		 "namespace of your own (adverb run --private -- PROGRAM)%s",
 		 process, owner, told);
 }

@@ -240,6 +240,40 @@ def it_leaves_as_it_came():
     expect("has no adverb" in root.adverb("uninstall", status=1), "twice")
 
 
+def the_systems_broker():
+    """Where it is asked for alone, and again when adverb is installed anew."""
+    root = Root()
+    before = root.files()
+    unit = "etc/systemd/system/adverbd.service"
+    account = "etc/sysusers.d/adverb.conf"
+    root.adverb("install")
+    expect(not {unit, account} & root.files(), "it is there unasked")
+    said = root.adverb("install", "--service")
+    expect({unit, account} <= root.files() and "systemctl enable --now adverbd"
+           in said, said)
+    with open(root.at(unit), encoding="utf-8") as f:
+        program, *words = re.search("^ExecStart=(.*)$", f.read(),
+                                    re.M)[1].split()
+    r = root.inside(program, "--version")
+    expect(r.status == 0 and r.output.startswith("adverbd "), "no adverbd", r)
+    expect(words[0] == "--foreground", "not in the foreground")
+    root.adverb("install")
+    expect({unit, account} <= root.files(), "it has gone")
+    root.adverb("uninstall", "--service", status=2)
+    root.adverb("uninstall")
+    expect(root.files() == before, "left: %s" % (root.files() ^ before))
+
+
+def its_unit_is_one():
+    suite.need("systemd-analyze")
+    root = Root()
+    root.adverb("install", "--service")
+    r = suite.run(["systemd-analyze", "verify", "--root=" + root.path,
+                   "--recursive-errors=no", "--man=no",
+                   root.at("etc/systemd/system/adverbd.service")])
+    expect(r.status == 0 and "adverbd" not in r.output, "not valid", r)
+
+
 def others_files_stay():
     root = Root()
     root.text("usr/local/bin/adverb", "mine\n")
@@ -390,6 +424,8 @@ suite.case("files of others are not overwritten", others_files_stay)
 suite.case("changed files are not removed", changed_files_stay)
 suite.case("one that was ended is repeated, and undone",
            one_that_was_ended_is_repeated_or_undone)
+suite.case("the system's broker: an account and a unit", the_systems_broker)
+suite.case("systemd takes the unit", its_unit_is_one)
 suite.case("two at once both succeed", two_at_once_both_succeed)
 suite.case("a second one leaves the loader's file",
            a_second_one_leaves_the_loaders_file)

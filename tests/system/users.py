@@ -331,9 +331,9 @@ def our_name():
 def refusal(user, pid, remedy=True):
     return ("adverb: the broker adverbd (process %d) of this network namespace "
             "is user %d's, who could read and change what this program sends, "
-            "receives and registers, so it is sent nothing: have root run the "
-            "system's broker (man adverbd), or use a network namespace of your "
-            "own: adverb run --private -- PROGRAM%s\n" % (
+            "receives and registers, so it is sent nothing: have root set up "
+            "the system's broker (adverb install --service), or use a network "
+            "namespace of your own (adverb run --private -- PROGRAM)%s\n" % (
                 pid, user, ", or trust that user: ADVERB_BROKER_USER=%d" % user
                 if remedy else ""))
 
@@ -467,7 +467,10 @@ def the_privileged_starts_none():
     """Its caller could kill what it started, and all would trust it."""
     p = run_privileged()
     try:
-        said = p.stdout.readline().decode() + p.stdout.readline().decode()
+        said = line = " "
+        while line and line not in ("opened\n", "refused\n"):
+            line = p.stdout.readline().decode()
+            said += line
         expect(not brokers(), "it has started a broker")
         expect("this program starts none, since it has rights that its caller "
                "has not" in said and "opened\n" in said, "it says: " + said)
