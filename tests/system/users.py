@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 import forge
@@ -619,8 +620,13 @@ def shows_no_privileged_program():
     t.need("gcc")
     if os.path.exists("/sys/class/infiniband"):
         raise system.Skip("there are devices of the kernel's")
-    tree = t.path("forged")
+    # in no other user's folder, which nobody would be shown
+    place = tempfile.mkdtemp()
+    os.chmod(place, 0o755)
+    tree = place + "/forged"
     os.makedirs(tree + "/class/infiniband/mine")
+    for folder, _, _ in os.walk(tree):
+        os.chown(folder, BERT, BERT)
     source, program = t.path("look.c"), t.path("look")
     with open(source, "w") as f:
         f.write(LOOK)
@@ -637,6 +643,7 @@ def shows_no_privileged_program():
             env=dict(os.environ, ADVERB_SYSFS=tree))
         expect(done.stdout == wanted, "mode %o: %s" % (
             mode, done.stdout + done.stderr))
+    shutil.rmtree(place)
 
 
 enter()
