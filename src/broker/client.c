@@ -10,6 +10,7 @@
 #include "broker/proto.h"
 #include "broker/steer.h"
 #include "broker/trust.h"
+#include "util/mark.h"
 #include "util/shown.h"
 
 #include <errno.h>
@@ -48,8 +49,7 @@ static uint64_t now_ms(void)
 
 static void close_fd(int *fd)
 {
-	if (*fd >= 0)
-		close(*fd);
+	mark_close(*fd);
 	*fd = -1;
 }
 
@@ -80,6 +80,8 @@ static int tell(struct client *c, struct proto *m, const int *fds)
 	m->magic = PROTO_MAGIC;
 	m->version = PROTO_VERSION;
 	m->serial = ++c->serial;
+	if (!mark_is(c->unix_fd))
+		return -EBADF;
 	return proto_send(c->unix_fd, m, fds);
 }
 
@@ -189,7 +191,7 @@ static int connect_to(struct client *c)
 
 	if (fd < 0)
 		return fd;
-	c->unix_fd = fd;
+	c->unix_fd = mark_fd(fd);
 	return 0;
 }
 
@@ -271,7 +273,7 @@ static void show_tree(struct client *c)
 void client_tree(struct client *c, int folder_fd)
 {
 	close_fd(&c->tree_fd);
-	c->tree_fd = folder_fd;
+	c->tree_fd = mark_fd(folder_fd);
 	show_tree(c);
 }
 
@@ -295,14 +297,14 @@ static bool take_welcome(struct client *c, const struct proto *m,
 		return false;
 	if (!c->class) {
 		c->class = m->value;
-		c->udp_fd = fds[0];
+		c->udp_fd = mark_fd(fds[0]);
 		fds[0] = -1;
 		if (fds[1] >= 0)
 			c->page = page_map(fds[1], PROT_READ | PROT_WRITE);
 	}
 	if (fds[2] >= 0) {
 		close_fd(&c->safe_fd);
-		c->safe_fd = fds[2];
+		c->safe_fd = mark_fd(fds[2]);
 		fds[2] = -1;
 	}
 	c->broker_pid = (pid_t)m->about;
@@ -431,9 +433,24 @@ static void hang_up(struct client *c, int error, const struct proto *m)
 	     error == -EMFILE ? c->why : "the broker adverbd comes and goes");
 }
 
+/* The program has closed what we had: nothing is sent to a broker any more, as
+ * what we would show it is the program's. */
+static bool has_lost_files(const struct client *c)
+{
+	return (c->unix_fd >= 0 && !mark_is(c->unix_fd)) ||
+	       (c->udp_fd >= 0 && !mark_is(c->udp_fd)) ||
+	       (c->safe_fd >= 0 && !mark_is(c->safe_fd));
+}
+
 /* Looks for the broker when that is due; false: there is none yet. */
 static bool has_connection(struct client *c)
 {
+	if (has_lost_files(c)) {
+		close_fd(&c->unix_fd);
+		c->state = CLIENT_LOST;
+		c->due_ms = UINT64_MAX;
+		return false;
+	}
 	if (c->state == CLIENT_STARTING)
 		look_at_start(c, start_turn(&c->start, now_ms()));
 	if (c->state == CLIENT_LOST || c->state == CLIENT_ALONE) {
@@ -462,7 +479,8 @@ bool client_turn(struct client *c, struct client_news *news)
 		if (!error)
 			is_news = take(c, &m, fds, news);
 		for (int i = 0; i < PROTO_FDS; i++)
-			close_fd(&fds[i]);
+			if (fds[i] >= 0) /* not kept, so not marked */
+				close(fds[i]);
 		if (error)
 			hang_up(c, error, &m);
 	}

@@ -11,6 +11,7 @@
 #include "util/bits.h"
 #include "util/check.h"
 #include "util/watched.h"
+#include "util/mark.h"
 
 #define GIB ((size_t)1 << 30)
 
@@ -32,7 +33,7 @@ static int try_size(struct arena_map *m, size_t size)
 	/* A core dump need not hold the rings. */
 	madvise(base, size, MADV_DONTDUMP);
 	arena_init(&m->arena, base, size);
-	m->fd = fd;
+	m->fd = mark_fd(fd);
 	return 0;
 close:
 	err = -errno;
@@ -59,7 +60,7 @@ int arena_map_new(struct arena_map *m)
 void arena_map_free(struct arena_map *m)
 {
 	munmap(m->arena.base, m->arena.size);
-	close(m->fd);
+	mark_close(m->fd);
 }
 
 void arena_map_random(void *buf, size_t n)

@@ -16,6 +16,7 @@
 #include "host/host.h"
 #include "host/netif.h"
 #include "util/bits.h"
+#include "util/mark.h"
 
 #define MAX_FRAME 10240
 
@@ -110,7 +111,7 @@ void capture_open(void)
 	if (!name || !*name || file >= 0)
 		return;
 	/* Two processes may share the file; appended sections are legal. */
-	file = open_capture(name, &why);
+	file = mark_fd(open_capture(name, &why));
 	if (file >= 0 &&
 	    write(file, preamble, sizeof preamble) != sizeof preamble) {
 		why = strerror(errno);
@@ -122,8 +123,7 @@ void capture_open(void)
 
 void capture_close(void)
 {
-	if (file >= 0)
-		close(file);
+	mark_close(file);
 	file = -1;
 }
 
@@ -220,6 +220,12 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 
 	if (file < 0 || len > MAX_FRAME - 100)
 		return;
+	if (!mark_is(file)) {
+		host_say(0xca98, "the capture ends here, since the program has "
+				 "closed its file");
+		capture_close();
+		return;
+	}
 	n = rebuild(frame, from, to, bytes, len, id, tos, ttl ? ttl : 64);
 	clock_gettime(CLOCK_REALTIME, &t);
 	ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;

@@ -263,7 +263,12 @@ void host_put(struct host *h)
 	take_shielded(&host_once, &once_cancel);
 	if (--h->users == 0) {
 		netif_unwatch();
-		thread_stop(&h->lane);
+		if (!thread_stop(&h->lane)) {
+			/* it sleeps in what would be freed */
+			leave_behind();
+			give_shielded(&host_once, once_cancel);
+			return;
+		}
 		neighbour_close();
 		lane_fini(&h->lane);
 		capture_close();

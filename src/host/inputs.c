@@ -11,8 +11,10 @@
 #include "host/libc.h"
 #include "host/peer.h"
 #include "util/watched.h"
+#include "util/mark.h"
 
 #define NS_PER_S 1000000000u
+#define NAP_NS	 10000000
 
 enum { FROM_WAKE, FROM_PEER, FROM_WIRE };
 
@@ -34,7 +36,7 @@ static void make(struct inputs *in, struct lane *l)
 	struct epoll_event wire = {EPOLLIN, {.u32 = FROM_WIRE}};
 
 	in->version = version_of(l);
-	in->fd = epoll_create1(EPOLL_CLOEXEC);
+	in->fd = mark_fd(epoll_create1(EPOLL_CLOEXEC));
 	if (in->fd < 0 || epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wake_fd, &wake) ||
 	    epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wire.fd, &wire))
 		in->is_refused = true;
@@ -57,8 +59,7 @@ void inputs_close(struct inputs *in)
 	int fd = in->fd;
 
 	in->fd = -1; /* first: who is cancelled in close may have closed it */
-	if (fd >= 0)
-		close(fd);
+	mark_close(fd);
 }
 
 static struct timespec left_until(uint64_t until)
@@ -117,9 +118,21 @@ static int wait_by_poll(struct inputs *in, struct lane *l, uint64_t until,
 	return n < 0 && errno == EINTR ? -EINTR : 0;
 }
 
+/* There is nothing to wait by. */
+static int wait_without(uint64_t until)
+{
+	struct timespec nap = left_until(until);
+
+	if (nap.tv_sec || nap.tv_nsec > NAP_NS)
+		nap = (struct timespec){.tv_nsec = NAP_NS};
+	return nanosleep(&nap, NULL) ? -EINTR : 0;
+}
+
 int inputs_wait(struct inputs *in, struct lane *l, uint64_t until,
 		short socket_events)
 {
+	if (!lane_has_files(l))
+		return wait_without(until);
 	if (socket_events == POLLIN && !in->is_refused)
 		return wait_by_epoll(in, l, until);
 	in->is_deaf = false;

@@ -18,6 +18,7 @@
 #include "host/peer.h"
 #include "host/source.h"
 #include "util/bits.h"
+#include "util/mark.h"
 
 #define TURN_ROUNDS  4	/* batches read in one turn */
 #define LATE_ROUNDS  64 /* and when we have been asleep */
@@ -25,6 +26,8 @@
 #define TX_ROUNDS    16
 #define JUNK_SAID    1000
 #define SAY_JUNK     0xb8
+#define SAY_CLOSED   0xb9
+#define CHECK_NS     1000000 /* between looks whether descriptors are ours */
 #define EVENT_BATCH  16
 #define STILL_POLLS  8
 #define STREAM_POSTS 4 /* of a stream, between looks for what was accepted */
@@ -455,9 +458,25 @@ void lane_wake(struct lane *l)
 	uint64_t one = 1;
 
 	/* the bare call: who posts must not end here, if it is cancelled */
-	if (l->wake_fd >= 0 &&
+	if (mark_is(l->wake_fd) &&
 	    syscall(SYS_write, l->wake_fd, &one, sizeof one) < 0)
 		return; /* it is full, so it wakes */
+}
+
+bool lane_has_files(struct lane *l)
+{
+	bool has = udp_is_ours(&l->wire) &&
+		   (l->wake_fd < 0 || mark_is(l->wake_fd));
+
+	if (!has) {
+		ring_store(&l->wire.is_lost, true);
+		host_say(SAY_CLOSED,
+			 "the program has closed descriptors that adverb had "
+			 "opened: from here on it reaches nobody by packets; "
+			 "let it keep them, or open the device after it has "
+			 "closed all");
+	}
+	return has;
 }
 
 /* The thread sleeps longer than the engine now allows, or cannot know that
@@ -478,6 +497,10 @@ static void begin(struct lane *l) REQUIRES(&l->lock)
 {
 	l->now_ns = clock_now(&l->clock);
 	guard_turn(l->now_ns);
+	if (l->now_ns - l->checked_ns > CHECK_NS) {
+		l->checked_ns = l->now_ns;
+		lane_has_files(l);
+	}
 }
 
 static bool take_if_free(struct lane *l) NO_LOCK_ANALYSIS

@@ -100,6 +100,7 @@ struct lane {
 	ring_index streak;    /* much sent, again and again, and little got */
 	/* Our thread will look soon: what is held is not forgotten. */
 	ring_index is_watched;
+	uint64_t checked_ns; /* when lane_has_files was asked last */
 };
 
 /* Takes the engine and fd; 0 or -errno. */
@@ -107,6 +108,9 @@ int lane_init(struct lane *l, struct engine *e, int fd,
 	      const struct host_sink *sink, struct udp_offload allowed,
 	      bool one_port);
 void lane_fini(struct lane *l);
+/* Are its descriptors what they were when they were opened?  If not, it goes on
+ * without the wire, and the program is told. */
+bool lane_has_files(struct lane *l);
 /* For the program that polls: turn it if it is free. */
 void lane_poll(struct lane *l);
 /* Does another thread turn it just now?  A turn may take long. */

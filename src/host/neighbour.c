@@ -25,6 +25,7 @@
 #include "host/wish.h"
 #include "util/bits.h"
 #include "util/list.h"
+#include "util/mark.h"
 
 #define MOURN_NS 1000000000u /* by then it is stopped, and no dead one */
 #define LOOK_NS	 1000000u    /* between two looks */
@@ -126,7 +127,7 @@ void neighbour_open(struct hca *own)
 	all.own = own;
 	if (!learn_memory() || !make_pulse())
 		return;
-	all.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	all.kick_fd = mark_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (all.kick_fd < 0)
 		return;
 	allow();
@@ -172,7 +173,7 @@ static void forget(struct entry *e)
 	list_remove(&e->idle);
 	if (all.latest[e->is.class] == e)
 		all.latest[e->is.class] = NULL;
-	close(e->kick_fd);
+	mark_close(e->kick_fd);
 	free(e);
 }
 
@@ -215,8 +216,7 @@ static void sweep_idle(void)
 
 static void close_all(void)
 {
-	if (all.kick_fd >= 0)
-		close(all.kick_fd);
+	mark_close(all.kick_fd);
 	all.kick_fd = -1;
 	all.is_open = all.has_news = false;
 	all.mourns = false;
@@ -439,7 +439,7 @@ static const char *adopt(uint32_t class, const struct proto_at *arena,
 	e->view.active_mtu = all.own->active_mtu;
 	e->is.hca = &e->view;
 	e->is.class = class;
-	e->kick_fd = kick_fd;
+	e->kick_fd = mark_fd(kick_fd);
 	list_push_tail(&all.entries, &e->entries);
 	all.count++;
 	list_push_tail(&all.idle, &e->idle);
@@ -633,7 +633,7 @@ void neighbour_kick(struct neighbour *n)
 	struct entry *e = CONTAINER_OF(n, struct entry, is);
 	uint64_t one = 1;
 
-	if (write(e->kick_fd, &one, sizeof one) < 0)
+	if (!mark_is(e->kick_fd) || write(e->kick_fd, &one, sizeof one) < 0)
 		return; /* it is full, so it wakes */
 }
 

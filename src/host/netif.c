@@ -16,6 +16,7 @@
 #include "util/inaddr.h"
 #include "util/lock.h"
 #include "util/ring.h"
+#include "util/mark.h"
 
 static struct host_device devices[HOST_MAX_DEVICES];
 static uint32_t device_count;
@@ -156,7 +157,10 @@ static void *run(void *arg)
 	};
 
 	while (poll(fds, 2, -1) < 0 || !fds[1].revents) {
-		netlink_drain(watch.netlink_fd);
+		/* what the program has put in its place is not ours to read */
+		if (!mark_is(fds[0].fd) || !mark_is(fds[1].fd))
+			break;
+		netlink_drain(fds[0].fd);
 		refresh();
 	}
 	return arg;
@@ -183,8 +187,8 @@ void netif_watch(void (*port)(const struct host_device *dev,
 
 	host_devices(&all);
 	watch.port = port;
-	watch.netlink_fd = netlink_watch();
-	watch.stop_fd = eventfd(0, EFD_CLOEXEC);
+	watch.netlink_fd = mark_fd(netlink_watch());
+	watch.stop_fd = mark_fd(eventfd(0, EFD_CLOEXEC));
 	/* what changed before we listened */
 	refresh();
 	watch.runs = watch.netlink_fd >= 0 && watch.stop_fd >= 0 &&
@@ -199,6 +203,12 @@ void netif_unwatch(void)
 
 	if (!watch.runs)
 		return;
+	if (!mark_is(watch.stop_fd)) {
+		/* nothing can wake it, but a change, which ends it */
+		pthread_detach(watch.thread);
+		netif_forget();
+		return;
+	}
 	while (write(watch.stop_fd, &one, sizeof one) < 0 && errno == EINTR)
 		;
 	pthread_join(watch.thread, NULL);
@@ -208,9 +218,9 @@ void netif_unwatch(void)
 void netif_forget(void)
 {
 	if (watch.netlink_fd > 0)
-		close(watch.netlink_fd);
+		mark_close(watch.netlink_fd);
 	if (watch.stop_fd > 0)
-		close(watch.stop_fd);
+		mark_close(watch.stop_fd);
 	memset(&watch, 0, sizeof watch);
 }
 

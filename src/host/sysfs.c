@@ -18,6 +18,7 @@
 #include "shim/tree.h"
 #include "util/folder.h"
 #include "util/lock.h"
+#include "util/mark.h"
 
 #define PATH_BYTES    300 /* below the tree's folder */
 #define SAY_NO_TREE   0x7ee
@@ -477,7 +478,7 @@ static void write_first(void)
 {
 	int err;
 
-	hold_fd = hold_tree(&tree);
+	hold_fd = mark_fd(hold_tree(&tree));
 	err = hold_fd < 0 ? hold_fd : write_now();
 	usable = !err;
 	if (err)
@@ -503,7 +504,7 @@ int sysfs_devices(void)
 	int fd = -1;
 
 	lock_take(&lock);
-	if (usable)
+	if (usable && mark_is(hold_fd))
 		fd = folder_open(hold_fd, "class/infiniband", false);
 	lock_give(&lock);
 	return fd < 0 ? -1 : fd;
@@ -512,7 +513,9 @@ int sysfs_devices(void)
 void sysfs_refresh(void)
 {
 	lock_take(&lock);
-	if (usable)
+	if (usable && !mark_is(hold_fd))
+		write_first();
+	else if (usable)
 		usable = write_now() == 0;
 	lock_give(&lock);
 }

@@ -17,7 +17,9 @@
 #include "host/neighbour.h"
 #include "util/bits.h"
 #include "util/ring.h"
+#include "util/mark.h"
 
+#define END_S	   1	  /* for who may be past all waiting already */
 #define HUNGRY_NS  100000 /* a polling program comes back by then */
 #define POLLED_NS  50000
 #define NAP_MIN_NS 50000
@@ -26,8 +28,11 @@
 static pthread_t thread;
 static bool is_running;
 static sem_t begun;
-static ring_index stopping;
 static ring_index arms;
+/* The number of the thread that is to run, and of the last that was left alone:
+ * all up to that have ended, or sleep for good. */
+static ring_index current = 1, left_alone;
+static _Thread_local uint32_t own_number; /* our thread's */
 
 /*
  * Does the program drive the lane by polling, and did it find nothing?  Then
@@ -63,7 +68,8 @@ static void watch(struct lane *l, uint32_t armed)
 	ring_store(&l->is_watched, 1);
 	ring_fence();
 	do {
-		if (ring_load(&stopping) || ring_load(&arms) != armed)
+		if (ring_load(&current) != own_number ||
+		    ring_load(&arms) != armed)
 			break;
 		news = ring_load(&l->news);
 		minder_nap(l, ns);
@@ -94,15 +100,18 @@ static void *run(void *arg)
 {
 	struct lane *l = arg;
 
+	own_number = ring_load(&current);
 	/* naps are shorter than the slack that timers have */
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	neighbour_begin();
 	sem_post(&begun);
 	minder_take();
-	while (!ring_load(&stopping)) {
+	while (ring_load(&current) == own_number) {
 		minder_turn(l);
 		leave_to_program(l);
 	}
+	if (own_number <= ring_load(&left_alone))
+		return NULL; /* the locks are its successor's */
 	minder_give();
 	neighbour_end();
 	return NULL;
@@ -112,8 +121,8 @@ static void *run(void *arg)
 static int make_wake(void)
 {
 	if (neighbour_kick_fd() >= 0)
-		return fcntl(neighbour_kick_fd(), F_DUPFD_CLOEXEC, 0);
-	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		return mark_fd(fcntl(neighbour_kick_fd(), F_DUPFD_CLOEXEC, 0));
+	return mark_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
 int thread_start(struct lane *l)
@@ -126,7 +135,6 @@ int thread_start(struct lane *l)
 	l->wake_fd = make_wake();
 	if (l->wake_fd < 0)
 		return -errno;
-	ring_store(&stopping, 0);
 	minder_open(l);
 	sem_init(&begun, 0, 0);
 	sigfillset(&all);
@@ -139,7 +147,7 @@ int thread_start(struct lane *l)
 	if (err) {
 		minder_close(l);
 		minder_closed();
-		close(l->wake_fd);
+		mark_close(l->wake_fd);
 		l->wake_fd = -1;
 		return -err;
 	}
@@ -151,17 +159,36 @@ int thread_start(struct lane *l)
 	return 0;
 }
 
-void thread_stop(struct lane *l)
+/* False: it sleeps by descriptors that the program has closed, so nothing can
+ * wake it. */
+static bool await_end(const struct lane *l)
+{
+	struct timespec until;
+
+	if (mark_is(l->wake_fd))
+		return pthread_join(thread, NULL) == 0;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += END_S;
+	return pthread_timedjoin_np(thread, NULL, &until) == 0;
+}
+
+bool thread_stop(struct lane *l)
 {
 	if (!is_running)
-		return;
-	ring_store(&stopping, 1);
-	minder_close(l);
-	pthread_join(thread, NULL);
-	minder_closed();
-	close(l->wake_fd);
-	l->wake_fd = -1;
+		return true;
 	is_running = false;
+	ring_store(&current, ring_own(&current) + 1);
+	minder_close(l);
+	if (!await_end(l)) {
+		ring_store(&left_alone, ring_own(&current) - 1);
+		pthread_detach(thread);
+		minder_forget();
+		return false;
+	}
+	minder_closed();
+	mark_close(l->wake_fd);
+	l->wake_fd = -1;
+	return true;
 }
 
 void thread_forget(void)

@@ -12,7 +12,9 @@
 
 /* Idempotent, call under the adapter's lock; 0 or -errno. */
 int thread_start(struct lane *l);
-void thread_stop(struct lane *l);
+/* False: the thread is left alone, with what it uses: the program has closed
+ * what would wake it. */
+bool thread_stop(struct lane *l);
 /* In a forked child, which has no such thread. */
 void thread_forget(void);
 /* The program armed a CQ and will sleep. */

@@ -10,6 +10,7 @@
 #include "rdmacm/explain.h"
 #include "rdmacm/newer.h"
 #include "rdmacm/object.h"
+#include "util/mark.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -42,7 +43,7 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	if (!c)
 		return NULL;
 	list_init(&c->events);
-	c->base.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	c->base.fd = mark_shown(eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC));
 	if (c->base.fd < 0) {
 		free(c);
 		return NULL;
@@ -64,7 +65,7 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	r_take();
 	fd = channel->fd;
 	channel->fd = -1; /* first: see wait_if_destroyed */
-	close(fd);
+	mark_close(fd);
 	oldest = kept[next % KEPT];
 	kept[next++ % KEPT] = c;
 	r_give();
@@ -122,7 +123,8 @@ void r_post(struct r_event *e)
 	uint64_t one = 1;
 
 	list_push_tail(&c->events, &e->link);
-	while (write(c->base.fd, &one, sizeof(one)) < 0 && errno == EINTR)
+	while (mark_is(c->base.fd) &&
+	       write(c->base.fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 }
 

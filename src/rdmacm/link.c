@@ -19,11 +19,14 @@
 #include <unistd.h>
 
 #include "broker/dial.h"
+#include "util/mark.h"
+#include "util/ring.h"
 
 #define BUCKETS	   256
 #define PENDING	   64 /* more have to wait: answers must be read, too */
 #define PATIENCE_S 30
-#define RELEASES   256 /* that are kept */
+#define RELEASES   256	     /* that are kept */
+#define MOST_FDS   (1 << 20) /* as many as a process has, RLIMIT_NOFILE */
 #define SEEK_MS	   1000
 
 pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -55,6 +58,7 @@ struct pending {
 };
 
 static int broker_fd = -1;
+static ring_index thread_number; /* of the thread that listens to it */
 static bool is_dialling; /* the thread looks for one: others wait, or do not */
 static pid_t owner;
 static uint32_t last_serial, dials; /* brokers that we have had */
@@ -342,7 +346,7 @@ static void revive_all(int fd)
 {
 	struct list all = {&all, &all}, last = {&last, &last};
 
-	broker_fd = fd;
+	broker_fd = mark_fd(fd);
 	for (int i = 0; i < BUCKETS; i++)
 		while (ids[i].next && !list_is_empty(&ids[i])) {
 			struct list *n = list_pop_head(&ids[i]);
@@ -423,7 +427,7 @@ static int redial(int old)
 	r_take();
 	release_waiters();
 	broker_fd = -1;
-	close(old);
+	mark_close(old);
 	is_dialling = true;
 	pthread_mutex_unlock(&r_lock);
 	error = dial_open(&fd, NULL, tell, why);
@@ -478,16 +482,20 @@ static bool is_sound(const struct cmproto *m, ssize_t n)
 
 static void *run(void *arg)
 {
-	int fd = (int)(intptr_t)arg, pause_ms = 0;
+	uintptr_t number = (uintptr_t)arg / MOST_FDS;
+	int fd = (int)((uintptr_t)arg % MOST_FDS), pause_ms = 0;
 	uint64_t dialled_ms = now_ms();
 	struct cmproto m;
 	ssize_t n;
 
-	while (fd >= 0) {
-		n = recv(fd, &m, sizeof(m), 0);
+	while (fd >= 0 && number == ring_load(&thread_number)) {
+		/* the program may have closed it, and have another by now */
+		n = mark_is(fd) ? recv(fd, &m, sizeof(m), 0) : 0;
 		/* reset: what it has said before is still to be read */
 		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
+		if (number != ring_load(&thread_number))
+			break;
 		if (n <= 0) {
 			fd = redial_calmly(fd, &dialled_ms, &pause_ms);
 			continue;
@@ -509,7 +517,10 @@ static int start_thread(int fd)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&thread, NULL, run, (void *)(intptr_t)fd);
+	error = pthread_create(
+		&thread, NULL, run,
+		(void *)((uintptr_t)ring_own(&thread_number) * MOST_FDS +
+			 (uintptr_t)fd));
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (error)
 		return -error;
@@ -525,8 +536,7 @@ static int dial(void)
 	int error, fd;
 
 	if (owner != getpid()) { /* what the parent had is not ours */
-		if (broker_fd >= 0)
-			close(broker_fd);
+		mark_close(broker_fd);
 		broker_fd = -1;
 		list_init(&waiters);
 		list_init(&pending);
@@ -537,8 +547,14 @@ static int dial(void)
 		is_dialling = false;
 		owner = getpid();
 	}
-	if (broker_fd >= 0)
+	if (broker_fd >= 0 && mark_is(broker_fd))
 		return 0;
+	if (broker_fd >= 0) {
+		/* the program has closed it; who listens to it still hears
+		 * nobody */
+		broker_fd = -1;
+		ring_store(&thread_number, ring_own(&thread_number) + 1);
+	}
 	if (is_dialling)
 		return -EPIPE;
 	error = dial_open(&fd, NULL, tell, why);

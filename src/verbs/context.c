@@ -14,6 +14,7 @@
 #include "verbs/ops.h"
 #include "verbs/private.h"
 #include "verbs/refuse.h"
+#include "util/mark.h"
 
 static const struct host_sink sink = {.event = v_event, .port = v_port_event};
 
@@ -163,7 +164,7 @@ static void context_show(struct v_context *c, struct ibv_device *device,
 
 	c->dev = ((struct v_device *)(void *)device)->host;
 	c->verbs.context.device = device;
-	c->verbs.context.cmd_fd = cmd_fd;
+	c->verbs.context.cmd_fd = mark_shown(cmd_fd);
 	c->verbs.context.async_fd = c->async.fd;
 	c->verbs.context.num_comp_vectors = 1;
 	pthread_mutex_init(&c->verbs.context.mutex, NULL);
@@ -230,7 +231,7 @@ int ibv_close_device(struct ibv_context *context)
 	lock_take(&contexts_lock);
 	list_remove(&c->link);
 	lock_give(&contexts_lock);
-	close(context->cmd_fd);
+	mark_close(context->cmd_fd);
 	v_queue_fini(&c->async);
 	pthread_mutex_destroy(&context->mutex);
 	free(c);

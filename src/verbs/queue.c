@@ -11,10 +11,11 @@
 #include <unistd.h>
 
 #include "util/bits.h"
+#include "util/mark.h"
 
 int v_queue_init(struct v_queue *q)
 {
-	q->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	q->fd = mark_shown(eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC));
 	if (q->fd < 0)
 		return -errno;
 	lock_init(&q->lock);
@@ -25,7 +26,7 @@ int v_queue_init(struct v_queue *q)
 
 void v_queue_fini(struct v_queue *q)
 {
-	close(q->fd);
+	mark_close(q->fd);
 	lock_fini(&q->lock);
 }
 
@@ -45,7 +46,8 @@ static void put_token(struct v_queue *q)
 	uint64_t one = 1;
 
 	/* fails only at 2^64 - 2 tokens */
-	while (syscall(SYS_write, q->fd, &one, sizeof(one)) < 0 &&
+	while (mark_is(q->fd) &&
+	       syscall(SYS_write, q->fd, &one, sizeof(one)) < 0 &&
 	       errno == EINTR)
 		;
 }
@@ -56,7 +58,8 @@ static void void_token(struct v_queue *q)
 	uint64_t token;
 	struct iovec io = {&token, sizeof(token)};
 
-	syscall(SYS_preadv2, q->fd, &io, 1, -1L, -1L, RWF_NOWAIT);
+	if (mark_is(q->fd))
+		syscall(SYS_preadv2, q->fd, &io, 1, -1L, -1L, RWF_NOWAIT);
 }
 
 void v_queue_post(struct v_queue *q, struct v_source *s)

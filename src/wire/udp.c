@@ -17,6 +17,7 @@
 #include "wire/bind.h"
 #include "wire/member.h"
 #include "wire/relay.h"
+#include "util/mark.h"
 
 #define JOINED_BYTES 65536 /* the longest datagram, so of GRO */
 #define JOINED_BATCH 8	   /* fewer, to stay in the cache */
@@ -111,13 +112,13 @@ static int look(struct udp *u, int fd, uint16_t *port)
 	int domain = AF_INET6;
 
 	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
-	u->fd = u->tx.fd = fd;
+	u->fd = u->tx.fd = mark_fd(fd);
 	u->v4_only = domain == AF_INET;
 	u->is_relayed = domain == AF_UNIX;
 	*port = 4791;
 	if (!u->is_relayed)
 		return 0;
-	u->tx.fd = udp_bind(0);
+	u->tx.fd = mark_fd(udp_bind(0));
 	if (u->tx.fd < 0)
 		return u->tx.fd;
 	len = sizeof name;
@@ -151,7 +152,7 @@ int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port)
 	}
 	free(u->rings);
 	if (u->is_relayed)
-		close(u->tx.fd);
+		mark_close(u->tx.fd);
 	return err;
 }
 
@@ -165,11 +166,18 @@ uint32_t udp_buffer_bytes(const struct udp *u)
 	return (uint32_t)bytes;
 }
 
+bool udp_is_ours(struct udp *u)
+{
+	if (!mark_is(u->fd) || !mark_is(u->tx.fd))
+		ring_store(&u->is_lost, true);
+	return !ring_load(&u->is_lost);
+}
+
 void udp_fini(struct udp *u)
 {
 	if (u->is_relayed)
-		close(u->tx.fd);
-	close(u->fd);
+		mark_close(u->tx.fd);
+	mark_close(u->fd);
 	sport_fini(&u->sports);
 	free(u->rings);
 }
@@ -238,6 +246,7 @@ static int hang_up(struct udp *u)
 
 	if (silent >= 0) {
 		dup3(silent, u->fd, O_CLOEXEC);
+		mark_fd(u->fd);
 		ring_store(&u->hang_ups, ring_own(&u->hang_ups) + 1);
 		close(silent);
 	}
@@ -275,7 +284,7 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got)
 {
 	struct udp_rings *r = u->rings;
 	unsigned most = u->is_empty ? 1 : r->rx_batch;
-	int n = read_some(u, most);
+	int n = ring_load(&u->is_lost) ? 0 : read_some(u, most);
 	size_t kept = 0;
 
 	if (u->is_relayed && n > 0 && !r->rx[0].msg_len)
@@ -380,6 +389,10 @@ size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n)
 	size_t sent = 0, end, k;
 
 	CHECK(n <= UDP_BATCH);
+	if (ring_load(&u->is_lost)) {
+		u->refused += n;
+		return n;
+	}
 	for (size_t i = 0; i < n; i++)
 		fill_tx(u, i, &send[i]);
 	while (sent < n) {

@@ -49,6 +49,7 @@ struct udp {
 	bool is_relayed;      /* fd is the end of a relay, wire/relay.h */
 	struct sender tx;     /* around fd, or if that is a relay's, another */
 	ring_index hang_ups;  /* fd is another file since */
+	ring_index is_lost;   /* the program has closed it: udp_is_ours */
 	int full_fd;	      /* what the last udp_send found full */
 	struct sports sports; /* what sends to which process */
 	struct udp_rings *rings;
@@ -66,6 +67,9 @@ int udp_bind(uint16_t port);
  * of a relay; 0 or -errno.  one_port: all leaves from its port. */
 int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port);
 void udp_fini(struct udp *u);
+/* False: the program has closed the socket, or put a file of its own in its
+ * place.  From then on nothing is received, and what is sent is dropped. */
+bool udp_is_ours(struct udp *u);
 /* What the receive buffer takes, as the kernel counts. */
 uint32_t udp_buffer_bytes(const struct udp *u);
 /*

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "util/mark.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHUNK  256  /* numbers, whose marks are allocated at once */
+#define CHUNKS 4096 /* a million descriptors, the kernel's fs.nr_open */
+#define STAMP  43   /* a signal of real time that libc leaves alone */
+
+struct mark {
+	dev_t dev;
+	ino_t ino;
+	bool is_known, has_stamp;
+};
+
+/* A chunk is there for good once it was stored: release, so that who loads it
+ * sees it zeroed. */
+static _Atomic(struct mark *) chunks[CHUNKS];
+
+static struct mark *chunk_of(uint32_t i, bool makes)
+{
+	struct mark *have =
+		atomic_load_explicit(&chunks[i], memory_order_acquire);
+	struct mark *made;
+
+	if (have || !makes)
+		return have;
+	made = calloc(CHUNK, sizeof(*made));
+	if (made && !atomic_compare_exchange_strong(&chunks[i], &have, made)) {
+		free(made);
+		return have; /* another thread's */
+	}
+	return made;
+}
+
+/* NULL: nothing is known of it. */
+static struct mark *mark_of(int fd, bool makes)
+{
+	uint32_t at = (uint32_t)fd;
+	struct mark *chunk;
+
+	if (fd < 0 || at / CHUNK >= CHUNKS)
+		return NULL;
+	chunk = chunk_of(at / CHUNK, makes);
+	return chunk ? &chunk[at % CHUNK] : NULL;
+}
+
+/* All eventfds have one inode, and so have other files of no type. */
+static bool is_nameless(const struct stat *s)
+{
+	return !(s->st_mode & S_IFMT);
+}
+
+static int remember(int fd, bool is_shown)
+{
+	struct mark *m = mark_of(fd, true);
+	struct stat s;
+
+	if (!m)
+		return fd;
+	*m = (struct mark){0};
+	if (fstat(fd, &s))
+		return fd;
+	m->dev = s.st_dev;
+	m->ino = s.st_ino;
+	m->has_stamp =
+		!is_shown && is_nameless(&s) && !fcntl(fd, F_SETSIG, STAMP);
+	m->is_known = true;
+	return fd;
+}
+
+int mark_fd(int fd)
+{
+	return remember(fd, false);
+}
+
+int mark_shown(int fd)
+{
+	return remember(fd, true);
+}
+
+bool mark_is(int fd)
+{
+	const struct mark *m = mark_of(fd, false);
+	struct stat s;
+
+	if (fd < 0 || !m || !m->is_known)
+		return fd >= 0;
+	return !fstat(fd, &s) && s.st_dev == m->dev && s.st_ino == m->ino &&
+	       (!m->has_stamp || fcntl(fd, F_GETSIG) == STAMP);
+}
+
+void mark_close(int fd)
+{
+	struct mark *m = mark_of(fd, false);
+	bool is_ours = mark_is(fd);
+
+	if (m)
+		*m = (struct mark){0};
+	if (is_ours)
+		close(fd);
+}
