@@ -104,11 +104,26 @@ static void let_go_of_files(void)
 		close(null);
 }
 
+/* What one program was allowed is not for all: as far as it goes. */
+static void raise_limits(void)
+{
+	static const int limits[] = {RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_CPU,
+				     RLIMIT_AS,	    RLIMIT_DATA,  RLIMIT_STACK};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		struct rlimit r;
+
+		if (getrlimit(limits[i], &r))
+			continue;
+		r.rlim_cur = r.rlim_max;
+		setrlimit(limits[i], &r);
+	}
+}
+
 /* Nothing of the program that started us stays but the listener, *fd or -1,
  * and standard error. */
 static void detach(bool foreground, int *fd)
 {
-	struct rlimit files;
 	cpu_set_t all;
 	sigset_t none;
 
@@ -116,10 +131,9 @@ static void detach(bool foreground, int *fd)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, foreground ? SIG_DFL : SIG_IGN);
-	if (!getrlimit(RLIMIT_NOFILE, &files)) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGXCPU, SIG_IGN);
+	raise_limits();
 	/* One program's taskset is not for all: the cgroup's limits stay. */
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pages of classes; see page.h. */
 #include "broker/page.h"
+#include "util/fsize.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,13 +13,20 @@
 int page_new(void)
 {
 	int fd = memfd_create("adverb-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct fsize limit;
 	int error;
 
 	if (fd < 0)
 		return -errno;
+	fsize_hold(&limit);
+	error = ftruncate(fd, PAGE_BYTES) ? errno : 0;
+	fsize_give(&limit);
+	if (error) {
+		close(fd);
+		return -error;
+	}
 	/* A reader must not meet SIGBUS, nor open it anew for writing. */
-	if (!ftruncate(fd, PAGE_BYTES) &&
-	    !fcntl(fd, F_ADD_SEALS,
+	if (!fcntl(fd, F_ADD_SEALS,
 		   F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) &&
 	    !fchmod(fd, S_IRUSR))
 		return fd;

@@ -3,6 +3,7 @@
 #include "broker/safe.h"
 
 #include "broker/process.h"
+#include "util/fsize.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,12 +101,16 @@ static int map_ledger(struct safe *s)
 static int make(struct safe *s)
 {
 	int pair[2], all[SAFE_FDS], n = 0, error;
+	struct fsize limit;
 
 	s->ledger_fd =
 		memfd_create("adverb-ledger", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (s->ledger_fd < 0 || ftruncate(s->ledger_fd, (off_t)LEDGER_BYTES) ||
-	    fcntl(s->ledger_fd, F_ADD_SEALS,
-		  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+	fsize_hold(&limit);
+	error = s->ledger_fd < 0 ||
+		ftruncate(s->ledger_fd, (off_t)LEDGER_BYTES);
+	fsize_give(&limit);
+	if (error || fcntl(s->ledger_fd, F_ADD_SEALS,
+			   F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return -errno;
 	all[n++] = s->ledger_fd;
 	for (int i = 0; i < SAFE_SHELVES; i++) {

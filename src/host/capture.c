@@ -17,6 +17,7 @@
 #include "host/netif.h"
 #include "util/bits.h"
 #include "util/mark.h"
+#include "util/fsize.h"
 
 #define MAX_FRAME 10240
 
@@ -107,16 +108,19 @@ static int open_capture(const char *name, const char **why)
 void capture_open(void)
 {
 	const char *name = secure_getenv("ADVERB_PCAP"), *why;
+	struct fsize limit;
 
 	if (!name || !*name || file >= 0)
 		return;
 	/* Two processes may share the file; appended sections are legal. */
 	file = mark_fd(open_capture(name, &why));
+	fsize_hold(&limit);
 	if (file >= 0 &&
 	    write(file, preamble, sizeof preamble) != sizeof preamble) {
 		why = strerror(errno);
 		capture_close();
 	}
+	fsize_give(&limit);
 	if (file < 0)
 		host_say(0xca97, "cannot write frames to %s: %s", name, why);
 }
@@ -213,6 +217,7 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 {
 	static uint8_t frame[MAX_FRAME]; /* one lane, under its lock */
 	uint32_t head[7], tail;
+	struct fsize limit;
 	struct timespec t;
 	ssize_t written;
 	uint64_t ns;
@@ -242,7 +247,9 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		{frame, bits_align_up(n, 4)},
 		{&tail, sizeof tail},
 	};
+	fsize_hold(&limit);
 	written = writev(file, iov, 3);
+	fsize_give(&limit);
 	if (written != (ssize_t)tail) {
 		if (written >= 0) /* a part of it */
 			errno = ENOSPC;

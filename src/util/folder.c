@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "util/folder.h"
+#include "util/fsize.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -82,18 +83,21 @@ int folder_put(int at, const char *name, const char *text)
 {
 	char temp[NAME_MAX + 1];
 	size_t len = strlen(text);
+	struct fsize limit;
 	int fd, err = 0;
 
 	snprintf(temp, sizeof(temp), ".%.200s.%d~", name, (int)getpid());
 	fd = create_file(at, temp);
 	if (fd < 0)
 		return -errno;
+	fsize_hold(&limit);
 	errno = EIO; /* of a part that is written */
 	if (write(fd, text, len) != (ssize_t)len ||
 	    renameat(at, temp, at, name)) {
 		err = -errno;
 		unlinkat(at, temp, 0);
 	}
+	fsize_give(&limit);
 	close(fd);
 	return err;
 }

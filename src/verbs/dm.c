@@ -15,6 +15,7 @@
 #include "verbs/dm.h"
 #include "verbs/fail.h"
 #include "verbs/ops.h"
+#include "util/fsize.h"
 
 static struct lock dm_lock;
 static struct list all = {&all, &all};
@@ -122,13 +123,17 @@ static void drop(struct dm_memory *m) REQUIRES(&dm_lock)
 /* 0 or -errno. */
 static int map(struct dm_memory *m, size_t length)
 {
-	int err = 0;
+	struct fsize limit;
+	int err;
 
 	m->fd = memfd_create("adverb-dm", MFD_CLOEXEC);
 	if (m->fd < 0)
 		return -errno;
 	m->bytes = MAP_FAILED;
-	if (!ftruncate(m->fd, (off_t)length))
+	fsize_hold(&limit);
+	err = ftruncate(m->fd, (off_t)length);
+	fsize_give(&limit);
+	if (!err)
 		m->bytes = mmap(NULL, length, PROT_READ | PROT_WRITE,
 				MAP_SHARED, m->fd, 0);
 	if (m->bytes == MAP_FAILED) {

@@ -93,6 +93,17 @@ def values_that_mean_nothing():
     expect("adverb:" not in r.output, "a needless sentence", r)
 
 
+def file_sizes():
+    """A file of memory is one to the kernel, and the signal is fatal."""
+    for limit, works in ((0, False), (8, False), (10 ** 5, True),
+                         (8 << 21, True)):
+        r = t.run(["sh", "-c", 'ulimit -f %d; exec "$@"' % limit, "sh",
+                   t.adverb, "run", "--", "ibv_devinfo"])
+        expect((r.status == 0) == works, "ulimit -f %d: exit status %d" %
+               (limit, r.status), r)
+        expect(works or "raise ulimit -f" in r.output, "no sentence", r)
+
+
 PYTHON_LOOK = """
 import ctypes, os, stat
 print(os.listdir("/sys/class/infiniband"))
@@ -146,6 +157,7 @@ t.case("ibstatus is the first program that there is",
 t.case("ls is the first program that there is",
        first_sees_the_tree(["ls", "/sys/class/infiniband"], "adv0", "--shim"),
        "shim", "ls")
+t.case("a limit on file sizes is kept, or told", file_sizes)
 t.case("a variable's value that means nothing is told",
        values_that_mean_nothing)
 t.end()
