@@ -13,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FULL_MS 2000 /* more than a crowd takes to read what it is sent */
+#define ANSWER_DOUBT UINT64_MAX /* asked for cmserver, not for a client */
+#define FULL_MS	     2000 /* more than a crowd takes to read what it is sent */
 
 int answer_send(const struct conn *c, const struct proto *question,
 		struct proto *m, const int *fds)
@@ -160,15 +161,34 @@ void answer_far(struct server *s, struct conn *c, const struct proto *m,
 		tell_far(c, &about, PROTO_PEER_UNKNOWN);
 }
 
-void answer_far_all(struct server *s)
+static void tell_asker(struct server *s, const struct live_answer *a)
 {
+	for (uint32_t i = 0; i < s->conns; i++)
+		if (s->conn[i].name == a->asker && s->conn[i].fd >= 0)
+			tell_far(&s->conn[i], &a->about, word_of(a->state));
+}
+
+/* One that knows the queue pair has the connection still; who does not speak
+ * this is believed, as the specification wants. */
+static void answer_doubt(struct server *s, const struct live_answer *a,
+			 uint64_t now_ns)
+{
+	if (a->state != LIVEMSG_ALIVE)
+		cmserver_stale(s->cm, &a->about, now_ns);
+}
+
+void answer_far_all(struct server *s, uint64_t now_ns)
+{
+	struct live_peer about;
 	struct live_answer a;
 
+	while (cmserver_doubts(s->cm, &about))
+		far_ask(s->far, ANSWER_DOUBT, &about, now_ns);
 	while (far_answer(s->far, &a))
-		for (uint32_t i = 0; i < s->conns; i++)
-			if (s->conn[i].name == a.asker && s->conn[i].fd >= 0)
-				tell_far(&s->conn[i], &a.about,
-					 word_of(a.state));
+		if (a.asker == ANSWER_DOUBT)
+			answer_doubt(s, &a, now_ns);
+		else
+			tell_asker(s, &a);
 }
 
 void answer_page(const struct server *s, const struct conn *c,

@@ -32,7 +32,7 @@ enum livemsg_state answer_state(void *user, uint32_t qpn);
 /* and of a process there: asks, and answers when it has heard. */
 void answer_far(struct server *s, struct conn *c, const struct proto *m,
 		uint64_t now_ns);
-void answer_far_all(struct server *s);
+void answer_far_all(struct server *s, uint64_t now_ns);
 /* A page, to whoever asks, of any user: it says how much has been taken, no
  * more. */
 void answer_page(const struct server *s, const struct conn *c,

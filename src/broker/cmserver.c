@@ -8,13 +8,16 @@
 #include "cm/cm.h"
 #include "cm/ports.h"
 #include "util/check.h"
+#include "util/inaddr.h"
 #include "util/list.h"
 
 #include <errno.h>
 #include <malloc.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define SUCCESSION_NS 4000000000ull /* for clients to come back */
 #define OBJECTS	      SAFE_WILLS
@@ -56,6 +59,8 @@ struct object {
 	bool is_datagram;
 };
 
+#define DOUBTS 64
+
 struct cmserver {
 	struct gsi *gsi;
 	struct cm *cm;
@@ -64,6 +69,9 @@ struct cmserver {
 	struct object object[OBJECTS];
 	uint32_t fresh, free_count;
 	uint32_t free_list[OBJECTS];
+	/* Peers of whom a REQ says that they have lost a connection. */
+	struct live_peer doubt[DOUBTS];
+	uint32_t doubts;
 };
 
 /*
@@ -292,6 +300,7 @@ static void report(struct cmserver *s, const struct cm_event *e)
 	copy_facts(&m, &e->msg);
 	switch (e->type) {
 	case CM_REQUEST:
+	case CM_STALE:
 		return;
 	case CM_RESPONSE:
 		m.event = CMPROTO_RESPONSE;
@@ -324,6 +333,49 @@ static void report(struct cmserver *s, const struct cm_event *e)
 	tell(o->client, &m);
 }
 
+/* Is it an address of this host?  A socket can be bound to such alone. */
+static bool is_of_this_host(const uint8_t ip[16], uint32_t scope)
+{
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6,
+				   .sin6_scope_id = scope};
+	struct sockaddr_in four = {.sin_family = AF_INET};
+	bool v4 = inaddr_is_v4(ip), is_bound;
+	int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	memcpy(&six.sin6_addr, ip, 16);
+	memcpy(&four.sin_addr, ip + 12, 4);
+	is_bound = fd >= 0 &&
+		   !(v4 ? bind(fd, (struct sockaddr *)&four, sizeof(four))
+			: bind(fd, (struct sockaddr *)&six, sizeof(six)));
+	if (fd >= 0)
+		close(fd);
+	return is_bound;
+}
+
+/*
+ * Connections within this host are all ours, and one whose end has died ends
+ * by itself: a REQ that says otherwise is forged.  Another host is asked.
+ */
+static void doubt(struct cmserver *s, const struct cm_event *e)
+{
+	struct live_peer *about = &s->doubt[s->doubts];
+
+	if (s->doubts == DOUBTS || is_of_this_host(e->peer, 0))
+		return;
+	*about = (struct live_peer){.qpn = e->msg.qpn};
+	memcpy(about->local, e->local, 16);
+	memcpy(about->peer, e->peer, 16);
+	s->doubts++;
+}
+
+bool cmserver_doubts(struct cmserver *s, struct live_peer *about)
+{
+	if (!s->doubts)
+		return false;
+	*about = s->doubt[--s->doubts];
+	return true;
+}
+
 /* What the conversations have to say, to the wire and to the clients. */
 static void flush(struct cmserver *s, uint64_t now_ns)
 {
@@ -334,6 +386,8 @@ static void flush(struct cmserver *s, uint64_t now_ns)
 	while (cm_event(s->cm, &e)) {
 		if (e.type == CM_REQUEST)
 			announce(s, &e, now_ns);
+		else if (e.type == CM_STALE)
+			doubt(s, &e);
 		else
 			report(s, &e);
 	}
@@ -719,6 +773,13 @@ bool cmserver_has_ended(const struct cmserver *s, const uint8_t peer[16],
 			uint32_t qpn)
 {
 	return cm_has_ended(s->cm, peer, qpn);
+}
+
+void cmserver_stale(struct cmserver *s, const struct live_peer *about,
+		    uint64_t now_ns)
+{
+	cm_stale(s->cm, about->peer, about->qpn, now_ns);
+	flush(s, now_ns);
 }
 
 void cmserver_tick(struct cmserver *s, uint64_t now_ns)

@@ -14,6 +14,7 @@
 
 #include "broker/cmproto.h"
 #include "broker/gsi.h"
+#include "cm/live.h"
 #include "broker/safe.h"
 
 struct cmserver;
@@ -48,6 +49,13 @@ bool cmserver_output(struct cmserver_client *c);
 /* Has the connection to that queue pair of another host ended lately? */
 bool cmserver_has_ended(const struct cmserver *s, const uint8_t peer[16],
 			uint32_t qpn);
+/*
+ * A peer of another host of whom a REQ says that it has lost a connection with
+ * us; it is to be asked, and cmserver_stale says that it is so.  Once each.
+ */
+bool cmserver_doubts(struct cmserver *s, struct live_peer *about);
+void cmserver_stale(struct cmserver *s, const struct live_peer *about,
+		    uint64_t now_ns);
 void cmserver_tick(struct cmserver *s, uint64_t now_ns);
 /* Absolute; UINT64_MAX: none. */
 uint64_t cmserver_deadline(const struct cmserver *s);

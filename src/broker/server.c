@@ -624,7 +624,7 @@ bool server_turn(struct server *s)
 	/* After what has come: if we were late, our peers were not. */
 	cmserver_tick(s->cm, now_ns());
 	far_tick(s->far, now_ns());
-	answer_far_all(s);
+	answer_far_all(s, now_ns());
 	say_all(s);
 	return ready || n || cmserver_is_busy(s->cm) ||
 	       now_ms() - s->idle_since_ms < s->idle_ms;

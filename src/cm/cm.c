@@ -290,6 +290,15 @@ bool cm_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn)
 	return conv_has_ended(cm, peer, qpn);
 }
 
+void cm_stale(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
+	      uint64_t now_ns)
+{
+	struct conv *c = conv_find_qpn(cm, peer, qpn);
+
+	if (c)
+		step_run(cm, c, IN_STALE, NULL, now_ns);
+}
+
 void cm_taken(struct cm *cm, uint32_t id)
 {
 	struct conv *c = conv_find(cm, id);

@@ -44,6 +44,9 @@ enum cm_event_type {
 	CM_DISCONNECTED,
 	CM_TIMEWAIT_EXIT,
 	CM_RESOLVED, /* msg: SIDR_REP of any status */
+	/* msg: a REQ that names the peer's queue pair for another connection,
+	 * so that this one would be stale: cm_stale, when that is true */
+	CM_STALE,
 };
 
 struct cm_event {
@@ -161,6 +164,12 @@ void cm_note_release(struct cm *cm, const struct cm_note *note,
  * or by both?  Not known of one that has rested since.
  */
 bool cm_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn);
+/*
+ * That peer's queue pair is of no connection with us any more: those that there
+ * were have ended (IBTA 12.9.8.3.1).
+ */
+void cm_stale(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
+	      uint64_t now_ns);
 /* The owner has seen a request: it no longer counts for the backlog. */
 void cm_taken(struct cm *cm, uint32_t id);
 void cm_set_user(struct cm *cm, uint32_t id, uint64_t user);

@@ -77,6 +77,7 @@ struct conv {
 	uint64_t transaction_id;
 	uint8_t local[16], peer[16];
 	uint32_t scope;
+	uint64_t doubted_ns;	  /* CM_STALE, the last time */
 	uint8_t timeout_exponent; /* 4.096 us * 2^n */
 	uint8_t tries_left, tries;
 	uint8_t tries_given;	 /* by the REQ, for all that follows */

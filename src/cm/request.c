@@ -16,6 +16,7 @@
 #include "cm/conv.h"
 
 #define FULL_NS	   8600000000u /* longer than a sender pauses between tries */
+#define DOUBT_NS   1000000000u /* between questions about one connection */
 #define HELD_MAX   1024
 #define HELD_SHARE 256 /* of one peer */
 
@@ -105,7 +106,11 @@ static struct conv *passive_new(struct cm *cm, const uint8_t from[16],
 	return c;
 }
 
-/* Does the peer take a queue pair for another connection than we do? */
+/*
+ * Does the peer take a queue pair for another connection than we do?  Then it
+ * has lost what it had with us, or somebody says so in its name to end that:
+ * the owner is to ask the peer, and is told of it once in a while.
+ */
 static bool is_stale(struct cm *cm, const uint8_t from[16],
 		     const uint8_t to[16], const struct cmmsg *m,
 		     uint64_t now_ns)
@@ -115,10 +120,15 @@ static bool is_stale(struct cm *cm, const uint8_t from[16],
 
 	if (!old)
 		return false;
-	/* IBTA 12.9.8.3.1: the peer has lost what it had with us */
+	/* IBTA 12.9.8.3.1 */
 	cm->counters.stale++;
 	turn_down(cm, from, to, m, CMMSG_REJ_STALE);
-	step_run(cm, old, IN_STALE, NULL, now_ns);
+	if (own_sender(cm, from, to, m)) {
+		step_run(cm, old, IN_STALE, NULL, now_ns);
+	} else if (!old->doubted_ns || now_ns - old->doubted_ns >= DOUBT_NS) {
+		old->doubted_ns = now_ns;
+		step_emit(cm, old, CM_STALE, m);
+	}
 	return true;
 }
 

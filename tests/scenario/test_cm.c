@@ -50,6 +50,8 @@ struct world {
 	struct rng rng;
 	uint64_t now;
 	uint32_t loss, twice, late; /* millionths */
+	uint32_t doubts;	    /* CM_STALE, so often, */
+	bool is_stale;		    /* and it is true */
 };
 
 static void listen_at(struct world *w, int side)
@@ -151,6 +153,7 @@ static void hear(struct world *w, int side, const struct cm_event *e)
 	case CM_REQUEST:
 	case CM_RESPONSE:
 	case CM_TIMEWAIT_EXIT:
+	case CM_STALE:
 	case CM_RESOLVED:
 		break;
 	}
@@ -168,8 +171,15 @@ static void drain(struct world *w, int side)
 		if (rng_chance(&w->rng, w->twice))
 			put(w, side, &f);
 	}
-	while (cm_event(w->cm[side], &e))
-		hear(w, side, &e);
+	while (cm_event(w->cm[side], &e)) {
+		if (e.type != CM_STALE) {
+			hear(w, side, &e);
+			continue;
+		}
+		w->doubts++;
+		if (w->is_stale)
+			cm_stale(w->cm[side], e.peer, e.msg.qpn, w->now);
+	}
 }
 
 static void start(struct world *w, int side)
@@ -1102,6 +1112,7 @@ a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection(void **state)
 	connect_one(w);
 	run(w, w->now + SECOND);
 	assert_true(w->end[1][0].is_established);
+	w->is_stale = true;
 	qpn = conv_find(w->cm[1], w->end[1][0].id)->remote_qpn;
 	cm_free(w->cm[0]);
 	w->cm[0] = cm_new(&config, w->now);
@@ -1120,6 +1131,37 @@ a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection(void **state)
 	drain(w, 0);
 	run(w, w->now + SECOND);
 	assert_int_equal(w->ends[1], 2);
+	world_free(w);
+}
+
+/* Who knows the queue pair of a connection says in the peer's name that it is
+ * another's: the peer, who is asked, does not. */
+static void a_connection_is_not_stale_because_somebody_says_so(void **state)
+{
+	struct world *w = world_new(5, 0);
+	struct cmmsg m = {.kind = CMMSG_REQ,
+			  .service_id = SERVICE,
+			  .local_timeout = 20,
+			  .max_cm_retries = 15};
+	uint8_t mad[MAD_BYTES];
+
+	connect_one(w);
+	run(w, w->now + SECOND);
+	m.qpn = conv_find(w->cm[1], w->end[1][0].id)->remote_qpn;
+	memcpy(m.primary.local_gid, w->ip[0], 16);
+	memcpy(m.primary.remote_gid, w->ip[1], 16);
+	for (uint32_t k = 1; k <= 1000; k++) {
+		m.local_id = 0x1000 + k;
+		cmmsg_write(mad, &m);
+		cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES, w->now);
+		drain(w, 1);
+	}
+	run(w, w->now + SECOND);
+	assert_int_equal(cm_counters(w->cm[1])->stale, 1000);
+	assert_int_equal(w->doubts, 1);
+	assert_int_equal(w->end[1][0].ended, 0);
+	assert_int_equal(conv_find(w->cm[1], w->end[1][0].id)->state,
+			 CONV_ESTABLISHED);
 	world_free(w);
 }
 
@@ -1325,6 +1367,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_successor_knows_what_it_held_by_its_note),
 		cmocka_unit_test(
 			a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection),
+		cmocka_unit_test(
+			a_connection_is_not_stale_because_somebody_says_so),
 		cmocka_unit_test(a_flood_of_requests_is_bounded),
 		cmocka_unit_test(a_flood_of_requests_to_nobody_is_bounded),
 		cmocka_unit_test(a_peers_share_is_handed_on),
