@@ -181,6 +181,9 @@ static void print_drops(const struct watch_process *p)
 		{p->counters.rx_bad_icrc, "with a wrong ICRC"},
 		{p->counters.rx_unknown_qp, "for no queue pair"},
 		{p->counters.rx_wrong_peer, "from a wrong peer"},
+		{p->counters.rx_wrong_psn, "with a PSN out of the window"},
+		{p->counters.rx_wrong_source, "from another user's port"},
+		{p->counters.rx_limited, "from too many unknown ports"},
 	};
 	int any = 0;
 
@@ -293,6 +296,9 @@ static void json_process(const struct watch_process *p)
 	json_number("rx_unknown_qp", c->rx_unknown_qp);
 	json_number("rx_misdirected", c->rx_misdirected);
 	json_number("rx_wrong_peer", c->rx_wrong_peer);
+	json_number("rx_wrong_psn", c->rx_wrong_psn);
+	json_number("rx_wrong_source", c->rx_wrong_source);
+	json_number("rx_limited", c->rx_limited);
 	json_number("rx_duplicates", c->rx_duplicates);
 	json_number("rx_out_of_order", c->rx_out_of_order);
 	json_number("retransmits", c->retransmits);

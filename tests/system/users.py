@@ -141,7 +141,7 @@ def forged(tool):
     another user's, are dropped and counted."""
     def go():
         t.need(tool)
-        p = start(ANNA, t.pair_argv([tool, "-c", "-n", "20000"],
+        p = start(ANNA, t.pair_argv([tool, "-c", "-n", "60000"],
                                     timeout=HANG))
         text = until_ends(p)
         qpns = ["%x" % qpn for qpn, _ in forge.ends_of(text)]
@@ -153,6 +153,8 @@ def forged(tool):
         sent = attacker.communicate()[0].decode()
         expect_ok(r)
         expect("invalid data" not in r.output, "the data differ", r)
+        expect("ports of this host that are another user's" in r.output,
+               "nobody is told of the forger", r)
         expect(sent.strip().isdigit() and int(sent) > 100,
                "few frames were forged: " + sent, r)
     return go

@@ -11,8 +11,8 @@
 #include "wire/bind.h"
 #include "wire/port.h"
 
-static const struct inaddr four = {
-	.ip = {[10] = 0xff, 0xff, 127, 0, 0, 1}, .port = 4791};
+static const struct inaddr four = {.ip = {[10] = 0xff, 0xff, 127, 0, 0, 1},
+				   .port = 4791};
 static const struct inaddr six = {.ip = {[15] = 1}, .port = 4791};
 
 static uint16_t port_of(int fd)
@@ -20,9 +20,8 @@ static uint16_t port_of(int fd)
 	struct sockaddr_in6 name;
 	socklen_t len = sizeof name;
 
-	assert_int_equal(getsockname(fd, (struct sockaddr *)(void *)&name,
-				     &len),
-			 0);
+	assert_int_equal(
+		getsockname(fd, (struct sockaddr *)(void *)&name, &len), 0);
 	return ntohs(name.sin6_port);
 }
 
