@@ -46,7 +46,7 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 		free(e);
 		return NULL;
 	}
-	if (sources_init(&e->sources, config->asks_sources)) {
+	if (engine_sources_init(&e->sources, config->asks_sources)) {
 		ibt_fini(&e->ibt);
 		free(e->credits);
 		free(e);
@@ -60,7 +60,7 @@ void engine_free(struct engine *e)
 {
 	while (engine_parted(e))
 		;
-	sources_fini(&e->sources);
+	engine_sources_fini(&e->sources);
 	map_fini(&e->qpns);
 	ibt_fini(&e->ibt);
 	free(e->credits);

@@ -118,7 +118,8 @@ static bool is_from_another_port(struct engine *e, struct ibt_qp *q,
 	uint32_t qpn = q->qp->attr.dest_qpn;
 	uint64_t until_ns;
 
-	switch (sources_look(&e->sources, a->d, qpn, a->now_ns, &until_ns)) {
+	switch (engine_sources_look(&e->sources, a->d, qpn, a->now_ns,
+				    &until_ns)) {
 	case SOURCE_IS_PEERS:
 		q->source_port = a->d->from.port;
 		q->source_until_ns = until_ns;
@@ -127,8 +128,8 @@ static bool is_from_another_port(struct engine *e, struct ibt_qp *q,
 		c->rx_wrong_source++;
 		return true;
 	case SOURCE_IS_OPEN:
-		if (sources_park(&e->sources, a->d, qpn, a->bytes, a->len,
-				 a->id, a->now_ns)) {
+		if (engine_sources_park(&e->sources, a->d, qpn, a->bytes,
+					a->len, a->id, a->now_ns)) {
 			note_sender(e, a->d, q, p);
 			return true;
 		}

@@ -16,7 +16,7 @@ struct parked {
 	uint64_t since_ns;
 };
 
-int sources_init(struct sources *s, bool is_asked)
+int engine_sources_init(struct sources *s, bool is_asked)
 {
 	list_init(&s->parked);
 	if (!is_asked)
@@ -35,14 +35,14 @@ static void unpark(struct sources *s, struct parked *p)
 	free(p);
 }
 
-void sources_fini(struct sources *s)
+void engine_sources_fini(struct sources *s)
 {
 	while (!list_is_empty(&s->parked))
 		unpark(s, CONTAINER_OF(s->parked.next, struct parked, node));
 	free(s->believed);
 }
 
-void sources_forget(struct sources *s)
+void engine_sources_forget(struct sources *s)
 {
 	if (s->believed)
 		memset(s->believed, 0, 2 * SOURCE_SLOTS * sizeof *s->believed);
@@ -100,8 +100,9 @@ static bool is_believed(struct sources *s, struct source *o,
 	return false;
 }
 
-enum source_word sources_look(struct sources *s, const struct engine_dgram *d,
-			      uint32_t qpn, uint64_t now_ns, uint64_t *until_ns)
+enum source_word engine_sources_look(struct sources *s,
+				     const struct engine_dgram *d, uint32_t qpn,
+				     uint64_t now_ns, uint64_t *until_ns)
 {
 	struct source *o;
 
@@ -145,9 +146,9 @@ static void sweep(struct sources *s, uint64_t now_ns)
 	}
 }
 
-bool sources_park(struct sources *s, const struct engine_dgram *d, uint32_t qpn,
-		  const uint8_t *bytes, size_t len, uint16_t id,
-		  uint64_t now_ns)
+bool engine_sources_park(struct sources *s, const struct engine_dgram *d,
+			 uint32_t qpn, const uint8_t *bytes, size_t len,
+			 uint16_t id, uint64_t now_ns)
 {
 	struct parked *p;
 
@@ -232,7 +233,7 @@ void engine_forget_sources(struct engine *e)
 	struct ibt_qp *q;
 	uint32_t at = 0;
 
-	sources_forget(&e->sources);
+	engine_sources_forget(&e->sources);
 	while ((q = map_next(&e->qpns, &at)))
 		q->source_until_ns = 0;
 }

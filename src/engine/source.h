@@ -69,17 +69,17 @@ enum source_word {
 };
 
 /* 0 or -ENOMEM.  !is_asked: all is believed. */
-int sources_init(struct sources *s, bool is_asked);
-void sources_fini(struct sources *s);
+int engine_sources_init(struct sources *s, bool is_asked);
+void engine_sources_fini(struct sources *s);
 /* Does d come from the peer `qpn`?  *until_ns: so long this is good. */
-enum source_word sources_look(struct sources *s, const struct engine_dgram *d,
-			      uint32_t qpn, uint64_t now_ns,
-			      uint64_t *until_ns);
+enum source_word engine_sources_look(struct sources *s,
+				     const struct engine_dgram *d, uint32_t qpn,
+				     uint64_t now_ns, uint64_t *until_ns);
 /* A packet of d waits for the answer; false: there is no room. */
-bool sources_park(struct sources *s, const struct engine_dgram *d, uint32_t qpn,
-		  const uint8_t *bytes, size_t len, uint16_t id,
-		  uint64_t now_ns);
+bool engine_sources_park(struct sources *s, const struct engine_dgram *d,
+			 uint32_t qpn, const uint8_t *bytes, size_t len,
+			 uint16_t id, uint64_t now_ns);
 /* All that has been found out is forgotten. */
-void sources_forget(struct sources *s);
+void engine_sources_forget(struct sources *s);
 
 #endif
