@@ -62,21 +62,10 @@ def ucx(verbs, test, size):
            "UCX over " + verbs, "ucx_perftest")
 
 
-@contextlib.contextmanager
-def interface():
-    """libfabric finds a device by an address, and a loopback address, all that
-    lo has, is no device's."""
-    lab.wire("v0", 1500, ("10.1.0.1/24",), ("10.1.0.2/24",))
-    try:
-        yield
-    finally:
-        lab.unwire()
-
-
 def fabric(provider, kind):
     def body():
         argv = ["fi_pingpong", "-p", provider, "-e", kind, "-c", "-I", "50"]
-        with interface():
+        with lab.interface():
             r = lab.both([*argv, "-B", "%"], [*argv, "-P", "%", "127.0.0.1"],
                          client_side="here")
         expect_ok(r)
@@ -133,7 +122,7 @@ def mpi_over_ucx(ranks, verbs):
 def mpi_over_libfabric(ranks):
     mpi(ranks, "libfabric's verbs",
         ["--mca", "pml", "cm", "--mca", "mtl", "ofi",
-         "--mca", "mtl_ofi_provider_include", "verbs;ofi_rxm"], interface)
+         "--mca", "mtl_ofi_provider_include", "verbs;ofi_rxm"], lab.interface)
 
 
 def rpma(what, address, *doomed):
@@ -145,7 +134,8 @@ def rpma(what, address, *doomed):
         if "librpma.so.0 => not found" in t.run(["ldd", program]).output:
             raise Skip("librpma0 is not installed")
         lab.port += 1
-        r = t.adverb_run([program, address, str(lab.port), *doomed])
+        with lab.interface():
+            r = t.adverb_run([program, address, str(lab.port), *doomed])
         expect_ok(r)
         expect("all right" in r.output, "it is silent", r)
     t.case("librpma: " + what, body, "librpma over rdma_cm", "rpmacheck")
@@ -163,9 +153,9 @@ for its in UCX_VERBS:
     mpi_over_ucx(2, its)
     mpi_over_ucx(4, its)
 mpi_over_libfabric(2)
-rpma("read, write, flush, send over IPv4", "127.0.0.1")
-rpma("read, write, flush, send over IPv6", "::1")
-rpma("a server that is killed", "127.0.0.1", "server")
-rpma("a client that is killed", "127.0.0.1", "client")
+rpma("read, write, flush, send over IPv4", "10.1.0.1")
+rpma("read, write, flush, send over IPv6", "fd01::1")
+rpma("a server that is killed", "10.1.0.1", "server")
+rpma("a client that is killed", "10.1.0.1", "client")
 lab.end()
 t.end()

@@ -107,6 +107,17 @@ class Lab:
                 if name != "lo" and self.has(side, name):
                     self.ip(side, "link del " + name)
 
+    @contextlib.contextmanager
+    def interface(self):
+        """v0 for as long: by an address rdma_cm finds a device, and a loopback
+        address, all that lo has, is no device's."""
+        self.wire("v0", 1500, ("10.1.0.1/24", "fd01::1/64"),
+                  ("10.1.0.2/24", "fd01::2/64"))
+        try:
+            yield
+        finally:
+            self.unwire()
+
     def has(self, side, name):
         return " %s@" % name in self.ip(side, "-o link show") or \
             " %s:" % name in self.ip(side, "-o link show")

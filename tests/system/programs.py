@@ -239,7 +239,7 @@ def dapl():
     path = t.path("dat.conf")
     with open(path, "w") as f:
         f.write('cma u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 '
-                '"lo 0" ""\n')
+                '"v0 0" ""\n')
     os.chmod(path, 0o644)
     return t.paced(DAT_OVERRIDE=path, PACE_FIRST="1")
 
@@ -249,23 +249,29 @@ def dapl_test(program, by_tcp, want, *options):
         t.need(program)
         env = dapl()
         argv = [program, "-P", "cma", *options]
-        server = lab.start("here", argv, **env)
-        if by_tcp:
-            lab.wait(lambda: server.poll() is not None or
-                     lab.is_listening("here", DAPL_TCP),
-                     program + " does not listen", 60)
-        client = lab.start("here", [*argv, "-h", "127.0.0.1"], **env)
-        r = lab.finish((server, client))
+        with lab.interface():
+            server = lab.start("here", argv, **env)
+            if by_tcp:
+                lab.wait(lambda: server.poll() is not None or
+                         lab.is_listening("here", DAPL_TCP),
+                         program + " does not listen", 60)
+            client = lab.start("here", [*argv, "-h", "10.1.0.1"], **env)
+            r = lab.finish((server, client))
         expect_ok(r)
         expect(r.output.count(want) == 2, "not both say " + want, r)
     t.case("DAPL: " + program, body, "DAPL over rdma_cm", program)
 
 
 def dapltest():
-    """With -V the data is checked."""
     t.need("dapltest")
+    with lab.interface():
+        dapl_transfers()
+
+
+def dapl_transfers():
+    """With -V the data is checked."""
     env = dapl()
-    to_it = ["-s", "127.0.0.1", "-D", "cma"]
+    to_it = ["-s", "10.1.0.1", "-D", "cma"]
     server = lab.start("here", ["dapltest", "-T", "S", "-D", "cma"], **env)
     try:
         for transfer in TRANSFERS:
