@@ -156,27 +156,34 @@ static int beside(const char *built, const char *installed, char *path)
 	return launch_beside(installed, path);
 }
 
+static int plan_vendor(struct plan *p, const struct vendor *v)
+{
+	const char *name = strrchr(v->folder, '/') + 1;
+	size_t used = strlen(p->vendor_conf);
+	size_t left = sizeof(p->vendor_conf) - used;
+	char from[PATH_MAX + 80], to[IMAGE_PATH];
+
+	if (snprintf(from, sizeof(from), "%s/%s", v->folder, v->library) <
+		    (int)sizeof(from) &&
+	    snprintf(to, sizeof(to), LIB "/vendor/%s/%s", name, v->library) <
+		    (int)sizeof(to) &&
+	    snprintf(p->vendor_conf + used, left, "/" LIB "/vendor/%s\n",
+		     name) < (int)left)
+		return plan_add(p, from, to);
+	fprintf(stderr, "adverb: %s has too long a name.\n", v->folder);
+	return -1;
+}
+
 /* The vendors' libraries, in folders as ours are here. */
 static int plan_vendors(struct plan *p, const char *libdir)
 {
 	static struct vendor all[VENDOR_MAX];
 	int count = vendor_list(libdir, all), err = 0;
-	size_t n = (size_t)snprintf(p->vendor_conf, sizeof(p->vendor_conf),
-				    "%s", vendor_conf_head);
 
-	for (int i = 0; !err && i < count; i++) {
-		const char *name = strrchr(all[i].folder, '/') + 1;
-		char from[PATH_MAX + 80], to[IMAGE_PATH];
-
-		snprintf(from, sizeof(from), "%s/%s", all[i].folder,
-			 all[i].library);
-		snprintf(to, sizeof(to), LIB "/vendor/%s/%s", name,
-			 all[i].library);
-		err = plan_add(p, from, to);
-		n += (size_t)snprintf(p->vendor_conf + n,
-				      sizeof(p->vendor_conf) - n,
-				      "/" LIB "/vendor/%s\n", name);
-	}
+	snprintf(p->vendor_conf, sizeof(p->vendor_conf), "%s",
+		 vendor_conf_head);
+	for (int i = 0; !err && i < count; i++)
+		err = plan_vendor(p, &all[i]);
 	return err;
 }
 
