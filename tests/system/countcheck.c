@@ -84,7 +84,7 @@ static double now(void)
 /* Reads, and does nothing else, until it is so many. */
 static bool reaches(struct later_counter *c, uint64_t want)
 {
-	double end = now() + ENDS_WAIT_MS / 1000.0;
+	double end = now() + (int)ENDS_WAIT_MS / 1000.0;
 
 	while (value(c) < want && now() < end)
 		;
@@ -93,7 +93,7 @@ static bool reaches(struct later_counter *c, uint64_t want)
 
 static bool errors_reach(struct later_counter *c, uint64_t want)
 {
-	double end = now() + ENDS_WAIT_MS / 1000.0;
+	double end = now() + (int)ENDS_WAIT_MS / 1000.0;
 
 	while (errors(c) < want && now() < end)
 		;
