@@ -87,7 +87,9 @@ static void post_recv(struct script *s, int i)
 	uint32_t local = place(s), bytes = u16(s);
 
 	if (side->qp->state == HCA_QP_RESET ||
-	    is_full(side->srq ? &side->srq->wq : &side->qp->rq))
+	    (side->srq ? ring_own(&side->srq->wq.head) - srq_next(side->srq) >=
+				 side->srq->wq.depth
+		       : is_full(&side->qp->rq)))
 		return;
 	duo_recv(s->duo, i, local, bytes);
 	s->posted[i]++;

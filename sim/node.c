@@ -10,7 +10,7 @@
 #include "sim/pair.h"
 #include "util/bits.h"
 
-#define ARENA_BYTES (16u << 20)
+#define ARENA_BYTES (32u << 20)
 #define GUARD	    4096u
 #define BATCH	    16
 #define LOOK_NS	    2000

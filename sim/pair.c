@@ -85,13 +85,13 @@ static void empty(struct srq *s)
 	uint32_t head = s->wq.head;
 
 	s->wq.tail = head;
-	s->next = s->next >> 32 << 32 | head;
+	srq_far(s)->next = srq_far(s)->next >> 32 << 32 | head;
 }
 
 static void wind_peers(struct qp *qp, uint32_t at)
 {
-	qp->far.posted = at;
-	qp->far.done = qp->rq.told = at;
+	qp_far(qp)->posted = at;
+	qp_far(qp)->done = qp->rq.told = at;
 }
 
 static void wind_receives(struct world *w, struct flow *f)
@@ -359,7 +359,7 @@ static bool is_done(const struct flow *f)
 /* Receives that no message has taken out of a shared queue. */
 static uint32_t stays(const struct flow *f)
 {
-	return f->shares ? f->cap.srq->wq.head - f->cap.srq->wq.tail : 0;
+	return f->shares ? f->cap.srq->wq.head - srq_next(f->cap.srq) : 0;
 }
 
 /* Everything posted must come back, or be still where QPs share it. */

@@ -169,9 +169,10 @@ static bool is_beyond(const struct flow *f, const struct recv *r, int i)
 static bool post_recv(struct world *w, struct flow *f)
 {
 	const struct recv *r = &f->recvs[f->recvs_posted];
-	struct wq *rq =
-		f->back->shares ? &f->back->cap.srq->wq : &f->back->qp->rq;
-	struct wqe *e = wq_reserve(&f->to->hca, rq);
+	struct srq *srq = f->back->shares ? f->back->cap.srq : NULL;
+	struct wq *rq = srq ? &srq->wq : &f->back->qp->rq;
+	struct wqe *e = srq ? srq_reserve(&f->to->hca, srq)
+			    : wq_reserve(&f->to->hca, rq);
 
 	if (!e)
 		return false;
@@ -181,7 +182,7 @@ static bool post_recv(struct world *w, struct flow *f)
 	for (int i = 0; i < r->pieces; i++)
 		if (f->ops[r->op].defect == OP_BAD_RECV || is_beyond(f, r, i))
 			wqe_sges(e)[i].lkey ^= 1;
-	wq_commit(rq);
+	wq_commit_recv(&f->to->hca, rq, e->wr_id);
 	f->recvs_posted++;
 	return true;
 }

@@ -13,11 +13,19 @@
 
 #include "util/shown.h"
 
-static const char memfd_name[] = "/memfd:adverb-arena";
+/* The files of an arena's two parts, and where the second begins. */
+struct parts {
+	int fd[2];
+	aoff shared;
+};
 
-static bool get(int fd, aoff off, void *to, size_t bytes)
+static bool get(const struct parts *p, aoff off, void *to, size_t bytes)
 {
-	return off && pread(fd, to, bytes, (off_t)off) == (ssize_t)bytes;
+	bool second = off >= p->shared;
+
+	off -= second ? p->shared : 0;
+	return (off || second) &&
+	       pread(p->fd[second], to, bytes, (off_t)off) == (ssize_t)bytes;
 }
 
 /* A file of memory that cannot shrink below what is read of it. */
@@ -28,8 +36,9 @@ static bool is_memfd(int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK);
 }
 
-/* The process's arena, opened for reading; -1 if it has none or is not ours. */
-static int open_arena(int pid)
+/* Memory of the process by its name, opened for reading; -1 if it has none or
+ * is not ours. */
+static int open_memory(int pid, const char *name)
 {
 	char folder[32], path[64 + sizeof(((struct dirent *)0)->d_name)];
 	char target[64];
@@ -44,8 +53,8 @@ static int open_arena(int pid)
 
 		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
 		n = readlink(path, target, sizeof(target) - 1);
-		if (n < (ssize_t)sizeof(memfd_name) - 1 ||
-		    strncmp(target, memfd_name, sizeof(memfd_name) - 1) != 0)
+		if (n < (ssize_t)strlen(name) ||
+		    strncmp(target, name, strlen(name)) != 0)
 			continue;
 		/* what it is may have changed since */
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -85,14 +94,19 @@ static void read_stat(struct watch_process *p)
 }
 
 /* What its peers did for it counts as its own. */
-static void add_peers(struct qp *qp)
+static void add_peers(const struct parts *parts, struct qp *qp)
 {
-	qp->stats.rx_packets += qp->far.rx_packets;
-	qp->stats.rx_bytes += qp->far.rx_bytes;
-	qp->stats.tx_bytes += qp->far.tx_bytes;
+	struct qp_far far;
+
+	if (!get(parts, qp->self + qp->far_at, &far, sizeof(far)))
+		return;
+	qp->stats.rx_packets += far.rx_packets;
+	qp->stats.rx_bytes += far.rx_bytes;
+	qp->stats.tx_bytes += far.tx_bytes;
 }
 
-static int read_qps(int fd, const struct hca_shared *s, struct watch_process *p)
+static int read_qps(const struct parts *parts, const struct hca_shared *s,
+		    struct watch_process *p)
 {
 	uint32_t top = s->qp_top < HCA_MAX_QP ? s->qp_top : HCA_MAX_QP;
 	aoff *rows = calloc(top + 1, sizeof(*rows));
@@ -102,15 +116,15 @@ static int read_qps(int fd, const struct hca_shared *s, struct watch_process *p)
 		free(rows);
 		return -ENOMEM;
 	}
-	if (!get(fd, s->qps, rows, top * sizeof(*rows)))
+	if (!get(parts, s->qps, rows, top * sizeof(*rows)))
 		top = 0;
 	for (uint32_t i = 0; i < top; i++) {
 		struct qp *qp = &p->qps[p->qp_count];
 
 		/* it may be on its way in or out */
-		if (!get(fd, rows[i], qp, sizeof(*qp)) || qp->stats.row != i)
+		if (!get(parts, rows[i], qp, sizeof(*qp)) || qp->stats.row != i)
 			continue;
-		add_peers(qp);
+		add_peers(parts, qp);
 		p->qp_count++;
 	}
 	free(rows);
@@ -118,7 +132,7 @@ static int read_qps(int fd, const struct hca_shared *s, struct watch_process *p)
 }
 
 /* The sums over all its devices. */
-static bool read_counters(int fd, const struct hca_shared *s,
+static bool read_counters(const struct parts *parts, const struct hca_shared *s,
 			  struct watch_process *p)
 {
 	struct engine_counters of[HCA_MAX_DEVICES] = {0};
@@ -126,7 +140,7 @@ static bool read_counters(int fd, const struct hca_shared *s,
 	uint64_t *to = (uint64_t *)&p->counters;
 	size_t words = sizeof(*of) / sizeof(*to);
 
-	if (!get(fd, s->counters, of, sizeof(of)))
+	if (!get(parts, s->counters, of, sizeof(of)))
 		return false;
 	for (size_t i = 0; i < HCA_MAX_DEVICES * words; i++)
 		to[i % words] += from[i];
@@ -134,32 +148,38 @@ static bool read_counters(int fd, const struct hca_shared *s,
 }
 
 /* 0, -ENOENT when it is no process of ours, -ENOMEM. */
-static int read_process(struct watch_process *p, int fd)
+static int read_process(struct watch_process *p, struct parts *parts)
 {
 	struct hca_shared s;
 	struct arena_hdr h;
 
-	if (pread(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h) || !h.root)
+	if (pread(parts->fd[0], &h, sizeof(h), 0) != (ssize_t)sizeof(h) ||
+	    !h.root)
 		return -ENOENT; /* it is just beginning */
+	parts->shared = h.shared;
 	read_stat(p);
 	p->foreign = h.magic != ARENA_MAGIC || h.layout != ARENA_LAYOUT ||
-		     !get(fd, h.root, &s, sizeof(s)) || s.shape != HCA_SHAPE;
+		     !get(parts, h.root, &s, sizeof(s)) || s.shape != HCA_SHAPE;
 	if (p->foreign)
 		return 0;
-	if (!read_counters(fd, &s, p))
+	if (!read_counters(parts, &s, p))
 		return -ENOENT;
-	return read_qps(fd, &s, p);
+	return read_qps(parts, &s, p);
 }
 
 static int add(struct watch *w, int pid)
 {
 	struct watch_process p = {.pid = pid}, *grown;
-	int fd = open_arena(pid), err;
+	struct parts parts = {{open_memory(pid, "/memfd:adverb-arena"), -1}, 0};
+	int err;
 
-	if (fd < 0)
+	if (parts.fd[0] < 0)
 		return 0;
-	err = read_process(&p, fd);
-	close(fd);
+	parts.fd[1] = open_memory(pid, "/memfd:adverb-shared");
+	err = read_process(&p, &parts);
+	close(parts.fd[0]);
+	if (parts.fd[1] >= 0)
+		close(parts.fd[1]);
 	if (err)
 		goto free_qps;
 	grown = realloc(w->processes, (w->count + 1) * sizeof(*grown));

@@ -1,43 +1,99 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "direct/far.h"
 
+#include <string.h>
+
 #include "direct/inside.h"
 #include "util/inaddr.h"
 #include "util/prefetch.h"
 #include "util/step.h"
 
-/* The QP in a row, if it is the one we mean. */
-static struct qp *in_row(const struct far_link *l, const aoff *rows,
-			 uint32_t row)
-{
-	struct qp *qp =
-		inside_at(l->hca, __atomic_load_n(&rows[row], __ATOMIC_ACQUIRE),
-			  sizeof(struct qp));
+/* A word of the arena, which its owner may write as we look. */
+#define SEEN(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
 
-	return qp && qp->qpn == l->qpn ? qp : NULL;
+/* Its receives lie where peers write them. */
+static bool has_places(const struct far_link *l, const struct qp *qp)
+{
+	const struct arena *a = &l->hca->arena;
+	uint64_t bytes = (uint64_t)qp->rq.size * qp->rq.stride;
+
+	return wq_is_sound(l->hca, &qp->rq, WQE_ROOM) &&
+	       arena_shares(a, qp->rq.slots, bytes) &&
+	       qp->stats.row < HCA_MAX_QP &&
+	       (!qp->srq || inside_at(l->hca, qp->srq, sizeof(struct srq))) &&
+	       (!qp->recv_cq ||
+		inside_at(l->hca, qp->recv_cq, sizeof(struct cq)));
 }
 
-static struct qp *find(struct far_link *l)
+/*
+ * Into *qp what does not change as long as there is a queue pair, of the one at
+ * `at`.  False: it is not the one we mean, or makes no sense.
+ */
+static bool copy_places(const struct far_link *l, aoff at, struct qp *qp)
+{
+	const struct qp *there = inside_at(l->hca, at, sizeof *there);
+	aoff far;
+
+	if (!there || SEEN(there->qpn) != l->qpn)
+		return false;
+	far = at + SEEN(there->far_at);
+	if (!arena_shares(&l->hca->arena, far, sizeof(struct qp_far)))
+		return false;
+	qp->self = at;
+	qp->qpn = l->qpn;
+	qp->far_at = (uintptr_t)l->hca->arena.base + far - (uintptr_t)qp;
+	qp->type = SEEN(there->type);
+	qp->pd = SEEN(there->pd);
+	qp->recv_pd = SEEN(there->recv_pd);
+	qp->recv_cq = SEEN(there->recv_cq);
+	qp->srq = SEEN(there->srq);
+	qp->stats.row = SEEN(there->stats.row);
+	wq_copy_places(&qp->rq, &there->rq);
+	return has_places(l, qp);
+}
+
+static bool find(struct far_link *l, struct qp *qp)
 {
 	const struct hca_shared *s = l->hca->shared;
-	const aoff *rows = inside_at(l->hca, s->qps, HCA_MAX_QP * sizeof(aoff));
-	struct qp *qp = NULL;
+	aoff table = SEEN(s->qps);
+	const aoff *rows = inside_at(l->hca, table, HCA_MAX_QP * sizeof(aoff));
+	uint32_t top = SEEN(s->qp_top);
 
 	if (!rows)
-		return NULL;
-	qp = in_row(l, rows, l->row);
-	for (uint32_t i = 0; !qp && i < HCA_MAX_QP && i < s->qp_top; i++) {
-		qp = in_row(l, rows, i);
-		if (qp)
+		return false;
+	if (copy_places(l, __atomic_load_n(&rows[l->row], __ATOMIC_ACQUIRE),
+			qp))
+		return true;
+	for (uint32_t i = 0; i < HCA_MAX_QP && i < top; i++)
+		if (copy_places(l, __atomic_load_n(&rows[i], __ATOMIC_ACQUIRE),
+				qp)) {
 			l->row = i;
-	}
-	return qp;
+			return true;
+		}
+	return false;
 }
 
-/* It may enter ERR at any time. */
-static uint32_t state_of(const struct qp *qp)
+/*
+ * At its responder: what its owner changes only there, but for the state, which
+ * may become ERR at any time and is what it was at this moment.  Receives are
+ * looked at when they are needed, and seem to be none until then.
+ */
+static void copy_attributes(const struct far_link *l, struct qp *qp)
 {
-	return __atomic_load_n(&qp->state, __ATOMIC_RELAXED);
+	const struct qp *there = inside_original(l, qp);
+	const struct hca_qp_attr *a = &there->attr;
+
+	qp->state = SEEN(there->state);
+	qp->connection = SEEN(there->connection);
+	qp->attr.dest_qpn = SEEN(a->dest_qpn);
+	qp->attr.rq_psn = SEEN(a->rq_psn);
+	qp->attr.qkey = SEEN(a->qkey);
+	qp->attr.access_flags = SEEN(a->access_flags);
+	qp->attr.min_rnr_timer = SEEN(a->min_rnr_timer);
+	qp->attr.max_dest_rd_atomic = SEEN(a->max_dest_rd_atomic);
+	memcpy(qp->attr.ah.dgid, a->ah.dgid, sizeof a->ah.dgid);
+	ring_store(&qp->rq.head, rq_cursor(qp));
+	ring_store(&qp->rq.told, rq_cursor(qp));
 }
 
 /* The same connection as ever (9.6.1.1); UC takes it up at any PSN. */
@@ -52,24 +108,21 @@ static bool is_ours(const struct far_link *l, const struct qp *qp)
 /* Would it take our packets? */
 static bool is_open(const struct far_link *l, const struct qp *qp)
 {
-	uint32_t state = state_of(qp);
-
-	return state >= HCA_QP_RTR && state <= HCA_QP_SQE &&
-	       !qp->far.has_failed && qp->type == l->type &&
-	       (l->type == HCA_QPT_UD || is_ours(l, qp)) &&
-	       wq_is_sound(l->hca, &qp->rq, WQE_ROOM);
+	return qp->state >= HCA_QP_RTR && qp->state <= HCA_QP_SQE &&
+	       !qp_far(qp)->has_failed && qp->type == l->type &&
+	       (l->type == HCA_QPT_UD || is_ours(l, qp));
 }
 
 /* What the target was asked to do: is it done? */
 static enum far_answer fetch(struct far_link *l, struct qp *qp,
 			     struct far_request *r)
 {
-	uint32_t state = atomic_load(&qp->far.ask);
+	uint32_t state = atomic_load(&qp_far(qp)->ask);
 
 	if (state == FAR_ASKED)
 		return FAR_ASKED_IT;
 	l->is_asked = false;
-	r->found = qp->far.ask_found;
+	r->found = qp_far(qp)->ask_found;
 	r->verdict = (uint32_t)r->found;
 	return state == FAR_ANSWERED ? FAR_DONE : FAR_REFUSED;
 }
@@ -88,8 +141,8 @@ static enum far_answer execute(struct far_link *l, struct qp *qp,
 	struct explain x = {.opcode = request_opcode(r)};
 	enum verdict v;
 
-	if (!qp->far.is_heard) {
-		qp->far.is_heard = 1;
+	if (!qp_far(qp)->is_heard) {
+		qp_far(qp)->is_heard = 1;
 		STEP("the first request is heard");
 		inside_post(l, qp, r, QP_MAIL_HEARD);
 	}
@@ -113,7 +166,7 @@ static enum far_answer execute(struct far_link *l, struct qp *qp,
 		return FAR_REFUSED;
 	if (!v)
 		inside_count(qp, r->opcode, r->bytes);
-	qp->far.rx_packets++;
+	qp_far(qp)->rx_packets++;
 	if (v) {
 		request_refuse(l, qp, r, v, &x);
 		return verdict_row(v)->silent ? FAR_CLOSED : FAR_REFUSED;
@@ -123,17 +176,20 @@ static enum far_answer execute(struct far_link *l, struct qp *qp,
 
 /* To its responder; false: it is not to be had now. */
 static bool approach(struct far_link *l, struct qp *qp)
-	TRY_ACQUIRE(true, &qp->far.lock) NO_LOCK_ANALYSIS
+	TRY_ACQUIRE(true, &qp_far(qp)->lock) NO_LOCK_ANALYSIS
 {
-	return !ring_load(&qp->far.is_wanted) && rq_enter(l->hca, qp);
+	if (ring_load(&qp_far(qp)->is_wanted) || !rq_enter(l->hca, qp))
+		return false;
+	copy_attributes(l, qp);
+	return true;
 }
 
 /* If we were seized, its owner may have its lock, or have freed it. */
 static void leave_responder(struct qp *qp, const struct far_request *r)
-	RELEASE(&qp->far.lock) NO_LOCK_ANALYSIS
+	RELEASE(&qp_far(qp)->lock) NO_LOCK_ANALYSIS
 {
 	if (r->is_seized)
-		alock_leave(&qp->far.lock);
+		alock_leave(&qp_far(qp)->lock);
 	else
 		rq_leave(qp);
 }
@@ -148,17 +204,17 @@ static bool takes_receive(const struct far_request *r)
 static void expect(struct far_link *l, const struct qp *qp,
 		   const struct far_request *r)
 {
-	if (takes_receive(r) && wq_is_sound(l->hca, &qp->rq, WQE_ROOM))
+	if (takes_receive(r))
 		prefetch_read(rq_slot(l->hca, qp), wq_used(&qp->rq, r->total));
 }
 
 /* Inside its arena, at its responder. */
 static enum far_answer run(struct far_link *l, struct far_request *r)
 {
-	struct qp *qp = find(l);
 	enum far_answer answer = FAR_LOST;
+	struct qp copy, *qp = &copy;
 
-	if (!qp) {
+	if (!find(l, qp)) {
 		l->is_asked = false;
 		return FAR_CLOSED;
 	}
@@ -168,14 +224,14 @@ static enum far_answer run(struct far_link *l, struct far_request *r)
 	l->is_busy = l->waits_for_place = false;
 	/* the answer of one that has failed since is good, if it has one */
 	if (l->is_asked && l->connection == qp->connection &&
-	    atomic_load(&qp->far.ask) != FAR_ASKED) {
+	    atomic_load(&qp_far(qp)->ask) != FAR_ASKED) {
 		answer = fetch(l, qp, r);
 	} else if (is_open(l, qp)) {
 		l->connection = qp->connection;
 		answer = l->is_asked ? FAR_ASKED_IT : execute(l, qp, r);
 	} else {
 		l->is_asked = false;
-		if (state_of(qp) == HCA_QP_ERR)
+		if (qp->state == HCA_QP_ERR)
 			answer = FAR_CLOSED;
 	}
 	leave_responder(qp, r);
@@ -233,35 +289,35 @@ enum far_answer far_run(struct far_link *l, struct far_request *r)
 
 void far_leave(struct far_link *l)
 {
-	struct qp *qp;
+	struct qp qp;
 
 	if (is_gone(l))
 		return;
 	enter(l);
-	qp = find(l);
 	/* seen by who gets the first packet: sending it orders the two */
-	if (qp && l->connection == qp->connection)
-		__atomic_store_n(&qp->far.is_left, 1, __ATOMIC_RELEASE);
+	if (find(l, &qp) &&
+	    l->connection == SEEN(inside_original(l, &qp)->connection))
+		__atomic_store_n(&qp_far(&qp)->is_left, 1, __ATOMIC_RELEASE);
 	leave(l);
 }
 
 /* For who is connected, has been heard and waits for nothing. */
 static bool is_easy(struct far_link *l, const struct qp *qp)
 {
-	return !l->is_asked && qp->far.is_heard &&
+	return !l->is_asked && qp_far(qp)->is_heard &&
 	       l->connection == qp->connection && is_open(l, qp);
 }
 
 static uint32_t run_series(struct far_link *l, struct far_series *s)
 {
-	struct qp *qp = find(l);
+	struct qp copy, *qp = &copy;
 	uint32_t n = 0;
 
-	if (!qp || !approach(l, qp))
+	if (!find(l, qp) || !approach(l, qp))
 		return 0;
 	if (is_easy(l, qp)) {
 		n = series_run(l, qp, s);
-		qp->far.rx_packets += n;
+		qp_far(qp)->rx_packets += n;
 	}
 	leave_responder(qp, &s->r);
 	return n;
@@ -283,27 +339,28 @@ uint32_t far_run_series(struct far_link *l, struct far_series *s)
 	return n;
 }
 
-static bool has_receive(const struct far_link *l, const struct qp *qp)
+static bool has_receive(const struct far_link *l, struct qp *qp)
 {
-	return (!qp->srq || inside_at(l->hca, qp->srq, sizeof(struct srq))) &&
-	       rq_has(l->hca, qp);
+	inside_see_posted(l, qp);
+	return rq_has(l->hca, qp);
 }
 
 static bool is_ready(struct far_link *l, bool wants_receive)
 {
-	struct qp *qp = find(l);
+	struct qp copy, *qp = &copy;
 	bool ready;
 
-	if (!qp) /* to hear that it is lost */
+	if (!find(l, qp)) /* to hear that it is lost */
 		return l->is_asked || l->is_busy;
 	if (!approach(l, qp))
 		return false;
+	inside_see_told(l, qp);
 	if (l->is_busy)
 		ready = !rq_is_full(l->hca, qp) &&
 			!(l->waits_for_place && carry_is_any(l->hca, qp));
 	else if (l->is_asked)
 		ready = !is_open(l, qp) ||
-			atomic_load(&qp->far.ask) != FAR_ASKED;
+			atomic_load(&qp_far(qp)->ask) != FAR_ASKED;
 	else
 		ready = is_open(l, qp) &&
 			(!wants_receive || has_receive(l, qp));
@@ -323,8 +380,13 @@ bool far_is_ready(struct far_link *l, bool wants_receive)
 	return ready;
 }
 
-void far_explain(const struct far_note *n, struct explain *x)
+enum verdict far_explain(const struct far_note *there, struct explain *x)
 {
+	const volatile struct far_note *words = there;
+	const struct far_note copy = *words, *n = &copy;
+	uint32_t verdict =
+		verdict_is_refusal(n->verdict) ? n->verdict : V_INVALID;
+
 	*x = (struct explain){
 		.cause = (enum explain_cause)n->cause,
 		.wr_id = n->wr_id,
@@ -338,4 +400,5 @@ void far_explain(const struct far_note *n, struct explain *x)
 		.region_bytes = n->region_bytes,
 		.detail = request_detail(n->detail),
 	};
+	return (enum verdict)verdict;
 }

@@ -20,6 +20,7 @@
 #include "hca/explain.h"
 #include "hca/guest.h"
 #include "hca/hca.h"
+#include "ibt/verdict.h"
 #include "util/list.h"
 
 struct far_link {
@@ -124,7 +125,8 @@ uint32_t far_run_series(struct far_link *l, struct far_series *s);
 /* Has something changed for one that was told FAR_LOST, FAR_RNR or
  * FAR_ASKED_IT? */
 bool far_is_ready(struct far_link *l, bool wants_receive);
-/* The sentence behind a note; its words are the same in each process. */
-void far_explain(const struct far_note *n, struct explain *x);
+/* The sentence behind a note, whose words are the same in each process, and the
+ * verdict; a note that makes no sense is one of an invalid request. */
+enum verdict far_explain(const struct far_note *there, struct explain *x);
 
 #endif

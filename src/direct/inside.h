@@ -2,6 +2,11 @@
 /*
  * What far.c, request.c and series.c share.  All of it happens inside the
  * target's arena, under its responder lock.
+ *
+ * The queue pair that they are given is a copy (far.c): what its owner wrote,
+ * each word read once, and where things are checked before.  It leads to the
+ * receives and to struct qp_far, which others write meanwhile: from there only
+ * values are taken, never a place.
  */
 #ifndef DIRECT_INSIDE_H
 #define DIRECT_INSIDE_H
@@ -9,11 +14,36 @@
 #include "direct/far.h"
 #include "ibt/verdict.h"
 
-/* In h's arena; NULL: it is not. */
+/* In h's arena; NULL: it is not, or does not begin where things do. */
 static inline void *inside_at(const struct hca *h, aoff off, uint64_t bytes)
 {
-	return arena_has(&h->arena, off, bytes) ? arena_at(&h->arena, off)
-						: NULL;
+	return off % 64 == 0 && arena_has(&h->arena, off, bytes)
+		       ? arena_at(&h->arena, off)
+		       : NULL;
+}
+
+/* What a copy is of. */
+static inline const struct qp *inside_original(const struct far_link *l,
+					       const struct qp *copy)
+{
+	return (const struct qp *)(const void *)(l->hca->arena.base +
+						 copy->self);
+}
+
+/* The owner's indices in the copy as they are now: its processor writes them
+ * all the time, so they are read by who needs them. */
+static inline void inside_see_told(const struct far_link *l, struct qp *qp)
+{
+	const struct qp *there = inside_original(l, qp);
+
+	ring_store(&qp->rq.told, ring_load(&there->rq.told));
+}
+
+static inline void inside_see_posted(const struct far_link *l, struct qp *qp)
+{
+	const struct qp *there = inside_original(l, qp);
+
+	ring_store(&qp->rq.head, ring_load(&there->rq.head));
 }
 
 static inline void inside_post(struct far_link *l, struct qp *qp,
@@ -30,7 +60,7 @@ static inline void inside_post(struct far_link *l, struct qp *qp,
 static inline void inside_remind(struct far_link *l, struct qp *qp,
 				 struct far_request *r, uint32_t letter)
 {
-	if (!(atomic_load(&qp->far.mail) & letter))
+	if (!(atomic_load(&qp_far(qp)->mail) & letter))
 		inside_post(l, qp, r, letter);
 	else if (l->type == HCA_QPT_UD)
 		r->kick |= ring_load(&l->hca->shared->is_asleep);
@@ -40,9 +70,9 @@ static inline void inside_remind(struct far_link *l, struct qp *qp,
 static inline void inside_count(struct qp *qp, uint8_t opcode, uint64_t bytes)
 {
 	if (opcode == HCA_WR_RDMA_READ)
-		qp->far.tx_bytes += bytes;
+		qp_far(qp)->tx_bytes += bytes;
 	else
-		qp->far.rx_bytes += bytes;
+		qp_far(qp)->rx_bytes += bytes;
 }
 
 /*

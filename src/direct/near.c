@@ -531,7 +531,7 @@ static void fail(struct ibt *t, struct ibt_qp *q, enum verdict v,
  */
 static void asked(struct ibt *t, struct ibt_qp *q)
 {
-	struct qp_far *f = &q->qp->far;
+	struct qp_far *f = qp_far(q->qp);
 	struct explain x = {.cause = EXPLAIN_NONE};
 	uint64_t found = 0;
 	enum verdict v;
@@ -556,7 +556,7 @@ static void asked(struct ibt *t, struct ibt_qp *q)
 static void heard(struct ibt *t, struct ibt_qp *q)
 {
 	t->is_near = true;
-	if (q->heard || !q->qp->far.is_heard)
+	if (q->heard || !qp_far(q->qp)->is_heard)
 		return;
 	q->heard = true;
 	if (q->qp->state == HCA_QP_RTR && q->qp->type != HCA_QPT_UD)
@@ -607,8 +607,6 @@ void near_mail(struct ibt *t, struct ibt_qp *q, uint32_t letters)
 		asked(t, q);
 	if ((letters & QP_MAIL_LOST) && q->qp->rq_lost)
 		lost(t, q);
-	if ((letters & QP_MAIL_FAIL) && q->qp->far.has_failed) {
-		far_explain(&q->qp->far.note, &x);
-		fail(t, q, (enum verdict)q->qp->far.note.verdict, &x);
-	}
+	if ((letters & QP_MAIL_FAIL) && qp_far(q->qp)->has_failed)
+		fail(t, q, far_explain(&qp_far(q->qp)->note, &x), &x);
 }

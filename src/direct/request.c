@@ -52,8 +52,10 @@ static struct wqe *take_receive(struct far_link *l, struct qp *qp,
 	struct wqe *w;
 	bool low;
 
-	if (qp->srq && !inside_at(l->hca, qp->srq, sizeof(struct srq)))
-		return NULL;
+	if (qp->srq)
+		inside_see_told(l, qp);
+	else if (qp_far(qp)->posted == rq_cursor(qp))
+		inside_see_posted(l, qp);
 	w = rq_take(l->hca, qp, &low);
 	/* there may be room since, and was none */
 	r->is_full = !w && (rq_is_full(l->hca, qp) || rq_has(l->hca, qp));
@@ -61,7 +63,7 @@ static struct wqe *take_receive(struct far_link *l, struct qp *qp,
 		inside_post(l, qp, r, QP_MAIL_ROOM);
 	if (low)
 		inside_remind(l, qp, r, QP_MAIL_LIMIT);
-	return w && w->num_sge <= qp->rq.max_sge ? w : NULL;
+	return w;
 }
 
 static struct cqe completion_of(const struct far_link *l, const struct qp *qp,
@@ -195,6 +197,7 @@ static enum verdict carry(struct far_request *r, const struct far_memory *far)
 static bool is_in_way(struct far_link *l, struct qp *qp, struct far_request *r,
 		      const struct far_memory *far)
 {
+	inside_see_told(l, qp);
 	if (!carry_is_in_way(l->hca, qp, far->vec, far->n))
 		return false;
 	l->waits_for_place = r->is_full = true;
@@ -205,11 +208,11 @@ static bool is_in_way(struct far_link *l, struct qp *qp, struct far_request *r,
 /* Of a receive: the keys of its memory. */
 static guest_set keys_of(struct wqe *w)
 {
-	const struct wq_sge *s = wqe_sges(w);
+	uint32_t count = wqe_sge_count(w);
 	guest_set keys = 0;
 
-	for (uint32_t i = 0; i < w->num_sge; i++)
-		keys |= guest_key(s[i].lkey);
+	for (uint32_t i = 0; i < count; i++)
+		keys |= guest_key(wqe_sge_read(w, i).lkey);
 	return keys;
 }
 
@@ -220,7 +223,7 @@ bool request_carry(struct far_link *l, struct qp *qp, struct far_request *r)
 	struct explain x;
 	struct cqe c;
 
-	if (!w || w->num_sge != 1 || r->total > sem_capacity(w) ||
+	if (!w || wqe_sge_count(w) != 1 || r->total > sem_capacity(w) ||
 	    sem_locate(l->hca, qp->recv_pd, w, 0, r->bytes, HCA_LOCAL_WRITE,
 		       far.vec, &far.n, &x) ||
 	    !may_carry(r, far.n) || carry(r, &far))
@@ -381,7 +384,7 @@ static enum verdict run_read(struct far_link *l, struct qp *qp,
 /* Leave it to who owns the memory. */
 static void ask(struct far_link *l, struct qp *qp, struct far_request *r)
 {
-	struct qp_far *f = &qp->far;
+	struct qp_far *f = qp_far(qp);
 
 	f->ask_opcode = r->opcode;
 	f->ask_rkey = r->rkey;
@@ -427,6 +430,7 @@ static bool execute_here(struct far_link *l, struct qp *qp,
 	if (r->opcode == HCA_WR_ATOMIC_WRITE)
 		return false;
 	inside_begin_copy(l, keys);
+	inside_see_told(l, qp);
 	if (!request_locate(l, qp, r, HCA_REMOTE_ATOMIC, &far, &x) &&
 	    !carry_is_in_way(l->hca, qp, far.vec, far.n))
 		r->is_executed = !do_atomic(l, &far, r);
@@ -484,7 +488,7 @@ void request_refuse(struct far_link *l, struct qp *qp, struct far_request *r,
 {
 	const struct verdict_row *row = verdict_row(v);
 
-	qp->far.note = (struct far_note){
+	qp_far(qp)->note = (struct far_note){
 		.verdict = v,
 		.cause = x->cause ? x->cause : EXPLAIN_REMOTE_INVALID,
 		.opcode = x->opcode,
@@ -499,7 +503,7 @@ void request_refuse(struct far_link *l, struct qp *qp, struct far_request *r,
 		.region_bytes = x->region_bytes,
 	};
 	STEP("a note says why");
-	__atomic_store_n(&qp->far.has_failed, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp_far(qp)->has_failed, 1, __ATOMIC_RELEASE);
 	STEP("the responder has failed");
 	if (row->recv_status)
 		complete(l, qp, r, (enum hca_status)row->recv_status);

@@ -35,12 +35,13 @@ static void add(struct moves *m, const struct far_request *r,
 }
 
 /* As request_locate, of one after the first, whose key has this row. */
-static bool locate(const struct mr *row, const struct far_request *r,
-		   uint32_t need, struct far_memory *far)
+static bool locate(const struct hca *h, const struct mr *row,
+		   const struct far_request *r, uint32_t need,
+		   struct far_memory *far)
 {
 	far->n = 1;
 	far->vec[0].bytes = r->bytes;
-	return key_remote(row, r->rkey, r->va, r->bytes, need,
+	return key_remote(h, row, r->rkey, r->va, r->bytes, need,
 			  &far->vec[0].va) == MR_OK;
 }
 
@@ -55,13 +56,15 @@ static void gather(struct far_link *l, struct qp *qp, struct far_series *s,
 	struct far_memory far;
 	struct explain x;
 
+	inside_see_told(l, qp);
 	if ((!is_put && request_resources(qp, &x)) ||
 	    request_locate(l, qp, &s->r, need, &far, &x))
 		return;
 	row = mr_find(l->hca, rkey);
 	do {
 		if (!row || s->r.rkey != rkey || !s->r.bytes ||
-		    s->r.near.n != 1 || !locate(row, &s->r, need, &far) ||
+		    s->r.near.n != 1 ||
+		    !locate(l->hca, row, &s->r, need, &far) ||
 		    carry_is_in_way(l->hca, qp, far.vec, far.n))
 			return;
 		add(m, &s->r, &far, is_put);
@@ -104,7 +107,7 @@ static void fetch_ahead(const struct far_link *l, const struct qp *qp,
 {
 	uint32_t i = rq_cursor(qp);
 
-	if (!qp->srq && qp->far.posted - i > AHEAD)
+	if (!qp->srq && qp_far(qp)->posted - i > AHEAD)
 		prefetch(wq_at(l->hca, &qp->rq, i + AHEAD),
 			 wq_used(&qp->rq, bytes));
 }

@@ -98,7 +98,7 @@ free_it:
  * who wait for what some of them tell. */
 static void last_letters(struct engine *e, struct ibt_qp *q)
 {
-	uint32_t letters = atomic_exchange(&q->qp->far.mail, 0);
+	uint32_t letters = atomic_exchange(&qp_far(q->qp)->mail, 0);
 
 	near_mail(&e->ibt, q,
 		  letters & (QP_MAIL_CQ | QP_MAIL_LATER | QP_MAIL_FULL |
@@ -150,7 +150,7 @@ bool engine_qp_is_unanswered(const struct ibt_qp *q)
 
 alock_owner engine_qp_guest(const struct ibt_qp *q)
 {
-	return alock_holder(&q->qp->far.lock);
+	return alock_holder(&qp_far(q->qp)->lock);
 }
 
 static void change(struct engine *e, struct ibt_qp *q,
@@ -193,12 +193,12 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		*why = "no memory for what the peer may ask for";
 		err = -ENOMEM;
 	}
-	ring_store(&qp->far.is_wanted, !err && !fails);
+	ring_store(&qp_far(qp)->is_wanted, !err && !fails);
 	if (!err && !fails && !rq_enter_own(e->ibt.hca, qp))
 		return -EBUSY;
 	if (!err)
 		change(e, q, attr, mask, from);
-	ring_store(&qp->far.is_wanted, 0);
+	ring_store(&qp_far(qp)->is_wanted, 0);
 	if (!err && !fails)
 		rq_leave(qp);
 	return err;

@@ -12,7 +12,7 @@
  */
 static bool asks_directly(const struct ibt_qp *q)
 {
-	const struct qp_far *far = &q->qp->far;
+	const struct qp_far *far = qp_far(q->qp);
 
 	return far->is_heard &&
 	       (q->qp->type == HCA_QPT_RC ||

@@ -24,6 +24,8 @@ void arena_init(struct arena *a, void *base, size_t size)
 	h->size = size;
 	h->layout = ARENA_LAYOUT;
 	h->brk = bits_align_up(sizeof *h, PAGE);
+	a->shared = size / 2 / PAGE * PAGE;
+	h->shared = h->shared_brk = a->shared;
 }
 
 static unsigned class_of(uint64_t bytes)
@@ -33,6 +35,23 @@ static unsigned class_of(uint64_t bytes)
 	while ((1ull << (c + MIN_SHIFT)) < bytes)
 		c++;
 	return c;
+}
+
+/* Never handed out before. */
+static aoff take_fresh(aoff *brk, aoff end, uint64_t bytes)
+{
+	aoff off = bits_align_up(*brk, bytes < PAGE ? bytes : PAGE);
+
+	if (off > end || bytes > end - off)
+		return 0;
+	*brk = off + bytes;
+	return off;
+}
+
+static void give(struct arena *a, struct arena_hdr *h, unsigned class, aoff off)
+{
+	memcpy(a->base + off, &h->free[class], sizeof(aoff));
+	h->free[class] = off;
 }
 
 static aoff take(struct arena *a, struct arena_hdr *h, unsigned class)
@@ -45,14 +64,51 @@ static aoff take(struct arena *a, struct arena_hdr *h, unsigned class)
 		memset(a->base + off, 0, bytes);
 		return off;
 	}
-	off = bits_align_up(h->brk, bytes < PAGE ? bytes : PAGE);
-	if (off > a->size || bytes > a->size - off)
-		return 0;
-	h->brk = off + bytes;
+	return take_fresh(&h->brk, a->shared, bytes);
+}
+
+/*
+ * Free memory that peers may write.  What is free is not noted there, where any
+ * of them could have the next one made anywhere.
+ */
+struct arena_spare {
+	aoff next, at;
+};
+
+/* The last page stays unused: who is told of too many elements in the last slot
+ * of a queue reads there. */
+static aoff take_shared(struct arena *a, struct arena_hdr *h, unsigned class)
+{
+	uint64_t bytes = 1ull << (class + MIN_SHIFT);
+	aoff spare = h->shared_free[class];
+	struct arena_spare *s = arena_at(a, spare);
+	aoff off;
+
+	if (!s)
+		return take_fresh(&h->shared_brk, a->size - PAGE, bytes);
+	off = s->at;
+	h->shared_free[class] = s->next;
+	give(a, h, 0, spare);
+	memset(a->base + off, 0, bytes);
 	return off;
 }
 
-aoff arena_alloc(struct arena *a, uint64_t bytes)
+/* Where there is no room for the note it is not used again. */
+static void give_shared(struct arena *a, struct arena_hdr *h, unsigned class,
+			aoff off)
+{
+	aoff spare = take(a, h, 0);
+	struct arena_spare *s = arena_at(a, spare);
+
+	_Static_assert(sizeof *s <= 1 << MIN_SHIFT, "of the smallest class");
+	if (!s)
+		return;
+	*s = (struct arena_spare){h->shared_free[class], off};
+	h->shared_free[class] = spare;
+}
+
+static aoff alloc_by(struct arena *a, uint64_t bytes,
+		     aoff (*how)(struct arena *, struct arena_hdr *, unsigned))
 {
 	struct arena_hdr *h = header(a);
 	unsigned class = class_of(bytes);
@@ -61,11 +117,21 @@ aoff arena_alloc(struct arena *a, uint64_t bytes)
 	if (class >= ARENA_CLASSES || bytes > a->size)
 		return 0;
 	alock_take(&h->lock);
-	off = take(a, h, class);
+	off = how(a, h, class);
 	if (off)
 		h->used_bytes += 1ull << (class + MIN_SHIFT);
 	alock_give(&h->lock);
 	return off;
+}
+
+aoff arena_alloc(struct arena *a, uint64_t bytes)
+{
+	return alloc_by(a, bytes, take);
+}
+
+aoff arena_alloc_shared(struct arena *a, uint64_t bytes)
+{
+	return alloc_by(a, bytes, take_shared);
 }
 
 void arena_free(struct arena *a, aoff off, uint64_t bytes)
@@ -76,8 +142,10 @@ void arena_free(struct arena *a, aoff off, uint64_t bytes)
 	if (!off)
 		return;
 	alock_take(&h->lock);
-	memcpy(a->base + off, &h->free[class], sizeof(aoff));
-	h->free[class] = off;
+	if (off < a->shared)
+		give(a, h, class, off);
+	else
+		give_shared(a, h, class, off);
 	h->used_bytes -= 1ull << (class + MIN_SHIFT);
 	alock_give(&h->lock);
 }

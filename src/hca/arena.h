@@ -5,6 +5,11 @@
  * is a sparse memfd, in tests and the simulator plain memory: untouched
  * pages cost nothing, so tables are laid out at their limit.
  *
+ * It has two parts.  The first is the owner's: others may read it, and the
+ * kernel keeps them from writing there (host/arena_map.h).  In the second, from
+ * `shared` on, peers of this host write what they do here by themselves; to its
+ * owner whatever lies there is input, as all of an arena is to a peer.
+ *
  * Lock: hdr->lock, a leaf, taken inside.  Owner: the adapter.
  */
 #ifndef ADVERB_HCA_ARENA_H
@@ -30,21 +35,31 @@ struct arena_hdr {
 	aoff brk;	 /* first byte never handed out */
 	uint64_t used_bytes;
 	aoff free[ARENA_CLASSES];
-	aoff root; /* struct hca_shared */
+	aoff shared;	 /* where the second part begins; whole pages */
+	aoff shared_brk; /* brk of that */
+	/* Struct arena_spare, in the first part: what is free of the second. */
+	aoff shared_free[ARENA_CLASSES];
+	aoff root;	   /* struct hca_shared */
+	int32_t shared_fd; /* the owner's, of the second part; see the host */
+	uint32_t reserved;
 };
 
-#define ARENA_LAYOUT 7
+#define ARENA_LAYOUT 8
 
 struct arena {
 	uint8_t *base; /* this process's mapping; borrowed */
 	size_t size;   /* bytes */
+	aoff shared;   /* where the second part begins */
 };
 
 /* Format `size` bytes of zeroed memory at base. */
 void arena_init(struct arena *a, void *base, size_t size);
 /* Zeroed, aligned to 64 (to 4096 when >= 4096 bytes); 0 when full. */
 aoff arena_alloc(struct arena *a, uint64_t bytes);
-/* Give back what arena_alloc(bytes) returned; off 0 is allowed. */
+/* The same in the part that peers may write. */
+aoff arena_alloc_shared(struct arena *a, uint64_t bytes);
+/* Give back what one of the two returned for as many bytes; off 0 is allowed.
+ */
 void arena_free(struct arena *a, aoff off, uint64_t bytes);
 /* Bytes handed out and not yet freed. */
 uint64_t arena_used(const struct arena *a);
@@ -54,10 +69,17 @@ static inline void *arena_at(const struct arena *a, aoff off)
 	return off ? a->base + off : NULL;
 }
 
-/* Does [off, off + bytes) lie inside?  For offsets others may have written. */
+/* Does [off, off + bytes) lie inside?  For offsets others may have written,
+ * of which the caller has a copy. */
 static inline bool arena_has(const struct arena *a, aoff off, uint64_t bytes)
 {
 	return off && off <= a->size && bytes <= a->size - off;
+}
+
+/* The same of the second part, where something begins at whole cache lines. */
+static inline bool arena_shares(const struct arena *a, aoff off, uint64_t bytes)
+{
+	return off % 64 == 0 && off >= a->shared && arena_has(a, off, bytes);
 }
 
 #endif

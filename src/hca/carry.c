@@ -8,27 +8,29 @@
 #include "util/bits.h"
 
 /* What is not more than that comes with the completion's own cache line. */
-static uint8_t *place_in(const struct qp *qp, struct wqe *w)
+static uint8_t *place_in(const struct qp *qp, struct wqe *w, uint32_t bytes)
 {
-	return w->bytes <= sizeof w->few ? w->few : wq_room(&qp->rq, w);
+	return bytes <= sizeof w->few ? w->few : wq_room(&qp->rq, w);
 }
 
 void carry_leave(struct hca *h, struct qp *qp, struct wqe *w,
 		 const struct carry *carry)
 {
+	uint32_t bytes = bits_min_u32(w->bytes, WQE_ROOM);
+
 	w->at = carry ? carry->at : 0;
-	if (!w->at)
+	if (!carry || !carry->at)
 		return;
-	memcpy(place_in(qp, w), carry->bytes, bits_min_u32(w->bytes, WQE_ROOM));
-	ring_store(&qp->far.carried, rq_cursor(qp) + 1);
-	if (!ring_load(&h->shared->carries))
-		ring_store(&h->shared->carries, 1);
+	memcpy(place_in(qp, w, bytes), carry->bytes, bytes);
+	ring_store(&qp_far(qp)->carried, rq_cursor(qp) + 1);
+	if (!ring_load(&h->far->carries))
+		ring_store(&h->far->carries, 1);
 }
 
 /* False for all that have carried nothing of late, and for few others. */
 static bool may_be_any(const struct qp *qp)
 {
-	return (int32_t)(ring_load(&qp->far.carried) -
+	return (int32_t)(ring_load(&qp_far(qp)->carried) -
 			 ring_load(&qp->rq.told)) > 0;
 }
 
@@ -75,10 +77,12 @@ bool carry_is_in_way(const struct hca *h, const struct qp *qp,
 int carry_place(struct hca *h, const struct qp *qp, struct wqe *w)
 {
 	/* what a peer wrote is input */
-	uint32_t bytes = bits_min_u32(w->bytes, WQE_ROOM);
+	uint32_t said = __atomic_load_n(&w->bytes, __ATOMIC_RELAXED);
+	uint32_t bytes = bits_min_u32(said, WQE_ROOM);
 	struct explain x;
 
-	return sem_scatter(h, qp->recv_pd, w, 0, place_in(qp, w), bytes, &x)
+	return sem_scatter(h, qp->recv_pd, w, 0, place_in(qp, w, bytes), bytes,
+			   &x)
 		       ? -EFAULT
 		       : 0;
 }
@@ -87,7 +91,7 @@ void carry_settle(struct hca *h)
 {
 	const aoff *rows = arena_at(&h->arena, h->shared->qps);
 
-	if (!ring_load(&h->shared->carries))
+	if (!ring_load(&h->far->carries))
 		return;
 	for (uint32_t i = 0; i < h->shared->qp_top; i++) {
 		/* withdrawn without that lock, freed under it */

@@ -9,6 +9,7 @@
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent)
 {
 	struct cq *cq;
+	aoff far;
 
 	if (h->cqs == HCA_MAX_CQ)
 		return NULL;
@@ -21,7 +22,11 @@ struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent)
 	cq->is_silent = is_silent;
 	cq->id = ++h->shared->next_cq;
 	cq->ring = arena_alloc(&h->arena, cq->size * sizeof(struct cqe));
-	if (!cq->ring) {
+	far = arena_alloc_shared(&h->arena, HCA_APART);
+	cq->far_at = far - hca_off(h, cq);
+	if (!cq->ring || !far) {
+		arena_free(&h->arena, far, HCA_APART);
+		arena_free(&h->arena, cq->ring, cq->size * sizeof(struct cqe));
 		arena_free(&h->arena, hca_off(h, cq), sizeof *cq);
 		return NULL;
 	}
@@ -33,6 +38,7 @@ void cq_free(struct hca *h, struct cq *cq)
 {
 	h->cqs--;
 	arena_free(&h->arena, cq->ring, cq->size * sizeof(struct cqe));
+	arena_free(&h->arena, hca_off(h, cq_far(cq)), HCA_APART);
 	arena_free(&h->arena, hca_off(h, cq), sizeof *cq);
 }
 
@@ -65,7 +71,7 @@ static uint32_t fired(uint32_t arm)
 
 uint32_t cq_owed(struct cq *cq)
 {
-	uint32_t arm = atomic_fetch_and(&cq->arm, ~CQ_OWED_MASK);
+	uint32_t arm = atomic_fetch_and(&cq_far(cq)->arm, ~CQ_OWED_MASK);
 
 	return (arm & CQ_OWED_MASK) / CQ_OWED_ONE;
 }
@@ -82,22 +88,22 @@ uint32_t cq_owed(struct cq *cq)
  *	head = n	arm = any
  *	arm?		head?
  */
-static enum cq_push tell(struct cq *cq, bool solicited, bool failed,
-			 uint32_t count)
+static enum cq_push tell(const struct cq *cq, struct cq_far *far,
+			 bool solicited, bool failed, uint32_t count)
 {
 	uint32_t arm, held;
 	bool waits;
 
 	if (cq->is_silent)
 		return CQ_QUIET;
-	arm = atomic_load(&cq->arm);
+	arm = atomic_load(&far->arm);
 	do {
 		if (!is_wanted(arm, solicited))
 			return arm & CQ_OWED_MASK ? CQ_NOTIFY : CQ_QUIET;
 		STEP("a queue is found armed");
 		held = arm / CQ_HELD_ONE + count;
 		waits = !failed && held < cq->hold_count;
-	} while (!atomic_compare_exchange_weak(&cq->arm, &arm,
+	} while (!atomic_compare_exchange_weak(&far->arm, &arm,
 					       waits ? arm + count * CQ_HELD_ONE
 						     : fired(arm)));
 	if (waits)
@@ -111,7 +117,7 @@ static enum cq_push fence_and_tell(struct cq *cq, bool solicited, bool failed)
 {
 	if (!cq->is_silent)
 		ring_fence();
-	return tell(cq, solicited, failed, 1);
+	return tell(cq, cq_far(cq), solicited, failed, 1);
 }
 
 static void enter(struct cq *cq) ACQUIRE(&cq->lock)
@@ -132,29 +138,31 @@ static void leave(struct cq *cq) RELEASE(&cq->lock)
  * looks a last time what was left there.  What is left meanwhile is seen then,
  * or adds the QP again.
  */
-static void enqueue(struct hca *h, struct cq *cq, struct qp *qp)
+static void enqueue(struct cq_far *far, struct qp *qp)
 {
 	aoff first;
 
-	if (ring_load(&qp->far.is_queued) ||
-	    atomic_exchange(&qp->far.is_queued, 1))
+	if (ring_load(&qp_far(qp)->is_queued) ||
+	    atomic_exchange(&qp_far(qp)->is_queued, 1))
 		return;
 	STEP("completions are about to be announced");
-	first = atomic_load(&cq->incoming);
+	first = atomic_load(&far->incoming);
 	do {
-		qp->far.next = first;
-	} while (!atomic_compare_exchange_weak(&cq->incoming, &first,
-					       hca_off(h, qp)));
+		qp_far(qp)->next = first;
+	} while (!atomic_compare_exchange_weak(&far->incoming, &first,
+					       qp->self));
 	STEP("completions are announced");
 }
 
 enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 			 bool solicited, bool failed, uint32_t count)
 {
+	struct cq_far *far = hca_far_at(h, cq, cq->far_at);
+
 	/* before it is looked at whether the owner watches, or has armed */
 	ring_fence();
-	enqueue(h, cq, qp);
-	return tell(cq, solicited, failed, count);
+	enqueue(far, qp);
+	return tell(cq, far, solicited, failed, count);
 }
 
 /* Into the ring, unless that has overflowed: IBTA 11.6.3.2. */
@@ -212,7 +220,7 @@ static bool is_watched(const struct hca *h, const struct cq *cq,
 static void unwatch(struct hca *h, struct cq *cq, struct qp *qp)
 {
 	STEP("a queue pair is about to leave the list");
-	ring_publish(&qp->far.is_queued, 0);
+	ring_publish(&qp_far(qp)->is_queued, 0);
 	STEP("a queue pair is off the list");
 	collect_from(h, cq, qp, false);
 }
@@ -236,17 +244,26 @@ static void watch(struct hca *h, struct cq *cq, struct qp *qp)
 		unwatch(h, cq, other);
 }
 
+/* What peers name: a queue pair of this queue, in the part that they do not
+ * write; or NULL. */
+static struct qp *named(const struct hca *h, const struct cq *cq, aoff at)
+{
+	struct qp *qp = arena_at(&h->arena, at);
+
+	if (!at || at % 64 || at > h->arena.shared - sizeof *qp ||
+	    qp->self != at || qp->recv_cq != hca_off(h, cq))
+		return NULL;
+	return qp;
+}
+
 static void take_list(struct hca *h, struct cq *cq) REQUIRES(&cq->lock)
 {
-	aoff next = atomic_exchange(&cq->incoming, 0);
+	aoff next = atomic_exchange(&cq_far(cq)->incoming, 0);
+	struct qp *qp;
 
 	STEP("the list is taken");
-	for (uint32_t n = 0; n < HCA_MAX_QP && next &&
-			     arena_has(&h->arena, next, sizeof(struct qp));
-	     n++) {
-		struct qp *qp = arena_at(&h->arena, next);
-
-		next = qp->far.next;
+	for (uint32_t n = 0; n < HCA_MAX_QP && (qp = named(h, cq, next)); n++) {
+		next = __atomic_load_n(&qp_far(qp)->next, __ATOMIC_RELAXED);
 		watch(h, cq, qp);
 	}
 }
@@ -258,7 +275,7 @@ static void collect(struct hca *h, struct cq *cq, struct qp *also)
 
 	ring_store(&cq->is_collecting, 1);
 	STEP("completions are about to be collected");
-	if (atomic_load(&cq->incoming))
+	if (atomic_load(&cq_far(cq)->incoming))
 		take_list(h, cq);
 	for (uint32_t i = 0; (qp = watched(h, cq, i)); i++)
 		collect_from(h, cq, qp, false);
@@ -289,7 +306,8 @@ static bool has(const struct hca *h, struct cq *cq, bool looks)
 	bool is_there;
 
 	STEP("a completion queue is looked at");
-	is_there = atomic_load_explicit(&cq->incoming, memory_order_acquire);
+	is_there = atomic_load_explicit(&cq_far(cq)->incoming,
+					memory_order_acquire);
 	STEP("a completion queue is looked at");
 	is_there |= ring_load(&cq->is_collecting);
 	STEP("a completion queue is looked at");
@@ -328,7 +346,7 @@ void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 	enter(cq);
 	collect(h, cq, qp);
 	if (!is_watched(h, cq, qp))
-		ring_store(&qp->far.is_queued, 0);
+		ring_store(&qp_far(qp)->is_queued, 0);
 	/* it may be collected already, by who took the QP to ERR meanwhile */
 	if (waits(h, cq, qp))
 		fence_and_tell(cq, true, true);
@@ -346,7 +364,7 @@ void cq_forget(struct hca *h, struct cq *cq, struct qp *qp)
 		if (watched(h, cq, i) == qp) {
 			cq->watched[i] = cq->watched[last];
 			ring_store(&cq->watching, last);
-			ring_store(&qp->far.is_queued, 0);
+			ring_store(&qp_far(qp)->is_queued, 0);
 			break;
 		}
 	leave(cq);
@@ -393,10 +411,11 @@ void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 
 void cq_fire(struct cq *cq)
 {
-	uint32_t arm = atomic_load(&cq->arm);
+	uint32_t arm = atomic_load(&cq_far(cq)->arm);
 
 	while (arm >= CQ_HELD_ONE &&
-	       !atomic_compare_exchange_weak(&cq->arm, &arm, fired(arm)))
+	       !atomic_compare_exchange_weak(&cq_far(cq)->arm, &arm,
+					     fired(arm)))
 		;
 }
 
@@ -448,11 +467,11 @@ uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
 void cq_arm(struct cq *cq, bool solicited_only)
 {
 	uint32_t want = solicited_only ? CQ_ARMED_SOLICITED : CQ_ARMED_ANY;
-	uint32_t arm = atomic_load(&cq->arm);
+	uint32_t arm = atomic_load(&cq_far(cq)->arm);
 
 	/* "any" is the stronger wish and stays until the event */
 	while ((arm & CQ_ARM_MASK) < want &&
-	       !atomic_compare_exchange_weak(&cq->arm, &arm,
+	       !atomic_compare_exchange_weak(&cq_far(cq)->arm, &arm,
 					     (arm & ~CQ_ARM_MASK) | want))
 		;
 	ring_fence_behind(); /* see tell */

@@ -72,17 +72,26 @@ struct cq {
 	uint64_t user;	  /* cookie of the face, carried by events */
 	uint32_t id;
 	ring_index is_collecting; /* from the list to the ring */
-	/* Of several processes: struct qp, the next by far.next. */
-	_Alignas(HCA_APART) _Atomic aoff incoming;
-	_Atomic uint32_t arm; /* enum cq_arm, events, completions */
-	uint32_t hold_count;  /* tell after so many; 0, 1: of each */
-	uint32_t is_silent;   /* as created */
+	uint32_t hold_count;	  /* tell after so many; 0, 1: of each */
+	uint32_t is_silent;	  /* as created */
+	uint64_t far_at;	  /* of struct cq_far, bytes from here */
 	_Alignas(HCA_APART) ring_index tail; /* the program's */
 	/* Struct qp, under lock: so many, and the one that makes room next. */
 	ring_index watching;
 	uint32_t oldest;
 	aoff watched[CQ_WATCHED];
 };
+
+/* What peers write. */
+struct cq_far {
+	_Atomic aoff incoming; /* struct qp, the next by qp_far.next */
+	_Atomic uint32_t arm;  /* enum cq_arm, events, completions */
+};
+
+static inline struct cq_far *cq_far(const struct cq *cq)
+{
+	return (struct cq_far *)((uintptr_t)cq + cq->far_at);
+}
 
 enum cq_push {
 	CQ_QUIET,
@@ -121,7 +130,7 @@ void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 /* Has something been held back; and disarm for it. */
 static inline bool cq_is_holding(const struct cq *cq)
 {
-	return atomic_load(&cq->arm) >= CQ_HELD_ONE;
+	return atomic_load(&cq_far(cq)->arm) >= CQ_HELD_ONE;
 }
 void cq_fire(struct cq *cq);
 /* Take up to n; frees work queue slots. */

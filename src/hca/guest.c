@@ -6,7 +6,7 @@ static struct guest *slots(const struct hca *h)
 	aoff at = h->shared->guests;
 
 	if (at % sizeof(struct guest) ||
-	    !arena_has(&h->arena, at, GUEST_MAX * sizeof(struct guest)))
+	    !arena_shares(&h->arena, at, GUEST_MAX * sizeof(struct guest)))
 		return NULL;
 	return arena_at(&h->arena, at);
 }
@@ -148,6 +148,15 @@ static void pass(struct guest_look *l)
 	l->epoch = 0;
 }
 
+/* None of ours is a guest here, and none is nameless where we have a name: who
+ * says so writes nonsense, and is not waited for. */
+static bool is_nobody(alock_owner who)
+{
+	alock_owner self = alock_self();
+
+	return self != ALOCK_NAMELESS && (who == self || who == ALOCK_NAMELESS);
+}
+
 void guest_begin(struct guest_look *l, guest_set what)
 {
 	*l = (struct guest_look){.what = what};
@@ -159,7 +168,9 @@ bool guest_left(struct hca *own, struct guest_look *l)
 	struct guest *g;
 
 	while ((g = who_is_inside(own, l))) {
-		if (!alock_is_dead(alock_holder(&g->process)) && !seize(g))
+		alock_owner who = alock_holder(&g->process);
+
+		if (!is_nobody(who) && !alock_is_dead(who) && !seize(g))
 			return false;
 		pass(l);
 	}
@@ -178,7 +189,8 @@ void guest_wait(struct hca *own, guest_set what)
 		if (l.at != at)
 			w = (struct alock_wait){0};
 		at = l.at;
-		if (alock_wait(&w, alock_holder(&g->process)) ||
+		if (is_nobody(alock_holder(&g->process)) ||
+		    alock_wait(&w, alock_holder(&g->process)) ||
 		    (w.is_late && seize(g)))
 			pass(&l);
 	}

@@ -30,15 +30,15 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 		return -ENOMEM;
 	h->shared->shape = HCA_SHAPE;
 	h->shared->qps = arena_alloc(&h->arena, HCA_MAX_QP * sizeof(aoff));
-	h->shared->takes =
-		arena_alloc(&h->arena, HCA_MAX_QP * sizeof(uint64_t));
+	h->shared->far = arena_alloc_shared(&h->arena, sizeof *h->far);
+	h->far = arena_at(&h->arena, h->shared->far);
 	h->shared->counters = arena_alloc(
 		&h->arena, HCA_MAX_DEVICES * sizeof(struct engine_counters));
 	h->shared->guests =
-		arena_alloc(&h->arena, GUEST_MAX * sizeof(struct guest));
+		arena_alloc_shared(&h->arena, GUEST_MAX * sizeof(struct guest));
 	h->shared->shares =
 		arena_alloc(&h->arena, SHARE_MAX * sizeof(struct share));
-	if (!h->shared->qps || !h->shared->takes || !h->shared->counters ||
+	if (!h->shared->qps || !h->far || !h->shared->counters ||
 	    !h->shared->guests || !h->shared->shares)
 		return -ENOMEM;
 	h->shared->mr_top = 1; /* row 0 ends the free list */

@@ -258,7 +258,8 @@ struct wq {
 	uint32_t max_sge;
 	uint32_t max_inline;
 	uint32_t reserved;
-	aoff slots;
+	aoff slots; /* of receives of a queue pair: where peers may write */
+	aoff ids;   /* of those: their wr_id again, uint64_t[size]; or 0 */
 	/* next to post; the program writes it */
 	_Alignas(HCA_APART) ring_index head;
 	ring_index tail; /* oldest slot in use; polling writes it */
@@ -273,18 +274,52 @@ struct wq {
  * also resizing's.
  */
 struct srq {
-	struct wq wq;	       /* tail: for posters; done is not used */
-	_Atomic uint64_t next; /* to take; who took the one before; SRQ_SHUT */
-	/* With fewer posted an event is owed; 0: disarmed.  SRQ_OWED: one is,
-	 * until it is told. */
-	_Atomic uint32_t limit;
+	struct wq wq;	 /* tail: see srq_reserve; done is not used */
+	uint64_t far_at; /* of struct srq_far, bytes from here */
 	uint32_t pd;
 	uint64_t user; /* cookie of the face, carried by events */
 };
 
+/* What who takes one writes. */
+struct srq_far {
+	_Atomic uint64_t next; /* to take; who took the one before; SRQ_SHUT */
+	/* With fewer posted an event is owed; 0: disarmed.  SRQ_OWED: one is,
+	 * until it is told. */
+	_Atomic uint32_t limit;
+};
+
+static inline struct srq_far *srq_far(const struct srq *s)
+{
+	return (struct srq_far *)((uintptr_t)s + s->far_at);
+}
+
 static inline struct wq_sge *wqe_sges(struct wqe *w)
 {
 	return (struct wq_sge *)(void *)(w + 1);
+}
+
+/*
+ * Of a receive, whose slot peers write: how many elements, no more than a slot
+ * may have, and one of them as it is now.  Each word is read once, and what was
+ * read is what is used.
+ */
+static inline uint32_t wqe_sge_count(const struct wqe *w)
+{
+	uint32_t count = __atomic_load_n(&w->num_sge, __ATOMIC_RELAXED);
+
+	return count < HCA_MAX_SGE ? count : HCA_MAX_SGE;
+}
+
+static inline struct wq_sge wqe_sge_read(const struct wqe *w, uint32_t i)
+{
+	const struct wq_sge *s = (const struct wq_sge *)(const void *)(w + 1);
+	struct wq_sge one = {
+		.va = __atomic_load_n(&s[i].va, __ATOMIC_RELAXED),
+		.bytes = __atomic_load_n(&s[i].bytes, __ATOMIC_RELAXED),
+		.lkey = __atomic_load_n(&s[i].lkey, __ATOMIC_RELAXED),
+	};
+
+	return one;
 }
 
 /* ---- queue pairs (qp.c, qp_modify.c) ---- */
@@ -404,10 +439,15 @@ struct qp_far {
 	uint32_t ask_rkey;
 	uint64_t ask_va, ask_swap_add, ask_compare, ask_found;
 	struct far_note note;
+	struct comp comp;
 };
 
-/* In the arena. */
+/*
+ * In the arena, in the owner's part; what peers write is in the other, so far
+ * from here.
+ */
 struct qp {
+	aoff self; /* where it lies, as long as there is one */
 	uint32_t qpn;
 	uint32_t type;	      /* HCA_QPT_* */
 	uint32_t state;	      /* enum hca_qp_state; changes only in qp_enter */
@@ -418,19 +458,23 @@ struct qp {
 	aoff send_cq, recv_cq; /* struct cq */
 	aoff srq;	       /* struct srq, instead of rq; or 0 */
 	uint64_t user;	       /* cookie of the face, carried by events */
-	/* What the owner writes and what a peer does as it takes receives are
+	uint64_t far_at;       /* of struct qp_far, bytes from here: qp_far */
+	/* What the owner writes and what a peer reads as it takes receives are
 	 * kept apart. */
 	struct wq sq;
 	struct qp_stats stats;
 	_Alignas(HCA_APART) struct hca_qp_attr attr; /* as set by modify */
 	struct wq rq;
-	_Alignas(HCA_APART) struct qp_far far;
 	/* Where memory was not there any more for what a receive carried; the
 	 * owner's, under recv_cq's lock. */
 	uint64_t rq_lost, rq_lost_id; /* where, and of which wr_id */
 	uint32_t rq_lost_key;
-	struct comp comp;
 };
+
+static inline struct qp_far *qp_far(const struct qp *qp)
+{
+	return (struct qp_far *)((uintptr_t)qp + qp->far_at);
+}
 
 _Static_assert(offsetof(struct qp_far, tx_bytes) == 64,
 	       "what a peer's request writes: one cache line");
@@ -447,7 +491,20 @@ struct hca_qp_cap {
 /* Of who maps it read-only: its structs are ours or they are not. */
 #define HCA_SHAPE                                                              \
 	((uint32_t)(sizeof(struct hca_shared) << 18 ^ sizeof(struct qp) << 6 ^ \
-		    sizeof(struct cq) ^ sizeof(struct srq) << 12))
+		    sizeof(struct cq) ^ sizeof(struct srq) << 12 ^             \
+		    sizeof(struct qp_far) << 8))
+
+/* What peers write of no queue in particular, in the part for that. */
+struct hca_far {
+	/* mail.c: who has mail. */
+	ring_index mail_is_there;
+	ring_index carries; /* a peer has left a message with a receive */
+	_Atomic uint64_t mail[(HCA_MAX_QP + 63) / 64]; /* by row of qps */
+	_Atomic uint64_t takes[HCA_MAX_QP];	       /* the same: srq.c */
+	uint32_t gone[HCA_MAX_MR]; /* keys of windows that were invalidated */
+	/* Where an offset leads that makes no sense (hca_far_at). */
+	_Alignas(HCA_APART) uint8_t nowhere[HCA_APART];
+};
 
 /* At arena root. */
 struct hca_shared {
@@ -455,7 +512,7 @@ struct hca_shared {
 	uint32_t qp_top;    /* rows of qps ever used */
 	uint32_t qp_lowest; /* rows before it are taken */
 	aoff qps;	    /* aoff[HCA_MAX_QP] of struct qp; 0: a free row */
-	aoff takes;	    /* uint64_t[HCA_MAX_QP], see srq.c */
+	aoff far;	    /* struct hca_far */
 	aoff counters;	    /* struct engine_counters[HCA_MAX_DEVICES] */
 	uint64_t key_secret[2]; /* of the permutation of keys */
 	aoff mrs;		/* struct mr[HCA_MAX_MR] */
@@ -470,7 +527,6 @@ struct hca_shared {
 	uint64_t nonce_va; /* memory */
 	uint32_t pid;
 	ring_index share_version;
-	ring_index carries; /* a peer has left a message with a receive */
 	/* The network interface of each device; 0: there are no more. */
 	uint32_t links[HCA_MAX_DEVICES];
 	/* Begins with the word that hca_is_alive reads. */
@@ -478,9 +534,7 @@ struct hca_shared {
 		ring_index word;
 		uint64_t room[8];
 	} pulse;
-	/* mail.c: who has mail, and whether nobody would look. */
-	ring_index mail_is_there, is_asleep;
-	_Atomic uint64_t mail[(HCA_MAX_QP + 63) / 64]; /* by row of qps */
+	ring_index is_asleep; /* nobody would look whether there is mail */
 };
 
 /* One process's view of an adapter. */
@@ -490,6 +544,7 @@ struct hca {
 	struct arena arena;
 	struct hca_shared *shared;   /* in the arena */
 	struct mr *mrs;		     /* in the arena */
+	struct hca_far *far;	     /* in the arena */
 	struct space *space;	     /* the application's memory; borrowed */
 	struct rng rng;		     /* seeded by the caller, see hca_init */
 	uint32_t active_mtu;	     /* IBV_MTU_*: limit of path_mtu */
@@ -505,6 +560,19 @@ struct hca {
  */
 int hca_init(struct hca *h, struct arena arena, struct space *space,
 	     uint64_t seed[4]);
+
+/*
+ * What lies far_at bytes from `from`, a queue of h, which may be another's: in
+ * the part that peers write, or nowhere.  At most HCA_APART bytes.
+ */
+static inline void *hca_far_at(const struct hca *h, const void *from,
+			       uint64_t far_at)
+{
+	aoff off = (aoff)((uintptr_t)from - (uintptr_t)h->arena.base) + far_at;
+
+	return arena_shares(&h->arena, off, HCA_APART) ? h->arena.base + off
+						       : h->far->nowhere;
+}
 
 /* A number; 0: there are HCA_MAX_PD. */
 uint32_t hca_pd_new(struct hca *h);
@@ -575,6 +643,21 @@ void mw_settle(struct hca *h) REQUIRES(&h->shared->mr_lock);
 enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp,
 			      uint32_t rkey);
 
+/*
+ * Of a queue that others write, or replace, at any time: what says where its
+ * slots are, each word read once.  wq_is_sound tells whether the copy may
+ * be used; the queue itself may not.
+ */
+static inline void wq_copy_places(struct wq *to, const struct wq *from)
+{
+	to->size = __atomic_load_n(&from->size, __ATOMIC_RELAXED);
+	to->depth = __atomic_load_n(&from->depth, __ATOMIC_RELAXED);
+	to->stride = __atomic_load_n(&from->stride, __ATOMIC_RELAXED);
+	to->max_sge = __atomic_load_n(&from->max_sge, __ATOMIC_RELAXED);
+	to->slots = __atomic_load_n(&from->slots, __ATOMIC_RELAXED);
+	to->ids = 0;
+}
+
 /* wq.c.  Is it a queue inside the arena, whoever wrote it, with `extra` bytes
  * in each slot beside the request and its elements? */
 bool wq_is_sound(const struct hca *h, const struct wq *q, uint32_t extra);
@@ -615,6 +698,29 @@ static inline void wq_commit(struct wq *q)
 {
 	wq_commit_all(q, 1);
 }
+/* Of receives: what the program is told of this one, which peers that write the
+ * slot do not change. */
+static inline void wq_commit_recv(const struct hca *h, struct wq *q,
+				  uint64_t wr_id)
+{
+	uint64_t *ids = (uint64_t *)arena_at(&h->arena, q->ids);
+
+	if (ids)
+		ids[ring_own(&q->head) & (q->size - 1)] = wr_id;
+	wq_commit(q);
+}
+
+/* The key by which peers reach mr now; 0: a window that has none. */
+static inline uint32_t mr_key(const struct hca *h, const struct mr *mr)
+{
+	uint32_t key = __atomic_load_n(&mr->rkey, __ATOMIC_RELAXED);
+
+	if (mr->kind == MR_WINDOW_2 &&
+	    __atomic_load_n(&h->far->gone[mr - h->mrs], __ATOMIC_RELAXED) ==
+		    key)
+		return 0;
+	return key;
+}
 
 /* srq.c.  NULL: there is no memory, or HCA_MAX_SRQ of them. */
 struct srq *srq_new(struct hca *h, uint32_t pd, uint32_t depth,
@@ -622,6 +728,10 @@ struct srq *srq_new(struct hca *h, uint32_t pd, uint32_t depth,
 void srq_free(struct hca *h, struct srq *s);
 /* -EINVAL when more than `depth` wait; -ENOMEM.  Caller keeps posters away. */
 int srq_resize(struct hca *h, struct srq *s, uint32_t depth);
+/* As wq_reserve: a slot is free as soon as a message has its receive. */
+struct wqe *srq_reserve(const struct hca *h, struct srq *s);
+/* The index of the one that is taken next. */
+uint32_t srq_next(const struct srq *s);
 /* Ask for one event below `limit`; true when it is owed at once. */
 bool srq_arm(struct hca *h, struct srq *s, uint32_t limit);
 /* Take the oldest receive: qp holds its copy; false when there is none.  low:
@@ -630,8 +740,8 @@ bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low);
 /* Was an event owed?  It is the caller's now. */
 bool srq_owed(struct srq *s);
 /* Is there one to take?  Is none to be had just now, as it is resized? */
-bool srq_has(const struct srq *s);
-bool srq_is_shut(const struct srq *s);
+bool srq_has(const struct hca *h, const struct srq *s);
+bool srq_is_shut(const struct hca *h, const struct srq *s);
 /* The limit that is armed, or 0. */
 uint32_t srq_limit(const struct srq *s);
 /* Who worked for qp died: does it hold what it was about to take? */
@@ -666,15 +776,16 @@ void rq_done(struct hca *h, struct qp *qp, struct cqe *c);
  */
 bool rq_settle(struct hca *h, struct qp *qp);
 /* False: somebody has it who does not let go soon. */
-bool rq_enter(struct hca *h, struct qp *qp) TRY_ACQUIRE(true, &qp->far.lock);
+bool rq_enter(struct hca *h, struct qp *qp)
+	TRY_ACQUIRE(true, &qp_far(qp)->lock);
 /* The owner: also from a peer that was stopped amid copying (guest.h). */
 bool rq_enter_own(struct hca *h, struct qp *qp)
-	TRY_ACQUIRE(true, &qp->far.lock);
-void rq_leave(struct qp *qp) RELEASE(&qp->far.lock);
+	TRY_ACQUIRE(true, &qp_far(qp)->lock);
+void rq_leave(struct qp *qp) RELEASE(&qp_far(qp)->lock);
 /* How many receives have been completed. */
 static inline uint32_t rq_cursor(const struct qp *qp)
 {
-	return ring_load(&qp->far.done);
+	return ring_load(&qp_far(qp)->done);
 }
 /*
  * For a peer, under that lock: leave c with the receive that is held, for the
@@ -730,7 +841,7 @@ void carry_settle(struct hca *h);
  * something and not said so, or said that it would put qp on the list.
  */
 void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
-	REQUIRES(&qp->far.lock);
+	REQUIRES(&qp_far(qp)->lock);
 
 /*
  * mail.c: letters from peers on this host.  Post is true when the owner sleeps
@@ -739,7 +850,7 @@ void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 bool mail_post(struct hca *h, struct qp *qp, uint32_t letters);
 static inline bool mail_is_there(const struct hca *h)
 {
-	return ring_load(&h->shared->mail_is_there);
+	return ring_load(&h->far->mail_is_there);
 }
 struct qp *mail_take(struct hca *h, uint32_t *letters);
 

@@ -30,7 +30,8 @@ static inline enum mr_verdict key_range(const struct mr *mr, uint64_t va,
 }
 
 /* As mr_remote, of the row that had rkey for this queue pair before. */
-static inline enum mr_verdict key_remote(const struct mr *mr, uint32_t rkey,
+static inline enum mr_verdict key_remote(const struct hca *h,
+					 const struct mr *mr, uint32_t rkey,
 					 uint64_t va, uint64_t bytes,
 					 uint32_t need, uint64_t *addr)
 {
@@ -40,9 +41,7 @@ static inline enum mr_verdict key_remote(const struct mr *mr, uint32_t rkey,
 	v = key_range(mr, va, bytes, need, addr);
 	/* a window that is bound anew meanwhile has another key: see mw.c */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return __atomic_load_n(&mr->rkey, __ATOMIC_RELAXED) == rkey
-		       ? v
-		       : MR_BAD_KEY;
+	return mr_key(h, mr) == rkey ? v : MR_BAD_KEY;
 }
 
 #endif

@@ -13,22 +13,22 @@
 
 bool mail_post(struct hca *h, struct qp *qp, uint32_t letters)
 {
-	struct hca_shared *s = h->shared;
 	uint32_t row = qp->stats.row;
 
 	if (row >= HCA_MAX_QP)
 		return false;
-	atomic_fetch_or(&qp->far.mail, letters);
+	atomic_fetch_or(&qp_far(qp)->mail, letters);
 	STEP("a letter is written");
-	atomic_fetch_or(&s->mail[row / 64], 1ull << row % 64);
+	atomic_fetch_or(&h->far->mail[row / 64], 1ull << row % 64);
 	STEP("a letter is addressed");
-	ring_publish(&s->mail_is_there, 1);
+	ring_publish(&h->far->mail_is_there, 1);
 	STEP("a letter is there");
-	return ring_load(&s->is_asleep);
+	return ring_load(&h->shared->is_asleep);
 }
 
-/* The row of a QP with letters; its bit is cleared. */
-static bool next_row(struct hca_shared *s, uint32_t *row)
+/* The row of a QP with letters; its bit is cleared.  There are more bits than
+ * rows. */
+static bool next_row(struct hca_far *s, uint32_t *row)
 {
 	for (uint32_t i = 0; i < sizeof s->mail / sizeof s->mail[0]; i++) {
 		uint64_t bits = atomic_load(&s->mail[i]);
@@ -39,15 +39,15 @@ static bool next_row(struct hca_shared *s, uint32_t *row)
 		bit = (uint32_t)__builtin_ctzll(bits);
 		atomic_fetch_and(&s->mail[i], ~(1ull << bit));
 		*row = i * 64 + bit;
-		return true;
+		return *row < HCA_MAX_QP;
 	}
 	return false;
 }
 
 struct qp *mail_take(struct hca *h, uint32_t *letters)
 {
-	struct hca_shared *s = h->shared;
-	const aoff *rows = arena_at(&h->arena, s->qps);
+	struct hca_far *s = h->far;
+	const aoff *rows = arena_at(&h->arena, h->shared->qps);
 	uint32_t row;
 
 	if (!mail_is_there(h))
@@ -56,7 +56,7 @@ struct qp *mail_take(struct hca *h, uint32_t *letters)
 	while (next_row(s, &row)) {
 		struct qp *qp = arena_at(&h->arena, rows[row]);
 
-		*letters = qp ? atomic_exchange(&qp->far.mail, 0) : 0;
+		*letters = qp ? atomic_exchange(&qp_far(qp)->mail, 0) : 0;
 		if (*letters) { /* the caller comes back for the rest */
 			ring_publish(&s->mail_is_there, 1);
 			return qp;

@@ -100,6 +100,7 @@ struct mr *mr_row_take(struct hca *h)
 			s->mr_free_tail = 0;
 	}
 	if (mr) {
+		h->far->gone[mr - h->mrs] = 0;
 		memset(mr, 0, sizeof *mr);
 		set_keys(h, mr);
 	}
@@ -193,11 +194,11 @@ enum mr_verdict mr_remote(struct hca *h, const struct qp *qp, uint32_t rkey,
 {
 	struct mr *mr = mr_find(h, rkey);
 
-	if (!mr || mr->rkey != rkey)
+	if (!mr || mr_key(h, mr) != rkey)
 		return MR_BAD_KEY;
 	if (mr->pd != qp->pd)
 		return MR_BAD_PD;
 	if (mr->qpn && mr->qpn != qp->qpn)
 		return MR_BAD_QP;
-	return key_remote(mr, rkey, va, bytes, need, addr);
+	return key_remote(h, mr, rkey, va, bytes, need, addr);
 }

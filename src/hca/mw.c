@@ -7,8 +7,9 @@
 /*
  * A window is a row of the same table, so that a peer's key finds either by
  * the same way.  Its lkey is its identity and opens nothing; rkey is 0 while
- * it is unbound.  A peer that invalidates it takes the rkey away, in one step;
- * that it lies on its region no more the owner says, when that matters.
+ * it is unbound.  A peer that invalidates it notes, in one step, that the rkey
+ * is gone (mr_key), for it does not write rows; that it lies on its region no
+ * more the owner says, when that matters.
  */
 
 static bool is_window(const struct mr *w)
@@ -46,7 +47,7 @@ void mw_settle(struct hca *h)
 	uint32_t top = bits_min_u32(h->shared->mr_top, HCA_MAX_MR);
 
 	for (uint32_t i = 1; i < top; i++)
-		if (is_window(&h->mrs[i]) && !h->mrs[i].rkey)
+		if (is_window(&h->mrs[i]) && !mr_key(h, &h->mrs[i]))
 			unbind(h, &h->mrs[i]);
 }
 
@@ -78,8 +79,9 @@ static enum mr_verdict check_region(const struct mr *w, const struct mr *r,
 }
 
 /* r is NULL for a binding of no bytes, which unbinds a window of type 1. */
-static enum mr_verdict check(const struct qp *qp, const struct mr *w,
-			     const struct mr *r, const struct mw_bind *b)
+static enum mr_verdict check(const struct hca *h, const struct qp *qp,
+			     const struct mr *w, const struct mr *r,
+			     const struct mw_bind *b)
 {
 	bool is_first = w->kind == MR_WINDOW_1;
 
@@ -87,7 +89,7 @@ static enum mr_verdict check(const struct qp *qp, const struct mr *w,
 		return MR_BAD_PD;
 	if (is_first && (b->access & HCA_ZERO_BASED)) /* o10-36.2.2 */
 		return MR_ZERO_BASED;
-	if (!is_first && w->rkey) /* o10-37.2.30 */
+	if (!is_first && mr_key(h, w)) /* o10-37.2.30 */
 		return MR_IS_BOUND;
 	if (!is_first && !b->bytes) /* o10-37.2.40 */
 		return MR_NO_BYTES;
@@ -115,6 +117,9 @@ static void bind(struct hca *h, const struct qp *qp, struct mr *w, struct mr *r,
 	w->bound = (uint32_t)(r - h->mrs);
 	w->qpn = w->kind == MR_WINDOW_2 ? qp->qpn : 0;
 	r->bound++;
+	/* of a key that it had once; who sees the new one sees that it is not
+	 * gone */
+	__atomic_store_n(&h->far->gone[w - h->mrs], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&w->rkey, key_of(w, b), __ATOMIC_RELEASE);
 }
 
@@ -128,7 +133,7 @@ enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
 	w = mr_find(h, b->window);
 	r = b->bytes ? mr_find(h, b->region) : NULL;
 	if (w && is_window(w) && (!b->bytes || (r && r->kind == MR_REGION)))
-		v = check(qp, w, r, b);
+		v = check(h, qp, w, r, b);
 	if (v == MR_OK)
 		bind(h, qp, w, r, b);
 	mr_leave(h);
@@ -138,9 +143,9 @@ enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
 enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
 {
 	struct mr *w = mr_find(h, rkey);
-	uint32_t named = rkey;
+	uint32_t before;
 
-	if (!w || w->rkey != rkey)
+	if (!w || mr_key(h, w) != rkey)
 		return MR_BAD_KEY;
 	if (w->kind != MR_WINDOW_2)
 		return MR_NO_RIGHT;
@@ -149,8 +154,9 @@ enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
 	if (w->qpn != qp->qpn)
 		return MR_BAD_QP;
 	/* another may be faster */
-	if (!__atomic_compare_exchange_n(&w->rkey, &named, 0, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	before = __atomic_exchange_n(&h->far->gone[w - h->mrs], rkey,
+				     __ATOMIC_ACQ_REL);
+	if (before == rkey)
 		return MR_BAD_KEY;
 	STEP("a window's key is gone");
 	return MR_OK;

@@ -40,10 +40,17 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 {
 	struct qp *qp = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *qp));
 
+	aoff far;
+
 	if (!qp)
 		return NULL;
-	if (!row_new(h, qp))
+	far = arena_alloc_shared(&h->arena, sizeof(struct qp_far));
+	if (!far)
 		goto free_memory;
+	qp->self = hca_off(h, qp);
+	qp->far_at = far - qp->self;
+	if (!row_new(h, qp))
+		goto free_far;
 	srq_forget(h, qp->stats.row);
 	qp->qpn = qpn;
 	qp->type = type;
@@ -67,6 +74,9 @@ free_sq:
 	wq_fini(h, &qp->sq);
 free_qp:
 	qp_withdraw(h, qp);
+free_far:
+	arena_free(&h->arena, far, sizeof(struct qp_far));
+	qp->self = 0;
 free_memory:
 	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);
 	return NULL;
@@ -89,6 +99,8 @@ void qp_free(struct hca *h, struct qp *qp)
 	purge(h, qp->recv_cq, qp->qpn);
 	wq_fini(h, &qp->sq);
 	wq_fini(h, &qp->rq);
+	qp->self = 0;
+	arena_free(&h->arena, hca_off(h, qp_far(qp)), sizeof(struct qp_far));
 	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/guest.h"
 
-#include "util/check.h"
 #include "util/prefetch.h"
 #include "util/step.h"
 
@@ -37,20 +36,20 @@ struct wqe *rq_slot(const struct hca *h, const struct qp *qp)
 
 static bool is_held(const struct qp *qp)
 {
-	return qp->far.held == (uint64_t)rq_cursor(qp) + 1;
+	return qp_far(qp)->held == (uint64_t)rq_cursor(qp) + 1;
 }
 
 void rq_hold(struct qp *qp)
 {
-	qp->far.held = (uint64_t)rq_cursor(qp) + 1;
+	qp_far(qp)->held = (uint64_t)rq_cursor(qp) + 1;
 }
 
 /* The program's line is looked at when all that was seen there is used up. */
 static bool is_posted(struct qp *qp)
 {
-	if (qp->far.posted == rq_cursor(qp))
-		qp->far.posted = ring_load(&qp->rq.head);
-	return qp->far.posted != rq_cursor(qp);
+	if (qp_far(qp)->posted == rq_cursor(qp))
+		qp_far(qp)->posted = ring_load(&qp->rq.head);
+	return qp_far(qp)->posted != rq_cursor(qp);
 }
 
 struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low)
@@ -77,7 +76,7 @@ bool rq_is_full(const struct hca *h, const struct qp *qp)
 
 	/* a slot of its own is free when it has been polled */
 	return s && (rq_cursor(qp) - ring_load(&qp->rq.told) >= qp->rq.size ||
-		     srq_is_shut(s));
+		     srq_is_shut(h, s));
 }
 
 bool rq_has(struct hca *h, const struct qp *qp)
@@ -87,7 +86,7 @@ bool rq_has(struct hca *h, const struct qp *qp)
 	if (is_held(qp))
 		return true;
 	/* of a shared queue another QP may be faster */
-	return s ? srq_has(s) : rq_cursor(qp) != ring_load(&qp->rq.head);
+	return s ? srq_has(h, s) : rq_cursor(qp) != ring_load(&qp->rq.head);
 }
 
 struct wqe *rq_held(struct hca *h, const struct qp *qp)
@@ -106,14 +105,14 @@ static void mend(struct hca *h, struct qp *qp)
 
 	if (s && arena_has(&h->arena, qp->srq, sizeof *s))
 		srq_settle(h, s, qp);
-	qp->far.is_torn = 1;
+	qp_far(qp)->is_torn = 1;
 }
 
 bool rq_enter(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 {
 	bool inherited;
 
-	if (!alock_take_soon(&qp->far.lock, &inherited))
+	if (!alock_take_soon(&qp_far(qp)->lock, &inherited))
 		return false;
 	if (inherited)
 		mend(h, qp);
@@ -127,8 +126,9 @@ bool rq_enter_own(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 
 	if (rq_enter(h, qp))
 		return true;
-	who = alock_holder(&qp->far.lock);
-	if (!who || !guest_seize(h, who) || !alock_inherit(&qp->far.lock, who))
+	who = alock_holder(&qp_far(qp)->lock);
+	if (!who || !guest_seize(h, who) ||
+	    !alock_inherit(&qp_far(qp)->lock, who))
 		return false;
 	mend(h, qp);
 	return true;
@@ -137,7 +137,7 @@ bool rq_enter_own(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 void rq_leave(struct qp *qp)
 {
 	STEP("the responder is about to be unlocked");
-	alock_give(&qp->far.lock);
+	alock_give(&qp_far(qp)->lock);
 	STEP("the responder is unlocked");
 }
 
@@ -145,16 +145,16 @@ bool rq_settle(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 {
 	bool inherited;
 
-	if (!alock_holder(&qp->far.lock) && !qp->far.is_torn)
+	if (!alock_holder(&qp_far(qp)->lock) && !qp_far(qp)->is_torn)
 		return true;
-	if (!alock_try(&qp->far.lock, &inherited))
+	if (!alock_try(&qp_far(qp)->lock, &inherited))
 		return false;
 	if (inherited)
 		mend(h, qp);
-	if (qp->far.is_torn && qp->recv_cq)
+	if (qp_far(qp)->is_torn && qp->recv_cq)
 		cq_settle(h, arena_at(&h->arena, qp->recv_cq), qp);
-	qp->far.is_torn = 0;
-	alock_give(&qp->far.lock);
+	qp_far(qp)->is_torn = 0;
+	alock_give(&qp_far(qp)->lock);
 	return true;
 }
 
@@ -164,7 +164,6 @@ void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
 	uint32_t i = rq_cursor(qp);
 	struct wqe *w = wq_at(h, &qp->rq, i);
 
-	CHECK(is_held(qp));
 	w->opcode = (uint8_t)c->opcode;
 	w->flags = (uint8_t)c->status;
 	w->bytes = c->byte_len;
@@ -173,7 +172,7 @@ void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
 	w->va = c->at_ns;
 	carry_leave(h, qp, w, carry);
 	STEP("a receive is about to complete");
-	ring_store(&qp->far.done, i + 1);
+	ring_store(&qp_far(qp)->done, i + 1);
 	STEP("a receive is complete");
 	/* cq_announce looks, after it, whether the owner sleeps */
 	atomic_store_explicit(&w->left, mark_of(qp, i), memory_order_release);
@@ -188,10 +187,23 @@ enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 	return cq_announce(h, cq, qp, solicited, c->status != HCA_SUCCESS, 1);
 }
 
-/* The owner may be ahead of itself, see rq_pass. */
+/* The owner may be ahead of itself, see rq_pass.  What peers say of receives
+ * that were not posted is not true. */
 bool rq_is_behind(const struct qp *qp)
 {
-	return (int32_t)(rq_cursor(qp) - ring_own(&qp->rq.told)) > 0;
+	uint32_t told = ring_own(&qp->rq.told);
+
+	return (int32_t)(rq_cursor(qp) - told) > 0 &&
+	       (qp->srq || told != ring_load(&qp->rq.head));
+}
+
+/* As the owner has kept it; one of a shared queue came by who took it. */
+static uint64_t id_of(const struct hca *h, const struct qp *qp, uint32_t index)
+{
+	const uint64_t *ids = arena_at(&h->arena, qp->rq.ids);
+
+	return qp->srq ? wq_at(h, &qp->rq, index)->wr_id
+		       : ids[index & (qp->rq.size - 1)];
 }
 
 bool rq_has_left(const struct hca *h, const struct qp *qp)
@@ -209,6 +221,16 @@ bool rq_has_left(const struct hca *h, const struct qp *qp)
 	       mark_of(qp, i);
 }
 
+/* What a peer may leave.  Another status would be one of no receive. */
+static void check_left(struct cqe *c)
+{
+	if (c->opcode != HCA_WC_RECV_RDMA_WITH_IMM)
+		c->opcode = HCA_WC_RECV;
+	if (c->status > HCA_RNR_RETRY_EXC_ERR || c->byte_len > HCA_MAX_MESSAGE)
+		c->status = HCA_LOC_QP_OP_ERR;
+	c->vendor_err = c->status;
+}
+
 void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 {
 	uint32_t i = ring_own(&qp->rq.told);
@@ -216,9 +238,8 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 
 	prefetch(w, wq_used(&qp->rq, w->bytes));
 	*c = (struct cqe){
-		.wr_id = w->wr_id,
+		.wr_id = id_of(h, qp, i),
 		.status = w->flags,
-		.vendor_err = w->flags,
 		.opcode = w->opcode,
 		.wc_flags = w->rkey >> 24 & 15,
 		.byte_len = w->bytes,
@@ -228,6 +249,7 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 		.sl = w->rkey >> 28,
 		.at_ns = w->va,
 	};
+	check_left(c);
 	if (!qp->srq) {
 		c->wq = hca_off(h, &qp->rq);
 		c->wq_index = i;
@@ -236,7 +258,7 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 	if (w->at && carry_place(h, qp, w)) {
 		c->status = c->vendor_err = HCA_LOC_PROT_ERR;
 		qp->rq_lost = w->at;
-		qp->rq_lost_id = w->wr_id;
+		qp->rq_lost_id = c->wr_id;
 		qp->rq_lost_key = wqe_sges(w)->lkey;
 		mail_post(h, qp, QP_MAIL_LOST);
 	}
@@ -247,21 +269,20 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 /* What is collected is first ahead, so that nobody takes this for it. */
 void rq_pass(struct qp *qp)
 {
-	uint32_t next = rq_cursor(qp) + 1;
+	uint32_t next = ring_own(&qp->rq.told) + 1;
 
 	ring_store(&qp->rq.told, next);
-	ring_store(&qp->far.done, next);
+	ring_store(&qp_far(qp)->done, next);
 }
 
 void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
 {
-	CHECK(is_held(qp));
 	if (rq_is_behind(qp))
 		cq_collect(h, arena_at(&h->arena, qp->recv_cq), qp);
-	c->wr_id = rq_slot(h, qp)->wr_id;
+	c->wr_id = id_of(h, qp, ring_own(&qp->rq.told));
 	if (!qp->srq) {
 		c->wq = hca_off(h, &qp->rq);
-		c->wq_index = rq_cursor(qp);
+		c->wq_index = ring_own(&qp->rq.told);
 	}
 	comp_receive(qp, c);
 	rq_pass(qp);
@@ -272,9 +293,9 @@ void rq_reset(struct qp *qp)
 	uint32_t head = ring_own(&qp->rq.head);
 
 	if (!qp->srq)
-		ring_store(&qp->far.done, head);
+		ring_store(&qp_far(qp)->done, head);
 	ring_store(&qp->rq.tail, head);
 	ring_store(&qp->rq.told, rq_cursor(qp));
-	qp->far.posted = head;
-	qp->far.held = 0;
+	qp_far(qp)->posted = head;
+	qp_far(qp)->held = 0;
 }

@@ -49,12 +49,12 @@ enum hca_status sem_locate_any(struct hca *h, uint32_t pd, struct wqe *w,
 			       struct space_vec *vec, size_t *n,
 			       struct explain *x)
 {
-	struct wq_sge *s = wqe_sges(w);
+	uint32_t count = wqe_sge_count(w);
 	uint64_t skip = offset;
 
 	*n = 0;
-	for (uint32_t i = 0; i < w->num_sge && bytes; i++) {
-		struct wq_sge part = s[i];
+	for (uint32_t i = 0; i < count && bytes; i++) {
+		struct wq_sge part = wqe_sge_read(w, i);
 		enum mr_verdict v;
 		uint64_t addr;
 
@@ -131,10 +131,10 @@ enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,
 
 uint64_t sem_capacity(struct wqe *w)
 {
-	struct wq_sge *s = wqe_sges(w);
+	uint32_t count = wqe_sge_count(w);
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < w->num_sge; i++)
-		sum += s[i].bytes;
+	for (uint32_t i = 0; i < count; i++)
+		sum += wqe_sge_read(w, i).bytes;
 	return sum;
 }

@@ -11,13 +11,17 @@ struct srq *srq_new(struct hca *h, uint32_t pd, uint32_t depth,
 		    uint32_t max_sge, uint64_t user)
 {
 	struct srq *s;
+	aoff far;
 
 	if (h->srqs == HCA_MAX_SRQ)
 		return NULL;
 	s = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *s));
 	if (!s)
 		return NULL;
-	if (wq_init(h, &s->wq, depth, max_sge, 0)) {
+	far = arena_alloc_shared(&h->arena, HCA_APART);
+	s->far_at = far - hca_off(h, s);
+	if (!far || wq_init(h, &s->wq, depth, max_sge, 0)) {
+		arena_free(&h->arena, far, HCA_APART);
 		arena_free(&h->arena, hca_off(h, s), sizeof *s);
 		return NULL;
 	}
@@ -31,6 +35,7 @@ void srq_free(struct hca *h, struct srq *s)
 {
 	h->srqs--;
 	wq_fini(h, &s->wq);
+	arena_free(&h->arena, hca_off(h, srq_far(s)), HCA_APART);
 	arena_free(&h->arena, hca_off(h, s), sizeof *s);
 }
 
@@ -77,46 +82,48 @@ static uint64_t taken_by(uint64_t next, uint32_t row)
 	return generation + (row + 1) * TAKER + (index_of(next) + 1u);
 }
 
-/* Of another process's arena too; NULL: there is no such row. */
+/* NULL: there is no such row. */
 static _Atomic uint64_t *word_of(const struct hca *h, uint32_t row)
 {
-	aoff words = h->shared->takes;
-
-	if (row >= HCA_MAX_QP ||
-	    !arena_has(&h->arena, words, HCA_MAX_QP * sizeof(uint64_t)))
-		return NULL;
-	return (_Atomic uint64_t *)arena_at(&h->arena, words) + row;
+	return row < HCA_MAX_QP ? &h->far->takes[row] : NULL;
 }
 
-static uint32_t count(const struct srq *s)
+/* Of a queue that may be another's. */
+static struct srq_far *far_of(const struct hca *h, const struct srq *s)
 {
-	return ring_load(&s->wq.head) - index_of(atomic_load(&s->next));
+	return hca_far_at(h, s, __atomic_load_n(&s->far_at, __ATOMIC_RELAXED));
 }
 
-bool srq_has(const struct srq *s)
+static uint32_t count(const struct srq *s, const struct srq_far *far)
 {
-	return count(s) != 0;
+	return ring_load(&s->wq.head) - index_of(atomic_load(&far->next));
 }
 
-bool srq_is_shut(const struct srq *s)
+bool srq_has(const struct hca *h, const struct srq *s)
 {
-	return atomic_load(&s->next) & SRQ_SHUT;
+	return count(s, far_of(h, s)) != 0;
+}
+
+bool srq_is_shut(const struct hca *h, const struct srq *s)
+{
+	return atomic_load(&far_of(h, s)->next) & SRQ_SHUT;
 }
 
 uint32_t srq_limit(const struct srq *s)
 {
-	return atomic_load(&s->limit) & ~SRQ_OWED;
+	return atomic_load(&srq_far(s)->limit) & ~SRQ_OWED;
 }
 
 /* Is an event owed?  Also by another, who may be stopped before it says so. */
-static bool is_low(struct srq *s)
+static bool is_low(const struct srq *s, struct srq_far *far)
 {
-	uint32_t limit = atomic_load(&s->limit);
+	uint32_t limit = atomic_load(&far->limit);
 
 	do {
-		if (!(limit & ~SRQ_OWED) || count(s) >= (limit & ~SRQ_OWED))
+		if (!(limit & ~SRQ_OWED) ||
+		    count(s, far) >= (limit & ~SRQ_OWED))
 			return limit & SRQ_OWED;
-	} while (!atomic_compare_exchange_weak(&s->limit, &limit, SRQ_OWED));
+	} while (!atomic_compare_exchange_weak(&far->limit, &limit, SRQ_OWED));
 	STEP("a limit's event is owed");
 	return true;
 }
@@ -132,43 +139,51 @@ static void note_taker(const struct hca *h, uint64_t next)
 		atomic_compare_exchange_strong(word, &wants, TAKES + index);
 }
 
-/* Posters may use the slots before it; never back, by one that was stopped. */
-static void free_slots(struct srq *s, uint32_t to)
-{
-	uint32_t tail = ring_load(&s->wq.tail);
-
-	while ((int32_t)(to - tail) > 0 &&
-	       !atomic_compare_exchange_weak(&s->wq.tail, &tail, to))
-		;
-}
-
 /* It has qp's slot now. */
-static void keep(struct srq *s, struct qp *qp, _Atomic uint64_t *word,
-		 uint32_t index)
+static void keep(struct qp *qp, _Atomic uint64_t *word)
 {
 	rq_hold(qp);
 	STEP("a shared receive is held");
 	atomic_store(word, 0);
-	free_slots(s, index + 1);
 	STEP("a shared receive is its own");
+}
+
+uint32_t srq_next(const struct srq *s)
+{
+	return index_of(atomic_load(&srq_far(s)->next));
+}
+
+/* Those before it are taken, and so copied: who copies one of them still has
+ * come too late for it.  What a peer wrote is input: none from before the
+ * tail, nor one that was not posted. */
+struct wqe *srq_reserve(const struct hca *h, struct srq *s)
+{
+	uint32_t head = ring_own(&s->wq.head), tail = ring_own(&s->wq.tail);
+	uint32_t next;
+
+	if (head - tail >= s->wq.depth) {
+		next = srq_next(s);
+		if (next - tail <= head - tail)
+			ring_store(&s->wq.tail, next);
+	}
+	return wq_reserve(h, &s->wq);
 }
 
 void srq_settle(struct hca *h, struct srq *s, struct qp *qp)
 {
 	_Atomic uint64_t *word = word_of(h, qp->stats.row);
-	uint64_t next = atomic_load(&s->next), said;
+	struct srq_far *far = far_of(h, s);
+	uint64_t next = atomic_load(&far->next), said;
 
 	if (!word)
 		return;
 	note_taker(h, next);
 	said = atomic_load(word);
 	if (said & TAKES)
-		keep(s, qp, word, index_of(said));
+		keep(qp, word);
 	else
 		atomic_store(word, 0);
-	/* what it may not have come to */
-	free_slots(s, index_of(next));
-	is_low(s);
+	is_low(s, far);
 }
 
 void srq_forget(struct hca *h, uint32_t row)
@@ -179,11 +194,11 @@ void srq_forget(struct hca *h, uint32_t row)
 /* As owner; returns what `next` was. */
 static uint64_t shut(struct hca *h, struct srq *s)
 {
-	uint64_t next = atomic_load(&s->next);
+	uint64_t next = atomic_load(&srq_far(s)->next);
 
 	do {
 		note_taker(h, next);
-	} while (!atomic_compare_exchange_weak(&s->next, &next,
+	} while (!atomic_compare_exchange_weak(&srq_far(s)->next, &next,
 					       next | SRQ_SHUT));
 	note_taker(h, next);
 	return next;
@@ -201,7 +216,7 @@ int srq_resize(struct hca *h, struct srq *s, uint32_t depth)
 	next = shut(h, s);
 	tail = index_of(next);
 	if (head - tail > depth) {
-		atomic_store(&s->next, next);
+		atomic_store(&srq_far(s)->next, next);
 		wq_fini(h, &new);
 		return -EINVAL;
 	}
@@ -210,47 +225,53 @@ int srq_resize(struct hca *h, struct srq *s, uint32_t depth)
 	ring_store(&new.head, head);
 	ring_store(&new.tail, tail);
 	s->wq = new;
-	atomic_store(&s->next, (next + GENERATION) & ~SRQ_SHUT);
+	atomic_store(&srq_far(s)->next, (next + GENERATION) & ~SRQ_SHUT);
 	wq_fini(h, &old);
 	return 0;
 }
 
 bool srq_arm(struct hca *h, struct srq *s, uint32_t limit)
 {
-	uint32_t old = atomic_load(&s->limit);
+	uint32_t old = atomic_load(&srq_far(s)->limit);
 
-	while (!atomic_compare_exchange_weak(&s->limit, &old,
+	while (!atomic_compare_exchange_weak(&srq_far(s)->limit, &old,
 					     (old & SRQ_OWED) | limit))
 		;
-	is_low(s);
+	is_low(s, srq_far(s));
 	return srq_owed(s);
 }
 
 bool srq_owed(struct srq *s)
 {
-	return atomic_fetch_and(&s->limit, ~SRQ_OWED) & SRQ_OWED;
+	return atomic_fetch_and(&srq_far(s)->limit, ~SRQ_OWED) & SRQ_OWED;
 }
 
 /* Into qp's slot, without knowing yet whether it will be its own. */
 static bool copy(struct hca *h, const struct srq *s, const struct qp *qp,
 		 uint32_t index)
 {
-	struct wq q = s->wq; /* which may be replaced at any time */
+	struct wq q; /* which may be replaced at any time */
 	const struct wqe *w;
+	struct wqe *to = rq_slot(h, qp);
 	uint32_t sges;
+
+	wq_copy_places(&q, &s->wq);
+	ring_store(&q.head, ring_load(&s->wq.head));
 
 	if (index == ring_own(&q.head) || !wq_is_sound(h, &q, 0))
 		return false;
 	w = wq_at(h, &q, index);
-	sges = bits_min_u32(w->num_sge, qp->rq.max_sge);
-	memcpy(rq_slot(h, qp), w, sizeof *w + sges * sizeof(struct wq_sge));
+	sges = bits_min_u32(wqe_sge_count(w), qp->rq.max_sge);
+	memcpy(to, w, sizeof *w + sges * sizeof(struct wq_sge));
+	to->num_sge = (uint8_t)sges;
 	return true;
 }
 
 bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low)
 {
 	_Atomic uint64_t *word = word_of(h, qp->stats.row);
-	uint64_t next = atomic_load(&s->next);
+	struct srq_far *far = far_of(h, s);
+	uint64_t next = atomic_load(&far->next);
 
 	do {
 		if (!word || (next & SRQ_SHUT) ||
@@ -259,10 +280,10 @@ bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low)
 		note_taker(h, next);
 		atomic_store(word, WANTS + index_of(next));
 		STEP("a shared receive is about to be taken");
-	} while (!atomic_compare_exchange_weak(&s->next, &next,
+	} while (!atomic_compare_exchange_weak(&far->next, &next,
 					       taken_by(next, qp->stats.row)));
 	STEP("a shared receive is taken");
-	keep(s, qp, word, index_of(next));
-	*low = is_low(s);
+	keep(qp, word);
+	*low = is_low(s, far);
 	return true;
 }

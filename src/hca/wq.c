@@ -7,8 +7,8 @@
 #include "util/bits.h"
 #include "util/prefetch.h"
 
-static int init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
-		uint32_t max_inline, uint32_t extra, uint32_t align)
+static void init(struct wq *q, uint32_t depth, uint32_t max_sge,
+		 uint32_t max_inline, uint32_t extra, uint32_t align)
 {
 	uint32_t payload = bits_max_u32(
 		max_sge * (uint32_t)sizeof(struct wq_sge), max_inline);
@@ -20,6 +20,10 @@ static int init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	q->max_inline = payload; /* the room is there */
 	q->stride = (uint32_t)bits_align_up(
 		sizeof(struct wqe) + payload + extra, align);
+}
+
+static int make(struct hca *h, struct wq *q)
+{
 	q->slots = arena_alloc(&h->arena, (uint64_t)q->size * q->stride);
 	return q->slots ? 0 : -ENOMEM;
 }
@@ -27,24 +31,33 @@ static int init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	    uint32_t max_inline)
 {
-	return init(h, q, depth, max_sge, max_inline, 0, 16);
+	init(q, depth, max_sge, max_inline, 0, 16);
+	return make(h, q);
 }
 
 int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	       uint32_t max_inline)
 {
-	return init(h, q, depth, max_sge, max_inline, sizeof(struct wq_to), 16);
+	init(q, depth, max_sge, max_inline, sizeof(struct wq_to), 16);
+	return make(h, q);
 }
 
 int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge)
 {
-	return init(h, q, depth, max_sge, 0, WQE_ROOM, PREFETCH_LINE);
+	init(q, depth, max_sge, 0, WQE_ROOM, PREFETCH_LINE);
+	q->slots = arena_alloc_shared(&h->arena, (uint64_t)q->size * q->stride);
+	q->ids = arena_alloc(&h->arena, q->size * sizeof(uint64_t));
+	if (q->slots && q->ids)
+		return 0;
+	wq_fini(h, q);
+	return -ENOMEM;
 }
 
 void wq_fini(struct hca *h, struct wq *q)
 {
 	arena_free(&h->arena, q->slots, (uint64_t)q->size * q->stride);
-	q->slots = 0;
+	arena_free(&h->arena, q->ids, q->size * sizeof(uint64_t));
+	q->slots = q->ids = 0;
 }
 
 bool wq_is_sound(const struct hca *h, const struct wq *q, uint32_t extra)

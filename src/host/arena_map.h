@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The arena of a real process: a sparse memfd that another process of ours
- * may map, sealed so that it can never shrink under a mapping.
+ * The arena of a real process: two sparse memfds, one for each of its parts,
+ * that another process of ours may map, sealed so that they can never shrink
+ * under a mapping.  Where the kernel knows such a seal (Linux 5.1) nobody but
+ * its owner can write the first.
  */
 #ifndef HOST_ARENA_MAP_H
 #define HOST_ARENA_MAP_H
@@ -10,7 +12,7 @@
 
 struct arena_map {
 	struct arena arena; /* formatted */
-	int fd;		    /* owned */
+	int fd, shared_fd;  /* of its parts; owned */
 };
 
 /*
@@ -22,6 +24,16 @@ size_t arena_map_limit(void);
 /* 0 or -errno. */
 int arena_map_new(struct arena_map *m);
 void arena_map_free(struct arena_map *m);
+
+/* What two parts have in common that lie one behind the other in memory. */
+struct arena_parts {
+	int fd, shared_fd;
+	size_t bytes, shared_bytes;
+	int prot; /* PROT_*, of the first */
+};
+
+/* NULL and errno: there is no place for them. */
+void *arena_map_parts(const struct arena_parts *p);
 /* n bytes of the kernel's CSPRNG. */
 void arena_map_random(void *buf, size_t n);
 

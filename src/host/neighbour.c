@@ -262,7 +262,7 @@ static const char apart[] =
 
 static bool fits(const struct hca *h, aoff at, uint64_t bytes)
 {
-	return at % 8 == 0 && arena_has(&h->arena, at, bytes);
+	return at % 64 == 0 && arena_has(&h->arena, at, bytes);
 }
 
 /*
@@ -284,7 +284,7 @@ static bool is_memory(int path_fd)
  * it is known to be memory: to open a terminal, a FIFO or a device does
  * something already.
  */
-static int open_memory(const char *path, const char **why)
+static int open_memory(const char *path, int how, const char **why)
 {
 	char again[32];
 	int path_fd = open(path, O_PATH | O_CLOEXEC), fd = -1;
@@ -295,7 +295,7 @@ static int open_memory(const char *path, const char **why)
 	*why = "its arena is no memory of its own";
 	if (is_memory(path_fd)) {
 		snprintf(again, sizeof again, "/proc/self/fd/%d", path_fd);
-		fd = open(again, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		fd = open(again, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		*why = apart;
 	}
 	close(path_fd);
@@ -303,7 +303,7 @@ static int open_memory(const char *path, const char **why)
 }
 
 /* Another's memory, by the leave that the kernel gives to debug it. */
-static int open_at(const struct proto_at *at, const char **why)
+static int open_at(const struct proto_at *at, int how, const char **why)
 {
 	char path[48];
 
@@ -317,41 +317,76 @@ static int open_at(const struct proto_at *at, const char **why)
 	}
 	snprintf(path, sizeof path, "/proc/%u/fd/%d", (unsigned)at->pid,
 		 (int)at->fd);
-	return open_memory(path, why);
+	return open_memory(path, how, why);
 }
 
-static const char *map(struct hca *h, int fd)
+/* The size of sealed memory; 0: it is none. */
+static size_t sealed_bytes(int fd)
 {
 	struct stat st;
+
+	if (fstat(fd, &st) || st.st_uid != geteuid() || st.st_size < 4096 ||
+	    (fcntl(fd, F_GET_SEALS) & SEALS) != SEALS)
+		return 0;
+	return (size_t)st.st_size;
+}
+
+/* Both parts of what hdr, a copy, says of itself; the first to be read. */
+static const char *map(struct hca *h, const struct arena_hdr *hdr, int fd,
+		       int shared_fd)
+{
+	const struct arena_parts p = {.fd = fd,
+				      .shared_fd = shared_fd,
+				      .bytes = sealed_bytes(fd),
+				      .shared_bytes = sealed_bytes(shared_fd),
+				      .prot = PROT_READ};
 	void *base;
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < 8192 ||
-	    (fcntl(fd, F_GET_SEALS) & SEALS) != SEALS)
+	if (!p.bytes || !p.shared_bytes || p.bytes % 4096 ||
+	    hdr->shared != p.bytes || hdr->size < p.bytes ||
+	    hdr->size - p.bytes != p.shared_bytes)
 		return "its arena is no sealed memory";
-	if (st.st_uid != geteuid())
-		return "it is another user's";
-	if ((size_t)st.st_size > arena_map_limit())
+	if (hdr->size > arena_map_limit())
 		return "its arena is too much for valgrind, under which this "
 		       "program runs";
-	base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_NORESERVE, fd, 0);
-	if (base == MAP_FAILED)
+	base = arena_map_parts(&p);
+	if (!base)
 		return "its arena does not fit into this process";
-	madvise(base, (size_t)st.st_size, MADV_DONTDUMP);
-	madvise(base, (size_t)st.st_size, MADV_DONTFORK);
-	h->arena = (struct arena){base, (size_t)st.st_size};
+	madvise(base, hdr->size, MADV_DONTFORK);
+	h->arena = (struct arena){base, hdr->size, p.bytes};
 	return NULL;
 }
 
-/* Is it laid out as ours?  Fills the view. */
-static const char *read_view(struct hca *h)
+/* Maps what `at` names, and what that names. */
+static const char *map_at(struct hca *h, const struct proto_at *at,
+			  struct arena_hdr *hdr)
 {
-	const struct arena_hdr *hdr = (void *)h->arena.base;
-	aoff root = hdr->root, mrs;
+	struct proto_at shared = *at;
+	const char *why;
+	int shared_fd, fd = open_at(at, O_RDONLY, &why);
 
-	if (hdr->magic != ARENA_MAGIC || hdr->layout != ARENA_LAYOUT ||
-	    hdr->size != h->arena.size ||
-	    !fits(h, root, sizeof(struct hca_shared)))
+	if (fd < 0)
+		return why;
+	why = "it runs another build of adverb";
+	if (pread(fd, hdr, sizeof *hdr, 0) == (ssize_t)sizeof *hdr &&
+	    hdr->magic == ARENA_MAGIC && hdr->layout == ARENA_LAYOUT) {
+		shared.fd = hdr->shared_fd;
+		shared_fd = open_at(&shared, O_RDWR, &why);
+		if (shared_fd >= 0) {
+			why = map(h, hdr, fd, shared_fd);
+			close(shared_fd);
+		}
+	}
+	close(fd);
+	return why;
+}
+
+/* Is it laid out as ours?  Fills the view. */
+static const char *read_view(struct hca *h, aoff root)
+{
+	aoff mrs, far;
+
+	if (!fits(h, root, sizeof(struct hca_shared)))
 		return "it runs another build of adverb";
 	h->shared = arena_at(&h->arena, root);
 	if (h->shared->shape != HCA_SHAPE)
@@ -360,6 +395,10 @@ static const char *read_view(struct hca *h)
 	if (!fits(h, mrs, HCA_MAX_MR * sizeof(struct mr)))
 		return "its arena makes no sense";
 	h->mrs = arena_at(&h->arena, mrs);
+	far = h->shared->far;
+	if (!arena_shares(&h->arena, far, sizeof(struct hca_far)))
+		return "its arena makes no sense";
+	h->far = arena_at(&h->arena, far);
 	return NULL;
 }
 
@@ -391,9 +430,9 @@ static const char *probe(const struct entry *e)
 }
 
 /* e's pid is that of who connected to the broker, which the kernel told it. */
-static const char *check(struct entry *e)
+static const char *check(struct entry *e, aoff root)
 {
-	const char *why = read_view(&e->view);
+	const char *why = read_view(&e->view, root);
 
 	if (why)
 		return why;
@@ -413,19 +452,18 @@ static const char *adopt(uint32_t class, const struct proto_at *arena,
 			 int kick_fd)
 {
 	struct entry *e = calloc(1, sizeof *e);
-	const char *why = "there is no memory";
-	int fd = e ? open_at(arena, &why) : -1;
+	struct arena_hdr hdr;
+	const char *why;
 
-	if (fd >= 0) {
-		e->is.pid = (int)arena->pid;
-		why = map(&e->view, fd);
-		close(fd);
-	}
+	if (!e)
+		return "there is no memory";
+	why = map_at(&e->view, arena, &hdr);
 	if (why) {
 		free(e);
 		return why;
 	}
-	why = check(e);
+	e->is.pid = (int)arena->pid;
+	why = check(e, hdr.root);
 	if (why) {
 		munmap(e->view.arena.base, e->view.arena.size);
 		free(e);

@@ -316,8 +316,8 @@ void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
  * collected first.  False: one of them has it, and does not let go soon.
  */
 bool ibt_responder_enter(struct ibt *t, struct ibt_qp *q)
-	TRY_ACQUIRE(true, &q->qp->far.lock);
-void ibt_responder_leave(struct ibt_qp *q) RELEASE(&q->qp->far.lock);
+	TRY_ACQUIRE(true, &qp_far(q->qp)->lock);
+void ibt_responder_leave(struct ibt_qp *q) RELEASE(&qp_far(q->qp)->lock);
 /* The receive for the next message (rq.c); NULL when none is posted. */
 struct wqe *ibt_receive_take(struct ibt *t, struct ibt_qp *q);
 /* Complete the receive that is held (rq.c); c lacks wr_id and queue. */

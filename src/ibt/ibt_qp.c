@@ -121,14 +121,14 @@ void ibt_qp_owe(struct ibt *t, struct ibt_qp *q)
 static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 			bool send)
 {
+	const uint64_t *ids = arena_at(&t->hca->arena, wq->ids);
 	uint32_t head = ring_load(&wq->head);
-
-	uint32_t from = send ? ring_own(&wq->done) : rq_cursor(q->qp);
+	uint32_t from = send ? ring_own(&wq->done) : ring_own(&wq->told);
 
 	for (uint32_t i = from; i != head; i++) {
 		const struct wqe *w = wq_at(t->hca, wq, i);
 		struct cqe c = {
-			.wr_id = w->wr_id,
+			.wr_id = send ? w->wr_id : ids[i & (wq->size - 1)],
 			.status = HCA_WR_FLUSH_ERR,
 			.opcode = send ? HCA_WC_SEND : HCA_WC_RECV,
 			.qpn = q->qp->qpn,
@@ -264,9 +264,9 @@ static void set_state(struct qp *qp, enum hca_qp_state state)
 	__atomic_store_n(&qp->state, state, __ATOMIC_RELAXED);
 	if (state == HCA_QP_RTR) {
 		qp->connection++;
-		qp->far.has_failed = qp->far.is_heard = 0;
-		__atomic_store_n(&qp->far.is_left, 0, __ATOMIC_RELAXED);
-		qp->far.ask = FAR_ASK_NONE;
+		qp_far(qp)->has_failed = qp_far(qp)->is_heard = 0;
+		__atomic_store_n(&qp_far(qp)->is_left, 0, __ATOMIC_RELAXED);
+		qp_far(qp)->ask = FAR_ASK_NONE;
 	}
 }
 

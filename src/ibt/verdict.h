@@ -24,6 +24,12 @@ enum verdict {
 	V_INVALIDATE,
 };
 
+/* Does a number that another process wrote say why a request is refused? */
+static inline bool verdict_is_refusal(uint32_t number)
+{
+	return number >= V_INVALID && number <= V_INVALIDATE;
+}
+
 struct verdict_row {
 	uint8_t syndrome;	      /* AETH; the RNR timer is added */
 	bool silent;		      /* there is no answer */

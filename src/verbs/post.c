@@ -273,7 +273,8 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	return err;
 }
 
-static int post_one_recv(struct wq *rq, const struct hca *h,
+/* Into srq, unless that is NULL. */
+static int post_one_recv(struct wq *rq, struct srq *srq, const struct hca *h,
 			 const struct ibv_recv_wr *wr)
 {
 	uint64_t bytes =
@@ -282,14 +283,14 @@ static int post_one_recv(struct wq *rq, const struct hca *h,
 
 	if (bytes == UINT64_MAX)
 		return v_post_check_total(bytes);
-	w = wq_reserve(h, rq);
+	w = srq ? srq_reserve(h, srq) : wq_reserve(h, rq);
 	if (!w)
 		return v_fail(ENOMEM, V_FULL, "the receive queue");
 	memset(w, 0, sizeof(*w));
 	w->wr_id = wr->wr_id;
 	w->bytes = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 	v_post_sges(w, wr->sg_list, (size_t)wr->num_sge);
-	wq_commit(rq);
+	wq_commit_recv(h, rq, wr->wr_id);
 	return 0;
 }
 
@@ -318,7 +319,7 @@ int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 	watched_tell(q->host);
 	lock_take(&q->recv);
 	for (; wr && !err; wr = err ? wr : wr->next)
-		err = post_one_recv(&q->qp->rq, host_hca(q->host), wr);
+		err = post_one_recv(&q->qp->rq, NULL, host_hca(q->host), wr);
 	lock_give(&q->recv);
 	if (err)
 		*bad = wr;
@@ -343,7 +344,7 @@ int v_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 	watched_tell(c->host);
 	lock_take(&s->post);
 	for (; wr && !err; wr = err ? wr : wr->next)
-		err = post_one_recv(&s->srq->wq, host_hca(c->host), wr);
+		err = post_one_recv(&s->srq->wq, s->srq, host_hca(c->host), wr);
 	lock_give(&s->post);
 	if (err)
 		*bad = wr;

@@ -11,7 +11,7 @@
 #include "util/check.h"
 #include "util/rng.h"
 
-#define ARENA_BYTES (8u << 20)
+#define ARENA_BYTES (16u << 20)
 
 /* Are connections made to go without packets?  When they are posted? */
 static bool is_direct, is_at_once;
@@ -234,7 +234,8 @@ void duo_recv(struct duo *d, int i, uint64_t local, uint32_t bytes)
 {
 	struct duo_side *s = &d->side[i];
 	struct wq *rq = s->srq ? &s->srq->wq : &s->qp->rq;
-	struct wqe *w = wq_reserve(&s->hca, rq);
+	struct wqe *w =
+		s->srq ? srq_reserve(&s->hca, s->srq) : wq_reserve(&s->hca, rq);
 
 	CHECK(w);
 	memset(w, 0, sizeof *w);
@@ -242,7 +243,7 @@ void duo_recv(struct duo *d, int i, uint64_t local, uint32_t bytes)
 	w->num_sge = 1;
 	w->bytes = bytes;
 	*wqe_sges(w) = (struct wq_sge){DUO_BASE + local, bytes, s->mr->lkey};
-	wq_commit(rq);
+	wq_commit_recv(&s->hca, rq, w->wr_id);
 	engine_doorbell(s->engine, s->side, d->now_ns);
 }
 

@@ -236,7 +236,7 @@ static void make_third(struct scene *s)
 		w->num_sge = 1;
 		*wqe_sges(w) = (struct wq_sge){DUO_BASE + SCENE_THIRD_AT,
 					       SCENE_BYTES, t->mr->lkey};
-		wq_commit(&s->third->rq);
+		wq_commit_recv(&t->hca, &s->third->rq, w->wr_id);
 	}
 	s->view = t->far;
 	s->link = (struct far_link){.hca = &s->view,
@@ -343,7 +343,7 @@ void scene_assert_unlocked(const struct scene *s)
 {
 	const struct duo_side *t = s->target;
 
-	assert_int_equal(alock_holder(&t->qp->far.lock), 0);
+	assert_int_equal(alock_holder(&qp_far(t->qp)->lock), 0);
 	assert_int_equal(alock_holder(&t->cq->lock), 0);
 	assert_int_equal(alock_holder(&t->hca.shared->mr_lock), 0);
 }

@@ -51,7 +51,7 @@ static struct duo *with_one_that_waits(void) NO_LOCK_ANALYSIS
 	duo_run(d, d->now_ns);
 	assert_done(d, 0);
 	alock_open(STOPPED, &judge);
-	assert_false(alock_take(&d->side[1].qp->far.lock));
+	assert_false(alock_take(&qp_far(d->side[1].qp)->lock));
 	alock_open(LIVING, &judge);
 	send(d, 0);
 	duo_run(d, d->now_ns);
@@ -61,7 +61,7 @@ static struct duo *with_one_that_waits(void) NO_LOCK_ANALYSIS
 
 static void go_on(struct duo *d) NO_LOCK_ANALYSIS
 {
-	alock_give(&d->side[1].qp->far.lock);
+	alock_give(&qp_far(d->side[1].qp)->lock);
 }
 
 static void end(struct duo *d)
@@ -119,7 +119,7 @@ static void a_packet_that_waits_meanwhile_is_not_forgotten(void **state)
 	memset(w, 0, sizeof *w);
 	w->num_sge = 1;
 	*wqe_sges(w) = (struct wq_sge){DUO_BASE + AT, 100, s->mr->lkey};
-	wq_commit(&s->qp->rq);
+	wq_commit_recv(&s->hca, &s->qp->rq, w->wr_id);
 	duo_run(d, d->now_ns + WHILE);
 	assert_done(d, 0);
 	end(d);
@@ -133,7 +133,7 @@ static void an_event_that_another_owes_is_told(void **state)
 
 	for (int k = 0; k < 3; k++)
 		duo_recv(d, 1, AT, 100);
-	atomic_store(&s->cq->arm, CQ_OWED_ONE);
+	atomic_store(&cq_far(s->cq)->arm, CQ_OWED_ONE);
 	engine_asleep(s->engine, true);
 	s->is_stopped = true;
 	for (int k = 0; k < 3; k++) {

@@ -12,7 +12,7 @@ enum { DONE, BYTES, FAILED };
 
 static uint64_t sum(const struct duo *d, int i, enum comp_op op, int which)
 {
-	const struct comp_sum *s = &d->side[i].qp->comp.of[op];
+	const struct comp_sum *s = &qp_far(d->side[i].qp)->comp.of[op];
 
 	return which == DONE	? atomic_load(&s->done)
 	       : which == BYTES ? atomic_load(&s->bytes)
@@ -32,7 +32,8 @@ static struct duo *counted(uint32_t type)
 	struct duo *d = duo_new_of(type, 1, 64);
 
 	for (int i = 0; i < 2; i++)
-		ring_store(&d->side[i].qp->comp.ops, (1u << COMP_OPS) - 1);
+		ring_store(&qp_far(d->side[i].qp)->comp.ops,
+			   (1u << COMP_OPS) - 1);
 	return d;
 }
 
@@ -112,8 +113,8 @@ static void only_what_is_counted_is_summed(void **state)
 {
 	struct duo *d = counted(HCA_QPT_RC);
 
-	ring_store(&d->side[0].qp->comp.ops, 1u << COMP_READ);
-	ring_store(&d->side[1].qp->comp.ops, 1u << COMP_REMOTE_WRITE);
+	ring_store(&qp_far(d->side[0].qp)->comp.ops, 1u << COMP_READ);
+	ring_store(&qp_far(d->side[1].qp)->comp.ops, 1u << COMP_REMOTE_WRITE);
 	duo_post_row(d, 3, HCA_WR_RDMA_WRITE, 10, 4096);
 	duo_post_row(d, 2, HCA_WR_RDMA_READ, 10, 4096);
 	drain(d);

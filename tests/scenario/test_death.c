@@ -76,9 +76,9 @@ static void assert_events(const struct scene *s, bool third)
 		assert_int_equal(t->events[ENGINE_CQ_EVENT], fires);
 	if (s->o->how & SCENE_LIMITED)
 		assert_int_equal(t->events[ENGINE_SRQ_LIMIT],
-				 ring_own(&t->srq->wq.tail) > 0);
+				 srq_next(t->srq) > 0);
 	assert_int_equal(t->qp->state == HCA_QP_ERR,
-			 t->qp->far.has_failed || t->cq->overrun);
+			 qp_far(t->qp)->has_failed || t->cq->overrun);
 }
 
 static void fail_target(struct scene *s)
@@ -110,7 +110,7 @@ static void assert_receives(struct scene *s)
 				     0x8000 + SCENE_RECEIVES - 1);
 		seen[c.wr_id - 0x8000]++;
 	}
-	for (uint32_t i = t->srq ? t->srq->wq.tail : SCENE_RECEIVES;
+	for (uint32_t i = t->srq ? srq_next(t->srq) : SCENE_RECEIVES;
 	     i < SCENE_RECEIVES; i++)
 		seen[i]++;
 	for (uint32_t i = 0; i < SCENE_RECEIVES; i++)
@@ -124,7 +124,7 @@ static void assert_windows(struct scene *s)
 	mr_enter(&t->hca);
 	mw_settle(&t->hca);
 	mr_leave(&t->hca);
-	assert_int_equal(t->mr->bound, s->window->rkey != 0);
+	assert_int_equal(t->mr->bound, mr_key(&t->hca, s->window) != 0);
 	mw_free(&t->hca, s->window);
 	assert_int_equal(t->mr->bound, 0);
 }

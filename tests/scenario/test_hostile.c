@@ -290,7 +290,7 @@ static void a_send_is_at_most_two_gibibytes_long(void **state)
 	wqe_sges(w)[0] =
 		(struct wq_sge){DUO_BASE, HCA_MAX_MESSAGE, s->mr->lkey};
 	wqe_sges(w)[1] = (struct wq_sge){DUO_BASE, 4096, s->mr->lkey};
-	wq_commit(&s->qp->rq);
+	wq_commit_recv(&s->hca, &s->qp->rq, w->wr_id);
 	duo_forge(d, 1, &p);
 	assert_true(s->side->resp.in_message);
 	s->side->resp.offset = HCA_MAX_MESSAGE; /* as after many Middles */

@@ -27,13 +27,13 @@ static const struct alock_judge judge = {nobody_is_dead, slow, NULL,
 static void stop_inside(struct duo *d) NO_LOCK_ANALYSIS
 {
 	alock_open(STOPPED, &judge);
-	assert_false(alock_take(&d->side[1].qp->far.lock));
+	assert_false(alock_take(&qp_far(d->side[1].qp)->lock));
 	alock_open(LIVING, &judge);
 }
 
 static void go_on(struct duo *d) NO_LOCK_ANALYSIS
 {
-	alock_give(&d->side[1].qp->far.lock);
+	alock_give(&qp_far(d->side[1].qp)->lock);
 }
 
 static void ends(void)
@@ -148,7 +148,7 @@ static void a_window_is_taken_away_when_accesses_by_it_are_over(void **state)
 		duo_run(d, d->now_ns);
 	}
 	assert_false(duo_poll(d, 1, &c));
-	assert_int_equal(w->rkey, 0); /* no other begins */
+	assert_int_equal(mr_key(&d->side[1].hca, w), 0); /* no other begins */
 	guest_leave(guest);
 	duo_run(d, d->now_ns + 6000000);
 	assert_done(d, 1, HCA_SUCCESS);

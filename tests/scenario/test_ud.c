@@ -464,7 +464,7 @@ static const struct alock_judge judge = {is_dead, is_slow, NULL, is_dead};
 static void occupy(struct duo *d, alock_owner peer)
 {
 	alock_open(1, &judge);
-	atomic_store(&d->side[1].qp->far.lock.owner, peer);
+	atomic_store(&qp_far(d->side[1].qp)->lock.owner, peer);
 }
 
 static void a_datagram_waits_for_who_is_at_the_responder(void **state)

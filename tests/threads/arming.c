@@ -14,7 +14,7 @@
 
 #include "hca/hca.h"
 
-#define ARENA_BYTES (8u << 20)
+#define ARENA_BYTES (16u << 20)
 #define MEETINGS    20000
 #define PATIENCE    1000 /* looks, then the other is not running */
 
@@ -58,7 +58,7 @@ static void post_receive(void)
 {
 	if (!wq_reserve(&hca, &qp->rq))
 		abort();
-	wq_commit(&qp->rq);
+	wq_commit_recv(&hca, &qp->rq, 0);
 }
 
 static unsigned consume(void)
@@ -78,7 +78,7 @@ static unsigned consume(void)
 		missed += !seen && !notified;
 		if (cq_poll(&hca, cq, &c, 1) != 1)
 			abort();
-		atomic_store(&cq->arm, CQ_DISARMED);
+		atomic_store(&cq_far(cq)->arm, CQ_DISARMED);
 	}
 	return missed;
 }

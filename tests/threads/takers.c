@@ -15,7 +15,7 @@
 
 #include "hca/hca.h"
 
-#define ARENA_BYTES (8u << 20)
+#define ARENA_BYTES (16u << 20)
 #define TAKERS	    3
 #define RECEIVES    100000
 #define DEPTH	    16
@@ -75,7 +75,7 @@ static bool take(struct qp *qp)
 	else
 		atomic_fetch_add(&seen->had[w->wr_id], 1);
 	atomic_fetch_add(&seen->count, 1);
-	qp->far.held = 0; /* it is done with it */
+	qp_far(qp)->held = 0; /* it is done with it */
 	return true;
 }
 
@@ -102,7 +102,7 @@ static void post_all(void)
 
 		if (i % 1000 == 0)
 			srq_resize(&hca, srq, DEPTH + i / 1000 % 2);
-		w = wq_reserve(&hca, &srq->wq);
+		w = srq_reserve(&hca, srq);
 		if (!w) {
 			sched_yield();
 			continue;

@@ -7,7 +7,7 @@
 
 #include "hca/hca.h"
 
-#define ARENA_BYTES (8u << 20)
+#define ARENA_BYTES (16u << 20)
 #define CQE	    5u
 
 static void *memory;
@@ -214,7 +214,7 @@ static void take(struct qp *qp, uint64_t wr_id)
 
 	assert_non_null(w);
 	w->wr_id = wr_id;
-	wq_commit(&qp->rq);
+	wq_commit_recv(&h, &qp->rq, w->wr_id);
 	assert_ptr_equal(rq_take(&h, qp, &low), w);
 }
 
@@ -272,7 +272,7 @@ who_stops_in_saying_so_keeps_nobody_out(void **state) NO_LOCK_ANALYSIS
 	struct qp *a = new_qp(7), *b = new_qp(8);
 
 	alock_open(LIVING, &judge);
-	ring_store(&a->far.is_queued, 1);
+	ring_store(&qp_far(a)->is_queued, 1);
 	leave(a, 1);
 	assert_false(cq_has(&h, cq));
 	leave(b, 2);
@@ -281,12 +281,12 @@ who_stops_in_saying_so_keeps_nobody_out(void **state) NO_LOCK_ANALYSIS
 	assert_false(cq_has(&h, cq));
 	/* it lives, and the death of another changes nothing */
 	cq_arm(cq, false);
-	atomic_store(&a->far.lock.owner, STOPPED);
+	atomic_store(&qp_far(a)->lock.owner, STOPPED);
 	assert_false(mourn_dead(&h));
-	assert_int_equal(ring_load(&a->far.is_queued), 1);
+	assert_int_equal(ring_load(&qp_far(a)->is_queued), 1);
 	assert_int_equal(cq_owed(cq), 0);
 	/* it was dead, and another of its kind has come since */
-	atomic_store(&a->far.lock.owner, DEAD);
+	atomic_store(&qp_far(a)->lock.owner, DEAD);
 	assert_true(rq_enter(&h, a));
 	assert_false(mourn_dead(&h));
 	rq_leave(a);

@@ -180,9 +180,20 @@ static void who_touches_something_else_is_not_waited_for(void **state)
 	assert_true(is_left(GUEST_ALL));
 }
 
+/* A slot of a process that lives, for this one to play. */
+static struct guest *take_as_another(void)
+{
+	struct guest *g;
+
+	alock_open((alock_owner)getppid(), &judge);
+	g = guest_take(&own);
+	alock_open((alock_owner)getpid(), &judge);
+	return g;
+}
+
 static void who_is_stopped_amid_copying_is_seized(void **state)
 {
-	struct guest *g = guest_take(&own);
+	struct guest *g = take_as_another();
 	guest_set what = guest_qp(QPN) | guest_key(KEY);
 
 	guest_enter(g, guest_qp(QPN));
@@ -216,7 +227,7 @@ static void who_is_stopped_amid_copying_is_seized(void **state)
 /* Anywhere, not only at a call's end. */
 static void who_copies_on_lease_is_seized_wherever_it_stands(void **state)
 {
-	struct guest *g = guest_take(&own);
+	struct guest *g = take_as_another();
 	guest_set what = guest_qp(QPN) | guest_key(KEY);
 
 	guest_enter(g, guest_qp(QPN));
@@ -321,6 +332,22 @@ static void an_owner_lives_while_his_word_says_so(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+/* The word lies where others write. */
+static void who_is_said_to_be_inside_and_cannot_be_is_not_waited_for(void **s)
+{
+	const alock_owner nobody[] = {(alock_owner)getpid(), ALOCK_NAMELESS};
+	struct guest *g = arena_at(&own.arena, own.shared->guests);
+	struct guest_look look;
+
+	for (size_t i = 0; i < sizeof nobody / sizeof *nobody; i++) {
+		atomic_store(&g[0].process.owner, nobody[i]);
+		ring_store(&g[0].epoch, 1);
+		guest_begin(&look, GUEST_ALL);
+		assert_true(guest_left(&own, &look));
+		guest_wait(&own, GUEST_ALL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +362,7 @@ int main(void)
 		EACH(slots_of_the_dead_are_had_again_when_none_is_free),
 		EACH(slots_that_do_not_lie_in_the_arena_are_none),
 		EACH(an_owner_lives_while_his_word_says_so),
+		EACH(who_is_said_to_be_inside_and_cannot_be_is_not_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

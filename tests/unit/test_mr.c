@@ -6,7 +6,7 @@
 
 #include "hca/hca.h"
 
-#define ARENA_BYTES (8u << 20)
+#define ARENA_BYTES (16u << 20)
 #define BASE	    0x10000u
 #define IOVA	    0x7000000000000000u
 #define BYTES	    4096u

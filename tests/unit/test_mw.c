@@ -7,7 +7,7 @@
 #include "hca/hca.h"
 #include "util/step.h"
 
-#define ARENA_BYTES (16u << 20)
+#define ARENA_BYTES (32u << 20)
 #define ALL	    (HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC)
 
 struct world {

@@ -546,19 +546,21 @@ static void the_dead_are_mourned_for_a_second(void **state) NO_LOCK_ANALYSIS
 	assert_false(neighbour_mourn(SECOND));
 	for (int lives = 0; lives < 2; lives++) {
 		neighbour_died();
-		alock_take(&qp->far.lock); /* one of its threads is there yet */
+		alock_take(
+			&qp_far(qp)
+				 ->lock); /* one of its threads is there yet */
 		for (int i = 0; i < 5000; i++)
 			assert_true(neighbour_mourn(SECOND));
 		assert_true(neighbour_mourn(SECOND + SECOND / 2));
 		if (!lives)
-			alock_give(&qp->far.lock);
+			alock_give(&qp_far(qp)->lock);
 		/* it has been looked at just now */
 		assert_true(neighbour_mourn(SECOND + SECOND / 2 + 1));
 		assert_int_equal(neighbour_mourn(SECOND + 3 * SECOND / 4),
 				 lives);
 		assert_false(neighbour_mourn(2 * SECOND));
 		if (lives)
-			alock_give(&qp->far.lock);
+			alock_give(&qp_far(qp)->lock);
 	}
 }
 
