@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Words of an arena change while two adapters work in each other's without
+ * packets: those that a peer may write, with both at work; or any of one
+ * arena, with its owner idle and its peer at work there.  The input says which,
+ * what is posted, and which words change to what; from a bit of the first byte
+ * on, a thread changes some at any time.  Nothing crashes, and nobody writes
+ * outside of its own memory.
+ */
+#include "fuzz.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "scenario/duo.h"
+
+#define DEPTH 16
+#define STEPS 200
+#define KINDS 7
+
+enum { BY_THREAD = 1, ANYWHERE = 2, SHARED_QUEUE = 4, SERVICE = 24 };
+
+/* Of an arena, as it was before anything changed. */
+struct places {
+	uint8_t *far, *slots, *cq, *srq, *qp, *root, *table, *whole, *shared;
+	uint32_t slots_bytes;
+	uint64_t whole_bytes, shared_bytes;
+};
+
+struct script {
+	const uint8_t *at, *end;
+	struct duo *duo;
+	struct places places[2];
+	uint8_t how;
+	_Atomic int is_over;
+};
+
+static uint8_t u8(struct script *s)
+{
+	return s->at < s->end ? *s->at++ : 0;
+}
+
+static uint32_t u16(struct script *s)
+{
+	uint32_t high = u8(s);
+
+	return high << 8 | u8(s);
+}
+
+/* The first part without the header, of which a peer has a copy. */
+static void find_places(const struct duo_side *s, struct places *p)
+{
+	const struct arena_hdr *a = (const void *)s->hca.arena.base;
+	uint8_t *base = s->hca.arena.base;
+
+	*p = (struct places){
+		.far = (uint8_t *)qp_far(s->qp),
+		.slots = (uint8_t *)wq_at(&s->hca, &s->qp->rq, 0),
+		.slots_bytes = s->qp->rq.size * s->qp->rq.stride,
+		.cq = (uint8_t *)cq_far(s->cq),
+		.srq = s->srq ? (uint8_t *)srq_far(s->srq) : NULL,
+		.qp = (uint8_t *)s->qp,
+		.root = (uint8_t *)s->hca.shared,
+		.table = (uint8_t *)s->hca.far,
+		.whole = base + 4096,
+		.whole_bytes = a->brk - 4096,
+		.shared = base + s->hca.arena.shared,
+		.shared_bytes = a->shared_brk - s->hca.arena.shared,
+	};
+}
+
+static _Atomic uint32_t *one_of(void *from, uint64_t bytes, uint64_t random)
+{
+	return (_Atomic uint32_t *)from + random % (bytes / 4);
+}
+
+/* A word that a peer writes, or reads if it may be any. */
+static _Atomic uint32_t *choose(const struct places *p, bool anywhere,
+				uint32_t kind, uint64_t random)
+{
+	switch (kind % KINDS) {
+	case 0:
+	case 1:
+		return one_of(p->far, sizeof(struct qp_far), random);
+	case 2:
+		return one_of(p->slots, p->slots_bytes, random);
+	case 3:
+		return one_of(p->cq, sizeof(struct cq_far), random);
+	case 4:
+		if (anywhere)
+			return one_of(p->qp, sizeof(struct qp), random);
+		return p->srq ? one_of(p->srq, sizeof(struct srq_far), random)
+			      : one_of(p->shared, p->shared_bytes, random);
+	case 5:
+		if (anywhere)
+			return one_of(p->root, sizeof(struct hca_shared),
+				      random);
+		return one_of(p->table, 4096, random);
+	default:
+		return anywhere ? one_of(p->whole, p->whole_bytes, random)
+				: one_of(p->shared, p->shared_bytes, random);
+	}
+}
+
+/* Kinds of values: any, a bit, small, 0, all ones.  The name of the queue pair
+ * stays: the world between the two goes by it. */
+static void change(const struct places *p, _Atomic uint32_t *word,
+		   uint32_t random)
+{
+	if ((uint8_t *)word == p->qp + offsetof(struct qp, qpn))
+		return;
+	switch (random >> 29) {
+	case 0:
+	case 1:
+		*word ^= 1u << random % 32;
+		break;
+	case 2:
+		*word = 0;
+		break;
+	case 3:
+		*word = UINT32_MAX;
+		break;
+	case 4:
+		*word += random % 256 - 128;
+		break;
+	default:
+		*word = random * 2654435761u;
+		break;
+	}
+}
+
+static void scribble(struct script *s)
+{
+	bool anywhere = s->how & ANYWHERE;
+	const struct places *p = &s->places[anywhere ? 1 : u8(s) % 2];
+	uint32_t kind = u8(s);
+	uint64_t random = (uint64_t)u16(s) << 16 | u16(s);
+
+	change(p, choose(p, anywhere, kind, random), u16(s) << 16 | u16(s));
+}
+
+static void *scribble_on(void *arg)
+{
+	struct script *s = arg;
+	uint64_t random = 88172645463325252ull + s->how;
+	const struct timespec nap = {0, 1000};
+
+	while (!s->is_over) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		change(&s->places[1],
+		       choose(&s->places[1], s->how & ANYWHERE,
+			      (uint32_t)random >> 24, random >> 32),
+		       (uint32_t)random);
+		nanosleep(&nap, NULL);
+	}
+	return NULL;
+}
+
+static bool is_full(const struct duo_side *s)
+{
+	const struct wq *q = s->srq ? &s->srq->wq : &s->qp->rq;
+	uint32_t tail = s->srq ? srq_next(s->srq) : ring_load(&q->tail);
+
+	return ring_own(&q->head) - tail >= q->depth ||
+	       ring_own(&q->head) - ring_load(&q->tail) >= q->depth;
+}
+
+static void post(struct script *s, int i)
+{
+	static const uint8_t any[] = {HCA_WR_RDMA_WRITE, HCA_WR_RDMA_WRITE_IMM,
+				      HCA_WR_SEND,	 HCA_WR_SEND,
+				      HCA_WR_RDMA_READ,	 HCA_WR_ATOMIC_CAS,
+				      HCA_WR_ATOMIC_FADD};
+	struct duo_side *side = &s->duo->side[i];
+	uint32_t op = any[u8(s) % sizeof any], bytes = u16(s) % 4000;
+
+	if (side->qp->type == HCA_QPT_UC && op > HCA_WR_SEND_IMM)
+		op = HCA_WR_SEND;
+	if (side->qp->type == HCA_QPT_UD)
+		op = HCA_WR_SEND;
+	if (side->qp->state != HCA_QP_RTS ||
+	    ring_own(&side->qp->sq.head) - ring_load(&side->qp->sq.tail) >=
+		    side->qp->sq.depth)
+		return;
+	duo_send(s->duo, i, (enum hca_wr)op, u16(s), bytes % 8 ? 8 : bytes,
+		 u16(s) & ~7u);
+	duo_post(s->duo, i);
+}
+
+static void step(struct script *s)
+{
+	bool is_alone = s->how & ANYWHERE;
+	uint8_t what = u8(s);
+	int i = is_alone ? 0 : what >> 7;
+	struct cqe c;
+
+	switch (what % 8) {
+	case 0:
+	case 1:
+		scribble(s);
+		break;
+	case 2:
+		if (!is_alone && !is_full(&s->duo->side[i]) &&
+		    s->duo->side[i].qp->state != HCA_QP_RESET)
+			duo_recv(s->duo, i, u16(s), 64 + u8(s));
+		break;
+	case 3:
+	case 4:
+	case 5:
+		post(s, i);
+		break;
+	case 6:
+		while (duo_poll(s->duo, i, &c))
+			;
+		break;
+	default:
+		duo_run(s->duo, s->duo->now_ns + 2000000);
+		break;
+	}
+}
+
+/* Who is idle hears nothing either. */
+static int drop(void *context, int from, const struct engine_frame *f)
+{
+	return 0;
+}
+
+static struct duo *begin(const struct script *s)
+{
+	static const uint32_t types[] = {HCA_QPT_RC, HCA_QPT_RC, HCA_QPT_UC,
+					 HCA_QPT_UD};
+	static char *direct[] = {"", "direct"};
+	uint32_t type = types[(s->how & SERVICE) / 8];
+	struct duo *d;
+
+	duo_mode(2, direct);
+	d = type == HCA_QPT_RC && s->how & SHARED_QUEUE
+		    ? duo_new_shared(3, DEPTH)
+		    : duo_new_of(type, 3, DEPTH);
+	for (int i = 0; i < 2; i++)
+		for (int k = 0; k < DEPTH / 2; k++)
+			duo_recv(d, i, 4096u * (uint32_t)k, 4096);
+	duo_run(d, d->now_ns + 1000000);
+	d->side[1].is_stopped = s->how & ANYWHERE;
+	if (s->how & ANYWHERE)
+		d->fate = drop;
+	return d;
+}
+
+/* Whose part was written by others is not asked to tidy up there. */
+static void end(struct script *s)
+{
+	for (int i = 0; i < 2; i++) {
+		struct duo_side *side = &s->duo->side[i];
+
+		if (i && s->how & ANYWHERE)
+			break;
+		engine_qp_remove(side->engine, side->side);
+		qp_withdraw(&side->hca, side->qp);
+		qp_free(&side->hca, side->qp);
+		side->is_dead = true;
+		engine_free(side->engine);
+	}
+	s->duo->side[0].is_dead = s->duo->side[1].is_dead = true;
+	duo_free(s->duo);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct script s = {.at = data, .end = data + size};
+	pthread_t thread;
+
+	if (!size)
+		return 0;
+	s.how = u8(&s);
+	s.duo = begin(&s);
+	for (int i = 0; i < 2; i++)
+		find_places(&s.duo->side[i], &s.places[i]);
+	if (s.how & BY_THREAD)
+		FUZZ_REQUIRE(!pthread_create(&thread, NULL, scribble_on, &s));
+	for (int i = 0; i < STEPS && s.at < s.end; i++)
+		step(&s);
+	if (s.how & BY_THREAD) {
+		s.is_over = 1;
+		pthread_join(thread, NULL);
+	}
+	end(&s);
+	return 0;
+}
