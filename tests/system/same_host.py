@@ -13,6 +13,7 @@ from system import Skip, expect, expect_ok
 t = system.Suite(__doc__)
 VISIBLE = os.path.join(t.build, "tests", "system", "visible")
 WITHOUT = os.path.join(t.build, "tests", "system", "without")
+SCRIBBLED = os.path.join(t.build, "tests", "system", "scribbled")
 SAMEHOST = os.path.join(t.build, "tests", "system", "samehost")
 HALTED = os.path.join(t.build, "tests", "system", "halted")
 MAPPED = os.path.join(t.build, "tests", "system", "mapped")
@@ -137,6 +138,10 @@ for way in "packets", "direct", MEMORY:
            outlive(way, *DEATHS[way]), "same host", "outlive")
     t.case("who survives the other's death sees all its work end, by " + way,
            samehost(way, "kill", SHORT), "same host", "samehost")
+for way in "direct", MEMORY:
+    t.case("nonsense in an adapter's memory ends connections in order, by " + way,
+           samehost(way, "200" if t.options.full else "24", "1",
+                    program=SCRIBBLED), "same host", "scribbled")
 for way in "packets", "direct":
     t.case("who is connected need not ask for the other's memory, by " + way,
            samehost(way, "ready", way), "same host", "samehost")

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * scribbled TIMES SEED
+ *
+ * Two processes of one host that work in each other's memory, of whom one
+ * writes nonsense into what both have mapped of an adapter: into the other's,
+ * or into its own, where the other works.  The other's work ends, with success
+ * or with an error, and it closes all it has; no signal ends it.  What of its
+ * adapter is its own cannot be mapped to be written.  Exits with 0, or prints
+ * what is wrong; a round is repeated by TIMES 1 and its seed.
+ */
+#include "desk.h"
+#include "ends.h"
+
+#include <errno.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { HONEST, HOSTILE };
+enum { MAPS = 8, WORDS = 20000, PAGE = 4096, SECONDS = 60, WRITABLE = 3 };
+
+/* Shared by the two and their parent. */
+static struct desk {
+	struct ends_address address[2];
+	int is_there[2], is_ready[2], has_worked[2];
+	int is_over;
+} * desk;
+
+static struct ends me;
+static uint64_t state;
+
+static uint64_t next_random(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+/* What is mapped here of an adapter. */
+struct area {
+	uint8_t *at;
+	size_t bytes;
+};
+
+static int find_areas(const char *name, struct area *area)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512];
+	int n = 0;
+
+	while (f && n < MAPS && fgets(line, sizeof(line), f)) {
+		unsigned long from, to;
+
+		if (strstr(line, name) &&
+		    sscanf(line, "%lx-%lx", &from, &to) == 2)
+			area[n++] = (struct area){(uint8_t *)from, to - from};
+	}
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static struct area own; /* of its own adapter, what others may write */
+
+static void meet(int who)
+{
+	struct area area[MAPS];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	ends_open(&me, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
+		  ENDS_ALL_REMOTE);
+	if (find_areas("adverb-shared", area) != 1)
+		desk_die("its own adapter");
+	own = area[0];
+	ends_address_get(&me, &desk->address[who]);
+	desk_say(&desk->is_there[who], 1);
+	desk_await(&desk->is_there[!who], 1);
+	ends_to_rtr(&me, &desk->address[!who]);
+	ends_to_rts(&me, &desk->address[who], 7);
+	desk_say(&desk->is_ready[who], 1);
+	desk_await(&desk->is_ready[!who], 1);
+}
+
+/* False: there is no room, or the queue pair takes no more. */
+static bool post_send(int who, enum ibv_wr_opcode op, uint32_t bytes)
+{
+	const struct ends_address *far = &desk->address[!who];
+	struct ibv_sge sge = {(uintptr_t)me.region, bytes, me.mr->lkey};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = op,
+				       .send_flags = IBV_SEND_SIGNALED};
+
+	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		sge.length = 8;
+		wr.wr.atomic.remote_addr = far->region;
+		wr.wr.atomic.rkey = far->rkey;
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.remote_addr = far->region + bytes;
+		wr.wr.rdma.rkey = far->rkey;
+	}
+	return !ibv_post_send(me.qp, &wr, &bad);
+}
+
+static void post_receive(void)
+{
+	struct ibv_sge sge = {(uintptr_t)me.region, ENDS_SIZE, me.mr->lkey};
+	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
+
+	ibv_post_recv(me.qp, &wr, &bad);
+}
+
+static void work_once(int who)
+{
+	static const enum ibv_wr_opcode ops[] = {
+		IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+		IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_ATOMIC_FETCH_AND_ADD};
+	uint64_t random = next_random();
+	struct ibv_wc wc[16];
+
+	for (int i = 0; i < 4; i++)
+		post_receive();
+	for (int i = 0; i < 4; i++)
+		post_send(who, ops[(random >> 8 * i) % 5],
+			  (uint32_t)(random >> 40) % (ENDS_SIZE / 2));
+	ibv_poll_cq(me.cq, 16, wc);
+	desk_say(&desk->has_worked[who], 1);
+}
+
+/* Whatever the other does: to the end, and to the end of all that it has. */
+static int be_honest(void)
+{
+	alarm(SECONDS);
+	meet(HONEST);
+	while (!desk_look(&desk->is_over))
+		work_once(HONEST);
+	for (int i = 0; i < 1000; i++)
+		work_once(HONEST);
+	if (!ends_guarded(&me))
+		desk_die("the guard");
+	ends_close(&me);
+	return 0;
+}
+
+/* Words of pages that are there: most of an adapter is holes. */
+static void scribble(const struct area *a)
+{
+	size_t pages = a->bytes / PAGE, count = 0;
+	unsigned char *is_there = malloc(pages);
+	uint32_t *used = malloc(pages * sizeof(*used));
+
+	if (!is_there || !used || mincore(a->at, a->bytes, is_there))
+		desk_die("mincore");
+	for (size_t i = 0; i < pages; i++)
+		if (is_there[i] & 1)
+			used[count++] = (uint32_t)i;
+	for (int i = 0; count && i < WORDS; i++) {
+		uint64_t random = next_random();
+		_Atomic uint32_t *word =
+			(_Atomic uint32_t *)(a->at +
+					     (size_t)PAGE *
+						     used[random % count]) +
+			(random >> 32) % (PAGE / 4);
+
+		/* all of a queue's words, or few of those that are not 0 */
+		if (!*word && random >> 60)
+			continue;
+		switch (random >> 52 & 3) {
+		case 0:
+			*word ^= 1u << (random >> 44 & 31);
+			break;
+		case 1:
+			*word = (uint32_t)random;
+			break;
+		case 2:
+			*word += (uint32_t)(random >> 44 & 7) - 4;
+			break;
+		default:
+			*word = random >> 50 & 1 ? UINT32_MAX : 0;
+			break;
+		}
+	}
+	free(is_there);
+	free(used);
+}
+
+/* Its own part, by who may open its files. */
+static void try_to_map(pid_t pid)
+{
+	char folder[32], path[64], target[64];
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)pid);
+	d = opendir(folder);
+	while (d && (e = readdir(d))) {
+		ssize_t n;
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%.16s", folder, e->d_name);
+		n = readlink(path, target, sizeof(target) - 1);
+		target[n > 0 ? n : 0] = '\0';
+		fd = strstr(target, "adverb-arena") ? open(path, O_RDWR) : -1;
+		if (fd >= 0 && mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				    MAP_SHARED, fd, 0) != MAP_FAILED)
+			_exit(WRITABLE);
+	}
+}
+
+/* Into the other's memory, or its own: then it may well be the first to fall.
+ */
+static void be_hostile(bool into_own, pid_t other)
+{
+	struct area area[MAPS];
+	int n;
+
+	meet(HOSTILE);
+	do
+		work_once(HOSTILE);
+	while ((n = find_areas("adverb-shared", area)) < 2 ||
+	       !desk_look(&desk->has_worked[HONEST]));
+	try_to_map(other);
+	for (int i = 0; i < n; i++)
+		if ((area[i].at == own.at) == into_own)
+			scribble(&area[i]);
+	n = into_own ? find_areas("adverb-arena", area) : 0;
+	for (int i = 0; i < n; i++)
+		if (area[i].at + area[i].bytes == own.at)
+			scribble(&area[i]);
+}
+
+static int end_of(pid_t pid)
+{
+	int status;
+
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static int play(int seed)
+{
+	pid_t honest, hostile;
+	int of_hostile, bad;
+
+	memset(desk, 0, sizeof(*desk));
+	state = 88172645463325252ull + (uint64_t)seed * 7919;
+	honest = fork();
+	if (!honest)
+		_exit(be_honest());
+	hostile = fork();
+	if (!hostile) {
+		be_hostile(seed & 1, honest);
+		_exit(0);
+	}
+	of_hostile = end_of(hostile);
+	desk_say(&desk->is_over, 1);
+	bad = end_of(honest);
+	if (bad)
+		printf("seed %d: who was honest ended by signal %d, code %d\n",
+		       seed, WTERMSIG(bad), WEXITSTATUS(bad));
+	if (WIFEXITED(of_hostile) && WEXITSTATUS(of_hostile)) {
+		printf("seed %d: %s\n", seed,
+		       WEXITSTATUS(of_hostile) == WRITABLE
+			       ? "its own part of an adapter can be written"
+			       : "who was to be hostile did nothing");
+		bad = 1;
+	}
+	return bad;
+}
+
+int main(int argc, char **argv)
+{
+	int bad = 0;
+
+	desk = mmap(NULL, sizeof(*desk), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (argc < 3 || desk == MAP_FAILED)
+		return 2;
+	setenv("ADVERB_EXPLAIN", "0", 1); /* of each call that fails */
+	for (int i = 0; i < atoi(argv[1]); i++)
+		bad += play(atoi(argv[2]) + i) != 0;
+	return bad != 0;
+}
