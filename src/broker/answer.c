@@ -3,6 +3,7 @@
 
 #include "broker/page.h"
 #include "broker/process.h"
+#include "broker/user.h"
 #include "encap/rocev2.h"
 #include "engine/credit.h"
 #include "wire/port.h"
@@ -73,15 +74,21 @@ static bool page_is_closed(int page_fd, uint32_t qpn)
 	       closed_has(&closed, qpn);
 }
 
-static enum proto_peer peer_state(const struct server *s, uint32_t qpn)
+/*
+ * What may be said of a queue pair to a user: to another than its own, whether
+ * its process lives.  Which of its numbers are in use is nobody else's to know.
+ */
+static enum proto_peer peer_state(const struct server *s, uint32_t qpn,
+				  uid_t asker)
 {
 	uint32_t class = steer_class(qpn);
+	const struct group_member *m = group_at(&s->group, class);
 
 	if (!class || class > STEER_CLASS_MAX)
 		return PROTO_PEER_UNKNOWN;
-	if (!group_is_owned(&s->group, class))
+	if (!m || m->use != GROUP_OWNED)
 		return PROTO_PEER_GONE;
-	return page_is_closed(s->group.member[class].page_fd, qpn)
+	return user_is_same(asker, m->user) && page_is_closed(m->page_fd, qpn)
 		       ? PROTO_PEER_CLOSED
 		       : PROTO_PEER_ALIVE;
 }
@@ -90,7 +97,7 @@ void answer_peer(const struct server *s, const struct conn *c,
 		 const struct proto *m)
 {
 	struct proto reply = {.kind = PROTO_ANSWER,
-			      .value = peer_state(s, m->value),
+			      .value = peer_state(s, m->value, c->user),
 			      .about = m->value};
 
 	answer_send(c, m, &reply, NULL);
@@ -102,7 +109,7 @@ enum livemsg_state answer_state(void *user, uint32_t qpn)
 
 	if (!s->group.count)
 		return LIVEMSG_UNKNOWN;
-	switch (peer_state(s, qpn)) {
+	switch (peer_state(s, qpn, s->group.user)) {
 	case PROTO_PEER_GONE:
 		return LIVEMSG_GONE;
 	case PROTO_PEER_ALIVE:
@@ -195,9 +202,13 @@ void answer_page(const struct server *s, const struct conn *c,
 		 const struct proto *m)
 {
 	struct proto reply = {.kind = PROTO_PAGE_IS, .value = m->value};
-	int fd = group_is_owned(&s->group, m->value)
-			 ? page_reader(s->group.member[m->value].page_fd)
-			 : -ENOENT;
+	const struct group_member *owner = group_at(&s->group, m->value);
+	int fd = -ENOENT;
+
+	/* it tells of queue pairs, of what they send and how much */
+	if (owner && owner->use == GROUP_OWNED &&
+	    user_is_same(c->user, owner->user))
+		fd = page_reader(owner->page_fd);
 
 	if (fd >= 0)
 		reply.brings = PROTO_FD_PAGE;
@@ -226,9 +237,9 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 
 	if (!owner)
 		reply.about = PROTO_ARENA_GONE;
-	if (owner && owner->user == c->user && owner->fd < 0)
+	if (owner && user_is_same(owner->user, c->user) && owner->fd < 0)
 		reply.about = PROTO_ARENA_LATER;
-	if (owner && owner->user == c->user && *kick >= 0) {
+	if (owner && user_is_same(owner->user, c->user) && *kick >= 0) {
 		reply.about = PROTO_ARENA_HERE;
 		reply.arena = owner->arena;
 		reply.brings = PROTO_FD_KICK;

@@ -110,7 +110,13 @@ static void name_limit(struct client *c, int error)
 		 (unsigned long long)files.rlim_cur);
 }
 
-/* The safe holds the sockets of all of our user's programs. */
+/* The safe holds the sockets of all of our user's programs; what a broker of
+ * another user has us keep is the end by which it hands on to us. */
+static int kept_for(const struct client *c)
+{
+	return c->broker_user == geteuid() ? c->safe_fd : c->relay_fd;
+}
+
 static int send_hello(struct client *c, bool with_arena)
 {
 	struct proto m = {.kind = PROTO_HELLO, .value = c->class};
@@ -120,9 +126,9 @@ static int send_hello(struct client *c, bool with_arena)
 		m.brings |= PROTO_FD_SOCKET;
 		fds[n++] = c->udp_fd;
 	}
-	if (c->safe_fd >= 0 && !c->is_foreign) {
+	if (kept_for(c) >= 0) {
 		m.brings |= PROTO_FD_SAFE;
-		fds[n++] = c->safe_fd;
+		fds[n++] = kept_for(c);
 	}
 	if (with_arena) {
 		m.arena = (struct proto_at){proto_pid_space(),
@@ -303,8 +309,11 @@ static bool take_welcome(struct client *c, const struct proto *m,
 			c->page = page_map(fds[1], PROT_READ | PROT_WRITE);
 	}
 	if (fds[2] >= 0) {
-		close_fd(&c->safe_fd);
-		c->safe_fd = mark_fd(fds[2]);
+		int *kept = c->broker_user == geteuid() ? &c->safe_fd
+							: &c->relay_fd;
+
+		close_fd(kept);
+		*kept = mark_fd(fds[2]);
 		fds[2] = -1;
 	}
 	c->broker_pid = (pid_t)m->about;
@@ -618,6 +627,7 @@ int client_open_sharing(struct client *c, const struct client_wish *wish,
 	*c = (struct client){.unix_fd = -1,
 			     .udp_fd = -1,
 			     .safe_fd = -1,
+			     .relay_fd = -1,
 			     .tree_fd = -1,
 			     .arena_fd = wish->arena_fd,
 			     .kick_fd = wish->kick_fd,
@@ -716,6 +726,7 @@ void client_close(struct client *c)
 	unmap_pages(c);
 	close_fd(&c->udp_fd);
 	close_fd(&c->safe_fd);
+	close_fd(&c->relay_fd);
 	close_fd(&c->tree_fd);
 	close_fd(&c->unix_fd);
 	start_drop(&c->start);

@@ -62,10 +62,11 @@ typedef void client_say(enum client_word word, const char *sentence);
 
 struct client {
 	enum client_state state;
-	int unix_fd; /* closing it, or dying, frees the class; -1: lost */
-	int udp_fd;  /* bound to port 4791, dual-stack; blocking, no pktinfo */
-	int safe_fd; /* for the broker's successor; -1: not for us */
-	int tree_fd; /* what client_tree was given; -1 */
+	int unix_fd;  /* closing it, or dying, frees the class; -1: lost */
+	int udp_fd;   /* bound to port 4791, dual-stack; blocking, no pktinfo */
+	int safe_fd;  /* for the broker's successor; -1: it is not our user's */
+	int relay_fd; /* what hands on to udp_fd, for it too; -1: nothing */
+	int tree_fd;  /* what client_tree was given; -1 */
 	int arena_fd, kick_fd; /* what to share, borrowed; or -1 */
 	bool hides_arena;      /* the limit on open files forbids to show it */
 	uint32_t class;

@@ -2,9 +2,12 @@
 /* The receive sockets of port 4791; see group.h. */
 #include "broker/group.h"
 
+#include "broker/entropy.h"
+#include "broker/foreign.h"
 #include "broker/holder.h"
 #include "broker/other.h"
 #include "broker/page.h"
+#include "broker/user.h"
 #include "wire/member.h"
 #include "wire/relay.h"
 
@@ -111,13 +114,17 @@ enum group_port group_port(const char **why)
 static int open_member(struct group *g, struct group_member *m,
 		       const char **why)
 {
-	int error;
+	int error, on = 1;
 
 	*why = "the broker cannot open a socket on port 4791";
 	m->fd = open_bound(true);
 	if (m->fd < 0)
 		return m->fd;
-	error = g->may_steer ? steer_attach(m->fd, g->count) : -ENOPROTOOPT;
+	error = g->may_steer ? steer_attach(m->fd, g->count, &g->key)
+			     : -ENOPROTOOPT;
+	/* member 0 is nobody's: by it a successor attaches */
+	if (!error && g->count)
+		setsockopt(m->fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on));
 	if (!error)
 		return 0;
 	if (!g->count) {
@@ -160,12 +167,14 @@ static int join(struct group *g, const char **why)
 	/* An index counts from 0 only if nobody else is bound. */
 	if (!g->count && group_port(why) != GROUP_PORT_FREE)
 		return -EADDRINUSE;
+	if (!g->count)
+		steer_draw(&g->key, entropy());
 	error = g->is_relayed ? open_relay(&m, why) : open_member(g, &m, why);
 	if (error)
 		return error;
 	/* without one it works until we die */
-	if (!g->count && may_keep_safe())
-		safe_new(&g->safe);
+	if (!g->count && may_keep_safe() && !safe_new(&g->safe))
+		g->safe.ledger->key = g->key;
 	else if (g->count)
 		m.page_fd = page_new();
 	safe_put(&g->safe, g->count, (int[]){m.fd, m.page_fd, m.relay_fd});
@@ -184,15 +193,15 @@ bool group_claim(struct group *g)
 	return !join(g, &why);
 }
 
-/* The class of this user that has rested longest; 0: none. */
-static uint32_t find(const struct group *g, uid_t user, enum group_use use)
+/* The member that has rested longest; 0: none. */
+static uint32_t find(const struct group *g, enum group_use use)
 {
 	uint32_t best = 0;
 
 	for (uint32_t i = 1; i < g->count; i++) {
 		const struct group_member *m = &g->member[i];
 
-		if (m->use == use && m->user == user &&
+		if (m->use == use &&
 		    (!best || m->freed_ms < g->member[best].freed_ms))
 			best = i;
 	}
@@ -210,67 +219,101 @@ void group_init(struct group *g, bool may_steer)
 {
 	memset(g, 0, sizeof(*g));
 	g->may_steer = may_steer;
+	g->user = geteuid();
 	safe_init(&g->safe);
 }
 
-int group_take(struct group *g, uid_t user, pid_t pid, const char **why,
-	       uint32_t *class)
+/* The index of a member for our own user; -errno. */
+static int take_member(struct group *g, const char **why)
 {
-	uint32_t i;
+	uint32_t i = find(g, GROUP_FREE);
 	int error;
 
-	if (!g->count) {
-		error = join(g, why);
-		if (error)
-			return error;
-	}
-	i = find(g, user, GROUP_FREE);
-	if (!i && g->count <= STEER_CLASS_MAX) {
+	if (!i && foreign_may_join(g)) {
 		error = join(g, why);
 		if (!error)
 			i = g->count - 1;
-		else if (!find(g, user, GROUP_RESTING))
+		else if (!find(g, GROUP_RESTING))
 			return error;
 	}
 	if (!i)
-		i = find(g, user, GROUP_RESTING);
+		i = find(g, GROUP_RESTING);
 	if (!i) {
 		*why = "every steering class of port 4791 is taken";
 		return -ENOSPC;
 	}
 	drain(g->member[i].fd, DRAIN_MAX);
 	renew(&g->member[i]);
+	return (int)i;
+}
+
+int group_take(struct group *g, uid_t user, pid_t pid, const char **why,
+	       uint32_t *class)
+{
+	struct safe_entry owner;
+	int i = g->count ? 0 : join(g, why);
+
+	if (i < 0)
+		return i;
+	i = user_is_same(user, g->user) ? take_member(g, why)
+					: foreign_take(g, user, why);
+	if (i < 0)
+		return i;
 	g->member[i].use = GROUP_OWNED;
 	g->member[i].user = user;
-	safe_note(&g->safe, i, true, user, pid);
-	*class = i;
+	owner = safe_owner(user, pid);
+	owner.cookie = foreign_cookie(&g->member[i]);
+	safe_note(&g->safe, (uint32_t)i, &owner);
+	*class = steer_class_at(&g->key, (uint32_t)i);
 	return 0;
+}
+
+static struct group_member *find_owner(struct group *g, uint32_t class)
+{
+	uint32_t i = steer_index(&g->key, class);
+
+	if (!class || class > STEER_CLASS_MAX || !g->count ||
+	    g->member[i].use == GROUP_NOBODYS)
+		return NULL;
+	return &g->member[i];
+}
+
+const struct group_member *group_at(const struct group *g, uint32_t class)
+{
+	return find_owner((struct group *)(uintptr_t)g, class);
 }
 
 void group_release(struct group *g, uint32_t class, uint64_t now_ms)
 {
-	struct group_member *m = &g->member[class];
+	struct group_member *m = find_owner(g, class);
 
-	/* the socket lives on, and with it what its owner had joined */
-	if (m->relay_fd < 0)
-		member_leave_all(m->fd);
-	drain(m->fd, DRAIN_MAX);
-	renew(m);
+	if (!m)
+		return;
+	if (m->is_foreign) {
+		foreign_leave(m);
+	} else {
+		/* the socket lives on, and with it what its owner had joined */
+		if (m->relay_fd < 0)
+			member_leave_all(m->fd);
+		drain(m->fd, DRAIN_MAX);
+		renew(m);
+	}
 	m->use = GROUP_RESTING;
 	m->freed_ms = now_ms;
-	safe_note(&g->safe, class, false, m->user, 0);
+	safe_note(&g->safe, (uint32_t)(m - g->member),
+		  &(struct safe_entry){.user = m->user});
 }
 
 static void adopt_member(struct group *g, const int fds[SAFE_MEMBER_FDS],
 			 uint64_t now_ms)
 {
-	struct safe_entry e = g->safe.ledger->class[g->count];
+	struct safe_entry e = g->safe.ledger->at[g->count];
 	struct group_member m = {.fd = fds[0],
 				 .page_fd = fds[1],
 				 .relay_fd = fds[2],
 				 .use = e.is_owned ? GROUP_OWNED
 						   : GROUP_RESTING,
-				 .user = e.user,
+				 .user = g->user,
 				 .freed_ms = now_ms};
 
 	if (m.page_fd >= 0)
@@ -285,26 +328,31 @@ int group_adopt(struct group *g, int safe_fd, uint64_t now_ms)
 
 	if (error)
 		return error;
-	while (!safe_get(&g->safe, g->count, fds))
+	g->key = g->safe.ledger->key;
+	if (!steer_is_key(&g->key))
+		error = -EPROTO;
+	while (!error && !safe_get(&g->safe, g->count, fds))
 		adopt_member(g, fds, now_ms);
-	if (!g->count)
+	if (!error && !g->count)
 		error = -ENOENT;
-	else if (!g->is_relayed)
-		error = steer_attach(g->member[0].fd, g->count - 1);
+	else if (!error && !g->is_relayed)
+		error = steer_attach(g->member[0].fd, g->count - 1, &g->key);
 	if (error && g->count == 1) {
 		g->is_relayed = true;
 		error = 0;
 	}
 	if (error)
 		group_close(g);
+	else
+		foreign_adopt(g);
 	return error;
 }
 
-static void relay_one(struct group *g, uint32_t class,
+static void relay_one(struct group *g, const struct group_member *m,
 		      const struct udp_dgram *d)
 {
-	if (group_is_owned(g, class) &&
-	    relay_send(g->member[class].relay_fd, d))
+	if (m && m->use == GROUP_OWNED && m->relay_fd >= 0 &&
+	    relay_send(m->relay_fd, d))
 		g->handed_on++;
 	else
 		g->lost++;
@@ -313,10 +361,11 @@ static void relay_one(struct group *g, uint32_t class,
 void group_relay(struct group *g, uint32_t class, const struct udp_dgram *d)
 {
 	if (class)
-		relay_one(g, class, d);
-	for (uint32_t i = 1; !class && i < g->count; i++)
-		if (group_is_owned(g, i))
-			relay_one(g, i, d);
+		relay_one(g, find_owner(g, class), d);
+	for (uint32_t i = 1; !class && i <= STEER_CLASS_MAX; i++)
+		if (g->member[i].use == GROUP_OWNED &&
+		    (g->is_relayed || g->member[i].is_foreign))
+			relay_one(g, &g->member[i], d);
 }
 
 static uint64_t cookie(int fd)
@@ -328,29 +377,54 @@ static uint64_t cookie(int fd)
 	return value;
 }
 
-bool group_is_of(const struct group *g, uint32_t class, uid_t user, int fd)
+bool group_recognise(struct group *g, uint32_t class, uid_t user, pid_t pid,
+		     int fd, int *relay_fd)
 {
-	return group_is_owned(g, class) && g->member[class].user == user &&
-	       fd >= 0 && cookie(fd) &&
-	       cookie(fd) == cookie(g->member[class].fd);
+	struct group_member *m = find_owner(g, class);
+	struct safe_entry owner = safe_owner(user, pid);
+	uint32_t i;
+
+	if (!m || m->use != GROUP_OWNED || !user_is_same(user, m->user))
+		return false;
+	i = (uint32_t)(m - g->member);
+	if (m->is_foreign) {
+		if (!foreign_comes(m, g->safe.ledger->at[i].cookie, relay_fd))
+			return false;
+		owner.cookie = foreign_cookie(m);
+	} else if (fd < 0 || !cookie(fd) || cookie(fd) != cookie(m->fd)) {
+		return false;
+	}
+	safe_note(&g->safe, i, &owner);
+	return true;
 }
 
 bool group_is_owned(const struct group *g, uint32_t class)
 {
-	return class && class < g->count && g->member[class].use == GROUP_OWNED;
+	const struct group_member *m = group_at(g, class);
+
+	return m && m->use == GROUP_OWNED;
+}
+
+int group_page(const struct group *g, uint32_t class)
+{
+	const struct group_member *m = group_at(g, class);
+
+	return m && m->use == GROUP_OWNED ? m->page_fd : -1;
 }
 
 int group_tick(struct group *g, uint64_t now_ms)
 {
 	int next = -1;
 
-	for (uint32_t i = 1; i < g->count; i++) {
+	for (uint32_t i = 1; i <= STEER_CLASS_MAX; i++) {
 		struct group_member *m = &g->member[i];
 		uint64_t rested = now_ms - m->freed_ms;
 
 		if (m->use != GROUP_RESTING)
 			continue;
-		if (rested >= GROUP_REST_MS) {
+		if (rested >= GROUP_REST_MS && m->is_foreign) {
+			m->use = GROUP_NOBODYS;
+		} else if (rested >= GROUP_REST_MS) {
 			drain(m->fd, DRAIN_MAX);
 			m->use = GROUP_FREE;
 		} else if (next < 0 || (int)(GROUP_REST_MS - rested) < next) {
@@ -360,16 +434,24 @@ int group_tick(struct group *g, uint64_t now_ms)
 	return next;
 }
 
+static void close_one(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
 void group_close(struct group *g)
 {
-	while (g->count) {
-		struct group_member *m = &g->member[--g->count];
+	for (uint32_t i = 0; i <= STEER_CLASS_MAX; i++) {
+		struct group_member *m = &g->member[i];
 
-		close(m->fd);
-		if (m->page_fd >= 0)
-			close(m->page_fd);
-		if (m->relay_fd >= 0)
-			close(m->relay_fd);
+		if (i >= g->count && !m->is_foreign)
+			continue;
+		close_one(m->fd);
+		close_one(m->page_fd);
+		close_one(m->relay_fd);
+		*m = (struct group_member){.use = GROUP_NOBODYS};
 	}
+	g->count = 0;
 	safe_close(&g->safe);
 }

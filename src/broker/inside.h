@@ -29,13 +29,14 @@
  */
 struct conn {
 	int fd;
-	int pidfd; /* -1: its process is not visible */
-	uid_t user;
+	int pidfd;  /* -1: its process is not visible */
+	uid_t user; /* or USER_NONE (user.h) */
 	pid_t pid;
 	uint32_t class;		    /* 0: has none yet */
 	bool is_waiting;	    /* its hello is not answered */
 	struct proto hello;	    /* then, */
 	int hello_fd;		    /* the socket that came with it or -1, */
+	int relay_fd;		    /* of another user the relay's end or -1, */
 	struct proto_at arena;	    /* that it shares with its user, */
 	int kick_fd;		    /* to wake it then, or -1 */
 	uint64_t waiting_ms;	    /* and since when */

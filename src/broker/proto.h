@@ -20,25 +20,27 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 14 /* cmproto.h's is part of it: raise both */
+#define PROTO_VERSION 15 /* cmproto.h's is part of it: raise both */
 #define PROTO_FDS     5	 /* the most that one message brings */
 #define PROTO_HEAD    60 /* bytes that are the same in every version */
 #define PROTO_RELEASE 32
 
 enum proto_kind {
 	PROTO_HELLO = 1, /* value: 0, asks for a class; or the class that
-			  * another broker gave, with its socket and, if this
-			  * process has it and the broker is our user's or
-			  * root's, the safe; in any case, if it shares it,
+			  * another broker gave, with its socket and, if the
+			  * broker is of its user, the safe, else what hands
+			  * on to the socket; in any case, if it shares it,
 			  * where its arena is, and its kick */
 	PROTO_WELCOME,	 /* value: the class; brings what the client lacks: its
-			  * socket, its page to write, the safe */
+			  * socket, its page to write, and for a successor
+			  * the safe, or what hands on to the socket */
 	PROTO_REFUSED,	 /* value: an errno; why: a sentence; introduces the
 			  * broker if value is EPROTONOSUPPORT */
 	PROTO_ASK,	 /* value: a QPN */
 	PROTO_ANSWER,	 /* value: enum proto_peer */
 	PROTO_PAGE,	 /* value: a class */
-	PROTO_PAGE_IS,	 /* the same value; its page to read, if any */
+	PROTO_PAGE_IS,	 /* the same value; its page to read, if it has one and
+			  * is of the same user */
 	PROTO_ASK_FAR,	 /* value: a QPN of the host `peer`; from `local` */
 	PROTO_TREE,	 /* brings the folder for counter files (tally.h) */
 	PROTO_ARENA,	 /* value: a class */

@@ -229,13 +229,10 @@ struct safe_entry safe_owner(uid_t user, pid_t pid)
 	return e;
 }
 
-void safe_note(struct safe *s, uint32_t class, bool is_owned, uid_t user,
-	       pid_t pid)
+void safe_note(struct safe *s, uint32_t index, const struct safe_entry *e)
 {
-	if (!s->ledger)
-		return;
-	s->ledger->class[class] = is_owned ? safe_owner(user, pid)
-					   : (struct safe_entry){.user = user};
+	if (s->ledger)
+		s->ledger->at[index] = *e;
 }
 
 int safe_process(const struct safe_entry *e)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What outlives a broker: every socket and page of the group, and a ledger of
- * who has which.  Descriptors under way in a unix socket stay open as long as
- * somebody has the socket, so each client of the broker's own user gets the
- * safe, and while one of them lives no member of the group closes and no index
- * moves, broker or not.  A successor reads without taking out: one that dies
- * half way has lost nothing.
+ * who has which class, also those of other users (foreign.h).  Descriptors
+ *under way in a unix socket stay open as long as somebody has the socket, so
+ *each client of the broker's own user gets the safe, and while one of them
+ *lives no member of the group closes and no index moves, broker or not.  A
+ *successor reads without taking out: one that dies half way has lost nothing.
  *
  *	safe -> { ledger, shelf 0, shelf 1, ... }      one message
  *	shelf k -> { socket, page, relay } of members 128 k and up, one each
@@ -32,7 +32,8 @@ struct safe_entry {
 	uint32_t user;
 	int32_t pid; /* of its process, as the broker saw it; 0: it did not */
 	uint32_t reserved;
-	uint64_t start; /* of that process, in ticks since boot */
+	uint64_t start;	 /* of that process, in ticks since boot */
+	uint64_t cookie; /* of the end to hand on by (foreign.h); 0 */
 };
 
 /* A conversation, for the case that its owner and the broker die (wills.h). */
@@ -43,7 +44,8 @@ struct safe_will {
 
 /* Most of it is never written, and takes no memory. */
 struct safe_ledger {
-	struct safe_entry class[STEER_CLASS_MAX + 1];
+	struct steer_key key; /* of the group: which class is which index */
+	struct safe_entry at[STEER_CLASS_MAX + 1]; /* by index */
 	uint32_t wills; /* have been written; behind them is nothing */
 	struct safe_will will[SAFE_WILLS];
 };
@@ -71,9 +73,8 @@ void safe_close(struct safe *s);
 int safe_put(struct safe *s, uint32_t i, const int fds[SAFE_MEMBER_FDS]);
 /* Copies of member i's descriptors or -1, the caller's; -ENOENT: no such. */
 int safe_get(struct safe *s, uint32_t i, int fds[SAFE_MEMBER_FDS]);
-/* Who has a class; pid 0: nobody, or nobody that can be seen. */
-void safe_note(struct safe *s, uint32_t class, bool is_owned, uid_t user,
-	       pid_t pid);
+/* Who has the class of an index, or had it; e.user alone is kept of that. */
+void safe_note(struct safe *s, uint32_t index, const struct safe_entry *e);
 /* An entry for a process; pid 0: one that cannot be seen. */
 struct safe_entry safe_owner(uid_t user, pid_t pid);
 /* A pidfd of the process that a valid entry names, if it still runs; -1. */

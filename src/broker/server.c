@@ -5,6 +5,7 @@
 #include "broker/answer.h"
 #include "broker/inside.h"
 #include "broker/sweep.h"
+#include "broker/user.h"
 #include "broker/watch.h"
 
 #include <errno.h>
@@ -46,10 +47,8 @@ static void relay(void *user, uint32_t class, const struct udp_dgram *d)
 
 static void open_gsi(struct server *s)
 {
-	if (s->group.is_relayed) {
-		s->gsi.relay = relay;
-		s->gsi.relay_user = &s->group;
-	}
+	s->gsi.relay = relay;
+	s->gsi.relay_user = &s->group;
 	gsi_open(&s->gsi, s->group.member[0].fd);
 }
 
@@ -65,10 +64,14 @@ static void claim(struct server *s)
 		open_gsi(s);
 }
 
-/* The safe only to our own user, who can read this port in any case. */
+/* The safe only to our own user, who can read this port in any case; to others
+ * the end to hand on by, for our successor. */
 static int welcome(struct server *s, struct conn *c)
 {
-	const struct group_member *member = &s->group.member[c->class];
+	const struct group_member *member = group_at(&s->group, c->class);
+	int kept = member->is_foreign			  ? member->relay_fd
+		   : user_is_same(c->user, s->group.user) ? s->group.safe.fd
+							  : -1;
 	struct proto m = {.kind = PROTO_WELCOME,
 			  .value = c->class,
 			  .about = (uint32_t)getpid()};
@@ -85,9 +88,9 @@ static int welcome(struct server *s, struct conn *c)
 		m.brings |= PROTO_FD_PAGE;
 		fds[n++] = member->page_fd;
 	}
-	if (s->group.safe.fd >= 0 && c->user == geteuid()) {
+	if (kept >= 0) {
 		m.brings |= PROTO_FD_SAFE;
-		fds[n++] = s->group.safe.fd;
+		fds[n++] = kept;
 	}
 	return answer_send(c, &c->hello, &m, fds);
 }
@@ -97,19 +100,17 @@ static bool recognise(struct server *s, struct conn *c)
 {
 	uint32_t class = c->hello.value;
 
-	if (!group_is_of(&s->group, class, c->user, c->hello_fd))
-		return false;
-	for (uint32_t i = 0; i < s->conns; i++) {
-		struct conn *old = &s->conn[i];
-
-		if (old->class == class && old->fd >= 0)
+	for (uint32_t i = 0; i < s->conns; i++)
+		if (s->conn[i].class == class && s->conn[i].fd >= 0)
 			return false;
-		if (old->class == class)
-			old->class = 0; /* swept, and the class stays owned */
-	}
+	if (!group_recognise(&s->group, class, c->user, c->pid, c->hello_fd,
+			     &c->relay_fd))
+		return false;
+	for (uint32_t i = 0; i < s->conns; i++)
+		if (s->conn[i].class == class)
+			s->conn[i].class = 0; /* swept; it stays owned */
 	c->class = class;
 	c->is_heirloom = true;
-	safe_note(&s->group.safe, class, true, c->user, c->pid);
 	return true;
 }
 
@@ -135,7 +136,9 @@ static void greeted(struct conn *c)
 {
 	if (c->hello_fd >= 0)
 		close(c->hello_fd);
-	c->hello_fd = -1;
+	if (c->relay_fd >= 0)
+		close(c->relay_fd);
+	c->hello_fd = c->relay_fd = -1;
 	c->is_waiting = false;
 }
 
@@ -175,24 +178,26 @@ static void succeed(struct server *s, int safe_fd)
 	if (group_adopt(&s->group, safe_fd, now_ms()))
 		return;
 	s->tally.is_heir = true;
-	for (uint32_t i = 1; i < s->group.count && s->conns < CONN_MAX; i++) {
-		const struct safe_entry *e = &s->group.safe.ledger->class[i];
+	for (uint32_t i = 1; i <= STEER_CLASS_MAX && s->conns < CONN_MAX; i++) {
+		uint32_t class = steer_class_at(&s->group.key, i);
+		const struct safe_entry e = s->group.safe.ledger->at[i];
 		int pidfd;
 
-		if (!group_is_owned(&s->group, i))
+		if (!group_is_owned(&s->group, class))
 			continue;
-		pidfd = safe_process(e);
-		if (pidfd < 0 && e->pid) {
-			group_release(&s->group, i, now_ms());
+		pidfd = safe_process(&e);
+		if (pidfd < 0 && e.pid) {
+			group_release(&s->group, class, now_ms());
 			continue;
 		}
 		s->conn[s->conns++] = (struct conn){.fd = -1,
 						    .pidfd = pidfd,
-						    .user = e->user,
-						    .pid = e->pid,
+						    .user = e.user,
+						    .pid = e.pid,
 						    .hello_fd = -1,
+						    .relay_fd = -1,
 						    .kick_fd = -1,
-						    .class = i,
+						    .class = class,
 						    .is_heirloom = true};
 	}
 	if (gsi_fd(&s->gsi) < 0)
@@ -237,7 +242,10 @@ static void hello(struct server *s, struct conn *c, const struct proto *m,
 		c->kick_fd = fds[4];
 		fds[4] = -1;
 	}
-	if (fds[2] >= 0 && !s->group.count && c->user == geteuid()) {
+	if (fds[2] >= 0 && !user_is_same(c->user, s->group.user)) {
+		c->relay_fd = fds[2];
+		fds[2] = -1;
+	} else if (fds[2] >= 0 && !s->group.count) {
 		succeed(s, fds[2]);
 		fds[2] = -1;
 	}
@@ -250,7 +258,7 @@ static void count_living(struct server *s)
 {
 	tally_begin(&s->tally);
 	for (uint32_t i = 1; i < s->group.count; i++)
-		if (group_is_owned(&s->group, i))
+		if (s->group.member[i].use == GROUP_OWNED)
 			tally_live(&s->tally, s->group.member[i].page_fd);
 }
 
@@ -265,7 +273,8 @@ static bool is_own_folder(int fd)
 /* Only our own user's: we can write there, and it has no other broker. */
 static void take_tree(struct server *s, const struct conn *c, int *fd)
 {
-	if (c->user != geteuid() || *fd < 0 || !is_own_folder(*fd))
+	if (!user_is_same(c->user, s->group.user) || *fd < 0 ||
+	    !is_own_folder(*fd))
 		return;
 	if (s->tally.tree_fd < 0)
 		sweep_others(*fd);
@@ -409,7 +418,7 @@ static void obituary(const struct server *s, const struct conn *dead)
 		struct proto m = {.kind = PROTO_DIED};
 
 		if (c != dead && c->class && c->fd >= 0 && c->kick_fd >= 0 &&
-		    c->user == dead->user && was_inside)
+		    user_is_same(c->user, dead->user) && was_inside)
 			answer_send(c, &none, &m, NULL);
 	}
 }
@@ -418,10 +427,10 @@ static void retire(struct server *s, struct conn *c)
 {
 	if (c->class)
 		obituary(s, c);
-	if (c->class) {
-		tally_end(&s->tally, s->group.member[c->class].page_fd);
+	if (c->class && user_is_same(c->user, s->group.user))
+		tally_end(&s->tally, group_page(&s->group, c->class));
+	if (c->class)
 		group_release(&s->group, c->class, now_ms());
-	}
 	c->class = 0;
 	/* what it said before it died was said */
 	if (c->cm)
@@ -502,9 +511,10 @@ static bool admit(struct server *s)
 		.fd = fd,
 		.pidfd = who.pid > 0 ? (int)syscall(SYS_pidfd_open, who.pid, 0)
 				     : -1,
-		.user = who.uid,
+		.user = user_of(&who),
 		.pid = who.pid,
 		.hello_fd = -1,
+		.relay_fd = -1,
 		.kick_fd = -1};
 	return true;
 }
@@ -651,6 +661,7 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 		free(s);
 		return NULL;
 	}
+	user_prepare();
 	tally_init(&s->tally);
 	group_init(&s->group, !config->no_bpf);
 	fcntl(listen_fd, F_SETFL, O_NONBLOCK);

@@ -1,27 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Steering: which process a QPN belongs to.  A QPN is a fixed public bijection
- * of (class, rest): a class is one process's receive socket, rest is random.
- * The inverse is one multiplication, so classic BPF can do it and the kernel
- * picks the socket.  QPN 0 and 1 lie in class 0, the broker's own; 0xffffff,
- * the multicast QPN (IBTA 9.6.1), in class 1023, which nobody is given.
+ * of (class, rest): a class is one process's, rest is random.  Where a class
+ * lies among the broker's is a bijection too, under a key that the broker
+ * draws: a class that is known tells nothing of the others, so that all 24 bits
+ * of a QPN have to be guessed.  Both inverses are a few instructions, so
+ * classic BPF can compute them and the kernel picks the socket.  QPN 0 and 1
+ * lie in class 0, the broker's own; 0xffffff, the multicast QPN (IBTA 9.6.1),
+ * in class 1023, which nobody is given.
  */
 #ifndef ADVERB_BROKER_STEER_H
 #define ADVERB_BROKER_STEER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define STEER_CLASS_MAX 1022
 #define STEER_REST_BITS 14
+#define STEER_ROUNDS	3
+
+/* Odd numbers below 1024 that leave index 1023 where it is. */
+struct steer_key {
+	uint16_t odd[STEER_ROUNDS];
+};
 
 /* class 1..STEER_CLASS_MAX, rest below 2^STEER_REST_BITS. */
 uint32_t steer_qpn(uint32_t class, uint32_t rest);
 uint32_t steer_class(uint32_t qpn);
+/* One of 130 000, chosen by 64 random bits. */
+void steer_draw(struct steer_key *key, uint64_t random);
+/* Is it one that steer_draw can give? */
+bool steer_is_key(const struct steer_key *key);
+/* A class's place among the broker's, both 0..1023, and back; 0 is of 0 and
+ * 1023 of 1023. */
+uint32_t steer_index(const struct steer_key *key, uint32_t class);
+uint32_t steer_class_at(const struct steer_key *key, uint32_t index);
 /*
  * Makes the SO_REUSEPORT group of the bound socket fd choose its member by the
- * destination QPN of the BTH: member k, in order of bind, is class k for k up
+ * destination QPN of the BTH: member k, in order of bind, is index k for k up
  * to n; everything else goes to member 0.  0 or -errno.
  */
-int steer_attach(int fd, uint32_t n);
+int steer_attach(int fd, uint32_t n, const struct steer_key *key);
 
 #endif

@@ -1,82 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "broker/trust.h"
 
+#include "broker/user.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/nsfs.h>
 #include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define OVERFLOW_UID	 65534u	     /* the kernel's default */
-#define FIRST_USER_SPACE 0xeffffffdu /* PROC_USER_INIT_INO of linux/proc_ns.h  \
-				      */
-
-/* What the first line of a file has, or the numbers that are given. */
-static void read_numbers(const char *path, unsigned long number[3])
-{
-	FILE *f = fopen(path, "re");
-
-	if (f &&
-	    fscanf(f, "%lu %lu %lu", &number[0], &number[1], &number[2]) < 1)
-		number[0] = OVERFLOW_UID;
-	if (f)
-		fclose(f);
-}
-
-static uid_t overflow_uid(void)
-{
-	unsigned long number[3] = {OVERFLOW_UID};
-
-	read_numbers("/proc/sys/kernel/overflowuid", number);
-	return (uid_t)number[0];
-}
-
-/* Has every user of the system a number in our user namespace? */
-static bool maps_everybody(void)
-{
-	unsigned long number[3] = {0};
-	struct stat ns;
-
-	/* what is asked first takes no descriptor: there may be none left */
-	if (!stat("/proc/self/ns/user", &ns) && ns.st_ino == FIRST_USER_SPACE)
-		return true;
-	read_numbers("/proc/self/uid_map", number);
-	return number[2] == UINT32_MAX;
-}
-
-/* Was our network namespace made by who made our user namespace, so that none
- * but its users, and who is mightier, can be there? */
-static bool has_own_network(void)
-{
-	struct stat ours, owners;
-	int net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	int user = net < 0 ? -1 : ioctl(net, NS_GET_USERNS);
-	bool same = user >= 0 && !fstat(user, &owners) &&
-		    !stat("/proc/self/ns/user", &ours) &&
-		    owners.st_ino == ours.st_ino &&
-		    owners.st_dev == ours.st_dev;
-
-	if (user >= 0)
-		close(user);
-	if (net >= 0)
-		close(net);
-	return same;
-}
-
-/* One of those who cannot be told from each other. */
-static bool is_nobody(uid_t user)
-{
-	return user == overflow_uid() && !maps_everybody() &&
-	       !has_own_network();
-}
 
 static bool is_writable_by_others(const struct stat *st)
 {
@@ -132,7 +69,7 @@ enum trust trust_in(uid_t user)
 {
 	bool is_strict = trust_is_privileged() || !geteuid();
 
-	if (is_nobody(user))
+	if (user_is_nobody(user))
 		return TRUST_NOT;
 	if (!user || is_system_account(user))
 		return TRUST_SYSTEM;
@@ -161,7 +98,7 @@ enum trust trust_peer(int socket, uid_t *user, pid_t *pid)
 void trust_refusal(uid_t user, pid_t pid, char *text, size_t size)
 {
 	char process[32] = "", owner[80], told[64] = "";
-	bool is_strange = is_nobody(user);
+	bool is_strange = user_is_nobody(user);
 
 	if (pid > 0)
 		snprintf(process, sizeof(process), " (process %d)", (int)pid);

@@ -138,6 +138,19 @@ static inline void send_to(uint32_t qpn, int family, const char *address)
 	close(fd);
 }
 
+/* Other than these n clients have; nobody else is there. */
+static inline uint32_t class_of_nobody(const struct client *c, int n)
+{
+	uint32_t class = 1;
+
+	for (int i = 0; i < n; i++)
+		if (c[i].class == class) {
+			class ++;
+			i = -1;
+		}
+	return class;
+}
+
 /* Datagrams that wait at c; each must be of its class. */
 static inline int take_all(struct client *c)
 {

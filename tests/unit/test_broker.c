@@ -185,7 +185,7 @@ static void each_client_gets_the_datagrams_of_its_class(void **state)
 		}
 	/* Class 0, a class without a socket, the multicast QPN. */
 	send_to(1, AF_INET, "127.0.0.1");
-	send_to(steer_qpn(900, 5), AF_INET, "127.0.0.1");
+	send_to(steer_qpn(class_of_nobody(c, 3), 5), AF_INET, "127.0.0.1");
 	send_to(0xffffff, AF_INET, "127.0.0.1");
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(take_all(&c[i]), 40);
@@ -585,7 +585,7 @@ static void the_broker_says_who_it_is(void **state)
 
 static void an_arena_is_shown_to_who_asks_and_is_of_its_user(void **state)
 {
-	struct client owner, other;
+	struct client owner, other, both[2];
 	struct client_news news;
 	const char *why = "";
 	uint64_t one = 1;
@@ -608,7 +608,10 @@ static void an_arena_is_shown_to_who_asks_and_is_of_its_user(void **state)
 	/* who shares nothing, a class of nobody, no class at all */
 	assert_int_equal(arena_of(&owner, other.class).arena,
 			 CLIENT_ARENA_NONE);
-	assert_int_equal(arena_of(&other, 900).arena, CLIENT_ARENA_GONE);
+	both[0] = owner;
+	both[1] = other;
+	assert_int_equal(arena_of(&other, class_of_nobody(both, 2)).arena,
+			 CLIENT_ARENA_GONE);
 	assert_int_equal(arena_of(&other, 0).arena, CLIENT_ARENA_GONE);
 	client_close(&owner);
 	while (arena_of(&other, owner.class).arena == CLIENT_ARENA_HERE)

@@ -10,17 +10,20 @@
 /* It does not read, and then it does: who was not asked then is asked now. */
 static void what_a_full_socket_did_not_take_is_asked_later(void **state)
 {
-	const uint32_t nobody = steer_qpn(1000, 5);
-	struct engine_event e = {
-		.qpn = 7, .dest_qpn = nobody, .peer.ip = {[15] = 1}};
+	struct engine_event e = {.qpn = 7, .peer.ip = {[15] = 1}};
 	const struct host_device *device;
 	int fd = peer_socket(-1, -1, PATIENCE_NS);
 	struct pollfd p = {peer_fd(), POLLIN, 0};
-	struct client other; /* says who the broker is */
+	struct client other, both[2] = {0}; /* says who the broker is */
 	pid_t broker;
+	uint32_t nobody;
 
 	assert_true(fd >= 0);
 	open_or_fail(&other);
+	both[0] = other;
+	both[1].class = peer_class(peer_qpn(5));
+	nobody = steer_qpn(class_of_nobody(both, 2), 5);
+	e.dest_qpn = nobody;
 	broker = broker_of(&other);
 	assert_int_equal(host_devices(&device), 1);
 	stop_broker(broker);

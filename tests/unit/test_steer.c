@@ -37,6 +37,41 @@ static void reserved_qpns_are_nobodys(void **state)
 	assert_true(steer_class(0xffffff) > STEER_CLASS_MAX);
 }
 
+static void every_key_is_a_bijection_that_keeps_both_ends(void **state)
+{
+	for (uint64_t seed = 0; seed < 200; seed++) {
+		bool seen[1024] = {false};
+		struct steer_key key;
+
+		steer_draw(&key, seed);
+		assert_true(steer_is_key(&key));
+		assert_int_equal(steer_index(&key, 0), 0);
+		assert_int_equal(steer_index(&key, 1023), 1023);
+		for (uint32_t class = 0; class < 1024; class ++) {
+			uint32_t i = steer_index(&key, class);
+
+			assert_true(i < 1024 && !seen[i]);
+			seen[i] = true;
+			assert_int_equal(steer_class_at(&key, i), class);
+		}
+	}
+}
+
+/* One class that is known leaves the next one's to be guessed. */
+static void keys_spread_classes_evenly(void **state)
+{
+	uint32_t count[1024] = {0};
+	struct steer_key key;
+
+	for (uint64_t seed = 0; seed < 100000; seed++) {
+		steer_draw(&key, seed);
+		count[(steer_class_at(&key, 2) - steer_class_at(&key, 1)) &
+		      1023]++;
+	}
+	for (uint32_t i = 0; i < 1024; i++)
+		assert_true(count[i] < 1000); /* of 98 that are expected */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -45,6 +80,8 @@ int main(void)
 		cmocka_unit_test(a_class_comes_back_from_its_qpns),
 		cmocka_unit_test(no_two_of_a_class_are_the_same),
 		cmocka_unit_test(reserved_qpns_are_nobodys),
+		cmocka_unit_test(every_key_is_a_bijection_that_keeps_both_ends),
+		cmocka_unit_test(keys_spread_classes_evenly),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "broker/user.h"
+
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OVERFLOW_UID	 65534u	     /* the kernel's default */
+#define FIRST_USER_SPACE 0xeffffffdu /* the kernel's PROC_USER_INIT_INO */
+
+/* What was found out in a pair of namespaces. */
+struct finding {
+	struct stat user, net; /* st_ino 0: it is not known which they are */
+	uid_t overflow;
+	bool has_all, owns_net;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct finding last_found;
+
+/* What the first line of a file has; false: it cannot be read. */
+static bool read_numbers(const char *path, unsigned long number[3])
+{
+	FILE *f = fopen(path, "re");
+	bool good = f && fscanf(f, "%lu %lu %lu", &number[0], &number[1],
+				&number[2]) >= 1;
+
+	if (f)
+		fclose(f);
+	return good;
+}
+
+static bool is_one(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+/* Was our network namespace made by who made our user namespace? */
+static bool owns_network(const struct stat *ours)
+{
+	struct stat owners;
+	int net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	int user = net < 0 ? -1 : ioctl(net, NS_GET_USERNS);
+	bool same = user >= 0 && !fstat(user, &owners) && is_one(&owners, ours);
+
+	if (user >= 0)
+		close(user);
+	if (net >= 0)
+		close(net);
+	return same;
+}
+
+static void find_out(struct finding *f)
+{
+	unsigned long overflow[3] = {OVERFLOW_UID}, map[3] = {0};
+
+	/* what is asked first takes no descriptor: there may be none left */
+	if (stat("/proc/self/ns/user", &f->user) ||
+	    stat("/proc/self/ns/net", &f->net))
+		memset(f, 0, sizeof(*f));
+	f->has_all = f->user.st_ino == FIRST_USER_SPACE;
+	f->overflow = OVERFLOW_UID;
+	if (f->has_all)
+		return;
+	if (!read_numbers("/proc/sys/kernel/overflowuid", overflow))
+		overflow[0] = OVERFLOW_UID;
+	f->overflow = (uid_t)overflow[0];
+	f->has_all =
+		read_numbers("/proc/self/uid_map", map) && map[2] == UINT32_MAX;
+	f->owns_net = owns_network(&f->user);
+}
+
+/* What was found is believed for as long as we are where it was: a program may
+ * enter others. */
+static struct finding look_up(void)
+{
+	struct finding now = {0};
+
+	pthread_mutex_lock(&lock);
+	if (!stat("/proc/self/ns/user", &now.user) &&
+	    !stat("/proc/self/ns/net", &now.net) && last_found.user.st_ino &&
+	    is_one(&now.user, &last_found.user) &&
+	    is_one(&now.net, &last_found.net)) {
+		now = last_found;
+	} else {
+		find_out(&now);
+		/* found without a descriptor it may be wrong */
+		last_found =
+			now.has_all || now.owns_net ? now : (struct finding){0};
+	}
+	pthread_mutex_unlock(&lock);
+	return now;
+}
+
+void user_prepare(void)
+{
+	look_up();
+}
+
+bool user_is_nobody(uid_t user)
+{
+	struct finding f = look_up();
+
+	return user == f.overflow && !f.has_all && !f.owns_net;
+}
+
+/*
+ * The kernel shows a process's namespaces to those who may look into it: to its
+ * own user, and to those who have power over that.
+ */
+static bool is_of_our_namespace(pid_t pid)
+{
+	struct stat ours, its;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	return !stat("/proc/self/ns/user", &ours) && !stat(path, &its) &&
+	       is_one(&ours, &its);
+}
+
+uid_t user_of(const struct ucred *who)
+{
+	if (!user_is_nobody(who->uid) ||
+	    (who->pid > 0 && is_of_our_namespace(who->pid)))
+		return who->uid;
+	return USER_NONE;
+}
