@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connection management: callers and those they call; who is not there yet, who
+ * calls too much, who has died. */
+#include "cmworld.h"
+
+/* From side 0 to side 1. */
+static struct cm_start request_of(struct world *w, enum cmmsg_kind kind,
+				  uint32_t qpn)
+{
+	struct cm_start s = {.msg = {.kind = kind,
+				     .service_id = SERVICE,
+				     .qpn = qpn,
+				     .local_timeout = 20,
+				     .max_cm_retries = 15}};
+
+	memcpy(s.local, w->ip[0], 16);
+	memcpy(s.peer, w->ip[1], 16);
+	return s;
+}
+
+static void a_listener_that_comes_later_is_called_at_once(void **state)
+{
+	static const struct cm_where elsewhere = {
+		{[10] = 0xff, 0xff, 10, 0, 0, 9}};
+	static const struct cm_where any = {.any_v4 = true};
+	static const enum cmmsg_kind kinds[] = {CMMSG_REQ, CMMSG_SIDR_REQ};
+
+	for (size_t i = 0; i < TEST_COUNT(kinds); i++) {
+		struct world *w = world_new(6, 0);
+		struct cm_start s = request_of(w, kinds[i], 5);
+		uint32_t other, listener, id;
+
+		cm_unlisten(w->cm[1], 0, 0);
+		assert_int_equal(cm_connect(w->cm[0], &s, w->now, &id), 0);
+		w->end[0][w->ends[0]++].id = id;
+		drain(w, 0);
+		run(w, w->now + CM_HOLD_NS / 2);
+		/* these are not for it, and do not hurt it */
+		cm_listen(w->cm[1], LISTENER, SERVICE + 1, &any, 16, &other);
+		cm_listen(w->cm[1], LISTENER, SERVICE, &elsewhere, 16, &other);
+		run(w, w->now + CM_HOLD_NS / 4);
+		assert_int_equal(w->ends[1], 0);
+		assert_int_equal(cm_count(w->cm[1]), 1);
+		cm_listen(w->cm[1], LISTENER, SERVICE, &any, 16, &listener);
+		assert_true(cm_deadline(w->cm[1]) <= w->now);
+		cm_tick(w->cm[1], w->now);
+		drain(w, 1);
+		assert_int_equal(w->ends[1], 1);
+		assert_int_equal(conv_find(w->cm[1], w->end[1][0].id)->state,
+				 i ? CONV_SIDR_RCVD : CONV_REQ_RCVD);
+		assert_int_equal(cm_counters(w->cm[1])->held, 1);
+		/* what is repeated is the same request */
+		run(w, w->now + SECOND);
+		assert_int_equal(w->ends[1], 1);
+		assert_int_equal(w->end[0][0].ended, 0);
+		check_idle(w, i);
+		world_free(w);
+	}
+}
+
+static void a_caller_waits_for_a_listener_that_has_just_gone(void **state)
+{
+	struct cm_where any = {.any_v4 = true};
+	uint32_t listener;
+
+	for (int again = 0; again <= 1; again++) {
+		struct world *w = world_new(6, 0);
+
+		cm_unlisten(w->cm[1], 0, w->now + SECOND);
+		start(w, 0);
+		drain(w, 0);
+		run(w, w->now + SECOND / 2);
+		assert_int_equal(w->end[0][0].ended, 0);
+		if (again) {
+			cm_listen(w->cm[1], LISTENER, SERVICE, &any, 16,
+				  &listener);
+			cm_tick(w->cm[1], w->now);
+			drain(w, 1);
+			assert_int_equal(w->ends[1], 1);
+		}
+		run(w, w->now + 2 * SECOND);
+		assert_int_equal(w->end[0][0].ended, !again);
+		assert_int_equal(w->ends[1], again);
+		world_free(w);
+	}
+}
+
+/* They are served in the order in which they came, and no one twice. */
+static void a_full_backlog_holds_who_calls_until_there_is_room(void **state)
+{
+	static const struct cm_where any = {.any_v4 = true};
+	struct world *w = world_new(8, 0);
+	uint32_t listener;
+
+	cm_unlisten(w->cm[1], 0, 0);
+	cm_listen(w->cm[1], LISTENER, SERVICE, &any, 2, &listener);
+	for (int i = 0; i < 6; i++) {
+		start(w, 0);
+		drain(w, 0);
+		run(w, w->now + SECOND / 100);
+	}
+	assert_int_equal(w->ends[1], 2);
+	run(w, w->now + 20 * SECOND); /* and they are repeated */
+	assert_int_equal(w->ends[1], 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		cm_taken(w->cm[1], w->end[1][i].id);
+		cm_tick(w->cm[1], w->now);
+		drain(w, 1);
+		assert_int_equal(w->ends[1], 3 + i);
+		assert_int_equal(
+			conv_find(w->cm[1], w->end[1][2 + i].id)->remote_id,
+			w->end[0][2 + i].id);
+	}
+	/* who gives it up is forgotten */
+	cm_release(w->cm[0], w->end[0][4].id, w->now);
+	w->end[0][4].is_released = true;
+	drain(w, 0);
+	run(w, w->now + SECOND / 100);
+	assert_int_equal(cm_count(w->cm[1]), 5);
+	/* and who waits for one that goes is refused */
+	cm_unlisten(w->cm[1], listener, 0);
+	run(w, w->now + SECOND / 100);
+	assert_int_equal(w->end[0][5].ended, 1);
+	assert_int_equal(cm_count(w->cm[1]), 4);
+	w->listens[1] = false;
+	world_free(w);
+}
+
+/* Its conversation comes back after its request was repeated. */
+static void a_successor_knows_what_it_held_by_its_note(void **state)
+{
+	const struct cmmsg reply = {.qpn = 9};
+	struct world *w = world_new(9, 0);
+	struct end *b = &w->end[1][0];
+	uint32_t id;
+
+	start(w, 0);
+	drain(w, 0);
+	run(w, w->now + SECOND / 10);
+	cm_free(w->cm[1]);
+	w->cm[1] = manager(w);
+	cm_expect_listeners(w->cm[1], w->now + 4 * SECOND);
+	run(w, w->now + SECOND);
+	assert_int_equal(cm_counters(w->cm[1])->held, 1);
+	assert_int_equal(cm_note_resume(w->cm[1], 0, &b->note, w->now, &id), 0);
+	assert_int_equal(cm_count(w->cm[1]), 1);
+	listen_at(w, 1);
+	run(w, w->now + SECOND);
+	assert_int_equal(w->ends[1], 1);
+	assert_int_equal(cm_accept(w->cm[1], b->id, &reply, w->now), 0);
+	drain(w, 1);
+	run(w, w->now + SECOND / 10);
+	assert_int_equal(conv_find(w->cm[0], w->end[0][0].id)->state,
+			 CONV_REP_RCVD);
+	world_free(w);
+}
+
+static void
+a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection(void **state)
+{
+	struct world *w = world_new(5, 0);
+	struct cm_config config = {
+		.seed = 77, .conversations = ENDS, .half_open = ENDS};
+	uint32_t qpn, id;
+	struct cm_start s = {.msg = {.kind = CMMSG_REQ,
+				     .service_id = SERVICE,
+				     .local_timeout = 20,
+				     .max_cm_retries = 15}};
+
+	connect_one(w);
+	run(w, w->now + SECOND);
+	assert_true(w->end[1][0].is_established);
+	w->is_stale = true;
+	qpn = conv_find(w->cm[1], w->end[1][0].id)->remote_qpn;
+	cm_free(w->cm[0]);
+	w->cm[0] = cm_new(&config, w->now);
+	w->ends[0] = 0;
+	s.msg.qpn = qpn;
+	memcpy(s.local, w->ip[0], 16);
+	memcpy(s.peer, w->ip[1], 16);
+	cm_connect(w->cm[0], &s, w->now, &id);
+	w->end[0][w->ends[0]++] = (struct end){.id = id};
+	drain(w, 0);
+	run(w, w->now + SECOND);
+	assert_int_equal(w->end[1][0].ended, 1);
+	assert_int_equal(w->end[0][0].ended, 1); /* refused as stale */
+	cm_connect(w->cm[0], &s, w->now, &id);
+	w->end[0][w->ends[0]++] = (struct end){.id = id};
+	drain(w, 0);
+	run(w, w->now + SECOND);
+	assert_int_equal(w->ends[1], 2);
+	world_free(w);
+}
+
+/* Who knows the queue pair of a connection says in the peer's name that it is
+ * another's: the peer, who is asked, does not. */
+static void a_connection_is_not_stale_because_somebody_says_so(void **state)
+{
+	struct world *w = world_new(5, 0);
+	struct cmmsg m = {.kind = CMMSG_REQ,
+			  .service_id = SERVICE,
+			  .local_timeout = 20,
+			  .max_cm_retries = 15};
+	uint8_t mad[MAD_BYTES];
+
+	connect_one(w);
+	run(w, w->now + SECOND);
+	m.qpn = conv_find(w->cm[1], w->end[1][0].id)->remote_qpn;
+	memcpy(m.primary.local_gid, w->ip[0], 16);
+	memcpy(m.primary.remote_gid, w->ip[1], 16);
+	for (uint32_t k = 1; k <= 1000; k++) {
+		m.local_id = 0x1000 + k;
+		cmmsg_write(mad, &m);
+		cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES, w->now);
+		drain(w, 1);
+	}
+	run(w, w->now + SECOND);
+	assert_int_equal(cm_counters(w->cm[1])->stale, 1000);
+	assert_int_equal(w->doubts, 1);
+	assert_int_equal(w->end[1][0].ended, 0);
+	assert_int_equal(conv_find(w->cm[1], w->end[1][0].id)->state,
+			 CONV_ESTABLISHED);
+	world_free(w);
+}
+
+static void a_flood_of_requests_is_bounded(void **state)
+{
+	struct cm_config config = {
+		.seed = 1, .conversations = 1000, .half_open = 100};
+	struct cm_where any = {.any_v4 = true};
+	struct cm *cm = cm_new(&config, 0);
+	uint8_t me[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1},
+		peer[16] = {[10] = 0xff, 0xff, 10, 0, 0, 2}, mad[MAD_BYTES];
+	struct cm_event e;
+	struct cm_frame f;
+	uint32_t listener, served = 0;
+
+	cm_listen(cm, 0, SERVICE, &any, 10000, &listener);
+	for (uint32_t i = 1; i <= 5000; i++) {
+		struct cmmsg m = {.kind = CMMSG_REQ,
+				  .local_id = i,
+				  .qpn = i,
+				  .service_id = SERVICE};
+
+		peer[15] = i == 5000 ? 3 : 2;
+		memcpy(m.primary.local_gid, peer, 16);
+		memcpy(m.primary.remote_gid, me, 16);
+		cmmsg_write(mad, &m);
+		cm_rx(cm, peer, me, 0, mad, sizeof(mad), i);
+		while (cm_event(cm, &e))
+			served += e.type == CM_REQUEST;
+		while (cm_tx(cm, &f))
+			;
+	}
+	/* a hundred of the flood, and the other peer's one; and some wait */
+	assert_int_equal(served, 101);
+	assert_int_equal(cm_count(cm), 101 + 256);
+	for (uint64_t now = 0; cm_deadline(cm) != WHEEL_NEVER;) {
+		now = cm_deadline(cm);
+		assert_true(now < 10 * SECOND);
+		cm_tick(cm, now);
+	}
+	assert_int_equal(cm_count(cm), 101);
+	cm_free(cm);
+}
+
+/* Who waits for a peer's share is served when another one of it is settled. */
+static void a_peers_share_is_handed_on(void **state)
+{
+	const struct cmmsg reply = {.qpn = 9};
+	struct world *w = world_new(8, 0);
+	struct cm_config config = {
+		.seed = 1, .conversations = ENDS, .half_open = 2};
+
+	cm_free(w->cm[1]);
+	w->cm[1] = cm_new(&config, w->now);
+	listen_at(w, 1);
+	for (int i = 0; i < 4; i++)
+		start(w, 0);
+	drain(w, 0);
+	run(w, w->now + SECOND / 100);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(w->ends[1], i < 2 ? 2 + i : 4);
+		assert_int_equal(
+			cm_accept(w->cm[1], w->end[1][i].id, &reply, w->now),
+			0);
+		drain(w, 1);
+		cm_tick(w->cm[1], w->now);
+		drain(w, 1);
+	}
+	assert_int_equal(cm_counters(w->cm[0])->retries, 0);
+	world_free(w);
+}
+
+/*
+ * However many a peer has been answered lately, the next is taken at once; and
+ * what is kept to be repeated is bounded.
+ */
+static void answers_stand_in_nobodys_way(void **state)
+{
+	static const enum cmmsg_kind kinds[] = {CMMSG_REQ, CMMSG_SIDR_REQ};
+	const struct cmmsg reply = {.reason = CMMSG_REJ_CONSUMER};
+
+	for (size_t k = 0; k < TEST_COUNT(kinds); k++) {
+		struct world *w = world_new(14, 0);
+		struct cm_config config = {
+			.seed = 1, .conversations = 8000, .half_open = 4};
+		struct cm_event e;
+		struct cm_frame f;
+
+		cm_free(w->cm[1]);
+		w->cm[1] = cm_new(&config, w->now);
+		listen_at(w, 1);
+		for (uint32_t i = 1; i <= 6000; i++) {
+			struct cmmsg m = request_of(w, kinds[k], i).msg;
+			uint8_t mad[MAD_BYTES];
+
+			m.local_id = i;
+			memcpy(m.primary.local_gid, w->ip[0], 16);
+			memcpy(m.primary.remote_gid, w->ip[1], 16);
+			cmmsg_write(mad, &m);
+			cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES,
+			      w->now);
+			if (!cm_event(w->cm[1], &e))
+				fail_msg("request %u has to wait", i);
+			if (k)
+				cm_accept(w->cm[1], e.id, &reply, w->now);
+			else
+				cm_reject(w->cm[1], e.id, &reply, w->now);
+			cm_release(w->cm[1], e.id, w->now);
+			assert_true(cm_tx(w->cm[1], &f));
+			/* what got lost is answered again */
+			cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES,
+			      w->now);
+			assert_true(cm_tx(w->cm[1], &f));
+			assert_false(cm_event(w->cm[1], &e));
+		}
+		assert_int_equal(cm_count(w->cm[1]), CONV_ANSWERED_MAX);
+		run(w, w->now + 10 * SECOND);
+		assert_int_equal(cm_count(w->cm[1]), 0);
+		world_free(w);
+	}
+}
+
+/* A peer's share, then everybody's; what is more is refused at once. */
+static void a_flood_of_requests_to_nobody_is_bounded(void **state)
+{
+	enum { PEERS = 8, EACH = 1000 };
+	struct cm_config config = {
+		.seed = 1, .conversations = 30000, .half_open = 100};
+	struct cm_where any = {.any_v4 = true};
+	struct cm *cm = cm_new(&config, 0);
+	uint8_t me[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1},
+		peer[16] = {[10] = 0xff, 0xff, 10, 0, 0, 0}, mad[MAD_BYTES];
+	uint32_t listener, refused = 0, served = 0;
+	struct cm_event e;
+	struct cm_frame f;
+
+	cm_listen(cm, 0, SERVICE, &any, 10000, &listener);
+	for (uint32_t i = 0; i < PEERS * EACH + PEERS; i++) {
+		struct cmmsg m = {.kind = CMMSG_REQ,
+				  .local_id = i + 1,
+				  .qpn = i,
+				  .service_id = SERVICE + 1};
+
+		peer[15] = (uint8_t)(2 + i / EACH % PEERS);
+		if (i >= PEERS * EACH) { /* to one who listens, beside it */
+			m.service_id = SERVICE;
+			peer[15] = (uint8_t)(2 + i % PEERS);
+		}
+		memcpy(m.primary.local_gid, peer, 16);
+		memcpy(m.primary.remote_gid, me, 16);
+		cmmsg_write(mad, &m);
+		cm_rx(cm, peer, me, 0, mad, sizeof(mad), 1);
+		while (cm_event(cm, &e))
+			served += e.type == CM_REQUEST;
+		while (cm_tx(cm, &f))
+			refused++;
+		if (i == EACH - 1)
+			assert_int_equal(cm_count(cm), 256);
+	}
+	assert_int_equal(served, PEERS);
+	assert_int_equal(cm_count(cm), 1024 + PEERS);
+	assert_int_equal(refused, PEERS * EACH - 1024);
+	for (uint64_t now = 0; cm_deadline(cm) != WHEEL_NEVER;) {
+		now = cm_deadline(cm);
+		assert_true(now < 2 * (uint64_t)CM_HOLD_NS);
+		cm_tick(cm, now);
+		while (cm_tx(cm, &f))
+			refused++;
+	}
+	assert_int_equal(refused, PEERS * EACH);
+	assert_int_equal(cm_count(cm), PEERS);
+	cm_free(cm);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_listener_that_comes_later_is_called_at_once),
+		cmocka_unit_test(a_caller_waits_for_a_listener_that_has_just_gone),
+		cmocka_unit_test(a_full_backlog_holds_who_calls_until_there_is_room),
+		cmocka_unit_test(a_successor_knows_what_it_held_by_its_note),
+		cmocka_unit_test(a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection),
+		cmocka_unit_test(a_connection_is_not_stale_because_somebody_says_so),
+		cmocka_unit_test(a_flood_of_requests_is_bounded),
+		cmocka_unit_test(a_flood_of_requests_to_nobody_is_bounded),
+		cmocka_unit_test(a_peers_share_is_handed_on),
+		cmocka_unit_test(answers_stand_in_nobodys_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
