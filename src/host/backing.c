@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 
 #include "host/host.h"
 #include "host/neighbour.h"
+#include "util/hint.h"
 
 /* One line of /proc/self/maps. */
 struct mapping {
@@ -39,22 +39,21 @@ struct mapping {
 #define CREDIT_AT_FIRST (SHARE_MAX * 1024)
 #define CREDIT_EACH	32
 
-static _Atomic int64_t credit = CREDIT_AT_FIRST;
+static struct hint credit = {CREDIT_AT_FIRST};
 
 static bool has_credit(void)
 {
-	return atomic_load_explicit(&credit, memory_order_relaxed) > 0;
+	return hint_now(&credit) > 0;
 }
 
 static void spend(int64_t lines)
 {
-	atomic_fetch_sub_explicit(&credit, lines, memory_order_relaxed);
+	hint_add(&credit, -lines);
 }
 
 static void earn(void)
 {
-	if (atomic_load_explicit(&credit, memory_order_relaxed) <
-	    CREDIT_AT_FIRST)
+	if (hint_now(&credit) < CREDIT_AT_FIRST)
 		spend(-CREDIT_EACH);
 }
 
@@ -228,14 +227,14 @@ static int open_as(int its, const struct mapping *m)
 }
 
 /* The descriptor that the latest was found by. */
-static _Atomic int latest;
+static struct hint latest;
 
 static int open_by(int its, const struct mapping *m)
 {
 	int fd = open_as(its, m);
 
 	if (fd >= 0)
-		atomic_store_explicit(&latest, its, memory_order_relaxed);
+		hint_set(&latest, its);
 	return fd;
 }
 
@@ -245,7 +244,7 @@ static int open_by(int its, const struct mapping *m)
  */
 static int open_guess(const struct mapping *m)
 {
-	int last = atomic_load_explicit(&latest, memory_order_relaxed);
+	int last = (int)hint_now(&latest);
 	int next_free = open("/", O_PATH | O_CLOEXEC);
 	int fd = open_by(last, m);
 

@@ -217,9 +217,9 @@ static uint64_t sum(const struct v_attached *a, bool failed)
 
 void v_counters_leave(struct v_qp *q)
 {
-	while (!list_is_empty(&q->counters)) {
-		struct v_attached *a = CONTAINER_OF(q->counters.next,
-						    struct v_attached, of_qp);
+	list_for_each_safe (n, &q->counters) {
+		struct v_attached *a =
+			CONTAINER_OF(n, struct v_attached, of_qp);
 
 		lock_take(&a->counter->lock);
 		a->counter->done += sum(a, false);

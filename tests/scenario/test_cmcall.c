@@ -398,11 +398,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_listener_that_comes_later_is_called_at_once),
-		cmocka_unit_test(a_caller_waits_for_a_listener_that_has_just_gone),
-		cmocka_unit_test(a_full_backlog_holds_who_calls_until_there_is_room),
+		cmocka_unit_test(
+			a_caller_waits_for_a_listener_that_has_just_gone),
+		cmocka_unit_test(
+			a_full_backlog_holds_who_calls_until_there_is_room),
 		cmocka_unit_test(a_successor_knows_what_it_held_by_its_note),
-		cmocka_unit_test(a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection),
-		cmocka_unit_test(a_connection_is_not_stale_because_somebody_says_so),
+		cmocka_unit_test(
+			a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection),
+		cmocka_unit_test(
+			a_connection_is_not_stale_because_somebody_says_so),
 		cmocka_unit_test(a_flood_of_requests_is_bounded),
 		cmocka_unit_test(a_flood_of_requests_to_nobody_is_bounded),
 		cmocka_unit_test(a_peers_share_is_handed_on),

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A number that threads read and change without a lock and in no order with
+ * anything else: a guess, or a budget that need not be kept to the last one.
+ */
+#ifndef ADVERB_UTIL_HINT_H
+#define ADVERB_UTIL_HINT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct hint {
+	_Atomic int64_t n;
+};
+
+static inline int64_t hint_now(const struct hint *h)
+{
+	return atomic_load_explicit(&h->n, memory_order_relaxed);
+}
+
+static inline void hint_set(struct hint *h, int64_t n)
+{
+	atomic_store_explicit(&h->n, n, memory_order_relaxed);
+}
+
+static inline void hint_add(struct hint *h, int64_t n)
+{
+	atomic_fetch_add_explicit(&h->n, n, memory_order_relaxed);
+}
+
+#endif
