@@ -32,7 +32,8 @@ static ring_index arms;
 /* The number of the thread that is to run, and of the last that was left alone:
  * all up to that have ended, or sleep for good. */
 static ring_index current = 1, left_alone;
-static _Thread_local uint32_t own_number; /* our thread's */
+static _Thread_local uint32_t own_number; /* our thread's, and */
+static uint32_t first_number;		  /* as it was when that was made */
 
 /*
  * Does the program drive the lane by polling, and did it find nothing?  Then
@@ -100,7 +101,8 @@ static void *run(void *arg)
 {
 	struct lane *l = arg;
 
-	own_number = ring_load(&current);
+	/* it may be stopped already: then another number is to run */
+	own_number = first_number;
 	/* naps are shorter than the slack that timers have */
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	neighbour_begin();
@@ -142,6 +144,7 @@ int thread_start(struct lane *l)
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
+	first_number = ring_own(&current);
 	err = pthread_create(&thread, NULL, run, l);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
