@@ -78,7 +78,7 @@ def every_name():
     expect_ok(transfer())
     found = {kind: sorted(os.listdir(os.path.join(port(), kind)))
              for kind in ("counters", "hw_counters")}
-    expect(len(found["counters"]) == 17 and len(found["hw_counters"]) == 42,
+    expect(len(found["counters"]) == 17 and len(found["hw_counters"]) == 45,
            "other files: %s" % found)
     for kind, names in found.items():
         for name in names:
