@@ -3,8 +3,12 @@
 """Floods of junk at UDP port 4791 from a neighbour, another network namespace:
 transfers go on, nobody's memory grows, and it is said once."""
 
+import re
+import socket
+import struct
 import subprocess
 import sys
+import threading
 
 import netlab
 import system
@@ -23,15 +27,22 @@ r = random.Random(1)
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.connect((sys.argv[1], 4791))
 junk = [r.randbytes(r.randrange(1, 1400)) for _ in range(500)]
+def frame(qpn):
+    return struct.pack("!BBHII", r.choice((4, 10, 17, 100)), 0x40, 0xffff,
+                       qpn & 0xffffff, r.randrange(1 << 24)) + r.randbytes(64)
 for i in range(3500):
-    qpn = r.randrange(1 << 24)
-    if i % 2:
-        qpn = (r.randrange(1, 6) << 14 | r.randrange(1 << 14)) * 0x3fb9b5
-    junk.append(struct.pack("!BBHII", r.choice((4, 10, 17, 100)), 0x40, 0xffff,
-                            qpn & 0xffffff, r.randrange(1 << 24)) +
-                r.randbytes(64))
+    junk.append(frame(r.randrange(1 << 24)))
+aimed = []
+os.set_blocking(0, False)
 for sent in itertools.count():
-    for datagram in junk:
+    # The classes that somebody has, as often as that changes.
+    try:
+        line = os.read(0, 65536).split(b"\n")[-2]
+        aimed = [frame((int(c) << 14 | r.randrange(1 << 14)) * 0x3fb9b5)
+                 for c in line.split() for _ in range(1000)]
+    except (BlockingIOError, IndexError):
+        pass
+    for datagram in junk + aimed:
         try:
             s.send(datagram)
         except OSError:
@@ -53,6 +64,41 @@ def broker():
     return min(found)
 
 
+ASK, GONE = 4, 0
+MESSAGE = struct.Struct("=IHHIIII40x112x")
+
+
+def classes():
+    """Those that processes have, as the broker answers for a QPN of each."""
+    with open("/proc/net/unix") as f:
+        name = re.search("@(adverbd-[0-9]+-([0-9]+))", f.read())
+    if not name:
+        return []
+    found = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.connect("\0" + name.group(1))
+        for k in range(1, 1023):
+            s.send(MESSAGE.pack(0x61647662, int(name.group(2)), ASK, k,
+                                (k << 14) * 0x3fb9b5 & 0xffffff, 0, 0))
+            if MESSAGE.unpack(s.recv(MESSAGE.size))[4] != GONE:
+                found.append(str(k))
+    return found
+
+
+def aim(flood, is_over):
+    """Who is not aimed at hears one in a thousand."""
+    last = []
+    while not is_over.wait(0.1):
+        try:
+            now = classes()
+            if now != last:
+                flood.stdin.write((" ".join(now) + "\n").encode())
+                flood.stdin.flush()
+            last = now
+        except OSError:
+            continue  # a broker that has just ended
+
+
 def flooded(argv, lasts):
     """Who @lasts for seconds gets enough of the flood to say so."""
     def body():
@@ -63,11 +109,16 @@ def flooded(argv, lasts):
         before = resident_kib(broker())
         flood = subprocess.Popen(lab.into(
             "there", [sys.executable, "-c", FLOOD, "10.1.0.1"]),
-            stdout=subprocess.PIPE)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        is_over = threading.Event()
+        aiming = threading.Thread(target=aim, args=(flood, is_over))
         try:
             expect(flood.stdout.readline(), "the flood has ended")
+            aiming.start()
             r = t.pair(argv, timeout=100)
         finally:
+            is_over.set()
+            aiming.join()
             flood.kill()
             flood.wait()
         expect_ok(r)
