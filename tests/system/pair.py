@@ -311,11 +311,11 @@ def run_lacks_the_shim():
     """Nothing is preloaded that is not there."""
     adverb = moved("lacking")
     os.remove(t.path("lacking/lib/libadverb-shim.so"))
-    for words, said in ((), 0), (["--shim"], 1):
+    for words, said in ((), 1), (["--shim"], 1), (["--no-shim"], 0):
         r = t.run([adverb, "run", *words, "--", "sh", "-c",
                    "echo =$LD_PRELOAD="])
         expect(r.status == 0 and r.output.endswith("==\n") and
-               r.output.count("--shim has no effect") == said and
+               r.output.count("libadverb-shim.so cannot be read") == said and
                "ld.so" not in r.output, "exit status %d" % r.status, r)
 
 
