@@ -248,12 +248,12 @@ static void watch(struct hca *h, struct cq *cq, struct qp *qp)
  * write; or NULL. */
 static struct qp *named(const struct hca *h, const struct cq *cq, aoff at)
 {
-	struct qp *qp = arena_at(&h->arena, at);
+	struct qp *qp;
 
-	if (!at || at % 64 || at > h->arena.shared - sizeof *qp ||
-	    qp->self != at || qp->recv_cq != hca_off(h, cq))
+	if (!at || at % 64 || at > h->arena.shared - sizeof *qp)
 		return NULL;
-	return qp;
+	qp = arena_at(&h->arena, at);
+	return qp->self == at && qp->recv_cq == hca_off(h, cq) ? qp : NULL;
 }
 
 static void take_list(struct hca *h, struct cq *cq) REQUIRES(&cq->lock)
