@@ -12,11 +12,21 @@
 #define CHUNKS 4096 /* a million descriptors, the kernel's fs.nr_open */
 #define STAMP  43   /* a signal of real time that libc leaves alone */
 
+/*
+ * The kernel gives a number anew once its owner has closed it: the next owner
+ * may write here what the last one has read just before.  is_known orders them:
+ * what a mark had is read before it is stored false (release), and is written
+ * after that was seen (acquire); else the last owner could take the next one's
+ * file for its own.
+ */
 struct mark {
-	dev_t dev;
-	ino_t ino;
-	bool is_known, has_stamp;
+	_Atomic(dev_t) dev;
+	_Atomic(ino_t) ino;
+	atomic_bool is_known, has_stamp;
 };
+
+#define load(at)      atomic_load_explicit(at, memory_order_relaxed)
+#define store(at, to) atomic_store_explicit(at, to, memory_order_relaxed)
 
 /* A chunk is there for good once it was stored: release, so that who loads it
  * sees it zeroed. */
@@ -63,14 +73,14 @@ static int remember(int fd, bool is_shown)
 
 	if (!m)
 		return fd;
-	*m = (struct mark){0};
+	atomic_exchange_explicit(&m->is_known, false, memory_order_acquire);
 	if (fstat(fd, &s))
 		return fd;
-	m->dev = s.st_dev;
-	m->ino = s.st_ino;
-	m->has_stamp =
-		!is_shown && is_nameless(&s) && !fcntl(fd, F_SETSIG, STAMP);
-	m->is_known = true;
+	store(&m->dev, s.st_dev);
+	store(&m->ino, s.st_ino);
+	store(&m->has_stamp,
+	      !is_shown && is_nameless(&s) && !fcntl(fd, F_SETSIG, STAMP));
+	atomic_store_explicit(&m->is_known, true, memory_order_release);
 	return fd;
 }
 
@@ -89,10 +99,12 @@ bool mark_is(int fd)
 	const struct mark *m = mark_of(fd, false);
 	struct stat s;
 
-	if (fd < 0 || !m || !m->is_known)
+	if (fd < 0 || !m ||
+	    !atomic_load_explicit(&m->is_known, memory_order_acquire))
 		return fd >= 0;
-	return !fstat(fd, &s) && s.st_dev == m->dev && s.st_ino == m->ino &&
-	       (!m->has_stamp || fcntl(fd, F_GETSIG) == STAMP);
+	return !fstat(fd, &s) && s.st_dev == load(&m->dev) &&
+	       s.st_ino == load(&m->ino) &&
+	       (!load(&m->has_stamp) || fcntl(fd, F_GETSIG) == STAMP);
 }
 
 void mark_close(int fd)
@@ -101,7 +113,8 @@ void mark_close(int fd)
 	bool is_ours = mark_is(fd);
 
 	if (m)
-		*m = (struct mark){0};
+		atomic_store_explicit(&m->is_known, false,
+				      memory_order_release);
 	if (is_ours)
 		close(fd);
 }
