@@ -11,13 +11,19 @@
 #ifndef DIRECT_INSIDE_H
 #define DIRECT_INSIDE_H
 
+#include <stdalign.h>
+
 #include "direct/far.h"
 #include "ibt/verdict.h"
 
-/* In h's arena; NULL: it is not, or does not begin where things do. */
+/* In h's arena; NULL: it is not, or does not begin where things do: those that
+ * are asked for are aligned as a queue pair is, or more. */
 static inline void *inside_at(const struct hca *h, aoff off, uint64_t bytes)
 {
-	return off % 64 == 0 && arena_has(&h->arena, off, bytes)
+	_Static_assert(alignof(struct cq) == alignof(struct qp) &&
+			       alignof(struct srq) == alignof(struct qp),
+		       "one alignment is all of theirs");
+	return off % alignof(struct qp) == 0 && arena_has(&h->arena, off, bytes)
 		       ? arena_at(&h->arena, off)
 		       : NULL;
 }

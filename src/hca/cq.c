@@ -2,6 +2,7 @@
 #include "hca/hca.h"
 
 #include <errno.h>
+#include <stdalign.h>
 
 #include "util/bits.h"
 #include "util/step.h"
@@ -250,7 +251,7 @@ static struct qp *named(const struct hca *h, const struct cq *cq, aoff at)
 {
 	struct qp *qp;
 
-	if (!at || at % 64 || at > h->arena.shared - sizeof *qp)
+	if (!at || at % alignof(struct qp) || at > h->arena.shared - sizeof *qp)
 		return NULL;
 	qp = arena_at(&h->arena, at);
 	return qp->self == at && qp->recv_cq == hca_off(h, cq) ? qp : NULL;
