@@ -28,10 +28,16 @@ struct places {
 	uint64_t whole_bytes, shared_bytes;
 };
 
+/* The two parts of an arena, as they were. */
+struct kept {
+	uint8_t *whole, *shared;
+};
+
 struct script {
 	const uint8_t *at, *end;
 	struct duo *duo;
 	struct places places[2];
+	struct kept kept; /* of the one of which any word changes */
 	uint8_t how;
 	_Atomic int is_over;
 };
@@ -250,14 +256,35 @@ static struct duo *begin(const struct script *s)
 	return d;
 }
 
-/* Whose part was written by others is not asked to tidy up there. */
+static void keep(struct script *s)
+{
+	const struct places *p = &s->places[1];
+
+	s->kept.whole = malloc(p->whole_bytes);
+	s->kept.shared = malloc(p->shared_bytes);
+	FUZZ_REQUIRE(s->kept.whole && s->kept.shared);
+	memcpy(s->kept.whole, p->whole, p->whole_bytes);
+	memcpy(s->kept.shared, p->shared, p->shared_bytes);
+}
+
+static void put_back(struct script *s)
+{
+	const struct places *p = &s->places[1];
+
+	memcpy(p->whole, s->kept.whole, p->whole_bytes);
+	memcpy(p->shared, s->kept.shared, p->shared_bytes);
+	free(s->kept.whole);
+	free(s->kept.shared);
+}
+
+/* The owner, who was idle, tidies up where nothing has changed for it. */
 static void end(struct script *s)
 {
 	for (int i = 0; i < 2; i++) {
 		struct duo_side *side = &s->duo->side[i];
 
 		if (i && s->how & ANYWHERE)
-			break;
+			put_back(s);
 		engine_qp_remove(side->engine, side->side);
 		qp_withdraw(&side->hca, side->qp);
 		qp_free(&side->hca, side->qp);
@@ -279,6 +306,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s.duo = begin(&s);
 	for (int i = 0; i < 2; i++)
 		find_places(&s.duo->side[i], &s.places[i]);
+	if (s.how & ANYWHERE)
+		keep(&s);
 	if (s.how & BY_THREAD)
 		FUZZ_REQUIRE(!pthread_create(&thread, NULL, scribble_on, &s));
 	for (int i = 0; i < STEPS && s.at < s.end; i++)
