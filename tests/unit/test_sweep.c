@@ -7,6 +7,7 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -113,7 +114,7 @@ static void a_tree_that_nobody_holds_goes(void **state)
 	assert_int_equal(count(), 1);
 }
 
-/* As a program that has started; until it is killed. */
+/* As a program that has started; until it is killed or the test has failed. */
 static pid_t user_of(const char *name, int ready)
 {
 	pid_t pid = fork();
@@ -121,6 +122,7 @@ static pid_t user_of(const char *name, int ready)
 
 	if (pid)
 		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setenv("ADVERB_SYSFS", at(name), 1);
 	byte = host_sysfs() != NULL;
 	while (write(ready, &byte, 1) == 1)
