@@ -298,7 +298,7 @@ static void end(struct script *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct script s = {.at = data, .end = data + size};
-	pthread_t thread;
+	pthread_t thread = 0;
 
 	if (!size)
 		return 0;

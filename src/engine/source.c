@@ -37,8 +37,8 @@ static void unpark(struct sources *s, struct parked *p)
 
 void engine_sources_fini(struct sources *s)
 {
-	while (!list_is_empty(&s->parked))
-		unpark(s, CONTAINER_OF(s->parked.next, struct parked, node));
+	list_for_each_safe (n, &s->parked)
+		unpark(s, CONTAINER_OF(n, struct parked, node));
 	free(s->believed);
 }
 
@@ -136,9 +136,8 @@ enum source_word engine_sources_look(struct sources *s,
 /* What waits for an answer that never came. */
 static void sweep(struct sources *s, uint64_t now_ns)
 {
-	while (!list_is_empty(&s->parked)) {
-		struct parked *p =
-			CONTAINER_OF(s->parked.next, struct parked, node);
+	list_for_each_safe (n, &s->parked) {
+		struct parked *p = CONTAINER_OF(n, struct parked, node);
 
 		if (now_ns - p->since_ns < SOURCE_NS)
 			return;
@@ -182,21 +181,20 @@ static void serve(struct engine *e, const struct engine_source *a,
 		  uint64_t now_ns)
 {
 	struct sources *s = &e->sources;
-	struct list *n, *next, mine;
+	struct list mine;
 
 	list_init(&mine);
-	for (n = s->parked.next; n != &s->parked; n = next) {
+	list_for_each_safe (n, &s->parked) {
 		struct parked *p = CONTAINER_OF(n, struct parked, node);
 
-		next = n->next;
 		if (p->qpn != a->qpn || p->d.from.port != a->from.port ||
 		    !inaddr_has_same_ip(p->d.from.ip, a->from.ip))
 			continue;
 		list_remove(n);
 		list_push_tail(&mine, n);
 	}
-	while (!list_is_empty(&mine)) {
-		struct parked *p = CONTAINER_OF(mine.next, struct parked, node);
+	list_for_each_safe (n, &mine) {
+		struct parked *p = CONTAINER_OF(n, struct parked, node);
 
 		engine_rx_parked(e, &p->d, p->id, now_ns);
 		unpark(s, p);

@@ -356,13 +356,14 @@ void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 
 void cq_forget(struct hca *h, struct cq *cq, struct qp *qp)
 {
+	const struct qp *at;
 	uint32_t last;
 
 	enter(cq);
 	collect(h, cq, qp);
 	last = bits_min_u32(ring_own(&cq->watching), CQ_WATCHED) - 1;
-	for (uint32_t i = 0; watched(h, cq, i); i++)
-		if (watched(h, cq, i) == qp) {
+	for (uint32_t i = 0; (at = watched(h, cq, i)); i++)
+		if (at == qp) {
 			cq->watched[i] = cq->watched[last];
 			ring_store(&cq->watching, last);
 			ring_store(&qp_far(qp)->is_queued, 0);

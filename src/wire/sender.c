@@ -48,13 +48,14 @@ static socklen_t write_name(const struct sender *s, const struct inaddr *a,
 
 /*
  * To an address of this host: a connected socket has its port at one address
- * alone, and others could have it at another (port.h).
+ * alone, and others could have it at another (port.h).  The kernel refuses that
+ * to no UDP socket.
  */
 static void leave_open(struct sender *s)
 {
 	struct sockaddr_in6 none = {.sin6_family = AF_UNSPEC};
 
-	connect(s->fd, (struct sockaddr *)(void *)&none, sizeof none);
+	(void)connect(s->fd, (struct sockaddr *)(void *)&none, sizeof none);
 }
 
 /* Not to an address that says nothing without its interface. */
