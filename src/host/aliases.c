@@ -9,9 +9,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "host/backing.h"
+#include "host/mounts.h"
 
 #define PAGE 4096u
 
@@ -59,22 +61,45 @@ struct task {
 	void *at;
 };
 
-/* The file, by the kernel's leave to debug its process; -1. */
+/*
+ * Is it what the row says, and no file that would have us wait?  Asked without
+ * a word to who serves it (mounts.h).
+ */
+static bool is_file(int path_fd, const struct share *s)
+{
+	struct statx x;
+	dev_t dev;
+
+	if (statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		  STATX_TYPE | STATX_INO, &x) ||
+	    !S_ISREG(x.stx_mode))
+		return false;
+	dev = makedev(x.stx_dev_major, x.stx_dev_minor);
+	return dev == s->dev && x.stx_ino == s->ino && mounts_are_kernels(dev);
+}
+
+/*
+ * The file, by the kernel's leave to debug its process; -1.  What its process
+ * names may be anything that it has open, and to open a FIFO, a terminal or a
+ * device does something already: first as a place alone.
+ */
 static int open_file(const struct task *t)
 {
 	const struct share *s = t->share;
 	char path[48];
-	struct stat st;
-	int fd;
+	int place, fd = -1;
 
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", t->pid, (int)s->fd);
-	fd = open(path, (s->is_written ? O_RDWR : O_RDONLY) | O_CLOEXEC |
-				O_NOCTTY | O_NONBLOCK);
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-			st.st_dev != s->dev || st.st_ino != s->ino)) {
-		close(fd);
-		fd = -1;
+	place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0)
+		return -1;
+	if (is_file(place, s)) {
+		/* this thread's own descriptors, see map_apart */
+		snprintf(path, sizeof path, "/proc/thread-self/fd/%d", place);
+		fd = open(path, (s->is_written ? O_RDWR : O_RDONLY) |
+					O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	}
+	close(place);
 	return fd;
 }
 

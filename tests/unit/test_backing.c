@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -229,6 +231,55 @@ static void who_maps_it_too_has_the_same_bytes(void **state)
 	aliases_look(&a);
 	assert_int_equal(a.count, 0);
 	aliases_fini(&a);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+/* Where a peer says that the file lies which is behind its memory. */
+static int told_of(void)
+{
+	for (uint32_t row = 0; row < SHARE_MAX; row++) {
+		struct share s = share_read(&hca, row);
+
+		if (ring_own(&s.serial))
+			return s.fd;
+	}
+	return -1;
+}
+
+static bool has_been_opened(int watch)
+{
+	struct inotify_event e;
+
+	return read(watch, &e, sizeof e) > 0;
+}
+
+/* To open a FIFO lets others go on who wait for a reader. */
+static void a_fifo_in_the_files_place_is_not_opened(void **state)
+{
+	int fd = new_file(), watch = inotify_init1(IN_NONBLOCK), fifo;
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	char name[] = "/tmp/adverb-fifo-XXXXXX";
+	uint32_t number = enter(p, PAGE);
+	struct aliases a;
+
+	close(mkstemp(name));
+	unlink(name);
+	assert_int_equal(mkfifo(name, 0600), 0);
+	assert_true(inotify_add_watch(watch, name, IN_OPEN) >= 0);
+	fifo = open(name, O_PATH);
+	dup2(fifo, told_of());
+	aliases_init(&a, &hca, getpid());
+	aliases_look(&a);
+	assert_null(at(&a, p, PAGE));
+	assert_false(has_been_opened(watch));
+	close(open(name, O_RDWR)); /* it would have been seen */
+	assert_true(has_been_opened(watch));
+	aliases_fini(&a);
+	leave(number);
+	unlink(name);
+	close(fifo);
+	close(watch);
 	munmap(p, BYTES);
 	close(fd);
 }
@@ -580,6 +631,7 @@ int main(void)
 		cmocka_unit_test(a_mapping_may_be_in_pieces),
 		cmocka_unit_test(a_file_that_has_a_name_need_not_be_open),
 		EACH(who_maps_it_too_has_the_same_bytes),
+		EACH(a_fifo_in_the_files_place_is_not_opened),
 		EACH(one_mapping_serves_all_regions_in_it),
 		EACH(a_row_that_is_there_needs_no_descriptor),
 		EACH(a_full_table_has_room_for_regions_that_it_tells_of),
