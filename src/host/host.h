@@ -69,6 +69,9 @@ struct host_sink {
 	void (*event)(const struct engine_event *e); /* under lane's lock */
 	/* by netif's thread, without a lock; NULL: nobody wants it */
 	void (*port)(const struct host_device *dev, enum host_port_event what);
+	/* All devices are lost, as the program has closed what they stand on:
+	 * once, under lane's lock; NULL: the same. */
+	void (*fatal)(void);
 };
 
 /* NULL and errno.  The first caller's sink is used. */

@@ -523,6 +523,17 @@ static bool must_wake(const struct lane *l)
 		engine_deadline(l->engine) < l->wake_ns);
 }
 
+/* The program hears of it as of an adapter that has failed. */
+static void tell_loss(struct lane *l) REQUIRES(&l->lock)
+{
+	if (l->is_lost_told)
+		return;
+	l->is_lost_told = true;
+	shield(l);
+	if (l->sink.fatal)
+		l->sink.fatal();
+}
+
 /* Whoever has the lane may be another thread than before. */
 static void begin(struct lane *l) REQUIRES(&l->lock)
 {
@@ -530,7 +541,8 @@ static void begin(struct lane *l) REQUIRES(&l->lock)
 	guard_turn(l->now_ns);
 	if (l->now_ns - l->checked_ns > CHECK_NS) {
 		l->checked_ns = l->now_ns;
-		lane_has_files(l);
+		if (!lane_has_files(l))
+			tell_loss(l);
 	}
 }
 

@@ -16,7 +16,8 @@
 #include "verbs/refuse.h"
 #include "util/mark.h"
 
-static const struct host_sink sink = {.event = v_event, .port = v_port_event};
+static const struct host_sink sink = {
+	.event = v_event, .port = v_port_event, .fatal = v_fatal_event};
 
 _Static_assert(V_OPS_ROOM + V_OLDER_OPS >= V_NEWER_OPS, "room for all");
 _Static_assert(offsetof(struct v_device, ops) == 664, "read by drivers");
@@ -126,7 +127,19 @@ void v_port_event(const struct host_device *dev, enum host_port_event what)
 	lock_give(&contexts_lock);
 }
 
-static void port_sources_init(struct v_context *c)
+void v_fatal_event(void)
+{
+	lock_take(&contexts_lock);
+	for (struct list *n = contexts.next; n != &contexts; n = n->next) {
+		struct v_context *c = CONTAINER_OF(n, struct v_context, link);
+
+		if (v_is_ours(c))
+			v_queue_post(&c->async, &c->fatal);
+	}
+	lock_give(&contexts_lock);
+}
+
+static void sources_init(struct v_context *c)
 {
 	static const enum ibv_event_type types[HOST_PORT_EVENTS] = {
 		[HOST_PORT_UP] = IBV_EVENT_PORT_ACTIVE,
@@ -136,6 +149,7 @@ static void port_sources_init(struct v_context *c)
 
 	for (int i = 0; i < HOST_PORT_EVENTS; i++)
 		v_source_init(&c->port[i], c, (int)types[i]);
+	v_source_init(&c->fatal, c, IBV_EVENT_DEVICE_FATAL);
 }
 
 struct ibv_device *v_device_of_fd(int fd)
@@ -168,7 +182,7 @@ static void context_show(struct v_context *c, struct ibv_device *device,
 	c->verbs.context.async_fd = c->async.fd;
 	c->verbs.context.num_comp_vectors = 1;
 	pthread_mutex_init(&c->verbs.context.mutex, NULL);
-	port_sources_init(c);
+	sources_init(c);
 	pthread_once(&once, watch_forks);
 	lock_take(&contexts_lock);
 	list_push_tail(&contexts, &c->link);

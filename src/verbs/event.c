@@ -67,11 +67,11 @@ void v_event(const struct engine_event *e)
 	}
 }
 
-/* Is it one of a port, which nobody acknowledges by an object? */
-static bool is_of_port(enum ibv_event_type type)
+/* Is it one of the device, which nobody acknowledges by an object? */
+static bool is_of_device(enum ibv_event_type type)
 {
 	return type == IBV_EVENT_PORT_ACTIVE || type == IBV_EVENT_PORT_ERR ||
-	       type == IBV_EVENT_GID_CHANGE;
+	       type == IBV_EVENT_GID_CHANGE || type == IBV_EVENT_DEVICE_FATAL;
 }
 
 static bool has_claimed(void *queue)
@@ -172,7 +172,7 @@ int ibv_get_async_event(struct ibv_context *context,
 	if (!s)
 		return -1;
 	event->event_type = (enum ibv_event_type)s->type;
-	if (is_of_port(event->event_type))
+	if (is_of_device(event->event_type))
 		event->element.port_num = 1;
 	else if (event->event_type == IBV_EVENT_CQ_ERR)
 		event->element.cq = s->object;
@@ -185,7 +185,7 @@ int ibv_get_async_event(struct ibv_context *context,
 
 void ibv_ack_async_event(struct ibv_async_event *event)
 {
-	if (is_of_port(event->event_type))
+	if (is_of_device(event->event_type))
 		return;
 	if (event->event_type == IBV_EVENT_CQ_ERR) {
 		struct ibv_cq *cq = event->element.cq;

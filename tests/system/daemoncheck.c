@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,6 +234,43 @@ static int one_whose_sockets_follow(void)
 	return lost ? 5 : 0;
 }
 
+/* The next event within the time; 0: none comes, and it does not wait. */
+static int async_event(struct ibv_context *context, int ms)
+{
+	struct pollfd p = {context->async_fd, POLLIN, 0};
+	struct ibv_async_event event;
+
+	if (poll(&p, 1, ms) != 1 || ibv_get_async_event(context, &event))
+		return -1;
+	ibv_ack_async_event(&event);
+	return (int)event.event_type;
+}
+
+/* It keeps the descriptors that it was given, and goes on to poll. */
+static int one_that_hears_of_it(void)
+{
+	struct ibv_wc wc;
+	struct held h;
+	int event;
+
+	if (!take_all(&h))
+		return 2;
+	for (int fd = FIRST; fd < LAST; fd++)
+		if (fd != h.context->async_fd && fd != h.context->cmd_fd &&
+		    fd != h.channel->fd && fd != h.events->fd)
+			close(fd);
+	do
+		ibv_poll_cq(h.cq, 1, &wc);
+	while ((event = async_event(h.context, 1)) < 0);
+	if (event != IBV_EVENT_DEVICE_FATAL)
+		return 3;
+	ibv_poll_cq(h.cq, 1, &wc);
+	if (async_event(h.context, SETTLE_MS) >= 0)
+		return 4;
+	give_all(&h);
+	return 0;
+}
+
 #define CASE(body)                                                             \
 	static void run_##body(void)                                           \
 	{                                                                      \
@@ -244,6 +282,7 @@ CASE(child_that_destroys)
 CASE(one_that_destroys)
 CASE(one_that_goes_on)
 CASE(one_whose_sockets_follow)
+CASE(one_that_hears_of_it)
 
 int main(void)
 {
@@ -256,5 +295,7 @@ int main(void)
 	cases_run("and opens a device anew", run_one_that_goes_on);
 	cases_run("what comes to its sockets is left to it",
 		  run_one_whose_sockets_follow);
+	cases_run("it is told by IBV_EVENT_DEVICE_FATAL, once",
+		  run_one_that_hears_of_it);
 	return cases_end();
 }
