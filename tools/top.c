@@ -183,7 +183,7 @@ static void print_drops(const struct watch_process *p)
 		{p->counters.rx_wrong_peer, "from a wrong peer"},
 		{p->counters.rx_wrong_psn, "with a PSN out of the window"},
 		{p->counters.rx_wrong_source, "from another user's port"},
-		{p->counters.rx_limited, "from too many unknown ports"},
+		{p->counters.rx_limited, "unseen, as there were too many"},
 	};
 	int any = 0;
 
@@ -202,6 +202,46 @@ static void print_drops(const struct watch_process *p)
 	}
 	if (any)
 		putchar('\n');
+}
+
+static void name_suspect(const struct engine_suspect *s,
+			 char text[INET6_ADDRSTRLEN])
+{
+	bool is_v4 = inaddr_is_v4(s->ip);
+
+	*text = '\0';
+	inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? s->ip + 12 : s->ip, text,
+		  INET6_ADDRSTRLEN);
+}
+
+/* From where most comes that fits none of its connections; seldom more than
+ * one is worth a line. */
+static void print_suspect(const struct watch_process *p)
+{
+	static const char *const what[ENGINE_SIGNS] = {
+		[ENGINE_SIGN_QPN] = "for queue pairs that never were",
+		[ENGINE_SIGN_PEER] = "for another's queue pairs",
+		[ENGINE_SIGN_PSN] = "with PSNs far off",
+		[ENGINE_SIGN_SOURCE] = "from another user's port",
+		[ENGINE_SIGN_KEY] = "with wrong keys",
+	};
+	const struct engine_suspect *s = p->suspects;
+	char address[INET6_ADDRSTRLEN];
+	int any = 0;
+
+	if (!p->suspect_count)
+		return;
+	name_suspect(s, address);
+	printf("%7d %s gets from %s", p->pid, p->name, address);
+	if (s->user != ENGINE_NO_USER)
+		printf(" (user %u)", s->user);
+	for (int i = 1; i < ENGINE_SIGNS; i++)
+		if (s->signs[i])
+			printf("%s %lu %s", any++ ? "," : ":",
+			       (unsigned long)s->signs[i], what[i]);
+	if (p->suspect_count > 1)
+		printf("; less from %zu more", p->suspect_count - 1);
+	putchar('\n');
 }
 
 static size_t screen_lines(void)
@@ -231,6 +271,8 @@ static void print_table(const struct top *t)
 		printf("  and %zu more, less busy\n", count - most);
 	for (size_t i = 0; i < t->now.count; i++)
 		print_drops(&t->now.processes[i]);
+	for (size_t i = 0; i < t->now.count; i++)
+		print_suspect(&t->now.processes[i]);
 	free(r);
 }
 
@@ -281,6 +323,35 @@ static void json_qp(const struct row *r)
 	printf("}");
 }
 
+static void json_suspect(const struct engine_suspect *s)
+{
+	char address[INET6_ADDRSTRLEN];
+
+	name_suspect(s, address);
+	printf("{");
+	json_text("address", address);
+	printf(", \"local\": %s", s->is_local ? "true" : "false");
+	if (s->user != ENGINE_NO_USER)
+		json_number("user", s->user);
+	json_number("unknown_qpn", s->signs[ENGINE_SIGN_QPN]);
+	json_number("wrong_peer", s->signs[ENGINE_SIGN_PEER]);
+	json_number("wrong_psn", s->signs[ENGINE_SIGN_PSN]);
+	json_number("wrong_source", s->signs[ENGINE_SIGN_SOURCE]);
+	json_number("wrong_key", s->signs[ENGINE_SIGN_KEY]);
+	json_number("dropped", s->dropped);
+	printf("}");
+}
+
+static void json_suspects(const struct watch_process *p)
+{
+	printf(", \"suspects\": [");
+	for (size_t i = 0; i < p->suspect_count; i++) {
+		printf("%s", i ? ", " : "");
+		json_suspect(&p->suspects[i]);
+	}
+	printf("]");
+}
+
 static void json_process(const struct watch_process *p)
 {
 	const struct engine_counters *c = &p->counters;
@@ -309,6 +380,7 @@ static void json_process(const struct watch_process *p)
 	json_number("seq_naks_tx", c->seq_naks_tx);
 	json_number("fatal_naks_rx", c->fatal_naks_rx);
 	json_number("fatal_naks_tx", c->fatal_naks_tx);
+	json_suspects(p);
 	printf("}");
 }
 

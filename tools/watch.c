@@ -147,6 +147,27 @@ static bool read_counters(const struct parts *parts, const struct hca_shared *s,
 	return true;
 }
 
+/* The worst first. */
+static int compare_suspects(const void *left, const void *right)
+{
+	const struct engine_suspect *a = left, *b = right;
+
+	return a->weight < b->weight ? 1 : a->weight > b->weight ? -1 : 0;
+}
+
+static bool read_suspects(const struct parts *parts, const struct hca_shared *s,
+			  struct watch_process *p)
+{
+	if (!get(parts, s->suspects, p->suspects, sizeof(p->suspects)))
+		return false;
+	qsort(p->suspects, ENGINE_SUSPECTS, sizeof(*p->suspects),
+	      compare_suspects);
+	while (p->suspect_count < ENGINE_SUSPECTS &&
+	       p->suspects[p->suspect_count].weight)
+		p->suspect_count++;
+	return true;
+}
+
 /* 0, -ENOENT when it is no process of ours, -ENOMEM. */
 static int read_process(struct watch_process *p, struct parts *parts)
 {
@@ -162,7 +183,7 @@ static int read_process(struct watch_process *p, struct parts *parts)
 		     !get(parts, h.root, &s, sizeof(s)) || s.shape != HCA_SHAPE;
 	if (p->foreign)
 		return 0;
-	if (!read_counters(parts, &s, p))
+	if (!read_counters(parts, &s, p) || !read_suspects(parts, &s, p))
 		return -ENOENT;
 	return read_qps(parts, &s, p);
 }

@@ -25,6 +25,9 @@ struct watch_process {
 	bool stopped; /* by a signal or a debugger */
 	bool foreign; /* another version of adverb: nothing else is known */
 	struct engine_counters counters;
+	/* Those of whom it has a row, by weight, the worst first. */
+	struct engine_suspect suspects[ENGINE_SUSPECTS];
+	size_t suspect_count;
 	struct qp *qps; /* copies */
 	size_t qp_count;
 };

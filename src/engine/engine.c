@@ -52,6 +52,9 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 		free(e);
 		return NULL;
 	}
+	engine_suspects_init(
+		&e->suspects,
+		arena_at(&config->hca->arena, config->hca->shared->suspects));
 	board_init(&e->board, &e->ibt, e->credits, e->class_of);
 	return e;
 }
@@ -86,6 +89,7 @@ struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp)
 		goto free_it;
 	if (map_add(&e->qpns, qp->qpn, q))
 		goto undo_init;
+	engine_suspects_has_qpn(&e->suspects, qp->qpn);
 	return q;
 undo_init:
 	ibt_qp_fini(&e->ibt, q);

@@ -156,11 +156,17 @@ void engine_qp_expect(const struct ibt_qp *q);
 struct engine_source {
 	struct inaddr from, to; /* to: the one of ours it came to */
 	uint32_t qpn;
+	/* In the answer: who has the port, of whatever process; or
+	 * ENGINE_NO_USER. */
+	uint32_t user;
 };
 bool engine_wants_source(struct engine *e, struct engine_source *s);
 void engine_source(struct engine *e, const struct engine_source *s,
 		   bool is_peers, uint64_t now_ns);
 void engine_forget_sources(struct engine *e);
+/* An address from which so much comes that fits no connection that people
+ * should know (suspect.h), once; false: there is none. */
+bool engine_suspect(struct engine *e, struct engine_suspect *who);
 /* A node for the lane's stack of doorbells, and back. */
 struct mpsc_node *engine_qp_kick(struct ibt_qp *q);
 struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n);

@@ -12,6 +12,7 @@
 #include "engine/credit.h"
 #include "engine/engine.h"
 #include "engine/source.h"
+#include "engine/suspect.h"
 #include "ibt/ibt.h"
 #include "util/map.h"
 #include "util/prefetch.h"
@@ -36,6 +37,7 @@ struct engine {
 	uint32_t rx_class;
 	struct board board;
 	struct sources sources;
+	struct suspects suspects;
 	struct list starved; /* struct ibt_qp, by `active` */
 	uint64_t starved_ns; /* when to try them again; UINT64_MAX: none */
 	uint32_t wanted_qpn; /* engine_wants_page; 0: none */

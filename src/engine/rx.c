@@ -34,6 +34,83 @@ static bool is_from_peer(const struct ibt_qp *q, const struct engine_dgram *d,
 	       inaddr_has_same_ip(d->to.ip, q->self.ip);
 }
 
+/* ---- what fits no connection ---- */
+
+/* A sign against where d says that it comes from; see suspect.h. */
+static void note_sign(struct engine *e, const struct engine_dgram *d,
+		      uint32_t user, enum engine_sign sign)
+{
+	const struct suspect_from from = {d->from.ip, d->local, user};
+
+	engine_suspects_note(&e->suspects, &from, sign, e->ibt.now_ns);
+}
+
+/* It is one, of an address that is limited: is it dropped? */
+static bool drops(struct engine *e, const struct engine_dgram *d,
+		  enum engine_sign sign)
+{
+	const struct suspect_from from = {d->from.ip, d->local, ENGINE_NO_USER};
+
+	if (!engine_suspects_drops(&e->suspects, &from, sign, e->ibt.now_ns))
+		return false;
+	e->ibt.counters[d->device].rx_limited++;
+	return true;
+}
+
+/* For no queue pair, which is told to who asks about it. */
+static void for_nobody(struct engine *e, const struct engine_dgram *d,
+		       uint32_t qpn)
+{
+	bool had = engine_suspects_had_qpn(&e->suspects, qpn);
+
+	if (!had && drops(e, d, ENGINE_SIGN_QPN))
+		return;
+	if (e->inbox.page)
+		closed_note(&e->inbox.page->closed, qpn);
+	if (!had)
+		note_sign(e, d, ENGINE_NO_USER, ENGINE_SIGN_QPN);
+}
+
+/* For q, but from another address than its peer's, or by another way. */
+static void from_nobody(struct engine *e, const struct engine_dgram *d,
+			const struct ibt_qp *q)
+{
+	e->ibt.counters[d->device].rx_wrong_peer++;
+	/* it has no peer yet; to a group is no connection */
+	if (q->qp->state < HCA_QP_RTR || q->qp->type == HCA_QPT_UD)
+		return;
+	if (!drops(e, d, ENGINE_SIGN_PEER))
+		note_sign(e, d, ENGINE_NO_USER, ENGINE_SIGN_PEER);
+}
+
+/* Has it what only a peer knows?  UC begins anew with whatever PSN comes. */
+static bool fits(const struct ibt_qp *q, const struct pkt *p)
+{
+	if (q->qp->type == HCA_QPT_UD)
+		return p->deth.qkey == q->qp->attr.qkey;
+	if (q->qp->type == HCA_QPT_UC)
+		return true;
+	return p->info->request ? rc_resp_fits(q, p) : rc_comp_fits(q, p);
+}
+
+/* While some address is limited: a packet that is better not looked at?  It is
+ * counted as if it had been. */
+static bool is_guess(struct engine *e, const struct engine_dgram *d,
+		     const struct ibt_qp *q, const struct pkt *p)
+{
+	struct engine_counters *c = &e->ibt.counters[d->device];
+	bool is_datagram = q->qp->type == HCA_QPT_UD;
+
+	if (fits(q, p) ||
+	    !drops(e, d, is_datagram ? ENGINE_SIGN_KEY : ENGINE_SIGN_PSN))
+		return false;
+	if (is_datagram)
+		c->qkey_violations++;
+	else
+		c->rx_wrong_psn++;
+	return true;
+}
+
 /*
  * May the packet touch a QP at all?  NULL: no, and counted.  To the multicast
  * QPN *all is set instead.
@@ -60,8 +137,8 @@ static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 		c->rx_unknown_qp++;
 		if (e->class_of && e->class_of(p->bth.dest_qpn) != e->class)
 			c->rx_misdirected++;
-		else if (!*all && !q && e->inbox.page)
-			closed_note(&e->inbox.page->closed, p->bth.dest_qpn);
+		else if (!*all && !q)
+			for_nobody(e, d, p->bth.dest_qpn);
 		*all = false;
 		return NULL;
 	}
@@ -74,7 +151,7 @@ static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 	/* to a group goes what is for the multicast QPN: IBTA 10.5.1 */
 	if (q && (q->qp->type == HCA_QPT_UD ? inaddr_is_multicast(d->to.ip)
 					    : !is_from_peer(q, d, p))) {
-		c->rx_wrong_peer++;
+		from_nobody(e, d, q);
 		return NULL;
 	}
 	if (q && q->qp->state == HCA_QP_ERR && e->inbox.page)
@@ -116,16 +193,17 @@ static bool is_from_another_port(struct engine *e, struct ibt_qp *q,
 {
 	struct engine_counters *c = &e->ibt.counters[a->d->device];
 	uint32_t qpn = q->qp->attr.dest_qpn;
-	uint64_t until_ns;
+	const struct source_found f =
+		engine_sources_look(&e->sources, a->d, qpn, a->now_ns);
 
-	switch (engine_sources_look(&e->sources, a->d, qpn, a->now_ns,
-				    &until_ns)) {
+	switch (f.word) {
 	case SOURCE_IS_PEERS:
 		q->source_port = a->d->from.port;
-		q->source_until_ns = until_ns;
+		q->source_until_ns = f.until_ns;
 		return false;
 	case SOURCE_IS_OTHERS:
 		c->rx_wrong_source++;
+		note_sign(e, a->d, f.user, ENGINE_SIGN_SOURCE);
 		return true;
 	case SOURCE_IS_OPEN:
 		if (engine_sources_park(&e->sources, a->d, qpn, a->bytes,
@@ -159,13 +237,41 @@ static void count(struct engine_counters *c, const struct part *a)
 	c->rx_bytes += a->len < 4 ? 0 : a->len - 4;
 }
 
+static struct ud_from from_of(const struct part *a)
+{
+	const struct engine_dgram *d = a->d;
+
+	return (struct ud_from){d->from, d->to, d->tos, a->len, d->local};
+}
+
+/* An intact packet for q, of its peer. */
+static void handle(struct engine *e, struct ibt_qp *q, const struct part *a,
+		   const struct pkt *p)
+{
+	size_t len = a->len - 4;
+
+	e->ibt.sign = ENGINE_SIGN_NONE;
+	q->qp->stats.rx_packets++;
+	q->qp->stats.rx_bytes += a->len;
+	if (q->qp->type != HCA_QPT_RC) {
+		const struct ud_from from = from_of(a);
+
+		shelf_rx(&e->ibt, q, p, &from, a->bytes, len);
+	} else if (p->info->request) {
+		rc_resp_rx(&e->ibt, q, p, a->bytes, len);
+	} else {
+		rc_comp_rx(&e->ibt, q, p, a->bytes, len, a->now_ns);
+	}
+	board_note(&e->board, q);
+	ibt_qp_note(q);
+}
+
 static void packet(struct engine *e, const struct part *a)
 {
 	const struct engine_dgram *d = a->d;
 	const uint8_t *bytes = a->bytes;
 	size_t len = a->len;
 	struct engine_counters *c = &e->ibt.counters[d->device];
-	struct ud_from from = {d->from, d->to, d->tos, len, d->local};
 	struct ibt_qp *q;
 	struct pkt p;
 	bool all;
@@ -177,26 +283,24 @@ static void packet(struct engine *e, const struct part *a)
 	q = target(e, d, &p, &all);
 	if ((!q && !all) || (q && is_impostors(e, q, a, &p)))
 		return;
+	if (q && engine_suspects_is_any(&e->suspects, a->now_ns) &&
+	    is_guess(e, d, q, &p))
+		return;
 	if (!rocev2_is_intact(&e->senders, &d->from, &d->to, bytes, len, a->id,
 			      a->now_ns)) {
 		c->rx_bad_icrc++;
 		return;
 	}
 	if (all) {
+		const struct ud_from from = from_of(a);
+
 		mcast_rx(&e->ibt, &p, &from, bytes, len - 4);
 		return;
 	}
 	note_sender(e, d, q, &p);
-	q->qp->stats.rx_packets++;
-	q->qp->stats.rx_bytes += len;
-	if (q->qp->type != HCA_QPT_RC)
-		shelf_rx(&e->ibt, q, &p, &from, bytes, len - 4);
-	else if (p.info->request)
-		rc_resp_rx(&e->ibt, q, &p, bytes, len - 4);
-	else
-		rc_comp_rx(&e->ibt, q, &p, bytes, len - 4, a->now_ns);
-	board_note(&e->board, q);
-	ibt_qp_note(q);
+	handle(e, q, a, &p);
+	if (e->ibt.sign)
+		note_sign(e, d, ENGINE_NO_USER, e->ibt.sign);
 }
 
 void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)

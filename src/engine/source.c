@@ -77,7 +77,7 @@ static bool ask(struct sources *s, const struct engine_dgram *d, uint32_t qpn,
 		return false;
 	s->asks++;
 	s->wanted[s->want_head++ % SOURCE_ASKS] =
-		(struct engine_source){d->from, d->to, qpn};
+		(struct engine_source){d->from, d->to, qpn, ENGINE_NO_USER};
 	return true;
 }
 
@@ -100,25 +100,18 @@ static bool is_believed(struct sources *s, struct source *o,
 	return false;
 }
 
-enum source_word engine_sources_look(struct sources *s,
-				     const struct engine_dgram *d, uint32_t qpn,
-				     uint64_t now_ns, uint64_t *until_ns)
+/* Of one that is not believed. */
+static enum source_word doubt(struct sources *s, const struct engine_dgram *d,
+			      uint32_t qpn, uint64_t now_ns, uint32_t *user)
 {
-	struct source *o;
+	struct source *o = slot(s->others, &d->from, qpn);
 
-	*until_ns = UINT64_MAX;
-	if (!s->believed)
-		return SOURCE_IS_PEERS;
-	if (!d->from.port)
-		return SOURCE_IS_OTHERS;
-	o = slot(s->believed, &d->from, qpn);
-	if (is_of(o, &d->from, qpn) && is_believed(s, o, d, now_ns, until_ns))
-		return SOURCE_IS_PEERS;
-	o = slot(s->others, &d->from, qpn);
 	if (o->port && now_ns - o->since_ns < SOURCE_NS) {
-		if (is_of(o, &d->from, qpn))
+		if (is_of(o, &d->from, qpn)) {
+			*user = o->user;
 			return o->state == SOURCE_REFUSED ? SOURCE_IS_OTHERS
 							  : SOURCE_IS_OPEN;
+		}
 		/* whoever waits here is not pushed out */
 		if (o->state == SOURCE_ASKED)
 			return SOURCE_IS_LIMITED;
@@ -129,8 +122,30 @@ enum source_word engine_sources_look(struct sources *s,
 			     .port = d->from.port,
 			     .state = SOURCE_ASKED,
 			     .is_v4 = inaddr_is_v4(d->from.ip),
+			     .user = ENGINE_NO_USER,
 			     .since_ns = now_ns};
 	return SOURCE_IS_OPEN;
+}
+
+struct source_found engine_sources_look(struct sources *s,
+					const struct engine_dgram *d,
+					uint32_t qpn, uint64_t now_ns)
+{
+	struct source_found f = {SOURCE_IS_PEERS, UINT64_MAX, ENGINE_NO_USER};
+	struct source *o;
+
+	if (!s->believed)
+		return f;
+	f.word = SOURCE_IS_OTHERS;
+	if (!d->from.port)
+		return f;
+	o = slot(s->believed, &d->from, qpn);
+	if (is_of(o, &d->from, qpn) &&
+	    is_believed(s, o, d, now_ns, &f.until_ns))
+		f.word = SOURCE_IS_PEERS;
+	else
+		f.word = doubt(s, d, qpn, now_ns, &f.user);
+	return f;
 }
 
 /* What waits for an answer that never came. */
@@ -221,6 +236,7 @@ void engine_source(struct engine *e, const struct engine_source *a,
 		.port = a->from.port,
 		.state = is_peers ? SOURCE_BELIEVED : SOURCE_REFUSED,
 		.is_v4 = inaddr_is_v4(a->from.ip),
+		.user = a->user,
 		.since_ns = now_ns,
 	};
 	serve(e, a, now_ns);

@@ -48,6 +48,7 @@ struct source {
 	uint8_t state; /* enum source_state */
 	bool is_v4;
 	bool is_asked; /* once more, though believed */
+	uint32_t user; /* who has the port, once it is refused */
 	uint64_t since_ns;
 };
 
@@ -71,10 +72,16 @@ enum source_word {
 /* 0 or -ENOMEM.  !is_asked: all is believed. */
 int engine_sources_init(struct sources *s, bool is_asked);
 void engine_sources_fini(struct sources *s);
-/* Does d come from the peer `qpn`?  *until_ns: so long this is good. */
-enum source_word engine_sources_look(struct sources *s,
-				     const struct engine_dgram *d, uint32_t qpn,
-				     uint64_t now_ns, uint64_t *until_ns);
+struct source_found {
+	enum source_word word;
+	uint64_t until_ns; /* so long this is good */
+	uint32_t user;	   /* whose it is instead, or ENGINE_NO_USER */
+};
+
+/* Does d come from the peer `qpn`? */
+struct source_found engine_sources_look(struct sources *s,
+					const struct engine_dgram *d,
+					uint32_t qpn, uint64_t now_ns);
 /* A packet of d waits for the answer; false: there is no room. */
 bool engine_sources_park(struct sources *s, const struct engine_dgram *d,
 			 uint32_t qpn, const uint8_t *bytes, size_t len,

@@ -30,6 +30,33 @@ struct engine_event {
 	struct explain explain;
 };
 
+/*
+ * Signs that somebody guesses, or forges: packets that fit no connection, by
+ * what is wrong with them.
+ */
+enum engine_sign {
+	ENGINE_SIGN_NONE,
+	ENGINE_SIGN_QPN,    /* for a queue pair that there never was */
+	ENGINE_SIGN_PEER,   /* from an address that is not the peer's */
+	ENGINE_SIGN_PSN,    /* far from the PSNs that are under way */
+	ENGINE_SIGN_SOURCE, /* of this host, from another user's port */
+	ENGINE_SIGN_KEY,    /* with an rkey or a Q_Key that is wrong */
+	ENGINE_SIGNS,
+};
+
+#define ENGINE_SUSPECTS 32
+#define ENGINE_NO_USER	UINT32_MAX
+
+/* The signs from one address; of this host, from one user's ports there. */
+struct engine_suspect {
+	uint8_t ip[16];
+	uint32_t is_local;
+	uint32_t user;	 /* ENGINE_NO_USER: of another host, or not known */
+	uint64_t weight; /* at least as many as there were; 0: a free row */
+	uint64_t signs[ENGINE_SIGNS]; /* since the row is this one's */
+	uint64_t dropped; /* of them, without a look at what else they are */
+};
+
 #define EVENT_STATUSES 14 /* enum hca_status */
 
 struct engine_counters {
@@ -39,8 +66,8 @@ struct engine_counters {
 	/* of those for unknown QPs: for another process than this */
 	uint64_t rx_misdirected;
 	uint64_t rx_wrong_psn; /* requests further ahead than a window */
-	/* from a port of this host that is not the peer's user's; and not asked
-	 * about, for there were too many */
+	/* from a port of this host that is not the peer's user's; and dropped
+	 * before it was clear, for there were too many such */
 	uint64_t rx_wrong_source, rx_limited;
 	uint64_t rx_duplicates; /* requests */
 	uint64_t rx_out_of_order, rx_buffered;

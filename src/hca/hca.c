@@ -34,12 +34,14 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 	h->far = arena_at(&h->arena, h->shared->far);
 	h->shared->counters = arena_alloc(
 		&h->arena, HCA_MAX_DEVICES * sizeof(struct engine_counters));
+	h->shared->suspects = arena_alloc(
+		&h->arena, ENGINE_SUSPECTS * sizeof(struct engine_suspect));
 	h->shared->guests =
 		arena_alloc_shared(&h->arena, GUEST_MAX * sizeof(struct guest));
 	h->shared->shares =
 		arena_alloc(&h->arena, SHARE_MAX * sizeof(struct share));
 	if (!h->shared->qps || !h->far || !h->shared->counters ||
-	    !h->shared->guests || !h->shared->shares)
+	    !h->shared->suspects || !h->shared->guests || !h->shared->shares)
 		return -ENOMEM;
 	h->shared->mr_top = 1; /* row 0 ends the free list */
 	return 0;

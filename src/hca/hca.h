@@ -514,6 +514,7 @@ struct hca_shared {
 	aoff qps;	    /* aoff[HCA_MAX_QP] of struct qp; 0: a free row */
 	aoff far;	    /* struct hca_far */
 	aoff counters;	    /* struct engine_counters[HCA_MAX_DEVICES] */
+	aoff suspects;	    /* struct engine_suspect[ENGINE_SUSPECTS] */
 	uint64_t key_secret[2]; /* of the permutation of keys */
 	aoff mrs;		/* struct mr[HCA_MAX_MR] */
 	uint32_t mr_top, mr_free_head, mr_free_tail;

@@ -12,6 +12,7 @@
 #include "engine/board.h"
 #include "engine/burst.h"
 #include "host/capture.h"
+#include "host/forgers.h"
 #include "host/groups.h"
 #include "host/guard.h"
 #include "host/netif.h"
@@ -28,8 +29,6 @@
 #define SAY_JUNK     0xb8
 #define SAY_CLOSED   0xb9
 #define CHECK_NS     1000000 /* between looks whether descriptors are ours */
-#define SAY_FORGED   0xba
-#define FORGED_SAID  100
 #define EVENT_BATCH  16
 #define STILL_POLLS  8
 #define STREAM_POSTS 4 /* of a stream, between looks for what was accepted */
@@ -394,33 +393,6 @@ void lane_ring(struct lane *l)
 	}
 }
 
-/*
- * Somebody tries to send in the name of a peer: packets that are right in all
- * but what a forger has to guess, or cannot have.
- */
-static void watch_forgers(struct lane *l)
-{
-	uint64_t psn = 0, source = 0, peer = 0;
-
-	for (uint32_t i = 0; !l->is_forgery_said && i < HCA_MAX_DEVICES; i++) {
-		const struct engine_counters *c = engine_counters(l->engine, i);
-
-		psn += c->rx_wrong_psn;
-		source += c->rx_wrong_source + c->rx_limited;
-		peer += c->rx_wrong_peer;
-	}
-	if (psn + source + peer < FORGED_SAID)
-		return;
-	l->is_forgery_said = true;
-	host_say(SAY_FORGED,
-		 "somebody forges packets for connections of this process: "
-		 "%llu from an address that is not the peer's, %llu from ports "
-		 "of this host that are another user's, %llu with PSNs far "
-		 "from the next one; they are dropped (adverb top counts them)",
-		 (unsigned long long)peer, (unsigned long long)source,
-		 (unsigned long long)psn);
-}
-
 /* A flood is counted and survived; once in a process's life it is said. */
 static void watch_junk(struct lane *l)
 {
@@ -473,7 +445,7 @@ static void turn(struct lane *l) REQUIRES(&l->lock)
 	ways_look(&l->ways, l->engine, now);
 	if (any) {
 		watch_junk(l);
-		watch_forgers(l);
+		forgers_say(l->engine);
 	}
 	settle(l);
 	if (now - l->published_ns > PUBLISH_NS) {

@@ -73,7 +73,7 @@ struct lane {
 	uint32_t peer_at; /* peer_changes, when it went to rest */
 	ring_index is_resting;
 	int wake_fd; /* its eventfd; -1 before it runs */
-	bool is_junk_said, is_forgery_said, is_lost_told;
+	bool is_junk_said, is_lost_told;
 	struct host_sink sink;
 	struct mpsc bells;   /* QPs with new work */
 	ring_index gathered; /* bytes of it that may wait, roughly */

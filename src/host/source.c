@@ -61,12 +61,13 @@ static void ask_broker(struct engine *e, const struct engine_source *s,
 	/* else what waits is dropped after a while, and asked about again */
 }
 
-static void resolve(struct engine *e, const struct engine_source *s,
-		    uint64_t now_ns)
+static void resolve(struct engine *e, struct engine_source *s, uint64_t now_ns)
 {
-	uid_t user = 0;
+	uid_t user = ENGINE_NO_USER;
+	enum port_owner owner = port_owner(&s->from, &s->to, &user);
 
-	switch (port_owner(&s->from, &s->to, &user)) {
+	s->user = user;
+	switch (owner) {
 	case PORT_USER:
 		if (!user || (user == geteuid() && port_user_is_one(user)))
 			engine_source(e, s, true, now_ns);

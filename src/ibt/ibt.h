@@ -40,7 +40,9 @@
 #define IBT_HELD_PER_QP	  48
 #define IBT_HELD_AHEAD	  512	   /* PSNs, a window: what may be held */
 #define IBT_HELD_NS	  10000000 /* and no longer than that */
-#define IBT_SPARE_REPLIES 12	   /* beside max_dest_rd_atomic */
+#define IBT_BEHIND	  65536	   /* PSNs: so far back a peer repeats itself */
+#define IBT_NAK_HEARD_NS  100000000 /* who was asked to go back does by then */
+#define IBT_SPARE_REPLIES 12	    /* beside max_dest_rd_atomic */
 #define IBT_READ_PACKETS  16	/* that one READ request asks for at least, */
 #define IBT_READ_BYTES	  65536 /* and at most, where the window is wide */
 #define IBT_WINDOW_START  16
@@ -66,10 +68,11 @@ struct ibt {
 	struct hca *hca;
 	struct wheel wheel;
 	struct later later[IBT_LATER];
-	uint64_t now_ns;    /* of the engine's present call */
-	struct list active; /* struct ibt_qp with something to send */
-	struct list owing;  /* struct ibt_qp whose ACK may wait, */
-	uint64_t owing_ns;  /* the first of them since then */
+	uint64_t now_ns;       /* of the engine's present call */
+	enum engine_sign sign; /* of the packet that was handled last */
+	struct list active;    /* struct ibt_qp with something to send */
+	struct list owing;     /* struct ibt_qp whose ACK may wait, */
+	uint64_t owing_ns;     /* the first of them since then */
 	struct list nearby; /* struct ibt_qp that wait for a peer, see near.h */
 	struct list parted; /* struct far_link that no QP has any more */
 	struct list parting; /* struct ibt_qp that wait for peers inside; */
@@ -178,7 +181,8 @@ struct rc_resp {
 	uint32_t rkey;
 	uint64_t va;
 	struct early early;
-	uint64_t far_nak_ns; /* the last NAK for what was too far ahead */
+	uint64_t far_nak_ns; /* the last NAK for what was too far ahead, */
+	uint64_t nak_ns;     /* and the last that asks to go back at all */
 	uint32_t reply_head, reply_tail;
 	uint32_t reply_size, resource_size; /* powers of two */
 	uint32_t resource_next;
@@ -361,6 +365,8 @@ bool rc_req_unanswered(const struct ibt *t, const struct ibt_qp *q,
 /* rc_comp.c; bytes are p's own, kept when it comes before its turn. */
 void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		const uint8_t *bytes, size_t len, uint64_t now_ns);
+/* Is p near what is under way?  Any other is stale, or a guess. */
+bool rc_comp_fits(const struct ibt_qp *q, const struct pkt *p);
 /* Retire what needs no answer any more (local errors, LOCAL_INV). */
 void rc_comp_retire(struct ibt *t, struct ibt_qp *q);
 /* In SQD: tell, once, that all that was begun is complete. */
@@ -392,6 +398,9 @@ void rc_comp_arm(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 void rc_resp_reset(struct ibt *t, struct ibt_qp *q);
 void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		const uint8_t *bytes, size_t len);
+/* Is p near the one whose turn it is, or does it repeat a READ or an atomic?
+ * Any other is a guess, or its sender has to go back a long way. */
+bool rc_resp_fits(const struct ibt_qp *q, const struct pkt *p);
 /* The requests that came before their turn have waited long enough. */
 void rc_resp_early_over(struct ibt *t, struct ibt_qp *q);
 

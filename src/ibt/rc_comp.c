@@ -555,6 +555,15 @@ static void response(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		ask_again(t, q);
 }
 
+bool rc_comp_fits(const struct ibt_qp *q, const struct pkt *p)
+{
+	const struct rc_req *r = &q->req;
+	struct serial24 psn = serial24(p->bth.psn);
+
+	return serial24_is_before(psn, r->max) &&
+	       serial24_diff(psn, r->una) >= -IBT_BEHIND;
+}
+
 void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		const uint8_t *bytes, size_t len, uint64_t now_ns)
 {
@@ -565,8 +574,12 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	if (state != HCA_QP_RTS && state != HCA_QP_SQD)
 		return;
 	/* outside of what is in flight: stale or forged (IBTA 9.7.5.1.1) */
-	if (serial24_is_before(psn, r->una) || !serial24_is_before(psn, r->max))
+	if (serial24_is_before(psn, r->una) ||
+	    !serial24_is_before(psn, r->max)) {
+		if (!rc_comp_fits(q, p))
+			t->sign = ENGINE_SIGN_PSN;
 		return;
+	}
 	r->is_answered = true;
 	if (p->info->kind != OPCODE_KIND_ACK)
 		response(t, q, p, bytes, len, now_ns);

@@ -224,10 +224,13 @@ static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	struct rc_resp *r = &q->resp;
 	uint8_t syndrome = row->syndrome;
 
+	if (v == V_ACCESS)
+		t->sign = ENGINE_SIGN_KEY;
 	if (v == V_RNR) {
 		syndrome |= q->qp->attr.min_rnr_timer;
 		q->counters->rnr_naks_tx++;
 		r->nak_sent = true;
+		r->nak_ns = t->now_ns;
 		/* it sends all again, as after a sequence NAK: see early() */
 		forget_early(t, q);
 		rc_reply_ack(t, q, r->epsn, syndrome);
@@ -345,6 +348,12 @@ static bool is_far_too_often(struct ibt *t, struct ibt_qp *q)
 	return false;
 }
 
+/* Who was asked to go back has packets under way, which are no guesses. */
+static bool is_on_its_way_back(const struct ibt *t, const struct rc_resp *r)
+{
+	return r->nak_sent && t->now_ns - r->nak_ns < IBT_NAK_HEARD_NS;
+}
+
 /*
  * A packet before its turn is kept until one comes that wants an answer: up to
  * there the missing one may be late and not lost.  Then the sender is asked to
@@ -361,6 +370,8 @@ static void early(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 
 	q->counters->rx_out_of_order++;
 	q->counters->rx_wrong_psn += is_far;
+	if (is_far && !is_on_its_way_back(t, r))
+		t->sign = ENGINE_SIGN_PSN;
 	q->qp->stats.out_of_order++;
 	if (r->nak_sent || (is_far && is_far_too_often(t, q)))
 		return;
@@ -369,6 +380,7 @@ static void early(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		return;
 	forget_early(t, q);
 	r->nak_sent = true;
+	r->nak_ns = t->now_ns;
 	q->counters->seq_naks_tx++;
 	rc_reply_ack(t, q, r->epsn,
 		     aeth_syndrome(AETH_NAK, AETH_NAK_PSN_SEQUENCE));
@@ -396,6 +408,14 @@ static const struct resource *resource_of(const struct rc_resp *r,
 	return NULL;
 }
 
+bool rc_resp_fits(const struct ibt_qp *q, const struct pkt *p)
+{
+	int32_t ahead = serial24_diff(serial24(p->bth.psn), q->resp.epsn);
+
+	return (ahead <= IBT_HELD_AHEAD && ahead >= -IBT_BEHIND) ||
+	       (ahead < 0 && is_read_like(p) && resource_of(&q->resp, p));
+}
+
 /* A request seen before: answered, never executed again (IBTA 9.7.5.1.1). */
 static void duplicate(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 {
@@ -404,6 +424,8 @@ static void duplicate(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	const struct resource *s;
 
 	q->counters->rx_duplicates++;
+	if (!rc_resp_fits(q, p))
+		t->sign = ENGINE_SIGN_PSN;
 	if (r->reply_head - r->reply_tail > r->reply_size / 2)
 		return;
 	if (!is_read_like(p)) {

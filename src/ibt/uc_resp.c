@@ -49,6 +49,10 @@ static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		drop(t, q, x, IBT_DROP_LENGTH);
 		break;
 	case V_ACCESS:
+		t->sign = ENGINE_SIGN_KEY;
+		ibt_explain(t, q, x);
+		drop(t, q, x, IBT_DROP_KEY);
+		break;
 	case V_REMOTE_FAULT:
 		ibt_explain(t, q, x);
 		drop(t, q, x, IBT_DROP_KEY);

@@ -127,6 +127,7 @@ void ud_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	/* IBTA 9.6.1.2.3 */
 	if (p->deth.qkey != q->qp->attr.qkey) {
 		q->counters->qkey_violations++;
+		t->sign = ENGINE_SIGN_KEY;
 		ibt_dropped(t, q, &x, IBT_DROP_QKEY, p->deth.src_qpn);
 		return;
 	}

@@ -104,10 +104,10 @@ static enum port_owner ask(const struct inaddr *from, const struct inaddr *to,
 	    a.socket.id.idiag_sport != htons(from->port))
 		return PORT_UNTOLD;
 	has_worked = true;
+	*user = a.socket.idiag_uid;
 	if (memcmp(a.socket.id.idiag_src, every,
 		   a.socket.idiag_family == AF_INET ? 4 : 16) != 0)
 		return PORT_NOBODY;
-	*user = a.socket.idiag_uid;
 	return PORT_USER;
 }
 

@@ -25,7 +25,8 @@ enum port_owner {
 
 /*
  * The owner of from->port as the caller's user namespace names it, for a
- * datagram that came from there to `to`.
+ * datagram that came from there to `to`.  With PORT_NOBODY *user may be set, to
+ * one who has it at from->ip alone: to be told, not to be believed.
  */
 enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
 			   uid_t *user);

@@ -4,6 +4,7 @@
 what; and programs that make another user of who runs them.  Only root can be
 two users; others skip it."""
 
+import json
 import os
 import pwd
 import re
@@ -136,9 +137,22 @@ def until_ends(p):
     return text
 
 
+def watched_forgers(p):
+    """What `adverb top` tells Anna of a forger, while @p runs."""
+    while p.poll() is None:
+        r = t.finish(start(ANNA, [t.adverb, "top", "--once", "--json",
+                                  "--interval", "0.1"]), HANG)
+        expect_ok(r)
+        for process in json.loads(r.output)["processes"]:
+            for who in process.get("suspects", []):
+                if who["wrong_source"]:
+                    return who
+    return None
+
+
 def forged(tool):
     """One user's frames, from the right address to the right queue pairs of
-    another user's, are dropped and counted."""
+    another user's, are dropped and counted, and it is told whose they are."""
     def go():
         t.need(tool)
         p = start(ANNA, t.pair_argv([tool, "-c", "-n", "60000"],
@@ -147,14 +161,19 @@ def forged(tool):
         qpns = ["%x" % qpn for qpn, _ in forge.ends_of(text)]
         attacker = start(BERT, [sys.executable, forge.__file__,
                                 forge.address_of(text), *qpns])
+        forger = watched_forgers(p)
         r = t.finish(p, HANG)
         r.output = text + r.output
         attacker.terminate()
         sent = attacker.communicate()[0].decode()
         expect_ok(r)
         expect("invalid data" not in r.output, "the data differ", r)
-        expect("ports of this host that are another user's" in r.output,
-               "nobody is told of the forger", r)
+        expect("packets from %s, an address of this host, by user %d, fit no "
+               "connection of this process" % (forge.address_of(text), BERT)
+               in r.output, "nobody is told of the forger", r)
+        expect(forger and forger["user"] == BERT and forger["local"] and
+               forger["address"] == forge.address_of(text),
+               "adverb top says %s" % forger, r)
         expect(sent.strip().isdigit() and int(sent) > 100,
                "few frames were forged: " + sent, r)
     return go

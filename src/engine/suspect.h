@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who guesses at our connections.  Each packet that fits none is a sign
+ * (enum engine_sign) against the address that it names as its source:
+ *
+ *	         SUSPECT_MANY signs in SUSPECT_NS
+ *	noted ----------------------------------> limited --.
+ *	  ^                                          |      | another sign
+ *	  `------ SUSPECT_NS without a sign ---------'<-----'
+ *
+ * Of an address that is limited, what fits no connection is dropped before it
+ * costs an ICRC or an answer, but for SUSPECT_PASS in each SUSPECT_NS.  An
+ * address is easy to forge, so it condemns nothing: a packet that names a queue
+ * pair of that peer and is within its window is handled as ever, whatever else
+ * comes from there, and neither looks here nor leaves anything here.
+ *
+ * The table is of fixed size, in the part of the arena that is ours alone,
+ * where `adverb top` reads it.  A new address takes the row with the least
+ * weight and goes on from that weight ("space saving", Metwally et al. 2005):
+ * so of N signs each address with more than N / ENGINE_SUSPECTS has a row, and
+ * a flood from ever new addresses replaces its own.  The weight counts too
+ * much by what it began with, which is known and not held against anybody.
+ * Least recent or random rows would be pushed out by such a flood; a sketch
+ * (count-min) would know no address to tell.
+ *
+ * A QPN that was ours once is no guess: peers go on for a while when a queue
+ * pair has been destroyed.  They are remembered by a hash, for good.
+ *
+ * Owner: the engine; lock: the lane's.  Sans-IO.
+ */
+#ifndef ENGINE_SUSPECT_H
+#define ENGINE_SUSPECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "hca/event.h"
+
+#define SUSPECT_NS   1000000000u
+#define SUSPECT_MANY 100
+#define SUSPECT_TOLD 1000 /* signs that are told of, in however long a time */
+#define SUSPECT_PASS 10
+#define SUSPECT_QPNS 16384 /* a power of two */
+
+/* What is ours alone of a row. */
+struct suspect {
+	uint64_t inherited;	 /* of its weight */
+	uint64_t since_ns;	 /* when its present SUSPECT_NS began, */
+	uint32_t recent, passed; /* signs since; and not dropped, limited */
+	uint64_t until_ns;	 /* it is limited */
+	bool is_due, is_told;
+};
+
+struct suspects {
+	struct engine_suspect *rows; /* in the arena; borrowed */
+	struct suspect of[ENGINE_SUSPECTS];
+	uint32_t latest;   /* the row that was used last */
+	uint32_t due;	   /* rows to be told of */
+	uint64_t until_ns; /* some row is limited until then */
+	uint64_t had[SUSPECT_QPNS / 64];
+};
+
+/* Where a packet says that it comes from. */
+struct suspect_from {
+	const uint8_t *ip;
+	bool is_local;
+	uint32_t user; /* or ENGINE_NO_USER */
+};
+
+void engine_suspects_init(struct suspects *s, struct engine_suspect *rows);
+/* There is a queue pair with this QPN; and has there been one? */
+void engine_suspects_has_qpn(struct suspects *s, uint32_t qpn);
+bool engine_suspects_had_qpn(const struct suspects *s, uint32_t qpn);
+/* A sign that was found when the packet was handled. */
+void engine_suspects_note(struct suspects *s, const struct suspect_from *from,
+			  enum engine_sign sign, uint64_t now_ns);
+/* Is any address limited? */
+static inline bool engine_suspects_is_any(const struct suspects *s,
+					  uint64_t now_ns)
+{
+	return now_ns < s->until_ns;
+}
+/* A packet that is a sign comes: is it to be dropped?  Then it is noted. */
+bool engine_suspects_drops(struct suspects *s, const struct suspect_from *from,
+			   enum engine_sign sign, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who guesses at queue pairs, PSNs and keys is noticed, told of and hears no
+ * more of it; and nobody can have a peer shut out by guessing in its name.
+ */
+#include "test.h"
+
+#include "encap/rocev2.h"
+#include "engine/inside.h"
+#include "ibt/ibt.h"
+#include "scenario/duo.h"
+
+#define LONG	 (60ull * 1000000000)
+#define MTU_1024 3
+#define NOWHERE	 0x400000 /* so far ahead is nobody */
+#define MOVED	 (200 * 1024)
+
+/* Of RC; each side has the class of its queue pairs. */
+static struct duo *new_duo(void)
+{
+	struct duo *d = duo_new(MTU_1024, 16);
+
+	for (uint32_t i = 0; i < 2; i++)
+		engine_inbox(d->side[i].engine, NULL, i, 0, false);
+	return d;
+}
+
+static const struct engine_counters *counters(struct duo *d, int i)
+{
+	return engine_counters(d->side[i].engine, 0);
+}
+
+static struct engine_suspect *rows(struct duo *d)
+{
+	struct hca *h = &d->side[1].hca;
+
+	return arena_at(&h->arena, h->shared->suspects);
+}
+
+/* The row of an address like the peer's, of which the last byte is `last`. */
+static struct engine_suspect *row_of(struct duo *d, uint8_t last)
+{
+	for (int i = 0; i < ENGINE_SUSPECTS; i++)
+		if (rows(d)[i].weight && rows(d)[i].ip[15] == last)
+			return &rows(d)[i];
+	return NULL;
+}
+
+static uint32_t rows_used(struct duo *d)
+{
+	uint32_t used = 0;
+
+	for (int i = 0; i < ENGINE_SUSPECTS; i++)
+		used += rows(d)[i].weight != 0;
+	return used;
+}
+
+/* A SEND for queue pair `qpn` of side 1; from that address, by its number. */
+static void guess_qpn(struct duo *d, uint32_t qpn, uint32_t address)
+{
+	uint8_t buf[PKT_MAX_HEADER_BYTES + 8] = {0};
+	struct pkt p = {.bth = {.opcode = OPCODE_RC_SEND_ONLY,
+				.pkey = BTH_DEFAULT_PKEY,
+				.dest_qpn = qpn}};
+	struct duo_side *s = &d->side[1];
+	struct engine_dgram g = {.bytes = buf};
+	size_t n = pkt_write_headers(buf, &p);
+
+	memcpy(g.from.ip, d->side[0].ip, 16);
+	for (int i = 0; i < 4; i++)
+		g.from.ip[12 + i] = (uint8_t)(address >> (24 - 8 * i));
+	memcpy(g.to.ip, s->ip, 16);
+	g.to.port = ROCEV2_PORT;
+	g.len = g.segment = rocev2_seal(NULL, &g.from, &g.to, buf, n, 0);
+	engine_rx(s->engine, &g, d->now_ns);
+}
+
+/* In the peer's name, to its queue pair, with a PSN that is wrong. */
+static void guess_psn(struct duo *d, uint32_t how_far)
+{
+	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .payload_len = 64};
+
+	p.bth.psn = serial24_add(d->side[1].side->resp.epsn, how_far).v;
+	duo_forge(d, 1, &p);
+}
+
+static void guess_psns(struct duo *d, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		guess_psn(d, NOWHERE + 1000 * (i % 100));
+		d->now_ns += SUSPECT_NS / SUSPECT_MANY / 4;
+	}
+}
+
+/* WRITEs of side 0 arrive, and as fast as if nobody else were there. */
+static void assert_works(struct duo *d)
+{
+	uint64_t began = d->now_ns;
+	struct cqe c;
+
+	duo_fill(d, 0, 0, MOVED);
+	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, MOVED, 400000);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + LONG);
+	assert_true(duo_poll(d, 0, &c));
+	assert_int_equal(c.status, HCA_SUCCESS);
+	assert_memory_equal(d->side[0].memory.bytes,
+			    d->side[1].memory.bytes + 400000, MOVED);
+	assert_true(d->now_ns - began < aeth_ack_timeout_ns(14));
+}
+
+static void a_connection_leaves_no_trace_in_the_table(void **state)
+{
+	struct duo *d = new_duo();
+
+	assert_works(d);
+	assert_int_equal(rows_used(d), 0);
+	duo_free(d);
+}
+
+/* Half of all PSNs are behind the next one. */
+static void guesses_are_told_of_with_their_address(void **state)
+{
+	struct duo *d = new_duo();
+	struct engine_suspect who;
+
+	assert_works(d);
+	guess_psns(d, SUSPECT_MANY / 2);
+	assert_false(engine_suspect(d->side[1].engine, &who));
+	for (uint32_t i = 0; i < SUSPECT_MANY; i++)
+		guess_psn(d, (uint32_t)-NOWHERE);
+	assert_true(engine_suspect(d->side[1].engine, &who));
+	assert_memory_equal(who.ip, d->side[0].ip, 16);
+	assert_int_equal(who.user, ENGINE_NO_USER);
+	assert_true(who.signs[ENGINE_SIGN_PSN] >= SUSPECT_MANY);
+	assert_false(engine_suspect(d->side[1].engine, &who));
+	duo_free(d);
+}
+
+/* One each 50 ms is below any limit, and told of in the end. */
+static void slow_guesses_are_told_of_too(void **state)
+{
+	struct duo *d = new_duo();
+	struct engine_suspect who;
+
+	for (uint32_t i = 0; i < SUSPECT_TOLD + 10; i++) {
+		guess_psn(d, NOWHERE + i);
+		/* as if the one that is waited for had come */
+		d->side[1].side->resp.nak_sent = false;
+		duo_run(d, d->now_ns + 50000000);
+		d->now_ns += 50000000;
+	}
+	assert_true(engine_suspect(d->side[1].engine, &who));
+	assert_int_equal(who.dropped, 0);
+	duo_free(d);
+}
+
+static void many_guesses_are_dropped_unseen(void **state)
+{
+	struct duo *d = new_duo();
+	uint64_t seen;
+
+	for (uint32_t i = 0; i < SUSPECT_MANY + SUSPECT_PASS; i++)
+		guess_psn(d, (uint32_t)-NOWHERE);
+	seen = counters(d, 1)->rx_duplicates;
+	for (uint32_t i = 0; i < 100000; i++) {
+		guess_psn(d, (uint32_t)-NOWHERE);
+		d->now_ns += 100000;
+	}
+	/* ten seconds, with a little looked at in each */
+	assert_uint_in_range(counters(d, 1)->rx_duplicates - seen, 1,
+			     11 * SUSPECT_PASS);
+	assert_true(counters(d, 1)->rx_limited > 99000);
+	assert_int_equal(row_of(d, d->side[0].ip[15])->dropped,
+			 counters(d, 1)->rx_limited);
+	duo_free(d);
+}
+
+static void who_stops_is_heard_again(void **state)
+{
+	struct duo *d = new_duo();
+	uint64_t seen;
+
+	for (uint32_t i = 0; i < 10 * SUSPECT_MANY; i++)
+		guess_psn(d, (uint32_t)-NOWHERE);
+	d->now_ns += SUSPECT_NS + 1;
+	seen = counters(d, 1)->rx_duplicates;
+	for (uint32_t i = 0; i < 2 * SUSPECT_PASS; i++)
+		guess_psn(d, (uint32_t)-NOWHERE);
+	assert_int_equal(counters(d, 1)->rx_duplicates - seen,
+			 2 * SUSPECT_PASS);
+	duo_free(d);
+}
+
+/* Loses a packet now and then, so that the peer has to repeat itself. */
+static int lossy(void *context, int from, const struct engine_frame *f)
+{
+	uint32_t *count = context;
+
+	(void)from;
+	(void)f;
+	return ++*count % 37 != 0;
+}
+
+/* A flood in the peer's name, before and amid what the peer does itself. */
+static int flood(void *context, int from, const struct engine_frame *f)
+{
+	struct duo *d = context;
+
+	(void)f;
+	for (int i = 0; !from && i < 20; i++)
+		guess_psn(d, NOWHERE + 700 * (uint32_t)i);
+	return 1;
+}
+
+static void a_peer_is_not_shut_out_in_its_name(void **state)
+{
+	struct duo *d = new_duo();
+	uint32_t frames = 0;
+
+	for (uint32_t i = 0; i < 10 * SUSPECT_MANY; i++) {
+		guess_psn(d, (uint32_t)-NOWHERE);
+		guess_qpn(d, 0x3001 + 2 * i, 0x0a000001);
+	}
+	assert_true(engine_suspects_is_any(&d->side[1].engine->suspects,
+					   d->now_ns));
+	assert_works(d);
+	d->fate = flood;
+	d->context = d;
+	assert_works(d);
+	for (uint32_t i = 0; i < SUSPECT_MANY; i++)
+		guess_psn(d, (uint32_t)-NOWHERE);
+	d->fate = lossy;
+	d->context = &frames;
+	for (int i = 0; i < 20; i++) {
+		struct cqe c;
+
+		duo_send(d, 0, i % 2 ? HCA_WR_RDMA_READ : HCA_WR_RDMA_WRITE, 0,
+			 MOVED, 400000);
+		duo_post(d, 0);
+		duo_run(d, d->now_ns + LONG);
+		assert_true(duo_poll(d, 0, &c));
+		assert_int_equal(c.status, HCA_SUCCESS);
+	}
+	duo_free(d);
+}
+
+/* Answers that were guessed are none of the peer's. */
+static void guessed_answers_are_signs(void **state)
+{
+	struct duo *d = new_duo();
+	struct pkt p = {.bth.opcode = OPCODE_RC_ACKNOWLEDGE,
+			.aeth.syndrome = AETH_CREDITS_INVALID};
+
+	assert_works(d);
+	for (uint32_t i = 0; i < 2 * SUSPECT_MANY; i++) {
+		p.bth.psn = serial24_add(d->side[1].side->req.una,
+					 NOWHERE + (int32_t)i)
+				    .v;
+		duo_forge(d, 1, &p);
+	}
+	assert_true(counters(d, 1)->rx_limited > 0);
+	assert_works(d);
+	duo_free(d);
+}
+
+/* An address that floods is known after floods from ever new ones, who leave
+ * nobody else without a row either. */
+static void ever_new_addresses_push_out_none_that_floods(void **state)
+{
+	struct duo *d = new_duo();
+	struct engine_suspect who;
+	uint32_t fresh = 0x0b000000;
+
+	for (uint32_t i = 0; i < 50000; i++) {
+		guess_qpn(d, 0x3001 + 2 * (i % 100000), fresh++);
+		if (i % 8 == 0)
+			guess_qpn(d, 0x3001 + 2 * (i % 100000), 0x0c0000fe);
+		d->now_ns += 1000000;
+	}
+	assert_int_equal(rows_used(d), ENGINE_SUSPECTS);
+	assert_non_null(row_of(d, 0xfe));
+	assert_true(row_of(d, 0xfe)->dropped > 0);
+	assert_true(engine_suspect(d->side[1].engine, &who));
+	assert_int_equal(who.ip[15], 0xfe);
+	assert_false(engine_suspect(d->side[1].engine, &who));
+	assert_works(d);
+	duo_free(d);
+}
+
+/* Its peers repeat their requests for a while: those are no guesses. */
+static void a_queue_pair_that_was_is_no_guess(void **state)
+{
+	struct duo *d = new_duo();
+	uint32_t qpn = d->side[1].qp->qpn;
+
+	for (uint32_t i = 0; i < 10 * SUSPECT_MANY; i++)
+		guess_qpn(d, qpn, 0x0a000001);
+	engine_qp_remove(d->side[1].engine, d->side[1].side);
+	for (uint32_t i = 0; i < 10 * SUSPECT_MANY; i++)
+		guess_qpn(d, qpn, 0x0a000001);
+	assert_int_equal(rows_used(d), 0);
+	d->side[1].side = engine_qp_add(d->side[1].engine, d->side[1].qp);
+	duo_free(d);
+}
+
+/* Of a peer of whom much is lost, more is under way when it hears of it. */
+static void who_is_told_to_go_back_makes_no_guesses(void **state)
+{
+	struct duo *d = new_duo();
+	uint32_t nth = 0;
+
+	guess_psn(d, 100); /* kept, */
+	for (uint32_t ahead = 101; ahead < 5000; ahead++, nth++) {
+		struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY,
+				.bth.ackreq = nth % 64 == 0,
+				.payload_len = 64};
+
+		p.bth.psn =
+			serial24_add(d->side[1].side->resp.epsn, (int32_t)ahead)
+				.v;
+		duo_forge(d, 1, &p);
+		d->now_ns += 1000;
+	}
+	assert_true(counters(d, 1)->rx_wrong_psn > 1000);
+	assert_int_equal(rows_used(d), 0);
+	assert_works(d);
+	duo_free(d);
+}
+
+/* The Q_Key is what a peer of UD knows. */
+static void wrong_q_keys_are_signs_and_right_ones_pass(void **state)
+{
+	struct duo *d = duo_new_of(HCA_QPT_UD, MTU_1024, 16);
+	struct pkt p = {.bth.opcode = OPCODE_UD_SEND_ONLY,
+			.deth = {0x12345, 0x1000},
+			.payload_len = 64};
+	struct cqe c;
+
+	for (uint32_t i = 0; i < 3 * SUSPECT_MANY; i++)
+		duo_forge(d, 1, &p);
+	assert_true(counters(d, 1)->rx_limited >= SUSPECT_MANY);
+	duo_recv(d, 1, 0, 2000);
+	duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	duo_post(d, 0);
+	duo_run(d, d->now_ns + 1000000);
+	assert_true(duo_poll(d, 1, &c));
+	assert_int_equal(c.status, HCA_SUCCESS);
+	duo_free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_connection_leaves_no_trace_in_the_table),
+		cmocka_unit_test(guesses_are_told_of_with_their_address),
+		cmocka_unit_test(slow_guesses_are_told_of_too),
+		cmocka_unit_test(many_guesses_are_dropped_unseen),
+		cmocka_unit_test(who_stops_is_heard_again),
+		cmocka_unit_test(a_peer_is_not_shut_out_in_its_name),
+		cmocka_unit_test(guessed_answers_are_signs),
+		cmocka_unit_test(ever_new_addresses_push_out_none_that_floods),
+		cmocka_unit_test(a_queue_pair_that_was_is_no_guess),
+		cmocka_unit_test(who_is_told_to_go_back_makes_no_guesses),
+		cmocka_unit_test(wrong_q_keys_are_signs_and_right_ones_pass),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
