@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "broker/entropy.h"
 
-#include <sys/random.h>
+#include "util/random.h"
 
 #define KEPT 32 /* numbers of one call of the kernel */
 
@@ -11,7 +11,7 @@ uint64_t entropy(void)
 	static unsigned left;
 	uint64_t random;
 
-	if (!left && getrandom(kept, sizeof kept, GRND_NONBLOCK) != sizeof kept)
+	if (!left && !random_fill(kept, sizeof kept, false))
 		return 0;
 	left = left ? left : KEPT;
 	random = kept[--left];

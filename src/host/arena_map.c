@@ -5,12 +5,10 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "host/host.h"
 #include "util/bits.h"
-#include "util/check.h"
 #include "util/watched.h"
 #include "util/mark.h"
 #include "util/fsize.h"
@@ -132,20 +130,4 @@ void arena_map_free(struct arena_map *m)
 	munmap(m->arena.base, m->arena.size);
 	mark_close(m->shared_fd);
 	mark_close(m->fd);
-}
-
-void arena_map_random(void *buf, size_t n)
-{
-	uint8_t *p = buf;
-
-	while (n) {
-		ssize_t got = getrandom(p, n, 0);
-
-		if (got < 0) {
-			CHECK(errno == EINTR);
-			continue;
-		}
-		p += got;
-		n -= (size_t)got;
-	}
 }

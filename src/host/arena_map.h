@@ -34,7 +34,5 @@ struct arena_parts {
 
 /* NULL and errno: there is no place for them. */
 void *arena_map_parts(const struct arena_parts *p);
-/* n bytes of the kernel's CSPRNG. */
-void arena_map_random(void *buf, size_t n);
 
 #endif

@@ -27,6 +27,7 @@
 #include "host/thread.h"
 #include "host/wish.h"
 #include "util/bits.h"
+#include "util/random.h"
 
 #define WINDOW_PACKETS	 512
 #define PATIENCE_DEFAULT 60 /* seconds */
@@ -36,7 +37,8 @@
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
 #define POLL_YIELD	 64	  /* empty polls before the core is given up */
 #define SWITCH_MIN_NS	 600	  /* longer: somebody else had the core */
-#define SWITCH_MAX_NS	 50000	  /* shorter: and gave it back by himself */
+#define SAY_RANDOM	 0xd1
+#define SWITCH_MAX_NS	 50000 /* shorter: and gave it back by himself */
 
 struct host {
 	int pid; /* a fork's child is not us */
@@ -127,8 +129,15 @@ static int start(struct host *h, const struct host_sink *sink)
 	uint64_t seed[4];
 	int fd, err;
 
-	arena_map_random(seed, sizeof seed);
-	arena_map_random(&config.seed, sizeof config.seed);
+	if (!random_fill(seed, sizeof seed, true) ||
+	    !random_fill(&config.seed, sizeof config.seed, true)) {
+		host_say(
+			SAY_RANDOM,
+			"the kernel gives no random numbers, of which keys and "
+			"queue pairs are made: allow getrandom(2) where a "
+			"sandbox refuses it, or show it /dev/urandom");
+		return -ENOSYS;
+	}
 	err = arena_map_new(&h->map);
 	if (err)
 		return err;
@@ -308,7 +317,8 @@ static uint32_t free_qpn(struct host *h)
 	for (int i = 0; i < QPN_TRIES; i++) {
 		uint32_t random, qpn;
 
-		arena_map_random(&random, sizeof random);
+		if (!random_fill(&random, sizeof random, true))
+			return 0;
 		qpn = peer_qpn(random);
 		if (qpn > 1 && qpn < QPN_MULTICAST &&
 		    !engine_qpn_is_used(h->lane.engine, qpn))

@@ -26,6 +26,7 @@
 #include "util/bits.h"
 #include "util/list.h"
 #include "util/mark.h"
+#include "util/random.h"
 
 #define MOURN_NS 1000000000u /* by then it is stopped, and no dead one */
 #define LOOK_NS	 1000000u    /* between two looks */
@@ -125,14 +126,14 @@ void neighbour_open(struct hca *own)
 	if (wish_way() != WISH_DIRECT || !owner_is_possible())
 		return;
 	all.own = own;
-	if (!learn_memory() || !make_pulse())
+	if (!learn_memory() || !make_pulse() ||
+	    !random_fill(&s->nonce, sizeof s->nonce, true))
 		return;
 	all.kick_fd = mark_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (all.kick_fd < 0)
 		return;
 	allow();
 	s->pid = (uint32_t)getpid();
-	arena_map_random(&s->nonce, sizeof s->nonce);
 	s->nonce_va = (uintptr_t)&s->nonce;
 	all.self.is = (struct neighbour){.hca = own, .pid = getpid()};
 	all.self.kick_fd = all.kick_fd;

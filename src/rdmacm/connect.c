@@ -7,9 +7,9 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "util/random.h"
 
 #define CM_TIMEOUT   20 /* 4.3 s, and as often as the kernel asks */
 #define CM_RETRIES   15
@@ -176,10 +176,9 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	m.scope = id->scope;
 	m.peer_port = r_addr_port(&base->route.addr.dst_addr);
 	/* unguessable, or the broker's own: it does without */
-	if (syscall(SYS_getrandom, &m.call_id, sizeof(m.call_id),
-		    GRND_NONBLOCK) < 0 ||
-	    syscall(SYS_getrandom, &m.call_transaction,
-		    sizeof(m.call_transaction), GRND_NONBLOCK) < 0)
+	if (!random_fill(&m.call_id, sizeof(m.call_id), false) ||
+	    !random_fill(&m.call_transaction, sizeof(m.call_transaction),
+			 false))
 		m.call_id = 0;
 	error = r_request(id, &m, CMPROTO_CONNECT);
 	if (error)

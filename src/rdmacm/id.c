@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "util/random.h"
 
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 		      enum rdma_port_space ps, enum ibv_qp_type type)
@@ -17,9 +17,8 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 
 	if (!id)
 		return NULL;
-	/* A program with its own queue pair may ask before it connects.  The
-	 * bare call: nobody is cancelled here. */
-	if (syscall(SYS_getrandom, &random, sizeof(random), 0) > 0)
+	/* a program with its own queue pair may ask before it connects */
+	if (random_fill(&random, sizeof(random), true))
 		id->psn = random & 0xffffff;
 	id->base.channel = channel;
 	id->base.context = context;
