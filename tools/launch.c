@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -38,15 +39,27 @@ const char launch_help[] =
 	"  --private        in a network namespace of its own, where only "
 	"loopback is\n";
 
+/* This program's file; where there is no /proc, by the name that it was run by.
+ * 0 or -errno. */
+static int find_self(char self[PATH_MAX])
+{
+	const char *name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+	ssize_t n = readlink("/proc/self/exe", self, PATH_MAX - 1);
+
+	if (n < 0)
+		return name && realpath(name, self) ? 0 : -errno;
+	self[n] = '\0';
+	return 0;
+}
+
 int launch_beside(const char *name, char *path)
 {
 	char self[PATH_MAX];
 	char *slash;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int error = find_self(self);
 
-	if (n < 0)
-		return -errno;
-	self[n] = '\0';
+	if (error)
+		return error;
 	slash = strrchr(self, '/');
 	if (!slash)
 		return -ENOENT;

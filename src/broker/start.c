@@ -310,6 +310,8 @@ static int take_over(struct start *s, const char *what, const char *reason,
 {
 	int error = start_thread(s->listen_fd);
 
+	if (error == -ENOMEM)
+		cure = "free memory, or raise ulimit -v and -d";
 	if (error)
 		snprintf(s->sentence, sizeof(s->sentence),
 			 "%s: %s; nor can a thread of this program serve "

@@ -127,6 +127,15 @@ void v_port_event(const struct host_device *dev, enum host_port_event what)
 	lock_give(&contexts_lock);
 }
 
+static void *not_opened(int error)
+{
+	return v_fail_null(error, V_SYSTEM,
+			   error == ENOMEM
+				   ? "the device does not open, for want of "
+				     "memory or of what ulimit -v and -d allow"
+				   : "the device does not open");
+}
+
 void v_fatal_event(void)
 {
 	lock_take(&contexts_lock);
@@ -212,7 +221,7 @@ free_queue:
 	v_queue_fini(&c->async);
 free_context:
 	free(c);
-	return v_fail_null(-err, V_SYSTEM, "the device does not open");
+	return not_opened(-err);
 }
 
 /* An empty file: its number tells it from all others. */
@@ -222,7 +231,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	struct ibv_context *context;
 
 	if (fd < 0)
-		return v_fail_null(errno, V_SYSTEM, "the device does not open");
+		return not_opened(errno);
 	context = v_open_device(device, fd);
 	if (!context)
 		close(fd);

@@ -13,6 +13,8 @@
  *	msync	nobody says which pages are there
  *	debug	what systemd's @system-service leaves out kills the process
  *	signalfd	signals come to handlers alone
+ *	flags	memfd_create knows no flag of later kernels
+ *	CALL=ENOSYS, CALL=EPERM, CALL=EINVAL	that call alone, of those below
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -116,6 +118,78 @@ static struct sock_filter no_debug[] = {
 
 static struct sock_filter no_signalfd[] = {REFUSE(SYS_signalfd4, EPERM)};
 
+/* MFD_CLOEXEC and MFD_ALLOW_SEALING are as old as the call. */
+static struct sock_filter no_flags[] = {
+	LOAD(offsetof(struct seccomp_data, nr)),
+	UNLESS(SYS_memfd_create, 3),
+	LOAD(ARG(1)),
+	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, ~3u, 0, 1),
+	FAIL(EINVAL),
+	ALLOW,
+};
+
+static const struct {
+	const char *name;
+	uint32_t number;
+} calls[] = {
+	{"bpf", SYS_bpf},
+	{"clone3", SYS_clone3},
+	{"close_range", SYS_close_range},
+	{"epoll_create1", SYS_epoll_create1},
+	{"epoll_pwait2", SYS_epoll_pwait2},
+	{"eventfd2", SYS_eventfd2},
+	{"faccessat2", SYS_faccessat2},
+	{"getrandom", SYS_getrandom},
+	{"io_uring_setup", SYS_io_uring_setup},
+	{"madvise", SYS_madvise},
+	{"membarrier", SYS_membarrier},
+	{"memfd_create", SYS_memfd_create},
+	{"mincore", SYS_mincore},
+	{"openat2", SYS_openat2},
+	{"perf_event_open", SYS_perf_event_open},
+	{"pidfd_open", SYS_pidfd_open},
+	{"prctl", SYS_prctl},
+	{"process_vm_readv", SYS_process_vm_readv},
+	{"process_vm_writev", SYS_process_vm_writev},
+	{"ptrace", SYS_ptrace},
+	{"recvmmsg", SYS_recvmmsg},
+	{"rseq", SYS_rseq},
+	{"sched_setaffinity", SYS_sched_setaffinity},
+	{"sendmmsg", SYS_sendmmsg},
+	{"statx", SYS_statx},
+	{"userfaultfd", SYS_userfaultfd},
+};
+
+static const struct {
+	const char *name;
+	uint32_t value;
+} errors[] = {{"ENOSYS", ENOSYS}, {"EPERM", EPERM}, {"EINVAL", EINVAL}};
+
+/* @what is CALL=ERROR; -1 and errno. */
+static int forbid_call(const char *what)
+{
+	size_t call = 0, error = 0, length = strcspn(what, "=");
+
+	while (call < sizeof(calls) / sizeof(calls[0]) &&
+	       (strlen(calls[call].name) != length ||
+		strncmp(calls[call].name, what, length) != 0))
+		call++;
+	while (error < sizeof(errors) / sizeof(errors[0]) &&
+	       (!what[length] || strcmp(errors[error].name, what + length + 1)))
+		error++;
+	if (call == sizeof(calls) / sizeof(calls[0]) ||
+	    error == sizeof(errors) / sizeof(errors[0])) {
+		errno = EINVAL;
+		return -1;
+	}
+	struct sock_filter filter[] = {
+		REFUSE(calls[call].number, errors[error].value)};
+	struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]),
+				     filter};
+
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
 static const struct {
 	const char *name;
 	struct sock_fprog program;
@@ -131,6 +205,7 @@ static const struct {
 	{"debug", {sizeof(no_debug) / sizeof(no_debug[0]), no_debug}},
 	{"signalfd",
 	 {sizeof(no_signalfd) / sizeof(no_signalfd[0]), no_signalfd}},
+	{"flags", {sizeof(no_flags) / sizeof(no_flags[0]), no_flags}},
 };
 
 static int forbid(const char *name)
@@ -139,8 +214,7 @@ static int forbid(const char *name)
 		if (!strcmp(name, filters[i].name))
 			return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
 				     &filters[i].program);
-	errno = EINVAL;
-	return -1;
+	return forbid_call(name);
 }
 
 int main(int argc, char **argv)
