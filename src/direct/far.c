@@ -19,37 +19,88 @@ static bool has_places(const struct far_link *l, const struct qp *qp)
 
 	return wq_is_sound(l->hca, &qp->rq, WQE_ROOM) &&
 	       arena_shares(a, qp->rq.slots, bytes) &&
+	       arena_shares(a, l->places.far, sizeof(struct qp_far)) &&
 	       qp->stats.row < HCA_MAX_QP &&
 	       (!qp->srq || inside_at(l->hca, qp->srq, sizeof(struct srq))) &&
 	       (!qp->recv_cq ||
 		inside_at(l->hca, qp->recv_cq, sizeof(struct cq)));
 }
 
+/* Into *qp what is known of it. */
+static void put_places(const struct far_link *l, struct qp *qp)
+{
+	const struct far_places *p = &l->places;
+
+	qp->self = p->self;
+	qp->qpn = l->qpn;
+	qp->far_at = (uintptr_t)l->hca->arena.base + p->far - (uintptr_t)qp;
+	qp->type = p->type;
+	qp->pd = p->pd;
+	qp->recv_pd = p->recv_pd;
+	qp->recv_cq = p->recv_cq;
+	qp->srq = p->srq;
+	qp->stats.row = p->row;
+	qp->rq.size = p->slot_count;
+	qp->rq.depth = p->depth;
+	qp->rq.stride = p->stride;
+	qp->rq.max_sge = p->max_sge;
+	qp->rq.slots = p->slots;
+	qp->rq.ids = 0;
+}
+
 /*
  * Into *qp what does not change as long as there is a queue pair, of the one at
  * `at`.  False: it is not the one we mean, or makes no sense.
  */
-static bool copy_places(const struct far_link *l, aoff at, struct qp *qp)
+static bool read_places(struct far_link *l, aoff at, struct qp *qp)
 {
 	const struct qp *there = inside_at(l->hca, at, sizeof *there);
-	aoff far;
+	struct far_places *p = &l->places;
+	bool good;
 
 	if (!there || SEEN(there->qpn) != l->qpn)
 		return false;
-	far = at + SEEN(there->far_at);
-	if (!arena_shares(&l->hca->arena, far, sizeof(struct qp_far)))
+	*p = (struct far_places){
+		.self = at,
+		.serial = SEEN(there->serial),
+		.type = SEEN(there->type),
+		.pd = SEEN(there->pd),
+		.recv_pd = SEEN(there->recv_pd),
+		.row = SEEN(there->stats.row),
+		.far = at + SEEN(there->far_at),
+		.recv_cq = SEEN(there->recv_cq),
+		.srq = SEEN(there->srq),
+		.slots = SEEN(there->rq.slots),
+		.slot_count = SEEN(there->rq.size),
+		.depth = SEEN(there->rq.depth),
+		.stride = SEEN(there->rq.stride),
+		.max_sge = SEEN(there->rq.max_sge),
+	};
+	put_places(l, qp);
+	good = has_places(l, qp);
+	if (!good)
+		p->self = 0;
+	return good;
+}
+
+/* The one that was found last: is it still at `at`? */
+static bool is_there(const struct far_link *l, aoff at)
+{
+	const struct qp *there;
+
+	if (!at || at != l->places.self)
 		return false;
-	qp->self = at;
-	qp->qpn = l->qpn;
-	qp->far_at = (uintptr_t)l->hca->arena.base + far - (uintptr_t)qp;
-	qp->type = SEEN(there->type);
-	qp->pd = SEEN(there->pd);
-	qp->recv_pd = SEEN(there->recv_pd);
-	qp->recv_cq = SEEN(there->recv_cq);
-	qp->srq = SEEN(there->srq);
-	qp->stats.row = SEEN(there->stats.row);
-	wq_copy_places(&qp->rq, &there->rq);
-	return has_places(l, qp);
+	there = arena_at(&l->hca->arena, at);
+	return SEEN(there->qpn) == l->qpn &&
+	       SEEN(there->serial) == l->places.serial;
+}
+
+static bool find_at(struct far_link *l, aoff at, struct qp *qp)
+{
+	if (!is_there(l, at))
+		return read_places(l, at, qp);
+	put_places(l, qp);
+	return true;
 }
 
 static bool find(struct far_link *l, struct qp *qp)
@@ -61,12 +112,11 @@ static bool find(struct far_link *l, struct qp *qp)
 
 	if (!rows)
 		return false;
-	if (copy_places(l, __atomic_load_n(&rows[l->row], __ATOMIC_ACQUIRE),
-			qp))
+	if (find_at(l, __atomic_load_n(&rows[l->row], __ATOMIC_ACQUIRE), qp))
 		return true;
 	for (uint32_t i = 0; i < HCA_MAX_QP && i < top; i++)
-		if (copy_places(l, __atomic_load_n(&rows[i], __ATOMIC_ACQUIRE),
-				qp)) {
+		if (find_at(l, __atomic_load_n(&rows[i], __ATOMIC_ACQUIRE),
+			    qp)) {
 			l->row = i;
 			return true;
 		}

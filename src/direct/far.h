@@ -23,6 +23,18 @@
 #include "ibt/verdict.h"
 #include "util/list.h"
 
+/*
+ * Where the target's queue pair, its receives and what peers write of it lie:
+ * each word was read once and checked.  Good as long as that queue pair has its
+ * serial.
+ */
+struct far_places {
+	aoff self; /* 0: nothing is known */
+	uint32_t serial, type, pd, recv_pd, row;
+	aoff far, recv_cq, srq, slots;
+	uint32_t slot_count, depth, stride, max_sge;
+};
+
 struct far_link {
 	struct list kick; /* it sleeps and must be woken */
 	struct hca *hca;  /* the target's adapter; borrowed */
@@ -37,7 +49,8 @@ struct far_link {
 	/* What the target must think of us. */
 	uint32_t our_qpn, our_psn;
 	uint8_t our_ip[16];
-	uint32_t row;	      /* of the target, when known */
+	uint32_t row; /* of the target, when known */
+	struct far_places places;
 	uint32_t connection;  /* of the target, from the first request on; 0 */
 	bool is_asked;	      /* it executes a request for us */
 	bool is_busy;	      /* somebody else is at work at its responder */

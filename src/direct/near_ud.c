@@ -57,6 +57,7 @@ bool near_ud_attach(struct ibt_qp *q, struct hca *far, struct guest *guest,
 	if (!l)
 		return false;
 	l->hca = far;
+	l->places = (struct far_places){0};
 	l->guest = guest;
 	l->owner = far ? owner : NULL;
 	l->way = far ? IBT_WAY_DIRECT : IBT_WAY_PACKETS;

@@ -44,7 +44,7 @@ struct arena_hdr {
 	uint32_t reserved;
 };
 
-#define ARENA_LAYOUT 9
+#define ARENA_LAYOUT 10
 
 struct arena {
 	uint8_t *base; /* this process's mapping; borrowed */

@@ -449,8 +449,9 @@ struct qp_far {
 struct qp {
 	aoff self; /* where it lies, as long as there is one */
 	uint32_t qpn;
-	uint32_t type;	      /* HCA_QPT_* */
-	uint32_t state;	      /* enum hca_qp_state; changes only in qp_enter */
+	uint32_t serial; /* of all that were made here: tells it from those */
+	uint32_t type;	 /* HCA_QPT_* */
+	uint32_t state;	 /* enum hca_qp_state; changes only in qp_enter */
 	uint32_t pd, recv_pd; /* recv_pd: of the memory of its receives */
 	uint32_t sq_sig_all;
 	uint32_t device;       /* which of the host's; its counters count */
@@ -518,7 +519,7 @@ struct hca_shared {
 	uint64_t key_secret[2]; /* of the permutation of keys */
 	aoff mrs;		/* struct mr[HCA_MAX_MR] */
 	uint32_t mr_top, mr_free_head, mr_free_tail;
-	uint32_t next_pd, next_cq;
+	uint32_t next_pd, next_cq, next_qp;
 	struct alock mr_lock;
 	/* For other processes that map this arena, host/neighbour.h: */
 	aoff guests;	   /* struct guest[GUEST_MAX] */

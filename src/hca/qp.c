@@ -39,7 +39,6 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 		  const struct hca_qp_cap *cap, bool sq_sig_all)
 {
 	struct qp *qp = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *qp));
-
 	aoff far;
 
 	if (!qp)
@@ -52,6 +51,7 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 	if (!row_new(h, qp))
 		goto free_far;
 	srq_forget(h, qp->stats.row);
+	qp->serial = ++h->shared->next_qp;
 	qp->qpn = qpn;
 	qp->type = type;
 	qp->pd = pd;
