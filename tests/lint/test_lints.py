@@ -57,6 +57,16 @@ CASES = (
      "see /wo" "rk/notes\n", "a path of one machine"),
     ("lint-words", "a document that is elsewhere", "src/util/a.c",
      "/* see HOU" "SE.md */\n", "not in the tree"),
+    ("lint-paths", "what is there", "docs/a.md",
+     "# A word\n`docs/a.md`, `sys/socket.h`, `a.md`, [here](#a-word)\n", None),
+    ("lint-paths", "a file that is not there", "docs/a.md",
+     "see `docs/b.md`\n", "there is no docs/b.md"),
+    ("lint-paths", "a file without its folder", "docs/a.md",
+     "see `cq.c`\n", "there is no cq.c"),
+    ("lint-paths", "a link to nothing", "docs/a.md",
+     "see [it](../src/a.c)\n", "there is no ../src/a.c"),
+    ("lint-paths", "a link to no heading", "docs/a.md",
+     "# A word\nsee [it](#a-sentence)\n", "no heading is #a-sentence"),
     ("lint-calls", "an environment that may be read", "src/util/a.c",
      "const char *a(void);\nconst char *a(void)\n{\n"
      "\treturn secure_getenv(\"A\");\n}\n", None),
@@ -88,7 +98,7 @@ CASES = (
 
 
 def arguments(lint, root, path):
-    if lint == "lint-layers":
+    if lint in ("lint-layers", "lint-paths"):
         return [root]
     if lint == "lint-names":
         output = root / "out" / path.relative_to(root)
