@@ -6,6 +6,8 @@
 #include "loader.h"
 #include "vendor.h"
 
+#include "broker/proto.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -17,9 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LIB "usr/local/lib/adverb"
-#define BIN "usr/local/bin"
-#define EXE "usr/local/libexec"
+#define TEXT(word)    #word
+#define TEXT_OF(word) TEXT(word)
+
+#define LIB	      "usr/local/lib/adverb"
+#define BIN	      "usr/local/bin"
+#define EXE	      "usr/local/libexec"
 
 static const char list_path[] = LIB "/installed";
 static const char conf_path[] = "etc/ld.so.conf.d/00-adverb.conf";
@@ -55,13 +60,17 @@ static const char unit_text[] =
 	"# adverb install --service; adverb uninstall removes it\n"
 	"[Unit]\n"
 	"Description=adverb's broker of UDP port 4791, for all users\n"
+	"Documentation=man:adverbd(8)\n"
+	"Requires=adverbd.socket\n"
 	"\n"
 	"[Service]\n"
-	"ExecStart=/" LIB "/adverbd --foreground --idle 2000000\n"
+	"ExecStart=/" LIB "/adverbd --foreground --idle 60\n"
+	"StandardInput=socket\n"
+	"StandardOutput=journal\n"
+	"StandardError=journal\n"
 	"User=adverb\n"
 	"RuntimeDirectory=adverb\n"
 	"RuntimeDirectoryMode=0755\n"
-	"Restart=always\n"
 	"LimitNOFILE=65536\n"
 	"UMask=0077\n"
 	"CapabilityBoundingSet=\n"
@@ -79,10 +88,23 @@ static const char unit_text[] =
 	"RestrictSUIDSGID=yes\n"
 	"LockPersonality=yes\n"
 	"MemoryDenyWriteExecute=yes\n"
-	"SystemCallArchitectures=native\n"
+	"SystemCallArchitectures=native\n";
+/* systemd has the address from boot on, so that nobody else can take it, and
+ * starts the broker for who comes there. */
+static const char socket_path[] = "etc/systemd/system/adverbd.socket";
+static const char socket_text[] =
+	"# adverb install --service; adverb uninstall removes it\n"
+	"[Unit]\n"
+	"Description=Address of adverb's broker, which begins by it\n"
+	"Documentation=man:adverbd(8)\n"
 	"\n"
-	"[Install]\n"
-	"WantedBy=multi-user.target\n";
+	"[Socket]\n"
+	"ListenSequentialPacket=@adverbd-" TEXT_OF(
+		PROTO_VERSION) "\n"
+			       "Backlog=1024\n"
+			       "\n"
+			       "[Install]\n"
+			       "WantedBy=sockets.target\n";
 static const char main_conf_path[] = "etc/ld.so.conf";
 static const char main_conf_text[] = "include /etc/ld.so.conf.d/*.conf\n";
 
@@ -313,6 +335,8 @@ static int for_texts(struct image *im, const struct plan *p,
 		err = what(im, account_text, account_path);
 	if (!err && p->service)
 		err = what(im, unit_text, unit_path);
+	if (!err && p->service)
+		err = what(im, socket_text, socket_path);
 	return err;
 }
 
@@ -362,6 +386,7 @@ static bool is_free(const struct image *im, const struct plan *p)
 	if (p->service) {
 		taken |= image_is_taken(im, account_path);
 		taken |= image_is_taken(im, unit_path);
+		taken |= image_is_taken(im, socket_path);
 	}
 	for (size_t i = 0; i < p->count; i++)
 		taken |= image_is_taken(im, p->files[i].to);
@@ -380,9 +405,10 @@ static void say_done(const struct image *im, const struct plan *p)
 		       "/etc/ld.so.preload.\n",
 		       is);
 	if (p->service)
-		printf("To start the system's broker there: systemd-sysusers "
-		       "&& systemctl daemon-reload && systemctl enable --now "
-		       "adverbd; without systemd, see man adverbd\n");
+		printf("The system's broker begins there with the first "
+		       "program, after: systemd-sysusers && systemctl "
+		       "daemon-reload && systemctl enable --now "
+		       "adverbd.socket; without systemd, see man adverbd\n");
 }
 
 static int install(struct image *im, const struct wish *wish)

@@ -15,17 +15,15 @@
 
 unsigned other_version(void)
 {
-	char name[64], line[256];
+	static const char name[] = " @adverbd-";
 	FILE *f = fopen("/proc/net/unix", "re");
 	unsigned version, found = 0;
-	int length;
+	char line[256];
 
-	length = snprintf(name, sizeof(name), "@adverbd-%llu-",
-			  proto_namespace());
 	while (f && !found && fgets(line, sizeof(line), f)) {
 		const char *at = strstr(line, name);
 
-		if (at && sscanf(at + length, "%u", &version) == 1 &&
+		if (at && sscanf(at + strlen(name), "%u", &version) == 1 &&
 		    version != PROTO_VERSION)
 			found = version;
 	}
@@ -64,8 +62,8 @@ static int reach(unsigned version)
 
 	if (fd < 0)
 		return -errno;
-	length = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1,
-			  "adverbd-%llu-%u", proto_namespace(), version);
+	length = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "adverbd-%u",
+			  version);
 	if (!connect(fd, (struct sockaddr *)&a,
 		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 				 (size_t)length)))

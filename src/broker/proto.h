@@ -20,7 +20,7 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 15 /* cmproto.h's is part of it: raise both */
+#define PROTO_VERSION 16 /* cmproto.h's is part of it: raise both */
 #define PROTO_FDS     5	 /* the most that one message brings */
 #define PROTO_HEAD    60 /* bytes that are the same in every version */
 #define PROTO_RELEASE 32
@@ -136,14 +136,15 @@ static inline uint64_t proto_pid_space(void)
 	return stat("/proc/self/ns/pid", &ns) ? 0 : (uint64_t)ns.st_ino;
 }
 
-/* The broker's address in the caller's network namespace; its length. */
+/* The broker's address in the caller's network namespace, of which each has
+ * such names of its own (unix(7)); its length. */
 static inline socklen_t proto_address(struct sockaddr_un *a)
 {
 	int length;
 
 	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
 	length = snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1,
-			  "adverbd-%llu-%d", proto_namespace(), PROTO_VERSION);
+			  "adverbd-%d", PROTO_VERSION);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 			   (size_t)length);
 }

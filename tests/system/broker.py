@@ -5,9 +5,11 @@
 import os
 import random
 import re
+import select
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import netlab
@@ -308,14 +310,89 @@ t.case("another program holds the port, which is named", alone(held))
 
 
 def another_version():
-    inode = os.stat("/proc/self/ns/net").st_ino
     with holder(), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        s.bind("\0adverbd-%d-999" % inode)
+        s.bind("\0adverbd-999")
         s.listen()
         told("port 4791 is held by the broker of another version of adverb")
 
 
 t.case("a broker of another version holds the port", alone(another_version))
+
+
+class Door:
+    """Has the broker's address and starts one for who comes there, as systemd
+    does by a unit with StandardInput=socket."""
+
+    def __init__(self):
+        self.program = os.path.join(t.build, "lib", "adverbd")
+        said = t.run([self.program, "--version"]).output
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind("\0adverbd-" +
+                           re.search(r"\(protocol (\d+)\)", said)[1])
+        self.listener.listen(1024)
+        self.started = []
+        self.is_over = threading.Event()
+        self.thread = threading.Thread(target=self.serve)
+
+    def serve(self):
+        while not self.is_over.is_set():
+            came, _, _ = select.select([self.listener], [], [], 0.01)
+            if came and not (self.started and
+                             self.started[-1].poll() is None):
+                self.started.append(subprocess.Popen(
+                    t.unprivileged([self.program, "--foreground", "--idle",
+                                    "1"]), stdin=self.listener))
+            elif came:
+                time.sleep(0.001)  # it is about to be taken
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        self.thread.join()
+        self.listener.close()
+        for p in self.started:
+            p.kill()
+            p.wait()
+
+
+def on_demand():
+    """It ends when nobody is left, and the next program has another."""
+    with Door() as door:
+        for n in 1, 2:
+            expect(len(door.started) == n - 1, "one was started for nobody")
+            expect_ok(t.pair(["ibv_rc_pingpong", "-c"]))
+            expect(len(door.started) == n, "%d started" % len(door.started))
+            expect(door.started[-1].wait(system.HANG) == 0, "it has failed")
+            expect(not brokers(), "another one: %s" % brokers())
+
+
+t.case("one that is started for who comes to its address", alone(on_demand))
+
+
+def on_demand_and_killed():
+    t.need("ib_write_bw")
+    with Door() as door:
+        p = t.start(t.pair_argv(["ib_write_bw", "-D", "4", "-s", "64"]))
+        end = time.monotonic() + system.HANG
+        while not (door.started and
+                   serving().keys() >= {door.started[-1].pid}):
+            expect(time.monotonic() < end, "none is started")
+            time.sleep(0.01)
+        for _ in range(3):
+            time.sleep(0.5)
+            door.started[-1].kill()
+            door.started[-1].wait()
+        expect_ok(t.finish(p, system.HANG))
+        expect(len(door.started) > 1, "none was started after it")
+        expect(brokers().keys() <= {one.pid for one in door.started},
+               "another one: %s" % brokers())
+
+
+t.case("one that is started so and killed has a successor of its kind",
+       alone(on_demand_and_killed))
 
 
 TOLD = ("adverb: the broker /nowhere could not be run: it is missing; a thread "

@@ -71,7 +71,7 @@ MESSAGE = struct.Struct("=IHHIIII40x112x")
 def classes():
     """Those that processes have, as the broker answers for a QPN of each."""
     with open("/proc/net/unix") as f:
-        name = re.search("@(adverbd-[0-9]+-([0-9]+))", f.read())
+        name = re.search("@(adverbd-([0-9]+))", f.read())
     if not name:
         return []
     found = []

@@ -248,20 +248,25 @@ def the_systems_broker():
     root = Root()
     before = root.files()
     unit = "etc/systemd/system/adverbd.service"
+    door = "etc/systemd/system/adverbd.socket"
     account = "etc/sysusers.d/adverb.conf"
     root.adverb("install")
-    expect(not {unit, account} & root.files(), "it is there unasked")
+    expect(not {unit, door, account} & root.files(), "it is there unasked")
     said = root.adverb("install", "--service")
-    expect({unit, account} <= root.files() and "systemctl enable --now adverbd"
-           in said, said)
+    expect({unit, door, account} <= root.files() and
+           "systemctl enable --now adverbd.socket" in said, said)
     with open(root.at(unit), encoding="utf-8") as f:
         program, *words = re.search("^ExecStart=(.*)$", f.read(),
                                     re.M)[1].split()
     r = root.inside(program, "--version")
     expect(r.status == 0 and r.output.startswith("adverbd "), "no adverbd", r)
     expect(words[0] == "--foreground", "not in the foreground")
+    with open(root.at(door), encoding="utf-8") as f:
+        address = re.search("^ListenSequentialPacket=@adverbd-(.*)$", f.read(),
+                            re.M)[1]
+    expect("(protocol %s)" % address in r.output, "another address: " + address)
     root.adverb("install")
-    expect({unit, account} <= root.files(), "it has gone")
+    expect({unit, door, account} <= root.files(), "it has gone")
     root.adverb("uninstall", "--service", status=2)
     root.adverb("uninstall")
     expect(root.files() == before, "left: %s" % (root.files() ^ before))
@@ -273,7 +278,8 @@ def its_unit_is_one():
     root.adverb("install", "--service")
     r = suite.run(["systemd-analyze", "verify", "--root=" + root.path,
                    "--recursive-errors=no", "--man=no",
-                   root.at("etc/systemd/system/adverbd.service")])
+                   root.at("etc/systemd/system/adverbd.service"),
+                   root.at("etc/systemd/system/adverbd.socket")])
     expect(r.status == 0 and "adverbd" not in r.output, "not valid", r)
 
 

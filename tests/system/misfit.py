@@ -411,11 +411,10 @@ class Elder:
     whoever comes."""
 
     def __init__(self, idle, answers=True):
-        inode = os.stat("/proc/self/ns/net").st_ino
         self.port = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
         self.port.bind(("::", 4791))
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.listener.bind("\0adverbd-%d-99" % inode)
+        self.listener.bind("\0adverbd-99")
         self.listener.listen()
         self.word = struct.pack("=IHHIIII32sI", 0x61647662, 99, 3, 1, 93, 7, 0,
                                 RELEASE.encode(), idle) + bytes(200)

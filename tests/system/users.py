@@ -348,7 +348,7 @@ def our_name():
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                            "../../src/broker/proto.h")) as f:
         version = re.search(r"PROTO_VERSION (\d+)", f.read()).group(1)
-    return "adverbd-%d-%s" % (os.stat("/proc/self/ns/net").st_ino, version)
+    return "adverbd-" + version
 
 
 def refusal(user, pid, remedy=True):
