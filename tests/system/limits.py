@@ -8,6 +8,7 @@ that the broker begins under the same limit."""
 import os
 import re
 import subprocess
+import time
 
 import system
 from system import HANG, expect
@@ -82,6 +83,39 @@ def mounted(setup, argv=PAIR, must=False, **more):
     return body
 
 
+def brokers_limits():
+    """The soft ones of who started it are not those of who it serves next."""
+    t.need("ibv_rc_pingpong")
+    argv = ["sh", "-c", "ulimit -Sn 50; ulimit -St 5; ulimit -Ss 4096; "
+            'exec "$@"', "sh", t.adverb, "run", "--", "ibv_rc_pingpong"]
+    ours = os.readlink("/proc/self/ns/net")
+    p = t.start(argv, into=enclosed(""))
+    try:
+        # into ends in exec: the namespaces are those of the process
+        end = time.monotonic() + HANG
+        found = {}
+        while not found:
+            expect(p.poll() is None and time.monotonic() < end,
+                   "there is no broker")
+            time.sleep(0.01)
+            if os.readlink("/proc/%d/ns/net" % p.pid) != ours:
+                found = system.serving(p.pid)
+        broker, = found
+        limits = {}
+        for side in p.pid, broker:
+            with open("/proc/%d/limits" % side) as f:
+                limits[side] = {line[:26].strip(): line[26:].split()[:2]
+                                for line in f.readlines()[1:]}
+        for what in "Max open files", "Max cpu time", "Max stack size":
+            expect(limits[p.pid][what][0] != limits[p.pid][what][1],
+                   "the program itself has no soft limit: " + what)
+            expect(limits[broker][what][0] == limits[broker][what][1],
+                   "%s of the broker: %s" % (what, limits[broker][what]))
+    finally:
+        p.kill()
+        p.communicate()
+
+
 def without(*what, must=False):
     def body():
         t.need("ibv_rc_pingpong")
@@ -113,6 +147,8 @@ for seconds in 1, 5:
 t.case("no other process of the user",
        limited("ulimit -u 1;", argv=OPEN))
 t.case("a stack of 64 KiB", limited("ulimit -s 64;", must=True))
+t.case("a broker does not keep the soft limits of who starts it",
+       brokers_limits)
 t.case("no memory that is locked", limited("ulimit -l 0;", must=True))
 t.case("no core files and no signals that wait",
        limited("ulimit -c 0; ulimit -i 0;", must=True))

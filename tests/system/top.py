@@ -8,7 +8,8 @@ import shutil
 import signal
 import time
 
-from system import Fail, Suite, expect
+import system
+from system import Fail, Skip, Suite, expect
 
 suite = Suite(__doc__)
 PATIENCE_S = 30
@@ -117,6 +118,36 @@ def a_hostile_name_reaches_no_terminal():
         p.communicate()
 
 
+# A FIFO by the name of an adapter's memory: what lies in a mount that is
+# attached nowhere has its name in that alone.  The numbers are of fsopen(2),
+# fsconfig(2) with FSCONFIG_CMD_CREATE, and fsmount(2).
+FIFO = """
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+fs = libc.syscall(430, b"tmpfs", 1)
+libc.syscall(431, fs, 6, None, None, 0)
+mount = libc.syscall(432, fs, 1, 0)
+os.mkfifo("memfd:adverb-arena", dir_fd=mount)
+fd = os.open("memfd:adverb-arena", os.O_PATH, dir_fd=mount)
+print(os.readlink("/proc/self/fd/%d" % fd), flush=True)
+time.sleep(1000)
+"""
+
+
+def no_fifo_is_waited_for():
+    p = suite.start(["unshare", "-Urm", system.PYTHON, "-c", FIFO])
+    try:
+        line = p.stdout.readline()
+        if line != b"/memfd:adverb-arena\n":
+            raise Skip("no FIFO can have that name here: %r" % line)
+        r = suite.run([suite.adverb, "top", "--once", "--interval", "0.1"],
+                      timeout=60)
+        expect(r.status == 0, "exit status %d" % r.status, r)
+    finally:
+        p.kill()
+        p.communicate()
+
+
 def wrong_options_are_refused():
     for options, why in ((["--interval", "0"], 'not "0"'),
                          (["--interval", "x"], 'not "x"'),
@@ -132,5 +163,7 @@ suite.case("and so is one without packets", lambda: a_transfer_is_seen("1"))
 suite.case("a stopped peer is named as the reason", a_stopped_peer_is_named)
 suite.case("a hostile name reaches no terminal",
            a_hostile_name_reaches_no_terminal)
+suite.case("a FIFO by the name of an adapter's memory is not waited for",
+           no_fifo_is_waited_for)
 suite.case("wrong options are refused", wrong_options_are_refused)
 suite.end()

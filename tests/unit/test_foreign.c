@@ -5,6 +5,7 @@
  */
 #include "brokers.h"
 
+#include "engine/credit.h"
 #include "wire/relay.h"
 
 #include <linux/filter.h>
@@ -153,6 +154,7 @@ static void what_is_for_another_user_is_handed_on_to_it(void **state)
 
 static void pages_are_for_ones_own_user(void **state)
 {
+	struct credit_page *mine;
 	struct client me, c;
 	struct other o;
 	uint32_t theirs;
@@ -162,6 +164,11 @@ static void pages_are_for_ones_own_user(void **state)
 	open_or_fail(&me);
 	broker = broker_of(&me);
 	assert_non_null(page_of(&me, me.class));
+	/* one that answers nothing, which our own user alone may know */
+	mine = client_page(&me);
+	closed_note(&mine->closed, steer_qpn(me.class, 1));
+	assert_int_equal(peer_state(&me, steer_qpn(me.class, 1)),
+			 CLIENT_PEER_CLOSED);
 	if (fork_other(&o, SOMEBODY)) {
 		open_or_fail(&c);
 		tell(&o, c.class);

@@ -13,7 +13,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define CROWD 16
@@ -382,6 +384,43 @@ static void what_is_no_memory_is_not_even_opened(void **state)
 	close(other);
 }
 
+static char fifo[] = "/tmp/adverb-fifo-XXXXXX";
+
+static void show_a_fifo(struct card *c)
+{
+	dup2(open(fifo, O_PATH), me.map.fd);
+}
+
+static void look_at_a_fifo(struct card *c)
+{
+	struct neighbour *n;
+
+	if (get(cards[0].qpn, &n) == NEIGHBOUR_NEVER)
+		cards[2].stage = 1;
+}
+
+/* To open one lets others go on who wait for a reader. */
+static void a_fifo_is_not_even_opened(void **state)
+{
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct inotify_event event;
+	pid_t shows, looks;
+
+	close(mkstemp(fifo));
+	unlink(fifo);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_true(inotify_add_watch(watch, fifo, IN_OPEN) >= 0);
+	cards[2].stage = 0;
+	shows = begin(&cards[0], show_a_fifo);
+	looks = begin(&cards[1], look_at_a_fifo);
+	assert_int_equal(cards[2].stage, 1);
+	assert_true(read(watch, &event, sizeof event) < 0);
+	end(looks, SIGKILL);
+	end(shows, SIGKILL);
+	unlink(fifo);
+	close(watch);
+}
+
 /* Of the other's memory it knows what stands in one place. */
 static void point_at_another(struct card *c)
 {
@@ -585,6 +624,7 @@ int main(void)
 		EACH(who_closes_is_gone),
 		EACH(who_makes_no_sense_is_talked_to_by_packets),
 		EACH(what_is_no_memory_is_not_even_opened),
+		EACH(a_fifo_is_not_even_opened),
 		EACH(an_arena_that_names_another_process_is_not_believed),
 		EACH(where_the_kernel_does_not_let_us_it_is_packets),
 		EACH(against_the_wish_nothing_is_shared),
