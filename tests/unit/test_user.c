@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* broker/user: who cannot be told from others in a user namespace. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "broker/user.h"
+
+#define UNMAPPED 65534 /* as the kernel shows them all */
+#define OURS	 1234
+
+static bool write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 &&
+		    write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return done;
+}
+
+/* In a namespace where only we have a number; 77: there can be none. */
+static int look_from_inside(void)
+{
+	const struct ucred stranger = {.pid = getppid(), .uid = UNMAPPED},
+			   self = {.pid = getpid(), .uid = OURS};
+	char map[64];
+
+	snprintf(map, sizeof map, "%d %u 1", OURS, (unsigned)geteuid());
+	if (unshare(CLONE_NEWUSER) || !write_text("/proc/self/uid_map", map))
+		return 77;
+	if (geteuid() != OURS || !user_is_nobody(UNMAPPED))
+		return 1;
+	if (user_of(&stranger) != USER_NONE)
+		return 2;
+	if (user_of(&self) != OURS || user_is_nobody(OURS))
+		return 3;
+	return 0;
+}
+
+/* Any two of them may be two, though the kernel shows one number. */
+static void who_has_no_number_is_nobodys_user(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(look_from_inside());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_false(user_is_same(USER_NONE, USER_NONE));
+	assert_true(user_is_same(OURS, OURS));
+	assert_false(user_is_same(OURS, USER_NONE));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_has_no_number_is_nobodys_user),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
