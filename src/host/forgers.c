@@ -23,8 +23,7 @@ static const char *const signs[ENGINE_SIGNS] = {
 	[ENGINE_SIGN_QPN] = "for queue pairs that there never were",
 	[ENGINE_SIGN_PEER] = "for queue pairs whose peer is another",
 	[ENGINE_SIGN_PSN] = "with PSNs far from the next one",
-	[ENGINE_SIGN_SOURCE] = "from ports of this host that are another "
-			       "user's than the peer's",
+	[ENGINE_SIGN_SOURCE] = "from ports that the peer's user does not have",
 	[ENGINE_SIGN_KEY] = "with keys that are wrong",
 };
 
