@@ -29,7 +29,8 @@
 #define SLOW_MS	    5000 /* of one that has too little of a processor */
 #define ALONE_MS    1000
 #define WAIT_MAX_MS 1000
-/* Another's broker is for its user to start anew: only then do we. */
+/* Another's broker, the system's too, is for its user to start anew: that user
+ * may trust none of ours. */
 #define FOREIGN_MS 1000
 #define NAP_MS	   500 /* who sleeps twice as long was stopped, or starved */
 
@@ -91,7 +92,7 @@ static bool look_at_broker(struct client *c)
 	enum trust trust =
 		trust_peer(c->unix_fd, &c->broker_user, &c->peer_pid);
 
-	c->is_foreign = trust == TRUST_NOT || trust == TRUST_TOLD;
+	c->is_foreign = c->broker_user != geteuid();
 	return trust != TRUST_NOT;
 }
 
