@@ -97,7 +97,8 @@ def median(values):
 def ratios(figures, ours, field, other):
     """One ratio for each round that has both figures."""
     if other is None:
-        return [f[field] for f in figures.get(ours, {}).values()]
+        return [f[field] for f in figures.get(ours, {}).values()
+                if field in f]
     a, b = figures.get(ours, {}), figures.get(other, {})
     return [a[r][field] / b[r][field] for r in a
             if r in b and field in a[r] and b[r].get(field)]
