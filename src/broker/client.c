@@ -93,6 +93,7 @@ static bool look_at_broker(struct client *c)
 		trust_peer(c->unix_fd, &c->broker_user, &c->peer_pid);
 
 	c->is_foreign = c->broker_user != geteuid();
+	c->is_told = trust == TRUST_TOLD;
 	return trust != TRUST_NOT;
 }
 

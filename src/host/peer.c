@@ -60,7 +60,7 @@ static void show(void)
 
 static void judge(void)
 {
-	if (broker.is_foreign)
+	if (broker.is_told)
 		host_say(SAY_FOREIGN,
 			 "the broker adverbd, which lends UDP port 4791, is "
 			 "run by user %u, whom ADVERB_BROKER_USER trusts: that "
