@@ -88,7 +88,8 @@ static bool is_ready(const struct pair *p)
 {
 	char byte;
 
-	return read(p->ready, &byte, 1) == 1 || listen_is_ready(p->server.pid);
+	return read(p->ready, &byte, 1) == 1 ||
+	       listen_is_ready(p->server.pid, atoi(p->port));
 }
 
 static bool wait_ready(struct pair *p)
