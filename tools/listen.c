@@ -57,8 +57,8 @@ static bool take(const struct nlmsghdr *h, size_t n, struct inodes *in,
 		if (*failed || h->nlmsg_type == NLMSG_DONE)
 			return true;
 		add(in, m->idiag_inode);
-		in->has_port |= in->port &&
-				ntohs(m->id.idiag_sport) == in->port;
+		in->has_port |=
+			in->port && ntohs(m->id.idiag_sport) == in->port;
 	}
 	return false;
 }
@@ -188,8 +188,8 @@ bool listen_is_ready(pid_t pid, int port)
 		read_table("/proc/net/tcp", &in);
 		read_table("/proc/net/tcp6", &in);
 	}
-	ready = in.count > 0 && (is_blind() ? in.has_port
-					    : tree_holds_one(pid, &in, 4));
+	ready = in.count > 0 &&
+		(is_blind() ? in.has_port : tree_holds_one(pid, &in, 4));
 	free(in.list);
 	return ready;
 }

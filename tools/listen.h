@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* True if @pid or one of its descendants has a listening TCP socket; @port: that
- * was reserved for it, or 0. */
+/* True if @pid or one of its descendants has a listening TCP socket; @port:
+ * that was reserved for it, or 0. */
 bool listen_is_ready(pid_t pid, int port);
 
 /*

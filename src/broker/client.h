@@ -75,9 +75,9 @@ struct client {
 	uint64_t due_ms;      /* when client_turn wants to be called again */
 	uint64_t lost_ms;     /* since when there is no broker */
 	uint32_t wait_ms;     /* until the next try to find it */
-	bool is_foreign; /* the broker is another user's, */
-	/* who is neither root nor the system account, and is trusted because
-	 * ADVERB_BROKER_USER says so. */
+	/* The broker belongs to another ordinary user, whom ADVERB_BROKER_USER
+	 * names as trusted. */
+	bool is_foreign;
 	bool is_told;
 	uid_t broker_user;
 	pid_t broker_pid; /* as itself sees it, */
