@@ -13,6 +13,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CI = ROOT / "ci"
 GOOD = "int crc_sum(int a);\nint crc_sum(int a)\n{\n\treturn a;\n}\n"
 LONG = "int f(int a);\nint f(int a)\n{\n%s\treturn a;\n}\n"
+PAGE = (".Dd November 21, 2026\n.Dt A 1\n.Os\n.Sh NAME\n.Nm a\n.Nd an example"
+        "\n.Sh SYNOPSIS\n.Nm\n%s.Sh DESCRIPTION\nThe options are:\n"
+        ".Bl -tag -width Ds\n.It Fl -one\nFirst.\n.It Fl -two Ar file\n"
+        "Second.\n.It Fl h , Fl -help\nHelp.\n.El\n")
 
 # Lint, what the case shows, file, text, what it must say (None: all is well).
 CASES = (
@@ -86,6 +90,12 @@ CASES = (
     ("lint-shell", "a sound script", "ci/a.sh", "#!/bin/sh\necho a\n", None),
     ("lint-shell", "a word that may be empty", "ci/a.sh",
      "#!/bin/sh\nrm -rf $a/*\n", "SC2115"),
+    ("lint-man", "a synopsis of all options", "docs/man/a.1",
+     PAGE % ".Op Fl -one\n.Op Fl -two Ar file\n", None),
+    ("lint-man", "a synopsis that names no option", "docs/man/a.1",
+     PAGE % ".Op Ar options\n", None),
+    ("lint-man", "a synopsis without one of the options", "docs/man/a.1",
+     PAGE % ".Op Fl -one\n", "SYNOPSIS has no --two"),
     ("lint-cppcheck", "sound code", "src/util/a.c", GOOD, None),
     ("lint-cppcheck", "a read past an array", "src/util/a.c",
      "int f(void);\nint f(void)\n{\n\tint a[2] = {0, 0};\n\n"
