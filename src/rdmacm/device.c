@@ -5,7 +5,6 @@
 
 #include "verbs/release.h"
 
-#include <dlfcn.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -62,30 +61,24 @@ static void open_all(void)
 }
 
 /*
- * Is the libibverbs.so.1 of this process ours?  There is one: the loader takes
- * no second of that name.  -1 and errno, and a sentence, if it is not; of
- * another release it has the same ABI, and that is told.
+ * Is the libibverbs.so.1 of this process ours?  -1 and errno, and a sentence,
+ * if it is not; of another release it has the same ABI, and that is told.
  */
 static int check_verbs(void)
 {
-	Dl_info at = {0};
-	verbs_release *release;
-	const char *path = "libibverbs.so.1";
+	const char *path, *release = verbs_release_find(&path);
 
-	*(void **)&release = dlsym(RTLD_DEFAULT, "ibv_adverb_release");
-	if (dladdr((void *)ibv_get_device_guid, &at) && at.dli_fname)
-		path = at.dli_fname;
 	if (!release)
 		return r_fail(ENODEV,
 			      "rdma_cm: this librdmacm.so.1 is adverb's, and "
 			      "%s is not: it has none of adverb's devices; "
 			      "take both from one folder, as adverb run does",
 			      path);
-	if (strcmp(release(), ADVERB_VERSION) != 0)
+	if (strcmp(release, ADVERB_VERSION) != 0)
 		r_say("rdma_cm: this librdmacm.so.1 is of adverb "
 		      "" ADVERB_VERSION ", and %s of adverb %s: take both from "
 		      "one folder, as adverb run does",
-		      path, release());
+		      path, release);
 	return 0;
 }
 

@@ -3,6 +3,8 @@
  * Which channel adapters there are, and what they and their one port are: what
  * libibverbs lists, and the files of its tree.  Nothing is opened.
  */
+#include "umad/explain.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +15,8 @@
 
 #include <infiniband/umad.h>
 #include <infiniband/verbs.h>
+
+#include "verbs/release.h"
 
 /* libibverbs, for tools; in no header. */
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
@@ -25,6 +29,31 @@ static int unknown(void)
 {
 	errno = ENODEV;
 	return -ENODEV;
+}
+
+/*
+ * The adapters, as ibv_get_device_list() gives them.  NULL and errno ENODEV,
+ * and a sentence, if the libibverbs.so.1 of this process is not adverb's; one
+ * of another release has the same ABI, and that is told.
+ */
+static struct ibv_device **list_devices(void)
+{
+	const char *path, *release = verbs_release_find(&path);
+
+	if (!release) {
+		u_say("umad: this libibumad.so.3 is adverb's, and %s is not: "
+		      "it has none of adverb's devices; take both from one "
+		      "folder, as adverb run does",
+		      path);
+		errno = ENODEV;
+		return NULL;
+	}
+	if (strcmp(release, ADVERB_VERSION) != 0)
+		u_say("umad: this libibumad.so.3 is of adverb " ADVERB_VERSION
+		      ", and %s of adverb %s: take both from one folder, as "
+		      "adverb run does",
+		      path, release);
+	return ibv_get_device_list(NULL);
 }
 
 /* A file's text, cut to @size with its end; "": there is none. */
@@ -86,7 +115,7 @@ static void read_gid(const char *folder, umad_port_t *port)
 static bool find(const char *ca_name, char folder[IBV_SYSFS_PATH_MAX],
 		 char name[UMAD_CA_NAME_LEN])
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device **list = list_devices();
 	bool found = false;
 
 	for (int i = 0; list && list[i] && !found; i++) {
@@ -135,15 +164,16 @@ static int read_port(const char *ca_folder, const char *name, umad_port_t *port)
 
 int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device **list = list_devices();
 	int count = 0;
 
-	for (; list && list[count] && count < max; count++)
+	if (!list)
+		return -errno;
+	for (; list[count] && count < max; count++)
 		snprintf(cas[count], UMAD_CA_NAME_LEN, "%.*s",
 			 UMAD_CA_NAME_LEN - 1,
 			 ibv_get_device_name(list[count]));
-	if (list)
-		ibv_free_device_list(list);
+	ibv_free_device_list(list);
 	return count;
 }
 
@@ -162,11 +192,13 @@ static struct umad_device_node *new_node(const char *name)
 
 struct umad_device_node *umad_get_ca_device_list(void)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device **list = list_devices();
 	struct umad_device_node *head = NULL, **end = &head;
 
+	if (!list)
+		return NULL;
 	errno = 0; /* NULL means "none", unless it says why */
-	for (int i = 0; list && list[i]; i++) {
+	for (int i = 0; list[i]; i++) {
 		*end = new_node(ibv_get_device_name(list[i]));
 		if (!*end) {
 			umad_free_ca_device_list(head);
@@ -176,8 +208,7 @@ struct umad_device_node *umad_get_ca_device_list(void)
 		}
 		end = &(*end)->next;
 	}
-	if (list)
-		ibv_free_device_list(list);
+	ibv_free_device_list(list);
 	return head;
 }
 

@@ -7,6 +7,7 @@ An adverbd that cannot be run is one of misfit.c, or a file that nobody can
 execute; it notes who started it."""
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -508,8 +509,67 @@ def elder_verbs():
     end_all()
 
 
+# Python opens one of our libraries, prints what the call answers, and ends.
+LIST_ADAPTERS = """
+import ctypes, os
+umad = ctypes.CDLL("libibumad.so.3", use_errno=True)
+names = ctypes.create_string_buffer(20 * 32)
+count = umad.umad_get_cas_names(names, 32)
+print("names", count, names.value.decode())
+umad.umad_get_ca_device_list.restype = ctypes.c_void_p
+print("list", bool(umad.umad_get_ca_device_list()),
+      os.strerror(ctypes.get_errno()))
+ca = ctypes.create_string_buffer(4096)
+print("first", umad.umad_get_ca(None, ca))
+"""
+ENODEV = -errno.ENODEV
+
+
+def umad_with(place):
+    r = with_libraries(place, [PYTHON, "-c", LIST_ADAPTERS])
+    if "libibverbs.so.1: cannot open" in r.output:
+        raise system.Skip("the system has no libibverbs.so.1")
+    return r
+
+
+def stock_verbs_of_umad():
+    """Our libibumad and the system's libibverbs: it lists nothing, and says
+    why, once."""
+    r = umad_with(libraries_of("half-umad", "libibumad.so.3"))
+    want = r"adverb: umad: this libibumad.so.3 is adverb's, and " \
+        r"\S*/libibverbs.so.1 is not: it has none of adverb's devices; take " \
+        r"both from one folder, as adverb run does"
+    said = sentences(r.output.splitlines())
+    expect(len(said) == 1 and re.fullmatch(want, said[0]),
+           "it is not told once", r)
+    expect("names %d" % ENODEV in r.output and
+           "list False %s" % os.strerror(errno.ENODEV) in r.output and
+           "first %d" % ENODEV in r.output, "it does not fail", r)
+
+
+def elder_verbs_of_umad():
+    """They list the adapters, for their ABI is the same."""
+    place = libraries_of("elder-umad", "libibumad.so.3", "adverbd")
+    patched("elder-umad/libibverbs.so.1", os.path.join(LIB, "libibverbs.so.1"),
+            (("%s\0" % OURS).encode(), b"9.8.7\0"))
+    r = umad_with(place)
+    said = sentences(r.output.splitlines())
+    expect(len(said) == 1 and re.fullmatch(
+        r"adverb: umad: this libibumad.so.3 is of adverb %s, and "
+        r"\S*elder-umad/libibverbs.so.1 of adverb 9.8.7: take both from one "
+        r"folder, as adverb run does" % re.escape(OURS), said[0]),
+        "it is not told once", r)
+    expect("names 1 adv0" in r.output and "list True" in r.output and
+           "first 0" in r.output, "it lists no adapter", r)
+    end_all()
+
+
 case("librdmacm.so.1 finds a libibverbs.so.1 that is not ours", stock_verbs)
 case("librdmacm.so.1 finds a libibverbs.so.1 of another release", elder_verbs)
+case("libibumad.so.3 finds a libibverbs.so.1 that is not ours",
+     stock_verbs_of_umad)
+case("libibumad.so.3 finds a libibverbs.so.1 of another release",
+     elder_verbs_of_umad)
 
 
 def incomplete(lacks, words, want, statuses=(126, 127)):
@@ -539,6 +599,10 @@ for lacks, words, statuses in (
         lacks, words, r"adverb: \S*%s cannot be read \(No such file or "
         r"directory\); build or install adverb completely\." % lacks,
         statuses))
+case("lib/libibverbs.so.1 is missing", incomplete(
+    "lib/libibverbs.so.1", ["run", "--", "true"], "adverb: libibverbs.so.1 is "
+    "neither in ../lib/adverb nor in ../lib beside this program; build or "
+    "install adverb completely.", (1, 126)))
 case("adverb-sim is missing", incomplete(
     "sim/adverb-sim", ["sim", "--seeds", "1..2"], "adverb: adverb-sim is not "
     "beside this program; build or install adverb completely."))
