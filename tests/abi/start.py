@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from report import LIBRARIES, Report, folders, place
+from report import LIBRARIES, Report, exported, folders, place
 
 PACKAGES = """
 ibverbs-utils perftest rdmacm-utils librdmacm1 infiniband-diags libibmad5
@@ -30,12 +30,14 @@ opa-fastfabric
 
 FACES = LIBRARIES[:3]
 
-# What ours replaces, and providers that only a stock library opens.
-NOT_OURS = re.compile(
-    r"/(lib(ibverbs|rdmacm|ibumad|mlx4|mlx5|efa|mana)\.so|libibverbs/)")
+# Names of LIBRARIES without what is around them: `ibverbs` to `hns`.
+WORDS = [re.match(r"lib(\w+)\.so", library)[1] for library in LIBRARIES]
+
+# Libraries that ours replace, and providers that only a stock library opens.
+NOT_OURS = re.compile(rf"/(lib({'|'.join(WORDS)})\.so|libibverbs/)")
 
 LOADER = "/lib64/ld-linux-x86-64.so.2"
-NODE = r"(IBVERBS|RDMACM|IBUMAD|MLX4|MLX5|EFA|MANA)_[\w.]+"
+NODE = rf"({'|'.join(WORDS).upper()})_[\w.]+"
 REFUSED = re.compile(
     rf"version .?{NODE}.? not found.*|undefined symbol: .*version {NODE}.*|"
     rf"symbol .* version {NODE} not defined in file.*")
@@ -129,6 +131,22 @@ def verdict(status, error, is_library):
     return ""
 
 
+def judge_patterns(report, lib):
+    """NODE and NOT_OURS know each library that is ours, and what it defines:
+    a program that asks for a node which NODE lacks is not found to be refused,
+    and a stock library that NOT_OURS lacks is tried as a program of others.
+    ADVERB_1 is between our own libraries."""
+    for library in LIBRARIES:
+        nodes = {symbol.split("@")[1]
+                 for symbol in exported(place(lib, library))}
+        strange = sorted(node for node in nodes
+                         if not re.fullmatch(NODE + "|ADVERB_1", node))
+        if not NOT_OURS.search("/usr/lib/x86_64-linux-gnu/" + library):
+            strange.append(library)
+        why = "the patterns lack " + " ".join(strange) if strange else ""
+        report.judge("patterns know " + library, why)
+
+
 def judge(report, name, path, lib, env, names):
     """@names: those of ours that it is to take."""
     libraries, text = trace(path, env)
@@ -178,6 +196,7 @@ def main():
         first + library_folders(options.root)))
         for first in (folders(lib), [str(lib)]))
     report = Report()
+    judge_patterns(report, lib)
     for package in PACKAGES:
         files = files_of(package, options.root)
         if files is None:
