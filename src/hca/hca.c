@@ -17,6 +17,7 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 	h->arena = arena;
 	h->space = space;
 	h->active_mtu = 5;
+	list_init(&h->share_looks);
 	rng_init(&h->rng, seed[0] ^ seed[1]);
 	hdr->root = arena_alloc(&h->arena, sizeof *h->shared);
 	h->shared = arena_at(&h->arena, hdr->root);

@@ -23,6 +23,7 @@
 #include "hca/cq.h"
 #include "hca/space.h"
 #include "util/count.h"
+#include "util/list.h"
 #include "util/ring.h"
 #include "util/rng.h"
 
@@ -552,7 +553,7 @@ struct hca {
 	uint32_t active_mtu;	     /* IBV_MTU_*: limit of path_mtu */
 	ring_index hints[HCA_HINTS]; /* rows where mr_find found keys lately */
 	uint32_t pds, cqs, srqs;     /* that there are; under the ctx lock */
-	uint32_t share_turn;	     /* see share.h; the same lock */
+	struct list share_looks;     /* struct share_look; the same lock */
 	struct count ahs;	     /* the same, without it */
 };
 

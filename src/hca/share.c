@@ -29,9 +29,41 @@ static uint32_t count_on(struct hca *h)
 	if (!version)
 		version = 1;
 	ring_store(&h->shared->share_version, version);
-	h->share_turn++;
 	return version;
 }
+
+/* ---- looks ---- */
+
+#define LOOK(n)                                                                \
+	((struct share_look *)(void *)((char *)(n)-offsetof(struct share_look, \
+							    node)))
+
+void share_look_begin(struct hca *h, struct share_look *l, uint64_t va,
+		      uint64_t bytes)
+{
+	l->va = va;
+	l->bytes = bytes;
+	l->is_outdated = false;
+	list_push_tail(&h->share_looks, &l->node);
+}
+
+void share_look_end(struct share_look *l)
+{
+	list_remove(&l->node);
+}
+
+/* A region is registered there. */
+static void outdate_looks(struct hca *h, uint64_t va, uint64_t bytes)
+{
+	list_for_each (n, &h->share_looks) {
+		struct share_look *l = LOOK(n);
+
+		if (bytes && va < l->va + l->bytes && l->va < va + bytes)
+			l->is_outdated = true;
+	}
+}
+
+/* ---- rows ---- */
 
 static bool meets(const struct share *s, uint64_t va, uint64_t bytes)
 {
@@ -104,6 +136,7 @@ uint32_t share_again(struct hca *h, uint64_t va, uint64_t bytes,
 		    !holds(row, va, bytes))
 			continue;
 		row->users++;
+		outdate_looks(h, va, bytes);
 		return i + 1;
 	}
 	return 0;
@@ -114,7 +147,7 @@ uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
 {
 	struct share *row = own_rows(h);
 
-	h->share_turn++;
+	outdate_looks(h, va, bytes);
 	for (uint32_t i = 0; i < SHARE_MAX; i++) {
 		bool is_told = what && meets(&row[i], what->va, what->bytes);
 

@@ -29,13 +29,20 @@ struct share {
 };
 
 /*
- * Changes with each call of share_enter and each row that is withdrawn: a look
- * at what lies behind memory, without the lock, is out of date then.
+ * A look at what lies behind memory takes system calls, so it is made without
+ * the lock.  Others register meanwhile, and may have mapped other memory at
+ * addresses of which the look says something: it is out of date then.  The
+ * struct is the looker's, from share_look_begin to share_look_end, under the
+ * ctx lock both.
  */
-static inline uint32_t share_turn(const struct hca *h)
-{
-	return h->share_turn;
-}
+struct share_look {
+	struct list node;   /* of hca->share_looks */
+	uint64_t va, bytes; /* the addresses of which it says something */
+	bool is_outdated;   /* a region that meets them was registered */
+};
+void share_look_begin(struct hca *h, struct share_look *l, uint64_t va,
+		      uint64_t bytes);
+void share_look_end(struct share_look *l);
 /* What a region of [va, va + bytes) may do to the table. */
 enum share_room {
 	SHARE_FULL, /* nothing: each row is taken, and none tells of it */
@@ -47,13 +54,15 @@ enum share_room share_room(const struct hca *h, uint64_t va, uint64_t bytes);
  * A region of [va, va + bytes) is about to be registered, which lies in the
  * mapping `what`, of which fd, serial and users are not looked at.  The number
  * of the row that says so already, with one user more, for share_leave; 0: none
- * does, and share_enter is next.
+ * does, and share_enter is next.  `what` must be true of the region's own
+ * addresses alone.
  */
 uint32_t share_again(struct hca *h, uint64_t va, uint64_t bytes,
 		     const struct share *what);
 /*
- * A row for it; `what` NULL: it cannot be mapped.  Rows that say something else
- * of its place are withdrawn.  Its number, and what->fd belongs to the table;
+ * A row for it; `what` NULL: it cannot be mapped.  `what` must be true of all
+ * its addresses (struct share_look).  Rows that say something else of its place
+ * are withdrawn.  Its number, and what->fd belongs to the table;
  * 0: it has none.
  */
 uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,

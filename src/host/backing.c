@@ -380,34 +380,31 @@ bool backing_is(int pid, const struct share *what)
 /* A look at what lies behind a region that is about to be registered. */
 struct look {
 	uint64_t va, bytes;
-	uint32_t turn; /* of the table, when it began */
+	struct share_look watch; /* at first of the region's own addresses */
 	struct mapping m;
 	struct share what;
 	bool is_shared, is_open;
 };
 
-#define LOOKS 4 /* without the lock */
+#define LOOKS 8
 
 /* False: it would find nothing, or nothing of use. */
 static bool look_begin(struct host *h, struct look *l)
 {
 	struct hca *hca = host_hca(h);
 	enum share_room room;
+	bool is_of_use;
 
 	host_lock(h);
 	room = share_room(hca, l->va, l->bytes);
-	l->turn = share_turn(hca);
+	is_of_use = room == SHARE_MET || (room == SHARE_FREE && has_credit());
+	if (is_of_use)
+		share_look_begin(hca, &l->watch, l->watch.va, l->watch.bytes);
 	host_unlock(h);
-	return room == SHARE_MET || (room == SHARE_FREE && has_credit());
+	return is_of_use;
 }
 
-/* Under the lock.  The row that tells of it; 0: there is none. */
-static uint32_t look_again(struct hca *h, const struct look *l)
-{
-	return l->is_shared ? share_again(h, l->va, l->bytes, &l->what) : 0;
-}
-
-/* The same; a new row, if its file is open. */
+/* Under the lock.  A new row, if its file is open. */
 static uint32_t look_enter(struct hca *h, const struct look *l)
 {
 	uint32_t number =
@@ -418,58 +415,84 @@ static uint32_t look_enter(struct hca *h, const struct look *l)
 	return number;
 }
 
-/*
- * Others register meanwhile, and may register other memory at addresses of the
- * same mapping: what was found is true for as long as the table is as it was.
- * That there is no row is true of any.  False: it is to be looked for again.
- */
-static bool look_apart(struct host *h, struct look *l, uint32_t *number)
+/* Is what was found true of all its addresses? */
+static bool look_is_true(const struct look *l)
 {
-	struct hca *hca = host_hca(h);
+	return !l->watch.is_outdated && l->watch.va <= l->what.va &&
+	       l->watch.va + l->watch.bytes >= l->what.va + l->what.bytes;
+}
+
+/* The first half: the mapping.  True: its file is to be opened; else the look
+ * has ended.  *number: the row that tells of the mapping already, or 0. */
+static bool look_find(struct host *h, struct look *l, uint32_t *number)
+{
+	bool is_next;
+
+	l->is_shared = find_somehow(l->va, l->bytes, &l->m, &l->what);
+	host_lock(h);
+	*number = l->is_shared
+			  ? share_again(host_hca(h), l->va, l->bytes, &l->what)
+			  : 0;
+	is_next = l->is_shared && !*number && look_is_true(l);
+	if (!is_next)
+		share_look_end(&l->watch);
+	host_unlock(h);
+	return is_next;
+}
+
+/* The other half.  False: the look is out of date. */
+static bool look_open(struct host *h, struct look *l, uint32_t *number)
+{
 	bool is_true;
 
-	l->is_open = false;
-	l->is_shared = look_begin(h, l) &&
-		       find_somehow(l->va, l->bytes, &l->m, &l->what);
+	l->is_open = open_file(&l->m, &l->what);
 	host_lock(h);
-	is_true = !l->is_shared || share_turn(hca) == l->turn;
-	*number = is_true ? look_again(hca, l) : 0;
-	host_unlock(h);
-	if (!is_true || *number)
-		return is_true;
-	l->is_open = l->is_shared && open_file(&l->m, &l->what);
-	host_lock(h);
-	is_true = !l->is_open || share_turn(hca) == l->turn;
-	*number = is_true ? look_enter(hca, l) : 0;
+	share_look_end(&l->watch);
+	is_true = !l->is_open || look_is_true(l);
+	if (is_true)
+		*number = look_enter(host_hca(h), l);
 	host_unlock(h);
 	if (!is_true)
 		close(l->what.fd);
 	return is_true;
 }
 
-static uint32_t look_locked(struct hca *h, struct look *l)
+/* The region has no row, and no row tells of its addresses any more. */
+static uint32_t look_give_up(struct host *h, struct look *l)
 {
-	uint32_t number;
-
-	l->is_shared = find_somehow(l->va, l->bytes, &l->m, &l->what);
-	number = look_again(h, l);
-	if (number)
-		return number;
-	l->is_open = l->is_shared && open_file(&l->m, &l->what);
-	return look_enter(h, l);
+	l->is_open = false;
+	host_lock(h);
+	look_enter(host_hca(h), l);
+	host_unlock(h);
+	return 0;
 }
 
+/*
+ * The lock is not held while anything is read or opened.  A look that is out of
+ * date is repeated; so is the first of a region that is part of a mapping, to
+ * be told of the mapping's other addresses.  If each look is out of date, as
+ * others register in the same mapping all the time, the region has no row, and
+ * peers reach it by system calls.
+ */
 static uint32_t look_for_row(struct host *h, struct look *l)
 {
-	uint32_t number;
+	uint32_t number = 0;
 
-	for (int i = 0; i < LOOKS; i++)
-		if (look_apart(h, l, &number))
+	l->watch.va = l->va;
+	l->watch.bytes = l->bytes;
+	for (int i = 0; i < LOOKS && look_begin(h, l); i++) {
+		if (look_find(h, l, &number)) {
+			if (look_open(h, l, &number))
+				return number;
+		} else if (number) {
 			return number;
-	host_lock(h);
-	number = look_locked(host_hca(h), l);
-	host_unlock(h);
-	return number;
+		} else if (!l->is_shared) {
+			break;
+		}
+		l->watch.va = l->what.va;
+		l->watch.bytes = l->what.bytes;
+	}
+	return look_give_up(h, l);
 }
 
 /* ibv_reg_mr is no cancellation point: a thread that pthread_cancel ended in

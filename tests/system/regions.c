@@ -2,11 +2,13 @@
 /*
  * regions: registers thousands of regions, each a memfd of its own, and counts
  * what the library reads to find out what lies behind them: descriptors that it
- * looks at and entries of /proc.  Prints a line a case, as verbcheck does; one
- * thread.
+ * looks at and entries of /proc.  Prints a line a case, as verbcheck does; the
+ * threads of a case end before its line.
  */
 #include <dirent.h>
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -24,10 +26,83 @@ enum {
 	/* Calls that the library may make once, and for each region. */
 	ONCE = 160000,
 	EACH = 80,
+	/* Threads, regions of each, and files that are open beside. */
+	THREADS = 16,
+	TURNS = 500,
+	OTHERS = 2000,
+	/* A thread that has not had its turn by then waits for a lock. */
+	LATE_S = 60,
 };
 
 static struct ends e;
-static long long read_so_far;
+static _Atomic long long read_so_far;
+
+/* ---- a thread that registers other memory at each of these calls ---- */
+
+/* Two threads take turns: one registers what is counted, one other memory. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t turn;
+	int asked, done;
+	bool is_over, is_late, has_failed;
+} beside = {.lock = PTHREAD_MUTEX_INITIALIZER,
+	    .turn = PTHREAD_COND_INITIALIZER};
+
+/* Where the calls of this thread's registration are counted; NULL: nowhere. */
+static _Thread_local int *calls_counted;
+static _Thread_local bool is_interrupted;
+
+/* The other thread registers and deregisters a region, until the end of which
+ * this call does not return: the library must hold no lock here. */
+static void let_other_register(void)
+{
+	struct timespec late;
+
+	clock_gettime(CLOCK_REALTIME, &late);
+	late.tv_sec += LATE_S;
+	pthread_mutex_lock(&beside.lock);
+	beside.asked++;
+	pthread_cond_broadcast(&beside.turn);
+	while (beside.done < beside.asked && !beside.is_late)
+		beside.is_late =
+			pthread_cond_timedwait(&beside.turn, &beside.lock,
+					       &late) != 0;
+	is_interrupted = !beside.is_late;
+	pthread_mutex_unlock(&beside.lock);
+}
+
+static void *register_beside(void *memory)
+{
+	pthread_mutex_lock(&beside.lock);
+	while (!beside.is_over || beside.done < beside.asked) {
+		struct ibv_mr *mr;
+
+		if (beside.done == beside.asked) {
+			pthread_cond_wait(&beside.turn, &beside.lock);
+			continue;
+		}
+		pthread_mutex_unlock(&beside.lock);
+		mr = ibv_reg_mr(e.pd, memory, PAGE, IBV_ACCESS_LOCAL_WRITE);
+		pthread_mutex_lock(&beside.lock);
+		beside.has_failed |= !mr || ibv_dereg_mr(mr) != 0;
+		beside.done++;
+		pthread_cond_broadcast(&beside.turn);
+	}
+	pthread_mutex_unlock(&beside.lock);
+	return NULL;
+}
+
+static void count_call(void)
+{
+	read_so_far++;
+	if (!calls_counted)
+		return;
+	++*calls_counted;
+	if (is_interrupted)
+		let_other_register();
+}
+
+/* ---- what is counted ---- */
 
 /*
  * The library's calls come here first.  It is built with 64 bits for offsets,
@@ -41,7 +116,7 @@ int fstat64(int fd, struct stat64 *st)
 
 	if (!next)
 		next = NEXT(fstat64);
-	read_so_far++;
+	count_call();
 	return next(fd, st);
 }
 
@@ -51,7 +126,7 @@ struct dirent64 *readdir64(DIR *dir)
 
 	if (!next)
 		next = NEXT(readdir64);
-	read_so_far++;
+	count_call();
 	return next(dir);
 }
 
@@ -62,7 +137,7 @@ char *fgets(char *text, int size, FILE *file)
 
 	if (!next)
 		next = NEXT(fgets);
-	read_so_far++;
+	count_call();
 	return next(text, size, file);
 }
 
@@ -117,13 +192,20 @@ static void region_close(struct region *r, bool keeps_file)
 		close(r->fd);
 }
 
+/* Nobody looks for who goes by packets. */
+static bool goes_by_packets(void)
+{
+	const char *direct = getenv("ADVERB_DIRECT");
+
+	return direct && *direct == '0';
+}
+
 /* `others` files that are open are not registered. */
 static void register_many(int others, bool keeps_file)
 {
 	int n = room() - others,
 	    *other = calloc((size_t)others + 1, sizeof(int));
 	struct region *all = calloc((size_t)n, sizeof(*all));
-	const char *direct;
 	long long began;
 
 	EXPECT(other && all && n >= LEAST);
@@ -138,9 +220,8 @@ static void register_many(int others, bool keeps_file)
 	cases_expect(read_so_far - began <= ONCE + (long long)EACH * n,
 		     "%lld calls were made for %d regions", read_so_far - began,
 		     n);
-	/* that one was seen at all; nobody looks for who goes by packets */
-	direct = getenv("ADVERB_DIRECT");
-	EXPECT(read_so_far > began || (direct && *direct == '0'));
+	/* that one was seen at all */
+	EXPECT(read_so_far > began || goes_by_packets());
 	for (int i = 0; i < n && all[i].mr; i++)
 		region_close(&all[i], keeps_file);
 	for (int i = 0; i < others; i++)
@@ -148,6 +229,114 @@ static void register_many(int others, bool keeps_file)
 	ends_close(&e);
 	free(all);
 	free(other);
+}
+
+/* How many calls a registration makes whose file is found in the folder of
+ * descriptors alone: the library's guesses are `guess`, its neighbour, and the
+ * latest that has been opened. */
+static int count_calls(const struct region *guess, struct region *r,
+		       bool interrupted)
+{
+	int calls = 0;
+
+	EXPECT(ibv_dereg_mr(ibv_reg_mr(e.pd, guess->at, PAGE,
+				       IBV_ACCESS_LOCAL_WRITE)) == 0);
+	calls_counted = &calls;
+	is_interrupted = interrupted;
+	r->mr = ibv_reg_mr(e.pd, r->at, PAGE, IBV_ACCESS_LOCAL_WRITE);
+	is_interrupted = false;
+	calls_counted = NULL;
+	EXPECT(r->mr && ibv_dereg_mr(r->mr) == 0);
+	return calls;
+}
+
+/* Neither is a lock held meanwhile, nor is anything looked for again. */
+static void a_look_that_others_interrupt(void)
+{
+	static uint8_t memory[PAGE];
+	struct region r[7];
+	int alone, interrupted;
+	pthread_t other;
+
+	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
+	for (int i = 0; i < 7; i++) {
+		r[i].fd = file_open();
+		r[i].at = file_map(r[i].fd);
+	}
+	EXPECT(pthread_create(&other, NULL, register_beside, memory) == 0);
+	alone = count_calls(&r[0], &r[2], false);
+	interrupted = count_calls(&r[0], &r[2], true);
+	pthread_mutex_lock(&beside.lock);
+	beside.is_over = true;
+	pthread_cond_broadcast(&beside.turn);
+	pthread_mutex_unlock(&beside.lock);
+	pthread_join(other, NULL);
+	cases_expect(!beside.is_late, "no other region could be registered");
+	cases_expect(!beside.has_failed, "another region was refused");
+	cases_expect(alone == interrupted,
+		     "%d calls, and %d if others "
+		     "register meanwhile",
+		     alone, interrupted);
+	cases_expect(alone > 7 || goes_by_packets(),
+		     "%d calls: the folder was not read", alone);
+	for (int i = 0; i < 7; i++) {
+		munmap(r[i].at, PAGE);
+		close(r[i].fd);
+	}
+	ends_close(&e);
+}
+
+/* NULL if all were registered. */
+static void *register_in_turn(void *unused)
+{
+	void *wrong = NULL;
+
+	(void)unused;
+	for (int i = 0; i < TURNS && !wrong; i++) {
+		int fd = memfd_create("turn", MFD_CLOEXEC);
+		void *p = fd < 0 || ftruncate(fd, PAGE)
+				  ? MAP_FAILED
+				  : mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+					 MAP_SHARED, fd, 0);
+		struct ibv_mr *mr =
+			p == MAP_FAILED ? NULL
+					: ibv_reg_mr(e.pd, p, PAGE,
+						     IBV_ACCESS_LOCAL_WRITE);
+
+		if (!mr || ibv_dereg_mr(mr) || munmap(p, PAGE) || close(fd))
+			wrong = &e;
+	}
+	return wrong;
+}
+
+static void threads_that_register(void)
+{
+	int others[OTHERS], count = room() / 2 < OTHERS ? room() / 2 : OTHERS;
+	long long began, most = ONCE + (long long)EACH * THREADS * TURNS;
+	pthread_t thread[THREADS];
+
+	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
+	for (int i = 0; i < count; i++)
+		others[i] = file_open();
+	began = read_so_far;
+	for (int i = 0; i < THREADS; i++)
+		EXPECT(pthread_create(&thread[i], NULL, register_in_turn,
+				      NULL) == 0);
+	for (int i = 0; i < THREADS; i++) {
+		void *wrong;
+
+		pthread_join(thread[i], &wrong);
+		EXPECT(!wrong);
+	}
+	/* each may have begun to read the folder when there is no credit */
+	most += 2LL * THREADS * (count + 100);
+	cases_expect(read_so_far - began <= most,
+		     "%lld calls were made for %d regions", read_so_far - began,
+		     THREADS * TURNS);
+	EXPECT(read_so_far > began || goes_by_packets());
+	for (int i = 0; i < count; i++)
+		close(others[i]);
+	ends_close(&e);
 }
 
 static void files_that_are_open(void)
@@ -163,9 +352,16 @@ static void files_that_are_closed(void)
 
 int main(void)
 {
+	/* first, while files are still looked for in the folder */
+	cases_run("regions are registered while the library reads /proc for "
+		  "another, and it reads no more than without them",
+		  a_look_that_others_interrupt);
 	cases_run("thousands of memfds are registered at a bounded cost each",
 		  files_that_are_open);
 	cases_run("so are memfds that are closed, beside thousands of files",
 		  files_that_are_closed);
+	cases_run("so are memfds that 16 threads register and deregister, "
+		  "beside thousands of files",
+		  threads_that_register);
 	return cases_end();
 }

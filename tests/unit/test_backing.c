@@ -358,26 +358,42 @@ static void a_full_table_has_room_for_regions_that_it_tells_of(void **state)
 	close(fd);
 }
 
-/* Its own region's or another's, with a file or without. */
-static void each_registration_makes_looks_out_of_date(void **state)
+static bool is_outdated(struct share_look *l)
+{
+	bool was = l->is_outdated;
+
+	l->is_outdated = false;
+	return was;
+}
+
+/* With a file or without, by a row that is new or by one that there is. */
+static void a_registration_makes_looks_at_its_place_out_of_date(void **state)
 {
 	uint8_t *private = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
 	int fd = new_file();
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
-	uint32_t turn = share_turn(&hca), number;
+	struct share_look all, first, other;
+	uint32_t number;
 
-	number = enter(p, PAGE);
-	assert_int_not_equal(share_turn(&hca), turn);
-	turn = share_turn(&hca);
-	assert_int_equal(enter(private, PAGE), 0);
-	assert_int_not_equal(share_turn(&hca), turn);
-	turn = share_turn(&hca);
+	share_look_begin(&hca, &all, (uintptr_t)p, BYTES);
+	share_look_begin(&hca, &first, (uintptr_t)p, PAGE);
+	share_look_begin(&hca, &other, (uintptr_t) private, PAGE);
+	number = enter(p + PAGE, PAGE);
+	assert_true(is_outdated(&all));
+	assert_false(is_outdated(&first) || is_outdated(&other));
 	assert_int_equal(enter(p, PAGE), number);
-	assert_int_equal(share_turn(&hca), turn); /* it changes nothing */
+	assert_true(is_outdated(&all) && is_outdated(&first));
+	assert_int_equal(enter(private, PAGE), 0);
+	assert_true(is_outdated(&other));
 	leave(number);
-	assert_int_equal(share_turn(&hca), turn);
 	leave(number);
-	assert_int_not_equal(share_turn(&hca), turn);
+	assert_false(is_outdated(&all) || is_outdated(&first));
+	share_look_end(&all);
+	leave(enter(p, PAGE));
+	assert_false(is_outdated(&all));
+	assert_true(is_outdated(&first));
+	share_look_end(&first);
+	share_look_end(&other);
 	munmap(private, PAGE);
 	munmap(p, BYTES);
 	close(fd);
@@ -635,7 +651,7 @@ int main(void)
 		EACH(one_mapping_serves_all_regions_in_it),
 		EACH(a_row_that_is_there_needs_no_descriptor),
 		EACH(a_full_table_has_room_for_regions_that_it_tells_of),
-		EACH(each_registration_makes_looks_out_of_date),
+		EACH(a_registration_makes_looks_at_its_place_out_of_date),
 		EACH(other_memory_at_its_place_is_not_taken_for_it),
 		EACH(more_than_there_are_rows_go_by_calls),
 		EACH(what_a_peer_only_reads_is_not_written),
