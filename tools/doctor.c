@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -186,6 +187,34 @@ static void other_programs(void)
 			   path);
 }
 
+/*
+ * RLIMIT_MEMLOCK as this process sees it, which is as the shim shows it where
+ * that is preloaded.  Adverb pins nothing, but programs test the limit before
+ * they register memory, and end: GASNet's do.
+ */
+static void locked_memory(void)
+{
+	char path[PATH_MAX];
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    limit.rlim_cur == RLIM_INFINITY)
+		doctor_say(DOCTOR_OK, "locked memory",
+			   "programs see no limit, and adverb locks none");
+	else if (!is_installed(path))
+		doctor_say(DOCTOR_OK, "locked memory",
+			   "adverb locks none, and under adverb run programs "
+			   "see no limit");
+	else
+		doctor_say(DOCTOR_SLOW, "locked memory",
+			   "adverb locks none, but without adverb run programs "
+			   "see a limit of %llu KiB, and some, as GASNet's, "
+			   "end for that: use adverb install --shim, or raise "
+			   "the limit (ulimit -l unlimited; LimitMEMLOCK= of "
+			   "a unit)",
+			   (unsigned long long)limit.rlim_cur / 1024);
+}
+
 /* Our own library, reached as a program would reach it. */
 struct verbs {
 	struct ibv_device **(*get_device_list)(int *);
@@ -317,6 +346,7 @@ int doctor_main(int argc, char **argv)
 	kernel_rdma();
 	runtime_folder();
 	other_programs();
+	locked_memory();
 	devices();
 	return said_no ? 1 : 0;
 }

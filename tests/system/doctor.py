@@ -17,7 +17,7 @@ WITHOUT = os.path.join(t.build, "tests", "system", "without")
 THINGS = ["version", "UDP port 4791", "steering", "UDP batches",
           "receive buffer", "own memory", "others' memory", "direct way", "shared memory",
           "processors", "sandbox", "kernel RDMA", "runtime folder",
-          "other programs", "libraries", "broker", "device"]
+          "other programs", "locked memory", "libraries", "broker", "device"]
 
 
 def doctor(lacks=(), words=(), into=system.alone, **env):
@@ -35,8 +35,8 @@ def doctor(lacks=(), words=(), into=system.alone, **env):
 
 def healthy():
     said, r = doctor()
-    expect(list(said) == THINGS and len(r.output.splitlines()) == 17,
-           "not these 17 lines", r)
+    expect(list(said) == THINGS and len(r.output.splitlines()) == 18,
+           "not these 18 lines", r)
     expect(r.status == 0 and all(word != "no" for word, _ in said.values()),
            "something is missing", r)
 
@@ -70,6 +70,18 @@ def file_over(path, text):
 def folder_over(path, script):
     return "mount -t tmpfs none %s && cd %s && %s && cd /" % (
         path, path, script)
+
+
+def installed():
+    """The loader's cache has our libraries first, as after adverb install."""
+    with open(t.path("ld.conf"), "w") as f:
+        f.write(os.path.join(t.build, "lib") + "\n")
+    return "ldconfig -C %s -f %s && mount --bind %s /etc/ld.so.cache" % (
+        t.path("ld.cache"), t.path("ld.conf"), t.path("ld.cache"))
+
+
+def memlock(limit):
+    return ["prlimit", "--memlock=%s" % limit]
 
 
 def held_port():
@@ -147,7 +159,7 @@ def falls_back():
            "it is another", r)
 
 
-t.case("seventeen lines, and nothing is missing", healthy)
+t.case("eighteen lines, and nothing is missing", healthy)
 t.case("a port that somebody holds, who is named", held_port)
 t.case("UDP port 4791: no, whose holder has a hostile name", hostile_holder)
 t.case("a port that our broker holds", brokers_port)
@@ -195,6 +207,15 @@ says("processors", "slow", "a cgroup allows 50% of one",
 says("other programs", "ok", "ssh, systemd-run or mpirun on another host start "
      "does not, as they drop its variables",
      into=where("mount --bind /dev/null /etc/ld.so.cache"))
+says("locked memory", "ok", "adverb locks none, and under adverb run programs "
+     "see no limit$", words=memlock(65536),
+     into=where("mount --bind /dev/null /etc/ld.so.cache"))
+says("locked memory", "slow", "without adverb run programs see a limit of 64 "
+     r"KiB, .* end for that: use adverb install --shim, or raise the limit \(",
+     words=memlock(65536), into=where(installed()))
+says("locked memory", "ok", "programs see no limit, and adverb locks none$",
+     words=memlock(65536), into=where(installed()),
+     LD_PRELOAD=os.path.join(t.build, "lib", "libadverb-shim.so"))
 t.case("libraries: no, that are not beside it", no_libraries)
 says("device", "no", "no interface can become one", ADVERB_DEVICES="none")
 says("device", "no", "adv0, but lo is down: ip link set lo up",
