@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a harness shares with whoever drives it: libFuzzer or main_replay.c. */
-#ifndef FUZZ_H
-#define FUZZ_H
+#ifndef FUZZ_FUZZ_H
+#define FUZZ_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>

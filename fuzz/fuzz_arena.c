@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 
 #define DEPTH 16
 #define STEPS 200
@@ -23,7 +23,8 @@ enum { BY_THREAD = 1, ANYWHERE = 2, SHARED_QUEUE = 4, SERVICE = 24 };
 
 /* Of an arena, as it was before anything changed. */
 struct places {
-	uint8_t *far, *slots, *cq, *srq, *qp, *root, *table, *whole, *shared;
+	uint8_t *peer_area, *slots, *cq, *srq, *qp, *root, *table, *whole,
+		*shared;
 	uint32_t slots_bytes;
 	uint64_t whole_bytes, shared_bytes;
 };
@@ -35,7 +36,7 @@ struct kept {
 
 struct script {
 	const uint8_t *at, *end;
-	struct duo *duo;
+	struct two_hcas *two_hcas;
 	struct places places[2];
 	struct kept kept; /* of the one of which any word changes */
 	uint8_t how;
@@ -55,20 +56,20 @@ static uint32_t u16(struct script *s)
 }
 
 /* The first part without the header, of which a peer has a copy. */
-static void find_places(const struct duo_side *s, struct places *p)
+static void find_places(const struct two_hcas_side *s, struct places *p)
 {
 	const struct arena_hdr *a = (const void *)s->hca.arena.base;
 	uint8_t *base = s->hca.arena.base;
 
 	*p = (struct places){
-		.far = (uint8_t *)qp_far(s->qp),
+		.peer_area = (uint8_t *)qp_target(s->qp),
 		.slots = (uint8_t *)wq_at(&s->hca, &s->qp->rq, 0),
 		.slots_bytes = s->qp->rq.size * s->qp->rq.stride,
 		.cq = (uint8_t *)cq_far(s->cq),
-		.srq = s->srq ? (uint8_t *)srq_far(s->srq) : NULL,
+		.srq = s->srq ? (uint8_t *)srq_shared(s->srq) : NULL,
 		.qp = (uint8_t *)s->qp,
 		.root = (uint8_t *)s->hca.shared,
-		.table = (uint8_t *)s->hca.far,
+		.table = (uint8_t *)s->hca.peer_area,
 		.whole = base + 4096,
 		.whole_bytes = a->brk - 4096,
 		.shared = base + s->hca.arena.shared,
@@ -88,7 +89,7 @@ static _Atomic uint32_t *choose(const struct places *p, bool anywhere,
 	switch (kind % KINDS) {
 	case 0:
 	case 1:
-		return one_of(p->far, sizeof(struct qp_far), random);
+		return one_of(p->peer_area, sizeof(struct qp_target), random);
 	case 2:
 		return one_of(p->slots, p->slots_bytes, random);
 	case 3:
@@ -96,7 +97,8 @@ static _Atomic uint32_t *choose(const struct places *p, bool anywhere,
 	case 4:
 		if (anywhere)
 			return one_of(p->qp, sizeof(struct qp), random);
-		return p->srq ? one_of(p->srq, sizeof(struct srq_far), random)
+		return p->srq ? one_of(p->srq, sizeof(struct srq_shared),
+				       random)
 			      : one_of(p->shared, p->shared_bytes, random);
 	case 5:
 		if (anywhere)
@@ -165,7 +167,7 @@ static void *scribble_on(void *arg)
 	return NULL;
 }
 
-static bool is_full(const struct duo_side *s)
+static bool is_full(const struct two_hcas_side *s)
 {
 	const struct wq *q = s->srq ? &s->srq->wq : &s->qp->rq;
 	uint32_t tail = s->srq ? srq_next(s->srq) : ring_load(&q->tail);
@@ -180,7 +182,7 @@ static void post(struct script *s, int i)
 				      HCA_WR_SEND,	 HCA_WR_SEND,
 				      HCA_WR_RDMA_READ,	 HCA_WR_ATOMIC_CAS,
 				      HCA_WR_ATOMIC_FADD};
-	struct duo_side *side = &s->duo->side[i];
+	struct two_hcas_side *side = &s->two_hcas->side[i];
 	uint32_t op = any[u8(s) % sizeof any], bytes = u16(s) % 4000;
 
 	if (side->qp->type == HCA_QPT_UC && op > HCA_WR_SEND_IMM)
@@ -191,9 +193,9 @@ static void post(struct script *s, int i)
 	    ring_own(&side->qp->sq.head) - ring_load(&side->qp->sq.tail) >=
 		    side->qp->sq.depth)
 		return;
-	duo_send(s->duo, i, (enum hca_wr)op, u16(s), bytes % 8 ? 8 : bytes,
-		 u16(s) & ~7u);
-	duo_post(s->duo, i);
+	two_hcas_send(s->two_hcas, i, (enum hca_wr)op, u16(s),
+		      bytes % 8 ? 8 : bytes, u16(s) & ~7u);
+	two_hcas_post(s->two_hcas, i);
 }
 
 static void step(struct script *s)
@@ -209,9 +211,9 @@ static void step(struct script *s)
 		scribble(s);
 		break;
 	case 2:
-		if (!is_alone && !is_full(&s->duo->side[i]) &&
-		    s->duo->side[i].qp->state != HCA_QP_RESET)
-			duo_recv(s->duo, i, u16(s), 64 + u8(s));
+		if (!is_alone && !is_full(&s->two_hcas->side[i]) &&
+		    s->two_hcas->side[i].qp->state != HCA_QP_RESET)
+			two_hcas_recv(s->two_hcas, i, u16(s), 64 + u8(s));
 		break;
 	case 3:
 	case 4:
@@ -219,11 +221,11 @@ static void step(struct script *s)
 		post(s, i);
 		break;
 	case 6:
-		while (duo_poll(s->duo, i, &c))
+		while (two_hcas_poll(s->two_hcas, i, &c))
 			;
 		break;
 	default:
-		duo_run(s->duo, s->duo->now_ns + 2000000);
+		two_hcas_run(s->two_hcas, s->two_hcas->now_ns + 2000000);
 		break;
 	}
 }
@@ -234,22 +236,22 @@ static int drop(void *context, int from, const struct engine_frame *f)
 	return 0;
 }
 
-static struct duo *begin(const struct script *s)
+static struct two_hcas *begin(const struct script *s)
 {
 	static const uint32_t types[] = {HCA_QPT_RC, HCA_QPT_RC, HCA_QPT_UC,
 					 HCA_QPT_UD};
 	static char *direct[] = {"", "direct"};
 	uint32_t type = types[(s->how & SERVICE) / 8];
-	struct duo *d;
+	struct two_hcas *d;
 
-	duo_mode(2, direct);
+	two_hcas_mode(2, direct);
 	d = type == HCA_QPT_RC && s->how & SHARED_QUEUE
-		    ? duo_new_shared(3, DEPTH)
-		    : duo_new_of(type, 3, DEPTH);
+		    ? two_hcas_new_shared(3, DEPTH)
+		    : two_hcas_new_of(type, 3, DEPTH);
 	for (int i = 0; i < 2; i++)
 		for (int k = 0; k < DEPTH / 2; k++)
-			duo_recv(d, i, 4096u * (uint32_t)k, 4096);
-	duo_run(d, d->now_ns + 1000000);
+			two_hcas_recv(d, i, 4096u * (uint32_t)k, 4096);
+	two_hcas_run(d, d->now_ns + 1000000);
 	d->side[1].is_stopped = s->how & ANYWHERE;
 	if (s->how & ANYWHERE)
 		d->fate = drop;
@@ -281,7 +283,7 @@ static void put_back(struct script *s)
 static void end(struct script *s)
 {
 	for (int i = 0; i < 2; i++) {
-		struct duo_side *side = &s->duo->side[i];
+		struct two_hcas_side *side = &s->two_hcas->side[i];
 
 		if (i && s->how & ANYWHERE)
 			put_back(s);
@@ -291,8 +293,8 @@ static void end(struct script *s)
 		side->is_dead = true;
 		engine_free(side->engine);
 	}
-	s->duo->side[0].is_dead = s->duo->side[1].is_dead = true;
-	duo_free(s->duo);
+	s->two_hcas->side[0].is_dead = s->two_hcas->side[1].is_dead = true;
+	two_hcas_free(s->two_hcas);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -303,9 +305,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	s.how = u8(&s);
-	s.duo = begin(&s);
+	s.two_hcas = begin(&s);
 	for (int i = 0; i < 2; i++)
-		find_places(&s.duo->side[i], &s.places[i]);
+		find_places(&s.two_hcas->side[i], &s.places[i]);
 	if (s.how & ANYWHERE)
 		keep(&s);
 	if (s.how & BY_THREAD)

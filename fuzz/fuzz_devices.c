@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * host/netdev: a machine made up from the input, and what the user wrote into
+ * device/netdev: a machine made up from the input, and what the user wrote into
  * ADVERB_DEVICES; then another machine, to which the devices are updated.
  */
 #include "fuzz.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/netdev.h"
+#include "device/netdev.h"
 
 #define LINKS 6
 #define ADDRS 24
@@ -82,19 +82,19 @@ static void make_names(struct input *in, char *to, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct host_device devices[HOST_MAX_DEVICES];
+	static struct device devices[DEVICE_MAX];
 	struct netdev_link links[LINKS];
 	struct netdev_addr addrs[ADDRS];
 	struct netdev_scene scene = {.links = links, .addrs = addrs};
 	struct input in = {data, data + size};
-	uint32_t count, changes[HOST_MAX_DEVICES];
+	uint32_t count, changes[DEVICE_MAX];
 	char named[128] = "";
 
 	make_scene(&in, &scene);
 	make_names(&in, named, u8(&in) % sizeof named);
 	memset(devices, 0, sizeof devices);
 	count = netdev_choose(&scene, u8(&in) & 1 ? named : NULL, devices);
-	FUZZ_REQUIRE(count <= HOST_MAX_DEVICES);
+	FUZZ_REQUIRE(count <= DEVICE_MAX);
 	FUZZ_REQUIRE(count <= scene.link_count);
 	for (uint32_t i = 0; i < count; i++) {
 		FUZZ_REQUIRE(devices[i].guid);

@@ -12,7 +12,7 @@
 #include "encap/rocev2.h"
 #include "hdr/pkt.h"
 #include "ibt/ibt.h"
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 #include "util/check.h"
 
 #define DEPTH	16
@@ -20,7 +20,7 @@
 
 struct script {
 	const uint8_t *at, *end;
-	struct duo *duo;
+	struct two_hcas *two_hcas;
 	int steps;
 	uint32_t posted[2], completed[2];
 };
@@ -56,7 +56,7 @@ static void post_send(struct script *s, int i)
 		HCA_WR_RDMA_WRITE,  HCA_WR_RDMA_WRITE_IMM, HCA_WR_SEND,
 		HCA_WR_SEND_IMM,    HCA_WR_RDMA_READ,	   HCA_WR_ATOMIC_CAS,
 		HCA_WR_ATOMIC_FADD, HCA_WR_LOCAL_INV,	   HCA_WR_SEND_INV};
-	struct duo_side *side = &s->duo->side[i];
+	struct two_hcas_side *side = &s->two_hcas->side[i];
 	enum hca_wr op = (enum hca_wr)any[u8(s) % sizeof any];
 	uint32_t local = place(s), bytes = u16(s), remote = place(s);
 	uint8_t flags = u8(s);
@@ -71,19 +71,19 @@ static void post_send(struct script *s, int i)
 	}
 	if (side->qp->state < HCA_QP_RTS || is_full(&side->qp->sq))
 		return;
-	w = duo_send(s->duo, i, op, local, bytes, remote);
+	w = two_hcas_send(s->two_hcas, i, op, local, bytes, remote);
 	w->flags = flags &
 		   (HCA_SEND_FENCE | HCA_SEND_SOLICITED | HCA_SEND_SIGNALED);
 	w->rkey ^= flags & 0x80 ? u8(s) : 0;
 	w->imm_be = u8(s);
 	w->swap_add = w->compare = u8(s);
-	duo_post(s->duo, i);
+	two_hcas_post(s->two_hcas, i);
 	s->posted[i]++;
 }
 
 static void post_recv(struct script *s, int i)
 {
-	struct duo_side *side = &s->duo->side[i];
+	struct two_hcas_side *side = &s->two_hcas->side[i];
 	uint32_t local = place(s), bytes = u16(s);
 
 	if (side->qp->state == HCA_QP_RESET ||
@@ -91,7 +91,7 @@ static void post_recv(struct script *s, int i)
 				 side->srq->wq.depth
 		       : is_full(&side->qp->rq)))
 		return;
-	duo_recv(s->duo, i, local, bytes);
+	two_hcas_recv(s->two_hcas, i, local, bytes);
 	s->posted[i]++;
 }
 
@@ -99,10 +99,10 @@ static void post_recv(struct script *s, int i)
 static void arrive(struct script *s, int i, uint8_t *bytes, size_t len,
 		   bool stranger)
 {
-	struct duo_side *side = &s->duo->side[i];
+	struct two_hcas_side *side = &s->two_hcas->side[i];
 	struct engine_dgram d = {.bytes = bytes, .tos = u8(s)};
 
-	memcpy(d.from.ip, s->duo->side[stranger ? i : !i].ip, 16);
+	memcpy(d.from.ip, s->two_hcas->side[stranger ? i : !i].ip, 16);
 	memcpy(d.to.ip, side->ip, 16);
 	d.from.port = 0xc000;
 	d.to.port = ROCEV2_PORT;
@@ -110,10 +110,10 @@ static void arrive(struct script *s, int i, uint8_t *bytes, size_t len,
 	if (len >= BTH_BYTES)
 		len = rocev2_seal(NULL, &d.from, &d.to, bytes, len, 0);
 	d.len = d.segment = len;
-	engine_rx(side->engine, &d, s->duo->now_ns);
+	engine_rx(side->engine, &d, s->two_hcas->now_ns);
 }
 
-static uint32_t forged_psn(struct script *s, const struct duo_side *side,
+static uint32_t forged_psn(struct script *s, const struct two_hcas_side *side,
 			   bool request)
 {
 	struct serial24 base =
@@ -126,7 +126,7 @@ static uint32_t forged_psn(struct script *s, const struct duo_side *side,
 static void forge(struct script *s, int i)
 {
 	uint8_t buf[PKT_MAX_HEADER_BYTES + 5000], flags = u8(s);
-	struct duo_side *side = &s->duo->side[i];
+	struct two_hcas_side *side = &s->two_hcas->side[i];
 	struct pkt p = {.bth = {.opcode = u8(s),
 				.pkey = BTH_DEFAULT_PKEY,
 				.se = flags & 1,
@@ -139,11 +139,12 @@ static void forge(struct script *s, int i)
 		return;
 	p.bth.psn = forged_psn(s, side, p.info->request);
 	p.payload_len = flags & 4 ? 128u << (flags >> 4) % 6 : u16(s) % 4500;
-	p.reth = (struct reth){DUO_BASE + place(s), side->mr->rkey, place(s)};
-	p.atomiceth = (struct atomiceth){DUO_BASE + place(s), side->mr->rkey,
-					 u8(s), u8(s)};
+	p.reth = (struct reth){TWO_HCAS_BASE + place(s), side->mr->rkey,
+			       place(s)};
+	p.atomiceth = (struct atomiceth){TWO_HCAS_BASE + place(s),
+					 side->mr->rkey, u8(s), u8(s)};
 	p.aeth = (struct aeth){.syndrome = u8(s), .msn = u8(s)};
-	p.deth = (struct deth){.qkey = DUO_QKEY, .src_qpn = u16(s)};
+	p.deth = (struct deth){.qkey = TWO_HCAS_QKEY, .src_qpn = u16(s)};
 	p.ieth.rkey = side->mr->rkey;
 	if (flags & 8)
 		p.reth.rkey ^= u8(s), p.deth.qkey ^= u8(s);
@@ -167,12 +168,12 @@ static void run(struct script *s)
 	uint64_t us = 1ull << u8(s) % 18;
 
 	if (s->steps++ < MAX_RUN)
-		duo_run(s->duo, s->duo->now_ns + us * 1000);
+		two_hcas_run(s->two_hcas, s->two_hcas->now_ns + us * 1000);
 }
 
 /* Any transition, with attributes that fit it or not. */
 /* What is under way has the old keys. */
-static void register_anew(struct duo_side *side)
+static void register_anew(struct two_hcas_side *side)
 {
 	struct mr was = *side->mr;
 
@@ -185,7 +186,7 @@ static void register_anew(struct duo_side *side)
 
 static void modify(struct script *s, int i)
 {
-	struct duo_side *side = &s->duo->side[i];
+	struct two_hcas_side *side = &s->two_hcas->side[i];
 	uint32_t mask = HCA_QP_STATE | (u16(s) << 5 & 0x1fffff);
 	struct hca_qp_attr a = side->qp->attr;
 	const char *why;
@@ -199,7 +200,7 @@ static void modify(struct script *s, int i)
 	a.max_rd_atomic = u8(s) % 20;
 	a.sq_psn = a.rq_psn = u16(s) << 8;
 	if (!engine_qp_modify(side->engine, side->side, &a, mask, side->ip,
-			      s->duo->now_ns, &why))
+			      s->two_hcas->now_ns, &why))
 		FUZZ_REQUIRE(side->qp->state == a.qp_state ||
 			     !(mask & HCA_QP_STATE));
 }
@@ -208,8 +209,8 @@ static void take(struct script *s, int i)
 {
 	struct cqe c;
 
-	while (duo_poll(s->duo, i, &c)) {
-		FUZZ_REQUIRE(c.qpn == s->duo->side[i].qp->qpn);
+	while (two_hcas_poll(s->two_hcas, i, &c)) {
+		FUZZ_REQUIRE(c.qpn == s->two_hcas->side[i].qp->qpn);
 		s->completed[i]++;
 	}
 	FUZZ_REQUIRE(s->completed[i] <= s->posted[i]);
@@ -235,7 +236,7 @@ static void command(struct script *s)
 {
 	uint8_t c = u8(s);
 	int i = c >> 7;
-	struct duo_side *side = &s->duo->side[i];
+	struct two_hcas_side *side = &s->two_hcas->side[i];
 
 	switch (c % 16) {
 	case 0:
@@ -267,11 +268,11 @@ static void command(struct script *s)
 		if (u8(s) & 1)
 			register_anew(side);
 		else
-			side->memory.size = place(s) % DUO_MEMORY;
+			side->memory.size = place(s) % TWO_HCAS_MEMORY;
 		break;
 	case 14:
-		s->duo->liveness = (enum engine_peer)(u8(s) % 3);
-		engine_was_asleep(side->engine, 20000000, s->duo->now_ns);
+		s->two_hcas->liveness = (enum engine_peer)(u8(s) % 3);
+		engine_was_asleep(side->engine, 20000000, s->two_hcas->now_ns);
 		cq_arm(side->cq, u8(s) & 1);
 		break;
 	case 15:
@@ -288,15 +289,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t first = u8(&s), type = types[first % 4];
 	uint32_t mtu = 1 + (uint32_t)(first >> 2) % 5;
 
-	s.duo = type == HCA_QPT_RC && first & 0x80
-			? duo_new_shared(mtu, DEPTH)
-			: duo_new_of(type, mtu, DEPTH);
-	s.duo->fate = fate;
-	s.duo->context = &s;
+	s.two_hcas = type == HCA_QPT_RC && first & 0x80
+			     ? two_hcas_new_shared(mtu, DEPTH)
+			     : two_hcas_new_of(type, mtu, DEPTH);
+	s.two_hcas->fate = fate;
+	s.two_hcas->context = &s;
 	while (s.at < s.end)
 		command(&s);
 	take(&s, 0);
 	take(&s, 1);
-	duo_free(s.duo);
+	two_hcas_free(s.two_hcas);
 	return 0;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/board.h"
+#include "engine/shm_ack.h"
 #include "sim/link.h"
 #include "sim/pair.h"
 #include "util/bits.h"
@@ -67,7 +67,7 @@ static void pin_board(struct host *h)
 	memset(&h->page, 0, sizeof h->page);
 	h->page.generation = h->lives + 1;
 	engine_inbox(h->engine, &h->page, h->index, 0, false);
-	board_open(engine_board(h->engine), &h->page);
+	shm_ack_open(engine_shm_ack(h->engine), &h->page);
 }
 
 void node_boot(struct host *h)
@@ -105,7 +105,7 @@ void node_boot(struct host *h)
 	h->far = h->hca;
 	h->hca.shared->pulse.word = 1;
 	for (int i = 0; i < WORLD_HOSTS; i++)
-		h->guests[i] = w->has_atomics ? NULL : guest_take(&h->far);
+		h->accesses[i] = w->has_atomics ? NULL : access_claim(&h->far);
 	if (!w->has_atomics)
 		h->far.space = &h->elsewhere.space;
 	engine_asleep(h->engine, true);
@@ -272,14 +272,15 @@ static void find_ways(struct host *h)
 	struct world *w = h->world;
 	struct engine_want want;
 
-	while (engine_wants_way(h->engine, &want)) {
+	while (engine_wants_path(h->engine, &want)) {
 		struct flow *f = pair_flow_of(w, h, want.qpn);
 		struct host *to = f ? f->to : NULL;
 		bool is_willing =
 			to && !to->dead && rng_chance(&w->rng, 900000);
 
-		engine_way(h->engine, want.qpn, is_willing ? &to->far : NULL,
-			   is_willing ? to->guests[h->index] : NULL, to);
+		engine_set_path(h->engine, want.qpn,
+				is_willing ? &to->far : NULL,
+				is_willing ? to->accesses[h->index] : NULL, to);
 	}
 }
 
@@ -334,7 +335,7 @@ uint64_t node_next(const struct host *h)
 		return 0;
 	due = engine_deadline(h->engine);
 	if (engine_owes(h->engine) ||
-	    (h->index % 2 && board_has_news(engine_board(h->engine))))
+	    (h->index % 2 && shm_ack_has_news(engine_shm_ack(h->engine))))
 		due = bits_min_u64(due, h->turned_ns + LOOK_NS);
 	return due == UINT64_MAX ? due : due - bits_min_u64(due, h->skew_ns);
 }
@@ -358,9 +359,9 @@ void node_turn(struct host *h)
 	engine_hold_acks(h->engine,
 			 h->world->boards && !engine_owes(h->engine));
 	receive(h);
-	board_look(engine_board(h->engine), now);
+	shm_ack_look(engine_shm_ack(h->engine), now);
 	if (h->is_kicked)
-		engine_mail(h->engine);
+		engine_serve_notify(h->engine);
 	h->is_kicked = false;
 	if (engine_deadline(h->engine) <= now)
 		engine_tick(h->engine, now);

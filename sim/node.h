@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A host: its memory, its lives, and the loop that turns its engine as
- * host/lane does in a real process.
+ * host/progress does in a real process.
  */
 #ifndef SIM_NODE_H
 #define SIM_NODE_H

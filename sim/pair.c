@@ -85,13 +85,13 @@ static void empty(struct srq *s)
 	uint32_t head = s->wq.head;
 
 	s->wq.tail = head;
-	srq_far(s)->next = srq_far(s)->next >> 32 << 32 | head;
+	srq_shared(s)->next = srq_shared(s)->next >> 32 << 32 | head;
 }
 
 static void wind_peers(struct qp *qp, uint32_t at)
 {
-	qp_far(qp)->posted = at;
-	qp_far(qp)->done = qp->rq.told = at;
+	qp_target(qp)->posted = at;
+	qp_target(qp)->done = qp->rq.told = at;
 }
 
 static void wind_receives(struct world *w, struct flow *f)

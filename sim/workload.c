@@ -235,7 +235,7 @@ static bool post(struct world *w, struct flow *f)
 		return false;
 	world_take_lane(w, f->from);
 	if (workload_below(w, 2) ||
-	    !engine_at_once(f->from->engine, f->q, node_now(f->from)))
+	    !engine_post_direct(f->from->engine, f->q, node_now(f->from)))
 		engine_doorbell(f->from->engine, f->q, node_now(f->from));
 	return true;
 }

@@ -9,7 +9,7 @@
 
 #include "engine/credit.h"
 #include "engine/engine.h"
-#include "hca/guest.h"
+#include "hca/access.h"
 #include "sim/memory.h"
 #include "util/rng.h"
 
@@ -63,7 +63,7 @@ struct host {
 	uint64_t arena_used; /* before any object */
 	struct hca hca;
 	struct hca far; /* hca, for neighbours, and their slots in it */
-	struct guest *guests[WORLD_HOSTS];
+	struct access *accesses[WORLD_HOSTS];
 	bool is_kicked; /* a neighbour has left letters */
 	struct credit_page page;
 	struct engine *engine;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What every cmocka test includes: cmocka.h wants the first four before it. */
-#ifndef TEST_H
-#define TEST_H
+#ifndef TESTS_TEST_H
+#define TESTS_TEST_H
 
 #include <setjmp.h>
 #include <stdarg.h>

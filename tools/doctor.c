@@ -6,7 +6,7 @@
 #include "loader.h"
 
 #include "host/host.h"
-#include "shim/tree.h"
+#include "util/runtime_tree.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -122,8 +122,8 @@ static void kernel_rdma(void)
 
 static void runtime_folder(void)
 {
-	struct tree tree;
-	int err = tree_find(&tree);
+	struct runtime_tree tree;
+	int err = runtime_tree_find(&tree);
 
 	if (!err || err == -ENOENT)
 		doctor_say(DOCTOR_OK, "runtime folder",
@@ -250,13 +250,13 @@ static bool load_verbs(const char *libdir, struct verbs *v)
 /* Who names no device takes the first; another that is down may be meant so. */
 static bool is_down(const char *name)
 {
-	const struct host_device *d;
-	uint32_t count = host_devices(&d);
+	const struct device *d;
+	uint32_t count = device_list(&d);
 
 	for (uint32_t i = 0; i < count; i++) {
-		struct host_port port;
+		struct device_port port;
 
-		host_port(&d[i], &port);
+		device_port(&d[i], &port);
 		if (strcmp(d[i].name, name) != 0 || port.is_up)
 			continue;
 		doctor_say(i ? DOCTOR_SLOW : DOCTOR_NO, "device",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "doctor.h"
 
-#include "host/guard.h"
-#include "host/lease.h"
-#include "host/wish.h"
+#include "memory/copy_nofault.h"
+#include "memory/copy_revocable.h"
+#include "log/env.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,30 +75,30 @@ static int poke_sibling(uint64_t *word)
 static bool can_lease(void)
 {
 	uint64_t word = 0;
-	struct lease l;
+	struct copy_revocable l;
 	bool can;
 
-	guard_open();
-	can = lease_take(&l, &word, 1);
-	guard_close();
+	copy_nofault_open();
+	can = copy_revocable_take(&l, &word, 1);
+	copy_nofault_close();
 	return can;
 }
 
 /* What stands in the way of going without packets, if something does. */
 static void direct_way(int err)
 {
-	switch (wish_way()) {
-	case WISH_PACKETS:
+	switch (env_path()) {
+	case ENV_PATH_PACKETS:
 		doctor_say(DOCTOR_OK, "direct way",
 			   "off by ADVERB_DIRECT=0: processes of this host "
 			   "talk by packets");
 		break;
-	case WISH_CAPTURE:
+	case ENV_PATH_CAPTURE:
 		doctor_say(DOCTOR_SLOW, "direct way",
 			   "off, as ADVERB_PCAP captures packets: nothing "
 			   "goes another way");
 		break;
-	case WISH_DIRECT:
+	case ENV_PATH_DIRECT:
 		if (err)
 			doctor_say(DOCTOR_SLOW, "direct way",
 				   "closed, see others' memory: processes of "

@@ -2,7 +2,7 @@
 #include "doctor.h"
 
 #include "broker/dial.h"
-#include "broker/holder.h"
+#include "broker/port_holder.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -60,7 +60,7 @@ void doctor_net_port(void)
 			   "free, RoCEv2 frames can be received");
 		return;
 	}
-	if (!holder_name(holder, sizeof(holder))) {
+	if (!port_holder_name(holder, sizeof(holder))) {
 		doctor_say(DOCTOR_NO, "UDP port 4791",
 			   "cannot be bound: %s; no frames can be received",
 			   strerror(err));

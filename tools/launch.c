@@ -4,7 +4,7 @@
 #include "loader.h"
 
 #include "host/host.h"
-#include "shim/tree.h"
+#include "util/runtime_tree.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -352,7 +352,7 @@ static void raise_memlock(void)
 	setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
-/* host_sysfs, whose explanations are left to the program. */
+/* sysfs_path, whose explanations are left to the program. */
 static bool write_tree(void)
 {
 	const char *old = secure_getenv("ADVERB_EXPLAIN");
@@ -360,7 +360,7 @@ static bool write_tree(void)
 	bool written;
 
 	setenv("ADVERB_EXPLAIN", "0", 1);
-	written = host_sysfs();
+	written = sysfs_path();
 	if (kept)
 		setenv("ADVERB_EXPLAIN", kept, 1);
 	else
@@ -376,7 +376,7 @@ static bool write_tree(void)
  */
 static void prepare_tree(const struct launch *l)
 {
-	struct tree tree;
+	struct runtime_tree tree;
 
 	unsetenv("ADVERB_NO_TREE");
 	if (write_tree())
@@ -384,7 +384,7 @@ static void prepare_tree(const struct launch *l)
 	setenv("ADVERB_NO_TREE", "1", 1);
 	if (!l->insists)
 		return;
-	if (tree_find(&tree) == 0)
+	if (runtime_tree_find(&tree) == 0)
 		snprintf(tree.why, sizeof(tree.why), "%s cannot be written",
 			 tree.path);
 	fprintf(stderr,

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/shown.h"
+#include "util/printable.h"
 
 /* The files of an arena's two parts, and where the second begins. */
 struct parts {
@@ -89,16 +89,16 @@ static void read_stat(struct watch_process *p)
 		return;
 	*right = '\0';
 	snprintf(p->name, sizeof(p->name), "%.19s", left + 1);
-	shown_make(p->name); /* its owner chose it, Linux cut it */
+	printable_make(p->name); /* its owner chose it, Linux cut it */
 	p->stopped = right[2] == 'T' || right[2] == 't';
 }
 
 /* What its peers did for it counts as its own. */
 static void add_peers(const struct parts *parts, struct qp *qp)
 {
-	struct qp_far far;
+	struct qp_target far;
 
-	if (!get(parts, qp->self + qp->far_at, &far, sizeof(far)))
+	if (!get(parts, qp->self + qp->peer_at, &far, sizeof(far)))
 		return;
 	qp->stats.rx_packets += far.rx_packets;
 	qp->stats.rx_bytes += far.rx_bytes;

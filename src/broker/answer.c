@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "broker/answer.h"
 
-#include "broker/page.h"
-#include "broker/process.h"
+#include "broker/shared_page.h"
+#include "broker/procfs.h"
 #include "broker/user.h"
 #include "encap/rocev2.h"
 #include "engine/credit.h"
@@ -69,8 +69,8 @@ static bool page_is_closed(int page_fd, uint32_t qpn)
 {
 	struct closed closed;
 
-	return page_copy(page_fd, offsetof(struct credit_page, closed),
-			 sizeof(closed), &closed) &&
+	return shared_page_copy(page_fd, offsetof(struct credit_page, closed),
+				sizeof(closed), &closed) &&
 	       closed_has(&closed, qpn);
 }
 
@@ -82,11 +82,12 @@ static enum proto_peer peer_state(const struct server *s, uint32_t qpn,
 				  uid_t asker)
 {
 	uint32_t class = steer_class(qpn);
-	const struct group_member *m = group_at(&s->group, class);
+	const struct reuseport_group_member *m =
+		reuseport_group_at(&s->group, class);
 
 	if (!class || class > STEER_CLASS_MAX)
 		return PROTO_PEER_UNKNOWN;
-	if (!m || m->use != GROUP_OWNED)
+	if (!m || m->use != REUSEPORT_OWNED)
 		return PROTO_PEER_GONE;
 	return user_is_same(asker, m->user) && page_is_closed(m->page_fd, qpn)
 		       ? PROTO_PEER_CLOSED
@@ -151,8 +152,8 @@ static void tell_far(const struct conn *c, const struct live_peer *about,
 	proto_send(c->fd, &m, NULL);
 }
 
-void answer_far(struct server *s, struct conn *c, const struct proto *m,
-		uint64_t now_ns)
+void answer_remote(struct server *s, struct conn *c, const struct proto *m,
+		   uint64_t now_ns)
 {
 	struct live_peer about = {.qpn = m->value, .scope = m->scope};
 
@@ -164,7 +165,7 @@ void answer_far(struct server *s, struct conn *c, const struct proto *m,
 	}
 	if (!c->name)
 		c->name = ++s->names;
-	if (!far_ask(s->far, c->name, &about, now_ns))
+	if (!remote_liveness_ask(s->remote_liveness, c->name, &about, now_ns))
 		tell_far(c, &about, PROTO_PEER_UNKNOWN);
 }
 
@@ -184,14 +185,15 @@ static void answer_doubt(struct server *s, const struct live_answer *a,
 		cmserver_stale(s->cm, &a->about, now_ns);
 }
 
-void answer_far_all(struct server *s, uint64_t now_ns)
+void answer_remote_all(struct server *s, uint64_t now_ns)
 {
 	struct live_peer about;
 	struct live_answer a;
 
 	while (cmserver_doubts(s->cm, &about))
-		far_ask(s->far, ANSWER_DOUBT, &about, now_ns);
-	while (far_answer(s->far, &a))
+		remote_liveness_ask(s->remote_liveness, ANSWER_DOUBT, &about,
+				    now_ns);
+	while (remote_liveness_answer(s->remote_liveness, &a))
 		if (a.asker == ANSWER_DOUBT)
 			answer_doubt(s, &a, now_ns);
 		else
@@ -202,13 +204,14 @@ void answer_page(const struct server *s, const struct conn *c,
 		 const struct proto *m)
 {
 	struct proto reply = {.kind = PROTO_PAGE_IS, .value = m->value};
-	const struct group_member *owner = group_at(&s->group, m->value);
+	const struct reuseport_group_member *owner =
+		reuseport_group_at(&s->group, m->value);
 	int fd = -ENOENT;
 
 	/* it tells of queue pairs, of what they send and how much */
-	if (owner && owner->use == GROUP_OWNED &&
+	if (owner && owner->use == REUSEPORT_OWNED &&
 	    user_is_same(c->user, owner->user))
-		fd = page_reader(owner->page_fd);
+		fd = shared_page_reader(owner->page_fd);
 
 	if (fd >= 0)
 		reply.brings = PROTO_FD_PAGE;
@@ -243,7 +246,7 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 		reply.about = PROTO_ARENA_HERE;
 		reply.arena = owner->arena;
 		reply.brings = PROTO_FD_KICK;
-		c->guest_of[m->value / 64] |= 1ull << m->value % 64;
+		c->access_of[m->value / 64] |= 1ull << m->value % 64;
 	}
 	if (!answer_send(c, m, &reply, kick)) {
 		if (reply.brings)
@@ -271,14 +274,15 @@ static bool is_source_of(const struct server *s, uint32_t class,
 	const struct conn *owner = owner_of(s, class);
 	uid_t user;
 
-	if (!owner || !from->port || !group_is_owned(&s->group, class))
+	if (!owner || !from->port ||
+	    !reuseport_group_is_owned(&s->group, class))
 		return false;
 	if (from->port == ROCEV2_PORT)
 		return s->group.member[class].relay_fd < 0;
 	if (port_owner(from, to, &user) != PORT_USER || !port_user_is_one(user))
 		return false;
 	/* or it has become another user since it came to us */
-	return user == owner->user || process_acts_as(owner->pid, user);
+	return user == owner->user || procfs_acts_as(owner->pid, user);
 }
 
 void answer_source(const struct server *s, const struct conn *c,

@@ -4,8 +4,8 @@
  * its loop: one owner, no lock.  Never waits: a client that does not read loses
  * its answers.
  */
-#ifndef ADVERB_BROKER_ANSWER_H
-#define ADVERB_BROKER_ANSWER_H
+#ifndef BROKER_ANSWER_H
+#define BROKER_ANSWER_H
 
 #include "broker/inside.h"
 
@@ -27,12 +27,13 @@ void answer_version(const struct server *s, const struct conn *c,
 /* Does the process live that a QPN belongs to? */
 void answer_peer(const struct server *s, const struct conn *c,
 		 const struct proto *m);
-/* The same for another host's broker: a far_state, whose user is s; */
+/* The same for another host's broker: a remote_liveness_state, whose user is s;
+ */
 enum livemsg_state answer_state(void *user, uint32_t qpn);
 /* and of a process there: asks, and answers when it has heard. */
-void answer_far(struct server *s, struct conn *c, const struct proto *m,
-		uint64_t now_ns);
-void answer_far_all(struct server *s, uint64_t now_ns);
+void answer_remote(struct server *s, struct conn *c, const struct proto *m,
+		   uint64_t now_ns);
+void answer_remote_all(struct server *s, uint64_t now_ns);
 /* A page, to whoever asks, of any user: it says how much has been taken, no
  * more. */
 void answer_page(const struct server *s, const struct conn *c,

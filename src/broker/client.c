@@ -2,16 +2,16 @@
 /* The broker's client side; see client.h. */
 #include "broker/client.h"
 
-#include "broker/holder.h"
-#include "broker/lent.h"
-#include "broker/other.h"
-#include "broker/page.h"
-#include "broker/process.h"
+#include "broker/port_holder.h"
+#include "broker/fd_check.h"
+#include "broker/other_version.h"
+#include "broker/shared_page.h"
+#include "broker/procfs.h"
 #include "broker/proto.h"
 #include "broker/steer.h"
 #include "broker/trust.h"
-#include "util/mark.h"
-#include "util/shown.h"
+#include "util/fd_identity.h"
+#include "util/printable.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPEN_MS	    15000 /* while nobody is there; see SAFE_MS, server.c */
+#define OPEN_MS	    15000 /* while nobody is there; see FD_STORE_MS, server.c */
 #define PATIENCE_MS 60000
 #define LATE_MS	    1000 /* of one that is stopped, and */
 #define SLOW_MS	    5000 /* of one that has too little of a processor */
@@ -50,7 +50,7 @@ static uint64_t now_ms(void)
 
 static void close_fd(int *fd)
 {
-	mark_close(*fd);
+	fd_identity_close(*fd);
 	*fd = -1;
 }
 
@@ -81,7 +81,7 @@ static int tell(struct client *c, struct proto *m, const int *fds)
 	m->magic = PROTO_MAGIC;
 	m->version = PROTO_VERSION;
 	m->serial = ++c->serial;
-	if (!mark_is(c->unix_fd))
+	if (!fd_identity_holds(c->unix_fd))
 		return -EBADF;
 	return proto_send(c->unix_fd, m, fds);
 }
@@ -116,7 +116,7 @@ static void name_limit(struct client *c, int error)
  * another user has us keep is the end by which it hands on to us. */
 static int kept_for(const struct client *c)
 {
-	return c->broker_user == geteuid() ? c->safe_fd : c->relay_fd;
+	return c->broker_user == geteuid() ? c->fd_store_fd : c->relay_fd;
 }
 
 static int send_hello(struct client *c, bool with_arena)
@@ -187,7 +187,7 @@ static void say_hello(struct client *c)
 static bool may_start(struct client *c)
 {
 	if (!c->class && !c->lost_ms) {
-		c->is_foreign = holder_is_foreign();
+		c->is_foreign = port_holder_is_foreign();
 		c->lost_ms = now_ms();
 	}
 	return !c->is_foreign || now_ms() - c->lost_ms >= FOREIGN_MS;
@@ -199,7 +199,7 @@ static int connect_to(struct client *c)
 
 	if (fd < 0)
 		return fd;
-	c->unix_fd = mark_fd(fd);
+	c->unix_fd = fd_identity_note(fd);
 	return 0;
 }
 
@@ -266,7 +266,7 @@ static void take_page(struct client *c, uint32_t class, int fd)
 		return;
 	p->asked[class] = false;
 	if (fd >= 0 && !p->page[class])
-		p->page[class] = page_map(fd, PROT_READ);
+		p->page[class] = shared_page_map(fd, PROT_READ);
 	p->none[class] = !p->page[class];
 }
 
@@ -281,7 +281,7 @@ static void show_tree(struct client *c)
 void client_tree(struct client *c, int folder_fd)
 {
 	close_fd(&c->tree_fd);
-	c->tree_fd = mark_fd(folder_fd);
+	c->tree_fd = fd_identity_note(folder_fd);
 	show_tree(c);
 }
 
@@ -289,12 +289,12 @@ void client_tree(struct client *c, int folder_fd)
 static bool is_sensible(const struct client *c, const struct proto *m,
 			const int fds[PROTO_FDS])
 {
-	if (fds[2] >= 0 && !lent_is_safe(fds[2]))
+	if (fds[2] >= 0 && !fd_check_is_safe(fds[2]))
 		return false;
 	if (c->class)
 		return m->value == c->class;
 	return m->value && m->value <= STEER_CLASS_MAX && fds[0] >= 0 &&
-	       lent_is_receiver(fds[0], c->unix_fd);
+	       fd_check_is_receiver(fds[0], c->unix_fd);
 }
 
 /* False: it is no welcome that makes sense. */
@@ -305,17 +305,18 @@ static bool take_welcome(struct client *c, const struct proto *m,
 		return false;
 	if (!c->class) {
 		c->class = m->value;
-		c->udp_fd = mark_fd(fds[0]);
+		c->udp_fd = fd_identity_note(fds[0]);
 		fds[0] = -1;
 		if (fds[1] >= 0)
-			c->page = page_map(fds[1], PROT_READ | PROT_WRITE);
+			c->page =
+				shared_page_map(fds[1], PROT_READ | PROT_WRITE);
 	}
 	if (fds[2] >= 0) {
-		int *kept = c->broker_user == geteuid() ? &c->safe_fd
+		int *kept = c->broker_user == geteuid() ? &c->fd_store_fd
 							: &c->relay_fd;
 
 		close_fd(kept);
-		*kept = mark_fd(fds[2]);
+		*kept = fd_identity_note(fds[2]);
 		fds[2] = -1;
 	}
 	c->broker_pid = (pid_t)m->about;
@@ -331,10 +332,10 @@ static void take_refusal(struct client *c, const struct proto *m)
 
 	snprintf(c->why, sizeof(c->why), "%.*s", (int)sizeof(m->why) - 1,
 		 m->why);
-	shown_make(c->why);
+	printable_make(c->why);
 	/* who opens may wait until that other broker has said who it is */
 	if (error == -EADDRINUSE && !c->class)
-		other_name(c->why, sizeof(c->why));
+		other_version_name(c->why, sizeof(c->why));
 	be_alone(c, error);
 }
 
@@ -348,7 +349,7 @@ static bool take_arena(const struct proto *m, int fds[PROTO_FDS],
 				     .kick_fd = fds[4]};
 	if (m->about > PROTO_ARENA_GONE ||
 	    (m->about == PROTO_ARENA_HERE &&
-	     (!m->arena.pid || fds[4] < 0 || !lent_is_kick(fds[4]))))
+	     (!m->arena.pid || fds[4] < 0 || !fd_check_is_kick(fds[4]))))
 		news->arena = CLIENT_ARENA_NONE;
 	if (news->arena == CLIENT_ARENA_HERE)
 		fds[4] = -1;
@@ -410,9 +411,9 @@ static pid_t listener(const struct client *c)
 
 static bool is_stopped(pid_t pid)
 {
-	struct process p;
+	struct procfs_stat p;
 
-	return process_look(pid, &p) && (p.state == 'T' || p.state == 't');
+	return procfs_look(pid, &p) && (p.state == 'T' || p.state == 't');
 }
 
 static void name_silent(struct client *c)
@@ -433,8 +434,8 @@ static void hang_up(struct client *c, int error, const struct proto *m)
 {
 	if (error == -EPROTONOSUPPORT && c->state == CLIENT_GREETING) {
 		snprintf(c->why, sizeof(c->why), "the broker adverbd, ");
-		other_say(c->unix_fd, m, c->why + strlen(c->why),
-			  sizeof(c->why) - strlen(c->why));
+		other_version_say(c->unix_fd, m, c->why + strlen(c->why),
+				  sizeof(c->why) - strlen(c->why));
 		be_alone(c, error);
 		return;
 	}
@@ -448,9 +449,9 @@ static void hang_up(struct client *c, int error, const struct proto *m)
  * what we would show it is the program's. */
 static bool has_lost_files(const struct client *c)
 {
-	return (c->unix_fd >= 0 && !mark_is(c->unix_fd)) ||
-	       (c->udp_fd >= 0 && !mark_is(c->udp_fd)) ||
-	       (c->safe_fd >= 0 && !mark_is(c->safe_fd));
+	return (c->unix_fd >= 0 && !fd_identity_holds(c->unix_fd)) ||
+	       (c->udp_fd >= 0 && !fd_identity_holds(c->udp_fd)) ||
+	       (c->fd_store_fd >= 0 && !fd_identity_holds(c->fd_store_fd));
 }
 
 /* Looks for the broker when that is due; false: there is none yet. */
@@ -563,10 +564,10 @@ static void await(struct client *c, struct opening *o)
  */
 static const char *lateness(const struct client *c, pid_t pid, uint64_t ms)
 {
-	struct process p = {0};
+	struct procfs_stat p = {0};
 	bool starts = c->state == CLIENT_STARTING, sleeps;
 
-	process_look(pid, &p);
+	procfs_look(pid, &p);
 	sleeps = starts && p.state == 'S';
 	if (p.state == 'T' || p.state == 't')
 		return "is stopped";
@@ -628,7 +629,7 @@ int client_open_sharing(struct client *c, const struct client_wish *wish,
 
 	*c = (struct client){.unix_fd = -1,
 			     .udp_fd = -1,
-			     .safe_fd = -1,
+			     .fd_store_fd = -1,
 			     .relay_fd = -1,
 			     .tree_fd = -1,
 			     .arena_fd = wish->arena_fd,
@@ -715,9 +716,9 @@ bool client_page_of(struct client *c, uint32_t class, const void **page)
 
 static void unmap_pages(struct client *c)
 {
-	page_unmap(c->page);
+	shared_page_unmap(c->page);
 	for (uint32_t i = 0; c->pages && i <= STEER_CLASS_MAX; i++)
-		page_unmap(c->pages->page[i]);
+		shared_page_unmap(c->pages->page[i]);
 	free(c->pages);
 	c->page = NULL;
 	c->pages = NULL;
@@ -727,7 +728,7 @@ void client_close(struct client *c)
 {
 	unmap_pages(c);
 	close_fd(&c->udp_fd);
-	close_fd(&c->safe_fd);
+	close_fd(&c->fd_store_fd);
 	close_fd(&c->relay_fd);
 	close_fd(&c->tree_fd);
 	close_fd(&c->unix_fd);

@@ -17,8 +17,8 @@
  * Not thread-safe: the owner's lock covers it.  Does not survive fork: a child
  * closes its copy and opens anew.
  */
-#ifndef ADVERB_BROKER_CLIENT_H
-#define ADVERB_BROKER_CLIENT_H
+#ifndef BROKER_CLIENT_H
+#define BROKER_CLIENT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,11 +62,12 @@ typedef void client_say(enum client_word word, const char *sentence);
 
 struct client {
 	enum client_state state;
-	int unix_fd;  /* closing it, or dying, frees the class; -1: lost */
-	int udp_fd;   /* bound to port 4791, dual-stack; blocking, no pktinfo */
-	int safe_fd;  /* for the broker's successor; -1: it is not our user's */
-	int relay_fd; /* what hands on to udp_fd, for it too; -1: nothing */
-	int tree_fd;  /* what client_tree was given; -1 */
+	int unix_fd; /* closing it, or dying, frees the class; -1: lost */
+	int udp_fd;  /* bound to port 4791, dual-stack; blocking, no pktinfo */
+	int fd_store_fd; /* for the broker's successor; -1: it is not our user's
+			  */
+	int relay_fd;	 /* what hands on to udp_fd, for it too; -1: nothing */
+	int tree_fd;	 /* what client_tree was given; -1 */
 	int arena_fd, kick_fd; /* what to share, borrowed; or -1 */
 	bool hides_arena;      /* the limit on open files forbids to show it */
 	uint32_t class;
@@ -168,8 +169,8 @@ bool client_ask_source(struct client *c, uint32_t class,
 bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
 		    const uint8_t host[16], uint32_t scope);
 /*
- * This process's page, to write; page.h says what is in it.  NULL when there
- * is none.  Valid until client_close.
+ * This process's page, to write; shared_page.h says what is in it.  NULL when
+ * there is none.  Valid until client_close.
  */
 void *client_page(const struct client *c);
 /*
@@ -181,7 +182,7 @@ void *client_page(const struct client *c);
 bool client_page_of(struct client *c, uint32_t class, const void **page);
 /*
  * The broker is to keep counter files in this folder (taken), if it is of our
- * user; see tally.h.
+ * user; see counter_files.h.
  */
 void client_tree(struct client *c, int folder_fd);
 

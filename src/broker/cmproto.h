@@ -13,8 +13,8 @@
  * the broker is killed, RESUME gives that to its successor, which goes on where
  * the note was written; requests without an answer are made again.
  */
-#ifndef ADVERB_BROKER_CMPROTO_H
-#define ADVERB_BROKER_CMPROTO_H
+#ifndef BROKER_CMPROTO_H
+#define BROKER_CMPROTO_H
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 #include "broker/cmserver.h"
 
 #include "broker/entropy.h"
-#include "broker/wills.h"
+#include "broker/cm_journal.h"
 
 #include "cm/cm.h"
 #include "cm/ports.h"
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define SUCCESSION_NS 4000000000ull /* for clients to come back */
-#define OBJECTS	      SAFE_WILLS
+#define OBJECTS	      FD_STORE_RECORDS
 #define CLIENT_MAX    16384 /* objects of one client */
 #define HALF_OPEN     1024  /* unanswered requests of one address */
 #define OUTPUT_MAX    4096  /* messages that wait for one client */
@@ -40,7 +40,7 @@ struct output {
 
 struct cmserver_client {
 	int fd;
-	struct safe_entry process;
+	struct fd_store_entry process;
 	bool is_gone; /* its process has ended */
 	bool is_lost; /* it does not read, or breaks the protocol */
 	uint32_t objects;
@@ -65,7 +65,7 @@ struct cmserver {
 	struct gsi *gsi;
 	struct cm *cm;
 	struct ports *ports;
-	struct wills wills; /* object k's is in slot k */
+	struct cm_journal cm_journal; /* object k's is in slot k */
 	struct object object[OBJECTS];
 	uint32_t fresh, free_count;
 	uint32_t free_list[OBJECTS];
@@ -187,8 +187,8 @@ static void object_free(struct cmserver *s, struct object *o, uint64_t now_ns)
 	CHECK(o->client);
 	/* without a conversation it wrote none: what lies there is another's */
 	if (o->conv)
-		wills_write(&s->wills, INDEX_OF(id_of(s, o)),
-			    &o->client->process, &(struct cm_note){0});
+		cm_journal_write(&s->cm_journal, INDEX_OF(id_of(s, o)),
+				 &o->client->process, &(struct cm_note){0});
 	if (o->listener != NONE)
 		cm_unlisten(s->cm, o->listener,
 			    o->client->is_gone ? 0 : now_ns + AGAIN_NS);
@@ -256,8 +256,8 @@ static void put_note(struct cmserver *s, const struct object *o,
 	if (!o->conv)
 		return;
 	cm_note_make(s->cm, o->conv, &note);
-	wills_write(&s->wills, INDEX_OF(id_of(s, o)), &o->client->process,
-		    &note);
+	cm_journal_write(&s->cm_journal, INDEX_OF(id_of(s, o)),
+			 &o->client->process, &note);
 	memcpy(m->note, &note, sizeof(note));
 }
 
@@ -560,7 +560,7 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 	int error;
 
 	memcpy(&note, m->note, sizeof(note));
-	if (wills_is_anothers(&s->wills, note.local_id, &c->process))
+	if (cm_journal_is_others(&s->cm_journal, note.local_id, &c->process))
 		return -EPERM;
 	o = object_new(s, c);
 	if (!o)
@@ -576,7 +576,7 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 		return error;
 	}
 	/* before its note is written anew, in a place that may be the same */
-	wills_take(&s->wills, note.local_id);
+	cm_journal_take(&s->cm_journal, note.local_id);
 	if (m->local_port)
 		keep_port(s, o, m->may_share);
 	reply->new_id = id_of(s, o);
@@ -590,9 +590,9 @@ static void release_noted(struct cmserver *s, const struct cmserver_client *c,
 	struct cm_note note;
 
 	memcpy(&note, m->note, sizeof(note));
-	if (wills_is_anothers(&s->wills, note.local_id, &c->process))
+	if (cm_journal_is_others(&s->cm_journal, note.local_id, &c->process))
 		return;
-	wills_take(&s->wills, note.local_id);
+	cm_journal_take(&s->cm_journal, note.local_id);
 	cm_note_release(s->cm, &note, now_ns);
 }
 
@@ -674,7 +674,7 @@ struct cmserver_client *cmserver_client_new(struct cmserver *s, int fd,
 	if (!c)
 		return NULL;
 	c->fd = fd;
-	c->process = safe_owner(user, pid);
+	c->process = fd_store_owner(user, pid);
 	list_init(&c->output);
 	list_init(&c->own);
 	return c;
@@ -695,7 +695,7 @@ void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 	free(c);
 }
 
-struct cmserver *cmserver_new(struct gsi *gsi, struct safe *safe,
+struct cmserver *cmserver_new(struct gsi *gsi, struct fd_store *fd_store,
 			      uint64_t now_ns)
 {
 	const struct cm_config config = {.seed = entropy(),
@@ -708,7 +708,7 @@ struct cmserver *cmserver_new(struct gsi *gsi, struct safe *safe,
 	if (!s)
 		return NULL;
 	s->gsi = gsi;
-	wills_init(&s->wills, safe);
+	cm_journal_init(&s->cm_journal, fd_store);
 	s->cm = cm_new(&config, now_ns);
 	s->ports = ports_new(OBJECTS);
 	if (!s->cm || !s->ports || !gsi_attach(gsi, &agent)) {
@@ -723,7 +723,7 @@ static void execute(struct cmserver *s, pid_t pid, uint64_t now_ns)
 {
 	struct cm_note note;
 
-	while (wills_next(&s->wills, pid, &note)) {
+	while (cm_journal_next(&s->cm_journal, pid, &note)) {
 		cm_note_release(s->cm, &note, now_ns);
 		flush(s, now_ns);
 	}
@@ -734,23 +734,23 @@ void cmserver_succeed(struct cmserver *s, uint64_t now_ns)
 	struct cm_note note;
 
 	cm_expect_listeners(s->cm, now_ns + SUCCESSION_NS);
-	wills_inherit(&s->wills);
+	cm_journal_inherit(&s->cm_journal);
 	/* some may have come before the safe did */
 	for (uint32_t i = 0; i < s->fresh; i++) {
 		struct object *o = &s->object[i];
 
 		if (!o->client || !o->conv)
 			continue;
-		wills_take(&s->wills, o->conv);
+		cm_journal_take(&s->cm_journal, o->conv);
 		cm_note_make(s->cm, o->conv, &note);
-		wills_write(&s->wills, i, &o->client->process, &note);
+		cm_journal_write(&s->cm_journal, i, &o->client->process, &note);
 	}
 	execute(s, 0, now_ns);
 }
 
 bool cmserver_awaits(const struct cmserver *s, pid_t pid)
 {
-	return wills_has(&s->wills, pid);
+	return cm_journal_has(&s->cm_journal, pid);
 }
 
 void cmserver_bereave(struct cmserver *s, pid_t pid, uint64_t now_ns)
@@ -765,7 +765,7 @@ void cmserver_free(struct cmserver *s)
 		cm_free(s->cm);
 	if (s->ports)
 		ports_free(s->ports);
-	wills_fini(&s->wills);
+	cm_journal_fini(&s->cm_journal);
 	free(s);
 }
 

@@ -5,8 +5,8 @@
  * Who dies is disconnected and frees what it had.  Part of the broker's loop:
  * one owner, no lock, nothing waits.
  */
-#ifndef ADVERB_BROKER_CMSERVER_H
-#define ADVERB_BROKER_CMSERVER_H
+#ifndef BROKER_CMSERVER_H
+#define BROKER_CMSERVER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,14 +15,14 @@
 #include "broker/cmproto.h"
 #include "broker/gsi.h"
 #include "cm/live.h"
-#include "broker/safe.h"
+#include "broker/fd_store.h"
 
 struct cmserver;
 struct cmserver_client;
 
 /* Attaches to gsi; borrows it and the safe, which may hold nothing yet.  NULL
  * without memory. */
-struct cmserver *cmserver_new(struct gsi *gsi, struct safe *safe,
+struct cmserver *cmserver_new(struct gsi *gsi, struct fd_store *fd_store,
 			      uint64_t now_ns);
 /* No client is left. */
 void cmserver_free(struct cmserver *s);

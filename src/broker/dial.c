@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "broker/dial.h"
 
-#include "broker/holder.h"
-#include "broker/other.h"
+#include "broker/port_holder.h"
+#include "broker/other_version.h"
 #include "broker/start.h"
 #include "broker/trust.h"
-#include "util/shown.h"
+#include "util/printable.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,7 @@ static void wait_for(int fd, uint64_t end_ms)
 
 static bool may_start(struct call *c)
 {
-	if (!c->has_looked && holder_is_foreign())
+	if (!c->has_looked && port_holder_is_foreign())
 		c->foreign_ms = now_ms() + FOREIGN_MS;
 	c->has_looked = true;
 	return now_ms() >= c->foreign_ms;
@@ -151,7 +151,7 @@ static void note(int fd, const struct proto *m, struct dial_broker *b)
 	*b = (struct dial_broker){
 		.pid = who.pid, .user = who.uid, .idle_s = m->idle_s};
 	memcpy(b->release, m->release, sizeof(b->release) - 1);
-	shown_make(b->release);
+	printable_make(b->release);
 }
 
 static void explain(const struct call *c, int error, char why[START_SENTENCE])
@@ -171,12 +171,12 @@ static int explain_refusal(int fd, int error, const struct proto *m,
 {
 	if (error) {
 		snprintf(why, START_SENTENCE, "the broker adverbd, ");
-		other_say(fd, m, why + strlen(why),
-			  START_SENTENCE - strlen(why));
+		other_version_say(fd, m, why + strlen(why),
+				  START_SENTENCE - strlen(why));
 		return error;
 	}
 	snprintf(why, START_SENTENCE, "%.*s", (int)sizeof(m->why) - 1, m->why);
-	shown_make(why);
+	printable_make(why);
 	return m->value && m->value < ERRNO_END ? -(int)m->value : -EPROTO;
 }
 

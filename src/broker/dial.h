@@ -3,8 +3,8 @@
  * A connection to the broker without a class, for connection management
  * (cmproto.h) and for a caller that only wants to know who it is.
  */
-#ifndef ADVERB_BROKER_DIAL_H
-#define ADVERB_BROKER_DIAL_H
+#ifndef BROKER_DIAL_H
+#define BROKER_DIAL_H
 
 #include "broker/client.h"
 

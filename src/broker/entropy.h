@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What makes ids, nonces and ports of the broker's hard to guess. */
-#ifndef ADVERB_BROKER_ENTROPY_H
-#define ADVERB_BROKER_ENTROPY_H
+#ifndef BROKER_ENTROPY_H
+#define BROKER_ENTROPY_H
 
 #include <stdint.h>
 

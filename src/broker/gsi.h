@@ -9,8 +9,8 @@
  *
  * One owner, no lock; nothing waits.  All that is wrong is counted.
  */
-#ifndef ADVERB_BROKER_GSI_H
-#define ADVERB_BROKER_GSI_H
+#ifndef BROKER_GSI_H
+#define BROKER_GSI_H
 
 #include "cm/cm.h"
 #include "util/inaddr.h"

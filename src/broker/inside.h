@@ -3,16 +3,16 @@
  * What a broker consists of, for the files that its loop is in: server.c and,
  * for what it answers to its clients, answer.c.  Nobody else looks.
  */
-#ifndef ADVERB_BROKER_INSIDE_H
-#define ADVERB_BROKER_INSIDE_H
+#ifndef BROKER_INSIDE_H
+#define BROKER_INSIDE_H
 
-#include "broker/away.h"
+#include "broker/refuse_full.h"
 #include "broker/cmserver.h"
-#include "broker/far.h"
-#include "broker/group.h"
+#include "broker/remote_liveness.h"
+#include "broker/reuseport_group.h"
 #include "broker/gsi.h"
 #include "broker/proto.h"
-#include "broker/tally.h"
+#include "broker/counter_files.h"
 
 #include <poll.h>
 #include <stdbool.h>
@@ -44,24 +44,24 @@ struct conn {
 	uint64_t name;		    /* never given twice; 0: asks nobody */
 	/* Whose arenas it was shown, by class; of another broker's client
 	 * nobody knows. */
-	uint64_t guest_of[STEER_CLASS_MAX / 64 + 1];
+	uint64_t access_of[STEER_CLASS_MAX / 64 + 1];
 	bool is_heirloom;
 };
 
 struct server {
 	int listen_fd;
-	struct away away;
+	struct refuse_full refuse_full;
 	uint64_t full_ms; /* since when no descriptor can be sent; 0 */
 	uint64_t idle_ms, idle_since_ms;
 	bool is_thread; /* of a program, with which it ends */
 	uint32_t conns;
 	struct conn conn[CONN_MAX];
-	struct group group;
+	struct reuseport_group group;
 	struct gsi gsi;
 	struct cmserver *cm;
-	struct far *far;
+	struct remote_liveness *remote_liveness;
 	uint64_t names; /* given */
-	struct tally tally;
+	struct counter_files counter_files;
 	struct pollfd polled[FIXED + 2 * CONN_MAX], room[FIXED + 2 * CONN_MAX];
 };
 

@@ -9,8 +9,8 @@
  * up to `scope`, in which a broker names itself (proto_introduce) to whoever
  * asks, and refuses whoever speaks another version.
  */
-#ifndef ADVERB_BROKER_PROTO_H
-#define ADVERB_BROKER_PROTO_H
+#ifndef BROKER_PROTO_H
+#define BROKER_PROTO_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,8 +42,8 @@ enum proto_kind {
 	PROTO_PAGE_IS,	 /* the same value; its page to read, if it has one and
 			  * is of the same user */
 	PROTO_ASK_FAR,	 /* value: a QPN of the host `peer`; from `local` */
-	PROTO_TREE,	 /* brings the folder for counter files (tally.h) */
-	PROTO_ARENA,	 /* value: a class */
+	PROTO_TREE,  /* brings the folder for counter files (counter_files.h) */
+	PROTO_ARENA, /* value: a class */
 	PROTO_ARENA_IS,	 /* the same value; about: enum proto_arena; where its
 			  * arena is and its kick, if any */
 	PROTO_DIED,	 /* one that was shown the reader's arena has ended */

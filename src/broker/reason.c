@@ -2,7 +2,7 @@
 #include "broker/reason.h"
 
 #include "broker/proto.h"
-#include "util/shown.h"
+#include "util/printable.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@ void reason_path(const char *path, char shown[REASON_PATH])
 	else
 		snprintf(shown, REASON_PATH, "...%s",
 			 path + length - (REASON_PATH - 4));
-	shown_make(shown);
+	printable_make(shown);
 }
 
 /* The kernel says "no such file" of what is needed to run a file, too, and
@@ -100,7 +100,7 @@ void reason_words(const char *path, const char *words, size_t bytes,
 	for (size_t i = 0; i < bytes; i++)
 		if (!text[i])
 			text[i] = '?';
-	shown_make(text);
+	printable_make(text);
 	if (!bytes)
 		snprintf(
 			text, REASON_TEXT,
@@ -115,7 +115,7 @@ void reason_version(const char *who, const struct proto *m, char *text,
 
 	memcpy(release, m->release, sizeof(release));
 	release[sizeof(release) - 1] = '\0';
-	shown_make(release);
+	printable_make(release);
 	snprintf(
 		text, size,
 		"%s is of adverb %s (protocol %u), this library of " ADVERB_VERSION

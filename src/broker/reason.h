@@ -4,8 +4,8 @@
  * are input: shown without control characters, and in part if they are long.
  * No state.
  */
-#ifndef ADVERB_BROKER_REASON_H
-#define ADVERB_BROKER_REASON_H
+#ifndef BROKER_REASON_H
+#define BROKER_REASON_H
 
 #include <stddef.h>
 

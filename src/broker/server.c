@@ -4,9 +4,9 @@
 
 #include "broker/answer.h"
 #include "broker/inside.h"
-#include "broker/sweep.h"
+#include "broker/sysfs_gc.h"
 #include "broker/user.h"
-#include "broker/watch.h"
+#include "broker/poll_sparse.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,11 +21,11 @@
 
 /* How long a client may wait for the safe of a broker that died to come, and
  * how often it is looked whether the port is free. */
-#define SAFE_MS	 10000
-#define RETRY_MS 50
-#define BACKLOG	 1024
-#define BATCH	 16   /* messages of one client, and arrivals, in a turn */
-#define CM_LAST	 1024 /* more than a socket holds */
+#define FD_STORE_MS 10000
+#define RETRY_MS    50
+#define BACKLOG	    1024
+#define BATCH	    16	 /* messages of one client, and arrivals, in a turn */
+#define CM_LAST	    1024 /* more than a socket holds */
 
 static uint64_t now_ns(void)
 {
@@ -42,7 +42,7 @@ static uint64_t now_ms(void)
 
 static void relay(void *user, uint32_t class, const struct udp_dgram *d)
 {
-	group_relay(user, class, d);
+	reuseport_group_relay(user, class, d);
 }
 
 static void open_gsi(struct server *s)
@@ -60,7 +60,7 @@ static void open_gsi(struct server *s)
 static void claim(struct server *s)
 {
 	if (gsi_fd(&s->gsi) < 0 && cmserver_is_busy(s->cm) &&
-	    group_claim(&s->group))
+	    reuseport_group_claim(&s->group))
 		open_gsi(s);
 }
 
@@ -68,9 +68,10 @@ static void claim(struct server *s)
  * the end to hand on by, for our successor. */
 static int welcome(struct server *s, struct conn *c)
 {
-	const struct group_member *member = group_at(&s->group, c->class);
+	const struct reuseport_group_member *member =
+		reuseport_group_at(&s->group, c->class);
 	int kept = member->is_foreign			  ? member->relay_fd
-		   : user_is_same(c->user, s->group.user) ? s->group.safe.fd
+		   : user_is_same(c->user, s->group.user) ? s->group.fd_store.fd
 							  : -1;
 	struct proto m = {.kind = PROTO_WELCOME,
 			  .value = c->class,
@@ -103,8 +104,8 @@ static bool recognise(struct server *s, struct conn *c)
 	for (uint32_t i = 0; i < s->conns; i++)
 		if (s->conn[i].class == class && s->conn[i].fd >= 0)
 			return false;
-	if (!group_recognise(&s->group, class, c->user, c->pid, c->hello_fd,
-			     &c->relay_fd))
+	if (!reuseport_group_recognise(&s->group, class, c->user, c->pid,
+				       c->hello_fd, &c->relay_fd))
 		return false;
 	for (uint32_t i = 0; i < s->conns; i++)
 		if (s->conn[i].class == class)
@@ -121,13 +122,13 @@ static void refuse_for(struct server *s, struct conn *c, int error,
 	char limit[sizeof(c->hello.why)];
 
 	if (error == -EMFILE || error == -ENFILE || error == -ETOOMANYREFS) {
-		away_why(-error, limit, sizeof(limit));
+		refuse_full_why(-error, limit, sizeof(limit));
 		why = limit;
 		error = -EMFILE;
 	}
 	answer_refuse(c, &c->hello, -error, why);
 	if (c->class && !c->hello.value) {
-		group_release(&s->group, c->class, now_ms());
+		reuseport_group_release(&s->group, c->class, now_ms());
 		c->class = 0;
 	}
 }
@@ -148,11 +149,13 @@ static void greet(struct server *s, struct conn *c)
 	const char *why = "";
 	int error = 0;
 
-	if (!s->group.count && group_port(&why) == GROUP_PORT_OURS &&
-	    now_ms() - c->waiting_ms < SAFE_MS)
+	if (!s->group.count &&
+	    reuseport_group_port(&why) == REUSEPORT_PORT_OURS &&
+	    now_ms() - c->waiting_ms < FD_STORE_MS)
 		return;
 	if (!c->hello.value)
-		error = group_take(&s->group, c->user, c->pid, &why, &c->class);
+		error = reuseport_group_take(&s->group, c->user, c->pid, &why,
+					     &c->class);
 	else if (!recognise(s, c)) {
 		error = -ESTALE;
 		if (s->group.count)
@@ -173,21 +176,21 @@ static void greet_waiting(struct server *s)
 }
 
 /* Takes the place of the broker whose safe this is. */
-static void succeed(struct server *s, int safe_fd)
+static void succeed(struct server *s, int fd_store_fd)
 {
-	if (group_adopt(&s->group, safe_fd, now_ms()))
+	if (reuseport_group_adopt(&s->group, fd_store_fd, now_ms()))
 		return;
-	s->tally.is_heir = true;
+	s->counter_files.is_heir = true;
 	for (uint32_t i = 1; i <= STEER_CLASS_MAX && s->conns < CONN_MAX; i++) {
 		uint32_t class = steer_class_at(&s->group.key, i);
-		const struct safe_entry e = s->group.safe.ledger->at[i];
+		const struct fd_store_entry e = s->group.fd_store.ledger->at[i];
 		int pidfd;
 
-		if (!group_is_owned(&s->group, class))
+		if (!reuseport_group_is_owned(&s->group, class))
 			continue;
-		pidfd = safe_process(&e);
+		pidfd = fd_store_process(&e);
 		if (pidfd < 0 && e.pid) {
-			group_release(&s->group, class, now_ms());
+			reuseport_group_release(&s->group, class, now_ms());
 			continue;
 		}
 		s->conn[s->conns++] = (struct conn){.fd = -1,
@@ -256,10 +259,11 @@ static void hello(struct server *s, struct conn *c, const struct proto *m,
 /* What those who live show of their counters. */
 static void count_living(struct server *s)
 {
-	tally_begin(&s->tally);
+	counter_files_begin(&s->counter_files);
 	for (uint32_t i = 1; i < s->group.count; i++)
-		if (s->group.member[i].use == GROUP_OWNED)
-			tally_live(&s->tally, s->group.member[i].page_fd);
+		if (s->group.member[i].use == REUSEPORT_OWNED)
+			counter_files_live(&s->counter_files,
+					   s->group.member[i].page_fd);
 }
 
 static bool is_own_folder(int fd)
@@ -276,23 +280,23 @@ static void take_tree(struct server *s, const struct conn *c, int *fd)
 	if (!user_is_same(c->user, s->group.user) || *fd < 0 ||
 	    !is_own_folder(*fd))
 		return;
-	if (s->tally.tree_fd < 0)
-		sweep_others(*fd);
-	if (s->tally.is_heir)
+	if (s->counter_files.tree_fd < 0)
+		sysfs_gc_others(*fd);
+	if (s->counter_files.is_heir)
 		count_living(s);
-	tally_tree(&s->tally, *fd);
+	counter_files_tree(&s->counter_files, *fd);
 	*fd = -1;
 }
 
 /* Looks after the counter files; how long poll may wait. */
 static int refresh(struct server *s, int wait)
 {
-	int due = tally_due(&s->tally, now_ms());
+	int due = counter_files_due(&s->counter_files, now_ms());
 
 	if (!due) {
 		count_living(s);
-		tally_write(&s->tally, now_ms());
-		due = tally_due(&s->tally, now_ms());
+		counter_files_write(&s->counter_files, now_ms());
+		due = counter_files_due(&s->counter_files, now_ms());
 	}
 	return due >= 0 && (wait < 0 || due < wait) ? due : wait;
 }
@@ -307,7 +311,7 @@ static void handle(struct server *s, struct conn *c, const struct proto *m,
 	else if (m->kind == PROTO_PAGE)
 		answer_page(s, c, m);
 	else if (m->kind == PROTO_ASK_FAR)
-		answer_far(s, c, m, now_ns());
+		answer_remote(s, c, m, now_ns());
 	else if (m->kind == PROTO_TREE)
 		take_tree(s, c, &fds[3]);
 	else if (m->kind == PROTO_ARENA)
@@ -354,7 +358,7 @@ static void refuse_full(const struct conn *c, const struct proto *m)
 {
 	char why[sizeof(m->why)];
 
-	away_why(EMFILE, why, sizeof(why));
+	refuse_full_why(EMFILE, why, sizeof(why));
 	answer_refuse(c, m, EMFILE, why);
 }
 
@@ -413,7 +417,7 @@ static void obituary(const struct server *s, const struct conn *dead)
 
 	for (uint32_t i = 0; i < s->conns; i++) {
 		const struct conn *c = &s->conn[i];
-		uint64_t row = dead->guest_of[c->class / 64];
+		uint64_t row = dead->access_of[c->class / 64];
 		bool was_inside = dead->is_heirloom || row >> c->class % 64 & 1;
 		struct proto m = {.kind = PROTO_DIED};
 
@@ -428,9 +432,10 @@ static void retire(struct server *s, struct conn *c)
 	if (c->class)
 		obituary(s, c);
 	if (c->class && user_is_same(c->user, s->group.user))
-		tally_end(&s->tally, group_page(&s->group, c->class));
+		counter_files_end(&s->counter_files,
+				  reuseport_group_page(&s->group, c->class));
 	if (c->class)
-		group_release(&s->group, c->class, now_ms());
+		reuseport_group_release(&s->group, c->class, now_ms());
 	c->class = 0;
 	/* what it said before it died was said */
 	if (c->cm)
@@ -461,7 +466,7 @@ static void drop(struct server *s, uint32_t i)
 	retire(s, c);
 	greeted(c);
 	if (c->name)
-		far_forget(s->far, c->name);
+		remote_liveness_forget(s->remote_liveness, c->name);
 	if (c->fd >= 0)
 		close(c->fd);
 	if (c->pidfd >= 0)
@@ -495,11 +500,12 @@ static bool admit(struct server *s)
 
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE)
-			away_accept(&s->away, s->listen_fd, now_ms());
+			refuse_full_accept(&s->refuse_full, s->listen_fd,
+					   now_ms());
 		return false;
 	}
 	if (s->conns == CONN_MAX) {
-		away_take(&s->away, fd, now_ms());
+		refuse_full_take(&s->refuse_full, fd, now_ms());
 		return true;
 	}
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length)) {
@@ -528,12 +534,13 @@ static int sooner(int wait, int other)
 /* The sooner of a wait, -1 for good, and of what is due on QP1. */
 static int qp1_patience(const struct server *s, int wait)
 {
-	uint64_t due = cmserver_deadline(s->cm), far = far_deadline(s->far);
+	uint64_t due = cmserver_deadline(s->cm),
+		 remote_liveness = remote_liveness_deadline(s->remote_liveness);
 	uint64_t now = now_ns(), left;
 
 	wait = sooner(wait, gsi_patience(&s->gsi));
-	if (far < due)
-		due = far;
+	if (remote_liveness < due)
+		due = remote_liveness;
 	if (due == UINT64_MAX)
 		return wait;
 	left = due > now ? (due - now + 999999) / 1000000 : 0;
@@ -544,7 +551,7 @@ static int qp1_patience(const struct server *s, int wait)
 static int patience(struct server *s)
 {
 	uint64_t now = now_ms(), idle = now - s->idle_since_ms;
-	int rest = group_tick(&s->group, now), wait = -1;
+	int rest = reuseport_group_tick(&s->group, now), wait = -1;
 
 	if (!s->conns && !cmserver_is_busy(s->cm))
 		wait = idle < s->idle_ms ? (int)(s->idle_ms - idle) : 0;
@@ -552,7 +559,8 @@ static int patience(struct server *s)
 		if (s->conn[i].is_waiting)
 			wait = RETRY_MS;
 	wait = sooner(wait, rest);
-	return refresh(s, qp1_patience(s, away_patience(&s->away, wait)));
+	return refresh(s, qp1_patience(s, refuse_full_patience(&s->refuse_full,
+							       wait)));
 }
 
 static bool serve_one(struct server *s, struct conn *c, short events)
@@ -590,7 +598,7 @@ static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
 	if (p[1].revents)
 		gsi_turn(&s->gsi, now_ns());
 	if (p[2].revents)
-		tally_looked(&s->tally, now_ms());
+		counter_files_looked(&s->counter_files, now_ms());
 	serve_all(s, p + FIXED, n);
 	for (int i = 0; p[0].revents && i < BATCH; i++)
 		if (!admit(s))
@@ -613,11 +621,12 @@ bool server_turn(struct server *s)
 	int ready;
 
 	/* who is next waits there until we can say something to it */
-	p[0] = (struct pollfd){.fd = s->away.fd < 0 ? s->listen_fd : -1,
+	p[0] = (struct pollfd){.fd = s->refuse_full.fd < 0 ? s->listen_fd : -1,
 			       .events = POLLIN};
-	p[3] = (struct pollfd){.fd = s->away.fd, .events = POLLIN};
+	p[3] = (struct pollfd){.fd = s->refuse_full.fd, .events = POLLIN};
 	p[1] = (struct pollfd){.fd = gsi_fd(&s->gsi), .events = POLLIN};
-	p[2] = (struct pollfd){.fd = tally_fd(&s->tally), .events = POLLIN};
+	p[2] = (struct pollfd){.fd = counter_files_fd(&s->counter_files),
+			       .events = POLLIN};
 	for (uint32_t i = 0; i < n; i++) {
 		p[FIXED + 2 * i] = (struct pollfd){s->conn[i].fd, POLLIN, 0};
 		if (s->conn[i].cm && cmserver_has_output(s->conn[i].cm))
@@ -625,16 +634,16 @@ bool server_turn(struct server *s)
 		p[FIXED + 1 + 2 * i] =
 			(struct pollfd){s->conn[i].pidfd, POLLIN, 0};
 	}
-	ready = watch_all(p, s->room, FIXED + 2 * (nfds_t)n, patience(s));
+	ready = poll_sparse_all(p, s->room, FIXED + 2 * (nfds_t)n, patience(s));
 	greet_waiting(s);
-	away_turn(&s->away, now_ms());
+	refuse_full_turn(&s->refuse_full, now_ms());
 	if (ready > 0)
 		serve_ready(s, p, n);
 	claim(s);
 	/* After what has come: if we were late, our peers were not. */
 	cmserver_tick(s->cm, now_ns());
-	far_tick(s->far, now_ns());
-	answer_far_all(s, now_ns());
+	remote_liveness_tick(s->remote_liveness, now_ns());
+	answer_remote_all(s, now_ns());
 	say_all(s);
 	return ready || n || cmserver_is_busy(s->cm) ||
 	       now_ms() - s->idle_since_ms < s->idle_ms;
@@ -644,8 +653,8 @@ static void free_agents(struct server *s)
 {
 	if (s->cm)
 		cmserver_free(s->cm);
-	if (s->far)
-		far_free(s->far);
+	if (s->remote_liveness)
+		remote_liveness_free(s->remote_liveness);
 }
 
 struct server *server_new(int listen_fd, const struct server_config *config)
@@ -654,19 +663,20 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 
 	if (!s)
 		return NULL;
-	s->cm = cmserver_new(&s->gsi, &s->group.safe, now_ns());
-	s->far = far_new(&s->gsi, answer_state, s, now_ns());
-	if (!s->cm || !s->far) {
+	s->cm = cmserver_new(&s->gsi, &s->group.fd_store, now_ns());
+	s->remote_liveness =
+		remote_liveness_new(&s->gsi, answer_state, s, now_ns());
+	if (!s->cm || !s->remote_liveness) {
 		free_agents(s);
 		free(s);
 		return NULL;
 	}
 	user_prepare();
-	tally_init(&s->tally);
-	group_init(&s->group, !config->no_bpf);
+	counter_files_init(&s->counter_files);
+	reuseport_group_init(&s->group, !config->no_bpf);
 	fcntl(listen_fd, F_SETFL, O_NONBLOCK);
 	s->listen_fd = listen_fd;
-	away_init(&s->away);
+	refuse_full_init(&s->refuse_full);
 	s->idle_ms = config->idle_ms;
 	s->is_thread = config->is_thread;
 	s->idle_since_ms = now_ms();
@@ -681,16 +691,16 @@ void server_listen(struct server *s)
 void server_free(struct server *s)
 {
 	gsi_close(&s->gsi);
-	group_close(&s->group);
+	reuseport_group_close(&s->group);
 	while (s->conns) {
 		s->conn[s->conns - 1].class = 0; /* it went with the group */
 		drop(s, s->conns - 1);
 	}
-	if (s->tally.tree_fd >= 0)
-		sweep_own(s->tally.tree_fd);
-	tally_close(&s->tally);
+	if (s->counter_files.tree_fd >= 0)
+		sysfs_gc_own(s->counter_files.tree_fd);
+	counter_files_close(&s->counter_files);
 	free_agents(s);
 	close(s->listen_fd);
-	away_close(&s->away);
+	refuse_full_close(&s->refuse_full);
 	free(s);
 }

@@ -4,8 +4,8 @@
  * own socket.  adverbd runs it as a process of its own.  One thread, nothing
  * waits but the poll; no packet of a program passes through it.
  */
-#ifndef ADVERB_BROKER_SERVER_H
-#define ADVERB_BROKER_SERVER_H
+#ifndef BROKER_SERVER_H
+#define BROKER_SERVER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 /* Starts the broker; see start.h. */
 #include "broker/start.h"
 
-#include "broker/process.h"
+#include "broker/procfs.h"
 #include "broker/proto.h"
 #include "broker/server.h"
 #include "broker/trust.h"
@@ -413,7 +413,7 @@ static int read_status(struct start *s, uint64_t now_ms)
 static int withdraw(struct start *s, uint64_t now_ms)
 {
 	char what[REASON_PATH + 80], reason[REASON_TEXT];
-	struct process p;
+	struct procfs_stat p;
 	bool is_stopped;
 	int error;
 
@@ -427,7 +427,7 @@ static int withdraw(struct start *s, uint64_t now_ms)
 	while (error == -EINPROGRESS);
 	if (error != -EAGAIN)
 		return error;
-	is_stopped = process_look(s->broker, &p) &&
+	is_stopped = procfs_look(s->broker, &p) &&
 		     (p.state == 'T' || p.state == 't');
 	snprintf(what, sizeof(what), "the broker %s (process %d%s)", s->path,
 		 (int)s->broker, is_stopped ? ", stopped" : "");

@@ -22,8 +22,8 @@
  *
  * One start at a time in a process: the locks of who opens see to it.
  */
-#ifndef ADVERB_BROKER_START_H
-#define ADVERB_BROKER_START_H
+#ifndef BROKER_START_H
+#define BROKER_START_H
 
 #include "broker/reason.h"
 

@@ -9,8 +9,8 @@
  * lie in class 0, the broker's own; 0xffffff, the multicast QPN (IBTA 9.6.1),
  * in class 1023, which nobody is given.
  */
-#ifndef ADVERB_BROKER_STEER_H
-#define ADVERB_BROKER_STEER_H
+#ifndef BROKER_STEER_H
+#define BROKER_STEER_H
 
 #include <stdbool.h>
 #include <stdint.h>

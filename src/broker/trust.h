@@ -12,8 +12,8 @@
  *
  * No state.  Thread-safe.
  */
-#ifndef ADVERB_BROKER_TRUST_H
-#define ADVERB_BROKER_TRUST_H
+#ifndef BROKER_TRUST_H
+#define BROKER_TRUST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * namespace all that have no number there read as the overflow uid
  * (user_namespaces(7)): any two of them may be two, so none is anybody's user.
  */
-#ifndef ADVERB_BROKER_USER_H
-#define ADVERB_BROKER_USER_H
+#ifndef BROKER_USER_H
+#define BROKER_USER_H
 
 #include <stdbool.h>
 #include <sys/socket.h>

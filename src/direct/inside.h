@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What far.c, request.c and series.c share.  All of it happens inside the
+ * What target.c, request.c and batch.c share.  All of it happens inside the
  * target's arena, under its responder lock.
  *
- * The queue pair that they are given is a copy (far.c): what its owner wrote,
- * each word read once, and where things are checked before.  It leads to the
- * receives and to struct qp_far, which others write meanwhile: from there only
- * values are taken, never a place.
+ * The queue pair that they are given is a copy (target.c): what its owner
+ * wrote, each word read once, and where things are checked before.  It leads to
+ * the receives and to struct qp_target, which others write meanwhile: from
+ * there only values are taken, never a place.
  */
 #ifndef DIRECT_INSIDE_H
 #define DIRECT_INSIDE_H
 
 #include <stdalign.h>
 
-#include "direct/far.h"
+#include "direct/target.h"
 #include "ibt/verdict.h"
 
 /* In h's arena; NULL: it is not, or does not begin where things do: those that
@@ -29,7 +29,7 @@ static inline void *inside_at(const struct hca *h, aoff off, uint64_t bytes)
 }
 
 /* What a copy is of. */
-static inline const struct qp *inside_original(const struct far_link *l,
+static inline const struct qp *inside_original(const struct target_ref *l,
 					       const struct qp *copy)
 {
 	return (const struct qp *)(const void *)(l->hca->arena.base +
@@ -38,24 +38,24 @@ static inline const struct qp *inside_original(const struct far_link *l,
 
 /* The owner's indices in the copy as they are now: its processor writes them
  * all the time, so they are read by who needs them. */
-static inline void inside_see_told(const struct far_link *l, struct qp *qp)
+static inline void inside_see_told(const struct target_ref *l, struct qp *qp)
 {
 	const struct qp *there = inside_original(l, qp);
 
 	ring_store(&qp->rq.told, ring_load(&there->rq.told));
 }
 
-static inline void inside_see_posted(const struct far_link *l, struct qp *qp)
+static inline void inside_see_posted(const struct target_ref *l, struct qp *qp)
 {
 	const struct qp *there = inside_original(l, qp);
 
 	ring_store(&qp->rq.head, ring_load(&there->rq.head));
 }
 
-static inline void inside_post(struct far_link *l, struct qp *qp,
-			       struct far_request *r, uint32_t letters)
+static inline void inside_post(struct target_ref *l, struct qp *qp,
+			       struct direct_request *r, uint32_t bits)
 {
-	r->kick |= mail_post(l->hca, qp, letters);
+	r->kick |= notify_post(l->hca, qp, bits);
 }
 
 /*
@@ -63,11 +63,11 @@ static inline void inside_post(struct far_link *l, struct qp *qp,
  * anybody is told: so each who comes meanwhile writes, but once.  Of a UD queue
  * pair somebody else may have, and not woken the owner.
  */
-static inline void inside_remind(struct far_link *l, struct qp *qp,
-				 struct far_request *r, uint32_t letter)
+static inline void inside_remind(struct target_ref *l, struct qp *qp,
+				 struct direct_request *r, uint32_t bits)
 {
-	if (!(atomic_load(&qp_far(qp)->mail) & letter))
-		inside_post(l, qp, r, letter);
+	if (!(atomic_load(&qp_target(qp)->notify) & bits))
+		inside_post(l, qp, r, bits);
 	else if (l->type == HCA_QPT_UD)
 		r->kick |= ring_load(&l->hca->shared->is_asleep);
 }
@@ -76,58 +76,60 @@ static inline void inside_remind(struct far_link *l, struct qp *qp,
 static inline void inside_count(struct qp *qp, uint8_t opcode, uint64_t bytes)
 {
 	if (opcode == HCA_WR_RDMA_READ)
-		qp_far(qp)->tx_bytes += bytes;
+		qp_target(qp)->tx_bytes += bytes;
 	else
-		qp_far(qp)->rx_bytes += bytes;
+		qp_target(qp)->rx_bytes += bytes;
 }
 
 /*
  * From here on the target waits for us before what these keys name goes away.
  * What they name is looked up only now: who withdrew one before does not wait.
  */
-static inline void inside_begin_copy(struct far_link *l, guest_set keys)
+static inline void inside_begin_copy(struct target_ref *l, access_set keys)
 {
-	if (l->guest)
-		guest_copy(l->guest, keys | guest_qp(l->qpn));
+	if (l->access)
+		access_copy(l->access, keys | access_qp(l->qpn));
 }
 
 /* v, unless the target has seized us meanwhile. */
-static inline enum verdict inside_end_copy(struct far_link *l,
-					   struct far_request *r,
-					   guest_set keys, enum verdict v)
+static inline enum verdict inside_end_copy(struct target_ref *l,
+					   struct direct_request *r,
+					   access_set keys, enum verdict v)
 {
-	guest_set qp = guest_qp(l->qpn);
+	access_set qp = access_qp(l->qpn);
 
-	if (l->guest)
-		r->is_seized = !guest_copied(l->guest, keys | qp, qp);
-	return r->is_seized ? V_REMOTE_FAULT : v;
+	if (l->access)
+		r->is_revoked = !access_copied(l->access, keys | qp, qp);
+	return r->is_revoked ? V_REMOTE_FAULT : v;
 }
 
 /* The opcode of r's packet, if it were one: for sentences. */
-uint8_t request_opcode(const struct far_request *r);
+uint8_t request_opcode(const struct direct_request *r);
 /* Judge r and execute it. */
-enum verdict request_run(struct far_link *l, struct qp *qp,
-			 struct far_request *r, struct explain *x);
+enum verdict request_run(struct target_ref *l, struct qp *qp,
+			 struct direct_request *r, struct explain *x);
 /* The target fails for it: its own process reads why, and does the rest. */
-void request_refuse(struct far_link *l, struct qp *qp, struct far_request *r,
-		    enum verdict v, const struct explain *x);
+void request_refuse(struct target_ref *l, struct qp *qp,
+		    struct direct_request *r, enum verdict v,
+		    const struct explain *x);
 /* The words for a note's detail; NULL: it has none. */
 const char *request_detail(uint32_t number);
 /* Has the target resources for READs and atomics? */
 enum verdict request_resources(const struct qp *qp, struct explain *x);
 /* The target's memory behind the piece, as a peer may use it. */
-enum verdict request_locate(struct far_link *l, const struct qp *qp,
-			    const struct far_request *r, uint32_t need,
-			    struct far_memory *far, struct explain *x);
+enum verdict request_locate(struct target_ref *l, const struct qp *qp,
+			    const struct direct_request *r, uint32_t need,
+			    struct direct_memory *target, struct explain *x);
 /*
  * Leave r, a SEND of few bytes, whole with the next receive, of one element.
  * False: it is not as simple as that, and nothing was done.
  */
-bool request_carry(struct far_link *l, struct qp *qp, struct far_request *r);
+bool request_eager(struct target_ref *l, struct qp *qp,
+		   struct direct_request *r);
 /* So many were left by it, r the last, one of them perhaps solicited. */
-void request_announce(struct far_link *l, struct qp *qp, struct far_request *r,
-		      bool solicited, uint32_t count);
+void request_announce(struct target_ref *l, struct qp *qp,
+		      struct direct_request *r, bool solicited, uint32_t count);
 /* As many of the series as go; inside, like all of this. */
-uint32_t series_run(struct far_link *l, struct qp *qp, struct far_series *s);
+uint32_t batch_run(struct target_ref *l, struct qp *qp, struct direct_batch *s);
 
 #endif

@@ -17,7 +17,7 @@ static const char *const details[] = {
 
 enum { DETAILS = sizeof details / sizeof details[0] };
 
-uint8_t request_opcode(const struct far_request *r)
+uint8_t request_opcode(const struct direct_request *r)
 {
 	switch ((enum hca_wr)r->opcode) {
 	case HCA_WR_RDMA_WRITE:
@@ -46,28 +46,28 @@ uint8_t request_opcode(const struct far_request *r)
 
 /* ---- receives ---- */
 
-static struct wqe *take_receive(struct far_link *l, struct qp *qp,
-				struct far_request *r)
+static struct wqe *take_receive(struct target_ref *l, struct qp *qp,
+				struct direct_request *r)
 {
 	struct wqe *w;
 	bool low;
 
 	if (qp->srq)
 		inside_see_told(l, qp);
-	else if (qp_far(qp)->posted == rq_cursor(qp))
+	else if (qp_target(qp)->posted == rq_cursor(qp))
 		inside_see_posted(l, qp);
 	w = rq_take(l->hca, qp, &low);
 	/* there may be room since, and was none */
 	r->is_full = !w && (rq_is_full(l->hca, qp) || rq_has(l->hca, qp));
 	if (r->is_full)
-		inside_post(l, qp, r, QP_MAIL_ROOM);
+		inside_post(l, qp, r, QP_NOTIFY_ROOM);
 	if (low)
-		inside_remind(l, qp, r, QP_MAIL_LIMIT);
+		inside_remind(l, qp, r, QP_NOTIFY_LIMIT);
 	return w;
 }
 
-static struct cqe completion_of(const struct far_link *l, const struct qp *qp,
-				const struct far_request *r,
+static struct cqe completion_of(const struct target_ref *l, const struct qp *qp,
+				const struct direct_request *r,
 				enum hca_status status)
 {
 	bool imm = r->opcode == HCA_WR_SEND_IMM ||
@@ -98,7 +98,7 @@ static struct cqe completion_of(const struct far_link *l, const struct qp *qp,
 }
 
 /* What its completion queue asks of who completed something there. */
-static void tell(struct far_link *l, struct qp *qp, struct far_request *r,
+static void tell(struct target_ref *l, struct qp *qp, struct direct_request *r,
 		 enum cq_push asks)
 {
 	switch (asks) {
@@ -106,17 +106,17 @@ static void tell(struct far_link *l, struct qp *qp, struct far_request *r,
 	case CQ_OVERRUN: /* who collects finds that */
 		break;
 	case CQ_NOTIFY:
-		inside_remind(l, qp, r, QP_MAIL_CQ);
+		inside_remind(l, qp, r, QP_NOTIFY_CQ);
 		break;
 	case CQ_LATER:
-		inside_post(l, qp, r, QP_MAIL_LATER);
+		inside_post(l, qp, r, QP_NOTIFY_LATER);
 		break;
 	}
 }
 
 /* Complete the receive that is held. */
-static void complete(struct far_link *l, struct qp *qp, struct far_request *r,
-		     enum hca_status status)
+static void complete(struct target_ref *l, struct qp *qp,
+		     struct direct_request *r, enum hca_status status)
 {
 	struct cq *cq = inside_at(l->hca, qp->recv_cq, sizeof(struct cq));
 	struct cqe c = completion_of(l, qp, r, status);
@@ -125,13 +125,13 @@ static void complete(struct far_link *l, struct qp *qp, struct far_request *r,
 		return;
 	tell(l, qp, r,
 	     rq_leave_done(l->hca, qp, cq, &c, r->solicited || status,
-			   status ? NULL : &r->carry));
+			   status ? NULL : &r->eager));
 }
 
 /* ---- the operations, each as a responder judges and applies it ---- */
 
 /* What became of moving the piece. */
-static enum verdict done(struct far_request *r, int err)
+static enum verdict done(struct direct_request *r, int err)
 {
 	r->is_ours = err == -ENXIO;
 	r->is_gone = err == -ESRCH;
@@ -147,46 +147,52 @@ static enum verdict moved(enum verdict v, struct explain *x)
 }
 
 /* Put the piece where far names. */
-static enum verdict put(struct far_memory *far, struct far_request *r)
+static enum verdict put(struct direct_memory *target, struct direct_request *r)
 {
-	struct space_move m = {far->vec, r->near.vec, (uint32_t)far->n,
-			       (uint32_t)r->near.n};
+	struct space_move m = {target->vec, r->initiator.vec,
+			       (uint32_t)target->n, (uint32_t)r->initiator.n};
 	size_t count;
 
 	if (!r->bytes)
 		return V_OK;
 	if (r->data)
-		return done(r, far->space->ops->write(far->space, far->vec,
-						      far->n, r->data));
-	return done(r, space_put(far->space, r->near.space, &m, 1, &count));
+		return done(r, target->space->ops->write(target->space,
+							 target->vec, target->n,
+							 r->data));
+	return done(
+		r, space_put(target->space, r->initiator.space, &m, 1, &count));
 }
 
-static enum verdict get(struct far_memory *far, struct far_request *r)
+static enum verdict get(struct direct_memory *target, struct direct_request *r)
 {
-	struct space_move m = {r->near.vec, far->vec, (uint32_t)r->near.n,
-			       (uint32_t)far->n};
+	struct space_move m = {r->initiator.vec, target->vec,
+			       (uint32_t)r->initiator.n, (uint32_t)target->n};
 	size_t count;
 
 	if (!r->bytes)
 		return V_OK;
-	return done(r, space_get(far->space, r->near.space, &m, 1, &count));
+	return done(
+		r, space_get(target->space, r->initiator.space, &m, 1, &count));
 }
 
 /* Few bytes, of one stretch there: left with the receive, no copy of ours. */
-static bool may_carry(const struct far_request *r, size_t stretches)
+static bool may_carry(const struct direct_request *r, size_t stretches)
 {
-	return stretches == 1 && r->bytes == r->total && r->bytes <= WQE_ROOM;
+	return stretches == 1 && r->bytes == r->total &&
+	       r->bytes <= WQE_EAGER_BYTES;
 }
 
-static enum verdict carry(struct far_request *r, const struct far_memory *far)
+static enum verdict eager(struct direct_request *r,
+			  const struct direct_memory *target)
 {
-	struct space *s = r->near.space;
+	struct space *s = r->initiator.space;
 
 	if (r->data)
-		memcpy(r->carry.bytes, r->data, r->bytes);
-	else if (s->ops->read(s, r->near.vec, r->near.n, r->carry.bytes))
+		memcpy(r->eager.bytes, r->data, r->bytes);
+	else if (s->ops->read(s, r->initiator.vec, r->initiator.n,
+			      r->eager.bytes))
 		return done(r, -ENXIO);
-	r->carry.at = far->vec[0].va;
+	r->eager.at = target->vec[0].va;
 	return V_OK;
 }
 
@@ -194,47 +200,49 @@ static enum verdict carry(struct far_request *r, const struct far_memory *far)
  * A message that still lies with its receive belongs to memory that is to be
  * read or written now: the target is to put it there first.
  */
-static bool is_in_way(struct far_link *l, struct qp *qp, struct far_request *r,
-		      const struct far_memory *far)
+static bool is_in_way(struct target_ref *l, struct qp *qp,
+		      struct direct_request *r,
+		      const struct direct_memory *target)
 {
 	inside_see_told(l, qp);
-	if (!carry_is_in_way(l->hca, qp, far->vec, far->n))
+	if (!eager_is_in_way(l->hca, qp, target->vec, target->n))
 		return false;
 	l->waits_for_place = r->is_full = true;
-	inside_post(l, qp, r, QP_MAIL_ROOM);
+	inside_post(l, qp, r, QP_NOTIFY_ROOM);
 	return true;
 }
 
 /* Of a receive: the keys of its memory. */
-static guest_set keys_of(struct wqe *w)
+static access_set keys_of(struct wqe *w)
 {
 	uint32_t count = wqe_sge_count(w);
-	guest_set keys = 0;
+	access_set keys = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		keys |= guest_key(wqe_sge_read(w, i).lkey);
+		keys |= access_key(wqe_sge_read(w, i).lkey);
 	return keys;
 }
 
-bool request_carry(struct far_link *l, struct qp *qp, struct far_request *r)
+bool request_eager(struct target_ref *l, struct qp *qp,
+		   struct direct_request *r)
 {
 	struct wqe *w = take_receive(l, qp, r);
-	struct far_memory far;
+	struct direct_memory target;
 	struct explain x;
 	struct cqe c;
 
 	if (!w || wqe_sge_count(w) != 1 || r->total > sem_capacity(w) ||
 	    sem_locate(l->hca, qp->recv_pd, w, 0, r->bytes, HCA_LOCAL_WRITE,
-		       far.vec, &far.n, &x) ||
-	    !may_carry(r, far.n) || carry(r, &far))
+		       target.vec, &target.n, &x) ||
+	    !may_carry(r, target.n) || eager(r, &target))
 		return false;
 	c = completion_of(l, qp, r, HCA_SUCCESS);
-	rq_complete(l->hca, qp, &c, &r->carry);
+	rq_complete(l->hca, qp, &c, &r->eager);
 	return true;
 }
 
-void request_announce(struct far_link *l, struct qp *qp, struct far_request *r,
-		      bool solicited, uint32_t count)
+void request_announce(struct target_ref *l, struct qp *qp,
+		      struct direct_request *r, bool solicited, uint32_t count)
 {
 	struct cq *cq = inside_at(l->hca, qp->recv_cq, sizeof(struct cq));
 
@@ -243,13 +251,13 @@ void request_announce(struct far_link *l, struct qp *qp, struct far_request *r,
 		     cq_announce(l->hca, cq, qp, solicited, false, count));
 }
 
-static enum verdict fill(struct far_link *l, struct qp *qp,
-			 struct far_request *r, struct wqe *w,
+static enum verdict fill(struct target_ref *l, struct qp *qp,
+			 struct direct_request *r, struct wqe *w,
 			 struct explain *x)
 {
-	struct far_memory far;
+	struct direct_memory target;
 
-	far.space = l->hca->space;
+	target.space = l->hca->space;
 	if (r->total > sem_capacity(w)) {
 		x->cause = EXPLAIN_LOCAL_LENGTH;
 		x->bytes = r->total;
@@ -257,21 +265,22 @@ static enum verdict fill(struct far_link *l, struct qp *qp,
 		return V_TOO_LONG;
 	}
 	if (sem_locate(l->hca, qp->recv_pd, w, r->offset, r->bytes,
-		       HCA_LOCAL_WRITE, far.vec, &far.n, x))
+		       HCA_LOCAL_WRITE, target.vec, &target.n, x))
 		return V_RECV_MEMORY;
-	x->va = far.n ? far.vec[0].va : 0;
-	if (may_carry(r, far.n) ? !carry(r, &far)
-				: !is_in_way(l, qp, r, &far) && !put(&far, r))
+	x->va = target.n ? target.vec[0].va : 0;
+	if (may_carry(r, target.n)
+		    ? !eager(r, &target)
+		    : !is_in_way(l, qp, r, &target) && !put(&target, r))
 		return V_OK;
 	x->cause = EXPLAIN_LOCAL_FAULT;
 	return V_RECV_MEMORY;
 }
 
-static enum verdict send_into(struct far_link *l, struct qp *qp,
-			      struct far_request *r, struct wqe *w,
+static enum verdict send_into(struct target_ref *l, struct qp *qp,
+			      struct direct_request *r, struct wqe *w,
 			      struct explain *x)
 {
-	guest_set keys = keys_of(w);
+	access_set keys = keys_of(w);
 	enum verdict v;
 
 	x->wr_id = w->wr_id;
@@ -283,8 +292,8 @@ static enum verdict send_into(struct far_link *l, struct qp *qp,
 	return v;
 }
 
-static enum verdict run_send(struct far_link *l, struct qp *qp,
-			     struct far_request *r, struct explain *x)
+static enum verdict run_send(struct target_ref *l, struct qp *qp,
+			     struct direct_request *r, struct explain *x)
 {
 	struct wqe *w;
 	enum verdict v;
@@ -307,46 +316,46 @@ static enum verdict run_send(struct far_link *l, struct qp *qp,
 	return V_OK;
 }
 
-enum verdict request_locate(struct far_link *l, const struct qp *qp,
-			    const struct far_request *r, uint32_t need,
-			    struct far_memory *far, struct explain *x)
+enum verdict request_locate(struct target_ref *l, const struct qp *qp,
+			    const struct direct_request *r, uint32_t need,
+			    struct direct_memory *target, struct explain *x)
 {
 	uint64_t addr = 0;
 	enum verdict v = message_locate(l->hca, qp, r->rkey, r->va, r->total,
 					need, &addr, x);
 
-	far->n = 0;
-	far->vec[0].va = 0;
+	target->n = 0;
+	target->vec[0].va = 0;
 	if (v || !r->bytes)
 		return v;
-	far->space = l->hca->space;
-	far->n = 1;
-	far->vec[0] = (struct space_vec){addr + r->offset, r->bytes};
+	target->space = l->hca->space;
+	target->n = 1;
+	target->vec[0] = (struct space_vec){addr + r->offset, r->bytes};
 	x->va = r->va + r->offset;
 	x->bytes = r->bytes;
 	return V_OK;
 }
 
-static enum verdict run_write(struct far_link *l, struct qp *qp,
-			      struct far_request *r, struct explain *x)
+static enum verdict run_write(struct target_ref *l, struct qp *qp,
+			      struct direct_request *r, struct explain *x)
 {
 	bool ends = r->offset + r->bytes == r->total;
 	bool imm = ends && r->opcode == HCA_WR_RDMA_WRITE_IMM;
-	guest_set keys = guest_key(r->rkey);
-	struct far_memory far;
+	access_set keys = access_key(r->rkey);
+	struct direct_memory target;
 	enum verdict v;
 
 	/* refused, it takes no receive */
-	v = imm ? request_locate(l, qp, r, HCA_REMOTE_WRITE, &far, x) : V_OK;
+	v = imm ? request_locate(l, qp, r, HCA_REMOTE_WRITE, &target, x) : V_OK;
 	if (v)
 		return v;
 	if (imm && !take_receive(l, qp, r))
 		return V_RNR;
 	inside_begin_copy(l, keys);
-	v = request_locate(l, qp, r, HCA_REMOTE_WRITE, &far, x);
-	if (!v && is_in_way(l, qp, r, &far))
+	v = request_locate(l, qp, r, HCA_REMOTE_WRITE, &target, x);
+	if (!v && is_in_way(l, qp, r, &target))
 		v = V_REMOTE_FAULT;
-	v = inside_end_copy(l, r, keys, v ? v : moved(put(&far, r), x));
+	v = inside_end_copy(l, r, keys, v ? v : moved(put(&target, r), x));
 	STEP("memory is written");
 	if (!v && ends)
 		comp_remote_write(qp, r->total);
@@ -363,28 +372,28 @@ enum verdict request_resources(const struct qp *qp, struct explain *x)
 	return V_INVALID;
 }
 
-static enum verdict run_read(struct far_link *l, struct qp *qp,
-			     struct far_request *r, struct explain *x)
+static enum verdict run_read(struct target_ref *l, struct qp *qp,
+			     struct direct_request *r, struct explain *x)
 {
 	enum verdict v = request_resources(qp, x);
-	guest_set keys = guest_key(r->rkey);
-	struct far_memory far;
+	access_set keys = access_key(r->rkey);
+	struct direct_memory target;
 
 	if (v)
 		return v;
 	inside_begin_copy(l, keys);
-	v = request_locate(l, qp, r, HCA_REMOTE_READ, &far, x);
-	if (!v && is_in_way(l, qp, r, &far))
+	v = request_locate(l, qp, r, HCA_REMOTE_READ, &target, x);
+	if (!v && is_in_way(l, qp, r, &target))
 		v = V_REMOTE_FAULT;
-	v = inside_end_copy(l, r, keys, v ? v : moved(get(&far, r), x));
+	v = inside_end_copy(l, r, keys, v ? v : moved(get(&target, r), x));
 	STEP("memory is read");
 	return v;
 }
 
 /* Leave it to who owns the memory. */
-static void ask(struct far_link *l, struct qp *qp, struct far_request *r)
+static void ask(struct target_ref *l, struct qp *qp, struct direct_request *r)
 {
-	struct qp_far *f = qp_far(qp);
+	struct qp_target *f = qp_target(qp);
 
 	f->ask_opcode = r->opcode;
 	f->ask_rkey = r->rkey;
@@ -392,27 +401,28 @@ static void ask(struct far_link *l, struct qp *qp, struct far_request *r)
 	f->ask_swap_add = r->swap_add;
 	f->ask_compare = r->compare;
 	STEP("an atomic is described");
-	atomic_store(&f->ask, FAR_ASKED);
+	atomic_store(&f->ask, TARGET_ASK_POSTED);
 	STEP("an atomic is asked for");
-	inside_post(l, qp, r, QP_MAIL_ASK);
+	inside_post(l, qp, r, QP_NOTIFY_ASK);
 	l->is_asked = true;
 	l->asked_ns = r->now_ns;
 }
 
-static enum verdict do_atomic(struct far_link *l, const struct far_memory *far,
-			      struct far_request *r)
+static enum verdict do_atomic(struct target_ref *l,
+			      const struct direct_memory *target,
+			      struct direct_request *r)
 {
 	struct space *s = l->hca->space;
 	int err;
 
 	if (r->opcode == HCA_WR_ATOMIC_WRITE)
-		err = s->ops->write(s, far->vec, 1, &r->swap_add);
+		err = s->ops->write(s, target->vec, 1, &r->swap_add);
 	else
 		err = s->ops->atomic(
 			s,
 			r->opcode == HCA_WR_ATOMIC_CAS ? SPACE_CAS
 						       : SPACE_FETCH_ADD,
-			far->vec[0].va, r->swap_add, r->compare, &r->found);
+			target->vec[0].va, r->swap_add, r->compare, &r->found);
 	return err ? V_REMOTE_FAULT : V_OK;
 }
 
@@ -420,31 +430,31 @@ static enum verdict do_atomic(struct far_link *l, const struct far_memory *far,
  * Where the memory is one that we can do it in.  Seized after that, it was done
  * all the same, and must not be again.  False: the owner has to do it.
  */
-static bool execute_here(struct far_link *l, struct qp *qp,
-			 struct far_request *r)
+static bool execute_here(struct target_ref *l, struct qp *qp,
+			 struct direct_request *r)
 {
-	guest_set keys = guest_key(r->rkey);
-	struct far_memory far;
+	access_set keys = access_key(r->rkey);
+	struct direct_memory target;
 	struct explain x;
 
 	if (r->opcode == HCA_WR_ATOMIC_WRITE)
 		return false;
 	inside_begin_copy(l, keys);
 	inside_see_told(l, qp);
-	if (!request_locate(l, qp, r, HCA_REMOTE_ATOMIC, &far, &x) &&
-	    !carry_is_in_way(l->hca, qp, far.vec, far.n))
-		r->is_executed = !do_atomic(l, &far, r);
+	if (!request_locate(l, qp, r, HCA_REMOTE_ATOMIC, &target, &x) &&
+	    !eager_is_in_way(l->hca, qp, target.vec, target.n))
+		r->is_executed = !do_atomic(l, &target, r);
 	inside_end_copy(l, r, keys, V_OK);
 	STEP("an atomic is executed");
-	return r->is_executed || r->is_seized;
+	return r->is_executed || r->is_revoked;
 }
 
-static enum verdict run_atomic(struct far_link *l, struct qp *qp,
-			       struct far_request *r, struct explain *x)
+static enum verdict run_atomic(struct target_ref *l, struct qp *qp,
+			       struct direct_request *r, struct explain *x)
 {
 	bool writes = r->opcode == HCA_WR_ATOMIC_WRITE;
 	enum verdict v = request_resources(qp, x);
-	struct far_memory far;
+	struct direct_memory target;
 
 	if (!v && r->va % 8) {
 		x->detail = details[writes ? 3 : 2];
@@ -453,15 +463,16 @@ static enum verdict run_atomic(struct far_link *l, struct qp *qp,
 	if (!v)
 		v = request_locate(
 			l, qp, r, writes ? HCA_REMOTE_WRITE : HCA_REMOTE_ATOMIC,
-			&far, x);
+			&target, x);
 	if (v)
 		return v;
-	if (l->guest) {
+	if (l->access) {
 		if (!execute_here(l, qp, r))
 			ask(l, qp, r);
 		return V_OK;
 	}
-	v = is_in_way(l, qp, r, &far) ? V_REMOTE_FAULT : do_atomic(l, &far, r);
+	v = is_in_way(l, qp, r, &target) ? V_REMOTE_FAULT
+					 : do_atomic(l, &target, r);
 	if (v)
 		x->cause = EXPLAIN_REMOTE_FAULT;
 	return v;
@@ -483,12 +494,13 @@ const char *request_detail(uint32_t number)
 }
 
 /* The target fails: its own process reads why, and does the rest. */
-void request_refuse(struct far_link *l, struct qp *qp, struct far_request *r,
-		    enum verdict v, const struct explain *x)
+void request_refuse(struct target_ref *l, struct qp *qp,
+		    struct direct_request *r, enum verdict v,
+		    const struct explain *x)
 {
 	const struct verdict_row *row = verdict_row(v);
 
-	qp_far(qp)->note = (struct far_note){
+	qp_target(qp)->note = (struct target_failure){
 		.verdict = v,
 		.cause = x->cause ? x->cause : EXPLAIN_REMOTE_INVALID,
 		.opcode = x->opcode,
@@ -503,15 +515,15 @@ void request_refuse(struct far_link *l, struct qp *qp, struct far_request *r,
 		.region_bytes = x->region_bytes,
 	};
 	STEP("a note says why");
-	__atomic_store_n(&qp_far(qp)->has_failed, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp_target(qp)->has_failed, 1, __ATOMIC_RELEASE);
 	STEP("the responder has failed");
 	if (row->recv_status)
 		complete(l, qp, r, (enum hca_status)row->recv_status);
-	inside_post(l, qp, r, QP_MAIL_FAIL);
+	inside_post(l, qp, r, QP_NOTIFY_FAIL);
 }
 
-enum verdict request_run(struct far_link *l, struct qp *qp,
-			 struct far_request *r, struct explain *x)
+enum verdict request_run(struct target_ref *l, struct qp *qp,
+			 struct direct_request *r, struct explain *x)
 {
 	switch ((enum hca_wr)r->opcode) {
 	case HCA_WR_SEND:

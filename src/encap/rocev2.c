@@ -133,7 +133,7 @@ bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
 }
 
 /* Does id go on from `last`, lost and late packets and ticks allowed for? */
-static bool is_near(uint16_t last, uint16_t id, uint64_t ticks)
+static bool is_direct_used(uint16_t last, uint16_t id, uint64_t ticks)
 {
 	uint16_t ahead = (uint16_t)(id - last);
 
@@ -159,8 +159,9 @@ static struct rocev2_sender *slot_of(struct rocev2_senders *s,
 /* Keeps what `id` tells of its sender; true if it is to be believed. */
 static bool judge(struct rocev2_sender *from, uint16_t id, uint64_t ticks)
 {
-	bool goes_on = is_near(from->last, id, ticks);
-	bool confirms = from->has_jumped && is_near(from->jump, id, ticks);
+	bool goes_on = is_direct_used(from->last, id, ticks);
+	bool confirms =
+		from->has_jumped && is_direct_used(from->jump, id, ticks);
 	bool is_due = goes_on || confirms || !from->is_damaged ||
 		      from->starts == STARTS_MAX || from->moves == MOVES_MAX;
 

@@ -18,7 +18,7 @@
 #define LOOK_MAX_NS  10000000u
 /* Charged before the page is known; all processes of a host together may do
  * so. */
-#define EARLY_BYTES 16384
+#define REORDER_BYTES 16384
 
 static uint32_t one_cost(size_t len)
 {
@@ -152,7 +152,7 @@ bool credit_waits(struct credit *c, const struct credit_wish *wish,
 	if (!c->first_ns)
 		c->first_ns = now_ns;
 	waits = !c->has_none && now_ns - c->first_ns < most_ns &&
-		c->sent + one_cost(wish->bytes) > EARLY_BYTES;
+		c->sent + one_cost(wish->bytes) > REORDER_BYTES;
 	if (now_ns - c->asked_ns > (waits ? ASK_NS : ASK_AGAIN_NS)) {
 		c->asked_ns = now_ns;
 		*ask = true;

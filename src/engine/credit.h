@@ -42,7 +42,7 @@
 #define CREDIT_SLOTS   904 /* classes share one when there are more */
 
 #define CREDIT_WORDS   48 /* room for those of struct engine_counters */
-#define CREDIT_POSTS   14 /* see board.h */
+#define CREDIT_POSTS   14 /* see shm_ack.h */
 
 struct credit_post {
 	_Atomic uint64_t accepted, taken;

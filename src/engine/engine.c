@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "direct/near.h"
+#include "direct/initiator.h"
 #include "engine/inside.h"
 #include "ibt/mcast.h"
-#include "ibt/middle.h"
-#include "ibt/once.h"
-#include "ibt/shelf.h"
+#include "ibt/middle_packets.h"
+#include "ibt/unreliable_tx.h"
+#include "ibt/rx_pending.h"
 #include "ibt/uc.h"
 #include "util/bits.h"
 #include "util/check.h"
@@ -33,7 +33,7 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 	e->class_of = config->class_of;
 	e->starved_ns = UINT64_MAX;
 	e->is_direct = config->direct;
-	e->ibt.piece = config->piece ? config->piece : NEAR_PIECE;
+	e->ibt.piece = config->piece ? config->piece : INITIATOR_PIECE;
 	e->look_ns = UINT64_MAX;
 	list_init(&e->starved);
 	list_init(&e->undecided);
@@ -55,7 +55,7 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 	engine_suspects_init(
 		&e->suspects,
 		arena_at(&config->hca->arena, config->hca->shared->suspects));
-	board_init(&e->board, &e->ibt, e->credits, e->class_of);
+	shm_ack_init(&e->shm_ack, &e->ibt, e->credits, e->class_of);
 	return e;
 }
 
@@ -102,18 +102,18 @@ free_it:
  * who wait for what some of them tell. */
 static void last_letters(struct engine *e, struct ibt_qp *q)
 {
-	uint32_t letters = atomic_exchange(&qp_far(q->qp)->mail, 0);
+	uint32_t bits = atomic_exchange(&qp_target(q->qp)->notify, 0);
 
-	near_mail(&e->ibt, q,
-		  letters & (QP_MAIL_CQ | QP_MAIL_LATER | QP_MAIL_FULL |
-			     QP_MAIL_LIMIT));
+	initiator_notified(&e->ibt, q,
+			   bits & (QP_NOTIFY_CQ | QP_NOTIFY_LATER |
+				   QP_NOTIFY_FULL | QP_NOTIFY_LIMIT));
 }
 
 void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 {
 	last_letters(e, q);
 	map_remove(&e->qpns, q->qp->qpn);
-	board_leave(&e->board, q);
+	shm_ack_leave(&e->shm_ack, q);
 	for (uint32_t i = e->ibt.event_tail; i != e->ibt.event_head; i++) {
 		struct engine_event *v = ibt_event_at(&e->ibt, i);
 
@@ -122,7 +122,7 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 		    v->type != ENGINE_CQ_ERR && v->type != ENGINE_SRQ_LIMIT)
 			v->type = ENGINE_EXPLAIN, v->explain.cause = 0;
 	}
-	near_fini(&e->ibt, q);
+	initiator_fini(&e->ibt, q);
 	ibt_qp_fini(&e->ibt, q);
 	free(q);
 }
@@ -152,9 +152,9 @@ bool engine_qp_is_unanswered(const struct ibt_qp *q)
 	return ring_load(&q->is_unanswered);
 }
 
-alock_owner engine_qp_guest(const struct ibt_qp *q)
+alock_owner engine_qp_accessor(const struct ibt_qp *q)
 {
-	return alock_holder(&qp_far(q->qp)->lock);
+	return alock_holder(&qp_target(q->qp)->lock);
 }
 
 static void change(struct engine *e, struct ibt_qp *q,
@@ -177,7 +177,7 @@ static void change(struct engine *e, struct ibt_qp *q,
 	if ((mask & HCA_QP_STATE) &&
 	    (attr->qp_state != qp->state || attr->qp_state == HCA_QP_RESET))
 		ibt_qp_enter(&e->ibt, q, (enum hca_qp_state)attr->qp_state);
-	board_modified(&e->board, q);
+	shm_ack_modified(&e->shm_ack, q);
 }
 
 int engine_qp_modify(struct engine *e, struct ibt_qp *q,
@@ -190,19 +190,19 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 	int err;
 
 	e->ibt.now_ns = now_ns;
-	engine_mail(e); /* it may have failed already */
+	engine_serve_notify(e); /* it may have failed already */
 	err = qp_modify_check(e->ibt.hca, qp, attr, mask, why);
 	if (!err && (mask & HCA_QP_MAX_DEST_RD_ATOMIC) &&
 	    ibt_qp_room(q, attr->max_dest_rd_atomic)) {
 		*why = "no memory for what the peer may ask for";
 		err = -ENOMEM;
 	}
-	ring_store(&qp_far(qp)->is_wanted, !err && !fails);
+	ring_store(&qp_target(qp)->is_wanted, !err && !fails);
 	if (!err && !fails && !rq_enter_own(e->ibt.hca, qp))
 		return -EBUSY;
 	if (!err)
 		change(e, q, attr, mask, from);
-	ring_store(&qp_far(qp)->is_wanted, 0);
+	ring_store(&qp_target(qp)->is_wanted, 0);
 	if (!err && !fails)
 		rq_leave(qp);
 	return err;
@@ -299,7 +299,7 @@ bool engine_mcast_is_used(const struct engine *e, const uint8_t gid[16])
 
 void engine_cq_remove(struct engine *e, const struct cq *cq)
 {
-	later_forget(&e->ibt, cq);
+	cq_moderation_forget(&e->ibt, cq);
 }
 
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
@@ -311,7 +311,7 @@ void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		ibt_qp_flush_sends(&e->ibt, q);
 	else
 		ibt_qp_activate(&e->ibt, q);
-	shelf_serve(&e->ibt, q);
+	rx_pending_serve(&e->ibt, q);
 }
 
 /* RC waits for the peer's receive, UC and UD for our own. */
@@ -320,12 +320,12 @@ static void rnr_timer(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	if (q->qp->type == HCA_QPT_RC)
 		rc_comp_rnr_over(&e->ibt, q, now_ns);
 	else
-		shelf_serve(&e->ibt, q);
+		rx_pending_serve(&e->ibt, q);
 }
 
 bool engine_is_choked(const struct engine *e)
 {
-	return shelf_is_full(&e->ibt);
+	return rx_pending_is_full(&e->ibt);
 }
 
 void engine_tick(struct engine *e, uint64_t now_ns)
@@ -333,12 +333,12 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 	struct wheel_timer *t;
 
 	e->ibt.now_ns = now_ns;
-	engine_mail(e);
-	board_tick(&e->board, now_ns);
+	engine_serve_notify(e);
+	shm_ack_tick(&e->shm_ack, now_ns);
 	/* as when what comes for others leaves no turn empty */
 	if (engine_owes(e) && now_ns - e->ibt.owing_ns >= IBT_OWE_NS)
 		engine_hold_acks(e, false);
-	e->look_ns = near_look(&e->ibt);
+	e->look_ns = initiator_look(&e->ibt);
 	ibt_qp_part(&e->ibt);
 	if (now_ns >= e->starved_ns)
 		feed(e);
@@ -347,12 +347,12 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 			rc_comp_timeout(&e->ibt,
 					CONTAINER_OF(t, struct ibt_qp, timer),
 					now_ns);
-		else if (t->kind == IBT_TIMER_LATER)
-			later_expire(&e->ibt, t);
-		else if (t->kind == IBT_TIMER_EARLY)
-			rc_resp_early_over(
+		else if (t->kind == IBT_TIMER_CQ_MODERATION)
+			cq_moderation_expire(&e->ibt, t);
+		else if (t->kind == IBT_TIMER_REORDER)
+			rc_resp_reorder_over(
 				&e->ibt,
-				CONTAINER_OF(t, struct ibt_qp, early_timer));
+				CONTAINER_OF(t, struct ibt_qp, reorder_timer));
 		else
 			rnr_timer(e, CONTAINER_OF(t, struct ibt_qp, rnr_timer),
 				  now_ns);
@@ -376,7 +376,7 @@ void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns)
 
 	while ((q = map_next(&e->qpns, &at))) {
 		rc_comp_asleep(&e->ibt, q, slept_ns, now_ns);
-		shelf_asleep(q, slept_ns);
+		rx_pending_asleep(q, slept_ns);
 	}
 }
 
@@ -395,7 +395,7 @@ void engine_hold_acks(struct engine *e, bool hold)
 void engine_part(struct engine *e, bool parts)
 {
 	engine_hold_acks(e, false);
-	board_shut(&e->board, parts);
+	shm_ack_shut(&e->shm_ack, parts);
 	feed(e);
 }
 
@@ -404,9 +404,9 @@ bool engine_owes(const struct engine *e)
 	return !list_is_empty(&e->ibt.owing);
 }
 
-struct board *engine_board(struct engine *e)
+struct shm_ack *engine_shm_ack(struct engine *e)
 {
-	return &e->board;
+	return &e->shm_ack;
 }
 
 /* Put the packet just made on its receiver's bill. */
@@ -475,9 +475,9 @@ static size_t fill(struct engine *e, struct ibt_qp *q, struct burst_path *path,
 		len = uc_req_tx(&e->ibt, q, buf);
 	} else {
 		len = rc_reply_tx(&e->ibt, q, buf);
-		if (!len && q->way == IBT_WAY_PACKETS)
+		if (!len && q->path == IBT_PATH_PACKETS)
 			len = rc_req_tx(&e->ibt, q, buf, now_ns);
-		if (!len && !board_keeps_ack(&e->board, q, follows))
+		if (!len && !shm_ack_keeps_ack(&e->shm_ack, q, follows))
 			len = rc_reply_ack_tx(&e->ibt, q, buf);
 	}
 	if (!len)
@@ -496,7 +496,7 @@ static size_t fill_middles(struct engine *e, struct ibt_qp *q,
 {
 	const struct credit *c =
 		q->credit_qpn ? credit_of(e, q->credit_qpn) : NULL;
-	struct middle m;
+	struct middle_packets m;
 	size_t sum = 0, len;
 	uint8_t *buf;
 
@@ -506,10 +506,10 @@ static size_t fill_middles(struct engine *e, struct ibt_qp *q,
 		most = bits_min_u32(most,
 				    credit_more(c, e->class,
 						q->mtu + PKT_MAX_HEADER_BYTES));
-	if (!middle_begin(&e->ibt, q, most, &m))
+	if (!middle_packets_begin(&e->ibt, q, most, &m))
 		return 0;
 	while ((buf = burst_space(&e->burst)) &&
-	       (len = middle_tx(&e->ibt, q, &m, buf))) {
+	       (len = middle_packets_tx(&e->ibt, q, &m, buf))) {
 		put(e, q, path, len);
 		sum += len;
 	}
@@ -527,7 +527,7 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 				   ibt_qp_patience_ns(&e->ibt, q)};
 	bool ask = false, waits;
 
-	if (!c || (e->board.is_shut && rc_reply_is_owed(q)))
+	if (!c || (e->shm_ack.is_shut && rc_reply_is_owed(q)))
 		return true;
 	waits = credit_waits(c, &wish, now_ns, &ask);
 	if (ask)
@@ -555,7 +555,7 @@ static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	size_t bytes = 0, len;
 
 	path.together = most_together(e, &path);
-	board_want(&e->board, q);
+	shm_ack_want(&e->shm_ack, q);
 	for (int n = 0; n < QUANTUM_PACKETS && bytes < QUANTUM_BYTES; n++) {
 		if (!has_credit(e, q, now_ns))
 			return false;
@@ -603,9 +603,9 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		if (serve(e, q, now_ns))
 			ibt_qp_activate(&e->ibt, q);
 	}
-	engine_mail(e); /* ours to ourselves */
+	engine_serve_notify(e); /* ours to ourselves */
 	if (b->first == b->count)
-		once_sent(&e->ibt); /* what ended without a frame */
+		unreliable_tx_sent(&e->ibt); /* what ended without a frame */
 	max = bits_min_u64(max, b->count - b->first);
 	memcpy(frames, b->frames + b->first, max * sizeof *frames);
 	return max;
@@ -620,7 +620,7 @@ void engine_tx_done(struct engine *e, size_t sent)
 			credit_sent(c, e->ibt.now_ns);
 	}
 	if (e->burst.first == e->burst.count)
-		once_sent(&e->ibt);
+		unreliable_tx_sent(&e->ibt);
 }
 
 size_t engine_events(struct engine *e, struct engine_event *events, size_t max)
@@ -637,7 +637,7 @@ uint64_t engine_deadline(const struct engine *e)
 {
 	return bits_min_u64(
 		bits_min_u64(wheel_deadline(&e->ibt.wheel),
-			     board_deadline(&e->board)),
+			     shm_ack_deadline(&e->shm_ack)),
 		bits_min_u64(bits_min_u64(e->starved_ns, e->look_ns),
 			     e->ibt.part_ns));
 }

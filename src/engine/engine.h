@@ -2,7 +2,7 @@
 /*
  * The engine: turns posted work into frames and frames into completions.  It
  * owns no socket, thread or clock and never calls back.  Its callers are two:
- * host/lane in real processes and sim/world.  Every call is made under the
+ * host/progress in real processes and sim/world.  Every call is made under the
  * lane's lock.
  *
  *	in	engine_rx, engine_doorbell, engine_tick, engine_peer_state
@@ -26,7 +26,7 @@
 #include "util/mpsc.h"
 
 struct credit_page;
-struct guest;
+struct access;
 
 struct engine;
 struct ibt_qp; /* the engine's side of a QP; opaque outside ibt and engine */
@@ -43,7 +43,8 @@ struct engine_config {
 	/* Ask of each connection within the host whether it goes directly. */
 	bool direct;
 	uint32_t piece; /* bytes moved at once there; 0: as usual */
-	/* The host tells whose a source port of this host is: source.h. */
+	/* The host tells whose a source port of this host is: source_check.h.
+	 */
 	bool asks_sources;
 };
 
@@ -105,28 +106,28 @@ void engine_page(struct engine *e, uint32_t qpn,
 void engine_joins(struct engine *e);
 uint32_t engine_wants_page(struct engine *e);
 /*
- * Without packets (direct/near.h).  A QP whose first request waits for the host
- * to find its peer's process: engine_wants_way names each once, and again after
- * engine_want_anew if it still waits; false: no more.
+ * Without packets (direct/initiator.h).  A QP whose first request waits for the
+ * host to find its peer's process: engine_wants_path names each once, and again
+ * after engine_want_path_again if it still waits; false: no more.
  */
 struct engine_want {
 	uint32_t qpn, peer_qpn; /* ours, its peer */
 	uint64_t since_ns;
 };
-bool engine_wants_way(struct engine *e, struct engine_want *want);
+bool engine_wants_path(struct engine *e, struct engine_want *want);
 /* Is there one to name? */
 bool engine_is_undecided(const struct engine *e);
-void engine_want_anew(struct engine *e);
+void engine_want_path_again(struct engine *e);
 /* Does one wait that was named? */
-bool engine_waits_for_way(const struct engine *e);
+bool engine_waits_for_path(const struct engine *e);
 /*
  * The end of the wait: the adapter of the peer's process, our slot there (NULL
  * in this process) and whose it is; no adapter: packets.  True: these are in
  * use until engine_parted hands the owner out, once for each time; NULL: no
  * more are out of use.
  */
-bool engine_way(struct engine *e, uint32_t qpn, struct hca *far,
-		struct guest *guest, void *owner);
+bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
+		     struct access *access, void *owner);
 void *engine_parted(struct engine *e);
 /* An owner whose process sleeps and has mail, once; NULL: none. */
 void *engine_kick(struct engine *e);
@@ -134,10 +135,10 @@ bool engine_has_kicks(const struct engine *e);
 /* That process has ended; false if no QP is on it. */
 bool engine_gone(struct engine *e, const void *owner);
 /* Peers have left letters: serve them.  engine_tick does. */
-void engine_mail(struct engine *e);
-bool engine_has_mail(const struct engine *e);
+void engine_serve_notify(struct engine *e);
+bool engine_has_notify(const struct engine *e);
 /* Have requests come or gone this way, so that there may be no packets? */
-bool engine_is_near(const struct engine *e);
+bool engine_is_direct(const struct engine *e);
 /* Nobody turns the lane until a kick, or somebody does again. */
 void engine_asleep(struct engine *e, bool asleep);
 /* Shows our counters in our page (counters.h). */
@@ -147,8 +148,8 @@ void engine_rx_empty(struct engine *e);
 /* Work for q is about to be posted, its first bytes not yet there. */
 void engine_qp_expect(const struct ibt_qp *q);
 /*
- * Where a datagram of this host says to come from (source.h): has the process
- * of the queue pair `qpn`, or one of its user, the port from.port?
+ * Where a datagram of this host says to come from (source_check.h): has the
+ * process of the queue pair `qpn`, or one of its user, the port from.port?
  * engine_wants_source names each once; engine_source is the answer, then or
  * later.  engine_forget_sources: a process has ended, and its ports may be
  * another's.
@@ -178,10 +179,10 @@ bool engine_qpn_is_used(const struct engine *e, uint32_t qpn);
 /*
  * Modify under IBTA 11.2.5.2.  `from` is the source GID's address (used when
  * mask has HCA_QP_AV).  0, or -EINVAL or -ENOMEM with *why, or -EBUSY: a peer
- * on this host (engine_qp_guest) has to leave first; then again, and not under
- * a lock meanwhile.
+ * on this host (engine_qp_accessor) has to leave first; then again, and not
+ * under a lock meanwhile.
  */
-alock_owner engine_qp_guest(const struct ibt_qp *q);
+alock_owner engine_qp_accessor(const struct ibt_qp *q);
 int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		     const struct hca_qp_attr *attr, uint32_t mask,
 		     const uint8_t from[16], uint64_t now_ns, const char **why);
@@ -218,7 +219,7 @@ void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
  * done; false: that is nothing, the doorbell is to be rung.  Then is there
  * anything left for the other calls?
  */
-bool engine_at_once(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
+bool engine_post_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 bool engine_is_settled(const struct engine *e);
 void engine_tick(struct engine *e, uint64_t now_ns);
 /* The answer to ENGINE_ASK_PEER. */
@@ -247,7 +248,7 @@ void engine_part(struct engine *e, bool parts);
  */
 void engine_hold_acks(struct engine *e, bool hold);
 /* ACKs within the host without packets. */
-struct board *engine_board(struct engine *e);
+struct shm_ack *engine_shm_ack(struct engine *e);
 bool engine_owes(const struct engine *e); /* ... and are there any? */
 
 /* Frames to send now; those not sent are offered again. */

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What an engine consists of, for the files that engine.h's calls are in:
- * engine.c and, for requests that need no packets, ways.c.  Nobody else looks.
+ * engine.c and, for requests that need no packets, direct_path.c.  Nobody else
+ * looks.
  */
 #ifndef ENGINE_INSIDE_H
 #define ENGINE_INSIDE_H
 
 #include "encap/rocev2.h"
-#include "engine/board.h"
+#include "engine/shm_ack.h"
 #include "engine/burst.h"
 #include "engine/credit.h"
 #include "engine/engine.h"
-#include "engine/source.h"
+#include "engine/source_check.h"
 #include "engine/suspect.h"
 #include "ibt/ibt.h"
 #include "util/map.h"
@@ -35,7 +36,7 @@ struct engine {
 	bool rx_is_known;	      /* who sent the present datagram */
 	struct prefetch_turn rx_turn; /* whose packets came last */
 	uint32_t rx_class;
-	struct board board;
+	struct shm_ack shm_ack;
 	struct sources sources;
 	struct suspects suspects;
 	struct list starved; /* struct ibt_qp, by `active` */
@@ -45,7 +46,7 @@ struct engine {
 	bool is_direct;
 	struct list undecided; /* struct ibt_qp, by `nearby`; */
 	struct list asked;     /* and those that the host knows of */
-	struct list kicks;     /* struct far_link */
+	struct list kicks;     /* struct target_ref */
 	uint64_t look_ns;      /* when to look after peers; UINT64_MAX: never */
 	uint64_t moved;	       /* in this engine_tx, see ENGINE_MOVED_MAX */
 };

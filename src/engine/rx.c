@@ -2,7 +2,7 @@
 /* Datagrams come in: may they touch a queue pair, and which; see engine.h. */
 #include "engine/inside.h"
 #include "ibt/mcast.h"
-#include "ibt/shelf.h"
+#include "ibt/rx_pending.h"
 #include "util/bits.h"
 
 /*
@@ -12,17 +12,17 @@
  */
 static bool asks_directly(const struct ibt_qp *q)
 {
-	const struct qp_far *far = qp_far(q->qp);
+	const struct qp_target *target = qp_target(q->qp);
 
-	return far->is_heard &&
+	return target->is_heard &&
 	       (q->qp->type == HCA_QPT_RC ||
-		!__atomic_load_n(&far->is_left, __ATOMIC_ACQUIRE));
+		!__atomic_load_n(&target->is_left, __ATOMIC_ACQUIRE));
 }
 
 /* What has not been sent by packets is not answered by packets. */
 static bool is_direct(const struct ibt_qp *q, const struct pkt *p)
 {
-	return p->info->request ? asks_directly(q) : q->way == IBT_WAY_DIRECT;
+	return p->info->request ? asks_directly(q) : q->path == IBT_PATH_DIRECT;
 }
 
 /* IBTA 9.6.1.1: the packet must come from the connected peer. */
@@ -256,13 +256,13 @@ static void handle(struct engine *e, struct ibt_qp *q, const struct part *a,
 	if (q->qp->type != HCA_QPT_RC) {
 		const struct ud_from from = from_of(a);
 
-		shelf_rx(&e->ibt, q, p, &from, a->bytes, len);
+		rx_pending_rx(&e->ibt, q, p, &from, a->bytes, len);
 	} else if (p->info->request) {
 		rc_resp_rx(&e->ibt, q, p, a->bytes, len);
 	} else {
 		rc_comp_rx(&e->ibt, q, p, a->bytes, len, a->now_ns);
 	}
-	board_note(&e->board, q);
+	shm_ack_note(&e->shm_ack, q);
 	ibt_qp_note(q);
 }
 

@@ -6,14 +6,14 @@
  * pages cost nothing, so tables are laid out at their limit.
  *
  * It has two parts.  The first is the owner's: others may read it, and the
- * kernel keeps them from writing there (host/arena_map.h).  In the second, from
- * `shared` on, peers of this host write what they do here by themselves; to its
- * owner whatever lies there is input, as all of an arena is to a peer.
+ * kernel keeps them from writing there (memory/arena_map.h).  In the second,
+ * from `shared` on, peers of this host write what they do here by themselves;
+ * to its owner whatever lies there is input, as all of an arena is to a peer.
  *
  * Lock: hdr->lock, a leaf, taken inside.  Owner: the adapter.
  */
-#ifndef ADVERB_HCA_ARENA_H
-#define ADVERB_HCA_ARENA_H
+#ifndef HCA_ARENA_H
+#define HCA_ARENA_H
 
 #include <stdbool.h>
 #include <stddef.h>

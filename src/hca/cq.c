@@ -10,7 +10,7 @@
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent)
 {
 	struct cq *cq;
-	aoff far;
+	aoff peer_area;
 
 	if (h->cqs == HCA_MAX_CQ)
 		return NULL;
@@ -23,10 +23,10 @@ struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent)
 	cq->is_silent = is_silent;
 	cq->id = ++h->shared->next_cq;
 	cq->ring = arena_alloc(&h->arena, cq->size * sizeof(struct cqe));
-	far = arena_alloc_shared(&h->arena, HCA_APART);
-	cq->far_at = far - hca_off(h, cq);
-	if (!cq->ring || !far) {
-		arena_free(&h->arena, far, HCA_APART);
+	peer_area = arena_alloc_shared(&h->arena, HCA_APART);
+	cq->peer_at = peer_area - hca_off(h, cq);
+	if (!cq->ring || !peer_area) {
+		arena_free(&h->arena, peer_area, HCA_APART);
 		arena_free(&h->arena, cq->ring, cq->size * sizeof(struct cqe));
 		arena_free(&h->arena, hca_off(h, cq), sizeof *cq);
 		return NULL;
@@ -89,7 +89,7 @@ uint32_t cq_owed(struct cq *cq)
  *	head = n	arm = any
  *	arm?		head?
  */
-static enum cq_push tell(const struct cq *cq, struct cq_far *far,
+static enum cq_push tell(const struct cq *cq, struct cq_far *peer_area,
 			 bool solicited, bool failed, uint32_t count)
 {
 	uint32_t arm, held;
@@ -97,14 +97,14 @@ static enum cq_push tell(const struct cq *cq, struct cq_far *far,
 
 	if (cq->is_silent)
 		return CQ_QUIET;
-	arm = atomic_load(&far->arm);
+	arm = atomic_load(&peer_area->arm);
 	do {
 		if (!is_wanted(arm, solicited))
 			return arm & CQ_OWED_MASK ? CQ_NOTIFY : CQ_QUIET;
 		STEP("a queue is found armed");
 		held = arm / CQ_HELD_ONE + count;
 		waits = !failed && held < cq->hold_count;
-	} while (!atomic_compare_exchange_weak(&far->arm, &arm,
+	} while (!atomic_compare_exchange_weak(&peer_area->arm, &arm,
 					       waits ? arm + count * CQ_HELD_ONE
 						     : fired(arm)));
 	if (waits)
@@ -139,18 +139,18 @@ static void leave(struct cq *cq) RELEASE(&cq->lock)
  * looks a last time what was left there.  What is left meanwhile is seen then,
  * or adds the QP again.
  */
-static void enqueue(struct cq_far *far, struct qp *qp)
+static void enqueue(struct cq_far *peer_area, struct qp *qp)
 {
 	aoff first;
 
-	if (ring_load(&qp_far(qp)->is_queued) ||
-	    atomic_exchange(&qp_far(qp)->is_queued, 1))
+	if (ring_load(&qp_target(qp)->is_queued) ||
+	    atomic_exchange(&qp_target(qp)->is_queued, 1))
 		return;
 	STEP("completions are about to be announced");
-	first = atomic_load(&far->incoming);
+	first = atomic_load(&peer_area->incoming);
 	do {
-		qp_far(qp)->next = first;
-	} while (!atomic_compare_exchange_weak(&far->incoming, &first,
+		qp_target(qp)->next = first;
+	} while (!atomic_compare_exchange_weak(&peer_area->incoming, &first,
 					       qp->self));
 	STEP("completions are announced");
 }
@@ -158,12 +158,12 @@ static void enqueue(struct cq_far *far, struct qp *qp)
 enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 			 bool solicited, bool failed, uint32_t count)
 {
-	struct cq_far *far = hca_far_at(h, cq, cq->far_at);
+	struct cq_far *peer_area = hca_peer_area_at(h, cq, cq->peer_at);
 
 	/* before it is looked at whether the owner watches, or has armed */
 	ring_fence();
-	enqueue(far, qp);
-	return tell(cq, far, solicited, failed, count);
+	enqueue(peer_area, qp);
+	return tell(cq, peer_area, solicited, failed, count);
 }
 
 /* Into the ring, unless that has overflowed: IBTA 11.6.3.2. */
@@ -194,7 +194,7 @@ static void collect_from(struct hca *h, struct cq *cq, struct qp *qp, bool all)
 		rq_collect(h, qp, &c);
 		STEP("a completion is collected");
 		if (!append(h, cq, &c))
-			mail_post(h, qp, QP_MAIL_FULL);
+			notify_post(h, qp, QP_NOTIFY_FULL);
 	}
 }
 
@@ -221,7 +221,7 @@ static bool is_watched(const struct hca *h, const struct cq *cq,
 static void unwatch(struct hca *h, struct cq *cq, struct qp *qp)
 {
 	STEP("a queue pair is about to leave the list");
-	ring_publish(&qp_far(qp)->is_queued, 0);
+	ring_publish(&qp_target(qp)->is_queued, 0);
 	STEP("a queue pair is off the list");
 	collect_from(h, cq, qp, false);
 }
@@ -264,7 +264,7 @@ static void take_list(struct hca *h, struct cq *cq) REQUIRES(&cq->lock)
 
 	STEP("the list is taken");
 	for (uint32_t n = 0; n < HCA_MAX_QP && (qp = named(h, cq, next)); n++) {
-		next = __atomic_load_n(&qp_far(qp)->next, __ATOMIC_RELAXED);
+		next = __atomic_load_n(&qp_target(qp)->next, __ATOMIC_RELAXED);
 		watch(h, cq, qp);
 	}
 }
@@ -347,7 +347,7 @@ void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 	enter(cq);
 	collect(h, cq, qp);
 	if (!is_watched(h, cq, qp))
-		ring_store(&qp_far(qp)->is_queued, 0);
+		ring_store(&qp_target(qp)->is_queued, 0);
 	/* it may be collected already, by who took the QP to ERR meanwhile */
 	if (waits(h, cq, qp))
 		fence_and_tell(cq, true, true);
@@ -366,7 +366,7 @@ void cq_forget(struct hca *h, struct cq *cq, struct qp *qp)
 		if (at == qp) {
 			cq->watched[i] = cq->watched[last];
 			ring_store(&cq->watching, last);
-			ring_store(&qp_far(qp)->is_queued, 0);
+			ring_store(&qp_target(qp)->is_queued, 0);
 			break;
 		}
 	leave(cq);

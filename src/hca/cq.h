@@ -74,7 +74,7 @@ struct cq {
 	ring_index is_collecting; /* from the list to the ring */
 	uint32_t hold_count;	  /* tell after so many; 0, 1: of each */
 	uint32_t is_silent;	  /* as created */
-	uint64_t far_at;	  /* of struct cq_far, bytes from here */
+	uint64_t peer_at;	  /* of struct cq_far, bytes from here */
 	_Alignas(HCA_APART) ring_index tail; /* the program's */
 	/* Struct qp, under lock: so many, and the one that makes room next. */
 	ring_index watching;
@@ -84,13 +84,13 @@ struct cq {
 
 /* What peers write. */
 struct cq_far {
-	_Atomic aoff incoming; /* struct qp, the next by qp_far.next */
+	_Atomic aoff incoming; /* struct qp, the next by qp_target.next */
 	_Atomic uint32_t arm;  /* enum cq_arm, events, completions */
 };
 
 static inline struct cq_far *cq_far(const struct cq *cq)
 {
-	return (struct cq_far *)((uintptr_t)cq + cq->far_at);
+	return (struct cq_far *)((uintptr_t)cq + cq->peer_at);
 }
 
 enum cq_push {

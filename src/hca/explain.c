@@ -92,7 +92,7 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 		break;
 	case MR_NO_BYTES:
 	case MR_ZERO_BASED:
-		break; /* of bindings alone, see ibt/local.c */
+		break; /* of bindings alone, see ibt/local_wr.c */
 	case MR_OUTSIDE:
 		put(t,
 		    "the range is outside the region [0x%" PRIx64 ", +%" PRIu64

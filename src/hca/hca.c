@@ -2,7 +2,7 @@
 #include "hca/hca.h"
 
 #include "hca/event.h"
-#include "hca/guest.h"
+#include "hca/access.h"
 #include "hca/share.h"
 
 #include <errno.h>
@@ -31,18 +31,19 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 		return -ENOMEM;
 	h->shared->shape = HCA_SHAPE;
 	h->shared->qps = arena_alloc(&h->arena, HCA_MAX_QP * sizeof(aoff));
-	h->shared->far = arena_alloc_shared(&h->arena, sizeof *h->far);
-	h->far = arena_at(&h->arena, h->shared->far);
+	h->shared->peer_area =
+		arena_alloc_shared(&h->arena, sizeof *h->peer_area);
+	h->peer_area = arena_at(&h->arena, h->shared->peer_area);
 	h->shared->counters = arena_alloc(
 		&h->arena, HCA_MAX_DEVICES * sizeof(struct engine_counters));
 	h->shared->suspects = arena_alloc(
 		&h->arena, ENGINE_SUSPECTS * sizeof(struct engine_suspect));
-	h->shared->guests =
-		arena_alloc_shared(&h->arena, GUEST_MAX * sizeof(struct guest));
+	h->shared->accesses = arena_alloc_shared(
+		&h->arena, ACCESS_MAX * sizeof(struct access));
 	h->shared->shares =
 		arena_alloc(&h->arena, SHARE_MAX * sizeof(struct share));
-	if (!h->shared->qps || !h->far || !h->shared->counters ||
-	    !h->shared->suspects || !h->shared->guests || !h->shared->shares)
+	if (!h->shared->qps || !h->peer_area || !h->shared->counters ||
+	    !h->shared->suspects || !h->shared->accesses || !h->shared->shares)
 		return -ENOMEM;
 	h->shared->mr_top = 1; /* row 0 ends the free list */
 	return 0;

@@ -214,7 +214,7 @@ struct wqe {
 		struct {
 			uint64_t swap_add, compare; /* of a bind: see local.c */
 		};
-		uint8_t few[16]; /* of a receive, as `at`: see carry.c */
+		uint8_t few[16]; /* of a receive, as `at`: see eager.c */
 	};
 	uint64_t at;
 };
@@ -224,12 +224,12 @@ struct wqe {
  * element a slot is 512 bytes, of which a message of 56 touches two cache lines
  * (docs/decisions/015).
  */
-#define WQE_ROOM 440u
+#define WQE_EAGER_BYTES 440u
 
 /* A small message, which stays with its receive until it is collected. */
-struct carry {
+struct eager {
 	uint64_t at; /* where it belongs in the owner's memory; 0: nothing */
-	uint8_t bytes[WQE_ROOM];
+	uint8_t bytes[WQE_EAGER_BYTES];
 };
 
 /*
@@ -275,23 +275,23 @@ struct wq {
  * also resizing's.
  */
 struct srq {
-	struct wq wq;	 /* tail: see srq_reserve; done is not used */
-	uint64_t far_at; /* of struct srq_far, bytes from here */
+	struct wq wq;	  /* tail: see srq_reserve; done is not used */
+	uint64_t peer_at; /* of struct srq_shared, bytes from here */
 	uint32_t pd;
 	uint64_t user; /* cookie of the face, carried by events */
 };
 
 /* What who takes one writes. */
-struct srq_far {
+struct srq_shared {
 	_Atomic uint64_t next; /* to take; who took the one before; SRQ_SHUT */
 	/* With fewer posted an event is owed; 0: disarmed.  SRQ_OWED: one is,
 	 * until it is told. */
 	_Atomic uint32_t limit;
 };
 
-static inline struct srq_far *srq_far(const struct srq *s)
+static inline struct srq_shared *srq_shared(const struct srq *s)
 {
-	return (struct srq_far *)((uintptr_t)s + s->far_at);
+	return (struct srq_shared *)((uintptr_t)s + s->peer_at);
 }
 
 static inline struct wq_sge *wqe_sges(struct wqe *w)
@@ -384,28 +384,33 @@ struct qp_stats {
 	uint32_t row;  /* of the table of QPs */
 };
 
-/* What a peer asks the owner of the memory to do (struct qp_far). */
-enum far_ask { FAR_ASK_NONE, FAR_ASKED, FAR_ANSWERED, FAR_REFUSED_ASK };
+/* What a peer asks the owner of the memory to do (struct qp_target). */
+enum far_ask {
+	TARGET_ASK_NONE,
+	TARGET_ASK_POSTED,
+	TARGET_ASK_ANSWERED,
+	TARGET_ASK_REFUSED
+};
 
 /* Why a peer found that the QP fails: struct explain without pointers. */
-struct far_note {
+struct target_failure {
 	uint32_t verdict, cause, opcode, detail;
 	uint32_t key, mr_verdict, need;
 	uint64_t wr_id, va, bytes, region_va, region_bytes;
 };
 
 /* Letters to a QP's own process, bits. */
-enum qp_mail {
-	QP_MAIL_HEARD = 1,  /* the first request has come */
-	QP_MAIL_CQ = 2,	    /* an event of recv_cq is owed */
-	QP_MAIL_LATER = 4,  /* it is owed in hold_ns */
-	QP_MAIL_FULL = 8,   /* recv_cq has overflowed */
-	QP_MAIL_LIMIT = 16, /* the shared queue's limit was reached */
-	QP_MAIL_ASK = 32,   /* see ask */
-	QP_MAIL_FAIL = 64,  /* see note */
-	QP_MAIL_ROOM = 128, /* completions are to be collected: rq_is_full */
-	QP_MAIL_LOST = 256, /* a message found no memory: see rq_lost */
-	QP_MAIL_ALL = 511,
+enum qp_notify {
+	QP_NOTIFY_HEARD = 1,  /* the first request has come */
+	QP_NOTIFY_CQ = 2,     /* an event of recv_cq is owed */
+	QP_NOTIFY_LATER = 4,  /* it is owed in hold_ns */
+	QP_NOTIFY_FULL = 8,   /* recv_cq has overflowed */
+	QP_NOTIFY_LIMIT = 16, /* the shared queue's limit was reached */
+	QP_NOTIFY_ASK = 32,   /* see ask */
+	QP_NOTIFY_FAIL = 64,  /* see note */
+	QP_NOTIFY_ROOM = 128, /* completions are to be collected: rq_is_full */
+	QP_NOTIFY_LOST = 256, /* a message found no memory: see rq_lost */
+	QP_NOTIFY_ALL = 511,
 };
 
 /*
@@ -415,20 +420,20 @@ enum qp_mail {
  * ERR, which it enters at once: what a peer has begun ends as it would have,
  * and the receives are flushed when it has left.
  */
-struct qp_far {
+struct qp_target {
 	/* What each of their requests writes: one cache line. */
 	struct alock lock;
-	aoff next;	       /* on the list of recv_cq */
-	uint64_t held;	       /* a message has a receive, see rq.c */
-	uint64_t rx_bytes;     /* what they have brought, and in how many */
-	uint32_t rx_packets;   /* pieces */
-	uint32_t posted;       /* rq.head, when it was last looked at */
-	ring_index done;       /* receives completed */
-	ring_index is_queued;  /* it is on that list, will be, or is watched */
-	ring_index is_wanted;  /* peers shall not begin anything */
-	ring_index carried;    /* the receive after the last that carries */
-	_Atomic uint32_t mail; /* enum qp_mail, see mail.c */
-	uint8_t has_failed;    /* note says why; nothing is accepted any more */
+	aoff next;	      /* on the list of recv_cq */
+	uint64_t held;	      /* a message has a receive, see rq.c */
+	uint64_t rx_bytes;    /* what they have brought, and in how many */
+	uint32_t rx_packets;  /* pieces */
+	uint32_t posted;      /* rq.head, when it was last looked at */
+	ring_index done;      /* receives completed */
+	ring_index is_queued; /* it is on that list, will be, or is watched */
+	ring_index is_wanted; /* peers shall not begin anything */
+	ring_index eager_end; /* the receive after the last that carries */
+	_Atomic uint32_t notify; /* enum qp_notify, see notify.c */
+	uint8_t has_failed; /* note says why; nothing is accepted any more */
 	uint8_t is_heard;
 	uint8_t is_torn; /* a peer died in the lock: see rq_settle */
 	/* UC: the peer goes by packets from here on; set without the lock. */
@@ -439,7 +444,7 @@ struct qp_far {
 	uint32_t ask_opcode;  /* enum hca_wr */
 	uint32_t ask_rkey;
 	uint64_t ask_va, ask_swap_add, ask_compare, ask_found;
-	struct far_note note;
+	struct target_failure note;
 	struct comp comp;
 };
 
@@ -460,7 +465,7 @@ struct qp {
 	aoff send_cq, recv_cq; /* struct cq */
 	aoff srq;	       /* struct srq, instead of rq; or 0 */
 	uint64_t user;	       /* cookie of the face, carried by events */
-	uint64_t far_at;       /* of struct qp_far, bytes from here: qp_far */
+	uint64_t peer_at; /* of struct qp_target, bytes from here: qp_target */
 	/* What the owner writes and what a peer reads as it takes receives are
 	 * kept apart. */
 	struct wq sq;
@@ -473,12 +478,12 @@ struct qp {
 	uint32_t rq_lost_key;
 };
 
-static inline struct qp_far *qp_far(const struct qp *qp)
+static inline struct qp_target *qp_target(const struct qp *qp)
 {
-	return (struct qp_far *)((uintptr_t)qp + qp->far_at);
+	return (struct qp_target *)((uintptr_t)qp + qp->peer_at);
 }
 
-_Static_assert(offsetof(struct qp_far, tx_bytes) == 64,
+_Static_assert(offsetof(struct qp_target, tx_bytes) == 64,
 	       "what a peer's request writes: one cache line");
 
 struct hca_qp_cap {
@@ -494,17 +499,17 @@ struct hca_qp_cap {
 #define HCA_SHAPE                                                              \
 	((uint32_t)(sizeof(struct hca_shared) << 18 ^ sizeof(struct qp) << 6 ^ \
 		    sizeof(struct cq) ^ sizeof(struct srq) << 12 ^             \
-		    sizeof(struct qp_far) << 8))
+		    sizeof(struct qp_target) << 8))
 
 /* What peers write of no queue in particular, in the part for that. */
-struct hca_far {
-	/* mail.c: who has mail. */
-	ring_index mail_is_there;
-	ring_index carries; /* a peer has left a message with a receive */
-	_Atomic uint64_t mail[(HCA_MAX_QP + 63) / 64]; /* by row of qps */
-	_Atomic uint64_t takes[HCA_MAX_QP];	       /* the same: srq.c */
+struct hca_peer_area {
+	/* notify.c: who has mail. */
+	ring_index notify_pending;
+	ring_index has_eager; /* a peer has left a message with a receive */
+	_Atomic uint64_t notify[(HCA_MAX_QP + 63) / 64]; /* by row of qps */
+	_Atomic uint64_t takes[HCA_MAX_QP];		 /* the same: srq.c */
 	uint32_t gone[HCA_MAX_MR]; /* keys of windows that were invalidated */
-	/* Where an offset leads that makes no sense (hca_far_at). */
+	/* Where an offset leads that makes no sense (hca_peer_area_at). */
 	_Alignas(HCA_APART) uint8_t nowhere[HCA_APART];
 };
 
@@ -514,7 +519,7 @@ struct hca_shared {
 	uint32_t qp_top;    /* rows of qps ever used */
 	uint32_t qp_lowest; /* rows before it are taken */
 	aoff qps;	    /* aoff[HCA_MAX_QP] of struct qp; 0: a free row */
-	aoff far;	    /* struct hca_far */
+	aoff peer_area;	    /* struct hca_peer_area */
 	aoff counters;	    /* struct engine_counters[HCA_MAX_DEVICES] */
 	aoff suspects;	    /* struct engine_suspect[ENGINE_SUSPECTS] */
 	uint64_t key_secret[2]; /* of the permutation of keys */
@@ -522,8 +527,8 @@ struct hca_shared {
 	uint32_t mr_top, mr_free_head, mr_free_tail;
 	uint32_t next_pd, next_cq, next_qp;
 	struct alock mr_lock;
-	/* For other processes that map this arena, host/neighbour.h: */
-	aoff guests;	   /* struct guest[GUEST_MAX] */
+	/* For other processes that map this arena, host/local_peer.h: */
+	aoff accesses;	   /* struct guest[ACCESS_MAX] */
 	aoff shares;	   /* struct share[SHARE_MAX] */
 	uint64_t owner;	   /* its alock_owner */
 	uint64_t nonce;	   /* random, and where it lies in the owner's */
@@ -545,9 +550,9 @@ struct hca_shared {
 
 struct hca {
 	struct arena arena;
-	struct hca_shared *shared;   /* in the arena */
-	struct mr *mrs;		     /* in the arena */
-	struct hca_far *far;	     /* in the arena */
+	struct hca_shared *shared;	 /* in the arena */
+	struct mr *mrs;			 /* in the arena */
+	struct hca_peer_area *peer_area; /* in the arena */
 	struct space *space;	     /* the application's memory; borrowed */
 	struct rng rng;		     /* seeded by the caller, see hca_init */
 	uint32_t active_mtu;	     /* IBV_MTU_*: limit of path_mtu */
@@ -565,16 +570,16 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 	     uint64_t seed[4]);
 
 /*
- * What lies far_at bytes from `from`, a queue of h, which may be another's: in
+ * What lies peer_at bytes from `from`, a queue of h, which may be another's: in
  * the part that peers write, or nowhere.  At most HCA_APART bytes.
  */
-static inline void *hca_far_at(const struct hca *h, const void *from,
-			       uint64_t far_at)
+static inline void *hca_peer_area_at(const struct hca *h, const void *from,
+				     uint64_t peer_at)
 {
-	aoff off = (aoff)((uintptr_t)from - (uintptr_t)h->arena.base) + far_at;
+	aoff off = (aoff)((uintptr_t)from - (uintptr_t)h->arena.base) + peer_at;
 
 	return arena_shares(&h->arena, off, HCA_APART) ? h->arena.base + off
-						       : h->far->nowhere;
+						       : h->peer_area->nowhere;
 }
 
 /* A number; 0: there are HCA_MAX_PD. */
@@ -670,16 +675,18 @@ int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 /* The same for UD, with a struct wq_to in each slot. */
 int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	       uint32_t max_inline);
-/* For receives that peers on this host fill, with WQE_ROOM in each slot. */
+/* For receives that peers on this host fill, with WQE_EAGER_BYTES in each slot.
+ */
 int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge);
-static inline uint8_t *wq_room(const struct wq *q, struct wqe *w)
+static inline uint8_t *wq_eager_bytes(const struct wq *q, struct wqe *w)
 {
-	return (uint8_t *)w + q->stride - WQE_ROOM;
+	return (uint8_t *)w + q->stride - WQE_EAGER_BYTES;
 }
 /* The bytes of its slot that a message of so many touches. */
 static inline uint32_t wq_used(const struct wq *q, uint32_t bytes)
 {
-	return q->stride - WQE_ROOM + (bytes <= WQE_ROOM ? bytes : 0);
+	return q->stride - WQE_EAGER_BYTES +
+	       (bytes <= WQE_EAGER_BYTES ? bytes : 0);
 }
 static inline struct wq_to *wq_to(const struct wq *q, struct wqe *w)
 {
@@ -719,8 +726,8 @@ static inline uint32_t mr_key(const struct hca *h, const struct mr *mr)
 	uint32_t key = __atomic_load_n(&mr->rkey, __ATOMIC_RELAXED);
 
 	if (mr->kind == MR_WINDOW_2 &&
-	    __atomic_load_n(&h->far->gone[mr - h->mrs], __ATOMIC_RELAXED) ==
-		    key)
+	    __atomic_load_n(&h->peer_area->gone[mr - h->mrs],
+			    __ATOMIC_RELAXED) == key)
 		return 0;
 	return key;
 }
@@ -780,26 +787,26 @@ void rq_done(struct hca *h, struct qp *qp, struct cqe *c);
 bool rq_settle(struct hca *h, struct qp *qp);
 /* False: somebody has it who does not let go soon. */
 bool rq_enter(struct hca *h, struct qp *qp)
-	TRY_ACQUIRE(true, &qp_far(qp)->lock);
-/* The owner: also from a peer that was stopped amid copying (guest.h). */
+	TRY_ACQUIRE(true, &qp_target(qp)->lock);
+/* The owner: also from a peer that was stopped amid copying (access.h). */
 bool rq_enter_own(struct hca *h, struct qp *qp)
-	TRY_ACQUIRE(true, &qp_far(qp)->lock);
-void rq_leave(struct qp *qp) RELEASE(&qp_far(qp)->lock);
+	TRY_ACQUIRE(true, &qp_target(qp)->lock);
+void rq_leave(struct qp *qp) RELEASE(&qp_target(qp)->lock);
 /* How many receives have been completed. */
 static inline uint32_t rq_cursor(const struct qp *qp)
 {
-	return ring_load(&qp_far(qp)->done);
+	return ring_load(&qp_target(qp)->done);
 }
 /*
  * For a peer, under that lock: leave c with the receive that is held, for the
  * owner to find, and then cq_announce.  `carry`: what goes with it, or NULL.
  */
 void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
-		 const struct carry *carry);
+		 const struct eager *eager);
 /* Both.  CQ_NOTIFY, CQ_LATER: the owner is to be told so. */
 enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 			   const struct cqe *c, bool solicited,
-			   const struct carry *carry);
+			   const struct eager *eager);
 /* No more fit until the owner has collected some; is there some? */
 bool rq_is_full(const struct hca *h, const struct qp *qp);
 bool rq_is_behind(const struct qp *qp);
@@ -819,24 +826,24 @@ void rq_reset(struct qp *qp);
 void rq_pass(struct qp *qp);
 
 /*
- * carry.c: a message of few bytes may stay in the slot of its receive, in the
+ * eager.c: a message of few bytes may stay in the slot of its receive, in the
  * room that is there for that, until the owner collects the completion and puts
  * it where it belongs.  A peer that is to read or write that memory has it
  * collected before.
  */
 /* For rq_complete: w, which is held, carries what `carry` says, or nothing.
  */
-void carry_leave(struct hca *h, struct qp *qp, struct wqe *w,
-		 const struct carry *carry);
+void eager_leave(struct hca *h, struct qp *qp, struct wqe *w,
+		 const struct eager *eager);
 /* Is there one that was not collected; and one that belongs there? */
-bool carry_is_any(const struct hca *h, const struct qp *qp);
-bool carry_is_in_way(const struct hca *h, const struct qp *qp,
+bool eager_is_any(const struct hca *h, const struct qp *qp);
+bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 		     const struct space_vec *vec, size_t n);
 /* The owner, collecting w.  0 or -EFAULT. */
-int carry_place(struct hca *h, const struct qp *qp, struct wqe *w);
+int eager_place(struct hca *h, const struct qp *qp, struct wqe *w);
 /* The owner: collect all that is carried, before memory goes away to which it
  * may belong; under the ctx lock. */
-void carry_settle(struct hca *h);
+void eager_settle(struct hca *h);
 
 /* cq.c, see cq.h. */
 /*
@@ -844,26 +851,27 @@ void carry_settle(struct hca *h);
  * something and not said so, or said that it would put qp on the list.
  */
 void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
-	REQUIRES(&qp_far(qp)->lock);
+	REQUIRES(&qp_target(qp)->lock);
 
 /*
- * mail.c: letters from peers on this host.  Post is true when the owner sleeps
- * and must be woken.  Take hands out a QP with the letters it had; NULL: none.
+ * notify.c: letters from peers on this host.  Post is true when the owner
+ * sleeps and must be woken.  Take hands out a QP with the letters it had; NULL:
+ * none.
  */
-bool mail_post(struct hca *h, struct qp *qp, uint32_t letters);
-static inline bool mail_is_there(const struct hca *h)
+bool notify_post(struct hca *h, struct qp *qp, uint32_t bits);
+static inline bool notify_pending(const struct hca *h)
 {
-	return ring_load(&h->far->mail_is_there);
+	return ring_load(&h->peer_area->notify_pending);
 }
-struct qp *mail_take(struct hca *h, uint32_t *letters);
+struct qp *notify_take(struct hca *h, uint32_t *bits);
 
 /*
- * mourn.c: processes that worked here have died.  Puts right what they left,
- * and leaves to each QP the letters that may not have been sent; who takes a
- * letter looks whether it is true.  The owner, under its lane.  False: somebody
- * is inside who may be dead in a moment.
+ * peer_death.c: processes that worked here have died.  Puts right what they
+ * left, and leaves to each QP the letters that may not have been sent; who
+ * takes a letter looks whether it is true.  The owner, under its lane.  False:
+ * somebody is inside who may be dead in a moment.
  */
-bool mourn_dead(struct hca *h);
+bool peer_death_repair(struct hca *h);
 
 /* qp.c: rings and attributes only; the engine adds the protocol. */
 struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,

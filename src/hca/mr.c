@@ -100,7 +100,7 @@ struct mr *mr_row_take(struct hca *h)
 			s->mr_free_tail = 0;
 	}
 	if (mr) {
-		h->far->gone[mr - h->mrs] = 0;
+		h->peer_area->gone[mr - h->mrs] = 0;
 		memset(mr, 0, sizeof *mr);
 		set_keys(h, mr);
 	}

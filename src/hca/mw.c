@@ -119,7 +119,7 @@ static void bind(struct hca *h, const struct qp *qp, struct mr *w, struct mr *r,
 	r->bound++;
 	/* of a key that it had once; who sees the new one sees that it is not
 	 * gone */
-	__atomic_store_n(&h->far->gone[w - h->mrs], 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->peer_area->gone[w - h->mrs], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&w->rkey, key_of(w, b), __ATOMIC_RELEASE);
 }
 
@@ -154,7 +154,7 @@ enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
 	if (w->qpn != qp->qpn)
 		return MR_BAD_QP;
 	/* another may be faster */
-	before = __atomic_exchange_n(&h->far->gone[w - h->mrs], rkey,
+	before = __atomic_exchange_n(&h->peer_area->gone[w - h->mrs], rkey,
 				     __ATOMIC_ACQ_REL);
 	if (before == rkey)
 		return MR_BAD_KEY;

@@ -39,15 +39,15 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 		  const struct hca_qp_cap *cap, bool sq_sig_all)
 {
 	struct qp *qp = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *qp));
-	aoff far;
+	aoff peer_area;
 
 	if (!qp)
 		return NULL;
-	far = arena_alloc_shared(&h->arena, sizeof(struct qp_far));
-	if (!far)
+	peer_area = arena_alloc_shared(&h->arena, sizeof(struct qp_target));
+	if (!peer_area)
 		goto free_memory;
 	qp->self = hca_off(h, qp);
-	qp->far_at = far - qp->self;
+	qp->peer_at = peer_area - qp->self;
 	if (!row_new(h, qp))
 		goto free_far;
 	srq_forget(h, qp->stats.row);
@@ -75,7 +75,7 @@ free_sq:
 free_qp:
 	qp_withdraw(h, qp);
 free_far:
-	arena_free(&h->arena, far, sizeof(struct qp_far));
+	arena_free(&h->arena, peer_area, sizeof(struct qp_target));
 	qp->self = 0;
 free_memory:
 	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);
@@ -100,7 +100,8 @@ void qp_free(struct hca *h, struct qp *qp)
 	wq_fini(h, &qp->sq);
 	wq_fini(h, &qp->rq);
 	qp->self = 0;
-	arena_free(&h->arena, hca_off(h, qp_far(qp)), sizeof(struct qp_far));
+	arena_free(&h->arena, hca_off(h, qp_target(qp)),
+		   sizeof(struct qp_target));
 	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hca/guest.h"
+#include "hca/access.h"
 
 #include "util/prefetch.h"
 #include "util/step.h"
@@ -36,20 +36,20 @@ struct wqe *rq_slot(const struct hca *h, const struct qp *qp)
 
 static bool is_held(const struct qp *qp)
 {
-	return qp_far(qp)->held == (uint64_t)rq_cursor(qp) + 1;
+	return qp_target(qp)->held == (uint64_t)rq_cursor(qp) + 1;
 }
 
 void rq_hold(struct qp *qp)
 {
-	qp_far(qp)->held = (uint64_t)rq_cursor(qp) + 1;
+	qp_target(qp)->held = (uint64_t)rq_cursor(qp) + 1;
 }
 
 /* The program's line is looked at when all that was seen there is used up. */
 static bool is_posted(struct qp *qp)
 {
-	if (qp_far(qp)->posted == rq_cursor(qp))
-		qp_far(qp)->posted = ring_load(&qp->rq.head);
-	return qp_far(qp)->posted != rq_cursor(qp);
+	if (qp_target(qp)->posted == rq_cursor(qp))
+		qp_target(qp)->posted = ring_load(&qp->rq.head);
+	return qp_target(qp)->posted != rq_cursor(qp);
 }
 
 struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low)
@@ -105,14 +105,14 @@ static void mend(struct hca *h, struct qp *qp)
 
 	if (s && arena_has(&h->arena, qp->srq, sizeof *s))
 		srq_settle(h, s, qp);
-	qp_far(qp)->is_torn = 1;
+	qp_target(qp)->is_torn = 1;
 }
 
 bool rq_enter(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 {
 	bool inherited;
 
-	if (!alock_take_soon(&qp_far(qp)->lock, &inherited))
+	if (!alock_take_soon(&qp_target(qp)->lock, &inherited))
 		return false;
 	if (inherited)
 		mend(h, qp);
@@ -126,9 +126,9 @@ bool rq_enter_own(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 
 	if (rq_enter(h, qp))
 		return true;
-	who = alock_holder(&qp_far(qp)->lock);
-	if (!who || !guest_seize(h, who) ||
-	    !alock_inherit(&qp_far(qp)->lock, who))
+	who = alock_holder(&qp_target(qp)->lock);
+	if (!who || !access_revoke(h, who) ||
+	    !alock_inherit(&qp_target(qp)->lock, who))
 		return false;
 	mend(h, qp);
 	return true;
@@ -137,7 +137,7 @@ bool rq_enter_own(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 void rq_leave(struct qp *qp)
 {
 	STEP("the responder is about to be unlocked");
-	alock_give(&qp_far(qp)->lock);
+	alock_give(&qp_target(qp)->lock);
 	STEP("the responder is unlocked");
 }
 
@@ -145,21 +145,21 @@ bool rq_settle(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 {
 	bool inherited;
 
-	if (!alock_holder(&qp_far(qp)->lock) && !qp_far(qp)->is_torn)
+	if (!alock_holder(&qp_target(qp)->lock) && !qp_target(qp)->is_torn)
 		return true;
-	if (!alock_try(&qp_far(qp)->lock, &inherited))
+	if (!alock_try(&qp_target(qp)->lock, &inherited))
 		return false;
 	if (inherited)
 		mend(h, qp);
-	if (qp_far(qp)->is_torn && qp->recv_cq)
+	if (qp_target(qp)->is_torn && qp->recv_cq)
 		cq_settle(h, arena_at(&h->arena, qp->recv_cq), qp);
-	qp_far(qp)->is_torn = 0;
-	alock_give(&qp_far(qp)->lock);
+	qp_target(qp)->is_torn = 0;
+	alock_give(&qp_target(qp)->lock);
 	return true;
 }
 
 void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
-		 const struct carry *carry)
+		 const struct eager *eager)
 {
 	uint32_t i = rq_cursor(qp);
 	struct wqe *w = wq_at(h, &qp->rq, i);
@@ -170,9 +170,9 @@ void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
 	w->imm_be = c->imm_be;
 	w->rkey = c->src_qpn | c->wc_flags << 24 | c->sl << 28;
 	w->va = c->at_ns;
-	carry_leave(h, qp, w, carry);
+	eager_leave(h, qp, w, eager);
 	STEP("a receive is about to complete");
-	ring_store(&qp_far(qp)->done, i + 1);
+	ring_store(&qp_target(qp)->done, i + 1);
 	STEP("a receive is complete");
 	/* cq_announce looks, after it, whether the owner sleeps */
 	atomic_store_explicit(&w->left, mark_of(qp, i), memory_order_release);
@@ -181,9 +181,9 @@ void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
 
 enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 			   const struct cqe *c, bool solicited,
-			   const struct carry *carry)
+			   const struct eager *eager)
 {
-	rq_complete(h, qp, c, carry);
+	rq_complete(h, qp, c, eager);
 	return cq_announce(h, cq, qp, solicited, c->status != HCA_SUCCESS, 1);
 }
 
@@ -255,12 +255,12 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 		c->wq_index = i;
 	}
 	STEP("a completion is about to be collected");
-	if (w->at && carry_place(h, qp, w)) {
+	if (w->at && eager_place(h, qp, w)) {
 		c->status = c->vendor_err = HCA_LOC_PROT_ERR;
 		qp->rq_lost = w->at;
 		qp->rq_lost_id = c->wr_id;
 		qp->rq_lost_key = wqe_sges(w)->lkey;
-		mail_post(h, qp, QP_MAIL_LOST);
+		notify_post(h, qp, QP_NOTIFY_LOST);
 	}
 	comp_receive(qp, c);
 	ring_store(&qp->rq.told, i + 1);
@@ -272,7 +272,7 @@ void rq_pass(struct qp *qp)
 	uint32_t next = ring_own(&qp->rq.told) + 1;
 
 	ring_store(&qp->rq.told, next);
-	ring_store(&qp_far(qp)->done, next);
+	ring_store(&qp_target(qp)->done, next);
 }
 
 void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
@@ -293,9 +293,9 @@ void rq_reset(struct qp *qp)
 	uint32_t head = ring_own(&qp->rq.head);
 
 	if (!qp->srq)
-		ring_store(&qp_far(qp)->done, head);
+		ring_store(&qp_target(qp)->done, head);
 	ring_store(&qp->rq.tail, head);
 	ring_store(&qp->rq.told, rq_cursor(qp));
-	qp_far(qp)->posted = head;
-	qp_far(qp)->held = 0;
+	qp_target(qp)->posted = head;
+	qp_target(qp)->held = 0;
 }

@@ -71,26 +71,26 @@ static int move(const struct space_move *m, struct space *from,
 	return 0;
 }
 
-int space_put(struct space *far, struct space *near, const struct space_move *m,
-	      size_t n, size_t *done)
+int space_put(struct space *peer_area, struct space *near,
+	      const struct space_move *m, size_t n, size_t *done)
 {
 	int err = 0;
 
-	if (far->ops->put)
-		return far->ops->put(far, near, m, n, done);
+	if (peer_area->ops->put)
+		return peer_area->ops->put(peer_area, near, m, n, done);
 	for (*done = 0; !err && *done < n; *done += !err)
-		err = move(&m[*done], near, far, -ENXIO, -EFAULT);
+		err = move(&m[*done], near, peer_area, -ENXIO, -EFAULT);
 	return err;
 }
 
-int space_get(struct space *far, struct space *near, const struct space_move *m,
-	      size_t n, size_t *done)
+int space_get(struct space *peer_area, struct space *near,
+	      const struct space_move *m, size_t n, size_t *done)
 {
 	int err = 0;
 
-	if (far->ops->get)
-		return far->ops->get(far, near, m, n, done);
+	if (peer_area->ops->get)
+		return peer_area->ops->get(peer_area, near, m, n, done);
 	for (*done = 0; !err && *done < n; *done += !err)
-		err = move(&m[*done], far, near, -EFAULT, -ENXIO);
+		err = move(&m[*done], peer_area, near, -EFAULT, -ENXIO);
 	return err;
 }

@@ -9,8 +9,8 @@
  * when the end is 8-aligned, else the largest aligned power of two), so that
  * a program polling the last byte never sees it before the rest.
  */
-#ifndef ADVERB_HCA_SPACE_H
-#define ADVERB_HCA_SPACE_H
+#ifndef HCA_SPACE_H
+#define HCA_SPACE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -67,9 +67,9 @@ struct space_ops {
 	int (*atomic)(struct space *s, enum space_atomic op, uint64_t va,
 		      uint64_t swap_add, uint64_t compare, uint64_t *old);
 	/* Both are space_put and space_get; NULL: by a buffer. */
-	int (*put)(struct space *far, struct space *near,
+	int (*put)(struct space *peer_area, struct space *near,
 		   const struct space_move *m, size_t n, size_t *done);
-	int (*get)(struct space *far, struct space *near,
+	int (*get)(struct space *peer_area, struct space *near,
 		   const struct space_move *m, size_t n, size_t *done);
 	/*
 	 * As read, and *crc gets on by what was copied (util/crc.h).  NULL:
@@ -112,9 +112,9 @@ static inline int space_read_crc(struct space *s, const struct space_vec *from,
  *	-EPERM	the kernel does not let us any more
  * The moves before *done are made; of it, some bytes may be.
  */
-int space_put(struct space *far, struct space *near, const struct space_move *m,
-	      size_t n, size_t *done);
-int space_get(struct space *far, struct space *near, const struct space_move *m,
-	      size_t n, size_t *done);
+int space_put(struct space *peer_area, struct space *near,
+	      const struct space_move *m, size_t n, size_t *done);
+int space_get(struct space *peer_area, struct space *near,
+	      const struct space_move *m, size_t n, size_t *done);
 
 #endif

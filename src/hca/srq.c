@@ -11,17 +11,17 @@ struct srq *srq_new(struct hca *h, uint32_t pd, uint32_t depth,
 		    uint32_t max_sge, uint64_t user)
 {
 	struct srq *s;
-	aoff far;
+	aoff peer_area;
 
 	if (h->srqs == HCA_MAX_SRQ)
 		return NULL;
 	s = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *s));
 	if (!s)
 		return NULL;
-	far = arena_alloc_shared(&h->arena, HCA_APART);
-	s->far_at = far - hca_off(h, s);
-	if (!far || wq_init(h, &s->wq, depth, max_sge, 0)) {
-		arena_free(&h->arena, far, HCA_APART);
+	peer_area = arena_alloc_shared(&h->arena, HCA_APART);
+	s->peer_at = peer_area - hca_off(h, s);
+	if (!peer_area || wq_init(h, &s->wq, depth, max_sge, 0)) {
+		arena_free(&h->arena, peer_area, HCA_APART);
 		arena_free(&h->arena, hca_off(h, s), sizeof *s);
 		return NULL;
 	}
@@ -35,7 +35,7 @@ void srq_free(struct hca *h, struct srq *s)
 {
 	h->srqs--;
 	wq_fini(h, &s->wq);
-	arena_free(&h->arena, hca_off(h, srq_far(s)), HCA_APART);
+	arena_free(&h->arena, hca_off(h, srq_shared(s)), HCA_APART);
 	arena_free(&h->arena, hca_off(h, s), sizeof *s);
 }
 
@@ -85,18 +85,19 @@ static uint64_t taken_by(uint64_t next, uint32_t row)
 /* NULL: there is no such row. */
 static _Atomic uint64_t *word_of(const struct hca *h, uint32_t row)
 {
-	return row < HCA_MAX_QP ? &h->far->takes[row] : NULL;
+	return row < HCA_MAX_QP ? &h->peer_area->takes[row] : NULL;
 }
 
 /* Of a queue that may be another's. */
-static struct srq_far *far_of(const struct hca *h, const struct srq *s)
+static struct srq_shared *far_of(const struct hca *h, const struct srq *s)
 {
-	return hca_far_at(h, s, __atomic_load_n(&s->far_at, __ATOMIC_RELAXED));
+	return hca_peer_area_at(h, s,
+				__atomic_load_n(&s->peer_at, __ATOMIC_RELAXED));
 }
 
-static uint32_t count(const struct srq *s, const struct srq_far *far)
+static uint32_t count(const struct srq *s, const struct srq_shared *peer_area)
 {
-	return ring_load(&s->wq.head) - index_of(atomic_load(&far->next));
+	return ring_load(&s->wq.head) - index_of(atomic_load(&peer_area->next));
 }
 
 bool srq_has(const struct hca *h, const struct srq *s)
@@ -111,19 +112,20 @@ bool srq_is_shut(const struct hca *h, const struct srq *s)
 
 uint32_t srq_limit(const struct srq *s)
 {
-	return atomic_load(&srq_far(s)->limit) & ~SRQ_OWED;
+	return atomic_load(&srq_shared(s)->limit) & ~SRQ_OWED;
 }
 
 /* Is an event owed?  Also by another, who may be stopped before it says so. */
-static bool is_low(const struct srq *s, struct srq_far *far)
+static bool is_low(const struct srq *s, struct srq_shared *peer_area)
 {
-	uint32_t limit = atomic_load(&far->limit);
+	uint32_t limit = atomic_load(&peer_area->limit);
 
 	do {
 		if (!(limit & ~SRQ_OWED) ||
-		    count(s, far) >= (limit & ~SRQ_OWED))
+		    count(s, peer_area) >= (limit & ~SRQ_OWED))
 			return limit & SRQ_OWED;
-	} while (!atomic_compare_exchange_weak(&far->limit, &limit, SRQ_OWED));
+	} while (!atomic_compare_exchange_weak(&peer_area->limit, &limit,
+					       SRQ_OWED));
 	STEP("a limit's event is owed");
 	return true;
 }
@@ -150,7 +152,7 @@ static void keep(struct qp *qp, _Atomic uint64_t *word)
 
 uint32_t srq_next(const struct srq *s)
 {
-	return index_of(atomic_load(&srq_far(s)->next));
+	return index_of(atomic_load(&srq_shared(s)->next));
 }
 
 /* Those before it are taken, and so copied: who copies one of them still has
@@ -172,8 +174,8 @@ struct wqe *srq_reserve(const struct hca *h, struct srq *s)
 void srq_settle(struct hca *h, struct srq *s, struct qp *qp)
 {
 	_Atomic uint64_t *word = word_of(h, qp->stats.row);
-	struct srq_far *far = far_of(h, s);
-	uint64_t next = atomic_load(&far->next), said;
+	struct srq_shared *peer_area = far_of(h, s);
+	uint64_t next = atomic_load(&peer_area->next), said;
 
 	if (!word)
 		return;
@@ -183,7 +185,7 @@ void srq_settle(struct hca *h, struct srq *s, struct qp *qp)
 		keep(qp, word);
 	else
 		atomic_store(word, 0);
-	is_low(s, far);
+	is_low(s, peer_area);
 }
 
 void srq_forget(struct hca *h, uint32_t row)
@@ -194,11 +196,11 @@ void srq_forget(struct hca *h, uint32_t row)
 /* As owner; returns what `next` was. */
 static uint64_t shut(struct hca *h, struct srq *s)
 {
-	uint64_t next = atomic_load(&srq_far(s)->next);
+	uint64_t next = atomic_load(&srq_shared(s)->next);
 
 	do {
 		note_taker(h, next);
-	} while (!atomic_compare_exchange_weak(&srq_far(s)->next, &next,
+	} while (!atomic_compare_exchange_weak(&srq_shared(s)->next, &next,
 					       next | SRQ_SHUT));
 	note_taker(h, next);
 	return next;
@@ -216,7 +218,7 @@ int srq_resize(struct hca *h, struct srq *s, uint32_t depth)
 	next = shut(h, s);
 	tail = index_of(next);
 	if (head - tail > depth) {
-		atomic_store(&srq_far(s)->next, next);
+		atomic_store(&srq_shared(s)->next, next);
 		wq_fini(h, &new);
 		return -EINVAL;
 	}
@@ -225,25 +227,25 @@ int srq_resize(struct hca *h, struct srq *s, uint32_t depth)
 	ring_store(&new.head, head);
 	ring_store(&new.tail, tail);
 	s->wq = new;
-	atomic_store(&srq_far(s)->next, (next + GENERATION) & ~SRQ_SHUT);
+	atomic_store(&srq_shared(s)->next, (next + GENERATION) & ~SRQ_SHUT);
 	wq_fini(h, &old);
 	return 0;
 }
 
 bool srq_arm(struct hca *h, struct srq *s, uint32_t limit)
 {
-	uint32_t old = atomic_load(&srq_far(s)->limit);
+	uint32_t old = atomic_load(&srq_shared(s)->limit);
 
-	while (!atomic_compare_exchange_weak(&srq_far(s)->limit, &old,
+	while (!atomic_compare_exchange_weak(&srq_shared(s)->limit, &old,
 					     (old & SRQ_OWED) | limit))
 		;
-	is_low(s, srq_far(s));
+	is_low(s, srq_shared(s));
 	return srq_owed(s);
 }
 
 bool srq_owed(struct srq *s)
 {
-	return atomic_fetch_and(&srq_far(s)->limit, ~SRQ_OWED) & SRQ_OWED;
+	return atomic_fetch_and(&srq_shared(s)->limit, ~SRQ_OWED) & SRQ_OWED;
 }
 
 /* Into qp's slot, without knowing yet whether it will be its own. */
@@ -270,8 +272,8 @@ static bool copy(struct hca *h, const struct srq *s, const struct qp *qp,
 bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low)
 {
 	_Atomic uint64_t *word = word_of(h, qp->stats.row);
-	struct srq_far *far = far_of(h, s);
-	uint64_t next = atomic_load(&far->next);
+	struct srq_shared *peer_area = far_of(h, s);
+	uint64_t next = atomic_load(&peer_area->next);
 
 	do {
 		if (!word || (next & SRQ_SHUT) ||
@@ -280,10 +282,10 @@ bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low)
 		note_taker(h, next);
 		atomic_store(word, WANTS + index_of(next));
 		STEP("a shared receive is about to be taken");
-	} while (!atomic_compare_exchange_weak(&far->next, &next,
+	} while (!atomic_compare_exchange_weak(&peer_area->next, &next,
 					       taken_by(next, qp->stats.row)));
 	STEP("a shared receive is taken");
 	keep(qp, word);
-	*low = is_low(s, far);
+	*low = is_low(s, peer_area);
 	return true;
 }

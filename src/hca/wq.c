@@ -44,7 +44,7 @@ int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 
 int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge)
 {
-	init(q, depth, max_sge, 0, WQE_ROOM, PREFETCH_LINE);
+	init(q, depth, max_sge, 0, WQE_EAGER_BYTES, PREFETCH_LINE);
 	q->slots = arena_alloc_shared(&h->arena, (uint64_t)q->size * q->stride);
 	q->ids = arena_alloc(&h->arena, q->size * sizeof(uint64_t));
 	if (q->slots && q->ids)

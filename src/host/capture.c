@@ -14,9 +14,9 @@
 #include "hdr/ip.h"
 #include "hdr/udp.h"
 #include "host/host.h"
-#include "host/netif.h"
+#include "device/netif.h"
 #include "util/bits.h"
-#include "util/mark.h"
+#include "util/fd_identity.h"
 #include "util/fsize.h"
 
 #define MAX_FRAME 10240
@@ -113,7 +113,7 @@ void capture_open(void)
 	if (!name || !*name || file >= 0)
 		return;
 	/* Two processes may share the file; appended sections are legal. */
-	file = mark_fd(open_capture(name, &why));
+	file = fd_identity_note(open_capture(name, &why));
 	fsize_hold(&limit);
 	if (file >= 0 &&
 	    write(file, preamble, sizeof preamble) != sizeof preamble) {
@@ -122,12 +122,12 @@ void capture_open(void)
 	}
 	fsize_give(&limit);
 	if (file < 0)
-		host_say(0xca97, "cannot write frames to %s: %s", name, why);
+		log_say(0xca97, "cannot write frames to %s: %s", name, why);
 }
 
 void capture_close(void)
 {
-	mark_close(file);
+	fd_identity_close(file);
 	file = -1;
 }
 
@@ -225,9 +225,9 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 
 	if (file < 0 || len > MAX_FRAME - 100)
 		return;
-	if (!mark_is(file)) {
-		host_say(0xca98, "the capture ends here, since the program has "
-				 "closed its file");
+	if (!fd_identity_holds(file)) {
+		log_say(0xca98, "the capture ends here, since the program has "
+				"closed its file");
 		capture_close();
 		return;
 	}
@@ -253,8 +253,8 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 	if (written != (ssize_t)tail) {
 		if (written >= 0) /* a part of it */
 			errno = ENOSPC;
-		host_say(0xca98,
-			 "the capture ends here, it cannot be written: %m");
+		log_say(0xca98,
+			"the capture ends here, it cannot be written: %m");
 		capture_close();
 	}
 }

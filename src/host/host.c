@@ -9,23 +9,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hca/guest.h"
-#include "engine/board.h"
-#include "host/arena_map.h"
+#include "hca/access.h"
+#include "engine/shm_ack.h"
+#include "memory/arena_map.h"
 #include "host/capture.h"
-#include "host/groups.h"
-#include "host/guard.h"
-#include "host/lane.h"
-#include "host/minder.h"
-#include "host/neighbour.h"
-#include "host/netif.h"
-#include "host/offload.h"
-#include "host/peer.h"
-#include "host/source.h"
-#include "host/space_self.h"
-#include "host/sysfs.h"
-#include "host/thread.h"
-#include "host/wish.h"
+#include "host/mcast_socket.h"
+#include "memory/copy_nofault.h"
+#include "host/progress.h"
+#include "host/leader.h"
+#include "host/local_peer.h"
+#include "device/netif.h"
+#include "device/gso_policy.h"
+#include "host/broker_link.h"
+#include "host/source_port.h"
+#include "memory/space_self.h"
+#include "device/sysfs.h"
+#include "host/progress_thread.h"
+#include "log/env.h"
 #include "util/bits.h"
 #include "util/random.h"
 
@@ -46,7 +46,7 @@ struct host {
 	struct arena_map map;
 	struct space_self space;
 	struct hca hca;
-	struct lane lane;
+	struct progress progress;
 	struct lock ctx;
 	int cancel; /* under it: pthread_setcancelstate's of before */
 	ring_index yield_every; /* empty polls; a guess */
@@ -100,8 +100,8 @@ static uint64_t patience_ns(void)
 /* By which others tell our devices: each process numbers its own. */
 static void name_links(struct hca *hca)
 {
-	const struct host_device *devices;
-	uint32_t count = host_devices(&devices);
+	const struct device *devices;
+	uint32_t count = device_list(&devices);
 
 	for (uint32_t i = 0; i < count; i++)
 		hca->shared->links[i] = devices[i].ifindex;
@@ -109,11 +109,11 @@ static void name_links(struct hca *hca)
 
 static void show_tree(void)
 {
-	const struct host_device *devices;
-	int fd = host_sysfs() && host_devices(&devices) ? sysfs_devices() : -1;
+	const struct device *devices;
+	int fd = sysfs_path() && device_list(&devices) ? sysfs_devices() : -1;
 
 	if (fd >= 0)
-		peer_tree(fd);
+		broker_link_tree(fd);
 }
 
 /* Everything but the socket's owner; undone in reverse. */
@@ -131,8 +131,7 @@ static int start(struct host *h, const struct host_sink *sink)
 
 	if (!random_fill(seed, sizeof seed, true) ||
 	    !random_fill(&config.seed, sizeof config.seed, true)) {
-		host_say(
-			SAY_RANDOM,
+		log_say(SAY_RANDOM,
 			"the kernel gives no random numbers, of which keys and "
 			"queue pairs are made: allow getrandom(2) where a "
 			"sandbox refuses it, or show it /dev/urandom");
@@ -142,47 +141,48 @@ static int start(struct host *h, const struct host_sink *sink)
 	if (err)
 		return err;
 	space_self_init(&h->space);
-	guard_open();
+	copy_nofault_open();
 	err = hca_init(&h->hca, h->map.arena, &h->space.space, seed);
 	if (err)
 		goto close_neighbours;
 	name_links(&h->hca);
 	h->hca.active_mtu = MTU_ANY; /* host_qp_modify asks the port */
-	neighbour_open(&h->hca);
-	fd = peer_socket(neighbour_is_open() ? h->map.fd : -1,
-			 neighbour_kick_fd(), config.patience_ns);
+	local_peer_open(&h->hca);
+	fd = broker_link_socket(local_peer_is_open() ? h->map.fd : -1,
+				local_peer_kick_fd(), config.patience_ns);
 	if (fd < 0) {
 		err = fd;
 		goto close_neighbours;
 	}
 	show_tree();
-	if (peer_page())
-		config.class_of = peer_class;
-	config.direct = neighbour_is_open();
+	if (broker_link_page())
+		config.class_of = broker_link_class;
+	config.direct = local_peer_is_open();
 	config.asks_sources = true;
-	source_forget();
+	source_port_forget();
 	e = engine_new(&config, clock_real());
-	err = e ? lane_init(&h->lane, e, fd, sink, allowed,
-			    is_off("ADVERB_SPORT"))
+	err = e ? progress_init(&h->progress, e, fd, sink, allowed,
+				is_off("ADVERB_SPORT"))
 		: -ENOMEM;
 	if (!err) {
-		engine_inbox(e, peer_page(), peer_class(peer_qpn(0)),
-			     udp_buffer_bytes(&h->lane.wire),
-			     !h->lane.wire.has.gro);
+		engine_inbox(e, broker_link_page(),
+			     broker_link_class(broker_link_qpn(0)),
+			     udp_buffer_bytes(&h->progress.wire),
+			     !h->progress.wire.has.gro);
 		capture_open();
 		/* a capture shows all that a wire would carry */
 		if (!capture_is_open() && !config.strict)
-			board_open(engine_board(e), peer_page());
+			shm_ack_open(engine_shm_ack(e), broker_link_page());
 		netif_watch(sink->port);
 		return 0;
 	}
 	if (e)
 		engine_free(e);
 	close(fd);
-	peer_close();
+	broker_link_close();
 close_neighbours:
-	neighbour_close();
-	guard_close();
+	local_peer_close();
+	copy_nofault_close();
 	space_self_fini(&h->space);
 	arena_map_free(&h->map);
 	return err;
@@ -200,7 +200,7 @@ static struct host *new_host(const struct host_sink *sink)
 	h->pid = getpid();
 	h->users = 1;
 	ring_store(&h->yield_every, POLL_YIELD);
-	wish_check();
+	env_check();
 	lock_init(&h->ctx);
 	err = start(h, sink);
 	if (err) {
@@ -211,8 +211,8 @@ static struct host *new_host(const struct host_sink *sink)
 	}
 	capture_open();
 	/* Who sleeps must still see the broker die: its successor needs us. */
-	if (peer_fd() >= 0)
-		thread_start(&h->lane);
+	if (broker_link_fd() >= 0)
+		progress_thread_start(&h->progress);
 	return h;
 }
 
@@ -231,10 +231,10 @@ __attribute__((constructor)) static void watch_forks(void)
 static void leave_behind(void)
 {
 	the_host = NULL;
-	thread_forget();
+	progress_thread_forget();
 	netif_forget();
-	neighbour_forget();
-	peer_close();
+	local_peer_forget();
+	broker_link_close();
 }
 
 struct host *host_get(const struct host_sink *sink)
@@ -261,7 +261,7 @@ __attribute__((destructor)) static void quit(void) NO_LOCK_ANALYSIS
 	if (the_owner != getpid() || !lock_try(&host_once))
 		return;
 	if (the_host)
-		lane_quit(&the_host->lane);
+		progress_quit(&the_host->progress);
 	lock_give(&host_once);
 }
 
@@ -272,17 +272,17 @@ void host_put(struct host *h)
 	take_shielded(&host_once, &once_cancel);
 	if (--h->users == 0) {
 		netif_unwatch();
-		if (!thread_stop(&h->lane)) {
+		if (!progress_thread_stop(&h->progress)) {
 			/* it sleeps in what would be freed */
 			leave_behind();
 			give_shielded(&host_once, once_cancel);
 			return;
 		}
-		neighbour_close();
-		lane_fini(&h->lane);
+		local_peer_close();
+		progress_fini(&h->progress);
 		capture_close();
-		peer_close();
-		guard_close();
+		broker_link_close();
+		copy_nofault_close();
 		space_self_fini(&h->space);
 		arena_map_free(&h->map);
 		lock_fini(&h->ctx);
@@ -319,39 +319,38 @@ static uint32_t free_qpn(struct host *h)
 
 		if (!random_fill(&random, sizeof random, true))
 			return 0;
-		qpn = peer_qpn(random);
+		qpn = broker_link_qpn(random);
 		if (qpn > 1 && qpn < QPN_MULTICAST &&
-		    !engine_qpn_is_used(h->lane.engine, qpn))
+		    !engine_qpn_is_used(h->progress.engine, qpn))
 			return qpn;
 	}
 	return 0;
 }
 
-static uint32_t device_index(const struct host_device *dev)
+static uint32_t device_index(const struct device *dev)
 {
-	const struct host_device *devices;
+	const struct device *devices;
 
-	host_devices(&devices);
+	device_list(&devices);
 	return (uint32_t)(dev - devices);
 }
 
-struct qp *host_qp_new(struct host *h, const struct host_device *dev,
-		       uint32_t type, uint32_t pd, struct cq *send_cq,
-		       struct cq *recv_cq, const struct hca_qp_cap *cap,
-		       bool sq_sig_all, uint64_t user,
-		       struct ibt_qp **side) NO_LOCK_ANALYSIS
+struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
+		       uint32_t pd, struct cq *send_cq, struct cq *recv_cq,
+		       const struct hca_qp_cap *cap, bool sq_sig_all,
+		       uint64_t user, struct ibt_qp **side) NO_LOCK_ANALYSIS
 {
 	struct qp *qp = NULL;
 	uint32_t qpn;
 
-	lane_take(&h->lane);
+	progress_take(&h->progress);
 	qpn = free_qpn(h);
 	if (qpn)
 		qp = qp_new(&h->hca, qpn, type, pd, send_cq, recv_cq, cap,
 			    sq_sig_all);
 	if (qp)
 		qp->device = device_index(dev);
-	*side = qp ? engine_qp_add(h->lane.engine, qp) : NULL;
+	*side = qp ? engine_qp_add(h->progress.engine, qp) : NULL;
 	if (qp && !*side) {
 		qp_withdraw(&h->hca, qp);
 		qp_free(&h->hca, qp);
@@ -360,8 +359,8 @@ struct qp *host_qp_new(struct host *h, const struct host_device *dev,
 	if (qp)
 		qp->user = user;
 	if (qp && type != HCA_QPT_RC)
-		lane_join(&h->lane);
-	lane_give(&h->lane);
+		progress_join(&h->progress);
+	progress_give(&h->progress);
 	if (!qp)
 		errno = ENOMEM;
 	return qp;
@@ -372,43 +371,43 @@ static uint16_t port_of(struct host *h, const struct ibt_qp *side)
 {
 	struct hca_qp_attr now;
 
-	engine_qp_query(h->lane.engine, side, &now);
+	engine_qp_query(h->progress.engine, side, &now);
 	return now.ah.port;
 }
 
 void host_qp_withdraw(struct host *h, struct qp *qp) NO_LOCK_ANALYSIS
 {
-	lane_take(&h->lane);
-	lane_catch_up(&h->lane);
+	progress_take(&h->progress);
+	progress_catch_up(&h->progress);
 	qp_withdraw(&h->hca, qp);
-	lane_give(&h->lane);
-	guest_wait(&h->hca, guest_qp(qp->qpn));
+	progress_give(&h->progress);
+	access_wait(&h->hca, access_qp(qp->qpn));
 }
 
 void host_qp_free(struct host *h, struct qp *qp,
 		  struct ibt_qp *side) NO_LOCK_ANALYSIS
 {
-	lane_take(&h->lane);
-	lane_catch_up(&h->lane);
-	sport_give(&h->lane.wire.sports, port_of(h, side));
-	engine_qp_remove(h->lane.engine, side);
-	ways_part(h->lane.engine);
-	groups_sweep(&h->lane);
-	lane_give(&h->lane);
+	progress_take(&h->progress);
+	progress_catch_up(&h->progress);
+	sport_give(&h->progress.wire.sports, port_of(h, side));
+	engine_qp_remove(h->progress.engine, side);
+	direct_select_part(h->progress.engine);
+	mcast_socket_sweep(&h->progress);
+	progress_give(&h->progress);
 	qp_free(&h->hca, qp);
 }
 
 /* The address of the source GID that the path asks for, and its interface. */
-static int source(const struct host_device *dev, const struct hca_ah *ah,
+static int source(const struct device *dev, const struct hca_ah *ah,
 		  uint8_t from[16], uint32_t *link, const char **why)
 {
-	struct host_gid gid;
+	struct device_gid gid;
 
-	if (!host_gid(dev, ah->sgid_index, &gid)) {
+	if (!device_gid(dev, ah->sgid_index, &gid)) {
 		*why = "the GID table has nothing at sgid_index";
 		return -EINVAL;
 	}
-	if (gid.type != HOST_GID_ROCE_V2) {
+	if (gid.type != DEVICE_GID_ROCE_V2) {
 		*why = "sgid_index is a RoCE v1 GID; index 1 is RoCE v2";
 		return -EINVAL;
 	}
@@ -431,20 +430,20 @@ static void to_group(uint8_t from[16], uint8_t dest[16])
 	if (!inaddr_is_v4(from))
 		return;
 	memcpy(gid, dest, 16);
-	groups_alias(gid, dest);
+	mcast_socket_alias(gid, dest);
 }
 
-int host_path(struct host *h, const struct host_device *dev,
-	      const struct hca_ah *ah, struct wq_to *to, const char **why)
+int host_path(struct host *h, const struct device *dev, const struct hca_ah *ah,
+	      struct wq_to *to, const char **why)
 {
-	struct host_port port;
+	struct device_port port;
 	uint8_t from[16], dest[16];
 	uint32_t link;
 	int err = source(dev, ah, from, &link, why);
 
 	if (err)
 		return err;
-	host_say_unreachable(from, ah);
+	netif_say_unreachable(from, ah);
 	memcpy(dest, ah->dgid, 16);
 	if (inaddr_is_multicast(dest) && !inaddr_is_v4(dest))
 		to_group(from, dest);
@@ -453,27 +452,28 @@ int host_path(struct host *h, const struct host_device *dev,
 		       "IPv6";
 		return -EINVAL;
 	}
-	host_port(dev, &port);
+	device_port(dev, &port);
 	*to = (struct wq_to){.mtu = (uint8_t)port.active_mtu,
 			     .tos = ah->traffic_class,
 			     .ttl = ah->hop_limit,
 			     .local = netif_is_local(ah->dgid),
 			     .link = link};
-	to->bursts = h->lane.wire.has.gso && offload_is_known(from, dest);
+	to->bursts =
+		h->progress.wire.has.gso && gso_policy_is_known(from, dest);
 	memcpy(to->from, from, 16);
 	memcpy(to->to, dest, 16);
 	return 0;
 }
 
-int host_mcast_attach(struct host *h, const struct host_device *dev,
+int host_mcast_attach(struct host *h, const struct device *dev,
 		      struct ibt_qp *side, const uint8_t gid[16],
 		      const char **why) NO_LOCK_ANALYSIS
 {
 	int err;
 
-	lane_take(&h->lane);
-	err = groups_attach(&h->lane, dev, side, gid, why);
-	lane_give(&h->lane);
+	progress_take(&h->progress);
+	err = mcast_socket_attach(&h->progress, dev, side, gid, why);
+	progress_give(&h->progress);
 	return err;
 }
 
@@ -482,18 +482,18 @@ int host_mcast_detach(struct host *h, struct ibt_qp *side,
 {
 	int err;
 
-	lane_take(&h->lane);
-	err = groups_detach(&h->lane, side, gid, why);
-	lane_give(&h->lane);
+	progress_take(&h->progress);
+	err = mcast_socket_detach(&h->progress, side, gid, why);
+	progress_give(&h->progress);
 	return err;
 }
 
-static int check_mtu(const struct host_device *dev,
-		     const struct hca_qp_attr *attr, const char **why)
+static int check_mtu(const struct device *dev, const struct hca_qp_attr *attr,
+		     const char **why)
 {
-	struct host_port port;
+	struct device_port port;
 
-	host_port(dev, &port);
+	device_port(dev, &port);
 	if (attr->path_mtu <= port.active_mtu)
 		return 0;
 	*why = "path_mtu is above the port's active_mtu";
@@ -506,24 +506,26 @@ static uint16_t source_port(struct host *h, const struct ibt_qp *side,
 {
 	struct hca_qp_attr now;
 
-	engine_qp_query(h->lane.engine, side, &now);
+	engine_qp_query(h->progress.engine, side, &now);
 	if (mask & HCA_QP_DEST_QPN)
 		now.dest_qpn = attr->dest_qpn;
-	return sport_take(&h->lane.wire.sports, attr->ah.dgid,
-			  peer_class(now.dest_qpn), clock_now(&h->lane.clock));
+	return sport_take(&h->progress.wire.sports, attr->ah.dgid,
+			  broker_link_class(now.dest_qpn),
+			  clock_now(&h->progress.clock));
 }
 
 void host_aim(struct host *h, struct wq_to *to) NO_LOCK_ANALYSIS
 {
-	struct sports *sports = &h->lane.wire.sports;
-	uint32_t class = peer_class(to->qpn);
+	struct sports *sports = &h->progress.wire.sports;
+	uint32_t class = broker_link_class(to->qpn);
 
 	to->port = sport_find(sports, to->to, class);
 	if (to->port)
 		return;
-	lane_take(&h->lane);
-	to->port = sport_open(sports, to->to, class, clock_now(&h->lane.clock));
-	lane_give(&h->lane);
+	progress_take(&h->progress);
+	to->port = sport_open(sports, to->to, class,
+			      clock_now(&h->progress.clock));
+	progress_give(&h->progress);
 }
 
 /* Whom a request would go to without packets, if it is on this host. */
@@ -531,9 +533,9 @@ static void expect(struct host *h, const struct ibt_qp *side)
 {
 	struct hca_qp_attr now;
 
-	engine_qp_query(h->lane.engine, side, &now);
+	engine_qp_query(h->progress.engine, side, &now);
 	if (now.ah.local && now.dest_qpn)
-		neighbour_expect(now.dest_qpn);
+		local_peer_expect(now.dest_qpn);
 }
 
 static int modify(struct host *h, struct ibt_qp *side, struct hca_qp_attr *own,
@@ -543,30 +545,30 @@ static int modify(struct host *h, struct ibt_qp *side, struct hca_qp_attr *own,
 	uint16_t port;
 	int err;
 
-	lane_take(&h->lane);
+	progress_take(&h->progress);
 	if (mask & HCA_QP_STATE &&
 	    (own->qp_state == HCA_QP_RESET || own->qp_state == HCA_QP_ERR))
-		lane_catch_up(&h->lane);
+		progress_catch_up(&h->progress);
 	else
-		lane_flush(&h->lane);
+		progress_flush(&h->progress);
 	port = port_of(h, side);
 	own->ah.port = 0;
 	if (mask & HCA_QP_AV)
 		own->ah.port = source_port(h, side, own, mask);
-	err = engine_qp_modify(h->lane.engine, side, own, mask, from,
-			       clock_now(&h->lane.clock), why);
+	err = engine_qp_modify(h->progress.engine, side, own, mask, from,
+			       clock_now(&h->progress.clock), why);
 	if (err)
 		port = own->ah.port;
 	else if (!(mask & HCA_QP_AV) && port == port_of(h, side))
 		port = 0;
-	sport_give(&h->lane.wire.sports, port);
+	sport_give(&h->progress.wire.sports, port);
 	if (!err && mask & HCA_QP_STATE && own->qp_state == HCA_QP_RTS)
 		expect(h, side);
-	lane_give(&h->lane);
+	progress_give(&h->progress);
 	return err;
 }
 
-int host_qp_modify(struct host *h, const struct host_device *dev,
+int host_qp_modify(struct host *h, const struct device *dev,
 		   struct ibt_qp *side, const struct hca_qp_attr *attr,
 		   uint32_t mask, const char **why) NO_LOCK_ANALYSIS
 {
@@ -581,10 +583,10 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 	if (err)
 		return err;
 	if ((mask & HCA_QP_AV) && attr->ah.is_global)
-		host_say_unreachable(from, &attr->ah);
+		netif_say_unreachable(from, &attr->ah);
 	if ((mask & HCA_QP_STATE) && attr->qp_state == HCA_QP_RTR) {
 		host_lock(h);
-		err = thread_start(&h->lane);
+		err = progress_thread_start(&h->progress);
 		host_unlock(h);
 	}
 	if (err) {
@@ -592,30 +594,30 @@ int host_qp_modify(struct host *h, const struct host_device *dev,
 		return err;
 	}
 	own.ah.local = netif_is_local(attr->ah.dgid);
-	own.ah.bursts = (mask & HCA_QP_AV) && h->lane.wire.has.gso &&
-			offload_is_known(from, attr->ah.dgid);
+	own.ah.bursts = (mask & HCA_QP_AV) && h->progress.wire.has.gso &&
+			gso_policy_is_known(from, attr->ah.dgid);
 	return modify(h, side, &own, mask, from, why);
 }
 
 void host_qp_wait(struct ibt_qp *side, struct alock_wait *wait)
 {
-	alock_wait(wait, engine_qp_guest(side));
+	alock_wait(wait, engine_qp_accessor(side));
 }
 
 void host_qp_query(struct host *h, struct ibt_qp *side,
 		   struct hca_qp_attr *attr) NO_LOCK_ANALYSIS
 {
-	lane_take(&h->lane);
-	engine_mail(h->lane.engine);
-	engine_qp_query(h->lane.engine, side, attr);
-	lane_give(&h->lane);
+	progress_take(&h->progress);
+	engine_serve_notify(h->progress.engine);
+	engine_qp_query(h->progress.engine, side, attr);
+	progress_give(&h->progress);
 }
 
 void host_cq_free(struct host *h, struct cq *cq) NO_LOCK_ANALYSIS
 {
-	lane_take(&h->lane);
-	engine_cq_remove(h->lane.engine, cq);
-	lane_give(&h->lane);
+	progress_take(&h->progress);
+	engine_cq_remove(h->progress.engine, cq);
+	progress_give(&h->progress);
 	cq_free(&h->hca, cq);
 }
 
@@ -624,41 +626,41 @@ int host_srq_resize(struct host *h, struct srq *s,
 {
 	int err;
 
-	lane_take(&h->lane);
+	progress_take(&h->progress);
 	err = srq_resize(&h->hca, s, depth);
-	lane_give(&h->lane);
+	progress_give(&h->progress);
 	return err;
 }
 
 void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
 {
-	lane_take(&h->lane);
-	lane_ring(&h->lane);
-	lane_give(&h->lane);
+	progress_take(&h->progress);
+	progress_ring(&h->progress);
+	progress_give(&h->progress);
 }
 
 /* Who collects what peers have left may have a letter about it for our thread,
  * and no peer wakes that. */
 static void wake_for_mail(struct host *h)
 {
-	if (mail_is_there(&h->hca) && ring_load(&h->hca.shared->is_asleep))
-		lane_wake(&h->lane);
+	if (notify_pending(&h->hca) && ring_load(&h->hca.shared->is_asleep))
+		progress_wake(&h->progress);
 }
 
-void host_await_guests(struct host *h, guest_set what)
+void host_await_accesses(struct host *h, access_set what)
 {
 	host_quiesce(h);
-	guest_wait(&h->hca, what);
+	access_wait(&h->hca, what);
 	host_lock(h);
-	carry_settle(&h->hca);
+	eager_settle(&h->hca);
 	host_unlock(h);
 	wake_for_mail(h);
 }
 
 void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)
 {
-	lane_doorbell(&h->lane, side,
-		      (uint32_t)bits_min_u64(bytes, UINT32_MAX / 2));
+	progress_doorbell(&h->progress, side,
+			  (uint32_t)bits_min_u64(bytes, UINT32_MAX / 2));
 }
 
 /*
@@ -669,15 +671,15 @@ void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)
  */
 static void yield_poll(struct host *h, uint32_t every)
 {
-	uint32_t news = ring_load(&h->lane.news);
+	uint32_t news = ring_load(&h->progress.news);
 	uint64_t began = clock_real(), took;
 	bool ran;
 
 	sched_yield();
 	took = clock_real() - began;
 	ran = took > SWITCH_MIN_NS && took < SWITCH_MAX_NS;
-	lane_poll(&h->lane);
-	every = ran && ring_load(&h->lane.news) != news
+	progress_poll(&h->progress);
+	every = ran && ring_load(&h->progress.news) != news
 			? 1
 			: bits_min_u32(2 * every, POLL_YIELD);
 	ring_store(&h->yield_every, every);
@@ -689,20 +691,20 @@ void host_poll(struct host *h, uint32_t empty)
 	uint32_t every = ring_own(&h->yield_every);
 
 	/* these polls cost next to nothing, but where the peer has our core */
-	if (ways_is_quiet(&h->lane.ways))
+	if (direct_select_is_quiet(&h->progress.direct_select))
 		every *= every > 1 ? 4 : 1;
-	else if (ring_load(&h->lane.is_paced))
+	else if (ring_load(&h->progress.is_paced))
 		every *= 16;
 	if ((empty + 1) % every == 0)
 		yield_poll(h, every);
 	else
-		lane_poll(&h->lane);
+		progress_poll(&h->progress);
 }
 
 void host_polled(struct host *h, bool empty)
 {
-	if (ring_own(&h->lane.is_hungry) != empty)
-		ring_store(&h->lane.is_hungry, empty);
+	if (ring_own(&h->progress.is_hungry) != empty)
+		ring_store(&h->progress.is_hungry, empty);
 	if (ring_own(&h->is_after)) {
 		ring_store(&h->is_after, false);
 		/* wrongly, it is doubled back within a few polls */
@@ -714,26 +716,26 @@ void host_polled(struct host *h, bool empty)
 
 void host_armed(struct host *h)
 {
-	thread_armed(&h->lane);
-	lane_serve(&h->lane);
+	progress_thread_armed(&h->progress);
+	progress_serve(&h->progress);
 }
 
 void host_awaits(struct host *h)
 {
-	lane_serve(&h->lane);
+	progress_serve(&h->progress);
 }
 
 int host_sleep(struct host *h, const struct host_sleep *s)
 {
-	return minder_sleep(&h->lane, s);
+	return leader_sleep(&h->progress, s);
 }
 
 void host_slept(void)
 {
-	minder_slept();
+	leader_slept();
 }
 
 void host_wake(struct host *h)
 {
-	lane_wake(&h->lane);
+	progress_wake(&h->progress);
 }

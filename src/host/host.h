@@ -14,61 +14,61 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
-#include "hca/guest.h"
+#include "hca/access.h"
 #include "hca/hca.h"
 
-#define HOST_MAX_DEVICES HCA_MAX_DEVICES
-#define HOST_MAX_GIDS	 64
-#define HOST_MAX_GROUPS	 8 /* multicast */
+#define DEVICE_MAX	HCA_MAX_DEVICES
+#define DEVICE_MAX_GIDS 64
+#define HOST_MAX_GROUPS 8 /* multicast */
 
-enum { HOST_GID_ROCE_V1 = 0, HOST_GID_ROCE_V2 = 1 };
+enum { DEVICE_GID_ROCE_V1 = 0, DEVICE_GID_ROCE_V2 = 1 };
 
-struct host_gid {
+struct device_gid {
 	uint8_t gid[16];
 	uint32_t type;	  /* HOST_GID_*; meaningless while gid is zero */
 	uint32_t ifindex; /* of the netdev that has the address; 0: no entry */
 };
 
 /* What of a device may change while a program runs. */
-struct host_port {
+struct device_port {
 	uint32_t is_up;	     /* 0 or 1: no hole in what gets a checksum */
 	uint32_t mtu;	     /* bytes, of the interface */
 	uint32_t active_mtu; /* IBV_MTU_*: the largest path MTU that fits */
-	struct host_gid gids[HOST_MAX_GIDS]; /* with holes */
+	struct device_gid gids[DEVICE_MAX_GIDS]; /* with holes */
 };
 
 /* One RDMA device: a network interface.  Constant but for the port. */
-struct host_device {
+struct device {
 	char name[20];	 /* "adv0" */
 	char netdev[16]; /* "eth0" */
 	uint32_t ifindex;
 	uint8_t mac[6];
-	uint64_t guid;	       /* host order, never 0 */
-	struct host_port port; /* netif.c's lock: read it by host_port() */
+	uint64_t guid;		 /* host order, never 0 */
+	struct device_port port; /* netif.c's lock: read it by device_port() */
 };
 
 /* netif.c: the devices of this machine, stable for the process's life. */
-uint32_t host_devices(const struct host_device **devices);
+uint32_t device_list(const struct device **devices);
 /* The port as it is now. */
-void host_port(const struct host_device *dev, struct host_port *port);
+void device_port(const struct device *dev, struct device_port *port);
 /* An entry of its GID table; false without one at this index. */
-bool host_gid(const struct host_device *dev, uint32_t index,
-	      struct host_gid *gid);
+bool device_gid(const struct device *dev, uint32_t index,
+		struct device_gid *gid);
 
 struct host;
 
-enum host_port_event {
-	HOST_PORT_UP,
-	HOST_PORT_DOWN,
-	HOST_PORT_GIDS,
-	HOST_PORT_EVENTS
+enum device_event {
+	DEVICE_EVENT_UP,
+	DEVICE_EVENT_DOWN,
+	DEVICE_EVENT_GIDS,
+	DEVICE_EVENT_EVENTS
 };
 
 /* What the face gets told: queue it, do not call back. */
 struct host_sink {
 	void (*event)(const struct engine_event *e); /* under lane's lock */
 	/* by netif's thread, without a lock; NULL: nobody wants it */
-	void (*port)(const struct host_device *dev, enum host_port_event what);
+	void (*port)(const struct device *dev, enum device_event what);
 	/* All devices are lost, as the program has closed what they stand on:
 	 * once, under lane's lock; NULL: the same. */
 	void (*fatal)(void);
@@ -88,10 +88,10 @@ void host_unlock(struct host *h);
  * A QP with the engine's side, a random QPN of this process's class and, at
  * first, its sockets.  NULL and errno.
  */
-struct qp *host_qp_new(struct host *h, const struct host_device *dev,
-		       uint32_t type, uint32_t pd, struct cq *send_cq,
-		       struct cq *recv_cq, const struct hca_qp_cap *cap,
-		       bool sq_sig_all, uint64_t user, struct ibt_qp **side);
+struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
+		       uint32_t pd, struct cq *send_cq, struct cq *recv_cq,
+		       const struct hca_qp_cap *cap, bool sq_sig_all,
+		       uint64_t user, struct ibt_qp **side);
 /*
  * From its return on no peer of this host works at it.  Waits for those who do,
  * also if they are stopped, so not under a lock; then host_qp_free.
@@ -103,17 +103,17 @@ void host_qp_free(struct host *h, struct qp *qp, struct ibt_qp *side);
  * this host is at work at it and has to leave; host_qp_wait, which waits a
  * little, and again.  To RESET no poller may be inside its completion queues.
  */
-int host_qp_modify(struct host *h, const struct host_device *dev,
+int host_qp_modify(struct host *h, const struct device *dev,
 		   struct ibt_qp *side, const struct hca_qp_attr *attr,
 		   uint32_t mask, const char **why);
 void host_qp_wait(struct ibt_qp *side, struct alock_wait *wait);
 /* Where a datagram along `ah` goes; 0 or -errno with *why. */
-int host_path(struct host *h, const struct host_device *dev,
-	      const struct hca_ah *ah, struct wq_to *to, const char **why);
+int host_path(struct host *h, const struct device *dev, const struct hca_ah *ah,
+	      struct wq_to *to, const char **why);
 /* Its UDP source port, once to->qpn is set too. */
 void host_aim(struct host *h, struct wq_to *to);
 /* Multicast: 0 or -errno with *why. */
-int host_mcast_attach(struct host *h, const struct host_device *dev,
+int host_mcast_attach(struct host *h, const struct device *dev,
 		      struct ibt_qp *side, const uint8_t gid[16],
 		      const char **why);
 int host_mcast_detach(struct host *h, struct ibt_qp *side,
@@ -125,7 +125,7 @@ void host_cq_free(struct host *h, struct cq *cq);
 /* srq_resize, while no message takes a receive. */
 int host_srq_resize(struct host *h, struct srq *s, uint32_t depth);
 /*
- * backing.c: memory is about to be registered: may peers of this host map it,
+ * mr_file.c: memory is about to be registered: may peers of this host map it,
  * too?  The number that host_unshare takes after the region has gone, when no
  * guest works there any more; 0: they may not, and it takes that as well.
  */
@@ -136,7 +136,7 @@ void host_unshare(struct host *h, uint32_t number);
 void host_quiesce(struct host *h);
 /* The same for placement by peers of this host into what they may touch; and
  * what they have left with receives lies where it belongs. */
-void host_await_guests(struct host *h, guest_set what);
+void host_await_accesses(struct host *h, access_set what);
 
 /* Work of about `bytes`, headers included, was posted: send it from here if
  * the lane is free, or gather it. */
@@ -166,13 +166,13 @@ void host_slept(void);
 void host_wake(struct host *h);
 
 /* Print a sentence on stderr, once per cause (key); honours ADVERB_EXPLAIN. */
-void host_say(uint64_t key, const char *fmt, ...)
+void log_say(uint64_t key, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Says so if a path starts at a loopback address and leads to another machine.
  */
-void host_say_unreachable(const uint8_t from[16], const struct hca_ah *ah);
+void netif_say_unreachable(const uint8_t from[16], const struct hca_ah *ah);
 
 /* The synthesised sysfs tree (sysfs.c); NULL if it cannot be written. */
-const char *host_sysfs(void);
+const char *sysfs_path(void);
 
 #endif

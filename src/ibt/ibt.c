@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ibt/ibt.h"
-#include "ibt/shelf.h"
+#include "ibt/rx_pending.h"
 #include "util/bits.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ int ibt_init(struct ibt *t, uint64_t now_ns)
 	list_init(&t->active);
 	list_init(&t->handed);
 	list_init(&t->owing);
-	list_init(&t->nearby);
+	list_init(&t->direct_waiting);
 	list_init(&t->parted);
 	list_init(&t->parting);
 	t->part_ns = UINT64_MAX;
@@ -39,7 +39,7 @@ void ibt_fini(struct ibt *t)
 	free(t->held);
 	free(t->events);
 	free(t->groups);
-	shelf_close(t);
+	rx_pending_close(t);
 }
 
 uint64_t ibt_look_ns(const struct ibt *t, uint64_t since_ns)
@@ -161,7 +161,7 @@ void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq_off,
 	case CQ_QUIET:
 		break;
 	case CQ_LATER:
-		later_set(t, cq);
+		cq_moderation_set(t, cq);
 		break;
 	case CQ_NOTIFY:
 		ibt_cq_tell(t, cq);

@@ -20,11 +20,11 @@
 #define IBT_IBT_H
 
 #include "hca/event.h"
-#include "hca/guest.h"
+#include "hca/access.h"
 #include "hca/hca.h"
 #include "hdr/pkt.h"
-#include "ibt/early.h"
-#include "ibt/later.h"
+#include "ibt/reorder.h"
+#include "ibt/cq_moderation.h"
 #include "util/inaddr.h"
 #include "util/list.h"
 #include "util/mpsc.h"
@@ -60,34 +60,38 @@ struct ibt_held {
 };
 
 /* How the requests of a QP go, for the whole life of a connection. */
-enum ibt_way { IBT_WAY_OPEN, IBT_WAY_PACKETS, IBT_WAY_DIRECT };
+enum ibt_path { IBT_PATH_UNDECIDED, IBT_PATH_PACKETS, IBT_PATH_DIRECT };
 
-struct far_link; /* src/direct */
+struct target_ref; /* src/direct */
 
 struct ibt {
 	struct hca *hca;
 	struct wheel wheel;
-	struct later later[IBT_LATER];
-	uint64_t now_ns;       /* of the engine's present call */
-	enum engine_sign sign; /* of the packet that was handled last */
-	struct list active;    /* struct ibt_qp with something to send */
-	struct list owing;     /* struct ibt_qp whose ACK may wait, */
-	uint64_t owing_ns;     /* the first of them since then */
-	struct list nearby; /* struct ibt_qp that wait for a peer, see near.h */
-	struct list parted; /* struct far_link that no QP has any more */
+	struct cq_moderation cq_moderation[IBT_CQ_MODERATION];
+	uint64_t now_ns;	    /* of the engine's present call */
+	enum engine_sign sign;	    /* of the packet that was handled last */
+	struct list active;	    /* struct ibt_qp with something to send */
+	struct list owing;	    /* struct ibt_qp whose ACK may wait, */
+	uint64_t owing_ns;	    /* the first of them since then */
+	struct list direct_waiting; /* struct ibt_qp that wait for a peer, see
+				       near.h */
+	struct list parted;  /* struct target_ref that no QP has any more */
 	struct list parting; /* struct ibt_qp that wait for peers inside; */
 	uint64_t part_ns;    /* looked at then */
-	bool is_near;	/* some requests have come or gone without packets */
-	uint32_t piece; /* bytes that move at once without packets */
+	bool is_direct_used; /* some requests have come or gone without packets
+			      */
+	uint32_t piece;	     /* bytes that move at once without packets */
 	bool holds_acks;
 	struct list pool;   /* free struct ibt_held */
-	struct list handed; /* struct ibt_qp with requests to end, see once.h */
-	struct shelf *shelf; /* shelf.c: NULL before the first UC or UD QP */
-	struct list shelf_free;
-	uint32_t shelf_count; /* packets that wait, */
-	uint32_t shelf_qps;   /* of so many queue pairs */
-	uint32_t qps;	      /* of so many that there are */
-	struct mcast *groups; /* mcast.c */
+	struct list handed; /* struct ibt_qp with requests to end, see
+			       unreliable_tx.h */
+	struct rx_pending *rx_pending; /* rx_pending.c: NULL before the first UC
+					  or UD QP */
+	struct list rx_pending_free;
+	uint32_t rx_pending_count; /* packets that wait, */
+	uint32_t rx_pending_qps;   /* of so many queue pairs */
+	uint32_t qps;		   /* of so many that there are */
+	struct mcast *groups;	   /* mcast.c */
 	uint32_t group_count;
 	struct ibt_held *held;
 	uint32_t window_max;
@@ -132,10 +136,10 @@ struct rc_req {
 	bool is_answered; /* a packet of the peer has come, whatever it was */
 	/* the longest payload that has been acknowledged, and that has come */
 	uint32_t longest_sent, longest_got;
-	bool is_closed;	     /* the peer's QP, as seen without packets; */
-	bool is_gone;	     /* or its process */
-	struct early early;  /* answers that came before their turn */
-	struct serial24 gap; /* response already asked for again */
+	bool is_closed;		/* the peer's QP, as seen without packets; */
+	bool is_gone;		/* or its process */
+	struct reorder reorder; /* answers that came before their turn */
+	struct serial24 gap;	/* response already asked for again */
 	bool gap_valid;
 	bool nak_pending; /* a fatal NAK waits for its request's turn */
 	struct serial24 nak_psn;
@@ -143,7 +147,12 @@ struct rc_req {
 };
 
 /* wheel_timer.kind */
-enum { IBT_TIMER_ACK, IBT_TIMER_RNR, IBT_TIMER_LATER, IBT_TIMER_EARLY };
+enum {
+	IBT_TIMER_ACK,
+	IBT_TIMER_RNR,
+	IBT_TIMER_CQ_MODERATION,
+	IBT_TIMER_REORDER
+};
 
 enum reply_kind { REPLY_ACK, REPLY_READ, REPLY_ATOMIC };
 
@@ -180,7 +189,7 @@ struct rc_resp {
 	uint32_t length; /* WRITE: of the whole message */
 	uint32_t rkey;
 	uint64_t va;
-	struct early early;
+	struct reorder reorder;
 	uint64_t far_nak_ns; /* the last NAK for what was too far ahead, */
 	uint64_t nak_ns;     /* and the last that asks to go back at all */
 	uint32_t reply_head, reply_tail;
@@ -207,15 +216,16 @@ enum ibt_drop {
 struct ibt_qp {
 	struct qp *qp;
 	struct engine_counters *counters; /* of its device */
-	struct list active, owing, nearby;
+	struct list active, owing, direct_waiting;
 	struct list parting; /* peers inside are waited for, */
 	uint64_t parts_ns;   /* since then */
 	bool owes_last_wqe;
-	bool awaits_guests; /* the request at the cursor has yet to see them */
-	struct guest_look look; /* leave, see local.h */
-	enum ibt_way way;
-	uint64_t way_ns;       /* since when it waits for the decision */
-	struct far_link *link; /* near.h: owned; NULL before the first */
+	bool awaits_accesses; /* the request at the cursor has yet to see them
+			       */
+	struct access_scan look; /* leave, see local_wr.h */
+	enum ibt_path path;
+	uint64_t path_since_ns;	 /* since when it waits for the decision */
+	struct target_ref *link; /* near.h: owned; NULL before the first */
 	/* UD, near_ud.h: links by QPN, owned, the latest being `link`; and the
 	 * target to which the request at the cursor goes by packets. */
 	struct map *targets;
@@ -233,19 +243,19 @@ struct ibt_qp {
 	ring_index is_unanswered;    /* and whether nothing answers packets */
 	bool heard;		     /* COMM_EST was raised */
 	struct serial24 told, taken; /* by the last ACK packet; board.c */
-	struct serial24 rode; /* by the last that went behind a request */
-	uint64_t waits_ns;    /* an ACK packet may, until then, */
-	uint64_t rides_ns;    /* or then: behind a request; or 0 */
-	struct list shelf;    /* UC, UD: shelf.c */
-	uint32_t shelf_count;
-	uint64_t shelf_until_ns;
-	bool shelf_is_late; /* let the time pass, and posted nothing yet */
-	bool shelf_is_shut; /* a peer stays at its responder */
-	bool is_entered;    /* the lane is there, see ibt_responder_enter */
-	uint32_t dropped;   /* bits of enum ibt_drop, explained */
-	struct wheel_timer timer;	/* ACK timeout */
-	struct wheel_timer rnr_timer;	/* wait after an RNR NAK */
-	struct wheel_timer early_timer; /* until resp.early is forgotten */
+	struct serial24 rode;	/* by the last that went behind a request */
+	uint64_t waits_ns;	/* an ACK packet may, until then, */
+	uint64_t rides_ns;	/* or then: behind a request; or 0 */
+	struct list rx_pending; /* UC, UD: rx_pending.c */
+	uint32_t rx_pending_count;
+	uint64_t rx_pending_until_ns;
+	bool rx_pending_is_late; /* let the time pass, and posted nothing yet */
+	bool rx_pending_is_shut; /* a peer stays at its responder */
+	bool is_entered;  /* the lane is there, see ibt_responder_enter */
+	uint32_t dropped; /* bits of enum ibt_drop, explained */
+	struct wheel_timer timer;	  /* ACK timeout */
+	struct wheel_timer rnr_timer;	  /* wait after an RNR NAK */
+	struct wheel_timer reorder_timer; /* until resp.early is forgotten */
 	struct rc_req req;
 	struct rc_resp resp;
 	struct req_note *notes; /* one a slot of the SQ */
@@ -276,7 +286,7 @@ void ibt_qp_flush(struct ibt *t, struct ibt_qp *q);
  * takes, the less often. */
 uint64_t ibt_look_ns(const struct ibt *t, uint64_t since_ns);
 /* q waits for peers inside: looked at by ibt_qp_part, when it is time. */
-void ibt_qp_await_guests(struct ibt *t, struct ibt_qp *q);
+void ibt_qp_await_accesses(struct ibt *t, struct ibt_qp *q);
 void ibt_qp_part(struct ibt *t);
 /* In SQE: the send queue alone. */
 void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q);
@@ -320,8 +330,8 @@ void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
  * collected first.  False: one of them has it, and does not let go soon.
  */
 bool ibt_responder_enter(struct ibt *t, struct ibt_qp *q)
-	TRY_ACQUIRE(true, &qp_far(q->qp)->lock);
-void ibt_responder_leave(struct ibt_qp *q) RELEASE(&qp_far(q->qp)->lock);
+	TRY_ACQUIRE(true, &qp_target(q->qp)->lock);
+void ibt_responder_leave(struct ibt_qp *q) RELEASE(&qp_target(q->qp)->lock);
 /* The receive for the next message (rq.c); NULL when none is posted. */
 struct wqe *ibt_receive_take(struct ibt *t, struct ibt_qp *q);
 /* Complete the receive that is held (rq.c); c lacks wr_id and queue. */
@@ -402,7 +412,7 @@ void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
  * Any other is a guess, or its sender has to go back a long way. */
 bool rc_resp_fits(const struct ibt_qp *q, const struct pkt *p);
 /* The requests that came before their turn have waited long enough. */
-void rc_resp_early_over(struct ibt *t, struct ibt_qp *q);
+void rc_resp_reorder_over(struct ibt *t, struct ibt_qp *q);
 
 /* rc_reply.c */
 /* What was asked for and what was refused; then, after requests, the ACK. */

@@ -5,8 +5,8 @@
 
 #include "ibt/ibt.h"
 #include "ibt/mcast.h"
-#include "ibt/once.h"
-#include "ibt/shelf.h"
+#include "ibt/unreliable_tx.h"
+#include "ibt/rx_pending.h"
 #include "util/bits.h"
 #include "util/check.h"
 
@@ -18,24 +18,24 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 	memset(q, 0, sizeof *q);
 	q->qp = qp;
 	q->counters = &t->counters[qp->device % HCA_MAX_DEVICES];
-	if (qp->type != HCA_QPT_RC && shelf_open(t))
+	if (qp->type != HCA_QPT_RC && rx_pending_open(t))
 		return -ENOMEM;
-	list_init(&q->shelf);
+	list_init(&q->rx_pending);
 	q->notes = calloc(qp->sq.size, sizeof *q->notes);
 	if (!q->notes)
 		return -ENOMEM;
 	list_init(&q->active);
 	list_init(&q->handed);
 	list_init(&q->owing);
-	list_init(&q->nearby);
+	list_init(&q->direct_waiting);
 	list_init(&q->parting);
 	wheel_timer_init(&q->timer);
 	wheel_timer_init(&q->rnr_timer);
 	q->rnr_timer.kind = IBT_TIMER_RNR;
-	wheel_timer_init(&q->early_timer);
-	q->early_timer.kind = IBT_TIMER_EARLY;
-	early_init(&q->resp.early);
-	early_init(&q->req.early);
+	wheel_timer_init(&q->reorder_timer);
+	q->reorder_timer.kind = IBT_TIMER_REORDER;
+	reorder_init(&q->resp.reorder);
+	reorder_init(&q->req.reorder);
 	q->mtu = IBT_MAX_MTU;
 	t->qps++;
 	return 0;
@@ -48,7 +48,7 @@ static void quiet(struct ibt *t, struct ibt_qp *q)
 	list_remove(&q->active);
 	list_remove(&q->handed);
 	list_remove(&q->owing);
-	list_remove(&q->nearby);
+	list_remove(&q->direct_waiting);
 	list_remove(&q->parting);
 }
 
@@ -87,9 +87,9 @@ void ibt_qp_fini(struct ibt *t, struct ibt_qp *q)
 {
 	quiet(t, q);
 	mcast_forget(t, q);
-	shelf_reset(t, q);
+	rx_pending_reset(t, q);
 	rc_resp_reset(t, q);
-	early_drop(t, &q->req.early);
+	reorder_drop(t, &q->req.reorder);
 	free(q->resp.replies);
 	free(q->notes);
 	t->qps--;
@@ -152,7 +152,7 @@ void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q)
 	flush_queue(t, q, &q->qp->sq, q->qp->send_cq, true);
 }
 
-void ibt_qp_await_guests(struct ibt *t, struct ibt_qp *q)
+void ibt_qp_await_accesses(struct ibt *t, struct ibt_qp *q)
 {
 	if (list_is_linked(&q->parting))
 		return;
@@ -166,7 +166,7 @@ static void flush_receives(struct ibt *t, struct ibt_qp *q)
 {
 	if (!q->is_entered) {
 		if (!rq_enter_own(t->hca, q->qp)) {
-			ibt_qp_await_guests(t, q);
+			ibt_qp_await_accesses(t, q);
 			return;
 		}
 		/* none enters any more: it is in ERR */
@@ -199,7 +199,7 @@ static void look(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->qp->state == HCA_QP_ERR) {
 		flush_receives(t, q);
-	} else if (guest_left(t->hca, &q->look)) {
+	} else if (access_scan_done(t->hca, &q->look)) {
 		list_remove(&q->parting);
 		ibt_qp_activate(t, q);
 	}
@@ -231,10 +231,10 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 	quiet(t, q);
 	rc_req_reset(t, q);
 	rc_resp_reset(t, q);
-	shelf_reset(t, q);
+	rx_pending_reset(t, q);
 	q->heard = false;
 	q->source_until_ns = 0;
-	q->way = IBT_WAY_OPEN;
+	q->path = IBT_PATH_UNDECIDED;
 	q->dropped = 0;
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->send_cq), qp->qpn);
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->recv_cq), qp->qpn);
@@ -264,9 +264,9 @@ static void set_state(struct qp *qp, enum hca_qp_state state)
 	__atomic_store_n(&qp->state, state, __ATOMIC_RELAXED);
 	if (state == HCA_QP_RTR) {
 		qp->connection++;
-		qp_far(qp)->has_failed = qp_far(qp)->is_heard = 0;
-		__atomic_store_n(&qp_far(qp)->is_left, 0, __ATOMIC_RELAXED);
-		qp_far(qp)->ask = FAR_ASK_NONE;
+		qp_target(qp)->has_failed = qp_target(qp)->is_heard = 0;
+		__atomic_store_n(&qp_target(qp)->is_left, 0, __ATOMIC_RELAXED);
+		qp_target(qp)->ask = TARGET_ASK_NONE;
 	}
 }
 
@@ -276,7 +276,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 	uint32_t old = qp->state;
 
 	set_state(qp, state);
-	q->awaits_guests = false;
+	q->awaits_accesses = false;
 	ring_store(&q->flying, 0);
 	switch (state) {
 	case HCA_QP_RESET:
@@ -297,7 +297,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 			q->req.window = IBT_WINDOW_START;
 		}
 		if (old == HCA_QP_SQE)
-			once_reset(q);
+			unreliable_tx_reset(q);
 		q->req.draining = false;
 		ibt_qp_activate(t, q);
 		break;
@@ -307,7 +307,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 			rc_req_nudge(t, q);
 			rc_comp_drained(t, q);
 		} else {
-			once_drained(t, q);
+			unreliable_tx_drained(t, q);
 		}
 		ibt_qp_activate(t, q);
 		break;
@@ -315,12 +315,12 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		ibt_qp_flush_sends(t, q);
 		break;
 	case HCA_QP_ERR:
-		list_remove(&q->nearby);
+		list_remove(&q->direct_waiting);
 		wheel_cancel(&t->wheel, &q->timer);
 		wheel_cancel(&t->wheel, &q->rnr_timer);
-		shelf_reset(t, q);
-		rc_resp_early_over(t, q);
-		early_drop(t, &q->req.early);
+		rx_pending_reset(t, q);
+		rc_resp_reorder_over(t, q);
+		reorder_drop(t, &q->req.reorder);
 		/* IBTA 10.3.1; the peer that is refused hears why in its turn
 		 */
 		if (!q->resp.tombstone)
@@ -367,5 +367,5 @@ void ibt_qp_note(struct ibt_qp *q)
 	q->qp->stats.wait = wait;
 	ring_store(&q->flying, flying > 0 ? (uint32_t)flying : 0);
 	ring_store(&q->is_unanswered,
-		   q->qp->type != HCA_QPT_RC && q->way == IBT_WAY_PACKETS);
+		   q->qp->type != HCA_QPT_RC && q->path == IBT_PATH_PACKETS);
 }

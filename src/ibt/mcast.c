@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibt/shelf.h"
+#include "ibt/rx_pending.h"
 
 /* One queue pair in one group. */
 struct mcast {
@@ -83,6 +83,6 @@ void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f,
 		if (!is_of(&t->groups[i], f->to.ip) ||
 		    (f->is_local && q->qp->qpn == p->deth.src_qpn))
 			continue;
-		shelf_rx(t, q, p, f, bytes, len);
+		rx_pending_rx(t, q, p, f, bytes, len);
 	}
 }

@@ -19,7 +19,7 @@ int mcast_detach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16]);
 bool mcast_has(const struct ibt *t, const uint8_t gid[16]);
 /* q is about to go. */
 void mcast_forget(struct ibt *t, struct ibt_qp *q);
-/* Arguments as of shelf_rx. */
+/* Arguments as of rx_pending_rx. */
 void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f,
 	      const uint8_t *bytes, size_t len);
 

@@ -514,10 +514,10 @@ static void in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 /* Answers kept for later whose turn has come. */
 static void drain_early(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
-	struct early *e = &q->req.early;
+	struct reorder *e = &q->req.reorder;
 	struct ibt_held *k;
 
-	while ((k = early_first(e))) {
+	while ((k = reorder_first(e))) {
 		bool is_past = serial24_is_before(k->psn, q->req.una);
 		struct pkt p;
 
@@ -525,10 +525,10 @@ static void drain_early(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 			return;
 		if (q->qp->state == HCA_QP_ERR)
 			return; /* which forgot them all */
-		early_take(e);
+		reorder_take(e);
 		if (!is_past && pkt_parse(k->bytes, k->len, &p))
 			in_turn(t, q, &p, now_ns);
-		early_give(t, k);
+		reorder_give(t, k);
 	}
 }
 
@@ -550,7 +550,7 @@ static void response(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	q->counters->rx_out_of_order++;
 	q->qp->stats.out_of_order++;
 	if (serial24_diff(psn, q->req.una) > IBT_HELD_AHEAD ||
-	    !early_keep(t, q, &q->req.early, psn, bytes, len) ||
+	    !reorder_keep(t, q, &q->req.reorder, psn, bytes, len) ||
 	    opcode_ends(p->info))
 		ask_again(t, q);
 }
@@ -618,7 +618,7 @@ void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 	q->counters->timeouts++;
 	q->qp->stats.timeouts++;
 	r->gap_valid = false;
-	early_drop(t, &r->early);
+	reorder_drop(t, &r->reorder);
 	if (!try_again(t, q, now_ns))
 		return;
 	lost(t, q, r->una);

@@ -4,7 +4,7 @@
 #include "hca/semantics.h"
 #include "ibt/ibt.h"
 #include "ibt/message.h"
-#include "ibt/local.h"
+#include "ibt/local_wr.h"
 #include "util/bits.h"
 
 #define ACK_EVERY	16 /* packets */
@@ -12,9 +12,9 @@
 
 void rc_req_reset(struct ibt *t, struct ibt_qp *q)
 {
-	early_drop(t, &q->req.early);
+	reorder_drop(t, &q->req.reorder);
 	memset(&q->req, 0, sizeof q->req);
-	early_init(&q->req.early);
+	reorder_init(&q->req.reorder);
 	memset(q->notes, 0, q->qp->sq.size * sizeof *q->notes);
 }
 
@@ -191,7 +191,7 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
 		struct explain x = {.cause = EXPLAIN_NONE};
 		enum hca_status status;
 
-		if (!local_is(w) || (n->started && n->status))
+		if (!local_wr_is(w) || (n->started && n->status))
 			return;
 		if (n->started) { /* passed again after a loss */
 			r->wqe++;
@@ -200,7 +200,7 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
 		if (is_held_back(r, w))
 			return;
 		memset(n, 0, sizeof *n);
-		if (!local_run(t, q, w, &status, &x))
+		if (!local_wr_run(t, q, w, &status, &x))
 			return;
 		if (status) {
 			rc_req_stop(t, q, w, status, &x);
@@ -236,7 +236,8 @@ static enum hca_status judge(struct ibt *t, const struct ibt_qp *q,
 	if (rc_req_is_read(w) && !is_atomic_write(w))
 		return HCA_SUCCESS;
 	/* of one element sem_locate says the same, in near.c */
-	if (q->way == IBT_WAY_DIRECT && w->num_sge == 1 && !is_atomic_write(w))
+	if (q->path == IBT_PATH_DIRECT && w->num_sge == 1 &&
+	    !is_atomic_write(w))
 		return HCA_SUCCESS;
 	return sem_check(t->hca, q->qp->pd, w, 0, x);
 }
@@ -247,7 +248,7 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	struct rc_req *r = &q->req;
 	struct req_note *n = rc_req_note(q, r->wqe);
 	struct explain x = {.cause = EXPLAIN_NONE};
-	uint32_t unit = q->way == IBT_WAY_DIRECT ? t->piece : q->mtu;
+	uint32_t unit = q->path == IBT_PATH_DIRECT ? t->piece : q->mtu;
 	enum hca_status status;
 
 	if (is_held_back(r, w))
@@ -386,7 +387,7 @@ static bool has_next(struct ibt *t, struct ibt_qp *q)
 {
 	if (!may_send(q))
 		return false;
-	if (!local_is(wq_at(t->hca, &q->qp->sq, q->req.wqe)))
+	if (!local_wr_is(wq_at(t->hca, &q->qp->sq, q->req.wqe)))
 		return true;
 	run_local(t, q);
 	return may_send(q);
@@ -399,7 +400,7 @@ static struct wqe *begin(struct ibt *t, struct ibt_qp *q)
 	struct wqe *w = wq_at(t->hca, &q->qp->sq, r->wqe);
 	const struct req_note *n = rc_req_note(q, r->wqe);
 
-	if (local_is(w) || (!r->packet && !n->started && !start(t, q, w)))
+	if (local_wr_is(w) || (!r->packet && !n->started && !start(t, q, w)))
 		return NULL;
 	return n->status ? NULL : w;
 }

@@ -8,11 +8,11 @@
 
 static void forget_early(struct ibt *t, struct ibt_qp *q)
 {
-	early_drop(t, &q->resp.early);
-	wheel_cancel(&t->wheel, &q->early_timer);
+	reorder_drop(t, &q->resp.reorder);
+	wheel_cancel(&t->wheel, &q->reorder_timer);
 }
 
-void rc_resp_early_over(struct ibt *t, struct ibt_qp *q)
+void rc_resp_reorder_over(struct ibt *t, struct ibt_qp *q)
 {
 	forget_early(t, q);
 }
@@ -27,7 +27,7 @@ void rc_resp_reset(struct ibt *t, struct ibt_qp *q)
 
 	forget_early(t, q);
 	*r = fresh;
-	early_init(&r->early);
+	reorder_init(&r->reorder);
 	for (uint32_t i = 0; i < r->resource_size; i++)
 		r->resources[i].valid = false;
 }
@@ -297,21 +297,21 @@ static void drain_held(struct ibt *t, struct ibt_qp *q)
 	struct ibt_held *k;
 	bool go_on = true;
 
-	while (go_on && (k = early_first(&r->early))) {
+	while (go_on && (k = reorder_first(&r->reorder))) {
 		int32_t ahead = serial24_diff(k->psn, r->epsn);
 		struct pkt p;
 
 		if (ahead > 0)
 			return;
-		early_take(&r->early);
-		if (!early_first(&r->early))
-			wheel_cancel(&t->wheel, &q->early_timer);
+		reorder_take(&r->reorder);
+		if (!reorder_first(&r->reorder))
+			wheel_cancel(&t->wheel, &q->reorder_timer);
 		if (ahead == 0 && pkt_parse(k->bytes, k->len, &p)) {
 			/* in one piece with what filled the gap */
 			rc_reply_settle(t, q);
 			go_on = accept(t, q, &p);
 		}
-		early_give(t, k);
+		reorder_give(t, k);
 	}
 }
 
@@ -327,10 +327,10 @@ static uint64_t held_ns(const struct ibt_qp *q)
 static bool keep(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 		 const uint8_t *bytes, size_t len)
 {
-	if (!early_keep(t, q, &q->resp.early, psn, bytes, len))
+	if (!reorder_keep(t, q, &q->resp.reorder, psn, bytes, len))
 		return false;
-	if (!wheel_is_set(&q->early_timer))
-		wheel_set(&t->wheel, &q->early_timer, t->now_ns + held_ns(q));
+	if (!wheel_is_set(&q->reorder_timer))
+		wheel_set(&t->wheel, &q->reorder_timer, t->now_ns + held_ns(q));
 	return true;
 }
 
@@ -361,8 +361,8 @@ static bool is_on_its_way_back(const struct ibt *t, const struct rc_resp *r)
  * sends it again it would make us acknowledge, or the program end, while he
  * is still repeating: the kernel's rxe then never completes its request.
  */
-static void early(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		  const uint8_t *bytes, size_t len)
+static void reorder(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		    const uint8_t *bytes, size_t len)
 {
 	struct serial24 psn = serial24(p->bth.psn);
 	struct rc_resp *r = &q->resp;
@@ -470,7 +470,7 @@ void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	}
 	ahead = serial24_diff(psn, r->epsn);
 	if (ahead > 0)
-		early(t, q, p, bytes, len);
+		reorder(t, q, p, bytes, len);
 	else if (ahead < 0)
 		duplicate(t, q, p);
 	else if (accept(t, q, p))

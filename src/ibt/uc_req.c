@@ -3,7 +3,7 @@
 
 #include "hca/semantics.h"
 #include "ibt/message.h"
-#include "ibt/once.h"
+#include "ibt/unreliable_tx.h"
 #include "util/bits.h"
 
 bool uc_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w, uint32_t unit)
@@ -17,7 +17,7 @@ bool uc_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w, uint32_t unit)
 	else
 		x.detail = "UC has SENDs and WRITEs only";
 	if (status) {
-		once_stop(t, q, w, status, &x);
+		unreliable_tx_stop(t, q, w, status, &x);
 		return false;
 	}
 	n->packets = w->bytes ? (uint32_t)bits_div_up(w->bytes, unit) : 1;
@@ -28,7 +28,7 @@ size_t uc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 {
 	struct pkt p = {.bth = {.pkey = BTH_DEFAULT_PKEY, .migreq = true}};
 	struct explain x = {0};
-	struct wqe *w = once_next(t, q);
+	struct wqe *w = unreliable_tx_next(t, q);
 	enum hca_status status;
 	size_t len;
 
@@ -40,9 +40,9 @@ size_t uc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 		     OPCODE_SERVICE_UC, &p);
 	status = message_emit(t, q, w, &p, buf, &len, &x);
 	if (status) {
-		once_stop(t, q, w, status, &x);
+		unreliable_tx_stop(t, q, w, status, &x);
 		return 0;
 	}
-	once_advance(t, q);
+	unreliable_tx_advance(t, q);
 	return len;
 }

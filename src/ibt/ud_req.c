@@ -5,7 +5,7 @@
 
 #include "hca/semantics.h"
 #include "ibt/message.h"
-#include "ibt/once.h"
+#include "ibt/unreliable_tx.h"
 #include "util/bits.h"
 
 #define QKEY_OWN 0x80000000u /* IBTA 10.2.5: the queue pair's own is sent */
@@ -35,7 +35,7 @@ bool ud_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 		rc_req_note(q, q->req.wqe)->packets = 1;
 		return true;
 	}
-	once_stop(t, q, w, status, &x);
+	unreliable_tx_stop(t, q, w, status, &x);
 	return false;
 }
 
@@ -55,7 +55,7 @@ size_t ud_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
 {
 	struct pkt p = {.bth = {.pkey = BTH_DEFAULT_PKEY, .migreq = true}};
 	struct explain x = {0};
-	struct wqe *w = once_next(t, q);
+	struct wqe *w = unreliable_tx_next(t, q);
 	enum hca_status status;
 	size_t len;
 
@@ -76,9 +76,9 @@ size_t ud_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
 	p.deth.qkey = ud_req_qkey(q, to);
 	status = message_emit(t, q, w, &p, buf, &len, &x);
 	if (status) {
-		once_stop(t, q, w, status, &x);
+		unreliable_tx_stop(t, q, w, status, &x);
 		return 0;
 	}
-	once_advance(t, q);
+	unreliable_tx_advance(t, q);
 	return len;
 }

@@ -10,7 +10,7 @@
 #include "rdmacm/explain.h"
 #include "rdmacm/newer.h"
 #include "rdmacm/object.h"
-#include "util/mark.h"
+#include "util/fd_identity.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -43,7 +43,8 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	if (!c)
 		return NULL;
 	list_init(&c->events);
-	c->base.fd = mark_shown(eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC));
+	c->base.fd =
+		fd_identity_note_shown(eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC));
 	if (c->base.fd < 0) {
 		free(c);
 		return NULL;
@@ -65,7 +66,7 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	r_take();
 	fd = channel->fd;
 	channel->fd = -1; /* first: see wait_if_destroyed */
-	mark_close(fd);
+	fd_identity_close(fd);
 	oldest = kept[next % KEPT];
 	kept[next++ % KEPT] = c;
 	r_give();
@@ -123,7 +124,7 @@ void r_post(struct r_event *e)
 	uint64_t one = 1;
 
 	list_push_tail(&c->events, &e->link);
-	while (mark_is(c->base.fd) &&
+	while (fd_identity_holds(c->base.fd) &&
 	       write(c->base.fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 }

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/heard.h"
-#include "util/firsts.h"
+#include "log/stderr.h"
+#include "util/seen_set.h"
 
-static struct firsts said; /* then it is silent */
+static struct seen_set said; /* then it is silent */
 
 static void say(uintptr_t cause, const char *format, va_list args)
 {
@@ -20,13 +20,13 @@ static void say(uintptr_t cause, const char *format, va_list args)
 	size_t at = strlen(line), room = sizeof(line) - at - 1;
 	int n;
 
-	if ((wish && !strcmp(wish, "0")) || !firsts_add(&said, cause))
+	if ((wish && !strcmp(wish, "0")) || !seen_set_add(&said, cause))
 		return;
 	n = vsnprintf(line + at, room, format, args);
 	if (n > 0)
 		at += (size_t)n < room ? (size_t)n : room - 1;
 	line[at++] = '\n';
-	heard_write(line, at);
+	stderr_write(line, at);
 }
 
 void r_say(const char *format, ...)

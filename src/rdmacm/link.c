@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "broker/dial.h"
-#include "util/mark.h"
+#include "util/fd_identity.h"
 #include "util/ring.h"
 
 #define BUCKETS	   256
@@ -346,7 +346,7 @@ static void revive_all(int fd)
 {
 	struct list all = {&all, &all}, last = {&last, &last};
 
-	broker_fd = mark_fd(fd);
+	broker_fd = fd_identity_note(fd);
 	for (int i = 0; i < BUCKETS; i++)
 		while (ids[i].next && !list_is_empty(&ids[i])) {
 			struct list *n = list_pop_head(&ids[i]);
@@ -427,7 +427,7 @@ static int redial(int old)
 	r_take();
 	release_waiters();
 	broker_fd = -1;
-	mark_close(old);
+	fd_identity_close(old);
 	is_dialling = true;
 	pthread_mutex_unlock(&r_lock);
 	error = dial_open(&fd, NULL, tell, why);
@@ -490,7 +490,7 @@ static void *run(void *arg)
 
 	while (fd >= 0 && number == ring_load(&thread_number)) {
 		/* the program may have closed it, and have another by now */
-		n = mark_is(fd) ? recv(fd, &m, sizeof(m), 0) : 0;
+		n = fd_identity_holds(fd) ? recv(fd, &m, sizeof(m), 0) : 0;
 		/* reset: what it has said before is still to be read */
 		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
@@ -536,7 +536,7 @@ static int dial(void)
 	int error, fd;
 
 	if (owner != getpid()) { /* what the parent had is not ours */
-		mark_close(broker_fd);
+		fd_identity_close(broker_fd);
 		broker_fd = -1;
 		list_init(&waiters);
 		list_init(&pending);
@@ -547,7 +547,7 @@ static int dial(void)
 		is_dialling = false;
 		owner = getpid();
 	}
-	if (broker_fd >= 0 && mark_is(broker_fd))
+	if (broker_fd >= 0 && fd_identity_holds(broker_fd))
 		return 0;
 	if (broker_fd >= 0) {
 		/* the program has closed it; who listens to it still hears

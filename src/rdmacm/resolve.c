@@ -3,7 +3,7 @@
  * From an address to a device and a path.  The kernel's routing answers at
  * once; the address is resolved when the broker has chosen a port, too.
  */
-#include "host/netdev.h"
+#include "device/netdev.h"
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "device.h"
 
-#include "tree.h"
+#include "util/runtime_tree.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -92,10 +92,10 @@ static bool read_device(const char *tree, uint32_t index, struct device *d)
 
 uint32_t device_read(struct device out[DEVICE_MOST])
 {
-	struct tree tree;
+	struct runtime_tree tree;
 	uint32_t count = 0;
 
-	if (tree_find(&tree))
+	if (runtime_tree_find(&tree))
 		return 0;
 	while (count < DEVICE_MOST &&
 	       read_device(tree.path, count, &out[count]))

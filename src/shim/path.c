@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "path.h"
-#include "tree.h"
+#include "util/runtime_tree.h"
 
-#include "host/heard.h"
+#include "log/stderr.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -104,7 +104,7 @@ static void tell_nothing(const char *why)
 	static bool told;
 	const char *is_known = secure_getenv("ADVERB_NO_TREE");
 	const char *wish = secure_getenv("ADVERB_EXPLAIN");
-	char line[sizeof(((struct tree *)0)->why) + 160];
+	char line[sizeof(((struct runtime_tree *)0)->why) + 160];
 	int n;
 
 	if (told || !is_known || *is_known != '1' ||
@@ -116,14 +116,14 @@ static void tell_nothing(const char *why)
 		     "none: %s; set ADVERB_RUNTIME to a folder of yours\n",
 		     program_invocation_short_name, why);
 	if (n < (int)sizeof(line))
-		heard_write(line, (size_t)n);
+		stderr_write(line, (size_t)n);
 }
 
 /* @path is absolute.  NULL: it is not ours. */
 static const char *turn(const char *path, struct path *room)
 {
 	int i, err, saved = errno;
-	struct tree tree;
+	struct runtime_tree tree;
 	bool turned;
 
 	if (!straighten(path, room))
@@ -131,7 +131,7 @@ static const char *turn(const char *path, struct path *room)
 	i = root_of(room->text);
 	if (i == ROOT_COUNT)
 		return room->text; /* ".." led out of it again */
-	err = tree_find(&tree);
+	err = runtime_tree_find(&tree);
 	if (err)
 		tell_nothing(tree.why);
 	turned = replace_head(room, strlen(roots[i].kernel),

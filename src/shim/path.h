@@ -7,8 +7,9 @@
  *	/sys/class/infiniband...	<tree>/class/infiniband...
  *	/dev/infiniband...		<tree>/dev/infiniband...
  *
- * where <tree> is ADVERB_SYSFS, else in the runtime folder (tree.h).  Pure but
- * for the search of that; allocates nothing, so it may run inside malloc.
+ * where <tree> is ADVERB_SYSFS, else in the runtime folder (runtime_tree.h).
+ *Pure but for the search of that; allocates nothing, so it may run inside
+ *malloc.
  */
 #ifndef SHIM_PATH_H
 #define SHIM_PATH_H

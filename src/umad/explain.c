@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/heard.h"
-#include "util/firsts.h"
+#include "log/stderr.h"
+#include "util/seen_set.h"
 
-static struct firsts said;
+static struct seen_set said;
 
 void u_say(const char *format, ...)
 {
@@ -22,7 +22,7 @@ void u_say(const char *format, ...)
 	int saved = errno, n;
 
 	if ((wish && !strcmp(wish, "0")) ||
-	    !firsts_add(&said, (uintptr_t)format))
+	    !seen_set_add(&said, (uintptr_t)format))
 		return;
 	va_start(args, format);
 	n = vsnprintf(line + at, room, format, args);
@@ -30,7 +30,7 @@ void u_say(const char *format, ...)
 	if (n > 0)
 		at += (size_t)n < room ? (size_t)n : room - 1;
 	line[at++] = '\n';
-	heard_write(line, at);
+	stderr_write(line, at);
 	errno = saved;
 }
 

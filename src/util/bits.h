@@ -1,6 +1,6 @@
 /* Small arithmetic that every folder needs; no state. */
-#ifndef ADVERB_UTIL_BITS_H
-#define ADVERB_UTIL_BITS_H
+#ifndef UTIL_BITS_H
+#define UTIL_BITS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * write into an application's memory.  DCHECK is for hot paths and vanishes
  * with NDEBUG.
  */
-#ifndef ADVERB_UTIL_CHECK_H
-#define ADVERB_UTIL_CHECK_H
+#ifndef UTIL_CHECK_H
+#define UTIL_CHECK_H
 
 /* Print the broken condition to stderr and abort. */
 _Noreturn void check_fail(const char *file, int line, const char *cond);

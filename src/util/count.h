@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A count that threads change without a lock: users of an object. */
-#ifndef ADVERB_UTIL_COUNT_H
-#define ADVERB_UTIL_COUNT_H
+#ifndef UTIL_COUNT_H
+#define UTIL_COUNT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -5,7 +5,7 @@
  * summed up is what was copied even if somebody writes there meanwhile.
  *
  * The code that reads stands alone in a section of its own, and calls nothing:
- * host/guard.c tells by the section that a fault is one of reading.
+ * memory/copy_nofault.c tells by the section that a fault is one of reading.
  *
  * No state but the choice that util/crctier.h made.
  */

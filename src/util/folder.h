@@ -6,8 +6,8 @@
  * removed lies in the folder that was opened, whatever its name stands for by
  * now.
  */
-#ifndef ADVERB_UTIL_FOLDER_H
-#define ADVERB_UTIL_FOLDER_H
+#ifndef UTIL_FOLDER_H
+#define UTIL_FOLDER_H
 
 #include <stdbool.h>
 

@@ -5,8 +5,8 @@
  * that makes one larger than the limit.  Between hold and give the call fails
  * with EFBIG, and that is all.
  */
-#ifndef ADVERB_UTIL_FSIZE_H
-#define ADVERB_UTIL_FSIZE_H
+#ifndef UTIL_FSIZE_H
+#define UTIL_FSIZE_H
 
 #include <signal.h>
 

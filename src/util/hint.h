@@ -3,8 +3,8 @@
  * A number that threads read and change without a lock and in no order with
  * anything else: a guess, or a budget that need not be kept to the last one.
  */
-#ifndef ADVERB_UTIL_HINT_H
-#define ADVERB_UTIL_HINT_H
+#ifndef UTIL_HINT_H
+#define UTIL_HINT_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* An Internet address and port; IPv4 as ::ffff:a.b.c.d, like a RoCE GID. */
-#ifndef ADVERB_UTIL_INADDR_H
-#define ADVERB_UTIL_INADDR_H
+#ifndef UTIL_INADDR_H
+#define UTIL_INADDR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * so removal is idempotent and "is it queued?" is one comparison.  Owner and
  * lock are those of the structure that the node lies in.
  */
-#ifndef ADVERB_UTIL_LIST_H
-#define ADVERB_UTIL_LIST_H
+#ifndef UTIL_LIST_H
+#define UTIL_LIST_H
 
 #include <stdbool.h>
 

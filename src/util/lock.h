@@ -10,15 +10,15 @@
  * half done.  One that is stopped is waited for.
  * The order in which locks may be taken is in docs/ARCHITECTURE.md.
  */
-#ifndef ADVERB_UTIL_LOCK_H
-#define ADVERB_UTIL_LOCK_H
+#ifndef UTIL_LOCK_H
+#define UTIL_LOCK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "util/ring.h"
-#include "util/watched.h"
+#include "util/instrument.h"
 
 #if defined(__clang__)
 #define LOCK_ATTR(x) __attribute__((x))
@@ -26,7 +26,7 @@
 #define LOCK_ATTR(x)
 #endif
 /* ThreadSanitizer knows the order of locks by what they tell it. */
-#if defined(WATCHED_ITSELF)
+#if defined(INSTRUMENT_ITSELF)
 #include <sanitizer/tsan_interface.h>
 #define LOCK_SAYS(x) x
 #else
@@ -66,7 +66,7 @@ static inline bool lock_try(struct lock *l)
 			(is_ours ? 0 : __tsan_mutex_try_lock_failed),
 		0));
 	if (is_ours)
-		watched_not();
+		instrument_ignore();
 	return is_ours;
 }
 
@@ -80,13 +80,13 @@ static inline void lock_take(struct lock *l) ACQUIRE(l) NO_LOCK_ANALYSIS
 						     memory_order_relaxed))
 		lock_wait(l);
 	LOCK_SAYS(__tsan_mutex_post_lock(l, 0, 0));
-	watched_not();
+	instrument_ignore();
 }
 
 /* What the caller reads next is read after others see that it is free. */
 static inline void lock_give(struct lock *l) RELEASE(l) NO_LOCK_ANALYSIS
 {
-	watched_again();
+	instrument_ignore_end();
 	LOCK_SAYS(__tsan_mutex_pre_unlock(l, 0));
 	if (atomic_exchange_explicit(&l->word, 0, memory_order_seq_cst) ==
 	    LOCK_AWAITED)

@@ -5,8 +5,8 @@
  *
  *   push: node.next = top; top = node (CAS)        take: top -> NULL (swap)
  */
-#ifndef ADVERB_UTIL_MPSC_H
-#define ADVERB_UTIL_MPSC_H
+#ifndef UTIL_MPSC_H
+#define UTIL_MPSC_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

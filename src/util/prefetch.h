@@ -3,8 +3,8 @@
  * Ask for memory that will be used soon.  Who goes from structure to structure
  * waits for each; asked for together they come together.
  */
-#ifndef ADVERB_UTIL_PREFETCH_H
-#define ADVERB_UTIL_PREFETCH_H
+#ifndef UTIL_PREFETCH_H
+#define UTIL_PREFETCH_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * them.  From getrandom(2), or where a sandbox refuses that, from the kernel's
  * device /dev/urandom.  No state, no lock, no cancellation point.
  */
-#ifndef ADVERB_UTIL_RANDOM_H
-#define ADVERB_UTIL_RANDOM_H
+#ifndef UTIL_RANDOM_H
+#define UTIL_RANDOM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* In a loop that waits for another core. */
-#ifndef ADVERB_UTIL_RELAX_H
-#define ADVERB_UTIL_RELAX_H
+#ifndef UTIL_RELAX_H
+#define UTIL_RELAX_H
 
 /* Let the other half of the core go on. */
 static inline void relax(void)

@@ -9,8 +9,8 @@
  *          v               v
  *   . . . [c][c][c][c][c] . . .      count = head - tail <= size
  */
-#ifndef ADVERB_UTIL_RING_H
-#define ADVERB_UTIL_RING_H
+#ifndef UTIL_RING_H
+#define UTIL_RING_H
 
 #include <stdatomic.h>
 #include <stdint.h>

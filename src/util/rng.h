@@ -5,8 +5,8 @@
  * keys, QPNs and PSNs that must not be guessed come from host, not from here.
  * Not thread-safe: the owner's lock covers it.
  */
-#ifndef ADVERB_UTIL_RNG_H
-#define ADVERB_UTIL_RNG_H
+#ifndef UTIL_RNG_H
+#define UTIL_RNG_H
 
 #include <stdbool.h>
 #include <stdint.h>

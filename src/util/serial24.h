@@ -3,8 +3,8 @@
  * 2^24; "before" means less than half the circle behind.  A one-member struct
  * so that `<` on a number that wraps does not compile.
  */
-#ifndef ADVERB_UTIL_SERIAL24_H
-#define ADVERB_UTIL_SERIAL24_H
+#ifndef UTIL_SERIAL24_H
+#define UTIL_SERIAL24_H
 
 #include <stdbool.h>
 #include <stdint.h>

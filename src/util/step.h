@@ -5,8 +5,8 @@
  * with ADVERB_STEPS, where who tests decides what happens there: return, never
  * return, or let somebody else run (tests/scenario/death.c, sim/turns.c).
  */
-#ifndef ADVERB_UTIL_STEP_H
-#define ADVERB_UTIL_STEP_H
+#ifndef UTIL_STEP_H
+#define UTIL_STEP_H
 
 #ifdef ADVERB_STEPS
 void step_at(const char *name);

@@ -5,8 +5,8 @@
  * fires early, and late by at most one tick of level 0.  Owner and lock: those
  * of the engine it lies in.
  */
-#ifndef ADVERB_UTIL_WHEEL_H
-#define ADVERB_UTIL_WHEEL_H
+#ifndef UTIL_WHEEL_H
+#define UTIL_WHEEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -70,14 +70,14 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 
 /* The first RoCE v2 GID of the family of `like`, its own entry if it has one;
  * -1: none. */
-static int gid_index(const struct host_device *dev, const uint8_t like[16])
+static int gid_index(const struct device *dev, const uint8_t like[16])
 {
 	int first = -1;
 
-	for (uint32_t i = 0; i < HOST_MAX_GIDS; i++) {
-		struct host_gid g;
+	for (uint32_t i = 0; i < DEVICE_MAX_GIDS; i++) {
+		struct device_gid g;
 
-		if (!host_gid(dev, i, &g) || g.type != HOST_GID_ROCE_V2 ||
+		if (!device_gid(dev, i, &g) || g.type != DEVICE_GID_ROCE_V2 ||
 		    inaddr_is_v4(g.gid) != inaddr_is_v4(like))
 			continue;
 		if (!memcmp(g.gid, like, 16))
@@ -122,7 +122,7 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port,
 			struct ibv_wc *wc, struct ibv_grh *grh,
 			struct ibv_ah_attr *attr)
 {
-	const struct host_device *dev = v_context(context)->dev;
+	const struct device *dev = v_context(context)->dev;
 	uint8_t from[16], to[16];
 	int index;
 

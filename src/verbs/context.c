@@ -14,7 +14,7 @@
 #include "verbs/ops.h"
 #include "verbs/private.h"
 #include "verbs/refuse.h"
-#include "util/mark.h"
+#include "util/fd_identity.h"
 
 static const struct host_sink sink = {
 	.event = v_event, .port = v_port_event, .fatal = v_fatal_event};
@@ -115,7 +115,7 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, forked);
 }
 
-void v_port_event(const struct host_device *dev, enum host_port_event what)
+void v_port_event(const struct device *dev, enum device_event what)
 {
 	lock_take(&contexts_lock);
 	for (struct list *n = contexts.next; n != &contexts; n = n->next) {
@@ -150,13 +150,13 @@ void v_fatal_event(void)
 
 static void sources_init(struct v_context *c)
 {
-	static const enum ibv_event_type types[HOST_PORT_EVENTS] = {
-		[HOST_PORT_UP] = IBV_EVENT_PORT_ACTIVE,
-		[HOST_PORT_DOWN] = IBV_EVENT_PORT_ERR,
-		[HOST_PORT_GIDS] = IBV_EVENT_GID_CHANGE,
+	static const enum ibv_event_type types[DEVICE_EVENT_EVENTS] = {
+		[DEVICE_EVENT_UP] = IBV_EVENT_PORT_ACTIVE,
+		[DEVICE_EVENT_DOWN] = IBV_EVENT_PORT_ERR,
+		[DEVICE_EVENT_GIDS] = IBV_EVENT_GID_CHANGE,
 	};
 
-	for (int i = 0; i < HOST_PORT_EVENTS; i++)
+	for (int i = 0; i < DEVICE_EVENT_EVENTS; i++)
 		v_source_init(&c->port[i], c, (int)types[i]);
 	v_source_init(&c->fatal, c, IBV_EVENT_DEVICE_FATAL);
 }
@@ -187,7 +187,7 @@ static void context_show(struct v_context *c, struct ibv_device *device,
 
 	c->dev = ((struct v_device *)(void *)device)->host;
 	c->verbs.context.device = device;
-	c->verbs.context.cmd_fd = mark_shown(cmd_fd);
+	c->verbs.context.cmd_fd = fd_identity_note_shown(cmd_fd);
 	c->verbs.context.async_fd = c->async.fd;
 	c->verbs.context.num_comp_vectors = 1;
 	pthread_mutex_init(&c->verbs.context.mutex, NULL);
@@ -254,7 +254,7 @@ int ibv_close_device(struct ibv_context *context)
 	lock_take(&contexts_lock);
 	list_remove(&c->link);
 	lock_give(&contexts_lock);
-	mark_close(context->cmd_fd);
+	fd_identity_close(context->cmd_fd);
 	v_queue_fini(&c->async);
 	pthread_mutex_destroy(&context->mutex);
 	free(c);

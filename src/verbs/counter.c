@@ -150,7 +150,7 @@ static int check_now(const struct qp *qp, uint32_t ops)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_qp_attach_comp_cntr: the queue pair is "
 			      "neither in RESET nor in INIT");
-	if (ring_load(&qp_far(qp)->comp.ops) & ops)
+	if (ring_load(&qp_target(qp)->comp.ops) & ops)
 		return v_fail(EBUSY, V_BUSY,
 			      "ibv_qp_attach_comp_cntr of an operation that "
 			      "another counter has");
@@ -159,7 +159,7 @@ static int check_now(const struct qp *qp, uint32_t ops)
 
 static void attach(struct v_attached *a)
 {
-	struct comp *comp = &qp_far(a->qp->qp)->comp;
+	struct comp *comp = &qp_target(a->qp->qp)->comp;
 
 	lock_take(&a->counter->lock);
 	list_push_tail(&a->counter->attached, &a->of_counter);
@@ -203,7 +203,7 @@ static uint64_t sum(const struct v_attached *a, bool failed)
 	uint64_t all = 0;
 
 	for (uint32_t op = 0; op < COMP_OPS; op++) {
-		const struct comp_sum *s = &qp_far(a->qp->qp)->comp.of[op];
+		const struct comp_sum *s = &qp_target(a->qp->qp)->comp.of[op];
 		const _Atomic uint64_t *one =
 			failed					? &s->failed
 			: a->counter->type == V_COMP_CNTR_BYTES ? &s->bytes
@@ -310,7 +310,7 @@ static int look(struct ibv_comp_cntr *counter, bool failed, uint64_t *value)
 	ring_store(&c->same, is_new ? 0 : ring_own(&c->same) + 1);
 	lock_give(&c->lock);
 	host_polled(context->host, !is_new);
-	watched_hear(context->host);
+	instrument_happens_after(context->host);
 	return 0;
 }
 

@@ -35,9 +35,9 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	lock_take(&cq->face);
 	if (v_poll(c->host, cq, &cq->now, 1)) {
 		show(cq);
-		watched_again(); /* it is the program that goes on */
-		watched_hear(&cq->face);
-		watched_hear(c->host);
+		instrument_ignore_end(); /* it is the program that goes on */
+		instrument_happens_after(&cq->face);
+		instrument_happens_after(c->host);
 		return 0;
 	}
 	lock_give(&cq->face);
@@ -52,7 +52,7 @@ static int next_poll(struct ibv_cq_ex *ex)
 	if (!cq_poll(host_hca(c->host), cq->cq, &cq->now, 1))
 		return ENOENT;
 	show(cq);
-	watched_hear(c->host);
+	instrument_happens_after(c->host);
 	return 0;
 }
 
@@ -61,8 +61,8 @@ static void end_poll(struct ibv_cq_ex *ex)
 {
 	struct v_cq *cq = of(ex);
 
-	watched_tell(&cq->face);
-	watched_not();
+	instrument_happens_before(&cq->face);
+	instrument_ignore();
 	lock_give(&cq->face);
 	/* what was taken since the first may have left a letter */
 	host_polled(v_context(cq->base.context)->host, false);

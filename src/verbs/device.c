@@ -23,19 +23,19 @@ static const struct {
 	const void *rest[20];
 } no_driver = {"adverb", {NULL}};
 
-static struct v_device devices[HOST_MAX_DEVICES];
+static struct v_device devices[DEVICE_MAX];
 static uint32_t device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static const char *sysfs(void)
 {
-	const char *tree = host_sysfs();
+	const char *tree = sysfs_path();
 
 	return tree ? tree : "/sys";
 }
 
 static void device_init(struct v_device *d, uint32_t index,
-			const struct host_device *host)
+			const struct device *host)
 {
 	struct ibv_device *b = &d->base;
 
@@ -56,11 +56,11 @@ static void device_init(struct v_device *d, uint32_t index,
 
 static void find_devices(void)
 {
-	const struct host_device *host;
+	const struct device *host;
 
-	device_count = host_devices(&host);
-	if (device_count > HOST_MAX_DEVICES)
-		device_count = HOST_MAX_DEVICES;
+	device_count = device_list(&host);
+	if (device_count > DEVICE_MAX)
+		device_count = DEVICE_MAX;
 	for (uint32_t i = 0; i < device_count; i++)
 		device_init(&devices[i], i, &host[i]);
 }

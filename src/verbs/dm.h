@@ -14,7 +14,8 @@ struct dm_memory {
 	size_t length;
 	uint32_t handle;
 	uint32_t holders; /* handles on it, imported ones too */
-	/* Open, so that peers of this host can map it (host/backing.h); or -1.
+	/* Open, so that peers of this host can map it (memory/mr_file.h); or
+	 * -1.
 	 */
 	int fd;
 };

@@ -152,7 +152,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 		return -1;
 	*cq = s->object;
 	*cq_context = (*cq)->cq_context;
-	watched_hear(c->host);
+	instrument_happens_after(c->host);
 	return 0;
 }
 

@@ -46,9 +46,9 @@ int v_fail(int err, enum v_cause cause, const char *what)
 	strncat(text, what, sizeof(text) - 1 - strlen(text));
 	strncat(text, hole + 2, sizeof(text) - 1 - strlen(text));
 	if (cause == V_SYSTEM)
-		host_say(key_of(cause, what), "%s: %s", text, strerror(err));
+		log_say(key_of(cause, what), "%s: %s", text, strerror(err));
 	else
-		host_say(key_of(cause, what), "%s", text);
+		log_say(key_of(cause, what), "%s", text);
 	errno = err;
 	return err;
 }

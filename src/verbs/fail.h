@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a verb fails: one sentence for the user (host_say, once a cause), then
+ * How a verb fails: one sentence for the user (log_say, once a cause), then
  * the answer in the convention of the call.  No state, no lock.
  */
 #ifndef VERBS_FAIL_H

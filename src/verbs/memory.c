@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "util/watched.h"
+#include "util/instrument.h"
 #include "verbs/dm.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
@@ -53,7 +53,7 @@ static bool is_mapped(uintptr_t at)
 	unsigned char in_core;
 
 	/* which takes msync's range for memory that is read */
-	if (watched_by_valgrind())
+	if (instrument_by_valgrind())
 		return !mincore((void *)(at & ~(page - 1)), page, &in_core) ||
 		       errno != ENOMEM;
 	return !syscall(SYS_msync, at & ~(page - 1), page, MS_ASYNC) ||
@@ -95,15 +95,15 @@ static struct mr *row_new(struct v_context *c, struct v_pd *pd, void *addr,
 	return v_fail_null(ENOMEM, V_LIMIT, "the number of memory regions");
 }
 
-static guest_set keys_of(const struct mr *row)
+static access_set keys_of(const struct mr *row)
 {
-	return guest_key(row->lkey) | guest_key(row->rkey);
+	return access_key(row->lkey) | access_key(row->rkey);
 }
 
 /* 0, or EBUSY, said. */
 static int row_free(struct v_context *c, struct mr *row, const char *call)
 {
-	guest_set keys = keys_of(row);
+	access_set keys = keys_of(row);
 	uint32_t share = row->share;
 	int err;
 
@@ -111,7 +111,7 @@ static int row_free(struct v_context *c, struct mr *row, const char *call)
 	err = -mr_free(host_hca(c->host), row);
 	host_unlock(c->host);
 	/* what found the row before may still copy */
-	host_await_guests(c->host, keys);
+	host_await_accesses(c->host, keys);
 	if (err)
 		return v_fail(err, V_BUSY, call);
 	host_unshare(c->host, share);
@@ -192,7 +192,7 @@ static int change_access(struct v_context *c, struct v_mr *m, uint32_t access)
 	host_lock(c->host);
 	__atomic_store_n(&m->mr->access, kept, __ATOMIC_RELEASE);
 	host_unlock(c->host);
-	host_await_guests(c->host, keys_of(m->mr));
+	host_await_accesses(c->host, keys_of(m->mr));
 	m->access = access;
 	return 0;
 }

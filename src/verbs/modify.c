@@ -81,7 +81,7 @@ static void attr_out(struct ibv_qp_attr *to, const struct hca_qp_attr *from)
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct v_qp *q = v_qp(qp);
-	const struct host_device *dev = v_context(qp->context)->dev;
+	const struct device *dev = v_context(qp->context)->dev;
 	const char *why = "the adapter refused";
 	struct alock_wait wait = {0};
 	struct hca_qp_attr a;

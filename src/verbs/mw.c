@@ -41,15 +41,15 @@ struct ibv_mw *v_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 int v_dealloc_mw(struct ibv_mw *mw)
 {
 	struct v_context *c = v_context(mw->context);
-	guest_set key;
+	access_set key;
 
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_dealloc_mw");
-	key = guest_key(v_mw(mw)->mr->lkey);
+	key = access_key(v_mw(mw)->mr->lkey);
 	host_lock(c->host);
 	mw_free(host_hca(c->host), v_mw(mw)->mr);
 	host_unlock(c->host);
-	host_await_guests(c->host, key);
+	host_await_accesses(c->host, key);
 	count_down(&v_pd(mw->pd)->users);
 	count_down(&c->objects);
 	free(mw);

@@ -36,7 +36,7 @@ struct v_device {
 	void *entry[2];
 	void *sysfs;
 	uint64_t core_support;
-	const struct host_device *host; /* ours; constant */
+	const struct device *host; /* ours; constant */
 	uint32_t index;
 };
 
@@ -49,12 +49,12 @@ struct v_context {
 	_Alignas(8) char newer[V_OPS_ROOM];
 	struct verbs_context verbs; /* its ibv_context is what programs hold */
 	struct host *host;	    /* one reference */
-	const struct host_device *dev;
+	const struct device *dev;
 	uint32_t process;     /* v_process() of the opener */
 	struct count objects; /* not yet destroyed */
 	struct list link;     /* in context.c's list */
 	struct v_queue async;
-	struct v_source port[HOST_PORT_EVENTS], fatal;
+	struct v_source port[DEVICE_EVENT_EVENTS], fatal;
 };
 
 struct v_td {

@@ -77,7 +77,7 @@ int v_query_port_compat(struct ibv_context *context, uint8_t port,
 /* event.c: what host calls under the lane's lock. */
 void v_event(const struct engine_event *e);
 /* context.c: the same for what happens to a port, without a lock. */
-void v_port_event(const struct host_device *dev, enum host_port_event what);
+void v_port_event(const struct device *dev, enum device_event what);
 void v_fatal_event(void);
 
 #endif

@@ -63,7 +63,7 @@ int v_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 			show(&wc[all++], &got[i]);
 	} while (there == BATCH && all < n);
 	if (all)
-		watched_hear(c->host);
+		instrument_happens_after(c->host);
 	if (all > BATCH) /* of the first v_poll has said it */
 		host_polled(c->host, false);
 	return all;

@@ -261,7 +261,7 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		*bad = wr;
 		return err;
 	}
-	watched_tell(q->host);
+	instrument_happens_before(q->host);
 	lock_take(&q->send);
 	for (; wr && !err; wr = err ? wr : wr->next)
 		err = post_one_send(q, host_hca(q->host), wr, &bytes);
@@ -316,7 +316,7 @@ int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		*bad = wr;
 		return err;
 	}
-	watched_tell(q->host);
+	instrument_happens_before(q->host);
 	lock_take(&q->recv);
 	for (; wr && !err; wr = err ? wr : wr->next)
 		err = post_one_recv(&q->qp->rq, NULL, host_hca(q->host), wr);
@@ -341,7 +341,7 @@ int v_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 		*bad = wr;
 		return v_fail(EPERM, V_FORKED, "ibv_post_srq_recv");
 	}
-	watched_tell(c->host);
+	instrument_happens_before(c->host);
 	lock_take(&s->post);
 	for (; wr && !err; wr = err ? wr : wr->next)
 		err = post_one_recv(&s->srq->wq, s->srq, host_hca(c->host), wr);

@@ -36,7 +36,7 @@ uint64_t v_post_total(const struct ibv_sge *sge, size_t n, uint32_t max);
 int v_post_check_total(uint64_t bytes);
 void v_post_sges(struct wqe *w, const struct ibv_sge *sge, size_t n);
 /*
- * The window's new key, w->rkey, and what it opens, as ibt/local.c takes it.
+ * The window's new key, w->rkey, and what it opens, as ibt/local_wr.c takes it.
  * The caller shows the key in mw->rkey when the request is posted: ibv_bind_mw
  * (3) wants it of type 1, and irdma does the same of type 2.  EINVAL, said.
  */

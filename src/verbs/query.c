@@ -121,18 +121,18 @@ int v_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 
 enum { WIDTH_4X = 2, SPEED_EDR = 32, SPEED_MBPS = 100000 };
 
-static void port_attr(const struct host_device *dev, union v_port_attr *a)
+static void port_attr(const struct device *dev, union v_port_attr *a)
 {
 	enum { DISABLED = 3, LINK_UP = 5 };
-	struct host_port port;
+	struct device_port port;
 
-	host_port(dev, &port);
+	device_port(dev, &port);
 	memset(a, 0, sizeof(*a));
 	a->base = (struct ibv_port_attr){
 		.state = port.is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = (enum ibv_mtu)port.active_mtu,
-		.gid_tbl_len = HOST_MAX_GIDS,
+		.gid_tbl_len = DEVICE_MAX_GIDS,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = HCA_MAX_MESSAGE,
 		.pkey_tbl_len = 1,
@@ -190,19 +190,19 @@ int ibv_query_port(struct ibv_context *context, uint8_t port,
 
 /* False beyond the table; zeroes where it has no entry. */
 static bool gid_at(struct ibv_context *context, uint32_t port, uint32_t index,
-		   struct host_gid *g)
+		   struct device_gid *g)
 {
 	memset(g, 0, sizeof(*g));
-	if (!is_port(port) || index >= HOST_MAX_GIDS)
+	if (!is_port(port) || index >= DEVICE_MAX_GIDS)
 		return false;
-	host_gid(v_context(context)->dev, index, g);
+	device_gid(v_context(context)->dev, index, g);
 	return true;
 }
 
 int ibv_query_gid(struct ibv_context *context, uint8_t port, int index,
 		  union ibv_gid *gid)
 {
-	struct host_gid g;
+	struct device_gid g;
 
 	if (!gid_at(context, port, (uint32_t)index, &g))
 		return v_fail_errno(EINVAL, V_INPUT,
@@ -214,24 +214,25 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index,
 int v_query_gid_type(struct ibv_context *context, uint8_t port,
 		     unsigned int index, unsigned int *type)
 {
-	struct host_gid g;
+	struct device_gid g;
 
 	if (!gid_at(context, port, index, &g))
 		return v_fail_errno(
 			EINVAL, V_INPUT,
 			"ibv_query_gid_type: no such port or index");
-	*type = g.ifindex && g.type == HOST_GID_ROCE_V2;
+	*type = g.ifindex && g.type == DEVICE_GID_ROCE_V2;
 	return 0;
 }
 
 static void entry_fill(struct ibv_gid_entry *entry, uint32_t index,
-		       const struct host_gid *g, size_t size)
+		       const struct device_gid *g, size_t size)
 {
 	struct ibv_gid_entry e = {
 		.gid_index = index,
 		.port_num = 1,
-		.gid_type = g->type == HOST_GID_ROCE_V2 ? IBV_GID_TYPE_ROCE_V2
-							: IBV_GID_TYPE_ROCE_V1,
+		.gid_type = g->type == DEVICE_GID_ROCE_V2
+				    ? IBV_GID_TYPE_ROCE_V2
+				    : IBV_GID_TYPE_ROCE_V1,
 		.ndev_ifindex = g->ifindex,
 	};
 
@@ -244,7 +245,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port,
 		      uint32_t index, struct ibv_gid_entry *entry,
 		      uint32_t flags, size_t entry_size)
 {
-	struct host_gid g;
+	struct device_gid g;
 
 	if (!gid_at(context, port, index, &g))
 		return v_fail(EINVAL, V_INPUT,
@@ -262,14 +263,14 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context,
 			     struct ibv_gid_entry *entries, size_t max_entries,
 			     uint32_t flags, size_t entry_size)
 {
-	struct host_port port;
+	struct device_port port;
 	size_t n = 0;
 
 	if (flags)
 		return -v_fail(EINVAL, V_INPUT,
 			       "ibv_query_gid_table: flags must be 0");
-	host_port(v_context(context)->dev, &port);
-	for (uint32_t i = 0; i < HOST_MAX_GIDS; i++) {
+	device_port(v_context(context)->dev, &port);
+	for (uint32_t i = 0; i < DEVICE_MAX_GIDS; i++) {
 		if (!port.gids[i].ifindex)
 			continue;
 		if (n == max_entries)

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "util/bits.h"
-#include "util/mark.h"
+#include "util/fd_identity.h"
 
 int v_queue_init(struct v_queue *q)
 {
-	q->fd = mark_shown(eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC));
+	q->fd = fd_identity_note_shown(eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC));
 	if (q->fd < 0)
 		return -errno;
 	lock_init(&q->lock);
@@ -26,7 +26,7 @@ int v_queue_init(struct v_queue *q)
 
 void v_queue_fini(struct v_queue *q)
 {
-	mark_close(q->fd);
+	fd_identity_close(q->fd);
 	lock_fini(&q->lock);
 }
 
@@ -46,7 +46,7 @@ static void put_token(struct v_queue *q)
 	uint64_t one = 1;
 
 	/* fails only at 2^64 - 2 tokens */
-	while (mark_is(q->fd) &&
+	while (fd_identity_holds(q->fd) &&
 	       syscall(SYS_write, q->fd, &one, sizeof(one)) < 0 &&
 	       errno == EINTR)
 		;
@@ -58,7 +58,7 @@ static void void_token(struct v_queue *q)
 	uint64_t token;
 	struct iovec io = {&token, sizeof(token)};
 
-	if (mark_is(q->fd))
+	if (fd_identity_holds(q->fd))
 		syscall(SYS_preadv2, q->fd, &io, 1, -1L, -1L, RWF_NOWAIT);
 }
 

@@ -276,15 +276,15 @@ static void wr_start(struct ibv_qp_ex *ex)
 	q->wr.count = 0;
 	q->wr.bytes = 0;
 	q->wr.err = v_post_state(q, HCA_QP_RTS);
-	watched_again(); /* it is the program that goes on */
-	watched_hear(&q->send);
+	instrument_ignore_end(); /* it is the program that goes on */
+	instrument_happens_after(&q->send);
 }
 
 /* It is we who go on, with the queue's lock. */
 static void resume(struct v_qp *q)
 {
-	watched_tell(&q->send);
-	watched_not();
+	instrument_happens_before(&q->send);
+	instrument_ignore();
 }
 
 NO_LOCK_ANALYSIS
@@ -296,7 +296,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	finish(q);
 	err = q->wr.err;
 	resume(q);
-	watched_tell(q->host);
+	instrument_happens_before(q->host);
 	if (!err)
 		wq_commit_all(&q->qp->sq, q->wr.count);
 	lock_give(&q->send);

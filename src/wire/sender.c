@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "wire/bind.h"
-#include "util/mark.h"
+#include "util/fd_identity.h"
 
 #define USUAL_TTL   64
 #define CHANGES_MAX 64 /* who changes more often says it each time */
@@ -82,13 +82,13 @@ static void connect_to(struct sender *s, const struct inaddr *to)
 int sender_open(struct sender *s, uint16_t port, const struct inaddr *to)
 {
 	bool is_v4 = inaddr_is_v4(to->ip);
-	int fd = mark_fd(bind_udp(port, &is_v4)), err;
+	int fd = fd_identity_note(bind_udp(port, &is_v4)), err;
 
 	if (fd < 0)
 		return fd;
 	err = sender_init(s, fd, is_v4);
 	if (err) {
-		mark_close(fd);
+		fd_identity_close(fd);
 		return err;
 	}
 	s->changes = 0;
@@ -98,7 +98,7 @@ int sender_open(struct sender *s, uint16_t port, const struct inaddr *to)
 
 void sender_close(struct sender *s)
 {
-	mark_close(s->fd);
+	fd_identity_close(s->fd);
 	s->fd = -1;
 }
 

@@ -17,7 +17,7 @@
 #include "wire/bind.h"
 #include "wire/member.h"
 #include "wire/relay.h"
-#include "util/mark.h"
+#include "util/fd_identity.h"
 
 #define JOINED_BYTES 65536 /* the longest datagram, so of GRO */
 #define JOINED_BATCH 8	   /* fewer, to stay in the cache */
@@ -112,13 +112,13 @@ static int look(struct udp *u, int fd, uint16_t *port)
 	int domain = AF_INET6;
 
 	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
-	u->fd = u->tx.fd = mark_fd(fd);
+	u->fd = u->tx.fd = fd_identity_note(fd);
 	u->v4_only = domain == AF_INET;
 	u->is_relayed = domain == AF_UNIX;
 	*port = 4791;
 	if (!u->is_relayed)
 		return 0;
-	u->tx.fd = mark_fd(udp_bind(0));
+	u->tx.fd = fd_identity_note(udp_bind(0));
 	if (u->tx.fd < 0)
 		return u->tx.fd;
 	len = sizeof name;
@@ -152,7 +152,7 @@ int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port)
 	}
 	free(u->rings);
 	if (u->is_relayed)
-		mark_close(u->tx.fd);
+		fd_identity_close(u->tx.fd);
 	return err;
 }
 
@@ -168,7 +168,7 @@ uint32_t udp_buffer_bytes(const struct udp *u)
 
 bool udp_is_ours(struct udp *u)
 {
-	if (!mark_is(u->fd) || !mark_is(u->tx.fd))
+	if (!fd_identity_holds(u->fd) || !fd_identity_holds(u->tx.fd))
 		ring_store(&u->is_lost, true);
 	return !ring_load(&u->is_lost);
 }
@@ -176,8 +176,8 @@ bool udp_is_ours(struct udp *u)
 void udp_fini(struct udp *u)
 {
 	if (u->is_relayed)
-		mark_close(u->tx.fd);
-	mark_close(u->fd);
+		fd_identity_close(u->tx.fd);
+	fd_identity_close(u->fd);
 	sport_fini(&u->sports);
 	free(u->rings);
 }
@@ -246,7 +246,7 @@ static int hang_up(struct udp *u)
 
 	if (silent >= 0) {
 		dup3(silent, u->fd, O_CLOEXEC);
-		mark_fd(u->fd);
+		fd_identity_note(u->fd);
 		ring_store(&u->hang_ups, ring_own(&u->hang_ups) + 1);
 		close(silent);
 	}

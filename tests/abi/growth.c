@@ -9,13 +9,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../system/cases.h"
-#include "../system/ends.h"
-#include "../system/later.h"
+#include "../system/check.h"
+#include "../system/endpoint.h"
+#include "../system/newer_abi.h"
 
 #define MUTEX sizeof(pthread_mutex_t)
 
-static struct ends e[2];
+static struct endpoint e[2];
 
 /* ---- the tables of a context ---- */
 
@@ -29,10 +29,10 @@ static void *before(const struct ibv_context *ctx, size_t bytes)
 	return word;
 }
 
-static const struct later_ops *newest_ops(const struct ibv_context *ctx)
+static const struct newer_ops *newest_ops(const struct ibv_context *ctx)
 {
 	return (const void *)((const char *)ctx - 320 -
-			      sizeof(struct later_ops));
+			      sizeof(struct newer_ops));
 }
 
 /* 656 bytes and a mutex in release 65. */
@@ -48,28 +48,28 @@ static void a_context_has_the_table_of_release_65(void)
 /* Some inline functions test no pointer. */
 static void no_operation_is_missing(void)
 {
-	const struct later_ops *ops = newest_ops(e[0].ctx);
+	const struct newer_ops *ops = newest_ops(e[0].ctx);
 
 	for (size_t bytes = 320 + sizeof(*ops); bytes >= 24; bytes -= 8)
 		if (bytes != 112) /* which is a library's own */
-			cases_expect(before(e[0].ctx, bytes),
+			check_expect(before(e[0].ctx, bytes),
 				     "NULL %zu bytes before", bytes);
 	for (size_t i = 0; i < 32; i++) {
 		void *op;
 
 		memcpy(&op, (char *)e[0].ctx + 8 + 8 * i, sizeof(op));
-		cases_expect(op, "NULL in row %zu of ibv_context_ops", i);
+		check_expect(op, "NULL in row %zu of ibv_context_ops", i);
 	}
 }
 
 static void the_newest_operations_are_where_they_belong(void)
 {
-	const struct later_ops *ops = newest_ops(e[0].ctx);
-	struct later_mr_attr attr = {.length = 64,
+	const struct newer_ops *ops = newest_ops(e[0].ctx);
+	struct newer_mr_attr attr = {.length = 64,
 				     .access = IBV_ACCESS_LOCAL_WRITE,
-				     .comp_mask = LATER_REG_MR_ADDR |
-						  LATER_REG_MR_BUF};
-	struct later_buf *buf = NULL;
+				     .comp_mask = NEWER_REG_MR_ADDR |
+						  NEWER_REG_MR_BUF};
+	struct newer_buf *buf = NULL;
 	struct ibv_mr *mr;
 
 	attr.addr = ops->alloc_buf(e[0].pd, 64, &buf);
@@ -116,7 +116,7 @@ static void a_port_is_told_as_far_as_the_caller_knows_it(void)
 
 		memset(room, CANARY, sizeof(room));
 		EXPECT(!query(e[0].ctx, 1, room, sizes[i]));
-		cases_expect(is_within(room, sizes[i]), "past %zu bytes",
+		check_expect(is_within(room, sizes[i]), "past %zu bytes",
 			     sizes[i]);
 		memcpy(&speed, room + 52, 4);
 		if (sizes[i] >= 56)
@@ -152,7 +152,7 @@ static void a_device_is_told_as_far_as_the_caller_knows_it(void)
 
 		memset(room, CANARY, sizeof(room));
 		EXPECT(!query(e[0].ctx, NULL, room, sizes[i]));
-		cases_expect(is_within(room, sizes[i]), "past %zu bytes",
+		check_expect(is_within(room, sizes[i]), "past %zu bytes",
 			     sizes[i]);
 		EXPECT(sizes[i] <= 400 || is_zero(room + 400, sizes[i] - 400));
 	}
@@ -179,13 +179,13 @@ static struct ibv_qp *extended_qp(void)
 static void a_flush_is_refused_and_posts_nothing(void)
 {
 	struct ibv_qp_ex *qp;
-	struct later_qp_ex *newest;
+	struct newer_qp_ex *newest;
 	struct ibv_wc wc;
 
-	ends_replace_qp(&e[0], extended_qp(), ENDS_ALL_REMOTE);
+	endpoint_replace_qp(&e[0], extended_qp(), ENDPOINT_ALL_REMOTE);
 	qp = ibv_qp_to_qp_ex(e[0].qp);
-	newest = (struct later_qp_ex *)(void *)qp;
-	ends_connect(&e[0], &e[1]);
+	newest = (struct newer_qp_ex *)(void *)qp;
+	endpoint_connect(&e[0], &e[1]);
 	EXPECT(newest->wr_flush);
 	ibv_wr_start(qp);
 	qp->wr_id = 1;
@@ -201,7 +201,7 @@ static void a_flush_is_refused_and_posts_nothing(void)
 	ibv_wr_rdma_write(qp, e[1].mr->rkey, (uintptr_t)e[1].region);
 	ibv_wr_set_sge(qp, e[0].mr->lkey, (uintptr_t)e[0].region, 8);
 	EXPECT(!ibv_wr_complete(qp));
-	EXPECT(ends_wait(&e[0], &wc) && !wc.status && wc.wr_id == 2);
+	EXPECT(endpoint_wait(&e[0], &wc) && !wc.status && wc.wr_id == 2);
 }
 
 /* Nor is it announced, or given to who asks for it. */
@@ -234,26 +234,26 @@ static void a_flush_is_not_to_be_had(void)
 
 int main(void)
 {
-	later_find();
-	ends_open_pair(e);
-	cases_run("a context has the table of release 65",
+	newer_find();
+	endpoint_open_pair(e);
+	check_run("a context has the table of release 65",
 		  a_context_has_the_table_of_release_65);
-	cases_run("no operation is missing", no_operation_is_missing);
-	cases_run("the newest operations are where they belong",
+	check_run("no operation is missing", no_operation_is_missing);
+	check_run("the newest operations are where they belong",
 		  the_newest_operations_are_where_they_belong);
-	cases_run("a port is told as far as the caller knows it",
+	check_run("a port is told as far as the caller knows it",
 		  a_port_is_told_as_far_as_the_caller_knows_it);
-	cases_run("an old caller has 48 bytes for a port",
+	check_run("an old caller has 48 bytes for a port",
 		  an_old_caller_has_48_bytes_for_a_port);
-	cases_run("a device is told as far as the caller knows it",
+	check_run("a device is told as far as the caller knows it",
 		  a_device_is_told_as_far_as_the_caller_knows_it);
-	cases_run("a flush is not to be had", a_flush_is_not_to_be_had);
-	ends_close_pair(e);
-	ends_open(&e[0], IBV_ACCESS_LOCAL_WRITE, 0);
-	ends_open(&e[1], IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
-		  ENDS_ALL_REMOTE);
-	cases_run("a flush is refused and posts nothing",
+	check_run("a flush is not to be had", a_flush_is_not_to_be_had);
+	endpoint_close_pair(e);
+	endpoint_open(&e[0], IBV_ACCESS_LOCAL_WRITE, 0);
+	endpoint_open(&e[1], IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+		      ENDPOINT_ALL_REMOTE);
+	check_run("a flush is refused and posts nothing",
 		  a_flush_is_refused_and_posts_nothing);
-	ends_close_pair(e);
-	return cases_end();
+	endpoint_close_pair(e);
+	return check_end();
 }

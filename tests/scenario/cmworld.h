@@ -10,12 +10,12 @@
 
 #include "cm/conv.h"
 
-#define SECOND	 1000000000ull
-#define SERVICE	 0x01061234
-#define ENDS	 400 /* conversations of one world */
-#define OWNERS	 8   /* of a side; end k is of owner k % OWNERS */
-#define ON_WIRE	 4096
-#define LISTENER UINT64_MAX
+#define SECOND	  1000000000ull
+#define SERVICE	  0x01061234
+#define ENDPOINTS 400 /* conversations of one world */
+#define OWNERS	  8   /* of a side; end k is of owner k % OWNERS */
+#define ON_WIRE	  4096
+#define LISTENER  UINT64_MAX
 
 struct packet {
 	bool is_used;
@@ -38,7 +38,7 @@ struct end {
 struct world {
 	struct cm *cm[2];
 	uint8_t ip[2][16];
-	struct end end[2][ENDS];
+	struct end end[2][ENDPOINTS];
 	uint32_t ends[2];
 	bool listens[2];
 	struct packet wire[ON_WIRE];
@@ -62,8 +62,8 @@ static inline void listen_at(struct world *w, int side)
 static inline struct cm *manager(struct world *w)
 {
 	struct cm_config config = {.seed = rng_u64(&w->rng),
-				   .conversations = 4 * ENDS,
-				   .half_open = 2 * ENDS};
+				   .conversations = 4 * ENDPOINTS,
+				   .half_open = 2 * ENDPOINTS};
 
 	return cm_new(&config, w->now);
 }
@@ -124,7 +124,7 @@ static inline void hear(struct world *w, int side, const struct cm_event *e)
 	if (e->type == CM_REQUEST) {
 		assert_null(n);
 		assert_true(e->user == LISTENER);
-		assert_true(w->ends[side] < ENDS);
+		assert_true(w->ends[side] < ENDPOINTS);
 		n = &w->end[side][w->ends[side]++];
 		*n = (struct end){.id = e->id};
 		cm_note_make(w->cm[side], e->id, &n->note);
@@ -187,7 +187,7 @@ static inline void start(struct world *w, int side)
 				     .max_cm_retries = 15}};
 	struct end *n = &w->end[side][w->ends[side]];
 
-	if (w->ends[side] == ENDS)
+	if (w->ends[side] == ENDPOINTS)
 		return;
 	memcpy(s.local, w->ip[side], 16);
 	memcpy(s.peer, w->ip[!side], 16);

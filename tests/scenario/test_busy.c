@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "ibt/ibt.h"
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 
 #define FEW	40
 #define AT	100000
@@ -26,60 +26,60 @@ static bool nobody_is_dead(alock_owner owner)
 static const struct alock_judge judge = {nobody_is_dead, NULL, NULL,
 					 nobody_is_dead};
 
-static void assert_done(struct duo *d, int i)
+static void assert_done(struct two_hcas *d, int i)
 {
 	struct cqe c;
 
-	assert_true(duo_poll(d, i, &c));
+	assert_true(two_hcas_poll(d, i, &c));
 	assert_int_equal(c.status, HCA_SUCCESS);
 }
 
-static void send(struct duo *d, int i)
+static void send(struct two_hcas *d, int i)
 {
-	duo_send(d, i, HCA_WR_SEND, 0, FEW, 0);
-	duo_post(d, i);
+	two_hcas_send(d, i, HCA_WR_SEND, 0, FEW, 0);
+	two_hcas_post(d, i);
 }
 
 /* Side 0 has sent to side 1, and now it sends and finds somebody there. */
-static struct duo *with_one_that_waits(void) NO_LOCK_ANALYSIS
+static struct two_hcas *with_one_that_waits(void) NO_LOCK_ANALYSIS
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
 	for (int k = 0; k < 2; k++)
-		duo_recv(d, 1, AT, 100);
+		two_hcas_recv(d, 1, AT, 100);
 	send(d, 0);
-	duo_run(d, d->now_ns);
+	two_hcas_run(d, d->now_ns);
 	assert_done(d, 0);
 	alock_open(STOPPED, &judge);
-	assert_false(alock_take(&qp_far(d->side[1].qp)->lock));
+	assert_false(alock_take(&qp_target(d->side[1].qp)->lock));
 	alock_open(LIVING, &judge);
 	send(d, 0);
-	duo_run(d, d->now_ns);
-	assert_false(duo_poll(d, 0, &(struct cqe){0}));
+	two_hcas_run(d, d->now_ns);
+	assert_false(two_hcas_poll(d, 0, &(struct cqe){0}));
 	return d;
 }
 
-static void go_on(struct duo *d) NO_LOCK_ANALYSIS
+static void go_on(struct two_hcas *d) NO_LOCK_ANALYSIS
 {
-	alock_give(&qp_far(d->side[1].qp)->lock);
+	alock_give(&qp_target(d->side[1].qp)->lock);
 }
 
-static void end(struct duo *d)
+static void end(struct two_hcas *d)
 {
 	alock_open(ALOCK_NAMELESS, NULL);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void what_is_posted_meanwhile_may_be_for_another_target(void **state)
 {
-	struct duo *d = with_one_that_waits();
+	struct two_hcas *d = with_one_that_waits();
 	struct wqe *w;
 
 	go_on(d);
-	w = duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	w = two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
 	wq_to(&d->side[0].qp->sq, w)->qpn += 2;
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + WHILE);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + WHILE);
 	assert_done(d, 0);
 	assert_done(d, 0);
 	assert_done(d, 1);
@@ -89,14 +89,14 @@ static void what_is_posted_meanwhile_may_be_for_another_target(void **state)
 
 static void the_targets_process_may_end_meanwhile(void **state)
 {
-	struct duo *d = with_one_that_waits();
+	struct two_hcas *d = with_one_that_waits();
 
 	d->side[1].hca.shared->pulse.word |= 0x40000000u;
 	send(d, 0);
-	duo_run(d, d->now_ns);
+	two_hcas_run(d, d->now_ns);
 	d->side[1].hca.shared->pulse.word = 1;
 	go_on(d);
-	duo_run(d, d->now_ns + WHILE);
+	two_hcas_run(d, d->now_ns + WHILE);
 	assert_done(d, 0);
 	assert_done(d, 0);
 	end(d);
@@ -105,22 +105,22 @@ static void the_targets_process_may_end_meanwhile(void **state)
 /* It has no receive for it, and posts one without a word. */
 static void a_packet_that_waits_meanwhile_is_not_forgotten(void **state)
 {
-	struct duo *d = with_one_that_waits();
-	struct duo_side *s = &d->side[0];
-	struct wqe *w = duo_send(d, 1, HCA_WR_SEND, 0, FEW, 0);
+	struct two_hcas *d = with_one_that_waits();
+	struct two_hcas_side *s = &d->side[0];
+	struct wqe *w = two_hcas_send(d, 1, HCA_WR_SEND, 0, FEW, 0);
 
 	wq_to(&d->side[1].qp->sq, w)->local = 0;
-	duo_post(d, 1);
-	duo_run(d, d->now_ns);
+	two_hcas_post(d, 1);
+	two_hcas_run(d, d->now_ns);
 	go_on(d);
-	duo_run(d, d->now_ns + WHILE);
+	two_hcas_run(d, d->now_ns + WHILE);
 	assert_done(d, 0);
 	w = wq_reserve(&s->hca, &s->qp->rq);
 	memset(w, 0, sizeof *w);
 	w->num_sge = 1;
-	*wqe_sges(w) = (struct wq_sge){DUO_BASE + AT, 100, s->mr->lkey};
+	*wqe_sges(w) = (struct wq_sge){TWO_HCAS_BASE + AT, 100, s->mr->lkey};
 	wq_commit_recv(&s->hca, &s->qp->rq, w->wr_id);
-	duo_run(d, d->now_ns + WHILE);
+	two_hcas_run(d, d->now_ns + WHILE);
 	assert_done(d, 0);
 	end(d);
 }
@@ -128,39 +128,39 @@ static void a_packet_that_waits_meanwhile_is_not_forgotten(void **state)
 /* Another has disarmed side 1's queue, and is stopped before it says so. */
 static void an_event_that_another_owes_is_told(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_RC, 3, 16);
-	struct duo_side *s = &d->side[1];
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_RC, 3, 16);
+	struct two_hcas_side *s = &d->side[1];
 
 	for (int k = 0; k < 3; k++)
-		duo_recv(d, 1, AT, 100);
+		two_hcas_recv(d, 1, AT, 100);
 	atomic_store(&cq_far(s->cq)->arm, CQ_OWED_ONE);
 	engine_asleep(s->engine, true);
 	s->is_stopped = true;
 	for (int k = 0; k < 3; k++) {
 		send(d, 0);
-		duo_run(d, d->now_ns);
+		two_hcas_run(d, d->now_ns);
 	}
 	assert_int_equal(s->kicked, 1);
 	s->is_stopped = false;
-	duo_run(d, d->now_ns);
+	two_hcas_run(d, d->now_ns);
 	assert_int_equal(s->events[ENGINE_CQ_EVENT], 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Side 0 adds 2 to the 5 in side 1's memory, where it has that mapped. */
-static struct duo *with_an_atomic(void)
+static struct two_hcas *with_an_atomic(void)
 {
-	struct duo *d = duo_new_of(HCA_QPT_RC, 3, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_RC, 3, 16);
 	uint64_t five = 5;
 
 	memcpy(d->side[1].memory.bytes + AT, &five, 8);
 	d->side[1].elsewhere.is_mapped = true;
-	duo_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, AT)->swap_add = 2;
-	duo_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, AT)->swap_add = 2;
+	two_hcas_post(d, 0);
 	return d;
 }
 
-static void assert_added_once(struct duo *d)
+static void assert_added_once(struct two_hcas *d)
 {
 	uint64_t found, sum;
 
@@ -169,19 +169,19 @@ static void assert_added_once(struct duo *d)
 	memcpy(&sum, d->side[1].memory.bytes + AT, 8);
 	assert_int_equal(found, 5);
 	assert_int_equal(sum, 7);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void an_atomic_in_mapped_memory_waits_for_nobody(void **state)
 {
-	struct duo *d = with_an_atomic();
+	struct two_hcas *d = with_an_atomic();
 
 	d->side[1].is_stopped = true;
-	duo_run(d, d->now_ns);
+	two_hcas_run(d, d->now_ns);
 	assert_added_once(d);
 }
 
-static struct guest *seized;
+static struct access *seized;
 static struct memory *seized_memory;
 
 /* The owner seizes who has just done it. */
@@ -190,23 +190,23 @@ static int do_and_be_seized(struct space *s, enum space_atomic op, uint64_t va,
 {
 	struct space *own = &seized_memory->space;
 
-	atomic_store(&seized->touches, GUEST_SEIZED);
+	atomic_store(&seized->touches, ACCESS_REVOKED);
 	return own->ops->atomic(own, op, va, swap_add, compare, old);
 }
 
 static void an_atomic_that_was_done_is_not_done_again(void **state)
 {
 	static const struct space_ops ops = {.atomic = do_and_be_seized};
-	struct duo *d = with_an_atomic();
+	struct two_hcas *d = with_an_atomic();
 
-	seized = d->side[1].guest;
+	seized = d->side[1].access;
 	seized_memory = &d->side[1].memory;
 	d->side[1].elsewhere.space.ops = &ops;
-	duo_run(d, d->now_ns + WHILE);
+	two_hcas_run(d, d->now_ns + WHILE);
 	assert_added_once(d);
 }
 
-static struct duo *dying;
+static struct two_hcas *dying;
 
 /* It takes long enough for the target's process to become another program. */
 static void meanwhile_it_ends(struct space *s)
@@ -214,7 +214,7 @@ static void meanwhile_it_ends(struct space *s)
 	dying->side[1].hca.shared->pulse.word |= 0x40000000u;
 }
 
-static void assert_untouched(const struct duo *d)
+static void assert_untouched(const struct two_hcas *d)
 {
 	for (size_t i = 0; i < sizeof d->side[1].bytes; i++)
 		assert_int_equal(d->side[1].bytes[i], 0);
@@ -222,21 +222,21 @@ static void assert_untouched(const struct duo *d)
 
 static void write_to_one_that_ends(uint32_t count)
 {
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 	struct space_ops ops = *d->side[1].elsewhere.space.ops;
 
-	duo_post_row(d, 1, HCA_WR_RDMA_READ, FEW, AT);
-	duo_run(d, d->now_ns);
+	two_hcas_post_row(d, 1, HCA_WR_RDMA_READ, FEW, AT);
+	two_hcas_run(d, d->now_ns);
 	assert_done(d, 0);
 	dying = d;
 	ops.refresh = meanwhile_it_ends;
 	d->side[1].elsewhere.space.ops = &ops;
 	memset(d->side[0].bytes, 1, FEW);
-	duo_post_row(d, count, HCA_WR_RDMA_WRITE, FEW, AT);
+	two_hcas_post_row(d, count, HCA_WR_RDMA_WRITE, FEW, AT);
 	d->liveness = ENGINE_PEER_GONE;
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_untouched(d);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Nothing is written after a look at who it is that is older than what takes
@@ -262,6 +262,6 @@ int main(int argc, char **argv)
 			who_ends_while_its_memory_is_mapped_is_not_written_to),
 	};
 
-	duo_mode(argc, argv);
+	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

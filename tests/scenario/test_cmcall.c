@@ -160,7 +160,7 @@ a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection(void **state)
 {
 	struct world *w = world_new(5, 0);
 	struct cm_config config = {
-		.seed = 77, .conversations = ENDS, .half_open = ENDS};
+		.seed = 77, .conversations = ENDPOINTS, .half_open = ENDPOINTS};
 	uint32_t qpn, id;
 	struct cm_start s = {.msg = {.kind = CMMSG_REQ,
 				     .service_id = SERVICE,
@@ -270,7 +270,7 @@ static void a_peers_share_is_handed_on(void **state)
 	const struct cmmsg reply = {.qpn = 9};
 	struct world *w = world_new(8, 0);
 	struct cm_config config = {
-		.seed = 1, .conversations = ENDS, .half_open = 2};
+		.seed = 1, .conversations = ENDPOINTS, .half_open = 2};
 
 	cm_free(w->cm[1]);
 	w->cm[1] = cm_new(&config, w->now);

@@ -3,23 +3,23 @@
  * is lost on the way. */
 #include "test.h"
 
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 #include "util/rng.h"
 
 #define LONG (60ull * 1000000000)
 
 enum { DONE, BYTES, FAILED };
 
-static uint64_t sum(const struct duo *d, int i, enum comp_op op, int which)
+static uint64_t sum(const struct two_hcas *d, int i, enum comp_op op, int which)
 {
-	const struct comp_sum *s = &qp_far(d->side[i].qp)->comp.of[op];
+	const struct comp_sum *s = &qp_target(d->side[i].qp)->comp.of[op];
 
 	return which == DONE	? atomic_load(&s->done)
 	       : which == BYTES ? atomic_load(&s->bytes)
 				: atomic_load(&s->failed);
 }
 
-static void assert_sums(const struct duo *d, int i, enum comp_op op,
+static void assert_sums(const struct two_hcas *d, int i, enum comp_op op,
 			uint64_t done, uint64_t bytes, uint64_t failed)
 {
 	assert_int_equal(sum(d, i, op, DONE), done);
@@ -27,23 +27,23 @@ static void assert_sums(const struct duo *d, int i, enum comp_op op,
 	assert_int_equal(sum(d, i, op, FAILED), failed);
 }
 
-static struct duo *counted(uint32_t type)
+static struct two_hcas *counted(uint32_t type)
 {
-	struct duo *d = duo_new_of(type, 1, 64);
+	struct two_hcas *d = two_hcas_new_of(type, 1, 64);
 
 	for (int i = 0; i < 2; i++)
-		ring_store(&qp_far(d->side[i].qp)->comp.ops,
+		ring_store(&qp_target(d->side[i].qp)->comp.ops,
 			   (1u << COMP_OPS) - 1);
 	return d;
 }
 
-static void drain(struct duo *d)
+static void drain(struct two_hcas *d)
 {
 	struct cqe c;
 
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	for (int i = 0; i < 2; i++)
-		while (duo_poll(d, i, &c))
+		while (two_hcas_poll(d, i, &c))
 			;
 }
 
@@ -59,7 +59,7 @@ static int lossy(void *context, int from, const struct engine_frame *f)
 static void each_operation_is_counted_once(void **state)
 {
 	static const uint32_t lengths[] = {0, 1, 100, 5000};
-	struct duo *d = counted(HCA_QPT_RC);
+	struct two_hcas *d = counted(HCA_QPT_RC);
 	uint64_t bytes = 0, each;
 	struct rng rng;
 
@@ -69,15 +69,15 @@ static void each_operation_is_counted_once(void **state)
 	for (uint32_t i = 0; i < TEST_COUNT(lengths); i++) {
 		uint32_t length = lengths[i];
 
-		duo_post_row(d, 6, HCA_WR_RDMA_WRITE, length, 20000);
+		two_hcas_post_row(d, 6, HCA_WR_RDMA_WRITE, length, 20000);
 		drain(d);
-		duo_post_row(d, 6, HCA_WR_RDMA_READ, length, 30000);
+		two_hcas_post_row(d, 6, HCA_WR_RDMA_READ, length, 30000);
 		drain(d);
 		for (int k = 0; k < 12; k++)
-			duo_recv(d, 1, 40000, 8000);
-		duo_post_row(d, 6, HCA_WR_SEND, length, 0);
+			two_hcas_recv(d, 1, 40000, 8000);
+		two_hcas_post_row(d, 6, HCA_WR_SEND, length, 0);
 		drain(d);
-		duo_post_row(d, 6, HCA_WR_RDMA_WRITE_IMM, length, 50000);
+		two_hcas_post_row(d, 6, HCA_WR_RDMA_WRITE_IMM, length, 50000);
 		drain(d);
 		bytes += 6 * length;
 	}
@@ -90,54 +90,55 @@ static void each_operation_is_counted_once(void **state)
 	assert_sums(d, 1, COMP_REMOTE_WRITE, 2 * each, 2 * bytes, 0);
 	assert_sums(d, 1, COMP_RECV, 2 * each, 2 * bytes, 0);
 	assert_sums(d, 1, COMP_WRITE, 0, 0, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void atomics_and_invalidations_are_none_of_these(void **state)
 {
 	static const enum hca_wr ops[] = {HCA_WR_ATOMIC_CAS, HCA_WR_ATOMIC_FADD,
 					  HCA_WR_ATOMIC_WRITE};
-	struct duo *d = counted(HCA_QPT_RC);
+	struct two_hcas *d = counted(HCA_QPT_RC);
 
 	for (uint32_t i = 0; i < TEST_COUNT(ops); i++)
-		duo_post_row(d, 3, ops[i], 8, 4096);
+		two_hcas_post_row(d, 3, ops[i], 8, 4096);
 	drain(d);
 	for (int i = 0; i < 2; i++)
 		for (int op = 0; op < COMP_OPS; op++)
 			assert_sums(d, i, (enum comp_op)op, 0, 0, 0);
 	assert_int_equal(d->side[0].qp->state, HCA_QP_RTS);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void only_what_is_counted_is_summed(void **state)
 {
-	struct duo *d = counted(HCA_QPT_RC);
+	struct two_hcas *d = counted(HCA_QPT_RC);
 
-	ring_store(&qp_far(d->side[0].qp)->comp.ops, 1u << COMP_READ);
-	ring_store(&qp_far(d->side[1].qp)->comp.ops, 1u << COMP_REMOTE_WRITE);
-	duo_post_row(d, 3, HCA_WR_RDMA_WRITE, 10, 4096);
-	duo_post_row(d, 2, HCA_WR_RDMA_READ, 10, 4096);
+	ring_store(&qp_target(d->side[0].qp)->comp.ops, 1u << COMP_READ);
+	ring_store(&qp_target(d->side[1].qp)->comp.ops,
+		   1u << COMP_REMOTE_WRITE);
+	two_hcas_post_row(d, 3, HCA_WR_RDMA_WRITE, 10, 4096);
+	two_hcas_post_row(d, 2, HCA_WR_RDMA_READ, 10, 4096);
 	drain(d);
 	assert_sums(d, 0, COMP_WRITE, 0, 0, 0);
 	assert_sums(d, 0, COMP_READ, 2, 20, 0);
 	assert_sums(d, 1, COMP_REMOTE_WRITE, 3, 30, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* The one that failed, and those that were flushed behind it. */
 static void failures_are_summed_apart(void **state)
 {
-	struct duo *d = counted(HCA_QPT_RC);
+	struct two_hcas *d = counted(HCA_QPT_RC);
 
 	for (int i = 0; i < 2; i++)
 		for (int k = 0; k < 4; k++)
-			duo_recv(d, i, 40000, 8000);
-	duo_post_row(d, 2, HCA_WR_RDMA_WRITE, 10, 4096);
+			two_hcas_recv(d, i, 40000, 8000);
+	two_hcas_post_row(d, 2, HCA_WR_RDMA_WRITE, 10, 4096);
 	drain(d);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 10, 4096)->rkey ^= 0x5555;
-	duo_post(d, 0);
-	duo_post_row(d, 2, HCA_WR_RDMA_READ, 10, 4096);
-	duo_post_row(d, 3, HCA_WR_SEND, 10, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 10, 4096)->rkey ^= 0x5555;
+	two_hcas_post(d, 0);
+	two_hcas_post_row(d, 2, HCA_WR_RDMA_READ, 10, 4096);
+	two_hcas_post_row(d, 3, HCA_WR_SEND, 10, 0);
 	drain(d);
 	assert_sums(d, 0, COMP_WRITE, 2, 20, 1);
 	assert_sums(d, 0, COMP_READ, 0, 0, 2);
@@ -145,24 +146,24 @@ static void failures_are_summed_apart(void **state)
 	assert_sums(d, 0, COMP_RECV, 0, 0, 4);
 	assert_sums(d, 1, COMP_RECV, 0, 0, 4);
 	assert_sums(d, 1, COMP_REMOTE_WRITE, 2, 20, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void what_is_unreliable_is_counted_where_it_arrives(void **state)
 {
-	struct duo *d = counted(HCA_QPT_UC);
+	struct two_hcas *d = counted(HCA_QPT_UC);
 
 	for (int k = 0; k < 4; k++)
-		duo_recv(d, 1, 40000, 8000);
-	duo_post_row(d, 3, HCA_WR_SEND, 3000, 0);
+		two_hcas_recv(d, 1, 40000, 8000);
+	two_hcas_post_row(d, 3, HCA_WR_SEND, 3000, 0);
 	drain(d);
-	duo_post_row(d, 2, HCA_WR_RDMA_WRITE, 3000, 50000);
+	two_hcas_post_row(d, 2, HCA_WR_RDMA_WRITE, 3000, 50000);
 	drain(d);
 	assert_sums(d, 0, COMP_SEND, 3, 9000, 0);
 	assert_sums(d, 0, COMP_WRITE, 2, 6000, 0);
 	assert_sums(d, 1, COMP_RECV, 3, 9000, 0);
 	assert_sums(d, 1, COMP_REMOTE_WRITE, 2, 6000, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 int main(int argc, char **argv)
@@ -176,6 +177,6 @@ int main(int argc, char **argv)
 			what_is_unreliable_is_counted_where_it_arrives),
 	};
 
-	duo_mode(argc, argv);
+	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

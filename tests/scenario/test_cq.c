@@ -2,45 +2,45 @@
 /* Events of a completion queue, moderated. */
 #include "test.h"
 
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 
 #define PERIOD 2000000ull /* ns */
 #define LONG   (60ull * 1000000000)
 
-static void write_some(struct duo *d, int n)
+static void write_some(struct two_hcas *d, int n)
 {
 	while (n--) {
-		duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 0);
-		duo_post(d, 0);
+		two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 0);
+		two_hcas_post(d, 0);
 	}
 }
 
-static uint32_t told(const struct duo *d)
+static uint32_t told(const struct two_hcas *d)
 {
 	return d->side[0].events[ENGINE_CQ_EVENT];
 }
 
 static void enough_completions_are_told_at_once(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 
 	cq_moderate(&d->side[0].hca, d->side[0].cq, 4, PERIOD);
 	cq_arm(d->side[0].cq, false);
 	write_some(d, 3);
-	duo_run(d, d->now_ns);
+	two_hcas_run(d, d->now_ns);
 	assert_int_equal(told(d), 0);
 	write_some(d, 1);
-	duo_run(d, d->now_ns);
+	two_hcas_run(d, d->now_ns);
 	assert_int_equal(told(d), 1);
 	write_some(d, 8);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_int_equal(told(d), 1); /* one-shot */
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_few_are_told_when_the_time_is_up(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 
 	cq_moderate(&d->side[0].hca, d->side[0].cq, 4, PERIOD);
 	for (uint32_t round = 1; round < 4; round++) {
@@ -48,47 +48,48 @@ static void a_few_are_told_when_the_time_is_up(void **state)
 
 		cq_arm(d->side[0].cq, false);
 		write_some(d, 1);
-		duo_run(d, before + PERIOD / 2);
+		two_hcas_run(d, before + PERIOD / 2);
 		assert_int_equal(told(d), round - 1);
-		duo_run(d, before + 2 * PERIOD);
+		two_hcas_run(d, before + 2 * PERIOD);
 		assert_int_equal(told(d), round);
 	}
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void an_error_is_told_at_once(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 
 	cq_moderate(&d->side[0].hca, d->side[0].cq, 100, PERIOD);
 	cq_arm(d->side[0].cq, true);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 0)->rkey ^= 1;
-	duo_post(d, 0);
-	duo_run(d, d->now_ns);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 0)->rkey ^= 1;
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
 	assert_int_equal(told(d), 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_queue_that_goes_is_not_told_of(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 
 	cq_moderate(&d->side[0].hca, d->side[0].cq, 4, PERIOD);
 	cq_arm(d->side[0].cq, false);
 	write_some(d, 1);
-	duo_run(d, d->now_ns);
+	two_hcas_run(d, d->now_ns);
 	engine_cq_remove(d->side[0].engine, d->side[0].cq);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_int_equal(told(d), 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* A queue pair goes that a letter was for, of a queue that others use, too. */
-static void letter_to_nobody(struct duo *d, uint32_t status, uint32_t letter)
+static void letter_to_nobody(struct two_hcas *d, uint32_t status,
+			     uint32_t letter)
 {
 	struct hca_qp_cap cap = {1, 1, 1, 1, 0, NULL};
 	const struct cqe c = {.wr_id = 1, .status = status};
-	struct duo_side *s = &d->side[0];
+	struct two_hcas_side *s = &d->side[0];
 	struct qp *qp = qp_new(&s->hca, 0x2000, HCA_QPT_RC, 1, s->cq, s->cq,
 			       &cap, false);
 	struct ibt_qp *side = engine_qp_add(s->engine, qp);
@@ -96,31 +97,31 @@ static void letter_to_nobody(struct duo *d, uint32_t status, uint32_t letter)
 	cq_arm(s->cq, false);
 	cq_push(&s->hca, s->cq, &c, false);
 	qp_withdraw(&s->hca, qp);
-	mail_post(&s->hca, qp, letter);
-	engine_mail(s->engine);
+	notify_post(&s->hca, qp, letter);
+	engine_serve_notify(s->engine);
 	engine_qp_remove(s->engine, side);
 	qp_free(&s->hca, qp);
-	duo_run(d, d->now_ns + 2 * PERIOD);
+	two_hcas_run(d, d->now_ns + 2 * PERIOD);
 }
 
 static void what_a_letter_to_nobody_tells_is_heard(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 
 	cq_moderate(&d->side[0].hca, d->side[0].cq, 4, PERIOD);
-	letter_to_nobody(d, HCA_SUCCESS, QP_MAIL_LATER);
+	letter_to_nobody(d, HCA_SUCCESS, QP_NOTIFY_LATER);
 	assert_int_equal(told(d), 1);
-	letter_to_nobody(d, HCA_WR_FLUSH_ERR, QP_MAIL_CQ);
+	letter_to_nobody(d, HCA_WR_FLUSH_ERR, QP_NOTIFY_CQ);
 	assert_int_equal(told(d), 2);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Of many that have slept for as many queues, before it is asked for events. */
 static void each_queue_is_told_of(void **state)
 {
 	enum { MANY = 600 };
-	struct duo *d = duo_new(1, 16);
-	struct duo_side *s = &d->side[0];
+	struct two_hcas *d = two_hcas_new(1, 16);
+	struct two_hcas_side *s = &d->side[0];
 	const struct cqe c = {.wr_id = 1};
 	static struct ibt_qp *sides[MANY];
 	static uint32_t seen[MANY];
@@ -137,16 +138,16 @@ static void each_queue_is_told_of(void **state)
 		assert_non_null(sides[i]);
 		cq_arm(cq, false);
 		assert_int_equal(cq_push(&s->hca, cq, &c, false), CQ_NOTIFY);
-		mail_post(&s->hca, qp, QP_MAIL_CQ);
+		notify_post(&s->hca, qp, QP_NOTIFY_CQ);
 	}
-	engine_mail(s->engine);
+	engine_serve_notify(s->engine);
 	while (engine_events(s->engine, &e, 1))
 		seen[e.user] += e.type == ENGINE_CQ_EVENT;
 	for (uint32_t i = 0; i < MANY; i++) {
 		assert_int_equal(seen[i], 1);
 		engine_qp_remove(s->engine, sides[i]);
 	}
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 int main(int argc, char **argv)
@@ -160,6 +161,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_queue_is_told_of),
 	};
 
-	duo_mode(argc, argv);
+	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

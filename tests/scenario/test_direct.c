@@ -6,7 +6,7 @@
 
 #include "hdr/aeth.h"
 #include "ibt/ibt.h"
-#include "scenario/without.h"
+#include "scenario/drop_packet.h"
 
 #define FEW 40
 #define AT  100000
@@ -14,16 +14,18 @@
 static void nothing_crosses_a_wire(void **state)
 {
 	static const uint32_t lengths[] = {0, 1, 999, 1000, 1001, 12345};
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 
 	for (size_t k = 0; k < TEST_COUNT(lengths); k++) {
-		duo_fill(d, 0, 0, lengths[k]);
-		duo_recv(d, 1, 100000, 20000);
-		duo_send(d, 0, HCA_WR_SEND, 0, lengths[k], 0);
-		duo_post(d, 0);
-		duo_send(d, 0, HCA_WR_RDMA_READ, 200000, lengths[k], 100000);
-		duo_post(d, 0);
-		duo_run(d, d->now_ns + LONG); /* or its owner places it first */
+		two_hcas_fill(d, 0, 0, lengths[k]);
+		two_hcas_recv(d, 1, 100000, 20000);
+		two_hcas_send(d, 0, HCA_WR_SEND, 0, lengths[k], 0);
+		two_hcas_post(d, 0);
+		two_hcas_send(d, 0, HCA_WR_RDMA_READ, 200000, lengths[k],
+			      100000);
+		two_hcas_post(d, 0);
+		two_hcas_run(
+			d, d->now_ns + LONG); /* or its owner places it first */
 		assert_done(d, 0, HCA_SUCCESS);
 		assert_done(d, 0, HCA_SUCCESS);
 		assert_done(d, 1, HCA_SUCCESS);
@@ -32,148 +34,148 @@ static void nothing_crosses_a_wire(void **state)
 				    lengths[k]);
 	}
 	assert_int_equal(packets(d), 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void without_a_receive_a_send_ends_after_its_tries(void **state)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 	uint64_t began = d->now_ns;
 
 	d->side[0].qp->attr.rnr_retry = 3;
-	duo_send(d, 0, HCA_WR_SEND, 0, 64, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 64, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_RNR_RETRY_EXC_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_RNR);
 	assert_true(d->now_ns - began >= 3 * aeth_rnr_timer_ns(12));
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_receive_posted_late_is_found_at_the_next_look(void **state)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 	uint64_t at;
 
-	duo_send(d, 0, HCA_WR_SEND, 0, 64, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns);
-	duo_recv(d, 1, 0, 64);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 64, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
+	two_hcas_recv(d, 1, 0, 64);
 	at = d->now_ns + 1000;
 	engine_tick(d->side[0].engine, at);
-	duo_run(d, at);
+	two_hcas_run(d, at);
 	assert_done(d, 0, HCA_SUCCESS);
 	assert_done(d, 1, HCA_SUCCESS);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_peer_not_ready_is_silent(void **state)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 
 	enter(d, 1, HCA_QP_RESET);
 	d->liveness = ENGINE_PEER_UNKNOWN;
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_RETRY_EXC_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_RETRY);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Its process lives, and would be waited for. */
 static void a_peer_in_error_has_the_time_of_the_specification(void **state)
 {
-	struct duo *d = duo_new(1, 16);
-	uint64_t tries_ns = duo_tries_ns(d, 0);
+	struct two_hcas *d = two_hcas_new(1, 16);
+	uint64_t tries_ns = two_hcas_tries_ns(d, 0);
 
 	enter(d, 1, HCA_QP_ERR);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 100000);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + 4 * tries_ns);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 100000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 4 * tries_ns);
 	assert_done(d, 0, HCA_RETRY_EXC_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_CLOSED);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* It has given up a right that others had, as setuid(2) does. */
 static void a_peer_that_closes_its_memory_is_told_apart(void **state)
 {
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 4000, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 4000, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS);
 	d->side[1].elsewhere.is_closed = true;
-	duo_recv(d, 1, 0, 4000);
-	duo_send(d, 0, HCA_WR_SEND, 0, 4000, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_recv(d, 1, 0, 4000);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 4000, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_REM_OP_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_DENIED);
 	/* it is as if we had gone: the peer's receive waits */
 	assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void
 who_loses_its_peers_process_is_told_when_its_tries_are_used_up(void **state)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 	struct cqe c;
 
-	duo_send(d, 0, HCA_WR_SEND, 0, 64, 0);
-	duo_post(d, 0);
-	duo_send(d, 0, HCA_WR_SEND, 0, 64, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 64, 0);
+	two_hcas_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 64, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
 	assert_true(engine_gone(d->side[0].engine, d));
-	duo_run(d, d->now_ns + duo_tries_ns(d, 0) / 2);
-	assert_false(duo_poll(d, 0, &c));
-	duo_run(d, d->now_ns + 4 * duo_tries_ns(d, 0));
+	two_hcas_run(d, d->now_ns + two_hcas_tries_ns(d, 0) / 2);
+	assert_false(two_hcas_poll(d, 0, &c));
+	two_hcas_run(d, d->now_ns + 4 * two_hcas_tries_ns(d, 0));
 	assert_done(d, 0, HCA_RETRY_EXC_ERR);
 	assert_done(d, 0, HCA_WR_FLUSH_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_GONE);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_connection_lets_go_of_the_process_of_the_one_before(void **state)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 
 	for (int k = 0; k < 3; k++) {
-		duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 100000);
-		duo_post(d, 0);
-		duo_run(d, d->now_ns);
+		two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 100000);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns);
 		assert_done(d, 0, HCA_SUCCESS);
 		assert_ptr_equal(engine_parted(d->side[0].engine),
 				 k ? d : NULL);
 		for (int i = 0; i < 2; i++)
 			enter(d, i, HCA_QP_RESET);
 		for (int i = 0; i < 2; i++)
-			duo_connect(d, i, 3);
+			two_hcas_connect(d, i, 3);
 	}
 	assert_null(engine_parted(d->side[0].engine));
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void who_sleeps_is_kicked_for_an_event(void **state)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 
 	for (uint32_t k = 0; k < 2; k++) {
 		engine_asleep(d->side[1].engine, k);
 		cq_arm(d->side[1].cq, false);
-		duo_recv(d, 1, 0, 64);
-		duo_send(d, 0, HCA_WR_SEND, 0, 64, 0);
-		duo_post(d, 0);
-		duo_run(d, d->now_ns);
+		two_hcas_recv(d, 1, 0, 64);
+		two_hcas_send(d, 0, HCA_WR_SEND, 0, 64, 0);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns);
 		assert_done(d, 1, HCA_SUCCESS);
 		assert_int_equal(d->side[1].kicked, k);
 		assert_int_equal(d->side[1].events[ENGINE_CQ_EVENT], k + 1);
 	}
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void our_own_fault_fails_us_and_not_the_peer(void **state)
@@ -182,120 +184,120 @@ static void our_own_fault_fails_us_and_not_the_peer(void **state)
 					  HCA_WR_SEND};
 
 	for (size_t k = 0; k < TEST_COUNT(ops); k++) {
-		struct duo *d = duo_new(3, 16);
+		struct two_hcas *d = two_hcas_new(3, 16);
 
-		duo_recv(d, 1, 0, 20000);
+		two_hcas_recv(d, 1, 0, 20000);
 		d->side[0].memory.size = 5000;
-		duo_send(d, 0, ops[k], 0, 20000, 0);
-		duo_post(d, 0);
-		duo_run(d, d->now_ns + LONG);
+		two_hcas_send(d, 0, ops[k], 0, 20000, 0);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns + LONG);
 		assert_done(d, 0, HCA_LOC_PROT_ERR);
 		assert_int_equal(d->side[0].explained.cause,
 				 EXPLAIN_LOCAL_FAULT);
 		assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
-		duo_free(d);
+		two_hcas_free(d);
 	}
 }
 
 static void a_failing_peer_gives_back_its_receives(void **state)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 
-	duo_recv(d, 1, 0, 64);
-	duo_recv(d, 1, 0, 64);
+	two_hcas_recv(d, 1, 0, 64);
+	two_hcas_recv(d, 1, 0, 64);
 	enter(d, 1, HCA_QP_ERR);
-	duo_send(d, 0, HCA_WR_SEND, 0, 64, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + 1000000);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 64, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 1000000);
 	assert_done(d, 1, HCA_WR_FLUSH_ERR);
 	assert_done(d, 1, HCA_WR_FLUSH_ERR);
-	assert_false(duo_poll(d, 1, &(struct cqe){0}));
-	assert_false(duo_poll(d, 0, &(struct cqe){0}));
+	assert_false(two_hcas_poll(d, 1, &(struct cqe){0}));
+	assert_false(two_hcas_poll(d, 0, &(struct cqe){0}));
 	enter(d, 0, HCA_QP_ERR);
 	assert_done(d, 0, HCA_WR_FLUSH_ERR);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void an_atomic_waits_for_its_owner(void **state)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 	uint64_t found, left = 5;
 	uint32_t letters;
 
 	memcpy(d->side[1].memory.bytes + 8, &left, 8);
 	d->side[1].is_stopped = true;
-	duo_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, 8)->swap_add = 2;
-	duo_post(d, 0);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 16, 8, 16);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
-	assert_false(duo_poll(d, 0, &(struct cqe){0}));
+	two_hcas_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, 8)->swap_add = 2;
+	two_hcas_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 16, 8, 16);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_false(two_hcas_poll(d, 0, &(struct cqe){0}));
 	d->side[1].is_stopped = false;
-	duo_run(d, d->now_ns + 10000000);
+	two_hcas_run(d, d->now_ns + 10000000);
 	assert_done(d, 0, HCA_SUCCESS);
 	assert_done(d, 0, HCA_SUCCESS);
 	memcpy(&found, d->side[0].memory.bytes, 8);
 	memcpy(&left, d->side[1].memory.bytes + 8, 8);
 	assert_int_equal(found, 5);
 	assert_int_equal(left, 7);
-	assert_null(mail_take(&d->side[1].hca, &letters));
-	duo_free(d);
+	assert_null(notify_take(&d->side[1].hca, &letters));
+	two_hcas_free(d);
 }
 
 static void an_atomic_on_memory_that_went_away_fails_both(void **state)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 
 	d->side[1].memory.size = 4096;
-	duo_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, 8192);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, 8192);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_REM_OP_ERR);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_REMOTE_FAULT);
 	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_stopped_peer_is_served(void **state)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 
 	d->side[1].is_stopped = true;
-	duo_fill(d, 0, 0, 5000);
-	duo_recv(d, 1, 100000, 5000);
-	duo_send(d, 0, HCA_WR_SEND, 0, 5000, 0);
-	duo_post(d, 0);
-	duo_send(d, 0, HCA_WR_RDMA_READ, 200000, 5000, 100000);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns);
+	two_hcas_fill(d, 0, 0, 5000);
+	two_hcas_recv(d, 1, 100000, 5000);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 5000, 0);
+	two_hcas_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_READ, 200000, 5000, 100000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
 	assert_done(d, 0, HCA_SUCCESS);
 	assert_done(d, 0, HCA_SUCCESS);
 	assert_memory_equal(d->side[0].memory.bytes,
 			    d->side[0].memory.bytes + 200000, 5000);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* What is ours to get right needs no peer, and is told at once. */
 static void a_wrong_key_is_told_though_the_peers_process_has_gone(void **state)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 	struct wqe *w;
 	struct cqe c;
 
-	duo_recv(d, 1, AT, FEW);
-	duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns);
+	two_hcas_recv(d, 1, AT, FEW);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
 	assert_done(d, 0, HCA_SUCCESS);
 	assert_true(engine_gone(d->side[0].engine, d));
-	w = duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	w = two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
 	wqe_sges(w)->lkey ^= 1;
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + duo_tries_ns(d, 0) / 2);
-	assert_true(duo_poll(d, 0, &c));
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + two_hcas_tries_ns(d, 0) / 2);
+	assert_true(two_hcas_poll(d, 0, &c));
 	assert_int_equal(c.status, HCA_LOC_PROT_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_LOCAL_KEY);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 int main(int argc, char **argv)
@@ -323,6 +325,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_stopped_peer_is_served),
 	};
 
-	duo_mode(argc, argv);
+	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

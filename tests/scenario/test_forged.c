@@ -5,9 +5,9 @@
  */
 #include "test.h"
 
-#include "engine/source.h"
+#include "engine/source_check.h"
 #include "ibt/ibt.h"
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 
 #define LONG	  (60ull * 1000000000)
 #define SOON	  1000000 /* before any timeout */
@@ -15,32 +15,32 @@
 #define ROW	  300 /* packets of a WRITE */
 #define ROW_BYTES (ROW * 1024)
 
-static const struct engine_counters *counters(struct duo *d, int i)
+static const struct engine_counters *counters(struct two_hcas *d, int i)
 {
 	return engine_counters(d->side[i].engine, 0);
 }
 
 /* Comes to side 1 so far ahead, wants no answer, and has a key of nobody. */
-static void forge_ahead(struct duo *d, int ahead)
+static void forge_ahead(struct two_hcas *d, int ahead)
 {
 	struct pkt p = {.bth.opcode = OPCODE_RC_WRITE_ONLY,
-			.reth = {DUO_BASE, 0x12345678, 64},
+			.reth = {TWO_HCAS_BASE, 0x12345678, 64},
 			.payload_len = 64};
 
 	p.bth.psn = serial24_add(d->side[1].side->resp.epsn, ahead).v;
-	duo_forge(d, 1, &p);
+	two_hcas_forge(d, 1, &p);
 }
 
 /* A WRITE of many packets, from side 0, arrives as it is. */
-static void assert_works(struct duo *d)
+static void assert_works(struct two_hcas *d)
 {
 	struct cqe c;
 
-	duo_fill(d, 0, 0, ROW_BYTES);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, ROW_BYTES, 400000);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
-	assert_true(duo_poll(d, 0, &c));
+	two_hcas_fill(d, 0, 0, ROW_BYTES);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, ROW_BYTES, 400000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_true(two_hcas_poll(d, 0, &c));
 	assert_int_equal(c.status, HCA_SUCCESS);
 	assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
 	assert_memory_equal(d->side[0].memory.bytes,
@@ -49,98 +49,98 @@ static void assert_works(struct duo *d)
 
 static void what_is_further_ahead_than_a_window_is_not_kept(void **state)
 {
-	struct duo *d = duo_new(MTU_1024, 16);
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 
 	for (int ahead = IBT_HELD_AHEAD + 1; ahead < 0x7fffff; ahead *= 3)
 		forge_ahead(d, ahead);
 	assert_int_equal(counters(d, 1)->rx_buffered, 0);
 	assert_true(counters(d, 1)->rx_wrong_psn > 5);
 	assert_works(d);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Who tries PSNs makes the sender go back now and then, not each time. */
 static void guesses_do_not_each_send_the_peer_back(void **state)
 {
-	struct duo *d = duo_new(MTU_1024, 16);
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .bth.ackreq = true};
 	struct serial24 psn = d->side[1].side->resp.epsn;
 
 	for (int k = 0; k < 100; k++) {
 		p.bth.psn = serial24_add(psn, 5000 + k).v;
-		duo_forge(d, 1, &p);
+		two_hcas_forge(d, 1, &p);
 		/* as if the one that is waited for had come */
 		d->side[1].side->resp.nak_sent = false;
 		d->now_ns += IBT_HELD_NS / 50;
 	}
 	assert_uint_in_range(counters(d, 1)->seq_naks_tx, 1, 3);
 	assert_works(d);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void what_came_early_is_forgotten_after_a_round_trip(void **state)
 {
-	struct duo *d = duo_new(MTU_1024, 16);
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 
 	forge_ahead(d, 100);
 	assert_int_equal(counters(d, 1)->rx_buffered, 1);
 	assert_false(engine_is_idle(d->side[1].engine));
-	duo_run(d, d->now_ns + 2 * IBT_HELD_NS);
+	two_hcas_run(d, d->now_ns + 2 * IBT_HELD_NS);
 	assert_true(engine_is_idle(d->side[1].engine));
 	assert_works(d);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* The pool is of all queue pairs: an idle one does not keep its share. */
 static void what_came_early_takes_no_room_for_ever(void **state)
 {
-	struct duo *d = duo_new(MTU_1024, 16);
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 
 	for (int ahead = 1; ahead <= IBT_HELD_PER_QP; ahead++)
 		forge_ahead(d, ahead);
 	assert_int_equal(counters(d, 1)->rx_buffered, IBT_HELD_PER_QP);
-	duo_run(d, d->now_ns + 2 * IBT_HELD_NS);
+	two_hcas_run(d, d->now_ns + 2 * IBT_HELD_NS);
 	assert_true(engine_is_idle(d->side[1].engine));
 	assert_works(d);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* One of two that differ is forged: neither is believed. */
 static void two_packets_of_one_turn_are_both_forgotten(void **state)
 {
-	struct duo *d = duo_new(MTU_1024, 16);
-	struct duo_side *s = &d->side[1];
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
+	struct two_hcas_side *s = &d->side[1];
 	struct serial24 psn = s->side->resp.epsn;
 	struct pkt p = {.bth.opcode = OPCODE_RC_WRITE_ONLY,
-			.reth = {DUO_BASE, s->mr->rkey, 64},
+			.reth = {TWO_HCAS_BASE, s->mr->rkey, 64},
 			.payload_len = 64};
 
 	forge_ahead(d, 1);
 	p.bth.psn = serial24_add(psn, 1).v;
-	duo_forge(d, 1, &p);
+	two_hcas_forge(d, 1, &p);
 	p.bth.psn = psn.v;
-	duo_forge(d, 1, &p);
+	two_hcas_forge(d, 1, &p);
 	assert_int_equal(s->side->resp.epsn.v, serial24_add(psn, 1).v);
 	assert_int_equal(s->qp->state, HCA_QP_RTS);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* A pair of which the requests go without packets. */
-static struct duo *direct_new(uint32_t type)
+static struct two_hcas *direct_new(uint32_t type)
 {
 	static char *direct[] = {"", "direct"}, *packets[] = {"", "packets"};
-	struct duo *d;
+	struct two_hcas *d;
 
-	duo_mode(2, direct);
-	d = duo_new_of(type, MTU_1024, 16);
-	duo_mode(2, packets);
+	two_hcas_mode(2, direct);
+	d = two_hcas_new_of(type, MTU_1024, 16);
+	two_hcas_mode(2, packets);
 	return d;
 }
 
-static void to_reset(struct duo *d, int i)
+static void to_reset(struct two_hcas *d, int i)
 {
 	struct hca_qp_attr a = {.qp_state = HCA_QP_RESET};
-	struct duo_side *s = &d->side[i];
+	struct two_hcas_side *s = &d->side[i];
 	const char *why = "";
 
 	assert_int_equal(engine_qp_modify(s->engine, s->side, &a, HCA_QP_STATE,
@@ -155,92 +155,92 @@ static void to_reset(struct duo *d, int i)
 static void who_goes_directly_sends_no_packets(void **state)
 {
 	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .payload_len = 64};
-	struct duo *d;
+	struct two_hcas *d;
 	struct cqe c;
 
 	d = direct_new(HCA_QPT_RC);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
-	duo_post(d, 0);
-	duo_recv(d, 1, 0, 1000);
-	duo_run(d, d->now_ns + SOON);
-	assert_true(duo_poll(d, 0, &c));
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
+	two_hcas_post(d, 0);
+	two_hcas_recv(d, 1, 0, 1000);
+	two_hcas_run(d, d->now_ns + SOON);
+	assert_true(two_hcas_poll(d, 0, &c));
 	p.bth.psn = d->side[1].side->resp.epsn.v;
-	duo_forge(d, 1, &p);
-	assert_false(duo_poll(d, 1, &c));
+	two_hcas_forge(d, 1, &p);
+	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(counters(d, 1)->rx_wrong_peer, 1);
-	duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + SOON);
-	assert_true(duo_poll(d, 1, &c));
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + SOON);
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.byte_len, 100);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* The peer is not ready, and an ACK says in its name that all has arrived. */
 static void what_went_directly_is_not_acknowledged_by_packets(void **state)
 {
-	struct duo *d = direct_new(HCA_QPT_RC);
+	struct two_hcas *d = direct_new(HCA_QPT_RC);
 	struct pkt p = {.bth.opcode = OPCODE_RC_ACKNOWLEDGE,
 			.aeth.syndrome = AETH_CREDITS_INVALID};
 	struct cqe c;
 
 	to_reset(d, 1);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + SOON);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + SOON);
 	p.bth.psn = d->side[0].side->req.una.v;
-	duo_forge(d, 0, &p);
-	assert_false(duo_poll(d, 0, &c));
+	two_hcas_forge(d, 0, &p);
+	assert_false(two_hcas_poll(d, 0, &c));
 	assert_int_equal(counters(d, 0)->rx_wrong_peer, 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_uc_peer_that_goes_directly_sends_no_packets(void **state)
 {
-	struct duo *d = direct_new(HCA_QPT_UC);
+	struct two_hcas *d = direct_new(HCA_QPT_UC);
 	struct pkt p = {.bth.opcode = OPCODE_UC_SEND_ONLY, .payload_len = 64};
 	struct cqe c;
 
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
-	duo_post(d, 0);
-	duo_recv(d, 1, 0, 1000);
-	duo_run(d, d->now_ns + SOON);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
+	two_hcas_post(d, 0);
+	two_hcas_recv(d, 1, 0, 1000);
+	two_hcas_run(d, d->now_ns + SOON);
 	p.bth.psn = 77;
-	duo_forge(d, 1, &p);
-	assert_false(duo_poll(d, 1, &c));
+	two_hcas_forge(d, 1, &p);
+	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(counters(d, 1)->rx_wrong_peer, 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* It finds no receive, goes by packets from there on, and is heard. */
 static void a_uc_peer_that_says_so_goes_by_packets(void **state)
 {
-	struct duo *d = direct_new(HCA_QPT_UC);
+	struct two_hcas *d = direct_new(HCA_QPT_UC);
 	struct cqe c;
 
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + SOON);
-	assert_true(duo_poll(d, 0, &c));
-	duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + SOON);
-	assert_int_equal(d->side[0].side->way, IBT_WAY_PACKETS);
-	duo_recv(d, 1, 0, 1000);
-	duo_run(d, d->now_ns + SOON);
-	assert_true(duo_poll(d, 1, &c));
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + SOON);
+	assert_true(two_hcas_poll(d, 0, &c));
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + SOON);
+	assert_int_equal(d->side[0].side->path, IBT_PATH_PACKETS);
+	two_hcas_recv(d, 1, 0, 1000);
+	two_hcas_run(d, d->now_ns + SOON);
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.byte_len, 100);
 	assert_int_equal(counters(d, 1)->rx_wrong_peer, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* ---- of a connection within this host ---- */
 
 #define OTHERS_PORT 0xbeef
 
-static struct duo *local_new(uint32_t type)
+static struct two_hcas *local_new(uint32_t type)
 {
-	struct duo *d = duo_new_of(type, MTU_1024, 16);
+	struct two_hcas *d = two_hcas_new_of(type, MTU_1024, 16);
 
 	for (int i = 0; i < 2; i++) {
 		d->side[i].qp->attr.ah.local = true;
@@ -250,7 +250,7 @@ static struct duo *local_new(uint32_t type)
 }
 
 /* Right in all but the port that it comes from. */
-static struct pkt forged_send(struct duo *d, uint8_t opcode)
+static struct pkt forged_send(struct two_hcas *d, uint8_t opcode)
 {
 	struct pkt p = {.bth.opcode = opcode, .payload_len = 64};
 
@@ -260,22 +260,22 @@ static struct pkt forged_send(struct duo *d, uint8_t opcode)
 
 static void a_port_of_another_user_sends_nothing(uint32_t type, uint8_t opcode)
 {
-	struct duo *d = local_new(type);
+	struct two_hcas *d = local_new(type);
 	struct pkt p = forged_send(d, opcode);
 	struct cqe c;
 
-	duo_recv(d, 1, 0, 1000);
+	two_hcas_recv(d, 1, 0, 1000);
 	for (int k = 0; k < 10; k++)
-		duo_forge_from(d, 1, &p, OTHERS_PORT);
-	assert_false(duo_poll(d, 1, &c));
+		two_hcas_forge_from(d, 1, &p, OTHERS_PORT);
+	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(counters(d, 1)->rx_wrong_source, 10);
 	assert_int_equal(d->asked, 1);
-	duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + SOON);
-	assert_true(duo_poll(d, 1, &c));
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + SOON);
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.byte_len, 100);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void another_users_port_sends_nothing_to_rc(void **state)
@@ -291,57 +291,57 @@ static void another_users_port_sends_nothing_to_uc(void **state)
 /* Nothing of UC is sent again: what waits for the answer is not lost. */
 static void what_comes_before_the_answer_waits_for_it(void **state)
 {
-	struct duo *d = local_new(HCA_QPT_UC);
+	struct two_hcas *d = local_new(HCA_QPT_UC);
 	struct engine_source s;
 	struct cqe c;
 
 	d->is_silent = true;
 	for (int k = 0; k < 3; k++) {
-		duo_recv(d, 1, 0, 5000);
-		duo_send(d, 0, HCA_WR_SEND, 0, 3000, 0);
-		duo_post(d, 0);
+		two_hcas_recv(d, 1, 0, 5000);
+		two_hcas_send(d, 0, HCA_WR_SEND, 0, 3000, 0);
+		two_hcas_post(d, 0);
 	}
-	duo_run(d, d->now_ns + SOON);
-	assert_false(duo_poll(d, 1, &c));
+	two_hcas_run(d, d->now_ns + SOON);
+	assert_false(two_hcas_poll(d, 1, &c));
 	assert_true(engine_wants_source(d->side[1].engine, &s));
 	assert_int_equal(s.qpn, d->side[0].qp->qpn);
 	engine_source(d->side[1].engine, &s, true, d->now_ns);
 	for (int k = 0; k < 3; k++) {
-		assert_true(duo_poll(d, 1, &c));
+		assert_true(two_hcas_poll(d, 1, &c));
 		assert_int_equal(c.byte_len, 3000);
 	}
 	assert_false(engine_wants_source(d->side[1].engine, &s));
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Its process has ended, and somebody else has its port. */
 static void a_port_is_not_believed_for_ever(void **state)
 {
-	struct duo *d = local_new(HCA_QPT_RC);
+	struct two_hcas *d = local_new(HCA_QPT_RC);
 	struct pkt p = forged_send(d, OPCODE_RC_SEND_ONLY);
 	uint16_t port = d->side[0].side->self.port;
 	struct engine_source s;
 	struct cqe c;
 
-	duo_forge_from(d, 1, &p, port); /* there is no receive */
+	two_hcas_forge_from(d, 1, &p, port); /* there is no receive */
 	assert_int_equal(d->asked, 1);
-	duo_recv(d, 1, 0, 1000);
+	two_hcas_recv(d, 1, 0, 1000);
 	d->is_silent = true;
 	engine_forget_sources(d->side[1].engine);
 	p = forged_send(d, OPCODE_RC_SEND_ONLY);
-	duo_forge_from(d, 1, &p, port);
-	assert_false(duo_poll(d, 1, &c));
+	two_hcas_forge_from(d, 1, &p, port);
+	assert_false(two_hcas_poll(d, 1, &c));
 	assert_true(engine_wants_source(d->side[1].engine, &s));
 	engine_source(d->side[1].engine, &s, false, d->now_ns);
-	assert_false(duo_poll(d, 1, &c));
+	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(counters(d, 1)->rx_wrong_source, 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* It is asked about again now and then, and believed meanwhile. */
 static void a_port_that_is_believed_waits_for_no_answer(void **state)
 {
-	struct duo *d = local_new(HCA_QPT_RC);
+	struct two_hcas *d = local_new(HCA_QPT_RC);
 
 	assert_works(d);
 	assert_uint_in_range(d->asked, 2, 4); /* either side, of the other */
@@ -354,13 +354,13 @@ static void a_port_that_is_believed_waits_for_no_answer(void **state)
 	d->is_silent = true;
 	d->now_ns += SOURCE_NS;
 	assert_works(d);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Each new port is a question; who has many makes us ask few. */
 static void many_ports_are_not_all_asked_about(void **state)
 {
-	struct duo *d = local_new(HCA_QPT_RC);
+	struct two_hcas *d = local_new(HCA_QPT_RC);
 	struct pkt p = forged_send(d, OPCODE_RC_SEND_ONLY);
 
 	assert_works(d);
@@ -368,12 +368,12 @@ static void many_ports_are_not_all_asked_about(void **state)
 	d->asked = 0;
 	d->now_ns += SOURCE_ASK_NS;
 	for (uint16_t port = 1; port < 20000; port++)
-		duo_forge_from(d, 1, &p, port);
+		two_hcas_forge_from(d, 1, &p, port);
 	assert_uint_in_range(d->asked, 1, SOURCE_ASKS);
 	assert_true(counters(d, 1)->rx_limited > 10000);
 	assert_int_equal(counters(d, 1)->rx_wrong_source, d->asked);
 	assert_works(d);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 int main(void)

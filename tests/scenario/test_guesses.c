@@ -8,7 +8,7 @@
 #include "encap/rocev2.h"
 #include "engine/inside.h"
 #include "ibt/ibt.h"
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 
 #define LONG	 (60ull * 1000000000)
 #define MTU_1024 3
@@ -16,21 +16,21 @@
 #define MOVED	 (200 * 1024)
 
 /* Of RC; each side has the class of its queue pairs. */
-static struct duo *new_duo(void)
+static struct two_hcas *new_duo(void)
 {
-	struct duo *d = duo_new(MTU_1024, 16);
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 
 	for (uint32_t i = 0; i < 2; i++)
 		engine_inbox(d->side[i].engine, NULL, i, 0, false);
 	return d;
 }
 
-static const struct engine_counters *counters(struct duo *d, int i)
+static const struct engine_counters *counters(struct two_hcas *d, int i)
 {
 	return engine_counters(d->side[i].engine, 0);
 }
 
-static struct engine_suspect *rows(struct duo *d)
+static struct engine_suspect *rows(struct two_hcas *d)
 {
 	struct hca *h = &d->side[1].hca;
 
@@ -38,7 +38,7 @@ static struct engine_suspect *rows(struct duo *d)
 }
 
 /* The row of an address like the peer's, of which the last byte is `last`. */
-static struct engine_suspect *row_of(struct duo *d, uint8_t last)
+static struct engine_suspect *row_of(struct two_hcas *d, uint8_t last)
 {
 	for (int i = 0; i < ENGINE_SUSPECTS; i++)
 		if (rows(d)[i].weight && rows(d)[i].ip[15] == last)
@@ -46,7 +46,7 @@ static struct engine_suspect *row_of(struct duo *d, uint8_t last)
 	return NULL;
 }
 
-static uint32_t rows_used(struct duo *d)
+static uint32_t rows_used(struct two_hcas *d)
 {
 	uint32_t used = 0;
 
@@ -56,13 +56,13 @@ static uint32_t rows_used(struct duo *d)
 }
 
 /* A SEND for queue pair `qpn` of side 1; from that address, by its number. */
-static void guess_qpn(struct duo *d, uint32_t qpn, uint32_t address)
+static void guess_qpn(struct two_hcas *d, uint32_t qpn, uint32_t address)
 {
 	uint8_t buf[PKT_MAX_HEADER_BYTES + 8] = {0};
 	struct pkt p = {.bth = {.opcode = OPCODE_RC_SEND_ONLY,
 				.pkey = BTH_DEFAULT_PKEY,
 				.dest_qpn = qpn}};
-	struct duo_side *s = &d->side[1];
+	struct two_hcas_side *s = &d->side[1];
 	struct engine_dgram g = {.bytes = buf};
 	size_t n = pkt_write_headers(buf, &p);
 
@@ -76,15 +76,15 @@ static void guess_qpn(struct duo *d, uint32_t qpn, uint32_t address)
 }
 
 /* In the peer's name, to its queue pair, with a PSN that is wrong. */
-static void guess_psn(struct duo *d, uint32_t how_far)
+static void guess_psn(struct two_hcas *d, uint32_t how_far)
 {
 	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .payload_len = 64};
 
 	p.bth.psn = serial24_add(d->side[1].side->resp.epsn, how_far).v;
-	duo_forge(d, 1, &p);
+	two_hcas_forge(d, 1, &p);
 }
 
-static void guess_psns(struct duo *d, uint32_t count)
+static void guess_psns(struct two_hcas *d, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		guess_psn(d, NOWHERE + 1000 * (i % 100));
@@ -93,16 +93,16 @@ static void guess_psns(struct duo *d, uint32_t count)
 }
 
 /* WRITEs of side 0 arrive, and as fast as if nobody else were there. */
-static void assert_works(struct duo *d)
+static void assert_works(struct two_hcas *d)
 {
 	uint64_t began = d->now_ns;
 	struct cqe c;
 
-	duo_fill(d, 0, 0, MOVED);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, MOVED, 400000);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
-	assert_true(duo_poll(d, 0, &c));
+	two_hcas_fill(d, 0, 0, MOVED);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, MOVED, 400000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_true(two_hcas_poll(d, 0, &c));
 	assert_int_equal(c.status, HCA_SUCCESS);
 	assert_memory_equal(d->side[0].memory.bytes,
 			    d->side[1].memory.bytes + 400000, MOVED);
@@ -111,17 +111,17 @@ static void assert_works(struct duo *d)
 
 static void a_connection_leaves_no_trace_in_the_table(void **state)
 {
-	struct duo *d = new_duo();
+	struct two_hcas *d = new_duo();
 
 	assert_works(d);
 	assert_int_equal(rows_used(d), 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Half of all PSNs are behind the next one. */
 static void guesses_are_told_of_with_their_address(void **state)
 {
-	struct duo *d = new_duo();
+	struct two_hcas *d = new_duo();
 	struct engine_suspect who;
 
 	assert_works(d);
@@ -134,30 +134,30 @@ static void guesses_are_told_of_with_their_address(void **state)
 	assert_int_equal(who.user, ENGINE_NO_USER);
 	assert_true(who.signs[ENGINE_SIGN_PSN] >= SUSPECT_MANY);
 	assert_false(engine_suspect(d->side[1].engine, &who));
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* One each 50 ms is below any limit, and told of in the end. */
 static void slow_guesses_are_told_of_too(void **state)
 {
-	struct duo *d = new_duo();
+	struct two_hcas *d = new_duo();
 	struct engine_suspect who;
 
 	for (uint32_t i = 0; i < SUSPECT_TOLD + 10; i++) {
 		guess_psn(d, NOWHERE + i);
 		/* as if the one that is waited for had come */
 		d->side[1].side->resp.nak_sent = false;
-		duo_run(d, d->now_ns + 50000000);
+		two_hcas_run(d, d->now_ns + 50000000);
 		d->now_ns += 50000000;
 	}
 	assert_true(engine_suspect(d->side[1].engine, &who));
 	assert_int_equal(who.dropped, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void many_guesses_are_dropped_unseen(void **state)
 {
-	struct duo *d = new_duo();
+	struct two_hcas *d = new_duo();
 	uint64_t seen;
 
 	for (uint32_t i = 0; i < SUSPECT_MANY + SUSPECT_PASS; i++)
@@ -173,12 +173,12 @@ static void many_guesses_are_dropped_unseen(void **state)
 	assert_true(counters(d, 1)->rx_limited > 99000);
 	assert_int_equal(row_of(d, d->side[0].ip[15])->dropped,
 			 counters(d, 1)->rx_limited);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void who_stops_is_heard_again(void **state)
 {
-	struct duo *d = new_duo();
+	struct two_hcas *d = new_duo();
 	uint64_t seen;
 
 	for (uint32_t i = 0; i < 10 * SUSPECT_MANY; i++)
@@ -189,7 +189,7 @@ static void who_stops_is_heard_again(void **state)
 		guess_psn(d, (uint32_t)-NOWHERE);
 	assert_int_equal(counters(d, 1)->rx_duplicates - seen,
 			 2 * SUSPECT_PASS);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Loses a packet now and then, so that the peer has to repeat itself. */
@@ -205,7 +205,7 @@ static int lossy(void *context, int from, const struct engine_frame *f)
 /* A flood in the peer's name, before and amid what the peer does itself. */
 static int flood(void *context, int from, const struct engine_frame *f)
 {
-	struct duo *d = context;
+	struct two_hcas *d = context;
 
 	(void)f;
 	for (int i = 0; !from && i < 20; i++)
@@ -215,7 +215,7 @@ static int flood(void *context, int from, const struct engine_frame *f)
 
 static void a_peer_is_not_shut_out_in_its_name(void **state)
 {
-	struct duo *d = new_duo();
+	struct two_hcas *d = new_duo();
 	uint32_t frames = 0;
 
 	for (uint32_t i = 0; i < 10 * SUSPECT_MANY; i++) {
@@ -235,20 +235,21 @@ static void a_peer_is_not_shut_out_in_its_name(void **state)
 	for (int i = 0; i < 20; i++) {
 		struct cqe c;
 
-		duo_send(d, 0, i % 2 ? HCA_WR_RDMA_READ : HCA_WR_RDMA_WRITE, 0,
-			 MOVED, 400000);
-		duo_post(d, 0);
-		duo_run(d, d->now_ns + LONG);
-		assert_true(duo_poll(d, 0, &c));
+		two_hcas_send(d, 0,
+			      i % 2 ? HCA_WR_RDMA_READ : HCA_WR_RDMA_WRITE, 0,
+			      MOVED, 400000);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns + LONG);
+		assert_true(two_hcas_poll(d, 0, &c));
 		assert_int_equal(c.status, HCA_SUCCESS);
 	}
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Answers that were guessed are none of the peer's. */
 static void guessed_answers_are_signs(void **state)
 {
-	struct duo *d = new_duo();
+	struct two_hcas *d = new_duo();
 	struct pkt p = {.bth.opcode = OPCODE_RC_ACKNOWLEDGE,
 			.aeth.syndrome = AETH_CREDITS_INVALID};
 
@@ -257,18 +258,18 @@ static void guessed_answers_are_signs(void **state)
 		p.bth.psn = serial24_add(d->side[1].side->req.una,
 					 NOWHERE + (int32_t)i)
 				    .v;
-		duo_forge(d, 1, &p);
+		two_hcas_forge(d, 1, &p);
 	}
 	assert_true(counters(d, 1)->rx_limited > 0);
 	assert_works(d);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* An address that floods is known after floods from ever new ones, who leave
  * nobody else without a row either. */
 static void ever_new_addresses_push_out_none_that_floods(void **state)
 {
-	struct duo *d = new_duo();
+	struct two_hcas *d = new_duo();
 	struct engine_suspect who;
 	uint32_t fresh = 0x0b000000;
 
@@ -285,13 +286,13 @@ static void ever_new_addresses_push_out_none_that_floods(void **state)
 	assert_int_equal(who.ip[15], 0xfe);
 	assert_false(engine_suspect(d->side[1].engine, &who));
 	assert_works(d);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Its peers repeat their requests for a while: those are no guesses. */
 static void a_queue_pair_that_was_is_no_guess(void **state)
 {
-	struct duo *d = new_duo();
+	struct two_hcas *d = new_duo();
 	uint32_t qpn = d->side[1].qp->qpn;
 
 	for (uint32_t i = 0; i < 10 * SUSPECT_MANY; i++)
@@ -301,13 +302,13 @@ static void a_queue_pair_that_was_is_no_guess(void **state)
 		guess_qpn(d, qpn, 0x0a000001);
 	assert_int_equal(rows_used(d), 0);
 	d->side[1].side = engine_qp_add(d->side[1].engine, d->side[1].qp);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Of a peer of whom much is lost, more is under way when it hears of it. */
 static void who_is_told_to_go_back_makes_no_guesses(void **state)
 {
-	struct duo *d = new_duo();
+	struct two_hcas *d = new_duo();
 	uint32_t nth = 0;
 
 	guess_psn(d, 100); /* kept, */
@@ -319,34 +320,34 @@ static void who_is_told_to_go_back_makes_no_guesses(void **state)
 		p.bth.psn =
 			serial24_add(d->side[1].side->resp.epsn, (int32_t)ahead)
 				.v;
-		duo_forge(d, 1, &p);
+		two_hcas_forge(d, 1, &p);
 		d->now_ns += 1000;
 	}
 	assert_true(counters(d, 1)->rx_wrong_psn > 1000);
 	assert_int_equal(rows_used(d), 0);
 	assert_works(d);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* The Q_Key is what a peer of UD knows. */
 static void wrong_q_keys_are_signs_and_right_ones_pass(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, MTU_1024, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, MTU_1024, 16);
 	struct pkt p = {.bth.opcode = OPCODE_UD_SEND_ONLY,
 			.deth = {0x12345, 0x1000},
 			.payload_len = 64};
 	struct cqe c;
 
 	for (uint32_t i = 0; i < 3 * SUSPECT_MANY; i++)
-		duo_forge(d, 1, &p);
+		two_hcas_forge(d, 1, &p);
 	assert_true(counters(d, 1)->rx_limited >= SUSPECT_MANY);
-	duo_recv(d, 1, 0, 2000);
-	duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + 1000000);
-	assert_true(duo_poll(d, 1, &c));
+	two_hcas_recv(d, 1, 0, 2000);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 1000000);
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.status, HCA_SUCCESS);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 #include "engine/credit.h"
 #include "hdr/pkt.h"
 #include "ibt/ibt.h"
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 
 #define LONG	 (60ull * 1000000000)
 #define SOON	 1000000 /* before any timeout */
@@ -51,38 +51,38 @@ static int hear(void *context, int from, const struct engine_frame *f)
 	return e->is_let_by;
 }
 
-static void soon(struct duo *d)
+static void soon(struct two_hcas *d)
 {
-	duo_run(d, d->now_ns + SOON);
+	two_hcas_run(d, d->now_ns + SOON);
 }
 
 /* IBTA 9.7.5.2: there is none of these codes. */
 static void a_nak_of_a_reserved_code_ends_nothing(void **state)
 {
 	for (uint8_t code = 5; code < 32; code++) {
-		struct duo *d = duo_new(MTU_1024, 16);
+		struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 		struct ear ear = {.of = 0};
 		struct pkt p = {.bth.opcode = OPCODE_RC_ACKNOWLEDGE};
 		struct cqe c;
 
 		d->fate = hear;
 		d->context = &ear;
-		duo_fill(d, 0, 0, 100);
-		duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
-		duo_post(d, 0);
+		two_hcas_fill(d, 0, 0, 100);
+		two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
+		two_hcas_post(d, 0);
 		soon(d);
 		p.bth.psn = d->side[0].side->req.una.v;
 		p.aeth.syndrome = aeth_syndrome(AETH_NAK, code);
-		duo_forge(d, 0, &p);
-		assert_false(duo_poll(d, 0, &c));
+		two_hcas_forge(d, 0, &p);
+		assert_false(two_hcas_poll(d, 0, &c));
 		assert_int_equal(d->side[0].qp->state, HCA_QP_RTS);
 		ear.is_let_by = true;
-		duo_run(d, d->now_ns + LONG);
-		assert_true(duo_poll(d, 0, &c));
+		two_hcas_run(d, d->now_ns + LONG);
+		assert_true(two_hcas_poll(d, 0, &c));
 		assert_int_equal(c.status, HCA_SUCCESS);
 		assert_memory_equal(d->side[0].memory.bytes,
 				    d->side[1].memory.bytes + 5000, 100);
-		duo_free(d);
+		two_hcas_free(d);
 	}
 }
 
@@ -92,73 +92,73 @@ static void a_nak_of_a_reserved_code_ends_nothing(void **state)
  */
 static void nothing_follows_the_refusal_of_a_read(void **state)
 {
-	struct duo *d = duo_new(MTU_1024, 16);
-	struct duo_side *s = &d->side[0];
-	struct mr *mr = mr_new(&s->hca, s->qp->pd, DUO_BASE, 4096, DUO_BASE,
-			       HCA_REMOTE_READ);
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
+	struct two_hcas_side *s = &d->side[0];
+	struct mr *mr = mr_new(&s->hca, s->qp->pd, TWO_HCAS_BASE, 4096,
+			       TWO_HCAS_BASE, HCA_REMOTE_READ);
 	struct ear ear = {.of = 0};
 	struct pkt p = {.bth.opcode = OPCODE_RC_READ_REQUEST,
 			.bth.psn = s->side->resp.epsn.v,
-			.reth = {DUO_BASE, mr->rkey, 64}};
+			.reth = {TWO_HCAS_BASE, mr->rkey, 64}};
 
 	d->fate = hear;
 	d->context = &ear;
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 300 * 1024, 5000);
-	duo_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 300 * 1024, 5000);
+	two_hcas_post(d, 0);
 	soon(d);
 	assert_true(ear.writes > 0);
-	duo_forge(d, 0, &p);
+	two_hcas_forge(d, 0, &p);
 	mr_free(&s->hca, mr);
 	p = (struct pkt){.bth.opcode = OPCODE_RC_ACKNOWLEDGE,
 			 .bth.psn = serial24_add(s->side->req.max, -1).v,
 			 .aeth.syndrome = AETH_CREDITS_INVALID};
-	duo_forge(d, 0, &p);
+	two_hcas_forge(d, 0, &p);
 	ear.writes = 0;
 	soon(d);
 	assert_int_equal(s->qp->state, HCA_QP_ERR);
 	assert_int_equal(ear.naks, 1);
 	assert_int_equal(ear.writes, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* A READ of a PSN that another request had was never allowed. */
 static void a_forbidden_read_is_no_duplicate_of_something_else(void **state)
 {
-	struct duo *d = duo_new(MTU_1024, 16);
-	struct duo_side *s = &d->side[1];
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
+	struct two_hcas_side *s = &d->side[1];
 	struct ear ear = {.of = 1};
 	uint32_t psn = s->side->resp.epsn.v;
 	struct pkt p = {.bth.opcode = OPCODE_RC_ATOMIC_WRITE,
 			.bth.psn = psn,
-			.reth = {DUO_BASE, s->mr->rkey, 8},
+			.reth = {TWO_HCAS_BASE, s->mr->rkey, 8},
 			.payload_len = 8};
 
 	d->fate = hear;
 	d->context = &ear;
 	s->qp->attr.access_flags &= ~(uint32_t)HCA_REMOTE_READ;
 	for (int answers = 1; answers <= 2; answers++) { /* a duplicate too */
-		duo_forge(d, 1, &p);
+		two_hcas_forge(d, 1, &p);
 		soon(d);
 		assert_int_equal(ear.responses, answers);
 	}
 	p = (struct pkt){.bth.opcode = OPCODE_RC_READ_REQUEST,
 			 .bth.psn = psn,
-			 .reth = {DUO_BASE + 512, s->mr->rkey, 1024}};
-	duo_forge(d, 1, &p);
+			 .reth = {TWO_HCAS_BASE + 512, s->mr->rkey, 1024}};
+	two_hcas_forge(d, 1, &p);
 	soon(d);
 	assert_int_equal(ear.responses, 2);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
-static uint64_t fetch_add(struct duo *d, struct ear *e, uint32_t psn)
+static uint64_t fetch_add(struct two_hcas *d, struct ear *e, uint32_t psn)
 {
-	struct duo_side *s = &d->side[1];
+	struct two_hcas_side *s = &d->side[1];
 	struct pkt p = {.bth.opcode = OPCODE_RC_FETCH_ADD,
 			.bth.psn = psn,
-			.atomiceth = {DUO_BASE, s->mr->rkey, 1, 0}};
+			.atomiceth = {TWO_HCAS_BASE, s->mr->rkey, 1, 0}};
 	int before = e->atomics;
 
-	duo_forge(d, 1, &p);
+	two_hcas_forge(d, 1, &p);
 	soon(d);
 	assert_int_equal(e->atomics, before + 1);
 	return e->orig;
@@ -167,8 +167,8 @@ static uint64_t fetch_add(struct duo *d, struct ear *e, uint32_t psn)
 /* PSNs come again after 2^24 packets, sooner than so many atomics. */
 static void a_duplicate_is_of_the_latest_request_of_its_psn(void **state)
 {
-	struct duo *d = duo_new(MTU_1024, 16);
-	struct duo_side *s = &d->side[1];
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
+	struct two_hcas_side *s = &d->side[1];
 	struct serial24 psn = s->side->resp.epsn;
 	struct ear ear = {.of = 1};
 
@@ -180,15 +180,15 @@ static void a_duplicate_is_of_the_latest_request_of_its_psn(void **state)
 		/* as after 2^24 - 1 WRITEs */
 		s->side->resp.epsn = psn;
 	}
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* What comes for a queue pair by another service does not make it closed. */
 static void a_packet_of_another_service_closes_no_queue_pair(void **state)
 {
 	static struct credit_page page;
-	struct duo *d = duo_new(MTU_1024, 16);
-	struct duo_side *s = &d->side[1];
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
+	struct two_hcas_side *s = &d->side[1];
 	static const uint8_t opcodes[] = {OPCODE_UC_SEND_ONLY,
 					  OPCODE_UD_SEND_ONLY, OPCODE_CNP};
 
@@ -196,16 +196,16 @@ static void a_packet_of_another_service_closes_no_queue_pair(void **state)
 	for (size_t k = 0; k < TEST_COUNT(opcodes); k++) {
 		struct pkt p = {.bth.opcode = opcodes[k], .payload_len = 16};
 
-		duo_forge(d, 1, &p);
+		two_hcas_forge(d, 1, &p);
 		assert_false(closed_has(&page.closed, s->qp->qpn));
 	}
-	duo_free(d);
+	two_hcas_free(d);
 }
 
-static void to_state(struct duo *d, int i, enum hca_qp_state state)
+static void to_state(struct two_hcas *d, int i, enum hca_qp_state state)
 {
 	struct hca_qp_attr a = {.qp_state = state};
-	struct duo_side *s = &d->side[i];
+	struct two_hcas_side *s = &d->side[i];
 	const char *why = "";
 
 	assert_int_equal(engine_qp_modify(s->engine, s->side, &a, HCA_QP_STATE,
@@ -217,67 +217,67 @@ static void to_state(struct duo *d, int i, enum hca_qp_state state)
  * again behind it (IBTA 9.4.4). */
 static void a_drained_queue_knows_how_many_reads_are_out(void **state)
 {
-	struct duo *d = duo_new(MTU_1024, 16);
-	struct duo_side *s = &d->side[0];
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
+	struct two_hcas_side *s = &d->side[0];
 	struct ear ear = {.of = 0};
 
 	d->fate = hear;
 	d->context = &ear;
 	s->side->req.window = 64;
-	duo_send(d, 0, HCA_WR_RDMA_READ, 0, 48 * 1024, 0);
-	duo_post(d, 0);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 0);
-	duo_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, 48 * 1024, 0);
+	two_hcas_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 0);
+	two_hcas_post(d, 0);
 	soon(d);
 	assert_int_equal(ear.reads, 3);
 	to_state(d, 0, HCA_QP_SQD);
 	soon(d);
 	to_state(d, 0, HCA_QP_RTS);
-	duo_post_row(d, 3, HCA_WR_RDMA_READ, 64, 0);
+	two_hcas_post_row(d, 3, HCA_WR_RDMA_READ, 64, 0);
 	soon(d);
 	assert_int_equal(ear.reads, 4);
 	ear.is_let_by = true;
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	for (int k = 0; k < 5; k++) {
 		struct cqe c;
 
-		assert_true(duo_poll(d, 0, &c));
+		assert_true(two_hcas_poll(d, 0, &c));
 		assert_int_equal(c.status, HCA_SUCCESS);
 	}
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Who does not know the Q_Key takes no room from who does. */
 static void a_wrong_qkey_takes_no_room(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
-	struct duo_side *s = &d->side[1];
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas_side *s = &d->side[1];
 	struct pkt p = {.bth.opcode = OPCODE_UD_SEND_ONLY,
-			.deth = {DUO_QKEY, 5},
+			.deth = {TWO_HCAS_QKEY, 5},
 			.payload_len = 64};
 	struct cqe c;
 
-	duo_forge(d, 1, &p);
+	two_hcas_forge(d, 1, &p);
 	p.deth.qkey ^= 1;
 	for (int k = 0; k < 300; k++)
-		duo_forge(d, 1, &p);
+		two_hcas_forge(d, 1, &p);
 	assert_false(engine_is_choked(s->engine));
 	p.deth.qkey ^= 1;
-	duo_forge(d, 1, &p);
+	two_hcas_forge(d, 1, &p);
 	for (int k = 0; k < 2; k++)
-		duo_recv(d, 1, 0, 1000);
+		two_hcas_recv(d, 1, 0, 1000);
 	soon(d);
 	for (int k = 0; k < 2; k++)
-		assert_true(duo_poll(d, 1, &c));
+		assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(engine_counters(s->engine, 0)->qkey_violations, 300);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Whatever its receive could hold (IBTA 9.7.4.1). */
 static void a_send_is_at_most_two_gibibytes_long(void **state)
 {
-	struct duo *d = duo_new(MTU_1024, 16);
-	struct duo_side *s = &d->side[1];
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
+	struct two_hcas_side *s = &d->side[1];
 	struct wqe *w = wq_reserve(&s->hca, &s->qp->rq);
 	struct pkt p = {.bth = {.opcode = OPCODE_RC_SEND_FIRST,
 				.psn = s->side->resp.epsn.v},
@@ -288,52 +288,52 @@ static void a_send_is_at_most_two_gibibytes_long(void **state)
 	s->mr->bytes = 1ull << 32;
 	w->num_sge = 2;
 	wqe_sges(w)[0] =
-		(struct wq_sge){DUO_BASE, HCA_MAX_MESSAGE, s->mr->lkey};
-	wqe_sges(w)[1] = (struct wq_sge){DUO_BASE, 4096, s->mr->lkey};
+		(struct wq_sge){TWO_HCAS_BASE, HCA_MAX_MESSAGE, s->mr->lkey};
+	wqe_sges(w)[1] = (struct wq_sge){TWO_HCAS_BASE, 4096, s->mr->lkey};
 	wq_commit_recv(&s->hca, &s->qp->rq, w->wr_id);
-	duo_forge(d, 1, &p);
+	two_hcas_forge(d, 1, &p);
 	assert_true(s->side->resp.in_message);
 	s->side->resp.offset = HCA_MAX_MESSAGE; /* as after many Middles */
 	p.bth.opcode = OPCODE_RC_SEND_LAST;
 	p.bth.psn = s->side->resp.epsn.v;
 	p.payload_len = 8;
-	duo_forge(d, 1, &p);
-	assert_true(duo_poll(d, 1, &c));
+	two_hcas_forge(d, 1, &p);
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.status, HCA_LOC_LEN_ERR);
 	soon(d);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* What it holds for reordering others could use. */
 static void who_has_failed_holds_no_packets(void **state)
 {
-	struct duo *d = duo_new(MTU_1024, 16);
-	struct duo_side *s = &d->side[1];
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
+	struct two_hcas_side *s = &d->side[1];
 	struct pkt p = {.bth.opcode = OPCODE_RC_WRITE_MIDDLE,
 			.payload_len = 1024};
 
 	for (int k = 1; k <= 20; k++) {
 		p.bth.psn = serial24_add(s->side->resp.epsn, k).v;
-		duo_forge(d, 1, &p);
+		two_hcas_forge(d, 1, &p);
 	}
 	assert_int_equal(engine_counters(s->engine, 0)->rx_buffered, 20);
 	to_state(d, 1, HCA_QP_ERR);
 	soon(d);
 	assert_true(engine_is_idle(s->engine));
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Adapters send them where packets met congestion: IBTA A17.9. */
 static void a_notice_of_congestion_is_no_junk(void **state)
 {
-	struct duo *d = duo_new(MTU_1024, 16);
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 	struct pkt p = {.bth = {.opcode = OPCODE_CNP, .becn = true},
 			.payload_len = 16};
 	const struct engine_counters *c = engine_counters(d->side[1].engine, 0);
 
-	duo_forge(d, 1, &p);
+	two_hcas_forge(d, 1, &p);
 	assert_int_equal(c->rx_unknown_qp, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* hw_counters/duplicate_request is what their name says. */
@@ -342,27 +342,27 @@ static void old_answers_are_no_duplicate_requests(void **state)
 	static const uint8_t opcodes[] = {OPCODE_RC_ACKNOWLEDGE,
 					  OPCODE_RC_ATOMIC_ACKNOWLEDGE,
 					  OPCODE_RC_READ_RESPONSE_ONLY};
-	struct duo *d = duo_new(MTU_1024, 16);
-	struct duo_side *s = &d->side[0];
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
+	struct two_hcas_side *s = &d->side[0];
 	struct ear ear = {.of = 0};
 
 	d->fate = hear;
 	d->context = &ear;
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 2048, 0);
-	duo_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 2048, 0);
+	two_hcas_post(d, 0);
 	soon(d);
 	for (size_t k = 0; k < TEST_COUNT(opcodes); k++) {
 		struct pkt p = {.bth.opcode = opcodes[k],
 				.aeth.syndrome = AETH_CREDITS_INVALID};
 
 		p.bth.psn = serial24_add(s->side->req.una, -1).v;
-		duo_forge(d, 0, &p);
+		two_hcas_forge(d, 0, &p);
 		p.bth.psn = s->side->req.una.v;
 		if (k > 0) /* answers to nothing */
-			duo_forge(d, 0, &p);
+			two_hcas_forge(d, 0, &p);
 	}
 	assert_int_equal(engine_counters(s->engine, 0)->rx_duplicates, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /*
@@ -371,7 +371,7 @@ static void old_answers_are_no_duplicate_requests(void **state)
  */
 static void who_finds_no_receive_goes_on_from_there(void **state)
 {
-	struct duo *d = duo_new(MTU_1024, 16);
+	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 	struct serial24 psn = d->side[1].side->resp.epsn;
 	struct ear ear = {.of = 1};
 	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .payload_len = 64};
@@ -381,21 +381,21 @@ static void who_finds_no_receive_goes_on_from_there(void **state)
 	d->context = &ear;
 	for (int k = 2; k >= 0; k--) { /* there is no receive */
 		p.bth.psn = serial24_add(psn, k).v;
-		duo_forge(d, 1, &p);
+		two_hcas_forge(d, 1, &p);
 	}
 	soon(d);
 	for (int k = 0; k < 3; k++)
-		duo_recv(d, 1, 0, 1000);
+		two_hcas_recv(d, 1, 0, 1000);
 	p.bth.ackreq = true;
 	for (int k = 0; k < 3; k++) {
 		p.bth.psn = serial24_add(psn, k).v;
-		duo_forge(d, 1, &p);
+		two_hcas_forge(d, 1, &p);
 		soon(d);
 		assert_int_equal(ear.acked, p.bth.psn);
-		assert_true(duo_poll(d, 1, &c));
-		assert_false(duo_poll(d, 1, &c));
+		assert_true(two_hcas_poll(d, 1, &c));
+		assert_false(two_hcas_poll(d, 1, &c));
 	}
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 int main(void)

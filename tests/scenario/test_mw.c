@@ -2,14 +2,14 @@
 /* Memory windows bound and invalidated amid the traffic of an RC QP. */
 #include "test.h"
 
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 #include "util/rng.h"
 
 #define LONG (60ull * 1000000000)
 
-static struct mr *window(struct duo *d, int i)
+static struct mr *window(struct two_hcas *d, int i)
 {
-	struct duo_side *s = &d->side[i];
+	struct two_hcas_side *s = &d->side[i];
 	struct mr *w = mw_new(&s->hca, s->qp->pd, 2);
 
 	assert_non_null(w);
@@ -17,35 +17,37 @@ static struct mr *window(struct duo *d, int i)
 }
 
 /* Post a binding of w to [0, 4096) of side i's memory. */
-static struct wqe *bind(struct duo *d, int i, const struct mr *w, uint32_t rkey)
+static struct wqe *bind(struct two_hcas *d, int i, const struct mr *w,
+			uint32_t rkey)
 {
-	struct wqe *e = duo_send(d, i, HCA_WR_BIND_MW, 0, 0, 0);
+	struct wqe *e = two_hcas_send(d, i, HCA_WR_BIND_MW, 0, 0, 0);
 
 	e->imm_be = w->lkey;
 	e->rkey = rkey;
-	e->va = DUO_BASE;
+	e->va = TWO_HCAS_BASE;
 	e->compare = 4096;
 	e->swap_add = (uint64_t)d->side[i].mr->lkey << 32 | HCA_REMOTE_WRITE;
 	return e;
 }
 
-static void post(struct duo *d, int i, enum hca_wr op, uint32_t key)
+static void post(struct two_hcas *d, int i, enum hca_wr op, uint32_t key)
 {
 	struct wqe *e =
-		duo_send(d, i, op, 0, op == HCA_WR_LOCAL_INV ? 0 : 100, 0);
+		two_hcas_send(d, i, op, 0, op == HCA_WR_LOCAL_INV ? 0 : 100, 0);
 
 	if (op == HCA_WR_RDMA_WRITE || op == HCA_WR_RDMA_READ)
 		e->rkey = key;
 	else
 		e->imm_be = key;
-	duo_post(d, i);
+	two_hcas_post(d, i);
 }
 
-static void assert_done(struct duo *d, int i, uint32_t status, uint32_t opcode)
+static void assert_done(struct two_hcas *d, int i, uint32_t status,
+			uint32_t opcode)
 {
 	struct cqe c;
 
-	assert_true(duo_poll(d, i, &c));
+	assert_true(two_hcas_poll(d, i, &c));
 	assert_int_equal(c.status, status);
 	if (!status)
 		assert_int_equal(c.opcode, opcode);
@@ -53,48 +55,49 @@ static void assert_done(struct duo *d, int i, uint32_t status, uint32_t opcode)
 
 static void a_peer_writes_until_it_invalidates(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 	struct mr *w = window(d, 1);
 	uint32_t key = w->lkey ^ 9;
 	struct cqe c;
 
 	bind(d, 1, w, key);
-	duo_post(d, 1);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_post(d, 1);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 1, HCA_SUCCESS, HCA_WC_BIND_MW);
 	post(d, 0, HCA_WR_RDMA_WRITE, key);
-	duo_recv(d, 1, 8192, 4096);
+	two_hcas_recv(d, 1, 8192, 4096);
 	post(d, 0, HCA_WR_SEND_INV, key);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
-	assert_true(duo_poll(d, 1, &c));
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.wc_flags, HCA_WC_WITH_INV);
 	assert_int_equal(c.imm_be, key);
 	post(d, 0, HCA_WR_RDMA_WRITE, key);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_REM_ACCESS_ERR, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /*
  * IBTA 9.9.6.3, class J: the responder completes its receive in error and
  * fails, and answers nothing.
  */
-static void refuse_invalidation_of(struct duo *d, uint32_t key, uint32_t why)
+static void refuse_invalidation_of(struct two_hcas *d, uint32_t key,
+				   uint32_t why)
 {
 	struct cqe c;
 
-	duo_recv(d, 1, 8192, 4096);
-	duo_recv(d, 1, 8192, 4096);
+	two_hcas_recv(d, 1, 8192, 4096);
+	two_hcas_recv(d, 1, 8192, 4096);
 	post(d, 0, HCA_WR_SEND, 0);
 	post(d, 0, HCA_WR_SEND_INV, key);
-	duo_run(d, d->now_ns + duo_tries_ns(d, 0) / 2);
+	two_hcas_run(d, d->now_ns + two_hcas_tries_ns(d, 0) / 2);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
-	assert_false(duo_poll(d, 0, &c));
+	assert_false(two_hcas_poll(d, 0, &c));
 	assert_int_equal(d->side[0].qp->state, HCA_QP_RTS);
 	assert_done(d, 1, HCA_SUCCESS, HCA_WC_RECV);
-	assert_true(duo_poll(d, 1, &c));
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.status, HCA_REM_INV_REQ_ERR);
 	assert_int_equal(c.wc_flags, 0);
 	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
@@ -102,40 +105,40 @@ static void refuse_invalidation_of(struct duo *d, uint32_t key, uint32_t why)
 	assert_int_equal(d->side[1].explained.key, key);
 	assert_int_equal(d->side[1].explained.verdict, why);
 	d->liveness = ENGINE_PEER_UNKNOWN;
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 }
 
 static void a_wrong_key_to_invalidate_is_not_answered(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 
 	refuse_invalidation_of(d, d->side[1].mr->rkey ^ 0x5a00, MR_BAD_KEY);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_region_is_not_invalidated(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 
 	refuse_invalidation_of(d, d->side[1].mr->rkey, MR_NO_RIGHT);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_window_of_another_queue_pair_is_not_invalidated(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 	struct mr *w = window(d, 1);
 	uint32_t key = w->lkey ^ 9;
 
 	bind(d, 1, w, key);
-	duo_post(d, 1);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_post(d, 1);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 1, HCA_SUCCESS, HCA_WC_BIND_MW);
 	w->qpn ^= 1;
 	refuse_invalidation_of(d, key, MR_BAD_QP);
 	assert_int_equal(w->rkey, key);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static int lossy(void *context, int from, const struct engine_frame *f)
@@ -145,7 +148,7 @@ static int lossy(void *context, int from, const struct engine_frame *f)
 
 static void local_requests_complete_in_their_turn(void **state)
 {
-	struct duo *d = duo_new(1, 64);
+	struct two_hcas *d = two_hcas_new(1, 64);
 	struct mr *w = window(d, 0);
 	struct rng r;
 
@@ -158,11 +161,11 @@ static void local_requests_complete_in_their_turn(void **state)
 		for (int k = 0; k < 4; k++) {
 			post(d, 0, HCA_WR_RDMA_WRITE, d->side[1].mr->rkey);
 			bind(d, 0, w, key);
-			duo_post(d, 0);
+			two_hcas_post(d, 0);
 			post(d, 0, HCA_WR_LOCAL_INV, key);
 		}
 		post(d, 0, HCA_WR_RDMA_READ, d->side[1].mr->rkey);
-		duo_run(d, d->now_ns + LONG);
+		two_hcas_run(d, d->now_ns + LONG);
 		for (int k = 0; k < 4; k++) {
 			assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 			assert_done(d, 0, HCA_SUCCESS, HCA_WC_BIND_MW);
@@ -170,7 +173,7 @@ static void local_requests_complete_in_their_turn(void **state)
 		}
 		assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
 	}
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static int none(void *context, int from, const struct engine_frame *f)
@@ -180,38 +183,38 @@ static int none(void *context, int from, const struct engine_frame *f)
 
 static void a_fenced_binding_waits_for_the_read(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 	struct mr *w = window(d, 0);
 
 	post(d, 0, HCA_WR_RDMA_READ, d->side[1].mr->rkey);
 	bind(d, 0, w, w->lkey ^ 1)->flags |= HCA_SEND_FENCE;
-	duo_post(d, 0);
+	two_hcas_post(d, 0);
 	d->fate = none;
-	duo_run(d, d->now_ns);
+	two_hcas_run(d, d->now_ns);
 	assert_int_equal(w->rkey, 0);
 	d->fate = NULL;
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_BIND_MW);
 	assert_int_equal(w->rkey, w->lkey ^ 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_refused_binding_ends_the_queue_pair_in_turn(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 	struct mr *w = window(d, 0);
 
 	post(d, 0, HCA_WR_RDMA_WRITE, d->side[1].mr->rkey);
 	bind(d, 0, w, w->lkey)->compare = 0;
-	duo_post(d, 0);
+	two_hcas_post(d, 0);
 	post(d, 0, HCA_WR_RDMA_WRITE, d->side[1].mr->rkey);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	assert_done(d, 0, HCA_MW_BIND_ERR, 0);
 	assert_done(d, 0, HCA_WR_FLUSH_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_LOCAL_OP);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 int main(int argc, char **argv)
@@ -229,8 +232,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_fenced_binding_waits_for_the_read),
 	};
 
-	duo_mode(argc, argv);
-	if (!duo_is_direct() && cmocka_run_group_tests(of_packets, NULL, NULL))
+	two_hcas_mode(argc, argv);
+	if (!two_hcas_is_direct() &&
+	    cmocka_run_group_tests(of_packets, NULL, NULL))
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,23 +9,24 @@
 #include "hca/explain.h"
 #include "hdr/pkt.h"
 #include "ibt/ibt.h"
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 #include "util/rng.h"
 
 #define LONG (60ull * 1000000000)
 
-static void assert_same(struct duo *d, uint64_t at0, uint64_t at1,
+static void assert_same(struct two_hcas *d, uint64_t at0, uint64_t at1,
 			uint32_t bytes)
 {
 	assert_memory_equal(d->side[0].memory.bytes + at0,
 			    d->side[1].memory.bytes + at1, bytes);
 }
 
-static void assert_done(struct duo *d, int i, uint32_t status, uint32_t opcode)
+static void assert_done(struct two_hcas *d, int i, uint32_t status,
+			uint32_t opcode)
 {
 	struct cqe c;
 
-	assert_true(duo_poll(d, i, &c));
+	assert_true(two_hcas_poll(d, i, &c));
 	assert_int_equal(c.status, status);
 	if (!status)
 		assert_int_equal(c.opcode, opcode);
@@ -35,71 +36,71 @@ static void a_write_of_every_length_arrives(void **state)
 {
 	static const uint32_t lengths[] = {0,	 1,    255,   256,   257,
 					   1024, 4096, 65537, 200000};
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 
 	for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
-		duo_fill(d, 0, 0, lengths[k]);
-		duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, lengths[k], 300000);
-		duo_post(d, 0);
-		duo_run(d, d->now_ns + LONG);
+		two_hcas_fill(d, 0, 0, lengths[k]);
+		two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, lengths[k], 300000);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns + LONG);
 		assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 		assert_same(d, 0, 300000, lengths[k]);
 	}
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void reads_longer_than_a_chunk_come_back_whole(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 
-	duo_fill(d, 1, 0, 100001);
+	two_hcas_fill(d, 1, 0, 100001);
 	for (int k = 0; k < 6; k++) {
-		duo_send(d, 0, HCA_WR_RDMA_READ, 200000, 100001, 0);
-		duo_post(d, 0);
+		two_hcas_send(d, 0, HCA_WR_RDMA_READ, 200000, 100001, 0);
+		two_hcas_post(d, 0);
 	}
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	for (int k = 0; k < 6; k++)
 		assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
 	assert_same(d, 200000, 0, 100001);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_send_waits_for_its_receive(void **state)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 	struct cqe c;
 
-	duo_fill(d, 0, 0, 5000);
-	duo_send(d, 0, HCA_WR_SEND_IMM, 0, 5000, 0)->imm_be = 0x11223344;
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + 5000000);
-	assert_false(duo_poll(d, 0, &c));
-	duo_recv(d, 1, 9000, 8000);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_fill(d, 0, 0, 5000);
+	two_hcas_send(d, 0, HCA_WR_SEND_IMM, 0, 5000, 0)->imm_be = 0x11223344;
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 5000000);
+	assert_false(two_hcas_poll(d, 0, &c));
+	two_hcas_recv(d, 1, 9000, 8000);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
-	assert_true(duo_poll(d, 1, &c));
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.opcode, HCA_WC_RECV);
 	assert_int_equal(c.byte_len, 5000);
 	assert_int_equal(c.imm_be, 0x11223344);
 	assert_same(d, 0, 9000, 5000);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void atomics_return_what_they_found(void **state)
 {
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 	uint64_t found, left = 40;
 	struct wqe *w;
 
 	memcpy(d->side[1].memory.bytes + 64, &left, 8);
-	w = duo_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, 64);
+	w = two_hcas_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, 64);
 	w->swap_add = 2;
-	duo_post(d, 0);
-	w = duo_send(d, 0, HCA_WR_ATOMIC_CAS, 8, 8, 64);
+	two_hcas_post(d, 0);
+	w = two_hcas_send(d, 0, HCA_WR_ATOMIC_CAS, 8, 8, 64);
 	w->compare = 42;
 	w->swap_add = 7;
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_FETCH_ADD);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_COMP_SWAP);
 	memcpy(&found, d->side[0].memory.bytes, 8);
@@ -108,7 +109,7 @@ static void atomics_return_what_they_found(void **state)
 	assert_int_equal(found, 42);
 	memcpy(&left, d->side[1].memory.bytes + 64, 8);
 	assert_int_equal(left, 7);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Lose every frame with some probability, duplicate some others. */
@@ -127,36 +128,37 @@ static void an_atomic_write_is_executed_once(void **state)
 
 	rng_init(&r, 9);
 	for (uint64_t k = 0; k < 50; k++) {
-		struct duo *d = duo_new(3, 16);
+		struct two_hcas *d = two_hcas_new(3, 16);
 		uint64_t value = 0x0102030405060708 * k, got;
 
 		d->fate = lossy;
 		d->context = &r;
 		memcpy(d->side[0].memory.bytes + 8, &value, 8);
-		duo_send(d, 0, HCA_WR_ATOMIC_WRITE, 8, 8, 64);
-		duo_post(d, 0);
-		duo_send(d, 0, HCA_WR_ATOMIC_FADD, 16, 8, 64)->swap_add = 1;
-		duo_post(d, 0);
-		duo_run(d, d->now_ns + LONG);
+		two_hcas_send(d, 0, HCA_WR_ATOMIC_WRITE, 8, 8, 64);
+		two_hcas_post(d, 0);
+		two_hcas_send(d, 0, HCA_WR_ATOMIC_FADD, 16, 8, 64)->swap_add =
+			1;
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns + LONG);
 		assert_done(d, 0, HCA_SUCCESS, HCA_WC_ATOMIC_WRITE);
 		assert_done(d, 0, HCA_SUCCESS, HCA_WC_FETCH_ADD);
 		memcpy(&got, d->side[0].memory.bytes + 16, 8);
 		assert_int_equal(got, value);
 		memcpy(&got, d->side[1].memory.bytes + 64, 8);
 		assert_int_equal(got, value + 1);
-		duo_free(d);
+		two_hcas_free(d);
 	}
 }
 
 static void an_atomic_write_must_be_aligned(void **state)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 
-	duo_send(d, 0, HCA_WR_ATOMIC_WRITE, 8, 8, 65);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_ATOMIC_WRITE, 8, 8, 65);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_REM_INV_REQ_ERR, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void an_atomic_of_other_than_8_bytes_is_a_length_error(void **state)
@@ -167,48 +169,52 @@ static void an_atomic_of_other_than_8_bytes_is_a_length_error(void **state)
 	uint64_t left = 5, got;
 
 	for (size_t k = 0; k < TEST_COUNT(ops) * TEST_COUNT(lengths); k++) {
-		struct duo *d = duo_new(3, 16);
-		struct wqe *w = duo_send(d, 0, ops[k % TEST_COUNT(ops)], 0,
-					 lengths[k / TEST_COUNT(ops)], 64);
+		struct two_hcas *d = two_hcas_new(3, 16);
+		struct wqe *w = two_hcas_send(d, 0, ops[k % TEST_COUNT(ops)], 0,
+					      lengths[k / TEST_COUNT(ops)], 64);
 
 		w->compare = left;
 		w->swap_add = 1;
 		memcpy(d->side[1].memory.bytes + 64, &left, 8);
-		duo_post(d, 0);
-		duo_run(d, d->now_ns + LONG);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns + LONG);
 		assert_done(d, 0, HCA_LOC_LEN_ERR, 0);
 		assert_int_equal(d->side[0].explained.cause, EXPLAIN_LOCAL_OP);
 		memcpy(&got, d->side[1].memory.bytes + 64, 8);
 		assert_int_equal(got, left);
-		duo_free(d);
+		two_hcas_free(d);
 	}
 }
 
 static void mixed_work_survives_loss_of_a_fifth(void **state)
 {
 	for (uint64_t seed = 1; seed <= 30; seed++) {
-		struct duo *d = duo_new(1, 64);
+		struct two_hcas *d = two_hcas_new(1, 64);
 		struct rng r;
 
 		rng_init(&r, seed);
 		d->fate = lossy;
 		d->context = &r;
-		duo_fill(d, 0, 0, 30000);
-		duo_fill(d, 1, 100000, 30000);
+		two_hcas_fill(d, 0, 0, 30000);
+		two_hcas_fill(d, 1, 100000, 30000);
 		for (int k = 0; k < 12; k++)
-			duo_recv(d, 1, 500000 + 4000u * (uint32_t)k, 4000);
+			two_hcas_recv(d, 1, 500000 + 4000u * (uint32_t)k, 4000);
 		for (uint32_t k = 0; k < 12; k++) {
-			duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 30000, 200000);
-			duo_post(d, 0);
-			duo_send(d, 0, HCA_WR_RDMA_READ, 600000, 30000, 100000);
-			duo_post(d, 0);
-			duo_send(d, 0, HCA_WR_SEND, k * 4000 % 20000, 4000, 0);
-			duo_post(d, 0);
-			duo_send(d, 0, HCA_WR_ATOMIC_FADD, 700000, 8, 800000)
+			two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 30000,
+				      200000);
+			two_hcas_post(d, 0);
+			two_hcas_send(d, 0, HCA_WR_RDMA_READ, 600000, 30000,
+				      100000);
+			two_hcas_post(d, 0);
+			two_hcas_send(d, 0, HCA_WR_SEND, k * 4000 % 20000, 4000,
+				      0);
+			two_hcas_post(d, 0);
+			two_hcas_send(d, 0, HCA_WR_ATOMIC_FADD, 700000, 8,
+				      800000)
 				->swap_add = 1;
-			duo_post(d, 0);
+			two_hcas_post(d, 0);
 		}
-		duo_run(d, d->now_ns + 600 * LONG);
+		two_hcas_run(d, d->now_ns + 600 * LONG);
 		for (int k = 0; k < 12; k++) {
 			assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 			assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
@@ -222,56 +228,56 @@ static void mixed_work_survives_loss_of_a_fifth(void **state)
 			assert_same(d, k * 4000 % 20000, 500000 + 4000 * k,
 				    4000);
 		assert_int_equal(d->side[1].memory.bytes[800000], 12);
-		duo_free(d);
+		two_hcas_free(d);
 	}
 }
 
 static void a_wrong_key_is_refused_and_flushes_the_rest(void **state)
 {
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0)->rkey ^= 0x100;
-	duo_post(d, 0);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
-	duo_post(d, 0);
-	duo_recv(d, 1, 0, 100);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0)->rkey ^= 0x100;
+	two_hcas_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_recv(d, 1, 0, 100);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_REM_ACCESS_ERR, 0);
 	assert_done(d, 0, HCA_WR_FLUSH_ERR, 0);
 	assert_done(d, 1, HCA_WR_FLUSH_ERR, 0);
 	assert_int_equal(d->side[1].events[ENGINE_QP_ACCESS_ERR], 1);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_REMOTE_KEY);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_NAK_ACCESS);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_message_too_long_fails_on_both_sides(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 
-	duo_recv(d, 1, 0, 1000);
-	duo_send(d, 0, HCA_WR_SEND, 0, 1001, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_recv(d, 1, 0, 1000);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 1001, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_REM_INV_REQ_ERR, 0);
 	assert_done(d, 1, HCA_LOC_LEN_ERR, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void memory_that_went_away_is_an_error_not_a_crash(void **state)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 
 	d->side[1].memory.size = 4096;
-	duo_send(d, 0, HCA_WR_RDMA_READ, 0, 20000, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, 20000, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_REM_OP_ERR, 0);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_REMOTE_FAULT);
 	/* the answer that says so is a good packet */
 	assert_int_equal(engine_counters(d->side[0].engine, 0)->rx_bad_icrc, 0);
 	assert_int_equal(d->side[0].qp->stats.timeouts, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 struct frames {
@@ -295,52 +301,52 @@ static int count_frames(void *context, int from, const struct engine_frame *f)
 /* 64 KiB at an MTU of 4096: First alone, 15 behind it in one frame. */
 static void equal_packets_leave_in_one_frame(void **state)
 {
-	struct duo *d = duo_new(5, 64);
+	struct two_hcas *d = two_hcas_new(5, 64);
 	struct frames n = {0};
 
 	d->side[0].qp->attr.ah.bursts = 1;
 	d->fate = count_frames;
 	d->context = &n;
-	duo_fill(d, 0, 0, 65536);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 65536, 300000);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_fill(d, 0, 0, 65536);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 65536, 300000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	assert_same(d, 0, 300000, 65536);
 	assert_int_equal(n.segments, 16);
 	assert_int_equal(n.count, 2);
 	assert_false(n.wrong);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void small_requests_leave_in_one_frame(void **state)
 {
-	struct duo *d = duo_new(5, 64);
+	struct two_hcas *d = two_hcas_new(5, 64);
 	struct frames n = {0};
 
 	d->side[0].qp->attr.ah.bursts = 1;
 	d->fate = count_frames;
 	d->context = &n;
-	duo_fill(d, 0, 0, 16 * 8);
+	two_hcas_fill(d, 0, 0, 16 * 8);
 	for (uint64_t k = 0; k < 16; k++) {
-		struct wqe *w = duo_send(d, 0, HCA_WR_RDMA_WRITE, k * 8,
-					 k < 15 ? 8 : 4, 300000 + k * 8);
+		struct wqe *w = two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, k * 8,
+					      k < 15 ? 8 : 4, 300000 + k * 8);
 
 		w->flags = 0;
 		wq_commit(&d->side[0].qp->sq);
 	}
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 400000);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 400000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	assert_same(d, 0, 300000, 15 * 8 + 4);
 	assert_int_equal(n.segments, 17);
 	/* the shorter one ends the first */
 	assert_int_equal(n.count, 2);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
-static void modify(struct duo *d, int i, uint32_t state, uint32_t mask)
+static void modify(struct two_hcas *d, int i, uint32_t state, uint32_t mask)
 {
 	struct hca_qp_attr a = {.qp_state = state, .en_sqd_async_notify = 1};
 	const char *why;
@@ -354,24 +360,24 @@ static void modify(struct duo *d, int i, uint32_t state, uint32_t mask)
 /* IBTA 10.3.1: the event comes once all that was begun is complete. */
 static void an_idle_send_queue_is_drained_at_once(void **state)
 {
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 	struct cqe c;
 
 	modify(d, 0, HCA_QP_SQD, HCA_QP_EN_SQD_ASYNC);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_int_equal(d->side[0].events[ENGINE_SQ_DRAINED], 1);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
-	assert_false(duo_poll(d, 0, &c));
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_false(two_hcas_poll(d, 0, &c));
 	modify(d, 0, HCA_QP_RTS, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* One packet of a SEND of `of` packets, as a sender one packet at a time. */
-static void give(struct duo *d, uint32_t k, uint32_t of)
+static void give(struct two_hcas *d, uint32_t k, uint32_t of)
 {
 	struct engine_dgram g = {.from = d->side[0].side->self,
 				 .to = d->side[1].side->self};
@@ -393,7 +399,7 @@ static void give(struct duo *d, uint32_t k, uint32_t of)
 }
 
 /* The syndrome that side 1 answers with, -1 when it says nothing. */
-static int answer(struct duo *d)
+static int answer(struct two_hcas *d)
 {
 	struct engine_frame f;
 	size_t n = engine_tx(d->side[1].engine, &f, 1, d->now_ns);
@@ -407,10 +413,10 @@ static int answer(struct duo *d)
 
 static void who_was_asked_back_hears_nothing_until_he_asks(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 	struct cqe c;
 
-	duo_recv(d, 1, 0, 1024);
+	two_hcas_recv(d, 1, 0, 1024);
 	give(d, 0, 4);
 	give(d, 2, 4);
 	assert_int_equal(answer(d), -1);
@@ -420,28 +426,28 @@ static void who_was_asked_back_hears_nothing_until_he_asks(void **state)
 	for (uint32_t k = 1; k < 3; k++) {
 		give(d, k, 4);
 		assert_int_equal(answer(d), -1);
-		assert_false(duo_poll(d, 1, &c));
+		assert_false(two_hcas_poll(d, 1, &c));
 	}
 	give(d, 3, 4);
-	assert_true(duo_poll(d, 1, &c));
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(aeth_kind((uint8_t)answer(d)), AETH_ACK);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_late_packet_is_no_lost_one(void **state)
 {
 	static const uint32_t order[] = {0, 3, 2, 4, 1, 5};
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 	struct cqe c;
 
-	duo_recv(d, 1, 0, 6 * 256);
+	two_hcas_recv(d, 1, 0, 6 * 256);
 	for (size_t k = 0; k < TEST_COUNT(order); k++) {
 		assert_int_equal(answer(d), -1);
 		give(d, order[k], 6);
 	}
-	assert_true(duo_poll(d, 1, &c));
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(aeth_kind((uint8_t)answer(d)), AETH_ACK);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static int drop_all(void *context, int from, const struct engine_frame *f)
@@ -451,7 +457,7 @@ static int drop_all(void *context, int from, const struct engine_frame *f)
 
 static void a_full_queue_of_one_repeats_nothing_unasked(void **state)
 {
-	struct duo *d = duo_new(1, 1);
+	struct two_hcas *d = two_hcas_new(1, 1);
 	struct engine_dgram g = {.from = d->side[1].side->self,
 				 .to = d->side[0].side->self};
 	struct pkt p = {.bth = {.opcode = OPCODE_RC_ACKNOWLEDGE,
@@ -462,23 +468,23 @@ static void a_full_queue_of_one_repeats_nothing_unasked(void **state)
 	uint8_t b[64];
 
 	d->fate = drop_all;
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8 * 256, 300000);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + 1000);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8 * 256, 300000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 1000);
 	p.bth.psn = (d->side[0].qp->attr.sq_psn + 3) & 0xffffff;
 	g.bytes = b;
 	g.len = g.segment = rocev2_seal(NULL, &g.from, &g.to, b,
 					pkt_write_headers(b, &p), 0);
 	engine_rx(d->side[0].engine, &g, d->now_ns);
 	assert_int_equal(engine_tx(d->side[0].engine, &f, 1, d->now_ns), 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Room for a third of a message; both sides send, so both also answer. */
 static void a_small_receive_buffer_slows_and_stops_nobody(void **state)
 {
 	static struct credit_page page[2];
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 
 	memset(page, 0, sizeof page);
 	for (int i = 0; i < 2; i++) {
@@ -486,36 +492,37 @@ static void a_small_receive_buffer_slows_and_stops_nobody(void **state)
 		d->side[i].qp->attr.ah.bursts = 1;
 		engine_inbox(d->side[i].engine, &page[i], (uint32_t)i, 60000,
 			     false);
-		duo_fill(d, i, (uint64_t)i * 70000, 65536);
+		two_hcas_fill(d, i, (uint64_t)i * 70000, 65536);
 		for (int k = 0; k < 4; k++) {
-			duo_send(d, i, HCA_WR_RDMA_WRITE, (uint64_t)i * 70000,
-				 65536, 200000 + (uint64_t)i * 70000);
-			duo_post(d, i);
+			two_hcas_send(d, i, HCA_WR_RDMA_WRITE,
+				      (uint64_t)i * 70000, 65536,
+				      200000 + (uint64_t)i * 70000);
+			two_hcas_post(d, i);
 		}
 	}
 	for (int i = 0; i < 2; i++) {
 		uint32_t qpn = engine_wants_page(d->side[i].engine);
 
 		/* it asks as soon as it wants to send, and waits */
-		duo_run(d, d->now_ns);
+		two_hcas_run(d, d->now_ns);
 		qpn |= engine_wants_page(d->side[i].engine);
 		assert_int_equal(qpn, d->side[!i].qp->qpn);
 		engine_page(d->side[i].engine, qpn, &page[!i]);
 	}
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	for (int k = 0; k < 8; k++)
 		assert_done(d, k / 4, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	assert_same(d, 0, 200000, 65536);
 	assert_memory_equal(d->side[1].memory.bytes + 70000,
 			    d->side[0].memory.bytes + 270000, 65536);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Sixteen packets, the First apart, to who takes few at once, or more. */
 static void who_takes_apart_gets_short_frames(void **state)
 {
 	static struct credit_page page[2];
-	struct duo *d = duo_new(5, 64);
+	struct two_hcas *d = two_hcas_new(5, 64);
 	struct frames n = {0};
 
 	memset(page, 0, sizeof page);
@@ -527,37 +534,37 @@ static void who_takes_apart_gets_short_frames(void **state)
 	engine_page(d->side[0].engine, d->side[1].qp->qpn, &page[1]);
 	for (int joins = 0; joins < 2; joins++) {
 		n.count = 0;
-		duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 65536, 300000);
-		duo_post(d, 0);
-		duo_run(d, d->now_ns + LONG);
+		two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 65536, 300000);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns + LONG);
 		assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 		assert_int_equal(n.count, joins ? 2 : 5);
 		engine_joins(d->side[1].engine);
 	}
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* A process that has died before its page was asked for. */
 static void nobody_waits_for_the_page_of_the_dead(void **state)
 {
 	static struct credit_page page;
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 	uint64_t began;
 
 	memset(&page, 0, sizeof page);
 	d->fate = drop_all;
 	d->side[0].qp->attr.ah.local = 1;
 	engine_inbox(d->side[0].engine, &page, 0, 60000, false);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 200000);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 200000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
 	began = d->now_ns;
 	assert_int_equal(engine_wants_page(d->side[0].engine),
 			 d->side[1].qp->qpn);
 	engine_page(d->side[0].engine, d->side[1].qp->qpn, NULL);
-	duo_run(d, began + 1000);
+	two_hcas_run(d, began + 1000);
 	assert_int_equal(d->side[0].qp->stats.tx_packets, 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Its last answers must not wait for room that only others can make. */
@@ -565,7 +572,7 @@ static void who_ends_answers_without_room(void **state)
 {
 	static struct credit_page page;
 	struct engine_frame f;
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 	struct engine *e = d->side[1].engine;
 
 	memset(&page, 0, sizeof page);
@@ -573,22 +580,22 @@ static void who_ends_answers_without_room(void **state)
 	engine_inbox(e, &page, 1, 60000, false);
 	engine_page(e, d->side[0].qp->qpn, &page);
 	d->fate = drop_all;
-	duo_send(d, 1, HCA_WR_RDMA_WRITE, 0, 8, 200000);
-	duo_post(d, 1);
-	duo_run(d, d->now_ns + 1000);
+	two_hcas_send(d, 1, HCA_WR_RDMA_WRITE, 0, 8, 200000);
+	two_hcas_post(d, 1);
+	two_hcas_run(d, d->now_ns + 1000);
 	assert_int_equal(d->side[1].qp->stats.tx_packets, 1);
 	page.capacity = 1;
 	d->fate = NULL;
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 200000);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + 1000);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 200000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 1000);
 	assert_int_equal(d->side[1].qp->stats.tx_packets, 1);
 	engine_part(e, true);
 	assert_int_equal(engine_tx(e, &f, 1, d->now_ns), 1);
 	assert_int_equal(f.bytes[0], 0x11); /* RC ACK */
 	engine_tx_done(e, 1);
 	engine_part(e, false);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 int main(int argc, char **argv)
@@ -621,8 +628,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(small_requests_leave_in_one_frame),
 	};
 
-	duo_mode(argc, argv);
-	if (!duo_is_direct() && cmocka_run_group_tests(of_packets, NULL, NULL))
+	two_hcas_mode(argc, argv);
+	if (!two_hcas_is_direct() &&
+	    cmocka_run_group_tests(of_packets, NULL, NULL))
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include "encap/rocev2.h"
 #include "hdr/pkt.h"
 #include "ibt/ibt.h"
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 
 #define SAME_WIRE_BYTES 5000
 
@@ -68,10 +68,10 @@ static const struct forged refused[] = {
 	{"a SEND without a receive", OPCODE_RC_SEND_ONLY, AETH_RNR_NAK << 5, .payload_len = 64},
 	{"an immediate without a receive", OPCODE_RC_WRITE_ONLY_IMM, AETH_RNR_NAK << 5, .payload_len = 64, .length = 64},
 	{"a WRITE with a wrong key", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .rkey_flip = 0x100},
-	{"a WRITE beyond its region", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .va = DUO_MEMORY - 63},
+	{"a WRITE beyond its region", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .va = TWO_HCAS_MEMORY - 63},
 	{"a WRITE before its region", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .va = -1ull},
-	{"a WRITE around the end of the world", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .va = -DUO_BASE - 32},
-	{"a long WRITE whose end lies outside", OPCODE_RC_WRITE_FIRST, ACCESS, .payload_len = 1024, .length = DUO_MEMORY + 1},
+	{"a WRITE around the end of the world", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .va = -TWO_HCAS_BASE - 32},
+	{"a long WRITE whose end lies outside", OPCODE_RC_WRITE_FIRST, ACCESS, .payload_len = 1024, .length = TWO_HCAS_MEMORY + 1},
 	{"a WRITE that the queue pair forbids", OPCODE_RC_WRITE_ONLY, INVALID, .payload_len = 64, .length = 64, .no_access = HCA_REMOTE_WRITE},
 	{"a WRITE shorter than announced", OPCODE_RC_WRITE_ONLY, INVALID, .payload_len = 64, .length = 65},
 	{"a WRITE longer than announced", OPCODE_RC_WRITE_ONLY, INVALID, .payload_len = 64, .length = 63},
@@ -81,12 +81,12 @@ static const struct forged refused[] = {
 	{"a middle without a first", OPCODE_RC_WRITE_MIDDLE, INVALID, .payload_len = 1024},
 	{"a last without a first", OPCODE_RC_SEND_LAST, INVALID, .payload_len = 8},
 	{"a READ with a wrong key", OPCODE_RC_READ_REQUEST, ACCESS, .length = 64, .rkey_flip = 0x80000000},
-	{"a READ beyond its region", OPCODE_RC_READ_REQUEST, ACCESS, .length = DUO_MEMORY + 1},
+	{"a READ beyond its region", OPCODE_RC_READ_REQUEST, ACCESS, .length = TWO_HCAS_MEMORY + 1},
 	{"a READ that the queue pair forbids", OPCODE_RC_READ_REQUEST, INVALID, .length = 64, .no_access = HCA_REMOTE_READ},
 	{"a READ longer than 2 GiB", OPCODE_RC_READ_REQUEST, INVALID, .length = 0x80000001},
 	{"an atomic across words", OPCODE_RC_FETCH_ADD, INVALID, .va = 4},
 	{"an atomic with a wrong key", OPCODE_RC_COMPARE_SWAP, ACCESS, .rkey_flip = 1},
-	{"an atomic beyond its region", OPCODE_RC_FETCH_ADD, ACCESS, .va = DUO_MEMORY},
+	{"an atomic beyond its region", OPCODE_RC_FETCH_ADD, ACCESS, .va = TWO_HCAS_MEMORY},
 	{"an atomic that the queue pair forbids", OPCODE_RC_FETCH_ADD, INVALID, .no_access = HCA_REMOTE_ATOMIC},
 	{"an opcode that is reserved", 0x15, INVALID, .payload_len = 64},
 	{"another that is", 0x1f, INVALID},
@@ -107,10 +107,10 @@ static int hear(void *context, int from, const struct engine_frame *f)
 	return 0;
 }
 
-static void forge(struct duo *d, const struct forged *f)
+static void forge(struct two_hcas *d, const struct forged *f)
 {
 	uint8_t buf[PKT_MAX_HEADER_BYTES + SAME_WIRE_BYTES];
-	struct duo_side *s = &d->side[1];
+	struct two_hcas_side *s = &d->side[1];
 	const struct opcode_info *info = opcode_info(f->opcode);
 	struct serial24 base =
 		info->request ? s->side->resp.epsn : s->side->req.una;
@@ -122,8 +122,8 @@ static void forge(struct duo *d, const struct forged *f)
 			.ackreq = true,
 			.dest_qpn = s->qp->qpn ^ (f->outside == OTHER_QPN),
 			.psn = serial24_add(base, f->psn_ahead).v},
-		.reth = {DUO_BASE + f->va, rkey, f->length},
-		.atomiceth = {DUO_BASE + f->va, rkey, 1, 1},
+		.reth = {TWO_HCAS_BASE + f->va, rkey, f->length},
+		.atomiceth = {TWO_HCAS_BASE + f->va, rkey, 1, 1},
 		.aeth = {(uint8_t)f->aeth, 0},
 		.payload_len = f->payload_len,
 	};
@@ -153,27 +153,27 @@ struct state {
 	struct ibt_qp side;
 	struct qp qp;
 	struct cq cq;
-	uint8_t memory[DUO_MEMORY];
+	uint8_t memory[TWO_HCAS_MEMORY];
 };
 
-static void look(const struct duo_side *s, struct state *now)
+static void look(const struct two_hcas_side *s, struct state *now)
 {
 	memcpy(&now->side, s->side, sizeof now->side);
 	memcpy(&now->qp, s->qp, sizeof now->qp);
 	memset(&now->qp.stats, 0, sizeof now->qp.stats);
 	memcpy(&now->cq, s->cq, sizeof now->cq);
-	memcpy(now->memory, s->memory.bytes, DUO_MEMORY);
+	memcpy(now->memory, s->memory.bytes, TWO_HCAS_MEMORY);
 }
 
 static struct state before, after;
 
-static struct duo *prepare(const struct forged *f)
+static struct two_hcas *prepare(const struct forged *f)
 {
-	struct duo *d = duo_new(3, 16);
+	struct two_hcas *d = two_hcas_new(3, 16);
 
 	d->fate = hear;
 	heard = -1;
-	memset(d->side[1].memory.bytes, 0x11, DUO_MEMORY);
+	memset(d->side[1].memory.bytes, 0x11, TWO_HCAS_MEMORY);
 	d->side[1].qp->attr.access_flags &= ~f->no_access;
 	look(&d->side[1], &before);
 	forge(d, f);
@@ -184,14 +184,14 @@ static struct duo *prepare(const struct forged *f)
 static void what_is_not_for_us_changes_nothing(void **state)
 {
 	for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) {
-		struct duo *d = prepare(&ignored[i]);
+		struct two_hcas *d = prepare(&ignored[i]);
 
 		if (memcmp(&before, &after, sizeof before) != 0)
 			fail_msg("%s changes something", ignored[i].name);
-		duo_run(d, d->now_ns + 1000000);
+		two_hcas_run(d, d->now_ns + 1000000);
 		if (heard >= 0)
 			fail_msg("%s is answered", ignored[i].name);
-		duo_free(d);
+		two_hcas_free(d);
 	}
 }
 
@@ -200,10 +200,10 @@ static void refused_requests_are_answered_and_do_nothing(void **state)
 {
 	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
 		const struct forged *f = &refused[i];
-		struct duo *d = prepare(f);
+		struct two_hcas *d = prepare(f);
 		bool fatal = aeth_kind(f->syndrome) != AETH_RNR_NAK;
 
-		if (memcmp(before.memory, after.memory, DUO_MEMORY) != 0)
+		if (memcmp(before.memory, after.memory, TWO_HCAS_MEMORY) != 0)
 			fail_msg("%s changes memory", f->name);
 		assert_int_equal(after.side.resp.epsn.v,
 				 before.side.resp.epsn.v);
@@ -214,13 +214,13 @@ static void refused_requests_are_answered_and_do_nothing(void **state)
 				    sizeof before.qp.rq);
 		assert_int_equal(after.qp.state,
 				 fatal ? HCA_QP_ERR : HCA_QP_RTS);
-		duo_run(d, d->now_ns + 1000000);
+		two_hcas_run(d, d->now_ns + 1000000);
 		if (!fatal && heard >= 0)
 			heard &= 0xe0;
 		if (heard != f->syndrome)
 			fail_msg("%s is answered with 0x%x", f->name,
 				 (unsigned)heard);
-		duo_free(d);
+		two_hcas_free(d);
 	}
 }
 

@@ -6,16 +6,17 @@
 #include <string.h>
 
 #include "hca/explain.h"
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 
 #define LONG	(60ull * 1000000000)
 #define LATE_NS 20000000
 
-static void assert_done(struct duo *d, int i, uint32_t status, uint32_t opcode)
+static void assert_done(struct two_hcas *d, int i, uint32_t status,
+			uint32_t opcode)
 {
 	struct cqe c;
 
-	assert_true(duo_poll(d, i, &c));
+	assert_true(two_hcas_poll(d, i, &c));
 	assert_int_equal(c.status, status);
 	if (!status)
 		assert_int_equal(c.opcode, opcode);
@@ -33,115 +34,115 @@ static int no_long_ones(void *context, int from, const struct engine_frame *f)
 }
 
 /* A WRITE of side 0 is lost, again and again, for so long. */
-static void stay_unanswered(struct duo *d, uint64_t ns)
+static void stay_unanswered(struct two_hcas *d, uint64_t ns)
 {
 	d->fate = nothing;
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + ns);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + ns);
 }
 
 static void a_peer_that_has_ended_is_reported_at_once(void **state)
 {
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 
 	d->fate = nothing;
 	d->liveness = ENGINE_PEER_GONE;
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_GONE);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_peer_elsewhere_has_four_times_the_timeout(void **state)
 {
-	struct duo *d = duo_new(5, 16);
-	uint64_t tries_ns = duo_tries_ns(d, 0);
+	struct two_hcas *d = two_hcas_new(5, 16);
+	uint64_t tries_ns = two_hcas_tries_ns(d, 0);
 	uint64_t began_ns = d->now_ns;
 	struct cqe c;
 
 	d->fate = nothing;
 	d->liveness = ENGINE_PEER_UNKNOWN;
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, began_ns + 4 * tries_ns - 1000000);
-	assert_false(duo_poll(d, 0, &c));
-	duo_run(d, began_ns + 5 * tries_ns);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, began_ns + 4 * tries_ns - 1000000);
+	assert_false(two_hcas_poll(d, 0, &c));
+	two_hcas_run(d, began_ns + 5 * tries_ns);
 	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_RETRY);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_peer_that_answered_before_is_not_at_a_wrong_address(void **state)
 {
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	d->fate = nothing;
 	d->liveness = ENGINE_PEER_UNKNOWN;
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_FELL_SILENT);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_peer_that_is_alive_is_waited_for(void **state)
 {
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 	struct cqe c;
 
 	d->fate = nothing;
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + 20 * (LONG / 60));
-	assert_false(duo_poll(d, 0, &c));
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 20 * (LONG / 60));
+	assert_false(two_hcas_poll(d, 0, &c));
 	d->fate = NULL;
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_silent_peer_that_is_alive_is_called_so(void **state)
 {
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 
 	d->fate = nothing;
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + 2 * LONG);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 2 * LONG);
 	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PATIENCE);
 	assert_int_equal(d->side[0].explained.seconds, 60);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void
 a_qp_that_answers_nothing_has_the_time_of_the_specification(void **s)
 {
-	struct duo *d = duo_new(5, 16);
-	uint64_t tries_ns = duo_tries_ns(d, 0);
+	struct two_hcas *d = two_hcas_new(5, 16);
+	uint64_t tries_ns = two_hcas_tries_ns(d, 0);
 	struct cqe c;
 
 	stay_unanswered(d, 2 * tries_ns);
 	d->liveness = ENGINE_PEER_CLOSED;
-	assert_false(duo_poll(d, 0, &c));
-	duo_run(d, d->now_ns + 4 * tries_ns);
+	assert_false(two_hcas_poll(d, 0, &c));
+	two_hcas_run(d, d->now_ns + 4 * tries_ns);
 	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_CLOSED);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
-static void post(struct duo *d, enum hca_wr opcode, uint32_t bytes)
+static void post(struct two_hcas *d, enum hca_wr opcode, uint32_t bytes)
 {
-	duo_send(d, 0, opcode, 0, bytes, 0);
-	duo_post(d, 0);
+	two_hcas_send(d, 0, opcode, 0, bytes, 0);
+	two_hcas_post(d, 0);
 }
 
 static void what_dies_of_its_length_alone_is_told_from_silence(void **state)
@@ -154,21 +155,21 @@ static void what_dies_of_its_length_alone_is_told_from_silence(void **state)
 
 	for (size_t i = 0; i < TEST_COUNT(ways); i++)
 		for (size_t k = 0; k < TEST_COUNT(words); k++) {
-			struct duo *d = duo_new(5, 16);
-			uint64_t tries_ns = duo_tries_ns(d, 0);
+			struct two_hcas *d = two_hcas_new(5, 16);
+			uint64_t tries_ns = two_hcas_tries_ns(d, 0);
 
 			d->fate = no_long_ones;
 			d->liveness = words[k];
 			post(d, ways[i], 100);
-			duo_run(d, d->now_ns + LONG / 60);
+			two_hcas_run(d, d->now_ns + LONG / 60);
 			assert_done(d, 0, HCA_SUCCESS,
 				    i ? HCA_WC_RDMA_READ : HCA_WC_RDMA_WRITE);
 			/* of which the last is small, and out of turn */
 			post(d, ways[i], bytes[k]);
-			duo_run(d, d->now_ns + 2 * tries_ns);
+			two_hcas_run(d, d->now_ns + 2 * tries_ns);
 			assert_int_equal(d->side[0].explained.cause,
 					 EXPLAIN_MTU_MAYBE);
-			duo_run(d, d->now_ns + 2 * LONG);
+			two_hcas_run(d, d->now_ns + 2 * LONG);
 			assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 			assert_int_equal(d->side[0].explained.cause,
 					 EXPLAIN_MTU);
@@ -176,7 +177,7 @@ static void what_dies_of_its_length_alone_is_told_from_silence(void **state)
 			assert_non_null(strstr(text, k ? "with 4096 bytes"
 						       : "with 2048 bytes"));
 			assert_non_null(strstr(text, i ? "from " : "to "));
-			duo_free(d);
+			two_hcas_free(d);
 		}
 }
 
@@ -184,87 +185,87 @@ static void what_dies_of_its_length_alone_is_told_from_silence(void **state)
 static void silence_is_not_taken_for_a_small_mtu(void **state)
 {
 	for (int heard = 0; heard <= 1; heard++) {
-		struct duo *d = duo_new(5, 16);
+		struct two_hcas *d = two_hcas_new(5, 16);
 
 		d->liveness = ENGINE_PEER_UNKNOWN;
 		if (heard) {
 			post(d, HCA_WR_RDMA_WRITE, 4096);
-			duo_run(d, d->now_ns + LONG / 60);
+			two_hcas_run(d, d->now_ns + LONG / 60);
 			assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 		}
 		d->fate = nothing;
 		post(d, HCA_WR_RDMA_WRITE, 8192);
-		duo_run(d, d->now_ns + LONG);
+		two_hcas_run(d, d->now_ns + LONG);
 		assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 		assert_int_equal(d->side[0].explained.cause,
 				 heard ? EXPLAIN_FELL_SILENT : EXPLAIN_RETRY);
-		duo_free(d);
+		two_hcas_free(d);
 	}
 }
 
 /* What rdma_cm knows ends it with the tries of the queue pair, no later. */
 static void a_peer_that_has_disconnected_is_not_waited_for(void **state)
 {
-	struct duo *d = duo_new(5, 16);
-	uint64_t tries_ns = duo_tries_ns(d, 0);
+	struct two_hcas *d = two_hcas_new(5, 16);
+	uint64_t tries_ns = two_hcas_tries_ns(d, 0);
 	struct cqe c;
 
 	d->liveness = ENGINE_PEER_LEFT;
 	stay_unanswered(d, tries_ns / 2);
-	assert_false(duo_poll(d, 0, &c));
-	duo_run(d, d->now_ns + tries_ns);
+	assert_false(two_hcas_poll(d, 0, &c));
+	two_hcas_run(d, d->now_ns + tries_ns);
 	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_LEFT);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_peer_that_was_alive_is_waited_for_when_word_is_lost(void **state)
 {
-	struct duo *d = duo_new(5, 16);
-	uint64_t tries_ns = duo_tries_ns(d, 0);
+	struct two_hcas *d = two_hcas_new(5, 16);
+	uint64_t tries_ns = two_hcas_tries_ns(d, 0);
 	struct cqe c;
 
 	stay_unanswered(d, 2 * tries_ns);
 	d->liveness = ENGINE_PEER_UNKNOWN;
-	duo_run(d, d->now_ns + 8 * tries_ns);
-	assert_false(duo_poll(d, 0, &c));
+	two_hcas_run(d, d->now_ns + 8 * tries_ns);
+	assert_false(two_hcas_poll(d, 0, &c));
 	d->liveness = ENGINE_PEER_GONE;
-	duo_run(d, d->now_ns + 2 * tries_ns);
+	two_hcas_run(d, d->now_ns + 2 * tries_ns);
 	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_GONE);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* A suspended machine: an hour passes, and the peer was not silent. */
 static void our_own_sleep_uses_up_no_patience(void **state)
 {
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 	struct cqe c;
 
 	d->fate = nothing;
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG / 60);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG / 60);
 	d->now_ns += 60 * LONG;
 	engine_was_asleep(d->side[0].engine, 60 * LONG, d->now_ns);
-	duo_run(d, d->now_ns + LONG / 60);
-	assert_false(duo_poll(d, 0, &c));
+	two_hcas_run(d, d->now_ns + LONG / 60);
+	assert_false(two_hcas_poll(d, 0, &c));
 	d->fate = NULL;
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Each time that its timer is due it gets no processor for a while. */
 static void who_is_always_late_sends_again(void **state)
 {
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 	struct engine *e = d->side[0].engine;
 
 	d->fate = nothing;
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
 	d->fate = NULL;
 	for (int i = 0; i < 4; i++) {
 		if (engine_deadline(e) == UINT64_MAX)
@@ -272,33 +273,33 @@ static void who_is_always_late_sends_again(void **state)
 		d->now_ns = engine_deadline(e) + LATE_NS;
 		engine_was_asleep(e, LATE_NS, d->now_ns);
 		engine_tick(e, d->now_ns);
-		duo_run(d, d->now_ns);
+		two_hcas_run(d, d->now_ns);
 	}
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* One who sleeps as often as he looks, beside a peer that is stopped. */
 static void patience_ends_for_who_is_always_late(void **state)
 {
-	struct duo *d = duo_new(5, 16);
+	struct two_hcas *d = two_hcas_new(5, 16);
 	struct engine *e = d->side[0].engine;
 	uint64_t began = d->now_ns;
 
 	d->fate = nothing;
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
 	while (engine_deadline(e) != UINT64_MAX &&
 	       d->now_ns < began + 9 * LONG) {
 		d->now_ns = engine_deadline(e) + LATE_NS;
 		engine_was_asleep(e, LATE_NS, d->now_ns);
 		engine_tick(e, d->now_ns);
-		duo_run(d, d->now_ns);
+		two_hcas_run(d, d->now_ns);
 	}
 	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PATIENCE);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "scenario/without.h"
+#include "scenario/drop_packet.h"
 
 #define GOOD	   100000 /* where the first element lies */
 #define GOOD_BYTES 700u
@@ -16,25 +16,25 @@
 enum bad { BAD_KEY, BAD_RANGE };
 
 /* The receive that was posted last gets a second element, which is bad. */
-static void spoil(struct duo_side *s, enum bad bad)
+static void spoil(struct two_hcas_side *s, enum bad bad)
 {
 	struct wq *rq = s->srq ? &s->srq->wq : &s->qp->rq;
 	struct wqe *w = wq_at(&s->hca, rq, ring_own(&rq->head) - 1);
 	struct wq_sge *more = wqe_sges(w) + w->num_sge++;
 
-	*more = (struct wq_sge){DUO_BASE, 100, s->mr->lkey};
+	*more = (struct wq_sge){TWO_HCAS_BASE, 100, s->mr->lkey};
 	if (bad == BAD_KEY)
 		more->lkey ^= 0x5a00;
 	else
-		more->va += DUO_MEMORY - 1;
+		more->va += TWO_HCAS_MEMORY - 1;
 }
 
-static void post_receive(struct duo *d, uint32_t good, enum bad bad)
+static void post_receive(struct two_hcas *d, uint32_t good, enum bad bad)
 {
-	struct duo_side *s = &d->side[1];
+	struct two_hcas_side *s = &d->side[1];
 	bool is_empty = !good;
 
-	duo_recv(d, 1, GOOD, is_empty ? 1 : good);
+	two_hcas_recv(d, 1, GOOD, is_empty ? 1 : good);
 	if (is_empty) {
 		struct wq *rq = s->srq ? &s->srq->wq : &s->qp->rq;
 
@@ -43,17 +43,18 @@ static void post_receive(struct duo *d, uint32_t good, enum bad bad)
 	spoil(s, bad);
 }
 
-static struct duo *begin(uint32_t type, bool shared)
+static struct two_hcas *begin(uint32_t type, bool shared)
 {
-	return shared ? duo_new_shared(1, 16) : duo_new_of(type, 1, 16);
+	return shared ? two_hcas_new_shared(1, 16)
+		      : two_hcas_new_of(type, 1, 16);
 }
 
-static void send(struct duo *d, enum hca_wr op, uint32_t bytes)
+static void send(struct two_hcas *d, enum hca_wr op, uint32_t bytes)
 {
-	duo_fill(d, 0, 0, bytes);
-	duo_send(d, 0, op, 0, bytes, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_fill(d, 0, 0, bytes);
+	two_hcas_send(d, 0, op, 0, bytes, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 }
 
 static const struct service {
@@ -77,7 +78,7 @@ static void a_receive_is_checked_for_the_bytes_that_come(void **state)
 		const struct service *s =
 			&services[k / 2 % TEST_COUNT(services)];
 		uint32_t bytes = lengths[k / 2 / TEST_COUNT(services)];
-		struct duo *d = begin(s->type, s->shared);
+		struct two_hcas *d = begin(s->type, s->shared);
 		struct cqe c;
 
 		if (bytes > s->most)
@@ -85,13 +86,13 @@ static void a_receive_is_checked_for_the_bytes_that_come(void **state)
 		post_receive(d, s->before + bytes, k % 2 ? BAD_KEY : BAD_RANGE);
 		send(d, HCA_WR_SEND, bytes);
 		assert_done(d, 0, HCA_SUCCESS);
-		assert_true(duo_poll(d, 1, &c));
+		assert_true(two_hcas_poll(d, 1, &c));
 		assert_int_equal(c.status, HCA_SUCCESS);
 		assert_int_equal(c.byte_len, s->before + bytes);
 		assert_memory_equal(d->side[0].memory.bytes,
 				    d->side[1].memory.bytes + GOOD + s->before,
 				    bytes);
-		duo_free(d);
+		two_hcas_free(d);
 	}
 }
 
@@ -99,7 +100,7 @@ static void a_byte_for_a_bad_element_is_a_local_protection_error(void **state)
 {
 	for (size_t k = 0; k < TEST_COUNT(services) * 2; k++) {
 		const struct service *s = &services[k / 2];
-		struct duo *d = begin(s->type, s->shared);
+		struct two_hcas *d = begin(s->type, s->shared);
 		struct cqe c;
 
 		post_receive(d, s->before + s->most - 1,
@@ -114,42 +115,42 @@ static void a_byte_for_a_bad_element_is_a_local_protection_error(void **state)
 		assert_done(d, 0,
 			    s->type == HCA_QPT_RC ? HCA_REM_OP_ERR
 						  : HCA_SUCCESS);
-		assert_true(duo_poll(d, 1, &c));
+		assert_true(two_hcas_poll(d, 1, &c));
 		assert_int_equal(c.status, HCA_LOC_PROT_ERR);
 		assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
 		assert_int_equal(d->side[1].explained.cause, EXPLAIN_LOCAL_KEY);
 		assert_int_equal(d->side[1].explained.opcode, EXPLAIN_RECEIVE);
 		assert_int_equal(d->side[1].explained.wr_id, c.wr_id);
 		assert_int_equal(d->side[1].explained.bytes, 1);
-		duo_free(d);
+		two_hcas_free(d);
 	}
 }
 
 static void the_sentence_names_the_receive(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 	char text[256];
 
 	post_receive(d, 0, BAD_KEY);
 	send(d, HCA_WR_SEND, 1);
 	explain_text(&d->side[1].explained, text, sizeof text);
 	assert_non_null(strstr(text, ": RECEIVE wr_id 0x8000 failed: "));
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void an_element_may_reach_past_its_region(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 
-	duo_recv(d, 1, DUO_MEMORY - 16, 8192);
+	two_hcas_recv(d, 1, TWO_HCAS_MEMORY - 16, 8192);
 	send(d, HCA_WR_SEND, 16);
 	assert_done(d, 0, HCA_SUCCESS);
 	assert_done(d, 1, HCA_SUCCESS);
-	duo_recv(d, 1, DUO_MEMORY - 16, 8192);
+	two_hcas_recv(d, 1, TWO_HCAS_MEMORY - 16, 8192);
 	send(d, HCA_WR_SEND, 17);
 	assert_done(d, 0, HCA_REM_OP_ERR);
 	assert_done(d, 1, HCA_LOC_PROT_ERR);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void an_immediate_takes_a_receive_and_none_of_its_memory(void **state)
@@ -157,22 +158,22 @@ static void an_immediate_takes_a_receive_and_none_of_its_memory(void **state)
 	static const uint32_t types[] = {HCA_QPT_RC, HCA_QPT_UC};
 
 	for (size_t k = 0; k < TEST_COUNT(types) * 2; k++) {
-		struct duo *d = duo_new_of(types[k / 2], 1, 16);
+		struct two_hcas *d = two_hcas_new_of(types[k / 2], 1, 16);
 		struct cqe c;
 
 		post_receive(d, 0, k % 2 ? BAD_KEY : BAD_RANGE);
 		send(d, HCA_WR_RDMA_WRITE_IMM, GOOD_BYTES);
 		assert_done(d, 0, HCA_SUCCESS);
-		assert_true(duo_poll(d, 1, &c));
+		assert_true(two_hcas_poll(d, 1, &c));
 		assert_int_equal(c.status, HCA_SUCCESS);
 		assert_int_equal(c.byte_len, GOOD_BYTES);
-		duo_free(d);
+		two_hcas_free(d);
 	}
 }
 
-static struct wqe *read_into_nothing(struct duo *d, uint32_t bytes)
+static struct wqe *read_into_nothing(struct two_hcas *d, uint32_t bytes)
 {
-	struct wqe *w = duo_send(d, 0, HCA_WR_RDMA_READ, 0, bytes, 0);
+	struct wqe *w = two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, bytes, 0);
 
 	wqe_sges(w)->lkey ^= 0x5a00;
 	return w;
@@ -184,48 +185,48 @@ a_read_into_a_bad_element_fails_when_its_response_comes(void **state)
 	static const uint32_t lengths[] = {8, GOOD_BYTES, 12345};
 
 	for (size_t k = 0; k < TEST_COUNT(lengths); k++) {
-		struct duo *d = duo_new(1, 16);
+		struct two_hcas *d = two_hcas_new(1, 16);
 
 		read_into_nothing(d, lengths[k]);
-		duo_post(d, 0);
-		duo_run(d, d->now_ns + LONG);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns + LONG);
 		assert_done(d, 0, HCA_LOC_PROT_ERR);
 		assert_int_equal(d->side[0].explained.cause, EXPLAIN_LOCAL_KEY);
 		assert_int_equal(d->side[0].explained.opcode, HCA_WR_RDMA_READ);
 		assert_int_equal(d->side[0].qp->state, HCA_QP_ERR);
 		assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
-		duo_free(d);
+		two_hcas_free(d);
 	}
 }
 
 static void the_refusal_of_the_peer_is_told_before_a_bad_element(void **state)
 {
-	struct duo *d = duo_new(1, 16);
+	struct two_hcas *d = two_hcas_new(1, 16);
 
 	read_into_nothing(d, GOOD_BYTES)->rkey ^= 0x5a00;
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_REM_ACCESS_ERR);
 	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void an_atomic_with_a_bad_element_is_executed(void **state)
 {
-	struct duo *d = duo_new(1, 16);
-	struct wqe *w = duo_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, 8);
+	struct two_hcas *d = two_hcas_new(1, 16);
+	struct wqe *w = two_hcas_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, 8);
 	uint64_t left = 5;
 
 	memcpy(d->side[1].memory.bytes + 8, &left, 8);
 	w->swap_add = 2;
 	wqe_sges(w)->lkey ^= 0x5a00;
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_LOC_PROT_ERR);
 	memcpy(&left, d->side[1].memory.bytes + 8, 8);
 	assert_int_equal(left, 7);
 	assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 int main(int argc, char **argv)
@@ -245,6 +246,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_atomic_with_a_bad_element_is_executed),
 	};
 
-	duo_mode(argc, argv);
+	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,26 +2,26 @@
 /* Receives out of a shared queue, by a QP of the RC service. */
 #include "test.h"
 
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 
 #define LONG (60ull * 1000000000)
 
-static void send(struct duo *d, uint32_t bytes)
+static void send(struct two_hcas *d, uint32_t bytes)
 {
-	duo_send(d, 0, HCA_WR_SEND, 0, bytes, 0);
-	duo_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, bytes, 0);
+	two_hcas_post(d, 0);
 }
 
-static uint64_t received(struct duo *d, uint32_t status)
+static uint64_t received(struct two_hcas *d, uint32_t status)
 {
 	struct cqe c;
 
-	assert_true(duo_poll(d, 1, &c));
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.status, status);
 	return c.wr_id;
 }
 
-static void to_error(struct duo *d, int i)
+static void to_error(struct two_hcas *d, int i)
 {
 	struct hca_qp_attr a = {.qp_state = HCA_QP_ERR};
 	const char *why;
@@ -30,107 +30,107 @@ static void to_error(struct duo *d, int i)
 					  &a, HCA_QP_STATE, NULL, d->now_ns,
 					  &why),
 			 0);
-	duo_run(d, d->now_ns);
+	two_hcas_run(d, d->now_ns);
 }
 
 static void an_empty_shared_queue_makes_the_sender_wait(void **state)
 {
-	struct duo *d = duo_new_shared(1, 4);
+	struct two_hcas *d = two_hcas_new_shared(1, 4);
 	struct cqe c;
 
 	for (uint32_t k = 0; k < 12; k++) {
 		send(d, 700);
-		duo_run(d, d->now_ns + 5000000);
-		assert_false(duo_poll(d, 0, &c));
-		duo_recv(d, 1, 9000, 1000);
-		duo_run(d, d->now_ns + LONG);
-		assert_true(duo_poll(d, 0, &c));
+		two_hcas_run(d, d->now_ns + 5000000);
+		assert_false(two_hcas_poll(d, 0, &c));
+		two_hcas_recv(d, 1, 9000, 1000);
+		two_hcas_run(d, d->now_ns + LONG);
+		assert_true(two_hcas_poll(d, 0, &c));
 		assert_int_equal(c.status, HCA_SUCCESS);
 		assert_int_equal(received(d, HCA_SUCCESS), 0x8000 + k);
 	}
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_receive_taken_leaves_its_slot(void **state)
 {
-	struct duo *d = duo_new_shared(1, 2);
+	struct two_hcas *d = two_hcas_new_shared(1, 2);
 
-	duo_recv(d, 1, 0, 4000);
-	duo_recv(d, 1, 4000, 4000);
+	two_hcas_recv(d, 1, 0, 4000);
+	two_hcas_recv(d, 1, 4000, 4000);
 	send(d, 4000);
-	duo_run(d, d->now_ns + LONG);
-	assert_true(duo_poll(d, 0, &(struct cqe){0}));
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_true(two_hcas_poll(d, 0, &(struct cqe){0}));
 	/* not polled there, and still there is room */
-	duo_recv(d, 1, 8000, 4000);
+	two_hcas_recv(d, 1, 8000, 4000);
 	send(d, 4000);
 	send(d, 4000);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	for (uint64_t k = 0; k < 3; k++)
 		assert_int_equal(received(d, HCA_SUCCESS), 0x8000 + k);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* What was taken has its completion, polled or not. */
 static void many_are_taken_before_a_poll(void **state)
 {
-	struct duo *d = duo_new_shared(1, 64);
+	struct two_hcas *d = two_hcas_new_shared(1, 64);
 
 	for (uint64_t k = 0; k < 50; k++)
-		duo_recv(d, 1, 100 * k, 100);
+		two_hcas_recv(d, 1, 100 * k, 100);
 	for (uint64_t k = 0; k < 50; k++) {
 		send(d, 100);
-		duo_run(d, d->now_ns + LONG);
-		assert_true(duo_poll(d, 0, &(struct cqe){0}));
+		two_hcas_run(d, d->now_ns + LONG);
+		assert_true(two_hcas_poll(d, 0, &(struct cqe){0}));
 	}
 	for (uint64_t k = 0; k < 50; k++)
 		assert_int_equal(received(d, HCA_SUCCESS), 0x8000 + k);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Without packets a stopped target takes as many as it can remember. */
 static void who_does_not_collect_gets_the_rest_later(void **state)
 {
-	struct duo *d = duo_new_shared(1, 64);
+	struct two_hcas *d = two_hcas_new_shared(1, 64);
 	uint32_t done = 0;
 
 	for (uint64_t k = 0; k < 50; k++)
-		duo_recv(d, 1, 100 * k, 100);
-	d->side[1].is_stopped = duo_is_direct();
+		two_hcas_recv(d, 1, 100 * k, 100);
+	d->side[1].is_stopped = two_hcas_is_direct();
 	for (uint64_t k = 0; k < 50; k++) {
 		send(d, 100);
-		duo_run(d, d->now_ns + 1000000);
-		done += duo_poll(d, 0, &(struct cqe){0});
+		two_hcas_run(d, d->now_ns + 1000000);
+		done += two_hcas_poll(d, 0, &(struct cqe){0});
 	}
-	assert_int_equal(done, duo_is_direct() ? 16 : 50);
+	assert_int_equal(done, two_hcas_is_direct() ? 16 : 50);
 	d->side[1].is_stopped = false;
-	duo_run(d, d->now_ns + LONG);
-	while (duo_poll(d, 0, &(struct cqe){0}))
+	two_hcas_run(d, d->now_ns + LONG);
+	while (two_hcas_poll(d, 0, &(struct cqe){0}))
 		done++;
 	assert_int_equal(done, 50);
 	for (uint64_t k = 0; k < 50; k++)
 		assert_int_equal(received(d, HCA_SUCCESS), 0x8000 + k);
-	assert_false(duo_poll(d, 1, &(struct cqe){0}));
-	duo_free(d);
+	assert_false(two_hcas_poll(d, 1, &(struct cqe){0}));
+	two_hcas_free(d);
 }
 
 static void the_limit_is_told_once(void **state)
 {
-	struct duo *d = duo_new_shared(1, 8);
-	struct duo_side *s = &d->side[1];
+	struct two_hcas *d = two_hcas_new_shared(1, 8);
+	struct two_hcas_side *s = &d->side[1];
 
 	for (uint64_t k = 0; k < 8; k++)
-		duo_recv(d, 1, 100 * k, 100);
+		two_hcas_recv(d, 1, 100 * k, 100);
 	assert_false(srq_arm(&s->hca, s->srq, 6));
 	for (int k = 0; k < 2; k++)
 		send(d, 10);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_int_equal(s->events[ENGINE_SRQ_LIMIT], 0);
 	for (int k = 0; k < 3; k++)
 		send(d, 10);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_int_equal(s->events[ENGINE_SRQ_LIMIT], 1);
 	assert_int_equal(srq_limit(s->srq), 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Frames from side 0 pass until there have been as many as *context says. */
@@ -143,35 +143,35 @@ static int few(void *context, int from, const struct engine_frame *f)
 
 static void an_error_gives_back_what_was_taken_and_no_more(void **state)
 {
-	struct duo *d = duo_new_shared(1, 8);
+	struct two_hcas *d = two_hcas_new_shared(1, 8);
 	int left = 2;
 
 	d->fate = few;
 	d->context = &left;
-	duo_recv(d, 1, 0, 4000);
-	duo_recv(d, 1, 4000, 4000);
+	two_hcas_recv(d, 1, 0, 4000);
+	two_hcas_recv(d, 1, 4000, 4000);
 	send(d, 4000);
-	duo_run(d, d->now_ns + 1000000);
+	two_hcas_run(d, d->now_ns + 1000000);
 	to_error(d, 1);
 	assert_int_equal(received(d, HCA_WR_FLUSH_ERR), 0x8000);
-	assert_false(duo_poll(d, 1, &(struct cqe){0}));
+	assert_false(two_hcas_poll(d, 1, &(struct cqe){0}));
 	assert_int_equal(d->side[1].events[ENGINE_LAST_WQE], 1);
 	assert_int_equal(srq_next(d->side[1].srq), 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_message_too_long_ends_its_receive_and_the_qp(void **state)
 {
-	struct duo *d = duo_new_shared(1, 8);
+	struct two_hcas *d = two_hcas_new_shared(1, 8);
 
-	duo_recv(d, 1, 0, 300);
-	duo_recv(d, 1, 4000, 4000);
+	two_hcas_recv(d, 1, 0, 300);
+	two_hcas_recv(d, 1, 4000, 4000);
 	send(d, 4000);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_int_equal(received(d, HCA_LOC_LEN_ERR), 0x8000);
-	assert_false(duo_poll(d, 1, &(struct cqe){0}));
+	assert_false(two_hcas_poll(d, 1, &(struct cqe){0}));
 	assert_int_equal(d->side[1].events[ENGINE_LAST_WQE], 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 int main(int argc, char **argv)
@@ -190,8 +190,9 @@ int main(int argc, char **argv)
 			an_error_gives_back_what_was_taken_and_no_more),
 	};
 
-	duo_mode(argc, argv);
-	if (!duo_is_direct() && cmocka_run_group_tests(of_packets, NULL, NULL))
+	two_hcas_mode(argc, argv);
+	if (!two_hcas_is_direct() &&
+	    cmocka_run_group_tests(of_packets, NULL, NULL))
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

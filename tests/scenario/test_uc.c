@@ -6,38 +6,40 @@
 
 #include "hca/explain.h"
 #include "hdr/pkt.h"
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 
 #define LONG (60ull * 1000000000)
 
-static void fill(struct duo *d, uint64_t at, uint32_t bytes, uint8_t with)
+static void fill(struct two_hcas *d, uint64_t at, uint32_t bytes, uint8_t with)
 {
 	memset(d->side[0].memory.bytes + at, with, bytes);
 }
 
-static void send(struct duo *d, enum hca_wr op, uint32_t bytes, uint8_t with)
+static void send(struct two_hcas *d, enum hca_wr op, uint32_t bytes,
+		 uint8_t with)
 {
 	fill(d, 0, bytes, with);
-	duo_send(d, 0, op, 0, bytes, 300000)->imm_be = with;
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, op, 0, bytes, 300000)->imm_be = with;
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 }
 
-static void assert_sent(struct duo *d, uint32_t status)
+static void assert_sent(struct two_hcas *d, uint32_t status)
 {
 	struct cqe c;
 
-	assert_true(duo_poll(d, 0, &c));
+	assert_true(two_hcas_poll(d, 0, &c));
 	assert_int_equal(c.status, status);
 }
 
 /* Side 1 got a message of `bytes` bytes `with` at `at`. */
-static void assert_got(struct duo *d, uint64_t at, uint32_t bytes, uint8_t with)
+static void assert_got(struct two_hcas *d, uint64_t at, uint32_t bytes,
+		       uint8_t with)
 {
 	const uint8_t *p = d->side[1].memory.bytes + at;
 	struct cqe c;
 
-	assert_true(duo_poll(d, 1, &c));
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.status, HCA_SUCCESS);
 	assert_int_equal(c.byte_len, bytes);
 	for (uint32_t i = 0; i < bytes; i++)
@@ -47,35 +49,35 @@ static void assert_got(struct duo *d, uint64_t at, uint32_t bytes, uint8_t with)
 static void messages_of_every_length_arrive(void **state)
 {
 	static const uint32_t lengths[] = {0, 1, 256, 257, 4096, 100001};
-	struct duo *d = duo_new_of(HCA_QPT_UC, 1, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
 
 	for (uint8_t k = 0; k < 6; k++) {
-		duo_recv(d, 1, 500000, 200000);
+		two_hcas_recv(d, 1, 500000, 200000);
 		send(d, HCA_WR_SEND_IMM, lengths[k], (uint8_t)(k + 1));
 		assert_sent(d, HCA_SUCCESS);
 		assert_got(d, 500000, lengths[k], (uint8_t)(k + 1));
-		duo_recv(d, 1, 0, 0);
+		two_hcas_recv(d, 1, 0, 0);
 		send(d, HCA_WR_RDMA_WRITE_IMM, lengths[k], (uint8_t)(k + 9));
 		assert_sent(d, HCA_SUCCESS);
 		assert_got(d, 300000, lengths[k], (uint8_t)(k + 9));
 	}
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* A program that posts more would wait for answers to what is in flight, and
  * to these there are none. */
 static void what_was_sent_is_not_in_flight(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UC, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 5, 16);
 
 	for (int k = 0; k < 8; k++)
-		duo_recv(d, 1, 500000, 1000);
-	duo_post_row(d, 8, HCA_WR_SEND, 100, 0);
-	duo_run(d, d->now_ns + LONG);
+		two_hcas_recv(d, 1, 500000, 1000);
+	two_hcas_post_row(d, 8, HCA_WR_SEND, 100, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	for (int k = 0; k < 8; k++)
 		assert_sent(d, HCA_SUCCESS);
 	assert_int_equal(engine_qp_flying(d->side[0].side), 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* Drops the n-th frame, counted from 0. */
@@ -93,144 +95,144 @@ static int lose_nth(void *context, int from, const struct engine_frame *f)
 static void a_gap_drops_its_message_and_the_next_one_arrives(void **state)
 {
 	for (int lost = 0; lost < 5; lost++) {
-		struct duo *d = duo_new_of(HCA_QPT_UC, 1, 16);
+		struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
 		struct nth n = {lost, 0};
 		struct cqe c;
 
 		d->fate = lose_nth;
 		d->context = &n;
-		duo_recv(d, 1, 500000, 2000);
-		duo_recv(d, 1, 500000, 2000);
+		two_hcas_recv(d, 1, 500000, 2000);
+		two_hcas_recv(d, 1, 500000, 2000);
 		send(d, HCA_WR_SEND, 5 * 256, 1);
 		assert_sent(d, HCA_SUCCESS);
-		assert_false(duo_poll(d, 1, &c));
+		assert_false(two_hcas_poll(d, 1, &c));
 		send(d, HCA_WR_SEND, 3 * 256, 2);
 		assert_sent(d, HCA_SUCCESS);
 		assert_got(d, 500000, 3 * 256, 2);
 		assert_int_equal(d->side[1].explained.cause, EXPLAIN_DROPPED);
 		assert_int_equal(
 			engine_counters(d->side[1].engine, 0)->rx_dropped, 1);
-		duo_free(d);
+		two_hcas_free(d);
 	}
 }
 
 static void no_receive_drops_the_message_only(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UC, 1, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
 
 	send(d, HCA_WR_SEND, 1000, 1);
-	duo_recv(d, 1, 500000, 2000);
+	two_hcas_recv(d, 1, 500000, 2000);
 	send(d, HCA_WR_SEND, 1000, 2);
 	assert_got(d, 500000, 1000, 2);
 	assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_message_of_many_packets_waits_for_its_receive(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UC, 1, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
 
 	fill(d, 0, 5000, 7);
-	duo_send(d, 0, HCA_WR_SEND, 0, 5000, 0);
-	duo_post(d, 0);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE_IMM, 0, 700, 300000);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + 50000000);
-	duo_recv(d, 1, 500000, 8000);
-	duo_recv(d, 1, 0, 0);
-	duo_run(d, d->now_ns + LONG); /* the rest, where room is scarce */
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 5000, 0);
+	two_hcas_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE_IMM, 0, 700, 300000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 50000000);
+	two_hcas_recv(d, 1, 500000, 8000);
+	two_hcas_recv(d, 1, 0, 0);
+	two_hcas_run(d, d->now_ns + LONG); /* the rest, where room is scarce */
 	assert_got(d, 500000, 5000, 7);
 	assert_got(d, 300000, 700, 7);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void too_long_a_message_leaves_its_receive(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UC, 1, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
 
-	duo_recv(d, 1, 500000, 600);
+	two_hcas_recv(d, 1, 500000, 600);
 	send(d, HCA_WR_SEND, 601, 1);
 	send(d, HCA_WR_SEND, 600, 2);
 	assert_got(d, 500000, 600, 2);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_wrong_key_drops_the_write_and_tells_the_responder(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UC, 1, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
 
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 1000, 300000)->rkey ^= 0x100;
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 1000, 300000)->rkey ^= 0x100;
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_sent(d, HCA_SUCCESS);
 	assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_DROPPED);
-	duo_recv(d, 1, 0, 0);
+	two_hcas_recv(d, 1, 0, 0);
 	send(d, HCA_WR_RDMA_WRITE_IMM, 1000, 3);
 	assert_sent(d, HCA_SUCCESS);
 	assert_got(d, 300000, 1000, 3);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_local_error_stops_the_send_queue_alone(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UC, 1, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
 	struct hca_qp_attr a = {.qp_state = HCA_QP_RTS,
 				.cur_qp_state = HCA_QP_SQE};
 	const char *why;
 
-	duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
-	duo_post(d, 0);
-	wqe_sges(duo_send(d, 0, HCA_WR_SEND, 0, 100, 0))->lkey ^= 1;
-	duo_post(d, 0);
-	duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	two_hcas_post(d, 0);
+	wqe_sges(two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0))->lkey ^= 1;
+	two_hcas_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_sent(d, HCA_SUCCESS);
 	assert_sent(d, HCA_LOC_PROT_ERR);
 	assert_sent(d, HCA_WR_FLUSH_ERR);
 	assert_int_equal(d->side[0].qp->state, HCA_QP_SQE);
-	duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
-	duo_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	two_hcas_post(d, 0);
 	assert_sent(d, HCA_WR_FLUSH_ERR);
 	assert_int_equal(engine_qp_modify(d->side[0].engine, d->side[0].side,
 					  &a, HCA_QP_STATE | HCA_QP_CUR_STATE,
 					  d->side[0].ip, d->now_ns, &why),
 			 0);
-	duo_recv(d, 1, 500000, 2000);
+	two_hcas_recv(d, 1, 500000, 2000);
 	send(d, HCA_WR_SEND, 700, 4);
 	assert_sent(d, HCA_SUCCESS);
 	assert_got(d, 500000, 700, 4);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_read_is_refused(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UC, 1, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
 
-	duo_send(d, 0, HCA_WR_RDMA_READ, 0, 100, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_sent(d, HCA_LOC_QP_OP_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_LOCAL_OP);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_request_ends_when_its_frame_has_left(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UC, 1, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
 	struct engine_frame f[8];
 	struct cqe c;
 	size_t n;
 
-	duo_send(d, 0, HCA_WR_SEND, 0, 100, 0);
-	duo_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	two_hcas_post(d, 0);
 	n = engine_tx(d->side[0].engine, f, 8, d->now_ns);
 	assert_int_equal(n, 1);
-	assert_false(duo_poll(d, 0, &c));
+	assert_false(two_hcas_poll(d, 0, &c));
 	engine_tx_done(d->side[0].engine, n);
-	assert_true(duo_poll(d, 0, &c));
-	duo_free(d);
+	assert_true(two_hcas_poll(d, 0, &c));
+	two_hcas_free(d);
 }
 
 int main(int argc, char **argv)
@@ -254,9 +256,9 @@ int main(int argc, char **argv)
 	};
 	int failed;
 
-	duo_mode(argc, argv);
+	two_hcas_mode(argc, argv);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!duo_is_direct())
+	if (!two_hcas_is_direct())
 		failed += cmocka_run_group_tests(of_packets, NULL, NULL);
 	return failed;
 }

@@ -8,7 +8,7 @@
 #include "hca/explain.h"
 #include "hdr/ip.h"
 #include "hdr/pkt.h"
-#include "scenario/duo.h"
+#include "scenario/two_hcas.h"
 
 #define LONG  (60ull * 1000000000)
 #define GRH   40
@@ -17,32 +17,32 @@
 
 static const uint8_t group[16] = {[10] = 0xff, 0xff, 239, 1, 2, 3};
 
-static struct wqe *request(struct duo *d, uint32_t bytes, uint8_t with)
+static struct wqe *request(struct two_hcas *d, uint32_t bytes, uint8_t with)
 {
 	memset(d->side[0].memory.bytes, with, bytes);
-	return duo_send(d, 0, HCA_WR_SEND, 0, bytes, 0);
+	return two_hcas_send(d, 0, HCA_WR_SEND, 0, bytes, 0);
 }
 
-static void go(struct duo *d)
+static void go(struct two_hcas *d)
 {
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 }
 
-static void assert_sent(struct duo *d, uint32_t status)
+static void assert_sent(struct two_hcas *d, uint32_t status)
 {
 	struct cqe c;
 
-	assert_true(duo_poll(d, 0, &c));
+	assert_true(two_hcas_poll(d, 0, &c));
 	assert_int_equal(c.status, status);
 }
 
-static void assert_got(struct duo *d, uint32_t bytes, uint8_t with)
+static void assert_got(struct two_hcas *d, uint32_t bytes, uint8_t with)
 {
 	const uint8_t *p = d->side[1].memory.bytes + AT;
 	struct cqe c;
 
-	assert_true(duo_poll(d, 1, &c));
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.status, HCA_SUCCESS);
 	assert_int_equal(c.byte_len, GRH + bytes);
 	assert_int_equal(c.src_qpn, d->side[0].qp->qpn);
@@ -52,18 +52,18 @@ static void assert_got(struct duo *d, uint32_t bytes, uint8_t with)
 		assert_int_equal(p[GRH + i], with);
 }
 
-static const struct engine_counters *counters(struct duo *d)
+static const struct engine_counters *counters(struct two_hcas *d)
 {
 	return engine_counters(d->side[1].engine, 0);
 }
 
 static void a_datagram_comes_behind_its_ip_header(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	const uint8_t *grh = d->side[1].memory.bytes + AT;
 	struct ip_v4 ip;
 
-	duo_recv(d, 1, AT, GRH + 4096);
+	two_hcas_recv(d, 1, AT, GRH + 4096);
 	request(d, 4096, 7);
 	go(d);
 	assert_sent(d, HCA_SUCCESS);
@@ -73,70 +73,70 @@ static void a_datagram_comes_behind_its_ip_header(void **state)
 	assert_int_equal(ip.src, 0x0a000001);
 	assert_int_equal(ip.dst, 0x0a000002);
 	assert_int_equal(ip.protocol, IP_PROTOCOL_UDP);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void an_immediate_and_nothing_else_fits_a_receive_of_40_bytes(void **s)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct wqe *w;
 
-	duo_recv(d, 1, AT, GRH);
+	two_hcas_recv(d, 1, AT, GRH);
 	w = request(d, 0, 0);
 	w->opcode = HCA_WR_SEND_IMM;
 	w->imm_be = 0x11223344;
 	go(d);
 	assert_got(d, 0, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* A program that posts more would wait for answers to what is in flight, and
  * to these there are none. */
 static void what_was_sent_is_not_in_flight(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
 	for (int k = 0; k < 8; k++)
-		duo_recv(d, 1, AT, 1000);
-	duo_post_row(d, 8, HCA_WR_SEND, 100, 0);
-	duo_run(d, d->now_ns + LONG);
+		two_hcas_recv(d, 1, AT, 1000);
+	two_hcas_post_row(d, 8, HCA_WR_SEND, 100, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	for (int k = 0; k < 8; k++)
 		assert_sent(d, HCA_SUCCESS);
 	assert_int_equal(engine_qp_flying(d->side[0].side), 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_wrong_qkey_is_dropped_and_counted(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct wqe *w = request(d, 100, 1);
 	struct cqe c;
 
-	duo_recv(d, 1, AT, 1000);
+	two_hcas_recv(d, 1, AT, 1000);
 	wq_to(&d->side[0].qp->sq, w)->qkey = 5;
 	go(d);
 	assert_sent(d, HCA_SUCCESS);
-	assert_false(duo_poll(d, 1, &c));
+	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(counters(d)->qkey_violations, 1);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_DROPPED);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_qkey_with_its_high_bit_stands_for_our_own(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct wqe *w = request(d, 100, 1);
 
-	duo_recv(d, 1, AT, 1000);
+	two_hcas_recv(d, 1, AT, 1000);
 	wq_to(&d->side[0].qp->sq, w)->qkey = 0x80000000;
 	go(d);
 	assert_got(d, 100, 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void each_reason_to_drop_is_told_once(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
 	for (int k = 0; k < 5; k++) {
 		request(d, 100, 1);
@@ -144,186 +144,186 @@ static void each_reason_to_drop_is_told_once(void **state)
 	}
 	assert_int_equal(counters(d)->rx_dropped, 5);
 	assert_int_equal(d->side[1].events[ENGINE_EXPLAIN], 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_message_waits_a_little_for_its_receive(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct cqe c;
 
 	for (uint8_t k = 1; k <= 3; k++) {
 		request(d, 100, k);
-		duo_post(d, 0);
-		duo_run(d, d->now_ns + 10000000);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns + 10000000);
 	}
-	assert_false(duo_poll(d, 1, &c));
+	assert_false(two_hcas_poll(d, 1, &c));
 	for (uint8_t k = 1; k <= 3; k++) {
-		duo_recv(d, 1, AT, 1000);
+		two_hcas_recv(d, 1, AT, 1000);
 		assert_got(d, 100, k);
 	}
 	assert_int_equal(counters(d)->rx_dropped, 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void who_was_asleep_has_its_time_on_waking(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
 	request(d, 100, 1);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + 1000000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 1000000);
 	d->now_ns += 3000000000;
 	engine_was_asleep(d->side[1].engine, 3000000000, d->now_ns);
-	duo_run(d, d->now_ns + 1000000);
-	duo_recv(d, 1, AT, 1000);
+	two_hcas_run(d, d->now_ns + 1000000);
+	two_hcas_recv(d, 1, AT, 1000);
 	assert_got(d, 100, 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void who_is_not_seen_to_poll_has_more_time(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
 	for (uint8_t k = 1; k <= 2; k++) {
 		request(d, 100, k);
-		duo_post(d, 0);
+		two_hcas_post(d, 0);
 		engine_polled(d->side[1].engine, d->now_ns);
-		duo_run(d, d->now_ns + 1000000000);
+		two_hcas_run(d, d->now_ns + 1000000000);
 		if (k == 2)
 			engine_polled(d->side[1].engine, d->now_ns);
-		duo_run(d, d->now_ns + 2000000);
-		duo_recv(d, 1, AT, 1000);
+		two_hcas_run(d, d->now_ns + 2000000);
+		two_hcas_recv(d, 1, AT, 1000);
 		if (k == 1)
 			assert_got(d, 100, k);
 	}
 	assert_int_equal(counters(d)->rx_dropped, 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void who_let_the_time_pass_is_not_waited_for_again(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
 	request(d, 100, 1);
 	go(d);
 	assert_int_equal(counters(d)->rx_dropped, 1);
 	request(d, 100, 2);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + 1000000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 1000000);
 	assert_int_equal(counters(d)->rx_dropped, 2);
-	duo_recv(d, 1, AT, 1000);
+	two_hcas_recv(d, 1, AT, 1000);
 	request(d, 100, 3);
 	go(d);
 	assert_got(d, 100, 3);
 	request(d, 100, 4);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + 1000000);
-	duo_recv(d, 1, AT, 1000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 1000000);
+	two_hcas_recv(d, 1, AT, 1000);
 	assert_got(d, 100, 4);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void too_much_that_waits_chokes_the_receiver(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 256);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 256);
 
 	for (int k = 0; k < 200; k++) {
 		request(d, 100, 1);
-		duo_post(d, 0);
+		two_hcas_post(d, 0);
 	}
-	duo_run(d, d->now_ns + 1000000);
+	two_hcas_run(d, d->now_ns + 1000000);
 	assert_true(engine_is_choked(d->side[1].engine));
 	for (int k = 0; k < 200; k++)
-		duo_recv(d, 1, AT, 1000);
+		two_hcas_recv(d, 1, AT, 1000);
 	assert_false(engine_is_choked(d->side[1].engine));
 	for (int k = 0; k < 200; k++)
 		assert_got(d, 100, 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* What the socket holds is for both. */
 static void one_without_receives_does_not_hold_up_another(void **state)
 {
 	static const struct hca_qp_cap cap = {8, 8, 1, 1, 0, NULL};
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 256);
-	struct duo_side *s = &d->side[1];
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 256);
+	struct two_hcas_side *s = &d->side[1];
 	struct qp *qp = qp_new(&s->hca, 0x2000, HCA_QPT_RC, 1, s->cq, s->cq,
 			       &cap, false);
 	struct ibt_qp *side = engine_qp_add(s->engine, qp);
 
 	for (int k = 0; k < 200; k++) {
 		request(d, 100, 1);
-		duo_post(d, 0);
+		two_hcas_post(d, 0);
 	}
-	duo_run(d, d->now_ns + 1000000);
+	two_hcas_run(d, d->now_ns + 1000000);
 	assert_false(engine_is_choked(s->engine));
 	for (int k = 0; k < 200; k++)
-		duo_recv(d, 1, AT, 1000);
+		two_hcas_recv(d, 1, AT, 1000);
 	for (int k = 0; k < 128; k++)
 		assert_got(d, 100, 1);
 	assert_int_equal(counters(d)->rx_dropped, 72);
 	engine_qp_remove(s->engine, side);
 	qp_withdraw(&s->hca, qp);
 	qp_free(&s->hca, qp);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void too_small_a_receive_waits_for_the_next_message(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
-	duo_recv(d, 1, AT, GRH + 99);
+	two_hcas_recv(d, 1, AT, GRH + 99);
 	request(d, 100, 1);
 	go(d);
 	request(d, 99, 2);
 	go(d);
 	assert_got(d, 99, 2);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void more_than_the_mtu_is_a_local_error(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
 	request(d, 4097, 1);
 	go(d);
 	assert_sent(d, HCA_LOC_LEN_ERR);
 	assert_int_equal(d->side[0].qp->state, HCA_QP_SQE);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_queue_pair_in_sqe_still_receives(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct cqe c;
 
 	request(d, 4097, 1);
 	go(d);
 	assert_sent(d, HCA_LOC_LEN_ERR);
-	duo_recv(d, 0, AT, 1000);
-	duo_send(d, 1, HCA_WR_SEND, 0, 100, 0);
-	duo_post(d, 1);
-	duo_run(d, d->now_ns + LONG);
-	assert_true(duo_poll(d, 0, &c));
+	two_hcas_recv(d, 0, AT, 1000);
+	two_hcas_send(d, 1, HCA_WR_SEND, 0, 100, 0);
+	two_hcas_post(d, 1);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_true(two_hcas_poll(d, 0, &c));
 	assert_int_equal(c.status, HCA_SUCCESS);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void a_receive_of_bad_memory_fails_the_queue_pair(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct cqe c;
 
 	d->side[1].memory.size = AT;
-	duo_recv(d, 1, AT, 1000);
+	two_hcas_recv(d, 1, AT, 1000);
 	request(d, 100, 1);
 	go(d);
-	assert_true(duo_poll(d, 1, &c));
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.status, HCA_LOC_PROT_ERR);
-	duo_run(d, d->now_ns); /* who polled may be who found it */
+	two_hcas_run(d, d->now_ns); /* who polled may be who found it */
 	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static int another_pkey(void *context, int from, const struct engine_frame *f)
@@ -334,19 +334,19 @@ static int another_pkey(void *context, int from, const struct engine_frame *f)
 
 static void another_partition_is_counted_and_dropped(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct cqe c;
 
 	d->fate = another_pkey;
-	duo_recv(d, 1, AT, 1000);
+	two_hcas_recv(d, 1, AT, 1000);
 	request(d, 100, 1);
 	go(d);
-	assert_false(duo_poll(d, 1, &c));
+	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(counters(d)->pkey_violations, 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
-static void to_group(struct duo *d, struct wqe *w)
+static void to_group(struct two_hcas *d, struct wqe *w)
 {
 	struct wq_to *to = wq_to(&d->side[0].qp->sq, w);
 
@@ -356,14 +356,14 @@ static void to_group(struct duo *d, struct wqe *w)
 
 static void a_group_hears_what_is_sent_to_it_once_attached(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
-	struct duo_side *s = &d->side[1];
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas_side *s = &d->side[1];
 	struct cqe c;
 
-	duo_recv(d, 1, AT, 1000);
+	two_hcas_recv(d, 1, AT, 1000);
 	to_group(d, request(d, 100, 1));
 	go(d);
-	assert_false(duo_poll(d, 1, &c));
+	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
 	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
 	to_group(d, request(d, 100, 2));
@@ -372,29 +372,29 @@ static void a_group_hears_what_is_sent_to_it_once_attached(void **state)
 	assert_int_equal(engine_mcast_detach(s->engine, s->side, group), 0);
 	assert_int_equal(engine_mcast_detach(s->engine, s->side, group),
 			 -EINVAL);
-	duo_recv(d, 1, AT, 1000);
+	two_hcas_recv(d, 1, AT, 1000);
 	to_group(d, request(d, 100, 3));
 	go(d);
-	assert_false(duo_poll(d, 1, &c));
-	duo_free(d);
+	assert_false(two_hcas_poll(d, 1, &c));
+	two_hcas_free(d);
 }
 
 static void a_sender_does_not_hear_itself(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
-	struct duo_side *s = &d->side[0];
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas_side *s = &d->side[0];
 	struct engine_frame f[2];
 	struct cqe c;
 
 	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
-	duo_recv(d, 0, AT, 1000);
+	two_hcas_recv(d, 0, AT, 1000);
 	/* the second from another of its addresses, before the first is back */
 	for (uint8_t i = 0; i < 2; i++) {
 		struct wqe *w = request(d, 100, 1);
 
 		to_group(d, w);
 		wq_to(&s->qp->sq, w)->from[15] ^= i;
-		duo_post(d, 0);
+		two_hcas_post(d, 0);
 	}
 	assert_int_equal(engine_tx(s->engine, f, 2, d->now_ns), 2);
 	for (int i = 0; i < 2; i++) {
@@ -409,43 +409,43 @@ static void a_sender_does_not_hear_itself(void **state)
 	engine_tx_done(s->engine, 2);
 	assert_sent(d, HCA_SUCCESS);
 	assert_sent(d, HCA_SUCCESS);
-	assert_false(duo_poll(d, 0, &c));
-	duo_free(d);
+	assert_false(two_hcas_poll(d, 0, &c));
+	two_hcas_free(d);
 }
 
 /* Another host may number its queue pairs alike. */
 static void a_namesake_elsewhere_is_heard(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
-	struct duo_side *s = &d->side[1];
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas_side *s = &d->side[1];
 
 	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
-	duo_recv(d, 1, AT, 1000);
+	two_hcas_recv(d, 1, AT, 1000);
 	d->side[0].qp->qpn = s->qp->qpn;
 	to_group(d, request(d, 100, 1));
 	go(d);
 	assert_got(d, 100, 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* IBTA 10.5.1: what goes to a group is for the multicast QPN. */
 static void to_a_group_no_queue_pair_is_named(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
-	struct duo_side *s = &d->side[1];
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas_side *s = &d->side[1];
 	struct wqe *w;
 	struct cqe c;
 
 	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
-	duo_recv(d, 1, AT, 1000);
+	two_hcas_recv(d, 1, AT, 1000);
 	w = request(d, 100, 1);
 	to_group(d, w);
 	wq_to(&d->side[0].qp->sq, w)->qpn = s->qp->qpn;
 	wq_to(&d->side[0].qp->sq, w)->local = false; /* by its address */
 	go(d);
-	assert_false(duo_poll(d, 1, &c));
+	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(counters(d)->rx_wrong_peer, 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* ---- a peer of this host is at the responder ---- */
@@ -461,53 +461,53 @@ static void is_slow(alock_owner owner)
 
 static const struct alock_judge judge = {is_dead, is_slow, NULL, is_dead};
 
-static void occupy(struct duo *d, alock_owner peer)
+static void occupy(struct two_hcas *d, alock_owner peer)
 {
 	alock_open(1, &judge);
-	atomic_store(&qp_far(d->side[1].qp)->lock.owner, peer);
+	atomic_store(&qp_target(d->side[1].qp)->lock.owner, peer);
 }
 
 static void a_datagram_waits_for_who_is_at_the_responder(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct cqe c;
 
 	for (uint8_t k = 1; k <= 2; k++)
-		duo_recv(d, 1, AT, 1000);
+		two_hcas_recv(d, 1, AT, 1000);
 	occupy(d, 99);
 	for (uint8_t k = 1; k <= 2; k++) {
 		request(d, 100, k);
-		duo_post(d, 0);
-		duo_run(d, d->now_ns + 1000000000);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns + 1000000000);
 	}
-	assert_false(duo_poll(d, 1, &c));
+	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(counters(d)->rx_dropped, 0);
 	occupy(d, 0);
-	duo_run(d, d->now_ns + 2000000);
-	assert_true(duo_poll(d, 1, &c));
+	two_hcas_run(d, d->now_ns + 2000000);
+	assert_true(two_hcas_poll(d, 1, &c));
 	assert_got(d, 100, 2);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void who_stays_at_the_responder_costs_this_queue_pair_alone(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
-	duo_recv(d, 1, AT, 1000);
+	two_hcas_recv(d, 1, AT, 1000);
 	occupy(d, 99);
 	request(d, 100, 1);
 	go(d);
 	assert_int_equal(counters(d)->rx_dropped, 1);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_DROPPED);
 	request(d, 100, 2);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + 1000000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 1000000);
 	assert_int_equal(counters(d)->rx_dropped, 2);
 	occupy(d, 0);
 	request(d, 100, 3);
 	go(d);
 	assert_got(d, 100, 3);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 int main(int argc, char **argv)
@@ -545,9 +545,9 @@ int main(int argc, char **argv)
 	};
 	int failed;
 
-	duo_mode(argc, argv);
+	two_hcas_mode(argc, argv);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!duo_is_direct())
+	if (!two_hcas_is_direct())
 		failed += cmocka_run_group_tests(of_packets, NULL, NULL);
 	return failed;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ibt/ibt.h"
-#include "scenario/without.h"
+#include "scenario/drop_packet.h"
 
 #define FEW 40
 #define AT  100000
@@ -15,20 +15,20 @@
 static void datagrams_cross_no_wire(void **state)
 {
 	static const uint32_t lengths[] = {0, 1, 16, 17, 2048};
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
 	for (size_t k = 0; k < TEST_COUNT(lengths); k++) {
 		struct cqe c;
 
-		duo_fill(d, 0, 0, lengths[k]);
-		duo_recv(d, 1, AT, 40 + lengths[k]);
-		duo_send(d, 0, k % 2 ? HCA_WR_SEND_IMM : HCA_WR_SEND, 0,
-			 lengths[k], 0)
+		two_hcas_fill(d, 0, 0, lengths[k]);
+		two_hcas_recv(d, 1, AT, 40 + lengths[k]);
+		two_hcas_send(d, 0, k % 2 ? HCA_WR_SEND_IMM : HCA_WR_SEND, 0,
+			      lengths[k], 0)
 			->imm_be = 77;
-		duo_post(d, 0);
-		duo_run(d, d->now_ns);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns);
 		assert_done(d, 0, HCA_SUCCESS);
-		assert_true(duo_poll(d, 1, &c));
+		assert_true(two_hcas_poll(d, 1, &c));
 		assert_int_equal(c.status, HCA_SUCCESS);
 		assert_int_equal(c.byte_len, 40 + lengths[k]);
 		assert_int_equal(c.src_qpn, d->side[0].qp->qpn);
@@ -38,93 +38,93 @@ static void datagrams_cross_no_wire(void **state)
 				    d->side[0].memory.bytes, lengths[k]);
 	}
 	assert_int_equal(packets(d), 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void the_dead_get_packets_and_who_comes_after_them_does_not(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
 	for (int k = 0; k < 3; k++) {
-		duo_recv(d, 1, AT, 100);
-		duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
-		duo_post(d, 0);
+		two_hcas_recv(d, 1, AT, 100);
+		two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+		two_hcas_post(d, 0);
 		if (k == 1) {
 			d->side[1].hca.shared->pulse.word |= 0x40000000u;
-			duo_run(d, d->now_ns);
+			two_hcas_run(d, d->now_ns);
 			assert_int_equal(packets(d), 1);
 			d->side[1].hca.shared->pulse.word = 1;
 			assert_ptr_equal(engine_parted(d->side[0].engine), d);
 			assert_null(engine_parted(d->side[0].engine));
 			assert_false(engine_gone(d->side[0].engine, d));
 		}
-		duo_run(d, d->now_ns);
+		two_hcas_run(d, d->now_ns);
 		assert_done(d, 0, HCA_SUCCESS);
 		assert_done(d, 1, HCA_SUCCESS);
 	}
 	assert_int_equal(packets(d), 1);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* What is posted while the queue is found empty goes as the others did. */
 static void an_empty_queue_is_not_for_packets(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
-	struct duo_side *s = &d->side[0];
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas_side *s = &d->side[0];
 
 	for (int k = 0; k < 3; k++) {
 		if (k == 1) {
-			duo_recv(d, 1, AT, 100);
-			duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+			two_hcas_recv(d, 1, AT, 100);
+			two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
 			wq_commit(&s->qp->sq);
 		}
 		engine_doorbell(s->engine, s->side, d->now_ns);
-		duo_run(d, d->now_ns);
-		assert_int_not_equal(s->side->way, IBT_WAY_PACKETS);
+		two_hcas_run(d, d->now_ns);
+		assert_int_not_equal(s->side->path, IBT_PATH_PACKETS);
 	}
 	assert_done(d, 1, HCA_SUCCESS);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* To two targets of one process in turn, of which one posts no receives. */
 static void each_target_has_its_own_way(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	uint32_t there = d->side[1].qp->qpn, nobody = there + 2;
 
 	for (int k = 0; k < 8; k++) {
-		struct wqe *w = duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+		struct wqe *w = two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
 
 		wq_to(&d->side[0].qp->sq, w)->qpn = k % 4 < 2 ? there : nobody;
-		duo_recv(d, 1, AT, 100);
-		duo_post(d, 0);
+		two_hcas_recv(d, 1, AT, 100);
+		two_hcas_post(d, 0);
 	}
-	duo_run(d, d->now_ns);
+	two_hcas_run(d, d->now_ns);
 	for (int k = 0; k < 8; k++)
 		assert_done(d, 0, HCA_SUCCESS);
 	for (int k = 0; k < 4; k++)
 		assert_done(d, 1, HCA_SUCCESS);
-	assert_false(duo_poll(d, 1, &(struct cqe){0}));
+	assert_false(two_hcas_poll(d, 1, &(struct cqe){0}));
 	assert_int_equal(packets(d), 4);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* ---- UC ---- */
 
 static void messages_of_uc_cross_no_wire(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UC, 3, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 3, 16);
 
-	duo_fill(d, 0, 0, 2500);
+	two_hcas_fill(d, 0, 0, 2500);
 	for (int i = 0; i < 2; i++)
-		duo_recv(d, 1, AT, 2500);
-	duo_send(d, 0, HCA_WR_SEND, 0, 2500, 0);
-	duo_post(d, 0);
-	duo_send(d, 0, HCA_WR_RDMA_WRITE, 0, 2500, 2 * AT);
-	duo_post(d, 0);
-	duo_send(d, 0, HCA_WR_SEND_IMM, 0, FEW, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns);
+		two_hcas_recv(d, 1, AT, 2500);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 2500, 0);
+	two_hcas_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 2500, 2 * AT);
+	two_hcas_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_SEND_IMM, 0, FEW, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
 	for (int i = 0; i < 3; i++)
 		assert_done(d, 0, HCA_SUCCESS);
 	for (int i = 0; i < 2; i++)
@@ -134,52 +134,52 @@ static void messages_of_uc_cross_no_wire(void **state)
 	assert_memory_equal(d->side[1].memory.bytes + 2 * AT,
 			    d->side[0].memory.bytes, 2500);
 	assert_int_equal(packets(d), 0);
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 /* A packet waits at the target for its receive, so others do not pass it. */
 static void what_uc_cannot_do_is_for_packets_from_then_on(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UC, 3, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 3, 16);
 
 	for (uint8_t k = 0; k < 3; k++) {
 		d->side[0].memory.bytes[k * FEW] = (uint8_t)(k + 1);
-		duo_send(d, 0, HCA_WR_SEND, k * FEW, FEW, 0);
-		duo_post(d, 0);
+		two_hcas_send(d, 0, HCA_WR_SEND, k * FEW, FEW, 0);
+		two_hcas_post(d, 0);
 		if (k == 0)
-			duo_recv(d, 1, AT, FEW);
-		duo_run(d, d->now_ns);
+			two_hcas_recv(d, 1, AT, FEW);
+		two_hcas_run(d, d->now_ns);
 		assert_done(d, 0, HCA_SUCCESS);
 	}
 	assert_int_equal(packets(d), 2);
 	assert_done(d, 1, HCA_SUCCESS);
 	for (uint8_t k = 1; k < 3; k++) {
-		duo_recv(d, 1, AT, FEW);
-		duo_run(d, d->now_ns + 20000000);
+		two_hcas_recv(d, 1, AT, FEW);
+		two_hcas_run(d, d->now_ns + 20000000);
 		assert_done(d, 1, HCA_SUCCESS);
 		assert_int_equal(d->side[1].memory.bytes[AT], k + 1);
 	}
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 static void uc_ends_its_work_when_the_peers_process_has_gone(void **state)
 {
-	struct duo *d = duo_new_of(HCA_QPT_UC, 3, 16);
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 3, 16);
 
-	duo_recv(d, 1, AT, FEW);
-	duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns);
+	two_hcas_recv(d, 1, AT, FEW);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
 	assert_done(d, 0, HCA_SUCCESS);
 	d->side[1].hca.shared->pulse.word |= 0x40000000u;
 	d->side[1].is_dead = true;
 	engine_gone(d->side[0].engine, d);
-	duo_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
-	duo_post(d, 0);
-	duo_run(d, d->now_ns + LONG);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS);
 	d->side[1].is_dead = false;
-	duo_free(d);
+	two_hcas_free(d);
 }
 
 int main(int argc, char **argv)
@@ -196,6 +196,6 @@ int main(int argc, char **argv)
 			uc_ends_its_work_when_the_peers_process_has_gone),
 	};
 
-	duo_mode(argc, argv);
+	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

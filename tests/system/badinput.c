@@ -6,8 +6,8 @@
  *
  *	adverb run -- badinput
  */
-#include "cases.h"
-#include "ends.h"
+#include "check.h"
+#include "endpoint.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ static void expect_sentence(const char *word)
 {
 	const char *text = said();
 
-	cases_expect(strstr(text, "adverb: ") && strstr(text, word),
+	check_expect(strstr(text, "adverb: ") && strstr(text, word),
 		     "no sentence about \"%s\" but <%.200s>", word, text);
 }
 
@@ -66,7 +66,7 @@ static const struct bad bads[] = {
 	{"WRITE with a wrong rkey", IBV_WR_RDMA_WRITE, W, 0x5A00, 0, 0, 0, 64,
 	 IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, "key"},
 	{"WRITE one byte past the region", IBV_WR_RDMA_WRITE, W, 0, 0,
-	 ENDS_SIZE - 63, 0, 64, IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, ""},
+	 ENDPOINT_SIZE - 63, 0, 64, IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, ""},
 	{"WRITE one byte before the region", IBV_WR_RDMA_WRITE, W, 0, 0, -1, 0,
 	 64, IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, ""},
 	{"WRITE of many packets past the region", IBV_WR_RDMA_WRITE, W, 0, 0,
@@ -82,7 +82,7 @@ static const struct bad bads[] = {
 	{"atomic with a wrong rkey", IBV_WR_ATOMIC_FETCH_AND_ADD, A, 0x5A00, 0,
 	 0, 0, 8, IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, "key"},
 	{"atomic past the region", IBV_WR_ATOMIC_CMP_AND_SWP, A, 0, 0,
-	 ENDS_SIZE, 0, 8, IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, ""},
+	 ENDPOINT_SIZE, 0, 8, IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR, ""},
 	{"atomic on a region without remote atomic",
 	 IBV_WR_ATOMIC_FETCH_AND_ADD, W, 0, 0, 0, 0, 8, IBV_WC_REM_ACCESS_ERR,
 	 IBV_QPS_ERR, ""},
@@ -106,7 +106,8 @@ static const struct bad bads[] = {
 };
 /* clang-format on */
 
-static void post(struct ends *a, const struct ends *b, const struct bad *bad)
+static void post(struct endpoint *a, const struct endpoint *b,
+		 const struct bad *bad)
 {
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)a->region + (uint64_t)bad->local_offset,
@@ -135,57 +136,59 @@ static void post(struct ends *a, const struct ends *b, const struct bad *bad)
 		wr.wr.rdma.rkey = rkey;
 	}
 	err = ibv_post_send(a->qp, &wr, &which);
-	cases_expect(err == 0, "ibv_post_send: %s", strerror(err));
+	check_expect(err == 0, "ibv_post_send: %s", strerror(err));
 }
 
-static void post_recv(struct ends *e, uint32_t size, uint32_t lkey)
+static void post_recv(struct endpoint *e, uint32_t size, uint32_t lkey)
 {
 	struct ibv_sge sge = {(uintptr_t)e->region, size, lkey};
 	struct ibv_recv_wr wr = {.wr_id = 88, .sg_list = &sge, .num_sge = 1};
 	struct ibv_recv_wr *which;
 	int err = ibv_post_recv(e->qp, &wr, &which);
 
-	cases_expect(err == 0, "ibv_post_recv: %s", strerror(err));
+	check_expect(err == 0, "ibv_post_recv: %s", strerror(err));
 }
 
-static void expect_wc(struct ends *e, uint64_t wr_id, enum ibv_wc_status status)
+static void expect_wc(struct endpoint *e, uint64_t wr_id,
+		      enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
 
-	if (!ends_wait(e, &wc)) {
-		cases_expect(false, "no completion");
+	if (!endpoint_wait(e, &wc)) {
+		check_expect(false, "no completion");
 		return;
 	}
-	cases_expect(wc.status == status, "status \"%s\" instead of \"%s\"",
+	check_expect(wc.status == status, "status \"%s\" instead of \"%s\"",
 		     ibv_wc_status_str(wc.status), ibv_wc_status_str(status));
-	cases_expect(wc.wr_id == wr_id, "wr_id %llu",
+	check_expect(wc.wr_id == wr_id, "wr_id %llu",
 		     (unsigned long long)wc.wr_id);
-	cases_expect(wc.qp_num == e->qp->qp_num, "qp_num %u", wc.qp_num);
+	check_expect(wc.qp_num == e->qp->qp_num, "qp_num %u", wc.qp_num);
 }
 
-static void expect_state(const struct ends *e, enum ibv_qp_state state,
+static void expect_state(const struct endpoint *e, enum ibv_qp_state state,
 			 const char *who)
 {
-	cases_expect(ends_state(e) == state, "the %s is in state %d, not %d",
-		     who, ends_state(e), state);
+	check_expect(endpoint_state(e) == state,
+		     "the %s is in state %d, not %d", who, endpoint_state(e),
+		     state);
 }
 
-static void expect_memory(const struct ends *a, const struct ends *b)
+static void expect_memory(const struct endpoint *a, const struct endpoint *b)
 {
-	cases_expect(ends_guarded(a) && ends_guarded(b),
+	check_expect(endpoint_guarded(a) && endpoint_guarded(b),
 		     "a byte outside a region changed");
-	cases_expect(ends_untouched(a) && ends_untouched(b),
+	check_expect(endpoint_untouched(a) && endpoint_untouched(b),
 		     "a refused request changed a region");
 }
 
 static void try_bad(const struct bad *bad)
 {
-	struct ends a, b;
+	struct endpoint a, b;
 
-	cases_begin(bad->name);
-	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
-	ends_open(&b, bad->access, ENDS_ALL_REMOTE & ~bad->qp_lacks);
-	ends_connect(&a, &b);
+	check_begin(bad->name);
+	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
+	endpoint_open(&b, bad->access, ENDPOINT_ALL_REMOTE & ~bad->qp_lacks);
+	endpoint_connect(&a, &b);
 	said();
 	post(&a, &b, bad);
 	expect_wc(&a, 77, bad->status);
@@ -193,9 +196,9 @@ static void try_bad(const struct bad *bad)
 	expect_state(&b, bad->responder, "responder");
 	expect_memory(&a, &b);
 	expect_sentence(bad->word);
-	ends_close(&a);
-	ends_close(&b);
-	cases_done();
+	endpoint_close(&a);
+	endpoint_close(&b);
+	check_done();
 }
 
 /* A SEND of @size into a receive of @room bytes, or into none (0). */
@@ -203,12 +206,12 @@ static void try_send(const char *name, uint32_t room, int access,
 		     enum ibv_wc_status sender, enum ibv_wc_status receiver)
 {
 	static const struct bad send = {.opcode = IBV_WR_SEND, .size = 4000};
-	struct ends a, b;
+	struct endpoint a, b;
 
-	cases_begin(name);
-	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
-	ends_open(&b, access, ENDS_ALL_REMOTE);
-	ends_connect(&a, &b);
+	check_begin(name);
+	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
+	endpoint_open(&b, access, ENDPOINT_ALL_REMOTE);
+	endpoint_connect(&a, &b);
 	said();
 	if (room)
 		post_recv(&b, room, b.mr->lkey);
@@ -218,14 +221,14 @@ static void try_send(const char *name, uint32_t room, int access,
 		expect_wc(&b, 88, receiver);
 	expect_state(&a, IBV_QPS_ERR, "sender");
 	expect_state(&b, room ? IBV_QPS_ERR : IBV_QPS_RTS, "receiver");
-	cases_expect(ends_guarded(&a) && ends_guarded(&b),
+	check_expect(endpoint_guarded(&a) && endpoint_guarded(&b),
 		     "a byte outside a region changed");
-	cases_expect(b.region[room] == ENDS_FILL,
+	check_expect(b.region[room] == ENDPOINT_FILL,
 		     "a byte past the receive changed");
 	expect_sentence("");
-	ends_close(&a);
-	ends_close(&b);
-	cases_done();
+	endpoint_close(&a);
+	endpoint_close(&b);
+	check_done();
 }
 
 static const struct bad plain_write = {
@@ -236,7 +239,7 @@ static const struct bad plain_read = {
 /* As good as unmapped, but that nothing else comes to lie there. */
 static void forbid(void *region)
 {
-	cases_expect(mmap(region, ENDS_SIZE, PROT_NONE,
+	check_expect(mmap(region, ENDPOINT_SIZE, PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 			  0) == region,
 		     "mmap");
@@ -246,38 +249,38 @@ static void forbid(void *region)
 static void try_unmapped(const char *name, const struct bad *request,
 			 bool remote, enum ibv_wc_status status)
 {
-	struct ends a, b;
-	struct ends *gone = remote ? &b : &a;
+	struct endpoint a, b;
+	struct endpoint *gone = remote ? &b : &a;
 
-	cases_begin(name);
-	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
-	ends_open(&b, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
-		  ENDS_ALL_REMOTE);
-	ends_connect(&a, &b);
+	check_begin(name);
+	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
+	endpoint_open(&b, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+		      ENDPOINT_ALL_REMOTE);
+	endpoint_connect(&a, &b);
 	said();
 	forbid(gone->region);
 	post(&a, &b, request);
 	expect_wc(&a, 77, status);
 	expect_state(&a, IBV_QPS_ERR, "requester");
 	expect_sentence("");
-	ends_close(&a);
-	ends_close(&b);
-	cases_done();
+	endpoint_close(&a);
+	endpoint_close(&b);
+	check_done();
 }
 
 static void try_stale_rkey(void)
 {
-	struct ends a, b;
+	struct endpoint a, b;
 	struct ibv_mr old;
 
-	cases_begin("WRITE with the rkey of a region that "
+	check_begin("WRITE with the rkey of a region that "
 		    "was deregistered");
-	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
-	ends_open(&b, W, ENDS_ALL_REMOTE);
-	ends_connect(&a, &b);
+	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
+	endpoint_open(&b, W, ENDPOINT_ALL_REMOTE);
+	endpoint_connect(&a, &b);
 	said();
 	old = *b.mr;
-	cases_expect(ibv_dereg_mr(b.mr) == 0, "ibv_dereg_mr");
+	check_expect(ibv_dereg_mr(b.mr) == 0, "ibv_dereg_mr");
 	b.mr = &old;
 	post(&a, &b, &plain_write);
 	b.mr = NULL;
@@ -285,31 +288,31 @@ static void try_stale_rkey(void)
 	expect_state(&b, IBV_QPS_ERR, "responder");
 	expect_memory(&a, &b);
 	expect_sentence("key");
-	ends_close(&a);
-	ends_close(&b);
-	cases_done();
+	endpoint_close(&a);
+	endpoint_close(&b);
+	check_done();
 }
 
 static void try_foreign_rkey(void)
 {
-	struct ends a, b, c;
+	struct endpoint a, b, c;
 
-	cases_begin("WRITE with the rkey of another "
+	check_begin("WRITE with the rkey of another "
 		    "protection domain");
-	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
-	ends_open(&b, W, ENDS_ALL_REMOTE);
-	ends_open(&c, W, ENDS_ALL_REMOTE);
-	ends_connect(&a, &b);
+	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
+	endpoint_open(&b, W, ENDPOINT_ALL_REMOTE);
+	endpoint_open(&c, W, ENDPOINT_ALL_REMOTE);
+	endpoint_connect(&a, &b);
 	said();
 	post(&a, &c, &plain_write);
 	expect_wc(&a, 77, IBV_WC_REM_ACCESS_ERR);
 	expect_state(&b, IBV_QPS_ERR, "responder");
 	expect_memory(&a, &c);
 	expect_sentence("");
-	ends_close(&a);
-	ends_close(&b);
-	ends_close(&c);
-	cases_done();
+	endpoint_close(&a);
+	endpoint_close(&b);
+	endpoint_close(&c);
+	check_done();
 }
 
 /* How far the peer that dies has come. */
@@ -320,18 +323,18 @@ static const char *const step_names[STEP_COUNT] = {"INIT", "RTR", "RTS"};
 /* The peer: an image of this program of its own, which then just waits. */
 static int peer_main(int fd, enum step step)
 {
-	struct ends e;
-	struct ends_address self, other;
+	struct endpoint e;
+	struct endpoint_address self, other;
 
-	ends_open(&e, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
-		  ENDS_ALL_REMOTE);
-	ends_address_get(&e, &self);
+	endpoint_open(&e, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+		      ENDPOINT_ALL_REMOTE);
+	endpoint_address_get(&e, &self);
 	if (read(fd, &other, sizeof(other)) != sizeof(other))
 		return 1;
 	if (step >= STEP_RTR)
-		ends_to_rtr(&e, &other);
+		endpoint_to_rtr(&e, &other);
 	if (step >= STEP_RTS)
-		ends_to_rts(&e, &self, 7);
+		endpoint_to_rts(&e, &self, 7);
 	if (write(fd, &self, sizeof(self)) != sizeof(self))
 		return 1;
 	for (;;)
@@ -343,21 +346,21 @@ static pid_t start_peer(enum step step, int *fd)
 	static char self[] = "/proc/self/exe", role[] = "--peer";
 	char text[2][16];
 	char *argv[] = {self, role, text[0], text[1], NULL};
-	int ends[2];
+	int endpoint[2];
 	pid_t pid;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, endpoint) < 0)
 		return -1;
-	snprintf(text[0], sizeof(text[0]), "%d", ends[1]);
+	snprintf(text[0], sizeof(text[0]), "%d", endpoint[1]);
 	snprintf(text[1], sizeof(text[1]), "%d", step);
 	pid = fork();
 	if (pid == 0) {
-		close(ends[0]);
+		close(endpoint[0]);
 		execv(self, argv);
 		_exit(127);
 	}
-	close(ends[1]);
-	*fd = ends[0];
+	close(endpoint[1]);
+	*fd = endpoint[0];
 	return pid;
 }
 
@@ -376,16 +379,16 @@ struct death {
 };
 
 /* Exchanges addresses with the peer and goes to RTS; @peer answers. */
-static bool meet(struct ends *a, int fd, struct ends_address *peer)
+static bool meet(struct endpoint *a, int fd, struct endpoint_address *peer)
 {
-	struct ends_address self;
+	struct endpoint_address self;
 
-	ends_address_get(a, &self);
+	endpoint_address_get(a, &self);
 	if (write(fd, &self, sizeof(self)) != sizeof(self) ||
 	    read(fd, peer, sizeof(*peer)) != sizeof(*peer))
 		return false;
-	ends_to_rtr(a, peer);
-	ends_to_rts(a, &self, 7);
+	endpoint_to_rtr(a, peer);
+	endpoint_to_rts(a, &self, 7);
 	return true;
 }
 
@@ -394,16 +397,16 @@ static bool meet(struct ends *a, int fd, struct ends_address *peer)
  * What was already on its way may succeed still; then one request fails and
  * the others are flushed.  Returns how many succeeded.
  */
-static int take_all(struct ends *a, const struct death *d)
+static int take_all(struct endpoint *a, const struct death *d)
 {
 	int served = d->served;
 	struct ibv_wc wc;
 
-	for (int i = 0; i < ENDS_DEPTH / 2; i++) {
+	for (int i = 0; i < ENDPOINT_DEPTH / 2; i++) {
 		if (i == d->served && i > 0)
 			end_peer(d->pid);
-		if (!ends_wait(a, &wc)) {
-			cases_expect(false, "no completion for request %d", i);
+		if (!endpoint_wait(a, &wc)) {
+			check_expect(false, "no completion for request %d", i);
 			break;
 		}
 		if (wc.status == IBV_WC_SUCCESS && d->served > 0 &&
@@ -411,7 +414,7 @@ static int take_all(struct ends *a, const struct death *d)
 			served = i + 1;
 			continue;
 		}
-		cases_expect(i >= d->served &&
+		check_expect(i >= d->served &&
 				     wc.status ==
 					     (i == served
 						      ? IBV_WC_RETRY_EXC_ERR
@@ -421,14 +424,14 @@ static int take_all(struct ends *a, const struct death *d)
 	return served;
 }
 
-static void die(struct ends *a, struct death *d)
+static void die(struct endpoint *a, struct death *d)
 {
-	struct ends_address peer;
+	struct endpoint_address peer;
 	struct ibv_mr mr = {0};
-	struct ends b = {.mr = &mr};
+	struct endpoint b = {.mr = &mr};
 
 	if (!meet(a, d->fd, &peer)) {
-		cases_expect(false, "the peer did not start");
+		check_expect(false, "the peer did not start");
 		end_peer(d->pid);
 		return;
 	}
@@ -437,30 +440,30 @@ static void die(struct ends *a, struct death *d)
 	b.region = (uint8_t *)(uintptr_t)peer.region;
 	if (d->served == 0)
 		end_peer(d->pid);
-	for (int i = 0; i < ENDS_DEPTH / 2; i++)
+	for (int i = 0; i < ENDPOINT_DEPTH / 2; i++)
 		post(a, &b, d->request);
-	if (take_all(a, d) < ENDS_DEPTH / 2) {
+	if (take_all(a, d) < ENDPOINT_DEPTH / 2) {
 		expect_state(a, IBV_QPS_ERR, "requester");
 		expect_sentence("");
 	}
-	cases_expect(ends_guarded(a), "a byte outside the region changed");
+	check_expect(endpoint_guarded(a), "a byte outside the region changed");
 }
 
 static void try_death(enum step step, const struct bad *request, int served)
 {
 	struct death d = {step, request, served, 0, -1};
 	char name[96];
-	struct ends a;
+	struct endpoint a;
 
 	snprintf(name, sizeof(name), "%s to a peer killed in %s after %d done",
 		 request->name, step_names[step], served);
-	cases_begin(name);
+	check_begin(name);
 	d.pid = start_peer(step, &d.fd);
-	ends_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
+	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
 	die(&a, &d);
 	close(d.fd);
-	ends_close(&a);
-	cases_done();
+	endpoint_close(&a);
+	check_done();
 }
 
 static void try_deaths(void)
@@ -504,5 +507,5 @@ int main(int argc, char **argv)
 	try_stale_rkey();
 	try_foreign_rkey();
 	try_deaths();
-	return cases_end();
+	return check_end();
 }

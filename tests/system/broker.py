@@ -18,9 +18,9 @@ from system import brokers, expect, expect_ok, named, serving
 
 netlab.enter()
 t = system.Suite(__doc__)
-CROWD = os.path.join(t.build, "tests", "system", "crowd")
-PARTING = os.path.join(t.build, "tests", "system", "parting")
-WITHOUT = os.path.join(t.build, "tests", "system", "without")
+CROWD = os.path.join(t.build, "tests", "system", "many_processes")
+PARTING = os.path.join(t.build, "tests", "system", "destroy_after_rx")
+WITHOUT = os.path.join(t.build, "tests", "system", "deny_syscall")
 ROCE_PORT = 4791
 if not t.options.list:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -233,7 +233,7 @@ def mortals():
     expect(threads(pid) <= running, "%d threads have become %d" %
            (running, threads(pid)))
     expect(not arenas(pid), "%d arenas of the dead are left" % arenas(pid))
-    expect(not named("crowd"), "processes are left: %s" % named("crowd"))
+    expect(not named("many_processes"), "processes are left: %s" % named("many_processes"))
 
 
 t.case("clients die at random moments", alone(mortals), "many processes",
@@ -278,9 +278,9 @@ def parting(*where):
 
 
 t.case("what came before a queue pair goes is answered", parting(),
-       "many processes", "parting")
+       "many processes", "destroy_after_rx")
 t.case("what came before a queue pair goes is answered, on one core",
-       parting("taskset", "-c", "0"), "many processes", "parting")
+       parting("taskset", "-c", "0"), "many processes", "destroy_after_rx")
 
 
 def told(sentence):

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cases.h"
+#include "check.h"
 #include "sides.h"
 
 enum {
@@ -642,7 +642,7 @@ static void the_newer_calls_are_there(void)
 	*(void **)&resolve = dlsym(RTLD_DEFAULT, "rdma_resolve_addrinfo");
 	*(void **)&query = dlsym(RTLD_DEFAULT, "rdma_query_addrinfo");
 	if (!write_event || !resolve || !query) {
-		cases_expect(false, "not all of them are there");
+		check_expect(false, "not all of them are there");
 		return;
 	}
 	EXPECT(!write_event(i, user, 5, 0x123456789abcdefull));
@@ -667,53 +667,53 @@ int main(int argc, char **argv)
 	of_device = argc > 1 ? argv[1] : NULL;
 	if (!sides_open())
 		return 1;
-	cases_run("an address gives a device and a port",
+	check_run("an address gives a device and a port",
 		  an_address_gives_a_device_and_a_port);
-	cases_run("an open address gives a port and no device",
+	check_run("an open address gives a port and no device",
 		  an_open_address_gives_a_port_and_no_device);
-	cases_run("an id with an open address gets its device with its way",
+	check_run("an id with an open address gets its device with its way",
 		  an_id_with_an_open_address_gets_its_device_with_its_way);
-	cases_run("who listens at loopback is called at each address",
+	check_run("who listens at loopback is called at each address",
 		  who_listens_at_loopback_is_called_at_each_address);
-	cases_run("an address of nobody here is refused",
+	check_run("an address of nobody here is refused",
 		  an_address_of_nobody_here_is_refused);
-	cases_run("a port has one owner unless all share it",
+	check_run("a port has one owner unless all share it",
 		  a_port_has_one_owner_unless_all_share_it);
-	cases_run("any of ipv6 is any of ipv4 too unless it is to be alone",
+	check_run("any of ipv6 is any of ipv4 too unless it is to be alone",
 		  any_of_ipv6_is_any_of_ipv4_too_unless_it_is_to_be_alone);
-	cases_run("both ends of a way are of one family",
+	check_run("both ends of a way are of one family",
 		  both_ends_of_a_way_are_of_one_family);
-	cases_run("what an id is not ready for changes nothing",
+	check_run("what an id is not ready for changes nothing",
 		  what_an_id_is_not_ready_for_changes_nothing);
-	cases_run("a request says what the caller wants",
+	check_run("a request says what the caller wants",
 		  a_request_says_what_the_caller_wants);
-	cases_run("options reach the queue pairs of both",
+	check_run("options reach the queue pairs of both",
 		  options_reach_the_queue_pairs_of_both);
-	cases_run("a path of the program is gone",
+	check_run("a path of the program is gone",
 		  a_path_of_the_program_is_gone);
-	cases_run("enhanced connections are told and refused",
+	check_run("enhanced connections are told and refused",
 		  enhanced_connections_are_told_and_refused);
-	cases_run("data that overtake the last message establish",
+	check_run("data that overtake the last message establish",
 		  data_that_overtake_the_last_message_establish);
-	cases_run("both ends hear of the end and of its rest",
+	check_run("both ends hear of the end and of its rest",
 		  both_ends_hear_of_the_end_and_of_its_rest);
-	cases_run("an id that goes answers the end",
+	check_run("an id that goes answers the end",
 		  an_id_that_goes_answers_the_end);
-	cases_run("both ends may begin it", both_ends_may_begin_it);
-	cases_run("an end before there is a connection changes nothing",
+	check_run("both ends may begin it", both_ends_may_begin_it);
+	check_run("an end before there is a connection changes nothing",
 		  an_end_before_there_is_a_connection_changes_nothing);
-	cases_run("an end before there is a connection is of its queue pair",
+	check_run("an end before there is a connection is of its queue pair",
 		  an_end_before_there_is_a_connection_is_of_its_queue_pair);
-	cases_run("queue pairs of two ids may share what was made for one",
+	check_run("queue pairs of two ids may share what was made for one",
 		  queue_pairs_of_two_ids_may_share_what_was_made_for_one);
-	cases_run("datagram services are resolved in each space",
+	check_run("datagram services are resolved in each space",
 		  datagram_services_are_resolved_in_each_space);
-	cases_run("a connection may be of the infiniband space",
+	check_run("a connection may be of the infiniband space",
 		  a_connection_may_be_of_the_infiniband_space);
-	cases_run("who only sends to a group hears nothing of it",
+	check_run("who only sends to a group hears nothing of it",
 		  who_only_sends_to_a_group_hears_nothing_of_it);
-	cases_run("a group may be left before its event is taken",
+	check_run("a group may be left before its event is taken",
 		  a_group_may_be_left_before_its_event_is_taken);
-	cases_run("the newer calls are there", the_newer_calls_are_there);
-	return cases_end();
+	check_run("the newer calls are there", the_newer_calls_are_there);
+	return check_end();
 }

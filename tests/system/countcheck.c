@@ -11,14 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cases.h"
-#include "ends.h"
-#include "later.h"
+#include "check.h"
+#include "endpoint.h"
+#include "newer_abi.h"
 
 enum {
 	OPS = 5,
-	ALL_OPS = LATER_SEND | LATER_RECV | LATER_READ | LATER_WRITE |
-		  LATER_REMOTE_WRITE,
+	ALL_OPS = NEWER_SEND | NEWER_RECV | NEWER_READ | NEWER_WRITE |
+		  NEWER_REMOTE_WRITE,
 	BYTES = 100,
 };
 
@@ -29,34 +29,34 @@ static const struct {
 	uint32_t op;
 	uint64_t from, to;
 } op[OPS] = {
-	{LATER_SEND, SENDS, 0},		 {LATER_RECV, 0, RECEIVES},
-	{LATER_READ, READS, 0},		 {LATER_WRITE, WRITES, 0},
-	{LATER_REMOTE_WRITE, 0, WRITES},
+	{NEWER_SEND, SENDS, 0},		 {NEWER_RECV, 0, RECEIVES},
+	{NEWER_READ, READS, 0},		 {NEWER_WRITE, WRITES, 0},
+	{NEWER_REMOTE_WRITE, 0, WRITES},
 };
 
-static struct ends e[2];
+static struct endpoint e[2];
 
-static const int ALL = IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE;
+static const int ALL = IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE;
 
 /* ---- counters ---- */
 
-static struct later_counter *counter(uint32_t type)
+static struct newer_counter *counter(uint32_t type)
 {
-	struct later_counter_attr attr = {.type = type};
-	struct later_counter *c = later.create_comp_cntr(e[0].ctx, &attr);
+	struct newer_counter_attr attr = {.type = type};
+	struct newer_counter *c = later.create_comp_cntr(e[0].ctx, &attr);
 
 	EXPECT(c && c->context == e[0].ctx);
 	return c;
 }
 
-static int attach(struct ibv_qp *qp, struct later_counter *c, uint32_t ops)
+static int attach(struct ibv_qp *qp, struct newer_counter *c, uint32_t ops)
 {
-	struct later_attach_attr attr = {.op_mask = ops};
+	struct newer_attach_attr attr = {.op_mask = ops};
 
 	return later.qp_attach_comp_cntr(qp, c, &attr);
 }
 
-static uint64_t value(struct later_counter *c)
+static uint64_t value(struct newer_counter *c)
 {
 	uint64_t v = 0;
 
@@ -64,7 +64,7 @@ static uint64_t value(struct later_counter *c)
 	return v;
 }
 
-static uint64_t errors(struct later_counter *c)
+static uint64_t errors(struct newer_counter *c)
 {
 	uint64_t v = 0;
 
@@ -82,18 +82,18 @@ static double now(void)
 }
 
 /* Reads, and does nothing else, until it is so many. */
-static bool reaches(struct later_counter *c, uint64_t want)
+static bool reaches(struct newer_counter *c, uint64_t want)
 {
-	double end = now() + (int)ENDS_WAIT_MS / 1000.0;
+	double end = now() + (int)ENDPOINT_WAIT_MS / 1000.0;
 
 	while (value(c) < want && now() < end)
 		;
 	return value(c) == want;
 }
 
-static bool errors_reach(struct later_counter *c, uint64_t want)
+static bool errors_reach(struct newer_counter *c, uint64_t want)
 {
-	double end = now() + (int)ENDS_WAIT_MS / 1000.0;
+	double end = now() + (int)ENDPOINT_WAIT_MS / 1000.0;
 
 	while (errors(c) < want && now() < end)
 		;
@@ -101,19 +101,19 @@ static bool errors_reach(struct later_counter *c, uint64_t want)
 }
 
 /* Of e[0] or e[1], as @of says, whose queue pair goes before them. */
-static void close_end(int of, int n, struct later_counter *const *counters)
+static void close_end(int of, int n, struct newer_counter *const *counters)
 {
 	EXPECT(!ibv_destroy_qp(e[of].qp));
 	for (int i = 0; i < n; i++)
 		EXPECT(!later.destroy_comp_cntr(counters[i]));
-	e[of].qp = ends_beside(&e[of], NULL, 0).qp;
-	ends_close(&e[of]);
+	e[of].qp = endpoint_beside(&e[of], NULL, 0).qp;
+	endpoint_close(&e[of]);
 }
 
 /* ---- requests ---- */
 
 /* Of BYTES bytes. */
-static void post(const struct ends *from, const struct ends_address *to,
+static void post(const struct endpoint *from, const struct endpoint_address *to,
 		 enum ibv_wr_opcode opcode, unsigned int flags)
 {
 	struct ibv_sge sge = {(uintptr_t)from->region + 1000, BYTES,
@@ -139,24 +139,25 @@ static void post_receives(int at, int n)
 		EXPECT(!ibv_post_recv(e[at].qp, &wr, &bad));
 }
 
-static struct ends_address address(int at)
+static struct endpoint_address address(int at)
 {
-	struct ends_address a;
+	struct endpoint_address a;
 
-	ends_address_get(&e[at], &a);
+	endpoint_address_get(&e[at], &a);
 	return a;
 }
 
 /* Both in INIT, for counters to be attached. */
 static void both_open(void)
 {
-	ends_open(&e[0], ALL, ENDS_ALL_REMOTE);
-	ends_open(&e[1], ALL, ENDS_ALL_REMOTE);
+	endpoint_open(&e[0], ALL, ENDPOINT_ALL_REMOTE);
+	endpoint_open(&e[1], ALL, ENDPOINT_ALL_REMOTE);
 }
 
 /* Five WRITEs, four READs, three SENDs and two WRITEs with immediate data, of
  * which one each is signaled. */
-static void mixture(const struct ends *from, const struct ends_address *to)
+static void mixture(const struct endpoint *from,
+		    const struct endpoint_address *to)
 {
 	static const struct {
 		enum ibv_wr_opcode opcode;
@@ -178,7 +179,7 @@ static void mixture(const struct ends *from, const struct ends_address *to)
 
 static void a_device_says_what_it_counts(void)
 {
-	struct later_counter_caps caps, part;
+	struct newer_counter_caps caps, part;
 
 	both_open();
 	memset(&caps, 0xee, sizeof(caps));
@@ -188,22 +189,22 @@ static void a_device_says_what_it_counts(void)
 	memset(&part, 0xee, sizeof(part));
 	EXPECT(!later.query_comp_cntr_caps(e[0].ctx, &part, 8));
 	EXPECT(part.max_value == UINT64_MAX && part.max_counters == 0xeeeeeeee);
-	ends_close(&e[1]);
-	ends_close(&e[0]);
+	endpoint_close(&e[1]);
+	endpoint_close(&e[0]);
 }
 
 static void a_counter_is_set_and_added_to(void)
 {
-	struct later_counter_attr attr = {.type = 2};
-	struct later_counter *c;
+	struct newer_counter_attr attr = {.type = 2};
+	struct newer_counter *c;
 
 	both_open();
 	EXPECT(!later.create_comp_cntr(e[0].ctx, &attr) && errno == EOPNOTSUPP);
-	attr = (struct later_counter_attr){.flags = 1};
+	attr = (struct newer_counter_attr){.flags = 1};
 	EXPECT(!later.create_comp_cntr(e[0].ctx, &attr) && errno == EINVAL);
-	attr = (struct later_counter_attr){.comp_mask = 1};
+	attr = (struct newer_counter_attr){.comp_mask = 1};
 	EXPECT(!later.create_comp_cntr(e[0].ctx, &attr) && errno == EINVAL);
-	c = counter(LATER_WRS);
+	c = counter(NEWER_WRS);
 	EXPECT(value(c) == 0 && errors(c) == 0);
 	EXPECT(!later.set_comp_cntr(c, 41) && !later.inc_comp_cntr(c, 1));
 	EXPECT(!later.set_err_comp_cntr(c, 5) &&
@@ -212,55 +213,55 @@ static void a_counter_is_set_and_added_to(void)
 	EXPECT(!later.set_comp_cntr(c, UINT64_MAX) &&
 	       !later.inc_comp_cntr(c, 1));
 	EXPECT(value(c) == 0 && errors(c) == 7);
-	ends_close(&e[1]);
+	endpoint_close(&e[1]);
 	close_end(0, 1, &c);
 }
 
 static void what_cannot_be_attached_is_refused(void)
 {
-	struct later_counter *both[2], *c, *other;
-	struct later_attach_attr attr = {.comp_mask = 1, .op_mask = LATER_SEND};
-	struct ends far;
+	struct newer_counter *both[2], *c, *other;
+	struct newer_attach_attr attr = {.comp_mask = 1, .op_mask = NEWER_SEND};
+	struct endpoint far;
 
 	both_open();
-	both[0] = c = counter(LATER_WRS);
-	both[1] = other = counter(LATER_WRS);
+	both[0] = c = counter(NEWER_WRS);
+	both[1] = other = counter(NEWER_WRS);
 	EXPECT(attach(e[0].qp, c, 0) == EINVAL);
 	EXPECT(attach(e[0].qp, c, 64) == EOPNOTSUPP);
-	EXPECT(attach(e[0].qp, c, LATER_REMOTE_READ) == EOPNOTSUPP);
+	EXPECT(attach(e[0].qp, c, NEWER_REMOTE_READ) == EOPNOTSUPP);
 	EXPECT(later.qp_attach_comp_cntr(e[0].qp, c, &attr) == EINVAL);
-	EXPECT(attach(e[1].qp, c, LATER_SEND) == EINVAL); /* its context */
-	EXPECT(!attach(e[0].qp, c, LATER_SEND | LATER_READ));
-	EXPECT(attach(e[0].qp, other, LATER_READ) == EBUSY);
-	EXPECT(attach(e[0].qp, c, LATER_READ) == EBUSY);
-	EXPECT(!attach(e[0].qp, other, LATER_WRITE));
+	EXPECT(attach(e[1].qp, c, NEWER_SEND) == EINVAL); /* its context */
+	EXPECT(!attach(e[0].qp, c, NEWER_SEND | NEWER_READ));
+	EXPECT(attach(e[0].qp, other, NEWER_READ) == EBUSY);
+	EXPECT(attach(e[0].qp, c, NEWER_READ) == EBUSY);
+	EXPECT(!attach(e[0].qp, other, NEWER_WRITE));
 	EXPECT(later.destroy_comp_cntr(c) == EBUSY);
-	ends_connect(&e[0], &e[1]);
-	EXPECT(attach(e[0].qp, other, LATER_RECV) == EINVAL);
-	far = ends_beside(&e[0], NULL, ENDS_ALL_REMOTE);
-	EXPECT(!attach(far.qp, c, LATER_RECV));
+	endpoint_connect(&e[0], &e[1]);
+	EXPECT(attach(e[0].qp, other, NEWER_RECV) == EINVAL);
+	far = endpoint_beside(&e[0], NULL, ENDPOINT_ALL_REMOTE);
+	EXPECT(!attach(far.qp, c, NEWER_RECV));
 	EXPECT(!ibv_destroy_qp(far.qp));
 	EXPECT(later.destroy_comp_cntr(c) == EBUSY);
-	ends_close(&e[1]);
+	endpoint_close(&e[1]);
 	close_end(0, 2, both);
 }
 
-static void attach_one_for_each(struct later_counter *mine[OPS])
+static void attach_one_for_each(struct newer_counter *mine[OPS])
 {
 	for (int i = 0; i < OPS; i++) {
-		mine[i] = counter(LATER_WRS);
+		mine[i] = counter(NEWER_WRS);
 		EXPECT(!attach(e[0].qp, mine[i], op[i].op));
 	}
 }
 
 static void each_operation_is_counted_once(void)
 {
-	struct later_counter *mine[OPS];
-	struct ends_address to;
+	struct newer_counter *mine[OPS];
+	struct endpoint_address to;
 
 	both_open();
 	attach_one_for_each(mine);
-	ends_connect(&e[0], &e[1]);
+	endpoint_connect(&e[0], &e[1]);
 	to = address(1);
 	post_receives(1, RECEIVES);
 	mixture(&e[0], &to);
@@ -278,23 +279,23 @@ static void each_operation_is_counted_once(void)
 	EXPECT(!ibv_destroy_qp(e[0].qp));
 	for (int i = 0; i < OPS; i++)
 		EXPECT(value(mine[i]) == op[i].to);
-	e[0].qp = ends_beside(&e[0], NULL, 0).qp;
-	ends_close(&e[1]);
+	e[0].qp = endpoint_beside(&e[0], NULL, 0).qp;
+	endpoint_close(&e[1]);
 	close_end(0, OPS, mine);
 }
 
 static void bytes_are_counted(void)
 {
-	struct later_counter *sent, *got;
-	struct ends_address to;
+	struct newer_counter *sent, *got;
+	struct endpoint_address to;
 
 	both_open();
-	sent = counter(LATER_BYTES);
+	sent = counter(NEWER_BYTES);
 	EXPECT(!attach(e[0].qp, sent, ALL_OPS));
 	got = later.create_comp_cntr(
-		e[1].ctx, &(struct later_counter_attr){.type = LATER_BYTES});
+		e[1].ctx, &(struct newer_counter_attr){.type = NEWER_BYTES});
 	EXPECT(got && !attach(e[1].qp, got, ALL_OPS));
-	ends_connect(&e[0], &e[1]);
+	endpoint_connect(&e[0], &e[1]);
 	to = address(1);
 	post_receives(1, RECEIVES);
 	mixture(&e[0], &to);
@@ -309,18 +310,18 @@ static void bytes_are_counted(void)
 /* Those that follow are flushed, and so are the receives. */
 static void failures_are_counted_apart(void)
 {
-	struct later_counter *all[3], *writes, *sends, *receives;
-	struct ends_address to;
+	struct newer_counter *all[3], *writes, *sends, *receives;
+	struct endpoint_address to;
 
 	both_open();
-	all[0] = writes = counter(LATER_WRS);
-	all[1] = sends = counter(LATER_BYTES);
-	all[2] = receives = counter(LATER_WRS);
-	EXPECT(!attach(e[0].qp, writes, LATER_WRITE));
-	EXPECT(!attach(e[0].qp, sends, LATER_SEND));
-	EXPECT(!attach(e[0].qp, receives, LATER_RECV));
+	all[0] = writes = counter(NEWER_WRS);
+	all[1] = sends = counter(NEWER_BYTES);
+	all[2] = receives = counter(NEWER_WRS);
+	EXPECT(!attach(e[0].qp, writes, NEWER_WRITE));
+	EXPECT(!attach(e[0].qp, sends, NEWER_SEND));
+	EXPECT(!attach(e[0].qp, receives, NEWER_RECV));
 	post_receives(0, 9);
-	ends_connect(&e[0], &e[1]);
+	endpoint_connect(&e[0], &e[1]);
 	to = address(1);
 	post(&e[0], &to, IBV_WR_RDMA_WRITE, 0);
 	EXPECT(reaches(writes, 1));
@@ -331,35 +332,35 @@ static void failures_are_counted_apart(void)
 	EXPECT(errors_reach(writes, 1) && value(writes) == 1);
 	EXPECT(errors_reach(sends, 2) && value(sends) == 0);
 	EXPECT(errors_reach(receives, 9) && value(receives) == 0);
-	ends_close(&e[1]);
+	endpoint_close(&e[1]);
 	close_end(0, 3, all);
 }
 
 static void one_counter_is_of_many_queue_pairs(void)
 {
-	struct ibv_srq_init_attr attr = {.attr = {ENDS_DEPTH, 1, 0}};
+	struct ibv_srq_init_attr attr = {.attr = {ENDPOINT_DEPTH, 1, 0}};
 	struct ibv_recv_wr wr = {0}, *bad;
-	struct ends_address to;
-	struct ends peer, more;
-	struct later_counter *c;
+	struct endpoint_address to;
+	struct endpoint peer, more;
+	struct newer_counter *c;
 	struct ibv_srq *srq;
 
 	both_open();
-	c = counter(LATER_WRS);
+	c = counter(NEWER_WRS);
 	srq = ibv_create_srq(e[0].pd, &attr);
 	EXPECT(srq);
-	more = ends_beside(&e[0], srq, ENDS_ALL_REMOTE);
-	peer = ends_beside(&e[1], NULL, ENDS_ALL_REMOTE);
-	EXPECT(!attach(e[0].qp, c, LATER_RECV | LATER_REMOTE_WRITE));
-	EXPECT(!attach(more.qp, c, LATER_RECV | LATER_REMOTE_WRITE));
-	ends_connect(&e[0], &e[1]);
-	ends_connect(&more, &peer);
+	more = endpoint_beside(&e[0], srq, ENDPOINT_ALL_REMOTE);
+	peer = endpoint_beside(&e[1], NULL, ENDPOINT_ALL_REMOTE);
+	EXPECT(!attach(e[0].qp, c, NEWER_RECV | NEWER_REMOTE_WRITE));
+	EXPECT(!attach(more.qp, c, NEWER_RECV | NEWER_REMOTE_WRITE));
+	endpoint_connect(&e[0], &e[1]);
+	endpoint_connect(&more, &peer);
 	post_receives(0, RECEIVES);
 	for (int i = 0; i < RECEIVES; i++)
 		EXPECT(!ibv_post_srq_recv(srq, &wr, &bad));
 	to = address(0);
 	mixture(&e[1], &to);
-	ends_address_get(&more, &to);
+	endpoint_address_get(&more, &to);
 	for (int i = 0; i < 5; i++)
 		post(&peer, &to, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED);
 	/* WRITEs whose receives are shared, without memory of their own */
@@ -373,12 +374,12 @@ static void one_counter_is_of_many_queue_pairs(void)
 	EXPECT(!later.set_comp_cntr(c, 3));
 	EXPECT(value(c) == 3);
 	EXPECT(!ibv_destroy_srq(srq) && !ibv_destroy_qp(peer.qp));
-	ends_close(&e[1]);
+	endpoint_close(&e[1]);
 	close_end(0, 1, &c);
 }
 
-static void swap(int socket, const struct ends_address *mine,
-		 struct ends_address *theirs)
+static void swap(int socket, const struct endpoint_address *mine,
+		 struct endpoint_address *theirs)
 {
 	EXPECT(write(socket, mine, sizeof(*mine)) == sizeof(*mine));
 	EXPECT(read(socket, theirs, sizeof(*theirs)) == sizeof(*theirs));
@@ -387,28 +388,28 @@ static void swap(int socket, const struct ends_address *mine,
 /* The other process: it sends, and waits for the word to end. */
 static void be_the_peer(int socket)
 {
-	struct ends_address mine, theirs;
+	struct endpoint_address mine, theirs;
 	struct ibv_wc wc;
 	char end;
 
-	ends_open(&e[1], ALL, ENDS_ALL_REMOTE);
+	endpoint_open(&e[1], ALL, ENDPOINT_ALL_REMOTE);
 	mine = address(1);
 	swap(socket, &mine, &theirs);
-	ends_to_rtr(&e[1], &theirs);
-	ends_to_rts(&e[1], &mine, 7);
+	endpoint_to_rtr(&e[1], &theirs);
+	endpoint_to_rts(&e[1], &mine, 7);
 	EXPECT(read(socket, &end, 1) == 1);
 	for (int i = 0; i < 3; i++)
 		mixture(&e[1], &theirs);
 	for (int i = 0; i < 3 * 4; i++)
-		EXPECT(ends_wait(&e[1], &wc) && !wc.status);
+		EXPECT(endpoint_wait(&e[1], &wc) && !wc.status);
 	EXPECT(read(socket, &end, 1) == 1);
-	_exit(cases_is_wrong());
+	_exit(check_is_wrong());
 }
 
 static void a_peer_of_another_process_is_counted(void)
 {
-	struct later_counter *all[2], *receives, *writes;
-	struct ends_address mine, theirs;
+	struct newer_counter *all[2], *receives, *writes;
+	struct endpoint_address mine, theirs;
 	int sockets[2], status;
 	pid_t child;
 
@@ -416,16 +417,16 @@ static void a_peer_of_another_process_is_counted(void)
 	child = fork();
 	if (!child)
 		be_the_peer(sockets[1]);
-	ends_open(&e[0], ALL, ENDS_ALL_REMOTE);
-	all[0] = receives = counter(LATER_WRS);
-	all[1] = writes = counter(LATER_BYTES);
-	EXPECT(!attach(e[0].qp, receives, LATER_RECV));
-	EXPECT(!attach(e[0].qp, writes, LATER_REMOTE_WRITE));
+	endpoint_open(&e[0], ALL, ENDPOINT_ALL_REMOTE);
+	all[0] = receives = counter(NEWER_WRS);
+	all[1] = writes = counter(NEWER_BYTES);
+	EXPECT(!attach(e[0].qp, receives, NEWER_RECV));
+	EXPECT(!attach(e[0].qp, writes, NEWER_REMOTE_WRITE));
 	mine = address(0);
 	swap(sockets[0], &mine, &theirs);
 	post_receives(0, 3 * RECEIVES);
-	ends_to_rtr(&e[0], &theirs);
-	ends_to_rts(&e[0], &mine, 7);
+	endpoint_to_rtr(&e[0], &theirs);
+	endpoint_to_rts(&e[0], &mine, 7);
 	EXPECT(write(sockets[0], "", 1) == 1);
 	EXPECT(reaches(receives, 3 * RECEIVES));
 	EXPECT(reaches(writes, 3 * WRITES * BYTES));
@@ -442,45 +443,45 @@ static void what_is_counted_is_there(void)
 {
 	enum { ROUNDS = 300 };
 	volatile uint8_t *last;
-	struct ends_address to;
-	struct later_counter *c;
+	struct endpoint_address to;
+	struct newer_counter *c;
 	bool good = true;
 	struct ibv_wc wc;
 
 	both_open();
-	c = counter(LATER_WRS);
-	EXPECT(!attach(e[0].qp, c, LATER_REMOTE_WRITE));
-	ends_connect(&e[0], &e[1]);
+	c = counter(NEWER_WRS);
+	EXPECT(!attach(e[0].qp, c, NEWER_REMOTE_WRITE));
+	endpoint_connect(&e[0], &e[1]);
 	to = address(0);
 	last = e[0].region + 2000 + BYTES - 1;
 	for (int i = 1; i <= ROUNDS && good; i++) {
-		memset(e[1].region, i, ENDS_SIZE);
+		memset(e[1].region, i, ENDPOINT_SIZE);
 		post(&e[1], &to, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED);
 		good = reaches(c, (uint64_t)i) && *last == (uint8_t)i &&
-		       ends_wait(&e[1], &wc) && !wc.status;
+		       endpoint_wait(&e[1], &wc) && !wc.status;
 	}
 	EXPECT(good);
-	ends_close(&e[1]);
+	endpoint_close(&e[1]);
 	close_end(0, 1, &c);
 }
 
 int main(void)
 {
-	later_find();
+	newer_find();
 	/* first: a child opens the device itself */
-	cases_run("a peer of another process is counted",
+	check_run("a peer of another process is counted",
 		  a_peer_of_another_process_is_counted);
-	cases_run("a device says what it counts", a_device_says_what_it_counts);
-	cases_run("a counter is set and added to",
+	check_run("a device says what it counts", a_device_says_what_it_counts);
+	check_run("a counter is set and added to",
 		  a_counter_is_set_and_added_to);
-	cases_run("what cannot be attached is refused",
+	check_run("what cannot be attached is refused",
 		  what_cannot_be_attached_is_refused);
-	cases_run("each operation is counted once",
+	check_run("each operation is counted once",
 		  each_operation_is_counted_once);
-	cases_run("bytes are counted", bytes_are_counted);
-	cases_run("failures are counted apart", failures_are_counted_apart);
-	cases_run("what is counted is there", what_is_counted_is_there);
-	cases_run("one counter is of many queue pairs",
+	check_run("bytes are counted", bytes_are_counted);
+	check_run("failures are counted apart", failures_are_counted_apart);
+	check_run("what is counted is there", what_is_counted_is_there);
+	check_run("one counter is of many queue pairs",
 		  one_counter_is_of_many_queue_pairs);
-	return cases_end();
+	return check_end();
 }

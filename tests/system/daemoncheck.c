@@ -8,7 +8,7 @@
  * Each case is a process of its own, which opens a device and an event channel,
  * has a completion channel, and then MOST files of 4 bytes in their place.
  */
-#include "cases.h"
+#include "check.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -286,16 +286,16 @@ CASE(one_that_hears_of_it)
 
 int main(void)
 {
-	cases_run("a child that closes all descriptors opens a device anew",
+	check_run("a child that closes all descriptors opens a device anew",
 		  run_child_of_one_that_opened);
-	cases_run("one that destroys what it inherited hurts none of its files",
+	check_run("one that destroys what it inherited hurts none of its files",
 		  run_child_that_destroys);
-	cases_run("a process that closes all can destroy what it had",
+	check_run("a process that closes all can destroy what it had",
 		  run_one_that_destroys);
-	cases_run("and opens a device anew", run_one_that_goes_on);
-	cases_run("what comes to its sockets is left to it",
+	check_run("and opens a device anew", run_one_that_goes_on);
+	check_run("what comes to its sockets is left to it",
 		  run_one_whose_sockets_follow);
-	cases_run("it is told by IBV_EVENT_DEVICE_FATAL, once",
+	check_run("it is told by IBV_EVENT_DEVICE_FATAL, once",
 		  run_one_that_hears_of_it);
-	return cases_end();
+	return check_end();
 }

@@ -9,14 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cases.h"
-#include "ends.h"
+#include "check.h"
+#include "endpoint.h"
 
 enum { QPS = 3, GRH = 40, QKEY = 0x11111111, BYTES = 64, CLASS = 0x48 };
 enum { FIRST = 1, LAST };
 enum { MANY = 300, LONG = 480 }; /* too long to stay with its receive */
 
-static struct ends e; /* its memory and completion queue serve all */
+static struct endpoint e; /* its memory and completion queue serve all */
 static struct ibv_qp *qp[QPS];
 static struct ibv_ah *ah; /* to ourselves */
 static union ibv_gid self;
@@ -51,7 +51,7 @@ static struct ibv_ah *ah_open(const union ibv_gid *to)
 
 	a.grh.dgid = *to;
 	a.grh.traffic_class = CLASS;
-	a.grh.sgid_index = ENDS_GID_INDEX;
+	a.grh.sgid_index = ENDPOINT_GID_INDEX;
 	a.grh.hop_limit = 1;
 	return ibv_create_ah(e.pd, &a);
 }
@@ -92,8 +92,8 @@ static int take(int n, struct ibv_wc *got)
 	int receives = 0;
 
 	while (n--) {
-		EXPECT(ends_wait(&e, &wc));
-		if (cases_is_wrong())
+		EXPECT(endpoint_wait(&e, &wc));
+		if (check_is_wrong())
 			return -1;
 		EXPECT(wc.status == IBV_WC_SUCCESS);
 		if (wc.opcode != IBV_WC_RECV)
@@ -176,7 +176,7 @@ static bool is_heard(int n)
 	volatile uint8_t *last = e.region + GRH + LONG - 1;
 	int ms = 0;
 
-	for (; *last != n && ms < ENDS_WAIT_MS; ms++)
+	for (; *last != n && ms < ENDPOINT_WAIT_MS; ms++)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	return *last == n;
 }
@@ -189,7 +189,7 @@ static int hear(int tell)
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 	struct ibv_qp *q;
 
-	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
+	endpoint_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
 	q = ud_open(ibv_create_cq(e.ctx, MANY, NULL, NULL, 0), MANY);
 	if (!q)
 		return 1;
@@ -236,8 +236,8 @@ static void leaves_without_a_poll(int singly)
 
 static void what_is_posted_leaves_without_a_poll(void)
 {
-	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
-	EXPECT(!ibv_query_gid(e.ctx, 1, ENDS_GID_INDEX, &self));
+	endpoint_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
+	EXPECT(!ibv_query_gid(e.ctx, 1, ENDPOINT_GID_INDEX, &self));
 	EXPECT(ah = ah_open(&self));
 	for (int singly = 1; singly < MANY - 9; singly += 90) {
 		EXPECT(qp[0] = ud_open(e.cq, MANY));
@@ -245,7 +245,7 @@ static void what_is_posted_leaves_without_a_poll(void)
 		EXPECT(!ibv_destroy_qp(qp[0]));
 	}
 	EXPECT(!ibv_destroy_ah(ah));
-	ends_close(&e);
+	endpoint_close(&e);
 }
 
 static void refusals(void)
@@ -272,7 +272,7 @@ static void misuse(struct ibv_qp *q, uint32_t bytes, enum ibv_wr_opcode op,
 	struct ibv_wc wc = {0};
 
 	EXPECT(!post(q, ah, qp[1]->qp_num, bytes, op));
-	EXPECT(ends_wait(&e, &wc));
+	EXPECT(endpoint_wait(&e, &wc));
 	EXPECT(wc.status == status && wc.wr_id == 200 &&
 	       wc.qp_num == q->qp_num);
 	EXPECT(!ibv_query_qp(q, &a, IBV_QP_STATE, &init));
@@ -323,7 +323,7 @@ static struct ibv_qp *uc_open(void)
 	a.dest_qp_num = q->qp_num;
 	a.ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1};
 	a.ah_attr.grh.dgid = self;
-	a.ah_attr.grh.sgid_index = ENDS_GID_INDEX;
+	a.ah_attr.grh.sgid_index = ENDPOINT_GID_INDEX;
 	EXPECT(!ibv_modify_qp(q, &a,
 			      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
 				      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN));
@@ -350,7 +350,7 @@ static void misuse_of_uc_completes_in_error(void)
 		if (!q)
 			return;
 		EXPECT(!post(q, ah, 0, 8, ops[i]));
-		EXPECT(ends_wait(&e, &wc));
+		EXPECT(endpoint_wait(&e, &wc));
 		EXPECT(wc.status == IBV_WC_LOC_QP_OP_ERR);
 		EXPECT(!ibv_destroy_qp(q));
 	}
@@ -444,10 +444,10 @@ static void a_group_takes_as_many_members_as_reported(void)
 
 static void set_up(void)
 {
-	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
+	endpoint_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
 	for (int i = 0; i < QPS; i++)
 		EXPECT(qp[i] = ud_open(e.cq, 16));
-	EXPECT(!ibv_query_gid(e.ctx, 1, ENDS_GID_INDEX, &self));
+	EXPECT(!ibv_query_gid(e.ctx, 1, ENDPOINT_GID_INDEX, &self));
 	EXPECT(ah = ah_open(&self));
 }
 
@@ -456,35 +456,35 @@ static void tear_down(void)
 	EXPECT(!ibv_destroy_ah(ah));
 	for (int i = 0; i < QPS; i++)
 		EXPECT(!ibv_destroy_qp(qp[i]));
-	ends_close(&e);
+	endpoint_close(&e);
 }
 
 int main(void)
 {
-	cases_run("datagrams that are posted leave without a poll",
+	check_run("datagrams that are posted leave without a poll",
 		  what_is_posted_leaves_without_a_poll);
-	cases_run("datagram queue pairs are made", set_up);
-	if (cases_has_failed())
+	check_run("datagram queue pairs are made", set_up);
+	if (check_has_failed())
 		return 1;
-	cases_run("a datagram's completion tells its source",
+	check_run("a datagram's completion tells its source",
 		  completions_tell_the_source);
-	cases_run("an answer finds its way by the completion",
+	check_run("an answer finds its way by the completion",
 		  an_answer_finds_its_way);
-	cases_run("a datagram queue pair sends to itself",
+	check_run("a datagram queue pair sends to itself",
 		  a_queue_pair_sends_to_itself);
-	cases_run("what datagrams cannot do completes in error",
+	check_run("what datagrams cannot do completes in error",
 		  misuse_completes_in_error);
-	cases_run("what UC cannot do completes in error",
+	check_run("what UC cannot do completes in error",
 		  misuse_of_uc_completes_in_error);
-	cases_run("what is no datagram request is refused", refusals);
-	cases_run("an IPv4 group is heard by its members",
+	check_run("what is no datagram request is refused", refusals);
+	check_run("an IPv4 group is heard by its members",
 		  an_ipv4_group_is_heard_by_its_members);
-	cases_run("an IPv6 group is reached from IPv4",
+	check_run("an IPv6 group is reached from IPv4",
 		  an_ipv6_group_is_reached_from_ipv4);
-	cases_run("as many groups as reported can be had",
+	check_run("as many groups as reported can be had",
 		  the_groups_reported_can_be_had);
-	cases_run("a group takes as many members as reported",
+	check_run("a group takes as many members as reported",
 		  a_group_takes_as_many_members_as_reported);
-	cases_run("datagram queue pairs go", tear_down);
-	return cases_end();
+	check_run("datagram queue pairs go", tear_down);
+	return check_end();
 }

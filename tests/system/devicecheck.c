@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cases.h"
-#include "ends.h"
+#include "check.h"
+#include "endpoint.h"
 
-static struct ends e;
+static struct endpoint e;
 
 /* One more of a kind; NULL and errno. */
 typedef void *make(void);
@@ -51,8 +51,8 @@ static void *make_ah(void)
 {
 	struct ibv_ah_attr a = {.is_global = 1, .port_num = 1};
 
-	a.grh.sgid_index = ENDS_GID_INDEX;
-	ibv_query_gid(e.ctx, 1, ENDS_GID_INDEX, &a.grh.dgid);
+	a.grh.sgid_index = ENDPOINT_GID_INDEX;
+	ibv_query_gid(e.ctx, 1, ENDPOINT_GID_INDEX, &a.grh.dgid);
 	return ibv_create_ah(e.pd, &a);
 }
 
@@ -87,7 +87,7 @@ static struct ibv_device_attr opened(void)
 {
 	struct ibv_device_attr a = {0};
 
-	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
+	endpoint_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
 	EXPECT(ibv_query_device(e.ctx, &a) == 0);
 	return a;
 }
@@ -95,25 +95,25 @@ static struct ibv_device_attr opened(void)
 static void no_more_domains(void)
 {
 	as_many_as(opened().max_pd, 1, make_pd, unmake_pd);
-	ends_close(&e);
+	endpoint_close(&e);
 }
 
 static void no_more_completion_queues(void)
 {
 	as_many_as(opened().max_cq, 1, make_cq, unmake_cq);
-	ends_close(&e);
+	endpoint_close(&e);
 }
 
 static void no_more_shared_queues(void)
 {
 	as_many_as(opened().max_srq, 0, make_srq, unmake_srq);
-	ends_close(&e);
+	endpoint_close(&e);
 }
 
 static void no_more_address_handles(void)
 {
 	as_many_as(opened().max_ah, 0, make_ah, unmake_ah);
-	ends_close(&e);
+	endpoint_close(&e);
 }
 
 /* All that can be tried of a flag is tried elsewhere. */
@@ -130,7 +130,7 @@ static void the_flags_are_what_is_built(void)
 
 	EXPECT(a.device_cap_flags == built);
 	EXPECT(!ibv_create_ah(e.pd, &other) && errno == EINVAL);
-	ends_close(&e);
+	endpoint_close(&e);
 }
 
 static struct ibv_qp *with_inline(uint32_t bytes)
@@ -166,7 +166,7 @@ static void the_most_inline_data_can_be_found(void)
 		EXPECT(!qp || ibv_destroy_qp(qp) == 0);
 	}
 	EXPECT(most >= 64);
-	ends_close(&e);
+	endpoint_close(&e);
 }
 
 /* Without a search. */
@@ -176,26 +176,26 @@ static void too_much_inline_data_is_refused(void)
 	EXPECT(ibv_destroy_qp(e.qp) == 0);
 	e.qp = with_inline(0);
 	EXPECT(!with_inline(1u << 20) && errno == EINVAL);
-	ends_close(&e);
+	endpoint_close(&e);
 }
 
 int main(int argc, char **argv)
 {
 	if (argc > 1) {
-		cases_run("too much inline data is refused",
+		check_run("too much inline data is refused",
 			  too_much_inline_data_is_refused);
-		return cases_end();
+		return check_end();
 	}
-	cases_run("the most inline data can be found",
+	check_run("the most inline data can be found",
 		  the_most_inline_data_can_be_found);
-	cases_run("the device's flags are what is built",
+	check_run("the device's flags are what is built",
 		  the_flags_are_what_is_built);
-	cases_run("no more domains can be had than reported", no_more_domains);
-	cases_run("no more completion queues can be had than reported",
+	check_run("no more domains can be had than reported", no_more_domains);
+	check_run("no more completion queues can be had than reported",
 		  no_more_completion_queues);
-	cases_run("no more shared receive queues can be had than reported",
+	check_run("no more shared receive queues can be had than reported",
 		  no_more_shared_queues);
-	cases_run("no more address handles can be had than reported",
+	check_run("no more address handles can be had than reported",
 		  no_more_address_handles);
-	return cases_end();
+	return check_end();
 }

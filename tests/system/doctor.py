@@ -13,7 +13,7 @@ from system import Skip, expect
 netlab.enter()
 t = system.Suite(__doc__)
 lab = netlab.Lab(t)
-WITHOUT = os.path.join(t.build, "tests", "system", "without")
+WITHOUT = os.path.join(t.build, "tests", "system", "deny_syscall")
 THINGS = ["version", "UDP port 4791", "steering", "UDP batches",
           "receive buffer", "own memory", "others' memory", "direct way", "shared memory",
           "processors", "sandbox", "kernel RDMA", "runtime folder",

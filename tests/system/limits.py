@@ -14,7 +14,7 @@ import system
 from system import HANG, expect
 
 t = system.Suite(__doc__)
-WITHOUT = os.path.join(t.build, "tests", "system", "without")
+WITHOUT = os.path.join(t.build, "tests", "system", "deny_syscall")
 PAIR = [t.adverb, "pair", "--timeout", "60", "--", "ibv_rc_pingpong", "-g",
         "1", "-n", "200", "-c"]
 OPEN = [t.adverb, "run", "--", "ibv_devinfo"]

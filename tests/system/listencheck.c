@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-#include "cases.h"
+#include "check.h"
 #include "sides.h"
 
 static void who_listens_at_any_address_is_called_at_each(void)
@@ -45,7 +45,7 @@ static void who_calls_where_no_device_is_is_refused(void)
 		EXPECT(errno == EAGAIN);
 		take(ACTIVE, RDMA_CM_EVENT_REJECTED);
 	} else {
-		cases_expect(false, "the program hears of it");
+		check_expect(false, "the program hears of it");
 		id[PASSIVE] = e->id;
 		rdma_ack_cm_event(e);
 	}
@@ -191,7 +191,7 @@ static bool call_an_endpoint(struct ibv_qp_init_attr *init)
 	EXPECT(!rdma_getaddrinfo("127.0.0.1", "0", &hints, &res));
 	EXPECT(res && !rdma_create_ep(&listener, res, NULL, init));
 	rdma_freeaddrinfo(res);
-	if (cases_is_wrong())
+	if (check_is_wrong())
 		return false;
 	EXPECT(!rdma_listen(listener, 4));
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
@@ -251,7 +251,7 @@ static void an_endpoint_without_descriptors_refuses_a_request(void)
 	EXPECT(!rdma_getaddrinfo("127.0.0.1", "0", &hints, &res));
 	EXPECT(res && !rdma_create_ep(&listener, res, NULL, NULL));
 	rdma_freeaddrinfo(res);
-	if (cases_is_wrong())
+	if (check_is_wrong())
 		return;
 	EXPECT(!rdma_listen(listener, 4));
 	for (int is_short = 1; is_short >= 0; is_short--) {
@@ -281,25 +281,25 @@ int main(void)
 {
 	if (!sides_open())
 		return 1;
-	cases_run("who listens at any address is called at each",
+	check_run("who listens at any address is called at each",
 		  who_listens_at_any_address_is_called_at_each);
-	cases_run("who calls where no device is is refused",
+	check_run("who calls where no device is is refused",
 		  who_calls_where_no_device_is_is_refused);
-	cases_run("a request is rejected once", a_request_is_rejected_once);
-	cases_run("who listens without an address has a port",
+	check_run("a request is rejected once", a_request_is_rejected_once);
+	check_run("who listens without an address has a port",
 		  who_listens_without_an_address_has_a_port);
-	cases_run("an id moves with its events", an_id_moves_with_its_events);
-	cases_run("a listener moves with its requests",
+	check_run("an id moves with its events", an_id_moves_with_its_events);
+	check_run("a listener moves with its requests",
 		  a_listener_moves_with_its_requests);
-	cases_run("a request has no events before it is accepted",
+	check_run("a request has no events before it is accepted",
 		  a_request_has_no_events_before_it_is_accepted);
-	cases_run("what nobody took goes with its id",
+	check_run("what nobody took goes with its id",
 		  what_nobody_took_goes_with_its_id);
-	cases_run("an endpoint brings a queue pair to each request",
+	check_run("an endpoint brings a queue pair to each request",
 		  an_endpoint_brings_a_queue_pair_to_each_request);
-	cases_run("an endpoint refuses whom it can give no queue pair",
+	check_run("an endpoint refuses whom it can give no queue pair",
 		  an_endpoint_refuses_whom_it_can_give_no_queue_pair);
-	cases_run("an endpoint without descriptors refuses a request",
+	check_run("an endpoint without descriptors refuses a request",
 		  an_endpoint_without_descriptors_refuses_a_request);
-	return cases_end();
+	return check_end();
 }

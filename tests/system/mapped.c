@@ -17,8 +17,8 @@
  *		look			all sizes, compare what it reads
  * Exits with 0, or prints what is wrong.
  */
-#include "desk.h"
-#include "ends.h"
+#include "step_timeout.h"
+#include "endpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,16 +49,16 @@ enum {
 	 IBV_ACCESS_REMOTE_READ)
 
 /* Shared by both and their parent. */
-static struct desk {
-	struct ends_address address[2];
+static struct step_timeout {
+	struct endpoint_address address[2];
 	int is_there[2], is_ready[2], step;
 	uint64_t va, more_va;
 	uint32_t rkey, more_rkey;
-} * desk;
+} * step_timeout;
 
 enum { TARGET, INITIATOR };
 
-static struct ends me;
+static struct endpoint me;
 static const char *kind;
 static uint8_t *memory; /* the target's, or the initiator's */
 static struct ibv_mr *mr;
@@ -79,12 +79,12 @@ static bool is(const char *name)
 
 static void meet(int who)
 {
-	desk_say(&desk->is_there[who], 1);
-	desk_await(&desk->is_there[!who], 1);
-	ends_to_rtr(&me, &desk->address[!who]);
-	ends_to_rts(&me, &desk->address[who], 7);
-	desk_say(&desk->is_ready[who], 1);
-	desk_await(&desk->is_ready[!who], 1);
+	step_timeout_say(&step_timeout->is_there[who], 1);
+	step_timeout_await(&step_timeout->is_there[!who], 1);
+	endpoint_to_rtr(&me, &step_timeout->address[!who]);
+	endpoint_to_rts(&me, &step_timeout->address[who], 7);
+	step_timeout_say(&step_timeout->is_ready[who], 1);
+	step_timeout_await(&step_timeout->is_ready[!who], 1);
 }
 
 /* ---- the target ---- */
@@ -111,21 +111,21 @@ static void open_memory(void)
 
 	file = open_file();
 	if (file < 0 || ftruncate(file, BYTES))
-		desk_die("a file");
+		step_timeout_die("a file");
 	if (is("private"))
 		flags = MAP_PRIVATE;
 	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, flags, file, 0);
 	if (memory == MAP_FAILED)
-		desk_die("mmap");
+		step_timeout_die("mmap");
 	if (is("lost") || is("shm"))
 		close(file);
 	mr = ibv_reg_mr(me.pd, memory, BYTES, RIGHTS);
 	if (is("shm"))
 		unlink(path);
 	if (!mr)
-		desk_die("reg_mr");
-	desk->va = (uintptr_t)memory;
-	desk->rkey = mr->rkey;
+		step_timeout_die("reg_mr");
+	step_timeout->va = (uintptr_t)memory;
+	step_timeout->rkey = mr->rkey;
 }
 
 /* Each is a file, and yet more than may be open are to be had. */
@@ -138,7 +138,7 @@ static void go_through_many(void)
 	getrlimit(RLIMIT_NOFILE, &before);
 	few.rlim_max = before.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &few))
-		desk_die("setrlimit");
+		step_timeout_die("setrlimit");
 	for (unsigned i = 0; i < MANY; i++) {
 		all[i] = ibv_alloc_dm(me.ctx, &attr);
 		if (!all[i])
@@ -159,17 +159,17 @@ static void open_dm(void)
 				RIGHTS | IBV_ACCESS_ZERO_BASED)
 		: NULL;
 	if (!mr)
-		desk_die("device memory");
+		step_timeout_die("device memory");
 	memory = malloc(BYTES);
-	desk->va = 0;
-	desk->rkey = mr->rkey;
+	step_timeout->va = 0;
+	step_timeout->rkey = mr->rkey;
 }
 
 /* The last that the initiator has written, all over. */
 static void look(uint8_t value)
 {
 	if (dm && ibv_memcpy_from_dm(memory, dm, 0, BYTES))
-		desk_die("memcpy_from_dm");
+		step_timeout_die("memcpy_from_dm");
 	for (unsigned i = 0; i < SEND_AT; i++)
 		if (memory[i] != value)
 			fail("the memory has not what was written", i);
@@ -185,16 +185,16 @@ static void remap(void)
 	mr = ibv_reg_mr(me.pd, memory + PART, PART, RIGHTS);
 	if (!more || !mr || ibv_dereg_mr(mr) ||
 	    map_private(memory + PART) == MAP_FAILED)
-		desk_die("other memory");
+		step_timeout_die("other memory");
 	mr = ibv_reg_mr(me.pd, memory + PART, PART, RIGHTS);
 	if (!mr)
-		desk_die("reg_mr again");
-	desk->va = (uintptr_t)memory + PART;
-	desk->rkey = mr->rkey;
-	desk->more_va = (uintptr_t)memory;
-	desk->more_rkey = more->rkey;
-	desk_say(&desk->step, 3);
-	desk_await(&desk->step, 4);
+		step_timeout_die("reg_mr again");
+	step_timeout->va = (uintptr_t)memory + PART;
+	step_timeout->rkey = mr->rkey;
+	step_timeout->more_va = (uintptr_t)memory;
+	step_timeout->more_rkey = more->rkey;
+	step_timeout_say(&step_timeout->step, 3);
+	step_timeout_await(&step_timeout->step, 4);
 	before = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, file, 0);
 	for (unsigned i = 0; i < PART; i++)
 		if (memory[i] != 5 || memory[PART + i] != 6 || before[i] != 5 ||
@@ -208,33 +208,33 @@ static void receive(void)
 	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
 
 	if ((errno = ibv_post_recv(me.qp, &wr, &bad)))
-		desk_die("post_recv");
+		step_timeout_die("post_recv");
 }
 
 static void be_target(void)
 {
 	struct ibv_wc wc;
 
-	ends_open(&me, IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
+	endpoint_open(&me, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
 	if (is("dm"))
 		open_dm();
 	else
 		open_memory();
 	if (!dm)
 		receive();
-	ends_address_get(&me, &desk->address[TARGET]);
+	endpoint_address_get(&me, &step_timeout->address[TARGET]);
 	meet(TARGET);
-	desk_await(&desk->step, 1);
+	step_timeout_await(&step_timeout->step, 1);
 	look(4);
-	if (!dm &&
-	    (!ends_wait(&me, &wc) || wc.status || memory[SEND_AT + 4000] != 9))
+	if (!dm && (!endpoint_wait(&me, &wc) || wc.status ||
+		    memory[SEND_AT + 4000] != 9))
 		fail("what was sent", SEND_AT);
 	if (is("cut") && ftruncate(file, 4096))
-		desk_die("ftruncate");
+		step_timeout_die("ftruncate");
 	if (is("remapped"))
 		remap();
-	desk_say(&desk->step, 2);
-	desk_await(&desk->step, 5);
+	step_timeout_say(&step_timeout->step, 2);
+	step_timeout_await(&step_timeout->step, 5);
 }
 
 /* ---- the initiator ---- */
@@ -252,8 +252,8 @@ static enum ibv_wc_status run(enum ibv_wr_opcode opcode, uint64_t at,
 	wr.wr.rdma.remote_addr = at;
 	wr.wr.rdma.rkey = rkey;
 	if ((errno = ibv_post_send(me.qp, &wr, &bad)))
-		desk_die("post_send");
-	if (!ends_wait(&me, &wc))
+		step_timeout_die("post_send");
+	if (!endpoint_wait(&me, &wc))
 		fail("no completion", bytes);
 	return wc.status;
 }
@@ -261,7 +261,7 @@ static enum ibv_wc_status run(enum ibv_wr_opcode opcode, uint64_t at,
 static void succeed(enum ibv_wr_opcode opcode, uint64_t at, uint32_t from,
 		    uint32_t bytes)
 {
-	if (run(opcode, desk->va + at, desk->rkey, from, bytes))
+	if (run(opcode, step_timeout->va + at, step_timeout->rkey, from, bytes))
 		fail("a request failed", bytes);
 }
 
@@ -282,7 +282,7 @@ static void forbid_calls(void)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 		    SECCOMP_FILTER_FLAG_TSYNC, &program))
-		desk_die("seccomp");
+		step_timeout_die("seccomp");
 }
 
 static bool has_value(const uint8_t *m, uint8_t value, uint32_t bytes)
@@ -315,21 +315,21 @@ static void go_through_sizes(void)
 static void go_on(void)
 {
 	if (is("remapped")) {
-		desk_await(&desk->step, 3);
+		step_timeout_await(&step_timeout->step, 3);
 		memset(memory, 6, PART);
 		succeed(IBV_WR_RDMA_WRITE, 0, 0, PART);
 		memset(memory, 5, PART);
-		if (run(IBV_WR_RDMA_WRITE, desk->more_va, desk->more_rkey, 0,
-			PART))
+		if (run(IBV_WR_RDMA_WRITE, step_timeout->more_va,
+			step_timeout->more_rkey, 0, PART))
 			fail("the part that stayed", 0);
-		desk_say(&desk->step, 4);
+		step_timeout_say(&step_timeout->step, 4);
 	}
-	desk_await(&desk->step, 2);
+	step_timeout_await(&step_timeout->step, 2);
 	if (!is("cut"))
 		return;
 	succeed(IBV_WR_RDMA_WRITE, 0, 0, 4096);
-	if (run(IBV_WR_RDMA_WRITE, desk->va, desk->rkey, 0, 8192) !=
-	    IBV_WC_REM_OP_ERR)
+	if (run(IBV_WR_RDMA_WRITE, step_timeout->va, step_timeout->rkey, 0,
+		8192) != IBV_WC_REM_OP_ERR)
 		fail("memory that has gone", 4096);
 }
 
@@ -351,13 +351,13 @@ static void be_initiator(void)
 {
 	bool is_free = is("remapped") || is("cut");
 
-	ends_open(&me, IBV_ACCESS_LOCAL_WRITE, 0);
+	endpoint_open(&me, IBV_ACCESS_LOCAL_WRITE, 0);
 	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	mr = ibv_reg_mr(me.pd, memory, BYTES, IBV_ACCESS_LOCAL_WRITE);
 	if (!mr)
-		desk_die("reg_mr");
-	ends_address_get(&me, &desk->address[INITIATOR]);
+		step_timeout_die("reg_mr");
+	endpoint_address_get(&me, &step_timeout->address[INITIATOR]);
 	meet(INITIATOR);
 	succeed(IBV_WR_RDMA_WRITE, 0, 0, 8);
 	if (!is_free)
@@ -368,12 +368,12 @@ static void be_initiator(void)
 	memset(memory, 9, 8192);
 	if (!is("dm"))
 		succeed(IBV_WR_SEND, 0, 0, 8192);
-	desk_say(&desk->step, 1);
+	step_timeout_say(&step_timeout->step, 1);
 	go_on();
 	if (ibv_destroy_qp(me.qp))
-		desk_die("destroy_qp");
+		step_timeout_die("destroy_qp");
 	look_at_maps();
-	desk_say(&desk->step, 5);
+	step_timeout_say(&step_timeout->step, 5);
 }
 
 static pid_t begin(void (*what)(void))
@@ -381,7 +381,7 @@ static pid_t begin(void (*what)(void))
 	pid_t pid = fork();
 
 	if (pid < 0)
-		desk_die("fork");
+		step_timeout_die("fork");
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		what();
@@ -395,9 +395,9 @@ int main(int argc, char **argv)
 	int status, bad = 0;
 	pid_t pid[2];
 
-	desk = mmap(NULL, sizeof *desk, PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc != 2 || desk == MAP_FAILED)
+	step_timeout = mmap(NULL, sizeof *step_timeout, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (argc != 2 || step_timeout == MAP_FAILED)
 		return 2;
 	kind = argv[1];
 	pid[TARGET] = begin(be_target);

@@ -7,25 +7,25 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cases.h"
-#include "ends.h"
+#include "check.h"
+#include "endpoint.h"
 
 enum {
 	WINDOW_BYTES = 64,
 	MR_RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND,
 };
 
-static struct ends e[2];
+static struct endpoint e[2];
 
-static struct ibv_wc completed(struct ends *end)
+static struct ibv_wc completed(struct endpoint *end)
 {
 	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
 
-	EXPECT(ends_wait(end, &wc));
+	EXPECT(endpoint_wait(end, &wc));
 	return wc;
 }
 
-static enum ibv_wc_status posted(struct ends *end, struct ibv_send_wr *wr)
+static enum ibv_wc_status posted(struct endpoint *end, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
 
@@ -55,8 +55,9 @@ struct window {
 
 static struct window window_open(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	struct window w = {ibv_reg_mr(pd, e[1].region, ENDS_SIZE, MR_RIGHTS),
-			   ibv_alloc_mw(pd, type)};
+	struct window w = {
+		ibv_reg_mr(pd, e[1].region, ENDPOINT_SIZE, MR_RIGHTS),
+		ibv_alloc_mw(pd, type)};
 
 	EXPECT(w.mr && w.mw);
 	return w;
@@ -92,10 +93,10 @@ static enum ibv_wc_status invalidate(uint32_t rkey)
 
 static void a_region_has_one_key(void)
 {
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	EXPECT(e[0].mr->lkey == e[0].mr->rkey);
 	EXPECT(write_by(e[1].mr->lkey) == IBV_WC_SUCCESS);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 /* The answer to a request that is refused, which changes nothing. */
@@ -114,7 +115,7 @@ static int rereg(int flags, struct ibv_pd *pd, size_t length, int access,
 
 static void a_rereg_that_the_library_refuses(void)
 {
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	EXPECT(rereg(IBV_REREG_MR_CHANGE_TRANSLATION, NULL, 0, 0, EINVAL) ==
 	       IBV_REREG_MR_ERR_INPUT);
 	EXPECT(rereg(IBV_REREG_MR_CHANGE_PD, NULL, 0, 0, EINVAL) ==
@@ -123,7 +124,7 @@ static void a_rereg_that_the_library_refuses(void)
 		     EINVAL) == IBV_REREG_MR_ERR_INPUT);
 	EXPECT(rereg(1 << 20, NULL, 0, 0, EINVAL) == IBV_REREG_MR_ERR_INPUT);
 	EXPECT(write_by(e[1].mr->rkey) == IBV_WC_SUCCESS);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 /* The same of one that the kernel refuses; here it is as good. */
@@ -132,7 +133,7 @@ static void a_rereg_that_the_kernel_refuses(void)
 	struct ibv_pd *pd;
 	struct window w;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	pd = ibv_alloc_pd(e[1].ctx);
 	EXPECT(rereg(0, NULL, 0, 0, EINVAL) == IBV_REREG_MR_ERR_CMD);
 	EXPECT(rereg(IBV_REREG_MR_CHANGE_ACCESS, NULL, 0,
@@ -148,14 +149,14 @@ static void a_rereg_that_the_kernel_refuses(void)
 	EXPECT(write_by(w.mw->rkey) == IBV_WC_SUCCESS);
 	window_close(&w);
 	EXPECT(ibv_dealloc_pd(pd) == 0);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 static void a_rereg_moves_a_region(void)
 {
 	uint32_t first;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	first = e[1].mr->rkey;
 	EXPECT(ibv_rereg_mr(e[1].mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
 			    e[1].region, WINDOW_BYTES, 0) == 0);
@@ -163,7 +164,7 @@ static void a_rereg_moves_a_region(void)
 	EXPECT(e[1].mr->lkey == e[1].mr->rkey && e[1].mr->rkey != first);
 	EXPECT(write_by(e[1].mr->rkey) == IBV_WC_SUCCESS);
 	EXPECT(write_by(first) == IBV_WC_REM_ACCESS_ERR);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 static void a_new_key_has_the_lower_8_bits_given(void)
@@ -171,7 +172,7 @@ static void a_new_key_has_the_lower_8_bits_given(void)
 	struct window w;
 	uint32_t upper;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	w = window_open(e[1].pd, IBV_MW_TYPE_2);
 	upper = w.mw->rkey >> 8;
 	for (uint32_t given = 1024; given < 1027; given++) {
@@ -182,7 +183,7 @@ static void a_new_key_has_the_lower_8_bits_given(void)
 	}
 	EXPECT(write_by(w.mw->rkey) == IBV_WC_REM_ACCESS_ERR);
 	window_close(&w);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 /* The same by a call for each field. */
@@ -201,14 +202,15 @@ static void a_key_is_given_by_ibv_wr_bind_mw(void)
 	struct window w;
 
 	for (int i = 0; i < 2; i++)
-		ends_open(&e[i], IBV_ACCESS_LOCAL_WRITE, ENDS_ALL_REMOTE);
+		endpoint_open(&e[i], IBV_ACCESS_LOCAL_WRITE,
+			      ENDPOINT_ALL_REMOTE);
 	w = window_open(e[1].pd, IBV_MW_TYPE_2);
 	init.send_cq = init.recv_cq = e[1].cq;
 	init.pd = e[1].pd;
 	qp = ibv_create_qp_ex(e[1].ctx, &init);
 	EXPECT(qp);
-	ends_replace_qp(&e[1], qp, ENDS_ALL_REMOTE);
-	ends_connect(&e[0], &e[1]);
+	endpoint_replace_qp(&e[1], qp, ENDPOINT_ALL_REMOTE);
+	endpoint_connect(&e[0], &e[1]);
 	ex = ibv_qp_to_qp_ex(qp);
 	info = info_of(&w, WINDOW_BYTES);
 	ibv_wr_start(ex);
@@ -219,7 +221,7 @@ static void a_key_is_given_by_ibv_wr_bind_mw(void)
 	EXPECT((w.mw->rkey & 0xff) == 0x5a);
 	EXPECT(write_by(w.mw->rkey) == IBV_WC_SUCCESS);
 	window_close(&w);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 /* IBTA o10-37.2.40 */
@@ -227,12 +229,12 @@ static void type_2_is_never_bound_to_nothing(void)
 {
 	struct window w;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	w = window_open(e[1].pd, IBV_MW_TYPE_2);
 	EXPECT(bind(&w, 1, 0) == IBV_WC_MW_BIND_ERR);
-	EXPECT(ends_state(&e[1]) == IBV_QPS_ERR);
+	EXPECT(endpoint_state(&e[1]) == IBV_QPS_ERR);
 	window_close(&w);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 static void type_1_is_never_zero_based(void)
@@ -240,13 +242,13 @@ static void type_1_is_never_zero_based(void)
 	struct ibv_mw_bind of_1 = {0};
 	struct window w;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	w = window_open(e[1].pd, IBV_MW_TYPE_1);
 	of_1.bind_info = info_of(&w, WINDOW_BYTES);
 	of_1.bind_info.mw_access_flags |= IBV_ACCESS_ZERO_BASED;
 	EXPECT(ibv_bind_mw(e[1].qp, w.mw, &of_1) == EINVAL);
 	window_close(&w);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 /* Window and region of one domain, the queue pair of another. */
@@ -256,7 +258,7 @@ static void a_binding_across_domains(enum ibv_mw_type type)
 	struct ibv_pd *pd;
 	struct window w;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	pd = ibv_alloc_pd(e[1].ctx);
 	w = window_open(pd, type);
 	of_1.bind_info = info_of(&w, WINDOW_BYTES);
@@ -271,7 +273,7 @@ static void a_binding_across_domains(enum ibv_mw_type type)
 	}
 	window_close(&w);
 	EXPECT(ibv_dealloc_pd(pd) == 0);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 static void bindings_across_domains_complete_in_error(void)
@@ -282,22 +284,22 @@ static void bindings_across_domains_complete_in_error(void)
 
 int main(void)
 {
-	cases_run("a region has one key for both sides", a_region_has_one_key);
-	cases_run("a rereg that the library refuses is an input error",
+	check_run("a region has one key for both sides", a_region_has_one_key);
+	check_run("a rereg that the library refuses is an input error",
 		  a_rereg_that_the_library_refuses);
-	cases_run("a rereg that the kernel refuses is a command error",
+	check_run("a rereg that the kernel refuses is a command error",
 		  a_rereg_that_the_kernel_refuses);
-	cases_run("a rereg moves a region, which has another key",
+	check_run("a rereg moves a region, which has another key",
 		  a_rereg_moves_a_region);
-	cases_run("a new key has the lower 8 bits given",
+	check_run("a new key has the lower 8 bits given",
 		  a_new_key_has_the_lower_8_bits_given);
-	cases_run("a key is given by ibv_wr_bind_mw, too",
+	check_run("a key is given by ibv_wr_bind_mw, too",
 		  a_key_is_given_by_ibv_wr_bind_mw);
-	cases_run("a window of type 2 is never bound to nothing",
+	check_run("a window of type 2 is never bound to nothing",
 		  type_2_is_never_bound_to_nothing);
-	cases_run("a window of type 1 is never zero-based",
+	check_run("a window of type 1 is never zero-based",
 		  type_1_is_never_zero_based);
-	cases_run("bindings across domains complete in error",
+	check_run("bindings across domains complete in error",
 		  bindings_across_domains_complete_in_error);
-	return cases_end();
+	return check_end();
 }

@@ -26,7 +26,7 @@ netlab.enter()
 t = system.Suite(__doc__)
 LIB = os.path.join(t.build, "lib")
 MISFIT = os.path.join(t.build, "tests", "system", "misfit")
-WITHOUT = os.path.join(t.build, "tests", "system", "without")
+WITHOUT = os.path.join(t.build, "tests", "system", "deny_syscall")
 ADVERBD = os.path.join(LIB, "adverbd")
 PINGPONG = ["ibv_rc_pingpong", "-c", "-n", "100"]
 RELEASE = "9.8.7"  # misfit.c's

@@ -189,7 +189,7 @@ class Lab:
     def fan(self, client, servers, rounds, **env):
         """@servers programs here, to all of which one at @client writes in
         @rounds; gives that one when all is written."""
-        fan = os.path.join(self.t.build, "tests", "system", "fan")
+        fan = os.path.join(self.t.build, "tests", "system", "one_to_many")
         folder = self.t.path("fan")
         shutil.rmtree(folder, ignore_errors=True)
         os.mkdir(folder)
@@ -218,7 +218,7 @@ class Lab:
                         "--interval", "0.01"])
         expect_ok(r)
         return [p for p in json.loads(r.output)["processes"]
-                if p["name"] == "fan"], r
+                if p["name"] == "one_to_many"], r
 
     def batch(self, side, commands):
         """Several ip commands at once."""

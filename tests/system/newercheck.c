@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cases.h"
-#include "ends.h"
-#include "later.h"
+#include "check.h"
+#include "endpoint.h"
+#include "newer_abi.h"
 
-static struct ends e[2];
+static struct endpoint e[2];
 
 /* What the peer writes to @va of @rkey is in the bytes at @memory. */
 static void peer_writes(uint64_t va, uint32_t rkey, const uint8_t *memory)
@@ -30,19 +30,19 @@ static void peer_writes(uint64_t va, uint32_t rkey, const uint8_t *memory)
 	wr.wr.rdma.remote_addr = va;
 	wr.wr.rdma.rkey = rkey;
 	EXPECT(!ibv_post_send(e[1].qp, &wr, &bad));
-	EXPECT(ends_wait(&e[1], &wc) && !wc.status);
+	EXPECT(endpoint_wait(&e[1], &wc) && !wc.status);
 	EXPECT(!memcmp(memory, e[1].region, 64));
 }
 
-static const int ALL = IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE;
+static const int ALL = IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE;
 
 static void a_buffer_is_memory_like_any(void)
 {
-	struct later_buf *buf = NULL;
+	struct newer_buf *buf = NULL;
 	struct ibv_mr *whole, *part;
 	uint8_t *at;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	at = later.alloc_buf(e[0].pd, 10000, &buf);
 	EXPECT(at && buf);
 	EXPECT((uintptr_t)at % (uintptr_t)sysconf(_SC_PAGESIZE) == 0);
@@ -59,15 +59,15 @@ static void a_buffer_is_memory_like_any(void)
 	errno = 0;
 	EXPECT(later.export_buf_dmabuf_fd(buf) == -1 && errno == ENODATA);
 	later.free_buf(buf);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 static void a_range_outside_its_buffer_is_refused(void)
 {
-	struct later_buf *buf = NULL;
+	struct newer_buf *buf = NULL;
 	char *at;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	at = later.alloc_buf(e[0].pd, 4096, &buf);
 	EXPECT(at);
 	EXPECT(!later.reg_buf_mr(e[0].pd, buf, at, 4097, ALL) &&
@@ -86,35 +86,35 @@ static void a_range_outside_its_buffer_is_refused(void)
 	later.free_buf(buf);
 	EXPECT(!later.alloc_buf(e[0].pd, SIZE_MAX / 2, &buf) &&
 	       errno == ENOMEM);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 /* Its domain may go before it, whose memory it never was. */
 static void a_buffer_outlives_its_domain(void)
 {
-	struct later_buf *buf = NULL;
+	struct newer_buf *buf = NULL;
 	struct ibv_pd *pd;
 	char *at;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	pd = ibv_alloc_pd(e[0].ctx);
 	at = later.alloc_buf(pd, 100, &buf);
 	EXPECT(!ibv_dealloc_pd(pd));
 	memset(at, 1, 100);
 	later.free_buf(buf);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 static void a_parent_domain_may_share_unprotected_memory(void)
 {
 	struct ibv_parent_domain_init_attr attr = {
-		.comp_mask = LATER_PARENT_DOMAIN_UNPROTECTED};
-	struct later_buf *buf = NULL;
+		.comp_mask = NEWER_PARENT_DOMAIN_UNPROTECTED};
+	struct newer_buf *buf = NULL;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	char *at;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	attr.pd = e[0].pd;
 	pd = ibv_alloc_parent_domain(e[0].ctx, &attr);
 	EXPECT(pd);
@@ -129,18 +129,18 @@ static void a_parent_domain_may_share_unprotected_memory(void)
 	}
 	attr.comp_mask = 1 << 3;
 	EXPECT(!ibv_alloc_parent_domain(e[0].ctx, &attr) && errno == EINVAL);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 static void registration_by_attributes_names_its_memory(void)
 {
-	struct later_mr_attr attr = {
-		.length = 4096, .access = ALL, .comp_mask = LATER_REG_MR_ADDR};
+	struct newer_mr_attr attr = {
+		.length = 4096, .access = ALL, .comp_mask = NEWER_REG_MR_ADDR};
 	struct ibv_mr *mr;
 	uint8_t *memory;
 
-	ends_open_pair(e);
-	memory = ends_memory(4096);
+	endpoint_open_pair(e);
+	memory = endpoint_memory(4096);
 	attr.addr = memory;
 	attr.iova = 0x123000; /* which is not named */
 	mr = later.reg_mr_ex(e[0].pd, &attr);
@@ -149,7 +149,7 @@ static void registration_by_attributes_names_its_memory(void)
 		peer_writes((uintptr_t)memory + 100, mr->rkey, memory + 100);
 		EXPECT(!ibv_dereg_mr(mr));
 	}
-	attr.comp_mask |= LATER_REG_MR_IOVA;
+	attr.comp_mask |= NEWER_REG_MR_IOVA;
 	mr = later.reg_mr_ex(e[0].pd, &attr);
 	EXPECT(mr && mr->addr == memory);
 	if (mr) {
@@ -157,20 +157,20 @@ static void registration_by_attributes_names_its_memory(void)
 		EXPECT(!ibv_dereg_mr(mr));
 	}
 	attr.access = ALL | IBV_ACCESS_ZERO_BASED;
-	attr.comp_mask = LATER_REG_MR_ADDR;
+	attr.comp_mask = NEWER_REG_MR_ADDR;
 	mr = later.reg_mr_ex(e[0].pd, &attr);
 	EXPECT(mr);
 	if (mr) {
 		peer_writes(5, mr->rkey, memory + 5);
 		EXPECT(!ibv_dereg_mr(mr));
 	}
-	ends_memory_free(memory, 4096);
-	ends_close_pair(e);
+	endpoint_memory_free(memory, 4096);
+	endpoint_close_pair(e);
 }
 
-static int refused(uint64_t mask, int access, struct later_buf *buf)
+static int refused(uint64_t mask, int access, struct newer_buf *buf)
 {
-	struct later_mr_attr attr = {.length = 16,
+	struct newer_mr_attr attr = {.length = 16,
 				     .access = access,
 				     .comp_mask = mask,
 				     .addr = e[0].region,
@@ -182,52 +182,52 @@ static int refused(uint64_t mask, int access, struct later_buf *buf)
 
 static void registration_by_attributes_refuses_what_is_not_built(void)
 {
-	struct later_buf *buf = NULL;
+	struct newer_buf *buf = NULL;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	EXPECT(later.alloc_buf(e[0].pd, 100, &buf));
 	EXPECT(refused(0, ALL, NULL) == EINVAL);
-	EXPECT(refused(LATER_REG_MR_IOVA, ALL, NULL) == EINVAL);
-	EXPECT(refused(LATER_REG_MR_FD | LATER_REG_MR_FD_OFFSET |
-			       LATER_REG_MR_IOVA,
+	EXPECT(refused(NEWER_REG_MR_IOVA, ALL, NULL) == EINVAL);
+	EXPECT(refused(NEWER_REG_MR_FD | NEWER_REG_MR_FD_OFFSET |
+			       NEWER_REG_MR_IOVA,
 		       ALL, NULL) == EOPNOTSUPP);
-	EXPECT(refused(LATER_REG_MR_ADDR | LATER_REG_MR_DMAH, ALL, NULL) ==
+	EXPECT(refused(NEWER_REG_MR_ADDR | NEWER_REG_MR_DMAH, ALL, NULL) ==
 	       EOPNOTSUPP);
-	EXPECT(refused(LATER_REG_MR_ADDR | 1 << 6, ALL, NULL) == EOPNOTSUPP);
-	EXPECT(refused(LATER_REG_MR_ADDR | LATER_REG_MR_BUF | LATER_REG_MR_FD,
+	EXPECT(refused(NEWER_REG_MR_ADDR | 1 << 6, ALL, NULL) == EOPNOTSUPP);
+	EXPECT(refused(NEWER_REG_MR_ADDR | NEWER_REG_MR_BUF | NEWER_REG_MR_FD,
 		       ALL, buf) == EINVAL);
-	EXPECT(refused(LATER_REG_MR_BUF, ALL, buf) == EINVAL);
-	EXPECT(refused(LATER_REG_MR_ADDR | LATER_REG_MR_BUF, ALL, buf) ==
+	EXPECT(refused(NEWER_REG_MR_BUF, ALL, buf) == EINVAL);
+	EXPECT(refused(NEWER_REG_MR_ADDR | NEWER_REG_MR_BUF, ALL, buf) ==
 	       EINVAL); /* the region is not in the buffer */
-	EXPECT(refused(LATER_REG_MR_ADDR, ALL | IBV_ACCESS_ON_DEMAND, NULL) ==
+	EXPECT(refused(NEWER_REG_MR_ADDR, ALL | IBV_ACCESS_ON_DEMAND, NULL) ==
 	       EOPNOTSUPP);
-	EXPECT(refused(LATER_REG_MR_ADDR, IBV_ACCESS_REMOTE_WRITE, NULL) ==
+	EXPECT(refused(NEWER_REG_MR_ADDR, IBV_ACCESS_REMOTE_WRITE, NULL) ==
 	       EINVAL);
 	later.free_buf(buf);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 static void a_port_tells_its_speed(void)
 {
 	uint64_t speed = 0;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	EXPECT(!later.query_port_speed(e[0].ctx, 1, &speed));
 	EXPECT(speed == 1000); /* 4 lanes of 25 Gb/s, in units of 100 Mb/s */
 	speed = 7;
 	EXPECT(later.query_port_speed(e[0].ctx, 0, &speed) == EINVAL);
 	EXPECT(later.query_port_speed(e[0].ctx, 2, &speed) == EINVAL);
 	EXPECT(speed == 7);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 static void what_is_not_built_is_eopnotsupp(void)
 {
 	struct ibv_alloc_dm_attr dm = {.length = 64};
-	struct later_dmah_attr dmah = {.comp_mask = 1};
+	struct newer_dmah_attr dmah = {.comp_mask = 1};
 	struct ibv_dm *memory;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	EXPECT(!later.alloc_dmah(e[0].ctx, &dmah) && errno == EOPNOTSUPP);
 	EXPECT(later.dealloc_dmah(NULL) == EOPNOTSUPP);
 	memory = ibv_alloc_dm(e[0].ctx, &dm);
@@ -235,26 +235,26 @@ static void what_is_not_built_is_eopnotsupp(void)
 	errno = 0;
 	EXPECT(later.dm_export_dmabuf_fd(memory) == -1 && errno == EOPNOTSUPP);
 	EXPECT(!ibv_free_dm(memory));
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 int main(void)
 {
-	later_find();
-	cases_run("a buffer of ibv_alloc_buf is memory like any",
+	newer_find();
+	check_run("a buffer of ibv_alloc_buf is memory like any",
 		  a_buffer_is_memory_like_any);
-	cases_run("a range outside its buffer is refused",
+	check_run("a range outside its buffer is refused",
 		  a_range_outside_its_buffer_is_refused);
-	cases_run("a buffer outlives its protection domain",
+	check_run("a buffer outlives its protection domain",
 		  a_buffer_outlives_its_domain);
-	cases_run("a parent domain may share unprotected memory",
+	check_run("a parent domain may share unprotected memory",
 		  a_parent_domain_may_share_unprotected_memory);
-	cases_run("registration by attributes names its memory",
+	check_run("registration by attributes names its memory",
 		  registration_by_attributes_names_its_memory);
-	cases_run("registration by attributes refuses what is not built",
+	check_run("registration by attributes refuses what is not built",
 		  registration_by_attributes_refuses_what_is_not_built);
-	cases_run("a port tells its speed", a_port_tells_its_speed);
-	cases_run("what is not built of later releases is EOPNOTSUPP",
+	check_run("a port tells its speed", a_port_tells_its_speed);
+	check_run("what is not built of later releases is EOPNOTSUPP",
 		  what_is_not_built_is_eopnotsupp);
-	return cases_end();
+	return check_end();
 }

@@ -194,7 +194,7 @@ def ends_with_ctrl_c():
 
 
 def needs_signals():
-    r = t.run([os.path.join(t.build, "tests", "system", "without"), "signalfd",
+    r = t.run([os.path.join(t.build, "tests", "system", "deny_syscall"), "signalfd",
                "--", t.adverb, "pair", *plain()])
     if r.status == 77:
         raise system.Skip("no seccomp filters here")

@@ -17,8 +17,8 @@
  * first, and the reader has to say so.  Prints a line a size.
  * Exits with 1 if any byte was stale, with 2 for want of what it needs.
  */
-#include "desk.h"
-#include "ends.h"
+#include "step_timeout.h"
+#include "endpoint.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -47,8 +47,8 @@ struct place {
 };
 
 /* Shared by the two; what each writes in cache lines of its own. */
-static struct desk {
-	struct ends_address address[2];
+static struct step_timeout {
+	struct endpoint_address address[2];
 	int is_there[2], is_ready[2];
 	int size;		/* which is under way, of the writer's */
 	int wiped;		/* for which there is no byte of another */
@@ -56,9 +56,9 @@ static struct desk {
 	struct place place[SLOTS];
 	_Alignas(64) int seen; /* rounds that have been looked at */
 	unsigned long long stale;
-} * desk;
+} * step_timeout;
 
-static struct ends me;
+static struct endpoint me;
 static uint8_t *memory; /* of this end: SLOTS of SLOT */
 static struct ibv_mr *mr;
 static bool is_mapped; /* -m */
@@ -81,20 +81,20 @@ static void *map(size_t bytes)
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
-		desk_die("mmap");
+		step_timeout_die("mmap");
 	memset(p, 0, bytes);
 	return p;
 }
 
 static void meet(int who)
 {
-	struct ends_address *a = &desk->address[who];
+	struct endpoint_address *a = &step_timeout->address[who];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (who == WRITER || !is_mapped)
-		memory = ends_memory((size_t)SLOTS * SLOT);
-	ends_open(&me, IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE);
-	ends_replace_qp(
+		memory = endpoint_memory((size_t)SLOTS * SLOT);
+	endpoint_open(&me, IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE);
+	endpoint_replace_qp(
 		&me,
 		ibv_create_qp(me.pd,
 			      &(struct ibv_qp_init_attr){
@@ -110,16 +110,16 @@ static void meet(int who)
 	mr = ibv_reg_mr(me.pd, memory, (size_t)SLOTS * SLOT,
 			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (!mr)
-		desk_die("reg_mr");
-	ends_address_get(&me, a);
+		step_timeout_die("reg_mr");
+	endpoint_address_get(&me, a);
 	a->region = (uintptr_t)memory;
 	a->rkey = mr->rkey;
-	desk_say(&desk->is_there[who], 1);
-	desk_await(&desk->is_there[!who], 1);
-	ends_to_rtr(&me, &desk->address[!who]);
-	ends_to_rts(&me, a, 7);
-	desk_say(&desk->is_ready[who], 1);
-	desk_await(&desk->is_ready[!who], 1);
+	step_timeout_say(&step_timeout->is_there[who], 1);
+	step_timeout_await(&step_timeout->is_there[!who], 1);
+	endpoint_to_rtr(&me, &step_timeout->address[!who]);
+	endpoint_to_rts(&me, a, 7);
+	step_timeout_say(&step_timeout->is_ready[who], 1);
+	step_timeout_await(&step_timeout->is_ready[!who], 1);
 }
 
 /* ---- the reader ---- */
@@ -143,10 +143,10 @@ static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint32_t chance,
 /* No byte of another size's rounds is taken for one of these. */
 static void wipe(int size)
 {
-	if (desk->wiped == size)
+	if (step_timeout->wiped == size)
 		return;
 	memset(memory, 0, (size_t)SLOTS * SLOT);
-	desk_say(&desk->wiped, size);
+	step_timeout_say(&step_timeout->wiped, size);
 }
 
 static void read_on(void)
@@ -155,13 +155,13 @@ static void read_on(void)
 
 	meet(READER);
 	for (int round = 1;; round++) {
-		const struct place *p = &desk->place[round % SLOTS];
+		const struct place *p = &step_timeout->place[round % SLOTS];
 		const uint8_t *m;
 		unsigned tries = 0;
 
 		chance = chance * 1664525 + 1013904223;
-		while (desk_look(&desk->asked) < round) {
-			wipe(desk_look(&desk->size));
+		while (step_timeout_look(&step_timeout->asked) < round) {
+			wipe(step_timeout_look(&step_timeout->size));
 			yield_at_times(&tries);
 		}
 		m = memory + p->at;
@@ -169,8 +169,8 @@ static void read_on(void)
 		       value_of(round))
 			yield_at_times(&tries);
 		if (is_stale(m, p->bytes - 1, chance >> 8, value_of(round)))
-			desk->stale++;
-		desk_say(&desk->seen, round);
+			step_timeout->stale++;
+		step_timeout_say(&step_timeout->seen, round);
 	}
 }
 
@@ -182,10 +182,10 @@ static void await_completion(void)
 {
 	struct ibv_wc wc;
 
-	if (!ends_wait(&me, &wc))
-		desk_die("a WRITE that never ends");
+	if (!endpoint_wait(&me, &wc))
+		step_timeout_die("a WRITE that never ends");
 	if (wc.status)
-		desk_die(ibv_wc_status_str(wc.status));
+		step_timeout_die(ibv_wc_status_str(wc.status));
 	signaled--;
 }
 
@@ -205,10 +205,10 @@ static void post(const struct place *p)
 		wr.send_flags |= IBV_SEND_SIGNALED;
 		signaled++;
 	}
-	wr.wr.rdma.remote_addr = desk->address[READER].region + p->at;
-	wr.wr.rdma.rkey = desk->address[READER].rkey;
+	wr.wr.rdma.remote_addr = step_timeout->address[READER].region + p->at;
+	wr.wr.rdma.rkey = step_timeout->address[READER].rkey;
 	if ((errno = ibv_post_send(me.qp, &wr, &bad)))
-		desk_die("post_send");
+		step_timeout_die("post_send");
 }
 
 static void write_one(uint32_t bytes)
@@ -222,17 +222,17 @@ static void write_one(uint32_t bytes)
 		p = {slot * SLOT + 4096 - 64 + (uint32_t)round * 7 % 128,
 		     bytes};
 
-	while (desk_look(&desk->seen) < round - SLOTS)
+	while (step_timeout_look(&step_timeout->seen) < round - SLOTS)
 		yield_at_times(&tries);
 	while (signaled > SLOTS / SIGNALED - 1)
 		await_completion();
 	memset(memory + p.at, value_of(round), bytes);
-	desk->place[slot] = p;
-	desk_say(&desk->asked, round);
+	step_timeout->place[slot] = p;
+	step_timeout_say(&step_timeout->asked, round);
 	last = (struct place){p.at + bytes - 1, 1};
 	if (is_wrong)
 		post(&last);
-	while (is_wrong && desk_look(&desk->seen) < round)
+	while (is_wrong && step_timeout_look(&step_timeout->seen) < round)
 		yield_at_times(&tries);
 	post(&p);
 }
@@ -244,7 +244,7 @@ static void drain(void)
 
 	while (signaled)
 		await_completion();
-	while (desk_look(&desk->seen) < posted)
+	while (step_timeout_look(&step_timeout->seen) < posted)
 		yield_at_times(&tries);
 }
 
@@ -308,14 +308,14 @@ static int write_all(uint32_t only, struct bounds *b)
 	if (b->end_s > 0)
 		b->end_s += now_s();
 	for (int i = 0; i < n; i++) {
-		unsigned long long before = desk->stale;
+		unsigned long long before = step_timeout->stale;
 		int done;
 
-		desk_say(&desk->size, i + 1);
-		desk_await(&desk->wiped, i + 1);
+		step_timeout_say(&step_timeout->size, i + 1);
+		step_timeout_await(&step_timeout->wiped, i + 1);
 		done = hammer(size[i], b, n - i);
 		printf("%u bytes: %llu of %d stale\n", size[i],
-		       desk->stale - before, done);
+		       step_timeout->stale - before, done);
 		fflush(stdout);
 		rounds += (unsigned)done;
 		bytes += (unsigned long long)size[i] * (unsigned)done;
@@ -323,8 +323,9 @@ static int write_all(uint32_t only, struct bounds *b)
 	}
 	printf("%d sizes, %d of them with all %d rounds: %llu rounds, %llu MB, "
 	       "%llu stale\n",
-	       n, at_once, b->rounds, rounds, bytes / 1000000, desk->stale);
-	return desk->stale != 0;
+	       n, at_once, b->rounds, rounds, bytes / 1000000,
+	       step_timeout->stale);
+	return step_timeout->stale != 0;
 }
 
 int main(int argc, char **argv)
@@ -350,7 +351,7 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	desk = map(sizeof *desk);
+	step_timeout = map(sizeof *step_timeout);
 	if (is_mapped)
 		memory = map((size_t)SLOTS * SLOT);
 	reader = fork();

@@ -11,25 +11,25 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cases.h"
-#include "ends.h"
+#include "check.h"
+#include "endpoint.h"
 
 #define QUIET_MS 100 /* after which nobody drives the adapter */
 
-static struct ends a, b;
+static struct endpoint a, b;
 
 static void both_open(void)
 {
-	ends_open(&a, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
-		  ENDS_ALL_REMOTE);
-	ends_open(&b, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
-		  ENDS_ALL_REMOTE);
+	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+		      ENDPOINT_ALL_REMOTE);
+	endpoint_open(&b, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+		      ENDPOINT_ALL_REMOTE);
 }
 
 static void both_close(void)
 {
-	ends_close(&a);
-	ends_close(&b);
+	endpoint_close(&a);
+	endpoint_close(&b);
 }
 
 static struct ibv_srq *srq_open(uint32_t depth)
@@ -79,11 +79,11 @@ static void send_one(void)
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
 }
 
-static struct ibv_wc completed(struct ends *e)
+static struct ibv_wc completed(struct endpoint *e)
 {
 	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
 
-	EXPECT(ends_wait(e, &wc));
+	EXPECT(endpoint_wait(e, &wc));
 	return wc;
 }
 
@@ -115,11 +115,11 @@ static void a_shared_queue_is_what_was_asked(void)
 	EXPECT(srq_post(srq, 32) == ENOMEM);
 	attr.max_wr = 31;
 	EXPECT(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == EINVAL);
-	ends_replace_qp(&b, qp_on(srq), ENDS_ALL_REMOTE);
+	endpoint_replace_qp(&b, qp_on(srq), ENDPOINT_ALL_REMOTE);
 	EXPECT(ibv_post_recv(b.qp, &(struct ibv_recv_wr){0},
 			     &(struct ibv_recv_wr *){0}) == EINVAL);
 	EXPECT(ibv_destroy_srq(srq) == EBUSY);
-	ends_replace_qp(&b, qp_on(NULL), ENDS_ALL_REMOTE);
+	endpoint_replace_qp(&b, qp_on(NULL), ENDPOINT_ALL_REMOTE);
 	EXPECT(ibv_dealloc_pd(b.pd) == EBUSY);
 	EXPECT(ibv_destroy_srq(srq) == 0);
 	both_close();
@@ -133,19 +133,19 @@ static void the_limit_event_comes_once(void)
 
 	both_open();
 	srq = srq_open(16);
-	ends_replace_qp(&b, qp_on(srq), ENDS_ALL_REMOTE);
-	ends_connect(&a, &b);
+	endpoint_replace_qp(&b, qp_on(srq), ENDPOINT_ALL_REMOTE);
+	endpoint_connect(&a, &b);
 	for (uint64_t i = 0; i < 5; i++)
 		srq_post(srq, i);
 	EXPECT(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT) == 0);
 	for (uint64_t i = 0; i < 4; i++) {
 		/* a completion does not wait for the event */
-		EXPECT(event_waits(b.ctx, i == 3 ? ENDS_WAIT_MS : 0) ==
+		EXPECT(event_waits(b.ctx, i == 3 ? ENDPOINT_WAIT_MS : 0) ==
 		       (i == 3));
 		send_one();
 		EXPECT(completed(&b).wr_id == i);
 	}
-	if (event_waits(b.ctx, ENDS_WAIT_MS) &&
+	if (event_waits(b.ctx, ENDPOINT_WAIT_MS) &&
 	    !ibv_get_async_event(b.ctx, &event)) {
 		EXPECT(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED);
 		EXPECT(event.element.srq == srq);
@@ -153,7 +153,7 @@ static void the_limit_event_comes_once(void)
 	}
 	EXPECT(!event_waits(b.ctx, 0));
 	EXPECT(ibv_query_srq(srq, &attr) == 0 && attr.srq_limit == 0);
-	ends_replace_qp(&b, qp_on(NULL), ENDS_ALL_REMOTE);
+	endpoint_replace_qp(&b, qp_on(NULL), ENDPOINT_ALL_REMOTE);
 	EXPECT(ibv_destroy_srq(srq) == 0);
 	both_close();
 }
@@ -166,24 +166,25 @@ static void a_dying_queue_pair_says_its_last(void)
 
 	both_open();
 	srq = srq_open(4);
-	ends_replace_qp(&b, qp_on(srq), ENDS_ALL_REMOTE);
-	ends_connect(&a, &b);
+	endpoint_replace_qp(&b, qp_on(srq), ENDPOINT_ALL_REMOTE);
+	endpoint_connect(&a, &b);
 	EXPECT(srq_post(srq, 1) == 0);
 	EXPECT(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE) == 0);
-	EXPECT(event_waits(b.ctx, ENDS_WAIT_MS));
-	if (!cases_is_wrong() && !ibv_get_async_event(b.ctx, &event)) {
+	EXPECT(event_waits(b.ctx, ENDPOINT_WAIT_MS));
+	if (!check_is_wrong() && !ibv_get_async_event(b.ctx, &event)) {
 		EXPECT(event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED);
 		EXPECT(event.element.qp == b.qp);
 		ibv_ack_async_event(&event);
 	}
 	/* the receive waits for another queue pair */
 	EXPECT(ibv_poll_cq(b.cq, 1, &(struct ibv_wc){0}) == 0);
-	ends_replace_qp(&b, qp_on(NULL), ENDS_ALL_REMOTE);
+	endpoint_replace_qp(&b, qp_on(NULL), ENDPOINT_ALL_REMOTE);
 	EXPECT(ibv_destroy_srq(srq) == 0);
 	both_close();
 }
 
-static struct ibv_qp *ex_open(struct ends *e, struct ibv_cq *cq, uint64_t ops)
+static struct ibv_qp *ex_open(struct endpoint *e, struct ibv_cq *cq,
+			      uint64_t ops)
 {
 	struct ibv_qp_init_attr_ex init = {
 		.send_cq = cq,
@@ -233,7 +234,7 @@ static void a_region_with_windows_stays(void)
 	uint32_t first;
 
 	both_open();
-	ends_connect(&a, &b);
+	endpoint_connect(&a, &b);
 	mr = ibv_reg_mr(a.pd, a.region, 4096,
 			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 	mw = ibv_alloc_mw(a.pd, IBV_MW_TYPE_1);
@@ -303,9 +304,9 @@ static void extended_polling_reads_each_field(void)
 	init.wc_flags &= ~(uint64_t)IBV_WC_EX_WITH_CVLAN;
 	cq = ibv_create_cq_ex(b.ctx, &init);
 	EXPECT(cq);
-	ends_replace_qp(&b, ex_open(&b, ibv_cq_ex_to_cq(cq), 0),
-			ENDS_ALL_REMOTE);
-	ends_connect(&a, &b);
+	endpoint_replace_qp(&b, ex_open(&b, ibv_cq_ex_to_cq(cq), 0),
+			    ENDPOINT_ALL_REMOTE);
+	endpoint_connect(&a, &b);
 	EXPECT(ibv_start_poll(cq, &none) == ENOENT);
 	sge = (struct ibv_sge){(uintptr_t)b.region, 64, b.mr->lkey};
 	EXPECT(ibv_post_recv(b.qp, &recv, &bad_recv) == 0);
@@ -321,7 +322,7 @@ static void extended_polling_reads_each_field(void)
 		EXPECT(ibv_next_poll(cq) == ENOENT);
 		ibv_end_poll(cq);
 	}
-	ends_replace_qp(&b, qp_on(NULL), ENDS_ALL_REMOTE);
+	endpoint_replace_qp(&b, qp_on(NULL), ENDPOINT_ALL_REMOTE);
 	EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)) == 0);
 	both_close();
 }
@@ -336,15 +337,15 @@ static void requests_are_posted_all_or_none(void)
 	both_open();
 	EXPECT(!ibv_qp_to_qp_ex(a.qp));
 	EXPECT(!ex_open(&a, a.cq, IBV_QP_EX_WITH_TSO) && errno == EOPNOTSUPP);
-	ends_replace_qp(&a, ex_open(&a, a.cq, IBV_QP_EX_WITH_RDMA_WRITE),
-			ENDS_ALL_REMOTE);
+	endpoint_replace_qp(&a, ex_open(&a, a.cq, IBV_QP_EX_WITH_RDMA_WRITE),
+			    ENDPOINT_ALL_REMOTE);
 	qp = ibv_qp_to_qp_ex(a.qp);
 	EXPECT(qp);
 	EXPECT(ibv_query_qp(a.qp, &attr, IBV_QP_CAP, &init) == 0);
 	ibv_wr_start(qp);
 	ibv_wr_rdma_write(qp, 1, 2);
 	EXPECT(ibv_wr_complete(qp) == EINVAL); /* in INIT */
-	ends_connect(&a, &b);
+	endpoint_connect(&a, &b);
 	ibv_wr_start(qp);
 	for (int i = 0; i < 5; i++) /* four fit */
 		ibv_wr_rdma_write(qp, b.mr->rkey, (uintptr_t)b.region);
@@ -385,7 +386,7 @@ static void what_is_posted_leaves_without_a_poll(void)
 	int ms = 0;
 
 	both_open();
-	ends_connect(&a, &b);
+	endpoint_connect(&a, &b);
 	sge.addr = (uintptr_t)a.region;
 	sge.lkey = a.mr->lkey;
 	wr.wr.rdma.rkey = b.mr->rkey;
@@ -395,9 +396,9 @@ static void what_is_posted_leaves_without_a_poll(void)
 		EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
 	}
 	last = (volatile uint64_t *)(void *)(b.region + 8 * 59);
-	for (; *last != 0x0101010101010101 && ms < ENDS_WAIT_MS; ms++)
+	for (; *last != 0x0101010101010101 && ms < ENDPOINT_WAIT_MS; ms++)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-	EXPECT(ms < ENDS_WAIT_MS);
+	EXPECT(ms < ENDPOINT_WAIT_MS);
 	both_close();
 }
 
@@ -421,7 +422,7 @@ static void what_a_long_poll_finds_is_told(void)
 	struct ibv_mr *mr;
 
 	both_open();
-	ends_connect(&a, &b);
+	endpoint_connect(&a, &b);
 	mr = ibv_reg_mr(b.pd, page, size, IBV_ACCESS_LOCAL_WRITE);
 	EXPECT(mr);
 	sge.lkey = mr->lkey;
@@ -443,7 +444,7 @@ static void what_a_long_poll_finds_is_told(void)
 	EXPECT(n >= 17 && wc[16].status == IBV_WC_LOC_PROT_ERR);
 	if (n < 18) { /* by packets it has failed before */
 		ready.fd = b.channel->fd;
-		EXPECT(poll(&ready, 1, ENDS_WAIT_MS) == 1);
+		EXPECT(poll(&ready, 1, ENDPOINT_WAIT_MS) == 1);
 		wc[17] = completed(&b);
 	}
 	EXPECT(wc[17].status == IBV_WC_WR_FLUSH_ERR);
@@ -456,21 +457,21 @@ static void what_a_long_poll_finds_is_told(void)
 
 int main(void)
 {
-	cases_run("a region with windows stays", a_region_with_windows_stays);
-	cases_run("extended polling reads each field",
+	check_run("a region with windows stays", a_region_with_windows_stays);
+	check_run("extended polling reads each field",
 		  extended_polling_reads_each_field);
-	cases_run("requests are posted all or none",
+	check_run("requests are posted all or none",
 		  requests_are_posted_all_or_none);
-	cases_run("what is posted leaves without a poll",
+	check_run("what is posted leaves without a poll",
 		  what_is_posted_leaves_without_a_poll);
-	cases_run("a shared queue is what was asked",
+	check_run("a shared queue is what was asked",
 		  a_shared_queue_is_what_was_asked);
-	cases_run("a basic shared queue may name a completion queue",
+	check_run("a basic shared queue may name a completion queue",
 		  a_basic_shared_queue_may_name_a_completion_queue);
-	cases_run("the limit event comes once", the_limit_event_comes_once);
-	cases_run("a dying queue pair says its last",
+	check_run("the limit event comes once", the_limit_event_comes_once);
+	check_run("a dying queue pair says its last",
 		  a_dying_queue_pair_says_its_last);
-	cases_run("what a long poll finds is told",
+	check_run("what a long poll finds is told",
 		  what_a_long_poll_finds_is_told);
-	return cases_end();
+	return check_end();
 }

@@ -15,12 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ends.h"
+#include "endpoint.h"
 
 enum { PAIRS = 4, MESSAGES = 3000, DEPTH = 64, ALL = PAIRS * MESSAGES };
 enum { OUT = 200 }; /* receives posted and not polled: what each CQ can hold */
 
-static struct ends a[PAIRS], b[PAIRS];
+static struct endpoint a[PAIRS], b[PAIRS];
 static struct ibv_srq *srq;
 static atomic_int posted, received, wrong;
 static _Atomic uint8_t seen[ALL];
@@ -58,7 +58,7 @@ static void *feed(void *arg)
 
 static void *send_all(void *arg)
 {
-	struct ends *e = arg;
+	struct endpoint *e = arg;
 	uint32_t i = (uint32_t)(e - a) * MESSAGES, end = i + MESSAGES;
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND_WITH_IMM,
 				 .send_flags = IBV_SEND_SIGNALED};
@@ -68,7 +68,7 @@ static void *send_all(void *arg)
 	for (; i < end && !give_up(); i++) {
 		wr.imm_data = i;
 		note(!ibv_post_send(e->qp, &wr, &bad), "a send is refused");
-		note(ends_wait(e, &wc) && wc.status == IBV_WC_SUCCESS,
+		note(endpoint_wait(e, &wc) && wc.status == IBV_WC_SUCCESS,
 		     "a send fails");
 	}
 	return NULL;
@@ -77,7 +77,7 @@ static void *send_all(void *arg)
 /* Two threads poll each queue: whoever comes first. */
 static void *drain(void *arg)
 {
-	struct ends *e = arg;
+	struct endpoint *e = arg;
 	struct ibv_wc wc[4];
 
 	while (!give_up()) {
@@ -117,7 +117,7 @@ static void *resize(void *arg)
 
 static void connect_pair(int i)
 {
-	struct ends_address at_a, at_b;
+	struct endpoint_address at_a, at_b;
 	struct ibv_qp_init_attr init = {
 		.send_cq = b[i].cq,
 		.recv_cq = b[i].cq,
@@ -126,13 +126,13 @@ static void connect_pair(int i)
 		.cap = {.max_send_wr = 1, .max_send_sge = 1},
 	};
 
-	ends_replace_qp(&b[i], ibv_create_qp(b[0].pd, &init), 0);
-	ends_address_get(&a[i], &at_a);
-	ends_address_get(&b[i], &at_b);
-	ends_to_rtr(&a[i], &at_b);
-	ends_to_rtr(&b[i], &at_a);
-	ends_to_rts(&a[i], &at_a, 7);
-	ends_to_rts(&b[i], &at_b, 7);
+	endpoint_replace_qp(&b[i], ibv_create_qp(b[0].pd, &init), 0);
+	endpoint_address_get(&a[i], &at_a);
+	endpoint_address_get(&b[i], &at_b);
+	endpoint_to_rtr(&a[i], &at_b);
+	endpoint_to_rtr(&b[i], &at_a);
+	endpoint_to_rts(&a[i], &at_a, 7);
+	endpoint_to_rts(&b[i], &at_b, 7);
 }
 
 static void run(void)
@@ -160,8 +160,8 @@ int main(void)
 	bool good;
 
 	for (int i = 0; i < PAIRS; i++) {
-		ends_open(&a[i], IBV_ACCESS_LOCAL_WRITE, 0);
-		ends_open(&b[i], IBV_ACCESS_LOCAL_WRITE, 0);
+		endpoint_open(&a[i], IBV_ACCESS_LOCAL_WRITE, 0);
+		endpoint_open(&b[i], IBV_ACCESS_LOCAL_WRITE, 0);
 	}
 	srq = ibv_create_srq(b[0].pd, &init);
 	for (int i = 0; i < PAIRS && srq; i++)

@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cases.h"
-#include "ends.h"
+#include "check.h"
+#include "endpoint.h"
 
 enum {
 	MOST = 10000,
@@ -34,7 +34,7 @@ enum {
 	LATE_S = 60,
 };
 
-static struct ends e;
+static struct endpoint e;
 static _Atomic long long read_so_far;
 
 /* ---- a thread that registers other memory at each of these calls ---- */
@@ -209,15 +209,15 @@ static void register_many(int others, bool keeps_file)
 	long long began;
 
 	EXPECT(other && all && n >= LEAST);
-	if (cases_is_wrong())
+	if (check_is_wrong())
 		return;
-	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
+	endpoint_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
 	for (int i = 0; i < others; i++)
 		other[i] = file_open();
 	began = read_so_far;
-	for (int i = 0; i < n && !cases_is_wrong(); i++)
+	for (int i = 0; i < n && !check_is_wrong(); i++)
 		region_open(&all[i], keeps_file);
-	cases_expect(read_so_far - began <= ONCE + (long long)EACH * n,
+	check_expect(read_so_far - began <= ONCE + (long long)EACH * n,
 		     "%lld calls were made for %d regions", read_so_far - began,
 		     n);
 	/* that one was seen at all */
@@ -226,7 +226,7 @@ static void register_many(int others, bool keeps_file)
 		region_close(&all[i], keeps_file);
 	for (int i = 0; i < others; i++)
 		close(other[i]);
-	ends_close(&e);
+	endpoint_close(&e);
 	free(all);
 	free(other);
 }
@@ -258,7 +258,7 @@ static void a_look_that_others_interrupt(void)
 	int alone, interrupted;
 	pthread_t other;
 
-	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
+	endpoint_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
 	for (int i = 0; i < 7; i++) {
 		r[i].fd = file_open();
 		r[i].at = file_map(r[i].fd);
@@ -271,19 +271,19 @@ static void a_look_that_others_interrupt(void)
 	pthread_cond_broadcast(&beside.turn);
 	pthread_mutex_unlock(&beside.lock);
 	pthread_join(other, NULL);
-	cases_expect(!beside.is_late, "no other region could be registered");
-	cases_expect(!beside.has_failed, "another region was refused");
-	cases_expect(alone == interrupted,
+	check_expect(!beside.is_late, "no other region could be registered");
+	check_expect(!beside.has_failed, "another region was refused");
+	check_expect(alone == interrupted,
 		     "%d calls, and %d if others "
 		     "register meanwhile",
 		     alone, interrupted);
-	cases_expect(alone > 7 || goes_by_packets(),
+	check_expect(alone > 7 || goes_by_packets(),
 		     "%d calls: the folder was not read", alone);
 	for (int i = 0; i < 7; i++) {
 		munmap(r[i].at, PAGE);
 		close(r[i].fd);
 	}
-	ends_close(&e);
+	endpoint_close(&e);
 }
 
 /* NULL if all were registered. */
@@ -315,7 +315,7 @@ static void threads_that_register(void)
 	long long began, most = ONCE + (long long)EACH * THREADS * TURNS;
 	pthread_t thread[THREADS];
 
-	ends_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
+	endpoint_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
 	for (int i = 0; i < count; i++)
 		others[i] = file_open();
 	began = read_so_far;
@@ -330,13 +330,13 @@ static void threads_that_register(void)
 	}
 	/* each may have begun to read the folder when there is no credit */
 	most += 2LL * THREADS * (count + 100);
-	cases_expect(read_so_far - began <= most,
+	check_expect(read_so_far - began <= most,
 		     "%lld calls were made for %d regions", read_so_far - began,
 		     THREADS * TURNS);
 	EXPECT(read_so_far > began || goes_by_packets());
 	for (int i = 0; i < count; i++)
 		close(others[i]);
-	ends_close(&e);
+	endpoint_close(&e);
 }
 
 static void files_that_are_open(void)
@@ -353,15 +353,15 @@ static void files_that_are_closed(void)
 int main(void)
 {
 	/* first, while files are still looked for in the folder */
-	cases_run("regions are registered while the library reads /proc for "
+	check_run("regions are registered while the library reads /proc for "
 		  "another, and it reads no more than without them",
 		  a_look_that_others_interrupt);
-	cases_run("thousands of memfds are registered at a bounded cost each",
+	check_run("thousands of memfds are registered at a bounded cost each",
 		  files_that_are_open);
-	cases_run("so are memfds that are closed, beside thousands of files",
+	check_run("so are memfds that are closed, beside thousands of files",
 		  files_that_are_closed);
-	cases_run("so are memfds that 16 threads register and deregister, "
+	check_run("so are memfds that 16 threads register and deregister, "
 		  "beside thousands of files",
 		  threads_that_register);
-	return cases_end();
+	return check_end();
 }

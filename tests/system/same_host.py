@@ -12,15 +12,15 @@ from system import Skip, expect, expect_ok
 
 t = system.Suite(__doc__)
 VISIBLE = os.path.join(t.build, "tests", "system", "visible")
-WITHOUT = os.path.join(t.build, "tests", "system", "without")
+WITHOUT = os.path.join(t.build, "tests", "system", "deny_syscall")
 SCRIBBLED = os.path.join(t.build, "tests", "system", "scribbled")
 SAMEHOST = os.path.join(t.build, "tests", "system", "samehost")
-HALTED = os.path.join(t.build, "tests", "system", "halted")
+HALTED = os.path.join(t.build, "tests", "system", "stopped_peer")
 MAPPED = os.path.join(t.build, "tests", "system", "mapped")
 POLLED = os.path.join(t.build, "tests", "system", "polled")
-OUTLIVE = os.path.join(t.build, "tests", "system", "outlive")
-CROWD = os.path.join(t.build, "tests", "system", "crowd")
-TALLY = os.path.join(t.build, "tests", "system", "tally")
+OUTLIVE = os.path.join(t.build, "tests", "system", "peer_death")
+CROWD = os.path.join(t.build, "tests", "system", "many_processes")
+TALLY = os.path.join(t.build, "tests", "system", "atomic_mix")
 # Without packets and, what both can map, without system calls.
 MEMORY = "shared memory"
 ATOMICS = "10000000" if t.options.full else "100000"
@@ -133,9 +133,9 @@ for way in "packets", "direct", MEMORY:
            polled(way), "same host", "polled")
     for initiators in "1", "2":
         t.case("atomics of %s are exact beside the target's own, by %s" %
-               (initiators, way), tally(way, initiators), "same host", "tally")
+               (initiators, way), tally(way, initiators), "same host", "atomic_mix")
     t.case("who outlives its peers keeps what is its own, by " + way,
-           outlive(way, *DEATHS[way]), "same host", "outlive")
+           outlive(way, *DEATHS[way]), "same host", "peer_death")
     t.case("who survives the other's death sees all its work end, by " + way,
            samehost(way, "kill", SHORT), "same host", "samehost")
 for way in "direct", MEMORY:
@@ -147,15 +147,15 @@ for way in "packets", "direct":
            samehost(way, "ready", way), "same host", "samehost")
     t.case("a thousand processes in pairs, by " + way,
            samehost(way, "many", "1000", "1", program=CROWD),
-           "same host", "crowd")
+           "same host", "many_processes")
     t.case("who is connected and has nothing to say sleeps, by " + way,
-           samehost(way, "idle", "100", program=CROWD), "same host", "crowd")
+           samehost(way, "idle", "100", program=CROWD), "same host", "many_processes")
     t.case("one process with many peers, by " + way,
            samehost(way, "hub", "1000" if t.options.full else "200",
-                    program=CROWD), "same host", "crowd")
+                    program=CROWD), "same host", "many_processes")
 # One after the other they would be waited for in more than the time there is.
 t.case("one process with many peers beside a stopped broker",
-       samehost("direct", "halt", "251", program=CROWD), "same host", "crowd")
+       samehost("direct", "halt", "251", program=CROWD), "same host", "many_processes")
 t.case("who lets nobody look into it goes by packets",
        samehost("direct", "stopped", "packets", "hidden"),
        "same host", "samehost")
@@ -173,7 +173,7 @@ for way in "packets", "direct", MEMORY:
            samehost(way, "100" if t.options.full else "3",
                     "packets" if way == "packets" else "direct",
                     program=HALTED),
-           "same host", "halted")
+           "same host", "stopped_peer")
 t.case("who polls the last byte sees all", who_polls_the_last_byte_sees_all,
        "same host", "visible")
 t.end()

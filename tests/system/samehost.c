@@ -5,9 +5,8 @@
  * Two processes of one host, by public verbs alone.
  *	stopped	the target is stopped; with HOW direct a WRITE, a READ and a
  *		SEND complete all the same, an atomic after it goes on; with
- *		HOW mapped (and ENDS_SHARED=1) that does, too; with HOW packets
- *		all do then; hidden: the target lets nobody of its user write
- *		into it
+ *		HOW mapped (and ENDPOINT_SHARED=1) that does, too; with HOW
+ *packets all do then; hidden: the target lets nobody of its user write into it
  *	ready	who is connected has mapped the other's arena before anybody
  *		posts; with HOW packets nobody does
  *	kill	one of two that work is killed at a random moment; the other's
@@ -15,9 +14,9 @@
  *		region is written
  * Exits with 0, or prints what is wrong.
  */
-#include "desk.h"
-#include "ends.h"
-#include "holdings.h"
+#include "step_timeout.h"
+#include "endpoint.h"
+#include "leak_check.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -35,34 +34,34 @@
 enum { INITIATOR, TARGET };
 
 /* Shared by the two and their parent. */
-struct desk {
-	struct ends_address address[2];
+struct step_timeout {
+	struct endpoint_address address[2];
 	int is_there[2], is_ready[2], has_mapped[2];
 	int order; /* what each case makes of it */
 };
 
-static struct desk *desk;
-static struct ends me;
+static struct step_timeout *step_timeout;
+static struct endpoint me;
 
 static void meet(int who)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	ends_open(&me, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
-		  ENDS_ALL_REMOTE);
-	memset(me.region, 0, ENDS_SIZE);
-	ends_address_get(&me, &desk->address[who]);
-	desk_say(&desk->is_there[who], 1);
-	desk_await(&desk->is_there[!who], 1);
-	ends_to_rtr(&me, &desk->address[!who]);
-	ends_to_rts(&me, &desk->address[who], 7);
-	desk_say(&desk->is_ready[who], 1);
-	desk_await(&desk->is_ready[!who], 1);
+	endpoint_open(&me, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+		      ENDPOINT_ALL_REMOTE);
+	memset(me.region, 0, ENDPOINT_SIZE);
+	endpoint_address_get(&me, &step_timeout->address[who]);
+	step_timeout_say(&step_timeout->is_there[who], 1);
+	step_timeout_await(&step_timeout->is_there[!who], 1);
+	endpoint_to_rtr(&me, &step_timeout->address[!who]);
+	endpoint_to_rts(&me, &step_timeout->address[who], 7);
+	step_timeout_say(&step_timeout->is_ready[who], 1);
+	step_timeout_await(&step_timeout->is_ready[!who], 1);
 }
 
 static void post(enum ibv_wr_opcode op, uint64_t id, uint64_t at,
 		 uint32_t bytes)
 {
-	const struct ends_address *far = &desk->address[TARGET];
+	const struct endpoint_address *far = &step_timeout->address[TARGET];
 	struct ibv_sge sge = {(uintptr_t)me.region + at, bytes, me.mr->lkey};
 	struct ibv_send_wr *bad, wr = {.wr_id = id,
 				       .sg_list = &sge,
@@ -73,13 +72,13 @@ static void post(enum ibv_wr_opcode op, uint64_t id, uint64_t at,
 	wr.wr.rdma.remote_addr = far->region + at;
 	wr.wr.rdma.rkey = far->rkey;
 	if ((errno = ibv_post_send(me.qp, &wr, &bad)))
-		desk_die("post_send");
+		step_timeout_die("post_send");
 }
 
 static void post_atomic(enum ibv_wr_opcode op, uint64_t at, uint64_t compare,
 			uint64_t swap_add)
 {
-	const struct ends_address *far = &desk->address[TARGET];
+	const struct endpoint_address *far = &step_timeout->address[TARGET];
 	struct ibv_sge sge = {(uintptr_t)me.region + at, 8, me.mr->lkey};
 	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
 				       .num_sge = 1,
@@ -92,7 +91,7 @@ static void post_atomic(enum ibv_wr_opcode op, uint64_t at, uint64_t compare,
 		op == IBV_WR_ATOMIC_CMP_AND_SWP ? compare : swap_add;
 	wr.wr.atomic.swap = swap_add;
 	if ((errno = ibv_post_send(me.qp, &wr, &bad)))
-		desk_die("post_send");
+		step_timeout_die("post_send");
 }
 
 static void post_receive(uint32_t bytes)
@@ -101,15 +100,15 @@ static void post_receive(uint32_t bytes)
 	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
 
 	if ((errno = ibv_post_recv(me.qp, &wr, &bad)))
-		desk_die("post_recv");
+		step_timeout_die("post_recv");
 }
 
 static void complete(const char *what)
 {
 	struct ibv_wc wc;
 
-	if (!ends_wait(&me, &wc))
-		desk_die(what);
+	if (!endpoint_wait(&me, &wc))
+		step_timeout_die(what);
 	if (wc.status != IBV_WC_SUCCESS) {
 		printf("%s: %s\n", what, ibv_wc_status_str(wc.status));
 		fflush(stdout);
@@ -122,10 +121,10 @@ static pid_t begin(void (*what)(int), int argument)
 	pid_t pid = fork();
 
 	if (pid < 0)
-		desk_die("fork");
+		step_timeout_die("fork");
 	if (!pid) {
 		what(argument);
-		ends_close(&me);
+		endpoint_close(&me);
 		_exit(0);
 	}
 	return pid;
@@ -144,17 +143,17 @@ static int end(pid_t pid)
 static void be_stopped(int is_hidden)
 {
 	if (is_hidden && prctl(PR_SET_DUMPABLE, 0))
-		desk_die("PR_SET_DUMPABLE");
+		step_timeout_die("PR_SET_DUMPABLE");
 	meet(TARGET);
 	post_receive(64);
-	desk_say(&desk->order, 1);
+	step_timeout_say(&step_timeout->order, 1);
 	/* stopped from here on */
-	while (desk_look(&desk->order) != 2)
+	while (step_timeout_look(&step_timeout->order) != 2)
 		sched_yield();
 	complete("receive");
 	if (me.region[0] != 7 || me.region[256] != 7 ||
 	    *(uint64_t *)(void *)(me.region + 512) != 5)
-		desk_die("what was written");
+		step_timeout_die("what was written");
 }
 
 static void wait_stopped(pid_t pid)
@@ -163,7 +162,7 @@ static void wait_stopped(pid_t pid)
 
 	kill(pid, SIGSTOP);
 	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
-		desk_die("SIGSTOP");
+		step_timeout_die("SIGSTOP");
 }
 
 /* How many of its four requests need no target. */
@@ -172,7 +171,7 @@ static void work_on_stopped(int alone)
 	struct ibv_wc wc;
 
 	meet(INITIATOR);
-	desk_await(&desk->order, 3);
+	step_timeout_await(&step_timeout->order, 3);
 	memset(me.region, 7, 512);
 	post(IBV_WR_SEND, 1, 0, 64);
 	post(IBV_WR_RDMA_WRITE, 2, 256, 64);
@@ -184,12 +183,12 @@ static void work_on_stopped(int alone)
 		complete("an atomic with the target stopped");
 	for (int i = 0; i < 20000; i++)
 		if (ibv_poll_cq(me.cq, 1, &wc))
-			desk_die("an atomic was done by nobody");
-	desk_say(&desk->order, 4);
-	desk_await(&desk->order, 5);
+			step_timeout_die("an atomic was done by nobody");
+	step_timeout_say(&step_timeout->order, 4);
+	step_timeout_await(&step_timeout->order, 5);
 	for (int i = alone; i < 4; i++)
 		complete("with the target running again");
-	desk_say(&desk->order, 2);
+	step_timeout_say(&step_timeout->order, 2);
 }
 
 static int stopped(int alone, int is_hidden)
@@ -198,21 +197,21 @@ static int stopped(int alone, int is_hidden)
 	pid_t initiator = begin(work_on_stopped, alone);
 	int bad = 0;
 
-	while (desk_look(&desk->order) != 1 && !bad) {
+	while (step_timeout_look(&step_timeout->order) != 1 && !bad) {
 		usleep(1000);
 		bad = waitpid(target, NULL, WNOHANG) ||
 		      waitpid(initiator, NULL, WNOHANG);
 	}
 	if (bad)
-		desk_die("an end did not begin");
+		step_timeout_die("an end did not begin");
 	wait_stopped(target);
-	desk_say(&desk->order, 3);
-	while (desk_look(&desk->order) != 4 && !bad) {
+	step_timeout_say(&step_timeout->order, 3);
+	while (step_timeout_look(&step_timeout->order) != 4 && !bad) {
 		usleep(1000);
 		bad = waitpid(initiator, NULL, WNOHANG) == initiator;
 	}
 	kill(target, SIGCONT);
-	desk_say(&desk->order, 5);
+	step_timeout_say(&step_timeout->order, 5);
 	if (bad) {
 		kill(target, SIGKILL);
 		end(target);
@@ -228,24 +227,24 @@ static int stopped(int alone, int is_hidden)
 
 static void be_ready(int who)
 {
-	struct holdings h = {0};
+	struct leak_check h = {0};
 
 	meet(who);
-	while (h.arenas < 1 + desk->order) {
+	while (h.arenas < 1 + step_timeout->order) {
 		usleep(1000);
-		holdings_get(&h);
+		leak_check_get(&h);
 	}
-	desk_say(&desk->has_mapped[who], 1);
-	desk_await(&desk->has_mapped[!who], 1);
-	if (h.arenas != 1 + desk->order)
-		desk_die("an arena is mapped");
+	step_timeout_say(&step_timeout->has_mapped[who], 1);
+	step_timeout_await(&step_timeout->has_mapped[!who], 1);
+	if (h.arenas != 1 + step_timeout->order)
+		step_timeout_die("an arena is mapped");
 }
 
 static int ready(int others)
 {
 	pid_t pid[2];
 
-	desk->order = others;
+	step_timeout->order = others;
 	for (int i = 0; i < 2; i++)
 		pid[i] = begin(be_ready, i);
 	return end(pid[0]) | end(pid[1]);
@@ -256,7 +255,7 @@ static int ready(int others)
 /* Has the other been killed?  Its parent says so. */
 static bool is_over(void)
 {
-	return desk_look(&desk->order) != 0;
+	return step_timeout_look(&step_timeout->order) != 0;
 }
 
 static void check_end(const struct ibv_wc *wc)
@@ -285,7 +284,7 @@ static void initiate(int seed)
 	while (wc.status == IBV_WC_SUCCESS) {
 		uint32_t bytes = 1u << (next++ * 7 % 13);
 
-		if (under_way < ENDS_DEPTH / 2 && !is_over()) {
+		if (under_way < ENDPOINT_DEPTH / 2 && !is_over()) {
 			post(ops[next % 4], 0, next % 64, bytes);
 			under_way++;
 		}
@@ -297,12 +296,12 @@ static void initiate(int seed)
 			break; /* all was done in time */
 	}
 	for (; under_way; under_way--) {
-		if (!ends_wait(&me, &wc))
-			desk_die("a work request never ends");
+		if (!endpoint_wait(&me, &wc))
+			step_timeout_die("a work request never ends");
 		check_end(&wc);
 	}
-	if (!ends_guarded(&me))
-		desk_die("the guard of the initiator");
+	if (!endpoint_guarded(&me))
+		step_timeout_die("the guard of the initiator");
 }
 
 /* The receives that have come; true: at least one. */
@@ -327,7 +326,7 @@ static bool wait_event(int ms)
 	if (poll(&fd, 1, ms) != 1)
 		return false;
 	if (ibv_get_cq_event(me.channel, &cq, &context))
-		desk_die("get_cq_event");
+		step_timeout_die("get_cq_event");
 	ibv_ack_cq_events(cq, 1);
 	return true;
 }
@@ -338,12 +337,12 @@ static void sleep_armed(int *posted)
 	bool told = false;
 
 	if (ibv_req_notify_cq(me.cq, 0))
-		desk_die("req_notify_cq");
+		step_timeout_die("req_notify_cq");
 	if (take_receives(posted))
 		return;
 	while (!is_over() && !told)
 		told = wait_event(1);
-	if (!told && take_receives(posted) && !wait_event(ENDS_WAIT_MS)) {
+	if (!told && take_receives(posted) && !wait_event(ENDPOINT_WAIT_MS)) {
 		printf("an event never comes\n");
 		fflush(stdout);
 		_exit(1);
@@ -358,22 +357,22 @@ static void be_target(int seed)
 
 	meet(TARGET);
 	while (!is_over()) {
-		for (; posted < ENDS_DEPTH / 2; posted++)
-			post_receive(ENDS_SIZE);
+		for (; posted < ENDPOINT_DEPTH / 2; posted++)
+			post_receive(ENDPOINT_SIZE);
 		if (seed & 4)
 			sleep_armed(&posted);
 		else
 			take_receives(&posted);
 	}
 	if (ibv_modify_qp(me.qp, &err, IBV_QP_STATE))
-		desk_die("modify to ERR");
+		step_timeout_die("modify to ERR");
 	for (; posted; posted--) {
-		if (!ends_wait(&me, &wc))
-			desk_die("a receive is not flushed");
+		if (!endpoint_wait(&me, &wc))
+			step_timeout_die("a receive is not flushed");
 		check_end(&wc);
 	}
-	if (!ends_guarded(&me))
-		desk_die("the guard of the target");
+	if (!endpoint_guarded(&me))
+		step_timeout_die("the guard of the target");
 }
 
 static int kill_one(int seed)
@@ -381,15 +380,16 @@ static int kill_one(int seed)
 	pid_t pid[2];
 	int victim = seed % 2, bad;
 
-	memset(desk, 0, sizeof(*desk));
+	memset(step_timeout, 0, sizeof(*step_timeout));
 	pid[INITIATOR] = begin(initiate, seed);
 	pid[TARGET] = begin(be_target, seed);
-	while (!desk_look(&desk->is_ready[0]) || !desk_look(&desk->is_ready[1]))
+	while (!step_timeout_look(&step_timeout->is_ready[0]) ||
+	       !step_timeout_look(&step_timeout->is_ready[1]))
 		usleep(100);
 	usleep((useconds_t)(seed * 7919 % 3000));
 	kill(pid[victim], SIGKILL);
 	end(pid[victim]);
-	desk_say(&desk->order, 1);
+	step_timeout_say(&step_timeout->order, 1);
 	bad = end(pid[!victim]);
 	if (bad)
 		printf("the %s did not survive, seed %d\n",
@@ -401,9 +401,9 @@ int main(int argc, char **argv)
 {
 	int n = argc > 2 ? atoi(argv[2]) : 0, bad = 0;
 
-	desk = mmap(NULL, sizeof(*desk), PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc < 3 || desk == MAP_FAILED)
+	step_timeout = mmap(NULL, sizeof(*step_timeout), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (argc < 3 || step_timeout == MAP_FAILED)
 		return 2;
 	if (!strcmp(argv[1], "stopped"))
 		return stopped(!strcmp(argv[2], "direct")   ? 3

@@ -14,7 +14,7 @@ from system import Skip, Suite, expect, expect_ok
 PROGRAMS = {
     "address": ["verbcheck", "queuecheck", "queuethreads", "cmcheck",
                 "listencheck"],
-    "thread": ["watched", "verbcheck", "queuecheck", "queuethreads", "cmcheck",
+    "thread": ["race_order", "verbcheck", "queuecheck", "queuethreads", "cmcheck",
                "listencheck"],
 }
 REPORT = "WARNING: ThreadSanitizer|ERROR: [A-Z][A-Za-z]+Sanitizer|CHECK failed"
@@ -65,5 +65,5 @@ for name in "verbcheck", "queuecheck", "cmcheck":
            under_valgrind(program), "sanitizers", name)
 for where in "posting", "polling":
     t.case("a race of the program's own while %s is told" % where,
-           lambda where=where: is_told(where), "sanitizers", "watched")
+           lambda where=where: is_told(where), "sanitizers", "race_order")
 t.end()

@@ -9,8 +9,8 @@
  * adapter is its own cannot be mapped to be written.  Exits with 0, or prints
  * what is wrong; a round is repeated by TIMES 1 and its seed.
  */
-#include "desk.h"
-#include "ends.h"
+#include "step_timeout.h"
+#include "endpoint.h"
 
 #include <errno.h>
 #include <dirent.h>
@@ -28,13 +28,13 @@ enum { HONEST, HOSTILE };
 enum { MAPS = 8, WORDS = 20000, PAGE = 4096, SECONDS = 60, WRITABLE = 3 };
 
 /* Shared by the two and their parent. */
-static struct desk {
-	struct ends_address address[2];
+static struct step_timeout {
+	struct endpoint_address address[2];
 	int is_there[2], is_ready[2], has_worked[2];
 	int is_over;
-} * desk;
+} * step_timeout;
 
-static struct ends me;
+static struct endpoint me;
 static uint64_t state;
 
 static uint64_t next_random(void)
@@ -76,24 +76,24 @@ static void meet(int who)
 	struct area area[MAPS];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	ends_open(&me, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
-		  ENDS_ALL_REMOTE);
+	endpoint_open(&me, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+		      ENDPOINT_ALL_REMOTE);
 	if (find_areas("adverb-shared", area) != 1)
-		desk_die("its own adapter");
+		step_timeout_die("its own adapter");
 	own = area[0];
-	ends_address_get(&me, &desk->address[who]);
-	desk_say(&desk->is_there[who], 1);
-	desk_await(&desk->is_there[!who], 1);
-	ends_to_rtr(&me, &desk->address[!who]);
-	ends_to_rts(&me, &desk->address[who], 7);
-	desk_say(&desk->is_ready[who], 1);
-	desk_await(&desk->is_ready[!who], 1);
+	endpoint_address_get(&me, &step_timeout->address[who]);
+	step_timeout_say(&step_timeout->is_there[who], 1);
+	step_timeout_await(&step_timeout->is_there[!who], 1);
+	endpoint_to_rtr(&me, &step_timeout->address[!who]);
+	endpoint_to_rts(&me, &step_timeout->address[who], 7);
+	step_timeout_say(&step_timeout->is_ready[who], 1);
+	step_timeout_await(&step_timeout->is_ready[!who], 1);
 }
 
 /* False: there is no room, or the queue pair takes no more. */
 static bool post_send(int who, enum ibv_wr_opcode op, uint32_t bytes)
 {
-	const struct ends_address *far = &desk->address[!who];
+	const struct endpoint_address *far = &step_timeout->address[!who];
 	struct ibv_sge sge = {(uintptr_t)me.region, bytes, me.mr->lkey};
 	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
 				       .num_sge = 1,
@@ -114,7 +114,7 @@ static bool post_send(int who, enum ibv_wr_opcode op, uint32_t bytes)
 
 static void post_receive(void)
 {
-	struct ibv_sge sge = {(uintptr_t)me.region, ENDS_SIZE, me.mr->lkey};
+	struct ibv_sge sge = {(uintptr_t)me.region, ENDPOINT_SIZE, me.mr->lkey};
 	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
 
 	ibv_post_recv(me.qp, &wr, &bad);
@@ -132,9 +132,9 @@ static void work_once(int who)
 		post_receive();
 	for (int i = 0; i < 4; i++)
 		post_send(who, ops[(random >> 8 * i) % 5],
-			  (uint32_t)(random >> 40) % (ENDS_SIZE / 2));
+			  (uint32_t)(random >> 40) % (ENDPOINT_SIZE / 2));
 	ibv_poll_cq(me.cq, 16, wc);
-	desk_say(&desk->has_worked[who], 1);
+	step_timeout_say(&step_timeout->has_worked[who], 1);
 }
 
 /* Whatever the other does: to the end, and to the end of all that it has. */
@@ -142,13 +142,13 @@ static int be_honest(void)
 {
 	alarm(SECONDS);
 	meet(HONEST);
-	while (!desk_look(&desk->is_over))
+	while (!step_timeout_look(&step_timeout->is_over))
 		work_once(HONEST);
 	for (int i = 0; i < 1000; i++)
 		work_once(HONEST);
-	if (!ends_guarded(&me))
-		desk_die("the guard");
-	ends_close(&me);
+	if (!endpoint_guarded(&me))
+		step_timeout_die("the guard");
+	endpoint_close(&me);
 	return 0;
 }
 
@@ -160,7 +160,7 @@ static void scribble(const struct area *a)
 	uint32_t *used = malloc(pages * sizeof(*used));
 
 	if (!is_there || !used || mincore(a->at, a->bytes, is_there))
-		desk_die("mincore");
+		step_timeout_die("mincore");
 	for (size_t i = 0; i < pages; i++)
 		if (is_there[i] & 1)
 			used[count++] = (uint32_t)i;
@@ -228,7 +228,7 @@ static void be_hostile(bool into_own, pid_t other)
 	do
 		work_once(HOSTILE);
 	while ((n = find_areas("adverb-shared", area)) < 2 ||
-	       !desk_look(&desk->has_worked[HONEST]));
+	       !step_timeout_look(&step_timeout->has_worked[HONEST]));
 	try_to_map(other);
 	for (int i = 0; i < n; i++)
 		if ((area[i].at == own.at) == into_own)
@@ -252,7 +252,7 @@ static int play(int seed)
 	pid_t honest, hostile;
 	int of_hostile, bad;
 
-	memset(desk, 0, sizeof(*desk));
+	memset(step_timeout, 0, sizeof(*step_timeout));
 	state = 88172645463325252ull + (uint64_t)seed * 7919;
 	honest = fork();
 	if (!honest)
@@ -263,7 +263,7 @@ static int play(int seed)
 		_exit(0);
 	}
 	of_hostile = end_of(hostile);
-	desk_say(&desk->is_over, 1);
+	step_timeout_say(&step_timeout->is_over, 1);
 	bad = end_of(honest);
 	if (bad)
 		printf("seed %d: who was honest ended by signal %d, code %d\n",
@@ -282,9 +282,9 @@ int main(int argc, char **argv)
 {
 	int bad = 0;
 
-	desk = mmap(NULL, sizeof(*desk), PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc < 3 || desk == MAP_FAILED)
+	step_timeout = mmap(NULL, sizeof(*step_timeout), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (argc < 3 || step_timeout == MAP_FAILED)
 		return 2;
 	setenv("ADVERB_EXPLAIN", "0", 1); /* of each call that fails */
 	for (int i = 0; i < atoi(argv[1]); i++)

@@ -3,8 +3,8 @@
  * What the checks of librdmacm share: two ids of a process, of which one calls
  * the other, each side with a channel of its own.  One thread, no lock.
  */
-#ifndef SYSTEM_SIDES_H
-#define SYSTEM_SIDES_H
+#ifndef TESTS_SYSTEM_SIDES_H
+#define TESTS_SYSTEM_SIDES_H
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cases.h"
+#include "check.h"
 
 enum {
 	ACTIVE,
@@ -85,12 +85,12 @@ static inline struct rdma_cm_event *await(int side,
 
 	if (!is_readable(side, WAIT_MS) ||
 	    rdma_get_cm_event(channel[side], &e)) {
-		cases_expect(false, "no %s", rdma_event_str(type));
+		check_expect(false, "no %s", rdma_event_str(type));
 		return NULL;
 	}
 	if (e->event == type)
 		return e;
-	cases_expect(false, "%s status %d for %s", rdma_event_str(e->event),
+	check_expect(false, "%s status %d for %s", rdma_event_str(e->event),
 		     e->status, rdma_event_str(type));
 	rdma_ack_cm_event(e);
 	return NULL;

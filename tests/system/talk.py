@@ -305,7 +305,7 @@ def silences():
     def left(began):
         """It is known by rdma_cm: nobody waits for its patience to end."""
         alone()
-        program = os.path.join(t.build, "tests", "system", "left")
+        program = os.path.join(t.build, "tests", "system", "peer_left")
         s = Talker("here", "serve", HERE, PORT, through=[program])
         began.append(s)
         s.wait("listening")
@@ -383,7 +383,7 @@ def crowds():
         """A broker has most to say to itself; its receive buffer is the
         default one of the kernel, which holds a few hundred."""
         alone()
-        less = [os.path.join(t.build, "tests", "system", "without"), "rcvbuf",
+        less = [os.path.join(t.build, "tests", "system", "deny_syscall"), "rcvbuf",
                 "--", talker]
         s = Talker("here", "serve", HERE, PORT, through=less)
         began.append(s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "traffic.h"
 
-#include "desk.h"
+#include "step_timeout.h"
 
 #include <stdlib.h>
 
@@ -92,21 +92,21 @@ static uint8_t fixed_byte(uint32_t id, uint32_t i)
 
 static void area_open(struct traffic_area *a, struct ibv_pd *pd, size_t bytes)
 {
-	uint8_t *map = ends_memory(bytes + 2 * PAGE);
+	uint8_t *map = endpoint_memory(bytes + 2 * PAGE);
 
-	memset(map, ENDS_GUARD, bytes + 2 * PAGE);
+	memset(map, ENDPOINT_GUARD, bytes + 2 * PAGE);
 	a->bytes = map + PAGE;
 	a->mr = ibv_reg_mr(pd, a->bytes, bytes,
-			   IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE);
+			   IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE);
 	if (!a->mr)
-		desk_die("reg_mr");
+		step_timeout_die("reg_mr");
 }
 
 static void check_guard(const struct traffic_link *l, const uint8_t *guard,
 			uint32_t bytes)
 {
 	for (uint32_t i = 0; i < bytes; i++)
-		if (guard[i] != ENDS_GUARD)
+		if (guard[i] != ENDPOINT_GUARD)
 			fail(l, "a byte between was written", i);
 }
 
@@ -130,8 +130,8 @@ static void area_check(const struct traffic_link *l)
 static void area_close(struct traffic_area *a, size_t bytes)
 {
 	if ((errno = ibv_dereg_mr(a->mr)))
-		desk_die("dereg_mr");
-	ends_memory_free(a->bytes - PAGE, bytes + 2 * PAGE);
+		step_timeout_die("dereg_mr");
+	endpoint_memory_free(a->bytes - PAGE, bytes + 2 * PAGE);
 }
 
 /* ---- receives ---- */
@@ -148,7 +148,7 @@ static void post_receive(struct traffic_link *l, uint32_t slot)
 	errno = l->is_shared ? ibv_post_srq_recv(l->line->srq, &wr, &bad)
 			     : ibv_post_recv(l->e.qp, &wr, &bad);
 	if (errno)
-		desk_die("a receive");
+		step_timeout_die("a receive");
 }
 
 static void judge_message(struct traffic_link *l, const struct ibv_wc *wc)
@@ -256,7 +256,7 @@ static void post_one(struct traffic_link *l, int op)
 	if (op == ADD && l->added_posted)
 		__atomic_fetch_add(l->added_posted, 1, __ATOMIC_RELEASE);
 	if ((errno = ibv_post_send(l->e.qp, &wr, &bad)))
-		desk_die("post_send");
+		step_timeout_die("post_send");
 	l->posted++;
 }
 
@@ -305,7 +305,7 @@ static void judge_request(struct traffic_link *l, const struct ibv_wc *wc)
 		if (wc->opcode != wc_of[l->asked[slot].op])
 			fail(l, "another opcode", wc->opcode);
 		judge_answer(l, slot);
-	} else if (!l->doom || !desk_look(l->doom)) {
+	} else if (!l->doom || !step_timeout_look(l->doom)) {
 		fail(l, ibv_wc_status_str(wc->status), wc->wr_id);
 	} else if (wc->status != bad) {
 		fail(l, ibv_wc_status_str(wc->status), wc->vendor_err);
@@ -337,7 +337,7 @@ int traffic_turn(struct traffic_line *line)
 	int n = ibv_poll_cq(line->e.cq, 8, wc);
 
 	if (n < 0)
-		desk_die("poll_cq");
+		step_timeout_die("poll_cq");
 	line->done += (unsigned)n;
 	for (int i = 0; i < n; i++)
 		judge(line, &wc[i]);
@@ -381,13 +381,13 @@ void traffic_open(struct traffic_line *line, bool shared)
 		.attr = {.max_wr = TRAFFIC_POOL, .max_sge = 1}};
 
 	memset(line, 0, sizeof *line);
-	ends_open(&line->e, IBV_ACCESS_LOCAL_WRITE, 0);
+	endpoint_open(&line->e, IBV_ACCESS_LOCAL_WRITE, 0);
 	if (!shared)
 		return;
 	area_open(&line->pool, line->e.pd, POOL);
 	line->srq = ibv_create_srq(line->e.pd, &init);
 	if (!line->srq)
-		desk_die("create_srq");
+		step_timeout_die("create_srq");
 	for (uint32_t i = 0; i < TRAFFIC_POOL; i++)
 		post_receive(
 			&(struct traffic_link){.line = line, .is_shared = true},
@@ -397,10 +397,10 @@ void traffic_open(struct traffic_line *line, bool shared)
 void traffic_close(struct traffic_line *line)
 {
 	if (line->srq && (errno = ibv_destroy_srq(line->srq)))
-		desk_die("destroy_srq");
+		step_timeout_die("destroy_srq");
 	if (line->srq)
 		area_close(&line->pool, POOL);
-	ends_close(&line->e);
+	endpoint_close(&line->e);
 }
 
 void traffic_add(struct traffic_line *line, struct traffic_link *l, uint32_t id)
@@ -412,20 +412,20 @@ void traffic_add(struct traffic_line *line, struct traffic_link *l, uint32_t id)
 	while (line->link[i])
 		i++;
 	line->link[i] = l;
-	l->e = ends_beside(&line->e, l->is_shared ? line->srq : NULL,
-			   ENDS_ALL_REMOTE);
+	l->e = endpoint_beside(&line->e, l->is_shared ? line->srq : NULL,
+			       ENDPOINT_ALL_REMOTE);
 	area_open(&l->area, line->e.pd, AREA);
 	memset(l->area.bytes + AT_WORD, 0, 8);
 	for (uint32_t k = 0; k < FIXED; k++)
 		l->area.bytes[AT_FIXED + k] = fixed_byte(id, k);
 	for (; !l->is_shared && l->receives < TRAFFIC_RECEIVES; l->receives++)
 		post_receive(l, (uint32_t)l->receives);
-	ends_address_get(&l->e, &l->self);
+	endpoint_address_get(&l->e, &l->self);
 	l->self.region = (uintptr_t)l->area.bytes;
 	l->self.rkey = l->area.mr->rkey;
 }
 
-/* As ends_to_rts, but a silent peer is asked about after some 2 ms. */
+/* As endpoint_to_rts, but a silent peer is asked about after some 2 ms. */
 void traffic_connect(struct traffic_link *l)
 {
 	struct ibv_qp_attr hasty = {.qp_state = IBV_QPS_RTS,
@@ -435,13 +435,13 @@ void traffic_connect(struct traffic_link *l)
 				    .sq_psn = l->self.psn,
 				    .max_rd_atomic = 4};
 
-	ends_to_rtr(&l->e, &l->peer);
+	endpoint_to_rtr(&l->e, &l->peer);
 	errno = ibv_modify_qp(l->e.qp, &hasty,
 			      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 				      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 				      IBV_QP_MAX_QP_RD_ATOMIC);
 	if (errno)
-		desk_die("modify to RTS");
+		step_timeout_die("modify to RTS");
 }
 
 uint64_t traffic_remove(struct traffic_line *line, struct traffic_link *l)
@@ -452,7 +452,7 @@ uint64_t traffic_remove(struct traffic_line *line, struct traffic_link *l)
 	l->initiates = false;
 	l->is_in_error = true;
 	if ((errno = ibv_modify_qp(l->e.qp, &err, IBV_QP_STATE)))
-		desk_die("modify to ERR");
+		step_timeout_die("modify to ERR");
 	while (!traffic_is_idle(l) || (!l->is_shared && l->receives))
 		traffic_turn(line);
 	/* What is not collected goes with the queue pair, and its receives. */
@@ -462,7 +462,7 @@ uint64_t traffic_remove(struct traffic_line *line, struct traffic_link *l)
 		if (line->link[i] == l)
 			line->link[i] = NULL;
 	if ((errno = ibv_destroy_qp(l->e.qp)))
-		desk_die("destroy_qp");
+		step_timeout_die("destroy_qp");
 	area_check(l);
 	memcpy(&added, l->area.bytes + AT_WORD, sizeof added);
 	area_close(&l->area, AREA);

@@ -11,10 +11,10 @@
  * Ends share a completion queue, and a shared receive queue if they like.
  * What is wrong is printed, and ends the process.  One thread, no lock.
  */
-#ifndef SYSTEM_TRAFFIC_H
-#define SYSTEM_TRAFFIC_H
+#ifndef TESTS_SYSTEM_TRAFFIC_H
+#define TESTS_SYSTEM_TRAFFIC_H
 
-#include "ends.h"
+#include "endpoint.h"
 
 enum {
 	TRAFFIC_WINDOW = 8,    /* requests under way */
@@ -33,7 +33,7 @@ struct traffic_area {
 
 /* Those with one completion queue. */
 struct traffic_line {
-	struct ends e; /* its queue pair is not used */
+	struct endpoint e; /* its queue pair is not used */
 	struct traffic_link *link[TRAFFIC_LINKS];
 	struct ibv_srq *srq; /* NULL: none */
 	struct traffic_area pool;
@@ -48,8 +48,8 @@ struct traffic_asked {
 
 struct traffic_link {
 	struct traffic_line *line;
-	struct ends e; /* the line's, but for its queue pair */
-	struct ends_address self, peer;
+	struct endpoint e; /* the line's, but for its queue pair */
+	struct endpoint_address self, peer;
 	struct traffic_area area;
 	uint32_t id;	  /* the same at both ends */
 	bool is_shared;	  /* it receives from the line's queue */

@@ -9,23 +9,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cases.h"
-#include "ends.h"
+#include "check.h"
+#include "endpoint.h"
 
-static struct ends a, b;
+static struct endpoint a, b;
 
 static void both_open(void)
 {
-	ends_open(&a, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
-		  ENDS_ALL_REMOTE);
-	ends_open(&b, IBV_ACCESS_LOCAL_WRITE | ENDS_ALL_REMOTE,
-		  ENDS_ALL_REMOTE);
+	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+		      ENDPOINT_ALL_REMOTE);
+	endpoint_open(&b, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+		      ENDPOINT_ALL_REMOTE);
 }
 
 static void both_close(void)
 {
-	ends_close(&a);
-	ends_close(&b);
+	endpoint_close(&a);
+	endpoint_close(&b);
 }
 
 /* A signalled request of a for `bytes` of its region, towards b's. */
@@ -46,11 +46,11 @@ static struct ibv_send_wr request(enum ibv_wr_opcode opcode,
 	return wr;
 }
 
-static struct ibv_wc completed(struct ends *e)
+static struct ibv_wc completed(struct endpoint *e)
 {
 	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
 
-	EXPECT(ends_wait(e, &wc));
+	EXPECT(endpoint_wait(e, &wc));
 	return wc;
 }
 
@@ -99,7 +99,7 @@ static void what_is_not_built_is_eopnotsupp(void)
 	raw.qp_type = IBV_QPT_XRC_SEND;
 	EXPECT(!ibv_create_qp(a.pd, &raw) && errno == EOPNOTSUPP);
 	EXPECT(!ibv_create_srq_ex(a.ctx, &tags) && errno == EOPNOTSUPP);
-	EXPECT(!ibv_reg_mr(a.pd, a.region, ENDS_SIZE,
+	EXPECT(!ibv_reg_mr(a.pd, a.region, ENDPOINT_SIZE,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND) &&
 	       errno == EOPNOTSUPP);
 	EXPECT(ibv_advise_mr(a.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0) ==
@@ -148,7 +148,7 @@ static void a_full_queue_is_enomem_until_polled(void)
 	int err;
 
 	both_open();
-	ends_connect(&a, &b);
+	endpoint_connect(&a, &b);
 	EXPECT(ibv_query_qp(a.qp, &attr, IBV_QP_CAP, &init) == 0);
 	wr = request(IBV_WR_RDMA_WRITE, &sge, 0);
 	wr.num_sge = 0;
@@ -168,7 +168,7 @@ static void inline_data_is_copied_without_a_key(void)
 	struct ibv_send_wr wr, *bad;
 
 	both_open();
-	ends_connect(&a, &b);
+	endpoint_connect(&a, &b);
 	wr = request(IBV_WR_RDMA_READ, &sge, sizeof(text));
 	wr.send_flags |= IBV_SEND_INLINE;
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == EINVAL);
@@ -191,7 +191,7 @@ static void an_atomic_is_of_8_bytes(void)
 	uint64_t before;
 
 	both_open();
-	ends_connect(&a, &b);
+	endpoint_connect(&a, &b);
 	memcpy(&before, b.region, sizeof(before));
 	wr = request(IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 9);
 	wr.wr.atomic.remote_addr = (uintptr_t)b.region;
@@ -199,7 +199,7 @@ static void an_atomic_is_of_8_bytes(void)
 	wr.wr.atomic.compare_add = 1;
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
 	EXPECT(completed(&a).status == IBV_WC_LOC_LEN_ERR);
-	EXPECT(ends_state(&a) == IBV_QPS_ERR);
+	EXPECT(endpoint_state(&a) == IBV_QPS_ERR);
 	EXPECT(!memcmp(&before, b.region, sizeof(before)));
 	both_close();
 }
@@ -211,7 +211,7 @@ static void atomics_return_what_was_there(void)
 	struct ibv_send_wr wr, *bad;
 
 	both_open();
-	ends_connect(&a, &b);
+	endpoint_connect(&a, &b);
 	mine = (uint64_t *)(void *)a.region;
 	theirs = (uint64_t *)(void *)b.region;
 	*theirs = 40;
@@ -239,7 +239,7 @@ static void a_queue_pair_in_error_flushes_what_is_posted(void)
 	struct ibv_recv_wr recv = {.wr_id = 9}, *bad_recv;
 
 	both_open();
-	ends_connect(&a, &b);
+	endpoint_connect(&a, &b);
 	EXPECT(ibv_post_recv(a.qp, &recv, &bad_recv) == 0);
 	EXPECT(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE) == 0);
 	EXPECT(a.qp->state == IBV_QPS_ERR);
@@ -285,8 +285,8 @@ static void an_armed_queue_tells_once(void)
 	EXPECT(poll(&ready, 1, 0) == 0);
 	attr.qp_state = IBV_QPS_ERR;
 	EXPECT(ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0);
-	EXPECT(poll(&ready, 1, ENDS_WAIT_MS) == 1);
-	if (!cases_is_wrong() && ibv_get_cq_event(channel, &got, &cookie) == 0)
+	EXPECT(poll(&ready, 1, ENDPOINT_WAIT_MS) == 1);
+	if (!check_is_wrong() && ibv_get_cq_event(channel, &got, &cookie) == 0)
 		ibv_ack_cq_events(got, 1);
 	EXPECT(got == cq && cookie == &ready);
 	EXPECT(poll(&ready, 1, 0) == 0);
@@ -303,7 +303,7 @@ static void rights_change_while_the_keys_stay(void)
 	uint32_t rkey;
 
 	both_open();
-	ends_connect(&a, &b);
+	endpoint_connect(&a, &b);
 	rkey = b.mr->rkey;
 	EXPECT(ibv_rereg_mr(b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 			    IBV_ACCESS_LOCAL_WRITE) == 0);
@@ -325,7 +325,7 @@ static void an_imported_region_can_be_destroyed(void)
 	struct ibv_send_wr wr, *bad;
 
 	both_open();
-	ends_connect(&a, &b);
+	endpoint_connect(&a, &b);
 	ctx = ibv_import_device(dup(b.ctx->cmd_fd));
 	pd = ctx ? ibv_import_pd(ctx, b.pd->handle) : NULL;
 	mr = ibv_reg_mr(b.pd, b.region, 64, IBV_ACCESS_LOCAL_WRITE);
@@ -380,7 +380,7 @@ static void a_poll_for_fewer_than_none_takes_none(void)
 	struct ibv_sge sge;
 
 	both_open();
-	ends_connect(&a, &b);
+	endpoint_connect(&a, &b);
 	wr = request(IBV_WR_RDMA_WRITE, &sge, 64);
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
 	for (int i = 0; i < 1000; i++) {
@@ -394,29 +394,29 @@ static void a_poll_for_fewer_than_none_takes_none(void)
 
 int main(void)
 {
-	cases_run("refusals have their errno", refusals_have_their_errno);
-	cases_run("what is not built is EOPNOTSUPP",
+	check_run("refusals have their errno", refusals_have_their_errno);
+	check_run("what is not built is EOPNOTSUPP",
 		  what_is_not_built_is_eopnotsupp);
-	cases_run("posting needs the right state",
+	check_run("posting needs the right state",
 		  posting_needs_the_right_state);
-	cases_run("a full queue is ENOMEM until polled",
+	check_run("a full queue is ENOMEM until polled",
 		  a_full_queue_is_enomem_until_polled);
-	cases_run("inline data is copied without a key",
+	check_run("inline data is copied without a key",
 		  inline_data_is_copied_without_a_key);
-	cases_run("an atomic of other than 8 bytes is a length error",
+	check_run("an atomic of other than 8 bytes is a length error",
 		  an_atomic_is_of_8_bytes);
-	cases_run("atomics return what was there",
+	check_run("atomics return what was there",
 		  atomics_return_what_was_there);
-	cases_run("a queue pair in error flushes what is posted",
+	check_run("a queue pair in error flushes what is posted",
 		  a_queue_pair_in_error_flushes_what_is_posted);
-	cases_run("an armed queue tells once", an_armed_queue_tells_once);
-	cases_run("a poll for fewer than none takes none",
+	check_run("an armed queue tells once", an_armed_queue_tells_once);
+	check_run("a poll for fewer than none takes none",
 		  a_poll_for_fewer_than_none_takes_none);
-	cases_run("rights change while the keys stay",
+	check_run("rights change while the keys stay",
 		  rights_change_while_the_keys_stay);
-	cases_run("an imported region can be destroyed",
+	check_run("an imported region can be destroyed",
 		  an_imported_region_can_be_destroyed);
-	cases_run("a region of device memory stays as it is",
+	check_run("a region of device memory stays as it is",
 		  a_region_of_device_memory_stays_as_it_is);
-	return cases_end();
+	return check_end();
 }

@@ -11,8 +11,8 @@
  * at several alignments; -s is for one size.  Prints a line a size and exits
  * with 1 if any byte was stale.
  */
-#include "host/space_other.h"
-#include "host/space_self.h"
+#include "memory/space_other.h"
+#include "memory/space_self.h"
 #include "util/bits.h"
 
 #include <sched.h>

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "need.h"
-#include "../system/ends.h"
+#include "../system/endpoint.h"
 
 #define ROUNDS	   1000
 #define STEP_NS	   1000 /* each round cancels so much later than the last */
@@ -23,9 +23,9 @@
 #define ASLEEP_US  20000
 #define PATIENCE_S 120
 
-static struct ends ends[2];
+static struct endpoint endpoint[2];
 
-static void post(struct ends *e, bool is_send)
+static void post(struct endpoint *e, bool is_send)
 {
 	struct ibv_sge sge = {(uintptr_t)e->region, 8, e->mr->lkey};
 	struct ibv_send_wr send = {.sg_list = &sge,
@@ -43,13 +43,13 @@ static void post(struct ends *e, bool is_send)
 		     "ibv_post_recv");
 }
 
-static void arm(struct ends *e)
+static void arm(struct endpoint *e)
 {
 	need(!ibv_req_notify_cq(e->cq, 0), "ibv_req_notify_cq");
 }
 
 /* It was armed before there was anything: so there is an event for it. */
-static void sleep_for_one(struct ends *e)
+static void sleep_for_one(struct endpoint *e)
 {
 	struct ibv_cq *cq;
 	struct ibv_wc wc;
@@ -65,7 +65,7 @@ static void sleep_for_one(struct ends *e)
 	need(n == 1 && wc.status == IBV_WC_SUCCESS, "a completion");
 }
 
-static void say(struct ends *from, struct ends *to)
+static void say(struct endpoint *from, struct endpoint *to)
 {
 	post(to, false);
 	post(from, true);
@@ -78,9 +78,9 @@ static void *work(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < 2; i++)
-		arm(&ends[i]);
+		arm(&endpoint[i]);
 	for (int i = 0;; i = !i)
-		say(&ends[i], &ends[!i]);
+		say(&endpoint[i], &endpoint[!i]);
 	return NULL;
 }
 
@@ -97,7 +97,7 @@ static void wait_ns(long ns)
 }
 
 struct lone {
-	struct ends *other;
+	struct endpoint *other;
 	struct ibv_comp_channel *channel;
 	atomic_bool sleeps;
 };
@@ -117,7 +117,8 @@ static void *sleep_alone(void *arg)
 }
 
 /* Nobody should; but who did had a thread that slept on, and no harm. */
-__attribute__((unused)) static void destroy_under_sleeper(struct ends other[2])
+__attribute__((unused)) static void
+destroy_under_sleeper(struct endpoint other[2])
 {
 	struct lone l = {.other = other};
 	pthread_t thread;
@@ -142,7 +143,7 @@ static atomic_bool is_through;
 #define DONE(name, ...) need(!CALL(name, __VA_ARGS__), #name)
 
 /* An event of each kind waits when what it is of is destroyed. */
-static void make_queues(struct ends *e, struct ibv_pd *pd)
+static void make_queues(struct endpoint *e, struct ibv_pd *pd)
 {
 	struct ibv_cq *cq = CALL(ibv_create_cq, e->ctx, 8, NULL, e->channel, 0);
 	struct ibv_srq_init_attr shared = {.attr = {4, 1, 0}};
@@ -170,7 +171,7 @@ static void make_queues(struct ends *e, struct ibv_pd *pd)
 	DONE(ibv_destroy_cq, cq);
 }
 
-static void make_regions(struct ends *e, struct ibv_pd *pd)
+static void make_regions(struct endpoint *e, struct ibv_pd *pd)
 {
 	static char memory[8192];
 	struct ibv_alloc_dm_attr attr = {.length = 64};
@@ -187,7 +188,7 @@ static void make_regions(struct ends *e, struct ibv_pd *pd)
 
 static void *make_all(void *arg)
 {
-	struct ends *e = arg;
+	struct endpoint *e = arg;
 	struct ibv_pd *pd;
 
 	pthread_cancel(pthread_self());
@@ -223,31 +224,31 @@ static void cancel_amid(void *(*calls)(void *), void *arg)
 static void cancel_makers(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ends e[2];
+	struct endpoint e[2];
 
 	need(list && *list, "a device");
 	cancel_amid(open_first, *list);
 	ibv_free_device_list(list);
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	cancel_amid(make_all, &e[0]);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 	printf("ok a thread is not cancelled amid what does not sleep\n");
 }
 
 int main(void)
 {
-	struct ends other[2];
+	struct endpoint other[2];
 
 	alarm(PATIENCE_S);
 	cancel_makers();
-	ends_open_pair(other);
+	endpoint_open_pair(other);
 	arm(&other[0]);
 	arm(&other[1]);
 	for (int i = 0; i < ROUNDS; i++) {
 		pthread_t thread;
 		void *how;
 
-		ends_open_pair(ends);
+		endpoint_open_pair(endpoint);
 		need(!pthread_create(&thread, NULL, work, NULL), "a thread");
 		wait_ns(i * STEP_NS);
 		pthread_cancel(thread);
@@ -255,14 +256,14 @@ int main(void)
 		need(how == PTHREAD_CANCELED, "it was cancelled");
 		/* another connection goes on, and wakes who sleeps for it */
 		say(&other[0], &other[1]);
-		ends_close_pair(ends);
+		endpoint_close_pair(endpoint);
 	}
 	printf("ok a thread is cancelled at any moment\n");
 	/* a descriptor closed under its reader is a race, and told of as one */
 #ifndef __SANITIZE_THREAD__
 	destroy_under_sleeper(other);
 #endif
-	ends_close_pair(other);
+	endpoint_close_pair(other);
 	printf("ok a channel is destroyed under who sleeps for it\n"
 	       "3 passed, 0 failed, 0 skipped\n");
 	return 0;

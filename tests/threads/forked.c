@@ -16,14 +16,14 @@
 #include <unistd.h>
 
 #include "need.h"
-#include "../system/ends.h"
+#include "../system/endpoint.h"
 
 #define FORKS	   30
 #define PATIENCE_S 60 /* a child that hangs, on a slow machine */
 
 static atomic_bool is_over;
 
-static void write_once(struct ends e[2])
+static void write_once(struct endpoint e[2])
 {
 	struct ibv_sge sge = {(uintptr_t)e[0].region, 8, e[0].mr->lkey};
 	struct ibv_send_wr send = {
@@ -36,17 +36,17 @@ static void write_once(struct ends e[2])
 	struct ibv_wc wc;
 
 	need(!ibv_post_send(e[0].qp, &send, &bad), "ibv_post_send");
-	need(ends_wait(&e[0], &wc) && wc.status == IBV_WC_SUCCESS,
+	need(endpoint_wait(&e[0], &wc) && wc.status == IBV_WC_SUCCESS,
 	     "a completion");
 }
 
 static void use_verbs(void)
 {
-	struct ends e[2];
+	struct endpoint e[2];
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	write_once(e);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 static void use_cm(void)

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "need.h"
-#include "../system/ends.h"
+#include "../system/endpoint.h"
 
 #define WARM	   50 /* sleeps before, so that the sleeper minds the lane */
 #define WARM_AGAIN 4
@@ -24,7 +24,7 @@
 #define SOON_MS	   2000
 #define PATIENCE_S 60
 
-static struct ends ends[2];
+static struct endpoint endpoint[2];
 static atomic_uint handled;
 static atomic_bool has_ended;
 
@@ -45,24 +45,26 @@ static void set_handler(int sig, int flags)
 
 static void post_receive(void)
 {
-	struct ibv_sge sge = {(uintptr_t)ends[1].region, 8, ends[1].mr->lkey};
+	struct ibv_sge sge = {(uintptr_t)endpoint[1].region, 8,
+			      endpoint[1].mr->lkey};
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 
-	need(!ibv_post_recv(ends[1].qp, &wr, &bad), "ibv_post_recv");
+	need(!ibv_post_recv(endpoint[1].qp, &wr, &bad), "ibv_post_recv");
 }
 
 static void post_one(enum ibv_wr_opcode opcode)
 {
-	struct ibv_sge sge = {(uintptr_t)ends[0].region, 8, ends[0].mr->lkey};
+	struct ibv_sge sge = {(uintptr_t)endpoint[0].region, 8,
+			      endpoint[0].mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
 				 .num_sge = 1,
 				 .opcode = opcode,
 				 .send_flags = IBV_SEND_SIGNALED},
 			   *bad;
 
-	wr.wr.rdma.remote_addr = (uintptr_t)ends[1].region;
-	wr.wr.rdma.rkey = ends[1].mr->rkey;
-	need(!ibv_post_send(ends[0].qp, &wr, &bad), "ibv_post_send");
+	wr.wr.rdma.remote_addr = (uintptr_t)endpoint[1].region;
+	wr.wr.rdma.rkey = endpoint[1].mr->rkey;
+	need(!ibv_post_send(endpoint[0].qp, &wr, &bad), "ibv_post_send");
 }
 
 static void send_one(void)
@@ -70,7 +72,7 @@ static void send_one(void)
 	struct ibv_wc wc;
 
 	post_one(IBV_WR_SEND);
-	need(ends_wait(&ends[0], &wc) && !wc.status, "the SEND");
+	need(endpoint_wait(&endpoint[0], &wc) && !wc.status, "the SEND");
 }
 
 /* 0 or errno. */
@@ -79,7 +81,7 @@ static int sleep_for_event(void)
 	struct ibv_cq *cq;
 	void *context;
 
-	if (ibv_get_cq_event(ends[1].channel, &cq, &context))
+	if (ibv_get_cq_event(endpoint[1].channel, &cq, &context))
 		return errno;
 	ibv_ack_cq_events(cq, 1);
 	return 0;
@@ -89,9 +91,9 @@ static void take_completion(void)
 {
 	struct ibv_wc wc;
 
-	need(ends_wait(&ends[1], &wc) && !wc.status, "the receive");
+	need(endpoint_wait(&endpoint[1], &wc) && !wc.status, "the receive");
 	post_receive();
-	need(!ibv_req_notify_cq(ends[1].cq, 0), "ibv_req_notify_cq");
+	need(!ibv_req_notify_cq(endpoint[1].cq, 0), "ibv_req_notify_cq");
 }
 
 static void *send_after_a_moment(void *arg)
@@ -214,7 +216,8 @@ static void *interrupt_amidst(void *arg)
 			need(ms < SOON_MS, "a signal amidst work: EINTR");
 			usleep(1000);
 		}
-		need(ends_wait(&ends[0], &wc) && !wc.status, "the WRITE");
+		need(endpoint_wait(&endpoint[0], &wc) && !wc.status,
+		     "the WRITE");
 	}
 	return NULL;
 }
@@ -241,9 +244,9 @@ static void look_amidst(void)
 int main(void)
 {
 	alarm(PATIENCE_S);
-	ends_open_pair(ends);
+	endpoint_open_pair(endpoint);
 	post_receive();
-	need(!ibv_req_notify_cq(ends[1].cq, 0), "ibv_req_notify_cq");
+	need(!ibv_req_notify_cq(endpoint[1].cq, 0), "ibv_req_notify_cq");
 	look();
 	printf("ok a sleep is interrupted as its handlers say\n");
 	warm_up(WARM);
@@ -252,6 +255,6 @@ int main(void)
 	look_amidst();
 	printf("ok also when that has just woken it\n"
 	       "3 passed, 0 failed, 0 skipped\n");
-	ends_close_pair(ends);
+	endpoint_close_pair(endpoint);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How these programs fail. */
-#ifndef THREADS_NEED_H
-#define THREADS_NEED_H
+#ifndef TESTS_THREADS_NEED_H
+#define TESTS_THREADS_NEED_H
 
 #include <stdbool.h>
 #include <stdio.h>

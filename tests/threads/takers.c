@@ -75,7 +75,7 @@ static bool take(struct qp *qp)
 	else
 		atomic_fetch_add(&seen->had[w->wr_id], 1);
 	atomic_fetch_add(&seen->count, 1);
-	qp_far(qp)->held = 0; /* it is done with it */
+	qp_target(qp)->held = 0; /* it is done with it */
 	return true;
 }
 

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../system/ends.h"
+#include "../system/endpoint.h"
 
 #define THREADS 4
 #define ROUNDS	200
@@ -59,7 +59,7 @@ static void run_threads(int n, void *(*body)(void *), void *arg, size_t step)
 		pthread_join(thread[i], NULL);
 }
 
-static int post(struct ends *e, const struct ends *to,
+static int post(struct endpoint *e, const struct endpoint *to,
 		enum ibv_wr_opcode opcode, uint32_t bytes)
 {
 	struct ibv_sge sge = {(uintptr_t)e->region, bytes, e->mr->lkey};
@@ -80,25 +80,25 @@ static int post(struct ends *e, const struct ends *to,
 	return ibv_post_send(e->qp, &wr, &bad);
 }
 
-static int post_receive(struct ends *e)
+static int post_receive(struct endpoint *e)
 {
-	struct ibv_sge sge = {(uintptr_t)e->region, ENDS_SIZE, e->mr->lkey};
+	struct ibv_sge sge = {(uintptr_t)e->region, ENDPOINT_SIZE, e->mr->lkey};
 	struct ibv_recv_wr wr = {.wr_id = 2, .sg_list = &sge, .num_sge = 1};
 	struct ibv_recv_wr *bad;
 
 	return ibv_post_recv(e->qp, &wr, &bad);
 }
 
-static void expect_success(struct ends *e)
+static void expect_success(struct endpoint *e)
 {
 	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
 
-	EXPECT(ends_wait(e, &wc));
+	EXPECT(endpoint_wait(e, &wc));
 	EXPECT(wc.status == IBV_WC_SUCCESS);
 }
 
 /* One of each, from e[0] to e[1]. */
-static void round_of_work(struct ends e[2])
+static void round_of_work(struct endpoint e[2])
 {
 	EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_WRITE, 5000) == 0);
 	EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_READ, 3000) == 0);
@@ -112,13 +112,13 @@ static void round_of_work(struct ends e[2])
 
 static void *work_apart(void *arg)
 {
-	struct ends e[2];
+	struct endpoint e[2];
 
 	(void)arg;
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	for (int i = 0; i < ROUNDS; i++)
 		round_of_work(e);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 	return NULL;
 }
 
@@ -129,7 +129,7 @@ static void threads_work_apart_on_one_device(void)
 
 /* ---- one queue, several threads ---- */
 
-static struct ends shared[2];
+static struct endpoint shared[2];
 static atomic_int polled;
 
 static void *post_many(void *arg)
@@ -169,16 +169,16 @@ static void *post_or_poll(void *arg)
 
 static void two_post_and_two_poll_on_one_queue_pair(void)
 {
-	ends_open_pair(shared);
+	endpoint_open_pair(shared);
 	atomic_store(&polled, 0);
 	run_threads(4, post_or_poll, shared, 1);
 	EXPECT(polled == 2 * ROUNDS);
-	ends_close_pair(shared);
+	endpoint_close_pair(shared);
 }
 
 /* ---- objects come and go amid traffic ---- */
 
-static void churn_regions(struct ends *e)
+static void churn_regions(struct endpoint *e)
 {
 	char memory[4096];
 
@@ -191,7 +191,7 @@ static void churn_regions(struct ends *e)
 	}
 }
 
-static void churn_queue_pairs(struct ends *e)
+static void churn_queue_pairs(struct endpoint *e)
 {
 	for (int i = 0; i < ROUNDS; i++) {
 		struct ibv_cq *cq = ibv_create_cq(e->ctx, 8, NULL, NULL, 0);
@@ -207,7 +207,7 @@ static void churn_queue_pairs(struct ends *e)
 	}
 }
 
-static void query(struct ends *e)
+static void query(struct endpoint *e)
 {
 	struct ibv_device_attr device;
 	struct ibv_port_attr port;
@@ -215,7 +215,7 @@ static void query(struct ends *e)
 	for (int i = 0; i < ROUNDS; i++) {
 		EXPECT(ibv_query_device(e->ctx, &device) == 0);
 		EXPECT(ibv_query_port(e->ctx, 1, &port) == 0);
-		EXPECT(ends_state(e) == IBV_QPS_RTS);
+		EXPECT(endpoint_state(e) == IBV_QPS_RTS);
 	}
 }
 
@@ -241,20 +241,20 @@ static void *churn(void *arg)
 
 static void objects_come_and_go_amid_traffic(void)
 {
-	ends_open_pair(shared);
+	endpoint_open_pair(shared);
 	run_threads(4, churn, shared, 1);
-	ends_close_pair(shared);
+	endpoint_close_pair(shared);
 }
 
 static void *open_and_close(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < ROUNDS / 4; i++) {
-		struct ends e[2];
+		struct endpoint e[2];
 
-		ends_open_pair(e);
+		endpoint_open_pair(e);
 		round_of_work(e);
-		ends_close_pair(e);
+		endpoint_close_pair(e);
 	}
 	return NULL;
 }
@@ -268,19 +268,19 @@ static void the_device_is_opened_and_closed_at_once(void)
 /* ---- events ---- */
 
 struct waiter {
-	struct ends e[2];
+	struct endpoint e[2];
 	struct ibv_comp_channel *channel; /* of the second */
 };
 
 static void open_waiter(struct waiter *w)
 {
-	ends_open_pair(w->e);
+	endpoint_open_pair(w->e);
 	w->channel = w->e[1].channel;
 }
 
 static void close_waiter(struct waiter *w)
 {
-	ends_close_pair(w->e);
+	endpoint_close_pair(w->e);
 }
 
 /* Sleeps until all receives have come. */
@@ -398,7 +398,7 @@ static void a_thread_sleeps_for_what_another_posts(void)
 
 static void *wait_for_async(void *arg)
 {
-	struct ends *e = arg;
+	struct endpoint *e = arg;
 	struct ibv_async_event event;
 
 	EXPECT(ibv_get_async_event(e->ctx, &event) == 0);
@@ -410,19 +410,19 @@ static void *wait_for_async(void *arg)
 
 static void a_thread_waits_for_an_asynchronous_event(void)
 {
-	struct ends e[2];
+	struct endpoint e[2];
 	pthread_t waiter;
 	struct ibv_wc wc = {.status = IBV_WC_SUCCESS};
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	if (pthread_create(&waiter, NULL, wait_for_async, &e[1]))
 		abort();
 	e[1].mr->rkey ^= 0x100;
 	EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_WRITE, 100) == 0);
-	EXPECT(ends_wait(&e[0], &wc));
+	EXPECT(endpoint_wait(&e[0], &wc));
 	EXPECT(wc.status == IBV_WC_REM_ACCESS_ERR);
 	pthread_join(waiter, NULL);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 /* What the poll cannot take is found by it, when nothing else goes on. */
@@ -431,28 +431,28 @@ static void a_full_queue_is_told_of_while_all_sleep(void)
 	struct pollfd async = {.events = POLLIN};
 	struct ibv_async_event event;
 	struct ibv_wc wc[4];
-	struct ends e[2];
+	struct endpoint e[2];
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	EXPECT(ibv_resize_cq(e[1].cq, 1) == 0);
 	for (int i = 0; i < 3; i++) {
 		EXPECT(post_receive(&e[1]) == 0);
 		EXPECT(post(&e[0], &e[1], IBV_WR_SEND, 8) == 0);
 		/* by packets the queue's owner knows at once, and says so */
-		EXPECT(ends_wait(&e[0], wc));
+		EXPECT(endpoint_wait(&e[0], wc));
 		EXPECT(wc->status == IBV_WC_SUCCESS || i);
 	}
 	usleep(100000);
 	EXPECT(ibv_poll_cq(e[1].cq, 4, wc) > 0);
 	async.fd = e[1].ctx->async_fd;
-	if (poll(&async, 1, ENDS_WAIT_MS) == 1 &&
+	if (poll(&async, 1, ENDPOINT_WAIT_MS) == 1 &&
 	    ibv_get_async_event(e[1].ctx, &event) == 0) {
 		EXPECT(event.event_type == IBV_EVENT_CQ_ERR);
 		ibv_ack_async_event(&event);
 	} else {
 		EXPECT(false);
 	}
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 /* ---- rudeness ---- */
@@ -460,7 +460,7 @@ static void a_full_queue_is_told_of_while_all_sleep(void)
 static void *fail_the_queue_pair(void *arg)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-	struct ends *e = arg;
+	struct endpoint *e = arg;
 
 	while (atomic_load(&polled) < ROUNDS / 4 && !atomic_load(&wrong))
 		usleep(100);
@@ -471,23 +471,23 @@ static void *fail_the_queue_pair(void *arg)
 /* Everything posted comes back, whatever its status. */
 static void a_queue_pair_fails_under_a_thread_that_posts(void)
 {
-	struct ends e[2];
+	struct endpoint e[2];
 	struct ibv_wc wc;
 	pthread_t rude;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	atomic_store(&polled, 0);
 	if (pthread_create(&rude, NULL, fail_the_queue_pair, &e[0]))
 		abort();
 	for (int i = 0; i < ROUNDS; i++) {
 		EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_WRITE, 5000) == 0);
-		EXPECT(ends_wait(&e[0], &wc));
+		EXPECT(endpoint_wait(&e[0], &wc));
 		EXPECT(wc.status == IBV_WC_SUCCESS ||
 		       wc.status == IBV_WC_WR_FLUSH_ERR);
 		atomic_fetch_add(&polled, 1);
 	}
 	pthread_join(rude, NULL);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 /* Its receives come back to the same queue, for as long as it is not reset. */
@@ -496,7 +496,7 @@ static void *reset_again_and_again(void *arg)
 	struct ibv_qp_attr fail = {.qp_state = IBV_QPS_ERR};
 	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
 	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1};
-	struct ends *e = arg;
+	struct endpoint *e = arg;
 
 	while (atomic_load(&polled) < 1000 * ROUNDS && !atomic_load(&wrong)) {
 		for (int i = 0; i < 16; i++)
@@ -515,12 +515,12 @@ static void *reset_again_and_again(void *arg)
 static void a_queue_pair_is_reset_under_a_thread_that_polls(void)
 {
 	int flying = 0, got = 0;
-	struct ends e[2], other;
+	struct endpoint e[2], other;
 	struct ibv_wc wc[16];
 	pthread_t rude;
 
-	ends_open_pair(e);
-	other = ends_beside(&e[0], NULL, 0);
+	endpoint_open_pair(e);
+	other = endpoint_beside(&e[0], NULL, 0);
 	atomic_store(&polled, 0);
 	if (pthread_create(&rude, NULL, reset_again_and_again, &other))
 		abort();
@@ -544,16 +544,16 @@ static void a_queue_pair_is_reset_under_a_thread_that_polls(void)
 	}
 	pthread_join(rude, NULL);
 	EXPECT(ibv_destroy_qp(other.qp) == 0);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 static void a_forked_child_is_refused_and_its_parent_goes_on(void)
 {
-	struct ends e[2];
+	struct endpoint e[2];
 	int status = -1;
 	pid_t child;
 
-	ends_open_pair(e);
+	endpoint_open_pair(e);
 	round_of_work(e);
 	child = fork();
 	if (!child) {
@@ -564,7 +564,7 @@ static void a_forked_child_is_refused_and_its_parent_goes_on(void)
 	EXPECT(child > 0 && waitpid(child, &status, 0) == child);
 	EXPECT(status == 0);
 	round_of_work(e);
-	ends_close_pair(e);
+	endpoint_close_pair(e);
 }
 
 int main(void)

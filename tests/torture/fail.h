@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Let the n-th allocation from now on, of any kind, fail. */
-#ifndef TORTURE_FAIL_H
-#define TORTURE_FAIL_H
+#ifndef TESTS_TORTURE_FAIL_H
+#define TESTS_TORTURE_FAIL_H
 
 #include <stdbool.h>
 

@@ -10,7 +10,7 @@
 #include "test.h"
 
 #include "broker/client.h"
-#include "broker/page.h"
+#include "broker/shared_page.h"
 #include "broker/proto.h"
 #include "broker/steer.h"
 

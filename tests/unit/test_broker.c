@@ -7,7 +7,7 @@
 
 #include "broker/client.h"
 #include "broker/dial.h"
-#include "broker/page.h"
+#include "broker/shared_page.h"
 #include "broker/proto.h"
 #include "broker/steer.h"
 #include "engine/credit.h"
@@ -337,7 +337,7 @@ static void a_page_is_written_by_its_owner_and_read_by_all(void **state)
 	assert_int_equal(seen[7], 42);
 	own[7] = 43;
 	assert_int_equal(seen[7], 43);
-	assert_int_equal(mprotect((void *)(uintptr_t)seen, PAGE_BYTES,
+	assert_int_equal(mprotect((void *)(uintptr_t)seen, SHARED_PAGE_BYTES,
 				  PROT_READ | PROT_WRITE),
 			 -1);
 	/* It dies with its class; the next owner starts from zero. */

@@ -322,14 +322,14 @@ who_missed_something_is_dropped_when_it_has_read_the_rest(void **state)
 	struct gsi *gsi = calloc(1, sizeof(*gsi));
 	struct cmproto m = {.version = CMPROTO_VERSION, .kind = CMPROTO_LISTEN};
 	struct cmserver_client *c;
-	struct safe safe;
+	struct fd_store fd_store;
 	struct cmserver *s;
 	int fd[2], output = 0;
 
 	assert_non_null(gsi);
-	safe_init(&safe);
+	fd_store_init(&fd_store);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fd), 0);
-	s = cmserver_new(gsi, &safe, 0);
+	s = cmserver_new(gsi, &fd_store, 0);
 	assert_non_null(s);
 	c = cmserver_client_new(s, fd[0], getuid(), getpid());
 	assert_non_null(c);
@@ -354,7 +354,7 @@ who_missed_something_is_dropped_when_it_has_read_the_rest(void **state)
 /* A server without a wire, and a safe in memory. */
 struct alone {
 	struct gsi *gsi;
-	struct safe safe;
+	struct fd_store fd_store;
 	struct cmserver *s;
 	struct cmserver_client *c; /* this process */
 	int fd[2];
@@ -365,11 +365,11 @@ static void begin_alone(struct alone *a)
 {
 	*a = (struct alone){.gsi = calloc(1, sizeof(*a->gsi))};
 	assert_non_null(a->gsi);
-	safe_init(&a->safe);
-	a->safe.ledger = calloc(1, sizeof(*a->safe.ledger));
-	assert_non_null(a->safe.ledger);
+	fd_store_init(&a->fd_store);
+	a->fd_store.ledger = calloc(1, sizeof(*a->fd_store.ledger));
+	assert_non_null(a->fd_store.ledger);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, a->fd), 0);
-	a->s = cmserver_new(a->gsi, &a->safe, 0);
+	a->s = cmserver_new(a->gsi, &a->fd_store, 0);
 	assert_non_null(a->s);
 	a->c = cmserver_client_new(a->s, a->fd[0], getuid(), getpid());
 	assert_non_null(a->c);
@@ -381,7 +381,7 @@ static void end_alone(struct alone *a)
 	cmserver_free(a->s);
 	close(a->fd[0]);
 	close(a->fd[1]);
-	free(a->safe.ledger);
+	free(a->fd_store.ledger);
 	free(a->gsi);
 }
 
@@ -414,7 +414,7 @@ static struct cmproto noted(uint32_t local_id, uint8_t state)
 static void nobody_takes_the_will_of_another_process(void **state)
 {
 	struct cmproto m = noted(77, CONV_TIMEWAIT);
-	struct safe_ledger *l;
+	struct fd_store_ledger *l;
 	struct alone a;
 	pid_t other = fork();
 
@@ -424,9 +424,9 @@ static void nobody_takes_the_will_of_another_process(void **state)
 			pause();
 	}
 	begin_alone(&a);
-	l = a.safe.ledger;
-	l->wills = 1;
-	l->will[0].owner = safe_owner(getuid(), other);
+	l = a.fd_store.ledger;
+	l->cm_journal = 1;
+	l->will[0].owner = fd_store_owner(getuid(), other);
 	memcpy(&l->will[0].note, m.note, sizeof(l->will[0].note));
 	cmserver_succeed(a.s, 0);
 	assert_true(cmserver_awaits(a.s, other));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test.h"
 
-#include "engine/counters.h"
+#include "hca/counters.h"
 #include "hca/hca.h"
 
 #include <string.h>

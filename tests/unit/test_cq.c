@@ -272,7 +272,7 @@ who_stops_in_saying_so_keeps_nobody_out(void **state) NO_LOCK_ANALYSIS
 	struct qp *a = new_qp(7), *b = new_qp(8);
 
 	alock_open(LIVING, &judge);
-	ring_store(&qp_far(a)->is_queued, 1);
+	ring_store(&qp_target(a)->is_queued, 1);
 	leave(a, 1);
 	assert_false(cq_has(&h, cq));
 	leave(b, 2);
@@ -281,16 +281,16 @@ who_stops_in_saying_so_keeps_nobody_out(void **state) NO_LOCK_ANALYSIS
 	assert_false(cq_has(&h, cq));
 	/* it lives, and the death of another changes nothing */
 	cq_arm(cq, false);
-	atomic_store(&qp_far(a)->lock.owner, STOPPED);
-	assert_false(mourn_dead(&h));
-	assert_int_equal(ring_load(&qp_far(a)->is_queued), 1);
+	atomic_store(&qp_target(a)->lock.owner, STOPPED);
+	assert_false(peer_death_repair(&h));
+	assert_int_equal(ring_load(&qp_target(a)->is_queued), 1);
 	assert_int_equal(cq_owed(cq), 0);
 	/* it was dead, and another of its kind has come since */
-	atomic_store(&qp_far(a)->lock.owner, DEAD);
+	atomic_store(&qp_target(a)->lock.owner, DEAD);
 	assert_true(rq_enter(&h, a));
-	assert_false(mourn_dead(&h));
+	assert_false(peer_death_repair(&h));
 	rq_leave(a);
-	assert_true(mourn_dead(&h));
+	assert_true(peer_death_repair(&h));
 	assert_int_equal(cq_owed(cq), 1);
 	assert_int_equal(pop(), 1);
 	assert_int_equal(leave(a, 4), CQ_QUIET);
@@ -310,8 +310,8 @@ static void what_does_not_fit_is_an_overrun(void **state)
 	leave(b, 6);
 	cq_collect(&h, cq, NULL);
 	assert_int_equal(cq->overrun, CQ_OVERRUN_UNTOLD);
-	assert_non_null(mail_take(&h, &letters));
-	assert_int_equal(letters, QP_MAIL_FULL);
+	assert_non_null(notify_take(&h, &letters));
+	assert_int_equal(letters, QP_NOTIFY_FULL);
 	end_qp(a);
 	end_qp(b);
 }

@@ -4,28 +4,28 @@
 
 #include <arpa/inet.h>
 
-#include "host/netdev.h"
+#include "device/netdev.h"
 
 #define MOST 80
 
 static struct netdev_link links[MOST];
 static struct netdev_addr addrs[MOST];
-static struct netdev_scene scene;
-static struct host_device devices[HOST_MAX_DEVICES];
-static uint32_t changes[HOST_MAX_DEVICES];
+static struct netdev_scene crash_point;
+static struct device devices[DEVICE_MAX];
+static uint32_t changes[DEVICE_MAX];
 
 static int clear(void **state)
 {
 	memset(links, 0, sizeof links);
-	scene = (struct netdev_scene){links, addrs, 0, 0};
+	crash_point = (struct netdev_scene){links, addrs, 0, 0};
 	return 0;
 }
 
 static struct netdev_link *add_link(const char *name)
 {
-	struct netdev_link *l = &links[scene.link_count++];
+	struct netdev_link *l = &links[crash_point.link_count++];
 
-	l->ifindex = scene.link_count;
+	l->ifindex = crash_point.link_count;
 	snprintf(l->name, sizeof l->name, "%s", name);
 	l->mtu = 1500;
 	l->mac[5] = (uint8_t)l->ifindex;
@@ -45,7 +45,7 @@ static void to_ip(const char *text, uint8_t ip[16])
 
 static void add(const struct netdev_link *l, const char *text)
 {
-	struct netdev_addr *a = &addrs[scene.addr_count++];
+	struct netdev_addr *a = &addrs[crash_point.addr_count++];
 
 	a->ifindex = l->ifindex;
 	to_ip(text, a->ip);
@@ -58,10 +58,10 @@ static void drop(const char *text)
 
 	to_ip(text, ip);
 	while (memcmp(addrs[i].ip, ip, 16) != 0)
-		assert_true(++i < scene.addr_count);
-	scene.addr_count--;
+		assert_true(++i < crash_point.addr_count);
+	crash_point.addr_count--;
 	memmove(&addrs[i], &addrs[i + 1],
-		(scene.addr_count - i) * sizeof *addrs);
+		(crash_point.addr_count - i) * sizeof *addrs);
 }
 
 static struct netdev_link *add_lo(void)
@@ -77,7 +77,7 @@ static struct netdev_link *add_lo(void)
 
 static uint32_t choose(const char *named)
 {
-	return netdev_choose(&scene, named, devices);
+	return netdev_choose(&crash_point, named, devices);
 }
 
 static void the_first_name_that_became_no_device_is_found(void **state)
@@ -107,13 +107,13 @@ static void the_first_name_that_became_no_device_is_found(void **state)
 
 static void update(uint32_t count)
 {
-	netdev_update(&scene, devices, count, changes);
+	netdev_update(&crash_point, devices, count, changes);
 }
 
 /* NULL: no entry at this index. */
 static void expect_gid(int device, int index, const char *text, uint32_t type)
 {
-	const struct host_gid *g = &devices[device].port.gids[index];
+	const struct device_gid *g = &devices[device].port.gids[index];
 	char seen[64], want[64];
 	uint8_t ip[16];
 
@@ -128,8 +128,8 @@ static void expect_gid(int device, int index, const char *text, uint32_t type)
 	assert_int_equal(g->type, type);
 }
 
-#define V1 HOST_GID_ROCE_V1
-#define V2 HOST_GID_ROCE_V2
+#define V1 DEVICE_GID_ROCE_V1
+#define V2 DEVICE_GID_ROCE_V2
 
 static void a_machine_with_nothing_but_lo_has_one_device(void **state)
 {
@@ -332,7 +332,7 @@ static void the_first_address_is_replaced_only_when_it_goes(void **state)
 	expect_gid(0, 6, "fd00::1", V2);
 	expect_gid(0, 7, "10.0.0.2", V2);
 	addrs[3] = addrs[4]; /* their order plays no part */
-	scene.addr_count--;
+	crash_point.addr_count--;
 	add(eth, "10.0.0.1");
 	update(1);
 	expect_gid(0, 1, "10.0.0.1", V2);
@@ -373,7 +373,7 @@ static void links_go_down_and_up_and_away_and_change_their_mtu(void **state)
 	update(1);
 	assert_int_equal(changes[0], NETDEV_UP | NETDEV_MTU);
 	assert_int_equal(devices[0].port.active_mtu, 5);
-	scene.link_count--;
+	crash_point.link_count--;
 	drop("10.0.0.1");
 	update(1);
 	assert_int_equal(changes[0], NETDEV_DOWN | NETDEV_GIDS);
@@ -407,9 +407,9 @@ static void more_than_fits_is_cut_off(void **state)
 	}
 	for (int i = 1; i < MOST; i++)
 		add_link("more")->is_routed = true;
-	assert_int_equal(choose(NULL), HOST_MAX_DEVICES);
+	assert_int_equal(choose(NULL), DEVICE_MAX);
 	assert_int_equal(choose("eth0"), 1);
-	expect_gid(0, HOST_MAX_GIDS - 1, "10.0.0.61", V2);
+	expect_gid(0, DEVICE_MAX_GIDS - 1, "10.0.0.61", V2);
 	update(1);
 	assert_int_equal(changes[0], 0);
 }

@@ -13,16 +13,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host/netif.h"
+#include "device/netif.h"
 
 #define PATIENCE_S 60
 
 static sem_t told;
-static enum host_port_event events[64];
-static const struct host_device *event_device;
+static enum device_event events[64];
+static const struct device *event_device;
 static int event_count;
 
-static void on_port(const struct host_device *dev, enum host_port_event what)
+static void on_port(const struct device *dev, enum device_event what)
 {
 	event_device = dev;
 	events[event_count++ % 64] = what;
@@ -65,7 +65,7 @@ static bool is_local(const char *text)
 }
 
 /* Until an event of this kind has come. */
-static void wait_for(enum host_port_event what)
+static void wait_for(enum device_event what)
 {
 	struct timespec end;
 
@@ -91,18 +91,18 @@ static int enter_namespace(void **state)
 
 static void lo_alone_is_a_device_with_its_addresses(void **state)
 {
-	const struct host_device *d;
-	struct host_port port;
-	struct host_gid gid;
+	const struct device *d;
+	struct device_port port;
+	struct device_gid gid;
 
-	assert_int_equal(host_devices(&d), 1);
+	assert_int_equal(device_list(&d), 1);
 	assert_string_equal(d->netdev, "lo");
-	host_port(d, &port);
+	device_port(d, &port);
 	assert_int_equal(port.is_up, 1);
 	assert_int_equal(port.mtu, 65536);
-	assert_true(host_gid(d, 1, &gid));
-	assert_false(host_gid(d, HOST_MAX_GIDS - 1, &gid));
-	assert_false(host_gid(d, HOST_MAX_GIDS, &gid));
+	assert_true(device_gid(d, 1, &gid));
+	assert_false(device_gid(d, DEVICE_MAX_GIDS - 1, &gid));
+	assert_false(device_gid(d, DEVICE_MAX_GIDS, &gid));
 	assert_true(is_local("::ffff:127.0.0.1"));
 	assert_true(is_local("::1"));
 	/* the machine takes them, but no device has them */
@@ -112,21 +112,21 @@ static void lo_alone_is_a_device_with_its_addresses(void **state)
 
 static void changes_are_told_and_seen(void **state)
 {
-	const struct host_device *d;
+	const struct device *d;
 	uint32_t version;
 
-	host_devices(&d);
+	device_list(&d);
 	netif_watch(on_port);
 	version = netif_version();
 	set_address("10.9.8.7");
-	wait_for(HOST_PORT_GIDS);
+	wait_for(DEVICE_EVENT_GIDS);
 	assert_ptr_equal(event_device, d);
 	assert_true(is_local("::ffff:10.9.8.7"));
 	assert_int_not_equal(netif_version(), version);
 	set_up_flag(false);
-	wait_for(HOST_PORT_DOWN);
+	wait_for(DEVICE_EVENT_DOWN);
 	set_up_flag(true);
-	wait_for(HOST_PORT_UP);
+	wait_for(DEVICE_EVENT_UP);
 	netif_unwatch();
 }
 

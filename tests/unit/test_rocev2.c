@@ -130,14 +130,15 @@ static void a_late_packet_is_due_and_takes_nothing_back(void **state)
 
 static void a_stray_id_is_refused_and_forgotten(void **state)
 {
-	static const uint16_t far[4] = {9000, 50000, 20000, 35000};
+	static const uint16_t peer_area[4] = {9000, 50000, 20000, 35000};
 	struct rocev2_senders s = {0};
 	(void)state;
 
 	rocev2_damaged(&s, there.ip);
 	for (uint16_t id = 100; id < 200; id++) {
 		assert_true(rocev2_id_is_due(&s, there.ip, id, 0));
-		assert_false(rocev2_id_is_due(&s, there.ip, far[id % 4], 0));
+		assert_false(
+			rocev2_id_is_due(&s, there.ip, peer_area[id % 4], 0));
 	}
 }
 

@@ -17,7 +17,7 @@ struct memory {
 	uint32_t written;     /* of the last write, its end */
 };
 
-static struct memory near, far;
+static struct memory near, peer_area;
 
 static int mem_write(struct space *s, const struct space_vec *to, size_t n,
 		     const void *src)
@@ -55,10 +55,10 @@ static int set_up(void **state)
 	struct rng r;
 
 	rng_init(&r, 3);
-	near.space.ops = far.space.ops = &ops;
+	near.space.ops = peer_area.space.ops = &ops;
 	for (int i = 0; i < BYTES; i++) {
 		near.bytes[i] = (uint8_t)rng_u32(&r);
-		far.bytes[i] = (uint8_t)rng_u32(&r);
+		peer_area.bytes[i] = (uint8_t)rng_u32(&r);
 	}
 	return 0;
 }
@@ -103,18 +103,20 @@ static void any_pieces_move_in_both_directions(void **state)
 		cut(&r, a, na, bytes);
 		cut(&r, b, nb, bytes);
 		list(&near, a, na, before);
-		assert_int_equal(
-			space_put(&far.space, &near.space, &put, 1, &done), 0);
+		assert_int_equal(space_put(&peer_area.space, &near.space, &put,
+					   1, &done),
+				 0);
 		assert_int_equal(done, 1);
-		list(&far, b, nb, after);
+		list(&peer_area, b, nb, after);
 		assert_memory_equal(before, after, bytes);
 		if (bytes && b[nb - 1].bytes)
-			assert_int_equal(far.written,
+			assert_int_equal(peer_area.written,
 					 b[nb - 1].va + b[nb - 1].bytes);
 		for (uint32_t k = 0; k < BYTES; k++)
 			near.bytes[k] ^= 0x55;
-		assert_int_equal(
-			space_get(&far.space, &near.space, &get, 1, &done), 0);
+		assert_int_equal(space_get(&peer_area.space, &near.space, &get,
+					   1, &done),
+				 0);
 		list(&near, a, na, after);
 		assert_memory_equal(before, after, bytes);
 	}
@@ -129,16 +131,20 @@ static void it_says_whose_memory_is_missing_and_how_far_it_came(void **state)
 					     {&good, &bad, 1, 1}};
 	size_t done;
 
-	assert_int_equal(space_put(&far.space, &near.space, no_far, 2, &done),
-			 -EFAULT);
+	assert_int_equal(
+		space_put(&peer_area.space, &near.space, no_far, 2, &done),
+		-EFAULT);
 	assert_int_equal(done, 1);
-	assert_int_equal(space_put(&far.space, &near.space, no_near, 2, &done),
-			 -ENXIO);
+	assert_int_equal(
+		space_put(&peer_area.space, &near.space, no_near, 2, &done),
+		-ENXIO);
 	assert_int_equal(done, 1);
-	assert_int_equal(space_get(&far.space, &near.space, no_far, 2, &done),
-			 -ENXIO);
-	assert_int_equal(space_get(&far.space, &near.space, no_near, 2, &done),
-			 -EFAULT);
+	assert_int_equal(
+		space_get(&peer_area.space, &near.space, no_far, 2, &done),
+		-ENXIO);
+	assert_int_equal(
+		space_get(&peer_area.space, &near.space, no_near, 2, &done),
+		-EFAULT);
 	assert_int_equal(done, 1);
 }
 
@@ -147,11 +153,11 @@ static void nothing_moves_at_once(void **state)
 	const struct space_move none = {NULL, NULL, 0, 0};
 	size_t done = 7;
 
-	assert_int_equal(space_put(&far.space, &near.space, &none, 1, &done),
-			 0);
+	assert_int_equal(
+		space_put(&peer_area.space, &near.space, &none, 1, &done), 0);
 	assert_int_equal(done, 1);
-	assert_int_equal(space_get(&far.space, &near.space, &none, 0, &done),
-			 0);
+	assert_int_equal(
+		space_get(&peer_area.space, &near.space, &none, 0, &done), 0);
 	assert_int_equal(done, 0);
 }
 

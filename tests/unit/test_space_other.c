@@ -2,8 +2,8 @@
 /* Another process's memory: what is mapped moves, what is not is refused. */
 #include "test.h"
 
-#include "host/space_other.h"
-#include "host/space_self.h"
+#include "memory/space_other.h"
+#include "memory/space_self.h"
 #include "util/bits.h"
 #include "util/rng.h"
 
@@ -25,7 +25,7 @@
 static uint8_t *memory, *mirror;
 static _Atomic int *order;
 static struct space_self near;
-static struct space_other far;
+static struct space_other peer_area;
 
 enum { WAIT, SHOW, TAKE };
 
@@ -61,19 +61,19 @@ static int set_up(void **state)
 	assert_int_equal(munmap(memory + BYTES, PAGE), 0);
 	space_self_init(&near);
 	*order = SHOW;
-	far.pid = fork();
-	if (!far.pid)
+	peer_area.pid = fork();
+	if (!peer_area.pid)
 		serve();
-	space_other_init(&far, far.pid);
+	space_other_init(&peer_area, peer_area.pid);
 	while (*order != WAIT)
 		usleep(50);
-	return far.pid < 0;
+	return peer_area.pid < 0;
 }
 
 static int tear_down(void **state)
 {
-	kill(far.pid, SIGKILL);
-	waitpid(far.pid, NULL, 0);
+	kill(peer_area.pid, SIGKILL);
+	waitpid(peer_area.pid, NULL, 0);
 	munmap(memory, BYTES);
 	return munmap(mirror, BYTES + PAGE);
 }
@@ -153,15 +153,17 @@ static void any_pieces_move_in_both_directions(void **state)
 		tell(TAKE);
 		memcpy(want, mirror, BYTES);
 		apply(want, b, nb, memory, a, na);
-		assert_int_equal(
-			space_put(&far.space, &near.space, &put, 1, &done), 0);
+		assert_int_equal(space_put(&peer_area.space, &near.space, &put,
+					   1, &done),
+				 0);
 		tell(SHOW);
 		assert_memory_equal(mirror, want, BYTES);
 		scramble(memory, i + 2000);
 		memcpy(want, memory, BYTES);
 		apply(want, a, na, mirror, b, nb);
-		assert_int_equal(
-			space_get(&far.space, &near.space, &get, 1, &done), 0);
+		assert_int_equal(space_get(&peer_area.space, &near.space, &get,
+					   1, &done),
+				 0);
 		assert_memory_equal(memory, want, BYTES);
 	}
 }
@@ -179,8 +181,8 @@ static void more_messages_than_a_call_takes_move_in_order(void **state)
 		b[i] = (struct space_vec){va(BYTES / 2 + i * 8), 61};
 		m[i] = (struct space_move){&b[i], &a[i], 1, 1};
 	}
-	assert_int_equal(space_put(&far.space, &near.space, m, MOVES, &done),
-			 0);
+	assert_int_equal(
+		space_put(&peer_area.space, &near.space, m, MOVES, &done), 0);
 	assert_int_equal(done, MOVES);
 	tell(SHOW);
 	for (uint32_t i = 0; i + 1 < MOVES; i++)
@@ -195,8 +197,10 @@ static void writes_and_reads_of_ours_move_too(void **state)
 
 	scramble(memory, 9);
 	memcpy(src, memory, sizeof src);
-	assert_int_equal(far.space.ops->write(&far.space, v, 2, src), 0);
-	assert_int_equal(far.space.ops->read(&far.space, v, 2, dst), 0);
+	assert_int_equal(
+		peer_area.space.ops->write(&peer_area.space, v, 2, src), 0);
+	assert_int_equal(peer_area.space.ops->read(&peer_area.space, v, 2, dst),
+			 0);
 	assert_memory_equal(src, dst, sizeof src);
 	tell(SHOW);
 	assert_memory_equal(mirror + 9000, src + 50, 51);
@@ -226,13 +230,13 @@ static void it_says_whose_memory_is_missing(void **state)
 	size_t done;
 
 	for (size_t i = 0; i < ARRAY_COUNT(row); i++) {
-		assert_int_equal(
-			space_put(&far.space, &near.space, row[i].m, 2, &done),
-			row[i].put);
+		assert_int_equal(space_put(&peer_area.space, &near.space,
+					   row[i].m, 2, &done),
+				 row[i].put);
 		assert_int_equal(done, 1);
-		assert_int_equal(
-			space_get(&far.space, &near.space, row[i].m, 2, &done),
-			row[i].get);
+		assert_int_equal(space_get(&peer_area.space, &near.space,
+					   row[i].m, 2, &done),
+				 row[i].get);
 		assert_int_equal(done, 1);
 	}
 }
@@ -244,8 +248,9 @@ static void what_may_not_be_written_is_refused(void **state)
 	size_t done;
 
 	assert_int_equal(mprotect(memory, PAGE, PROT_READ), 0);
-	assert_int_equal(space_put(&far.space, &near.space, &m, 1, &done), 0);
-	assert_int_equal(space_get(&far.space, &near.space, &m, 1, &done),
+	assert_int_equal(space_put(&peer_area.space, &near.space, &m, 1, &done),
+			 0);
+	assert_int_equal(space_get(&peer_area.space, &near.space, &m, 1, &done),
 			 -ENXIO);
 	assert_int_equal(mprotect(memory, PAGE, PROT_READ | PROT_WRITE), 0);
 }
@@ -256,11 +261,11 @@ static void a_process_that_is_gone_has_no_memory(void **state)
 	const struct space_move m = {&v, &v, 1, 1};
 	size_t done;
 
-	kill(far.pid, SIGKILL);
-	waitpid(far.pid, NULL, 0);
-	assert_int_equal(space_put(&far.space, &near.space, &m, 1, &done),
+	kill(peer_area.pid, SIGKILL);
+	waitpid(peer_area.pid, NULL, 0);
+	assert_int_equal(space_put(&peer_area.space, &near.space, &m, 1, &done),
 			 -ESRCH);
-	assert_int_equal(space_get(&far.space, &near.space, &m, 1, &done),
+	assert_int_equal(space_get(&peer_area.space, &near.space, &m, 1, &done),
 			 -ESRCH);
 	assert_int_equal(done, 0);
 }
@@ -272,12 +277,14 @@ static void a_stopped_process_is_written_and_read(void **state)
 	size_t done;
 	int status;
 
-	kill(far.pid, SIGSTOP);
-	waitpid(far.pid, &status, WUNTRACED);
+	kill(peer_area.pid, SIGSTOP);
+	waitpid(peer_area.pid, &status, WUNTRACED);
 	scramble(memory, 21);
-	assert_int_equal(space_put(&far.space, &near.space, &m, 1, &done), 0);
-	assert_int_equal(space_get(&far.space, &near.space, &m, 1, &done), 0);
-	kill(far.pid, SIGCONT);
+	assert_int_equal(space_put(&peer_area.space, &near.space, &m, 1, &done),
+			 0);
+	assert_int_equal(space_get(&peer_area.space, &near.space, &m, 1, &done),
+			 0);
+	kill(peer_area.pid, SIGCONT);
 	tell(SHOW);
 	assert_memory_equal(mirror, memory, PAGE);
 }
@@ -286,8 +293,9 @@ static void an_atomic_is_its_owners_business(void **state)
 {
 	uint64_t old;
 
-	assert_int_equal(far.space.ops->atomic(&far.space, SPACE_FETCH_ADD,
-					       va(0), 1, 0, &old),
+	assert_int_equal(peer_area.space.ops->atomic(&peer_area.space,
+						     SPACE_FETCH_ADD, va(0), 1,
+						     0, &old),
 			 -EPERM);
 }
 

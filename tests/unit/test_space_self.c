@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/guard.h"
-#include "host/space_self.h"
+#include "memory/copy_nofault.h"
+#include "memory/space_self.h"
 
 #define PAGE	    4096
 #define TWICE(test) cmocka_unit_test_setup_teardown(test, guarded, unguarded)
@@ -33,14 +33,14 @@ static int set_up(void **state)
 /* Once more by guarded copies; they need the handler that cmocka has now. */
 static int guarded(void **state)
 {
-	guard_open();
-	guard_turn(later());
+	copy_nofault_open();
+	copy_nofault_turn(later());
 	return 0;
 }
 
 static int unguarded(void **state)
 {
-	guard_close();
+	copy_nofault_close();
 	return 0;
 }
 

@@ -58,8 +58,8 @@ static uint64_t take(struct world *w, bool *low)
 
 	if (!srq_take(&w->h, w->s, w->qp, low))
 		return 0;
-	assert_int_equal(qp_far(w->qp)->held, 1);
-	qp_far(w->qp)->held = 0;
+	assert_int_equal(qp_target(w->qp)->held, 1);
+	qp_target(w->qp)->held = 0;
 	assert_int_equal(wqe_sges(got)[1].bytes, got->wr_id);
 	return got->wr_id;
 }
@@ -136,7 +136,7 @@ static struct qp *second(struct world *w)
 
 static _Atomic uint64_t *word_of(struct world *w, const struct qp *qp)
 {
-	_Atomic uint64_t *words = w->h.far->takes;
+	_Atomic uint64_t *words = w->h.peer_area->takes;
 
 	return &words[qp->stats.row];
 }
@@ -155,12 +155,12 @@ static void what_the_dead_took_is_held_by_its_queue_pair(void **state)
 			post(&w, i);
 		assert_true(srq_take(&w.h, w.s, w.qp, &low));
 		/* as it was before it said that it holds it */
-		qp_far(w.qp)->held = 0;
+		qp_target(w.qp)->held = 0;
 		atomic_store(word_of(&w, w.qp), 1ull << 32); /* wants 0 */
 		for (int i = 0; i < others; i++) {
 			assert_true(srq_take(&w.h, w.s, other, &low));
 			assert_int_equal(rq_slot(&w.h, other)->wr_id, 2 + i);
-			qp_far(other)->held = 0;
+			qp_target(other)->held = 0;
 		}
 		srq_settle(&w.h, w.s, w.qp);
 		assert_non_null(rq_held(&w.h, w.qp));

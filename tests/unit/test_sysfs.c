@@ -9,10 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/sysfs.h"
+#include "device/sysfs.h"
 
 static char root[64];
-static struct host_device devices[2];
+static struct device devices[2];
 
 static int remove_one(const char *path, const struct stat *st, int type,
 		      struct FTW *ftw)
@@ -25,20 +25,20 @@ static int set_up(void **state)
 	strcpy(root, "/tmp/adverb-sysfs-XXXXXX");
 	memset(devices, 0, sizeof devices);
 	for (int i = 0; i < 2; i++) {
-		struct host_device *d = &devices[i];
+		struct device *d = &devices[i];
 
 		snprintf(d->name, sizeof d->name, "adv%d", i);
 		snprintf(d->netdev, sizeof d->netdev, "eth%d", i);
 		d->ifindex = (uint32_t)i + 2;
 		d->guid = 0x0002c9fffe000001u + (unsigned)i;
 		d->port.is_up = true;
-		d->port.gids[1] = (struct host_gid){
+		d->port.gids[1] = (struct device_gid){
 			{[10] = 0xff, 0xff, 10, 0, 0, (uint8_t)i},
-			HOST_GID_ROCE_V2,
+			DEVICE_GID_ROCE_V2,
 			d->ifindex};
 	}
 	devices[0].port.gids[2] = devices[0].port.gids[1];
-	devices[0].port.gids[2].type = HOST_GID_ROCE_V1;
+	devices[0].port.gids[2].type = DEVICE_GID_ROCE_V1;
 	return mkdtemp(root) ? 0 : -1;
 }
 

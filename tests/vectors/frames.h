@@ -3,8 +3,8 @@
  * Reads the frame files of this folder: `#` starts a comment line; otherwise
  * a line is OPCODE PSN DEST_QPN HEX, blank-separated.
  */
-#ifndef FRAMES_H
-#define FRAMES_H
+#ifndef TESTS_VECTORS_FRAMES_H
+#define TESTS_VECTORS_FRAMES_H
 
 #include <stddef.h>
 #include <stdint.h>

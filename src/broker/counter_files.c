@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counter files; see counter_files.h. */
+#include "broker/counter_files.h"
+
+#include "broker/shared_page.h"
+#include "engine/credit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STEP_MS	  1000
+#define LOOKED_MS 60000 /* for how long a looker may come back */
+#define NEW_FILE  ".counter~"
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void counter_files_init(struct counter_files *t)
+{
+	memset(t, 0, sizeof(*t));
+	t->tree_fd = t->inotify_fd = -1;
+}
+
+void counter_files_close(struct counter_files *t)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		close_fd(&t->row[i].port_fd);
+	close_fd(&t->tree_fd);
+	close_fd(&t->inotify_fd);
+}
+
+/* NULL: there are too many, and these are not counted. */
+static struct counter_files_row *row_of(struct counter_files *t, uint32_t link)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->row[i].link == link)
+			return &t->row[i];
+	if (t->count == COUNTER_FILES_ROWS)
+		return NULL;
+	t->row[t->count] =
+		(struct counter_files_row){.link = link, .port_fd = -1};
+	return &t->row[t->count++];
+}
+
+static void add(struct counter_files *t, int page_fd, bool has_ended)
+{
+	struct credit_tally got[HCA_MAX_DEVICES];
+
+	if (!shared_page_copy(page_fd, offsetof(struct credit_page, tallies),
+			      sizeof(got), got))
+		return;
+	for (uint32_t i = 0; i < HCA_MAX_DEVICES && got[i].link; i++) {
+		struct counter_files_row *r = row_of(t, (uint32_t)got[i].link);
+		uint64_t *to = !r ? NULL : has_ended ? r->ended : r->live;
+
+		for (uint32_t k = 0; to && k < COUNTERS_WORDS; k++)
+			to[k] += got[i].words[k];
+	}
+}
+
+void counter_files_begin(struct counter_files *t)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		memset(t->row[i].live, 0, sizeof(t->row[i].live));
+}
+
+void counter_files_live(struct counter_files *t, int page_fd)
+{
+	add(t, page_fd, false);
+}
+
+void counter_files_end(struct counter_files *t, int page_fd)
+{
+	add(t, page_fd, true);
+	t->is_due = true;
+}
+
+/* What each file would say if it had begun with 0. */
+static void count(const struct counter_files_row *r,
+		  uint64_t value[COUNTERS_FILES])
+{
+	uint64_t sum[COUNTERS_WORDS];
+
+	for (uint32_t k = 0; k < COUNTERS_WORDS; k++)
+		sum[k] = r->ended[k] + r->live[k];
+	for (uint32_t i = 0; i < COUNTERS_FILES; i++)
+		value[i] = counters_value(i, sum);
+}
+
+static uint64_t read_file(int folder, const char *name)
+{
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char text[24] = "";
+
+	if (fd < 0)
+		return 0;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	return strtoull(text, NULL, 10);
+}
+
+/* Whole or as before: its reader may be in the middle. */
+static void write_file(int folder, const char *name, uint64_t value)
+{
+	char text[24];
+	int length = snprintf(text, sizeof(text), "%" PRIu64 "\n", value);
+	int fd;
+
+	unlinkat(folder, NEW_FILE, 0); /* of a broker that was killed */
+	fd = openat(folder, NEW_FILE,
+		    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0)
+		return;
+	if (write(fd, text, (size_t)length) == length)
+		renameat(folder, NEW_FILE, folder, name);
+	close(fd);
+}
+
+static bool is_same(int a, int b)
+{
+	struct stat x, y;
+
+	return a >= 0 && !fstat(a, &x) && !fstat(b, &y) &&
+	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/*
+ * The row's files are in this folder from now on (taken): the next process
+ * may have another choice of devices, and so other numbers for them.
+ */
+static void attach(struct counter_files *t, struct counter_files_row *r,
+		   int port_fd)
+{
+	uint64_t ours[COUNTERS_FILES];
+
+	close_fd(&r->port_fd);
+	r->port_fd = port_fd;
+	count(r, ours);
+	for (uint32_t i = 0; i < COUNTERS_FILES; i++) {
+		uint64_t said = read_file(port_fd, counters_files[i].name);
+
+		r->shown[i] = said;
+		if (r->is_based)
+			continue;
+		r->base[i] = said;
+		if (t->is_heir)
+			r->base[i] = said > ours[i] ? said - ours[i] : 0;
+	}
+	r->is_moved = r->is_based;
+	r->is_based = true;
+}
+
+/* The interface of a device, by the folder that is named for it; 0. */
+static uint32_t link_of(int device_fd)
+{
+	int fd = openat(device_fd, "device/net",
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	char path[280];
+	uint32_t link = 0;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && !link && (e = readdir(dir))) {
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/ifindex", e->d_name);
+		link = (uint32_t)read_file(fd, path);
+	}
+	if (dir)
+		closedir(dir);
+	return link;
+}
+
+/* True if its files are others than before. */
+static bool look_at(struct counter_files *t, const char *device)
+{
+	const int how = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
+	int fd = openat(t->tree_fd, device, how);
+	int port_fd = fd < 0 ? -1 : openat(fd, "ports/1", how);
+	uint32_t link = port_fd < 0 ? 0 : link_of(fd);
+	struct counter_files_row *r = link ? row_of(t, link) : NULL;
+	bool is_new = r && !is_same(r->port_fd, port_fd);
+
+	if (r)
+		r->is_seen = true;
+	if (is_new)
+		attach(t, r, port_fd);
+	else if (port_fd >= 0)
+		close(port_fd);
+	if (fd >= 0)
+		close(fd);
+	return is_new;
+}
+
+static void watch(struct counter_files *t)
+{
+	static const char *const folders[] = {"counters", "hw_counters"};
+	char path[64];
+
+	close_fd(&t->inotify_fd);
+	t->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	for (uint32_t i = 0; i < 2 * t->count; i++) {
+		int fd = t->row[i / 2].port_fd;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", fd,
+			 folders[i % 2]);
+		if (fd >= 0)
+			inotify_add_watch(t->inotify_fd, path,
+					  IN_OPEN | IN_ONLYDIR);
+	}
+}
+
+void counter_files_tree(struct counter_files *t, int tree_fd)
+{
+	struct dirent *e;
+	bool is_new = false;
+	DIR *dir;
+
+	close_fd(&t->tree_fd);
+	t->tree_fd = tree_fd;
+	for (uint32_t i = 0; i < t->count; i++)
+		t->row[i].is_seen = false;
+	/* anew: its sender and other brokers share the position of the other */
+	dir = fdopendir(
+		openat(tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			is_new |= look_at(t, e->d_name);
+	if (dir)
+		closedir(dir);
+	for (uint32_t i = 0; i < t->count; i++)
+		if (!t->row[i].is_seen)
+			close_fd(&t->row[i].port_fd);
+	if (!is_new)
+		return;
+	watch(t);
+	t->is_due = true;
+}
+
+int counter_files_fd(const struct counter_files *t)
+{
+	return t->inotify_fd;
+}
+
+void counter_files_looked(struct counter_files *t, uint64_t now_ms)
+{
+	char events[4096];
+
+	while (read(t->inotify_fd, events, sizeof(events)) > 0)
+		;
+	t->looked_ms = now_ms;
+	t->is_due = true;
+}
+
+int counter_files_due(const struct counter_files *t, uint64_t now_ms)
+{
+	uint64_t since = now_ms - t->written_ms;
+	bool is_watched = t->looked_ms && now_ms - t->looked_ms < LOOKED_MS;
+
+	if (t->tree_fd < 0 || !(t->is_due || is_watched))
+		return -1;
+	return since >= STEP_MS ? 0 : (int)(STEP_MS - since);
+}
+
+static void write_row(struct counter_files_row *r)
+{
+	uint64_t ours[COUNTERS_FILES];
+
+	count(r, ours);
+	for (uint32_t i = 0; i < COUNTERS_FILES; i++) {
+		uint64_t value = r->base[i] + ours[i];
+
+		/* a process that was killed has not shown its last ones */
+		if (value <= r->shown[i] && !r->is_moved)
+			continue;
+		if (value != r->shown[i])
+			write_file(r->port_fd, counters_files[i].name, value);
+		r->shown[i] = value;
+	}
+	r->is_moved = false;
+}
+
+void counter_files_write(struct counter_files *t, uint64_t now_ms)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->row[i].port_fd >= 0)
+			write_row(&t->row[i]);
+	t->written_ms = now_ms;
+	t->is_due = false;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What outlives a broker; see fd_store.h. */
+#include "broker/fd_store.h"
+
+#include "broker/procfs.h"
+#include "util/fsize.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define RX_PENDING_MEMBERS 128
+#define FD_STORE_FDS	   (1 + 2 * FD_STORE_BUNDLES)
+#define PEEK_FDS	   (FD_STORE_FDS + 1) /* the room is aligned up */
+#define LEDGER_BYTES	   sizeof(struct fd_store_ledger)
+
+_Static_assert(FD_STORE_BUNDLES *RX_PENDING_MEMBERS > STEER_CLASS_MAX,
+	       "too few");
+
+/* A message is one byte: peeking at message k is peeking at byte k. */
+static int send_fds(int socket, const int *fds, size_t n)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(FD_STORE_FDS * sizeof(int))];
+	} control = {0};
+	char byte = 0;
+	struct iovec iov = {&byte, 1};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = CMSG_SPACE(n * sizeof(int))};
+
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(&control.head), fds, n * sizeof(int));
+	return sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno
+								      : 0;
+}
+
+/* The number of descriptors of message k; -errno. */
+static int peek_fds(int socket, uint32_t k, int fds[PEEK_FDS])
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(FD_STORE_FDS * sizeof(int))];
+	} control;
+	char byte;
+	struct iovec iov = {&byte, 1};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	int offset = (int)k;
+	struct cmsghdr *h;
+	size_t bytes;
+
+	if (setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &offset,
+		       sizeof(offset)))
+		return -errno;
+	if (recvmsg(socket, &msg, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) <=
+	    0)
+		return -ENOENT;
+	h = CMSG_FIRSTHDR(&msg);
+	if (!h || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+		return 0;
+	bytes = h->cmsg_len - CMSG_LEN(0);
+	memcpy(fds, CMSG_DATA(h), bytes);
+	return (int)(bytes / sizeof(int));
+}
+
+void fd_store_init(struct fd_store *s)
+{
+	*s = (struct fd_store){.fd = -1, .ledger_fd = -1};
+	for (int i = 0; i < FD_STORE_BUNDLES; i++)
+		s->rx_pending[i][0] = s->rx_pending[i][1] = -1;
+}
+
+static int map_ledger(struct fd_store *s)
+{
+	struct stat st;
+	void *at;
+
+	if (fstat(s->ledger_fd, &st) || st.st_size != (off_t)LEDGER_BYTES)
+		return -EPROTO;
+	at = mmap(NULL, LEDGER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		  s->ledger_fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	s->ledger = at;
+	return 0;
+}
+
+static int make(struct fd_store *s)
+{
+	int pair[2], all[FD_STORE_FDS], n = 0, error;
+	struct fsize limit;
+
+	s->ledger_fd =
+		memfd_create("adverb-ledger", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	fsize_hold(&limit);
+	error = s->ledger_fd < 0 ||
+		ftruncate(s->ledger_fd, (off_t)LEDGER_BYTES);
+	fsize_give(&limit);
+	if (error || fcntl(s->ledger_fd, F_ADD_SEALS,
+			   F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return -errno;
+	all[n++] = s->ledger_fd;
+	for (int i = 0; i < FD_STORE_BUNDLES; i++) {
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+			       s->rx_pending[i]))
+			return -errno;
+		all[n++] = s->rx_pending[i][0];
+		all[n++] = s->rx_pending[i][1];
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	s->fd = pair[0];
+	error = send_fds(pair[1], all, (size_t)n);
+	close(pair[1]); /* what it sent stays */
+	return error ? error : map_ledger(s);
+}
+
+int fd_store_new(struct fd_store *s)
+{
+	int error;
+
+	fd_store_init(s);
+	error = make(s);
+	if (error)
+		fd_store_close(s);
+	return error;
+}
+
+int fd_store_open(struct fd_store *s, int fd)
+{
+	int all[PEEK_FDS] = {-1}, n, error;
+
+	fd_store_init(s);
+	s->fd = fd;
+	n = peek_fds(fd, 0, all);
+	if (n != FD_STORE_FDS) {
+		for (int i = 0; i < n; i++)
+			close(all[i]);
+		fd_store_close(s);
+		return -EPROTO;
+	}
+	s->ledger_fd = all[0];
+	for (int i = 0; i < FD_STORE_BUNDLES; i++) {
+		s->rx_pending[i][0] = all[1 + 2 * i];
+		s->rx_pending[i][1] = all[2 + 2 * i];
+	}
+	error = map_ledger(s);
+	if (error)
+		fd_store_close(s);
+	return error;
+}
+
+static void close_one(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void fd_store_close(struct fd_store *s)
+{
+	if (s->ledger)
+		munmap(s->ledger, LEDGER_BYTES);
+	close_one(s->fd);
+	close_one(s->ledger_fd);
+	for (int i = 0; i < FD_STORE_BUNDLES; i++) {
+		close_one(s->rx_pending[i][0]);
+		close_one(s->rx_pending[i][1]);
+	}
+	fd_store_init(s);
+}
+
+int fd_store_put(struct fd_store *s, uint32_t i,
+		 const int fds[FD_STORE_MEMBER_FDS])
+{
+	size_t n = 0;
+	int error;
+
+	if (s->fd < 0 || s->is_torn)
+		return -ENOENT;
+	while (n < FD_STORE_MEMBER_FDS && fds[n] >= 0)
+		n++;
+	error = send_fds(s->rx_pending[i / RX_PENDING_MEMBERS][1], fds, n);
+	s->is_torn = error != 0;
+	return error;
+}
+
+int fd_store_get(struct fd_store *s, uint32_t i, int fds[FD_STORE_MEMBER_FDS])
+{
+	int got[PEEK_FDS] = {-1}, n;
+
+	if (s->fd < 0 || i > STEER_CLASS_MAX)
+		return -ENOENT;
+	n = peek_fds(s->rx_pending[i / RX_PENDING_MEMBERS][0],
+		     i % RX_PENDING_MEMBERS, got);
+	if (n <= 0)
+		return n ? n : -EPROTO;
+	for (int k = 0; k < FD_STORE_MEMBER_FDS; k++)
+		fds[k] = k < n ? got[k] : -1;
+	for (int k = FD_STORE_MEMBER_FDS; k < n; k++)
+		close(got[k]);
+	return 0;
+}
+
+/* When a process began; 0: it is not to be seen. */
+static uint64_t start_of(pid_t pid)
+{
+	struct procfs_stat p;
+
+	return procfs_look(pid, &p) ? p.start : 0;
+}
+
+struct fd_store_entry fd_store_owner(uid_t user, pid_t pid)
+{
+	struct fd_store_entry e = {.is_owned = true, .user = user};
+
+	e.start = pid > 0 ? start_of(pid) : 0;
+	e.pid = e.start ? pid : 0;
+	return e;
+}
+
+void fd_store_note(struct fd_store *s, uint32_t index,
+		   const struct fd_store_entry *e)
+{
+	if (s->ledger)
+		s->ledger->at[index] = *e;
+}
+
+int fd_store_process(const struct fd_store_entry *e)
+{
+	int fd;
+
+	if (e->pid <= 0)
+		return -1;
+	fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
+	/* After the open: a number that has been given anew is not it. */
+	if (fd >= 0 && start_of(e->pid) != e->start) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}

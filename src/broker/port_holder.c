@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who has port 4791; see port_holder.h. */
+#include "broker/port_holder.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/printable.h"
+
+#define ROCEV2_UDP_PORT 4791
+#define SHOWN_BYTES	16 /* of a process's name */
+
+struct socket_row {
+	unsigned user;
+	unsigned long inode;
+};
+
+/* The first row of the port in one of the kernel's tables. */
+static bool find_row(const char *path, struct socket_row *row)
+{
+	FILE *f = fopen(path, "re");
+	char line[512];
+	bool found = false;
+	unsigned port;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line,
+			       "%*s %*[0-9A-F]:%x %*s %*s %*s %*s %*s %u %*s "
+			       "%lu",
+			       &port, &row->user, &row->inode) == 3 &&
+			port == ROCEV2_UDP_PORT;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool has_socket(const char *pid, unsigned long inode)
+{
+	char path[300], want[64], link[64];
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+
+	snprintf(want, sizeof(want), "socket:[%lu]", inode);
+	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
+	dir = opendir(path);
+	while (dir && !found && (entry = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), entry->d_name, link,
+				       sizeof(link) - 1);
+
+		link[n > 0 ? n : 0] = '\0';
+		found = strcmp(link, want) == 0;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Its pid, 0 if we may not see it; its name. */
+static int find_process(unsigned long inode, char name[SHOWN_BYTES])
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	char path[300];
+	FILE *f;
+	int pid = 0;
+
+	while (dir && !pid && (entry = readdir(dir)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    has_socket(entry->d_name, inode))
+			pid = atoi(entry->d_name);
+	if (dir)
+		closedir(dir);
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	f = pid ? fopen(path, "re") : NULL;
+	if (!f || !fgets(name, SHOWN_BYTES, f))
+		snprintf(name, SHOWN_BYTES, "a program");
+	name[strcspn(name, "\n")] = '\0';
+	printable_make(name); /* its owner chose it */
+	if (f)
+		fclose(f);
+	return pid;
+}
+
+static unsigned user_of(int pid)
+{
+	char path[32];
+	struct stat s = {0};
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	stat(path, &s);
+	return s.st_uid;
+}
+
+static bool find(struct socket_row *row)
+{
+	return find_row("/proc/net/udp", row) ||
+	       find_row("/proc/net/udp6", row);
+}
+
+bool port_holder_is_foreign(void)
+{
+	struct socket_row row;
+
+	return find(&row) && row.inode && row.user != geteuid();
+}
+
+bool port_holder_name(char *text, size_t size)
+{
+	struct socket_row row;
+	char name[SHOWN_BYTES];
+	int pid;
+
+	if (!find(&row))
+		return false;
+	pid = row.inode ? find_process(row.inode, name) : 0;
+	/* A socket is its maker's, who may have lent it. */
+	if (pid && user_of(pid) != row.user)
+		snprintf(text, size,
+			 "%s (process %d), lent by user %u's dead broker", name,
+			 pid, row.user);
+	else if (pid)
+		snprintf(text, size, "%s (process %d of user %u)", name, pid,
+			 row.user);
+	else if (!row.user && !access("/sys/module/rdma_rxe", F_OK))
+		snprintf(text, size,
+			 "the kernel's Soft-RoCE (rdma_rxe) or by root");
+	else
+		snprintf(text, size, "a process of user %u, hidden from us",
+			 row.user);
+	return true;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which processes of other hosts live: asks their brokers over QP1, and
+ * answers theirs (cm/live.h).  Part of the broker's loop: one owner, no lock,
+ * nothing waits.
+ */
+#ifndef BROKER_REMOTE_LIVENESS_H
+#define BROKER_REMOTE_LIVENESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "broker/gsi.h"
+#include "cm/live.h"
+
+struct remote_liveness;
+
+/* Whether the process of this namespace lives that a QPN belongs to. */
+typedef enum livemsg_state remote_liveness_state(void *user, uint32_t qpn);
+
+/* Attaches to gsi, which it borrows; NULL without memory. */
+struct remote_liveness *remote_liveness_new(struct gsi *gsi,
+					    remote_liveness_state *state,
+					    void *user, uint64_t now_ns);
+void remote_liveness_free(struct remote_liveness *f);
+/* One remote_liveness_answer will come; false: too many wait already. */
+bool remote_liveness_ask(struct remote_liveness *f, uint64_t asker,
+			 const struct live_peer *about, uint64_t now_ns);
+/* Its asker is gone. */
+void remote_liveness_forget(struct remote_liveness *f, uint64_t asker);
+/* Take one out; false when there is none. */
+bool remote_liveness_answer(struct remote_liveness *f,
+			    struct live_answer *answer);
+void remote_liveness_tick(struct remote_liveness *f, uint64_t now_ns);
+/* Absolute; UINT64_MAX: none. */
+uint64_t remote_liveness_deadline(const struct remote_liveness *f);
+
+#endif

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The receive sockets of port 4791; see reuseport_group.h. */
+#include "broker/reuseport_group.h"
+
+#include "broker/entropy.h"
+#include "broker/other_user.h"
+#include "broker/port_holder.h"
+#include "broker/other_version.h"
+#include "broker/shared_page.h"
+#include "broker/user.h"
+#include "wire/member.h"
+#include "wire/relay.h"
+
+#include "broker/proto.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ROCEV2_UDP_PORT 4791 /* IBTA A17.3.1 */
+/* A bound that no receive buffer reaches, so that a flood ends a drain. */
+#define DRAIN_MAX	65536
+#define FEWEST_FOR_SAFE 256
+
+static void drain(int fd, int max)
+{
+	while (max-- > 0 && recv(fd, NULL, 0, MSG_DONTWAIT | MSG_TRUNC) >= 0)
+		;
+}
+
+static int bind_any(int fd, int family)
+{
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6,
+				   .sin6_port = htons(ROCEV2_UDP_PORT)};
+	struct sockaddr_in four = {.sin_family = AF_INET,
+				   .sin_port = htons(ROCEV2_UDP_PORT)};
+
+	if (family == AF_INET)
+		return bind(fd, (struct sockaddr *)&four, sizeof(four));
+	return bind(fd, (struct sockaddr *)&six, sizeof(six));
+}
+
+/* A bound socket, dual-stack where there is IPv6; -errno. */
+static int open_bound(bool shared)
+{
+	int family = AF_INET6, on = 1, off = 0, fd, error;
+
+	fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 && errno == EAFNOSUPPORT) {
+		family = AF_INET;
+		fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	}
+	if (fd < 0)
+		return -errno;
+	/* Groups are for members, which a class's owner becomes. */
+	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof(off));
+	if (family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &off,
+			   sizeof(off));
+	if ((family == AF_INET6 &&
+	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off))) ||
+	    (shared &&
+	     setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on))) ||
+	    bind_any(fd, family)) {
+		error = errno;
+		close(fd);
+		return -error;
+	}
+	return fd;
+}
+
+/* Lasts until the next call. */
+static const char *held_by(void)
+{
+	static char text[96];
+	char who[72];
+
+	if (!port_holder_name(who, sizeof(who)))
+		snprintf(who, sizeof(who), "another program");
+	snprintf(text, sizeof(text), "port 4791 is held by %s", who);
+	return text;
+}
+
+enum reuseport_group_port reuseport_group_port(const char **why)
+{
+	int fd = open_bound(false);
+
+	if (fd >= 0) {
+		close(fd);
+		return REUSEPORT_PORT_FREE;
+	}
+	*why = held_by();
+	if (fd != -EADDRINUSE)
+		*why = "the broker cannot open a socket on port 4791";
+	else if (other_version_find())
+		*why = "port 4791 is held by the broker of another version of "
+		       "adverb";
+	else
+		fd = open_bound(true);
+	if (fd < 0)
+		return REUSEPORT_PORT_HELD;
+	/* We were the last member for a moment: no index has moved. */
+	close(fd);
+	*why = "port 4791 is held by programs whose broker has died";
+	return REUSEPORT_PORT_OURS;
+}
+
+/* The port's own socket for the group; steers, or else all is relayed. */
+static int open_member(struct reuseport_group *g,
+		       struct reuseport_group_member *m, const char **why)
+{
+	int error, on = 1;
+
+	*why = "the broker cannot open a socket on port 4791";
+	m->fd = open_bound(true);
+	if (m->fd < 0)
+		return m->fd;
+	error = g->may_steer ? steer_attach(m->fd, g->count, &g->key)
+			     : -ENOPROTOOPT;
+	/* member 0 is nobody's: by it a successor attaches */
+	if (!error && g->count)
+		setsockopt(m->fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on));
+	if (!error)
+		return 0;
+	if (!g->count) {
+		g->is_relayed = true;
+		return 0;
+	}
+	close(m->fd); /* the last one: no index moves */
+	*why = "this kernel cannot choose a socket by queue pair";
+	return error;
+}
+
+static int open_relay(struct reuseport_group_member *m, const char **why)
+{
+	int pair[2], error = relay_pair(pair);
+
+	*why = "no descriptor is left to hand datagrams on";
+	if (error)
+		return error;
+	m->relay_fd = pair[0];
+	m->fd = pair[1];
+	return 0;
+}
+
+/* What is in a safe is under way, of which a user may have no more than its
+ * limit on open files: a small one is for what we send. */
+static bool may_keep_safe(void)
+{
+	struct rlimit files;
+
+	return !getrlimit(RLIMIT_NOFILE, &files) &&
+	       files.rlim_cur >= FEWEST_FOR_SAFE;
+}
+
+/* The next member, which is index count of the group; 0 or -errno. */
+static int join(struct reuseport_group *g, const char **why)
+{
+	struct reuseport_group_member m = {.page_fd = -1, .relay_fd = -1};
+	int error;
+
+	/* An index counts from 0 only if nobody else is bound. */
+	if (!g->count && reuseport_group_port(why) != REUSEPORT_PORT_FREE)
+		return -EADDRINUSE;
+	if (!g->count)
+		steer_draw(&g->key, entropy());
+	error = g->is_relayed ? open_relay(&m, why) : open_member(g, &m, why);
+	if (error)
+		return error;
+	/* without one it works until we die */
+	if (!g->count && may_keep_safe() && !fd_store_new(&g->fd_store))
+		g->fd_store.ledger->key = g->key;
+	else if (g->count)
+		m.page_fd = shared_page_new();
+	fd_store_put(&g->fd_store, g->count,
+		     (int[]){m.fd, m.page_fd, m.relay_fd});
+	g->member[g->count++] = m;
+	return 0;
+}
+
+bool reuseport_group_claim(struct reuseport_group *g)
+{
+	const char *why;
+	int fd = g->count ? -EBUSY : open_bound(false);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return !join(g, &why);
+}
+
+/* The member that has rested longest; 0: none. */
+static uint32_t find(const struct reuseport_group *g,
+		     enum reuseport_group_use use)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < g->count; i++) {
+		const struct reuseport_group_member *m = &g->member[i];
+
+		if (m->use == use &&
+		    (!best || m->freed_ms < g->member[best].freed_ms))
+			best = i;
+	}
+	return best;
+}
+
+/* Nothing of the last owner's stays in the page. */
+static void renew(struct reuseport_group_member *m)
+{
+	if (m->page_fd >= 0)
+		shared_page_clear(m->page_fd, ++m->generation);
+}
+
+void reuseport_group_init(struct reuseport_group *g, bool may_steer)
+{
+	memset(g, 0, sizeof(*g));
+	g->may_steer = may_steer;
+	g->user = geteuid();
+	fd_store_init(&g->fd_store);
+}
+
+/* The index of a member for our own user; -errno. */
+static int take_member(struct reuseport_group *g, const char **why)
+{
+	uint32_t i = find(g, REUSEPORT_FREE);
+	int error;
+
+	if (!i && other_user_may_join(g)) {
+		error = join(g, why);
+		if (!error)
+			i = g->count - 1;
+		else if (!find(g, REUSEPORT_RESTING))
+			return error;
+	}
+	if (!i)
+		i = find(g, REUSEPORT_RESTING);
+	if (!i) {
+		*why = "every steering class of port 4791 is taken";
+		return -ENOSPC;
+	}
+	drain(g->member[i].fd, DRAIN_MAX);
+	renew(&g->member[i]);
+	return (int)i;
+}
+
+int reuseport_group_take(struct reuseport_group *g, uid_t user, pid_t pid,
+			 const char **why, uint32_t *class)
+{
+	struct fd_store_entry owner;
+	int i = g->count ? 0 : join(g, why);
+
+	if (i < 0)
+		return i;
+	i = user_is_same(user, g->user) ? take_member(g, why)
+					: other_user_take(g, user, why);
+	if (i < 0)
+		return i;
+	g->member[i].use = REUSEPORT_OWNED;
+	g->member[i].user = user;
+	owner = fd_store_owner(user, pid);
+	owner.cookie = other_user_cookie(&g->member[i]);
+	fd_store_note(&g->fd_store, (uint32_t)i, &owner);
+	*class = steer_class_at(&g->key, (uint32_t)i);
+	return 0;
+}
+
+static struct reuseport_group_member *find_owner(struct reuseport_group *g,
+						 uint32_t class)
+{
+	uint32_t i = steer_index(&g->key, class);
+
+	if (!class || class > STEER_CLASS_MAX || !g->count ||
+	    g->member[i].use == REUSEPORT_NOBODYS)
+		return NULL;
+	return &g->member[i];
+}
+
+const struct reuseport_group_member *
+reuseport_group_at(const struct reuseport_group *g, uint32_t class)
+{
+	return find_owner((struct reuseport_group *)(uintptr_t)g, class);
+}
+
+void reuseport_group_release(struct reuseport_group *g, uint32_t class,
+			     uint64_t now_ms)
+{
+	struct reuseport_group_member *m = find_owner(g, class);
+
+	if (!m)
+		return;
+	if (m->is_foreign) {
+		other_user_leave(m);
+	} else {
+		/* the socket lives on, and with it what its owner had joined */
+		if (m->relay_fd < 0)
+			member_leave_all(m->fd);
+		drain(m->fd, DRAIN_MAX);
+		renew(m);
+	}
+	m->use = REUSEPORT_RESTING;
+	m->freed_ms = now_ms;
+	fd_store_note(&g->fd_store, (uint32_t)(m - g->member),
+		      &(struct fd_store_entry){.user = m->user});
+}
+
+static void adopt_member(struct reuseport_group *g,
+			 const int fds[FD_STORE_MEMBER_FDS], uint64_t now_ms)
+{
+	struct fd_store_entry e = g->fd_store.ledger->at[g->count];
+	struct reuseport_group_member m = {
+		.fd = fds[0],
+		.page_fd = fds[1],
+		.relay_fd = fds[2],
+		.use = e.is_owned ? REUSEPORT_OWNED : REUSEPORT_RESTING,
+		.user = g->user,
+		.freed_ms = now_ms};
+
+	if (m.page_fd >= 0)
+		m.generation = shared_page_generation(m.page_fd);
+	g->is_relayed |= m.relay_fd >= 0;
+	g->member[g->count++] = m;
+}
+
+int reuseport_group_adopt(struct reuseport_group *g, int fd_store_fd,
+			  uint64_t now_ms)
+{
+	int error = fd_store_open(&g->fd_store, fd_store_fd),
+	    fds[FD_STORE_MEMBER_FDS];
+
+	if (error)
+		return error;
+	g->key = g->fd_store.ledger->key;
+	if (!steer_is_key(&g->key))
+		error = -EPROTO;
+	while (!error && !fd_store_get(&g->fd_store, g->count, fds))
+		adopt_member(g, fds, now_ms);
+	if (!error && !g->count)
+		error = -ENOENT;
+	else if (!error && !g->is_relayed)
+		error = steer_attach(g->member[0].fd, g->count - 1, &g->key);
+	if (error && g->count == 1) {
+		g->is_relayed = true;
+		error = 0;
+	}
+	if (error)
+		reuseport_group_close(g);
+	else
+		other_user_adopt(g);
+	return error;
+}
+
+static void relay_one(struct reuseport_group *g,
+		      const struct reuseport_group_member *m,
+		      const struct udp_dgram *d)
+{
+	if (m && m->use == REUSEPORT_OWNED && m->relay_fd >= 0 &&
+	    relay_send(m->relay_fd, d))
+		g->handed_on++;
+	else
+		g->lost++;
+}
+
+void reuseport_group_relay(struct reuseport_group *g, uint32_t class,
+			   const struct udp_dgram *d)
+{
+	if (class)
+		relay_one(g, find_owner(g, class), d);
+	for (uint32_t i = 1; !class && i <= STEER_CLASS_MAX; i++)
+		if (g->member[i].use == REUSEPORT_OWNED &&
+		    (g->is_relayed || g->member[i].is_foreign))
+			relay_one(g, &g->member[i], d);
+}
+
+static uint64_t cookie(int fd)
+{
+	uint64_t value = 0;
+	socklen_t length = sizeof(value);
+
+	getsockopt(fd, SOL_SOCKET, SO_COOKIE, &value, &length);
+	return value;
+}
+
+bool reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
+			       uid_t user, pid_t pid, int fd, int *relay_fd)
+{
+	struct reuseport_group_member *m = find_owner(g, class);
+	struct fd_store_entry owner = fd_store_owner(user, pid);
+	uint32_t i;
+
+	if (!m || m->use != REUSEPORT_OWNED || !user_is_same(user, m->user))
+		return false;
+	i = (uint32_t)(m - g->member);
+	if (m->is_foreign) {
+		if (!other_user_comes(m, g->fd_store.ledger->at[i].cookie,
+				      relay_fd))
+			return false;
+		owner.cookie = other_user_cookie(m);
+	} else if (fd < 0 || !cookie(fd) || cookie(fd) != cookie(m->fd)) {
+		return false;
+	}
+	fd_store_note(&g->fd_store, i, &owner);
+	return true;
+}
+
+bool reuseport_group_is_owned(const struct reuseport_group *g, uint32_t class)
+{
+	const struct reuseport_group_member *m = reuseport_group_at(g, class);
+
+	return m && m->use == REUSEPORT_OWNED;
+}
+
+int reuseport_group_page(const struct reuseport_group *g, uint32_t class)
+{
+	const struct reuseport_group_member *m = reuseport_group_at(g, class);
+
+	return m && m->use == REUSEPORT_OWNED ? m->page_fd : -1;
+}
+
+int reuseport_group_tick(struct reuseport_group *g, uint64_t now_ms)
+{
+	int next = -1;
+
+	for (uint32_t i = 1; i <= STEER_CLASS_MAX; i++) {
+		struct reuseport_group_member *m = &g->member[i];
+		uint64_t rested = now_ms - m->freed_ms;
+
+		if (m->use != REUSEPORT_RESTING)
+			continue;
+		if (rested >= REUSEPORT_REST_MS && m->is_foreign) {
+			m->use = REUSEPORT_NOBODYS;
+		} else if (rested >= REUSEPORT_REST_MS) {
+			drain(m->fd, DRAIN_MAX);
+			m->use = REUSEPORT_FREE;
+		} else if (next < 0 ||
+			   (int)(REUSEPORT_REST_MS - rested) < next) {
+			next = (int)(REUSEPORT_REST_MS - rested);
+		}
+	}
+	return next;
+}
+
+static void close_one(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void reuseport_group_close(struct reuseport_group *g)
+{
+	for (uint32_t i = 0; i <= STEER_CLASS_MAX; i++) {
+		struct reuseport_group_member *m = &g->member[i];
+
+		if (i >= g->count && !m->is_foreign)
+			continue;
+		close_one(m->fd);
+		close_one(m->page_fd);
+		close_one(m->relay_fd);
+		*m = (struct reuseport_group_member){.use = REUSEPORT_NOBODYS};
+	}
+	g->count = 0;
+	fd_store_close(&g->fd_store);
+}

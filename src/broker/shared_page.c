@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pages of classes; see shared_page.h. */
+#include "broker/shared_page.h"
+#include "util/fsize.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int shared_page_new(void)
+{
+	int fd = memfd_create("adverb-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct fsize limit;
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	fsize_hold(&limit);
+	error = ftruncate(fd, SHARED_PAGE_BYTES) ? errno : 0;
+	fsize_give(&limit);
+	if (error) {
+		close(fd);
+		return -error;
+	}
+	/* A reader must not meet SIGBUS, nor open it anew for writing. */
+	if (!fcntl(fd, F_ADD_SEALS,
+		   F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) &&
+	    !fchmod(fd, S_IRUSR))
+		return fd;
+	error = errno;
+	close(fd);
+	return -error;
+}
+
+int shared_page_reader(int fd)
+{
+	char path[32];
+	int reader;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	reader = open(path, O_RDONLY | O_CLOEXEC);
+	return reader < 0 ? -errno : reader;
+}
+
+void shared_page_clear(int fd, uint64_t generation)
+{
+	static const uint8_t zero[SHARED_PAGE_OWNER_BYTES];
+
+	if (pwrite(fd, zero, sizeof(zero), 0) == (ssize_t)sizeof(zero) &&
+	    pwrite(fd, &generation, sizeof(generation),
+		   SHARED_PAGE_OWNER_BYTES) > 0)
+		return;
+	/* No memory for it: then it was never written. */
+}
+
+bool shared_page_copy(int fd, size_t offset, size_t bytes, void *to)
+{
+	return fd >= 0 && pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes;
+}
+
+uint64_t shared_page_generation(int fd)
+{
+	uint64_t generation = 0;
+
+	if (!shared_page_copy(fd, SHARED_PAGE_OWNER_BYTES, sizeof(generation),
+			      &generation))
+		return 0;
+	return generation;
+}
+
+void *shared_page_map(int fd, int protection)
+{
+	struct stat s;
+	void *page;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &s) ||
+	    s.st_size != SHARED_PAGE_BYTES)
+		return NULL;
+	page = mmap(NULL, SHARED_PAGE_BYTES, protection, MAP_SHARED, fd, 0);
+	return page == MAP_FAILED ? NULL : page;
+}
+
+void shared_page_unmap(const void *page)
+{
+	if (page)
+		munmap((void *)(uintptr_t)page, SHARED_PAGE_BYTES);
+}

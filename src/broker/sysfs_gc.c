@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Trees nobody uses; see sysfs_gc.h. */
+#include "broker/sysfs_gc.h"
+
+#include "broker/proto.h"
+#include "util/folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FOLDER	   (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+#define PREFIX	   "sysfs-"
+#define OLD_PREFIX ".gone-" /* sysfs-N on its way out */
+#define MOST	   32	    /* in one go: somebody may wait for us */
+
+/* Of our user alone. */
+static void remove_own(int beside, const char *name)
+{
+	int fd = folder_open(beside, name, false);
+
+	if (fd < 0)
+		return;
+	folder_empty(fd);
+	unlinkat(beside, name, AT_REMOVEDIR);
+}
+
+/* Is a process there, that we can see and are not? */
+static bool is_inhabited(unsigned long long namespace)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *e;
+	bool found = false;
+
+	while (dir && !found && (e = readdir(dir))) {
+		char path[300];
+		struct stat s;
+
+		if (e->d_name[0] < '1' || e->d_name[0] > '9' ||
+		    atoi(e->d_name) == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/ns/net", e->d_name);
+		found = !stat(path, &s) && s.st_ino == namespace;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Nobody else's, and nothing else that has such a name. */
+static bool is_tree(int fd)
+{
+	struct stat s;
+
+	return !fstat(fd, &s) && s.st_uid == geteuid() &&
+	       !fstatat(fd, "class/infiniband_verbs", &s, AT_SYMLINK_NOFOLLOW);
+}
+
+/* Who opens it by its name from here on makes another. */
+static void sweep(int beside, const char *name, unsigned long long namespace)
+{
+	int fd = openat(beside, name, FOLDER);
+	char gone[64];
+
+	snprintf(gone, sizeof(gone), OLD_PREFIX "%llu-%d", namespace,
+		 (int)getpid());
+	if (fd >= 0 && is_tree(fd) && !flock(fd, LOCK_EX | LOCK_NB) &&
+	    !is_inhabited(namespace) && !renameat(beside, name, beside, gone))
+		remove_own(beside, gone);
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool is_folder(int fd, int beside, const char *name)
+{
+	struct stat a, b;
+
+	return !fstat(fd, &a) &&
+	       !fstatat(beside, name, &b, AT_SYMLINK_NOFOLLOW) &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* The folder that the tree lies in, if it has the tree by its namespace's name
+ * and not by one that somebody chose; -1. */
+static int open_beside(int tree_fd, char *name, size_t size)
+{
+	int top = openat(tree_fd, "../..", FOLDER);
+	int beside = top < 0 ? -1 : openat(top, "..", FOLDER);
+
+	snprintf(name, size, PREFIX "%llu", proto_namespace());
+	if (beside >= 0 && !is_folder(top, beside, name)) {
+		close(beside);
+		beside = -1;
+	}
+	if (top >= 0)
+		close(top);
+	return beside;
+}
+
+void sysfs_gc_own(int tree_fd)
+{
+	char name[64];
+	int beside = open_beside(tree_fd, name, sizeof(name));
+
+	if (beside < 0)
+		return;
+	sweep(beside, name, proto_namespace());
+	close(beside);
+}
+
+/* What remains of a remover that was killed is named for one, too. */
+static void sweep_entry(int beside, const char *name, const char *ours)
+{
+	unsigned long long namespace;
+	int pid;
+	char end;
+
+	if (sscanf(name, OLD_PREFIX "%llu-%d%c", &namespace, &pid, &end) == 2)
+		remove_own(beside, name);
+	else if (strcmp(name, ours) != 0 &&
+		 sscanf(name, PREFIX "%llu%c", &namespace, &end) == 1)
+		sweep(beside, name, namespace);
+}
+
+void sysfs_gc_others(int tree_fd)
+{
+	char name[64];
+	int beside = open_beside(tree_fd, name, sizeof(name));
+	DIR *dir = beside < 0 ? NULL : fdopendir(beside);
+	struct dirent *e;
+
+	if (!dir && beside >= 0)
+		close(beside);
+	for (int i = 0; dir && i < MOST && (e = readdir(dir)); i++)
+		sweep_entry(beside, e->d_name, name);
+	if (dir)
+		closedir(dir);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "device/netif.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "device/netdev.h"
+#include "device/netlink.h"
+#include "device/sysfs.h"
+#include "util/inaddr.h"
+#include "util/lock.h"
+#include "util/ring.h"
+#include "util/fd_identity.h"
+
+static struct device devices[DEVICE_MAX];
+static uint32_t device_count;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct lock ports;
+static ring_index version = 1; /* odd; written under ports */
+
+static struct {
+	bool runs;
+	pthread_t thread;
+	int netlink_fd, stop_fd;
+	void (*port)(const struct device *dev, enum device_event what);
+} watch;
+
+/* The thread that held the lock is not in the child. */
+static void forked(void)
+{
+	lock_init(&ports);
+	sysfs_forked();
+}
+
+static void say_missing(const char *named)
+{
+	int len = 0;
+	const char *name = netdev_missing(named, devices, device_count, &len);
+
+	if (!device_count)
+		log_say(0x1e, "no interface is named in ADVERB_DEVICES=%s",
+			named);
+	else if (name && device_count == DEVICE_MAX)
+		log_say(0x1e,
+			"%.*s of ADVERB_DEVICES becomes no device: %u is the "
+			"most",
+			len, name, DEVICE_MAX);
+	else if (name)
+		log_say(0x1e,
+			"%.*s of ADVERB_DEVICES becomes no device: there is "
+			"no such interface",
+			len, name);
+}
+
+static void enumerate(void)
+{
+	struct netdev_scene scene;
+	const char *named = secure_getenv("ADVERB_DEVICES");
+	int err = netlink_read(&scene, true);
+
+	pthread_atfork(NULL, NULL, forked);
+	if (err) {
+		log_say(0x1f, "the network interfaces cannot be read: %s",
+			strerror(-err));
+		return;
+	}
+	device_count = netdev_choose(&scene, named, devices);
+	if (named)
+		say_missing(named);
+	netlink_free(&scene);
+}
+
+uint32_t device_list(const struct device **out)
+{
+	pthread_once(&once, enumerate);
+	*out = devices;
+	return device_count;
+}
+
+void device_port(const struct device *dev, struct device_port *port)
+{
+	lock_take(&ports);
+	*port = dev->port;
+	lock_give(&ports);
+}
+
+bool device_gid(const struct device *dev, uint32_t index,
+		struct device_gid *gid)
+{
+	if (index >= DEVICE_MAX_GIDS)
+		return false;
+	lock_take(&ports);
+	*gid = dev->port.gids[index];
+	lock_give(&ports);
+	return gid->ifindex;
+}
+
+static void say(const struct device *d, uint32_t changes)
+{
+	if (changes & NETDEV_DOWN)
+		log_say((uint64_t)d->ifindex << 8 | 0x1d,
+			"%s: the interface %s went down; what is sent waits "
+			"and then fails",
+			d->name, d->netdev);
+}
+
+static void tell(const uint32_t *changes)
+{
+	static const struct {
+		uint32_t change;
+		enum device_event event;
+	} rows[] = {
+		{NETDEV_GIDS, DEVICE_EVENT_GIDS},
+		{NETDEV_DOWN, DEVICE_EVENT_DOWN},
+		{NETDEV_UP, DEVICE_EVENT_UP},
+	};
+
+	uint32_t any = 0;
+
+	for (uint32_t i = 0; i < device_count; i++) {
+		say(&devices[i], changes[i]);
+		any |= changes[i];
+		for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+			if (changes[i] & rows[k].change && watch.port)
+				watch.port(&devices[i], rows[k].event);
+	}
+	if (any)
+		sysfs_refresh();
+}
+
+static void refresh(void)
+{
+	uint32_t changes[DEVICE_MAX];
+	struct netdev_scene scene;
+
+	if (netlink_read(&scene, false))
+		return; /* no memory: the next change looks again */
+	lock_take(&ports);
+	netdev_update(&scene, devices, device_count, changes);
+	ring_store(&version, ring_own(&version) + 2);
+	lock_give(&ports);
+	netlink_free(&scene);
+	tell(changes);
+}
+
+static void *run(void *arg)
+{
+	struct pollfd fds[2] = {
+		{.fd = watch.netlink_fd, .events = POLLIN},
+		{.fd = watch.stop_fd, .events = POLLIN},
+	};
+
+	while (poll(fds, 2, -1) < 0 || !fds[1].revents) {
+		/* what the program has put in its place is not ours to read */
+		if (!fd_identity_holds(fds[0].fd) ||
+		    !fd_identity_holds(fds[1].fd))
+			break;
+		netlink_drain(fds[0].fd);
+		refresh();
+	}
+	return arg;
+}
+
+static int start_thread(void)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&watch.thread, NULL, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_setname_np(watch.thread, "adverb-netif");
+	return err;
+}
+
+void netif_watch(void (*port)(const struct device *dev, enum device_event what))
+{
+	const struct device *all;
+
+	device_list(&all);
+	watch.port = port;
+	watch.netlink_fd = fd_identity_note(netlink_watch());
+	watch.stop_fd = fd_identity_note(eventfd(0, EFD_CLOEXEC));
+	/* what changed before we listened */
+	refresh();
+	watch.runs = watch.netlink_fd >= 0 && watch.stop_fd >= 0 &&
+		     start_thread() == 0;
+	if (!watch.runs)
+		netif_forget();
+}
+
+void netif_unwatch(void)
+{
+	uint64_t one = 1;
+
+	if (!watch.runs)
+		return;
+	if (!fd_identity_holds(watch.stop_fd)) {
+		/* nothing can wake it, but a change, which ends it */
+		pthread_detach(watch.thread);
+		netif_forget();
+		return;
+	}
+	while (write(watch.stop_fd, &one, sizeof one) < 0 && errno == EINTR)
+		;
+	pthread_join(watch.thread, NULL);
+	netif_forget();
+}
+
+void netif_forget(void)
+{
+	if (watch.netlink_fd > 0)
+		fd_identity_close(watch.netlink_fd);
+	if (watch.stop_fd > 0)
+		fd_identity_close(watch.stop_fd);
+	memset(&watch, 0, sizeof watch);
+}
+
+/* The entry with this address, RoCE v2 or not; NULL: nobody's.  Of several the
+ * one of the interface `link`, or the first. */
+static const struct device_gid *find(const uint8_t ip[16], uint32_t link,
+				     const struct device **dev)
+{
+	const struct device_gid *first = NULL;
+
+	for (uint32_t i = 0; i < device_count; i++)
+		for (uint32_t k = 0; k < DEVICE_MAX_GIDS; k++) {
+			const struct device_gid *g = &devices[i].port.gids[k];
+
+			if (!g->ifindex || !inaddr_has_same_ip(g->gid, ip) ||
+			    (first && g->ifindex != link))
+				continue;
+			*dev = &devices[i];
+			first = g;
+			if (!link || g->ifindex == link)
+				return g;
+		}
+	return first;
+}
+
+uint32_t netif_version(void)
+{
+	return ring_load(&version);
+}
+
+bool netif_is_local(const uint8_t ip[16])
+{
+	const struct device *dev;
+	bool found;
+
+	lock_take(&ports);
+	found = find(ip, 0, &dev);
+	lock_give(&ports);
+	return found;
+}
+
+int netif_device(const uint8_t ip[16], uint32_t link)
+{
+	const struct device *dev;
+	const struct device_gid *g;
+
+	if (inaddr_is_multicast(ip)) {
+		for (uint32_t i = 0; i < device_count; i++)
+			if (devices[i].ifindex == link)
+				return (int)i;
+		return 0;
+	}
+	lock_take(&ports);
+	g = find(ip, link, &dev);
+	lock_give(&ports);
+	return g ? (int)(dev - devices) : -1;
+}
+
+uint32_t netif_index(const uint8_t ip[16], uint32_t link)
+{
+	const struct device *dev;
+	const struct device_gid *g;
+	uint32_t ifindex;
+
+	lock_take(&ports);
+	g = find(ip, link, &dev);
+	ifindex = g ? g->ifindex : 0;
+	lock_give(&ports);
+	return ifindex;
+}
+
+uint32_t netif_scope(const uint8_t ip[16], uint32_t link)
+{
+	return inaddr_is_link_local(ip) ? netif_index(ip, link) : 0;
+}
+
+void netif_mac(const uint8_t ip[16], uint8_t mac[6])
+{
+	const struct device *dev;
+	const struct device_gid *g;
+
+	memset(mac, 0, 6);
+	lock_take(&ports);
+	g = find(ip, 0, &dev);
+	if (g && g->ifindex == dev->ifindex)
+		memcpy(mac, dev->mac, 6);
+	lock_give(&ports);
+}

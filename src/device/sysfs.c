@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "device/sysfs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hca/counters.h"
+#include "util/runtime_tree.h"
+#include "util/folder.h"
+#include "util/lock.h"
+#include "util/fd_identity.h"
+
+#define PATH_BYTES    300 /* below the tree's folder */
+#define SAY_NO_TREE   0x7ee
+#define TREE_VERSION  4 /* of the files' contents, part of the stamp */
+#define STAMP_BYTES   32
+#define STAMP	      ".stamp"
+#define LOCK	      ".lock"
+#define MOST_CPUS     1024
+#define CPUS_PER_WORD 32
+#define TURN_NS	      5000000
+#define MOST_TURNS    200 /* a second: who holds the lock may be stopped */
+
+/* One writing of a tree; the first failure ends it. */
+struct writing {
+	int fd; /* the tree's folder */
+	int err;
+	char last[PATH_BYTES]; /* the folder below it that was written last */
+	int last_fd;
+};
+
+static struct lock lock;
+/* All under the lock.  hold_fd says that the tree is in use, to whoever would
+ * remove it (broker/sysfs_gc.h), for as long as this process lives: -1, or a
+ * descriptor of the tree's folder, locked. */
+static int hold_fd = -1;
+static struct runtime_tree tree;
+static bool written, usable;
+
+static void put(struct writing *w, const char *text, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Most files have the folder of the one before. */
+static int folder_of(struct writing *w, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+
+	if (w->last_fd >= 0 && strlen(w->last) == len &&
+	    !memcmp(w->last, path, len))
+		return w->last_fd;
+	if (w->last_fd >= 0)
+		close(w->last_fd);
+	snprintf(w->last, sizeof w->last, "%.*s", (int)len, path);
+	w->last_fd = folder_open(w->fd, w->last, true);
+	return w->last_fd;
+}
+
+/* The file of this name below the root gets the text and a newline. */
+static void put(struct writing *w, const char *text, const char *fmt, ...)
+{
+	char path[PATH_BYTES], line[PATH_BYTES];
+	const char *name;
+	int fd;
+	va_list ap;
+
+	if (w->err)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(path, sizeof path, fmt, ap);
+	va_end(ap);
+	snprintf(line, sizeof line, "%s\n", text);
+	fd = folder_of(w, path);
+	name = strrchr(path, '/');
+	w->err = fd < 0 ? fd : folder_put(fd, name ? name + 1 : path, line);
+}
+
+static void drop(struct writing *w, const char *dir, const char *what,
+		 uint32_t index)
+{
+	char path[PATH_BYTES], name[16];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/%s", dir, what);
+	snprintf(name, sizeof name, "%u", index);
+	fd = folder_open(w->fd, path, false);
+	if (fd < 0)
+		return;
+	unlinkat(fd, name, 0);
+	close(fd);
+}
+
+static void put_gid(struct writing *w, const struct device *d, uint32_t i)
+{
+	const struct device_gid *entry = &d->port.gids[i];
+	const uint8_t *g = entry->gid;
+	char text[48], dir[96];
+
+	snprintf(text, sizeof text,
+		 "%02x%02x:%02x%02x:%02x%02x:%02x%02x:"
+		 "%02x%02x:%02x%02x:%02x%02x:%02x%02x",
+		 g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9],
+		 g[10], g[11], g[12], g[13], g[14], g[15]);
+	put(w, text, "class/infiniband/%s/ports/1/gids/%u", d->name, i);
+	/* the kernel's do not open where there is no entry */
+	snprintf(dir, sizeof dir, "class/infiniband/%s/ports/1/gid_attrs",
+		 d->name);
+	if (entry->ifindex) {
+		put(w,
+		    entry->type == DEVICE_GID_ROCE_V2 ? "RoCE v2"
+						      : "IB/RoCE v1",
+		    "%s/types/%u", dir, i);
+		put(w, d->netdev, "%s/ndevs/%u", dir, i);
+		return;
+	}
+	drop(w, dir, "types", i);
+	drop(w, dir, "ndevs", i);
+}
+
+/* All of the machine's, 32 to a word, as the kernel writes masks. */
+static void put_cpus(struct writing *w, const char *device)
+{
+	char text[MOST_CPUS / CPUS_PER_WORD * 9 + 1] = "";
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	size_t len = 0;
+
+	if (cpus < 1 || cpus > MOST_CPUS)
+		cpus = MOST_CPUS;
+	for (long i = (cpus - 1) / CPUS_PER_WORD; i >= 0; i--) {
+		long bits = cpus - i * CPUS_PER_WORD;
+		uint32_t mask =
+			bits < CPUS_PER_WORD ? (1u << bits) - 1 : UINT32_MAX;
+
+		len += (size_t)snprintf(text + len, sizeof text - len,
+					len ? ",%08" PRIx32 : "%" PRIx32, mask);
+	}
+	put(w, text, "class/infiniband/%s/device/local_cpus", device);
+}
+
+static void put_guids(struct writing *w, const struct device *d)
+{
+	uint64_t g = d->guid;
+	char text[32];
+
+	snprintf(text, sizeof text, "%04x:%04x:%04x:%04x", (unsigned)(g >> 48),
+		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff,
+		 (unsigned)g & 0xffff);
+	put(w, text, "class/infiniband/%s/node_guid", d->name);
+	put(w, text, "class/infiniband/%s/sys_image_guid", d->name);
+}
+
+static void put_fixed(struct writing *w, const struct device *d)
+{
+	static const char *const files[][2] = {
+		{"node_type", "1: CA"},
+		{"node_desc", "adverb"},
+		{"fw_ver", "1.0"},
+		{"hca_type", "adverb"},
+		{"board_id", "adverb"},
+		{"hw_rev", "0x1"},
+		{"device/numa_node", "-1"},
+		{"ports/1/link_layer", "Ethernet"},
+		{"ports/1/rate", "100 Gb/sec (4X EDR)"},
+		{"ports/1/lid", "0x0"},
+		{"ports/1/sm_lid", "0x0"},
+		{"ports/1/lid_mask_count", "0"},
+		{"ports/1/sm_sl", "0"},
+		{"ports/1/cap_mask", "0x00010000"},
+		{"ports/1/pkeys/0", "0xffff"},
+	};
+
+	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+		put(w, files[i][1], "class/infiniband/%s/%s", d->name,
+		    files[i][0]);
+}
+
+static void put_node(struct writing *w, const char *device, uint32_t index)
+{
+	char name[20];
+	int fd;
+
+	put(w, device, "class/infiniband_verbs/uverbs%u/ibdev", index);
+	put(w, "1", "class/infiniband_verbs/uverbs%u/abi_version", index);
+	fd = w->err ? w->err : folder_open(w->fd, "dev/infiniband", true);
+	if (fd < 0) {
+		w->err = fd;
+		return;
+	}
+	snprintf(name, sizeof name, "uverbs%u", index);
+	/* a device file that everybody may open, which is all that is asked */
+	if (symlinkat("/dev/null", fd, name) && errno != EEXIST)
+		w->err = -errno;
+	close(fd);
+}
+
+/* Those that are not there; from then on the broker writes them (tally.h). */
+static void put_counters(struct writing *w, const char *device)
+{
+	char path[PATH_BYTES];
+	int fd;
+
+	snprintf(path, sizeof path, "class/infiniband/%s/ports/1", device);
+	fd = w->err ? w->err : folder_open(w->fd, path, true);
+	if (fd < 0) {
+		w->err = fd;
+		return;
+	}
+	for (uint32_t i = 0; i < COUNTERS_FILES && !w->err; i++) {
+		const char *name = counters_files[i].name;
+
+		if (faccessat(fd, name, F_OK, 0))
+			put(w, "0", "%s/%s", path, name);
+	}
+	close(fd);
+}
+
+/* What else the folder has goes, but for what is kept. */
+static void sweep(struct writing *w, const char *below,
+		  bool (*is_kept)(const char *name,
+				  const struct device *devices, uint32_t count),
+		  const struct device *devices, uint32_t count)
+{
+	int fd = w->err ? w->err : folder_open(w->fd, below, false);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.' && !is_kept(e->d_name, devices, count))
+			folder_remove(fd, e->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+static bool is_interface(const char *name, const struct device *devices,
+			 uint32_t count)
+{
+	return count && !strcmp(name, devices->netdev);
+}
+
+/* The interface, and not that of the device which had the name before. */
+static void put_link(struct writing *w, const struct device *d)
+{
+	char path[PATH_BYTES], text[16];
+
+	snprintf(text, sizeof text, "%u", d->ifindex);
+	put(w, text, "class/infiniband/%s/device/net/%s/ifindex", d->name,
+	    d->netdev);
+	put(w, d->netdev, "class/infiniband/%s/parent", d->name);
+	snprintf(path, sizeof path, "class/infiniband/%s/device/net", d->name);
+	sweep(w, path, is_interface, d, 1);
+}
+
+static void put_device(struct writing *w, const struct device *d,
+		       uint32_t index)
+{
+	put_fixed(w, d);
+	put_guids(w, d);
+	put_cpus(w, d->name);
+	put_counters(w, d->name);
+	put(w, d->port.is_up ? "4: ACTIVE" : "1: DOWN",
+	    "class/infiniband/%s/ports/1/state", d->name);
+	put(w, d->port.is_up ? "5: LinkUp" : "3: Disabled",
+	    "class/infiniband/%s/ports/1/phys_state", d->name);
+	for (uint32_t i = 0; i < DEVICE_MAX_GIDS; i++)
+		put_gid(w, d, i);
+	put_link(w, d);
+	put_node(w, d->name, index);
+}
+
+static bool is_device(const char *name, const struct device *devices,
+		      uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		char node[20];
+
+		snprintf(node, sizeof node, "uverbs%u", i);
+		if (!strcmp(name, devices[i].name) || !strcmp(name, node))
+			return true;
+	}
+	return !strcmp(name, "abi_version");
+}
+
+/* One word for all that a tree says. */
+static void stamp_of(const struct device *devices, uint32_t count,
+		     char text[STAMP_BYTES])
+{
+	const uint8_t *p = (const uint8_t *)devices;
+	uint64_t h = 0xcbf29ce484222325u + TREE_VERSION; /* FNV-1a */
+
+	for (size_t i = 0; i < count * sizeof *devices; i++)
+		h = (h ^ p[i]) * 0x100000001b3u;
+	snprintf(text, STAMP_BYTES, "%016" PRIx64, h);
+}
+
+static bool is_stamped(int fd, const char *stamp)
+{
+	char text[STAMP_BYTES];
+	int file = openat(fd, STAMP, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n;
+
+	if (file < 0)
+		return false;
+	n = read(file, text, sizeof text);
+	close(file);
+	return n == (ssize_t)strlen(stamp) + 1 &&
+	       memcmp(text, stamp, strlen(stamp)) == 0;
+}
+
+/* A folder that somebody chose may hold what is no tree of ours, which must
+ * not be swept: the lock's file is the first that is made in one. */
+static bool is_tree(int fd)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	bool is_empty = true, has_lock = false;
+	struct dirent *e;
+
+	if (!dir && copy >= 0)
+		close(copy);
+	while (dir && (e = readdir(dir))) {
+		has_lock |= !strcmp(e->d_name, LOCK);
+		is_empty &= !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+	}
+	if (dir)
+		closedir(dir);
+	return dir && (is_empty || has_lock);
+}
+
+/*
+ * Of many that start at once one writes.  Others wait until it is done or
+ * does not get on; two that write at once do no harm.  Returns what to close.
+ */
+static int queue_up(int fd, const char *stamp)
+{
+	const struct timespec turn = {0, TURN_NS};
+	int file = openat(fd, LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+			  0600);
+
+	for (int i = 0; i < MOST_TURNS && file >= 0; i++) {
+		if (!flock(file, LOCK_EX | LOCK_NB) || is_stamped(fd, stamp))
+			break;
+		nanosleep(&turn, NULL);
+	}
+	return file;
+}
+
+static int make_folder(int fd, const char *path)
+{
+	int made = folder_open(fd, path, true);
+
+	if (made < 0)
+		return made;
+	close(made);
+	return 0;
+}
+
+static int write_tree(int fd, const char *stamp, const struct device *devices,
+		      uint32_t count)
+{
+	static const char *const swept[] = {
+		"class/infiniband", "class/infiniband_verbs", "dev/infiniband"};
+	struct writing w = {.fd = fd, .last_fd = -1};
+
+	unlinkat(fd, STAMP, 0);
+	put(&w, "6", "class/infiniband_verbs/abi_version");
+	w.err = w.err ? w.err : make_folder(fd, swept[0]);
+	for (uint32_t i = 0; i < count; i++)
+		put_device(&w, &devices[i], i);
+	for (size_t i = 0; i < sizeof swept / sizeof swept[0]; i++)
+		sweep(&w, swept[i], is_device, devices, count);
+	put(&w, stamp, STAMP);
+	if (w.last_fd >= 0)
+		close(w.last_fd);
+	return w.err;
+}
+
+int sysfs_write(int fd, const struct device *devices, uint32_t count)
+{
+	char stamp[STAMP_BYTES];
+	int file, err = 0;
+
+	stamp_of(devices, count, stamp);
+	if (is_stamped(fd, stamp))
+		return 0;
+	if (!is_tree(fd))
+		return -ENOTEMPTY;
+	file = queue_up(fd, stamp);
+	if (!is_stamped(fd, stamp))
+		err = write_tree(fd, stamp, devices, count);
+	if (file >= 0)
+		close(file);
+	return err;
+}
+
+/* Are both descriptors of one folder? */
+static bool is_same(int a, int b)
+{
+	struct stat x, y;
+
+	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+/*
+ * A descriptor of the tree's folder, locked; or -errno.  The folder may be on
+ * its way out just now, by the broker: then another has the name, or none.
+ */
+static int hold_tree(struct runtime_tree *t)
+{
+	const struct timespec turn = {0, TURN_NS};
+
+	for (int i = 0; i < MOST_TURNS; i++) {
+		int fd = runtime_tree_make(t), again;
+		bool is_held;
+
+		if (fd < 0)
+			return fd;
+		/* where there are no locks nobody removes it either */
+		is_held = !flock(fd, LOCK_SH | LOCK_NB) || errno != EWOULDBLOCK;
+		again = is_held ? runtime_tree_make(t) : -EBUSY;
+		is_held = again >= 0 && is_same(fd, again);
+		if (again >= 0)
+			close(again);
+		if (is_held)
+			return fd;
+		close(fd);
+		nanosleep(&turn, NULL);
+	}
+	return -EBUSY;
+}
+
+/* A copy with the ports of now; its padding is that of static memory. */
+static int write_now(void)
+{
+	static struct device now[DEVICE_MAX];
+	const struct device *devices;
+	uint32_t count = device_list(&devices);
+
+	for (uint32_t i = 0; i < count; i++) {
+		memcpy(&now[i], &devices[i], offsetof(struct device, port));
+		device_port(&devices[i], &now[i].port);
+	}
+	return sysfs_write(hold_fd, now, count);
+}
+
+/* Of what cannot be written anyway only programs that look are told, by the
+ * shim; here, of what somebody has put in the way. */
+static void say_no_tree(int err)
+{
+	if (err == -ENOTEMPTY)
+		log_say(SAY_NO_TREE,
+			"%s holds other things than a tree of adverb's, so "
+			"nothing is written there and programs find no "
+			"devices in /sys; give ADVERB_SYSFS a folder of its "
+			"own",
+			tree.path);
+	else if (err == -EPERM && tree.why[0])
+		log_say(SAY_NO_TREE,
+			"%s: programs find no devices in /sys; set "
+			"ADVERB_RUNTIME to a folder that you alone can write",
+			tree.why);
+}
+
+static void write_first(void)
+{
+	int err;
+
+	hold_fd = fd_identity_note(hold_tree(&tree));
+	err = hold_fd < 0 ? hold_fd : write_now();
+	usable = !err;
+	if (err)
+		say_no_tree(err);
+}
+
+const char *sysfs_path(void)
+{
+	bool good;
+
+	lock_take(&lock);
+	if (!written) {
+		written = true;
+		write_first();
+	}
+	good = usable;
+	lock_give(&lock);
+	return good ? tree.path : NULL;
+}
+
+int sysfs_devices(void)
+{
+	int fd = -1;
+
+	lock_take(&lock);
+	if (usable && fd_identity_holds(hold_fd))
+		fd = folder_open(hold_fd, "class/infiniband", false);
+	lock_give(&lock);
+	return fd < 0 ? -1 : fd;
+}
+
+void sysfs_refresh(void)
+{
+	lock_take(&lock);
+	if (usable && !fd_identity_holds(hold_fd))
+		write_first();
+	else if (usable)
+		usable = write_now() == 0;
+	lock_give(&lock);
+}
+
+void sysfs_forked(void)
+{
+	lock_init(&lock);
+}

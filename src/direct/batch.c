@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "direct/inside.h"
+#include "hca/key.h"
+#include "util/prefetch.h"
+#include "util/step.h"
+
+/*
+ * A series goes on for as long as nothing is out of the ordinary.  The request
+ * that is stays undone: alone, later, it is judged, waits or fails.
+ */
+
+#define AHEAD 4 /* receives on, one is fetched from the target's core */
+
+/* ---- one-sided: all of them in one call of the space ---- */
+
+struct moves {
+	struct space_move move[DIRECT_BATCH_MAX];
+	struct space_vec target[DIRECT_BATCH_MAX], initiator[DIRECT_BATCH_MAX];
+	uint32_t count;
+};
+
+static void add(struct moves *m, const struct direct_request *r,
+		const struct direct_memory *target, bool is_put)
+{
+	uint32_t i = m->count++;
+
+	m->target[i] = target->vec[0];
+	m->initiator[i] = r->initiator.vec[0];
+	m->move[i] = (struct space_move){
+		.to = is_put ? &m->target[i] : &m->initiator[i],
+		.from = is_put ? &m->initiator[i] : &m->target[i],
+		.to_count = 1,
+		.from_count = 1,
+	};
+}
+
+/* As request_locate, of one after the first, whose key has this row. */
+static bool locate(const struct hca *h, const struct mr *row,
+		   const struct direct_request *r, uint32_t need,
+		   struct direct_memory *target)
+{
+	target->n = 1;
+	target->vec[0].bytes = r->bytes;
+	return key_remote(h, row, r->rkey, r->va, r->bytes, need,
+			  &target->vec[0].va) == MR_OK;
+}
+
+/* Those that use the first's key, as that alone keeps its memory in place. */
+static void gather(struct target_ref *l, struct qp *qp, struct direct_batch *s,
+		   struct moves *m)
+{
+	bool is_put = s->r.opcode == HCA_WR_RDMA_WRITE;
+	uint32_t need = is_put ? HCA_REMOTE_WRITE : HCA_REMOTE_READ;
+	uint32_t rkey = s->r.rkey;
+	const struct mr *row;
+	struct direct_memory target;
+	struct explain x;
+
+	inside_see_told(l, qp);
+	if ((!is_put && request_resources(qp, &x)) ||
+	    request_locate(l, qp, &s->r, need, &target, &x))
+		return;
+	row = mr_find(l->hca, rkey);
+	do {
+		if (!row || s->r.rkey != rkey || !s->r.bytes ||
+		    s->r.initiator.n != 1 ||
+		    !locate(l->hca, row, &s->r, need, &target) ||
+		    eager_is_in_way(l->hca, qp, target.vec, target.n))
+			return;
+		add(m, &s->r, &target, is_put);
+	} while (m->count < DIRECT_BATCH_MAX &&
+		 s->next(s->arg, m->count, &s->r));
+}
+
+static uint32_t run_moves(struct target_ref *l, struct qp *qp,
+			  struct direct_batch *s)
+{
+	uint8_t opcode = s->r.opcode;
+	bool is_put = opcode == HCA_WR_RDMA_WRITE;
+	access_set keys = access_key(s->r.rkey);
+	struct space *initiator = s->r.initiator.space;
+	struct moves m;
+	size_t done = 0;
+
+	m.count = 0;
+	inside_begin_copy(l, keys);
+	gather(l, qp, s, &m);
+	if (m.count && is_put)
+		space_put(l->hca->space, initiator, m.move, m.count, &done);
+	else if (m.count)
+		space_get(l->hca->space, initiator, m.move, m.count, &done);
+	if (inside_end_copy(l, &s->r, keys, V_OK))
+		return 0;
+	STEP("a series has moved");
+	for (size_t i = 0; i < done; i++) {
+		inside_count(qp, opcode, m.target[i].bytes);
+		if (is_put)
+			comp_remote_write(qp, m.target[i].bytes);
+	}
+	return (uint32_t)done;
+}
+
+/* ---- SENDs of few bytes, which stay with their receives ---- */
+
+/* The target's core has posted them long ago. */
+static void fetch_ahead(const struct target_ref *l, const struct qp *qp,
+			uint32_t bytes)
+{
+	uint32_t i = rq_cursor(qp);
+
+	if (!qp->srq && qp_target(qp)->posted - i > AHEAD)
+		prefetch(wq_at(l->hca, &qp->rq, i + AHEAD),
+			 wq_used(&qp->rq, bytes));
+}
+
+static uint32_t run_sends(struct target_ref *l, struct qp *qp,
+			  struct direct_batch *s)
+{
+	bool solicited = false;
+	uint32_t n = 0;
+
+	do {
+		fetch_ahead(l, qp, s->r.total);
+		if (!request_eager(l, qp, &s->r))
+			break;
+		inside_count(qp, s->r.opcode, s->r.bytes);
+		solicited |= s->r.solicited;
+		n++;
+	} while (n < DIRECT_BATCH_MAX && s->next(s->arg, n, &s->r));
+	request_announce(l, qp, &s->r, solicited, n);
+	return n;
+}
+
+uint32_t batch_run(struct target_ref *l, struct qp *qp, struct direct_batch *s)
+{
+	switch ((enum hca_wr)s->r.opcode) {
+	case HCA_WR_SEND:
+	case HCA_WR_SEND_IMM:
+		return run_sends(l, qp, s);
+	case HCA_WR_RDMA_WRITE:
+	case HCA_WR_RDMA_READ:
+		return run_moves(l, qp, s);
+	case HCA_WR_RDMA_WRITE_IMM:
+	case HCA_WR_SEND_INV:
+	case HCA_WR_ATOMIC_CAS:
+	case HCA_WR_ATOMIC_FADD:
+	case HCA_WR_ATOMIC_WRITE:
+	case HCA_WR_LOCAL_INV:
+	case HCA_WR_BIND_MW:
+		break;
+	}
+	return 0;
+}

@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "direct/initiator.h"
+#include "direct/initiator_ud.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca/semantics.h"
+#include "ibt/message.h"
+#include "ibt/unreliable_tx.h"
+#include "ibt/uc.h"
+#include "ibt/verdict.h"
+#include "util/bits.h"
+#include "util/check.h"
+
+/* Of more the copying takes longer than all that goes with it. */
+#define BATCH_BYTES 4096u
+
+void initiator_part(struct ibt *t, struct target_ref *l)
+{
+	list_remove(&l->kick);
+	if (l->owner)
+		list_push_tail(&t->parted, &l->kick);
+	else
+		free(l);
+}
+
+/* That of the connection before. */
+static void part(struct ibt *t, struct ibt_qp *q)
+{
+	if (q->link)
+		initiator_part(t, q->link);
+	q->link = NULL;
+}
+
+int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
+		     struct access *access, void *owner)
+{
+	struct target_ref *l = calloc(1, sizeof *l);
+
+	part(t, q);
+	if (!l)
+		return -ENOMEM;
+	q->link = l;
+	list_init(&l->kick);
+	l->hca = target;
+	l->access = access;
+	l->owner = owner;
+	l->type = q->qp->type;
+	l->qpn = q->qp->attr.dest_qpn;
+	l->our_qpn = q->qp->qpn;
+	l->our_psn = q->qp->attr.sq_psn;
+	memcpy(l->our_ip, q->self.ip, sizeof l->our_ip);
+	q->path = IBT_PATH_DIRECT;
+	return 0;
+}
+
+void initiator_refuse(struct ibt_qp *q)
+{
+	q->path = IBT_PATH_PACKETS;
+}
+
+void initiator_fini(struct ibt *t, struct ibt_qp *q)
+{
+	if (q->qp->type == HCA_QPT_UD)
+		initiator_ud_fini(t, q);
+	else
+		part(t, q);
+}
+
+void *initiator_parted(struct ibt *t)
+{
+	struct list *n = list_pop_head(&t->parted);
+	struct target_ref *l;
+	void *owner;
+
+	if (!n)
+		return NULL;
+	l = CONTAINER_OF(n, struct target_ref, kick);
+	owner = l->owner;
+	free(l);
+	return owner;
+}
+
+bool initiator_uses(const struct ibt_qp *q, const void *owner)
+{
+	if (q->qp->type == HCA_QPT_UD)
+		return initiator_ud_uses(q, owner);
+	return q->link && q->link->owner == owner;
+}
+
+bool initiator_is_undecided(const struct ibt_qp *q)
+{
+	const struct wq *sq = &q->qp->sq;
+
+	return q->path == IBT_PATH_UNDECIDED &&
+	       (q->qp->state == HCA_QP_RTS || q->qp->state == HCA_QP_SQD) &&
+	       ring_own(&sq->done) != ring_load(&sq->head);
+}
+
+static bool is_atomic(const struct wqe *w)
+{
+	return w->opcode == HCA_WR_ATOMIC_CAS ||
+	       w->opcode == HCA_WR_ATOMIC_FADD;
+}
+
+/* Describe the piece at the cursor; LOC_PROT_ERR when our memory is not. */
+static enum hca_status describe(struct ibt *t, const struct ibt_qp *q,
+				struct wqe *w, struct direct_request *r,
+				struct explain *x)
+{
+	uint64_t offset = (uint64_t)q->req.packet * t->piece;
+	uint32_t need = w->opcode == HCA_WR_RDMA_READ ? HCA_LOCAL_WRITE : 0;
+
+	r->opcode = w->opcode;
+	r->solicited = w->flags & HCA_SEND_SOLICITED;
+	r->total = w->bytes;
+	r->offset = (uint32_t)offset;
+	r->bytes = (uint32_t)bits_min_u64(w->bytes - offset, t->piece);
+	r->rkey = w->rkey;
+	r->imm_be = w->imm_be;
+	r->va = w->va;
+	r->swap_add = w->swap_add;
+	r->compare = w->compare;
+	r->data = NULL;
+	r->initiator.space = t->hca->space;
+	r->initiator.n = 0;
+	direct_request_clear(r);
+	if (w->opcode == HCA_WR_ATOMIC_WRITE)
+		return sem_gather(t->hca, q->qp->pd, w, 0, 8,
+				  (uint8_t *)&r->swap_add, NULL, x);
+	if (is_atomic(w) || !r->bytes)
+		return HCA_SUCCESS;
+	if (w->flags & HCA_SEND_INLINE) {
+		r->data = (const uint8_t *)(w + 1) + offset;
+		return HCA_SUCCESS;
+	}
+	return sem_locate(t->hca, q->qp->pd, w, r->offset, r->bytes, need,
+			  r->initiator.vec, &r->initiator.n, x);
+}
+
+static enum hca_status our_fault(const struct direct_request *r,
+				 struct explain *x)
+{
+	x->cause = EXPLAIN_LOCAL_FAULT;
+	x->va = r->initiator.n ? r->initiator.vec[0].va : 0;
+	return HCA_LOC_PROT_ERR;
+}
+
+void initiator_kick(struct ibt_qp *q, struct list *kicks,
+		    const struct direct_request *r)
+{
+	if (r->kick && !list_is_linked(&q->link->kick))
+		list_push_tail(kicks, &q->link->kick);
+}
+
+void initiator_wait(struct ibt *t, struct ibt_qp *q)
+{
+	if (q->qp->state != HCA_QP_ERR && !list_is_linked(&q->direct_waiting))
+		list_push_tail(&t->direct_waiting, &q->direct_waiting);
+}
+
+/* The piece at the cursor has moved. */
+static void moved(struct ibt *t, struct ibt_qp *q, uint8_t opcode,
+		  uint32_t bytes)
+{
+	if (opcode == HCA_WR_RDMA_READ)
+		q->qp->stats.rx_bytes += bytes;
+	else
+		q->qp->stats.tx_bytes += bytes;
+	q->qp->stats.tx_packets++;
+	rc_req_advance(t, q);
+	rc_comp_placed(t, q);
+}
+
+/* The same, and an atomic's result is placed. */
+static void done(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+		 const struct direct_request *r)
+{
+	struct explain x = {0};
+	enum hca_status status = HCA_SUCCESS;
+
+	if (is_atomic(w))
+		status = sem_scatter(t->hca, q->qp->pd, w, 0,
+				     (const uint8_t *)&r->found, 8, &x);
+	if (status) {
+		rc_req_stop(t, q, w, status, &x);
+		return;
+	}
+	moved(t, q, r->opcode, r->bytes);
+}
+
+static enum hca_status status_of(enum verdict v)
+{
+	switch (v) {
+	case V_ACCESS:
+		return HCA_REM_ACCESS_ERR;
+	case V_INVALID:
+	case V_TOO_LONG:
+		return HCA_REM_INV_REQ_ERR;
+	case V_OK:
+	case V_RNR:
+	case V_REMOTE_FAULT:
+	case V_RECV_MEMORY:
+	case V_INVALIDATE:
+		break;
+	}
+	return HCA_REM_OP_ERR;
+}
+
+/*
+ * Who has gone is as silent as on a wire, and only when the tries are used up
+ * that is an error: programs end while their peer's last message is under way,
+ * and count on being gone before it hears of that.
+ */
+static void silent(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
+{
+	q->req.is_gone = q->link->is_gone;
+	if (q->req.is_gone && !q->qp->attr.timeout) {
+		rc_comp_gone(t, q);
+		return;
+	}
+	rc_comp_lost(t, q, now_ns);
+	initiator_wait(t, q);
+}
+
+static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+		  struct direct_request *r, enum direct_result answer,
+		  uint64_t now_ns)
+{
+	struct explain x = {0};
+
+	switch (answer) {
+	case DIRECT_DONE:
+		done(t, q, w, r);
+		break;
+	case DIRECT_LOST:
+	case DIRECT_CLOSED:
+		q->req.is_closed = answer == DIRECT_CLOSED;
+		silent(t, q, now_ns);
+		break;
+	case DIRECT_RNR:
+		rc_comp_rnr(t, q, r->rnr_timer, now_ns);
+		initiator_wait(t, q);
+		break;
+	case DIRECT_ASKED_TARGET:
+	case DIRECT_BUSY:
+		initiator_wait(t, q);
+		break;
+	case DIRECT_REFUSED:
+		rc_comp_refused(t, q, status_of((enum verdict)r->verdict));
+		break;
+	case DIRECT_GONE:
+		q->link->is_gone = true;
+		silent(t, q, now_ns);
+		break;
+	case DIRECT_DENIED:
+		rc_comp_denied(t, q);
+		break;
+	case DIRECT_OUR_FAULT:
+		rc_req_stop(t, q, w, our_fault(r, &x), &x);
+		break;
+	}
+}
+
+/* ---- small requests, posted together ---- */
+
+/* What is behind the cursor. */
+struct row {
+	struct ibt *t;
+	struct ibt_qp *q;
+	uint8_t opcode;
+	uint32_t head;
+};
+
+static bool is_small(const struct ibt *t, const struct wqe *w)
+{
+	return w->bytes && w->bytes <= bits_min_u32(t->piece, BATCH_BYTES);
+}
+
+static bool next_of_row(void *arg, uint32_t i, struct direct_request *r)
+{
+	const struct row *row = arg;
+	const struct wq *sq = &row->q->qp->sq;
+	struct wqe *w = wq_at(row->t->hca, sq, row->q->req.wqe + i);
+	bool kick = r->kick;
+	struct explain x;
+
+	if (row->q->req.wqe + i == row->head || w->opcode != row->opcode ||
+	    (w->flags & HCA_SEND_FENCE) || !is_small(row->t, w) ||
+	    describe(row->t, row->q, w, r, &x))
+		return false;
+	r->kick = kick;
+	return true;
+}
+
+static bool is_row(const struct ibt *t, const struct ibt_qp *q,
+		   const struct wqe *w)
+{
+	if (q->req.packet || q->req.draining || !is_small(t, w))
+		return false;
+	/* that stays with its receive, for which a series has the short way */
+	if (w->bytes <= WQE_EAGER_BYTES && hca_wr_is_send(w->opcode))
+		return true;
+	return ring_load(&q->qp->sq.head) - q->req.wqe > 1 &&
+	       wq_at(t->hca, &q->qp->sq, q->req.wqe + 1)->opcode == w->opcode;
+}
+
+/* The bytes of those at the cursor that were executed at one go, one more each;
+ * 0: none. */
+static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+			struct list *kicks, uint64_t now_ns)
+{
+	struct row row = {t, q, w->opcode, ring_load(&q->qp->sq.head)};
+	uint32_t n, bytes = 0;
+	struct direct_batch s;
+	struct explain x;
+
+	if (describe(t, q, w, &s.r, &x))
+		return 0;
+	s.r.now_ns = now_ns;
+	s.next = next_of_row;
+	s.arg = &row;
+	n = target_run_batch(q->link, &s);
+	initiator_kick(q, kicks, &s.r);
+	for (uint32_t i = 0; i < n && w; i++) {
+		bytes += w->bytes + 1;
+		moved(t, q, w->opcode, w->bytes);
+		w = i + 1 < n ? rc_req_begin(t, q) : NULL;
+	}
+	return bytes;
+}
+
+uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
+			uint64_t now_ns)
+{
+	struct wqe *w = rc_req_begin(t, q);
+	struct target_ref *l = q->link;
+	struct explain x = {0};
+	struct direct_request r;
+	enum direct_result answer;
+	enum hca_status status;
+	uint32_t bytes;
+
+	if (!w)
+		return 0;
+	bytes = !l->is_gone && is_row(t, q, w) ? run_row(t, q, w, kicks, now_ns)
+					       : 0;
+	if (bytes)
+		return bytes;
+	/* who waits for one who has gone was found right before */
+	status = l->is_gone && q->req.is_gone ? HCA_SUCCESS
+					      : describe(t, q, w, &r, &x);
+	if (status && w->opcode != HCA_WR_RDMA_READ) {
+		rc_req_stop(t, q, w, status, &x);
+		return 0;
+	}
+	if (l->is_gone) {
+		silent(t, q, now_ns);
+		return 0;
+	}
+	/* a READ that would be placed wrongly: the peer may refuse it first */
+	if (status)
+		r.initiator.n = r.bytes = 0;
+	r.now_ns = now_ns;
+	answer = target_run(l, &r);
+	initiator_kick(q, kicks, &r);
+	if (status && answer == DIRECT_DONE)
+		rc_req_stop(t, q, w, status, &x);
+	else
+		judge(t, q, w, &r, answer, now_ns);
+	return answer == DIRECT_DONE ? r.bytes + 1 : 0;
+}
+
+/*
+ * UC tells nobody what went wrong, and its target goes on.  Whatever cannot be
+ * done here is for packets, from then on: they are dropped, or wait for their
+ * receive, and the target explains it.  A message that is half done is lost.
+ */
+static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+		       const struct direct_request *r,
+		       enum direct_result answer)
+{
+	struct req_note *n = rc_req_note(q, q->req.wqe);
+	struct explain x = {0};
+
+	switch (answer) {
+	case DIRECT_DONE:
+		q->qp->stats.tx_bytes += r->bytes;
+		q->qp->stats.tx_packets++;
+		unreliable_tx_advance(t, q);
+		break;
+	case DIRECT_BUSY:
+	case DIRECT_ASKED_TARGET:
+		initiator_wait(t, q);
+		break;
+	case DIRECT_OUR_FAULT:
+		unreliable_tx_stop(t, q, w, our_fault(r, &x), &x);
+		break;
+	case DIRECT_LOST:
+	case DIRECT_CLOSED:
+	case DIRECT_RNR:
+	case DIRECT_REFUSED:
+	case DIRECT_GONE:
+	case DIRECT_DENIED:
+		if (answer != DIRECT_GONE)
+			target_leave(q->link);
+		initiator_refuse(q);
+		if (q->req.packet) {
+			n->packets = q->req.packet + 1;
+			unreliable_tx_advance(t, q);
+		}
+		break;
+	}
+}
+
+uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,
+				   struct list *kicks, uint64_t now_ns)
+{
+	struct wqe *w = unreliable_tx_next(t, q);
+	struct target_ref *l = q->link;
+	struct explain x = {0};
+	struct direct_request r;
+	enum direct_result answer;
+	enum hca_status status;
+
+	if (!w || (!q->req.packet && !uc_req_start(t, q, w, t->piece)))
+		return 0;
+	status = describe(t, q, w, &r, &x);
+	if (status) {
+		unreliable_tx_stop(t, q, w, status, &x);
+		return 0;
+	}
+	r.now_ns = now_ns;
+	answer = l->is_gone ? DIRECT_GONE : target_run(l, &r);
+	initiator_kick(q, kicks, &r);
+	judge_once(t, q, w, &r, answer);
+	return answer == DIRECT_DONE ? r.bytes + 1 : 0;
+}
+
+static uint64_t next_look(const struct ibt *t, const struct target_ref *l)
+{
+	if (!l->is_asked && !l->is_busy)
+		return UINT64_MAX;
+	return ibt_look_ns(t, l->asked_ns);
+}
+
+uint64_t initiator_look(struct ibt *t)
+{
+	struct list *n = t->direct_waiting.next, *next;
+	uint64_t look = UINT64_MAX;
+
+	for (; n != &t->direct_waiting; n = next) {
+		struct ibt_qp *q =
+			CONTAINER_OF(n, struct ibt_qp, direct_waiting);
+
+		next = n->next;
+		if (q->req.is_gone)
+			continue;
+		if (!target_is_ready(q->link, q->req.rnr_waiting)) {
+			look = bits_min_u64(look, next_look(t, q->link));
+			continue;
+		}
+		list_remove(n);
+		/* else the timer is for packets that wait for our receives */
+		if (q->req.rnr_waiting)
+			wheel_cancel(&t->wheel, &q->rnr_timer);
+		q->req.rnr_waiting = false;
+		ibt_qp_activate(t, q);
+	}
+	return look;
+}
+
+void initiator_gone(struct ibt *t, struct ibt_qp *q)
+{
+	q->link->is_gone = true;
+	list_remove(&q->direct_waiting);
+	wheel_cancel(&t->wheel, &q->rnr_timer);
+	q->req.rnr_waiting = false;
+	ibt_qp_activate(t, q);
+}
+
+/* ---- the owner's side ---- */
+
+/* What is asked, taken out of the peer's reach. */
+struct ask {
+	uint32_t opcode, rkey;
+	uint64_t va, swap_add, compare;
+};
+
+/* Judged again: the peer judged it when it asked. */
+static enum verdict answer_ask(struct ibt *t, struct ibt_qp *q,
+			       const struct ask *a, uint64_t *found,
+			       struct explain *x)
+{
+	struct space *s = t->hca->space;
+	bool writes = a->opcode == HCA_WR_ATOMIC_WRITE;
+	uint32_t need = writes ? HCA_REMOTE_WRITE : HCA_REMOTE_ATOMIC;
+	struct space_vec to = {.bytes = 8};
+	enum verdict v = message_locate(t->hca, q->qp, a->rkey, a->va, 8, need,
+					&to.va, x);
+	int err;
+
+	if (v)
+		return V_ACCESS;
+	if (writes)
+		err = s->ops->write(s, &to, 1, &a->swap_add);
+	else
+		err = s->ops->atomic(s,
+				     a->opcode == HCA_WR_ATOMIC_CAS
+					     ? SPACE_CAS
+					     : SPACE_FETCH_ADD,
+				     to.va, a->swap_add, a->compare, found);
+	if (!err)
+		return V_OK;
+	x->cause = EXPLAIN_REMOTE_FAULT;
+	return V_REMOTE_FAULT;
+}
+
+static void fail(struct ibt *t, struct ibt_qp *q, enum verdict v,
+		 struct explain *x)
+{
+	if (q->qp->state == HCA_QP_ERR || q->qp->state == HCA_QP_RESET)
+		return;
+	q->counters->fatal_naks_tx += !verdict_row(v)->silent;
+	ibt_explain(t, q, x);
+	ibt_qp_fail(t, q, verdict_row(v)->event);
+}
+
+/*
+ * Who asks waits for the answer and writes nothing here meanwhile; who changes
+ * the QP is in our lane.  So there is no lock, and a stopped peer keeps none.
+ */
+static void asked(struct ibt *t, struct ibt_qp *q)
+{
+	struct qp_target *f = qp_target(q->qp);
+	struct explain x = {.cause = EXPLAIN_NONE};
+	uint64_t found = 0;
+	enum verdict v;
+	struct ask a;
+
+	if (atomic_load(&f->ask) != TARGET_ASK_POSTED ||
+	    q->qp->state < HCA_QP_RTR || q->qp->state > HCA_QP_SQE)
+		return;
+	/* what peers sent before has its effect first */
+	if (eager_is_any(t->hca, q->qp))
+		cq_collect(t->hca, arena_at(&t->hca->arena, q->qp->recv_cq),
+			   q->qp);
+	a = (struct ask){f->ask_opcode, f->ask_rkey, f->ask_va, f->ask_swap_add,
+			 f->ask_compare};
+	v = answer_ask(t, q, &a, &found, &x);
+	f->ask_found = v ? v : found;
+	atomic_store(&f->ask, v ? TARGET_ASK_REFUSED : TARGET_ASK_ANSWERED);
+	if (v)
+		fail(t, q, v, &x);
+}
+
+static void heard(struct ibt *t, struct ibt_qp *q)
+{
+	t->is_direct_used = true;
+	if (q->heard || !qp_target(q->qp)->is_heard)
+		return;
+	q->heard = true;
+	if (q->qp->state == HCA_QP_RTR && q->qp->type != HCA_QPT_UD)
+		ibt_event(t, q, ENGINE_COMM_EST);
+}
+
+static void cq_letters(struct ibt *t, struct ibt_qp *q, uint32_t bits)
+{
+	struct cq *cq = arena_at(&t->hca->arena, q->qp->recv_cq);
+
+	if (bits & QP_NOTIFY_ROOM)
+		cq_collect(t->hca, cq, q->qp);
+	if (bits & QP_NOTIFY_CQ)
+		ibt_cq_tell(t, cq);
+	if ((bits & QP_NOTIFY_LATER) && cq_is_holding(cq))
+		cq_moderation_set(t, cq);
+	if (bits & QP_NOTIFY_FULL)
+		ibt_overrun(t, q, cq);
+}
+
+/* The peer has been told that it arrived. */
+static void lost(struct ibt *t, struct ibt_qp *q)
+{
+	struct explain x = {.cause = EXPLAIN_LOCAL_FAULT,
+			    .wr_id = q->qp->rq_lost_id,
+			    .opcode = EXPLAIN_RECEIVE,
+			    .key = q->qp->rq_lost_key,
+			    .va = q->qp->rq_lost};
+
+	if (!mr_find(t->hca, x.key)) {
+		x.cause = EXPLAIN_LOCAL_KEY;
+		x.verdict = MR_BAD_KEY;
+	}
+	q->qp->rq_lost = 0;
+	fail(t, q, V_RECV_MEMORY, &x);
+}
+
+void initiator_notified(struct ibt *t, struct ibt_qp *q, uint32_t bits)
+{
+	struct explain x;
+
+	if (bits & QP_NOTIFY_HEARD)
+		heard(t, q);
+	cq_letters(t, q, bits);
+	if ((bits & QP_NOTIFY_LIMIT) && q->qp->srq)
+		ibt_srq_tell(t, arena_at(&t->hca->arena, q->qp->srq));
+	if (bits & QP_NOTIFY_ASK)
+		asked(t, q);
+	if ((bits & QP_NOTIFY_LOST) && q->qp->rq_lost)
+		lost(t, q);
+	if ((bits & QP_NOTIFY_FAIL) && qp_target(q->qp)->has_failed)
+		fail(t, q, target_explain(&qp_target(q->qp)->note, &x), &x);
+}

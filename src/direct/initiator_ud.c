@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "direct/initiator_ud.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "direct/initiator.h"
+#include "hca/semantics.h"
+#include "hdr/bth.h"
+#include "ibt/mcast.h"
+#include "ibt/unreliable_tx.h"
+#include "ibt/ud.h"
+#include "util/bits.h"
+#include "util/map.h"
+
+#define TARGETS_MAX 1024 /* of a queue pair; others get packets */
+
+static struct target_ref *find(const struct ibt_qp *q, uint32_t qpn)
+{
+	return q->targets ? map_find(q->targets, qpn) : NULL;
+}
+
+static struct target_ref *add(struct ibt_qp *q, uint32_t qpn)
+{
+	struct target_ref *l;
+
+	if (!q->targets)
+		q->targets = calloc(1, sizeof *q->targets);
+	if (!q->targets || q->targets->count == TARGETS_MAX)
+		return NULL;
+	l = calloc(1, sizeof *l);
+	if (!l || map_add(q->targets, qpn, l)) {
+		free(l);
+		return NULL;
+	}
+	list_init(&l->kick);
+	l->type = HCA_QPT_UD;
+	l->path = IBT_PATH_UNDECIDED;
+	l->qpn = qpn;
+	l->our_qpn = q->qp->qpn;
+	return l;
+}
+
+static void drop(struct ibt *t, struct ibt_qp *q, struct target_ref *l)
+{
+	map_remove(q->targets, l->qpn);
+	if (q->link == l)
+		q->link = NULL;
+	initiator_part(t, l);
+}
+
+bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
+			 struct access *access, void *owner)
+{
+	struct target_ref *l = find(q, q->packets_to);
+
+	if (!l)
+		return false;
+	l->hca = target;
+	l->places = (struct target_places){0};
+	l->access = access;
+	l->owner = target ? owner : NULL;
+	l->path = target ? IBT_PATH_DIRECT : IBT_PATH_PACKETS;
+	return target;
+}
+
+/* The next of an owner; NULL: there is none. */
+static struct target_ref *link_to(const struct ibt_qp *q, const void *owner)
+{
+	struct target_ref *l;
+	uint32_t at = 0;
+
+	while (q->targets && (l = map_next(q->targets, &at)))
+		if (l->owner == owner)
+			return l;
+	return NULL;
+}
+
+bool initiator_ud_uses(const struct ibt_qp *q, const void *owner)
+{
+	return link_to(q, owner);
+}
+
+void initiator_ud_gone(struct ibt *t, struct ibt_qp *q, const void *owner)
+{
+	struct target_ref *l;
+
+	while ((l = link_to(q, owner)))
+		drop(t, q, l);
+	list_remove(&q->direct_waiting);
+	ibt_qp_activate(t, q);
+}
+
+void initiator_ud_fini(struct ibt *t, struct ibt_qp *q)
+{
+	struct target_ref *l;
+	uint32_t at = 0;
+
+	while (q->targets && (l = map_next(q->targets, &at)))
+		initiator_part(t, l);
+	q->link = NULL;
+	if (q->targets)
+		map_fini(q->targets);
+	free(q->targets);
+	q->targets = NULL;
+}
+
+/* How the datagram at the cursor goes. */
+static enum ibt_path way_of(struct ibt_qp *q, const struct wq_to *to)
+{
+	struct target_ref *l;
+
+	q->packets_to = to->qpn;
+	if (!to->local || to->qpn == MCAST_QPN)
+		return IBT_PATH_PACKETS;
+	l = find(q, to->qpn);
+	if (!l)
+		l = add(q, to->qpn);
+	if (!l)
+		return IBT_PATH_PACKETS;
+	q->link = l;
+	return (enum ibt_path)l->path;
+}
+
+/* As it would be on the wire. */
+static struct ud_from from_of(const struct wq_to *to, const struct wqe *w)
+{
+	struct ud_from from = {.tos = to->tos};
+	size_t imm = w->opcode == HCA_WR_SEND_IMM ? 4 : 0;
+
+	memcpy(from.from.ip, to->from, 16);
+	memcpy(from.to.ip, to->to, 16);
+	from.bytes = BTH_BYTES + 8 + imm + bits_align_up(w->bytes, 4) + 4;
+	return from;
+}
+
+static void describe(const struct ibt_qp *q, struct wqe *w,
+		     const struct wq_to *to, uint8_t *bytes,
+		     struct direct_request *r)
+{
+	struct ud_from from = from_of(to, w);
+
+	ud_resp_grh(bytes, &from);
+	r->opcode = w->opcode;
+	r->solicited = w->flags & HCA_SEND_SOLICITED;
+	r->total = r->bytes = UD_GRH_BYTES + w->bytes;
+	r->offset = 0;
+	r->imm_be = w->imm_be;
+	r->qkey = ud_req_qkey(q, to);
+	r->sl = ud_resp_sl(&from);
+	r->data = bytes;
+	r->initiator.n = 0;
+	direct_request_clear(r);
+}
+
+static void judge(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
+		  enum direct_result answer)
+{
+	switch (answer) {
+	case DIRECT_DONE:
+		q->qp->stats.tx_bytes += w->bytes;
+		q->qp->stats.tx_packets++;
+		unreliable_tx_advance(t, q);
+		break;
+	case DIRECT_BUSY:
+	case DIRECT_ASKED_TARGET:
+		initiator_wait(t, q);
+		break;
+	case DIRECT_GONE:
+		drop(t, q, q->link); /* nobody else keeps its arena */
+		q->path = IBT_PATH_PACKETS;
+		break;
+	case DIRECT_LOST:
+	case DIRECT_CLOSED:
+	case DIRECT_RNR:
+	case DIRECT_REFUSED:
+	case DIRECT_DENIED:
+	case DIRECT_OUR_FAULT:
+		q->link->path = q->path = IBT_PATH_PACKETS;
+		break;
+	}
+}
+
+uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
+			   uint64_t now_ns)
+{
+	uint8_t bytes[UD_GRH_BYTES + IBT_MAX_MTU];
+	struct wqe *w = unreliable_tx_next(t, q);
+	const struct wq_to *to;
+	struct explain x = {0};
+	struct direct_request r;
+	enum direct_result answer;
+	enum hca_status status;
+
+	/* what is posted from here on is for another turn */
+	if (!w)
+		return 0;
+	to = wq_to(&q->qp->sq, w);
+	q->path = way_of(q, to);
+	if (q->path != IBT_PATH_DIRECT)
+		return 0;
+	/* its turn has come: what follows may have another target */
+	list_remove(&q->direct_waiting);
+	if (!ud_req_start(t, q, w))
+		return 0;
+	status = sem_gather(t->hca, q->qp->pd, w, 0, w->bytes,
+			    bytes + UD_GRH_BYTES, NULL, &x);
+	if (status) {
+		unreliable_tx_stop(t, q, w, status, &x);
+		return 0;
+	}
+	describe(q, w, to, bytes, &r);
+	r.now_ns = now_ns;
+	answer = target_run(q->link, &r);
+	initiator_kick(q, kicks, &r);
+	judge(t, q, w, answer);
+	return answer == DIRECT_DONE ? r.bytes : 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Datagrams to queue pairs of this host without packets.  A UD queue pair has
+ * a link for each target of this host, of which each goes its own way:
+ *
+ *	OPEN --initiator_ud_attach--> DIRECT		until its process ends
+ *				   | no receive, no such QP, another Q_Key
+ *				   v
+ *				PACKETS		which explain what they drop
+ *
+ * The way of the queue pair (ibt_qp.way) is that of the request at the cursor.
+ * Owner: the engine; lock: the lane's.  Sans-IO.
+ */
+#ifndef DIRECT_INITIATOR_UD_H
+#define DIRECT_INITIATOR_UD_H
+
+#include "direct/target.h"
+#include "ibt/ibt.h"
+
+/* For the target q->packets_to; far NULL: by packets.  Has owner got a link? */
+bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
+			 struct access *access, void *owner);
+void initiator_ud_fini(struct ibt *t, struct ibt_qp *q);
+bool initiator_ud_uses(const struct ibt_qp *q, const void *owner);
+/* The same as initiator_turn; q->way says what is to be done with the next. */
+uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
+			   uint64_t now_ns);
+/* A process has ended: what is in its place is another. */
+void initiator_ud_gone(struct ibt *t, struct ibt_qp *q, const void *owner);
+
+#endif

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "direct/target.h"
+
+#include <string.h>
+
+#include "direct/inside.h"
+#include "util/inaddr.h"
+#include "util/prefetch.h"
+#include "util/step.h"
+
+/* A word of the arena, which its owner may write as we look. */
+#define SEEN(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
+
+/* Its receives lie where peers write them. */
+static bool has_places(const struct target_ref *l, const struct qp *qp)
+{
+	const struct arena *a = &l->hca->arena;
+	uint64_t bytes = (uint64_t)qp->rq.size * qp->rq.stride;
+
+	return wq_is_sound(l->hca, &qp->rq, WQE_EAGER_BYTES) &&
+	       arena_shares(a, qp->rq.slots, bytes) &&
+	       arena_shares(a, l->places.target, sizeof(struct qp_target)) &&
+	       qp->stats.row < HCA_MAX_QP &&
+	       (!qp->srq || inside_at(l->hca, qp->srq, sizeof(struct srq))) &&
+	       (!qp->recv_cq ||
+		inside_at(l->hca, qp->recv_cq, sizeof(struct cq)));
+}
+
+/* Into *qp what is known of it. */
+static void put_places(const struct target_ref *l, struct qp *qp)
+{
+	const struct target_places *p = &l->places;
+
+	qp->self = p->self;
+	qp->qpn = l->qpn;
+	qp->peer_at = (uintptr_t)l->hca->arena.base + p->target - (uintptr_t)qp;
+	qp->type = p->type;
+	qp->pd = p->pd;
+	qp->recv_pd = p->recv_pd;
+	qp->recv_cq = p->recv_cq;
+	qp->srq = p->srq;
+	qp->stats.row = p->row;
+	qp->rq.size = p->slot_count;
+	qp->rq.depth = p->depth;
+	qp->rq.stride = p->stride;
+	qp->rq.max_sge = p->max_sge;
+	qp->rq.slots = p->slots;
+	qp->rq.ids = 0;
+}
+
+/*
+ * Into *qp what does not change as long as there is a queue pair, of the one at
+ * `at`.  False: it is not the one we mean, or makes no sense.
+ */
+static bool read_places(struct target_ref *l, aoff at, struct qp *qp)
+{
+	const struct qp *there = inside_at(l->hca, at, sizeof *there);
+	struct target_places *p = &l->places;
+	bool good;
+
+	if (!there || SEEN(there->qpn) != l->qpn)
+		return false;
+	*p = (struct target_places){
+		.self = at,
+		.serial = SEEN(there->serial),
+		.type = SEEN(there->type),
+		.pd = SEEN(there->pd),
+		.recv_pd = SEEN(there->recv_pd),
+		.row = SEEN(there->stats.row),
+		.target = at + SEEN(there->peer_at),
+		.recv_cq = SEEN(there->recv_cq),
+		.srq = SEEN(there->srq),
+		.slots = SEEN(there->rq.slots),
+		.slot_count = SEEN(there->rq.size),
+		.depth = SEEN(there->rq.depth),
+		.stride = SEEN(there->rq.stride),
+		.max_sge = SEEN(there->rq.max_sge),
+	};
+	put_places(l, qp);
+	good = has_places(l, qp);
+	if (!good)
+		p->self = 0;
+	return good;
+}
+
+/* The one that was found last: is it still at `at`? */
+static bool is_there(const struct target_ref *l, aoff at)
+{
+	const struct qp *there;
+
+	if (!at || at != l->places.self)
+		return false;
+	there = arena_at(&l->hca->arena, at);
+	return SEEN(there->qpn) == l->qpn &&
+	       SEEN(there->serial) == l->places.serial;
+}
+
+static bool find_at(struct target_ref *l, aoff at, struct qp *qp)
+{
+	if (!is_there(l, at))
+		return read_places(l, at, qp);
+	put_places(l, qp);
+	return true;
+}
+
+static bool find(struct target_ref *l, struct qp *qp)
+{
+	const struct hca_shared *s = l->hca->shared;
+	aoff table = SEEN(s->qps);
+	const aoff *rows = inside_at(l->hca, table, HCA_MAX_QP * sizeof(aoff));
+	uint32_t top = SEEN(s->qp_top);
+
+	if (!rows)
+		return false;
+	if (find_at(l, __atomic_load_n(&rows[l->row], __ATOMIC_ACQUIRE), qp))
+		return true;
+	for (uint32_t i = 0; i < HCA_MAX_QP && i < top; i++)
+		if (find_at(l, __atomic_load_n(&rows[i], __ATOMIC_ACQUIRE),
+			    qp)) {
+			l->row = i;
+			return true;
+		}
+	return false;
+}
+
+/*
+ * At its responder: what its owner changes only there, but for the state, which
+ * may become ERR at any time and is what it was at this moment.  Receives are
+ * looked at when they are needed, and seem to be none until then.
+ */
+static void copy_attributes(const struct target_ref *l, struct qp *qp)
+{
+	const struct qp *there = inside_original(l, qp);
+	const struct hca_qp_attr *a = &there->attr;
+
+	qp->state = SEEN(there->state);
+	qp->connection = SEEN(there->connection);
+	qp->attr.dest_qpn = SEEN(a->dest_qpn);
+	qp->attr.rq_psn = SEEN(a->rq_psn);
+	qp->attr.qkey = SEEN(a->qkey);
+	qp->attr.access_flags = SEEN(a->access_flags);
+	qp->attr.min_rnr_timer = SEEN(a->min_rnr_timer);
+	qp->attr.max_dest_rd_atomic = SEEN(a->max_dest_rd_atomic);
+	memcpy(qp->attr.ah.dgid, a->ah.dgid, sizeof a->ah.dgid);
+	ring_store(&qp->rq.head, rq_cursor(qp));
+	ring_store(&qp->rq.told, rq_cursor(qp));
+}
+
+/* The same connection as ever (9.6.1.1); UC takes it up at any PSN. */
+static bool is_ours(const struct target_ref *l, const struct qp *qp)
+{
+	return qp->attr.dest_qpn == l->our_qpn &&
+	       (l->type != HCA_QPT_RC || qp->attr.rq_psn == l->our_psn) &&
+	       (!l->connection || l->connection == qp->connection) &&
+	       inaddr_has_same_ip(qp->attr.ah.dgid, l->our_ip);
+}
+
+/* Would it take our packets? */
+static bool is_open(const struct target_ref *l, const struct qp *qp)
+{
+	return qp->state >= HCA_QP_RTR && qp->state <= HCA_QP_SQE &&
+	       !qp_target(qp)->has_failed && qp->type == l->type &&
+	       (l->type == HCA_QPT_UD || is_ours(l, qp));
+}
+
+/* What the target was asked to do: is it done? */
+static enum direct_result fetch(struct target_ref *l, struct qp *qp,
+				struct direct_request *r)
+{
+	uint32_t state = atomic_load(&qp_target(qp)->ask);
+
+	if (state == TARGET_ASK_POSTED)
+		return DIRECT_ASKED_TARGET;
+	l->is_asked = false;
+	r->found = qp_target(qp)->ask_found;
+	r->verdict = (uint32_t)r->found;
+	return state == TARGET_ASK_ANSWERED ? DIRECT_DONE : DIRECT_REFUSED;
+}
+
+static enum direct_result busy(struct target_ref *l, uint64_t now_ns)
+{
+	if (!l->is_busy && !l->is_asked)
+		l->asked_ns = now_ns;
+	l->is_busy = true;
+	return DIRECT_BUSY;
+}
+
+static enum direct_result execute(struct target_ref *l, struct qp *qp,
+				  struct direct_request *r)
+{
+	struct explain x = {.opcode = request_opcode(r)};
+	enum verdict v;
+
+	if (!qp_target(qp)->is_heard) {
+		qp_target(qp)->is_heard = 1;
+		STEP("the first request is heard");
+		inside_post(l, qp, r, QP_NOTIFY_HEARD);
+	}
+	v = request_run(l, qp, r, &x);
+	if (r->is_revoked && r->is_executed)
+		return DIRECT_DONE;
+	if (r->is_revoked || r->is_full)
+		return busy(l, r->now_ns);
+	if (v && r->is_ours)
+		return DIRECT_OUR_FAULT;
+	if (v && r->is_gone)
+		return DIRECT_GONE;
+	if (v && r->is_denied)
+		return DIRECT_DENIED;
+	if (v == V_RNR) {
+		r->rnr_timer = qp->attr.min_rnr_timer;
+		return DIRECT_RNR;
+	}
+	r->verdict = v;
+	if (v && l->type != HCA_QPT_RC)
+		return DIRECT_REFUSED;
+	if (!v)
+		inside_count(qp, r->opcode, r->bytes);
+	qp_target(qp)->rx_packets++;
+	if (v) {
+		request_refuse(l, qp, r, v, &x);
+		return verdict_row(v)->silent ? DIRECT_CLOSED : DIRECT_REFUSED;
+	}
+	return l->is_asked ? DIRECT_ASKED_TARGET : DIRECT_DONE;
+}
+
+/* To its responder; false: it is not to be had now. */
+static bool approach(struct target_ref *l, struct qp *qp)
+	TRY_ACQUIRE(true, &qp_target(qp)->lock) NO_LOCK_ANALYSIS
+{
+	if (ring_load(&qp_target(qp)->is_wanted) || !rq_enter(l->hca, qp))
+		return false;
+	copy_attributes(l, qp);
+	return true;
+}
+
+/* If we were seized, its owner may have its lock, or have freed it. */
+static void leave_responder(struct qp *qp, const struct direct_request *r)
+	RELEASE(&qp_target(qp)->lock) NO_LOCK_ANALYSIS
+{
+	if (r->is_revoked)
+		alock_leave(&qp_target(qp)->lock);
+	else
+		rq_leave(qp);
+}
+
+static bool takes_receive(const struct direct_request *r)
+{
+	return hca_wr_is_send(r->opcode) || r->opcode == HCA_WR_SEND_INV ||
+	       r->opcode == HCA_WR_RDMA_WRITE_IMM;
+}
+
+/* The next receive comes from the target's core, which watches it. */
+static void expect(struct target_ref *l, const struct qp *qp,
+		   const struct direct_request *r)
+{
+	if (takes_receive(r))
+		prefetch_read(rq_slot(l->hca, qp), wq_used(&qp->rq, r->total));
+}
+
+/* Inside its arena, at its responder. */
+static enum direct_result run(struct target_ref *l, struct direct_request *r)
+{
+	enum direct_result answer = DIRECT_LOST;
+	struct qp copy, *qp = &copy;
+
+	if (!find(l, qp)) {
+		l->is_asked = false;
+		return DIRECT_CLOSED;
+	}
+	expect(l, qp, r);
+	if (!approach(l, qp))
+		return busy(l, r->now_ns);
+	l->is_busy = l->waits_for_place = false;
+	/* the answer of one that has failed since is good, if it has one */
+	if (l->is_asked && l->connection == qp->connection &&
+	    atomic_load(&qp_target(qp)->ask) != TARGET_ASK_POSTED) {
+		answer = fetch(l, qp, r);
+	} else if (is_open(l, qp)) {
+		l->connection = qp->connection;
+		answer = l->is_asked ? DIRECT_ASKED_TARGET : execute(l, qp, r);
+	} else {
+		l->is_asked = false;
+		if (qp->state == HCA_QP_ERR)
+			answer = DIRECT_CLOSED;
+	}
+	leave_responder(qp, r);
+	expect(l, qp, r);
+	return answer;
+}
+
+/* Or executed something else. */
+static bool has_ended(const struct target_ref *l)
+{
+	return l->access && !hca_is_alive(l->hca);
+}
+
+/*
+ * What takes long comes before the look: between that and a copy it must not
+ * become another program.
+ */
+static bool is_gone(struct target_ref *l)
+{
+	struct space *s = l->hca->space;
+
+	if (l->access && s->ops->refresh)
+		s->ops->refresh(s);
+	return has_ended(l);
+}
+
+static void enter(struct target_ref *l)
+{
+	if (l->access)
+		access_enter(l->access, access_qp(l->qpn));
+	STEP("the guest is inside");
+}
+
+static void leave(struct target_ref *l)
+{
+	if (l->access)
+		access_leave(l->access);
+	STEP("the guest has left");
+}
+
+enum direct_result target_run(struct target_ref *l, struct direct_request *r)
+{
+	enum direct_result answer;
+
+	if (is_gone(l))
+		return DIRECT_GONE;
+	enter(l);
+	answer = run(l, r);
+	leave(l);
+	/* what a program executed since then had there was not meant */
+	if (has_ended(l))
+		return DIRECT_GONE;
+	return answer;
+}
+
+void target_leave(struct target_ref *l)
+{
+	struct qp qp;
+
+	if (is_gone(l))
+		return;
+	enter(l);
+	/* seen by who gets the first packet: sending it orders the two */
+	if (find(l, &qp) &&
+	    l->connection == SEEN(inside_original(l, &qp)->connection))
+		__atomic_store_n(&qp_target(&qp)->is_left, 1, __ATOMIC_RELEASE);
+	leave(l);
+}
+
+/* For who is connected, has been heard and waits for nothing. */
+static bool is_easy(struct target_ref *l, const struct qp *qp)
+{
+	return !l->is_asked && qp_target(qp)->is_heard &&
+	       l->connection == qp->connection && is_open(l, qp);
+}
+
+static uint32_t run_series(struct target_ref *l, struct direct_batch *s)
+{
+	struct qp copy, *qp = &copy;
+	uint32_t n = 0;
+
+	if (!find(l, qp) || !approach(l, qp))
+		return 0;
+	if (is_easy(l, qp)) {
+		n = batch_run(l, qp, s);
+		qp_target(qp)->rx_packets += n;
+	}
+	leave_responder(qp, &s->r);
+	return n;
+}
+
+uint32_t target_run_batch(struct target_ref *l, struct direct_batch *s)
+{
+	uint32_t n;
+
+	if (is_gone(l))
+		return 0;
+	enter(l);
+	n = run_series(l, s);
+	leave(l);
+	if (has_ended(l))
+		return 0;
+	if (n)
+		l->is_busy = l->waits_for_place = false;
+	return n;
+}
+
+static bool has_receive(const struct target_ref *l, struct qp *qp)
+{
+	inside_see_posted(l, qp);
+	return rq_has(l->hca, qp);
+}
+
+static bool is_ready(struct target_ref *l, bool wants_receive)
+{
+	struct qp copy, *qp = &copy;
+	bool ready;
+
+	if (!find(l, qp)) /* to hear that it is lost */
+		return l->is_asked || l->is_busy;
+	if (!approach(l, qp))
+		return false;
+	inside_see_told(l, qp);
+	if (l->is_busy)
+		ready = !rq_is_full(l->hca, qp) &&
+			!(l->waits_for_place && eager_is_any(l->hca, qp));
+	else if (l->is_asked)
+		ready = !is_open(l, qp) ||
+			atomic_load(&qp_target(qp)->ask) != TARGET_ASK_POSTED;
+	else
+		ready = is_open(l, qp) &&
+			(!wants_receive || has_receive(l, qp));
+	rq_leave(qp);
+	return ready;
+}
+
+bool target_is_ready(struct target_ref *l, bool wants_receive)
+{
+	bool ready;
+
+	if (is_gone(l))
+		return true;
+	enter(l);
+	ready = is_ready(l, wants_receive);
+	leave(l);
+	return ready;
+}
+
+enum verdict target_explain(const struct target_failure *there,
+			    struct explain *x)
+{
+	const volatile struct target_failure *words = there;
+	const struct target_failure copy = *words, *n = &copy;
+	uint32_t verdict =
+		verdict_is_refusal(n->verdict) ? n->verdict : V_INVALID;
+
+	*x = (struct explain){
+		.cause = (enum explain_cause)n->cause,
+		.wr_id = n->wr_id,
+		.opcode = n->opcode,
+		.key = n->key,
+		.va = n->va,
+		.bytes = n->bytes,
+		.verdict = n->mr_verdict,
+		.need = n->need,
+		.region_va = n->region_va,
+		.region_bytes = n->region_bytes,
+		.detail = request_detail(n->detail),
+	};
+	return (enum verdict)verdict;
+}

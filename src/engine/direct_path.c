@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "direct/initiator.h"
+#include "direct/initiator_ud.h"
+#include "engine/inside.h"
+#include "util/bits.h"
+
+/* What a request is reckoned as, beside its bytes. */
+#define MOVED_EACH 4096
+
+void engine_serve_notify(struct engine *e)
+{
+	uint32_t bits;
+	struct qp *qp;
+
+	while ((qp = notify_take(e->ibt.hca, &bits))) {
+		struct ibt_qp *q = engine_find(e, qp->qpn);
+
+		if (q)
+			initiator_notified(&e->ibt, q, bits);
+	}
+}
+
+bool engine_is_direct(const struct engine *e)
+{
+	return e->ibt.is_direct_used;
+}
+
+bool engine_has_notify(const struct engine *e)
+{
+	return notify_pending(e->ibt.hca);
+}
+
+void engine_asleep(struct engine *e, bool asleep)
+{
+	ring_publish(&e->ibt.hca->shared->is_asleep, asleep);
+}
+
+bool engine_wants_path(struct engine *e, struct engine_want *want)
+{
+	struct list *n = list_pop_head(&e->undecided);
+	struct ibt_qp *q;
+
+	if (!n)
+		return false;
+	q = CONTAINER_OF(n, struct ibt_qp, direct_waiting);
+	list_push_tail(&e->asked, n);
+	want->qpn = q->qp->qpn;
+	want->peer_qpn = q->qp->type == HCA_QPT_UD ? q->packets_to
+						   : q->qp->attr.dest_qpn;
+	want->since_ns = q->path_since_ns;
+	return true;
+}
+
+bool engine_is_undecided(const struct engine *e)
+{
+	return !list_is_empty(&e->undecided);
+}
+
+bool engine_waits_for_path(const struct engine *e)
+{
+	return !list_is_empty(&e->asked);
+}
+
+void engine_want_path_again(struct engine *e)
+{
+	list_take_all(&e->undecided, &e->asked);
+}
+
+bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
+		     struct access *access, void *owner)
+{
+	struct ibt_qp *q = engine_find(e, qpn);
+	bool kept;
+
+	if (!q || q->path != IBT_PATH_UNDECIDED)
+		return false;
+	if (q->qp->type == HCA_QPT_UD)
+		kept = initiator_ud_attach(q, target, access, owner);
+	else
+		kept = target &&
+		       !initiator_attach(&e->ibt, q, target, access, owner);
+	if (!kept && q->qp->type != HCA_QPT_UD)
+		initiator_refuse(q);
+	e->ibt.is_direct_used |= kept;
+	list_remove(&q->direct_waiting);
+	ibt_qp_activate(&e->ibt, q);
+	return kept;
+}
+
+bool engine_has_kicks(const struct engine *e)
+{
+	return !list_is_empty(&e->kicks);
+}
+
+void *engine_kick(struct engine *e)
+{
+	struct list *n = list_pop_head(&e->kicks);
+
+	return n ? CONTAINER_OF(n, struct target_ref, kick)->owner : NULL;
+}
+
+void *engine_parted(struct engine *e)
+{
+	return initiator_parted(&e->ibt);
+}
+
+bool engine_gone(struct engine *e, const void *owner)
+{
+	struct ibt_qp *q;
+	uint32_t at = 0;
+	bool any = false;
+
+	while ((q = map_next(&e->qpns, &at))) {
+		if (!initiator_uses(q, owner))
+			continue;
+		any = true;
+		if (q->qp->type == HCA_QPT_UD)
+			initiator_ud_gone(&e->ibt, q, owner);
+		else if (q->path == IBT_PATH_DIRECT)
+			initiator_gone(&e->ibt, q);
+	}
+	return any;
+}
+
+static uint32_t turn(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	switch (q->qp->type) {
+	case HCA_QPT_RC:
+		return initiator_turn(&e->ibt, q, &e->kicks, now_ns);
+	case HCA_QPT_UC:
+		return initiator_turn_unreliable(&e->ibt, q, &e->kicks, now_ns);
+	default:
+		return initiator_ud_turn(&e->ibt, q, &e->kicks, now_ns);
+	}
+}
+
+static bool has_requests(const struct ibt_qp *q)
+{
+	return q->req.wqe != ring_load(&q->qp->sq.head);
+}
+
+bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	bool is_ud = q->qp->type == HCA_QPT_UD;
+	uint32_t moved = 1;
+
+	if (is_ud)
+		q->path = e->is_direct ? IBT_PATH_DIRECT : IBT_PATH_PACKETS;
+	else if (q->path == IBT_PATH_UNDECIDED &&
+		 (!e->is_direct || !q->qp->attr.ah.local))
+		initiator_refuse(q);
+	while (q->path == IBT_PATH_DIRECT && moved && has_requests(q) &&
+	       e->moved < ENGINE_MOVED_MAX) {
+		moved = turn(e, q, now_ns);
+		e->moved += moved ? moved + MOVED_EACH : 0;
+	}
+	if (initiator_is_undecided(q) && !list_is_linked(&q->direct_waiting)) {
+		q->path_since_ns = now_ns;
+		list_push_tail(&e->undecided, &q->direct_waiting);
+	}
+	if (q->path == IBT_PATH_DIRECT && q->link &&
+	    (q->link->is_asked || q->link->is_busy))
+		e->look_ns = bits_min_u64(e->look_ns, now_ns + IBT_LOOK_NS);
+	return q->path == IBT_PATH_PACKETS || rc_reply_is_owed(q);
+}
+
+bool engine_post_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	uint32_t state = q->qp->state;
+
+	if (q->qp->type != HCA_QPT_RC || q->path != IBT_PATH_DIRECT ||
+	    (state != HCA_QP_RTS && state != HCA_QP_SQD) ||
+	    !list_is_empty(&q->rx_pending) || engine_has_tx(e))
+		return false;
+	e->ibt.now_ns = now_ns;
+	e->moved = 0;
+	if (engine_serve_directly(e, q, now_ns) || e->moved >= ENGINE_MOVED_MAX)
+		ibt_qp_activate(&e->ibt, q);
+	else
+		ibt_qp_note(q);
+	return true;
+}
+
+bool engine_is_settled(const struct engine *e)
+{
+	const struct ibt *t = &e->ibt;
+
+	return !engine_has_tx(e) && !engine_has_kicks(e) &&
+	       !engine_has_notify(e) && !engine_is_undecided(e) &&
+	       !e->wanted_qpn && t->event_head == t->event_tail;
+}

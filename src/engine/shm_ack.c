@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "engine/shm_ack.h"
+
+#include "util/bits.h"
+
+#define PSN_BITS 24
+/* Packets; who is less behind waits for each answer, and may be asleep. */
+#define STREAM_BEHIND 4
+
+static uint32_t index_of(uint32_t qpn)
+{
+	return qpn % CREDIT_POSTS;
+}
+
+/* Forty bits of both QPNs, never all zero; the responder's first. */
+static uint64_t word(uint32_t responder, uint32_t requester,
+		     struct serial24 psn)
+{
+	uint64_t both = (uint64_t)responder << PSN_BITS | requester;
+
+	both = both * 0x9e3779b97f4a7c15ull | 1ull << 63;
+	return both >> PSN_BITS << PSN_BITS | psn.v;
+}
+
+static bool has(const struct shm_ack *b, const struct ibt_qp *q)
+{
+	return b->page && b->qps[index_of(q->qp->qpn)] == q;
+}
+
+static const struct credit_post *peer_post(const struct shm_ack *b,
+					   const struct ibt_qp *q)
+{
+	uint32_t qpn = q->qp->attr.dest_qpn;
+	const struct credit_page *page =
+		b->credits[b->class_of(qpn) % CREDIT_CLASSES].page;
+
+	return page ? &page->posts[index_of(qpn)] : NULL;
+}
+
+void shm_ack_init(struct shm_ack *b, struct ibt *t,
+		  const struct credit *credits,
+		  uint32_t (*class_of)(uint32_t qpn))
+{
+	b->ibt = t;
+	b->credits = credits;
+	b->class_of = class_of;
+	list_init(&b->trusting);
+}
+
+void shm_ack_open(struct shm_ack *b, struct credit_page *page)
+{
+	b->page = b->credits ? page : NULL;
+}
+
+void shm_ack_leave(struct shm_ack *b, struct ibt_qp *q)
+{
+	struct credit_post *p;
+
+	if (!has(b, q))
+		return;
+	p = &b->page->posts[index_of(q->qp->qpn)];
+	atomic_store(&p->accepted, 0);
+	atomic_store(&p->taken, 0);
+	b->qps[index_of(q->qp->qpn)] = NULL;
+}
+
+void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q)
+{
+	if (q->qp->state < HCA_QP_RTR)
+		shm_ack_leave(b, q);
+}
+
+/* Does nobody need its words now? */
+static bool is_quiet(const struct ibt_qp *q)
+{
+	return q->qp->state == HCA_QP_ERR ||
+	       (!q->resp.ack_owed && serial24_is_equal(q->req.una, q->req.max));
+}
+
+void shm_ack_want(struct shm_ack *b, struct ibt_qp *q)
+{
+	struct ibt_qp **slot = &b->qps[index_of(q->qp->qpn)];
+
+	if (*slot == q || !b->page || q->qp->type != HCA_QPT_RC ||
+	    !q->qp->attr.ah.local)
+		return;
+	if (*slot && !is_quiet(*slot))
+		return;
+	if (*slot)
+		shm_ack_leave(b, *slot);
+	*slot = q;
+	q->told = q->taken = q->resp.epsn;
+	q->waits_ns = q->rides_ns = 0;
+}
+
+void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
+{
+	uint32_t self = q->qp->qpn, peer = q->qp->attr.dest_qpn;
+	struct credit_post *p;
+	uint64_t accepted, taken;
+
+	shm_ack_want(b, q);
+	if (!has(b, q))
+		return;
+	p = &b->page->posts[index_of(self)];
+	accepted = word(self, peer, q->resp.epsn);
+	taken = word(peer, self, q->req.una);
+	if (q->resp.ack_owed &&
+	    atomic_load_explicit(&p->accepted, memory_order_relaxed) !=
+		    accepted)
+		atomic_store_explicit(&p->accepted, accepted,
+				      memory_order_release);
+	if (atomic_load_explicit(&p->taken, memory_order_relaxed) != taken)
+		atomic_store_explicit(&p->taken, taken, memory_order_release);
+}
+
+/* What the peer has taken of all that q accepted. */
+static bool taken_of(const struct shm_ack *b, const struct ibt_qp *q,
+		     struct serial24 *psn)
+{
+	const struct credit_post *p = has(b, q) ? peer_post(b, q) : NULL;
+	uint64_t w;
+
+	if (!p)
+		return false;
+	w = atomic_load_explicit(&p->taken, memory_order_acquire);
+	*psn = serial24((uint32_t)w & SERIAL24_MASK);
+	return w == word(q->qp->qpn, q->qp->attr.dest_qpn, *psn);
+}
+
+/*
+ * May the packet wait?  It may while the last one is under way, and while the
+ * peer reads the board: it has taken more than a packet told it.
+ */
+static bool may_wait(const struct shm_ack *b, struct ibt_qp *q,
+		     struct serial24 taken)
+{
+	int32_t ahead = serial24_diff(taken, q->told);
+
+	if (b->is_shut || !ahead ||
+	    serial24_diff(q->resp.epsn, taken) < STREAM_BEHIND)
+		return false;
+	if (ahead > 0 && !serial24_is_equal(q->taken, taken)) {
+		q->taken = taken;
+		q->waits_ns = b->ibt->now_ns + SHM_ACK_WAIT_NS;
+	}
+	return b->ibt->now_ns < q->waits_ns;
+}
+
+/*
+ * Packets of ours are on their way to it: with them it looks at the board.  It
+ * did so, if it has taken what the last ones brought.
+ */
+static bool rides(const struct shm_ack *b, struct ibt_qp *q,
+		  struct serial24 taken, bool follows)
+{
+	if (q->rides_ns && !serial24_is_before(taken, q->rode))
+		q->rides_ns = 0;
+	if (follows && !q->rides_ns) {
+		q->rode = q->resp.epsn;
+		q->rides_ns = b->ibt->now_ns + SHM_ACK_RIDE_NS;
+	}
+	return !b->is_shut && b->ibt->now_ns < q->rides_ns;
+}
+
+bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
+{
+	struct serial24 taken;
+
+	if (!q->resp.ack_owed)
+		return false;
+	if (taken_of(b, q, &taken)) {
+		if (serial24_is_equal(taken, q->resp.epsn)) {
+			q->resp.ack_owed = false;
+			q->rides_ns = 0;
+			return true;
+		}
+		if (rides(b, q, taken, follows) || may_wait(b, q, taken)) {
+			list_remove(&q->owing);
+			list_push_tail(&b->trusting, &q->owing);
+			return true;
+		}
+	}
+	if (!follows && ibt_qp_holds_ack(b->ibt, q))
+		return true;
+	q->rides_ns = 0;
+	q->told = q->resp.epsn;
+	q->waits_ns = b->ibt->now_ns + SHM_ACK_WAIT_NS;
+	return false;
+}
+
+/* Until when the ACK waits. */
+static uint64_t until(const struct ibt_qp *q)
+{
+	return bits_max_u64(q->waits_ns, q->rides_ns);
+}
+
+uint64_t shm_ack_deadline(const struct shm_ack *b)
+{
+	uint64_t at = UINT64_MAX;
+
+	for (const struct list *n = b->trusting.next; n != &b->trusting;
+	     n = n->next)
+		at = bits_min_u64(at,
+				  until(CONTAINER_OF(n, struct ibt_qp, owing)));
+	return at;
+}
+
+void shm_ack_tick(struct shm_ack *b, uint64_t now_ns)
+{
+	for (struct list *n = b->trusting.next, *next; n != &b->trusting;
+	     n = next) {
+		struct ibt_qp *q = CONTAINER_OF(n, struct ibt_qp, owing);
+
+		next = n->next;
+		if (now_ns < until(q) && !b->is_shut)
+			continue;
+		list_remove(n);
+		ibt_qp_activate(b->ibt, q);
+	}
+}
+
+void shm_ack_shut(struct shm_ack *b, bool shut)
+{
+	b->is_shut = shut;
+	shm_ack_tick(b, b->ibt->now_ns);
+}
+
+/* What the peer has accepted of q's requests, beyond what was known. */
+static bool news_of(const struct shm_ack *b, const struct ibt_qp *q,
+		    struct serial24 *psn)
+{
+	const struct rc_req *r = &q->req;
+	const struct credit_post *p;
+	struct serial24 read;
+	uint64_t w;
+
+	if (serial24_is_equal(r->una, r->max))
+		return false;
+	p = peer_post(b, q);
+	if (!p)
+		return false;
+	w = atomic_load_explicit(&p->accepted, memory_order_acquire);
+	*psn = serial24((uint32_t)w & SERIAL24_MASK);
+	if (w != word(q->qp->attr.dest_qpn, q->qp->qpn, *psn) ||
+	    serial24_is_before(r->max, *psn))
+		return false;
+	/* what answers a READ is under way, and not lost */
+	if (r->rd_wqes && rc_req_unanswered(b->ibt, q, &read) &&
+	    serial24_is_before(read, *psn))
+		*psn = read;
+	return serial24_is_before(r->una, *psn);
+}
+
+bool shm_ack_has_news(const struct shm_ack *b)
+{
+	struct serial24 psn;
+
+	for (uint32_t i = 0; i < CREDIT_POSTS; i++)
+		if (b->qps[i] && news_of(b, b->qps[i], &psn))
+			return true;
+	return false;
+}
+
+void shm_ack_look(struct shm_ack *b, uint64_t now_ns)
+{
+	struct serial24 psn;
+
+	b->ibt->now_ns = now_ns;
+	for (uint32_t i = 0; i < CREDIT_POSTS; i++) {
+		struct ibt_qp *q = b->qps[i];
+
+		if (!q || !news_of(b, q, &psn))
+			continue;
+		rc_comp_accepted(b->ibt, q, psn);
+		shm_ack_note(b, q);
+		ibt_qp_note(q);
+	}
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "engine/source_check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/inside.h"
+#include "util/bits.h"
+
+struct parked {
+	struct list node;
+	struct engine_dgram d; /* of one packet; bytes: behind it */
+	uint32_t qpn;
+	uint16_t id;
+	uint64_t since_ns;
+};
+
+int engine_sources_init(struct sources *s, bool is_asked)
+{
+	list_init(&s->parked);
+	if (!is_asked)
+		return 0;
+	s->believed = calloc(2 * SOURCE_SLOTS, sizeof *s->believed);
+	if (!s->believed)
+		return -ENOMEM;
+	s->others = s->believed + SOURCE_SLOTS;
+	return 0;
+}
+
+static void unpark(struct sources *s, struct parked *p)
+{
+	list_remove(&p->node);
+	s->parked_count--;
+	free(p);
+}
+
+void engine_sources_fini(struct sources *s)
+{
+	list_for_each_safe (n, &s->parked)
+		unpark(s, CONTAINER_OF(n, struct parked, node));
+	free(s->believed);
+}
+
+void engine_sources_forget(struct sources *s)
+{
+	if (s->believed)
+		memset(s->believed, 0, 2 * SOURCE_SLOTS * sizeof *s->believed);
+	s->want_tail = s->want_head;
+}
+
+static struct source *slot(struct source *table, const struct inaddr *from,
+			   uint32_t qpn)
+{
+	uint32_t h = (qpn * 0x9e3779b1u) ^ (from->port * 0x85ebca6bu);
+
+	return &table[(h >> 16 ^ h) & (SOURCE_SLOTS - 1)];
+}
+
+static bool is_of(const struct source *o, const struct inaddr *from,
+		  uint32_t qpn)
+{
+	return o->port == from->port && o->qpn == qpn &&
+	       o->is_v4 == inaddr_is_v4(from->ip);
+}
+
+/* May one more be asked?  Then it is. */
+static bool ask(struct sources *s, const struct engine_dgram *d, uint32_t qpn,
+		uint64_t now_ns)
+{
+	if (now_ns - s->asks_ns >= SOURCE_ASK_NS) {
+		s->asks_ns = now_ns;
+		s->asks = 0;
+	}
+	if (s->asks == SOURCE_ASKS ||
+	    s->want_head - s->want_tail == SOURCE_ASKS)
+		return false;
+	s->asks++;
+	s->wanted[s->want_head++ % SOURCE_ASKS] =
+		(struct engine_source){d->from, d->to, qpn, ENGINE_NO_USER};
+	return true;
+}
+
+/* Of one that is believed: asked again in good time, believed meanwhile. */
+static bool is_believed(struct sources *s, struct source *o,
+			const struct engine_dgram *d, uint64_t now_ns,
+			uint64_t *until_ns)
+{
+	uint64_t age = now_ns - o->since_ns;
+
+	*until_ns = o->since_ns + SOURCE_NS;
+	if (age < SOURCE_NS)
+		return true;
+	if (!o->is_asked)
+		o->is_asked = ask(s, d, o->qpn, now_ns);
+	*until_ns = now_ns;
+	if (age < 2ull * SOURCE_NS)
+		return true;
+	o->port = 0;
+	return false;
+}
+
+/* Of one that is not believed. */
+static enum source_word doubt(struct sources *s, const struct engine_dgram *d,
+			      uint32_t qpn, uint64_t now_ns, uint32_t *user)
+{
+	struct source *o = slot(s->others, &d->from, qpn);
+
+	if (o->port && now_ns - o->since_ns < SOURCE_NS) {
+		if (is_of(o, &d->from, qpn)) {
+			*user = o->user;
+			return o->state == SOURCE_REFUSED ? SOURCE_IS_OTHERS
+							  : SOURCE_IS_OPEN;
+		}
+		/* whoever waits here is not pushed out */
+		if (o->state == SOURCE_ASKED)
+			return SOURCE_IS_LIMITED;
+	}
+	if (!ask(s, d, qpn, now_ns))
+		return SOURCE_IS_LIMITED;
+	*o = (struct source){.qpn = qpn,
+			     .port = d->from.port,
+			     .state = SOURCE_ASKED,
+			     .is_v4 = inaddr_is_v4(d->from.ip),
+			     .user = ENGINE_NO_USER,
+			     .since_ns = now_ns};
+	return SOURCE_IS_OPEN;
+}
+
+struct source_found engine_sources_look(struct sources *s,
+					const struct engine_dgram *d,
+					uint32_t qpn, uint64_t now_ns)
+{
+	struct source_found f = {SOURCE_IS_PEERS, UINT64_MAX, ENGINE_NO_USER};
+	struct source *o;
+
+	if (!s->believed)
+		return f;
+	f.word = SOURCE_IS_OTHERS;
+	if (!d->from.port)
+		return f;
+	o = slot(s->believed, &d->from, qpn);
+	if (is_of(o, &d->from, qpn) &&
+	    is_believed(s, o, d, now_ns, &f.until_ns))
+		f.word = SOURCE_IS_PEERS;
+	else
+		f.word = doubt(s, d, qpn, now_ns, &f.user);
+	return f;
+}
+
+/* What waits for an answer that never came. */
+static void sweep(struct sources *s, uint64_t now_ns)
+{
+	list_for_each_safe (n, &s->parked) {
+		struct parked *p = CONTAINER_OF(n, struct parked, node);
+
+		if (now_ns - p->since_ns < SOURCE_NS)
+			return;
+		unpark(s, p);
+	}
+}
+
+bool engine_sources_park(struct sources *s, const struct engine_dgram *d,
+			 uint32_t qpn, const uint8_t *bytes, size_t len,
+			 uint16_t id, uint64_t now_ns)
+{
+	struct parked *p;
+
+	sweep(s, now_ns);
+	if (s->parked_count == SOURCE_PARKED || len > IBT_PACKET_BYTES)
+		return false;
+	p = malloc(sizeof *p + len);
+	if (!p)
+		return false;
+	*p = (struct parked){.d = *d, .qpn = qpn, .id = id, .since_ns = now_ns};
+	memcpy(p + 1, bytes, len);
+	p->d.bytes = (const uint8_t *)(p + 1);
+	p->d.len = p->d.segment = len;
+	list_push_tail(&s->parked, &p->node);
+	s->parked_count++;
+	return true;
+}
+
+bool engine_wants_source(struct engine *e, struct engine_source *want)
+{
+	struct sources *s = &e->sources;
+
+	if (s->want_tail == s->want_head)
+		return false;
+	*want = s->wanted[s->want_tail++ % SOURCE_ASKS];
+	return true;
+}
+
+/* Those that waited for it take their turn, or are dropped. */
+static void serve(struct engine *e, const struct engine_source *a,
+		  uint64_t now_ns)
+{
+	struct sources *s = &e->sources;
+	struct list mine;
+
+	list_init(&mine);
+	list_for_each_safe (n, &s->parked) {
+		struct parked *p = CONTAINER_OF(n, struct parked, node);
+
+		if (p->qpn != a->qpn || p->d.from.port != a->from.port ||
+		    !inaddr_has_same_ip(p->d.from.ip, a->from.ip))
+			continue;
+		list_remove(n);
+		list_push_tail(&mine, n);
+	}
+	list_for_each_safe (n, &mine) {
+		struct parked *p = CONTAINER_OF(n, struct parked, node);
+
+		engine_rx_parked(e, &p->d, p->id, now_ns);
+		unpark(s, p);
+	}
+}
+
+void engine_source(struct engine *e, const struct engine_source *a,
+		   bool is_peers, uint64_t now_ns)
+{
+	struct sources *s = &e->sources;
+	struct source *o;
+
+	if (!s->believed)
+		return;
+	o = slot(s->believed, &a->from, a->qpn);
+	if (!is_peers && is_of(o, &a->from, a->qpn))
+		o->port = 0;
+	if (!is_peers)
+		o = slot(s->others, &a->from, a->qpn);
+	else if (is_of(slot(s->others, &a->from, a->qpn), &a->from, a->qpn))
+		slot(s->others, &a->from, a->qpn)->port = 0;
+	*o = (struct source){
+		.qpn = a->qpn,
+		.port = a->from.port,
+		.state = is_peers ? SOURCE_BELIEVED : SOURCE_REFUSED,
+		.is_v4 = inaddr_is_v4(a->from.ip),
+		.user = a->user,
+		.since_ns = now_ns,
+	};
+	serve(e, a, now_ns);
+}
+
+void engine_forget_sources(struct engine *e)
+{
+	struct ibt_qp *q;
+	uint32_t at = 0;
+
+	engine_sources_forget(&e->sources);
+	while ((q = map_next(&e->qpns, &at)))
+		q->source_until_ns = 0;
+}

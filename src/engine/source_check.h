@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whose packets of this host are.  Every user of a host may send from each of
+ * its addresses, so an address says nothing about who sent; but a source port
+ * is one process's as long as that has it.  A packet to a connected queue pair
+ * (RC, UC) from an address of this host is taken only from a port that the host
+ * has found to belong to the user of the peer's process:
+ *
+ *	          wanted        engine_source: yes
+ *	unknown --------> asked ------------------> believed
+ *	   ^               |  no                       | asked again after
+ *	   |               v                           | SOURCE_NS, and believed
+ *	   `--SOURCE_NS-- refused                      v meanwhile
+ *
+ * While a port is asked about, its packets wait, SOURCE_PARKED of all at most;
+ * nothing is lost by a question.  Questions are few: SOURCE_ASKS in each
+ * SOURCE_ASK_NS, beyond which packets from unknown ports are dropped, so that
+ * who sends from ever new ports costs us little.  Ports that are believed have
+ * a table of their own, out of which those that are not push nothing.
+ *
+ * Owner: the engine; lock: the lane's.  Sans-IO.
+ */
+#ifndef ENGINE_SOURCE_CHECK_H
+#define ENGINE_SOURCE_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "util/list.h"
+
+#define SOURCE_NS     1000000000u /* how old an answer may be */
+#define SOURCE_SLOTS  256	  /* a power of two; of either table */
+#define SOURCE_ASKS   64
+#define SOURCE_ASK_NS 10000000u
+#define SOURCE_PARKED 256 /* packets */
+
+enum source_state {
+	SOURCE_NONE,
+	SOURCE_ASKED,
+	SOURCE_REFUSED,
+	SOURCE_BELIEVED,
+};
+
+struct source {
+	uint32_t qpn;  /* of the peer */
+	uint16_t port; /* 0: the slot is free */
+	uint8_t state; /* enum source_state */
+	bool is_v4;
+	bool is_asked; /* once more, though believed */
+	uint32_t user; /* who has the port, once it is refused */
+	uint64_t since_ns;
+};
+
+struct sources {
+	struct source *believed, *others; /* owned; NULL: nobody is asked */
+	struct engine_source wanted[SOURCE_ASKS];
+	uint32_t want_head, want_tail;
+	uint32_t asks; /* since then */
+	uint64_t asks_ns;
+	struct list parked; /* struct parked */
+	uint32_t parked_count;
+};
+
+enum source_word {
+	SOURCE_IS_PEERS,
+	SOURCE_IS_OTHERS,
+	SOURCE_IS_OPEN,	   /* park the packet */
+	SOURCE_IS_LIMITED, /* drop it: too many are asked about */
+};
+
+/* 0 or -ENOMEM.  !is_asked: all is believed. */
+int engine_sources_init(struct sources *s, bool is_asked);
+void engine_sources_fini(struct sources *s);
+struct source_found {
+	enum source_word word;
+	uint64_t until_ns; /* so long this is good */
+	uint32_t user;	   /* whose it is instead, or ENGINE_NO_USER */
+};
+
+/* Does d come from the peer `qpn`? */
+struct source_found engine_sources_look(struct sources *s,
+					const struct engine_dgram *d,
+					uint32_t qpn, uint64_t now_ns);
+/* A packet of d waits for the answer; false: there is no room. */
+bool engine_sources_park(struct sources *s, const struct engine_dgram *d,
+			 uint32_t qpn, const uint8_t *bytes, size_t len,
+			 uint16_t id, uint64_t now_ns);
+/* All that has been found out is forgotten. */
+void engine_sources_forget(struct sources *s);
+
+#endif

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/broker_link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker/client.h"
+#include "broker/steer.h"
+#include "host/host.h"
+#include "host/local_peer.h"
+#include "device/netif.h"
+#include "host/source_port.h"
+#include "util/ring.h"
+#include "wire/udp.h"
+
+#define ROCEV2_UDP_PORT 4791
+#define QUESTIONS	256 /* that wait; one more is asked again later */
+#define NS_PER_MS	1000000u
+
+enum {
+	SAY_NO_BROKER = 0xb0,
+	SAY_FOREIGN,
+	SAY_ALONE,
+	SAY_HIDDEN,
+	SAY_CLIENT = 0xb8, /* and an enum client_word */
+};
+
+/*
+ * Our QPN and the one it talks to; of another host, if that is not all 0.  All
+ * of one process are asked about once: by the first of them.
+ */
+struct question {
+	uint32_t qpn, dest_qpn, scope;
+	uint8_t self[16], host[16];
+	bool is_asked;
+	bool is_owed; /* the broker has not got it: its socket was full */
+	bool is_over; /* the answer: it is gone; see broker_link_reap_dead */
+};
+
+static struct client broker;
+static bool has_broker;
+static struct question question[QUESTIONS];
+static uint32_t questions;
+static bool wants_turn; /* an answer is to come */
+static bool has_dead;	/* one is over */
+/* For the sleeper; the first is fd + 1. */
+static ring_index seen_fd, woken, changes;
+
+static void show(void)
+{
+	ring_store(&seen_fd,
+		   has_broker ? (uint32_t)(client_fd(&broker) + 1) : 0);
+	/* last: who has seen this sees that */
+	ring_store(&changes, ring_own(&changes) + 1);
+}
+
+static void judge(void)
+{
+	if (broker.is_told)
+		log_say(SAY_FOREIGN,
+			"the broker adverbd, which lends UDP port 4791, is "
+			"run by user %u, whom ADVERB_BROKER_USER trusts: that "
+			"user can read and change what this process sends, "
+			"receives and registers",
+			(unsigned)broker.broker_user);
+	if (broker.hides_arena)
+		log_say(SAY_HIDDEN,
+			"more descriptors of this user are under way than the "
+			"limit on open files allows: other processes of this "
+			"host reach this one by packets; raise ulimit -n");
+}
+
+static void say(enum client_word word, const char *sentence)
+{
+	log_say(SAY_CLIENT + word, "%s", sentence);
+}
+
+/* Without a broker, which is no help where one that we cannot use has the
+ * port; 0 or -errno, of the two the one that says more. */
+static int bind_alone(int err)
+{
+	int fd;
+
+	if (err == -EADDRINUSE || err == -ETIMEDOUT ||
+	    err == -EPROTONOSUPPORT || err == -EACCES)
+		return err;
+	fd = udp_bind(ROCEV2_UDP_PORT);
+	return fd == -EADDRINUSE ? err : fd;
+}
+
+int broker_link_socket(int arena_fd, int kick_fd, uint64_t patience_ns)
+{
+	const struct client_wish wish = {.arena_fd = arena_fd,
+					 .kick_fd = kick_fd,
+					 .patience_ms = patience_ns / NS_PER_MS,
+					 .say = say};
+	const char *why = "";
+	int err = client_open_sharing(&broker, &wish, &why);
+
+	has_broker = !err;
+	questions = 0;
+	has_dead = false;
+	if (!err) {
+		/* the lane and the client each close their own */
+		int fd = fcntl(broker.udp_fd, F_DUPFD_CLOEXEC, 0);
+
+		err = fd < 0 ? -errno : 0;
+		if (err)
+			broker_link_close();
+		else
+			judge();
+		show();
+		return err ? err : fd;
+	}
+	log_say(SAY_NO_BROKER, "%s", why);
+	return bind_alone(err);
+}
+
+void broker_link_close(void)
+{
+	if (has_broker)
+		client_close(&broker);
+	has_broker = false;
+	show();
+}
+
+void broker_link_tree(int devices_fd)
+{
+	if (has_broker)
+		client_tree(&broker, devices_fd);
+	else
+		close(devices_fd);
+}
+
+uint32_t broker_link_qpn(uint32_t random)
+{
+	return has_broker ? steer_qpn(broker.class, random & 0x3fff)
+			  : random & 0xffffff;
+}
+
+uint32_t broker_link_class(uint32_t qpn)
+{
+	return steer_class(qpn);
+}
+
+void *broker_link_page(void)
+{
+	return has_broker ? client_page(&broker) : NULL;
+}
+
+bool broker_link_page_of(uint32_t qpn, const void **page)
+{
+	*page = NULL;
+	if (!has_broker || client_page_of(&broker, steer_class(qpn), page))
+		return true;
+	wants_turn = true;
+	return false;
+}
+
+static bool is_same_process(const struct question *a, const struct question *b)
+{
+	return !memcmp(a->host, b->host, 16) &&
+	       steer_class(a->dest_qpn) == steer_class(b->dest_qpn);
+}
+
+static bool is_here(const struct question *q)
+{
+	static const uint8_t here[16];
+
+	return !memcmp(q->host, here, 16);
+}
+
+static void put(struct question *q)
+{
+	q->is_owed = is_here(q) ? !client_ask(&broker, q->dest_qpn)
+				: !client_ask_far(&broker, q->dest_qpn, q->self,
+						  q->host, q->scope);
+}
+
+/* What filled the socket is answered, which brings us here. */
+static void put_owed(void)
+{
+	for (uint32_t i = 0; i < questions; i++) {
+		if (question[i].is_owed)
+			put(&question[i]);
+		if (question[i].is_owed)
+			return;
+	}
+}
+
+void broker_link_ask(struct engine *engine, const struct engine_event *e,
+		     uint64_t now_ns)
+{
+	struct question q = {
+		.qpn = e->qpn, .dest_qpn = e->dest_qpn, .is_asked = true};
+
+	if (!has_broker) {
+		engine_peer_state(engine, e->qpn, ENGINE_PEER_UNKNOWN, now_ns);
+		return;
+	}
+	if (!netif_is_local(e->peer.ip)) {
+		q.scope = netif_scope(e->self.ip, 0);
+		memcpy(q.self, e->self.ip, 16);
+		memcpy(q.host, e->peer.ip, 16);
+	}
+	for (uint32_t i = 0; i < questions; i++) {
+		if (!is_same_process(&question[i], &q))
+			continue;
+		if (question[i].qpn == q.qpn)
+			return;
+		q.is_asked &= !question[i].is_asked;
+		q.is_over |= question[i].is_over;
+	}
+	/* slow rather than lost: the engine asks again, within its patience */
+	if (questions == QUESTIONS) {
+		engine_peer_state(engine, e->qpn, ENGINE_PEER_ALIVE, now_ns);
+		return;
+	}
+	if (q.is_asked)
+		put(&q);
+	question[questions++] = q;
+	wants_turn = true;
+}
+
+bool broker_link_ask_arena(uint32_t class)
+{
+	if (!has_broker || !client_ask_arena(&broker, class))
+		return false;
+	wants_turn = true;
+	return true;
+}
+
+bool broker_link_ask_source(uint32_t class, const struct inaddr *from,
+			    const struct inaddr *to)
+{
+	if (!has_broker || !client_ask_source(&broker, class, from, to))
+		return false;
+	wants_turn = true;
+	return true;
+}
+
+static enum engine_peer engine_word(enum client_peer state)
+{
+	switch (state) {
+	case CLIENT_PEER_GONE:
+		return ENGINE_PEER_GONE;
+	case CLIENT_PEER_ALIVE:
+		return ENGINE_PEER_ALIVE;
+	case CLIENT_PEER_CLOSED:
+		return ENGINE_PEER_CLOSED;
+	case CLIENT_PEER_LEFT:
+		return ENGINE_PEER_LEFT;
+	case CLIENT_PEER_UNKNOWN:
+		break;
+	}
+	return ENGINE_PEER_UNKNOWN;
+}
+
+static void answered(struct engine *engine, const struct client_news *news,
+		     uint64_t now_ns)
+{
+	struct question about = {.dest_qpn = news->qpn};
+	uint32_t kept = 0;
+
+	memcpy(about.host, news->host, 16);
+	for (uint32_t i = 0; i < questions; i++) {
+		bool is_meant = is_same_process(&question[i], &about);
+		enum client_peer peer = news->peer;
+
+		/* a process lives, one queue pair of it is closed */
+		if (peer == CLIENT_PEER_CLOSED &&
+		    question[i].dest_qpn != news->qpn)
+			peer = CLIENT_PEER_ALIVE;
+		/* of others than that one it says nothing */
+		if (peer == CLIENT_PEER_LEFT &&
+		    question[i].dest_qpn != news->qpn)
+			peer = CLIENT_PEER_UNKNOWN;
+		if (is_meant && peer != CLIENT_PEER_GONE) {
+			engine_peer_state(engine, question[i].qpn,
+					  engine_word(peer), now_ns);
+			continue;
+		}
+		question[i].is_over |= is_meant;
+		has_dead |= is_meant;
+		question[kept++] = question[i];
+	}
+	questions = kept;
+}
+
+bool broker_link_has_dead(void)
+{
+	return has_dead;
+}
+
+void broker_link_reap_dead(struct engine *engine, uint64_t now_ns)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < questions; i++) {
+		if (question[i].is_over)
+			engine_peer_state(engine, question[i].qpn,
+					  ENGINE_PEER_GONE, now_ns);
+		else
+			question[kept++] = question[i];
+	}
+	questions = kept;
+	has_dead = false;
+	/* its ports may be another's */
+	engine_forget_sources(engine);
+}
+
+/* A broker is there again: it has not heard what the last one was asked. */
+static void is_back(void)
+{
+	judge();
+	for (uint32_t i = 0; i < questions; i++)
+		if (question[i].is_asked)
+			put(&question[i]);
+	local_peer_is_back();
+	source_port_is_back();
+}
+
+/* Nobody will answer: who asks about this host waits on, within the engine's
+ * patience. */
+static void give_up(struct engine *engine, uint64_t now_ns)
+{
+	log_say(SAY_ALONE,
+		"the broker adverbd has died, and the next is of no use: %s; "
+		"what is open goes on without",
+		broker.reason);
+	for (uint32_t i = 0; i < questions; i++)
+		engine_peer_state(engine, question[i].qpn,
+				  is_here(&question[i]) ? ENGINE_PEER_ALIVE
+							: ENGINE_PEER_UNKNOWN,
+				  now_ns);
+	questions = 0;
+	has_dead = false;
+	local_peer_is_back();
+}
+
+void broker_link_turn(struct engine *engine, uint64_t now_ns)
+{
+	struct client_news news;
+
+	if (!has_broker || (!wants_turn && !ring_load(&woken) &&
+			    now_ns / NS_PER_MS < client_due_ms(&broker)))
+		return;
+	ring_store(&woken, 0);
+	while (client_turn(&broker, &news)) {
+		if (news.what == CLIENT_NEWS_BACK)
+			is_back();
+		else if (news.what == CLIENT_NEWS_ARENA)
+			local_peer_answered(&news);
+		else if (news.what == CLIENT_NEWS_SOURCE)
+			source_port_told(engine, &news, now_ns);
+		else if (news.what == CLIENT_NEWS_DIED) {
+			local_peer_died();
+			if (engine) /* a test has none */
+				engine_forget_sources(engine);
+		} else
+			answered(engine, &news, now_ns);
+	}
+	if (broker.state == CLIENT_ALONE)
+		give_up(engine, now_ns);
+	put_owed();
+	wants_turn = questions > 0 || local_peer_is_asking() ||
+		     source_port_is_asking();
+	show();
+}
+
+int broker_link_fd(void)
+{
+	return (int)ring_load(&seen_fd) - 1;
+}
+
+uint32_t broker_link_changes(void)
+{
+	return ring_load(&changes);
+}
+
+uint64_t broker_link_due_ns(void)
+{
+	uint64_t due = has_broker ? client_due_ms(&broker) : UINT64_MAX;
+
+	if (has_dead)
+		return 0;
+	return due == UINT64_MAX ? due : due * NS_PER_MS;
+}
+
+void broker_link_woken(void)
+{
+	ring_store(&woken, 1);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/direct_select.h"
+
+#include "host/local_peer.h"
+#include "util/bits.h"
+
+#define SILENCE_NS    1000000000u  /* of the broker's, and it is packets; */
+#define WAIT_NS	      10000000000u /* or so long after the request */
+#define LOOK_NS	      1000000
+#define SILENT_TURNS  16
+#define SKIPPED_TURNS 32
+
+void direct_select_init(struct direct_select *w)
+{
+	w->look_ns = w->heard_ns = 0;
+	w->silent_turns = 0;
+	ring_store(&w->is_quiet, 0);
+	ring_store(&w->skipped, 0);
+}
+
+/* False when the answer is yet to come. */
+static bool find(struct engine *e, const struct engine_want *want)
+{
+	struct local_peer *n = NULL;
+
+	switch (local_peer_get(want->peer_qpn, &n)) {
+	case LOCAL_PEER_ASKED:
+		return false;
+	case LOCAL_PEER_HERE:
+		if (!engine_set_path(e, want->qpn, n->hca, n->access, n))
+			local_peer_put(n);
+		break;
+	case LOCAL_PEER_NEVER:
+		engine_set_path(e, want->qpn, NULL, NULL, NULL);
+		break;
+	}
+	return true;
+}
+
+bool direct_select_find(struct engine *e)
+{
+	struct engine_want want;
+	bool any = false;
+
+	while (engine_wants_path(e, &want))
+		any |= find(e, &want);
+	return any;
+}
+
+/* Is that one to wait no more?  As long as the broker answers others, its turn
+ * comes. */
+static bool is_late(const struct direct_select *w,
+		    const struct engine_want *want, uint64_t now_ns)
+{
+	uint64_t from = bits_max_u64(want->since_ns, w->heard_ns);
+
+	return now_ns >= from + SILENCE_NS ||
+	       now_ns >= want->since_ns + WAIT_NS;
+}
+
+void direct_select_look(struct direct_select *w, struct engine *e,
+			uint64_t now_ns)
+{
+	struct engine_want want;
+
+	if (local_peer_has_news())
+		w->heard_ns = now_ns;
+	else if (now_ns < w->look_ns)
+		return;
+	if (!engine_waits_for_path(e))
+		return;
+	w->look_ns = now_ns + LOOK_NS;
+	engine_want_path_again(e);
+	while (engine_wants_path(e, &want)) {
+		if (find(e, &want) || !is_late(w, &want, now_ns))
+			continue;
+		local_peer_give_up(want.peer_qpn);
+		engine_set_path(e, want.qpn, NULL, NULL, NULL);
+	}
+}
+
+void direct_select_part(struct engine *e)
+{
+	struct local_peer *n;
+
+	while ((n = engine_parted(e)))
+		local_peer_put(n);
+}
+
+void direct_select_kick(struct engine *e)
+{
+	struct local_peer *n;
+
+	while ((n = engine_kick(e)))
+		local_peer_kick(n);
+}
+
+void direct_select_turned(struct direct_select *w, struct engine *e, bool any,
+			  uint64_t now_ns)
+{
+	bool is_quiet, mourns = local_peer_note_death(now_ns);
+
+	direct_select_part(e);
+	w->silent_turns = any ? 0 : w->silent_turns + 1;
+	is_quiet = engine_is_direct(e) && w->silent_turns > SILENT_TURNS &&
+		   !engine_has_tx(e) && !engine_waits_for_path(e) && !mourns;
+	if (ring_own(&w->is_quiet) != is_quiet)
+		ring_store(&w->is_quiet, is_quiet);
+}
+
+uint64_t direct_select_look_ns(const struct engine *e, uint64_t now_ns)
+{
+	return engine_waits_for_path(e) ? now_ns + LOOK_NS : UINT64_MAX;
+}
+
+void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns)
+{
+	*wake_ns = bits_min_u64(*wake_ns, direct_select_look_ns(e, now_ns));
+	if (local_peer_note_death(now_ns))
+		*wake_ns = bits_min_u64(*wake_ns, now_ns + LOOK_NS);
+	/* a letter that came before is seen here, a later one kicks */
+	engine_asleep(e, true);
+	if (engine_has_notify(e))
+		*wake_ns = 0;
+}
+
+void direct_select_rested(struct engine *e)
+{
+	engine_asleep(e, false);
+}
+
+bool direct_select_may_skip(struct direct_select *w, const struct engine *e)
+{
+	uint32_t skipped = ring_own(&w->skipped);
+
+	if (!direct_select_is_quiet(w) || engine_has_notify(e) ||
+	    skipped >= SKIPPED_TURNS) {
+		ring_store(&w->skipped, 0);
+		return false;
+	}
+	ring_store(&w->skipped, skipped + 1);
+	return true;
+}

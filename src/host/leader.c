@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/leader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "host/sigrestart.h"
+#include "host/waitset.h"
+#include "util/bits.h"
+#include "util/count.h"
+#include "util/ring.h"
+
+#define NS_PER_S       1000000000u
+#define NAP_MIN_NS     50000
+#define NAP_MAX_NS     250000
+#define VAIN_MAX       64    /* events, then it is tried again */
+#define ALONE_NS       10000 /* a yield that nobody wanted takes less */
+#define SPIN_NS	       20000
+#define CROWDED_NS     20000000
+#define CROWDED_MAX_NS 1000000000
+#define AT_WORK_NS     1000000 /* so long after a post the program is running */
+
+static struct lock part;
+static sem_t nap; /* posted: it is over */
+static ring_index is_open;
+/* Programs asleep, with the one that has the part, */
+static struct count sleepers;
+static ring_index is_minded; /* if there is one; */
+static struct count comes;   /* so often one has gone to sleep, */
+static ring_index shifts;    /* and so often with the part */
+
+/* What only who has the part touches: */
+static struct {
+	struct waitset waitset;
+	struct sigrestart sigrestart;
+	sigset_t
+		before; /* a program's mask, as inputs.mask: sigrestart_block */
+	uint64_t crowded_ns, crowded_for_ns; /* others want the core */
+} with_part = {.waitset = {.fd = -1}};
+
+/* Our thread's. */
+static struct {
+	uint32_t told, comes; /* as they were before the turn, */
+	uint32_t stood;	      /* comes, when it stood by last; */
+	uint32_t vain;	      /* events, before it does again, */
+	uint32_t left;	      /* and so many of them are to come */
+} ours;
+
+void leader_open(struct progress *l)
+{
+	sem_init(&nap, 0, 0);
+	memset(&with_part, 0, sizeof with_part);
+	memset(&ours, 0, sizeof ours);
+	with_part.crowded_for_ns = CROWDED_NS;
+	ours.stood = count_now(&comes);
+	waitset_open(&with_part.waitset, l);
+	ring_store(&is_open, 1);
+}
+
+void leader_close(struct progress *l)
+{
+	ring_store(&is_open, 0);
+	ring_fence();
+	progress_wake(l);
+	sem_post(&nap);
+}
+
+void leader_take(void) NO_LOCK_ANALYSIS
+{
+	lock_take(&part);
+}
+
+void leader_give(void) NO_LOCK_ANALYSIS
+{
+	lock_give(&part);
+}
+
+void leader_closed(void) NO_LOCK_ANALYSIS
+{
+	lock_take(&part); /* a program may have it still */
+	waitset_close(&with_part.waitset);
+	lock_give(&part);
+}
+
+void leader_forget(void)
+{
+	lock_init(&part);
+	waitset_close(&with_part.waitset);
+	ring_store(&is_open, 0);
+	ring_store(&is_minded, 0);
+	sleepers = (struct count){0};
+}
+
+void leader_nap(struct progress *l, uint64_t ns)
+{
+	waitset_wait(&with_part.waitset, l, clock_real() + ns, 0);
+}
+
+/* Is the program at work on our core, by what it posted last? */
+static bool shares_core(const struct progress *l)
+{
+	return ring_load(&l->posted_on) == (uint32_t)sched_getcpu() &&
+	       progress_ago_ns(ring_load(&l->posted)) < AT_WORK_NS;
+}
+
+/*
+ * Look again soon instead of sleeping: in a stream at once for as long as it
+ * would take to be woken, then, and after whatever came, when nobody else
+ * wants this core.  Else, and for a while that gets longer, not.
+ */
+static bool linger(struct progress *l)
+{
+	uint64_t now = clock_real(), left = progress_lingers(l, now);
+	uint64_t heard = now - l->heard_ns;
+
+	progress_looked(l, now);
+	if (progress_pauses(l, now)) {
+		/* who yields here has lost the core for milliseconds if others
+		 * want it */
+		while (progress_pauses(l, clock_real()))
+			;
+		return true;
+	}
+	if (left > PROGRESS_LINGER_NS - SPIN_NS)
+		return true;
+	if (!left &&
+	    (heard > progress_scaled(l, PROGRESS_LINGER_NS) || shares_core(l)))
+		return false;
+	if (now - with_part.crowded_ns <
+	    (left ? CROWDED_NS : with_part.crowded_for_ns))
+		return false;
+	sched_yield();
+	if (clock_real() - now > progress_scaled(l, ALONE_NS)) {
+		with_part.crowded_ns = now;
+		with_part.crowded_for_ns = bits_min_u64(
+			2 * with_part.crowded_for_ns, CROWDED_MAX_NS);
+	} else {
+		with_part.crowded_for_ns = CROWDED_NS;
+	}
+	return true;
+}
+
+/* One look, and the wait behind it.  0 or -EINTR. */
+static int mind(struct progress *l, struct progress_rest *r)
+{
+	struct waitset *in = &with_part.waitset;
+	int err = 0;
+
+	r->is_deaf = in->is_deaf;
+	in->is_deaf = false;
+	if (!progress_rest(l, r)) {
+		/* who has it may have posted the event, and go on for long */
+		r->is_over = r->sleep->is_over(r->sleep->arg);
+		return r->is_over ? 0
+				  : waitset_wait(in, l,
+						 clock_real() + NAP_MIN_NS, 0);
+	}
+	if (r->is_over)
+		return 0;
+	/* it may have come while the lane was given back: by ourselves, so
+	 * nobody wakes us */
+	r->is_over = r->sleep->is_over(r->sleep->arg);
+	if (!r->is_over && !linger(l))
+		err = waitset_wait(in, l, r->until, r->events);
+	progress_rested(l);
+	return err;
+}
+
+/* ---- our thread ---- */
+
+/* Was one told of an event that slept here for it, and nobody else does?  Then
+ * it will come back. */
+static bool is_to_stand_by(void *progress)
+{
+	const struct progress *l = progress;
+
+	return ring_load(&l->told) != ours.told && ours.comes != ours.stood &&
+	       count_now(&sleepers) <= 1 && !ours.left;
+}
+
+/* False: somebody has come meanwhile, did not get the part, and we have it
+ * again. */
+static bool give_up(uint32_t before) NO_LOCK_ANALYSIS
+{
+	lock_give(&part);
+	ring_fence();
+	return count_now(&comes) == before || !lock_try(&part);
+}
+
+static void doze(uint64_t ns)
+{
+	uint64_t end = clock_real() + ns;
+	struct timespec t = {
+		.tv_sec = (time_t)(end / NS_PER_S),
+		.tv_nsec = (long)(end % NS_PER_S),
+	};
+
+	sem_clockwait(&nap, CLOCK_MONOTONIC, &t);
+}
+
+/* The program that minds sleeps on, and we with it; false: when it left, others
+ * slept, and we have the part. */
+static bool sleep_behind(void) NO_LOCK_ANALYSIS
+{
+	uint32_t before;
+
+	lock_take(&part);
+	before = count_now(&comes);
+	return ring_load(&is_open) && !count_now(&sleepers) && give_up(before);
+}
+
+/*
+ * Until there is a nap in which no program took the part.  Naps cost its core
+ * two switches, so they get longer while that goes on.
+ */
+static void stand_by(void) NO_LOCK_ANALYSIS
+{
+	uint32_t seen = ring_load(&shifts), now;
+	uint64_t ns = NAP_MIN_NS;
+	bool came = false, stands;
+
+	for (stands = give_up(ours.comes); stands; seen = now) {
+		doze(ns);
+		now = ring_load(&shifts);
+		came |= now != seen;
+		ns = bits_min_u64(2 * ns, NAP_MAX_NS);
+		if (!ring_load(&is_minded)) {
+			if (now == seen || count_now(&sleepers))
+				stands = !lock_try(&part);
+		} else if (now == seen || count_now(&sleepers) > 1) {
+			stands = sleep_behind();
+			ns = NAP_MIN_NS;
+		}
+	}
+	ours.stood = count_now(&comes);
+	ours.vain = came ? 0 : bits_min_u32(2 * ours.vain + 1, VAIN_MAX);
+	ours.left = ours.vain;
+}
+
+void leader_turn(struct progress *l)
+{
+	const struct host_sleep until = {is_to_stand_by, l};
+	struct progress_rest r = {.sleep = &until};
+
+	ours.told = ring_load(&l->told);
+	ours.comes = count_now(&comes);
+	mind(l, &r);
+	if (is_to_stand_by(l))
+		stand_by();
+	else if (ours.left && ring_load(&l->told) != ours.told)
+		ours.left--;
+}
+
+/* ---- a program that sleeps ---- */
+
+static void leave(void *progress) NO_LOCK_ANALYSIS
+{
+	const sigset_t *blocks = with_part.waitset.mask,
+		       before = with_part.before;
+	bool others;
+
+	with_part.waitset.mask = NULL;
+	progress_rested(progress); /* cancelled, it was not */
+	ring_store(&is_minded, 0);
+	count_down(&sleepers);
+	others = count_now(&sleepers);
+	lock_give(&part);
+	if (others)
+		sem_post(&nap);
+	if (blocks) /* what has come is handled here */
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static bool enter(void) NO_LOCK_ANALYSIS
+{
+	count_up(&sleepers);
+	count_up(&comes);
+	if (count_now(&sleepers) > 1 || !lock_try(&part))
+		return false;
+	if (!ring_load(&is_open) || sigrestart_differ(&with_part.sigrestart)) {
+		lock_give(&part);
+		sem_post(&nap); /* our thread minds again */
+		return false;
+	}
+	ring_store(&is_minded, 1);
+	ring_store(&shifts, ring_own(&shifts) + 1);
+	return true;
+}
+
+/* A signal between two waits ends the sleep as one in a wait does. */
+static void heed_signals(void)
+{
+	if (sigrestart_block(&with_part.sigrestart, &with_part.before))
+		with_part.waitset.mask = &with_part.before;
+}
+
+static bool is_interrupted(void)
+{
+	return with_part.waitset.mask &&
+	       sigrestart_wait(&with_part.sigrestart, &with_part.before);
+}
+
+int leader_sleep(struct progress *l, const struct host_sleep *s)
+{
+	struct progress_rest r = {.sleep = s, .holds_acks = true};
+	int err = 0;
+
+	if (!enter())
+		return 0;
+	/* a thread is cancelled where it waits, not with the lane */
+	pthread_cleanup_push(leave, l);
+	heed_signals();
+	with_part.waitset.is_deaf = direct_select_is_quiet(&l->direct_select);
+	do {
+		err = mind(l, &r);
+		if (err && !sigrestart_end(&with_part.sigrestart))
+			err = 0;
+		/* without a wait it is blocked still */
+		if (!err && !r.is_over && is_interrupted())
+			err = -EINTR;
+	} while (!err && !r.is_over && ring_load(&is_open));
+	pthread_cleanup_pop(1);
+	if (err || r.is_over)
+		return err ? err : 1;
+	count_up(&sleepers); /* it is closed */
+	return 0;
+}
+
+void leader_slept(void)
+{
+	count_down(&sleepers);
+}

@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/local_peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "broker/client.h"
+#include "broker/steer.h"
+#include "memory/peer_maps.h"
+#include "memory/arena_map.h"
+#include "host/host.h"
+#include "memory/lock_owner.h"
+#include "host/broker_link.h"
+#include "memory/space_other.h"
+#include "log/env.h"
+#include "util/bits.h"
+#include "util/list.h"
+#include "util/fd_identity.h"
+#include "util/random.h"
+
+#define PEER_DEATH_NS 1000000000u /* by then it is stopped, and no dead one */
+#define LOOK_NS	      1000000u	  /* between two looks */
+#define EXPECTED      64 /* with more, each is asked for when it is needed */
+#define ASKS	      32 /* of the broker at once: what a socket holds for sure */
+#define SEALS	      (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+enum { SAY_REFUSED = 0xc8 };
+
+/* A process and what we have of it. */
+struct entry {
+	struct local_peer is; /* first: what others hold */
+	struct hca view;
+	struct space_other space;
+	struct peer_maps peer_maps;
+	int kick_fd;
+	struct list entries;
+	struct list idle; /* linked: nobody needs it */
+};
+
+enum asked { ASKED_NOT, ASKED_YES, ASKED_NONE };
+
+static struct {
+	bool is_open;
+	struct hca *own;
+	int kick_fd;
+	uint32_t class;
+	dev_t memory; /* the device that the kernel keeps sealed memory on */
+	struct entry self;
+	struct list entries; /* all, so many */
+	uint32_t count;
+	struct list idle; /* of them; alive when looked at last */
+	struct entry *latest[STEER_CLASS_MAX + 1]; /* of each class, or NULL */
+	uint8_t asked[STEER_CLASS_MAX + 1];	   /* enum asked */
+	uint32_t questions;			   /* of them */
+	bool has_news;
+	bool mourns; /* what the dead left is to be looked at: */
+	uint64_t peer_death_ns,
+		peer_death_until_ns; /* from then on, and until; or 0 */
+	const char *why;
+} all = {.entries = {&all.entries, &all.entries},
+	 .idle = {&all.idle, &all.idle},
+	 .kick_fd = -1,
+	 .why = ""};
+
+_Static_assert(sizeof(pthread_mutex_t) <=
+		       sizeof(((struct hca_shared *)0)->pulse),
+	       "the pulse holds a mutex");
+
+/* The word of the kernel's robust lock is its first (hca_is_alive). */
+static pthread_mutex_t *pulse(void)
+{
+	return (pthread_mutex_t *)(void *)&all.own->shared->pulse;
+}
+
+/* Under Yama only who says so opens himself to all of his user. */
+static void allow(void)
+{
+	const char *wish = secure_getenv("ADVERB_PTRACER");
+
+	if (wish && !strcmp(wish, "1"))
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+}
+
+static bool make_pulse(void)
+{
+	pthread_mutexattr_t attr;
+	bool done;
+
+	if (pthread_mutexattr_init(&attr))
+		return false;
+	done = !pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED) &&
+	       !pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST) &&
+	       !pthread_mutex_init(pulse(), &attr);
+	pthread_mutexattr_destroy(&attr);
+	return done;
+}
+
+/* All memfds lie on one device, which no user can mount. */
+static bool learn_memory(void)
+{
+	int fd = memfd_create("adverb-look", MFD_CLOEXEC);
+	struct stat st;
+	bool done;
+
+	if (fd < 0)
+		return false;
+	done = !fstat(fd, &st);
+	close(fd);
+	all.memory = st.st_dev;
+	return done;
+}
+
+void local_peer_open(struct hca *own)
+{
+	struct hca_shared *s = own->shared;
+
+	if (env_path() != ENV_PATH_DIRECT || !lock_owner_is_possible())
+		return;
+	all.own = own;
+	if (!learn_memory() || !make_pulse() ||
+	    !random_fill(&s->nonce, sizeof s->nonce, true))
+		return;
+	all.kick_fd = fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (all.kick_fd < 0)
+		return;
+	allow();
+	s->pid = (uint32_t)getpid();
+	s->nonce_va = (uintptr_t)&s->nonce;
+	all.self.is = (struct local_peer){.hca = own, .pid = getpid()};
+	all.self.kick_fd = all.kick_fd;
+	list_init(&all.self.entries);
+	list_init(&all.self.idle);
+	all.is_open = true;
+}
+
+int local_peer_kick_fd(void)
+{
+	return all.kick_fd;
+}
+
+bool local_peer_is_open(void)
+{
+	return all.is_open;
+}
+
+void local_peer_begin(void) NO_LOCK_ANALYSIS
+{
+	if (!all.is_open)
+		return;
+	all.own->shared->owner = lock_owner_open();
+	pthread_mutex_lock(pulse());
+}
+
+void local_peer_end(void) NO_LOCK_ANALYSIS
+{
+	if (all.is_open)
+		pthread_mutex_unlock(pulse());
+}
+
+/* Its memory is the caller's to unmap. */
+static void forget(struct entry *e)
+{
+	list_remove(&e->entries);
+	all.count--;
+	list_remove(&e->idle);
+	if (all.latest[e->is.class] == e)
+		all.latest[e->is.class] = NULL;
+	fd_identity_close(e->kick_fd);
+	free(e);
+}
+
+static void discard(struct entry *e)
+{
+	struct arena arena = e->view.arena;
+
+	if (e->is.access && hca_is_alive(&e->view))
+		access_release(e->is.access);
+	peer_maps_fini(&e->peer_maps);
+	forget(e);
+	munmap(arena.base, arena.size);
+}
+
+/* The next of those that nobody needs: is it dead? */
+static void look_at_idle(void)
+{
+	struct entry *e;
+
+	if (list_is_empty(&all.idle))
+		return;
+	e = CONTAINER_OF(all.idle.next, struct entry, idle);
+	list_remove(&e->idle);
+	if (hca_is_alive(&e->view))
+		list_push_tail(&all.idle, &e->idle);
+	else
+		discard(e);
+}
+
+/* All of them. */
+static void sweep_idle(void)
+{
+	list_for_each_safe (at, &all.idle) {
+		struct entry *e = CONTAINER_OF(at, struct entry, idle);
+
+		if (!hca_is_alive(&e->view))
+			discard(e);
+	}
+}
+
+static void close_all(void)
+{
+	fd_identity_close(all.kick_fd);
+	all.kick_fd = -1;
+	all.is_open = all.has_news = false;
+	all.mourns = false;
+	all.questions = 0;
+	memset(all.asked, ASKED_NOT, sizeof all.asked);
+}
+
+static void close_shares(void)
+{
+	uint32_t at = 0;
+	int fd;
+
+	while ((fd = share_next_fd(all.own, &at)) >= 0)
+		close(fd);
+}
+
+void local_peer_close(void)
+{
+	if (all.is_open) {
+		access_wait(all.own, ACCESS_SAY); /* what they touch has gone */
+		close_shares();
+		list_for_each_safe (at, &all.entries)
+			discard(CONTAINER_OF(at, struct entry, entries));
+		lock_owner_close();
+	}
+	close_all();
+}
+
+void local_peer_forget(void)
+{
+	/* their arenas are not mapped in a child */
+	list_for_each_safe (at, &all.entries)
+		forget(CONTAINER_OF(at, struct entry, entries));
+	close_all();
+}
+
+/* No reason against it: it may be ready when it is asked for again. */
+static const char not_yet[] = "it is about to begin or to end";
+
+static const char apart[] =
+	"the kernel keeps processes of one user apart (Yama, or a container's "
+	"rights); see adverb doctor";
+
+static bool fits(const struct hca *h, aoff at, uint64_t bytes)
+{
+	return at % 64 == 0 && arena_has(&h->arena, at, bytes);
+}
+
+/*
+ * Is what an O_PATH descriptor names memory of the kernel's own?  Asked without
+ * a word to who serves the file, which may be the peer (FUSE) and not answer.
+ */
+static bool is_memory(int path_fd)
+{
+	struct statx s;
+
+	return !statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		      STATX_TYPE | STATX_UID, &s) &&
+	       S_ISREG(s.stx_mode) && s.stx_uid == geteuid() &&
+	       makedev(s.stx_dev_major, s.stx_dev_minor) == all.memory;
+}
+
+/*
+ * What another names may be anything that it has open.  It is opened only when
+ * it is known to be memory: to open a terminal, a FIFO or a device does
+ * something already.
+ */
+static int open_memory(const char *path, int how, const char **why)
+{
+	char again[32];
+	int path_fd = open(path, O_PATH | O_CLOEXEC), fd = -1;
+
+	*why = errno == ENOENT ? not_yet : apart;
+	if (path_fd < 0)
+		return -1;
+	*why = "its arena is no memory of its own";
+	if (is_memory(path_fd)) {
+		snprintf(again, sizeof again, "/proc/self/fd/%d", path_fd);
+		fd = open(again, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		*why = apart;
+	}
+	close(path_fd);
+	return fd;
+}
+
+/* Another's memory, by the leave that the kernel gives to debug it. */
+static int open_at(const struct proto_at *at, int how, const char **why)
+{
+	char path[48];
+
+	if (at->pid_space != proto_pid_space()) {
+		*why = "it is in another PID namespace";
+		return -1;
+	}
+	if (!at->pid || at->pid > INT32_MAX || at->fd < 0) {
+		*why = "its arena makes no sense";
+		return -1;
+	}
+	snprintf(path, sizeof path, "/proc/%u/fd/%d", (unsigned)at->pid,
+		 (int)at->fd);
+	return open_memory(path, how, why);
+}
+
+/* The size of sealed memory; 0: it is none. */
+static size_t sealed_bytes(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || st.st_uid != geteuid() || st.st_size < 4096 ||
+	    (fcntl(fd, F_GET_SEALS) & SEALS) != SEALS)
+		return 0;
+	return (size_t)st.st_size;
+}
+
+/* Both parts of what hdr, a copy, says of itself; the first to be read. */
+static const char *map(struct hca *h, const struct arena_hdr *hdr, int fd,
+		       int shared_fd)
+{
+	const struct arena_parts p = {.fd = fd,
+				      .shared_fd = shared_fd,
+				      .bytes = sealed_bytes(fd),
+				      .shared_bytes = sealed_bytes(shared_fd),
+				      .prot = PROT_READ};
+	void *base;
+
+	if (!p.bytes || !p.shared_bytes || p.bytes % 4096 ||
+	    hdr->shared != p.bytes || hdr->size < p.bytes ||
+	    hdr->size - p.bytes != p.shared_bytes)
+		return "its arena is no sealed memory";
+	if (hdr->size > arena_map_limit())
+		return "its arena is too much for valgrind, under which this "
+		       "program runs";
+	base = arena_map_parts(&p);
+	if (!base)
+		return "its arena does not fit into this process";
+	madvise(base, hdr->size, MADV_DONTFORK);
+	h->arena = (struct arena){base, hdr->size, p.bytes};
+	return NULL;
+}
+
+/* Maps what `at` names, and what that names. */
+static const char *map_at(struct hca *h, const struct proto_at *at,
+			  struct arena_hdr *hdr)
+{
+	struct proto_at shared = *at;
+	const char *why;
+	int shared_fd, fd = open_at(at, O_RDONLY, &why);
+
+	if (fd < 0)
+		return why;
+	why = "it runs another build of adverb";
+	if (pread(fd, hdr, sizeof *hdr, 0) == (ssize_t)sizeof *hdr &&
+	    hdr->magic == ARENA_MAGIC && hdr->layout == ARENA_LAYOUT) {
+		shared.fd = hdr->shared_fd;
+		shared_fd = open_at(&shared, O_RDWR, &why);
+		if (shared_fd >= 0) {
+			why = map(h, hdr, fd, shared_fd);
+			close(shared_fd);
+		}
+	}
+	close(fd);
+	return why;
+}
+
+/* Is it laid out as ours?  Fills the view. */
+static const char *read_view(struct hca *h, aoff root)
+{
+	aoff mrs, target;
+
+	if (!fits(h, root, sizeof(struct hca_shared)))
+		return "it runs another build of adverb";
+	h->shared = arena_at(&h->arena, root);
+	if (h->shared->shape != HCA_SHAPE)
+		return "it runs another build of adverb";
+	mrs = h->shared->mrs;
+	if (!fits(h, mrs, HCA_MAX_MR * sizeof(struct mr)))
+		return "its arena makes no sense";
+	h->mrs = arena_at(&h->arena, mrs);
+	target = h->shared->peer_area;
+	if (!arena_shares(&h->arena, target, sizeof(struct hca_peer_area)))
+		return "its arena makes no sense";
+	h->peer_area = arena_at(&h->arena, target);
+	return NULL;
+}
+
+static const char *failure(void)
+{
+	if (errno == ESRCH) /* it has died meanwhile */
+		return not_yet;
+	if (errno == EPERM)
+		return apart;
+	return "its memory cannot be reached";
+}
+
+/* Does the kernel let us, and is it the process whose arena this is? */
+static const char *probe(const struct entry *e)
+{
+	uint64_t found, nonce = e->view.shared->nonce;
+	struct iovec to = {&found, sizeof found};
+	struct iovec from = {(void *)(uintptr_t)e->view.shared->nonce_va,
+			     sizeof found};
+
+	if (process_vm_readv(e->is.pid, &to, 1, &from, 1, 0) != sizeof found)
+		return failure();
+	if (found != nonce)
+		return "its memory is not what it says";
+	/* reading may be allowed alone (seccomp): write what is there */
+	if (process_vm_writev(e->is.pid, &to, 1, &from, 1, 0) != sizeof found)
+		return failure();
+	return NULL;
+}
+
+/* e's pid is that of who connected to the broker, which the kernel told it. */
+static const char *check(struct entry *e, aoff root)
+{
+	const char *why = read_view(&e->view, root);
+
+	if (why)
+		return why;
+	if (e->view.shared->pid != (uint32_t)e->is.pid)
+		return "its arena says that it is another process's";
+	why = probe(e);
+	if (why)
+		return why;
+	if (!hca_is_alive(&e->view))
+		return not_yet;
+	e->is.access = access_claim(&e->view);
+	return e->is.access ? NULL : "it has too many neighbours";
+}
+
+/* Takes kick_fd if it goes well. */
+static const char *adopt(uint32_t class, const struct proto_at *arena,
+			 int kick_fd)
+{
+	struct entry *e = calloc(1, sizeof *e);
+	struct arena_hdr hdr;
+	const char *why;
+
+	if (!e)
+		return "there is no memory";
+	why = map_at(&e->view, arena, &hdr);
+	if (why) {
+		free(e);
+		return why;
+	}
+	e->is.pid = (int)arena->pid;
+	why = check(e, hdr.root);
+	if (why) {
+		munmap(e->view.arena.base, e->view.arena.size);
+		free(e);
+		return why;
+	}
+	space_other_init(&e->space, e->is.pid);
+	e->space.access = e->is.access;
+	peer_maps_init(&e->peer_maps, &e->view, e->is.pid);
+	e->space.peer_maps = &e->peer_maps;
+	e->view.space = &e->space.space;
+	e->view.active_mtu = all.own->active_mtu;
+	e->is.hca = &e->view;
+	e->is.class = class;
+	e->kick_fd = fd_identity_note(kick_fd);
+	list_push_tail(&all.entries, &e->entries);
+	all.count++;
+	list_push_tail(&all.idle, &e->idle);
+	all.latest[class] = e;
+	return NULL;
+}
+
+static void refuse(uint32_t class, const char *why)
+{
+	all.asked[class] = ASKED_NONE;
+	all.why = why;
+	if (env_is_said())
+		log_say(SAY_REFUSED,
+			"a process of this host is talked to by packets: %s",
+			why);
+}
+
+static struct entry *find(uint32_t class)
+{
+	struct entry *e = all.latest[class];
+
+	if (class == all.class)
+		return &all.self;
+	return e && hca_is_alive(&e->view) ? e : NULL;
+}
+
+/* Not asked any more, though the answer may come. */
+static void take_back(uint32_t class)
+{
+	all.questions -= all.asked[class] == ASKED_YES;
+	all.asked[class] = ASKED_NOT;
+}
+
+void local_peer_answered(const struct client_news *news)
+{
+	uint32_t class = news->class;
+	bool was_asked =
+		class <= STEER_CLASS_MAX && all.asked[class] == ASKED_YES;
+	const char *why;
+
+	if (was_asked)
+		take_back(class);
+	if (!all.is_open || class > STEER_CLASS_MAX || find(class) ||
+	    (!was_asked && news->arena != CLIENT_ARENA_HERE)) {
+		if (news->arena == CLIENT_ARENA_HERE)
+			close(news->kick_fd);
+		return;
+	}
+	all.asked[class] = ASKED_NOT;
+	all.has_news |= news->arena != CLIENT_ARENA_LATER;
+	switch (news->arena) {
+	case CLIENT_ARENA_HERE:
+		why = adopt(class, &news->arena_at, news->kick_fd);
+		if (why)
+			close(news->kick_fd);
+		if (why && why != not_yet)
+			refuse(class, why);
+		break;
+	case CLIENT_ARENA_NONE:
+		refuse(class, "it does not share its memory (it is another "
+			      "user's, captures packets, or has "
+			      "ADVERB_DIRECT=0, or its limit on open files "
+			      "is too small)");
+		break;
+	case CLIENT_ARENA_GONE: /* who has ended is nothing to complain of */
+		all.asked[class] = ASKED_NONE;
+		all.why = "it has ended";
+		break;
+	case CLIENT_ARENA_LATER:
+		break;
+	}
+}
+
+/* Its death is known before the last of its threads is gone. */
+void local_peer_died(void)
+{
+	all.mourns = all.is_open;
+	all.peer_death_ns = all.peer_death_until_ns = 0;
+}
+
+/* By the clock: who polls calls this a million times a second. */
+bool local_peer_note_death(uint64_t now_ns)
+{
+	if (!all.mourns || now_ns < all.peer_death_ns)
+		return all.mourns;
+	if (!all.peer_death_until_ns)
+		all.peer_death_until_ns = now_ns + PEER_DEATH_NS;
+	all.peer_death_ns = now_ns + LOOK_NS;
+	all.mourns =
+		!peer_death_repair(all.own) && now_ns < all.peer_death_until_ns;
+	if (!all.mourns)
+		sweep_idle();
+	return all.mourns;
+}
+
+void local_peer_is_back(void)
+{
+	local_peer_died(); /* nobody said who has died meanwhile */
+	for (uint32_t i = 0; all.questions && i <= STEER_CLASS_MAX; i++)
+		if (all.asked[i] == ASKED_YES)
+			take_back(i);
+}
+
+bool local_peer_is_asking(void)
+{
+	return all.questions > 0;
+}
+
+bool local_peer_has_news(void)
+{
+	bool has_news = all.has_news;
+
+	all.has_news = false;
+	return has_news;
+}
+
+void local_peer_give_up(uint32_t qpn)
+{
+	uint32_t class = broker_link_class(qpn);
+
+	if (class <= STEER_CLASS_MAX)
+		take_back(class);
+}
+
+static enum local_peer_is ask(uint32_t class)
+{
+	if (all.asked[class] == ASKED_NONE) {
+		all.asked[class] = ASKED_NOT;
+		return LOCAL_PEER_NEVER;
+	}
+	if (all.asked[class] == ASKED_NOT && all.questions < ASKS &&
+	    broker_link_ask_arena(class)) {
+		all.asked[class] = ASKED_YES;
+		all.questions++;
+	}
+	return LOCAL_PEER_ASKED;
+}
+
+enum local_peer_is local_peer_get(uint32_t qpn, struct local_peer **n)
+{
+	uint32_t class = broker_link_class(qpn);
+	struct entry *e;
+
+	if (!all.is_open || !class || class > STEER_CLASS_MAX)
+		return LOCAL_PEER_NEVER;
+	if (!hca_is_alive(all.own)) /* our thread is about to begin */
+		return LOCAL_PEER_ASKED;
+	all.class = broker_link_class(broker_link_qpn(0));
+	e = find(class);
+	if (!e) {
+		look_at_idle(); /* one comes, one may go */
+		return ask(class);
+	}
+	e->is.users++;
+	list_remove(&e->idle);
+	*n = &e->is;
+	return LOCAL_PEER_HERE;
+}
+
+void local_peer_expect(uint32_t qpn)
+{
+	uint32_t class = broker_link_class(qpn);
+
+	if (!all.is_open || !class || class > STEER_CLASS_MAX ||
+	    all.count >= EXPECTED || !hca_is_alive(all.own))
+		return;
+	all.class = broker_link_class(broker_link_qpn(0));
+	if (find(class))
+		return;
+	/* an answer that nobody took may have been about who was there before
+	 */
+	if (all.asked[class] == ASKED_NONE)
+		all.asked[class] = ASKED_NOT;
+	ask(class);
+}
+
+void local_peer_put(struct local_peer *n)
+{
+	struct entry *e = CONTAINER_OF(n, struct entry, is);
+
+	if (--n->users || e == &all.self)
+		return;
+	peer_maps_fini(&e->peer_maps); /* who is idle does not look any more */
+	if (hca_is_alive(&e->view))
+		list_push_tail(&all.idle, &e->idle);
+	else
+		discard(e);
+}
+
+void local_peer_kick(struct local_peer *n)
+{
+	struct entry *e = CONTAINER_OF(n, struct entry, is);
+	uint64_t one = 1;
+
+	if (!fd_identity_holds(e->kick_fd) ||
+	    write(e->kick_fd, &one, sizeof one) < 0)
+		return; /* it is full, so it wakes */
+}
+
+const char *local_peer_why(void)
+{
+	return all.why;
+}

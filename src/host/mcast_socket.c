@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/mcast_socket.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "util/inaddr.h"
+
+void mcast_socket_alias(const uint8_t gid[16], uint8_t ip[16])
+{
+	uint32_t h = 2166136261u;
+
+	for (int i = 0; i < 16; i++)
+		h = (h ^ gid[i]) * 16777619u;
+	h ^= h >> 18;
+	memset(ip, 0, 10);
+	memset(ip + 10, 0xff, 2);
+	ip[12] = 239;
+	ip[13] = (uint8_t)(192 | (h >> 16 & 3)); /* RFC 2365: this site's */
+	ip[14] = (uint8_t)(h >> 8);
+	ip[15] = (uint8_t)h;
+}
+
+/* Join on each interface that the device's addresses belong to. */
+static int join(struct progress *l, const struct device *dev,
+		const uint8_t ip[16])
+{
+	uint32_t done[DEVICE_MAX_GIDS] = {0}, n = 0, k;
+	int err = -EADDRNOTAVAIL;
+	bool joined = false;
+
+	for (uint32_t i = 0; i < DEVICE_MAX_GIDS; i++) {
+		struct device_gid g;
+
+		if (!device_gid(dev, i, &g) ||
+		    inaddr_is_v4(g.gid) != inaddr_is_v4(ip))
+			continue;
+		for (k = 0; k < n && done[k] != g.ifindex; k++)
+			;
+		if (k < n)
+			continue;
+		done[n++] = g.ifindex;
+		err = udp_join(&l->wire, ip, g.ifindex);
+		joined |= !err;
+	}
+	return joined ? 0 : err;
+}
+
+static struct progress_group *find(struct progress *l, const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < l->group_count; i++)
+		if (!memcmp(l->groups[i].gid, gid, 16))
+			return &l->groups[i];
+	return NULL;
+}
+
+/* What queue pairs hear of gid: itself and, of IPv6, its alias. */
+static int listen_to(struct progress *l, const struct device *dev,
+		     const uint8_t gid[16], const char **why)
+{
+	struct progress_group *g;
+	uint8_t alias[16];
+	int err, twin = -1;
+
+	if (find(l, gid))
+		return 0;
+	*why = "the process is in as many groups as the adapter allows";
+	if (l->group_count == PROGRESS_GROUPS)
+		return -ENOSPC;
+	err = join(l, dev, gid);
+	if (!inaddr_is_v4(gid)) {
+		mcast_socket_alias(gid, alias);
+		twin = join(l, dev, alias);
+	}
+	*why = "no interface of the device can join the group";
+	if (err && twin)
+		return err;
+	g = &l->groups[l->group_count++];
+	memcpy(g->gid, gid, 16);
+	return 0;
+}
+
+int mcast_socket_attach(struct progress *l, const struct device *dev,
+			struct ibt_qp *q, const uint8_t gid[16],
+			const char **why)
+{
+	uint8_t alias[16];
+	int err;
+
+	*why = "the GID is not a multicast GID";
+	if (!inaddr_is_multicast(gid))
+		return -EINVAL;
+	err = listen_to(l, dev, gid, why);
+	if (err)
+		return err;
+	*why = "the adapter has no room for more attachments";
+	err = engine_mcast_attach(l->engine, q, gid);
+	if (!err && !inaddr_is_v4(gid)) {
+		mcast_socket_alias(gid, alias);
+		err = engine_mcast_attach(l->engine, q, alias);
+		if (err)
+			engine_mcast_detach(l->engine, q, gid);
+	}
+	mcast_socket_sweep(l);
+	return err;
+}
+
+int mcast_socket_detach(struct progress *l, struct ibt_qp *q,
+			const uint8_t gid[16], const char **why)
+{
+	uint8_t alias[16];
+	int err = engine_mcast_detach(l->engine, q, gid);
+
+	*why = "the queue pair is not attached to this group";
+	if (!err && !inaddr_is_v4(gid)) {
+		mcast_socket_alias(gid, alias);
+		engine_mcast_detach(l->engine, q, alias);
+	}
+	mcast_socket_sweep(l);
+	return err;
+}
+
+void mcast_socket_sweep(struct progress *l)
+{
+	for (uint32_t i = l->group_count; i-- > 0;) {
+		const struct progress_group *g = &l->groups[i];
+		uint8_t alias[16];
+
+		if (engine_mcast_is_used(l->engine, g->gid))
+			continue;
+		udp_leave(&l->wire, g->gid);
+		mcast_socket_alias(g->gid, alias);
+		if (!inaddr_is_v4(g->gid) &&
+		    !engine_mcast_is_used(l->engine, alias))
+			udp_leave(&l->wire, alias);
+		l->groups[i] = l->groups[--l->group_count];
+	}
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * When to look at the socket again.  Who looks after each datagram of a stream
+ * takes it from under the sender's hands: their cores pass the same lines to
+ * and fro, and both get slower, the sender by a fifth.  So behind a look at a
+ * stream there may be a pause, and the next finds several datagrams:
+ *
+ *	at once	  | 1 | 1 |  | 1 | 1 |	 | 1 | 1 |
+ *	paused	  | 5 |		 | 6 |		| 5 |
+ *
+ * A sender who waits for our answers is only held up by that.  Which of both is
+ * faster is therefore measured, a stretch of the stream each, and the slower
+ * one is tried again now and then.
+ *
+ * Owner and lock: the lane and its lock.  Sans-IO.
+ */
+#ifndef HOST_RX_BACKOFF_H
+#define HOST_RX_BACKOFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RX_BACKOFF_NS	   20000
+#define RX_BACKOFF_STRETCH (1 << 20)   /* bytes that a measurement takes, */
+#define RX_BACKOFF_SETTLE  (256 << 10) /* after as many that belong to no way  \
+					*/
+#define RX_BACKOFF_STRETCH_NS 2000000  /* it is no stream that brings less */
+#define RX_BACKOFF_TRIAL      8 /* stretches between trials, and at most: */
+#define RX_BACKOFF_TRIAL_MAX  64
+
+struct rx_backoff {
+	uint64_t until_ns; /* no look before; 0: at once */
+	bool pauses;	   /* which way the present stretch is, */
+	bool is_settled;   /* whether it is measured, */
+	uint64_t began_ns; /* since when, */
+	size_t bytes;	   /* and what it has brought since */
+	uint64_t cost[2];  /* ns a MiB; of looks at once, paused; 0: unknown */
+	bool is_trial;	   /* of the slower way; stretches between trials, */
+	uint32_t trial, left; /* and before the next */
+};
+
+void rx_backoff_init(struct rx_backoff *p);
+/* A look has brought so many bytes, 0 if there was nothing; served by now. */
+void rx_backoff_looked(struct rx_backoff *p, size_t bytes, uint64_t now_ns);
+/* Is it too soon for a look?  No clock is needed if rx_backoff_is_off. */
+static inline bool rx_backoff_is_off(const struct rx_backoff *p)
+{
+	return !p->until_ns;
+}
+static inline bool rx_backoff_waits(const struct rx_backoff *p, uint64_t now_ns)
+{
+	return now_ns < p->until_ns;
+}
+
+#endif

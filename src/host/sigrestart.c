@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/sigrestart.h"
+
+#include "host/progress.h"
+
+#define LOOK_NS 100000000 /* a program seldom changes them */
+
+enum { RESTARTING = 1, ENDING = 2 };
+
+/* One that a fault of the program itself raises ends no call. */
+static bool is_of_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE ||
+	       sig == SIGILL || sig == SIGTRAP || sig == SIGSYS ||
+	       sig == SIGABRT;
+}
+
+static void look(struct sigrestart *h)
+{
+	struct sigaction a;
+
+	h->kinds = 0;
+	sigemptyset(&h->ending);
+	for (int sig = 1; sig <= SIGRTMAX; sig++) {
+		if (is_of_fault(sig) || sigaction(sig, NULL, &a) ||
+		    a.sa_handler == SIG_DFL || a.sa_handler == SIG_IGN)
+			continue;
+		h->kinds |= a.sa_flags & SA_RESTART ? RESTARTING : ENDING;
+		if (!(a.sa_flags & SA_RESTART))
+			sigaddset(&h->ending, sig);
+	}
+	h->looked_ns = clock_real();
+}
+
+bool sigrestart_differ(struct sigrestart *h)
+{
+	if (!h->looked_ns || clock_real() - h->looked_ns > LOOK_NS)
+		look(h);
+	return h->kinds == (RESTARTING | ENDING);
+}
+
+bool sigrestart_end(struct sigrestart *h)
+{
+	look(h);
+	return h->kinds & ENDING;
+}
+
+bool sigrestart_block(const struct sigrestart *h, sigset_t *before)
+{
+	return h->kinds & ENDING &&
+	       !pthread_sigmask(SIG_BLOCK, &h->ending, before);
+}
+
+bool sigrestart_wait(const struct sigrestart *h, const sigset_t *before)
+{
+	sigset_t come;
+
+	sigpending(&come);
+	sigandset(&come, &come, &h->ending);
+	for (int sig = 1; sig <= SIGRTMAX && !sigisemptyset(&come); sig++) {
+		if (sigismember(&come, sig) && !sigismember(before, sig))
+			return true;
+		sigdelset(&come, sig);
+	}
+	return false;
+}

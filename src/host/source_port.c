@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/source_port.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "host/host.h"
+#include "host/broker_link.h"
+#include "wire/port.h"
+
+#define WAITING 64 /* questions that the broker has yet to answer */
+#define KNOWN	64 /* answers kept for when there is no broker */
+
+enum { SAY_UNTOLD = 0xd0 };
+
+/* What the broker said yes to. */
+struct known {
+	uint32_t class; /* 0: none */
+	struct inaddr from;
+	uid_t user;
+};
+
+static struct engine_source waiting[WAITING];
+static uint32_t waiters;
+static struct known known[KNOWN];
+static uint32_t next_known;
+
+static bool is_same_port(const struct inaddr *a, const struct inaddr *b)
+{
+	return a->port == b->port && inaddr_has_same_ip(a->ip, b->ip);
+}
+
+static bool was_believed(const struct engine_source *s, uid_t user)
+{
+	for (uint32_t i = 0; i < KNOWN; i++)
+		if (known[i].class && known[i].user == user &&
+		    known[i].class == broker_link_class(s->qpn) &&
+		    is_same_port(&known[i].from, &s->from))
+			return true;
+	return false;
+}
+
+static void keep(const struct engine_source *s)
+{
+	struct known k = {.class = broker_link_class(s->qpn), .from = s->from};
+
+	if (port_owner(&s->from, &s->to, &k.user) == PORT_USER &&
+	    !was_believed(s, k.user))
+		known[next_known++ % KNOWN] = k;
+}
+
+/* The broker knows which users the two are. */
+static void ask_broker(struct engine *e, const struct engine_source *s,
+		       uid_t user, uint64_t now_ns)
+{
+	if (waiters < WAITING &&
+	    broker_link_ask_source(broker_link_class(s->qpn), &s->from, &s->to))
+		waiting[waiters++] = *s;
+	else if (was_believed(s, user))
+		engine_source(e, s, true, now_ns);
+	/* else what waits is dropped after a while, and asked about again */
+}
+
+static void resolve(struct engine *e, struct engine_source *s, uint64_t now_ns)
+{
+	uid_t user = ENGINE_NO_USER;
+	enum port_owner owner = port_owner(&s->from, &s->to, &user);
+
+	s->user = user;
+	switch (owner) {
+	case PORT_USER:
+		if (!user || (user == geteuid() && port_user_is_one(user)))
+			engine_source(e, s, true, now_ns);
+		else
+			ask_broker(e, s, user, now_ns);
+		break;
+	case PORT_NOBODY:
+		engine_source(e, s, false, now_ns);
+		break;
+	case PORT_UNTOLD:
+		log_say(SAY_UNTOLD,
+			"the kernel does not tell whose a UDP port is "
+			"(sock_diag, /proc/net/udp): other users of this host "
+			"can send packets in the name of its connections");
+		engine_source(e, s, true, now_ns);
+		break;
+	}
+}
+
+void source_port_find(struct engine *e, uint64_t now_ns)
+{
+	struct engine_source s;
+
+	while (engine_wants_source(e, &s))
+		resolve(e, &s, now_ns);
+}
+
+void source_port_told(struct engine *e, const struct client_news *news,
+		      uint64_t now_ns)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < waiters; i++) {
+		struct engine_source s = waiting[i];
+
+		if (broker_link_class(s.qpn) != news->class ||
+		    !is_same_port(&s.from, &news->from)) {
+			waiting[kept++] = s;
+			continue;
+		}
+		if (news->is_peers)
+			keep(&s);
+		engine_source(e, &s, news->is_peers, now_ns);
+	}
+	waiters = kept;
+}
+
+bool source_port_is_asking(void)
+{
+	return waiters > 0;
+}
+
+void source_port_is_back(void)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < waiters; i++)
+		if (broker_link_ask_source(broker_link_class(waiting[i].qpn),
+					   &waiting[i].from, &waiting[i].to))
+			waiting[kept++] = waiting[i];
+	waiters = kept;
+}
+
+void source_port_forget(void)
+{
+	waiters = 0;
+	memset(known, 0, sizeof known);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/suspect_log.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/host.h"
+
+#define SAY_FORGED 0xba
+
+/* Each address is a cause of its own, and each user of this host. */
+static uint64_t key_of(const struct engine_suspect *who)
+{
+	uint64_t half[2], mixed;
+
+	memcpy(half, who->ip, sizeof half);
+	mixed = (half[0] ^ half[1] ^ who->user) * 0x9e3779b97f4a7c15ull;
+	return (mixed & ~0xffull) | SAY_FORGED;
+}
+
+static const char *const signs[ENGINE_SIGNS] = {
+	[ENGINE_SIGN_QPN] = "for queue pairs that there never were",
+	[ENGINE_SIGN_PEER] = "for queue pairs whose peer is another",
+	[ENGINE_SIGN_PSN] = "with PSNs far from the next one",
+	[ENGINE_SIGN_SOURCE] = "from ports that the peer's user does not have",
+	[ENGINE_SIGN_KEY] = "with keys that are wrong",
+};
+
+/* "3 for queue pairs that there never were, 100 with ..." */
+static void list(const struct engine_suspect *who, char *text, size_t size)
+{
+	size_t at = 0;
+
+	*text = 0;
+	for (uint32_t i = 1; i < ENGINE_SIGNS && at < size; i++)
+		if (who->signs[i])
+			at += (size_t)snprintf(
+				text + at, size - at, "%s%llu %s",
+				at ? ", " : "",
+				(unsigned long long)who->signs[i], signs[i]);
+}
+
+static void name(const struct engine_suspect *who, char *text, size_t size)
+{
+	bool is_v4 = inaddr_is_v4(who->ip);
+	char address[INET6_ADDRSTRLEN] = "";
+
+	inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? who->ip + 12 : who->ip,
+		  address, sizeof address);
+	if (who->user != ENGINE_NO_USER)
+		snprintf(text, size, "%s, an address of this host, by user %u,",
+			 address, who->user);
+	else
+		snprintf(text, size, "%s%s", address,
+			 who->is_local ? ", an address of this host," : "");
+}
+
+static void say(const struct engine_suspect *who)
+{
+	char from[INET6_ADDRSTRLEN + 64], what[320];
+
+	name(who, from, sizeof from);
+	list(who, what, sizeof what);
+	log_say(key_of(who),
+		"packets from %s fit no connection of this process: %s; "
+		"somebody there, or in that name, guesses or forges; they "
+		"are dropped, many of them unseen (adverb top counts them)",
+		from, what);
+}
+
+void suspect_log_say(struct engine *e)
+{
+	struct engine_suspect who;
+
+	while (engine_suspect(e, &who))
+		say(&who);
+}

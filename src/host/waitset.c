@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/waitset.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/progress.h"
+#include "util/libc.h"
+#include "host/broker_link.h"
+#include "util/instrument.h"
+#include "util/fd_identity.h"
+
+#define NS_PER_S 1000000000u
+#define NAP_NS	 10000000
+
+enum { FROM_WAKE, FROM_PEER, FROM_WIRE };
+
+/* It changes with the descriptors. */
+static uint32_t version_of(const struct progress *l)
+{
+	return broker_link_changes() + ring_load(&l->wire.hang_ups);
+}
+
+/*
+ * Made anew when one of the descriptors is another: what a child of fork keeps
+ * open cannot be taken out.  The eventfd wakes when it is written, so that it
+ * need not be read.
+ */
+static void make(struct waitset *in, struct progress *l)
+{
+	struct epoll_event wake = {EPOLLIN | EPOLLET, {.u32 = FROM_WAKE}};
+	struct epoll_event peer = {EPOLLIN, {.u32 = FROM_PEER}};
+	struct epoll_event wire = {EPOLLIN, {.u32 = FROM_WIRE}};
+
+	in->version = version_of(l);
+	in->fd = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
+	if (in->fd < 0 || epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wake_fd, &wake) ||
+	    epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wire.fd, &wire))
+		in->is_refused = true;
+	/* it may be closed just now, by who turns the lane: then there is
+	 * another version soon */
+	else if (broker_link_fd() >= 0)
+		epoll_ctl(in->fd, EPOLL_CTL_ADD, broker_link_fd(), &peer);
+}
+
+void waitset_open(struct waitset *in, struct progress *l)
+{
+	in->is_deaf = false;
+	/* valgrind does not know the call, and complains */
+	in->is_refused = !libc_epoll_pwait2 || instrument_by_valgrind();
+	make(in, l);
+}
+
+void waitset_close(struct waitset *in)
+{
+	int fd = in->fd;
+
+	in->fd = -1; /* first: who is cancelled in close may have closed it */
+	fd_identity_close(fd);
+}
+
+static struct timespec left_until(uint64_t until)
+{
+	uint64_t now = clock_real(), left = until > now ? until - now : 0;
+
+	return (struct timespec){.tv_sec = (time_t)(left / NS_PER_S),
+				 .tv_nsec = (long)(left % NS_PER_S)};
+}
+
+static int wait_by_epoll(struct waitset *in, struct progress *l, uint64_t until)
+{
+	struct timespec left = left_until(until);
+	struct epoll_event got[3];
+	int n;
+
+	if (in->version != version_of(l)) {
+		waitset_close(in);
+		make(in, l);
+	}
+	n = libc_epoll_pwait2(in->fd, got, 3,
+			      until == UINT64_MAX ? NULL : &left, in->mask);
+	in->is_deaf = n > 0;
+	for (int i = 0; i < n; i++) {
+		in->is_deaf &= got[i].data.u32 != FROM_WIRE;
+		if (got[i].data.u32 == FROM_PEER)
+			broker_link_woken();
+	}
+	if (n < 0 && errno == EINTR)
+		return -EINTR;
+	in->is_refused |= n < 0; /* an old kernel, or a sandbox */
+	return 0;
+}
+
+static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
+			short socket_events)
+{
+	struct pollfd fds[4] = {
+		{.fd = l->wake_fd, .events = POLLIN},
+		{.fd = broker_link_fd(), .events = POLLIN},
+		{.fd = socket_events ? l->wire.fd : -1,
+		 .events = socket_events & POLLIN},
+		{.fd = socket_events & POLLOUT ? l->awaited_fd : -1,
+		 .events = POLLOUT},
+	};
+	struct timespec left = left_until(until);
+	uint64_t sink;
+	int n = ppoll(fds, sizeof fds / sizeof fds[0],
+		      until == UINT64_MAX ? NULL : &left, in->mask);
+
+	if (n > 0 && fds[1].revents)
+		broker_link_woken();
+	if (n > 0 && fds[0].revents & POLLIN &&
+	    read(l->wake_fd, &sink, sizeof sink) < 0)
+		return 0; /* nothing was there to take back */
+	return n < 0 && errno == EINTR ? -EINTR : 0;
+}
+
+/* There is nothing to wait by. */
+static int wait_without(uint64_t until)
+{
+	struct timespec nap = left_until(until);
+
+	if (nap.tv_sec || nap.tv_nsec > NAP_NS)
+		nap = (struct timespec){.tv_nsec = NAP_NS};
+	return nanosleep(&nap, NULL) ? -EINTR : 0;
+}
+
+int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
+		 short socket_events)
+{
+	if (!progress_has_files(l))
+		return wait_without(until);
+	if (socket_events == POLLIN && !in->is_refused)
+		return wait_by_epoll(in, l, until);
+	in->is_deaf = false;
+	return wait_by_poll(in, l, until, socket_events);
+}

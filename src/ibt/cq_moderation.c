@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ibt/cq_moderation.h"
+
+#include "ibt/ibt.h"
+#include "util/bits.h"
+
+static struct cq_moderation *find(struct ibt *t, aoff cq)
+{
+	for (int i = 0; i < IBT_CQ_MODERATION; i++)
+		if (t->cq_moderation[i].cq == cq)
+			return &t->cq_moderation[i];
+	return NULL;
+}
+
+static void fire(struct ibt *t, struct cq *cq)
+{
+	cq_fire(cq);
+	ibt_cq_tell(t, cq);
+}
+
+void cq_moderation_set(struct ibt *t, struct cq *cq)
+{
+	aoff off = hca_off(t->hca, cq);
+	struct cq_moderation *l = find(t, off);
+
+	if (!l) {
+		l = find(t, 0);
+		if (!l) {
+			fire(t, cq);
+			return;
+		}
+		l->cq = off;
+		wheel_timer_init(&l->timer);
+		l->timer.kind = IBT_TIMER_CQ_MODERATION;
+	}
+	wheel_set(&t->wheel, &l->timer, t->now_ns + cq->hold_ns);
+}
+
+void cq_moderation_expire(struct ibt *t, struct wheel_timer *timer)
+{
+	struct cq_moderation *l =
+		CONTAINER_OF(timer, struct cq_moderation, timer);
+	struct cq *cq = arena_at(&t->hca->arena, l->cq);
+
+	l->cq = 0;
+	fire(t, cq);
+}
+
+void cq_moderation_forget(struct ibt *t, const struct cq *cq)
+{
+	struct cq_moderation *l = find(t, hca_off(t->hca, cq));
+
+	if (!l)
+		return;
+	wheel_cancel(&t->wheel, &l->timer);
+	l->cq = 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ibt/local_wr.h"
+
+bool local_wr_is(const struct wqe *w)
+{
+	return w->opcode == HCA_WR_BIND_MW || w->opcode == HCA_WR_LOCAL_INV;
+}
+
+/* What a binding or an invalidation may not do, in words. */
+static const char *why(const struct wqe *w, enum mr_verdict v)
+{
+	bool binds = w->opcode == HCA_WR_BIND_MW;
+
+	switch (v) {
+	case MR_OK:
+		break;
+	case MR_BAD_KEY:
+		return binds ? "there is no such window or region"
+			     : "no window is bound under this key";
+	case MR_BAD_PD:
+		return "window, region and queue pair are of different "
+		       "protection domains";
+	case MR_NO_RIGHT:
+		return binds ? "the region lacks IBV_ACCESS_MW_BIND, or "
+			       "IBV_ACCESS_LOCAL_WRITE for a window to write"
+			     : "only windows of type 2 can be invalidated";
+	case MR_OUTSIDE:
+		return "the window would reach out of its region";
+	case MR_BAD_QP:
+		return "the window is bound through another queue pair";
+	case MR_NO_BYTES:
+		return "a window of type 2 is bound to at least one byte; "
+		       "IBV_WR_LOCAL_INV unbinds it";
+	case MR_ZERO_BASED:
+		return "neither a window of type 1 nor the region of a window "
+		       "is IBV_ACCESS_ZERO_BASED";
+	case MR_IS_BOUND:
+		return "a window of type 2 is invalidated before it is bound "
+		       "again";
+	}
+	return NULL;
+}
+
+static enum hca_status run(struct hca *h, const struct qp *qp,
+			   const struct wqe *w, struct explain *x)
+{
+	struct mw_bind b = {
+		.window = w->imm_be,
+		.rkey = w->rkey,
+		.va = w->va,
+		.bytes = w->compare,
+		.region = (uint32_t)(w->swap_add >> 32),
+		.access = (uint32_t)w->swap_add,
+	};
+	enum mr_verdict v = w->opcode == HCA_WR_BIND_MW
+				    ? mw_bind(h, qp, &b)
+				    : mw_invalidate(h, qp, w->imm_be);
+
+	if (v == MR_OK)
+		return HCA_SUCCESS;
+	x->cause = EXPLAIN_LOCAL_OP;
+	x->detail = why(w, v);
+	return HCA_MW_BIND_ERR;
+}
+
+bool local_wr_run(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
+		  enum hca_status *status, struct explain *x)
+{
+	*status = HCA_SUCCESS;
+	if (!q->awaits_accesses) {
+		*status = run(t->hca, q->qp, w, x);
+		if (*status)
+			return true;
+		access_scan_begin(&q->look, access_key(w->imm_be));
+		q->awaits_accesses = true;
+	}
+	q->awaits_accesses = !access_scan_done(t->hca, &q->look);
+	if (q->awaits_accesses)
+		ibt_qp_await_accesses(t, q);
+	return !q->awaits_accesses;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ibt/rx_pending.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ibt/mcast.h"
+#include "ibt/uc.h"
+#include "util/bits.h"
+
+enum want { WANTS_NOTHING, WANTS_RECEIVE, WANTS_TURN };
+
+/* A packet that waits. */
+struct rx_pending {
+	struct list node;
+	struct ud_from from;
+	uint32_t len;
+	uint8_t bytes[IBT_PACKET_BYTES];
+};
+
+int rx_pending_open(struct ibt *t)
+{
+	if (t->rx_pending)
+		return 0;
+	t->rx_pending = calloc(RX_PENDING_PACKETS, sizeof *t->rx_pending);
+	if (!t->rx_pending)
+		return -ENOMEM;
+	list_init(&t->rx_pending_free);
+	for (int i = 0; i < RX_PENDING_PACKETS; i++)
+		list_push_tail(&t->rx_pending_free, &t->rx_pending[i].node);
+	return 0;
+}
+
+void rx_pending_close(struct ibt *t)
+{
+	free(t->rx_pending);
+}
+
+bool rx_pending_is_full(const struct ibt *t)
+{
+	return t->rx_pending_count >= RX_PENDING_FULL &&
+	       t->rx_pending_qps == t->qps;
+}
+
+/* Would p be dropped for want of a receive? */
+static bool lacks_receive(struct ibt *t, const struct ibt_qp *q,
+			  const struct pkt *p)
+{
+	bool wants = p->info->kind == OPCODE_KIND_SEND
+			     ? opcode_starts(p->info)
+			     : (p->info->ext & OPCODE_EXT_IMMDT) != 0;
+
+	return wants && q->qp->state >= HCA_QP_RTR &&
+	       q->qp->state <= HCA_QP_SQE && !rq_has(t->hca, q->qp);
+}
+
+/*
+ * Peers of this host take receives as well, so that is judged and done under
+ * the responder's lock.
+ */
+static enum want deliver(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+			 const struct ud_from *f, bool is_patient)
+{
+	bool lacks;
+
+	if (!ibt_responder_enter(t, q))
+		return WANTS_TURN;
+	q->rx_pending_is_shut = false;
+	lacks = lacks_receive(t, q, p);
+	if (!lacks)
+		q->rx_pending_is_late = false;
+	if (lacks && is_patient && p->bth.dest_qpn != MCAST_QPN) {
+		ibt_responder_leave(q);
+		return WANTS_RECEIVE;
+	}
+	if (q->qp->type == HCA_QPT_UD)
+		ud_resp_rx(t, q, p, f);
+	else
+		uc_resp_rx(t, q, p);
+	ibt_responder_leave(q);
+	return WANTS_NOTHING;
+}
+
+static void lose(struct ibt *t, struct ibt_qp *q, enum ibt_drop why)
+{
+	struct explain x = {0};
+
+	ibt_dropped(t, q, &x, why, 0);
+}
+
+static void take_off(struct ibt *t, struct ibt_qp *q, struct rx_pending *s)
+{
+	list_remove(&s->node);
+	list_push_head(&t->rx_pending_free, &s->node);
+	t->rx_pending_count--;
+	if (!--q->rx_pending_count)
+		t->rx_pending_qps--;
+}
+
+/* Out of patience what lacks a receive is delivered, and dropped as it goes. */
+static void empty(struct ibt *t, struct ibt_qp *q, bool is_patient)
+{
+	while (!list_is_empty(&q->rx_pending)) {
+		struct rx_pending *s = CONTAINER_OF(q->rx_pending.next,
+						    struct rx_pending, node);
+		struct pkt p;
+
+		if (pkt_parse(s->bytes, s->len, &p) &&
+		    deliver(t, q, &p, &s->from, is_patient))
+			return;
+		/* a failure may have cleared the shelf */
+		if (list_is_empty(&q->rx_pending))
+			return;
+		take_off(t, q, s);
+	}
+}
+
+/* A peer that does not go on keeps us from the responder: the lane has other
+ * queue pairs to read for. */
+static void give_up(struct ibt *t, struct ibt_qp *q)
+{
+	q->rx_pending_is_shut = !list_is_empty(&q->rx_pending);
+	while (!list_is_empty(&q->rx_pending)) {
+		take_off(t, q,
+			 CONTAINER_OF(q->rx_pending.next, struct rx_pending,
+				      node));
+		lose(t, q, IBT_DROP_BUSY);
+	}
+}
+
+void rx_pending_serve(struct ibt *t, struct ibt_qp *q)
+{
+	uint64_t until_ns = q->rx_pending_until_ns;
+	bool in_time;
+
+	if (t->polled_ns < until_ns)
+		until_ns += RX_PENDING_UNSEEN_NS;
+	in_time = t->now_ns < until_ns;
+	if (list_is_empty(&q->rx_pending))
+		return;
+	q->rx_pending_is_late = !in_time;
+	empty(t, q, in_time && !t->strict);
+	if (t->now_ns >= q->rx_pending_until_ns + RX_PENDING_BUSY_NS)
+		give_up(t, q);
+	if (list_is_empty(&q->rx_pending))
+		wheel_cancel(&t->wheel, &q->rnr_timer);
+	else
+		wheel_set(&t->wheel, &q->rnr_timer,
+			  t->now_ns + RX_PENDING_LOOK_NS);
+}
+
+void rx_pending_asleep(struct ibt_qp *q, uint64_t slept_ns)
+{
+	q->rx_pending_until_ns += slept_ns;
+}
+
+void rx_pending_reset(struct ibt *t, struct ibt_qp *q)
+{
+	while (!list_is_empty(&q->rx_pending))
+		take_off(t, q,
+			 CONTAINER_OF(q->rx_pending.next, struct rx_pending,
+				      node));
+	q->rx_pending_is_late = q->rx_pending_is_shut = false;
+}
+
+static bool has_share(const struct ibt *t, const struct ibt_qp *q)
+{
+	return t->qps == 1 || q->rx_pending_count < RX_PENDING_OWN;
+}
+
+static void put(struct ibt *t, struct ibt_qp *q, const struct ud_from *f,
+		const uint8_t *bytes, size_t len)
+{
+	struct rx_pending *s = CONTAINER_OF(list_pop_head(&t->rx_pending_free),
+					    struct rx_pending, node);
+
+	s->from = *f;
+	s->len = (uint32_t)len;
+	memcpy(s->bytes, bytes, len);
+	list_push_tail(&q->rx_pending, &s->node);
+	t->rx_pending_count++;
+	if (!q->rx_pending_count++)
+		t->rx_pending_qps++;
+}
+
+void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		   const struct ud_from *f, const uint8_t *bytes, size_t len)
+{
+	bool has_room = len <= IBT_PACKET_BYTES && has_share(t, q) &&
+			!list_is_empty(&t->rx_pending_free);
+	bool is_first = list_is_empty(&q->rx_pending);
+	bool is_patient = has_room && !q->rx_pending_is_late && !t->strict;
+	enum want want = WANTS_RECEIVE;
+
+	/* who does not know the Q_Key takes no room from who does */
+	if (q->qp->type == HCA_QPT_UD && p->deth.qkey != q->qp->attr.qkey) {
+		ud_resp_rx(t, q, p, f);
+		return;
+	}
+	if (is_first)
+		want = deliver(t, q, p, f, is_patient);
+	if (!want)
+		return;
+	if (!has_room || q->rx_pending_is_shut) {
+		lose(t, q,
+		     want == WANTS_TURN ? IBT_DROP_BUSY : IBT_DROP_RECEIVE);
+		return;
+	}
+	put(t, q, f, bytes, len);
+	if (!is_first)
+		return;
+	q->rx_pending_until_ns = t->now_ns + RX_PENDING_PATIENCE_NS;
+	wheel_set(&t->wheel, &q->rnr_timer, t->now_ns + RX_PENDING_LOOK_NS);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Messages of UC and UD that come before the receive they need.  The services
+ * drop them (IBTA 9.8.2.2, 9.8.3.2); a program that polls, posts again and
+ * never falls behind on hardware would lose some to us, because its own calls
+ * are what receives here, many packets at a time.  So they wait for
+ * RX_PENDING_PATIENCE_NS, in order, as if they were still on the wire; a queue
+ * pair that let the time pass has none again before it has posted a receive.
+ *
+ * What does not fit any more stays in the socket, if nobody but the queue pairs
+ * that are late waits for what comes there.  Else it is lost: one without
+ * receives does not hold up the others.
+ *
+ * Owner: the lane's struct ibt; lock: the lane's.
+ */
+#ifndef IBT_RX_PENDING_H
+#define IBT_RX_PENDING_H
+
+#include "ibt/ud.h"
+
+#define RX_PENDING_PATIENCE_NS 100000000u
+#define RX_PENDING_UNSEEN_NS   2000000000u /* more, at most */
+#define RX_PENDING_BUSY_NS     4000000000u /* for a peer at the responder */
+#define RX_PENDING_LOOK_NS     1000000u	   /* receives of an SRQ come unseen */
+#define RX_PENDING_PACKETS     512	   /* of all QPs */
+#define RX_PENDING_FULL	       128 /* and yet a whole datagram may come */
+#define RX_PENDING_OWN	       128 /* of one QP among others */
+
+/* 0 or -ENOMEM; again changes nothing. */
+int rx_pending_open(struct ibt *t);
+void rx_pending_close(struct ibt *t);
+/* A packet for q; f matters to UD, bytes are p's own without ICRC. */
+void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		   const struct ud_from *f, const uint8_t *bytes, size_t len);
+/* Receives may have been posted, or the time be over. */
+void rx_pending_serve(struct ibt *t, struct ibt_qp *q);
+/* We slept, and so did the program that is to post them. */
+void rx_pending_asleep(struct ibt_qp *q, uint64_t slept_ns);
+void rx_pending_reset(struct ibt *t, struct ibt_qp *q);
+/* Should no more be received for now? */
+bool rx_pending_is_full(const struct ibt *t);
+
+#endif

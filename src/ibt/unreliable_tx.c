@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ibt/unreliable_tx.h"
+
+#include <string.h>
+
+#include "ibt/local_wr.h"
+#include "util/bits.h"
+
+void unreliable_tx_reset(struct ibt_qp *q)
+{
+	q->req.wqe = ring_own(&q->qp->sq.done);
+	q->req.packet = 0;
+}
+
+void unreliable_tx_drained(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_req *r = &q->req;
+
+	if (!r->draining || r->packet || r->wqe != ring_own(&q->qp->sq.done))
+		return;
+	r->una = r->max;
+	if (q->qp->attr.en_sqd_async_notify) {
+		q->qp->attr.en_sqd_async_notify = 0;
+		ibt_event(t, q, ENGINE_SQ_DRAINED);
+	}
+}
+
+/* End what was handed out, and the request in error behind it. */
+static void finish(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_req *r = &q->req;
+	struct wq *sq = &q->qp->sq;
+
+	while (q->qp->state != HCA_QP_ERR && ring_own(&sq->done) != r->wqe)
+		ibt_request_done(t, q, HCA_SUCCESS);
+	if (q->qp->state != HCA_QP_ERR &&
+	    ring_own(&sq->done) != ring_load(&sq->head)) {
+		struct req_note *n = rc_req_note(q, r->wqe);
+
+		if (n->started && n->status) {
+			enum hca_status status = (enum hca_status)n->status;
+
+			n->started = false;
+			r->wqe++;
+			ibt_request_done(t, q, status);
+			if (q->qp->state != HCA_QP_ERR)
+				ibt_qp_enter(t, q, HCA_QP_SQE);
+			return;
+		}
+	}
+	if (!r->packet)
+		r->una = r->max;
+	/* who posts waits for the answer to what flies, and there is none */
+	ibt_qp_note(q);
+	unreliable_tx_drained(t, q);
+}
+
+void unreliable_tx_sent_all(struct ibt *t)
+{
+	struct list *n;
+
+	while ((n = list_pop_head(&t->handed))) {
+		struct ibt_qp *q = CONTAINER_OF(n, struct ibt_qp, handed);
+
+		if (q->qp->state == HCA_QP_RTS || q->qp->state == HCA_QP_SQD)
+			finish(t, q);
+	}
+}
+
+/* Something has ended, once the frames made so far are sent. */
+static void handed(struct ibt *t, struct ibt_qp *q)
+{
+	if (!list_is_linked(&q->handed))
+		list_push_tail(&t->handed, &q->handed);
+}
+
+void unreliable_tx_stop(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
+			enum hca_status status, struct explain *x)
+{
+	struct req_note *n = rc_req_note(q, q->req.wqe);
+
+	n->started = true;
+	n->status = (uint8_t)status;
+	q->req.packet = 0;
+	x->wr_id = w->wr_id;
+	x->opcode = w->opcode;
+	ibt_explain(t, q, x);
+	handed(t, q);
+}
+
+void unreliable_tx_advance(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_req *r = &q->req;
+	struct req_note *n = rc_req_note(q, r->wqe);
+
+	r->max = serial24_add(r->max, 1);
+	if (++r->packet < n->packets)
+		return;
+	n->started = false;
+	r->packet = 0;
+	r->wqe++;
+	handed(t, q);
+}
+
+/* Execute what sends nothing; false when the cursor is not beyond it. */
+static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
+{
+	struct explain x = {.cause = EXPLAIN_NONE};
+	enum hca_status status;
+
+	if (!local_wr_run(t, q, w, &status, &x))
+		return false;
+	if (status) {
+		unreliable_tx_stop(t, q, w, status, &x);
+		return false;
+	}
+	q->req.wqe++;
+	handed(t, q);
+	return true;
+}
+
+struct wqe *unreliable_tx_next(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_req *r = &q->req;
+	uint32_t state = q->qp->state;
+
+	if (state != HCA_QP_RTS && state != HCA_QP_SQD)
+		return NULL;
+	while (r->wqe != ring_load(&q->qp->sq.head)) {
+		struct wqe *w = wq_at(t->hca, &q->qp->sq, r->wqe);
+		struct req_note *n = rc_req_note(q, r->wqe);
+
+		if (r->packet)
+			return w;
+		if (r->draining || (n->started && n->status))
+			return NULL;
+		memset(n, 0, sizeof *n);
+		if (!local_wr_is(w))
+			return w;
+		if (!run_local(t, q, w))
+			return NULL;
+	}
+	return NULL;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "log/env.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/host.h"
+
+static bool is_number(const char *text)
+{
+	char *end;
+
+	return strtoul(text, &end, 0) <= UINT32_MAX && !*end && *text != '-';
+}
+
+static bool is_switch(const char *text)
+{
+	return strcmp(text, "0") == 0 || strcmp(text, "1") == 0;
+}
+
+static void check_explain(void)
+{
+	const char *value = secure_getenv("ADVERB_EXPLAIN");
+
+	if (value && *value && !is_switch(value) && strcmp(value, "2") != 0)
+		log_say(0x3400, "ADVERB_EXPLAIN=%s: it is to be 0, 1 or 2",
+			value);
+}
+
+void env_check(void)
+{
+	static const char *const switches[] = {
+		"ADVERB_BPF",	  "ADVERB_CM_FAST", "ADVERB_DIRECT",
+		"ADVERB_GRO",	  "ADVERB_GSO",	    "ADVERB_GUARD",
+		"ADVERB_PTRACER", "ADVERB_SPORT",   "ADVERB_STRICT",
+	};
+	static const char *const numbers[] = {"ADVERB_PART_ID",
+					      "ADVERB_PATIENCE"};
+	const char *value;
+
+	for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
+		value = secure_getenv(switches[i]);
+		if (value && *value && !is_switch(value))
+			log_say(0x3100 + i, "%s=%s: it is to be 0 or 1",
+				switches[i], value);
+	}
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		value = secure_getenv(numbers[i]);
+		if (value && *value && !is_number(value))
+			log_say(0x3200 + i, "%s=%s: it is to be a number",
+				numbers[i], value);
+	}
+	check_explain();
+}
+
+enum env_path env_path(void)
+{
+	const char *direct = secure_getenv("ADVERB_DIRECT");
+	const char *capture = secure_getenv("ADVERB_PCAP");
+
+	if (direct && !strcmp(direct, "0"))
+		return ENV_PATH_PACKETS;
+	return capture && *capture ? ENV_PATH_CAPTURE : ENV_PATH_DIRECT;
+}
+
+bool env_is_said(void)
+{
+	const char *direct = secure_getenv("ADVERB_DIRECT");
+
+	return direct && *direct;
+}

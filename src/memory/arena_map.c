@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "memory/arena_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "host/host.h"
+#include "util/bits.h"
+#include "util/instrument.h"
+#include "util/fd_identity.h"
+#include "util/fsize.h"
+
+#define GIB ((size_t)1 << 30)
+
+static bool map_part(uint8_t *at, size_t bytes, int prot, int fd)
+{
+	return mmap(at, bytes, prot, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
+		    0) != MAP_FAILED;
+}
+
+void *arena_map_parts(const struct arena_parts *p)
+{
+	size_t bytes = p->bytes + p->shared_bytes;
+	uint8_t *base =
+		mmap(NULL, bytes, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int err;
+
+	if (base == MAP_FAILED)
+		return NULL;
+	if (map_part(base, p->bytes, p->prot, p->fd) &&
+	    map_part(base + p->bytes, p->shared_bytes, PROT_READ | PROT_WRITE,
+		     p->shared_fd)) {
+		/* A core dump need not hold the rings. */
+		madvise(base, bytes, MADV_DONTDUMP);
+		return base;
+	}
+	err = errno;
+	munmap(base, bytes);
+	errno = err;
+	return NULL;
+}
+
+/* Of so many bytes; -1 and errno. */
+static int new_part(const char *name, size_t bytes)
+{
+	int err, fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct fsize limit;
+
+	if (fd < 0)
+		return -1;
+	fsize_hold(&limit);
+	err = ftruncate(fd, (off_t)bytes) ? errno : 0;
+	fsize_give(&limit);
+	if (!err)
+		return fd;
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+static bool seal(int fd)
+{
+	return !fcntl(fd, F_ADD_SEALS,
+		      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+}
+
+/* The first part is mapped: who maps it from here on only reads it. */
+static bool seal_parts(const struct arena_parts *p)
+{
+	fcntl(p->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+	return seal(p->fd) && seal(p->shared_fd);
+}
+
+static int try_size(struct arena_map *m, size_t size)
+{
+	struct arena_parts p = {.bytes = size / 2,
+				.shared_bytes = size / 2,
+				.prot = PROT_READ | PROT_WRITE};
+	void *base = NULL;
+	int err;
+
+	p.fd = new_part("adverb-arena", p.bytes);
+	p.shared_fd = p.fd < 0 ? -1 : new_part("adverb-shared", p.shared_bytes);
+	if (p.shared_fd >= 0)
+		base = arena_map_parts(&p);
+	if (base && seal_parts(&p)) {
+		arena_init(&m->arena, base, size);
+		((struct arena_hdr *)base)->shared_fd = p.shared_fd;
+		m->fd = fd_identity_note(p.fd);
+		m->shared_fd = fd_identity_note(p.shared_fd);
+		return 0;
+	}
+	err = -errno;
+	if (base)
+		munmap(base, size);
+	if (p.shared_fd >= 0)
+		close(p.shared_fd);
+	if (p.fd >= 0)
+		close(p.fd);
+	return err;
+}
+
+size_t arena_map_limit(void)
+{
+	return instrument_by_valgrind() ? GIB / 4 : SIZE_MAX;
+}
+
+int arena_map_new(struct arena_map *m)
+{
+	static const size_t sizes[] = {16 * GIB, 4 * GIB,  GIB,
+				       GIB / 4,	 GIB / 16, GIB / 64};
+	int err = -ENOMEM;
+
+	for (size_t i = 0; err && i < ARRAY_COUNT(sizes); i++)
+		if (sizes[i] <= arena_map_limit())
+			err = try_size(m, sizes[i]);
+	if (err == -EFBIG)
+		log_say(0xf51e, "the limit on the size of files, which counts "
+				"shared memory, too, is below the 8 MiB that "
+				"an adapter takes: raise ulimit -f");
+	return err;
+}
+
+void arena_map_free(struct arena_map *m)
+{
+	munmap(m->arena.base, m->arena.size);
+	fd_identity_close(m->shared_fd);
+	fd_identity_close(m->fd);
+}

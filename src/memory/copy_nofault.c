@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "memory/copy_nofault.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "memory/copy_revocable.h"
+#include "util/crc.h"
+#include "util/crccopy.h"
+#include "util/ring.h"
+#include "util/instrument.h"
+
+#define LOOK_NS		   200000
+#define ENHANCED_REP_MOVSB (1u << 9) /* leaf 7, EBX */
+
+#if defined(__x86_64__)
+
+/*
+ * No stack, no saved registers: wherever among these a fault happens, going
+ * on at copy_nofault_fault returns 1 to the caller.
+ */
+__asm__(".pushsection .text\n"
+	".p2align 4\n"
+	"copy_nofault_first:\n"
+	"copy_nofault_bytes:\n" /* (to, from, bytes) */
+	"	.cfi_startproc\n"
+	"	mov %rdx, %rcx\n"
+	"	rep movsb\n"
+	"	xor %eax, %eax\n"
+	"	ret\n"
+	"copy_nofault_words:\n" /* (to, from, bytes) */
+	"	mov %rdx, %rcx\n"
+	"	shr $6, %rcx\n"
+	"	jz 2f\n"
+	"1:	movups (%rsi), %xmm0\n"
+	"	movups 16(%rsi), %xmm1\n"
+	"	movups 32(%rsi), %xmm2\n"
+	"	movups 48(%rsi), %xmm3\n"
+	"	movups %xmm0, (%rdi)\n"
+	"	movups %xmm1, 16(%rdi)\n"
+	"	movups %xmm2, 32(%rdi)\n"
+	"	movups %xmm3, 48(%rdi)\n"
+	"	add $64, %rsi\n"
+	"	add $64, %rdi\n"
+	"	dec %rcx\n"
+	"	jnz 1b\n"
+	"2:	mov %edx, %ecx\n"
+	"	and $63, %ecx\n"
+	"	rep movsb\n"
+	"	xor %eax, %eax\n"
+	"	ret\n"
+	"copy_nofault_put1:\n" /* (to, value) */
+	"	movb %sil, (%rdi)\n"
+	"	xor %eax, %eax\n"
+	"	ret\n"
+	"copy_nofault_put2:\n"
+	"	movw %si, (%rdi)\n"
+	"	xor %eax, %eax\n"
+	"	ret\n"
+	"copy_nofault_put4:\n"
+	"	movl %esi, (%rdi)\n"
+	"	xor %eax, %eax\n"
+	"	ret\n"
+	"copy_nofault_put8:\n"
+	"	movq %rsi, (%rdi)\n"
+	"	xor %eax, %eax\n"
+	"	ret\n"
+	"copy_nofault_last:\n"
+	"copy_nofault_fault:\n"
+	"	mov $1, %eax\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	/*
+	 * copy(to, from, bytes, crc), with a way back from its middle: what it
+	 * may change is on the stack, whose end *sp tells.
+	 */
+	"copy_nofault_steps:\n" /* (to, from, bytes, crc, copy, sp) */
+	"	push %rbx\n"
+	"	push %rbp\n"
+	"	push %r12\n"
+	"	push %r13\n"
+	"	push %r14\n"
+	"	push %r15\n"
+	"	sub $8, %rsp\n"
+	"	mov %rsp, (%r9)\n"
+	"	call *%r8\n"
+	"	xor %eax, %eax\n"
+	"copy_nofault_back:\n"
+	"	add $8, %rsp\n"
+	"	pop %r15\n"
+	"	pop %r14\n"
+	"	pop %r13\n"
+	"	pop %r12\n"
+	"	pop %rbp\n"
+	"	pop %rbx\n"
+	"	ret\n"
+	"copy_nofault_wide_fault:\n"
+	"	vzeroupper\n"
+	"copy_nofault_steps_fault:\n"
+	"	mov $1, %eax\n"
+	"	jmp copy_nofault_back\n"
+	".popsection\n");
+
+extern const char copy_nofault_first[], copy_nofault_last[],
+	copy_nofault_fault[];
+extern const char copy_nofault_wide_fault[], copy_nofault_steps_fault[];
+int copy_nofault_steps(void *to, const void *from, size_t bytes, uint32_t *crc,
+		       crctier_copy *copy, uintptr_t *sp);
+int copy_nofault_bytes(void *to, const void *from, size_t bytes);
+int copy_nofault_words(void *to, const void *from, size_t bytes);
+int copy_nofault_put1(void *to, uint64_t value);
+int copy_nofault_put2(void *to, uint64_t value);
+int copy_nofault_put4(void *to, uint64_t value);
+int copy_nofault_put8(void *to, uint64_t value);
+
+static const int signals[2] = {SIGSEGV, SIGBUS};
+static struct sigaction before[2];
+static bool is_open;
+static ring_index opened; /* and closed, how often */
+static _Atomic uint64_t turn_ns;
+/* Three system calls: not for every packet.  Each thread for itself, as each
+ * has signals that it blocks. */
+static _Thread_local struct {
+	bool is_on;
+	uint32_t opened; /* as it was then */
+	uint64_t looked_ns;
+} known;
+static _Thread_local uintptr_t steps_sp;
+static crctier_copy *steps; /* or NULL */
+static const char *steps_fault;
+static int (*plain)(void *to, const void *from,
+		    size_t bytes) = copy_nofault_bytes;
+
+/* Nobody of ours: as if we had never been there. */
+static void pass_on(int i, int sig, siginfo_t *info, void *context)
+{
+	const struct sigaction *old = &before[i];
+
+	if (old->sa_flags & SA_SIGINFO) {
+		old->sa_sigaction(sig, info, context);
+	} else if (old->sa_handler == SIG_DFL) {
+		/* a fault happens again, a signal sent has to be */
+		sigaction(sig, old, NULL);
+		if (info->si_code <= 0)
+			raise(sig);
+	} else if (old->sa_handler != SIG_IGN) {
+		old->sa_handler(sig);
+	}
+}
+
+static void handle(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *c = context;
+	greg_t *ip = &c->uc_mcontext.gregs[REG_RIP];
+
+	if (*ip >= (greg_t)(uintptr_t)copy_nofault_first &&
+	    *ip < (greg_t)(uintptr_t)copy_nofault_last) {
+		*ip = (greg_t)(uintptr_t)copy_nofault_fault;
+	} else if (crccopy_is_at((uintptr_t)*ip)) {
+		*ip = (greg_t)(uintptr_t)steps_fault;
+		c->uc_mcontext.gregs[REG_RSP] = (greg_t)steps_sp;
+	} else if (copy_revocable_is_at((uintptr_t)*ip)) {
+		*ip = (greg_t)copy_revocable_fault_at();
+	} else {
+		pass_on(sig == SIGBUS, sig, info, context);
+	}
+}
+
+/* Processors without it move one byte at a time, emulated ones too. */
+static bool has_fast_strings(void)
+{
+	unsigned int a, b, c, d;
+
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+	       b & ENHANCED_REP_MOVSB;
+}
+
+void copy_nofault_choose(bool fast_strings)
+{
+	plain = fast_strings ? copy_nofault_bytes : copy_nofault_words;
+}
+
+void copy_nofault_open(void)
+{
+	const char *value = secure_getenv("ADVERB_GUARD");
+	struct sigaction ours = {.sa_sigaction = handle,
+				 .sa_flags = SA_SIGINFO | SA_ONSTACK};
+
+	/* valgrind's fault tells not at which instruction */
+	if (is_open || (value && !strcmp(value, "0")) ||
+	    instrument_by_valgrind())
+		return;
+	sigemptyset(&ours.sa_mask);
+	for (int i = 0; i < 2; i++)
+		if (sigaction(signals[i], &ours, &before[i]))
+			return;
+	steps = crccopy_steps();
+	steps_fault = crccopy_is_wide() ? copy_nofault_wide_fault
+					: copy_nofault_steps_fault;
+	copy_nofault_choose(has_fast_strings());
+	is_open = true;
+	ring_store(&opened, ring_own(&opened) + 1);
+}
+
+static bool is_ours(int i)
+{
+	struct sigaction now;
+
+	return !sigaction(signals[i], NULL, &now) &&
+	       now.sa_flags & SA_SIGINFO && now.sa_sigaction == handle;
+}
+
+void copy_nofault_close(void)
+{
+	for (int i = 0; is_open && i < 2; i++)
+		if (is_ours(i))
+			sigaction(signals[i], &before[i], NULL);
+	is_open = false;
+	ring_store(&opened, ring_own(&opened) + 1);
+}
+
+void copy_nofault_turn(uint64_t now_ns)
+{
+	atomic_store_explicit(&turn_ns, now_ns, memory_order_relaxed);
+}
+
+/* A fault while its signal is blocked ends the process. */
+static bool look(void)
+{
+	sigset_t blocked;
+
+	return is_ours(0) && is_ours(1) &&
+	       !pthread_sigmask(SIG_BLOCK, NULL, &blocked) &&
+	       !sigismember(&blocked, SIGSEGV) &&
+	       !sigismember(&blocked, SIGBUS);
+}
+
+bool copy_nofault_is_on(void)
+{
+	uint64_t now = atomic_load_explicit(&turn_ns, memory_order_relaxed);
+	uint32_t version = ring_load(&opened);
+
+	if (known.opened != version || now - known.looked_ns > LOOK_NS) {
+		known.opened = version;
+		known.looked_ns = now;
+		known.is_on = is_open && look();
+	}
+	return known.is_on;
+}
+
+bool copy_nofault_has_strings(void)
+{
+	return plain == copy_nofault_bytes;
+}
+
+bool copy_nofault(void *to, const void *from, size_t bytes)
+{
+	return !plain(to, from, bytes);
+}
+
+bool copy_nofault_crc(void *to, const void *from, size_t bytes, uint32_t *crc)
+{
+	size_t done = steps ? bytes - bytes % CRCCOPY_STEP : 0;
+
+	if (done && copy_nofault_steps(to, from, done, crc, steps, &steps_sp))
+		return false;
+	if (done == bytes)
+		return true; /* even of no bytes a rep movsb takes 10 ns */
+	if (plain((uint8_t *)to + done, (const uint8_t *)from + done,
+		  bytes - done))
+		return false;
+	*crc = crc32_update(*crc, (uint8_t *)to + done, bytes - done);
+	return true;
+}
+
+bool copy_nofault_store(void *to, const void *from, size_t bytes)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, from, bytes);
+	switch (bytes) {
+	case 1:
+		return !copy_nofault_put1(to, value);
+	case 2:
+		return !copy_nofault_put2(to, value);
+	case 4:
+		return !copy_nofault_put4(to, value);
+	default:
+		return !copy_nofault_put8(to, value);
+	}
+}
+
+#else
+
+void copy_nofault_choose(bool fast_strings)
+{
+}
+
+void copy_nofault_open(void)
+{
+}
+
+void copy_nofault_close(void)
+{
+}
+
+void copy_nofault_turn(uint64_t now_ns)
+{
+}
+
+bool copy_nofault_is_on(void)
+{
+	return false;
+}
+
+bool copy_nofault_has_strings(void)
+{
+	return false;
+}
+
+bool copy_nofault(void *to, const void *from, size_t bytes)
+{
+	memcpy(to, from, bytes);
+	return true;
+}
+
+bool copy_nofault_crc(void *to, const void *from, size_t bytes, uint32_t *crc)
+{
+	memcpy(to, from, bytes);
+	*crc = crc32_update(*crc, to, bytes);
+	return true;
+}
+
+bool copy_nofault_store(void *to, const void *from, size_t bytes)
+{
+	memcpy(to, from, bytes);
+	return true;
+}
+
+#endif

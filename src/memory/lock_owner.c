@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "memory/lock_owner.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "host/host.h"
+
+#define TICKS_FIELD 20 /* of /proc/PID/stat, counted from its state */
+
+enum { SAY_SLOW = 0xc9 };
+
+/* Reads a line of /proc about a thread; false: there is none, or no leave. */
+static bool read_about(uint32_t tid, const char *what, char text[512])
+{
+	char path[40];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%u/%s", (unsigned)tid, what);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, 511);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+/* When a thread began, in ticks, at least 1; 0: it is gone or about to. */
+static uint32_t start_of(uint32_t tid)
+{
+	uint64_t start = 0;
+	char text[512], *at;
+
+	if (!read_about(tid, "stat", text))
+		return 0;
+	at = strrchr(text, ')');
+	if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
+		return 0;
+	for (int i = 0; at && i < TICKS_FIELD; i++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		start = strtoull(at + 1, NULL, 10);
+	return (uint32_t)start | 1;
+}
+
+/* Nobody is called what has no start: what names a lock's owner lies where
+ * others write. */
+static bool is_dead(alock_owner owner)
+{
+	uint32_t start = (uint32_t)(owner >> 32);
+
+	return !start || start_of((uint32_t)owner) != start;
+}
+
+static void is_slow(alock_owner owner)
+{
+	log_say(SAY_SLOW,
+		"thread %u of another process has been inside for a second "
+		"and is waited for; is it stopped?",
+		(unsigned)(uint32_t)owner);
+}
+
+/*
+ * A signal stops a thread on its way out of a system call: seen in one, and
+ * then stopped, it has been through it.  A debugger ('t') can stop it before.
+ * The kernel tells the call, or -1 for none, only of one that it has seen off
+ * its processor.
+ */
+static enum alock_halt halt_of(uint32_t thread)
+{
+	char text[512], *state;
+	int call;
+
+	if (!read_about(thread, "syscall", text) || text[0] == 'r')
+		return ALOCK_RUNS; /* "running" */
+	call = atoi(text);
+	state = read_about(thread, "stat", text) ? strrchr(text, ')') : NULL;
+	if (!state || state[1] != ' ' || state[2] != 'T')
+		return ALOCK_RUNS;
+	return call == SYS_process_vm_readv || call == SYS_process_vm_writev
+		       ? ALOCK_STOPPED_AFTER_COPY
+		       : ALOCK_STOPPED;
+}
+
+static const struct alock_judge judge = {is_dead, is_slow, halt_of, NULL};
+
+bool lock_owner_is_possible(void)
+{
+	return start_of((uint32_t)gettid()) != 0;
+}
+
+alock_owner lock_owner_open(void)
+{
+	uint32_t tid = (uint32_t)gettid();
+	alock_owner self = (alock_owner)start_of(tid) << 32 | tid;
+
+	alock_open(self, &judge);
+	return self;
+}
+
+void lock_owner_close(void)
+{
+	alock_open(ALOCK_NAMELESS, NULL);
+}

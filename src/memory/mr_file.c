@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "memory/mr_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "host/host.h"
+#include "host/local_peer.h"
+#include "util/hint.h"
+
+/* One line of /proc/self/maps. */
+struct mapping {
+	uint64_t start, end, offset, ino;
+	unsigned major, minor;
+	bool is_shared, is_read, is_written;
+	char path[PATH_MAX];
+};
+
+/* ---- how much may be read for a new row ---- */
+
+/*
+ * The text of the mappings has a line for each, the folder of descriptors an
+ * entry, and a program may have as many of both as it registers regions.  So
+ * each region earns a few; without credit a region has no row of its own, and
+ * peers reach it by system calls.
+ */
+#define CREDIT_AT_FIRST (SHARE_MAX * 1024)
+#define CREDIT_EACH	32
+
+static struct hint credit = {CREDIT_AT_FIRST};
+
+static bool has_credit(void)
+{
+	return hint_now(&credit) > 0;
+}
+
+static void spend(int64_t lines)
+{
+	hint_add(&credit, -lines);
+}
+
+static void earn(void)
+{
+	if (hint_now(&credit) < CREDIT_AT_FIRST)
+		spend(-CREDIT_EACH);
+}
+
+/* The mapping that has va; false: none, or it cannot be told. */
+typedef bool find_mapping(int maps, uint64_t va, struct mapping *m);
+
+/* ---- one mapping, by a question: PROCMAP_QUERY, Linux 6.11 ---- */
+
+struct query {
+	uint64_t size, flags, va;
+	uint64_t start, end, vma_flags, page_size, offset, ino;
+	uint32_t major, minor, name_bytes, build_id_bytes;
+	uint64_t name, build_id;
+};
+
+#define QUERY _IOWR('f', 17, struct query)
+
+enum { VMA_READABLE = 1, VMA_WRITABLE = 2, VMA_SHARED = 8 };
+
+static bool ask(int maps, uint64_t va, struct mapping *m)
+{
+	struct query q = {.size = sizeof q,
+			  .va = va,
+			  .name_bytes = sizeof m->path,
+			  .name = (uintptr_t)m->path};
+
+	/* all of it: valgrind does not know what this ioctl writes */
+	memset(m->path, 0, sizeof m->path);
+	if (ioctl(maps, QUERY, &q))
+		return false;
+	m->start = q.start;
+	m->end = q.end;
+	m->offset = q.offset;
+	m->ino = q.ino;
+	m->major = q.major;
+	m->minor = q.minor;
+	m->is_shared = q.vma_flags & VMA_SHARED;
+	m->is_read = q.vma_flags & VMA_READABLE;
+	m->is_written = q.vma_flags & VMA_WRITABLE;
+	return true;
+}
+
+/* ---- and by the text ---- */
+
+static bool parse(const char *line, struct mapping *m)
+{
+	char rights[5];
+	int at = 0;
+
+	if (sscanf(line,
+		   "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64
+		   " %n",
+		   &m->start, &m->end, rights, &m->offset, &m->major, &m->minor,
+		   &m->ino, &at) < 7)
+		return false;
+	m->is_shared = rights[3] == 's';
+	m->is_read = rights[0] == 'r';
+	m->is_written = rights[1] == 'w';
+	snprintf(m->path, sizeof m->path, "%s", line + at);
+	m->path[strcspn(m->path, "\n")] = 0;
+	return true;
+}
+
+#define PAGE	     4096u
+#define PAGE_PRESENT (1ull << 63)
+#define PAGE_OF_FILE (1ull << 61)
+
+#ifndef MADV_POPULATE_READ /* Linux 5.14 */
+#define MADV_POPULATE_READ 22
+#endif
+
+/*
+ * Is the page there, and no file's?  Most memory is private, and a program with
+ * a thousand mappings would wait for their text each time.
+ */
+static bool is_private(uint64_t va)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t page = 0;
+	bool is_read;
+
+	if (fd < 0)
+		return false;
+	madvise((void *)(uintptr_t)(va & ~(uint64_t)(PAGE - 1)), PAGE,
+		MADV_POPULATE_READ);
+	is_read = pread(fd, &page, sizeof page,
+			(off_t)(va / PAGE * sizeof page)) == sizeof page;
+	close(fd);
+	return is_read && page & PAGE_PRESENT && !(page & PAGE_OF_FILE);
+}
+
+static bool look_up(int maps, uint64_t va, struct mapping *m)
+{
+	int fd = fcntl(maps, F_DUPFD_CLOEXEC, 0);
+	FILE *f = fd >= 0 && !lseek(fd, 0, SEEK_SET) ? fdopen(fd, "r") : NULL;
+	char line[PATH_MAX + 128];
+	int64_t lines = 0;
+	bool found = false;
+
+	if (!f && fd >= 0)
+		close(fd);
+	while (f && !found && fgets(line, sizeof line, f)) {
+		found = parse(line, m) && m->start <= va && va < m->end;
+		lines++;
+	}
+	if (f)
+		fclose(f);
+	spend(lines);
+	return found;
+}
+
+/* ---- what it means ---- */
+
+static bool goes_on(const struct mapping *m, const struct mapping *after)
+{
+	return after->start == m->end && after->ino == m->ino &&
+	       after->major == m->major && after->minor == m->minor &&
+	       after->is_shared && after->is_read &&
+	       after->is_written == m->is_written &&
+	       after->offset == m->offset + (m->end - m->start);
+}
+
+/* All of the range, in *m; a mapping may be cut in several for the kernel. */
+static bool find_all(find_mapping *find, int maps, uint64_t va, uint64_t bytes,
+		     struct mapping *m)
+{
+	struct mapping after;
+
+	if (!find(maps, va, m) || !m->is_shared || !m->is_read || !m->ino)
+		return false;
+	while (m->end < va + bytes) {
+		if (!find(maps, m->end, &after) || !goes_on(m, &after))
+			return false;
+		m->end = after.end;
+	}
+	return true;
+}
+
+static bool is_file(int fd, const struct mapping *m)
+{
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	       st.st_ino == m->ino && st.st_dev == makedev(m->major, m->minor);
+}
+
+/*
+ * The file as a place alone: to close another kind of descriptor would take
+ * from the program its locks of the file (fcntl(2)).
+ */
+static int open_place(const char *path, const struct mapping *m)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (fd >= 0 && !is_file(fd, m)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* The same by a descriptor that the program has, or -1. */
+static int open_as(int its, const struct mapping *m)
+{
+	char path[32];
+
+	if (!is_file(its, m))
+		return -1;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", its);
+	return open_place(path, m);
+}
+
+/* The descriptor that the latest was found by. */
+static struct hint latest;
+
+static int open_by(int its, const struct mapping *m)
+{
+	int fd = open_as(its, m);
+
+	if (fd >= 0)
+		hint_set(&latest, its);
+	return fd;
+}
+
+/*
+ * Programs register files in the order in which they opened them, or each when
+ * it has been opened.
+ */
+static int open_guess(const struct mapping *m)
+{
+	int last = (int)hint_now(&latest);
+	int next_free = open("/", O_PATH | O_CLOEXEC);
+	int fd = open_by(last, m);
+
+	if (fd < 0)
+		fd = open_by(last + 1, m);
+	if (fd < 0)
+		fd = open_by(next_free - 1, m);
+	if (next_free >= 0)
+		close(next_free);
+	return fd;
+}
+
+/* A descriptor of our own of the file that the program has open, or -1. */
+static int open_anew(const struct mapping *m)
+{
+	DIR *dir = has_credit() ? opendir("/proc/self/fd") : NULL;
+	const struct dirent *e;
+	int64_t lines = 0;
+	int fd = -1;
+
+	while (dir && fd < 0 && (e = readdir(dir))) {
+		int its = atoi(e->d_name);
+
+		lines++;
+		if (e->d_name[0] == '.' || its == dirfd(dir))
+			continue;
+		fd = open_by(its, m);
+	}
+	if (dir)
+		closedir(dir);
+	spend(lines);
+	return fd;
+}
+
+static bool find(find_mapping *how, int maps, uint64_t va, uint64_t bytes,
+		 struct mapping *m, struct share *what)
+{
+	if (!bytes || !find_all(how, maps, va, bytes, m))
+		return false;
+	*what = (struct share){.fd = -1,
+			       .is_written = m->is_written,
+			       .va = m->start,
+			       .bytes = m->end - m->start,
+			       .offset = m->offset,
+			       .dev = makedev(m->major, m->minor),
+			       .ino = m->ino};
+	return true;
+}
+
+/* By its name, or the program has it open: that may take longer. */
+static bool open_file(const struct mapping *m, struct share *what)
+{
+	if (m->path[0] == '/')
+		what->fd = open_place(m->path, m);
+	if (what->fd < 0)
+		what->fd = open_guess(m);
+	if (what->fd < 0)
+		what->fd = open_anew(m);
+	return what->fd >= 0;
+}
+
+static bool find_by_text(int maps, uint64_t va, uint64_t bytes,
+			 struct mapping *m, struct share *what)
+{
+	return !is_private(va) && find(look_up, maps, va, bytes, m, what);
+}
+
+bool mr_file_find_by_text(uint64_t va, uint64_t bytes, struct share *what)
+{
+	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	struct mapping m;
+	bool found;
+
+	if (maps < 0)
+		return false;
+	found = find_by_text(maps, va, bytes, &m, what);
+	close(maps);
+	return found && open_file(&m, what);
+}
+
+static bool can_be_asked(int maps)
+{
+	struct mapping m;
+
+	return ask(maps, 0, &m) || errno != ENOTTY;
+}
+
+static bool find_somehow(uint64_t va, uint64_t bytes, struct mapping *m,
+			 struct share *what)
+{
+	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	bool found;
+
+	if (maps < 0)
+		return false;
+	if (can_be_asked(maps))
+		found = find(ask, maps, va, bytes, m, what);
+	else
+		found = find_by_text(maps, va, bytes, m, what);
+	close(maps);
+	return found;
+}
+
+bool mr_file_find(uint64_t va, uint64_t bytes, struct share *what)
+{
+	struct mapping m;
+
+	return find_somehow(va, bytes, &m, what) && open_file(&m, what);
+}
+
+bool mr_file_is(int pid, const struct share *what)
+{
+	find_mapping *how;
+	struct mapping m;
+	char path[32];
+	bool is_all;
+	int maps;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", pid);
+	maps = open(path, O_RDONLY | O_CLOEXEC);
+	if (maps < 0)
+		return false;
+	how = can_be_asked(maps) ? ask : look_up;
+	is_all = find_all(how, maps, what->va, what->bytes, &m);
+	close(maps);
+	return is_all && m.is_written >= !!what->is_written &&
+	       m.offset + (what->va - m.start) == what->offset &&
+	       makedev(m.major, m.minor) == what->dev && m.ino == what->ino;
+}
+
+/* ---- for the faces ---- */
+
+/* A look at what lies behind a region that is about to be registered. */
+struct look {
+	uint64_t va, bytes;
+	struct share_look watch; /* at first of the region's own addresses */
+	struct mapping m;
+	struct share what;
+	bool is_shared, is_open;
+};
+
+#define LOOKS 8
+
+/* False: it would find nothing, or nothing of use. */
+static bool look_begin(struct host *h, struct look *l)
+{
+	struct hca *hca = host_hca(h);
+	enum share_room room;
+	bool is_of_use;
+
+	host_lock(h);
+	room = share_room(hca, l->va, l->bytes);
+	is_of_use = room == SHARE_MET || (room == SHARE_FREE && has_credit());
+	if (is_of_use)
+		share_look_begin(hca, &l->watch, l->watch.va, l->watch.bytes);
+	host_unlock(h);
+	return is_of_use;
+}
+
+/* Under the lock.  A new row, if its file is open. */
+static uint32_t look_enter(struct hca *h, const struct look *l)
+{
+	uint32_t number =
+		share_enter(h, l->va, l->bytes, l->is_open ? &l->what : NULL);
+
+	if (l->is_open && !number)
+		close(l->what.fd);
+	return number;
+}
+
+/* Is what was found true of all its addresses? */
+static bool look_is_true(const struct look *l)
+{
+	return !l->watch.is_outdated && l->watch.va <= l->what.va &&
+	       l->watch.va + l->watch.bytes >= l->what.va + l->what.bytes;
+}
+
+/* The first half: the mapping.  True: its file is to be opened; else the look
+ * has ended.  *number: the row that tells of the mapping already, or 0. */
+static bool look_find(struct host *h, struct look *l, uint32_t *number)
+{
+	bool is_next;
+
+	l->is_shared = find_somehow(l->va, l->bytes, &l->m, &l->what);
+	host_lock(h);
+	*number = l->is_shared
+			  ? share_again(host_hca(h), l->va, l->bytes, &l->what)
+			  : 0;
+	is_next = l->is_shared && !*number && look_is_true(l);
+	if (!is_next)
+		share_look_end(&l->watch);
+	host_unlock(h);
+	return is_next;
+}
+
+/* The other half.  False: the look is out of date. */
+static bool look_open(struct host *h, struct look *l, uint32_t *number)
+{
+	bool is_true;
+
+	l->is_open = open_file(&l->m, &l->what);
+	host_lock(h);
+	share_look_end(&l->watch);
+	is_true = !l->is_open || look_is_true(l);
+	if (is_true)
+		*number = look_enter(host_hca(h), l);
+	host_unlock(h);
+	if (!is_true)
+		close(l->what.fd);
+	return is_true;
+}
+
+/* The region has no row, and no row tells of its addresses any more. */
+static uint32_t look_give_up(struct host *h, struct look *l)
+{
+	l->is_open = false;
+	host_lock(h);
+	look_enter(host_hca(h), l);
+	host_unlock(h);
+	return 0;
+}
+
+/*
+ * The lock is not held while anything is read or opened.  A look that is out of
+ * date is repeated; so is the first of a region that is part of a mapping, to
+ * be told of the mapping's other addresses.  If each look is out of date, as
+ * others register in the same mapping all the time, the region has no row, and
+ * peers reach it by system calls.
+ */
+static uint32_t look_for_row(struct host *h, struct look *l)
+{
+	uint32_t number = 0;
+
+	l->watch.va = l->va;
+	l->watch.bytes = l->bytes;
+	for (int i = 0; i < LOOKS && look_begin(h, l); i++) {
+		if (look_find(h, l, &number)) {
+			if (look_open(h, l, &number))
+				return number;
+		} else if (number) {
+			return number;
+		} else if (!l->is_shared) {
+			break;
+		}
+		l->watch.va = l->what.va;
+		l->watch.bytes = l->what.bytes;
+	}
+	return look_give_up(h, l);
+}
+
+/* ibv_reg_mr is no cancellation point: a thread that pthread_cancel ended in
+ * one of the calls of open() would leave the descriptor open. */
+uint32_t host_share(struct host *h, const void *addr, size_t bytes)
+{
+	struct look l = {.va = (uintptr_t)addr, .bytes = bytes};
+	uint32_t number;
+	int cancel;
+
+	if (!local_peer_is_open())
+		return 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	earn();
+	number = look_for_row(h, &l);
+	pthread_setcancelstate(cancel, NULL);
+	return number;
+}
+
+void host_unshare(struct host *h, uint32_t number)
+{
+	int fd, cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	host_lock(h);
+	fd = share_leave(host_hca(h), number);
+	host_unlock(h);
+	if (fd >= 0)
+		close(fd);
+	pthread_setcancelstate(cancel, NULL);
+}

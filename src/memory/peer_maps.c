@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "memory/peer_maps.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "memory/mr_file.h"
+#include "memory/mounts.h"
+
+#define PAGE 4096u
+
+void peer_maps_init(struct peer_maps *a, const struct hca *target, int pid)
+{
+	a->target = target;
+	a->pid = pid;
+	a->version = a->count = 0;
+}
+
+void peer_maps_fini(struct peer_maps *a)
+{
+	for (uint32_t i = 0; i < a->count; i++)
+		munmap(a->of[i].at, a->of[i].bytes);
+	a->version = a->count = 0;
+}
+
+static void drop_old(struct peer_maps *a)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < a->count; i++) {
+		struct alias *e = &a->of[i];
+
+		if (share_is(a->target, e->row, e->serial))
+			a->of[n++] = *e;
+		else
+			munmap(e->at, e->bytes);
+	}
+	a->count = n;
+}
+
+static bool is_known(const struct peer_maps *a, uint32_t serial)
+{
+	for (uint32_t i = 0; i < a->count; i++)
+		if (a->of[i].serial == serial)
+			return true;
+	return false;
+}
+
+/* What is to be mapped, and where it has been. */
+struct task {
+	int pid;
+	const struct share *share;
+	void *at;
+};
+
+/*
+ * Is it what the row says, and no file that would have us wait?  Asked without
+ * a word to who serves it (mounts.h).
+ */
+static bool is_file(int path_fd, const struct share *s)
+{
+	struct statx x;
+	dev_t dev;
+
+	if (statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		  STATX_TYPE | STATX_INO, &x) ||
+	    !S_ISREG(x.stx_mode))
+		return false;
+	dev = makedev(x.stx_dev_major, x.stx_dev_minor);
+	return dev == s->dev && x.stx_ino == s->ino && mounts_are_kernels(dev);
+}
+
+/*
+ * The file, by the kernel's leave to debug its process; -1.  What its process
+ * names may be anything that it has open, and to open a FIFO, a terminal or a
+ * device does something already: first as a place alone.
+ */
+static int open_file(const struct task *t)
+{
+	const struct share *s = t->share;
+	char path[48];
+	int place, fd = -1;
+
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", t->pid, (int)s->fd);
+	place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0)
+		return -1;
+	if (is_file(place, s)) {
+		/* this thread's own descriptors, see map_apart */
+		snprintf(path, sizeof path, "/proc/thread-self/fd/%d", place);
+		fd = open(path, (s->is_written ? O_RDWR : O_RDONLY) |
+					O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	}
+	close(place);
+	return fd;
+}
+
+/* No page is made here that is not used, in a program with mlockall(2) too. */
+static void *map_file(int fd, const struct share *s)
+{
+	int prot = s->is_written ? PROT_READ | PROT_WRITE : PROT_READ;
+	void *at = mmap(NULL, s->bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE,
+			fd, (off_t)s->offset);
+
+	if (at == MAP_FAILED)
+		return at;
+	if (!munlock(at, s->bytes) && !mprotect(at, s->bytes, prot))
+		return at;
+	munmap(at, s->bytes);
+	return MAP_FAILED;
+}
+
+static void *map(void *arg)
+{
+	struct task *t = arg;
+	int fd;
+
+	if (syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE))
+		return NULL;
+	fd = open_file(t);
+	if (fd >= 0)
+		t->at = map_file(fd, t->share);
+	return NULL;
+}
+
+/*
+ * By a thread that has descriptors of its own: when one of the program's is
+ * closed, the program loses its locks of the file (fcntl(2)).
+ */
+static void *map_apart(const struct peer_maps *a, const struct share *s)
+{
+	struct task t = {a->pid, s, MAP_FAILED};
+	sigset_t every, before;
+	pthread_t thread;
+
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &before);
+	if (!pthread_create(&thread, NULL, map, &t))
+		pthread_join(thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return t.at;
+}
+
+static void add(struct peer_maps *a, const struct share *s, uint32_t row)
+{
+	uint32_t serial = ring_own(&s->serial);
+	void *at;
+
+	if (!s->bytes || s->va % PAGE || s->va + s->bytes < s->va ||
+	    !mr_file_is(a->pid, s))
+		return;
+	at = map_apart(a, s);
+	if (at == MAP_FAILED)
+		return;
+	madvise(at, s->bytes, MADV_DONTDUMP);
+	madvise(at, s->bytes, MADV_DONTFORK);
+	a->of[a->count++] =
+		(struct alias){s->va, s->bytes, at, row, serial, s->is_written};
+}
+
+void peer_maps_look(struct peer_maps *a)
+{
+	uint32_t version = share_version(a->target);
+
+	if (version == a->version)
+		return;
+	a->version = version;
+	drop_old(a);
+	for (uint32_t row = 0; row < SHARE_MAX && a->count < SHARE_MAX; row++) {
+		struct share s = share_read(a->target, row);
+
+		if (ring_own(&s.serial) && !is_known(a, ring_own(&s.serial)))
+			add(a, &s, row);
+	}
+}
+
+uint8_t *peer_maps_at(const struct peer_maps *a, const struct space_vec *v,
+		      bool is_write)
+{
+	for (uint32_t i = 0; i < a->count; i++) {
+		const struct alias *e = &a->of[i];
+		uint64_t from = v->va - e->va;
+
+		if (from < e->bytes && v->bytes <= e->bytes - from &&
+		    (e->is_written || !is_write) &&
+		    share_is(a->target, e->row, e->serial))
+			return e->at + from;
+	}
+	return NULL;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "memory/space_other.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "memory/peer_maps.h"
+#include "memory/copy_revocable.h"
+#include "util/bits.h"
+#include "util/check.h"
+
+#define STRETCHES 144 /* of a side in one call; the kernel takes 1024 */
+#define PAGE	  4096u
+
+/* One side of a call. */
+struct side {
+	struct iovec iov[STRETCHES];
+	size_t at, count;
+};
+
+/* Both, of some moves. */
+struct batch {
+	struct side near, target;
+	uint64_t bytes;
+};
+
+static struct space_other *other_of(struct space *s)
+{
+	return CONTAINER_OF(s, struct space_other, space);
+}
+
+/* It is too large to be cleared each time. */
+static void begin(struct batch *b)
+{
+	b->near.at = b->near.count = b->target.at = b->target.count = 0;
+	b->bytes = 0;
+}
+
+static void add(struct side *s, uint64_t va, uint64_t bytes)
+{
+	if (bytes)
+		s->iov[s->count++] =
+			(struct iovec){(void *)(uintptr_t)va, bytes};
+}
+
+static uint64_t add_all(struct side *s, const struct space_vec *v, size_t n)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; bytes += v[i++].bytes)
+		add(s, v[i].va, v[i].bytes);
+	return bytes;
+}
+
+/* The last of a written side in two, the second as space.h wants it. */
+static void split_tail(struct side *s)
+{
+	struct iovec *last = &s->iov[s->count - 1];
+	struct space_vec v = {(uintptr_t)last->iov_base, last->iov_len};
+	uint64_t tail = space_tail(&v);
+
+	if (tail == v.bytes)
+		return;
+	last->iov_len -= tail;
+	add(s, v.va + last->iov_len, tail);
+}
+
+static bool has_room(const struct batch *b, const struct space_move *m)
+{
+	return b->near.count + m->to_count + m->from_count + 1 <= STRETCHES &&
+	       b->target.count + m->to_count + m->from_count + 1 <= STRETCHES;
+}
+
+static void put_in(struct batch *b, const struct space_move *m, bool is_put)
+{
+	struct side *to = is_put ? &b->target : &b->near;
+	struct side *from = is_put ? &b->near : &b->target;
+	uint64_t bytes = add_all(from, m->from, m->from_count);
+	uint64_t same = add_all(to, m->to, m->to_count);
+
+	CHECK(bytes == same);
+	if (bytes)
+		split_tail(to);
+	b->bytes += bytes;
+}
+
+static void advance(struct side *s, uint64_t bytes)
+{
+	while (bytes && s->at < s->count) {
+		struct iovec *v = &s->iov[s->at];
+		uint64_t n = bits_min_u64(bytes, v->iov_len);
+
+		v->iov_base = (uint8_t *)v->iov_base + n;
+		v->iov_len -= n;
+		bytes -= n;
+		if (!v->iov_len)
+			s->at++;
+	}
+}
+
+static ssize_t call(struct space_other *o, struct batch *b, bool is_put)
+{
+	const struct iovec *near = &b->near.iov[b->near.at];
+	const struct iovec *target = &b->target.iov[b->target.at];
+	size_t n = b->near.count - b->near.at,
+	       m = b->target.count - b->target.at;
+
+	return is_put ? process_vm_writev(o->pid, near, n, target, m, 0)
+		      : process_vm_readv(o->pid, near, n, target, m, 0);
+}
+
+/* 0 or -errno of the call that failed. */
+static int run(struct space_other *o, struct batch *b, bool is_put)
+{
+	while (b->bytes) {
+		ssize_t n;
+
+		if (o->access && access_is_revoked(o->access))
+			return -ECANCELED;
+		n = call(o, b, is_put);
+		if (n <= 0)
+			return n < 0 ? -errno : -EFAULT;
+		b->bytes -= (uint64_t)n;
+		if (b->bytes) {
+			advance(&b->near, (uint64_t)n);
+			advance(&b->target, (uint64_t)n);
+		}
+	}
+	return 0;
+}
+
+/* Can all of these be read?  By a byte a page. */
+static bool is_readable(pid_t pid, const struct space_vec *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t at = v[i].va, end = at + v[i].bytes;
+
+		for (; at < end; at = (at | (PAGE - 1)) + 1) {
+			uint8_t byte;
+			struct iovec to = {&byte, 1};
+			struct iovec from = {(void *)(uintptr_t)at, 1};
+
+			if (process_vm_readv(pid, &to, 1, &from, 1, 0) != 1)
+				return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * Whose memory was it?  The side that is read tells without doing harm; is it
+ * all there, it was the other.
+ */
+static int blame(struct space_other *o, const struct space_move *m, bool is_put)
+{
+	pid_t pid = is_put ? getpid() : o->pid;
+	bool is_there = is_readable(pid, m->from, m->from_count);
+
+	return is_there == is_put ? -EFAULT : -ENXIO;
+}
+
+static int one_by_one(struct space_other *o, const struct space_move *m,
+		      size_t n, size_t *done, bool is_put)
+{
+	for (size_t i = 0; i < n; i++, (*done)++) {
+		struct batch b;
+		int err;
+
+		begin(&b);
+		put_in(&b, &m[i], is_put);
+		err = run(o, &b, is_put);
+		if (err == -EFAULT)
+			err = blame(o, &m[i], is_put);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Our addresses of all that the move touches there; false: not of all. */
+static bool translate(const struct space_other *o,
+		      const struct space_vec *target, uint32_t count,
+		      bool is_put, struct space_vec *ours)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const uint8_t *at =
+			peer_maps_at(o->peer_maps, &target[i], is_put);
+
+		if (!at)
+			return false;
+		ours[i] = (struct space_vec){(uintptr_t)at, target[i].bytes};
+	}
+	return true;
+}
+
+static enum copy_revocable_end move_mapped(const struct space_other *o,
+					   const struct copy_revocable *l,
+					   const struct space_move *m,
+					   bool is_put)
+{
+	struct space_vec ours[SPACE_VEC_MAX];
+	struct space_move here = *m;
+
+	if (!translate(o, is_put ? m->to : m->from,
+		       is_put ? m->to_count : m->from_count, is_put, ours))
+		return COPY_REVOCABLE_FAULT;
+	if (is_put)
+		here.to = ours;
+	else
+		here.from = ours;
+	return copy_revocable_move(l, &here);
+}
+
+/* May this thread copy what is mapped here? */
+static bool is_leased(const struct space_other *o, struct copy_revocable *l)
+{
+	return o->peer_maps && o->peer_maps->count && o->access &&
+	       copy_revocable_take(l, &o->access->touches, ACCESS_REVOKED);
+}
+
+/*
+ * As many of the moves as lie in memory that is mapped here; what faults is
+ * left to the kernel, which tells whose fault it is.  0 or -ECANCELED.
+ */
+static int move_all_mapped(struct space_other *o, const struct space_move *m,
+			   size_t n, size_t *done, bool is_put)
+{
+	enum copy_revocable_end end = COPY_REVOCABLE_DONE;
+	struct copy_revocable l;
+
+	if (!is_leased(o, &l))
+		return 0;
+	access_copy_by(o->access, ACCESS_BY_RSEQ);
+	while (*done < n && !end) {
+		end = move_mapped(o, &l, &m[*done], is_put);
+		*done += !end;
+	}
+	access_copy_by(o->access, ACCESS_BY_CALLS);
+	return end == COPY_REVOCABLE_ENDED ? -ECANCELED : 0;
+}
+
+static int move(struct space_other *o, const struct space_move *m, size_t n,
+		size_t *done, bool is_put)
+{
+	int gone;
+
+	*done = 0;
+	gone = move_all_mapped(o, m, n, done, is_put);
+	if (gone)
+		return gone;
+	while (*done < n) {
+		const struct space_move *first = m + *done;
+		size_t left = n - *done, moves = 0;
+		struct batch b;
+		int err;
+
+		begin(&b);
+		do
+			put_in(&b, &first[moves], is_put);
+		while (++moves < left && has_room(&b, &first[moves]));
+		err = run(o, &b, is_put);
+		/* a bad address may have refused all of them */
+		if (err == -EFAULT)
+			err = one_by_one(o, first, moves, done, is_put);
+		else if (!err)
+			*done += moves;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int other_put(struct space *target, struct space *near,
+		     const struct space_move *m, size_t n, size_t *done)
+{
+	return move(other_of(target), m, n, done, true);
+}
+
+static int other_get(struct space *target, struct space *near,
+		     const struct space_move *m, size_t n, size_t *done)
+{
+	return move(other_of(target), m, n, done, false);
+}
+
+static uint64_t total(const struct space_vec *v, size_t n)
+{
+	uint64_t bytes = 0;
+
+	while (n)
+		bytes += v[--n].bytes;
+	return bytes;
+}
+
+static int other_write(struct space *s, const struct space_vec *to, size_t n,
+		       const void *src)
+{
+	struct space_vec from = {(uintptr_t)src, total(to, n)};
+	struct space_move m = {to, &from, (uint32_t)n, 1};
+	size_t done;
+
+	return move(other_of(s), &m, 1, &done, true);
+}
+
+static int other_read(struct space *s, const struct space_vec *from, size_t n,
+		      void *dst)
+{
+	struct space_vec to = {(uintptr_t)dst, total(from, n)};
+	struct space_move m = {&to, from, 1, (uint32_t)n};
+	size_t done;
+
+	return move(other_of(s), &m, 1, &done, false);
+}
+
+/* In memory that is mapped here the processor does it, for both. */
+static int other_atomic(struct space *s, enum space_atomic op, uint64_t va,
+			uint64_t swap_add, uint64_t compare, uint64_t *old)
+{
+	struct space_other *o = other_of(s);
+	struct space_vec v = {va, 8};
+	enum copy_revocable_end end;
+	struct copy_revocable l;
+	uint8_t *at;
+
+	if (va % 8 || !is_leased(o, &l))
+		return -EPERM;
+	at = peer_maps_at(o->peer_maps, &v, true);
+	if (!at)
+		return -EPERM;
+	access_copy_by(o->access, ACCESS_BY_RSEQ);
+	end = copy_revocable_atomic(&l, op, at, swap_add, compare, old);
+	access_copy_by(o->access, ACCESS_BY_CALLS);
+	return end == COPY_REVOCABLE_DONE ? 0 : -EPERM;
+}
+
+static void other_refresh(struct space *s)
+{
+	struct peer_maps *a = other_of(s)->peer_maps;
+
+	if (a)
+		peer_maps_look(a);
+}
+
+static const struct space_ops other_ops = {
+	.write = other_write,
+	.read = other_read,
+	.atomic = other_atomic,
+	.put = other_put,
+	.get = other_get,
+	.refresh = other_refresh,
+};
+
+void space_other_init(struct space_other *s, pid_t pid)
+{
+	s->space.ops = &other_ops;
+	s->pid = pid;
+	s->access = NULL;
+	s->peer_maps = NULL;
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "memory/space_self.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "memory/copy_nofault.h"
+#include "util/bits.h"
+#include "util/check.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+static struct space_self *self_of(struct space *s)
+{
+	return CONTAINER_OF(s, struct space_self, space);
+}
+
+static size_t fill(struct iovec *iov, const struct space_vec *v, size_t n,
+		   uint64_t *total)
+{
+	size_t k = 0;
+
+	CHECK(n <= SPACE_VEC_MAX);
+	*total = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!v[i].bytes)
+			continue;
+		iov[k].iov_base = (void *)(uintptr_t)v[i].va;
+		iov[k++].iov_len = v[i].bytes;
+		*total += v[i].bytes;
+	}
+	return k;
+}
+
+/* Split the last stretch so that its tail is stored after all else. */
+static size_t split_tail(struct iovec *iov, size_t n)
+{
+	struct iovec *last = &iov[n - 1];
+	struct space_vec v = {(uintptr_t)last->iov_base, last->iov_len};
+	uint64_t tail = space_tail(&v);
+
+	if (tail == v.bytes)
+		return n;
+	last->iov_len = v.bytes - tail;
+	last[1].iov_base = (uint8_t *)last->iov_base + last->iov_len;
+	last[1].iov_len = tail;
+	return n + 1;
+}
+
+/* process_vm_* on ourselves may be filtered (seccomp): go by a file then. */
+static bool has_fallback(struct space_self *s)
+{
+	bool is_filtered = errno == EPERM || errno == ENOSYS;
+
+	lock_take(&s->lock);
+	if (s->memfd < 0 && is_filtered)
+		s->memfd = memfd_create("adverb-copy", MFD_CLOEXEC);
+	lock_give(&s->lock);
+	return s->memfd >= 0;
+}
+
+static int write_by_file(struct space_self *s, struct iovec *to, size_t n,
+			 const void *src, uint64_t bytes)
+{
+	off_t at = 0;
+
+	if (pwrite(s->memfd, src, bytes, 0) != (ssize_t)bytes)
+		return -EFAULT;
+	for (size_t i = 0; i < n; i++) {
+		if (pread(s->memfd, to[i].iov_base, to[i].iov_len, at) !=
+		    (ssize_t)to[i].iov_len)
+			return -EFAULT;
+		at += (off_t)to[i].iov_len;
+	}
+	return 0;
+}
+
+static int file_write(struct space_self *s, struct iovec *to, size_t n,
+		      const void *src, uint64_t bytes)
+{
+	int err;
+
+	lock_take(&s->lock);
+	err = write_by_file(s, to, n, src, bytes);
+	lock_give(&s->lock);
+	return err;
+}
+
+static int read_by_file(struct space_self *s, struct iovec *from, size_t n,
+			void *dst, uint64_t bytes)
+{
+	off_t at = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (pwrite(s->memfd, from[i].iov_base, from[i].iov_len, at) !=
+		    (ssize_t)from[i].iov_len)
+			return -EFAULT;
+		at += (off_t)from[i].iov_len;
+	}
+	return pread(s->memfd, dst, bytes, 0) == (ssize_t)bytes ? 0 : -EFAULT;
+}
+
+static int file_read(struct space_self *s, struct iovec *from, size_t n,
+		     void *dst, uint64_t bytes)
+{
+	int err;
+
+	lock_take(&s->lock);
+	err = read_by_file(s, from, n, dst, bytes);
+	lock_give(&s->lock);
+	return err;
+}
+
+/* Both directions; more than about 2 GiB moves in several calls. */
+static int vm_copy(struct space_self *s, struct iovec *target, size_t n,
+		   void *near, uint64_t bytes, bool is_write)
+{
+	while (bytes) {
+		struct iovec mine = {near, bytes};
+		ssize_t done;
+
+		done = is_write ? process_vm_writev(s->pid, &mine, 1, target, n,
+						    0)
+				: process_vm_readv(s->pid, &mine, 1, target, n,
+						   0);
+		if (done <= 0)
+			return done < 0 ? -errno : -EFAULT;
+		near = (uint8_t *)near + done;
+		bytes -= (uint64_t)done;
+		for (; n && (size_t)done >= target->iov_len; n--)
+			done -= (ssize_t)(target++)->iov_len;
+		if (n) {
+			target->iov_base = (uint8_t *)target->iov_base + done;
+			target->iov_len -= (size_t)done;
+		}
+	}
+	return 0;
+}
+
+/* The body, then the tail by a store of its own (space.h). */
+static int guarded_write(const struct space_vec *to, size_t n, const void *src)
+{
+	const uint8_t *from = src;
+	uint64_t tail = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint8_t *at = (uint8_t *)(uintptr_t)to[i].va;
+
+		if (!to[i].bytes)
+			continue;
+		if (i + 1 == n)
+			tail = space_tail(&to[i]);
+		if (!copy_nofault(at, from, to[i].bytes - tail))
+			return -EFAULT;
+		from += to[i].bytes;
+		if (tail && !copy_nofault_store(at + to[i].bytes - tail,
+						from - tail, tail))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+static int guarded_read(const struct space_vec *from, size_t n, void *dst)
+{
+	uint8_t *to = dst;
+
+	for (size_t i = 0; i < n; to += from[i++].bytes)
+		if (!copy_nofault(to, (const void *)(uintptr_t)from[i].va,
+				  from[i].bytes))
+			return -EFAULT;
+	return 0;
+}
+
+/* Stretches of no bytes at the end would hide which is the last. */
+static size_t without_empty_end(const struct space_vec *v, size_t n)
+{
+	while (n && !v[n - 1].bytes)
+		n--;
+	return n;
+}
+
+static int self_write(struct space *space, const struct space_vec *to, size_t n,
+		      const void *src)
+{
+	struct space_self *s = self_of(space);
+	struct iovec iov[SPACE_VEC_MAX + 1];
+	void *bytes_of = (void *)(uintptr_t)src; /* only read */
+	uint64_t bytes;
+	size_t k;
+
+	if (copy_nofault_is_on())
+		return guarded_write(to, without_empty_end(to, n), src);
+	k = fill(iov, to, n, &bytes);
+	if (!bytes)
+		return 0;
+	k = split_tail(iov, k);
+	if (s->memfd < 0) {
+		if (!vm_copy(s, iov, k, bytes_of, bytes, true))
+			return 0;
+		if (!has_fallback(s))
+			return -EFAULT;
+	}
+	return file_write(s, iov, k, src, bytes);
+}
+
+static int self_read(struct space *space, const struct space_vec *from,
+		     size_t n, void *dst)
+{
+	struct space_self *s = self_of(space);
+	struct iovec iov[SPACE_VEC_MAX + 1];
+	uint64_t bytes;
+	size_t k;
+
+	if (copy_nofault_is_on())
+		return guarded_read(from, n, dst);
+	k = fill(iov, from, n, &bytes);
+	if (!bytes)
+		return 0;
+	if (s->memfd < 0) {
+		if (!vm_copy(s, iov, k, dst, bytes, false))
+			return 0;
+		if (!has_fallback(s))
+			return -EFAULT;
+	}
+	return file_read(s, iov, k, dst, bytes);
+}
+
+static int self_read_crc(struct space *space, const struct space_vec *from,
+			 size_t n, void *dst, uint32_t *crc)
+{
+	uint8_t *to = dst;
+	uint64_t bytes = 0;
+
+	if (copy_nofault_is_on()) {
+		for (size_t i = 0; i < n; to += from[i++].bytes)
+			if (!copy_nofault_crc(
+				    to, (const void *)(uintptr_t)from[i].va,
+				    from[i].bytes, crc))
+				return -EFAULT;
+		return 0;
+	}
+	if (self_read(space, from, n, dst))
+		return -EFAULT;
+	for (size_t i = 0; i < n; i++)
+		bytes += from[i].bytes;
+	*crc = crc32_update(*crc, dst, bytes);
+	return 0;
+}
+
+/* Fault the page of va in for writing: EINVAL or EFAULT if it may not be. */
+static bool populates(uint64_t va)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return madvise((void *)(uintptr_t)(va & ~(page - 1)), page,
+		       MADV_POPULATE_WRITE) == 0;
+}
+
+static bool is_writable(struct space_self *s, uint64_t va)
+{
+	struct space_vec v = {va, 8};
+	uint64_t probe;
+
+	if (self_read(&s->space, &v, 1, &probe))
+		return false;
+	/* an older kernel refuses our own stack too: readable has to do */
+	return populates(va) || !populates((uintptr_t)&probe);
+}
+
+static int self_atomic(struct space *space, enum space_atomic op, uint64_t va,
+		       uint64_t swap_add, uint64_t compare, uint64_t *old)
+{
+	uint64_t *p = (uint64_t *)(uintptr_t)va;
+
+	if (va % 8 || !is_writable(self_of(space), va))
+		return -EFAULT;
+	switch (op) {
+	case SPACE_CAS:
+		__atomic_compare_exchange_n(p, &compare, swap_add, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		*old = compare;
+		break;
+	case SPACE_FETCH_ADD:
+		*old = __atomic_fetch_add(p, swap_add, __ATOMIC_SEQ_CST);
+		break;
+	}
+	return 0;
+}
+
+static const struct space_ops self_ops = {
+	.write = self_write,
+	.read = self_read,
+	.read_crc = self_read_crc,
+	.atomic = self_atomic,
+};
+
+void space_self_init(struct space_self *s)
+{
+	s->space.ops = &self_ops;
+	s->pid = getpid();
+	s->memfd = -1;
+	lock_init(&s->lock);
+}
+
+void space_self_fini(struct space_self *s)
+{
+	if (s->memfd >= 0)
+		close(s->memfd);
+	lock_fini(&s->lock);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "util/fd_identity.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHUNK  256  /* numbers, whose marks are allocated at once */
+#define CHUNKS 4096 /* a million descriptors, the kernel's fs.nr_open */
+#define STAMP  43   /* a signal of real time that libc leaves alone */
+
+/*
+ * The kernel gives a number anew once its owner has closed it: the next owner
+ * may write here what the last one has read just before.  is_known orders them:
+ * what a mark had is read before it is stored false (release), and is written
+ * after that was seen (acquire); else the last owner could take the next one's
+ * file for its own.
+ */
+struct mark {
+	_Atomic(dev_t) dev;
+	_Atomic(ino_t) ino;
+	atomic_bool is_known, has_stamp;
+};
+
+#define load(at)      atomic_load_explicit(at, memory_order_relaxed)
+#define store(at, to) atomic_store_explicit(at, to, memory_order_relaxed)
+
+/* A chunk is there for good once it was stored: release, so that who loads it
+ * sees it zeroed. */
+static _Atomic(struct mark *) chunks[CHUNKS];
+
+static struct mark *chunk_of(uint32_t i, bool makes)
+{
+	struct mark *have =
+		atomic_load_explicit(&chunks[i], memory_order_acquire);
+	struct mark *made;
+
+	if (have || !makes)
+		return have;
+	made = calloc(CHUNK, sizeof(*made));
+	if (made && !atomic_compare_exchange_strong(&chunks[i], &have, made)) {
+		free(made);
+		return have; /* another thread's */
+	}
+	return made;
+}
+
+/* NULL: nothing is known of it. */
+static struct mark *mark_of(int fd, bool makes)
+{
+	uint32_t at = (uint32_t)fd;
+	struct mark *chunk;
+
+	if (fd < 0 || at / CHUNK >= CHUNKS)
+		return NULL;
+	chunk = chunk_of(at / CHUNK, makes);
+	return chunk ? &chunk[at % CHUNK] : NULL;
+}
+
+/* All eventfds have one inode, and so have other files of no type. */
+static bool is_nameless(const struct stat *s)
+{
+	return !(s->st_mode & S_IFMT);
+}
+
+static int remember(int fd, bool is_shown)
+{
+	struct mark *m = mark_of(fd, true);
+	struct stat s;
+
+	if (!m)
+		return fd;
+	atomic_exchange_explicit(&m->is_known, false, memory_order_acquire);
+	if (fstat(fd, &s))
+		return fd;
+	store(&m->dev, s.st_dev);
+	store(&m->ino, s.st_ino);
+	store(&m->has_stamp,
+	      !is_shown && is_nameless(&s) && !fcntl(fd, F_SETSIG, STAMP));
+	atomic_store_explicit(&m->is_known, true, memory_order_release);
+	return fd;
+}
+
+int fd_identity_note(int fd)
+{
+	return remember(fd, false);
+}
+
+int fd_identity_note_shown(int fd)
+{
+	return remember(fd, true);
+}
+
+bool fd_identity_holds(int fd)
+{
+	const struct mark *m = mark_of(fd, false);
+	struct stat s;
+
+	if (fd < 0 || !m ||
+	    !atomic_load_explicit(&m->is_known, memory_order_acquire))
+		return fd >= 0;
+	return !fstat(fd, &s) && s.st_dev == load(&m->dev) &&
+	       s.st_ino == load(&m->ino) &&
+	       (!load(&m->has_stamp) || fcntl(fd, F_GETSIG) == STAMP);
+}
+
+void fd_identity_close(int fd)
+{
+	struct mark *m = mark_of(fd, false);
+	bool is_ours = fd_identity_holds(fd);
+
+	if (m)
+		atomic_store_explicit(&m->is_known, false,
+				      memory_order_release);
+	if (is_ours)
+		close(fd);
+}

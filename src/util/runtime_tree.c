@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See runtime_tree.h.  In the shim libc's names are the shim's own functions,
+ * so the kernel is called here without them.
+ */
+#include "util/runtime_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MOST_LINKS 16
+#define ROOM	   1024 /* for where a link leads */
+#define OTHERS_W   (S_IWGRP | S_IWOTH)
+
+/* Where on the way we are. */
+struct walk {
+	struct runtime_tree *tree;
+	int fd;		/* of the folder reached, O_PATH */
+	struct stat at; /* what that is */
+	uid_t system;	/* the owner of /: root, by whatever number */
+	bool makes;
+	bool may_follow; /* links of root and the caller */
+	int links;	 /* followed so far */
+};
+
+static int open_at(int fd, const char *name, int flags)
+{
+	long got = syscall(SYS_openat, fd, name, flags | O_CLOEXEC, 0);
+
+	return got < 0 ? -errno : (int)got;
+}
+
+static int check_writable(int fd)
+{
+	return syscall(SYS_faccessat, fd, ".", W_OK) ? -errno : 0;
+}
+
+static int refuse(struct walk *w, const char *why, const struct stat *s)
+{
+	struct runtime_tree *t = w->tree;
+
+	snprintf(t->why, sizeof(t->why), "%s %s (user %u, mode %o)", t->path,
+		 why, (unsigned)s->st_uid, (unsigned)s->st_mode & 07777);
+	return -EPERM;
+}
+
+static bool is_trusted(const struct walk *w, uid_t owner)
+{
+	return owner == geteuid() || owner == 0 || owner == w->system;
+}
+
+/* A folder on the way: nobody else can change what a name in it stands for,
+ * if that is the caller's or root's.  Group 0 is root's. */
+static int judge_folder(struct walk *w, const struct stat *s)
+{
+	mode_t others = s->st_mode & (s->st_gid ? OTHERS_W : S_IWOTH);
+
+	if (!is_trusted(w, s->st_uid))
+		return refuse(w, "lies in another user's folder", s);
+	if (others && !(s->st_mode & S_ISVTX))
+		return refuse(w, "lies in a folder that others can write", s);
+	return 0;
+}
+
+/* The last one: what lies in it is the caller's alone. */
+static int judge_own(struct walk *w)
+{
+	if (w->at.st_uid != geteuid())
+		return refuse(w, "is another user's", &w->at);
+	if (w->at.st_mode & OTHERS_W)
+		return refuse(w, "can be written by others", &w->at);
+	return check_writable(w->fd);
+}
+
+/* Takes fd. */
+static int arrive(struct walk *w, int fd)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	w->fd = fd;
+	return fstat(fd, &w->at) ? -errno : 0;
+}
+
+static int go_along(struct walk *w, const char *path);
+
+/* @fd is a link, and taken. */
+static int follow_link(struct walk *w, int fd, const struct stat *s)
+{
+	char to[ROOM];
+	long n = syscall(SYS_readlinkat, fd, "", to, sizeof(to));
+
+	close(fd);
+	if (!w->may_follow || !is_trusted(w, s->st_uid))
+		return refuse(w, "lies behind another user's link", s);
+	if (n <= 0 || n == sizeof(to) || ++w->links > MOST_LINKS)
+		return -ELOOP;
+	to[n] = '\0';
+	return go_along(w, to);
+}
+
+/* Into the folder of this name. */
+static int step_into(struct walk *w, const char *name)
+{
+	struct stat s;
+	int fd, err = judge_folder(w, &w->at);
+
+	if (err)
+		return err;
+	fd = open_at(w->fd, name, O_PATH | O_NOFOLLOW);
+	if (fd == -ENOENT && w->makes) {
+		if (mkdirat(w->fd, name, 0700) && errno != EEXIST)
+			return -errno;
+		fd = open_at(w->fd, name, O_PATH | O_NOFOLLOW);
+	} else if (fd == -ENOENT) {
+		err = check_writable(w->fd);
+		return err ? err : -ENOENT;
+	}
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &s) == 0 && S_ISLNK(s.st_mode))
+		return follow_link(w, fd, &s);
+	if (fstat(fd, &s) == 0 && S_ISDIR(s.st_mode))
+		return arrive(w, fd);
+	close(fd);
+	return -ENOTDIR;
+}
+
+/* From where we are, or from / . */
+static int go_along(struct walk *w, const char *path)
+{
+	char name[NAME_MAX + 1];
+	int err = 0;
+
+	if (*path == '/') {
+		int fd = open_at(AT_FDCWD, "/", O_PATH);
+
+		err = fd < 0 ? fd : arrive(w, fd);
+		w->system = w->at.st_uid;
+	}
+	while (!err) {
+		size_t len;
+
+		path += strspn(path, "/");
+		len = strcspn(path, "/");
+		if (!len)
+			return 0;
+		if (len > NAME_MAX)
+			return -ENAMETOOLONG;
+		memcpy(name, path, len);
+		name[len] = '\0';
+		path += len;
+		err = step_into(w, name);
+	}
+	return err;
+}
+
+/* From the root, to what the environment or the system names.  A relative path
+ * begins at the working directory. */
+static int go_to(struct walk *w, const char *path)
+{
+	char cwd[ROOM] = "/";
+	int err = 0;
+
+	w->links = 0;
+	w->may_follow = true;
+	if (*path != '/' && syscall(SYS_getcwd, cwd, sizeof(cwd)) < 0)
+		return -errno;
+	if (*path != '/')
+		err = go_along(w, cwd);
+	if (!err)
+		err = go_along(w, path);
+	w->may_follow = false;
+	return err;
+}
+
+/* The path so far gets another name. */
+static void append(struct runtime_tree *t, const char *name)
+{
+	size_t len = strlen(t->path);
+
+	snprintf(t->path + len, sizeof(t->path) - len, "/%s", name);
+}
+
+/* From here into the user's folder of this name; where that is not the user's
+ * own, we are where we were. */
+static int enter_named(struct walk *w, const char *name)
+{
+	int before = fcntl(w->fd, F_DUPFD_CLOEXEC, 0), err, back;
+
+	if (before < 0)
+		return -errno;
+	err = step_into(w, name);
+	if (!err)
+		err = judge_own(w);
+	if (!err) {
+		close(before);
+		return 0;
+	}
+	back = arrive(w, before);
+	return back ? back : err;
+}
+
+/* The user's folder below the one that we are in: the first of its names that
+ * is nobody else's. */
+static int enter_own(struct walk *w)
+{
+	struct runtime_tree *t = w->tree;
+	size_t len = strlen(t->path);
+	char name[32], before[sizeof(t->why)];
+	int err = judge_folder(w, &w->at);
+
+	if (err)
+		return err;
+	memcpy(before, t->why, sizeof(before));
+	for (int i = 0; i < RUNTIME_TREE_NAMES; i++) {
+		snprintf(name, sizeof(name), i ? "adverb-%u-%d" : "adverb-%u",
+			 (unsigned)geteuid(), i);
+		t->path[len] = '\0';
+		append(t, name);
+		err = enter_named(w, name);
+		/* a link, a file, or another user's folder */
+		if (err == -EPERM || err == -ENOTDIR)
+			continue;
+		memcpy(t->why, before, sizeof(before));
+		return err;
+	}
+	snprintf(t->why, sizeof(t->why),
+		 "others have each name from %.*s/adverb-%u to %s", (int)len,
+		 t->path, (unsigned)geteuid(), t->path);
+	return -EPERM;
+}
+
+/* As go_to; what is not there is not made. */
+static int go_to_present(struct walk *w, const char *path)
+{
+	bool makes = w->makes;
+	int err;
+
+	w->makes = false;
+	err = go_to(w, path);
+	w->makes = makes;
+	return err == -ENOENT ? -ENOTDIR : err;
+}
+
+/* @base, and the user's folder in it. */
+static int enter_base(struct walk *w, const char *base)
+{
+	int err;
+
+	snprintf(w->tree->path, sizeof(w->tree->path), "%s", base);
+	err = go_to_present(w, base);
+	return err ? err : enter_own(w);
+}
+
+/* A session's folder is of its user: su and sudo leave that of another. */
+static bool is_session(struct walk *w, const char *folder)
+{
+	bool is_own;
+
+	if (!folder || !*folder)
+		return false;
+	is_own = !go_to_present(w, folder) && !judge_own(w);
+	w->tree->why[0] = '\0';
+	return is_own;
+}
+
+/* The first that has room for a folder of the user's; root has one that nobody
+ * else writes. */
+static int enter_default(struct walk *w)
+{
+	const char *session = secure_getenv("XDG_RUNTIME_DIR");
+	const char *const base[] = {
+		is_session(w, session) ? session : "",
+		geteuid() ? "" : "/run",
+		"/tmp",
+		"/dev/shm",
+	};
+	int worst = -EACCES;
+
+	for (size_t i = 0; i < sizeof(base) / sizeof(*base); i++) {
+		int err = *base[i] ? enter_base(w, base[i]) : worst;
+
+		if (!err || err == -ENOENT)
+			return err;
+		if (err == -EPERM)
+			worst = err;
+	}
+	return worst;
+}
+
+static int enter_runtime(struct walk *w)
+{
+	const char *chosen = secure_getenv("ADVERB_RUNTIME");
+	struct runtime_tree *t = w->tree;
+
+	if (!chosen || !*chosen)
+		return enter_default(w);
+	snprintf(t->path, sizeof(t->path), "%s", chosen);
+	return go_to(w, chosen);
+}
+
+/* The tree itself. */
+static int enter(struct walk *w)
+{
+	const char *chosen = secure_getenv("ADVERB_SYSFS");
+	struct runtime_tree *t = w->tree;
+	struct stat ns = {0};
+	char name[32];
+	int err;
+
+	if (chosen && *chosen) {
+		snprintf(t->path, sizeof(t->path), "%s", chosen);
+		err = go_to(w, chosen);
+		return err ? err : judge_own(w);
+	}
+	err = enter_runtime(w);
+	fstatat(AT_FDCWD, "/proc/self/ns/net", &ns, 0);
+	snprintf(name, sizeof(name), "sysfs-%ju", (uintmax_t)ns.st_ino);
+	append(t, name);
+	if (!err)
+		err = step_into(w, name);
+	return err ? err : judge_own(w);
+}
+
+/* Where the walk ended; or -errno, and why. */
+static int look(struct walk *w)
+{
+	struct runtime_tree *t = w->tree;
+	int err = -EPERM;
+
+	t->path[0] = t->why[0] = '\0';
+	if (getauxval(AT_SECURE))
+		snprintf(t->why, sizeof(t->why),
+			 "a program that has more rights than its caller has "
+			 "no tree");
+	else
+		err = enter(w);
+	if (!err && strlen(t->path) == sizeof(t->path) - 1)
+		err = -ENAMETOOLONG;
+	if (!err)
+		t->why[0] = '\0';
+	else if (err == -ENOENT) /* and not what an earlier base lacked */
+		snprintf(t->why, sizeof(t->why), "%s is not there", t->path);
+	else if (!t->why[0])
+		snprintf(t->why, sizeof(t->why), "%s cannot be written: %s",
+			 t->path, strerror(-err));
+	return err;
+}
+
+int runtime_tree_find(struct runtime_tree *t)
+{
+	struct walk w = {.tree = t, .fd = -1};
+	int err = look(&w);
+
+	if (w.fd >= 0)
+		close(w.fd);
+	return err;
+}
+
+int runtime_tree_make(struct runtime_tree *t)
+{
+	struct walk w = {.tree = t, .fd = -1, .makes = true};
+	int err = look(&w);
+
+	if (!err)
+		err = open_at(w.fd, ".", O_RDONLY | O_DIRECTORY);
+	if (w.fd >= 0)
+		close(w.fd);
+	return err;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the scenarios share in which requests go without packets. */
+#ifndef TESTS_SCENARIO_DROP_PACKET_H
+#define TESTS_SCENARIO_DROP_PACKET_H
+
+#include "scenario/two_hcas.h"
+
+#define LONG (60ull * 1000000000)
+
+static inline void assert_done(struct two_hcas *d, int i, uint32_t status)
+{
+	struct cqe c;
+
+	assert_true(two_hcas_poll(d, i, &c));
+	assert_int_equal(c.status, status);
+}
+
+static inline uint64_t packets(const struct two_hcas *d)
+{
+	return engine_counters(d->side[0].engine, 0)->tx_packets +
+	       engine_counters(d->side[1].engine, 0)->tx_packets;
+}
+
+/* Move side i's QP to a state, by the program. */
+static inline void enter(struct two_hcas *d, int i, uint32_t state)
+{
+	struct hca_qp_attr a = {.qp_state = state};
+	const char *why;
+
+	assert_int_equal(engine_qp_modify(d->side[i].engine, d->side[i].side,
+					  &a, HCA_QP_STATE, d->side[i].ip,
+					  d->now_ns, &why),
+			 0);
+}
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Small requests behind each other, which go without packets as one visit:
+ * src/direct/batch.c.  Deaths amid one are test_peer_death.c's. */
+#include "test.h"
+
+#include "scenario/two_hcas.h"
+
+#define LONG (60ull * 1000000000)
+
+static void assert_done(struct two_hcas *d, int i, uint32_t status)
+{
+	struct cqe c;
+
+	assert_true(two_hcas_poll(d, i, &c));
+	assert_int_equal(c.status, status);
+}
+
+/* Many at once are judged as one is */
+static void a_row_of_reads_needs_resources_too(void **state)
+{
+	struct two_hcas *d = two_hcas_new(1, 16);
+
+	two_hcas_post_row(d, 1, HCA_WR_RDMA_WRITE, 0, 100000);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS);
+	d->side[1].qp->attr.max_dest_rd_atomic = 0;
+	two_hcas_fill(d, 1, 100000, 100);
+	two_hcas_post_row(d, 3, HCA_WR_RDMA_READ, 100, 100000);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_REM_INV_REQ_ERR);
+	assert_done(d, 0, HCA_WR_FLUSH_ERR);
+	assert_done(d, 0, HCA_WR_FLUSH_ERR);
+	assert_int_equal(d->side[0].memory.bytes[1], 0);
+	two_hcas_free(d);
+}
+
+/* Left with their receives, or put where they belong: all lengths beside. */
+static void messages_of_each_length_arrive(void **state)
+{
+	struct two_hcas *d = two_hcas_new(3, 16);
+
+	for (uint32_t n = 1; n < 600; n++) {
+		uint64_t at = 100000 + n % 7, from = n % 5;
+
+		two_hcas_fill(d, 0, from, n);
+		two_hcas_fill(d, 1, at - 8, n + 16);
+		d->side[1].memory.bytes[at - 1] = 0xa5;
+		d->side[1].memory.bytes[at + n] = 0x5a;
+		two_hcas_recv(d, 1, at, n);
+		two_hcas_send(d, 0, HCA_WR_SEND, from, n, 0);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns + LONG);
+		assert_done(d, 0, HCA_SUCCESS);
+		assert_done(d, 1, HCA_SUCCESS);
+		assert_memory_equal(d->side[1].memory.bytes + at,
+				    d->side[0].memory.bytes + from, n);
+		assert_int_equal(d->side[1].memory.bytes[at - 1], 0xa5);
+		assert_int_equal(d->side[1].memory.bytes[at + n], 0x5a);
+	}
+	two_hcas_free(d);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_row_of_reads_needs_resources_too),
+		cmocka_unit_test(messages_of_each_length_arrive),
+	};
+
+	two_hcas_mode(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Somebody who lives has the responder's lock, or copies, and stays. */
+#include "test.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "ibt/ibt.h"
+#include "scenario/drop_packet.h"
+
+#define LIVING	7
+#define STOPPED 8
+
+static bool nobody_is_dead(alock_owner owner)
+{
+	return false;
+}
+
+static void slow(alock_owner owner)
+{
+	fail_msg("the lane waits for %u", (unsigned)owner);
+}
+
+static const struct alock_judge judge = {nobody_is_dead, slow, NULL,
+					 nobody_is_dead};
+
+static void stop_inside(struct two_hcas *d) NO_LOCK_ANALYSIS
+{
+	alock_open(STOPPED, &judge);
+	assert_false(alock_take(&qp_target(d->side[1].qp)->lock));
+	alock_open(LIVING, &judge);
+}
+
+static void go_on(struct two_hcas *d) NO_LOCK_ANALYSIS
+{
+	alock_give(&qp_target(d->side[1].qp)->lock);
+}
+
+static void ends(void)
+{
+	alock_open(ALOCK_NAMELESS, NULL);
+}
+
+static void an_error_flushes_the_receives_when_the_peer_has_left(void **state)
+{
+	struct two_hcas *d = two_hcas_new(3, 16);
+	struct cqe c;
+
+	two_hcas_recv(d, 1, 0, 64);
+	stop_inside(d);
+	enter(d, 1, HCA_QP_ERR);
+	two_hcas_send(d, 1, HCA_WR_RDMA_WRITE, 0, 64, 0);
+	two_hcas_post(d, 1);
+	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
+	assert_done(d, 1, HCA_WR_FLUSH_ERR);
+	for (int i = 0; i < 20; i++) {
+		d->now_ns += 1000000;
+		two_hcas_run(d, d->now_ns);
+	}
+	assert_false(two_hcas_poll(d, 1, &c));
+	go_on(d);
+	two_hcas_run(d, d->now_ns + 6000000);
+	assert_done(d, 1, HCA_WR_FLUSH_ERR);
+	assert_false(two_hcas_poll(d, 1, &c));
+	ends();
+	two_hcas_free(d);
+}
+
+static void who_finds_somebody_at_work_asks_again(void **state)
+{
+	struct two_hcas *d = two_hcas_new(3, 16);
+	struct cqe c;
+
+	stop_inside(d);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 100000);
+	two_hcas_post(d, 0);
+	for (int i = 0; i < 20; i++) {
+		d->now_ns += 1000000;
+		two_hcas_run(d, d->now_ns);
+	}
+	assert_false(two_hcas_poll(d, 0, &c));
+	go_on(d);
+	two_hcas_run(d, d->now_ns + 6000000);
+	assert_done(d, 0, HCA_SUCCESS);
+	ends();
+	two_hcas_free(d);
+}
+
+static void an_owner_who_wants_it_comes_before_its_peers(void **state)
+{
+	struct two_hcas *d = two_hcas_new(3, 16);
+	struct hca_qp_attr a = {.qp_state = HCA_QP_RESET};
+	struct two_hcas_side *s = &d->side[1];
+	const char *why;
+	struct cqe c;
+
+	stop_inside(d);
+	assert_int_equal(engine_qp_modify(s->engine, s->side, &a, HCA_QP_STATE,
+					  s->ip, d->now_ns, &why),
+			 -EBUSY);
+	assert_int_equal(engine_qp_accessor(s->side), STOPPED);
+	go_on(d);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 100000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
+	assert_false(two_hcas_poll(d, 0, &c));
+	assert_int_equal(s->qp->state, HCA_QP_RTS);
+	a.qp_state = HCA_QP_RTS; /* refused: it does not want it any more */
+	assert_int_equal(engine_qp_modify(s->engine, s->side, &a,
+					  HCA_QP_STATE | HCA_QP_PATH_MTU, s->ip,
+					  d->now_ns, &why),
+			 -EINVAL);
+	two_hcas_run(d, d->now_ns + 6000000);
+	assert_done(d, 0, HCA_SUCCESS);
+	ends();
+	two_hcas_free(d);
+}
+
+/* A WRITE of side 0 by the window's key is under way, as long as `inside`. */
+static void a_window_is_taken_away_when_accesses_by_it_are_over(void **state)
+{
+	struct two_hcas *d = two_hcas_new(3, 16);
+	struct two_hcas_side *s = &d->side[1];
+	struct mr *w = mw_new(&s->hca, s->qp->pd, 2);
+	struct access *access = s->access;
+	struct wqe *e = two_hcas_send(d, 1, HCA_WR_BIND_MW, 0, 0, 0);
+	uint32_t key;
+	struct cqe c;
+
+	e->imm_be = w->lkey;
+	e->rkey = w->lkey + 1;
+	e->va = TWO_HCAS_BASE;
+	e->compare = 4096;
+	e->swap_add = (uint64_t)s->mr->lkey << 32 | HCA_REMOTE_WRITE;
+	two_hcas_post(d, 1);
+	two_hcas_run(d, d->now_ns);
+	assert_done(d, 1, HCA_SUCCESS);
+	key = w->rkey;
+	access_enter(access, access_qp(s->qp->qpn));
+	access_copy(access, access_qp(s->qp->qpn) | access_key(key));
+	e = two_hcas_send(d, 1, HCA_WR_LOCAL_INV, 0, 0, 0);
+	e->imm_be = key;
+	two_hcas_post(d, 1);
+	two_hcas_send(d, 1, HCA_WR_RDMA_WRITE, 0, 64, 0);
+	two_hcas_post(d, 1);
+	for (int i = 0; i < 20; i++) {
+		d->now_ns += 1000000;
+		two_hcas_run(d, d->now_ns);
+	}
+	assert_false(two_hcas_poll(d, 1, &c));
+	assert_int_equal(mr_key(&d->side[1].hca, w), 0); /* no other begins */
+	access_leave(access);
+	two_hcas_run(d, d->now_ns + 6000000);
+	assert_done(d, 1, HCA_SUCCESS);
+	assert_done(d, 1, HCA_SUCCESS);
+	mw_free(&s->hca, w);
+	two_hcas_free(d);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			an_error_flushes_the_receives_when_the_peer_has_left),
+		cmocka_unit_test(
+			a_window_is_taken_away_when_accesses_by_it_are_over),
+		cmocka_unit_test(who_finds_somebody_at_work_asks_again),
+		cmocka_unit_test(an_owner_who_wants_it_comes_before_its_peers),
+	};
+
+	two_hcas_mode(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

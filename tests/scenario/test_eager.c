@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Without packets a message of few bytes stays with its receive at first. */
+#include "test.h"
+
+#include <string.h>
+
+#include "ibt/ibt.h"
+#include "scenario/drop_packet.h"
+
+#define FEW 40
+#define AT  100000
+
+static const uint8_t nothing[FEW];
+
+/* Side 0 has sent it, of 0x11 each, and side 1 has not looked. */
+static struct two_hcas *with_few_bytes_sent(void)
+{
+	struct two_hcas *d = two_hcas_new(3, 16);
+
+	memset(d->side[0].memory.bytes, 0x11, FEW);
+	memset(d->side[0].memory.bytes + FEW, 0x22, FEW);
+	two_hcas_recv(d, 1, AT, FEW);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	two_hcas_post(d, 0);
+	d->side[1].is_stopped = true;
+	two_hcas_run(d, d->now_ns);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_memory_equal(d->side[1].memory.bytes + AT, nothing, FEW);
+	return d;
+}
+
+static void few_bytes_are_there_when_they_are_told(void **state)
+{
+	struct two_hcas *d = with_few_bytes_sent();
+
+	assert_done(d, 1, HCA_SUCCESS);
+	assert_memory_equal(d->side[1].memory.bytes + AT,
+			    d->side[0].memory.bytes, FEW);
+	assert_int_equal(packets(d), 0);
+	two_hcas_free(d);
+}
+
+/* Side 0's next request, which is for the last byte of them, and its bytes. */
+static void only_after_them(enum hca_wr op, uint32_t bytes)
+{
+	struct two_hcas *d = with_few_bytes_sent();
+	uint8_t *near = d->side[0].memory.bytes + FEW;
+	uint8_t *peer_area = d->side[1].memory.bytes + AT + FEW - 1;
+
+	if (op == HCA_WR_SEND)
+		two_hcas_recv(d, 1, AT + FEW - 1, bytes);
+	two_hcas_send(d, 0, op, FEW, bytes, AT + FEW - 1);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_false(two_hcas_poll(d, 0, &(struct cqe){0}));
+	d->side[1].is_stopped = false;
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_int_equal(*peer_area, op == HCA_WR_RDMA_READ ? 0x11 : 0x22);
+	assert_int_equal(*near, op == HCA_WR_RDMA_READ ? 0x11 : 0x22);
+	assert_done(d, 1, HCA_SUCCESS);
+	assert_int_equal(peer_area[-1], 0x11);
+	assert_int_equal(*peer_area, op == HCA_WR_RDMA_READ ? 0x11 : 0x22);
+	two_hcas_free(d);
+}
+
+static void what_is_for_the_same_memory_waits_for_few_bytes(void **state)
+{
+	only_after_them(HCA_WR_RDMA_READ, 1);
+	only_after_them(HCA_WR_RDMA_WRITE, 1);
+	only_after_them(HCA_WR_RDMA_READ, 1000);
+	only_after_them(HCA_WR_SEND, 1000);
+}
+
+static void what_is_for_other_memory_does_not(void **state)
+{
+	struct two_hcas *d = with_few_bytes_sent();
+
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, FEW, FEW, AT + FEW);
+	two_hcas_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, FEW, FEW, AT - FEW);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_done(d, 0, HCA_SUCCESS);
+	two_hcas_free(d);
+}
+
+static void an_atomic_sees_the_few_bytes_before_it(void **state)
+{
+	struct two_hcas *d = with_few_bytes_sent();
+
+	two_hcas_send(d, 0, HCA_WR_ATOMIC_FADD, 2 * FEW, 8, AT);
+	two_hcas_post(d, 0);
+	d->side[1].is_stopped = false;
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_memory_equal(d->side[0].memory.bytes + 2 * FEW,
+			    d->side[0].memory.bytes, 8);
+	two_hcas_free(d);
+}
+
+static void few_bytes_go_where_they_belong_before_memory_goes_away(void **state)
+{
+	struct two_hcas *d = with_few_bytes_sent();
+
+	eager_settle(&d->side[1].hca);
+	assert_memory_equal(d->side[1].memory.bytes + AT,
+			    d->side[0].memory.bytes, FEW);
+	memset(d->side[1].memory.bytes + AT, 0, FEW);
+	assert_done(d, 1, HCA_SUCCESS);
+	assert_memory_equal(d->side[1].memory.bytes + AT, nothing, FEW);
+	two_hcas_free(d);
+}
+
+static void few_bytes_without_memory_fail_their_receive(void **state)
+{
+	struct two_hcas *d = with_few_bytes_sent();
+
+	d->side[1].memory.size = AT + FEW - 1;
+	assert_done(d, 1, HCA_LOC_PROT_ERR);
+	d->side[1].is_stopped = false;
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(d->side[1].explained.cause, EXPLAIN_LOCAL_FAULT);
+	assert_int_equal(d->side[1].explained.opcode, EXPLAIN_RECEIVE);
+	assert_int_equal(d->side[1].explained.wr_id, 0x8000);
+	assert_int_equal(d->side[1].explained.va, TWO_HCAS_BASE + AT);
+	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
+	two_hcas_free(d);
+}
+
+static void few_bytes_whose_key_has_gone_fail_their_receive(void **state)
+{
+	struct two_hcas *d = with_few_bytes_sent();
+
+	mr_free(&d->side[1].hca, d->side[1].mr);
+	assert_done(d, 1, HCA_LOC_PROT_ERR);
+	assert_memory_equal(d->side[1].memory.bytes + AT, nothing, FEW);
+	d->side[1].is_stopped = false;
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(d->side[1].explained.cause, EXPLAIN_LOCAL_KEY);
+	two_hcas_free(d);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(few_bytes_are_there_when_they_are_told),
+		cmocka_unit_test(
+			what_is_for_the_same_memory_waits_for_few_bytes),
+		cmocka_unit_test(what_is_for_other_memory_does_not),
+		cmocka_unit_test(an_atomic_sees_the_few_bytes_before_it),
+		cmocka_unit_test(
+			few_bytes_go_where_they_belong_before_memory_goes_away),
+		cmocka_unit_test(few_bytes_without_memory_fail_their_receive),
+		cmocka_unit_test(
+			few_bytes_whose_key_has_gone_fail_their_receive),
+	};
+
+	two_hcas_mode(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

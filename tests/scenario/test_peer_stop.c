@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Without packets the initiator works in the target's arena: here it is stopped
+ * at each step of each operation, or its target takes the memory away, or two
+ * threads of the target collect what it left.
+ */
+#include "test.h"
+
+#include <malloc.h>
+#include <string.h>
+
+#include "scenario/crash_point.h"
+
+/* ---- stops ---- */
+
+/* Another's message arrives, and so does what the target completes itself. */
+static void assert_goes_on(struct crash_point *s)
+{
+	struct two_hcas_side *t = s->target;
+	const struct cqe own = {.qpn = t->qp->qpn, .wr_id = 0x9000};
+	struct cqe c;
+	int others = 0;
+
+	crash_point_send_third(s);
+	cq_push(&t->hca, t->cq, &own, false);
+	while (two_hcas_poll(s->d, 1, &c))
+		others +=
+			c.qpn == CRASH_POINT_THIRD_QPN || c.wr_id == own.wr_id;
+	assert_int_equal(others, 2);
+}
+
+/* True: the initiator of o was stopped at step k. */
+static bool initiator_stops(const struct crash_point_operation *o, uint32_t k)
+{
+	struct crash_point s;
+	bool stopped = crash_point_begin_until(&s, o, k);
+
+	crash_point_now.is_stopped = true;
+	crash_point_turns(1);
+	/* it is told of no key that goes, nor of another's queue pair */
+	access_wait(&s.target->hca, access_key(s.target->mr->lkey) |
+					    access_key(s.target->mr->rkey));
+	access_wait(&s.target->hca, access_qp(CRASH_POINT_THIRD_QPN));
+	assert_goes_on(&s);
+	crash_point_now.is_stopped = false;
+	s.d->side[0].is_dead = stopped;
+	access_wait(&s.target->hca, ACCESS_ALL);
+	crash_point_repair(&s);
+	mw_free(&s.target->hca, s.window);
+	crash_point_end(&s);
+	return stopped;
+}
+
+/* What has locks that its peers share. */
+static bool is_shared(const struct crash_point_operation *o)
+{
+	return o->how & CRASH_POINT_FULL;
+}
+
+static void who_stops_inside_keeps_no_other_out(void **state)
+{
+	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++) {
+		uint32_t k = 0;
+
+		while (!is_shared(&crash_point_operations[i]) &&
+		       initiator_stops(&crash_point_operations[i], k))
+			assert_true(++k < CRASH_POINT_STEPS_MAX);
+	}
+}
+
+/* ---- memory that goes away ---- */
+
+/* True: the region of o's target went at step k. */
+static bool region_goes(const struct crash_point_operation *o, uint32_t k)
+{
+	struct crash_point s;
+	uint32_t foreign = 0;
+	struct cqe c;
+	bool went;
+
+	crash_point_begin(&s, o);
+	mw_free(&s.target->hca, s.window);
+	crash_point_now.victim = CRASH_POINT_REGION;
+	crash_point_now.left = k;
+	two_hcas_run(s.d, s.d->now_ns);
+	went = crash_point_now.victim == CRASH_POINT_NOBODY;
+	crash_point_now.victim = CRASH_POINT_NOBODY;
+	/* what lies with its receive is placed by who polls */
+	crash_point_turns(1);
+	while (two_hcas_poll(s.d, 1, &c))
+		;
+	for (uint32_t i = CRASH_POINT_AT;
+	     went && i < CRASH_POINT_AT + CRASH_POINT_BYTES; i++)
+		foreign += s.target->memory.bytes[i] != 0x77;
+	assert_int_equal(foreign, 0);
+	/* how it goes on is told elsewhere */
+	s.d->side[0].is_dead = s.d->side[1].is_dead = true;
+	crash_point_end(&s);
+	return went;
+}
+
+/* Its owner does not wait for who has looked at the key and not yet copied. */
+static void who_finds_its_key_gone_touches_nothing(void **state)
+{
+	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++) {
+		uint32_t k = 0;
+
+		while (crash_point_operations[i].op != HCA_WR_SEND_INV &&
+		       region_goes(&crash_point_operations[i], k))
+			assert_true(++k < CRASH_POINT_STEPS_MAX);
+	}
+}
+
+/* ---- two threads of the owner ---- */
+
+static void a_poll_misses_nothing_that_is_collected_meanwhile(void **state)
+{
+	static const struct crash_point_operation o = {HCA_WR_SEND,
+						       CRASH_POINT_FEW};
+	struct crash_point s;
+
+	crash_point_begin(&s, &o);
+	for (uint32_t look = 1; look <= 4; look++) {
+		struct cqe c;
+
+		crash_point_now.victim = CRASH_POINT_NOBODY;
+		if (look > 1)
+			crash_point_post(&s);
+		two_hcas_run(s.d, s.d->now_ns);
+		crash_point_turns(1);
+		crash_point_now.collects = s.target;
+		crash_point_now.look = look;
+		assert_true(cq_has(&s.target->hca, s.target->cq));
+		assert_int_equal(crash_point_now.look, 0);
+		assert_true(cq_has(&s.target->hca, s.target->cq));
+		assert_true(two_hcas_poll(s.d, 1, &c));
+		assert_false(cq_has(&s.target->hca, s.target->cq));
+	}
+	mw_free(&s.target->hca, s.window);
+	s.d->side[0].is_dead = s.d->side[1].is_dead = true;
+	crash_point_end(&s);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_poll_misses_nothing_that_is_collected_meanwhile),
+		cmocka_unit_test(who_stops_inside_keeps_no_other_out),
+		cmocka_unit_test(who_finds_its_key_gone_touches_nothing),
+	};
+
+	/* arenas are large and mostly untouched: fresh ones need no zeroing */
+	mallopt(M_MMAP_THRESHOLD, 1 << 19);
+	two_hcas_mode(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

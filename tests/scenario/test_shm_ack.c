@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When an acknowledgement leaves, and with what. */
+#include "test.h"
+
+#include <string.h>
+
+#include "engine/shm_ack.h"
+#include "scenario/two_hcas.h"
+
+#define LONG   100000000000ull
+#define ROUNDS (2 * SHM_ACK_RIDE_NS / (SHM_ACK_WAIT_NS / 5))
+
+struct sent {
+	uint32_t frames[2], packets[2];
+};
+
+static int count(void *context, int from, const struct engine_frame *f)
+{
+	struct sent *s = context;
+
+	s->frames[from]++;
+	s->packets[from] += (uint32_t)((f->len + f->segment - 1) / f->segment);
+	return 1;
+}
+
+static int drop_answers(void *context, int from, const struct engine_frame *f)
+{
+	return !from;
+}
+
+static int drop_all(void *context, int from, const struct engine_frame *f)
+{
+	return 0;
+}
+
+/* Two programs of one host that poll, and nobody limits what is under way. */
+static struct two_hcas *two_that_poll(struct sent *s)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+
+	memset(s, 0, sizeof *s);
+	d->fate = count;
+	d->context = s;
+	for (int i = 0; i < 2; i++) {
+		struct two_hcas_side *side = &d->side[i];
+
+		side->qp->attr.ah.local = 1;
+		side->qp->attr.ah.bursts = 1;
+		engine_page(side->engine, d->side[!i].qp->qpn, NULL);
+		engine_hold_acks(side->engine, true);
+		two_hcas_recv(d, i, 0, 32768);
+		two_hcas_recv(d, i, 0, 32768);
+	}
+	return d;
+}
+
+static void say(struct two_hcas *d, int i)
+{
+	two_hcas_send(d, i, HCA_WR_SEND, 0, 2, 0);
+	two_hcas_post(d, i);
+	two_hcas_run(d, d->now_ns + 1000000);
+}
+
+static uint32_t completions(struct two_hcas *d, int i)
+{
+	struct cqe c;
+	uint32_t n = 0;
+
+	for (; two_hcas_poll(d, i, &c); n++)
+		assert_int_equal(c.status, HCA_SUCCESS);
+	return n;
+}
+
+static void a_held_ack_goes_with_the_next_request(void **state)
+{
+	struct sent s;
+	struct two_hcas *d = two_that_poll(&s);
+
+	say(d, 0);
+	assert_int_equal(s.frames[1], 0);
+	say(d, 1);
+	assert_int_equal(s.frames[1], 1);
+	assert_int_equal(s.packets[1], 2);
+	assert_int_equal(completions(d, 0), 2);
+	/* that our own was acknowledged is no reason to acknowledge */
+	assert_int_equal(s.packets[0], 1);
+	say(d, 0);
+	assert_int_equal(s.frames[0], 2);
+	assert_int_equal(s.packets[0], 3);
+	assert_int_equal(completions(d, 1), 3);
+	two_hcas_free(d);
+}
+
+static void a_held_ack_leaves_when_it_may_not_wait_any_more(void **state)
+{
+	struct sent s;
+	struct two_hcas *d = two_that_poll(&s);
+
+	say(d, 0);
+	assert_int_equal(s.frames[1], 0);
+	assert_true(engine_owes(d->side[1].engine));
+	engine_hold_acks(d->side[1].engine, false);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(s.packets[1], 1);
+	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
+	two_hcas_free(d);
+}
+
+/* There is always something else to receive. */
+static void a_held_ack_does_not_wait_for_quiet(void **state)
+{
+	struct sent s;
+	struct two_hcas *d = two_that_poll(&s);
+	struct engine *e = d->side[1].engine;
+	uint64_t since;
+
+	say(d, 0);
+	since = d->now_ns;
+	while (!s.frames[1] && d->now_ns < since + 2 * IBT_OWE_NS) {
+		d->now_ns += 10000;
+		engine_hold_acks(e, true);
+		engine_tick(e, d->now_ns);
+		two_hcas_run(d, d->now_ns);
+	}
+	assert_uint_in_range(d->now_ns - since, IBT_OWE_NS / 2,
+			     IBT_OWE_NS + 20000);
+	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
+	two_hcas_free(d);
+}
+
+/* Two that read each other's board, and limit nobody (capacity 0). */
+static struct two_hcas *two_with_boards(struct sent *s,
+					struct credit_page page[2])
+{
+	struct two_hcas *d = two_that_poll(s);
+
+	memset(page, 0, 2 * sizeof *page);
+	for (int i = 0; i < 2; i++) {
+		struct two_hcas_side *side = &d->side[i];
+		struct hca_qp_attr a = side->qp->attr, reset = {0};
+		const uint32_t init = HCA_QP_STATE | HCA_QP_PKEY_INDEX |
+				      HCA_QP_PORT | HCA_QP_ACCESS_FLAGS,
+			       rtr = HCA_QP_STATE | HCA_QP_AV |
+				     HCA_QP_PATH_MTU | HCA_QP_DEST_QPN |
+				     HCA_QP_RQ_PSN | HCA_QP_MAX_DEST_RD_ATOMIC |
+				     HCA_QP_MIN_RNR_TIMER,
+			       rts = HCA_QP_STATE | HCA_QP_SQ_PSN |
+				     HCA_QP_TIMEOUT | HCA_QP_RETRY_CNT |
+				     HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC;
+		const uint32_t states[] = {HCA_QP_RESET, HCA_QP_INIT,
+					   HCA_QP_RTR, HCA_QP_RTS},
+			       masks[] = {HCA_QP_STATE, init, rtr, rts};
+		const char *why = "";
+
+		engine_inbox(side->engine, &page[i], (uint32_t)i, 0, false);
+		engine_page(side->engine, d->side[!i].qp->qpn, &page[!i]);
+		shm_ack_open(engine_shm_ack(side->engine), &page[i]);
+		for (int k = 0; k < 4; k++) {
+			struct hca_qp_attr *to = k ? &a : &reset;
+
+			to->qp_state = states[k];
+			assert_int_equal(engine_qp_modify(side->engine,
+							  side->side, to,
+							  masks[k], side->ip,
+							  d->now_ns, &why),
+					 0);
+		}
+		two_hcas_recv(d, i, 0, 32768);
+		two_hcas_recv(d, i, 0, 32768);
+	}
+	return d;
+}
+
+static void who_reads_the_board_needs_no_ack(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_with_boards(&s, page);
+
+	for (int i = 0; i < 2; i++) {
+		say(d, i);
+		assert_true(
+			shm_ack_has_news(engine_shm_ack(d->side[i].engine)));
+		shm_ack_look(engine_shm_ack(d->side[i].engine), d->now_ns);
+		assert_false(
+			shm_ack_has_news(engine_shm_ack(d->side[i].engine)));
+		engine_hold_acks(d->side[!i].engine, false);
+		two_hcas_run(d, d->now_ns + LONG);
+		assert_int_equal(s.packets[i], 1);
+		assert_int_equal(completions(d, i), 1 + (uint32_t)i);
+	}
+	two_hcas_free(d);
+}
+
+static void who_does_not_look_has_an_ack(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_with_boards(&s, page);
+
+	say(d, 0);
+	engine_hold_acks(d->side[1].engine, false);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(s.packets[1], 1);
+	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
+	/* and finds nothing new on the board after it */
+	assert_false(shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
+	two_hcas_free(d);
+}
+
+/* A request, then sleep; it is taken by who slept for it, and now works. */
+static uint32_t ask(struct two_hcas *d, int from)
+{
+	two_hcas_recv(d, !from, 0, 8);
+	two_hcas_send(d, from, HCA_WR_SEND, 0, 2, 0);
+	two_hcas_post(d, from);
+	engine_hold_acks(d->side[from].engine, false);
+	engine_hold_acks(d->side[!from].engine, true);
+	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS / 5);
+	d->now_ns += SHM_ACK_WAIT_NS / 5;
+	shm_ack_look(engine_shm_ack(d->side[!from].engine), d->now_ns);
+	return completions(d, !from);
+}
+
+static void what_follows_a_request_needs_no_ack(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_with_boards(&s, page);
+
+	for (int i = 0; i < 4; i++) /* they get to know each other */
+		ask(d, i % 2);
+	memset(&s, 0, sizeof s);
+	/* for longer than one may ride */
+	for (int i = 0; i < ROUNDS; i++) {
+		/* its receive, and its own SEND before */
+		assert_int_equal(ask(d, i % 2), 2);
+		assert_int_equal(s.packets[i % 2], (uint32_t)i / 2 + 1);
+	}
+	/* nothing follows the last, so it has its packet */
+	engine_hold_acks(d->side[0].engine, false);
+	two_hcas_run(d, d->now_ns + SHM_ACK_RIDE_NS);
+	assert_int_equal(s.packets[0], ROUNDS / 2 + 1);
+	assert_int_equal(completions(d, 1), 1);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(d->side[i].qp->stats.retransmits, 0);
+	two_hcas_free(d);
+}
+
+/* The request is lost, and with it the look. */
+static void an_ack_behind_a_lost_request_waits_for_a_moment(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_with_boards(&s, page);
+
+	for (int i = 0; i < 4; i++)
+		ask(d, i % 2);
+	ask(d, 0);
+	memset(&s, 0, sizeof s);
+	d->fate = drop_all;
+	two_hcas_recv(d, 0, 0, 8);
+	two_hcas_send(d, 1, HCA_WR_SEND, 0, 2, 0);
+	two_hcas_post(d, 1);
+	engine_hold_acks(d->side[1].engine, false);
+	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS / 5);
+	d->fate = count;
+	assert_int_equal(s.packets[1], 0);
+	two_hcas_run(d, d->now_ns + SHM_ACK_RIDE_NS);
+	assert_int_equal(s.packets[1], 1);
+	assert_int_equal(completions(d, 0), 1);
+	two_hcas_free(d);
+}
+
+/* A request of so many bytes, and time for it and its ACK, but not for
+ * patience. */
+static void say_bytes(struct two_hcas *d, uint32_t bytes)
+{
+	two_hcas_recv(d, 1, 0, bytes);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, bytes, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS / 5);
+}
+
+/* Much enough for a stream. */
+static void say_soon(struct two_hcas *d)
+{
+	say_bytes(d, 5 * d->side[0].side->mtu);
+}
+
+/* Side 1 has sent an ACK for all but the last of three requests of side 0. */
+static struct two_hcas *two_amid_a_stream(struct sent *s,
+					  struct credit_page page[2])
+{
+	struct two_hcas *d = two_with_boards(s, page);
+
+	engine_hold_acks(d->side[1].engine, false);
+	say_soon(d);
+	assert_int_equal(s->packets[1], 1);
+	d->fate = drop_answers;
+	say_soon(d);
+	d->fate = count;
+	/* that ACK is under way, for all that its sender knows */
+	say_soon(d);
+	assert_int_equal(s->packets[1], 1);
+	return d;
+}
+
+static void who_reads_the_board_of_a_stream_needs_no_acks(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_amid_a_stream(&s, page);
+	struct shm_ack *reader = engine_shm_ack(d->side[0].engine);
+
+	for (int i = 0; i < 20; i++) {
+		shm_ack_look(reader, d->now_ns);
+		assert_int_equal(completions(d, 0), i ? 1 : 3);
+		completions(d, 1);
+		say_soon(d);
+	}
+	assert_int_equal(s.packets[1], 1);
+	assert_true(shm_ack_has_news(reader));
+	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS);
+	assert_int_equal(s.packets[1], 2);
+	assert_int_equal(completions(d, 0), 1);
+	/* it does not read any more: a packet at once */
+	say_soon(d);
+	assert_int_equal(s.packets[1], 3);
+	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
+	two_hcas_free(d);
+}
+
+static void who_waits_for_each_answer_gets_it_at_once(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_amid_a_stream(&s, page);
+
+	shm_ack_look(engine_shm_ack(d->side[0].engine), d->now_ns);
+	completions(d, 0);
+	for (uint32_t i = 2; i < 6; i++) {
+		say_bytes(d, 2);
+		assert_int_equal(s.packets[1], i);
+		assert_int_equal(completions(d, 0), 1);
+	}
+	two_hcas_free(d);
+}
+
+static void who_parts_keeps_no_ack(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_amid_a_stream(&s, page);
+
+	engine_part(d->side[1].engine, true);
+	assert_true(engine_has_tx(d->side[1].engine));
+	two_hcas_run(d, d->now_ns + 1);
+	assert_int_equal(s.packets[1], 2);
+	assert_int_equal(completions(d, 0), 3);
+	two_hcas_free(d);
+}
+
+static void words_of_another_connection_are_left_alone(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_with_boards(&s, page);
+	struct credit_post *p =
+		&page[1].posts[d->side[1].qp->qpn % CREDIT_POSTS];
+
+	say(d, 0);
+	assert_true(shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
+	atomic_fetch_xor(&p->accepted, 1ull << 40);
+	assert_false(shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
+	atomic_fetch_xor(&p->accepted, 1ull << 40 | 1ull << 20);
+	/* a PSN that was never sent */
+	assert_false(shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
+	shm_ack_look(engine_shm_ack(d->side[0].engine), d->now_ns);
+	assert_int_equal(completions(d, 0), 0);
+	two_hcas_free(d);
+}
+
+/* Answers arrive again, and nobody keeps any. */
+static void let_all_through(struct two_hcas *d)
+{
+	d->fate = count;
+	for (int i = 0; i < 2; i++)
+		engine_hold_acks(d->side[i].engine, false);
+	two_hcas_run(d, d->now_ns + LONG);
+}
+
+static void the_answer_to_a_read_is_waited_for(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_with_boards(&s, page);
+
+	d->fate = drop_answers;
+	two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, 8, 300);
+	two_hcas_post(d, 0);
+	say(d, 0);
+	assert_false(shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
+	let_all_through(d);
+	assert_int_equal(completions(d, 0), 2);
+	two_hcas_free(d);
+}
+
+/* Its answer may be long in coming, and the ACK of what came before waits for
+ * the board to be read. */
+static void a_read_hides_no_word_of_what_came_before(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_with_boards(&s, page);
+	struct shm_ack *shm_ack = engine_shm_ack(d->side[0].engine);
+
+	d->fate = drop_answers;
+	say(d, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, 8, 300);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 1);
+	assert_true(shm_ack_has_news(shm_ack));
+	shm_ack_look(shm_ack, d->now_ns);
+	assert_int_equal(completions(d, 0), 1);
+	assert_false(shm_ack_has_news(shm_ack));
+	let_all_through(d);
+	assert_int_equal(completions(d, 0), 1);
+	two_hcas_free(d);
+}
+
+static void words_go_to_who_is_at_work(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_with_boards(&s, page);
+	struct shm_ack *shm_ack = engine_shm_ack(d->side[0].engine);
+	struct qp qp = *d->side[0].qp;
+	struct ibt_qp other = {.qp = &qp};
+
+	qp.qpn += CREDIT_POSTS; /* the same words */
+	shm_ack_want(shm_ack, &other);
+	say(d, 0);
+	assert_true(shm_ack_has_news(shm_ack));
+	shm_ack_look(shm_ack, d->now_ns);
+	engine_hold_acks(d->side[1].engine, false);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(s.packets[1], 0);
+	assert_int_equal(completions(d, 0), 1);
+	/* while the other waits for an answer it keeps them */
+	shm_ack_want(shm_ack, &other);
+	other.req.max = serial24(1);
+	say(d, 0);
+	assert_false(shm_ack_has_news(shm_ack));
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(s.packets[1], 1);
+	assert_int_equal(completions(d, 0), 1);
+	shm_ack_leave(shm_ack, &other);
+	two_hcas_free(d);
+}
+
+/* An ACK that goes with each answer must not wait for another's look. */
+static void who_lost_its_words_has_an_ack_with_each_answer(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_with_boards(&s, page);
+	struct shm_ack *shm_ack = engine_shm_ack(d->side[0].engine);
+	struct qp qp = *d->side[0].qp;
+	struct ibt_qp other = {.qp = &qp, .req.max = serial24(1)};
+
+	qp.qpn += CREDIT_POSTS; /* the same words */
+	say(d, 0);
+	shm_ack_look(shm_ack, d->now_ns);
+	engine_hold_acks(d->side[1].engine, false);
+	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS);
+	assert_int_equal(s.packets[1], 0);
+	assert_int_equal(completions(d, 0), 1);
+	/* from here on it cannot say what it took */
+	shm_ack_want(shm_ack, &other);
+	engine_hold_acks(d->side[1].engine, true);
+	for (int i = 0; i < 4; i++) {
+		two_hcas_recv(d, 0, 0, 32768);
+		two_hcas_recv(d, 1, 0, 32768);
+		say(d, 0);
+		say(d, 1);
+		assert_int_equal(completions(d, 0), 2);
+	}
+	shm_ack_leave(shm_ack, &other);
+	two_hcas_free(d);
+}
+
+static int count_and_stop(void *context, int from, const struct engine_frame *f)
+{
+	struct two_hcas *d = context;
+
+	d->side[from].is_stopped = from == 1;
+	return 1;
+}
+
+/*
+ * IBTA 10.3.1: in the Error state nothing is processed.  A READ stops where it
+ * is; what was done before it has its ACK.
+ */
+static void who_enters_the_error_state_reads_no_more(void **state)
+{
+	const struct hca_qp_attr error = {.qp_state = HCA_QP_ERR};
+	struct sent s = {0};
+	struct two_hcas *d = two_hcas_new(5, 16);
+	struct two_hcas_side *answers = &d->side[1];
+	const char *why = "";
+	struct cqe c;
+
+	d->fate = count_and_stop;
+	d->context = d;
+	two_hcas_recv(d, 1, 0, 100);
+	say(d, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, TWO_HCAS_MEMORY / 2,
+		      TWO_HCAS_MEMORY / 2);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
+	assert_true(answers->is_stopped);
+	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(engine_qp_modify(answers->engine, answers->side,
+					  &error, HCA_QP_STATE, answers->ip,
+					  d->now_ns, &why),
+			 0);
+	answers->is_stopped = false;
+	d->fate = count;
+	d->context = &s;
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(s.packets[1], 0);
+	assert_true(two_hcas_poll(d, 0, &c));
+	assert_int_equal(c.status, HCA_RETRY_EXC_ERR);
+	two_hcas_free(d);
+}
+
+/* What was done when it enters it is acknowledged, though nobody had the time
+ * to. */
+static void who_enters_the_error_state_owns_up_to_what_it_did(void **state)
+{
+	const struct hca_qp_attr error = {.qp_state = HCA_QP_ERR};
+	struct sent s;
+	struct two_hcas *d = two_that_poll(&s);
+	struct two_hcas_side *answers = &d->side[1];
+	const char *why = "";
+
+	say(d, 0);
+	two_hcas_run(d, d->now_ns);
+	assert_int_equal(s.packets[1], 0);
+	assert_int_equal(engine_qp_modify(answers->engine, answers->side,
+					  &error, HCA_QP_STATE, answers->ip,
+					  d->now_ns, &why),
+			 0);
+	engine_hold_acks(answers->engine, false);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(s.packets[1], 1);
+	assert_int_equal(completions(d, 0), 1);
+	two_hcas_free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_held_ack_goes_with_the_next_request),
+		cmocka_unit_test(
+			a_held_ack_leaves_when_it_may_not_wait_any_more),
+		cmocka_unit_test(a_held_ack_does_not_wait_for_quiet),
+		cmocka_unit_test(who_reads_the_board_needs_no_ack),
+		cmocka_unit_test(what_follows_a_request_needs_no_ack),
+		cmocka_unit_test(
+			an_ack_behind_a_lost_request_waits_for_a_moment),
+		cmocka_unit_test(who_does_not_look_has_an_ack),
+		cmocka_unit_test(who_reads_the_board_of_a_stream_needs_no_acks),
+		cmocka_unit_test(who_waits_for_each_answer_gets_it_at_once),
+		cmocka_unit_test(who_parts_keeps_no_ack),
+		cmocka_unit_test(words_of_another_connection_are_left_alone),
+		cmocka_unit_test(the_answer_to_a_read_is_waited_for),
+		cmocka_unit_test(a_read_hides_no_word_of_what_came_before),
+		cmocka_unit_test(words_go_to_who_is_at_work),
+		cmocka_unit_test(
+			who_lost_its_words_has_an_ack_with_each_answer),
+		cmocka_unit_test(who_enters_the_error_state_reads_no_more),
+		cmocka_unit_test(
+			who_enters_the_error_state_owns_up_to_what_it_did),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

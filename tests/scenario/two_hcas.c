@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "scenario/two_hcas.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "encap/rocev2.h"
+#include "hdr/aeth.h"
+#include "ibt/ibt.h"
+#include "util/check.h"
+#include "util/rng.h"
+
+#define ARENA_BYTES (16u << 20)
+
+/* Are connections made to go without packets?  When they are posted? */
+static bool is_direct, is_at_once;
+
+void two_hcas_mode(int argc, char **argv)
+{
+	is_direct = argc > 1 && !strcmp(argv[1], "direct");
+	is_at_once = is_direct && argc > 2 && !strcmp(argv[2], "at-once");
+}
+
+bool two_hcas_is_direct(void)
+{
+	return is_direct;
+}
+
+/* Each side is a process. */
+static uint32_t class_of(uint32_t qpn)
+{
+	return qpn & 1;
+}
+
+static void side_init(struct two_hcas *d, int i, uint32_t type, uint32_t depth,
+		      bool shared)
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+	struct two_hcas_side *s = &d->side[i];
+	uint64_t seed[4] = {(uint64_t)i + 1, 2, 3, (uint64_t)i + 4};
+	struct hca_qp_cap cap = {depth, depth, 4, 4, 64};
+	struct engine_config config = {.hca = &s->hca,
+				       .window = 64,
+				       .patience_ns = 60000000000ull,
+				       .class_of = class_of,
+				       .direct = is_direct,
+				       .piece = is_direct ? 1000 : 0,
+				       .asks_sources = true};
+	struct arena a;
+	uint32_t pd;
+
+	memcpy(s->ip, prefix, 12);
+	memcpy(s->ip + 12, (uint8_t[]){10, 0, 0, (uint8_t)(i + 1)}, 4);
+	s->arena = calloc(1, ARENA_BYTES);
+	CHECK(s->arena);
+	arena_init(&a, s->arena, ARENA_BYTES);
+	memory_init(&s->memory, s->bytes, TWO_HCAS_BASE, TWO_HCAS_MEMORY);
+	CHECK(!hca_init(&s->hca, a, &s->memory.space, seed));
+	s->peer_area = s->hca;
+	s->peer_area.space = &s->elsewhere.space;
+	memory_elsewhere(&s->elsewhere, &s->memory, false);
+	s->access = access_claim(&s->peer_area);
+	s->hca.shared->pulse.word = 1;
+	s->engine = engine_new(&config, d->now_ns);
+	pd = hca_pd_new(&s->hca);
+	s->cq = cq_new(&s->hca, 1024, 77, false);
+	if (shared)
+		cap.srq = s->srq = srq_new(&s->hca, pd, depth, 4, 78);
+	s->mr = mr_new(&s->hca, pd, TWO_HCAS_BASE, TWO_HCAS_MEMORY,
+		       TWO_HCAS_BASE, 15 | HCA_MW_BIND);
+	s->qp = qp_new(&s->hca, 0x1000u + (uint32_t)i, type, pd, s->cq, s->cq,
+		       &cap, false);
+	CHECK(s->qp && s->mr && s->cq);
+	s->side = engine_qp_add(s->engine, s->qp);
+}
+
+static void modify(struct two_hcas *d, int i, struct hca_qp_attr *a,
+		   uint32_t mask)
+{
+	struct two_hcas_side *s = &d->side[i];
+	const char *why = "";
+
+	CHECK(!engine_qp_modify(s->engine, s->side, a, mask | HCA_QP_STATE,
+				s->ip, d->now_ns, &why));
+}
+
+/* The attributes that each service is brought up with. */
+static const struct {
+	uint32_t init, rtr, rts;
+} masks[] = {
+	[HCA_QPT_RC] = {HCA_QP_ACCESS_FLAGS,
+			HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN |
+				HCA_QP_RQ_PSN | HCA_QP_MAX_DEST_RD_ATOMIC |
+				HCA_QP_MIN_RNR_TIMER,
+			HCA_QP_SQ_PSN | HCA_QP_TIMEOUT | HCA_QP_RETRY_CNT |
+				HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC},
+	[HCA_QPT_UC] = {HCA_QP_ACCESS_FLAGS,
+			HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN |
+				HCA_QP_RQ_PSN,
+			HCA_QP_SQ_PSN},
+	[HCA_QPT_UD] = {HCA_QP_QKEY, 0, HCA_QP_SQ_PSN},
+};
+
+void two_hcas_connect(struct two_hcas *d, int i, uint32_t mtu)
+{
+	uint32_t type = d->side[i].qp->type;
+	struct hca_qp_attr a = {.qp_state = HCA_QP_INIT,
+				.port_num = 1,
+				.access_flags = 15,
+				.qkey = TWO_HCAS_QKEY};
+
+	modify(d, i, &a, HCA_QP_PKEY_INDEX | HCA_QP_PORT | masks[type].init);
+	a = (struct hca_qp_attr){.qp_state = HCA_QP_RTR,
+				 .path_mtu = mtu,
+				 .dest_qpn = d->side[!i].qp->qpn,
+				 .rq_psn = i ? 0xfffff0 : 0x123456,
+				 .max_dest_rd_atomic = 4,
+				 .min_rnr_timer = 12};
+	a.ah.is_global = 1;
+	a.ah.local = is_direct;
+	memcpy(a.ah.dgid, d->side[!i].ip, 16);
+	modify(d, i, &a, masks[type].rtr);
+	a = (struct hca_qp_attr){.qp_state = HCA_QP_RTS,
+				 .sq_psn = i ? 0x123456 : 0xfffff0,
+				 .timeout = 14,
+				 .retry_cnt = 7,
+				 .rnr_retry = 7,
+				 .max_rd_atomic = 4};
+	modify(d, i, &a, masks[type].rts);
+}
+
+static struct two_hcas *make(uint32_t type, uint32_t mtu, uint32_t depth,
+			     bool shared)
+{
+	struct two_hcas *d = calloc(1, sizeof *d);
+
+	CHECK(d);
+	d->now_ns = 1000000000;
+	d->liveness = ENGINE_PEER_ALIVE;
+	for (int i = 0; i < 2; i++)
+		side_init(d, i, type, depth, shared);
+	for (int i = 0; i < 2; i++)
+		two_hcas_connect(d, i, mtu);
+	return d;
+}
+
+struct two_hcas *two_hcas_new(uint32_t mtu, uint32_t depth)
+{
+	return make(HCA_QPT_RC, mtu, depth, false);
+}
+
+struct two_hcas *two_hcas_new_shared(uint32_t mtu, uint32_t depth)
+{
+	return make(HCA_QPT_RC, mtu, depth, true);
+}
+
+struct two_hcas *two_hcas_new_of(uint32_t type, uint32_t mtu, uint32_t depth)
+{
+	return make(type, mtu, depth, false);
+}
+
+void two_hcas_free(struct two_hcas *d)
+{
+	for (int i = 0; i < 2; i++) {
+		struct two_hcas_side *s = &d->side[i];
+
+		/* whose engine was left amid its work has it */
+		if (!s->is_dead) {
+			engine_qp_remove(s->engine, s->side);
+			CHECK(engine_is_idle(s->engine));
+			engine_free(s->engine);
+		}
+		free(s->arena);
+	}
+	free(d);
+}
+
+struct wqe *two_hcas_send(struct two_hcas *d, int i, enum hca_wr op,
+			  uint64_t local, uint32_t bytes, uint64_t remote)
+{
+	struct two_hcas_side *s = &d->side[i];
+	struct wqe *w = wq_reserve(&s->hca, &s->qp->sq);
+
+	CHECK(w);
+	memset(w, 0, sizeof *w);
+	w->wr_id = ring_own(&s->qp->sq.head);
+	w->opcode = (uint8_t)op;
+	w->flags = HCA_SEND_SIGNALED;
+	w->num_sge = 1;
+	w->bytes = bytes;
+	w->rkey = d->side[!i].mr->rkey;
+	w->va = TWO_HCAS_BASE + remote;
+	*wqe_sges(w) =
+		(struct wq_sge){TWO_HCAS_BASE + local, bytes, s->mr->lkey};
+	if (s->qp->type == HCA_QPT_UD) {
+		struct wq_to *to = wq_to(&s->qp->sq, w);
+
+		*to = (struct wq_to){.qpn = d->side[!i].qp->qpn,
+				     .qkey = TWO_HCAS_QKEY,
+				     .local = is_direct};
+		memcpy(to->from, s->ip, 16);
+		memcpy(to->to, d->side[!i].ip, 16);
+	}
+	return w;
+}
+
+void two_hcas_fill(struct two_hcas *d, int i, uint64_t at, uint32_t bytes)
+{
+	struct rng r;
+
+	rng_init(&r, at + bytes);
+	for (uint32_t k = 0; k < bytes; k++)
+		d->side[i].memory.bytes[at + k] = (uint8_t)rng_u64(&r);
+}
+
+void two_hcas_post(struct two_hcas *d, int i)
+{
+	struct two_hcas_side *s = &d->side[i];
+
+	wq_commit(&s->qp->sq);
+	if (!is_at_once || !engine_post_direct(s->engine, s->side, d->now_ns))
+		engine_doorbell(s->engine, s->side, d->now_ns);
+}
+
+void two_hcas_post_row(struct two_hcas *d, uint32_t count, enum hca_wr op,
+		       uint32_t bytes, uint64_t remote)
+{
+	while (count--) {
+		two_hcas_send(d, 0, op, 0, bytes, remote);
+		two_hcas_post(d, 0);
+	}
+}
+
+void two_hcas_recv(struct two_hcas *d, int i, uint64_t local, uint32_t bytes)
+{
+	struct two_hcas_side *s = &d->side[i];
+	struct wq *rq = s->srq ? &s->srq->wq : &s->qp->rq;
+	struct wqe *w =
+		s->srq ? srq_reserve(&s->hca, s->srq) : wq_reserve(&s->hca, rq);
+
+	CHECK(w);
+	memset(w, 0, sizeof *w);
+	w->wr_id = 0x8000 + ring_own(&rq->head);
+	w->num_sge = 1;
+	w->bytes = bytes;
+	*wqe_sges(w) =
+		(struct wq_sge){TWO_HCAS_BASE + local, bytes, s->mr->lkey};
+	wq_commit_recv(&s->hca, rq, w->wr_id);
+	engine_doorbell(s->engine, s->side, d->now_ns);
+}
+
+/* Both are of one user of one host; who sleeps is woken. */
+static void answer(struct two_hcas *d, int i)
+{
+	struct two_hcas_side *s = &d->side[i];
+	struct engine_want want;
+
+	while (engine_wants_path(s->engine, &want)) {
+		CHECK(class_of(want.peer_qpn) == class_of(d->side[!i].qp->qpn));
+		engine_set_path(s->engine, want.qpn, &d->side[!i].peer_area,
+				d->side[!i].access, d);
+	}
+	while (engine_kick(s->engine))
+		d->side[!i].kicked++;
+	if (!s->is_stopped)
+		engine_serve_notify(s->engine);
+}
+
+/* Whose is the port that a datagram of this host came from? */
+static void sources(struct two_hcas *d, int i)
+{
+	struct engine_source s;
+
+	while (!d->is_silent && engine_wants_source(d->side[i].engine, &s)) {
+		d->asked++;
+		engine_source(d->side[i].engine, &s,
+			      s.from.port == d->side[!i].side->self.port,
+			      d->now_ns);
+	}
+}
+
+void two_hcas_forge_from(struct two_hcas *d, int to, struct pkt *p,
+			 uint16_t port)
+{
+	uint8_t buf[PKT_MAX_HEADER_BYTES + IBT_MAX_MTU + 8];
+	struct two_hcas_side *s = &d->side[to];
+	struct engine_dgram g = {.bytes = buf, .local = port != 0};
+	size_t n;
+
+	p->bth.pkey = BTH_DEFAULT_PKEY;
+	p->bth.dest_qpn = s->qp->qpn;
+	n = pkt_write_headers(buf, p);
+	memset(buf + n, 0x77, p->payload_len + 4);
+	n += p->payload_len + pkt_pad(p->payload_len);
+	memcpy(g.from.ip, d->side[!to].ip, 16);
+	memcpy(g.to.ip, s->ip, 16);
+	g.from.port = port;
+	g.to.port = ROCEV2_PORT;
+	g.len = g.segment = rocev2_seal(NULL, &g.from, &g.to, buf, n, 0);
+	engine_rx(s->engine, &g, d->now_ns);
+	sources(d, to);
+}
+
+void two_hcas_forge(struct two_hcas *d, int to, struct pkt *p)
+{
+	two_hcas_forge_from(d, to, p, 0);
+}
+
+static void turns(const struct two_hcas *d, int i)
+{
+	if (d->turns)
+		d->turns(i);
+}
+
+static void events(struct two_hcas *d, int i)
+{
+	struct two_hcas_side *s = &d->side[i];
+	struct engine_event e;
+
+	if (s->is_dead)
+		return;
+	turns(d, i);
+	answer(d, i);
+
+	while (engine_events(s->engine, &e, 1)) {
+		s->events[e.type]++;
+		if (e.type == ENGINE_EXPLAIN)
+			s->explained = e.explain;
+		if (e.type == ENGINE_ASK_PEER)
+			engine_peer_state(s->engine, e.qpn, d->liveness,
+					  d->now_ns);
+	}
+}
+
+/* Carry what side i has to send; the number of frames. */
+static size_t eager(struct two_hcas *d, int i)
+{
+	struct engine_frame f[8];
+	size_t n;
+
+	if (d->side[i].is_stopped || d->side[i].is_dead)
+		return 0;
+	turns(d, i);
+	n = engine_tx(d->side[i].engine, f, 8, d->now_ns);
+
+	for (size_t k = 0; k < n; k++) {
+		struct engine_dgram g = {.from = f[k].from,
+					 .to = f[k].to,
+					 .bytes = f[k].bytes,
+					 .len = f[k].len,
+					 .segment = f[k].segment,
+					 .local = d->side[i].qp->attr.ah.local};
+		int copies = d->fate ? d->fate(d->context, i, &f[k]) : 1;
+
+		while (copies-- > 0) {
+			engine_rx(d->side[!i].engine, &g, d->now_ns);
+			sources(d, !i);
+		}
+	}
+	engine_tx_done(d->side[i].engine, n);
+	return n;
+}
+
+/* Does side i turn, and have something to send? */
+static bool has_tx(const struct two_hcas *d, int i)
+{
+	const struct two_hcas_side *s = &d->side[i];
+
+	return !s->is_stopped && !s->is_dead && engine_has_tx(s->engine);
+}
+
+static uint64_t deadline(const struct two_hcas *d)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (int i = 0; i < 2; i++) {
+		const struct two_hcas_side *s = &d->side[i];
+		uint64_t next = s->is_stopped || s->is_dead
+					? UINT64_MAX
+					: engine_deadline(s->engine);
+
+		if (next < first)
+			first = next;
+	}
+	return first;
+}
+
+uint64_t two_hcas_tries_ns(const struct two_hcas *d, int i)
+{
+	const struct hca_qp_attr *a = &d->side[i].qp->attr;
+
+	return (a->retry_cnt + 1ull) * aeth_ack_timeout_ns(a->timeout);
+}
+
+void two_hcas_run(struct two_hcas *d, uint64_t until_ns)
+{
+	for (;;) {
+		uint64_t next;
+
+		while (eager(d, 0) + eager(d, 1))
+			d->now_ns += 1000;
+		events(d, 0);
+		events(d, 1);
+		events(d, 0); /* letters of the other, just served */
+		if (has_tx(d, 0) || has_tx(d, 1))
+			continue;
+		next = deadline(d);
+		if (next == UINT64_MAX || next > until_ns)
+			return;
+		if (next > d->now_ns)
+			d->now_ns = next;
+		else
+			d->now_ns += 1000;
+		for (int i = 0; i < 2; i++) {
+			if (d->side[i].is_stopped || d->side[i].is_dead)
+				continue;
+			turns(d, i);
+			engine_tick(d->side[i].engine, d->now_ns);
+		}
+	}
+}
+
+bool two_hcas_poll(struct two_hcas *d, int i, struct cqe *c)
+{
+	return cq_poll(&d->side[i].hca, d->side[i].cq, c, 1) == 1;
+}

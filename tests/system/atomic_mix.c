@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * tally ROUNDS INITIATORS: are remote atomics atomic beside those of others,
+ * and beside the target's own?
+ *
+ *	initiator ... FETCH_ADD, CMP_SWAP --> words <-- __atomic_* target
+ *
+ * Each that succeeds adds 1 to one of a few words, and what it finds there is
+ * its ticket: none is given twice or left out, and the sums are exact.  Each
+ * initiator does ROUNDS; of 20, 4 are CMP_SWAP, which may lose to somebody. The
+ * target never rests for long: it does 16 a round of theirs.
+ * Exits with 0, or prints what is wrong.
+ */
+#include "step_timeout.h"
+#include "endpoint.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+enum {
+	WORDS = 4,
+	MOST = 4,   /* initiators */
+	DEPTH = 16, /* FETCH_ADDs under way */
+	ROUND = DEPTH + WORDS,
+	MINE = 16, /* by the target for each of an initiator's */
+	AHEAD = 4096,
+};
+
+/* Two in one cache line, and two at the ends of a page. */
+static const uint32_t word_at[WORDS] = {64, 72, 0, 4088};
+
+/* Shared by all. */
+static struct step_timeout {
+	struct endpoint_address initiator[MOST], target[MOST];
+	int is_there[MOST], is_target, is_ready, is_done;
+	int rounds, initiators;
+	_Alignas(64) uint64_t progress; /* atomics of initiators' that ended */
+	_Alignas(64) uint64_t taken[WORDS];
+	uint64_t won, lost; /* CMP_SWAPs */
+	uint64_t tickets;   /* of a word, at most */
+} * step_timeout;
+
+static uint64_t *ticket; /* a bit each, of each word one after the other */
+
+static void fail(const char *what, int word, uint64_t value)
+{
+	printf("%s: word %d, %llu\n", what, word, (unsigned long long)value);
+	fflush(stdout);
+	_exit(1);
+}
+
+static uint64_t look(const uint64_t *count)
+{
+	return __atomic_load_n(count, __ATOMIC_ACQUIRE);
+}
+
+static void add(uint64_t *count)
+{
+	__atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL);
+}
+
+/* Somebody has made `value` of word w one more. */
+static void take(int w, uint64_t value)
+{
+	uint64_t *words = ticket + (uint64_t)w * step_timeout->tickets / 64;
+	uint64_t bit = 1ull << value % 64;
+
+	if (value >= step_timeout->tickets)
+		fail("nobody can have made it", w, value);
+	if (__atomic_fetch_or(&words[value / 64], bit, __ATOMIC_RELAXED) & bit)
+		fail("two have found it", w, value);
+	add(&step_timeout->taken[w]);
+}
+
+/* ---- an initiator ---- */
+
+struct initiator {
+	struct endpoint e;
+	const struct endpoint_address *target;
+	uint64_t *cell;	      /* where the answers go: of each under way */
+	uint64_t last[WORDS]; /* what a word was at least */
+};
+
+static void post(struct initiator *me, int i, bool swaps)
+{
+	int w = i % WORDS;
+	struct ibv_sge sge = {(uintptr_t)&me->cell[i], 8, me->e.mr->lkey};
+	struct ibv_send_wr *bad, wr = {.wr_id = (uint64_t)i,
+				       .sg_list = &sge,
+				       .num_sge = 1,
+				       .send_flags = IBV_SEND_SIGNALED};
+
+	wr.opcode =
+		swaps ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD;
+	wr.wr.atomic.remote_addr = me->target->region + word_at[w];
+	wr.wr.atomic.rkey = me->target->rkey;
+	wr.wr.atomic.compare_add = swaps ? me->last[w] : 1;
+	wr.wr.atomic.swap = me->last[w] + 1;
+	if ((errno = ibv_post_send(me->e.qp, &wr, &bad)))
+		step_timeout_die("post_send");
+}
+
+/* The value that the next one has found, and its word. */
+static uint64_t collect(struct initiator *me, int *w)
+{
+	struct ibv_wc wc;
+	uint64_t found;
+
+	if (!endpoint_wait(&me->e, &wc))
+		step_timeout_die("an atomic that never ends");
+	if (wc.status)
+		step_timeout_die(ibv_wc_status_str(wc.status));
+	*w = (int)wc.wr_id % WORDS;
+	found = me->cell[wc.wr_id];
+	if (found < me->last[*w])
+		fail("it was more already", *w, found);
+	return found;
+}
+
+static void fetch_add(struct initiator *me)
+{
+	for (int i = 0; i < DEPTH; i++)
+		post(me, i, false);
+	for (int i = 0, w; i < DEPTH; i++) {
+		uint64_t found = collect(me, &w);
+
+		take(w, found);
+		me->last[w] = found + 1;
+		add(&step_timeout->progress);
+	}
+}
+
+/* How many have won. */
+static int cmp_swap(struct initiator *me)
+{
+	int won = 0;
+
+	for (int i = 0; i < WORDS; i++)
+		post(me, i, true);
+	for (int i = 0, w; i < WORDS; i++) {
+		uint64_t found = collect(me, &w);
+		bool wins = found == me->last[w];
+
+		if (wins)
+			take(w, found);
+		me->last[w] = found + wins;
+		won += wins;
+		add(wins ? &step_timeout->won : &step_timeout->lost);
+		add(&step_timeout->progress);
+	}
+	return won;
+}
+
+static void initiate(int me)
+{
+	struct initiator i = {.target = &step_timeout->target[me]};
+	int won = 0;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	endpoint_open(&i.e, IBV_ACCESS_LOCAL_WRITE, 0);
+	i.cell = (uint64_t *)(void *)i.e.region;
+	endpoint_address_get(&i.e, &step_timeout->initiator[me]);
+	step_timeout_say(&step_timeout->is_there[me], 1);
+	step_timeout_await(&step_timeout->is_target, 1);
+	endpoint_to_rtr(&i.e, i.target);
+	endpoint_to_rts(&i.e, &step_timeout->initiator[me], 7);
+	step_timeout_await(&step_timeout->is_ready, 1);
+	for (int n = 0; n < step_timeout->rounds; n += ROUND) {
+		fetch_add(&i);
+		won += cmp_swap(&i);
+	}
+	__atomic_fetch_add(&step_timeout->is_done, 1, __ATOMIC_ACQ_REL);
+	while (!won) /* all others rest some time */
+		won = cmp_swap(&i);
+	endpoint_close(&i.e);
+}
+
+/* ---- the target ---- */
+
+static void count_one(uint64_t *word, int w, uint64_t n)
+{
+	uint64_t found = __atomic_load_n(word, __ATOMIC_RELAXED);
+
+	if (n % 3 == 0)
+		found = __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
+	else if (!__atomic_compare_exchange_n(word, &found, found + 1, false,
+					      __ATOMIC_SEQ_CST,
+					      __ATOMIC_SEQ_CST))
+		return;
+	take(w, found);
+}
+
+static void count(uint8_t *region)
+{
+	uint64_t mine = 0;
+
+	while (step_timeout_look(&step_timeout->is_done) <
+	       step_timeout->initiators) {
+		int w = (int)(mine % WORDS);
+
+		if (mine < MINE * (look(&step_timeout->progress) + AHEAD))
+			count_one((uint64_t *)(void *)(region + word_at[w]), w,
+				  mine++);
+		else
+			sched_yield();
+	}
+}
+
+static void be_target(void)
+{
+	struct endpoint e[MOST];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	endpoint_open(&e[0], IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+		      ENDPOINT_ALL_REMOTE);
+	memset(e[0].region, 0, ENDPOINT_SIZE);
+	for (int i = 0; i < step_timeout->initiators; i++) {
+		if (i)
+			e[i] = endpoint_beside(&e[0], NULL,
+					       ENDPOINT_ALL_REMOTE);
+		endpoint_address_get(&e[i], &step_timeout->target[i]);
+		step_timeout_await(&step_timeout->is_there[i], 1);
+		endpoint_to_rtr(&e[i], &step_timeout->initiator[i]);
+		endpoint_to_rts(&e[i], &step_timeout->target[i], 7);
+	}
+	step_timeout_say(&step_timeout->is_target, 1);
+	step_timeout_say(&step_timeout->is_ready, 1);
+	count(e[0].region);
+	step_timeout_await(&step_timeout->is_ready,
+			   2); /* the initiators have ended */
+	for (int w = 0; w < WORDS; w++)
+		if (*(uint64_t *)(void *)(e[0].region + word_at[w]) !=
+		    step_timeout->taken[w])
+			fail("the sum is not of all", w,
+			     step_timeout->taken[w]);
+	if (!endpoint_guarded(&e[0]))
+		step_timeout_die("bytes around the region");
+}
+
+/* Of each word, the first so many tickets are gone. */
+static bool all_taken(void)
+{
+	for (int w = 0; w < WORDS; w++)
+		for (uint64_t k = 0; k < step_timeout->taken[w]; k++)
+			if (!(ticket[((uint64_t)w * step_timeout->tickets + k) /
+				     64] >>
+				      k % 64 &
+			      1)) {
+				printf("nobody has found %llu in word %d\n",
+				       (unsigned long long)k, w);
+				return false;
+			}
+	return true;
+}
+
+static void *map(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		step_timeout_die("mmap");
+	return p;
+}
+
+static pid_t begin(int who)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		step_timeout_die("fork");
+	if (pid)
+		return pid;
+	if (who < step_timeout->initiators)
+		initiate(who);
+	else
+		be_target();
+	_exit(0);
+}
+
+static int end(pid_t pid)
+{
+	int status = -1;
+
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	pid_t pid[MOST + 1], target;
+	int initiators, bad = 0;
+
+	step_timeout = map(sizeof *step_timeout);
+	step_timeout->rounds = argc > 2 ? atoi(argv[1]) : 0;
+	initiators = argc > 2 ? atoi(argv[2]) : 0;
+	if (initiators < 1 || initiators > MOST)
+		return 2;
+	step_timeout->initiators = initiators;
+	step_timeout->tickets =
+		((uint64_t)step_timeout->rounds * (uint64_t)initiators +
+		 AHEAD) *
+		(MINE + 2);
+	step_timeout->tickets -= step_timeout->tickets % 64;
+	ticket = map(WORDS * step_timeout->tickets / 8);
+	for (int i = 0; i <= initiators; i++)
+		pid[i] = begin(i);
+	target = pid[initiators];
+	for (int i = 0; i < initiators; i++)
+		bad |= end(pid[i]);
+	step_timeout_say(&step_timeout->is_ready, 2);
+	if (bad)
+		kill(target, SIGKILL);
+	bad |= end(target);
+	printf("%llu remote, %llu of them swaps that won, %llu that lost; ",
+	       (unsigned long long)step_timeout->progress,
+	       (unsigned long long)step_timeout->won,
+	       (unsigned long long)step_timeout->lost);
+	printf("with the target's own %llu, %llu, %llu, %llu\n",
+	       (unsigned long long)step_timeout->taken[0],
+	       (unsigned long long)step_timeout->taken[1],
+	       (unsigned long long)step_timeout->taken[2],
+	       (unsigned long long)step_timeout->taken[3]);
+	return bad || !all_taken();
+}

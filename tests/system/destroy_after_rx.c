@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * parting [ROUNDS]: what has come before a queue pair is destroyed, or fails
+ * by its program's will, is answered.
+ *
+ *	caller: WRITE, posted --- a byte by a pipe --->	callee: destroy, at once
+ *	        it has to succeed
+ *
+ * The callee does nothing between: where both share a core, nobody of its
+ * process has looked at the socket by then.  A post returns when somebody will
+ * send, so the caller waits until the namespace, its own, has sent one more.
+ */
+#include "endpoint.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BYTES = 100 };
+
+static void swap(int fd, const struct endpoint_address *out,
+		 struct endpoint_address *in)
+{
+	if (write(fd, out, sizeof *out) != (ssize_t)sizeof *out ||
+	    recv(fd, in, sizeof *in, MSG_WAITALL) != (ssize_t)sizeof *in)
+		exit(1); /* the other end says why */
+}
+
+static void await(int fd)
+{
+	char byte;
+
+	if (read(fd, &byte, 1) != 1)
+		exit(1);
+}
+
+static void tell(int fd)
+{
+	if (write(fd, "", 1) != 1)
+		exit(1);
+}
+
+static void connect_by(struct endpoint *e, int fd,
+		       struct endpoint_address *peer)
+{
+	struct endpoint_address self;
+
+	endpoint_address_get(e, &self);
+	swap(fd, &self, peer);
+	endpoint_to_rtr(e, peer);
+	endpoint_to_rts(e, &self, 7);
+	tell(fd);
+	await(fd);
+}
+
+static void callee(int fd, int round)
+{
+	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+	struct endpoint_address peer;
+	struct endpoint e;
+
+	endpoint_open(&e, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+		      ENDPOINT_ALL_REMOTE);
+	connect_by(&e, fd, &peer);
+	await(fd);
+	if (round % 2)
+		ibv_modify_qp(e.qp, &error, IBV_QP_STATE);
+	else if (!ibv_destroy_qp(e.qp))
+		e.qp = NULL;
+	await(fd);
+	if (e.qp)
+		ibv_destroy_qp(e.qp);
+	_exit(0);
+}
+
+/* UDP datagrams that the namespace has sent. */
+static long sent(void)
+{
+	FILE *f = fopen("/proc/self/net/snmp", "r");
+	char line[512];
+	long count = -1;
+
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "Udp: %*d %*d %*d %ld", &count) == 1)
+			break;
+	if (!f || fclose(f) || count < 0)
+		exit(2);
+	return count;
+}
+
+/* Whether the WRITE succeeds. */
+static bool caller(int fd)
+{
+	struct endpoint_address peer;
+	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+	struct ibv_sge sge = {.length = BYTES};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = IBV_WR_RDMA_WRITE,
+				       .send_flags = IBV_SEND_SIGNALED};
+	struct endpoint e;
+	long before;
+
+	endpoint_open(&e, IBV_ACCESS_LOCAL_WRITE, 0);
+	connect_by(&e, fd, &peer);
+	sge.addr = (uintptr_t)e.region;
+	sge.lkey = e.mr->lkey;
+	wr.wr.rdma.remote_addr = peer.region;
+	wr.wr.rdma.rkey = peer.rkey;
+	before = sent();
+	if (ibv_post_send(e.qp, &wr, &bad))
+		return false;
+	while (sent() == before)
+		sched_yield();
+	tell(fd);
+	if (!endpoint_wait(&e, &wc) || wc.status)
+		fprintf(stderr, "the WRITE ends with: %s\n",
+			ibv_wc_status_str(wc.status));
+	tell(fd);
+	endpoint_close(&e);
+	return !wc.status;
+}
+
+/* Two processes: who destroys last must not hold up the next round. */
+static bool part(int round)
+{
+	pid_t pid[2];
+	int fd[2], status, good = 0;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		pid[i] = fork();
+		if (pid[i])
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(fd[!i]);
+		if (i)
+			callee(fd[1], round);
+		_exit(!caller(fd[0]));
+	}
+	close(fd[0]);
+	close(fd[1]);
+	for (int i = 0; i < 2; i++)
+		good += pid[i] > 0 && waitpid(pid[i], &status, 0) == pid[i] &&
+			!status;
+	return good == 2;
+}
+
+int main(int argc, char **argv)
+{
+	int rounds = argc > 1 ? atoi(argv[1]) : 20;
+
+	for (int i = 0; i < rounds; i++)
+		if (!part(i)) {
+			fprintf(stderr, "round %d of %d failed\n", i, rounds);
+			return 1;
+		}
+	printf("%d partings\n", rounds);
+	return 0;
+}

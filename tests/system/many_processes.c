@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Many processes at once, and processes that are killed.
+ *
+ *	crowd many PROCESSES QPS   process i's queue pairs talk to those of
+ *	                           process i ^ 1, all at once
+ *	crowd idle PROCESSES       in pairs that have nothing more to say; no
+ *	                           thread of ours wakes up
+ *	crowd hub PROCESSES        each talks to the first, all at once
+ *	crowd halt PROCESSES       the first talks to each while the broker is
+ *	                           stopped, and sleeps until it is done
+ *	crowd mortal ROUNDS SEED   two processes, one killed at some moment; the
+ *	                           other hears of it, never before it happens
+ *	crowd survivor ROUNDS SEED one process, whose peers are killed one after
+ *	                           the other; nothing of them stays with it
+ *
+ * The processes share what they have to tell each other.  Exit status 0 if all
+ * is well; what is not is said.
+ */
+#include "endpoint.h"
+#include "leak_check.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	BYTES = 256,
+	LATEST_US = 25000,
+	LEFT_MS = 5000,
+	ALARM_S = 240,
+	POLITE = 100, /* who polls is looked after each millisecond: too many */
+	REST_US = 20000,
+	HUB_REST_US = 1000,
+	SETTLED_S = 10,
+};
+
+static void need(bool good, const char *what)
+{
+	if (good)
+		return;
+	printf("process %d: %s: %s\n", (int)getpid(), what, strerror(errno));
+	fflush(stdout);
+	_exit(1);
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Is this, a folder of /proc, a broker of our network namespace? */
+static bool is_broker(const char *process)
+{
+	char path[300], name[16] = "", ours[64] = "", its[64] = "";
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/comm", process);
+	f = fopen(path, "re");
+	if (f && !fgets(name, sizeof name, f))
+		*name = 0;
+	if (f)
+		fclose(f);
+	snprintf(path, sizeof path, "%s/ns/net", process);
+	return !strcmp(name, "adverbd\n") &&
+	       readlink(path, its, sizeof its - 1) > 0 &&
+	       readlink("/proc/self/ns/net", ours, sizeof ours - 1) > 0 &&
+	       !strcmp(its, ours);
+}
+
+static void brokers_signal(int number)
+{
+	glob_t found;
+
+	if (glob("/proc/[0-9]*", 0, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		if (is_broker(found.gl_pathv[i]))
+			kill(atoi(found.gl_pathv[i] + strlen("/proc/")),
+			     number);
+	globfree(&found);
+}
+
+static void *shared(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	need(p != MAP_FAILED, "mmap");
+	return p;
+}
+
+/* INIT to RTS; a silent peer is asked about after some 10 ms. */
+static void join(struct ibv_qp *qp, const struct endpoint_address *self,
+		 const struct endpoint_address *peer)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = peer->qpn,
+		.rq_psn = peer->psn,
+		.min_rnr_timer = 12,
+		.timeout = 10,
+		.retry_cnt = 2,
+		.rnr_retry = 7,
+		.sq_psn = self->psn,
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.dgid = peer->gid,
+				    .sgid_index = ENDPOINT_GID_INDEX,
+				    .hop_limit = 64}},
+	};
+
+	errno = ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				      IBV_QP_MAX_DEST_RD_ATOMIC |
+				      IBV_QP_MIN_RNR_TIMER);
+	need(errno == 0, "ibv_modify_qp to RTR");
+	attr.qp_state = IBV_QPS_RTS;
+	errno = ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				      IBV_QP_MAX_QP_RD_ATOMIC);
+	need(errno == 0, "ibv_modify_qp to RTS");
+}
+
+/* ---- many ---- */
+
+struct crowd {
+	pthread_barrier_t all;
+	int processes, qps; /* at most, of one */
+	bool is_hub, halts, idles;
+	/* When it began, when all had opened; what the last of the requests of
+	 * process 0 took, and what the end of its queue pairs. */
+	double began_s, opened_s, took_s, ending_s;
+	atomic_ulong wakeups; /* of all that idle, in a second */
+	struct endpoint_address
+		at[]; /* of process i, queue pair k: i * qps + k */
+};
+
+/* A queue pair of a process. */
+struct place {
+	int process, qp;
+};
+
+static int qps_of(const struct crowd *c, int process)
+{
+	return c->is_hub && process ? 1 : c->qps;
+}
+
+static struct place peer_of(const struct crowd *c, int process, int qp)
+{
+	if (!c->is_hub)
+		return (struct place){process ^ 1, qp};
+	return process ? (struct place){0, process - 1}
+		       : (struct place){qp + 1, 0};
+}
+
+static struct endpoint_address *at(struct crowd *c, struct place p)
+{
+	return &c->at[(size_t)p.process * (size_t)c->qps + (size_t)p.qp];
+}
+
+struct member {
+	int me, qps;
+	struct endpoint e; /* whose queue pair is the first */
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_qp **qp;
+	bool is_armed;
+	uint8_t *bytes; /* a row a queue pair to send, then one to receive */
+	double sent_s;	/* when the last of its requests ended */
+};
+
+static uint8_t pattern(int process, int qp, int i)
+{
+	return (uint8_t)(process * 31 + qp * 7 + i);
+}
+
+static void open_member(struct member *m, struct crowd *c)
+{
+	size_t size = 2 * (size_t)m->qps * BYTES;
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = {.max_send_wr = 4,
+			.max_recv_wr = 4,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+	};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+
+	endpoint_open(&m->e, IBV_ACCESS_LOCAL_WRITE, 0);
+	m->cq = ibv_create_cq(m->e.ctx, 2 * m->qps, NULL, m->e.channel, 0);
+	m->bytes = calloc(1, size);
+	m->qp = calloc((size_t)m->qps, sizeof(*m->qp));
+	need(m->cq && m->bytes && m->qp, "a completion queue");
+	m->mr = ibv_reg_mr(m->e.pd, m->bytes, size, IBV_ACCESS_LOCAL_WRITE);
+	need(m->mr, "ibv_reg_mr");
+	init.send_cq = init.recv_cq = m->cq;
+	for (int k = 0; k < m->qps; k++) {
+		struct endpoint_address *mine = at(c, (struct place){m->me, k});
+
+		m->qp[k] = ibv_create_qp(m->e.pd, &init);
+		need(m->qp[k], "ibv_create_qp");
+		errno = ibv_modify_qp(m->qp[k], &attr,
+				      IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					      IBV_QP_PORT |
+					      IBV_QP_ACCESS_FLAGS);
+		need(errno == 0, "ibv_modify_qp to INIT");
+		endpoint_address_get(&m->e, mine);
+		mine->qpn = m->qp[k]->qp_num;
+	}
+}
+
+static void close_member(struct member *m)
+{
+	for (int k = 0; k < m->qps; k++)
+		need(ibv_destroy_qp(m->qp[k]) == 0, "ibv_destroy_qp");
+	need(ibv_dereg_mr(m->mr) == 0, "ibv_dereg_mr");
+	need(ibv_destroy_cq(m->cq) == 0, "ibv_destroy_cq");
+	endpoint_close(&m->e);
+	free(m->qp);
+	free(m->bytes);
+}
+
+static struct ibv_sge row(const struct member *m, int i)
+{
+	return (struct ibv_sge){(uintptr_t)(m->bytes + (size_t)i * BYTES),
+				BYTES, m->mr->lkey};
+}
+
+static void post(struct member *m)
+{
+	for (int k = 0; k < m->qps; k++) {
+		struct ibv_sge out = row(m, k);
+		struct ibv_send_wr wr = {.sg_list = &out,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_SEND},
+				   *bad;
+
+		for (int i = 0; i < BYTES; i++)
+			m->bytes[k * BYTES + i] = pattern(m->me, k, i);
+		errno = ibv_post_send(m->qp[k], &wr, &bad);
+		need(errno == 0, "ibv_post_send");
+	}
+}
+
+static void prepare(struct member *m, struct crowd *c)
+{
+	for (int k = 0; k < m->qps; k++) {
+		struct ibv_sge in = row(m, m->qps + k);
+		struct ibv_recv_wr wr = {.sg_list = &in, .num_sge = 1}, *bad;
+
+		join(m->qp[k], at(c, (struct place){m->me, k}),
+		     at(c, peer_of(c, m->me, k)));
+		errno = ibv_post_recv(m->qp[k], &wr, &bad);
+		need(errno == 0, "ibv_post_recv");
+	}
+}
+
+/* Sleeps until there may be a completion. */
+static void await_event(struct member *m)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (m->is_armed) {
+		need(!ibv_get_cq_event(m->e.channel, &cq, &context),
+		     "ibv_get_cq_event");
+		ibv_ack_cq_events(cq, 1);
+	} else {
+		need(!ibv_req_notify_cq(m->cq, 0), "ibv_req_notify_cq");
+	}
+	m->is_armed = !m->is_armed;
+}
+
+static void rest(struct member *m, const struct crowd *c)
+{
+	if (c->halts && !m->me)
+		await_event(m);
+	else if (c->processes >= POLITE)
+		usleep(c->is_hub && !m->me ? HUB_REST_US : REST_US);
+}
+
+static bool speaks(const struct crowd *c, int process)
+{
+	return !c->halts || !process;
+}
+
+static bool hears(const struct crowd *c, int process)
+{
+	return !c->halts || process;
+}
+
+static void collect(struct member *m, const struct crowd *c)
+{
+	int left = (speaks(c, m->me) + hears(c, m->me)) * m->qps;
+
+	while (left) {
+		struct ibv_wc wc;
+		int n = ibv_poll_cq(m->cq, 1, &wc);
+
+		need(n >= 0, "ibv_poll_cq");
+		if (n)
+			need(wc.status == IBV_WC_SUCCESS,
+			     ibv_wc_status_str(wc.status));
+		else
+			rest(m, c);
+		if (n && wc.opcode == IBV_WC_SEND)
+			m->sent_s = now_s();
+		left -= n;
+	}
+	for (int k = 0; hears(c, m->me) && k < m->qps; k++) {
+		struct place from = peer_of(c, m->me, k);
+
+		for (int i = 0; i < BYTES; i++)
+			need(m->bytes[(m->qps + k) * BYTES + i] ==
+				     pattern(from.process, from.qp, i),
+			     "other bytes than were sent");
+	}
+}
+
+/* How often the threads other than this one have gone to sleep so far. */
+static unsigned long naps(void)
+{
+	static const char what[] = "voluntary_ctxt_switches:";
+	unsigned long sum = 0;
+	char line[256];
+	glob_t found;
+
+	if (glob("/proc/self/task/*/status", 0, NULL, &found))
+		return 0;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		const char *path = found.gl_pathv[i];
+		FILE *f = atoi(path + strlen("/proc/self/task/")) == getpid()
+				  ? NULL
+				  : fopen(path, "re");
+
+		while (f && fgets(line, sizeof line, f))
+			if (!strncmp(line, what, strlen(what)))
+				sum += strtoul(line + strlen(what), NULL, 10);
+		if (f)
+			fclose(f);
+	}
+	globfree(&found);
+	return sum;
+}
+
+/* What was under way ends, later where processors are scarce. */
+static void idle(struct crowd *c)
+{
+	unsigned long before, now = naps();
+
+	pthread_barrier_wait(&c->all);
+	for (int i = 0; i < SETTLED_S; i++) {
+		before = now;
+		sleep(1);
+		now = naps();
+		if (i && now == before)
+			break;
+	}
+	atomic_fetch_add(&c->wakeups, now - before);
+}
+
+static int be_one_of_many(struct crowd *c, int me)
+{
+	struct member m = {.me = me, .qps = qps_of(c, me)};
+	double posted_s;
+
+	alarm(ALARM_S);
+	open_member(&m, c);
+	pthread_barrier_wait(&c->all);
+	if (!me)
+		c->opened_s = now_s();
+	prepare(&m, c);
+	if (c->halts && !me)
+		brokers_signal(SIGSTOP);
+	pthread_barrier_wait(&c->all);
+	posted_s = now_s();
+	if (speaks(c, me))
+		post(&m);
+	collect(&m, c);
+	if (!me)
+		c->took_s = m.sent_s - posted_s;
+	if (c->idles)
+		idle(c);
+	pthread_barrier_wait(&c->all);
+	if (!me)
+		c->ending_s = now_s();
+	close_member(&m);
+	if (!me)
+		c->ending_s = now_s() - c->ending_s;
+	return 0;
+}
+
+/* @what is what main's argument says. */
+static int many(const char *what, int processes, int qps)
+{
+	size_t count = (size_t)processes * (size_t)qps;
+	struct crowd *c = shared(sizeof(*c) + count * sizeof(c->at[0]));
+	pthread_barrierattr_t attr;
+	int failed = 0, status;
+
+	c->processes = processes;
+	c->qps = qps;
+	c->halts = !strcmp(what, "halt");
+	c->is_hub = c->halts || !strcmp(what, "hub");
+	c->idles = !strcmp(what, "idle");
+	c->began_s = now_s();
+	pthread_barrierattr_init(&attr);
+	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&c->all, &attr, (unsigned)processes);
+	for (int i = 0; i < processes; i++)
+		if (!fork())
+			_exit(be_one_of_many(c, i));
+	/* One that fails leaves the others at the barrier. */
+	while (wait(&status) > 0)
+		if (status && !failed++)
+			kill(0, SIGTERM);
+	if (c->halts)
+		brokers_signal(SIGCONT);
+	if (!failed)
+		printf("%d processes: all are open after %.2f s; of %d queue "
+		       "pairs of the first, the last first request took %.3f "
+		       "s, to end them %.3f s\n",
+		       processes, c->opened_s - c->began_s, qps, c->took_s,
+		       c->ending_s);
+	if (!failed && c->idles)
+		printf("idle, they woke up %lu times in a second\n",
+		       atomic_load(&c->wakeups));
+	return failed > 0 || atomic_load(&c->wakeups) > 0;
+}
+
+/* ---- mortal ---- */
+
+struct pair {
+	struct endpoint_address at[2];
+	atomic_int ready[2]; /* 1: its address is there */
+	atomic_int is_doomed;
+	atomic_int round, done; /* of a survivor */
+};
+
+/* Writes to the other until that fails; right only if it is killed. */
+static void talk(struct endpoint *e, struct pair *p, int me)
+{
+	struct ibv_wc wc;
+
+	endpoint_address_get(e, &p->at[me]);
+	atomic_store(&p->ready[me], 1);
+	while (!atomic_load(&p->ready[!me]))
+		if (atomic_load(&p->is_doomed))
+			return;
+	join(e->qp, &p->at[me], &p->at[!me]);
+	for (;;) {
+		struct ibv_sge sge = {(uintptr_t)e->region, ENDPOINT_SIZE,
+				      e->mr->lkey};
+		struct ibv_send_wr wr = {.sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_RDMA_WRITE},
+				   *bad;
+
+		wr.wr.rdma.remote_addr = p->at[!me].region;
+		wr.wr.rdma.rkey = p->at[!me].rkey;
+		errno = ibv_post_send(e->qp, &wr, &bad);
+		need(errno == 0, "ibv_post_send");
+		need(endpoint_wait(e, &wc), "no completion in time");
+		if (wc.status != IBV_WC_SUCCESS)
+			break;
+	}
+	need(atomic_load(&p->is_doomed), "a peer that lives was given up");
+	need(wc.status == IBV_WC_RETRY_EXC_ERR, ibv_wc_status_str(wc.status));
+}
+
+static void open_mortal(struct endpoint *e)
+{
+	alarm(ALARM_S);
+	endpoint_open(e, ENDPOINT_ALL_REMOTE | IBV_ACCESS_LOCAL_WRITE,
+		      IBV_ACCESS_REMOTE_WRITE);
+}
+
+static int live(struct pair *p, int me)
+{
+	struct endpoint e;
+
+	open_mortal(&e);
+	talk(&e, p, me);
+	endpoint_close(&e);
+	return 0;
+}
+
+static int mortal(int rounds, unsigned seed)
+{
+	struct pair *p = shared(sizeof(*p));
+
+	for (int i = 0; i < rounds; i++) {
+		int victim = rand_r(&seed) % 2, status;
+		pid_t pid[2];
+
+		memset(p, 0, sizeof(*p));
+		for (int k = 0; k < 2; k++) {
+			pid[k] = fork();
+			if (!pid[k])
+				_exit(live(p, k));
+		}
+		usleep((unsigned)rand_r(&seed) % LATEST_US);
+		atomic_store(&p->is_doomed, 1);
+		kill(pid[victim], SIGKILL);
+		waitpid(pid[victim], NULL, 0);
+		waitpid(pid[!victim], &status, 0);
+		if (status) {
+			printf("round %d: the survivor ends with %d\n", i,
+			       status);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* ---- survivor ---- */
+
+static void renew_qp(struct endpoint *e)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = {.max_send_wr = 4,
+			.max_recv_wr = 4,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+	};
+
+	endpoint_replace_qp(e, ibv_create_qp(e->pd, &init),
+			    IBV_ACCESS_REMOTE_WRITE);
+}
+
+static int survive(struct pair *p, int rounds)
+{
+	struct leak_check before, now;
+	struct endpoint e;
+
+	open_mortal(&e);
+	leak_check_get(&before);
+	for (int i = 1; i <= rounds; i++) {
+		while (atomic_load(&p->round) != i)
+			usleep(100);
+		talk(&e, p, 0);
+		renew_qp(&e);
+		atomic_store(&p->done, i);
+	}
+	/* The broker's word of the last death may still be on its way. */
+	for (int ms = 0; ms < LEFT_MS; ms++) {
+		leak_check_get(&now);
+		if (!leak_check_more(&now, &before))
+			break;
+		usleep(1000);
+		ibv_poll_cq(e.cq, 1, &(struct ibv_wc){0});
+	}
+	printf("threads %d, was %d; files %d, %d; arenas %d, %d\n", now.threads,
+	       before.threads, now.files, before.files, now.arenas,
+	       before.arenas);
+	endpoint_close(&e);
+	return leak_check_more(&now, &before);
+}
+
+static int survivor(int rounds, unsigned seed)
+{
+	struct pair *p = shared(sizeof(*p));
+	int status = 0, ended = 0;
+	pid_t pid = fork();
+
+	if (!pid)
+		exit(survive(p, rounds));
+	for (int i = 1; i <= rounds && !ended; i++) {
+		pid_t victim;
+
+		memset(p->ready, 0, sizeof(p->ready));
+		atomic_store(&p->is_doomed, 0);
+		victim = fork();
+		if (!victim)
+			_exit(live(p, 1));
+		atomic_store(&p->round, i);
+		usleep((unsigned)rand_r(&seed) % LATEST_US);
+		atomic_store(&p->is_doomed, 1);
+		kill(victim, SIGKILL);
+		waitpid(victim, NULL, 0);
+		while (atomic_load(&p->done) != i && !ended) {
+			ended = waitpid(pid, &status, WNOHANG);
+			usleep(100);
+		}
+	}
+	if (!ended)
+		waitpid(pid, &status, 0);
+	return status != 0;
+}
+
+int main(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	setpgid(0, 0);
+	if (argc == 4 && !strcmp(argv[1], "many"))
+		return many(argv[1], atoi(argv[2]), atoi(argv[3]));
+	if (argc == 3 && (!strcmp(argv[1], "hub") || !strcmp(argv[1], "halt")))
+		return many(argv[1], atoi(argv[2]), atoi(argv[2]) - 1);
+	if (argc == 3 && !strcmp(argv[1], "idle"))
+		return many(argv[1], atoi(argv[2]), 1);
+	if (argc == 4 && !strcmp(argv[1], "mortal"))
+		return mortal(atoi(argv[2]), (unsigned)atoi(argv[3]));
+	if (argc == 4 && !strcmp(argv[1], "survivor"))
+		return survivor(atoi(argv[2]), (unsigned)atoi(argv[3]));
+	fprintf(stderr, "usage: crowd many PROCESSES QPS\n"
+			"       crowd idle PROCESSES\n"
+			"       crowd hub PROCESSES\n"
+			"       crowd halt PROCESSES\n"
+			"       crowd mortal ROUNDS SEED\n"
+			"       crowd survivor ROUNDS SEED\n");
+	return 2;
+}

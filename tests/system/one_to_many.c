@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One process whose queue pairs each talk to a process of their own, in
+ * whatever namespace; the ends meet by files of a folder that they share.
+ *
+ *	fan serve FOLDER I          the Ith that is written to, until `end`
+ *	fan write FOLDER N ROUNDS   to N of them in turn, small and large
+ *
+ * The writer makes the file `written` when all is acknowledged.  Exit status 0
+ * if all is well; what is not is said.
+ */
+#include "endpoint.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST = 256, SMALL = 700, LARGE = 5000, PATIENCE_S = 100, TURN_US = 500 };
+
+static const char *folder;
+
+static void need(bool good, const char *what)
+{
+	if (good)
+		return;
+	printf("fan: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void name_of(const char *what, int i, char name[512])
+{
+	snprintf(name, 512, "%s/%s.%d", folder, what, i);
+}
+
+/* Whole or not there. */
+static void leave(const char *what, int i, const struct endpoint_address *a)
+{
+	char name[512], temp[520];
+	FILE *f;
+
+	name_of(what, i, name);
+	snprintf(temp, sizeof(temp), "%s.new", name);
+	f = fopen(temp, "we");
+	need(f && fwrite(a, sizeof(*a), 1, f) == 1 && !fclose(f) &&
+		     !rename(temp, name),
+	     temp);
+}
+
+static void find(const char *what, int i, struct endpoint_address *a)
+{
+	char name[512];
+	FILE *f;
+
+	name_of(what, i, name);
+	while (!(f = fopen(name, "re")))
+		usleep(TURN_US);
+	need(fread(a, sizeof(*a), 1, f) == 1, name);
+	fclose(f);
+}
+
+static int serve(int i)
+{
+	struct endpoint_address self, peer, end;
+	struct endpoint e;
+
+	endpoint_open(&e, ENDPOINT_ALL_REMOTE | IBV_ACCESS_LOCAL_WRITE,
+		      IBV_ACCESS_REMOTE_WRITE);
+	endpoint_address_get(&e, &self);
+	leave("server", i, &self);
+	find("client", i, &peer);
+	endpoint_to_rtr(&e, &peer);
+	leave("ready", i, &self);
+	find("end", 0, &end);
+	need(e.region[i] == (uint8_t)(i + 1), "it was not written to");
+	endpoint_close(&e);
+	return 0;
+}
+
+static void post(struct endpoint *e, const struct endpoint_address *to, int i,
+		 bool large)
+{
+	struct ibv_sge sge = {(uintptr_t)e->region, large ? LARGE : SMALL,
+			      e->mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_RDMA_WRITE},
+			   *bad;
+
+	e->region[i] = (uint8_t)(i + 1);
+	wr.wr.rdma.remote_addr = to->region;
+	wr.wr.rdma.rkey = to->rkey;
+	errno = ibv_post_send(e->qp, &wr, &bad);
+	need(errno == 0, "ibv_post_send");
+}
+
+static int write_to(int count, int rounds)
+{
+	static struct endpoint_address self[MOST], peer[MOST];
+	static struct endpoint e[MOST];
+	struct ibv_wc wc;
+
+	for (int i = 0; i < count; i++) {
+		endpoint_open(&e[i], IBV_ACCESS_LOCAL_WRITE, 0);
+		endpoint_address_get(&e[i], &self[i]);
+		leave("client", i, &self[i]);
+	}
+	for (int i = 0; i < count; i++) {
+		find("ready", i, &peer[i]);
+		endpoint_to_rtr(&e[i], &peer[i]);
+		endpoint_to_rts(&e[i], &self[i], 0);
+	}
+	for (int r = 0; r < rounds; r++) {
+		for (int k = 0; k < 4; k++)
+			for (int i = 0; i < count; i++)
+				post(&e[i], &peer[i], i, k == 3);
+		for (int k = 0; k < 4; k++)
+			for (int i = 0; i < count; i++)
+				need(endpoint_wait(&e[i], &wc) &&
+					     wc.status == IBV_WC_SUCCESS,
+				     "a WRITE");
+	}
+	leave("written", 0, &self[0]);
+	find("end", 0, &peer[0]);
+	for (int i = 0; i < count; i++)
+		endpoint_close(&e[i]);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int count = argc > 3 ? atoi(argv[3]) : 0;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	alarm(PATIENCE_S);
+	folder = argc > 2 ? argv[2] : "";
+	if (argc == 4 && !strcmp(argv[1], "serve"))
+		return serve(count);
+	if (argc == 5 && !strcmp(argv[1], "write") && count <= MOST)
+		return write_to(count, atoi(argv[4]));
+	fprintf(stderr, "usage: fan serve FOLDER I\n"
+			"       fan write FOLDER N ROUNDS\n");
+	return 2;
+}

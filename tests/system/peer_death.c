@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * outlive [-n ROUNDS] [-l LEAST] [-t SECONDS] [-s SEED] [-o ONLY]: one process
+ * whose peers die, one after the other, amid traffic of all kinds (traffic.h).
+ *
+ *	friend ==2==> survivor <==3==> victim: killed, or exits, or executes
+ *	                                       something else
+ *
+ * Each round has a victim of its own.  The survivor's work there ends with the
+ * right status; what the victim's work has left is whole; nobody writes beside
+ * its memory; the friend is served all along; the queue pairs go, and the next
+ * victim's come.  At the end no receive is lost, no thread, descriptor and
+ * arena is left.
+ * -t: fewer ROUNDS, but LEAST, where these SECONDS are short; -o: all by kill,
+ * exit or exec.  Exits with 0, or prints what is wrong.
+ */
+#include "step_timeout.h"
+#include "leak_check.h"
+#include "traffic.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum {
+	LINKS = 3,   /* with a victim */
+	FRIENDS = 2, /* with the friend */
+	LATEST_US = 4000,
+	REST_US = 50,
+	TURNS = 400, /* of one that goes by itself, at most */
+	WARM = 10,   /* rounds after which nothing more stays */
+	LEFT_MS = 5000,
+	WAIT_S = 100, /* a step that takes longer hangs */
+};
+
+enum death { KILL, EXIT, EXEC };
+enum { SURVIVOR, OTHER };
+
+struct meeting {
+	struct endpoint_address at[2][LINKS];
+	int is_there[2], is_ready[2]; /* the round */
+};
+
+/* Shared by all. */
+static struct step_timeout {
+	struct meeting friend, victim;
+	int round;	  /* under way */
+	int rounds;	  /* after which it ends; -1: not known yet */
+	int is_doomed;	  /* the victim may die from now on */
+	int is_dead;	  /* it has */
+	int is_done;	  /* the round: the survivor has got over it */
+	int is_last;	  /* the friend is to stop, and has */
+	uint32_t friends; /* messages that the friend has had answered */
+	uint32_t added_posted[LINKS], added_done[LINKS]; /* by the victim */
+} * step_timeout;
+
+static unsigned seed = 1;
+static int only = -1;
+
+static void need(bool good, const char *what)
+{
+	if (good)
+		return;
+	printf("round %d, seed %u: %s\n", step_timeout->round, seed, what);
+	fflush(stdout);
+	_exit(1);
+}
+
+static uint32_t random_of(int round, uint32_t what)
+{
+	uint32_t x = (uint32_t)round * 2654435761u + seed * 40503u + what;
+
+	x ^= x >> 16;
+	x *= 2246822519u;
+	return x ^ x >> 13;
+}
+
+static enum death death_of(int round)
+{
+	uint32_t x = random_of(round, 1) % 8;
+
+	if (only >= 0)
+		return (enum death)only;
+	return x == 0 ? EXIT : x == 1 ? EXEC : KILL;
+}
+
+/* Who asks on a link: the victim, the survivor, both. */
+static bool asks(int who, int round, int link)
+{
+	uint32_t x = random_of(round, 2 + (uint32_t)link) % 4;
+
+	return x > 1 || (int)x == who;
+}
+
+/* Others may have the processor meanwhile. */
+static void turn_or_rest(struct traffic_line *line)
+{
+	if (!traffic_turn(line))
+		usleep(REST_US);
+}
+
+static void introduce(struct meeting *m, int who, struct traffic_link *l, int n)
+{
+	for (int i = 0; i < n; i++)
+		m->at[who][i] = l[i].self;
+	step_timeout_say(&m->is_there[who], step_timeout->round + 1);
+}
+
+static void join(struct meeting *m, int who, struct traffic_link *l, int n)
+{
+	for (int i = 0; i < n; i++) {
+		l[i].peer = m->at[!who][i];
+		traffic_connect(&l[i]);
+	}
+	step_timeout_say(&m->is_ready[who], step_timeout->round + 1);
+}
+
+/* ---- the friend ---- */
+
+/* Until all messages that were sent have been answered. */
+static void quiesce(struct traffic_line *line, struct traffic_link *l, int n)
+{
+	for (int i = 0; i < n; i++)
+		l[i].initiates = false;
+	for (int i = 0; i < n; i++)
+		while (!traffic_is_idle(&l[i]))
+			traffic_turn(line);
+}
+
+static void befriend(void)
+{
+	static struct traffic_line line;
+	static struct traffic_link l[FRIENDS];
+	struct meeting *m = &step_timeout->friend;
+
+	traffic_open(&line, false);
+	for (int i = 0; i < FRIENDS; i++)
+		traffic_add(&line, &l[i], 1000 + (uint32_t)i);
+	introduce(m, OTHER, l, FRIENDS);
+	step_timeout_await(&m->is_there[SURVIVOR], 1);
+	join(m, OTHER, l, FRIENDS);
+	step_timeout_await(&m->is_ready[SURVIVOR], 1);
+	for (int i = 0; i < FRIENDS; i++)
+		l[i].initiates = true;
+	while (!step_timeout_look(&step_timeout->is_last)) {
+		turn_or_rest(&line);
+		__atomic_store_n(&step_timeout->friends,
+				 l[0].ended + l[1].ended, __ATOMIC_RELEASE);
+	}
+	quiesce(&line, l, FRIENDS);
+	/* As many as the shared queue has receives, which must all be there;
+	 * the survivor posts no more. */
+	step_timeout_say(&step_timeout->is_last, 2);
+	while (step_timeout_look(&step_timeout->is_last) != 3)
+		traffic_turn(&line);
+	traffic_say(&l[1], TRAFFIC_POOL);
+	while (!traffic_is_idle(&l[1]))
+		traffic_turn(&line);
+	step_timeout_say(&step_timeout->is_last, 4);
+	while (step_timeout_look(&step_timeout->is_last) != 5)
+		traffic_turn(&line);
+}
+
+/* ---- a victim ---- */
+
+/* The process becomes this, with other memory at the same place. */
+static int sit(const char *where, const char *in, const char *out)
+{
+	uint8_t *m = (uint8_t *)(uintptr_t)strtoull(where, NULL, 16), byte;
+
+	if (mmap(m, TRAFFIC_SPAN, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != m)
+		return 0; /* something else lies there */
+	memset(m, ENDPOINT_FILL, TRAFFIC_SPAN);
+	if (write(atoi(out), "", 1) != 1 || read(atoi(in), &byte, 1) != 1)
+		return 1;
+	for (size_t i = 0; i < TRAFFIC_SPAN; i++)
+		if (m[i] != ENDPOINT_FILL) {
+			printf("what was executed was written to, at %zu\n", i);
+			return 1;
+		}
+	return 0;
+}
+
+static void become(const struct traffic_link *l, const int *in, const int *out)
+{
+	char where[32], from[16], to[16];
+
+	snprintf(where, sizeof where, "%llx",
+		 (unsigned long long)(uintptr_t)l->area.bytes);
+	snprintf(from, sizeof from, "%d", in[0]);
+	snprintf(to, sizeof to, "%d", out[1]);
+	execl("/proc/self/exe", "outlive", "sit", where, from, to, NULL);
+	step_timeout_die("exec");
+}
+
+static void be_victim(const int *in, const int *out)
+{
+	static struct traffic_line line;
+	static struct traffic_link l[LINKS];
+	struct meeting *m = &step_timeout->victim;
+	uint32_t turns = random_of(step_timeout->round, 9) % TURNS;
+
+	traffic_open(&line, false);
+	for (int i = 0; i < LINKS; i++) {
+		l[i].added_posted = &step_timeout->added_posted[i];
+		l[i].added_done = &step_timeout->added_done[i];
+		traffic_add(&line, &l[i],
+			    (uint32_t)(step_timeout->round * LINKS + i));
+	}
+	introduce(m, OTHER, l, LINKS);
+	step_timeout_await(&m->is_there[SURVIVOR], step_timeout->round + 1);
+	join(m, OTHER, l, LINKS);
+	step_timeout_await(&m->is_ready[SURVIVOR], step_timeout->round + 1);
+	for (int i = 0; i < LINKS; i++)
+		l[i].initiates = asks(OTHER, step_timeout->round, i);
+	while (death_of(step_timeout->round) == KILL || turns--)
+		traffic_turn(&line);
+	step_timeout_say(&step_timeout->is_doomed, 1);
+	if (death_of(step_timeout->round) == EXEC)
+		become(&l[0], in, out);
+	_exit(0);
+}
+
+/* ---- the survivor ---- */
+
+struct survivor {
+	struct traffic_line line;
+	struct traffic_link friend[FRIENDS], link[LINKS];
+};
+
+static void meet_friend(struct survivor *s)
+{
+	struct meeting *m = &step_timeout->friend;
+
+	traffic_open(&s->line, true);
+	s->friend[1].is_shared = true;
+	for (int i = 0; i < FRIENDS; i++)
+		traffic_add(&s->line, &s->friend[i], 1000 + (uint32_t)i);
+	introduce(m, SURVIVOR, s->friend, FRIENDS);
+	step_timeout_await(&m->is_there[OTHER], 1);
+	join(m, SURVIVOR, s->friend, FRIENDS);
+	step_timeout_await(&m->is_ready[OTHER], 1);
+	for (int i = 0; i < FRIENDS; i++)
+		s->friend[i].initiates = true;
+}
+
+/* Or the victim is dead. */
+static bool turn_until(struct survivor *s, const int *word)
+{
+	while (step_timeout_look(word) != step_timeout->round + 1 &&
+	       !step_timeout_look(&step_timeout->is_dead))
+		turn_or_rest(&s->line);
+	return step_timeout_look(word) == step_timeout->round + 1;
+}
+
+/* Whether they are connected. */
+static bool meet_victim(struct survivor *s)
+{
+	struct meeting *m = &step_timeout->victim;
+
+	memset(s->link, 0, sizeof s->link);
+	s->link[1].is_shared = true;
+	for (int i = 0; i < LINKS; i++) {
+		s->link[i].doom = &step_timeout->is_doomed;
+		traffic_add(&s->line, &s->link[i],
+			    (uint32_t)(step_timeout->round * LINKS + i));
+	}
+	introduce(m, SURVIVOR, s->link, LINKS);
+	if (!turn_until(s, &m->is_there[OTHER]))
+		return false;
+	join(m, SURVIVOR, s->link, LINKS);
+	if (!turn_until(s, &m->is_ready[OTHER]))
+		return true;
+	for (int i = 0; i < LINKS; i++)
+		s->link[i].initiates = asks(SURVIVOR, step_timeout->round, i);
+	return true;
+}
+
+/* Its memory is copied while others write to it. */
+static void have_a_child(void)
+{
+	pid_t child = fork();
+
+	if (!child && step_timeout->round % 16)
+		_exit(0);
+	if (!child)
+		execl("/bin/true", "true", NULL);
+	need(child > 0 && waitpid(child, NULL, 0) == child, "a child");
+}
+
+static void bury(struct survivor *s, bool met)
+{
+	uint32_t friends;
+
+	step_timeout_step("requests to the dead", WAIT_S);
+	for (int i = 0; met && i < LINKS; i++)
+		traffic_bereave(&s->link[i]);
+	for (int i = 0; i < LINKS; i++)
+		while (!traffic_is_idle(&s->link[i]))
+			turn_or_rest(&s->line);
+	step_timeout_step("the friend's requests", WAIT_S);
+	friends = __atomic_load_n(&step_timeout->friends, __ATOMIC_ACQUIRE);
+	while (__atomic_load_n(&step_timeout->friends, __ATOMIC_ACQUIRE) -
+		       friends <
+	       4)
+		traffic_turn(&s->line);
+	step_timeout_step("the end of the queue pairs", WAIT_S);
+	for (int i = 0; i < LINKS; i++) {
+		uint64_t n = traffic_remove(&s->line, &s->link[i]);
+
+		need(n >= step_timeout->added_done[i] &&
+			     n <= step_timeout->added_posted[i],
+		     "another sum than the dead has made");
+	}
+}
+
+static void outlive_one(struct survivor *s)
+{
+	bool met;
+
+	step_timeout_step("a meeting", WAIT_S);
+	met = meet_victim(s);
+	if (step_timeout->round % 8 == 0)
+		have_a_child();
+	step_timeout_step("a death", WAIT_S);
+	while (!step_timeout_look(&step_timeout->is_dead))
+		traffic_turn(&s->line);
+	bury(s, met);
+	step_timeout_say(&step_timeout->is_done, step_timeout->round + 1);
+}
+
+/* All receives of the shared queue are there to be used. */
+static void part_from_friend(struct survivor *s)
+{
+	uint32_t until;
+
+	step_timeout_step("the friend's last words", WAIT_S);
+	while (step_timeout_look(&step_timeout->is_last) != 2)
+		traffic_turn(&s->line);
+	for (int i = 0; i < FRIENDS; i++)
+		s->friend[i].initiates = false;
+	for (int i = 0; i < FRIENDS; i++)
+		while (!traffic_is_idle(&s->friend[i]))
+			traffic_turn(&s->line);
+	while (traffic_turn(&s->line))
+		;
+	s->line.keeps = true;
+	until = s->friend[1].heard + TRAFFIC_POOL;
+	step_timeout_say(&step_timeout->is_last, 3);
+	while (step_timeout_look(&step_timeout->is_last) != 4 ||
+	       s->friend[1].heard != until)
+		traffic_turn(&s->line);
+	for (int i = 0; i < FRIENDS; i++)
+		traffic_remove(&s->line, &s->friend[i]);
+	step_timeout_say(&step_timeout->is_last, 5);
+}
+
+static void survive(void)
+{
+	static struct survivor s;
+	struct leak_check before = {0}, now;
+
+	step_timeout_watch("it never ends");
+	step_timeout_step("the friend", WAIT_S);
+	meet_friend(&s);
+	for (int i = 0; i != step_timeout_look(&step_timeout->rounds); i++) {
+		while (step_timeout_look(&step_timeout->round) != i &&
+		       i != step_timeout_look(&step_timeout->rounds))
+			turn_or_rest(&s.line);
+		if (i == step_timeout_look(&step_timeout->rounds))
+			break;
+		outlive_one(&s);
+		if (i <= WARM)
+			leak_check_get(&before);
+	}
+	/* The broker's word of the last death may still be on its way. */
+	for (int ms = 0; ms < LEFT_MS; ms++) {
+		leak_check_get(&now);
+		if (!leak_check_more(&now, &before))
+			break;
+		usleep(1000);
+		traffic_turn(&s.line);
+	}
+	printf("%d peers, %llu completions, threads %d of %d, files %d of %d, "
+	       "arenas %d of %d\n",
+	       step_timeout->rounds, s.line.done, now.threads, before.threads,
+	       now.files, before.files, now.arenas, before.arenas);
+	fflush(stdout);
+	need(!leak_check_more(&now, &before), "something is left of the dead");
+	step_timeout_say(&step_timeout->is_last, 1);
+	part_from_friend(&s);
+	traffic_close(&s.line);
+}
+
+/* ---- the parent ---- */
+
+static pid_t survivor, companion;
+
+static bool ended(pid_t pid)
+{
+	siginfo_t info = {0};
+
+	waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
+	return info.si_pid == pid;
+}
+
+/* False: who does not say it any more. */
+static bool await(const int *word, int value, pid_t who)
+{
+	while (step_timeout_look(word) != value) {
+		if (ended(survivor) || ended(companion) || (who && ended(who)))
+			return false;
+		usleep(100);
+	}
+	return true;
+}
+
+static int end(pid_t pid)
+{
+	int status = -1;
+
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static bool kill_victim(pid_t victim)
+{
+	int round = step_timeout->round, status;
+	uint32_t x = random_of(round, 20);
+
+	if (x % 8 &&
+	    !await(&step_timeout->victim.is_ready[OTHER], round + 1, victim))
+		return false;
+	usleep(x / 8 % LATEST_US);
+	step_timeout_say(&step_timeout->is_doomed, 1);
+	kill(victim, SIGKILL);
+	status = end(victim);
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+/* It goes by itself; is it dead to its peer now? */
+static bool let_go(pid_t victim, int in, int out)
+{
+	char byte;
+
+	if (death_of(step_timeout->round) == EXIT)
+		return !end(victim);
+	/* None: it is not there any more, or there was no place. */
+	if (read(in, &byte, 1) == 1)
+		return true;
+	return write(out, "", 1) == 1;
+}
+
+static bool outlives(int round)
+{
+	enum death death = death_of(round);
+	int in[2], out[2];
+	pid_t victim;
+	bool good;
+
+	need(!pipe(in) && !pipe(out), "pipe");
+	memset(step_timeout->added_posted, 0,
+	       sizeof step_timeout->added_posted);
+	memset(step_timeout->added_done, 0, sizeof step_timeout->added_done);
+	step_timeout_say(&step_timeout->is_doomed, 0);
+	step_timeout_say(&step_timeout->is_dead, 0);
+	step_timeout_say(&step_timeout->round, round);
+	victim = fork();
+	if (!victim) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(in[0]);
+		close(out[1]);
+		be_victim(out, in);
+	}
+	close(in[1]);
+	close(out[0]);
+	good = victim > 0 && (death == KILL ? kill_victim(victim)
+					    : let_go(victim, in[0], out[1]));
+	step_timeout_say(&step_timeout->is_dead, 1);
+	good = good && await(&step_timeout->is_done, round + 1, 0);
+	if (death == EXEC) {
+		good = good && write(out[1], "", 1) == 1;
+		good = !end(victim) && good;
+	}
+	close(in[0]);
+	close(out[1]);
+	return good;
+}
+
+static pid_t begin(void (*what)(void))
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	what();
+	_exit(0);
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Whether all went well. */
+static bool outlive_all(int rounds, int least, double seconds)
+{
+	double began = now_s();
+	int i = 0;
+
+	for (; i < rounds; i++) {
+		if (seconds > 0 && i >= least && now_s() - began > seconds)
+			break;
+		if (!outlives(i)) {
+			printf("round %d, seed %u\n", i, seed);
+			return false;
+		}
+	}
+	step_timeout_say(&step_timeout->rounds, i);
+	return true;
+}
+
+/* Who waits for one that has failed says what for. */
+static int conclude(bool good)
+{
+	if (!good && ended(survivor))
+		kill(companion, SIGKILL);
+	else if (!good)
+		kill(survivor, SIGALRM);
+	good = !end(survivor) && good;
+	if (!good)
+		kill(companion, SIGKILL);
+	return end(companion) || !good;
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const names[] = {"kill", "exit", "exec"};
+	int option, rounds = 100, least = 20;
+	double seconds = 0;
+
+	if (argc == 5 && !strcmp(argv[1], "sit"))
+		return sit(argv[2], argv[3], argv[4]);
+	while ((option = getopt(argc, argv, "n:l:t:s:o:")) != -1) {
+		if (option == 'n')
+			rounds = atoi(optarg);
+		else if (option == 'l')
+			least = atoi(optarg);
+		else if (option == 't')
+			seconds = atof(optarg);
+		else if (option == 's')
+			seed = (unsigned)atoi(optarg);
+		for (int i = 0; option == 'o' && i < 3; i++)
+			if (!strcmp(optarg, names[i]))
+				only = i;
+		if (option == '?')
+			return 2;
+	}
+	step_timeout = mmap(NULL, sizeof *step_timeout, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (step_timeout == MAP_FAILED)
+		return 2;
+	step_timeout->rounds = -1;
+	signal(SIGPIPE, SIG_IGN);
+	survivor = begin(survive);
+	companion = begin(befriend);
+	return conclude(outlive_all(rounds, least, seconds));
+}

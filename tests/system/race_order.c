@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * watched: a program of several threads, built with ThreadSanitizer.  What
+ * posting and polling put in order is no race and must not be reported; what
+ * they do not is one and must be.  Both ends of each connection are here.
+ *
+ *	watched                what is in order, a line a case
+ *	watched race-posting   the program's own races: while it posts by
+ *	watched race-polling   ibv_wr_*, while it polls by ibv_start_poll
+ *
+ * The threads count for each other with relaxed atomics, which order nothing.
+ */
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "endpoint.h"
+
+enum {
+	ROUNDS = 2000,
+	AHEAD = ENDPOINT_DEPTH / 4, /* so many are under way */
+	INLINE = 64,
+	FACT = 3,
+};
+
+/* What a request is about; made by who posts, freed by who polls. */
+struct job {
+	int number;
+	char text[INLINE];
+};
+
+static struct endpoint e[2]; /* requests go from the first to the second */
+static int facts[ROUNDS];
+static struct job *receives[ROUNDS + ENDPOINT_DEPTH];
+static atomic_int done;
+static bool begun;
+
+/* Whoever is wrong ends all: others wait for what it does not do. */
+#define NEED(good)                                                             \
+	do {                                                                   \
+		if (!(good)) {                                                 \
+			printf("FAIL line %d: not %s\n", __LINE__, #good);     \
+			exit(1);                                               \
+		}                                                              \
+	} while (0)
+
+static int count(atomic_int *what)
+{
+	return atomic_load_explicit(what, memory_order_relaxed);
+}
+
+static void add(atomic_int *what)
+{
+	atomic_fetch_add_explicit(what, 1, memory_order_relaxed);
+}
+
+static void wait_for_room(int posted)
+{
+	while (posted - count(&done) >= AHEAD)
+		sched_yield();
+}
+
+static struct ibv_wc next(struct endpoint *end)
+{
+	struct ibv_wc wc;
+
+	NEED(endpoint_wait(end, &wc) && wc.status == IBV_WC_SUCCESS);
+	return wc;
+}
+
+static struct job *job_new(int number)
+{
+	struct job *job = malloc(sizeof(*job));
+
+	job->number = number;
+	snprintf(job->text, sizeof(job->text), "job %d", number);
+	return job;
+}
+
+static void job_end(struct job *job, int number)
+{
+	char text[INLINE];
+
+	snprintf(text, sizeof(text), "job %d", number);
+	NEED(job->number == number && !strcmp(job->text, text));
+	free(job);
+}
+
+static void beside(void *(*other)(void *), void (*own)(void))
+{
+	pthread_t thread;
+
+	endpoint_open_pair(e);
+	atomic_store(&done, 0);
+	pthread_create(&thread, NULL, other, NULL);
+	own();
+	pthread_join(thread, NULL);
+	endpoint_close_pair(e);
+}
+
+/* What wr_id names. */
+
+static void *end_jobs(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		job_end((void *)(uintptr_t)next(&e[0]).wr_id, i);
+		add(&done);
+	}
+	return arg;
+}
+
+static void write_jobs(void)
+{
+	struct ibv_sge sge = {(uintptr_t)e[0].region, 4096, e[0].mr->lkey};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {(uintptr_t)e[1].region, e[1].mr->rkey}};
+	struct ibv_send_wr *bad;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		wait_for_room(i);
+		wr.wr_id = (uintptr_t)job_new(i);
+		NEED(!ibv_post_send(e[0].qp, &wr, &bad));
+	}
+}
+
+static void who_polls_ends_what_was_posted(void)
+{
+	beside(end_jobs, write_jobs);
+}
+
+/* What was done before a message was sent, and where it comes. */
+
+static void post_receive(int i)
+{
+	struct job *job = job_new(i);
+	struct ibv_recv_wr wr = {.wr_id = (uintptr_t)job}, *bad;
+
+	receives[i] = job;
+	NEED(!ibv_post_recv(e[1].qp, &wr, &bad));
+}
+
+static void message_is(const struct ibv_wc *wc, int i)
+{
+	NEED((int)wc->imm_data == i && facts[i] == i * FACT);
+	NEED(receives[i] == (void *)(uintptr_t)wc->wr_id);
+	job_end(receives[i], i);
+	post_receive(i + ENDPOINT_DEPTH);
+	add(&done);
+}
+
+static void *take_messages(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		struct ibv_wc wc = next(&e[1]);
+
+		message_is(&wc, i);
+	}
+	return arg;
+}
+
+static void send_messages(void)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND_WITH_IMM,
+				 .send_flags =
+					 IBV_SEND_SIGNALED | IBV_SEND_INLINE};
+	struct ibv_send_wr *bad;
+
+	begun = true;
+	for (int i = 0; i < ROUNDS; i++) {
+		wait_for_room(i);
+		facts[i] = i * FACT;
+		wr.imm_data = (uint32_t)i;
+		NEED(!ibv_post_send(e[0].qp, &wr, &bad));
+		next(&e[0]);
+	}
+}
+
+static void receives_are_there(void *(*take)(void *))
+{
+	pthread_t thread;
+
+	endpoint_open_pair(e);
+	atomic_store(&done, 0);
+	memset(facts, 0, sizeof(facts));
+	pthread_create(&thread, NULL, take, NULL);
+	for (int i = 0; i < ENDPOINT_DEPTH; i++)
+		post_receive(i);
+	send_messages();
+	pthread_join(thread, NULL);
+	endpoint_close_pair(e);
+	for (int i = ROUNDS; i < ROUNDS + ENDPOINT_DEPTH; i++)
+		job_end(receives[i], i);
+}
+
+static void who_polls_sees_what_was_done_before_a_message(void)
+{
+	receives_are_there(take_messages);
+}
+
+/* What an event tells is known before a poll. */
+static void sleep_on_channel(void)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	NEED(!ibv_get_cq_event(e[1].channel, &cq, &context) && begun);
+	ibv_ack_cq_events(cq, 1);
+}
+
+static void *sleep_for_messages(void *arg)
+{
+	struct ibv_wc wc;
+	int i = 0;
+
+	for (;;) {
+		NEED(!ibv_req_notify_cq(e[1].cq, 0));
+		while (ibv_poll_cq(e[1].cq, 1, &wc) > 0)
+			message_is(&wc, i++);
+		if (i == ROUNDS)
+			return arg;
+		sleep_on_channel();
+	}
+}
+
+static void who_sleeps_sees_it_too(void)
+{
+	receives_are_there(sleep_for_messages);
+}
+
+/* The same field by field, and two who post to one queue. */
+
+static struct ibv_cq_ex *cq_ex;
+static atomic_int posted;
+
+static void ex_open(void)
+{
+	struct ibv_cq_init_attr_ex init = {.cqe = 4 * ENDPOINT_DEPTH};
+	struct ibv_qp_init_attr_ex wish = {
+		.qp_type = IBV_QPT_RC,
+		.comp_mask =
+			IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+		.cap = {.max_send_wr = ENDPOINT_DEPTH,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+			.max_inline_data = INLINE},
+	};
+
+	for (int i = 0; i < 2; i++)
+		endpoint_open(&e[i],
+			      IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+			      ENDPOINT_ALL_REMOTE);
+	cq_ex = ibv_create_cq_ex(e[0].ctx, &init);
+	wish.pd = e[0].pd;
+	wish.send_cq = wish.recv_cq = ibv_cq_ex_to_cq(cq_ex);
+	endpoint_replace_qp(&e[0], ibv_create_qp_ex(e[0].ctx, &wish),
+			    ENDPOINT_ALL_REMOTE);
+	endpoint_connect(&e[0], &e[1]);
+	atomic_store(&done, 0);
+	atomic_store(&posted, 0);
+}
+
+static void ex_close(void)
+{
+	struct ibv_qp_init_attr plain = {
+		.send_cq = e[0].cq,
+		.recv_cq = e[0].cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 1},
+	};
+
+	endpoint_replace_qp(&e[0], ibv_create_qp(e[0].pd, &plain), 0);
+	NEED(!ibv_destroy_cq(ibv_cq_ex_to_cq(cq_ex)));
+	endpoint_close_pair(e);
+}
+
+static void wr_begin(struct ibv_qp_ex *qp, const struct job *job)
+{
+	ibv_wr_start(qp);
+	qp->wr_id = (uintptr_t)job;
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(qp, e[1].mr->rkey, (uintptr_t)e[1].region);
+	ibv_wr_set_inline_data(qp, (void *)(uintptr_t)job->text,
+			       (size_t)(16 + job->number % 32));
+}
+
+static void *write_ex(void *arg)
+{
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e[0].qp);
+
+	for (int i = 0; i < ROUNDS; i++) {
+		wait_for_room(count(&posted));
+		wr_begin(qp, job_new(i));
+		NEED(!ibv_wr_complete(qp));
+		add(&posted);
+	}
+	return arg;
+}
+
+static void *end_jobs_ex(void *arg)
+{
+	struct ibv_poll_cq_attr none = {0};
+
+	for (int i = 0; i < 2 * ROUNDS;) {
+		if (ibv_start_poll(cq_ex, &none))
+			continue;
+		do {
+			struct job *job = (void *)(uintptr_t)cq_ex->wr_id;
+
+			job_end(job, job->number);
+			add(&done);
+			i++;
+		} while (!ibv_next_poll(cq_ex));
+		ibv_end_poll(cq_ex);
+	}
+	return arg;
+}
+
+static void field_by_field_is_no_other(void)
+{
+	pthread_t thread[3];
+
+	ex_open();
+	pthread_create(&thread[0], NULL, end_jobs_ex, NULL);
+	pthread_create(&thread[1], NULL, write_ex, NULL);
+	pthread_create(&thread[2], NULL, write_ex, NULL);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	ex_close();
+}
+
+/* rdma_cm: who takes the events of what others began. */
+
+static struct rdma_cm_event *event_of(struct rdma_event_channel *c,
+				      enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *event = NULL;
+
+	NEED(!rdma_get_cm_event(c, &event) && event->event == type);
+	return event;
+}
+
+static void *take_events(void *channel)
+{
+	static const enum rdma_cm_event_type types[] = {
+		RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ROUTE_RESOLVED};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct rdma_cm_event *event = event_of(channel, types[i]);
+		struct job *job = event->id->context;
+
+		NEED(job->number == (int)i);
+		job->number++;
+		rdma_ack_cm_event(event);
+		add(&done);
+	}
+	return NULL;
+}
+
+static void who_takes_events_knows_what_began(void)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				 .sin_port = htons(9)};
+	struct rdma_cm_id *id;
+	struct job *job;
+	pthread_t thread;
+
+	atomic_store(&done, 0);
+	pthread_create(&thread, NULL, take_events, channel);
+	job = job_new(0);
+	NEED(!rdma_create_id(channel, &id, job, RDMA_PS_TCP));
+	NEED(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 2000));
+	while (!count(&done))
+		sched_yield();
+	NEED(!rdma_resolve_route(id, 2000));
+	pthread_join(thread, NULL);
+	NEED(job->number == 2);
+	NEED(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+	free(job);
+}
+
+/* The program's own races. */
+
+static int shared;
+
+static void *touch(void *arg)
+{
+	shared++;
+	return arg;
+}
+
+static void touch_while_posting(void)
+{
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e[0].qp);
+
+	wr_begin(qp, job_new(0));
+	shared++;
+	ibv_wr_abort(qp);
+}
+
+static void touch_while_polling(void)
+{
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e[0].qp);
+	struct ibv_poll_cq_attr none = {0};
+
+	wr_begin(qp, job_new(0));
+	NEED(!ibv_wr_complete(qp));
+	while (ibv_start_poll(cq_ex, &none))
+		;
+	shared++;
+	ibv_end_poll(cq_ex);
+}
+
+static int race(void (*how)(void))
+{
+	pthread_t thread;
+
+	ex_open();
+	pthread_create(&thread, NULL, touch, NULL);
+	how();
+	pthread_join(thread, NULL);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "race-posting"))
+		return race(touch_while_posting);
+	if (argc > 1 && !strcmp(argv[1], "race-polling"))
+		return race(touch_while_polling);
+	check_run("who polls ends what was posted",
+		  who_polls_ends_what_was_posted);
+	check_run("who polls sees what was done before a message",
+		  who_polls_sees_what_was_done_before_a_message);
+	check_run("who sleeps sees it too", who_sleeps_sees_it_too);
+	check_run("field by field is no other", field_by_field_is_no_other);
+	check_run("who takes events knows what began",
+		  who_takes_events_knows_what_began);
+	return check_end();
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Steps that take too long; see step_timeout.h. */
+#include "step_timeout.h"
+
+#include <signal.h>
+
+static const char *step = "", *reason = "";
+
+static void too_late(int number)
+{
+	const char *const words[] = {step, ": ", reason, "\n"};
+
+	for (int i = 0; i < 4; i++)
+		if (write(1, words[i], strlen(words[i])) < 0)
+			_exit(2);
+	_exit(1);
+}
+
+void step_timeout_watch(const char *why)
+{
+	reason = why;
+	signal(SIGALRM, too_late);
+}
+
+void step_timeout_step(const char *what, unsigned seconds)
+{
+	step = what;
+	alarm(seconds);
+}

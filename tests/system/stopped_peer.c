@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * halted ROUNDS HOW
+ *
+ * One of two processes of this host is stopped amid long transfers into the
+ * other, which goes on all the same:
+ *
+ *	writer -- 16 MiB and again, stopped --> target <-- SENDs -- sender
+ *
+ * the target serves its other queue pairs, takes this one to ERR, gets its
+ * receives back, destroys it and deregisters the memory, which nobody changes
+ * from then on.  The writer goes on, and fails.  With HOW direct it is stopped
+ * while it copies, or between: in its few steps at the target's tables the
+ * target may have to wait, and does not here.
+ * Exits with 0, or prints what is wrong.
+ */
+#include "step_timeout.h"
+#include "endpoint.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	LONG = 16 << 20,
+	UNDER_WAY = 4,
+	SENDS = 1000,
+	WAIT_S = 20,
+	RECEIVES = 8,
+	MINE = 0x5e,
+	A_WHILE_NS = 200000,
+};
+
+enum who { WRITER, SENDER, TARGET, WHO };
+
+/* What the target wants of its parent, and what that has done. */
+enum order { GO, STOP, IS_STOPPED, CONTINUE };
+
+/* Shared by all. */
+static struct step_timeout {
+	struct endpoint_address writer[2],
+		sender[2]; /* its own, and its peer */
+	int is_there[WHO], is_ready[WHO];
+	int order, is_over; /* the writer has failed */
+} * step_timeout;
+
+/* Memory for what is long. */
+static struct ibv_mr *open_long(struct endpoint *e)
+{
+	uint8_t *bytes = endpoint_memory(LONG);
+	struct ibv_mr *mr;
+
+	memset(bytes, 1, LONG);
+	mr = ibv_reg_mr(e->pd, bytes, LONG,
+			IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE);
+	if (!mr)
+		step_timeout_die("reg_mr");
+	return mr;
+}
+
+static void open_end(struct endpoint *e)
+{
+	endpoint_open(e, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+		      ENDPOINT_ALL_REMOTE);
+}
+
+/* address[0] is that of who connects, address[1] its peer's. */
+static void connect(struct endpoint *e, const struct endpoint_address *self,
+		    const struct endpoint_address *peer)
+{
+	endpoint_to_rtr(e, peer);
+	endpoint_to_rts(e, self, 7);
+}
+
+static void meet(enum who who)
+{
+	step_timeout_say(&step_timeout->is_ready[who], 1);
+	for (int i = 0; i < WHO; i++)
+		step_timeout_await(&step_timeout->is_ready[i], 1);
+}
+
+static void post_write(struct endpoint *e, const struct ibv_mr *mr)
+{
+	struct ibv_sge sge = {(uintptr_t)mr->addr, LONG, mr->lkey};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = IBV_WR_RDMA_WRITE};
+
+	wr.wr.rdma.remote_addr = step_timeout->writer[1].region;
+	wr.wr.rdma.rkey = step_timeout->writer[1].rkey;
+	if ((errno = ibv_post_send(e->qp, &wr, &bad)))
+		step_timeout_die("post_send");
+}
+
+static void be_writer(void)
+{
+	struct ibv_wc wc = {.status = IBV_WC_SUCCESS};
+	struct ibv_mr *mr;
+	struct endpoint e;
+
+	open_end(&e);
+	mr = open_long(&e);
+	endpoint_address_get(&e, &step_timeout->writer[0]);
+	step_timeout_say(&step_timeout->is_there[WRITER], 1);
+	step_timeout_await(&step_timeout->is_there[TARGET], 1);
+	connect(&e, &step_timeout->writer[0], &step_timeout->writer[1]);
+	meet(WRITER);
+	for (int i = 0; i < UNDER_WAY; i++)
+		post_write(&e, mr);
+	for (;;) {
+		if (!endpoint_wait(&e, &wc))
+			step_timeout_die("a write that never ends");
+		if (wc.status)
+			break;
+		post_write(&e, mr);
+	}
+	if (wc.status != IBV_WC_RETRY_EXC_ERR &&
+	    wc.status != IBV_WC_REM_ACCESS_ERR)
+		step_timeout_die(ibv_wc_status_str(wc.status));
+	step_timeout_say(&step_timeout->is_over, 1);
+}
+
+static void be_sender(void)
+{
+	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND};
+	struct ibv_wc wc;
+	struct endpoint e;
+
+	open_end(&e);
+	endpoint_address_get(&e, &step_timeout->sender[0]);
+	step_timeout_say(&step_timeout->is_there[SENDER], 1);
+	step_timeout_await(&step_timeout->is_there[TARGET], 1);
+	connect(&e, &step_timeout->sender[0], &step_timeout->sender[1]);
+	meet(SENDER);
+	step_timeout_await(&step_timeout->order, IS_STOPPED);
+	for (int i = 0; i < SENDS; i++) {
+		if ((errno = ibv_post_send(e.qp, &wr, &bad)))
+			step_timeout_die("post_send");
+		if (!endpoint_wait(&e, &wc) || wc.status)
+			step_timeout_die("a SEND beside it");
+	}
+	endpoint_close(&e);
+}
+
+static void post_receive(struct endpoint *e)
+{
+	struct ibv_sge sge = {(uintptr_t)e->region, 64, e->mr->lkey};
+	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
+
+	if ((errno = ibv_post_recv(e->qp, &wr, &bad)))
+		step_timeout_die("post_recv");
+}
+
+static void complete(struct endpoint *e, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	if (!endpoint_wait(e, &wc))
+		step_timeout_die("a completion");
+	if (wc.status != status)
+		step_timeout_die(ibv_wc_status_str(wc.status));
+}
+
+static void serve_sender(struct endpoint *e)
+{
+	for (int i = 0; i < SENDS; i++) {
+		step_timeout_step("the other queue pair", WAIT_S);
+		post_receive(e);
+		complete(e, IBV_WC_SUCCESS);
+	}
+}
+
+static void part(struct endpoint *e, struct ibv_mr *mr)
+{
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+
+	step_timeout_step("modify to ERR", WAIT_S);
+	if ((errno = ibv_modify_qp(e->qp, &err, IBV_QP_STATE)))
+		step_timeout_die("modify to ERR");
+	step_timeout_step("the receives' flush", WAIT_S);
+	for (int i = 0; i < RECEIVES; i++)
+		complete(e, IBV_WC_WR_FLUSH_ERR);
+	step_timeout_step("destroy", WAIT_S);
+	if ((errno = ibv_destroy_qp(e->qp)))
+		step_timeout_die("destroy_qp");
+	e->qp = NULL;
+	step_timeout_step("dereg", WAIT_S);
+	if ((errno = ibv_dereg_mr(mr)))
+		step_timeout_die("dereg_mr");
+}
+
+/* Memory that was given back is nobody else's any more. */
+static void check_kept(uint8_t *bytes)
+{
+	memset(bytes, MINE, LONG);
+	step_timeout_say(&step_timeout->order, CONTINUE);
+	step_timeout_step("the writer's failure", WAIT_S);
+	while (!step_timeout_look(&step_timeout->is_over))
+		usleep(100);
+	for (int i = 0; i < LONG; i++)
+		if (bytes[i] != MINE) {
+			printf("byte %d was written after dereg_mr\n", i);
+			fflush(stdout);
+			_exit(1);
+		}
+}
+
+static void be_target(int round)
+{
+	uint8_t *bytes;
+	struct endpoint e, beside;
+	struct ibv_mr *mr;
+
+	open_end(&e);
+	open_end(&beside);
+	mr = open_long(&e);
+	endpoint_address_get(&e, &step_timeout->writer[1]);
+	step_timeout->writer[1].region = (uintptr_t)mr->addr;
+	step_timeout->writer[1].rkey = mr->rkey;
+	endpoint_address_get(&beside, &step_timeout->sender[1]);
+	for (int i = 0; i < TARGET; i++)
+		step_timeout_await(&step_timeout->is_there[i], 1);
+	bytes = mr->addr;
+	*bytes = 0;
+	for (int i = 0; i < RECEIVES; i++)
+		post_receive(&e);
+	step_timeout_say(&step_timeout->is_there[TARGET], 1);
+	connect(&e, &step_timeout->writer[1], &step_timeout->writer[0]);
+	connect(&beside, &step_timeout->sender[1], &step_timeout->sender[0]);
+	meet(TARGET);
+	while (!__atomic_load_n(bytes, __ATOMIC_ACQUIRE))
+		usleep(100);
+	usleep((useconds_t)(round * 7919 % 3000));
+	step_timeout_say(&step_timeout->order, STOP);
+	step_timeout_await(&step_timeout->order, IS_STOPPED);
+	step_timeout_watch("it waits for who is stopped");
+	serve_sender(&beside);
+	part(&e, mr);
+	check_kept(bytes);
+	alarm(0);
+	endpoint_close(&beside);
+}
+
+static pid_t begin(enum who who, int round)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		step_timeout_die("fork");
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	switch (who) {
+	case WRITER:
+		be_writer();
+		break;
+	case SENDER:
+		be_sender();
+		break;
+	case TARGET:
+		be_target(round);
+		break;
+	case WHO:
+		break;
+	}
+	_exit(0);
+}
+
+static int end(pid_t pid)
+{
+	int status = -1;
+
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static bool is_over(pid_t pid)
+{
+	siginfo_t info = {0};
+
+	waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
+	return info.si_pid == pid;
+}
+
+static void await_target(int order, pid_t target)
+{
+	while (step_timeout_look(&step_timeout->order) != order &&
+	       !is_over(target))
+		usleep(100);
+}
+
+static void stop(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGSTOP);
+	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
+		step_timeout_die("SIGSTOP");
+}
+
+/*
+ * Does it stand in a copy of memory that is mapped: at the copying instruction,
+ * or behind what the kernel wants to see before the way back into a restartable
+ * sequence?
+ */
+static bool is_at_lease(pid_t pid, uint64_t pc)
+{
+	static const uint8_t copy[] = {0xf3, 0xa4};
+	static const uint8_t mark[] = {0x0f, 0xb9, 0x3d, 0x53,
+				       0x30, 0x05, 0x53};
+	uint8_t code[sizeof mark + sizeof copy];
+	struct iovec to = {code, sizeof code};
+	struct iovec from = {(void *)(uintptr_t)(pc - sizeof mark),
+			     sizeof code};
+
+	return process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof code &&
+	       (!memcmp(code, mark, sizeof mark) ||
+		!memcmp(code + sizeof mark, copy, sizeof copy));
+}
+
+/* Is one of its threads there, or on its way out of process_vm_writev? */
+static bool is_copying(pid_t pid)
+{
+	char pattern[64];
+	bool copies = false;
+	glob_t found;
+
+	snprintf(pattern, sizeof pattern, "/proc/%d/task/*/syscall", (int)pid);
+	if (glob(pattern, 0, NULL, &found))
+		return false;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		FILE *f = fopen(found.gl_pathv[i], "r");
+		uint64_t pc;
+		int call = -1;
+
+		if (f && fscanf(f, "%d %*x %" SCNx64, &call, &pc) == 2)
+			copies |= call == -1 && is_at_lease(pid, pc);
+		copies |= call == SYS_process_vm_writev;
+		if (f)
+			fclose(f);
+	}
+	globfree(&found);
+	return copies;
+}
+
+/* How long its threads have run, in nanoseconds. */
+static uint64_t ran(pid_t pid)
+{
+	unsigned long long sum = 0;
+	char pattern[64];
+	glob_t found;
+
+	snprintf(pattern, sizeof pattern, "/proc/%d/task/*/schedstat",
+		 (int)pid);
+	if (glob(pattern, 0, NULL, &found))
+		return 0;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		FILE *f = fopen(found.gl_pathv[i], "r");
+		unsigned long long ns = 0;
+
+		if (f && fscanf(f, "%llu", &ns) == 1)
+			sum += ns;
+		if (f)
+			fclose(f);
+	}
+	globfree(&found);
+	return sum;
+}
+
+/* Let it go on for a while, however long others keep it from running. */
+static void let_run(pid_t pid)
+{
+	uint64_t began = ran(pid);
+
+	kill(pid, SIGCONT);
+	while (ran(pid) - began < A_WHILE_NS && !is_over(pid))
+		usleep(100);
+}
+
+static int halt_one(int round, bool is_direct)
+{
+	pid_t pid[WHO];
+	int bad;
+
+	memset(step_timeout, 0, sizeof *step_timeout);
+	for (int i = 0; i < WHO; i++)
+		pid[i] = begin((enum who)i, round);
+	await_target(STOP, pid[TARGET]);
+	stop(pid[WRITER]);
+	while (is_direct && !is_copying(pid[WRITER])) {
+		let_run(pid[WRITER]);
+		stop(pid[WRITER]);
+	}
+	step_timeout_say(&step_timeout->order, IS_STOPPED);
+	await_target(CONTINUE, pid[TARGET]);
+	kill(pid[WRITER], SIGCONT);
+	bad = end(pid[TARGET]);
+	for (int i = 0; bad && i < TARGET; i++)
+		kill(pid[i], SIGKILL);
+	bad |= end(pid[SENDER]);
+	return end(pid[WRITER]) || bad;
+}
+
+int main(int argc, char **argv)
+{
+	int n = argc > 1 ? atoi(argv[1]) : 0, bad = 0;
+
+	step_timeout = mmap(NULL, sizeof *step_timeout, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (argc != 3 || step_timeout == MAP_FAILED)
+		return 2;
+	for (int i = 0; i < n && !bad; i++)
+		bad = halt_one(i, !strcmp(argv[2], "direct"));
+	return bad != 0;
+}

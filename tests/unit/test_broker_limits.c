@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The broker and its clients where few descriptors may be open, or under way.
+ */
+#include "brokers.h"
+
+#include "broker/dial.h"
+#include "broker/server.h"
+#include "broker/poll_sparse.h"
+
+#include <limits.h>
+#include <sys/eventfd.h>
+
+#define FEW	  32
+#define UNDER_WAY 100
+#define MANY	  10000
+#define ROOM	  60
+#define CROWD	  (ROOM / 2 + 4) /* a broker has two descriptors of each */
+
+static const struct client_wish silent = {
+	.arena_fd = -1, .kick_fd = -1, .patience_ms = 10000};
+
+static void limit_files(rlim_t soft, rlim_t hard)
+{
+	struct rlimit files = {soft, hard};
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+}
+
+/* Without the capabilities that lift the bound, where we have them. */
+static void be_somebody(void)
+{
+	if (!geteuid() && setresuid(65534, 65534, 65534))
+		print_message("root of a namespace\n");
+}
+
+/* In a socket that nobody reads; each counts against the user's limit. */
+static void send_away(int count)
+{
+	struct proto m = {.brings = PROTO_FD_SOCKET};
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	while (count--)
+		assert_int_equal(proto_send(pair[1], &m, &pair[0]), 0);
+}
+
+/* What a child finds, as its exit status. */
+static void in_a_child(void (*body)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		be_somebody();
+		body();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static bool shows_arena(void)
+{
+	struct client_wish wish = silent;
+	const char *why = "";
+	struct client c;
+	bool shows;
+
+	wish.arena_fd = memfd_create("arena", 0);
+	wish.kick_fd = eventfd(0, EFD_CLOEXEC);
+	if (client_open_sharing(&c, &wish, &why))
+		fail_msg("%s", why);
+	shows = !c.hides_arena;
+	client_close(&c);
+	return shows;
+}
+
+static void open_under_a_hard_limit(void)
+{
+	send_away(UNDER_WAY);
+	limit_files(FEW, FEW);
+	assert_false(shows_arena());
+}
+
+static void open_under_a_soft_limit(void)
+{
+	struct rlimit files;
+
+	send_away(UNDER_WAY);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	limit_files(FEW, files.rlim_max);
+	assert_true(shows_arena());
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	assert_int_equal(files.rlim_cur, FEW);
+}
+
+/* As the broker's first client has none of these limits, nor has it. */
+static void beside_a_broker(void (*body)(void))
+{
+	struct client first;
+	pid_t pid;
+
+	open_or_fail(&first);
+	pid = broker_of(&first);
+	in_a_child(body);
+	client_close(&first);
+	end_broker(pid);
+}
+
+static void who_may_have_no_more_under_way_shows_no_arena(void **state)
+{
+	beside_a_broker(open_under_a_hard_limit);
+}
+
+static void a_soft_limit_is_no_bound_to_what_is_under_way(void **state)
+{
+	beside_a_broker(open_under_a_soft_limit);
+}
+
+static void open_without_room(void)
+{
+	const char *why = "";
+	struct client c;
+	int last;
+
+	limit_files(FEW, FEW);
+	for (int fd = 0; fd >= 0; fd = dup(0))
+		last = fd;
+	close(last); /* for the connection */
+	assert_int_equal(client_open_sharing(&c, &silent, &why), -EMFILE);
+	assert_string_equal(why, "this program's limit on open files, 32, is "
+				 "reached: raise ulimit -n");
+}
+
+static void a_program_without_room_is_told_of_its_limit(void **state)
+{
+	beside_a_broker(open_without_room);
+}
+
+/*
+ * A broker in a process of its own, whose table of open files is full but for
+ * ROOM: its limit itself is large, for all that the user's programs have under
+ * way counts against it.
+ */
+static pid_t begin_full(void)
+{
+	const struct server_config config = {.idle_ms = INT_MAX};
+	struct sockaddr_un a;
+	socklen_t length = proto_address(&a);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), fds[ROOM], extra;
+	struct rlimit files;
+	struct server *s;
+	pid_t pid;
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, length), 0);
+	assert_int_equal(listen(fd, CROWD), 0);
+	pid = fork();
+	if (pid) {
+		close(fd);
+		return pid;
+	}
+	getrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_max > MANY)
+		files.rlim_max = MANY;
+	limit_files(files.rlim_max, files.rlim_max);
+	s = server_new(fd, &config);
+	for (int i = 0; i < ROOM; i++)
+		fds[i] = dup(0);
+	do
+		extra = dup(0);
+	while (extra >= 0);
+	for (int i = 0; i < ROOM; i++)
+		close(fds[i]);
+	for (;;)
+		server_turn(s);
+}
+
+static void end_full(pid_t broker)
+{
+	end_broker(broker);
+	assert_int_equal(waitpid(broker, NULL, 0), broker);
+}
+
+static void assert_told(int error, const char *why)
+{
+	assert_int_equal(error, -EMFILE);
+	assert_non_null(
+		strstr(why, "the broker adverbd's limit on open files"));
+	assert_non_null(strstr(why, "is reached: raise ulimit -n"));
+}
+
+static void a_broker_without_room_says_so_to_all_who_come(void **state)
+{
+	struct client c[ROOM], more;
+	pid_t broker = begin_full();
+	const char *why = "";
+	int n = 0, error;
+
+	while (!(error = client_open_sharing(&c[n], &silent, &why)))
+		assert_true(++n < ROOM);
+	assert_true(n > 0);
+	for (int i = 0; i < ROOM; i++) {
+		assert_told(error, why);
+		error = client_open_sharing(&more, &silent, &why);
+	}
+	/* who goes makes room */
+	client_close(&c[--n]);
+	open_or_fail(&c[n++]);
+	while (n)
+		client_close(&c[--n]);
+	end_full(broker);
+}
+
+/* Connections of those who want no class fill it: nobody more is accepted. */
+static void who_cannot_be_accepted_is_told_as_well(void **state)
+{
+	pid_t broker = begin_full();
+	const char *why = "";
+	struct client first, more;
+	int crowd[CROWD], n = 0, error;
+	char said[START_SENTENCE];
+
+	open_or_fail(&first);
+	while (!(error = dial_open(&crowd[n], NULL, NULL, said)))
+		assert_true(++n < CROWD);
+	assert_told(error, said);
+	error = client_open_sharing(&more, &silent, &why);
+	assert_told(error, why);
+	while (n)
+		close(crowd[--n]);
+	client_close(&first);
+	end_full(broker);
+}
+
+/* Of most clients a broker watches one thing and not two. */
+static void watch_more_entries_than_files(void)
+{
+	struct pollfd p[2 * FEW], room[2 * FEW];
+	int fd = eventfd(1, EFD_CLOEXEC);
+
+	limit_files(FEW, FEW);
+	for (int i = 0; i < 2 * FEW; i++)
+		p[i] = (struct pollfd){i % 4 ? -1 : fd, POLLIN, 0};
+	p[8].events = 0;
+	assert_int_equal(poll_sparse_all(p, room, 2 * FEW, 0), FEW / 2 - 1);
+	for (int i = 0; i < 2 * FEW; i++)
+		assert_int_equal(p[i].revents, i % 4 || i == 8 ? 0 : POLLIN);
+}
+
+static void a_broker_watches_half_as_many_as_it_may_have_files(void **state)
+{
+	in_a_child(watch_more_entries_than_files);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_may_have_no_more_under_way_shows_no_arena),
+		cmocka_unit_test(a_soft_limit_is_no_bound_to_what_is_under_way),
+		cmocka_unit_test(a_program_without_room_is_told_of_its_limit),
+		cmocka_unit_test(a_broker_without_room_says_so_to_all_who_come),
+		cmocka_unit_test(who_cannot_be_accepted_is_told_as_well),
+		cmocka_unit_test(
+			a_broker_watches_half_as_many_as_it_may_have_files),
+	};
+
+	return cmocka_run_group_tests(tests, enter_namespace, NULL);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a process asks the broker about others, as its lane does. */
+#include "brokers.h"
+
+#include "host/host.h"
+#include "host/broker_link.h"
+
+#define PATIENCE_NS 60000000000u
+
+/* It does not read, and then it does: who was not asked then is asked now. */
+static void what_a_full_socket_did_not_take_is_asked_later(void **state)
+{
+	struct engine_event e = {.qpn = 7, .peer.ip = {[15] = 1}};
+	const struct device *device;
+	int fd = broker_link_socket(-1, -1, PATIENCE_NS);
+	struct pollfd p = {broker_link_fd(), POLLIN, 0};
+	struct client other, both[2] = {0}; /* says who the broker is */
+	pid_t broker;
+	uint32_t nobody;
+
+	assert_true(fd >= 0);
+	open_or_fail(&other);
+	both[0] = other;
+	both[1].class = broker_link_class(broker_link_qpn(5));
+	nobody = steer_qpn(class_of_nobody(both, 2), 5);
+	e.dest_qpn = nobody;
+	broker = broker_of(&other);
+	assert_int_equal(device_list(&device), 1);
+	stop_broker(broker);
+	while (broker_link_ask_arena(steer_class(nobody)))
+		;
+	broker_link_ask(NULL, &e, 0);
+	kill(broker, SIGCONT);
+	while (!broker_link_has_dead()) {
+		assert_int_equal(poll(&p, 1, 30000), 1);
+		broker_link_turn(NULL, 0);
+	}
+	client_close(&other);
+	broker_link_close();
+	close(fd);
+	end_broker(broker);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			what_a_full_socket_did_not_take_is_asked_later),
+	};
+
+	return cmocka_run_group_tests(tests, enter_namespace, NULL);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Guarded copies: their faults are answers, all other faults are not ours. */
+#include "test.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "memory/copy_nofault.h"
+#include "util/crc.h"
+#include "util/crctier.h"
+
+#define PAGE 4096
+
+/* So much later that it looks again. */
+static uint64_t later(void)
+{
+	static uint64_t now;
+
+	return now += 1000000;
+}
+
+static sigjmp_buf back;
+static int caught;
+
+static void program_handler(int sig)
+{
+	caught = sig;
+	siglongjmp(back, 1);
+}
+
+static void set_handler(int sig, void (*handler)(int))
+{
+	struct sigaction a = {.sa_handler = handler};
+
+	assert_int_equal(sigaction(sig, &a, NULL), 0);
+}
+
+static uint8_t *gone(void)
+{
+	uint8_t *p =
+		mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+/* Only one machine has guarded copies. */
+static bool is_built(void)
+{
+	bool on;
+
+	copy_nofault_open();
+	copy_nofault_turn(later());
+	on = copy_nofault_is_on();
+	copy_nofault_close();
+	return on;
+}
+
+static void copies_of_memory_that_is_not_there_fail(void **state)
+{
+	uint8_t *p = gone(), buf[64] = {0};
+
+	if (!is_built())
+		skip();
+	copy_nofault_open();
+	copy_nofault_turn(later());
+	assert_true(copy_nofault_is_on());
+	assert_false(copy_nofault(buf, p, 64));
+	assert_false(copy_nofault(p, buf, 64));
+	for (size_t n = 1; n <= 8; n *= 2)
+		assert_false(copy_nofault_store(p, buf, n));
+	assert_true(copy_nofault(buf, "as before", 10));
+	assert_string_equal((char *)buf, "as before");
+	copy_nofault_close();
+	munmap(p, PAGE);
+}
+
+static void either_way_of_copying_copies_and_fails(void **state)
+{
+	uint8_t *p = gone(), from[300], to[300];
+
+	if (!is_built())
+		skip();
+	for (size_t i = 0; i < sizeof from; i++)
+		from[i] = (uint8_t)(i * 7 + 1);
+	copy_nofault_open();
+	for (int fast = 0; fast < 2; fast++) {
+		copy_nofault_choose(fast);
+		for (size_t n = 0; n < sizeof from - 1; n++) {
+			memset(to, 0, sizeof to);
+			assert_true(copy_nofault(to + 1, from + 1, n));
+			assert_memory_equal(to + 1, from + 1, n);
+			assert_int_equal(to[0] | to[n + 1], 0);
+		}
+		assert_false(copy_nofault(to, p, 300));
+		assert_false(copy_nofault(p, to, 300));
+		assert_false(copy_nofault(to, p, 3));
+	}
+	copy_nofault_close();
+	munmap(p, PAGE);
+}
+
+static void sum_until_it_stops(uint8_t *p)
+{
+	static uint8_t buf[3 * PAGE];
+
+	for (size_t at = 0; at < 2 * PAGE; at += 127) {
+		uint32_t crc = 77, want = crc32_update(77, p, at);
+
+		assert_true(copy_nofault_crc(buf, p, at, &crc));
+		assert_int_equal(crc, want);
+		assert_memory_equal(buf, p, at);
+		assert_int_equal(copy_nofault_crc(buf, p + at, 2 * PAGE, &crc),
+				 at == 0);
+	}
+}
+
+static void a_copy_with_a_sum_stops_where_the_memory_does(void **state)
+{
+	uint8_t *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct crctier before = crctier_chosen;
+
+	if (!is_built())
+		skip();
+	assert_ptr_not_equal(p, MAP_FAILED);
+	memset(p, 5, 2 * PAGE);
+	mprotect(p + 2 * PAGE, PAGE, PROT_NONE);
+	for (size_t i = 0; i < crctier_count; i++) {
+		if (!crctier_all[i].is_here())
+			continue;
+		crctier_choose(&crctier_all[i]);
+		copy_nofault_open();
+		copy_nofault_turn(later());
+		sum_until_it_stops(p);
+		copy_nofault_close();
+	}
+	crctier_choose(&before);
+	munmap(p, 3 * PAGE);
+}
+
+static void a_store_writes_its_bytes_and_no_others(void **state)
+{
+	for (size_t n = 1; n <= 8; n *= 2) {
+		uint8_t to[16] = {0}, from[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+		assert_true(copy_nofault_store(to + 8, from, n));
+		assert_memory_equal(to + 8, from, n);
+		assert_int_equal(to[7], 0);
+		assert_int_equal(n < 8 ? to[8 + n] : 0, 0);
+	}
+}
+
+static void a_fault_of_the_program_reaches_its_own_handler(void **state)
+{
+	volatile uint8_t *p = gone();
+
+	if (!is_built())
+		skip();
+	set_handler(SIGSEGV, program_handler);
+	copy_nofault_open();
+	caught = 0;
+	if (!sigsetjmp(back, 1))
+		*p = 1;
+	assert_int_equal(caught, SIGSEGV);
+	copy_nofault_close();
+	set_handler(SIGSEGV, SIG_DFL);
+	munmap((void *)(uintptr_t)p, PAGE);
+}
+
+static void a_program_that_takes_the_handler_turns_it_off(void **state)
+{
+	struct sigaction now;
+
+	if (!is_built())
+		skip();
+	copy_nofault_open();
+	set_handler(SIGSEGV, program_handler);
+	copy_nofault_turn(later());
+	assert_false(copy_nofault_is_on());
+	copy_nofault_close();
+	/* and it keeps what it has set */
+	assert_int_equal(sigaction(SIGSEGV, NULL, &now), 0);
+	assert_ptr_equal(now.sa_handler, program_handler);
+	set_handler(SIGSEGV, SIG_DFL);
+}
+
+static void a_thread_that_blocks_the_signal_turns_it_off(void **state)
+{
+	sigset_t s;
+
+	if (!is_built())
+		skip();
+	copy_nofault_open();
+	sigemptyset(&s);
+	sigaddset(&s, SIGBUS);
+	sigprocmask(SIG_BLOCK, &s, NULL);
+	copy_nofault_turn(later());
+	assert_false(copy_nofault_is_on());
+	sigprocmask(SIG_UNBLOCK, &s, NULL);
+	copy_nofault_turn(later());
+	assert_true(copy_nofault_is_on());
+	copy_nofault_close();
+}
+
+static void *look_with_the_signal_blocked(void *on)
+{
+	sigset_t fault;
+
+	sigemptyset(&fault);
+	sigaddset(&fault, SIGSEGV);
+	pthread_sigmask(SIG_BLOCK, &fault, NULL);
+	*(bool *)on = copy_nofault_is_on();
+	return NULL;
+}
+
+/* Not all who copy have the lane: who polls puts small messages in place. */
+static void what_one_thread_knows_is_not_true_of_another(void **state)
+{
+	pthread_t thread;
+	bool on = true;
+
+	if (!is_built())
+		skip();
+	copy_nofault_open();
+	copy_nofault_turn(later());
+	assert_true(copy_nofault_is_on());
+	assert_int_equal(pthread_create(&thread, NULL,
+					look_with_the_signal_blocked, &on),
+			 0);
+	pthread_join(thread, NULL);
+	assert_false(on);
+	assert_true(copy_nofault_is_on());
+	copy_nofault_close();
+}
+
+static void closing_gives_back_the_handler_of_before(void **state)
+{
+	struct sigaction now;
+
+	set_handler(SIGBUS, program_handler);
+	copy_nofault_open();
+	copy_nofault_close();
+	assert_int_equal(sigaction(SIGBUS, NULL, &now), 0);
+	assert_ptr_equal(now.sa_handler, program_handler);
+	set_handler(SIGBUS, SIG_DFL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(copies_of_memory_that_is_not_there_fail),
+		cmocka_unit_test(either_way_of_copying_copies_and_fails),
+		cmocka_unit_test(a_copy_with_a_sum_stops_where_the_memory_does),
+		cmocka_unit_test(a_store_writes_its_bytes_and_no_others),
+		cmocka_unit_test(
+			a_fault_of_the_program_reaches_its_own_handler),
+		cmocka_unit_test(a_program_that_takes_the_handler_turns_it_off),
+		cmocka_unit_test(a_thread_that_blocks_the_signal_turns_it_off),
+		cmocka_unit_test(what_one_thread_knows_is_not_true_of_another),
+		cmocka_unit_test(closing_gives_back_the_handler_of_before),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

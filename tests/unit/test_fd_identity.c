@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whether a descriptor is still what it was when it was opened. */
+#include "test.h"
+#include "util/fd_identity.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int open_null(void)
+{
+	return open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+static int open_event(void)
+{
+	return eventfd(0, EFD_CLOEXEC);
+}
+
+static int open_epoll(void)
+{
+	return epoll_create1(EPOLL_CLOEXEC);
+}
+
+static int open_memory(void)
+{
+	return memfd_create("mark", MFD_CLOEXEC);
+}
+
+static int open_socket(void)
+{
+	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+static int (*const kinds[])(void) = {open_event, open_epoll, open_memory,
+				     open_socket};
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void what_is_ours_is_closed(void **state)
+{
+	for (size_t i = 0; i < TEST_COUNT(kinds); i++) {
+		int fd = fd_identity_note(kinds[i]());
+
+		assert_true(fd_identity_holds(fd));
+		fd_identity_close(fd);
+		assert_false(is_open(fd));
+		assert_false(fd_identity_holds(fd) && is_open(fd));
+	}
+}
+
+/* Of each kind in the place of each, of the same kind too. */
+static void what_has_taken_its_number_is_left(void **state)
+{
+	for (size_t i = 0; i < TEST_COUNT(kinds); i++)
+		for (size_t k = 0; k < TEST_COUNT(kinds); k++) {
+			int fd = fd_identity_note(kinds[i]()),
+			    other = kinds[k]();
+
+			assert_int_equal(dup2(other, fd), fd);
+			assert_false(fd_identity_holds(fd));
+			fd_identity_close(fd);
+			assert_true(is_open(fd));
+			close(fd);
+			close(other);
+		}
+}
+
+static void one_that_is_gone_is_not_ours(void **state)
+{
+	int fd = fd_identity_note(open_event());
+
+	close(fd);
+	assert_false(fd_identity_holds(fd));
+	fd_identity_close(fd);
+	assert_false(fd_identity_holds(-1));
+	fd_identity_close(-1);
+	assert_int_equal(fd_identity_note(-5), -5);
+}
+
+/* Its signal is the program's to choose. */
+static void one_that_is_shown_keeps_its_signal(void **state)
+{
+	int fd = fd_identity_note_shown(open_event()), null = open_null();
+
+	assert_int_equal(fcntl(fd, F_GETSIG), 0);
+	assert_true(fd_identity_holds(fd));
+	assert_int_equal(dup2(null, fd), fd);
+	assert_false(fd_identity_holds(fd));
+	close(null);
+	close(fd);
+}
+
+static void a_number_that_is_marked_again_is_another(void **state)
+{
+	int fd = fd_identity_note(open_event()), again;
+
+	close(fd);
+	again = fd_identity_note(open_memory());
+	assert_int_equal(again, fd);
+	assert_true(fd_identity_holds(fd));
+	fd_identity_close(fd);
+	assert_false(is_open(fd));
+}
+
+static void a_number_that_is_not_marked_is_taken_to_be_ours(void **state)
+{
+	int fd = open_memory();
+
+	assert_true(fd_identity_holds(fd));
+	fd_identity_close(fd);
+	assert_false(is_open(fd));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_ours_is_closed),
+		cmocka_unit_test(what_has_taken_its_number_is_left),
+		cmocka_unit_test(one_that_is_gone_is_not_ours),
+		cmocka_unit_test(one_that_is_shown_keeps_its_signal),
+		cmocka_unit_test(a_number_that_is_marked_again_is_another),
+		cmocka_unit_test(
+			a_number_that_is_not_marked_is_taken_to_be_ours),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Processes that map one another's arena, in a network namespace of their own
+ * with a broker.  Each is a process as host.c makes it, but for the lane.
+ */
+#include "brokers.h"
+
+#include "hca/event.h"
+#include "memory/arena_map.h"
+#include "host/local_peer.h"
+#include "host/broker_link.h"
+#include "memory/space_self.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define CROWD 16
+
+/* What a process says of itself, in memory that all share. */
+struct card {
+	_Atomic int stage; /* 1: it is there; what else, each test says */
+	uint32_t qpn;
+	uint64_t va;
+};
+
+static struct card *cards;
+
+static struct {
+	struct arena_map map;
+	struct space_self space;
+	struct hca hca;
+	pthread_t thread;
+	_Atomic int is_up, is_ending;
+	int fd;
+} me;
+
+static uint8_t memory[8192];
+
+static void *beat(void *arg)
+{
+	local_peer_begin();
+	me.is_up = 1;
+	while (!me.is_ending)
+		usleep(1000);
+	local_peer_end();
+	return NULL;
+}
+
+/* This process becomes an adapter. */
+static void open_me(void)
+{
+	uint64_t seed[4] = {1, 2, 3, 4};
+
+	assert_int_equal(arena_map_new(&me.map), 0);
+	space_self_init(&me.space);
+	assert_int_equal(hca_init(&me.hca, me.map.arena, &me.space.space, seed),
+			 0);
+	local_peer_open(&me.hca);
+	me.fd = broker_link_socket(local_peer_is_open() ? me.map.fd : -1,
+				   local_peer_kick_fd(), 60000000000u);
+	assert_true(me.fd >= 0);
+	me.is_up = me.is_ending = 0;
+	assert_int_equal(pthread_create(&me.thread, NULL, beat, NULL), 0);
+	while (!me.is_up)
+		usleep(100);
+}
+
+static void close_me(void)
+{
+	me.is_ending = 1;
+	pthread_join(me.thread, NULL);
+	local_peer_close();
+	broker_link_close();
+	close(me.fd);
+	space_self_fini(&me.space);
+	arena_map_free(&me.map);
+}
+
+static void wait_for(struct card *c, int stage)
+{
+	while (c->stage != stage)
+		usleep(200);
+}
+
+/* Shows card i and waits to be killed, or for stage 9. */
+static void stay(struct card *c)
+{
+	c->qpn = broker_link_qpn(77);
+	c->va = (uintptr_t)memory;
+	c->stage = 1;
+	wait_for(c, 9);
+}
+
+/* A process that opens, does something and stays. */
+static pid_t begin(struct card *c, void (*what)(struct card *c))
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		local_peer_forget();
+		broker_link_close();
+		open_me();
+		if (what)
+			what(c);
+		stay(c);
+		close_me();
+		_exit(0);
+	}
+	wait_for(c, 1);
+	return pid;
+}
+
+static void end(pid_t pid, int sig)
+{
+	kill(pid, sig);
+	waitpid(pid, NULL, 0);
+}
+
+static enum local_peer_is get(uint32_t qpn, struct local_peer **n)
+{
+	enum local_peer_is is;
+
+	while ((is = local_peer_get(qpn, n)) == LOCAL_PEER_ASKED) {
+		struct pollfd p = {broker_link_fd(), POLLIN, 0};
+
+		poll(&p, 1, 5);
+		broker_link_woken();
+		broker_link_turn(NULL, UINT64_MAX / 2);
+	}
+	return is;
+}
+
+static int set_up(void **state)
+{
+	unsetenv("ADVERB_DIRECT");
+	memset(cards, 0, CROWD * sizeof(*cards));
+	open_me();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	close_me();
+	return 0;
+}
+
+/* How many arenas this process has mapped. */
+static int mapped(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512];
+	int n = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		n += strstr(line, "adverb-arena") != NULL;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static void wait_for_a_kick(struct card *c)
+{
+	struct pollfd p = {local_peer_kick_fd(), POLLIN, 0};
+
+	c->qpn = broker_link_qpn(77);
+	c->va = (uintptr_t)memory;
+	c->stage = 1;
+	if (poll(&p, 1, 20000) == 1)
+		c->stage = 2;
+	wait_for(c, 9);
+	close_me();
+	_exit(memory[4096] == 5 ? 0 : 1);
+}
+
+static void its_memory_is_reached_and_it_is_woken(void **state)
+{
+	pid_t pid = begin(&cards[0], wait_for_a_kick);
+	struct local_peer *n = NULL;
+	struct space_vec to = {cards[0].va + 4096, 16};
+	struct space_vec from = {(uintptr_t)memory, 16};
+	struct space_move m = {&to, &from, 1, 1};
+	size_t done;
+	int status;
+
+	memset(memory, 5, 16);
+	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_HERE);
+	assert_int_equal(n->pid, pid);
+	assert_non_null(n->access);
+	assert_true(hca_is_alive(n->hca));
+	assert_int_equal(
+		space_put(n->hca->space, &me.space.space, &m, 1, &done), 0);
+	local_peer_kick(n);
+	wait_for(&cards[0], 2);
+	local_peer_put(n);
+	cards[0].stage = 9;
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+}
+
+static void a_process_is_its_own_neighbour(void **state)
+{
+	struct local_peer *n = NULL;
+
+	assert_int_equal(get(broker_link_qpn(1), &n), LOCAL_PEER_HERE);
+	assert_ptr_equal(n->hca, &me.hca);
+	assert_null(n->access);
+	local_peer_kick(n);
+	local_peer_put(n);
+}
+
+static void asked_twice_it_is_mapped_once(void **state)
+{
+	pid_t pid = begin(&cards[0], NULL);
+	struct local_peer *a = NULL, *b = NULL;
+
+	assert_int_equal(get(cards[0].qpn, &a), LOCAL_PEER_HERE);
+	assert_int_equal(get(cards[0].qpn, &b), LOCAL_PEER_HERE);
+	assert_ptr_equal(a, b);
+	assert_int_equal(mapped(), 2);
+	local_peer_put(a);
+	local_peer_put(b);
+	assert_int_equal(mapped(), 2);
+	end(pid, SIGKILL);
+}
+
+static void
+the_dead_are_known_at_once_and_unmapped_when_nobody_needs_them(void **state)
+{
+	pid_t pid = begin(&cards[0], NULL);
+	struct local_peer *n = NULL, *other = NULL;
+
+	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_HERE);
+	end(pid, SIGKILL);
+	assert_false(hca_is_alive(n->hca));
+	assert_int_equal(get(cards[0].qpn, &other), LOCAL_PEER_NEVER);
+	assert_int_equal(mapped(), 2);
+	local_peer_put(n);
+	assert_int_equal(mapped(), 1);
+}
+
+static void execute_another(struct card *c)
+{
+	c->qpn = broker_link_qpn(77);
+	c->stage = 1;
+	wait_for(c, 2);
+	execl("/bin/sleep", "sleep", "100", NULL);
+	_exit(1);
+}
+
+static void who_executes_another_program_is_gone(void **state)
+{
+	pid_t pid = begin(&cards[0], execute_another);
+	struct local_peer *n = NULL;
+
+	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_HERE);
+	assert_true(hca_is_alive(n->hca));
+	cards[0].stage = 2;
+	while (hca_is_alive(n->hca))
+		usleep(1000);
+	assert_int_equal(kill(pid, 0), 0);
+	local_peer_put(n);
+	end(pid, SIGKILL);
+}
+
+static void who_closes_is_gone(void **state)
+{
+	pid_t pid = begin(&cards[0], NULL);
+	struct local_peer *n = NULL;
+
+	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_HERE);
+	cards[0].stage = 9;
+	waitpid(pid, NULL, 0);
+	assert_false(hca_is_alive(n->hca));
+	local_peer_put(n);
+	assert_int_equal(mapped(), 1);
+}
+
+static void close_share(struct card *c)
+{
+	/* as a program that does not want it */
+	close_me();
+	setenv("ADVERB_DIRECT", "0", 1);
+	open_me();
+}
+
+static void another_build(struct card *c)
+{
+	me.hca.shared->shape++;
+}
+
+static void another_layout(struct card *c)
+{
+	((struct arena_hdr *)(void *)me.map.arena.base)->layout++;
+}
+
+static void a_root_outside(struct card *c)
+{
+	((struct arena_hdr *)(void *)me.map.arena.base)->root =
+		me.map.arena.size - 8;
+}
+
+static void keys_outside(struct card *c)
+{
+	me.hca.shared->mrs = me.map.arena.size - 4096;
+}
+
+static void another_nonce(struct card *c)
+{
+	me.hca.shared->nonce_va = (uintptr_t)memory;
+}
+
+static void a_nonce_nowhere(struct card *c)
+{
+	me.hca.shared->nonce_va = 8;
+}
+
+static void no_such_process(struct card *c)
+{
+	me.hca.shared->pid = 0;
+}
+
+static void who_makes_no_sense_is_talked_to_by_packets(void **state)
+{
+	void (*const what[])(struct card *) = {
+		close_share,  another_build, another_layout,  a_root_outside,
+		keys_outside, another_nonce, a_nonce_nowhere, no_such_process,
+	};
+
+	for (size_t i = 0; i < sizeof(what) / sizeof(*what); i++) {
+		pid_t pid = begin(&cards[i], what[i]);
+		struct local_peer *n = NULL;
+
+		assert_int_equal(get(cards[i].qpn, &n), LOCAL_PEER_NEVER);
+		assert_true(*local_peer_why() != 0);
+		assert_int_equal(mapped(), 1);
+		end(pid, SIGKILL);
+	}
+}
+
+static void unmask_nobody(struct card *c)
+{
+	prctl(PR_SET_DUMPABLE, 0);
+}
+
+/* Privilege would let us all the same: as one without. */
+static int terminal = -1;
+
+static void show_a_terminal(struct card *c)
+{
+	dup2(terminal, me.map.fd);
+}
+
+/* A session's first terminal becomes its own when it is opened. */
+static void look_at_a_terminal(struct card *c)
+{
+	struct local_peer *n;
+
+	if (setsid() > 0 && get(cards[0].qpn, &n) == LOCAL_PEER_NEVER &&
+	    open("/dev/tty", O_RDWR | O_CLOEXEC) < 0)
+		cards[2].stage = 1;
+}
+
+static void what_is_no_memory_is_not_even_opened(void **state)
+{
+	int other = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	pid_t shows, looks;
+
+	if (other < 0 || grantpt(other) || unlockpt(other))
+		skip();
+	terminal = open(ptsname(other), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(terminal >= 0);
+	shows = begin(&cards[0], show_a_terminal);
+	looks = begin(&cards[1], look_at_a_terminal);
+	assert_int_equal(cards[2].stage, 1);
+	end(looks, SIGKILL);
+	end(shows, SIGKILL);
+	close(terminal);
+	close(other);
+}
+
+static char fifo[] = "/tmp/adverb-fifo-XXXXXX";
+
+static void show_a_fifo(struct card *c)
+{
+	dup2(open(fifo, O_PATH), me.map.fd);
+}
+
+static void look_at_a_fifo(struct card *c)
+{
+	struct local_peer *n;
+
+	if (get(cards[0].qpn, &n) == LOCAL_PEER_NEVER)
+		cards[2].stage = 1;
+}
+
+/* To open one lets others go on who wait for a reader. */
+static void a_fifo_is_not_even_opened(void **state)
+{
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct inotify_event event;
+	pid_t shows, looks;
+
+	close(mkstemp(fifo));
+	unlink(fifo);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_true(inotify_add_watch(watch, fifo, IN_OPEN) >= 0);
+	cards[2].stage = 0;
+	shows = begin(&cards[0], show_a_fifo);
+	looks = begin(&cards[1], look_at_a_fifo);
+	assert_int_equal(cards[2].stage, 1);
+	assert_true(read(watch, &event, sizeof event) < 0);
+	end(looks, SIGKILL);
+	end(shows, SIGKILL);
+	unlink(fifo);
+	close(watch);
+}
+
+/* Of the other's memory it knows what stands in one place. */
+static void point_at_another(struct card *c)
+{
+	me.hca.shared->nonce = 0;
+	me.hca.shared->nonce_va = (uintptr_t)memory;
+	me.hca.shared->pid = (uint32_t)c->va;
+}
+
+static void an_arena_that_names_another_process_is_not_believed(void **state)
+{
+	struct local_peer *n;
+	pid_t victim, pid;
+
+	memset(memory, 0, sizeof(memory));
+	victim = begin(&cards[0], NULL);
+	cards[1].va = (uint64_t)victim;
+	pid = begin(&cards[1], point_at_another);
+	assert_int_equal(get(cards[1].qpn, &n), LOCAL_PEER_NEVER);
+	assert_string_equal(local_peer_why(), "its arena says that it is "
+					      "another process's");
+	end(pid, SIGKILL);
+	end(victim, SIGKILL);
+}
+
+static void where_the_kernel_does_not_let_us_it_is_packets(void **state)
+{
+	struct local_peer *n = NULL;
+	pid_t pid;
+
+	if (!geteuid())
+		skip();
+	pid = begin(&cards[0], unmask_nobody);
+	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_NEVER);
+	assert_non_null(strstr(local_peer_why(), "kernel"));
+	end(pid, SIGKILL);
+}
+
+static void against_the_wish_nothing_is_shared(void **state)
+{
+	struct local_peer *n = NULL;
+	pid_t pid = begin(&cards[0], NULL);
+
+	close_me();
+	setenv("ADVERB_DIRECT", "0", 1);
+	open_me();
+	assert_false(local_peer_is_open());
+	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_NEVER);
+	close_me();
+	unsetenv("ADVERB_DIRECT");
+	setenv("ADVERB_PCAP", "/nowhere/file", 1);
+	open_me();
+	assert_false(local_peer_is_open());
+	unsetenv("ADVERB_PCAP");
+	end(pid, SIGKILL);
+}
+
+/* Each maps all others, and some die meanwhile. */
+static void meet_all(struct card *c)
+{
+	uint32_t i = (uint32_t)(c - cards);
+
+	c->qpn = broker_link_qpn(77);
+	c->stage = 1;
+	wait_for(c, 2);
+	for (uint32_t k = 0; k < CROWD; k++) {
+		struct local_peer *n = NULL;
+
+		if (get(cards[k].qpn, &n) == LOCAL_PEER_HERE)
+			c->va += !!hca_is_alive(n->hca);
+		if (k == CROWD / 2 && i % 4 == 3)
+			raise(SIGKILL);
+	}
+	c->stage = 3;
+	wait_for(c, 9);
+	close_me();
+	_exit(c->va >= CROWD - CROWD / 4 ? 0 : 1);
+}
+
+static void a_crowd_maps_itself_while_some_die(void **state)
+{
+	pid_t pid[CROWD];
+	int status;
+
+	for (int i = 0; i < CROWD; i++)
+		pid[i] = begin(&cards[i], meet_all);
+	for (int i = 0; i < CROWD; i++)
+		cards[i].stage = 2;
+	for (int i = 0; i < CROWD; i++) {
+		if (i % 4 == 3)
+			waitpid(pid[i], NULL, 0);
+		else
+			wait_for(&cards[i], 3);
+	}
+	for (int i = 0; i < CROWD; i++) {
+		if (i % 4 == 3)
+			continue;
+		cards[i].stage = 9;
+		waitpid(pid[i], &status, 0);
+		assert_int_equal(status, 0);
+	}
+}
+
+static void an_answer_that_the_dead_leave_is_no_neighbour(void **state)
+{
+	struct local_peer *n = NULL;
+
+	for (int i = 0; i < 5; i++) {
+		pid_t pid = begin(&cards[i], NULL);
+
+		local_peer_get(cards[i].qpn, &n); /* under way as it dies */
+		end(pid, SIGKILL);
+		assert_int_equal(get(cards[i].qpn, &n), LOCAL_PEER_NEVER);
+	}
+}
+
+/* Another build until it is told, then as we are. */
+static void be_another_first(struct card *c)
+{
+	me.hca.shared->shape++;
+	c->qpn = broker_link_qpn(77);
+	c->stage = 1;
+	wait_for(c, 2);
+	me.hca.shared->shape--;
+	c->stage = 3;
+	wait_for(c, 9);
+}
+
+/* It was about one of that class who may be gone since. */
+static void a_refusal_that_nobody_took_is_forgotten(void **state)
+{
+	pid_t pid = begin(&cards[0], be_another_first);
+	struct local_peer *n = NULL;
+
+	local_peer_expect(cards[0].qpn);
+	assert_true(local_peer_is_asking());
+	while (local_peer_is_asking()) {
+		struct pollfd p = {broker_link_fd(), POLLIN, 0};
+
+		poll(&p, 1, 5);
+		broker_link_woken();
+		broker_link_turn(NULL, UINT64_MAX / 2);
+	}
+	assert_int_equal(mapped(), 1);
+	cards[0].stage = 2;
+	wait_for(&cards[0], 3);
+	local_peer_expect(cards[0].qpn);
+	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_HERE);
+	local_peer_put(n);
+	end(pid, SIGKILL);
+}
+
+#define SECOND 1000000000u
+
+/* However often that is asked for in that time. */
+static void the_dead_are_mourned_for_a_second(void **state) NO_LOCK_ANALYSIS
+{
+	const struct hca_qp_cap cap = {1, 1, 1, 1, 0, NULL};
+	struct cq *cq = cq_new(&me.hca, 1, 0, false);
+	struct qp *qp = qp_new(&me.hca, 7, HCA_QPT_RC, 1, cq, cq, &cap, false);
+
+	assert_non_null(qp);
+	assert_false(local_peer_note_death(SECOND));
+	for (int lives = 0; lives < 2; lives++) {
+		local_peer_died();
+		alock_take(
+			&qp_target(qp)
+				 ->lock); /* one of its threads is there yet */
+		for (int i = 0; i < 5000; i++)
+			assert_true(local_peer_note_death(SECOND));
+		assert_true(local_peer_note_death(SECOND + SECOND / 2));
+		if (!lives)
+			alock_give(&qp_target(qp)->lock);
+		/* it has been looked at just now */
+		assert_true(local_peer_note_death(SECOND + SECOND / 2 + 1));
+		assert_int_equal(local_peer_note_death(SECOND + 3 * SECOND / 4),
+				 lives);
+		assert_false(local_peer_note_death(2 * SECOND));
+		if (lives)
+			alock_give(&qp_target(qp)->lock);
+	}
+}
+
+#define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+static int enter(void **state)
+{
+	cards = mmap(NULL, CROWD * sizeof(*cards), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	setenv("ADVERB_EXPLAIN", "0", 1);
+	return enter_namespace(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(its_memory_is_reached_and_it_is_woken),
+		EACH(a_process_is_its_own_neighbour),
+		EACH(asked_twice_it_is_mapped_once),
+		EACH(the_dead_are_known_at_once_and_unmapped_when_nobody_needs_them),
+		EACH(who_executes_another_program_is_gone),
+		EACH(who_closes_is_gone),
+		EACH(who_makes_no_sense_is_talked_to_by_packets),
+		EACH(what_is_no_memory_is_not_even_opened),
+		EACH(a_fifo_is_not_even_opened),
+		EACH(an_arena_that_names_another_process_is_not_believed),
+		EACH(where_the_kernel_does_not_let_us_it_is_packets),
+		EACH(against_the_wish_nothing_is_shared),
+		EACH(a_crowd_maps_itself_while_some_die),
+		EACH(an_answer_that_the_dead_leave_is_no_neighbour),
+		EACH(a_refusal_that_nobody_took_is_forgotten),
+		EACH(the_dead_are_mourned_for_a_second),
+	};
+
+	return cmocka_run_group_tests(tests, enter, NULL);
+}

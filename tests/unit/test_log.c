@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* log/log, and its like of the other two libraries: who hears a sentence. */
+#include "test.h"
+
+#include "host/host.h"
+#include "rdmacm/explain.h"
+#include "umad/explain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHILDREN 200
+#define HANGS_S	 20
+
+static int stderr_before;
+
+/* A file in the place of stderr. */
+static int instead(unsigned int flags)
+{
+	int fd = memfd_create("stderr", 0);
+
+	assert_true(fd >= 0);
+	stderr_before = dup(STDERR_FILENO);
+	assert_int_equal(dup3(fd, STDERR_FILENO, (int)flags), STDERR_FILENO);
+	return fd;
+}
+
+static off_t said_into(int fd)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+
+	dup2(stderr_before, STDERR_FILENO);
+	close(stderr_before);
+	close(fd);
+	return size;
+}
+
+static void a_sentence_goes_to_stderr(void **state)
+{
+	int fd = instead(0);
+
+	errno = ENOTTY;
+	log_say(1, "one");
+	assert_int_equal(errno, ENOTTY);
+	assert_int_equal(said_into(fd), strlen("adverb: one\n"));
+}
+
+static void a_sentence_is_not_said_twice(void **state)
+{
+	int fd = instead(0);
+
+	for (int i = 0; i < 3; i++) {
+		log_say(6, "six");
+		r_say("seven");
+	}
+	assert_int_equal(said_into(fd), strlen("adverb: six\nadverb: seven\n"));
+}
+
+/* A program without stderr has files of ours there. */
+static void nothing_is_written_to_what_has_its_number(void **state)
+{
+	int fd = instead(O_CLOEXEC);
+
+	errno = ENOTTY;
+	log_say(2, "two");
+	r_say("three");
+	assert_int_equal(errno, ENOTTY);
+	assert_int_equal(u_no_port("umad_open_port"), -ENODEV);
+	assert_int_equal(said_into(fd), 0);
+}
+
+static atomic_bool is_over;
+
+static void *talk(void *arg)
+{
+	while (!is_over) {
+		log_say(4, "four");
+		r_say("five");
+	}
+	return NULL;
+}
+
+/* It has the memory of the thread that was amid a sentence, and not the thread.
+ */
+static void the_child_of_a_fork_can_speak(void **state)
+{
+	pthread_t talker;
+	int fd, status;
+	pid_t child;
+
+	NEEDS_KERNEL();
+	fd = instead(0);
+	assert_int_equal(pthread_create(&talker, NULL, talk, NULL), 0);
+	for (int i = 0; i < CHILDREN; i++) {
+		child = fork();
+		if (child == 0) {
+			alarm(HANGS_S);
+			log_say(4, "four");
+			r_say("five");
+			_exit(0);
+		}
+		assert_true(child > 0);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+	is_over = true;
+	pthread_join(talker, NULL);
+	assert_true(said_into(fd) > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sentence_goes_to_stderr),
+		cmocka_unit_test(a_sentence_is_not_said_twice),
+		cmocka_unit_test(nothing_is_written_to_what_has_its_number),
+		cmocka_unit_test(the_child_of_a_fork_can_speak),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

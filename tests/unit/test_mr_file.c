@@ -1,0 +1,666 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What file lies behind memory, and the same bytes mapped by a peer. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "memory/peer_maps.h"
+#include "memory/mr_file.h"
+
+#define PAGE	    4096u
+#define PAGES	    8u
+#define BYTES	    (PAGES * PAGE)
+#define ARENA_BYTES (64u << 20)
+
+typedef bool find(uint64_t va, uint64_t bytes, struct share *what);
+
+static find *const ways[] = {mr_file_find, mr_file_find_by_text};
+
+static int new_file(void)
+{
+	int fd = memfd_create("backing", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	return fd;
+}
+
+static uint8_t *map(void *at, size_t bytes, int kind, int fd, off_t offset)
+{
+	int flags = kind | (at ? MAP_FIXED : 0) | (fd < 0 ? MAP_ANONYMOUS : 0);
+	uint8_t *p = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+static bool found(find *how, const void *p, size_t bytes, struct share *what)
+{
+	bool is_found = how((uintptr_t)p, bytes, what);
+
+	if (is_found)
+		close(what->fd);
+	return is_found;
+}
+
+static void a_file_that_is_open_is_found(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, 4 * PAGE, MAP_SHARED, fd, 2 * PAGE);
+	struct stat st;
+
+	fstat(fd, &st);
+	for (int i = 0; i < 2; i++) {
+		struct share what;
+
+		assert_true(found(ways[i], p + PAGE + 5, 2 * PAGE, &what));
+		assert_int_equal(what.va, (uintptr_t)p);
+		assert_int_equal(what.bytes, 4 * PAGE);
+		assert_int_equal(what.offset, 2 * PAGE);
+		assert_int_equal(what.dev, st.st_dev);
+		assert_int_equal(what.ino, st.st_ino);
+		assert_int_equal(what.is_written, 1);
+		assert_int_not_equal(what.fd, fd);
+		assert_false(found(ways[i], p + 1, 4 * PAGE, &what));
+	}
+	munmap(p, 4 * PAGE);
+	close(fd);
+}
+
+static void memory_of_the_program_alone_is_none(void **state)
+{
+	int fd = new_file(), closed = new_file();
+	uint8_t *private = map(NULL, PAGE, MAP_PRIVATE, fd, 0);
+	uint8_t *none = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
+	uint8_t *lost = map(NULL, PAGE, MAP_SHARED, closed, 0);
+	uint8_t *closed_to_all = map(NULL, PAGE, MAP_SHARED, fd, 0);
+
+	close(closed);
+	for (int i = 0; i < 2; i++) {
+		struct share what;
+
+		assert_false(found(ways[i], private, 64, &what));
+		assert_false(found(ways[i], none, 64, &what));
+		assert_false(found(ways[i], lost, 64, &what));
+		assert_false(found(ways[i], &what, 8, &what));
+		assert_false(found(ways[i], none, 0, &what));
+		assert_false(found(ways[i], NULL, 8, &what));
+	}
+	/* a peer could read what the kernel would not */
+	assert_int_equal(mprotect(closed_to_all, PAGE, PROT_NONE), 0);
+	for (int i = 0; i < 2; i++) {
+		struct share what;
+
+		assert_false(found(ways[i], closed_to_all, 64, &what));
+	}
+	munmap(closed_to_all, PAGE);
+	munmap(private, PAGE);
+	munmap(none, PAGE);
+	munmap(lost, PAGE);
+	close(fd);
+}
+
+/* As after mprotect or madvise of a part. */
+static void a_mapping_may_be_in_pieces(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+
+	madvise(p + PAGE, PAGE, MADV_DONTDUMP);
+	for (int i = 0; i < 2; i++) {
+		struct share what;
+
+		assert_true(found(ways[i], p, BYTES, &what));
+		assert_int_equal(what.va, (uintptr_t)p);
+		assert_int_equal(what.bytes, BYTES);
+	}
+	/* not in this order */
+	map(p + 4 * PAGE, PAGE, MAP_SHARED, fd, 0);
+	for (int i = 0; i < 2; i++) {
+		struct share what;
+
+		assert_false(found(ways[i], p, BYTES, &what));
+		assert_true(found(ways[i], p, 4 * PAGE, &what));
+	}
+	munmap(p, BYTES);
+	close(fd);
+}
+
+static void a_file_that_has_a_name_need_not_be_open(void **state)
+{
+	char path[] = "/dev/shm/backing-XXXXXX";
+	int fd = mkstemp(path);
+	uint8_t *p;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	p = map(NULL, PAGE, MAP_SHARED, fd, 0);
+	close(fd);
+	for (int i = 0; i < 2; i++) {
+		struct share what;
+
+		assert_true(found(ways[i], p, PAGE, &what));
+	}
+	unlink(path);
+	for (int i = 0; i < 2; i++) {
+		struct share what;
+
+		assert_false(found(ways[i], p, PAGE, &what));
+	}
+	munmap(p, PAGE);
+}
+
+/* ---- and a peer, which is this process ---- */
+
+static struct hca hca;
+static struct space no_space;
+
+static int set_up(void **state)
+{
+	uint64_t seed[4] = {1, 2, 3, 4};
+	struct arena a;
+
+	arena_init(&a, map(NULL, ARENA_BYTES, MAP_PRIVATE, -1, 0), ARENA_BYTES);
+	return hca_init(&hca, a, &no_space, seed);
+}
+
+static int tear_down(void **state)
+{
+	return munmap(hca.arena.base, ARENA_BYTES);
+}
+
+static uint32_t enter(const uint8_t *p, size_t bytes)
+{
+	struct share what;
+	bool is_found = mr_file_find((uintptr_t)p, bytes, &what);
+	uint32_t again =
+		is_found ? share_again(&hca, (uintptr_t)p, bytes, &what) : 0;
+	uint32_t number = again ? again
+				: share_enter(&hca, (uintptr_t)p, bytes,
+					      is_found ? &what : NULL);
+
+	if (is_found && (again || !number))
+		close(what.fd);
+	return number;
+}
+
+static void leave(uint32_t number)
+{
+	int fd = share_leave(&hca, number);
+
+	if (fd >= 0)
+		close(fd);
+}
+
+static uint8_t *at(const struct peer_maps *a, const uint8_t *p, size_t bytes)
+{
+	struct space_vec v = {(uintptr_t)p, bytes};
+
+	return peer_maps_at(a, &v, true);
+}
+
+static void who_maps_it_too_has_the_same_bytes(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0), *ours;
+	struct peer_maps a;
+	uint32_t number = enter(p + 10, PAGE);
+
+	assert_int_not_equal(number, 0);
+	peer_maps_init(&a, &hca, getpid());
+	assert_null(at(&a, p, PAGE));
+	peer_maps_look(&a);
+	ours = at(&a, p + 100, PAGE);
+	assert_non_null(ours);
+	assert_ptr_not_equal(ours, p + 100);
+	ours[5] = 77;
+	assert_int_equal(p[105], 77);
+	assert_null(at(&a, p + BYTES - 1, 2));
+	assert_null(at(&a, p - 1, 2));
+	leave(number);
+	assert_null(at(&a, p, PAGE));
+	peer_maps_look(&a);
+	assert_int_equal(a.count, 0);
+	peer_maps_fini(&a);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+/* Where a peer says that the file lies which is behind its memory. */
+static int told_of(void)
+{
+	for (uint32_t row = 0; row < SHARE_MAX; row++) {
+		struct share s = share_read(&hca, row);
+
+		if (ring_own(&s.serial))
+			return s.fd;
+	}
+	return -1;
+}
+
+static bool has_been_opened(int watch)
+{
+	struct inotify_event e;
+
+	return read(watch, &e, sizeof e) > 0;
+}
+
+/* To open a FIFO lets others go on who wait for a reader. */
+static void a_fifo_in_the_files_place_is_not_opened(void **state)
+{
+	int fd = new_file(), watch = inotify_init1(IN_NONBLOCK), fifo;
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	char name[] = "/tmp/adverb-fifo-XXXXXX";
+	uint32_t number = enter(p, PAGE);
+	struct peer_maps a;
+
+	close(mkstemp(name));
+	unlink(name);
+	assert_int_equal(mkfifo(name, 0600), 0);
+	assert_true(inotify_add_watch(watch, name, IN_OPEN) >= 0);
+	fifo = open(name, O_PATH);
+	dup2(fifo, told_of());
+	peer_maps_init(&a, &hca, getpid());
+	peer_maps_look(&a);
+	assert_null(at(&a, p, PAGE));
+	assert_false(has_been_opened(watch));
+	close(open(name, O_RDWR)); /* it would have been seen */
+	assert_true(has_been_opened(watch));
+	peer_maps_fini(&a);
+	leave(number);
+	unlink(name);
+	close(fifo);
+	close(watch);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+static void one_mapping_serves_all_regions_in_it(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t one = enter(p, PAGE), two = enter(p + PAGE, PAGE);
+	struct peer_maps a;
+
+	assert_int_equal(one, two);
+	peer_maps_init(&a, &hca, getpid());
+	peer_maps_look(&a);
+	leave(one);
+	assert_non_null(at(&a, p, PAGE));
+	leave(two);
+	assert_null(at(&a, p, PAGE));
+	peer_maps_fini(&a);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+static void a_row_that_is_there_needs_no_descriptor(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t number;
+	struct share what;
+
+	assert_true(found(mr_file_find, p, PAGE, &what));
+	what.fd = -1;
+	assert_int_equal(share_again(&hca, (uintptr_t)p, PAGE, &what), 0);
+	number = enter(p, PAGE);
+	assert_int_equal(share_again(&hca, (uintptr_t)p, BYTES, &what), number);
+	what.offset += PAGE;
+	assert_int_equal(share_again(&hca, (uintptr_t)p, PAGE, &what), 0);
+	assert_int_equal(share_leave(&hca, number), -1);
+	leave(number);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+static enum share_room room_for(const uint8_t *p)
+{
+	return share_room(&hca, (uintptr_t)p, PAGE);
+}
+
+static void a_full_table_has_room_for_regions_that_it_tells_of(void **state)
+{
+	/* private pages between them: none goes on where another ends */
+	uint8_t *all = map(NULL, 2 * SHARE_MAX * PAGE, MAP_PRIVATE, -1, 0);
+	uint8_t *beyond = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
+	uint32_t number[SHARE_MAX];
+	int fd = new_file();
+
+	for (size_t i = 0; i < SHARE_MAX; i++) {
+		uint8_t *p = all + 2 * i * PAGE;
+
+		map(p, PAGE, MAP_SHARED, fd, 0);
+		assert_int_equal(room_for(p), SHARE_FREE);
+		number[i] = enter(p, PAGE);
+		assert_int_not_equal(number[i], 0);
+		assert_int_equal(room_for(p), SHARE_MET);
+	}
+	assert_int_equal(room_for(beyond), SHARE_FULL);
+	assert_int_equal(room_for(all), SHARE_MET);
+	leave(number[7]);
+	assert_int_equal(room_for(beyond), SHARE_FREE);
+	assert_int_equal(room_for(all + 14 * PAGE), SHARE_FREE);
+	for (size_t i = 0; i < SHARE_MAX; i++)
+		if (i != 7)
+			leave(number[i]);
+	munmap(all, 2 * SHARE_MAX * PAGE);
+	munmap(beyond, PAGE);
+	close(fd);
+}
+
+static bool is_outdated(struct share_look *l)
+{
+	bool was = l->is_outdated;
+
+	l->is_outdated = false;
+	return was;
+}
+
+/* With a file or without, by a row that is new or by one that there is. */
+static void a_registration_makes_looks_at_its_place_out_of_date(void **state)
+{
+	uint8_t *private = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	struct share_look all, first, other;
+	uint32_t number;
+
+	share_look_begin(&hca, &all, (uintptr_t)p, BYTES);
+	share_look_begin(&hca, &first, (uintptr_t)p, PAGE);
+	share_look_begin(&hca, &other, (uintptr_t) private, PAGE);
+	number = enter(p + PAGE, PAGE);
+	assert_true(is_outdated(&all));
+	assert_false(is_outdated(&first) || is_outdated(&other));
+	assert_int_equal(enter(p, PAGE), number);
+	assert_true(is_outdated(&all) && is_outdated(&first));
+	assert_int_equal(enter(private, PAGE), 0);
+	assert_true(is_outdated(&other));
+	leave(number);
+	leave(number);
+	assert_false(is_outdated(&all) || is_outdated(&first));
+	share_look_end(&all);
+	leave(enter(p, PAGE));
+	assert_false(is_outdated(&all));
+	assert_true(is_outdated(&first));
+	share_look_end(&first);
+	share_look_end(&other);
+	munmap(private, PAGE);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+/* What is registered last is true. */
+static void other_memory_at_its_place_is_not_taken_for_it(void **state)
+{
+	int fd = new_file(), other = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t one = enter(p, BYTES), two, three;
+	struct peer_maps a;
+
+	peer_maps_init(&a, &hca, getpid());
+	peer_maps_look(&a);
+	assert_non_null(at(&a, p, PAGE));
+	map(p + PAGE, PAGE, MAP_PRIVATE, -1, 0);
+	two = enter(p + PAGE, PAGE);
+	assert_int_equal(two, 0);
+	assert_null(at(&a, p, PAGE));
+	map(p, BYTES, MAP_SHARED, other, 0);
+	three = enter(p, PAGE);
+	assert_int_not_equal(three, 0);
+	peer_maps_look(&a);
+	*at(&a, p, 1) = 3;
+	assert_int_equal(*p, 3);
+	leave(one);
+	assert_non_null(at(&a, p, 1));
+	leave(three);
+	leave(two);
+	peer_maps_fini(&a);
+	munmap(p, BYTES);
+	close(fd);
+	close(other);
+}
+
+static void more_than_there_are_rows_go_by_calls(void **state)
+{
+	uint32_t number[SHARE_MAX + 1], fds = 0, next = 0;
+	uint8_t *p[SHARE_MAX + 1];
+	struct peer_maps a;
+
+	peer_maps_init(&a, &hca, getpid());
+	for (int i = 0; i <= SHARE_MAX; i++) {
+		int fd = new_file();
+
+		p[i] = map(NULL, BYTES, MAP_SHARED, fd, 0);
+		number[i] = enter(p[i], BYTES);
+		assert_int_equal(number[i] == 0, i == SHARE_MAX);
+		close(fd);
+	}
+	peer_maps_look(&a);
+	assert_int_equal(a.count, SHARE_MAX);
+	assert_null(at(&a, p[SHARE_MAX], 1));
+	while (share_next_fd(&hca, &next) >= 0)
+		fds++;
+	assert_int_equal(fds, SHARE_MAX);
+	for (int i = 0; i <= SHARE_MAX; i++) {
+		leave(number[i]);
+		munmap(p[i], BYTES);
+	}
+	peer_maps_look(&a);
+	assert_int_equal(a.count, 0);
+}
+
+/* Else it could have us write where it may not. */
+static void what_a_peer_only_reads_is_not_written(void **state)
+{
+	char path[] = "/dev/shm/backing-XXXXXX";
+	int fd = mkstemp(path), reader = open(path, O_RDONLY | O_CLOEXEC);
+	struct share *row = arena_at(&hca.arena, hca.shared->shares);
+	struct peer_maps a;
+	uint32_t number;
+	uint8_t *p;
+
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	p = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, reader, 0);
+	number = enter(p, BYTES);
+	peer_maps_init(&a, &hca, getpid());
+	row->is_written = 1;
+	peer_maps_look(&a);
+	assert_int_equal(a.count, 0);
+	row->is_written = 0;
+	row->offset = PAGE;
+	row->bytes -= PAGE;
+	a.version = 0;
+	peer_maps_look(&a);
+	assert_int_equal(a.count, 0);
+	row->offset = 0;
+	a.version = 0;
+	peer_maps_look(&a);
+	assert_int_equal(a.count, 1);
+	peer_maps_fini(&a);
+	leave(number);
+	munmap(p, BYTES);
+	close(reader);
+	close(fd);
+	unlink(path);
+}
+
+static bool is_locked(int fd)
+{
+	struct flock l = {.l_type = F_WRLCK};
+	pid_t pid = fork();
+	int status = -1;
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(!fcntl(fd, F_GETLK, &l) && l.l_type == F_WRLCK ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status == 0;
+}
+
+/* Whoever closes any descriptor of a file loses his locks of it (fcntl(2)). */
+static void the_program_keeps_its_locks(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	struct flock l = {.l_type = F_WRLCK};
+	uint32_t number, again;
+	struct peer_maps a;
+
+	assert_int_equal(fcntl(fd, F_SETLK, &l), 0);
+	number = enter(p, PAGE);
+	again = enter(p, PAGE);
+	assert_true(is_locked(fd));
+	peer_maps_init(&a, &hca, getpid());
+	peer_maps_look(&a);
+	assert_non_null(at(&a, p, PAGE));
+	assert_true(is_locked(fd));
+	leave(number);
+	leave(again);
+	assert_true(is_locked(fd));
+	peer_maps_fini(&a);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+/* The kernel tells what is asked for by a line of smaps. */
+static bool is_dumped(const uint8_t *p)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	uintptr_t start, end;
+	bool is_it = false, is_dumped = true;
+	char line[512];
+
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f)) {
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &start, &end) ==
+		    2)
+			is_it = start == (uintptr_t)p;
+		else if (is_it && !strncmp(line, "VmFlags:", 8))
+			is_dumped = !strstr(line, " dd");
+	}
+	fclose(f);
+	return is_dumped;
+}
+
+static void memory_of_a_peer_is_not_in_our_core(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t number = enter(p, PAGE);
+	struct peer_maps a;
+
+	peer_maps_init(&a, &hca, getpid());
+	peer_maps_look(&a);
+	assert_true(is_dumped(p));
+	assert_false(is_dumped(at(&a, p, PAGE)));
+	peer_maps_fini(&a);
+	leave(number);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+/* Pages that the peer has not touched are not made by who maps them. */
+static void who_locks_all_memory_locks_no_peers(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t number = enter(p, PAGE);
+	struct peer_maps a;
+	struct stat st;
+
+	peer_maps_init(&a, &hca, getpid());
+	if (mlockall(MCL_FUTURE))
+		skip();
+	peer_maps_look(&a);
+	munlockall();
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_blocks, 0);
+	peer_maps_fini(&a);
+	leave(number);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+static void a_region_of_no_bytes_says_nothing_of_memory(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t number = enter(p, BYTES);
+	struct peer_maps a;
+
+	peer_maps_init(&a, &hca, getpid());
+	peer_maps_look(&a);
+	assert_int_equal(enter(p + PAGE, 0), 0);
+	assert_non_null(at(&a, p, PAGE));
+	peer_maps_fini(&a);
+	leave(number);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+/* The table of another process may say anything. */
+static void what_makes_no_sense_is_not_mapped(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t number = enter(p, BYTES);
+	struct share *row = arena_at(&hca.arena, hca.shared->shares);
+	struct peer_maps a;
+
+	peer_maps_init(&a, &hca, getpid());
+	row->ino++;
+	peer_maps_look(&a);
+	assert_int_equal(a.count, 0);
+	row->ino--;
+	row->va++;
+	a.version = 0;
+	peer_maps_look(&a);
+	assert_int_equal(a.count, 0);
+	row->va--;
+	hca.shared->shares = ARENA_BYTES - 8;
+	a.version = 0;
+	peer_maps_look(&a);
+	assert_int_equal(a.count, 0);
+	hca.shared->shares = hca_off(&hca, row);
+	leave(number);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+#define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_that_is_open_is_found),
+		cmocka_unit_test(memory_of_the_program_alone_is_none),
+		cmocka_unit_test(a_mapping_may_be_in_pieces),
+		cmocka_unit_test(a_file_that_has_a_name_need_not_be_open),
+		EACH(who_maps_it_too_has_the_same_bytes),
+		EACH(a_fifo_in_the_files_place_is_not_opened),
+		EACH(one_mapping_serves_all_regions_in_it),
+		EACH(a_row_that_is_there_needs_no_descriptor),
+		EACH(a_full_table_has_room_for_regions_that_it_tells_of),
+		EACH(a_registration_makes_looks_at_its_place_out_of_date),
+		EACH(other_memory_at_its_place_is_not_taken_for_it),
+		EACH(more_than_there_are_rows_go_by_calls),
+		EACH(what_a_peer_only_reads_is_not_written),
+		EACH(the_program_keeps_its_locks),
+		EACH(memory_of_a_peer_is_not_in_our_core),
+		EACH(who_locks_all_memory_locks_no_peers),
+		EACH(a_region_of_no_bytes_says_nothing_of_memory),
+		EACH(what_makes_no_sense_is_not_mapped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

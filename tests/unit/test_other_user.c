@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * broker/other_user: what a broker gives to processes of other users.  The
+ * broker is root's, whom all trust; each test's other user is a child process.
+ */
+#include "brokers.h"
+
+#include "engine/credit.h"
+#include "wire/relay.h"
+
+#include <linux/filter.h>
+
+#define SOMEBODY 65534
+#define ANOTHER	 65533
+
+struct other {
+	pid_t pid;
+	int go, said; /* to say something to it, to hear what it says */
+};
+
+/* In a user namespace of one user there is no other. */
+static bool can_be(uid_t user)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(!!setresuid(user, user, user));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return !status;
+}
+
+/* Before anything is opened, which a test that is left would not close. */
+static void need_other_users(void)
+{
+	if (geteuid() || !can_be(SOMEBODY) || !can_be(ANOTHER))
+		skip();
+}
+
+/* 0 in the child, which is of that user then. */
+static bool fork_other(struct other *o, uid_t user)
+{
+	int go[2], said[2];
+
+	if (pipe(go) || pipe(said))
+		fail();
+	o->pid = fork();
+	if (o->pid) {
+		close(go[0]);
+		close(said[1]);
+		o->go = go[1];
+		o->said = said[0];
+		return false;
+	}
+	close(go[1]);
+	close(said[0]);
+	o->go = go[0];
+	o->said = said[1];
+	if (setresuid(user, user, user))
+		_exit(1);
+	return true;
+}
+
+static void say(const struct other *o, uint32_t word)
+{
+	if (write(o->go, &word, sizeof(word)) != sizeof(word))
+		_exit(1);
+}
+
+static void tell(const struct other *o, uint32_t word)
+{
+	if (write(o->said, &word, sizeof(word)) != sizeof(word))
+		_exit(1);
+}
+
+static uint32_t hear(int fd)
+{
+	uint32_t word = 0;
+
+	return read(fd, &word, sizeof(word)) == sizeof(word) ? word : 0;
+}
+
+/* It has said all, and ends well. */
+static void end_other(struct other *o)
+{
+	int status;
+
+	close(o->go);
+	assert_int_equal(waitpid(o->pid, &status, 0), o->pid);
+	close(o->said);
+	assert_int_equal(status, 0);
+}
+
+static int domain_of(int fd)
+{
+	int domain = 0;
+	socklen_t length = sizeof(domain);
+
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length);
+	return domain;
+}
+
+/* The destination QPN of the next datagram; 0: none comes. */
+static uint32_t next_qpn(int fd)
+{
+	struct pollfd p = {fd, POLLIN, 0};
+	uint8_t bytes[256];
+	struct udp_dgram d;
+	ssize_t n;
+
+	if (poll(&p, 1, 10000) != 1)
+		return 0;
+	n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	if (n <= 0 || !relay_parse(bytes, (size_t)n, &d) || d.len != 12)
+		return 0;
+	return (uint32_t)(d.bytes[5] << 16 | d.bytes[6] << 8 | d.bytes[7]);
+}
+
+static void what_is_for_another_user_is_handed_on_to_it(void **state)
+{
+	struct client me, c;
+	struct other o;
+	uint32_t theirs;
+	pid_t broker;
+
+	need_other_users();
+	open_or_fail(&me);
+	broker = broker_of(&me);
+	if (fork_other(&o, SOMEBODY)) {
+		open_or_fail(&c);
+		tell(&o, c.class);
+		hear(o.go);
+		if (domain_of(c.udp_fd) != AF_UNIX)
+			_exit(2);
+		/* ours in order, and nothing between of the other's */
+		if (next_qpn(c.udp_fd) != steer_qpn(c.class, 5) ||
+		    next_qpn(c.udp_fd) != steer_qpn(c.class, 6))
+			_exit(3);
+		_exit(0);
+	}
+	theirs = hear(o.said);
+	if (theirs) {
+		assert_int_not_equal(theirs, me.class);
+		send_to(steer_qpn(theirs, 5), AF_INET, "127.0.0.1");
+		send_to(steer_qpn(me.class, 5), AF_INET, "127.0.0.1");
+		send_to(steer_qpn(theirs, 6), AF_INET6, "::1");
+		say(&o, 1);
+	}
+	end_other(&o);
+	assert_int_equal(take_all(&me), 1);
+	client_close(&me);
+	end_broker(broker);
+}
+
+static void pages_are_for_ones_own_user(void **state)
+{
+	struct credit_page *mine;
+	struct client me, c;
+	struct other o;
+	uint32_t theirs;
+	pid_t broker;
+
+	need_other_users();
+	open_or_fail(&me);
+	broker = broker_of(&me);
+	assert_non_null(page_of(&me, me.class));
+	/* one that answers nothing, which our own user alone may know */
+	mine = client_page(&me);
+	closed_note(&mine->closed, steer_qpn(me.class, 1));
+	assert_int_equal(peer_state(&me, steer_qpn(me.class, 1)),
+			 CLIENT_PEER_CLOSED);
+	if (fork_other(&o, SOMEBODY)) {
+		open_or_fail(&c);
+		tell(&o, c.class);
+		if (!page_of(&c, c.class) || page_of(&c, me.class))
+			_exit(2);
+		if (peer_state(&c, steer_qpn(me.class, 1)) != CLIENT_PEER_ALIVE)
+			_exit(3);
+		hear(o.go);
+		_exit(0);
+	}
+	theirs = hear(o.said);
+	if (theirs)
+		assert_null(page_of(&me, theirs));
+	end_other(&o);
+	client_close(&me);
+	end_broker(broker);
+}
+
+static void a_relay_ends_with_the_process_it_was_for(void **state)
+{
+	struct client me, c;
+	struct other o;
+	pid_t broker;
+
+	need_other_users();
+	open_or_fail(&me);
+	broker = broker_of(&me);
+	if (fork_other(&o, SOMEBODY)) {
+		struct pollfd p = {-1, POLLIN, 0};
+		char byte;
+
+		open_or_fail(&c);
+		tell(&o, c.class);
+		p.fd = dup(c.udp_fd);
+		client_close(&c);
+		_exit(poll(&p, 1, 10000) != 1 || recv(p.fd, &byte, 1, 0) != 0);
+	}
+	hear(o.said);
+	end_other(&o);
+	client_close(&me);
+	end_broker(broker);
+}
+
+static void a_successor_hands_on_too(void **state)
+{
+	struct client me, c;
+	struct client_news news;
+	struct other o;
+	uint32_t theirs;
+	pid_t broker;
+
+	need_other_users();
+	open_or_fail(&me);
+	broker = broker_of(&me);
+	if (fork_other(&o, SOMEBODY)) {
+		pid_t first;
+
+		open_or_fail(&c);
+		first = broker_of(&c);
+		tell(&o, c.class);
+		while (c.state != CLIENT_UP || broker_of(&c) == first)
+			wait_turn(&c, &news);
+		tell(&o, c.class);
+		_exit(next_qpn(c.udp_fd) != steer_qpn(c.class, 7));
+	}
+	theirs = hear(o.said);
+	if (theirs) {
+		end_broker(broker);
+		while (me.state != CLIENT_UP || broker_of(&me) == broker)
+			wait_turn(&me, &news);
+		broker = broker_of(&me);
+		assert_int_equal(hear(o.said), theirs);
+		send_to(steer_qpn(theirs, 7), AF_INET, "127.0.0.1");
+	}
+	end_other(&o);
+	client_close(&me);
+	end_broker(broker);
+}
+
+/* Each wants a handful of descriptors at either side. */
+static void one_user_leaves_classes_to_others(void **state)
+{
+	static struct client many[STEER_CLASS_MAX];
+	struct rlimit files;
+	struct client me, c;
+	struct other o, next;
+	const char *why = "";
+	pid_t broker;
+	int n = 0;
+
+	need_other_users();
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_cur < 6 * STEER_CLASS_MAX)
+		skip();
+	open_or_fail(&me);
+	broker = broker_of(&me);
+	if (fork_other(&o, SOMEBODY)) {
+		while (n < STEER_CLASS_MAX && !client_open(&many[n], &why))
+			n++;
+		if (!strstr(why, "its share of port 4791"))
+			_exit(2);
+		tell(&o, (uint32_t)n);
+		hear(o.go);
+		_exit(0);
+	}
+	n = (int)hear(o.said);
+	if (n)
+		assert_int_equal(n, STEER_CLASS_MAX / 2);
+	if (n && fork_other(&next, ANOTHER)) {
+		close(o.go);
+		open_or_fail(&c);
+		_exit(0);
+	}
+	if (n)
+		end_other(&next);
+	end_other(&o);
+	client_close(&me);
+	end_broker(broker);
+}
+
+/* By the socket that one has of the group nobody changes what chooses. */
+static void a_members_program_is_locked(void **state)
+{
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog program = {1, &all};
+	struct client me;
+	pid_t broker;
+
+	open_or_fail(&me);
+	broker = broker_of(&me);
+	assert_int_equal(setsockopt(me.udp_fd, SOL_SOCKET,
+				    SO_ATTACH_REUSEPORT_CBPF, &program,
+				    sizeof(program)),
+			 -1);
+	assert_int_equal(errno, EPERM);
+	client_close(&me);
+	end_broker(broker);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_for_another_user_is_handed_on_to_it),
+		cmocka_unit_test(pages_are_for_ones_own_user),
+		cmocka_unit_test(a_relay_ends_with_the_process_it_was_for),
+		cmocka_unit_test(a_successor_hands_on_too),
+		cmocka_unit_test(one_user_leaves_classes_to_others),
+		cmocka_unit_test(a_members_program_is_locked),
+	};
+
+	return cmocka_run_group_tests(tests, enter_namespace, NULL);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the synthesised tree may lie, and whom the way there is left to. */
+#include "test.h"
+#include "util/runtime_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char base[64];
+static struct runtime_tree tree;
+
+static int set_up(void **state)
+{
+	unsetenv("ADVERB_SYSFS");
+	unsetenv("ADVERB_RUNTIME");
+	umask(022);
+	strcpy(base, "/tmp/adverb-tree-XXXXXX");
+	if (!mkdtemp(base))
+		return -1;
+	return setenv("XDG_RUNTIME_DIR", base, 1);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type,
+		      struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	return nftw(base, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static const char *at(const char *name)
+{
+	static char path[2][128];
+	static int turn;
+
+	turn = !turn;
+	snprintf(path[turn], sizeof(path[turn]), "%s/%s", base, name);
+	return path[turn];
+}
+
+/* Of the folder of this number. */
+static const char *own(int i)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), i ? "adverb-%u-%d" : "adverb-%u",
+		 geteuid(), i);
+	return at(name);
+}
+
+static void expect_tree_in(const char *folder)
+{
+	char want[160];
+	struct stat ns, s;
+	int fd;
+
+	assert_int_equal(stat("/proc/self/ns/net", &ns), 0);
+	snprintf(want, sizeof(want), "%s/sysfs-%ju", folder,
+		 (uintmax_t)ns.st_ino);
+	assert_int_equal(runtime_tree_find(&tree), -ENOENT);
+	assert_string_equal(tree.path, want);
+	assert_int_equal(access(want, F_OK), -1);
+	fd = runtime_tree_make(&tree);
+	assert_true(fd >= 0);
+	assert_string_equal(tree.path, want);
+	assert_int_equal(fstat(fd, &s), 0);
+	assert_int_equal(s.st_mode & 07777, 0700);
+	close(fd);
+	assert_int_equal(runtime_tree_find(&tree), 0);
+}
+
+static void expect_none(int err, const char *why)
+{
+	assert_int_equal(runtime_tree_find(&tree), err);
+	if (!strstr(tree.why, why))
+		fail_msg("it says: %s", tree.why);
+	assert_int_equal(runtime_tree_make(&tree), err);
+}
+
+static void the_sessions_folder_has_one_of_ours(void **state)
+{
+	struct stat s;
+
+	expect_tree_in(own(0));
+	assert_int_equal(stat(own(0), &s), 0);
+	assert_int_equal(s.st_mode & 07777, 0700);
+}
+
+/* Root of one user namespace and root of another have one number. */
+static void a_name_that_is_not_ours_is_passed_over(void **state)
+{
+	assert_int_equal(symlink("/", own(0)), 0);
+	assert_int_equal(symlink(base, own(1)), 0);
+	assert_int_equal(close(open(own(2), O_CREAT | O_CLOEXEC, 0600)), 0);
+	assert_int_equal(mkdir(own(3), 0700), 0);
+	assert_int_equal(chmod(own(3), 0777), 0);
+	expect_tree_in(own(4));
+}
+
+static void with_no_name_left_the_next_folder_is_taken(void **state)
+{
+	for (int i = 0; i < RUNTIME_TREE_NAMES; i++)
+		assert_int_equal(symlink(base, own(i)), 0);
+	assert_true(runtime_tree_find(&tree) != -EPERM);
+	assert_ptr_not_equal(strstr(tree.path, base), tree.path);
+}
+
+static void a_session_of_another_is_not_used(void **state)
+{
+	assert_int_equal(chmod(base, 0770), 0);
+	runtime_tree_find(&tree);
+	assert_ptr_not_equal(strstr(tree.path, base), tree.path);
+	assert_int_equal(setenv("XDG_RUNTIME_DIR", "/nowhere", 1), 0);
+	runtime_tree_find(&tree);
+	assert_ptr_not_equal(strstr(tree.path, "/nowhere"), tree.path);
+}
+
+static void a_chosen_folder_is_made(void **state)
+{
+	setenv("ADVERB_RUNTIME", at("a/b"), 1);
+	expect_tree_in(at("a/b"));
+	setenv("ADVERB_SYSFS", at("a/tree"), 1);
+	assert_int_equal(runtime_tree_find(&tree), -ENOENT);
+	close(runtime_tree_make(&tree));
+	assert_int_equal(runtime_tree_find(&tree), 0);
+	assert_string_equal(tree.path, at("a/tree"));
+}
+
+/* A system may have /tmp elsewhere. */
+static void a_link_of_ours_in_what_was_chosen_is_followed(void **state)
+{
+	assert_int_equal(mkdir(at("real"), 0755), 0);
+	assert_int_equal(symlink("real", at("link")), 0);
+	assert_int_equal(symlink(at("link"), at("again")), 0);
+	setenv("ADVERB_RUNTIME", at("again"), 1);
+	expect_tree_in(at("again"));
+	assert_int_equal(access(at("real"), F_OK), 0);
+	assert_int_equal(symlink("round", at("round")), 0);
+	setenv("ADVERB_RUNTIME", at("round"), 1);
+	expect_none(-ELOOP, "cannot be written");
+}
+
+static void the_tree_is_no_link(void **state)
+{
+	struct stat ns;
+	char name[64];
+
+	assert_int_equal(stat("/proc/self/ns/net", &ns), 0);
+	snprintf(name, sizeof(name), "sysfs-%ju", (uintmax_t)ns.st_ino);
+	assert_int_equal(mkdir(at("elsewhere"), 0700), 0);
+	assert_int_equal(symlink(at("elsewhere"), at(name)), 0);
+	setenv("ADVERB_RUNTIME", base, 1);
+	expect_none(-EPERM, "lies behind another user's link");
+}
+
+static void a_folder_that_others_write_holds_no_tree(void **state)
+{
+	assert_int_equal(mkdir(at("open"), 0777), 0);
+	assert_int_equal(chmod(at("open"), 0777), 0);
+	setenv("ADVERB_RUNTIME", at("open/mine"), 1);
+	expect_none(-EPERM, "in a folder that others can write");
+	setenv("ADVERB_SYSFS", at("open"), 1);
+	expect_none(-EPERM, "can be written by others");
+	unsetenv("ADVERB_SYSFS");
+	assert_int_equal(chmod(at("open"), 01777), 0);
+	expect_tree_in(at("open/mine"));
+}
+
+/* Only root can give things to another. */
+static void another_users_folder_or_link_holds_no_tree(void **state)
+{
+	if (geteuid() || chown(base, 1, 1)) {
+		skip();
+		return;
+	}
+	assert_int_equal(chown(base, 0, 0), 0);
+	assert_int_equal(mkdir(at("theirs"), 0755), 0);
+	assert_int_equal(chown(at("theirs"), 1, 1), 0);
+	setenv("ADVERB_RUNTIME", at("theirs/mine"), 1);
+	expect_none(-EPERM, "in another user's folder");
+	setenv("ADVERB_SYSFS", at("theirs"), 1);
+	expect_none(-EPERM, "is another user's");
+	unsetenv("ADVERB_SYSFS");
+	assert_int_equal(symlink("/tmp", at("link")), 0);
+	assert_int_equal(lchown(at("link"), 1, 1), 0);
+	setenv("ADVERB_RUNTIME", at("link/mine"), 1);
+	expect_none(-EPERM, "behind another user's link");
+	unsetenv("ADVERB_RUNTIME");
+	assert_int_equal(mkdir(own(0), 0700), 0);
+	assert_int_equal(chown(own(0), 1, 1), 0);
+	expect_tree_in(own(1));
+}
+
+static void what_is_too_long_holds_no_tree(void **state)
+{
+	char path[400];
+
+	memset(path, 'a', sizeof(path));
+	path[0] = '/';
+	memcpy(path, base, strlen(base));
+	path[strlen(base)] = '/';
+	path[sizeof(path) - 1] = '\0';
+	path[300] = '/';
+	setenv("ADVERB_RUNTIME", path, 1);
+	assert_true(runtime_tree_make(&tree) < 0);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(the_sessions_folder_has_one_of_ours),
+		T(a_name_that_is_not_ours_is_passed_over),
+		T(with_no_name_left_the_next_folder_is_taken),
+		T(a_session_of_another_is_not_used),
+		T(a_chosen_folder_is_made),
+		T(a_link_of_ours_in_what_was_chosen_is_followed),
+		T(the_tree_is_no_link),
+		T(a_folder_that_others_write_holds_no_tree),
+		T(another_users_folder_or_link_holds_no_tree),
+		T(what_is_too_long_holds_no_tree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

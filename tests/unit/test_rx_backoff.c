@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test.h"
+
+#include "host/rx_backoff.h"
+
+#define MEGA (1u << 20)
+
+/* A peer whose bytes cost so many ns a MiB, by the way they are taken. */
+struct peer {
+	uint64_t at_once, paused;
+	size_t look; /* bytes that one look finds */
+};
+
+static const struct peer stream = {240000, 200000, 300000};
+static const struct peer waits = {300000, 500000, 65536};
+static const struct peer either = {300000, 295000, 65536};
+static const struct peer slow = {10000000, 9000000, 4096};
+
+/* Who looks, and when. */
+struct looker {
+	struct rx_backoff rx_backoff;
+	uint64_t now_ns;
+};
+
+/* The share of so many MiB, in percent, that came behind pauses. */
+static unsigned run(struct looker *l, const struct peer *peer, size_t megas)
+{
+	size_t paused = 0, got = 0, bytes = megas * MEGA;
+
+	for (; got < bytes; got += peer->look) {
+		uint64_t cost =
+			l->rx_backoff.pauses ? peer->paused : peer->at_once;
+
+		if (l->rx_backoff.pauses)
+			paused += peer->look;
+		l->now_ns += cost * peer->look / MEGA;
+		rx_backoff_looked(&l->rx_backoff, peer->look, l->now_ns);
+	}
+	return bytes ? (unsigned)(100 * paused / bytes) : 0;
+}
+
+/* One who has taken so many MiB of a peer, to find out how. */
+static struct looker begin(const struct peer *peer, size_t megas)
+{
+	struct looker l = {.now_ns = 1000000000};
+
+	rx_backoff_init(&l.rx_backoff);
+	run(&l, peer, megas);
+	return l;
+}
+
+static void a_stream_that_pauses_make_faster_has_them(void **state)
+{
+	struct looker l = begin(&stream, 16);
+
+	assert_uint_in_range(run(&l, &stream, 1000), 95, 100);
+	assert_uint_in_range(run(&l, &stream, 1000), 97, 100);
+}
+
+static void a_peer_that_waits_for_answers_is_looked_after_at_once(void **state)
+{
+	struct looker l = begin(&waits, 16);
+
+	assert_uint_in_range(run(&l, &waits, 1000), 0, 5);
+	assert_uint_in_range(run(&l, &waits, 1000), 0, 3);
+}
+
+static void what_makes_no_difference_is_no_reason_to_pause(void **state)
+{
+	struct looker l = begin(&either, 16);
+
+	assert_uint_in_range(run(&l, &either, 1000), 0, 5);
+}
+
+static void a_peer_that_changes_is_followed(void **state)
+{
+	struct looker l = begin(&stream, 1000);
+
+	run(&l, &waits, 100);
+	assert_uint_in_range(run(&l, &waits, 500), 0, 5);
+	run(&l, &stream, 100);
+	assert_uint_in_range(run(&l, &stream, 500), 95, 100);
+}
+
+static void what_is_no_stream_is_looked_after_at_once(void **state)
+{
+	struct looker l = begin(&slow, 0);
+
+	assert_int_equal(run(&l, &slow, 100), 0);
+}
+
+static void a_look_that_finds_nothing_ends_the_pauses(void **state)
+{
+	struct looker l = begin(&stream, 100);
+	struct rx_backoff *p = &l.rx_backoff;
+
+	assert_true(p->pauses);
+	assert_true(rx_backoff_waits(p, l.now_ns));
+	assert_false(rx_backoff_waits(p, l.now_ns + RX_BACKOFF_NS));
+	rx_backoff_looked(p, 0, l.now_ns + RX_BACKOFF_NS);
+	assert_true(rx_backoff_is_off(p));
+	rx_backoff_looked(p, 65536, l.now_ns + RX_BACKOFF_NS + 1000);
+	assert_true(rx_backoff_waits(p, l.now_ns + RX_BACKOFF_NS + 1000));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_stream_that_pauses_make_faster_has_them),
+		cmocka_unit_test(
+			a_peer_that_waits_for_answers_is_looked_after_at_once),
+		cmocka_unit_test(
+			what_makes_no_difference_is_no_reason_to_pause),
+		cmocka_unit_test(a_peer_that_changes_is_followed),
+		cmocka_unit_test(what_is_no_stream_is_looked_after_at_once),
+		cmocka_unit_test(a_look_that_finds_nothing_ends_the_pauses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
