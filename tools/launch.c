@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "launch.h"
+#include "device/sysfs.h"
 
 #include "loader.h"
 

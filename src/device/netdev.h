@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host/host.h"
+#include "device/device.h"
 
 struct netdev_link {
 	uint32_t ifindex;

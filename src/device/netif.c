@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "device/netif.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -13,10 +14,13 @@
 #include "device/netdev.h"
 #include "device/netlink.h"
 #include "device/sysfs.h"
+#include "log/log.h"
 #include "util/inaddr.h"
 #include "util/lock.h"
 #include "util/ring.h"
 #include "util/fd_identity.h"
+
+#define SAY_LOOPBACK 0x3500
 
 static struct device devices[DEVICE_MAX];
 static uint32_t device_count;
@@ -308,4 +312,30 @@ void netif_mac(const uint8_t ip[16], uint8_t mac[6])
 	if (g && g->ifindex == dev->ifindex)
 		memcpy(mac, dev->mac, 6);
 	lock_give(&ports);
+}
+
+static const char *address_text(const uint8_t ip[16], char *text)
+{
+	bool is_v4 = inaddr_is_v4(ip);
+
+	inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? ip + 12 : ip, text,
+		  INET6_ADDRSTRLEN);
+	return text;
+}
+
+void netif_say_unreachable(const uint8_t from[16], const struct hca_ah *ah)
+{
+	char here[INET6_ADDRSTRLEN] = "", there[INET6_ADDRSTRLEN] = "";
+
+	if (!inaddr_is_loopback(from) || inaddr_is_loopback(ah->dgid) ||
+	    inaddr_is_multicast(ah->dgid) || netif_is_local(ah->dgid))
+		return;
+	log_say(SAY_LOOPBACK,
+		"the GID at index %u is %s, which is reached from this "
+		"machine alone, and the peer is %s: neither hears the other; "
+		"take the index of an address that the peer reaches "
+		"(ibv_devinfo -v), or another device (adverb run --device "
+		"NAME)",
+		ah->sgid_index, address_text(from, here),
+		address_text(ah->dgid, there));
 }

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host/host.h"
+#include "device/device.h"
 
 /* Follow what happens to the interfaces and tell @port (may be NULL).  Where
  * that cannot be, the ports stay as they are. */
@@ -37,5 +37,11 @@ bool netif_is_local(const uint8_t ip[16]);
 int netif_device(const uint8_t ip[16], uint32_t link);
 /* The MAC of the device with this interface, zeroes if none has it. */
 void netif_mac(const uint8_t ip[16], uint8_t mac[6]);
+
+/*
+ * Prints a sentence if the path from the GID @from along @ah starts at a
+ * loopback address and leads to another machine: no packet could arrive.
+ */
+void netif_say_unreachable(const uint8_t from[16], const struct hca_ah *ah);
 
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "hca/counters.h"
+#include "log/log.h"
 #include "util/runtime_tree.h"
 #include "util/folder.h"
 #include "util/lock.h"

@@ -9,8 +9,11 @@
 #ifndef DEVICE_SYSFS_H
 #define DEVICE_SYSFS_H
 
-#include "host/host.h"
+#include "device/device.h"
 
+/* The path of the process's tree, which is written if it is not there yet;
+ * NULL if it cannot be written.  The string lasts until the process ends. */
+const char *sysfs_path(void);
 /*
  * The tree of these devices in the folder fd, which is empty or has a tree; 0
  * or -errno, -ENOTEMPTY for one that holds something else.  All is reached from

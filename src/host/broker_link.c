@@ -14,6 +14,7 @@
 #include "host/local_peer.h"
 #include "device/netif.h"
 #include "host/source_port.h"
+#include "log/log.h"
 #include "util/ring.h"
 #include "wire/udp.h"
 

@@ -15,6 +15,7 @@
 #include "hdr/udp.h"
 #include "host/host.h"
 #include "device/netif.h"
+#include "log/log.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
 #include "util/fsize.h"

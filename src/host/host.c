@@ -11,6 +11,7 @@
 
 #include "hca/access.h"
 #include "engine/shm_ack.h"
+#include "log/log.h"
 #include "memory/arena_map.h"
 #include "host/capture.h"
 #include "host/mcast_socket.h"

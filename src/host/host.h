@@ -13,56 +13,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "device/device.h"
 #include "engine/engine.h"
 #include "hca/access.h"
 #include "hca/hca.h"
 
-#define DEVICE_MAX	HCA_MAX_DEVICES
-#define DEVICE_MAX_GIDS 64
 #define HOST_MAX_GROUPS 8 /* multicast */
 
-enum { DEVICE_GID_ROCE_V1 = 0, DEVICE_GID_ROCE_V2 = 1 };
-
-struct device_gid {
-	uint8_t gid[16];
-	uint32_t type;	  /* HOST_GID_*; meaningless while gid is zero */
-	uint32_t ifindex; /* of the netdev that has the address; 0: no entry */
-};
-
-/* What of a device may change while a program runs. */
-struct device_port {
-	uint32_t is_up;	     /* 0 or 1: no hole in what gets a checksum */
-	uint32_t mtu;	     /* bytes, of the interface */
-	uint32_t active_mtu; /* IBV_MTU_*: the largest path MTU that fits */
-	struct device_gid gids[DEVICE_MAX_GIDS]; /* with holes */
-};
-
-/* One RDMA device: a network interface.  Constant but for the port. */
-struct device {
-	char name[20];	 /* "adv0" */
-	char netdev[16]; /* "eth0" */
-	uint32_t ifindex;
-	uint8_t mac[6];
-	uint64_t guid;		 /* host order, never 0 */
-	struct device_port port; /* netif.c's lock: read it by device_port() */
-};
-
-/* netif.c: the devices of this machine, stable for the process's life. */
-uint32_t device_list(const struct device **devices);
-/* The port as it is now. */
-void device_port(const struct device *dev, struct device_port *port);
-/* An entry of its GID table; false without one at this index. */
-bool device_gid(const struct device *dev, uint32_t index,
-		struct device_gid *gid);
-
 struct host;
-
-enum device_event {
-	DEVICE_EVENT_UP,
-	DEVICE_EVENT_DOWN,
-	DEVICE_EVENT_GIDS,
-	DEVICE_EVENT_EVENTS
-};
 
 /* What the face gets told: queue it, do not call back. */
 struct host_sink {
@@ -164,15 +122,5 @@ struct host_sleep {
 int host_sleep(struct host *h, const struct host_sleep *s);
 void host_slept(void);
 void host_wake(struct host *h);
-
-/* Print a sentence on stderr, once per cause (key); honours ADVERB_EXPLAIN. */
-void log_say(uint64_t key, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-/* Says so if a path starts at a loopback address and leads to another machine.
- */
-void netif_say_unreachable(const uint8_t from[16], const struct hca_ah *ah);
-
-/* The synthesised sysfs tree (sysfs.c); NULL if it cannot be written. */
-const char *sysfs_path(void);
 
 #endif

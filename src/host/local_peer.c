@@ -16,6 +16,7 @@
 
 #include "broker/client.h"
 #include "broker/steer.h"
+#include "log/log.h"
 #include "memory/peer_maps.h"
 #include "memory/arena_map.h"
 #include "host/host.h"

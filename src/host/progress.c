@@ -14,6 +14,7 @@
 #include "host/capture.h"
 #include "host/suspect_log.h"
 #include "host/mcast_socket.h"
+#include "log/log.h"
 #include "memory/copy_nofault.h"
 #include "device/netif.h"
 #include "host/broker_link.h"

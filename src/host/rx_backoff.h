@@ -22,10 +22,11 @@
 #include <stdint.h>
 
 #define RX_BACKOFF_NS	   20000
-#define RX_BACKOFF_STRETCH (1 << 20)   /* bytes that a measurement takes, */
-#define RX_BACKOFF_SETTLE  (256 << 10) /* after as many that belong to no way  \
-					*/
-#define RX_BACKOFF_STRETCH_NS 2000000  /* it is no stream that brings less */
+#define RX_BACKOFF_STRETCH (1 << 20) /* bytes that a measurement takes, */
+#define RX_BACKOFF_SETTLE                                                      \
+	(256 << 10)		      /* after as many that belong to no way   \
+				       */
+#define RX_BACKOFF_STRETCH_NS 2000000 /* it is no stream that brings less */
 #define RX_BACKOFF_TRIAL      8 /* stretches between trials, and at most: */
 #define RX_BACKOFF_TRIAL_MAX  64
 

@@ -6,6 +6,7 @@
 
 #include "host/host.h"
 #include "host/broker_link.h"
+#include "log/log.h"
 #include "wire/port.h"
 
 #define WAITING 64 /* questions that the broker has yet to answer */

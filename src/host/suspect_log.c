@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host/host.h"
+#include "log/log.h"
 
 #define SAY_FORGED 0xba
 

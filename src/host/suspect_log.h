@@ -7,6 +7,7 @@
 #define HOST_SUSPECT_LOG_H
 
 #include "engine/engine.h"
+#include "log/log.h"
 
 void suspect_log_say(struct engine *e);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/host.h"
+#include "log/log.h"
 
 static bool is_number(const char *text)
 {

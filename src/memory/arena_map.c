@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/host.h"
+#include "log/log.h"
 #include "util/bits.h"
 #include "util/instrument.h"
 #include "util/fd_identity.h"

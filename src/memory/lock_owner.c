@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "host/host.h"
+#include "log/log.h"
 
 #define TICKS_FIELD 20 /* of /proc/PID/stat, counted from its state */
 

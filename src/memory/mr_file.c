@@ -16,17 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "host/host.h"
-#include "host/local_peer.h"
 #include "util/hint.h"
-
-/* One line of /proc/self/maps. */
-struct mapping {
-	uint64_t start, end, offset, ino;
-	unsigned major, minor;
-	bool is_shared, is_read, is_written;
-	char path[PATH_MAX];
-};
 
 /* ---- how much may be read for a new row ---- */
 
@@ -41,7 +31,7 @@ struct mapping {
 
 static struct hint credit = {CREDIT_AT_FIRST};
 
-static bool has_credit(void)
+bool mr_file_has_credit(void)
 {
 	return hint_now(&credit) > 0;
 }
@@ -51,14 +41,14 @@ static void spend(int64_t lines)
 	hint_add(&credit, -lines);
 }
 
-static void earn(void)
+void mr_file_earn(void)
 {
 	if (hint_now(&credit) < CREDIT_AT_FIRST)
 		spend(-CREDIT_EACH);
 }
 
 /* The mapping that has va; false: none, or it cannot be told. */
-typedef bool find_mapping(int maps, uint64_t va, struct mapping *m);
+typedef bool find_mapping(int maps, uint64_t va, struct mr_file_mapping *m);
 
 /* ---- one mapping, by a question: PROCMAP_QUERY, Linux 6.11 ---- */
 
@@ -73,7 +63,7 @@ struct query {
 
 enum { VMA_READABLE = 1, VMA_WRITABLE = 2, VMA_SHARED = 8 };
 
-static bool ask(int maps, uint64_t va, struct mapping *m)
+static bool ask(int maps, uint64_t va, struct mr_file_mapping *m)
 {
 	struct query q = {.size = sizeof q,
 			  .va = va,
@@ -98,7 +88,7 @@ static bool ask(int maps, uint64_t va, struct mapping *m)
 
 /* ---- and by the text ---- */
 
-static bool parse(const char *line, struct mapping *m)
+static bool parse(const char *line, struct mr_file_mapping *m)
 {
 	char rights[5];
 	int at = 0;
@@ -145,7 +135,7 @@ static bool is_private(uint64_t va)
 	return is_read && page & PAGE_PRESENT && !(page & PAGE_OF_FILE);
 }
 
-static bool look_up(int maps, uint64_t va, struct mapping *m)
+static bool look_up(int maps, uint64_t va, struct mr_file_mapping *m)
 {
 	int fd = fcntl(maps, F_DUPFD_CLOEXEC, 0);
 	FILE *f = fd >= 0 && !lseek(fd, 0, SEEK_SET) ? fdopen(fd, "r") : NULL;
@@ -167,7 +157,8 @@ static bool look_up(int maps, uint64_t va, struct mapping *m)
 
 /* ---- what it means ---- */
 
-static bool goes_on(const struct mapping *m, const struct mapping *after)
+static bool goes_on(const struct mr_file_mapping *m,
+		    const struct mr_file_mapping *after)
 {
 	return after->start == m->end && after->ino == m->ino &&
 	       after->major == m->major && after->minor == m->minor &&
@@ -178,9 +169,9 @@ static bool goes_on(const struct mapping *m, const struct mapping *after)
 
 /* All of the range, in *m; a mapping may be cut in several for the kernel. */
 static bool find_all(find_mapping *find, int maps, uint64_t va, uint64_t bytes,
-		     struct mapping *m)
+		     struct mr_file_mapping *m)
 {
-	struct mapping after;
+	struct mr_file_mapping after;
 
 	if (!find(maps, va, m) || !m->is_shared || !m->is_read || !m->ino)
 		return false;
@@ -192,7 +183,7 @@ static bool find_all(find_mapping *find, int maps, uint64_t va, uint64_t bytes,
 	return true;
 }
 
-static bool is_file(int fd, const struct mapping *m)
+static bool is_file(int fd, const struct mr_file_mapping *m)
 {
 	struct stat st;
 
@@ -204,7 +195,7 @@ static bool is_file(int fd, const struct mapping *m)
  * The file as a place alone: to close another kind of descriptor would take
  * from the program its locks of the file (fcntl(2)).
  */
-static int open_place(const char *path, const struct mapping *m)
+static int open_place(const char *path, const struct mr_file_mapping *m)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC);
 
@@ -216,7 +207,7 @@ static int open_place(const char *path, const struct mapping *m)
 }
 
 /* The same by a descriptor that the program has, or -1. */
-static int open_as(int its, const struct mapping *m)
+static int open_as(int its, const struct mr_file_mapping *m)
 {
 	char path[32];
 
@@ -229,7 +220,7 @@ static int open_as(int its, const struct mapping *m)
 /* The descriptor that the latest was found by. */
 static struct hint latest;
 
-static int open_by(int its, const struct mapping *m)
+static int open_by(int its, const struct mr_file_mapping *m)
 {
 	int fd = open_as(its, m);
 
@@ -242,7 +233,7 @@ static int open_by(int its, const struct mapping *m)
  * Programs register files in the order in which they opened them, or each when
  * it has been opened.
  */
-static int open_guess(const struct mapping *m)
+static int open_guess(const struct mr_file_mapping *m)
 {
 	int last = (int)hint_now(&latest);
 	int next_free = open("/", O_PATH | O_CLOEXEC);
@@ -258,9 +249,9 @@ static int open_guess(const struct mapping *m)
 }
 
 /* A descriptor of our own of the file that the program has open, or -1. */
-static int open_anew(const struct mapping *m)
+static int open_anew(const struct mr_file_mapping *m)
 {
-	DIR *dir = has_credit() ? opendir("/proc/self/fd") : NULL;
+	DIR *dir = mr_file_has_credit() ? opendir("/proc/self/fd") : NULL;
 	const struct dirent *e;
 	int64_t lines = 0;
 	int fd = -1;
@@ -280,7 +271,7 @@ static int open_anew(const struct mapping *m)
 }
 
 static bool find(find_mapping *how, int maps, uint64_t va, uint64_t bytes,
-		 struct mapping *m, struct share *what)
+		 struct mr_file_mapping *m, struct share *what)
 {
 	if (!bytes || !find_all(how, maps, va, bytes, m))
 		return false;
@@ -295,7 +286,7 @@ static bool find(find_mapping *how, int maps, uint64_t va, uint64_t bytes,
 }
 
 /* By its name, or the program has it open: that may take longer. */
-static bool open_file(const struct mapping *m, struct share *what)
+bool mr_file_open(const struct mr_file_mapping *m, struct share *what)
 {
 	if (m->path[0] == '/')
 		what->fd = open_place(m->path, m);
@@ -307,7 +298,7 @@ static bool open_file(const struct mapping *m, struct share *what)
 }
 
 static bool find_by_text(int maps, uint64_t va, uint64_t bytes,
-			 struct mapping *m, struct share *what)
+			 struct mr_file_mapping *m, struct share *what)
 {
 	return !is_private(va) && find(look_up, maps, va, bytes, m, what);
 }
@@ -315,25 +306,25 @@ static bool find_by_text(int maps, uint64_t va, uint64_t bytes,
 bool mr_file_find_by_text(uint64_t va, uint64_t bytes, struct share *what)
 {
 	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	struct mapping m;
+	struct mr_file_mapping m;
 	bool found;
 
 	if (maps < 0)
 		return false;
 	found = find_by_text(maps, va, bytes, &m, what);
 	close(maps);
-	return found && open_file(&m, what);
+	return found && mr_file_open(&m, what);
 }
 
 static bool can_be_asked(int maps)
 {
-	struct mapping m;
+	struct mr_file_mapping m;
 
 	return ask(maps, 0, &m) || errno != ENOTTY;
 }
 
-static bool find_somehow(uint64_t va, uint64_t bytes, struct mapping *m,
-			 struct share *what)
+bool mr_file_look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
+		  struct share *what)
 {
 	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	bool found;
@@ -350,15 +341,15 @@ static bool find_somehow(uint64_t va, uint64_t bytes, struct mapping *m,
 
 bool mr_file_find(uint64_t va, uint64_t bytes, struct share *what)
 {
-	struct mapping m;
+	struct mr_file_mapping m;
 
-	return find_somehow(va, bytes, &m, what) && open_file(&m, what);
+	return mr_file_look(va, bytes, &m, what) && mr_file_open(&m, what);
 }
 
 bool mr_file_is(int pid, const struct share *what)
 {
 	find_mapping *how;
-	struct mapping m;
+	struct mr_file_mapping m;
 	char path[32];
 	bool is_all;
 	int maps;
@@ -373,154 +364,4 @@ bool mr_file_is(int pid, const struct share *what)
 	return is_all && m.is_written >= !!what->is_written &&
 	       m.offset + (what->va - m.start) == what->offset &&
 	       makedev(m.major, m.minor) == what->dev && m.ino == what->ino;
-}
-
-/* ---- for the faces ---- */
-
-/* A look at what lies behind a region that is about to be registered. */
-struct look {
-	uint64_t va, bytes;
-	struct share_look watch; /* at first of the region's own addresses */
-	struct mapping m;
-	struct share what;
-	bool is_shared, is_open;
-};
-
-#define LOOKS 8
-
-/* False: it would find nothing, or nothing of use. */
-static bool look_begin(struct host *h, struct look *l)
-{
-	struct hca *hca = host_hca(h);
-	enum share_room room;
-	bool is_of_use;
-
-	host_lock(h);
-	room = share_room(hca, l->va, l->bytes);
-	is_of_use = room == SHARE_MET || (room == SHARE_FREE && has_credit());
-	if (is_of_use)
-		share_look_begin(hca, &l->watch, l->watch.va, l->watch.bytes);
-	host_unlock(h);
-	return is_of_use;
-}
-
-/* Under the lock.  A new row, if its file is open. */
-static uint32_t look_enter(struct hca *h, const struct look *l)
-{
-	uint32_t number =
-		share_enter(h, l->va, l->bytes, l->is_open ? &l->what : NULL);
-
-	if (l->is_open && !number)
-		close(l->what.fd);
-	return number;
-}
-
-/* Is what was found true of all its addresses? */
-static bool look_is_true(const struct look *l)
-{
-	return !l->watch.is_outdated && l->watch.va <= l->what.va &&
-	       l->watch.va + l->watch.bytes >= l->what.va + l->what.bytes;
-}
-
-/* The first half: the mapping.  True: its file is to be opened; else the look
- * has ended.  *number: the row that tells of the mapping already, or 0. */
-static bool look_find(struct host *h, struct look *l, uint32_t *number)
-{
-	bool is_next;
-
-	l->is_shared = find_somehow(l->va, l->bytes, &l->m, &l->what);
-	host_lock(h);
-	*number = l->is_shared
-			  ? share_again(host_hca(h), l->va, l->bytes, &l->what)
-			  : 0;
-	is_next = l->is_shared && !*number && look_is_true(l);
-	if (!is_next)
-		share_look_end(&l->watch);
-	host_unlock(h);
-	return is_next;
-}
-
-/* The other half.  False: the look is out of date. */
-static bool look_open(struct host *h, struct look *l, uint32_t *number)
-{
-	bool is_true;
-
-	l->is_open = open_file(&l->m, &l->what);
-	host_lock(h);
-	share_look_end(&l->watch);
-	is_true = !l->is_open || look_is_true(l);
-	if (is_true)
-		*number = look_enter(host_hca(h), l);
-	host_unlock(h);
-	if (!is_true)
-		close(l->what.fd);
-	return is_true;
-}
-
-/* The region has no row, and no row tells of its addresses any more. */
-static uint32_t look_give_up(struct host *h, struct look *l)
-{
-	l->is_open = false;
-	host_lock(h);
-	look_enter(host_hca(h), l);
-	host_unlock(h);
-	return 0;
-}
-
-/*
- * The lock is not held while anything is read or opened.  A look that is out of
- * date is repeated; so is the first of a region that is part of a mapping, to
- * be told of the mapping's other addresses.  If each look is out of date, as
- * others register in the same mapping all the time, the region has no row, and
- * peers reach it by system calls.
- */
-static uint32_t look_for_row(struct host *h, struct look *l)
-{
-	uint32_t number = 0;
-
-	l->watch.va = l->va;
-	l->watch.bytes = l->bytes;
-	for (int i = 0; i < LOOKS && look_begin(h, l); i++) {
-		if (look_find(h, l, &number)) {
-			if (look_open(h, l, &number))
-				return number;
-		} else if (number) {
-			return number;
-		} else if (!l->is_shared) {
-			break;
-		}
-		l->watch.va = l->what.va;
-		l->watch.bytes = l->what.bytes;
-	}
-	return look_give_up(h, l);
-}
-
-/* ibv_reg_mr is no cancellation point: a thread that pthread_cancel ended in
- * one of the calls of open() would leave the descriptor open. */
-uint32_t host_share(struct host *h, const void *addr, size_t bytes)
-{
-	struct look l = {.va = (uintptr_t)addr, .bytes = bytes};
-	uint32_t number;
-	int cancel;
-
-	if (!local_peer_is_open())
-		return 0;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	earn();
-	number = look_for_row(h, &l);
-	pthread_setcancelstate(cancel, NULL);
-	return number;
-}
-
-void host_unshare(struct host *h, uint32_t number)
-{
-	int fd, cancel;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	host_lock(h);
-	fd = share_leave(host_hca(h), number);
-	host_unlock(h);
-	if (fd >= 0)
-		close(fd);
-	pthread_setcancelstate(cancel, NULL);
 }

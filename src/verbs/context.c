@@ -150,13 +150,13 @@ void v_fatal_event(void)
 
 static void sources_init(struct v_context *c)
 {
-	static const enum ibv_event_type types[DEVICE_EVENT_EVENTS] = {
+	static const enum ibv_event_type types[DEVICE_EVENTS] = {
 		[DEVICE_EVENT_UP] = IBV_EVENT_PORT_ACTIVE,
 		[DEVICE_EVENT_DOWN] = IBV_EVENT_PORT_ERR,
 		[DEVICE_EVENT_GIDS] = IBV_EVENT_GID_CHANGE,
 	};
 
-	for (int i = 0; i < DEVICE_EVENT_EVENTS; i++)
+	for (int i = 0; i < DEVICE_EVENTS; i++)
 		v_source_init(&c->port[i], c, (int)types[i]);
 	v_source_init(&c->fatal, c, IBV_EVENT_DEVICE_FATAL);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "verbs/fail.h"
+#include "device/sysfs.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
 #include "verbs/release.h"

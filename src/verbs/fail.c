@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "host/host.h"
+#include "log/log.h"
 
 static const char *const sentences[] = {
 	[V_FORKED] = "%s: a forked child must open the device itself",

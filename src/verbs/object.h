@@ -54,7 +54,7 @@ struct v_context {
 	struct count objects; /* not yet destroyed */
 	struct list link;     /* in context.c's list */
 	struct v_queue async;
-	struct v_source port[DEVICE_EVENT_EVENTS], fatal;
+	struct v_source port[DEVICE_EVENTS], fatal;
 };
 
 struct v_td {

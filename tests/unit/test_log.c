@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* log/log, and its like of the other two libraries: who hears a sentence. */
+#include "log/log.h"
 #include "test.h"
 
 #include "host/host.h"

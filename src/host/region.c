@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Registered memory that other processes of this host may map: host_share and
+ * host_unshare, of host.h. */
+#include "host/host.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "hca/share.h"
+#include "host/local_peer.h"
+#include "memory/mr_file.h"
+
+/* A look at what lies behind a region that is about to be registered. */
+struct look {
+	uint64_t va, bytes;
+	struct share_look watch; /* at first of the region's own addresses */
+	struct mr_file_mapping m;
+	struct share what;
+	bool is_shared, is_open;
+};
+
+#define LOOKS 8
+
+/* False: it would find nothing, or nothing of use. */
+static bool look_begin(struct host *h, struct look *l)
+{
+	struct hca *hca = host_hca(h);
+	enum share_room room;
+	bool is_of_use;
+
+	host_lock(h);
+	room = share_room(hca, l->va, l->bytes);
+	is_of_use = room == SHARE_MET ||
+		    (room == SHARE_FREE && mr_file_has_credit());
+	if (is_of_use)
+		share_look_begin(hca, &l->watch, l->watch.va, l->watch.bytes);
+	host_unlock(h);
+	return is_of_use;
+}
+
+/* Under the lock.  A new row, if its file is open. */
+static uint32_t look_enter(struct hca *h, const struct look *l)
+{
+	uint32_t number =
+		share_enter(h, l->va, l->bytes, l->is_open ? &l->what : NULL);
+
+	if (l->is_open && !number)
+		close(l->what.fd);
+	return number;
+}
+
+/* Is what was found true of all its addresses? */
+static bool look_is_true(const struct look *l)
+{
+	return !l->watch.is_outdated && l->watch.va <= l->what.va &&
+	       l->watch.va + l->watch.bytes >= l->what.va + l->what.bytes;
+}
+
+/* The first half: the mapping.  True: its file is to be opened; else the look
+ * has ended.  *number: the row that tells of the mapping already, or 0. */
+static bool look_find(struct host *h, struct look *l, uint32_t *number)
+{
+	bool is_next;
+
+	l->is_shared = mr_file_look(l->va, l->bytes, &l->m, &l->what);
+	host_lock(h);
+	*number = l->is_shared
+			  ? share_again(host_hca(h), l->va, l->bytes, &l->what)
+			  : 0;
+	is_next = l->is_shared && !*number && look_is_true(l);
+	if (!is_next)
+		share_look_end(&l->watch);
+	host_unlock(h);
+	return is_next;
+}
+
+/* The other half.  False: the look is out of date. */
+static bool look_open(struct host *h, struct look *l, uint32_t *number)
+{
+	bool is_true;
+
+	l->is_open = mr_file_open(&l->m, &l->what);
+	host_lock(h);
+	share_look_end(&l->watch);
+	is_true = !l->is_open || look_is_true(l);
+	if (is_true)
+		*number = look_enter(host_hca(h), l);
+	host_unlock(h);
+	if (!is_true)
+		close(l->what.fd);
+	return is_true;
+}
+
+/* The region has no row, and no row tells of its addresses any more. */
+static uint32_t look_give_up(struct host *h, struct look *l)
+{
+	l->is_open = false;
+	host_lock(h);
+	look_enter(host_hca(h), l);
+	host_unlock(h);
+	return 0;
+}
+
+/*
+ * The lock is not held while anything is read or opened.  A look that is out of
+ * date is repeated; so is the first of a region that is part of a mapping, to
+ * be told of the mapping's other addresses.  If each look is out of date, as
+ * others register in the same mapping all the time, the region has no row, and
+ * peers reach it by system calls.
+ */
+static uint32_t look_for_row(struct host *h, struct look *l)
+{
+	uint32_t number = 0;
+
+	l->watch.va = l->va;
+	l->watch.bytes = l->bytes;
+	for (int i = 0; i < LOOKS && look_begin(h, l); i++) {
+		if (look_find(h, l, &number)) {
+			if (look_open(h, l, &number))
+				return number;
+		} else if (number) {
+			return number;
+		} else if (!l->is_shared) {
+			break;
+		}
+		l->watch.va = l->what.va;
+		l->watch.bytes = l->what.bytes;
+	}
+	return look_give_up(h, l);
+}
+
+/* ibv_reg_mr is no cancellation point: a thread that pthread_cancel ended in
+ * one of the calls of open() would leave the descriptor open. */
+uint32_t host_share(struct host *h, const void *addr, size_t bytes)
+{
+	struct look l = {.va = (uintptr_t)addr, .bytes = bytes};
+	uint32_t number;
+	int cancel;
+
+	if (!local_peer_is_open())
+		return 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	mr_file_earn();
+	number = look_for_row(h, &l);
+	pthread_setcancelstate(cancel, NULL);
+	return number;
+}
+
+void host_unshare(struct host *h, uint32_t number)
+{
+	int fd, cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	host_lock(h);
+	fd = share_leave(host_hca(h), number);
+	host_unlock(h);
+	if (fd >= 0)
+		close(fd);
+	pthread_setcancelstate(cancel, NULL);
+}
