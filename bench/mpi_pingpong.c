@@ -30,12 +30,12 @@ static void pin(void)
 	int left = rank;
 
 	CPU_ZERO(&own);
-	if (sched_getaffinity(0, sizeof may, &may) || CPU_COUNT(&may) < 2)
+	if (sched_getaffinity(0, sizeof(may), &may) || CPU_COUNT(&may) < 2)
 		return;
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &may) && left-- == 0)
 			CPU_SET(cpu, &own);
-	sched_setaffinity(0, sizeof own, &own);
+	sched_setaffinity(0, sizeof(own), &own);
 }
 
 static void say(const unsigned char *p, int size)

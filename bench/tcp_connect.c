@@ -49,12 +49,12 @@ static int64_t measure(const struct raw_options *o,
 		    errno != EINPROGRESS)
 			raw_die("tcp_connect: connect");
 	for (int i = 0; i < o->rounds; i++) {
-		int error = 0;
-		socklen_t size = sizeof(error);
+		int err = 0;
+		socklen_t size = sizeof(err);
 
 		if (poll(&p[i], 1, -1) < 0 ||
-		    getsockopt(p[i].fd, SOL_SOCKET, SO_ERROR, &error, &size) ||
-		    error)
+		    getsockopt(p[i].fd, SOL_SOCKET, SO_ERROR, &err, &size) ||
+		    err)
 			raw_die("tcp_connect: poll");
 	}
 	free(p);

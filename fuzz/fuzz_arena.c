@@ -170,10 +170,10 @@ static void *scribble_on(void *arg)
 static bool is_full(const struct two_hcas_side *s)
 {
 	const struct wq *q = s->srq ? &s->srq->wq : &s->qp->rq;
-	uint32_t tail = s->srq ? srq_next(s->srq) : ring_load(&q->tail);
+	uint32_t tail = s->srq ? srq_next(s->srq) : shared_load(&q->tail);
 
-	return ring_own(&q->head) - tail >= q->depth ||
-	       ring_own(&q->head) - ring_load(&q->tail) >= q->depth;
+	return shared_own(&q->head) - tail >= q->depth ||
+	       shared_own(&q->head) - shared_load(&q->tail) >= q->depth;
 }
 
 static void post(struct script *s, int i)
@@ -183,14 +183,14 @@ static void post(struct script *s, int i)
 				      HCA_WR_RDMA_READ,	 HCA_WR_ATOMIC_CAS,
 				      HCA_WR_ATOMIC_FADD};
 	struct two_hcas_side *side = &s->two_hcas->side[i];
-	uint32_t op = any[u8(s) % sizeof any], bytes = u16(s) % 4000;
+	uint32_t op = any[u8(s) % sizeof(any)], bytes = u16(s) % 4000;
 
 	if (side->qp->type == HCA_QPT_UC && op > HCA_WR_SEND_IMM)
 		op = HCA_WR_SEND;
 	if (side->qp->type == HCA_QPT_UD)
 		op = HCA_WR_SEND;
 	if (side->qp->state != HCA_QP_RTS ||
-	    ring_own(&side->qp->sq.head) - ring_load(&side->qp->sq.tail) >=
+	    shared_own(&side->qp->sq.head) - shared_load(&side->qp->sq.tail) >=
 		    side->qp->sq.depth)
 		return;
 	two_hcas_send(s->two_hcas, i, (enum hca_wr)op, u16(s),

@@ -100,7 +100,7 @@ static void answer(struct script *s, int i, uint32_t id)
 
 static void deliver(struct script *s, int to, const struct cm_frame *f)
 {
-	cm_rx(s->cm[to], f->from, f->to, 0, f->mad, sizeof f->mad, s->now_ns);
+	cm_rx(s->cm[to], f->from, f->to, 0, f->mad, sizeof(f->mad), s->now_ns);
 }
 
 static void carry(struct script *s, int from)
@@ -146,7 +146,7 @@ static void take_up(struct script *s, int i)
 
 	cm_note_make(s->cm[i], some_id(s, i), &n);
 	for (int k = u8(s) % 4; k > 0; k--)
-		((uint8_t *)&n)[u8(s) % sizeof n] = u8(s);
+		((uint8_t *)&n)[u8(s) % sizeof(n)] = u8(s);
 	if (cm_note_resume(s->cm[u8(s) & 1], 3, &n, s->now_ns, &id) == 0)
 		note(s, i, id);
 }

@@ -28,10 +28,10 @@ static void make_link(struct input *in, struct netdev_link *l, uint32_t i)
 					    "veth1a2b3c4", "wlan0", "eth0.100"};
 	uint8_t is = u8(in);
 
-	memset(l, 0, sizeof *l);
+	memset(l, 0, sizeof(*l));
 	l->ifindex = i + 1;
 	l->mtu = (uint32_t)u8(in) << (is & 7);
-	snprintf(l->name, sizeof l->name, "%s", names[i]);
+	snprintf(l->name, sizeof(l->name), "%s", names[i]);
 	l->is_up = is & 8;
 	l->has_carrier = is & 16;
 	l->is_bridge = is & 32;
@@ -77,7 +77,7 @@ static void make_names(struct input *in, char *to, size_t n)
 	static const char letters[] = "eth0,lo br:*\0=@wn";
 
 	while (n--)
-		to[n] = letters[u8(in) % (sizeof letters - 1)];
+		to[n] = letters[u8(in) % (sizeof(letters) - 1)];
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -91,15 +91,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char named[128] = "";
 
 	make_scene(&in, &scene);
-	make_names(&in, named, u8(&in) % sizeof named);
-	memset(devices, 0, sizeof devices);
+	make_names(&in, named, u8(&in) % sizeof(named));
+	memset(devices, 0, sizeof(devices));
 	count = netdev_choose(&scene, u8(&in) & 1 ? named : NULL, devices);
 	FUZZ_REQUIRE(count <= DEVICE_MAX);
 	FUZZ_REQUIRE(count <= scene.link_count);
 	for (uint32_t i = 0; i < count; i++) {
 		FUZZ_REQUIRE(devices[i].guid);
 		FUZZ_REQUIRE(
-			memchr(devices[i].name, 0, sizeof devices[i].name));
+			memchr(devices[i].name, 0, sizeof(devices[i].name)));
 	}
 	make_scene(&in, &scene);
 	netdev_update(&scene, devices, count, changes);

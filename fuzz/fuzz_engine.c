@@ -47,7 +47,7 @@ static uint32_t place(struct script *s)
 
 static bool is_full(const struct wq *q)
 {
-	return ring_own(&q->head) - ring_load(&q->tail) >= q->depth;
+	return shared_own(&q->head) - shared_load(&q->tail) >= q->depth;
 }
 
 static void post_send(struct script *s, int i)
@@ -57,7 +57,7 @@ static void post_send(struct script *s, int i)
 		HCA_WR_SEND_IMM,    HCA_WR_RDMA_READ,	   HCA_WR_ATOMIC_CAS,
 		HCA_WR_ATOMIC_FADD, HCA_WR_LOCAL_INV,	   HCA_WR_SEND_INV};
 	struct two_hcas_side *side = &s->two_hcas->side[i];
-	enum hca_wr op = (enum hca_wr)any[u8(s) % sizeof any];
+	enum hca_wr op = (enum hca_wr)any[u8(s) % sizeof(any)];
 	uint32_t local = place(s), bytes = u16(s), remote = place(s);
 	uint8_t flags = u8(s);
 	struct wqe *w;
@@ -87,9 +87,10 @@ static void post_recv(struct script *s, int i)
 	uint32_t local = place(s), bytes = u16(s);
 
 	if (side->qp->state == HCA_QP_RESET ||
-	    (side->srq ? ring_own(&side->srq->wq.head) - srq_next(side->srq) >=
-				 side->srq->wq.depth
-		       : is_full(&side->qp->rq)))
+	    (side->srq
+		     ? shared_own(&side->srq->wq.head) - srq_next(side->srq) >=
+			       side->srq->wq.depth
+		     : is_full(&side->qp->rq)))
 		return;
 	two_hcas_recv(s->two_hcas, i, local, bytes);
 	s->posted[i]++;
@@ -224,7 +225,7 @@ static int fate(void *context, int from, const struct engine_frame *f)
 	uint8_t copy[4500];
 
 	FUZZ_REQUIRE(f->segment && f->len);
-	if (dice % 16 == 2 && f->len <= sizeof copy) {
+	if (dice % 16 == 2 && f->len <= sizeof(copy)) {
 		memcpy(copy, f->bytes, f->len);
 		copy[u16(s) % f->len] ^= (uint8_t)(1 << dice % 8);
 		arrive(s, !from, copy, f->len - 4, false);

@@ -41,7 +41,7 @@ static void say(int socket, const uint8_t *data, size_t size, int count)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int pair[2], fds[PROTO_FDS], before = dup(0), after, error;
+	int pair[2], fds[PROTO_FDS], before = dup(0), after, err;
 	struct proto m = {0}, sent;
 
 	close(before);
@@ -49,20 +49,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	FUZZ_REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 				pair) == 0);
-	if (data[0] >= 128 && size - 1 == sizeof sent) {
-		memcpy(&sent, data + 1, sizeof sent);
+	if (data[0] >= 128 && size - 1 == sizeof(sent)) {
+		memcpy(&sent, data + 1, sizeof(sent));
 		sent.magic = PROTO_MAGIC;
-		say(pair[0], (uint8_t *)&sent, sizeof sent,
+		say(pair[0], (uint8_t *)&sent, sizeof(sent),
 		    data[0] % (MOST + 1));
 	} else {
 		say(pair[0], data + 1, size - 1, data[0] % (MOST + 1));
 	}
-	error = proto_receive(pair[1], &m, fds);
-	FUZZ_REQUIRE(!error || error == -EPROTO || error == -EPIPE ||
-		     error == -EPROTONOSUPPORT);
-	FUZZ_REQUIRE(error != -EPROTONOSUPPORT ||
+	err = proto_receive(pair[1], &m, fds);
+	FUZZ_REQUIRE(!err || err == -EPROTO || err == -EPIPE ||
+		     err == -EPROTONOSUPPORT);
+	FUZZ_REQUIRE(err != -EPROTONOSUPPORT ||
 		     (m.magic == PROTO_MAGIC && m.version != PROTO_VERSION));
-	FUZZ_REQUIRE(error || (size - 1 == sizeof m && m.magic == PROTO_MAGIC));
+	FUZZ_REQUIRE(err || (size - 1 == sizeof(m) && m.magic == PROTO_MAGIC));
 	for (int i = 0; i < PROTO_FDS; i++)
 		if (fds[i] >= 0) {
 			FUZZ_REQUIRE(m.brings & 1u << i);

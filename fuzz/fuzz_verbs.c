@@ -55,10 +55,10 @@ static uint32_t slot(struct script *s)
 	return v < 200 ? v % 2 : v % SLOTS;
 }
 
-static int judged(int error)
+static int judged(int err)
 {
-	FUZZ_REQUIRE(error >= 0 && error < 200);
-	return error;
+	FUZZ_REQUIRE(err >= 0 && err < 200);
+	return err;
 }
 
 static void *made(void *object)
@@ -71,10 +71,10 @@ static void *made(void *object)
 #define DESTROY(pointer, call)                                                 \
 	do {                                                                   \
 		if (pointer) {                                                 \
-			int error = judged(call(pointer));                     \
+			int err = judged(call(pointer));                       \
                                                                                \
-			FUZZ_REQUIRE(!error || error == EBUSY);                \
-			if (!error)                                            \
+			FUZZ_REQUIRE(!err || err == EBUSY);                    \
+			if (!err)                                              \
 				(pointer) = NULL;                              \
 		}                                                              \
 	} while (0)
@@ -328,12 +328,12 @@ static void rereg(struct script *s)
 {
 	struct ibv_mr *mr = s->mr[slot(s)];
 	struct ibv_pd *pd = s->pd[slot(s)];
-	int flags = u8(s) % 16, error;
+	int flags = u8(s) % 16, err;
 
 	if (!mr || (!pd && flags & IBV_REREG_MR_CHANGE_PD))
 		return;
-	error = ibv_rereg_mr(mr, flags, pd, memory, number(s) % MEMORY, u8(s));
-	FUZZ_REQUIRE(error <= 0 && error >= -8);
+	err = ibv_rereg_mr(mr, flags, pd, memory, number(s) % MEMORY, u8(s));
+	FUZZ_REQUIRE(err <= 0 && err >= -8);
 }
 
 static void command(struct script *s)

@@ -63,7 +63,7 @@ static int host_of(const struct world *w, const struct inaddr *a)
 static void send_copy(struct world *w, const struct engine_frame *f, int to,
 		      size_t off)
 {
-	struct flight *c = malloc(sizeof *c);
+	struct flight *c = malloc(sizeof(*c));
 	bool clean = world_is_quiet(w);
 
 	if (!c)
@@ -74,7 +74,7 @@ static void send_copy(struct world *w, const struct engine_frame *f, int to,
 	c->to_host = (uint8_t)to;
 	c->checksummed = true;
 	c->len = bits_min_u64(f->segment, f->len - off);
-	if (c->len > sizeof c->bytes)
+	if (c->len > sizeof(c->bytes))
 		abort();
 	memcpy(c->bytes, f->bytes + off, c->len);
 	c->at_ns = w->now_ns + WIRE_NS;
@@ -95,7 +95,7 @@ static void send_copy(struct world *w, const struct engine_frame *f, int to,
  */
 static void intrude(struct world *w, const struct engine_frame *f, int to)
 {
-	struct flight *c = malloc(sizeof *c);
+	struct flight *c = malloc(sizeof(*c));
 	size_t len = bits_min_u64(f->segment, f->len) - 4;
 
 	if (!c)
@@ -120,7 +120,7 @@ void link_send(struct world *w, const struct host *h,
 {
 	int to = host_of(w, &f->to);
 
-	world_hash(w, &w->now_ns, sizeof w->now_ns);
+	world_hash(w, &w->now_ns, sizeof(w->now_ns));
 	world_hash(w, f->bytes, f->len);
 	if (to < 0) {
 		world_fail(w, "host %u sends to nobody", h->index);

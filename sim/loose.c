@@ -29,7 +29,7 @@ bool loose_make(struct world *w, struct flow *f, bool defective,
 	o->flags = workload_below(w, 3) ? HCA_SEND_SIGNALED : 0;
 	if (defective) {
 		o->bytes += !o->bytes;
-		o->defect = defects[workload_below(w, sizeof defects)];
+		o->defect = defects[workload_below(w, sizeof(defects))];
 		if (o->defect == OP_BAD_RKEY && n > 2)
 			o->opcode = HCA_WR_RDMA_WRITE;
 		else if (o->defect != OP_BAD_LKEY)

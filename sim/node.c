@@ -64,7 +64,7 @@ static uint32_t class_of(uint32_t qpn)
 /* A page of an owner that limits nobody, for the sake of its board. */
 static void pin_board(struct host *h)
 {
-	memset(&h->page, 0, sizeof h->page);
+	memset(&h->page, 0, sizeof(h->page));
 	h->page.generation = h->lives + 1;
 	engine_inbox(h->engine, &h->page, h->index, 0, false);
 	shm_ack_open(engine_shm_ack(h->engine), &h->page);
@@ -159,7 +159,7 @@ bool node_is_up(const struct host *h)
 static bool joins(const struct flight *f, const struct flight *g)
 {
 	return g->tos == f->tos && f->checksummed && g->checksummed &&
-	       !memcmp(&g->from, &f->from, sizeof g->from) && g->len <= f->len;
+	       !memcmp(&g->from, &f->from, sizeof(g->from)) && g->len <= f->len;
 }
 
 static void tell_sources(struct host *h)
@@ -205,7 +205,7 @@ static uint32_t deliver(struct host *h, uint32_t i)
 		if (++i == h->inbox_count || g->len != f->len)
 			break;
 		g = h->inbox[i];
-	} while (d.len + f->len <= sizeof bytes && joins(f, g));
+	} while (d.len + f->len <= sizeof(bytes) && joins(f, g));
 	engine_rx(h->engine, &d, node_now(h));
 	if (h->world->sources)
 		find_sources(h);
@@ -252,7 +252,7 @@ static void take_events(struct host *h)
 		for (size_t i = 0; i < n; i++) {
 			const struct engine_event *e = &events[i];
 
-			world_hash(w, &e->type, sizeof e->type);
+			world_hash(w, &e->type, sizeof(e->type));
 			if (e->type == ENGINE_ASK_PEER)
 				world_ask(w, h, e->qpn);
 			else if (e->type == ENGINE_CQ_EVENT)

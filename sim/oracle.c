@@ -70,8 +70,8 @@ void oracle_completion(struct world *w, const struct cqe *c)
 		world_fail(w, "a completion of an earlier round");
 		return;
 	}
-	world_hash(w, &c->wr_id, sizeof c->wr_id);
-	world_hash(w, &c->status, sizeof c->status);
+	world_hash(w, &c->wr_id, sizeof(c->wr_id));
+	world_hash(w, &c->status, sizeof(c->status));
 	if (c->wr_id & ORACLE_RECV)
 		f->service->received(w, f, i, c);
 	else
@@ -86,7 +86,7 @@ static void note_vague(struct host *h, uint32_t off, uint32_t bytes)
 
 	if (w->vague_count == w->vague_room) {
 		w->vague_room = w->vague_room ? 2 * w->vague_room : 256;
-		w->vague = realloc(w->vague, w->vague_room * sizeof *w->vague);
+		w->vague = realloc(w->vague, w->vague_room * sizeof(*w->vague));
 		if (!w->vague)
 			abort();
 	}

@@ -16,7 +16,7 @@
 static const struct service *const services[] = {&service_rc, &service_rc,
 						 &service_uc, &service_ud};
 
-#define SERVICES ((uint32_t)(sizeof services / sizeof services[0]))
+#define SERVICES ((uint32_t)(sizeof(services) / sizeof(services[0])))
 
 static uint32_t below(struct world *w, uint32_t n)
 {
@@ -57,7 +57,7 @@ static void tap_init(struct world *w, struct host *h, uint32_t i)
 {
 	struct tap *t = &h->taps[i];
 
-	memset(t, 0, sizeof *t);
+	memset(t, 0, sizeof(*t));
 	/* just enough for all queues: nothing may overrun it */
 	for (uint32_t k = 0; k < w->flow_count; k++)
 		if (w->flows[k].from == h && w->flows[k].tap == i)
@@ -208,8 +208,8 @@ void pair_init(struct world *w)
 {
 	w->pair_count = 1 + below(w, below(w, 4) ? 3 : PAIRS);
 	w->flow_count = 2 * w->pair_count;
-	w->pairs = calloc(w->pair_count, sizeof *w->pairs);
-	w->flows = calloc(w->flow_count, sizeof *w->flows);
+	w->pairs = calloc(w->pair_count, sizeof(*w->pairs));
+	w->flows = calloc(w->flow_count, sizeof(*w->flows));
 	if (!w->pairs || !w->flows)
 		abort();
 	for (uint32_t i = 0; i < w->pair_count; i++) {
@@ -268,7 +268,7 @@ void pair_host_dies(struct world *w, struct host *h)
 	for (uint32_t i = 0; i < WORLD_TAPS; i++) {
 		if (h->taps[i].cq)
 			cq_free(&h->hca, h->taps[i].cq);
-		memset(&h->taps[i], 0, sizeof h->taps[i]);
+		memset(&h->taps[i], 0, sizeof(h->taps[i]));
 	}
 }
 

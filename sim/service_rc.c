@@ -45,7 +45,7 @@ static bool make(struct world *w, struct flow *f, bool defective)
 	bool fenced = f->fence_next;
 	uint32_t start;
 
-	o->opcode = opcodes[workload_below(w, sizeof opcodes)];
+	o->opcode = opcodes[workload_below(w, sizeof(opcodes))];
 	o->bytes = workload_bytes(w);
 	o->imm = rng_u32(&w->rng);
 	o->flags = (uint8_t)((fenced || !workload_below(w, 8) ? HCA_SEND_FENCE

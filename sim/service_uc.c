@@ -9,7 +9,7 @@ static const uint8_t opcodes[] = {HCA_WR_SEND, HCA_WR_SEND_IMM,
 
 static bool make(struct world *w, struct flow *f, bool defective)
 {
-	return loose_make(w, f, defective, opcodes, sizeof opcodes, 65536, 0);
+	return loose_make(w, f, defective, opcodes, sizeof(opcodes), 65536, 0);
 }
 
 static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)

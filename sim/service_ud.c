@@ -10,7 +10,7 @@ static const uint8_t opcodes[] = {HCA_WR_SEND, HCA_WR_SEND_IMM};
 
 static bool make(struct world *w, struct flow *f, bool defective)
 {
-	return loose_make(w, f, defective, opcodes, sizeof opcodes, 4096,
+	return loose_make(w, f, defective, opcodes, sizeof(opcodes), 4096,
 			  UD_GRH_BYTES);
 }
 

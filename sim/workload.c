@@ -67,7 +67,7 @@ bool workload_receive(struct world *w, struct flow *f, uint32_t op,
 
 static bool make_op(struct world *w, struct flow *f, bool defective)
 {
-	memset(&f->ops[f->ops_count], 0, sizeof f->ops[0]);
+	memset(&f->ops[f->ops_count], 0, sizeof(f->ops[0]));
 	return f->service->make(w, f, defective);
 }
 
@@ -131,7 +131,7 @@ static bool post_op(struct world *w, struct flow *f)
 
 	if (!e)
 		return false;
-	memset(e, 0, sizeof *e);
+	memset(e, 0, sizeof(*e));
 	e->wr_id = oracle_wr_id(f, f->posted);
 	e->opcode = o->opcode;
 	e->flags = o->flags;
@@ -176,7 +176,7 @@ static bool post_recv(struct world *w, struct flow *f)
 
 	if (!e)
 		return false;
-	memset(e, 0, sizeof *e);
+	memset(e, 0, sizeof(*e));
 	e->wr_id = ORACLE_RECV | oracle_wr_id(f, f->recvs_posted);
 	put_pieces(e, &f->region[REGION_TARGET], r->piece, r->pieces);
 	for (int i = 0; i < r->pieces; i++)

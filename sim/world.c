@@ -26,7 +26,7 @@ void world_fail(struct world *w, const char *format, ...)
 	if (w->failure[0])
 		return;
 	va_start(args, format);
-	vsnprintf(w->failure, sizeof w->failure, format, args);
+	vsnprintf(w->failure, sizeof(w->failure), format, args);
 	va_end(args);
 }
 
@@ -70,7 +70,7 @@ void world_fly(struct world *w, struct flight *f)
 	f->order = w->order++;
 	if (w->flying > w->room) {
 		w->room = w->room ? w->room * 2 : 256;
-		w->heap = realloc(w->heap, w->room * sizeof *w->heap);
+		w->heap = realloc(w->heap, w->room * sizeof(*w->heap));
 		if (!w->heap)
 			abort();
 	}
@@ -150,7 +150,7 @@ void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 
 	for (int i = 0; i < WORLD_HOSTS; i++)
 		mem[i] = w->hosts[i].memory.bytes;
-	memset(w, 0, sizeof *w);
+	memset(w, 0, sizeof(*w));
 	w->hash = 0xcbf29ce484222325ull;
 	rng_init(&w->rng, seed);
 	w->faults.drop = loss_percent * 10000;

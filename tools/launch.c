@@ -57,10 +57,10 @@ int launch_beside(const char *name, char *path)
 {
 	char self[PATH_MAX];
 	char *slash;
-	int error = find_self(self);
+	int err = find_self(self);
 
-	if (error)
-		return error;
+	if (err)
+		return err;
 	slash = strrchr(self, '/');
 	if (!slash)
 		return -ENOENT;

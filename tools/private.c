@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int say_forbidden(const char *what, int error)
+static int say_forbidden(const char *what, int err)
 {
 	fprintf(stderr,
 		"adverb: no private network namespace: %s: %s; look at the "
@@ -19,64 +19,63 @@ static int say_forbidden(const char *what, int error)
 		"kernel.unprivileged_userns_clone and "
 		"kernel.apparmor_restrict_unprivileged_userns, and at the "
 		"seccomp profile of a container.\n",
-		what, strerror(error));
+		what, strerror(err));
 	return -1;
 }
 
 static int write_text(const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC), error = 0;
+	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		error = -errno;
+		err = -errno;
 	if (fd >= 0)
 		close(fd);
-	return error;
+	return err;
 }
 
 /* user_namespaces(7): the groups first, or the kernel takes no map of them. */
 static int keep_numbers(uid_t user, gid_t group)
 {
 	char map[32];
-	int error = write_text("/proc/self/setgroups", "deny");
+	int err = write_text("/proc/self/setgroups", "deny");
 
 	snprintf(map, sizeof(map), "%u %u 1", (unsigned)user, (unsigned)user);
-	if (!error)
-		error = write_text("/proc/self/uid_map", map);
+	if (!err)
+		err = write_text("/proc/self/uid_map", map);
 	snprintf(map, sizeof(map), "%u %u 1", (unsigned)group, (unsigned)group);
-	if (!error)
-		error = write_text("/proc/self/gid_map", map);
-	return error;
+	if (!err)
+		err = write_text("/proc/self/gid_map", map);
+	return err;
 }
 
 static int raise_loopback(void)
 {
 	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), error = 0;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
 
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo))
-		error = -errno;
+		err = -errno;
 	if (fd >= 0)
 		close(fd);
-	return error;
+	return err;
 }
 
 int private_enter(void)
 {
 	uid_t user = geteuid();
 	gid_t group = getegid();
-	int error = 0;
+	int err = 0;
 
 	if (unshare(CLONE_NEWNET)) {
 		if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
 			return say_forbidden("it cannot be made", errno);
-		error = keep_numbers(user, group);
+		err = keep_numbers(user, group);
 	}
-	if (error)
-		return say_forbidden("the user's number cannot be kept",
-				     -error);
-	error = raise_loopback();
-	if (error)
-		return say_forbidden("its loopback cannot be used", -error);
+	if (err)
+		return say_forbidden("the user's number cannot be kept", -err);
+	err = raise_loopback();
+	if (err)
+		return say_forbidden("its loopback cannot be used", -err);
 	return 0;
 }

@@ -72,12 +72,12 @@ static int greet_starter(void)
 {
 	struct proto who = {0},
 		     answer = {.kind = PROTO_REFUSED, .value = EPROTONOSUPPORT};
-	int fds[PROTO_FDS], error = proto_receive(2, &who, fds);
+	int fds[PROTO_FDS], err = proto_receive(2, &who, fds);
 
 	for (int i = 0; i < PROTO_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	if (!error && who.kind == PROTO_WHO)
+	if (!err && who.kind == PROTO_WHO)
 		return 0;
 	proto_introduce(&answer, 0);
 	proto_send(2, &answer, NULL);
@@ -182,7 +182,7 @@ static int parse(int argc, char **argv, struct options *o)
 static struct server *stand(const struct options *o, int *status)
 {
 	struct server *s;
-	int fd, error;
+	int fd, err;
 
 	detach(o->foreground, &fd);
 	*status = 1;
@@ -190,14 +190,14 @@ static struct server *stand(const struct options *o, int *status)
 		fprintf(stderr, "adverbd: --started is for programs\n");
 		return NULL;
 	}
-	error = fd >= 0 ? 0 : claim(&fd);
-	s = error ? NULL : server_new(fd, &o->config);
+	err = fd >= 0 ? 0 : claim(&fd);
+	s = err ? NULL : server_new(fd, &o->config);
 	if (s)
 		return s;
 	fprintf(stderr, "adverbd: %s\n",
-		error == -EADDRINUSE ? "another one is running"
-				     : strerror(error ? -error : ENOMEM));
-	if (error == -EADDRINUSE)
+		err == -EADDRINUSE ? "another one is running"
+				   : strerror(err ? -err : ENOMEM));
+	if (err == -EADDRINUSE)
 		*status = 0;
 	return NULL;
 }

@@ -26,10 +26,10 @@ int answer_send(const struct conn *c, const struct proto *question,
 	return proto_send(c->fd, m, fds);
 }
 
-void answer_refuse(const struct conn *c, const struct proto *question,
-		   int error, const char *why)
+void answer_refuse(const struct conn *c, const struct proto *question, int err,
+		   const char *why)
 {
-	struct proto m = {.kind = PROTO_REFUSED, .value = (uint32_t)error};
+	struct proto m = {.kind = PROTO_REFUSED, .value = (uint32_t)err};
 
 	snprintf(m.why, sizeof(m.why), "%s", why);
 	answer_send(c, question, &m, NULL);

@@ -13,9 +13,9 @@
  * that m->brings says; 0 or -errno. */
 int answer_send(const struct conn *c, const struct proto *question,
 		struct proto *m, const int *fds);
-/* error: an errno; why: a sentence. */
-void answer_refuse(const struct conn *c, const struct proto *question,
-		   int error, const char *why);
+/* err: an errno; why: a sentence. */
+void answer_refuse(const struct conn *c, const struct proto *question, int err,
+		   const char *why);
 
 /* Each to a question m of c's: who the broker is. */
 void answer_who(const struct server *s, const struct conn *c,

@@ -55,7 +55,7 @@ static void close_fd(int *fd)
 }
 
 /* No broker: look for one soon. */
-static void lose(struct client *c, int error, const char *reason)
+static void lose(struct client *c, int err, const char *reason)
 {
 	if (c->state == CLIENT_GREETING || c->state == CLIENT_UP)
 		start_lost(c->peer_pid, now_ms());
@@ -69,7 +69,7 @@ static void lose(struct client *c, int error, const char *reason)
 	}
 	close_fd(&c->unix_fd);
 	c->state = CLIENT_LOST;
-	c->error = error;
+	c->err = err;
 	c->reason = reason;
 	c->due_ms = now_ms() + c->wait_ms;
 	if (c->pages)
@@ -98,13 +98,13 @@ static bool look_at_broker(struct client *c)
 }
 
 /* The limit that is in the way, to c->why. */
-static void name_limit(struct client *c, int error)
+static void name_limit(struct client *c, int err)
 {
 	struct rlimit files = {0};
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	snprintf(c->why, sizeof(c->why),
-		 error == -EMFILE
+		 err == -EMFILE
 			 ? "this program's limit on open files, %llu, is "
 			   "reached: raise ulimit -n"
 			 : "more descriptors of this user are under way than "
@@ -142,11 +142,11 @@ static int send_hello(struct client *c, bool with_arena)
 }
 
 /* The broker will not have us, or we not the broker, for what c->why says. */
-static void be_alone(struct client *c, int error)
+static void be_alone(struct client *c, int err)
 {
 	close_fd(&c->unix_fd);
 	c->reason = c->why;
-	c->error = error;
+	c->err = err;
 	c->state = CLIENT_ALONE;
 	c->due_ms = now_ms() + ALONE_MS;
 }
@@ -154,7 +154,7 @@ static void be_alone(struct client *c, int error)
 static void say_hello(struct client *c)
 {
 	bool shares = c->arena_fd >= 0;
-	int error;
+	int err;
 
 	if (!look_at_broker(c)) {
 		trust_refusal(c->broker_user, c->peer_pid, c->why,
@@ -165,15 +165,15 @@ static void say_hello(struct client *c)
 	c->state = CLIENT_GREETING;
 	/* whose class is known is taken for dead if this connection ends */
 	c->due_ms = c->class ? UINT64_MAX : now_ms() + c->patience_ms;
-	error = send_hello(c, shares);
-	if (error == -ETOOMANYREFS && shares) {
-		error = send_hello(c, false);
-		c->hides_arena = !error;
+	err = send_hello(c, shares);
+	if (err == -ETOOMANYREFS && shares) {
+		err = send_hello(c, false);
+		c->hides_arena = !err;
 	}
-	if (error == -ETOOMANYREFS) {
-		name_limit(c, error);
-		lose(c, error, c->why);
-	} else if (error && error != -EPIPE) {
+	if (err == -ETOOMANYREFS) {
+		name_limit(c, err);
+		lose(c, err, c->why);
+	} else if (err && err != -EPIPE) {
 		/* who has gone may have said why */
 		lose(c, -EPIPE, "the broker adverbd comes and goes");
 	}
@@ -205,52 +205,52 @@ static int connect_to(struct client *c)
 
 /* Says hello on a new connection, or gives up for now: there is none, by
  * error. */
-static void greet(struct client *c, int error)
+static void greet(struct client *c, int err)
 {
 	const char *why = "the broker adverbd cannot be reached";
 
-	if (!error) {
+	if (!err) {
 		say_hello(c);
 		return;
 	}
-	if (error == -EMFILE) {
-		name_limit(c, error);
+	if (err == -EMFILE) {
+		name_limit(c, err);
 		why = c->why;
 	}
 	if (*c->start.sentence) {
 		memcpy(c->why, c->start.sentence, sizeof(c->why));
 		why = c->why;
 	}
-	lose(c, error, why);
+	lose(c, err, why);
 }
 
 /*
  * The broker that we start is under way, or that is over.  An opening that
  * fails gives its reason itself.
  */
-static void look_at_start(struct client *c, int error)
+static void look_at_start(struct client *c, int err)
 {
-	enum client_word word = error == -ENOTRECOVERABLE ? CLIENT_SAYS_ENDS
-							  : CLIENT_SAYS_THREAD;
+	enum client_word word =
+		err == -ENOTRECOVERABLE ? CLIENT_SAYS_ENDS : CLIENT_SAYS_THREAD;
 
-	if (*c->start.sentence && c->say && (!error || c->class))
+	if (*c->start.sentence && c->say && (!err || c->class))
 		c->say(word, c->start.sentence);
-	if (error == -EINPROGRESS) {
+	if (err == -EINPROGRESS) {
 		c->state = CLIENT_STARTING;
-		c->error = -EAGAIN;
+		c->err = -EAGAIN;
 		c->due_ms = c->start.limit_ms;
 	} else {
-		greet(c, error ? error : connect_to(c));
+		greet(c, err ? err : connect_to(c));
 	}
 }
 
 static void search(struct client *c)
 {
-	int error = connect_to(c);
+	int err = connect_to(c);
 
 	c->start.sentence[0] = '\0';
-	if (error != -ECONNREFUSED)
-		greet(c, error);
+	if (err != -ECONNREFUSED)
+		greet(c, err);
 	else if (!may_start(c))
 		greet(c, -EAGAIN);
 	else
@@ -328,15 +328,15 @@ static bool take_welcome(struct client *c, const struct proto *m,
 
 static void take_refusal(struct client *c, const struct proto *m)
 {
-	int error = m->value && m->value < 4096 ? -(int)m->value : -EPROTO;
+	int err = m->value && m->value < 4096 ? -(int)m->value : -EPROTO;
 
 	snprintf(c->why, sizeof(c->why), "%.*s", (int)sizeof(m->why) - 1,
 		 m->why);
 	printable_make(c->why);
 	/* who opens may wait until that other broker has said who it is */
-	if (error == -EADDRINUSE && !c->class)
+	if (err == -EADDRINUSE && !c->class)
 		other_version_name(c->why, sizeof(c->why));
-	be_alone(c, error);
+	be_alone(c, err);
 }
 
 static bool take_arena(const struct proto *m, int fds[PROTO_FDS],
@@ -430,19 +430,19 @@ static void name_silent(struct client *c)
 }
 
 /* Nothing more is to be read: why. */
-static void hang_up(struct client *c, int error, const struct proto *m)
+static void hang_up(struct client *c, int err, const struct proto *m)
 {
-	if (error == -EPROTONOSUPPORT && c->state == CLIENT_GREETING) {
+	if (err == -EPROTONOSUPPORT && c->state == CLIENT_GREETING) {
 		snprintf(c->why, sizeof(c->why), "the broker adverbd, ");
 		other_version_say(c->unix_fd, m, c->why + strlen(c->why),
 				  sizeof(c->why) - strlen(c->why));
-		be_alone(c, error);
+		be_alone(c, err);
 		return;
 	}
-	if (error == -EMFILE)
-		name_limit(c, error);
-	lose(c, error,
-	     error == -EMFILE ? c->why : "the broker adverbd comes and goes");
+	if (err == -EMFILE)
+		name_limit(c, err);
+	lose(c, err,
+	     err == -EMFILE ? c->why : "the broker adverbd comes and goes");
 }
 
 /* The program has closed what we had: nothing is sent to a broker any more, as
@@ -481,20 +481,20 @@ bool client_turn(struct client *c, struct client_news *news)
 		return false;
 	while (c->unix_fd >= 0 && !is_news) {
 		struct proto m = {0};
-		int fds[PROTO_FDS], error;
+		int fds[PROTO_FDS], err;
 
-		error = proto_receive(c->unix_fd, &m, fds);
-		if (error == -EAGAIN)
+		err = proto_receive(c->unix_fd, &m, fds);
+		if (err == -EAGAIN)
 			break;
-		if (error == -ECONNRESET)
+		if (err == -ECONNRESET)
 			continue; /* once: what it said comes next */
-		if (!error)
+		if (!err)
 			is_news = take(c, &m, fds, news);
 		for (int i = 0; i < PROTO_FDS; i++)
 			if (fds[i] >= 0) /* not kept, so not marked */
 				close(fds[i]);
-		if (error)
-			hang_up(c, error, &m);
+		if (err)
+			hang_up(c, err, &m);
 	}
 	if (c->state == CLIENT_GREETING && now_ms() >= c->due_ms) {
 		name_silent(c);
@@ -517,16 +517,16 @@ uint64_t client_due_ms(const struct client *c)
 static bool is_final(const struct client *c)
 {
 	return c->state == CLIENT_ALONE ||
-	       (c->state == CLIENT_LOST && c->error != -EAGAIN &&
-		c->error != -EPIPE && c->error != -ECONNRESET &&
-		c->error != -ECONNREFUSED);
+	       (c->state == CLIENT_LOST && c->err != -EAGAIN &&
+		c->err != -EPIPE && c->err != -ECONNRESET &&
+		c->err != -ECONNREFUSED);
 }
 
 /* Is there one that has not answered, or that somebody is about to start? */
 static bool is_there(const struct client *c)
 {
 	return c->state == CLIENT_STARTING || c->state == CLIENT_GREETING ||
-	       c->error == -EAGAIN;
+	       c->err == -EAGAIN;
 }
 
 /* An opening: these move on by what we were away for ourselves, for that was
@@ -648,7 +648,7 @@ int client_open_sharing(struct client *c, const struct client_wish *wish,
 	}
 	*why = c->reason ? c->reason : "the broker adverbd does not answer";
 	client_close(c);
-	return c->error ? c->error : -ETIMEDOUT;
+	return c->err ? c->err : -ETIMEDOUT;
 }
 
 bool client_ask(struct client *c, uint32_t qpn)

@@ -83,7 +83,7 @@ struct client {
 	uid_t broker_user;
 	pid_t broker_pid; /* as itself sees it, */
 	pid_t peer_pid;	  /* and as we do; 0: we do not */
-	int error;	  /* why there is none */
+	int err;	  /* why there is none */
 	const char *reason;
 	char why[START_SENTENCE];
 	struct start start;	    /* STARTING */

@@ -34,7 +34,7 @@ enum cmproto_kind {
 	CMPROTO_TAKEN,	    /* the program has seen the request */
 	CMPROTO_RELEASE,    /* the object is no more; id 0: that of the note */
 	CMPROTO_RESUME,	    /* note; space and local_port: as BIND's, or 0 */
-	CMPROTO_DONE,	    /* error: 0 or -errno */
+	CMPROTO_DONE,	    /* err: 0 or -errno */
 	CMPROTO_EVENT,
 };
 
@@ -53,7 +53,7 @@ struct cmproto {
 	uint32_t magic;
 	uint16_t version, kind;
 	uint32_t serial;
-	int32_t error;
+	int32_t err;
 	uint32_t id, new_id;
 	uint32_t event; /* enum cmproto_event */
 	int32_t status;

@@ -416,17 +416,17 @@ static int do_bind(struct cmserver *s, struct cmserver_client *c,
 				  .where.only_own = m->only_own,
 				  .may_share = m->may_share};
 	struct object *o = object_new(s, c);
-	int error;
+	int err;
 
 	if (!o)
 		return -ENOMEM;
 	memcpy(want.where.ip, m->local, 16);
-	error = ports_bind(s->ports, &want, (uint32_t)entropy(), &o->binding,
-			   &o->port);
-	if (error) {
+	err = ports_bind(s->ports, &want, (uint32_t)entropy(), &o->binding,
+			 &o->port);
+	if (err) {
 		o->binding = NONE;
 		object_free(s, o, 0);
-		return error;
+		return err;
 	}
 	o->space = m->space;
 	o->where = want.where;
@@ -441,19 +441,18 @@ static int do_listen(struct cmserver *s, struct object *o,
 {
 	uint32_t backlog = m->backlog && m->backlog < BACKLOG_MAX ? m->backlog
 								  : BACKLOG_MAX;
-	int error;
+	int err;
 
 	if (o->listener != NONE || o->conv || o->binding == NONE)
 		return -EINVAL;
-	error = ports_listen(s->ports, o->binding);
-	if (error)
-		return error;
-	error = cm_listen(s->cm, id_of(s, o),
-			  cmmsg_service_id(o->space, o->port), &o->where,
-			  backlog, &o->listener);
-	if (error)
+	err = ports_listen(s->ports, o->binding);
+	if (err)
+		return err;
+	err = cm_listen(s->cm, id_of(s, o), cmmsg_service_id(o->space, o->port),
+			&o->where, backlog, &o->listener);
+	if (err)
 		ports_unlisten(s->ports, o->binding);
-	return error;
+	return err;
 }
 
 static void fill(struct cmmsg *msg, const struct cmproto *m)
@@ -557,7 +556,7 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 {
 	struct cm_note note;
 	struct object *o;
-	int error;
+	int err;
 
 	memcpy(&note, m->note, sizeof(note));
 	if (cm_journal_is_others(&s->cm_journal, note.local_id, &c->process))
@@ -569,11 +568,11 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 	o->is_datagram = m->is_datagram;
 	memcpy(o->where.ip, m->local, 16);
 	o->port = m->local_port;
-	error = cm_note_resume(s->cm, id_of(s, o), &note, now_ns, &o->conv);
-	if (error) {
+	err = cm_note_resume(s->cm, id_of(s, o), &note, now_ns, &o->conv);
+	if (err) {
 		o->conv = 0;
 		object_free(s, o, now_ns);
-		return error;
+		return err;
 	}
 	/* before its note is written anew, in a place that may be the same */
 	cm_journal_take(&s->cm_journal, note.local_id);
@@ -649,15 +648,15 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 	reply.serial = m->serial;
 	o = object_find(s, m->id);
 	if (m->kind == CMPROTO_BIND)
-		reply.error = do_bind(s, c, m, &reply);
+		reply.err = do_bind(s, c, m, &reply);
 	else if (m->kind == CMPROTO_RELEASE && !m->id)
 		release_noted(s, c, m, now_ns);
 	else if (m->kind == CMPROTO_RESUME)
-		reply.error = do_resume(s, c, m, now_ns, &reply);
+		reply.err = do_resume(s, c, m, now_ns, &reply);
 	else if (!o || o->client != c)
-		reply.error = -ENOENT;
+		reply.err = -ENOENT;
 	else
-		reply.error = perform(s, o, m, now_ns);
+		reply.err = perform(s, o, m, now_ns);
 	if (o && o->client == c && m->kind != CMPROTO_RELEASE)
 		put_note(s, o, &reply);
 	if (has_answer(m))

@@ -75,35 +75,35 @@ static bool may_start(struct call *c)
 /* 0: somebody serves. */
 static int start(struct call *c)
 {
-	int error = start_begin(&c->start, now_ms(), OPEN_MS);
+	int err = start_begin(&c->start, now_ms(), OPEN_MS);
 
-	while (error == -EINPROGRESS) {
+	while (err == -EINPROGRESS) {
 		wait_for(c->start.status_fd, c->start.limit_ms);
-		error = start_turn(&c->start, now_ms());
+		err = start_turn(&c->start, now_ms());
 	}
-	if (!error && *c->start.sentence && c->say)
+	if (!err && *c->start.sentence && c->say)
 		c->say(CLIENT_SAYS_THREAD, c->start.sentence);
-	return error;
+	return err;
 }
 
 /* A connection, to whoever serves; -errno. */
 static int reach(struct call *c)
 {
-	int error;
+	int err;
 
 	for (;;) {
 		int fd = proto_connect();
 
 		if (fd != -ECONNREFUSED && fd != -EAGAIN)
 			return fd;
-		error = -EAGAIN;
+		err = -EAGAIN;
 		if (fd == -ECONNREFUSED && may_start(c))
-			error = start(c);
-		if (error && error != -EAGAIN)
-			return error;
+			err = start(c);
+		if (err && err != -EAGAIN)
+			return err;
 		if (now_ms() >= c->end_ms)
 			return -ETIMEDOUT;
-		if (error)
+		if (err)
 			poll(NULL, 0, SEEK_MS);
 	}
 }
@@ -115,20 +115,20 @@ static int ask(int fd, struct proto *m)
 			    .version = PROTO_VERSION,
 			    .kind = PROTO_WHO};
 	uint64_t end = now_ms() + ANSWER_MS;
-	int fds[PROTO_FDS], error = proto_send(fd, &who, NULL);
+	int fds[PROTO_FDS], err = proto_send(fd, &who, NULL);
 
-	if (error && error != -EPIPE)
-		return error;
+	if (err && err != -EPIPE)
+		return err;
 	for (;;) {
 		*m = (struct proto){0};
-		error = proto_receive(fd, m, fds);
+		err = proto_receive(fd, m, fds);
 		for (int i = 0; i < PROTO_FDS; i++)
 			if (fds[i] >= 0)
 				close(fds[i]);
-		if (error == -ECONNRESET)
+		if (err == -ECONNRESET)
 			continue; /* once: what it said comes next */
-		if (error != -EAGAIN)
-			return error;
+		if (err != -EAGAIN)
+			return err;
 		if (now_ms() >= end)
 			return -ETIMEDOUT;
 		wait_for(fd, end);
@@ -154,11 +154,11 @@ static void note(int fd, const struct proto *m, struct dial_broker *b)
 	printable_make(b->release);
 }
 
-static void explain(const struct call *c, int error, char why[START_SENTENCE])
+static void explain(const struct call *c, int err, char why[START_SENTENCE])
 {
 	const char *text = c->start.sentence;
 
-	if (error == -ETIMEDOUT)
+	if (err == -ETIMEDOUT)
 		text = "the broker adverbd does not answer";
 	else if (!*text)
 		text = "the broker adverbd cannot be reached";
@@ -166,14 +166,14 @@ static void explain(const struct call *c, int error, char why[START_SENTENCE])
 }
 
 /* The broker has answered, and will not have us. */
-static int explain_refusal(int fd, int error, const struct proto *m,
+static int explain_refusal(int fd, int err, const struct proto *m,
 			   char why[START_SENTENCE])
 {
-	if (error) {
+	if (err) {
 		snprintf(why, START_SENTENCE, "the broker adverbd, ");
 		other_version_say(fd, m, why + strlen(why),
 				  START_SENTENCE - strlen(why));
-		return error;
+		return err;
 	}
 	snprintf(why, START_SENTENCE, "%.*s", (int)sizeof(m->why) - 1, m->why);
 	printable_make(why);
@@ -194,7 +194,7 @@ static int check_trust(struct call *c, int fd)
 /* A connection to a broker that answers, and its answer. */
 static int call(struct call *c, int *fd, struct proto *m)
 {
-	int error;
+	int err;
 
 	do {
 		*fd = reach(c);
@@ -202,35 +202,35 @@ static int call(struct call *c, int *fd, struct proto *m)
 			return *fd;
 		c->start.sentence[0] = '\0';
 		last = peer_of(*fd).pid;
-		error = check_trust(c, *fd);
-		if (!error)
-			error = ask(*fd, m);
-		if (!error || error == -EPROTONOSUPPORT)
-			return error;
+		err = check_trust(c, *fd);
+		if (!err)
+			err = ask(*fd, m);
+		if (!err || err == -EPROTONOSUPPORT)
+			return err;
 		close(*fd);
 		/* it has gone: there is another, or there is to be */
 		start_lost(last, now_ms());
-	} while (error == -EPIPE && now_ms() < c->end_ms);
-	return error;
+	} while (err == -EPIPE && now_ms() < c->end_ms);
+	return err;
 }
 
 static int open_one(struct call *c, int *fd, struct dial_broker *broker,
 		    char why[START_SENTENCE])
 {
 	struct proto m;
-	int error;
+	int err;
 
 	start_lost(last, now_ms());
 	last = 0;
-	error = call(c, fd, &m);
-	if (error && error != -EPROTONOSUPPORT) {
-		explain(c, error, why);
-		return error;
+	err = call(c, fd, &m);
+	if (err && err != -EPROTONOSUPPORT) {
+		explain(c, err, why);
+		return err;
 	}
-	if (error || m.kind != PROTO_WHO_IS) {
-		error = explain_refusal(*fd, error, &m, why);
+	if (err || m.kind != PROTO_WHO_IS) {
+		err = explain_refusal(*fd, err, &m, why);
 		close(*fd);
-		return error;
+		return err;
 	}
 	if (broker)
 		note(*fd, &m, broker);
@@ -242,11 +242,11 @@ int dial_open(int *fd, struct dial_broker *broker, client_say *say,
 	      char why[START_SENTENCE])
 {
 	struct call c = {.say = say};
-	int error;
+	int err;
 
 	pthread_mutex_lock(&one);
 	c.end_ms = now_ms() + OPEN_MS;
-	error = open_one(&c, fd, broker, why);
+	err = open_one(&c, fd, broker, why);
 	pthread_mutex_unlock(&one);
-	return error;
+	return err;
 }

@@ -11,7 +11,7 @@ uint64_t entropy(void)
 	static unsigned left;
 	uint64_t random;
 
-	if (!left && !random_fill(kept, sizeof kept, false))
+	if (!left && !random_fill(kept, sizeof(kept), false))
 		return 0;
 	left = left ? left : KEPT;
 	random = kept[--left];

@@ -101,17 +101,16 @@ static int map_ledger(struct fd_store *s)
 
 static int make(struct fd_store *s)
 {
-	int pair[2], all[FD_STORE_FDS], n = 0, error;
+	int pair[2], all[FD_STORE_FDS], n = 0, err;
 	struct fsize limit;
 
 	s->ledger_fd =
 		memfd_create("adverb-ledger", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	fsize_hold(&limit);
-	error = s->ledger_fd < 0 ||
-		ftruncate(s->ledger_fd, (off_t)LEDGER_BYTES);
+	err = s->ledger_fd < 0 || ftruncate(s->ledger_fd, (off_t)LEDGER_BYTES);
 	fsize_give(&limit);
-	if (error || fcntl(s->ledger_fd, F_ADD_SEALS,
-			   F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+	if (err || fcntl(s->ledger_fd, F_ADD_SEALS,
+			 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return -errno;
 	all[n++] = s->ledger_fd;
 	for (int i = 0; i < FD_STORE_BUNDLES; i++) {
@@ -124,25 +123,25 @@ static int make(struct fd_store *s)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	s->fd = pair[0];
-	error = send_fds(pair[1], all, (size_t)n);
+	err = send_fds(pair[1], all, (size_t)n);
 	close(pair[1]); /* what it sent stays */
-	return error ? error : map_ledger(s);
+	return err ? err : map_ledger(s);
 }
 
 int fd_store_new(struct fd_store *s)
 {
-	int error;
+	int err;
 
 	fd_store_init(s);
-	error = make(s);
-	if (error)
+	err = make(s);
+	if (err)
 		fd_store_close(s);
-	return error;
+	return err;
 }
 
 int fd_store_open(struct fd_store *s, int fd)
 {
-	int all[PEEK_FDS] = {-1}, n, error;
+	int all[PEEK_FDS] = {-1}, n, err;
 
 	fd_store_init(s);
 	s->fd = fd;
@@ -158,10 +157,10 @@ int fd_store_open(struct fd_store *s, int fd)
 		s->rx_pending[i][0] = all[1 + 2 * i];
 		s->rx_pending[i][1] = all[2 + 2 * i];
 	}
-	error = map_ledger(s);
-	if (error)
+	err = map_ledger(s);
+	if (err)
 		fd_store_close(s);
-	return error;
+	return err;
 }
 
 static void close_one(int fd)
@@ -187,15 +186,15 @@ int fd_store_put(struct fd_store *s, uint32_t i,
 		 const int fds[FD_STORE_MEMBER_FDS])
 {
 	size_t n = 0;
-	int error;
+	int err;
 
 	if (s->fd < 0 || s->is_torn)
 		return -ENOENT;
 	while (n < FD_STORE_MEMBER_FDS && fds[n] >= 0)
 		n++;
-	error = send_fds(s->rx_pending[i / RX_PENDING_MEMBERS][1], fds, n);
-	s->is_torn = error != 0;
-	return error;
+	err = send_fds(s->rx_pending[i / RX_PENDING_MEMBERS][1], fds, n);
+	s->is_torn = err != 0;
+	return err;
 }
 
 int fd_store_get(struct fd_store *s, uint32_t i, int fds[FD_STORE_MEMBER_FDS])

@@ -38,24 +38,24 @@ int gsi_open(struct gsi *g, int fd)
 	/* A device that joins datagrams asks the member that the steering
 	 * program chooses before it sees their QPNs, which is mostly us. */
 	const struct udp_offload allowed = {.gro = true};
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), on = 1, error;
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), on = 1, err;
 
 	if (copy < 0)
 		return -errno;
-	error = udp_init(&g->wire, copy, allowed, true);
-	if (error) {
+	err = udp_init(&g->wire, copy, allowed, true);
+	if (err) {
 		close(copy);
-		return error;
+		return err;
 	}
 	/*
 	 * Linux gives a group's IPv4 datagram from another host straight to
 	 * its only listener, and lets the steering program choose anew, which
 	 * knows no class for it.  With us there are two, and all members hear.
 	 */
-	setsockopt(copy, IPPROTO_IP, IP_MULTICAST_ALL, &on, sizeof on);
+	setsockopt(copy, IPPROTO_IP, IP_MULTICAST_ALL, &on, sizeof(on));
 	if (g->relay)
 		setsockopt(copy, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &on,
-			   sizeof on);
+			   sizeof(on));
 	g->is_open = true;
 	return 0;
 }

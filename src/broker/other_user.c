@@ -62,17 +62,17 @@ int other_user_take(struct reuseport_group *g, uid_t user, const char **why)
 {
 	uint32_t i = STEER_CLASS_MAX;
 	struct reuseport_group_member *m;
-	int pair[2], error = refuse_more(g, user, why);
+	int pair[2], err = refuse_more(g, user, why);
 
-	if (error)
-		return error;
+	if (err)
+		return err;
 	while (!is_free(&g->member[i]))
 		i--;
 	m = &g->member[i];
 	*why = "no descriptor is left to hand datagrams on";
-	error = relay_pair(pair);
-	if (error)
-		return error;
+	err = relay_pair(pair);
+	if (err)
+		return err;
 	open_page(m, user);
 	m->relay_fd = pair[0];
 	m->fd = pair[1];

@@ -81,7 +81,7 @@ static void ask(int fd, struct proto *m)
 			    .kind = PROTO_WHO};
 	struct pollfd p = {fd, POLLIN, 0};
 	struct proto answer = {0};
-	int fds[PROTO_FDS], error;
+	int fds[PROTO_FDS], err;
 	uid_t user;
 	pid_t pid;
 
@@ -89,11 +89,11 @@ static void ask(int fd, struct proto *m)
 		return;
 	if (proto_send(fd, &who, NULL) || poll(&p, 1, ANSWER_MS) != 1)
 		return;
-	error = proto_receive(fd, &answer, fds);
+	err = proto_receive(fd, &answer, fds);
 	for (int i = 0; i < PROTO_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	if (error == -EPROTONOSUPPORT)
+	if (err == -EPROTONOSUPPORT)
 		*m = answer;
 }
 

@@ -22,7 +22,7 @@ static ssize_t send_raised(int socket, const struct msghdr *msg)
 {
 	struct rlimit is, most;
 	ssize_t n;
-	int error;
+	int err;
 
 	errno = ETOOMANYREFS;
 	if (getrlimit(RLIMIT_NOFILE, &is) || is.rlim_cur >= is.rlim_max)
@@ -31,9 +31,9 @@ static ssize_t send_raised(int socket, const struct msghdr *msg)
 	if (setrlimit(RLIMIT_NOFILE, &most))
 		return -1;
 	n = sendmsg(socket, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-	error = errno;
+	err = errno;
 	setrlimit(RLIMIT_NOFILE, &is);
-	errno = error;
+	errno = err;
 	return n;
 }
 
@@ -52,15 +52,15 @@ int proto_connect(void)
 			0);
 	struct sockaddr_un a;
 	socklen_t length = proto_address(&a);
-	int error;
+	int err;
 
 	if (fd < 0)
 		return -errno;
 	if (!connect(fd, (struct sockaddr *)&a, length))
 		return fd;
-	error = errno;
+	err = errno;
 	close(fd);
-	return -error;
+	return -err;
 }
 
 int proto_send(int socket, const struct proto *m, const int *fds)
@@ -139,7 +139,7 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 	ssize_t length;
 	bool is_whole;
 	size_t n;
-	int error;
+	int err;
 
 	for (int i = 0; i < PROTO_FDS; i++)
 		fds[i] = -1;
@@ -149,11 +149,11 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 	if (!length)
 		return -EPIPE;
 	n = take_fds(&msg, got);
-	error = judge(m, (size_t)length, msg.msg_flags);
+	err = judge(m, (size_t)length, msg.msg_flags);
 	/* what another version brings under these numbers nobody knows */
-	is_whole = hand_over(error ? &nothing : m, got, n, fds);
+	is_whole = hand_over(err ? &nothing : m, got, n, fds);
 	/* what it did not name may also be more than a message has */
-	if (!error && msg.msg_flags & MSG_CTRUNC)
-		error = is_whole ? -EPROTO : -EMFILE;
-	return error;
+	if (!err && msg.msg_flags & MSG_CTRUNC)
+		err = is_whole ? -EPROTO : -EMFILE;
+	return err;
 }

@@ -24,41 +24,41 @@ void reason_path(const char *path, char shown[REASON_PATH])
 
 /* The kernel says "no such file" of what is needed to run a file, too, and
  * "permission denied" of all that it does not run. */
-void reason_exec(const char *path, int error, char text[REASON_TEXT])
+void reason_exec(const char *path, int err, char text[REASON_TEXT])
 {
 	struct stat st;
 	bool is_there = !stat(path, &st);
 
-	if (error == ENOENT && is_there)
+	if (err == ENOENT && is_there)
 		snprintf(text, REASON_TEXT,
 			 "the interpreter or loader that it names is missing");
-	else if (error == ENOENT)
+	else if (err == ENOENT)
 		snprintf(text, REASON_TEXT, "it is missing");
-	else if (error == EACCES && is_there && S_ISDIR(st.st_mode))
+	else if (err == EACCES && is_there && S_ISDIR(st.st_mode))
 		snprintf(text, REASON_TEXT, "it is a folder");
-	else if (error == EACCES && is_there && !(st.st_mode & 0111))
+	else if (err == EACCES && is_there && !(st.st_mode & 0111))
 		snprintf(text, REASON_TEXT, "it is not executable");
-	else if (error == EACCES)
+	else if (err == EACCES)
 		snprintf(text, REASON_TEXT,
 			 "this user may not execute it, or it lies on a file "
 			 "system mounted noexec");
-	else if (error == ENOEXEC)
+	else if (err == ENOEXEC)
 		snprintf(text, REASON_TEXT,
 			 "it is no program for this machine");
 	else
-		snprintf(text, REASON_TEXT, "%s", strerror(error));
+		snprintf(text, REASON_TEXT, "%s", strerror(err));
 }
 
-void reason_clone(int error, char text[REASON_TEXT])
+void reason_clone(int err, char text[REASON_TEXT])
 {
-	if (error == EAGAIN)
+	if (err == EAGAIN)
 		snprintf(text, REASON_TEXT,
 			 "the limit on processes (ulimit -u, or the cgroup's) "
 			 "is reached");
-	else if (error == EPERM || error == ENOSYS)
+	else if (err == EPERM || err == ENOSYS)
 		snprintf(text, REASON_TEXT, "this sandbox allows none");
 	else
-		snprintf(text, REASON_TEXT, "%s", strerror(error));
+		snprintf(text, REASON_TEXT, "%s", strerror(err));
 }
 
 /* The line that ends at *end, without its newline; both move on to it. */

@@ -17,9 +17,9 @@ struct proto;
 /* The path, or its end. */
 void reason_path(const char *path, char shown[REASON_PATH]);
 /* execve has failed with this errno. */
-void reason_exec(const char *path, int error, char text[REASON_TEXT]);
+void reason_exec(const char *path, int err, char text[REASON_TEXT]);
 /* No process can be made: clone has failed with this errno. */
-void reason_clone(int error, char text[REASON_TEXT]);
+void reason_clone(int err, char text[REASON_TEXT]);
 /* It has ended without serving, with these last words, if any: of a dynamic
  * loader, an interpreter, adverbd. */
 void reason_words(const char *path, const char *words, size_t bytes,

@@ -62,13 +62,13 @@ void refuse_full_accept(struct refuse_full *a, int listen_fd, uint64_t now_ms)
 		a->spare_fd = spare();
 }
 
-void refuse_full_why(int error, char *why, size_t size)
+void refuse_full_why(int err, char *why, size_t size)
 {
 	struct rlimit files = {0};
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	snprintf(why, size,
-		 error == ETOOMANYREFS
+		 err == ETOOMANYREFS
 			 ? "more descriptors of the broker's user are under "
 			   "way than ulimit -n, %llu, allows: raise it"
 			 : "the broker adverbd's limit on open files, %llu, is "
@@ -96,7 +96,7 @@ static void refuse(const struct refuse_full *a, const struct proto *question)
 static void refuse_cm(const struct refuse_full *a, struct cmproto *m)
 {
 	m->kind = CMPROTO_DONE;
-	m->error = a->is_crowd ? -EUSERS : -EMFILE;
+	m->err = a->is_crowd ? -EUSERS : -EMFILE;
 	send(a->fd, m, sizeof(*m), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

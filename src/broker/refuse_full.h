@@ -32,6 +32,6 @@ void refuse_full_turn(struct refuse_full *a, uint64_t now_ms);
 int refuse_full_patience(const struct refuse_full *a, int wait);
 /* The sentence about the limit on open files, EMFILE, or, ETOOMANYREFS, on
  * those that are under way; at most size bytes. */
-void refuse_full_why(int error, char *why, size_t size);
+void refuse_full_why(int err, char *why, size_t size);
 
 #endif

@@ -48,7 +48,7 @@ static int bind_any(int fd, int family)
 /* A bound socket, dual-stack where there is IPv6; -errno. */
 static int open_bound(bool shared)
 {
-	int family = AF_INET6, on = 1, off = 0, fd, error;
+	int family = AF_INET6, on = 1, off = 0, fd, err;
 
 	fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 && errno == EAFNOSUPPORT) {
@@ -67,9 +67,9 @@ static int open_bound(bool shared)
 	    (shared &&
 	     setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on))) ||
 	    bind_any(fd, family)) {
-		error = errno;
+		err = errno;
 		close(fd);
-		return -error;
+		return -err;
 	}
 	return fd;
 }
@@ -114,18 +114,18 @@ enum reuseport_group_port reuseport_group_port(const char **why)
 static int open_member(struct reuseport_group *g,
 		       struct reuseport_group_member *m, const char **why)
 {
-	int error, on = 1;
+	int err, on = 1;
 
 	*why = "the broker cannot open a socket on port 4791";
 	m->fd = open_bound(true);
 	if (m->fd < 0)
 		return m->fd;
-	error = g->may_steer ? steer_attach(m->fd, g->count, &g->key)
-			     : -ENOPROTOOPT;
+	err = g->may_steer ? steer_attach(m->fd, g->count, &g->key)
+			   : -ENOPROTOOPT;
 	/* member 0 is nobody's: by it a successor attaches */
-	if (!error && g->count)
+	if (!err && g->count)
 		setsockopt(m->fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on));
-	if (!error)
+	if (!err)
 		return 0;
 	if (!g->count) {
 		g->is_relayed = true;
@@ -133,16 +133,16 @@ static int open_member(struct reuseport_group *g,
 	}
 	close(m->fd); /* the last one: no index moves */
 	*why = "this kernel cannot choose a socket by queue pair";
-	return error;
+	return err;
 }
 
 static int open_relay(struct reuseport_group_member *m, const char **why)
 {
-	int pair[2], error = relay_pair(pair);
+	int pair[2], err = relay_pair(pair);
 
 	*why = "no descriptor is left to hand datagrams on";
-	if (error)
-		return error;
+	if (err)
+		return err;
 	m->relay_fd = pair[0];
 	m->fd = pair[1];
 	return 0;
@@ -162,16 +162,16 @@ static bool may_keep_safe(void)
 static int join(struct reuseport_group *g, const char **why)
 {
 	struct reuseport_group_member m = {.page_fd = -1, .relay_fd = -1};
-	int error;
+	int err;
 
 	/* An index counts from 0 only if nobody else is bound. */
 	if (!g->count && reuseport_group_port(why) != REUSEPORT_PORT_FREE)
 		return -EADDRINUSE;
 	if (!g->count)
 		steer_draw(&g->key, entropy());
-	error = g->is_relayed ? open_relay(&m, why) : open_member(g, &m, why);
-	if (error)
-		return error;
+	err = g->is_relayed ? open_relay(&m, why) : open_member(g, &m, why);
+	if (err)
+		return err;
 	/* without one it works until we die */
 	if (!g->count && may_keep_safe() && !fd_store_new(&g->fd_store))
 		g->fd_store.ledger->key = g->key;
@@ -229,14 +229,14 @@ void reuseport_group_init(struct reuseport_group *g, bool may_steer)
 static int take_member(struct reuseport_group *g, const char **why)
 {
 	uint32_t i = find(g, REUSEPORT_FREE);
-	int error;
+	int err;
 
 	if (!i && other_user_may_join(g)) {
-		error = join(g, why);
-		if (!error)
+		err = join(g, why);
+		if (!err)
 			i = g->count - 1;
 		else if (!find(g, REUSEPORT_RESTING))
-			return error;
+			return err;
 	}
 	if (!i)
 		i = find(g, REUSEPORT_RESTING);
@@ -330,29 +330,29 @@ static void adopt_member(struct reuseport_group *g,
 int reuseport_group_adopt(struct reuseport_group *g, int fd_store_fd,
 			  uint64_t now_ms)
 {
-	int error = fd_store_open(&g->fd_store, fd_store_fd),
+	int err = fd_store_open(&g->fd_store, fd_store_fd),
 	    fds[FD_STORE_MEMBER_FDS];
 
-	if (error)
-		return error;
+	if (err)
+		return err;
 	g->key = g->fd_store.ledger->key;
 	if (!steer_is_key(&g->key))
-		error = -EPROTO;
-	while (!error && !fd_store_get(&g->fd_store, g->count, fds))
+		err = -EPROTO;
+	while (!err && !fd_store_get(&g->fd_store, g->count, fds))
 		adopt_member(g, fds, now_ms);
-	if (!error && !g->count)
-		error = -ENOENT;
-	else if (!error && !g->is_relayed)
-		error = steer_attach(g->member[0].fd, g->count - 1, &g->key);
-	if (error && g->count == 1) {
+	if (!err && !g->count)
+		err = -ENOENT;
+	else if (!err && !g->is_relayed)
+		err = steer_attach(g->member[0].fd, g->count - 1, &g->key);
+	if (err && g->count == 1) {
 		g->is_relayed = true;
-		error = 0;
+		err = 0;
 	}
-	if (error)
+	if (err)
 		reuseport_group_close(g);
 	else
 		other_user_adopt(g);
-	return error;
+	return err;
 }
 
 static void relay_one(struct reuseport_group *g,

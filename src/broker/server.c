@@ -116,17 +116,17 @@ static bool recognise(struct server *s, struct conn *c)
 }
 
 /* It is told which limit, and has no class. */
-static void refuse_for(struct server *s, struct conn *c, int error,
+static void refuse_for(struct server *s, struct conn *c, int err,
 		       const char *why)
 {
 	char limit[sizeof(c->hello.why)];
 
-	if (error == -EMFILE || error == -ENFILE || error == -ETOOMANYREFS) {
-		refuse_full_why(-error, limit, sizeof(limit));
+	if (err == -EMFILE || err == -ENFILE || err == -ETOOMANYREFS) {
+		refuse_full_why(-err, limit, sizeof(limit));
 		why = limit;
-		error = -EMFILE;
+		err = -EMFILE;
 	}
-	answer_refuse(c, &c->hello, -error, why);
+	answer_refuse(c, &c->hello, -err, why);
 	if (c->class && !c->hello.value) {
 		reuseport_group_release(&s->group, c->class, now_ms());
 		c->class = 0;
@@ -147,24 +147,24 @@ static void greeted(struct conn *c)
 static void greet(struct server *s, struct conn *c)
 {
 	const char *why = "";
-	int error = 0;
+	int err = 0;
 
 	if (!s->group.count &&
 	    reuseport_group_port(&why) == REUSEPORT_PORT_OURS &&
 	    now_ms() - c->waiting_ms < FD_STORE_MS)
 		return;
 	if (!c->hello.value)
-		error = reuseport_group_take(&s->group, c->user, c->pid, &why,
-					     &c->class);
+		err = reuseport_group_take(&s->group, c->user, c->pid, &why,
+					   &c->class);
 	else if (!recognise(s, c)) {
-		error = -ESTALE;
+		err = -ESTALE;
 		if (s->group.count)
 			why = "its queue pairs' class is not known any more";
 	}
-	if (!error && welcome(s, c) == -ETOOMANYREFS)
-		error = -ETOOMANYREFS;
-	if (error)
-		refuse_for(s, c, error, why);
+	if (!err && welcome(s, c) == -ETOOMANYREFS)
+		err = -ETOOMANYREFS;
+	if (err)
+		refuse_for(s, c, err, why);
 	greeted(c);
 }
 
@@ -366,23 +366,23 @@ static void refuse_full(const struct conn *c, const struct proto *m)
  * had no room for what it brought. */
 static int serve_message(struct server *s, struct conn *c)
 {
-	int fds[PROTO_FDS], error;
+	int fds[PROTO_FDS], err;
 	struct proto m = {0};
 
-	error = proto_receive(c->fd, &m, fds);
-	if (error == -EPROTO)
+	err = proto_receive(c->fd, &m, fds);
+	if (err == -EPROTO)
 		answer_refuse(c, &m, EPROTO,
 			      "this is not the broker's protocol");
-	else if (error == -EPROTONOSUPPORT)
+	else if (err == -EPROTONOSUPPORT)
 		answer_version(s, c, &m);
-	else if (error == -EMFILE)
+	else if (err == -EMFILE)
 		refuse_full(c, &m);
-	else if (!error)
+	else if (!err)
 		handle(s, c, &m, fds);
 	for (int i = 0; i < PROTO_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	return error;
+	return err;
 }
 
 /* What else is asked may be about one who has died since the poll, and whose
@@ -399,15 +399,15 @@ static bool asks_for_arena(const struct conn *c)
 /* False when the client is gone. */
 static bool serve(struct server *s, struct conn *c)
 {
-	int left = BATCH, error;
+	int left = BATCH, err;
 
 	if (is_cm(c))
 		return serve_cm(s, c, BATCH);
 	do
-		error = serve_message(s, c);
-	while (!error && --left && asks_for_arena(c));
-	return !error || error == -EAGAIN || error == -EPROTO ||
-	       error == -EPROTONOSUPPORT || error == -EMFILE;
+		err = serve_message(s, c);
+	while (!err && --left && asks_for_arena(c));
+	return !err || err == -EAGAIN || err == -EPROTO ||
+	       err == -EPROTONOSUPPORT || err == -EMFILE;
 }
 
 /* Who works in others' arenas may have left something half done there. */

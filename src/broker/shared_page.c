@@ -14,25 +14,25 @@ int shared_page_new(void)
 {
 	int fd = memfd_create("adverb-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct fsize limit;
-	int error;
+	int err;
 
 	if (fd < 0)
 		return -errno;
 	fsize_hold(&limit);
-	error = ftruncate(fd, SHARED_PAGE_BYTES) ? errno : 0;
+	err = ftruncate(fd, SHARED_PAGE_BYTES) ? errno : 0;
 	fsize_give(&limit);
-	if (error) {
+	if (err) {
 		close(fd);
-		return -error;
+		return -err;
 	}
 	/* A reader must not meet SIGBUS, nor open it anew for writing. */
 	if (!fcntl(fd, F_ADD_SEALS,
 		   F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) &&
 	    !fchmod(fd, S_IRUSR))
 		return fd;
-	error = errno;
+	err = errno;
 	close(fd);
-	return -error;
+	return -err;
 }
 
 int shared_page_reader(int fd)

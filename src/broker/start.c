@@ -6,7 +6,7 @@
 #include "broker/proto.h"
 #include "broker/server.h"
 #include "broker/trust.h"
-#include "util/ring.h"
+#include "util/shared.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -47,7 +47,7 @@ struct starter {
 	char path[PATH_MAX];
 	int listen_fd, status_fd; /* neither of them a standard one */
 	bool no_bpf;
-	int error;
+	int err;
 	pid_t broker;
 	struct proto failed; /* execve */
 	clone_call *clone;
@@ -67,14 +67,14 @@ static struct {
 /* Descriptors of a start that is under way, + 1.  In a fork's child they would
  * keep the address of a broker that nobody runs any more. */
 enum { KEPT_LISTEN, KEPT_OURS, KEPT_THEIRS, KEPT };
-static ring_index kept[KEPT];
+static shared_u32 kept[KEPT];
 
 static void forked(void)
 {
 	for (int i = 0; i < KEPT; i++) {
-		if (ring_load(&kept[i]))
-			close((int)ring_load(&kept[i]) - 1);
-		ring_store(&kept[i], 0);
+		if (shared_load(&kept[i]))
+			close((int)shared_load(&kept[i]) - 1);
+		shared_store(&kept[i], 0);
 	}
 }
 
@@ -85,12 +85,12 @@ __attribute__((constructor)) static void watch_forks(void)
 
 static void keep_fd(int what, int fd)
 {
-	ring_store(&kept[what], (uint32_t)(fd + 1));
+	shared_store(&kept[what], (uint32_t)(fd + 1));
 }
 
 static void close_kept(int what, int fd)
 {
-	ring_store(&kept[what], 0);
+	shared_store(&kept[what], 0);
 	if (fd >= 0)
 		close(fd);
 }
@@ -201,7 +201,7 @@ static int leave(void *arg)
 	s->broker = s->clone(become_broker, s->stack[1] + STACK_BYTES,
 			     CLONE_VM | CLONE_VFORK | SIGCHLD, s);
 	if (s->broker < 0)
-		s->error = errno;
+		s->err = errno;
 	_exit(s->broker < 0);
 }
 
@@ -227,7 +227,7 @@ static clone_call *find_clone(void)
 static int fork_broker(struct starter *s)
 {
 	sigset_t all, old;
-	int status = 0, error = 0;
+	int status = 0, err = 0;
 	pid_t pid;
 
 	sigfillset(&all);
@@ -235,15 +235,15 @@ static int fork_broker(struct starter *s)
 	pid = s->clone(leave, s->stack[0] + STACK_BYTES, CLONE_VM | CLONE_VFORK,
 		       s);
 	if (pid < 0)
-		error = -errno;
+		err = -errno;
 	else
 		while (waitpid(pid, &status, __WCLONE) < 0 && errno == EINTR)
 			;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	/* valgrind gives the child a memory of its own */
-	if (!error && WIFEXITED(status) && WEXITSTATUS(status))
-		error = s->error ? -s->error : -EAGAIN;
-	return error;
+	if (!err && WIFEXITED(status) && WEXITSTATUS(status))
+		err = s->err ? -s->err : -EAGAIN;
+	return err;
 }
 
 static void *serve(void *arg)
@@ -259,7 +259,7 @@ static void *serve(void *arg)
  */
 static int start_thread(int listen_fd)
 {
-	int fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, FIRST_FD), error;
+	int fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, FIRST_FD), err;
 	struct server_config config = {
 		.idle_ms = INT_MAX, .no_bpf = no_bpf(), .is_thread = true};
 	struct server *s = fd < 0 ? NULL : server_new(fd, &config);
@@ -274,11 +274,11 @@ static int start_thread(int listen_fd)
 	server_listen(s);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&thread, NULL, serve, s);
+	err = pthread_create(&thread, NULL, serve, s);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (error) {
+	if (err) {
 		server_free(s);
-		return -error;
+		return -err;
 	}
 	pthread_setname_np(thread, "adverbd");
 	pthread_detach(thread);
@@ -308,23 +308,23 @@ static const char *remedy(void)
 static int take_over(struct start *s, const char *what, const char *reason,
 		     const char *cure)
 {
-	int error = start_thread(s->listen_fd);
+	int err = start_thread(s->listen_fd);
 
-	if (error == -ENOMEM)
+	if (err == -ENOMEM)
 		cure = "free memory, or raise ulimit -v and -d";
-	if (error)
+	if (err)
 		snprintf(s->sentence, sizeof(s->sentence),
 			 "%s: %s; nor can a thread of this program serve "
 			 "instead (%s); %s",
-			 what, reason, strerror(-error), cure);
+			 what, reason, strerror(-err), cure);
 	else
 		snprintf(s->sentence, sizeof(s->sentence),
 			 "%s: %s; a thread of this program serves instead "
 			 "until it ends; %s",
 			 what, reason, cure);
-	past.is_thread = !error;
+	past.is_thread = !err;
 	start_drop(s);
-	return error ? -ENOMEM : 0;
+	return err ? -ENOMEM : 0;
 }
 
 static int give_up(struct start *s, const char *reason, const char *cure)
@@ -415,7 +415,7 @@ static int withdraw(struct start *s, uint64_t now_ms)
 	char what[REASON_PATH + 80], reason[REASON_TEXT];
 	struct procfs_stat p;
 	bool is_stopped;
-	int error;
+	int err;
 
 	/*
 	 * A send of WHO_IS that succeeded did so before this, and is there to
@@ -423,10 +423,10 @@ static int withdraw(struct start *s, uint64_t now_ms)
 	 */
 	shutdown(s->status_fd, SHUT_RD);
 	do
-		error = read_status(s, now_ms);
-	while (error == -EINPROGRESS);
-	if (error != -EAGAIN)
-		return error;
+		err = read_status(s, now_ms);
+	while (err == -EINPROGRESS);
+	if (err != -EAGAIN)
+		return err;
 	is_stopped = procfs_look(s->broker, &p) &&
 		     (p.state == 'T' || p.state == 't');
 	snprintf(what, sizeof(what), "the broker %s (process %d%s)", s->path,
@@ -438,28 +438,27 @@ static int withdraw(struct start *s, uint64_t now_ms)
 
 int start_turn(struct start *s, uint64_t now_ms)
 {
-	int error = -EINPROGRESS;
+	int err = -EINPROGRESS;
 
 	s->sentence[0] = '\0';
-	for (int i = 0; i < MESSAGES && error == -EINPROGRESS; i++)
-		error = read_status(s, now_ms);
-	if ((error == -EAGAIN || error == -EINPROGRESS) &&
-	    now_ms >= s->limit_ms)
-		error = withdraw(s, now_ms);
-	return error == -EAGAIN ? -EINPROGRESS : error;
+	for (int i = 0; i < MESSAGES && err == -EINPROGRESS; i++)
+		err = read_status(s, now_ms);
+	if ((err == -EAGAIN || err == -EINPROGRESS) && now_ms >= s->limit_ms)
+		err = withdraw(s, now_ms);
+	return err == -EAGAIN ? -EINPROGRESS : err;
 }
 
 /* At no standard number, which adverbd needs; takes fd, -1 with errno too. */
 static int move_up(int fd)
 {
-	int moved, error;
+	int moved, err;
 
 	if (fd < 0 || fd >= FIRST_FD)
 		return fd;
 	moved = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
-	error = errno;
+	err = errno;
 	close(fd);
-	errno = error;
+	errno = err;
 	return moved;
 }
 
@@ -469,16 +468,16 @@ static int open_listener(void)
 	struct sockaddr_un a;
 	socklen_t length = proto_address(&a);
 	int fd = move_up(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-	int error;
+	int err;
 
 	if (fd < 0)
 		return -errno;
 	keep_fd(KEPT_LISTEN, fd);
 	if (!bind(fd, (struct sockaddr *)&a, length) && !listen(fd, BACKLOG))
 		return fd;
-	error = errno == EADDRINUSE ? EAGAIN : errno;
+	err = errno == EADDRINUSE ? EAGAIN : errno;
 	close_kept(KEPT_LISTEN, fd);
-	return -error;
+	return -err;
 }
 
 /* Runs adverbd with the listener and the other end of the status socket; 0,
@@ -487,13 +486,13 @@ static int run_process(struct start *s, int theirs, bool *is_clone)
 {
 	struct starter *starter = calloc(1, sizeof(*starter));
 	struct proto who = {.kind = PROTO_WHO};
-	int error = starter ? 0 : -ENOMEM;
+	int err = starter ? 0 : -ENOMEM;
 
 	proto_introduce(&who, 0);
 	*is_clone = false;
-	if (!error)
-		error = proto_send(s->status_fd, &who, NULL);
-	if (!error) {
+	if (!err)
+		err = proto_send(s->status_fd, &who, NULL);
+	if (!err) {
 		locate(starter->path, sizeof(starter->path));
 		reason_path(starter->path, s->path);
 		starter->failed.kind = PROTO_REFUSED;
@@ -503,16 +502,16 @@ static int run_process(struct start *s, int theirs, bool *is_clone)
 		starter->no_bpf = no_bpf();
 		starter->clone = find_clone();
 		*is_clone = true;
-		error = fork_broker(starter);
+		err = fork_broker(starter);
 		s->broker = starter->broker > 0 ? starter->broker : 0;
 	}
 	free(starter);
-	return error;
+	return err;
 }
 
 static int start_process(struct start *s, uint64_t now_ms)
 {
-	int pair[2], error;
+	int pair[2], err;
 	bool is_clone;
 	char reason[REASON_TEXT];
 
@@ -524,18 +523,18 @@ static int start_process(struct start *s, uint64_t now_ms)
 	if (pair[1] < 0)
 		return -errno;
 	keep_fd(KEPT_THEIRS, pair[1]);
-	error = run_process(s, pair[1], &is_clone);
+	err = run_process(s, pair[1], &is_clone);
 	close_kept(KEPT_THEIRS, pair[1]);
-	if (!error)
+	if (!err)
 		return start_turn(s, now_ms);
 	if (!is_clone)
-		return error;
-	reason_clone(-error, reason);
+		return err;
+	reason_clone(-err, reason);
 	return take_over(s, "no process can be started for the broker adverbd",
 			 reason,
-			 error == -EAGAIN ? "raise that limit"
-					  : "a program that stays is best "
-					    "started first");
+			 err == -EAGAIN ? "raise that limit"
+					: "a program that stays is best "
+					  "started first");
 }
 
 /* All that were started have ended at once. */
@@ -566,7 +565,7 @@ static int say_privileged(struct start *s)
 
 int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
 {
-	int fd, error;
+	int fd, err;
 
 	look_back();
 	*s = (struct start){.status_fd = -1, .listen_fd = -1};
@@ -583,8 +582,8 @@ int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
 	/* whoever waits for us waits a little longer */
 	s->limit_ms = now_ms + patience_ms / 4 * 3;
 	/* of another namespace, where this process serves as well */
-	error = past.is_thread ? start_thread(fd) : start_process(s, now_ms);
-	if (past.is_thread || (error && error != -EINPROGRESS))
+	err = past.is_thread ? start_thread(fd) : start_process(s, now_ms);
+	if (past.is_thread || (err && err != -EINPROGRESS))
 		start_drop(s);
-	return error == -EAGAIN ? -ENOMEM : error;
+	return err == -EAGAIN ? -ENOMEM : err;
 }

@@ -93,9 +93,9 @@ static void add_device(const struct netdev_link *l, struct device *devices,
 
 	if (*count == DEVICE_MAX || is_device(devices, *count, l->ifindex))
 		return;
-	memset(d, 0, sizeof *d);
-	snprintf(d->name, sizeof d->name, "adv%u", *count);
-	snprintf(d->netdev, sizeof d->netdev, "%s", l->name);
+	memset(d, 0, sizeof(*d));
+	snprintf(d->name, sizeof(d->name), "adv%u", *count);
+	snprintf(d->netdev, sizeof(d->netdev), "%s", l->name);
 	d->ifindex = l->ifindex;
 	memcpy(d->mac, l->mac, 6);
 	d->guid = guid_of(l);
@@ -292,7 +292,7 @@ static uint32_t update(const struct netdev_scene *s, struct device *all,
 		want_tail(s, all, count, &w);
 	put_fixed(d, &w, &p);
 	put_others(old, &w, &p);
-	if (memcmp(p.gids, old->gids, sizeof p.gids) != 0)
+	if (memcmp(p.gids, old->gids, sizeof(p.gids)) != 0)
 		changes |= NETDEV_GIDS;
 	if (p.is_up != old->is_up)
 		changes |= p.is_up ? NETDEV_UP : NETDEV_DOWN;

@@ -17,7 +17,7 @@
 #include "log/log.h"
 #include "util/inaddr.h"
 #include "util/lock.h"
-#include "util/ring.h"
+#include "util/shared.h"
 #include "util/fd_identity.h"
 
 #define SAY_LOOPBACK 0x3500
@@ -26,7 +26,7 @@ static struct device devices[DEVICE_MAX];
 static uint32_t device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct lock ports;
-static ring_index version = 1; /* odd; written under ports */
+static shared_u32 version = 1; /* odd; written under ports */
 
 static struct {
 	bool runs;
@@ -130,7 +130,7 @@ static void tell(const uint32_t *changes)
 	for (uint32_t i = 0; i < device_count; i++) {
 		say(&devices[i], changes[i]);
 		any |= changes[i];
-		for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+		for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++)
 			if (changes[i] & rows[k].change && watch.port)
 				watch.port(&devices[i], rows[k].event);
 	}
@@ -147,7 +147,7 @@ static void refresh(void)
 		return; /* no memory: the next change looks again */
 	lock_take(&ports);
 	netdev_update(&scene, devices, device_count, changes);
-	ring_store(&version, ring_own(&version) + 2);
+	shared_store(&version, shared_own(&version) + 2);
 	lock_give(&ports);
 	netlink_free(&scene);
 	tell(changes);
@@ -213,7 +213,7 @@ void netif_unwatch(void)
 		netif_forget();
 		return;
 	}
-	while (write(watch.stop_fd, &one, sizeof one) < 0 && errno == EINTR)
+	while (write(watch.stop_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 	pthread_join(watch.thread, NULL);
 	netif_forget();
@@ -225,7 +225,7 @@ void netif_forget(void)
 		fd_identity_close(watch.netlink_fd);
 	if (watch.stop_fd > 0)
 		fd_identity_close(watch.stop_fd);
-	memset(&watch, 0, sizeof watch);
+	memset(&watch, 0, sizeof(watch));
 }
 
 /* The entry with this address, RoCE v2 or not; NULL: nobody's.  Of several the
@@ -252,7 +252,7 @@ static const struct device_gid *find(const uint8_t ip[16], uint32_t link,
 
 uint32_t netif_version(void)
 {
-	return ring_load(&version);
+	return shared_load(&version);
 }
 
 bool netif_is_local(const uint8_t ip[16])

@@ -27,7 +27,7 @@ static int open_socket(uint32_t groups)
 
 	if (fd < 0)
 		return -errno;
-	if (!bind(fd, (struct sockaddr *)(void *)&a, sizeof a))
+	if (!bind(fd, (struct sockaddr *)(void *)&a, sizeof(a)))
 		return fd;
 	err = -errno;
 	close(fd);
@@ -57,8 +57,8 @@ static const struct rtattr *attr(const struct nlmsghdr *m, size_t size,
 
 static uint32_t attr_u32(const struct rtattr *a, uint32_t otherwise)
 {
-	if (a && RTA_PAYLOAD(a) >= sizeof otherwise)
-		memcpy(&otherwise, RTA_DATA(a), sizeof otherwise);
+	if (a && RTA_PAYLOAD(a) >= sizeof(otherwise))
+		memcpy(&otherwise, RTA_DATA(a), sizeof(otherwise));
 	return otherwise;
 }
 
@@ -92,9 +92,10 @@ static bool is_of_bridge(const struct nlmsghdr *m, unsigned short kind)
 static int take_link(struct netdev_scene *s, const struct nlmsghdr *m)
 {
 	const struct ifinfomsg *i = NLMSG_DATA(m);
-	const struct rtattr *name = attr(m, sizeof *i, IFLA_IFNAME);
-	const struct rtattr *mac = attr(m, sizeof *i, IFLA_ADDRESS);
-	struct netdev_link *l = grow(s->links, s->link_count, sizeof *s->links);
+	const struct rtattr *name = attr(m, sizeof(*i), IFLA_IFNAME);
+	const struct rtattr *mac = attr(m, sizeof(*i), IFLA_ADDRESS);
+	struct netdev_link *l =
+		grow(s->links, s->link_count, sizeof(*s->links));
 
 	if (!l)
 		return -ENOMEM;
@@ -104,14 +105,14 @@ static int take_link(struct netdev_scene *s, const struct nlmsghdr *m)
 	l += s->link_count++;
 	*l = (struct netdev_link){
 		.ifindex = (uint32_t)i->ifi_index,
-		.mtu = attr_u32(attr(m, sizeof *i, IFLA_MTU), 1500),
+		.mtu = attr_u32(attr(m, sizeof(*i), IFLA_MTU), 1500),
 		.is_up = i->ifi_flags & IFF_UP,
 		.has_carrier = i->ifi_flags & IFF_RUNNING,
 		.is_loopback = i->ifi_flags & IFF_LOOPBACK,
 		.is_bridge = is_of_bridge(m, IFLA_INFO_KIND),
 		.is_port = is_of_bridge(m, IFLA_INFO_SLAVE_KIND),
 	};
-	strncpy(l->name, RTA_DATA(name), sizeof l->name - 1);
+	strncpy(l->name, RTA_DATA(name), sizeof(l->name) - 1);
 	if (mac && RTA_PAYLOAD(mac) == 6)
 		memcpy(l->mac, RTA_DATA(mac), 6);
 	return 0;
@@ -121,10 +122,10 @@ static int take_link(struct netdev_scene *s, const struct nlmsghdr *m)
 static bool read_ip(const struct nlmsghdr *m, uint8_t ip[16])
 {
 	const struct ifaddrmsg *i = NLMSG_DATA(m);
-	const struct rtattr *a = attr(m, sizeof *i, IFA_LOCAL);
+	const struct rtattr *a = attr(m, sizeof(*i), IFA_LOCAL);
 
 	if (!a)
-		a = attr(m, sizeof *i, IFA_ADDRESS);
+		a = attr(m, sizeof(*i), IFA_ADDRESS);
 	if (a && i->ifa_family == AF_INET6 && RTA_PAYLOAD(a) == 16) {
 		memcpy(ip, RTA_DATA(a), 16);
 		return true;
@@ -140,7 +141,8 @@ static bool read_ip(const struct nlmsghdr *m, uint8_t ip[16])
 static int take_addr(struct netdev_scene *s, const struct nlmsghdr *m)
 {
 	const struct ifaddrmsg *i = NLMSG_DATA(m);
-	struct netdev_addr *a = grow(s->addrs, s->addr_count, sizeof *s->addrs);
+	struct netdev_addr *a =
+		grow(s->addrs, s->addr_count, sizeof(*s->addrs));
 
 	if (!a)
 		return -ENOMEM;
@@ -148,7 +150,7 @@ static int take_addr(struct netdev_scene *s, const struct nlmsghdr *m)
 	a += s->addr_count;
 	/* One that somebody else has too (RFC 4862) will never be ours. */
 	if (m->nlmsg_type != RTM_NEWADDR ||
-	    attr_u32(attr(m, sizeof *i, IFA_FLAGS), i->ifa_flags) &
+	    attr_u32(attr(m, sizeof(*i), IFA_FLAGS), i->ifa_flags) &
 		    IFA_F_DADFAILED ||
 	    !read_ip(m, a->ip))
 		return 0;
@@ -171,16 +173,16 @@ static int take_route(struct netdev_scene *s, const struct nlmsghdr *m)
 
 	if (m->nlmsg_type != RTM_NEWROUTE || r->rtm_dst_len ||
 	    r->rtm_type != RTN_UNICAST ||
-	    attr_u32(attr(m, sizeof *r, RTA_TABLE), r->rtm_table) !=
+	    attr_u32(attr(m, sizeof(*r), RTA_TABLE), r->rtm_table) !=
 		    RT_TABLE_MAIN)
 		return 0;
-	mark_routed(s, attr_u32(attr(m, sizeof *r, RTA_OIF), 0));
-	many = attr(m, sizeof *r, RTA_MULTIPATH);
+	mark_routed(s, attr_u32(attr(m, sizeof(*r), RTA_OIF), 0));
+	many = attr(m, sizeof(*r), RTA_MULTIPATH);
 	if (many) {
 		const struct rtnexthop *h = RTA_DATA(many);
 		size_t len = RTA_PAYLOAD(many);
 
-		while (len >= sizeof *h && h->rtnh_len >= sizeof *h &&
+		while (len >= sizeof(*h) && h->rtnh_len >= sizeof(*h) &&
 		       h->rtnh_len <= len) {
 			mark_routed(s, (uint32_t)h->rtnh_ifindex);
 			len -= NLMSG_ALIGN(h->rtnh_len) < len
@@ -241,7 +243,7 @@ static int dump(struct netdev_scene *s, int fd, uint16_t type, uint8_t family,
 	int err = ask(fd, type, family);
 
 	while (!err) {
-		ssize_t n = recv(fd, &buf, sizeof buf, 0);
+		ssize_t n = recv(fd, &buf, sizeof(buf), 0);
 
 		if (n < 0 && errno == EINTR)
 			continue;

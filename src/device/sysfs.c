@@ -62,7 +62,7 @@ static int folder_of(struct writing *w, const char *path)
 		return w->last_fd;
 	if (w->last_fd >= 0)
 		close(w->last_fd);
-	snprintf(w->last, sizeof w->last, "%.*s", (int)len, path);
+	snprintf(w->last, sizeof(w->last), "%.*s", (int)len, path);
 	w->last_fd = folder_open(w->fd, w->last, true);
 	return w->last_fd;
 }
@@ -78,9 +78,9 @@ static void put(struct writing *w, const char *text, const char *fmt, ...)
 	if (w->err)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(path, sizeof path, fmt, ap);
+	vsnprintf(path, sizeof(path), fmt, ap);
 	va_end(ap);
-	snprintf(line, sizeof line, "%s\n", text);
+	snprintf(line, sizeof(line), "%s\n", text);
 	fd = folder_of(w, path);
 	name = strrchr(path, '/');
 	w->err = fd < 0 ? fd : folder_put(fd, name ? name + 1 : path, line);
@@ -92,8 +92,8 @@ static void drop(struct writing *w, const char *dir, const char *what,
 	char path[PATH_BYTES], name[16];
 	int fd;
 
-	snprintf(path, sizeof path, "%s/%s", dir, what);
-	snprintf(name, sizeof name, "%u", index);
+	snprintf(path, sizeof(path), "%s/%s", dir, what);
+	snprintf(name, sizeof(name), "%u", index);
 	fd = folder_open(w->fd, path, false);
 	if (fd < 0)
 		return;
@@ -107,14 +107,14 @@ static void put_gid(struct writing *w, const struct device *d, uint32_t i)
 	const uint8_t *g = entry->gid;
 	char text[48], dir[96];
 
-	snprintf(text, sizeof text,
+	snprintf(text, sizeof(text),
 		 "%02x%02x:%02x%02x:%02x%02x:%02x%02x:"
 		 "%02x%02x:%02x%02x:%02x%02x:%02x%02x",
 		 g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9],
 		 g[10], g[11], g[12], g[13], g[14], g[15]);
 	put(w, text, "class/infiniband/%s/ports/1/gids/%u", d->name, i);
 	/* the kernel's do not open where there is no entry */
-	snprintf(dir, sizeof dir, "class/infiniband/%s/ports/1/gid_attrs",
+	snprintf(dir, sizeof(dir), "class/infiniband/%s/ports/1/gid_attrs",
 		 d->name);
 	if (entry->ifindex) {
 		put(w,
@@ -142,7 +142,7 @@ static void put_cpus(struct writing *w, const char *device)
 		uint32_t mask =
 			bits < CPUS_PER_WORD ? (1u << bits) - 1 : UINT32_MAX;
 
-		len += (size_t)snprintf(text + len, sizeof text - len,
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
 					len ? ",%08" PRIx32 : "%" PRIx32, mask);
 	}
 	put(w, text, "class/infiniband/%s/device/local_cpus", device);
@@ -153,7 +153,7 @@ static void put_guids(struct writing *w, const struct device *d)
 	uint64_t g = d->guid;
 	char text[32];
 
-	snprintf(text, sizeof text, "%04x:%04x:%04x:%04x", (unsigned)(g >> 48),
+	snprintf(text, sizeof(text), "%04x:%04x:%04x:%04x", (unsigned)(g >> 48),
 		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff,
 		 (unsigned)g & 0xffff);
 	put(w, text, "class/infiniband/%s/node_guid", d->name);
@@ -180,7 +180,7 @@ static void put_fixed(struct writing *w, const struct device *d)
 		{"ports/1/pkeys/0", "0xffff"},
 	};
 
-	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		put(w, files[i][1], "class/infiniband/%s/%s", d->name,
 		    files[i][0]);
 }
@@ -197,7 +197,7 @@ static void put_node(struct writing *w, const char *device, uint32_t index)
 		w->err = fd;
 		return;
 	}
-	snprintf(name, sizeof name, "uverbs%u", index);
+	snprintf(name, sizeof(name), "uverbs%u", index);
 	/* a device file that everybody may open, which is all that is asked */
 	if (symlinkat("/dev/null", fd, name) && errno != EEXIST)
 		w->err = -errno;
@@ -210,7 +210,7 @@ static void put_counters(struct writing *w, const char *device)
 	char path[PATH_BYTES];
 	int fd;
 
-	snprintf(path, sizeof path, "class/infiniband/%s/ports/1", device);
+	snprintf(path, sizeof(path), "class/infiniband/%s/ports/1", device);
 	fd = w->err ? w->err : folder_open(w->fd, path, true);
 	if (fd < 0) {
 		w->err = fd;
@@ -255,11 +255,11 @@ static void put_link(struct writing *w, const struct device *d)
 {
 	char path[PATH_BYTES], text[16];
 
-	snprintf(text, sizeof text, "%u", d->ifindex);
+	snprintf(text, sizeof(text), "%u", d->ifindex);
 	put(w, text, "class/infiniband/%s/device/net/%s/ifindex", d->name,
 	    d->netdev);
 	put(w, d->netdev, "class/infiniband/%s/parent", d->name);
-	snprintf(path, sizeof path, "class/infiniband/%s/device/net", d->name);
+	snprintf(path, sizeof(path), "class/infiniband/%s/device/net", d->name);
 	sweep(w, path, is_interface, d, 1);
 }
 
@@ -286,7 +286,7 @@ static bool is_device(const char *name, const struct device *devices,
 	for (uint32_t i = 0; i < count; i++) {
 		char node[20];
 
-		snprintf(node, sizeof node, "uverbs%u", i);
+		snprintf(node, sizeof(node), "uverbs%u", i);
 		if (!strcmp(name, devices[i].name) || !strcmp(name, node))
 			return true;
 	}
@@ -300,7 +300,7 @@ static void stamp_of(const struct device *devices, uint32_t count,
 	const uint8_t *p = (const uint8_t *)devices;
 	uint64_t h = 0xcbf29ce484222325u + TREE_VERSION; /* FNV-1a */
 
-	for (size_t i = 0; i < count * sizeof *devices; i++)
+	for (size_t i = 0; i < count * sizeof(*devices); i++)
 		h = (h ^ p[i]) * 0x100000001b3u;
 	snprintf(text, STAMP_BYTES, "%016" PRIx64, h);
 }
@@ -313,7 +313,7 @@ static bool is_stamped(int fd, const char *stamp)
 
 	if (file < 0)
 		return false;
-	n = read(file, text, sizeof text);
+	n = read(file, text, sizeof(text));
 	close(file);
 	return n == (ssize_t)strlen(stamp) + 1 &&
 	       memcmp(text, stamp, strlen(stamp)) == 0;
@@ -379,7 +379,7 @@ static int write_tree(int fd, const char *stamp, const struct device *devices,
 	w.err = w.err ? w.err : make_folder(fd, swept[0]);
 	for (uint32_t i = 0; i < count; i++)
 		put_device(&w, &devices[i], i);
-	for (size_t i = 0; i < sizeof swept / sizeof swept[0]; i++)
+	for (size_t i = 0; i < sizeof(swept) / sizeof(swept[0]); i++)
 		sweep(&w, swept[i], is_device, devices, count);
 	put(&w, stamp, STAMP);
 	if (w.last_fd >= 0)

@@ -37,7 +37,7 @@ static void part(struct ibt *t, struct ibt_qp *q)
 int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 		     struct access *access, void *owner)
 {
-	struct target_ref *l = calloc(1, sizeof *l);
+	struct target_ref *l = calloc(1, sizeof(*l));
 
 	part(t, q);
 	if (!l)
@@ -51,7 +51,7 @@ int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 	l->qpn = q->qp->attr.dest_qpn;
 	l->our_qpn = q->qp->qpn;
 	l->our_psn = q->qp->attr.sq_psn;
-	memcpy(l->our_ip, q->self.ip, sizeof l->our_ip);
+	memcpy(l->our_ip, q->self.ip, sizeof(l->our_ip));
 	q->path = IBT_PATH_DIRECT;
 	return 0;
 }
@@ -96,7 +96,7 @@ bool initiator_is_undecided(const struct ibt_qp *q)
 
 	return q->path == IBT_PATH_UNDECIDED &&
 	       (q->qp->state == HCA_QP_RTS || q->qp->state == HCA_QP_SQD) &&
-	       ring_own(&sq->done) != ring_load(&sq->head);
+	       shared_own(&sq->done) != shared_load(&sq->head);
 }
 
 static bool is_atomic(const struct wqe *w)
@@ -303,7 +303,7 @@ static bool is_row(const struct ibt *t, const struct ibt_qp *q,
 	/* that stays with its receive, for which a series has the short way */
 	if (w->bytes <= WQE_EAGER_BYTES && hca_wr_is_send(w->opcode))
 		return true;
-	return ring_load(&q->qp->sq.head) - q->req.wqe > 1 &&
+	return shared_load(&q->qp->sq.head) - q->req.wqe > 1 &&
 	       wq_at(t->hca, &q->qp->sq, q->req.wqe + 1)->opcode == w->opcode;
 }
 
@@ -312,7 +312,7 @@ static bool is_row(const struct ibt *t, const struct ibt_qp *q,
 static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 			struct list *kicks, uint64_t now_ns)
 {
-	struct row row = {t, q, w->opcode, ring_load(&q->qp->sq.head)};
+	struct row row = {t, q, w->opcode, shared_load(&q->qp->sq.head)};
 	uint32_t n, bytes = 0;
 	struct direct_batch s;
 	struct explain x;

@@ -25,10 +25,10 @@ static struct target_ref *add(struct ibt_qp *q, uint32_t qpn)
 	struct target_ref *l;
 
 	if (!q->targets)
-		q->targets = calloc(1, sizeof *q->targets);
+		q->targets = calloc(1, sizeof(*q->targets));
 	if (!q->targets || q->targets->count == TARGETS_MAX)
 		return NULL;
-	l = calloc(1, sizeof *l);
+	l = calloc(1, sizeof(*l));
 	if (!l || map_add(q->targets, qpn, l)) {
 		free(l);
 		return NULL;

@@ -42,14 +42,14 @@ static inline void inside_see_told(const struct target_ref *l, struct qp *qp)
 {
 	const struct qp *there = inside_original(l, qp);
 
-	ring_store(&qp->rq.told, ring_load(&there->rq.told));
+	shared_store(&qp->rq.told, shared_load(&there->rq.told));
 }
 
 static inline void inside_see_posted(const struct target_ref *l, struct qp *qp)
 {
 	const struct qp *there = inside_original(l, qp);
 
-	ring_store(&qp->rq.head, ring_load(&there->rq.head));
+	shared_store(&qp->rq.head, shared_load(&there->rq.head));
 }
 
 static inline void inside_post(struct target_ref *l, struct qp *qp,
@@ -69,7 +69,7 @@ static inline void inside_remind(struct target_ref *l, struct qp *qp,
 	if (!(atomic_load(&qp_target(qp)->notify) & bits))
 		inside_post(l, qp, r, bits);
 	else if (l->type == HCA_QPT_UD)
-		r->kick |= ring_load(&l->hca->shared->is_asleep);
+		r->kick |= shared_load(&l->hca->shared->is_asleep);
 }
 
 /* A request has moved so many bytes there. */

@@ -15,7 +15,7 @@ static const char *const details[] = {
 	"an ATOMIC WRITE is of 8 bytes, aligned to 8",
 };
 
-enum { DETAILS = sizeof details / sizeof details[0] };
+enum { DETAILS = sizeof(details) / sizeof(details[0]) };
 
 uint8_t request_opcode(const struct direct_request *r)
 {

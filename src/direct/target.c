@@ -54,7 +54,7 @@ static void put_places(const struct target_ref *l, struct qp *qp)
  */
 static bool read_places(struct target_ref *l, aoff at, struct qp *qp)
 {
-	const struct qp *there = inside_at(l->hca, at, sizeof *there);
+	const struct qp *there = inside_at(l->hca, at, sizeof(*there));
 	struct target_places *p = &l->places;
 	bool good;
 
@@ -141,9 +141,9 @@ static void copy_attributes(const struct target_ref *l, struct qp *qp)
 	qp->attr.access_flags = SEEN(a->access_flags);
 	qp->attr.min_rnr_timer = SEEN(a->min_rnr_timer);
 	qp->attr.max_dest_rd_atomic = SEEN(a->max_dest_rd_atomic);
-	memcpy(qp->attr.ah.dgid, a->ah.dgid, sizeof a->ah.dgid);
-	ring_store(&qp->rq.head, rq_cursor(qp));
-	ring_store(&qp->rq.told, rq_cursor(qp));
+	memcpy(qp->attr.ah.dgid, a->ah.dgid, sizeof(a->ah.dgid));
+	shared_store(&qp->rq.head, rq_cursor(qp));
+	shared_store(&qp->rq.told, rq_cursor(qp));
 }
 
 /* The same connection as ever (9.6.1.1); UC takes it up at any PSN. */
@@ -228,7 +228,7 @@ static enum direct_result execute(struct target_ref *l, struct qp *qp,
 static bool approach(struct target_ref *l, struct qp *qp)
 	TRY_ACQUIRE(true, &qp_target(qp)->lock) NO_LOCK_ANALYSIS
 {
-	if (ring_load(&qp_target(qp)->is_wanted) || !rq_enter(l->hca, qp))
+	if (shared_load(&qp_target(qp)->is_wanted) || !rq_enter(l->hca, qp))
 		return false;
 	copy_attributes(l, qp);
 	return true;

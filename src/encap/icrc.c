@@ -87,9 +87,9 @@ uint32_t icrc_bth(uint32_t crc, const uint8_t *bth)
 {
 	uint32_t words[BTH_BYTES / 4];
 
-	memcpy(words, bth, sizeof words);
+	memcpy(words, bth, sizeof(words));
 	words[1] |= htole32(0xff);
-	return crc32_update(crc, words, sizeof words);
+	return crc32_update(crc, words, sizeof(words));
 }
 
 uint32_t icrc_update(uint32_t crc, const void *data, size_t bytes)

@@ -19,7 +19,8 @@ void burst_recycle(struct burst *b)
 uint8_t *burst_space(struct burst *b)
 {
 	/* a packet that joins no frame needs one */
-	if (b->count == BURST_FRAMES || sizeof b->area - b->used < BURST_PACKET)
+	if (b->count == BURST_FRAMES ||
+	    sizeof(b->area) - b->used < BURST_PACKET)
 		return NULL;
 	return b->area + b->used;
 }
@@ -35,8 +36,8 @@ static bool fits(const struct burst *b, const struct burst_path *path,
 	return bytes <= f->segment && f->len + bytes <= BURST_BYTES &&
 	       path->dest_qpn == f->dest_qpn && path->tos == f->tos &&
 	       path->ttl == f->ttl && path->link == f->link &&
-	       !memcmp(&path->to, &f->to, sizeof f->to) &&
-	       !memcmp(&path->from, &f->from, sizeof f->from);
+	       !memcmp(&path->to, &f->to, sizeof(f->to)) &&
+	       !memcmp(&path->from, &f->from, sizeof(f->from));
 }
 
 static void begin(struct burst *b, const struct burst_path *path, size_t bytes)

@@ -4,24 +4,24 @@
 bool closed_has(const struct closed *c, uint32_t qpn)
 {
 	for (uint32_t i = 0; i < CLOSED_SLOTS; i++)
-		if (ring_load(&c->qpn[i]) == qpn)
+		if (shared_load(&c->qpn[i]) == qpn)
 			return true;
 	return false;
 }
 
 void closed_note(struct closed *c, uint32_t qpn)
 {
-	uint32_t next = ring_own(&c->next);
+	uint32_t next = shared_own(&c->next);
 
 	if (closed_has(c, qpn))
 		return;
-	ring_store(&c->qpn[next % CLOSED_SLOTS], qpn);
-	ring_store(&c->next, next + 1);
+	shared_store(&c->qpn[next % CLOSED_SLOTS], qpn);
+	shared_store(&c->next, next + 1);
 }
 
 void closed_open(struct closed *c, uint32_t qpn)
 {
 	for (uint32_t i = 0; i < CLOSED_SLOTS; i++)
-		if (ring_own(&c->qpn[i]) == qpn)
-			ring_store(&c->qpn[i], 0);
+		if (shared_own(&c->qpn[i]) == qpn)
+			shared_store(&c->qpn[i], 0);
 }

@@ -26,7 +26,7 @@
 /* In a page.  QPN 0 is nobody's. */
 struct closed {
 	ring_index next;
-	ring_index qpn[CLOSED_SLOTS];
+	shared_u32 qpn[CLOSED_SLOTS];
 };
 
 /* A packet came for it and was dropped. */

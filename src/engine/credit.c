@@ -39,12 +39,12 @@ uint32_t credit_cost(size_t len, size_t segment)
 void credit_joins(struct credit_inbox *in)
 {
 	if (in->page)
-		ring_store(&in->page->apart, 0);
+		shared_store(&in->page->apart, 0);
 }
 
 bool credit_is_joined(const struct credit *c)
 {
-	return c->page ? !ring_load(&c->page->apart) : c->has_none;
+	return c->page ? !shared_load(&c->page->apart) : c->has_none;
 }
 
 static void begin(struct credit *c)
@@ -57,7 +57,7 @@ static void follow(struct credit *c, uint32_t drained, uint64_t now_ns)
 {
 	const struct credit_page *p = c->page;
 	bool over = !c->is_unsent && now_ns - c->marked_ns > UNDER_WAY_NS &&
-		    ring_load(&p->empties) - c->mark - 2 < UINT32_MAX / 2;
+		    shared_load(&p->empties) - c->mark - 2 < UINT32_MAX / 2;
 	bool is_another = p->generation != c->generation;
 
 	c->generation = p->generation;
@@ -84,8 +84,8 @@ static bool is_sharing(struct credit *c, uint32_t drained, uint64_t now_ns)
 
 static uint32_t share_of(struct credit *c, uint32_t drained, uint64_t now_ns)
 {
-	uint32_t capacity = ring_load(&c->page->capacity);
-	uint32_t senders = bits_max_u32(ring_load(&c->page->senders), 1);
+	uint32_t capacity = shared_load(&c->page->capacity);
+	uint32_t senders = bits_max_u32(shared_load(&c->page->senders), 1);
 
 	if (!is_sharing(c, drained, now_ns))
 		return capacity / 8;
@@ -114,9 +114,9 @@ bool credit_has_room(struct credit *c, uint32_t us,
 {
 	uint32_t drained, out;
 
-	if (!c->page || !ring_load(&c->page->capacity))
+	if (!c->page || !shared_load(&c->page->capacity))
 		return true;
-	drained = ring_load(&c->page->drained[us % CREDIT_SLOTS]);
+	drained = shared_load(&c->page->drained[us % CREDIT_SLOTS]);
 	follow(c, drained, now_ns);
 	c->share = share_of(c, drained, now_ns);
 	out = c->sent - drained;
@@ -134,9 +134,9 @@ uint32_t credit_more(const struct credit *c, uint32_t us, size_t bytes)
 
 	if (!c->page)
 		return 0;
-	if (!ring_load(&c->page->capacity))
+	if (!shared_load(&c->page->capacity))
 		return UINT32_MAX;
-	out = c->sent - ring_load(&c->page->drained[us % CREDIT_SLOTS]);
+	out = c->sent - shared_load(&c->page->drained[us % CREDIT_SLOTS]);
 	return out < c->share ? (c->share - out) / one_cost(bytes) : 0;
 }
 
@@ -178,7 +178,7 @@ void credit_sent(struct credit *c, uint64_t now_ns)
 	c->is_unsent = false;
 	c->marked_ns = now_ns;
 	if (c->page)
-		c->mark = ring_load(&c->page->empties);
+		c->mark = shared_load(&c->page->empties);
 }
 
 void credit_open(struct credit_inbox *in, struct credit_page *page,
@@ -187,9 +187,9 @@ void credit_open(struct credit_inbox *in, struct credit_page *page,
 	in->page = page;
 	if (!page)
 		return;
-	ring_store(&page->apart, apart);
+	shared_store(&page->apart, apart);
 	/* the kernel takes back up to a quarter late */
-	ring_store(&page->capacity, buffer_bytes / 4 * 3);
+	shared_store(&page->capacity, buffer_bytes / 4 * 3);
 }
 
 static void count_senders(struct credit_inbox *in)
@@ -199,7 +199,7 @@ static void count_senders(struct credit_inbox *in)
 	for (int i = 0; i < CREDIT_CLASSES / 64; i++)
 		count += (uint32_t)__builtin_popcountll(in->now[i] |
 							in->before[i]);
-	ring_store(&in->page->senders, count);
+	shared_store(&in->page->senders, count);
 }
 
 static void note(struct credit_inbox *in, uint32_t from, uint64_t now_ns)
@@ -223,14 +223,14 @@ static void note(struct credit_inbox *in, uint32_t from, uint64_t now_ns)
 void credit_drained(struct credit_inbox *in, uint32_t from, size_t len,
 		    size_t segment, uint64_t now_ns)
 {
-	ring_index *drained;
+	shared_u32 *drained;
 
 	if (!in->page)
 		return;
 	from %= CREDIT_CLASSES;
 	note(in, from, now_ns);
 	drained = &in->page->drained[from % CREDIT_SLOTS];
-	ring_store(drained, ring_own(drained) + credit_cost(len, segment));
+	shared_store(drained, shared_own(drained) + credit_cost(len, segment));
 	in->quiet = 0;
 }
 
@@ -246,7 +246,7 @@ void credit_empty(struct credit_inbox *in)
 	if (!in->page || in->quiet == 2)
 		return;
 	in->quiet++;
-	ring_store(&in->page->empties, ring_own(&in->page->empties) + 1);
+	shared_store(&in->page->empties, shared_own(&in->page->empties) + 1);
 }
 
 void credit_show(struct credit_page *page,

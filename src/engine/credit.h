@@ -36,7 +36,7 @@
 #include "hca/event.h"
 #include "hca/hca.h"
 #include "engine/closed.h"
-#include "util/ring.h"
+#include "util/shared.h"
 
 #define CREDIT_CLASSES 1024
 #define CREDIT_SLOTS   904 /* classes share one when there are more */
@@ -55,12 +55,12 @@ struct credit_tally {
 };
 
 struct credit_page {
-	ring_index capacity; /* 0: the owner does not take part */
-	ring_index apart;    /* it receives datagrams one by one (no GRO): no
+	shared_u32 capacity; /* 0: the owner does not take part */
+	shared_flag apart;   /* it receives datagrams one by one (no GRO): no
 			      * frames of more than CREDIT_FEW, please */
-	ring_index senders;  /* of the last second */
-	ring_index empties;  /* how often it saw its socket empty, roughly */
-	ring_index drained[CREDIT_SLOTS];
+	shared_u32 senders;  /* of the last second */
+	shared_u32 empties;  /* how often it saw its socket empty, roughly */
+	shared_u32 drained[CREDIT_SLOTS];
 	struct credit_post posts[CREDIT_POSTS];
 	struct credit_tally tallies[HCA_MAX_DEVICES]; /* engine_publish */
 	struct closed closed;

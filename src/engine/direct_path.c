@@ -32,7 +32,7 @@ bool engine_has_notify(const struct engine *e)
 
 void engine_asleep(struct engine *e, bool asleep)
 {
-	ring_publish(&e->ibt.hca->shared->is_asleep, asleep);
+	shared_publish(&e->ibt.hca->shared->is_asleep, asleep);
 }
 
 bool engine_wants_path(struct engine *e, struct engine_want *want)
@@ -136,7 +136,7 @@ static uint32_t turn(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 
 static bool has_requests(const struct ibt_qp *q)
 {
-	return q->req.wqe != ring_load(&q->qp->sq.head);
+	return q->req.wqe != shared_load(&q->qp->sq.head);
 }
 
 bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)

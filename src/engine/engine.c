@@ -22,7 +22,7 @@
 
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 {
-	struct engine *e = calloc(1, sizeof *e);
+	struct engine *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
@@ -40,7 +40,7 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 	list_init(&e->asked);
 	list_init(&e->kicks);
 	if (e->class_of)
-		e->credits = calloc(CREDIT_CLASSES, sizeof *e->credits);
+		e->credits = calloc(CREDIT_CLASSES, sizeof(*e->credits));
 	if ((e->class_of && !e->credits) || ibt_init(&e->ibt, now_ns)) {
 		free(e->credits);
 		free(e);
@@ -83,7 +83,7 @@ bool engine_qpn_is_used(const struct engine *e, uint32_t qpn)
 
 struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp)
 {
-	struct ibt_qp *q = malloc(sizeof *q);
+	struct ibt_qp *q = malloc(sizeof(*q));
 
 	if (!q || ibt_qp_init(&e->ibt, q, qp))
 		goto free_it;
@@ -129,7 +129,7 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 
 void engine_qp_expect(const struct ibt_qp *q)
 {
-	prefetch(q, sizeof *q);
+	prefetch(q, sizeof(*q));
 }
 
 struct mpsc_node *engine_qp_kick(struct ibt_qp *q)
@@ -144,12 +144,12 @@ struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n)
 
 uint32_t engine_qp_flying(const struct ibt_qp *q)
 {
-	return ring_load(&q->flying);
+	return shared_load(&q->flying);
 }
 
 bool engine_qp_is_unanswered(const struct ibt_qp *q)
 {
-	return ring_load(&q->is_unanswered);
+	return shared_load(&q->is_unanswered);
 }
 
 alock_owner engine_qp_accessor(const struct ibt_qp *q)
@@ -197,12 +197,12 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		*why = "no memory for what the peer may ask for";
 		err = -ENOMEM;
 	}
-	ring_store(&qp_target(qp)->is_wanted, !err && !fails);
+	shared_store(&qp_target(qp)->is_wanted, !err && !fails);
 	if (!err && !fails && !rq_enter_own(e->ibt.hca, qp))
 		return -EBUSY;
 	if (!err)
 		change(e, q, attr, mask, from);
-	ring_store(&qp_target(qp)->is_wanted, 0);
+	shared_store(&qp_target(qp)->is_wanted, 0);
 	if (!err && !fails)
 		rq_leave(qp);
 	return err;
@@ -545,7 +545,7 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 static bool is_spent(const struct ibt_qp *q)
 {
 	return q->qp->type == HCA_QPT_RC && !rc_reply_is_owed(q) &&
-	       q->req.wqe == ring_load(&q->qp->sq.head);
+	       q->req.wqe == shared_load(&q->qp->sq.head);
 }
 
 /* The packets of a turn; true if it may have more to send. */
@@ -607,7 +607,7 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 	if (b->first == b->count)
 		unreliable_tx_sent(&e->ibt); /* what ended without a frame */
 	max = bits_min_u64(max, b->count - b->first);
-	memcpy(frames, b->frames + b->first, max * sizeof *frames);
+	memcpy(frames, b->frames + b->first, max * sizeof(*frames));
 	return max;
 }
 

@@ -125,8 +125,8 @@ static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
 	if (!*all)
 		q = engine_find(e, p->bth.dest_qpn);
 	if (q && prefetch_is_due(&e->rx_turn, q)) {
-		prefetch(q, sizeof *q);
-		prefetch(q->qp, sizeof *q->qp);
+		prefetch(q, sizeof(*q));
+		prefetch(q->qp, sizeof(*q->qp));
 	}
 	/* IBTA A17.9: we do not slow down for it, but it is no junk */
 	if (q && p->info->service == OPCODE_SERVICE_CNP)

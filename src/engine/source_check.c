@@ -21,7 +21,7 @@ int engine_sources_init(struct sources *s, bool is_asked)
 	list_init(&s->parked);
 	if (!is_asked)
 		return 0;
-	s->believed = calloc(2 * SOURCE_SLOTS, sizeof *s->believed);
+	s->believed = calloc(2 * SOURCE_SLOTS, sizeof(*s->believed));
 	if (!s->believed)
 		return -ENOMEM;
 	s->others = s->believed + SOURCE_SLOTS;
@@ -45,7 +45,7 @@ void engine_sources_fini(struct sources *s)
 void engine_sources_forget(struct sources *s)
 {
 	if (s->believed)
-		memset(s->believed, 0, 2 * SOURCE_SLOTS * sizeof *s->believed);
+		memset(s->believed, 0, 2 * SOURCE_SLOTS * sizeof(*s->believed));
 	s->want_tail = s->want_head;
 }
 
@@ -169,7 +169,7 @@ bool engine_sources_park(struct sources *s, const struct engine_dgram *d,
 	sweep(s, now_ns);
 	if (s->parked_count == SOURCE_PARKED || len > IBT_PACKET_BYTES)
 		return false;
-	p = malloc(sizeof *p + len);
+	p = malloc(sizeof(*p) + len);
 	if (!p)
 		return false;
 	*p = (struct parked){.d = *d, .qpn = qpn, .id = id, .since_ns = now_ns};

@@ -7,7 +7,7 @@
 
 void engine_suspects_init(struct suspects *s, struct engine_suspect *rows)
 {
-	memset(s, 0, sizeof *s);
+	memset(s, 0, sizeof(*s));
 	s->rows = rows;
 }
 

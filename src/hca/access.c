@@ -14,11 +14,11 @@ static struct access *slots(const struct hca *h)
 /* Whoever had it is not inside any more. */
 static struct access *settle(struct access *g)
 {
-	uint32_t epoch = ring_own(&g->epoch);
+	uint32_t epoch = shared_own(&g->epoch);
 
 	/* and if it died amid a copy, that was not ours */
 	access_copy_by(g, ACCESS_BY_CALLS);
-	ring_store(&g->epoch, (epoch | 1) + 1 ? (epoch | 1) + 1 : 2);
+	shared_store(&g->epoch, (epoch | 1) + 1 ? (epoch | 1) + 1 : 2);
 	return g;
 }
 
@@ -45,10 +45,10 @@ void access_release(struct access *g) NO_LOCK_ANALYSIS
 
 void access_copy(struct access *g, access_set what)
 {
-	ring_store(&g->thread, alock_thread());
+	shared_store(&g->thread, alock_thread());
 	/* and then, not before, it looks at the keys */
 	atomic_exchange(&g->touches, what | ACCESS_COPIES);
-	ring_fence_behind();
+	shared_fence_after_exchange();
 }
 
 bool access_copied(struct access *g, access_set what, access_set then)
@@ -60,11 +60,11 @@ bool access_copied(struct access *g, access_set what, access_set then)
 /* Will it look before it copies on? */
 static bool is_halted(struct access *g)
 {
-	switch (alock_halt_of(ring_load(&g->thread))) {
+	switch (alock_halt_of(shared_load(&g->thread))) {
 	case ALOCK_RUNS:
 		break;
 	case ALOCK_STOPPED:
-		return ring_load(&g->by) == ACCESS_BY_RSEQ;
+		return shared_load(&g->by) == ACCESS_BY_RSEQ;
 	case ALOCK_STOPPED_AFTER_COPY:
 		return true;
 	}
@@ -97,9 +97,9 @@ bool access_revoke(struct hca *own, alock_owner who)
 	for (int i = 0; g && i < ACCESS_MAX; i++) {
 		alock_owner is = alock_holder(&g[i].process);
 
-		if (!is && !ring_load(&g[i].epoch))
+		if (!is && !shared_load(&g[i].epoch))
 			break;
-		if (is && is == who && ring_load(&g[i].epoch) % 2)
+		if (is && is == who && shared_load(&g[i].epoch) % 2)
 			return seize(&g[i]);
 	}
 	return false;
@@ -125,7 +125,7 @@ static struct access *who_is_inside(struct hca *own, struct access_scan *l)
 
 	for (; g && l->at < ACCESS_MAX; l->at++, l->epoch = 0) {
 		struct access *s = &g[l->at];
-		uint32_t epoch = ring_load(&s->epoch);
+		uint32_t epoch = shared_load(&s->epoch);
 		alock_owner who = alock_holder(&s->process);
 
 		if (!who && !epoch)
@@ -160,7 +160,7 @@ static bool is_nobody(alock_owner who)
 void access_scan_begin(struct access_scan *l, access_set what)
 {
 	*l = (struct access_scan){.what = what};
-	ring_fence();
+	shared_fence();
 }
 
 bool access_scan_done(struct hca *own, struct access_scan *l)

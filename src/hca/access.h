@@ -48,10 +48,10 @@ typedef uint64_t access_set;
 
 struct access {
 	struct alock process; /* whose it is, for as long as it has it */
-	ring_index epoch;     /* odd: inside; 0: nobody ever had the slot */
-	ring_index thread;    /* that copies */
+	shared_u32 epoch;     /* odd: inside; 0: nobody ever had the slot */
+	shared_u32 thread;    /* that copies */
 	_Atomic access_set touches;
-	ring_index by; /* enum access_by: how it copies */
+	shared_u32 by; /* enum access_by: how it copies */
 	uint32_t reserved2[25];
 };
 
@@ -75,14 +75,14 @@ void access_release(struct access *g);
 static inline void access_enter(struct access *g, access_set what)
 {
 	atomic_store_explicit(&g->touches, what, memory_order_relaxed);
-	ring_publish(&g->epoch, ring_own(&g->epoch) + 1);
+	shared_publish(&g->epoch, shared_own(&g->epoch) + 1);
 }
 /* The same for keys, from here to access_copied, which may end by itself. */
 void access_copy(struct access *g, access_set what);
 /* Before it looks and copies that way. */
 static inline void access_copy_by(struct access *g, enum access_by how)
 {
-	ring_store(&g->by, how);
+	shared_store(&g->by, how);
 }
 /* Between two system calls, and after the last. */
 static inline bool access_is_revoked(const struct access *g)
@@ -94,7 +94,7 @@ static inline bool access_is_revoked(const struct access *g)
 bool access_copied(struct access *g, access_set what, access_set then);
 static inline void access_leave(struct access *g)
 {
-	ring_store(&g->epoch, ring_own(&g->epoch) + 1);
+	shared_store(&g->epoch, shared_own(&g->epoch) + 1);
 }
 /*
  * The owner: returns when everybody who was inside and may touch `what` has

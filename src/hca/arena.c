@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/arena.h"
 
 #include <string.h>
@@ -23,7 +24,7 @@ void arena_init(struct arena *a, void *base, size_t size)
 	h->magic = ARENA_MAGIC;
 	h->size = size;
 	h->layout = ARENA_LAYOUT;
-	h->brk = bits_align_up(sizeof *h, PAGE);
+	h->brk = bits_align_up(sizeof(*h), PAGE);
 	a->shared = size / 2 / PAGE * PAGE;
 	h->shared = h->shared_brk = a->shared;
 }
@@ -100,7 +101,7 @@ static void give_shared(struct arena *a, struct arena_hdr *h, unsigned class,
 	aoff spare = take(a, h, 0);
 	struct arena_spare *s = arena_at(a, spare);
 
-	_Static_assert(sizeof *s <= 1 << MIN_SHIFT, "of the smallest class");
+	_Static_assert(sizeof(*s) <= 1 << MIN_SHIFT, "of the smallest class");
 	if (!s)
 		return;
 	*s = (struct arena_spare){h->shared_free[class], off};

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The arena: one stretch of memory that holds every ring and table of an
  * adapter, addressed by offset and never by pointer, so that another process

@@ -8,7 +8,7 @@ static void add(struct qp *qp, enum comp_op op, bool failed, uint64_t bytes)
 {
 	struct comp_sum *s = &qp_target(qp)->comp.of[op];
 
-	if (!(ring_own(&qp_target(qp)->comp.ops) & 1u << op))
+	if (!(shared_own(&qp_target(qp)->comp.ops) & 1u << op))
 		return;
 	if (failed) {
 		atomic_fetch_add_explicit(&s->failed, 1, memory_order_release);
@@ -44,7 +44,7 @@ void comp_request(struct qp *qp, uint8_t opcode, bool failed, uint64_t bytes)
 {
 	enum comp_op op;
 
-	if (!ring_own(&qp_target(qp)->comp.ops))
+	if (!shared_own(&qp_target(qp)->comp.ops))
 		return;
 	op = op_of(opcode);
 	if (op != COMP_OPS)
@@ -53,12 +53,12 @@ void comp_request(struct qp *qp, uint8_t opcode, bool failed, uint64_t bytes)
 
 void comp_receive(struct qp *qp, const struct cqe *c)
 {
-	if (ring_own(&qp_target(qp)->comp.ops))
+	if (shared_own(&qp_target(qp)->comp.ops))
 		add(qp, COMP_RECV, c->status != HCA_SUCCESS, c->byte_len);
 }
 
 void comp_remote_write(struct qp *qp, uint64_t bytes)
 {
-	if (ring_own(&qp_target(qp)->comp.ops))
+	if (shared_own(&qp_target(qp)->comp.ops))
 		add(qp, COMP_REMOTE_WRITE, false, bytes);
 }

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "util/ring.h"
+#include "util/shared.h"
 
 struct cqe;
 struct qp;
@@ -40,7 +40,7 @@ struct comp_sum {
 };
 
 struct comp {
-	ring_index ops; /* bits of those that are counted; they only grow */
+	shared_u32 ops; /* bits of those that are counted; they only grow */
 	struct comp_sum of[COMP_OPS];
 };
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hca/hca.h"
+#include "hca/cq.h"
 
 #include <errno.h>
 #include <stdalign.h>
 
+#include "hca/hca.h"
 #include "util/bits.h"
 #include "util/step.h"
 
@@ -14,7 +15,7 @@ struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent)
 
 	if (h->cqs == HCA_MAX_CQ)
 		return NULL;
-	cq = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *cq));
+	cq = arena_at(&h->arena, arena_alloc(&h->arena, sizeof(*cq)));
 	if (!cq)
 		return NULL;
 	cq->size = bits_pow2_up(cqe);
@@ -28,7 +29,7 @@ struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent)
 	if (!cq->ring || !peer_area) {
 		arena_free(&h->arena, peer_area, HCA_APART);
 		arena_free(&h->arena, cq->ring, cq->size * sizeof(struct cqe));
-		arena_free(&h->arena, hca_off(h, cq), sizeof *cq);
+		arena_free(&h->arena, hca_off(h, cq), sizeof(*cq));
 		return NULL;
 	}
 	h->cqs++;
@@ -40,7 +41,7 @@ void cq_free(struct hca *h, struct cq *cq)
 	h->cqs--;
 	arena_free(&h->arena, cq->ring, cq->size * sizeof(struct cqe));
 	arena_free(&h->arena, hca_off(h, cq_far(cq)), HCA_APART);
-	arena_free(&h->arena, hca_off(h, cq), sizeof *cq);
+	arena_free(&h->arena, hca_off(h, cq), sizeof(*cq));
 }
 
 static struct cqe *at(const struct hca *h, aoff ring, uint32_t size,
@@ -53,7 +54,7 @@ static struct cqe *at(const struct hca *h, aoff ring, uint32_t size,
 
 static uint32_t count(const struct cq *cq)
 {
-	return ring_load(&cq->head) - ring_load(&cq->tail);
+	return shared_load(&cq->head) - shared_load(&cq->tail);
 }
 
 static bool is_wanted(uint32_t arm, bool solicited)
@@ -117,7 +118,7 @@ static enum cq_push tell(const struct cq *cq, struct cq_far *peer_area,
 static enum cq_push fence_and_tell(struct cq *cq, bool solicited, bool failed)
 {
 	if (!cq->is_silent)
-		ring_fence();
+		shared_fence();
 	return tell(cq, cq_far(cq), solicited, failed, 1);
 }
 
@@ -143,7 +144,7 @@ static void enqueue(struct cq_far *peer_area, struct qp *qp)
 {
 	aoff first;
 
-	if (ring_load(&qp_target(qp)->is_queued) ||
+	if (shared_load(&qp_target(qp)->is_queued) ||
 	    atomic_exchange(&qp_target(qp)->is_queued, 1))
 		return;
 	STEP("completions are about to be announced");
@@ -161,7 +162,7 @@ enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 	struct cq_far *peer_area = hca_peer_area_at(h, cq, cq->peer_at);
 
 	/* before it is looked at whether the owner watches, or has armed */
-	ring_fence();
+	shared_fence();
 	enqueue(peer_area, qp);
 	return tell(cq, peer_area, solicited, failed, count);
 }
@@ -169,16 +170,16 @@ enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 /* Into the ring, unless that has overflowed: IBTA 11.6.3.2. */
 static bool append(struct hca *h, struct cq *cq, const struct cqe *c)
 {
-	uint32_t head = ring_own(&cq->head);
+	uint32_t head = shared_own(&cq->head);
 
-	if (ring_own(&cq->overrun))
+	if (shared_own(&cq->overrun))
 		return true;
-	if (head - ring_load(&cq->tail) >= cq->cqe) {
-		ring_store(&cq->overrun, CQ_OVERRUN_UNTOLD);
+	if (head - shared_load(&cq->tail) >= cq->cqe) {
+		shared_store(&cq->overrun, CQ_OVERRUN_UNTOLD);
 		return false;
 	}
 	*at(h, cq->ring, cq->size, head) = *c;
-	ring_store(&cq->head, head + 1);
+	shared_store(&cq->head, head + 1);
 	return true;
 }
 
@@ -201,7 +202,7 @@ static void collect_from(struct hca *h, struct cq *cq, struct qp *qp, bool all)
 /* Those watched, one after the other; NULL: no more. */
 static struct qp *watched(const struct hca *h, const struct cq *cq, uint32_t i)
 {
-	if (i >= CQ_WATCHED || i >= ring_own(&cq->watching) ||
+	if (i >= CQ_WATCHED || i >= shared_own(&cq->watching) ||
 	    !arena_has(&h->arena, cq->watched[i], sizeof(struct qp)))
 		return NULL;
 	return arena_at(&h->arena, cq->watched[i]);
@@ -221,7 +222,7 @@ static bool is_watched(const struct hca *h, const struct cq *cq,
 static void unwatch(struct hca *h, struct cq *cq, struct qp *qp)
 {
 	STEP("a queue pair is about to leave the list");
-	ring_publish(&qp_target(qp)->is_queued, 0);
+	shared_publish(&qp_target(qp)->is_queued, 0);
 	STEP("a queue pair is off the list");
 	collect_from(h, cq, qp, false);
 }
@@ -229,7 +230,7 @@ static void unwatch(struct hca *h, struct cq *cq, struct qp *qp)
 /* From the list; who has been watched for longest makes room. */
 static void watch(struct hca *h, struct cq *cq, struct qp *qp)
 {
-	uint32_t n = ring_own(&cq->watching);
+	uint32_t n = shared_own(&cq->watching);
 	struct qp *other = NULL;
 
 	if (is_watched(h, cq, qp))
@@ -238,7 +239,7 @@ static void watch(struct hca *h, struct cq *cq, struct qp *qp)
 		n = cq->oldest++ % CQ_WATCHED;
 		other = watched(h, cq, n);
 	} else {
-		ring_store(&cq->watching, n + 1);
+		shared_store(&cq->watching, n + 1);
 	}
 	cq->watched[n] = hca_off(h, qp);
 	if (other)
@@ -251,7 +252,8 @@ static struct qp *named(const struct hca *h, const struct cq *cq, aoff at)
 {
 	struct qp *qp;
 
-	if (!at || at % alignof(struct qp) || at > h->arena.shared - sizeof *qp)
+	if (!at || at % alignof(struct qp) ||
+	    at > h->arena.shared - sizeof(*qp))
 		return NULL;
 	qp = arena_at(&h->arena, at);
 	return qp->self == at && qp->recv_cq == hca_off(h, cq) ? qp : NULL;
@@ -274,7 +276,7 @@ static void collect(struct hca *h, struct cq *cq, struct qp *also)
 {
 	struct qp *qp;
 
-	ring_store(&cq->is_collecting, 1);
+	shared_store(&cq->is_collecting, 1);
 	STEP("completions are about to be collected");
 	if (atomic_load(&cq_far(cq)->incoming))
 		take_list(h, cq);
@@ -282,7 +284,7 @@ static void collect(struct hca *h, struct cq *cq, struct qp *also)
 		collect_from(h, cq, qp, false);
 	if (also)
 		collect_from(h, cq, also, true);
-	ring_store(&cq->is_collecting, 0);
+	shared_store(&cq->is_collecting, 0);
 }
 
 static bool is_any_behind(const struct hca *h, struct cq *cq)
@@ -310,9 +312,10 @@ static bool has(const struct hca *h, struct cq *cq, bool looks)
 	is_there = atomic_load_explicit(&cq_far(cq)->incoming,
 					memory_order_acquire);
 	STEP("a completion queue is looked at");
-	is_there |= ring_load(&cq->is_collecting);
+	is_there |= shared_load(&cq->is_collecting);
 	STEP("a completion queue is looked at");
-	is_there |= ring_own(&cq->watching) && (!looks || is_any_behind(h, cq));
+	is_there |=
+		shared_own(&cq->watching) && (!looks || is_any_behind(h, cq));
 	STEP("a completion queue is looked at");
 	is_there |= count(cq) > 0;
 	return is_there;
@@ -334,12 +337,12 @@ void cq_collect(struct hca *h, struct cq *cq, struct qp *also)
 static bool waits(const struct hca *h, const struct cq *cq, const struct qp *qp)
 	REQUIRES(&cq->lock)
 {
-	uint32_t i = ring_load(&cq->tail);
+	uint32_t i = shared_load(&cq->tail);
 
-	while (i != ring_own(&cq->head) &&
+	while (i != shared_own(&cq->head) &&
 	       at(h, cq->ring, cq->size, i)->qpn != qp->qpn)
 		i++;
-	return i != ring_own(&cq->head);
+	return i != shared_own(&cq->head);
 }
 
 void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
@@ -347,7 +350,7 @@ void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 	enter(cq);
 	collect(h, cq, qp);
 	if (!is_watched(h, cq, qp))
-		ring_store(&qp_target(qp)->is_queued, 0);
+		shared_store(&qp_target(qp)->is_queued, 0);
 	/* it may be collected already, by who took the QP to ERR meanwhile */
 	if (waits(h, cq, qp))
 		fence_and_tell(cq, true, true);
@@ -361,12 +364,12 @@ void cq_forget(struct hca *h, struct cq *cq, struct qp *qp)
 
 	enter(cq);
 	collect(h, cq, qp);
-	last = bits_min_u32(ring_own(&cq->watching), CQ_WATCHED) - 1;
+	last = bits_min_u32(shared_own(&cq->watching), CQ_WATCHED) - 1;
 	for (uint32_t i = 0; (at = watched(h, cq, i)); i++)
 		if (at == qp) {
 			cq->watched[i] = cq->watched[last];
-			ring_store(&cq->watching, last);
-			ring_store(&qp_target(qp)->is_queued, 0);
+			shared_store(&cq->watching, last);
+			shared_store(&qp_target(qp)->is_queued, 0);
 			break;
 		}
 	leave(cq);
@@ -388,8 +391,8 @@ int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe)
 		aoff old = cq->ring;
 		uint32_t old_size = cq->size;
 
-		for (uint32_t i = ring_own(&cq->tail); i != ring_own(&cq->head);
-		     i++)
+		for (uint32_t i = shared_own(&cq->tail);
+		     i != shared_own(&cq->head); i++)
 			*at(h, ring, size, i) = *at(h, old, old_size, i);
 		cq->ring = ring;
 		cq->size = size;
@@ -429,7 +432,7 @@ enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 	enter(cq);
 	if (!append(h, cq, c))
 		answer = CQ_OVERRUN;
-	else if (!ring_own(&cq->overrun))
+	else if (!shared_own(&cq->overrun))
 		answer =
 			fence_and_tell(cq, solicited, c->status != HCA_SUCCESS);
 	leave(cq);
@@ -440,7 +443,7 @@ enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 static void take(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
 	REQUIRES(&cq->lock)
 {
-	uint32_t tail = ring_own(&cq->tail);
+	uint32_t tail = shared_own(&cq->tail);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct wq *q;
@@ -448,9 +451,9 @@ static void take(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
 		out[i] = *at(h, cq->ring, cq->size, tail + i);
 		q = arena_at(&h->arena, out[i].wq);
 		if (q)
-			ring_store(&q->tail, out[i].wq_index + 1);
+			shared_store(&q->tail, out[i].wq_index + 1);
 	}
-	ring_store(&cq->tail, tail + n);
+	shared_store(&cq->tail, tail + n);
 }
 
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
@@ -476,7 +479,7 @@ void cq_arm(struct cq *cq, bool solicited_only)
 	       !atomic_compare_exchange_weak(&cq_far(cq)->arm, &arm,
 					     (arm & ~CQ_ARM_MASK) | want))
 		;
-	ring_fence_behind(); /* see tell */
+	shared_fence_after_exchange(); /* see tell */
 }
 
 void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn)
@@ -485,8 +488,8 @@ void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn)
 
 	enter(cq);
 	collect(h, cq, NULL);
-	from = ring_own(&cq->tail);
-	to = ring_own(&cq->head);
+	from = shared_own(&cq->tail);
+	to = shared_own(&cq->head);
 	keep = to;
 	/* move the survivors up against the head, newest first */
 	for (uint32_t i = to; i != from; i--) {
@@ -495,6 +498,6 @@ void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn)
 		if (c->qpn != qpn)
 			*at(h, cq->ring, cq->size, --keep) = *c;
 	}
-	ring_store(&cq->tail, keep);
+	shared_store(&cq->tail, keep);
 	leave(cq);
 }

@@ -62,22 +62,22 @@ enum { CQ_OVERRUN_UNTOLD = 1, CQ_OVERRUN_TOLD };
 #define CQ_WATCHED 4
 
 struct cq {
-	struct alock lock;  /* of the owner's threads */
-	uint32_t size;	    /* entries in the ring, a power of two */
-	uint32_t cqe;	    /* capacity granted; <= size */
-	ring_index overrun; /* no more is written after an overflow */
+	struct alock lock;   /* of the owner's threads */
+	uint32_t size;	     /* entries in the ring, a power of two */
+	uint32_t cqe;	     /* capacity granted; <= size */
+	shared_flag overrun; /* no more is written after an overflow */
 	ring_index head;
 	aoff ring;
 	uint64_t hold_ns; /* tell after this at the latest; 0: never */
 	uint64_t user;	  /* cookie of the face, carried by events */
 	uint32_t id;
-	ring_index is_collecting; /* from the list to the ring */
-	uint32_t hold_count;	  /* tell after so many; 0, 1: of each */
-	uint32_t is_silent;	  /* as created */
-	uint64_t peer_at;	  /* of struct cq_far, bytes from here */
+	shared_flag is_collecting; /* from the list to the ring */
+	uint32_t hold_count;	   /* tell after so many; 0, 1: of each */
+	uint32_t is_silent;	   /* as created */
+	uint64_t peer_at;	   /* of struct cq_far, bytes from here */
 	_Alignas(HCA_APART) ring_index tail; /* the program's */
 	/* Struct qp, under lock: so many, and the one that makes room next. */
-	ring_index watching;
+	shared_u32 watching;
 	uint32_t oldest;
 	aoff watched[CQ_WATCHED];
 };

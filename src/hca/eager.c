@@ -10,7 +10,7 @@
 /* What is not more than that comes with the completion's own cache line. */
 static uint8_t *place_in(const struct qp *qp, struct wqe *w, uint32_t bytes)
 {
-	return bytes <= sizeof w->few ? w->few : wq_eager_bytes(&qp->rq, w);
+	return bytes <= sizeof(w->few) ? w->few : wq_eager_bytes(&qp->rq, w);
 }
 
 void eager_leave(struct hca *h, struct qp *qp, struct wqe *w,
@@ -22,16 +22,16 @@ void eager_leave(struct hca *h, struct qp *qp, struct wqe *w,
 	if (!eager || !eager->at)
 		return;
 	memcpy(place_in(qp, w, bytes), eager->bytes, bytes);
-	ring_store(&qp_target(qp)->eager_end, rq_cursor(qp) + 1);
-	if (!ring_load(&h->peer_area->has_eager))
-		ring_store(&h->peer_area->has_eager, 1);
+	shared_store(&qp_target(qp)->eager_end, rq_cursor(qp) + 1);
+	if (!shared_load(&h->peer_area->has_eager))
+		shared_store(&h->peer_area->has_eager, 1);
 }
 
 /* False for all that have carried nothing of late, and for few others. */
 static bool may_be_any(const struct qp *qp)
 {
-	return (int32_t)(ring_load(&qp_target(qp)->eager_end) -
-			 ring_load(&qp->rq.told)) > 0;
+	return (int32_t)(shared_load(&qp_target(qp)->eager_end) -
+			 shared_load(&qp->rq.told)) > 0;
 }
 
 /* The next from *i on that lies in its slot; NULL: none does. */
@@ -49,7 +49,7 @@ static const struct wqe *next(const struct hca *h, const struct qp *qp,
 
 bool eager_is_any(const struct hca *h, const struct qp *qp)
 {
-	uint32_t i = ring_load(&qp->rq.told);
+	uint32_t i = shared_load(&qp->rq.told);
 
 	return may_be_any(qp) && next(h, qp, &i);
 }
@@ -57,7 +57,7 @@ bool eager_is_any(const struct hca *h, const struct qp *qp)
 bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 		     const struct space_vec *vec, size_t n)
 {
-	uint32_t at = ring_load(&qp->rq.told);
+	uint32_t at = shared_load(&qp->rq.told);
 	const struct wqe *w;
 
 	if (!may_be_any(qp))
@@ -91,7 +91,7 @@ void eager_settle(struct hca *h)
 {
 	const aoff *rows = arena_at(&h->arena, h->shared->qps);
 
-	if (!ring_load(&h->peer_area->has_eager))
+	if (!shared_load(&h->peer_area->has_eager))
 		return;
 	for (uint32_t i = 0; i < h->shared->qp_top; i++) {
 		/* withdrawn without that lock, freed under it */

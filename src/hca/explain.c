@@ -62,7 +62,7 @@ static const char *wr_name(uint32_t opcode)
 
 	if (opcode == EXPLAIN_RECEIVE)
 		return "RECEIVE";
-	return opcode < sizeof names / sizeof names[0] && names[opcode]
+	return opcode < sizeof(names) / sizeof(names[0]) && names[opcode]
 		       ? names[opcode]
 		       : "request";
 }

@@ -13,13 +13,13 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 {
 	struct arena_hdr *hdr = (struct arena_hdr *)(void *)arena.base;
 
-	memset(h, 0, sizeof *h);
+	memset(h, 0, sizeof(*h));
 	h->arena = arena;
 	h->space = space;
 	h->active_mtu = 5;
 	list_init(&h->share_looks);
 	rng_init(&h->rng, seed[0] ^ seed[1]);
-	hdr->root = arena_alloc(&h->arena, sizeof *h->shared);
+	hdr->root = arena_alloc(&h->arena, sizeof(*h->shared));
 	h->shared = arena_at(&h->arena, hdr->root);
 	if (!h->shared)
 		return -ENOMEM;
@@ -32,7 +32,7 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 	h->shared->shape = HCA_SHAPE;
 	h->shared->qps = arena_alloc(&h->arena, HCA_MAX_QP * sizeof(aoff));
 	h->shared->peer_area =
-		arena_alloc_shared(&h->arena, sizeof *h->peer_area);
+		arena_alloc_shared(&h->arena, sizeof(*h->peer_area));
 	h->peer_area = arena_at(&h->arena, h->shared->peer_area);
 	h->shared->counters = arena_alloc(
 		&h->arena, HCA_MAX_DEVICES * sizeof(struct engine_counters));

@@ -423,15 +423,15 @@ enum qp_notify {
 struct qp_target {
 	/* What each of their requests writes: one cache line. */
 	struct alock lock;
-	aoff next;	      /* on the list of recv_cq */
-	uint64_t held;	      /* a message has a receive, see rq.c */
-	uint64_t rx_bytes;    /* what they have brought, and in how many */
-	uint32_t rx_packets;  /* pieces */
-	uint32_t posted;      /* rq.head, when it was last looked at */
-	ring_index done;      /* receives completed */
-	ring_index is_queued; /* it is on that list, will be, or is watched */
-	ring_index is_wanted; /* peers shall not begin anything */
-	ring_index eager_end; /* the receive after the last that carries */
+	aoff next;	       /* on the list of recv_cq */
+	uint64_t held;	       /* a message has a receive, see rq.c */
+	uint64_t rx_bytes;     /* what they have brought, and in how many */
+	uint32_t rx_packets;   /* pieces */
+	uint32_t posted;       /* rq.head, when it was last looked at */
+	ring_index done;       /* receives completed */
+	shared_flag is_queued; /* it is on that list, will be, or is watched */
+	shared_flag is_wanted; /* peers shall not begin anything */
+	ring_index eager_end;  /* the receive after the last that carries */
 	_Atomic uint32_t notify; /* enum qp_notify, see notify.c */
 	uint8_t has_failed; /* note says why; nothing is accepted any more */
 	uint8_t is_heard;
@@ -504,8 +504,8 @@ struct hca_qp_cap {
 /* What peers write of no queue in particular, in the part for that. */
 struct hca_peer_area {
 	/* notify.c: who has mail. */
-	ring_index notify_pending;
-	ring_index has_eager; /* a peer has left a message with a receive */
+	shared_flag notify_pending;
+	shared_flag has_eager; /* a peer has left a message with a receive */
 	_Atomic uint64_t notify[(HCA_MAX_QP + 63) / 64]; /* by row of qps */
 	_Atomic uint64_t takes[HCA_MAX_QP];		 /* the same: srq.c */
 	uint32_t gone[HCA_MAX_MR]; /* keys of windows that were invalidated */
@@ -534,15 +534,15 @@ struct hca_shared {
 	uint64_t nonce;	   /* random, and where it lies in the owner's */
 	uint64_t nonce_va; /* memory */
 	uint32_t pid;
-	ring_index share_version;
+	shared_u32 share_version;
 	/* The network interface of each device; 0: there are no more. */
 	uint32_t links[HCA_MAX_DEVICES];
 	/* Begins with the word that hca_is_alive reads. */
 	union {
-		ring_index word;
+		shared_u32 word;
 		uint64_t room[8];
 	} pulse;
-	ring_index is_asleep; /* nobody would look whether there is mail */
+	shared_flag is_asleep; /* nobody would look whether there is mail */
 };
 
 /* One process's view of an adapter. */
@@ -556,7 +556,7 @@ struct hca {
 	struct space *space;	     /* the application's memory; borrowed */
 	struct rng rng;		     /* seeded by the caller, see hca_init */
 	uint32_t active_mtu;	     /* IBV_MTU_*: limit of path_mtu */
-	ring_index hints[HCA_HINTS]; /* rows where mr_find found keys lately */
+	shared_u32 hints[HCA_HINTS]; /* rows where mr_find found keys lately */
 	uint32_t pds, cqs, srqs;     /* that there are; under the ctx lock */
 	struct list share_looks;     /* struct share_look; the same lock */
 	struct count ahs;	     /* the same, without it */
@@ -603,7 +603,7 @@ static inline void hca_ah_free(struct hca *h)
  */
 static inline bool hca_is_alive(const struct hca *h)
 {
-	uint32_t word = ring_load(&h->shared->pulse.word);
+	uint32_t word = shared_load(&h->shared->pulse.word);
 
 	return word && !(word & 0x40000000u); /* FUTEX_OWNER_DIED */
 }
@@ -702,7 +702,7 @@ struct wqe *wq_reserve(const struct hca *h, struct wq *q);
 struct wqe *wq_reserve_after(const struct hca *h, struct wq *q, uint32_t ahead);
 static inline void wq_commit_all(struct wq *q, uint32_t count)
 {
-	ring_store(&q->head, ring_own(&q->head) + count);
+	shared_store(&q->head, shared_own(&q->head) + count);
 }
 static inline void wq_commit(struct wq *q)
 {
@@ -716,7 +716,7 @@ static inline void wq_commit_recv(const struct hca *h, struct wq *q,
 	uint64_t *ids = (uint64_t *)arena_at(&h->arena, q->ids);
 
 	if (ids)
-		ids[ring_own(&q->head) & (q->size - 1)] = wr_id;
+		ids[shared_own(&q->head) & (q->size - 1)] = wr_id;
 	wq_commit(q);
 }
 
@@ -795,7 +795,7 @@ void rq_leave(struct qp *qp) RELEASE(&qp_target(qp)->lock);
 /* How many receives have been completed. */
 static inline uint32_t rq_cursor(const struct qp *qp)
 {
-	return ring_load(&qp_target(qp)->done);
+	return shared_load(&qp_target(qp)->done);
 }
 /*
  * For a peer, under that lock: leave c with the receive that is held, for the
@@ -861,7 +861,7 @@ void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 bool notify_post(struct hca *h, struct qp *qp, uint32_t bits);
 static inline bool notify_pending(const struct hca *h)
 {
-	return ring_load(&h->peer_area->notify_pending);
+	return shared_load(&h->peer_area->notify_pending);
 }
 struct qp *notify_take(struct hca *h, uint32_t *bits);
 

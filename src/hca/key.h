@@ -12,7 +12,7 @@
 /* The row that had this key lately, or that of another key: compare. */
 static inline struct mr *key_hint(struct hca *h, uint32_t key)
 {
-	return &h->mrs[ring_load(&h->hints[key % HCA_HINTS])];
+	return &h->mrs[shared_load(&h->hints[key % HCA_HINTS])];
 }
 
 /* [va, va + bytes) of mr, and where that lies in the owner's memory. */

@@ -101,7 +101,7 @@ struct mr *mr_row_take(struct hca *h)
 	}
 	if (mr) {
 		h->peer_area->gone[mr - h->mrs] = 0;
-		memset(mr, 0, sizeof *mr);
+		memset(mr, 0, sizeof(*mr));
 		set_keys(h, mr);
 	}
 	return mr;
@@ -112,7 +112,7 @@ void mr_row_give(struct hca *h, struct mr *mr)
 	struct hca_shared *s = h->shared;
 	uint32_t row = (uint32_t)(mr - h->mrs);
 
-	memset(mr, 0, sizeof *mr);
+	memset(mr, 0, sizeof(*mr));
 	if (s->mr_free_tail)
 		h->mrs[s->mr_free_tail].next_free = row;
 	else
@@ -172,7 +172,7 @@ struct mr *mr_find(struct hca *h, uint32_t key)
 	mr = &h->mrs[row];
 	if (!has_key(mr, key))
 		return NULL;
-	ring_store(&h->hints[key % HCA_HINTS], row);
+	shared_store(&h->hints[key % HCA_HINTS], row);
 	return mr;
 }
 

@@ -21,16 +21,17 @@ bool notify_post(struct hca *h, struct qp *qp, uint32_t bits)
 	STEP("a letter is written");
 	atomic_fetch_or(&h->peer_area->notify[row / 64], 1ull << row % 64);
 	STEP("a letter is addressed");
-	ring_publish(&h->peer_area->notify_pending, 1);
+	shared_publish(&h->peer_area->notify_pending, 1);
 	STEP("a letter is there");
-	return ring_load(&h->shared->is_asleep);
+	return shared_load(&h->shared->is_asleep);
 }
 
 /* The row of a QP with letters; its bit is cleared.  There are more bits than
  * rows. */
 static bool next_row(struct hca_peer_area *s, uint32_t *row)
 {
-	for (uint32_t i = 0; i < sizeof s->notify / sizeof s->notify[0]; i++) {
+	for (uint32_t i = 0; i < sizeof(s->notify) / sizeof(s->notify[0]);
+	     i++) {
 		uint64_t bits = atomic_load(&s->notify[i]);
 		uint32_t bit;
 
@@ -52,13 +53,13 @@ struct qp *notify_take(struct hca *h, uint32_t *bits)
 
 	if (!notify_pending(h))
 		return NULL;
-	ring_publish(&s->notify_pending, 0);
+	shared_publish(&s->notify_pending, 0);
 	while (next_row(s, &row)) {
 		struct qp *qp = arena_at(&h->arena, rows[row]);
 
 		*bits = qp ? atomic_exchange(&qp_target(qp)->notify, 0) : 0;
 		if (*bits) { /* the caller comes back for the rest */
-			ring_publish(&s->notify_pending, 1);
+			shared_publish(&s->notify_pending, 1);
 			return qp;
 		}
 	}

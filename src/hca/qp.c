@@ -38,7 +38,8 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 		  struct cq *send_cq, struct cq *recv_cq,
 		  const struct hca_qp_cap *cap, bool sq_sig_all)
 {
-	struct qp *qp = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *qp));
+	struct qp *qp =
+		arena_at(&h->arena, arena_alloc(&h->arena, sizeof(*qp)));
 	aoff peer_area;
 
 	if (!qp)
@@ -78,7 +79,7 @@ free_far:
 	arena_free(&h->arena, peer_area, sizeof(struct qp_target));
 	qp->self = 0;
 free_memory:
-	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);
+	arena_free(&h->arena, hca_off(h, qp), sizeof(*qp));
 	return NULL;
 }
 
@@ -102,7 +103,7 @@ void qp_free(struct hca *h, struct qp *qp)
 	qp->self = 0;
 	arena_free(&h->arena, hca_off(h, qp_target(qp)),
 		   sizeof(struct qp_target));
-	arena_free(&h->arena, hca_off(h, qp), sizeof *qp);
+	arena_free(&h->arena, hca_off(h, qp), sizeof(*qp));
 }
 
 const char *qp_state_name(uint32_t state)
@@ -110,5 +111,5 @@ const char *qp_state_name(uint32_t state)
 	static const char *const names[] = {"RESET", "INIT", "RTR", "RTS",
 					    "SQD",   "SQE",  "ERR"};
 
-	return state < sizeof names / sizeof names[0] ? names[state] : "?";
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
 }

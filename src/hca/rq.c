@@ -48,7 +48,7 @@ void rq_hold(struct qp *qp)
 static bool is_posted(struct qp *qp)
 {
 	if (qp_target(qp)->posted == rq_cursor(qp))
-		qp_target(qp)->posted = ring_load(&qp->rq.head);
+		qp_target(qp)->posted = shared_load(&qp->rq.head);
 	return qp_target(qp)->posted != rq_cursor(qp);
 }
 
@@ -75,7 +75,7 @@ bool rq_is_full(const struct hca *h, const struct qp *qp)
 	const struct srq *s = arena_at(&h->arena, qp->srq);
 
 	/* a slot of its own is free when it has been polled */
-	return s && (rq_cursor(qp) - ring_load(&qp->rq.told) >= qp->rq.size ||
+	return s && (rq_cursor(qp) - shared_load(&qp->rq.told) >= qp->rq.size ||
 		     srq_is_shut(h, s));
 }
 
@@ -86,7 +86,7 @@ bool rq_has(struct hca *h, const struct qp *qp)
 	if (is_held(qp))
 		return true;
 	/* of a shared queue another QP may be faster */
-	return s ? srq_has(h, s) : rq_cursor(qp) != ring_load(&qp->rq.head);
+	return s ? srq_has(h, s) : rq_cursor(qp) != shared_load(&qp->rq.head);
 }
 
 struct wqe *rq_held(struct hca *h, const struct qp *qp)
@@ -103,7 +103,7 @@ static void mend(struct hca *h, struct qp *qp)
 {
 	struct srq *s = arena_at(&h->arena, qp->srq);
 
-	if (s && arena_has(&h->arena, qp->srq, sizeof *s))
+	if (s && arena_has(&h->arena, qp->srq, sizeof(*s)))
 		srq_settle(h, s, qp);
 	qp_target(qp)->is_torn = 1;
 }
@@ -172,7 +172,7 @@ void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
 	w->va = c->at_ns;
 	eager_leave(h, qp, w, eager);
 	STEP("a receive is about to complete");
-	ring_store(&qp_target(qp)->done, i + 1);
+	shared_store(&qp_target(qp)->done, i + 1);
 	STEP("a receive is complete");
 	/* cq_announce looks, after it, whether the owner sleeps */
 	atomic_store_explicit(&w->left, mark_of(qp, i), memory_order_release);
@@ -191,10 +191,10 @@ enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
  * that were not posted is not true. */
 bool rq_is_behind(const struct qp *qp)
 {
-	uint32_t told = ring_own(&qp->rq.told);
+	uint32_t told = shared_own(&qp->rq.told);
 
 	return (int32_t)(rq_cursor(qp) - told) > 0 &&
-	       (qp->srq || told != ring_load(&qp->rq.head));
+	       (qp->srq || told != shared_load(&qp->rq.head));
 }
 
 /* As the owner has kept it; one of a shared queue came by who took it. */
@@ -208,13 +208,13 @@ static uint64_t id_of(const struct hca *h, const struct qp *qp, uint32_t index)
 
 bool rq_has_left(const struct hca *h, const struct qp *qp)
 {
-	uint32_t i = ring_own(&qp->rq.told);
+	uint32_t i = shared_own(&qp->rq.told);
 	const struct wqe *w;
 
 	/* who takes shared receives writes their slots */
 	if (qp->srq)
 		return rq_is_behind(qp);
-	if (i == ring_load(&qp->rq.head))
+	if (i == shared_load(&qp->rq.head))
 		return false;
 	w = wq_at(h, &qp->rq, i);
 	return atomic_load_explicit(&w->left, memory_order_acquire) ==
@@ -233,7 +233,7 @@ static void check_left(struct cqe *c)
 
 void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 {
-	uint32_t i = ring_own(&qp->rq.told);
+	uint32_t i = shared_own(&qp->rq.told);
 	struct wqe *w = wq_at(h, &qp->rq, i);
 
 	prefetch(w, wq_used(&qp->rq, w->bytes));
@@ -263,26 +263,26 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 		notify_post(h, qp, QP_NOTIFY_LOST);
 	}
 	comp_receive(qp, c);
-	ring_store(&qp->rq.told, i + 1);
+	shared_store(&qp->rq.told, i + 1);
 }
 
 /* What is collected is first ahead, so that nobody takes this for it. */
 void rq_pass(struct qp *qp)
 {
-	uint32_t next = ring_own(&qp->rq.told) + 1;
+	uint32_t next = shared_own(&qp->rq.told) + 1;
 
-	ring_store(&qp->rq.told, next);
-	ring_store(&qp_target(qp)->done, next);
+	shared_store(&qp->rq.told, next);
+	shared_store(&qp_target(qp)->done, next);
 }
 
 void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
 {
 	if (rq_is_behind(qp))
 		cq_collect(h, arena_at(&h->arena, qp->recv_cq), qp);
-	c->wr_id = id_of(h, qp, ring_own(&qp->rq.told));
+	c->wr_id = id_of(h, qp, shared_own(&qp->rq.told));
 	if (!qp->srq) {
 		c->wq = hca_off(h, &qp->rq);
-		c->wq_index = ring_own(&qp->rq.told);
+		c->wq_index = shared_own(&qp->rq.told);
 	}
 	comp_receive(qp, c);
 	rq_pass(qp);
@@ -290,12 +290,12 @@ void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
 
 void rq_reset(struct qp *qp)
 {
-	uint32_t head = ring_own(&qp->rq.head);
+	uint32_t head = shared_own(&qp->rq.head);
 
 	if (!qp->srq)
-		ring_store(&qp_target(qp)->done, head);
-	ring_store(&qp->rq.tail, head);
-	ring_store(&qp->rq.told, rq_cursor(qp));
+		shared_store(&qp_target(qp)->done, head);
+	shared_store(&qp->rq.tail, head);
+	shared_store(&qp->rq.told, rq_cursor(qp));
 	qp_target(qp)->posted = head;
 	qp_target(qp)->held = 0;
 }

@@ -24,11 +24,11 @@ static struct share *own_rows(const struct hca *h)
 
 static uint32_t count_on(struct hca *h)
 {
-	uint32_t version = ring_own(&h->shared->share_version) + 1;
+	uint32_t version = shared_own(&h->shared->share_version) + 1;
 
 	if (!version)
 		version = 1;
-	ring_store(&h->shared->share_version, version);
+	shared_store(&h->shared->share_version, version);
 	return version;
 }
 
@@ -67,7 +67,7 @@ static void outdate_looks(struct hca *h, uint64_t va, uint64_t bytes)
 
 static bool meets(const struct share *s, uint64_t va, uint64_t bytes)
 {
-	return ring_own(&s->serial) && bytes && va < s->va + s->bytes &&
+	return shared_own(&s->serial) && bytes && va < s->va + s->bytes &&
 	       s->va < va + bytes;
 }
 
@@ -87,7 +87,7 @@ static bool holds(const struct share *s, uint64_t va, uint64_t bytes)
 /* It is not told any more; its regions still have it. */
 static void withdraw(struct hca *h, struct share *s)
 {
-	ring_store(&s->serial, 0);
+	shared_store(&s->serial, 0);
 	count_on(h);
 }
 
@@ -106,7 +106,7 @@ static uint32_t add(struct hca *h, const struct share *what)
 		row->offset = what->offset;
 		row->dev = what->dev;
 		row->ino = what->ino;
-		ring_store(&row->serial, count_on(h));
+		shared_store(&row->serial, count_on(h));
 		return i + 1;
 	}
 	return 0;
@@ -168,7 +168,7 @@ int share_leave(struct hca *h, uint32_t number)
 	row = own_rows(h) + number - 1;
 	if (--row->users)
 		return -1;
-	if (ring_own(&row->serial))
+	if (shared_own(&row->serial))
 		withdraw(h, row);
 	return row->fd;
 }
@@ -194,12 +194,12 @@ struct share share_read(const struct hca *h, uint32_t row)
 
 	if (!all)
 		return s;
-	serial = ring_load(&all[row].serial);
+	serial = shared_load(&all[row].serial);
 	if (!serial)
 		return s;
 	s = all[row];
-	ring_fence();
-	ring_store(&s.serial, share_is(h, row, serial) ? serial : 0);
+	shared_fence();
+	shared_store(&s.serial, share_is(h, row, serial) ? serial : 0);
 	return s;
 }
 
@@ -207,5 +207,5 @@ bool share_is(const struct hca *h, uint32_t row, uint32_t serial)
 {
 	const struct share *all = rows(h);
 
-	return all && ring_load(&all[row].serial) == serial;
+	return all && shared_load(&all[row].serial) == serial;
 }

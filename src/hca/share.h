@@ -19,7 +19,7 @@
 #define SHARE_MAX 64 /* rows; memory beyond is reached by system calls */
 
 struct share {
-	ring_index serial;   /* 0: there is none; no two uses have the same */
+	shared_u32 serial;   /* 0: there is none; no two uses have the same */
 	int32_t fd;	     /* of the owner, who has it for nothing else */
 	uint32_t users;	     /* regions; the owner's */
 	uint32_t is_written; /* pages may be written */
@@ -78,7 +78,7 @@ int share_next_fd(const struct hca *h, uint32_t *at);
 /* Changes with every row; 0: there has been none. */
 static inline uint32_t share_version(const struct hca *h)
 {
-	return ring_load(&h->shared->share_version);
+	return shared_load(&h->shared->share_version);
 }
 /* The row, whole; its serial is 0 if there is none. */
 struct share share_read(const struct hca *h, uint32_t row);

@@ -58,7 +58,7 @@ static int move(const struct space_move *m, struct space *from,
 	int err;
 
 	CHECK(m->from_count <= SPACE_VEC_MAX && m->to_count <= SPACE_VEC_MAX);
-	while ((n = next(&src, sizeof buffer, &bytes, v)) > 0) {
+	while ((n = next(&src, sizeof(buffer), &bytes, v)) > 0) {
 		err = from->ops->read(from, v, n, buffer);
 		if (err)
 			return why(err, no_from);

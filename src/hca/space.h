@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Whose memory?  The one interface through which adverb touches application
  * memory: this process's own, another process's, or the simulator's.  It

@@ -15,14 +15,14 @@ struct srq *srq_new(struct hca *h, uint32_t pd, uint32_t depth,
 
 	if (h->srqs == HCA_MAX_SRQ)
 		return NULL;
-	s = arena_at(&h->arena, arena_alloc(&h->arena, sizeof *s));
+	s = arena_at(&h->arena, arena_alloc(&h->arena, sizeof(*s)));
 	if (!s)
 		return NULL;
 	peer_area = arena_alloc_shared(&h->arena, HCA_APART);
 	s->peer_at = peer_area - hca_off(h, s);
 	if (!peer_area || wq_init(h, &s->wq, depth, max_sge, 0)) {
 		arena_free(&h->arena, peer_area, HCA_APART);
-		arena_free(&h->arena, hca_off(h, s), sizeof *s);
+		arena_free(&h->arena, hca_off(h, s), sizeof(*s));
 		return NULL;
 	}
 	s->pd = pd;
@@ -36,7 +36,7 @@ void srq_free(struct hca *h, struct srq *s)
 	h->srqs--;
 	wq_fini(h, &s->wq);
 	arena_free(&h->arena, hca_off(h, srq_shared(s)), HCA_APART);
-	arena_free(&h->arena, hca_off(h, s), sizeof *s);
+	arena_free(&h->arena, hca_off(h, s), sizeof(*s));
 }
 
 /*
@@ -97,7 +97,8 @@ static struct srq_shared *far_of(const struct hca *h, const struct srq *s)
 
 static uint32_t count(const struct srq *s, const struct srq_shared *peer_area)
 {
-	return ring_load(&s->wq.head) - index_of(atomic_load(&peer_area->next));
+	return shared_load(&s->wq.head) -
+	       index_of(atomic_load(&peer_area->next));
 }
 
 bool srq_has(const struct hca *h, const struct srq *s)
@@ -160,13 +161,13 @@ uint32_t srq_next(const struct srq *s)
  * tail, nor one that was not posted. */
 struct wqe *srq_reserve(const struct hca *h, struct srq *s)
 {
-	uint32_t head = ring_own(&s->wq.head), tail = ring_own(&s->wq.tail);
+	uint32_t head = shared_own(&s->wq.head), tail = shared_own(&s->wq.tail);
 	uint32_t next;
 
 	if (head - tail >= s->wq.depth) {
 		next = srq_next(s);
 		if (next - tail <= head - tail)
-			ring_store(&s->wq.tail, next);
+			shared_store(&s->wq.tail, next);
 	}
 	return wq_reserve(h, &s->wq);
 }
@@ -209,7 +210,7 @@ static uint64_t shut(struct hca *h, struct srq *s)
 int srq_resize(struct hca *h, struct srq *s, uint32_t depth)
 {
 	struct wq old = s->wq, new;
-	uint32_t head = ring_own(&old.head), tail;
+	uint32_t head = shared_own(&old.head), tail;
 	uint64_t next;
 	int err = wq_init(h, &new, depth, s->wq.max_sge, 0);
 
@@ -224,8 +225,8 @@ int srq_resize(struct hca *h, struct srq *s, uint32_t depth)
 	}
 	for (uint32_t i = tail; i != head; i++)
 		memcpy(wq_at(h, &new, i), wq_at(h, &old, i), old.stride);
-	ring_store(&new.head, head);
-	ring_store(&new.tail, tail);
+	shared_store(&new.head, head);
+	shared_store(&new.tail, tail);
 	s->wq = new;
 	atomic_store(&srq_shared(s)->next, (next + GENERATION) & ~SRQ_SHUT);
 	wq_fini(h, &old);
@@ -258,13 +259,13 @@ static bool copy(struct hca *h, const struct srq *s, const struct qp *qp,
 	uint32_t sges;
 
 	wq_copy_places(&q, &s->wq);
-	ring_store(&q.head, ring_load(&s->wq.head));
+	shared_store(&q.head, shared_load(&s->wq.head));
 
-	if (index == ring_own(&q.head) || !wq_is_sound(h, &q, 0))
+	if (index == shared_own(&q.head) || !wq_is_sound(h, &q, 0))
 		return false;
 	w = wq_at(h, &q, index);
 	sges = bits_min_u32(wqe_sge_count(w), qp->rq.max_sge);
-	memcpy(to, w, sizeof *w + sges * sizeof(struct wq_sge));
+	memcpy(to, w, sizeof(*w) + sges * sizeof(struct wq_sge));
 	to->num_sge = (uint8_t)sges;
 	return true;
 }

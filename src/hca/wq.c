@@ -13,7 +13,7 @@ static void init(struct wq *q, uint32_t depth, uint32_t max_sge,
 	uint32_t payload = bits_max_u32(
 		max_sge * (uint32_t)sizeof(struct wq_sge), max_inline);
 
-	memset(q, 0, sizeof *q);
+	memset(q, 0, sizeof(*q));
 	q->depth = depth;
 	q->size = bits_pow2_up(depth ? depth : 1);
 	q->max_sge = max_sge;
@@ -84,9 +84,9 @@ struct wqe *wq_reserve(const struct hca *h, struct wq *q)
 
 struct wqe *wq_reserve_after(const struct hca *h, struct wq *q, uint32_t ahead)
 {
-	uint32_t head = ring_own(&q->head) + ahead;
+	uint32_t head = shared_own(&q->head) + ahead;
 
-	if (head - ring_load(&q->tail) >= q->depth)
+	if (head - shared_load(&q->tail) >= q->depth)
 		return NULL;
 	return wq_at(h, q, head);
 }

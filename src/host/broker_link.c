@@ -15,7 +15,7 @@
 #include "device/netif.h"
 #include "host/source_port.h"
 #include "log/log.h"
-#include "util/ring.h"
+#include "util/shared.h"
 #include "wire/udp.h"
 
 #define ROCEV2_UDP_PORT 4791
@@ -49,14 +49,14 @@ static uint32_t questions;
 static bool wants_turn; /* an answer is to come */
 static bool has_dead;	/* one is over */
 /* For the sleeper; the first is fd + 1. */
-static ring_index seen_fd, woken, changes;
+static shared_u32 seen_fd, woken, changes;
 
 static void show(void)
 {
-	ring_store(&seen_fd,
-		   has_broker ? (uint32_t)(client_fd(&broker) + 1) : 0);
+	shared_store(&seen_fd,
+		     has_broker ? (uint32_t)(client_fd(&broker) + 1) : 0);
 	/* last: who has seen this sees that */
-	ring_store(&changes, ring_own(&changes) + 1);
+	shared_store(&changes, shared_own(&changes) + 1);
 }
 
 static void judge(void)
@@ -347,10 +347,10 @@ void broker_link_turn(struct engine *engine, uint64_t now_ns)
 {
 	struct client_news news;
 
-	if (!has_broker || (!wants_turn && !ring_load(&woken) &&
+	if (!has_broker || (!wants_turn && !shared_load(&woken) &&
 			    now_ns / NS_PER_MS < client_due_ms(&broker)))
 		return;
-	ring_store(&woken, 0);
+	shared_store(&woken, 0);
 	while (client_turn(&broker, &news)) {
 		if (news.what == CLIENT_NEWS_BACK)
 			is_back();
@@ -375,12 +375,12 @@ void broker_link_turn(struct engine *engine, uint64_t now_ns)
 
 int broker_link_fd(void)
 {
-	return (int)ring_load(&seen_fd) - 1;
+	return (int)shared_load(&seen_fd) - 1;
 }
 
 uint32_t broker_link_changes(void)
 {
-	return ring_load(&changes);
+	return shared_load(&changes);
 }
 
 uint64_t broker_link_due_ns(void)
@@ -394,5 +394,5 @@ uint64_t broker_link_due_ns(void)
 
 void broker_link_woken(void)
 {
-	ring_store(&woken, 1);
+	shared_store(&woken, 1);
 }

@@ -80,7 +80,7 @@ static const char *why_not(int fd)
 		return NULL;
 	if (s.st_nlink > 1)
 		return "it is a file of several names (hard links)";
-	if (pread(fd, &first, sizeof first, 0) != sizeof first ||
+	if (pread(fd, &first, sizeof(first), 0) != sizeof(first) ||
 	    first != preamble[0])
 		return "it holds something else than a capture";
 	return NULL;
@@ -117,7 +117,7 @@ void capture_open(void)
 	file = fd_identity_note(open_capture(name, &why));
 	fsize_hold(&limit);
 	if (file >= 0 &&
-	    write(file, preamble, sizeof preamble) != sizeof preamble) {
+	    write(file, preamble, sizeof(preamble)) != sizeof(preamble)) {
 		why = strerror(errno);
 		capture_close();
 	}
@@ -235,7 +235,7 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 	n = rebuild(frame, from, to, bytes, len, id, tos, ttl ? ttl : 64);
 	clock_gettime(CLOCK_REALTIME, &t);
 	ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-	tail = (uint32_t)(sizeof head + bits_align_up(n, 4) + sizeof tail);
+	tail = (uint32_t)(sizeof(head) + bits_align_up(n, 4) + sizeof(tail));
 	head[0] = 6; /* enhanced packet block */
 	head[1] = tail;
 	head[2] = 0;
@@ -244,9 +244,9 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 	head[5] = head[6] = (uint32_t)n;
 	memset(frame + n, 0, 4);
 	struct iovec iov[3] = {
-		{head, sizeof head},
+		{head, sizeof(head)},
 		{frame, bits_align_up(n, 4)},
-		{&tail, sizeof tail},
+		{&tail, sizeof(tail)},
 	};
 	fsize_hold(&limit);
 	written = writev(file, iov, 3);

@@ -37,9 +37,9 @@ static bool is_linux_at_odds(void)
 			"current_clocksource",
 			"re");
 	char name[32] = "";
-	bool is_good = !f || !fgets(name, sizeof name, f);
+	bool is_good = !f || !fgets(name, sizeof(name), f);
 
-	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		is_good |= !strncmp(name, good[i], strlen(good[i]));
 	if (f)
 		fclose(f);

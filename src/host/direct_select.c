@@ -14,8 +14,8 @@ void direct_select_init(struct direct_select *w)
 {
 	w->look_ns = w->heard_ns = 0;
 	w->silent_turns = 0;
-	ring_store(&w->is_quiet, 0);
-	ring_store(&w->skipped, 0);
+	shared_store(&w->is_quiet, 0);
+	shared_store(&w->skipped, 0);
 }
 
 /* False when the answer is yet to come. */
@@ -104,8 +104,8 @@ void direct_select_turned(struct direct_select *w, struct engine *e, bool any,
 	w->silent_turns = any ? 0 : w->silent_turns + 1;
 	is_quiet = engine_is_direct(e) && w->silent_turns > SILENT_TURNS &&
 		   !engine_has_tx(e) && !engine_waits_for_path(e) && !mourns;
-	if (ring_own(&w->is_quiet) != is_quiet)
-		ring_store(&w->is_quiet, is_quiet);
+	if (shared_own(&w->is_quiet) != is_quiet)
+		shared_store(&w->is_quiet, is_quiet);
 }
 
 uint64_t direct_select_look_ns(const struct engine *e, uint64_t now_ns)
@@ -131,13 +131,13 @@ void direct_select_rested(struct engine *e)
 
 bool direct_select_may_skip(struct direct_select *w, const struct engine *e)
 {
-	uint32_t skipped = ring_own(&w->skipped);
+	uint32_t skipped = shared_own(&w->skipped);
 
 	if (!direct_select_is_quiet(w) || engine_has_notify(e) ||
 	    skipped >= SKIPPED_TURNS) {
-		ring_store(&w->skipped, 0);
+		shared_store(&w->skipped, 0);
 		return false;
 	}
-	ring_store(&w->skipped, skipped + 1);
+	shared_store(&w->skipped, skipped + 1);
 	return true;
 }

@@ -11,14 +11,14 @@
 #define HOST_DIRECT_SELECT_H
 
 #include "engine/engine.h"
-#include "util/ring.h"
+#include "util/shared.h"
 
 struct direct_select {
 	uint64_t look_ns;      /* when to look again for answers, */
 	uint64_t heard_ns;     /* and when there was one */
 	uint32_t silent_turns; /* without a datagram */
-	ring_index is_quiet;   /* nothing comes but by our rings; */
-	ring_index skipped;    /* polls that looked no further since */
+	shared_flag is_quiet;  /* nothing comes but by our rings; */
+	shared_u32 skipped;    /* polls that looked no further since */
 };
 
 void direct_select_init(struct direct_select *w);
@@ -47,7 +47,7 @@ void direct_select_rested(struct engine *e);
 bool direct_select_may_skip(struct direct_select *w, const struct engine *e);
 static inline bool direct_select_is_quiet(const struct direct_select *w)
 {
-	return ring_load(&w->is_quiet);
+	return shared_load(&w->is_quiet);
 }
 
 #endif

@@ -50,8 +50,8 @@ struct host {
 	struct progress progress;
 	struct lock ctx;
 	int cancel; /* under it: pthread_setcancelstate's of before */
-	ring_index yield_every; /* empty polls; a guess */
-	ring_index is_after;	/* this look is: somebody ran for a moment */
+	shared_u32 yield_every; /* empty polls; a guess */
+	shared_flag is_after;	/* this look is: somebody ran for a moment */
 };
 
 static struct host *the_host;
@@ -130,8 +130,8 @@ static int start(struct host *h, const struct host_sink *sink)
 	uint64_t seed[4];
 	int fd, err;
 
-	if (!random_fill(seed, sizeof seed, true) ||
-	    !random_fill(&config.seed, sizeof config.seed, true)) {
+	if (!random_fill(seed, sizeof(seed), true) ||
+	    !random_fill(&config.seed, sizeof(config.seed), true)) {
 		log_say(SAY_RANDOM,
 			"the kernel gives no random numbers, of which keys and "
 			"queue pairs are made: allow getrandom(2) where a "
@@ -191,7 +191,7 @@ close_neighbours:
 
 static struct host *new_host(const struct host_sink *sink)
 {
-	struct host *h = calloc(1, sizeof *h);
+	struct host *h = calloc(1, sizeof(*h));
 	int err;
 
 	if (!h) {
@@ -200,7 +200,7 @@ static struct host *new_host(const struct host_sink *sink)
 	}
 	h->pid = getpid();
 	h->users = 1;
-	ring_store(&h->yield_every, POLL_YIELD);
+	shared_store(&h->yield_every, POLL_YIELD);
 	env_check();
 	lock_init(&h->ctx);
 	err = start(h, sink);
@@ -318,7 +318,7 @@ static uint32_t free_qpn(struct host *h)
 	for (int i = 0; i < QPN_TRIES; i++) {
 		uint32_t random, qpn;
 
-		if (!random_fill(&random, sizeof random, true))
+		if (!random_fill(&random, sizeof(random), true))
 			return 0;
 		qpn = broker_link_qpn(random);
 		if (qpn > 1 && qpn < QPN_MULTICAST &&
@@ -644,7 +644,7 @@ void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
  * and no peer wakes that. */
 static void wake_for_mail(struct host *h)
 {
-	if (notify_pending(&h->hca) && ring_load(&h->hca.shared->is_asleep))
+	if (notify_pending(&h->hca) && shared_load(&h->hca.shared->is_asleep))
 		progress_wake(&h->progress);
 }
 
@@ -672,7 +672,7 @@ void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)
  */
 static void yield_poll(struct host *h, uint32_t every)
 {
-	uint32_t news = ring_load(&h->progress.news);
+	uint32_t news = shared_load(&h->progress.news);
 	uint64_t began = clock_real(), took;
 	bool ran;
 
@@ -680,21 +680,21 @@ static void yield_poll(struct host *h, uint32_t every)
 	took = clock_real() - began;
 	ran = took > SWITCH_MIN_NS && took < SWITCH_MAX_NS;
 	progress_poll(&h->progress);
-	every = ran && ring_load(&h->progress.news) != news
+	every = ran && shared_load(&h->progress.news) != news
 			? 1
 			: bits_min_u32(2 * every, POLL_YIELD);
-	ring_store(&h->yield_every, every);
-	ring_store(&h->is_after, ran);
+	shared_store(&h->yield_every, every);
+	shared_store(&h->is_after, ran);
 }
 
 void host_poll(struct host *h, uint32_t empty)
 {
-	uint32_t every = ring_own(&h->yield_every);
+	uint32_t every = shared_own(&h->yield_every);
 
 	/* these polls cost next to nothing, but where the peer has our core */
 	if (direct_select_is_quiet(&h->progress.direct_select))
 		every *= every > 1 ? 4 : 1;
-	else if (ring_load(&h->progress.is_paced))
+	else if (shared_load(&h->progress.is_paced))
 		every *= 16;
 	if ((empty + 1) % every == 0)
 		yield_poll(h, every);
@@ -704,13 +704,13 @@ void host_poll(struct host *h, uint32_t empty)
 
 void host_polled(struct host *h, bool empty)
 {
-	if (ring_own(&h->progress.is_hungry) != empty)
-		ring_store(&h->progress.is_hungry, empty);
-	if (ring_own(&h->is_after)) {
-		ring_store(&h->is_after, false);
+	if (shared_own(&h->progress.is_hungry) != empty)
+		shared_store(&h->progress.is_hungry, empty);
+	if (shared_own(&h->is_after)) {
+		shared_store(&h->is_after, false);
 		/* wrongly, it is doubled back within a few polls */
 		if (!empty)
-			ring_store(&h->yield_every, 1);
+			shared_store(&h->yield_every, 1);
 	}
 	wake_for_mail(h);
 }

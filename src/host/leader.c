@@ -13,7 +13,7 @@
 #include "host/waitset.h"
 #include "util/bits.h"
 #include "util/count.h"
-#include "util/ring.h"
+#include "util/shared.h"
 
 #define NS_PER_S       1000000000u
 #define NAP_MIN_NS     50000
@@ -27,12 +27,12 @@
 
 static struct lock part;
 static sem_t nap; /* posted: it is over */
-static ring_index is_open;
+static shared_flag is_open;
 /* Programs asleep, with the one that has the part, */
 static struct count sleepers;
-static ring_index is_minded; /* if there is one; */
-static struct count comes;   /* so often one has gone to sleep, */
-static ring_index shifts;    /* and so often with the part */
+static shared_flag is_minded; /* if there is one; */
+static struct count comes;    /* so often one has gone to sleep, */
+static shared_u32 shifts;     /* and so often with the part */
 
 /* What only who has the part touches: */
 static struct {
@@ -54,18 +54,18 @@ static struct {
 void leader_open(struct progress *l)
 {
 	sem_init(&nap, 0, 0);
-	memset(&with_part, 0, sizeof with_part);
-	memset(&ours, 0, sizeof ours);
+	memset(&with_part, 0, sizeof(with_part));
+	memset(&ours, 0, sizeof(ours));
 	with_part.crowded_for_ns = CROWDED_NS;
 	ours.stood = count_now(&comes);
 	waitset_open(&with_part.waitset, l);
-	ring_store(&is_open, 1);
+	shared_store(&is_open, 1);
 }
 
 void leader_close(struct progress *l)
 {
-	ring_store(&is_open, 0);
-	ring_fence();
+	shared_store(&is_open, 0);
+	shared_fence();
 	progress_wake(l);
 	sem_post(&nap);
 }
@@ -91,8 +91,8 @@ void leader_forget(void)
 {
 	lock_init(&part);
 	waitset_close(&with_part.waitset);
-	ring_store(&is_open, 0);
-	ring_store(&is_minded, 0);
+	shared_store(&is_open, 0);
+	shared_store(&is_minded, 0);
 	sleepers = (struct count){0};
 }
 
@@ -104,8 +104,8 @@ void leader_nap(struct progress *l, uint64_t ns)
 /* Is the program at work on our core, by what it posted last? */
 static bool shares_core(const struct progress *l)
 {
-	return ring_load(&l->posted_on) == (uint32_t)sched_getcpu() &&
-	       progress_ago_ns(ring_load(&l->posted)) < AT_WORK_NS;
+	return shared_load(&l->posted_on) == (uint32_t)sched_getcpu() &&
+	       progress_ago_ns(shared_load(&l->posted)) < AT_WORK_NS;
 }
 
 /*
@@ -179,7 +179,7 @@ static bool is_to_stand_by(void *progress)
 {
 	const struct progress *l = progress;
 
-	return ring_load(&l->told) != ours.told && ours.comes != ours.stood &&
+	return shared_load(&l->told) != ours.told && ours.comes != ours.stood &&
 	       count_now(&sleepers) <= 1 && !ours.left;
 }
 
@@ -188,7 +188,7 @@ static bool is_to_stand_by(void *progress)
 static bool give_up(uint32_t before) NO_LOCK_ANALYSIS
 {
 	lock_give(&part);
-	ring_fence();
+	shared_fence();
 	return count_now(&comes) == before || !lock_try(&part);
 }
 
@@ -211,7 +211,8 @@ static bool sleep_behind(void) NO_LOCK_ANALYSIS
 
 	lock_take(&part);
 	before = count_now(&comes);
-	return ring_load(&is_open) && !count_now(&sleepers) && give_up(before);
+	return shared_load(&is_open) && !count_now(&sleepers) &&
+	       give_up(before);
 }
 
 /*
@@ -220,16 +221,16 @@ static bool sleep_behind(void) NO_LOCK_ANALYSIS
  */
 static void stand_by(void) NO_LOCK_ANALYSIS
 {
-	uint32_t seen = ring_load(&shifts), now;
+	uint32_t seen = shared_load(&shifts), now;
 	uint64_t ns = NAP_MIN_NS;
 	bool came = false, stands;
 
 	for (stands = give_up(ours.comes); stands; seen = now) {
 		doze(ns);
-		now = ring_load(&shifts);
+		now = shared_load(&shifts);
 		came |= now != seen;
 		ns = bits_min_u64(2 * ns, NAP_MAX_NS);
-		if (!ring_load(&is_minded)) {
+		if (!shared_load(&is_minded)) {
 			if (now == seen || count_now(&sleepers))
 				stands = !lock_try(&part);
 		} else if (now == seen || count_now(&sleepers) > 1) {
@@ -247,12 +248,12 @@ void leader_turn(struct progress *l)
 	const struct host_sleep until = {is_to_stand_by, l};
 	struct progress_rest r = {.sleep = &until};
 
-	ours.told = ring_load(&l->told);
+	ours.told = shared_load(&l->told);
 	ours.comes = count_now(&comes);
 	mind(l, &r);
 	if (is_to_stand_by(l))
 		stand_by();
-	else if (ours.left && ring_load(&l->told) != ours.told)
+	else if (ours.left && shared_load(&l->told) != ours.told)
 		ours.left--;
 }
 
@@ -266,7 +267,7 @@ static void leave(void *progress) NO_LOCK_ANALYSIS
 
 	with_part.waitset.mask = NULL;
 	progress_rested(progress); /* cancelled, it was not */
-	ring_store(&is_minded, 0);
+	shared_store(&is_minded, 0);
 	count_down(&sleepers);
 	others = count_now(&sleepers);
 	lock_give(&part);
@@ -282,13 +283,14 @@ static bool enter(void) NO_LOCK_ANALYSIS
 	count_up(&comes);
 	if (count_now(&sleepers) > 1 || !lock_try(&part))
 		return false;
-	if (!ring_load(&is_open) || sigrestart_differ(&with_part.sigrestart)) {
+	if (!shared_load(&is_open) ||
+	    sigrestart_differ(&with_part.sigrestart)) {
 		lock_give(&part);
 		sem_post(&nap); /* our thread minds again */
 		return false;
 	}
-	ring_store(&is_minded, 1);
-	ring_store(&shifts, ring_own(&shifts) + 1);
+	shared_store(&is_minded, 1);
+	shared_store(&shifts, shared_own(&shifts) + 1);
 	return true;
 }
 
@@ -323,7 +325,7 @@ int leader_sleep(struct progress *l, const struct host_sleep *s)
 		/* without a wait it is blocked still */
 		if (!err && !r.is_over && is_interrupted())
 			err = -EINTR;
-	} while (!err && !r.is_over && ring_load(&is_open));
+	} while (!err && !r.is_over && shared_load(&is_open));
 	pthread_cleanup_pop(1);
 	if (err || r.is_over)
 		return err ? err : 1;

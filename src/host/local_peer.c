@@ -129,7 +129,7 @@ void local_peer_open(struct hca *own)
 		return;
 	all.own = own;
 	if (!learn_memory() || !make_pulse() ||
-	    !random_fill(&s->nonce, sizeof s->nonce, true))
+	    !random_fill(&s->nonce, sizeof(s->nonce), true))
 		return;
 	all.kick_fd = fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (all.kick_fd < 0)
@@ -224,7 +224,7 @@ static void close_all(void)
 	all.is_open = all.has_news = false;
 	all.mourns = false;
 	all.questions = 0;
-	memset(all.asked, ASKED_NOT, sizeof all.asked);
+	memset(all.asked, ASKED_NOT, sizeof(all.asked));
 }
 
 static void close_shares(void)
@@ -297,7 +297,7 @@ static int open_memory(const char *path, int how, const char **why)
 		return -1;
 	*why = "its arena is no memory of its own";
 	if (is_memory(path_fd)) {
-		snprintf(again, sizeof again, "/proc/self/fd/%d", path_fd);
+		snprintf(again, sizeof(again), "/proc/self/fd/%d", path_fd);
 		fd = open(again, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		*why = apart;
 	}
@@ -318,7 +318,7 @@ static int open_at(const struct proto_at *at, int how, const char **why)
 		*why = "its arena makes no sense";
 		return -1;
 	}
-	snprintf(path, sizeof path, "/proc/%u/fd/%d", (unsigned)at->pid,
+	snprintf(path, sizeof(path), "/proc/%u/fd/%d", (unsigned)at->pid,
 		 (int)at->fd);
 	return open_memory(path, how, why);
 }
@@ -371,7 +371,7 @@ static const char *map_at(struct hca *h, const struct proto_at *at,
 	if (fd < 0)
 		return why;
 	why = "it runs another build of adverb";
-	if (pread(fd, hdr, sizeof *hdr, 0) == (ssize_t)sizeof *hdr &&
+	if (pread(fd, hdr, sizeof(*hdr), 0) == (ssize_t)sizeof(*hdr) &&
 	    hdr->magic == ARENA_MAGIC && hdr->layout == ARENA_LAYOUT) {
 		shared.fd = hdr->shared_fd;
 		shared_fd = open_at(&shared, O_RDWR, &why);
@@ -418,16 +418,16 @@ static const char *failure(void)
 static const char *probe(const struct entry *e)
 {
 	uint64_t found, nonce = e->view.shared->nonce;
-	struct iovec to = {&found, sizeof found};
+	struct iovec to = {&found, sizeof(found)};
 	struct iovec from = {(void *)(uintptr_t)e->view.shared->nonce_va,
-			     sizeof found};
+			     sizeof(found)};
 
-	if (process_vm_readv(e->is.pid, &to, 1, &from, 1, 0) != sizeof found)
+	if (process_vm_readv(e->is.pid, &to, 1, &from, 1, 0) != sizeof(found))
 		return failure();
 	if (found != nonce)
 		return "its memory is not what it says";
 	/* reading may be allowed alone (seccomp): write what is there */
-	if (process_vm_writev(e->is.pid, &to, 1, &from, 1, 0) != sizeof found)
+	if (process_vm_writev(e->is.pid, &to, 1, &from, 1, 0) != sizeof(found))
 		return failure();
 	return NULL;
 }
@@ -454,7 +454,7 @@ static const char *check(struct entry *e, aoff root)
 static const char *adopt(uint32_t class, const struct proto_at *arena,
 			 int kick_fd)
 {
-	struct entry *e = calloc(1, sizeof *e);
+	struct entry *e = calloc(1, sizeof(*e));
 	struct arena_hdr hdr;
 	const char *why;
 
@@ -676,7 +676,7 @@ void local_peer_kick(struct local_peer *n)
 	uint64_t one = 1;
 
 	if (!fd_identity_holds(e->kick_fd) ||
-	    write(e->kick_fd, &one, sizeof one) < 0)
+	    write(e->kick_fd, &one, sizeof(one)) < 0)
 		return; /* it is full, so it wakes */
 }
 

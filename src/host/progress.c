@@ -54,7 +54,7 @@ int progress_init(struct progress *l, struct engine *e, int fd,
 {
 	int err;
 
-	memset(l, 0, sizeof *l);
+	memset(l, 0, sizeof(*l));
 	err = udp_init(&l->wire, fd, allowed, one_port);
 	if (err)
 		return err;
@@ -68,7 +68,7 @@ int progress_init(struct progress *l, struct engine *e, int fd,
 	l->awaited_fd = l->wake_fd = -1;
 	l->slowness = 1;
 	direct_select_init(&l->direct_select);
-	ring_store(&l->posted_on, UINT32_MAX);
+	shared_store(&l->posted_on, UINT32_MAX);
 	return 0;
 }
 
@@ -213,7 +213,7 @@ static void transmit(struct progress *l)
 			capture(&f[i].from, &f[i].to, f[i].bytes, f[i].len,
 				f[i].segment, f[i].tos, f[i].ttl);
 		if (sent && is_bulk(f[sent - 1].len, f[sent - 1].segment)) {
-			ring_store(&l->streak, ring_own(&l->streak) + 1);
+			shared_store(&l->streak, shared_own(&l->streak) + 1);
 			l->bulk++;
 			l->inflow = 0;
 		}
@@ -266,7 +266,7 @@ static bool receive(struct progress *l, unsigned rounds, uint64_t now)
 			if (is_bulk(got->len, got->segment)) {
 				l->bulk++;
 				l->inflow++;
-				ring_store(&l->streak, 0);
+				shared_store(&l->streak, 0);
 			}
 			bytes += got->len;
 		}
@@ -282,8 +282,8 @@ static bool receive(struct progress *l, unsigned rounds, uint64_t now)
 		engine_rx_empty(l->engine);
 	rx_backoff_looked(&l->rx_backoff, bytes,
 			  bytes < BULK_BYTES ? now : clock_now(&l->clock));
-	if (ring_own(&l->is_paced) == rx_backoff_is_off(&l->rx_backoff))
-		ring_store(&l->is_paced, !rx_backoff_is_off(&l->rx_backoff));
+	if (shared_own(&l->is_paced) == rx_backoff_is_off(&l->rx_backoff))
+		shared_store(&l->is_paced, !rx_backoff_is_off(&l->rx_backoff));
 	return bytes;
 }
 
@@ -303,7 +303,7 @@ static bool look(struct progress *l, unsigned rounds, uint64_t now)
 		return false;
 	any = receive(l, rounds, now);
 	if (any)
-		ring_store(&l->news, ring_own(&l->news) + 1);
+		shared_store(&l->news, shared_own(&l->news) + 1);
 	else
 		engine_hold_acks(l->engine, false);
 	l->looked_ns = now;
@@ -316,7 +316,7 @@ static void explain(const struct explain *x)
 {
 	char text[512];
 
-	explain_text(x, text, sizeof text);
+	explain_text(x, text, sizeof(text));
 	log_say((uint64_t)x->cause << 32 | x->qpn, "%s", text);
 }
 
@@ -340,8 +340,8 @@ static bool report(struct progress *l)
 			} else {
 				l->sink.event(&ev[i]);
 				if (ev[i].type == ENGINE_CQ_EVENT)
-					ring_store(&l->told,
-						   ring_own(&l->told) + 1);
+					shared_store(&l->told,
+						     shared_own(&l->told) + 1);
 			}
 		}
 	} while (n == EVENT_BATCH);
@@ -383,7 +383,7 @@ void progress_ring(struct progress *l)
 	if (mpsc_seems_empty(&l->bells))
 		return;
 	n = mpsc_take(&l->bells);
-	ring_store(&l->gathered, 0);
+	shared_store(&l->gathered, 0);
 	while (n) {
 		struct ibt_qp *q = engine_qp_of_kick(n);
 
@@ -431,7 +431,7 @@ static void turn(struct progress *l) REQUIRES(&l->lock)
 		engine_was_asleep(
 			l->engine,
 			bits_min_u64(now - due, now - l->last_turn_ns), now);
-	engine_hold_acks(l->engine, ring_load(&l->is_watched) ||
+	engine_hold_acks(l->engine, shared_load(&l->is_watched) ||
 					    (l->rest && l->rest->holds_acks));
 	/* timers fire only after a look, and who is buried had his last word
 	 * before he died */
@@ -463,7 +463,7 @@ void progress_wake(struct progress *l)
 
 	/* the bare call: who posts must not end here, if it is cancelled */
 	if (fd_identity_holds(l->wake_fd) &&
-	    syscall(SYS_write, l->wake_fd, &one, sizeof one) < 0)
+	    syscall(SYS_write, l->wake_fd, &one, sizeof(one)) < 0)
 		return; /* it is full, so it wakes */
 }
 
@@ -473,7 +473,7 @@ bool progress_has_files(struct progress *l)
 		   (l->wake_fd < 0 || fd_identity_holds(l->wake_fd));
 
 	if (!has) {
-		ring_store(&l->wire.is_lost, true);
+		shared_store(&l->wire.is_lost, true);
 		log_say(SAY_CLOSED,
 			"the program has closed descriptors that adverb had "
 			"opened: from here on it reaches nobody by packets; "
@@ -487,10 +487,10 @@ bool progress_has_files(struct progress *l)
  * the socket is full, or waits for a broker that is gone. */
 static bool must_wake(const struct progress *l)
 {
-	return ring_load(&l->is_resting) && l->wake_ns &&
+	return shared_load(&l->is_resting) && l->wake_ns &&
 	       ((l->is_full && l->awaited_fd != l->wire.full_fd) ||
 		is_behind(l) || engine_has_tx(l->engine) ||
-		(l->unanswered >= MIND_AFTER && !ring_own(&l->is_minded)) ||
+		(l->unanswered >= MIND_AFTER && !shared_own(&l->is_minded)) ||
 		l->peer_at != broker_link_changes() ||
 		direct_select_look_ns(l->engine, l->now_ns) < l->wake_ns ||
 		engine_deadline(l->engine) < l->wake_ns);
@@ -534,7 +534,7 @@ static bool let_go(struct progress *l) NO_LOCK_ANALYSIS
 	int cancel = l->cancel;
 
 	if (wake)
-		ring_store(&l->is_resting, 0);
+		shared_store(&l->is_resting, 0);
 	l->is_shielded = false;
 	lock_give(&l->lock);
 	if (wake)
@@ -575,7 +575,7 @@ static bool is_still(struct progress *l) REQUIRES(&l->lock)
 		return true;
 	/* to a stream there is seldom an answer that is not on the board */
 	if (l->in_vain == IN_VAIN_MAX &&
-	    ring_own(&l->streak) >= PROGRESS_STREAM)
+	    shared_own(&l->streak) >= PROGRESS_STREAM)
 		return l->got_next == l->got_count;
 	if (l->got_next == l->got_count && !engine_is_choked(l->engine)) {
 		l->got_count = (uint32_t)udp_receive(&l->wire, l->got);
@@ -596,7 +596,8 @@ void progress_poll(struct progress *l) NO_LOCK_ANALYSIS
 	begin(l);
 	engine_polled(l->engine, l->now_ns);
 	turn(l);
-	ring_store(&l->polled, (uint32_t)(l->last_turn_ns / PROGRESS_TICK_NS));
+	shared_store(&l->polled,
+		     (uint32_t)(l->last_turn_ns / PROGRESS_TICK_NS));
 	give(l);
 }
 
@@ -653,7 +654,7 @@ static uint64_t mind(struct progress *l)
 	if (!minds)
 		l->unanswered = 0;
 	/* whoever leaves a bell now finds this, or give finds the bell */
-	ring_store(&l->is_minded, minds);
+	shared_store(&l->is_minded, minds);
 	return minds ? now + MIND_NS : UINT64_MAX;
 }
 
@@ -672,7 +673,7 @@ static void plan_rest(struct progress *l, struct progress_rest *r)
 	r->events = (short)((l->is_full ? POLLOUT : 0) |
 			    (engine_is_choked(l->engine) ? 0 : POLLIN));
 	l->peer_at = broker_link_changes();
-	ring_store(&l->is_resting, 1);
+	shared_store(&l->is_resting, 1);
 }
 
 bool progress_rest(struct progress *l, struct progress_rest *r) NO_LOCK_ANALYSIS
@@ -683,15 +684,15 @@ bool progress_rest(struct progress *l, struct progress_rest *r) NO_LOCK_ANALYSIS
 	if (!take_if_free(l))
 		return false;
 	bulk = l->bulk;
-	news = ring_own(&l->news);
+	news = shared_own(&l->news);
 	l->rest = r;
 	turn(l);
 	l->rest = NULL;
 	l->rest_ns = l->last_turn_ns;
-	if (ring_own(&l->news) != news)
+	if (shared_own(&l->news) != news)
 		l->heard_ns = l->rest_ns;
 	if (l->bulk != bulk && (l->inflow >= PROGRESS_STREAM ||
-				ring_own(&l->streak) >= PROGRESS_STREAM))
+				shared_own(&l->streak) >= PROGRESS_STREAM))
 		l->linger_ns = l->last_turn_ns + PROGRESS_LINGER_NS;
 	r->is_over = r->sleep->is_over(r->sleep->arg);
 	if (!r->is_over)
@@ -727,7 +728,7 @@ void progress_looked(struct progress *l, uint64_t now)
 void progress_rested(struct progress *l)
 {
 	direct_select_rested(l->engine);
-	ring_store(&l->is_resting, 0);
+	shared_store(&l->is_resting, 0);
 }
 
 /* When and where somebody posted lately. */
@@ -735,10 +736,10 @@ static void note_post(struct progress *l)
 {
 	uint32_t tick = (uint32_t)(l->now_ns / PROGRESS_TICK_NS);
 
-	if (tick - ring_own(&l->posted) < POSTED_TICKS)
+	if (tick - shared_own(&l->posted) < POSTED_TICKS)
 		return;
-	ring_store(&l->posted, tick);
-	ring_store(&l->posted_on, (uint32_t)sched_getcpu());
+	shared_store(&l->posted, tick);
+	shared_store(&l->posted_on, (uint32_t)sched_getcpu());
 }
 
 /* Who posts for long without a poll has ACKs waiting all the same. */
@@ -747,7 +748,7 @@ static void post(struct progress *l) REQUIRES(&l->lock)
 	uint64_t now = l->now_ns;
 
 	note_post(l);
-	if (ring_own(&l->streak) >= PROGRESS_STREAM) {
+	if (shared_own(&l->streak) >= PROGRESS_STREAM) {
 		if (now - l->looked_ns > POSTING_NS << l->in_vain) {
 			turn(l);
 			return;
@@ -767,19 +768,20 @@ static void post(struct progress *l) REQUIRES(&l->lock)
 static bool is_ahead(const struct progress *l, const struct ibt_qp *q)
 {
 	return engine_qp_flying(q) >= PROGRESS_AHEAD ||
-	       (ring_load(&l->is_minded) && engine_qp_is_unanswered(q));
+	       (shared_load(&l->is_minded) && engine_qp_is_unanswered(q));
 }
 
 static bool gathers(struct progress *l, const struct ibt_qp *q, uint32_t bytes)
 {
-	uint32_t all = ring_own(&l->gathered) + bytes;
+	uint32_t all = shared_own(&l->gathered) + bytes;
 
 	if (all > PROGRESS_GATHER)
 		return false;
-	ring_fence(); /* a bell, then a look; the holder the other way round */
+	shared_fence(); /* a bell, then a look; the holder the other way round
+			 */
 	if (!is_ahead(l, q))
 		return false;
-	ring_store(&l->gathered, all);
+	shared_store(&l->gathered, all);
 	return true;
 }
 

@@ -23,7 +23,7 @@
 #include "host/rx_backoff.h"
 #include "util/lock.h"
 #include "util/mpsc.h"
-#include "util/ring.h"
+#include "util/shared.h"
 #include "host/direct_select.h"
 #include "wire/udp.h"
 
@@ -54,9 +54,9 @@ struct progress {
 	uint64_t linger_ns; /* progress_lingers until then, */
 	uint64_t pause_ns;  /* and progress_pauses */
 	struct rx_backoff rx_backoff; /* of the looks at the socket; */
-	ring_index is_paced; /* a poll now finds next to nothing to do */
-	bool is_dry;	     /* the last turn left nothing there, */
-	uint32_t dry_looks;  /* nor did so many before it; */
+	shared_flag is_paced; /* a poll now finds next to nothing to do */
+	bool is_dry;	      /* the last turn left nothing there, */
+	uint32_t dry_looks;   /* nor did so many before it; */
 	const struct progress_rest *rest; /* of who minds it, in this turn */
 	uint64_t looked_ns;    /* when the socket was last looked at, */
 	uint32_t in_vain;      /* and looks before it that found nothing */
@@ -71,17 +71,17 @@ struct progress {
 	uint64_t wake_ns; /* when the resting thread will look again */
 	int awaited_fd;	  /* or when this socket has room; -1: none */
 	uint32_t peer_at; /* broker_link_changes, when it went to rest */
-	ring_index is_resting;
+	shared_flag is_resting;
 	int wake_fd; /* its eventfd; -1 before it runs */
 	bool is_junk_said, is_lost_told;
 	struct host_sink sink;
 	struct mpsc bells;   /* QPs with new work */
-	ring_index gathered; /* bytes of it that may wait, roughly */
+	shared_u32 gathered; /* bytes of it that may wait, roughly */
 	/* Requests of UC and UD: so many without a pause, the last one then;
 	 * and our thread looks soon for those that gather meanwhile. */
 	uint32_t unanswered;
 	uint64_t unanswered_ns;
-	ring_index is_minded;
+	shared_flag is_minded;
 	struct udp_dgram got[UDP_BATCH]; /* a batch under way, */
 	uint32_t got_count, got_next;	 /* if the engine is choked */
 	uint32_t still, posts;		 /* polls, progress_poll; of a stream */
@@ -91,15 +91,15 @@ struct progress {
 	uint32_t own_at; /* at this netif_version, */
 	uint32_t own_device;
 	uint32_t group_count;
-	ring_index news;   /* turns that received something */
-	ring_index told;   /* events of completions, so many */
-	ring_index polled; /* when the program last did, in PROGRESS_TICK_NS */
-	ring_index is_hungry; /* and it found nothing */
-	ring_index posted;    /* when the program last posted, */
-	ring_index posted_on; /* and on which core */
-	ring_index streak;    /* much sent, again and again, and little got */
+	shared_u32 news;   /* turns that received something */
+	shared_u32 told;   /* events of completions, so many */
+	shared_u32 polled; /* when the program last did, in PROGRESS_TICK_NS */
+	shared_flag is_hungry; /* and it found nothing */
+	shared_u32 posted;     /* when the program last posted, */
+	shared_u32 posted_on;  /* and on which core */
+	shared_u32 streak;     /* much sent, again and again, and little got */
 	/* Our thread will look soon: what is held is not forgotten. */
-	ring_index is_watched;
+	shared_flag is_watched;
 	uint64_t checked_ns; /* when progress_has_files was asked last */
 };
 

@@ -16,7 +16,7 @@
 #include "host/leader.h"
 #include "host/local_peer.h"
 #include "util/bits.h"
-#include "util/ring.h"
+#include "util/shared.h"
 #include "util/fd_identity.h"
 
 #define END_S	   1	  /* for who may be past all waiting already */
@@ -28,10 +28,10 @@
 static pthread_t thread;
 static bool is_running;
 static sem_t begun;
-static ring_index arms;
+static shared_u32 arms;
 /* The number of the thread that is to run, and of the last that was left alone:
  * all up to that have ended, or sleep for good. */
-static ring_index current = 1, left_alone;
+static shared_u32 current = 1, left_alone;
 static _Thread_local uint32_t own_number; /* our thread's, and */
 static uint32_t first_number;		  /* as it was when that was made */
 
@@ -41,15 +41,15 @@ static uint32_t first_number;		  /* as it was when that was made */
  */
 static bool is_hungry(struct progress *l)
 {
-	return ring_load(&l->is_hungry) &&
-	       progress_ago_ns(ring_load(&l->polled)) < HUNGRY_NS;
+	return shared_load(&l->is_hungry) &&
+	       progress_ago_ns(shared_load(&l->polled)) < HUNGRY_NS;
 }
 
 /* Does it send a stream?  It receives the ACKs while it posts. */
 static bool is_streaming(struct progress *l)
 {
-	return ring_load(&l->streak) >= PROGRESS_STREAM &&
-	       progress_ago_ns(ring_load(&l->posted)) < HUNGRY_NS;
+	return shared_load(&l->streak) >= PROGRESS_STREAM &&
+	       progress_ago_ns(shared_load(&l->posted)) < HUNGRY_NS;
 }
 
 /*
@@ -66,19 +66,19 @@ static void watch(struct progress *l, uint32_t armed)
 
 	if (now - until_ns > 2 * NAP_MAX_NS)
 		ns = NAP_MIN_NS;
-	ring_store(&l->is_watched, 1);
-	ring_fence();
+	shared_store(&l->is_watched, 1);
+	shared_fence();
 	do {
-		if (ring_load(&current) != own_number ||
-		    ring_load(&arms) != armed)
+		if (shared_load(&current) != own_number ||
+		    shared_load(&arms) != armed)
 			break;
-		news = ring_load(&l->news);
+		news = shared_load(&l->news);
 		leader_nap(l, ns);
-		driven = progress_ago_ns(ring_load(&l->polled)) < POLLED_NS ||
+		driven = progress_ago_ns(shared_load(&l->polled)) < POLLED_NS ||
 			 is_streaming(l) || progress_is_held(l);
 		ns = driven ? bits_min_u64(2 * ns, NAP_MAX_NS) : NAP_MIN_NS;
-	} while (driven && news != ring_load(&l->news));
-	ring_store(&l->is_watched, 0);
+	} while (driven && news != shared_load(&l->news));
+	shared_store(&l->is_watched, 0);
 	until_ns = clock_real();
 }
 
@@ -90,11 +90,11 @@ static void watch(struct progress *l, uint32_t armed)
 static void leave_to_program(struct progress *l)
 {
 	static uint32_t seen;
-	uint32_t armed = ring_load(&arms);
+	uint32_t armed = shared_load(&arms);
 
 	if (armed == seen && (is_hungry(l) || is_streaming(l)))
 		watch(l, armed);
-	seen = ring_load(&arms);
+	seen = shared_load(&arms);
 }
 
 static void *run(void *arg)
@@ -108,11 +108,11 @@ static void *run(void *arg)
 	local_peer_begin();
 	sem_post(&begun);
 	leader_take();
-	while (ring_load(&current) == own_number) {
+	while (shared_load(&current) == own_number) {
 		leader_turn(l);
 		leave_to_program(l);
 	}
-	if (own_number <= ring_load(&left_alone))
+	if (own_number <= shared_load(&left_alone))
 		return NULL; /* the locks are its successor's */
 	leader_give();
 	local_peer_end();
@@ -145,7 +145,7 @@ int progress_thread_start(struct progress *l)
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	first_number = ring_own(&current);
+	first_number = shared_own(&current);
 	err = pthread_create(&thread, NULL, run, l);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
@@ -181,10 +181,10 @@ bool progress_thread_stop(struct progress *l)
 	if (!is_running)
 		return true;
 	is_running = false;
-	ring_store(&current, ring_own(&current) + 1);
+	shared_store(&current, shared_own(&current) + 1);
 	leader_close(l);
 	if (!await_end(l)) {
-		ring_store(&left_alone, ring_own(&current) - 1);
+		shared_store(&left_alone, shared_own(&current) - 1);
 		pthread_detach(thread);
 		leader_forget();
 		return false;
@@ -203,8 +203,8 @@ void progress_thread_forget(void)
 
 void progress_thread_armed(struct progress *l)
 {
-	ring_store(&arms, ring_own(&arms) + 1);
-	ring_fence();
-	if (ring_load(&l->is_watched))
+	shared_store(&arms, shared_own(&arms) + 1);
+	shared_fence();
+	if (shared_load(&l->is_watched))
 		progress_wake(l);
 }

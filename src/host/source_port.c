@@ -135,5 +135,5 @@ void source_port_is_back(void)
 void source_port_forget(void)
 {
 	waiters = 0;
-	memset(known, 0, sizeof known);
+	memset(known, 0, sizeof(known));
 }

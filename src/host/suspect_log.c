@@ -15,7 +15,7 @@ static uint64_t key_of(const struct engine_suspect *who)
 {
 	uint64_t half[2], mixed;
 
-	memcpy(half, who->ip, sizeof half);
+	memcpy(half, who->ip, sizeof(half));
 	mixed = (half[0] ^ half[1] ^ who->user) * 0x9e3779b97f4a7c15ull;
 	return (mixed & ~0xffull) | SAY_FORGED;
 }
@@ -48,7 +48,7 @@ static void name(const struct engine_suspect *who, char *text, size_t size)
 	char address[INET6_ADDRSTRLEN] = "";
 
 	inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? who->ip + 12 : who->ip,
-		  address, sizeof address);
+		  address, sizeof(address));
 	if (who->user != ENGINE_NO_USER)
 		snprintf(text, size, "%s, an address of this host, by user %u,",
 			 address, who->user);
@@ -61,8 +61,8 @@ static void say(const struct engine_suspect *who)
 {
 	char from[INET6_ADDRSTRLEN + 64], what[320];
 
-	name(who, from, sizeof from);
-	list(who, what, sizeof what);
+	name(who, from, sizeof(from));
+	list(who, what, sizeof(what));
 	log_say(key_of(who),
 		"packets from %s fit no connection of this process: %s; "
 		"somebody there, or in that name, guesses or forges; they "

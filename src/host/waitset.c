@@ -21,7 +21,7 @@ enum { FROM_WAKE, FROM_PEER, FROM_WIRE };
 /* It changes with the descriptors. */
 static uint32_t version_of(const struct progress *l)
 {
-	return broker_link_changes() + ring_load(&l->wire.hang_ups);
+	return broker_link_changes() + shared_load(&l->wire.hang_ups);
 }
 
 /*
@@ -107,13 +107,13 @@ static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
 	};
 	struct timespec left = left_until(until);
 	uint64_t sink;
-	int n = ppoll(fds, sizeof fds / sizeof fds[0],
+	int n = ppoll(fds, sizeof(fds) / sizeof(fds[0]),
 		      until == UINT64_MAX ? NULL : &left, in->mask);
 
 	if (n > 0 && fds[1].revents)
 		broker_link_woken();
 	if (n > 0 && fds[0].revents & POLLIN &&
-	    read(l->wake_fd, &sink, sizeof sink) < 0)
+	    read(l->wake_fd, &sink, sizeof(sink)) < 0)
 		return 0; /* nothing was there to take back */
 	return n < 0 && errno == EINTR ? -EINTR : 0;
 }

@@ -21,8 +21,8 @@ int ibt_init(struct ibt *t, uint64_t now_ns)
 	list_init(&t->parting);
 	t->part_ns = UINT64_MAX;
 	list_init(&t->pool);
-	t->held = calloc(IBT_POOL, sizeof *t->held);
-	t->events = calloc(IBT_EVENTS, sizeof *t->events);
+	t->held = calloc(IBT_POOL, sizeof(*t->held));
+	t->events = calloc(IBT_EVENTS, sizeof(*t->events));
 	t->event_size = IBT_EVENTS;
 	if (!t->held || !t->events) {
 		free(t->held);
@@ -58,7 +58,7 @@ static bool grow(struct ibt *t)
 {
 	uint32_t size = 2 * t->event_size;
 	struct engine_event *events =
-		size > IBT_EVENTS_MAX ? NULL : calloc(size, sizeof *events);
+		size > IBT_EVENTS_MAX ? NULL : calloc(size, sizeof(*events));
 
 	if (!events)
 		return false;
@@ -79,7 +79,7 @@ static struct engine_event *add(struct ibt *t, uint64_t user,
 	if (waiting(t) == t->event_size && !grow(t))
 		return NULL;
 	e = ibt_event_at(t, t->event_head++);
-	memset(e, 0, sizeof *e);
+	memset(e, 0, sizeof(*e));
 	e->type = type;
 	e->user = user;
 	return e;
@@ -112,7 +112,7 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 	x->qpn = q->qp->qpn;
 	if (!x->dest_qpn)
 		x->dest_qpn = q->qp->attr.dest_qpn;
-	memcpy(x->peer_ip, q->peer.ip, sizeof x->peer_ip);
+	memcpy(x->peer_ip, q->peer.ip, sizeof(x->peer_ip));
 	if (waiting(t) >= IBT_EVENTS)
 		return; /* nobody reads so many sentences */
 	e = add_of(t, q, q->qp->user, ENGINE_EXPLAIN);
@@ -141,9 +141,9 @@ void ibt_overrun(struct ibt *t, struct ibt_qp *q, struct cq *cq)
 {
 	struct explain x = {.cause = EXPLAIN_CQ_OVERRUN};
 
-	if (ring_load(&cq->overrun) != CQ_OVERRUN_UNTOLD)
+	if (shared_load(&cq->overrun) != CQ_OVERRUN_UNTOLD)
 		return;
-	ring_store(&cq->overrun, CQ_OVERRUN_TOLD);
+	shared_store(&cq->overrun, CQ_OVERRUN_TOLD);
 	ibt_explain(t, q, &x);
 	add_of(t, q, cq->user, ENGINE_CQ_ERR);
 	if (q->qp->state != HCA_QP_ERR)
@@ -239,7 +239,7 @@ _Static_assert(HCA_RNR_RETRY_EXC_ERR < EVENT_STATUSES,
 void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 {
 	struct wq *sq = &q->qp->sq;
-	uint32_t i = ring_own(&sq->done);
+	uint32_t i = shared_own(&sq->done);
 	struct wqe *w = wq_at(t->hca, sq, i);
 	struct cqe c = {
 		.wr_id = w->wr_id,
@@ -253,7 +253,7 @@ void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 	};
 
 	comp_request(q->qp, w->opcode, status, w->bytes);
-	ring_store(&sq->done, i + 1);
+	shared_store(&sq->done, i + 1);
 	if (status) {
 		q->counters->failed++;
 		q->counters->failed_by[status]++;

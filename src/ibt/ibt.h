@@ -28,7 +28,7 @@
 #include "util/inaddr.h"
 #include "util/list.h"
 #include "util/mpsc.h"
-#include "util/ring.h"
+#include "util/shared.h"
 #include "util/serial24.h"
 #include "util/wheel.h"
 
@@ -239,8 +239,8 @@ struct ibt_qp {
 	uint16_t source_port;
 	uint64_t source_until_ns;
 	uint32_t mtu;		     /* bytes */
-	ring_index flying;	     /* packets unacknowledged, for who posts */
-	ring_index is_unanswered;    /* and whether nothing answers packets */
+	shared_u32 flying;	     /* packets unacknowledged, for who posts */
+	shared_flag is_unanswered;   /* and whether nothing answers packets */
 	bool heard;		     /* COMM_EST was raised */
 	struct serial24 told, taken; /* by the last ACK packet; board.c */
 	struct serial24 rode;	/* by the last that went behind a request */

@@ -15,13 +15,13 @@
 
 int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 {
-	memset(q, 0, sizeof *q);
+	memset(q, 0, sizeof(*q));
 	q->qp = qp;
 	q->counters = &t->counters[qp->device % HCA_MAX_DEVICES];
 	if (qp->type != HCA_QPT_RC && rx_pending_open(t))
 		return -ENOMEM;
 	list_init(&q->rx_pending);
-	q->notes = calloc(qp->sq.size, sizeof *q->notes);
+	q->notes = calloc(qp->sq.size, sizeof(*q->notes));
 	if (!q->notes)
 		return -ENOMEM;
 	list_init(&q->active);
@@ -63,8 +63,8 @@ int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
 	replies = bits_pow2_up(replies);
 	if (replies <= r->reply_size)
 		return 0;
-	room = calloc(1, replies * sizeof *room +
-				 resources * sizeof *r->resources);
+	room = calloc(1, replies * sizeof(*room) +
+				 resources * sizeof(*r->resources));
 	if (!room)
 		return -ENOMEM;
 	/* it may grow amid traffic */
@@ -122,8 +122,8 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 			bool send)
 {
 	const uint64_t *ids = arena_at(&t->hca->arena, wq->ids);
-	uint32_t head = ring_load(&wq->head);
-	uint32_t from = send ? ring_own(&wq->done) : ring_own(&wq->told);
+	uint32_t head = shared_load(&wq->head);
+	uint32_t from = send ? shared_own(&wq->done) : shared_own(&wq->told);
 
 	for (uint32_t i = from; i != head; i++) {
 		const struct wqe *w = wq_at(t->hca, wq, i);
@@ -138,7 +138,7 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 
 		if (send) {
 			comp_request(q->qp, w->opcode, true, 0);
-			ring_store(&wq->done, i + 1);
+			shared_store(&wq->done, i + 1);
 		} else {
 			comp_receive(q->qp, &c);
 			rq_pass(q->qp);
@@ -239,10 +239,10 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->send_cq), qp->qpn);
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->recv_cq), qp->qpn);
 	rq_reset(qp);
-	q->req.wqe = ring_own(&qp->sq.head);
-	ring_store(&qp->sq.done, q->req.wqe);
-	ring_store(&qp->sq.tail, q->req.wqe);
-	memset(&qp->attr, 0, sizeof qp->attr);
+	q->req.wqe = shared_own(&qp->sq.head);
+	shared_store(&qp->sq.done, q->req.wqe);
+	shared_store(&qp->sq.tail, q->req.wqe);
+	memset(&qp->attr, 0, sizeof(qp->attr));
 }
 
 bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service)
@@ -277,7 +277,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 
 	set_state(qp, state);
 	q->awaits_accesses = false;
-	ring_store(&q->flying, 0);
+	shared_store(&q->flying, 0);
 	switch (state) {
 	case HCA_QP_RESET:
 		reset(t, q);
@@ -325,7 +325,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		 */
 		if (!q->resp.tombstone)
 			rc_reply_stop(q);
-		ring_fence(); /* who posts later sees the state */
+		shared_fence(); /* who posts later sees the state */
 		q->owes_last_wqe = old != HCA_QP_RESET && qp->srq;
 		if (old != HCA_QP_RESET)
 			ibt_qp_flush(t, q);
@@ -360,12 +360,12 @@ void ibt_qp_note(struct ibt_qp *q)
 		wait = QP_WAIT_SILENT;
 	else if (flying && (uint32_t)flying >= r->window)
 		wait = QP_WAIT_WINDOW;
-	else if (r->rd_wqes && r->wqe != ring_load(&sq->head))
+	else if (r->rd_wqes && r->wqe != shared_load(&sq->head))
 		wait = QP_WAIT_READS;
 	else if (flying)
 		wait = QP_WAIT_ANSWER;
 	q->qp->stats.wait = wait;
-	ring_store(&q->flying, flying > 0 ? (uint32_t)flying : 0);
-	ring_store(&q->is_unanswered,
-		   q->qp->type != HCA_QPT_RC && q->path == IBT_PATH_PACKETS);
+	shared_store(&q->flying, flying > 0 ? (uint32_t)flying : 0);
+	shared_store(&q->is_unanswered,
+		     q->qp->type != HCA_QPT_RC && q->path == IBT_PATH_PACKETS);
 }

@@ -32,7 +32,7 @@ int mcast_attach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
 	}
 	if (t->group_count == MCAST_PER_LANE || members == HCA_MAX_ATTACH)
 		return -ENOSPC;
-	more = realloc(t->groups, (t->group_count + 1) * sizeof *more);
+	more = realloc(t->groups, (t->group_count + 1) * sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	t->groups = more;

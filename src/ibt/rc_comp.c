@@ -11,7 +11,7 @@
 static void retire(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 {
 	struct wq *sq = &q->qp->sq;
-	uint32_t i = ring_own(&sq->done);
+	uint32_t i = shared_own(&sq->done);
 	struct wqe *w = wq_at(t->hca, sq, i);
 	struct req_note *n = rc_req_note(q, i);
 
@@ -36,9 +36,9 @@ static void fail(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 static struct wqe *oldest(const struct ibt *t, const struct ibt_qp *q,
 			  struct req_note **n)
 {
-	uint32_t i = ring_own(&q->qp->sq.done);
+	uint32_t i = shared_own(&q->qp->sq.done);
 
-	if (i == ring_load(&q->qp->sq.head))
+	if (i == shared_load(&q->qp->sq.head))
 		return NULL;
 	*n = rc_req_note(q, i);
 	return (*n)->started ? wq_at(t->hca, &q->qp->sq, i) : NULL;
@@ -432,7 +432,7 @@ static void nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 void rc_comp_placed(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
-	uint32_t i = ring_own(&q->qp->sq.done);
+	uint32_t i = shared_own(&q->qp->sq.done);
 
 	r->una = r->max;
 	r->retries = 0;
@@ -471,7 +471,7 @@ static void place(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 
 	if (p->info->kind == OPCODE_KIND_ATOMIC_ACK) {
 		data = (const uint8_t *)&orig;
-		want = sizeof orig;
+		want = sizeof(orig);
 	} else if (p->payload_len != want) {
 		q->counters->rx_malformed++;
 		return;

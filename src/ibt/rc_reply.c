@@ -26,7 +26,7 @@ struct reply *rc_reply_push(struct ibt_qp *q)
 
 	CHECK(r->reply_head - r->reply_tail < r->reply_size);
 	y = at(r, r->reply_head++);
-	memset(y, 0, sizeof *y);
+	memset(y, 0, sizeof(*y));
 	return y;
 }
 

@@ -13,9 +13,9 @@
 void rc_req_reset(struct ibt *t, struct ibt_qp *q)
 {
 	reorder_drop(t, &q->req.reorder);
-	memset(&q->req, 0, sizeof q->req);
+	memset(&q->req, 0, sizeof(q->req));
 	reorder_init(&q->req.reorder);
-	memset(q->notes, 0, q->qp->sq.size * sizeof *q->notes);
+	memset(q->notes, 0, q->qp->sq.size * sizeof(*q->notes));
 }
 
 struct req_note *rc_req_note(const struct ibt_qp *q, uint32_t index)
@@ -44,9 +44,9 @@ bool rc_req_is_read(const struct wqe *w)
 bool rc_req_unanswered(const struct ibt *t, const struct ibt_qp *q,
 		       struct serial24 *psn)
 {
-	uint32_t head = ring_load(&q->qp->sq.head);
+	uint32_t head = shared_load(&q->qp->sq.head);
 
-	for (uint32_t i = ring_own(&q->qp->sq.done); i != head; i++) {
+	for (uint32_t i = shared_own(&q->qp->sq.done); i != head; i++) {
 		const struct req_note *n = rc_req_note(q, i);
 
 		if (!n->started || n->status)
@@ -63,7 +63,7 @@ bool rc_req_unanswered(const struct ibt *t, const struct ibt_qp *q,
 struct serial24 rc_req_next_psn(const struct ibt_qp *q)
 {
 	const struct req_note *n = rc_req_note(q, q->req.wqe);
-	uint32_t going = q->req.wqe - ring_own(&q->qp->sq.done);
+	uint32_t going = q->req.wqe - shared_own(&q->qp->sq.done);
 
 	/* in a full queue the slot after the newest is the oldest's */
 	if (!q->req.packet && (!n->started || going == q->qp->sq.size))
@@ -94,8 +94,8 @@ static uint32_t count_out(const struct ibt_qp *q, uint32_t index,
 void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 {
 	struct rc_req *r = &q->req;
-	uint32_t head = ring_load(&q->qp->sq.head);
-	uint32_t i = ring_own(&q->qp->sq.done);
+	uint32_t head = shared_load(&q->qp->sq.head);
+	uint32_t i = shared_own(&q->qp->sq.done);
 
 	r->reads_out = 0;
 	r->packet = 0;
@@ -112,7 +112,7 @@ void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 	}
 	r->wqe = i;
 	/* answers still expected from before the cursor */
-	for (uint32_t k = ring_own(&q->qp->sq.done); k != i; k++)
+	for (uint32_t k = shared_own(&q->qp->sq.done); k != i; k++)
 		r->reads_out += count_out(q, k, wq_at(t->hca, &q->qp->sq, k));
 }
 
@@ -126,7 +126,7 @@ void rc_req_nudge(struct ibt *t, struct ibt_qp *q)
 	const struct req_note *n = rc_req_note(q, r->wqe - 1);
 	struct serial24 last;
 
-	if (r->packet || r->wqe == ring_own(&q->qp->sq.done) || !n->packets ||
+	if (r->packet || r->wqe == shared_own(&q->qp->sq.done) || !n->packets ||
 	    rc_req_is_read(wq_at(t->hca, &q->qp->sq, r->wqe - 1)))
 		return;
 	last = serial24_add(n->first, n->packets - 1);
@@ -174,7 +174,7 @@ static bool may_send(const struct ibt_qp *q)
 	uint32_t state = q->qp->state;
 
 	return (state == HCA_QP_RTS || state == HCA_QP_SQD) &&
-	       !r->rnr_waiting && r->wqe != ring_load(&q->qp->sq.head);
+	       !r->rnr_waiting && r->wqe != shared_load(&q->qp->sq.head);
 }
 
 /*
@@ -199,7 +199,7 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
 		}
 		if (is_held_back(r, w))
 			return;
-		memset(n, 0, sizeof *n);
+		memset(n, 0, sizeof(*n));
 		if (!local_wr_run(t, q, w, &status, &x))
 			return;
 		if (status) {
@@ -253,7 +253,7 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 
 	if (is_held_back(r, w))
 		return false;
-	memset(n, 0, sizeof *n);
+	memset(n, 0, sizeof(*n));
 	status = refuse(q, w, &x);
 	if (!status)
 		status = judge(t, q, w, &x);
@@ -359,7 +359,7 @@ static bool goes_on(const struct ibt *t, const struct ibt_qp *q)
 	uint32_t next = q->req.wqe + 1;
 	const struct wqe *w = wq_at(t->hca, &q->qp->sq, next);
 
-	if (next == ring_load(&q->qp->sq.head) || is_held_back(&q->req, w))
+	if (next == shared_load(&q->qp->sq.head) || is_held_back(&q->req, w))
 		return false;
 	return hca_wr_is_message(w->opcode);
 }

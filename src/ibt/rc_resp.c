@@ -116,7 +116,7 @@ static struct resource *resource_new(struct rc_resp *r, const struct pkt *p)
 	struct resource *s =
 		&r->resources[r->resource_next++ & (r->resource_size - 1)];
 
-	memset(s, 0, sizeof *s);
+	memset(s, 0, sizeof(*s));
 	s->valid = true;
 	s->kind = (uint8_t)p->info->kind;
 	return s;

@@ -23,7 +23,7 @@ int rx_pending_open(struct ibt *t)
 {
 	if (t->rx_pending)
 		return 0;
-	t->rx_pending = calloc(RX_PENDING_PACKETS, sizeof *t->rx_pending);
+	t->rx_pending = calloc(RX_PENDING_PACKETS, sizeof(*t->rx_pending));
 	if (!t->rx_pending)
 		return -ENOMEM;
 	list_init(&t->rx_pending_free);

@@ -38,13 +38,13 @@ void env_check(void)
 					      "ADVERB_PATIENCE"};
 	const char *value;
 
-	for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
+	for (size_t i = 0; i < sizeof(switches) / sizeof(*switches); i++) {
 		value = secure_getenv(switches[i]);
 		if (value && *value && !is_switch(value))
 			log_say(0x3100 + i, "%s=%s: it is to be 0 or 1",
 				switches[i], value);
 	}
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
 		value = secure_getenv(numbers[i]);
 		if (value && *value && !is_number(value))
 			log_say(0x3200 + i, "%s=%s: it is to be a number",

@@ -16,7 +16,7 @@ void log_say(uint64_t key, const char *fmt, ...)
 {
 	const char *wish = secure_getenv("ADVERB_EXPLAIN");
 	char line[640] = "adverb: ";
-	size_t at = strlen(line), room = sizeof line - at - 1;
+	size_t at = strlen(line), room = sizeof(line) - at - 1;
 	int n;
 	va_list args;
 

@@ -12,7 +12,7 @@
 #include "memory/copy_revocable.h"
 #include "util/crc.h"
 #include "util/crccopy.h"
-#include "util/ring.h"
+#include "util/shared.h"
 #include "util/instrument.h"
 
 #define LOOK_NS		   200000
@@ -121,7 +121,7 @@ int copy_nofault_put8(void *to, uint64_t value);
 static const int signals[2] = {SIGSEGV, SIGBUS};
 static struct sigaction before[2];
 static bool is_open;
-static ring_index opened; /* and closed, how often */
+static shared_u32 opened; /* and closed, how often */
 static _Atomic uint64_t turn_ns;
 /* Three system calls: not for every packet.  Each thread for itself, as each
  * has signals that it blocks. */
@@ -204,7 +204,7 @@ void copy_nofault_open(void)
 					: copy_nofault_steps_fault;
 	copy_nofault_choose(has_fast_strings());
 	is_open = true;
-	ring_store(&opened, ring_own(&opened) + 1);
+	shared_store(&opened, shared_own(&opened) + 1);
 }
 
 static bool is_ours(int i)
@@ -221,7 +221,7 @@ void copy_nofault_close(void)
 		if (is_ours(i))
 			sigaction(signals[i], &before[i], NULL);
 	is_open = false;
-	ring_store(&opened, ring_own(&opened) + 1);
+	shared_store(&opened, shared_own(&opened) + 1);
 }
 
 void copy_nofault_turn(uint64_t now_ns)
@@ -243,7 +243,7 @@ static bool look(void)
 bool copy_nofault_is_on(void)
 {
 	uint64_t now = atomic_load_explicit(&turn_ns, memory_order_relaxed);
-	uint32_t version = ring_load(&opened);
+	uint32_t version = shared_load(&opened);
 
 	if (known.opened != version || now - known.looked_ns > LOOK_NS) {
 		known.opened = version;

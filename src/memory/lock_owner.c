@@ -21,7 +21,7 @@ static bool read_about(uint32_t tid, const char *what, char text[512])
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof path, "/proc/%u/%s", (unsigned)tid, what);
+	snprintf(path, sizeof(path), "/proc/%u/%s", (unsigned)tid, what);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;

@@ -65,13 +65,13 @@ enum { VMA_READABLE = 1, VMA_WRITABLE = 2, VMA_SHARED = 8 };
 
 static bool ask(int maps, uint64_t va, struct mr_file_mapping *m)
 {
-	struct query q = {.size = sizeof q,
+	struct query q = {.size = sizeof(q),
 			  .va = va,
-			  .name_bytes = sizeof m->path,
+			  .name_bytes = sizeof(m->path),
 			  .name = (uintptr_t)m->path};
 
 	/* all of it: valgrind does not know what this ioctl writes */
-	memset(m->path, 0, sizeof m->path);
+	memset(m->path, 0, sizeof(m->path));
 	if (ioctl(maps, QUERY, &q))
 		return false;
 	m->start = q.start;
@@ -102,7 +102,7 @@ static bool parse(const char *line, struct mr_file_mapping *m)
 	m->is_shared = rights[3] == 's';
 	m->is_read = rights[0] == 'r';
 	m->is_written = rights[1] == 'w';
-	snprintf(m->path, sizeof m->path, "%s", line + at);
+	snprintf(m->path, sizeof(m->path), "%s", line + at);
 	m->path[strcspn(m->path, "\n")] = 0;
 	return true;
 }
@@ -129,8 +129,8 @@ static bool is_private(uint64_t va)
 		return false;
 	madvise((void *)(uintptr_t)(va & ~(uint64_t)(PAGE - 1)), PAGE,
 		MADV_POPULATE_READ);
-	is_read = pread(fd, &page, sizeof page,
-			(off_t)(va / PAGE * sizeof page)) == sizeof page;
+	is_read = pread(fd, &page, sizeof(page),
+			(off_t)(va / PAGE * sizeof(page))) == sizeof(page);
 	close(fd);
 	return is_read && page & PAGE_PRESENT && !(page & PAGE_OF_FILE);
 }
@@ -145,7 +145,7 @@ static bool look_up(int maps, uint64_t va, struct mr_file_mapping *m)
 
 	if (!f && fd >= 0)
 		close(fd);
-	while (f && !found && fgets(line, sizeof line, f)) {
+	while (f && !found && fgets(line, sizeof(line), f)) {
 		found = parse(line, m) && m->start <= va && va < m->end;
 		lines++;
 	}
@@ -213,7 +213,7 @@ static int open_as(int its, const struct mr_file_mapping *m)
 
 	if (!is_file(its, m))
 		return -1;
-	snprintf(path, sizeof path, "/proc/self/fd/%d", its);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", its);
 	return open_place(path, m);
 }
 
@@ -354,7 +354,7 @@ bool mr_file_is(int pid, const struct share *what)
 	bool is_all;
 	int maps;
 
-	snprintf(path, sizeof path, "/proc/%d/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	maps = open(path, O_RDONLY | O_CLOEXEC);
 	if (maps < 0)
 		return false;

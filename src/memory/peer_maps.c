@@ -89,13 +89,13 @@ static int open_file(const struct task *t)
 	char path[48];
 	int place, fd = -1;
 
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", t->pid, (int)s->fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->pid, (int)s->fd);
 	place = open(path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return -1;
 	if (is_file(place, s)) {
 		/* this thread's own descriptors, see map_apart */
-		snprintf(path, sizeof path, "/proc/thread-self/fd/%d", place);
+		snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", place);
 		fd = open(path, (s->is_written ? O_RDWR : O_RDONLY) |
 					O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	}
@@ -151,7 +151,7 @@ static void *map_apart(const struct peer_maps *a, const struct share *s)
 
 static void add(struct peer_maps *a, const struct share *s, uint32_t row)
 {
-	uint32_t serial = ring_own(&s->serial);
+	uint32_t serial = shared_own(&s->serial);
 	void *at;
 
 	if (!s->bytes || s->va % PAGE || s->va + s->bytes < s->va ||
@@ -177,7 +177,8 @@ void peer_maps_look(struct peer_maps *a)
 	for (uint32_t row = 0; row < SHARE_MAX && a->count < SHARE_MAX; row++) {
 		struct share s = share_read(a->target, row);
 
-		if (ring_own(&s.serial) && !is_known(a, ring_own(&s.serial)))
+		if (shared_own(&s.serial) &&
+		    !is_known(a, shared_own(&s.serial)))
 			add(a, &s, row);
 	}
 }

@@ -64,26 +64,26 @@ static struct rdma_addrinfo *make(const struct addrinfo *a,
 {
 	struct rdma_addrinfo *r = calloc(1, sizeof(*r));
 	bool passive = hints->ai_flags & RAI_PASSIVE;
-	int error;
+	int err;
 
 	if (!r)
 		return NULL;
 	r->ai_flags = hints->ai_flags;
 	r->ai_family = a->ai_family;
 	set_types(r, hints);
-	error = copy_addr(passive ? &r->ai_src_addr : &r->ai_dst_addr,
-			  passive ? &r->ai_src_len : &r->ai_dst_len, a->ai_addr,
-			  a->ai_addrlen);
-	if (!error && !passive && hints->ai_src_len)
-		error = copy_addr(&r->ai_src_addr, &r->ai_src_len,
-				  hints->ai_src_addr, hints->ai_src_len);
-	if (!error && a->ai_canonname) {
+	err = copy_addr(passive ? &r->ai_src_addr : &r->ai_dst_addr,
+			passive ? &r->ai_src_len : &r->ai_dst_len, a->ai_addr,
+			a->ai_addrlen);
+	if (!err && !passive && hints->ai_src_len)
+		err = copy_addr(&r->ai_src_addr, &r->ai_src_len,
+				hints->ai_src_addr, hints->ai_src_len);
+	if (!err && a->ai_canonname) {
 		char **name =
 			passive ? &r->ai_src_canonname : &r->ai_dst_canonname;
 
 		*name = strdup(a->ai_canonname);
 	}
-	if (!error)
+	if (!err)
 		return r;
 	free_one(r);
 	return NULL;
@@ -115,7 +115,7 @@ static int from_hints(const struct rdma_addrinfo *hints,
 		      struct rdma_addrinfo **res)
 {
 	struct rdma_addrinfo *r = calloc(1, sizeof(*r));
-	int error = 0;
+	int err = 0;
 
 	if (!r)
 		return r_fail(ENOMEM, "rdma_getaddrinfo: no memory");
@@ -123,12 +123,12 @@ static int from_hints(const struct rdma_addrinfo *hints,
 	r->ai_family = hints->ai_family;
 	set_types(r, hints);
 	if (hints->ai_dst_len)
-		error = copy_addr(&r->ai_dst_addr, &r->ai_dst_len,
-				  hints->ai_dst_addr, hints->ai_dst_len);
-	if (!error && hints->ai_src_len)
-		error = copy_addr(&r->ai_src_addr, &r->ai_src_len,
-				  hints->ai_src_addr, hints->ai_src_len);
-	if (error) {
+		err = copy_addr(&r->ai_dst_addr, &r->ai_dst_len,
+				hints->ai_dst_addr, hints->ai_dst_len);
+	if (!err && hints->ai_src_len)
+		err = copy_addr(&r->ai_src_addr, &r->ai_src_len,
+				hints->ai_src_addr, hints->ai_src_len);
+	if (err) {
 		free_one(r);
 		return r_fail(ENOMEM, "rdma_getaddrinfo: no memory");
 	}
@@ -142,7 +142,7 @@ int rdma_getaddrinfo(const char *node, const char *service,
 {
 	static const struct rdma_addrinfo none;
 	struct addrinfo ask = {.ai_socktype = SOCK_STREAM}, *found;
-	int error;
+	int err;
 
 	if (!hints)
 		hints = &none;
@@ -163,18 +163,18 @@ int rdma_getaddrinfo(const char *node, const char *service,
 		ask.ai_flags |= AI_NUMERICHOST;
 	if (hints->ai_flags & RAI_FAMILY)
 		ask.ai_family = hints->ai_family;
-	error = getaddrinfo(node, service, &ask, &found);
-	if (error) {
+	err = getaddrinfo(node, service, &ask, &found);
+	if (err) {
 		r_say("rdma_getaddrinfo: %s port %s: %s", node ? node : "any",
-		      service ? service : "any", gai_strerror(error));
+		      service ? service : "any", gai_strerror(err));
 		/* as callers of librdmacm expect it */
-		if (error != EAI_SYSTEM)
-			errno = error == EAI_MEMORY ? ENOMEM : EINVAL;
-		return error;
+		if (err != EAI_SYSTEM)
+			errno = err == EAI_MEMORY ? ENOMEM : EINVAL;
+		return err;
 	}
-	error = make_list(found, hints, res);
+	err = make_list(found, hints, res);
 	freeaddrinfo(found);
-	return error;
+	return err;
 }
 
 /* The resolver is asked at once; the program hears of it by an event. */

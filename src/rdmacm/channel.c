@@ -263,16 +263,16 @@ static void responded(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
 	struct cmproto no = {.status = 28}, yes = {0};
-	int error;
+	int err;
 
 	if (!id->base.qp)
 		return;
 	if (!r_qp_connect(id)) {
-		error = r_request(id, &yes, CMPROTO_ESTABLISH);
+		err = r_request(id, &yes, CMPROTO_ESTABLISH);
 		e->base.event = RDMA_CM_EVENT_ESTABLISHED;
-		if (!error)
+		if (!err)
 			return;
-		e->base.status = error;
+		e->base.status = err;
 	} else {
 		e->base.status = -errno;
 		r_call(id, &no, CMPROTO_REJECT);
@@ -349,11 +349,11 @@ static struct r_event *pop(struct r_channel *c)
  */
 static void wait_if_destroyed(const struct rdma_event_channel *channel)
 {
-	int error = errno;
+	int err = errno;
 
-	while (error == EBADF && channel->fd < 0)
+	while (err == EBADF && channel->fd < 0)
 		pause();
-	errno = error;
+	errno = err;
 }
 
 int rdma_get_cm_event(struct rdma_event_channel *channel,
@@ -361,7 +361,7 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 {
 	struct r_event *e;
 	uint64_t token;
-	int error;
+	int err;
 
 	if (!event) {
 		errno = EINVAL;
@@ -380,12 +380,12 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 		}
 	} while (!e);
 	if (e->base.event == RDMA_CM_EVENT_CONNECT_REQUEST && !requested(e)) {
-		error = errno;
+		err = errno;
 		r_refuse(e, R_REJ_NO_RESOURCES);
-		r_fail(error,
+		r_fail(err,
 		       "rdma_get_cm_event: no event channel can be made for a "
 		       "request's id, it is rejected: %s",
-		       strerror(error));
+		       strerror(err));
 		return -1;
 	}
 	process(e);

@@ -62,21 +62,21 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
 	struct cmproto m = {.backlog = backlog > 0 ? (uint32_t)backlog : 0};
 	struct r_id *id = r_id(base);
 	char text[R_ADDR_TEXT];
-	int error;
+	int err;
 
 	if (!id->handle && r_bind(id, (const struct sockaddr *)&any))
 		return -1;
 	if (!id->is_listening)
 		id->backlog = m.backlog;
-	error = r_call(id, &m, CMPROTO_LISTEN);
-	if (error == -EADDRINUSE)
+	err = r_call(id, &m, CMPROTO_LISTEN);
+	if (err == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
 			      "rdma_listen: another id listens at "
 			      "%s already",
 			      r_addr_text(&base->route.addr.src_addr, text));
-	if (error)
-		return r_fail(-error, "rdma_listen: the id cannot listen: %s",
-			      strerror(-error));
+	if (err)
+		return r_fail(-err, "rdma_listen: the id cannot listen: %s",
+			      strerror(-err));
 	say_ready();
 	return 0;
 }
@@ -154,7 +154,7 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	struct cmproto m = {.timeout = CM_TIMEOUT,
 			    .max_retries = CM_RETRIES,
 			    .is_strict = is_set("ADVERB_STRICT")};
-	int error;
+	int err;
 
 	if (!id->device || !id->handle || (!id->is_aimed && !id->is_passive))
 		return r_fail(EINVAL, "rdma_connect: the id has no address; "
@@ -180,12 +180,12 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	    !random_fill(&m.call_transaction, sizeof(m.call_transaction),
 			 false))
 		m.call_id = 0;
-	error = r_request(id, &m, CMPROTO_CONNECT);
-	if (error)
-		return r_fail(-error,
+	err = r_request(id, &m, CMPROTO_CONNECT);
+	if (err)
+		return r_fail(-err,
 			      "rdma_connect: the conversation does not "
 			      "start: %s",
-			      strerror(-error));
+			      strerror(-err));
 	id->is_decided = true;
 	return r_complete(id);
 }
@@ -196,24 +196,24 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
  */
 static int call_in_state(struct r_id *id, struct cmproto *m, uint16_t kind)
 {
-	int error = r_call(id, m, kind);
+	int err = r_call(id, m, kind);
 
-	return error == -ENOENT ? -EINVAL : error;
+	return err == -ENOENT ? -EINVAL : err;
 }
 
 static int accept_datagram(struct r_id *id, const struct rdma_conn_param *p)
 {
 	struct cmproto m = {.qkey = id->qkey};
-	int error;
+	int err;
 
 	m.qpn = id->base.qp ? id->base.qp->qp_num : p ? p->qp_num : 0;
 	if (p && put_private(&m, p->private_data, p->private_data_len,
 			     ROOM_SIDR_REP))
 		return -1;
-	error = call_in_state(id, &m, CMPROTO_ACCEPT);
-	if (error)
-		return r_fail(-error, "rdma_accept: there is no request that "
-				      "waits for it");
+	err = call_in_state(id, &m, CMPROTO_ACCEPT);
+	if (err)
+		return r_fail(-err, "rdma_accept: there is no request that "
+				    "waits for it");
 	return 0;
 }
 
@@ -233,7 +233,7 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 {
 	struct r_id *id = r_id(base);
 	struct cmproto m = {0}, no = {.status = REJ_CONSUMER};
-	int error;
+	int err;
 
 	if (is_datagram(id))
 		return accept_datagram(id, conn_param);
@@ -251,24 +251,24 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 		return -1;
 	common(id, &m);
 	if (base->qp && r_qp_connect(id)) {
-		error = errno;
+		err = errno;
 		r_call(id, &no, CMPROTO_REJECT);
-		return r_fail(error,
+		return r_fail(err,
 			      "rdma_accept: the queue pair cannot be "
 			      "connected: %s",
-			      strerror(error));
+			      strerror(err));
 	}
 	if (!decide(id)) {
 		r_qp_fail(id);
 		return r_fail(EINVAL, "rdma_accept: the peer has withdrawn its "
 				      "request");
 	}
-	error = r_request(id, &m, CMPROTO_ACCEPT);
-	if (error) {
+	err = r_request(id, &m, CMPROTO_ACCEPT);
+	if (err) {
 		id->is_decided = false;
 		r_qp_fail(id);
-		return r_fail(-error, "rdma_accept: there is no broker: %s",
-			      strerror(-error));
+		return r_fail(-err, "rdma_accept: there is no broker: %s",
+			      strerror(-err));
 	}
 	return r_complete(id);
 }
@@ -277,15 +277,15 @@ static int reject(struct rdma_cm_id *id, int reason, const void *data,
 		  uint8_t bytes)
 {
 	struct cmproto m = {.status = reason};
-	int error;
+	int err;
 
 	if (put_private(&m, data, bytes,
 			is_datagram(r_id(id)) ? ROOM_SIDR_REP : ROOM_REJ))
 		return -1;
-	error = call_in_state(r_id(id), &m, CMPROTO_REJECT);
-	if (error)
-		return r_fail(-error, "rdma_reject: there is no request that "
-				      "waits for it");
+	err = call_in_state(r_id(id), &m, CMPROTO_REJECT);
+	if (err)
+		return r_fail(-err, "rdma_reject: there is no request that "
+				    "waits for it");
 	r_id(id)->is_decided = true;
 	return 0;
 }
@@ -315,15 +315,15 @@ void r_refuse(struct r_event *e, int reason)
 int rdma_establish(struct rdma_cm_id *id)
 {
 	struct cmproto m = {0};
-	int error;
+	int err;
 
 	if (id->qp)
 		return r_fail(EINVAL, "rdma_establish: is for ids without a "
 				      "queue pair of rdma_create_qp");
-	error = call_in_state(r_id(id), &m, CMPROTO_ESTABLISH);
-	if (error)
-		return r_fail(-error, "rdma_establish: there is no answer to "
-				      "confirm");
+	err = call_in_state(r_id(id), &m, CMPROTO_ESTABLISH);
+	if (err)
+		return r_fail(-err, "rdma_establish: there is no answer to "
+				    "confirm");
 	r_id(id)->is_up = true;
 	return 0;
 }
@@ -331,15 +331,15 @@ int rdma_establish(struct rdma_cm_id *id)
 /* The passive side has seen data before the peer's last message. */
 int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
-	int error = 0;
+	int err = 0;
 
 	if (event == IBV_EVENT_COMM_EST)
-		error = r_do(r_id(id), CMPROTO_ESTABLISH);
+		err = r_do(r_id(id), CMPROTO_ESTABLISH);
 	else if (event != IBV_EVENT_PATH_MIG)
-		error = -EINVAL;
-	if (error)
-		return r_fail(-error, "rdma_notify: the id waits for no such "
-				      "event");
+		err = -EINVAL;
+	if (err)
+		return r_fail(-err, "rdma_notify: the id waits for no such "
+				    "event");
 	return 0;
 }
 
@@ -347,22 +347,21 @@ int rdma_disconnect(struct rdma_cm_id *base)
 {
 	struct r_id *id = r_id(base);
 	struct cmproto m = {0};
-	int error;
+	int err;
 
 	r_qp_fail(id);
 	if (!id->is_decided && !id->is_passive && !id->is_listening)
 		return r_fail(EINVAL, "rdma_disconnect: the id has not been "
 				      "connected");
-	error = id->is_up ? r_request(id, &m, CMPROTO_DISCONNECT)
-			  : r_do(id, CMPROTO_DISCONNECT);
-	if (error == -EPIPE || error == -ENOENT) {
+	err = id->is_up ? r_request(id, &m, CMPROTO_DISCONNECT)
+			: r_do(id, CMPROTO_DISCONNECT);
+	if (err == -EPIPE || err == -ENOENT) {
 		/* the broker has gone, and with it who would tell us */
 		if (!id->is_disconnected &&
 		    r_post_local(id, RDMA_CM_EVENT_DISCONNECTED, 0))
 			return -1;
-	} else if (error) {
-		return r_fail(-error,
-			      "rdma_disconnect: there is no connection");
+	} else if (err) {
+		return r_fail(-err, "rdma_disconnect: there is no connection");
 	}
 	return r_complete(id);
 }

@@ -84,7 +84,7 @@ static int check_verbs(void)
 
 int r_devices(void)
 {
-	int cancel, error = 0;
+	int cancel, err = 0;
 
 	/* nobody is cancelled with the lock, amid what opens files */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
@@ -92,13 +92,13 @@ int r_devices(void)
 	if (owner != getpid() || !count) {
 		owner = getpid();
 		count = 0;
-		error = check_verbs();
-		if (!error)
+		err = check_verbs();
+		if (!err)
 			open_all();
 	}
 	pthread_mutex_unlock(&lock);
 	pthread_setcancelstate(cancel, NULL);
-	if (error)
+	if (err)
 		return -1;
 	if (count)
 		return 0;

@@ -46,7 +46,7 @@ int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res,
 		   struct ibv_pd *pd, struct ibv_qp_init_attr *qp_init_attr)
 {
 	struct rdma_cm_id *made;
-	int error;
+	int err;
 
 	if (rdma_create_id(NULL, &made, NULL,
 			   (enum rdma_port_space)res->ai_port_space))
@@ -54,10 +54,10 @@ int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res,
 	if (res->ai_qp_type)
 		made->qp_type = (enum ibv_qp_type)res->ai_qp_type;
 	if (res->ai_flags & RAI_PASSIVE)
-		error = make_passive(made, res, pd, qp_init_attr);
+		err = make_passive(made, res, pd, qp_init_attr);
 	else
-		error = make_active(made, res, pd, qp_init_attr);
-	if (error) {
+		err = make_active(made, res, pd, qp_init_attr);
+	if (err) {
 		int saved = errno;
 
 		rdma_destroy_ep(made);
@@ -91,7 +91,7 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 {
 	struct r_id *listener = r_id(listen);
 	struct rdma_cm_event *event;
-	int error = EINVAL;
+	int err = EINVAL;
 
 	if (!listener->is_sync)
 		return r_fail(EINVAL, "rdma_get_request: the listener has an "
@@ -103,19 +103,19 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 	if (rdma_get_cm_event(listen->channel, &event))
 		return -1;
 	if (event->status)
-		error = event->status < 0 ? -event->status : event->status;
+		err = event->status < 0 ? -event->status : event->status;
 	else if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		error = 0;
-	if (!error && give_queues(listener, event->id)) {
+		err = 0;
+	if (!err && give_queues(listener, event->id)) {
 		/* nobody else would ever free that id */
-		error = errno;
+		err = errno;
 		r_refuse((struct r_event *)(void *)event, R_REJ_NO_RESOURCES);
-		errno = error;
+		errno = err;
 		return -1;
 	}
-	if (error) {
+	if (err) {
 		listen->event = event;
-		errno = error;
+		errno = err;
 		return -1;
 	}
 	/* its private data are in the event, which is the new id's now */

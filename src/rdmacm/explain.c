@@ -53,14 +53,14 @@ void r_say_of(unsigned cause, const char *sentence)
 	say_as(cause + 1, "%s", sentence);
 }
 
-int r_fail(int error, const char *format, ...)
+int r_fail(int err, const char *format, ...)
 {
 	va_list args;
 
-	errno = error;
+	errno = err;
 	va_start(args, format);
 	say((uintptr_t)format, format, args);
 	va_end(args);
-	errno = error;
+	errno = err;
 	return -1;
 }

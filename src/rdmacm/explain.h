@@ -16,7 +16,7 @@ void r_say_of(unsigned cause, const char *sentence);
  * Say it, then fail as the ABI does: -1 and errno.  The sentence names the
  * call first.
  */
-int r_fail(int error, const char *format, ...)
+int r_fail(int err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 #endif

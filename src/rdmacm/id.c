@@ -168,37 +168,37 @@ static void set_bound(struct r_id *id, const struct sockaddr *addr,
 int r_bind_later(struct r_id *id, const struct sockaddr *addr)
 {
 	struct cmproto m = {0};
-	int error;
+	int err;
 
 	if (may_bind(id, addr, true))
 		return -1;
 	r_bind_message(id, addr, &m);
 	set_bound(id, addr, 0);
 	id->is_binding = true;
-	error = r_request(id, &m, CMPROTO_BIND);
-	if (!error)
+	err = r_request(id, &m, CMPROTO_BIND);
+	if (!err)
 		return 0;
 	id->is_binding = false;
-	return r_fail(-error, "rdma_cm: there is no broker to bind: %s",
-		      strerror(-error));
+	return r_fail(-err, "rdma_cm: there is no broker to bind: %s",
+		      strerror(-err));
 }
 
 void r_id_bound(struct r_id *id, const struct cmproto *m)
 {
 	struct r_event *e;
 
-	if (!m->error) {
+	if (!m->err) {
 		r_link(id, m->new_id);
 		set_bound(id, &id->base.route.addr.src_addr, m->local_port);
 	}
 	if (!id->is_binding)
 		return; /* its caller waits */
 	id->is_binding = false;
-	id->is_aimed = !m->error;
+	id->is_aimed = !m->err;
 	e = r_event_new(id,
-			m->error ? RDMA_CM_EVENT_ADDR_ERROR
-				 : RDMA_CM_EVENT_ADDR_RESOLVED,
-			m->error);
+			m->err ? RDMA_CM_EVENT_ADDR_ERROR
+			       : RDMA_CM_EVENT_ADDR_RESOLVED,
+			m->err);
 	if (e)
 		r_post(e);
 }
@@ -208,23 +208,23 @@ int r_bind(struct r_id *id, const struct sockaddr *addr)
 	const struct rdma_addr was = id->base.route.addr;
 	char text[R_ADDR_TEXT];
 	struct cmproto m = {0};
-	int error;
+	int err;
 
 	if (may_bind(id, addr, !r_addr_is_open(addr)))
 		return -1;
 	r_bind_message(id, addr, &m);
 	set_bound(id, addr, r_addr_port(addr));
-	error = r_call(id, &m, CMPROTO_BIND);
-	if (!error)
+	err = r_call(id, &m, CMPROTO_BIND);
+	if (!err)
 		return 0;
 	id->base.route.addr = was;
-	if (error == -EADDRINUSE)
+	if (err == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
 			      "rdma_cm: %s is in use by another "
 			      "program's id, or one of this one",
 			      r_addr_text(addr, text));
-	return r_fail(-error, "rdma_cm: %s cannot be bound: %s",
-		      r_addr_text(addr, text), strerror(-error));
+	return r_fail(-err, "rdma_cm: %s cannot be bound: %s",
+		      r_addr_text(addr, text), strerror(-err));
 }
 
 int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *addr)
@@ -432,10 +432,10 @@ void r_post_lost(struct r_id *id)
 	post_end(id, RDMA_CM_EVENT_UNREACHABLE, -ECONNRESET);
 }
 
-void r_post_failed(struct r_id *id, int error)
+void r_post_failed(struct r_id *id, int err)
 {
-	r_say("rdma_cm: the broker refuses: %s", strerror(-error));
-	post_end(id, RDMA_CM_EVENT_CONNECT_ERROR, error);
+	r_say("rdma_cm: the broker refuses: %s", strerror(-err));
+	post_end(id, RDMA_CM_EVENT_CONNECT_ERROR, err);
 }
 
 void r_id_message(struct r_id *id, const struct cmproto *m)

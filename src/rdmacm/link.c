@@ -20,7 +20,7 @@
 
 #include "broker/dial.h"
 #include "util/fd_identity.h"
-#include "util/ring.h"
+#include "util/shared.h"
 
 #define BUCKETS	   256
 #define PENDING	   64 /* more have to wait: answers must be read, too */
@@ -58,7 +58,7 @@ struct pending {
 };
 
 static int broker_fd = -1;
-static ring_index thread_number; /* of the thread that listens to it */
+static shared_u32 thread_number; /* of the thread that listens to it */
 static bool is_dialling; /* the thread looks for one: others wait, or do not */
 static pid_t owner;
 static uint32_t last_serial, dials; /* brokers that we have had */
@@ -170,11 +170,11 @@ static void settle(struct pending *p, const struct cmproto *m)
 
 	if (p->request.kind == CMPROTO_BIND)
 		r_id_bound(id, m);
-	else if (!m->error)
+	else if (!m->err)
 		memcpy(id->note, m->note, sizeof(m->note));
 	/* who has heard of the end already needs no other word */
 	else if (p->request.kind == CMPROTO_CONNECT || !is_empty(id->note))
-		r_post_failed(id, m->error);
+		r_post_failed(id, m->err);
 	pending_free(p);
 }
 
@@ -197,7 +197,7 @@ static void keep_answer(struct waiter *w, const struct cmproto *m)
 {
 	*w->answer = *m;
 	w->is_done = true;
-	if (m->error)
+	if (m->err)
 		return;
 	memcpy(w->id->note, m->note, sizeof(m->note));
 	if (w->kind == CMPROTO_BIND)
@@ -244,7 +244,7 @@ static void release_waiters(void)
 
 		if (w->is_done)
 			continue;
-		w->answer->error = -EPIPE;
+		w->answer->err = -EPIPE;
 		w->is_done = true;
 	}
 	pthread_cond_broadcast(&r_changed);
@@ -270,7 +270,7 @@ static int ask(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 		if (n != sizeof(*m))
 			return -EPIPE;
 		if (m->kind == CMPROTO_DONE && m->serial == serial)
-			return m->error;
+			return m->err;
 		take(m);
 	}
 }
@@ -284,7 +284,7 @@ static void revive(int fd, struct r_id *id)
 	struct cmproto m = {0};
 	uint32_t handle = id->handle;
 	bool has_talk = !is_empty(id->note);
-	int error = 0;
+	int err = 0;
 
 	r_unlink(id);
 	if (!id->is_passive)
@@ -293,18 +293,18 @@ static void revive(int fd, struct r_id *id)
 		m.space = (uint16_t)id->base.ps;
 	if (has_talk) {
 		memcpy(m.note, id->note, sizeof(m.note));
-		error = ask(fd, &m, CMPROTO_RESUME, 0);
+		err = ask(fd, &m, CMPROTO_RESUME, 0);
 	} else if (!id->is_passive) {
-		error = ask(fd, &m, CMPROTO_BIND, 0);
+		err = ask(fd, &m, CMPROTO_BIND, 0);
 	} else {
 		return; /* it was over */
 	}
 	/* this one ends too: kept for whoever follows it */
-	if (!error || error == -EPIPE)
-		r_link(id, error ? handle : m.new_id);
+	if (!err || err == -EPIPE)
+		r_link(id, err ? handle : m.new_id);
 	else if (has_talk)
 		r_post_lost(id);
-	if (!error && id->is_listening) {
+	if (!err && id->is_listening) {
 		m = (struct cmproto){.backlog = id->backlog};
 		ask(fd, &m, CMPROTO_LISTEN, id->handle);
 	}
@@ -318,7 +318,7 @@ static void ask_pending(int fd)
 		struct cmproto m = p->request;
 
 		if (!p->id->handle && m.kind != CMPROTO_BIND)
-			m.error = -ENOENT; /* and that was said */
+			m.err = -ENOENT; /* and that was said */
 		else if (ask(fd, &m, m.kind, p->id->handle) == -EPIPE)
 			return;
 		settle(p, &m);
@@ -372,7 +372,7 @@ static void fail_pending(void)
 {
 	list_for_each_safe (n, &pending)
 		settle((struct pending *)(void *)n,
-		       &(struct cmproto){.error = -EPIPE});
+		       &(struct cmproto){.err = -EPIPE});
 }
 
 /* Is there something that only a broker can hear of for us? */
@@ -422,7 +422,7 @@ static int seek(void)
 static int redial(int old)
 {
 	char why[START_SENTENCE];
-	int fd = -1, error;
+	int fd = -1, err;
 
 	r_take();
 	release_waiters();
@@ -430,10 +430,10 @@ static int redial(int old)
 	fd_identity_close(old);
 	is_dialling = true;
 	pthread_mutex_unlock(&r_lock);
-	error = dial_open(&fd, NULL, tell, why);
+	err = dial_open(&fd, NULL, tell, why);
 	pthread_mutex_lock(&r_lock);
 	is_dialling = false;
-	if (error) {
+	if (err) {
 		r_say("rdma_cm: the broker is gone and there is no other: %s",
 		      why);
 		fd = -1;
@@ -476,8 +476,8 @@ static int redial_calmly(int old, uint64_t *dialled_ms, int *pause_ms)
 static bool is_sound(const struct cmproto *m, ssize_t n)
 {
 	return n == sizeof(*m) && m->magic == CMPROTO_MAGIC &&
-	       m->version == CMPROTO_VERSION && m->error <= 0 &&
-	       m->error >= -LAST_ERRNO && m->private_bytes <= CMPROTO_PRIVATE;
+	       m->version == CMPROTO_VERSION && m->err <= 0 &&
+	       m->err >= -LAST_ERRNO && m->private_bytes <= CMPROTO_PRIVATE;
 }
 
 static void *run(void *arg)
@@ -488,13 +488,13 @@ static void *run(void *arg)
 	struct cmproto m;
 	ssize_t n;
 
-	while (fd >= 0 && number == ring_load(&thread_number)) {
+	while (fd >= 0 && number == shared_load(&thread_number)) {
 		/* the program may have closed it, and have another by now */
 		n = fd_identity_holds(fd) ? recv(fd, &m, sizeof(m), 0) : 0;
 		/* reset: what it has said before is still to be read */
 		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
-		if (number != ring_load(&thread_number))
+		if (number != shared_load(&thread_number))
 			break;
 		if (n <= 0) {
 			fd = redial_calmly(fd, &dialled_ms, &pause_ms);
@@ -513,17 +513,17 @@ static int start_thread(int fd)
 {
 	sigset_t all, old;
 	pthread_t thread;
-	int error;
+	int err;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(
+	err = pthread_create(
 		&thread, NULL, run,
-		(void *)((uintptr_t)ring_own(&thread_number) * MOST_FDS +
+		(void *)((uintptr_t)shared_own(&thread_number) * MOST_FDS +
 			 (uintptr_t)fd));
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (error)
-		return -error;
+	if (err)
+		return -err;
 	pthread_setname_np(thread, "adverb-cm");
 	pthread_detach(thread);
 	return 0;
@@ -533,7 +533,7 @@ static int start_thread(int fd)
 static int dial(void)
 {
 	char why[START_SENTENCE];
-	int error, fd;
+	int err, fd;
 
 	if (owner != getpid()) { /* what the parent had is not ours */
 		fd_identity_close(broker_fd);
@@ -553,36 +553,36 @@ static int dial(void)
 		/* the program has closed it; who listens to it still hears
 		 * nobody */
 		broker_fd = -1;
-		ring_store(&thread_number, ring_own(&thread_number) + 1);
+		shared_store(&thread_number, shared_own(&thread_number) + 1);
 	}
 	if (is_dialling)
 		return -EPIPE;
-	error = dial_open(&fd, NULL, tell, why);
-	if (error) {
+	err = dial_open(&fd, NULL, tell, why);
+	if (err) {
 		r_say("rdma_cm: no connection can be made: %s", why);
-		return error;
+		return err;
 	}
 	revive_all(fd); /* of a broker that had no successor then */
-	error = start_thread(fd);
-	if (error) {
+	err = start_thread(fd);
+	if (err) {
 		close(fd);
 		broker_fd = -1;
 	}
-	return error;
+	return err;
 }
 
 static int post(struct cmproto *m, uint16_t kind, uint32_t handle)
 {
-	int error;
+	int err;
 
 	/* first: without a broker it may be kept for the next */
 	m->magic = CMPROTO_MAGIC;
 	m->version = CMPROTO_VERSION;
 	m->kind = kind;
 	m->id = handle;
-	error = dial();
-	if (error)
-		return error;
+	err = dial();
+	if (err)
+		return err;
 	m->serial = ++last_serial;
 	while (send(broker_fd, m, sizeof(*m), MSG_NOSIGNAL) < 0)
 		if (errno != EINTR)
@@ -602,17 +602,17 @@ static int call(struct r_id *id, struct cmproto *m, uint16_t kind,
 		const struct timespec *until)
 {
 	struct waiter w = {.kind = kind, .answer = m, .id = id};
-	int error = post(m, kind, id->handle);
+	int err = post(m, kind, id->handle);
 
-	if (error)
-		return error;
+	if (err)
+		return err;
 	w.serial = m->serial;
 	list_init(&w.link);
 	list_push_tail(&waiters, &w.link);
-	while (!w.is_done && !error)
-		error = -wait_until(until);
+	while (!w.is_done && !err)
+		err = -wait_until(until);
 	list_remove(&w.link);
-	return w.is_done ? m->error : error;
+	return w.is_done ? m->err : err;
 }
 
 int r_call(struct r_id *id, struct cmproto *m, uint16_t kind)
@@ -620,21 +620,21 @@ int r_call(struct r_id *id, struct cmproto *m, uint16_t kind)
 	const struct cmproto request = *m;
 	struct timespec until;
 	uint32_t asked;
-	int error = -EPIPE, waited = 0;
+	int err = -EPIPE, waited = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += PATIENCE_S;
 	r_take();
-	while (error == -EPIPE && !waited) {
+	while (err == -EPIPE && !waited) {
 		*m = request;
 		asked = dials;
-		error = call(id, m, kind, &until);
+		err = call(id, m, kind, &until);
 		/* until the thread has found the next one */
-		while (error == -EPIPE && dials == asked && !waited)
+		while (err == -EPIPE && dials == asked && !waited)
 			waited = wait_until(&until);
 	}
 	r_give();
-	return error;
+	return err;
 }
 
 int r_do(struct r_id *id, uint16_t kind)
@@ -647,7 +647,7 @@ int r_do(struct r_id *id, uint16_t kind)
 int r_request(struct r_id *id, struct cmproto *m, uint16_t kind)
 {
 	struct pending *p = malloc(sizeof(*p));
-	int error;
+	int err;
 
 	if (!p)
 		return -ENOMEM;
@@ -655,18 +655,18 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind)
 	/* a fork's child has none, whatever its parent had */
 	while (pendings >= PENDING && owner == getpid())
 		pthread_cond_wait(&r_changed, &r_lock);
-	error = post(m, kind, id->handle);
-	if (!error || error == -EPIPE) {
+	err = post(m, kind, id->handle);
+	if (!err || err == -EPIPE) {
 		*p = (struct pending){.id = id, .request = *m};
 		list_init(&p->link);
 		list_push_tail(&pending, &p->link);
 		pendings++;
 		p = NULL;
-		error = 0;
+		err = 0;
 	}
 	r_give();
 	free(p);
-	return error;
+	return err;
 }
 
 void r_await_bound(const struct r_id *id)

@@ -88,17 +88,17 @@ int r_multicast_joined(struct r_event *e)
 {
 	struct r_multicast *m = e->multicast;
 	struct ibv_qp *qp = e->base.id->qp;
-	int error = 0;
+	int err = 0;
 
 	if (qp && !m->only_sends)
-		error = ibv_attach_mcast(qp, &m->gid, 0);
+		err = ibv_attach_mcast(qp, &m->gid, 0);
 	r_take();
-	m->is_attached = qp && !m->only_sends && !error;
+	m->is_attached = qp && !m->only_sends && !err;
 	m->is_joining = false;
 	pthread_cond_broadcast(&r_changed);
 	r_give();
-	errno = error;
-	return error ? -1 : 0;
+	errno = err;
+	return err ? -1 : 0;
 }
 
 /* Locked: nobody will see the event of its joining, or looks at it now. */

@@ -176,7 +176,7 @@ void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 /* Under r_lock: the conversation ended with the broker. */
 void r_post_lost(struct r_id *id);
 /* Under r_lock: what was asked for and not waited for is refused. */
-void r_post_failed(struct r_id *id, int error);
+void r_post_failed(struct r_id *id, int err);
 
 /*
  * resolve.c: the route that the program brings (RDMA_OPTION_IB_PATH), of which

@@ -91,20 +91,20 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *qp_attr,
 {
 	enum ibv_qp_state state = qp_attr->qp_state;
 	const struct r_id *id = r_id(base);
-	int error = EINVAL;
+	int err = EINVAL;
 
 	if (id->device && (state == IBV_QPS_INIT || state == IBV_QPS_RTR ||
 			   state == IBV_QPS_RTS)) {
 		memset(qp_attr, 0, sizeof(*qp_attr));
 		qp_attr->qp_state = state;
-		error = state == IBV_QPS_INIT
-				? attr_init(id, qp_attr, qp_attr_mask)
-			: state == IBV_QPS_RTR
-				? attr_rtr(id, qp_attr, qp_attr_mask)
-				: attr_rts(id, qp_attr, qp_attr_mask);
+		err = state == IBV_QPS_INIT
+			      ? attr_init(id, qp_attr, qp_attr_mask)
+		      : state == IBV_QPS_RTR
+			      ? attr_rtr(id, qp_attr, qp_attr_mask)
+			      : attr_rts(id, qp_attr, qp_attr_mask);
 	}
-	if (error)
-		return r_fail(error,
+	if (err)
+		return r_fail(err,
 			      "rdma_init_qp_attr: the id knows too "
 			      "little for state %d",
 			      (int)state);
@@ -114,14 +114,14 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *qp_attr,
 static int go(struct rdma_cm_id *id, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
-	int mask = 0, error;
+	int mask = 0, err;
 
 	if (rdma_init_qp_attr(id, &attr, &mask))
 		return -1;
-	error = ibv_modify_qp(id->qp, &attr, mask);
-	if (error)
-		errno = error;
-	return error ? -1 : 0;
+	err = ibv_modify_qp(id->qp, &attr, mask);
+	if (err)
+		errno = err;
+	return err ? -1 : 0;
 }
 
 int r_qp_connect(struct r_id *id)
@@ -157,7 +157,7 @@ static struct list cqs = {&cqs, &cqs};
 static struct r_cq *cq_new(struct r_id *id, uint32_t size)
 {
 	struct r_cq *c = calloc(1, sizeof(*c));
-	int error = ENOMEM;
+	int err = ENOMEM;
 
 	if (!c)
 		return NULL;
@@ -166,11 +166,11 @@ static struct r_cq *cq_new(struct r_id *id, uint32_t size)
 		c->cq = ibv_create_cq(id->base.verbs, (int)size, &id->base,
 				      c->channel, 0);
 	if (!c->cq) {
-		error = errno;
+		err = errno;
 		if (c->channel)
 			ibv_destroy_comp_channel(c->channel);
 		free(c);
-		errno = error;
+		errno = err;
 		return NULL;
 	}
 	c->users = 1;
@@ -281,16 +281,16 @@ static int make_ready(struct r_id *id)
 
 static int failed(struct r_id *id)
 {
-	int error = errno;
+	int err = errno;
 
 	if (id->base.qp)
 		ibv_destroy_qp(id->base.qp);
 	id->base.qp = NULL;
 	drop_cqs(id);
-	return r_fail(error,
+	return r_fail(err,
 		      "rdma_create_qp: the queue pair cannot be made: "
 		      "%s",
-		      strerror(error));
+		      strerror(err));
 }
 
 int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)

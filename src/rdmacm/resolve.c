@@ -44,7 +44,7 @@ static int route(const struct sockaddr *to, struct sockaddr_storage *from,
 {
 	struct sockaddr_storage there = {0};
 	socklen_t size = sizeof(*from);
-	int fd = socket(to->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), error = 0;
+	int fd = socket(to->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
 	int cancel;
 
 	if (fd < 0)
@@ -55,12 +55,12 @@ static int route(const struct sockaddr *to, struct sockaddr_storage *from,
 		r_addr_set_port((struct sockaddr *)&there, PORT_ANY);
 	if (connect(fd, (struct sockaddr *)&there, r_addr_size(to)) ||
 	    getsockname(fd, (struct sockaddr *)from, &size))
-		error = -errno;
-	*mtu = error ? 0 : mtu_of(fd, to->sa_family);
+		err = -errno;
+	*mtu = err ? 0 : mtu_of(fd, to->sa_family);
 	close(fd);
 	pthread_setcancelstate(cancel, NULL);
 	r_addr_set_port((struct sockaddr *)from, 0);
-	return error;
+	return err;
 }
 
 static void set_peer(struct r_id *id, const struct sockaddr *to)
@@ -137,7 +137,7 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 {
 	struct rdma_addr *a = &id->base.route.addr;
 	struct sockaddr_storage from = {0};
-	int error = route(&a->dst_addr, &from, &id->way_mtu);
+	int err = route(&a->dst_addr, &from, &id->way_mtu);
 
 	if (id->handle && id->device) {
 		if (id->way_mtu && id->way_mtu < id->mtu)
@@ -149,8 +149,8 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 	if (is_source_to(src, &a->dst_addr)) {
 		memcpy(&from, src, r_addr_size(src));
 		r_addr_set_port((struct sockaddr *)&from, 0);
-	} else if (error) {
-		return error;
+	} else if (err) {
+		return err;
 	}
 	if (!id->handle)
 		return bind_later(id, (struct sockaddr *)&from, later);
@@ -173,7 +173,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	char text[R_ADDR_TEXT];
 	struct rdma_addr was;
 	bool later = false;
-	int error;
+	int err;
 
 	if (!r_addr_is_known(dst_addr) ||
 	    (src_addr && !r_addr_is_known(src_addr)))
@@ -191,18 +191,18 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	was = base->route.addr;
 	set_peer(id, dst_addr);
 	id->is_aimed = true; /* before an answer says that it is not */
-	error = set_source(id, src_addr, &later);
-	if (error)
+	err = set_source(id, src_addr, &later);
+	if (err)
 		id->is_aimed = false;
-	if (error > 0) {
+	if (err > 0) {
 		base->route.addr = was; /* all is as before the call */
 		return -1;
 	}
-	if (error) {
+	if (err) {
 		r_say("rdma_resolve_addr: ADDR_ERROR: there is no route to %s: "
 		      "%s",
-		      r_addr_text(dst_addr, text), strerror(-error));
-		if (r_post_local(id, RDMA_CM_EVENT_ADDR_ERROR, error))
+		      r_addr_text(dst_addr, text), strerror(-err));
+		if (r_post_local(id, RDMA_CM_EVENT_ADDR_ERROR, err))
 			return -1;
 	} else if (!later && r_post_local(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0)) {
 		return -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "device.h"
+#include "shim/device.h"
 
 #include "util/runtime_tree.h"
 

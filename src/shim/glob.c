@@ -3,8 +3,8 @@
  * glob(3), which libc's own calls would look through /sys and /dev for: where
  * the pattern may be one of ours, it is given ours.
  */
-#include "path.h"
-#include "shim.h"
+#include "shim/path.h"
+#include "shim/shim.h"
 
 #include <dirent.h>
 #include <glob.h>
@@ -54,7 +54,7 @@ SHIM_NEXT(glob);
 SHIM_NEXT(glob64);
 
 SHIM int glob(const char *pattern, int flags,
-	      int (*failed)(const char *path, int error), glob_t *found)
+	      int (*failed)(const char *path, int err), glob_t *found)
 {
 	if (!SHIM_FIND(glob))
 		return GLOB_ABORTED;
@@ -70,7 +70,7 @@ SHIM int glob(const char *pattern, int flags,
 }
 
 SHIM int glob64(const char *pattern, int flags,
-		int (*failed)(const char *path, int error), glob64_t *found)
+		int (*failed)(const char *path, int err), glob64_t *found)
 {
 	if (!SHIM_FIND(glob64))
 		return GLOB_ABORTED;

@@ -8,7 +8,7 @@
  * What one program sets, another that it becomes does not see.  Two threads
  * that set it at once get what one of them set.
  */
-#include "shim.h"
+#include "shim/shim.h"
 
 #include <stddef.h>
 #include <sys/auxv.h>

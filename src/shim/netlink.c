@@ -14,11 +14,11 @@
  * The program's other sockets pass unchanged; it pays for them by one load as
  * long as it has none of these.  No lock.
  */
-#include "nldev.h"
-#include "shim.h"
+#include "shim/nldev.h"
+#include "shim/shim.h"
 
 #include "util/count.h"
-#include "util/ring.h"
+#include "util/shared.h"
 
 #include <string.h>
 #include <sys/auxv.h>
@@ -37,7 +37,7 @@ SHIM_NEXT(sendmsg);
 SHIM_NEXT(sendmmsg);
 
 /* The inodes of ours: a copy by dup(2) has the same. */
-static ring_index inodes[SOCKETS];
+static shared_u32 inodes[SOCKETS];
 static struct count opened;
 
 static void remember(int fd)
@@ -45,8 +45,8 @@ static void remember(int fd)
 	struct stat st;
 
 	if (fstat(fd, &st) == 0)
-		ring_store(&inodes[count_take(&opened) % SOCKETS],
-			   (uint32_t)st.st_ino);
+		shared_store(&inodes[count_take(&opened) % SOCKETS],
+			     (uint32_t)st.st_ino);
 }
 
 static bool is_ours(int fd)
@@ -60,7 +60,7 @@ static bool is_ours(int fd)
 		return false;
 	if (fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode))
 		for (int i = 0; i < SOCKETS && !found; i++)
-			found = ring_load(&inodes[i]) == (uint32_t)st.st_ino;
+			found = shared_load(&inodes[i]) == (uint32_t)st.st_ino;
 	if (found)
 		found = !getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol,
 				    &len) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nldev.h"
+#include "shim/nldev.h"
 
 #include <errno.h>
 #include <rdma/rdma_netlink.h>
@@ -77,7 +77,7 @@ static void put_text(struct nldev_answer *a, uint16_t type, const char *text)
 
 /* netlink(7): 0 acknowledges; the request's header is in it. */
 static void put_error(struct nldev_answer *a, const struct nlmsghdr *request,
-		      int error, const char *why)
+		      int err, const char *why)
 {
 	bool explains = why && a->explains;
 	uint16_t flags =
@@ -87,7 +87,7 @@ static void put_error(struct nldev_answer *a, const struct nlmsghdr *request,
 
 	if (!e)
 		return;
-	e->error = error;
+	e->error = err;
 	e->msg = *request;
 	if (explains)
 		put_text(a, NLMSGERR_ATTR_MSG, why);
@@ -95,14 +95,14 @@ static void put_error(struct nldev_answer *a, const struct nlmsghdr *request,
 }
 
 static void put_done(struct nldev_answer *a, const struct nlmsghdr *request,
-		     int error)
+		     int err)
 {
 	struct nlmsghdr *h = begin(a, NLMSG_DONE, NLM_F_MULTI, request);
-	void *status = h ? take(a, sizeof(error)) : NULL;
+	void *status = h ? take(a, sizeof(err)) : NULL;
 
 	if (!status)
 		return;
-	memcpy(status, &error, sizeof(error));
+	memcpy(status, &err, sizeof(err));
 	end(a, h);
 }
 
@@ -187,14 +187,14 @@ static void dump(struct nldev_answer *a, const struct nlmsghdr *request,
 {
 	bool all = request->nlmsg_type == GET;
 	int64_t index = find(request, RDMA_NLDEV_ATTR_DEV_INDEX);
-	int error = all || index < count ? 0 : -ENODEV;
+	int err = all || index < count ? 0 : -ENODEV;
 
 	if (!all && index == NOTHING)
-		error = -EINVAL;
-	for (uint32_t i = 0; i < count && !error; i++)
+		err = -EINVAL;
+	for (uint32_t i = 0; i < count && !err; i++)
 		if (all || devices[i].index == index)
 			put_one(a, request, &devices[i], NLM_F_MULTI);
-	put_done(a, request, error);
+	put_done(a, request, err);
 }
 
 static void get(struct nldev_answer *a, const struct nlmsghdr *request,

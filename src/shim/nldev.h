@@ -10,7 +10,7 @@
 #ifndef SHIM_NLDEV_H
 #define SHIM_NLDEV_H
 
-#include "device.h"
+#include "shim/device.h"
 
 #include <linux/netlink.h>
 #include <stdbool.h>

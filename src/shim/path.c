@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "path.h"
+#include "shim/path.h"
 #include "util/runtime_tree.h"
 
 #include "log/stderr.h"

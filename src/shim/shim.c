@@ -9,8 +9,7 @@
  * only where one is turned.  dlsym's answer is kept in a word; two threads that
  * look it up at once store the same value.
  */
-#include "path.h"
-#include "shim.h"
+#include "shim/shim.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -25,6 +24,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "shim/path.h"
 /* The call with its path turned: a function of its own, as it has a path on its
  * stack. */
 #define TURNED(type, name, dir, parameters, ...)                               \

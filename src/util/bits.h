@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Small arithmetic that every folder needs; no state. */
 #ifndef UTIL_BITS_H
 #define UTIL_BITS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Assertions about ourselves.  CHECK stays on in release builds and aborts
  * with the place and the condition: a broken invariant must never go on to

@@ -21,7 +21,7 @@ static inline uint32_t load_word(const uint8_t *p)
 {
 	uint32_t v;
 
-	memcpy(&v, p, sizeof v);
+	memcpy(&v, p, sizeof(v));
 	return v;
 }
 
@@ -29,7 +29,7 @@ static inline uint64_t load_half(const uint8_t *p)
 {
 	uint64_t v;
 
-	memcpy(&v, p, sizeof v);
+	memcpy(&v, p, sizeof(v));
 	return v;
 }
 

@@ -15,7 +15,7 @@ static inline uint64_t load_eight(const uint8_t *p)
 {
 	uint64_t v;
 
-	memcpy(&v, p, sizeof v);
+	memcpy(&v, p, sizeof(v));
 	return v;
 }
 
@@ -33,12 +33,12 @@ CRCMUL uint32_t sum_serially(uint32_t crc, const uint8_t *p, size_t bytes)
 		state = _mm_crc32_u64(state, load_eight(p));
 	crc = (uint32_t)state;
 	if (bytes & 4) {
-		memcpy(&word, p, sizeof word);
+		memcpy(&word, p, sizeof(word));
 		crc = _mm_crc32_u32(crc, word);
 		p += 4;
 	}
 	if (bytes & 2) {
-		memcpy(&half, p, sizeof half);
+		memcpy(&half, p, sizeof(half));
 		crc = _mm_crc32_u16(crc, half);
 		p += 2;
 	}

@@ -53,7 +53,7 @@ static inline uint64_t load(const uint8_t *p)
 {
 	uint64_t v;
 
-	memcpy(&v, p, sizeof v);
+	memcpy(&v, p, sizeof(v));
 	return le64toh(v);
 }
 
@@ -72,7 +72,7 @@ static uint32_t by_tables(const uint32_t (*of_byte)[256], uint32_t crc,
 		crc = eight(load(p) ^ crc, of_byte + 8) ^
 		      eight(load(p + 8), of_byte);
 	for (; bytes >= 4; p += 4, bytes -= 4) {
-		memcpy(&word, p, sizeof word);
+		memcpy(&word, p, sizeof(word));
 		crc = four(crc ^ le32toh(word), of_byte);
 	}
 	while (bytes--)
@@ -107,19 +107,19 @@ static inline void take(struct ahead *a, uint64_t v)
 static uint32_t by_shifts(uint32_t crc, const uint8_t *p, size_t bytes)
 {
 	struct ahead a = {{crc}};
-	uint8_t last[sizeof a];
+	uint8_t last[sizeof(a)];
 	uint64_t v;
 
-	for (; bytes >= sizeof a + 16; p += 16, bytes -= 16) {
+	for (; bytes >= sizeof(a) + 16; p += 16, bytes -= 16) {
 		take(&a, load(p));
 		take(&a, load(p + 8));
 	}
 	for (int i = 0; i < AHEAD; i++) {
 		v = htole64(load(p + 8 * i) ^ a.word[i]);
-		memcpy(last + 8 * i, &v, sizeof v);
+		memcpy(last + 8 * i, &v, sizeof(v));
 	}
-	crc = by_tables(of_crc32, 0, last, sizeof last);
-	return by_tables(of_crc32, crc, p + sizeof last, bytes - sizeof last);
+	crc = by_tables(of_crc32, 0, last, sizeof(last));
+	return by_tables(of_crc32, crc, p + sizeof(last), bytes - sizeof(last));
 }
 
 uint32_t crcslice_update(const struct crcfactor *f, uint32_t crc,

@@ -68,7 +68,7 @@ const struct crctier crctier_all[] = {
 	 crcslice_update, crcslice_update, NULL, false, false},
 };
 
-const size_t crctier_count = sizeof crctier_all / sizeof crctier_all[0];
+const size_t crctier_count = sizeof(crctier_all) / sizeof(crctier_all[0]);
 
 struct crctier crctier_chosen = {"bits",	 is_always_here, crcfactor_bits,
 				 crcfactor_bits, crcfactor_bits, crcfactor_bits,

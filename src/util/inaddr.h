@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* An Internet address and port; IPv4 as ::ffff:a.b.c.d, like a RoCE GID. */
 #ifndef UTIL_INADDR_H
 #define UTIL_INADDR_H
@@ -15,7 +16,7 @@ static inline bool inaddr_is_v4(const uint8_t ip[16])
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
-	return memcmp(ip, mapped, sizeof mapped) == 0;
+	return memcmp(ip, mapped, sizeof(mapped)) == 0;
 }
 
 /* Of four bytes, as a wire has them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Intrusive doubly linked ring.  A node that is on no list points to itself,
  * so removal is idempotent and "is it queued?" is one comparison.  Owner and

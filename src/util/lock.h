@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Locks.  `struct lock` is private to a process: one word, waited for with a
  * futex, zero when it is free.  It is a pthread mutex but for what that costs:
@@ -17,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "util/ring.h"
+#include "util/shared.h"
 #include "util/instrument.h"
 
 #if defined(__clang__)
@@ -91,7 +92,7 @@ static inline void lock_give(struct lock *l) RELEASE(l) NO_LOCK_ANALYSIS
 	if (atomic_exchange_explicit(&l->word, 0, memory_order_seq_cst) ==
 	    LOCK_AWAITED)
 		lock_wake(l);
-	ring_fence_behind();
+	shared_fence_after_exchange();
 	LOCK_SAYS(__tsan_mutex_post_unlock(l, 0));
 }
 

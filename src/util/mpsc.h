@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Intrusive many-producer stack: any thread pushes without a lock, one taker
  * takes all at once.  `queued` keeps a node from being pushed twice.  Used for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "util/rng.h"
 
 static uint64_t rotl(uint64_t x, int k)

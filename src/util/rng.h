@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Pseudo random numbers from a seed (xoshiro256++ seeded by splitmix64).
  * Deterministic: the same seed gives the same numbers, which the simulator

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * 24-bit serial numbers (PSN, MSN, SSN), IBTA Vol 1 9.7.1: arithmetic modulo
  * 2^24; "before" means less than half the circle behind.  A one-member struct

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "util/wheel.h"
 
 #include "util/bits.h"

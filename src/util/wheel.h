@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Hierarchical timer wheel: insertion, removal and expiry in constant time
  * for any number of timers.  Eight levels of 64 slots; a tick of level 0 is

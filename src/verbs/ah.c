@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Address handles: the way of a datagram, resolved when it is made; groups. */
+#include "verbs/ah.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs/ah.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
 

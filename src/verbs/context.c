@@ -127,10 +127,10 @@ void v_port_event(const struct device *dev, enum device_event what)
 	lock_give(&contexts_lock);
 }
 
-static void *not_opened(int error)
+static void *not_opened(int err)
 {
-	return v_fail_null(error, V_SYSTEM,
-			   error == ENOMEM
+	return v_fail_null(err, V_SYSTEM,
+			   err == ENOMEM
 				   ? "the device does not open, for want of "
 				     "memory or of what ulimit -v and -d allow"
 				   : "the device does not open");

@@ -26,7 +26,7 @@ struct v_counter {
 	uint64_t done, failed;
 	struct list attached; /* struct v_attached */
 	uint64_t last[2];     /* as they were read last */
-	ring_index same;      /* reads in a row that found that; a guess */
+	shared_u32 same;      /* reads in a row that found that; a guess */
 };
 
 /* One for each attachment. */
@@ -150,7 +150,7 @@ static int check_now(const struct qp *qp, uint32_t ops)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_qp_attach_comp_cntr: the queue pair is "
 			      "neither in RESET nor in INIT");
-	if (ring_load(&qp_target(qp)->comp.ops) & ops)
+	if (shared_load(&qp_target(qp)->comp.ops) & ops)
 		return v_fail(EBUSY, V_BUSY,
 			      "ibv_qp_attach_comp_cntr of an operation that "
 			      "another counter has");
@@ -165,7 +165,7 @@ static void attach(struct v_attached *a)
 	list_push_tail(&a->counter->attached, &a->of_counter);
 	lock_give(&a->counter->lock);
 	list_push_tail(&a->qp->counters, &a->of_qp);
-	ring_store(&comp->ops, ring_load(&comp->ops) | a->ops);
+	shared_store(&comp->ops, shared_load(&comp->ops) | a->ops);
 }
 
 int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *counter,
@@ -301,13 +301,13 @@ static int look(struct ibv_comp_cntr *counter, bool failed, uint64_t *value)
 
 	if (!v_is_ours(context))
 		return v_fail(EPERM, V_FORKED, "ibv_read_comp_cntr");
-	host_poll(context->host, ring_own(&c->same));
+	host_poll(context->host, shared_own(&c->same));
 	lock_take(&c->lock);
 	collect(context->host, c);
 	*value = total(c, failed);
 	is_new = *value != c->last[failed];
 	c->last[failed] = *value;
-	ring_store(&c->same, is_new ? 0 : ring_own(&c->same) + 1);
+	shared_store(&c->same, is_new ? 0 : shared_own(&c->same) + 1);
 	lock_give(&c->lock);
 	host_polled(context->host, !is_new);
 	instrument_happens_after(context->host);

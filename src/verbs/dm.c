@@ -4,6 +4,8 @@
  * alone, through a table of the process so that another context of it can
  * import one.  Lock: dm_lock, a leaf, for the list and the sum.
  */
+#include "verbs/dm.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "verbs/dm.h"
 #include "verbs/fail.h"
 #include "verbs/ops.h"
 #include "util/fsize.h"
@@ -191,7 +192,7 @@ struct ibv_dm *v_alloc_dm(struct ibv_context *context,
 {
 	struct dm_memory *m;
 	struct v_dm *dm;
-	int error;
+	int err;
 
 	if (a->comp_mask || !a->length || a->log_align_req > 12)
 		return v_fail_null(EINVAL, V_INPUT, "ibv_alloc_dm");
@@ -199,9 +200,9 @@ struct ibv_dm *v_alloc_dm(struct ibv_context *context,
 		return v_fail_null(ENOMEM, V_LIMIT, "device memory");
 	m = memory_new(a->length);
 	if (!m) {
-		error = errno;
+		err = errno;
 		give_back(a->length);
-		return v_fail_null(error, V_SYSTEM, "device memory");
+		return v_fail_null(err, V_SYSTEM, "device memory");
 	}
 	dm = show(context, m);
 	if (dm)

@@ -21,7 +21,7 @@
 #include "util/count.h"
 #include "util/list.h"
 #include "util/lock.h"
-#include "util/ring.h"
+#include "util/shared.h"
 #include "verbs/newer.h"
 #include "verbs/queue.h"
 
@@ -98,8 +98,8 @@ struct v_cq {
 	struct ibv_cq_ex base;
 	struct cq *cq;
 	struct lock face;    /* of who polls by ibv_start_poll */
-	ring_index empty;    /* polls in a row that found nothing; a guess */
-	ring_index still;    /* polls since one drove the lane; a guess */
+	shared_u32 empty;    /* polls in a row that found nothing; a guess */
+	shared_u32 still;    /* polls since one drove the lane; a guess */
 	struct cqe now;	     /* under extended polling: the one being read */
 	struct count users;  /* QPs, counted once for each queue */
 	struct v_pd *domain; /* a parent domain it was made in, or NULL */

@@ -30,16 +30,16 @@ static void show(struct ibv_wc *wc, const struct cqe *c)
 
 uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n)
 {
-	uint32_t still = ring_own(&cq->still), got = 0;
+	uint32_t still = shared_own(&cq->still), got = 0;
 
 	if (still < STILL_MAX)
 		got = cq_poll(host_hca(h), cq->cq, out, n);
-	ring_store(&cq->still, got ? still + 1 : 0);
+	shared_store(&cq->still, got ? still + 1 : 0);
 	if (!got) {
-		host_poll(h, ring_own(&cq->empty));
+		host_poll(h, shared_own(&cq->empty));
 		got = cq_poll(host_hca(h), cq->cq, out, n);
 	}
-	ring_store(&cq->empty, got ? 0 : ring_own(&cq->empty) + 1);
+	shared_store(&cq->empty, got ? 0 : shared_own(&cq->empty) + 1);
 	host_polled(h, !got);
 	return got;
 }

@@ -3,6 +3,8 @@
  * Posting work: check it, copy it into its ring, ring the doorbell.  Keys are
  * not looked at here; the engine does when it executes (IBTA 11.4.1.1).
  */
+#include "verbs/post.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +12,6 @@
 #include "verbs/fail.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
-#include "verbs/post.h"
 
 struct prefetch_turn v_post_turn;
 

@@ -19,7 +19,7 @@ static inline void v_post_expect(const struct v_qp *q)
 	if (!prefetch_is_due(&v_post_turn, q))
 		return;
 	engine_qp_expect(q->side);
-	prefetch(q->qp, sizeof *q->qp);
+	prefetch(q->qp, sizeof(*q->qp));
 }
 
 /* It has been; so many bytes were posted. */

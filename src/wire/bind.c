@@ -10,7 +10,7 @@
 
 int bind_set(int fd, int level, int name, int value)
 {
-	return setsockopt(fd, level, name, &value, sizeof value) ? -errno : 0;
+	return setsockopt(fd, level, name, &value, sizeof(value)) ? -errno : 0;
 }
 
 void bind_buffer(int fd, int forced, int name)
@@ -45,7 +45,7 @@ int bind_udp(uint16_t port, bool *is_v4)
 	if (fd < 0)
 		return fd;
 	any.sin6_family = *is_v4 ? AF_INET : AF_INET6;
-	if (!bind(fd, (struct sockaddr *)(void *)&any, sizeof any))
+	if (!bind(fd, (struct sockaddr *)(void *)&any, sizeof(any)))
 		return fd;
 	err = -errno;
 	close(fd);

@@ -20,12 +20,12 @@ static int change(int fd, const uint8_t ip[16], uint32_t ifindex, bool join)
 		memcpy(&v4.imr_multiaddr, ip + 12, 4);
 		return setsockopt(fd, IPPROTO_IP,
 				  join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP,
-				  &v4, sizeof v4);
+				  &v4, sizeof(v4));
 	}
 	memcpy(&v6.ipv6mr_multiaddr, ip, 16);
 	return setsockopt(fd, IPPROTO_IPV6,
 			  join ? IPV6_ADD_MEMBERSHIP : IPV6_DROP_MEMBERSHIP,
-			  &v6, sizeof v6);
+			  &v6, sizeof(v6));
 }
 
 int member_join(int fd, const uint8_t ip[16], uint32_t ifindex)
@@ -85,7 +85,7 @@ static void leave_listed(int fd, const char *path,
 	char line[256];
 	uint8_t ip[16];
 
-	while (f && fgets(line, sizeof line, f))
+	while (f && fgets(line, sizeof(line), f))
 		if (parse(line, &ifindex, ip))
 			change(fd, ip, ifindex, false);
 	if (f)

@@ -48,7 +48,7 @@ static void make_question(struct question *q, const struct inaddr *from,
 	bool v4 = inaddr_is_v4(from->ip);
 
 	*q = (struct question){
-		.head = {.nlmsg_len = sizeof *q,
+		.head = {.nlmsg_len = sizeof(*q),
 			 .nlmsg_type = SOCK_DIAG_BY_FAMILY,
 			 .nlmsg_flags = NLM_F_REQUEST},
 		.req = {.sdiag_family = v4 ? AF_INET : AF_INET6,
@@ -72,13 +72,13 @@ static size_t exchange(const struct question *q, struct answer *a)
 
 	if (fd < 0)
 		return 0;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-	if (send(fd, q, sizeof *q, MSG_NOSIGNAL) == (ssize_t)sizeof *q)
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	if (send(fd, q, sizeof(*q), MSG_NOSIGNAL) == (ssize_t)sizeof(*q))
 		do
-			n = recv(fd, a, sizeof *a, 0);
+			n = recv(fd, a, sizeof(*a), 0);
 		while (n < 0 && errno == EINTR);
 	close(fd);
-	return n < (ssize_t)sizeof a->head || a->head.nlmsg_len > (size_t)n
+	return n < (ssize_t)sizeof(a->head) || a->head.nlmsg_len > (size_t)n
 		       ? 0
 		       : (size_t)n;
 }
@@ -93,13 +93,13 @@ static enum port_owner ask(const struct inaddr *from, const struct inaddr *to,
 	size_t n;
 
 	make_question(&q, from, to);
-	memset(&a, 0, sizeof a);
+	memset(&a, 0, sizeof(a));
 	n = exchange(&q, &a);
 	/* a kernel that cannot tell of UDP says ENOENT as well */
-	if (n >= NLMSG_LENGTH(sizeof a.error) &&
+	if (n >= NLMSG_LENGTH(sizeof(a.error)) &&
 	    a.head.nlmsg_type == NLMSG_ERROR && a.error.error == -ENOENT)
 		return has_worked ? PORT_NOBODY : PORT_UNTOLD;
-	if (n < NLMSG_LENGTH(sizeof a.socket) ||
+	if (n < NLMSG_LENGTH(sizeof(a.socket)) ||
 	    a.head.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
 	    a.socket.id.idiag_sport != htons(from->port))
 		return PORT_UNTOLD;
@@ -133,7 +133,7 @@ static enum port_owner look_in(const char *path, uint16_t port, uid_t *user)
 
 	if (!f)
 		return PORT_UNTOLD;
-	while (!found && fgets(line, sizeof line, f))
+	while (!found && fgets(line, sizeof(line), f))
 		found = is_everywhere(line, port, user);
 	fclose(f);
 	return found ? PORT_USER : PORT_NOBODY;

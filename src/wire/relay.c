@@ -15,8 +15,9 @@ int relay_pair(int fds[2])
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
 		return -errno;
 	if (setsockopt(fds[0], SOL_SOCKET, SO_SNDBUFFORCE, &bytes,
-		       sizeof bytes))
-		setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+		       sizeof(bytes)))
+		setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &bytes,
+			   sizeof(bytes));
 	return 0;
 }
 
@@ -24,7 +25,7 @@ bool relay_send(int fd, const struct udp_dgram *d)
 {
 	struct relay_head head = {
 		.from = d->from, .ifindex = d->ifindex, .tos = d->tos};
-	struct iovec iov[2] = {{&head, sizeof head},
+	struct iovec iov[2] = {{&head, sizeof(head)},
 			       {(void *)(uintptr_t)d->bytes, d->len}};
 	struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2};
 
@@ -36,14 +37,14 @@ bool relay_parse(const uint8_t *bytes, size_t len, struct udp_dgram *d)
 {
 	struct relay_head head;
 
-	if (len < sizeof head)
+	if (len < sizeof(head))
 		return false;
-	memcpy(&head, bytes, sizeof head);
+	memcpy(&head, bytes, sizeof(head));
 	d->from = head.from;
 	memcpy(d->to.ip, head.to_ip, 16);
 	d->ifindex = head.ifindex;
 	d->tos = head.tos;
-	d->bytes = bytes + sizeof head;
-	d->len = d->segment = len - sizeof head;
+	d->bytes = bytes + sizeof(head);
+	d->len = d->segment = len - sizeof(head);
 	return true;
 }

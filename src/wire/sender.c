@@ -32,18 +32,18 @@ static socklen_t write_name(const struct sender *s, const struct inaddr *a,
 	struct sockaddr_in four = {.sin_family = AF_INET,
 				   .sin_port = htons(a->port)};
 
-	memset(to, 0, sizeof *to);
+	memset(to, 0, sizeof(*to));
 	if (s->is_v4 && inaddr_is_v4(a->ip)) {
 		memcpy(&four.sin_addr, a->ip + 12, 4);
-		memcpy(to, &four, sizeof four);
-		return sizeof four;
+		memcpy(to, &four, sizeof(four));
+		return sizeof(four);
 	}
 	to->sin6_family = AF_INET6;
 	to->sin6_port = htons(a->port);
 	memcpy(&to->sin6_addr, a->ip, 16);
 	if (IN6_IS_ADDR_LINKLOCAL(&to->sin6_addr))
 		to->sin6_scope_id = ifindex;
-	return sizeof *to;
+	return sizeof(*to);
 }
 
 /*
@@ -55,7 +55,7 @@ static void leave_open(struct sender *s)
 {
 	struct sockaddr_in6 none = {.sin6_family = AF_UNSPEC};
 
-	(void)connect(s->fd, (struct sockaddr *)(void *)&none, sizeof none);
+	(void)connect(s->fd, (struct sockaddr *)(void *)&none, sizeof(none));
 }
 
 /* Not to an address that says nothing without its interface. */
@@ -67,7 +67,7 @@ static void connect_to(struct sender *s, const struct inaddr *to)
 	if (s->is_v4 || inaddr_is_link_local(to->ip) ||
 	    connect(s->fd, (struct sockaddr *)(void *)&name, len))
 		return;
-	len = sizeof name;
+	len = sizeof(name);
 	if (getsockname(s->fd, (struct sockaddr *)(void *)&name, &len))
 		return;
 	if (!memcmp(&name.sin6_addr, to->ip, 16)) {
@@ -120,7 +120,7 @@ static void put(struct msghdr *m, int level, int type, const void *data,
 static void put_int(struct msghdr *m, bool v4, int four, int six, int value)
 {
 	put(m, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? four : six, &value,
-	    sizeof value);
+	    sizeof(value));
 }
 
 static void put_source(struct msghdr *m, bool v4, const struct udp_dgram *d)
@@ -130,10 +130,10 @@ static void put_source(struct msghdr *m, bool v4, const struct udp_dgram *d)
 
 	if (v4) {
 		memcpy(&four.ipi_spec_dst, d->from.ip + 12, 4);
-		put(m, IPPROTO_IP, IP_PKTINFO, &four, sizeof four);
+		put(m, IPPROTO_IP, IP_PKTINFO, &four, sizeof(four));
 	} else {
 		memcpy(&six.ipi6_addr, d->from.ip, 16);
-		put(m, IPPROTO_IPV6, IPV6_PKTINFO, &six, sizeof six);
+		put(m, IPPROTO_IPV6, IPV6_PKTINFO, &six, sizeof(six));
 	}
 }
 
@@ -141,7 +141,7 @@ static void put_segment(struct msghdr *m, size_t segment)
 {
 	uint16_t bytes = (uint16_t)segment;
 
-	put(m, SOL_UDP, UDP_SEGMENT, &bytes, sizeof bytes);
+	put(m, SOL_UDP, UDP_SEGMENT, &bytes, sizeof(bytes));
 }
 
 /* Make what d wants the socket's own; false: it cannot be. */

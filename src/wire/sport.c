@@ -24,8 +24,8 @@ struct slot {
 	uint32_t class;
 	uint32_t uses; /* queue pairs */
 	struct sender sender;
-	ring_index port;     /* 0: never used; GONE; written last */
-	ring_index is_fresh; /* asked for since the last sweep */
+	shared_u32 port;      /* 0: never used; GONE; written last */
+	shared_flag is_fresh; /* asked for since the last sweep */
 };
 
 struct sport_table {
@@ -48,13 +48,13 @@ int sport_init(struct sports *s, uint16_t main_port, bool is_off)
 	*s = (struct sports){.main_port = main_port,
 			     .is_off = is_off,
 			     .most = most_sockets()};
-	s->table = calloc(1, sizeof *s->table);
+	s->table = calloc(1, sizeof(*s->table));
 	return s->table ? 0 : -ENOMEM;
 }
 
 static bool is_open(const struct slot *p)
 {
-	uint32_t port = ring_load(&p->port);
+	uint32_t port = shared_load(&p->port);
 
 	return port && port != GONE;
 }
@@ -93,12 +93,12 @@ static struct slot *look(const struct sports *s, const uint8_t ip[16],
 	for (uint32_t k = 0; k < SPORT_SLOTS; k++) {
 		struct slot *p = slot_at(s, home + k);
 
-		port = ring_load(&p->port);
+		port = shared_load(&p->port);
 		if (!port)
 			break;
 		if (port != GONE && p->class == class &&
 		    inaddr_has_same_ip(p->ip, ip) &&
-		    ring_load(&p->port) == port)
+		    shared_load(&p->port) == port)
 			return p;
 	}
 	return NULL;
@@ -142,9 +142,9 @@ static void deafen(int fd)
 	memset(&none, 0, sizeof(none)); /* valgrind looks at its hole */
 	none.len = 1;
 	none.filter = &code;
-	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &none, sizeof none);
+	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &none, sizeof(none));
 	/* and where there are no filters it costs little */
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof least);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
 }
 
 /* The socket of a new slot to ip; its port, 0 if there is none to be had. */
@@ -174,13 +174,13 @@ static void forget(struct sports *s, uint32_t at)
 	struct slot *p = slot_at(s, at);
 
 	sender_close(&p->sender);
-	s->table->of_port[ring_own(&p->port) - FIRST_PORT] = 0;
+	s->table->of_port[shared_own(&p->port) - FIRST_PORT] = 0;
 	s->count--;
-	ring_store(&p->port, GONE);
-	if (ring_own(&slot_at(s, at + 1)->port))
+	shared_store(&p->port, GONE);
+	if (shared_own(&slot_at(s, at + 1)->port))
 		return;
-	while (ring_own(&slot_at(s, at)->port) == GONE)
-		ring_store(&slot_at(s, at--)->port, 0);
+	while (shared_own(&slot_at(s, at)->port) == GONE)
+		shared_store(&slot_at(s, at--)->port, 0);
 }
 
 static void sweep(struct sports *s, uint64_t now_ns)
@@ -193,8 +193,8 @@ static void sweep(struct sports *s, uint64_t now_ns)
 
 		if (!is_open(p) || p->uses)
 			continue;
-		if (ring_load(&p->is_fresh))
-			ring_store(&p->is_fresh, 0);
+		if (shared_load(&p->is_fresh))
+			shared_store(&p->is_fresh, 0);
 		else
 			forget(s, i);
 	}
@@ -216,8 +216,8 @@ static struct slot *make(struct sports *s, const uint8_t ip[16], uint32_t class)
 	s->table->of_port[port - FIRST_PORT] =
 		(uint16_t)(p - s->table->slot + 1);
 	s->count++;
-	ring_store(&p->is_fresh, 1);
-	ring_store(&p->port, port);
+	shared_store(&p->is_fresh, 1);
+	shared_store(&p->port, port);
 	return p;
 }
 
@@ -248,9 +248,9 @@ uint16_t sport_find(const struct sports *s, const uint8_t ip[16],
 	p = look(s, ip, class);
 	if (!p)
 		return 0;
-	if (!ring_load(&p->is_fresh))
-		ring_store(&p->is_fresh, 1);
-	return (uint16_t)ring_load(&p->port);
+	if (!shared_load(&p->is_fresh))
+		shared_store(&p->is_fresh, 1);
+	return (uint16_t)shared_load(&p->port);
 }
 
 uint16_t sport_open(struct sports *s, const uint8_t ip[16], uint32_t class,
@@ -258,7 +258,7 @@ uint16_t sport_open(struct sports *s, const uint8_t ip[16], uint32_t class,
 {
 	struct slot *p = get(s, ip, class, now_ns);
 
-	return p ? (uint16_t)ring_own(&p->port) : s->main_port;
+	return p ? (uint16_t)shared_own(&p->port) : s->main_port;
 }
 
 uint16_t sport_take(struct sports *s, const uint8_t ip[16], uint32_t class,
@@ -269,7 +269,7 @@ uint16_t sport_take(struct sports *s, const uint8_t ip[16], uint32_t class,
 	if (!p)
 		return s->main_port;
 	p->uses++;
-	return (uint16_t)ring_own(&p->port);
+	return (uint16_t)shared_own(&p->port);
 }
 
 static struct slot *of_port(const struct sports *s, uint16_t port)
@@ -288,7 +288,7 @@ void sport_give(struct sports *s, uint16_t port)
 	if (!p || !p->uses)
 		return;
 	p->uses--;
-	ring_store(&p->is_fresh, 1);
+	shared_store(&p->is_fresh, 1);
 }
 
 struct sender *sport_sender(const struct sports *s, uint16_t port)

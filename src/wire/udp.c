@@ -47,7 +47,7 @@ static int set_options(struct udp *u)
 	bool v4_only = u->v4_only;
 	int fd = u->tx.fd, err = sender_init(&u->tx, fd, v4_only);
 
-	for (size_t i = 0; !err && i < sizeof options / sizeof *options; i++)
+	for (size_t i = 0; !err && i < sizeof(options) / sizeof(*options); i++)
 		if (!v4_only || options[i].level != IPPROTO_IPV6)
 			err = bind_set(fd, options[i].level, options[i].name,
 				       options[i].value);
@@ -121,7 +121,7 @@ static int look(struct udp *u, int fd, uint16_t *port)
 	u->tx.fd = fd_identity_note(udp_bind(0));
 	if (u->tx.fd < 0)
 		return u->tx.fd;
-	len = sizeof name;
+	len = sizeof(name);
 	getsockname(u->tx.fd, (struct sockaddr *)(void *)&name, &len);
 	u->v4_only = name.sin6_family == AF_INET;
 	*port = ntohs(name.sin6_port);
@@ -133,7 +133,7 @@ int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port)
 	uint16_t port;
 	int err;
 
-	memset(u, 0, sizeof *u);
+	memset(u, 0, sizeof(*u));
 	err = look(u, fd, &port);
 	if (err)
 		return err;
@@ -142,7 +142,7 @@ int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port)
 	if (!err) {
 		u->has = probe(u->tx.fd, allowed);
 		u->has.gro &= !u->is_relayed;
-		u->rings = calloc(1, sizeof *u->rings);
+		u->rings = calloc(1, sizeof(*u->rings));
 		err = u->rings ? sport_init(&u->sports, port, one_port)
 			       : -ENOMEM;
 	}
@@ -169,8 +169,8 @@ uint32_t udp_buffer_bytes(const struct udp *u)
 bool udp_is_ours(struct udp *u)
 {
 	if (!fd_identity_holds(u->fd) || !fd_identity_holds(u->tx.fd))
-		ring_store(&u->is_lost, true);
-	return !ring_load(&u->is_lost);
+		shared_store(&u->is_lost, true);
+	return !shared_load(&u->is_lost);
 }
 
 void udp_fini(struct udp *u)
@@ -202,7 +202,7 @@ static void read_name(const struct sockaddr_in6 *name, struct inaddr *from)
 		memcpy(from->ip, &name->sin6_addr, 16);
 		return;
 	}
-	memcpy(&four, name, sizeof four);
+	memcpy(&four, name, sizeof(four));
 	inaddr_map_v4(from->ip, &four.sin_addr);
 }
 
@@ -214,13 +214,13 @@ static void read_control(struct msghdr *m, struct udp_dgram *d)
 		if (level == IPPROTO_IPV6 && type == IPV6_PKTINFO) {
 			struct in6_pktinfo info;
 
-			memcpy(&info, CMSG_DATA(c), sizeof info);
+			memcpy(&info, CMSG_DATA(c), sizeof(info));
 			memcpy(d->to.ip, &info.ipi6_addr, 16);
 			d->ifindex = info.ipi6_ifindex;
 		} else if (level == IPPROTO_IP && type == IP_PKTINFO) {
 			struct in_pktinfo info;
 
-			memcpy(&info, CMSG_DATA(c), sizeof info);
+			memcpy(&info, CMSG_DATA(c), sizeof(info));
 			inaddr_map_v4(d->to.ip, &info.ipi_addr);
 			d->ifindex = (uint32_t)info.ipi_ifindex;
 		} else if (level == IPPROTO_IP && type == IP_TOS) {
@@ -228,12 +228,12 @@ static void read_control(struct msghdr *m, struct udp_dgram *d)
 		} else if (level == IPPROTO_IPV6 && type == IPV6_TCLASS) {
 			int tclass;
 
-			memcpy(&tclass, CMSG_DATA(c), sizeof tclass);
+			memcpy(&tclass, CMSG_DATA(c), sizeof(tclass));
 			d->tos = (uint8_t)tclass;
 		} else if (level == SOL_UDP && type == UDP_GRO) {
 			int segment;
 
-			memcpy(&segment, CMSG_DATA(c), sizeof segment);
+			memcpy(&segment, CMSG_DATA(c), sizeof(segment));
 			d->segment = (size_t)segment;
 		}
 	}
@@ -247,7 +247,7 @@ static int hang_up(struct udp *u)
 	if (silent >= 0) {
 		dup3(silent, u->fd, O_CLOEXEC);
 		fd_identity_note(u->fd);
-		ring_store(&u->hang_ups, ring_own(&u->hang_ups) + 1);
+		shared_store(&u->hang_ups, shared_own(&u->hang_ups) + 1);
 		close(silent);
 	}
 	return 0;
@@ -265,8 +265,9 @@ static int read_some(struct udp *u, unsigned most)
 	ssize_t n;
 
 	for (unsigned i = 0; i < most; i++) {
-		r->rx[i].msg_hdr.msg_namelen = sizeof r->rx_words[i].name;
-		r->rx[i].msg_hdr.msg_controllen = sizeof r->rx_words[i].control;
+		r->rx[i].msg_hdr.msg_namelen = sizeof(r->rx_words[i].name);
+		r->rx[i].msg_hdr.msg_controllen =
+			sizeof(r->rx_words[i].control);
 	}
 	do
 		n = most > 1 ? syscall(SYS_recvmmsg, u->fd, r->rx, most,
@@ -284,7 +285,7 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got)
 {
 	struct udp_rings *r = u->rings;
 	unsigned most = u->is_empty ? 1 : r->rx_batch;
-	int n = ring_load(&u->is_lost) ? 0 : read_some(u, most);
+	int n = shared_load(&u->is_lost) ? 0 : read_some(u, most);
 	size_t kept = 0;
 
 	if (u->is_relayed && n > 0 && !r->rx[0].msg_len)
@@ -300,7 +301,7 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got)
 			u->truncated++;
 			continue;
 		}
-		memset(d, 0, sizeof *d);
+		memset(d, 0, sizeof(*d));
 		d->to.port = 4791;
 		if (u->is_relayed) {
 			kept += relay_parse(r->rx_iov[i].iov_base,
@@ -389,7 +390,7 @@ size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n)
 	size_t sent = 0, end, k;
 
 	CHECK(n <= UDP_BATCH);
-	if (ring_load(&u->is_lost)) {
+	if (shared_load(&u->is_lost)) {
 		u->refused += n;
 		return n;
 	}

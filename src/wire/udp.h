@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "util/ring.h"
+#include "util/shared.h"
 #include "wire/dgram.h"
 #include "wire/sender.h"
 #include "wire/sport.h"
@@ -48,8 +48,8 @@ struct udp {
 	bool v4_only; /* there is no IPv6 on this machine */
 	bool is_relayed;      /* fd is the end of a relay, wire/relay.h */
 	struct sender tx;     /* around fd, or if that is a relay's, another */
-	ring_index hang_ups;  /* fd is another file since */
-	ring_index is_lost;   /* the program has closed it: udp_is_ours */
+	shared_u32 hang_ups;  /* fd is another file since */
+	shared_flag is_lost;  /* the program has closed it: udp_is_ours */
 	int full_fd;	      /* what the last udp_send found full */
 	struct sports sports; /* what sends to which process */
 	struct udp_rings *rings;

@@ -242,7 +242,7 @@ static void make_third(struct crash_point *s)
 	connect_third(s);
 	if (!t->srq) {
 		w = wq_reserve(&t->hca, &s->third->rq);
-		memset(w, 0, sizeof *w);
+		memset(w, 0, sizeof(*w));
 		w->num_sge = 1;
 		*wqe_sges(w) =
 			(struct wq_sge){TWO_HCAS_BASE + CRASH_POINT_THIRD_AT,
@@ -370,11 +370,11 @@ void crash_point_send_third(struct crash_point *s)
 {
 	uint8_t data[CRASH_POINT_THIRD_BYTES];
 	struct direct_request r = {.opcode = HCA_WR_SEND,
-				   .total = sizeof data,
-				   .bytes = sizeof data,
+				   .total = sizeof(data),
+				   .bytes = sizeof(data),
 				   .data = data};
 
-	memset(data, 0x66, sizeof data);
+	memset(data, 0x66, sizeof(data));
 	crash_point_turns(1);
 	assert_int_equal(target_run(&s->link, &r), DIRECT_DONE);
 }

@@ -116,7 +116,7 @@ static void a_packet_that_waits_meanwhile_is_not_forgotten(void **state)
 	two_hcas_run(d, d->now_ns + WHILE);
 	assert_done(d, 0);
 	w = wq_reserve(&s->hca, &s->qp->rq);
-	memset(w, 0, sizeof *w);
+	memset(w, 0, sizeof(*w));
 	w->num_sge = 1;
 	*wqe_sges(w) = (struct wq_sge){TWO_HCAS_BASE + AT, 100, s->mr->lkey};
 	wq_commit_recv(&s->hca, &s->qp->rq, w->wr_id);
@@ -216,7 +216,7 @@ static void meanwhile_it_ends(struct space *s)
 
 static void assert_untouched(const struct two_hcas *d)
 {
-	for (size_t i = 0; i < sizeof d->side[1].bytes; i++)
+	for (size_t i = 0; i < sizeof(d->side[1].bytes); i++)
 		assert_int_equal(d->side[1].bytes[i], 0);
 }
 

@@ -32,8 +32,8 @@ static struct two_hcas *counted(uint32_t type)
 	struct two_hcas *d = two_hcas_new_of(type, 1, 64);
 
 	for (int i = 0; i < 2; i++)
-		ring_store(&qp_target(d->side[i].qp)->comp.ops,
-			   (1u << COMP_OPS) - 1);
+		shared_store(&qp_target(d->side[i].qp)->comp.ops,
+			     (1u << COMP_OPS) - 1);
 	return d;
 }
 
@@ -113,9 +113,9 @@ static void only_what_is_counted_is_summed(void **state)
 {
 	struct two_hcas *d = counted(HCA_QPT_RC);
 
-	ring_store(&qp_target(d->side[0].qp)->comp.ops, 1u << COMP_READ);
-	ring_store(&qp_target(d->side[1].qp)->comp.ops,
-		   1u << COMP_REMOTE_WRITE);
+	shared_store(&qp_target(d->side[0].qp)->comp.ops, 1u << COMP_READ);
+	shared_store(&qp_target(d->side[1].qp)->comp.ops,
+		     1u << COMP_REMOTE_WRITE);
 	two_hcas_post_row(d, 3, HCA_WR_RDMA_WRITE, 10, 4096);
 	two_hcas_post_row(d, 2, HCA_WR_RDMA_READ, 10, 4096);
 	drain(d);

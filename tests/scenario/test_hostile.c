@@ -284,7 +284,7 @@ static void a_send_is_at_most_two_gibibytes_long(void **state)
 			.payload_len = 1024};
 	struct cqe c;
 
-	memset(w, 0, sizeof *w);
+	memset(w, 0, sizeof(*w));
 	s->mr->bytes = 1ull << 32;
 	w->num_sge = 2;
 	wqe_sges(w)[0] =

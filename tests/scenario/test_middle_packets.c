@@ -52,7 +52,7 @@ static void messages_of_any_number_of_packets_arrive(void **state)
 		uint32_t bytes = 128u << mtu;
 		struct two_hcas *d = two_hcas_new(mtu, 16);
 
-		for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
+		for (size_t k = 0; k < sizeof(ops) / sizeof(*ops); k++)
 			for (uint32_t n = 1; n < 40; n++)
 				move(d, ops[k], n * bytes + n % 3 - 1);
 		assert_int_equal(d->side[0].qp->stats.retransmits, 0);

@@ -38,7 +38,7 @@ static void a_write_of_every_length_arrives(void **state)
 					   1024, 4096, 65537, 200000};
 	struct two_hcas *d = two_hcas_new(1, 16);
 
-	for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+	for (size_t k = 0; k < sizeof(lengths) / sizeof(lengths[0]); k++) {
 		two_hcas_fill(d, 0, 0, lengths[k]);
 		two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, lengths[k], 300000);
 		two_hcas_post(d, 0);
@@ -486,7 +486,7 @@ static void a_small_receive_buffer_slows_and_stops_nobody(void **state)
 	static struct credit_page page[2];
 	struct two_hcas *d = two_hcas_new(5, 16);
 
-	memset(page, 0, sizeof page);
+	memset(page, 0, sizeof(page));
 	for (int i = 0; i < 2; i++) {
 		d->side[i].qp->attr.ah.local = 1;
 		d->side[i].qp->attr.ah.bursts = 1;
@@ -525,7 +525,7 @@ static void who_takes_apart_gets_short_frames(void **state)
 	struct two_hcas *d = two_hcas_new(5, 64);
 	struct frames n = {0};
 
-	memset(page, 0, sizeof page);
+	memset(page, 0, sizeof(page));
 	d->fate = count_frames;
 	d->context = &n;
 	d->side[0].qp->attr.ah.local = d->side[0].qp->attr.ah.bursts = 1;
@@ -551,7 +551,7 @@ static void nobody_waits_for_the_page_of_the_dead(void **state)
 	struct two_hcas *d = two_hcas_new(5, 16);
 	uint64_t began;
 
-	memset(&page, 0, sizeof page);
+	memset(&page, 0, sizeof(page));
 	d->fate = drop_all;
 	d->side[0].qp->attr.ah.local = 1;
 	engine_inbox(d->side[0].engine, &page, 0, 60000, false);
@@ -575,7 +575,7 @@ static void who_ends_answers_without_room(void **state)
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct engine *e = d->side[1].engine;
 
-	memset(&page, 0, sizeof page);
+	memset(&page, 0, sizeof(page));
 	d->side[1].qp->attr.ah.local = 1;
 	engine_inbox(e, &page, 1, 60000, false);
 	engine_page(e, d->side[0].qp->qpn, &page);

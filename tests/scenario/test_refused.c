@@ -158,10 +158,10 @@ struct state {
 
 static void look(const struct two_hcas_side *s, struct state *now)
 {
-	memcpy(&now->side, s->side, sizeof now->side);
-	memcpy(&now->qp, s->qp, sizeof now->qp);
-	memset(&now->qp.stats, 0, sizeof now->qp.stats);
-	memcpy(&now->cq, s->cq, sizeof now->cq);
+	memcpy(&now->side, s->side, sizeof(now->side));
+	memcpy(&now->qp, s->qp, sizeof(now->qp));
+	memset(&now->qp.stats, 0, sizeof(now->qp.stats));
+	memcpy(&now->cq, s->cq, sizeof(now->cq));
 	memcpy(now->memory, s->memory.bytes, TWO_HCAS_MEMORY);
 }
 
@@ -183,10 +183,10 @@ static struct two_hcas *prepare(const struct forged *f)
 
 static void what_is_not_for_us_changes_nothing(void **state)
 {
-	for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) {
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
 		struct two_hcas *d = prepare(&ignored[i]);
 
-		if (memcmp(&before, &after, sizeof before) != 0)
+		if (memcmp(&before, &after, sizeof(before)) != 0)
 			fail_msg("%s changes something", ignored[i].name);
 		two_hcas_run(d, d->now_ns + 1000000);
 		if (heard >= 0)
@@ -198,7 +198,7 @@ static void what_is_not_for_us_changes_nothing(void **state)
 /* A later look, when its answer is out: what a request may not touch. */
 static void refused_requests_are_answered_and_do_nothing(void **state)
 {
-	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		const struct forged *f = &refused[i];
 		struct two_hcas *d = prepare(f);
 		bool fatal = aeth_kind(f->syndrome) != AETH_RNR_NAK;
@@ -209,9 +209,9 @@ static void refused_requests_are_answered_and_do_nothing(void **state)
 				 before.side.resp.epsn.v);
 		assert_int_equal(after.side.resp.msn, before.side.resp.msn);
 		assert_false(after.side.resp.in_message);
-		assert_memory_equal(&before.cq, &after.cq, sizeof before.cq);
+		assert_memory_equal(&before.cq, &after.cq, sizeof(before.cq));
 		assert_memory_equal(&before.qp.rq, &after.qp.rq,
-				    sizeof before.qp.rq);
+				    sizeof(before.qp.rq));
 		assert_int_equal(after.qp.state,
 				 fatal ? HCA_QP_ERR : HCA_QP_RTS);
 		two_hcas_run(d, d->now_ns + 1000000);

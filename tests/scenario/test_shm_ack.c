@@ -38,7 +38,7 @@ static struct two_hcas *two_that_poll(struct sent *s)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 
-	memset(s, 0, sizeof *s);
+	memset(s, 0, sizeof(*s));
 	d->fate = count;
 	d->context = s;
 	for (int i = 0; i < 2; i++) {
@@ -136,7 +136,7 @@ static struct two_hcas *two_with_boards(struct sent *s,
 {
 	struct two_hcas *d = two_that_poll(s);
 
-	memset(page, 0, 2 * sizeof *page);
+	memset(page, 0, 2 * sizeof(*page));
 	for (int i = 0; i < 2; i++) {
 		struct two_hcas_side *side = &d->side[i];
 		struct hca_qp_attr a = side->qp->attr, reset = {0};
@@ -233,7 +233,7 @@ static void what_follows_a_request_needs_no_ack(void **state)
 
 	for (int i = 0; i < 4; i++) /* they get to know each other */
 		ask(d, i % 2);
-	memset(&s, 0, sizeof s);
+	memset(&s, 0, sizeof(s));
 	/* for longer than one may ride */
 	for (int i = 0; i < ROUNDS; i++) {
 		/* its receive, and its own SEND before */
@@ -260,7 +260,7 @@ static void an_ack_behind_a_lost_request_waits_for_a_moment(void **state)
 	for (int i = 0; i < 4; i++)
 		ask(d, i % 2);
 	ask(d, 0);
-	memset(&s, 0, sizeof s);
+	memset(&s, 0, sizeof(s));
 	d->fate = drop_all;
 	two_hcas_recv(d, 0, 0, 8);
 	two_hcas_send(d, 1, HCA_WR_SEND, 0, 2, 0);
@@ -508,7 +508,7 @@ static int count_and_stop(void *context, int from, const struct engine_frame *f)
  */
 static void who_enters_the_error_state_reads_no_more(void **state)
 {
-	const struct hca_qp_attr error = {.qp_state = HCA_QP_ERR};
+	const struct hca_qp_attr err = {.qp_state = HCA_QP_ERR};
 	struct sent s = {0};
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct two_hcas_side *answers = &d->side[1];
@@ -525,9 +525,9 @@ static void who_enters_the_error_state_reads_no_more(void **state)
 	two_hcas_run(d, d->now_ns);
 	assert_true(answers->is_stopped);
 	assert_int_equal(completions(d, 0), 1);
-	assert_int_equal(engine_qp_modify(answers->engine, answers->side,
-					  &error, HCA_QP_STATE, answers->ip,
-					  d->now_ns, &why),
+	assert_int_equal(engine_qp_modify(answers->engine, answers->side, &err,
+					  HCA_QP_STATE, answers->ip, d->now_ns,
+					  &why),
 			 0);
 	answers->is_stopped = false;
 	d->fate = count;
@@ -543,7 +543,7 @@ static void who_enters_the_error_state_reads_no_more(void **state)
  * to. */
 static void who_enters_the_error_state_owns_up_to_what_it_did(void **state)
 {
-	const struct hca_qp_attr error = {.qp_state = HCA_QP_ERR};
+	const struct hca_qp_attr err = {.qp_state = HCA_QP_ERR};
 	struct sent s;
 	struct two_hcas *d = two_that_poll(&s);
 	struct two_hcas_side *answers = &d->side[1];
@@ -552,9 +552,9 @@ static void who_enters_the_error_state_owns_up_to_what_it_did(void **state)
 	say(d, 0);
 	two_hcas_run(d, d->now_ns);
 	assert_int_equal(s.packets[1], 0);
-	assert_int_equal(engine_qp_modify(answers->engine, answers->side,
-					  &error, HCA_QP_STATE, answers->ip,
-					  d->now_ns, &why),
+	assert_int_equal(engine_qp_modify(answers->engine, answers->side, &err,
+					  HCA_QP_STATE, answers->ip, d->now_ns,
+					  &why),
 			 0);
 	engine_hold_acks(answers->engine, false);
 	two_hcas_run(d, d->now_ns + LONG);

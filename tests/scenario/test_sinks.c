@@ -19,7 +19,7 @@ enum bad { BAD_KEY, BAD_RANGE };
 static void spoil(struct two_hcas_side *s, enum bad bad)
 {
 	struct wq *rq = s->srq ? &s->srq->wq : &s->qp->rq;
-	struct wqe *w = wq_at(&s->hca, rq, ring_own(&rq->head) - 1);
+	struct wqe *w = wq_at(&s->hca, rq, shared_own(&rq->head) - 1);
 	struct wq_sge *more = wqe_sges(w) + w->num_sge++;
 
 	*more = (struct wq_sge){TWO_HCAS_BASE, 100, s->mr->lkey};
@@ -38,7 +38,7 @@ static void post_receive(struct two_hcas *d, uint32_t good, enum bad bad)
 	if (is_empty) {
 		struct wq *rq = s->srq ? &s->srq->wq : &s->qp->rq;
 
-		wq_at(&s->hca, rq, ring_own(&rq->head) - 1)->num_sge = 0;
+		wq_at(&s->hca, rq, shared_own(&rq->head) - 1)->num_sge = 0;
 	}
 	spoil(s, bad);
 }
@@ -133,7 +133,7 @@ static void the_sentence_names_the_receive(void **state)
 
 	post_receive(d, 0, BAD_KEY);
 	send(d, HCA_WR_SEND, 1);
-	explain_text(&d->side[1].explained, text, sizeof text);
+	explain_text(&d->side[1].explained, text, sizeof(text));
 	assert_non_null(strstr(text, ": RECEIVE wr_id 0x8000 failed: "));
 	two_hcas_free(d);
 }

@@ -133,7 +133,7 @@ void two_hcas_connect(struct two_hcas *d, int i, uint32_t mtu)
 static struct two_hcas *make(uint32_t type, uint32_t mtu, uint32_t depth,
 			     bool shared)
 {
-	struct two_hcas *d = calloc(1, sizeof *d);
+	struct two_hcas *d = calloc(1, sizeof(*d));
 
 	CHECK(d);
 	d->now_ns = 1000000000;
@@ -183,8 +183,8 @@ struct wqe *two_hcas_send(struct two_hcas *d, int i, enum hca_wr op,
 	struct wqe *w = wq_reserve(&s->hca, &s->qp->sq);
 
 	CHECK(w);
-	memset(w, 0, sizeof *w);
-	w->wr_id = ring_own(&s->qp->sq.head);
+	memset(w, 0, sizeof(*w));
+	w->wr_id = shared_own(&s->qp->sq.head);
 	w->opcode = (uint8_t)op;
 	w->flags = HCA_SEND_SIGNALED;
 	w->num_sge = 1;
@@ -240,8 +240,8 @@ void two_hcas_recv(struct two_hcas *d, int i, uint64_t local, uint32_t bytes)
 		s->srq ? srq_reserve(&s->hca, s->srq) : wq_reserve(&s->hca, rq);
 
 	CHECK(w);
-	memset(w, 0, sizeof *w);
-	w->wr_id = 0x8000 + ring_own(&rq->head);
+	memset(w, 0, sizeof(*w));
+	w->wr_id = 0x8000 + shared_own(&rq->head);
 	w->num_sge = 1;
 	w->bytes = bytes;
 	*wqe_sges(w) =

@@ -295,7 +295,7 @@ int main(int argc, char **argv)
 	pid_t pid[MOST + 1], target;
 	int initiators, bad = 0;
 
-	step_timeout = map(sizeof *step_timeout);
+	step_timeout = map(sizeof(*step_timeout));
 	step_timeout->rounds = argc > 2 ? atoi(argv[1]) : 0;
 	initiators = argc > 2 ? atoi(argv[2]) : 0;
 	if (initiators < 1 || initiators > MOST)

@@ -127,15 +127,15 @@ static int both(enum rdma_port_space second, bool share, bool shares)
 {
 	struct rdma_cm_id *a = id_new(ACTIVE, RDMA_PS_TCP);
 	struct rdma_cm_id *b = id_new(ACTIVE, second);
-	int error = 0;
+	int err = 0;
 
 	EXPECT(!option(a, RDMA_OPTION_ID_REUSEADDR, share));
 	EXPECT(!option(b, RDMA_OPTION_ID_REUSEADDR, shares));
 	EXPECT(!bind_to(a, AF_INET, "127.0.0.1", 7900));
 	if (bind_to(b, AF_INET, "0.0.0.0", 7900))
-		error = errno;
+		err = errno;
 	EXPECT(!rdma_destroy_id(a) && !rdma_destroy_id(b));
-	return error;
+	return err;
 }
 
 static void a_port_has_one_owner_unless_all_share_it(void)

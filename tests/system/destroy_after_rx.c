@@ -26,8 +26,8 @@ enum { BYTES = 100 };
 static void swap(int fd, const struct endpoint_address *out,
 		 struct endpoint_address *in)
 {
-	if (write(fd, out, sizeof *out) != (ssize_t)sizeof *out ||
-	    recv(fd, in, sizeof *in, MSG_WAITALL) != (ssize_t)sizeof *in)
+	if (write(fd, out, sizeof(*out)) != (ssize_t)sizeof(*out) ||
+	    recv(fd, in, sizeof(*in), MSG_WAITALL) != (ssize_t)sizeof(*in))
 		exit(1); /* the other end says why */
 }
 
@@ -85,7 +85,7 @@ static long sent(void)
 	char line[512];
 	long count = -1;
 
-	while (f && fgets(line, sizeof line, f))
+	while (f && fgets(line, sizeof(line), f))
 		if (sscanf(line, "Udp: %*d %*d %*d %ld", &count) == 1)
 			break;
 	if (!f || fclose(f) || count < 0)

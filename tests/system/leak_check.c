@@ -26,7 +26,7 @@ static bool is_thread(const char *name)
 static bool is_datagrams(int fd)
 {
 	int type = 0, domain = 0;
-	socklen_t size = sizeof type;
+	socklen_t size = sizeof(type);
 
 	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) &&
 	       !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) &&
@@ -61,7 +61,7 @@ void leak_check_get(struct leak_check *h)
 		.threads = entries("/proc/self/task", is_thread),
 		.files = entries("/proc/self/fd", is_kept),
 	};
-	while (fgets(line, sizeof line, f))
+	while (fgets(line, sizeof(line), f))
 		h->arenas += strstr(line, "adverb-arena") != NULL;
 	fclose(f);
 }

@@ -67,16 +67,16 @@ static bool is_broker(const char *process)
 	char path[300], name[16] = "", ours[64] = "", its[64] = "";
 	FILE *f;
 
-	snprintf(path, sizeof path, "%s/comm", process);
+	snprintf(path, sizeof(path), "%s/comm", process);
 	f = fopen(path, "re");
-	if (f && !fgets(name, sizeof name, f))
+	if (f && !fgets(name, sizeof(name), f))
 		*name = 0;
 	if (f)
 		fclose(f);
-	snprintf(path, sizeof path, "%s/ns/net", process);
+	snprintf(path, sizeof(path), "%s/ns/net", process);
 	return !strcmp(name, "adverbd\n") &&
-	       readlink(path, its, sizeof its - 1) > 0 &&
-	       readlink("/proc/self/ns/net", ours, sizeof ours - 1) > 0 &&
+	       readlink(path, its, sizeof(its) - 1) > 0 &&
+	       readlink("/proc/self/ns/net", ours, sizeof(ours) - 1) > 0 &&
 	       !strcmp(its, ours);
 }
 
@@ -350,7 +350,7 @@ static unsigned long naps(void)
 				  ? NULL
 				  : fopen(path, "re");
 
-		while (f && fgets(line, sizeof line, f))
+		while (f && fgets(line, sizeof(line), f))
 			if (!strncmp(line, what, strlen(what)))
 				sum += strtoul(line + strlen(what), NULL, 10);
 		if (f)

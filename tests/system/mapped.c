@@ -95,7 +95,7 @@ static int open_file(void)
 {
 	if (!is("shm"))
 		return memfd_create("mapped", MFD_CLOEXEC);
-	snprintf(path, sizeof path, "/dev/shm/adverb-mapped.%d", getpid());
+	snprintf(path, sizeof(path), "/dev/shm/adverb-mapped.%d", getpid());
 	return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
@@ -277,7 +277,8 @@ static void forbid_calls(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+	struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]),
+				     filter};
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
@@ -339,7 +340,7 @@ static void look_at_maps(void)
 	FILE *f = fopen("/proc/self/maps", "r");
 	char line[4400];
 
-	while (f && fgets(line, sizeof line, f))
+	while (f && fgets(line, sizeof(line), f))
 		if (strstr(line, "memfd:mapped") ||
 		    strstr(line, "/dev/shm/adverb-mapped"))
 			fail("the memory is still mapped", 0);
@@ -395,7 +396,7 @@ int main(int argc, char **argv)
 	int status, bad = 0;
 	pid_t pid[2];
 
-	step_timeout = mmap(NULL, sizeof *step_timeout, PROT_READ | PROT_WRITE,
+	step_timeout = mmap(NULL, sizeof(*step_timeout), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (argc != 2 || step_timeout == MAP_FAILED)
 		return 2;

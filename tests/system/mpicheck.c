@@ -95,8 +95,8 @@ static void together(void)
 {
 	enum { COUNT = 3000 };
 	static long mine[COUNT], sum[COUNT];
-	long *to = calloc((size_t)ranks, sizeof *to);
-	long *from = calloc((size_t)ranks, sizeof *from);
+	long *to = calloc((size_t)ranks, sizeof(*to));
+	long *from = calloc((size_t)ranks, sizeof(*from));
 
 	if (!to || !from)
 		die("memory", 0);

@@ -190,10 +190,10 @@ static void become(const struct traffic_link *l, const int *in, const int *out)
 {
 	char where[32], from[16], to[16];
 
-	snprintf(where, sizeof where, "%llx",
+	snprintf(where, sizeof(where), "%llx",
 		 (unsigned long long)(uintptr_t)l->area.bytes);
-	snprintf(from, sizeof from, "%d", in[0]);
-	snprintf(to, sizeof to, "%d", out[1]);
+	snprintf(from, sizeof(from), "%d", in[0]);
+	snprintf(to, sizeof(to), "%d", out[1]);
 	execl("/proc/self/exe", "outlive", "sit", where, from, to, NULL);
 	step_timeout_die("exec");
 }
@@ -263,7 +263,7 @@ static bool meet_victim(struct survivor *s)
 {
 	struct meeting *m = &step_timeout->victim;
 
-	memset(s->link, 0, sizeof s->link);
+	memset(s->link, 0, sizeof(s->link));
 	s->link[1].is_shared = true;
 	for (int i = 0; i < LINKS; i++) {
 		s->link[i].doom = &step_timeout->is_doomed;
@@ -465,8 +465,8 @@ static bool outlives(int round)
 
 	need(!pipe(in) && !pipe(out), "pipe");
 	memset(step_timeout->added_posted, 0,
-	       sizeof step_timeout->added_posted);
-	memset(step_timeout->added_done, 0, sizeof step_timeout->added_done);
+	       sizeof(step_timeout->added_posted));
+	memset(step_timeout->added_done, 0, sizeof(step_timeout->added_done));
 	step_timeout_say(&step_timeout->is_doomed, 0);
 	step_timeout_say(&step_timeout->is_dead, 0);
 	step_timeout_say(&step_timeout->round, round);
@@ -565,7 +565,7 @@ int main(int argc, char **argv)
 		if (option == '?')
 			return 2;
 	}
-	step_timeout = mmap(NULL, sizeof *step_timeout, PROT_READ | PROT_WRITE,
+	step_timeout = mmap(NULL, sizeof(*step_timeout), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (step_timeout == MAP_FAILED)
 		return 2;

@@ -293,7 +293,7 @@ static int sizes(uint32_t only, uint32_t size[SIZES])
 		if (s > 1 && s < MAX)
 			size[n++] = s + 1;
 	}
-	for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
 		size[n++] = odd[i];
 	return n;
 }
@@ -351,7 +351,7 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	step_timeout = map(sizeof *step_timeout);
+	step_timeout = map(sizeof(*step_timeout));
 	if (is_mapped)
 		memory = map((size_t)SLOTS * SLOT);
 	reader = fork();

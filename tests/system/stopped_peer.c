@@ -318,14 +318,14 @@ static bool is_at_lease(pid_t pid, uint64_t pc)
 	static const uint8_t copy[] = {0xf3, 0xa4};
 	static const uint8_t mark[] = {0x0f, 0xb9, 0x3d, 0x53,
 				       0x30, 0x05, 0x53};
-	uint8_t code[sizeof mark + sizeof copy];
-	struct iovec to = {code, sizeof code};
-	struct iovec from = {(void *)(uintptr_t)(pc - sizeof mark),
-			     sizeof code};
+	uint8_t code[sizeof(mark) + sizeof(copy)];
+	struct iovec to = {code, sizeof(code)};
+	struct iovec from = {(void *)(uintptr_t)(pc - sizeof(mark)),
+			     sizeof(code)};
 
-	return process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof code &&
-	       (!memcmp(code, mark, sizeof mark) ||
-		!memcmp(code + sizeof mark, copy, sizeof copy));
+	return process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof(code) &&
+	       (!memcmp(code, mark, sizeof(mark)) ||
+		!memcmp(code + sizeof(mark), copy, sizeof(copy)));
 }
 
 /* Is one of its threads there, or on its way out of process_vm_writev? */
@@ -335,7 +335,7 @@ static bool is_copying(pid_t pid)
 	bool copies = false;
 	glob_t found;
 
-	snprintf(pattern, sizeof pattern, "/proc/%d/task/*/syscall", (int)pid);
+	snprintf(pattern, sizeof(pattern), "/proc/%d/task/*/syscall", (int)pid);
 	if (glob(pattern, 0, NULL, &found))
 		return false;
 	for (size_t i = 0; i < found.gl_pathc; i++) {
@@ -360,7 +360,7 @@ static uint64_t ran(pid_t pid)
 	char pattern[64];
 	glob_t found;
 
-	snprintf(pattern, sizeof pattern, "/proc/%d/task/*/schedstat",
+	snprintf(pattern, sizeof(pattern), "/proc/%d/task/*/schedstat",
 		 (int)pid);
 	if (glob(pattern, 0, NULL, &found))
 		return 0;
@@ -392,7 +392,7 @@ static int halt_one(int round, bool is_direct)
 	pid_t pid[WHO];
 	int bad;
 
-	memset(step_timeout, 0, sizeof *step_timeout);
+	memset(step_timeout, 0, sizeof(*step_timeout));
 	for (int i = 0; i < WHO; i++)
 		pid[i] = begin((enum who)i, round);
 	await_target(STOP, pid[TARGET]);
@@ -415,7 +415,7 @@ int main(int argc, char **argv)
 {
 	int n = argc > 1 ? atoi(argv[1]) : 0, bad = 0;
 
-	step_timeout = mmap(NULL, sizeof *step_timeout, PROT_READ | PROT_WRITE,
+	step_timeout = mmap(NULL, sizeof(*step_timeout), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (argc != 3 || step_timeout == MAP_FAILED)
 		return 2;

@@ -107,21 +107,21 @@ static bool step(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 		 bool refuses)
 {
 	struct rdma_conn_param p = param();
-	int error = 0;
+	int err = 0;
 
 	if (event == RDMA_CM_EVENT_ADDR_RESOLVED)
-		error = rdma_resolve_route(id, RESOLVE_MS);
+		err = rdma_resolve_route(id, RESOLVE_MS);
 	else if (event == RDMA_CM_EVENT_ROUTE_RESOLVED)
-		error = rdma_connect(id, &p);
+		err = rdma_connect(id, &p);
 	else if (event == RDMA_CM_EVENT_CONNECT_RESPONSE)
-		error = rdma_establish(id);
+		err = rdma_establish(id);
 	else if (event == RDMA_CM_EVENT_CONNECT_REQUEST && refuses)
-		error = rdma_reject(id, "no", 2);
+		err = rdma_reject(id, "no", 2);
 	else if (event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		rdma_accept(id, &p); /* who has gone is no error of ours */
 	else if (event == RDMA_CM_EVENT_DISCONNECTED)
 		rdma_disconnect(id);
-	if (error)
+	if (err)
 		die(rdma_event_str(event));
 	return event == RDMA_CM_EVENT_REJECTED ||
 	       event == RDMA_CM_EVENT_UNREACHABLE ||

@@ -282,7 +282,7 @@ static void judge_answer(struct traffic_link *l, uint32_t slot)
 				fail(l, "other bytes than are there", i);
 	if (a->op != ADD)
 		return;
-	memcpy(&found, near, sizeof found);
+	memcpy(&found, near, sizeof(found));
 	if (found != l->last_found)
 		fail(l, "a sum that nobody has made", found);
 	l->last_found++;
@@ -380,7 +380,7 @@ void traffic_open(struct traffic_line *line, bool shared)
 	struct ibv_srq_init_attr init = {
 		.attr = {.max_wr = TRAFFIC_POOL, .max_sge = 1}};
 
-	memset(line, 0, sizeof *line);
+	memset(line, 0, sizeof(*line));
 	endpoint_open(&line->e, IBV_ACCESS_LOCAL_WRITE, 0);
 	if (!shared)
 		return;
@@ -464,7 +464,7 @@ uint64_t traffic_remove(struct traffic_line *line, struct traffic_link *l)
 	if ((errno = ibv_destroy_qp(l->e.qp)))
 		step_timeout_die("destroy_qp");
 	area_check(l);
-	memcpy(&added, l->area.bytes + AT_WORD, sizeof added);
+	memcpy(&added, l->area.bytes + AT_WORD, sizeof(added));
 	area_close(&l->area, AREA);
 	return added;
 }

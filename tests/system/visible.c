@@ -158,7 +158,7 @@ static void pin(int cpu)
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
-		sched_setaffinity(0, sizeof set, &set);
+		sched_setaffinity(0, sizeof(set), &set);
 }
 
 static void *map(size_t bytes, int kind)

@@ -176,7 +176,7 @@ static void make_regions(struct endpoint *e, struct ibv_pd *pd)
 	static char memory[8192];
 	struct ibv_alloc_dm_attr attr = {.length = 64};
 	struct ibv_dm *dm = CALL(ibv_alloc_dm, e->ctx, &attr);
-	struct ibv_mr *mr = CALL(ibv_reg_mr, pd, memory, sizeof memory,
+	struct ibv_mr *mr = CALL(ibv_reg_mr, pd, memory, sizeof(memory),
 				 IBV_ACCESS_LOCAL_WRITE);
 
 	need(dm && mr, call);

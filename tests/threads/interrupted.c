@@ -180,9 +180,9 @@ static char state_of(pid_t thread)
 	char path[64], text[512] = "", *state;
 	FILE *f;
 
-	snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
 	f = fopen(path, "r");
-	need(f && fgets(text, sizeof text, f), "its state");
+	need(f && fgets(text, sizeof(text), f), "its state");
 	fclose(f);
 	state = strrchr(text, ')');
 	return state ? state[2] : 0;

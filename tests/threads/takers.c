@@ -44,7 +44,7 @@ static void *begin(void)
 	void *memory = shared_memory(ARENA_BYTES);
 	struct arena arena;
 
-	seen = shared_memory(sizeof *seen);
+	seen = shared_memory(sizeof(*seen));
 	if (!memory || !seen)
 		return NULL;
 	arena_init(&arena, memory, ARENA_BYTES);
@@ -107,7 +107,7 @@ static void post_all(void)
 			sched_yield();
 			continue;
 		}
-		memset(w, 0, sizeof *w);
+		memset(w, 0, sizeof(*w));
 		w->wr_id = w->compare = i;
 		w->va = ~i;
 		wq_commit(&srq->wq);

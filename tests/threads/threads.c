@@ -183,7 +183,7 @@ static void churn_regions(struct endpoint *e)
 	char memory[4096];
 
 	for (int i = 0; i < 4 * ROUNDS; i++) {
-		struct ibv_mr *mr = ibv_reg_mr(e->pd, memory, sizeof memory,
+		struct ibv_mr *mr = ibv_reg_mr(e->pd, memory, sizeof(memory),
 					       IBV_ACCESS_LOCAL_WRITE);
 
 		EXPECT(mr);

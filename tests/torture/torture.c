@@ -157,7 +157,7 @@ static bool story(bool shared)
 	static struct end e[2];
 	bool good;
 
-	memset(e, 0, sizeof e);
+	memset(e, 0, sizeof(e));
 	errno = 0;
 	good = open_end(&e[0], shared) && open_end(&e[1], shared) &&
 	       connect_end(&e[0], &e[1]) && connect_end(&e[1], &e[0]) &&

@@ -66,10 +66,10 @@ static inline int enter_namespace(void **state)
 static inline void open_or_fail(struct client *c)
 {
 	const char *why = "";
-	int error = client_open(c, &why);
+	int err = client_open(c, &why);
 
-	if (error)
-		fail_msg("%d: %s", error, why);
+	if (err)
+		fail_msg("%d: %s", err, why);
 }
 
 static inline pid_t broker_of(const struct client *c)

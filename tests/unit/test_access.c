@@ -306,8 +306,8 @@ static void slots_of_the_dead_are_had_again_when_none_is_free(void **state)
 	}
 	assert_int_equal(taken, ACCESS_MAX);
 	/* the last one was the dead one's, who was inside */
-	assert_int_equal(ring_own(&slot->epoch) % 2, 0);
-	assert_int_equal(ring_own(&slot->by), ACCESS_BY_CALLS);
+	assert_int_equal(shared_own(&slot->epoch) % 2, 0);
+	assert_int_equal(shared_own(&slot->by), ACCESS_BY_CALLS);
 	access_wait(&own, ACCESS_ALL);
 }
 
@@ -315,7 +315,7 @@ static void slots_that_do_not_lie_in_the_arena_are_none(void **state)
 {
 	const aoff wrong[] = {0, 1, ARENA_BYTES - 64, ~63ull, 4096 + 8};
 
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		own.shared->accesses = wrong[i];
 		assert_null(access_claim(&own));
 	}
@@ -324,9 +324,9 @@ static void slots_that_do_not_lie_in_the_arena_are_none(void **state)
 static void an_owner_lives_while_his_word_says_so(void **state)
 {
 	assert_false(hca_is_alive(&own));
-	ring_store(&own.shared->pulse.word, 1234);
+	shared_store(&own.shared->pulse.word, 1234);
 	assert_true(hca_is_alive(&own));
-	ring_store(&own.shared->pulse.word, 1234 | 0x40000000);
+	shared_store(&own.shared->pulse.word, 1234 | 0x40000000);
 	assert_false(hca_is_alive(&own));
 }
 
@@ -339,9 +339,9 @@ static void who_is_said_to_be_inside_and_cannot_be_is_not_waited_for(void **s)
 	struct access *g = arena_at(&own.arena, own.shared->accesses);
 	struct access_scan look;
 
-	for (size_t i = 0; i < sizeof nobody / sizeof *nobody; i++) {
+	for (size_t i = 0; i < sizeof(nobody) / sizeof(*nobody); i++) {
 		atomic_store(&g[0].process.owner, nobody[i]);
-		ring_store(&g[0].epoch, 1);
+		shared_store(&g[0].epoch, 1);
 		access_scan_begin(&look, ACCESS_ALL);
 		assert_true(access_scan_done(&own, &look));
 		access_wait(&own, ACCESS_ALL);

@@ -33,7 +33,7 @@
 #define ROUNDS 20
 
 struct report {
-	int error;
+	int err;
 	uint32_t class;
 	pid_t broker;
 };
@@ -87,7 +87,7 @@ static void note_late(enum client_word word, const char *sentence)
 {
 	char text[128];
 
-	snprintf(text, sizeof text,
+	snprintf(text, sizeof(text),
 		 "the broker adverbd, process %d, is stopped: waiting for it "
 		 "(ADVERB_PATIENCE)",
 		 (int)silent);
@@ -126,7 +126,7 @@ static void a_broker_that_says_nothing_for_good_is_named(void **state)
 	naps = 100000 / NAP_MS;
 	assert_int_equal(client_open_sharing(&c, &waits, &why), -ETIMEDOUT);
 	assert_true(skipped_ms - began_ms >= 60000);
-	snprintf(text, sizeof text,
+	snprintf(text, sizeof(text),
 		 "the broker adverbd (process %d, stopped) has not answered "
 		 "for 60 s",
 		 (int)silent);
@@ -220,9 +220,9 @@ static void child(int go, int out, int hold)
 
 	if (read(go, &byte, 1) < 0)
 		_exit(1);
-	r.error = client_open(&c, &why);
+	r.err = client_open(&c, &why);
 	r.class = c.class;
-	if (!r.error)
+	if (!r.err)
 		r.broker = broker_of(&c);
 	else
 		fprintf(stderr, "child: %s\n", why);
@@ -252,7 +252,7 @@ static void sigkill_of_a_client_frees_its_class(void **state)
 	}
 	close(go[1]);
 	assert_int_equal(read(out[0], &r, sizeof(r)), sizeof(r));
-	assert_int_equal(r.error, 0);
+	assert_int_equal(r.err, 0);
 	qpn = steer_qpn(r.class, 77);
 	assert_int_equal(peer_state(&me, qpn), CLIENT_PEER_ALIVE);
 	assert_int_equal(peer_state(&me, 1), CLIENT_PEER_UNKNOWN);
@@ -390,8 +390,8 @@ static void of_two_that_start_at_once_one_becomes_the_broker(void **state)
 		for (int i = 0; i < 2; i++)
 			assert_int_equal(read(out[0], &r[i], sizeof(r[i])),
 					 sizeof(r[i]));
-		assert_int_equal(r[0].error, 0);
-		assert_int_equal(r[1].error, 0);
+		assert_int_equal(r[0].err, 0);
+		assert_int_equal(r[1].err, 0);
 		assert_int_equal(r[0].broker, r[1].broker);
 		assert_int_not_equal(r[0].class, r[1].class);
 		close(hold[1]);
@@ -541,7 +541,7 @@ static void a_broker_of_another_version_is_named(void **state)
 	char said[START_SENTENCE];
 	const char *why = "";
 	struct client c;
-	int fd, error;
+	int fd, err;
 
 	snprintf(want, sizeof(want),
 		 "the broker adverbd, process %d of user %u is of adverb 9.8.7 "
@@ -556,8 +556,8 @@ static void a_broker_of_another_version_is_named(void **state)
 	close(fd);
 	assert_int_equal(client_open(&c, &why), -EPROTONOSUPPORT);
 	assert_string_equal(why, want);
-	error = dial_open(&fd, NULL, NULL, said);
-	assert_int_equal(error, -EPROTONOSUPPORT);
+	err = dial_open(&fd, NULL, NULL, said);
+	assert_int_equal(err, -EPROTONOSUPPORT);
 	assert_string_equal(said, want);
 	end_broker(pid);
 	waitpid(pid, NULL, 0);

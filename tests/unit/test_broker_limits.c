@@ -181,9 +181,9 @@ static void end_full(pid_t broker)
 	assert_int_equal(waitpid(broker, NULL, 0), broker);
 }
 
-static void assert_told(int error, const char *why)
+static void assert_told(int err, const char *why)
 {
-	assert_int_equal(error, -EMFILE);
+	assert_int_equal(err, -EMFILE);
 	assert_non_null(
 		strstr(why, "the broker adverbd's limit on open files"));
 	assert_non_null(strstr(why, "is reached: raise ulimit -n"));
@@ -194,14 +194,14 @@ static void a_broker_without_room_says_so_to_all_who_come(void **state)
 	struct client c[ROOM], more;
 	pid_t broker = begin_full();
 	const char *why = "";
-	int n = 0, error;
+	int n = 0, err;
 
-	while (!(error = client_open_sharing(&c[n], &silent, &why)))
+	while (!(err = client_open_sharing(&c[n], &silent, &why)))
 		assert_true(++n < ROOM);
 	assert_true(n > 0);
 	for (int i = 0; i < ROOM; i++) {
-		assert_told(error, why);
-		error = client_open_sharing(&more, &silent, &why);
+		assert_told(err, why);
+		err = client_open_sharing(&more, &silent, &why);
 	}
 	/* who goes makes room */
 	client_close(&c[--n]);
@@ -217,15 +217,15 @@ static void who_cannot_be_accepted_is_told_as_well(void **state)
 	pid_t broker = begin_full();
 	const char *why = "";
 	struct client first, more;
-	int crowd[CROWD], n = 0, error;
+	int crowd[CROWD], n = 0, err;
 	char said[START_SENTENCE];
 
 	open_or_fail(&first);
-	while (!(error = dial_open(&crowd[n], NULL, NULL, said)))
+	while (!(err = dial_open(&crowd[n], NULL, NULL, said)))
 		assert_true(++n < CROWD);
-	assert_told(error, said);
-	error = client_open_sharing(&more, &silent, &why);
-	assert_told(error, why);
+	assert_told(err, said);
+	err = client_open_sharing(&more, &silent, &why);
+	assert_told(err, why);
 	while (n)
 		close(crowd[--n]);
 	client_close(&first);

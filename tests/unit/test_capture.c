@@ -62,7 +62,7 @@ static uint16_t be16(const uint8_t *p)
 static void look(void)
 {
 	int fd = open(path, O_RDONLY);
-	ssize_t n = read(fd, seen, sizeof seen);
+	ssize_t n = read(fd, seen, sizeof(seen));
 
 	close(fd);
 	assert_true(n >= 0);
@@ -171,10 +171,10 @@ static void frames_of_every_length_follow_one_another(void **state)
 	static uint8_t payload[64];
 	size_t at = PREAMBLE;
 
-	for (size_t n = 0; n < sizeof payload; n++)
+	for (size_t n = 0; n < sizeof(payload); n++)
 		capture_frame(&four_a, &four_b, payload, n, 0, 0, 64);
 	look();
-	for (size_t n = 0; n < sizeof payload; n++) {
+	for (size_t n = 0; n < sizeof(payload); n++) {
 		uint32_t bytes;
 
 		frame_at(at, &bytes, &at);
@@ -203,7 +203,7 @@ static void what_is_too_long_and_a_closed_file_are_nothing(void **state)
 {
 	static uint8_t payload[20000];
 
-	capture_frame(&four_a, &four_b, payload, sizeof payload, 0, 0, 64);
+	capture_frame(&four_a, &four_b, payload, sizeof(payload), 0, 0, 64);
 	capture_close();
 	assert_false(capture_is_open());
 	capture_frame(&four_a, &four_b, payload, 1, 0, 0, 64);
@@ -247,7 +247,7 @@ static void the_program_is_told_that_a_capture_ends(void **state)
 	char text[200] = "";
 
 	unsetenv("ADVERB_EXPLAIN");
-	assert_true(said_when_full(text, sizeof text));
+	assert_true(said_when_full(text, sizeof(text)));
 	assert_non_null(strstr(text, "the capture ends here"));
 	assert_false(capture_is_open());
 }
@@ -267,11 +267,11 @@ static void expect_refused(const char *name, off_t bytes)
 
 static void what_is_no_capture_of_ours_gets_no_frames(void **state)
 {
-	char other[sizeof path + 8];
+	char other[sizeof(path) + 8];
 	int fd;
 
 	setenv("ADVERB_EXPLAIN", "0", 1);
-	snprintf(other, sizeof other, "%s.other", path);
+	snprintf(other, sizeof(other), "%s.other", path);
 	fd = open(other, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_int_equal(write(fd, "a text", 6), 6);
 	close(fd);
@@ -309,19 +309,19 @@ static void a_capture_is_for_its_user_alone(void **state)
 /* As it is used with Wireshark: it ends when the program ends. */
 static void a_pipe_of_ours_has_the_frames(void **state)
 {
-	char pipe[sizeof path + 8];
+	char pipe[sizeof(path) + 8];
 	int fd;
 
-	snprintf(pipe, sizeof pipe, "%s.pipe", path);
+	snprintf(pipe, sizeof(pipe), "%s.pipe", path);
 	assert_int_equal(mkfifo(pipe, 0600), 0);
 	fd = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	capture_close();
 	setenv("ADVERB_PCAP", pipe, 1);
 	capture_open();
 	assert_true(capture_is_open());
-	assert_int_equal(read(fd, seen, sizeof seen), PREAMBLE);
+	assert_int_equal(read(fd, seen, sizeof(seen)), PREAMBLE);
 	capture_close();
-	assert_int_equal(read(fd, seen, sizeof seen), 0);
+	assert_int_equal(read(fd, seen, sizeof(seen)), 0);
 	close(fd);
 	assert_int_equal(unlink(pipe), 0);
 }

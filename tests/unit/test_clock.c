@@ -71,7 +71,7 @@ static void it_stays_close_behind_at_every_rate(void **state)
 {
 	static const uint64_t rates[] = {25, 64, 1024, 2458, 2662, 5000};
 
-	for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		struct machine m = machine(rates[i]);
 
 		/* the lag says what the counter's own ticks take, too */

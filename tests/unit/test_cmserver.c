@@ -56,7 +56,7 @@ static struct cmproto ask(int fd, struct cmproto m, enum cmproto_kind kind,
 	post(fd, &m, kind, id);
 	m = take(fd);
 	assert_int_equal(m.kind, CMPROTO_DONE);
-	assert_int_equal(m.error, 0);
+	assert_int_equal(m.err, 0);
 	return m;
 }
 
@@ -151,7 +151,7 @@ static void answers_come_in_the_order_of_the_questions(void **state)
 	for (uint32_t i = 0; i < 8; i++) {
 		m = take(fd);
 		assert_int_equal(m.serial, first + i);
-		assert_int_equal(m.error, 0);
+		assert_int_equal(m.err, 0);
 	}
 	close(fd);
 	end_broker(broker_of(&keeper));
@@ -266,7 +266,7 @@ static void dies_without_a_broker(bool before)
 	for (uint32_t done = 0, ended = 0; done + ended < 2 * CONNECTIONS;) {
 		struct cmproto m = take(called);
 
-		assert_int_equal(m.error, 0);
+		assert_int_equal(m.err, 0);
 		done += m.kind == CMPROTO_DONE;
 		ended += m.kind == CMPROTO_EVENT &&
 			 m.event == CMPROTO_DISCONNECTED;
@@ -432,7 +432,7 @@ static void nobody_takes_the_will_of_another_process(void **state)
 	assert_true(cmserver_awaits(a.s, other));
 
 	say(&a, m, CMPROTO_RESUME, 0);
-	assert_int_equal(a.sent.error, -EPERM);
+	assert_int_equal(a.sent.err, -EPERM);
 	assert_true(cmserver_awaits(a.s, other));
 	say(&a, m, CMPROTO_RELEASE, 0);
 	assert_true(cmserver_awaits(a.s, other));
@@ -444,10 +444,10 @@ static void nobody_takes_the_will_of_another_process(void **state)
 	cmserver_client_free(a.s, a.c, 0);
 	a.c = cmserver_client_new(a.s, a.fd[0], getuid(), other);
 	say(&a, noted(77, 0), CMPROTO_RESUME, 0);
-	assert_int_equal(a.sent.error, -EINVAL);
+	assert_int_equal(a.sent.err, -EINVAL);
 	assert_true(cmserver_awaits(a.s, other));
 	say(&a, m, CMPROTO_RESUME, 0);
-	assert_int_equal(a.sent.error, 0);
+	assert_int_equal(a.sent.err, 0);
 	assert_false(cmserver_awaits(a.s, other));
 	end_alone(&a);
 	end_child(other);
@@ -464,24 +464,24 @@ static void who_fails_to_listen_leaves_the_port_to_others(void **state)
 	begin_alone(&a);
 	do {
 		say(&a, any, CMPROTO_BIND, 0);
-		assert_int_equal(a.sent.error, 0);
+		assert_int_equal(a.sent.err, 0);
 		full = a.sent.new_id;
 		shared.local_port = a.sent.local_port;
 		first = first ? first : full;
 		say(&a, (struct cmproto){0}, CMPROTO_LISTEN, full);
-	} while (!a.sent.error);
-	assert_int_equal(a.sent.error, -ENOMEM);
+	} while (!a.sent.err);
+	assert_int_equal(a.sent.err, -ENOMEM);
 	say(&a, (struct cmproto){0}, CMPROTO_RELEASE, full);
 
 	shared.local_port = 500;
 	say(&a, shared, CMPROTO_BIND, 0);
 	full = a.sent.new_id;
 	say(&a, (struct cmproto){0}, CMPROTO_LISTEN, full);
-	assert_int_equal(a.sent.error, -ENOMEM);
+	assert_int_equal(a.sent.err, -ENOMEM);
 	say(&a, (struct cmproto){0}, CMPROTO_RELEASE, first);
 	say(&a, shared, CMPROTO_BIND, 0);
 	say(&a, (struct cmproto){0}, CMPROTO_LISTEN, a.sent.new_id);
-	assert_int_equal(a.sent.error, 0);
+	assert_int_equal(a.sent.err, 0);
 	end_alone(&a);
 }
 

@@ -84,13 +84,13 @@ static void either_way_of_copying_copies_and_fails(void **state)
 
 	if (!is_built())
 		skip();
-	for (size_t i = 0; i < sizeof from; i++)
+	for (size_t i = 0; i < sizeof(from); i++)
 		from[i] = (uint8_t)(i * 7 + 1);
 	copy_nofault_open();
 	for (int fast = 0; fast < 2; fast++) {
 		copy_nofault_choose(fast);
-		for (size_t n = 0; n < sizeof from - 1; n++) {
-			memset(to, 0, sizeof to);
+		for (size_t n = 0; n < sizeof(from) - 1; n++) {
+			memset(to, 0, sizeof(to));
 			assert_true(copy_nofault(to + 1, from + 1, n));
 			assert_memory_equal(to + 1, from + 1, n);
 			assert_int_equal(to[0] | to[n + 1], 0);

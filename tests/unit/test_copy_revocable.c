@@ -172,7 +172,7 @@ static void nothing_is_copied_once_it_has_ended(void **state)
 
 	if (!take())
 		skip();
-	memset(from, 1, sizeof from);
+	memset(from, 1, sizeof(from));
 	shared->word = ENDED;
 	for (a.bytes = 1; a.bytes <= 64; a.bytes++) {
 		b.bytes = a.bytes;

@@ -43,7 +43,7 @@ static enum cq_push push(uint64_t wr_id, uint32_t qpn, bool solicited)
 
 static uint32_t count(void)
 {
-	return ring_load(&cq->head) - ring_load(&cq->tail);
+	return shared_load(&cq->head) - shared_load(&cq->tail);
 }
 
 static uint64_t pop(void)
@@ -272,7 +272,7 @@ who_stops_in_saying_so_keeps_nobody_out(void **state) NO_LOCK_ANALYSIS
 	struct qp *a = new_qp(7), *b = new_qp(8);
 
 	alock_open(LIVING, &judge);
-	ring_store(&qp_target(a)->is_queued, 1);
+	shared_store(&qp_target(a)->is_queued, 1);
 	leave(a, 1);
 	assert_false(cq_has(&h, cq));
 	leave(b, 2);
@@ -283,7 +283,7 @@ who_stops_in_saying_so_keeps_nobody_out(void **state) NO_LOCK_ANALYSIS
 	cq_arm(cq, false);
 	atomic_store(&qp_target(a)->lock.owner, STOPPED);
 	assert_false(peer_death_repair(&h));
-	assert_int_equal(ring_load(&qp_target(a)->is_queued), 1);
+	assert_int_equal(shared_load(&qp_target(a)->is_queued), 1);
 	assert_int_equal(cq_owed(cq), 0);
 	/* it was dead, and another of its kind has come since */
 	atomic_store(&qp_target(a)->lock.owner, DEAD);

@@ -15,13 +15,13 @@ static void check_one(crctier_copy *copy, size_t n)
 	size_t off = n / CRCCOPY_STEP % 64, at = (off * 11 + 12) % 64;
 	uint32_t crc = (uint32_t)(n * 2654435761u), sum = crc;
 
-	for (size_t i = 0; i < sizeof from; i++)
+	for (size_t i = 0; i < sizeof(from); i++)
 		from[i] = (uint8_t)(i * 7 + i / 251);
-	memset(to, 0xee, sizeof to);
-	memset(want, 0xee, sizeof want);
+	memset(to, 0xee, sizeof(to));
+	memset(want, 0xee, sizeof(want));
 	memcpy(want + at, from + off, n);
 	copy(to + at, from + off, n, &sum);
-	assert_memory_equal(to, want, sizeof to);
+	assert_memory_equal(to, want, sizeof(to));
 	assert_int_equal(sum, crc32_update(crc, from + off, n));
 }
 

@@ -165,7 +165,7 @@ static void each_way_agrees_with_the_definition(void **state)
 	static uint8_t data[LENGTHS + ALIGNMENTS];
 	static uint32_t want[LENGTHS + 1];
 
-	fill(data, sizeof data, 1);
+	fill(data, sizeof(data), 1);
 	for (size_t run = 0; run < 2 * ALIGNMENTS; run++) {
 		int which = (int)(run % 2);
 		const uint8_t *p = data + run / 2;
@@ -223,7 +223,7 @@ static void pieces_give_the_same_as_the_whole(void **state)
 	struct rng r;
 
 	rng_init(&r, 2);
-	fill(data, sizeof data, 3);
+	fill(data, sizeof(data), 3);
 	for (size_t i = 0; i < 200 * crctier_count; i++) {
 		const struct crctier *t = &crctier_all[i / 200];
 		uint32_t start = (uint32_t)rng_u32(&r), crc = start;
@@ -232,11 +232,11 @@ static void pieces_give_the_same_as_the_whole(void **state)
 
 		if (!t->is_here())
 			continue;
-		while (done < sizeof data) {
+		while (done < sizeof(data)) {
 			size_t n = rng_below(&r, rng_below(&r, 2) ? 100 : 5000);
 
-			if (n > sizeof data - done)
-				n = sizeof data - done;
+			if (n > sizeof(data) - done)
+				n = sizeof(data) - done;
 			crc = by_tier(t, which, crc, data + done, n);
 			done += n;
 		}
@@ -394,7 +394,7 @@ static void the_upper_halves_of_vectors_are_left_clear(void **state)
 
 	if (!__builtin_cpu_supports("avx"))
 		skip();
-	fill(data, sizeof data, 5);
+	fill(data, sizeof(data), 5);
 	for (size_t i = 0; i < TEST_COUNT(ways); i++)
 		for (size_t n = 0; n <= LENGTHS && has_tier(ways[i].tier); n++)
 			if (takes(&ways[i], 1, n))

@@ -21,9 +21,9 @@ static struct credit_wish wish = {PACKET, 100 * MS};
 
 static int set_up(void **state)
 {
-	memset(&page, 0, sizeof page);
-	memset(&in, 0, sizeof in);
-	memset(&c, 0, sizeof c);
+	memset(&page, 0, sizeof(page));
+	memset(&in, 0, sizeof(in));
+	memset(&c, 0, sizeof(c));
 	c.page = &page;
 	credit_open(&in, &page, BUFFER, false);
 	return 0;

@@ -61,7 +61,7 @@ static void answer(const struct broker *b, const struct cmproto *to)
 	if (to->kind == b->silent_at || to->kind == CMPROTO_RELEASE)
 		return;
 	if (to->kind == CMPROTO_BIND && to->local_port == b->refused)
-		m.error = -EADDRINUSE;
+		m.err = -EADDRINUSE;
 	else if (to->kind == CMPROTO_BIND)
 		m.new_id = handle_of(to->local_port);
 	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
@@ -156,7 +156,7 @@ int pthread_mutex_unlock(pthread_mutex_t *m)
 {
 	static int (*real)(pthread_mutex_t *);
 	void (*now)(void) = NULL;
-	int error;
+	int err;
 
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
@@ -167,10 +167,10 @@ int pthread_mutex_unlock(pthread_mutex_t *m)
 		gap = NULL;
 		gap_skips = 0;
 	}
-	error = real(m);
+	err = real(m);
 	if (now)
 		now();
-	return error;
+	return err;
 }
 
 static struct r_channel channel;

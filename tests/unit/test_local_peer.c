@@ -414,7 +414,7 @@ static void a_fifo_is_not_even_opened(void **state)
 	shows = begin(&cards[0], show_a_fifo);
 	looks = begin(&cards[1], look_at_a_fifo);
 	assert_int_equal(cards[2].stage, 1);
-	assert_true(read(watch, &event, sizeof event) < 0);
+	assert_true(read(watch, &event, sizeof(event)) < 0);
 	end(looks, SIGKILL);
 	end(shows, SIGKILL);
 	unlink(fifo);

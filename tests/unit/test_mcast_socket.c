@@ -25,7 +25,7 @@ static void groups_of_both_families_are_known(void **state)
 		{{[15] = 1}, false},
 	};
 
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_int_equal(inaddr_is_multicast(rows[i].gid), rows[i].is);
 }
 

@@ -241,7 +241,7 @@ static int told_of(void)
 	for (uint32_t row = 0; row < SHARE_MAX; row++) {
 		struct share s = share_read(&hca, row);
 
-		if (ring_own(&s.serial))
+		if (shared_own(&s.serial))
 			return s.fd;
 	}
 	return -1;
@@ -251,7 +251,7 @@ static bool has_been_opened(int watch)
 {
 	struct inotify_event e;
 
-	return read(watch, &e, sizeof e) > 0;
+	return read(watch, &e, sizeof(e)) > 0;
 }
 
 /* To open a FIFO lets others go on who wait for a reader. */
@@ -541,7 +541,7 @@ static bool is_dumped(const uint8_t *p)
 	char line[512];
 
 	assert_non_null(f);
-	while (fgets(line, sizeof line, f)) {
+	while (fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &start, &end) ==
 		    2)
 			is_it = start == (uintptr_t)p;

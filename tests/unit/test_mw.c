@@ -22,7 +22,7 @@ static void begin(struct world *w, uint32_t access)
 	uint64_t seed[4] = {1, 2, 3, 4};
 	struct arena a;
 
-	memset(w, 0, sizeof *w);
+	memset(w, 0, sizeof(*w));
 	w->memory = aligned_alloc(4096, ARENA_BYTES);
 	memset(w->memory, 0, ARENA_BYTES);
 	arena_init(&a, w->memory, ARENA_BYTES);

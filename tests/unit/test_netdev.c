@@ -16,7 +16,7 @@ static uint32_t changes[DEVICE_MAX];
 
 static int clear(void **state)
 {
-	memset(links, 0, sizeof links);
+	memset(links, 0, sizeof(links));
 	crash_point = (struct netdev_scene){links, addrs, 0, 0};
 	return 0;
 }
@@ -26,7 +26,7 @@ static struct netdev_link *add_link(const char *name)
 	struct netdev_link *l = &links[crash_point.link_count++];
 
 	l->ifindex = crash_point.link_count;
-	snprintf(l->name, sizeof l->name, "%s", name);
+	snprintf(l->name, sizeof(l->name), "%s", name);
 	l->mtu = 1500;
 	l->mac[5] = (uint8_t)l->ifindex;
 	l->is_up = l->has_carrier = true;
@@ -38,7 +38,7 @@ static void to_ip(const char *text, uint8_t ip[16])
 {
 	char mapped[64];
 
-	snprintf(mapped, sizeof mapped, "%s%s",
+	snprintf(mapped, sizeof(mapped), "%s%s",
 		 strchr(text, '.') ? "::ffff:" : "", text);
 	assert_int_equal(inet_pton(AF_INET6, mapped, ip), 1);
 }
@@ -61,7 +61,7 @@ static void drop(const char *text)
 		assert_true(++i < crash_point.addr_count);
 	crash_point.addr_count--;
 	memmove(&addrs[i], &addrs[i + 1],
-		(crash_point.addr_count - i) * sizeof *addrs);
+		(crash_point.addr_count - i) * sizeof(*addrs));
 }
 
 static struct netdev_link *add_lo(void)
@@ -122,8 +122,8 @@ static void expect_gid(int device, int index, const char *text, uint32_t type)
 		return;
 	}
 	to_ip(text, ip);
-	inet_ntop(AF_INET6, ip, want, sizeof want);
-	inet_ntop(AF_INET6, g->gid, seen, sizeof seen);
+	inet_ntop(AF_INET6, ip, want, sizeof(want));
+	inet_ntop(AF_INET6, g->gid, seen, sizeof(seen));
 	assert_string_equal(seen, want);
 	assert_int_equal(g->type, type);
 }
@@ -402,7 +402,7 @@ static void more_than_fits_is_cut_off(void **state)
 
 	eth = add_link("eth0");
 	for (int i = 0; i < MOST; i++) {
-		snprintf(text, sizeof text, "10.0.0.%d", i + 1);
+		snprintf(text, sizeof(text), "10.0.0.%d", i + 1);
 		add(eth, text);
 	}
 	for (int i = 1; i < MOST; i++)

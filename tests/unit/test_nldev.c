@@ -120,11 +120,11 @@ static int error_of(const struct nlmsghdr *h)
 	return e->error;
 }
 
-static void expect_done(const struct nlmsghdr *h, int error)
+static void expect_done(const struct nlmsghdr *h, int err)
 {
 	assert_int_equal(h->nlmsg_type, NLMSG_DONE);
 	assert_int_equal(h->nlmsg_flags, NLM_F_MULTI);
-	assert_memory_equal(h + 1, &error, sizeof(error));
+	assert_memory_equal(h + 1, &err, sizeof(err));
 }
 
 static void all_devices_are_dumped(void **state)

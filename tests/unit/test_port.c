@@ -18,7 +18,7 @@ static const struct inaddr six = {.ip = {[15] = 1}, .port = 4791};
 static uint16_t port_of(int fd)
 {
 	struct sockaddr_in6 name;
-	socklen_t len = sizeof name;
+	socklen_t len = sizeof(name);
 
 	assert_int_equal(
 		getsockname(fd, (struct sockaddr *)(void *)&name, &len), 0);
@@ -70,7 +70,7 @@ static void a_port_at_one_address_is_nobodys(void **state)
 				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	assert_int_equal(bind(fd, (struct sockaddr *)(void *)&a, sizeof a), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)(void *)&a, sizeof(a)), 0);
 	assert_owner(fd, &four, PORT_NOBODY);
 	close(fd);
 }

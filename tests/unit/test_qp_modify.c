@@ -53,7 +53,7 @@ static int modify(const struct row *r, uint32_t mask)
 
 static void a_transition_takes_what_its_row_says(void **state)
 {
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct row *r = &rows[i];
 
 		if (r->required == NONE) {

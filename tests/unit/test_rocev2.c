@@ -47,10 +47,10 @@ static void what_was_summed_before_changes_nothing(void **state)
 		len = 40 + (random >> 24 & 3) * 4;
 		id = random >> 22 & 3;
 		p[4] = (uint8_t)(random >> 14);
-		memcpy(q, p, sizeof q);
+		memcpy(q, p, sizeof(q));
 		rocev2_seal(NULL, from, to, p, len, id);
 		rocev2_seal(&memo, from, to, q, len, id);
-		assert_memory_equal(p, q, sizeof q);
+		assert_memory_equal(p, q, sizeof(q));
 	}
 }
 

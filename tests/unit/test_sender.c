@@ -34,7 +34,7 @@ static void set_ip(uint8_t ip[16], const char *text)
 static int set_up(void **state)
 {
 	struct sockaddr_in name = {.sin_family = AF_INET};
-	socklen_t len = sizeof name;
+	socklen_t len = sizeof(name);
 	int one = 1;
 
 	receiver = socket(AF_INET, SOCK_DGRAM, 0);
@@ -42,8 +42,8 @@ static int set_up(void **state)
 	    bind(receiver, (struct sockaddr *)(void *)&name, len) ||
 	    getsockname(receiver, (struct sockaddr *)(void *)&name, &len))
 		return -1;
-	setsockopt(receiver, IPPROTO_IP, IP_RECVTOS, &one, sizeof one);
-	setsockopt(receiver, IPPROTO_IP, IP_RECVTTL, &one, sizeof one);
+	setsockopt(receiver, IPPROTO_IP, IP_RECVTOS, &one, sizeof(one));
+	setsockopt(receiver, IPPROTO_IP, IP_RECVTTL, &one, sizeof(one));
 	d = (struct udp_dgram){.bytes = (const uint8_t *)"x",
 			       .len = 1,
 			       .segment = 1,
@@ -77,13 +77,13 @@ static struct heard hear(void)
 	struct sender_words words;
 	struct sockaddr_in from;
 	char byte[8];
-	struct iovec v = {byte, sizeof byte};
+	struct iovec v = {byte, sizeof(byte)};
 	struct msghdr m = {.msg_name = &from,
-			   .msg_namelen = sizeof from,
+			   .msg_namelen = sizeof(from),
 			   .msg_iov = &v,
 			   .msg_iovlen = 1,
 			   .msg_control = &words.control,
-			   .msg_controllen = sizeof words.control};
+			   .msg_controllen = sizeof(words.control)};
 
 	assert_int_equal(poll(&readable, 1, 10000), 1);
 	assert_int_equal(recvmsg(receiver, &m, 0), 1);
@@ -92,7 +92,7 @@ static struct heard hear(void)
 		if (c->cmsg_type == IP_TOS)
 			h.tos = *CMSG_DATA(c);
 		else if (c->cmsg_type == IP_TTL)
-			memcpy(&h.ttl, CMSG_DATA(c), sizeof h.ttl);
+			memcpy(&h.ttl, CMSG_DATA(c), sizeof(h.ttl));
 	}
 	return h;
 }
@@ -152,7 +152,7 @@ static void ipv4_packets_have_no_identification(void **state)
 	struct sock_fprog is_zero = {4, code};
 
 	assert_return_code(setsockopt(receiver, SOL_SOCKET, SO_ATTACH_FILTER,
-				      &is_zero, sizeof is_zero),
+				      &is_zero, sizeof(is_zero)),
 			   errno);
 	for (int i = 0; i < 3; i++)
 		arrives_from("127.0.0.1");

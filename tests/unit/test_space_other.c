@@ -196,12 +196,12 @@ static void writes_and_reads_of_ours_move_too(void **state)
 	uint8_t src[101], dst[101];
 
 	scramble(memory, 9);
-	memcpy(src, memory, sizeof src);
+	memcpy(src, memory, sizeof(src));
 	assert_int_equal(
 		peer_area.space.ops->write(&peer_area.space, v, 2, src), 0);
 	assert_int_equal(peer_area.space.ops->read(&peer_area.space, v, 2, dst),
 			 0);
-	assert_memory_equal(src, dst, sizeof src);
+	assert_memory_equal(src, dst, sizeof(src));
 	tell(SHOW);
 	assert_memory_equal(mirror + 9000, src + 50, 51);
 }

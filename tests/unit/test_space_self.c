@@ -80,7 +80,7 @@ static void bytes_land_in_their_stretches_and_come_back(void **state)
 	assert_memory_equal(to + 20, " two th\0", 8);
 	assert_memory_equal(to + 41, "ree and fou\0", 12);
 	assert_int_equal(self.space.ops->read(&self.space, v, 4, back), 0);
-	assert_memory_equal(back, src, sizeof back);
+	assert_memory_equal(back, src, sizeof(back));
 }
 
 static void unmapped_memory_is_refused_and_nobody_crashes(void **state)
@@ -156,13 +156,13 @@ struct writer {
 static void *write_again_and_again(void *arg)
 {
 	struct writer *w = arg;
-	struct space_vec v = {va(w->to), sizeof w->to};
-	uint8_t from[sizeof w->to];
+	struct space_vec v = {va(w->to), sizeof(w->to)};
+	uint8_t from[sizeof(w->to)];
 
-	memset(from, w->byte, sizeof from);
+	memset(from, w->byte, sizeof(from));
 	for (int i = 0; i < 20000; i++) {
 		self.space.ops->write(&self.space, &v, 1, from);
-		w->foreign += memcmp(w->to, from, sizeof from) != 0;
+		w->foreign += memcmp(w->to, from, sizeof(from)) != 0;
 	}
 	return NULL;
 }

@@ -20,7 +20,7 @@ static uint16_t port[PAIRS];
 
 static int set_up(void **state)
 {
-	memset(port, 0, sizeof port);
+	memset(port, 0, sizeof(port));
 	return sport_init(&s, 4791, false);
 }
 
@@ -35,7 +35,7 @@ static const uint8_t *ip(uint32_t i)
 {
 	static uint8_t a[16];
 
-	memset(a, 0, sizeof a);
+	memset(a, 0, sizeof(a));
 	if (i % 2)
 		memset(a + 10, 0xff, 2);
 	a[13] = (uint8_t)(i / 64);

@@ -44,7 +44,7 @@ static bool post(struct world *w, uint64_t wr_id)
 
 	if (!e)
 		return false;
-	memset(e, 0, sizeof *e);
+	memset(e, 0, sizeof(*e));
 	e->wr_id = wr_id;
 	e->num_sge = 2;
 	wqe_sges(e)[1].bytes = (uint32_t)wr_id;

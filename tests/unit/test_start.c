@@ -26,15 +26,15 @@ static uint64_t now(void)
 /* Starts it at that time, at which somebody serves as well: the last result. */
 static int start_at(struct start *s, uint64_t at)
 {
-	int error = start_begin(s, at, PATIENCE_MS);
+	int err = start_begin(s, at, PATIENCE_MS);
 
-	while (error == -EINPROGRESS) {
+	while (err == -EINPROGRESS) {
 		struct pollfd p = {s->status_fd, POLLIN, 0};
 
 		poll(&p, 1, 30000);
-		error = start_turn(s, at);
+		err = start_turn(s, at);
 	}
-	return error;
+	return err;
 }
 
 /* A child's own look at the world; 0 is what it is to exit with. */
@@ -166,17 +166,17 @@ static int race(void)
 	char said[START_SENTENCE];
 	struct start s;
 	struct pollfd p;
-	int error, fd;
+	int err, fd;
 
-	error = start_begin(&s, now(), PATIENCE_MS);
-	if (error && error != -EINPROGRESS)
+	err = start_begin(&s, now(), PATIENCE_MS);
+	if (err && err != -EINPROGRESS)
 		return 1;
 	p = (struct pollfd){(int)syscall(SYS_pidfd_open, s.broker, 0), POLLIN,
 			    0};
 	usleep((unsigned)getpid() * 104729 % RACE_US);
-	if (error)
-		error = start_turn(&s, s.limit_ms);
-	if (error || dial_open(&fd, &b, NULL, said))
+	if (err)
+		err = start_turn(&s, s.limit_ms);
+	if (err || dial_open(&fd, &b, NULL, said))
 		return 2;
 	close(fd);
 	if (!*s.sentence) {
@@ -200,7 +200,7 @@ static void a_forks_child_has_nothing_of_a_start(void **state)
 {
 	struct start s, next;
 	uint64_t at = now();
-	int error = start_begin(&s, at, PATIENCE_MS);
+	int err = start_begin(&s, at, PATIENCE_MS);
 	pid_t child = fork();
 
 	if (!child) {
@@ -208,9 +208,9 @@ static void a_forks_child_has_nothing_of_a_start(void **state)
 		for (;;)
 			pause();
 	}
-	while (error == -EINPROGRESS)
-		error = start_turn(&s, at);
-	assert_int_equal(error, 0);
+	while (err == -EINPROGRESS)
+		err = start_turn(&s, at);
+	assert_int_equal(err, 0);
 	end_broker(s.broker);
 	assert_int_equal(start_at(&next, at), 0);
 	end_broker(next.broker);
@@ -222,12 +222,12 @@ static void a_forks_child_has_nothing_of_a_start(void **state)
 static int start_without_files(void)
 {
 	struct start s;
-	int error;
+	int err;
 
 	for (int i = 0; i < 3; i++)
 		close(i);
-	error = start_at(&s, now());
-	if (error || *s.sentence)
+	err = start_at(&s, now());
+	if (err || *s.sentence)
 		return 1;
 	end_broker(s.broker);
 	return 0;

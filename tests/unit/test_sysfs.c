@@ -23,12 +23,12 @@ static int remove_one(const char *path, const struct stat *st, int type,
 static int set_up(void **state)
 {
 	strcpy(root, "/tmp/adverb-sysfs-XXXXXX");
-	memset(devices, 0, sizeof devices);
+	memset(devices, 0, sizeof(devices));
 	for (int i = 0; i < 2; i++) {
 		struct device *d = &devices[i];
 
-		snprintf(d->name, sizeof d->name, "adv%d", i);
-		snprintf(d->netdev, sizeof d->netdev, "eth%d", i);
+		snprintf(d->name, sizeof(d->name), "adv%d", i);
+		snprintf(d->netdev, sizeof(d->netdev), "eth%d", i);
 		d->ifindex = (uint32_t)i + 2;
 		d->guid = 0x0002c9fffe000001u + (unsigned)i;
 		d->port.is_up = true;
@@ -63,7 +63,7 @@ static const char *at(const char *name)
 	static int turn;
 
 	turn = !turn;
-	snprintf(path[turn], sizeof path[turn], "%s/%s", root, name);
+	snprintf(path[turn], sizeof(path[turn]), "%s/%s", root, name);
 	return path[turn];
 }
 
@@ -75,7 +75,7 @@ static void expect_file(const char *name, const char *want)
 
 	if (fd < 0)
 		fail_msg("no %s", name);
-	n = read(fd, text, sizeof text - 1);
+	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	assert_true(n > 0);
 	assert_int_equal(text[n - 1], '\n');
@@ -134,7 +134,7 @@ static void the_mask_of_cpus_has_a_bit_for_each(void **state)
 
 	assert_int_equal(write_tree(1), 0);
 	fd = open(at("class/infiniband/adv0/device/local_cpus"), O_RDONLY);
-	assert_true(read(fd, text, sizeof text - 1) > 0);
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
 	close(fd);
 	for (const char *p = text; *p && *p != '\n'; p++)
 		if (*p != ',')
@@ -174,7 +174,7 @@ static void a_port_that_changes_is_written_anew(void **state)
 {
 	assert_int_equal(write_tree(2), 0);
 	devices[0].port.is_up = false;
-	memset(&devices[0].port.gids[1], 0, sizeof devices[0].port.gids[1]);
+	memset(&devices[0].port.gids[1], 0, sizeof(devices[0].port.gids[1]));
 	assert_int_equal(write_tree(2), 0);
 	expect_file(PORT "state", "1: DOWN");
 	expect_file(PORT "phys_state", "3: Disabled");
@@ -221,7 +221,7 @@ static void expect_untouched(const char *outside)
 	int fd = open(outside, O_RDONLY | O_CLOEXEC);
 	char text[8] = "";
 
-	assert_int_equal(read(fd, text, sizeof text), 4);
+	assert_int_equal(read(fd, text, sizeof(text)), 4);
 	assert_string_equal(text, "kept");
 	close(fd);
 }
@@ -232,7 +232,7 @@ static void links_in_a_tree_lead_nowhere(void **state)
 	int fd;
 
 	assert_non_null(mkdtemp(outside));
-	snprintf(kept, sizeof kept, "%s/adv7", outside);
+	snprintf(kept, sizeof(kept), "%s/adv7", outside);
 	fd = open(kept, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_int_equal(write(fd, "kept", 4), 4);
 	close(fd);

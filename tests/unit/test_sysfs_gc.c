@@ -33,7 +33,7 @@ static const char *at(const char *name)
 {
 	static char path[256];
 
-	snprintf(path, sizeof path, "%s/%s", runtime, name);
+	snprintf(path, sizeof(path), "%s/%s", runtime, name);
 	return path;
 }
 
@@ -41,7 +41,7 @@ static const char *ours(void)
 {
 	static char name[64];
 
-	snprintf(name, sizeof name, "sysfs-%llu", proto_namespace());
+	snprintf(name, sizeof(name), "sysfs-%llu", proto_namespace());
 	return name;
 }
 
@@ -76,7 +76,7 @@ static int open_tree(const char *name)
 {
 	char path[300];
 
-	snprintf(path, sizeof path, "%s/class/infiniband", at(name));
+	snprintf(path, sizeof(path), "%s/class/infiniband", at(name));
 	return open(path, O_RDONLY | O_DIRECTORY);
 }
 
@@ -191,7 +191,7 @@ static int start(void)
 	setenv("ADVERB_SYSFS", at(NOBODYS), 1);
 	if (!sysfs_path())
 		return 1;
-	snprintf(path, sizeof path, "%s/class/infiniband_verbs/abi_version",
+	snprintf(path, sizeof(path), "%s/class/infiniband_verbs/abi_version",
 		 at(NOBODYS));
 	for (int i = 0; i < 20; i++) {
 		if (access(path, F_OK))

@@ -17,7 +17,7 @@ static void no_checksum_over_ipv6_is_no_error(void **state)
 	struct sockaddr_in6 to = {.sin6_family = AF_INET6,
 				  .sin6_addr = IN6ADDR_LOOPBACK_INIT};
 	struct sockaddr_in6 bound;
-	socklen_t len = sizeof bound;
+	socklen_t len = sizeof(bound);
 	struct udp_dgram got[UDP_BATCH];
 	int fd = udp_bind(0), one = 1;
 	int sender = socket(AF_INET6, SOCK_DGRAM, 0);
@@ -30,9 +30,9 @@ static void no_checksum_over_ipv6_is_no_error(void **state)
 	assert_return_code(udp_init(&u, fd, (struct udp_offload){0}, true), 0);
 	to.sin6_port = bound.sin6_port;
 	if (sender < 0 ||
-	    setsockopt(sender, SOL_UDP, UDP_NO_CHECK6_TX, &one, sizeof one) ||
+	    setsockopt(sender, SOL_UDP, UDP_NO_CHECK6_TX, &one, sizeof(one)) ||
 	    sendto(sender, "roce", 4, 0, (struct sockaddr *)(void *)&to,
-		   sizeof to) != 4)
+		   sizeof(to)) != 4)
 		skip(); /* there is no IPv6 */
 	assert_int_equal(poll(&readable, 1, 10000), 1);
 	assert_int_equal(udp_receive(&u, got), 1);
@@ -89,10 +89,10 @@ static void what_is_not_cut_up_is_made_to_leave_alone(void **state)
 	static uint8_t bytes[PIECES * PIECE_BYTES];
 	static struct udp_dgram got[UDP_BATCH];
 	struct udp_dgram d = {
-		.bytes = bytes, .len = sizeof bytes, .segment = PIECE_BYTES};
+		.bytes = bytes, .len = sizeof(bytes), .segment = PIECE_BYTES};
 	struct in_addr lo = {htonl(INADDR_LOOPBACK)};
 	struct sockaddr_in6 bound;
-	socklen_t len = sizeof bound;
+	socklen_t len = sizeof(bound);
 	struct pollfd readable = {.events = POLLIN};
 	struct udp u;
 	int n = 0;

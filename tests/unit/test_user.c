@@ -31,7 +31,7 @@ static int look_from_inside(void)
 			   self = {.pid = getpid(), .uid = OURS};
 	char map[64];
 
-	snprintf(map, sizeof map, "%d %u 1", OURS, (unsigned)geteuid());
+	snprintf(map, sizeof(map), "%d %u 1", OURS, (unsigned)geteuid());
 	if (unshare(CLONE_NEWUSER) || !write_text("/proc/self/uid_map", map))
 		return 77;
 	if (geteuid() != OURS || !user_is_nobody(UNMAPPED))

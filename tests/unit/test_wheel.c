@@ -52,7 +52,7 @@ static void timers_fire_in_time_and_once(void **state)
 		rng_init(&r, seed);
 		now = seed == 1 ? 0 : span(&r);
 		wheel_init(&wheel, now);
-		memset(due, 0, sizeof due);
+		memset(due, 0, sizeof(due));
 		for (int i = 0; i < TIMERS; i++)
 			wheel_timer_init(&timer[i]);
 		for (int step = 0; step < 3000; step++) {

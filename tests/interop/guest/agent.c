@@ -45,7 +45,7 @@ static void carry(int fd, int from, pid_t child)
 			kill(-child, SIGKILL);
 			break;
 		}
-		n = read(from, bytes, sizeof bytes);
+		n = read(from, bytes, sizeof(bytes));
 		if (n > 0 && write(fd, bytes, (size_t)n) != n)
 			kill(-child, SIGKILL);
 	}
@@ -58,7 +58,7 @@ static void serve(int fd)
 	int terminal, status = 0;
 	pid_t child;
 
-	if (!read_line(fd, line, sizeof line))
+	if (!read_line(fd, line, sizeof(line)))
 		return;
 	cfmakeraw(&raw);
 	child = forkpty(&terminal, NULL, &raw, NULL);
@@ -71,7 +71,7 @@ static void serve(int fd)
 	}
 	carry(fd, terminal, child);
 	waitpid(child, &status, 0);
-	snprintf(last, sizeof last, "\nexit %d\n",
+	snprintf(last, sizeof(last), "\nexit %d\n",
 		 WIFEXITED(status) ? WEXITSTATUS(status)
 				   : 128 + WTERMSIG(status));
 	if (write(fd, last, strlen(last)) < 0)
@@ -85,8 +85,8 @@ int main(void)
 	int listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int one = 1;
 
-	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-	if (bind(listener, (struct sockaddr *)&any, sizeof any) ||
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(listener, (struct sockaddr *)&any, sizeof(any)) ||
 	    listen(listener, 64))
 		return 1;
 	for (;;) {
