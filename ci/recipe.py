@@ -13,7 +13,8 @@
                       each with the user and the rights that it states, PID and
                       mount namespaces of its own, all with one /dev/shm of 64 MiB
     unit FILE         ExecStart of a unit of systemd with the user, the variables
-                      and the limits that it states, as root of a bare root
+                      and the limits that it states, as root of a bare root; if
+                      it has a socket, when the first program comes there
 
 A key that this does not know is an error, so that no line goes untried.
 """
@@ -33,18 +34,23 @@ RESTRICTED = {"allowPrivilegeEscalation": False,
               "capabilities": {"drop": ["ALL"]}}
 # Of a unit: what systemd alone can do.
 UNIT = re.compile(r"Type|Restart(Sec)?|(Private|Protect|Restrict)\w+|"
-                  r"LockPersonality|MemoryDenyWriteExecute|SystemCall\w+")
+                  r"LockPersonality|MemoryDenyWriteExecute|SystemCall\w+|"
+                  r"Standard(Output|Error)")
 RIGHTS = {"CapabilityBoundingSet": "", "NoNewPrivileges": "yes"}
 LETTERS = {"LimitNOFILE": "n", "LimitMEMLOCK": "l"}
 LIMIT = "ulimit -%s %s || ulimit -%s hard # if this machine has not so much"
+# systemd's own search path.
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 DAEMON = """
-mkdir -p /run/%(name)s && chown %(user)d:%(user)d /run/%(name)s
+install -d -o %(user)s -g %(user)s -m %(mode)s /run/%(folder)s
 (umask %(UMask)s && cd /
 %(limits)s
-exec setpriv --reuid=%(user)d --regid=%(user)d --clear-groups \\
+exec %(listen)ssetpriv --reuid=%(user)s --regid=%(user)s --clear-groups \\
 	--inh-caps=-all --bounding-set=-all --no-new-privs \\
-	env -i PATH=/usr/bin %(variables)s %(ExecStart)s) &
+	env -i PATH=%(path)s %(variables)s %(ExecStart)s) &
 """
+# The listener as standard input, as by StandardInput=socket.
+LISTEN = "systemd-socket-activate --inetd --seqpacket --listen=%s "
 CONTAINER = """
 unshare --pid --mount --uts --fork --kill-child sh -ec '
 	mount -t proc proc /proc
@@ -154,22 +160,51 @@ def pod(path):
     yield "exit $status"
 
 
+def settings(path, section):
+    """{key: value} of a section of a unit."""
+    with open(path, encoding="utf-8") as f:
+        text = f.read().split("[%s]\n" % section)[1]
+    return dict(re.findall(r"^(\w+)=(.*)$", re.split(r"^\[", text, 1, re.M)[0],
+                           re.M))
+
+
+def listener(path, given):
+    """What has the address of the unit's socket; "" if it has none."""
+    if given.pop("StandardInput", None) != "socket":
+        return ""
+    socket = settings(re.sub(r"\.service$", ".socket", path), "Socket")
+    address = socket.pop("ListenSequentialPacket")
+    only("the socket of " + path, socket, {"Backlog"})
+    return LISTEN % address
+
+
+def owner(path, given):
+    """The user: of an account, or a number as systemd makes them up."""
+    if "DynamicUser" in given:
+        return "61184"
+    if "User" not in given:
+        end("%s says not which user runs it" % path)
+    return given["User"]
+
+
 def unit(path):
     name = re.sub(r".*/|\.service$", "", path)
-    with open(path, encoding="utf-8") as f:
-        service = f.read().split("[Service]\n")[1].split("[Install]")[0]
-    given = dict(re.findall(r"^(\w+)=(.*)$", service, re.M))
+    given = settings(path, "Service")
     limits = [LIMIT % (LETTERS[key], given.pop(key).replace(
         "infinity", "unlimited"), LETTERS[key]) for key in list(given)
               if key.startswith("Limit")]
+    listen = listener(path, given)
     given = {key: value.replace("%t", "/run").replace("%p", name)
              for key, value in given.items() if not UNIT.fullmatch(key)}
     only(path, given, {"ExecStart", "UMask", "Environment", "DynamicUser",
-                       "RuntimeDirectory", *RIGHTS})
+                       "User", "RuntimeDirectory", "RuntimeDirectoryMode",
+                       *RIGHTS})
     if any(given[key] != value for key, value in RIGHTS.items()):
         end("%s has rights that are not tried" % path)
-    yield DAEMON % {"name": name, "limits": "\n".join(limits), **given,
-                    "user": 61184 if "DynamicUser" in given else 0,
+    yield DAEMON % {"limits": "\n".join(limits), **given, "listen": listen,
+                    "user": owner(path, given), "path": PATH,
+                    "folder": given["RuntimeDirectory"],
+                    "mode": given.get("RuntimeDirectoryMode", "0755"),
                     "variables": given.get("Environment", "")}
 
 

@@ -49,7 +49,8 @@ static const char vendor_conf_head[] =
 static const char preload_path[] = "etc/ld.so.preload";
 /*
  * The system's broker (adverbd(8)): an account without rights, and a unit that
- * makes its folder, by which programs know the account.
+ * makes its folder, by which programs know the account.  The texts of the units
+ * are packaging/adverbd.service and packaging/adverbd.socket, byte for byte.
  */
 static const char account_path[] = "etc/sysusers.d/adverb.conf";
 static const char account_text[] =
@@ -57,7 +58,8 @@ static const char account_text[] =
 	"u adverb - \"broker of UDP port 4791\"\n";
 static const char unit_path[] = "etc/systemd/system/adverbd.service";
 static const char unit_text[] =
-	"# adverb install --service; adverb uninstall removes it\n"
+	"# SPDX-License-Identifier: BSD-2-Clause\n"
+	"# Put here by adverb install --service; adverb uninstall removes it.\n"
 	"[Unit]\n"
 	"Description=adverb's broker of UDP port 4791, for all users\n"
 	"Documentation=man:adverbd(8)\n"
@@ -75,25 +77,30 @@ static const char unit_text[] =
 	"UMask=0077\n"
 	"CapabilityBoundingSet=\n"
 	"NoNewPrivileges=yes\n"
-	"ProtectSystem=strict\n"
-	"ProtectHome=yes\n"
-	"ProtectControlGroups=yes\n"
-	"ProtectKernelModules=yes\n"
-	"ProtectKernelTunables=yes\n"
 	"PrivateDevices=yes\n"
 	"PrivateTmp=yes\n"
-	"RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK\n"
+	"ProtectSystem=strict\n"
+	"ProtectHome=yes\n"
+	"ProtectClock=yes\n"
+	"ProtectHostname=yes\n"
+	"ProtectControlGroups=yes\n"
+	"ProtectKernelLogs=yes\n"
+	"ProtectKernelModules=yes\n"
+	"ProtectKernelTunables=yes\n"
 	"RestrictNamespaces=yes\n"
 	"RestrictRealtime=yes\n"
 	"RestrictSUIDSGID=yes\n"
+	"RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK\n"
 	"LockPersonality=yes\n"
 	"MemoryDenyWriteExecute=yes\n"
-	"SystemCallArchitectures=native\n";
+	"SystemCallArchitectures=native\n"
+	"SystemCallFilter=@system-service\n";
 /* systemd has the address from boot on, so that nobody else can take it, and
  * starts the broker for who comes there. */
 static const char socket_path[] = "etc/systemd/system/adverbd.socket";
 static const char socket_text[] =
-	"# adverb install --service; adverb uninstall removes it\n"
+	"# SPDX-License-Identifier: BSD-2-Clause\n"
+	"# Put here by adverb install --service; adverb uninstall removes it.\n"
 	"[Unit]\n"
 	"Description=Address of adverb's broker, which begins by it\n"
 	"Documentation=man:adverbd(8)\n"

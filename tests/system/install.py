@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """adverb install and uninstall, into small roots, as an ordinary user."""
 
+import difflib
 import os
 import re
 import shutil
 import subprocess
 
-from system import Fail, Skip, Suite, expect
+from system import ROOT, Fail, Skip, Suite, expect
 
 suite = Suite(__doc__)
 LIB = "usr/local/lib/adverb"
@@ -272,6 +273,24 @@ def the_systems_broker():
     expect(root.files() == before, "left: %s" % (root.files() ^ before))
 
 
+def its_units_are_those_of_packaging():
+    """There is one unit and one socket: what packaging/ has is what is put."""
+    root = Root()
+    root.adverb("install", "--service")
+    for name in "adverbd.service", "adverbd.socket":
+        with open(os.path.join(ROOT, "packaging", name),
+                  encoding="utf-8") as f:
+            wanted = f.read()
+        with open(root.at("etc/systemd/system/" + name),
+                  encoding="utf-8") as f:
+            put = f.read()
+        if put != wanted:
+            raise Fail("packaging/%s is not what is put" % name,
+                       "".join(difflib.unified_diff(
+                           wanted.splitlines(True), put.splitlines(True),
+                           "packaging/" + name, "adverb install --service")))
+
+
 def its_unit_is_one():
     suite.need("systemd-analyze")
     root = Root()
@@ -434,6 +453,8 @@ suite.case("changed files are not removed", changed_files_stay)
 suite.case("one that was ended is repeated, and undone",
            one_that_was_ended_is_repeated_or_undone)
 suite.case("the system's broker: an account and a unit", the_systems_broker)
+suite.case("the unit and the socket are those of packaging",
+           its_units_are_those_of_packaging)
 suite.case("systemd takes the unit", its_unit_is_one)
 suite.case("two at once both succeed", two_at_once_both_succeed)
 suite.case("a second one leaves the loader's file",
