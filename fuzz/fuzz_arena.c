@@ -65,7 +65,7 @@ static void find_places(const struct two_hcas_side *s, struct places *p)
 		.peer_area = (uint8_t *)qp_target(s->qp),
 		.slots = (uint8_t *)wq_at(&s->hca, &s->qp->rq, 0),
 		.slots_bytes = s->qp->rq.size * s->qp->rq.stride,
-		.cq = (uint8_t *)cq_far(s->cq),
+		.cq = (uint8_t *)cq_shared(s->cq),
 		.srq = s->srq ? (uint8_t *)srq_shared(s->srq) : NULL,
 		.qp = (uint8_t *)s->qp,
 		.root = (uint8_t *)s->hca.shared,
@@ -93,7 +93,7 @@ static _Atomic uint32_t *choose(const struct places *p, bool anywhere,
 	case 2:
 		return one_of(p->slots, p->slots_bytes, random);
 	case 3:
-		return one_of(p->cq, sizeof(struct cq_far), random);
+		return one_of(p->cq, sizeof(struct cq_shared), random);
 	case 4:
 		if (anywhere)
 			return one_of(p->qp, sizeof(struct qp), random);

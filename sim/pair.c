@@ -75,7 +75,7 @@ static void tap_init(struct world *w, struct host *h, uint32_t i)
 /* Indices run free: some begin near their wrap. */
 static void wind(struct world *w, struct wq *q)
 {
-	q->head = q->done = q->tail = below(w, 2) ? 0u : 0xfffffff8u;
+	q->head = q->completed = q->tail = below(w, 2) ? 0u : 0xfffffff8u;
 }
 
 /* All that was posted is gone; the receive to take is the lower half of next.
@@ -91,7 +91,7 @@ static void empty(struct srq *s)
 static void wind_peers(struct qp *qp, uint32_t at)
 {
 	qp_target(qp)->posted = at;
-	qp_target(qp)->done = qp->rq.told = at;
+	qp_target(qp)->completed = qp->rq.collected = at;
 }
 
 static void wind_receives(struct world *w, struct flow *f)

@@ -96,7 +96,7 @@ bool initiator_is_undecided(const struct ibt_qp *q)
 
 	return q->path == IBT_PATH_UNDECIDED &&
 	       (q->qp->state == HCA_QP_RTS || q->qp->state == HCA_QP_SQD) &&
-	       shared_own(&sq->done) != shared_load(&sq->head);
+	       shared_own(&sq->completed) != shared_load(&sq->head);
 }
 
 static bool is_atomic(const struct wqe *w)

@@ -42,7 +42,7 @@ static inline void inside_see_told(const struct target_ref *l, struct qp *qp)
 {
 	const struct qp *there = inside_original(l, qp);
 
-	shared_store(&qp->rq.told, shared_load(&there->rq.told));
+	shared_store(&qp->rq.collected, shared_load(&there->rq.collected));
 }
 
 static inline void inside_see_posted(const struct target_ref *l, struct qp *qp)

@@ -143,7 +143,7 @@ static void copy_attributes(const struct target_ref *l, struct qp *qp)
 	qp->attr.max_dest_rd_atomic = SEEN(a->max_dest_rd_atomic);
 	memcpy(qp->attr.ah.dgid, a->ah.dgid, sizeof(a->ah.dgid));
 	shared_store(&qp->rq.head, rq_cursor(qp));
-	shared_store(&qp->rq.told, rq_cursor(qp));
+	shared_store(&qp->rq.collected, rq_cursor(qp));
 }
 
 /* The same connection as ever (9.6.1.1); UC takes it up at any PSN. */

@@ -40,7 +40,7 @@ void cq_free(struct hca *h, struct cq *cq)
 {
 	h->cqs--;
 	arena_free(&h->arena, cq->ring, cq->size * sizeof(struct cqe));
-	arena_free(&h->arena, hca_off(h, cq_far(cq)), HCA_APART);
+	arena_free(&h->arena, hca_off(h, cq_shared(cq)), HCA_APART);
 	arena_free(&h->arena, hca_off(h, cq), sizeof(*cq));
 }
 
@@ -73,7 +73,7 @@ static uint32_t fired(uint32_t arm)
 
 uint32_t cq_owed(struct cq *cq)
 {
-	uint32_t arm = atomic_fetch_and(&cq_far(cq)->arm, ~CQ_OWED_MASK);
+	uint32_t arm = atomic_fetch_and(&cq_shared(cq)->arm, ~CQ_OWED_MASK);
 
 	return (arm & CQ_OWED_MASK) / CQ_OWED_ONE;
 }
@@ -90,7 +90,7 @@ uint32_t cq_owed(struct cq *cq)
  *	head = n	arm = any
  *	arm?		head?
  */
-static enum cq_push tell(const struct cq *cq, struct cq_far *peer_area,
+static enum cq_push tell(const struct cq *cq, struct cq_shared *peer_area,
 			 bool solicited, bool failed, uint32_t count)
 {
 	uint32_t arm, held;
@@ -119,7 +119,7 @@ static enum cq_push fence_and_tell(struct cq *cq, bool solicited, bool failed)
 {
 	if (!cq->is_silent)
 		shared_fence();
-	return tell(cq, cq_far(cq), solicited, failed, 1);
+	return tell(cq, cq_shared(cq), solicited, failed, 1);
 }
 
 static void enter(struct cq *cq) ACQUIRE(&cq->lock)
@@ -140,7 +140,7 @@ static void leave(struct cq *cq) RELEASE(&cq->lock)
  * looks a last time what was left there.  What is left meanwhile is seen then,
  * or adds the QP again.
  */
-static void enqueue(struct cq_far *peer_area, struct qp *qp)
+static void enqueue(struct cq_shared *peer_area, struct qp *qp)
 {
 	aoff first;
 
@@ -159,7 +159,7 @@ static void enqueue(struct cq_far *peer_area, struct qp *qp)
 enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 			 bool solicited, bool failed, uint32_t count)
 {
-	struct cq_far *peer_area = hca_peer_area_at(h, cq, cq->peer_at);
+	struct cq_shared *peer_area = hca_peer_area_at(h, cq, cq->peer_at);
 
 	/* before it is looked at whether the owner watches, or has armed */
 	shared_fence();
@@ -261,7 +261,7 @@ static struct qp *named(const struct hca *h, const struct cq *cq, aoff at)
 
 static void take_list(struct hca *h, struct cq *cq) REQUIRES(&cq->lock)
 {
-	aoff next = atomic_exchange(&cq_far(cq)->incoming, 0);
+	aoff next = atomic_exchange(&cq_shared(cq)->incoming, 0);
 	struct qp *qp;
 
 	STEP("the list is taken");
@@ -278,7 +278,7 @@ static void collect(struct hca *h, struct cq *cq, struct qp *also)
 
 	shared_store(&cq->is_collecting, 1);
 	STEP("completions are about to be collected");
-	if (atomic_load(&cq_far(cq)->incoming))
+	if (atomic_load(&cq_shared(cq)->incoming))
 		take_list(h, cq);
 	for (uint32_t i = 0; (qp = watched(h, cq, i)); i++)
 		collect_from(h, cq, qp, false);
@@ -309,7 +309,7 @@ static bool has(const struct hca *h, struct cq *cq, bool looks)
 	bool is_there;
 
 	STEP("a completion queue is looked at");
-	is_there = atomic_load_explicit(&cq_far(cq)->incoming,
+	is_there = atomic_load_explicit(&cq_shared(cq)->incoming,
 					memory_order_acquire);
 	STEP("a completion queue is looked at");
 	is_there |= shared_load(&cq->is_collecting);
@@ -416,10 +416,10 @@ void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 
 void cq_fire(struct cq *cq)
 {
-	uint32_t arm = atomic_load(&cq_far(cq)->arm);
+	uint32_t arm = atomic_load(&cq_shared(cq)->arm);
 
 	while (arm >= CQ_HELD_ONE &&
-	       !atomic_compare_exchange_weak(&cq_far(cq)->arm, &arm,
+	       !atomic_compare_exchange_weak(&cq_shared(cq)->arm, &arm,
 					     fired(arm)))
 		;
 }
@@ -472,11 +472,11 @@ uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
 void cq_arm(struct cq *cq, bool solicited_only)
 {
 	uint32_t want = solicited_only ? CQ_ARMED_SOLICITED : CQ_ARMED_ANY;
-	uint32_t arm = atomic_load(&cq_far(cq)->arm);
+	uint32_t arm = atomic_load(&cq_shared(cq)->arm);
 
 	/* "any" is the stronger wish and stays until the event */
 	while ((arm & CQ_ARM_MASK) < want &&
-	       !atomic_compare_exchange_weak(&cq_far(cq)->arm, &arm,
+	       !atomic_compare_exchange_weak(&cq_shared(cq)->arm, &arm,
 					     (arm & ~CQ_ARM_MASK) | want))
 		;
 	shared_fence_after_exchange(); /* see tell */

@@ -10,14 +10,16 @@
 #include <stdint.h>
 
 #include "hca/arena.h"
+#include "util/lock.h"
 #include "util/ring.h"
 
 struct hca;
 struct qp;
 
 /*
- * What one processor writes and another reads all the time lies so far from
- * what each has to itself: two cache lines, as processors fetch neighbours.
+ * The distance in bytes between words that one processor writes and another
+ * reads all the time and words that a processor has to itself: two cache lines,
+ * since processors fetch lines in pairs.
  */
 #define HCA_APART 128
 
@@ -27,21 +29,22 @@ struct cqe {
 	uint32_t opcode; /* enum hca_wc */
 	uint32_t vendor_err;
 	uint32_t byte_len;
-	uint32_t imm_be; /* or the invalidated rkey */
+	uint32_t imm_be; /* the immediate, or the invalidated rkey */
 	uint32_t qpn;
 	uint32_t src_qpn;
 	uint32_t wc_flags;
-	uint32_t wq_index; /* polling it frees slots up to here */
+	uint32_t wq_index; /* polling this completion frees slots up to here */
 	uint32_t sl;	   /* of a datagram, see ud_resp.c */
-	uint64_t at_ns;	   /* when it was pushed, by the lane's clock */
-	aoff wq;	   /* 0: its QP is gone */
+	uint64_t at_ns;	   /* when it was pushed, by the progress clock */
+	aoff wq;	   /* the queue of the request; 0: its QP is gone */
 };
 
 enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
 
 /*
- * In the word of that, above it: events that are owed and not yet told, and
- * completions since the arming that were held back (cq_moderate).
+ * In the word cq_shared.arm, above enum cq_arm: how many events were raised and
+ * not reported yet, and how many completions were held back since the queue was
+ * armed (cq_moderate).
  */
 #define CQ_ARM_MASK  3u
 #define CQ_OWED_ONE  4u
@@ -52,45 +55,48 @@ enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
 enum { CQ_OVERRUN_UNTOLD = 1, CQ_OVERRUN_TOLD };
 
 /*
- * In the arena.  The owner alone writes its ring, under `lock`.  A peer on this
- * host leaves what became of a receive with the receive (rq.c), its QP on the
- * list `incoming`, and does with `arm` what the event asks for, all by single
- * atomic operations: who is stopped there keeps nobody out.  A QP
- * from the list stays in `watched` for a while, where every poll looks, so its
- * peer need not add it again.
+ * In the arena, in the owner's part.  The owner alone writes the ring, under
+ * `lock`.  A peer of this host leaves a completion with its receive (rq.c),
+ * puts the QP on the list cq_shared.incoming, and changes cq_shared.arm as the
+ * event demands, all by single atomic operations: a peer that is stopped there
+ * keeps no other out.  A QP from the list stays in `watched` for a while, where
+ * every poll looks, so that its peer need not put it on the list again.
  */
 #define CQ_WATCHED 4
 
 struct cq {
 	struct alock lock;   /* of the owner's threads */
 	uint32_t size;	     /* entries in the ring, a power of two */
-	uint32_t cqe;	     /* capacity granted; <= size */
-	shared_flag overrun; /* no more is written after an overflow */
+	uint32_t cqe;	     /* the capacity that was granted; <= size */
+	shared_flag overrun; /* after an overflow nothing more is written */
 	ring_index head;
 	aoff ring;
-	uint64_t hold_ns; /* tell after this at the latest; 0: never */
-	uint64_t user;	  /* cookie of the face, carried by events */
+	/* An event that is held back is raised after this time; 0: never. */
+	uint64_t hold_ns;
+	uint64_t user; /* the front end's cookie, which events carry */
 	uint32_t id;
-	shared_flag is_collecting; /* from the list to the ring */
-	uint32_t hold_count;	   /* tell after so many; 0, 1: of each */
-	uint32_t is_silent;	   /* as created */
-	uint64_t peer_at;	   /* of struct cq_far, bytes from here */
-	_Alignas(HCA_APART) ring_index tail; /* the program's */
-	/* Struct qp, under lock: so many, and the one that makes room next. */
+	/* A thread moves completions from the list to the ring. */
+	shared_flag is_collecting;
+	uint32_t hold_count; /* an event for so many; 0 and 1: for each */
+	uint32_t is_silent;  /* there is no channel: arming has no effect */
+	uint64_t peer_at;    /* of struct cq_shared, bytes from here */
+	/* The program's. */
+	_Alignas(HCA_APART) ring_index tail;
+	/* How many entries of `watched` are used; under lock. */
 	shared_u32 watching;
-	uint32_t oldest;
-	aoff watched[CQ_WATCHED];
+	uint32_t oldest;	  /* the entry to replace next; under lock */
+	aoff watched[CQ_WATCHED]; /* struct qp; under lock */
 };
 
-/* What peers write. */
-struct cq_far {
-	_Atomic aoff incoming; /* struct qp, the next by qp_target.next */
-	_Atomic uint32_t arm;  /* enum cq_arm, events, completions */
+/* In the arena, in the part that peers of this host write. */
+struct cq_shared {
+	_Atomic aoff incoming; /* struct qp; the next one is qp_target.next */
+	_Atomic uint32_t arm;  /* enum cq_arm, events, completions held back */
 };
 
-static inline struct cq_far *cq_far(const struct cq *cq)
+static inline struct cq_shared *cq_shared(const struct cq *cq)
 {
-	return (struct cq_far *)((uintptr_t)cq + cq->peer_at);
+	return (struct cq_shared *)((uintptr_t)cq + cq->peer_at);
 }
 
 enum cq_push {
@@ -100,45 +106,47 @@ enum cq_push {
 	CQ_OVERRUN,
 };
 
-/* Silent: it has no channel, so to arm it has no effect. */
-/* NULL: there is no memory, or HCA_MAX_CQ of them. */
+/* NULL: there is no memory, or there are HCA_MAX_CQ already.  @is_silent: the
+ * queue has no channel. */
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent);
 void cq_free(struct hca *h, struct cq *cq);
-/* -EINVAL when more than `cqe` wait; -ENOMEM. */
+/* 0; -EINVAL if more than @cqe completions wait; -ENOMEM. */
 int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
 /*
- * Append; CQ_NOTIFY means that an event may be owed (arming is one-shot), for
- * which cq_owed is asked.  Until it has been, whoever comes is told so: who
- * owes it may be stopped before he says so.
+ * Appends c.  CQ_NOTIFY: an event may have to be raised (arming is one-shot);
+ * the caller asks cq_owed.  Until cq_owed was asked, every later call returns
+ * CQ_NOTIFY too, since the thread that has to ask may be stopped before.
  */
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		     bool solicited);
-/* A peer: qp has `count` completions for it.  What that does to an armed
- * queue. */
+/* A peer has left @count completions at qp: changes the armed state, and puts
+ * qp on the list. */
 enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 			 bool solicited, bool failed, uint32_t count);
-/* The owner: bring what peers have left into the ring; `also`, or NULL, has
- * perhaps left something without being on the list. */
+/* The owner: moves what peers have left into the ring.  @also, or NULL: a QP
+ * that may have completions without being on the list. */
 void cq_collect(struct hca *h, struct cq *cq, struct qp *also);
-/* The same, and no peer works for qp any more: it goes. */
+/* cq_collect for a QP that is about to go: no peer works at it any more. */
 void cq_forget(struct hca *h, struct cq *cq, struct qp *qp);
-/* The events that are owed; they are the caller's to tell. */
+/* Takes the events that were raised: their number, for the caller to report. */
 uint32_t cq_owed(struct cq *cq);
-/* Moderate events, IBTA 11.2.8.2. */
+/* Moderates events (IBTA 11.2.8.2): one for @count completions, or after
+ * @period_ns. */
 void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 		 uint64_t period_ns);
-/* Has something been held back; and disarm for it. */
+/* Are completions held back without an event? */
 static inline bool cq_is_holding(const struct cq *cq)
 {
-	return atomic_load(&cq_far(cq)->arm) >= CQ_HELD_ONE;
+	return atomic_load(&cq_shared(cq)->arm) >= CQ_HELD_ONE;
 }
+/* Raises the event for the completions that are held back, and disarms. */
 void cq_fire(struct cq *cq);
-/* Take up to n; frees work queue slots. */
+/* Takes up to n completions, and frees the slots of their requests. */
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n);
-/* Is there something to take?  To be asked again after arming. */
+/* Is there a completion?  A program asks again after it has armed the queue. */
 bool cq_has(const struct hca *h, struct cq *cq);
 void cq_arm(struct cq *cq, bool solicited_only);
-/* Drop what a dying QP left. */
+/* Drops the completions of a QP that is destroyed. */
 void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn);
 
 #endif

@@ -31,7 +31,7 @@ void eager_leave(struct hca *h, struct qp *qp, struct wqe *w,
 static bool may_be_any(const struct qp *qp)
 {
 	return (int32_t)(shared_load(&qp_target(qp)->eager_end) -
-			 shared_load(&qp->rq.told)) > 0;
+			 shared_load(&qp->rq.collected)) > 0;
 }
 
 /* The next from *i on that lies in its slot; NULL: none does. */
@@ -49,7 +49,7 @@ static const struct wqe *next(const struct hca *h, const struct qp *qp,
 
 bool eager_is_any(const struct hca *h, const struct qp *qp)
 {
-	uint32_t i = shared_load(&qp->rq.told);
+	uint32_t i = shared_load(&qp->rq.collected);
 
 	return may_be_any(qp) && next(h, qp, &i);
 }
@@ -57,7 +57,7 @@ bool eager_is_any(const struct hca *h, const struct qp *qp)
 bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 		     const struct space_vec *vec, size_t n)
 {
-	uint32_t at = shared_load(&qp->rq.told);
+	uint32_t at = shared_load(&qp->rq.collected);
 	const struct wqe *w;
 
 	if (!may_be_any(qp))

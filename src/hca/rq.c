@@ -75,8 +75,9 @@ bool rq_is_full(const struct hca *h, const struct qp *qp)
 	const struct srq *s = arena_at(&h->arena, qp->srq);
 
 	/* a slot of its own is free when it has been polled */
-	return s && (rq_cursor(qp) - shared_load(&qp->rq.told) >= qp->rq.size ||
-		     srq_is_shut(h, s));
+	return s &&
+	       (rq_cursor(qp) - shared_load(&qp->rq.collected) >= qp->rq.size ||
+		srq_is_shut(h, s));
 }
 
 bool rq_has(struct hca *h, const struct qp *qp)
@@ -172,7 +173,7 @@ void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
 	w->va = c->at_ns;
 	eager_leave(h, qp, w, eager);
 	STEP("a receive is about to complete");
-	shared_store(&qp_target(qp)->done, i + 1);
+	shared_store(&qp_target(qp)->completed, i + 1);
 	STEP("a receive is complete");
 	/* cq_announce looks, after it, whether the owner sleeps */
 	atomic_store_explicit(&w->left, mark_of(qp, i), memory_order_release);
@@ -191,7 +192,7 @@ enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
  * that were not posted is not true. */
 bool rq_is_behind(const struct qp *qp)
 {
-	uint32_t told = shared_own(&qp->rq.told);
+	uint32_t told = shared_own(&qp->rq.collected);
 
 	return (int32_t)(rq_cursor(qp) - told) > 0 &&
 	       (qp->srq || told != shared_load(&qp->rq.head));
@@ -208,7 +209,7 @@ static uint64_t id_of(const struct hca *h, const struct qp *qp, uint32_t index)
 
 bool rq_has_left(const struct hca *h, const struct qp *qp)
 {
-	uint32_t i = shared_own(&qp->rq.told);
+	uint32_t i = shared_own(&qp->rq.collected);
 	const struct wqe *w;
 
 	/* who takes shared receives writes their slots */
@@ -233,7 +234,7 @@ static void check_left(struct cqe *c)
 
 void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 {
-	uint32_t i = shared_own(&qp->rq.told);
+	uint32_t i = shared_own(&qp->rq.collected);
 	struct wqe *w = wq_at(h, &qp->rq, i);
 
 	prefetch(w, wq_used(&qp->rq, w->bytes));
@@ -263,26 +264,26 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 		notify_post(h, qp, QP_NOTIFY_LOST);
 	}
 	comp_receive(qp, c);
-	shared_store(&qp->rq.told, i + 1);
+	shared_store(&qp->rq.collected, i + 1);
 }
 
 /* What is collected is first ahead, so that nobody takes this for it. */
 void rq_pass(struct qp *qp)
 {
-	uint32_t next = shared_own(&qp->rq.told) + 1;
+	uint32_t next = shared_own(&qp->rq.collected) + 1;
 
-	shared_store(&qp->rq.told, next);
-	shared_store(&qp_target(qp)->done, next);
+	shared_store(&qp->rq.collected, next);
+	shared_store(&qp_target(qp)->completed, next);
 }
 
 void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
 {
 	if (rq_is_behind(qp))
 		cq_collect(h, arena_at(&h->arena, qp->recv_cq), qp);
-	c->wr_id = id_of(h, qp, shared_own(&qp->rq.told));
+	c->wr_id = id_of(h, qp, shared_own(&qp->rq.collected));
 	if (!qp->srq) {
 		c->wq = hca_off(h, &qp->rq);
-		c->wq_index = shared_own(&qp->rq.told);
+		c->wq_index = shared_own(&qp->rq.collected);
 	}
 	comp_receive(qp, c);
 	rq_pass(qp);
@@ -293,9 +294,9 @@ void rq_reset(struct qp *qp)
 	uint32_t head = shared_own(&qp->rq.head);
 
 	if (!qp->srq)
-		shared_store(&qp_target(qp)->done, head);
+		shared_store(&qp_target(qp)->completed, head);
 	shared_store(&qp->rq.tail, head);
-	shared_store(&qp->rq.told, rq_cursor(qp));
+	shared_store(&qp->rq.collected, rq_cursor(qp));
 	qp_target(qp)->posted = head;
 	qp_target(qp)->held = 0;
 }

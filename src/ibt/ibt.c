@@ -239,7 +239,7 @@ _Static_assert(HCA_RNR_RETRY_EXC_ERR < EVENT_STATUSES,
 void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 {
 	struct wq *sq = &q->qp->sq;
-	uint32_t i = shared_own(&sq->done);
+	uint32_t i = shared_own(&sq->completed);
 	struct wqe *w = wq_at(t->hca, sq, i);
 	struct cqe c = {
 		.wr_id = w->wr_id,
@@ -253,7 +253,7 @@ void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 	};
 
 	comp_request(q->qp, w->opcode, status, w->bytes);
-	shared_store(&sq->done, i + 1);
+	shared_store(&sq->completed, i + 1);
 	if (status) {
 		q->counters->failed++;
 		q->counters->failed_by[status]++;

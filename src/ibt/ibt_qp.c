@@ -123,7 +123,8 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 {
 	const uint64_t *ids = arena_at(&t->hca->arena, wq->ids);
 	uint32_t head = shared_load(&wq->head);
-	uint32_t from = send ? shared_own(&wq->done) : shared_own(&wq->told);
+	uint32_t from =
+		send ? shared_own(&wq->completed) : shared_own(&wq->collected);
 
 	for (uint32_t i = from; i != head; i++) {
 		const struct wqe *w = wq_at(t->hca, wq, i);
@@ -138,7 +139,7 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 
 		if (send) {
 			comp_request(q->qp, w->opcode, true, 0);
-			shared_store(&wq->done, i + 1);
+			shared_store(&wq->completed, i + 1);
 		} else {
 			comp_receive(q->qp, &c);
 			rq_pass(q->qp);
@@ -240,7 +241,7 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->recv_cq), qp->qpn);
 	rq_reset(qp);
 	q->req.wqe = shared_own(&qp->sq.head);
-	shared_store(&qp->sq.done, q->req.wqe);
+	shared_store(&qp->sq.completed, q->req.wqe);
 	shared_store(&qp->sq.tail, q->req.wqe);
 	memset(&qp->attr, 0, sizeof(qp->attr));
 }

@@ -11,7 +11,7 @@
 static void retire(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 {
 	struct wq *sq = &q->qp->sq;
-	uint32_t i = shared_own(&sq->done);
+	uint32_t i = shared_own(&sq->completed);
 	struct wqe *w = wq_at(t->hca, sq, i);
 	struct req_note *n = rc_req_note(q, i);
 
@@ -36,7 +36,7 @@ static void fail(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 static struct wqe *oldest(const struct ibt *t, const struct ibt_qp *q,
 			  struct req_note **n)
 {
-	uint32_t i = shared_own(&q->qp->sq.done);
+	uint32_t i = shared_own(&q->qp->sq.completed);
 
 	if (i == shared_load(&q->qp->sq.head))
 		return NULL;
@@ -432,7 +432,7 @@ static void nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 void rc_comp_placed(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
-	uint32_t i = shared_own(&q->qp->sq.done);
+	uint32_t i = shared_own(&q->qp->sq.completed);
 
 	r->una = r->max;
 	r->retries = 0;

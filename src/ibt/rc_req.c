@@ -46,7 +46,7 @@ bool rc_req_unanswered(const struct ibt *t, const struct ibt_qp *q,
 {
 	uint32_t head = shared_load(&q->qp->sq.head);
 
-	for (uint32_t i = shared_own(&q->qp->sq.done); i != head; i++) {
+	for (uint32_t i = shared_own(&q->qp->sq.completed); i != head; i++) {
 		const struct req_note *n = rc_req_note(q, i);
 
 		if (!n->started || n->status)
@@ -63,7 +63,7 @@ bool rc_req_unanswered(const struct ibt *t, const struct ibt_qp *q,
 struct serial24 rc_req_next_psn(const struct ibt_qp *q)
 {
 	const struct req_note *n = rc_req_note(q, q->req.wqe);
-	uint32_t going = q->req.wqe - shared_own(&q->qp->sq.done);
+	uint32_t going = q->req.wqe - shared_own(&q->qp->sq.completed);
 
 	/* in a full queue the slot after the newest is the oldest's */
 	if (!q->req.packet && (!n->started || going == q->qp->sq.size))
@@ -95,7 +95,7 @@ void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 {
 	struct rc_req *r = &q->req;
 	uint32_t head = shared_load(&q->qp->sq.head);
-	uint32_t i = shared_own(&q->qp->sq.done);
+	uint32_t i = shared_own(&q->qp->sq.completed);
 
 	r->reads_out = 0;
 	r->packet = 0;
@@ -112,7 +112,7 @@ void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 	}
 	r->wqe = i;
 	/* answers still expected from before the cursor */
-	for (uint32_t k = shared_own(&q->qp->sq.done); k != i; k++)
+	for (uint32_t k = shared_own(&q->qp->sq.completed); k != i; k++)
 		r->reads_out += count_out(q, k, wq_at(t->hca, &q->qp->sq, k));
 }
 
@@ -126,7 +126,7 @@ void rc_req_nudge(struct ibt *t, struct ibt_qp *q)
 	const struct req_note *n = rc_req_note(q, r->wqe - 1);
 	struct serial24 last;
 
-	if (r->packet || r->wqe == shared_own(&q->qp->sq.done) || !n->packets ||
+	if (r->packet || r->wqe == shared_own(&q->qp->sq.completed) || !n->packets ||
 	    rc_req_is_read(wq_at(t->hca, &q->qp->sq, r->wqe - 1)))
 		return;
 	last = serial24_add(n->first, n->packets - 1);

@@ -3,7 +3,7 @@
  * The send queues of UC and UD: each request is sent once, and has ended when
  * its last packet was handed to the wire (IBTA Vol 1, 9.8.2.1, 9.8.3.1).
  *
- *	sq.done     handed out, not yet on the wire     req.wqe     sq.head
+ *	sq.completed     handed out, not yet on the wire     req.wqe     sq.head
  *	   |---------------------------------------------->|----------->|
  *
  * A local error is told in its turn, flushes what follows and leaves the

@@ -78,7 +78,7 @@ static unsigned consume(void)
 		missed += !seen && !notified;
 		if (cq_poll(&hca, cq, &c, 1) != 1)
 			abort();
-		atomic_store(&cq_far(cq)->arm, CQ_DISARMED);
+		atomic_store(&cq_shared(cq)->arm, CQ_DISARMED);
 	}
 	return missed;
 }

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory regions and the verdict on an access to memory (IBTA Vol 1, 10.6).
+ * Rows lie in a table in the arena, for peers of this host to read.  Creation
+ * and destruction are under mr_enter; lookups take no lock.
+ */
+#ifndef HCA_MR_H
+#define HCA_MR_H
+
+#include <stdint.h>
+
+#include "hca/adapter.h"
+#include "hca/peer_area.h"
+
+struct qp;
+
+enum mr_kind { MR_FREE, MR_REGION, MR_WINDOW_1, MR_WINDOW_2 };
+
+/* One row of the table: a memory region or a memory window. */
+struct mr {
+	/* The keys.  A region's lkey and rkey are equal; all 32 bits of a key
+	 * are compared. */
+	uint32_t lkey, rkey;
+	uint32_t kind;	    /* enum mr_kind */
+	uint32_t pd;	    /* the protection domain's number */
+	uint32_t access;    /* enum hca_access */
+	uint64_t iova;	    /* the start, as work requests and peers name it */
+	uint64_t addr;	    /* the start, as the owner's address */
+	uint64_t bytes;	    /* the length */
+	uint32_t next_free; /* the next row on the list of free rows */
+	/* A region: how many windows are bound to it.  A window: its region's
+	 * row. */
+	uint32_t bound;
+	uint32_t qpn; /* the only QP that may use the row; 0: each of the PD */
+	uint32_t share; /* the front end's number of the mapping, share.h */
+};
+
+/* Why a key, an address and a length do not name usable memory. */
+enum mr_verdict {
+	MR_OK,
+	MR_BAD_KEY,  /* no region has this key */
+	MR_BAD_PD,   /* the region belongs to another protection domain */
+	MR_NO_RIGHT, /* the region lacks the right that the access needs */
+	MR_OUTSIDE,  /* the range is not inside the region */
+	MR_BAD_QP,   /* the window is another QP's */
+	/* Verdicts on a bind request alone: */
+	MR_IS_BOUND,   /* a window of type 2 that is bound already */
+	MR_NO_BYTES,   /* a window of type 2 of length 0 */
+	MR_ZERO_BASED, /* a zero-based window of type 1, or on such a region */
+};
+
+/*
+ * Registers [addr, addr + bytes) under the name [iova, iova + bytes).  The
+ * caller has checked the access flags.  Returns the row, or NULL if the table
+ * is full.
+ */
+struct mr *mr_new(struct hca *h, uint32_t pd, uint64_t addr, uint64_t bytes,
+		  uint64_t iova, uint32_t access);
+/* Deregisters a region.  0, or -EBUSY if windows are bound to it. */
+int mr_free(struct hca *h, struct mr *mr);
+/* The row with this lkey or rkey, or NULL.  Takes no lock. */
+struct mr *mr_find(struct hca *h, uint32_t key);
+/*
+ * Judges an access by a local key; @need is 0 or HCA_LOCAL_WRITE.  MR_OK: *addr
+ * is the owner's address of va.
+ */
+enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey, uint64_t va,
+			 uint64_t bytes, uint32_t need, uint64_t *addr);
+/* Judges an access that qp's peer makes by rkey; @need is one of
+ * HCA_REMOTE_*.  MR_OK: *addr is the owner's address of va. */
+enum mr_verdict mr_remote(struct hca *h, const struct qp *qp, uint32_t rkey,
+			  uint64_t va, uint64_t bytes, uint32_t need,
+			  uint64_t *addr);
+/* The table's lock, for the owner's threads; peers never take it. */
+void mr_enter(struct hca *h) ACQUIRE(&h->shared->mr_lock);
+void mr_leave(struct hca *h) RELEASE(&h->shared->mr_lock);
+/* Takes a free row and draws its keys; NULL if the table is full.  Under
+ * mr_enter. */
+struct mr *mr_row_take(struct hca *h);
+/* Gives a row back to the list of free rows.  Under mr_enter. */
+void mr_row_give(struct hca *h, struct mr *mr);
+
+/* The rkey by which peers reach mr now; 0 if mr is a window of type 2 that was
+ * invalidated. */
+static inline uint32_t mr_key(const struct hca *h, const struct mr *mr)
+{
+	uint32_t key = __atomic_load_n(&mr->rkey, __ATOMIC_RELAXED);
+
+	if (mr->kind == MR_WINDOW_2 &&
+	    __atomic_load_n(&h->peer_area->gone[mr - h->mrs],
+			    __ATOMIC_RELAXED) == key)
+		return 0;
+	return key;
+}
+
+#endif

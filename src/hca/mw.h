@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory windows of types 1 and 2B (IBTA Vol 1, 10.6.7): rows of the table of
+ * regions (mr.h).  Locks as there.
+ */
+#ifndef HCA_MW_H
+#define HCA_MW_H
+
+#include <stdint.h>
+
+#include "hca/adapter.h"
+#include "hca/mr.h"
+
+struct qp;
+
+/* A bind request. */
+struct mw_bind {
+	uint32_t window;    /* the window's lkey */
+	uint32_t rkey;	    /* the new rkey, of which the lower 8 bits count */
+	uint32_t region;    /* the region's lkey */
+	uint32_t access;    /* HCA_REMOTE_*, HCA_ZERO_BASED */
+	uint64_t va, bytes; /* inside the region; 0 bytes unbind type 1 */
+};
+
+/* An unbound window of type 1 or 2; NULL if the table is full. */
+struct mr *mw_new(struct hca *h, uint32_t pd, uint32_t type);
+/* Frees a window, bound or not. */
+void mw_free(struct hca *h, struct mr *w);
+/* Judges and executes a bind request of qp; a window is changed on MR_OK
+ * alone. */
+enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
+			const struct mw_bind *b);
+/* Unbinds from their regions the windows that were invalidated since the last
+ * call. */
+void mw_settle(struct hca *h) REQUIRES(&h->shared->mr_lock);
+/*
+ * Invalidates the window of type 2 that has this rkey, for qp itself
+ * (LOCAL_INV) or for qp's peer (SEND with Invalidate).  Takes no lock.
+ */
+enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp,
+			      uint32_t rkey);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs (IBTA Vol 1, 10.3 and 11.2.5): rings and attributes alone; the
+ * protocol's state is struct ibt_qp.  A QP lies in the owner's part of the
+ * arena; the words that peers of this host write lie in struct qp_target
+ * (peer_area.h).
+ */
+#ifndef HCA_QP_H
+#define HCA_QP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hca/cq.h"
+#include "hca/adapter.h"
+#include "hca/peer_area.h"
+#include "hca/srq.h"
+#include "hca/wq.h"
+
+/* An address handle's attributes (IBTA 11.2.2.1). */
+struct hca_ah {
+	uint8_t dgid[16];
+	uint8_t sgid_index;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint8_t is_global;
+	uint32_t flow_label;
+	uint16_t dlid;
+	uint8_t sl;
+	uint8_t src_path_bits;
+	uint8_t static_rate;
+	uint8_t port_num;
+	/* The host fills in the members from here on. */
+	uint8_t bursts; /* may a frame hold several packets? */
+	uint8_t local;	/* is the peer an adverb in this network namespace? */
+	uint16_t port;	/* the UDP port to send from; 0: RoCEv2's own */
+	uint32_t link;	/* the interface that had the source GID; 0: any */
+};
+
+/* The attributes of a QP, host order; fields as IBTA 11.2.5.2 names them. */
+struct hca_qp_attr {
+	uint32_t qp_state, cur_qp_state;
+	uint32_t path_mtu; /* IBV_MTU_*: 1..5 */
+	uint32_t path_mig_state;
+	uint32_t qkey;
+	uint32_t rq_psn, sq_psn;
+	uint32_t dest_qpn;
+	uint32_t access_flags;
+	struct hca_ah ah, alt_ah;
+	uint16_t pkey_index, alt_pkey_index;
+	uint8_t en_sqd_async_notify, sq_draining;
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint8_t min_rnr_timer, port_num, timeout, retry_cnt, rnr_retry;
+	uint8_t alt_port_num, alt_timeout;
+	uint32_t rate_limit;
+};
+
+/* Why a QP does not send. */
+enum qp_wait {
+	QP_WAIT_NONE,	 /* nothing is posted */
+	QP_WAIT_ANSWER,	 /* all is sent; the peer has yet to acknowledge */
+	QP_WAIT_WINDOW,	 /* as many packets are unacknowledged as may be */
+	QP_WAIT_READS,	 /* READs and atomics: max_rd_atomic, or a fence */
+	QP_WAIT_RECEIVE, /* the peer has no receive posted: RNR */
+	QP_WAIT_SILENT,	 /* the peer does not answer; packets are sent again */
+	QP_WAITS
+};
+
+/*
+ * What a QP has done, for `adverb top` to read meanwhile.  Written under the
+ * progress lock with plain stores.
+ */
+struct qp_stats {
+	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes; /* BTH to ICRC */
+	uint64_t retransmits, timeouts, rnr_waits, out_of_order;
+	uint32_t wait; /* enum qp_wait, when the QP last ran out of work */
+	uint32_t row;  /* of the table of QPs */
+};
+
+struct qp {
+	aoff self; /* where this QP lies in the arena; 0 once it is withdrawn */
+	uint32_t qpn;
+	uint32_t serial; /* differs between all QPs of this adapter's life */
+	uint32_t type;	 /* HCA_QPT_* */
+	uint32_t state;	 /* enum hca_qp_state; ibt_qp_enter alone changes it */
+	uint32_t pd;
+	uint32_t recv_pd; /* the PD of the memory of its receives */
+	uint32_t sq_sig_all;
+	uint32_t device;     /* the index of the device whose counters count */
+	uint32_t connection; /* how often the QP has become ready to receive */
+	aoff send_cq, recv_cq; /* struct cq */
+	aoff srq;	       /* struct srq in place of rq, or 0 */
+	uint64_t user;	       /* the front end's cookie, which events carry */
+	uint64_t peer_at;      /* of struct qp_target, bytes from here */
+	/* The members before attr are written by the owner at work; those from
+	 * attr on are read by peers, HCA_APART bytes away. */
+	struct wq sq;
+	struct qp_stats stats;
+	_Alignas(HCA_APART) struct hca_qp_attr attr; /* as set by modify */
+	struct wq rq;
+	/* The address that an eager message belonged to and that was unmapped,
+	 * the wr_id of its receive, and its lkey.  Under recv_cq's lock. */
+	uint64_t rq_lost, rq_lost_id;
+	uint32_t rq_lost_key;
+};
+
+/* The part of qp that peers write.  qp may be a checked copy (direct/target.c)
+ * of which peer_at is adapted. */
+static inline struct qp_target *qp_target(const struct qp *qp)
+{
+	return (struct qp_target *)((uintptr_t)qp + qp->peer_at);
+}
+
+/* What ibv_create_qp asks for. */
+struct hca_qp_cap {
+	uint32_t send_wr, recv_wr, send_sge, recv_sge, inline_bytes;
+	struct srq *srq; /* takes the place of a receive queue; or NULL */
+};
+
+/* A QP in RESET; NULL: there is no memory, or there are HCA_MAX_QP. */
+struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
+		  struct cq *send_cq, struct cq *recv_cq,
+		  const struct hca_qp_cap *cap, bool sq_sig_all);
+/* After the return no peer finds the QP any more; those inside stay. */
+void qp_withdraw(struct hca *h, struct qp *qp);
+/* Frees a QP that is withdrawn and that no peer works at (access.h). */
+void qp_free(struct hca *h, struct qp *qp);
+
+/*
+ * Checks a modify call against the table of IBTA 11.2.5.2: transitions,
+ * required and optional attributes, ranges.  0, or -EINVAL with *why naming the
+ * attribute or the transition.
+ */
+int qp_modify_check(const struct hca *h, const struct qp *qp,
+		    const struct hca_qp_attr *attr, uint32_t mask,
+		    const char **why);
+/* Stores the attributes of a call that qp_modify_check accepted, but for the
+ * state, which the engine enters. */
+void qp_modify_store(struct qp *qp, const struct hca_qp_attr *attr,
+		     uint32_t mask);
+/* "RTS", for sentences. */
+const char *qp_state_name(uint32_t state);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receives on their way into messages, from a QP's own queue or a shared one.
+ * A message holds one receive from its first packet on.  A service that gives a
+ * message up (UC) leaves the receive held, for the next message.  Functions are
+ * called under the progress lock or, by a peer, under the responder's lock
+ * (qp_target.lock); rq_collect and rq_has_left under recv_cq's lock.
+ */
+#ifndef HCA_RQ_H
+#define HCA_RQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hca/qp.h"
+
+struct eager;
+
+/*
+ * The receive for the next message, which is held from now on; NULL: none is
+ * posted.  *low: a limit event of qp->srq has to be raised.
+ */
+struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low);
+/* Is a receive held or posted? */
+bool rq_has(struct hca *h, const struct qp *qp);
+/* The receive that is held, or NULL. */
+struct wqe *rq_held(struct hca *h, const struct qp *qp);
+/* The slot of the receive that is held, or that is held next. */
+struct wqe *rq_slot(const struct hca *h, const struct qp *qp);
+/* Holds the receive in rq_slot: for srq.c, which has filled the slot. */
+void rq_hold(struct qp *qp);
+/* The message has ended: completes the receive that is held, and fills the
+ * wr_id and the queue of c. */
+void rq_done(struct hca *h, struct qp *qp, struct cqe *c);
+/*
+ * Repairs what a peer left half done when it died in the responder's lock: its
+ * receive completes once, by its completion or by the flush.  Waits for no
+ * process.  False: a process that lives has the lock.
+ */
+bool rq_settle(struct hca *h, struct qp *qp);
+/* Takes the responder's lock, repaired as by rq_settle.  False: a process has
+ * it that does not give it up soon. */
+bool rq_enter(struct hca *h, struct qp *qp)
+	TRY_ACQUIRE(true, &qp_target(qp)->lock);
+/* rq_enter for the owner, which also takes the lock from a peer that was
+ * stopped while it copied (access_revoke). */
+bool rq_enter_own(struct hca *h, struct qp *qp)
+	TRY_ACQUIRE(true, &qp_target(qp)->lock);
+void rq_leave(struct qp *qp) RELEASE(&qp_target(qp)->lock);
+/* How many receives have been completed: the index of the next. */
+static inline uint32_t rq_cursor(const struct qp *qp)
+{
+	return shared_load(&qp_target(qp)->completed);
+}
+/*
+ * A peer, under the responder's lock: leaves the completion c in the slot of
+ * the receive that is held; cq_announce is due then.  @eager: the message to
+ * leave there too, or NULL.
+ */
+void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
+		 const struct eager *eager);
+/* rq_complete and cq_announce.  CQ_NOTIFY, CQ_LATER: the peer sets the notify
+ * bit for it. */
+enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
+			   const struct cqe *c, bool solicited,
+			   const struct eager *eager);
+/* Is there no slot until the owner has collected completions? */
+bool rq_is_full(const struct hca *h, const struct qp *qp);
+/* Is a completion left that the owner has not collected? */
+bool rq_is_behind(const struct qp *qp);
+/*
+ * rq_is_behind for each poll, without a load of the cache line that peers
+ * write.  A completion that a peer is just leaving, or did not finish because
+ * it died, counts for rq_is_behind and not here.
+ */
+bool rq_has_left(const struct hca *h, const struct qp *qp);
+/* The owner: the oldest completion that is left and not collected, which must
+ * exist, into *c. */
+void rq_collect(struct hca *h, struct qp *qp, struct cqe *c);
+/* RESET: nothing is posted, held or left any more. */
+void rq_reset(struct qp *qp);
+/* The owner has completed the receive at the cursor itself. */
+void rq_pass(struct qp *qp);
+
+/*
+ * The owner, under qp's responder lock, after a peer died in it: the peer may
+ * have left a completion without a word, or have said that it would put qp on
+ * the list of cq.
+ */
+void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
+	REQUIRES(&qp_target(qp)->lock);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Work queues (IBTA Vol 1, 10.8): rings of work requests in the arena.  The
+ * program posts under a lock of the front end; the progress lock covers the
+ * rest.  Peers of this host read a queue of receives and write its slots, so
+ * what they wrote is checked before it is used.
+ */
+#ifndef HCA_WQ_H
+#define HCA_WQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hca/cq.h"
+#include "hca/adapter.h"
+#include "util/ring.h"
+
+/* A scatter/gather element. */
+struct wq_sge {
+	uint64_t va;
+	uint32_t bytes;
+	uint32_t lkey;
+};
+
+/*
+ * One work request, in a slot of wq->stride bytes; its elements or its inline
+ * data follow.  Of a receive that has completed, the slot holds the completion
+ * until the owner collects it: see rq.c.
+ */
+struct wqe {
+	uint64_t wr_id;
+	uint8_t opcode; /* enum hca_wr; of a completed receive: enum hca_wc */
+	uint8_t flags;	/* HCA_SEND_*, with sq_sig_all as HCA_SEND_SIGNALED */
+	uint8_t num_sge;
+	_Atomic uint8_t left; /* of a receive: a completion was left, rq.c */
+	uint32_t bytes;	      /* of the whole message */
+	uint32_t imm_be;      /* the immediate, or the rkey to invalidate */
+	uint32_t rkey;
+	uint64_t va; /* the remote address */
+	union {
+		struct {
+			/* Operands of an atomic; of a bind: see local_wr.c. */
+			uint64_t swap_add, compare;
+		};
+		uint8_t few[16]; /* of a receive: an eager message, eager.c */
+	};
+	uint64_t at; /* of a receive: where its eager message belongs, or 0 */
+};
+
+/*
+ * Bytes at the end of a receive's slot for an eager message.  With one element
+ * a slot is 512 bytes, of which a message of 56 bytes touches two cache lines
+ * (docs/decisions/015).
+ */
+#define WQE_EAGER_BYTES 440u
+
+/*
+ * Where a datagram goes: what its address handle says and what its request
+ * says.  At the end of each slot of a UD queue pair's send queue.
+ */
+struct wq_to {
+	uint8_t from[16], to[16]; /* addresses as GIDs */
+	uint32_t qpn, qkey;
+	uint8_t tos, ttl;
+	uint8_t bursts; /* as hca_ah.bursts */
+	uint8_t mtu;	/* IBV_MTU_* of the port; 0: there is no address */
+	uint8_t local;	/* as hca_ah.local */
+	uint8_t reserved;
+	uint16_t port; /* as hca_ah.port */
+	uint32_t link; /* as hca_ah.link */
+};
+
+/*
+ * One of a QP's two queues, in the arena.  Peers of this host read the members
+ * before `head`, which never change; the owner writes the members from `head`
+ * on, HCA_APART bytes away.
+ */
+struct wq {
+	uint32_t size;	/* slots, a power of two */
+	uint32_t depth; /* requests that may be outstanding, as granted */
+	uint32_t stride;
+	uint32_t max_sge;
+	uint32_t max_inline;
+	uint32_t reserved;
+	aoff slots; /* a QP's receives: in the part that peers may write */
+	aoff ids;   /* a QP's receives: their wr_id, uint64_t[size]; else 0 */
+	/* The next slot to post; the program writes it. */
+	_Alignas(HCA_APART) ring_index head;
+	ring_index tail; /* the oldest slot in use; polling writes it */
+	/* A send queue: the next request to complete; written under the
+	 * progress lock. */
+	ring_index completed;
+	/* A receive queue: the next completion to collect into recv_cq. */
+	ring_index collected;
+};
+
+/* 0 or -ENOMEM. */
+int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
+	    uint32_t max_inline);
+/* wq_init for a send queue of UD, with a struct wq_to in each slot. */
+int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
+	       uint32_t max_inline);
+/* wq_init for receives that peers of this host fill, with WQE_EAGER_BYTES in
+ * each slot. */
+int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge);
+void wq_fini(struct hca *h, struct wq *q);
+/*
+ * Does the whole queue lie inside the arena, with @extra bytes in each slot
+ * beside the request and its elements?  For a queue that another process wrote.
+ */
+bool wq_is_sound(const struct hca *h, const struct wq *q, uint32_t extra);
+/* The slot of a free-running index. */
+struct wqe *wq_at(const struct hca *h, const struct wq *q, uint32_t index);
+/* The slot to fill next, or NULL if the queue is full; then wq_commit. */
+struct wqe *wq_reserve(const struct hca *h, struct wq *q);
+/* The slot @ahead slots after wq_reserve's, of which none is committed yet. */
+struct wqe *wq_reserve_after(const struct hca *h, struct wq *q, uint32_t ahead);
+
+/* Posts @count filled slots. */
+static inline void wq_commit_all(struct wq *q, uint32_t count)
+{
+	shared_store(&q->head, shared_own(&q->head) + count);
+}
+
+/* Posts one filled slot. */
+static inline void wq_commit(struct wq *q)
+{
+	wq_commit_all(q, 1);
+}
+
+/* Posts one filled receive, and keeps its wr_id where peers cannot write. */
+static inline void wq_commit_recv(const struct hca *h, struct wq *q,
+				  uint64_t wr_id)
+{
+	uint64_t *ids = (uint64_t *)arena_at(&h->arena, q->ids);
+
+	if (ids)
+		ids[shared_own(&q->head) & (q->size - 1)] = wr_id;
+	wq_commit(q);
+}
+
+/* The room for an eager message in a receive's slot. */
+static inline uint8_t *wq_eager_bytes(const struct wq *q, struct wqe *w)
+{
+	return (uint8_t *)w + q->stride - WQE_EAGER_BYTES;
+}
+
+/* The bytes of a receive's slot that an eager message of @bytes touches. */
+static inline uint32_t wq_used(const struct wq *q, uint32_t bytes)
+{
+	return q->stride - WQE_EAGER_BYTES +
+	       (bytes <= WQE_EAGER_BYTES ? bytes : 0);
+}
+
+/* The destination of a UD request. */
+static inline struct wq_to *wq_to(const struct wq *q, struct wqe *w)
+{
+	return (struct wq_to *)(void *)((uint8_t *)w + q->stride -
+					sizeof(struct wq_to));
+}
+
+/*
+ * Copies what says where the slots of a queue lie, each word read once: another
+ * process may write or replace the queue at any time.  wq_is_sound tells
+ * whether the copy may be used; the queue itself may not.
+ */
+static inline void wq_copy_places(struct wq *to, const struct wq *from)
+{
+	to->size = __atomic_load_n(&from->size, __ATOMIC_RELAXED);
+	to->depth = __atomic_load_n(&from->depth, __ATOMIC_RELAXED);
+	to->stride = __atomic_load_n(&from->stride, __ATOMIC_RELAXED);
+	to->max_sge = __atomic_load_n(&from->max_sge, __ATOMIC_RELAXED);
+	to->slots = __atomic_load_n(&from->slots, __ATOMIC_RELAXED);
+	to->ids = 0;
+}
+
+static inline struct wq_sge *wqe_sges(struct wqe *w)
+{
+	return (struct wq_sge *)(void *)(w + 1);
+}
+
+/* The number of elements of a receive whose slot peers write, at most
+ * HCA_MAX_SGE.  The word is read once. */
+static inline uint32_t wqe_sge_count(const struct wqe *w)
+{
+	uint32_t count = __atomic_load_n(&w->num_sge, __ATOMIC_RELAXED);
+
+	return count < HCA_MAX_SGE ? count : HCA_MAX_SGE;
+}
+
+/* Element i of a receive whose slot peers write.  Each word is read once; the
+ * caller checks and uses this copy. */
+static inline struct wq_sge wqe_sge_read(const struct wqe *w, uint32_t i)
+{
+	const struct wq_sge *s = (const struct wq_sge *)(const void *)(w + 1);
+	struct wq_sge one = {
+		.va = __atomic_load_n(&s[i].va, __ATOMIC_RELAXED),
+		.bytes = __atomic_load_n(&s[i].bytes, __ATOMIC_RELAXED),
+		.lkey = __atomic_load_n(&s[i].lkey, __ATOMIC_RELAXED),
+	};
+
+	return one;
+}
+
+#endif
