@@ -21,7 +21,7 @@ void initiator_part(struct ibt *t, struct target_ref *l)
 {
 	list_remove(&l->kick);
 	if (l->owner)
-		list_push_tail(&t->parted, &l->kick);
+		list_push_tail(&t->direct.unused, &l->kick);
 	else
 		free(l);
 }
@@ -29,9 +29,9 @@ void initiator_part(struct ibt *t, struct target_ref *l)
 /* That of the connection before. */
 static void part(struct ibt *t, struct ibt_qp *q)
 {
-	if (q->link)
-		initiator_part(t, q->link);
-	q->link = NULL;
+	if (q->direct.link)
+		initiator_part(t, q->direct.link);
+	q->direct.link = NULL;
 }
 
 int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
@@ -42,7 +42,7 @@ int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 	part(t, q);
 	if (!l)
 		return -ENOMEM;
-	q->link = l;
+	q->direct.link = l;
 	list_init(&l->kick);
 	l->hca = target;
 	l->access = access;
@@ -52,13 +52,13 @@ int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 	l->our_qpn = q->qp->qpn;
 	l->our_psn = q->qp->attr.sq_psn;
 	memcpy(l->our_ip, q->self.ip, sizeof(l->our_ip));
-	q->path = IBT_PATH_DIRECT;
+	q->direct.path = IBT_PATH_DIRECT;
 	return 0;
 }
 
 void initiator_refuse(struct ibt_qp *q)
 {
-	q->path = IBT_PATH_PACKETS;
+	q->direct.path = IBT_PATH_PACKETS;
 }
 
 void initiator_fini(struct ibt *t, struct ibt_qp *q)
@@ -71,7 +71,7 @@ void initiator_fini(struct ibt *t, struct ibt_qp *q)
 
 void *initiator_parted(struct ibt *t)
 {
-	struct list *n = list_pop_head(&t->parted);
+	struct list *n = list_pop_head(&t->direct.unused);
 	struct target_ref *l;
 	void *owner;
 
@@ -87,14 +87,14 @@ bool initiator_uses(const struct ibt_qp *q, const void *owner)
 {
 	if (q->qp->type == HCA_QPT_UD)
 		return initiator_ud_uses(q, owner);
-	return q->link && q->link->owner == owner;
+	return q->direct.link && q->direct.link->owner == owner;
 }
 
 bool initiator_is_undecided(const struct ibt_qp *q)
 {
 	const struct wq *sq = &q->qp->sq;
 
-	return q->path == IBT_PATH_UNDECIDED &&
+	return q->direct.path == IBT_PATH_UNDECIDED &&
 	       (q->qp->state == HCA_QP_RTS || q->qp->state == HCA_QP_SQD) &&
 	       shared_own(&sq->completed) != shared_load(&sq->head);
 }
@@ -110,14 +110,14 @@ static enum hca_status describe(struct ibt *t, const struct ibt_qp *q,
 				struct wqe *w, struct direct_request *r,
 				struct explain *x)
 {
-	uint64_t offset = (uint64_t)q->req.packet * t->piece;
+	uint64_t offset = (uint64_t)q->req.packet * t->direct.piece;
 	uint32_t need = w->opcode == HCA_WR_RDMA_READ ? HCA_LOCAL_WRITE : 0;
 
 	r->opcode = w->opcode;
 	r->solicited = w->flags & HCA_SEND_SOLICITED;
 	r->total = w->bytes;
 	r->offset = (uint32_t)offset;
-	r->bytes = (uint32_t)bits_min_u64(w->bytes - offset, t->piece);
+	r->bytes = (uint32_t)bits_min_u64(w->bytes - offset, t->direct.piece);
 	r->rkey = w->rkey;
 	r->imm_be = w->imm_be;
 	r->va = w->va;
@@ -151,14 +151,14 @@ static enum hca_status our_fault(const struct direct_request *r,
 void initiator_kick(struct ibt_qp *q, struct list *kicks,
 		    const struct direct_request *r)
 {
-	if (r->kick && !list_is_linked(&q->link->kick))
-		list_push_tail(kicks, &q->link->kick);
+	if (r->kick && !list_is_linked(&q->direct.link->kick))
+		list_push_tail(kicks, &q->direct.link->kick);
 }
 
 void initiator_wait(struct ibt *t, struct ibt_qp *q)
 {
-	if (q->qp->state != HCA_QP_ERR && !list_is_linked(&q->direct_waiting))
-		list_push_tail(&t->direct_waiting, &q->direct_waiting);
+	if (q->qp->state != HCA_QP_ERR && !list_is_linked(&q->direct.waiting))
+		list_push_tail(&t->direct.waiting, &q->direct.waiting);
 }
 
 /* The piece at the cursor has moved. */
@@ -216,7 +216,7 @@ static enum hca_status status_of(enum verdict v)
  */
 static void silent(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
-	q->req.is_gone = q->link->is_gone;
+	q->req.is_gone = q->direct.link->is_gone;
 	if (q->req.is_gone && !q->qp->attr.timeout) {
 		rc_comp_gone(t, q);
 		return;
@@ -252,7 +252,7 @@ static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		rc_comp_refused(t, q, status_of((enum verdict)r->verdict));
 		break;
 	case DIRECT_GONE:
-		q->link->is_gone = true;
+		q->direct.link->is_gone = true;
 		silent(t, q, now_ns);
 		break;
 	case DIRECT_DENIED:
@@ -276,7 +276,8 @@ struct row {
 
 static bool is_small(const struct ibt *t, const struct wqe *w)
 {
-	return w->bytes && w->bytes <= bits_min_u32(t->piece, BATCH_BYTES);
+	return w->bytes &&
+	       w->bytes <= bits_min_u32(t->direct.piece, BATCH_BYTES);
 }
 
 static bool next_of_row(void *arg, uint32_t i, struct direct_request *r)
@@ -322,7 +323,7 @@ static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	s.r.now_ns = now_ns;
 	s.next = next_of_row;
 	s.arg = &row;
-	n = target_run_batch(q->link, &s);
+	n = target_run_batch(q->direct.link, &s);
 	initiator_kick(q, kicks, &s.r);
 	for (uint32_t i = 0; i < n && w; i++) {
 		bytes += w->bytes + 1;
@@ -336,7 +337,7 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 			uint64_t now_ns)
 {
 	struct wqe *w = rc_req_begin(t, q);
-	struct target_ref *l = q->link;
+	struct target_ref *l = q->direct.link;
 	struct explain x = {0};
 	struct direct_request r;
 	enum direct_result answer;
@@ -405,7 +406,7 @@ static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	case DIRECT_GONE:
 	case DIRECT_DENIED:
 		if (answer != DIRECT_GONE)
-			target_leave(q->link);
+			target_leave(q->direct.link);
 		initiator_refuse(q);
 		if (q->req.packet) {
 			n->packets = q->req.packet + 1;
@@ -419,13 +420,13 @@ uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,
 				   struct list *kicks, uint64_t now_ns)
 {
 	struct wqe *w = unreliable_tx_next(t, q);
-	struct target_ref *l = q->link;
+	struct target_ref *l = q->direct.link;
 	struct explain x = {0};
 	struct direct_request r;
 	enum direct_result answer;
 	enum hca_status status;
 
-	if (!w || (!q->req.packet && !uc_req_start(t, q, w, t->piece)))
+	if (!w || (!q->req.packet && !uc_req_start(t, q, w, t->direct.piece)))
 		return 0;
 	status = describe(t, q, w, &r, &x);
 	if (status) {
@@ -448,24 +449,24 @@ static uint64_t next_look(const struct ibt *t, const struct target_ref *l)
 
 uint64_t initiator_look(struct ibt *t)
 {
-	struct list *n = t->direct_waiting.next, *next;
+	struct list *n = t->direct.waiting.next, *next;
 	uint64_t look = UINT64_MAX;
 
-	for (; n != &t->direct_waiting; n = next) {
+	for (; n != &t->direct.waiting; n = next) {
 		struct ibt_qp *q =
-			CONTAINER_OF(n, struct ibt_qp, direct_waiting);
+			CONTAINER_OF(n, struct ibt_qp, direct.waiting);
 
 		next = n->next;
 		if (q->req.is_gone)
 			continue;
-		if (!target_is_ready(q->link, q->req.rnr_waiting)) {
-			look = bits_min_u64(look, next_look(t, q->link));
+		if (!target_is_ready(q->direct.link, q->req.rnr_waiting)) {
+			look = bits_min_u64(look, next_look(t, q->direct.link));
 			continue;
 		}
 		list_remove(n);
 		/* else the timer is for packets that wait for our receives */
 		if (q->req.rnr_waiting)
-			wheel_cancel(&t->wheel, &q->rnr_timer);
+			wheel_cancel(&t->wheel, &q->timers.rnr);
 		q->req.rnr_waiting = false;
 		ibt_qp_activate(t, q);
 	}
@@ -474,9 +475,9 @@ uint64_t initiator_look(struct ibt *t)
 
 void initiator_gone(struct ibt *t, struct ibt_qp *q)
 {
-	q->link->is_gone = true;
-	list_remove(&q->direct_waiting);
-	wheel_cancel(&t->wheel, &q->rnr_timer);
+	q->direct.link->is_gone = true;
+	list_remove(&q->direct.waiting);
+	wheel_cancel(&t->wheel, &q->timers.rnr);
 	q->req.rnr_waiting = false;
 	ibt_qp_activate(t, q);
 }
@@ -558,7 +559,7 @@ static void asked(struct ibt *t, struct ibt_qp *q)
 
 static void heard(struct ibt *t, struct ibt_qp *q)
 {
-	t->is_direct_used = true;
+	t->direct.is_used = true;
 	if (q->heard || !qp_target(q->qp)->is_heard)
 		return;
 	q->heard = true;

@@ -17,19 +17,19 @@
 
 static struct target_ref *find(const struct ibt_qp *q, uint32_t qpn)
 {
-	return q->targets ? map_find(q->targets, qpn) : NULL;
+	return q->direct.targets ? map_find(q->direct.targets, qpn) : NULL;
 }
 
 static struct target_ref *add(struct ibt_qp *q, uint32_t qpn)
 {
 	struct target_ref *l;
 
-	if (!q->targets)
-		q->targets = calloc(1, sizeof(*q->targets));
-	if (!q->targets || q->targets->count == TARGETS_MAX)
+	if (!q->direct.targets)
+		q->direct.targets = calloc(1, sizeof(*q->direct.targets));
+	if (!q->direct.targets || q->direct.targets->count == TARGETS_MAX)
 		return NULL;
 	l = calloc(1, sizeof(*l));
-	if (!l || map_add(q->targets, qpn, l)) {
+	if (!l || map_add(q->direct.targets, qpn, l)) {
 		free(l);
 		return NULL;
 	}
@@ -43,16 +43,16 @@ static struct target_ref *add(struct ibt_qp *q, uint32_t qpn)
 
 static void drop(struct ibt *t, struct ibt_qp *q, struct target_ref *l)
 {
-	map_remove(q->targets, l->qpn);
-	if (q->link == l)
-		q->link = NULL;
+	map_remove(q->direct.targets, l->qpn);
+	if (q->direct.link == l)
+		q->direct.link = NULL;
 	initiator_part(t, l);
 }
 
 bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 			 struct access *access, void *owner)
 {
-	struct target_ref *l = find(q, q->packets_to);
+	struct target_ref *l = find(q, q->direct.packets_to);
 
 	if (!l)
 		return false;
@@ -70,7 +70,7 @@ static struct target_ref *link_to(const struct ibt_qp *q, const void *owner)
 	struct target_ref *l;
 	uint32_t at = 0;
 
-	while (q->targets && (l = map_next(q->targets, &at)))
+	while (q->direct.targets && (l = map_next(q->direct.targets, &at)))
 		if (l->owner == owner)
 			return l;
 	return NULL;
@@ -87,7 +87,7 @@ void initiator_ud_gone(struct ibt *t, struct ibt_qp *q, const void *owner)
 
 	while ((l = link_to(q, owner)))
 		drop(t, q, l);
-	list_remove(&q->direct_waiting);
+	list_remove(&q->direct.waiting);
 	ibt_qp_activate(t, q);
 }
 
@@ -96,13 +96,13 @@ void initiator_ud_fini(struct ibt *t, struct ibt_qp *q)
 	struct target_ref *l;
 	uint32_t at = 0;
 
-	while (q->targets && (l = map_next(q->targets, &at)))
+	while (q->direct.targets && (l = map_next(q->direct.targets, &at)))
 		initiator_part(t, l);
-	q->link = NULL;
-	if (q->targets)
-		map_fini(q->targets);
-	free(q->targets);
-	q->targets = NULL;
+	q->direct.link = NULL;
+	if (q->direct.targets)
+		map_fini(q->direct.targets);
+	free(q->direct.targets);
+	q->direct.targets = NULL;
 }
 
 /* How the datagram at the cursor goes. */
@@ -110,7 +110,7 @@ static enum ibt_path way_of(struct ibt_qp *q, const struct wq_to *to)
 {
 	struct target_ref *l;
 
-	q->packets_to = to->qpn;
+	q->direct.packets_to = to->qpn;
 	if (!to->local || to->qpn == MCAST_QPN)
 		return IBT_PATH_PACKETS;
 	l = find(q, to->qpn);
@@ -118,7 +118,7 @@ static enum ibt_path way_of(struct ibt_qp *q, const struct wq_to *to)
 		l = add(q, to->qpn);
 	if (!l)
 		return IBT_PATH_PACKETS;
-	q->link = l;
+	q->direct.link = l;
 	return (enum ibt_path)l->path;
 }
 
@@ -167,8 +167,8 @@ static void judge(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 		initiator_wait(t, q);
 		break;
 	case DIRECT_GONE:
-		drop(t, q, q->link); /* nobody else keeps its arena */
-		q->path = IBT_PATH_PACKETS;
+		drop(t, q, q->direct.link); /* nobody else keeps its arena */
+		q->direct.path = IBT_PATH_PACKETS;
 		break;
 	case DIRECT_LOST:
 	case DIRECT_CLOSED:
@@ -176,7 +176,7 @@ static void judge(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 	case DIRECT_REFUSED:
 	case DIRECT_DENIED:
 	case DIRECT_OUR_FAULT:
-		q->link->path = q->path = IBT_PATH_PACKETS;
+		q->direct.link->path = q->direct.path = IBT_PATH_PACKETS;
 		break;
 	}
 }
@@ -196,11 +196,11 @@ uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	if (!w)
 		return 0;
 	to = wq_to(&q->qp->sq, w);
-	q->path = way_of(q, to);
-	if (q->path != IBT_PATH_DIRECT)
+	q->direct.path = way_of(q, to);
+	if (q->direct.path != IBT_PATH_DIRECT)
 		return 0;
 	/* its turn has come: what follows may have another target */
-	list_remove(&q->direct_waiting);
+	list_remove(&q->direct.waiting);
 	if (!ud_req_start(t, q, w))
 		return 0;
 	status = sem_gather(t->hca, q->qp->pd, w, 0, w->bytes,
@@ -211,7 +211,7 @@ uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	}
 	describe(q, w, to, bytes, &r);
 	r.now_ns = now_ns;
-	answer = target_run(q->link, &r);
+	answer = target_run(q->direct.link, &r);
 	initiator_kick(q, kicks, &r);
 	judge(t, q, w, answer);
 	return answer == DIRECT_DONE ? r.bytes : 0;

@@ -17,7 +17,8 @@
 #include "direct/target.h"
 #include "ibt/ibt.h"
 
-/* For the target q->packets_to; far NULL: by packets.  Has owner got a link? */
+/* For the target q->direct.packets_to; far NULL: by packets.  Has owner got a
+ * link? */
 bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 			 struct access *access, void *owner);
 void initiator_ud_fini(struct ibt *t, struct ibt_qp *q);

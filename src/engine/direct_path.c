@@ -22,7 +22,7 @@ void engine_serve_notify(struct engine *e)
 
 bool engine_is_direct(const struct engine *e)
 {
-	return e->ibt.is_direct_used;
+	return e->ibt.direct.is_used;
 }
 
 bool engine_has_notify(const struct engine *e)
@@ -42,12 +42,12 @@ bool engine_wants_path(struct engine *e, struct engine_want *want)
 
 	if (!n)
 		return false;
-	q = CONTAINER_OF(n, struct ibt_qp, direct_waiting);
+	q = CONTAINER_OF(n, struct ibt_qp, direct.waiting);
 	list_push_tail(&e->asked, n);
 	want->qpn = q->qp->qpn;
-	want->peer_qpn = q->qp->type == HCA_QPT_UD ? q->packets_to
+	want->peer_qpn = q->qp->type == HCA_QPT_UD ? q->direct.packets_to
 						   : q->qp->attr.dest_qpn;
-	want->since_ns = q->path_since_ns;
+	want->since_ns = q->direct.path_since_ns;
 	return true;
 }
 
@@ -72,7 +72,7 @@ bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 	struct ibt_qp *q = engine_find(e, qpn);
 	bool kept;
 
-	if (!q || q->path != IBT_PATH_UNDECIDED)
+	if (!q || q->direct.path != IBT_PATH_UNDECIDED)
 		return false;
 	if (q->qp->type == HCA_QPT_UD)
 		kept = initiator_ud_attach(q, target, access, owner);
@@ -81,8 +81,8 @@ bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 		       !initiator_attach(&e->ibt, q, target, access, owner);
 	if (!kept && q->qp->type != HCA_QPT_UD)
 		initiator_refuse(q);
-	e->ibt.is_direct_used |= kept;
-	list_remove(&q->direct_waiting);
+	e->ibt.direct.is_used |= kept;
+	list_remove(&q->direct.waiting);
 	ibt_qp_activate(&e->ibt, q);
 	return kept;
 }
@@ -116,7 +116,7 @@ bool engine_gone(struct engine *e, const void *owner)
 		any = true;
 		if (q->qp->type == HCA_QPT_UD)
 			initiator_ud_gone(&e->ibt, q, owner);
-		else if (q->path == IBT_PATH_DIRECT)
+		else if (q->direct.path == IBT_PATH_DIRECT)
 			initiator_gone(&e->ibt, q);
 	}
 	return any;
@@ -145,32 +145,33 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	uint32_t moved = 1;
 
 	if (is_ud)
-		q->path = e->is_direct ? IBT_PATH_DIRECT : IBT_PATH_PACKETS;
-	else if (q->path == IBT_PATH_UNDECIDED &&
+		q->direct.path =
+			e->is_direct ? IBT_PATH_DIRECT : IBT_PATH_PACKETS;
+	else if (q->direct.path == IBT_PATH_UNDECIDED &&
 		 (!e->is_direct || !q->qp->attr.ah.local))
 		initiator_refuse(q);
-	while (q->path == IBT_PATH_DIRECT && moved && has_requests(q) &&
+	while (q->direct.path == IBT_PATH_DIRECT && moved && has_requests(q) &&
 	       e->moved < ENGINE_MOVED_MAX) {
 		moved = turn(e, q, now_ns);
 		e->moved += moved ? moved + MOVED_EACH : 0;
 	}
-	if (initiator_is_undecided(q) && !list_is_linked(&q->direct_waiting)) {
-		q->path_since_ns = now_ns;
-		list_push_tail(&e->undecided, &q->direct_waiting);
+	if (initiator_is_undecided(q) && !list_is_linked(&q->direct.waiting)) {
+		q->direct.path_since_ns = now_ns;
+		list_push_tail(&e->undecided, &q->direct.waiting);
 	}
-	if (q->path == IBT_PATH_DIRECT && q->link &&
-	    (q->link->is_asked || q->link->is_busy))
+	if (q->direct.path == IBT_PATH_DIRECT && q->direct.link &&
+	    (q->direct.link->is_asked || q->direct.link->is_busy))
 		e->look_ns = bits_min_u64(e->look_ns, now_ns + IBT_LOOK_NS);
-	return q->path == IBT_PATH_PACKETS || rc_reply_is_owed(q);
+	return q->direct.path == IBT_PATH_PACKETS || rc_reply_is_owed(q);
 }
 
 bool engine_post_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	uint32_t state = q->qp->state;
 
-	if (q->qp->type != HCA_QPT_RC || q->path != IBT_PATH_DIRECT ||
+	if (q->qp->type != HCA_QPT_RC || q->direct.path != IBT_PATH_DIRECT ||
 	    (state != HCA_QP_RTS && state != HCA_QP_SQD) ||
-	    !list_is_empty(&q->rx_pending) || engine_has_tx(e))
+	    !list_is_empty(&q->pending.packets) || engine_has_tx(e))
 		return false;
 	e->ibt.now_ns = now_ns;
 	e->moved = 0;
@@ -187,5 +188,5 @@ bool engine_is_settled(const struct engine *e)
 
 	return !engine_has_tx(e) && !engine_has_kicks(e) &&
 	       !engine_has_notify(e) && !engine_is_undecided(e) &&
-	       !e->wanted_qpn && t->event_head == t->event_tail;
+	       !e->wanted_qpn && t->events.head == t->events.tail;
 }

@@ -33,7 +33,7 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 	e->class_of = config->class_of;
 	e->starved_ns = UINT64_MAX;
 	e->is_direct = config->direct;
-	e->ibt.piece = config->piece ? config->piece : INITIATOR_PIECE;
+	e->ibt.direct.piece = config->piece ? config->piece : INITIATOR_PIECE;
 	e->look_ns = UINT64_MAX;
 	list_init(&e->starved);
 	list_init(&e->undecided);
@@ -114,7 +114,7 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 	last_letters(e, q);
 	map_remove(&e->qpns, q->qp->qpn);
 	shm_ack_leave(&e->shm_ack, q);
-	for (uint32_t i = e->ibt.event_tail; i != e->ibt.event_head; i++) {
+	for (uint32_t i = e->ibt.events.tail; i != e->ibt.events.head; i++) {
 		struct engine_event *v = ibt_event_at(&e->ibt, i);
 
 		/* what concerns the CQ stands; the QP's cookie is dying */
@@ -169,7 +169,7 @@ static void change(struct engine *e, struct ibt_qp *q,
 		memcpy(q->peer.ip, attr->ah.dgid, 16);
 		q->self.port = attr->ah.port ? attr->ah.port : ROCEV2_PORT;
 		q->peer.port = ROCEV2_PORT;
-		q->source_until_ns = 0;
+		q->source.until_ns = 0;
 	}
 	if (mask & HCA_QP_STATE && attr->qp_state == HCA_QP_INIT &&
 	    e->inbox.page)
@@ -344,17 +344,18 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 		feed(e);
 	while ((t = wheel_expire(&e->ibt.wheel, now_ns))) {
 		if (t->kind == IBT_TIMER_ACK)
-			rc_comp_timeout(&e->ibt,
-					CONTAINER_OF(t, struct ibt_qp, timer),
-					now_ns);
+			rc_comp_timeout(
+				&e->ibt,
+				CONTAINER_OF(t, struct ibt_qp, timers.ack),
+				now_ns);
 		else if (t->kind == IBT_TIMER_CQ_MODERATION)
 			cq_moderation_expire(&e->ibt, t);
 		else if (t->kind == IBT_TIMER_REORDER)
 			rc_resp_reorder_over(
 				&e->ibt,
-				CONTAINER_OF(t, struct ibt_qp, reorder_timer));
+				CONTAINER_OF(t, struct ibt_qp, timers.reorder));
 		else
-			rnr_timer(e, CONTAINER_OF(t, struct ibt_qp, rnr_timer),
+			rnr_timer(e, CONTAINER_OF(t, struct ibt_qp, timers.rnr),
 				  now_ns);
 	}
 }
@@ -475,7 +476,7 @@ static size_t fill(struct engine *e, struct ibt_qp *q, struct burst_path *path,
 		len = uc_req_tx(&e->ibt, q, buf);
 	} else {
 		len = rc_reply_tx(&e->ibt, q, buf);
-		if (!len && q->path == IBT_PATH_PACKETS)
+		if (!len && q->direct.path == IBT_PATH_PACKETS)
 			len = rc_req_tx(&e->ibt, q, buf, now_ns);
 		if (!len && !shm_ack_keeps_ack(&e->shm_ack, q, follows))
 			len = rc_reply_ack_tx(&e->ibt, q, buf);
@@ -628,8 +629,8 @@ size_t engine_events(struct engine *e, struct engine_event *events, size_t max)
 	struct ibt *t = &e->ibt;
 	size_t n = 0;
 
-	for (; n < max && t->event_tail != t->event_head; n++)
-		events[n] = *ibt_event_at(t, t->event_tail++);
+	for (; n < max && t->events.tail != t->events.head; n++)
+		events[n] = *ibt_event_at(t, t->events.tail++);
 	return n;
 }
 
@@ -639,7 +640,7 @@ uint64_t engine_deadline(const struct engine *e)
 		bits_min_u64(wheel_deadline(&e->ibt.wheel),
 			     shm_ack_deadline(&e->shm_ack)),
 		bits_min_u64(bits_min_u64(e->starved_ns, e->look_ns),
-			     e->ibt.part_ns));
+			     e->ibt.direct.leaving_look_ns));
 }
 
 bool engine_has_tx(const struct engine *e)

@@ -22,7 +22,8 @@ static bool asks_directly(const struct ibt_qp *q)
 /* What has not been sent by packets is not answered by packets. */
 static bool is_direct(const struct ibt_qp *q, const struct pkt *p)
 {
-	return p->info->request ? asks_directly(q) : q->path == IBT_PATH_DIRECT;
+	return p->info->request ? asks_directly(q)
+				: q->direct.path == IBT_PATH_DIRECT;
 }
 
 /* IBTA 9.6.1.1: the packet must come from the connected peer. */
@@ -198,8 +199,8 @@ static bool is_from_another_port(struct engine *e, struct ibt_qp *q,
 
 	switch (f.word) {
 	case SOURCE_IS_PEERS:
-		q->source_port = a->d->from.port;
-		q->source_until_ns = f.until_ns;
+		q->source.port = a->d->from.port;
+		q->source.until_ns = f.until_ns;
 		return false;
 	case SOURCE_IS_OTHERS:
 		c->rx_wrong_source++;
@@ -224,8 +225,8 @@ static bool is_impostors(struct engine *e, struct ibt_qp *q,
 			 const struct part *a, const struct pkt *p)
 {
 	if (!a->d->local || q->qp->type == HCA_QPT_UD ||
-	    (q->source_port == a->d->from.port &&
-	     a->now_ns < q->source_until_ns))
+	    (q->source.port == a->d->from.port &&
+	     a->now_ns < q->source.until_ns))
 		return false;
 	return is_from_another_port(e, q, a, p);
 }

@@ -89,8 +89,8 @@ void shm_ack_want(struct shm_ack *b, struct ibt_qp *q)
 	if (*slot)
 		shm_ack_leave(b, *slot);
 	*slot = q;
-	q->told = q->taken = q->resp.epsn;
-	q->waits_ns = q->rides_ns = 0;
+	q->acks.sent = q->acks.taken = q->resp.epsn;
+	q->acks.waits_ns = q->acks.rides_ns = 0;
 }
 
 void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
@@ -135,16 +135,16 @@ static bool taken_of(const struct shm_ack *b, const struct ibt_qp *q,
 static bool may_wait(const struct shm_ack *b, struct ibt_qp *q,
 		     struct serial24 taken)
 {
-	int32_t ahead = serial24_diff(taken, q->told);
+	int32_t ahead = serial24_diff(taken, q->acks.sent);
 
 	if (b->is_shut || !ahead ||
 	    serial24_diff(q->resp.epsn, taken) < STREAM_BEHIND)
 		return false;
-	if (ahead > 0 && !serial24_is_equal(q->taken, taken)) {
-		q->taken = taken;
-		q->waits_ns = b->ibt->now_ns + SHM_ACK_WAIT_NS;
+	if (ahead > 0 && !serial24_is_equal(q->acks.taken, taken)) {
+		q->acks.taken = taken;
+		q->acks.waits_ns = b->ibt->now_ns + SHM_ACK_WAIT_NS;
 	}
-	return b->ibt->now_ns < q->waits_ns;
+	return b->ibt->now_ns < q->acks.waits_ns;
 }
 
 /*
@@ -154,13 +154,13 @@ static bool may_wait(const struct shm_ack *b, struct ibt_qp *q,
 static bool rides(const struct shm_ack *b, struct ibt_qp *q,
 		  struct serial24 taken, bool follows)
 {
-	if (q->rides_ns && !serial24_is_before(taken, q->rode))
-		q->rides_ns = 0;
-	if (follows && !q->rides_ns) {
-		q->rode = q->resp.epsn;
-		q->rides_ns = b->ibt->now_ns + SHM_ACK_RIDE_NS;
+	if (q->acks.rides_ns && !serial24_is_before(taken, q->acks.rode))
+		q->acks.rides_ns = 0;
+	if (follows && !q->acks.rides_ns) {
+		q->acks.rode = q->resp.epsn;
+		q->acks.rides_ns = b->ibt->now_ns + SHM_ACK_RIDE_NS;
 	}
-	return !b->is_shut && b->ibt->now_ns < q->rides_ns;
+	return !b->is_shut && b->ibt->now_ns < q->acks.rides_ns;
 }
 
 bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
@@ -172,7 +172,7 @@ bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
 	if (taken_of(b, q, &taken)) {
 		if (serial24_is_equal(taken, q->resp.epsn)) {
 			q->resp.ack_owed = false;
-			q->rides_ns = 0;
+			q->acks.rides_ns = 0;
 			return true;
 		}
 		if (rides(b, q, taken, follows) || may_wait(b, q, taken)) {
@@ -183,16 +183,16 @@ bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
 	}
 	if (!follows && ibt_qp_holds_ack(b->ibt, q))
 		return true;
-	q->rides_ns = 0;
-	q->told = q->resp.epsn;
-	q->waits_ns = b->ibt->now_ns + SHM_ACK_WAIT_NS;
+	q->acks.rides_ns = 0;
+	q->acks.sent = q->resp.epsn;
+	q->acks.waits_ns = b->ibt->now_ns + SHM_ACK_WAIT_NS;
 	return false;
 }
 
 /* Until when the ACK waits. */
 static uint64_t until(const struct ibt_qp *q)
 {
-	return bits_max_u64(q->waits_ns, q->rides_ns);
+	return bits_max_u64(q->acks.waits_ns, q->acks.rides_ns);
 }
 
 uint64_t shm_ack_deadline(const struct shm_ack *b)

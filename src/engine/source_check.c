@@ -249,5 +249,5 @@ void engine_forget_sources(struct engine *e)
 
 	engine_sources_forget(&e->sources);
 	while ((q = map_next(&e->qpns, &at)))
-		q->source_until_ns = 0;
+		q->source.until_ns = 0;
 }

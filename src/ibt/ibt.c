@@ -16,17 +16,17 @@ int ibt_init(struct ibt *t, uint64_t now_ns)
 	list_init(&t->active);
 	list_init(&t->handed);
 	list_init(&t->owing);
-	list_init(&t->direct_waiting);
-	list_init(&t->parted);
-	list_init(&t->parting);
-	t->part_ns = UINT64_MAX;
+	list_init(&t->direct.waiting);
+	list_init(&t->direct.unused);
+	list_init(&t->direct.leaving);
+	t->direct.leaving_look_ns = UINT64_MAX;
 	list_init(&t->pool);
 	t->held = calloc(IBT_POOL, sizeof(*t->held));
-	t->events = calloc(IBT_EVENTS, sizeof(*t->events));
-	t->event_size = IBT_EVENTS;
-	if (!t->held || !t->events) {
+	t->events.ring = calloc(IBT_EVENTS, sizeof(*t->events.ring));
+	t->events.size = IBT_EVENTS;
+	if (!t->held || !t->events.ring) {
 		free(t->held);
-		free(t->events);
+		free(t->events.ring);
 		return -ENOMEM;
 	}
 	for (int i = 0; i < IBT_POOL; i++)
@@ -37,8 +37,8 @@ int ibt_init(struct ibt *t, uint64_t now_ns)
 void ibt_fini(struct ibt *t)
 {
 	free(t->held);
-	free(t->events);
-	free(t->groups);
+	free(t->events.ring);
+	free(t->mcast.rows);
 	rx_pending_close(t);
 }
 
@@ -51,22 +51,22 @@ uint64_t ibt_look_ns(const struct ibt *t, uint64_t since_ns)
 
 static uint32_t waiting(const struct ibt *t)
 {
-	return t->event_head - t->event_tail;
+	return t->events.head - t->events.tail;
 }
 
 static bool grow(struct ibt *t)
 {
-	uint32_t size = 2 * t->event_size;
+	uint32_t size = 2 * t->events.size;
 	struct engine_event *events =
 		size > IBT_EVENTS_MAX ? NULL : calloc(size, sizeof(*events));
 
 	if (!events)
 		return false;
-	for (uint32_t i = t->event_tail; i != t->event_head; i++)
+	for (uint32_t i = t->events.tail; i != t->events.head; i++)
 		events[i & (size - 1)] = *ibt_event_at(t, i);
-	free(t->events);
-	t->events = events;
-	t->event_size = size;
+	free(t->events.ring);
+	t->events.ring = events;
+	t->events.size = size;
 	return true;
 }
 
@@ -76,9 +76,9 @@ static struct engine_event *add(struct ibt *t, uint64_t user,
 {
 	struct engine_event *e;
 
-	if (waiting(t) == t->event_size && !grow(t))
+	if (waiting(t) == t->events.size && !grow(t))
 		return NULL;
-	e = ibt_event_at(t, t->event_head++);
+	e = ibt_event_at(t, t->events.head++);
 	memset(e, 0, sizeof(*e));
 	e->type = type;
 	e->user = user;

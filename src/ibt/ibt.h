@@ -23,6 +23,7 @@
 #include "hca/access.h"
 #include "hca/hca.h"
 #include "hdr/pkt.h"
+#include "ibt/direct_state.h"
 #include "ibt/reorder.h"
 #include "ibt/cq_moderation.h"
 #include "util/inaddr.h"
@@ -59,54 +60,75 @@ struct ibt_held {
 	uint8_t bytes[IBT_PACKET_BYTES];
 };
 
-/* How the requests of a QP go, for the whole life of a connection. */
-enum ibt_path { IBT_PATH_UNDECIDED, IBT_PATH_PACKETS, IBT_PATH_DIRECT };
+struct rx_pending;
+struct mcast;
 
-struct target_ref; /* src/direct */
+/* Packets of UC and UD that wait for a receive (rx_pending.h), of all QPs. */
+struct rx_pending_pool {
+	struct rx_pending
+		*packets; /* owned; NULL before the first UC or UD QP */
+	struct list free; /* those of `packets` that are free */
+	uint32_t count;	  /* packets that wait */
+	uint32_t qps;	  /* QPs for which packets wait */
+};
 
+/* In each struct ibt_qp of UC and UD. */
+struct rx_pending_state {
+	struct list packets; /* struct rx_pending, in the order of arrival */
+	uint32_t count;
+	uint64_t until_ns; /* when the first of them is dropped */
+	/* The QP let the time pass and has posted no receive since. */
+	bool is_late;
+	bool is_shut; /* a peer stays in the responder's lock */
+};
+
+/* Attachments of QPs to multicast groups (mcast.h). */
+struct mcast_groups {
+	struct mcast *rows; /* owned */
+	uint32_t count;
+};
+
+/*
+ * Events that the engine's caller has yet to take, by free-running indices.
+ * The ring grows, as one call may complete work of each QP, and a program that
+ * sleeps for an event must miss none.
+ */
+struct ibt_events {
+	uint32_t head, tail, size; /* size: a power of two */
+	struct engine_event *ring;
+};
+
+/* What the QPs of one progress lock share. */
 struct ibt {
 	struct hca *hca;
 	struct wheel wheel;
 	struct cq_moderation cq_moderation[IBT_CQ_MODERATION];
-	uint64_t now_ns;	    /* of the engine's present call */
-	enum engine_sign sign;	    /* of the packet that was handled last */
-	struct list active;	    /* struct ibt_qp with something to send */
-	struct list owing;	    /* struct ibt_qp whose ACK may wait, */
-	uint64_t owing_ns;	    /* the first of them since then */
-	struct list direct_waiting; /* struct ibt_qp that wait for a peer, see
-				       near.h */
-	struct list parted;  /* struct target_ref that no QP has any more */
-	struct list parting; /* struct ibt_qp that wait for peers inside; */
-	uint64_t part_ns;    /* looked at then */
-	bool is_direct_used; /* some requests have come or gone without packets
-			      */
-	uint32_t piece;	     /* bytes that move at once without packets */
-	bool holds_acks;
-	struct list pool;   /* free struct ibt_held */
-	struct list handed; /* struct ibt_qp with requests to end, see
-			       unreliable_tx.h */
-	struct rx_pending *rx_pending; /* rx_pending.c: NULL before the first UC
-					  or UD QP */
-	struct list rx_pending_free;
-	uint32_t rx_pending_count; /* packets that wait, */
-	uint32_t rx_pending_qps;   /* of so many queue pairs */
-	uint32_t qps;		   /* of so many that there are */
-	struct mcast *groups;	   /* mcast.c */
-	uint32_t group_count;
-	struct ibt_held *held;
+	uint64_t now_ns;       /* the time of the engine's present call */
+	enum engine_sign sign; /* what was wrong with the present packet */
+	struct list active;    /* struct ibt_qp with something to send */
+	/* struct ibt_qp whose ACK may wait for a request, and since when the
+	 * first of them waits. */
+	struct list owing;
+	uint64_t owing_ns;
+	bool holds_acks;    /* engine_hold_acks */
+	struct list handed; /* struct ibt_qp with requests to complete,
+			     * unreliable_tx.h */
+	struct direct_queues direct;
+	struct ibt_held *held; /* packets held for reordering, owned */
+	struct list pool;      /* those of `held` that are free */
+	struct rx_pending_pool rx_pending;
+	uint32_t qps; /* how many QPs there are */
+	struct mcast_groups mcast;
 	uint32_t window_max;
 	bool strict;
 	uint64_t patience_ns;
-	uint64_t polled_ns; /* engine_polled */
-	/* What is to be told; it grows, as one call may complete work of each
-	 * queue pair, and whoever sleeps for an event misses none. */
-	uint32_t event_head, event_tail, event_size; /* a power of two */
-	struct engine_event *events;
+	uint64_t polled_ns; /* when engine_polled was called last */
+	struct ibt_events events;
 	struct engine_counters *counters; /* in the arena, one a device */
 	uint8_t scratch[IBT_MAX_MTU];
-	/* Of the packet just made: its payload's length and CRC from state 0,
-	 * if they are known (else 0), and stand before at most 3 bytes of pad.
-	 */
+	/* The packet that was just made: the length of its payload, which
+	 * stands before at most 3 bytes of pad, and the payload's CRC from
+	 * state 0; 0 bytes if the CRC is not known. */
 	uint32_t sum_bytes, sum_crc;
 };
 
@@ -213,52 +235,46 @@ enum ibt_drop {
 	IBT_DROP_BUSY,
 };
 
+/* The UDP port of this host that the peer was found to send from
+ * (engine/source_check.h). */
+struct ibt_source {
+	uint16_t port;
+	uint64_t until_ns; /* until when the port need not be looked up again */
+};
+
+struct ibt_timers {
+	struct wheel_timer ack;	    /* the local ACK timeout */
+	struct wheel_timer rnr;	    /* the wait after an RNR NAK */
+	struct wheel_timer reorder; /* until resp.reorder is forgotten */
+};
+
+/* One QP's protocol state.  Owner: the engine; lock: the progress lock. */
 struct ibt_qp {
 	struct qp *qp;
-	struct engine_counters *counters; /* of its device */
-	struct list active, owing, direct_waiting;
-	struct list parting; /* peers inside are waited for, */
-	uint64_t parts_ns;   /* since then */
-	bool owes_last_wqe;
-	bool awaits_accesses; /* the request at the cursor has yet to see them
-			       */
-	struct access_scan look; /* leave, see local_wr.h */
-	enum ibt_path path;
-	uint64_t path_since_ns;	 /* since when it waits for the decision */
-	struct target_ref *link; /* near.h: owned; NULL before the first */
-	/* UD, near_ud.h: links by QPN, owned, the latest being `link`; and the
-	 * target to which the request at the cursor goes by packets. */
-	struct map *targets;
-	uint32_t packets_to;
-	uint32_t credit_qpn; /* of this host, where it sent last; 0: none */
-	struct mpsc_node kick;
-	struct list handed; /* UC, UD: sent, and not yet completed */
+	struct engine_counters *counters; /* of the QP's device */
+	struct list active;		  /* on ibt.active */
+	struct list owing;		  /* on ibt.owing, or shm_ack's list */
+	bool owes_last_wqe; /* IBV_EVENT_QP_LAST_WQE_REACHED is due */
+	struct direct_state direct;
+	struct shm_ack_state acks;
+	struct rx_pending_state pending;
+	/* The QPN of this host that a packet last went to; 0: none. */
+	uint32_t credit_qpn;
+	struct mpsc_node kick; /* on the list of doorbells */
+	/* UC, UD: on ibt.handed: requests were sent and not completed. */
+	struct list handed;
 	struct inaddr self, peer;
-	/* The port of a process of this host that the peer was found to send
-	 * from, and until when that need not be looked up (source.h). */
-	uint16_t source_port;
-	uint64_t source_until_ns;
-	uint32_t mtu;		     /* bytes */
-	shared_u32 flying;	     /* packets unacknowledged, for who posts */
-	shared_flag is_unanswered;   /* and whether nothing answers packets */
-	bool heard;		     /* COMM_EST was raised */
-	struct serial24 told, taken; /* by the last ACK packet; board.c */
-	struct serial24 rode;	/* by the last that went behind a request */
-	uint64_t waits_ns;	/* an ACK packet may, until then, */
-	uint64_t rides_ns;	/* or then: behind a request; or 0 */
-	struct list rx_pending; /* UC, UD: rx_pending.c */
-	uint32_t rx_pending_count;
-	uint64_t rx_pending_until_ns;
-	bool rx_pending_is_late; /* let the time pass, and posted nothing yet */
-	bool rx_pending_is_shut; /* a peer stays at its responder */
-	bool is_entered;  /* the lane is there, see ibt_responder_enter */
-	uint32_t dropped; /* bits of enum ibt_drop, explained */
-	struct wheel_timer timer;	  /* ACK timeout */
-	struct wheel_timer rnr_timer;	  /* wait after an RNR NAK */
-	struct wheel_timer reorder_timer; /* until resp.early is forgotten */
+	struct ibt_source source;
+	uint32_t mtu;	   /* bytes */
+	shared_u32 flying; /* packets unacknowledged, for threads that post */
+	shared_flag is_unanswered; /* UC, UD: no packet is acknowledged */
+	bool heard;		   /* COMM_EST was raised */
+	bool is_entered;	   /* between ibt_responder_enter and _leave */
+	uint32_t dropped; /* bits of enum ibt_drop that were explained */
+	struct ibt_timers timers;
 	struct rc_req req;
 	struct rc_resp resp;
-	struct req_note *notes; /* one a slot of the SQ */
+	struct req_note *notes; /* one a slot of the send queue, owned */
 };
 
 /* ibt_qp.c */
@@ -307,7 +323,7 @@ void ibt_event(struct ibt *t, const struct ibt_qp *q,
 /* By a free-running index between event_tail and event_head. */
 static inline struct engine_event *ibt_event_at(const struct ibt *t, uint32_t i)
 {
-	return &t->events[i & (t->event_size - 1)];
+	return &t->events.ring[i & (t->events.size - 1)];
 }
 void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type);
 void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x);

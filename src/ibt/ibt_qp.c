@@ -20,20 +20,20 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 	q->counters = &t->counters[qp->device % HCA_MAX_DEVICES];
 	if (qp->type != HCA_QPT_RC && rx_pending_open(t))
 		return -ENOMEM;
-	list_init(&q->rx_pending);
+	list_init(&q->pending.packets);
 	q->notes = calloc(qp->sq.size, sizeof(*q->notes));
 	if (!q->notes)
 		return -ENOMEM;
 	list_init(&q->active);
 	list_init(&q->handed);
 	list_init(&q->owing);
-	list_init(&q->direct_waiting);
-	list_init(&q->parting);
-	wheel_timer_init(&q->timer);
-	wheel_timer_init(&q->rnr_timer);
-	q->rnr_timer.kind = IBT_TIMER_RNR;
-	wheel_timer_init(&q->reorder_timer);
-	q->reorder_timer.kind = IBT_TIMER_REORDER;
+	list_init(&q->direct.waiting);
+	list_init(&q->direct.leaving);
+	wheel_timer_init(&q->timers.ack);
+	wheel_timer_init(&q->timers.rnr);
+	q->timers.rnr.kind = IBT_TIMER_RNR;
+	wheel_timer_init(&q->timers.reorder);
+	q->timers.reorder.kind = IBT_TIMER_REORDER;
 	reorder_init(&q->resp.reorder);
 	reorder_init(&q->req.reorder);
 	q->mtu = IBT_MAX_MTU;
@@ -43,13 +43,13 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 
 static void quiet(struct ibt *t, struct ibt_qp *q)
 {
-	wheel_cancel(&t->wheel, &q->timer);
-	wheel_cancel(&t->wheel, &q->rnr_timer);
+	wheel_cancel(&t->wheel, &q->timers.ack);
+	wheel_cancel(&t->wheel, &q->timers.rnr);
 	list_remove(&q->active);
 	list_remove(&q->handed);
 	list_remove(&q->owing);
-	list_remove(&q->direct_waiting);
-	list_remove(&q->parting);
+	list_remove(&q->direct.waiting);
+	list_remove(&q->direct.leaving);
 }
 
 int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
@@ -155,10 +155,10 @@ void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q)
 
 void ibt_qp_await_accesses(struct ibt *t, struct ibt_qp *q)
 {
-	if (list_is_linked(&q->parting))
+	if (list_is_linked(&q->direct.leaving))
 		return;
-	q->parts_ns = t->part_ns = t->now_ns;
-	list_push_tail(&t->parting, &q->parting);
+	q->direct.leaving_since_ns = t->direct.leaving_look_ns = t->now_ns;
+	list_push_tail(&t->direct.leaving, &q->direct.leaving);
 }
 
 /* A peer may be inside that is about to complete a receive: when it has left.
@@ -173,7 +173,7 @@ static void flush_receives(struct ibt *t, struct ibt_qp *q)
 		/* none enters any more: it is in ERR */
 		rq_leave(q->qp);
 	}
-	list_remove(&q->parting);
+	list_remove(&q->direct.leaving);
 	cq_collect(t->hca, arena_at(&t->hca->arena, q->qp->recv_cq), q->qp);
 	if (rq_held(t->hca, q->qp)) {
 		struct cqe c = {.status = HCA_WR_FLUSH_ERR,
@@ -200,26 +200,28 @@ static void look(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->qp->state == HCA_QP_ERR) {
 		flush_receives(t, q);
-	} else if (access_scan_done(t->hca, &q->look)) {
-		list_remove(&q->parting);
+	} else if (access_scan_done(t->hca, &q->direct.scan)) {
+		list_remove(&q->direct.leaving);
 		ibt_qp_activate(t, q);
 	}
 }
 
 void ibt_qp_part(struct ibt *t)
 {
-	struct list *n = t->parting.next, *next;
+	struct list *n = t->direct.leaving.next, *next;
 
-	if (t->now_ns < t->part_ns)
+	if (t->now_ns < t->direct.leaving_look_ns)
 		return;
-	t->part_ns = UINT64_MAX;
-	for (; n != &t->parting; n = next) {
-		struct ibt_qp *q = CONTAINER_OF(n, struct ibt_qp, parting);
+	t->direct.leaving_look_ns = UINT64_MAX;
+	for (; n != &t->direct.leaving; n = next) {
+		struct ibt_qp *q =
+			CONTAINER_OF(n, struct ibt_qp, direct.leaving);
 		next = n->next;
 		look(t, q);
 		if (list_is_linked(n))
-			t->part_ns = bits_min_u64(t->part_ns,
-						  ibt_look_ns(t, q->parts_ns));
+			t->direct.leaving_look_ns = bits_min_u64(
+				t->direct.leaving_look_ns,
+				ibt_look_ns(t, q->direct.leaving_since_ns));
 	}
 }
 
@@ -234,8 +236,8 @@ static void reset(struct ibt *t, struct ibt_qp *q)
 	rc_resp_reset(t, q);
 	rx_pending_reset(t, q);
 	q->heard = false;
-	q->source_until_ns = 0;
-	q->path = IBT_PATH_UNDECIDED;
+	q->source.until_ns = 0;
+	q->direct.path = IBT_PATH_UNDECIDED;
 	q->dropped = 0;
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->send_cq), qp->qpn);
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->recv_cq), qp->qpn);
@@ -277,7 +279,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 	uint32_t old = qp->state;
 
 	set_state(qp, state);
-	q->awaits_accesses = false;
+	q->direct.awaits_accesses = false;
 	shared_store(&q->flying, 0);
 	switch (state) {
 	case HCA_QP_RESET:
@@ -316,9 +318,9 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		ibt_qp_flush_sends(t, q);
 		break;
 	case HCA_QP_ERR:
-		list_remove(&q->direct_waiting);
-		wheel_cancel(&t->wheel, &q->timer);
-		wheel_cancel(&t->wheel, &q->rnr_timer);
+		list_remove(&q->direct.waiting);
+		wheel_cancel(&t->wheel, &q->timers.ack);
+		wheel_cancel(&t->wheel, &q->timers.rnr);
 		rx_pending_reset(t, q);
 		rc_resp_reorder_over(t, q);
 		reorder_drop(t, &q->req.reorder);
@@ -368,5 +370,6 @@ void ibt_qp_note(struct ibt_qp *q)
 	q->qp->stats.wait = wait;
 	shared_store(&q->flying, flying > 0 ? (uint32_t)flying : 0);
 	shared_store(&q->is_unanswered,
-		     q->qp->type != HCA_QPT_RC && q->path == IBT_PATH_PACKETS);
+		     q->qp->type != HCA_QPT_RC &&
+			     q->direct.path == IBT_PATH_PACKETS);
 }

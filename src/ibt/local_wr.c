@@ -67,15 +67,15 @@ bool local_wr_run(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 		  enum hca_status *status, struct explain *x)
 {
 	*status = HCA_SUCCESS;
-	if (!q->awaits_accesses) {
+	if (!q->direct.awaits_accesses) {
 		*status = run(t->hca, q->qp, w, x);
 		if (*status)
 			return true;
-		access_scan_begin(&q->look, access_key(w->imm_be));
-		q->awaits_accesses = true;
+		access_scan_begin(&q->direct.scan, access_key(w->imm_be));
+		q->direct.awaits_accesses = true;
 	}
-	q->awaits_accesses = !access_scan_done(t->hca, &q->look);
-	if (q->awaits_accesses)
+	q->direct.awaits_accesses = !access_scan_done(t->hca, &q->direct.scan);
+	if (q->direct.awaits_accesses)
 		ibt_qp_await_accesses(t, q);
-	return !q->awaits_accesses;
+	return !q->direct.awaits_accesses;
 }

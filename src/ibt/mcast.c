@@ -23,34 +23,34 @@ int mcast_attach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
 	struct mcast *more;
 	uint32_t members = 0;
 
-	for (uint32_t i = 0; i < t->group_count; i++) {
-		if (!is_of(&t->groups[i], gid))
+	for (uint32_t i = 0; i < t->mcast.count; i++) {
+		if (!is_of(&t->mcast.rows[i], gid))
 			continue;
-		if (t->groups[i].q == q)
+		if (t->mcast.rows[i].q == q)
 			return 0;
 		members++;
 	}
-	if (t->group_count == MCAST_PER_LANE || members == HCA_MAX_ATTACH)
+	if (t->mcast.count == MCAST_PER_LANE || members == HCA_MAX_ATTACH)
 		return -ENOSPC;
-	more = realloc(t->groups, (t->group_count + 1) * sizeof(*more));
+	more = realloc(t->mcast.rows, (t->mcast.count + 1) * sizeof(*more));
 	if (!more)
 		return -ENOMEM;
-	t->groups = more;
-	memcpy(more[t->group_count].gid, gid, 16);
-	more[t->group_count++].q = q;
+	t->mcast.rows = more;
+	memcpy(more[t->mcast.count].gid, gid, 16);
+	more[t->mcast.count++].q = q;
 	return 0;
 }
 
 /* The last one takes its place. */
 static void take_out(struct ibt *t, uint32_t i)
 {
-	t->groups[i] = t->groups[--t->group_count];
+	t->mcast.rows[i] = t->mcast.rows[--t->mcast.count];
 }
 
 int mcast_detach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
 {
-	for (uint32_t i = 0; i < t->group_count; i++) {
-		if (t->groups[i].q != q || !is_of(&t->groups[i], gid))
+	for (uint32_t i = 0; i < t->mcast.count; i++) {
+		if (t->mcast.rows[i].q != q || !is_of(&t->mcast.rows[i], gid))
 			continue;
 		take_out(t, i);
 		return 0;
@@ -60,27 +60,27 @@ int mcast_detach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
 
 bool mcast_has(const struct ibt *t, const uint8_t gid[16])
 {
-	for (uint32_t i = 0; i < t->group_count; i++)
-		if (is_of(&t->groups[i], gid))
+	for (uint32_t i = 0; i < t->mcast.count; i++)
+		if (is_of(&t->mcast.rows[i], gid))
 			return true;
 	return false;
 }
 
 void mcast_forget(struct ibt *t, struct ibt_qp *q)
 {
-	for (uint32_t i = t->group_count; i-- > 0;)
-		if (t->groups[i].q == q)
+	for (uint32_t i = t->mcast.count; i-- > 0;)
+		if (t->mcast.rows[i].q == q)
 			take_out(t, i);
 }
 
 void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f,
 	      const uint8_t *bytes, size_t len)
 {
-	for (uint32_t i = 0; i < t->group_count; i++) {
-		struct ibt_qp *q = t->groups[i].q;
+	for (uint32_t i = 0; i < t->mcast.count; i++) {
+		struct ibt_qp *q = t->mcast.rows[i].q;
 
 		/* not who sent it, from whichever of its addresses */
-		if (!is_of(&t->groups[i], f->to.ip) ||
+		if (!is_of(&t->mcast.rows[i], f->to.ip) ||
 		    (f->is_local && q->qp->qpn == p->deth.src_qpn))
 			continue;
 		rx_pending_rx(t, q, p, f, bytes, len);

@@ -91,7 +91,8 @@ bool middle_packets_begin(struct ibt *t, struct ibt_qp *q, uint32_t most,
 		return false;
 	if (y)
 		return begin_answer(t, q, y, most, m);
-	return q->path == IBT_PATH_PACKETS && begin_request(t, q, most, m);
+	return q->direct.path == IBT_PATH_PACKETS &&
+	       begin_request(t, q, most, m);
 }
 
 static void advance(struct ibt_qp *q, struct middle_packets *m)

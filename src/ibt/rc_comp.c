@@ -60,9 +60,9 @@ void rc_comp_arm(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 
 	q->req.is_granted = false;
 	if (!code || serial24_is_equal(q->req.una, q->req.max))
-		wheel_cancel(&t->wheel, &q->timer);
+		wheel_cancel(&t->wheel, &q->timers.ack);
 	else
-		wheel_set(&t->wheel, &q->timer,
+		wheel_set(&t->wheel, &q->timers.ack,
 			  now_ns + aeth_ack_timeout_ns(code));
 }
 
@@ -350,8 +350,8 @@ void rc_comp_rnr(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 	}
 	r->rnr_retries++;
 	r->rnr_waiting = true;
-	wheel_cancel(&t->wheel, &q->timer);
-	wheel_set(&t->wheel, &q->rnr_timer, now_ns + aeth_rnr_timer_ns(timer));
+	wheel_cancel(&t->wheel, &q->timers.ack);
+	wheel_set(&t->wheel, &q->timers.rnr, now_ns + aeth_rnr_timer_ns(timer));
 }
 
 void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t slept_ns,
@@ -362,7 +362,7 @@ void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t slept_ns,
 	if (r->silent_since_ns)
 		r->silent_since_ns =
 			bits_min_u64(now_ns, r->silent_since_ns + slept_ns);
-	if (!wheel_is_set(&q->timer) || r->is_granted)
+	if (!wheel_is_set(&q->timers.ack) || r->is_granted)
 		return;
 	rc_comp_arm(t, q, now_ns);
 	r->is_granted = true;
@@ -439,8 +439,8 @@ void rc_comp_placed(struct ibt *t, struct ibt_qp *q)
 	r->rnr_retries = 0;
 	r->silent_since_ns = 0;
 	r->asking = false;
-	if (wheel_is_set(&q->timer))
-		wheel_cancel(&t->wheel, &q->timer);
+	if (wheel_is_set(&q->timers.ack))
+		wheel_cancel(&t->wheel, &q->timers.ack);
 	if (r->wqe != i)
 		retire(t, q, HCA_SUCCESS);
 	if (q->qp->state != HCA_QP_ERR)
@@ -453,7 +453,7 @@ void rc_comp_lost(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 
 	if (serial24_is_equal(r->una, r->max))
 		r->max = serial24_add(r->una, 1);
-	if (!wheel_is_set(&q->timer))
+	if (!wheel_is_set(&q->timers.ack))
 		rc_comp_arm(t, q, now_ns);
 }
 

@@ -126,7 +126,8 @@ void rc_req_nudge(struct ibt *t, struct ibt_qp *q)
 	const struct req_note *n = rc_req_note(q, r->wqe - 1);
 	struct serial24 last;
 
-	if (r->packet || r->wqe == shared_own(&q->qp->sq.completed) || !n->packets ||
+	if (r->packet || r->wqe == shared_own(&q->qp->sq.completed) ||
+	    !n->packets ||
 	    rc_req_is_read(wq_at(t->hca, &q->qp->sq, r->wqe - 1)))
 		return;
 	last = serial24_add(n->first, n->packets - 1);
@@ -236,7 +237,7 @@ static enum hca_status judge(struct ibt *t, const struct ibt_qp *q,
 	if (rc_req_is_read(w) && !is_atomic_write(w))
 		return HCA_SUCCESS;
 	/* of one element sem_locate says the same, in near.c */
-	if (q->path == IBT_PATH_DIRECT && w->num_sge == 1 &&
+	if (q->direct.path == IBT_PATH_DIRECT && w->num_sge == 1 &&
 	    !is_atomic_write(w))
 		return HCA_SUCCESS;
 	return sem_check(t->hca, q->qp->pd, w, 0, x);
@@ -248,7 +249,8 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	struct rc_req *r = &q->req;
 	struct req_note *n = rc_req_note(q, r->wqe);
 	struct explain x = {.cause = EXPLAIN_NONE};
-	uint32_t unit = q->path == IBT_PATH_DIRECT ? t->piece : q->mtu;
+	uint32_t unit =
+		q->direct.path == IBT_PATH_DIRECT ? t->direct.piece : q->mtu;
 	enum hca_status status;
 
 	if (is_held_back(r, w))
@@ -454,7 +456,7 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 		return 0;
 	r->reads_out += rc_req_is_read(w);
 	advance(t, q, n, count);
-	if (!wheel_is_set(&q->timer))
+	if (!wheel_is_set(&q->timers.ack))
 		rc_comp_arm(t, q, now_ns);
 	return len;
 }

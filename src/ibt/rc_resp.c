@@ -9,7 +9,7 @@
 static void forget_early(struct ibt *t, struct ibt_qp *q)
 {
 	reorder_drop(t, &q->resp.reorder);
-	wheel_cancel(&t->wheel, &q->reorder_timer);
+	wheel_cancel(&t->wheel, &q->timers.reorder);
 }
 
 void rc_resp_reorder_over(struct ibt *t, struct ibt_qp *q)
@@ -305,7 +305,7 @@ static void drain_held(struct ibt *t, struct ibt_qp *q)
 			return;
 		reorder_take(&r->reorder);
 		if (!reorder_first(&r->reorder))
-			wheel_cancel(&t->wheel, &q->reorder_timer);
+			wheel_cancel(&t->wheel, &q->timers.reorder);
 		if (ahead == 0 && pkt_parse(k->bytes, k->len, &p)) {
 			/* in one piece with what filled the gap */
 			rc_reply_settle(t, q);
@@ -329,8 +329,9 @@ static bool keep(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 {
 	if (!reorder_keep(t, q, &q->resp.reorder, psn, bytes, len))
 		return false;
-	if (!wheel_is_set(&q->reorder_timer))
-		wheel_set(&t->wheel, &q->reorder_timer, t->now_ns + held_ns(q));
+	if (!wheel_is_set(&q->timers.reorder))
+		wheel_set(&t->wheel, &q->timers.reorder,
+			  t->now_ns + held_ns(q));
 	return true;
 }
 

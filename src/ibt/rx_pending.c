@@ -21,26 +21,28 @@ struct rx_pending {
 
 int rx_pending_open(struct ibt *t)
 {
-	if (t->rx_pending)
+	if (t->rx_pending.packets)
 		return 0;
-	t->rx_pending = calloc(RX_PENDING_PACKETS, sizeof(*t->rx_pending));
-	if (!t->rx_pending)
+	t->rx_pending.packets =
+		calloc(RX_PENDING_PACKETS, sizeof(*t->rx_pending.packets));
+	if (!t->rx_pending.packets)
 		return -ENOMEM;
-	list_init(&t->rx_pending_free);
+	list_init(&t->rx_pending.free);
 	for (int i = 0; i < RX_PENDING_PACKETS; i++)
-		list_push_tail(&t->rx_pending_free, &t->rx_pending[i].node);
+		list_push_tail(&t->rx_pending.free,
+			       &t->rx_pending.packets[i].node);
 	return 0;
 }
 
 void rx_pending_close(struct ibt *t)
 {
-	free(t->rx_pending);
+	free(t->rx_pending.packets);
 }
 
 bool rx_pending_is_full(const struct ibt *t)
 {
-	return t->rx_pending_count >= RX_PENDING_FULL &&
-	       t->rx_pending_qps == t->qps;
+	return t->rx_pending.count >= RX_PENDING_FULL &&
+	       t->rx_pending.qps == t->qps;
 }
 
 /* Would p be dropped for want of a receive? */
@@ -66,10 +68,10 @@ static enum want deliver(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 
 	if (!ibt_responder_enter(t, q))
 		return WANTS_TURN;
-	q->rx_pending_is_shut = false;
+	q->pending.is_shut = false;
 	lacks = lacks_receive(t, q, p);
 	if (!lacks)
-		q->rx_pending_is_late = false;
+		q->pending.is_late = false;
 	if (lacks && is_patient && p->bth.dest_qpn != MCAST_QPN) {
 		ibt_responder_leave(q);
 		return WANTS_RECEIVE;
@@ -92,17 +94,17 @@ static void lose(struct ibt *t, struct ibt_qp *q, enum ibt_drop why)
 static void take_off(struct ibt *t, struct ibt_qp *q, struct rx_pending *s)
 {
 	list_remove(&s->node);
-	list_push_head(&t->rx_pending_free, &s->node);
-	t->rx_pending_count--;
-	if (!--q->rx_pending_count)
-		t->rx_pending_qps--;
+	list_push_head(&t->rx_pending.free, &s->node);
+	t->rx_pending.count--;
+	if (!--q->pending.count)
+		t->rx_pending.qps--;
 }
 
 /* Out of patience what lacks a receive is delivered, and dropped as it goes. */
 static void empty(struct ibt *t, struct ibt_qp *q, bool is_patient)
 {
-	while (!list_is_empty(&q->rx_pending)) {
-		struct rx_pending *s = CONTAINER_OF(q->rx_pending.next,
+	while (!list_is_empty(&q->pending.packets)) {
+		struct rx_pending *s = CONTAINER_OF(q->pending.packets.next,
 						    struct rx_pending, node);
 		struct pkt p;
 
@@ -110,7 +112,7 @@ static void empty(struct ibt *t, struct ibt_qp *q, bool is_patient)
 		    deliver(t, q, &p, &s->from, is_patient))
 			return;
 		/* a failure may have cleared the shelf */
-		if (list_is_empty(&q->rx_pending))
+		if (list_is_empty(&q->pending.packets))
 			return;
 		take_off(t, q, s);
 	}
@@ -120,77 +122,77 @@ static void empty(struct ibt *t, struct ibt_qp *q, bool is_patient)
  * queue pairs to read for. */
 static void give_up(struct ibt *t, struct ibt_qp *q)
 {
-	q->rx_pending_is_shut = !list_is_empty(&q->rx_pending);
-	while (!list_is_empty(&q->rx_pending)) {
+	q->pending.is_shut = !list_is_empty(&q->pending.packets);
+	while (!list_is_empty(&q->pending.packets)) {
 		take_off(t, q,
-			 CONTAINER_OF(q->rx_pending.next, struct rx_pending,
-				      node));
+			 CONTAINER_OF(q->pending.packets.next,
+				      struct rx_pending, node));
 		lose(t, q, IBT_DROP_BUSY);
 	}
 }
 
 void rx_pending_serve(struct ibt *t, struct ibt_qp *q)
 {
-	uint64_t until_ns = q->rx_pending_until_ns;
+	uint64_t until_ns = q->pending.until_ns;
 	bool in_time;
 
 	if (t->polled_ns < until_ns)
 		until_ns += RX_PENDING_UNSEEN_NS;
 	in_time = t->now_ns < until_ns;
-	if (list_is_empty(&q->rx_pending))
+	if (list_is_empty(&q->pending.packets))
 		return;
-	q->rx_pending_is_late = !in_time;
+	q->pending.is_late = !in_time;
 	empty(t, q, in_time && !t->strict);
-	if (t->now_ns >= q->rx_pending_until_ns + RX_PENDING_BUSY_NS)
+	if (t->now_ns >= q->pending.until_ns + RX_PENDING_BUSY_NS)
 		give_up(t, q);
-	if (list_is_empty(&q->rx_pending))
-		wheel_cancel(&t->wheel, &q->rnr_timer);
+	if (list_is_empty(&q->pending.packets))
+		wheel_cancel(&t->wheel, &q->timers.rnr);
 	else
-		wheel_set(&t->wheel, &q->rnr_timer,
+		wheel_set(&t->wheel, &q->timers.rnr,
 			  t->now_ns + RX_PENDING_LOOK_NS);
 }
 
 void rx_pending_asleep(struct ibt_qp *q, uint64_t slept_ns)
 {
-	q->rx_pending_until_ns += slept_ns;
+	q->pending.until_ns += slept_ns;
 }
 
 void rx_pending_reset(struct ibt *t, struct ibt_qp *q)
 {
-	while (!list_is_empty(&q->rx_pending))
+	while (!list_is_empty(&q->pending.packets))
 		take_off(t, q,
-			 CONTAINER_OF(q->rx_pending.next, struct rx_pending,
-				      node));
-	q->rx_pending_is_late = q->rx_pending_is_shut = false;
+			 CONTAINER_OF(q->pending.packets.next,
+				      struct rx_pending, node));
+	q->pending.is_late = q->pending.is_shut = false;
 }
 
 static bool has_share(const struct ibt *t, const struct ibt_qp *q)
 {
-	return t->qps == 1 || q->rx_pending_count < RX_PENDING_OWN;
+	return t->qps == 1 || q->pending.count < RX_PENDING_OWN;
 }
 
 static void put(struct ibt *t, struct ibt_qp *q, const struct ud_from *f,
 		const uint8_t *bytes, size_t len)
 {
-	struct rx_pending *s = CONTAINER_OF(list_pop_head(&t->rx_pending_free),
+	struct rx_pending *s = CONTAINER_OF(list_pop_head(&t->rx_pending.free),
 					    struct rx_pending, node);
 
 	s->from = *f;
 	s->len = (uint32_t)len;
 	memcpy(s->bytes, bytes, len);
-	list_push_tail(&q->rx_pending, &s->node);
-	t->rx_pending_count++;
-	if (!q->rx_pending_count++)
-		t->rx_pending_qps++;
+	list_push_tail(&q->pending.packets, &s->node);
+	t->rx_pending.count++;
+	if (!q->pending.count++)
+		t->rx_pending.qps++;
 }
 
 void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		   const struct ud_from *f, const uint8_t *bytes, size_t len)
 {
 	bool has_room = len <= IBT_PACKET_BYTES && has_share(t, q) &&
-			!list_is_empty(&t->rx_pending_free);
-	bool is_first = list_is_empty(&q->rx_pending);
-	bool is_patient = has_room && !q->rx_pending_is_late && !t->strict;
+			!list_is_empty(&t->rx_pending.free);
+	bool is_first = list_is_empty(&q->pending.packets);
+	bool is_patient = has_room && !q->pending.is_late && !t->strict;
 	enum want want = WANTS_RECEIVE;
 
 	/* who does not know the Q_Key takes no room from who does */
@@ -202,7 +204,7 @@ void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		want = deliver(t, q, p, f, is_patient);
 	if (!want)
 		return;
-	if (!has_room || q->rx_pending_is_shut) {
+	if (!has_room || q->pending.is_shut) {
 		lose(t, q,
 		     want == WANTS_TURN ? IBT_DROP_BUSY : IBT_DROP_RECEIVE);
 		return;
@@ -210,6 +212,6 @@ void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	put(t, q, f, bytes, len);
 	if (!is_first)
 		return;
-	q->rx_pending_until_ns = t->now_ns + RX_PENDING_PATIENCE_NS;
-	wheel_set(&t->wheel, &q->rnr_timer, t->now_ns + RX_PENDING_LOOK_NS);
+	q->pending.until_ns = t->now_ns + RX_PENDING_PATIENCE_NS;
+	wheel_set(&t->wheel, &q->timers.rnr, t->now_ns + RX_PENDING_LOOK_NS);
 }

@@ -47,7 +47,8 @@ uint32_t ud_req_qkey(const struct ibt_qp *q, const struct wq_to *to)
 /* Has it been decided for where it goes?  Then each goes in its turn. */
 static bool is_for_packets(const struct ibt_qp *q, const struct wq_to *to)
 {
-	return !q->targets || !to->local || to->qpn == q->packets_to;
+	return !q->direct.targets || !to->local ||
+	       to->qpn == q->direct.packets_to;
 }
 
 size_t ud_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,

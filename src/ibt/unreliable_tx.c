@@ -16,7 +16,8 @@ void unreliable_tx_drained(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
 
-	if (!r->draining || r->packet || r->wqe != shared_own(&q->qp->sq.completed))
+	if (!r->draining || r->packet ||
+	    r->wqe != shared_own(&q->qp->sq.completed))
 		return;
 	r->una = r->max;
 	if (q->qp->attr.en_sqd_async_notify) {
@@ -31,7 +32,8 @@ static void finish(struct ibt *t, struct ibt_qp *q)
 	struct rc_req *r = &q->req;
 	struct wq *sq = &q->qp->sq;
 
-	while (q->qp->state != HCA_QP_ERR && shared_own(&sq->completed) != r->wqe)
+	while (q->qp->state != HCA_QP_ERR &&
+	       shared_own(&sq->completed) != r->wqe)
 		ibt_request_done(t, q, HCA_SUCCESS);
 	if (q->qp->state != HCA_QP_ERR &&
 	    shared_own(&sq->completed) != shared_load(&sq->head)) {

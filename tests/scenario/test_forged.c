@@ -225,7 +225,7 @@ static void a_uc_peer_that_says_so_goes_by_packets(void **state)
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + SOON);
-	assert_int_equal(d->side[0].side->path, IBT_PATH_PACKETS);
+	assert_int_equal(d->side[0].side->direct.path, IBT_PATH_PACKETS);
 	two_hcas_recv(d, 1, 0, 1000);
 	two_hcas_run(d, d->now_ns + SOON);
 	assert_true(two_hcas_poll(d, 1, &c));

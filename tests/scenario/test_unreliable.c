@@ -80,7 +80,7 @@ static void an_empty_queue_is_not_for_packets(void **state)
 		}
 		engine_doorbell(s->engine, s->side, d->now_ns);
 		two_hcas_run(d, d->now_ns);
-		assert_int_not_equal(s->side->path, IBT_PATH_PACKETS);
+		assert_int_not_equal(s->side->direct.path, IBT_PATH_PACKETS);
 	}
 	assert_done(d, 1, HCA_SUCCESS);
 	two_hcas_free(d);
