@@ -367,7 +367,7 @@ void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
 
 	e->ibt.now_ns = now_ns;
 	if (q)
-		rc_comp_peer(&e->ibt, q, (int)state, now_ns);
+		rc_comp_peer(&e->ibt, q, state, now_ns);
 }
 
 void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns)

@@ -71,14 +71,6 @@ struct engine_frame {
 	uint32_t link; /* as in hca_ah */
 };
 
-enum engine_peer {
-	ENGINE_PEER_UNKNOWN,
-	ENGINE_PEER_ALIVE,
-	ENGINE_PEER_GONE,
-	ENGINE_PEER_CLOSED, /* it lives, the QP answers nothing: closed.h */
-	ENGINE_PEER_LEFT,   /* rdma_cm has heard that the connection ends */
-};
-
 /* NULL without memory.  free: every QP must have been removed. */
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns);
 void engine_free(struct engine *e);

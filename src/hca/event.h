@@ -30,6 +30,16 @@ struct engine_event {
 	struct explain explain;
 };
 
+/* The answer to ENGINE_ASK_PEER: does the process of the peer's QP live? */
+enum engine_peer {
+	ENGINE_PEER_UNKNOWN,
+	ENGINE_PEER_ALIVE,
+	ENGINE_PEER_GONE,
+	/* The process lives, and has no such QP any more (engine/closed.h). */
+	ENGINE_PEER_CLOSED,
+	ENGINE_PEER_LEFT, /* rdma_cm was told that the connection ends */
+};
+
 /*
  * Signs that somebody guesses, or forges: packets that fit no connection, by
  * what is wrong with them.

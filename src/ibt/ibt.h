@@ -404,8 +404,9 @@ void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t slept_ns,
 		    uint64_t now_ns);
 void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
-/* state: 0 unknown, 1 alive, 2 gone, 3 closed, 4 it has disconnected. */
-void rc_comp_peer(struct ibt *t, struct ibt_qp *q, int state, uint64_t now_ns);
+/* The answer to ENGINE_ASK_PEER about q's peer. */
+void rc_comp_peer(struct ibt *t, struct ibt_qp *q, enum engine_peer state,
+		  uint64_t now_ns);
 /*
  * Of what goes without packets, of the piece at the cursor: it is done; it
  * found no receive; it was refused; nobody answers; the peer has ended.

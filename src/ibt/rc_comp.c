@@ -636,29 +636,36 @@ static uint64_t allowance_ns(const struct ibt_qp *q)
 	       aeth_ack_timeout_ns(q->qp->attr.timeout);
 }
 
-void rc_comp_peer(struct ibt *t, struct ibt_qp *q, int state, uint64_t now_ns)
+void rc_comp_peer(struct ibt *t, struct ibt_qp *q, enum engine_peer state,
+		  uint64_t now_ns)
 {
 	struct rc_req *r = &q->req;
+	enum explain_cause why = EXPLAIN_PEER_CLOSED;
 
 	if (!r->asking)
 		return;
 	r->asking = false;
-	/* alive: only slow; he is no foreigner then, if the next word of it
-	 * should be lost */
-	if (state == 1)
+	switch (state) {
+	case ENGINE_PEER_ALIVE:
+		/* Slow: a later UNKNOWN is a lost answer, not a peer that is
+		 * no adverb. */
 		r->was_alive = true;
-	if (state == 1 || (state == 0 && r->was_alive))
 		return;
-	if (state == 2) {
+	case ENGINE_PEER_GONE:
 		rc_comp_gone(t, q);
 		return;
-	}
-	if (state == 4) {
+	case ENGINE_PEER_LEFT:
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR, EXPLAIN_PEER_LEFT);
 		return;
+	case ENGINE_PEER_UNKNOWN:
+		if (r->was_alive)
+			return;
+		why = no_answer(t, q);
+		break;
+	case ENGINE_PEER_CLOSED:
+		break;
 	}
 	if (r->silent_since_ns &&
 	    now_ns - r->silent_since_ns >= allowance_ns(q))
-		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
-			    state == 3 ? EXPLAIN_PEER_CLOSED : no_answer(t, q));
+		fail_oldest(t, q, HCA_RETRY_EXC_ERR, why);
 }
