@@ -71,19 +71,77 @@ step() {
 	fi
 }
 
-# As step, but 77 is that there can be no bare machine here.
+# Why a command has ended with 77: its last line `skipped: why`.
+why_not() { sed -n 's/^skipped: //p' "$1" | tail -n 1; }
+
+# As step, but 77 is that there can be no bare machine here, if it is said why.
 on_bare() { # NAME COMMAND...
-	local name=$1 log status
+	local name=$1 log began=$SECONDS status took why
 	shift
 	log=$LOG/${name//[^A-Za-z0-9._-]/_}.log
 	"$@" >"$log" 2>&1 </dev/null
 	status=$?
-	case $status in
-	0)	ok "$name" ;;
-	77)	skip "$name: $(sed -n 's/^skipped: //p' "$log")" ;;
-	*)	fail "$name: exit status $status; see ${log#"$ROOT"/}"
+	took="$((SECONDS - began)) s"
+	why=$(why_not "$log")
+	case $status-${why:+why} in
+	0-*)	ok "$name ($took)" ;;
+	77-why)	skip "$name: $why ($took)" ;;
+	*)	fail "$name: exit status $status ($took); see ${log#"$ROOT"/}"
 		tail -n "${TAIL:-30}" "$log" | sed 's/^/    /' ;;
 	esac
+}
+
+# Runs what has a count of its own, and shows all but that.  77 is as in on_bare,
+# and is returned.
+keep() { # NAME COMMAND...
+	local name=$1 log=$LOG/$1.log began=$SECONDS before status
+	say "--- $name"
+	shift
+	"$@" 2>&1 | tee "$log" | grep -vE '^[0-9]+ passed, [0-9]+ failed'
+	status=${PIPESTATUS[0]}
+	say "    it took $((SECONDS - began)) s"
+	if [ "$status" -eq 77 ] && [ -n "$(why_not "$log")" ]; then
+		skip "$name: $(why_not "$log")"
+		return 77
+	fi
+	before=$failed
+	count "$log" "$name"
+	[ "$status" -eq 0 ] || [ "$failed" -gt "$before" ] ||
+		fail "$name: exit status $status; see ${log#"$ROOT"/}"
+}
+
+# Ends ci/bare, for which no root was made, and says why.  ROOTED is yes if root
+# could make one in namespaces of its own: then only an archive that does not
+# answer is a reason to skip, with 77, and all else is to be seen.
+no_base() { # ROOTED WHY SOURCE...: lines of apt's list
+	local rooted=$1 why=$2 silent
+	shift 2
+	if [ "$rooted" = yes ]; then
+		silent=$(silent_archive "$@") || {
+			echo "ci/bare: $why, though the archive answers" >&2
+			exit 1
+		}
+		why+="; $silent does not answer"
+	fi
+	echo "skipped: $why"
+	exit 77
+}
+
+# Names the first archive that has not what says which packages it has.
+silent_archive() { # SOURCE...
+	local at line uri suite status=1
+	at=$(mktemp -d)
+	for line; do
+		line=${line#deb }
+		read -r uri suite _ <<<"${line#\[*\] }"
+		timeout 60 /usr/lib/apt/apt-helper -o APT::Sandbox::User= \
+			download-file "${uri%/}/dists/$suite/InRelease" \
+			"$at/InRelease" >/dev/null 2>&1 ||
+			{ echo "$uri" && status=0 && break; }
+		rm -f "$at/InRelease"
+	done
+	rm -rf "$at"
+	return $status
 }
 
 # As step, but a success is nothing to count.
