@@ -16,6 +16,7 @@
 #define LOOK_NS	    2000
 #define ASLEEP_NS   (10 * WORLD_MS)
 #define PATIENCE_NS 60000000000ull
+#define OWNER_DIED  0x40000000u /* FUTEX_OWNER_DIED of linux/futex.h */
 
 /* ---- memory ---- */
 
@@ -70,6 +71,64 @@ static void pin_board(struct host *h)
 	shm_ack_open(engine_shm_ack(h->engine), &h->page);
 }
 
+static void make_process(struct host *h)
+{
+	struct process *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		abort();
+	p->host = h;
+	p->arena = calloc(1, ARENA_BYTES);
+	if (!p->arena)
+		abort();
+	h->process = p;
+}
+
+/* Other hosts reach h, whose adapter is complete. */
+static void open_process(struct host *h)
+{
+	struct process *p = h->process;
+	bool has_atomics = h->world->has_atomics;
+
+	memory_elsewhere(&p->elsewhere, &h->memory, h->world->is_mapped);
+	p->view = h->hca;
+	if (!has_atomics)
+		p->view.space = &p->elsewhere.space;
+	for (int i = 0; i < WORLD_HOSTS && !has_atomics; i++)
+		p->accesses[i] = access_claim(&p->view);
+	h->hca.shared->pulse.word = 1;
+}
+
+static void free_process(struct process *p)
+{
+	if (p->users || !p->has_ended)
+		return;
+	free(p->arena);
+	free(p);
+}
+
+/* As the kernel marks a robust lock (get_robust_list(2)): hca_is_alive. */
+static void end_process(struct host *h)
+{
+	struct process *p = h->process;
+
+	h->hca.shared->pulse.word |= OWNER_DIED;
+	h->process = NULL;
+	p->has_ended = true;
+	free_process(p);
+}
+
+/* The processes to which connections of h do not refer any more. */
+static void release_parted(struct host *h)
+{
+	struct process *p;
+
+	while ((p = engine_parted(h->engine))) {
+		p->users--;
+		free_process(p);
+	}
+}
+
 void node_boot(struct host *h)
 {
 	struct world *w = h->world;
@@ -88,10 +147,8 @@ void node_boot(struct host *h)
 
 	for (int k = 0; k < 4; k++)
 		secrets[k] = rng_u64(&w->rng);
-	h->arena = calloc(1, ARENA_BYTES);
-	if (!h->arena)
-		abort();
-	arena_init(&arena, h->arena, ARENA_BYTES);
+	make_process(h);
+	arena_init(&arena, h->process->arena, ARENA_BYTES);
 	if (hca_init(&h->hca, arena, &h->memory.space, secrets))
 		abort();
 	if (w->boards)
@@ -101,13 +158,7 @@ void node_boot(struct host *h)
 		abort();
 	if (w->boards)
 		pin_board(h);
-	memory_elsewhere(&h->elsewhere, &h->memory, w->is_mapped);
-	h->far = h->hca;
-	h->hca.shared->pulse.word = 1;
-	for (int i = 0; i < WORLD_HOSTS; i++)
-		h->accesses[i] = w->has_atomics ? NULL : access_claim(&h->far);
-	if (!w->has_atomics)
-		h->far.space = &h->elsewhere.space;
+	open_process(h);
 	engine_asleep(h->engine, true);
 	h->is_kicked = false;
 	h->source_count = 0;
@@ -124,11 +175,9 @@ void node_kill(struct host *h)
 			   h->index);
 	if (arena_used(&h->hca.arena) != h->arena_used)
 		world_fail(h->world, "host %u: arena memory is left", h->index);
-	for (uint32_t i = 0; i < h->world->host_count; i++)
-		if (h->world->hosts[i].engine && i != h->index)
-			engine_gone(h->world->hosts[i].engine, h);
+	release_parted(h);
 	engine_free(h->engine);
-	free(h->arena);
+	end_process(h);
 	while (h->inbox_count)
 		free(h->inbox[--h->inbox_count]);
 	h->engine = NULL;
@@ -275,21 +324,23 @@ static void find_ways(struct host *h)
 	while (engine_wants_path(h->engine, &want)) {
 		struct flow *f = pair_flow_of(w, h, want.qpn);
 		struct host *to = f ? f->to : NULL;
-		bool is_willing =
-			to && !to->dead && rng_chance(&w->rng, 900000);
+		struct process *p = NULL;
 
-		engine_set_path(h->engine, want.qpn,
-				is_willing ? &to->far : NULL,
-				is_willing ? to->accesses[h->index] : NULL, to);
+		if (to && !to->dead && rng_chance(&w->rng, 900000))
+			p = to->process;
+		if (engine_set_path(h->engine, want.qpn, p ? &p->view : NULL,
+				    p ? p->accesses[h->index] : NULL, p))
+			p->users++;
 	}
 }
 
 static void kick(struct host *h)
 {
-	struct host *to;
+	struct process *to;
 
 	while ((to = engine_kick(h->engine)))
-		to->is_kicked = true;
+		if (!to->has_ended)
+			to->host->is_kicked = true;
 }
 
 static void find_pages(struct host *h)
@@ -366,5 +417,6 @@ void node_turn(struct host *h)
 	if (engine_deadline(h->engine) <= now)
 		engine_tick(h->engine, now);
 	pump(h);
+	release_parted(h);
 	h->turned_ns = now;
 }

@@ -44,9 +44,22 @@ struct tap {
 	bool by_event, armed, fired;
 };
 
+/*
+ * An adapter's process, from node_boot to node_kill.  Its arena outlives it
+ * until no queue pair of another host refers to it, as a mapping of it does.
+ */
+struct process {
+	struct host *host;
+	uint8_t *arena;
+	struct hca view; /* the adapter as other processes reach it */
+	struct memory_elsewhere elsewhere;    /* the memory behind the view */
+	struct access *accesses[WORLD_HOSTS]; /* each other host's slot */
+	uint32_t users; /* queue pairs of other hosts that refer to it */
+	bool has_ended;
+};
+
 struct host {
 	struct memory memory; /* of WORLD_MEM bytes; up to what is handed out */
-	struct memory_elsewhere elsewhere; /* for another host's process */
 	struct world *world;
 	uint8_t index;
 	uint8_t *shadow; /* what they must be in the end */
@@ -59,12 +72,10 @@ struct host {
 	uint64_t turned_ns;    /* its clock when its loop last turned */
 	uint32_t qpns, lives;  /* handed out so far */
 	/* Of this life: */
-	uint8_t *arena;
+	struct process *process;
 	uint64_t arena_used; /* before any object */
 	struct hca hca;
-	struct hca far; /* hca, for neighbours, and their slots in it */
-	struct access *accesses[WORLD_HOSTS];
-	bool is_kicked; /* a neighbour has left letters */
+	bool is_kicked; /* an initiator has set notify bits */
 	struct credit_page page;
 	struct engine *engine;
 	struct tap taps[WORLD_TAPS];

@@ -83,13 +83,6 @@ void *initiator_parted(struct ibt *t)
 	return owner;
 }
 
-bool initiator_uses(const struct ibt_qp *q, const void *owner)
-{
-	if (q->qp->type == HCA_QPT_UD)
-		return initiator_ud_uses(q, owner);
-	return q->direct.link && q->direct.link->owner == owner;
-}
-
 bool initiator_is_undecided(const struct ibt_qp *q)
 {
 	const struct wq *sq = &q->qp->sq;
@@ -471,15 +464,6 @@ uint64_t initiator_look(struct ibt *t)
 		ibt_qp_activate(t, q);
 	}
 	return look;
-}
-
-void initiator_gone(struct ibt *t, struct ibt_qp *q)
-{
-	q->direct.link->is_gone = true;
-	list_remove(&q->direct.waiting);
-	wheel_cancel(&t->wheel, &q->timers.rnr);
-	q->req.rnr_waiting = false;
-	ibt_qp_activate(t, q);
 }
 
 /* ---- the owner's side ---- */

@@ -32,8 +32,6 @@ void initiator_fini(struct ibt *t, struct ibt_qp *q);
  * once for each link; NULL: no more of them. */
 void initiator_part(struct ibt *t, struct target_ref *l);
 void *initiator_parted(struct ibt *t);
-/* Has it a link to the process of this owner? */
-bool initiator_uses(const struct ibt_qp *q, const void *owner);
 /* The target of q's request sleeps: to be woken with the rest of `kicks`. */
 void initiator_kick(struct ibt_qp *q, struct list *kicks,
 		    const struct direct_request *r);
@@ -53,8 +51,6 @@ uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,
 /* Those that wait for their peer look again; when to do it next, or
  * UINT64_MAX: with the timers. */
 uint64_t initiator_look(struct ibt *t);
-/* Of the peer's process: it has ended. */
-void initiator_gone(struct ibt *t, struct ibt_qp *q);
 /* Letters have come for q. */
 void initiator_notified(struct ibt *t, struct ibt_qp *q, uint32_t bits);
 

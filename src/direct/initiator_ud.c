@@ -64,33 +64,6 @@ bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 	return target;
 }
 
-/* The next of an owner; NULL: there is none. */
-static struct target_ref *link_to(const struct ibt_qp *q, const void *owner)
-{
-	struct target_ref *l;
-	uint32_t at = 0;
-
-	while (q->direct.targets && (l = map_next(q->direct.targets, &at)))
-		if (l->owner == owner)
-			return l;
-	return NULL;
-}
-
-bool initiator_ud_uses(const struct ibt_qp *q, const void *owner)
-{
-	return link_to(q, owner);
-}
-
-void initiator_ud_gone(struct ibt *t, struct ibt_qp *q, const void *owner)
-{
-	struct target_ref *l;
-
-	while ((l = link_to(q, owner)))
-		drop(t, q, l);
-	list_remove(&q->direct.waiting);
-	ibt_qp_activate(t, q);
-}
-
 void initiator_ud_fini(struct ibt *t, struct ibt_qp *q)
 {
 	struct target_ref *l;

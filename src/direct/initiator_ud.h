@@ -22,11 +22,8 @@
 bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 			 struct access *access, void *owner);
 void initiator_ud_fini(struct ibt *t, struct ibt_qp *q);
-bool initiator_ud_uses(const struct ibt_qp *q, const void *owner);
 /* The same as initiator_turn; q->way says what is to be done with the next. */
 uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 			   uint64_t now_ns);
-/* A process has ended: what is in its place is another. */
-void initiator_ud_gone(struct ibt *t, struct ibt_qp *q, const void *owner);
 
 #endif

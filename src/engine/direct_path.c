@@ -104,24 +104,6 @@ void *engine_parted(struct engine *e)
 	return initiator_parted(&e->ibt);
 }
 
-bool engine_gone(struct engine *e, const void *owner)
-{
-	struct ibt_qp *q;
-	uint32_t at = 0;
-	bool any = false;
-
-	while ((q = map_next(&e->qpns, &at))) {
-		if (!initiator_uses(q, owner))
-			continue;
-		any = true;
-		if (q->qp->type == HCA_QPT_UD)
-			initiator_ud_gone(&e->ibt, q, owner);
-		else if (q->direct.path == IBT_PATH_DIRECT)
-			initiator_gone(&e->ibt, q);
-	}
-	return any;
-}
-
 static uint32_t turn(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	switch (q->qp->type) {

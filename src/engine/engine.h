@@ -124,8 +124,6 @@ void *engine_parted(struct engine *e);
 /* An owner whose process sleeps and has mail, once; NULL: none. */
 void *engine_kick(struct engine *e);
 bool engine_has_kicks(const struct engine *e);
-/* That process has ended; false if no QP is on it. */
-bool engine_gone(struct engine *e, const void *owner);
 /* Peers have left letters: serve them.  engine_tick does. */
 void engine_serve_notify(struct engine *e);
 bool engine_has_notify(const struct engine *e);

@@ -66,7 +66,7 @@ static bool is_seen[TEST_COUNT(steps)];
 
 static void end_target(struct two_hcas *d)
 {
-	d->side[1].hca.shared->pulse.word |= 0x40000000u;
+	two_hcas_end_process(d, 1);
 	d->side[1].memory.size = 0;
 	d->side[1].is_dead = true;
 }

@@ -91,7 +91,7 @@ static void the_targets_process_may_end_meanwhile(void **state)
 {
 	struct two_hcas *d = with_one_that_waits();
 
-	d->side[1].hca.shared->pulse.word |= 0x40000000u;
+	two_hcas_end_process(d, 1);
 	send(d, 0);
 	two_hcas_run(d, d->now_ns);
 	d->side[1].hca.shared->pulse.word = 1;
@@ -211,7 +211,7 @@ static struct two_hcas *dying;
 /* It takes long enough for the target's process to become another program. */
 static void meanwhile_it_ends(struct space *s)
 {
-	dying->side[1].hca.shared->pulse.word |= 0x40000000u;
+	two_hcas_end_process(dying, 1);
 }
 
 static void assert_untouched(const struct two_hcas *d)

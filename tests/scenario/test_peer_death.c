@@ -252,7 +252,6 @@ static bool target_dies(const struct crash_point_operation *o, uint32_t k)
 	died = crash_point_now.victim == CRASH_POINT_NOBODY;
 	crash_point_now.victim = CRASH_POINT_NOBODY;
 	if (died) {
-		engine_gone(s.d->side[0].engine, s.d);
 		crash_point_post(&s);
 		two_hcas_run(s.d, s.d->now_ns + LONG);
 		assert_true(engine_is_idle(s.d->side[0].engine));

@@ -50,13 +50,12 @@ static void the_dead_get_packets_and_who_comes_after_them_does_not(void **state)
 		two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
 		two_hcas_post(d, 0);
 		if (k == 1) {
-			d->side[1].hca.shared->pulse.word |= 0x40000000u;
+			two_hcas_end_process(d, 1);
 			two_hcas_run(d, d->now_ns);
 			assert_int_equal(packets(d), 1);
 			d->side[1].hca.shared->pulse.word = 1;
 			assert_ptr_equal(engine_parted(d->side[0].engine), d);
 			assert_null(engine_parted(d->side[0].engine));
-			assert_false(engine_gone(d->side[0].engine, d));
 		}
 		two_hcas_run(d, d->now_ns);
 		assert_done(d, 0, HCA_SUCCESS);
@@ -171,9 +170,8 @@ static void uc_ends_its_work_when_the_peers_process_has_gone(void **state)
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns);
 	assert_done(d, 0, HCA_SUCCESS);
-	d->side[1].hca.shared->pulse.word |= 0x40000000u;
+	two_hcas_end_process(d, 1);
 	d->side[1].is_dead = true;
-	engine_gone(d->side[0].engine, d);
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);

@@ -176,6 +176,11 @@ void two_hcas_free(struct two_hcas *d)
 	free(d);
 }
 
+void two_hcas_end_process(struct two_hcas *d, int i)
+{
+	d->side[i].hca.shared->pulse.word |= 0x40000000u; /* FUTEX_OWNER_DIED */
+}
+
 struct wqe *two_hcas_send(struct two_hcas *d, int i, enum hca_wr op,
 			  uint64_t local, uint32_t bytes, uint64_t remote)
 {

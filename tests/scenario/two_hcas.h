@@ -65,6 +65,9 @@ struct two_hcas *two_hcas_new_shared(uint32_t mtu, uint32_t depth);
 /* Of another service: HCA_QPT_UC or HCA_QPT_UD. */
 struct two_hcas *two_hcas_new_of(uint32_t type, uint32_t mtu, uint32_t depth);
 void two_hcas_free(struct two_hcas *d);
+/* Marks side i's adapter as the kernel marks that of a process that has ended:
+ * hca_is_alive. */
+void two_hcas_end_process(struct two_hcas *d, int i);
 /* Side i, in RESET, to RTS with the other. */
 void two_hcas_connect(struct two_hcas *d, int i, uint32_t mtu);
 /* Post on side i; lkey and rkey are those of the whole-memory regions. */
