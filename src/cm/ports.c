@@ -160,8 +160,3 @@ void ports_unbind(struct ports *p, uint32_t binding)
 	p->free_list[p->free_count++] = binding;
 	p->used--;
 }
-
-uint32_t ports_count(const struct ports *p)
-{
-	return p->used;
-}

@@ -43,6 +43,5 @@ int ports_listen(struct ports *p, uint32_t binding);
 /* It does not listen after all; others that share its port may. */
 void ports_unlisten(struct ports *p, uint32_t binding);
 void ports_unbind(struct ports *p, uint32_t binding);
-uint32_t ports_count(const struct ports *p);
 
 #endif

@@ -11,14 +11,6 @@ static const uint32_t rnr_timer_10us[32] = {
 	  256,   384,   512,   768,  1024,  1536,  2048,  3072,
 	 4096,  6144,  8192, 12288, 16384, 24576, 32768, 49152,
 };
-
-/* IBTA 9.7.7.2. */
-static const uint32_t credits[32] = {
-	    0,     1,     2,     3,     4,     6,     8,    12,
-	   16,    24,    32,    48,    64,    96,   128,   192,
-	  256,   384,   512,   768,  1024,  1536,  2048,  3072,
-	 4096,  6144,  8192, 12288, 16384, 24576, 32768, UINT32_MAX,
-};
 /* clang-format on */
 
 void aeth_parse(const uint8_t *p, struct aeth *aeth)
@@ -42,18 +34,4 @@ uint64_t aeth_ack_timeout_ns(uint8_t code)
 {
 	code &= 0x1f;
 	return code == 0 ? 0 : UINT64_C(4096) << code;
-}
-
-uint32_t aeth_credits(uint8_t code)
-{
-	return credits[code & AETH_VALUE_MASK];
-}
-
-uint8_t aeth_credit_code(uint32_t count)
-{
-	uint8_t code = AETH_CREDITS_INVALID - 1;
-
-	while (credits[code] > count)
-		code--;
-	return code;
 }

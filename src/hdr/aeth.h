@@ -20,7 +20,7 @@
 
 #define AETH_BYTES	4
 #define AETH_VALUE_MASK 0x1f
-/* The credit code of a responder that keeps no credits. */
+/* The credit code of a responder without end-to-end credits (IBTA 9.7.7.2). */
 #define AETH_CREDITS_INVALID 0x1f
 
 struct aeth {
@@ -85,12 +85,5 @@ static inline uint8_t aeth_syndrome(enum aeth_kind kind, uint8_t value)
 uint64_t aeth_rnr_timer_ns(uint8_t code);
 /* 4.096 us * 2^code for the 5-bit local ACK timeout; 0 means never. */
 uint64_t aeth_ack_timeout_ns(uint8_t code);
-
-/*
- * The receive WQEs a credit code grants (IBTA 9.7.7.2): UINT32_MAX for
- * AETH_CREDITS_INVALID.  And the code of the most that `count` covers.
- */
-uint32_t aeth_credits(uint8_t code);
-uint8_t aeth_credit_code(uint32_t count);
 
 #endif

@@ -113,11 +113,6 @@ uint32_t crc32_inverse_factor(size_t bytes)
 	return select_powers(inverse_power_of_two, bytes);
 }
 
-uint32_t crc32_shift(uint32_t crc, size_t bytes)
-{
-	return crc32_multiply(crc, crc32_factor(bytes));
-}
-
 uint32_t crc32_unshift(uint32_t crc, size_t bytes)
 {
 	return crc32_multiply(crc, crc32_inverse_factor(bytes));

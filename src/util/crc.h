@@ -29,16 +29,16 @@ uint32_t crc32_update(uint32_t crc, const void *data, size_t bytes);
 uint32_t crc32c_update(uint32_t crc, const void *data, size_t bytes);
 
 /*
- * The state after `bytes` zero bytes have followed state `crc`; and the state
- * that was there `bytes` zero bytes before `crc`.  Cost O(log bytes).
+ * The state `bytes` zero bytes before state `crc`:
+ * crc32_multiply(crc, crc32_inverse_factor(bytes)).  Cost O(log bytes).
  */
-uint32_t crc32_shift(uint32_t crc, size_t bytes);
 uint32_t crc32_unshift(uint32_t crc, size_t bytes);
 
 /*
- * The pieces of the two above, for callers that keep the factor of a length
- * they see again and again: crc32_shift(c, n) is
- * crc32_multiply(c, crc32_factor(n)).
+ * The state after `bytes` zero bytes have followed state c is
+ * crc32_multiply(c, crc32_factor(bytes)); a caller that meets a length again
+ * keeps its factor.  crc32_inverse_factor is the factor's inverse, so
+ * crc32_multiply of the two is 0x80000000.
  */
 uint32_t crc32_factor(size_t bytes);
 uint32_t crc32_inverse_factor(size_t bytes);

@@ -151,21 +151,6 @@ static void ack_timeouts_are_powers_of_two_and_zero_is_never(void **state)
 	assert_int_equal(aeth_ack_timeout_ns(31), UINT64_C(8796093022208));
 }
 
-static void credit_codes_round_down(void **state)
-{
-	for (uint8_t code = 0; code < 31; code++) {
-		uint32_t count = aeth_credits(code);
-
-		assert_int_equal(aeth_credit_code(count), code);
-		assert_int_equal(aeth_credit_code(count + 1),
-				 aeth_credits((uint8_t)(code + 1)) == count + 1
-					 ? code + 1
-					 : code);
-	}
-	assert_int_equal(aeth_credits(31), UINT32_MAX);
-	assert_int_equal(aeth_credit_code(UINT32_MAX), 30);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,7 +166,6 @@ int main(void)
 		cmocka_unit_test(rnr_timers_double_every_second_code),
 		cmocka_unit_test(
 			ack_timeouts_are_powers_of_two_and_zero_is_never),
-		cmocka_unit_test(credit_codes_round_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
