@@ -636,7 +636,7 @@ int host_srq_resize(struct host *h, struct srq *s,
 void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
 {
 	progress_take(&h->progress);
-	progress_ring(&h->progress);
+	progress_serve_doorbells(&h->progress);
 	progress_give(&h->progress);
 }
 
@@ -672,7 +672,7 @@ void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)
  */
 static void yield_poll(struct host *h, uint32_t every)
 {
-	uint32_t news = shared_load(&h->progress.news);
+	uint32_t news = shared_load(&h->progress.policy.looks.news);
 	uint64_t began = clock_real(), took;
 	bool ran;
 
@@ -680,7 +680,7 @@ static void yield_poll(struct host *h, uint32_t every)
 	took = clock_real() - began;
 	ran = took > SWITCH_MIN_NS && took < SWITCH_MAX_NS;
 	progress_poll(&h->progress);
-	every = ran && shared_load(&h->progress.news) != news
+	every = ran && shared_load(&h->progress.policy.looks.news) != news
 			? 1
 			: bits_min_u32(2 * every, POLL_YIELD);
 	shared_store(&h->yield_every, every);
@@ -694,7 +694,7 @@ void host_poll(struct host *h, uint32_t empty)
 	/* these polls cost next to nothing, but where the peer has our core */
 	if (direct_select_is_quiet(&h->progress.direct_select))
 		every *= every > 1 ? 4 : 1;
-	else if (shared_load(&h->progress.is_paced))
+	else if (shared_load(&h->progress.policy.looks.is_paced))
 		every *= 16;
 	if ((empty + 1) % every == 0)
 		yield_poll(h, every);
@@ -704,8 +704,8 @@ void host_poll(struct host *h, uint32_t empty)
 
 void host_polled(struct host *h, bool empty)
 {
-	if (shared_own(&h->progress.is_hungry) != empty)
-		shared_store(&h->progress.is_hungry, empty);
+	if (shared_own(&h->progress.activity.is_hungry) != empty)
+		shared_store(&h->progress.activity.is_hungry, empty);
 	if (shared_own(&h->is_after)) {
 		shared_store(&h->is_after, false);
 		/* wrongly, it is doubled back within a few polls */

@@ -104,8 +104,8 @@ void leader_nap(struct progress *l, uint64_t ns)
 /* Is the program at work on our core, by what it posted last? */
 static bool shares_core(const struct progress *l)
 {
-	return shared_load(&l->posted_on) == (uint32_t)sched_getcpu() &&
-	       progress_ago_ns(shared_load(&l->posted)) < AT_WORK_NS;
+	return shared_load(&l->activity.posted_on) == (uint32_t)sched_getcpu() &&
+	       progress_ago_ns(shared_load(&l->activity.posted)) < AT_WORK_NS;
 }
 
 /*
@@ -115,27 +115,27 @@ static bool shares_core(const struct progress *l)
  */
 static bool linger(struct progress *l)
 {
-	uint64_t now = clock_real(), left = progress_lingers(l, now);
-	uint64_t heard = now - l->heard_ns;
+	uint64_t now = clock_real(), left = poll_policy_lingers(&l->policy, now);
+	uint64_t heard = now - l->policy.thread.heard_ns;
 
-	progress_looked(l, now);
-	if (progress_pauses(l, now)) {
+	poll_policy_thread_looked(&l->policy, now);
+	if (poll_policy_pauses(&l->policy, now)) {
 		/* who yields here has lost the core for milliseconds if others
 		 * want it */
-		while (progress_pauses(l, clock_real()))
+		while (poll_policy_pauses(&l->policy, clock_real()))
 			;
 		return true;
 	}
-	if (left > PROGRESS_LINGER_NS - SPIN_NS)
+	if (left > POLL_POLICY_LINGER_NS - SPIN_NS)
 		return true;
 	if (!left &&
-	    (heard > progress_scaled(l, PROGRESS_LINGER_NS) || shares_core(l)))
+	    (heard > poll_policy_scaled(&l->policy, POLL_POLICY_LINGER_NS) || shares_core(l)))
 		return false;
 	if (now - with_part.crowded_ns <
 	    (left ? CROWDED_NS : with_part.crowded_for_ns))
 		return false;
 	sched_yield();
-	if (clock_real() - now > progress_scaled(l, ALONE_NS)) {
+	if (clock_real() - now > poll_policy_scaled(&l->policy, ALONE_NS)) {
 		with_part.crowded_ns = now;
 		with_part.crowded_for_ns = bits_min_u64(
 			2 * with_part.crowded_for_ns, CROWDED_MAX_NS);
@@ -179,7 +179,7 @@ static bool is_to_stand_by(void *progress)
 {
 	const struct progress *l = progress;
 
-	return shared_load(&l->told) != ours.told && ours.comes != ours.stood &&
+	return shared_load(&l->activity.events) != ours.told && ours.comes != ours.stood &&
 	       count_now(&sleepers) <= 1 && !ours.left;
 }
 
@@ -248,12 +248,12 @@ void leader_turn(struct progress *l)
 	const struct host_sleep until = {is_to_stand_by, l};
 	struct progress_rest r = {.sleep = &until};
 
-	ours.told = shared_load(&l->told);
+	ours.told = shared_load(&l->activity.events);
 	ours.comes = count_now(&comes);
 	mind(l, &r);
 	if (is_to_stand_by(l))
 		stand_by();
-	else if (ours.left && shared_load(&l->told) != ours.told)
+	else if (ours.left && shared_load(&l->activity.events) != ours.told)
 		ours.left--;
 }
 

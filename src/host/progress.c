@@ -17,85 +17,71 @@
 #include "log/log.h"
 #include "memory/copy_nofault.h"
 #include "device/netif.h"
+#include "host/addresses.h"
 #include "host/broker_link.h"
 #include "host/source_port.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
 
-#define TURN_ROUNDS  4	/* batches read in one turn */
-#define LATE_ROUNDS  64 /* and when we have been asleep */
+#define TURN_ROUNDS  4	/* batches that one turn reads */
+#define LATE_ROUNDS  64 /* and a turn after a long sleep */
 #define ASLEEP_NS    10000000
 #define TX_ROUNDS    16
 #define JUNK_SAID    1000
 #define SAY_JUNK     0xb8
 #define SAY_CLOSED   0xb9
-#define CHECK_NS     1000000 /* between looks whether descriptors are ours */
+#define CHECK_NS     1000000 /* between calls of progress_has_files */
 #define EVENT_BATCH  16
-#define STILL_POLLS  8
-#define STREAM_POSTS 4 /* of a stream, between looks for what was accepted */
-#define DRY_LOOKS    8 /* before who polls tells that the socket is empty */
-#define BULK_BYTES   16384
-#define BULK_COUNT   8
-#define POSTING_NS   20000u /* between the looks of who posts a stream, */
-#define IN_VAIN_MAX  3	    /* doubled so often when they find nothing */
-#define LOOK_NS	     500    /* what a look in vain takes where slowness is 1 */
-#define SLOWNESS_MAX 64
-/* Requests that nothing answers: between two looks of our thread for what has
- * gathered, after so many, and for how long after the last. */
-#define MIND_NS	     100000u
-#define MIND_AFTER   8
-#define MIND_FOR_NS  1000000u
-#define POSTED_TICKS 8	       /* so old may `posted` be */
-#define PUBLISH_NS   100000000 /* how old the counters in our page may be */
+#define POSTED_TICKS 8	       /* the age at which activity.posted is renewed */
+#define PUBLISH_NS   100000000 /* the age of the counters in the shared page */
 
-int progress_init(struct progress *l, struct engine *e, int fd,
+int progress_init(struct progress *p, struct engine *e, int fd,
 		  const struct host_sink *sink, struct udp_offload allowed,
 		  bool one_port)
 {
 	int err;
 
-	memset(l, 0, sizeof(*l));
-	err = udp_init(&l->wire, fd, allowed, one_port);
+	memset(p, 0, sizeof(*p));
+	err = udp_init(&p->wire, fd, allowed, one_port);
 	if (err)
 		return err;
-	l->wire.alone = burst_part;
-	lock_init(&l->lock);
-	l->engine = e;
-	l->sink = *sink;
-	clock_init(&l->clock);
-	l->last_turn_ns = l->now_ns = l->published_ns = clock_now(&l->clock);
-	rx_backoff_init(&l->rx_backoff);
-	l->awaited_fd = l->wake_fd = -1;
-	l->slowness = 1;
-	direct_select_init(&l->direct_select);
-	shared_store(&l->posted_on, UINT32_MAX);
+	p->wire.alone = burst_part;
+	lock_init(&p->lock);
+	p->engine = e;
+	p->sink = *sink;
+	clock_init(&p->clock);
+	p->last_turn_ns = p->now_ns = p->published_ns = clock_now(&p->clock);
+	poll_policy_init(&p->policy);
+	p->wake.awaited_fd = p->wake.fd = -1;
+	direct_select_init(&p->direct_select);
+	shared_store(&p->activity.posted_on, UINT32_MAX);
 	return 0;
 }
 
-void progress_fini(struct progress *l)
+void progress_fini(struct progress *p)
 {
-	engine_publish(l->engine);
-	engine_free(l->engine);
-	udp_fini(&l->wire);
-	lock_fini(&l->lock);
+	engine_publish(p->engine);
+	engine_free(p->engine);
+	udp_fini(&p->wire);
+	lock_fini(&p->lock);
 }
 
 /*
- * Who has the lane is not cancelled with it, from before the first call on in
- * which that could be, until the lane is given back.  To post and to poll takes
- * no such call where there are no packets.
+ * Keeps the holder of the lock from being cancelled, from before the first call
+ * that is a cancellation point until the lock is given.  A post or a poll
+ * without packets makes no such call, and so does not pay for this one.
  */
-static void shield(struct progress *l)
+static void shield_holder(struct progress *p)
 {
-	if (!l->is_shielded)
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &l->cancel);
-	l->is_shielded = true;
+	if (!p->is_shielded)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &p->cancel);
+	p->is_shielded = true;
 }
 
-/* A capture shows what a wire carries. */
-static void capture(const struct inaddr *from, const struct inaddr *to,
-		    const uint8_t *bytes, size_t len, size_t segment,
-		    uint8_t tos, uint8_t ttl)
+/* Captures what is sent: one packet a segment, as the wire carries it. */
+static void capture_tx(const struct inaddr *from, const struct inaddr *to,
+		       const uint8_t *bytes, size_t len, size_t segment,
+		       uint8_t tos, uint8_t ttl)
 {
 	for (uint16_t id = 0; capture_is_open() && len; id++) {
 		size_t n = bits_min_u64(len, segment);
@@ -106,7 +92,8 @@ static void capture(const struct inaddr *from, const struct inaddr *to,
 	}
 }
 
-/* As it came: a foreign sender's id is found by the ICRC. */
+/* Captures what came.  The IPv4 id is not known; the ICRC tells which id the
+ * sender used. */
 static void capture_rx(const struct engine_dgram *d)
 {
 	const uint8_t *bytes = d->bytes;
@@ -122,197 +109,163 @@ static void capture_rx(const struct engine_dgram *d)
 	}
 }
 
-/* From this host?  Whoever sends, sends more. */
-static bool is_local(struct progress *l, const uint8_t ip[16])
+/* Has the last turn left datagrams that it could have received? */
+static bool is_behind(const struct progress *p)
 {
-	uint32_t version = netif_version();
-
-	if (l->last_at != version || !inaddr_has_same_ip(ip, l->last_from)) {
-		memcpy(l->last_from, ip, 16);
-		l->last_at = version;
-		l->last_is_local = netif_is_local(ip);
-	}
-	return l->last_is_local;
+	return !engine_is_choked(p->engine) &&
+	       (p->batch.next < p->batch.count || p->wire.is_behind);
 }
 
-/* Is there more to receive than the last turn did? */
-static bool is_behind(const struct progress *l)
+/* Gives the engine the shared page of a process that it sends to and does not
+ * know yet.  False: there is none to give. */
+static bool find_page(struct progress *p)
 {
-	return !engine_is_choked(l->engine) &&
-	       (l->got_next < l->got_count || l->wire.is_behind);
-}
-
-/* The device that a datagram is for; -1: none.  Mostly it is as before. */
-static int device_of(struct progress *l, const struct udp_dgram *d)
-{
-	uint32_t version = netif_version();
-	int device;
-
-	if (l->own_at == version && inaddr_has_same_ip(l->own, d->to.ip))
-		return (int)l->own_device;
-	device = netif_device(d->to.ip, d->ifindex);
-	if (device < 0 || inaddr_is_multicast(d->to.ip))
-		return device;
-	memcpy(l->own, d->to.ip, 16);
-	l->own_device = (uint32_t)device;
-	l->own_at = version;
-	return device;
-}
-
-/* A group is sent to out of the interface that the source belongs to. */
-static uint32_t out_of(const struct engine_frame *f)
-{
-	return inaddr_is_multicast(f->to.ip) ? netif_index(f->from.ip, f->link)
-					     : netif_scope(f->from.ip, f->link);
-}
-
-/* The page of a process that the engine sends to and does not know. */
-static bool find_page(struct progress *l)
-{
-	uint32_t qpn = engine_wants_page(l->engine);
+	uint32_t qpn = engine_wants_page(p->engine);
 	const void *page;
 
 	if (!qpn)
 		return false;
-	shield(l);
+	shield_holder(p);
 	if (!broker_link_page_of(qpn, &page))
 		return false;
-	engine_page(l->engine, qpn, page);
+	engine_page(p->engine, qpn, page);
 	return true;
 }
 
-/* Much at once, in bytes or in packets, is part of a stream. */
-static bool is_bulk(size_t len, size_t segment)
-{
-	return len >= BULK_BYTES || (segment && len > BULK_COUNT * segment);
-}
-
-static void transmit(struct progress *l)
+static void transmit_frames(struct progress *p)
 {
 	struct engine_frame f[UDP_BATCH];
 	struct udp_dgram d[UDP_BATCH];
 	size_t n = UDP_BATCH, sent = UDP_BATCH;
 
 	for (unsigned r = 0; r < TX_ROUNDS && n && sent == n; r++) {
-		n = engine_tx(l->engine, f, UDP_BATCH, l->now_ns);
-		if (n || engine_has_kicks(l->engine))
-			shield(l);
+		n = engine_tx(p->engine, f, UDP_BATCH, p->now_ns);
+		if (n || engine_has_kicks(p->engine))
+			shield_holder(p);
 		for (size_t i = 0; i < n; i++)
 			d[i] = (struct udp_dgram){
 				.from = f[i].from,
 				.to = f[i].to,
-				.ifindex = out_of(&f[i]),
+				.ifindex = addresses_interface(&f[i]),
 				.bytes = f[i].bytes,
 				.len = f[i].len,
 				.segment = f[i].segment,
 				.tos = f[i].tos,
 				.ttl = f[i].ttl,
 			};
-		sent = n ? udp_send(&l->wire, d, n) : 0;
+		sent = n ? udp_send(&p->wire, d, n) : 0;
 		for (size_t i = 0; i < sent; i++)
-			capture(&f[i].from, &f[i].to, f[i].bytes, f[i].len,
-				f[i].segment, f[i].tos, f[i].ttl);
-		if (sent && is_bulk(f[sent - 1].len, f[sent - 1].segment)) {
-			shared_store(&l->streak, shared_own(&l->streak) + 1);
-			l->bulk++;
-			l->inflow = 0;
-		}
-		engine_tx_done(l->engine, sent);
+			capture_tx(&f[i].from, &f[i].to, f[i].bytes, f[i].len,
+				   f[i].segment, f[i].tos, f[i].ttl);
+		if (sent)
+			poll_policy_sent(&p->policy, f[sent - 1].len,
+					 f[sent - 1].segment);
+		engine_tx_done(p->engine, sent);
 	}
-	direct_select_kick(l->engine);
-	l->is_full = sent < n;
+	direct_select_kick(p->engine);
+	p->is_full = sent < n;
 }
 
-/* The socket first, then who sends is told. */
-static void join_datagrams(struct progress *l)
+/* First the socket, then the peers, which may send more at once then. */
+static void join_datagrams(struct progress *p)
 {
-	if (l->wire.joins || !l->wire.has.gro)
+	if (p->wire.joins || !p->wire.has.gro)
 		return;
-	udp_join_datagrams(&l->wire);
-	if (l->wire.joins)
-		engine_joins(l->engine);
+	udp_join_datagrams(&p->wire);
+	if (p->wire.joins)
+		engine_joins(p->engine);
 }
 
-/* Read up to `rounds` batches; false if there was nothing. */
-static bool receive(struct progress *l, unsigned rounds, uint64_t now)
+static void receive_one(struct progress *p, const struct udp_dgram *got,
+			uint64_t now)
 {
-	size_t bytes = 0, count = l->got_count - l->got_next;
+	int device = addresses_device(&p->addresses, got->to.ip, got->ifindex);
+	struct engine_dgram d = {
+		.from = got->from,
+		.to = got->to,
+		.bytes = got->bytes,
+		.len = got->len,
+		.segment = got->segment,
+		.tos = got->tos,
+		.local = addresses_is_local(&p->addresses, got->from.ip),
+		.device = device < 0 ? 0 : (uint32_t)device,
+		.is_stray = device < 0,
+	};
 
-	do {
-		if (l->got_next == l->got_count) {
-			l->got_count = (uint32_t)udp_receive(&l->wire, l->got);
-			l->got_next = 0;
-			count += l->got_count;
-		}
-		while (l->got_next < l->got_count &&
-		       !engine_is_choked(l->engine)) {
-			const struct udp_dgram *got = &l->got[l->got_next++];
-			int device = device_of(l, got);
-			struct engine_dgram d = {
-				.from = got->from,
-				.to = got->to,
-				.bytes = got->bytes,
-				.len = got->len,
-				.segment = got->segment,
-				.tos = got->tos,
-				.local = is_local(l, got->from.ip),
-				.device = device < 0 ? 0 : (uint32_t)device,
-				.is_stray = device < 0,
-			};
+	capture_rx(&d);
+	engine_rx(p->engine, &d, now);
+	source_port_find(p->engine, now);
+	poll_policy_received(&p->policy, got->len, got->segment);
+}
 
-			capture_rx(&d);
-			engine_rx(l->engine, &d, now);
-			source_port_find(l->engine, now);
-			if (is_bulk(got->len, got->segment)) {
-				l->bulk++;
-				l->inflow++;
-				shared_store(&l->streak, 0);
-			}
-			bytes += got->len;
-		}
-		/* the sender waits for the ACKs of this batch */
-		if (rounds > 1 && is_behind(l) && engine_has_tx(l->engine))
-			transmit(l);
-	} while (--rounds && is_behind(l));
-	if (bytes >= BULK_BYTES || count >= BULK_COUNT)
-		join_datagrams(l);
-	l->is_dry = l->wire.is_drained && l->got_next == l->got_count;
-	l->dry_looks = l->is_dry ? l->dry_looks + 1 : 0;
-	if (l->is_dry && (l->rest || l->dry_looks > DRY_LOOKS))
-		engine_rx_empty(l->engine);
-	rx_backoff_looked(&l->rx_backoff, bytes,
-			  bytes < BULK_BYTES ? now : clock_now(&l->clock));
-	if (shared_own(&l->is_paced) == rx_backoff_is_off(&l->rx_backoff))
-		shared_store(&l->is_paced, !rx_backoff_is_off(&l->rx_backoff));
+/* Gives the batch to the engine until the engine is choked; the bytes. */
+static size_t receive_batch(struct progress *p, uint64_t now)
+{
+	struct progress_batch *b = &p->batch;
+	size_t bytes = 0;
+
+	while (b->next < b->count && !engine_is_choked(p->engine)) {
+		const struct udp_dgram *got = &b->got[b->next++];
+
+		receive_one(p, got, now);
+		bytes += got->len;
+	}
 	return bytes;
 }
 
-/* Is it too soon to look at the socket again? */
-static bool is_pausing(const struct progress *l, uint64_t now)
+/* Reads the next batch if the last one is used up. */
+static bool fill_batch(struct progress *p)
 {
-	return rx_backoff_waits(&l->rx_backoff, now) && !is_behind(l);
+	struct progress_batch *b = &p->batch;
+
+	if (b->next != b->count)
+		return false;
+	b->count = (uint32_t)udp_receive(&p->wire, b->got);
+	b->next = 0;
+	return true;
 }
 
-/* The same, unless that would be too soon; false if there was nothing. */
-static bool look(struct progress *l, unsigned rounds, uint64_t now)
+/* Reads up to @rounds batches; false if the socket was empty. */
+static bool receive_rounds(struct progress *p, unsigned rounds, uint64_t now)
+{
+	size_t bytes = 0, count = p->batch.count - p->batch.next;
+
+	do {
+		if (fill_batch(p))
+			count += p->batch.count;
+		bytes += receive_batch(p, now);
+		/* The sender waits for the ACKs of this batch. */
+		if (rounds > 1 && is_behind(p) && engine_has_tx(p->engine))
+			transmit_frames(p);
+	} while (--rounds && is_behind(p));
+	if (poll_policy_joins(bytes, count))
+		join_datagrams(p);
+	poll_policy_looked(
+		&p->policy, bytes,
+		p->wire.is_drained && p->batch.next == p->batch.count, now,
+		bytes < POLL_POLICY_BULK ? now : clock_now(&p->clock));
+	if (poll_policy_is_empty(&p->policy, p->rest))
+		engine_rx_empty(p->engine);
+	return bytes;
+}
+
+/* Looks at the socket unless the backoff forbids it; false if nothing came. */
+static bool look_at_socket(struct progress *p, unsigned rounds, uint64_t now)
 {
 	bool any;
 
-	l->is_dry = false;
-	if (is_pausing(l, now))
+	if (!poll_policy_may_look(&p->policy, is_behind(p), now)) {
+		poll_policy_skipped(&p->policy);
 		return false;
-	any = receive(l, rounds, now);
-	if (any)
-		shared_store(&l->news, shared_own(&l->news) + 1);
-	else
-		engine_hold_acks(l->engine, false);
-	l->looked_ns = now;
-	l->in_vain = any ? 0 : bits_min_u32(l->in_vain + 1, IN_VAIN_MAX);
+	}
+	any = receive_rounds(p, rounds, now);
+	if (!any)
+		engine_hold_acks(p->engine, false);
 	return any;
 }
 
-/* One cause is one sentence: the kind of failure, of one QP. */
-static void explain(const struct explain *x)
+/* Prints the sentence about a failure, once per cause and QP. */
+static void explain_failure(const struct explain *x)
 {
 	char text[512];
 
@@ -320,93 +273,94 @@ static void explain(const struct explain *x)
 	log_say((uint64_t)x->cause << 32 | x->qpn, "%s", text);
 }
 
-/* Returns whether an answer went back into the engine. */
-static bool report(struct progress *l)
+/* Reports the engine's events.  True: an answer went back into the engine. */
+static bool report_events(struct progress *p)
 {
 	struct engine_event ev[EVENT_BATCH];
 	bool answered = false;
 	size_t n;
 
 	do {
-		n = engine_events(l->engine, ev, EVENT_BATCH);
+		n = engine_events(p->engine, ev, EVENT_BATCH);
 		if (n)
-			shield(l);
+			shield_holder(p);
 		for (size_t i = 0; i < n; i++) {
 			if (ev[i].type == ENGINE_EXPLAIN) {
-				explain(&ev[i].explain);
+				explain_failure(&ev[i].explain);
 			} else if (ev[i].type == ENGINE_ASK_PEER) {
-				broker_link_ask(l->engine, &ev[i], l->now_ns);
+				broker_link_ask(p->engine, &ev[i], p->now_ns);
 				answered = true;
 			} else {
-				l->sink.event(&ev[i]);
+				p->sink.event(&ev[i]);
 				if (ev[i].type == ENGINE_CQ_EVENT)
-					shared_store(&l->told,
-						     shared_own(&l->told) + 1);
+					shared_store(
+						&p->activity.events,
+						shared_own(
+							&p->activity.events) +
+							1);
 			}
 		}
 	} while (n == EVENT_BATCH);
 	return answered;
 }
 
-/* The memory of those whose QPs are to be reached without packets. */
-static bool find_ways(struct progress *l)
+/* Finds the processes whose QPs may be reached without packets. */
+static bool find_local_peers(struct progress *p)
 {
-	if (!engine_is_undecided(l->engine))
+	if (!engine_is_undecided(p->engine))
 		return false;
-	shield(l);
-	return direct_select_find(l->engine);
+	shield_holder(p);
+	return direct_select_find(p->engine);
 }
 
-static void settle(struct progress *l)
+/* Sends and reports until the engine has nothing more. */
+static void settle_engine(struct progress *p)
 {
 	do
-		transmit(l);
-	while (report(l) || find_page(l) || find_ways(l));
+		transmit_frames(p);
+	while (report_events(p) || find_page(p) || find_local_peers(p));
 }
 
-/* One of a stream that our thread has to mind? */
-static void count_unanswered(struct progress *l, const struct ibt_qp *q)
+static void count_unanswered(struct progress *p, const struct ibt_qp *q)
 {
-	if (!engine_qp_is_unanswered(q))
-		return;
-	if (l->now_ns - l->unanswered_ns > MIND_NS)
-		l->unanswered = 0;
-	l->unanswered++;
-	l->unanswered_ns = l->now_ns;
+	if (engine_qp_is_unanswered(q))
+		poll_policy_unanswered(&p->policy, p->now_ns);
 }
 
-void progress_ring(struct progress *l)
+void progress_serve_doorbells(struct progress *p)
 {
 	struct mpsc_node *n;
 
-	/* to take is to wait until others see what we wrote */
-	if (mpsc_seems_empty(&l->bells))
+	/* Taking the list is an atomic exchange, a full fence, which an empty
+	 * list does not need. */
+	if (mpsc_seems_empty(&p->doorbells))
 		return;
-	n = mpsc_take(&l->bells);
-	shared_store(&l->gathered, 0);
+	n = mpsc_take(&p->doorbells);
+	poll_policy_scattered(&p->policy);
 	while (n) {
 		struct ibt_qp *q = engine_qp_of_kick(n);
 
-		/* off the stack first: work posted from here on rings anew */
+		/* The node leaves the list first: work that is posted from here
+		 * on pushes it again. */
 		n = mpsc_next(n);
-		count_unanswered(l, q);
-		engine_doorbell(l->engine, q, l->now_ns);
+		count_unanswered(p, q);
+		engine_doorbell(p->engine, q, p->now_ns);
 	}
 }
 
-/* A flood is counted and survived; once in a process's life it is said. */
-static void watch_junk(struct progress *l)
+/* Junk is counted and dropped; a flood of it is told once. */
+static void say_junk(struct progress *p)
 {
 	uint64_t junk = 0;
 
-	for (uint32_t i = 0; !l->is_junk_said && i < HCA_MAX_DEVICES; i++) {
-		const struct engine_counters *c = engine_counters(l->engine, i);
+	for (uint32_t i = 0; !p->is_junk_said && i < HCA_MAX_DEVICES; i++) {
+		const struct engine_counters *c = engine_counters(p->engine, i);
 
 		junk += c->rx_malformed + c->rx_bad_icrc + c->rx_unknown_qp;
 	}
 	if (junk < JUNK_SAID)
 		return;
-	l->is_junk_said = true;
+	p->is_junk_said = true;
 	log_say(SAY_JUNK,
 		"somebody sends junk to UDP port 4791: %llu datagrams that "
 		"are no RoCE, damaged, or for queue pairs that do not exist; "
@@ -414,66 +368,81 @@ static void watch_junk(struct progress *l)
 		(unsigned long long)junk);
 }
 
-/*
- * Everything that is due.  The socket before the timers: what arrived while
- * we slept must not look lost.
- */
-static void turn(struct progress *l) REQUIRES(&l->lock)
+/* Were all timers late because this process did not run? */
+static uint64_t slept_ns(const struct progress *p, uint64_t due)
 {
-	uint64_t now = l->now_ns, due = engine_deadline(l->engine);
-	bool slept = due < now && now - due > ASLEEP_NS &&
-		     now - l->last_turn_ns > ASLEEP_NS;
-	bool any, is_deaf, has_dead = broker_link_has_dead();
+	uint64_t now = p->now_ns, quiet = now - p->last_turn_ns;
 
-	shield(l);
-	/* what arrived meanwhile must not find our patience used up */
-	if (slept)
-		engine_was_asleep(
-			l->engine,
-			bits_min_u64(now - due, now - l->last_turn_ns), now);
-	engine_hold_acks(l->engine, shared_load(&l->is_watched) ||
-					    (l->rest && l->rest->holds_acks));
-	/* timers fire only after a look, and who is buried had his last word
-	 * before he died */
-	is_deaf = l->rest && l->rest->is_deaf && due > now && !has_dead;
-	any = !is_deaf && look(l, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
-	shm_ack_look(engine_shm_ack(l->engine), now);
-	progress_ring(l);
-	if (has_dead && l->is_dry)
-		broker_link_reap_dead(l->engine, now);
-	engine_tick(l->engine, now);
-	broker_link_turn(l->engine, now);
-	direct_select_look(&l->direct_select, l->engine, now);
-	if (any) {
-		watch_junk(l);
-		suspect_log_say(l->engine);
-	}
-	settle(l);
-	if (now - l->published_ns > PUBLISH_NS) {
-		engine_publish(l->engine);
-		l->published_ns = now;
-	}
-	direct_select_turned(&l->direct_select, l->engine, any, now);
-	l->last_turn_ns = now;
+	return due < now && now - due > ASLEEP_NS && quiet > ASLEEP_NS
+		       ? bits_min_u64(now - due, quiet)
+		       : 0;
 }
 
-void progress_wake(struct progress *l)
+/* The counters in the page that `adverb top` reads. */
+static void publish_counters(struct progress *p)
+{
+	if (p->now_ns - p->published_ns <= PUBLISH_NS)
+		return;
+	engine_publish(p->engine);
+	p->published_ns = p->now_ns;
+}
+
+/*
+ * Does everything that is due.  The socket comes before the timers: what
+ * arrived while the process slept must not look lost.  A process that died is
+ * buried after the socket was found empty: its last packets were sent before.
+ */
+static void make_progress(struct progress *p) REQUIRES(&p->lock)
+{
+	uint64_t now = p->now_ns, due = engine_deadline(p->engine);
+	uint64_t slept = slept_ns(p, due);
+	bool any, is_deaf, has_dead = broker_link_has_dead();
+
+	shield_holder(p);
+	/* Before the socket: what arrived meanwhile must not find the peers'
+	 * patience used up. */
+	if (slept)
+		engine_was_asleep(p->engine, slept, now);
+	engine_hold_acks(p->engine, shared_load(&p->activity.is_watched) ||
+					    (p->rest && p->rest->holds_acks));
+	is_deaf = p->rest && p->rest->is_deaf && due > now && !has_dead;
+	any = !is_deaf &&
+	      look_at_socket(p, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
+	shm_ack_look(engine_shm_ack(p->engine), now);
+	progress_serve_doorbells(p);
+	if (has_dead && p->policy.looks.is_dry)
+		broker_link_reap_dead(p->engine, now);
+	engine_tick(p->engine, now);
+	broker_link_turn(p->engine, now);
+	direct_select_look(&p->direct_select, p->engine, now);
+	if (any) {
+		say_junk(p);
+		suspect_log_say(p->engine);
+	}
+	settle_engine(p);
+	publish_counters(p);
+	direct_select_turned(&p->direct_select, p->engine, any, now);
+	p->last_turn_ns = now;
+}
+
+void progress_wake(struct progress *p)
 {
 	uint64_t one = 1;
 
-	/* the bare call: who posts must not end here, if it is cancelled */
-	if (fd_identity_holds(l->wake_fd) &&
-	    syscall(SYS_write, l->wake_fd, &one, sizeof(one)) < 0)
-		return; /* it is full, so it wakes */
+	/* The bare system call, which is no cancellation point: a thread that
+	 * posts must not end here. */
+	if (fd_identity_holds(p->wake.fd) &&
+	    syscall(SYS_write, p->wake.fd, &one, sizeof(one)) < 0)
+		return; /* the counter is full, so the thread wakes */
 }
 
-bool progress_has_files(struct progress *l)
+bool progress_has_files(struct progress *p)
 {
-	bool has = udp_is_ours(&l->wire) &&
-		   (l->wake_fd < 0 || fd_identity_holds(l->wake_fd));
+	bool has = udp_is_ours(&p->wire) &&
+		   (p->wake.fd < 0 || fd_identity_holds(p->wake.fd));
 
 	if (!has) {
-		shared_store(&l->wire.is_lost, true);
+		shared_store(&p->wire.is_lost, true);
 		log_say(SAY_CLOSED,
 			"the program has closed descriptors that adverb had "
 			"opened: from here on it reaches nobody by packets; "
@@ -483,129 +452,128 @@ bool progress_has_files(struct progress *l)
 	return has;
 }
 
-/* The thread sleeps longer than the engine now allows, or cannot know that
- * the socket is full, or waits for a broker that is gone. */
-static bool must_wake(const struct progress *l)
+/* Does a thread wait that must not?  It waits longer than the engine now
+ * allows, or for room in another socket than the one that is full, or for a
+ * broker that is gone. */
+static bool must_wake(const struct progress *p)
 {
-	return shared_load(&l->is_resting) && l->wake_ns &&
-	       ((l->is_full && l->awaited_fd != l->wire.full_fd) ||
-		is_behind(l) || engine_has_tx(l->engine) ||
-		(l->unanswered >= MIND_AFTER && !shared_own(&l->is_minded)) ||
-		l->peer_at != broker_link_changes() ||
-		direct_select_look_ns(l->engine, l->now_ns) < l->wake_ns ||
-		engine_deadline(l->engine) < l->wake_ns);
+	return shared_load(&p->wake.is_resting) && p->wake.at_ns &&
+	       ((p->is_full && p->wake.awaited_fd != p->wire.full_fd) ||
+		is_behind(p) || engine_has_tx(p->engine) ||
+		poll_policy_wants_minding(&p->policy) ||
+		p->wake.link_at != broker_link_changes() ||
+		direct_select_look_ns(p->engine, p->now_ns) < p->wake.at_ns ||
+		engine_deadline(p->engine) < p->wake.at_ns);
 }
 
-/* The program hears of it as of an adapter that has failed. */
-static void tell_loss(struct progress *l) REQUIRES(&l->lock)
+/* Reports the loss of the descriptors as a failure of the adapter, once. */
+static void tell_loss(struct progress *p) REQUIRES(&p->lock)
 {
-	if (l->is_lost_told)
+	if (p->is_lost_told)
 		return;
-	l->is_lost_told = true;
-	shield(l);
-	if (l->sink.fatal)
-		l->sink.fatal();
+	p->is_lost_told = true;
+	shield_holder(p);
+	if (p->sink.fatal)
+		p->sink.fatal();
 }
 
-/* Whoever has the lane may be another thread than before. */
-static void begin(struct progress *l) REQUIRES(&l->lock)
+/* The lock was taken, by another thread perhaps than before. */
+static void begin_holding(struct progress *p) REQUIRES(&p->lock)
 {
-	l->now_ns = clock_now(&l->clock);
-	copy_nofault_turn(l->now_ns);
-	if (l->now_ns - l->checked_ns > CHECK_NS) {
-		l->checked_ns = l->now_ns;
-		if (!progress_has_files(l))
-			tell_loss(l);
+	p->now_ns = clock_now(&p->clock);
+	copy_nofault_turn(p->now_ns);
+	if (p->now_ns - p->checked_ns > CHECK_NS) {
+		p->checked_ns = p->now_ns;
+		if (!progress_has_files(p))
+			tell_loss(p);
 	}
 }
 
-static bool take_if_free(struct progress *l) NO_LOCK_ANALYSIS
+static bool take_if_free(struct progress *p) NO_LOCK_ANALYSIS
 {
-	if (!lock_try(&l->lock))
+	if (!lock_try(&p->lock))
 		return false;
-	begin(l);
+	begin_holding(p);
 	return true;
 }
 
-/* True: who came in the meantime is to be served, by us if it is still free. */
-static bool let_go(struct progress *l) NO_LOCK_ANALYSIS
+/* Gives the lock.  True: a doorbell was left meanwhile, which the caller serves
+ * if the lock is still free. */
+static bool let_go(struct progress *p) NO_LOCK_ANALYSIS
 {
-	bool wake = must_wake(l), is_shielded = l->is_shielded;
-	int cancel = l->cancel;
+	bool wake = must_wake(p), is_shielded = p->is_shielded;
+	int cancel = p->cancel;
 
 	if (wake)
-		shared_store(&l->is_resting, 0);
-	l->is_shielded = false;
-	lock_give(&l->lock);
+		shared_store(&p->wake.is_resting, 0);
+	p->is_shielded = false;
+	lock_give(&p->lock);
 	if (wake)
-		progress_wake(l);
+		progress_wake(p);
 	if (is_shielded)
 		pthread_setcancelstate(cancel, NULL);
-	return !mpsc_seems_empty(&l->bells);
+	return !mpsc_seems_empty(&p->doorbells);
 }
 
-static void give(struct progress *l) NO_LOCK_ANALYSIS
+static void give_lock(struct progress *p) NO_LOCK_ANALYSIS
 {
-	while (let_go(l) && take_if_free(l)) {
-		progress_ring(l);
-		settle(l);
+	while (let_go(p) && take_if_free(p)) {
+		progress_serve_doorbells(p);
+		settle_engine(p);
 	}
 }
 
-static void serve(struct progress *l) NO_LOCK_ANALYSIS
+static void serve_and_give(struct progress *p) NO_LOCK_ANALYSIS
 {
-	progress_ring(l);
-	settle(l);
-	give(l);
+	progress_serve_doorbells(p);
+	settle_engine(p);
+	give_lock(p);
 }
 
 /*
- * Does a poll find nothing to do?  Most do: they look at the socket alone, and
- * only now and then at the clock.  What they receive is left for the turn.
+ * Does a poll find nothing to do?  Most polls do: they look at the socket
+ * alone, and seldom at the clock.  What such a look receives is left for
+ * make_progress.
  */
-static bool is_still(struct progress *l) REQUIRES(&l->lock)
+static bool is_still(struct progress *p) REQUIRES(&p->lock)
 {
-	if (l->still++ % STILL_POLLS == 0 || !mpsc_seems_empty(&l->bells) ||
-	    engine_has_tx(l->engine) || engine_owes(l->engine) ||
-	    engine_has_notify(l->engine) ||
-	    shm_ack_has_news(engine_shm_ack(l->engine)))
+	if (poll_policy_is_full_turn(&p->policy) ||
+	    !mpsc_seems_empty(&p->doorbells) || engine_has_tx(p->engine) ||
+	    engine_owes(p->engine) || engine_has_notify(p->engine) ||
+	    shm_ack_has_news(engine_shm_ack(p->engine)))
 		return false;
-	if (!rx_backoff_is_off(&l->rx_backoff) &&
-	    is_pausing(l, clock_now(&l->clock)))
+	if (!rx_backoff_is_off(&p->policy.looks.backoff) &&
+	    !poll_policy_may_look(&p->policy, is_behind(p),
+				  clock_now(&p->clock)))
 		return true;
-	/* to a stream there is seldom an answer that is not on the board */
-	if (l->in_vain == IN_VAIN_MAX &&
-	    shared_own(&l->streak) >= PROGRESS_STREAM)
-		return l->got_next == l->got_count;
-	if (l->got_next == l->got_count && !engine_is_choked(l->engine)) {
-		l->got_count = (uint32_t)udp_receive(&l->wire, l->got);
-		l->got_next = 0;
-	}
-	return l->got_next == l->got_count;
+	if (!poll_policy_skips_socket(&p->policy) &&
+	    !engine_is_choked(p->engine))
+		fill_batch(p);
+	return p->batch.next == p->batch.count;
 }
 
-void progress_poll(struct progress *l) NO_LOCK_ANALYSIS
+void progress_poll(struct progress *p) NO_LOCK_ANALYSIS
 {
-	if (direct_select_may_skip(&l->direct_select, l->engine) ||
-	    !lock_try(&l->lock))
+	if (direct_select_may_skip(&p->direct_select, p->engine) ||
+	    !lock_try(&p->lock))
 		return;
-	if (is_still(l)) {
-		give(l);
+	if (is_still(p)) {
+		give_lock(p);
 		return;
 	}
-	begin(l);
-	engine_polled(l->engine, l->now_ns);
-	turn(l);
-	shared_store(&l->polled,
-		     (uint32_t)(l->last_turn_ns / PROGRESS_TICK_NS));
-	give(l);
+	begin_holding(p);
+	engine_polled(p->engine, p->now_ns);
+	make_progress(p);
+	shared_store(&p->activity.polled,
+		     (uint32_t)(p->last_turn_ns / PROGRESS_TICK_NS));
+	give_lock(p);
 }
 
-bool progress_is_held(struct progress *l) NO_LOCK_ANALYSIS
+bool progress_is_held(struct progress *p) NO_LOCK_ANALYSIS
 {
-	if (!lock_try(&l->lock))
+	if (!lock_try(&p->lock))
 		return true;
-	give(l);
+	give_lock(p);
 	return false;
 }
 
@@ -615,223 +583,188 @@ uint64_t progress_ago_ns(uint32_t polled)
 	       (uint64_t)PROGRESS_TICK_NS;
 }
 
-void progress_flush(struct progress *l)
+void progress_flush(struct progress *p)
 {
-	progress_ring(l);
-	engine_part(l->engine, true);
-	transmit(l);
-	engine_part(l->engine, false);
+	progress_serve_doorbells(p);
+	engine_part(p->engine, true);
+	transmit_frames(p);
+	engine_part(p->engine, false);
 }
 
-void progress_catch_up(struct progress *l)
+void progress_catch_up(struct progress *p)
 {
-	receive(l, LATE_ROUNDS, l->now_ns);
-	progress_flush(l);
+	receive_rounds(p, LATE_ROUNDS, p->now_ns);
+	progress_flush(p);
 }
 
-void progress_join(struct progress *l)
+void progress_join(struct progress *p)
 {
-	join_datagrams(l);
+	join_datagrams(p);
 }
 
-void progress_quit(struct progress *l) NO_LOCK_ANALYSIS
+void progress_quit(struct progress *p) NO_LOCK_ANALYSIS
 {
-	if (!take_if_free(l))
+	if (!take_if_free(p))
 		return;
-	shield(l);
-	progress_catch_up(l);
-	engine_publish(l->engine);
-	give(l);
+	shield_holder(p);
+	progress_catch_up(p);
+	engine_publish(p->engine);
+	give_lock(p);
 }
 
-/* Until when our thread may sleep while it minds such a stream. */
-static uint64_t mind(struct progress *l)
+/* Plans the wait that follows: what ends it, and when at the latest. */
+static void plan_rest(struct progress *p, struct progress_rest *r)
 {
-	uint64_t now = l->last_turn_ns;
-	bool minds = l->unanswered >= MIND_AFTER &&
-		     now - l->unanswered_ns < MIND_FOR_NS;
+	struct progress_wake *w = &p->wake;
 
-	if (!minds)
-		l->unanswered = 0;
-	/* whoever leaves a bell now finds this, or give finds the bell */
-	shared_store(&l->is_minded, minds);
-	return minds ? now + MIND_NS : UINT64_MAX;
+	poll_policy_sleeps(&p->policy, is_behind(p));
+	w->at_ns = is_behind(p) ? 0 : engine_deadline(p->engine);
+	w->at_ns = bits_min_u64(w->at_ns,
+				poll_policy_mind(&p->policy, p->last_turn_ns));
+	direct_select_rest(p->engine, p->last_turn_ns, &w->at_ns);
+	if (engine_owes(p->engine))
+		w->at_ns = 0;
+	engine_publish(p->engine);
+	w->awaited_fd = p->is_full ? p->wire.full_fd : -1;
+	r->until = bits_min_u64(w->at_ns, broker_link_due_ns());
+	r->events = (short)((p->is_full ? POLLOUT : 0) |
+			    (engine_is_choked(p->engine) ? 0 : POLLIN));
+	w->link_at = broker_link_changes();
+	shared_store(&w->is_resting, 1);
 }
 
-/* What wakes who minds the lane, and when he wakes by himself. */
-static void plan_rest(struct progress *l, struct progress_rest *r)
-{
-	l->pause_ns = is_behind(l) ? 0 : l->rx_backoff.until_ns;
-	l->wake_ns = is_behind(l) ? 0 : engine_deadline(l->engine);
-	l->wake_ns = bits_min_u64(l->wake_ns, mind(l));
-	direct_select_rest(l->engine, l->last_turn_ns, &l->wake_ns);
-	if (engine_owes(l->engine))
-		l->wake_ns = 0;
-	engine_publish(l->engine);
-	l->awaited_fd = l->is_full ? l->wire.full_fd : -1;
-	r->until = bits_min_u64(l->wake_ns, broker_link_due_ns());
-	r->events = (short)((l->is_full ? POLLOUT : 0) |
-			    (engine_is_choked(l->engine) ? 0 : POLLIN));
-	l->peer_at = broker_link_changes();
-	shared_store(&l->is_resting, 1);
-}
-
-bool progress_rest(struct progress *l, struct progress_rest *r) NO_LOCK_ANALYSIS
+bool progress_rest(struct progress *p, struct progress_rest *r) NO_LOCK_ANALYSIS
 {
 	uint64_t bulk;
 	uint32_t news;
 
-	if (!take_if_free(l))
+	if (!take_if_free(p))
 		return false;
-	bulk = l->bulk;
-	news = shared_own(&l->news);
-	l->rest = r;
-	turn(l);
-	l->rest = NULL;
-	l->rest_ns = l->last_turn_ns;
-	if (shared_own(&l->news) != news)
-		l->heard_ns = l->rest_ns;
-	if (l->bulk != bulk && (l->inflow >= PROGRESS_STREAM ||
-				shared_own(&l->streak) >= PROGRESS_STREAM))
-		l->linger_ns = l->last_turn_ns + PROGRESS_LINGER_NS;
+	bulk = p->policy.stream.bulk;
+	news = shared_own(&p->policy.looks.news);
+	p->rest = r;
+	make_progress(p);
+	p->rest = NULL;
+	poll_policy_rested(&p->policy, bulk, news, p->last_turn_ns);
 	r->is_over = r->sleep->is_over(r->sleep->arg);
 	if (!r->is_over)
-		plan_rest(l, r);
-	give(l);
+		plan_rest(p, r);
+	give_lock(p);
 	return true;
 }
 
-bool progress_pauses(const struct progress *l, uint64_t now)
+void progress_rested(struct progress *p)
 {
-	return now < l->pause_ns;
+	direct_select_rested(p->engine);
+	shared_store(&p->wake.is_resting, 0);
 }
 
-uint64_t progress_lingers(const struct progress *l, uint64_t now)
+/* Notes when and on which processor the program posts. */
+static void note_post(struct progress *p)
 {
-	return now < l->linger_ns ? l->linger_ns - now : 0;
-}
+	uint32_t tick = (uint32_t)(p->now_ns / PROGRESS_TICK_NS);
 
-void progress_looked(struct progress *l, uint64_t now)
-{
-	uint64_t took = now - l->rest_ns;
-
-	if (l->heard_ns == l->rest_ns)
+	if (tick - shared_own(&p->activity.posted) < POSTED_TICKS)
 		return;
-	if (!l->look_ns || took < l->look_ns)
-		l->look_ns = took;
-	else
-		l->look_ns += bits_min_u64(took - l->look_ns, l->look_ns) / 64;
-	l->slowness = (uint32_t)bits_max_u64(
-		bits_min_u64(l->look_ns / LOOK_NS, SLOWNESS_MAX), 1);
+	shared_store(&p->activity.posted, tick);
+	shared_store(&p->activity.posted_on, (uint32_t)sched_getcpu());
 }
 
-void progress_rested(struct progress *l)
+/* The rest of a post: sends, and looks for ACKs as often as the policy says. */
+static void post_rest(struct progress *p) REQUIRES(&p->lock)
 {
-	direct_select_rested(l->engine);
-	shared_store(&l->is_resting, 0);
-}
-
-/* When and where somebody posted lately. */
-static void note_post(struct progress *l)
-{
-	uint32_t tick = (uint32_t)(l->now_ns / PROGRESS_TICK_NS);
-
-	if (tick - shared_own(&l->posted) < POSTED_TICKS)
+	note_post(p);
+	switch (poll_policy_post(&p->policy, p->now_ns)) {
+	case POLL_POST_TURN:
+		make_progress(p);
 		return;
-	shared_store(&l->posted, tick);
-	shared_store(&l->posted_on, (uint32_t)sched_getcpu());
-}
-
-/* Who posts for long without a poll has ACKs waiting all the same. */
-static void post(struct progress *l) REQUIRES(&l->lock)
-{
-	uint64_t now = l->now_ns;
-
-	note_post(l);
-	if (shared_own(&l->streak) >= PROGRESS_STREAM) {
-		if (now - l->looked_ns > POSTING_NS << l->in_vain) {
-			turn(l);
-			return;
-		}
-		if (l->posts++ % STREAM_POSTS == 0)
-			shm_ack_look(engine_shm_ack(l->engine), now);
+	case POLL_POST_ACKS:
+		shm_ack_look(engine_shm_ack(p->engine), p->now_ns);
+		break;
+	case POLL_POST_SEND:
+		break;
 	}
-	progress_ring(l);
-	settle(l);
+	progress_serve_doorbells(p);
+	settle_engine(p);
 }
 
 /*
- * Is the poster ahead of its peer?  Then what is small goes together, with the
- * next poll, with the peer's answer, or when it is much.  Where there are no
- * answers it goes by the clock, if our thread minds it.
+ * Is the poster ahead of its peer?  Then small requests go together: with the
+ * next poll, with the peer's answer, or when they are many.  Requests without
+ * answers go by the clock, if the progress thread looks for them.
  */
-static bool is_ahead(const struct progress *l, const struct ibt_qp *q)
+static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
 {
 	return engine_qp_flying(q) >= PROGRESS_AHEAD ||
-	       (shared_load(&l->is_minded) && engine_qp_is_unanswered(q));
+	       (shared_load(&p->policy.unanswered.is_minded) &&
+		engine_qp_is_unanswered(q));
 }
 
-static bool gathers(struct progress *l, const struct ibt_qp *q, uint32_t bytes)
+/*
+ * Does what was posted wait for more?  The caller has pushed the doorbell.  The
+ * fence orders that store with the loads of is_ahead; the holder of the lock
+ * stores what they read and then looks at the doorbells.  Without it, both
+ * could miss the other's store, and the post would wait for nothing.
+ */
+static bool may_gather(struct progress *p, const struct ibt_qp *q,
+		       uint32_t bytes)
 {
-	uint32_t all = shared_own(&l->gathered) + bytes;
-
-	if (all > PROGRESS_GATHER)
+	if (!poll_policy_may_gather(&p->policy, bytes))
 		return false;
-	shared_fence(); /* a bell, then a look; the holder the other way round
-			 */
-	if (!is_ahead(l, q))
+	shared_fence();
+	if (!is_ahead(p, q))
 		return false;
-	shared_store(&l->gathered, all);
+	poll_policy_gathered(&p->policy, bytes);
 	return true;
 }
 
-/* What is small and for this host, when there is nothing else: no turn of the
- * wire.  True: it is, and the lane is given back. */
-static bool is_done_at_once(struct progress *l,
+/* A small request to a peer of this host, when nothing else is due, needs no
+ * look at the socket.  True: it is done, and the lock is given. */
+static bool is_done_at_once(struct progress *p,
 			    struct ibt_qp *q) NO_LOCK_ANALYSIS
 {
-	if (!engine_post_direct(l->engine, q, l->now_ns))
+	if (!engine_post_direct(p->engine, q, p->now_ns))
 		return false;
-	note_post(l);
-	if (!engine_is_settled(l->engine))
-		settle(l);
-	give(l);
+	note_post(p);
+	if (!engine_is_settled(p->engine))
+		settle_engine(p);
+	give_lock(p);
 	return true;
 }
 
-void progress_doorbell(struct progress *l, struct ibt_qp *q,
+void progress_doorbell(struct progress *p, struct ibt_qp *q,
 		       uint32_t bytes) NO_LOCK_ANALYSIS
 {
-	if (!is_ahead(l, q) && take_if_free(l)) {
-		if (is_done_at_once(l, q))
+	if (!is_ahead(p, q) && take_if_free(p)) {
+		if (is_done_at_once(p, q))
 			return;
-		count_unanswered(l, q);
-		engine_doorbell(l->engine, q, l->now_ns);
+		count_unanswered(p, q);
+		engine_doorbell(p->engine, q, p->now_ns);
 	} else {
-		mpsc_push(&l->bells, engine_qp_kick(q));
-		if (gathers(l, q, bytes) || !take_if_free(l))
-			return; /* its holder sees what we left */
+		mpsc_push(&p->doorbells, engine_qp_kick(q));
+		if (may_gather(p, q, bytes) || !take_if_free(p))
+			return; /* the holder serves the doorbell */
 	}
-	post(l);
-	give(l);
+	post_rest(p);
+	give_lock(p);
 }
 
-void progress_serve(struct progress *l) NO_LOCK_ANALYSIS
+void progress_serve(struct progress *p) NO_LOCK_ANALYSIS
 {
-	if (mpsc_seems_empty(&l->bells) || !take_if_free(l))
+	if (mpsc_seems_empty(&p->doorbells) || !take_if_free(p))
 		return;
-	serve(l);
+	serve_and_give(p);
 }
 
-void progress_take(struct progress *l) NO_LOCK_ANALYSIS
+void progress_take(struct progress *p) NO_LOCK_ANALYSIS
 {
-	lock_take(&l->lock);
-	begin(l);
-	shield(l);
+	lock_take(&p->lock);
+	begin_holding(p);
+	shield_holder(p);
 }
 
-void progress_give(struct progress *l) NO_LOCK_ANALYSIS
+void progress_give(struct progress *p) NO_LOCK_ANALYSIS
 {
-	settle(l);
-	give(l);
+	settle_engine(p);
+	give_lock(p);
 }

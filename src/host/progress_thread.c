@@ -41,15 +41,15 @@ static uint32_t first_number;		  /* as it was when that was made */
  */
 static bool is_hungry(struct progress *l)
 {
-	return shared_load(&l->is_hungry) &&
-	       progress_ago_ns(shared_load(&l->polled)) < HUNGRY_NS;
+	return shared_load(&l->activity.is_hungry) &&
+	       progress_ago_ns(shared_load(&l->activity.polled)) < HUNGRY_NS;
 }
 
 /* Does it send a stream?  It receives the ACKs while it posts. */
 static bool is_streaming(struct progress *l)
 {
-	return shared_load(&l->streak) >= PROGRESS_STREAM &&
-	       progress_ago_ns(shared_load(&l->posted)) < HUNGRY_NS;
+	return shared_load(&l->policy.stream.streak) >= POLL_POLICY_STREAM &&
+	       progress_ago_ns(shared_load(&l->activity.posted)) < HUNGRY_NS;
 }
 
 /*
@@ -66,19 +66,19 @@ static void watch(struct progress *l, uint32_t armed)
 
 	if (now - until_ns > 2 * NAP_MAX_NS)
 		ns = NAP_MIN_NS;
-	shared_store(&l->is_watched, 1);
+	shared_store(&l->activity.is_watched, 1);
 	shared_fence();
 	do {
 		if (shared_load(&current) != own_number ||
 		    shared_load(&arms) != armed)
 			break;
-		news = shared_load(&l->news);
+		news = shared_load(&l->policy.looks.news);
 		leader_nap(l, ns);
-		driven = progress_ago_ns(shared_load(&l->polled)) < POLLED_NS ||
+		driven = progress_ago_ns(shared_load(&l->activity.polled)) < POLLED_NS ||
 			 is_streaming(l) || progress_is_held(l);
 		ns = driven ? bits_min_u64(2 * ns, NAP_MAX_NS) : NAP_MIN_NS;
-	} while (driven && news != shared_load(&l->news));
-	shared_store(&l->is_watched, 0);
+	} while (driven && news != shared_load(&l->policy.looks.news));
+	shared_store(&l->activity.is_watched, 0);
 	until_ns = clock_real();
 }
 
@@ -135,8 +135,8 @@ int progress_thread_start(struct progress *l)
 
 	if (is_running)
 		return 0;
-	l->wake_fd = make_wake();
-	if (l->wake_fd < 0)
+	l->wake.fd = make_wake();
+	if (l->wake.fd < 0)
 		return -errno;
 	leader_open(l);
 	sem_init(&begun, 0, 0);
@@ -151,8 +151,8 @@ int progress_thread_start(struct progress *l)
 	if (err) {
 		leader_close(l);
 		leader_closed();
-		fd_identity_close(l->wake_fd);
-		l->wake_fd = -1;
+		fd_identity_close(l->wake.fd);
+		l->wake.fd = -1;
 		return -err;
 	}
 	pthread_setname_np(thread, "adverb");
@@ -169,7 +169,7 @@ static bool await_end(const struct progress *l)
 {
 	struct timespec until;
 
-	if (fd_identity_holds(l->wake_fd))
+	if (fd_identity_holds(l->wake.fd))
 		return pthread_join(thread, NULL) == 0;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += END_S;
@@ -190,8 +190,8 @@ bool progress_thread_stop(struct progress *l)
 		return false;
 	}
 	leader_closed();
-	fd_identity_close(l->wake_fd);
-	l->wake_fd = -1;
+	fd_identity_close(l->wake.fd);
+	l->wake.fd = -1;
 	return true;
 }
 
@@ -205,6 +205,6 @@ void progress_thread_armed(struct progress *l)
 {
 	shared_store(&arms, shared_own(&arms) + 1);
 	shared_fence();
-	if (shared_load(&l->is_watched))
+	if (shared_load(&l->activity.is_watched))
 		progress_wake(l);
 }

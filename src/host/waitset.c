@@ -37,7 +37,7 @@ static void make(struct waitset *in, struct progress *l)
 
 	in->version = version_of(l);
 	in->fd = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
-	if (in->fd < 0 || epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wake_fd, &wake) ||
+	if (in->fd < 0 || epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wake.fd, &wake) ||
 	    epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wire.fd, &wire))
 		in->is_refused = true;
 	/* it may be closed just now, by who turns the lane: then there is
@@ -98,11 +98,11 @@ static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
 			short socket_events)
 {
 	struct pollfd fds[4] = {
-		{.fd = l->wake_fd, .events = POLLIN},
+		{.fd = l->wake.fd, .events = POLLIN},
 		{.fd = broker_link_fd(), .events = POLLIN},
 		{.fd = socket_events ? l->wire.fd : -1,
 		 .events = socket_events & POLLIN},
-		{.fd = socket_events & POLLOUT ? l->awaited_fd : -1,
+		{.fd = socket_events & POLLOUT ? l->wake.awaited_fd : -1,
 		 .events = POLLOUT},
 	};
 	struct timespec left = left_until(until);
@@ -113,7 +113,7 @@ static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
 	if (n > 0 && fds[1].revents)
 		broker_link_woken();
 	if (n > 0 && fds[0].revents & POLLIN &&
-	    read(l->wake_fd, &sink, sizeof(sink)) < 0)
+	    read(l->wake.fd, &sink, sizeof(sink)) < 0)
 		return 0; /* nothing was there to take back */
 	return n < 0 && errno == EINTR ? -EINTR : 0;
 }

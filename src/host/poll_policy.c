@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/poll_policy.h"
+
+#include <string.h>
+
+#include "util/bits.h"
+
+#define BULK_COUNT   8	    /* packets; a run of more carries much */
+#define FULL_TURN    8	    /* polls, of which one does everything */
+#define STREAM_POSTS 4	    /* posts of a stream between looks at the ACKs */
+#define DRY_LOOKS    8	    /* before a poll says that the socket is empty */
+#define POSTING_NS   20000u /* between looks of a thread that posts a stream */
+#define IN_VAIN_MAX  3	    /* doublings of POSTING_NS, one for each look */
+#define SLOWNESS_MAX 64
+#define MIND_AFTER   8	      /* unacknowledged requests without a pause */
+#define MIND_FOR_NS  1000000u /* how long after the last one */
+
+void poll_policy_init(struct poll_policy *p)
+{
+	memset(p, 0, sizeof(*p));
+	rx_backoff_init(&p->looks.backoff);
+	p->thread.slowness = 1;
+}
+
+static bool is_bulk(size_t len, size_t segment)
+{
+	return len >= POLL_POLICY_BULK ||
+	       (segment && len > BULK_COUNT * segment);
+}
+
+void poll_policy_sent(struct poll_policy *p, size_t len, size_t segment)
+{
+	struct poll_stream *s = &p->stream;
+
+	if (!is_bulk(len, segment))
+		return;
+	shared_store(&s->streak, shared_own(&s->streak) + 1);
+	s->bulk++;
+	s->inflow = 0;
+}
+
+void poll_policy_received(struct poll_policy *p, size_t len, size_t segment)
+{
+	if (!is_bulk(len, segment))
+		return;
+	p->stream.bulk++;
+	p->stream.inflow++;
+	shared_store(&p->stream.streak, 0);
+}
+
+bool poll_policy_joins(size_t bytes, size_t count)
+{
+	return bytes >= POLL_POLICY_BULK || count >= BULK_COUNT;
+}
+
+bool poll_policy_may_look(const struct poll_policy *p, bool is_behind,
+			  uint64_t now_ns)
+{
+	return is_behind || !rx_backoff_waits(&p->looks.backoff, now_ns);
+}
+
+void poll_policy_looked(struct poll_policy *p, size_t bytes, bool is_dry,
+			uint64_t now_ns, uint64_t served_ns)
+{
+	struct poll_looks *l = &p->looks;
+	bool is_off;
+
+	l->is_dry = is_dry;
+	l->dry_looks = is_dry ? l->dry_looks + 1 : 0;
+	rx_backoff_looked(&l->backoff, bytes, served_ns);
+	is_off = rx_backoff_is_off(&l->backoff);
+	if (shared_own(&l->is_paced) == is_off)
+		shared_store(&l->is_paced, !is_off);
+	l->looked_ns = now_ns;
+	l->in_vain = bytes ? 0 : bits_min_u32(l->in_vain + 1, IN_VAIN_MAX);
+	if (bytes)
+		shared_store(&l->news, shared_own(&l->news) + 1);
+}
+
+void poll_policy_skipped(struct poll_policy *p)
+{
+	p->looks.is_dry = false;
+}
+
+bool poll_policy_is_empty(const struct poll_policy *p, bool waits)
+{
+	return p->looks.is_dry && (waits || p->looks.dry_looks > DRY_LOOKS);
+}
+
+bool poll_policy_is_full_turn(struct poll_policy *p)
+{
+	return p->looks.polls++ % FULL_TURN == 0;
+}
+
+static bool is_streaming(const struct poll_policy *p)
+{
+	return shared_own(&p->stream.streak) >= POLL_POLICY_STREAM;
+}
+
+bool poll_policy_skips_socket(const struct poll_policy *p)
+{
+	return p->looks.in_vain == IN_VAIN_MAX && is_streaming(p);
+}
+
+enum poll_post poll_policy_post(struct poll_policy *p, uint64_t now_ns)
+{
+	const struct poll_looks *l = &p->looks;
+
+	if (!is_streaming(p))
+		return POLL_POST_SEND;
+	if (now_ns - l->looked_ns > POSTING_NS << l->in_vain)
+		return POLL_POST_TURN;
+	return p->stream.posts++ % STREAM_POSTS == 0 ? POLL_POST_ACKS
+						     : POLL_POST_SEND;
+}
+
+bool poll_policy_may_gather(const struct poll_policy *p, uint32_t bytes)
+{
+	return shared_own(&p->gathered) + bytes <= POLL_POLICY_GATHER;
+}
+
+void poll_policy_gathered(struct poll_policy *p, uint32_t bytes)
+{
+	shared_store(&p->gathered, shared_own(&p->gathered) + bytes);
+}
+
+void poll_policy_scattered(struct poll_policy *p)
+{
+	shared_store(&p->gathered, 0);
+}
+
+void poll_policy_unanswered(struct poll_policy *p, uint64_t now_ns)
+{
+	struct poll_unanswered *u = &p->unanswered;
+
+	if (now_ns - u->last_ns > POLL_POLICY_MIND_NS)
+		u->count = 0;
+	u->count++;
+	u->last_ns = now_ns;
+}
+
+bool poll_policy_wants_minding(const struct poll_policy *p)
+{
+	return p->unanswered.count >= MIND_AFTER &&
+	       !shared_own(&p->unanswered.is_minded);
+}
+
+uint64_t poll_policy_mind(struct poll_policy *p, uint64_t now_ns)
+{
+	struct poll_unanswered *u = &p->unanswered;
+	bool minds =
+		u->count >= MIND_AFTER && now_ns - u->last_ns < MIND_FOR_NS;
+
+	if (!minds)
+		u->count = 0;
+	/* A thread that posts stores its doorbell and loads this flag; the
+	 * holder of the lock stores this flag and loads the doorbells when it
+	 * gives the lock, which is a fence.  One of the two sees the other's
+	 * store, so no post gathers that nobody looks at. */
+	shared_store(&u->is_minded, minds);
+	return minds ? now_ns + POLL_POLICY_MIND_NS : UINT64_MAX;
+}
+
+void poll_policy_rested(struct poll_policy *p, uint64_t bulk, uint32_t news,
+			uint64_t now_ns)
+{
+	struct poll_thread *t = &p->thread;
+
+	t->rest_ns = now_ns;
+	if (shared_own(&p->looks.news) != news)
+		t->heard_ns = now_ns;
+	if (p->stream.bulk != bulk &&
+	    (p->stream.inflow >= POLL_POLICY_STREAM || is_streaming(p)))
+		p->stream.linger_ns = now_ns + POLL_POLICY_LINGER_NS;
+}
+
+void poll_policy_sleeps(struct poll_policy *p, bool is_behind)
+{
+	p->thread.pause_ns = is_behind ? 0 : p->looks.backoff.until_ns;
+}
+
+void poll_policy_thread_looked(struct poll_policy *p, uint64_t now_ns)
+{
+	struct poll_thread *t = &p->thread;
+	uint64_t took = now_ns - t->rest_ns;
+
+	if (t->heard_ns == t->rest_ns)
+		return;
+	if (!t->look_ns || took < t->look_ns)
+		t->look_ns = took;
+	else
+		t->look_ns += bits_min_u64(took - t->look_ns, t->look_ns) / 64;
+	t->slowness = (uint32_t)bits_max_u64(
+		bits_min_u64(t->look_ns / POLL_POLICY_LOOK_NS, SLOWNESS_MAX),
+		1);
+}
+
+uint64_t poll_policy_lingers(const struct poll_policy *p, uint64_t now_ns)
+{
+	uint64_t until = p->stream.linger_ns;
+
+	return now_ns < until ? until - now_ns : 0;
+}
+
+bool poll_policy_pauses(const struct poll_policy *p, uint64_t now_ns)
+{
+	return now_ns < p->thread.pause_ns;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test.h"
+
+#include "host/poll_policy.h"
+
+#define MUCH	POLL_POLICY_BULK
+#define MS	1000000u
+#define PACKETS 8 /* a run of more carries much */
+
+static struct poll_policy begin(void)
+{
+	struct poll_policy p;
+
+	poll_policy_init(&p);
+	return p;
+}
+
+static void send_stream(struct poll_policy *p)
+{
+	for (int i = 0; i < POLL_POLICY_STREAM; i++)
+		poll_policy_sent(p, MUCH, 0);
+}
+
+/* So many looks that found nothing, 1 us apart. */
+static void look_in_vain(struct poll_policy *p, int looks, uint64_t *now)
+{
+	for (int i = 0; i < looks; i++, *now += 1000)
+		poll_policy_looked(p, 0, true, *now, *now);
+}
+
+static void a_run_of_packets_carries_much_as_a_long_datagram_does(void **state)
+{
+	struct poll_policy p = begin();
+
+	(void)state;
+	poll_policy_sent(&p, MUCH - 1, 0);
+	poll_policy_sent(&p, PACKETS * 64, 64);
+	assert_int_equal(p.stream.bulk, 0);
+	poll_policy_sent(&p, MUCH, 0);
+	poll_policy_sent(&p, PACKETS * 64 + 1, 64);
+	assert_int_equal(p.stream.bulk, 2);
+	assert_true(poll_policy_joins(MUCH, 1));
+	assert_true(poll_policy_joins(1, PACKETS));
+	assert_false(poll_policy_joins(MUCH - 1, PACKETS - 1));
+}
+
+static void what_is_received_ends_the_streak_of_the_sender(void **state)
+{
+	struct poll_policy p = begin();
+
+	(void)state;
+	send_stream(&p);
+	assert_int_equal(shared_load(&p.stream.streak), POLL_POLICY_STREAM);
+	poll_policy_received(&p, 64, 0);
+	assert_int_equal(shared_load(&p.stream.streak), POLL_POLICY_STREAM);
+	poll_policy_received(&p, MUCH, 0);
+	assert_int_equal(shared_load(&p.stream.streak), 0);
+	assert_int_equal(p.stream.inflow, 1);
+	poll_policy_sent(&p, MUCH, 0);
+	assert_int_equal(p.stream.inflow, 0);
+}
+
+static void the_socket_is_empty_at_once_for_a_thread_that_waits(void **state)
+{
+	struct poll_policy p = begin();
+	uint64_t now = MS;
+
+	(void)state;
+	look_in_vain(&p, 1, &now);
+	assert_true(poll_policy_is_empty(&p, true));
+	assert_false(poll_policy_is_empty(&p, false));
+	look_in_vain(&p, 8, &now);
+	assert_true(poll_policy_is_empty(&p, false));
+	poll_policy_looked(&p, 100, false, now, now);
+	assert_false(poll_policy_is_empty(&p, true));
+	look_in_vain(&p, 1, &now);
+	poll_policy_skipped(&p);
+	assert_false(poll_policy_is_empty(&p, true));
+}
+
+static void looks_that_find_something_are_counted(void **state)
+{
+	struct poll_policy p = begin();
+	uint64_t now = MS;
+
+	(void)state;
+	look_in_vain(&p, 3, &now);
+	assert_int_equal(shared_load(&p.looks.news), 0);
+	poll_policy_looked(&p, 1, true, now, now);
+	assert_int_equal(shared_load(&p.looks.news), 1);
+	assert_int_equal(p.looks.in_vain, 0);
+}
+
+static void each_eighth_poll_does_everything(void **state)
+{
+	struct poll_policy p = begin();
+	int full = 0;
+
+	(void)state;
+	for (int i = 0; i < 80; i++)
+		full += poll_policy_is_full_turn(&p);
+	assert_int_equal(full, 10);
+}
+
+static void
+a_poll_skips_the_socket_only_amid_a_stream_without_answers(void **state)
+{
+	struct poll_policy p = begin();
+	uint64_t now = MS;
+
+	(void)state;
+	look_in_vain(&p, 10, &now);
+	assert_false(poll_policy_skips_socket(&p));
+	send_stream(&p);
+	assert_true(poll_policy_skips_socket(&p));
+	poll_policy_looked(&p, 60, true, now, now);
+	assert_false(poll_policy_skips_socket(&p));
+}
+
+static void
+a_post_amid_a_stream_looks_at_the_socket_ever_less_often(void **state)
+{
+	struct poll_policy p = begin();
+	uint64_t now = MS;
+
+	(void)state;
+	poll_policy_looked(&p, 1, true, now, now);
+	assert_int_equal(poll_policy_post(&p, now + MS), POLL_POST_SEND);
+	send_stream(&p);
+	assert_int_equal(poll_policy_post(&p, now + 20001), POLL_POST_TURN);
+	/* found nothing once: twice as long, and the ACKs each fourth post */
+	poll_policy_looked(&p, 0, true, now, now);
+	assert_int_equal(poll_policy_post(&p, now + 20001), POLL_POST_ACKS);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(poll_policy_post(&p, now + 20001),
+				 POLL_POST_SEND);
+	assert_int_equal(poll_policy_post(&p, now + 20001), POLL_POST_ACKS);
+	assert_int_equal(poll_policy_post(&p, now + 40001), POLL_POST_TURN);
+	/* and not longer than eight times */
+	look_in_vain(&p, 20, &now);
+	assert_int_equal(poll_policy_post(&p, now + 160001), POLL_POST_TURN);
+}
+
+static void posts_gather_up_to_a_bound(void **state)
+{
+	struct poll_policy p = begin();
+
+	(void)state;
+	assert_false(poll_policy_may_gather(&p, POLL_POLICY_GATHER + 1));
+	poll_policy_gathered(&p, POLL_POLICY_GATHER - 10);
+	assert_true(poll_policy_may_gather(&p, 10));
+	assert_false(poll_policy_may_gather(&p, 11));
+	poll_policy_scattered(&p);
+	assert_true(poll_policy_may_gather(&p, POLL_POLICY_GATHER));
+}
+
+static void
+many_requests_without_answers_are_minded_until_they_stop(void **state)
+{
+	struct poll_policy p = begin();
+	uint64_t now = MS;
+
+	(void)state;
+	for (int i = 0; i < 7; i++)
+		poll_policy_unanswered(&p, now);
+	assert_false(poll_policy_wants_minding(&p));
+	assert_true(poll_policy_mind(&p, now) == UINT64_MAX);
+	for (int i = 0; i < 8; i++)
+		poll_policy_unanswered(&p, now);
+	assert_true(poll_policy_wants_minding(&p));
+	assert_true(poll_policy_mind(&p, now) == now + POLL_POLICY_MIND_NS);
+	assert_true(shared_load(&p.unanswered.is_minded));
+	assert_false(poll_policy_wants_minding(&p));
+	now += 2 * MS;
+	assert_true(poll_policy_mind(&p, now) == UINT64_MAX);
+	assert_false(shared_load(&p.unanswered.is_minded));
+}
+
+static void requests_far_apart_are_not_many(void **state)
+{
+	struct poll_policy p = begin();
+	uint64_t now = MS;
+
+	(void)state;
+	for (int i = 0; i < 20; i++, now += POLL_POLICY_MIND_NS + 1)
+		poll_policy_unanswered(&p, now);
+	assert_false(poll_policy_wants_minding(&p));
+}
+
+static void the_thread_lingers_after_a_stream_alone(void **state)
+{
+	struct poll_policy p = begin();
+	uint64_t now = MS;
+
+	(void)state;
+	poll_policy_received(&p, MUCH, 0);
+	poll_policy_rested(&p, 0, 0, now);
+	assert_int_equal(poll_policy_lingers(&p, now), 0);
+	for (int i = 0; i < POLL_POLICY_STREAM; i++)
+		poll_policy_received(&p, MUCH, 0);
+	poll_policy_rested(&p, 1, 0, now);
+	assert_int_equal(poll_policy_lingers(&p, now), POLL_POLICY_LINGER_NS);
+	assert_int_equal(poll_policy_lingers(&p, now + POLL_POLICY_LINGER_NS),
+			 0);
+	/* no more came in the next turn: it is not prolonged */
+	poll_policy_rested(&p, p.stream.bulk, 0, now + 1000);
+	assert_int_equal(poll_policy_lingers(&p, now + POLL_POLICY_LINGER_NS),
+			 0);
+}
+
+static void the_slowness_follows_looks_that_find_nothing(void **state)
+{
+	struct poll_policy p = begin();
+	uint64_t now = MS;
+
+	(void)state;
+	assert_int_equal(poll_policy_scaled(&p, 7), 7);
+	poll_policy_rested(&p, 0, 0, now);
+	p.thread.heard_ns = 0;
+	poll_policy_thread_looked(&p, now + 10 * POLL_POLICY_LOOK_NS);
+	assert_int_equal(p.thread.slowness, 10);
+	/* one quicker look counts at once, one slower a little */
+	poll_policy_thread_looked(&p, now + POLL_POLICY_LOOK_NS / 2);
+	assert_int_equal(p.thread.slowness, 1);
+	poll_policy_thread_looked(&p, now + MS);
+	assert_int_equal(p.thread.slowness, 1);
+	/* a look that found something says nothing */
+	shared_store(&p.looks.news, 1);
+	poll_policy_rested(&p, 0, 0, now);
+	poll_policy_thread_looked(&p, now + MS);
+	assert_int_equal(p.thread.slowness, 1);
+}
+
+static void the_backoff_holds_unless_datagrams_were_left(void **state)
+{
+	struct poll_policy p = begin();
+
+	(void)state;
+	p.looks.backoff.until_ns = MS;
+	assert_false(poll_policy_may_look(&p, false, MS - 1));
+	assert_true(poll_policy_may_look(&p, true, MS - 1));
+	assert_true(poll_policy_may_look(&p, false, MS));
+	poll_policy_sleeps(&p, false);
+	assert_true(poll_policy_pauses(&p, MS - 1));
+	poll_policy_sleeps(&p, true);
+	assert_false(poll_policy_pauses(&p, MS - 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_run_of_packets_carries_much_as_a_long_datagram_does),
+		cmocka_unit_test(
+			what_is_received_ends_the_streak_of_the_sender),
+		cmocka_unit_test(
+			the_socket_is_empty_at_once_for_a_thread_that_waits),
+		cmocka_unit_test(looks_that_find_something_are_counted),
+		cmocka_unit_test(each_eighth_poll_does_everything),
+		cmocka_unit_test(
+			a_poll_skips_the_socket_only_amid_a_stream_without_answers),
+		cmocka_unit_test(
+			a_post_amid_a_stream_looks_at_the_socket_ever_less_often),
+		cmocka_unit_test(posts_gather_up_to_a_bound),
+		cmocka_unit_test(
+			many_requests_without_answers_are_minded_until_they_stop),
+		cmocka_unit_test(requests_far_apart_are_not_many),
+		cmocka_unit_test(the_thread_lingers_after_a_stream_alone),
+		cmocka_unit_test(the_slowness_follows_looks_that_find_nothing),
+		cmocka_unit_test(the_backoff_holds_unless_datagrams_were_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
