@@ -67,7 +67,7 @@ static void listen(struct script *s, int i)
 
 	if (s->listens[i])
 		cm_unlisten(s->cm[i], s->listener[i], 0);
-	s->listens[i] = cm_listen(s->cm[i], 2, SERVICE, &any, u8(s) % 8,
+	s->listens[i] = cm_listen(s->cm[i], NULL, 2, SERVICE, &any, u8(s) % 8,
 				  &s->listener[i]) == 0;
 }
 
@@ -147,7 +147,7 @@ static void take_up(struct script *s, int i)
 	cm_note_make(s->cm[i], some_id(s, i), &n);
 	for (int k = u8(s) % 4; k > 0; k--)
 		((uint8_t *)&n)[u8(s) % sizeof(n)] = u8(s);
-	if (cm_note_resume(s->cm[u8(s) & 1], 3, &n, s->now_ns, &id) == 0)
+	if (cm_note_resume(s->cm[u8(s) & 1], NULL, 3, &n, s->now_ns, &id) == 0)
 		note(s, i, id);
 }
 

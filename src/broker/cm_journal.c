@@ -125,7 +125,8 @@ static bool is_gone(const struct fd_store_entry *owner)
 	return fd < 0;
 }
 
-bool cm_journal_next(struct cm_journal *w, pid_t pid, struct cm_note *note)
+bool cm_journal_next(struct cm_journal *w, pid_t pid,
+		     struct fd_store_record *record)
 {
 	pid_t lives = 0; /* looked at just now */
 
@@ -139,7 +140,7 @@ bool cm_journal_next(struct cm_journal *w, pid_t pid, struct cm_note *note)
 			lives = owner->pid;
 			continue;
 		}
-		*note = w->left[i].will.note;
+		*record = w->left[i].will;
 		close_one(w, &w->left[i]);
 		return true;
 	}

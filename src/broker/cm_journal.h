@@ -44,7 +44,9 @@ bool cm_journal_is_others(const struct cm_journal *w, uint32_t local_id,
 void cm_journal_take(struct cm_journal *w, uint32_t local_id);
 /* Does anything wait for this process's end? */
 bool cm_journal_has(const struct cm_journal *w, pid_t pid);
-/* One of that process, taken out; pid 0: of any that is gone; false: none. */
-bool cm_journal_next(struct cm_journal *w, pid_t pid, struct cm_note *note);
+/* Takes one record of that process out; pid 0: of any that is gone; false:
+ * there is none. */
+bool cm_journal_next(struct cm_journal *w, pid_t pid,
+		     struct fd_store_record *record);
 
 #endif

@@ -47,6 +47,9 @@ enum cmproto_event {
 	CMPROTO_DISCONNECTED, /* status: -ETIMEDOUT: the peer never answered */
 	CMPROTO_TIMEWAIT_EXIT,
 	CMPROTO_RESOLVED, /* SIDR: qpn and qkey */
+	/* id 0: the client did not read what waited for it, which is lost, and
+	 * its connection to the broker ends */
+	CMPROTO_DROPPED,
 };
 
 struct cmproto {

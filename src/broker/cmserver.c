@@ -2,8 +2,10 @@
 /* Connection management for the namespace; see cmserver.h. */
 #include "broker/cmserver.h"
 
-#include "broker/entropy.h"
 #include "broker/cm_journal.h"
+#include "broker/cm_output.h"
+#include "broker/entropy.h"
+#include "broker/share.h"
 
 #include "cm/cm.h"
 #include "cm/ports.h"
@@ -12,7 +14,6 @@
 #include "util/list.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,31 +22,24 @@
 
 #define SUCCESSION_NS 4000000000ull /* for clients to come back */
 #define OBJECTS	      FD_STORE_RECORDS
-#define CLIENT_MAX    16384 /* objects of one client */
-#define HALF_OPEN     1024  /* unanswered requests of one address */
-#define OUTPUT_MAX    4096  /* messages that wait for one client */
-#define OUTPUT_BATCH  16
-#define OUTPUT_MANY   256 /* whose memory is given back */
-#define BACKLOG_MAX   1024
-#define AGAIN_NS      2000000000u /* to listen again, once it has stopped */
-#define NONE	      UINT32_MAX
-#define GENERATIONS   16 /* bits */
-#define INDEX_OF(id)  ((id) & ((1u << GENERATIONS) - 1))
-
-/* Waits for the turn's end, or until its client's socket takes it. */
-struct output {
-	struct list link;
-	struct cmproto m;
-};
+/* Other users than the broker's own share no more objects than there are ports
+ * to choose from, since each may have one. */
+#define SHARED_OBJECTS (PORTS_EPHEMERAL_LAST - PORTS_EPHEMERAL_FIRST + 1)
+#define CLIENT_MAX     16384 /* objects of one client */
+#define HALF_OPEN      1024  /* unanswered requests of one address */
+#define BACKLOG_MAX    1024
+#define AGAIN_NS       2000000000u /* to listen again, once it has stopped */
+#define NONE	       UINT32_MAX
+#define GENERATIONS    16 /* bits */
+#define INDEX_OF(id)   ((id) & ((1u << GENERATIONS) - 1))
 
 struct cmserver_client {
-	int fd;
+	struct list link; /* of the server's clients */
+	struct user_share *share;
+	struct cm_output output;
 	struct fd_store_entry process;
 	bool is_gone; /* its process has ended */
-	bool is_lost; /* it does not read, or breaks the protocol */
 	uint32_t objects;
-	uint32_t waiting, most; /* messages; since none waited */
-	struct list output;
 	struct list own; /* its objects */
 };
 
@@ -63,6 +57,8 @@ struct object {
 
 struct cmserver {
 	struct gsi *gsi;
+	struct share_table shares;
+	struct list clients;
 	struct cm *cm;
 	struct ports *ports;
 	struct cm_journal cm_journal; /* object k's is in slot k */
@@ -74,86 +70,64 @@ struct cmserver {
 	uint32_t doubts;
 };
 
-/*
- * Goes with all else that the turn has for this client, who is woken once.  Who
- * lets that grow is dropped.
- */
-static void tell(struct cmserver_client *c, struct cmproto *m)
+/* Of the clients of c's user the one for which most waits. */
+static struct cmserver_client *slowest_client(struct cmserver *s,
+					      struct cmserver_client *c)
 {
-	struct output *o;
+	list_for_each (n, &s->clients) {
+		struct cmserver_client *other =
+			(struct cmserver_client *)(void *)n; /* link is first */
 
-	m->magic = CMPROTO_MAGIC;
-	m->version = CMPROTO_VERSION;
-	o = c->waiting < OUTPUT_MAX ? malloc(sizeof(*o)) : NULL;
-	if (!o) {
-		c->is_lost = true;
-		return;
+		if (other->share == c->share &&
+		    other->output.waiting > c->output.waiting)
+			c = other;
 	}
-	o->m = *m;
-	list_init(&o->link);
-	list_push_tail(&c->output, &o->link);
-	if (++c->waiting > c->most)
-		c->most = c->waiting;
+	return c;
+}
+
+static void tell(struct cmserver *s, struct cmserver_client *c,
+		 const struct cmproto *m)
+{
+	if (c->output.is_lost || cm_output_push(&c->output, m))
+		return;
+	cm_output_lose(&slowest_client(s, c)->output);
+	if (!c->output.is_lost && !cm_output_push(&c->output, m))
+		cm_output_lose(&c->output);
 }
 
 bool cmserver_has_output(const struct cmserver_client *c)
 {
-	return c->waiting > 0 || c->is_lost;
-}
-
-/* Where many ended at once, as with a peer, a burst was said. */
-static void give_back(struct cmserver_client *c)
-{
-	if (c->most >= OUTPUT_MANY)
-		malloc_trim(0);
-	c->most = 0;
-}
-
-/* The first of what waits, as many as the socket takes; -1 and errno. */
-static int output_some(struct cmserver_client *c)
-{
-	struct mmsghdr h[OUTPUT_BATCH] = {0};
-	struct iovec v[OUTPUT_BATCH];
-	unsigned count = 0;
-
-	list_for_each (n, &c->output) {
-		struct output *o = (struct output *)(void *)n;
-
-		if (count == OUTPUT_BATCH)
-			break;
-		v[count] = (struct iovec){&o->m, sizeof(o->m)};
-		h[count].msg_hdr.msg_iov = &v[count];
-		h[count++].msg_hdr.msg_iovlen = 1;
-	}
-	return sendmmsg(c->fd, h, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return c->output.waiting > 0 || c->output.is_lost;
 }
 
 bool cmserver_output(struct cmserver_client *c)
 {
-	while (c->waiting) {
-		int sent = output_some(c);
-
-		if (sent < 0)
-			return errno == EAGAIN || errno == EINTR;
-		list_for_each_safe (n, &c->output) {
-			if (!sent--)
-				break;
-			list_remove(n);
-			free(n); /* link is first */
-			c->waiting--;
-		}
-	}
-	give_back(c);
-	return !c->is_lost;
+	return cm_output_send(&c->output);
 }
 
-static struct object *object_new(struct cmserver *s, struct cmserver_client *c)
+/* 0; -EDQUOT: its user has its share; -ENOMEM: it, or all, have too many. */
+static int may_have_object(const struct cmserver *s,
+			   const struct cmserver_client *c)
 {
+	const struct user_share *share = c->share;
+	uint32_t used = s->fresh - s->free_count;
+	uint32_t limit = share->cm.is_exempt ? OBJECTS : SHARED_OBJECTS;
+
+	if (c->objects == CLIENT_MAX)
+		return -ENOMEM;
+	return cm_owner_may_add(&share->cm, share->objects,
+				used < limit ? limit - used : 0);
+}
+
+static int object_new(struct cmserver *s, struct cmserver_client *c,
+		      struct object **made)
+{
+	int err = may_have_object(s, c);
 	uint16_t generation;
 	struct object *o;
 
-	if (c->objects == CLIENT_MAX || (!s->free_count && s->fresh == OBJECTS))
-		return NULL;
+	if (err)
+		return err;
 	o = &s->object[s->free_count ? s->free_list[--s->free_count]
 				     : s->fresh++];
 	/* never 0, or the first place's name were 0 then, which is nobody's */
@@ -165,7 +139,9 @@ static struct object *object_new(struct cmserver *s, struct cmserver_client *c)
 	list_init(&o->link);
 	list_push_tail(&c->own, &o->link);
 	c->objects++;
-	return o;
+	c->share->objects++;
+	*made = o;
+	return 0;
 }
 
 static uint32_t id_of(const struct cmserver *s, const struct object *o)
@@ -198,6 +174,7 @@ static void object_free(struct cmserver *s, struct object *o, uint64_t now_ns)
 		cm_release(s->cm, o->conv, now_ns);
 	list_remove(&o->link);
 	o->client->objects--;
+	o->client->share->objects--;
 	o->client = NULL;
 	s->free_list[s->free_count++] = (uint32_t)(o - s->object);
 }
@@ -261,6 +238,17 @@ static void put_note(struct cmserver *s, const struct object *o,
 	memcpy(m->note, &note, sizeof(note));
 }
 
+/* The listener's client cannot take it. */
+static void refuse_request(struct cmserver *s, const struct cm_event *e,
+			   uint64_t now_ns)
+{
+	const struct cmmsg why = {.reason = CMMSG_REJ_NO_RESOURCES,
+				  .status = CMMSG_SIDR_NO_QP};
+
+	cm_reject(s->cm, e->id, &why, now_ns);
+	cm_release(s->cm, e->id, now_ns);
+}
+
 /* Somebody calls a listener: its client gets a new object. */
 static void announce(struct cmserver *s, const struct cm_event *e,
 		     uint64_t now_ns)
@@ -268,9 +256,8 @@ static void announce(struct cmserver *s, const struct cm_event *e,
 	struct object *l = object_find(s, (uint32_t)e->user), *o;
 	struct cmproto m = {.kind = CMPROTO_EVENT, .event = CMPROTO_REQUEST};
 
-	o = l ? object_new(s, l->client) : NULL;
-	if (!o) {
-		cm_release(s->cm, e->id, now_ns);
+	if (!l || l->client->output.is_lost || object_new(s, l->client, &o)) {
+		refuse_request(s, e, now_ns);
 		return;
 	}
 	o->conv = e->id;
@@ -284,7 +271,7 @@ static void announce(struct cmserver *s, const struct cm_event *e,
 	memcpy(m.peer, e->peer, 16);
 	copy_facts(&m, &e->msg);
 	put_note(s, o, &m);
-	tell(l->client, &m);
+	tell(s, l->client, &m);
 }
 
 static void report(struct cmserver *s, const struct cm_event *e)
@@ -330,7 +317,7 @@ static void report(struct cmserver *s, const struct cm_event *e)
 		break;
 	}
 	put_note(s, o, &m);
-	tell(o->client, &m);
+	tell(s, o->client, &m);
 }
 
 /* Is it an address of this host?  A socket can be bound to such alone. */
@@ -415,11 +402,11 @@ static int do_bind(struct cmserver *s, struct cmserver_client *c,
 				  .where.any_v6 = m->any_v6,
 				  .where.only_own = m->only_own,
 				  .may_share = m->may_share};
-	struct object *o = object_new(s, c);
-	int err;
+	struct object *o;
+	int err = object_new(s, c, &o);
 
-	if (!o)
-		return -ENOMEM;
+	if (err)
+		return err;
 	memcpy(want.where.ip, m->local, 16);
 	err = ports_bind(s->ports, &want, (uint32_t)entropy(), &o->binding,
 			 &o->port);
@@ -448,8 +435,9 @@ static int do_listen(struct cmserver *s, struct object *o,
 	err = ports_listen(s->ports, o->binding);
 	if (err)
 		return err;
-	err = cm_listen(s->cm, id_of(s, o), cmmsg_service_id(o->space, o->port),
-			&o->where, backlog, &o->listener);
+	err = cm_listen(s->cm, &o->client->share->cm, id_of(s, o),
+			cmmsg_service_id(o->space, o->port), &o->where, backlog,
+			&o->listener);
 	if (err)
 		ports_unlisten(s->ports, o->binding);
 	return err;
@@ -481,7 +469,8 @@ static void fill(struct cmmsg *msg, const struct cmproto *m)
 static int do_connect(struct cmserver *s, struct object *o,
 		      const struct cmproto *m, uint64_t now_ns)
 {
-	struct cm_start start = {.user = id_of(s, o),
+	struct cm_start start = {.owner = &o->client->share->cm,
+				 .user = id_of(s, o),
 				 .id = m->call_id,
 				 .transaction_id = m->call_transaction,
 				 .strict = m->is_strict,
@@ -561,14 +550,15 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 	memcpy(&note, m->note, sizeof(note));
 	if (cm_journal_is_others(&s->cm_journal, note.local_id, &c->process))
 		return -EPERM;
-	o = object_new(s, c);
-	if (!o)
-		return -ENOMEM;
+	err = object_new(s, c, &o);
+	if (err)
+		return err;
 	o->space = m->space;
 	o->is_datagram = m->is_datagram;
 	memcpy(o->where.ip, m->local, 16);
 	o->port = m->local_port;
-	err = cm_note_resume(s->cm, id_of(s, o), &note, now_ns, &o->conv);
+	err = cm_note_resume(s->cm, &c->share->cm, id_of(s, o), &note, now_ns,
+			     &o->conv);
 	if (err) {
 		o->conv = 0;
 		object_free(s, o, now_ns);
@@ -592,7 +582,7 @@ static void release_noted(struct cmserver *s, const struct cmserver_client *c,
 	if (cm_journal_is_others(&s->cm_journal, note.local_id, &c->process))
 		return;
 	cm_journal_take(&s->cm_journal, note.local_id);
-	cm_note_release(s->cm, &note, now_ns);
+	cm_note_release(s->cm, &c->share->cm, &note, now_ns);
 }
 
 static int perform(struct cmserver *s, struct object *o,
@@ -641,6 +631,8 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 	struct cmproto reply = {.kind = CMPROTO_DONE};
 	struct object *o;
 
+	if (c->output.is_lost)
+		return c->output.waiting > 0;
 	if (length != sizeof(*m) || m->version != CMPROTO_VERSION ||
 	    m->private_bytes > CMPROTO_PRIVATE)
 		return false;
@@ -660,9 +652,9 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 	if (o && o->client == c && m->kind != CMPROTO_RELEASE)
 		put_note(s, o, &reply);
 	if (has_answer(m))
-		tell(c, &reply);
+		tell(s, c, &reply);
 	flush(s, now_ns);
-	return !c->is_lost;
+	return !c->output.is_lost || c->output.waiting > 0;
 }
 
 struct cmserver_client *cmserver_client_new(struct cmserver *s, int fd,
@@ -672,9 +664,15 @@ struct cmserver_client *cmserver_client_new(struct cmserver *s, int fd,
 
 	if (!c)
 		return NULL;
-	c->fd = fd;
+	c->share = share_get(&s->shares, user);
+	if (!c->share) {
+		free(c);
+		return NULL;
+	}
+	list_init(&c->link);
+	list_push_tail(&s->clients, &c->link);
+	cm_output_init(&c->output, fd, c->share);
 	c->process = fd_store_owner(user, pid);
-	list_init(&c->output);
 	list_init(&c->own);
 	return c;
 }
@@ -688,9 +686,9 @@ void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 		/* each may send, and the rings are short */
 		flush(s, now_ns);
 	}
-	list_for_each_safe (n, &c->output)
-		free(n); /* link is first */
-	give_back(c);
+	cm_output_fini(&c->output);
+	list_remove(&c->link);
+	share_put(&s->shares, c->share);
 	free(c);
 }
 
@@ -707,6 +705,8 @@ struct cmserver *cmserver_new(struct gsi *gsi, struct fd_store *fd_store,
 	if (!s)
 		return NULL;
 	s->gsi = gsi;
+	share_table_init(&s->shares, geteuid());
+	list_init(&s->clients);
 	cm_journal_init(&s->cm_journal, fd_store);
 	s->cm = cm_new(&config, now_ns);
 	s->ports = ports_new(OBJECTS);
@@ -717,13 +717,20 @@ struct cmserver *cmserver_new(struct gsi *gsi, struct fd_store *fd_store,
 	return s;
 }
 
-/* pid 0: of all that are gone. */
+/* Releases what the processes with that pid left, or (0) all that are gone;
+ * without memory nobody is told. */
 static void execute(struct cmserver *s, pid_t pid, uint64_t now_ns)
 {
-	struct cm_note note;
+	struct fd_store_record left;
 
-	while (cm_journal_next(&s->cm_journal, pid, &note)) {
-		cm_note_release(s->cm, &note, now_ns);
+	while (cm_journal_next(&s->cm_journal, pid, &left)) {
+		struct user_share *share =
+			share_get(&s->shares, (uid_t)left.owner.user);
+
+		if (!share)
+			continue;
+		cm_note_release(s->cm, &share->cm, &left.note, now_ns);
+		share_put(&s->shares, share);
 		flush(s, now_ns);
 	}
 }
@@ -764,6 +771,7 @@ void cmserver_free(struct cmserver *s)
 		cm_free(s->cm);
 	if (s->ports)
 		ports_free(s->ports);
+	share_table_fini(&s->shares);
 	cm_journal_fini(&s->cm_journal);
 	free(s);
 }

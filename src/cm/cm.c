@@ -69,20 +69,25 @@ static struct list *service_bucket(struct cm *cm, uint64_t service_id)
 	return &cm->service[conv_hash(cm, &service_id, sizeof(service_id), 0)];
 }
 
-int cm_listen(struct cm *cm, uint64_t user, uint64_t service_id,
-	      const struct cm_where *where, uint32_t backlog,
-	      uint32_t *listener)
+int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
+	      uint64_t service_id, const struct cm_where *where,
+	      uint32_t backlog, uint32_t *listener)
 {
+	int err = cm_owner_may_add(owner, owner ? owner->listeners : 0,
+				   CONV_LISTENERS - cm->listeners);
 	struct conv_listener *l = cm->listener;
-	uint32_t i;
+	uint32_t i = 0;
 
-	for (i = 0; i < CONV_LISTENERS && l[i].is_used; i++)
-		;
-	/* conversations of the one before still count for it */
-	if (i == CONV_LISTENERS)
-		return -ENOMEM;
+	if (err)
+		return err;
+	while (l[i].is_used)
+		i++;
 	l += i;
+	cm->listeners++;
+	if (owner)
+		owner->listeners++;
 	*l = (struct conv_listener){.is_used = true,
+				    .owner = owner,
 				    .service_id = service_id,
 				    .user = user,
 				    .where = *where,
@@ -107,6 +112,9 @@ void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns)
 		if (cm->conv[i].is_waiting && cm->conv[i].listener == listener)
 			cm->conv[i].is_waiting = false;
 	l->is_used = false;
+	cm->listeners--;
+	if (l->owner)
+		l->owner->listeners--;
 	request_wake_left(cm, listener);
 }
 
@@ -261,11 +269,12 @@ void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	       uint32_t *id)
 {
-	struct conv *c = conv_new(cm, start->id);
 	struct cmmsg m = start->msg;
+	struct conv *c;
+	int err = conv_new(cm, start->owner, start->id, &c);
 
-	if (!c)
-		return -ENOMEM;
+	if (err)
+		return err;
 	memcpy(c->local, start->local, 16);
 	memcpy(c->peer, start->peer, 16);
 	c->user = start->user;

@@ -18,6 +18,7 @@
 #ifndef CM_CM_H
 #define CM_CM_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -89,8 +90,34 @@ struct cm_note {
 	uint8_t last[MAD_BYTES]; /* what a retry repeats */
 };
 
+/*
+ * One of those who share a manager.  Its caller keeps it until both counts are
+ * 0.  A function that takes an owner takes NULL for one that may have all.
+ */
+struct cm_owner {
+	bool is_exempt;	    /* may have all that the manager has */
+	uint32_t listeners; /* that it has now */
+	/* Conversations that count for it: also one that is released, until the
+	 * wire has forgotten it. */
+	uint32_t conversations;
+};
+
+/*
+ * May this owner, which has `has` of something, have one more where `left` are
+ * free?  An owner has at most as many as are left for all others, so that no
+ * owner takes all.  0, -EDQUOT: it has its share, -ENOMEM: none is left.
+ */
+static inline int cm_owner_may_add(const struct cm_owner *owner, uint32_t has,
+				   uint32_t left)
+{
+	if (!left)
+		return -ENOMEM;
+	return !owner || owner->is_exempt || has < left ? 0 : -EDQUOT;
+}
+
 /* What the active side starts with. */
 struct cm_start {
+	struct cm_owner *owner; /* for which the conversation counts */
 	uint64_t user;
 	/* what to call it, so that the same call again is the same
 	 * conversation; 0: chosen here */
@@ -122,13 +149,15 @@ uint32_t cm_count(const struct cm *cm);
 #define CM_HOLD_NS 100000000u
 
 /*
- * Answer to a service.  backlog: requests that nobody has taken yet, beyond
- * which more are not answered but held until there is room.  0 with *listener,
- * or -ENOMEM.
+ * Answers requests for a service.  The listener, and each conversation that
+ * begins with a request to it, counts for the owner.  backlog: requests that
+ * nobody has taken yet, beyond which more are not answered but held until there
+ * is room.  0 with *listener; -EDQUOT: the owner has its share of listeners;
+ * -ENOMEM: there is none left.
  */
-int cm_listen(struct cm *cm, uint64_t user, uint64_t service_id,
-	      const struct cm_where *where, uint32_t backlog,
-	      uint32_t *listener);
+int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
+	      uint64_t service_id, const struct cm_where *where,
+	      uint32_t backlog, uint32_t *listener);
 /*
  * Who calls this service is held until until_ns, unless it is sooner than
  * CM_HOLD_NS: programs listen, serve one, and listen again (perftest).
@@ -142,23 +171,30 @@ void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns);
  */
 void cm_expect_listeners(struct cm *cm, uint64_t until_ns);
 
-/* 0 with the conversation's *id, or -ENOMEM. */
+/*
+ * Begins a conversation by a REQ or SIDR_REQ.  0 with its *id; -EDQUOT: the
+ * owner has its share of conversations; -ENOMEM: there is none left.
+ */
 int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	       uint32_t *id);
 /* As it is now; state 0 for one that is over or not there. */
 void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note);
 /*
- * Go on where the note was written.  Nothing in it is trusted.  0 with *id,
- * which is the note's; -EINVAL, -EEXIST, -ENOMEM.
+ * Begins a conversation for the owner in the state that the note tells.
+ * Nothing in the note is trusted.  0 with *id, which is the note's local_id;
+ * -EINVAL: no such conversation can be; -EEXIST: it is here already; -EDQUOT,
+ * -ENOMEM as cm_connect.
  */
-int cm_note_resume(struct cm *cm, uint64_t user, const struct cm_note *note,
-		   uint64_t now_ns, uint32_t *id);
+int cm_note_resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
+		   const struct cm_note *note, uint64_t now_ns, uint32_t *id);
 /*
- * Release what the note is of, which its manager may have done before it died
- * and the peer not heard: said once more it does no harm.
+ * Releases the conversation that the note is of.  The manager that wrote the
+ * note may have released it before it ended, without the peer's hearing of it;
+ * to say the end twice does no harm.  The conversation counts for the owner
+ * until the peer has answered.
  */
-void cm_note_release(struct cm *cm, const struct cm_note *note,
-		     uint64_t now_ns);
+void cm_note_release(struct cm *cm, struct cm_owner *owner,
+		     const struct cm_note *note, uint64_t now_ns);
 /*
  * Has the connection of that peer's queue pair ended lately, by the peer's word
  * or by both?  Not known of one that has rested since.

@@ -97,8 +97,9 @@ static void take(struct cm *cm, struct conv *c, const struct cm_note *n)
 	conv_enter(cm, c, (enum conv_state)n->state);
 }
 
-static int resume(struct cm *cm, uint64_t user, const struct cm_note *note,
-		  bool goes_on, uint64_t now_ns, uint32_t *id)
+static int resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
+		  const struct cm_note *note, bool goes_on, uint64_t now_ns,
+		  uint32_t *id)
 {
 	struct way way = note->state < CONV_STATES
 				 ? way_of((enum conv_state)note->state,
@@ -106,6 +107,7 @@ static int resume(struct cm *cm, uint64_t user, const struct cm_note *note,
 				 : (struct way){0};
 	struct cmmsg last = {0};
 	struct conv *c;
+	int err;
 
 	if (!is_sane(note, &way, &last))
 		return -EINVAL;
@@ -120,9 +122,9 @@ static int resume(struct cm *cm, uint64_t user, const struct cm_note *note,
 	 * lost was repeated, and taken for another one. */
 	if (conv_find(cm, note->local_id) || (c && !c->is_released))
 		return -EEXIST;
-	c = conv_new(cm, note->local_id);
-	if (!c)
-		return -ENOMEM;
+	err = conv_new(cm, owner, note->local_id, &c);
+	if (err)
+		return err;
 	c->user = user;
 	take(cm, c, note);
 	/* with its own ids, whatever the note says */
@@ -138,16 +140,17 @@ static int resume(struct cm *cm, uint64_t user, const struct cm_note *note,
 	return 0;
 }
 
-int cm_note_resume(struct cm *cm, uint64_t user, const struct cm_note *note,
-		   uint64_t now_ns, uint32_t *id)
+int cm_note_resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
+		   const struct cm_note *note, uint64_t now_ns, uint32_t *id)
 {
-	return resume(cm, user, note, true, now_ns, id);
+	return resume(cm, owner, user, note, true, now_ns, id);
 }
 
-void cm_note_release(struct cm *cm, const struct cm_note *note, uint64_t now_ns)
+void cm_note_release(struct cm *cm, struct cm_owner *owner,
+		     const struct cm_note *note, uint64_t now_ns)
 {
 	uint32_t id;
 
-	if (!resume(cm, 0, note, false, now_ns, &id))
+	if (!resume(cm, owner, 0, note, false, now_ns, &id))
 		cm_release(cm, id, now_ns);
 }

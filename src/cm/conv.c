@@ -108,12 +108,29 @@ bool conv_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn)
 	return has_ended;
 }
 
-struct conv *conv_new(struct cm *cm, uint32_t local_id)
+int conv_may_own(const struct cm *cm, const struct cm_owner *owner)
 {
+	return cm_owner_may_add(owner, owner ? owner->conversations : 0,
+				cm->limit - cm->used);
+}
+
+void conv_set_owner(struct conv *c, struct cm_owner *owner)
+{
+	if (c->owner)
+		c->owner->conversations--;
+	c->owner = owner;
+	if (owner)
+		owner->conversations++;
+}
+
+int conv_new(struct cm *cm, struct cm_owner *owner, uint32_t local_id,
+	     struct conv **made)
+{
+	int err = conv_may_own(cm, owner);
 	struct conv *c;
 
-	if (cm->used == cm->limit)
-		return NULL;
+	if (err)
+		return err;
 	c = &cm->conv[cm->free_count ? cm->free_list[--cm->free_count]
 				     : cm->fresh++];
 	cm->used++;
@@ -128,7 +145,9 @@ struct conv *conv_new(struct cm *cm, uint32_t local_id)
 	list_init(&c->by_local);
 	list_push_tail(local_bucket(cm, c->local_id), &c->by_local);
 	c->transaction_id = rng_u64(&cm->rng);
-	return c;
+	conv_set_owner(c, owner);
+	*made = c;
+	return 0;
 }
 
 void conv_set_remote(struct cm *cm, struct conv *c, uint32_t remote_id)
@@ -210,6 +229,7 @@ void conv_free(struct cm *cm, struct conv *c)
 	list_remove(&c->by_remote);
 	list_remove(&c->by_qpn);
 	c->state = CONV_FREE;
+	conv_set_owner(c, NULL);
 	cm->used--;
 	cm->free_list[cm->free_count++] = (uint32_t)(c - cm->conv);
 }

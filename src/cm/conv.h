@@ -72,7 +72,8 @@ struct conv {
 	bool is_half_open;
 	uint32_t local_id, remote_id; /* remote 0: not known yet */
 	uint32_t remote_qpn;
-	uint32_t listener; /* or CONV_NO_LISTENER */
+	uint32_t listener;	/* or CONV_NO_LISTENER */
+	struct cm_owner *owner; /* for which it counts; NULL: for none */
 	uint64_t user;
 	uint64_t transaction_id;
 	uint8_t local[16], peer[16];
@@ -87,6 +88,7 @@ struct conv {
 struct conv_listener {
 	struct list link; /* by service id */
 	bool is_used;
+	struct cm_owner *owner;
 	uint64_t service_id, user;
 	struct cm_where where;
 	uint32_t backlog, waiting;
@@ -114,6 +116,7 @@ struct cm {
 	struct conv *conv;
 	uint32_t *free_list;
 	struct conv_listener *listener;
+	uint32_t listeners; /* of listener[] in use */
 	struct conv_recent recent[CONV_RECENT];
 	uint32_t recent_next;
 	uint64_t expecting_until_ns; /* cm_expect_listeners */
@@ -133,8 +136,17 @@ struct cm {
 };
 
 /* conv.c: making, finding and ending one. */
-/* With this id, or (0, or it is taken) with one of its own. */
-struct conv *conv_new(struct cm *cm, uint32_t local_id);
+/*
+ * A conversation in no state that counts for the owner, with this id, or with
+ * one that is drawn if local_id is 0 or taken.  0 with *made, or the errno
+ * value of conv_may_own.
+ */
+int conv_new(struct cm *cm, struct cm_owner *owner, uint32_t local_id,
+	     struct conv **made);
+/* May the owner have one more?  0, -EDQUOT or -ENOMEM as cm_owner_may_add. */
+int conv_may_own(const struct cm *cm, const struct cm_owner *owner);
+/* Counts it for another owner from now on. */
+void conv_set_owner(struct conv *c, struct cm_owner *owner);
 void conv_free(struct cm *cm, struct conv *c);
 struct conv *conv_find(struct cm *cm, uint32_t local_id);
 struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],

@@ -47,6 +47,7 @@ static void turn_down(struct cm *cm, const uint8_t from[16],
 		      const uint8_t to[16], const struct cmmsg *req,
 		      uint16_t reason)
 {
+	bool is_full = reason == CMMSG_REJ_NO_RESOURCES;
 	struct cmmsg m = {.transaction_id = req->transaction_id,
 			  .local_id = 0,
 			  .remote_id = req->local_id,
@@ -59,7 +60,8 @@ static void turn_down(struct cm *cm, const uint8_t from[16],
 				   .kind = CMMSG_SIDR_REP,
 				   .local_id = req->local_id,
 				   .service_id = req->service_id,
-				   .status = CMMSG_SIDR_NO_SERVICE};
+				   .status = is_full ? CMMSG_SIDR_NO_QP
+						     : CMMSG_SIDR_NO_SERVICE};
 	}
 	cm->counters.refused++;
 	step_send_bare(cm, to, from, &m);
@@ -91,9 +93,9 @@ static uint16_t judge(const struct cmmsg *m, const uint8_t from[16],
 static struct conv *passive_new(struct cm *cm, const uint8_t from[16],
 				const uint8_t to[16], const struct cmmsg *m)
 {
-	struct conv *c = conv_new(cm, 0);
+	struct conv *c;
 
-	if (!c)
+	if (conv_new(cm, NULL, 0, &c))
 		return NULL;
 	memcpy(c->local, to, 16);
 	memcpy(c->peer, from, 16);
@@ -141,6 +143,7 @@ static void admit(struct cm *cm, struct conv_listener *l, struct conv *c,
 		return;
 	}
 	conv_open_half(cm, c);
+	conv_set_owner(c, l->owner);
 	c->user = l->user;
 	c->listener = (uint32_t)(l - cm->listener);
 	c->is_released = false;
@@ -151,6 +154,20 @@ static void admit(struct cm *cm, struct conv_listener *l, struct conv *c,
 	if (m->kind == CMMSG_REQ)
 		conv_set_qpn(cm, c, m->qpn);
 	step_emit(cm, c, CM_REQUEST, m);
+}
+
+/*
+ * Refuses a request to a listener whose owner has its share of conversations:
+ * nobody could accept it.  True: it is refused, and c is free.
+ */
+static bool refuse_beyond_share(struct cm *cm, const struct conv_listener *l,
+				struct conv *c, const struct cmmsg *m)
+{
+	if (conv_may_own(cm, l->owner) != -EDQUOT)
+		return false;
+	turn_down(cm, c->peer, c->local, m, CMMSG_REJ_NO_RESOURCES);
+	conv_free(cm, c);
+	return true;
 }
 
 static bool has_room(const struct cm *cm, const struct conv_listener *l,
@@ -255,6 +272,9 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 	/* it was parsed when it came */
 	cmmsg_parse(c->last, MAD_BYTES, &m);
 	l = listener_of(cm, c->peer, c->local, &m);
+	cm->rx_scope = c->scope;
+	if (l && refuse_beyond_share(cm, l, c, &m))
+		return;
 	if (l && has_room(cm, l, c)) {
 		admit(cm, l, c, &m, now_ns);
 	} else if (l && (is_woken || c->listener == CONV_NO_LISTENER)) {
@@ -265,7 +285,6 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 		hold_until(cm, c, CONV_NO_LISTENER,
 			   cm_expected_until(cm, m.service_id, c->local));
 	} else {
-		cm->rx_scope = c->scope;
 		if (!l)
 			nobody_listens(cm, c->peer, c->local, &m);
 		conv_free(cm, c);
@@ -341,6 +360,8 @@ void request_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		return;
 	}
 	l = listener_of(cm, from, to, m);
+	if (l && refuse_beyond_share(cm, l, c, m))
+		return;
 	if (l && has_room(cm, l, c))
 		admit(cm, l, c, m, now_ns);
 	else

@@ -76,7 +76,7 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
 			      r_addr_text(&base->route.addr.src_addr, text));
 	if (err)
 		return r_fail(-err, "rdma_listen: the id cannot listen: %s",
-			      strerror(-err));
+			      r_reason(-err));
 	say_ready();
 	return 0;
 }

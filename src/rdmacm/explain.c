@@ -53,6 +53,16 @@ void r_say_of(unsigned cause, const char *sentence)
 	say_as(cause + 1, "%s", sentence);
 }
 
+const char *r_reason(int err)
+{
+	if (err == EDQUOT)
+		return "this user has as many ids, listeners and connections as "
+		       "its broker has left for all other users: end some, or "
+		       "use a broker of your own (adverb run --private -- "
+		       "PROGRAM)";
+	return strerror(err);
+}
+
 int r_fail(int err, const char *format, ...)
 {
 	va_list args;

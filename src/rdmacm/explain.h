@@ -12,6 +12,10 @@ void r_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same, the cause being a number below 4096: for a sentence of others. */
 void r_say_of(unsigned cause, const char *sentence);
 
+/* Why the broker refuses a request, from the errno value of its answer.  The
+ * text lasts until this thread's next call. */
+const char *r_reason(int err);
+
 /*
  * Say it, then fail as the ABI does: -1 and errno.  The sentence names the
  * call first.

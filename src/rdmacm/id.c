@@ -224,7 +224,7 @@ int r_bind(struct r_id *id, const struct sockaddr *addr)
 			      "program's id, or one of this one",
 			      r_addr_text(addr, text));
 	return r_fail(-err, "rdma_cm: %s cannot be bound: %s",
-		      r_addr_text(addr, text), strerror(-err));
+		      r_addr_text(addr, text), r_reason(-err));
 }
 
 int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *addr)
@@ -399,7 +399,8 @@ static void explain(const struct r_id *id, const struct cmproto *m)
 		      text);
 	else if (m->event == CMPROTO_REJECTED)
 		r_say("rdma_connect: REJECTED by %s: reason %d of IBTA 12.6.7.2 "
-		      "(10: it takes us for a stale connection; 4: it has "
+		      "(3: the user that listens has its share of connections; "
+		      "10: it takes us for a stale connection; 4: it has "
 		      "waited too long)",
 		      text, m->status);
 }
@@ -434,7 +435,7 @@ void r_post_lost(struct r_id *id)
 
 void r_post_failed(struct r_id *id, int err)
 {
-	r_say("rdma_cm: the broker refuses: %s", strerror(-err));
+	r_say("rdma_cm: the broker refuses: %s", r_reason(-err));
 	post_end(id, RDMA_CM_EVENT_CONNECT_ERROR, err);
 }
 

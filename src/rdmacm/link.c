@@ -232,6 +232,10 @@ static void take(const struct cmproto *m)
 	id = m->kind == CMPROTO_EVENT ? find(m->id) : NULL;
 	if (id)
 		r_id_message(id, m);
+	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_DROPPED)
+		r_say("rdma_cm: the broker ends this process's connections: it "
+		      "has not read what the broker says, of which too much "
+		      "waits for processes of this user");
 	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_REQUEST)
 		r_tell(CMPROTO_RELEASE, m->new_id);
 }

@@ -55,7 +55,7 @@ static inline void listen_at(struct world *w, int side)
 	struct cm_where any = {.any_v4 = true};
 	uint32_t listener;
 
-	cm_listen(w->cm[side], LISTENER, SERVICE, &any, 16, &listener);
+	cm_listen(w->cm[side], NULL, LISTENER, SERVICE, &any, 16, &listener);
 	w->listens[side] = true;
 }
 
@@ -266,7 +266,7 @@ static inline void bury(struct world *w, int side)
 		if (!n->is_left)
 			continue;
 		n->is_left = false;
-		cm_note_release(w->cm[side], &n->note, w->now);
+		cm_note_release(w->cm[side], NULL, &n->note, w->now);
 		drain(w, side);
 	}
 	if (!w->listens[side])
@@ -292,12 +292,13 @@ static inline void rebirth(struct world *w, int side)
 			    n->is_released != is_released)
 				continue;
 			if (is_released)
-				cm_note_release(w->cm[side], &n->note, w->now);
+				cm_note_release(w->cm[side], NULL, &n->note,
+						w->now);
 			else
-				assert_int_equal(cm_note_resume(w->cm[side], 0,
-								&n->note,
-								w->now, &id),
-						 0);
+				assert_int_equal(
+					cm_note_resume(w->cm[side], NULL, 0,
+						       &n->note, w->now, &id),
+					0);
 			assert_int_equal(id, n->id);
 			drain(w, side);
 		}

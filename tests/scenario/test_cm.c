@@ -103,7 +103,8 @@ static void after_a_succession(struct world *w, struct end *e)
 
 	cm_free(w->cm[1]);
 	w->cm[1] = manager(w);
-	assert_int_equal(cm_note_resume(w->cm[1], 0, &e->note, w->now, &id), 0);
+	assert_int_equal(
+		cm_note_resume(w->cm[1], NULL, 0, &e->note, w->now, &id), 0);
 	assert_int_equal(id, e->id);
 	by_disconnecting(w, e);
 }
@@ -114,7 +115,7 @@ static void as_a_will(struct world *w, struct end *e)
 	cm_free(w->cm[1]);
 	w->cm[1] = manager(w);
 	e->is_released = true;
-	cm_note_release(w->cm[1], &e->note, w->now);
+	cm_note_release(w->cm[1], NULL, &e->note, w->now);
 }
 
 static void who_ends_it_hears_of_it_when_the_peers_owner_has(void **state)
@@ -281,7 +282,7 @@ static void a_request_let_go_does_not_hide_its_repetition(void **state)
 	say(w, 0, true);
 	forget(w);
 	for (int i = 0; i < 2; i++) {
-		cm_note_release(w->cm[1], &w->end[1][i].note, w->now);
+		cm_note_release(w->cm[1], NULL, &w->end[1][i].note, w->now);
 		drain(w, 1);
 	}
 	run(w, w->now + SECOND / 10);
@@ -450,7 +451,8 @@ static void a_listener_for_its_own_answers_nobody_else(void **state)
 		struct cm_event e;
 
 		cm_unlisten(w->cm[1], 0, 0);
-		cm_listen(w->cm[1], LISTENER, SERVICE, &own, 16, &listener);
+		cm_listen(w->cm[1], NULL, LISTENER, SERVICE, &own, 16,
+			  &listener);
 		memcpy(s.local, w->ip[near], 16);
 		memcpy(s.peer, w->ip[1], 16);
 		assert_int_equal(cm_connect(w->cm[near], &s, w->now, &id), 0);

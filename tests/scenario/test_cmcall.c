@@ -36,12 +36,15 @@ static void a_listener_that_comes_later_is_called_at_once(void **state)
 		drain(w, 0);
 		run(w, w->now + CM_HOLD_NS / 2);
 		/* these are not for it, and do not hurt it */
-		cm_listen(w->cm[1], LISTENER, SERVICE + 1, &any, 16, &other);
-		cm_listen(w->cm[1], LISTENER, SERVICE, &elsewhere, 16, &other);
+		cm_listen(w->cm[1], NULL, LISTENER, SERVICE + 1, &any, 16,
+			  &other);
+		cm_listen(w->cm[1], NULL, LISTENER, SERVICE, &elsewhere, 16,
+			  &other);
 		run(w, w->now + CM_HOLD_NS / 4);
 		assert_int_equal(w->ends[1], 0);
 		assert_int_equal(cm_count(w->cm[1]), 1);
-		cm_listen(w->cm[1], LISTENER, SERVICE, &any, 16, &listener);
+		cm_listen(w->cm[1], NULL, LISTENER, SERVICE, &any, 16,
+			  &listener);
 		assert_true(cm_deadline(w->cm[1]) <= w->now);
 		cm_tick(w->cm[1], w->now);
 		drain(w, 1);
@@ -72,7 +75,7 @@ static void a_caller_waits_for_a_listener_that_has_just_gone(void **state)
 		run(w, w->now + SECOND / 2);
 		assert_int_equal(w->end[0][0].ended, 0);
 		if (again) {
-			cm_listen(w->cm[1], LISTENER, SERVICE, &any, 16,
+			cm_listen(w->cm[1], NULL, LISTENER, SERVICE, &any, 16,
 				  &listener);
 			cm_tick(w->cm[1], w->now);
 			drain(w, 1);
@@ -93,7 +96,7 @@ static void a_full_backlog_holds_who_calls_until_there_is_room(void **state)
 	uint32_t listener;
 
 	cm_unlisten(w->cm[1], 0, 0);
-	cm_listen(w->cm[1], LISTENER, SERVICE, &any, 2, &listener);
+	cm_listen(w->cm[1], NULL, LISTENER, SERVICE, &any, 2, &listener);
 	for (int i = 0; i < 6; i++) {
 		start(w, 0);
 		drain(w, 0);
@@ -142,7 +145,8 @@ static void a_successor_knows_what_it_held_by_its_note(void **state)
 	cm_expect_listeners(w->cm[1], w->now + 4 * SECOND);
 	run(w, w->now + SECOND);
 	assert_int_equal(cm_counters(w->cm[1])->held, 1);
-	assert_int_equal(cm_note_resume(w->cm[1], 0, &b->note, w->now, &id), 0);
+	assert_int_equal(
+		cm_note_resume(w->cm[1], NULL, 0, &b->note, w->now, &id), 0);
 	assert_int_equal(cm_count(w->cm[1]), 1);
 	listen_at(w, 1);
 	run(w, w->now + SECOND);
@@ -235,7 +239,7 @@ static void a_flood_of_requests_is_bounded(void **state)
 	struct cm_frame f;
 	uint32_t listener, served = 0;
 
-	cm_listen(cm, 0, SERVICE, &any, 10000, &listener);
+	cm_listen(cm, NULL, 0, SERVICE, &any, 10000, &listener);
 	for (uint32_t i = 1; i <= 5000; i++) {
 		struct cmmsg m = {.kind = CMMSG_REQ,
 				  .local_id = i,
@@ -356,7 +360,7 @@ static void a_flood_of_requests_to_nobody_is_bounded(void **state)
 	struct cm_event e;
 	struct cm_frame f;
 
-	cm_listen(cm, 0, SERVICE, &any, 10000, &listener);
+	cm_listen(cm, NULL, 0, SERVICE, &any, 10000, &listener);
 	for (uint32_t i = 0; i < PEERS * EACH + PEERS; i++) {
 		struct cmmsg m = {.kind = CMMSG_REQ,
 				  .local_id = i + 1,
@@ -394,6 +398,146 @@ static void a_flood_of_requests_to_nobody_is_bounded(void **state)
 	cm_free(cm);
 }
 
+/* A manager of 64 conversations, and one end of a wire that nobody listens to.
+ */
+static struct cm *small_manager(void)
+{
+	struct cm_config config = {
+		.seed = 1, .conversations = 64, .half_open = 64};
+
+	return cm_new(&config, 0);
+}
+
+static void forget_output(struct cm *cm)
+{
+	struct cm_event e;
+	struct cm_frame f;
+
+	while (cm_event(cm, &e))
+		;
+	while (cm_tx(cm, &f))
+		;
+}
+
+static void run_alone(struct cm *cm)
+{
+	for (uint64_t now = 0; cm_deadline(cm) != WHEEL_NEVER;) {
+		now = cm_deadline(cm);
+		cm_tick(cm, now);
+		forget_output(cm);
+	}
+}
+
+static const uint8_t me[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
+static const uint8_t peer[16] = {[10] = 0xff, 0xff, 10, 0, 0, 2};
+
+static struct cm_start start_of(struct cm_owner *owner)
+{
+	struct cm_start s = {.owner = owner,
+			     .msg = {.kind = CMMSG_REQ,
+				     .service_id = SERVICE,
+				     .local_timeout = 20,
+				     .max_cm_retries = 15}};
+
+	memcpy(s.local, me, 16);
+	memcpy(s.peer, peer, 16);
+	return s;
+}
+
+/* Until the wire has forgotten what it has released, too. */
+static void an_owner_leaves_conversations_to_the_others(void **state)
+{
+	const struct cmmsg rtu = {.kind = CMMSG_RTU};
+	struct cm_owner first = {0}, second = {0}, exempt = {.is_exempt = true};
+	struct cm_start a = start_of(&first), b = start_of(&second),
+			c = start_of(&exempt);
+	struct cm *cm = small_manager();
+	struct cm_note note = {.state = CONV_ESTABLISHED};
+	uint32_t id, count = 0;
+
+	cmmsg_write(note.last, &rtu);
+	while (count < 100) {
+		note.local_id = note.remote_id = ++count;
+		if (cm_note_resume(cm, &first, 0, &note, 0, &id))
+			break;
+		cm_release(cm, id, 0);
+		assert_int_equal(conv_find(cm, id)->state, CONV_DREQ_SENT);
+		forget_output(cm);
+	}
+	assert_int_equal(first.conversations, 32);
+	assert_int_equal(cm_note_resume(cm, &first, 0, &note, 0, &id), -EDQUOT);
+	assert_int_equal(cm_connect(cm, &a, 0, &id), -EDQUOT);
+	for (count = 0; !cm_connect(cm, &b, 0, &id); count++)
+		forget_output(cm);
+	assert_int_equal(count, 16);
+	for (count = 0; !cm_connect(cm, &c, 0, &id); count++)
+		forget_output(cm);
+	assert_int_equal(count, 16);
+	assert_int_equal(cm_connect(cm, &a, 0, &id), -ENOMEM);
+	run_alone(cm);
+	assert_int_equal(first.conversations, 0);
+	assert_int_equal(cm_connect(cm, &a, 0, &id), 0);
+	cm_free(cm);
+}
+
+static void an_owner_leaves_listeners_to_the_others(void **state)
+{
+	struct cm_owner first = {0}, second = {0};
+	struct cm_where any = {.any_v4 = true};
+	struct cm *cm = small_manager();
+	uint32_t listener, count = 0;
+
+	while (!cm_listen(cm, &first, 0, SERVICE + count, &any, 1, &listener))
+		count++;
+	assert_int_equal(count, CONV_LISTENERS / 2);
+	assert_int_equal(
+		cm_listen(cm, &first, 0, SERVICE + count, &any, 1, &listener),
+		-EDQUOT);
+	assert_int_equal(
+		cm_listen(cm, &second, 0, SERVICE + count, &any, 1, &listener),
+		0);
+	cm_unlisten(cm, 0, 0);
+	assert_int_equal(first.listeners, count - 1);
+	assert_int_equal(cm_listen(cm, &first, 0, SERVICE, &any, 1, &listener),
+			 0);
+	cm_free(cm);
+}
+
+/* The caller hears at once that there are too many. */
+static void a_listener_beyond_its_share_refuses(void **state)
+{
+	static const enum cmmsg_kind kinds[] = {CMMSG_REQ, CMMSG_SIDR_REQ};
+	struct cm_where any = {.any_v4 = true};
+	uint8_t mad[MAD_BYTES];
+
+	for (size_t k = 0; k < TEST_COUNT(kinds); k++) {
+		struct cm_owner owner = {0};
+		struct cm *cm = small_manager();
+		struct cmmsg m = {.kind = kinds[k], .service_id = SERVICE};
+		struct cm_frame f;
+		uint32_t listener;
+
+		cm_listen(cm, &owner, 0, SERVICE, &any, 100, &listener);
+		memcpy(m.primary.local_gid, peer, 16);
+		memcpy(m.primary.remote_gid, me, 16);
+		for (uint32_t i = 1; i <= 33; i++) {
+			m.local_id = m.qpn = i;
+			cmmsg_write(mad, &m);
+			assert_false(cm_tx(cm, &f));
+			cm_rx(cm, peer, me, 0, mad, sizeof(mad), i);
+		}
+		assert_true(cm_tx(cm, &f));
+		assert_true(cmmsg_parse(f.mad, MAD_BYTES, &m));
+		if (k)
+			assert_int_equal(m.status, CMMSG_SIDR_NO_QP);
+		else
+			assert_int_equal(m.reason, CMMSG_REJ_NO_RESOURCES);
+		assert_int_equal(cm_count(cm), 32);
+		assert_int_equal(owner.conversations, 32);
+		cm_free(cm);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -411,6 +555,9 @@ int main(void)
 		cmocka_unit_test(a_flood_of_requests_to_nobody_is_bounded),
 		cmocka_unit_test(a_peers_share_is_handed_on),
 		cmocka_unit_test(answers_stand_in_nobodys_way),
+		cmocka_unit_test(an_owner_leaves_conversations_to_the_others),
+		cmocka_unit_test(an_owner_leaves_listeners_to_the_others),
+		cmocka_unit_test(a_listener_beyond_its_share_refuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

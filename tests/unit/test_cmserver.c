@@ -315,42 +315,6 @@ static void so_is_the_peer_of_one_that_has_shown_no_socket(void **state)
 	close(called);
 }
 
-/* It has read all that there was, and waits for what there was no room for. */
-static void
-who_missed_something_is_dropped_when_it_has_read_the_rest(void **state)
-{
-	struct gsi *gsi = calloc(1, sizeof(*gsi));
-	struct cmproto m = {.version = CMPROTO_VERSION, .kind = CMPROTO_LISTEN};
-	struct cmserver_client *c;
-	struct fd_store fd_store;
-	struct cmserver *s;
-	int fd[2], output = 0;
-
-	assert_non_null(gsi);
-	fd_store_init(&fd_store);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fd), 0);
-	s = cmserver_new(gsi, &fd_store, 0);
-	assert_non_null(s);
-	c = cmserver_client_new(s, fd[0], getuid(), getpid());
-	assert_non_null(c);
-	assert_false(cmserver_has_output(c));
-	while (cmserver_handle(s, c, &m, sizeof(m), 0))
-		output++;
-	while (output--) {
-		cmserver_output(c);
-		take(fd[1]);
-	}
-	assert_int_equal(recv(fd[1], &m, sizeof(m), MSG_DONTWAIT), -1);
-	/* which is when the loop asks it again */
-	assert_true(cmserver_has_output(c));
-	assert_false(cmserver_output(c));
-	cmserver_client_free(s, c, 0);
-	cmserver_free(s);
-	close(fd[0]);
-	close(fd[1]);
-	free(gsi);
-}
-
 /* A server without a wire, and a safe in memory. */
 struct alone {
 	struct gsi *gsi;
@@ -396,6 +360,25 @@ static void say(struct alone *a, struct cmproto m, enum cmproto_kind kind,
 		return;
 	assert_true(cmserver_output(a->c));
 	a->sent = take(a->fd[1]);
+}
+
+/* Another client of the same server. */
+static struct alone join_alone(const struct alone *a, uid_t uid)
+{
+	struct alone b = *a;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, b.fd), 0);
+	b.c = cmserver_client_new(b.s, b.fd[0], uid, getpid());
+	assert_non_null(b.c);
+	return b;
+}
+
+static void leave_alone(struct alone *b)
+{
+	cmserver_client_free(b->s, b->c, 0);
+	gsi_flush(b->gsi); /* without a wire it forgets */
+	close(b->fd[0]);
+	close(b->fd[1]);
 }
 
 /* What it is asked with: an established connection's note. */
@@ -485,6 +468,183 @@ static void who_fails_to_listen_leaves_the_port_to_others(void **state)
 	end_alone(&a);
 }
 
+#define FIRST_USER  1000001
+#define SECOND_USER 1000002
+
+/* How many ports a client gets, each with a listener if it is to have one,
+ * until it is refused with *err. */
+static uint32_t count_until_refused(struct alone *a, bool listens, int *err)
+{
+	const struct cmproto any = {.space = 0x106, .any_v4 = 1};
+
+	for (uint32_t count = 0;; count++) {
+		say(a, any, CMPROTO_BIND, 0);
+		if (!a->sent.err && listens)
+			say(a, (struct cmproto){0}, CMPROTO_LISTEN,
+			    a->sent.new_id);
+		*err = a->sent.err;
+		if (*err)
+			return count;
+	}
+}
+
+/* Whatever the first has taken, by as many connections as it likes. */
+static void no_user_takes_all(bool listens, uint32_t most)
+{
+	struct alone a, first, again, second;
+	uint32_t has, other;
+	int err;
+
+	begin_alone(&a);
+	first = join_alone(&a, FIRST_USER);
+	again = join_alone(&a, FIRST_USER);
+	second = join_alone(&a, SECOND_USER);
+	has = count_until_refused(&first, listens, &err);
+	assert_int_equal(err, -EDQUOT);
+	assert_uint_in_range(has, 1000, most / 2);
+	assert_int_equal(count_until_refused(&again, listens, &err), 0);
+	assert_int_equal(err, -EDQUOT);
+	other = count_until_refused(&second, listens, &err);
+	assert_int_equal(err, -EDQUOT);
+	assert_uint_in_range(other, most / 8, most / 4);
+	/* and the broker's own user has what is left */
+	assert_uint_in_range(count_until_refused(&a, listens, &err), most / 8,
+			     most);
+	assert_int_not_equal(err, -EDQUOT);
+	/* what a client leaves is its user's again */
+	leave_alone(&first);
+	assert_uint_in_range(count_until_refused(&again, listens, &err), 1,
+			     has);
+	leave_alone(&again);
+	leave_alone(&second);
+	end_alone(&a);
+}
+
+static void no_user_takes_all_ports(void **state)
+{
+	no_user_takes_all(false, 32768);
+}
+
+static void no_user_takes_all_listeners(void **state)
+{
+	no_user_takes_all(true, 4096);
+}
+
+/* An established connection's note, of the active side. */
+static struct cmproto established(uint32_t local_id)
+{
+	struct cmproto m = noted(local_id, CONV_ESTABLISHED);
+	const struct cmmsg rtu = {
+		.kind = CMMSG_RTU, .local_id = local_id, .remote_id = local_id};
+	struct cm_note note;
+
+	memcpy(&note, m.note, sizeof(note));
+	note.remote_id = local_id;
+	cmmsg_write(note.last, &rtu);
+	memcpy(m.note, &note, sizeof(note));
+	return m;
+}
+
+/* Each waits for the answer to its end, which nobody gives. */
+static void no_user_takes_all_conversations(void **state)
+{
+	struct cmproto call = {.max_retries = 15, .timeout = TIMEOUT};
+	struct alone a, first, second;
+	uint32_t has = 0;
+
+	begin_alone(&a);
+	first = join_alone(&a, FIRST_USER);
+	second = join_alone(&a, SECOND_USER);
+	for (;; has++) {
+		say(&first, established(has + 1), CMPROTO_RESUME, 0);
+		if (first.sent.err)
+			break;
+		say(&first, (struct cmproto){0}, CMPROTO_RELEASE,
+		    first.sent.new_id);
+		gsi_flush(a.gsi);
+	}
+	assert_int_equal(first.sent.err, -EDQUOT);
+	assert_uint_in_range(has, 1000, 16384);
+	/* nor by another connection, while they last */
+	leave_alone(&first);
+	first = join_alone(&a, FIRST_USER);
+	say(&first, established(has + 1), CMPROTO_RESUME, 0);
+	assert_int_equal(first.sent.err, -EDQUOT);
+	for (uint32_t i = 0; i < 1000; i++) {
+		say(&second, (struct cmproto){.space = 0x106, .any_v4 = 1},
+		    CMPROTO_BIND, 0);
+		say(&second, call, CMPROTO_CONNECT, second.sent.new_id);
+		assert_int_equal(second.sent.err, 0);
+		gsi_flush(a.gsi);
+	}
+	leave_alone(&first);
+	leave_alone(&second);
+	end_alone(&a);
+}
+
+/* What a client has to read, until nothing more comes; the last of it. */
+static struct cmproto read_all(struct alone *a, uint32_t *count, bool *stays)
+{
+	struct cmproto last = {0};
+
+	do {
+		*stays = cmserver_output(a->c);
+		while (recv(a->fd[1], &last, sizeof(last), MSG_DONTWAIT) > 0)
+			++*count;
+	} while (*stays && cmserver_has_output(a->c));
+	return last;
+}
+
+/* And those that read lose nothing, of its own user neither. */
+static void a_client_that_does_not_read_is_told_and_dropped(void **state)
+{
+	enum { SILENT = 8, MANY = 8000, READ = 100 };
+	struct cmproto m = {.version = CMPROTO_VERSION, .kind = CMPROTO_LISTEN};
+	struct alone a, reads, other, silent[SILENT];
+	uint32_t count = 0, dropped = 0, heard = 0;
+	struct cmproto last;
+	bool stays;
+
+	begin_alone(&a);
+	reads = join_alone(&a, FIRST_USER);
+	other = join_alone(&a, SECOND_USER);
+	for (int i = 0; i < SILENT; i++) {
+		silent[i] = join_alone(&a, FIRST_USER);
+		assert_false(cmserver_has_output(silent[i].c));
+	}
+	for (int i = 0; i < SILENT * MANY; i++) {
+		assert_true(cmserver_handle(a.s, silent[i % SILENT].c, &m,
+					    sizeof(m), 0));
+		if (i % READ)
+			continue;
+		say(&reads, m, CMPROTO_LISTEN, 0);
+		say(&other, m, CMPROTO_LISTEN, 0);
+	}
+	for (int i = 0; i < SILENT; i++) {
+		last = read_all(&silent[i], &count, &stays);
+		dropped += !stays;
+		if (stays)
+			continue;
+		assert_int_equal(last.kind, CMPROTO_EVENT);
+		assert_int_equal(last.event, CMPROTO_DROPPED);
+		/* which is when the loop asks it again */
+		assert_true(cmserver_has_output(silent[i].c));
+		assert_false(
+			cmserver_handle(a.s, silent[i].c, &m, sizeof(m), 0));
+	}
+	assert_uint_in_range(dropped, 1, SILENT);
+	assert_uint_in_range(count, MANY, (16 << 20) / sizeof(m));
+	read_all(&reads, &heard, &stays);
+	assert_true(stays);
+	read_all(&other, &heard, &stays);
+	assert_true(stays);
+	for (int i = 0; i < SILENT; i++)
+		leave_alone(&silent[i]);
+	leave_alone(&reads);
+	leave_alone(&other);
+	end_alone(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -497,10 +657,13 @@ int main(void)
 		cmocka_unit_test(so_is_the_peer_of_one_that_has_not_come_back),
 		cmocka_unit_test(
 			so_is_the_peer_of_one_that_has_shown_no_socket),
-		cmocka_unit_test(
-			who_missed_something_is_dropped_when_it_has_read_the_rest),
 		cmocka_unit_test(nobody_takes_the_will_of_another_process),
 		cmocka_unit_test(who_fails_to_listen_leaves_the_port_to_others),
+		cmocka_unit_test(no_user_takes_all_ports),
+		cmocka_unit_test(no_user_takes_all_listeners),
+		cmocka_unit_test(no_user_takes_all_conversations),
+		cmocka_unit_test(
+			a_client_that_does_not_read_is_told_and_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);

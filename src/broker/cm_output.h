@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The messages that wait for one client of connection management, until the
+ * end of the loop's turn and then until its socket takes them.  They count for
+ * the share of its user.  Part of the broker's loop: one owner, no lock, no
+ * call waits.
+ */
+#ifndef BROKER_CM_OUTPUT_H
+#define BROKER_CM_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "broker/cmproto.h"
+#include "broker/share.h"
+#include "util/list.h"
+
+struct cm_output {
+	int fd;			  /* of the client, borrowed */
+	struct user_share *share; /* borrowed */
+	struct list queue;
+	uint32_t waiting; /* messages in the queue */
+	uint32_t most;	  /* of waiting, since the queue was last empty */
+	/* The client did not read: the queue has the message that says so, and
+	 * takes no other. */
+	bool is_lost;
+};
+
+void cm_output_init(struct cm_output *o, int fd, struct user_share *share);
+/* Frees what waits. */
+void cm_output_fini(struct cm_output *o);
+/* Copies m into the queue.  False: the user has no room for it, or there is no
+ * memory; is_lost, too, is false. */
+bool cm_output_push(struct cm_output *o, const struct cmproto *m);
+/* Frees what waits for a client that does not read it, and has the client read
+ * CMPROTO_DROPPED instead. */
+void cm_output_lose(struct cm_output *o);
+/* Sends what the socket takes.  False: the client is to be dropped, since its
+ * socket is broken, or since it is lost and all has been sent. */
+bool cm_output_send(struct cm_output *o);
+
+#endif
