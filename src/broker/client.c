@@ -24,9 +24,8 @@
 #include <unistd.h>
 
 #define OPEN_MS	    15000 /* while nobody is there; see FD_STORE_MS, server.c */
-#define PATIENCE_MS 60000
-#define LATE_MS	    1000 /* of one that is stopped, and */
-#define SLOW_MS	    5000 /* of one that has too little of a processor */
+#define LATE_MS	    1000  /* of one that is stopped, and */
+#define SLOW_MS	    5000  /* of one that has too little of a processor */
 #define ALONE_MS    1000
 #define WAIT_MAX_MS 1000
 /* Another's broker, the system's too, is for its user to start anew: that user
@@ -612,15 +611,8 @@ static bool may_go_on(struct client *c, struct opening *o)
 	return !is_final(c) && now < o->end_ms;
 }
 
-int client_open(struct client *c, const char **why)
-{
-	const struct client_wish none = {-1, -1, PATIENCE_MS, NULL};
-
-	return client_open_sharing(c, &none, why);
-}
-
-int client_open_sharing(struct client *c, const struct client_wish *wish,
-			const char **why)
+int client_open(struct client *c, const struct client_wish *wish,
+		const char **why)
 {
 	uint64_t now = now_ms();
 	struct opening o = {now + OPEN_MS, now + OPEN_MS + wish->patience_ms,

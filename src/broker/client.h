@@ -112,14 +112,6 @@ struct client_news {
 	int kick_fd;		  /* HERE: the caller's from now on */
 };
 
-/*
- * 0, or -errno with a sentence in *why, which borrows from c or is constant:
- * -ENOENT there is no broker to start, -EADDRINUSE the port is somebody's,
- * -ETIMEDOUT there is a broker, and it says nothing, -EMFILE its limit on open
- * files is reached, or ours, -EACCES it is not trusted (trust.h), -EPERM there
- * is none, and a program with rights of its own starts none.
- */
-int client_open(struct client *c, const char **why);
 struct client_wish {
 	/*
 	 * Processes of this user are told where this one has its arena, and
@@ -137,8 +129,15 @@ struct client_wish {
 	 */
 	client_say *say;
 };
-int client_open_sharing(struct client *c, const struct client_wish *wish,
-			const char **why);
+/*
+ * 0, or -errno with a sentence in *why, which borrows from c or is constant:
+ * -ENOENT there is no broker to start, -EADDRINUSE the port is somebody's,
+ * -ETIMEDOUT there is a broker, and it says nothing, -EMFILE its limit on open
+ * files is reached, or ours, -EACCES it is not trusted (trust.h), -EPERM there
+ * is none, and a program with rights of its own starts none.
+ */
+int client_open(struct client *c, const struct client_wish *wish,
+		const char **why);
 void client_close(struct client *c);
 /* The descriptor that client_turn waits for (POLLIN); -1: none. */
 int client_fd(const struct client *c);

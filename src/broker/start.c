@@ -129,12 +129,6 @@ void start_lost(pid_t broker, uint64_t now_ms)
 	past.due_ms = now_ms + pause_after(life_ms);
 }
 
-uint64_t start_due_ms(void)
-{
-	look_back();
-	return past.due_ms;
-}
-
 /* For tests, and kernels that promise what they do not do. */
 static bool no_bpf(void)
 {

@@ -53,7 +53,7 @@ struct start {
  * Starts the broker, if the address is free.  0: somebody serves it now;
  * -EINPROGRESS: start_turn knows more, when there is something to read from
  * status_fd or at limit_ms; -EAGAIN: another process is about to start one, or
- * it is too early (start_due_ms); -ENOTRECOVERABLE: it is too early, and each
+ * it is too early (start_lost); -ENOTRECOVERABLE: it is too early, and each
  * that was started has ended at once; -EPERM: this program has rights of its
  * own, and starts none; or another -errno.
  */
@@ -66,8 +66,6 @@ void start_drop(struct start *s);
  * started, and has served for less than a second, the next one has to wait,
  * longer each time. */
 void start_lost(pid_t broker, uint64_t now_ms);
-/* When this process may start the next. */
-uint64_t start_due_ms(void);
 /* adverbd lies in this folder (borrowed), and not beside what we are part of;
  * ADVERB_BROKER has the last word. */
 void start_folder(const char *folder);

@@ -100,7 +100,7 @@ int broker_link_socket(int arena_fd, int kick_fd, uint64_t patience_ns)
 					 .patience_ms = patience_ns / NS_PER_MS,
 					 .say = say};
 	const char *why = "";
-	int err = client_open_sharing(&broker, &wish, &why);
+	int err = client_open(&broker, &wish, &why);
 
 	has_broker = !err;
 	questions = 0;

@@ -63,10 +63,18 @@ static inline int enter_namespace(void **state)
 	return 0;
 }
 
+/* Opens a client that shares nothing. */
+static inline int open_client(struct client *c, const char **why)
+{
+	const struct client_wish none = {-1, -1, 60000, NULL};
+
+	return client_open(c, &none, why);
+}
+
 static inline void open_or_fail(struct client *c)
 {
 	const char *why = "";
-	int err = client_open(c, &why);
+	int err = open_client(c, &why);
 
 	if (err)
 		fail_msg("%d: %s", err, why);

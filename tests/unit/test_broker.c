@@ -107,7 +107,7 @@ static void a_broker_that_is_stopped_is_waited_for(void **state)
 	begin_silence();
 	naps = 50000 / NAP_MS;
 	lates = 0;
-	assert_int_equal(client_open_sharing(&c, &waits, &why), 0);
+	assert_int_equal(client_open(&c, &waits, &why), 0);
 	assert_int_equal(naps, 0);
 	assert_int_equal(lates, 1);
 	assert_int_equal(broker_of(&c), silent);
@@ -124,7 +124,7 @@ static void a_broker_that_says_nothing_for_good_is_named(void **state)
 
 	begin_silence();
 	naps = 100000 / NAP_MS;
-	assert_int_equal(client_open_sharing(&c, &waits, &why), -ETIMEDOUT);
+	assert_int_equal(client_open(&c, &waits, &why), -ETIMEDOUT);
 	assert_true(skipped_ms - began_ms >= 60000);
 	snprintf(text, sizeof(text),
 		 "the broker adverbd (process %d, stopped) has not answered "
@@ -143,7 +143,7 @@ static void a_broker_that_dies_amid_an_opening_is_replaced(void **state)
 	begin_silence();
 	naps = 5;
 	is_doomed = true;
-	assert_int_equal(client_open_sharing(&c, &waits, &why), 0);
+	assert_int_equal(client_open(&c, &waits, &why), 0);
 	is_doomed = false;
 	assert_int_not_equal(broker_of(&c), silent);
 	silent = broker_of(&c);
@@ -220,7 +220,7 @@ static void child(int go, int out, int hold)
 
 	if (read(go, &byte, 1) < 0)
 		_exit(1);
-	r.err = client_open(&c, &why);
+	r.err = open_client(&c, &why);
 	r.class = c.class;
 	if (!r.err)
 		r.broker = broker_of(&c);
@@ -414,7 +414,7 @@ static void a_port_held_by_another_is_named(void **state)
 	const char held[] = "port 4791 is held by ";
 
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
-	assert_int_equal(client_open(&c, &why), -EADDRINUSE);
+	assert_int_equal(open_client(&c, &why), -EADDRINUSE);
 	/* by a process that a broker in a user namespace may not see */
 	assert_memory_equal(why, held, sizeof(held) - 1);
 	close(fd);
@@ -442,7 +442,7 @@ static void more_clients_than_classes_are_refused_with_a_reason(void **state)
 	for (int i = 0; i < STEER_CLASS_MAX; i++)
 		open_or_fail(&c[i]);
 	pid = broker_of(&c[0]);
-	assert_int_equal(client_open(&more, &why), -ENOSPC);
+	assert_int_equal(open_client(&more, &why), -ENOSPC);
 	assert_string_equal(why, "every steering class of port 4791 is taken");
 	send_to(steer_qpn(c[1000].class, 5), AF_INET, "127.0.0.1");
 	assert_int_equal(take_all(&c[1000]), 1);
@@ -554,7 +554,7 @@ static void a_broker_of_another_version_is_named(void **state)
 	while ((fd = proto_connect()) == -ECONNREFUSED)
 		usleep(1000);
 	close(fd);
-	assert_int_equal(client_open(&c, &why), -EPROTONOSUPPORT);
+	assert_int_equal(open_client(&c, &why), -EPROTONOSUPPORT);
 	assert_string_equal(why, want);
 	err = dial_open(&fd, NULL, NULL, said);
 	assert_int_equal(err, -EPROTONOSUPPORT);
@@ -594,7 +594,7 @@ static void an_arena_is_shown_to_who_asks_and_is_of_its_user(void **state)
 	struct client_wish shares = {arena, kick, 1000, NULL};
 	pid_t pid;
 
-	assert_int_equal(client_open_sharing(&owner, &shares, &why), 0);
+	assert_int_equal(client_open(&owner, &shares, &why), 0);
 	open_or_fail(&other);
 	pid = broker_of(&owner);
 	news = arena_of(&other, owner.class);
@@ -632,7 +632,7 @@ static void who_says_another_pid_than_its_own_shares_nothing(void **state)
 	pid_t pid;
 
 	said_pid = getppid();
-	assert_int_equal(client_open_sharing(&owner, &shares, &why), 0);
+	assert_int_equal(client_open(&owner, &shares, &why), 0);
 	said_pid = 0;
 	open_or_fail(&other);
 	pid = broker_of(&owner);
@@ -656,7 +656,7 @@ static void an_arena_is_not_shown_to_another_user(void **state)
 
 	if (geteuid() || access("/proc/self/uid_map", R_OK))
 		skip();
-	assert_int_equal(client_open_sharing(&owner, &shares, &why), 0);
+	assert_int_equal(client_open(&owner, &shares, &why), 0);
 	pid = fork();
 	if (!pid) {
 		struct client c;

@@ -68,7 +68,7 @@ static bool shows_arena(void)
 
 	wish.arena_fd = memfd_create("arena", 0);
 	wish.kick_fd = eventfd(0, EFD_CLOEXEC);
-	if (client_open_sharing(&c, &wish, &why))
+	if (client_open(&c, &wish, &why))
 		fail_msg("%s", why);
 	shows = !c.hides_arena;
 	client_close(&c);
@@ -127,7 +127,7 @@ static void open_without_room(void)
 	for (int fd = 0; fd >= 0; fd = dup(0))
 		last = fd;
 	close(last); /* for the connection */
-	assert_int_equal(client_open_sharing(&c, &silent, &why), -EMFILE);
+	assert_int_equal(client_open(&c, &silent, &why), -EMFILE);
 	assert_string_equal(why, "this program's limit on open files, 32, is "
 				 "reached: raise ulimit -n");
 }
@@ -196,12 +196,12 @@ static void a_broker_without_room_says_so_to_all_who_come(void **state)
 	const char *why = "";
 	int n = 0, err;
 
-	while (!(err = client_open_sharing(&c[n], &silent, &why)))
+	while (!(err = client_open(&c[n], &silent, &why)))
 		assert_true(++n < ROOM);
 	assert_true(n > 0);
 	for (int i = 0; i < ROOM; i++) {
 		assert_told(err, why);
-		err = client_open_sharing(&more, &silent, &why);
+		err = client_open(&more, &silent, &why);
 	}
 	/* who goes makes room */
 	client_close(&c[--n]);
@@ -224,7 +224,7 @@ static void who_cannot_be_accepted_is_told_as_well(void **state)
 	while (!(err = dial_open(&crowd[n], NULL, NULL, said)))
 		assert_true(++n < CROWD);
 	assert_told(err, said);
-	err = client_open_sharing(&more, &silent, &why);
+	err = client_open(&more, &silent, &why);
 	assert_told(err, why);
 	while (n)
 		close(crowd[--n]);

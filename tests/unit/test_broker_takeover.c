@@ -124,7 +124,7 @@ static pid_t child(int out, int hold)
 
 	if (pid)
 		return pid;
-	if (client_open(&c, &why)) {
+	if (open_client(&c, &why)) {
 		fprintf(stderr, "child: %s\n", why);
 		_exit(1);
 	}
@@ -271,7 +271,7 @@ static void a_successor_gives_the_arenas_too(void **state)
 	const char *why = "";
 	pid_t pid;
 
-	assert_int_equal(client_open_sharing(&c[0], &shares, &why), 0);
+	assert_int_equal(client_open(&c[0], &shares, &why), 0);
 	open_or_fail(&c[1]);
 	pid = broker_of(&c[0]);
 	for (int round = 0; round < ROUNDS; round++) {

@@ -268,7 +268,7 @@ static void one_user_leaves_classes_to_others(void **state)
 	open_or_fail(&me);
 	broker = broker_of(&me);
 	if (fork_other(&o, SOMEBODY)) {
-		while (n < STEER_CLASS_MAX && !client_open(&many[n], &why))
+		while (n < STEER_CLASS_MAX && !open_client(&many[n], &why))
 			n++;
 		if (!strstr(why, "its share of port 4791"))
 			_exit(2);
