@@ -31,7 +31,8 @@ struct cm;
 struct cm_config {
 	uint64_t seed;		/* see cm_seed */
 	uint32_t conversations; /* at most */
-	uint32_t half_open;	/* at most from one address */
+	/* unanswered requests at most from one address, or from one owner */
+	uint32_t half_open;
 };
 
 enum cm_event_type {
@@ -96,6 +97,7 @@ struct cm_note {
  */
 struct cm_owner {
 	bool is_exempt;	    /* may have all that the manager has */
+	uint64_t number;    /* differs from other owners'; not 0 */
 	uint32_t listeners; /* that it has now */
 	/* Conversations that count for it: also one that is released, until the
 	 * wire has forgotten it. */

@@ -166,15 +166,24 @@ void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn)
 		list_push_tail(qpn_bucket(cm, c->peer, qpn), &c->by_qpn);
 }
 
+uint16_t conv_sender(const struct cm *cm, const struct conv *active,
+		     const uint8_t peer[16])
+{
+	const struct cm_owner *owner = active ? active->owner : NULL;
+
+	return (uint16_t)(owner ? conv_hash(cm, &owner->number,
+					    sizeof(owner->number), 1)
+				: conv_hash(cm, peer, 16, 0));
+}
+
 bool conv_may_open_half(const struct cm *cm, const struct conv *c)
 {
-	return cm->half_open[conv_hash(cm, c->peer, 16, 0)] <
-	       cm->half_open_limit;
+	return cm->half_open[c->sender] < cm->half_open_limit;
 }
 
 void conv_open_half(struct cm *cm, struct conv *c)
 {
-	cm->half_open[conv_hash(cm, c->peer, 16, 0)]++;
+	cm->half_open[c->sender]++;
 	c->is_half_open = true;
 }
 
@@ -193,8 +202,8 @@ void conv_settle(struct cm *cm, struct conv *c)
 	if (!c->is_half_open)
 		return;
 	c->is_half_open = false;
-	cm->half_open[conv_hash(cm, c->peer, 16, 0)]--;
-	request_wake_peer(cm, c->peer);
+	cm->half_open[c->sender]--;
+	request_wake_sender(cm, c->sender);
 }
 
 /*

@@ -70,6 +70,8 @@ struct conv {
 	bool is_strict;
 	bool is_waiting; /* counts for its listener's backlog */
 	bool is_half_open;
+	/* Of a request: where half_open[] and held_of[] count it. */
+	uint16_t sender;
 	uint32_t local_id, remote_id; /* remote 0: not known yet */
 	uint32_t remote_qpn;
 	uint32_t listener;	/* or CONV_NO_LISTENER */
@@ -122,11 +124,11 @@ struct cm {
 	uint64_t expecting_until_ns; /* cm_expect_listeners */
 	struct list local[CONV_BUCKETS], remote[CONV_BUCKETS],
 		qpn[CONV_BUCKETS], service[CONV_BUCKETS];
-	uint16_t half_open[CONV_BUCKETS]; /* by peer */
+	uint16_t half_open[CONV_BUCKETS]; /* by conv_sender */
 	/* in the order they came */
 	struct list held, answered;
 	uint32_t held_count, answered_count;
-	uint16_t held_of[CONV_BUCKETS]; /* by peer */
+	uint16_t held_of[CONV_BUCKETS]; /* by conv_sender */
 	struct wheel wheel;
 	struct cm_frame tx[CONV_RING];
 	struct cm_event event[CONV_RING];
@@ -157,7 +159,14 @@ struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn);
 bool conv_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn);
 void conv_set_remote(struct cm *cm, struct conv *c, uint32_t remote_id);
 void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn);
-/* False if its peer has as many unanswered requests here as it may. */
+/*
+ * By what the requests of one sender are counted: the owner of the conversation
+ * that sent them, whatever its addresses, or, if that is none of this
+ * manager's, the address that they come from.
+ */
+uint16_t conv_sender(const struct cm *cm, const struct conv *active,
+		     const uint8_t peer[16]);
+/* False if its sender has as many unanswered requests here as it may. */
 bool conv_may_open_half(const struct cm *cm, const struct conv *c);
 void conv_open_half(struct cm *cm, struct conv *c);
 /* The only place where a state changes. */
@@ -192,8 +201,9 @@ void request_wake_one(struct cm *cm, uint32_t listener);
 void request_wake_served(struct cm *cm);
 /* A listener has gone: for all that waited for it. */
 void request_wake_left(struct cm *cm, uint32_t listener);
-/* A peer has one fewer that is half open: for the first of it that waits. */
-void request_wake_peer(struct cm *cm, const uint8_t peer[16]);
+/* A sender has one fewer that is half open: looks again at the first of that
+ * sender's that waits. */
+void request_wake_sender(struct cm *cm, uint16_t sender);
 /* It has left the queue of those in HELD. */
 void request_unhold(struct cm *cm, struct conv *c);
 

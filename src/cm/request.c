@@ -6,10 +6,10 @@
  * A program may tell its peer that it listens before it does, and on a slower
  * machine nobody would notice.  So a request for a service of nobody is held
  * for CM_HOLD_NS before it is refused, and one that finds a full backlog, or
- * too many of its own peer before it, until there is room; its repetitions are
- * duplicates.  One that waits is a conversation in HELD that nobody owns; it
- * has a number of peers' share of its own, so that a flood of them takes
- * nothing from those that are served.
+ * too many of its own sender before it, until there is room; its repetitions
+ * are duplicates.  A request that waits is a conversation in HELD that counts
+ * for no owner.  Those in HELD have a limit of their own, so that a flood of
+ * them takes nothing from those that are served.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@
 #define FULL_NS	   8600000000u /* longer than a sender pauses between tries */
 #define DOUBT_NS   1000000000u /* between questions about one connection */
 #define HELD_MAX   1024
-#define HELD_SHARE 256 /* of one peer */
+#define HELD_SHARE 256 /* of one sender: see conv_sender */
 
 /* Who sent it, if that is a conversation of ours; NULL. */
 static const struct conv *own_sender(struct cm *cm, const uint8_t from[16],
@@ -104,6 +104,7 @@ static struct conv *passive_new(struct cm *cm, const uint8_t from[16],
 	c->transaction_id = m->transaction_id;
 	c->timeout_exponent = m->local_timeout;
 	c->tries_given = m->max_cm_retries;
+	c->sender = conv_sender(cm, own_sender(cm, from, to, m), from);
 	conv_set_remote(cm, c, m->local_id);
 	return c;
 }
@@ -189,7 +190,7 @@ static void hold_until(struct cm *cm, struct conv *c, uint32_t listener,
 static bool hold(struct cm *cm, struct conv *c, const uint8_t *mad,
 		 uint32_t listener, uint64_t until_ns)
 {
-	uint16_t *share = &cm->held_of[conv_hash(cm, c->peer, 16, 0)];
+	uint16_t *share = &cm->held_of[c->sender];
 
 	if (cm->held_count == HELD_MAX || *share == HELD_SHARE)
 		return false;
@@ -206,7 +207,7 @@ static bool hold(struct cm *cm, struct conv *c, const uint8_t *mad,
 
 void request_unhold(struct cm *cm, struct conv *c)
 {
-	cm->held_of[conv_hash(cm, c->peer, 16, 0)]--;
+	cm->held_of[c->sender]--;
 	cm->held_count--;
 }
 
@@ -229,13 +230,13 @@ void request_wake_one(struct cm *cm, uint32_t listener)
 	}
 }
 
-void request_wake_peer(struct cm *cm, const uint8_t peer[16])
+void request_wake_sender(struct cm *cm, uint16_t sender)
 {
 	list_for_each (n, &cm->held) {
 		struct conv *c = CONV_QUEUED(n);
 
 		if (c->listener != CONV_NO_LISTENER && !c->tries_left &&
-		    !memcmp(c->peer, peer, 16)) {
+		    c->sender == sender) {
 			wake(cm, c);
 			return;
 		}

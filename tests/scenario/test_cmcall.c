@@ -538,6 +538,50 @@ static void a_listener_beyond_its_share_refuses(void **state)
 	}
 }
 
+/* What the manager sends comes back to it: both ends are its own. */
+static uint32_t loop_back(struct cm *cm, uint64_t now_ns)
+{
+	uint32_t requests = 0;
+	struct cm_event e;
+	struct cm_frame f;
+
+	while (cm_tx(cm, &f)) {
+		cm_rx(cm, f.from, f.to, 0, f.mad, MAD_BYTES, now_ns);
+		while (cm_event(cm, &e))
+			requests += e.type == CM_REQUEST;
+	}
+	return requests;
+}
+
+/* From one address, and from another of the same host. */
+static void the_requests_of_one_owner_stand_in_nobody_elses_way(void **state)
+{
+	struct cm_owner first = {.number = 1}, second = {.number = 2};
+	struct cm_config config = {
+		.seed = 1, .conversations = 4000, .half_open = 100};
+	struct cm_start a = start_of(&first), b = start_of(&second);
+	struct cm_where any = {.any_v4 = true};
+	struct cm *cm = cm_new(&config, 0);
+	uint32_t listener, id, served = 0;
+
+	cm_listen(cm, &first, 0, SERVICE, &any, 10000, &listener);
+	cm_listen(cm, &second, 0, SERVICE + 1, &any, 10000, &listener);
+	b.msg.service_id = SERVICE + 1;
+	memcpy(b.peer, me, 16);
+	memcpy(a.peer, me, 16);
+	for (uint32_t i = 0; i < 600; i++) {
+		a.local[15] = (uint8_t)(1 + i % 3);
+		a.msg.qpn = i + 1;
+		assert_int_equal(cm_connect(cm, &a, 0, &id), 0);
+		served += loop_back(cm, 0);
+	}
+	assert_int_equal(served, 100);
+	assert_int_equal(cm->held_count, 256);
+	assert_int_equal(cm_connect(cm, &b, 0, &id), 0);
+	assert_int_equal(loop_back(cm, 0), 1);
+	cm_free(cm);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -558,6 +602,8 @@ int main(void)
 		cmocka_unit_test(an_owner_leaves_conversations_to_the_others),
 		cmocka_unit_test(an_owner_leaves_listeners_to_the_others),
 		cmocka_unit_test(a_listener_beyond_its_share_refuses),
+		cmocka_unit_test(
+			the_requests_of_one_owner_stand_in_nobody_elses_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
