@@ -104,7 +104,8 @@ void leader_nap(struct progress *l, uint64_t ns)
 /* Is the program at work on our core, by what it posted last? */
 static bool shares_core(const struct progress *l)
 {
-	return shared_load(&l->activity.posted_on) == (uint32_t)sched_getcpu() &&
+	return shared_load(&l->activity.posted_on) ==
+		       (uint32_t)sched_getcpu() &&
 	       progress_ago_ns(shared_load(&l->activity.posted)) < AT_WORK_NS;
 }
 
@@ -115,7 +116,8 @@ static bool shares_core(const struct progress *l)
  */
 static bool linger(struct progress *l)
 {
-	uint64_t now = clock_real(), left = poll_policy_lingers(&l->policy, now);
+	uint64_t now = clock_real(),
+		 left = poll_policy_lingers(&l->policy, now);
 	uint64_t heard = now - l->policy.thread.heard_ns;
 
 	poll_policy_thread_looked(&l->policy, now);
@@ -129,7 +131,8 @@ static bool linger(struct progress *l)
 	if (left > POLL_POLICY_LINGER_NS - SPIN_NS)
 		return true;
 	if (!left &&
-	    (heard > poll_policy_scaled(&l->policy, POLL_POLICY_LINGER_NS) || shares_core(l)))
+	    (heard > poll_policy_scaled(&l->policy, POLL_POLICY_LINGER_NS) ||
+	     shares_core(l)))
 		return false;
 	if (now - with_part.crowded_ns <
 	    (left ? CROWDED_NS : with_part.crowded_for_ns))
@@ -179,8 +182,9 @@ static bool is_to_stand_by(void *progress)
 {
 	const struct progress *l = progress;
 
-	return shared_load(&l->activity.events) != ours.told && ours.comes != ours.stood &&
-	       count_now(&sleepers) <= 1 && !ours.left;
+	return shared_load(&l->activity.events) != ours.told &&
+	       ours.comes != ours.stood && count_now(&sleepers) <= 1 &&
+	       !ours.left;
 }
 
 /* False: somebody has come meanwhile, did not get the part, and we have it
