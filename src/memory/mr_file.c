@@ -297,23 +297,17 @@ bool mr_file_open(const struct mr_file_mapping *m, struct share *what)
 	return what->fd >= 0;
 }
 
-static bool find_by_text(int maps, uint64_t va, uint64_t bytes,
-			 struct mr_file_mapping *m, struct share *what)
-{
-	return !is_private(va) && find(look_up, maps, va, bytes, m, what);
-}
-
-bool mr_file_find_by_text(uint64_t va, uint64_t bytes, struct share *what)
+bool mr_file_look_by_text(uint64_t va, uint64_t bytes,
+			  struct mr_file_mapping *m, struct share *what)
 {
 	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	struct mr_file_mapping m;
 	bool found;
 
 	if (maps < 0)
 		return false;
-	found = find_by_text(maps, va, bytes, &m, what);
+	found = !is_private(va) && find(look_up, maps, va, bytes, m, what);
 	close(maps);
-	return found && mr_file_open(&m, what);
+	return found;
 }
 
 static bool can_be_asked(int maps)
@@ -327,23 +321,14 @@ bool mr_file_look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
 		  struct share *what)
 {
 	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	bool found;
+	bool is_asked, found;
 
 	if (maps < 0)
 		return false;
-	if (can_be_asked(maps))
-		found = find(ask, maps, va, bytes, m, what);
-	else
-		found = find_by_text(maps, va, bytes, m, what);
+	is_asked = can_be_asked(maps);
+	found = is_asked && find(ask, maps, va, bytes, m, what);
 	close(maps);
-	return found;
-}
-
-bool mr_file_find(uint64_t va, uint64_t bytes, struct share *what)
-{
-	struct mr_file_mapping m;
-
-	return mr_file_look(va, bytes, &m, what) && mr_file_open(&m, what);
+	return is_asked ? found : mr_file_look_by_text(va, bytes, m, what);
 }
 
 bool mr_file_is(int pid, const struct share *what)

@@ -28,6 +28,10 @@ struct mr_file_mapping {
  */
 bool mr_file_look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
 		  struct share *what);
+/* As mr_file_look, from the text of /proc/self/maps alone: the only way before
+ * Linux 6.11. */
+bool mr_file_look_by_text(uint64_t va, uint64_t bytes,
+			  struct mr_file_mapping *m, struct share *what);
 /* Opens the file of *m into what->fd, which the caller closes; false: the file
  * cannot be opened. */
 bool mr_file_open(const struct mr_file_mapping *m, struct share *what);
@@ -37,13 +41,6 @@ bool mr_file_open(const struct mr_file_mapping *m, struct share *what);
  */
 bool mr_file_has_credit(void);
 void mr_file_earn(void);
-/*
- * The mapping that [va, va + bytes) lies in.  True: *what is filled, but for
- * serial and users; its descriptor is the caller's to close.
- */
-bool mr_file_find(uint64_t va, uint64_t bytes, struct share *what);
-/* The same by the text of /proc/self/maps alone, as before Linux 6.11. */
-bool mr_file_find_by_text(uint64_t va, uint64_t bytes, struct share *what);
 /*
  * Does the kernel say so, too, of the memory of a process that does?  What a
  * peer has mapped for writing alone we may write in its place.

@@ -21,9 +21,10 @@
 #define BYTES	    (PAGES * PAGE)
 #define ARENA_BYTES (64u << 20)
 
-typedef bool find(uint64_t va, uint64_t bytes, struct share *what);
+typedef bool look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
+		  struct share *what);
 
-static find *const ways[] = {mr_file_find, mr_file_find_by_text};
+static look *const ways[] = {mr_file_look, mr_file_look_by_text};
 
 static int new_file(void)
 {
@@ -43,9 +44,18 @@ static uint8_t *map(void *at, size_t bytes, int kind, int fd, off_t offset)
 	return p;
 }
 
-static bool found(find *how, const void *p, size_t bytes, struct share *what)
+/* True: what->fd is the caller's. */
+static bool open_found(look *how, const void *p, size_t bytes,
+		       struct share *what)
 {
-	bool is_found = how((uintptr_t)p, bytes, what);
+	struct mr_file_mapping m;
+
+	return how((uintptr_t)p, bytes, &m, what) && mr_file_open(&m, what);
+}
+
+static bool found(look *how, const void *p, size_t bytes, struct share *what)
+{
+	bool is_found = open_found(how, p, bytes, what);
 
 	if (is_found)
 		close(what->fd);
@@ -181,7 +191,7 @@ static int tear_down(void **state)
 static uint32_t enter(const uint8_t *p, size_t bytes)
 {
 	struct share what;
-	bool is_found = mr_file_find((uintptr_t)p, bytes, &what);
+	bool is_found = open_found(mr_file_look, p, bytes, &what);
 	uint32_t again =
 		is_found ? share_again(&hca, (uintptr_t)p, bytes, &what) : 0;
 	uint32_t number = again ? again
@@ -310,7 +320,7 @@ static void a_row_that_is_there_needs_no_descriptor(void **state)
 	uint32_t number;
 	struct share what;
 
-	assert_true(found(mr_file_find, p, PAGE, &what));
+	assert_true(found(mr_file_look, p, PAGE, &what));
 	what.fd = -1;
 	assert_int_equal(share_again(&hca, (uintptr_t)p, PAGE, &what), 0);
 	number = enter(p, PAGE);
