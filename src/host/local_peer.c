@@ -67,11 +67,9 @@ static struct {
 	bool mourns; /* what the dead left is to be looked at: */
 	uint64_t peer_death_ns,
 		peer_death_until_ns; /* from then on, and until; or 0 */
-	const char *why;
 } all = {.entries = {&all.entries, &all.entries},
 	 .idle = {&all.idle, &all.idle},
-	 .kick_fd = -1,
-	 .why = ""};
+	 .kick_fd = -1};
 
 _Static_assert(sizeof(pthread_mutex_t) <=
 		       sizeof(((struct hca_shared *)0)->pulse),
@@ -491,7 +489,6 @@ static const char *adopt(uint32_t class, const struct proto_at *arena,
 static void refuse(uint32_t class, const char *why)
 {
 	all.asked[class] = ASKED_NONE;
-	all.why = why;
 	if (env_is_said())
 		log_say(SAY_REFUSED,
 			"a process of this host is talked to by packets: %s",
@@ -547,7 +544,6 @@ void local_peer_answered(const struct client_news *news)
 		break;
 	case CLIENT_ARENA_GONE: /* who has ended is nothing to complain of */
 		all.asked[class] = ASKED_NONE;
-		all.why = "it has ended";
 		break;
 	case CLIENT_ARENA_LATER:
 		break;
@@ -678,9 +674,4 @@ void local_peer_kick(struct local_peer *n)
 	if (!fd_identity_holds(e->kick_fd) ||
 	    write(e->kick_fd, &one, sizeof(one)) < 0)
 		return; /* it is full, so it wakes */
-}
-
-const char *local_peer_why(void)
-{
-	return all.why;
 }

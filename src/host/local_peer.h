@@ -90,7 +90,5 @@ void local_peer_give_up(uint32_t qpn);
 void local_peer_died(void);
 /* Put right what the dead left; true: look again in a moment. */
 bool local_peer_note_death(uint64_t now_ns);
-/* Why the last NEVER was one, a sentence; "" if there was none. */
-const char *local_peer_why(void);
 
 #endif

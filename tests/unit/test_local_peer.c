@@ -8,6 +8,7 @@
 #include "hca/event.h"
 #include "memory/arena_map.h"
 #include "host/local_peer.h"
+#include "log/log.h"
 #include "host/broker_link.h"
 #include "memory/space_self.h"
 
@@ -39,6 +40,17 @@ static struct {
 } me;
 
 static uint8_t memory[8192];
+static char said[256]; /* the latest message to the user */
+
+/* In place of src/log's, which tells each thing once. */
+void log_say(uint64_t key, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(said, sizeof(said), fmt, args);
+	va_end(args);
+}
 
 static void *beat(void *arg)
 {
@@ -138,7 +150,8 @@ static enum local_peer_is get(uint32_t qpn, struct local_peer **n)
 
 static int set_up(void **state)
 {
-	unsetenv("ADVERB_DIRECT");
+	setenv("ADVERB_DIRECT", "1", 1); /* refusals are told */
+	*said = 0;
 	memset(cards, 0, CROWD * sizeof(*cards));
 	open_me();
 	return 0;
@@ -336,8 +349,9 @@ static void who_makes_no_sense_is_talked_to_by_packets(void **state)
 		pid_t pid = begin(&cards[i], what[i]);
 		struct local_peer *n = NULL;
 
+		*said = 0;
 		assert_int_equal(get(cards[i].qpn, &n), LOCAL_PEER_NEVER);
-		assert_true(*local_peer_why() != 0);
+		assert_true(*said);
 		assert_int_equal(mapped(), 1);
 		end(pid, SIGKILL);
 	}
@@ -439,8 +453,8 @@ static void an_arena_that_names_another_process_is_not_believed(void **state)
 	cards[1].va = (uint64_t)victim;
 	pid = begin(&cards[1], point_at_another);
 	assert_int_equal(get(cards[1].qpn, &n), LOCAL_PEER_NEVER);
-	assert_string_equal(local_peer_why(), "its arena says that it is "
-					      "another process's");
+	assert_non_null(strstr(said, "its arena says that it is another "
+				     "process's"));
 	end(pid, SIGKILL);
 	end(victim, SIGKILL);
 }
@@ -454,7 +468,7 @@ static void where_the_kernel_does_not_let_us_it_is_packets(void **state)
 		skip();
 	pid = begin(&cards[0], unmask_nobody);
 	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_NEVER);
-	assert_non_null(strstr(local_peer_why(), "kernel"));
+	assert_non_null(strstr(said, "kernel"));
 	end(pid, SIGKILL);
 }
 
