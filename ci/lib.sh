@@ -201,6 +201,28 @@ as_user() {
 		XDG_RUNTIME_DIR="$USER_HOME/run" "${drop[@]}" "$@"
 }
 
+# The suites of tests/system, or those of these names: a library of theirs is
+# none, nor is a tool that wants input.
+system_suites() { # [NAME...]
+	local script
+	for script in tests/system/*.py; do
+		case $script in
+		*/system.py | */netlab.py | */forge.py | */*_check.py) continue ;;
+		esac
+		[ $# -gt 0 ] && [[ " $* " != *" $(basename "$script" .py) "* ]] ||
+			echo "$script"
+	done
+}
+
+# The word before a suite: only root can be two users, or have a device wait for
+# more; all others run as one without privilege.
+suite_as() { # SCRIPT
+	case $1 in
+	*/users.py | */sport.py | */trespass.py) ;;
+	*) echo as_user ;;
+	esac
+}
+
 # True if the user of drop[] can read the tree (a clone in /root is closed).
 user_can_read() {
 	! is_root || "${drop[@]}" test -r "$ROOT/meson.build"
