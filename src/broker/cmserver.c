@@ -5,6 +5,7 @@
 #include "broker/cm_journal.h"
 #include "broker/cm_output.h"
 #include "broker/entropy.h"
+#include "broker/procfs.h"
 #include "broker/share.h"
 
 #include "cm/cm.h"
@@ -393,6 +394,17 @@ static void receive(void *user, const struct gsi_mad *m, uint64_t now_ns)
 
 /* The requests of clients; each gives 0 or -errno and fills its answer. */
 
+/* 0 is any port.  A process that has ended may have left its number. */
+static bool may_bind(const struct cmserver_client *c, uint16_t port)
+{
+	const struct fd_store_entry *e = &c->process;
+	struct procfs_stat now;
+
+	return !port || (procfs_may_bind(e->pid, (uid_t)e->user, port) &&
+			 (!e->pid || (procfs_look(e->pid, &now) &&
+				      now.start == e->start)));
+}
+
 static int do_bind(struct cmserver *s, struct cmserver_client *c,
 		   const struct cmproto *m, struct cmproto *reply)
 {
@@ -403,8 +415,11 @@ static int do_bind(struct cmserver *s, struct cmserver_client *c,
 				  .where.only_own = m->only_own,
 				  .may_share = m->may_share};
 	struct object *o;
-	int err = object_new(s, c, &o);
+	int err;
 
+	if (!may_bind(c, m->local_port))
+		return -EACCES;
+	err = object_new(s, c, &o);
 	if (err)
 		return err;
 	memcpy(want.where.ip, m->local, 16);
@@ -566,7 +581,8 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 	}
 	/* before its note is written anew, in a place that may be the same */
 	cm_journal_take(&s->cm_journal, note.local_id);
-	if (m->local_port)
+	/* the conversation, which has begun, needs it no more */
+	if (m->local_port && may_bind(c, m->local_port))
 		keep_port(s, o, m->may_share);
 	reply->new_id = id_of(s, o);
 	put_note(s, o, reply);

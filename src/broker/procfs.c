@@ -2,26 +2,48 @@
 #include "broker/procfs.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define TICKS_FIELD 20 /* counted from the state */
+#define TICKS_FIELD	  20   /* counted from the state */
+#define TEXT		  8192 /* more than a status has */
+#define UNPRIVILEGED_PORT 1024 /* the kernel's default */
+
+/* Closes fd, which may be -1.  What the file has, as a string; its bytes, or
+ * -1: it cannot be read. */
+static ssize_t read_text(int fd, char *text, size_t room)
+{
+	size_t at = 0;
+	ssize_t n = fd < 0 ? -1 : 1;
+
+	while (n > 0 && at < room - 1) {
+		n = read(fd, text + at, room - 1 - at);
+		at += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	text[at] = '\0';
+	return n < 0 ? -1 : (ssize_t)at;
+}
+
+static int open_file(pid_t id, const char *name)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)id, name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
 
 bool procfs_look(pid_t id, struct procfs_stat *p)
 {
-	char path[40], text[512], *at;
-	ssize_t n;
-	int fd;
+	char text[512], *at;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)id);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (read_text(open_file(id, "stat"), text, sizeof(text)) < 0)
 		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
 	at = strrchr(text, ')'); /* a name may have any characters */
 	if (!at || at[1] != ' ')
 		return false;
@@ -34,21 +56,85 @@ bool procfs_look(pid_t id, struct procfs_stat *p)
 	return true;
 }
 
+/* What stands behind a line's beginning, which has the end of the line before
+ * it: the kernel lets no name of a process have that. */
+static const char *find_line(const char *status, const char *beginning)
+{
+	const char *at = strstr(status, beginning);
+
+	return at ? at + strlen(beginning) : NULL;
+}
+
+/* The process's user ids: real, effective, saved, and for files. */
+static bool parse_users(const char *text, unsigned user[4])
+{
+	const char *line = find_line(text, "\nUid:");
+
+	return line && sscanf(line, "%u %u %u %u", &user[0], &user[1], &user[2],
+			      &user[3]) == 4;
+}
+
 bool procfs_acts_as(pid_t id, uid_t user)
 {
-	char path[40], line[256];
-	unsigned real, effective, saved, files;
-	bool found = false, acts = false;
-	FILE *f;
+	char text[TEXT];
+	unsigned has[4];
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)id);
-	f = fopen(path, "re");
-	while (f && !found && fgets(line, sizeof(line), f))
-		found = sscanf(line, "Uid: %u %u %u %u", &real, &effective,
-			       &saved, &files) == 4;
-	if (found)
-		acts = files == user;
-	if (f)
-		fclose(f);
-	return acts;
+	return read_text(open_file(id, "status"), text, sizeof(text)) > 0 &&
+	       parse_users(text, has) && has[3] == user;
+}
+
+static unsigned long unprivileged_port(void)
+{
+	char text[32];
+	int fd = open("/proc/sys/net/ipv4/ip_unprivileged_port_start",
+		      O_RDONLY | O_CLOEXEC);
+
+	return read_text(fd, text, sizeof(text)) > 0 ? strtoul(text, NULL, 10)
+						     : UNPRIVILEGED_PORT;
+}
+
+/* Is it in our user namespace?  The kernel shows ns/user of a process to few,
+ * uid_map to all; a namespace of an ordinary user's has another map than its
+ * parent. */
+static bool has_our_users(pid_t id)
+{
+	char ours[TEXT], its[TEXT];
+	ssize_t n =
+		read_text(open_file(getpid(), "uid_map"), ours, sizeof(ours));
+
+	return n >= 0 &&
+	       read_text(open_file(id, "uid_map"), its, sizeof(its)) == n &&
+	       !memcmp(ours, its, (size_t)n);
+}
+
+static bool has_capability(const char *status, unsigned bit)
+{
+	const char *line = find_line(status, "\nCapEff:");
+
+	return line && strtoull(line, NULL, 16) >> bit & 1;
+}
+
+bool procfs_may_bind(pid_t id, uid_t user, uint16_t port)
+{
+	char text[TEXT];
+	unsigned has[4];
+	struct stat s;
+	int fd;
+
+	if (port >= unprivileged_port())
+		return true;
+	fd = open_file(id, "status");
+	if (fd < 0)
+		return user == 0;
+	/* a process that cannot be dumped, since an exec gave it more rights,
+	 * has files of root's */
+	if (fstat(fd, &s))
+		s.st_uid = (uid_t)-1;
+	if (read_text(fd, text, sizeof(text)) < 0 || !parse_users(text, has))
+		return false;
+	for (int i = 0; i < 4; i++)
+		if (has[i] != user)
+			return false;
+	return s.st_uid == user && has_our_users(id) &&
+	       has_capability(text, CAP_NET_BIND_SERVICE);
 }

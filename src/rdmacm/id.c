@@ -183,6 +183,11 @@ int r_bind_later(struct r_id *id, const struct sockaddr *addr)
 		      strerror(-err));
 }
 
+#define LOW_PORT                                                               \
+	"a port below 1024 (net.ipv4.ip_unprivileged_port_start) is for "      \
+	"programs of root, and for those that have CAP_NET_BIND_SERVICE "      \
+	"and not by their file; choose a higher port"
+
 void r_id_bound(struct r_id *id, const struct cmproto *m)
 {
 	struct r_event *e;
@@ -193,6 +198,9 @@ void r_id_bound(struct r_id *id, const struct cmproto *m)
 	}
 	if (!id->is_binding)
 		return; /* its caller waits */
+	if (m->err == -EACCES)
+		r_say("rdma_resolve_addr: the source port cannot be "
+		      "bound: " LOW_PORT);
 	id->is_binding = false;
 	id->is_aimed = !m->err;
 	e = r_event_new(id,
@@ -218,6 +226,9 @@ int r_bind(struct r_id *id, const struct sockaddr *addr)
 	if (!err)
 		return 0;
 	id->base.route.addr = was;
+	if (err == -EACCES)
+		return r_fail(EACCES, "rdma_cm: %s cannot be bound: " LOW_PORT,
+			      r_addr_text(addr, text));
 	if (err == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
 			      "rdma_cm: %s is in use by another "

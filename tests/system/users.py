@@ -553,6 +553,29 @@ def one_port_space():
         server.communicate()
 
 
+def a_low_port_is_roots():
+    """As with the kernel, by root's broker, which serves Anna too."""
+    t.need("rping")
+    ready, theirs = os.pipe()
+    server = run_as(0, ["rping", "-s", "-a", "127.0.0.1", "-p", "500", "-P"],
+                    theirs)
+    os.close(theirs)
+    try:
+        expect(os.read(ready, 1), "root's server ends before it listens")
+        r = t.finish(run_as(ANNA, ["rping", "-s", "-a", "127.0.0.1", "-p",
+                                   "501", "-C", "1"]), HANG)
+        expect(r.status != 0, "any user has port 501", r)
+        expect("127.0.0.1 port 501 cannot be bound: a port below 1024" in
+               r.output and "rdma_bind_addr: Permission denied" in r.output,
+               "no EACCES, or no sentence", r)
+        expect_ok(t.finish(run_as(ANNA, ["rping", "-c", "-a", "127.0.0.1",
+                                         "-p", "500", "-C", "3", "-V"]), HANG))
+    finally:
+        os.close(ready)
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+
+
 def hidden_holder():
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
         s.bind(("::", 4791))
@@ -706,6 +729,7 @@ for words, test in (
         ("who takes a dead broker's name hears nothing",
          a_stranger_takes_the_name),
         ("the users have one port space", one_port_space),
+        ("a port below 1024 is root's", a_low_port_is_roots),
         ("a port that root holds", hidden_holder)):
     t.case(words, alone(test), "many processes", words)
 for tool in "ibv_uc_pingpong", "ibv_rc_pingpong":

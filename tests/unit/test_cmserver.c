@@ -10,6 +10,7 @@
 #include "broker/cmserver.h"
 #include "cm/conv.h"
 
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 
@@ -645,6 +646,112 @@ static void a_client_that_does_not_read_is_told_and_dropped(void **state)
 	end_alone(&a);
 }
 
+/* A process that does this first, and then waits until it is killed. */
+static pid_t begin_child(bool (*first)(void))
+{
+	int ready[2];
+	char done = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		done = first();
+		if (write(ready[1], &done, 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &done, 1), 1);
+	assert_true(done);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static bool has_all(void)
+{
+	return true;
+}
+
+static bool drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct none[2] = {0};
+
+	return !syscall(SYS_capset, &head, none);
+}
+
+/* All capabilities, over what it has made itself. */
+static bool enter_users(void)
+{
+	return !unshare(CLONE_NEWUSER);
+}
+
+/* As after an exec of a file with capabilities. */
+static bool hide_memory(void)
+{
+	return !prctl(PR_SET_DUMPABLE, 0);
+}
+
+/* The answer to a process of that user that asks for port 500. */
+static int bind_500(struct alone *a, bool (*first)(void), uid_t uid)
+{
+	struct cmproto m = {.space = 0x106, .any_v4 = 1, .local_port = 500};
+	struct alone b = *a;
+	pid_t pid = begin_child(first);
+	int err;
+
+	b.c = cmserver_client_new(a->s, a->fd[0], uid, pid);
+	assert_non_null(b.c);
+	say(&b, m, CMPROTO_BIND, 0);
+	err = b.sent.err;
+	/* higher ones are everybody's */
+	m.local_port = 1024;
+	say(&b, m, CMPROTO_BIND, 0);
+	assert_int_equal(b.sent.err, 0);
+	/* a conversation goes on without its port */
+	m = noted(pid, CONV_TIMEWAIT);
+	m.local_port = 500;
+	m.any_v4 = 1;
+	say(&b, m, CMPROTO_RESUME, 0);
+	assert_int_equal(b.sent.err, 0);
+	if (err) {
+		say(a,
+		    (struct cmproto){
+			    .space = 0x106, .any_v4 = 1, .local_port = 500},
+		    CMPROTO_BIND, 0);
+		assert_int_equal(a->sent.err, 0);
+		say(a, (struct cmproto){0}, CMPROTO_RELEASE, a->sent.new_id);
+	}
+	cmserver_client_free(a->s, b.c, 0);
+	end_child(pid);
+	return err;
+}
+
+/* As the kernel has it of a UDP port. */
+static void a_low_port_needs_the_capability(void **state)
+{
+	char map[2];
+	FILE *f = fopen("/proc/self/uid_map", "re");
+	bool has_map = f && fgets(map, sizeof(map), f);
+	struct alone a;
+
+	if (f)
+		fclose(f);
+	begin_alone(&a);
+	assert_int_equal(bind_500(&a, has_all, getuid()), 0);
+	assert_int_equal(bind_500(&a, drop_capabilities, getuid()), -EACCES);
+	/* it connected as another */
+	assert_int_equal(bind_500(&a, has_all, FIRST_USER), -EACCES);
+	if (has_map)
+		assert_int_equal(bind_500(&a, enter_users, getuid()), -EACCES);
+	if (getuid() && has_map)
+		assert_int_equal(bind_500(&a, hide_memory, getuid()), -EACCES);
+	end_alone(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -659,6 +766,7 @@ int main(void)
 			so_is_the_peer_of_one_that_has_shown_no_socket),
 		cmocka_unit_test(nobody_takes_the_will_of_another_process),
 		cmocka_unit_test(who_fails_to_listen_leaves_the_port_to_others),
+		cmocka_unit_test(a_low_port_needs_the_capability),
 		cmocka_unit_test(no_user_takes_all_ports),
 		cmocka_unit_test(no_user_takes_all_listeners),
 		cmocka_unit_test(no_user_takes_all_conversations),
