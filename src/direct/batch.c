@@ -19,8 +19,8 @@ struct moves {
 	uint32_t count;
 };
 
-static void add(struct moves *m, const struct direct_request *r,
-		const struct direct_memory *target, bool is_put)
+static void add_move(struct moves *m, const struct direct_request *r,
+		     const struct direct_memory *target, bool is_put)
 {
 	uint32_t i = m->count++;
 
@@ -35,9 +35,9 @@ static void add(struct moves *m, const struct direct_request *r,
 }
 
 /* As request_locate, of one after the first, whose key has this row. */
-static bool locate(const struct hca *h, const struct mr *row,
-		   const struct direct_request *r, uint32_t need,
-		   struct direct_memory *target)
+static bool locate_piece(const struct hca *h, const struct mr *row,
+			 const struct direct_request *r, uint32_t need,
+			 struct direct_memory *target)
 {
 	target->n = 1;
 	target->vec[0].bytes = r->bytes;
@@ -46,8 +46,8 @@ static bool locate(const struct hca *h, const struct mr *row,
 }
 
 /* Those that use the first's key, as that alone keeps its memory in place. */
-static void gather(struct target_ref *l, struct qp *qp, struct direct_batch *s,
-		   struct moves *m)
+static void gather_moves(struct target_ref *l, struct qp *qp,
+			 struct direct_batch *s, struct moves *m)
 {
 	bool is_put = s->r.opcode == HCA_WR_RDMA_WRITE;
 	uint32_t need = is_put ? HCA_REMOTE_WRITE : HCA_REMOTE_READ;
@@ -64,10 +64,10 @@ static void gather(struct target_ref *l, struct qp *qp, struct direct_batch *s,
 	do {
 		if (!row || s->r.rkey != rkey || !s->r.bytes ||
 		    s->r.initiator.n != 1 ||
-		    !locate(l->hca, row, &s->r, need, &target) ||
+		    !locate_piece(l->hca, row, &s->r, need, &target) ||
 		    eager_is_in_way(l->hca, qp, target.vec, target.n))
 			return;
-		add(m, &s->r, &target, is_put);
+		add_move(m, &s->r, &target, is_put);
 	} while (m->count < DIRECT_BATCH_MAX &&
 		 s->next(s->arg, m->count, &s->r));
 }
@@ -84,7 +84,7 @@ static uint32_t run_moves(struct target_ref *l, struct qp *qp,
 
 	m.count = 0;
 	inside_begin_copy(l, keys);
-	gather(l, qp, s, &m);
+	gather_moves(l, qp, s, &m);
 	if (m.count && is_put)
 		space_put(l->hca->space, initiator, m.move, m.count, &done);
 	else if (m.count)

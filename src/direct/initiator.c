@@ -27,7 +27,7 @@ void initiator_part(struct ibt *t, struct target_ref *l)
 }
 
 /* That of the connection before. */
-static void part(struct ibt *t, struct ibt_qp *q)
+static void leave_target(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->direct.link)
 		initiator_part(t, q->direct.link);
@@ -39,7 +39,7 @@ int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 {
 	struct target_ref *l = calloc(1, sizeof(*l));
 
-	part(t, q);
+	leave_target(t, q);
 	if (!l)
 		return -ENOMEM;
 	q->direct.link = l;
@@ -66,7 +66,7 @@ void initiator_fini(struct ibt *t, struct ibt_qp *q)
 	if (q->qp->type == HCA_QPT_UD)
 		initiator_ud_fini(t, q);
 	else
-		part(t, q);
+		leave_target(t, q);
 }
 
 void *initiator_parted(struct ibt *t)
@@ -99,9 +99,9 @@ static bool is_atomic(const struct wqe *w)
 }
 
 /* Describe the piece at the cursor; LOC_PROT_ERR when our memory is not. */
-static enum hca_status describe(struct ibt *t, const struct ibt_qp *q,
-				struct wqe *w, struct direct_request *r,
-				struct explain *x)
+static enum hca_status describe_piece(struct ibt *t, const struct ibt_qp *q,
+				      struct wqe *w, struct direct_request *r,
+				      struct explain *x)
 {
 	uint64_t offset = (uint64_t)q->req.packet * t->direct.piece;
 	uint32_t need = w->opcode == HCA_WR_RDMA_READ ? HCA_LOCAL_WRITE : 0;
@@ -155,8 +155,8 @@ void initiator_wait(struct ibt *t, struct ibt_qp *q)
 }
 
 /* The piece at the cursor has moved. */
-static void moved(struct ibt *t, struct ibt_qp *q, uint8_t opcode,
-		  uint32_t bytes)
+static void count_moved(struct ibt *t, struct ibt_qp *q, uint8_t opcode,
+			uint32_t bytes)
 {
 	if (opcode == HCA_WR_RDMA_READ)
 		q->qp->stats.rx_bytes += bytes;
@@ -168,8 +168,8 @@ static void moved(struct ibt *t, struct ibt_qp *q, uint8_t opcode,
 }
 
 /* The same, and an atomic's result is placed. */
-static void done(struct ibt *t, struct ibt_qp *q, struct wqe *w,
-		 const struct direct_request *r)
+static void finish_piece(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+			 const struct direct_request *r)
 {
 	struct explain x = {0};
 	enum hca_status status = HCA_SUCCESS;
@@ -181,7 +181,7 @@ static void done(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		rc_req_stop(t, q, w, status, &x);
 		return;
 	}
-	moved(t, q, r->opcode, r->bytes);
+	count_moved(t, q, r->opcode, r->bytes);
 }
 
 static enum hca_status status_of(enum verdict v)
@@ -207,7 +207,7 @@ static enum hca_status status_of(enum verdict v)
  * that is an error: programs end while their peer's last message is under way,
  * and count on being gone before it hears of that.
  */
-static void silent(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
+static void wait_silent(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
 	q->req.is_gone = q->direct.link->is_gone;
 	if (q->req.is_gone && !q->qp->attr.timeout) {
@@ -218,20 +218,20 @@ static void silent(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 	initiator_wait(t, q);
 }
 
-static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
-		  struct direct_request *r, enum direct_result answer,
-		  uint64_t now_ns)
+static void judge_result(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+			 struct direct_request *r, enum direct_result answer,
+			 uint64_t now_ns)
 {
 	struct explain x = {0};
 
 	switch (answer) {
 	case DIRECT_DONE:
-		done(t, q, w, r);
+		finish_piece(t, q, w, r);
 		break;
 	case DIRECT_LOST:
 	case DIRECT_CLOSED:
 		q->req.is_closed = answer == DIRECT_CLOSED;
-		silent(t, q, now_ns);
+		wait_silent(t, q, now_ns);
 		break;
 	case DIRECT_RNR:
 		rc_comp_rnr(t, q, r->rnr_timer, now_ns);
@@ -246,7 +246,7 @@ static void judge(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		break;
 	case DIRECT_GONE:
 		q->direct.link->is_gone = true;
-		silent(t, q, now_ns);
+		wait_silent(t, q, now_ns);
 		break;
 	case DIRECT_DENIED:
 		rc_comp_denied(t, q);
@@ -283,7 +283,7 @@ static bool next_of_row(void *arg, uint32_t i, struct direct_request *r)
 
 	if (row->q->req.wqe + i == row->head || w->opcode != row->opcode ||
 	    (w->flags & HCA_SEND_FENCE) || !is_small(row->t, w) ||
-	    describe(row->t, row->q, w, r, &x))
+	    describe_piece(row->t, row->q, w, r, &x))
 		return false;
 	r->kick = kick;
 	return true;
@@ -311,7 +311,7 @@ static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	struct direct_batch s;
 	struct explain x;
 
-	if (describe(t, q, w, &s.r, &x))
+	if (describe_piece(t, q, w, &s.r, &x))
 		return 0;
 	s.r.now_ns = now_ns;
 	s.next = next_of_row;
@@ -320,7 +320,7 @@ static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	initiator_kick(q, kicks, &s.r);
 	for (uint32_t i = 0; i < n && w; i++) {
 		bytes += w->bytes + 1;
-		moved(t, q, w->opcode, w->bytes);
+		count_moved(t, q, w->opcode, w->bytes);
 		w = i + 1 < n ? rc_req_begin(t, q) : NULL;
 	}
 	return bytes;
@@ -345,13 +345,13 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 		return bytes;
 	/* who waits for one who has gone was found right before */
 	status = l->is_gone && q->req.is_gone ? HCA_SUCCESS
-					      : describe(t, q, w, &r, &x);
+					      : describe_piece(t, q, w, &r, &x);
 	if (status && w->opcode != HCA_WR_RDMA_READ) {
 		rc_req_stop(t, q, w, status, &x);
 		return 0;
 	}
 	if (l->is_gone) {
-		silent(t, q, now_ns);
+		wait_silent(t, q, now_ns);
 		return 0;
 	}
 	/* a READ that would be placed wrongly: the peer may refuse it first */
@@ -363,7 +363,7 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	if (status && answer == DIRECT_DONE)
 		rc_req_stop(t, q, w, status, &x);
 	else
-		judge(t, q, w, &r, answer, now_ns);
+		judge_result(t, q, w, &r, answer, now_ns);
 	return answer == DIRECT_DONE ? r.bytes + 1 : 0;
 }
 
@@ -421,7 +421,7 @@ uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,
 
 	if (!w || (!q->req.packet && !uc_req_start(t, q, w, t->direct.piece)))
 		return 0;
-	status = describe(t, q, w, &r, &x);
+	status = describe_piece(t, q, w, &r, &x);
 	if (status) {
 		unreliable_tx_stop(t, q, w, status, &x);
 		return 0;
@@ -503,8 +503,8 @@ static enum verdict answer_ask(struct ibt *t, struct ibt_qp *q,
 	return V_REMOTE_FAULT;
 }
 
-static void fail(struct ibt *t, struct ibt_qp *q, enum verdict v,
-		 struct explain *x)
+static void fail_request(struct ibt *t, struct ibt_qp *q, enum verdict v,
+			 struct explain *x)
 {
 	if (q->qp->state == HCA_QP_ERR || q->qp->state == HCA_QP_RESET)
 		return;
@@ -517,7 +517,7 @@ static void fail(struct ibt *t, struct ibt_qp *q, enum verdict v,
  * Who asks waits for the answer and writes nothing here meanwhile; who changes
  * the QP is in our lane.  So there is no lock, and a stopped peer keeps none.
  */
-static void asked(struct ibt *t, struct ibt_qp *q)
+static void begin_asking(struct ibt *t, struct ibt_qp *q)
 {
 	struct qp_target *f = qp_target(q->qp);
 	struct explain x = {.cause = EXPLAIN_NONE};
@@ -538,10 +538,10 @@ static void asked(struct ibt *t, struct ibt_qp *q)
 	f->ask_found = v ? v : found;
 	atomic_store(&f->ask, v ? TARGET_ASK_REFUSED : TARGET_ASK_ANSWERED);
 	if (v)
-		fail(t, q, v, &x);
+		fail_request(t, q, v, &x);
 }
 
-static void heard(struct ibt *t, struct ibt_qp *q)
+static void note_heard(struct ibt *t, struct ibt_qp *q)
 {
 	t->direct.is_used = true;
 	if (q->heard || !qp_target(q->qp)->is_heard)
@@ -566,7 +566,7 @@ static void cq_letters(struct ibt *t, struct ibt_qp *q, uint32_t bits)
 }
 
 /* The peer has been told that it arrived. */
-static void lost(struct ibt *t, struct ibt_qp *q)
+static void note_lost(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_LOCAL_FAULT,
 			    .wr_id = q->qp->rq_lost_id,
@@ -579,7 +579,7 @@ static void lost(struct ibt *t, struct ibt_qp *q)
 		x.verdict = MR_BAD_KEY;
 	}
 	q->qp->rq_lost = 0;
-	fail(t, q, V_RECV_MEMORY, &x);
+	fail_request(t, q, V_RECV_MEMORY, &x);
 }
 
 void initiator_notified(struct ibt *t, struct ibt_qp *q, uint32_t bits)
@@ -587,14 +587,15 @@ void initiator_notified(struct ibt *t, struct ibt_qp *q, uint32_t bits)
 	struct explain x;
 
 	if (bits & QP_NOTIFY_HEARD)
-		heard(t, q);
+		note_heard(t, q);
 	cq_letters(t, q, bits);
 	if ((bits & QP_NOTIFY_LIMIT) && q->qp->srq)
 		ibt_srq_tell(t, arena_at(&t->hca->arena, q->qp->srq));
 	if (bits & QP_NOTIFY_ASK)
-		asked(t, q);
+		begin_asking(t, q);
 	if ((bits & QP_NOTIFY_LOST) && q->qp->rq_lost)
-		lost(t, q);
+		note_lost(t, q);
 	if ((bits & QP_NOTIFY_FAIL) && qp_target(q->qp)->has_failed)
-		fail(t, q, target_explain(&qp_target(q->qp)->note, &x), &x);
+		fail_request(t, q, target_explain(&qp_target(q->qp)->note, &x),
+			     &x);
 }

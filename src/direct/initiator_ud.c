@@ -15,12 +15,12 @@
 
 #define TARGETS_MAX 1024 /* of a queue pair; others get packets */
 
-static struct target_ref *find(const struct ibt_qp *q, uint32_t qpn)
+static struct target_ref *find_target(const struct ibt_qp *q, uint32_t qpn)
 {
 	return q->direct.targets ? map_find(q->direct.targets, qpn) : NULL;
 }
 
-static struct target_ref *add(struct ibt_qp *q, uint32_t qpn)
+static struct target_ref *add_target(struct ibt_qp *q, uint32_t qpn)
 {
 	struct target_ref *l;
 
@@ -41,7 +41,7 @@ static struct target_ref *add(struct ibt_qp *q, uint32_t qpn)
 	return l;
 }
 
-static void drop(struct ibt *t, struct ibt_qp *q, struct target_ref *l)
+static void drop_target(struct ibt *t, struct ibt_qp *q, struct target_ref *l)
 {
 	map_remove(q->direct.targets, l->qpn);
 	if (q->direct.link == l)
@@ -52,7 +52,7 @@ static void drop(struct ibt *t, struct ibt_qp *q, struct target_ref *l)
 bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 			 struct access *access, void *owner)
 {
-	struct target_ref *l = find(q, q->direct.packets_to);
+	struct target_ref *l = find_target(q, q->direct.packets_to);
 
 	if (!l)
 		return false;
@@ -86,9 +86,9 @@ static enum ibt_path way_of(struct ibt_qp *q, const struct wq_to *to)
 	q->direct.packets_to = to->qpn;
 	if (!to->local || to->qpn == MCAST_QPN)
 		return IBT_PATH_PACKETS;
-	l = find(q, to->qpn);
+	l = find_target(q, to->qpn);
 	if (!l)
-		l = add(q, to->qpn);
+		l = add_target(q, to->qpn);
 	if (!l)
 		return IBT_PATH_PACKETS;
 	q->direct.link = l;
@@ -107,9 +107,9 @@ static struct ud_from from_of(const struct wq_to *to, const struct wqe *w)
 	return from;
 }
 
-static void describe(const struct ibt_qp *q, struct wqe *w,
-		     const struct wq_to *to, uint8_t *bytes,
-		     struct direct_request *r)
+static void describe_datagram(const struct ibt_qp *q, struct wqe *w,
+			      const struct wq_to *to, uint8_t *bytes,
+			      struct direct_request *r)
 {
 	struct ud_from from = from_of(to, w);
 
@@ -126,8 +126,8 @@ static void describe(const struct ibt_qp *q, struct wqe *w,
 	direct_request_clear(r);
 }
 
-static void judge(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
-		  enum direct_result answer)
+static void judge_result(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
+			 enum direct_result answer)
 {
 	switch (answer) {
 	case DIRECT_DONE:
@@ -140,7 +140,8 @@ static void judge(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 		initiator_wait(t, q);
 		break;
 	case DIRECT_GONE:
-		drop(t, q, q->direct.link); /* nobody else keeps its arena */
+		drop_target(t, q,
+			    q->direct.link); /* nobody else keeps its arena */
 		q->direct.path = IBT_PATH_PACKETS;
 		break;
 	case DIRECT_LOST:
@@ -182,10 +183,10 @@ uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 		unreliable_tx_stop(t, q, w, status, &x);
 		return 0;
 	}
-	describe(q, w, to, bytes, &r);
+	describe_datagram(q, w, to, bytes, &r);
 	r.now_ns = now_ns;
 	answer = target_run(q->direct.link, &r);
 	initiator_kick(q, kicks, &r);
-	judge(t, q, w, answer);
+	judge_result(t, q, w, answer);
 	return answer == DIRECT_DONE ? r.bytes : 0;
 }

@@ -98,8 +98,8 @@ static struct cqe completion_of(const struct target_ref *l, const struct qp *qp,
 }
 
 /* What its completion queue asks of who completed something there. */
-static void tell(struct target_ref *l, struct qp *qp, struct direct_request *r,
-		 enum cq_push asks)
+static void notify_completion(struct target_ref *l, struct qp *qp,
+			      struct direct_request *r, enum cq_push asks)
 {
 	switch (asks) {
 	case CQ_QUIET:
@@ -115,23 +115,24 @@ static void tell(struct target_ref *l, struct qp *qp, struct direct_request *r,
 }
 
 /* Complete the receive that is held. */
-static void complete(struct target_ref *l, struct qp *qp,
-		     struct direct_request *r, enum hca_status status)
+static void complete_receive(struct target_ref *l, struct qp *qp,
+			     struct direct_request *r, enum hca_status status)
 {
 	struct cq *cq = inside_at(l->hca, qp->recv_cq, sizeof(struct cq));
 	struct cqe c = completion_of(l, qp, r, status);
 
 	if (!cq || !rq_held(l->hca, qp))
 		return;
-	tell(l, qp, r,
-	     rq_leave_done(l->hca, qp, cq, &c, r->solicited || status,
-			   status ? NULL : &r->eager));
+	notify_completion(l, qp, r,
+			  rq_leave_done(l->hca, qp, cq, &c,
+					r->solicited || status,
+					status ? NULL : &r->eager));
 }
 
 /* ---- the operations, each as a responder judges and applies it ---- */
 
 /* What became of moving the piece. */
-static enum verdict done(struct direct_request *r, int err)
+static enum verdict end_copy(struct direct_request *r, int err)
 {
 	r->is_ours = err == -ENXIO;
 	r->is_gone = err == -ESRCH;
@@ -139,7 +140,7 @@ static enum verdict done(struct direct_request *r, int err)
 	return err ? V_REMOTE_FAULT : V_OK;
 }
 
-static enum verdict moved(enum verdict v, struct explain *x)
+static enum verdict judge_move(enum verdict v, struct explain *x)
 {
 	if (v)
 		x->cause = EXPLAIN_REMOTE_FAULT;
@@ -147,7 +148,8 @@ static enum verdict moved(enum verdict v, struct explain *x)
 }
 
 /* Put the piece where far names. */
-static enum verdict put(struct direct_memory *target, struct direct_request *r)
+static enum verdict put_piece(struct direct_memory *target,
+			      struct direct_request *r)
 {
 	struct space_move m = {target->vec, r->initiator.vec,
 			       (uint32_t)target->n, (uint32_t)r->initiator.n};
@@ -156,14 +158,15 @@ static enum verdict put(struct direct_memory *target, struct direct_request *r)
 	if (!r->bytes)
 		return V_OK;
 	if (r->data)
-		return done(r, target->space->ops->write(target->space,
-							 target->vec, target->n,
-							 r->data));
-	return done(
+		return end_copy(
+			r, target->space->ops->write(target->space, target->vec,
+						     target->n, r->data));
+	return end_copy(
 		r, space_put(target->space, r->initiator.space, &m, 1, &count));
 }
 
-static enum verdict get(struct direct_memory *target, struct direct_request *r)
+static enum verdict get_piece(struct direct_memory *target,
+			      struct direct_request *r)
 {
 	struct space_move m = {r->initiator.vec, target->vec,
 			       (uint32_t)r->initiator.n, (uint32_t)target->n};
@@ -171,7 +174,7 @@ static enum verdict get(struct direct_memory *target, struct direct_request *r)
 
 	if (!r->bytes)
 		return V_OK;
-	return done(
+	return end_copy(
 		r, space_get(target->space, r->initiator.space, &m, 1, &count));
 }
 
@@ -182,8 +185,8 @@ static bool may_carry(const struct direct_request *r, size_t stretches)
 	       r->bytes <= WQE_EAGER_BYTES;
 }
 
-static enum verdict eager(struct direct_request *r,
-			  const struct direct_memory *target)
+static enum verdict leave_eager(struct direct_request *r,
+				const struct direct_memory *target)
 {
 	struct space *s = r->initiator.space;
 
@@ -191,7 +194,7 @@ static enum verdict eager(struct direct_request *r,
 		memcpy(r->eager.bytes, r->data, r->bytes);
 	else if (s->ops->read(s, r->initiator.vec, r->initiator.n,
 			      r->eager.bytes))
-		return done(r, -ENXIO);
+		return end_copy(r, -ENXIO);
 	r->eager.at = target->vec[0].va;
 	return V_OK;
 }
@@ -234,7 +237,7 @@ bool request_eager(struct target_ref *l, struct qp *qp,
 	if (!w || wqe_sge_count(w) != 1 || r->total > sem_capacity(w) ||
 	    sem_locate(l->hca, qp->recv_pd, w, 0, r->bytes, HCA_LOCAL_WRITE,
 		       target.vec, &target.n, &x) ||
-	    !may_carry(r, target.n) || eager(r, &target))
+	    !may_carry(r, target.n) || leave_eager(r, &target))
 		return false;
 	c = completion_of(l, qp, r, HCA_SUCCESS);
 	rq_complete(l->hca, qp, &c, &r->eager);
@@ -247,13 +250,14 @@ void request_announce(struct target_ref *l, struct qp *qp,
 	struct cq *cq = inside_at(l->hca, qp->recv_cq, sizeof(struct cq));
 
 	if (cq && count)
-		tell(l, qp, r,
-		     cq_announce(l->hca, cq, qp, solicited, false, count));
+		notify_completion(
+			l, qp, r,
+			cq_announce(l->hca, cq, qp, solicited, false, count));
 }
 
-static enum verdict fill(struct target_ref *l, struct qp *qp,
-			 struct direct_request *r, struct wqe *w,
-			 struct explain *x)
+static enum verdict fill_receive(struct target_ref *l, struct qp *qp,
+				 struct direct_request *r, struct wqe *w,
+				 struct explain *x)
 {
 	struct direct_memory target;
 
@@ -269,8 +273,8 @@ static enum verdict fill(struct target_ref *l, struct qp *qp,
 		return V_RECV_MEMORY;
 	x->va = target.n ? target.vec[0].va : 0;
 	if (may_carry(r, target.n)
-		    ? !eager(r, &target)
-		    : !is_in_way(l, qp, r, &target) && !put(&target, r))
+		    ? !leave_eager(r, &target)
+		    : !is_in_way(l, qp, r, &target) && !put_piece(&target, r))
 		return V_OK;
 	x->cause = EXPLAIN_LOCAL_FAULT;
 	return V_RECV_MEMORY;
@@ -285,7 +289,7 @@ static enum verdict send_into(struct target_ref *l, struct qp *qp,
 
 	x->wr_id = w->wr_id;
 	inside_begin_copy(l, keys);
-	v = inside_end_copy(l, r, keys, fill(l, qp, r, w, x));
+	v = inside_end_copy(l, r, keys, fill_receive(l, qp, r, w, x));
 	if (v == V_RECV_MEMORY)
 		x->opcode = EXPLAIN_RECEIVE;
 	STEP("a receive is filled");
@@ -312,7 +316,7 @@ static enum verdict run_send(struct target_ref *l, struct qp *qp,
 		if (v)
 			return v;
 	}
-	complete(l, qp, r, HCA_SUCCESS);
+	complete_receive(l, qp, r, HCA_SUCCESS);
 	return V_OK;
 }
 
@@ -355,12 +359,13 @@ static enum verdict run_write(struct target_ref *l, struct qp *qp,
 	v = request_locate(l, qp, r, HCA_REMOTE_WRITE, &target, x);
 	if (!v && is_in_way(l, qp, r, &target))
 		v = V_REMOTE_FAULT;
-	v = inside_end_copy(l, r, keys, v ? v : moved(put(&target, r), x));
+	v = inside_end_copy(l, r, keys,
+			    v ? v : judge_move(put_piece(&target, r), x));
 	STEP("memory is written");
 	if (!v && ends)
 		comp_remote_write(qp, r->total);
 	if (!v && imm)
-		complete(l, qp, r, HCA_SUCCESS);
+		complete_receive(l, qp, r, HCA_SUCCESS);
 	return v;
 }
 
@@ -385,13 +390,15 @@ static enum verdict run_read(struct target_ref *l, struct qp *qp,
 	v = request_locate(l, qp, r, HCA_REMOTE_READ, &target, x);
 	if (!v && is_in_way(l, qp, r, &target))
 		v = V_REMOTE_FAULT;
-	v = inside_end_copy(l, r, keys, v ? v : moved(get(&target, r), x));
+	v = inside_end_copy(l, r, keys,
+			    v ? v : judge_move(get_piece(&target, r), x));
 	STEP("memory is read");
 	return v;
 }
 
 /* Leave it to who owns the memory. */
-static void ask(struct target_ref *l, struct qp *qp, struct direct_request *r)
+static void ask_target(struct target_ref *l, struct qp *qp,
+		       struct direct_request *r)
 {
 	struct qp_target *f = qp_target(qp);
 
@@ -468,7 +475,7 @@ static enum verdict run_atomic(struct target_ref *l, struct qp *qp,
 		return v;
 	if (l->access) {
 		if (!execute_here(l, qp, r))
-			ask(l, qp, r);
+			ask_target(l, qp, r);
 		return V_OK;
 	}
 	v = is_in_way(l, qp, r, &target) ? V_REMOTE_FAULT
@@ -518,7 +525,7 @@ void request_refuse(struct target_ref *l, struct qp *qp,
 	__atomic_store_n(&qp_target(qp)->has_failed, 1, __ATOMIC_RELEASE);
 	STEP("the responder has failed");
 	if (row->recv_status)
-		complete(l, qp, r, (enum hca_status)row->recv_status);
+		complete_receive(l, qp, r, (enum hca_status)row->recv_status);
 	inside_post(l, qp, r, QP_NOTIFY_FAIL);
 }
 

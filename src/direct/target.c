@@ -103,7 +103,7 @@ static bool find_at(struct target_ref *l, aoff at, struct qp *qp)
 	return true;
 }
 
-static bool find(struct target_ref *l, struct qp *qp)
+static bool find_qp(struct target_ref *l, struct qp *qp)
 {
 	const struct hca_shared *s = l->hca->shared;
 	aoff table = SEEN(s->qps);
@@ -164,8 +164,8 @@ static bool is_open(const struct target_ref *l, const struct qp *qp)
 }
 
 /* What the target was asked to do: is it done? */
-static enum direct_result fetch(struct target_ref *l, struct qp *qp,
-				struct direct_request *r)
+static enum direct_result fetch_answer(struct target_ref *l, struct qp *qp,
+				       struct direct_request *r)
 {
 	uint32_t state = atomic_load(&qp_target(qp)->ask);
 
@@ -177,7 +177,7 @@ static enum direct_result fetch(struct target_ref *l, struct qp *qp,
 	return state == TARGET_ASK_ANSWERED ? DIRECT_DONE : DIRECT_REFUSED;
 }
 
-static enum direct_result busy(struct target_ref *l, uint64_t now_ns)
+static enum direct_result note_busy(struct target_ref *l, uint64_t now_ns)
 {
 	if (!l->is_busy && !l->is_asked)
 		l->asked_ns = now_ns;
@@ -185,8 +185,8 @@ static enum direct_result busy(struct target_ref *l, uint64_t now_ns)
 	return DIRECT_BUSY;
 }
 
-static enum direct_result execute(struct target_ref *l, struct qp *qp,
-				  struct direct_request *r)
+static enum direct_result execute_request(struct target_ref *l, struct qp *qp,
+					  struct direct_request *r)
 {
 	struct explain x = {.opcode = request_opcode(r)};
 	enum verdict v;
@@ -200,7 +200,7 @@ static enum direct_result execute(struct target_ref *l, struct qp *qp,
 	if (r->is_revoked && r->is_executed)
 		return DIRECT_DONE;
 	if (r->is_revoked || r->is_full)
-		return busy(l, r->now_ns);
+		return note_busy(l, r->now_ns);
 	if (v && r->is_ours)
 		return DIRECT_OUR_FAULT;
 	if (v && r->is_gone)
@@ -225,7 +225,7 @@ static enum direct_result execute(struct target_ref *l, struct qp *qp,
 }
 
 /* To its responder; false: it is not to be had now. */
-static bool approach(struct target_ref *l, struct qp *qp)
+static bool approach_qp(struct target_ref *l, struct qp *qp)
 	TRY_ACQUIRE(true, &qp_target(qp)->lock) NO_LOCK_ANALYSIS
 {
 	if (shared_load(&qp_target(qp)->is_wanted) || !rq_enter(l->hca, qp))
@@ -251,41 +251,43 @@ static bool takes_receive(const struct direct_request *r)
 }
 
 /* The next receive comes from the target's core, which watches it. */
-static void expect(struct target_ref *l, const struct qp *qp,
-		   const struct direct_request *r)
+static void expect_request(struct target_ref *l, const struct qp *qp,
+			   const struct direct_request *r)
 {
 	if (takes_receive(r))
 		prefetch_read(rq_slot(l->hca, qp), wq_used(&qp->rq, r->total));
 }
 
 /* Inside its arena, at its responder. */
-static enum direct_result run(struct target_ref *l, struct direct_request *r)
+static enum direct_result run_request(struct target_ref *l,
+				      struct direct_request *r)
 {
 	enum direct_result answer = DIRECT_LOST;
 	struct qp copy, *qp = &copy;
 
-	if (!find(l, qp)) {
+	if (!find_qp(l, qp)) {
 		l->is_asked = false;
 		return DIRECT_CLOSED;
 	}
-	expect(l, qp, r);
-	if (!approach(l, qp))
-		return busy(l, r->now_ns);
+	expect_request(l, qp, r);
+	if (!approach_qp(l, qp))
+		return note_busy(l, r->now_ns);
 	l->is_busy = l->waits_for_place = false;
 	/* the answer of one that has failed since is good, if it has one */
 	if (l->is_asked && l->connection == qp->connection &&
 	    atomic_load(&qp_target(qp)->ask) != TARGET_ASK_POSTED) {
-		answer = fetch(l, qp, r);
+		answer = fetch_answer(l, qp, r);
 	} else if (is_open(l, qp)) {
 		l->connection = qp->connection;
-		answer = l->is_asked ? DIRECT_ASKED_TARGET : execute(l, qp, r);
+		answer = l->is_asked ? DIRECT_ASKED_TARGET
+				     : execute_request(l, qp, r);
 	} else {
 		l->is_asked = false;
 		if (qp->state == HCA_QP_ERR)
 			answer = DIRECT_CLOSED;
 	}
 	leave_responder(qp, r);
-	expect(l, qp, r);
+	expect_request(l, qp, r);
 	return answer;
 }
 
@@ -308,14 +310,14 @@ static bool is_gone(struct target_ref *l)
 	return has_ended(l);
 }
 
-static void enter(struct target_ref *l)
+static void enter_qp(struct target_ref *l)
 {
 	if (l->access)
 		access_enter(l->access, access_qp(l->qpn));
 	STEP("the guest is inside");
 }
 
-static void leave(struct target_ref *l)
+static void leave_qp(struct target_ref *l)
 {
 	if (l->access)
 		access_leave(l->access);
@@ -328,9 +330,9 @@ enum direct_result target_run(struct target_ref *l, struct direct_request *r)
 
 	if (is_gone(l))
 		return DIRECT_GONE;
-	enter(l);
-	answer = run(l, r);
-	leave(l);
+	enter_qp(l);
+	answer = run_request(l, r);
+	leave_qp(l);
 	/* what a program executed since then had there was not meant */
 	if (has_ended(l))
 		return DIRECT_GONE;
@@ -343,12 +345,12 @@ void target_leave(struct target_ref *l)
 
 	if (is_gone(l))
 		return;
-	enter(l);
+	enter_qp(l);
 	/* seen by who gets the first packet: sending it orders the two */
-	if (find(l, &qp) &&
+	if (find_qp(l, &qp) &&
 	    l->connection == SEEN(inside_original(l, &qp)->connection))
 		__atomic_store_n(&qp_target(&qp)->is_left, 1, __ATOMIC_RELEASE);
-	leave(l);
+	leave_qp(l);
 }
 
 /* For who is connected, has been heard and waits for nothing. */
@@ -363,7 +365,7 @@ static uint32_t run_series(struct target_ref *l, struct direct_batch *s)
 	struct qp copy, *qp = &copy;
 	uint32_t n = 0;
 
-	if (!find(l, qp) || !approach(l, qp))
+	if (!find_qp(l, qp) || !approach_qp(l, qp))
 		return 0;
 	if (is_easy(l, qp)) {
 		n = batch_run(l, qp, s);
@@ -379,9 +381,9 @@ uint32_t target_run_batch(struct target_ref *l, struct direct_batch *s)
 
 	if (is_gone(l))
 		return 0;
-	enter(l);
+	enter_qp(l);
 	n = run_series(l, s);
-	leave(l);
+	leave_qp(l);
 	if (has_ended(l))
 		return 0;
 	if (n)
@@ -400,9 +402,9 @@ static bool is_ready(struct target_ref *l, bool wants_receive)
 	struct qp copy, *qp = &copy;
 	bool ready;
 
-	if (!find(l, qp)) /* to hear that it is lost */
+	if (!find_qp(l, qp)) /* to hear that it is lost */
 		return l->is_asked || l->is_busy;
-	if (!approach(l, qp))
+	if (!approach_qp(l, qp))
 		return false;
 	inside_see_told(l, qp);
 	if (l->is_busy)
@@ -424,9 +426,9 @@ bool target_is_ready(struct target_ref *l, bool wants_receive)
 
 	if (is_gone(l))
 		return true;
-	enter(l);
+	enter_qp(l);
 	ready = is_ready(l, wants_receive);
-	leave(l);
+	leave_qp(l);
 	return ready;
 }
 

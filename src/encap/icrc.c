@@ -37,7 +37,8 @@ __attribute__((constructor)) static void fill(void)
 }
 
 /* Appends the UDP header and runs over all of `block`. */
-static uint32_t headers(uint8_t *block, size_t used, const struct udp *udp)
+static uint32_t write_headers(uint8_t *block, size_t used,
+			      const struct udp *udp)
 {
 	struct udp masked = *udp;
 
@@ -62,7 +63,7 @@ uint32_t icrc_headers_v4(const struct ip_v4 *ip, const struct udp *udp)
 	bytes_put16(p + 10, 0xffff);
 	bytes_put32(p + 12, ip->src);
 	bytes_put32(p + 16, ip->dst);
-	return headers(block, LRH_BYTES + IP_V4_BYTES, udp);
+	return write_headers(block, LRH_BYTES + IP_V4_BYTES, udp);
 }
 
 uint32_t icrc_headers_v6(const struct ip_v6 *ip, const struct udp *udp)
@@ -74,7 +75,7 @@ uint32_t icrc_headers_v6(const struct ip_v6 *ip, const struct udp *udp)
 	masked.flow_label = 0xfffff;
 	masked.hop_limit = 0xff;
 	ip_v6_write(block + LRH_BYTES, &masked);
-	return headers(block, LRH_BYTES + IP_V6_BYTES, udp);
+	return write_headers(block, LRH_BYTES + IP_V6_BYTES, udp);
 }
 
 uint32_t icrc_with_id(uint32_t crc, uint16_t id)

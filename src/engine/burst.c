@@ -25,8 +25,8 @@ uint8_t *burst_space(struct burst *b)
 	return b->area + b->used;
 }
 
-static bool fits(const struct burst *b, const struct burst_path *path,
-		 size_t bytes)
+static bool fits_burst(const struct burst *b, const struct burst_path *path,
+		       size_t bytes)
 {
 	const struct engine_frame *f;
 
@@ -40,7 +40,8 @@ static bool fits(const struct burst *b, const struct burst_path *path,
 	       !memcmp(&path->from, &f->from, sizeof(f->from));
 }
 
-static void begin(struct burst *b, const struct burst_path *path, size_t bytes)
+static void begin_frame(struct burst *b, const struct burst_path *path,
+			size_t bytes)
 {
 	struct engine_frame *f = &b->frames[b->count++];
 
@@ -56,8 +57,8 @@ static void begin(struct burst *b, const struct burst_path *path, size_t bytes)
 	b->segments = 0;
 }
 
-static void seal(struct burst *b, const struct burst_path *path, size_t len,
-		 uint32_t sum_bytes, uint32_t sum_crc)
+static void seal_packet(struct burst *b, const struct burst_path *path,
+			size_t len, uint32_t sum_bytes, uint32_t sum_crc)
 {
 	uint8_t *p = b->area + b->used;
 	uint16_t id = (uint16_t)b->segments;
@@ -88,10 +89,10 @@ void burst_put(struct burst *b, const struct burst_path *path, size_t len,
 	struct engine_frame *f;
 
 	CHECK(len <= IBT_PACKET_BYTES);
-	if (!fits(b, path, bytes))
-		begin(b, path, bytes);
+	if (!fits_burst(b, path, bytes))
+		begin_frame(b, path, bytes);
 	f = &b->frames[b->count - 1];
-	seal(b, path, len, sum_bytes, sum_crc);
+	seal_packet(b, path, len, sum_bytes, sum_crc);
 	b->used += bytes;
 	b->segments++;
 	f->len += bytes;

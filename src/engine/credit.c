@@ -47,13 +47,13 @@ bool credit_is_joined(const struct credit *c)
 	return c->page ? !shared_load(&c->page->apart) : c->has_none;
 }
 
-static void begin(struct credit *c)
+static void begin_credit(struct credit *c)
 {
 	c->standing = CREDIT_BEGINS;
 	c->since = c->sent;
 }
 
-static void follow(struct credit *c, uint32_t drained, uint64_t now_ns)
+static void follow_page(struct credit *c, uint32_t drained, uint64_t now_ns)
 {
 	const struct credit_page *p = c->page;
 	bool over = !c->is_unsent && now_ns - c->marked_ns > UNDER_WAY_NS &&
@@ -65,7 +65,7 @@ static void follow(struct credit *c, uint32_t drained, uint64_t now_ns)
 	if (over || is_another || (int32_t)(c->sent - drained) < 0) {
 		c->sent = drained;
 		if (is_another || (int32_t)(c->since - drained) > 0)
-			begin(c);
+			begin_credit(c);
 	}
 }
 
@@ -73,7 +73,7 @@ static void follow(struct credit *c, uint32_t drained, uint64_t now_ns)
 static bool is_sharing(struct credit *c, uint32_t drained, uint64_t now_ns)
 {
 	if (now_ns - c->used_ns > IDLE_NS) {
-		begin(c);
+		begin_credit(c);
 	} else if (c->standing != CREDIT_SHARES &&
 		   (int32_t)(drained - c->since) > 0) {
 		c->standing++;
@@ -117,7 +117,7 @@ bool credit_has_room(struct credit *c, uint32_t us,
 	if (!c->page || !shared_load(&c->page->capacity))
 		return true;
 	drained = shared_load(&c->page->drained[us % CREDIT_SLOTS]);
-	follow(c, drained, now_ns);
+	follow_page(c, drained, now_ns);
 	c->share = share_of(c, drained, now_ns);
 	out = c->sent - drained;
 	if (!out || out + one_cost(wish->bytes) <= c->share) {
@@ -202,7 +202,8 @@ static void count_senders(struct credit_inbox *in)
 	shared_store(&in->page->senders, count);
 }
 
-static void note(struct credit_inbox *in, uint32_t from, uint64_t now_ns)
+static void note_drained(struct credit_inbox *in, uint32_t from,
+			 uint64_t now_ns)
 {
 	uint64_t bit = 1ull << from % 64;
 	bool is_new = !((in->now[from / 64] | in->before[from / 64]) & bit);
@@ -228,7 +229,7 @@ void credit_drained(struct credit_inbox *in, uint32_t from, size_t len,
 	if (!in->page)
 		return;
 	from %= CREDIT_CLASSES;
-	note(in, from, now_ns);
+	note_drained(in, from, now_ns);
 	drained = &in->page->drained[from % CREDIT_SLOTS];
 	shared_store(drained, shared_own(drained) + credit_cost(len, segment));
 	in->quiet = 0;

@@ -104,7 +104,7 @@ void *engine_parted(struct engine *e)
 	return initiator_parted(&e->ibt);
 }
 
-static uint32_t turn(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+static uint32_t turn_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	switch (q->qp->type) {
 	case HCA_QPT_RC:
@@ -134,7 +134,7 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		initiator_refuse(q);
 	while (q->direct.path == IBT_PATH_DIRECT && moved && has_requests(q) &&
 	       e->moved < ENGINE_MOVED_MAX) {
-		moved = turn(e, q, now_ns);
+		moved = turn_direct(e, q, now_ns);
 		e->moved += moved ? moved + MOVED_EACH : 0;
 	}
 	if (initiator_is_undecided(q) && !list_is_linked(&q->direct.waiting)) {

@@ -157,9 +157,9 @@ alock_owner engine_qp_accessor(const struct ibt_qp *q)
 	return alock_holder(&qp_target(q->qp)->lock);
 }
 
-static void change(struct engine *e, struct ibt_qp *q,
-		   const struct hca_qp_attr *attr, uint32_t mask,
-		   const uint8_t from[16])
+static void change_state(struct engine *e, struct ibt_qp *q,
+			 const struct hca_qp_attr *attr, uint32_t mask,
+			 const uint8_t from[16])
 {
 	struct qp *qp = q->qp;
 
@@ -201,7 +201,7 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 	if (!err && !fails && !rq_enter_own(e->ibt.hca, qp))
 		return -EBUSY;
 	if (!err)
-		change(e, q, attr, mask, from);
+		change_state(e, q, attr, mask, from);
 	shared_store(&qp_target(qp)->is_wanted, 0);
 	if (!err && !fails)
 		rq_leave(qp);
@@ -261,7 +261,7 @@ uint32_t engine_wants_page(struct engine *e)
 	return qpn;
 }
 
-static void feed(struct engine *e)
+static void feed_wheel(struct engine *e)
 {
 	struct list *n;
 
@@ -276,7 +276,7 @@ void engine_page(struct engine *e, uint32_t qpn, const struct credit_page *page)
 
 	if (c) {
 		credit_page_is(c, page);
-		feed(e);
+		feed_wheel(e);
 	}
 }
 
@@ -341,7 +341,7 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 	e->look_ns = initiator_look(&e->ibt);
 	ibt_qp_part(&e->ibt);
 	if (now_ns >= e->starved_ns)
-		feed(e);
+		feed_wheel(e);
 	while ((t = wheel_expire(&e->ibt.wheel, now_ns))) {
 		if (t->kind == IBT_TIMER_ACK)
 			rc_comp_timeout(
@@ -397,7 +397,7 @@ void engine_part(struct engine *e, bool parts)
 {
 	engine_hold_acks(e, false);
 	shm_ack_shut(&e->shm_ack, parts);
-	feed(e);
+	feed_wheel(e);
 }
 
 bool engine_owes(const struct engine *e)
@@ -411,8 +411,8 @@ struct shm_ack *engine_shm_ack(struct engine *e)
 }
 
 /* Put the packet just made on its receiver's bill. */
-static void charge(struct engine *e, struct ibt_qp *q,
-		   const struct burst_path *path)
+static void charge_credit(struct engine *e, struct ibt_qp *q,
+			  const struct burst_path *path)
 {
 	uint32_t i = e->burst.count - 1;
 	struct engine_frame *f = &e->burst.frames[i];
@@ -445,11 +445,11 @@ static uint32_t most_together(const struct engine *e,
 }
 
 /* A packet of q was written where the burst has space. */
-static void put(struct engine *e, struct ibt_qp *q,
-		const struct burst_path *path, size_t len)
+static void put_packet(struct engine *e, struct ibt_qp *q,
+		       const struct burst_path *path, size_t len)
 {
 	burst_put(&e->burst, path, len, e->ibt.sum_bytes, e->ibt.sum_crc);
-	charge(e, q, path);
+	charge_credit(e, q, path);
 	q->counters->tx_packets++;
 	q->counters->tx_bytes += len;
 	q->qp->stats.tx_packets++;
@@ -460,8 +460,8 @@ static void put(struct engine *e, struct ibt_qp *q,
  * The next packet of q, which follows others of it or not; its size, 0 when
  * there is none or no room.  *path is that of a connected q, or room for it.
  */
-static size_t fill(struct engine *e, struct ibt_qp *q, struct burst_path *path,
-		   bool follows, uint64_t now_ns)
+static size_t fill_burst(struct engine *e, struct ibt_qp *q,
+			 struct burst_path *path, bool follows, uint64_t now_ns)
 {
 	uint8_t *buf = burst_space(&e->burst);
 	struct wq_to to;
@@ -487,7 +487,7 @@ static size_t fill(struct engine *e, struct ibt_qp *q, struct burst_path *path,
 		*path = burst_path_to(&to);
 		path->together = most_together(e, path);
 	}
-	put(e, q, path, len);
+	put_packet(e, q, path, len);
 	return len;
 }
 
@@ -511,7 +511,7 @@ static size_t fill_middles(struct engine *e, struct ibt_qp *q,
 		return 0;
 	while ((buf = burst_space(&e->burst)) &&
 	       (len = middle_packets_tx(&e->ibt, q, &m, buf))) {
-		put(e, q, path, len);
+		put_packet(e, q, path, len);
 		sum += len;
 	}
 	return sum;
@@ -560,7 +560,7 @@ static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	for (int n = 0; n < QUANTUM_PACKETS && bytes < QUANTUM_BYTES; n++) {
 		if (!has_credit(e, q, now_ns))
 			return false;
-		len = fill(e, q, &path, n > 0, now_ns);
+		len = fill_burst(e, q, &path, n > 0, now_ns);
 		if (!len || is_spent(q)) {
 			ibt_qp_note(q);
 			return !len && !burst_space(&e->burst);
@@ -574,7 +574,7 @@ static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 }
 
 /* A turn of q; the same. */
-static bool serve(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+static bool serve_qp(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	bool sends = engine_serve_directly(e, q, now_ns);
 	bool more = e->moved >= ENGINE_MOVED_MAX;
@@ -601,7 +601,7 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 			CONTAINER_OF(active->next, struct ibt_qp, active);
 
 		list_remove(&q->active);
-		if (serve(e, q, now_ns))
+		if (serve_qp(e, q, now_ns))
 			ibt_qp_activate(&e->ibt, q);
 	}
 	engine_serve_notify(e); /* ours to ourselves */

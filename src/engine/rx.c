@@ -47,8 +47,8 @@ static void note_sign(struct engine *e, const struct engine_dgram *d,
 }
 
 /* It is one, of an address that is limited: is it dropped? */
-static bool drops(struct engine *e, const struct engine_dgram *d,
-		  enum engine_sign sign)
+static bool drops_sign(struct engine *e, const struct engine_dgram *d,
+		       enum engine_sign sign)
 {
 	const struct suspect_from from = {d->from.ip, d->local, ENGINE_NO_USER};
 
@@ -64,7 +64,7 @@ static void for_nobody(struct engine *e, const struct engine_dgram *d,
 {
 	bool had = engine_suspects_had_qpn(&e->suspects, qpn);
 
-	if (!had && drops(e, d, ENGINE_SIGN_QPN))
+	if (!had && drops_sign(e, d, ENGINE_SIGN_QPN))
 		return;
 	if (e->inbox.page)
 		closed_note(&e->inbox.page->closed, qpn);
@@ -80,12 +80,12 @@ static void from_nobody(struct engine *e, const struct engine_dgram *d,
 	/* it has no peer yet; to a group is no connection */
 	if (q->qp->state < HCA_QP_RTR || q->qp->type == HCA_QPT_UD)
 		return;
-	if (!drops(e, d, ENGINE_SIGN_PEER))
+	if (!drops_sign(e, d, ENGINE_SIGN_PEER))
 		note_sign(e, d, ENGINE_NO_USER, ENGINE_SIGN_PEER);
 }
 
 /* Has it what only a peer knows?  UC begins anew with whatever PSN comes. */
-static bool fits(const struct ibt_qp *q, const struct pkt *p)
+static bool fits_window(const struct ibt_qp *q, const struct pkt *p)
 {
 	if (q->qp->type == HCA_QPT_UD)
 		return p->deth.qkey == q->qp->attr.qkey;
@@ -102,8 +102,8 @@ static bool is_guess(struct engine *e, const struct engine_dgram *d,
 	struct engine_counters *c = &e->ibt.counters[d->device];
 	bool is_datagram = q->qp->type == HCA_QPT_UD;
 
-	if (fits(q, p) ||
-	    !drops(e, d, is_datagram ? ENGINE_SIGN_KEY : ENGINE_SIGN_PSN))
+	if (fits_window(q, p) ||
+	    !drops_sign(e, d, is_datagram ? ENGINE_SIGN_KEY : ENGINE_SIGN_PSN))
 		return false;
 	if (is_datagram)
 		c->qkey_violations++;
@@ -116,8 +116,9 @@ static bool is_guess(struct engine *e, const struct engine_dgram *d,
  * May the packet touch a QP at all?  NULL: no, and counted.  To the multicast
  * QPN *all is set instead.
  */
-static struct ibt_qp *target(struct engine *e, const struct engine_dgram *d,
-			     const struct pkt *p, bool *all)
+static struct ibt_qp *find_target(struct engine *e,
+				  const struct engine_dgram *d,
+				  const struct pkt *p, bool *all)
 {
 	struct engine_counters *c = &e->ibt.counters[d->device];
 	struct ibt_qp *q = NULL;
@@ -231,7 +232,7 @@ static bool is_impostors(struct engine *e, struct ibt_qp *q,
 	return is_from_another_port(e, q, a, p);
 }
 
-static void count(struct engine_counters *c, const struct part *a)
+static void count_packet(struct engine_counters *c, const struct part *a)
 {
 	c->rx_packets++;
 	c->rx_ecn += (a->d->tos & 3) == 3; /* RFC 3168 */
@@ -246,8 +247,8 @@ static struct ud_from from_of(const struct part *a)
 }
 
 /* An intact packet for q, of its peer. */
-static void handle(struct engine *e, struct ibt_qp *q, const struct part *a,
-		   const struct pkt *p)
+static void handle_packet(struct engine *e, struct ibt_qp *q,
+			  const struct part *a, const struct pkt *p)
 {
 	size_t len = a->len - 4;
 
@@ -267,7 +268,7 @@ static void handle(struct engine *e, struct ibt_qp *q, const struct part *a,
 	ibt_qp_note(q);
 }
 
-static void packet(struct engine *e, const struct part *a)
+static void receive_packet(struct engine *e, const struct part *a)
 {
 	const struct engine_dgram *d = a->d;
 	const uint8_t *bytes = a->bytes;
@@ -281,7 +282,7 @@ static void packet(struct engine *e, const struct part *a)
 		c->rx_malformed++;
 		return;
 	}
-	q = target(e, d, &p, &all);
+	q = find_target(e, d, &p, &all);
 	if ((!q && !all) || (q && is_impostors(e, q, a, &p)))
 		return;
 	if (q && engine_suspects_is_any(&e->suspects, a->now_ns) &&
@@ -299,7 +300,7 @@ static void packet(struct engine *e, const struct part *a)
 		return;
 	}
 	note_sender(e, d, q, &p);
-	handle(e, q, a, &p);
+	handle_packet(e, q, a, &p);
 	if (e->ibt.sign)
 		note_sign(e, d, ENGINE_NO_USER, e->ibt.sign);
 }
@@ -319,8 +320,8 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 	for (size_t off = 0; off < d->len; off += step, a.id++) {
 		a.bytes = d->bytes + off;
 		a.len = (size_t)bits_min_u64(step, d->len - off);
-		count(&e->ibt.counters[d->device], &a);
-		packet(e, &a);
+		count_packet(&e->ibt.counters[d->device], &a);
+		receive_packet(e, &a);
 	}
 	if (e->rx_is_known)
 		credit_drained(&e->inbox, e->rx_class, d->len, step, now_ns);
@@ -334,5 +335,5 @@ void engine_rx_parked(struct engine *e, const struct engine_dgram *d,
 	struct part a = {d, d->bytes, d->len, id, now_ns};
 
 	e->ibt.now_ns = now_ns;
-	packet(e, &a);
+	receive_packet(e, &a);
 }

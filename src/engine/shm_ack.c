@@ -13,8 +13,8 @@ static uint32_t index_of(uint32_t qpn)
 }
 
 /* Forty bits of both QPNs, never all zero; the responder's first. */
-static uint64_t word(uint32_t responder, uint32_t requester,
-		     struct serial24 psn)
+static uint64_t post_word(uint32_t responder, uint32_t requester,
+			  struct serial24 psn)
 {
 	uint64_t both = (uint64_t)responder << PSN_BITS | requester;
 
@@ -22,7 +22,7 @@ static uint64_t word(uint32_t responder, uint32_t requester,
 	return both >> PSN_BITS << PSN_BITS | psn.v;
 }
 
-static bool has(const struct shm_ack *b, const struct ibt_qp *q)
+static bool has_slot(const struct shm_ack *b, const struct ibt_qp *q)
 {
 	return b->page && b->qps[index_of(q->qp->qpn)] == q;
 }
@@ -56,7 +56,7 @@ void shm_ack_leave(struct shm_ack *b, struct ibt_qp *q)
 {
 	struct credit_post *p;
 
-	if (!has(b, q))
+	if (!has_slot(b, q))
 		return;
 	p = &b->page->posts[index_of(q->qp->qpn)];
 	atomic_store(&p->accepted, 0);
@@ -100,11 +100,11 @@ void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
 	uint64_t accepted, taken;
 
 	shm_ack_want(b, q);
-	if (!has(b, q))
+	if (!has_slot(b, q))
 		return;
 	p = &b->page->posts[index_of(self)];
-	accepted = word(self, peer, q->resp.epsn);
-	taken = word(peer, self, q->req.una);
+	accepted = post_word(self, peer, q->resp.epsn);
+	taken = post_word(peer, self, q->req.una);
 	if (q->resp.ack_owed &&
 	    atomic_load_explicit(&p->accepted, memory_order_relaxed) !=
 		    accepted)
@@ -118,14 +118,14 @@ void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
 static bool taken_of(const struct shm_ack *b, const struct ibt_qp *q,
 		     struct serial24 *psn)
 {
-	const struct credit_post *p = has(b, q) ? peer_post(b, q) : NULL;
+	const struct credit_post *p = has_slot(b, q) ? peer_post(b, q) : NULL;
 	uint64_t w;
 
 	if (!p)
 		return false;
 	w = atomic_load_explicit(&p->taken, memory_order_acquire);
 	*psn = serial24((uint32_t)w & SERIAL24_MASK);
-	return w == word(q->qp->qpn, q->qp->attr.dest_qpn, *psn);
+	return w == post_word(q->qp->qpn, q->qp->attr.dest_qpn, *psn);
 }
 
 /*
@@ -151,8 +151,8 @@ static bool may_wait(const struct shm_ack *b, struct ibt_qp *q,
  * Packets of ours are on their way to it: with them it looks at the board.  It
  * did so, if it has taken what the last ones brought.
  */
-static bool rides(const struct shm_ack *b, struct ibt_qp *q,
-		  struct serial24 taken, bool follows)
+static bool rides_request(const struct shm_ack *b, struct ibt_qp *q,
+			  struct serial24 taken, bool follows)
 {
 	if (q->acks.rides_ns && !serial24_is_before(taken, q->acks.rode))
 		q->acks.rides_ns = 0;
@@ -175,7 +175,8 @@ bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
 			q->acks.rides_ns = 0;
 			return true;
 		}
-		if (rides(b, q, taken, follows) || may_wait(b, q, taken)) {
+		if (rides_request(b, q, taken, follows) ||
+		    may_wait(b, q, taken)) {
 			list_remove(&q->owing);
 			list_push_tail(&b->trusting, &q->owing);
 			return true;
@@ -190,7 +191,7 @@ bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
 }
 
 /* Until when the ACK waits. */
-static uint64_t until(const struct ibt_qp *q)
+static uint64_t waits_until(const struct ibt_qp *q)
 {
 	return bits_max_u64(q->acks.waits_ns, q->acks.rides_ns);
 }
@@ -201,8 +202,8 @@ uint64_t shm_ack_deadline(const struct shm_ack *b)
 
 	for (const struct list *n = b->trusting.next; n != &b->trusting;
 	     n = n->next)
-		at = bits_min_u64(at,
-				  until(CONTAINER_OF(n, struct ibt_qp, owing)));
+		at = bits_min_u64(
+			at, waits_until(CONTAINER_OF(n, struct ibt_qp, owing)));
 	return at;
 }
 
@@ -213,7 +214,7 @@ void shm_ack_tick(struct shm_ack *b, uint64_t now_ns)
 		struct ibt_qp *q = CONTAINER_OF(n, struct ibt_qp, owing);
 
 		next = n->next;
-		if (now_ns < until(q) && !b->is_shut)
+		if (now_ns < waits_until(q) && !b->is_shut)
 			continue;
 		list_remove(n);
 		ibt_qp_activate(b->ibt, q);
@@ -242,7 +243,7 @@ static bool news_of(const struct shm_ack *b, const struct ibt_qp *q,
 		return false;
 	w = atomic_load_explicit(&p->accepted, memory_order_acquire);
 	*psn = serial24((uint32_t)w & SERIAL24_MASK);
-	if (w != word(q->qp->attr.dest_qpn, q->qp->qpn, *psn) ||
+	if (w != post_word(q->qp->attr.dest_qpn, q->qp->qpn, *psn) ||
 	    serial24_is_before(r->max, *psn))
 		return false;
 	/* what answers a READ is under way, and not lost */

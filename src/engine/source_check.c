@@ -28,7 +28,7 @@ int engine_sources_init(struct sources *s, bool is_asked)
 	return 0;
 }
 
-static void unpark(struct sources *s, struct parked *p)
+static void unpark_packet(struct sources *s, struct parked *p)
 {
 	list_remove(&p->node);
 	s->parked_count--;
@@ -38,7 +38,7 @@ static void unpark(struct sources *s, struct parked *p)
 void engine_sources_fini(struct sources *s)
 {
 	list_for_each_safe (n, &s->parked)
-		unpark(s, CONTAINER_OF(n, struct parked, node));
+		unpark_packet(s, CONTAINER_OF(n, struct parked, node));
 	free(s->believed);
 }
 
@@ -49,8 +49,8 @@ void engine_sources_forget(struct sources *s)
 	s->want_tail = s->want_head;
 }
 
-static struct source *slot(struct source *table, const struct inaddr *from,
-			   uint32_t qpn)
+static struct source *slot_of(struct source *table, const struct inaddr *from,
+			      uint32_t qpn)
 {
 	uint32_t h = (qpn * 0x9e3779b1u) ^ (from->port * 0x85ebca6bu);
 
@@ -65,8 +65,8 @@ static bool is_of(const struct source *o, const struct inaddr *from,
 }
 
 /* May one more be asked?  Then it is. */
-static bool ask(struct sources *s, const struct engine_dgram *d, uint32_t qpn,
-		uint64_t now_ns)
+static bool ask_host(struct sources *s, const struct engine_dgram *d,
+		     uint32_t qpn, uint64_t now_ns)
 {
 	if (now_ns - s->asks_ns >= SOURCE_ASK_NS) {
 		s->asks_ns = now_ns;
@@ -92,7 +92,7 @@ static bool is_believed(struct sources *s, struct source *o,
 	if (age < SOURCE_NS)
 		return true;
 	if (!o->is_asked)
-		o->is_asked = ask(s, d, o->qpn, now_ns);
+		o->is_asked = ask_host(s, d, o->qpn, now_ns);
 	*until_ns = now_ns;
 	if (age < 2ull * SOURCE_NS)
 		return true;
@@ -101,10 +101,11 @@ static bool is_believed(struct sources *s, struct source *o,
 }
 
 /* Of one that is not believed. */
-static enum source_word doubt(struct sources *s, const struct engine_dgram *d,
-			      uint32_t qpn, uint64_t now_ns, uint32_t *user)
+static enum source_word doubt_source(struct sources *s,
+				     const struct engine_dgram *d, uint32_t qpn,
+				     uint64_t now_ns, uint32_t *user)
 {
-	struct source *o = slot(s->others, &d->from, qpn);
+	struct source *o = slot_of(s->others, &d->from, qpn);
 
 	if (o->port && now_ns - o->since_ns < SOURCE_NS) {
 		if (is_of(o, &d->from, qpn)) {
@@ -116,7 +117,7 @@ static enum source_word doubt(struct sources *s, const struct engine_dgram *d,
 		if (o->state == SOURCE_ASKED)
 			return SOURCE_IS_LIMITED;
 	}
-	if (!ask(s, d, qpn, now_ns))
+	if (!ask_host(s, d, qpn, now_ns))
 		return SOURCE_IS_LIMITED;
 	*o = (struct source){.qpn = qpn,
 			     .port = d->from.port,
@@ -139,24 +140,24 @@ struct source_found engine_sources_look(struct sources *s,
 	f.word = SOURCE_IS_OTHERS;
 	if (!d->from.port)
 		return f;
-	o = slot(s->believed, &d->from, qpn);
+	o = slot_of(s->believed, &d->from, qpn);
 	if (is_of(o, &d->from, qpn) &&
 	    is_believed(s, o, d, now_ns, &f.until_ns))
 		f.word = SOURCE_IS_PEERS;
 	else
-		f.word = doubt(s, d, qpn, now_ns, &f.user);
+		f.word = doubt_source(s, d, qpn, now_ns, &f.user);
 	return f;
 }
 
 /* What waits for an answer that never came. */
-static void sweep(struct sources *s, uint64_t now_ns)
+static void sweep_table(struct sources *s, uint64_t now_ns)
 {
 	list_for_each_safe (n, &s->parked) {
 		struct parked *p = CONTAINER_OF(n, struct parked, node);
 
 		if (now_ns - p->since_ns < SOURCE_NS)
 			return;
-		unpark(s, p);
+		unpark_packet(s, p);
 	}
 }
 
@@ -166,7 +167,7 @@ bool engine_sources_park(struct sources *s, const struct engine_dgram *d,
 {
 	struct parked *p;
 
-	sweep(s, now_ns);
+	sweep_table(s, now_ns);
 	if (s->parked_count == SOURCE_PARKED || len > IBT_PACKET_BYTES)
 		return false;
 	p = malloc(sizeof(*p) + len);
@@ -192,8 +193,8 @@ bool engine_wants_source(struct engine *e, struct engine_source *want)
 }
 
 /* Those that waited for it take their turn, or are dropped. */
-static void serve(struct engine *e, const struct engine_source *a,
-		  uint64_t now_ns)
+static void serve_parked(struct engine *e, const struct engine_source *a,
+			 uint64_t now_ns)
 {
 	struct sources *s = &e->sources;
 	struct list mine;
@@ -212,7 +213,7 @@ static void serve(struct engine *e, const struct engine_source *a,
 		struct parked *p = CONTAINER_OF(n, struct parked, node);
 
 		engine_rx_parked(e, &p->d, p->id, now_ns);
-		unpark(s, p);
+		unpark_packet(s, p);
 	}
 }
 
@@ -224,13 +225,13 @@ void engine_source(struct engine *e, const struct engine_source *a,
 
 	if (!s->believed)
 		return;
-	o = slot(s->believed, &a->from, a->qpn);
+	o = slot_of(s->believed, &a->from, a->qpn);
 	if (!is_peers && is_of(o, &a->from, a->qpn))
 		o->port = 0;
 	if (!is_peers)
-		o = slot(s->others, &a->from, a->qpn);
-	else if (is_of(slot(s->others, &a->from, a->qpn), &a->from, a->qpn))
-		slot(s->others, &a->from, a->qpn)->port = 0;
+		o = slot_of(s->others, &a->from, a->qpn);
+	else if (is_of(slot_of(s->others, &a->from, a->qpn), &a->from, a->qpn))
+		slot_of(s->others, &a->from, a->qpn)->port = 0;
 	*o = (struct source){
 		.qpn = a->qpn,
 		.port = a->from.port,
@@ -239,7 +240,7 @@ void engine_source(struct engine *e, const struct engine_source *a,
 		.user = a->user,
 		.since_ns = now_ns,
 	};
-	serve(e, a, now_ns);
+	serve_parked(e, a, now_ns);
 }
 
 void engine_forget_sources(struct engine *e)

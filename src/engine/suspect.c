@@ -11,19 +11,19 @@ void engine_suspects_init(struct suspects *s, struct engine_suspect *rows)
 	s->rows = rows;
 }
 
-static uint32_t hash(uint32_t qpn)
+static uint32_t hash_qpn(uint32_t qpn)
 {
 	return (qpn * 0x9e3779b1u) >> 18 & (SUSPECT_QPNS - 1);
 }
 
 void engine_suspects_has_qpn(struct suspects *s, uint32_t qpn)
 {
-	s->had[hash(qpn) / 64] |= 1ull << hash(qpn) % 64;
+	s->had[hash_qpn(qpn) / 64] |= 1ull << hash_qpn(qpn) % 64;
 }
 
 bool engine_suspects_had_qpn(const struct suspects *s, uint32_t qpn)
 {
-	return s->had[hash(qpn) / 64] >> hash(qpn) % 64 & 1;
+	return s->had[hash_qpn(qpn) / 64] >> hash_qpn(qpn) % 64 & 1;
 }
 
 static bool is_of(const struct engine_suspect *r, const struct suspect_from *f)
@@ -44,7 +44,7 @@ static uint32_t row_of(const struct suspects *s, const struct suspect_from *f)
 	return i;
 }
 
-static uint32_t lightest(const struct suspects *s)
+static uint32_t lightest_row(const struct suspects *s)
 {
 	uint32_t least = 0;
 
@@ -56,7 +56,7 @@ static uint32_t lightest(const struct suspects *s)
 
 static uint32_t take_row(struct suspects *s, const struct suspect_from *f)
 {
-	uint32_t i = lightest(s);
+	uint32_t i = lightest_row(s);
 	uint64_t weight = s->rows[i].weight;
 
 	s->due -= s->of[i].is_due;
@@ -76,8 +76,8 @@ static void begin_interval(struct suspect *o, uint64_t now_ns)
 }
 
 /* One sign more of a row. */
-static void weigh(struct suspects *s, uint32_t i, enum engine_sign sign,
-		  uint64_t now_ns)
+static void weigh_row(struct suspects *s, uint32_t i, enum engine_sign sign,
+		      uint64_t now_ns)
 {
 	struct suspect *o = &s->of[i];
 	struct engine_suspect *r = &s->rows[i];
@@ -102,7 +102,7 @@ void engine_suspects_note(struct suspects *s, const struct suspect_from *from,
 {
 	uint32_t i = row_of(s, from);
 
-	weigh(s, i < ENGINE_SUSPECTS ? i : take_row(s, from), sign, now_ns);
+	weigh_row(s, i < ENGINE_SUSPECTS ? i : take_row(s, from), sign, now_ns);
 }
 
 bool engine_suspects_drops(struct suspects *s, const struct suspect_from *from,
@@ -117,7 +117,7 @@ bool engine_suspects_drops(struct suspects *s, const struct suspect_from *from,
 		s->of[i].passed++;
 		return false; /* it is noted when it has been handled */
 	}
-	weigh(s, i, sign, now_ns);
+	weigh_row(s, i, sign, now_ns);
 	s->rows[i].dropped++;
 	return true;
 }

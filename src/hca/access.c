@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/access.h"
 
-static struct access *slots(const struct hca *h)
+static struct access *access_slots(const struct hca *h)
 {
 	aoff at = h->shared->accesses;
 
@@ -12,7 +12,7 @@ static struct access *slots(const struct hca *h)
 }
 
 /* Whoever had it is not inside any more. */
-static struct access *settle(struct access *g)
+static struct access *settle_slot(struct access *g)
 {
 	uint32_t epoch = shared_own(&g->epoch);
 
@@ -24,17 +24,17 @@ static struct access *settle(struct access *g)
 
 struct access *access_claim(struct hca *peer_area) NO_LOCK_ANALYSIS
 {
-	struct access *g = slots(peer_area);
+	struct access *g = access_slots(peer_area);
 	bool inherited;
 
 	for (int i = 0; g && i < ACCESS_MAX; i++)
 		if (!alock_holder(&g[i].process) &&
 		    alock_try(&g[i].process, &inherited))
-			return settle(&g[i]);
+			return settle_slot(&g[i]);
 	/* none is free: then those of the dead */
 	for (int i = 0; g && i < ACCESS_MAX; i++)
 		if (alock_try(&g[i].process, &inherited))
-			return settle(&g[i]);
+			return settle_slot(&g[i]);
 	return NULL;
 }
 
@@ -76,7 +76,7 @@ static bool is_halted(struct access *g)
  * looked at again after it was seized: whatever it does next, it first finds
  * that it is.
  */
-static bool seize(struct access *g)
+static bool revoke_slot(struct access *g)
 {
 	access_set touches = atomic_load(&g->touches);
 
@@ -92,7 +92,7 @@ static bool seize(struct access *g)
 
 bool access_revoke(struct hca *own, alock_owner who)
 {
-	struct access *g = slots(own);
+	struct access *g = access_slots(own);
 
 	for (int i = 0; g && i < ACCESS_MAX; i++) {
 		alock_owner is = alock_holder(&g[i].process);
@@ -100,7 +100,7 @@ bool access_revoke(struct hca *own, alock_owner who)
 		if (!is && !shared_load(&g[i].epoch))
 			break;
 		if (is && is == who && shared_load(&g[i].epoch) % 2)
-			return seize(&g[i]);
+			return revoke_slot(&g[i]);
 	}
 	return false;
 }
@@ -121,7 +121,7 @@ static bool may_touch(access_set touches, access_set what)
 /* Who is inside as it was at the first look; NULL: nobody. */
 static struct access *who_is_inside(struct hca *own, struct access_scan *l)
 {
-	struct access *g = slots(own);
+	struct access *g = access_slots(own);
 
 	for (; g && l->at < ACCESS_MAX; l->at++, l->epoch = 0) {
 		struct access *s = &g[l->at];
@@ -142,7 +142,7 @@ static struct access *who_is_inside(struct hca *own, struct access_scan *l)
 	return NULL;
 }
 
-static void pass(struct access_scan *l)
+static void pass_slot(struct access_scan *l)
 {
 	l->at++;
 	l->epoch = 0;
@@ -170,9 +170,9 @@ bool access_scan_done(struct hca *own, struct access_scan *l)
 	while ((g = who_is_inside(own, l))) {
 		alock_owner who = alock_holder(&g->process);
 
-		if (!is_nobody(who) && !alock_is_dead(who) && !seize(g))
+		if (!is_nobody(who) && !alock_is_dead(who) && !revoke_slot(g))
 			return false;
-		pass(l);
+		pass_slot(l);
 	}
 	return true;
 }
@@ -191,7 +191,7 @@ void access_wait(struct hca *own, access_set what)
 		at = l.at;
 		if (is_nobody(alock_holder(&g->process)) ||
 		    alock_wait(&w, alock_holder(&g->process)) ||
-		    (w.is_late && seize(g)))
-			pass(&l);
+		    (w.is_late && revoke_slot(g)))
+			pass_slot(&l);
 	}
 }

@@ -9,7 +9,7 @@
 #define MIN_SHIFT 6 /* a cache line */
 #define PAGE	  4096u
 
-static struct arena_hdr *header(const struct arena *a)
+static struct arena_hdr *arena_header(const struct arena *a)
 {
 	return (struct arena_hdr *)(void *)a->base;
 }
@@ -49,13 +49,14 @@ static aoff take_fresh(aoff *brk, aoff end, uint64_t bytes)
 	return off;
 }
 
-static void give(struct arena *a, struct arena_hdr *h, unsigned class, aoff off)
+static void give_block(struct arena *a, struct arena_hdr *h, unsigned class,
+		       aoff off)
 {
 	memcpy(a->base + off, &h->free[class], sizeof(aoff));
 	h->free[class] = off;
 }
 
-static aoff take(struct arena *a, struct arena_hdr *h, unsigned class)
+static aoff take_block(struct arena *a, struct arena_hdr *h, unsigned class)
 {
 	uint64_t bytes = 1ull << (class + MIN_SHIFT);
 	aoff off = h->free[class];
@@ -89,7 +90,7 @@ static aoff take_shared(struct arena *a, struct arena_hdr *h, unsigned class)
 		return take_fresh(&h->shared_brk, a->size - PAGE, bytes);
 	off = s->at;
 	h->shared_free[class] = s->next;
-	give(a, h, 0, spare);
+	give_block(a, h, 0, spare);
 	memset(a->base + off, 0, bytes);
 	return off;
 }
@@ -98,7 +99,7 @@ static aoff take_shared(struct arena *a, struct arena_hdr *h, unsigned class)
 static void give_shared(struct arena *a, struct arena_hdr *h, unsigned class,
 			aoff off)
 {
-	aoff spare = take(a, h, 0);
+	aoff spare = take_block(a, h, 0);
 	struct arena_spare *s = arena_at(a, spare);
 
 	_Static_assert(sizeof(*s) <= 1 << MIN_SHIFT, "of the smallest class");
@@ -111,7 +112,7 @@ static void give_shared(struct arena *a, struct arena_hdr *h, unsigned class,
 static aoff alloc_by(struct arena *a, uint64_t bytes,
 		     aoff (*how)(struct arena *, struct arena_hdr *, unsigned))
 {
-	struct arena_hdr *h = header(a);
+	struct arena_hdr *h = arena_header(a);
 	unsigned class = class_of(bytes);
 	aoff off;
 
@@ -127,7 +128,7 @@ static aoff alloc_by(struct arena *a, uint64_t bytes,
 
 aoff arena_alloc(struct arena *a, uint64_t bytes)
 {
-	return alloc_by(a, bytes, take);
+	return alloc_by(a, bytes, take_block);
 }
 
 aoff arena_alloc_shared(struct arena *a, uint64_t bytes)
@@ -137,14 +138,14 @@ aoff arena_alloc_shared(struct arena *a, uint64_t bytes)
 
 void arena_free(struct arena *a, aoff off, uint64_t bytes)
 {
-	struct arena_hdr *h = header(a);
+	struct arena_hdr *h = arena_header(a);
 	unsigned class = class_of(bytes);
 
 	if (!off)
 		return;
 	alock_take(&h->lock);
 	if (off < a->shared)
-		give(a, h, class, off);
+		give_block(a, h, class, off);
 	else
 		give_shared(a, h, class, off);
 	h->used_bytes -= 1ull << (class + MIN_SHIFT);
@@ -153,5 +154,5 @@ void arena_free(struct arena *a, aoff off, uint64_t bytes)
 
 uint64_t arena_used(const struct arena *a)
 {
-	return header(a)->used_bytes;
+	return arena_header(a)->used_bytes;
 }

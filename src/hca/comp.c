@@ -4,7 +4,8 @@
 #include "hca/hca.h"
 
 /* Released: what the completion wrote is there for who sees it counted. */
-static void add(struct qp *qp, enum comp_op op, bool failed, uint64_t bytes)
+static void add_completion(struct qp *qp, enum comp_op op, bool failed,
+			   uint64_t bytes)
 {
 	struct comp_sum *s = &qp_target(qp)->comp.of[op];
 
@@ -48,17 +49,18 @@ void comp_request(struct qp *qp, uint8_t opcode, bool failed, uint64_t bytes)
 		return;
 	op = op_of(opcode);
 	if (op != COMP_OPS)
-		add(qp, op, failed, bytes);
+		add_completion(qp, op, failed, bytes);
 }
 
 void comp_receive(struct qp *qp, const struct cqe *c)
 {
 	if (shared_own(&qp_target(qp)->comp.ops))
-		add(qp, COMP_RECV, c->status != HCA_SUCCESS, c->byte_len);
+		add_completion(qp, COMP_RECV, c->status != HCA_SUCCESS,
+			       c->byte_len);
 }
 
 void comp_remote_write(struct qp *qp, uint64_t bytes)
 {
 	if (shared_own(&qp_target(qp)->comp.ops))
-		add(qp, COMP_REMOTE_WRITE, false, bytes);
+		add_completion(qp, COMP_REMOTE_WRITE, false, bytes);
 }

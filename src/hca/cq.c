@@ -44,15 +44,15 @@ void cq_free(struct hca *h, struct cq *cq)
 	arena_free(&h->arena, hca_off(h, cq), sizeof(*cq));
 }
 
-static struct cqe *at(const struct hca *h, aoff ring, uint32_t size,
-		      uint32_t index)
+static struct cqe *entry_at(const struct hca *h, aoff ring, uint32_t size,
+			    uint32_t index)
 {
 	struct cqe *base = arena_at(&h->arena, ring);
 
 	return &base[index & (size - 1)];
 }
 
-static uint32_t count(const struct cq *cq)
+static uint32_t count_entries(const struct cq *cq)
 {
 	return shared_load(&cq->head) - shared_load(&cq->tail);
 }
@@ -64,7 +64,7 @@ static bool is_wanted(uint32_t arm, bool solicited)
 }
 
 /* The word when it has been disarmed for an event: one more is owed. */
-static uint32_t fired(uint32_t arm)
+static uint32_t is_fired(uint32_t arm)
 {
 	uint32_t owed = arm & CQ_OWED_MASK;
 
@@ -90,8 +90,8 @@ uint32_t cq_owed(struct cq *cq)
  *	head = n	arm = any
  *	arm?		head?
  */
-static enum cq_push tell(const struct cq *cq, struct cq_shared *peer_area,
-			 bool solicited, bool failed, uint32_t count)
+static enum cq_push fire_event(const struct cq *cq, struct cq_shared *peer_area,
+			       bool solicited, bool failed, uint32_t count)
 {
 	uint32_t arm, held;
 	bool waits;
@@ -107,7 +107,7 @@ static enum cq_push tell(const struct cq *cq, struct cq_shared *peer_area,
 		waits = !failed && held < cq->hold_count;
 	} while (!atomic_compare_exchange_weak(&peer_area->arm, &arm,
 					       waits ? arm + count * CQ_HELD_ONE
-						     : fired(arm)));
+						     : is_fired(arm)));
 	if (waits)
 		return held == count && cq->hold_ns ? CQ_LATER : CQ_QUIET;
 	STEP("an event is owed");
@@ -119,15 +119,15 @@ static enum cq_push fence_and_tell(struct cq *cq, bool solicited, bool failed)
 {
 	if (!cq->is_silent)
 		shared_fence();
-	return tell(cq, cq_shared(cq), solicited, failed, 1);
+	return fire_event(cq, cq_shared(cq), solicited, failed, 1);
 }
 
-static void enter(struct cq *cq) ACQUIRE(&cq->lock)
+static void enter_cq(struct cq *cq) ACQUIRE(&cq->lock)
 {
 	alock_take(&cq->lock);
 }
 
-static void leave(struct cq *cq) RELEASE(&cq->lock)
+static void leave_cq(struct cq *cq) RELEASE(&cq->lock)
 {
 	alock_give(&cq->lock);
 }
@@ -140,7 +140,7 @@ static void leave(struct cq *cq) RELEASE(&cq->lock)
  * looks a last time what was left there.  What is left meanwhile is seen then,
  * or adds the QP again.
  */
-static void enqueue(struct cq_shared *peer_area, struct qp *qp)
+static void enqueue_qp(struct cq_shared *peer_area, struct qp *qp)
 {
 	aoff first;
 
@@ -163,12 +163,12 @@ enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 
 	/* before it is looked at whether the owner watches, or has armed */
 	shared_fence();
-	enqueue(peer_area, qp);
-	return tell(cq, peer_area, solicited, failed, count);
+	enqueue_qp(peer_area, qp);
+	return fire_event(cq, peer_area, solicited, failed, count);
 }
 
 /* Into the ring, unless that has overflowed: IBTA 11.6.3.2. */
-static bool append(struct hca *h, struct cq *cq, const struct cqe *c)
+static bool append_entry(struct hca *h, struct cq *cq, const struct cqe *c)
 {
 	uint32_t head = shared_own(&cq->head);
 
@@ -178,7 +178,7 @@ static bool append(struct hca *h, struct cq *cq, const struct cqe *c)
 		shared_store(&cq->overrun, CQ_OVERRUN_UNTOLD);
 		return false;
 	}
-	*at(h, cq->ring, cq->size, head) = *c;
+	*entry_at(h, cq->ring, cq->size, head) = *c;
 	shared_store(&cq->head, head + 1);
 	return true;
 }
@@ -194,13 +194,14 @@ static void collect_from(struct hca *h, struct cq *cq, struct qp *qp, bool all)
 			break;
 		rq_collect(h, qp, &c);
 		STEP("a completion is collected");
-		if (!append(h, cq, &c))
+		if (!append_entry(h, cq, &c))
 			notify_post(h, qp, QP_NOTIFY_FULL);
 	}
 }
 
 /* Those watched, one after the other; NULL: no more. */
-static struct qp *watched(const struct hca *h, const struct cq *cq, uint32_t i)
+static struct qp *watched_qp(const struct hca *h, const struct cq *cq,
+			     uint32_t i)
 {
 	if (i >= CQ_WATCHED || i >= shared_own(&cq->watching) ||
 	    !arena_has(&h->arena, cq->watched[i], sizeof(struct qp)))
@@ -213,13 +214,13 @@ static bool is_watched(const struct hca *h, const struct cq *cq,
 {
 	const struct qp *other;
 
-	for (uint32_t i = 0; (other = watched(h, cq, i)); i++)
+	for (uint32_t i = 0; (other = watched_qp(h, cq, i)); i++)
 		if (other == qp)
 			return true;
 	return false;
 }
 
-static void unwatch(struct hca *h, struct cq *cq, struct qp *qp)
+static void unwatch_qp(struct hca *h, struct cq *cq, struct qp *qp)
 {
 	STEP("a queue pair is about to leave the list");
 	shared_publish(&qp_target(qp)->is_queued, 0);
@@ -228,7 +229,7 @@ static void unwatch(struct hca *h, struct cq *cq, struct qp *qp)
 }
 
 /* From the list; who has been watched for longest makes room. */
-static void watch(struct hca *h, struct cq *cq, struct qp *qp)
+static void watch_qp(struct hca *h, struct cq *cq, struct qp *qp)
 {
 	uint32_t n = shared_own(&cq->watching);
 	struct qp *other = NULL;
@@ -237,18 +238,18 @@ static void watch(struct hca *h, struct cq *cq, struct qp *qp)
 		return;
 	if (n >= CQ_WATCHED) {
 		n = cq->oldest++ % CQ_WATCHED;
-		other = watched(h, cq, n);
+		other = watched_qp(h, cq, n);
 	} else {
 		shared_store(&cq->watching, n + 1);
 	}
 	cq->watched[n] = hca_off(h, qp);
 	if (other)
-		unwatch(h, cq, other);
+		unwatch_qp(h, cq, other);
 }
 
 /* What peers name: a queue pair of this queue, in the part that they do not
  * write; or NULL. */
-static struct qp *named(const struct hca *h, const struct cq *cq, aoff at)
+static struct qp *qp_named(const struct hca *h, const struct cq *cq, aoff at)
 {
 	struct qp *qp;
 
@@ -265,13 +266,14 @@ static void take_list(struct hca *h, struct cq *cq) REQUIRES(&cq->lock)
 	struct qp *qp;
 
 	STEP("the list is taken");
-	for (uint32_t n = 0; n < HCA_MAX_QP && (qp = named(h, cq, next)); n++) {
+	for (uint32_t n = 0; n < HCA_MAX_QP && (qp = qp_named(h, cq, next));
+	     n++) {
 		next = __atomic_load_n(&qp_target(qp)->next, __ATOMIC_RELAXED);
-		watch(h, cq, qp);
+		watch_qp(h, cq, qp);
 	}
 }
 
-static void collect(struct hca *h, struct cq *cq, struct qp *also)
+static void collect_qps(struct hca *h, struct cq *cq, struct qp *also)
 	REQUIRES(&cq->lock)
 {
 	struct qp *qp;
@@ -280,7 +282,7 @@ static void collect(struct hca *h, struct cq *cq, struct qp *also)
 	STEP("completions are about to be collected");
 	if (atomic_load(&cq_shared(cq)->incoming))
 		take_list(h, cq);
-	for (uint32_t i = 0; (qp = watched(h, cq, i)); i++)
+	for (uint32_t i = 0; (qp = watched_qp(h, cq, i)); i++)
 		collect_from(h, cq, qp, false);
 	if (also)
 		collect_from(h, cq, also, true);
@@ -292,10 +294,10 @@ static bool is_any_behind(const struct hca *h, struct cq *cq)
 	bool any = false;
 	struct qp *qp;
 
-	enter(cq);
-	for (uint32_t i = 0; !any && (qp = watched(h, cq, i)); i++)
+	enter_cq(cq);
+	for (uint32_t i = 0; !any && (qp = watched_qp(h, cq, i)); i++)
 		any = rq_has_left(h, qp);
-	leave(cq);
+	leave_cq(cq);
 	return any;
 }
 
@@ -304,7 +306,7 @@ static bool is_any_behind(const struct hca *h, struct cq *cq)
  * the ring: so that is looked at last.  That a queue pair is watched from now
  * on may be seen late, but not after the end of that collection.
  */
-static bool has(const struct hca *h, struct cq *cq, bool looks)
+static bool has_entry(const struct hca *h, struct cq *cq, bool looks)
 {
 	bool is_there;
 
@@ -317,44 +319,44 @@ static bool has(const struct hca *h, struct cq *cq, bool looks)
 	is_there |=
 		shared_own(&cq->watching) && (!looks || is_any_behind(h, cq));
 	STEP("a completion queue is looked at");
-	is_there |= count(cq) > 0;
+	is_there |= count_entries(cq) > 0;
 	return is_there;
 }
 
 bool cq_has(const struct hca *h, struct cq *cq)
 {
-	return has(h, cq, true);
+	return has_entry(h, cq, true);
 }
 
 void cq_collect(struct hca *h, struct cq *cq, struct qp *also)
 {
-	enter(cq);
-	collect(h, cq, also);
-	leave(cq);
+	enter_cq(cq);
+	collect_qps(h, cq, also);
+	leave_cq(cq);
 }
 
 /* A completion of qp that the program has not polled. */
-static bool waits(const struct hca *h, const struct cq *cq, const struct qp *qp)
-	REQUIRES(&cq->lock)
+static bool waits_there(const struct hca *h, const struct cq *cq,
+			const struct qp *qp) REQUIRES(&cq->lock)
 {
 	uint32_t i = shared_load(&cq->tail);
 
 	while (i != shared_own(&cq->head) &&
-	       at(h, cq->ring, cq->size, i)->qpn != qp->qpn)
+	       entry_at(h, cq->ring, cq->size, i)->qpn != qp->qpn)
 		i++;
 	return i != shared_own(&cq->head);
 }
 
 void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 {
-	enter(cq);
-	collect(h, cq, qp);
+	enter_cq(cq);
+	collect_qps(h, cq, qp);
 	if (!is_watched(h, cq, qp))
 		shared_store(&qp_target(qp)->is_queued, 0);
 	/* it may be collected already, by who took the QP to ERR meanwhile */
-	if (waits(h, cq, qp))
+	if (waits_there(h, cq, qp))
 		fence_and_tell(cq, true, true);
-	leave(cq);
+	leave_cq(cq);
 }
 
 void cq_forget(struct hca *h, struct cq *cq, struct qp *qp)
@@ -362,17 +364,17 @@ void cq_forget(struct hca *h, struct cq *cq, struct qp *qp)
 	const struct qp *at;
 	uint32_t last;
 
-	enter(cq);
-	collect(h, cq, qp);
+	enter_cq(cq);
+	collect_qps(h, cq, qp);
 	last = bits_min_u32(shared_own(&cq->watching), CQ_WATCHED) - 1;
-	for (uint32_t i = 0; (at = watched(h, cq, i)); i++)
+	for (uint32_t i = 0; (at = watched_qp(h, cq, i)); i++)
 		if (at == qp) {
 			cq->watched[i] = cq->watched[last];
 			shared_store(&cq->watching, last);
 			shared_store(&qp_target(qp)->is_queued, 0);
 			break;
 		}
-	leave(cq);
+	leave_cq(cq);
 }
 
 int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe)
@@ -383,9 +385,9 @@ int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe)
 
 	if (!ring)
 		return -ENOMEM;
-	enter(cq);
-	collect(h, cq, NULL);
-	if (count(cq) > cqe) {
+	enter_cq(cq);
+	collect_qps(h, cq, NULL);
+	if (count_entries(cq) > cqe) {
 		err = -EINVAL;
 	} else {
 		aoff old = cq->ring;
@@ -393,14 +395,15 @@ int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe)
 
 		for (uint32_t i = shared_own(&cq->tail);
 		     i != shared_own(&cq->head); i++)
-			*at(h, ring, size, i) = *at(h, old, old_size, i);
+			*entry_at(h, ring, size, i) =
+				*entry_at(h, old, old_size, i);
 		cq->ring = ring;
 		cq->size = size;
 		cq->cqe = cqe;
 		ring = old;
 		size = old_size;
 	}
-	leave(cq);
+	leave_cq(cq);
 	arena_free(&h->arena, ring, size * sizeof(struct cqe));
 	return err;
 }
@@ -408,10 +411,10 @@ int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe)
 void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 		 uint64_t period_ns)
 {
-	enter(cq);
+	enter_cq(cq);
 	cq->hold_count = bits_min_u32(count, CQ_HELD_MAX);
 	cq->hold_ns = period_ns;
-	leave(cq);
+	leave_cq(cq);
 }
 
 void cq_fire(struct cq *cq)
@@ -420,7 +423,7 @@ void cq_fire(struct cq *cq)
 
 	while (arm >= CQ_HELD_ONE &&
 	       !atomic_compare_exchange_weak(&cq_shared(cq)->arm, &arm,
-					     fired(arm)))
+					     is_fired(arm)))
 		;
 }
 
@@ -429,26 +432,26 @@ enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 {
 	enum cq_push answer = CQ_QUIET;
 
-	enter(cq);
-	if (!append(h, cq, c))
+	enter_cq(cq);
+	if (!append_entry(h, cq, c))
 		answer = CQ_OVERRUN;
 	else if (!shared_own(&cq->overrun))
 		answer =
 			fence_and_tell(cq, solicited, c->status != HCA_SUCCESS);
-	leave(cq);
+	leave_cq(cq);
 	return answer;
 }
 
 /* What was pushed, in *out; its slots are free. */
-static void take(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
-	REQUIRES(&cq->lock)
+static void take_entries(struct hca *h, struct cq *cq, struct cqe *out,
+			 uint32_t n) REQUIRES(&cq->lock)
 {
 	uint32_t tail = shared_own(&cq->tail);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct wq *q;
 
-		out[i] = *at(h, cq->ring, cq->size, tail + i);
+		out[i] = *entry_at(h, cq->ring, cq->size, tail + i);
 		q = arena_at(&h->arena, out[i].wq);
 		if (q)
 			shared_store(&q->tail, out[i].wq_index + 1);
@@ -458,14 +461,14 @@ static void take(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
 
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
 {
-	if (!has(h, cq, false)) /* no lock, where peers leave nothing */
+	if (!has_entry(h, cq, false)) /* no lock, where peers leave nothing */
 		return 0;
-	enter(cq);
-	if (count(cq) < n)
-		collect(h, cq, NULL);
-	n = bits_min_u32(n, count(cq));
-	take(h, cq, out, n);
-	leave(cq);
+	enter_cq(cq);
+	if (count_entries(cq) < n)
+		collect_qps(h, cq, NULL);
+	n = bits_min_u32(n, count_entries(cq));
+	take_entries(h, cq, out, n);
+	leave_cq(cq);
 	return n;
 }
 
@@ -486,18 +489,18 @@ void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn)
 {
 	uint32_t from, to, keep;
 
-	enter(cq);
-	collect(h, cq, NULL);
+	enter_cq(cq);
+	collect_qps(h, cq, NULL);
 	from = shared_own(&cq->tail);
 	to = shared_own(&cq->head);
 	keep = to;
 	/* move the survivors up against the head, newest first */
 	for (uint32_t i = to; i != from; i--) {
-		struct cqe *c = at(h, cq->ring, cq->size, i - 1);
+		struct cqe *c = entry_at(h, cq->ring, cq->size, i - 1);
 
 		if (c->qpn != qpn)
-			*at(h, cq->ring, cq->size, --keep) = *c;
+			*entry_at(h, cq->ring, cq->size, --keep) = *c;
 	}
 	shared_store(&cq->tail, keep);
-	leave(cq);
+	leave_cq(cq);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hca/hca.h"
+#include "hca/eager.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "hca/hca.h"
 #include "hca/semantics.h"
 #include "util/bits.h"
 
@@ -35,8 +36,8 @@ static bool may_be_any(const struct qp *qp)
 }
 
 /* The next from *i on that lies in its slot; NULL: none does. */
-static const struct wqe *next(const struct hca *h, const struct qp *qp,
-			      uint32_t *i)
+static const struct wqe *next_eager(const struct hca *h, const struct qp *qp,
+				    uint32_t *i)
 {
 	while ((int32_t)(rq_cursor(qp) - *i) > 0) {
 		const struct wqe *w = wq_at(h, &qp->rq, (*i)++);
@@ -51,7 +52,7 @@ bool eager_is_any(const struct hca *h, const struct qp *qp)
 {
 	uint32_t i = shared_load(&qp->rq.collected);
 
-	return may_be_any(qp) && next(h, qp, &i);
+	return may_be_any(qp) && next_eager(h, qp, &i);
 }
 
 bool eager_is_in_way(const struct hca *h, const struct qp *qp,
@@ -62,7 +63,7 @@ bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 
 	if (!may_be_any(qp))
 		return false;
-	while ((w = next(h, qp, &at)))
+	while ((w = next_eager(h, qp, &at)))
 		for (size_t i = 0; i < n; i++)
 			if (w->at < vec[i].va + vec[i].bytes &&
 			    vec[i].va < w->at + w->bytes)

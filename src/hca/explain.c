@@ -13,10 +13,10 @@ struct text {
 	size_t size, len;
 };
 
-static void put(struct text *t, const char *fmt, ...)
+static void put_text(struct text *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void put(struct text *t, const char *fmt, ...)
+static void put_text(struct text *t, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -69,35 +69,35 @@ static const char *wr_name(uint32_t opcode)
 
 static void put_key(struct text *t, const struct explain *x, const char *kind)
 {
-	put(t, "%s 0x%08x for [0x%" PRIx64 ", +%" PRIu64 " bytes): ", kind,
-	    x->key, x->va, x->bytes);
+	put_text(t, "%s 0x%08x for [0x%" PRIx64 ", +%" PRIu64 " bytes): ", kind,
+		 x->key, x->va, x->bytes);
 	switch ((enum mr_verdict)x->verdict) {
 	case MR_OK:
-		put(t, "the queue pair lacks %s", right_name(x->need));
+		put_text(t, "the queue pair lacks %s", right_name(x->need));
 		break;
 	case MR_BAD_KEY:
-		put(t, "no memory region or window has this key");
+		put_text(t, "no memory region or window has this key");
 		break;
 	case MR_BAD_PD:
-		put(t, "the key belongs to another protection domain");
+		put_text(t, "the key belongs to another protection domain");
 		break;
 	case MR_NO_RIGHT:
-		put(t, "the region lacks %s", right_name(x->need));
+		put_text(t, "the region lacks %s", right_name(x->need));
 		break;
 	case MR_BAD_QP:
-		put(t, "the memory window is bound to another queue pair");
+		put_text(t, "the memory window is bound to another queue pair");
 		break;
 	case MR_IS_BOUND:
-		put(t, "the memory window is bound");
+		put_text(t, "the memory window is bound");
 		break;
 	case MR_NO_BYTES:
 	case MR_ZERO_BASED:
 		break; /* of bindings alone, see ibt/local_wr.c */
 	case MR_OUTSIDE:
-		put(t,
-		    "the range is outside the region [0x%" PRIx64 ", +%" PRIu64
-		    " bytes)",
-		    x->region_va, x->region_bytes);
+		put_text(t,
+			 "the range is outside the region [0x%" PRIx64
+			 ", +%" PRIu64 " bytes)",
+			 x->region_va, x->region_bytes);
 		break;
 	}
 }
@@ -105,7 +105,7 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 /* Whose request it is about. */
 static void put_subject(struct text *t, const struct explain *x)
 {
-	put(t, "QP 0x%06x: ", x->qpn);
+	put_text(t, "QP 0x%06x: ", x->qpn);
 	switch (x->cause) {
 	case EXPLAIN_LOCAL_KEY:
 	case EXPLAIN_LOCAL_FAULT:
@@ -122,14 +122,15 @@ static void put_subject(struct text *t, const struct explain *x)
 	case EXPLAIN_PEER_GONE:
 	case EXPLAIN_DENIED:
 	case EXPLAIN_RNR:
-		put(t, "%s wr_id 0x%" PRIx64 " failed: ", wr_name(x->opcode),
-		    x->wr_id);
+		put_text(t,
+			 "%s wr_id 0x%" PRIx64 " failed: ", wr_name(x->opcode),
+			 x->wr_id);
 		break;
 	case EXPLAIN_REMOTE_KEY:
 	case EXPLAIN_REMOTE_FAULT:
 	case EXPLAIN_REMOTE_INVALID:
 	case EXPLAIN_INVALIDATE:
-		put(t, "refused a request of QP 0x%06x: ", x->dest_qpn);
+		put_text(t, "refused a request of QP 0x%06x: ", x->dest_qpn);
 		break;
 	case EXPLAIN_NONE:
 	case EXPLAIN_LOCAL_LENGTH:
@@ -142,12 +143,12 @@ static void put_subject(struct text *t, const struct explain *x)
 
 static void put_nak(struct text *t, const struct explain *x, const char *what)
 {
-	put(t, "the peer (QP 0x%06x) answered \"%s\"", x->dest_qpn, what);
+	put_text(t, "the peer (QP 0x%06x) answered \"%s\"", x->dest_qpn, what);
 	if (x->key)
-		put(t,
-		    " to remote key 0x%08x, [0x%" PRIx64 ", +%" PRIu64
-		    " bytes)",
-		    x->key, x->va, x->bytes);
+		put_text(t,
+			 " to remote key 0x%08x, [0x%" PRIx64 ", +%" PRIu64
+			 " bytes)",
+			 x->key, x->va, x->bytes);
 }
 
 static const char *why_not_invalidated(uint32_t verdict)
@@ -164,26 +165,28 @@ static const char *why_not_invalidated(uint32_t verdict)
 static void put_address(struct text *t, const uint8_t ip[16])
 {
 	if (inaddr_is_v4(ip)) {
-		put(t, "%u.%u.%u.%u", ip[12], ip[13], ip[14], ip[15]);
+		put_text(t, "%u.%u.%u.%u", ip[12], ip[13], ip[14], ip[15]);
 		return;
 	}
 	for (int i = 0; i < 16; i += 2)
-		put(t, "%s%x", i ? ":" : "", ip[i] << 8 | ip[i + 1]);
+		put_text(t, "%s%x", i ? ":" : "", ip[i] << 8 | ip[i + 1]);
 }
 
 static void put_mtu(struct text *t, const struct explain *x)
 {
 	bool is_read = x->opcode == HCA_WR_RDMA_READ;
 
-	put(t, "packets with %u bytes of data %s ", x->long_bytes,
-	    is_read ? "from" : "to");
+	put_text(t, "packets with %u bytes of data %s ", x->long_bytes,
+		 is_read ? "from" : "to");
 	put_address(t, x->peer_ip);
-	put(t,
-	    " (QP 0x%06x) %s, %u tries, while smaller ones do: is the MTU of "
-	    "the path, or of the peer's interface, smaller than this "
-	    "interface's? Make them equal (ip link set DEV mtu N), or ask for "
-	    "a smaller path MTU (perftest -m 1024)",
-	    x->dest_qpn, is_read ? "do not arrive" : "get no answer", x->tries);
+	put_text(
+		t,
+		" (QP 0x%06x) %s, %u tries, while smaller ones do: is the MTU of "
+		"the path, or of the peer's interface, smaller than this "
+		"interface's? Make them equal (ip link set DEV mtu N), or ask for "
+		"a smaller path MTU (perftest -m 1024)",
+		x->dest_qpn, is_read ? "do not arrive" : "get no answer",
+		x->tries);
 }
 
 /* What happened here. */
@@ -198,37 +201,39 @@ static void put_local_reason(struct text *t, const struct explain *x)
 		break;
 	case EXPLAIN_LOCAL_FAULT:
 	case EXPLAIN_REMOTE_FAULT:
-		put(t,
-		    "registered memory at 0x%" PRIx64
-		    " is no longer mapped (freed before ibv_dereg_mr?)",
-		    x->va);
+		put_text(t,
+			 "registered memory at 0x%" PRIx64
+			 " is no longer mapped (freed before ibv_dereg_mr?)",
+			 x->va);
 		break;
 	case EXPLAIN_LOCAL_LENGTH:
-		put(t,
-		    "a message of at least %" PRIu64
-		    " bytes does not fit the receive buffers (%" PRIu64
-		    " bytes) of wr_id 0x%" PRIx64,
-		    x->bytes, x->region_bytes, x->wr_id);
+		put_text(t,
+			 "a message of at least %" PRIu64
+			 " bytes does not fit the receive buffers (%" PRIu64
+			 " bytes) of wr_id 0x%" PRIx64,
+			 x->bytes, x->region_bytes, x->wr_id);
 		break;
 	case EXPLAIN_LOCAL_OP:
-		put(t, "%s", x->detail ? x->detail : "not allowed here");
+		put_text(t, "%s", x->detail ? x->detail : "not allowed here");
 		break;
 	case EXPLAIN_REMOTE_INVALID:
-		put(t, "%s", x->detail ? x->detail : "invalid");
+		put_text(t, "%s", x->detail ? x->detail : "invalid");
 		break;
 	case EXPLAIN_INVALIDATE:
-		put(t,
-		    "SEND with invalidate of key 0x%08x: %s; it is not "
-		    "answered (IBTA 9.9.6.3)",
-		    x->key, why_not_invalidated(x->verdict));
+		put_text(t,
+			 "SEND with invalidate of key 0x%08x: %s; it is not "
+			 "answered (IBTA 9.9.6.3)",
+			 x->key, why_not_invalidated(x->verdict));
 		break;
 	case EXPLAIN_DROPPED:
-		put(t, "dropped a message of QP 0x%06x, as UC and UD do: %s",
-		    x->dest_qpn, x->detail);
+		put_text(t,
+			 "dropped a message of QP 0x%06x, as UC and UD do: %s",
+			 x->dest_qpn, x->detail);
 		break;
 	case EXPLAIN_CQ_OVERRUN:
-		put(t, "its completion queue is full; poll faster or create "
-		       "it larger");
+		put_text(t,
+			 "its completion queue is full; poll faster or create "
+			 "it larger");
 		break;
 	case EXPLAIN_NONE:
 	case EXPLAIN_NAK_ACCESS:
@@ -262,59 +267,66 @@ static void put_peer_reason(struct text *t, const struct explain *x)
 		put_nak(t, x, "remote operational error");
 		break;
 	case EXPLAIN_RETRY:
-		put(t,
-		    "no answer from the peer (QP 0x%06x) after %u tries; is "
-		    "its QP in RTR, its address right, UDP 4791 open?",
-		    x->dest_qpn, x->tries);
+		put_text(
+			t,
+			"no answer from the peer (QP 0x%06x) after %u tries; is "
+			"its QP in RTR, its address right, UDP 4791 open?",
+			x->dest_qpn, x->tries);
 		if (x->long_bytes)
-			put(t,
-			    " Does its interface, and the path, carry packets "
-			    "with %u bytes of data?",
-			    x->long_bytes);
+			put_text(
+				t,
+				" Does its interface, and the path, carry packets "
+				"with %u bytes of data?",
+				x->long_bytes);
 		break;
 	case EXPLAIN_FELL_SILENT:
-		put(t,
-		    "no answer from the peer (QP 0x%06x) after %u tries, and "
-		    "it did answer before; has its program ended or failed?",
-		    x->dest_qpn, x->tries);
+		put_text(
+			t,
+			"no answer from the peer (QP 0x%06x) after %u tries, and "
+			"it did answer before; has its program ended or failed?",
+			x->dest_qpn, x->tries);
 		break;
 	case EXPLAIN_MTU:
 	case EXPLAIN_MTU_MAYBE:
 		put_mtu(t, x);
 		break;
 	case EXPLAIN_PATIENCE:
-		put(t,
-		    "the process of the peer (QP 0x%06x) is alive and has been "
-		    "silent for %u s (ADVERB_PATIENCE); is it stopped?",
-		    x->dest_qpn, x->seconds);
+		put_text(
+			t,
+			"the process of the peer (QP 0x%06x) is alive and has been "
+			"silent for %u s (ADVERB_PATIENCE); is it stopped?",
+			x->dest_qpn, x->seconds);
 		break;
 	case EXPLAIN_PEER_CLOSED:
-		put(t,
-		    "the peer's QP 0x%06x answers nothing: its process has "
-		    "destroyed it, or it is in error",
-		    x->dest_qpn);
+		put_text(
+			t,
+			"the peer's QP 0x%06x answers nothing: its process has "
+			"destroyed it, or it is in error",
+			x->dest_qpn);
 		break;
 	case EXPLAIN_PEER_LEFT:
-		put(t,
-		    "the peer (QP 0x%06x) has disconnected, and answers "
-		    "nothing any more",
-		    x->dest_qpn);
+		put_text(t,
+			 "the peer (QP 0x%06x) has disconnected, and answers "
+			 "nothing any more",
+			 x->dest_qpn);
 		break;
 	case EXPLAIN_PEER_GONE:
-		put(t, "the process of the peer (QP 0x%06x) has ended",
-		    x->dest_qpn);
+		put_text(t, "the process of the peer (QP 0x%06x) has ended",
+			 x->dest_qpn);
 		break;
 	case EXPLAIN_DENIED:
-		put(t,
-		    "the kernel no longer lets this process at the memory of "
-		    "the peer's (QP 0x%06x), which has changed its user or its "
-		    "prctl(PR_SET_DUMPABLE) since; ADVERB_DIRECT=0 uses "
-		    "packets",
-		    x->dest_qpn);
+		put_text(
+			t,
+			"the kernel no longer lets this process at the memory of "
+			"the peer's (QP 0x%06x), which has changed its user or its "
+			"prctl(PR_SET_DUMPABLE) since; ADVERB_DIRECT=0 uses "
+			"packets",
+			x->dest_qpn);
 		break;
 	case EXPLAIN_RNR:
-		put(t, "the peer (QP 0x%06x) had no receive posted, %u times",
-		    x->dest_qpn, x->tries);
+		put_text(t,
+			 "the peer (QP 0x%06x) had no receive posted, %u times",
+			 x->dest_qpn, x->tries);
 		break;
 	case EXPLAIN_NONE:
 	case EXPLAIN_LOCAL_KEY:

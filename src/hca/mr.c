@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/mr.h"
+
 #include "hca/key.h"
 
 #include <errno.h>
@@ -25,7 +27,7 @@ static uint32_t round_of(const struct hca_shared *s, int round, uint32_t half)
 	return (uint32_t)(x >> 40) & HALF_MASK;
 }
 
-static uint32_t permute(const struct hca_shared *s, uint32_t v)
+static uint32_t permute_key(const struct hca_shared *s, uint32_t v)
 {
 	uint32_t l = v >> 12, r = v & HALF_MASK;
 
@@ -38,7 +40,7 @@ static uint32_t permute(const struct hca_shared *s, uint32_t v)
 	return l << 12 | r;
 }
 
-static uint32_t unpermute(const struct hca_shared *s, uint32_t v)
+static uint32_t unpermute_key(const struct hca_shared *s, uint32_t v)
 {
 	uint32_t l = v >> 12, r = v & HALF_MASK;
 
@@ -53,7 +55,7 @@ static uint32_t unpermute(const struct hca_shared *s, uint32_t v)
 
 static uint32_t key_new(struct hca *h, uint32_t row, uint32_t generation)
 {
-	uint32_t upper = permute(h->shared, row << 8 | (generation & 0xff));
+	uint32_t upper = permute_key(h->shared, row << 8 | (generation & 0xff));
 
 	return upper << 8 | (rng_u32(&h->rng) & 0xff);
 }
@@ -168,7 +170,7 @@ struct mr *mr_find(struct hca *h, uint32_t key)
 	/* a hint may be old: the row tells */
 	if (has_key(mr, key))
 		return mr;
-	row = unpermute(h->shared, key >> 8) >> 8 & (HCA_MAX_MR - 1);
+	row = unpermute_key(h->shared, key >> 8) >> 8 & (HCA_MAX_MR - 1);
 	mr = &h->mrs[row];
 	if (!has_key(mr, key))
 		return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hca/hca.h"
+#include "hca/mw.h"
 
+#include "hca/hca.h"
 #include "util/bits.h"
 #include "util/step.h"
 
@@ -32,7 +33,7 @@ struct mr *mw_new(struct hca *h, uint32_t pd, uint32_t type)
 	return w;
 }
 
-static void unbind(struct hca *h, struct mr *w)
+static void unbind_window(struct hca *h, struct mr *w)
 {
 	uint32_t region = w->bound;
 
@@ -48,13 +49,13 @@ void mw_settle(struct hca *h)
 
 	for (uint32_t i = 1; i < top; i++)
 		if (is_window(&h->mrs[i]) && !mr_key(h, &h->mrs[i]))
-			unbind(h, &h->mrs[i]);
+			unbind_window(h, &h->mrs[i]);
 }
 
 void mw_free(struct hca *h, struct mr *w)
 {
 	mr_enter(h);
-	unbind(h, w);
+	unbind_window(h, w);
 	mr_row_give(h, w);
 	mr_leave(h);
 }
@@ -79,9 +80,9 @@ static enum mr_verdict check_region(const struct mr *w, const struct mr *r,
 }
 
 /* r is NULL for a binding of no bytes, which unbinds a window of type 1. */
-static enum mr_verdict check(const struct hca *h, const struct qp *qp,
-			     const struct mr *w, const struct mr *r,
-			     const struct mw_bind *b)
+static enum mr_verdict check_bind(const struct hca *h, const struct qp *qp,
+				  const struct mr *w, const struct mr *r,
+				  const struct mw_bind *b)
 {
 	bool is_first = w->kind == MR_WINDOW_1;
 
@@ -102,10 +103,10 @@ static uint32_t key_of(const struct mr *w, const struct mw_bind *b)
 	return (w->lkey & ~0xffu) | (b->rkey & 0xff);
 }
 
-static void bind(struct hca *h, const struct qp *qp, struct mr *w, struct mr *r,
-		 const struct mw_bind *b)
+static void bind_window(struct hca *h, const struct qp *qp, struct mr *w,
+			struct mr *r, const struct mw_bind *b)
 {
-	unbind(h, w);
+	unbind_window(h, w);
 	if (!b->bytes)
 		return; /* a window of nothing opens nothing */
 	/* a peer that sees any of this finds the old key gone */
@@ -133,9 +134,9 @@ enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
 	w = mr_find(h, b->window);
 	r = b->bytes ? mr_find(h, b->region) : NULL;
 	if (w && is_window(w) && (!b->bytes || (r && r->kind == MR_REGION)))
-		v = check(h, qp, w, r, b);
+		v = check_bind(h, qp, w, r, b);
 	if (v == MR_OK)
-		bind(h, qp, w, r, b);
+		bind_window(h, qp, w, r, b);
 	mr_leave(h);
 	return v;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hca/hca.h"
+#include "hca/notify.h"
 
+#include "hca/hca.h"
 #include "util/step.h"
 
 /*

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/peer_death.h"
+
 #include "hca/hca.h"
 
 bool peer_death_repair(struct hca *h)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/qp.h"
+
 #include "hca/hca.h"
 
 #define KEPT 16
 
-static aoff *rows(const struct hca *h)
+static aoff *qp_rows(const struct hca *h)
 {
 	return arena_at(&h->arena, h->shared->qps);
 }
@@ -13,21 +15,21 @@ static bool row_new(struct hca *h, struct qp *qp)
 {
 	struct hca_shared *s = h->shared;
 
-	while (s->qp_lowest < s->qp_top && rows(h)[s->qp_lowest])
+	while (s->qp_lowest < s->qp_top && qp_rows(h)[s->qp_lowest])
 		s->qp_lowest++;
 	if (s->qp_lowest == HCA_MAX_QP)
 		return false;
 	if (s->qp_lowest == s->qp_top)
 		s->qp_top++;
 	qp->stats.row = s->qp_lowest;
-	__atomic_store_n(&rows(h)[s->qp_lowest++], hca_off(h, qp),
+	__atomic_store_n(&qp_rows(h)[s->qp_lowest++], hca_off(h, qp),
 			 __ATOMIC_RELEASE);
 	return true;
 }
 
 void qp_withdraw(struct hca *h, struct qp *qp)
 {
-	aoff *row = &rows(h)[qp->stats.row];
+	aoff *row = &qp_rows(h)[qp->stats.row];
 
 	__atomic_store_n(row, 0, __ATOMIC_SEQ_CST);
 	if (qp->stats.row < h->shared->qp_lowest)
@@ -84,7 +86,7 @@ free_memory:
 }
 
 /* A completion names the queue that polling it makes room in. */
-static void purge(struct hca *h, aoff cq, uint32_t qpn)
+static void purge_cq(struct hca *h, aoff cq, uint32_t qpn)
 {
 	if (cq)
 		cq_purge(h, arena_at(&h->arena, cq), qpn);
@@ -96,8 +98,8 @@ void qp_free(struct hca *h, struct qp *qp)
 	rq_settle(h, qp);
 	if (qp->recv_cq)
 		cq_forget(h, arena_at(&h->arena, qp->recv_cq), qp);
-	purge(h, qp->send_cq, qp->qpn);
-	purge(h, qp->recv_cq, qp->qpn);
+	purge_cq(h, qp->send_cq, qp->qpn);
+	purge_cq(h, qp->recv_cq, qp->qpn);
 	wq_fini(h, &qp->sq);
 	wq_fini(h, &qp->rq);
 	qp->self = 0;

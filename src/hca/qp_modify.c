@@ -76,7 +76,7 @@ static const struct edge ud_edges[] = {
 
 /* clang-format on */
 
-static int refuse(const char **why, const char *text)
+static int refuse_modify(const char **why, const char *text)
 {
 	*why = text;
 	return -EINVAL;
@@ -86,31 +86,36 @@ static int check_ranges(const struct hca *h, const struct hca_qp_attr *a,
 			uint32_t mask, const char **why)
 {
 	if ((mask & HCA_QP_PORT) && a->port_num != 1)
-		return refuse(why, "port_num must be 1");
+		return refuse_modify(why, "port_num must be 1");
 	if ((mask & HCA_QP_PKEY_INDEX) && a->pkey_index != 0)
-		return refuse(why, "pkey_index must be 0: the table has one");
+		return refuse_modify(why,
+				     "pkey_index must be 0: the table has one");
 	if ((mask & HCA_QP_ACCESS_FLAGS) && (a->access_flags & ~0x3ff003ffu))
-		return refuse(why, "qp_access_flags has unknown bits");
+		return refuse_modify(why, "qp_access_flags has unknown bits");
 	if ((mask & HCA_QP_PATH_MTU) &&
 	    (a->path_mtu < 1 || a->path_mtu > h->active_mtu))
-		return refuse(why, "path_mtu is above the port's active_mtu");
+		return refuse_modify(why,
+				     "path_mtu is above the port's active_mtu");
 	if ((mask & HCA_QP_MAX_QP_RD_ATOMIC) &&
 	    a->max_rd_atomic > HCA_MAX_RD_ATOMIC)
-		return refuse(why, "max_rd_atomic is above the device's");
+		return refuse_modify(why,
+				     "max_rd_atomic is above the device's");
 	if ((mask & HCA_QP_MAX_DEST_RD_ATOMIC) &&
 	    a->max_dest_rd_atomic > HCA_MAX_RD_ATOMIC)
-		return refuse(why, "max_dest_rd_atomic is above the device's");
+		return refuse_modify(
+			why, "max_dest_rd_atomic is above the device's");
 	if ((mask & HCA_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31)
-		return refuse(why, "min_rnr_timer is a 5-bit code");
+		return refuse_modify(why, "min_rnr_timer is a 5-bit code");
 	if ((mask & HCA_QP_TIMEOUT) && a->timeout > 31)
-		return refuse(why, "timeout is a 5-bit code");
+		return refuse_modify(why, "timeout is a 5-bit code");
 	if ((mask & HCA_QP_RETRY_CNT) && a->retry_cnt > 7)
-		return refuse(why, "retry_cnt is at most 7");
+		return refuse_modify(why, "retry_cnt is at most 7");
 	if ((mask & HCA_QP_RNR_RETRY) && a->rnr_retry > 7)
-		return refuse(why, "rnr_retry is at most 7");
+		return refuse_modify(why, "rnr_retry is at most 7");
 	if ((mask & HCA_QP_AV) && !a->ah.is_global)
-		return refuse(why, "RoCE needs ah_attr.is_global = 1 and a "
-				   "GID: give the program a GID index");
+		return refuse_modify(why,
+				     "RoCE needs ah_attr.is_global = 1 and a "
+				     "GID: give the program a GID index");
 	return 0;
 }
 
@@ -143,19 +148,21 @@ int qp_modify_check(const struct hca *h, const struct qp *qp,
 	const struct edge *e;
 
 	if ((mask & HCA_QP_CUR_STATE) && a->cur_qp_state != qp->state)
-		return refuse(why, "cur_qp_state is not the QP's state");
+		return refuse_modify(why, "cur_qp_state is not the QP's state");
 	if (to == HCA_QP_RESET || to == HCA_QP_ERR)
 		return rest & ~(uint32_t)HCA_QP_CUR_STATE
-			       ? refuse(why, "RESET and ERR take no attributes")
+			       ? refuse_modify(
+					 why,
+					 "RESET and ERR take no attributes")
 			       : 0;
 	e = find_edge(qp, to);
 	if (!e)
-		return refuse(why, "there is no such transition");
+		return refuse_modify(why, "there is no such transition");
 	if ((rest & e->required) != e->required)
-		return refuse(why, "a required attribute is missing");
+		return refuse_modify(why, "a required attribute is missing");
 	if (rest & ~(e->required | e->optional | HCA_QP_CUR_STATE))
-		return refuse(why, "an attribute is not allowed in "
-				   "this transition");
+		return refuse_modify(why, "an attribute is not allowed in "
+					  "this transition");
 	return check_ranges(h, a, mask, why);
 }
 

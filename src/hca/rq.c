@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/rq.h"
+
 #include "hca/access.h"
 
 #include "util/prefetch.h"
@@ -100,7 +102,7 @@ struct wqe *rq_held(struct hca *h, const struct qp *qp)
  * is one that it had just taken from a shared queue; what it left and did not
  * say is for the owner to find, and this may be another peer.
  */
-static void mend(struct hca *h, struct qp *qp)
+static void repair_receive(struct hca *h, struct qp *qp)
 {
 	struct srq *s = arena_at(&h->arena, qp->srq);
 
@@ -116,7 +118,7 @@ bool rq_enter(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 	if (!alock_take_soon(&qp_target(qp)->lock, &inherited))
 		return false;
 	if (inherited)
-		mend(h, qp);
+		repair_receive(h, qp);
 	STEP("the responder is locked");
 	return true;
 }
@@ -131,7 +133,7 @@ bool rq_enter_own(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 	if (!who || !access_revoke(h, who) ||
 	    !alock_inherit(&qp_target(qp)->lock, who))
 		return false;
-	mend(h, qp);
+	repair_receive(h, qp);
 	return true;
 }
 
@@ -151,7 +153,7 @@ bool rq_settle(struct hca *h, struct qp *qp) NO_LOCK_ANALYSIS
 	if (!alock_try(&qp_target(qp)->lock, &inherited))
 		return false;
 	if (inherited)
-		mend(h, qp);
+		repair_receive(h, qp);
 	if (qp_target(qp)->is_torn && qp->recv_cq)
 		cq_settle(h, arena_at(&h->arena, qp->recv_cq), qp);
 	qp_target(qp)->is_torn = 0;

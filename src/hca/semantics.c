@@ -5,8 +5,9 @@
 
 #include "util/bits.h"
 
-static enum hca_status refuse(enum mr_verdict v, const struct wq_sge *part,
-			      struct hca *h, uint32_t need, struct explain *x)
+static enum hca_status refuse_access(enum mr_verdict v,
+				     const struct wq_sge *part, struct hca *h,
+				     uint32_t need, struct explain *x)
 {
 	const struct mr *mr = mr_find(h, part->lkey);
 
@@ -39,7 +40,7 @@ enum hca_status sem_check(struct hca *h, uint32_t pd, struct wqe *w,
 		v = mr_local(h, pd, s[i].lkey, s[i].va, s[i].bytes, need,
 			     &addr);
 		if (v)
-			return refuse(v, &s[i], h, need, x);
+			return refuse_access(v, &s[i], h, need, x);
 	}
 	return HCA_SUCCESS;
 }
@@ -67,7 +68,7 @@ enum hca_status sem_locate_any(struct hca *h, uint32_t pd, struct wqe *w,
 		v = mr_local(h, pd, part.lkey, part.va, part.bytes, need,
 			     &addr);
 		if (v)
-			return refuse(v, &part, h, need, x);
+			return refuse_access(v, &part, h, need, x);
 		vec[(*n)++] = (struct space_vec){addr, part.bytes};
 		bytes -= part.bytes;
 		skip = 0;
@@ -80,8 +81,8 @@ enum hca_status sem_locate_any(struct hca *h, uint32_t pd, struct wqe *w,
 	return HCA_LOC_LEN_ERR;
 }
 
-static enum hca_status fault(const struct space_vec *vec, size_t n,
-			     struct explain *x)
+static enum hca_status note_fault(const struct space_vec *vec, size_t n,
+				  struct explain *x)
 {
 	x->cause = EXPLAIN_LOCAL_FAULT;
 	x->va = n ? vec[0].va : 0;
@@ -108,7 +109,7 @@ enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
 		return status;
 	if (n && (crc ? space_read_crc(h->space, vec, n, out, crc)
 		      : h->space->ops->read(h->space, vec, n, out)))
-		return fault(vec, n, x);
+		return note_fault(vec, n, x);
 	return HCA_SUCCESS;
 }
 
@@ -125,7 +126,7 @@ enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,
 	if (status)
 		return status;
 	if (n && h->space->ops->write(h->space, vec, n, data))
-		return fault(vec, n, x);
+		return note_fault(vec, n, x);
 	return HCA_SUCCESS;
 }
 

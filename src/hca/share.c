@@ -4,7 +4,7 @@
 #include "util/check.h"
 
 /* NULL: it is another's, and makes no sense. */
-static struct share *rows(const struct hca *h)
+static struct share *share_rows(const struct hca *h)
 {
 	aoff at = h->shared->shares;
 
@@ -16,7 +16,7 @@ static struct share *rows(const struct hca *h)
 
 static struct share *own_rows(const struct hca *h)
 {
-	struct share *row = rows(h);
+	struct share *row = share_rows(h);
 
 	CHECK(row);
 	return row;
@@ -65,33 +65,33 @@ static void outdate_looks(struct hca *h, uint64_t va, uint64_t bytes)
 
 /* ---- rows ---- */
 
-static bool meets(const struct share *s, uint64_t va, uint64_t bytes)
+static bool meets_range(const struct share *s, uint64_t va, uint64_t bytes)
 {
 	return shared_own(&s->serial) && bytes && va < s->va + s->bytes &&
 	       s->va < va + bytes;
 }
 
 /* Do they say the same of addresses that both have? */
-static bool agrees(const struct share *a, const struct share *b)
+static bool agrees_with(const struct share *a, const struct share *b)
 {
 	return a->dev == b->dev && a->ino == b->ino &&
 	       a->is_written == b->is_written &&
 	       a->va - a->offset == b->va - b->offset;
 }
 
-static bool holds(const struct share *s, uint64_t va, uint64_t bytes)
+static bool holds_range(const struct share *s, uint64_t va, uint64_t bytes)
 {
 	return s->va <= va && va + bytes <= s->va + s->bytes;
 }
 
 /* It is not told any more; its regions still have it. */
-static void withdraw(struct hca *h, struct share *s)
+static void withdraw_row(struct hca *h, struct share *s)
 {
 	shared_store(&s->serial, 0);
 	count_on(h);
 }
 
-static uint32_t add(struct hca *h, const struct share *what)
+static uint32_t add_row(struct hca *h, const struct share *what)
 {
 	struct share *row = own_rows(h);
 
@@ -118,7 +118,7 @@ enum share_room share_room(const struct hca *h, uint64_t va, uint64_t bytes)
 	enum share_room room = SHARE_FULL;
 
 	for (uint32_t i = 0; i < SHARE_MAX; i++, row++) {
-		if (meets(row, va, bytes))
+		if (meets_range(row, va, bytes))
 			return SHARE_MET;
 		if (!row->users)
 			room = SHARE_FREE;
@@ -132,8 +132,8 @@ uint32_t share_again(struct hca *h, uint64_t va, uint64_t bytes,
 	struct share *row = own_rows(h);
 
 	for (uint32_t i = 0; i < SHARE_MAX; i++, row++) {
-		if (!meets(row, what->va, what->bytes) || !agrees(row, what) ||
-		    !holds(row, va, bytes))
+		if (!meets_range(row, what->va, what->bytes) ||
+		    !agrees_with(row, what) || !holds_range(row, va, bytes))
 			continue;
 		row->users++;
 		outdate_looks(h, va, bytes);
@@ -149,14 +149,15 @@ uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
 
 	outdate_looks(h, va, bytes);
 	for (uint32_t i = 0; i < SHARE_MAX; i++) {
-		bool is_told = what && meets(&row[i], what->va, what->bytes);
+		bool is_told =
+			what && meets_range(&row[i], what->va, what->bytes);
 
-		if (is_told && !agrees(&row[i], what))
-			withdraw(h, &row[i]);
-		else if (!what && meets(&row[i], va, bytes))
-			withdraw(h, &row[i]);
+		if (is_told && !agrees_with(&row[i], what))
+			withdraw_row(h, &row[i]);
+		else if (!what && meets_range(&row[i], va, bytes))
+			withdraw_row(h, &row[i]);
 	}
-	return what ? add(h, what) : 0;
+	return what ? add_row(h, what) : 0;
 }
 
 int share_leave(struct hca *h, uint32_t number)
@@ -169,7 +170,7 @@ int share_leave(struct hca *h, uint32_t number)
 	if (--row->users)
 		return -1;
 	if (shared_own(&row->serial))
-		withdraw(h, row);
+		withdraw_row(h, row);
 	return row->fd;
 }
 
@@ -188,7 +189,7 @@ int share_next_fd(const struct hca *h, uint32_t *at)
 
 struct share share_read(const struct hca *h, uint32_t row)
 {
-	const struct share *all = rows(h);
+	const struct share *all = share_rows(h);
 	struct share s = {0};
 	uint32_t serial;
 
@@ -205,7 +206,7 @@ struct share share_read(const struct hca *h, uint32_t row)
 
 bool share_is(const struct hca *h, uint32_t row, uint32_t serial)
 {
-	const struct share *all = rows(h);
+	const struct share *all = share_rows(h);
 
 	return all && shared_load(&all[row].serial) == serial;
 }

@@ -16,8 +16,8 @@ struct at {
 };
 
 /* The stretches of the next up to `bytes`; *got bytes in all. */
-static size_t next(struct at *a, uint64_t bytes, uint64_t *got,
-		   struct space_vec out[SPACE_VEC_MAX])
+static size_t next_piece(struct at *a, uint64_t bytes, uint64_t *got,
+			 struct space_vec out[SPACE_VEC_MAX])
 {
 	size_t n = 0;
 
@@ -40,14 +40,14 @@ static size_t next(struct at *a, uint64_t bytes, uint64_t *got,
 }
 
 /* Who may not, hears that and not what is not there. */
-static int why(int err, int not_there)
+static int move_error(int err, int not_there)
 {
 	return err == -EPERM ? err : not_there;
 }
 
 /* Pieces in order, the last bytes of the last one last. */
-static int move(const struct space_move *m, struct space *from,
-		struct space *to, int no_from, int no_to)
+static int move_batch(const struct space_move *m, struct space *from,
+		      struct space *to, int no_from, int no_to)
 {
 	struct at src = {m->from, m->from_count, 0};
 	struct at dst = {m->to, m->to_count, 0};
@@ -58,15 +58,15 @@ static int move(const struct space_move *m, struct space *from,
 	int err;
 
 	CHECK(m->from_count <= SPACE_VEC_MAX && m->to_count <= SPACE_VEC_MAX);
-	while ((n = next(&src, sizeof(buffer), &bytes, v)) > 0) {
+	while ((n = next_piece(&src, sizeof(buffer), &bytes, v)) > 0) {
 		err = from->ops->read(from, v, n, buffer);
 		if (err)
-			return why(err, no_from);
-		n = next(&dst, bytes, &same, v);
+			return move_error(err, no_from);
+		n = next_piece(&dst, bytes, &same, v);
 		CHECK(same == bytes);
 		err = to->ops->write(to, v, n, buffer);
 		if (err)
-			return why(err, no_to);
+			return move_error(err, no_to);
 	}
 	return 0;
 }
@@ -79,7 +79,7 @@ int space_put(struct space *peer_area, struct space *near,
 	if (peer_area->ops->put)
 		return peer_area->ops->put(peer_area, near, m, n, done);
 	for (*done = 0; !err && *done < n; *done += !err)
-		err = move(&m[*done], near, peer_area, -ENXIO, -EFAULT);
+		err = move_batch(&m[*done], near, peer_area, -ENXIO, -EFAULT);
 	return err;
 }
 
@@ -91,6 +91,6 @@ int space_get(struct space *peer_area, struct space *near,
 	if (peer_area->ops->get)
 		return peer_area->ops->get(peer_area, near, m, n, done);
 	for (*done = 0; !err && *done < n; *done += !err)
-		err = move(&m[*done], peer_area, near, -EFAULT, -ENXIO);
+		err = move_batch(&m[*done], peer_area, near, -EFAULT, -ENXIO);
 	return err;
 }

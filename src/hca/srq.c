@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hca/hca.h"
+#include "hca/srq.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "hca/hca.h"
 #include "util/bits.h"
 #include "util/step.h"
 
@@ -95,7 +96,8 @@ static struct srq_shared *far_of(const struct hca *h, const struct srq *s)
 				__atomic_load_n(&s->peer_at, __ATOMIC_RELAXED));
 }
 
-static uint32_t count(const struct srq *s, const struct srq_shared *peer_area)
+static uint32_t count_posted(const struct srq *s,
+			     const struct srq_shared *peer_area)
 {
 	return shared_load(&s->wq.head) -
 	       index_of(atomic_load(&peer_area->next));
@@ -103,7 +105,7 @@ static uint32_t count(const struct srq *s, const struct srq_shared *peer_area)
 
 bool srq_has(const struct hca *h, const struct srq *s)
 {
-	return count(s, far_of(h, s)) != 0;
+	return count_posted(s, far_of(h, s)) != 0;
 }
 
 bool srq_is_shut(const struct hca *h, const struct srq *s)
@@ -123,7 +125,7 @@ static bool is_low(const struct srq *s, struct srq_shared *peer_area)
 
 	do {
 		if (!(limit & ~SRQ_OWED) ||
-		    count(s, peer_area) >= (limit & ~SRQ_OWED))
+		    count_posted(s, peer_area) >= (limit & ~SRQ_OWED))
 			return limit & SRQ_OWED;
 	} while (!atomic_compare_exchange_weak(&peer_area->limit, &limit,
 					       SRQ_OWED));
@@ -143,7 +145,7 @@ static void note_taker(const struct hca *h, uint64_t next)
 }
 
 /* It has qp's slot now. */
-static void keep(struct qp *qp, _Atomic uint64_t *word)
+static void keep_receive(struct qp *qp, _Atomic uint64_t *word)
 {
 	rq_hold(qp);
 	STEP("a shared receive is held");
@@ -183,7 +185,7 @@ void srq_settle(struct hca *h, struct srq *s, struct qp *qp)
 	note_taker(h, next);
 	said = atomic_load(word);
 	if (said & TAKES)
-		keep(qp, word);
+		keep_receive(qp, word);
 	else
 		atomic_store(word, 0);
 	is_low(s, peer_area);
@@ -195,7 +197,7 @@ void srq_forget(struct hca *h, uint32_t row)
 }
 
 /* As owner; returns what `next` was. */
-static uint64_t shut(struct hca *h, struct srq *s)
+static uint64_t shut_queue(struct hca *h, struct srq *s)
 {
 	uint64_t next = atomic_load(&srq_shared(s)->next);
 
@@ -216,7 +218,7 @@ int srq_resize(struct hca *h, struct srq *s, uint32_t depth)
 
 	if (err)
 		return err;
-	next = shut(h, s);
+	next = shut_queue(h, s);
 	tail = index_of(next);
 	if (head - tail > depth) {
 		atomic_store(&srq_shared(s)->next, next);
@@ -250,8 +252,8 @@ bool srq_owed(struct srq *s)
 }
 
 /* Into qp's slot, without knowing yet whether it will be its own. */
-static bool copy(struct hca *h, const struct srq *s, const struct qp *qp,
-		 uint32_t index)
+static bool copy_receive(struct hca *h, const struct srq *s,
+			 const struct qp *qp, uint32_t index)
 {
 	struct wq q; /* which may be replaced at any time */
 	const struct wqe *w;
@@ -278,7 +280,7 @@ bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low)
 
 	do {
 		if (!word || (next & SRQ_SHUT) ||
-		    !copy(h, s, qp, index_of(next)))
+		    !copy_receive(h, s, qp, index_of(next)))
 			return false;
 		note_taker(h, next);
 		atomic_store(word, WANTS + index_of(next));
@@ -286,7 +288,7 @@ bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low)
 	} while (!atomic_compare_exchange_weak(&peer_area->next, &next,
 					       taken_by(next, qp->stats.row)));
 	STEP("a shared receive is taken");
-	keep(qp, word);
+	keep_receive(qp, word);
 	*low = is_low(s, peer_area);
 	return true;
 }

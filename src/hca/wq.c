@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hca/hca.h"
+#include "hca/wq.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "hca/hca.h"
 #include "util/bits.h"
 #include "util/prefetch.h"
 
-static void init(struct wq *q, uint32_t depth, uint32_t max_sge,
-		 uint32_t max_inline, uint32_t extra, uint32_t align)
+static void init_queue(struct wq *q, uint32_t depth, uint32_t max_sge,
+		       uint32_t max_inline, uint32_t extra, uint32_t align)
 {
 	uint32_t payload = bits_max_u32(
 		max_sge * (uint32_t)sizeof(struct wq_sge), max_inline);
@@ -22,7 +23,7 @@ static void init(struct wq *q, uint32_t depth, uint32_t max_sge,
 		sizeof(struct wqe) + payload + extra, align);
 }
 
-static int make(struct hca *h, struct wq *q)
+static int make_slots(struct hca *h, struct wq *q)
 {
 	q->slots = arena_alloc(&h->arena, (uint64_t)q->size * q->stride);
 	return q->slots ? 0 : -ENOMEM;
@@ -31,20 +32,20 @@ static int make(struct hca *h, struct wq *q)
 int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	    uint32_t max_inline)
 {
-	init(q, depth, max_sge, max_inline, 0, 16);
-	return make(h, q);
+	init_queue(q, depth, max_sge, max_inline, 0, 16);
+	return make_slots(h, q);
 }
 
 int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	       uint32_t max_inline)
 {
-	init(q, depth, max_sge, max_inline, sizeof(struct wq_to), 16);
-	return make(h, q);
+	init_queue(q, depth, max_sge, max_inline, sizeof(struct wq_to), 16);
+	return make_slots(h, q);
 }
 
 int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge)
 {
-	init(q, depth, max_sge, 0, WQE_EAGER_BYTES, PREFETCH_LINE);
+	init_queue(q, depth, max_sge, 0, WQE_EAGER_BYTES, PREFETCH_LINE);
 	q->slots = arena_alloc_shared(&h->arena, (uint64_t)q->size * q->stride);
 	q->ids = arena_alloc(&h->arena, q->size * sizeof(uint64_t));
 	if (q->slots && q->ids)

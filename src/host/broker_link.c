@@ -51,7 +51,7 @@ static bool has_dead;	/* one is over */
 /* For the sleeper; the first is fd + 1. */
 static shared_u32 seen_fd, woken, changes;
 
-static void show(void)
+static void show_tree(void)
 {
 	shared_store(&seen_fd,
 		     has_broker ? (uint32_t)(client_fd(&broker) + 1) : 0);
@@ -59,7 +59,7 @@ static void show(void)
 	shared_store(&changes, shared_own(&changes) + 1);
 }
 
-static void judge(void)
+static void judge_broker(void)
 {
 	if (broker.is_told)
 		log_say(SAY_FOREIGN,
@@ -75,7 +75,7 @@ static void judge(void)
 			"host reach this one by packets; raise ulimit -n");
 }
 
-static void say(enum client_word word, const char *sentence)
+static void say_word(enum client_word word, const char *sentence)
 {
 	log_say(SAY_CLIENT + word, "%s", sentence);
 }
@@ -98,7 +98,7 @@ int broker_link_socket(int arena_fd, int kick_fd, uint64_t patience_ns)
 	const struct client_wish wish = {.arena_fd = arena_fd,
 					 .kick_fd = kick_fd,
 					 .patience_ms = patience_ns / NS_PER_MS,
-					 .say = say};
+					 .say = say_word};
 	const char *why = "";
 	int err = client_open(&broker, &wish, &why);
 
@@ -113,8 +113,8 @@ int broker_link_socket(int arena_fd, int kick_fd, uint64_t patience_ns)
 		if (err)
 			broker_link_close();
 		else
-			judge();
-		show();
+			judge_broker();
+		show_tree();
 		return err ? err : fd;
 	}
 	log_say(SAY_NO_BROKER, "%s", why);
@@ -126,7 +126,7 @@ void broker_link_close(void)
 	if (has_broker)
 		client_close(&broker);
 	has_broker = false;
-	show();
+	show_tree();
 }
 
 void broker_link_tree(int devices_fd)
@@ -175,7 +175,7 @@ static bool is_here(const struct question *q)
 	return !memcmp(q->host, here, 16);
 }
 
-static void put(struct question *q)
+static void put_question(struct question *q)
 {
 	q->is_owed = is_here(q) ? !client_ask(&broker, q->dest_qpn)
 				: !client_ask_far(&broker, q->dest_qpn, q->self,
@@ -187,7 +187,7 @@ static void put_owed(void)
 {
 	for (uint32_t i = 0; i < questions; i++) {
 		if (question[i].is_owed)
-			put(&question[i]);
+			put_question(&question[i]);
 		if (question[i].is_owed)
 			return;
 	}
@@ -222,7 +222,7 @@ void broker_link_ask(struct engine *engine, const struct engine_event *e,
 		return;
 	}
 	if (q.is_asked)
-		put(&q);
+		put_question(&q);
 	question[questions++] = q;
 	wants_turn = true;
 }
@@ -261,8 +261,8 @@ static enum engine_peer engine_word(enum client_peer state)
 	return ENGINE_PEER_UNKNOWN;
 }
 
-static void answered(struct engine *engine, const struct client_news *news,
-		     uint64_t now_ns)
+static void serve_answers(struct engine *engine, const struct client_news *news,
+			  uint64_t now_ns)
 {
 	struct question about = {.dest_qpn = news->qpn};
 	uint32_t kept = 0;
@@ -317,10 +317,10 @@ void broker_link_reap_dead(struct engine *engine, uint64_t now_ns)
 /* A broker is there again: it has not heard what the last one was asked. */
 static void is_back(void)
 {
-	judge();
+	judge_broker();
 	for (uint32_t i = 0; i < questions; i++)
 		if (question[i].is_asked)
-			put(&question[i]);
+			put_question(&question[i]);
 	local_peer_is_back();
 	source_port_is_back();
 }
@@ -363,14 +363,14 @@ void broker_link_turn(struct engine *engine, uint64_t now_ns)
 			if (engine) /* a test has none */
 				engine_forget_sources(engine);
 		} else
-			answered(engine, &news, now_ns);
+			serve_answers(engine, &news, now_ns);
 	}
 	if (broker.state == CLIENT_ALONE)
 		give_up(engine, now_ns);
 	put_owed();
 	wants_turn = questions > 0 || local_peer_is_asking() ||
 		     source_port_is_asking();
-	show();
+	show_tree();
 }
 
 int broker_link_fd(void)

@@ -137,7 +137,7 @@ bool capture_is_open(void)
 	return file >= 0;
 }
 
-static uint32_t word(const uint8_t *p)
+static uint32_t put_word(const uint8_t *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
 	       (uint32_t)p[2] << 8 | p[3];
@@ -155,8 +155,8 @@ static size_t put_v4(uint8_t *p, const struct inaddr *from,
 		.flags_fragment = IP_V4_DF,
 		.ttl = ttl,
 		.protocol = IP_PROTOCOL_UDP,
-		.src = word(from->ip + 12),
-		.dst = word(to->ip + 12),
+		.src = put_word(from->ip + 12),
+		.dst = put_word(to->ip + 12),
 	};
 
 	ip_v4_write(p, &ip);
@@ -183,9 +183,9 @@ static size_t put_v6(uint8_t *p, const struct inaddr *from,
 }
 
 /* The whole Ethernet frame at p; returns its length. */
-static size_t rebuild(uint8_t *p, const struct inaddr *from,
-		      const struct inaddr *to, const uint8_t *bytes, size_t len,
-		      uint16_t id, uint8_t tos, uint8_t ttl)
+static size_t rebuild_headers(uint8_t *p, const struct inaddr *from,
+			      const struct inaddr *to, const uint8_t *bytes,
+			      size_t len, uint16_t id, uint8_t tos, uint8_t ttl)
 {
 	bool v4 = inaddr_is_v4(from->ip);
 	size_t ip_bytes = v4 ? IP_V4_BYTES : IP_V6_BYTES;
@@ -232,7 +232,8 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		capture_close();
 		return;
 	}
-	n = rebuild(frame, from, to, bytes, len, id, tos, ttl ? ttl : 64);
+	n = rebuild_headers(frame, from, to, bytes, len, id, tos,
+			    ttl ? ttl : 64);
 	clock_gettime(CLOCK_REALTIME, &t);
 	ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 	tail = (uint32_t)(sizeof(head) + bits_align_up(n, 4) + sizeof(tail));

@@ -79,7 +79,7 @@ void clock_init(struct clock *c)
 	*c = (struct clock){.sure = sure_ticks(), .is_off = !is_usable()};
 }
 
-static uint64_t scaled(uint64_t ticks, uint64_t rate)
+static uint64_t scale_ticks(uint64_t ticks, uint64_t rate)
 {
 	return (uint64_t)((unsigned __int128)ticks * rate >> 32);
 }
@@ -88,17 +88,18 @@ static uint64_t scaled(uint64_t ticks, uint64_t rate)
  * runs faster than it did. */
 static bool is_wrong(const struct clock *c, uint64_t before, uint64_t ns)
 {
-	return c->good_for && (before < c->tick ||
-			       c->ns + scaled(before - c->tick, c->rate) > ns);
+	return c->good_for &&
+	       (before < c->tick ||
+		c->ns + scale_ticks(before - c->tick, c->rate) > ns);
 }
 
-static void forget(struct clock *c)
+static void forget_rate(struct clock *c)
 {
 	c->good_for = c->base_tick = 0;
 	c->is_off |= ++c->wrong > WRONG_MAX;
 }
 
-static void measure(struct clock *c, uint64_t ns, uint64_t tick)
+static void measure_rate(struct clock *c, uint64_t ns, uint64_t tick)
 {
 	uint64_t passed = ns - c->base_ns, rate;
 
@@ -120,9 +121,9 @@ uint64_t clock_look(struct clock *c, uint64_t before, uint64_t ns,
 	bool is_sure = after - before < c->sure;
 
 	if (is_wrong(c, before, ns))
-		forget(c);
+		forget_rate(c);
 	if (is_sure && !c->is_off)
-		measure(c, ns, after);
+		measure_rate(c, ns, after);
 	c->ns = ns - BEHIND_NS;
 	c->tick = after;
 	c->until = is_sure ? c->good_for : 0;

@@ -19,7 +19,7 @@ void direct_select_init(struct direct_select *w)
 }
 
 /* False when the answer is yet to come. */
-static bool find(struct engine *e, const struct engine_want *want)
+static bool find_path(struct engine *e, const struct engine_want *want)
 {
 	struct local_peer *n = NULL;
 
@@ -43,7 +43,7 @@ bool direct_select_find(struct engine *e)
 	bool any = false;
 
 	while (engine_wants_path(e, &want))
-		any |= find(e, &want);
+		any |= find_path(e, &want);
 	return any;
 }
 
@@ -72,7 +72,7 @@ void direct_select_look(struct direct_select *w, struct engine *e,
 	w->look_ns = now_ns + LOOK_NS;
 	engine_want_path_again(e);
 	while (engine_wants_path(e, &want)) {
-		if (find(e, &want) || !is_late(w, &want, now_ns))
+		if (find_path(e, &want) || !is_late(w, &want, now_ns))
 			continue;
 		local_peer_give_up(want.peer_qpn);
 		engine_set_path(e, want.qpn, NULL, NULL, NULL);

@@ -118,7 +118,7 @@ static void show_tree(void)
 }
 
 /* Everything but the socket's owner; undone in reverse. */
-static int start(struct host *h, const struct host_sink *sink)
+static int start_host(struct host *h, const struct host_sink *sink)
 {
 	struct engine_config config = {.hca = &h->hca,
 				       .window = WINDOW_PACKETS,
@@ -203,7 +203,7 @@ static struct host *new_host(const struct host_sink *sink)
 	shared_store(&h->yield_every, POLL_YIELD);
 	env_check();
 	lock_init(&h->ctx);
-	err = start(h, sink);
+	err = start_host(h, sink);
 	if (err) {
 		lock_fini(&h->ctx);
 		free(h);
@@ -218,14 +218,14 @@ static struct host *new_host(const struct host_sink *sink)
 }
 
 /* Who held the lock, making the host or ending it, is not in the child. */
-static void forked(void)
+static void after_fork(void)
 {
 	lock_init(&host_once);
 }
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(NULL, NULL, after_fork);
 }
 
 /* What a fork's child inherited stays untouched, and may be half made. */
@@ -399,8 +399,8 @@ void host_qp_free(struct host *h, struct qp *qp,
 }
 
 /* The address of the source GID that the path asks for, and its interface. */
-static int source(const struct device *dev, const struct hca_ah *ah,
-		  uint8_t from[16], uint32_t *link, const char **why)
+static int source_gid(const struct device *dev, const struct hca_ah *ah,
+		      uint8_t from[16], uint32_t *link, const char **why)
 {
 	struct device_gid gid;
 
@@ -440,7 +440,7 @@ int host_path(struct host *h, const struct device *dev, const struct hca_ah *ah,
 	struct device_port port;
 	uint8_t from[16], dest[16];
 	uint32_t link;
-	int err = source(dev, ah, from, &link, why);
+	int err = source_gid(dev, ah, from, &link, why);
 
 	if (err)
 		return err;
@@ -530,7 +530,7 @@ void host_aim(struct host *h, struct wq_to *to) NO_LOCK_ANALYSIS
 }
 
 /* Whom a request would go to without packets, if it is on this host. */
-static void expect(struct host *h, const struct ibt_qp *side)
+static void expect_peer(struct host *h, const struct ibt_qp *side)
 {
 	struct hca_qp_attr now;
 
@@ -539,9 +539,9 @@ static void expect(struct host *h, const struct ibt_qp *side)
 		local_peer_expect(now.dest_qpn);
 }
 
-static int modify(struct host *h, struct ibt_qp *side, struct hca_qp_attr *own,
-		  uint32_t mask, const uint8_t from[16],
-		  const char **why) NO_LOCK_ANALYSIS
+static int modify_qp(struct host *h, struct ibt_qp *side,
+		     struct hca_qp_attr *own, uint32_t mask,
+		     const uint8_t from[16], const char **why) NO_LOCK_ANALYSIS
 {
 	uint16_t port;
 	int err;
@@ -564,7 +564,7 @@ static int modify(struct host *h, struct ibt_qp *side, struct hca_qp_attr *own,
 		port = 0;
 	sport_give(&h->progress.wire.sports, port);
 	if (!err && mask & HCA_QP_STATE && own->qp_state == HCA_QP_RTS)
-		expect(h, side);
+		expect_peer(h, side);
 	progress_give(&h->progress);
 	return err;
 }
@@ -578,7 +578,7 @@ int host_qp_modify(struct host *h, const struct device *dev,
 	int err = 0;
 
 	if ((mask & HCA_QP_AV) && attr->ah.is_global)
-		err = source(dev, &attr->ah, from, &own.ah.link, why);
+		err = source_gid(dev, &attr->ah, from, &own.ah.link, why);
 	if (!err && (mask & HCA_QP_PATH_MTU))
 		err = check_mtu(dev, attr, why);
 	if (err)
@@ -597,7 +597,7 @@ int host_qp_modify(struct host *h, const struct device *dev,
 	own.ah.local = netif_is_local(attr->ah.dgid);
 	own.ah.bursts = (mask & HCA_QP_AV) && h->progress.wire.has.gso &&
 			gso_policy_is_known(from, attr->ah.dgid);
-	return modify(h, side, &own, mask, from, why);
+	return modify_qp(h, side, &own, mask, from, why);
 }
 
 void host_qp_wait(struct ibt_qp *side, struct alock_wait *wait)

@@ -114,7 +114,7 @@ static bool shares_core(const struct progress *l)
  * would take to be woken, then, and after whatever came, when nobody else
  * wants this core.  Else, and for a while that gets longer, not.
  */
-static bool linger(struct progress *l)
+static bool linger_awake(struct progress *l)
 {
 	uint64_t now = clock_real(),
 		 left = poll_policy_lingers(&l->policy, now);
@@ -149,7 +149,7 @@ static bool linger(struct progress *l)
 }
 
 /* One look, and the wait behind it.  0 or -EINTR. */
-static int mind(struct progress *l, struct progress_rest *r)
+static int look_and_wait(struct progress *l, struct progress_rest *r)
 {
 	struct waitset *in = &with_part.waitset;
 	int err = 0;
@@ -168,7 +168,7 @@ static int mind(struct progress *l, struct progress_rest *r)
 	/* it may have come while the lane was given back: by ourselves, so
 	 * nobody wakes us */
 	r->is_over = r->sleep->is_over(r->sleep->arg);
-	if (!r->is_over && !linger(l))
+	if (!r->is_over && !linger_awake(l))
 		err = waitset_wait(in, l, r->until, r->events);
 	progress_rested(l);
 	return err;
@@ -196,7 +196,7 @@ static bool give_up(uint32_t before) NO_LOCK_ANALYSIS
 	return count_now(&comes) == before || !lock_try(&part);
 }
 
-static void doze(uint64_t ns)
+static void doze_for(uint64_t ns)
 {
 	uint64_t end = clock_real() + ns;
 	struct timespec t = {
@@ -230,7 +230,7 @@ static void stand_by(void) NO_LOCK_ANALYSIS
 	bool came = false, stands;
 
 	for (stands = give_up(ours.comes); stands; seen = now) {
-		doze(ns);
+		doze_for(ns);
 		now = shared_load(&shifts);
 		came |= now != seen;
 		ns = bits_min_u64(2 * ns, NAP_MAX_NS);
@@ -254,7 +254,7 @@ void leader_turn(struct progress *l)
 
 	ours.told = shared_load(&l->activity.events);
 	ours.comes = count_now(&comes);
-	mind(l, &r);
+	look_and_wait(l, &r);
 	if (is_to_stand_by(l))
 		stand_by();
 	else if (ours.left && shared_load(&l->activity.events) != ours.told)
@@ -263,7 +263,7 @@ void leader_turn(struct progress *l)
 
 /* ---- a program that sleeps ---- */
 
-static void leave(void *progress) NO_LOCK_ANALYSIS
+static void leave_part(void *progress) NO_LOCK_ANALYSIS
 {
 	const sigset_t *blocks = with_part.waitset.mask,
 		       before = with_part.before;
@@ -281,7 +281,7 @@ static void leave(void *progress) NO_LOCK_ANALYSIS
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static bool enter(void) NO_LOCK_ANALYSIS
+static bool enter_sleep(void) NO_LOCK_ANALYSIS
 {
 	count_up(&sleepers);
 	count_up(&comes);
@@ -316,14 +316,14 @@ int leader_sleep(struct progress *l, const struct host_sleep *s)
 	struct progress_rest r = {.sleep = s, .holds_acks = true};
 	int err = 0;
 
-	if (!enter())
+	if (!enter_sleep())
 		return 0;
 	/* a thread is cancelled where it waits, not with the lane */
-	pthread_cleanup_push(leave, l);
+	pthread_cleanup_push(leave_part, l);
 	heed_signals();
 	with_part.waitset.is_deaf = direct_select_is_quiet(&l->direct_select);
 	do {
-		err = mind(l, &r);
+		err = look_and_wait(l, &r);
 		if (err && !sigrestart_end(&with_part.sigrestart))
 			err = 0;
 		/* without a wait it is blocked still */

@@ -76,13 +76,13 @@ _Static_assert(sizeof(pthread_mutex_t) <=
 	       "the pulse holds a mutex");
 
 /* The word of the kernel's robust lock is its first (hca_is_alive). */
-static pthread_mutex_t *pulse(void)
+static pthread_mutex_t *begin_pulse(void)
 {
 	return (pthread_mutex_t *)(void *)&all.own->shared->pulse;
 }
 
 /* Under Yama only who says so opens himself to all of his user. */
-static void allow(void)
+static void allow_tracing(void)
 {
 	const char *wish = secure_getenv("ADVERB_PTRACER");
 
@@ -99,7 +99,7 @@ static bool make_pulse(void)
 		return false;
 	done = !pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED) &&
 	       !pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST) &&
-	       !pthread_mutex_init(pulse(), &attr);
+	       !pthread_mutex_init(begin_pulse(), &attr);
 	pthread_mutexattr_destroy(&attr);
 	return done;
 }
@@ -132,7 +132,7 @@ void local_peer_open(struct hca *own)
 	all.kick_fd = fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (all.kick_fd < 0)
 		return;
-	allow();
+	allow_tracing();
 	s->pid = (uint32_t)getpid();
 	s->nonce_va = (uintptr_t)&s->nonce;
 	all.self.is = (struct local_peer){.hca = own, .pid = getpid()};
@@ -157,17 +157,17 @@ void local_peer_begin(void) NO_LOCK_ANALYSIS
 	if (!all.is_open)
 		return;
 	all.own->shared->owner = lock_owner_open();
-	pthread_mutex_lock(pulse());
+	pthread_mutex_lock(begin_pulse());
 }
 
 void local_peer_end(void) NO_LOCK_ANALYSIS
 {
 	if (all.is_open)
-		pthread_mutex_unlock(pulse());
+		pthread_mutex_unlock(begin_pulse());
 }
 
 /* Its memory is the caller's to unmap. */
-static void forget(struct entry *e)
+static void forget_entry(struct entry *e)
 {
 	list_remove(&e->entries);
 	all.count--;
@@ -178,14 +178,14 @@ static void forget(struct entry *e)
 	free(e);
 }
 
-static void discard(struct entry *e)
+static void discard_entry(struct entry *e)
 {
 	struct arena arena = e->view.arena;
 
 	if (e->is.access && hca_is_alive(&e->view))
 		access_release(e->is.access);
 	peer_maps_fini(&e->peer_maps);
-	forget(e);
+	forget_entry(e);
 	munmap(arena.base, arena.size);
 }
 
@@ -201,7 +201,7 @@ static void look_at_idle(void)
 	if (hca_is_alive(&e->view))
 		list_push_tail(&all.idle, &e->idle);
 	else
-		discard(e);
+		discard_entry(e);
 }
 
 /* All of them. */
@@ -211,7 +211,7 @@ static void sweep_idle(void)
 		struct entry *e = CONTAINER_OF(at, struct entry, idle);
 
 		if (!hca_is_alive(&e->view))
-			discard(e);
+			discard_entry(e);
 	}
 }
 
@@ -240,7 +240,7 @@ void local_peer_close(void)
 		access_wait(all.own, ACCESS_SAY); /* what they touch has gone */
 		close_shares();
 		list_for_each_safe (at, &all.entries)
-			discard(CONTAINER_OF(at, struct entry, entries));
+			discard_entry(CONTAINER_OF(at, struct entry, entries));
 		lock_owner_close();
 	}
 	close_all();
@@ -250,7 +250,7 @@ void local_peer_forget(void)
 {
 	/* their arenas are not mapped in a child */
 	list_for_each_safe (at, &all.entries)
-		forget(CONTAINER_OF(at, struct entry, entries));
+		forget_entry(CONTAINER_OF(at, struct entry, entries));
 	close_all();
 }
 
@@ -261,7 +261,7 @@ static const char apart[] =
 	"the kernel keeps processes of one user apart (Yama, or a container's "
 	"rights); see adverb doctor";
 
-static bool fits(const struct hca *h, aoff at, uint64_t bytes)
+static bool fits_arena(const struct hca *h, aoff at, uint64_t bytes)
 {
 	return at % 64 == 0 && arena_has(&h->arena, at, bytes);
 }
@@ -333,8 +333,8 @@ static size_t sealed_bytes(int fd)
 }
 
 /* Both parts of what hdr, a copy, says of itself; the first to be read. */
-static const char *map(struct hca *h, const struct arena_hdr *hdr, int fd,
-		       int shared_fd)
+static const char *map_arena(struct hca *h, const struct arena_hdr *hdr, int fd,
+			     int shared_fd)
 {
 	const struct arena_parts p = {.fd = fd,
 				      .shared_fd = shared_fd,
@@ -374,7 +374,7 @@ static const char *map_at(struct hca *h, const struct proto_at *at,
 		shared.fd = hdr->shared_fd;
 		shared_fd = open_at(&shared, O_RDWR, &why);
 		if (shared_fd >= 0) {
-			why = map(h, hdr, fd, shared_fd);
+			why = map_arena(h, hdr, fd, shared_fd);
 			close(shared_fd);
 		}
 	}
@@ -387,13 +387,13 @@ static const char *read_view(struct hca *h, aoff root)
 {
 	aoff mrs, target;
 
-	if (!fits(h, root, sizeof(struct hca_shared)))
+	if (!fits_arena(h, root, sizeof(struct hca_shared)))
 		return "it runs another build of adverb";
 	h->shared = arena_at(&h->arena, root);
 	if (h->shared->shape != HCA_SHAPE)
 		return "it runs another build of adverb";
 	mrs = h->shared->mrs;
-	if (!fits(h, mrs, HCA_MAX_MR * sizeof(struct mr)))
+	if (!fits_arena(h, mrs, HCA_MAX_MR * sizeof(struct mr)))
 		return "its arena makes no sense";
 	h->mrs = arena_at(&h->arena, mrs);
 	target = h->shared->peer_area;
@@ -403,7 +403,7 @@ static const char *read_view(struct hca *h, aoff root)
 	return NULL;
 }
 
-static const char *failure(void)
+static const char *probe_failure(void)
 {
 	if (errno == ESRCH) /* it has died meanwhile */
 		return not_yet;
@@ -413,7 +413,7 @@ static const char *failure(void)
 }
 
 /* Does the kernel let us, and is it the process whose arena this is? */
-static const char *probe(const struct entry *e)
+static const char *probe_memory(const struct entry *e)
 {
 	uint64_t found, nonce = e->view.shared->nonce;
 	struct iovec to = {&found, sizeof(found)};
@@ -421,17 +421,17 @@ static const char *probe(const struct entry *e)
 			     sizeof(found)};
 
 	if (process_vm_readv(e->is.pid, &to, 1, &from, 1, 0) != sizeof(found))
-		return failure();
+		return probe_failure();
 	if (found != nonce)
 		return "its memory is not what it says";
 	/* reading may be allowed alone (seccomp): write what is there */
 	if (process_vm_writev(e->is.pid, &to, 1, &from, 1, 0) != sizeof(found))
-		return failure();
+		return probe_failure();
 	return NULL;
 }
 
 /* e's pid is that of who connected to the broker, which the kernel told it. */
-static const char *check(struct entry *e, aoff root)
+static const char *check_arena(struct entry *e, aoff root)
 {
 	const char *why = read_view(&e->view, root);
 
@@ -439,7 +439,7 @@ static const char *check(struct entry *e, aoff root)
 		return why;
 	if (e->view.shared->pid != (uint32_t)e->is.pid)
 		return "its arena says that it is another process's";
-	why = probe(e);
+	why = probe_memory(e);
 	if (why)
 		return why;
 	if (!hca_is_alive(&e->view))
@@ -449,8 +449,8 @@ static const char *check(struct entry *e, aoff root)
 }
 
 /* Takes kick_fd if it goes well. */
-static const char *adopt(uint32_t class, const struct proto_at *arena,
-			 int kick_fd)
+static const char *adopt_arena(uint32_t class, const struct proto_at *arena,
+			       int kick_fd)
 {
 	struct entry *e = calloc(1, sizeof(*e));
 	struct arena_hdr hdr;
@@ -464,7 +464,7 @@ static const char *adopt(uint32_t class, const struct proto_at *arena,
 		return why;
 	}
 	e->is.pid = (int)arena->pid;
-	why = check(e, hdr.root);
+	why = check_arena(e, hdr.root);
 	if (why) {
 		munmap(e->view.arena.base, e->view.arena.size);
 		free(e);
@@ -486,7 +486,7 @@ static const char *adopt(uint32_t class, const struct proto_at *arena,
 	return NULL;
 }
 
-static void refuse(uint32_t class, const char *why)
+static void refuse_class(uint32_t class, const char *why)
 {
 	all.asked[class] = ASKED_NONE;
 	if (env_is_said())
@@ -495,7 +495,7 @@ static void refuse(uint32_t class, const char *why)
 			why);
 }
 
-static struct entry *find(uint32_t class)
+static struct entry *find_entry(uint32_t class)
 {
 	struct entry *e = all.latest[class];
 
@@ -520,7 +520,7 @@ void local_peer_answered(const struct client_news *news)
 
 	if (was_asked)
 		take_back(class);
-	if (!all.is_open || class > STEER_CLASS_MAX || find(class) ||
+	if (!all.is_open || class > STEER_CLASS_MAX || find_entry(class) ||
 	    (!was_asked && news->arena != CLIENT_ARENA_HERE)) {
 		if (news->arena == CLIENT_ARENA_HERE)
 			close(news->kick_fd);
@@ -530,17 +530,18 @@ void local_peer_answered(const struct client_news *news)
 	all.has_news |= news->arena != CLIENT_ARENA_LATER;
 	switch (news->arena) {
 	case CLIENT_ARENA_HERE:
-		why = adopt(class, &news->arena_at, news->kick_fd);
+		why = adopt_arena(class, &news->arena_at, news->kick_fd);
 		if (why)
 			close(news->kick_fd);
 		if (why && why != not_yet)
-			refuse(class, why);
+			refuse_class(class, why);
 		break;
 	case CLIENT_ARENA_NONE:
-		refuse(class, "it does not share its memory (it is another "
-			      "user's, captures packets, or has "
-			      "ADVERB_DIRECT=0, or its limit on open files "
-			      "is too small)");
+		refuse_class(class,
+			     "it does not share its memory (it is another "
+			     "user's, captures packets, or has "
+			     "ADVERB_DIRECT=0, or its limit on open files "
+			     "is too small)");
 		break;
 	case CLIENT_ARENA_GONE: /* who has ended is nothing to complain of */
 		all.asked[class] = ASKED_NONE;
@@ -601,7 +602,7 @@ void local_peer_give_up(uint32_t qpn)
 		take_back(class);
 }
 
-static enum local_peer_is ask(uint32_t class)
+static enum local_peer_is ask_broker(uint32_t class)
 {
 	if (all.asked[class] == ASKED_NONE) {
 		all.asked[class] = ASKED_NOT;
@@ -625,10 +626,10 @@ enum local_peer_is local_peer_get(uint32_t qpn, struct local_peer **n)
 	if (!hca_is_alive(all.own)) /* our thread is about to begin */
 		return LOCAL_PEER_ASKED;
 	all.class = broker_link_class(broker_link_qpn(0));
-	e = find(class);
+	e = find_entry(class);
 	if (!e) {
 		look_at_idle(); /* one comes, one may go */
-		return ask(class);
+		return ask_broker(class);
 	}
 	e->is.users++;
 	list_remove(&e->idle);
@@ -644,13 +645,13 @@ void local_peer_expect(uint32_t qpn)
 	    all.count >= EXPECTED || !hca_is_alive(all.own))
 		return;
 	all.class = broker_link_class(broker_link_qpn(0));
-	if (find(class))
+	if (find_entry(class))
 		return;
 	/* an answer that nobody took may have been about who was there before
 	 */
 	if (all.asked[class] == ASKED_NONE)
 		all.asked[class] = ASKED_NOT;
-	ask(class);
+	ask_broker(class);
 }
 
 void local_peer_put(struct local_peer *n)
@@ -663,7 +664,7 @@ void local_peer_put(struct local_peer *n)
 	if (hca_is_alive(&e->view))
 		list_push_tail(&all.idle, &e->idle);
 	else
-		discard(e);
+		discard_entry(e);
 }
 
 void local_peer_kick(struct local_peer *n)

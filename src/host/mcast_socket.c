@@ -22,8 +22,8 @@ void mcast_socket_alias(const uint8_t gid[16], uint8_t ip[16])
 }
 
 /* Join on each interface that the device's addresses belong to. */
-static int join(struct progress *l, const struct device *dev,
-		const uint8_t ip[16])
+static int join_interfaces(struct progress *l, const struct device *dev,
+			   const uint8_t ip[16])
 {
 	uint32_t done[DEVICE_MAX_GIDS] = {0}, n = 0, k;
 	int err = -EADDRNOTAVAIL;
@@ -46,7 +46,8 @@ static int join(struct progress *l, const struct device *dev,
 	return joined ? 0 : err;
 }
 
-static struct progress_group *find(struct progress *l, const uint8_t gid[16])
+static struct progress_group *find_group(struct progress *l,
+					 const uint8_t gid[16])
 {
 	for (uint32_t i = 0; i < l->group_count; i++)
 		if (!memcmp(l->groups[i].gid, gid, 16))
@@ -62,15 +63,15 @@ static int listen_to(struct progress *l, const struct device *dev,
 	uint8_t alias[16];
 	int err, twin = -1;
 
-	if (find(l, gid))
+	if (find_group(l, gid))
 		return 0;
 	*why = "the process is in as many groups as the adapter allows";
 	if (l->group_count == PROGRESS_GROUPS)
 		return -ENOSPC;
-	err = join(l, dev, gid);
+	err = join_interfaces(l, dev, gid);
 	if (!inaddr_is_v4(gid)) {
 		mcast_socket_alias(gid, alias);
-		twin = join(l, dev, alias);
+		twin = join_interfaces(l, dev, alias);
 	}
 	*why = "no interface of the device can join the group";
 	if (err && twin)

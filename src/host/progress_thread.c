@@ -57,7 +57,7 @@ static bool is_streaming(struct progress *l)
  * arming a CQ ends it.  A nap costs the program's core two switches, so they
  * get longer while it goes on, also over times without news.
  */
-static void watch(struct progress *l, uint32_t armed)
+static void watch_program(struct progress *l, uint32_t armed)
 {
 	static uint64_t ns, until_ns;
 	uint64_t now = clock_real();
@@ -74,7 +74,8 @@ static void watch(struct progress *l, uint32_t armed)
 			break;
 		news = shared_load(&l->policy.looks.news);
 		leader_nap(l, ns);
-		driven = progress_ago_ns(shared_load(&l->activity.polled)) < POLLED_NS ||
+		driven = progress_ago_ns(shared_load(&l->activity.polled)) <
+				 POLLED_NS ||
 			 is_streaming(l) || progress_is_held(l);
 		ns = driven ? bits_min_u64(2 * ns, NAP_MAX_NS) : NAP_MIN_NS;
 	} while (driven && news != shared_load(&l->policy.looks.news));
@@ -93,11 +94,11 @@ static void leave_to_program(struct progress *l)
 	uint32_t armed = shared_load(&arms);
 
 	if (armed == seen && (is_hungry(l) || is_streaming(l)))
-		watch(l, armed);
+		watch_program(l, armed);
 	seen = shared_load(&arms);
 }
 
-static void *run(void *arg)
+static void *run_thread(void *arg)
 {
 	struct progress *l = arg;
 
@@ -146,7 +147,7 @@ int progress_thread_start(struct progress *l)
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	first_number = shared_own(&current);
-	err = pthread_create(&thread, NULL, run, l);
+	err = pthread_create(&thread, NULL, run_thread, l);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
 		leader_close(l);

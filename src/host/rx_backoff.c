@@ -3,7 +3,7 @@
 
 #include "util/bits.h"
 
-static void begin(struct rx_backoff *p, bool pauses, uint64_t now_ns)
+static void begin_stretch(struct rx_backoff *p, bool pauses, uint64_t now_ns)
 {
 	p->pauses = pauses;
 	p->is_settled = false;
@@ -23,7 +23,7 @@ static bool is_better_paused(const struct rx_backoff *p)
 }
 
 /* A stretch has ended: which way is the next one? */
-static bool choose(struct rx_backoff *p, uint64_t cost)
+static bool choose_next(struct rx_backoff *p, uint64_t cost)
 {
 	uint64_t *mine = &p->cost[p->pauses];
 
@@ -51,12 +51,13 @@ void rx_backoff_looked(struct rx_backoff *p, size_t bytes, uint64_t now_ns)
 	p->bytes += bytes;
 	if (spent > RX_BACKOFF_STRETCH_NS) {
 		rx_backoff_init(p);
-		begin(p, false, now_ns);
+		begin_stretch(p, false, now_ns);
 	} else if (!p->is_settled && p->bytes >= RX_BACKOFF_SETTLE) {
-		begin(p, p->pauses, now_ns);
+		begin_stretch(p, p->pauses, now_ns);
 		p->is_settled = true;
 	} else if (p->is_settled && p->bytes >= RX_BACKOFF_STRETCH) {
-		begin(p, choose(p, (spent << 20) / p->bytes), now_ns);
+		begin_stretch(p, choose_next(p, (spent << 20) / p->bytes),
+			      now_ns);
 	}
 	p->until_ns = p->pauses && bytes ? now_ns + RX_BACKOFF_NS : 0;
 }

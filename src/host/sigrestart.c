@@ -15,7 +15,7 @@ static bool is_of_fault(int sig)
 	       sig == SIGABRT;
 }
 
-static void look(struct sigrestart *h)
+static void look_at_handlers(struct sigrestart *h)
 {
 	struct sigaction a;
 
@@ -35,13 +35,13 @@ static void look(struct sigrestart *h)
 bool sigrestart_differ(struct sigrestart *h)
 {
 	if (!h->looked_ns || clock_real() - h->looked_ns > LOOK_NS)
-		look(h);
+		look_at_handlers(h);
 	return h->kinds == (RESTARTING | ENDING);
 }
 
 bool sigrestart_end(struct sigrestart *h)
 {
-	look(h);
+	look_at_handlers(h);
 	return h->kinds & ENDING;
 }
 

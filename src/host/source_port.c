@@ -41,7 +41,7 @@ static bool was_believed(const struct engine_source *s, uid_t user)
 	return false;
 }
 
-static void keep(const struct engine_source *s)
+static void keep_question(const struct engine_source *s)
 {
 	struct known k = {.class = broker_link_class(s->qpn), .from = s->from};
 
@@ -62,7 +62,8 @@ static void ask_broker(struct engine *e, const struct engine_source *s,
 	/* else what waits is dropped after a while, and asked about again */
 }
 
-static void resolve(struct engine *e, struct engine_source *s, uint64_t now_ns)
+static void resolve_port(struct engine *e, struct engine_source *s,
+			 uint64_t now_ns)
 {
 	uid_t user = ENGINE_NO_USER;
 	enum port_owner owner = port_owner(&s->from, &s->to, &user);
@@ -93,7 +94,7 @@ void source_port_find(struct engine *e, uint64_t now_ns)
 	struct engine_source s;
 
 	while (engine_wants_source(e, &s))
-		resolve(e, &s, now_ns);
+		resolve_port(e, &s, now_ns);
 }
 
 void source_port_told(struct engine *e, const struct client_news *news,
@@ -110,7 +111,7 @@ void source_port_told(struct engine *e, const struct client_news *news,
 			continue;
 		}
 		if (news->is_peers)
-			keep(&s);
+			keep_question(&s);
 		engine_source(e, &s, news->is_peers, now_ns);
 	}
 	waiters = kept;

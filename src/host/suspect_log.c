@@ -29,7 +29,8 @@ static const char *const signs[ENGINE_SIGNS] = {
 };
 
 /* "3 for queue pairs that there never were, 100 with ..." */
-static void list(const struct engine_suspect *who, char *text, size_t size)
+static void list_signs(const struct engine_suspect *who, char *text,
+		       size_t size)
 {
 	size_t at = 0;
 
@@ -42,7 +43,8 @@ static void list(const struct engine_suspect *who, char *text, size_t size)
 				(unsigned long long)who->signs[i], signs[i]);
 }
 
-static void name(const struct engine_suspect *who, char *text, size_t size)
+static void name_suspect(const struct engine_suspect *who, char *text,
+			 size_t size)
 {
 	bool is_v4 = inaddr_is_v4(who->ip);
 	char address[INET6_ADDRSTRLEN] = "";
@@ -57,12 +59,12 @@ static void name(const struct engine_suspect *who, char *text, size_t size)
 			 who->is_local ? ", an address of this host," : "");
 }
 
-static void say(const struct engine_suspect *who)
+static void say_suspect(const struct engine_suspect *who)
 {
 	char from[INET6_ADDRSTRLEN + 64], what[320];
 
-	name(who, from, sizeof(from));
-	list(who, what, sizeof(what));
+	name_suspect(who, from, sizeof(from));
+	list_signs(who, what, sizeof(what));
 	log_say(key_of(who),
 		"packets from %s fit no connection of this process: %s; "
 		"somebody there, or in that name, guesses or forges; they "
@@ -75,5 +77,5 @@ void suspect_log_say(struct engine *e)
 	struct engine_suspect who;
 
 	while (engine_suspect(e, &who))
-		say(&who);
+		say_suspect(&who);
 }

@@ -29,7 +29,7 @@ static uint32_t version_of(const struct progress *l)
  * open cannot be taken out.  The eventfd wakes when it is written, so that it
  * need not be read.
  */
-static void make(struct waitset *in, struct progress *l)
+static void make_epoll(struct waitset *in, struct progress *l)
 {
 	struct epoll_event wake = {EPOLLIN | EPOLLET, {.u32 = FROM_WAKE}};
 	struct epoll_event peer = {EPOLLIN, {.u32 = FROM_PEER}};
@@ -51,7 +51,7 @@ void waitset_open(struct waitset *in, struct progress *l)
 	in->is_deaf = false;
 	/* valgrind does not know the call, and complains */
 	in->is_refused = !libc_epoll_pwait2 || instrument_by_valgrind();
-	make(in, l);
+	make_epoll(in, l);
 }
 
 void waitset_close(struct waitset *in)
@@ -78,7 +78,7 @@ static int wait_by_epoll(struct waitset *in, struct progress *l, uint64_t until)
 
 	if (in->version != version_of(l)) {
 		waitset_close(in);
-		make(in, l);
+		make_epoll(in, l);
 	}
 	n = libc_epoll_pwait2(in->fd, got, 3,
 			      until == UINT64_MAX ? NULL : &left, in->mask);

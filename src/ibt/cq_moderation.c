@@ -4,7 +4,7 @@
 #include "ibt/ibt.h"
 #include "util/bits.h"
 
-static struct cq_moderation *find(struct ibt *t, aoff cq)
+static struct cq_moderation *find_timer(struct ibt *t, aoff cq)
 {
 	for (int i = 0; i < IBT_CQ_MODERATION; i++)
 		if (t->cq_moderation[i].cq == cq)
@@ -12,7 +12,7 @@ static struct cq_moderation *find(struct ibt *t, aoff cq)
 	return NULL;
 }
 
-static void fire(struct ibt *t, struct cq *cq)
+static void fire_event(struct ibt *t, struct cq *cq)
 {
 	cq_fire(cq);
 	ibt_cq_tell(t, cq);
@@ -21,12 +21,12 @@ static void fire(struct ibt *t, struct cq *cq)
 void cq_moderation_set(struct ibt *t, struct cq *cq)
 {
 	aoff off = hca_off(t->hca, cq);
-	struct cq_moderation *l = find(t, off);
+	struct cq_moderation *l = find_timer(t, off);
 
 	if (!l) {
-		l = find(t, 0);
+		l = find_timer(t, 0);
 		if (!l) {
-			fire(t, cq);
+			fire_event(t, cq);
 			return;
 		}
 		l->cq = off;
@@ -43,12 +43,12 @@ void cq_moderation_expire(struct ibt *t, struct wheel_timer *timer)
 	struct cq *cq = arena_at(&t->hca->arena, l->cq);
 
 	l->cq = 0;
-	fire(t, cq);
+	fire_event(t, cq);
 }
 
 void cq_moderation_forget(struct ibt *t, const struct cq *cq)
 {
-	struct cq_moderation *l = find(t, hca_off(t->hca, cq));
+	struct cq_moderation *l = find_timer(t, hca_off(t->hca, cq));
 
 	if (!l)
 		return;

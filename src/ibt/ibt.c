@@ -49,12 +49,12 @@ uint64_t ibt_look_ns(const struct ibt *t, uint64_t since_ns)
 	return t->now_ns + bits_min_u64(step, LOOK_MAX_NS);
 }
 
-static uint32_t waiting(const struct ibt *t)
+static uint32_t events_waiting(const struct ibt *t)
 {
 	return t->events.head - t->events.tail;
 }
 
-static bool grow(struct ibt *t)
+static bool grow_events(struct ibt *t)
 {
 	uint32_t size = 2 * t->events.size;
 	struct engine_event *events =
@@ -71,12 +71,12 @@ static bool grow(struct ibt *t)
 }
 
 /* One more to be told; NULL: there is no room. */
-static struct engine_event *add(struct ibt *t, uint64_t user,
-				enum engine_event_type type)
+static struct engine_event *add_event(struct ibt *t, uint64_t user,
+				      enum engine_event_type type)
 {
 	struct engine_event *e;
 
-	if (waiting(t) == t->events.size && !grow(t))
+	if (events_waiting(t) == t->events.size && !grow_events(t))
 		return NULL;
 	e = ibt_event_at(t, t->events.head++);
 	memset(e, 0, sizeof(*e));
@@ -88,7 +88,7 @@ static struct engine_event *add(struct ibt *t, uint64_t user,
 static struct engine_event *add_of(struct ibt *t, const struct ibt_qp *q,
 				   uint64_t user, enum engine_event_type type)
 {
-	struct engine_event *e = add(t, user, type);
+	struct engine_event *e = add_event(t, user, type);
 
 	if (!e)
 		return NULL;
@@ -113,7 +113,7 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 	if (!x->dest_qpn)
 		x->dest_qpn = q->qp->attr.dest_qpn;
 	memcpy(x->peer_ip, q->peer.ip, sizeof(x->peer_ip));
-	if (waiting(t) >= IBT_EVENTS)
+	if (events_waiting(t) >= IBT_EVENTS)
 		return; /* nobody reads so many sentences */
 	e = add_of(t, q, q->qp->user, ENGINE_EXPLAIN);
 	if (e)
@@ -122,7 +122,7 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 
 void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type)
 {
-	add(t, user, type);
+	add_event(t, user, type);
 }
 
 void ibt_cq_tell(struct ibt *t, struct cq *cq)

@@ -41,7 +41,7 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 	return 0;
 }
 
-static void quiet(struct ibt *t, struct ibt_qp *q)
+static void quiet_timers(struct ibt *t, struct ibt_qp *q)
 {
 	wheel_cancel(&t->wheel, &q->timers.ack);
 	wheel_cancel(&t->wheel, &q->timers.rnr);
@@ -85,7 +85,7 @@ int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
 
 void ibt_qp_fini(struct ibt *t, struct ibt_qp *q)
 {
-	quiet(t, q);
+	quiet_timers(t, q);
 	mcast_forget(t, q);
 	rx_pending_reset(t, q);
 	rc_resp_reset(t, q);
@@ -196,7 +196,7 @@ void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
 	flush_receives(t, q);
 }
 
-static void look(struct ibt *t, struct ibt_qp *q)
+static void look_inside(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->qp->state == HCA_QP_ERR) {
 		flush_receives(t, q);
@@ -217,7 +217,7 @@ void ibt_qp_part(struct ibt *t)
 		struct ibt_qp *q =
 			CONTAINER_OF(n, struct ibt_qp, direct.leaving);
 		next = n->next;
-		look(t, q);
+		look_inside(t, q);
 		if (list_is_linked(n))
 			t->direct.leaving_look_ns = bits_min_u64(
 				t->direct.leaving_look_ns,
@@ -227,11 +227,11 @@ void ibt_qp_part(struct ibt *t)
 
 /* Forget all protocol state, so that nothing old is delivered, and drop what it
  * left in its completion queues (RESET, IBTA 10.3.1). */
-static void reset(struct ibt *t, struct ibt_qp *q)
+static void reset_qp(struct ibt *t, struct ibt_qp *q)
 {
 	struct qp *qp = q->qp;
 
-	quiet(t, q);
+	quiet_timers(t, q);
 	rc_req_reset(t, q);
 	rc_resp_reset(t, q);
 	rx_pending_reset(t, q);
@@ -283,7 +283,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 	shared_store(&q->flying, 0);
 	switch (state) {
 	case HCA_QP_RESET:
-		reset(t, q);
+		reset_qp(t, q);
 		break;
 	case HCA_QP_INIT:
 		break;

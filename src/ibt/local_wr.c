@@ -7,7 +7,7 @@ bool local_wr_is(const struct wqe *w)
 }
 
 /* What a binding or an invalidation may not do, in words. */
-static const char *why(const struct wqe *w, enum mr_verdict v)
+static const char *bind_cause(const struct wqe *w, enum mr_verdict v)
 {
 	bool binds = w->opcode == HCA_WR_BIND_MW;
 
@@ -41,8 +41,8 @@ static const char *why(const struct wqe *w, enum mr_verdict v)
 	return NULL;
 }
 
-static enum hca_status run(struct hca *h, const struct qp *qp,
-			   const struct wqe *w, struct explain *x)
+static enum hca_status run_bind(struct hca *h, const struct qp *qp,
+				const struct wqe *w, struct explain *x)
 {
 	struct mw_bind b = {
 		.window = w->imm_be,
@@ -59,7 +59,7 @@ static enum hca_status run(struct hca *h, const struct qp *qp,
 	if (v == MR_OK)
 		return HCA_SUCCESS;
 	x->cause = EXPLAIN_LOCAL_OP;
-	x->detail = why(w, v);
+	x->detail = bind_cause(w, v);
 	return HCA_MW_BIND_ERR;
 }
 
@@ -68,7 +68,7 @@ bool local_wr_run(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 {
 	*status = HCA_SUCCESS;
 	if (!q->direct.awaits_accesses) {
-		*status = run(t->hca, q->qp, w, x);
+		*status = run_bind(t->hca, q->qp, w, x);
 		if (*status)
 			return true;
 		access_scan_begin(&q->direct.scan, access_key(w->imm_be));

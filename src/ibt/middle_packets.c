@@ -7,8 +7,8 @@
 
 /* How many Middles may follow at once, those that ask for no ACK out of need
  * alone: not the last that the window has room for. */
-static uint32_t count(const struct ibt_qp *q, const struct req_note *n,
-		      uint32_t most)
+static uint32_t count_middles(const struct ibt_qp *q, const struct req_note *n,
+			      uint32_t most)
 {
 	const struct rc_req *r = &q->req;
 	int32_t flying = serial24_diff(r->max, r->una);
@@ -22,8 +22,8 @@ static uint32_t count(const struct ibt_qp *q, const struct req_note *n,
 			    most);
 }
 
-static void number(const struct ibt_qp *q, struct middle_packets *m,
-		   struct pkt *p)
+static void number_packet(const struct ibt_qp *q, struct middle_packets *m,
+			  struct pkt *p)
 {
 	p->bth = (struct bth){.opcode = p->bth.opcode,
 			      .pkey = BTH_DEFAULT_PKEY,
@@ -47,7 +47,7 @@ static bool begin_answer(struct ibt *t, struct ibt_qp *q, struct reply *y,
 		      y->va + (uint64_t)y->sent * q->mtu,
 		      (uint64_t)m->left * q->mtu, HCA_REMOTE_READ, &m->va))
 		return false;
-	number(q, m, &p);
+	number_packet(q, m, &p);
 	return true;
 }
 
@@ -70,7 +70,7 @@ static bool begin_request(struct ibt *t, struct ibt_qp *q, uint32_t most,
 		return false;
 	m->answer = NULL;
 	m->psn = serial24_add(n->first, r->packet);
-	m->left = count(q, n, most);
+	m->left = count_middles(q, n, most);
 	if (!m->left || !serial24_is_equal(m->psn, r->max) ||
 	    sem_locate(t->hca, q->qp->pd, w, r->packet * q->mtu,
 		       m->left * q->mtu, 0, vec, &parts, &x) ||
@@ -78,7 +78,7 @@ static bool begin_request(struct ibt *t, struct ibt_qp *q, uint32_t most,
 		return false;
 	m->va = vec[0].va;
 	message_fill(q, w, n->packets, OPCODE_SERVICE_RC, &p);
-	number(q, m, &p);
+	number_packet(q, m, &p);
 	return true;
 }
 
@@ -95,7 +95,7 @@ bool middle_packets_begin(struct ibt *t, struct ibt_qp *q, uint32_t most,
 	       begin_request(t, q, most, m);
 }
 
-static void advance(struct ibt_qp *q, struct middle_packets *m)
+static void advance_packet(struct ibt_qp *q, struct middle_packets *m)
 {
 	m->left--;
 	m->va += q->mtu;
@@ -122,6 +122,6 @@ size_t middle_packets_tx(struct ibt *t, struct ibt_qp *q,
 	if (space_read_crc(t->hca->space, &from, 1, buf + BTH_BYTES,
 			   &t->sum_crc))
 		return 0;
-	advance(q, m);
+	advance_packet(q, m);
 	return BTH_BYTES + q->mtu;
 }

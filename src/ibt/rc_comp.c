@@ -8,7 +8,8 @@
 #define SMALL_BYTES 1024
 
 /* Complete the oldest request. */
-static void retire(struct ibt *t, struct ibt_qp *q, enum hca_status status)
+static void retire_oldest(struct ibt *t, struct ibt_qp *q,
+			  enum hca_status status)
 {
 	struct wq *sq = &q->qp->sq;
 	uint32_t i = shared_own(&sq->completed);
@@ -26,15 +27,15 @@ static void retire(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 }
 
 /* The oldest request fails, and the QP with it (IBTA 9.9.2). */
-static void fail(struct ibt *t, struct ibt_qp *q, enum hca_status status)
+static void fail_qp(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 {
-	retire(t, q, status);
+	retire_oldest(t, q, status);
 	if (q->qp->state != HCA_QP_ERR)
 		ibt_qp_fail(t, q, ENGINE_EXPLAIN);
 }
 
-static struct wqe *oldest(const struct ibt *t, const struct ibt_qp *q,
-			  struct req_note **n)
+static struct wqe *oldest_request(const struct ibt *t, const struct ibt_qp *q,
+				  struct req_note **n)
 {
 	uint32_t i = shared_own(&q->qp->sq.completed);
 
@@ -48,10 +49,10 @@ void rc_comp_retire(struct ibt *t, struct ibt_qp *q)
 {
 	struct req_note *n;
 
-	while (oldest(t, q, &n) && !n->packets && !n->status)
-		retire(t, q, HCA_SUCCESS);
-	if (oldest(t, q, &n) && n->status)
-		fail(t, q, (enum hca_status)n->status);
+	while (oldest_request(t, q, &n) && !n->packets && !n->status)
+		retire_oldest(t, q, HCA_SUCCESS);
+	if (oldest_request(t, q, &n) && n->status)
+		fail_qp(t, q, (enum hca_status)n->status);
 }
 
 void rc_comp_arm(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
@@ -75,7 +76,7 @@ static void note_length(struct ibt_qp *q, const struct wqe *w)
 		q->req.longest_sent = bytes;
 }
 
-static void grow(struct ibt *t, struct rc_req *r, uint32_t acked)
+static void grow_window(struct ibt *t, struct rc_req *r, uint32_t acked)
 {
 	r->window_credit += acked;
 	while (r->window < t->window_max && r->window_credit >= 2) {
@@ -86,7 +87,7 @@ static void grow(struct ibt *t, struct rc_req *r, uint32_t acked)
 		r->window_credit = 0;
 }
 
-static void lost(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
+static void go_back(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 {
 	struct rc_req *r = &q->req;
 
@@ -96,8 +97,8 @@ static void lost(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 	ibt_qp_activate(t, q);
 }
 
-static void progress(struct ibt *t, struct ibt_qp *q, struct serial24 una,
-		     uint64_t now_ns)
+static void note_progress(struct ibt *t, struct ibt_qp *q, struct serial24 una,
+			  uint64_t now_ns)
 {
 	struct rc_req *r = &q->req;
 	int32_t by = serial24_diff(una, r->una);
@@ -111,7 +112,7 @@ static void progress(struct ibt *t, struct ibt_qp *q, struct serial24 una,
 	r->asking = false;
 	r->was_alive = false;
 	r->is_closed = false;
-	grow(t, r, (uint32_t)by);
+	grow_window(t, r, (uint32_t)by);
 	if (serial24_is_before(rc_req_next_psn(q), una))
 		rc_req_seek(t, q, una);
 	rc_comp_arm(t, q, now_ns);
@@ -135,13 +136,13 @@ void rc_comp_drained(struct ibt *t, struct ibt_qp *q)
  * Everything before psn was received.  Returns false when a READ or atomic
  * before it is unanswered: its response was lost (IBTA 9.7.5.1.2).
  */
-static bool acknowledge(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
-			uint64_t now_ns)
+static bool acknowledge_psn(struct ibt *t, struct ibt_qp *q,
+			    struct serial24 psn, uint64_t now_ns)
 {
 	struct req_note *n;
 	struct wqe *w;
 
-	while ((w = oldest(t, q, &n)) && !n->status) {
+	while ((w = oldest_request(t, q, &n)) && !n->status) {
 		struct serial24 end = serial24_add(n->first, n->packets);
 
 		if (rc_req_is_read(w) && n->answered < n->packets) {
@@ -149,7 +150,7 @@ static bool acknowledge(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 				serial24_add(n->first, n->answered);
 
 			if (serial24_is_before(want, psn)) {
-				progress(t, q, want, now_ns);
+				note_progress(t, q, want, now_ns);
 				return false;
 			}
 			break;
@@ -160,11 +161,11 @@ static bool acknowledge(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 			break;
 		}
 		note_length(q, w);
-		retire(t, q, HCA_SUCCESS);
+		retire_oldest(t, q, HCA_SUCCESS);
 		if (q->qp->state == HCA_QP_ERR)
 			return true;
 	}
-	progress(t, q, psn, now_ns);
+	note_progress(t, q, psn, now_ns);
 	rc_comp_retire(t, q);
 	return true;
 }
@@ -179,7 +180,7 @@ static void ask_again(struct ibt *t, struct ibt_qp *q)
 	r->gap = r->una;
 	r->gap_valid = true;
 	q->counters->implied_naks++;
-	lost(t, q, r->una);
+	go_back(t, q, r->una);
 }
 
 /*
@@ -191,7 +192,7 @@ static uint32_t long_bytes(const struct ibt *t, const struct ibt_qp *q)
 {
 	const struct rc_req *r = &q->req;
 	struct req_note *n;
-	const struct wqe *w = oldest(t, q, &n);
+	const struct wqe *w = oldest_request(t, q, &n);
 	uint32_t at, bytes, passed;
 
 	if (!w)
@@ -237,12 +238,12 @@ static void fail_oldest(struct ibt *t, struct ibt_qp *q, enum hca_status status,
 			enum explain_cause cause)
 {
 	struct req_note *n;
-	struct wqe *w = oldest(t, q, &n);
+	struct wqe *w = oldest_request(t, q, &n);
 
 	if (!w)
 		return;
 	explain_nak(t, q, w, cause);
-	fail(t, q, status);
+	fail_qp(t, q, status);
 }
 
 static enum explain_cause cause_of(enum hca_status status)
@@ -275,7 +276,7 @@ static void apply_nak(struct ibt *t, struct ibt_qp *q)
 	struct rc_req *r = &q->req;
 	struct req_note *n;
 
-	if (!r->nak_pending || !oldest(t, q, &n))
+	if (!r->nak_pending || !oldest_request(t, q, &n))
 		return;
 	if (serial24_diff(r->nak_psn, n->first) >= (int32_t)n->packets)
 		return;
@@ -297,10 +298,10 @@ static enum explain_cause no_answer(const struct ibt *t, const struct ibt_qp *q)
 }
 
 /* It may take long until the request fails: this is said before. */
-static void warn(struct ibt *t, struct ibt_qp *q)
+static void warn_silence(struct ibt *t, struct ibt_qp *q)
 {
 	struct req_note *n;
-	struct wqe *w = oldest(t, q, &n);
+	struct wqe *w = oldest_request(t, q, &n);
 
 	if (w && is_too_long(t, q))
 		explain_nak(t, q, w, EXPLAIN_MTU_MAYBE);
@@ -322,7 +323,7 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 	}
 	if (!r->silent_since_ns) {
 		r->silent_since_ns = now_ns;
-		warn(t, q);
+		warn_silence(t, q);
 	}
 	if (now_ns - r->silent_since_ns > t->patience_ns) {
 		/* what was asked has been answered: it is alive */
@@ -397,12 +398,12 @@ static void fatal_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	r->nak_psn = serial24(p->bth.psn);
 }
 
-static void nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		uint64_t now_ns)
+static void handle_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+		       uint64_t now_ns)
 {
 	struct serial24 psn = serial24(p->bth.psn);
 	bool rnr = aeth_kind(p->aeth.syndrome) == AETH_RNR_NAK;
-	bool complete = acknowledge(t, q, psn, now_ns);
+	bool complete = acknowledge_psn(t, q, psn, now_ns);
 
 	if (q->qp->state == HCA_QP_ERR)
 		return;
@@ -426,7 +427,7 @@ static void nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	}
 	q->counters->seq_naks_rx++;
 	if (try_again(t, q, now_ns))
-		lost(t, q, psn);
+		go_back(t, q, psn);
 }
 
 void rc_comp_placed(struct ibt *t, struct ibt_qp *q)
@@ -442,7 +443,7 @@ void rc_comp_placed(struct ibt *t, struct ibt_qp *q)
 	if (wheel_is_set(&q->timers.ack))
 		wheel_cancel(&t->wheel, &q->timers.ack);
 	if (r->wqe != i)
-		retire(t, q, HCA_SUCCESS);
+		retire_oldest(t, q, HCA_SUCCESS);
 	if (q->qp->state != HCA_QP_ERR)
 		rc_comp_drained(t, q);
 }
@@ -457,8 +458,8 @@ void rc_comp_lost(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 		rc_comp_arm(t, q, now_ns);
 }
 
-static void place(struct ibt *t, struct ibt_qp *q, struct wqe *w,
-		  struct req_note *n, const struct pkt *p)
+static void place_response(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+			   struct req_note *n, const struct pkt *p)
 {
 	uint32_t offset = n->answered * q->mtu;
 	const uint8_t *data = p->payload;
@@ -481,7 +482,7 @@ static void place(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		      : HCA_SUCCESS;
 	if (status) {
 		ibt_explain(t, q, &x);
-		fail(t, q, status);
+		fail_qp(t, q, status);
 		return;
 	}
 	q->req.longest_got = bits_max_u32(q->req.longest_got, (uint32_t)want);
@@ -498,17 +499,17 @@ static void in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	struct serial24 psn = serial24(p->bth.psn);
 	bool atomic = p->info->kind == OPCODE_KIND_ATOMIC_ACK;
 	struct req_note *n;
-	struct wqe *w = oldest(t, q, &n);
+	struct wqe *w = oldest_request(t, q, &n);
 
 	if (!w || n->status || !rc_req_is_read(w) ||
 	    !serial24_is_equal(psn, serial24_add(n->first, n->answered)) ||
 	    atomic != (w->opcode == HCA_WR_ATOMIC_CAS ||
 		       w->opcode == HCA_WR_ATOMIC_FADD))
 		return;
-	place(t, q, w, n, p);
+	place_response(t, q, w, n, p);
 	if (q->qp->state == HCA_QP_ERR)
 		return;
-	acknowledge(t, q, serial24_add(n->first, n->answered), now_ns);
+	acknowledge_psn(t, q, serial24_add(n->first, n->answered), now_ns);
 }
 
 /* Answers kept for later whose turn has come. */
@@ -521,7 +522,7 @@ static void drain_early(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 		bool is_past = serial24_is_before(k->psn, q->req.una);
 		struct pkt p;
 
-		if (!is_past && !acknowledge(t, q, k->psn, now_ns))
+		if (!is_past && !acknowledge_psn(t, q, k->psn, now_ns))
 			return;
 		if (q->qp->state == HCA_QP_ERR)
 			return; /* which forgot them all */
@@ -537,12 +538,13 @@ static void drain_early(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
  * The last one of its READ decides: then what is missing is asked for again,
  * and what is kept serves when it has come.
  */
-static void response(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		     const uint8_t *bytes, size_t len, uint64_t now_ns)
+static void handle_response(struct ibt *t, struct ibt_qp *q,
+			    const struct pkt *p, const uint8_t *bytes,
+			    size_t len, uint64_t now_ns)
 {
 	struct serial24 psn = serial24(p->bth.psn);
 
-	if (acknowledge(t, q, psn, now_ns)) {
+	if (acknowledge_psn(t, q, psn, now_ns)) {
 		in_turn(t, q, p, now_ns);
 		drain_early(t, q, now_ns);
 		return;
@@ -582,12 +584,12 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	}
 	r->is_answered = true;
 	if (p->info->kind != OPCODE_KIND_ACK)
-		response(t, q, p, bytes, len, now_ns);
+		handle_response(t, q, p, bytes, len, now_ns);
 	else if (aeth_kind(p->aeth.syndrome) == AETH_ACK) {
-		if (!acknowledge(t, q, serial24_add(psn, 1), now_ns))
+		if (!acknowledge_psn(t, q, serial24_add(psn, 1), now_ns))
 			ask_again(t, q);
 	} else if (aeth_is_known(p->aeth.syndrome))
-		nak(t, q, p, now_ns);
+		handle_nak(t, q, p, now_ns);
 	else
 		q->counters->rx_malformed++;
 	if (q->qp->state == HCA_QP_ERR)
@@ -602,7 +604,7 @@ void rc_comp_accepted(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 
 	if (state != HCA_QP_RTS && state != HCA_QP_SQD)
 		return;
-	acknowledge(t, q, psn, t->now_ns);
+	acknowledge_psn(t, q, psn, t->now_ns);
 	if (q->qp->state == HCA_QP_ERR)
 		return;
 	apply_nak(t, q);
@@ -621,7 +623,7 @@ void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 	reorder_drop(t, &r->reorder);
 	if (!try_again(t, q, now_ns))
 		return;
-	lost(t, q, r->una);
+	go_back(t, q, r->una);
 	rc_comp_arm(t, q, now_ns);
 }
 

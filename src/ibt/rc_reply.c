@@ -6,7 +6,7 @@
 #include "util/bits.h"
 #include "util/check.h"
 
-static struct reply *at(struct rc_resp *r, uint32_t i)
+static struct reply *reply_at(struct rc_resp *r, uint32_t i)
 {
 	return &r->replies[i & (r->reply_size - 1)];
 }
@@ -15,7 +15,8 @@ struct reply *rc_reply_first(struct ibt_qp *q)
 {
 	struct rc_resp *r = &q->resp;
 
-	return r->reply_tail == r->reply_head ? NULL : at(r, r->reply_tail);
+	return r->reply_tail == r->reply_head ? NULL
+					      : reply_at(r, r->reply_tail);
 }
 
 /* The caller has made sure of room. */
@@ -25,7 +26,7 @@ struct reply *rc_reply_push(struct ibt_qp *q)
 	struct reply *y;
 
 	CHECK(r->reply_head - r->reply_tail < r->reply_size);
-	y = at(r, r->reply_head++);
+	y = reply_at(r, r->reply_head++);
 	memset(y, 0, sizeof(*y));
 	return y;
 }
@@ -52,7 +53,8 @@ void rc_reply_settle(struct ibt *t, struct ibt_qp *q)
 	if (!r->ack_owed)
 		return;
 	r->ack_owed = false;
-	last = r->reply_head != r->reply_tail ? at(r, r->reply_head - 1) : NULL;
+	last = r->reply_head != r->reply_tail ? reply_at(r, r->reply_head - 1)
+					      : NULL;
 	if (last && last->kind == REPLY_ACK &&
 	    aeth_kind(last->syndrome) == AETH_ACK) {
 		last->psn = psn;
@@ -79,7 +81,7 @@ static size_t ack_tx(struct ibt_qp *q, const struct reply *y, struct pkt *p,
 	return pkt_write_headers(buf, p);
 }
 
-static enum opcode_position position(const struct reply *y)
+static enum opcode_position reply_position(const struct reply *y)
 {
 	if (y->packets == 1)
 		return OPCODE_ONLY;
@@ -136,7 +138,7 @@ static bool read_tx(struct ibt *t, struct ibt_qp *q, struct reply *y,
 	enum mr_verdict v = MR_OK;
 
 	p->bth.opcode = opcode_of(OPCODE_SERVICE_RC, OPCODE_KIND_READ_RESPONSE,
-				  position(y), (enum opcode_ext)0);
+				  reply_position(y), (enum opcode_ext)0);
 	p->bth.psn = serial24_add(y->psn, y->sent).v;
 	p->aeth.syndrome = verdict_row(V_OK)->syndrome;
 	p->payload_len = bytes;
@@ -177,7 +179,7 @@ size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 				     .migreq = true,
 				     .dest_qpn = q->qp->attr.dest_qpn};
 		p.payload_len = 0;
-		y = at(r, r->reply_tail);
+		y = reply_at(r, r->reply_tail);
 		p.aeth.msn = y->msn & SERIAL24_MASK;
 		if (y->kind != REPLY_READ)
 			return ack_tx(q, y, &p, buf);
@@ -192,7 +194,7 @@ void rc_reply_stop(struct ibt_qp *q)
 	uint32_t i = r->reply_tail;
 
 	while (i != r->reply_head &&
-	       (at(r, i)->kind != REPLY_READ || !at(r, i)->bytes))
+	       (reply_at(r, i)->kind != REPLY_READ || !reply_at(r, i)->bytes))
 		i++;
 	if (i == r->reply_head)
 		return;

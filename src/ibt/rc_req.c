@@ -155,8 +155,8 @@ void rc_req_stop(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 }
 
 /* What no memory could make right. */
-static enum hca_status refuse(const struct ibt_qp *q, const struct wqe *w,
-			      struct explain *x)
+static enum hca_status refuse_request(const struct ibt_qp *q,
+				      const struct wqe *w, struct explain *x)
 {
 	x->cause = EXPLAIN_LOCAL_OP;
 	x->detail = "the queue pair's max_rd_atomic is 0";
@@ -231,8 +231,8 @@ static uint32_t read_chunk(const struct ibt_qp *q)
  * checked when the response is placed, as adapters do it: a refusal of the peer
  * is told first, and the peer executes the atomic.
  */
-static enum hca_status judge(struct ibt *t, const struct ibt_qp *q,
-			     struct wqe *w, struct explain *x)
+static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
+				     struct wqe *w, struct explain *x)
 {
 	if (rc_req_is_read(w) && !is_atomic_write(w))
 		return HCA_SUCCESS;
@@ -244,7 +244,7 @@ static enum hca_status judge(struct ibt *t, const struct ibt_qp *q,
 }
 
 /* Begin the request at the cursor; false when it may not begin now. */
-static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
+static bool start_request(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
 	struct rc_req *r = &q->req;
 	struct req_note *n = rc_req_note(q, r->wqe);
@@ -256,9 +256,9 @@ static bool start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	if (is_held_back(r, w))
 		return false;
 	memset(n, 0, sizeof(*n));
-	status = refuse(q, w, &x);
+	status = refuse_request(q, w, &x);
 	if (!status)
-		status = judge(t, q, w, &x);
+		status = judge_request(t, q, w, &x);
 	if (status) {
 		rc_req_stop(t, q, w, status, &x);
 		return false;
@@ -304,8 +304,8 @@ static void fill_atomic(const struct wqe *w, struct pkt *p)
 	p->atomiceth.compare = w->compare;
 }
 
-static size_t emit(struct ibt *t, struct ibt_qp *q, struct wqe *w,
-		   struct pkt *p, uint8_t *buf)
+static size_t emit_packet(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+			  struct pkt *p, uint8_t *buf)
 {
 	struct explain x = {0};
 	size_t len;
@@ -325,8 +325,8 @@ static uint32_t read_count(const struct ibt_qp *q, const struct req_note *n)
 	return bits_min_u32(to_edge, n->packets - q->req.packet);
 }
 
-static void advance(struct ibt *t, struct ibt_qp *q, const struct req_note *n,
-		    uint32_t count)
+static void advance_cursor(struct ibt *t, struct ibt_qp *q,
+			   const struct req_note *n, uint32_t count)
 {
 	struct rc_req *r = &q->req;
 	struct serial24 next = serial24_add(n->first, r->packet + count);
@@ -344,7 +344,7 @@ static void advance(struct ibt *t, struct ibt_qp *q, const struct req_note *n,
 
 void rc_req_advance(struct ibt *t, struct ibt_qp *q)
 {
-	advance(t, q, rc_req_note(q, q->req.wqe), 1);
+	advance_cursor(t, q, rc_req_note(q, q->req.wqe), 1);
 }
 
 /* Is there room in the window for `count` more PSNs? */
@@ -396,20 +396,21 @@ static bool has_next(struct ibt *t, struct ibt_qp *q)
 }
 
 /* The request at the cursor, if it may go; in error, only those before it. */
-static struct wqe *begin(struct ibt *t, struct ibt_qp *q)
+static struct wqe *begin_request(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
 	struct wqe *w = wq_at(t->hca, &q->qp->sq, r->wqe);
 	const struct req_note *n = rc_req_note(q, r->wqe);
 
-	if (local_wr_is(w) || (!r->packet && !n->started && !start(t, q, w)))
+	if (local_wr_is(w) ||
+	    (!r->packet && !n->started && !start_request(t, q, w)))
 		return NULL;
 	return n->status ? NULL : w;
 }
 
 struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q)
 {
-	return has_next(t, q) ? begin(t, q) : NULL;
+	return has_next(t, q) ? begin_request(t, q) : NULL;
 }
 
 size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
@@ -423,7 +424,7 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 
 	if (!has_next(t, q) || !has_room(q, 1))
 		return 0;
-	w = begin(t, q);
+	w = begin_request(t, q);
 	if (!w)
 		return 0;
 	n = rc_req_note(q, r->wqe);
@@ -451,11 +452,11 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 		message_fill(q, w, n->packets, OPCODE_SERVICE_RC, &p);
 	p.bth.ackreq = wants_ack(t, q, serial24(p.bth.psn),
 				 r->packet + count == n->packets);
-	len = emit(t, q, w, &p, buf);
+	len = emit_packet(t, q, w, &p, buf);
 	if (!len)
 		return 0;
 	r->reads_out += rc_req_is_read(w);
-	advance(t, q, n, count);
+	advance_cursor(t, q, n, count);
 	if (!wheel_is_set(&q->timers.ack))
 		rc_comp_arm(t, q, now_ns);
 	return len;

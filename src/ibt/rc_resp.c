@@ -93,8 +93,8 @@ static enum verdict check_read_like(struct ibt *t, const struct ibt_qp *q,
 			   HCA_REMOTE_ATOMIC, x);
 }
 
-static enum verdict judge(struct ibt *t, const struct ibt_qp *q,
-			  const struct pkt *p, struct explain *x)
+static enum verdict judge_request(struct ibt *t, const struct ibt_qp *q,
+				  const struct pkt *p, struct explain *x)
 {
 	enum verdict v = message_order(q, p, x);
 
@@ -203,8 +203,8 @@ static enum verdict apply_atomic_write(struct ibt *t, struct ibt_qp *q,
 	return apply_read(q, p);
 }
 
-static enum verdict apply(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-			  struct explain *x)
+static enum verdict apply_request(struct ibt *t, struct ibt_qp *q,
+				  const struct pkt *p, struct explain *x)
 {
 	if (is_atomic(p))
 		return apply_atomic(t, q, p, x);
@@ -217,8 +217,8 @@ static enum verdict apply(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 
 /* ---- answering ---- */
 
-static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		   enum verdict v, struct explain *x)
+static void refuse_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+			   enum verdict v, struct explain *x)
 {
 	const struct verdict_row *row = verdict_row(v);
 	struct rc_resp *r = &q->resp;
@@ -255,7 +255,7 @@ static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 }
 
 /* The packet whose turn it is.  False when it was refused. */
-static bool accept(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
+static bool accept_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 {
 	struct rc_resp *r = &q->resp;
 	struct explain x = {.opcode = p->bth.opcode};
@@ -266,13 +266,13 @@ static bool accept(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 		return false; /* no room to answer: as if it were lost */
 	if (p->info->kind == OPCODE_KIND_SEND && opcode_starts(p->info))
 		r->offset = 0;
-	v = judge(t, q, p, &x);
+	v = judge_request(t, q, p, &x);
 	if (!v)
 		v = message_receive(t, q, p, &x);
 	if (!v)
-		v = apply(t, q, p, &x);
+		v = apply_request(t, q, p, &x);
 	if (v) {
-		refuse(t, q, p, v, &x);
+		refuse_request(t, q, p, v, &x);
 		return false;
 	}
 	message_count(q, p);
@@ -309,7 +309,7 @@ static void drain_held(struct ibt *t, struct ibt_qp *q)
 		if (ahead == 0 && pkt_parse(k->bytes, k->len, &p)) {
 			/* in one piece with what filled the gap */
 			rc_reply_settle(t, q);
-			go_on = accept(t, q, &p);
+			go_on = accept_request(t, q, &p);
 		}
 		reorder_give(t, k);
 	}
@@ -324,8 +324,8 @@ static uint64_t held_ns(const struct ibt_qp *q)
 		    : IBT_HELD_NS;
 }
 
-static bool keep(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
-		 const uint8_t *bytes, size_t len)
+static bool keep_early(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
+		       const uint8_t *bytes, size_t len)
 {
 	if (!reorder_keep(t, q, &q->resp.reorder, psn, bytes, len))
 		return false;
@@ -362,8 +362,9 @@ static bool is_on_its_way_back(const struct ibt *t, const struct rc_resp *r)
  * sends it again it would make us acknowledge, or the program end, while he
  * is still repeating: the kernel's rxe then never completes its request.
  */
-static void reorder(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		    const uint8_t *bytes, size_t len)
+static void reorder_request(struct ibt *t, struct ibt_qp *q,
+			    const struct pkt *p, const uint8_t *bytes,
+			    size_t len)
 {
 	struct serial24 psn = serial24(p->bth.psn);
 	struct rc_resp *r = &q->resp;
@@ -377,7 +378,7 @@ static void reorder(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	if (r->nak_sent || (is_far && is_far_too_often(t, q)))
 		return;
 	if (!p->bth.ackreq && !is_read_like(p) && !is_far &&
-	    keep(t, q, psn, bytes, len))
+	    keep_early(t, q, psn, bytes, len))
 		return;
 	forget_early(t, q);
 	r->nak_sent = true;
@@ -418,7 +419,7 @@ bool rc_resp_fits(const struct ibt_qp *q, const struct pkt *p)
 }
 
 /* A request seen before: answered, never executed again (IBTA 9.7.5.1.1). */
-static void duplicate(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
+static void repeat_answer(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 {
 	struct rc_resp *r = &q->resp;
 	struct serial24 psn = serial24(p->bth.psn);
@@ -471,9 +472,9 @@ void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	}
 	ahead = serial24_diff(psn, r->epsn);
 	if (ahead > 0)
-		reorder(t, q, p, bytes, len);
+		reorder_request(t, q, p, bytes, len);
 	else if (ahead < 0)
-		duplicate(t, q, p);
-	else if (accept(t, q, p))
+		repeat_answer(t, q, p);
+	else if (accept_request(t, q, p))
 		drain_held(t, q);
 }

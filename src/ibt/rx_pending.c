@@ -61,8 +61,9 @@ static bool lacks_receive(struct ibt *t, const struct ibt_qp *q,
  * Peers of this host take receives as well, so that is judged and done under
  * the responder's lock.
  */
-static enum want deliver(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-			 const struct ud_from *f, bool is_patient)
+static enum want deliver_packet(struct ibt *t, struct ibt_qp *q,
+				const struct pkt *p, const struct ud_from *f,
+				bool is_patient)
 {
 	bool lacks;
 
@@ -84,7 +85,7 @@ static enum want deliver(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	return WANTS_NOTHING;
 }
 
-static void lose(struct ibt *t, struct ibt_qp *q, enum ibt_drop why)
+static void lose_message(struct ibt *t, struct ibt_qp *q, enum ibt_drop why)
 {
 	struct explain x = {0};
 
@@ -101,7 +102,7 @@ static void take_off(struct ibt *t, struct ibt_qp *q, struct rx_pending *s)
 }
 
 /* Out of patience what lacks a receive is delivered, and dropped as it goes. */
-static void empty(struct ibt *t, struct ibt_qp *q, bool is_patient)
+static void drop_messages(struct ibt *t, struct ibt_qp *q, bool is_patient)
 {
 	while (!list_is_empty(&q->pending.packets)) {
 		struct rx_pending *s = CONTAINER_OF(q->pending.packets.next,
@@ -109,7 +110,7 @@ static void empty(struct ibt *t, struct ibt_qp *q, bool is_patient)
 		struct pkt p;
 
 		if (pkt_parse(s->bytes, s->len, &p) &&
-		    deliver(t, q, &p, &s->from, is_patient))
+		    deliver_packet(t, q, &p, &s->from, is_patient))
 			return;
 		/* a failure may have cleared the shelf */
 		if (list_is_empty(&q->pending.packets))
@@ -127,7 +128,7 @@ static void give_up(struct ibt *t, struct ibt_qp *q)
 		take_off(t, q,
 			 CONTAINER_OF(q->pending.packets.next,
 				      struct rx_pending, node));
-		lose(t, q, IBT_DROP_BUSY);
+		lose_message(t, q, IBT_DROP_BUSY);
 	}
 }
 
@@ -142,7 +143,7 @@ void rx_pending_serve(struct ibt *t, struct ibt_qp *q)
 	if (list_is_empty(&q->pending.packets))
 		return;
 	q->pending.is_late = !in_time;
-	empty(t, q, in_time && !t->strict);
+	drop_messages(t, q, in_time && !t->strict);
 	if (t->now_ns >= q->pending.until_ns + RX_PENDING_BUSY_NS)
 		give_up(t, q);
 	if (list_is_empty(&q->pending.packets))
@@ -171,8 +172,8 @@ static bool has_share(const struct ibt *t, const struct ibt_qp *q)
 	return t->qps == 1 || q->pending.count < RX_PENDING_OWN;
 }
 
-static void put(struct ibt *t, struct ibt_qp *q, const struct ud_from *f,
-		const uint8_t *bytes, size_t len)
+static void put_packet(struct ibt *t, struct ibt_qp *q, const struct ud_from *f,
+		       const uint8_t *bytes, size_t len)
 {
 	struct rx_pending *s = CONTAINER_OF(list_pop_head(&t->rx_pending.free),
 					    struct rx_pending, node);
@@ -201,15 +202,16 @@ void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		return;
 	}
 	if (is_first)
-		want = deliver(t, q, p, f, is_patient);
+		want = deliver_packet(t, q, p, f, is_patient);
 	if (!want)
 		return;
 	if (!has_room || q->pending.is_shut) {
-		lose(t, q,
-		     want == WANTS_TURN ? IBT_DROP_BUSY : IBT_DROP_RECEIVE);
+		lose_message(t, q,
+			     want == WANTS_TURN ? IBT_DROP_BUSY
+						: IBT_DROP_RECEIVE);
 		return;
 	}
-	put(t, q, f, bytes, len);
+	put_packet(t, q, f, bytes, len);
 	if (!is_first)
 		return;
 	q->pending.until_ns = t->now_ns + RX_PENDING_PATIENCE_NS;

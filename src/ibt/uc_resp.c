@@ -3,8 +3,8 @@
 #include "ibt/uc.h"
 
 /* The message under way, or the one that begins here, is given up. */
-static void drop(struct ibt *t, struct ibt_qp *q, struct explain *x,
-		 enum ibt_drop why)
+static void drop_message(struct ibt *t, struct ibt_qp *q, struct explain *x,
+			 enum ibt_drop why)
 {
 	q->resp.in_message = false;
 	ibt_dropped(t, q, x, why, q->qp->attr.dest_qpn);
@@ -27,35 +27,35 @@ static bool is_in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	/* one loss, be it of the beginning, the middle or the end */
 	if (r->in_message ? gap || opcode_starts(p->info)
 			  : gap && !opcode_starts(p->info))
-		drop(t, q, x, IBT_DROP_LOST);
+		drop_message(t, q, x, IBT_DROP_LOST);
 	return opcode_starts(p->info) || r->in_message;
 }
 
 /* IBTA 9.9.3: nobody is told; only a fault of our own memory is an error. */
-static void refuse(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		   enum verdict v, struct explain *x)
+static void refuse_message(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+			   enum verdict v, struct explain *x)
 {
 	switch (v) {
 	case V_OK:
 		break;
 	case V_RNR:
-		drop(t, q, x, IBT_DROP_RECEIVE);
+		drop_message(t, q, x, IBT_DROP_RECEIVE);
 		break;
 	case V_INVALID:
 	case V_INVALIDATE:
-		drop(t, q, x, IBT_DROP_INVALID);
+		drop_message(t, q, x, IBT_DROP_INVALID);
 		break;
 	case V_TOO_LONG:
-		drop(t, q, x, IBT_DROP_LENGTH);
+		drop_message(t, q, x, IBT_DROP_LENGTH);
 		break;
 	case V_ACCESS:
 		t->sign = ENGINE_SIGN_KEY;
 		ibt_explain(t, q, x);
-		drop(t, q, x, IBT_DROP_KEY);
+		drop_message(t, q, x, IBT_DROP_KEY);
 		break;
 	case V_REMOTE_FAULT:
 		ibt_explain(t, q, x);
-		drop(t, q, x, IBT_DROP_KEY);
+		drop_message(t, q, x, IBT_DROP_KEY);
 		break;
 	case V_RECV_MEMORY:
 		ibt_explain(t, q, x);
@@ -94,5 +94,5 @@ void uc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 		v = message_apply(t, q, p, &x);
 	if (!v)
 		message_count(q, p);
-	refuse(t, q, p, v, &x);
+	refuse_message(t, q, p, v, &x);
 }

@@ -11,7 +11,7 @@
 #define QKEY_OWN 0x80000000u /* IBTA 10.2.5: the queue pair's own is sent */
 
 /* Bytes of a message at most: of the port that it leaves by, too. */
-static uint32_t most(const struct ibt_qp *q, struct wqe *w)
+static uint32_t most_bytes(const struct ibt_qp *q, struct wqe *w)
 {
 	const struct wq_to *to = wq_to(&q->qp->sq, w);
 
@@ -25,7 +25,7 @@ bool ud_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 
 	if (!hca_wr_is_send(w->opcode)) {
 		x.detail = "UD has SENDs only";
-	} else if (w->bytes > most(q, w)) {
+	} else if (w->bytes > most_bytes(q, w)) {
 		status = HCA_LOC_LEN_ERR;
 		x.detail = "a UD message is at most one path MTU long";
 	} else {

@@ -11,7 +11,7 @@ enum { SL_IPV6 = 1, SL_IPV4 = 2, SL_UDP = 8 };
 
 #define HOP_LIMIT 64 /* a socket does not show the one that arrived */
 
-static uint32_t be32(const uint8_t *p)
+static uint32_t read_be32(const uint8_t *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
 	       (uint32_t)p[2] << 8 | p[3];
@@ -30,8 +30,8 @@ void ud_resp_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f)
 			.flags_fragment = IP_V4_DF,
 			.ttl = HOP_LIMIT,
 			.protocol = IP_PROTOCOL_UDP,
-			.src = be32(f->from.ip + 12),
-			.dst = be32(f->to.ip + 12),
+			.src = read_be32(f->from.ip + 12),
+			.dst = read_be32(f->to.ip + 12),
 		};
 
 		ip_v4_write(grh + UD_GRH_BYTES - IP_V4_BYTES, &ip);
@@ -57,8 +57,9 @@ uint16_t ud_resp_sl(const struct ud_from *f)
 	return inaddr_is_v4(f->to.ip) ? SL_UDP | SL_IPV4 : SL_UDP | SL_IPV6;
 }
 
-static void complete(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		     const struct ud_from *f, enum hca_status status)
+static void complete_receive(struct ibt *t, struct ibt_qp *q,
+			     const struct pkt *p, const struct ud_from *f,
+			     enum hca_status status)
 {
 	struct cqe c = {
 		.status = status,
@@ -79,18 +80,18 @@ static void complete(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 }
 
 /* The receive's own memory is at fault: it fails, and the QP (IBTA 9.9.3). */
-static void fail(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		 const struct ud_from *f, struct explain *x)
+static void fail_receive(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+			 const struct ud_from *f, struct explain *x)
 {
 	x->opcode = EXPLAIN_RECEIVE;
 	ibt_explain(t, q, x);
-	complete(t, q, p, f, HCA_LOC_PROT_ERR);
+	complete_receive(t, q, p, f, HCA_LOC_PROT_ERR);
 	if (q->qp->state != HCA_QP_ERR)
 		ibt_qp_fail(t, q, ENGINE_EXPLAIN);
 }
 
-static void place(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		  const struct ud_from *f, struct explain *x)
+static void place_datagram(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+			   const struct ud_from *f, struct explain *x)
 {
 	uint8_t grh[UD_GRH_BYTES];
 	struct wqe *w = ibt_receive_take(t, q);
@@ -111,10 +112,10 @@ static void place(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	    (p->payload_len &&
 	     sem_scatter(t->hca, pd, w, UD_GRH_BYTES, p->payload,
 			 (uint32_t)p->payload_len, x))) {
-		fail(t, q, p, f, x);
+		fail_receive(t, q, p, f, x);
 		return;
 	}
-	complete(t, q, p, f, HCA_SUCCESS);
+	complete_receive(t, q, p, f, HCA_SUCCESS);
 }
 
 void ud_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
@@ -136,5 +137,5 @@ void ud_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		ibt_dropped(t, q, &x, IBT_DROP_INVALID, p->deth.src_qpn);
 		return;
 	}
-	place(t, q, p, f, &x);
+	place_datagram(t, q, p, f, &x);
 }

@@ -27,7 +27,7 @@ void unreliable_tx_drained(struct ibt *t, struct ibt_qp *q)
 }
 
 /* End what was handed out, and the request in error behind it. */
-static void finish(struct ibt *t, struct ibt_qp *q)
+static void finish_request(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
 	struct wq *sq = &q->qp->sq;
@@ -65,12 +65,12 @@ void unreliable_tx_sent_all(struct ibt *t)
 		struct ibt_qp *q = CONTAINER_OF(n, struct ibt_qp, handed);
 
 		if (q->qp->state == HCA_QP_RTS || q->qp->state == HCA_QP_SQD)
-			finish(t, q);
+			finish_request(t, q);
 	}
 }
 
 /* Something has ended, once the frames made so far are sent. */
-static void handed(struct ibt *t, struct ibt_qp *q)
+static void is_handed(struct ibt *t, struct ibt_qp *q)
 {
 	if (!list_is_linked(&q->handed))
 		list_push_tail(&t->handed, &q->handed);
@@ -87,7 +87,7 @@ void unreliable_tx_stop(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 	x->wr_id = w->wr_id;
 	x->opcode = w->opcode;
 	ibt_explain(t, q, x);
-	handed(t, q);
+	is_handed(t, q);
 }
 
 void unreliable_tx_advance(struct ibt *t, struct ibt_qp *q)
@@ -101,7 +101,7 @@ void unreliable_tx_advance(struct ibt *t, struct ibt_qp *q)
 	n->started = false;
 	r->packet = 0;
 	r->wqe++;
-	handed(t, q);
+	is_handed(t, q);
 }
 
 /* Execute what sends nothing; false when the cursor is not beyond it. */
@@ -117,7 +117,7 @@ static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 		return false;
 	}
 	q->req.wqe++;
-	handed(t, q);
+	is_handed(t, q);
 	return true;
 }
 
