@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "direct/initiator.h"
-#include "direct/initiator_ud.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "direct/initiator_ud.h"
 #include "hca/semantics.h"
 #include "ibt/message.h"
-#include "ibt/unreliable_tx.h"
 #include "ibt/uc.h"
+#include "ibt/unreliable_tx.h"
 #include "ibt/verdict.h"
 #include "util/bits.h"
 #include "util/check.h"

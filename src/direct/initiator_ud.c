@@ -8,8 +8,8 @@
 #include "hca/semantics.h"
 #include "hdr/bth.h"
 #include "ibt/mcast.h"
-#include "ibt/unreliable_tx.h"
 #include "ibt/ud.h"
+#include "ibt/unreliable_tx.h"
 #include "util/bits.h"
 #include "util/map.h"
 

@@ -17,8 +17,8 @@
 #ifndef DIRECT_TARGET_H
 #define DIRECT_TARGET_H
 
-#include "hca/explain.h"
 #include "hca/access.h"
+#include "hca/explain.h"
 #include "hca/hca.h"
 #include "ibt/verdict.h"
 #include "util/list.h"

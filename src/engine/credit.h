@@ -33,9 +33,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/closed.h"
 #include "hca/event.h"
 #include "hca/hca.h"
-#include "engine/closed.h"
 #include "util/shared.h"
 
 #define CREDIT_CLASSES 1024

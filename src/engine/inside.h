@@ -8,10 +8,10 @@
 #define ENGINE_INSIDE_H
 
 #include "encap/rocev2.h"
-#include "engine/shm_ack.h"
 #include "engine/burst.h"
 #include "engine/credit.h"
 #include "engine/engine.h"
+#include "engine/shm_ack.h"
 #include "engine/source_check.h"
 #include "engine/suspect.h"
 #include "ibt/ibt.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/hca.h"
 
-#include "hca/event.h"
-#include "hca/access.h"
-#include "hca/share.h"
-
 #include <errno.h>
 #include <string.h>
+
+#include "hca/access.h"
+#include "hca/event.h"
+#include "hca/share.h"
 
 int hca_init(struct hca *h, struct arena arena, struct space *space,
 	     uint64_t seed[4])

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/mr.h"
 
-#include "hca/key.h"
-
 #include <errno.h>
 #include <string.h>
 
+#include "hca/key.h"
 #include "util/bits.h"
 
 /*

@@ -43,9 +43,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hca/adapter.h"
 #include "hca/comp.h"
 #include "hca/cq.h"
-#include "hca/adapter.h"
 #include "util/ring.h"
 
 /* The states of a request that the target's own process has to execute. */

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hca/cq.h"
 #include "hca/adapter.h"
+#include "hca/cq.h"
 #include "hca/peer_area.h"
 #include "hca/srq.h"
 #include "hca/wq.h"

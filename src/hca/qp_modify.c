@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hca/hca.h"
-
 #include <errno.h>
 
+#include "hca/hca.h"
 #include "util/bits.h"
 
 /* The transitions of IBTA Vol 1, 11.2.5.2, a table for each service. */

@@ -2,7 +2,6 @@
 #include "hca/rq.h"
 
 #include "hca/access.h"
-
 #include "util/prefetch.h"
 #include "util/step.h"
 

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/cq.h"
 #include "hca/adapter.h"
+#include "hca/cq.h"
 #include "util/ring.h"
 
 /* A scatter/gather element. */

@@ -10,9 +10,9 @@
 
 #include "broker/client.h"
 #include "broker/steer.h"
+#include "device/netif.h"
 #include "host/host.h"
 #include "host/local_peer.h"
-#include "device/netif.h"
 #include "host/source_port.h"
 #include "log/log.h"
 #include "util/shared.h"

@@ -10,11 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/netif.h"
 #include "hdr/eth.h"
 #include "hdr/ip.h"
 #include "hdr/udp.h"
 #include "host/host.h"
-#include "device/netif.h"
 #include "log/log.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"

@@ -9,17 +9,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/shm_ack.h"
-#include "engine/burst.h"
-#include "host/capture.h"
-#include "host/suspect_log.h"
-#include "host/mcast_socket.h"
-#include "log/log.h"
-#include "memory/copy_nofault.h"
 #include "device/netif.h"
+#include "engine/burst.h"
+#include "engine/shm_ack.h"
 #include "host/addresses.h"
 #include "host/broker_link.h"
+#include "host/capture.h"
+#include "host/mcast_socket.h"
 #include "host/source_port.h"
+#include "host/suspect_log.h"
+#include "log/log.h"
+#include "memory/copy_nofault.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
 

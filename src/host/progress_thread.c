@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -16,8 +16,8 @@
 #include "host/leader.h"
 #include "host/local_peer.h"
 #include "util/bits.h"
-#include "util/shared.h"
 #include "util/fd_identity.h"
+#include "util/shared.h"
 
 #define END_S	   1	  /* for who may be past all waiting already */
 #define HUNGRY_NS  100000 /* a polling program comes back by then */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Registered memory that other processes of this host may map: host_share and
  * host_unshare, of host.h. */
-#include "host/host.h"
-
 #include <pthread.h>
 #include <unistd.h>
 
 #include "hca/share.h"
+#include "host/host.h"
 #include "host/local_peer.h"
 #include "memory/mr_file.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/host.h"
 #include "host/broker_link.h"
+#include "host/host.h"
 #include "log/log.h"
 #include "wire/port.h"
 

@@ -7,11 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host/progress.h"
-#include "util/libc.h"
 #include "host/broker_link.h"
-#include "util/instrument.h"
+#include "host/progress.h"
 #include "util/fd_identity.h"
+#include "util/instrument.h"
+#include "util/libc.h"
 
 #define NS_PER_S 1000000000u
 #define NAP_NS	 10000000

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ibt/ibt.h"
-#include "ibt/rx_pending.h"
-#include "util/bits.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ibt/rx_pending.h"
+#include "util/bits.h"
 
 #define LOOK_MAX_NS 1000000
 

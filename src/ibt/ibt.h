@@ -19,18 +19,18 @@
 #ifndef IBT_IBT_H
 #define IBT_IBT_H
 
-#include "hca/event.h"
 #include "hca/access.h"
+#include "hca/event.h"
 #include "hca/hca.h"
 #include "hdr/pkt.h"
+#include "ibt/cq_moderation.h"
 #include "ibt/direct_state.h"
 #include "ibt/reorder.h"
-#include "ibt/cq_moderation.h"
 #include "util/inaddr.h"
 #include "util/list.h"
 #include "util/mpsc.h"
-#include "util/shared.h"
 #include "util/serial24.h"
+#include "util/shared.h"
 #include "util/wheel.h"
 
 #define IBT_MAX_MTU	  4096

@@ -5,8 +5,8 @@
 
 #include "ibt/ibt.h"
 #include "ibt/mcast.h"
-#include "ibt/unreliable_tx.h"
 #include "ibt/rx_pending.h"
+#include "ibt/unreliable_tx.h"
 #include "util/bits.h"
 #include "util/check.h"
 

@@ -3,8 +3,8 @@
 
 #include "hca/semantics.h"
 #include "ibt/ibt.h"
-#include "ibt/message.h"
 #include "ibt/local_wr.h"
+#include "ibt/message.h"
 #include "util/bits.h"
 
 #define ACK_EVERY	16 /* packets */

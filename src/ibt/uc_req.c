@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ibt/uc.h"
-
 #include "hca/semantics.h"
 #include "ibt/message.h"
+#include "ibt/uc.h"
 #include "ibt/unreliable_tx.h"
 #include "util/bits.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ibt/ud.h"
-
 #include <string.h>
 
 #include "hca/semantics.h"
 #include "ibt/message.h"
+#include "ibt/ud.h"
 #include "ibt/unreliable_tx.h"
 #include "util/bits.h"
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ibt/ud.h"
-
 #include <string.h>
 
 #include "hca/semantics.h"
 #include "hdr/ip.h"
 #include "hdr/udp.h"
+#include "ibt/ud.h"
 
 enum { SL_IPV6 = 1, SL_IPV4 = 2, SL_UDP = 8 };
 
