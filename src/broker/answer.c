@@ -265,20 +265,22 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 }
 
 /*
- * Has the process of a class, or another of its user, the port?  Port 4791 is
- * one group's: whoever has a socket of that sends from there.
+ * Whether the process of a class, or another process of its user, has the port.
+ * Only members of the SO_REUSEPORT group send from port 4791; a process that
+ * gets its datagrams by a relay has no such socket.
  */
 static bool is_source_of(const struct server *s, uint32_t class,
 			 const struct inaddr *from, const struct inaddr *to)
 {
 	const struct conn *owner = owner_of(s, class);
+	const struct reuseport_group_member *member =
+		reuseport_group_at(&s->group, class);
 	uid_t user;
 
-	if (!owner || !from->port ||
-	    !reuseport_group_is_owned(&s->group, class))
+	if (!owner || !from->port || !member || member->use != REUSEPORT_OWNED)
 		return false;
 	if (from->port == ROCEV2_PORT)
-		return s->group.member[class].relay_fd < 0;
+		return !member->is_foreign && member->relay_fd < 0;
 	if (port_owner(from, to, &user) != PORT_USER || !port_user_is_one(user))
 		return false;
 	/* or it has become another user since it came to us */

@@ -583,6 +583,38 @@ static void the_broker_says_who_it_is(void **state)
 	end_broker(pid);
 }
 
+/* Whether the broker says that the owner of a class may send from a port. */
+static bool is_source(struct client *c, uint32_t class, uint16_t port)
+{
+	const struct inaddr from = {{[10] = 0xff, 0xff, 127, 0, 0, 1}, port};
+	const struct inaddr to = {{[10] = 0xff, 0xff, 127, 0, 0, 1}, 4791};
+	struct client_news news;
+
+	assert_true(client_ask_source(c, class, &from, &to));
+	while (!wait_turn(c, &news))
+		;
+	assert_int_equal(news.what, CLIENT_NEWS_SOURCE);
+	assert_int_equal(news.class, class);
+	return news.is_peers;
+}
+
+static void a_member_of_the_group_sends_from_port_4791(void **state)
+{
+	struct client c[3];
+	pid_t pid;
+
+	for (int i = 0; i < 3; i++)
+		open_or_fail(&c[i]);
+	pid = broker_of(&c[0]);
+	for (int i = 0; i < 3; i++)
+		assert_true(is_source(&c[0], c[i].class, 4791));
+	assert_false(is_source(&c[0], class_of_nobody(c, 3), 4791));
+	assert_false(is_source(&c[0], c[1].class, 9));
+	for (int i = 0; i < 3; i++)
+		client_close(&c[i]);
+	end_broker(pid);
+}
+
 static void an_arena_is_shown_to_who_asks_and_is_of_its_user(void **state)
 {
 	struct client owner, other, both[2];
@@ -725,6 +757,7 @@ int main(void)
 		cmocka_unit_test(malformed_requests_are_refused_and_survived),
 		cmocka_unit_test(a_broker_of_another_version_is_named),
 		cmocka_unit_test(the_broker_says_who_it_is),
+		cmocka_unit_test(a_member_of_the_group_sends_from_port_4791),
 		cmocka_unit_test(
 			an_arena_is_shown_to_who_asks_and_is_of_its_user),
 		cmocka_unit_test(
