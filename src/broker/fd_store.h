@@ -32,7 +32,12 @@ struct fd_store_entry {
 	uint32_t user;
 	int32_t pid; /* of its process, as the broker saw it; 0: it did not */
 	uint32_t reserved;
-	uint64_t start;	 /* of that process, in ticks since boot */
+	union {
+		uint64_t start; /* of that process, in ticks since boot */
+		/* If is_owned is 0: when the class was released, in
+		 * milliseconds of CLOCK_MONOTONIC; 0: it was never given. */
+		uint64_t freed_ms;
+	};
 	uint64_t cookie; /* of the end to hand on by (other_user.h); 0 */
 };
 
@@ -75,7 +80,8 @@ int fd_store_put(struct fd_store *s, uint32_t i,
 		 const int fds[FD_STORE_MEMBER_FDS]);
 /* Copies of member i's descriptors or -1, the caller's; -ENOENT: no such. */
 int fd_store_get(struct fd_store *s, uint32_t i, int fds[FD_STORE_MEMBER_FDS]);
-/* Who has the class of an index, or had it; e.user alone is kept of that. */
+/* Notes the owner of the class of an index, or the user that had the class last
+ * and when it was released (e.user, e.freed_ms). */
 void fd_store_note(struct fd_store *s, uint32_t index,
 		   const struct fd_store_entry *e);
 /* An entry for a process; pid 0: one that cannot be seen. */

@@ -35,39 +35,90 @@ static void open_page(struct reuseport_group_member *m, uid_t user)
 	m->generation = 0;
 }
 
-/* Whoever cannot be told from others is counted as one with them. */
+/* Of the indexes with this use the one that was released first, 0: none.  user:
+ * that had it last, or NULL for any. */
+static uint32_t find_oldest(const struct reuseport_group *g,
+			    enum reuseport_group_use use, const uid_t *user)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++) {
+		const struct reuseport_group_member *m = &g->member[i];
+
+		if (m->is_foreign && m->use == use &&
+		    (!user || user_is_same(*user, m->user)) &&
+		    (!best || m->freed_ms < g->member[best].freed_ms))
+			best = i;
+	}
+	return best;
+}
+
+static bool is_unused(const struct reuseport_group_member *m)
+{
+	return is_free(m) && !m->is_foreign;
+}
+
+/* The last index that no process had; 0: there is none. */
+static uint32_t find_unused(const struct reuseport_group *g)
+{
+	for (uint32_t i = STEER_CLASS_MAX; i && i >= g->count; i--)
+		if (is_unused(&g->member[i]))
+			return i;
+	return 0;
+}
+
+/* Processes of users that cannot be told apart count as one user's. */
 static int refuse_more(const struct reuseport_group *g, uid_t user,
 		       const char **why)
 {
 	static char text[96];
-	uint32_t has = 0, left = 0;
+	uint32_t has = 0, left = 0, rest = 0;
 
 	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++) {
 		const struct reuseport_group_member *m = &g->member[i];
 
 		has += !is_free(m) && m->user == user;
 		left += is_free(m);
+		rest += !is_free(m) && m->use != REUSEPORT_OWNED;
 	}
 	if (has < left)
 		return 0;
-	snprintf(text, sizeof(text),
-		 "this user has %u RDMA processes, its share of port 4791: end "
-		 "some",
-		 has);
-	*why = left ? text : "every steering class of port 4791 is taken";
+	*why = text;
+	if (has)
+		snprintf(text, sizeof(text),
+			 "this user has %u RDMA processes, its share of port "
+			 "4791: end some",
+			 has);
+	else
+		*why = rest ? "every steering class of port 4791 is taken, or "
+			      "was another user's within 10 minutes"
+			    : "every steering class of port 4791 is taken";
 	return -ENOSPC;
+}
+
+/* The index for a process of that user; -errno. */
+static int choose_index(const struct reuseport_group *g, uid_t user,
+			const char **why)
+{
+	uint32_t i = find_oldest(g, REUSEPORT_FREE, &user);
+	int err = i ? 0 : refuse_more(g, user, why);
+
+	if (!i && !err)
+		i = find_unused(g);
+	if (!i && !err)
+		i = find_oldest(g, REUSEPORT_NOBODYS, NULL);
+	if (!i)
+		i = find_oldest(g, REUSEPORT_RESTING, &user);
+	return i ? (int)i : err;
 }
 
 int other_user_take(struct reuseport_group *g, uid_t user, const char **why)
 {
-	uint32_t i = STEER_CLASS_MAX;
+	int i = choose_index(g, user, why), pair[2], err;
 	struct reuseport_group_member *m;
-	int pair[2], err = refuse_more(g, user, why);
 
-	if (err)
-		return err;
-	while (!is_free(&g->member[i]))
-		i--;
+	if (i < 0)
+		return i;
 	m = &g->member[i];
 	*why = "no descriptor is left to hand datagrams on";
 	err = relay_pair(pair);
@@ -77,7 +128,21 @@ int other_user_take(struct reuseport_group *g, uid_t user, const char **why)
 	m->relay_fd = pair[0];
 	m->fd = pair[1];
 	m->is_foreign = true;
-	return (int)i;
+	return i;
+}
+
+void other_user_tick(struct reuseport_group_member *m, uint64_t now_ms)
+{
+	uint64_t rested = now_ms - m->freed_ms;
+
+	if (m->use != REUSEPORT_RESTING && m->use != REUSEPORT_FREE)
+		return;
+	if (rested >= OTHER_USER_REST_MS) {
+		m->use = REUSEPORT_NOBODYS;
+		close_fd(&m->page_fd);
+	} else if (rested >= REUSEPORT_REST_MS) {
+		m->use = REUSEPORT_FREE;
+	}
 }
 
 void other_user_leave(struct reuseport_group_member *m)
@@ -114,19 +179,22 @@ uint64_t other_user_cookie(const struct reuseport_group_member *m)
 	return m->is_foreign ? cookie_of(m->relay_fd) : 0;
 }
 
-void other_user_adopt(struct reuseport_group *g)
+void other_user_adopt(struct reuseport_group *g, uint64_t now_ms)
 {
 	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++) {
 		struct fd_store_entry e = g->fd_store.ledger->at[i];
+		uint64_t freed_ms = e.freed_ms < now_ms ? e.freed_ms : now_ms;
 
-		if (e.is_owned)
-			g->member[i] = (struct reuseport_group_member){
-				.fd = -1,
-				.page_fd = -1,
-				.relay_fd = -1,
-				.use = REUSEPORT_OWNED,
-				.is_foreign = true,
-				.user = e.user};
+		if (!e.is_owned && !e.freed_ms)
+			continue;
+		g->member[i] = (struct reuseport_group_member){
+			.fd = -1,
+			.page_fd = -1,
+			.relay_fd = -1,
+			.use = e.is_owned ? REUSEPORT_OWNED : REUSEPORT_RESTING,
+			.is_foreign = true,
+			.user = e.user,
+			.freed_ms = e.is_owned ? 0 : freed_ms};
 	}
 }
 

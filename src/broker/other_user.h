@@ -10,28 +10,45 @@
  * do no more than send datagrams to itself: it shows that to the broker's
  * successor, who knows it by its cookie.
  *
- * No user can take all indexes: one that has as many as there are left gets no
- * more until others end.
+ * No user takes all indexes: a user that has as many as there are left gets no
+ * more until some of its processes end.
+ *
+ * Peers of a process that has ended may send to its class for as long as they
+ * are patient, with payload.  So an index goes back to the user that had it
+ * last, and to another user only after OTHER_USER_REST_MS.  The ledger
+ * (fd_store.h) keeps user and time for the broker's successor.
  */
 #ifndef BROKER_OTHER_USER_H
 #define BROKER_OTHER_USER_H
 
 #include "broker/reuseport_group.h"
 
+/* How long an index is kept from users that did not have it last: ten times the
+ * default of ADVERB_PATIENCE. */
+#define OTHER_USER_REST_MS 600000u
+
 /*
- * An index with a relay and, if there is memory, a zeroed page; or -errno with
- * a sentence in *why, which lasts until the next call.
+ * Gives an index to a process of user: one of which that user had the class, or
+ * one that no process had, or the one that was released first, more than
+ * OTHER_USER_REST_MS ago.  The index has a relay and, if there is memory, a
+ * zeroed page.  -errno with a sentence in *why, which lasts until the next
+ * call, if there is no such index.
  */
 int other_user_take(struct reuseport_group *g, uid_t user, const char **why);
+/* What time does to an index that is resting or free. */
+void other_user_tick(struct reuseport_group_member *m, uint64_t now_ms);
 /* Closes what it had.  The page stays for the next process of its user. */
 void other_user_leave(struct reuseport_group_member *m);
 /* Is index g->count, which a member would get, free? */
 bool other_user_may_join(struct reuseport_group *g);
 /* SO_COOKIE of the end to hand on by; 0 of a member. */
 uint64_t other_user_cookie(const struct reuseport_group_member *m);
-/* Those of a broker that has died, by the group's ledger: owned, and without a
- * relay until they come. */
-void other_user_adopt(struct reuseport_group *g);
+/*
+ * Takes over the indexes of a broker that has died, by the group's ledger: an
+ * owned one has no relay until its process comes; one that was released keeps
+ * its user and its time, which is at most now_ms.
+ */
+void other_user_adopt(struct reuseport_group *g, uint64_t now_ms);
 /* One of these comes with that end, which is taken if its cookie is this. */
 bool other_user_comes(struct reuseport_group_member *m, uint64_t cookie,
 		      int *relay_fd);

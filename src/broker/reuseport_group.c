@@ -250,13 +250,14 @@ static int take_member(struct reuseport_group *g, const char **why)
 }
 
 int reuseport_group_take(struct reuseport_group *g, uid_t user, pid_t pid,
-			 const char **why, uint32_t *class)
+			 uint64_t now_ms, const char **why, uint32_t *class)
 {
 	struct fd_store_entry owner;
 	int i = g->count ? 0 : join(g, why);
 
 	if (i < 0)
 		return i;
+	reuseport_group_tick(g, now_ms);
 	i = user_is_same(user, g->user) ? take_member(g, why)
 					: other_user_take(g, user, why);
 	if (i < 0)
@@ -305,8 +306,9 @@ void reuseport_group_release(struct reuseport_group *g, uint32_t class,
 	}
 	m->use = REUSEPORT_RESTING;
 	m->freed_ms = now_ms;
-	fd_store_note(&g->fd_store, (uint32_t)(m - g->member),
-		      &(struct fd_store_entry){.user = m->user});
+	fd_store_note(
+		&g->fd_store, (uint32_t)(m - g->member),
+		&(struct fd_store_entry){.user = m->user, .freed_ms = now_ms});
 }
 
 static void adopt_member(struct reuseport_group *g,
@@ -351,7 +353,7 @@ int reuseport_group_adopt(struct reuseport_group *g, int fd_store_fd,
 	if (err)
 		reuseport_group_close(g);
 	else
-		other_user_adopt(g);
+		other_user_adopt(g, now_ms);
 	return err;
 }
 
@@ -430,11 +432,11 @@ int reuseport_group_tick(struct reuseport_group *g, uint64_t now_ms)
 		struct reuseport_group_member *m = &g->member[i];
 		uint64_t rested = now_ms - m->freed_ms;
 
+		if (m->is_foreign)
+			other_user_tick(m, now_ms);
 		if (m->use != REUSEPORT_RESTING)
 			continue;
-		if (rested >= REUSEPORT_REST_MS && m->is_foreign) {
-			m->use = REUSEPORT_NOBODYS;
-		} else if (rested >= REUSEPORT_REST_MS) {
+		if (rested >= REUSEPORT_REST_MS) {
 			drain(m->fd, DRAIN_MAX);
 			m->use = REUSEPORT_FREE;
 		} else if (next < 0 ||

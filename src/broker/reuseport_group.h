@@ -29,10 +29,10 @@
 #define REUSEPORT_REST_MS 100 /* how long a freed class is left alone */
 
 enum reuseport_group_use {
-	REUSEPORT_NOBODYS,
-	REUSEPORT_OWNED,
-	REUSEPORT_RESTING,
-	REUSEPORT_FREE
+	REUSEPORT_NOBODYS, /* a process of any user may get the class */
+	REUSEPORT_OWNED,   /* a client has the class */
+	REUSEPORT_RESTING, /* released less than REUSEPORT_REST_MS ago */
+	REUSEPORT_FREE	   /* for a process of the user that had it last */
 };
 
 struct reuseport_group_member {
@@ -71,11 +71,12 @@ enum reuseport_group_port {
 /* may_steer false: as if the kernel could not. */
 void reuseport_group_init(struct reuseport_group *g, bool may_steer);
 /*
- * A class for a client; its descriptors stay the group's.  -errno with a
- * sentence in *why, which lasts until the next call.
+ * Gives a class to the client that is process pid of user; its descriptors stay
+ * the group's.  now_ms: CLOCK_MONOTONIC.  0, or -errno with a sentence in *why,
+ * which lasts until the next call.
  */
 int reuseport_group_take(struct reuseport_group *g, uid_t user, pid_t pid,
-			 const char **why, uint32_t *class);
+			 uint64_t now_ms, const char **why, uint32_t *class);
 /* Who has the class or had it last; NULL: there is no such. */
 const struct reuseport_group_member *
 reuseport_group_at(const struct reuseport_group *g, uint32_t class);

@@ -154,8 +154,8 @@ static void greet(struct server *s, struct conn *c)
 	    now_ms() - c->waiting_ms < FD_STORE_MS)
 		return;
 	if (!c->hello.value)
-		err = reuseport_group_take(&s->group, c->user, c->pid, &why,
-					   &c->class);
+		err = reuseport_group_take(&s->group, c->user, c->pid, now_ms(),
+					   &why, &c->class);
 	else if (!recognise(s, c)) {
 		err = -ESTALE;
 		if (s->group.count)

@@ -5,6 +5,8 @@
  */
 #include "brokers.h"
 
+#include "broker/other_user.h"
+#include "broker/reuseport_group.h"
 #include "engine/credit.h"
 #include "wire/relay.h"
 
@@ -310,6 +312,94 @@ static void a_members_program_is_locked(void **state)
 	end_broker(broker);
 }
 
+/* Users other than ours, for a group that this process has itself. */
+static uid_t stranger(uint32_t i)
+{
+	return geteuid() + 1 + i;
+}
+
+static struct reuseport_group group;
+
+static uint32_t take_class(struct reuseport_group *g, uid_t user, uint64_t ms)
+{
+	const char *why = "";
+	uint32_t class = 0;
+	int err = reuseport_group_take(g, user, 0, ms, &why, &class);
+
+	if (err && err != -ENOSPC)
+		fail_msg("%d: %s", err, why);
+	if (err)
+		assert_non_null(strstr(why, "port 4791"));
+	return err ? 0 : class;
+}
+
+/* Strangers from the second on take all that they get; none gets `class`. */
+static uint32_t take_everything_but(struct reuseport_group *g, uint32_t class,
+				    uint64_t ms)
+{
+	uint32_t count = 0, got;
+
+	for (uint32_t i = 1; i < 32; i++)
+		while ((got = take_class(g, stranger(i), ms))) {
+			assert_int_not_equal(got, class);
+			count++;
+		}
+	return count;
+}
+
+static void need_descriptors(void)
+{
+	struct rlimit files;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_cur < 6 * STEER_CLASS_MAX)
+		skip();
+}
+
+static void a_class_is_kept_from_other_users_beyond_every_patience(void **state)
+{
+	const uint64_t freed = 1000;
+	uint32_t class, late;
+
+	need_descriptors();
+	reuseport_group_init(&group, true);
+	class = take_class(&group, stranger(0), 1);
+	assert_int_not_equal(class, 0);
+	reuseport_group_release(&group, class, freed);
+	assert_int_equal(take_everything_but(&group, class, freed + 200),
+			 STEER_CLASS_MAX - 1);
+	/* its own user has it again, and so for ever */
+	assert_int_equal(take_class(&group, stranger(0), freed + 200), class);
+	reuseport_group_release(&group, class, 2 * freed);
+	late = 2 * freed + OTHER_USER_REST_MS;
+	assert_int_equal(take_class(&group, stranger(40), late - 1), 0);
+	assert_int_equal(take_class(&group, stranger(40), late), class);
+	reuseport_group_close(&group);
+}
+
+static void a_successor_knows_whose_a_class_was(void **state)
+{
+	static struct reuseport_group next;
+	uint32_t mine, theirs;
+
+	need_descriptors();
+	reuseport_group_init(&group, true);
+	reuseport_group_init(&next, true);
+	mine = take_class(&group, geteuid(), 1);
+	theirs = take_class(&group, stranger(0), 1);
+	assert_true(mine && theirs);
+	reuseport_group_release(&group, theirs, 1000);
+	assert_int_equal(
+		reuseport_group_adopt(&next, dup(group.fd_store.fd), 1100), 0);
+	assert_true(reuseport_group_is_owned(&next, mine));
+	take_everything_but(&next, theirs, 1000 + OTHER_USER_REST_MS - 1);
+	assert_int_equal(take_class(&next, stranger(0), 1200), theirs);
+	reuseport_group_close(&next);
+	reuseport_group_close(&group);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -319,6 +409,9 @@ int main(void)
 		cmocka_unit_test(a_successor_hands_on_too),
 		cmocka_unit_test(one_user_leaves_classes_to_others),
 		cmocka_unit_test(a_members_program_is_locked),
+		cmocka_unit_test(
+			a_class_is_kept_from_other_users_beyond_every_patience),
+		cmocka_unit_test(a_successor_knows_whose_a_class_was),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
