@@ -13,7 +13,7 @@
 #define NAME	    "adverb-sim-turns"
 #else
 #define WAY_WITHOUT WORLD_DIRECT
-#define NAME	    "adverb-sim"
+#define NAME	    "adverb sim"
 #endif
 
 #define LOSS_MAX 90u
@@ -26,8 +26,35 @@ struct options {
 
 static void usage(FILE *to)
 {
-	fprintf(to, "usage: " NAME " [--seeds A..B] [--loss PERCENT] "
-		    "[--direct] [--verbose]\n");
+	fputs("usage: " NAME " [--seeds A..B] [--loss PERCENT] [--direct] "
+	      "[--verbose]\n",
+	      to);
+}
+
+static void help(void)
+{
+	usage(stdout);
+	puts("\n"
+	     "Runs the protocol engine of the libraries between simulated "
+	     "hosts, over links\n"
+	     "that lose, duplicate, reorder, delay, corrupt and truncate "
+	     "frames.  Everything\n"
+	     "follows from the seed: a seed that fails comes with the command "
+	     "that repeats it.\n"
+	     "\n"
+	     "  --seeds A..B     run these seeds, or one seed A (default "
+	     "1..100)\n"
+	     "  --loss PERCENT   frames that a link loses, 0 to 90 (default "
+	     "1)\n"
+	     "  --direct         the hosts are processes of one host: most "
+	     "reliable\n"
+	     "                   connections between them go without packets\n"
+	     "  --verbose        print the simulated time, the hash and the "
+	     "hosts' counters\n"
+	     "                   of each seed\n"
+	     "  -h, --help       this text\n"
+	     "\n"
+	     "More: man adverb-sim");
 }
 
 static bool starts_with_digit(const char *text)
@@ -73,7 +100,7 @@ static bool parse(int argc, char **argv, struct options *o)
 		bool is_seeds = !strcmp(word, "--seeds");
 
 		if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
-			usage(stdout);
+			help();
 			exit(0);
 		} else if (!strcmp(word, "--verbose")) {
 			o->verbose = true;
@@ -121,7 +148,6 @@ static uint64_t once(uint64_t seed, const struct options *o, char why[200])
 	uint64_t hash;
 
 	world_init(&w, seed, o->loss, !o->direct ? WORLD_PACKETS : WAY_WITHOUT);
-	w.verbose = o->verbose;
 #ifdef ADVERB_STEPS
 	w.take_turns = o->direct ? turns_take : NULL;
 #endif

@@ -120,7 +120,7 @@ struct world {
 	struct rng rng;
 	struct faults faults;
 	enum liveness liveness;
-	bool strict, verbose;
+	bool strict;
 	bool direct;	  /* the hosts are processes of one host */
 	bool boards;	  /* so they are, and read each other's board.h */
 	bool sources;	  /* so they are, beside an intruder of another user */

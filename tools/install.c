@@ -469,11 +469,10 @@ static int uninstall(struct image *im, const struct wish *wish)
 	return image_clear(im) || refresh_cache(im) ? 1 : 0;
 }
 
-static void help(FILE *out)
+static void install_help(FILE *out)
 {
 	fprintf(out,
 		"usage: adverb install [--dry-run] [--service] [--shim] DIR|/\n"
-		"       adverb uninstall [--dry-run] DIR|/\n"
 		"\n"
 		"Puts this adverb into a system: / or the root of an unpacked "
 		"image.  Programs\n"
@@ -495,7 +494,23 @@ static void help(FILE *out)
 		"More: man adverb-install\n");
 }
 
+static void uninstall_help(FILE *out)
+{
+	fprintf(out,
+		"usage: adverb uninstall [--dry-run] DIR|/\n"
+		"\n"
+		"Removes what `adverb install` put into a system: / or the root "
+		"of an unpacked\n"
+		"image.  A file that was changed since stays.\n"
+		"\n"
+		"  --dry-run        say what would be done, do nothing\n"
+		"  -h, --help       this text\n"
+		"\n"
+		"More: man adverb-uninstall\n");
+}
+
 static int both(int argc, char **argv, const char *shorts,
+		void (*help)(FILE *out),
 		int (*what)(struct image *im, const struct wish *wish))
 {
 	static const struct option options[] = {
@@ -532,10 +547,10 @@ static int both(int argc, char **argv, const char *shorts,
 
 int install_main(int argc, char **argv)
 {
-	return both(argc, argv, "hnsb", install);
+	return both(argc, argv, "hnsb", install_help, install);
 }
 
 int install_undo_main(int argc, char **argv)
 {
-	return both(argc, argv, "hn", uninstall);
+	return both(argc, argv, "hn", uninstall_help, uninstall);
 }

@@ -23,22 +23,24 @@
 #define LIBRARY	    "libibverbs.so.1"
 #define SCRIPTS_MAX 4 /* interpreters that are scripts themselves */
 
-const char launch_help[] =
+const char launch_pcap_help[] =
 	"  --pcap FILE      write every frame to FILE (pcapng, opens in "
-	"Wireshark)\n"
+	"Wireshark)\n";
+const char launch_help[] =
 	"  --no-shim        leave out what shows /sys/class/infiniband, "
 	"/dev/infiniband\n"
-	"                   and the answers to `rdma link`; --shim says so if it "
-	"cannot be\n"
+	"                   and the answers to `rdma link`\n"
+	"  --shim           say so if the program cannot be shown these\n"
 	"  --explain, --no-explain\n"
-	"                   one sentence on stderr for each cause of failure: "
-	"on by default\n"
-	"  --strict         the specification's timing: a peer that is alive "
-	"but\n"
-	"                   stopped is given up like a dead one\n"
+	"                   write, or do not write, one sentence on stderr for "
+	"each\n"
+	"                   cause of failure (default: write)\n"
+	"  --strict         keep the timing of the specification: give up a "
+	"peer that\n"
+	"                   is alive but stopped like a dead one\n"
 	"  --device LIST    the interfaces that become devices (eth0,lo)\n"
-	"  --private        in a network namespace of its own, where only "
-	"loopback is\n";
+	"  --private        run in a new network namespace, which has only "
+	"loopback\n";
 
 /* This program's file; where there is no /proc, by the name that it was run by.
  * 0 or -errno. */

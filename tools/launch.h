@@ -54,8 +54,8 @@ enum {
 		"device", required_argument, NULL, LAUNCH_OPT_DEVICE           \
 	}
 
-/* What --help says about them. */
-extern const char launch_help[];
+/* What --help says about --pcap, and about the other shared options. */
+extern const char launch_pcap_help[], launch_help[];
 
 /* Finds the libraries beside this program.  0, or -1 and a sentence. */
 int launch_init(struct launch *l);

@@ -271,23 +271,26 @@ static void help(FILE *out)
 		"the port.\n"
 		"\n"
 		"%s"
-		"                   (pair: the client writes it, both "
-		"directions)\n"
-		"  --timeout SECONDS  give up and say which side hung (default "
+		"                   the client writes it, for both directions\n"
+		"%s"
+		"  --timeout SECONDS\n"
+		"                   give up and say which side still runs (default "
 		"60)\n"
-		"  --address ADDR     the server's address (default "
-		"127.0.0.1)\n"
+		"  --address ADDR   the server's address (default 127.0.0.1)\n"
 		"  --stop-server    end a server that never ends once the "
 		"client has ended\n"
-		"  --env NAME=VALUE, --env-server ..., --env-client ...\n"
-		"                   set a variable for both, or for one\n"
+		"  --env NAME=VALUE set a variable for both sides\n"
+		"  --env-server NAME=VALUE\n"
+		"                   set a variable for the server\n"
+		"  --env-client NAME=VALUE\n"
+		"                   set a variable for the client\n"
 		"  -h, --help       this text\n"
 		"\n"
 		"  adverb pair -- ib_write_bw\n"
 		"  adverb pair -- ib_send_lat -s 64 -n 1000\n"
 		"  adverb pair --pcap f.pcapng -- ibv_rc_pingpong -e\n"
 		"  adverb pair --server ./serve -p %% --client ./ask @ %%\n",
-		launch_help);
+		launch_pcap_help, launch_help);
 }
 
 static const char *fill_in(const struct pair *p, const char *word)

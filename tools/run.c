@@ -19,7 +19,7 @@ static void help(FILE *out)
 		"needed; the program sees one device, adv0, for the machine's "
 		"main interface.\n"
 		"\n"
-		"%s"
+		"%s%s"
 		"  --env NAME=VALUE set one more variable for the program\n"
 		"  -h, --help       this text\n"
 		"\n"
@@ -32,7 +32,7 @@ static void help(FILE *out)
 		"tshark -r f.pcapng\n"
 		"\n"
 		"More: man adverb-run; every variable: man 7 adverb\n",
-		launch_help);
+		launch_pcap_help, launch_help);
 }
 
 int run_main(int argc, char **argv)

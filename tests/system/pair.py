@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """adverb run and adverb pair on programs that need no device."""
 
+import glob
 import os
 import re
 import shutil
@@ -336,6 +337,22 @@ def sim_names_a_bad_word():
     expect(r.status == 0, "exit status %d" % r.status, r)
 
 
+def help_has_the_options_of_the_page():
+    for page in glob.glob(system.ROOT + "/docs/man/adverb-*.1"):
+        command = re.search(r"adverb-(\w+)\.1$", page)[1]
+        r = t.run([t.adverb, command, "--help"])
+        expect(r.status == 0, "%s: exit status %d" % (command, r.status), r)
+        lines = re.findall(r"^  (-.*?)(?:  .*)?$", r.output, re.M)
+        said = set(re.findall(r"(?<![\w-])--[a-z-]+", " ".join(lines)))
+        with open(page, encoding="utf-8") as f:
+            items = re.findall(r"^\.It (Fl .*)$", f.read(), re.M)
+        told = {"-" + word for word in
+                re.findall(r"Fl (-[a-z-]+)", " ".join(items))}
+        differ = (said ^ told) - {"--help"}
+        expect(not differ, "%s --help and its page differ in %s" %
+               (command, ", ".join(sorted(differ))), r)
+
+
 def run_refuses_a_folder_with_a_colon():
     r = t.run([moved("a:folder"), "run", "--", "true"])
     expect(r.status == 126 and "':'" in r.output,
@@ -376,6 +393,8 @@ t.case("run sets the variables of its options", run_sets_variables)
 t.case("a variable without a value is refused", a_variable_needs_a_value)
 t.case("a time-out that is none is refused", a_time_is_in_seconds)
 t.case("sim names the word that means nothing", sim_names_a_bad_word)
+t.case("--help names the options of the man page",
+       help_has_the_options_of_the_page)
 t.case("run passes the exit status on", run_passes_the_status_on)
 t.case("run says why a program does not run", run_says_why_not)
 t.case("run refuses a static program", run_refuses_static)
