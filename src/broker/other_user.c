@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "broker/other_user.h"
 
+#include "broker/entropy.h"
 #include "broker/shared_page.h"
 #include "broker/user.h"
 #include "wire/relay.h"
@@ -9,6 +10,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#define UPPER_HALF ((STEER_CLASS_MAX + 2) / 2)
 
 static void close_fd(int *fd)
 {
@@ -58,11 +61,17 @@ static bool is_unused(const struct reuseport_group_member *m)
 	return is_free(m) && !m->is_foreign;
 }
 
-/* The last index that no process had; 0: there is none. */
-static uint32_t find_unused(const struct reuseport_group *g)
+/* An index that no process had; 0: there is none. */
+static uint32_t draw_unused(const struct reuseport_group *g)
 {
-	for (uint32_t i = STEER_CLASS_MAX; i && i >= g->count; i--)
-		if (is_unused(&g->member[i]))
+	uint32_t from = g->count > UPPER_HALF ? g->count : UPPER_HALF;
+	uint32_t i = STEER_CLASS_MAX, unused = 0, skip;
+
+	for (uint32_t k = from; k <= STEER_CLASS_MAX; k++)
+		unused += is_unused(&g->member[k]);
+	skip = unused ? (uint32_t)(entropy() % unused) : 0;
+	for (; i >= g->count && i; i--)
+		if (is_unused(&g->member[i]) && !skip--)
 			return i;
 	return 0;
 }
@@ -104,7 +113,7 @@ static int choose_index(const struct reuseport_group *g, uid_t user,
 	int err = i ? 0 : refuse_more(g, user, why);
 
 	if (!i && !err)
-		i = find_unused(g);
+		i = draw_unused(g);
 	if (!i && !err)
 		i = find_oldest(g, REUSEPORT_NOBODYS, NULL);
 	if (!i)

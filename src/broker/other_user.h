@@ -17,6 +17,9 @@
  * are patient, with payload.  So an index goes back to the user that had it
  * last, and to another user only after OTHER_USER_REST_MS.  The ledger
  * (fd_store.h) keeps user and time for the broker's successor.
+ *
+ * An index of another user is drawn by chance from the upper half, and below it
+ * from the end: the broker's own members need the lower ones, in order.
  */
 #ifndef BROKER_OTHER_USER_H
 #define BROKER_OTHER_USER_H

@@ -10,7 +10,7 @@
  *	index	0		  the broker's own socket
  *		1..count-1	  members, in the order of bind
  *		...		  nobody's
- *		..STEER_CLASS_MAX other users' processes, from the end
+ *		..STEER_CLASS_MAX other users' processes, in the upper half
  *
  * A class is an index under the group's key (steer.h), and is what everybody
  * else knows.  One owner, no lock.

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Steering: which process a QPN belongs to.  A QPN is a fixed public bijection
- * of (class, rest): a class is one process's, rest is random.  Where a class
- * lies among the broker's is a bijection too, under a key that the broker
- * draws: a class that is known tells nothing of the others, so that all 24 bits
- * of a QPN have to be guessed.  Both inverses are a few instructions, so
- * classic BPF can compute them and the kernel picks the socket.  QPN 0 and 1
- * lie in class 0, the broker's own; 0xffffff, the multicast QPN (IBTA 9.6.1),
- * in class 1023, which nobody is given.
+ * of (class, rest): a class belongs to one process, rest is random.  The index
+ * of a class among the broker's is a bijection too, under a key that the broker
+ * draws, so that a QPN does not show in which order processes came.  Both
+ * inverses are a few instructions, so classic BPF can compute them and the
+ * kernel picks the socket.  QPN 0 and 1 lie in class 0, the broker's own;
+ * 0xffffff, the multicast QPN (IBTA 9.6.1), in class 1023, which nobody gets.
+ *
+ * A class is no secret.  The broker tells any process of the namespace, and the
+ * brokers of other hosts, whether the process of a QPN lives (PROTO_ASK,
+ * hdr/livemsg.h): 1022 questions show all classes in use.  The key has 130 000
+ * values, which a user with many classes can try.  What has to be guessed of
+ * a QPN are the 14 bits of rest.
  */
 #ifndef BROKER_STEER_H
 #define BROKER_STEER_H
@@ -27,7 +32,7 @@ struct steer_key {
 /* class 1..STEER_CLASS_MAX, rest below 2^STEER_REST_BITS. */
 uint32_t steer_qpn(uint32_t class, uint32_t rest);
 uint32_t steer_class(uint32_t qpn);
-/* One of 130 000, chosen by 64 random bits. */
+/* Draws one of 130 000 keys by 64 random bits. */
 void steer_draw(struct steer_key *key, uint64_t random);
 /* Is it one that steer_draw can give? */
 bool steer_is_key(const struct steer_key *key);

@@ -400,6 +400,22 @@ static void a_successor_knows_whose_a_class_was(void **state)
 	reuseport_group_close(&group);
 }
 
+static void other_users_have_indexes_by_chance(void **state)
+{
+	uint32_t outside = 0;
+
+	reuseport_group_init(&group, true);
+	for (int i = 0; i < 8; i++) {
+		uint32_t class = take_class(&group, stranger(0), 1);
+		uint32_t at = steer_index(&group.key, class);
+
+		assert_uint_in_range(at, 512, STEER_CLASS_MAX);
+		outside += at <= STEER_CLASS_MAX - 8;
+	}
+	assert_int_not_equal(outside, 0);
+	reuseport_group_close(&group);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -412,6 +428,7 @@ int main(void)
 		cmocka_unit_test(
 			a_class_is_kept_from_other_users_beyond_every_patience),
 		cmocka_unit_test(a_successor_knows_whose_a_class_was),
+		cmocka_unit_test(other_users_have_indexes_by_chance),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);

@@ -57,7 +57,7 @@ static void every_key_is_a_bijection_that_keeps_both_ends(void **state)
 	}
 }
 
-/* One class that is known leaves the next one's to be guessed. */
+/* The class of one index does not give that of the next index. */
 static void keys_spread_classes_evenly(void **state)
 {
 	uint32_t count[1024] = {0};
