@@ -11,14 +11,12 @@
 #include "cm/cm.h"
 #include "cm/ports.h"
 #include "util/check.h"
-#include "util/inaddr.h"
 #include "util/list.h"
+#include "wire/local_ip.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define SUCCESSION_NS 4000000000ull /* for clients to come back */
@@ -321,25 +319,6 @@ static void report(struct cmserver *s, const struct cm_event *e)
 	tell(s, o->client, &m);
 }
 
-/* Is it an address of this host?  A socket can be bound to such alone. */
-static bool is_of_this_host(const uint8_t ip[16], uint32_t scope)
-{
-	struct sockaddr_in6 six = {.sin6_family = AF_INET6,
-				   .sin6_scope_id = scope};
-	struct sockaddr_in four = {.sin_family = AF_INET};
-	bool v4 = inaddr_is_v4(ip), is_bound;
-	int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	memcpy(&six.sin6_addr, ip, 16);
-	memcpy(&four.sin_addr, ip + 12, 4);
-	is_bound = fd >= 0 &&
-		   !(v4 ? bind(fd, (struct sockaddr *)&four, sizeof(four))
-			: bind(fd, (struct sockaddr *)&six, sizeof(six)));
-	if (fd >= 0)
-		close(fd);
-	return is_bound;
-}
-
 /*
  * Connections within this host are all ours, and one whose end has died ends
  * by itself: a REQ that says otherwise is forged.  Another host is asked.
@@ -348,7 +327,7 @@ static void doubt(struct cmserver *s, const struct cm_event *e)
 {
 	struct live_peer *about = &s->doubt[s->doubts];
 
-	if (s->doubts == DOUBTS || is_of_this_host(e->peer, 0))
+	if (s->doubts == DOUBTS || local_ip_is(e->peer, 0))
 		return;
 	*about = (struct live_peer){.qpn = e->msg.qpn};
 	memcpy(about->local, e->local, 16);

@@ -8,6 +8,7 @@
 #include "hdr/mad.h"
 #include "hdr/pkt.h"
 #include "util/bits.h"
+#include "wire/local_ip.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -129,6 +130,24 @@ static bool hand_on(struct gsi *g, const struct udp_dgram *d)
 	return class != 0;
 }
 
+/* See gsi.h.  The kernel is asked once for datagrams that follow each other. */
+static bool is_forged(struct gsi *g, const struct udp_dgram *d)
+{
+	if (d->from.port == ROCEV2_PORT)
+		return false;
+	if (!g->has_asked || g->asked_scope != d->ifindex ||
+	    !inaddr_has_same_ip(g->asked.ip, d->from.ip)) {
+		bool is_scoped = inaddr_is_link_local(d->from.ip);
+
+		g->is_local =
+			local_ip_is(d->from.ip, is_scoped ? d->ifindex : 0);
+		g->asked = d->from;
+		g->asked_scope = d->ifindex;
+		g->has_asked = true;
+	}
+	return g->is_local;
+}
+
 static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
 {
 	const struct gsi_agent *agent;
@@ -156,6 +175,10 @@ static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
 	}
 	if (!is_mad(&p) || !mad_parse(p.payload, MAD_BYTES, &mad)) {
 		g->junk++;
+		return;
+	}
+	if (is_forged(g, d)) {
+		g->forged++;
 		return;
 	}
 	agent = agent_of(g, mad.mgmt_class);
@@ -192,6 +215,7 @@ void gsi_turn(struct gsi *g, uint64_t now_ns)
 	struct udp_dgram got[UDP_BATCH];
 	bool more = g->is_open;
 
+	g->has_asked = false;
 	/* by their number: a batch is smaller where the kernel joins them */
 	for (size_t taken = 0; more && taken < TURN_FRAMES;) {
 		size_t n = udp_receive(&g->wire, got);

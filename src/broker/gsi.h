@@ -7,6 +7,11 @@
  *
  *	datagram -> ICRC, BTH, DETH -> QP1? Q_Key? 256 bytes? -> the agent
  *
+ * QP1 of this host is ours alone, and sends from UDP port 4791: a MAD from an
+ * address of this host and another port is of a program that has no right to
+ * it, and is dropped.  Other hosts may send from any port (the kernel's rxe
+ * does).
+ *
  * One owner, no lock; nothing waits.  All that is wrong is counted.
  */
 #ifndef BROKER_GSI_H
@@ -62,10 +67,19 @@ struct gsi {
 	/* Set: who hands on what is for the classes of others. */
 	void (*relay)(void *user, uint32_t class, const struct udp_dgram *d);
 	void *relay_user;
-	/* What came in: MADs for an agent; MADs for none; frames for queue
-	 * pairs that nobody has; all that is no RoCEv2.  And what did not go
-	 * out: too much waited, or there was no memory. */
-	uint64_t served, unserved, strays, junk, lost;
+	/* The source address that was last asked about, in this gsi_turn. */
+	struct inaddr asked;
+	uint32_t asked_scope;
+	bool has_asked, is_local;
+	/* What came in. */
+	uint64_t served;   /* MADs for an agent */
+	uint64_t unserved; /* MADs of a class that has none */
+	uint64_t forged;   /* MADs of another program of this host */
+	uint64_t strays;   /* frames for queue pairs that nobody has */
+	uint64_t junk;	   /* all else */
+	/* Frames that did not go out: too much waited, or there was no memory.
+	 */
+	uint64_t lost;
 };
 
 /* An agent attaches before or after open; false: there is no room. */

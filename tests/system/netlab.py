@@ -8,9 +8,11 @@ Lab.both runs a tool across the link: its server here, its client there.
 """
 
 import contextlib
+import ctypes
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -19,6 +21,7 @@ import system
 from system import HANG, Result, expect, expect_ok
 
 SIDES = ("here", "there")
+CLONE_NEWNET = 0x40000000
 
 
 def enter(as_root=False):
@@ -128,6 +131,19 @@ class Lab:
         if "inet6" not in words:
             return None
         return words[words.index("inet6") + 1].split("/")[0]
+
+    def socket(self, address):
+        """A UDP socket of the namespace there, whose @address it has."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        with open("/proc/self/ns/net") as mine, \
+                open("/proc/%d/ns/net" % self.there.pid) as theirs:
+            expect(libc.setns(theirs.fileno(), CLONE_NEWNET) == 0,
+                   os.strerror(ctypes.get_errno()))
+            made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            expect(libc.setns(mine.fileno(), CLONE_NEWNET) == 0,
+                   os.strerror(ctypes.get_errno()))
+        made.bind((address, 0))
+        return made
 
     def start(self, side, argv, **env):
         return self.t.start([self.t.adverb, "run", *self.options, "--", *argv],

@@ -39,6 +39,7 @@ PERFTEST = [[tool, "-n", "200"] for tool in
 UD = [[tool, "-c", "UD", "-n", "200"]
       for tool in ("ib_send_bw", "ib_send_lat")]
 ADDRESSES = "127.0.0.1", "::1"
+HERE, THERE = "10.1.0.1", "10.1.0.2"  # of lab.interface()
 
 
 # What cmtime says of IPv6 from release 45 on: its ends meet over TCP, too.
@@ -544,12 +545,11 @@ def hostile():
         t.need("rping")
         s = listens("here", ["rping", "-s", "-P", "-a", "127.0.0.1"])
         dice = random.Random(5)
-        out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        out.bind(("127.0.0.1", 0))
-        source = out.getsockname()[1]
-        for i in range(4000):
-            frame = mad_frame(dice, source, i)
-            out.sendto(frame, ("127.0.0.1", 4791))
+        # of this host QP1 alone is heard
+        with lab.interface(), lab.socket(THERE) as out:
+            source = out.getsockname()[1]
+            for i in range(4000):
+                out.sendto(mad_frame(dice, source, i), (HERE, 4791))
         r = t.adverb_run(["rping", "-c", "-a", "127.0.0.1", "-C", "3", "-V"])
         sizes = [resident(pid) for pid in brokers()]
         os.killpg(s.pid, signal.SIGKILL)
@@ -571,19 +571,20 @@ def mad_frame(dice, source, i):
     mad = bytearray(dice.randbytes(256))
     mad[0:4] = 1, 7, 2, 3
     mad[16:20] = 0, dice.randrange(0x0f, 0x1c), 0, 0
-    gid = bytes(10) + b"\xff\xff\x7f\0\0\1"
+    gids = [bytes(10) + b"\xff\xff" + socket.inet_aton(ip)
+            for ip in (THERE, HERE)]
     if i % 2:
         mad[17] = 0x10
         mad[24 + 8:24 + 16] = (0x01060000 | 7999).to_bytes(8, "big")
         mad[24 + 43] &= ~6  # RC
         mad[24 + 50] &= ~8
-        mad[24 + 56:24 + 72] = mad[24 + 72:24 + 88] = gid
+        mad[24 + 56:24 + 88] = b"".join(gids)
         mad[24 + 140:24 + 142] = 0, 0x40
     if i % 5 == 0:
         mad = mad[:dice.randrange(0, 256, 4)]
     bth = bytes((0x64, 0x40, 0xff, 0xff, 0, 0, 0, 1)) + i.to_bytes(4, "big")
     deth = (0x80010000).to_bytes(4, "big") + b"\0\0\0\1"
-    return icrc_check.seal("127.0.0.1", "127.0.0.1", source,
+    return icrc_check.seal(THERE, HERE, source,
                            bth + deth + bytes(mad))
 
 

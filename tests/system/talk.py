@@ -20,6 +20,7 @@ t = system.Suite(__doc__)
 lab = netlab.Lab(t)
 talker = os.path.join(t.build, "tests", "system", "talker")
 HERE, THERE, PORT = "10.1.0.1", "10.1.0.2", "7000"
+STRANGER = "10.1.0.3"  # there, too
 QUICK = not t.options.full
 
 
@@ -524,12 +525,13 @@ GID = bytes(10) + b"\xff\xff"
 
 
 def frame(mad, source, **wrong):
-    """A sealed UD datagram for QP1 here, from here."""
+    """A sealed UD datagram for QP1 here, from another host: of this one QP1
+    alone is heard."""
     bth = bytearray((0x64, 0x40, 0xff, 0xff, 0, 0, 0, wrong.get("qpn", 1)))
     bth[0] = wrong.get("opcode", 0x64)
     bth[1] |= wrong.get("pad", 0) << 4
     deth = wrong.get("qkey", 0x80010000).to_bytes(4, "big") + b"\0\0\0\1"
-    out = bytearray(icrc_check.seal(HERE, HERE, source,
+    out = bytearray(icrc_check.seal(STRANGER, HERE, source,
                                     bytes(bth) + b"\0\0\0\7" + deth +
                                     bytes(mad)))
     if wrong.get("icrc"):
@@ -550,8 +552,8 @@ def message(kind, dice):
     if kind == 0x10:
         mad[24 + 32:24 + 35] = dice.randbytes(3)
         mad[24 + 43] = 0xa0
-        mad[24 + 56:24 + 72] = mad[24 + 72:24 + 88] = \
-            GID + socket.inet_aton(HERE)
+        mad[24 + 56:24 + 72] = GID + socket.inet_aton(STRANGER)
+        mad[24 + 72:24 + 88] = GID + socket.inet_aton(HERE)
         mad[24 + 140:24 + 142] = 0, 0x40
     return mad
 
@@ -578,6 +580,11 @@ def spoil(mad, dice):
     return mad
 
 
+def stranger():
+    lab.ip("there", "address add %s/24 dev v0" % STRANGER)
+    return lab.socket(STRANGER)
+
+
 def strangers():
     def malformed(began):
         s, c = connected("here", "there", 4)
@@ -585,8 +592,7 @@ def strangers():
         seed = random.randrange(1 << 32)
         dice = random.Random(seed)
         before = brokers("here")
-        out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        out.bind((HERE, 0))
+        out = stranger()
         source = out.getsockname()[1]
         wrongs = ({}, {"icrc": 1}, {"qkey": 1}, {"opcode": 0x04},
                   {"opcode": 0xff}, {"pad": 3}, {"qpn": 0}, {"qpn": 2})
@@ -614,9 +620,8 @@ def strangers():
         s.wait("listening")
         mute.wait("listening")
         loops("there", 20)
-        before = resident("here")
-        out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        out.bind((HERE, 0))
+        before, answers = resident("here"), lab.datagrams("here")
+        out = stranger()
         source = out.getsockname()[1]
         dice = random.Random(7)
         for i in range(20000):
@@ -626,6 +631,8 @@ def strangers():
             if i % 5000 == 2500:
                 loops("there", 20)
         loops("there", 20)
+        expect(lab.datagrams("here") > answers + 1000,
+               "few of them are answered")
         expect(resident("here") < before + (16 << 20),
                "the broker had %d bytes, now %d" % (before, resident("here")))
 

@@ -171,6 +171,59 @@ static void what_is_no_mad_for_qp1_is_counted_and_dropped(void **state)
 	assert_int_equal(heard.count, before);
 }
 
+/* Who sends to QP1 of side 1, from an address that may be no host's here, and
+ * from a port that is not RoCEv2's. */
+static void send_from(const struct inaddr *ip)
+{
+	struct sockaddr_in6 a = {.sin6_family = AF_INET6};
+	struct pkt p = {
+		.bth = {.opcode = OPCODE_UD_SEND_ONLY, .dest_qpn = GSI_QPN},
+		.deth = {.qkey = GSI_QKEY, .src_qpn = 1},
+		.payload_len = MAD_BYTES};
+	uint8_t b[512];
+	struct udp_dgram d = {.from = *ip, .to = host(2), .bytes = b};
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0), on = 1, off = 0;
+	socklen_t length = sizeof(a);
+	size_t head = pkt_write_headers(b, &p);
+	struct udp wire;
+
+	memcpy(&a.sin6_addr, ip->ip, 16);
+	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	assert_int_equal(
+		setsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof(on)), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &length), 0);
+	assert_int_equal(udp_init(&wire, fd, (struct udp_offload){0}, true), 0);
+	d.from.port = ntohs(a.sin6_port);
+	d.to.port = 4791;
+	mad_of(b + head, CM_CLASS);
+	d.len = d.segment =
+		rocev2_seal(NULL, &d.from, &d.to, b, head + MAD_BYTES, 0);
+	assert_int_equal(udp_send(&wire, &d, 1), 1);
+	turn(&side[1], 1);
+	udp_fini(&wire);
+}
+
+static void qp1_of_this_host_sends_from_its_port_alone(void **state)
+{
+	const struct inaddr far = {
+		.ip = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}};
+	struct inaddr near = host(1), same = host(2);
+	int before = heard.count;
+
+	side[1].junk = 0;
+	send_from(&near);
+	assert_int_equal(side[1].forged, 1);
+	send_from(&same);
+	assert_int_equal(side[1].forged, 2);
+	assert_int_equal(heard.count, before);
+	/* another host may use any */
+	send_from(&far);
+	assert_int_equal(side[1].forged, 2);
+	assert_int_equal(heard.count, before + 1);
+	assert_int_equal(side[1].junk, 0);
+}
+
 /* However much it is, and small the buffer that it goes through. */
 static void what_it_says_to_itself_is_heard(void **state)
 {
@@ -220,6 +273,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_mad_reaches_the_agent_of_its_class),
 		cmocka_unit_test(what_is_no_mad_for_qp1_is_counted_and_dropped),
+		cmocka_unit_test(qp1_of_this_host_sends_from_its_port_alone),
 		cmocka_unit_test(what_it_says_to_itself_is_heard),
 		cmocka_unit_test(what_waits_is_bounded),
 	};

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The addresses of a network namespace of the test's own. */
+#include "test.h"
+
+#include "wire/local_ip.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static bool is_local(const char *text, uint32_t scope)
+{
+	uint8_t ip[16] = {[10] = 0xff, [11] = 0xff};
+
+	if (inet_pton(AF_INET6, text, ip) != 1)
+		assert_int_equal(inet_pton(AF_INET, text, ip + 12), 1);
+	return local_ip_is(ip, scope);
+}
+
+static int setup(void **state)
+{
+	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	struct ifreq second = {.ifr_name = "lo:1"};
+	struct sockaddr_in ip = {.sin_family = AF_INET};
+	int fd;
+
+	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
+		printf("skipped: no network namespace of our own\n");
+		_exit(77);
+	}
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &lo), 0);
+	inet_pton(AF_INET, "10.1.2.3", &ip.sin_addr);
+	memcpy(&second.ifr_addr, &ip, sizeof(ip));
+	assert_int_equal(ioctl(fd, SIOCSIFADDR, &second), 0);
+	/* or all of 10.0.0.0/8 would be */
+	ip.sin_addr.s_addr = INADDR_BROADCAST;
+	memcpy(&second.ifr_netmask, &ip, sizeof(ip));
+	assert_int_equal(ioctl(fd, SIOCSIFNETMASK, &second), 0);
+	close(fd);
+	return 0;
+}
+
+static void an_address_of_an_interface_is_local(void **state)
+{
+	assert_true(is_local("127.0.0.1", 0));
+	assert_true(is_local("127.1.2.3", 0));
+	assert_true(is_local("::1", 0));
+	assert_true(is_local("10.1.2.3", 0));
+	assert_true(is_local("10.1.2.3", if_nametoindex("lo")));
+}
+
+static void any_other_is_not(void **state)
+{
+	assert_false(is_local("10.1.2.4", 0));
+	assert_false(is_local("192.0.2.1", 0));
+	assert_false(is_local("fd01::1", 0));
+	assert_false(is_local("fe80::1", if_nametoindex("lo")));
+}
+
+/* A program may bind it then; its packets are another host's still. */
+static void nor_if_it_can_be_bound(void **state)
+{
+	int fd = open("/proc/sys/net/ipv4/ip_nonlocal_bind", O_WRONLY);
+
+	if (fd < 0 || write(fd, "1", 1) != 1)
+		skip();
+	close(fd);
+	assert_false(is_local("192.0.2.1", 0));
+	assert_true(is_local("10.1.2.3", 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_address_of_an_interface_is_local),
+		cmocka_unit_test(any_other_is_not),
+		cmocka_unit_test(nor_if_it_can_be_bound),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
