@@ -25,6 +25,24 @@ static bool is_free(const struct reuseport_group_member *m)
 	return m->use == REUSEPORT_NOBODYS;
 }
 
+static bool has_relay(const struct reuseport_group_member *m, uid_t user)
+{
+	return m->is_foreign && m->relay_fd >= 0 && m->user == user;
+}
+
+/* Parts OTHER_USER_BYTES among the processes of a user, which is told to each
+ * relay when their number has changed. */
+static void share_bytes(struct reuseport_group *g, uid_t user)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++)
+		n += has_relay(&g->member[i], user);
+	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++)
+		if (has_relay(&g->member[i], user))
+			g->member[i].relay_most = OTHER_USER_BYTES / n;
+}
+
 /* Its first page, or the one of its user's last process, zeroed. */
 static void open_page(struct reuseport_group_member *m, uid_t user)
 {
@@ -137,6 +155,8 @@ int other_user_take(struct reuseport_group *g, uid_t user, const char **why)
 	m->relay_fd = pair[0];
 	m->fd = pair[1];
 	m->is_foreign = true;
+	m->user = user;
+	share_bytes(g, user);
 	return i;
 }
 
@@ -154,10 +174,12 @@ void other_user_tick(struct reuseport_group_member *m, uint64_t now_ms)
 	}
 }
 
-void other_user_leave(struct reuseport_group_member *m)
+void other_user_leave(struct reuseport_group *g,
+		      struct reuseport_group_member *m)
 {
 	close_fd(&m->fd);
 	close_fd(&m->relay_fd);
+	share_bytes(g, m->user);
 	if (m->page_fd >= 0)
 		shared_page_clear(m->page_fd, ++m->generation);
 }
@@ -207,7 +229,8 @@ void other_user_adopt(struct reuseport_group *g, uint64_t now_ms)
 	}
 }
 
-bool other_user_comes(struct reuseport_group_member *m, uint64_t cookie,
+bool other_user_comes(struct reuseport_group *g,
+		      struct reuseport_group_member *m, uint64_t cookie,
 		      int *relay_fd)
 {
 	if (m->relay_fd >= 0 || *relay_fd < 0 || !cookie ||
@@ -215,5 +238,6 @@ bool other_user_comes(struct reuseport_group_member *m, uint64_t cookie,
 		return false;
 	m->relay_fd = *relay_fd;
 	*relay_fd = -1;
+	share_bytes(g, m->user);
 	return true;
 }

@@ -30,6 +30,10 @@
  * default of ADVERB_PATIENCE. */
 #define OTHER_USER_REST_MS 600000u
 
+/* How many bytes of kernel memory may wait in the relays of one user's
+ * processes, which have equal parts. */
+#define OTHER_USER_BYTES (64u << 20)
+
 /*
  * Gives an index to a process of user: one of which that user had the class, or
  * one that no process had, or the one that was released first, more than
@@ -40,8 +44,10 @@
 int other_user_take(struct reuseport_group *g, uid_t user, const char **why);
 /* What time does to an index that is resting or free. */
 void other_user_tick(struct reuseport_group_member *m, uint64_t now_ms);
-/* Closes what it had.  The page stays for the next process of its user. */
-void other_user_leave(struct reuseport_group_member *m);
+/* Closes what the process of m had but for its page, which stays for the next
+ * process of its user. */
+void other_user_leave(struct reuseport_group *g,
+		      struct reuseport_group_member *m);
 /* Is index g->count, which a member would get, free? */
 bool other_user_may_join(struct reuseport_group *g);
 /* SO_COOKIE of the end to hand on by; 0 of a member. */
@@ -53,7 +59,8 @@ uint64_t other_user_cookie(const struct reuseport_group_member *m);
  */
 void other_user_adopt(struct reuseport_group *g, uint64_t now_ms);
 /* One of these comes with that end, which is taken if its cookie is this. */
-bool other_user_comes(struct reuseport_group_member *m, uint64_t cookie,
+bool other_user_comes(struct reuseport_group *g,
+		      struct reuseport_group_member *m, uint64_t cookie,
 		      int *relay_fd);
 
 #endif

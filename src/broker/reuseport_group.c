@@ -144,6 +144,7 @@ static int open_relay(struct reuseport_group_member *m, const char **why)
 	if (err)
 		return err;
 	m->relay_fd = pair[0];
+	m->relay_most = RELAY_NO_BOUND;
 	m->fd = pair[1];
 	return 0;
 }
@@ -296,7 +297,7 @@ void reuseport_group_release(struct reuseport_group *g, uint32_t class,
 	if (!m)
 		return;
 	if (m->is_foreign) {
-		other_user_leave(m);
+		other_user_leave(g, m);
 	} else {
 		/* the socket lives on, and with it what its owner had joined */
 		if (m->relay_fd < 0)
@@ -319,6 +320,7 @@ static void adopt_member(struct reuseport_group *g,
 		.fd = fds[0],
 		.page_fd = fds[1],
 		.relay_fd = fds[2],
+		.relay_most = RELAY_NO_BOUND,
 		.use = e.is_owned ? REUSEPORT_OWNED : REUSEPORT_RESTING,
 		.user = g->user,
 		.freed_ms = now_ms};
@@ -362,7 +364,7 @@ static void relay_one(struct reuseport_group *g,
 		      const struct udp_dgram *d)
 {
 	if (m && m->use == REUSEPORT_OWNED && m->relay_fd >= 0 &&
-	    relay_send(m->relay_fd, d))
+	    relay_send(m->relay_fd, m->relay_most, d))
 		g->handed_on++;
 	else
 		g->lost++;
@@ -399,7 +401,7 @@ bool reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
 		return false;
 	i = (uint32_t)(m - g->member);
 	if (m->is_foreign) {
-		if (!other_user_comes(m, g->fd_store.ledger->at[i].cookie,
+		if (!other_user_comes(g, m, g->fd_store.ledger->at[i].cookie,
 				      relay_fd))
 			return false;
 		owner.cookie = other_user_cookie(m);

@@ -39,7 +39,8 @@ struct reuseport_group_member {
 	int fd;
 	int page_fd;	     /* to write it, -1: none */
 	uint64_t generation; /* of the page */
-	int relay_fd;	     /* of what is relayed: hands on to fd */
+	int relay_fd;	     /* the sending end of the relay to fd; -1: none */
+	uint32_t relay_most; /* bytes that may wait in that relay */
 	enum reuseport_group_use use;
 	bool is_foreign;
 	uid_t user; /* who has or had the socket, and may still hold it */

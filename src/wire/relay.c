@@ -2,7 +2,9 @@
 #include "wire/relay.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -21,7 +23,14 @@ int relay_pair(int fds[2])
 	return 0;
 }
 
-bool relay_send(int fd, const struct udp_dgram *d)
+uint32_t relay_waiting(int fd)
+{
+	int bytes = 0;
+
+	return ioctl(fd, SIOCOUTQ, &bytes) || bytes < 0 ? 0 : (uint32_t)bytes;
+}
+
+bool relay_send(int fd, uint32_t most, const struct udp_dgram *d)
 {
 	struct relay_head head = {
 		.from = d->from, .ifindex = d->ifindex, .tos = d->tos};
@@ -29,6 +38,9 @@ bool relay_send(int fd, const struct udp_dgram *d)
 			       {(void *)(uintptr_t)d->bytes, d->len}};
 	struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2};
 
+	if (most != RELAY_NO_BOUND &&
+	    relay_waiting(fd) + sizeof(head) + d->len > most)
+		return false;
 	memcpy(head.to_ip, d->to.ip, 16);
 	return sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datagrams handed on through a unix socket, where the kernel cannot choose
- * the socket of a queue pair itself: the broker receives for all, and a
- * process gets its own as messages of a SOCK_SEQPACKET pair.
+ * Datagrams that the broker hands to a process through a unix socket, where the
+ * kernel cannot choose the socket of a queue pair itself: the broker receives
+ * for all, and a process gets its own datagrams as messages of a SOCK_SEQPACKET
+ * pair.
  *
  *	+------------------------------+ - - - - - - - - - - - - - +
  *	| from, to, interface, class   | the datagram              |
  *	+------------------------------+ - - - - - - - - - - - - - +
  *
- * What comes is as trustworthy as the broker, who could read and drop it.
+ * A process trusts these messages as far as the broker, which could read and
+ * drop the datagrams.  The broker does not trust the process, which may hold
+ *the sending end too and set its SO_SNDBUF.
  */
 #ifndef WIRE_RELAY_H
 #define WIRE_RELAY_H
@@ -22,11 +25,23 @@ struct relay_head {
 	uint8_t tos, reserved[3];
 };
 
-/* A pair: [0] to hand on by, [1] to receive from; 0 or -errno. */
+/* No bound by the caller to what waits in a relay. */
+#define RELAY_NO_BOUND UINT32_MAX
+
+/* Makes a pair: fds[0] sends, fds[1] receives, both owned by the caller.  0 or
+ * -errno. */
 int relay_pair(int fds[2]);
-/* One datagram; false: there is no room, it is lost.  Never waits. */
-bool relay_send(int fd, const struct udp_dgram *d);
-/* Takes a message of len bytes apart, whose bytes *d then borrows. */
+/* The bytes of kernel memory that wait in the relay of the sending end fd. */
+uint32_t relay_waiting(int fd);
+/*
+ * Sends one datagram, and never waits.  most: the bytes that may wait in the
+ * relay then, whatever its SO_SNDBUF says; the last datagram may exceed that
+ * by what the kernel needs besides the bytes.  False: there is no room, and the
+ * datagram is lost.
+ */
+bool relay_send(int fd, uint32_t most, const struct udp_dgram *d);
+/* Parses a message of len bytes, which *d then borrows.  False: the message is
+ * too short. */
 bool relay_parse(const uint8_t *bytes, size_t len, struct udp_dgram *d);
 
 #endif

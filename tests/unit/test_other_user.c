@@ -416,6 +416,51 @@ static void other_users_have_indexes_by_chance(void **state)
 	reuseport_group_close(&group);
 }
 
+#define HOARD 300 /* processes that never read */
+
+static const struct reuseport_group_member *member_of(uint32_t class)
+{
+	return reuseport_group_at(&group, class);
+}
+
+/* The kernel's memory that waits for the processes of these classes. */
+static uint64_t waiting_for(const uint32_t *class, uint32_t n)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += relay_waiting(member_of(class[i])->relay_fd);
+	return sum;
+}
+
+/* The process has the broker's end too, and may set what its queue holds. */
+static void a_user_that_never_reads_has_a_bound(void **state)
+{
+	static uint8_t bytes[60000];
+	const struct udp_dgram d = {.bytes = bytes, .len = sizeof(bytes)};
+	uint32_t class[HOARD];
+	int most = 4 << 20;
+
+	need_descriptors();
+	reuseport_group_init(&group, true);
+	for (uint32_t i = 0; i < HOARD; i++) {
+		class[i] = take_class(&group, stranger(0), 1);
+		setsockopt(member_of(class[i])->relay_fd, SOL_SOCKET, SO_SNDBUF,
+			   &most, sizeof(most));
+	}
+	for (int i = 0; i < 7; i++)
+		reuseport_group_relay(&group, 0, &d);
+	assert_uint_in_range(waiting_for(class, HOARD), OTHER_USER_BYTES / 2,
+			     OTHER_USER_BYTES / 4 * 5);
+	/* with fewer processes each has more of it */
+	for (uint32_t i = 1; i < HOARD; i++)
+		reuseport_group_release(&group, class[i], 2);
+	for (int i = 0; i < 3; i++)
+		reuseport_group_relay(&group, class[0], &d);
+	assert_true(waiting_for(class, 1) > OTHER_USER_BYTES / HOARD * 5 / 4);
+	reuseport_group_close(&group);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,6 +474,7 @@ int main(void)
 			a_class_is_kept_from_other_users_beyond_every_patience),
 		cmocka_unit_test(a_successor_knows_whose_a_class_was),
 		cmocka_unit_test(other_users_have_indexes_by_chance),
+		cmocka_unit_test(a_user_that_never_reads_has_a_bound),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
