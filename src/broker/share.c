@@ -63,6 +63,7 @@ struct user_share *share_get(struct share_table *t, uid_t uid)
 		if (!s)
 			return NULL;
 		s->uid = uid;
+		s->cm.is_many = uid == USER_NONE;
 		s->cm.number = (uint64_t)uid + 1;
 		s->cm.is_exempt = user_is_same(uid, t->exempt);
 		list_init(&s->link);

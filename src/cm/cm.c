@@ -302,7 +302,7 @@ bool cm_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn)
 void cm_stale(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 	      uint64_t now_ns)
 {
-	struct conv *c = conv_find_qpn(cm, peer, qpn);
+	struct conv *c = conv_find_qpn(cm, peer, qpn, NULL);
 
 	if (c)
 		step_run(cm, c, IN_STALE, NULL, now_ns);

@@ -96,7 +96,9 @@ struct cm_note {
  * 0.  A function that takes an owner takes NULL for one that may have all.
  */
 struct cm_owner {
-	bool is_exempt;	    /* may have all that the manager has */
+	bool is_exempt; /* may have all that the manager has */
+	/* Stands for several that cannot be told from each other. */
+	bool is_many;
 	uint64_t number;    /* differs from other owners'; not 0 */
 	uint32_t listeners; /* that it has now */
 	/* Conversations that count for it: also one that is released, until the

@@ -80,13 +80,29 @@ static bool is_ending(enum conv_state state)
 	       state == CONV_TIMEWAIT;
 }
 
-struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn)
+/* Is the other end of c one of ours, and does it count for the same owner as
+ * the sender? */
+static bool is_of_sender(struct cm *cm, const struct conv *c,
+			 const struct conv *sender)
+{
+	const struct conv *other = conv_find(cm, c->remote_id);
+
+	return other && other->remote_id == c->local_id &&
+	       !memcmp(other->local, c->peer, 16) &&
+	       !memcmp(other->peer, c->local, 16) &&
+	       other->owner == sender->owner &&
+	       !(sender->owner && sender->owner->is_many);
+}
+
+struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
+			   const struct conv *sender)
 {
 	list_for_each (n, qpn_bucket(cm, peer, qpn)) {
 		struct conv *c = CONV_OF(n, by_qpn);
 
 		if (is_live(c->state) && c->remote_qpn == qpn &&
-		    !memcmp(c->peer, peer, 16))
+		    !memcmp(c->peer, peer, 16) &&
+		    (!sender || is_of_sender(cm, c, sender)))
 			return c;
 	}
 	return NULL;

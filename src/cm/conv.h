@@ -153,8 +153,14 @@ void conv_free(struct cm *cm, struct conv *c);
 struct conv *conv_find(struct cm *cm, uint32_t local_id);
 struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],
 			      uint32_t remote_id);
-/* A live connection of that peer's queue pair. */
-struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn);
+/*
+ * A live connection with that peer's queue pair.  sender: the conversation of
+ * this manager that says so of the queue pair, then only a connection of which
+ * the other end, too, is this manager's and counts for the sender's owner: what
+ * it says of another owner's queue pair is not believed.  NULL: any.
+ */
+struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
+			   const struct conv *sender);
 /* One that its peer has ended, or both, lately. */
 bool conv_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn);
 void conv_set_remote(struct cm *cm, struct conv *c, uint32_t remote_id);

@@ -110,23 +110,26 @@ static struct conv *passive_new(struct cm *cm, const uint8_t from[16],
 }
 
 /*
- * Does the peer take a queue pair for another connection than we do?  Then it
- * has lost what it had with us, or somebody says so in its name to end that:
- * the owner is to ask the peer, and is told of it once in a while.
+ * Does the peer take a queue pair for another connection than we do (IBTA
+ * 12.9.8.3.1)?  Then it has lost the connection that it had with us, or another
+ * program says so to end that connection.  A conversation of ours is believed
+ * of its own owner's queue pairs, see conv_find_qpn.  Another host has to be
+ * asked by the caller, which is told of it once in DOUBT_NS.
  */
 static bool is_stale(struct cm *cm, const uint8_t from[16],
 		     const uint8_t to[16], const struct cmmsg *m,
 		     uint64_t now_ns)
 {
-	struct conv *old =
-		m->kind == CMMSG_REQ ? conv_find_qpn(cm, from, m->qpn) : NULL;
+	const struct conv *sender = own_sender(cm, from, to, m);
+	struct conv *old = m->kind == CMMSG_REQ
+				   ? conv_find_qpn(cm, from, m->qpn, sender)
+				   : NULL;
 
 	if (!old)
 		return false;
-	/* IBTA 12.9.8.3.1 */
 	cm->counters.stale++;
 	turn_down(cm, from, to, m, CMMSG_REJ_STALE);
-	if (own_sender(cm, from, to, m)) {
+	if (sender) {
 		step_run(cm, old, IN_STALE, NULL, now_ns);
 	} else if (!old->doubted_ns || now_ns - old->doubted_ns >= DOUBT_NS) {
 		old->doubted_ns = now_ns;

@@ -582,6 +582,72 @@ static void the_requests_of_one_owner_stand_in_nobody_elses_way(void **state)
 	cm_free(cm);
 }
 
+/* Two owners' ends of one connection at `me`, whose active end has this queue
+ * pair; the passive end. */
+static struct conv *connect_within(struct cm *cm, struct cm_owner *owner,
+				   uint64_t service, uint32_t qpn)
+{
+	struct cm_start s = start_of(owner);
+	const struct cmmsg reply = {.qpn = 77};
+	struct cm_event e = {0};
+	struct cm_frame f;
+	uint32_t id, passive = 0;
+
+	memcpy(s.peer, me, 16);
+	s.msg.service_id = service;
+	s.msg.qpn = qpn;
+	assert_int_equal(cm_connect(cm, &s, 0, &id), 0);
+	while (cm_tx(cm, &f)) {
+		cm_rx(cm, f.from, f.to, 0, f.mad, MAD_BYTES, 0);
+		while (cm_event(cm, &e)) {
+			if (e.type == CM_REQUEST) {
+				passive = e.id;
+				cm_accept(cm, passive, &reply, 0);
+			}
+			if (e.type == CM_RESPONSE)
+				cm_establish(cm, id, 0);
+		}
+	}
+	return passive ? conv_find(cm, passive) : NULL;
+}
+
+/* A program that names another user's queue pair ends no connection of it, nor
+ * is the other's refused for what it has said before. */
+static void nobody_ends_a_connection_by_naming_its_queue_pair(void **state)
+{
+	struct cm_owner first = {.number = 1}, second = {.number = 2};
+	struct cm_config config = {
+		.seed = 1, .conversations = 400, .half_open = 100};
+	struct cm_where any = {.any_v4 = true};
+	struct cm *cm = cm_new(&config, 0);
+	struct conv *own, *other;
+	uint32_t listener;
+
+	cm_listen(cm, &first, 0, SERVICE, &any, 10, &listener);
+	cm_listen(cm, &second, 0, SERVICE + 1, &any, 10, &listener);
+	own = connect_within(cm, &first, SERVICE, 5);
+	assert_int_equal(own->state, CONV_ESTABLISHED);
+	other = connect_within(cm, &second, SERVICE + 1, 5);
+	assert_int_equal(own->state, CONV_ESTABLISHED);
+	assert_int_equal(other->state, CONV_ESTABLISHED);
+	/* or before */
+	other = connect_within(cm, &second, SERVICE + 1, 6);
+	assert_int_equal(other->state, CONV_ESTABLISHED);
+	own = connect_within(cm, &first, SERVICE, 6);
+	assert_int_equal(own->state, CONV_ESTABLISHED);
+	assert_int_equal(cm_counters(cm)->stale, 0);
+	/* of its own it is believed */
+	assert_null(connect_within(cm, &first, SERVICE, 6));
+	assert_int_equal(cm_counters(cm)->stale, 1);
+	assert_int_not_equal(own->state, CONV_ESTABLISHED);
+	assert_int_equal(other->state, CONV_ESTABLISHED);
+	/* but for one that is several */
+	second.is_many = true;
+	assert_non_null(connect_within(cm, &second, SERVICE + 1, 6));
+	assert_int_equal(other->state, CONV_ESTABLISHED);
+	cm_free(cm);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -604,6 +670,8 @@ int main(void)
 		cmocka_unit_test(a_listener_beyond_its_share_refuses),
 		cmocka_unit_test(
 			the_requests_of_one_owner_stand_in_nobody_elses_way),
+		cmocka_unit_test(
+			nobody_ends_a_connection_by_naming_its_queue_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
