@@ -30,17 +30,40 @@ static bool has_relay(const struct reuseport_group_member *m, uid_t user)
 	return m->is_foreign && m->relay_fd >= 0 && m->user == user;
 }
 
-/* Parts OTHER_USER_BYTES among the processes of a user, which is told to each
- * relay when their number has changed. */
+/*
+ * Parts OTHER_USER_BYTES among the relays of a user, when their number has
+ * changed: each may hold what waits there now and a part of what is left.  The
+ * sum of these bounds is OTHER_USER_BYTES, if no process fills its own relay.
+ */
 static void share_bytes(struct reuseport_group *g, uid_t user)
 {
+	uint64_t waiting = 0, left;
 	uint32_t n = 0;
 
-	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++)
-		n += has_relay(&g->member[i], user);
+	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++) {
+		struct reuseport_group_member *m = &g->member[i];
+
+		if (!has_relay(m, user))
+			continue;
+		m->relay_most = relay_waiting(m->relay_fd);
+		waiting += m->relay_most;
+		n++;
+	}
+	left = waiting < OTHER_USER_BYTES ? OTHER_USER_BYTES - waiting : 0;
 	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++)
 		if (has_relay(&g->member[i], user))
-			g->member[i].relay_most = OTHER_USER_BYTES / n;
+			g->member[i].relay_most += (uint32_t)(left / n);
+}
+
+/*
+ * Closes the relay of a process that has ended, unless datagrams wait there: a
+ * process that it has forked may have the receiving end and never read.  Until
+ * then the relay counts for its user, and its index is not given again.
+ */
+static void close_relay(struct reuseport_group_member *m)
+{
+	if (m->relay_fd >= 0 && !relay_waiting(m->relay_fd))
+		close_fd(&m->relay_fd);
 }
 
 /* Its first page, or the one of its user's last process, zeroed. */
@@ -66,7 +89,7 @@ static uint32_t find_oldest(const struct reuseport_group *g,
 	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++) {
 		const struct reuseport_group_member *m = &g->member[i];
 
-		if (m->is_foreign && m->use == use &&
+		if (m->is_foreign && m->use == use && m->relay_fd < 0 &&
 		    (!user || user_is_same(*user, m->user)) &&
 		    (!best || m->freed_ms < g->member[best].freed_ms))
 			best = i;
@@ -166,7 +189,8 @@ void other_user_tick(struct reuseport_group_member *m, uint64_t now_ms)
 
 	if (m->use != REUSEPORT_RESTING && m->use != REUSEPORT_FREE)
 		return;
-	if (rested >= OTHER_USER_REST_MS) {
+	close_relay(m);
+	if (rested >= OTHER_USER_REST_MS && m->relay_fd < 0) {
 		m->use = REUSEPORT_NOBODYS;
 		close_fd(&m->page_fd);
 	} else if (rested >= REUSEPORT_REST_MS) {
@@ -178,7 +202,7 @@ void other_user_leave(struct reuseport_group *g,
 		      struct reuseport_group_member *m)
 {
 	close_fd(&m->fd);
-	close_fd(&m->relay_fd);
+	close_relay(m);
 	share_bytes(g, m->user);
 	if (m->page_fd >= 0)
 		shared_page_clear(m->page_fd, ++m->generation);

@@ -42,10 +42,12 @@
  * call, if there is no such index.
  */
 int other_user_take(struct reuseport_group *g, uid_t user, const char **why);
-/* What time does to an index that is resting or free. */
+/* Moves an index on that is resting or free, and closes its relay once nothing
+ * waits there any more. */
 void other_user_tick(struct reuseport_group_member *m, uint64_t now_ms);
 /* Closes what the process of m had but for its page, which stays for the next
- * process of its user. */
+ * process of its user, and for a relay in which datagrams wait (see
+ * other_user_tick). */
 void other_user_leave(struct reuseport_group *g,
 		      struct reuseport_group_member *m);
 /* Is index g->count, which a member would get, free? */

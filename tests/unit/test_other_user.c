@@ -423,7 +423,27 @@ static const struct reuseport_group_member *member_of(uint32_t class)
 	return reuseport_group_at(&group, class);
 }
 
-/* The kernel's memory that waits for the processes of these classes. */
+/* As a process may that has the broker's end too. */
+static uint32_t take_and_widen(uint64_t ms)
+{
+	uint32_t class = take_class(&group, stranger(0), ms);
+	int most = 4 << 20;
+
+	setsockopt(member_of(class)->relay_fd, SOL_SOCKET, SO_SNDBUF, &most,
+		   sizeof(most));
+	return class;
+}
+
+/* 0: to all. */
+static void relay_seven(uint32_t class)
+{
+	static uint8_t bytes[60000];
+	const struct udp_dgram d = {.bytes = bytes, .len = sizeof(bytes)};
+
+	for (int i = 0; i < 7; i++)
+		reuseport_group_relay(&group, class, &d);
+}
+
 static uint64_t waiting_for(const uint32_t *class, uint32_t n)
 {
 	uint64_t sum = 0;
@@ -433,31 +453,54 @@ static uint64_t waiting_for(const uint32_t *class, uint32_t n)
 	return sum;
 }
 
-/* The process has the broker's end too, and may set what its queue holds. */
 static void a_user_that_never_reads_has_a_bound(void **state)
 {
-	static uint8_t bytes[60000];
-	const struct udp_dgram d = {.bytes = bytes, .len = sizeof(bytes)};
 	uint32_t class[HOARD];
-	int most = 4 << 20;
 
 	need_descriptors();
 	reuseport_group_init(&group, true);
-	for (uint32_t i = 0; i < HOARD; i++) {
-		class[i] = take_class(&group, stranger(0), 1);
-		setsockopt(member_of(class[i])->relay_fd, SOL_SOCKET, SO_SNDBUF,
-			   &most, sizeof(most));
-	}
-	for (int i = 0; i < 7; i++)
-		reuseport_group_relay(&group, 0, &d);
+	for (uint32_t i = 0; i < HOARD; i++)
+		class[i] = take_and_widen(1);
+	relay_seven(0);
 	assert_uint_in_range(waiting_for(class, HOARD), OTHER_USER_BYTES / 2,
 			     OTHER_USER_BYTES / 4 * 5);
 	/* with fewer processes each has more of it */
 	for (uint32_t i = 1; i < HOARD; i++)
 		reuseport_group_release(&group, class[i], 2);
-	for (int i = 0; i < 3; i++)
-		reuseport_group_relay(&group, class[0], &d);
+	relay_seven(class[0]);
 	assert_true(waiting_for(class, 1) > OTHER_USER_BYTES / HOARD * 5 / 4);
+	reuseport_group_close(&group);
+}
+
+/* One after another, each of which leaves its socket to a process that it has
+ * forked. */
+static void what_is_left_unread_counts_for_its_user(void **state)
+{
+	uint64_t sum = 0, ms = 1, before;
+	int left[HOARD], fd[HOARD];
+
+	need_descriptors();
+	reuseport_group_init(&group, true);
+	for (uint32_t i = 0; i < HOARD; i++, ms += 200) {
+		uint32_t class = take_and_widen(ms);
+
+		left[i] = dup(member_of(class)->fd);
+		fd[i] = dup(member_of(class)->relay_fd);
+		relay_seven(class);
+		sum += relay_waiting(fd[i]);
+		reuseport_group_release(&group, class, ms);
+	}
+	assert_uint_in_range(sum, OTHER_USER_BYTES / 2,
+			     OTHER_USER_BYTES / 4 * 5);
+	for (int i = 0; i < HOARD; i++) {
+		close(left[i]);
+		close(fd[i]);
+	}
+	/* until nobody has it any more */
+	reuseport_group_tick(&group, ms);
+	before = group.handed_on;
+	relay_seven(take_class(&group, stranger(0), ms));
+	assert_int_equal(group.handed_on - before, 7);
 	reuseport_group_close(&group);
 }
 
@@ -475,6 +518,7 @@ int main(void)
 		cmocka_unit_test(a_successor_knows_whose_a_class_was),
 		cmocka_unit_test(other_users_have_indexes_by_chance),
 		cmocka_unit_test(a_user_that_never_reads_has_a_bound),
+		cmocka_unit_test(what_is_left_unread_counts_for_its_user),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
