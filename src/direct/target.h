@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A queue pair of this host as its peer sees it: requests are executed there
- * by who makes them, with the target's tables and the meaning of the wire
- * (IBTA Vol 1, 9.4 and 9.7), under its responder lock (struct qp_target).
+ * The target as the initiator sees it: a queue pair of this host, whose
+ *requests the initiator executes itself, by the target's tables and with the
+ *semantics of the wire (IBTA Vol 1, 9.4 and 9.7), under the responder lock
+ *(struct qp_target).
  *
- *	initiator				target
+ *	initiator                            target
  *	judge by the target's keys
- *	copy to or from its memory
- *	take its receive, complete in its CQ	polls it
- *	letter, and a kick if it sleeps		raises the event, fails,
- *explains
+ *	copy to or from the target's memory
+ *	take a receive, leave a completion   polls the completion
+ *	set notify bits, kick a sleeper      raises the event, fails, explains
  *
- * Another process's arena is input: offsets are checked before use.
- * Owner: the QP at the near end; lock: its lane's.  Sans-IO.
+ * The target's arena is input: offsets are checked before use.  Owner: the
+ * initiator's QP; lock: the initiator's progress lock.  Sans-IO.
  */
 #ifndef DIRECT_TARGET_H
 #define DIRECT_TARGET_H
@@ -24,54 +24,57 @@
 #include "util/list.h"
 
 /*
- * Where the target's queue pair, its receives and what peers write of it lie:
- * each word was read once and checked.  Good as long as that queue pair has its
+ * Where the target's queue pair, its receives and its peers' part lie.  Each
+ * word was read once and checked.  Valid as long as the queue pair has this
  * serial.
  */
 struct target_places {
-	aoff self; /* 0: nothing is known */
+	aoff self; /* 0: the places are not known */
 	uint32_t serial, type, pd, recv_pd, row;
 	aoff target, recv_cq, srq, slots;
 	uint32_t slot_count, depth, stride, max_sge;
 };
 
+/* A queue pair's link to one target. */
 struct target_ref {
-	struct list kick; /* it sleeps and must be woken */
+	struct list kick; /* on a list of targets that have to be woken */
 	struct hca *hca;  /* the target's adapter; borrowed */
-	/* Our slot in its arena, borrowed; NULL: it is this process, whose
-	 * memory takes atomics. */
+	/* The initiator's access slot in that arena, borrowed; NULL: the target
+	 * is in this process, whose memory takes atomics. */
 	struct access *access;
-	void *owner;   /* whose it is, for the host */
-	bool is_gone;  /* its process has ended */
-	uint32_t type; /* HCA_QPT_*: of both */
-	uint32_t path; /* enum ibt_path; UD: of each target */
+	void *owner;   /* the host's struct for the target's process */
+	bool is_gone;  /* the target's process has ended */
+	uint32_t type; /* HCA_QPT_*, of both ends */
+	uint32_t path; /* enum ibt_path; UD has one for each target */
 	uint32_t qpn;  /* the target's */
-	/* What the target must think of us. */
+	/* The QPN, the PSN and the address that the target's attributes must
+	 * name as its peer's. */
 	uint32_t our_qpn, our_psn;
 	uint8_t our_ip[16];
-	uint32_t row; /* of the target, when known */
+	uint32_t row; /* of the target in its table of QPs, when known */
 	struct target_places places;
-	uint32_t connection;  /* of the target, from the first request on; 0 */
-	bool is_asked;	      /* it executes a request for us */
-	bool is_busy;	      /* somebody else is at work at its responder */
-	bool waits_for_place; /* for what lies with receives to be collected */
-	uint64_t asked_ns;    /* since then, either */
+	/* The target's qp.connection since the first request; 0: none yet. */
+	uint32_t connection;
+	bool is_asked; /* the target's process executes a request for us */
+	bool is_busy;  /* another process holds the responder lock */
+	bool waits_for_place; /* until the target has collected completions */
+	uint64_t asked_ns;    /* since when one of these three holds */
 };
 
 enum direct_result {
 	DIRECT_DONE,
-	DIRECT_LOST,	     /* it is not ready */
-	DIRECT_CLOSED,	     /* it is gone or in error */
+	DIRECT_LOST,	     /* the target is not ready to receive */
+	DIRECT_CLOSED,	     /* the target is destroyed or in ERR */
 	DIRECT_RNR,	     /* no receive is posted */
-	DIRECT_ASKED_TARGET, /* the target will do it: ask again */
-	DIRECT_BUSY,	     /* somebody is at work there: the same */
-	DIRECT_REFUSED,	     /* `verdict`; of RC the target has failed */
-	DIRECT_GONE,	     /* its process has ended */
-	DIRECT_DENIED,	 /* the kernel does not let us to its memory any more */
-	DIRECT_OUR_FAULT /* our own memory is not mapped */
+	DIRECT_ASKED_TARGET, /* the target executes it: the caller asks again */
+	DIRECT_BUSY,	     /* another process is at work: asks again */
+	DIRECT_REFUSED,	     /* for `verdict`; an RC target has failed */
+	DIRECT_GONE,	     /* the target's process has ended */
+	DIRECT_DENIED,	     /* the kernel denies access to its memory now */
+	DIRECT_OUR_FAULT     /* the initiator's own memory is not mapped */
 };
 
-/* Stretches of one space's memory. */
+/* Ranges of one address space. */
 struct direct_memory {
 	struct space *space;
 	struct space_vec vec[SPACE_VEC_MAX];
@@ -84,26 +87,28 @@ struct direct_request {
 	bool solicited;
 	uint32_t total, offset, bytes;
 	uint32_t rkey, imm_be;
-	uint32_t qkey, sl; /* UD, of which `data` begins with the GRH */
+	uint32_t qkey, sl; /* UD, where `data` begins with the GRH */
 	uint64_t va, swap_add, compare;
-	const uint8_t *data; /* what is sent, or NULL: as in near */
-	struct direct_memory initiator;
+	const uint8_t *data; /* inline payload; NULL: it is in `initiator` */
+	struct direct_memory initiator; /* the initiator's elements */
 	uint64_t now_ns;
-	struct eager eager; /* what its receive is to carry */
-	/* out */
+	struct eager eager; /* the message to leave with its receive */
+	/* Results of target_run: */
 	uint32_t verdict; /* enum verdict */
 	uint8_t rnr_timer;
-	uint64_t found;	  /* by an atomic */
-	bool kick;	  /* the target sleeps */
-	bool is_ours;	  /* it was our memory that was not there */
-	bool is_gone;	  /* or the target's process */
-	bool is_denied;	  /* or the kernel would not let us */
-	bool is_revoked;  /* the target goes on without us: nothing is done, */
-	bool is_executed; /* but an atomic that was before */
-	bool is_full; /* it has to collect completions before there are more */
+	uint64_t found; /* the value that an atomic found */
+	bool kick;	/* the target sleeps and has to be woken */
+	bool is_ours;	/* the initiator's memory was not mapped */
+	bool is_gone;	/* the target's process has ended */
+	bool is_denied; /* the kernel denied access to the target's memory */
+	/* The access was revoked: nothing was done, but for an atomic that
+	 * was executed before (is_executed). */
+	bool is_revoked;
+	bool is_executed;
+	bool is_full; /* the target has to collect completions first */
 };
 
-/* Nothing is known of it yet. */
+/* Clears the results. */
 static inline void direct_request_clear(struct direct_request *r)
 {
 	r->eager.at = 0;
@@ -111,35 +116,41 @@ static inline void direct_request_clear(struct direct_request *r)
 	r->is_revoked = r->is_executed = r->is_full = false;
 }
 
+/* Executes r at the target, or says why not. */
 enum direct_result target_run(struct target_ref *l, struct direct_request *r);
 
 /*
- * UC goes by packets from here on: until the target has been told, it takes
- * what comes by packets from a peer that it has heard directly for forged.
+ * UC: tells the target that the initiator sends packets from here on.  Until
+ * then the target takes packets of a peer that goes direct for forged.
  */
 void target_leave(struct target_ref *l);
 
-/* Small requests, whole ones, of one opcode: SEND, WRITE or READ. */
-#define DIRECT_BATCH_MAX 64 /* at most */
+/* Requests of one batch at most. */
+#define DIRECT_BATCH_MAX 64
 
+/* Small whole requests of one opcode: SEND, WRITE or READ. */
 struct direct_batch {
-	/* Describe the i-th in *r, as the first is; false: there is none. */
+	/* Describes request i in *r, like the first; false: there is none. */
 	bool (*next)(void *arg, uint32_t i, struct direct_request *r);
 	void *arg;
-	struct direct_request
-		r; /* the first; out: as of target_run, but no verdict */
+	/* The first request; then the results, as target_run's without a
+	 * verdict. */
+	struct direct_request r;
 };
 
 /*
- * One visit for all of them.  How many of them were executed: those that
- * follow have to be run alone, which may be the first.
+ * Executes a batch under one responder lock.  Returns how many requests were
+ * executed; the next one, which may be the first, has to be run alone.
  */
 uint32_t target_run_batch(struct target_ref *l, struct direct_batch *s);
-/* Has something changed for one that was told DIRECT_LOST, DIRECT_RNR or
+/* Is it worth another try after DIRECT_LOST, DIRECT_RNR or
  * DIRECT_ASKED_TARGET? */
 bool target_is_ready(struct target_ref *l, bool wants_receive);
-/* The sentence behind a note, whose words are the same in each process, and the
- * verdict; a note that makes no sense is one of an invalid request. */
+/*
+ * Fills *x with the facts of a target's note, which another process wrote, and
+ * returns its verdict.  A note that makes no sense is one of an invalid
+ * request.
+ */
 enum verdict target_explain(const struct target_failure *there,
 			    struct explain *x);
 

@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who is inside an arena: a slot for each process that works in it by itself,
- * saying at which QP, and by which keys it copies.  The owner, having withdrawn
- * a QP, waits for those that were inside at it; having withdrawn a key, for
- * those that copied by it.  The dead are not waited for.
+ * Access slots: each peer that works in an arena has one there, and says in it
+ * at which QP it works and by which keys it copies.  The owner that has
+ * withdrawn a QP waits for peers that were inside at this QP; the owner that
+ *has withdrawn a key waits for peers that copied by this key.  Dead peers are
+ *not waited for.
  *
- *	guest: access_enter: at this QP		owner: withdraw the key
- *	       access_copy: by this key		       access_wait
- *	       look at the key, copy		       the memory is its own
- *	       access_copied
- *	       access_leave
+ *	peer                                owner
+ *	access_enter: at this QP            withdraw the key
+ *	access_copy: by this key            access_wait
+ *	look the key up, copy               the memory is the program's again
+ *	access_copied
+ *	access_leave
  *
- * One that is stopped amid its copying can be seized: it finds out before it
- * would copy on, and touches nothing more.  Then it is not inside.  One that is
- * stopped elsewhere is waited for, but by the owner of its QP alone.
+ * access_enter and access_copy are exchanges, so a peer's slot is written
+ *before the peer reads the QP or the key; the owner withdraws first and reads
+ *the slots then.  Without that order the peer could copy by a key whose owner
+ *had found the slot empty, after ibv_dereg_mr returned.
  *
- * Slots are claimed in order, so the first that nobody ever had ends them.
- * Owner: the arena.  A guest has one slot in an arena, used under its lane's
- * lock.  What stands in a slot of another process's arena is input.
+ * The access of a peer that is stopped while it copies can be revoked: the peer
+ * finds out before it would copy on, and touches nothing more.  A peer that is
+ * stopped elsewhere inside is waited for, by the owner of its QP alone.
+ *
+ * Slots are claimed in order; the first that was never claimed ends the table.
+ * Owner: the arena.  A peer uses its slot under its own progress lock.  What
+ * stands in the slots is input to the owner.
  */
 #ifndef HCA_ACCESS_H
 #define HCA_ACCESS_H
@@ -26,18 +33,18 @@
 
 #define ACCESS_MAX 1024
 
-/* What makes one that was seized find out. */
+/* How a peer whose access was revoked finds out. */
 enum access_by {
-	ACCESS_BY_CALLS, /* it looks before each system call */
-	ACCESS_BY_RSEQ, /* whenever it goes on after it was off its processor */
+	ACCESS_BY_CALLS, /* the peer looks before each system call */
+	ACCESS_BY_RSEQ,	 /* its copy is aborted when it was preempted (rseq) */
 };
 
 /*
- * A QP and keys, each key one of 32 bits that it shares with others; what
- *shares nothing is not waited for:
+ * A QP and keys.  Each key sets one of 32 bits, which several keys share, so an
+ * owner may wait for a peer that copies by another key.
  *
- *	63: it says what it may touch	32-55: QPN, or 0	0-31: keys
- *	62: and copies			61: it is seized
+ *	63 the slot says what is touched   62 the peer copies   61 revoked
+ *	32-55 QPN, or 0                    0-31 keys
  */
 typedef uint64_t access_set;
 
@@ -47,11 +54,11 @@ typedef uint64_t access_set;
 #define ACCESS_REVOKED (ACCESS_SAY | 1ull << 61)
 
 struct access {
-	struct alock process; /* whose it is, for as long as it has it */
-	shared_u32 epoch;     /* odd: inside; 0: nobody ever had the slot */
-	shared_u32 thread;    /* that copies */
+	struct alock process; /* held by the peer that has the slot */
+	shared_u32 epoch;     /* odd: inside; 0: the slot was never claimed */
+	shared_u32 thread;    /* the thread that copies */
 	_Atomic access_set touches;
-	shared_u32 by; /* enum access_by: how it copies */
+	shared_u32 by; /* enum access_by, of the present copy */
 	uint32_t reserved2[25];
 };
 
@@ -61,52 +68,58 @@ static inline access_set access_qp(uint32_t qpn)
 {
 	return ACCESS_SAY | (access_set)qpn << 32;
 }
-/* A window's keys differ in their lowest 8 bits alone. */
+/* The set of one key, without its lowest 8 bits, in which a window's keys
+ * differ. */
 static inline access_set access_key(uint32_t key)
 {
 	return ACCESS_SAY | 1ull << ((key >> 8) * 2654435761u >> 27);
 }
-/* A slot in far's arena for this process; NULL: all are taken. */
+/* Claims a slot in the target's arena; NULL: all are claimed. */
 struct access *access_claim(struct hca *peer_area);
-/* Not inside. */
+/* Gives the slot back; the peer is not inside. */
 void access_release(struct access *g);
-/* Of what it is to touch, all that is read of the arena after it the owner has
- * not yet withdrawn, or waits. */
+/* Announces what will be touched, before the peer reads the arena.  What it
+ * reads afterwards is valid, or the owner waits for access_leave. */
 static inline void access_enter(struct access *g, access_set what)
 {
 	atomic_store_explicit(&g->touches, what, memory_order_relaxed);
 	shared_publish(&g->epoch, shared_own(&g->epoch) + 1);
 }
-/* The same for keys, from here to access_copied, which may end by itself. */
+/* Announces by which keys the peer copies, until access_copied. */
 void access_copy(struct access *g, access_set what);
-/* Before it looks and copies that way. */
+/* How the next copy finds out that it was revoked. */
 static inline void access_copy_by(struct access *g, enum access_by how)
 {
 	shared_store(&g->by, how);
 }
-/* Between two system calls, and after the last. */
+/* Was the access revoked?  Asked between two system calls and after the last.
+ */
 static inline bool access_is_revoked(const struct access *g)
 {
 	return atomic_load_explicit(&g->touches, memory_order_acquire) ==
 	       ACCESS_REVOKED;
 }
-/* It has copied; false: it is seized, and touches nothing but access_leave. */
+/* The copy has ended; @then: what is touched from here on.  False: the access
+ * was revoked, and the peer calls access_leave and nothing else. */
 bool access_copied(struct access *g, access_set what, access_set then);
+/* The peer is not inside any more. */
 static inline void access_leave(struct access *g)
 {
 	shared_store(&g->epoch, shared_own(&g->epoch) + 1);
 }
 /*
- * The owner: returns when everybody who was inside and may touch `what` has
- * left, is dead or seized.  Not under a lock that a guest may wait for.
+ * The owner: returns when each peer that was inside and may touch `what` has
+ * left, is dead or was revoked.  Called without a lock that a peer may wait
+ * for.
  */
 void access_wait(struct hca *own, access_set what);
 
-/* The owner: seize `who` if it is stopped amid copying; has it been? */
+/* The owner: revokes the access of `who` if it is stopped while it copies.
+ * True: the access is revoked. */
 bool access_revoke(struct hca *own, alock_owner who);
 
-/* The same for who cannot wait: access_scan_begin, then access_scan_done until
- * true. */
+/* access_wait for a caller that cannot wait: access_scan_begin, and then
+ * access_scan_done until it returns true. */
 struct access_scan {
 	access_set what;
 	uint32_t at, epoch;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the broker knows about others; the one door from host to broker.  All
- * but peer_socket and broker_link_close is called under the lane's lock, and
- * nothing there waits: a question is answered by a later broker_link_turn.
+ * The connection of this process to the broker.  All calls but
+ * broker_link_socket and broker_link_close are made under the progress lock and
+ * do not wait: a later broker_link_turn brings the answer to a question.
  */
 #ifndef HOST_BROKER_LINK_H
 #define HOST_BROKER_LINK_H
@@ -13,51 +13,53 @@
 #include "engine/engine.h"
 
 /*
- * The receive socket of this process: fd (owned by the caller) or -errno.  The
- * arena and the kick are shared with this user's processes, if they are not
- * -1; borrowed until broker_link_close.  Waits for a broker that lives and says
- * nothing, for so long.
+ * The receive socket of this process: a descriptor that the caller owns, or
+ * -errno.  The broker shows the arena and the eventfd @kick_fd to processes of
+ * this user, unless they are -1; both are borrowed until broker_link_close.
+ * Waits at most patience_ns for a broker that lives and does not answer.
  */
 int broker_link_socket(int arena_fd, int kick_fd, uint64_t patience_ns);
 void broker_link_close(void);
-/* Counter files for the tree that sysfs_path has written. */
+/* Has the broker write the counter files of the tree of sysfs_path. */
 void broker_link_tree(int devices_fd);
 /* A QPN of this process's class from random bits. */
 uint32_t broker_link_qpn(uint32_t random);
-/* The class that a QPN of this namespace is of. */
+/* The steering class of a QPN of this namespace. */
 uint32_t broker_link_class(uint32_t qpn);
 /*
- * Our page (NULL: none) and that of the process of this namespace that a QPN
- * is of; false: not known yet.  See client_page_of.
+ * This process's shared page, or NULL; and the page of the process that has the
+ * QPN, in *page.  False: not known yet (see client_page_of).
  */
 void *broker_link_page(void);
 bool broker_link_page_of(uint32_t qpn, const void **page);
-/* The engine asks whether the process behind e's peer and dest_qpn lives. */
+/* Asks for the engine whether the process of e's peer and dest_qpn lives. */
 void broker_link_ask(struct engine *engine, const struct engine_event *e,
 		     uint64_t now_ns);
-/* Asks for a class's arena; local_peer.c gets the answer.  False: ask again. */
+/* Asks for the arena of a class; local_peer.c gets the answer.  False: the
+ * question could not be sent now. */
 bool broker_link_ask_arena(uint32_t class);
-/* Asks whose a source port is, of another user; source_port.c gets the answer.
- * False: there is nobody to ask. */
+/* Asks which process of another user has a source port; source_port.c gets the
+ * answer.  False: there is no broker to ask. */
 bool broker_link_ask_source(uint32_t class, const struct inaddr *from,
 			    const struct inaddr *to);
-/* Takes answers and looks after the broker; cheap when nothing is awaited. */
+/* Takes the broker's answers, and connects anew to a broker that is gone. Costs
+ * little while no answer is outstanding. */
 void broker_link_turn(struct engine *engine, uint64_t now_ns);
 /*
- * Has broker_link_turn heard of a death?  The last words of the dead may still
- * wait in our socket: who finds it empty after that has heard all, and
- * broker_link_reap_dead then tells the engine.
+ * Has broker_link_turn been told of a death?  Packets of the dead process may
+ * still be in the receive socket: once the socket was found empty after the
+ * news, broker_link_reap_dead tells the engine.
  */
 bool broker_link_has_dead(void);
 void broker_link_reap_dead(struct engine *engine, uint64_t now_ns);
-/* When it is due in any case; UINT64_MAX: never. */
+/* When broker_link_turn is due without news; UINT64_MAX: never. */
 uint64_t broker_link_due_ns(void);
 /*
- * For who sleeps, without a lock: the descriptor whose POLLIN asks for a
- * broker_link_turn (-1: none), which broker_link_woken then makes look.
+ * For a thread that waits, without a lock: the descriptor whose POLLIN asks for
+ * a broker_link_turn, or -1.  broker_link_woken then makes that call read.
  */
 int broker_link_fd(void);
-/* Another number whenever that may be another file. */
+/* Differs whenever broker_link_fd may be another file. */
 uint32_t broker_link_changes(void);
 void broker_link_woken(void);
 

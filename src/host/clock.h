@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CLOCK_MONOTONIC for who asks millions of times a second: the processor's
- * counter says how much later it is than at the last look at the clock itself,
- * for CLOCK_STRETCH_NS; then it is looked at again.  To look takes 20 ns, and
- * what follows does not begin before; to count takes half of it and holds
- * nothing up.
+ * CLOCK_MONOTONIC for a caller that asks millions of times a second.  The
+ * processor's counter tells how much time has passed since the clock itself was
+ * read; after CLOCK_STRETCH_NS the clock is read again.  Reading the clock
+ *takes 20 ns and holds up the instructions that follow; reading the counter
+ *takes half of that and holds up none.
  *
- *	look		look		look
+ *	clock		clock		clock
  *	  |  + counter	  |  + counter	  |
  *	  v		  v		  v
  *
- * It is never ahead of the clock, at most CLOCK_LAG_NS behind it, and never
- * goes back.  Where the counter cannot be trusted each call is a look.
- * Owner: the lane; lock: its own.
+ * The result is never ahead of the clock, at most CLOCK_LAG_NS behind it, and
+ * never goes back.  Where the counter cannot be trusted each call reads the
+ * clock.  Owner: struct progress; lock: the progress lock.
  */
 #ifndef HOST_CLOCK_H
 #define HOST_CLOCK_H
@@ -28,18 +28,24 @@
 #define CLOCK_LAG_NS	 5000u
 
 struct clock {
-	uint64_t sure;	   /* ticks: a look that took so long was interrupted */
-	uint64_t tick, ns; /* of the last look */
-	uint64_t good_for; /* ticks after one; 0: each call is a look */
-	uint64_t until;	   /* after the last: as many, or none: interrupted */
-	uint64_t rate;	   /* ns a tick, and 32 bits of fraction; a bit slow */
-	uint64_t base_tick, base_ns; /* the rate is measured from here; 0 */
-	uint64_t said;		     /* last */
-	uint32_t wrong;		     /* how often it was ahead */
-	bool is_off;		     /* there is no such counter */
+	/* A reading of the clock that took more ticks was interrupted. */
+	uint64_t sure;
+	uint64_t tick, ns; /* the last reading, by counter and clock */
+	/* Ticks for which a reading serves; 0: each call reads the clock. */
+	uint64_t good_for;
+	/* Ticks for which the last reading serves: good_for, or 0 if the
+	 * reading was interrupted. */
+	uint64_t until;
+	/* Nanoseconds a tick, with 32 bits of fraction, rounded down. */
+	uint64_t rate;
+	/* The rate is measured from here; 0: not begun. */
+	uint64_t base_tick, base_ns;
+	uint64_t said;	/* the last result */
+	uint32_t wrong; /* how often a result was ahead of the clock */
+	bool is_off;	/* there is no counter that can be used */
 };
 
-/* The processor's counter; 0: it has none that we know. */
+/* The processor's counter; 0: this processor has none that is known. */
 static inline uint64_t clock_ticks(void)
 {
 #if defined(__x86_64__)
@@ -55,14 +61,16 @@ static inline uint64_t clock_ticks(void)
 }
 
 void clock_init(struct clock *c);
-/* The clock itself. */
+/* CLOCK_MONOTONIC, in ns. */
 uint64_t clock_real(void);
-/* It said `ns` between two looks at the counter; the time now.  Pure. */
+/* The clock said `ns` between the counts `before` and `after`: takes that as
+ * the last reading, and returns the time now.  Pure. */
 uint64_t clock_look(struct clock *c, uint64_t before, uint64_t ns,
 		    uint64_t after);
+/* Reads the clock; the time now. */
 uint64_t clock_sync(struct clock *c);
 
-/* The time at `tick`, or 0: it has to be looked at.  Pure. */
+/* The time at `tick`, or 0: the clock has to be read.  Pure. */
 static inline uint64_t clock_at(struct clock *c, uint64_t tick)
 {
 	uint64_t past = tick - c->tick, ns;
@@ -75,6 +83,7 @@ static inline uint64_t clock_at(struct clock *c, uint64_t tick)
 	return c->said;
 }
 
+/* The time now, in ns. */
 static inline uint64_t clock_now(struct clock *c)
 {
 	uint64_t ns = clock_at(c, clock_ticks());

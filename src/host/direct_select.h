@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The lane's side of requests without packets (direct/initiator.h): which
- * process of this host a connection leads to, who is woken, and how seldom
- * sockets are looked at while peers write to our rings themselves.
+ * The host's side of requests without packets (direct/initiator.h): decides
+ * once for each connection between packets and the direct path, wakes targets,
+ * and decides how seldom the socket is read while peers write to this process's
+ * arena themselves.  A connection goes direct if its peer is a local peer
+ * (local_peer.h), and by packets if it is not, or if the answer takes too long.
  *
- * Owner and lock: the lane and its lock, but for direct_select_may_skip and
- * direct_select_is_quiet.
+ * Owner: struct progress.  Lock: the progress lock, but for
+ * direct_select_may_skip and direct_select_is_quiet.
  */
 #ifndef HOST_DIRECT_SELECT_H
 #define HOST_DIRECT_SELECT_H
@@ -14,37 +16,39 @@
 #include "util/shared.h"
 
 struct direct_select {
-	uint64_t look_ns;      /* when to look again for answers, */
-	uint64_t heard_ns;     /* and when there was one */
-	uint32_t silent_turns; /* without a datagram */
-	shared_flag is_quiet;  /* nothing comes but by our rings; */
-	shared_u32 skipped;    /* polls that looked no further since */
+	uint64_t look_ns;      /* when to look again for the broker's answers */
+	uint64_t heard_ns;     /* when a datagram came last */
+	uint32_t silent_turns; /* turns in a row without a datagram */
+	shared_flag is_quiet;  /* all traffic comes through the arena */
+	shared_u32 skipped;    /* polls in a row that did not make progress */
 };
 
 void direct_select_init(struct direct_select *w);
-/* Ask for what the engine newly wants to know, or answer it; false: nothing
- * was answered. */
+/* Serves the engine's new questions.  True: one was answered at once. */
 bool direct_select_find(struct engine *e);
-/* The broker may have answered; whose answer takes too long goes by packets. */
+/* Serves the broker's answers; a connection whose answer takes too long goes by
+ * packets. */
 void direct_select_look(struct direct_select *w, struct engine *e,
 			uint64_t now_ns);
-/* Let go of the processes that QPs lead to no more. */
+/* Gives back the local peers that no QP uses any more. */
 void direct_select_part(struct engine *e);
-/* Wake those who have mail. */
+/* Wakes the local peers for which notify bits were set. */
 void direct_select_kick(struct engine *e);
-/* A turn has ended: did datagrams come? */
+/* A turn of progress has ended; @any: datagrams came. */
 void direct_select_turned(struct direct_select *w, struct engine *e, bool any,
 			  uint64_t now_ns);
-/* When to look at the latest if nothing comes; UINT64_MAX: no need. */
+/* When progress is due at the latest without a wake-up; UINT64_MAX: never. */
 uint64_t direct_select_look_ns(const struct engine *e, uint64_t now_ns);
 /*
- * Who turned the lane will sleep until *wake_ns, which is made earlier if need
- * be, unless kicked; and does not any more.
+ * The leader is about to wait until *wake_ns, which this call may make earlier;
+ * peers write the eventfd from here on.  direct_select_rested: it does not wait
+ * any more.
  */
 void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns);
 void direct_select_rested(struct engine *e);
-/* May a poll do without a turn? */
+/* May this poll do without progress? */
 bool direct_select_may_skip(struct direct_select *w, const struct engine *e);
+/* Does all traffic come through the arena? */
 static inline bool direct_select_is_quiet(const struct direct_select *w)
 {
 	return shared_load(&w->is_quiet);

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who waits for what the lane waits for: our thread; or a program that sleeps
- * for a completion, which is so woken once and not by our thread.  One at a
- * time has that part, and with it the lock.
+ * Leader and followers: one thread at a time, the leader, waits on the
+ *adapter's descriptors and makes progress.  The leader is the progress thread,
+ *or a thread of the program that is blocked in ibv_get_cq_event: a message then
+ * costs one wake-up instead of two.  The leader holds the lock of this file.
  *
- *	our thread                          a program in ibv_get_cq_event
- *	has the part                        sleeps for its event alone
- *	tells of an event: was it for it?   wakes, works
- *	gives the part up, naps             takes it, sleeps for all
- *	it goes on: naps, or waits for it   wakes, gives it back, works
- *	a nap without it: takes it back
+ *	progress thread                     thread in ibv_get_cq_event
+ *	leads                               waits for its event alone
+ *	reports an event of this thread     wakes, works
+ *	stops leading, naps                 leads: waits on all descriptors
+ *	naps on, while the other leads      wakes, stops leading, works
+ *	a nap without a leader: leads again
  *
- * With several programs asleep our thread keeps the part: one that works for
- * long would let the others wait for a nap.  One that sleeps in poll() on its
- * channel is not seen here, our thread minds for it.
+ * If several threads of the program wait, the progress thread leads: a thread
+ * that works for long after its event would let the others wait for a nap.  A
+ * thread that waits in poll(2) on a channel's descriptor is not known here; the
+ * progress thread leads then, too.
  *
- * A signal ends such a sleep as it would end the read of a completion channel.
- * Where one handler of the program restarts system calls and another does not,
- * nobody could tell by which it was ended, so all sleep in that read.
+ * A signal ends the wait of a leading thread as it would end the read of a
+ * completion channel.  If some of the program's handlers restart system calls
+ * and others do not, no code can tell which handler ended the wait, so all such
+ * threads wait in that read (sigrestart.h).
  */
 #ifndef HOST_LEADER_H
 #define HOST_LEADER_H
@@ -27,25 +30,25 @@
 
 #include "host/progress.h"
 
-/* Before our thread begins, whose first act is to take the part. */
+/* Before the progress thread starts, which begins by leading. */
 void leader_open(struct progress *l);
-/* No program gets the part from here on, and who has it gives it back. */
+/* No thread of the program begins to lead any more; one that leads stops. */
 void leader_close(struct progress *l);
-/* When our thread has ended: nobody has it. */
+/* After the progress thread has ended: no thread leads. */
 void leader_closed(void);
-/* In a forked child, where nobody has it. */
+/* In a forked child, where no thread leads. */
 void leader_forget(void);
 
-/* For our thread. */
+/* The progress thread begins to lead, waiting for its turn; and stops. */
 void leader_take(void);
 void leader_give(void);
-/* One look, and what comes before the next: wait, look again soon, or stand
- * by for a program that minds. */
+/* The progress thread, leading: makes progress once, then waits, looks again
+ * soon, or follows a thread of the program. */
 void leader_turn(struct progress *l);
-/* Whoever is woken meanwhile is not to look at the socket. */
+/* The progress thread, leading: waits @ns without a look at the socket. */
 void leader_nap(struct progress *l, uint64_t ns);
 
-/* host_sleep and host_slept. */
+/* See host_sleep and host_slept. */
 int leader_sleep(struct progress *l, const struct host_sleep *s);
 void leader_slept(void);
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processes of this user on this host whose arena this process has
- * mapped, so that it can do their part of the work by itself.
+ * Local peers: processes of this user on this host whose arena this process has
+ * mapped, to execute requests there without packets.
  *
  *	QPN -> its class -> asked for -> mapped, checked, probed -> HERE
  *	                         `--> another user's, another build's, no
  *	                              rights (Yama, a container) -> NEVER
  *
- * Nothing here waits: an answer comes by a later turn of the lane.  Many may be
- * asked for at once, of which the broker hears of some at a time.
+ * No call waits: the broker's answer arrives in a later turn of progress.  Many
+ * classes may be asked for at once; the broker is asked for some at a time.
  *
- * A neighbour's arena is input: every offset read from it is checked with
- * arena_has before use, nothing in it is asserted.  Its memory is reached
- * through hca->space only, by space_put and space_get.
+ * A local peer's arena is input: every offset in it is checked with arena_has
+ * before use, and no invariant about it is asserted.  The peer's memory is
+ * reached through hca->space alone, by space_put and space_get.
  *
  * Owner: this file; a struct lives until the last local_peer_put.  Lock: the
- * lane's, for all but local_peer_open to _begin and _end, _close and _forget.
+ * progress lock, but for local_peer_open, _begin, _end, _close and _forget.
  */
 #ifndef HOST_LOCAL_PEER_H
 #define HOST_LOCAL_PEER_H
@@ -29,66 +29,69 @@
 struct client_news;
 
 struct local_peer {
-	/*
-	 * The view of its arena; of this process itself the own one, whose
-	 * space is the own one too.
-	 */
+	/* The view of the peer's arena.  For this process itself: its own view,
+	 * with its own space. */
 	struct hca *hca;
-	/* Our slot in its arena; NULL: it is this process. */
+	/* This process's access slot in that arena; NULL for this process. */
 	struct access *access;
 	uint32_t class;
 	int pid;
-	uint32_t users;
+	uint32_t users; /* references: local_peer_get less local_peer_put */
 };
 
 enum local_peer_is {
-	LOCAL_PEER_ASKED, /* ask again when there is news, or in a moment */
-	LOCAL_PEER_HERE,
-	LOCAL_PEER_NEVER, /* packets */
+	LOCAL_PEER_ASKED, /* the caller asks again when there is news */
+	LOCAL_PEER_HERE,  /* mapped */
+	LOCAL_PEER_NEVER, /* reached by packets alone */
 };
 
 /*
- * Makes this process one that others may map, if it is to (env.h);
- * before the broker is greeted.  ADVERB_PTRACER
- * opens it to its user where Yama would not.
+ * Lets other processes of the user map this process's arena, unless the
+ * environment forbids it (log/env.h).  Called before the broker is told of this
+ * process.  ADVERB_PTRACER=1 allows it where Yama would not.
  */
 void local_peer_open(struct hca *own);
-/* The eventfd by which others wake the lane; -1: they do not. */
+/* The eventfd by which local peers wake this process; -1: there is none. */
 int local_peer_kick_fd(void);
-/* The lane's thread has begun, and is about to end: the pulse. */
+/* The progress thread has begun, and is about to end: it holds the lock whose
+ * word hca_is_alive reads. */
 void local_peer_begin(void);
 void local_peer_end(void);
-/* When the thread has ended: nobody works in the own arena after it, and no
- * neighbour is mapped. */
+/* After the progress thread has ended: returns when no peer works in this
+ * process's arena, and unmaps all peers. */
 void local_peer_close(void);
-/* In a fork's child: let go of what the parent had, touch no arena. */
+/* In the child of a fork: forgets the parent's peers without touching an
+ * arena. */
 void local_peer_forget(void);
+/* May other processes map this process's arena? */
 bool local_peer_is_open(void);
 
 /*
- * The process that a QPN of this namespace belongs to.  HERE: *n, which the
- * caller gives back by local_peer_put; it may be gone (hca_is_alive) even so.
+ * The process that has the QPN, which is of this namespace.  HERE: *n, which
+ * the caller gives back by local_peer_put; the process may have ended all the
+ * same (hca_is_alive).
  */
 enum local_peer_is local_peer_get(uint32_t qpn, struct local_peer **n);
 void local_peer_put(struct local_peer *n);
-/* It will be got soon: ask now, so that nobody waits for the answer; unless
- * there are many, of whom a receiver may need none. */
+/* Asks the broker ahead of local_peer_get, so that no request waits for the
+ * answer; not if many are known already, of which a receiver may need none. */
 void local_peer_expect(uint32_t qpn);
-/* Wake its lane: one write to its eventfd.  Never waits. */
+/* Wakes the peer by one write to its eventfd.  Does not wait. */
 void local_peer_kick(struct local_peer *n);
-/* From the broker, by broker_link.c: an answer; nobody will answer what was
- * asked. */
+/* For broker_link.c: the broker's answer; and: there is another broker, which
+ * will not answer what the last one was asked. */
 void local_peer_answered(const struct client_news *news);
 void local_peer_is_back(void);
+/* Is an answer outstanding? */
 bool local_peer_is_asking(void);
-/* Has it answered since this was asked last? */
+/* Has the broker answered since this function was called last? */
 bool local_peer_has_news(void);
-/* Who waited for the answer does not any more; it may come all the same. */
+/* No request waits for this answer any more; the answer may still come. */
 void local_peer_give_up(uint32_t qpn);
-/* One that may have worked in our arena has died: local_peer_note_death is due.
- */
+/* A process died that may have worked in this arena: local_peer_note_death is
+ * due. */
 void local_peer_died(void);
-/* Put right what the dead left; true: look again in a moment. */
+/* Repairs what the dead left half done.  True: the call is due again soon. */
 bool local_peer_note_death(uint64_t now_ns);
 
 #endif

@@ -6,7 +6,7 @@
  * IPv4 group of 239.192/14 that follows from the GID, which is joined too.
  *
  * The receive socket is a member as long as a queue pair is attached.  Lock:
- * the lane's.
+ * the progress lock.
  */
 #ifndef HOST_MCAST_SOCKET_H
 #define HOST_MCAST_SOCKET_H
@@ -14,15 +14,16 @@
 #include "host/host.h"
 #include "host/progress.h"
 
-/* The IPv4 group for what an IPv4 address sends to gid. */
+/* The IPv4 group to which an IPv4 address sends what is for gid. */
 void mcast_socket_alias(const uint8_t gid[16], uint8_t ip[16]);
-/* 0 or -errno with *why. */
+/* Attaches q to a group, and joins the group.  0 or -errno with *why. */
 int mcast_socket_attach(struct progress *l, const struct device *dev,
 			struct ibt_qp *q, const uint8_t gid[16],
 			const char **why);
+/* Detaches q.  0 or -errno with *why. */
 int mcast_socket_detach(struct progress *l, struct ibt_qp *q,
 			const uint8_t gid[16], const char **why);
-/* Leave the groups that no queue pair is in any more. */
+/* Leaves the groups that no queue pair is attached to. */
 void mcast_socket_sweep(struct progress *l);
 
 #endif

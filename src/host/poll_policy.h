@@ -30,9 +30,10 @@
 #define POLL_POLICY_STREAM    8	     /* a run of that many is a stream */
 #define POLL_POLICY_GATHER    32768  /* bytes of posts that may wait together */
 #define POLL_POLICY_MIND_NS   100000 /* the thread's looks at gathered posts */
-#define POLL_POLICY_BULK      16384 /* a datagram of that many bytes carries much \
-				     */
-#define POLL_POLICY_LOOK_NS 500	    /* a look in vain, where slowness is 1 */
+#define POLL_POLICY_BULK                                                       \
+	16384			/* a datagram of that many bytes carries much  \
+				 */
+#define POLL_POLICY_LOOK_NS 500 /* a look in vain, where slowness is 1 */
 
 /* Datagrams that carry much. */
 struct poll_stream {

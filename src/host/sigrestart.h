@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Does a signal end the system call that it interrupts?  The kernel knows by
- * the handler (SA_RESTART), but restarts only calls that wait for one thing;
- * for the others the program's handlers are asked, which are all of one kind
- * in most programs.  They are looked at again now and then.
+ * Does a signal end a system call that it interrupts?  The kernel decides by
+ * the handler's SA_RESTART, and restarts only calls that wait on one
+ * descriptor. For epoll and poll this module decides by the program's handlers,
+ * which are all of one kind in most programs, and reads them again now and
+ * then.
  *
  * Owner and lock: the caller's.
  */
@@ -21,17 +22,18 @@ struct sigrestart {
 	sigset_t ending; /* signals whose handlers end a call */
 };
 
-/* Are there handlers of both kinds?  Then nobody can tell which it was. */
+/* Are there handlers of both kinds?  Then no code can tell which one ran. */
 bool sigrestart_differ(struct sigrestart *h);
-/* One has just interrupted: may it have been one that ends the call? */
+/* A handler has just interrupted a wait: may it be of the kind that ends it? */
 bool sigrestart_end(struct sigrestart *h);
 /*
- * Who does other things between his waits blocks those that end it, and waits
- * with the mask as it was, which is *before: or one that comes in between would
- * not end anything.  False: there are none.
+ * For a caller that works between two waits: blocks the signals whose handlers
+ * end a wait, and stores the mask from before, which the waits use.  Without it
+ * a signal that arrives between two waits would end neither.  False: there are
+ * no such signals, and nothing was blocked.
  */
 bool sigrestart_block(const struct sigrestart *h, sigset_t *before);
-/* Has one that was blocked so come? */
+/* Is a signal pending that sigrestart_block has blocked? */
 bool sigrestart_wait(const struct sigrestart *h, const sigset_t *before);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Answers to the engine's questions whose a source port of this host is
- * (engine/source_check.h).  A port of our own user, or of root, is believed:
- * such a process could read this one's memory.  Of another user's, the broker
- * tells whether it is the one that has the peer's class; while there is no
- * broker, what it told before holds for as long as the port has the same owner.
- * All calls are made under the lane's lock; none waits but for the kernel's
- * word.
+ * Answers the engine's questions about source ports of this host: which process
+ * has the port, and may it speak for the peer (engine/source_check.h)?  A port
+ * of this process's own user or of root is believed, since such a process could
+ * read this one's memory anyway.  For another user's port the broker says
+ * whether the process that has it is the one with the peer's class; while there
+ * is no broker, an earlier answer holds for as long as the port has the same
+ * owner.  All calls are made under the progress lock; none waits but for the
+ * kernel's answer about a port.
  */
 #ifndef HOST_SOURCE_PORT_H
 #define HOST_SOURCE_PORT_H
@@ -14,16 +15,17 @@
 #include "broker/client.h"
 #include "engine/engine.h"
 
-/* Answers what the engine asks, now or by source_port_told. */
+/* Answers the engine's questions, at once or later in source_port_told. */
 void source_port_find(struct engine *e, uint64_t now_ns);
 /* The broker's answer. */
 void source_port_told(struct engine *e, const struct client_news *news,
 		      uint64_t now_ns);
-/* Is one to come? */
+/* Is an answer of the broker outstanding? */
 bool source_port_is_asking(void);
-/* There is another broker, which has not heard what the last one was asked. */
+/* There is another broker, which will not answer what the last one was asked.
+ */
 void source_port_is_back(void);
-/* For a host that begins anew. */
+/* Forgets everything, when the last host is gone. */
 void source_port_forget(void);
 
 #endif

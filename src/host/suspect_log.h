@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sentences about those who send packets that fit no connection of ours: each
- * address once (engine/suspect.h).  No state.  Called with the lane.
+ * Sentences about addresses that send packets which fit no connection of this
+ * process: one for each address (engine/suspect.h).  No state.
  */
 #ifndef HOST_SUSPECT_LOG_H
 #define HOST_SUSPECT_LOG_H
@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "log/log.h"
 
+/* Prints the sentences that are due.  Under the progress lock. */
 void suspect_log_say(struct engine *e);
 
 #endif

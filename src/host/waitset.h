@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * All that may wake who minds the lane: its socket, its eventfd, the broker.
- *
- * Owner: leader.c, which says who may call.
+ * The descriptors that the leader waits on: the receive socket, the eventfd,
+ * the broker's connection.  Owner and lock: leader.c's.
  */
 #ifndef HOST_WAITSET_H
 #define HOST_WAITSET_H
@@ -14,18 +13,21 @@
 struct progress;
 
 struct waitset {
-	int fd;		      /* an epoll; -1 */
-	uint32_t version;     /* of its descriptors */
-	bool is_refused;      /* or not in this C library: poll it is */
-	bool is_deaf;	      /* the last wait found nothing in the socket */
-	const sigset_t *mask; /* while it waits; NULL: as it is */
+	int fd;		  /* an epoll descriptor, or -1 */
+	uint32_t version; /* broker_link_changes when fd was made */
+	/* The kernel or the C library has no epoll_pwait2: poll is used. */
+	bool is_refused;
+	bool is_deaf; /* the last wait found nothing in the socket */
+	/* The signal mask during a wait; NULL: the thread's own. */
+	const sigset_t *mask;
 };
 
 void waitset_open(struct waitset *in, struct progress *l);
 void waitset_close(struct waitset *in);
 /*
- * Sleep until these events of the socket (POLLIN, POLLOUT or none), the
- * broker, the eventfd or `until` (UINT64_MAX: for good).  0 or -EINTR.
+ * Waits for these events of the socket (POLLIN, POLLOUT or none), for the
+ * broker and the eventfd, and at most until `until` (UINT64_MAX: without end).
+ * 0 or -EINTR.
  */
 int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
 		 short socket_events);
