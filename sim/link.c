@@ -12,8 +12,8 @@
 #define LATE_NS	 300000
 #define NUDGE_NS 500
 
-/* Flip one bit; false when nothing of the frame arrives. */
-static bool corrupt(struct world *w, struct flight *f)
+/* Flips one bit; false: the frame is dropped. */
+static bool corrupt_frame(struct world *w, struct flight *f)
 {
 	uint32_t bit = rng_below(&w->rng, (uint32_t)f->len * 8);
 
@@ -21,14 +21,15 @@ static bool corrupt(struct world *w, struct flight *f)
 	/* not covered by the ICRC: FECN, BECN, reserved */
 	if (bit / 8 == 4)
 		return false;
-	/* a checksum may be missing, or by bad luck be right all the same */
+	/* the UDP checksum may be absent, or match the changed bytes */
 	f->checksummed = rng_chance(&w->rng, 500000);
 	return true;
 }
 
 /*
- * Under IPv4 the ICRC vouches for a frame but for the header field that a
- * socket hides: 1 damaged in 2^16 looks whole.  None such is wanted here.
+ * Under IPv4 the ICRC covers the identification field, which a socket does not
+ * show: of the damaged frames, 1 in 2^16 matches with some identification.
+ * Those are dropped, so that a damaged frame is never accepted.
  */
 static bool looks_whole(const struct flight *f)
 {
@@ -38,12 +39,12 @@ static bool looks_whole(const struct flight *f)
 	       rocev2_open(NULL, &f->from, &f->to, f->bytes, f->len, &id) && id;
 }
 
-/* Damage one copy; false when nothing of it arrives. */
-static bool damage(struct world *w, struct flight *f)
+/* Damages one copy by the world's chances; false: the copy is dropped. */
+static bool damage_copy(struct world *w, struct flight *f)
 {
 	if (rng_chance(&w->rng, w->faults.drop))
 		return false;
-	if (rng_chance(&w->rng, w->faults.corrupt) && !corrupt(w, f))
+	if (rng_chance(&w->rng, w->faults.corrupt) && !corrupt_frame(w, f))
 		return false;
 	if (rng_chance(&w->rng, w->faults.truncate)) {
 		f->len = rng_below(&w->rng, (uint32_t)f->len) + 1;
@@ -78,7 +79,7 @@ static void send_copy(struct world *w, const struct engine_frame *f, int to,
 		abort();
 	memcpy(c->bytes, f->bytes + off, c->len);
 	c->at_ns = w->now_ns + WIRE_NS;
-	if (!clean && !damage(w, c)) {
+	if (!clean && !damage_copy(w, c)) {
 		free(c);
 		return;
 	}
@@ -90,10 +91,10 @@ static void send_copy(struct world *w, const struct engine_frame *f, int to,
 }
 
 /*
- * Another user of the host has seen the frame, and sends one that is right in
- * all but the port that it comes from, and what it brings.
+ * Another user of the host, who has seen frame f, sends a frame like f: only
+ * its source port, its PSN and its last payload byte may differ.
  */
-static void intrude(struct world *w, const struct engine_frame *f, int to)
+static void send_intruder(struct world *w, const struct engine_frame *f, int to)
 {
 	struct flight *c = malloc(sizeof(*c));
 	size_t len = bits_min_u64(f->segment, f->len) - 4;
@@ -128,10 +129,10 @@ void link_send(struct world *w, const struct host *h,
 	}
 	if (h->unplugged_ns > w->now_ns)
 		return;
-	/* a datagram of UD is from nobody in particular */
+	/* a UD queue pair takes datagrams from every source */
 	if (w->sources && f->bytes[0] >> 5 != OPCODE_SERVICE_UD &&
 	    rng_chance(&w->rng, 50000))
-		intrude(w, f, to);
+		send_intruder(w, f, to);
 	for (size_t off = 0; off < f->len; off += f->segment) {
 		int copies = 1;
 

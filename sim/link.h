@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The wire: takes a frame, and lets happen to it what the dice say. */
+/* The link between hosts: drops, duplicates, delays and damages frames. */
 #ifndef SIM_LINK_H
 #define SIM_LINK_H
 
 #include "sim/world.h"
 
-/* f as h sends it. */
+/* Sends f, which stays the caller's, from host h to the host of its address. */
 void link_send(struct world *w, const struct host *h,
 	       const struct engine_frame *f);
 

@@ -18,7 +18,7 @@ bool loose_make(struct world *w, struct flow *f, bool defective,
 	struct op *o = &f->ops[f->ops_count];
 	uint32_t start;
 
-	/* a receive is of use to any message, most of the time */
+	/* most receives have room for every message of the flow */
 	if (!f->ops_count) {
 		f->longest = bits_min_u32(workload_bytes(w), most);
 		f->last = NOTHING;
@@ -68,9 +68,9 @@ static bool is_write(const struct op *o)
 	       o->opcode == HCA_WR_RDMA_WRITE_IMM;
 }
 
-/* The receive's bytes [skip, skip + bytes) are those at `data`. */
-static bool holds(const struct flow *f, const struct recv *r, uint32_t skip,
-		  const uint8_t *data, uint32_t bytes)
+/* True: the receive's bytes [skip, skip + bytes) equal those at data. */
+static bool holds_bytes(const struct flow *f, const struct recv *r,
+			uint32_t skip, const uint8_t *data, uint32_t bytes)
 {
 	for (uint8_t i = 0; i < r->pieces && bytes; i++) {
 		const struct piece *p = &r->piece[i];
@@ -98,14 +98,14 @@ static bool is_message(const struct flow *f, const struct recv *r,
 	    (imm && c->imm_be != o->imm))
 		return false;
 	return is_write(o) ||
-	       holds(f, r, head, f->from->memory.bytes + o->piece[0].off,
-		     o->bytes);
+	       holds_bytes(f, r, head, f->from->memory.bytes + o->piece[0].off,
+			   o->bytes);
 }
 
-/* Some message that was posted; a later one than the last, if the wire kept
- * their order. */
-static uint32_t find(const struct flow *f, const struct recv *r,
-		     const struct cqe *c, uint32_t head)
+/* A posted message that completion c fits, or NOTHING; if the round had no
+ * faults, which keeps the order, one after the last message received. */
+static uint32_t find_message(const struct flow *f, const struct recv *r,
+			     const struct cqe *c, uint32_t head)
 {
 	uint32_t from = f->pair->rough ? 0 : f->last + 1;
 
@@ -137,7 +137,7 @@ void loose_received(struct world *w, struct flow *f, uint32_t i,
 			   c->status);
 		return;
 	}
-	r->got = f->last = find(f, r, c, head);
+	r->got = f->last = find_message(f, r, c, head);
 	if (r->got == NOTHING)
 		world_fail(w,
 			   "flow %u receive %u is no message that was sent "
@@ -145,13 +145,13 @@ void loose_received(struct world *w, struct flow *f, uint32_t i,
 			   f->id, i, c->byte_len);
 }
 
-/* What is still on its way may be lost as well. */
+/* Any message without a completed receive may have been lost. */
 bool loose_is_over(const struct flow *f)
 {
 	return true;
 }
 
-/* Each byte that a WRITE may have written is as before, or of a WRITE. */
+/* Each byte of a WRITE's target is the old one, or that of some WRITE. */
 static void replay_write(struct flow *f, const struct op *o)
 {
 	const uint8_t *source = f->from->memory.bytes + o->piece[0].off;
@@ -174,8 +174,10 @@ static void replay_write(struct flow *f, const struct op *o)
 		}
 		if (known)
 			continue;
-		world_fail(h->world, "flow %u: byte 0x%x is of no WRITE", f->id,
-			   to);
+		world_fail(
+			h->world,
+			"flow %u: byte 0x%x is neither old nor written by a WRITE",
+			f->id, to);
 		return;
 	}
 	oracle_spread(f->to, &at, 1, source, o->bytes, true);
@@ -200,13 +202,14 @@ void loose_replay(struct flow *f, uint32_t head)
 		const struct op *o = &f->ops[r->got == NOTHING ? 0 : r->got];
 
 		if (r->got != NOTHING && !is_write(o) &&
-		    !holds(f, r, head, f->from->memory.bytes + o->piece[0].off,
-			   o->bytes))
+		    !holds_bytes(f, r, head,
+				 f->from->memory.bytes + o->piece[0].off,
+				 o->bytes))
 			world_fail(f->to->world,
 				   "flow %u receive %u changed after its "
 				   "completion",
 				   f->id, i);
-		/* a message that was given up may have left a part */
+		/* an incomplete message may have left a part of itself */
 		oracle_spread(f->to, r->piece, r->pieces, f->to->memory.bytes,
 			      room_of(r), true);
 	}

@@ -9,11 +9,11 @@
 #include "sim/world.h"
 
 #ifdef ADVERB_STEPS
-#define WAY_WITHOUT WORLD_TURNS
-#define NAME	    "adverb-sim-turns"
+#define PATH_WITHOUT WORLD_TURNS
+#define NAME	     "adverb-sim-turns"
 #else
-#define WAY_WITHOUT WORLD_DIRECT
-#define NAME	    "adverb sim"
+#define PATH_WITHOUT WORLD_DIRECT
+#define NAME	     "adverb sim"
 #endif
 
 #define LOSS_MAX 90u
@@ -24,16 +24,16 @@ struct options {
 	bool verbose, direct;
 };
 
-static void usage(FILE *to)
+static void print_usage(FILE *to)
 {
 	fputs("usage: " NAME " [--seeds A..B] [--loss PERCENT] [--direct] "
 	      "[--verbose]\n",
 	      to);
 }
 
-static void help(void)
+static void print_help(void)
 {
-	usage(stdout);
+	print_usage(stdout);
 	puts("\n"
 	     "Runs the protocol engine of the libraries between simulated "
 	     "hosts, over links\n"
@@ -62,7 +62,7 @@ static bool starts_with_digit(const char *text)
 	return *text >= '0' && *text <= '9';
 }
 
-static bool seeds(const char *text, struct options *o)
+static bool parse_seeds(const char *text, struct options *o)
 {
 	char *end;
 
@@ -78,7 +78,7 @@ static bool seeds(const char *text, struct options *o)
 	return false;
 }
 
-static bool loss(const char *text, struct options *o)
+static bool parse_loss(const char *text, struct options *o)
 {
 	char *end;
 	unsigned long percent = strtoul(text, &end, 10);
@@ -92,15 +92,15 @@ static bool loss(const char *text, struct options *o)
 	return false;
 }
 
-/* False: the bad word has been named. */
-static bool parse(int argc, char **argv, struct options *o)
+/* False: an argument is wrong, and stderr says which. */
+static bool parse_options(int argc, char **argv, struct options *o)
 {
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
 		bool is_seeds = !strcmp(word, "--seeds");
 
 		if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
-			help();
+			print_help();
 			exit(0);
 		} else if (!strcmp(word, "--verbose")) {
 			o->verbose = true;
@@ -109,19 +109,19 @@ static bool parse(int argc, char **argv, struct options *o)
 		} else if (!is_seeds && strcmp(word, "--loss") != 0) {
 			fprintf(stderr, NAME ": unknown option \"%s\".\n",
 				word);
-			usage(stderr);
+			print_usage(stderr);
 			return false;
 		} else if (++i == argc) {
 			fprintf(stderr, NAME ": %s wants a value.\n", word);
 			return false;
-		} else if (!(is_seeds ? seeds : loss)(argv[i], o)) {
+		} else if (!(is_seeds ? parse_seeds : parse_loss)(argv[i], o)) {
 			return false;
 		}
 	}
 	return true;
 }
 
-static void tell(const struct world *w, uint64_t seed)
+static void print_world(const struct world *w, uint64_t seed)
 {
 	printf("seed %" PRIu64 ": %" PRIu64 " us, hash %016" PRIx64 "\n", seed,
 	       w->now_ns / 1000, w->hash);
@@ -143,31 +143,32 @@ static void tell(const struct world *w, uint64_t seed)
 
 static struct world w;
 
-static uint64_t once(uint64_t seed, const struct options *o, char why[200])
+static uint64_t run_once(uint64_t seed, const struct options *o, char why[200])
 {
 	uint64_t hash;
 
-	world_init(&w, seed, o->loss, !o->direct ? WORLD_PACKETS : WAY_WITHOUT);
+	world_init(&w, seed, o->loss,
+		   !o->direct ? WORLD_PACKETS : PATH_WITHOUT);
 #ifdef ADVERB_STEPS
 	w.take_turns = o->direct ? turns_take : NULL;
 #endif
 	world_run(&w);
 	if (o->verbose)
-		tell(&w, seed);
+		print_world(&w, seed);
 	memcpy(why, w.failure, 200);
 	hash = w.hash;
 	world_fini(&w);
 	return hash;
 }
 
-/* One seed in 16 is run twice: nothing but the seed may matter. */
-static bool run(uint64_t seed, const struct options *o)
+/* Runs one seed in 16 twice: two runs of a seed must have one hash. */
+static bool run_seed(uint64_t seed, const struct options *o)
 {
 	char why[200], again[200];
-	uint64_t hash = once(seed, o, why);
+	uint64_t hash = run_once(seed, o, why);
 
-	if (!why[0] && seed % 16 == 0 && once(seed, o, again) != hash)
-		strcpy(why, "the same seed gave another run");
+	if (!why[0] && seed % 16 == 0 && run_once(seed, o, again) != hash)
+		strcpy(why, "a second run of the seed differs");
 	if (why[0])
 		printf("FAIL seed %" PRIu64 ": %s; reproduce: " NAME " "
 		       "--seeds %" PRIu64 "..%" PRIu64 " --loss %u%s\n",
@@ -182,10 +183,10 @@ int main(int argc, char **argv)
 	struct options o = {.from = 1, .to = 100, .loss = 1};
 	uint64_t passed = 0, failed = 0;
 
-	if (!parse(argc, argv, &o))
+	if (!parse_options(argc, argv, &o))
 		return 2;
 	for (uint64_t seed = o.from; seed <= o.to; seed++)
-		if (run(seed, &o))
+		if (run_seed(seed, &o))
 			passed++;
 		else
 			failed++;

@@ -6,7 +6,7 @@
 
 #include "util/step.h"
 
-static uint8_t *reach(struct space *s, uint64_t va, uint64_t bytes)
+static uint8_t *find_bytes(struct space *s, uint64_t va, uint64_t bytes)
 {
 	struct memory *m = (struct memory *)(void *)s;
 
@@ -16,7 +16,7 @@ static uint8_t *reach(struct space *s, uint64_t va, uint64_t bytes)
 	return m->bytes + (va - m->va);
 }
 
-static void copy(uint8_t *to, const uint8_t *from, uint64_t bytes)
+static void copy_bytes(uint8_t *to, const uint8_t *from, uint64_t bytes)
 {
 	uint64_t half = bytes / 2;
 
@@ -31,11 +31,11 @@ static int mem_write(struct space *s, const struct space_vec *to, size_t n,
 	const uint8_t *from = src;
 
 	for (size_t i = 0; i < n; i++) {
-		uint8_t *p = reach(s, to[i].va, to[i].bytes);
+		uint8_t *p = find_bytes(s, to[i].va, to[i].bytes);
 
 		if (!p)
 			return -EFAULT;
-		copy(p, from, to[i].bytes);
+		copy_bytes(p, from, to[i].bytes);
 		from += to[i].bytes;
 	}
 	return 0;
@@ -47,11 +47,11 @@ static int mem_read(struct space *s, const struct space_vec *from, size_t n,
 	uint8_t *to = dst;
 
 	for (size_t i = 0; i < n; i++) {
-		uint8_t *p = reach(s, from[i].va, from[i].bytes);
+		uint8_t *p = find_bytes(s, from[i].va, from[i].bytes);
 
 		if (!p)
 			return -EFAULT;
-		copy(to, p, from[i].bytes);
+		copy_bytes(to, p, from[i].bytes);
 		to += from[i].bytes;
 	}
 	return 0;
@@ -60,7 +60,7 @@ static int mem_read(struct space *s, const struct space_vec *from, size_t n,
 static int mem_atomic(struct space *s, enum space_atomic op, uint64_t va,
 		      uint64_t swap_add, uint64_t compare, uint64_t *old)
 {
-	uint8_t *p = reach(s, va, 8);
+	uint8_t *p = find_bytes(s, va, 8);
 	uint64_t value;
 
 	if (!p)
@@ -80,7 +80,7 @@ void memory_init(struct memory *m, uint8_t *bytes, uint64_t va, uint64_t size)
 	*m = (struct memory){{&ops}, bytes, va, size};
 }
 
-static struct space *owner(struct space *s)
+static struct space *owner_space(struct space *s)
 {
 	return &((struct memory_elsewhere *)(void *)s)->of->space;
 }
@@ -95,7 +95,7 @@ static int far_write(struct space *s, const struct space_vec *to, size_t n,
 {
 	if (is_closed(s))
 		return -EPERM;
-	return mem_write(owner(s), to, n, src);
+	return mem_write(owner_space(s), to, n, src);
 }
 
 static int far_read(struct space *s, const struct space_vec *from, size_t n,
@@ -103,7 +103,7 @@ static int far_read(struct space *s, const struct space_vec *from, size_t n,
 {
 	if (is_closed(s))
 		return -EPERM;
-	return mem_read(owner(s), from, n, dst);
+	return mem_read(owner_space(s), from, n, dst);
 }
 
 static int far_atomic(struct space *s, enum space_atomic op, uint64_t va,
@@ -111,7 +111,7 @@ static int far_atomic(struct space *s, enum space_atomic op, uint64_t va,
 {
 	if (!((struct memory_elsewhere *)(void *)s)->is_mapped)
 		return -EPERM;
-	return mem_atomic(owner(s), op, va, swap_add, compare, old);
+	return mem_atomic(owner_space(s), op, va, swap_add, compare, old);
 }
 
 void memory_elsewhere(struct memory_elsewhere *e, struct memory *of,

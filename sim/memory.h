@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Plain bytes as an application's address space, for worlds and scenarios that
- * have no process: va .. va + size are `bytes`, all else faults.
- * Owner: whoever has it; bytes are borrowed.  No lock.
+ * have no process: [va, va + size) is `bytes`, any other address faults.
+ * Owner: the caller; bytes are borrowed.  No lock.
  */
 #ifndef SIM_MEMORY_H
 #define SIM_MEMORY_H
@@ -13,23 +13,25 @@
 #include "hca/space.h"
 
 struct memory {
-	struct space space; /* first: the callbacks get this */
+	struct space space; /* the first member: struct space_ops get it */
 	uint8_t *bytes;
 	uint64_t va;
-	uint64_t size; /* may change: -EFAULT from here on */
+	uint64_t size; /* may change; addresses behind it give -EFAULT */
 };
 
-/* The same as another process reaches it, which can do atomics there if it is
- * mapped by both. */
+/* A struct memory as another process reaches it.  That process can execute
+ * atomics there only if it has mapped the memory. */
 struct memory_elsewhere {
 	struct space space;
 	struct memory *of;
 	bool is_mapped;
-	bool is_closed; /* -EPERM from here on */
+	bool is_closed; /* each access gives -EPERM */
 };
 
+/* *e reaches *of, which is borrowed. */
 void memory_elsewhere(struct memory_elsewhere *e, struct memory *of,
 		      bool is_mapped);
+/* size bytes at address va; bytes are borrowed. */
 void memory_init(struct memory *m, uint8_t *bytes, uint64_t va, uint64_t size);
 
 #endif

@@ -15,51 +15,51 @@ static void sleep_long(struct world *w)
 void mischief_init(struct world *w)
 {
 	w->mischief_ns = UINT64_MAX;
-	/* a third of all worlds has but lossy links */
+	/* a third of all worlds has lossy links and no other fault */
 	if (!rng_chance(&w->rng, 333333))
 		sleep_long(w);
 }
 
-/* When something that begins now is over: before the quiet. */
-static uint64_t until(struct world *w, uint32_t most_ms)
+/* When a disturbance that begins now ends: at the latest at quiet_ns. */
+static uint64_t choose_end(struct world *w, uint32_t most_ms)
 {
 	uint64_t end = w->now_ns + rng_below(&w->rng, most_ms) * WORLD_MS;
 
 	return bits_min_u64(end, w->quiet_ns);
 }
 
-/* A stopped process, or a machine of which nothing runs. */
-static void stall(struct world *w, struct host *h)
+/* The process is stopped, or its machine runs nothing. */
+static void stall_host(struct world *w, struct host *h)
 {
-	h->stalled_ns = until(w, 200);
+	h->stalled_ns = choose_end(w, 200);
 }
 
-static void unplug(struct world *w, struct host *h)
+static void unplug_host(struct world *w, struct host *h)
 {
-	h->unplugged_ns = until(w, 100);
+	h->unplugged_ns = choose_end(w, 100);
 }
 
-/* The machine was suspended: its clock jumps, the world's does not. */
-static void jump(struct world *w, struct host *h)
+/* The machine was suspended: its clock jumps, the world's clock does not. */
+static void jump_clock(struct world *w, struct host *h)
 {
 	h->skew_ns += (uint64_t)rng_below(&w->rng, 200000) * WORLD_MS;
 }
 
-static void kill(struct world *w, struct host *h)
+static void kill_host(struct world *w, struct host *h)
 {
 	if (h->dead)
 		return;
-	h->reborn_ns = until(w, 100);
+	h->restart_ns = choose_end(w, 100);
 	pair_host_dies(w, h);
 	node_kill(h);
 }
 
-static void bear(struct world *w)
+static void start_dead(struct world *w)
 {
 	for (uint32_t i = 0; i < w->host_count; i++) {
 		struct host *h = &w->hosts[i];
 
-		if (h->dead && h->reborn_ns <= w->now_ns) {
+		if (h->dead && h->restart_ns <= w->now_ns) {
 			node_boot(h);
 			pair_host_is_back(w, h);
 		}
@@ -70,7 +70,7 @@ void mischief_step(struct world *w)
 {
 	struct host *h = &w->hosts[rng_below(&w->rng, w->host_count)];
 
-	bear(w);
+	start_dead(w);
 	if (world_is_quiet(w)) {
 		w->mischief_ns = UINT64_MAX;
 		for (uint32_t i = 0; i < w->host_count; i++)
@@ -80,17 +80,17 @@ void mischief_step(struct world *w)
 	}
 	switch (rng_below(&w->rng, 12)) {
 	case 0:
-		kill(w, h);
+		kill_host(w, h);
 		break;
 	case 1:
 	case 2:
-		stall(w, h);
+		stall_host(w, h);
 		break;
 	case 3:
-		unplug(w, h);
+		unplug_host(w, h);
 		break;
 	case 4:
-		jump(w, h);
+		jump_clock(w, h);
 		break;
 	default:
 		pair_disturb(w);

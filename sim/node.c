@@ -30,7 +30,7 @@ uint32_t node_alloc(struct host *h, uint32_t bytes)
 	return off;
 }
 
-/* ---- lives ---- */
+/* ---- processes ---- */
 
 void node_init(struct world *w, uint8_t index, bool v4, uint8_t *mem)
 {
@@ -56,17 +56,17 @@ void node_init(struct world *w, uint8_t index, bool v4, uint8_t *mem)
 	node_boot(h);
 }
 
-/* QPNs are handed out so by node_init. */
+/* node_init numbers queue pairs so. */
 static uint32_t class_of(uint32_t qpn)
 {
 	return qpn >> 8;
 }
 
-/* A page of an owner that limits nobody, for the sake of its board. */
-static void pin_board(struct host *h)
+/* A page without limits, for ACKs in shared memory. */
+static void open_shm_ack(struct host *h)
 {
 	memset(&h->page, 0, sizeof(h->page));
-	h->page.generation = h->lives + 1;
+	h->page.generation = h->starts + 1;
 	engine_inbox(h->engine, &h->page, h->index, 0, false);
 	shm_ack_open(engine_shm_ack(h->engine), &h->page);
 }
@@ -84,7 +84,7 @@ static void make_process(struct host *h)
 	h->process = p;
 }
 
-/* Other hosts reach h, whose adapter is complete. */
+/* From here on other hosts reach the adapter of h. */
 static void open_process(struct host *h)
 {
 	struct process *p = h->process;
@@ -107,7 +107,8 @@ static void free_process(struct process *p)
 	free(p);
 }
 
-/* As the kernel marks a robust lock (get_robust_list(2)): hca_is_alive. */
+/* hca_is_alive is false from here on: the kernel marks the robust lock of a
+ * dead process so (get_robust_list(2)). */
 static void end_process(struct host *h)
 {
 	struct process *p = h->process;
@@ -118,7 +119,7 @@ static void end_process(struct host *h)
 	free_process(p);
 }
 
-/* The processes to which connections of h do not refer any more. */
+/* Releases the processes that queue pairs of h referred to. */
 static void release_parted(struct host *h)
 {
 	struct process *p;
@@ -151,13 +152,13 @@ void node_boot(struct host *h)
 	arena_init(&arena, h->process->arena, ARENA_BYTES);
 	if (hca_init(&h->hca, arena, &h->memory.space, secrets))
 		abort();
-	if (w->boards)
+	if (w->has_shm_ack)
 		config.class_of = class_of;
 	h->engine = engine_new(&config, node_now(h));
 	if (!h->engine)
 		abort();
-	if (w->boards)
-		pin_board(h);
+	if (w->has_shm_ack)
+		open_shm_ack(h);
 	open_process(h);
 	engine_asleep(h->engine, true);
 	h->is_kicked = false;
@@ -165,7 +166,7 @@ void node_boot(struct host *h)
 	h->arena_used = arena_used(&h->hca.arena);
 	h->turned_ns = node_now(h);
 	h->dead = false;
-	h->lives++;
+	h->starts++;
 }
 
 void node_kill(struct host *h)
@@ -202,10 +203,10 @@ bool node_is_up(const struct host *h)
 	return !h->dead && h->stalled_ns <= h->world->now_ns;
 }
 
-/* ---- its loop ---- */
+/* ---- the progress loop ---- */
 
-/* Would a socket give g behind f in one piece (UDP GRO)? */
-static bool joins(const struct flight *f, const struct flight *g)
+/* Would UDP GRO append g to f? */
+static bool can_join(const struct flight *f, const struct flight *g)
 {
 	return g->tos == f->tos && f->checksummed && g->checksummed &&
 	       !memcmp(&g->from, &f->from, sizeof(g->from)) && g->len <= f->len;
@@ -221,7 +222,8 @@ static void tell_sources(struct host *h)
 	}
 }
 
-/* Whose is the port?  That is known at once, or with the next turn. */
+/* Takes the engine's questions about source ports; the answers follow now or in
+ * a later turn. */
 static void find_sources(struct host *h)
 {
 	struct engine_source s;
@@ -235,8 +237,9 @@ static void find_sources(struct host *h)
 		tell_sources(h);
 }
 
-/* The frame at inbox[i] and those it comes in one piece with. */
-static uint32_t deliver(struct host *h, uint32_t i)
+/* Delivers the frame at inbox[i] with those that GRO appends; the index of the
+ * next frame. */
+static uint32_t deliver_run(struct host *h, uint32_t i)
 {
 	uint8_t bytes[BATCH * WORLD_FRAME_MAX];
 	const struct flight *f = h->inbox[i], *g = f;
@@ -250,21 +253,21 @@ static uint32_t deliver(struct host *h, uint32_t i)
 	do {
 		memcpy(bytes + d.len, g->bytes, g->len);
 		d.len += g->len;
-		/* a shorter one ends the run */
+		/* a shorter frame ends the run */
 		if (++i == h->inbox_count || g->len != f->len)
 			break;
 		g = h->inbox[i];
-	} while (d.len + f->len <= sizeof(bytes) && joins(f, g));
+	} while (d.len + f->len <= sizeof(bytes) && can_join(f, g));
 	engine_rx(h->engine, &d, node_now(h));
 	if (h->world->sources)
 		find_sources(h);
 	return i;
 }
 
-static void receive(struct host *h)
+static void receive_all(struct host *h)
 {
 	for (uint32_t i = 0; i < h->inbox_count;)
-		i = deliver(h, i);
+		i = deliver_run(h, i);
 	while (h->inbox_count)
 		free(h->inbox[--h->inbox_count]);
 }
@@ -272,7 +275,7 @@ static void receive(struct host *h)
 void node_receive(struct host *h, struct flight *f)
 {
 	if (h->inbox_count == WORLD_INBOX && node_is_up(h))
-		receive(h);
+		receive_all(h);
 	if (h->dead || h->inbox_count == WORLD_INBOX ||
 	    h->unplugged_ns > h->world->now_ns) {
 		free(f);
@@ -281,7 +284,7 @@ void node_receive(struct host *h, struct flight *f)
 	h->inbox[h->inbox_count++] = f;
 }
 
-static void fire(struct host *h, const struct engine_event *e)
+static void fire_event(struct host *h, const struct engine_event *e)
 {
 	struct tap *t = &h->taps[e->user];
 
@@ -305,7 +308,7 @@ static void take_events(struct host *h)
 			if (e->type == ENGINE_ASK_PEER)
 				world_ask(w, h, e->qpn);
 			else if (e->type == ENGINE_CQ_EVENT)
-				fire(h, e);
+				fire_event(h, e);
 			else if (e->type == ENGINE_CQ_ERR)
 				world_fail(w, "host %u: a CQ overruns",
 					   h->index);
@@ -315,8 +318,8 @@ static void take_events(struct host *h)
 	}
 }
 
-/* Which way a connection goes; some peers do not want it directly. */
-static void find_ways(struct host *h)
+/* Chooses the path of each connection; one in ten goes by packets. */
+static void find_paths(struct host *h)
 {
 	struct world *w = h->world;
 	struct engine_want want;
@@ -334,7 +337,7 @@ static void find_ways(struct host *h)
 	}
 }
 
-static void kick(struct host *h)
+static void kick_targets(struct host *h)
 {
 	struct process *to;
 
@@ -352,8 +355,8 @@ static void find_pages(struct host *h)
 			    &h->world->hosts[class_of(qpn) % WORLD_HOSTS].page);
 }
 
-/* All that the host has to say now; sometimes a socket takes only a part. */
-static void pump(struct host *h)
+/* Sends all that the engine has to send; one send in ten takes only a part. */
+static void send_all(struct host *h)
 {
 	struct engine_frame frames[BATCH];
 	struct world *w = h->world;
@@ -367,8 +370,8 @@ static void pump(struct host *h)
 		for (size_t i = 0; i < n; i++)
 			link_send(w, h, &frames[i]);
 		engine_tx_done(h->engine, n);
-		kick(h);
-		find_ways(h);
+		kick_targets(h);
+		find_paths(h);
 		find_pages(h);
 		take_events(h);
 	} while (engine_has_tx(h->engine));
@@ -405,18 +408,19 @@ void node_turn(struct host *h)
 		engine_was_asleep(h->engine,
 				  bits_min_u64(now - due, now - h->turned_ns),
 				  now);
-	/* an ACK waits for one turn; half of the programs look for theirs */
+	/* an ACK waits for one turn; half of the hosts look for ACKs in
+	 * shared memory (node_next) */
 	tell_sources(h);
 	engine_hold_acks(h->engine,
-			 h->world->boards && !engine_owes(h->engine));
-	receive(h);
+			 h->world->has_shm_ack && !engine_owes(h->engine));
+	receive_all(h);
 	shm_ack_look(engine_shm_ack(h->engine), now);
 	if (h->is_kicked)
 		engine_serve_notify(h->engine);
 	h->is_kicked = false;
 	if (engine_deadline(h->engine) <= now)
 		engine_tick(h->engine, now);
-	pump(h);
+	send_all(h);
 	release_parted(h);
 	h->turned_ns = now;
 }

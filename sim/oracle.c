@@ -31,8 +31,8 @@ uint32_t oracle_opcode(const struct op *o)
 	return HCA_WC_SEND;
 }
 
-static void sent(struct world *w, struct flow *f, uint32_t i,
-		 const struct cqe *c)
+static void check_request(struct world *w, struct flow *f, uint32_t i,
+			  const struct cqe *c)
 {
 	uint32_t flow = f->id;
 
@@ -75,10 +75,10 @@ void oracle_completion(struct world *w, const struct cqe *c)
 	if (c->wr_id & ORACLE_RECV)
 		f->service->received(w, f, i, c);
 	else
-		sent(w, f, i, c);
+		check_request(w, f, i, c);
 }
 
-/* ---- the memories ---- */
+/* ---- memory ---- */
 
 static void note_vague(struct host *h, uint32_t off, uint32_t bytes)
 {
@@ -108,8 +108,8 @@ void oracle_spread(struct host *h, const struct piece *p, uint8_t n,
 	}
 }
 
-static void compare(struct world *w, const struct host *h, uint32_t off,
-		    uint32_t bytes)
+static void compare_memory(struct world *w, const struct host *h, uint32_t off,
+			   uint32_t bytes)
 {
 	if (!memcmp(h->memory.bytes + off, h->shadow + off, bytes))
 		return;
@@ -125,9 +125,11 @@ static void check_region(struct world *w, const struct region *r)
 
 	if (r->frozen &&
 	    memcmp(r->frozen, h->memory.bytes + r->off, r->bytes) != 0)
-		world_fail(w, "host %u: written to after its deregistration",
-			   h->index);
-	compare(w, h, r->off, r->bytes);
+		world_fail(
+			w,
+			"host %u: a region is written to after its deregistration",
+			h->index);
+	compare_memory(w, h, r->off, r->bytes);
 }
 
 void oracle_round(struct world *w, struct pair *p)
@@ -153,5 +155,6 @@ void oracle_round(struct world *w, struct pair *p)
 void oracle_end(struct world *w)
 {
 	for (uint32_t i = 0; i < w->host_count; i++)
-		compare(w, &w->hosts[i], 0, (uint32_t)w->hosts[i].memory.size);
+		compare_memory(w, &w->hosts[i], 0,
+			       (uint32_t)w->hosts[i].memory.size);
 }

@@ -18,7 +18,7 @@ static const struct service *const services[] = {&service_rc, &service_rc,
 
 #define SERVICES ((uint32_t)(sizeof(services) / sizeof(services[0])))
 
-static uint32_t below(struct world *w, uint32_t n)
+static uint32_t draw_below(struct world *w, uint32_t n)
 {
 	return rng_below(&w->rng, n);
 }
@@ -46,9 +46,9 @@ bool pair_peer_is_gone(const struct flow *f)
 
 /* ---- objects ---- */
 
-/* Completions of receives that may wait: a shared queue's slot is free as
- * soon as a message has it. */
-static uint32_t receives(const struct flow *f)
+/* The completions of receives that may wait in a CQ: a slot of a shared receive
+ * queue is free as soon as a message takes its receive. */
+static uint32_t receive_depth(const struct flow *f)
 {
 	return f->shares ? FLOW_OPS : f->cap.recv_wr;
 }
@@ -58,29 +58,29 @@ static void tap_init(struct world *w, struct host *h, uint32_t i)
 	struct tap *t = &h->taps[i];
 
 	memset(t, 0, sizeof(*t));
-	/* just enough for all queues: nothing may overrun it */
+	/* room for the completions of all queues, and no more */
 	for (uint32_t k = 0; k < w->flow_count; k++)
 		if (w->flows[k].from == h && w->flows[k].tap == i)
 			t->cqe += w->flows[k].cap.send_wr +
-				  receives(&w->flows[k]);
+				  receive_depth(&w->flows[k]);
 	if (!t->cqe)
 		return;
-	t->by_event = t->fired = below(w, 2);
+	t->by_event = t->fired = draw_below(w, 2);
 	t->cq = cq_new(&h->hca, t->cqe, i, false);
 	if (!t->cq)
 		abort();
-	t->cq->head = t->cq->tail = below(w, 2) ? 0u : 0xffffffe0u;
+	t->cq->head = t->cq->tail = draw_below(w, 2) ? 0u : 0xffffffe0u;
 }
 
-/* Indices run free: some begin near their wrap. */
-static void wind(struct world *w, struct wq *q)
+/* Indices are free-running: half of the queues begin near the wrap. */
+static void set_indices(struct world *w, struct wq *q)
 {
-	q->head = q->completed = q->tail = below(w, 2) ? 0u : 0xfffffff8u;
+	q->head = q->completed = q->tail = draw_below(w, 2) ? 0u : 0xfffffff8u;
 }
 
-/* All that was posted is gone; the receive to take is the lower half of next.
- */
-static void empty(struct srq *s)
+/* Discards all posted receives.  The index of the receive to take next is the
+ * lower half of srq_shared.next. */
+static void empty_srq(struct srq *s)
 {
 	uint32_t head = s->wq.head;
 
@@ -88,19 +88,19 @@ static void empty(struct srq *s)
 	srq_shared(s)->next = srq_shared(s)->next >> 32 << 32 | head;
 }
 
-static void wind_peers(struct qp *qp, uint32_t at)
+static void set_peer_indices(struct qp *qp, uint32_t at)
 {
 	qp_target(qp)->posted = at;
 	qp_target(qp)->completed = qp->rq.collected = at;
 }
 
-static void wind_receives(struct world *w, struct flow *f)
+static void set_receive_indices(struct world *w, struct flow *f)
 {
-	wind(w, f->shares ? &f->cap.srq->wq : &f->qp->rq);
+	set_indices(w, f->shares ? &f->cap.srq->wq : &f->qp->rq);
 	if (f->shares)
-		empty(f->cap.srq);
+		empty_srq(f->cap.srq);
 	else
-		wind_peers(f->qp, f->qp->rq.head);
+		set_peer_indices(f->qp, f->qp->rq.head);
 }
 
 static void qp_init(struct world *w, struct flow *f)
@@ -119,8 +119,8 @@ static void qp_init(struct world *w, struct flow *f)
 	f->q = f->qp ? engine_qp_add(h->engine, f->qp) : NULL;
 	if (!f->q)
 		abort();
-	wind(w, &f->qp->sq);
-	wind_receives(w, f);
+	set_indices(w, &f->qp->sq);
+	set_receive_indices(w, f);
 }
 
 static void qp_fini(struct flow *f)
@@ -157,7 +157,8 @@ static void region_init(struct flow *f, int i, struct host *at, uint32_t bytes,
 				       .access = access};
 }
 
-static void fill(struct world *w, struct host *h, uint32_t off, uint32_t bytes)
+static void fill_random(struct world *w, struct host *h, uint32_t off,
+			uint32_t bytes)
 {
 	for (uint32_t i = 0; i < bytes; i += 8) {
 		uint64_t v = rng_u64(&w->rng);
@@ -176,12 +177,12 @@ static void make_memory(struct world *w, struct flow *f)
 	region_init(f, REGION_LOCAL, f->from, WORKLOAD_SOURCE + SINK_BYTES,
 		    HCA_LOCAL_WRITE);
 	f->source = f->region[REGION_LOCAL].off;
-	fill(w, f->from, f->source, WORKLOAD_SOURCE);
+	fill_random(w, f->from, f->source, WORKLOAD_SOURCE);
 	region_init(f, REGION_REMOTE, f->to, remote_bytes, all);
 	f->constant = f->region[REGION_REMOTE].off;
 	f->writable = f->constant + WORKLOAD_AREA;
 	f->atomics = f->writable + WORKLOAD_AREA;
-	fill(w, f->to, f->constant, 2 * WORKLOAD_AREA);
+	fill_random(w, f->to, f->constant, 2 * WORKLOAD_AREA);
 	region_init(f, REGION_TARGET, f->to, SINK_BYTES, HCA_LOCAL_WRITE);
 }
 
@@ -195,18 +196,18 @@ static void make_flow(struct world *w, struct pair *p, uint32_t i,
 	f->back = &p->flow[!i];
 	f->from = from;
 	f->to = to;
-	f->cap = (struct hca_qp_cap){.send_wr = 1 + below(w, 32),
-				     .recv_wr = 1 + below(w, 32),
+	f->cap = (struct hca_qp_cap){.send_wr = 1 + draw_below(w, 32),
+				     .recv_wr = 1 + draw_below(w, 32),
 				     .send_sge = FLOW_SGES,
 				     .recv_sge = FLOW_SGES,
 				     .inline_bytes = WORKLOAD_INLINE};
-	f->shares = !below(w, 3);
-	f->tap = below(w, WORLD_TAPS);
+	f->shares = !draw_below(w, 3);
+	f->tap = draw_below(w, WORLD_TAPS);
 }
 
 void pair_init(struct world *w)
 {
-	w->pair_count = 1 + below(w, below(w, 4) ? 3 : PAIRS);
+	w->pair_count = 1 + draw_below(w, draw_below(w, 4) ? 3 : PAIRS);
 	w->flow_count = 2 * w->pair_count;
 	w->pairs = calloc(w->pair_count, sizeof(*w->pairs));
 	w->flows = calloc(w->flow_count, sizeof(*w->flows));
@@ -214,16 +215,16 @@ void pair_init(struct world *w)
 		abort();
 	for (uint32_t i = 0; i < w->pair_count; i++) {
 		struct pair *p = &w->pairs[i];
-		uint32_t a = below(w, w->host_count);
-		uint32_t b =
-			(a + 1 + below(w, w->host_count - 1)) % w->host_count;
+		uint32_t a = draw_below(w, w->host_count);
+		uint32_t b = (a + 1 + draw_below(w, w->host_count - 1)) %
+			     w->host_count;
 
 		p->flow = &w->flows[2 * i];
-		p->rounds = 1 + below(w, ROUNDS);
+		p->rounds = 1 + draw_below(w, ROUNDS);
 		make_flow(w, p, 0, &w->hosts[a], &w->hosts[b]);
 		make_flow(w, p, 1, &w->hosts[b], &w->hosts[a]);
 		p->flow[0].service = p->flow[1].service =
-			services[below(w, SERVICES)];
+			services[draw_below(w, SERVICES)];
 		make_memory(w, &p->flow[0]);
 		make_memory(w, &p->flow[1]);
 	}
@@ -240,8 +241,9 @@ void pair_host_is_back(struct world *w, struct host *h)
 			qp_init(w, &w->flows[i]);
 }
 
-/* Freeze what the region holds: nothing may be written to it from here on. */
-static void revoke(struct region *r)
+/* Deregisters the region, and keeps a copy: nothing may change it from here on.
+ */
+static void freeze_region(struct region *r)
 {
 	mr_free(&r->at->hca, r->mr);
 	r->mr = NULL;
@@ -291,7 +293,7 @@ static bool are_up(const struct pair *p)
 	return node_is_up(p->flow[0].from) && node_is_up(p->flow[1].from);
 }
 
-/* Can all that is left of the pair be acted on? */
+/* Are the hosts of the pair's remaining queue pairs up? */
 static bool can_act(const struct pair *p)
 {
 	for (int i = 0; i < 2; i++)
@@ -300,26 +302,26 @@ static bool can_act(const struct pair *p)
 	return true;
 }
 
-static void reset(struct world *w, struct flow *f)
+static void reset_flow(struct world *w, struct flow *f)
 {
 	struct hca_qp_attr a = {0};
 
 	if (f->qp)
 		workload_modify(w, f, &a, HCA_QP_RESET, 0);
-	/* what the last round left posted is of no use */
+	/* receives of the last round are not for this one */
 	if (f->qp && f->shares)
-		empty(f->cap.srq);
+		empty_srq(f->cap.srq);
 	f->sqd = SQD_NO;
 }
 
-static void start(struct world *w, struct pair *p)
+static void start_round(struct world *w, struct pair *p)
 {
 	p->round++;
 	p->rough = !world_is_quiet(w);
 	for (int i = 0; i < 2; i++) {
 		struct flow *f = &p->flow[i];
 
-		reset(w, f);
+		reset_flow(w, f);
 		f->revoked = 0;
 		f->dead = false;
 		f->sink = f->source + WORKLOAD_SOURCE;
@@ -334,16 +336,16 @@ static void start(struct world *w, struct pair *p)
 				region_register(&p->flow[i],
 						&p->flow[i].region[k]);
 	p->flow->service->connect(w, p->flow);
-	/* message numbers wrap as well */
-	if (below(w, 2))
-		p->flow[below(w, 2)].q->resp.msn = 0xfffff0;
+	/* in half of the rounds one MSN is near its wrap */
+	if (draw_below(w, 2))
+		p->flow[draw_below(w, 2)].q->resp.msn = 0xfffff0;
 	p->phase = PAIR_RUNNING;
 }
 
-static void finish(struct world *w, struct pair *p)
+static void finish_round(struct world *w, struct pair *p)
 {
 	for (int i = 0; i < 2; i++)
-		reset(w, &p->flow[i]);
+		reset_flow(w, &p->flow[i]);
 	oracle_round(w, p);
 	p->phase = p->round < p->rounds && !world_is_quiet(w) ? PAIR_DOWN
 							      : PAIR_OVER;
@@ -356,21 +358,21 @@ static bool is_done(const struct flow *f)
 	return (f->dead || f->next == f->ops_count) && f->service->is_over(f);
 }
 
-/* Receives that no message has taken out of a shared queue. */
-static uint32_t stays(const struct flow *f)
+/* Receives in a shared receive queue that no message has taken. */
+static uint32_t unused_receives(const struct flow *f)
 {
 	return f->shares ? f->cap.srq->wq.head - srq_next(f->cap.srq) : 0;
 }
 
-/* Everything posted must come back, or be still where QPs share it. */
+/* Has everything posted completed, or stayed in a shared receive queue? */
 static bool is_flushed(const struct flow *f)
 {
 	return pair_is_broken(f) && (f->dead || f->next == f->posted) &&
 	       (f->back->dead ||
-		f->recvs_next + stays(f->back) == f->recvs_posted);
+		f->recvs_next + unused_receives(f->back) == f->recvs_posted);
 }
 
-static void flush(struct world *w, struct pair *p)
+static void flush_pair(struct world *w, struct pair *p)
 {
 	struct hca_qp_attr a = {0};
 
@@ -380,33 +382,33 @@ static void flush(struct world *w, struct pair *p)
 	p->phase = PAIR_FLUSHING;
 }
 
-/* Drained for a while: on with it. */
-static void resume(struct world *w, struct flow *f)
+/* Sets a drained send queue back to RTS after a while. */
+static void resume_sq(struct world *w, struct flow *f)
 {
 	struct hca_qp_attr a = {0};
 
-	if (f->sqd != SQD_DRAINED || !node_is_up(f->from) || below(w, 4))
+	if (f->sqd != SQD_DRAINED || !node_is_up(f->from) || draw_below(w, 4))
 		return;
 	f->sqd = SQD_NO;
 	if (f->qp->state == HCA_QP_SQD)
 		workload_modify(w, f, &a, HCA_QP_RTS, 0);
 }
 
-static void run(struct world *w, struct pair *p)
+static void run_pair(struct world *w, struct pair *p)
 {
-	resume(w, &p->flow[0]);
-	resume(w, &p->flow[1]);
+	resume_sq(w, &p->flow[0]);
+	resume_sq(w, &p->flow[1]);
 	if (!is_done(&p->flow[0]) || !is_done(&p->flow[1]))
 		return;
 	if (!can_act(p))
 		return;
-	if (below(w, 2))
-		flush(w, p);
+	if (draw_below(w, 2))
+		flush_pair(w, p);
 	else
-		finish(w, p);
+		finish_round(w, p);
 }
 
-/* Is something of a lossy pair's last round still on its way? */
+/* May a frame of an unreliable pair's last round still arrive? */
 static bool may_come_late(const struct world *w, const struct pair *p)
 {
 	if (!p->flow->service->is_lossy || !p->round)
@@ -423,20 +425,20 @@ static bool may_come_late(const struct world *w, const struct pair *p)
 	return false;
 }
 
-static void step(struct world *w, struct pair *p)
+static void step_pair(struct world *w, struct pair *p)
 {
 	switch (p->phase) {
 	case PAIR_DOWN:
 		if (are_up(p) && !may_come_late(w, p))
-			start(w, p);
+			start_round(w, p);
 		break;
 	case PAIR_RUNNING:
-		run(w, p);
+		run_pair(w, p);
 		break;
 	case PAIR_FLUSHING:
 		if (can_act(p) && is_flushed(&p->flow[0]) &&
 		    is_flushed(&p->flow[1]))
-			finish(w, p);
+			finish_round(w, p);
 		break;
 	case PAIR_OVER:
 		break;
@@ -446,7 +448,7 @@ static void step(struct world *w, struct pair *p)
 void pair_step(struct world *w)
 {
 	for (uint32_t i = 0; i < w->pair_count; i++)
-		step(w, &w->pairs[i]);
+		step_pair(w, &w->pairs[i]);
 }
 
 bool pair_all_over(const struct world *w)
@@ -472,19 +474,20 @@ void pair_stuck(struct world *w)
 		   f->ops_count, f->recvs_next, f->recvs_count);
 }
 
-/* ---- rudeness ---- */
+/* ---- disturbances ---- */
 
 void pair_drained(struct world *w, const struct host *h, uint32_t qpn)
 {
 	struct flow *f = pair_flow_of(w, h, qpn);
 
 	if (!f || f->sqd != SQD_DRAINING)
-		world_fail(w, "host %u: drained without being asked", h->index);
+		world_fail(w, "host %u: SQ_DRAINED without a request for it",
+			   h->index);
 	else
 		f->sqd = SQD_DRAINED;
 }
 
-static void drain(struct world *w, struct flow *f)
+static void drain_sq(struct world *w, struct flow *f)
 {
 	struct hca_qp_attr a = {.en_sqd_async_notify = 1};
 
@@ -494,37 +497,37 @@ static void drain(struct world *w, struct flow *f)
 	workload_modify(w, f, &a, HCA_QP_SQD, HCA_QP_EN_SQD_ASYNC);
 }
 
-static void deregister(struct world *w, struct flow *f)
+static void deregister_one(struct world *w, struct flow *f)
 {
-	uint32_t k = below(w, REGION_COUNT);
+	uint32_t k = draw_below(w, REGION_COUNT);
 	struct region *r = &f->region[k];
 
 	if (!node_is_up(r->at) || !r->mr)
 		return;
 	f->revoked |= (uint8_t)(1u << k);
-	revoke(r);
+	freeze_region(r);
 }
 
 void pair_disturb(struct world *w)
 {
-	struct flow *f = &w->flows[below(w, w->flow_count)];
+	struct flow *f = &w->flows[draw_below(w, w->flow_count)];
 	struct hca_qp_attr a = {0};
 
 	if (f->pair->phase != PAIR_RUNNING || !node_is_up(f->from))
 		return;
-	switch (below(w, 6)) {
-	case 0: /* amid traffic, whatever is under way */
+	switch (draw_below(w, 6)) {
+	case 0: /* the round ends with requests outstanding */
 		if (are_up(f->pair))
-			finish(w, f->pair);
+			finish_round(w, f->pair);
 		break;
 	case 1:
 		workload_modify(w, f, &a, HCA_QP_ERR, 0);
 		break;
 	case 2:
-		deregister(w, f);
+		deregister_one(w, f);
 		break;
 	default:
-		drain(w, f);
+		drain_sq(w, f);
 		break;
 	}
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of a pair of QPs, and of the objects around it: connect, work, end
- * and begin anew, while other pairs and hosts go on.
+ * A pair of connected queue pairs and their objects.  The pair goes through
+ * rounds (connect, work, end), independently of other pairs and hosts.
  *
  *	DOWN --> RUNNING --> OVER
  *	  ^       |    |
- *	  |       v    |	FLUSHING: the QPs were put into error, and
- *	  |   FLUSHING |	all that was posted must come back
+ *	  |       v    |	FLUSHING: the QPs are in ERR, and every posted
+ *	  |   FLUSHING |	request must complete
  *	  |       |    |
- *	  +-------+----+	checked by the oracle
+ *	  +-------+----+	the oracle checks the round
  */
 #ifndef SIM_PAIR_H
 #define SIM_PAIR_H
@@ -19,29 +19,33 @@ enum pair_phase { PAIR_DOWN, PAIR_RUNNING, PAIR_FLUSHING, PAIR_OVER };
 
 struct pair {
 	enum pair_phase phase;
-	struct flow *flow; /* two */
+	struct flow *flow; /* array of two, one for each direction */
 	uint32_t round, rounds;
-	bool rough; /* the round began while there were faults */
+	bool rough; /* the round began before world.quiet_ns: with faults */
 };
 
-/* Make pairs between the world's hosts, and their QPs; all are down. */
+/* Makes pairs between the world's hosts, and their QPs; each pair is DOWN. */
 void pair_init(struct world *w);
 void pair_fini(struct world *w);
-/* Move each pair on as far as it can. */
+/* Takes each pair as far as it can go now. */
 void pair_step(struct world *w);
 bool pair_all_over(const struct world *w);
-/* Fail, and tell where it stands. */
+/* Fails the world, and says which flow has not ended. */
 void pair_stuck(struct world *w);
-/* A program does something rude to one of its objects. */
+/* A program ends a round early, sets a QP to ERR or SQD, or deregisters memory.
+ */
 void pair_disturb(struct world *w);
+/* The process of h ends: destroys its QPs and CQs. */
 void pair_host_dies(struct world *w, struct host *h);
+/* A new process of h has an adapter: makes its CQs and QPs. */
 void pair_host_is_back(struct world *w, struct host *h);
-/* The event that flow's send queue has drained. */
+/* ENGINE_SQ_DRAINED of the QP. */
 void pair_drained(struct world *w, const struct host *h, uint32_t qpn);
-/* The flow of the QP, NULL when there is none. */
+/* The flow of h's QP; NULL: none has it. */
 struct flow *pair_flow_of(struct world *w, const struct host *h, uint32_t qpn);
-/* Can f's own QP do nothing more?  Can its peer's? */
+/* Is f's QP in ERR, or gone with its process? */
 bool pair_is_broken(const struct flow *f);
+/* Is the QP of f's peer in ERR, or gone with its process? */
 bool pair_peer_is_gone(const struct flow *f);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a transport service adds to the simulation: one row of functions in
- * one file, service_<name>.c, listed in workload.c.  All else is common:
- * memory, posting and polling in workload.c, once and in order in oracle.c.
+ * A transport service in the simulation: one table of functions in one file,
+ * service_<name>.c, listed in pair.c.  Common to all services are memory
+ * (pair.c), posting and polling (workload.c), and the order of completions
+ * (oracle.c).
  */
 #ifndef SIM_SERVICE_H
 #define SIM_SERVICE_H
@@ -11,28 +12,30 @@
 
 struct service {
 	uint32_t qp_type; /* HCA_QPT_* */
-	/* Nothing is repeated, and what is late is taken for new. */
+	/* Unreliable: nothing is sent again, and a late packet is accepted. */
 	bool is_lossy;
 	/* --- the workload --- */
 	/*
-	 * Draw f's next request (f->ops[f->ops_count], zeroed) and a receive
-	 * for it if it takes one; false when memory set aside is used up.
-	 * `defective`: one that must fail.
+	 * Draws f's next request (f->ops[f->ops_count], zeroed), and its
+	 * receive if it consumes one.  False: the flow's memory is used up.
+	 * defective: the request must fail.
 	 */
 	bool (*make)(struct world *w, struct flow *f, bool defective);
-	/* Bring both QPs of a pair from RESET to RTS; f is the first flow. */
+	/* Brings both QPs of a pair from RESET to RTS; f is the first flow. */
 	void (*connect)(struct world *w, struct flow *f);
-	/* Fill in what the WQE of a request has beyond the common fields. */
+	/* Fills in the fields of a request's WQE that only some services have.
+	 */
 	void (*fill)(const struct flow *f, const struct op *o, struct wqe *e);
 	/* --- the oracle --- */
-	/* May request i of f end so? */
+	/* May request i of f complete with this status? */
 	bool (*may_end)(const struct flow *f, uint32_t i, uint32_t status);
-	/* A receive for messages of f completes, the i-th posted. */
+	/* Checks the completion of the i-th receive posted for f. */
 	void (*received)(struct world *w, struct flow *f, uint32_t i,
 			 const struct cqe *c);
-	/* All requests of f are complete: may it still wait for receives? */
+	/* All requests of f are complete; false: a receive must still complete.
+	 */
 	bool (*is_over)(const struct flow *f);
-	/* Do to the shadow memories what f's requests did to the real ones. */
+	/* Does to the shadow memories what f's requests did to the memories. */
 	void (*replay)(struct flow *f);
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reliable connections: everything arrives, in order, or the pair fails. */
+/* RC: every message arrives, in order, or the pair fails. */
 #include "sim/service.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static const uint8_t opcodes[] = {
 	HCA_WR_RDMA_READ,   HCA_WR_RDMA_READ,	HCA_WR_ATOMIC_CAS,
 	HCA_WR_ATOMIC_FADD, HCA_WR_ATOMIC_WRITE};
 
-/* The READ's or atomic's end, false when there is no room. */
+/* The rest of a READ or an atomic.  False: no room for its result is left. */
 static bool make_answered(struct world *w, struct flow *f, struct op *o,
 			  bool atomic)
 {
@@ -29,7 +29,8 @@ static bool make_answered(struct world *w, struct flow *f, struct op *o,
 		o->remote =
 			f->atomics + 8 * workload_below(w, WORKLOAD_ATOMICS);
 		o->swap_add = rng_u64(&w->rng);
-		/* half of the comparisons can hold: replayed by the oracle */
+		/* half of the comparisons may succeed; the oracle replays them
+		 */
 		o->compare = workload_below(w, 2) ? 0 : rng_u64(&w->rng);
 		return true;
 	}
@@ -39,7 +40,7 @@ static bool make_answered(struct world *w, struct flow *f, struct op *o,
 	return true;
 }
 
-static bool make(struct world *w, struct flow *f, bool defective)
+static bool make_request(struct world *w, struct flow *f, bool defective)
 {
 	struct op *o = &f->ops[f->ops_count];
 	bool fenced = f->fence_next;
@@ -90,13 +91,13 @@ static bool make(struct world *w, struct flow *f, bool defective)
 	       workload_receive(w, f, f->ops_count, o->bytes);
 }
 
-/* What both ends agree on is in *a; the rest is drawn. */
+/* *a has the attributes that concern both ends; the others are drawn. */
 static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 {
 	memcpy(a->ah.dgid, f->to->addr.ip, 16);
 	a->ah.is_global = 1;
 	a->ah.hop_limit = 64;
-	a->ah.local = w->direct || w->boards;
+	a->ah.local = w->direct || w->has_shm_ack;
 	a->ah.bursts = rng_chance(&w->rng, 500000);
 	a->port_num = 1;
 	a->dest_qpn = f->back->qp->qpn;
@@ -120,7 +121,7 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 				HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC);
 }
 
-static void connect(struct world *w, struct flow *f)
+static void connect_pair(struct world *w, struct flow *f)
 {
 	struct hca_qp_attr there = {0}, back = {0};
 
@@ -141,7 +142,7 @@ static bool has_receive(const struct op *o)
 	       o->opcode == HCA_WR_SEND_IMM;
 }
 
-/* Can the request fail so, whenever it gets there? */
+/* May the request fail with this status? */
 static bool may_fail(const struct flow *f, const struct op *o, uint32_t status)
 {
 	const struct world *w = f->from->world;
@@ -149,7 +150,8 @@ static bool may_fail(const struct flow *f, const struct op *o, uint32_t status)
 
 	switch (status) {
 	case HCA_RETRY_EXC_ERR:
-		/* of a peer that is alive, only where the wire alone counts */
+		/* of a live peer: under strict timing, or where no broker
+		 * knows the peer */
 		return pair_peer_is_gone(f) ||
 		       (f->pair->rough &&
 			(w->strict || w->liveness == LIVENESS_FOREIGN));
@@ -171,7 +173,6 @@ static bool may_fail(const struct flow *f, const struct op *o, uint32_t status)
 	}
 }
 
-/* May request i of f end so? */
 static bool may_end(const struct flow *f, uint32_t i, uint32_t status)
 {
 	const struct op *o = &f->ops[i];
@@ -183,22 +184,22 @@ static bool may_end(const struct flow *f, uint32_t i, uint32_t status)
 	return status ? may_fail(f, o, status) : o->defect == OP_GOOD;
 }
 
-/* Does the receive hold the message already now? */
-static bool holds(const struct flow *f, const struct recv *r,
-		  const struct op *o)
+/* Does the receive's memory have the message? */
+static bool holds_message(const struct flow *f, const struct recv *r,
+			  const struct op *o)
 {
 	const uint8_t *from = f->from->memory.bytes + o->piece[0].off;
 	const uint8_t *to = f->to->memory.bytes + r->piece[0].off;
 
 	if (o->opcode == HCA_WR_RDMA_WRITE_IMM)
 		to = f->to->memory.bytes + o->remote;
-	/* a later WRITE may be there already: the end tells */
+	/* a later WRITE may have changed it: the round's end is checked */
 	return o->opcode == HCA_WR_RDMA_WRITE_IMM ||
 	       !memcmp(from, to, o->bytes);
 }
 
-static void received(struct world *w, struct flow *f, uint32_t i,
-		     const struct cqe *c)
+static void check_receive(struct world *w, struct flow *f, uint32_t i,
+			  const struct cqe *c)
 {
 	const struct recv *r = &f->recvs[i];
 	const struct op *o = &f->ops[r->op];
@@ -229,7 +230,7 @@ static void received(struct world *w, struct flow *f, uint32_t i,
 	else if (imm != !!(c->wc_flags & HCA_WC_WITH_IMM) ||
 		 (imm && c->imm_be != o->imm))
 		world_fail(w, "flow %u receive %u: wrong immediate", flow, i);
-	else if (!holds(f, r, o))
+	else if (!holds_message(f, r, o))
 		world_fail(w, "flow %u receive %u: wrong data", flow, i);
 }
 
@@ -270,10 +271,10 @@ static void replay_op(struct flow *f, uint32_t i, const struct recv **recv)
 			oracle_spread(f->to, r->piece, r->pieces, source,
 				      o->bytes, vague);
 	}
-	/* executed before its result found no place, if it got there */
+	/* the target may have executed it; then its result had no place */
 	if (o->defect == OP_BAD_LKEY && is_atomic(o))
 		replay_atomic(f, o, true);
-	/* refused before it touched anything */
+	/* the others with a defect write nothing */
 	if (o->defect)
 		return;
 	if (o->opcode == HCA_WR_RDMA_WRITE ||
@@ -287,7 +288,7 @@ static void replay_op(struct flow *f, uint32_t i, const struct recv **recv)
 		replay_atomic(f, o, vague);
 }
 
-static void fill(const struct flow *f, const struct op *o, struct wqe *e)
+static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
 {
 	e->rkey = f->region[REGION_REMOTE].rkey ^ (o->defect == OP_BAD_RKEY);
 	e->va = f->to->memory.va + o->remote;
@@ -295,14 +296,14 @@ static void fill(const struct flow *f, const struct op *o, struct wqe *e)
 	e->compare = o->compare;
 }
 
-/* Of a broken flow some receives stay, unless flushed. */
+/* After a failure some receives stay, unless they are flushed. */
 static bool is_over(const struct flow *f)
 {
 	return f->failed < f->ops_count || pair_is_broken(f) ||
 	       pair_is_broken(f->back) || f->recvs_next == f->recvs_count;
 }
 
-static void replay(struct flow *f)
+static void replay_round(struct flow *f)
 {
 	const struct recv *r = f->recvs;
 
@@ -312,11 +313,11 @@ static void replay(struct flow *f)
 
 const struct service service_rc = {
 	.qp_type = HCA_QPT_RC,
-	.make = make,
-	.connect = connect,
-	.fill = fill,
+	.make = make_request,
+	.connect = connect_pair,
+	.fill = fill_wqe,
 	.may_end = may_end,
-	.received = received,
+	.received = check_receive,
 	.is_over = is_over,
-	.replay = replay,
+	.replay = replay_round,
 };

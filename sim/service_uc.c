@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unreliable connections: whole messages or nothing. */
+/* UC: each message arrives whole or not at all. */
 #include <string.h>
 
 #include "sim/loose.h"
@@ -7,7 +7,7 @@
 static const uint8_t opcodes[] = {HCA_WR_SEND, HCA_WR_SEND_IMM,
 				  HCA_WR_RDMA_WRITE, HCA_WR_RDMA_WRITE_IMM};
 
-static bool make(struct world *w, struct flow *f, bool defective)
+static bool make_request(struct world *w, struct flow *f, bool defective)
 {
 	return loose_make(w, f, defective, opcodes, sizeof(opcodes), 65536, 0);
 }
@@ -29,7 +29,7 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 	workload_modify(w, f, a, HCA_QP_RTS, HCA_QP_SQ_PSN);
 }
 
-static void connect(struct world *w, struct flow *f)
+static void connect_pair(struct world *w, struct flow *f)
 {
 	struct hca_qp_attr there = {0}, back = {0};
 
@@ -40,19 +40,19 @@ static void connect(struct world *w, struct flow *f)
 	connect_qp(w, &f[1], &back);
 }
 
-static void fill(const struct flow *f, const struct op *o, struct wqe *e)
+static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
 {
 	e->rkey = f->region[REGION_REMOTE].rkey ^ (o->defect == OP_BAD_RKEY);
 	e->va = f->to->memory.va + o->remote;
 }
 
-static void received(struct world *w, struct flow *f, uint32_t i,
-		     const struct cqe *c)
+static void check_receive(struct world *w, struct flow *f, uint32_t i,
+			  const struct cqe *c)
 {
 	loose_received(w, f, i, c, 0);
 }
 
-static void replay(struct flow *f)
+static void replay_round(struct flow *f)
 {
 	loose_replay(f, 0);
 }
@@ -60,11 +60,11 @@ static void replay(struct flow *f)
 const struct service service_uc = {
 	.qp_type = HCA_QPT_UC,
 	.is_lossy = true,
-	.make = make,
-	.connect = connect,
-	.fill = fill,
+	.make = make_request,
+	.connect = connect_pair,
+	.fill = fill_wqe,
 	.may_end = loose_may_end,
-	.received = received,
+	.received = check_receive,
 	.is_over = loose_is_over,
-	.replay = replay,
+	.replay = replay_round,
 };

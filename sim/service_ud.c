@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unreliable datagrams: one packet each, behind 40 bytes of IP header. */
+/* UD: one packet a message; receives have 40 bytes of GRH in front. */
 #include <string.h>
 
 #include "ibt/ud.h"
@@ -8,13 +8,13 @@
 
 static const uint8_t opcodes[] = {HCA_WR_SEND, HCA_WR_SEND_IMM};
 
-static bool make(struct world *w, struct flow *f, bool defective)
+static bool make_request(struct world *w, struct flow *f, bool defective)
 {
 	return loose_make(w, f, defective, opcodes, sizeof(opcodes), 4096,
 			  UD_GRH_BYTES);
 }
 
-/* Both ends of a pair share a Q_Key. */
+/* The two ends of a pair have one Q_Key. */
 static uint32_t qkey_of(const struct flow *f)
 {
 	return 0x10000u + f->pair->flow[0].id;
@@ -31,24 +31,25 @@ static void connect_qp(struct world *w, struct flow *f)
 	workload_modify(w, f, &a, HCA_QP_RTS, HCA_QP_SQ_PSN);
 }
 
-static void connect(struct world *w, struct flow *f)
+static void connect_pair(struct world *w, struct flow *f)
 {
 	connect_qp(w, &f[0]);
 	connect_qp(w, &f[1]);
 }
 
-static void fill(const struct flow *f, const struct op *o, struct wqe *e)
+static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
 {
 	struct wq_to *to = wq_to(&f->qp->sq, e);
 
-	/* a bad key is a bad Q_Key here; one in four is the QP's own */
+	/* OP_BAD_RKEY is a bad Q_Key here; one request in four takes the QP's
+	 */
 	*to = (struct wq_to){
-		.qpn = f->back->qp ? f->back->qp->qpn : 2, /* or dead */
+		.qpn = f->back->qp ? f->back->qp->qpn : 2, /* 2: no QP */
 		.qkey = o->defect == OP_BAD_RKEY ? 1
 			: o->imm % 4		 ? qkey_of(f)
 						 : 0x80000000u,
 		.bursts = o->imm % 2,
-		/* their order is not looked at then: a few by packets */
+		/* where faults may reorder, one in eight goes by packets */
 		.local = f->from->world->direct &&
 			 (!f->pair->rough || o->imm / 8 % 8),
 	};
@@ -56,17 +57,17 @@ static void fill(const struct flow *f, const struct op *o, struct wqe *e)
 	memcpy(to->to, f->to->addr.ip, 16);
 }
 
-static void received(struct world *w, struct flow *f, uint32_t i,
-		     const struct cqe *c)
+static void check_receive(struct world *w, struct flow *f, uint32_t i,
+			  const struct cqe *c)
 {
-	/* the sender may be dead by now, or born again as another */
+	/* the sender's process may have ended, and another be in its place */
 	if (!c->status && ((!f->dead && c->src_qpn != f->qp->qpn) ||
 			   !(c->wc_flags & HCA_WC_GRH)))
 		world_fail(w, "flow %u receive %u: wrong source", f->id, i);
 	loose_received(w, f, i, c, UD_GRH_BYTES);
 }
 
-static void replay(struct flow *f)
+static void replay_round(struct flow *f)
 {
 	loose_replay(f, UD_GRH_BYTES);
 }
@@ -74,11 +75,11 @@ static void replay(struct flow *f)
 const struct service service_ud = {
 	.qp_type = HCA_QPT_UD,
 	.is_lossy = true,
-	.make = make,
-	.connect = connect,
-	.fill = fill,
+	.make = make_request,
+	.connect = connect_pair,
+	.fill = fill_wqe,
 	.may_end = loose_may_end,
-	.received = received,
+	.received = check_receive,
 	.is_over = loose_is_over,
-	.replay = replay,
+	.replay = replay_round,
 };

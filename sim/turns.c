@@ -17,7 +17,7 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
 #else
-/* Who watches the stack is told of each change of it. */
+/* Without AddressSanitizer nobody needs to know of a change of the stack. */
 #define __sanitizer_start_switch_fiber(fake, bottom, size)                     \
 	((void)(fake), (void)(bottom), (void)(size))
 #define __sanitizer_finish_switch_fiber(fake, bottom, size)                    \
@@ -27,9 +27,10 @@
 #define STACK_BYTES (1u << 20)
 #define PROGRAMS    WORLD_HOSTS
 #define NOBODY	    (WORLD_HOSTS + 1)
-#define SWITCH	    300000 /* in millionths, at each step */
-#define SLOW	    200000 /* a turn of which somebody comes last */
-/* Of others, until who is slow goes on: who waits soon has given up. */
+#define SWITCH	    300000 /* millionths: the chance to switch at a step */
+#define SLOW	    200000 /* millionths: a turn has a slow fiber */
+/* Switches to others before a slow fiber runs: enough for a fiber that waits
+ * for the slow one's lock to give up. */
 #define SLOW_TURNS (4 * ALOCK_SOON)
 
 static struct {
@@ -52,7 +53,7 @@ static void let_another(void)
 	__sanitizer_finish_switch_fiber(fake, &all.bottom, &all.size);
 }
 
-static void let(uint32_t who)
+static void run_fiber(uint32_t who)
 {
 	void *fake = NULL;
 
@@ -84,7 +85,7 @@ static bool wait_for(alock_owner owner)
 
 static const struct alock_judge judge = {is_dead, is_slow, NULL, wait_for};
 
-static void run(void)
+static void fiber_main(void)
 {
 	uint32_t me = all.now;
 
@@ -97,7 +98,7 @@ static void run(void)
 	__sanitizer_start_switch_fiber(NULL, all.bottom, all.size);
 }
 
-static void begin(uint32_t who)
+static void begin_fiber(uint32_t who)
 {
 	ucontext_t *c = &all.of[who];
 
@@ -108,12 +109,12 @@ static void begin(uint32_t who)
 	c->uc_stack.ss_sp = all.stack[who];
 	c->uc_stack.ss_size = STACK_BYTES;
 	c->uc_link = &all.main;
-	makecontext(c, run, 0);
+	makecontext(c, fiber_main, 0);
 	all.is_running[who] = true;
 }
 
-/* One of those that have not ended; NOBODY: all have. */
-static uint32_t draw(void)
+/* A fiber that has not ended; NOBODY: all have ended. */
+static uint32_t draw_fiber(void)
 {
 	uint32_t running[WORLD_HOSTS + 1], count = 0;
 	bool spares = all.taken++ < SLOW_TURNS;
@@ -128,12 +129,13 @@ static uint32_t draw(void)
 		       : NOBODY;
 }
 
-/* The lanes of h, or of all, are the programs' own from here on. */
-static void take_lane(struct world *w, struct host *h)
+/* Waits until the turn of h, or of every host if NULL, is over: from here on
+ * the programs have its progress lock. */
+static void take_lock(struct world *w, struct host *h)
 {
 	for (uint32_t i = 0; all.now == PROGRAMS && i < w->host_count; i++)
 		while ((!h || h == &w->hosts[i]) && all.is_running[i]) {
-			/* or it is waited for, turn after turn */
+			/* the programs would wait for a slow fiber forever */
 			if (all.slow == i)
 				all.slow = NOBODY;
 			let_another();
@@ -145,19 +147,19 @@ void turns_take(struct world *w, bool programs)
 	uint32_t who;
 
 	all.w = w;
-	w->take_lane = take_lane;
+	w->take_lock = take_lock;
 	all.taken = 0;
 	all.slow = NOBODY;
 	if (rng_chance(&w->rng, SLOW))
 		all.slow = rng_below(&w->rng, w->host_count);
 	for (uint32_t i = 0; i < w->host_count; i++)
-		begin(i);
+		begin_fiber(i);
 	if (programs)
-		begin(PROGRAMS);
-	while ((who = draw()) != NOBODY) {
+		begin_fiber(PROGRAMS);
+	while ((who = draw_fiber()) != NOBODY) {
 		all.now = who;
 		alock_open(who + 1, &judge);
-		let(who);
+		run_fiber(who);
 	}
 	all.now = NOBODY;
 	alock_open(ALOCK_NAMELESS, NULL);

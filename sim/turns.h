@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hosts that work at once: each turn is a thread of its own, and at every step
- * (util/step.h) the seed may let another go on.
+ * Hosts that make progress at the same time: each host's turn, and the
+ *programs, is a fiber, and at every step (util/step.h) the seed may switch to
+ *another.
  *
- *	programs     poll, arm, post ....  doorbell: when its host's turn is
- *over host 0       lock ... copy . copy ... unlock host 1             wait
- *................... lock ...
+ *	programs	poll, arm, post ... doorbell once its host's turn is
+ *over host 0		lock ... copy ..... copy ... unlock
+ *	host 1		wait .............................. lock ...
  *
  * Only in a simulator built with ADVERB_STEPS.  One world at a time.
  */
@@ -14,7 +15,8 @@
 
 #include "sim/world.h"
 
-/* w->take_turns: a turn of all hosts, and of the programs if they are due. */
+/* For world.take_turns: a turn of all hosts, and of the programs if they are
+ * due. */
 void turns_take(struct world *w, bool programs);
 
 #endif

@@ -74,7 +74,7 @@ static bool make_op(struct world *w, struct flow *f, bool defective)
 void workload_draw(struct world *w, struct flow *f)
 {
 	uint32_t n = 1 + workload_below(w, FLOW_OPS);
-	/* one flow in eight gets a request that must fail */
+	/* in one round of eight a request of the flow must fail */
 	uint32_t defect = workload_below(w, 8) ? n : workload_below(w, n);
 
 	f->ops_count = f->posted = f->next = 0;
@@ -82,7 +82,7 @@ void workload_draw(struct world *w, struct flow *f)
 	f->fence_next = false;
 	while (f->ops_count < n && make_op(w, f, f->ops_count == defect))
 		f->ops_count++;
-	/* slots of unsignaled requests come back with a signaled one */
+	/* the slots of unsignaled requests are freed by a signaled one */
 	for (uint32_t i = f->qp->sq.depth - 1; i < f->ops_count;
 	     i += f->qp->sq.depth)
 		f->ops[i].flags |= HCA_SEND_SIGNALED;
@@ -150,8 +150,9 @@ static bool post_op(struct world *w, struct flow *f)
 }
 
 /*
- * The message ends before the i-th element of its receive: that one may name
- * anything.  Only where the receive is for this message alone.
+ * Does the message end before the i-th element of its receive, so that the
+ * element's lkey is never looked at?  Only where the receive is for this
+ * message alone.
  */
 static bool is_beyond(const struct flow *f, const struct recv *r, int i)
 {
@@ -165,7 +166,7 @@ static bool is_beyond(const struct flow *f, const struct recv *r, int i)
 	return o->opcode == HCA_WR_RDMA_WRITE_IMM || before >= o->bytes;
 }
 
-/* At the responder, whose QP is that of the flow back. */
+/* Posts f's next receive at the responder: to the QP of f->back. */
 static bool post_recv(struct world *w, struct flow *f)
 {
 	const struct recv *r = &f->recvs[f->recvs_posted];
@@ -187,8 +188,9 @@ static bool post_recv(struct world *w, struct flow *f)
 	return true;
 }
 
-/* A few of what waits; a program that goes by events arms before it sleeps. */
-static bool poll(struct world *w, struct host *h, struct tap *t)
+/* Polls a few completions; a program that waits for events arms the CQ, and
+ * polls again before it waits. */
+static bool poll_tap(struct world *w, struct host *h, struct tap *t)
 {
 	struct cqe c[8];
 	uint32_t n;
@@ -215,25 +217,25 @@ static bool is_working(const struct flow *f)
 	       node_is_up(f->from);
 }
 
-static bool post(struct world *w, struct flow *f)
+static bool post_some(struct world *w, struct flow *f)
 {
 	uint32_t n = workload_below(w, 6), recvs = workload_below(w, 3);
 	uint32_t before;
 
-	/* without a receive in time nothing of a lossy service is seen */
+	/* an unreliable message without a posted receive is lost */
 	if (f->service->is_lossy && workload_below(w, 2))
 		recvs = FLOW_OPS;
 	before = f->posted + f->back->recvs_posted;
 
 	while (n-- && f->posted < f->ops_count && post_op(w, f))
 		;
-	/* the peer's messages come to this QP */
+	/* receives for the peer's messages are posted to this QP */
 	while (recvs-- && f->back->recvs_posted < f->back->recvs_count &&
 	       post_recv(w, f->back))
 		;
 	if (f->posted + f->back->recvs_posted == before)
 		return false;
-	world_take_lane(w, f->from);
+	world_take_lock(w, f->from);
 	if (workload_below(w, 2) ||
 	    !engine_post_direct(f->from->engine, f->q, node_now(f->from)))
 		engine_doorbell(f->from->engine, f->q, node_now(f->from));
@@ -247,12 +249,12 @@ uint64_t workload_step(struct world *w)
 	for (uint32_t i = 0; i < w->host_count; i++)
 		for (int k = 0; k < WORLD_TAPS; k++)
 			if (node_is_up(&w->hosts[i]))
-				busy |= poll(w, &w->hosts[i],
-					     &w->hosts[i].taps[k]);
+				busy |= poll_tap(w, &w->hosts[i],
+						 &w->hosts[i].taps[k]);
 	for (uint32_t i = 0; i < w->flow_count; i++)
 		if (is_working(&w->flows[i]))
-			busy |= post(w, &w->flows[i]);
-	world_take_lane(w, NULL);
+			busy |= post_some(w, &w->flows[i]);
+	world_take_lock(w, NULL);
 	pair_step(w);
 	return w->now_ns + (busy ? 1000 : 200000) + workload_below(w, 20000);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The programs: for each direction of each QP pair a list of requests and
- * receives made up front, posted little by little.  A pair goes through
- * rounds: connect, work, end; other pairs and hosts go on meanwhile.
+ * receives, drawn at the beginning of a round and posted a few at a time.
  *
- * So that the outcome does not hang on timing: sources never change, results
- * of READs and atomics and receives have places of their own, and a request
- * after a READ of writable memory is fenced.
+ * The final memory does not depend on timing: the memory that requests send
+ * from never changes, results of READs and atomics and receives have memory of
+ * their own, and a request after a READ of writable memory is fenced.
  */
 #ifndef SIM_WORKLOAD_H
 #define SIM_WORKLOAD_H
@@ -23,23 +22,25 @@
 
 struct service;
 
+/* [off, off + bytes) of a host's memory. */
 struct piece {
-	uint32_t off, bytes; /* in the host's memory */
+	uint32_t off, bytes;
 };
 
-/* The last two are the receive's. */
+/* Why a request must fail. */
 enum op_defect {
 	OP_GOOD,
 	OP_BAD_RKEY,
 	OP_BAD_LKEY,
-	OP_SHORT_RECV,
-	OP_BAD_RECV,
+	OP_SHORT_RECV, /* its receive is too short */
+	OP_BAD_RECV,   /* its receive has a bad lkey */
 };
 
 struct op {
 	uint8_t opcode, flags, pieces, defect;
 	struct piece piece[FLOW_SGES];
-	uint32_t bytes, imm, remote; /* remote: offset at the responder */
+	uint32_t bytes, imm;
+	uint32_t remote; /* the target's offset in the responder's memory */
 	uint64_t swap_add, compare;
 };
 
@@ -47,24 +48,29 @@ struct recv {
 	uint8_t pieces;
 	struct piece piece[FLOW_SGES];
 	uint32_t op;  /* the request that uses it */
-	uint32_t got; /* lossy services: the one that did */
+	uint32_t got; /* unreliable services: the message that came, loose.c */
 };
 
-/* What a flow registers: sources and results; what its requests name; what
- * its messages are received into. */
-enum { REGION_LOCAL, REGION_REMOTE, REGION_TARGET, REGION_COUNT };
+/* The memory regions of a flow. */
+enum {
+	REGION_LOCAL,  /* of the requester: the data to send, and results */
+	REGION_REMOTE, /* of the responder: what WRITE, READ and atomics name */
+	REGION_TARGET, /* of the responder: what receives name */
+	REGION_COUNT,
+};
 
 struct region {
 	struct host *at;
 	uint32_t off, bytes, access;
-	struct mr *mr;	     /* NULL: not now */
-	uint32_t lkey, rkey; /* the latest */
-	uint8_t *frozen;     /* what it held when it was deregistered */
+	struct mr *mr;	     /* NULL: not registered now */
+	uint32_t lkey, rkey; /* of the latest registration */
+	uint8_t *frozen;     /* the bytes at its deregistration */
 };
 
 enum sqd { SQD_NO, SQD_DRAINING, SQD_DRAINED };
 
-/* Requests from `qp` of `from` to its peer, in `back` those of the peer. */
+/* Requests from queue pair qp of host `from` to its peer; `back` has the
+ * peer's. */
 struct flow {
 	uint32_t id;
 	const struct service *service;
@@ -73,7 +79,7 @@ struct flow {
 	struct host *from, *to;
 	struct hca_qp_cap cap;
 	bool shares;  /* qp takes its receives from cap.srq */
-	uint32_t tap; /* of `from`: for both queues of qp */
+	uint32_t tap; /* the index of qp's CQ in from->taps */
 	/* NULL while the host is dead: */
 	struct qp *qp;
 	struct ibt_qp *q;
@@ -81,40 +87,45 @@ struct flow {
 	struct region region[REGION_COUNT];
 	uint32_t source, sink, sink_end, psn, atomics, writable, constant;
 	uint32_t recv_brk, recv_end;
-	/* Of this round: */
+	/* The members from here on belong to the present round. */
 	uint32_t ops_count, posted, next; /* next: completion awaited */
 	uint32_t failed;		  /* first op in error, or ops_count */
 	uint32_t recvs_count, recvs_posted, recvs_next;
 	uint8_t rnr_retry;
-	uint8_t sqd;	 /* enum sqd */
-	uint8_t revoked; /* bits 1 << REGION_*, deregistered amid traffic */
-	bool dead;	 /* its host died in this round */
-	bool fence_next;
-	uint32_t longest, last; /* lossy services, see loose.c */
+	uint8_t sqd;	  /* enum sqd */
+	uint8_t revoked;  /* bits 1 << REGION_*: deregistered in this round */
+	bool dead;	  /* the process of `from` ended in this round */
+	bool fence_next;  /* the next request must be fenced */
+	uint32_t longest; /* loose.c: bytes of the longest message */
+	uint32_t last;	  /* loose.c: the message received last */
 	struct op ops[FLOW_OPS];
 	struct recv recvs[FLOW_OPS];
 };
 
-/* Draw the requests of a round, after forgetting those before. */
+/* Draws the requests of a round in place of the last one's. */
 void workload_draw(struct world *w, struct flow *f);
-/* Let the programs post and poll; when they want to run again. */
+/* The programs post and poll; the time when they run again. */
 uint64_t workload_step(struct world *w);
-/* Is there a completion to poll for? */
+/* Has a program a completion to poll? */
 bool workload_has_news(const struct world *w);
 
 /* ---- for the services ---- */
 
+/* A random number below n. */
 uint32_t workload_below(struct world *w, uint32_t n);
-/* A message's length, mostly small. */
+/* Draws the length of a message, mostly small. */
 uint32_t workload_bytes(struct world *w);
-/* Cut `bytes` from *brk on into pieces, some of them empty. */
+/* Cuts `bytes` from *brk on into at most at_most pieces, some of them empty,
+ * and moves *brk behind them; the number of pieces. */
 uint8_t workload_cut(struct world *w, struct piece *p, uint32_t *brk,
 		     uint32_t bytes, uint32_t at_most);
-/* A receive for the message of request `op`; false when there is no room. */
+/* Draws a receive for the message of request op; false: no memory is left. */
 bool workload_receive(struct world *w, struct flow *f, uint32_t op,
 		      uint32_t bytes);
-/* Near the wrap in half of the cases, later on far from the one before. */
+/* Draws an initial PSN: near the wrap in half of the cases, and in later rounds
+ * far from the one before. */
 uint32_t workload_psn(struct world *w, struct flow *f);
+/* Modifies f's QP; a refusal fails the world. */
 void workload_modify(struct world *w, struct flow *f, struct hca_qp_attr *a,
 		     uint32_t state, uint32_t mask);
 

@@ -14,10 +14,11 @@
 #include "util/bits.h"
 
 #define SECOND 1000000000ull
-/* Silence that the engine forgives (60 s), and all that is left to do. */
+/* The engine's patience with a silent peer (60 s), and the time for the rest.
+ */
 #define BOUND_NS (120 * SECOND)
 
-/* ---- notes ---- */
+/* ---- failures and the hash ---- */
 
 void world_fail(struct world *w, const char *format, ...)
 {
@@ -45,10 +46,10 @@ void world_hash(struct world *w, const void *data, size_t bytes)
 		w->hash = (w->hash ^ *p++) * 0x100000001b3ull;
 }
 
-void world_take_lane(struct world *w, struct host *h)
+void world_take_lock(struct world *w, struct host *h)
 {
-	if (w->take_lane)
-		w->take_lane(w, h);
+	if (w->take_lock)
+		w->take_lock(w, h);
 }
 
 bool world_is_quiet(const struct world *w)
@@ -58,7 +59,7 @@ bool world_is_quiet(const struct world *w)
 
 /* ---- frames in flight ---- */
 
-static bool sooner(const struct flight *a, const struct flight *b)
+static bool is_sooner(const struct flight *a, const struct flight *b)
 {
 	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
 }
@@ -74,21 +75,21 @@ void world_fly(struct world *w, struct flight *f)
 		if (!w->heap)
 			abort();
 	}
-	for (; i && sooner(f, w->heap[(i - 1) / 2]); i = (i - 1) / 2)
+	for (; i && is_sooner(f, w->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		w->heap[i] = w->heap[(i - 1) / 2];
 	w->heap[i] = f;
 }
 
-static struct flight *land(struct world *w)
+static struct flight *land_flight(struct world *w)
 {
 	struct flight *first = w->heap[0], *last = w->heap[--w->flying];
 	size_t i = 0, child;
 
 	for (; (child = 2 * i + 1) < w->flying; i = child) {
 		if (child + 1 < w->flying &&
-		    sooner(w->heap[child + 1], w->heap[child]))
+		    is_sooner(w->heap[child + 1], w->heap[child]))
 			child++;
-		if (!sooner(w->heap[child], last))
+		if (!is_sooner(w->heap[child], last))
 			break;
 		w->heap[i] = w->heap[child];
 	}
@@ -96,9 +97,9 @@ static struct flight *land(struct world *w)
 	return first;
 }
 
-/* ---- the brokers, who know which QPs are alive ---- */
+/* ---- the brokers' answers about peers ---- */
 
-static void answer(struct world *w, const struct ask *a)
+static void answer_ask(struct world *w, const struct ask *a)
 {
 	const struct flow *f = pair_flow_of(w, a->from, a->qpn);
 	enum engine_peer state = ENGINE_PEER_UNKNOWN;
@@ -118,7 +119,7 @@ void world_ask(struct world *w, struct host *h, uint32_t qpn)
 	if (w->liveness == LIVENESS_MUTE)
 		return;
 	if (w->liveness != LIVENESS_LATE) {
-		answer(w, &a);
+		answer_ask(w, &a);
 		return;
 	}
 	a.at_ns += rng_below(&w->rng, 200) * WORLD_MS;
@@ -136,14 +137,14 @@ static void answer_due(struct world *w)
 			continue;
 		}
 		w->asks[i] = w->asks[--w->ask_count];
-		answer(w, &a);
+		answer_ask(w, &a);
 	}
 }
 
-/* ---- life ---- */
+/* ---- the world ---- */
 
 void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
-		enum world_way way)
+		enum world_path path)
 {
 	static const uint32_t rates[] = {0, 1000, 30000, 200000};
 	uint8_t *mem[WORLD_HOSTS];
@@ -160,11 +161,11 @@ void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 	w->faults.truncate = rates[rng_below(&w->rng, 4)];
 	w->strict = rng_chance(&w->rng, 100000);
 	w->liveness = (enum liveness)rng_below(&w->rng, 4);
-	w->direct = way != WORLD_PACKETS;
-	w->boards = !w->direct && (seed & 2);
-	w->sources = !w->direct && !w->boards;
+	w->direct = path != WORLD_PACKETS;
+	w->has_shm_ack = !w->direct && (seed & 2);
+	w->sources = !w->direct && !w->has_shm_ack;
 	w->is_mapped = seed & 4;
-	w->has_atomics = way == WORLD_DIRECT && rng_chance(&w->rng, 500000);
+	w->has_atomics = path == WORLD_DIRECT && rng_chance(&w->rng, 500000);
 	w->host_count = 2 + rng_below(&w->rng, WORLD_HOSTS - 1);
 	w->quiet_ns = (50 + rng_below(&w->rng, 250)) * WORLD_MS;
 	w->deadline_ns = w->quiet_ns + BOUND_NS;
@@ -218,14 +219,14 @@ static void take_turns(struct world *w, bool programs)
 		node_turn(&w->hosts[i]);
 }
 
-static void step(struct world *w)
+static void step_world(struct world *w)
 {
 	uint64_t next = next_event(w);
 
 	if (next > w->now_ns)
 		w->now_ns = next;
 	while (w->flying && w->heap[0]->at_ns <= w->now_ns) {
-		struct flight *f = land(w);
+		struct flight *f = land_flight(w);
 
 		node_receive(&w->hosts[f->to_host], f);
 	}
@@ -240,7 +241,7 @@ static void step(struct world *w)
 void world_run(struct world *w)
 {
 	while (!w->failure[0] && !pair_all_over(w)) {
-		step(w);
+		step_world(w);
 		if (w->now_ns > w->deadline_ns)
 			pair_stuck(w);
 	}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The simulated world: a virtual clock, hosts with plain memory, the frames
- * between them, and what goes wrong.  Everything follows from the seed.  One
- * thread.
+ * between them, and faults.  Everything follows from the seed.  One thread.
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
@@ -19,7 +18,7 @@
 #define WORLD_INBOX	64	    /* frames that a socket holds */
 #define WORLD_TAPS	2
 #define WORLD_SOURCES	16
-#define WORLD_INTRUDER	0x4242 /* the port of one who forges frames */
+#define WORLD_INTRUDER	0x4242 /* source port of the user who forges frames */
 #define WORLD_ASKS	64
 #define WORLD_MS	1000000ull
 
@@ -29,7 +28,8 @@ struct pair;
 
 /* A frame in flight. */
 struct flight {
-	uint64_t at_ns, order; /* order breaks ties */
+	uint64_t at_ns; /* when the frame arrives */
+	uint64_t order; /* frames of one at_ns arrive in this order */
 	struct inaddr from, to;
 	uint8_t to_host, tos;
 	bool checksummed;
@@ -37,7 +37,7 @@ struct flight {
 	uint8_t bytes[WORLD_FRAME_MAX];
 };
 
-/* A completion queue and how its program waits for it. */
+/* A completion queue and how its program waits for completions. */
 struct tap {
 	struct cq *cq;
 	uint32_t cqe;
@@ -59,21 +59,22 @@ struct process {
 };
 
 struct host {
-	struct memory memory; /* of WORLD_MEM bytes; up to what is handed out */
+	struct memory memory; /* size: the bytes that node_alloc gave out */
 	struct world *world;
 	uint8_t index;
-	uint8_t *shadow; /* what they must be in the end */
+	uint8_t *shadow; /* what the bytes of memory must be in the end */
 	struct inaddr addr;
 	bool dead;
-	uint64_t skew_ns;      /* its clock is ahead of the world's */
-	uint64_t stalled_ns;   /* its process stands still until then */
-	uint64_t unplugged_ns; /* no frame gets in or out until then */
-	uint64_t reborn_ns;    /* dead until then */
-	uint64_t turned_ns;    /* its clock when its loop last turned */
-	uint32_t qpns, lives;  /* handed out so far */
-	/* Of this life: */
+	uint64_t skew_ns;      /* the host's clock minus the world's */
+	uint64_t stalled_ns;   /* the process does not run until then */
+	uint64_t unplugged_ns; /* the link drops every frame until then */
+	uint64_t restart_ns;   /* dead: a new process starts then */
+	uint64_t turned_ns;    /* node_now at the latest node_turn */
+	uint32_t qpns;	       /* the next QPN */
+	uint32_t starts;       /* processes so far */
+	/* The members from here on belong to the present process. */
 	struct process *process;
-	uint64_t arena_used; /* before any object */
+	uint64_t arena_used; /* bytes, before any object is made */
 	struct hca hca;
 	bool is_kicked; /* an initiator has set notify bits */
 	struct credit_page page;
@@ -81,31 +82,32 @@ struct host {
 	struct tap taps[WORLD_TAPS];
 	struct flight *inbox[WORLD_INBOX];
 	uint32_t inbox_count;
-	/* Ports of other hosts that the engine asked about, yet to be told. */
+	/* The engine's questions about source ports, not answered yet. */
 	struct engine_source sources[WORLD_SOURCES];
 	uint32_t source_count;
 };
 
-/* Chances in millionths a frame. */
+/* The chance of each fault of a frame, in millionths. */
 struct faults {
 	uint32_t drop, duplicate, reorder, corrupt, truncate;
 };
 
-/* What the engine hears when it asks whether a peer lives. */
+/* How brokers answer the engine's question whether a peer lives. */
 enum liveness {
-	LIVENESS_PROMPT,
-	LIVENESS_LATE,
-	LIVENESS_MUTE,
-	LIVENESS_FOREIGN
+	LIVENESS_PROMPT,  /* at once */
+	LIVENESS_LATE,	  /* after up to 200 ms */
+	LIVENESS_MUTE,	  /* never */
+	LIVENESS_FOREIGN, /* at once: UNKNOWN */
 };
 
+/* A question about a peer, which is answered at at_ns. */
 struct ask {
 	uint64_t at_ns;
 	struct host *from;
 	uint32_t qpn;
 };
 
-/* Bytes of which nothing is known until the round's end. */
+/* Bytes that the round's end does not compare. */
 struct vague {
 	struct host *host;
 	uint32_t off, bytes;
@@ -113,19 +115,19 @@ struct vague {
 
 struct world {
 	uint64_t now_ns, order, hash;
-	uint64_t app_ns;      /* the programs run next */
-	uint64_t mischief_ns; /* the next disturbance */
-	uint64_t quiet_ns;    /* no faults from here on */
-	uint64_t deadline_ns; /* everything must be over */
+	uint64_t app_ns;      /* when the programs run next */
+	uint64_t mischief_ns; /* when mischief_step is due */
+	uint64_t quiet_ns;    /* from then on there are no faults */
+	uint64_t deadline_ns; /* when every pair must be OVER */
 	struct rng rng;
 	struct faults faults;
 	enum liveness liveness;
 	bool strict;
-	bool direct;	  /* the hosts are processes of one host */
-	bool boards;	  /* so they are, and read each other's board.h */
-	bool sources;	  /* so they are, beside an intruder of another user */
-	bool is_mapped;	  /* they have all memory mapped */
-	bool has_atomics; /* ... that can do them in each other's memory */
+	bool direct;	  /* one host's processes, which use src/direct */
+	bool has_shm_ack; /* one host's processes: ACKs in shared memory */
+	bool sources;	/* one host's processes, and a forger of another user */
+	bool is_mapped; /* direct: each has the memory of all mapped */
+	bool has_atomics; /* direct: hosts are queue pairs of one process */
 	uint32_t host_count;
 	struct host hosts[WORLD_HOSTS];
 	struct flight **heap;
@@ -137,32 +139,41 @@ struct world {
 	uint32_t pair_count, flow_count;
 	struct vague *vague;
 	size_t vague_count, vague_room;
-	/* turns.h, or NULL: one host after the other, and nobody waits. */
+	/* turns.h; NULL: the hosts make progress one after the other. */
 	void (*take_turns)(struct world *w, bool programs);
-	void (*take_lane)(struct world *w, struct host *h);
-	char failure[200]; /* the first one; empty while all is well */
+	void (*take_lock)(struct world *w, struct host *h);
+	char failure[200]; /* the first failure; empty: none */
 };
 
-/* How most RC connections go: also without packets; and hosts work at once. */
-enum world_way { WORLD_PACKETS, WORLD_DIRECT, WORLD_TURNS };
+/* How most RC connections go. */
+enum world_path {
+	WORLD_PACKETS,
+	WORLD_DIRECT, /* without packets (src/direct) */
+	WORLD_TURNS,  /* so, and hosts make progress at the same time */
+};
 
-/* w is zero, or has been through world_fini: memory is used again. */
+/* Makes a world.  *w is zero, or the previous world after world_fini, whose
+ * memory is used again. */
 void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
-		enum world_way way);
+		enum world_path path);
+/* Ends the hosts and frees what belongs to them, but for their memory. */
 void world_fini(struct world *w);
+/* Frees the hosts' memory. */
 void world_free(struct world *w);
-/* Run until the workload is over, something fails, or the deadline. */
+/* Runs until every pair is OVER, something fails, or the deadline. */
 void world_run(struct world *w);
-/* Note a failure; the first one counts. */
+/* Notes a failure; only the first is kept. */
 void world_fail(struct world *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Adds to the hash, which must be the same in each run of the seed. */
 void world_hash(struct world *w, const void *data, size_t bytes);
-/* The programs work at the engine of h, or of all if NULL, from here on. */
-void world_take_lane(struct world *w, struct host *h);
-/* Put a frame into the air; f is owned by the world from here on. */
+/* The programs take the progress lock of h, or of all hosts if NULL. */
+void world_take_lock(struct world *w, struct host *h);
+/* Sends a frame; f is the world's from here on. */
 void world_fly(struct world *w, struct flight *f);
-/* The engine of h wants to know about qpn's peer. */
+/* ENGINE_ASK_PEER of the engine of h, about the peer of qpn. */
 void world_ask(struct world *w, struct host *h, uint32_t qpn);
+/* Is the time of faults over? */
 bool world_is_quiet(const struct world *w);
 
 #endif
