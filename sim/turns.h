@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hosts that make progress at the same time: each host's turn, and the
- *programs, is a fiber, and at every step (util/step.h) the seed may switch to
- *another.
+ * Hosts that make progress at the same time: each host's turn is a fiber, so
+ * are the programs, and at every step (util/step.h) the seed may switch fibers.
  *
- *	programs	poll, arm, post ... doorbell once its host's turn is
- *over host 0		lock ... copy ..... copy ... unlock
+ *	programs	poll, arm, post ... doorbell after the host's turn
+ *	host 0		lock ... copy ..... copy ... unlock
  *	host 1		wait .............................. lock ...
  *
  * Only in a simulator built with ADVERB_STEPS.  One world at a time.
