@@ -185,9 +185,14 @@ static struct conv *recipient(struct cm *cm, const struct cmmsg *m,
 			      const uint8_t from[16])
 {
 	uint32_t ours = m->kind == CMMSG_SIDR_REP ? m->local_id : m->remote_id;
-	struct conv *c = ours ? conv_find(cm, ours)
-			      : conv_find_remote(cm, from, m->local_id);
+	struct conv *c = NULL;
 
+	if (ours)
+		c = conv_find(cm, ours);
+	/* A peer that gives up before it has heard of us knows no id of ours
+	 * (IBTA 12.6.7.2, reason 4).  Any other message has both. */
+	else if (m->kind == CMMSG_REJ && m->reason == CMMSG_REJ_TIMEOUT)
+		c = conv_find_remote(cm, from, m->local_id);
 	return c && belongs(c, m, from) ? c : NULL;
 }
 

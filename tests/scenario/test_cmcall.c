@@ -227,6 +227,35 @@ static void a_connection_is_not_stale_because_somebody_says_so(void **state)
 	world_free(w);
 }
 
+/* The peer's id alone, which a REQ has shown, is half of what it takes. */
+static void a_message_without_our_id_moves_nothing(void **state)
+{
+	static const enum cmmsg_kind kinds[] = {CMMSG_REJ,  CMMSG_REP,
+						CMMSG_MRA,  CMMSG_RTU,
+						CMMSG_DREQ, CMMSG_DREP};
+	struct world *w = world_new(5, 0);
+	const struct conv *c;
+	uint8_t mad[MAD_BYTES];
+	struct cm_frame f;
+
+	connect_one(w);
+	run(w, w->now + SECOND);
+	c = conv_find(w->cm[1], w->end[1][0].id);
+	for (size_t i = 0; i < TEST_COUNT(kinds); i++) {
+		struct cmmsg m = {.kind = kinds[i],
+				  .local_id = c->remote_id,
+				  .reason = CMMSG_REJ_CONSUMER};
+
+		cmmsg_write(mad, &m);
+		cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES, w->now);
+		while (cm_tx(w->cm[1], &f))
+			;
+	}
+	assert_int_equal(c->state, CONV_ESTABLISHED);
+	assert_int_equal(cm_counters(w->cm[1])->unexpected, TEST_COUNT(kinds));
+	world_free(w);
+}
+
 static void a_flood_of_requests_is_bounded(void **state)
 {
 	struct cm_config config = {
@@ -661,6 +690,7 @@ int main(void)
 			a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection),
 		cmocka_unit_test(
 			a_connection_is_not_stale_because_somebody_says_so),
+		cmocka_unit_test(a_message_without_our_id_moves_nothing),
 		cmocka_unit_test(a_flood_of_requests_is_bounded),
 		cmocka_unit_test(a_flood_of_requests_to_nobody_is_bounded),
 		cmocka_unit_test(a_peers_share_is_handed_on),
