@@ -21,7 +21,8 @@
 
 /* a process may have two: for its class, and for its connections */
 #define CONN_MAX (2 * STEER_CLASS_MAX + 64)
-#define FIXED	 4 /* descriptors that are polled besides the clients' */
+/* Descriptors that are polled besides those of the clients. */
+#define FIXED (3 + REFUSE_FULL_SLOTS)
 
 /*
  * One client, or (fd -1) what is left of one that had a class of a broker that

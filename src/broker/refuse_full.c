@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who is turned away; see refuse_full.h. */
+/* Connections that are refused; see refuse_full.h. */
 #include "broker/refuse_full.h"
 
 #include "broker/cmproto.h"
 #include "broker/proto.h"
+#include "broker/user.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,53 +14,75 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define REFUSE_FULL_MS 100 /* a client speaks as soon as it has come */
-
-static int spare(void)
+static int open_spare(void)
 {
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 void refuse_full_init(struct refuse_full *a)
 {
-	*a = (struct refuse_full){.spare_fd = spare(), .fd = -1};
+	*a = (struct refuse_full){.spare_fd = open_spare()};
+	for (int i = 0; i < REFUSE_FULL_SLOTS; i++)
+		a->slot[i].fd = -1;
 }
 
-static void part(struct refuse_full *a)
+static void end_slot(struct refuse_full *a, struct refuse_full_slot *r)
 {
-	close(a->fd);
-	a->fd = -1;
+	close(r->fd);
+	r->fd = -1;
 	if (a->spare_fd < 0)
-		a->spare_fd = spare();
+		a->spare_fd = open_spare();
 }
 
 void refuse_full_close(struct refuse_full *a)
 {
-	if (a->fd >= 0)
-		part(a);
+	for (int i = 0; i < REFUSE_FULL_SLOTS; i++)
+		if (a->slot[i].fd >= 0)
+			end_slot(a, &a->slot[i]);
 	close(a->spare_fd);
 }
 
-void refuse_full_take(struct refuse_full *a, int fd, uint64_t now_ms)
+/* A slot for another connection of that user; NULL: there is none. */
+static struct refuse_full_slot *find_slot(struct refuse_full *a, uid_t user)
 {
-	if (a->fd >= 0) {
+	struct refuse_full_slot *found = NULL;
+
+	for (int i = 1; i < REFUSE_FULL_SLOTS; i++)
+		if (a->slot[i].fd < 0)
+			found = &a->slot[i];
+		else if (a->slot[i].user == user)
+			return NULL;
+	return found;
+}
+
+void refuse_full_take(struct refuse_full *a, int fd, uid_t user,
+		      const char *why, uint64_t now_ms)
+{
+	struct refuse_full_slot *r = find_slot(a, user);
+
+	if (!r) {
 		close(fd);
 		return;
 	}
-	a->fd = fd;
-	a->is_crowd = true;
-	a->since_ms = now_ms;
+	*r = (struct refuse_full_slot){
+		.fd = fd, .user = user, .since_ms = now_ms, .err = EUSERS};
+	snprintf(r->why, sizeof(r->why), "%s", why);
 }
 
 void refuse_full_accept(struct refuse_full *a, int listen_fd, uint64_t now_ms)
 {
+	struct refuse_full_slot *r = &a->slot[0];
+
 	close(a->spare_fd);
 	a->spare_fd = -1;
-	a->fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
-	a->is_crowd = false;
-	a->since_ms = now_ms;
-	if (a->fd < 0)
-		a->spare_fd = spare();
+	*r = (struct refuse_full_slot){
+		.fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC),
+		.user = USER_NONE,
+		.since_ms = now_ms,
+		.err = EMFILE};
+	refuse_full_why(EMFILE, r->why, sizeof(r->why));
+	if (r->fd < 0)
+		a->spare_fd = open_spare();
 }
 
 void refuse_full_why(int err, char *why, size_t size)
@@ -76,31 +99,29 @@ void refuse_full_why(int err, char *why, size_t size)
 		 (unsigned long long)files.rlim_cur);
 }
 
-static void refuse(const struct refuse_full *a, const struct proto *question)
+static void refuse_client(const struct refuse_full_slot *r,
+			  const struct proto *question)
 {
 	struct proto m = {.kind = PROTO_REFUSED,
 			  .serial = question->serial,
-			  .value = a->is_crowd ? EUSERS : EMFILE};
+			  .value = (uint32_t)r->err};
 
 	/* which is of no use to another version, but its name is */
 	proto_introduce(&m, 0);
-	if (a->is_crowd)
-		snprintf(m.why, sizeof(m.why),
-			 "the broker adverbd has as many clients as it serves");
-	else
-		refuse_full_why(EMFILE, m.why, sizeof(m.why));
-	proto_send(a->fd, &m, NULL);
+	snprintf(m.why, sizeof(m.why), "%s", r->why);
+	proto_send(r->fd, &m, NULL);
 }
 
-/* Who makes connections hears of the error alone. */
-static void refuse_cm(const struct refuse_full *a, struct cmproto *m)
+/* A client of connection management is told the error alone. */
+static void refuse_cm(const struct refuse_full_slot *r, struct cmproto *m)
 {
 	m->kind = CMPROTO_DONE;
-	m->err = a->is_crowd ? -EUSERS : -EMFILE;
-	send(a->fd, m, sizeof(*m), MSG_DONTWAIT | MSG_NOSIGNAL);
+	m->err = -r->err;
+	send(r->fd, m, sizeof(*m), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void refuse_full_turn(struct refuse_full *a, uint64_t now_ms)
+/* False: the client has yet to speak. */
+static bool answer_slot(const struct refuse_full_slot *r, uint64_t now_ms)
 {
 	union {
 		struct proto proto;
@@ -108,22 +129,41 @@ void refuse_full_turn(struct refuse_full *a, uint64_t now_ms)
 	} m = {0};
 	ssize_t n;
 
-	if (a->fd < 0)
-		return;
 	/* its descriptors, which would find no room, are not taken */
-	n = recv(a->fd, &m, sizeof(m), MSG_DONTWAIT);
-	if (n < 0 && now_ms - a->since_ms < REFUSE_FULL_MS)
-		return;
+	n = recv(r->fd, &m, sizeof(m), MSG_DONTWAIT);
+	if (n < 0 && now_ms - r->since_ms < REFUSE_FULL_MS)
+		return false;
 	if (n == sizeof(m.cm) && m.cm.magic == CMPROTO_MAGIC)
-		refuse_cm(a, &m.cm);
+		refuse_cm(r, &m.cm);
 	else if (n)
-		refuse(a, &m.proto);
-	part(a);
+		refuse_client(r, &m.proto);
+	return true;
+}
+
+void refuse_full_turn(struct refuse_full *a, uint64_t now_ms)
+{
+	for (int i = 0; i < REFUSE_FULL_SLOTS; i++)
+		if (a->slot[i].fd >= 0 && answer_slot(&a->slot[i], now_ms))
+			end_slot(a, &a->slot[i]);
+}
+
+bool refuse_full_may_accept(const struct refuse_full *a)
+{
+	return a->slot[0].fd < 0;
+}
+
+void refuse_full_poll(const struct refuse_full *a, struct pollfd *p)
+{
+	for (int i = 0; i < REFUSE_FULL_SLOTS; i++)
+		p[i] = (struct pollfd){.fd = a->slot[i].fd, .events = POLLIN};
 }
 
 int refuse_full_patience(const struct refuse_full *a, int wait)
 {
-	return a->fd >= 0 && (wait < 0 || wait > REFUSE_FULL_MS)
-		       ? REFUSE_FULL_MS
-		       : wait;
+	bool has_any = false;
+
+	for (int i = 0; i < REFUSE_FULL_SLOTS; i++)
+		has_any |= a->slot[i].fd >= 0;
+	return has_any && (wait < 0 || wait > REFUSE_FULL_MS) ? REFUSE_FULL_MS
+							      : wait;
 }

@@ -1,37 +1,65 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who comes when the broker has no descriptor left, or no room: one at a time
- * takes the place of a spare descriptor, until it has said what it wants and
- * has heard that, and why, it cannot have it.  The others wait at the listener.
+ * Connections that the broker refuses because no descriptor is left, or because
+ * a share is used up.  Such a connection is kept, outside of the table of
+ * clients, until the client has sent its first message and has been told why it
+ * is refused, REFUSE_FULL_MS at most.
+ *
+ * For want of a descriptor one connection at a time takes the place of a spare
+ * descriptor; the others wait at the listener.  A connection that has a
+ * descriptor is kept in one of a few slots, one for each user, so that a user
+ * who sends nothing delays nobody else; further ones are closed at once.
  *
  * One owner, the broker's loop; no lock.  Nothing here waits.
  */
 #ifndef BROKER_REFUSE_FULL_H
 #define BROKER_REFUSE_FULL_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+#define REFUSE_FULL_MS	  100 /* a client speaks as soon as it has come */
+#define REFUSE_FULL_SLOTS 9
+
+struct refuse_full_slot {
+	int fd; /* -1: none */
+	uid_t user;
+	uint64_t since_ms;
+	char why[96]; /* the sentence */
+	int err;      /* and its errno */
+};
 
 struct refuse_full {
 	int spare_fd;
-	int fd;	       /* whom we turn away; -1: nobody */
-	bool is_crowd; /* for want of room, not of descriptors */
-	uint64_t since_ms;
+	/* Slot 0 has the connection that took the spare descriptor's place. */
+	struct refuse_full_slot slot[REFUSE_FULL_SLOTS];
 };
 
 void refuse_full_init(struct refuse_full *a);
 void refuse_full_close(struct refuse_full *a);
-/* accept has failed for want of a descriptor: takes who is first. */
+/* accept has failed for want of a descriptor: accepts the first that waits at
+ * the listener, in the place of the spare descriptor. */
 void refuse_full_accept(struct refuse_full *a, int listen_fd, uint64_t now_ms);
-/* Takes fd, for whom there is no room. */
-void refuse_full_take(struct refuse_full *a, int fd, uint64_t now_ms);
-/* Answers who has spoken, and parts with who does not. */
+/* Takes the connection fd of user, which is to be refused with EUSERS and the
+ * sentence why. */
+void refuse_full_take(struct refuse_full *a, int fd, uid_t user,
+		      const char *why, uint64_t now_ms);
+/* Tells each client that has sent its first message why it is refused, and
+ * closes its connection; also that of a client which has sent nothing in time.
+ */
 void refuse_full_turn(struct refuse_full *a, uint64_t now_ms);
-/* How long poll may wait, if it would wait (-1: for good). */
+/* Whether the listener may be polled: accept has a descriptor. */
+bool refuse_full_may_accept(const struct refuse_full *a);
+/* Fills the REFUSE_FULL_SLOTS entries at p. */
+void refuse_full_poll(const struct refuse_full *a, struct pollfd *p);
+/* How many milliseconds poll may wait, if it would wait so many (-1: without
+ * an end). */
 int refuse_full_patience(const struct refuse_full *a, int wait);
-/* The sentence about the limit on open files, EMFILE, or, ETOOMANYREFS, on
- * those that are under way; at most size bytes. */
+/* Writes the sentence, at most size bytes, about the limit on open files
+ * (EMFILE) or on descriptors under way (ETOOMANYREFS). */
 void refuse_full_why(int err, char *why, size_t size);
 
 #endif

@@ -2,6 +2,7 @@
 /* The broker's loop; see server.h. */
 #include "broker/server.h"
 
+#include "broker/admission.h"
 #include "broker/answer.h"
 #include "broker/inside.h"
 #include "broker/sysfs_gc.h"
@@ -15,6 +16,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -495,8 +497,11 @@ static void leave(struct server *s, uint32_t i)
 static bool admit(struct server *s)
 {
 	int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	struct rlimit files = {0};
 	struct ucred who;
 	socklen_t length = sizeof(who);
+	char why[96];
+	uid_t user;
 
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE)
@@ -504,12 +509,14 @@ static bool admit(struct server *s)
 					   now_ms());
 		return false;
 	}
-	if (s->conns == CONN_MAX) {
-		refuse_full_take(&s->refuse_full, fd, now_ms());
-		return true;
-	}
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length)) {
 		close(fd);
+		return true;
+	}
+	user = user_of(&who);
+	getrlimit(RLIMIT_NOFILE, &files);
+	if (admission_check(s, files.rlim_cur, user, why, sizeof(why))) {
+		refuse_full_take(&s->refuse_full, fd, user, why, now_ms());
 		return true;
 	}
 	/* A fork of the client may keep the connection open: watch both. */
@@ -517,7 +524,7 @@ static bool admit(struct server *s)
 		.fd = fd,
 		.pidfd = who.pid > 0 ? (int)syscall(SYS_pidfd_open, who.pid, 0)
 				     : -1,
-		.user = user_of(&who),
+		.user = user,
 		.pid = who.pid,
 		.hello_fd = -1,
 		.relay_fd = -1,
@@ -620,13 +627,15 @@ bool server_turn(struct server *s)
 	uint32_t n = s->conns;
 	int ready;
 
-	/* who is next waits there until we can say something to it */
-	p[0] = (struct pollfd){.fd = s->refuse_full.fd < 0 ? s->listen_fd : -1,
+	/* without a descriptor for it the next client waits there */
+	p[0] = (struct pollfd){.fd = refuse_full_may_accept(&s->refuse_full)
+					     ? s->listen_fd
+					     : -1,
 			       .events = POLLIN};
-	p[3] = (struct pollfd){.fd = s->refuse_full.fd, .events = POLLIN};
 	p[1] = (struct pollfd){.fd = gsi_fd(&s->gsi), .events = POLLIN};
 	p[2] = (struct pollfd){.fd = counter_files_fd(&s->counter_files),
 			       .events = POLLIN};
+	refuse_full_poll(&s->refuse_full, &p[3]);
 	for (uint32_t i = 0; i < n; i++) {
 		p[FIXED + 2 * i] = (struct pollfd){s->conn[i].fd, POLLIN, 0};
 		if (s->conn[i].cm && cmserver_has_output(s->conn[i].cm))

@@ -5,6 +5,9 @@
  */
 #include "brokers.h"
 
+#include "broker/admission.h"
+#include "broker/dial.h"
+#include "broker/inside.h"
 #include "broker/other_user.h"
 #include "broker/reuseport_group.h"
 #include "engine/credit.h"
@@ -293,6 +296,63 @@ static void one_user_leaves_classes_to_others(void **state)
 	end_broker(broker);
 }
 
+/* As many connections as one user gets; 0, and it is known why not. */
+static uint32_t fill_connections(void)
+{
+	char said[START_SENTENCE] = "";
+	uint32_t n = 0;
+	int fd;
+
+	while (n < CONN_MAX && !dial_open(&fd, NULL, NULL, said))
+		n++;
+	return strstr(said, "connections to the broker adverbd, its share: end")
+		       ? n
+		       : 0;
+}
+
+static void one_user_leaves_connections_to_others(void **state)
+{
+	struct client me, too, c;
+	struct rlimit files;
+	struct other o, next;
+	pid_t broker;
+	uint64_t room;
+	uint32_t n;
+
+	need_other_users();
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_cur < 2 * CONN_MAX)
+		skip();
+	open_or_fail(&me);
+	broker = broker_of(&me);
+	if (fork_other(&o, SOMEBODY)) {
+		tell(&o, fill_connections());
+		hear(o.go);
+		_exit(0);
+	}
+	n = hear(o.said);
+	if (n && fork_other(&next, ANOTHER)) {
+		close(o.go);
+		open_or_fail(&c);
+		tell(&next, fill_connections());
+		_exit(0);
+	}
+	if (n) {
+		assert_true(hear(next.said) > n / 4);
+		open_or_fail(&too);
+		client_close(&too);
+		end_other(&next);
+	}
+	end_other(&o);
+	client_close(&me);
+	end_broker(broker);
+	room = files.rlim_cur / ADMISSION_FILES;
+	room = room < CONN_MAX ? room : CONN_MAX;
+	assert_uint_in_range(n, room / 2 - 2, room / 2);
+}
+
 /* By the socket that one has of the group nobody changes what chooses. */
 static void a_members_program_is_locked(void **state)
 {
@@ -512,6 +572,7 @@ int main(void)
 		cmocka_unit_test(a_relay_ends_with_the_process_it_was_for),
 		cmocka_unit_test(a_successor_hands_on_too),
 		cmocka_unit_test(one_user_leaves_classes_to_others),
+		cmocka_unit_test(one_user_leaves_connections_to_others),
 		cmocka_unit_test(a_members_program_is_locked),
 		cmocka_unit_test(
 			a_class_is_kept_from_other_users_beyond_every_patience),
