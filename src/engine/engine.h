@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine: turns posted work into frames and frames into completions.  It
- * owns no socket, thread or clock and never calls back.  Its callers are two:
- * host/progress in real processes and sim/world.  Every call is made under the
- * lane's lock.
+ * The engine: turns posted work into frames and frames into completions.  The
+ * engine owns no socket, thread or clock and never calls back.  It has two
+ * callers: host/progress in real processes, and sim/world.  Every call is made
+ * under the progress lock.
  *
  *	in	engine_rx, engine_doorbell, engine_tick, engine_peer_state
  *	out	engine_tx + engine_tx_done, engine_events, engine_deadline
  *
- * A frame is the payload of one UDP datagram (BTH..ICRC), or of several back
- * to back, `segment` bytes each but the last, which may be shorter.  Datagram
- * n of them must leave with IPv4 id n and DF.  Its bytes are the engine's until
- * the next engine_tx_done.  Malformed input is a counter, never an error.
+ * A frame is the payload of one UDP datagram (BTH to ICRC), or of several
+ * datagrams back to back, of `segment` bytes each but the last, which may be
+ * shorter.  Datagram n of a frame must leave with IPv4 id n and DF set.  A
+ * frame's bytes belong to the engine and are valid until the next
+ * engine_tx_done.  Malformed input is counted and is never an error.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -29,35 +30,37 @@ struct credit_page;
 struct access;
 
 struct engine;
-struct ibt_qp; /* the engine's side of a QP; opaque outside ibt and engine */
+struct ibt_qp; /* a QP's protocol state; opaque outside ibt, direct, engine */
 
 struct engine_config {
-	struct hca *hca;      /* borrowed */
-	uint64_t seed;	      /* jitter and source ports */
-	uint32_t window;      /* packets in flight to a peer, at most */
-	bool strict;	      /* the spec's retry limits, no liveness */
-	uint64_t patience_ns; /* how long an alive peer may be silent */
-	/* The process of this host that a QPN belongs to; NULL: nobody knows.
-	 */
+	struct hca *hca; /* borrowed */
+	uint64_t seed;	 /* jitter and source ports */
+	uint32_t window; /* packets in flight to a peer, at most */
+	bool strict;	 /* the specification's retry limits; no liveness */
+	uint64_t patience_ns; /* how long a peer that is alive may be silent */
+	/* The steering class of a QPN of this namespace; NULL: unknown. */
 	uint32_t (*class_of)(uint32_t qpn);
-	/* Ask of each connection within the host whether it goes directly. */
+	/* The host decides for each connection within the host whether it goes
+	 * direct. */
 	bool direct;
-	uint32_t piece; /* bytes moved at once there; 0: as usual */
-	/* The host tells whose a source port of this host is: source_check.h.
-	 */
+	/* Bytes that one visit moves there; 0: INITIATOR_PIECE. */
+	uint32_t piece;
+	/* The host answers questions about source ports: source_check.h. */
 	bool asks_sources;
 };
 
-/* One datagram, or a run of `segment`-byte ones, as a socket gave it. */
+/* What one receive from a socket gave: one datagram, or a run of datagrams of
+ * `segment` bytes each (GRO). */
 struct engine_dgram {
 	struct inaddr from, to; /* to.port is 4791 */
 	const uint8_t *bytes;	/* borrowed for the call */
 	size_t len;
-	size_t segment;	 /* == len when it is one datagram */
+	size_t segment;	 /* equals len if it is one datagram */
 	uint8_t tos;	 /* not covered by the ICRC; ECN bits are read */
-	bool local;	 /* from this host */
-	uint32_t device; /* that has `to` */
-	/* `to` is the machine's, but no device's and no group's: dropped */
+	bool local;	 /* sent by this host */
+	uint32_t device; /* the device that has `to` */
+	/* `to` is an address of this machine, but of no device and no group:
+	 * the datagram is dropped. */
 	bool is_stray;
 };
 
@@ -68,86 +71,90 @@ struct engine_frame {
 	size_t segment;
 	uint8_t tos, ttl;
 	uint32_t dest_qpn;
-	uint32_t link; /* as in hca_ah */
+	uint32_t link; /* as hca_ah.link */
 };
 
-/* NULL without memory.  free: every QP must have been removed. */
+/* NULL without memory. */
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns);
+/* All QPs must have been removed. */
 void engine_free(struct engine *e);
 const struct engine_counters *engine_counters(const struct engine *e,
 					      uint32_t device);
 
 /*
- * Put a QP under the engine; NULL without memory.  Remove makes the engine
- * forget it: nothing of it is sent, received or completed afterwards.
+ * engine_qp_add puts a QP under the engine; NULL without memory.  After
+ * engine_qp_remove nothing of the QP is sent, received or completed.
  */
 struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp);
 void engine_qp_remove(struct engine *e, struct ibt_qp *q);
 /*
- * Flow control within the host (credit.h): the page that others read of us,
- * its class and the size of the receive buffer; the page of the process that a
- * QPN belongs to, which the engine waits for a little before it sends there
- * (NULL: there is none, do not wait): engine_wants_page tells, once, of which
- * QPN (0: none).  Pages outlive the engine.
+ * Flow control within the host (credit.h).  engine_inbox: this process's own
+ * page, its class and the size of its receive buffer.  engine_wants_page names,
+ * once each, a QPN whose process's page the engine needs (0: none), and waits a
+ * little before it sends there; engine_page is the answer (NULL: there is no
+ * page, do not wait).  Pages outlive the engine.
  */
 void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 		  uint32_t buffer_bytes, bool apart);
 void engine_page(struct engine *e, uint32_t qpn,
 		 const struct credit_page *page);
-/* Our socket takes several datagrams at once from here on, for good. */
+/* The receive socket joins datagrams (GRO) from here on. */
 void engine_joins(struct engine *e);
 uint32_t engine_wants_page(struct engine *e);
 /*
- * Without packets (direct/initiator.h).  A QP whose first request waits for the
- * host to find its peer's process: engine_wants_path names each once, and again
- * after engine_want_path_again if it still waits; false: no more.
+ * Without packets (direct/initiator.h).  engine_wants_path names, once each, a
+ * QP whose first request waits until the host has found the peer's process;
+ * after engine_want_path_again it names those again that still wait.  False: no
+ * more.
  */
 struct engine_want {
-	uint32_t qpn, peer_qpn; /* ours, its peer */
+	uint32_t qpn, peer_qpn;
+	/* When the wait began. */
 	uint64_t since_ns;
 };
 bool engine_wants_path(struct engine *e, struct engine_want *want);
-/* Is there one to name? */
+/* Has engine_wants_path a QP to name? */
 bool engine_is_undecided(const struct engine *e);
 void engine_want_path_again(struct engine *e);
-/* Does one wait that was named? */
+/* Does a QP wait that was named already? */
 bool engine_waits_for_path(const struct engine *e);
 /*
- * The end of the wait: the adapter of the peer's process, our slot there (NULL
- * in this process) and whose it is; no adapter: packets.  True: these are in
- * use until engine_parted hands the owner out, once for each time; NULL: no
- * more are out of use.
+ * Ends the wait of a QP.  @target: the adapter of the peer's process, @access:
+ * this process's access slot there (NULL if it is this process), @owner: the
+ * host's struct for that process; no adapter: the QP goes by packets.  True:
+ * they are in use until engine_parted returns the owner, once for each true.
+ * engine_parted returns NULL if no more are out of use.
  */
 bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 		     struct access *access, void *owner);
 void *engine_parted(struct engine *e);
-/* An owner whose process sleeps and has mail, once; NULL: none. */
+/* An owner whose process sleeps and has notify bits set, once; NULL: none. */
 void *engine_kick(struct engine *e);
 bool engine_has_kicks(const struct engine *e);
-/* Peers have left letters: serve them.  engine_tick does. */
+/* Serves the notify bits that peers have set; engine_tick does so too. */
 void engine_serve_notify(struct engine *e);
 bool engine_has_notify(const struct engine *e);
-/* Have requests come or gone this way, so that there may be no packets? */
+/* Has a request come or gone without packets? */
 bool engine_is_direct(const struct engine *e);
-/* Nobody turns the lane until a kick, or somebody does again. */
+/* @asleep: no thread makes progress until a peer writes the eventfd. */
 void engine_asleep(struct engine *e, bool asleep);
-/* Shows our counters in our page (counters.h). */
+/* Writes the counters into this process's page (hca/counters.h). */
 void engine_publish(struct engine *e);
-/* All that was received is served, and there was no more. */
+/* The receive socket was found empty, and all datagrams are served. */
 void engine_rx_empty(struct engine *e);
-/* Work for q is about to be posted, its first bytes not yet there. */
+/* Work for q is about to be posted: prefetches what the post will touch. */
 void engine_qp_expect(const struct ibt_qp *q);
 /*
- * Where a datagram of this host says to come from (source_check.h): has the
- * process of the queue pair `qpn`, or one of its user, the port from.port?
- * engine_wants_source names each once; engine_source is the answer, then or
- * later.  engine_forget_sources: a process has ended, and its ports may be
- * another's.
+ * A question about the source of a datagram of this host (source_check.h): has
+ * the process of queue pair `qpn`, or a process of its user, the port
+ * from.port?  engine_wants_source names each question once; engine_source is
+ * the answer, at once or later.  engine_forget_sources: a process has ended,
+ * and another may take its ports.
  */
 struct engine_source {
-	struct inaddr from, to; /* to: the one of ours it came to */
+	struct inaddr from, to; /* to: the address that the datagram came to */
 	uint32_t qpn;
-	/* In the answer: who has the port, of whatever process; or
+	/* In the answer: the user whose process has the port, or
 	 * ENGINE_NO_USER. */
 	uint32_t user;
 };
@@ -155,22 +162,22 @@ bool engine_wants_source(struct engine *e, struct engine_source *s);
 void engine_source(struct engine *e, const struct engine_source *s,
 		   bool is_peers, uint64_t now_ns);
 void engine_forget_sources(struct engine *e);
-/* An address from which so much comes that fits no connection that people
- * should know (suspect.h), once; false: there is none. */
+/* An address that sends so many packets which fit no connection that a person
+ * should be told (suspect.h), once each; false: there is none. */
 bool engine_suspect(struct engine *e, struct engine_suspect *who);
-/* A node for the lane's stack of doorbells, and back. */
+/* q's node on the list of doorbells, and the QP of such a node. */
 struct mpsc_node *engine_qp_kick(struct ibt_qp *q);
 struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n);
-/* Packets of q that wait for an ACK; without the lock. */
+/* Packets of q that wait for an ACK.  Without the lock. */
 uint32_t engine_qp_flying(const struct ibt_qp *q);
-/* Does it send packets that nothing answers?  The same. */
+/* Does q send packets that are not acknowledged?  Without the lock. */
 bool engine_qp_is_unanswered(const struct ibt_qp *q);
 bool engine_qpn_is_used(const struct engine *e, uint32_t qpn);
 /*
- * Modify under IBTA 11.2.5.2.  `from` is the source GID's address (used when
- * mask has HCA_QP_AV).  0, or -EINVAL or -ENOMEM with *why, or -EBUSY: a peer
- * on this host (engine_qp_accessor) has to leave first; then again, and not
- * under a lock meanwhile.
+ * Modifies a QP as IBTA 11.2.5.2 says.  @from: the address of the source GID,
+ * used if mask has HCA_QP_AV.  0; -EINVAL or -ENOMEM with *why; -EBUSY: a peer
+ * of this host (engine_qp_accessor) works at the QP, and the caller tries again
+ * when it has left, without a lock meanwhile.
  */
 alock_owner engine_qp_accessor(const struct ibt_qp *q);
 int engine_qp_modify(struct engine *e, struct ibt_qp *q,
@@ -187,27 +194,28 @@ int engine_mcast_detach(struct engine *e, struct ibt_qp *q,
 			const uint8_t gid[16]);
 bool engine_mcast_is_used(const struct engine *e, const uint8_t gid[16]);
 
-/* A CQ is about to be freed: no timer of its events stays. */
+/* A CQ is about to be freed: drops the timer of its events. */
 void engine_cq_remove(struct engine *e, const struct cq *cq);
 
 /*
- * The IPv4 id of one packet of d, which `guess` is given for; for captures: it
- * stays the guess when the packet is damaged or the address is an IPv6 one.
+ * For captures: the IPv4 id of one packet of d, computed from the ICRC. Returns
+ * @guess if the packet is damaged or goes over IPv6.
  */
 uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
 			 size_t len, uint16_t guess);
+/* Receives what a socket gave. */
 void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns);
 /*
- * Too much of UC and UD waits for receives: better receive no more before the
- * next doorbell or tick.
+ * Do so many packets of UC and UD wait for receives that the caller should
+ * receive no more before the next doorbell or tick?
  */
 bool engine_is_choked(const struct engine *e);
 /* Work was posted to q (either queue). */
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 /*
- * The same, and what of it goes without packets and concerns nobody else is
- * done; false: that is nothing, the doorbell is to be rung.  Then is there
- * anything left for the other calls?
+ * engine_doorbell for work that needs no packet and no other call: executes it.
+ * False: nothing was done, and engine_doorbell is due.  True: engine_is_settled
+ * says whether the other calls have anything left to do.
  */
 bool engine_post_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 bool engine_is_settled(const struct engine *e);
@@ -216,41 +224,43 @@ void engine_tick(struct engine *e, uint64_t now_ns);
 void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
 		       uint64_t now_ns);
 /*
- * We, not the peers, were asleep, for slept_ns: that is no silence of theirs,
- * and each running timer is granted its time anew, but not twice: one who is
- * always late would never send again.
- * Before all else on waking; a packet would find our patience used up.
+ * This process did not run for slept_ns: the peers were not silent, so each
+ * running timer gets its full time again, but only once, since a process that
+ * is always late would never send again.  Called before all else after the
+ * sleep: a packet received before would find the patience used up.
  */
 void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns);
 
-/* The program polls a CQ and has nothing there: whatever it does upon
- * completions it has done. */
+/* The program polls a CQ that is empty: it has done what it does upon the
+ * completions before. */
 void engine_polled(struct engine *e, uint64_t now_ns);
 
 /*
- * Between true and false: what is owed to peers goes now, whatever room they
- * have, for nobody will be there to send it later.
+ * Between true and false ACKs and answers are sent whatever room the peers
+ * have, since the QP or the process is about to go.
  */
 void engine_part(struct engine *e, bool parts);
 /*
- * While held, ACKs to peers on this host wait: for the program's next request
- * to the same peer or for the end of the hold, whichever comes first.
+ * While held, ACKs to peers of this host wait for the program's next request to
+ * the same peer, or for the end of the hold.
  */
 void engine_hold_acks(struct engine *e, bool hold);
-/* ACKs within the host without packets. */
+/* ACKs within the host through shared memory. */
 struct shm_ack *engine_shm_ack(struct engine *e);
-bool engine_owes(const struct engine *e); /* ... and are there any? */
+/* Is an ACK held? */
+bool engine_owes(const struct engine *e);
 
-/* Frames to send now; those not sent are offered again. */
+/* Frames to send now; the next call offers those again that were not sent. */
 size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		 uint64_t now_ns);
 void engine_tx_done(struct engine *e, size_t sent);
 size_t engine_events(struct engine *e, struct engine_event *events, size_t max);
 /* Absolute time of the next tick needed; UINT64_MAX: none. */
 uint64_t engine_deadline(const struct engine *e);
-/* Is no packet held, no QP active, no timer set?  So with no QP it must be. */
+/* Is no packet held, no QP active and no timer set?  So it must be without QPs.
+ */
 bool engine_is_idle(const struct engine *e);
-/* Is there something that engine_tx would send right away? */
+/* Would engine_tx return a frame or execute a request? */
 bool engine_has_tx(const struct engine *e);
 
 #endif

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The services of the InfiniBand transport (IBTA Vol 1, 9.7 and 9.8): packets
- * in, packets out, no I/O.  struct ibt is what the QPs of one lane share,
- *struct ibt_qp one QP's protocol state.  Owner: the engine.  Lock: the lane's.
+ * in, packets out, no I/O.  struct ibt is what the QPs of one process share,
+ * struct ibt_qp one QP's protocol state.  Owner: the engine.  Lock: the
+ *progress lock.
  *
  *	rc_req	 work requests -> request packets
  *	rc_comp	 ACKs, NAKs, responses -> completions
  *	rc_resp	 request packets -> memory, receive completions, replies owed
  *	rc_reply replies owed -> response packets
- *	early	 packets that came before their turn
- *	once	 requests of UC and UD, which are sent once
- *	uc_req, uc_resp, ud_req, ud_resp  their packets
- *	shelf	 their messages that wait for a receive
+ *	reorder	 packets that came before their turn
+ *	unreliable_tx  requests of UC and UD, which are sent once
+ *	uc_req, uc_resp, ud_req, ud_resp  packets of UC and UD
+ *	rx_pending  messages of UC and UD that wait for a receive
  *	mcast	 multicast groups
- *	ibt	 completions and events of all QPs of the lane
+ *	ibt	 completions and events of all QPs
  *	ibt_qp	 life of a QP: states, flushing, timers
  */
 #ifndef IBT_IBT_H
@@ -33,24 +34,29 @@
 #include "util/shared.h"
 #include "util/wheel.h"
 
-#define IBT_MAX_MTU	  4096
-#define IBT_PACKET_BYTES  (PKT_MAX_HEADER_BYTES + IBT_MAX_MTU + 4)
-#define IBT_EVENTS	  256 /* at first, and the most with sentences */
-#define IBT_EVENTS_MAX	  65536
-#define IBT_POOL	  256 /* packets held for reordering, all QPs */
-#define IBT_HELD_PER_QP	  48
-#define IBT_HELD_AHEAD	  512	   /* PSNs, a window: what may be held */
-#define IBT_HELD_NS	  10000000 /* and no longer than that */
-#define IBT_BEHIND	  65536	   /* PSNs: so far back a peer repeats itself */
-#define IBT_NAK_HEARD_NS  100000000 /* who was asked to go back does by then */
-#define IBT_SPARE_REPLIES 12	    /* beside max_dest_rd_atomic */
-#define IBT_READ_PACKETS  16	/* that one READ request asks for at least, */
-#define IBT_READ_BYTES	  65536 /* and at most, where the window is wide */
+#define IBT_MAX_MTU	 4096
+#define IBT_PACKET_BYTES (PKT_MAX_HEADER_BYTES + IBT_MAX_MTU + 4)
+/* Events in the ring at first, and at most while they have sentences. */
+#define IBT_EVENTS	256
+#define IBT_EVENTS_MAX	65536
+#define IBT_POOL	256 /* packets held for reordering, of all QPs */
+#define IBT_HELD_PER_QP 48
+#define IBT_HELD_AHEAD	512	 /* PSNs ahead that may be held: a window */
+#define IBT_HELD_NS	10000000 /* how long a packet is held */
+#define IBT_BEHIND	65536	 /* PSNs back that a peer may repeat */
+/* A peer that was sent a NAK for a sequence error goes back within this time.
+ */
+#define IBT_NAK_HEARD_NS  100000000
+#define IBT_SPARE_REPLIES 12 /* beside max_dest_rd_atomic */
+/* Packets that one READ request asks for at least, and bytes at most where the
+ * window is wide. */
+#define IBT_READ_PACKETS  16
+#define IBT_READ_BYTES	  65536
 #define IBT_WINDOW_START  16
-#define IBT_RETRY_FOREVER 7	 /* rnr_retry only */
-#define IBT_LOOK_NS	  20000	 /* between looks at a peer, at first */
-#define IBT_OWE_NS	  500000 /* an ACK does not wait longer for a request */
-#define IBT_SUM_BYTES	  512	 /* payloads so long get sum_crc */
+#define IBT_RETRY_FOREVER 7	/* as a value of rnr_retry alone */
+#define IBT_LOOK_NS	  20000 /* between looks at a peer, at first */
+#define IBT_OWE_NS	  500000 /* an ACK waits no longer than that for a request */
+#define IBT_SUM_BYTES	  512 /* payloads from this length on get sum_crc */
 
 /* A packet that came before its turn. */
 struct ibt_held {
@@ -143,25 +149,25 @@ struct req_note {
 };
 
 struct rc_req {
-	uint32_t wqe;	     /* next to send: index into the SQ ... */
-	uint32_t packet;     /* ... and packet of it */
-	struct serial24 una; /* oldest unacknowledged PSN */
-	struct serial24 max; /* one past the newest ever sent */
-	uint32_t reads_out;  /* READ and atomic packets unanswered */
-	uint32_t rd_wqes;    /* READ and atomic requests not completed */
+	uint32_t wqe;	     /* next to send: an index into the SQ, */
+	uint32_t packet;     /* and a packet of that request */
+	struct serial24 una; /* the oldest unacknowledged PSN */
+	struct serial24 max; /* one past the newest PSN that was ever sent */
+	uint32_t reads_out;  /* unanswered packets of READs and atomics */
+	uint32_t rd_wqes;    /* READs and atomics that are not completed */
 	uint32_t window, window_credit;
 	uint32_t retries, rnr_retries; /* since the last progress */
 	uint64_t silent_since_ns;
-	bool is_granted; /* the timer has been, anew, as we slept */
+	bool is_granted; /* the timer ran anew, after this process slept */
 	bool rnr_waiting, asking, draining;
-	bool was_alive;	  /* as we have heard since silent_since_ns */
-	bool is_answered; /* a packet of the peer has come, whatever it was */
-	/* the longest payload that has been acknowledged, and that has come */
+	bool was_alive;	  /* the peer was found alive since silent_since_ns */
+	bool is_answered; /* a packet of the peer has come, of whatever kind */
+	/* The longest payload that was acknowledged, and that has come. */
 	uint32_t longest_sent, longest_got;
-	bool is_closed;		/* the peer's QP, as seen without packets; */
-	bool is_gone;		/* or its process */
+	bool is_closed; /* direct: the peer's QP is destroyed or in ERR */
+	bool is_gone;	/* direct: the peer's process has ended */
 	struct reorder reorder; /* answers that came before their turn */
-	struct serial24 gap;	/* response already asked for again */
+	struct serial24 gap;	/* a response that was asked for again */
 	bool gap_valid;
 	bool nak_pending; /* a fatal NAK waits for its request's turn */
 	struct serial24 nak_psn;
@@ -178,7 +184,7 @@ enum {
 
 enum reply_kind { REPLY_ACK, REPLY_READ, REPLY_ATOMIC };
 
-/* One answer owed, sent in order. */
+/* An answer that is due; answers are sent in order. */
 struct reply {
 	uint8_t kind, syndrome;
 	bool fresh; /* counts against max_dest_rd_atomic */
@@ -187,7 +193,7 @@ struct reply {
 	uint32_t rkey, bytes;
 	uint32_t packets, sent;
 	uint64_t va;
-	uint64_t orig;
+	uint64_t orig; /* the value that an atomic found */
 };
 
 /* What a duplicate request can be answered from (IBTA 9.7.5.1.1). */
@@ -202,7 +208,7 @@ struct resource {
 struct rc_resp {
 	struct serial24 epsn;
 	uint32_t msn;  /* 24 bits */
-	bool nak_sent; /* for the present epsn */
+	bool nak_sent; /* a NAK was sent for the present epsn */
 	bool ack_owed;
 	bool in_message;
 	uint8_t kind; /* enum opcode_kind of the message under way */
@@ -212,19 +218,20 @@ struct rc_resp {
 	uint32_t rkey;
 	uint64_t va;
 	struct reorder reorder;
-	uint64_t far_nak_ns; /* the last NAK for what was too far ahead, */
-	uint64_t nak_ns;     /* and the last that asks to go back at all */
+	/* When the last NAK was sent for a PSN too far ahead, and the last one
+	 * for a sequence error at all. */
+	uint64_t far_nak_ns, nak_ns;
 	uint32_t reply_head, reply_tail;
 	uint32_t reply_size, resource_size; /* powers of two */
 	uint32_t resource_next;
 	struct reply *replies;	    /* owned, sized when the QP gets ready */
-	struct resource *resources; /* behind them */
-	bool tombstone; /* repeats its last NAK after the QP has failed */
+	struct resource *resources; /* in the same allocation */
+	bool tombstone;		    /* the failed QP repeats its last NAK */
 	struct serial24 tomb_psn;
 	uint8_t tomb_syndrome;
 };
 
-/* Why a message of UC or UD was dropped; explained once for each QP. */
+/* Why a message of UC or UD was dropped; each cause is explained once a QP. */
 enum ibt_drop {
 	IBT_DROP_RECEIVE,
 	IBT_DROP_LENGTH,
@@ -283,44 +290,45 @@ void ibt_fini(struct ibt *t);
 int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp);
 void ibt_qp_fini(struct ibt *t, struct ibt_qp *q);
 /*
- * Room for the answers to what max_dest_rd_atomic allows the peer, and no more,
- * so that thousands of idle QPs stay small; an RC QP has it before RTR.  0 or
- * -ENOMEM.
+ * Allocates the answers that max_dest_rd_atomic allows the peer, and no more,
+ * so that thousands of idle QPs stay small.  Called before an RC QP enters RTR.
+ * 0 or -ENOMEM.
  */
 int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic);
 /* Are packets of this service for q? */
 bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service);
 /*
- * Enter a state: the only place where qp->state changes.  Another than ERR
- * under the responder's lock, where peers work at the QP.
+ * Enters a state; no other function changes qp->state.  If peers of this host
+ * may work at the QP, the caller holds the responder lock, but for ERR.
  */
 void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state);
-/* In ERR: complete all posted work with a flush error, in order; receives when
- * no peer works at them any more. */
+/* In ERR: completes all posted work with a flush error, in order; the receives
+ * when no peer of this host works at them any more. */
 void ibt_qp_flush(struct ibt *t, struct ibt_qp *q);
-/* When to look again for what a peer is waited for since then: the longer it
- * takes, the less often. */
+/* When to look again at a peer that was waited for since since_ns: the longer
+ * the wait, the longer the interval. */
 uint64_t ibt_look_ns(const struct ibt *t, uint64_t since_ns);
-/* q waits for peers inside: looked at by ibt_qp_part, when it is time. */
+/* q waits for peers that are inside; ibt_qp_part looks when it is time. */
 void ibt_qp_await_accesses(struct ibt *t, struct ibt_qp *q);
 void ibt_qp_part(struct ibt *t);
-/* In SQE: the send queue alone. */
+/* In SQE: ibt_qp_flush for the send queue alone. */
 void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q);
-/* Put q where the scheduler sees it. */
+/* Puts q on the list of active QPs. */
 void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
-/* Has q an ACK that waits for company (engine_hold_acks)?  Then it is noted. */
+/* Does an ACK of q wait for a request (engine_hold_acks)?  Then q is put on
+ * ibt.owing. */
 bool ibt_qp_holds_ack(struct ibt *t, struct ibt_qp *q);
-/* How long q waits for who is alive and has no room: RC, which sends anew what
- * is lost, until its timers see it; UD, whose QP has others to serve, less than
- * UC. */
+/* How long q waits for room in the socket of a peer that is alive: RC until its
+ * own timers act, since it sends again; UD less than UC, since a UD QP serves
+ * other peers too. */
 uint64_t ibt_qp_patience_ns(const struct ibt *t, const struct ibt_qp *q);
-/* An ACK is owed: send it, unless it may wait. */
+/* An ACK is due: sends it, unless it may wait. */
 void ibt_qp_owe(struct ibt *t, struct ibt_qp *q);
-/* The QP fails: error state, flush, and what the face is to hear. */
+/* The QP fails: enters ERR, flushes, and raises the event. */
 void ibt_qp_fail(struct ibt *t, struct ibt_qp *q, enum engine_event_type type);
 void ibt_event(struct ibt *t, const struct ibt_qp *q,
 	       enum engine_event_type type);
-/* By a free-running index between event_tail and event_head. */
+/* The event at a free-running index between tail and head. */
 static inline struct engine_event *ibt_event_at(const struct ibt *t, uint32_t i)
 {
 	return &t->events.ring[i & (t->events.size - 1)];
@@ -329,21 +337,22 @@ void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type);
 void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x);
 /* A completion of q found its CQ full. */
 void ibt_overrun(struct ibt *t, struct ibt_qp *q, struct cq *cq);
-/* Tell the events that cq owes. */
+/* Raises the events of cq that are due. */
 void ibt_cq_tell(struct ibt *t, struct cq *cq);
-/* And of a shared queue its limit's. */
+/* Raises the limit event of a shared receive queue if it is due. */
 void ibt_srq_tell(struct ibt *t, struct srq *s);
-/* Complete into a CQ, raising what that raises. */
+/* Completes into a CQ, and raises the event that this causes. */
 void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq, const struct cqe *c,
 		  bool solicited);
-/* Complete the oldest request of the send queue. */
+/* Completes the oldest request of the send queue. */
 void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status);
-/* Count a message that was dropped, and tell of the first; x has facts. */
+/* Counts a message that was dropped, and explains the first with the facts in
+ * x. */
 void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
 		 enum ibt_drop why, uint32_t src_qpn);
 /*
- * The responder's lock, for the lane: what peers of this host left there is
- * collected first.  False: one of them has it, and does not let go soon.
+ * Takes the responder lock for the owner, and collects what peers of this host
+ * have left there.  False: a peer has the lock and does not give it up soon.
  */
 bool ibt_responder_enter(struct ibt *t, struct ibt_qp *q)
 	TRY_ACQUIRE(true, &qp_target(q->qp)->lock);
@@ -354,8 +363,8 @@ struct wqe *ibt_receive_take(struct ibt *t, struct ibt_qp *q);
 void ibt_receive_done(struct ibt *t, struct ibt_qp *q, struct cqe *c,
 		      bool solicited);
 
-/* Note for others to read what is under way, and what keeps q from sending more
- * (struct qp_stats). */
+/* Updates the words that other threads and `adverb top` read: packets
+ * unacknowledged, and why q does not send (struct qp_stats). */
 void ibt_qp_note(struct ibt_qp *q);
 
 /* rc_req.c */
@@ -370,13 +379,13 @@ void rc_req_nudge(struct ibt *t, struct ibt_qp *q);
 void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn);
 struct serial24 rc_req_next_psn(const struct ibt_qp *q);
 /*
- * The request at the cursor, begun; those that send nothing are done first.
- * NULL: none may go now.
+ * Begins the request at the cursor, after executing those before it that send
+ * nothing.  NULL: no request may be sent now.
  */
 struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q);
-/* The piece at the cursor is under way; on to the next. */
+/* The piece at the cursor was sent: moves the cursor on. */
 void rc_req_advance(struct ibt *t, struct ibt_qp *q);
-/* A local error: it is reported when the requests before it are done. */
+/* A local error, reported when the requests before it are completed. */
 void rc_req_stop(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		 enum hca_status status, struct explain *x);
 bool rc_req_is_read(const struct wqe *w);
@@ -388,19 +397,19 @@ struct req_note *rc_req_note(const struct ibt_qp *q, uint32_t index);
 bool rc_req_unanswered(const struct ibt *t, const struct ibt_qp *q,
 		       struct serial24 *psn);
 
-/* rc_comp.c; bytes are p's own, kept when it comes before its turn. */
+/* rc_comp.c.  @bytes: the whole packet, which is copied if it comes early. */
 void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		const uint8_t *bytes, size_t len, uint64_t now_ns);
-/* Is p near what is under way?  Any other is stale, or a guess. */
+/* Is p near the unacknowledged PSNs?  Any other is stale, or a guess. */
 bool rc_comp_fits(const struct ibt_qp *q, const struct pkt *p);
-/* Retire what needs no answer any more (local errors, LOCAL_INV). */
+/* Completes requests that need no answer (local errors, LOCAL_INV). */
 void rc_comp_retire(struct ibt *t, struct ibt_qp *q);
-/* In SQD: tell, once, that all that was begun is complete. */
+/* In SQD: raises SQ_DRAINED, once, when all that was begun is complete. */
 void rc_comp_drained(struct ibt *t, struct ibt_qp *q);
 /* The peer has accepted all before psn; no READ or atomic is unanswered. */
 void rc_comp_accepted(struct ibt *t, struct ibt_qp *q, struct serial24 psn);
 void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
-/* It was we who were silent: neither timeout nor patience ran. */
+/* This process slept: neither the timeout nor the patience ran meanwhile. */
 void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t slept_ns,
 		    uint64_t now_ns);
 void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
@@ -408,8 +417,9 @@ void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 void rc_comp_peer(struct ibt *t, struct ibt_qp *q, enum engine_peer state,
 		  uint64_t now_ns);
 /*
- * Of what goes without packets, of the piece at the cursor: it is done; it
- * found no receive; it was refused; nobody answers; the peer has ended.
+ * Results of the piece at the cursor that went without packets: it was placed;
+ * no receive was posted; it was refused; the target does not answer; the
+ * target's process has ended.
  */
 void rc_comp_placed(struct ibt *t, struct ibt_qp *q);
 void rc_comp_rnr(struct ibt *t, struct ibt_qp *q, uint8_t timer,
@@ -417,34 +427,36 @@ void rc_comp_rnr(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 void rc_comp_refused(struct ibt *t, struct ibt_qp *q, enum hca_status status);
 void rc_comp_lost(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 void rc_comp_gone(struct ibt *t, struct ibt_qp *q);
-/* The peer's memory was open to us when the connection began, and is not. */
+/* The kernel denies access to the target's memory, which it allowed before. */
 void rc_comp_denied(struct ibt *t, struct ibt_qp *q);
 void rc_comp_arm(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 
-/* rc_resp.c; bytes are p's own, kept when it comes before its turn. */
+/* rc_resp.c.  @bytes: the whole packet, which is copied if it comes early. */
 void rc_resp_reset(struct ibt *t, struct ibt_qp *q);
 void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		const uint8_t *bytes, size_t len);
-/* Is p near the one whose turn it is, or does it repeat a READ or an atomic?
- * Any other is a guess, or its sender has to go back a long way. */
+/* Is p near the expected PSN, or does it repeat a READ or an atomic?  Any other
+ * is a guess, or its sender has to go back a long way. */
 bool rc_resp_fits(const struct ibt_qp *q, const struct pkt *p);
-/* The requests that came before their turn have waited long enough. */
+/* Drops the requests that came early and waited IBT_HELD_NS. */
 void rc_resp_reorder_over(struct ibt *t, struct ibt_qp *q);
 
 /* rc_reply.c */
-/* What was asked for and what was refused; then, after requests, the ACK. */
+/* The next packet that answers a request; and, after all requests of a turn,
+ * the ACK. */
 size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
 size_t rc_reply_ack_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
-/* The QP is in ERR: no more is read.  What is done is answered, up to there. */
+/* The QP is in ERR: answers what was executed before, and reads no more
+ * memory. */
 void rc_reply_stop(struct ibt_qp *q);
 /* Is there an answer or an ACK to send? */
 bool rc_reply_is_owed(const struct ibt_qp *q);
 struct reply *rc_reply_push(struct ibt_qp *q);
-/* What is to be answered first; NULL: nothing. */
+/* The first answer that is due; NULL: none. */
 struct reply *rc_reply_first(struct ibt_qp *q);
 void rc_reply_ack(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 		  uint8_t syndrome);
-/* All coalesced ACKs of one batch of packets. */
+/* Queues the coalesced ACK of one batch of packets. */
 void rc_reply_settle(struct ibt *t, struct ibt_qp *q);
 
 #endif
