@@ -203,9 +203,9 @@ static enum hca_status status_of(enum verdict v)
 }
 
 /*
- * Who has gone is as silent as on a wire, and only when the tries are used up
- * that is an error: programs end while their peer's last message is under way,
- * and count on being gone before it hears of that.
+ * A peer that has ended is as silent as on a wire, and only when the tries are
+ * used up that is an error: programs end while their peer's last message is
+ * under way, and count on being gone before it hears of that.
  */
 static void wait_silent(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
@@ -514,8 +514,9 @@ static void fail_request(struct ibt *t, struct ibt_qp *q, enum verdict v,
 }
 
 /*
- * Who asks waits for the answer and writes nothing here meanwhile; who changes
- * the QP is in our lane.  So there is no lock, and a stopped peer keeps none.
+ * The initiator that asks waits for the answer and writes nothing here
+ * meanwhile; whoever changes the QP holds our progress lock.  So there is no
+ * lock here that a stopped peer could keep.
  */
 static void begin_asking(struct ibt *t, struct ibt_qp *q)
 {

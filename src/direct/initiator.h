@@ -12,7 +12,7 @@
  * end of a request are rc_comp's.  Who waits for its peer (no receive, not
  * ready, an atomic or somebody else at work there) is on ibt.nearby and looks
  * again at each tick.
- * Owner: the engine; lock: the lane's.  Sans-IO.
+ * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
 #ifndef DIRECT_INITIATOR_H
 #define DIRECT_INITIATOR_H

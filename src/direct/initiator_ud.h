@@ -9,7 +9,7 @@
  *				PACKETS		which explain what they drop
  *
  * The way of the queue pair (ibt_qp.way) is that of the request at the cursor.
- * Owner: the engine; lock: the lane's.  Sans-IO.
+ * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
 #ifndef DIRECT_INITIATOR_UD_H
 #define DIRECT_INITIATOR_UD_H

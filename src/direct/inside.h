@@ -91,7 +91,7 @@ static inline void inside_begin_copy(struct target_ref *l, access_set keys)
 		access_copy(l->access, keys | access_qp(l->qpn));
 }
 
-/* v, unless the target has seized us meanwhile. */
+/* v, unless the target has revoked our access meanwhile. */
 static inline enum verdict inside_end_copy(struct target_ref *l,
 					   struct direct_request *r,
 					   access_set keys, enum verdict v)

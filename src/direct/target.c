@@ -234,7 +234,8 @@ static bool approach_qp(struct target_ref *l, struct qp *qp)
 	return true;
 }
 
-/* If we were seized, its owner may have its lock, or have freed it. */
+/* If our access was revoked, the owner may have the QP's lock, or have freed
+ * the QP. */
 static void leave_responder(struct qp *qp, const struct direct_request *r)
 	RELEASE(&qp_target(qp)->lock) NO_LOCK_ANALYSIS
 {

@@ -8,7 +8,7 @@
  *	frame	| packet | packet | packet | shorter |
  *		 id 0     id 1     id 2     id 3	(IPv4, see rocev2.h)
  *
- * Owner: the engine; lock: the lane's.  Sans-IO.
+ * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
 #ifndef ENGINE_BURST_H
 #define ENGINE_BURST_H

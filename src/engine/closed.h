@@ -11,7 +11,8 @@
  *
  * One in RESET is not among them: it may be new, and its process late.
  *
- * Owner of the page's part: its process's engine; lock: the lane's.  Sans-IO.
+ * Owner of the page's part: its process's engine; lock: the progress lock.
+ * Sans-IO.
  */
 #ifndef ENGINE_CLOSED_H
 #define ENGINE_CLOSED_H

@@ -24,7 +24,7 @@
  * so that its timers see the stop, and sends anew what is lost; what UC and UD
  * send beyond the buffer is gone.
  *
- * Owner: the engine; lock: the lane's.  Sans-IO.
+ * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
 #ifndef ENGINE_CREDIT_H
 #define ENGINE_CREDIT_H

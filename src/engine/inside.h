@@ -62,7 +62,7 @@ void engine_rx_parked(struct engine *e, const struct engine_dgram *d,
 
 /*
  * The requests of q that go directly; false when no packets are left to send.
- * What one engine_tx moves is bounded: it holds the lane.
+ * One engine_tx moves a bounded number of bytes: it holds the progress lock.
  */
 bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 

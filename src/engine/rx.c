@@ -168,7 +168,8 @@ uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
 	return guess;
 }
 
-/* Whose datagram it is, by the first packet of it that is for a QP of ours. */
+/* Notes which process sent the datagram, by its first packet that is for a QP
+ * of ours. */
 static void note_sender(struct engine *e, const struct engine_dgram *d,
 			const struct ibt_qp *q, const struct pkt *p)
 {

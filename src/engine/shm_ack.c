@@ -130,7 +130,7 @@ static bool taken_of(const struct shm_ack *b, const struct ibt_qp *q,
 
 /*
  * May the packet wait?  It may while the last one is under way, and while the
- * peer reads the board: it has taken more than a packet told it.
+ * peer reads the shared page: it has taken more than a packet told it.
  */
 static bool may_wait(const struct shm_ack *b, struct ibt_qp *q,
 		     struct serial24 taken)
@@ -148,8 +148,8 @@ static bool may_wait(const struct shm_ack *b, struct ibt_qp *q,
 }
 
 /*
- * Packets of ours are on their way to it: with them it looks at the board.  It
- * did so, if it has taken what the last ones brought.
+ * Packets of ours are on their way to it: with them it looks at the shared
+ * page.  It did so, if it has taken what the last ones brought.
  */
 static bool rides_request(const struct shm_ack *b, struct ibt_qp *q,
 			  struct serial24 taken, bool follows)

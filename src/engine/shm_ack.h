@@ -14,17 +14,18 @@
  * has no page gets packets.  NAKs and answers are always packets.
  *
  * A stream's requester is always a little behind.  So the packet waits while
- * the last one is under way, and while the requester reads the board, as it has
- * taken more than a packet told it; but not for longer than SHM_ACK_WAIT_NS
- *since it took something, and not for one who is so little behind that it waits
- *for each answer.  And it waits behind a request of our own to the same peer,
- *who looks at the board when that comes, for SHM_ACK_RIDE_NS if it does not.
+ * the last one is under way, and while the requester reads the shared page, as
+ *it has taken more than a packet told it; but not for longer than
+ *SHM_ACK_WAIT_NS since it took something, and not for one who is so little
+ *behind that it waits for each answer.  And it waits behind a request of our
+ *own to the same peer, which looks at the shared page when that comes, for
+ *SHM_ACK_RIDE_NS if it does not.
  *
  * A word names both QPNs, or the PSN is not for the reader: words of another
  * connection are left alone.  What another process wrote is input; a wrong PSN
  * ends requests early, as a wrong ACK of it would, and no others.
  *
- * Owner: the engine; lock: the lane's.  Sans-IO.
+ * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
 #ifndef ENGINE_SHM_ACK_H
 #define ENGINE_SHM_ACK_H

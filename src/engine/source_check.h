@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whose packets of this host are.  Every user of a host may send from each of
- * its addresses, so an address says nothing about who sent; but a source port
- * is one process's as long as that has it.  A packet to a connected queue pair
- * (RC, UC) from an address of this host is taken only from a port that the host
- * has found to belong to the user of the peer's process:
+ * Which process of this host has sent a packet.  Every user of a host may send
+ *from each of its addresses, so an address says nothing about who sent; but a
+ *source port is one process's as long as that has it.  A packet to a connected
+ *queue pair (RC, UC) from an address of this host is taken only from a port
+ *that the host has found to belong to the user of the peer's process:
  *
  *	          wanted        engine_source: yes
  *	unknown --------> asked ------------------> believed
@@ -18,7 +18,7 @@
  * who sends from ever new ports costs us little.  Ports that are believed have
  * a table of their own, out of which those that are not push nothing.
  *
- * Owner: the engine; lock: the lane's.  Sans-IO.
+ * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
 #ifndef ENGINE_SOURCE_CHECK_H
 #define ENGINE_SOURCE_CHECK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who guesses at our connections.  Each packet that fits none is a sign
+ * Senders that guess at our connections.  Each packet that fits none is a sign
  * (enum engine_sign) against the address that it names as its source:
  *
  *	         SUSPECT_MANY signs in SUSPECT_NS
@@ -26,7 +26,7 @@
  * A QPN that was ours once is no guess: peers go on for a while when a queue
  * pair has been destroyed.  They are remembered by a hash, for good.
  *
- * Owner: the engine; lock: the lane's.  Sans-IO.
+ * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
 #ifndef ENGINE_SUSPECT_H
 #define ENGINE_SUSPECT_H

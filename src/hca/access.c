@@ -73,8 +73,8 @@ static bool is_halted(struct access *g)
 
 /*
  * Stopped outside of its system calls it may be about to begin one.  So it is
- * looked at again after it was seized: whatever it does next, it first finds
- * that it is.
+ * looked at again after its access was revoked: whatever it does next, it first
+ * finds that it is.
  */
 static bool revoke_slot(struct access *g)
 {
@@ -118,7 +118,7 @@ static bool may_touch(access_set touches, access_set what)
 	       (uint32_t)touches & (uint32_t)what;
 }
 
-/* Who is inside as it was at the first look; NULL: nobody. */
+/* A slot whose peer is inside since the first look; NULL: there is none. */
 static struct access *who_is_inside(struct hca *own, struct access_scan *l)
 {
 	struct access *g = access_slots(own);
@@ -148,8 +148,8 @@ static void pass_slot(struct access_scan *l)
 	l->epoch = 0;
 }
 
-/* None of ours is a guest here, and none is nameless where we have a name: who
- * says so writes nonsense, and is not waited for. */
+/* No thread of ours has a slot here, and none is nameless where we have a name:
+ * a peer that says so writes nonsense, and is not waited for. */
 static bool is_nobody(alock_owner who)
 {
 	alock_owner self = alock_self();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What protocol code tells the outside: events for the faces, and counters. */
+/* What protocol code tells the outside: events for the front ends, and
+ * counters. */
 #ifndef HCA_EVENT_H
 #define HCA_EVENT_H
 

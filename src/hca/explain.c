@@ -102,7 +102,7 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 	}
 }
 
-/* Whose request it is about. */
+/* The request that the sentence is about. */
 static void put_subject(struct text *t, const struct explain *x)
 {
 	put_text(t, "QP 0x%06x: ", x->qpn);

@@ -5,11 +5,11 @@
 #include "util/step.h"
 
 /*
- * A writer leaves its letters, then says whose, then that there are some; the
- * reader takes them in the other order, so nothing is left lying:
+ * A writer sets its bits, then the bit of the QP's row, then notify_pending;
+ *the reader takes them in the other order, so nothing is left lying:
  *
- *	writer	qp.mail |= letters   row's bit = 1   is_there = 1   asleep?
- *	reader	is_there = 0	     row's bit = 0   qp.mail = 0
+ *	writer	qp.notify |= bits   row's bit = 1   pending = 1   asleep?
+ *	reader	pending = 0	     row's bit = 0   qp.notify = 0
  */
 
 bool notify_post(struct hca *h, struct qp *qp, uint32_t bits)
@@ -27,8 +27,8 @@ bool notify_post(struct hca *h, struct qp *qp, uint32_t bits)
 	return shared_load(&h->shared->is_asleep);
 }
 
-/* The row of a QP with letters; its bit is cleared.  There are more bits than
- * rows. */
+/* The row of a QP with notify bits; its bit is cleared.  There are more bits
+ * than rows. */
 static bool next_row(struct hca_peer_area *s, uint32_t *row)
 {
 	for (uint32_t i = 0; i < sizeof(s->notify) / sizeof(s->notify[0]);

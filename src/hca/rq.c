@@ -9,19 +9,19 @@
  * A receive that a peer completes stays in its slot, with what became of it,
  * until the owner has collected it:
  *
- *	     tail	     told	     far.done	     head
+ *	     tail	     collected	     completed	     head
  *	       v		v		v		v
  *	       to be polled	left by peers	posted
  *
- * The receive at the cursor, far.done, is held when far.held says just that; so
- * moving the cursor, one store, completes it and gives it up.  With a shared
- * queue the slots are for the receives taken from there, and the queue's own
- * head and tail stay as they are.
+ * The receive at the cursor, qp_target.completed, is held when qp_target.held
+ *says so; so moving the cursor, one store, completes it and gives it up.  With
+ *a shared queue the slots are for the receives taken from there, and the
+ *queue's own head and tail stay as they are.
  *
- * Peers write the cursor's line all the time.  Who polls looks instead whether
- * the slot at `told` is marked as left: that is written last, and together with
- * the completion.  A mark is for one time round the queue alone, as one that is
- * slow may write it when the slot is used again.
+ * Peers write the cursor's line all the time.  A poll looks instead whether
+ * the slot at `collected` is marked as left: that is written last, and together
+ *with the completion.  A mark is for one time round the queue alone, as one
+ *that is slow may write it when the slot is used again.
  */
 static uint8_t mark_of(const struct qp *qp, uint32_t index)
 {

@@ -67,7 +67,7 @@ uint32_t share_again(struct hca *h, uint64_t va, uint64_t bytes,
  */
 uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
 		     const struct share *what);
-/* No guest copies there on account of the region any more.  The descriptor to
+/* No peer copies there on account of the region any more.  The descriptor to
  * close, or -1. */
 int share_leave(struct hca *h, uint32_t number);
 /* All descriptors: *at from 0 on; -1: there are no more. */

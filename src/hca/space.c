@@ -39,7 +39,7 @@ static size_t next_piece(struct at *a, uint64_t bytes, uint64_t *got,
 	return n;
 }
 
-/* Who may not, hears that and not what is not there. */
+/* A caller without the right is told so, and not that memory is missing. */
 static int move_error(int err, int not_there)
 {
 	return err == -EPERM ? err : not_there;

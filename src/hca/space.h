@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whose memory?  The one interface through which adverb touches application
+ * Address spaces: the one interface through which adverb touches application
  * memory: this process's own, another process's, or the simulator's.  It
  * never crashes on memory that the application has unmapped: it answers
  * -EFAULT, and nothing else in adverb dereferences an application's address.

@@ -41,7 +41,7 @@ void srq_free(struct hca *h, struct srq *s)
 }
 
 /*
- * Who takes a receive copies it into the slot of its QP, and then moves `next`:
+ * A taker copies a receive into the slot of its QP, and then moves `next`:
  * it was its own if that succeeds.  Nobody waits for anybody.
  *
  *	next	63: SRQ_SHUT	62-48: generation

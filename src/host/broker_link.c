@@ -106,7 +106,7 @@ int broker_link_socket(int arena_fd, int kick_fd, uint64_t patience_ns)
 	questions = 0;
 	has_dead = false;
 	if (!err) {
-		/* the lane and the client each close their own */
+		/* progress and the client each close their own descriptor */
 		int fd = fcntl(broker.udp_fd, F_DUPFD_CLOEXEC, 0);
 
 		err = fd < 0 ? -errno : 0;

@@ -216,7 +216,7 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		   const uint8_t *bytes, size_t len, uint16_t id, uint8_t tos,
 		   uint8_t ttl)
 {
-	static uint8_t frame[MAX_FRAME]; /* one lane, under its lock */
+	static uint8_t frame[MAX_FRAME]; /* under the progress lock */
 	uint32_t head[7], tail;
 	struct fsize limit;
 	struct timespec t;

@@ -2,8 +2,8 @@
 /*
  * ADVERB_PCAP=FILE: every frame, both ways, as pcapng with the Ethernet, IP
  * and UDP headers that it has on a wire put before it.  Writing goes past
- * the lane's rule not to log under its lock: who asks for a capture wants
- * each frame, not speed.
+ * the rule not to write files under the progress lock: a user that asks for a
+ * capture wants each frame, not speed.
  */
 #ifndef HOST_CAPTURE_H
 #define HOST_CAPTURE_H

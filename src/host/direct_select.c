@@ -118,7 +118,8 @@ void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns)
 	*wake_ns = bits_min_u64(*wake_ns, direct_select_look_ns(e, now_ns));
 	if (local_peer_note_death(now_ns))
 		*wake_ns = bits_min_u64(*wake_ns, now_ns + LOOK_NS);
-	/* a letter that came before is seen here, a later one kicks */
+	/* A notify bit set before is seen here; the peer that sets a later one
+	 * kicks. */
 	engine_asleep(e, true);
 	if (engine_has_notify(e))
 		*wake_ns = 0;

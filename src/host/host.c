@@ -211,13 +211,14 @@ static struct host *new_host(const struct host_sink *sink)
 		return NULL;
 	}
 	capture_open();
-	/* Who sleeps must still see the broker die: its successor needs us. */
+	/* A thread that sleeps must still see the broker die: the successor
+	 * needs this process's descriptors. */
 	if (broker_link_fd() >= 0)
 		progress_thread_start(&h->progress);
 	return h;
 }
 
-/* Who held the lock, making the host or ending it, is not in the child. */
+/* The thread that held the lock is not in the child. */
 static void after_fork(void)
 {
 	lock_init(&host_once);
@@ -640,8 +641,8 @@ void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
 	progress_give(&h->progress);
 }
 
-/* Who collects what peers have left may have a letter about it for our thread,
- * and no peer wakes that. */
+/* A thread that collects what peers have left may set a notify bit for the
+ * thread, and no peer wakes that. */
 static void wake_for_mail(struct host *h)
 {
 	if (notify_pending(&h->hca) && shared_load(&h->hca.shared->is_asleep))

@@ -165,7 +165,7 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
 	}
 	if (r->is_over)
 		return 0;
-	/* it may have come while the lane was given back: by ourselves, so
+	/* The event may have come while the lock was given: by ourselves, so
 	 * nobody wakes us */
 	r->is_over = r->sleep->is_over(r->sleep->arg);
 	if (!r->is_over && !linger_awake(l))
@@ -207,7 +207,7 @@ static void doze_for(uint64_t ns)
 	sem_clockwait(&nap, CLOCK_MONOTONIC, &t);
 }
 
-/* The program that minds sleeps on, and we with it; false: when it left, others
+/* The program that leads sleeps on, and we with it; false: when it left, others
  * slept, and we have the part. */
 static bool sleep_behind(void) NO_LOCK_ANALYSIS
 {
@@ -290,7 +290,7 @@ static bool enter_sleep(void) NO_LOCK_ANALYSIS
 	if (!shared_load(&is_open) ||
 	    sigrestart_differ(&with_part.sigrestart)) {
 		lock_give(&part);
-		sem_post(&nap); /* our thread minds again */
+		sem_post(&nap); /* the progress thread leads again */
 		return false;
 	}
 	shared_store(&is_minded, 1);
@@ -318,7 +318,7 @@ int leader_sleep(struct progress *l, const struct host_sleep *s)
 
 	if (!enter_sleep())
 		return 0;
-	/* a thread is cancelled where it waits, not with the lane */
+	/* A thread is cancelled where it waits, not with the progress lock. */
 	pthread_cleanup_push(leave_part, l);
 	heed_signals();
 	with_part.waitset.is_deaf = direct_select_is_quiet(&l->direct_select);

@@ -81,7 +81,7 @@ static pthread_mutex_t *begin_pulse(void)
 	return (pthread_mutex_t *)(void *)&all.own->shared->pulse;
 }
 
-/* Under Yama only who says so opens himself to all of his user. */
+/* Under Yama a process is open to all of its user only if it says so. */
 static void allow_tracing(void)
 {
 	const char *wish = secure_getenv("ADVERB_PTRACER");
@@ -445,7 +445,7 @@ static const char *check_arena(struct entry *e, aoff root)
 	if (!hca_is_alive(&e->view))
 		return not_yet;
 	e->is.access = access_claim(&e->view);
-	return e->is.access ? NULL : "it has too many neighbours";
+	return e->is.access ? NULL : "too many processes have mapped it";
 }
 
 /* Takes kick_fd if it goes well. */

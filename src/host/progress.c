@@ -390,7 +390,7 @@ static void publish_counters(struct progress *p)
 /*
  * Does everything that is due.  The socket comes before the timers: what
  * arrived while the process slept must not look lost.  A process that died is
- * buried after the socket was found empty: its last packets were sent before.
+ * reaped after the socket was found empty: its last packets were sent before.
  */
 static void make_progress(struct progress *p) REQUIRES(&p->lock)
 {

@@ -36,7 +36,7 @@ static _Thread_local uint32_t own_number; /* our thread's, and */
 static uint32_t first_number;		  /* as it was when that was made */
 
 /*
- * Does the program drive the lane by polling, and did it find nothing?  Then
+ * Does the program make progress by polling, and did it find nothing?  Then
  * it goes on.  By the clock: we may have taken its core.
  */
 static bool is_hungry(struct progress *l)
@@ -53,9 +53,9 @@ static bool is_streaming(struct progress *l)
 }
 
 /*
- * Leave the lane to the program, for as long as it turns it and there is news;
- * arming a CQ ends it.  A nap costs the program's core two switches, so they
- * get longer while it goes on, also over times without news.
+ * Leave progress to the program, for as long as it makes progress and there is
+ * news; arming a CQ ends it.  A nap costs the program's core two switches, so
+ * they get longer while it goes on, also over times without news.
  */
 static void watch_program(struct progress *l, uint32_t armed)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When to look at the socket again.  Who looks after each datagram of a stream
- * takes it from under the sender's hands: their cores pass the same lines to
- * and fro, and both get slower, the sender by a fifth.  So behind a look at a
+ * When to look at the socket again.  A receiver that looks after each datagram
+ * of a stream shares cache lines with the sender all the time: both get slower,
+ * the sender by a fifth.  So behind a look at a
  * stream there may be a pause, and the next finds several datagrams:
  *
  *	at once	  | 1 | 1 |  | 1 | 1 |	 | 1 | 1 |
@@ -12,7 +12,7 @@
  * faster is therefore measured, a stretch of the stream each, and the slower
  * one is tried again now and then.
  *
- * Owner and lock: the lane and its lock.  Sans-IO.
+ * Owner and lock: struct progress and its lock.  Sans-IO.
  */
 #ifndef HOST_RX_BACKOFF_H
 #define HOST_RX_BACKOFF_H

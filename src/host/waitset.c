@@ -40,8 +40,8 @@ static void make_epoll(struct waitset *in, struct progress *l)
 	if (in->fd < 0 || epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wake.fd, &wake) ||
 	    epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wire.fd, &wire))
 		in->is_refused = true;
-	/* it may be closed just now, by who turns the lane: then there is
-	 * another version soon */
+	/* It may be closed just now, by the thread that makes progress: then
+	 * there is another version soon */
 	else if (broker_link_fd() >= 0)
 		epoll_ctl(in->fd, EPOLL_CTL_ADD, broker_link_fd(), &peer);
 }

@@ -2,7 +2,7 @@
 /*
  * Events of moderated completion queues, held back until there have been
  * enough completions or until a time is up.  Owner: struct ibt.  Lock: the
- * lane's.  More queues than there is room for are told at once.
+ * progress lock.  More queues than there is room for are told at once.
  */
 #ifndef IBT_CQ_MODERATION_H
 #define IBT_CQ_MODERATION_H

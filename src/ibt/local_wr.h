@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Work requests that send nothing: they bind or invalidate a memory window in
- * their turn, between those that do (IBTA 10.6.7).  Lock: the lane's.
+ * their turn, between those that do (IBTA 10.6.7).  Lock: the progress lock.
  */
 #ifndef IBT_LOCAL_WR_H
 #define IBT_LOCAL_WR_H

@@ -2,7 +2,7 @@
 /*
  * Multicast groups: which UD queue pairs hear which GID (IBTA Vol 1, 10.5).
  * A packet to the multicast QPN is copied to each of them but the one that
- * sent it.  Owner: the lane's struct ibt; lock: the lane's.
+ * sent it.  Owner: the struct ibt; lock: the progress lock.
  */
 #ifndef IBT_MCAST_H
 #define IBT_MCAST_H

@@ -9,7 +9,7 @@
  *
  * Whatever is unusual ends them, and goes packet by packet: retransmission, the
  * window's edge, payload in several parts.  Owner: the engine; lock: the
- * lane's, so that no region goes while they last.  Sans-IO.
+ * progress lock, so that no region goes while they last.  Sans-IO.
  */
 #ifndef IBT_MIDDLE_PACKETS_H
 #define IBT_MIDDLE_PACKETS_H

@@ -629,8 +629,8 @@ void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 
 /*
  * A timeout lasts from T to 4 T (IBTA 9.7.6.1.3).  Of a foreign peer we do not
- * hear whether he lives, and on a loaded machine he is seldom dead, so he gets
- * all of it: this is what is left when the tries are used up.
+ * hear whether the peer lives, and on a loaded machine it is seldom dead, so it
+ * gets all of it: this is what is left when the tries are used up.
  */
 static uint64_t allowance_ns(const struct ibt_qp *q)
 {

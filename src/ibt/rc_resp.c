@@ -349,7 +349,8 @@ static bool is_far_too_often(struct ibt *t, struct ibt_qp *q)
 	return false;
 }
 
-/* Who was asked to go back has packets under way, which are no guesses. */
+/* A peer that was asked to go back has packets under way, which are no
+ * guesses. */
 static bool is_on_its_way_back(const struct ibt *t, const struct rc_resp *r)
 {
 	return r->nak_sent && t->now_ns - r->nak_ns < IBT_NAK_HEARD_NS;
@@ -358,9 +359,10 @@ static bool is_on_its_way_back(const struct ibt *t, const struct rc_resp *r)
 /*
  * A packet before its turn is kept until one comes that wants an answer: up to
  * there the missing one may be late and not lost.  Then the sender is asked to
- * go back (IBTA 9.7.5.2.4), and what was kept is forgotten.  Placed before he
- * sends it again it would make us acknowledge, or the program end, while he
- * is still repeating: the kernel's rxe then never completes its request.
+ * go back (IBTA 9.7.5.2.4), and what was kept is forgotten.  Placed before the
+ * peer sends it again it would make us acknowledge, or the program end, while
+ * the peer is still repeating: the kernel's rxe then never completes its
+ * request.
  */
 static void reorder_request(struct ibt *t, struct ibt_qp *q,
 			    const struct pkt *p, const uint8_t *bytes,

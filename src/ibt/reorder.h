@@ -2,13 +2,13 @@
 /*
  * Packets that came before their turn, kept until it comes: requests at the
  * responder, answers to READs at the requester.  Their memory is a pool of all
- * QPs of a lane, and what finds no place there is lost as on a wire.
+ * QPs of a process; a packet that finds no place there is lost as on a wire.
  *
  * A packet that is kept takes effect later, so it is the one that a forger
  * would like to place.  Callers keep what is at most IBT_HELD_AHEAD PSNs ahead,
  * for at most IBT_HELD_NS (requests) or until the ACK timeout (answers).
  *
- * Owner: the QP; lock: the lane's.  Sans-IO.
+ * Owner: the QP; lock: the progress lock.  Sans-IO.
  */
 #ifndef IBT_REORDER_H
 #define IBT_REORDER_H

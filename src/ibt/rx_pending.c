@@ -112,14 +112,14 @@ static void drop_messages(struct ibt *t, struct ibt_qp *q, bool is_patient)
 		if (pkt_parse(s->bytes, s->len, &p) &&
 		    deliver_packet(t, q, &p, &s->from, is_patient))
 			return;
-		/* a failure may have cleared the shelf */
+		/* a failure may have dropped the messages */
 		if (list_is_empty(&q->pending.packets))
 			return;
 		take_off(t, q, s);
 	}
 }
 
-/* A peer that does not go on keeps us from the responder: the lane has other
+/* A peer that does not go on keeps us from the responder: progress has other
  * queue pairs to read for. */
 static void give_up(struct ibt *t, struct ibt_qp *q)
 {

@@ -11,7 +11,7 @@
  * that are late waits for what comes there.  Else it is lost: one without
  * receives does not hold up the others.
  *
- * Owner: the lane's struct ibt; lock: the lane's.
+ * Owner: the struct ibt; lock: the progress lock.
  */
 #ifndef IBT_RX_PENDING_H
 #define IBT_RX_PENDING_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the environment asks for: of the way between processes of one host, for
- * who goes it (neighbour.h) and for adverb doctor; and in vain.
+ * The variables ADVERB_*: how processes of one host reach each other, for
+ * host/local_peer and adverb doctor; and values that mean nothing.
  */
 #ifndef LOG_ENV_H
 #define LOG_ENV_H
@@ -15,7 +15,7 @@ enum env_path {
 };
 
 enum env_path env_path(void);
-/* Who asks for it wants to hear when it is not to be had. */
+/* Was ADVERB_DIRECT set?  Then the user is told if it cannot be had. */
 bool env_is_said(void);
 
 /* Says which variables have a value that means nothing. */

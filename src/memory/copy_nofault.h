@@ -6,11 +6,11 @@
  * the handler that was there before.
  *
  * A program may replace the handler, and each of its threads block the signals:
- * copy_nofault_is_on looks, by the lane's clock every 200 us, and callers then
- * have the kernel copy.  Only x86-64 has it.
+ * copy_nofault_is_on looks, by the progress clock every 200 us, and callers
+ * then have the kernel copy.  Only x86-64 has it.
  *
- * Lock: none, but the host's to open and close it.  Who polls a completion
- * queue copies as well, beside who has the lane.
+ * Lock: none, but the host's to open and close it.  A thread that polls a
+ * completion queue copies too, beside the holder of the progress lock.
  */
 #ifndef MEMORY_COPY_NOFAULT_H
 #define MEMORY_COPY_NOFAULT_H
@@ -24,7 +24,7 @@ void copy_nofault_open(void);
 void copy_nofault_close(void);
 /* Copy by the string instruction, or by registers; copy_nofault_open knows. */
 void copy_nofault_choose(bool fast_strings);
-/* A turn of the lane begins: the time, for all threads. */
+/* A turn of progress begins: the time, for all threads. */
 void copy_nofault_turn(uint64_t now_ns);
 /* May this thread call those below? */
 bool copy_nofault_is_on(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whose word a file system goes by.  A file that another process names may lie
- * on one that a process serves (FUSE, or a file system of the network): to open
- * it there is to wait for that process, for ever if it likes.
+ * File systems that the kernel alone serves.  A file that another process names
+ * may lie on one that a process serves (FUSE, or a file system of the network):
+ * to open it there is to wait for that process, for ever if it likes.
  */
 #ifndef MEMORY_MOUNTS_H
 #define MEMORY_MOUNTS_H

@@ -6,7 +6,7 @@
  *	told -> mapped at the next look -> used -> withdrawn: not used any
  *	  `---> cannot be: system calls	   more, unmapped at the next look
  *
- * Owner: a struct space_other.  Lock: the lane's.
+ * Owner: a struct space_other.  Lock: the progress lock.
  */
 #ifndef MEMORY_PEER_MAPS_H
 #define MEMORY_PEER_MAPS_H

@@ -150,8 +150,8 @@ static bool is_readable(pid_t pid, const struct space_vec *v, size_t n)
 }
 
 /*
- * Whose memory was it?  The side that is read tells without doing harm; is it
- * all there, it was the other.
+ * In which process was the memory missing?  The side that is read tells without
+ * doing harm; is it all there, it was the other.
  */
 static int blame(struct space_other *o, const struct space_move *m, bool is_put)
 {

@@ -22,8 +22,8 @@ struct peer_maps;
 struct space_other {
 	struct space space;
 	pid_t pid;
-	/* Borrowed: us there; NULL: never seized.  And what is mapped here;
-	 * NULL: nothing. */
+	/* Borrowed: our access slot there; NULL: never revoked.  And what is
+	 * mapped here; NULL: nothing. */
 	struct access *access;
 	struct peer_maps *peer_maps;
 };

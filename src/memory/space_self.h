@@ -6,7 +6,7 @@
  * real one; a page that the program unmaps between our look at it and the
  * operation crashes the program, as any use of unmapped memory does.
  *
- * Lock: the lane's (the fallback's file is shared).
+ * Lock: the progress lock (the fallback's file is shared).
  */
 #ifndef MEMORY_SPACE_SELF_H
 #define MEMORY_SPACE_SELF_H

@@ -21,7 +21,7 @@ static struct r_device devices[DEVICES];
 static int count;
 static pid_t owner; /* a fork's child opens anew */
 
-/* Who held them is not in the child. */
+/* The thread that held the locks is not in the child. */
 static void forked(void)
 {
 	pthread_mutex_init(&lock, NULL);

@@ -67,7 +67,7 @@ int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,
 	return join(r_id(id), addr, false, context);
 }
 
-/* Who only sends is on Ethernet no member of anything, and hears nothing. */
+/* On Ethernet a sender is no member of a group, and receives nothing. */
 int rdma_join_multicast_ex(struct rdma_cm_id *id,
 			   struct rdma_cm_join_mc_attr_ex *mc_join_attr,
 			   void *context)

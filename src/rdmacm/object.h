@@ -103,7 +103,7 @@ static inline struct r_channel *r_channel(struct rdma_event_channel *channel)
 extern pthread_mutex_t r_lock;
 extern pthread_cond_t r_changed; /* an answer, an acknowledgement */
 
-/* link.c: r_lock; who has it is not cancelled, though he sends and waits. */
+/* link.c: r_lock; its holder is not cancelled, though it sends and waits. */
 void r_take(void);
 void r_give(void);
 /* Under r_lock: until the program has given all events of the id back.  That

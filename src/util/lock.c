@@ -148,7 +148,8 @@ bool alock_take(struct alock *l) NO_LOCK_ANALYSIS
 	alock_owner found = 0;
 
 	while (!swap(l, &found)) {
-		/* of the dead: it stays his until somebody inherits it */
+		/* The owner is dead: the lock stays its own until a thread
+		 * inherits it. */
 		if (alock_wait(&w, found) && swap(l, &found))
 			return true;
 		found = 0;

@@ -149,7 +149,7 @@ void alock_leave(struct alock *l) RELEASE(l);
 /* The thread that asks, as halt_of knows it. */
 uint32_t alock_thread(void);
 enum alock_halt alock_halt_of(uint32_t thread);
-/* Who has it, 0: nobody, as far as can be said. */
+/* The owner, or 0 if the lock seems free. */
 alock_owner alock_holder(const struct alock *l);
 
 /* A wait for another process; starts as {0}. */

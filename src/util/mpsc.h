@@ -2,7 +2,7 @@
 /*
  * Intrusive many-producer stack: any thread pushes without a lock, one taker
  * takes all at once.  `queued` keeps a node from being pushed twice.  Used for
- * doorbells that arrive while somebody else drives the lane.
+ * doorbells that arrive while somebody else makes progress.
  *
  *   push: node.next = top; top = node (CAS)        take: top -> NULL (swap)
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ask for memory that will be used soon.  Who goes from structure to structure
- * waits for each; asked for together they come together.
+ * Ask for memory that will be used soon.  Code that goes from structure to
+ * structure waits for each; asked for together they come together.
  */
 #ifndef UTIL_PREFETCH_H
 #define UTIL_PREFETCH_H
@@ -28,7 +28,7 @@ static inline void prefetch_read(const void *p, size_t bytes)
 }
 
 /*
- * Whose turn was it last?  What that one needs is at hand, unless something
+ * The structure whose turn was last is in the cache, unless something
  * large has gone through the cache since.
  */
 struct prefetch_turn {

@@ -104,7 +104,7 @@ static void fill(struct v_context *c)
 static struct list contexts = {&contexts, &contexts};
 static struct lock contexts_lock;
 
-/* Who held the lock is not in the child. */
+/* The thread that held the lock is not in the child. */
 static void forked(void)
 {
 	lock_init(&contexts_lock);

@@ -64,7 +64,7 @@ static void end_poll(struct ibv_cq_ex *ex)
 	instrument_happens_before(&cq->face);
 	instrument_ignore();
 	lock_give(&cq->face);
-	/* what was taken since the first may have left a letter */
+	/* What was taken since the first may have set a notify bit. */
 	host_polled(v_context(cq->base.context)->host, false);
 }
 

@@ -97,9 +97,10 @@ struct v_channel {
 struct v_cq {
 	struct ibv_cq_ex base;
 	struct cq *cq;
-	struct lock face;    /* of who polls by ibv_start_poll */
+	struct lock
+		face; /* of a thread between ibv_start_poll and ibv_end_poll */
 	shared_u32 empty;    /* polls in a row that found nothing; a guess */
-	shared_u32 still;    /* polls since one drove the lane; a guess */
+	shared_u32 still;    /* polls since one made progress; a guess */
 	struct cqe now;	     /* under extended polling: the one being read */
 	struct count users;  /* QPs, counted once for each queue */
 	struct v_pd *domain; /* a parent domain it was made in, or NULL */
@@ -206,7 +207,7 @@ static inline struct v_channel *v_channel(struct ibv_comp_channel *c)
 uint32_t v_process(void);
 /*
  * poll.c: take up to n.  Completions that are there already are taken at once;
- * the lane has its turn with the poll that finds none, and now and then.
+ * the poll that finds none makes progress, and each 16th poll does.
  */
 uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n);
 

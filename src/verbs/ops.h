@@ -74,7 +74,7 @@ int v_query_gid_type(struct ibv_context *context, uint8_t port,
 int v_query_port_compat(struct ibv_context *context, uint8_t port,
 			struct _compat_ibv_port_attr *attr);
 
-/* event.c: what host calls under the lane's lock. */
+/* event.c: what host calls under the progress lock. */
 void v_event(const struct engine_event *e);
 /* context.c: the same for what happens to a port, without a lock. */
 void v_port_event(const struct device *dev, enum device_event what);

@@ -8,7 +8,7 @@
 
 enum {
 	BATCH = 16,	/* completions copied at a time */
-	STILL_MAX = 16, /* polls in a row without a turn of the lane */
+	STILL_MAX = 16, /* polls in a row that made no progress */
 };
 
 static void show(struct ibv_wc *wc, const struct cqe *c)

@@ -109,7 +109,7 @@ int v_query_device_ex(struct ibv_context *context,
 	return 0;
 }
 
-/* The clock of completion timestamps: the lane's. */
+/* The clock of completion timestamps: the progress clock. */
 int v_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)

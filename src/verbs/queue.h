@@ -7,8 +7,9 @@
  * means what the program expects.  A source is what can happen to one object;
  * it carries its own count, so that posting needs no memory and never fails.
  *
- * Who sleeps elsewhere than in the read of it claims the next event, which then
- * has no token: he looks for it himself, and is woken if another posts it.
+ * A thread that sleeps elsewhere than in that read claims the next event, which
+ * then has no token: the thread looks for the event itself, and is woken if
+ * another thread posts it.
  *
  * Lock: v_queue.lock, a leaf, taken inside.
  */
@@ -28,9 +29,9 @@ struct v_queue {
 	struct list ready; /* sources with waiting > 0 */
 	bool is_claimed;   /* the next one is */
 	bool is_owed;	   /* one of ready is the claimer's: */
-	bool is_ended;	   /* he is to leave it */
+	bool is_ended;	   /* the thread has to stop waiting */
 	pthread_t claimer;
-	void (*wake)(void *arg); /* this wakes him */
+	void (*wake)(void *arg); /* wakes the thread */
 	void *wake_arg;
 };
 

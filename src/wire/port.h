@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whose a UDP port of this network namespace is: which user made the socket
- * that has it.  Asked of the kernel by sock_diag(7), or where it has not that,
- * read from /proc/net/udp and udp6.  No state, no lock; some microseconds.
+ * The owner of a UDP port of this network namespace: the user that made the
+ * socket that has it.  Asked of the kernel by sock_diag(7), or where it has not
+ * that, read from /proc/net/udp and udp6.  No state, no lock; some
+ * microseconds.
  *
  * A port is one user's only if a socket has it at every local address: with
  * sockets at single addresses several users may share a number, and each may

@@ -9,7 +9,7 @@
  * socket sends, from a number that nobody knows, and the ICRC covers it
  * (encap/icrc.h).
  *
- * Owner: the wire; lock: the lane's.
+ * Owner: the wire; lock: the progress lock.
  */
 #ifndef WIRE_SENDER_H
 #define WIRE_SENDER_H

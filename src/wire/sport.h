@@ -16,7 +16,7 @@
  *
  * Those that share one are of its family.
  *
- * Owner: the wire; lock: the lane's, but for sport_find.
+ * Owner: the wire; lock: the progress lock, but for sport_find.
  */
 #ifndef WIRE_SPORT_H
 #define WIRE_SPORT_H

@@ -8,7 +8,7 @@
  * and no socket is connected by IPv4: then the fields of its header that the
  * ICRC covers but a socket does not show are known (encap/icrc.h).
  *
- * Owner: the lane; lock: its lane's.  Nothing here waits.
+ * Owner: struct progress; lock: the progress lock.  Nothing here waits.
  */
 #ifndef WIRE_UDP_H
 #define WIRE_UDP_H
