@@ -75,7 +75,8 @@ def fabric(provider, kind):
 
 
 def qperf(test):
-    """Its server says where it listens before it does."""
+    """Its server says where it listens before it does; that its client's
+    request is held until then rdmacm.py tries."""
     def body():
         argv = ["qperf", "-lp", "%"]
         env = t.paced(PACE_FIRST="1")

@@ -17,6 +17,13 @@ from perftest_check import check_rows
 import system
 from system import Result, Skip, brokers, expect, expect_ok
 
+
+def constant(path, name):
+    """A number that a file of the tree defines by that name."""
+    with open(os.path.join(system.ROOT, path)) as f:
+        return int(re.search(r"#define %s\s+(\d+)u\b" % name, f.read())[1])
+
+
 netlab.enter()
 t = system.Suite(__doc__)
 lab = netlab.Lab(t)
@@ -40,6 +47,10 @@ UD = [[tool, "-c", "UD", "-n", "200"]
       for tool in ("ib_send_bw", "ib_send_lat")]
 ADDRESSES = "127.0.0.1", "::1"
 HERE, THERE = "10.1.0.1", "10.1.0.2"  # of lab.interface()
+# How long the broker keeps a request for a service of nobody, and one for a
+# service that somebody has just left, in ns.
+HOLD_NS = constant("src/cm/cm.h", "CM_HOLD_NS")
+AGAIN_NS = constant("src/broker/cmserver.c", "AGAIN_NS")
 
 
 # What cmtime says of IPv6 from release 45 on: its ends meet over TCP, too.
@@ -65,6 +76,88 @@ def perftest(argv, address):
         expect_ok(r)
         check_rows(r)
     t.case("%s -R, %s" % (" ".join(argv), address), body, "rdma_cm", argv[0])
+
+
+def was_in_time(env):
+    """Did the server listen while its client's request was held, or was the
+    client refused within that time?  The broker has the request after the
+    rdma_connect began, and answers an rdma_listen when it has done what that
+    asks for.  A qperf whose client is refused does not listen any more."""
+    def at(what, default):
+        try:
+            with open(env["PACE"] + what) as f:
+                return int(f.read())
+        except FileNotFoundError:
+            return default
+    now = time.monotonic_ns()
+    called = at(".calls", now)
+    heard = at(".hears", now)
+    t.note("held %d ms" % ((heard - called) // 1000000))
+    return heard < max(called + HOLD_NS, at(".leaves", 0) + AGAIN_NS)
+
+
+def held(argv, late_ms, body, **env):
+    """@body runs a program whose server listens @late_ms after its client has
+    sent a request to it, and gives the Result."""
+    def judged():
+        t.need(argv[0])
+        paced = t.paced(PACE_HELD=str(late_ms), **env)
+        r = body(argv, paced)
+        in_time = was_in_time(paced)
+        if r.status and not in_time:
+            raise Skip("this machine is too busy: the server listened when "
+                       "the request was not held any more")
+        expect_ok(r)
+        expect(os.path.exists(paced["PACE"] + ".hears"),
+               "the server has not waited for the request", r)
+    return judged
+
+
+def perftest_held(argv):
+    """Its server listens again, a second after it has stopped to: later than
+    any request is held to a service that nobody has had."""
+    def body(words, env):
+        r = t.pair([*words, "-R"], **env)
+        if r.status == 0:
+            check_rows(r)
+        return r
+    t.case("%s -R, whose request is held until its server listens again" %
+           " ".join(argv), held(argv, 300, body), "rdma_cm", argv[0])
+
+
+def run_qperf(argv, env):
+    server, client = lab.begin(
+        argv, [*argv, "127.0.0.1", "-cm", "1", "-t", "1", "rc_lat"],
+        server_env=env, client_env=env, client_side="here")
+    r = t.finish(client, system.HANG)
+    server.kill()  # it never ends by itself
+    r.output += t.finish(server, 5).output
+    return r
+
+
+def qperf_held():
+    argv = ["qperf", "-lp", "%"]
+
+    def strict():
+        t.need("qperf")
+        r = run_qperf(argv, t.paced(PACE_HELD="0", PACE_FIRST="1",
+                                    ADVERB_STRICT="1"))
+        expect(r.status != 0 and "REJECTED: nobody listens" in r.output,
+               "it is not refused", r)
+
+    t.case("qperf, whose request is held until its server listens",
+           held(argv, 0, run_qperf, PACE_FIRST="1"), "rdma_cm", "qperf")
+    t.case("qperf, whose request is not held with ADVERB_STRICT", strict)
+
+
+def requests_held():
+    """A request comes while nobody listens.  All other cases have the client
+    wait for the listener: without either it is a race, and on a machine that
+    is busy enough a server is later than any hold."""
+    qperf_held()
+    for argv in PERFTEST + UD:
+        if argv[0] == "ib_write_bw" or argv in UD[:1] or t.options.full:
+            perftest_held(argv)
 
 
 def over_lo():
@@ -594,6 +687,7 @@ if not t.options.list:
     lab.ip("here", "address del 192.0.2.7/32 dev lo")
     t.checks("listencheck", "rdma_cm")
 over_lo()
+requests_held()
 over_lo6()
 fio()
 over_veth()

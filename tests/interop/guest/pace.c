@@ -20,16 +20,24 @@
  * connect a second time.  The second rdma_listen makes $PACE.listens, and the
  * second rdma_connect waits for $PACE.connect.  qperf's server listens after it
  * has said where: for it, and with $PACE_FIRST, it is the first of both.
+ *
+ * $PACE_HELD turns that round, for a request that comes while nobody listens:
+ * that rdma_listen waits until that rdma_connect has returned, and so many ms
+ * more.  Three files have times of CLOCK_MONOTONIC, ns: $PACE.calls when that
+ * rdma_connect began, $PACE.hears when that rdma_listen returned, $PACE.leaves
+ * when the rdma_destroy_id of the id that listened before it began.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 int rdma_listen(void *id, int backlog);
 int rdma_connect(void *id, void *param);
+int rdma_destroy_id(void *id);
 
 static const char *file(char path[256], const char *end)
 {
@@ -96,14 +104,57 @@ static int which(void)
 	return getenv("PACE_FIRST") ? 1 : 2;
 }
 
+static long long now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* The file $PACE and end appears whole. */
+static void write_time(const char *end, long long ns)
+{
+	char path[256], whole[264];
+	FILE *f;
+
+	if (!file(path, end))
+		return;
+	snprintf(whole, sizeof(whole), "%s.part", path);
+	f = fopen(whole, "we");
+	if (!f || fprintf(f, "%lld\n", ns) < 0 || fclose(f) ||
+	    rename(whole, path))
+		abort();
+}
+
+/* $PACE_HELD, or NULL. */
+static const char *held_ms(void)
+{
+	return getenv("PACE_HELD");
+}
+
+static void *listening; /* the latest id that listened */
+
 int rdma_listen(void *id, int backlog)
 {
 	int (*next)(void *, int) = dlsym(RTLD_NEXT, "rdma_listen");
 	static int times;
 	char path[256];
-	int rc = next(id, backlog);
+	int is_it = times + 1 == which(), rc;
 
-	if (rc == 0 && ++times == which() && file(path, ".listens"))
+	if (is_it && held_ms()) {
+		wait_for(file(path, ".calls"));
+		usleep((useconds_t)atoi(held_ms()) * 1000);
+	}
+	rc = next(id, backlog);
+	if (rc == 0)
+		times++;
+	listening = id;
+	if (rc || !is_it)
+		return rc;
+	if (held_ms())
+		write_time(".hears", now_ns());
+	else if (file(path, ".listens"))
 		close(open(path, O_CREAT | O_WRONLY, 0666));
 	return rc;
 }
@@ -113,8 +164,25 @@ int rdma_connect(void *id, void *param)
 	int (*next)(void *, void *) = dlsym(RTLD_NEXT, "rdma_connect");
 	static int times;
 	char path[256];
+	long long began;
+	int is_it = ++times == which(), rc;
 
-	if (++times == which())
+	if (is_it && !held_ms())
 		wait_for(file(path, ".connect"));
-	return next(id, param);
+	began = now_ns();
+	rc = next(id, param);
+	if (is_it && held_ms())
+		write_time(".calls", began);
+	return rc;
+}
+
+int rdma_destroy_id(void *id)
+{
+	int (*next)(void *) = dlsym(RTLD_NEXT, "rdma_destroy_id");
+	char path[256];
+
+	if (held_ms() && id == listening && file(path, ".calls") &&
+	    access(path, F_OK))
+		write_time(".leaves", now_ns());
+	return next(id);
 }
