@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void help(FILE *out)
+static void print_help(FILE *out)
 {
 	fprintf(out,
 		"adverb " ADVERB_VERSION ": the RDMA adapter for machines that "
@@ -98,11 +98,11 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0 ||
 	    strcmp(command, "help") == 0) {
-		help(stdout);
+		print_help(stdout);
 		return 0;
 	}
 	if (*command)
 		fprintf(stderr, "adverb: no command \"%s\".\n\n", command);
-	help(stderr);
+	print_help(stderr);
 	return 2;
 }

@@ -23,7 +23,7 @@ int bench_main(int argc, char **argv)
 			 access(driver, R_OK) < 0))
 		i++;
 	if (i == 2 || launch_beside("adverb", self) < 0) {
-		fprintf(stderr, "adverb: the driver of bench, "
+		fprintf(stderr, "adverb: the program of bench, "
 				"bench/__main__.py, is not beside this "
 				"program; build or install adverb "
 				"completely.\n");
@@ -34,7 +34,7 @@ int bench_main(int argc, char **argv)
 		return 2;
 	}
 	words[0] = python;
-	words[1] = quiet; /* the place may not be ours to write into */
+	words[1] = quiet; /* Python writes no files beside the program */
 	words[2] = driver;
 	memcpy(words + 3, argv + 1, (size_t)argc * sizeof(*words));
 	setenv("ADVERB_COMMAND", self, 1);

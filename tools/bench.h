@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bench: `adverb bench`, the figures beside the raw limits.  The work is done
- * by a Python program beside this one (bench/house); here it is found.
+ * bench: `adverb bench`, which runs the Python program that does the work
+ * (bench/house).
  */
 #ifndef TOOLS_BENCH_H
 #define TOOLS_BENCH_H
 
-/* Becomes the driver; returns only on failure: 127. */
+/* Executes the Python program with argv[1] and on; @argv[0] is "bench". Returns
+ * an exit status, and only on failure. */
 int bench_main(int argc, char **argv);
 
 #endif

@@ -28,18 +28,19 @@ struct image {
 	Elf64_Ehdr head;
 };
 
-/* A pointer into the file, or NULL if the range is not within it. */
-static const void *at(const struct image *im, size_t offset, size_t size)
+/* The file's bytes [offset, offset + size); NULL: they are not all within it.
+ */
+static const void *bytes_at(const struct image *im, size_t offset, size_t size)
 {
 	if (offset > im->size || size > im->size - offset)
 		return NULL;
 	return im->bytes + offset;
 }
 
-/* The string at this offset, or "" if it does not end within the file. */
+/* The string at this offset; "": it does not end within the file. */
 static const char *text_at(const struct image *im, size_t offset)
 {
-	const char *text = at(im, offset, 1);
+	const char *text = bytes_at(im, offset, 1);
 
 	if (!text || !memchr(text, '\0', im->size - offset))
 		return "";
@@ -48,7 +49,8 @@ static const char *text_at(const struct image *im, size_t offset)
 
 static bool read_segment(const struct image *im, size_t i, Elf64_Phdr *ph)
 {
-	const void *p = at(im, im->head.e_phoff + i * sizeof(*ph), sizeof(*ph));
+	const void *p =
+		bytes_at(im, im->head.e_phoff + i * sizeof(*ph), sizeof(*ph));
 
 	if (p)
 		memcpy(ph, p, sizeof(*ph));
@@ -62,14 +64,14 @@ static bool read_entry(const struct image *im, const Elf64_Phdr *dynamic,
 
 	if (i >= dynamic->p_filesz / sizeof(*dyn))
 		return false;
-	p = at(im, dynamic->p_offset + i * sizeof(*dyn), sizeof(*dyn));
+	p = bytes_at(im, dynamic->p_offset + i * sizeof(*dyn), sizeof(*dyn));
 	if (!p)
 		return false;
 	memcpy(dyn, p, sizeof(*dyn));
 	return dyn->d_tag != DT_NULL;
 }
 
-/* Where in the file the byte of this address lies; 0: nowhere. */
+/* The offset in the file of the byte at this address; 0: it is not there. */
 static size_t place_of(const struct image *im, Elf64_Addr address)
 {
 	Elf64_Phdr ph;
@@ -84,7 +86,7 @@ static size_t place_of(const struct image *im, Elf64_Addr address)
 	return 0;
 }
 
-/* Those before gcc 8's know no option that lets another come first. */
+/* Before gcc 8's, AddressSanitizer has no verify_asan_link_order. */
 static bool is_old_asan(const char *needed)
 {
 	static const char name[] = "libasan.so.";
@@ -98,7 +100,7 @@ static void read_dynamic(const struct image *im, const Elf64_Phdr *ph,
 			 struct binary_facts *facts)
 {
 	const char *rpath = NULL, *runpath = NULL;
-	size_t strings = 0; /* 0: there are none */
+	size_t strings = 0; /* the string table's offset; 0: none */
 	Elf64_Dyn dyn;
 
 	for (size_t i = 0; read_entry(im, ph, i, &dyn); i++)
@@ -141,7 +143,8 @@ static void read_segments(const struct image *im, struct binary_facts *facts)
 	}
 }
 
-/* execve(2): blanks, the interpreter, and what is behind a blank is for it. */
+/* execve(2): blanks, the interpreter's path, a blank, the interpreter's
+ * argument. */
 static void read_script(const struct image *im, struct binary_facts *facts)
 {
 	const char *text = (const char *)im->bytes;
@@ -161,7 +164,7 @@ static void read_script(const struct image *im, struct binary_facts *facts)
 
 static void read_image(struct image *im, struct binary_facts *facts)
 {
-	const void *p = at(im, 0, sizeof(im->head));
+	const void *p = bytes_at(im, 0, sizeof(im->head));
 
 	if (im->size < EI_NIDENT || memcmp(im->bytes, ELFMAG, SELFMAG) != 0) {
 		read_script(im, facts);

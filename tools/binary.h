@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * binary: what the dynamic loader will make of a program file.
+ * binary: how the dynamic loader treats a program file.
  *
- * Reads just enough of an ELF file (System V gABI, chapters 4 and 5) to say
- * whether LD_LIBRARY_PATH and LD_PRELOAD can reach it, and of a script which
- * interpreter it names.  No allocation kept, no lock.
+ * Reads enough of an ELF file (System V gABI, chapters 4 and 5) to say whether
+ * LD_LIBRARY_PATH and LD_PRELOAD have an effect on the program, and the name of
+ * a script's interpreter.  Keeps no memory, takes no lock.
  */
 #ifndef TOOLS_BINARY_H
 #define TOOLS_BINARY_H
@@ -16,20 +16,20 @@ enum binary_kind {
 	BINARY_SCRIPT,	/* not an ELF file: the kernel finds its interpreter */
 	BINARY_DYNAMIC, /* has a PT_INTERP: the loader reads LD_* */
 	BINARY_STATIC,	/* no interpreter: no library is ever loaded */
-	BINARY_FOREIGN, /* another word size or processor than ours */
+	BINARY_FOREIGN, /* for another word size or processor */
 };
 
 struct binary_facts {
 	enum binary_kind kind;
 	/* DT_RPATH without DT_RUNPATH: beats LD_LIBRARY_PATH */
 	bool rpath;
-	/* its loader is musl's, which takes no library of ours */
+	/* its loader is musl's, which loads no library built with glibc */
 	bool musl;
-	/* it ends if a library comes before its AddressSanitizer */
+	/* the program ends if a library precedes its AddressSanitizer's */
 	bool old_asan;
-	/* DT_RUNPATH, or else DT_RPATH, as written; "": neither */
+	/* DT_RUNPATH, or else DT_RPATH, as written; "": it has neither */
 	char search[PATH_MAX];
-	/* the interpreter of a script, behind "#!"; "": none is named */
+	/* the interpreter that a script names behind "#!"; "": none */
 	char interpreter[PATH_MAX];
 };
 

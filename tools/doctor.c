@@ -52,7 +52,7 @@ bool doctor_read_line(const char *path, char *text, int size)
 	return good;
 }
 
-static void versions(void)
+static void check_version(void)
 {
 	struct utsname u;
 
@@ -61,7 +61,7 @@ static void versions(void)
 		   ADVERB_VERSION, u.sysname, u.release, u.machine);
 }
 
-static void cpus(void)
+static void check_cpus(void)
 {
 	char quota[64] = "";
 	cpu_set_t set;
@@ -84,7 +84,7 @@ static void cpus(void)
 		doctor_say(DOCTOR_OK, "processors", "%d, no quota", count);
 }
 
-static void sandbox(void)
+static void check_sandbox(void)
 {
 	char version[256];
 	char line[128];
@@ -107,7 +107,7 @@ static void sandbox(void)
 		doctor_say(DOCTOR_OK, "sandbox", "none in the way");
 }
 
-static void kernel_rdma(void)
+static void check_kernel_rdma(void)
 {
 	if (access("/sys/module/rdma_rxe", F_OK) == 0)
 		doctor_say(DOCTOR_SLOW, "kernel RDMA",
@@ -120,7 +120,7 @@ static void kernel_rdma(void)
 		doctor_say(DOCTOR_OK, "kernel RDMA", "absent, and not needed");
 }
 
-static void runtime_folder(void)
+static void check_runtime_folder(void)
 {
 	struct runtime_tree tree;
 	int err = runtime_tree_find(&tree);
@@ -136,7 +136,7 @@ static void runtime_folder(void)
 			tree.why);
 }
 
-/* Does what the loader loads first into every program name the shim? */
+/* Does /etc/ld.so.preload name the shim? */
 static bool is_preloaded(void)
 {
 	FILE *f = fopen("/etc/ld.so.preload", "re");
@@ -150,7 +150,8 @@ static bool is_preloaded(void)
 	return found;
 }
 
-/* Is the libibverbs that the loader's cache has first one with our broker? */
+/* Is adverbd beside the libibverbs that the loader's cache names first?  Then
+ * path is their folder. */
 static bool is_installed(char path[PATH_MAX])
 {
 	char broker[PATH_MAX + 16];
@@ -164,17 +165,17 @@ static bool is_installed(char path[PATH_MAX])
 	return access(broker, X_OK) == 0;
 }
 
-/* What `adverb run` gives by variables, which not every starter passes on. */
-static void other_programs(void)
+/* Do programs find adverb without the variables that `adverb run` sets? */
+static void check_other_programs(void)
 {
 	char path[PATH_MAX];
 
 	if (!is_installed(path))
 		doctor_say(DOCTOR_OK, "other programs",
-			   "none finds adverb but by adverb run: what sudo -E, "
-			   "ssh, systemd-run or mpirun on another host start "
-			   "does not, as they drop its variables; put `adverb "
-			   "run --` behind them, or use adverb install");
+			   "programs find adverb only under adverb run; sudo "
+			   "-E, ssh, systemd-run, and mpirun on other hosts "
+			   "drop its variables: put `adverb run --` behind "
+			   "them, or use adverb install");
 	else if (!is_preloaded())
 		doctor_say(DOCTOR_OK, "other programs",
 			   "all find %s without adverb run; UCX and MPI, which "
@@ -188,11 +189,11 @@ static void other_programs(void)
 }
 
 /*
- * RLIMIT_MEMLOCK as this process sees it, which is as the shim shows it where
- * that is preloaded.  Adverb pins nothing, but programs test the limit before
- * they register memory, and end: GASNet's do.
+ * RLIMIT_MEMLOCK as this process sees it: the shim, where it is preloaded,
+ * shows no limit.  Adverb locks no memory, but some programs, as GASNet's, test
+ * the limit before they register memory, and end.
  */
-static void locked_memory(void)
+static void check_locked_memory(void)
 {
 	char path[PATH_MAX];
 	struct rlimit limit;
@@ -215,7 +216,7 @@ static void locked_memory(void)
 			   (unsigned long long)limit.rlim_cur / 1024);
 }
 
-/* Our own library, reached as a program would reach it. */
+/* Functions of adverb's libibverbs, which is loaded as a program loads it. */
 struct verbs {
 	struct ibv_device **(*get_device_list)(int *);
 	void (*free_device_list)(struct ibv_device **);
@@ -247,7 +248,8 @@ static bool load_verbs(const char *libdir, struct verbs *v)
 	       v->query_gid;
 }
 
-/* Who names no device takes the first; another that is down may be meant so. */
+/* Prints a line if the device's interface is down.  The first device is the one
+ * that programs take, so there the line says no. */
 static bool is_down(const char *name)
 {
 	const struct device *d;
@@ -267,8 +269,8 @@ static bool is_down(const char *name)
 	return false;
 }
 
-/* GIDs 0 to 3: link-local and IPv4, each as RoCEv1's and RoCEv2's index. */
-static void device(const struct verbs *v, struct ibv_device *dev)
+/* Shows GID 1, the RoCEv2 GID of the link-local address. */
+static void check_device(const struct verbs *v, struct ibv_device *dev)
 {
 	struct ibv_context *ctx = v->open_device(dev);
 	char text[INET6_ADDRSTRLEN] = "none";
@@ -287,11 +289,11 @@ static void device(const struct verbs *v, struct ibv_device *dev)
 	v->close_device(ctx);
 }
 
-static void devices(void)
+static void check_devices(void)
 {
 	char why[LOADER_WHY];
 	struct ibv_device **list;
-	static struct launch l; /* whose folder is known from now on */
+	static struct launch l; /* static: doctor_net_broker keeps l.libdir */
 	struct verbs v;
 	int count = 0;
 
@@ -303,7 +305,7 @@ static void devices(void)
 	}
 	if (!load_verbs(l.libdir, &v))
 		return;
-	if (loader_lacks_face(l.libdir, why) ||
+	if (loader_lacks_library(l.libdir, why) ||
 	    loader_lacks_shim(l.libdir, why))
 		doctor_say(DOCTOR_NO, "libraries", "%s", why);
 	else
@@ -312,10 +314,10 @@ static void devices(void)
 	list = v.get_device_list(&count);
 	if (!list || count == 0)
 		doctor_say(DOCTOR_NO, "device",
-			   "no interface can become one; see ADVERB_DEVICES in "
-			   "man 7 adverb");
+			   "no network interface can become a device; see "
+			   "ADVERB_DEVICES in man 7 adverb");
 	for (int i = 0; list && i < count; i++)
-		device(&v, list[i]);
+		check_device(&v, list[i]);
 	if (list)
 		v.free_device_list(list);
 }
@@ -333,7 +335,7 @@ int doctor_main(int argc, char **argv)
 			"1 if a line says no.\n");
 		return asked ? 0 : 2;
 	}
-	versions();
+	check_version();
 	doctor_net_port();
 	doctor_net_steering();
 	doctor_net_batches();
@@ -341,12 +343,12 @@ int doctor_main(int argc, char **argv)
 	doctor_mem_self();
 	doctor_mem_other();
 	doctor_mem_memfd();
-	cpus();
-	sandbox();
-	kernel_rdma();
-	runtime_folder();
-	other_programs();
-	locked_memory();
-	devices();
+	check_cpus();
+	check_sandbox();
+	check_kernel_rdma();
+	check_runtime_folder();
+	check_other_programs();
+	check_locked_memory();
+	check_devices();
 	return said_no ? 1 : 0;
 }

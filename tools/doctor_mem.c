@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Writes 8 bytes at @where in process @pid.  0 or errno. */
-static int poke(pid_t pid, uint64_t *where)
+/* Writes 8 bytes to address @where of process @pid.  0 or an errno value. */
+static int write_word(pid_t pid, uint64_t *where)
 {
 	uint64_t value = 1;
 	struct iovec from = {&value, sizeof(value)};
@@ -33,7 +33,7 @@ static int poke(pid_t pid, uint64_t *where)
 void doctor_mem_self(void)
 {
 	uint64_t word = 0;
-	int err = poke(getpid(), &word);
+	int err = write_word(getpid(), &word);
 
 	if (err == 0 && word == 1)
 		doctor_say(DOCTOR_OK, "own memory",
@@ -46,8 +46,9 @@ void doctor_mem_self(void)
 			   strerror(err));
 }
 
-/* Two children as ib_write_bw's two ends are: neither's parent. */
-static int poke_sibling(uint64_t *word)
+/* Writes from one child to another: neither is the other's parent, as the two
+ * ends of ib_write_bw.  0 or an errno value. */
+static int write_sibling(uint64_t *word)
 {
 	int status = 0;
 	pid_t writer, target = fork();
@@ -61,7 +62,7 @@ static int poke_sibling(uint64_t *word)
 	}
 	writer = fork();
 	if (writer == 0)
-		_exit(poke(target, word));
+		_exit(write_word(target, word));
 	if (writer > 0)
 		waitpid(writer, &status, 0);
 	kill(target, SIGKILL);
@@ -71,8 +72,9 @@ static int poke_sibling(uint64_t *word)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : ENOSYS;
 }
 
-/* Can memory that two have mapped be copied by one of them alone? */
-static bool can_lease(void)
+/* Can a process copy to memory that it maps without a system call (memory/
+ * copy_revocable.h)? */
+static bool can_copy_mapped(void)
 {
 	uint64_t word = 0;
 	struct copy_revocable l;
@@ -84,32 +86,34 @@ static bool can_lease(void)
 	return can;
 }
 
-/* What stands in the way of going without packets, if something does. */
-static void direct_way(int err)
+/* Do processes of this host exchange data without packets?  err: why a process
+ * may not write into another, or 0. */
+static void check_direct_path(int err)
 {
 	switch (env_path()) {
 	case ENV_PATH_PACKETS:
-		doctor_say(DOCTOR_OK, "direct way",
+		doctor_say(DOCTOR_OK, "direct path",
 			   "off by ADVERB_DIRECT=0: processes of this host "
-			   "talk by packets");
+			   "exchange packets");
 		break;
 	case ENV_PATH_CAPTURE:
-		doctor_say(DOCTOR_SLOW, "direct way",
-			   "off, as ADVERB_PCAP captures packets: nothing "
-			   "goes another way");
+		doctor_say(DOCTOR_SLOW, "direct path",
+			   "off, as ADVERB_PCAP captures packets: processes "
+			   "of this host exchange packets");
 		break;
 	case ENV_PATH_DIRECT:
 		if (err)
-			doctor_say(DOCTOR_SLOW, "direct way",
-				   "closed, see others' memory: processes of "
-				   "this host talk by packets");
+			doctor_say(DOCTOR_SLOW, "direct path",
+				   "off, see others' memory: processes of this "
+				   "host exchange packets");
 		else
-			doctor_say(DOCTOR_OK, "direct way",
+			doctor_say(DOCTOR_OK, "direct path",
 				   "from memory to memory between processes of "
 				   "one user and build, %s",
-				   can_lease() ? "without system calls where "
-						 "both can map it"
-					       : "by system calls alone");
+				   can_copy_mapped()
+					   ? "without system calls where "
+					     "both can map it"
+					   : "by system calls alone");
 	}
 }
 
@@ -117,7 +121,7 @@ void doctor_mem_other(void)
 {
 	static uint64_t word;
 	char scope[16] = "";
-	int err = poke_sibling(&word);
+	int err = write_sibling(&word);
 
 	doctor_read_line("/proc/sys/kernel/yama/ptrace_scope", scope,
 			 sizeof(scope));
@@ -128,15 +132,15 @@ void doctor_mem_other(void)
 	else if (scope[0] == '1')
 		doctor_say(DOCTOR_SLOW, "others' memory",
 			   "Yama keeps processes of one user apart "
-			   "(ptrace_scope 1): they talk by frames, unless "
-			   "ADVERB_PTRACER=1 opens each to all of its user");
+			   "(ptrace_scope 1): they exchange packets, unless "
+			   "ADVERB_PTRACER=1 is set for each");
 	else
 		doctor_say(DOCTOR_SLOW, "others' memory",
 			   "processes of one user are kept apart (%s%s%s): "
-			   "they talk by frames",
+			   "they exchange packets",
 			   strerror(err), scope[0] ? ", ptrace_scope " : "",
 			   scope);
-	direct_way(err);
+	check_direct_path(err);
 }
 
 void doctor_mem_memfd(void)

@@ -24,12 +24,14 @@
 
 enum {
 	ROCE_PORT = 4791,
-	/* What one 4 KiB frame takes of a receive buffer, with its skb. */
+	/* Bytes of a receive buffer that a frame of 4 KiB takes, with its skb.
+	 */
 	FRAME_TRUESIZE = 8448,
 	FEW_FRAMES = 64,
 };
 
-/* Another user's broker is not to be seen in /proc/PID/fd, its name is. */
+/* /proc/PID/fd of another user's broker cannot be read, but the name of its
+ * listening socket can. */
 static bool broker_listens(void)
 {
 	FILE *f = fopen("/proc/net/unix", "re");
@@ -66,7 +68,7 @@ void doctor_net_port(void)
 			   strerror(err));
 		return;
 	}
-	/* Its clients hold it too, and may be found first. */
+	/* the holder found may be the broker or one of its clients */
 	if (broker_listens())
 		doctor_say(DOCTOR_OK, "UDP port 4791",
 			   "held by adverb's own broker and its programs: %s",
@@ -85,16 +87,17 @@ static void note_start(enum client_word word, const char *sentence)
 	snprintf(start_sentence, sizeof(start_sentence), "%s", sentence);
 }
 
-/* As a program would, whose library lies there; libdir is borrowed for good. */
+/* Connects to the broker, which is started if need be, as a library in @libdir
+ * does.  Keeps @libdir. */
 void doctor_net_broker(const char *libdir)
 {
 	struct dial_broker b;
 	char why[START_SENTENCE];
-	int fd, error;
+	int fd, err;
 
 	start_folder(libdir);
-	error = dial_open(&fd, &b, note_start, why);
-	if (error) {
+	err = dial_open(&fd, &b, note_start, why);
+	if (err) {
 		doctor_say(DOCTOR_NO, "broker", "%s", why);
 		return;
 	}
@@ -104,7 +107,7 @@ void doctor_net_broker(const char *libdir)
 	else if (b.idle_s == UINT32_MAX)
 		doctor_say(DOCTOR_SLOW, "broker",
 			   "adverb %s, a thread of process %d of user %u, and "
-			   "of the next program once that ends",
+			   "of the next program once that process ends",
 			   b.release, (int)b.pid, (unsigned)b.user);
 	else if (strcmp(b.release, ADVERB_VERSION) != 0)
 		doctor_say(DOCTOR_SLOW, "broker",

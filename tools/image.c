@@ -17,7 +17,8 @@
 #define FOLDER_MODE 0755
 #define BLOCK	    65536
 
-static int complain(const struct image *im, const char *path, const char *what)
+static int complain_of(const struct image *im, const char *path,
+		       const char *what)
 {
 	fprintf(stderr, "adverb: %s%s%s: %s: %s.\n", im->root,
 		im->root[strlen(im->root) - 1] == '/' ? "" : "/", path, what,
@@ -33,7 +34,8 @@ static int open_in(const struct image *im, const char *path, int flags)
 	return (int)syscall(SYS_openat2, im->fd, path, &how, sizeof(how));
 }
 
-/* The folder of @path, made if need be; *leaf is the rest.  -1 and errno. */
+/* Opens the folder of @path, which is made if @make says so; *leaf is the
+ * file's name.  A descriptor, or -1 and errno. */
 static int open_parent(const struct image *im, const char *path, bool make,
 		       const char **leaf)
 {
@@ -69,8 +71,8 @@ bool image_has(const struct image *im, const char *path)
 	return fd >= 0;
 }
 
-/* Size and checksum of what is left of @fd. */
-static int measure(int fd, struct image_version *v)
+/* The size and the checksum of @fd from its offset on. */
+static int measure_rest(int fd, struct image_version *v)
 {
 	static char block[BLOCK];
 	ssize_t n;
@@ -105,12 +107,12 @@ static bool read_version(const struct image *im, const char *path,
 
 	if (fd < 0)
 		return false;
-	err = measure(fd, v);
+	err = measure_rest(fd, v);
 	close(fd);
 	return !err;
 }
 
-/* Is the file of an entry what it was when it was put? */
+/* Is the file of an entry one of its two versions? */
 static bool is_unchanged(const struct image *im, const struct image_entry *e)
 {
 	struct image_version v;
@@ -132,8 +134,9 @@ bool image_is_taken(const struct image *im, const char *path)
 
 	if (!image_has(im, path) || image_is_ours(im, path))
 		return false;
-	fprintf(stderr, "adverb: /%s in %s is %s; it stays.\n", path, im->root,
-		e ? "ours, but was changed since" : "somebody else's");
+	fprintf(stderr, "adverb: /%s in %s is %s; the file stays.\n", path,
+		im->root,
+		e ? "adverb's, but was changed since" : "somebody else's");
 	return true;
 }
 
@@ -159,7 +162,7 @@ static int read_list(struct image *im)
 	char path[IMAGE_PATH];
 
 	if (!f)
-		return errno == ENOENT ? 0 : complain(im, im->list, "read");
+		return errno == ENOENT ? 0 : complain_of(im, im->list, "read");
 	while (fscanf(f, "%x %lld %255s", &v.crc, &v.bytes, path) == 3) {
 		struct image_entry *e = entry_of(im, path);
 
@@ -185,7 +188,7 @@ int image_open(struct image *im, const char *root, const char *list, bool dry)
 		fprintf(stderr, "adverb: %s: %s.\n", root, strerror(errno));
 		return -1;
 	}
-	flock(im->fd, LOCK_EX); /* where there are no locks: alone, we hope */
+	flock(im->fd, LOCK_EX); /* a file system without locks is accepted */
 	if (read_list(im) == 0)
 		return 0;
 	close(im->fd);
@@ -210,8 +213,8 @@ static int write_all(int fd, const char *block, size_t bytes)
 	return 0;
 }
 
-/* Copies @from (or @text) into @to and measures it. */
-static int fill(int to, int from, const char *text, struct image_entry *e)
+/* Copies @from, or @text if it is not NULL, to @to, and sets e->now. */
+static int fill_file(int to, int from, const char *text, struct image_entry *e)
 {
 	static char block[BLOCK];
 	size_t have = text ? strlen(text) : 0;
@@ -231,15 +234,16 @@ static int fill(int to, int from, const char *text, struct image_entry *e)
 	}
 }
 
-/* Where @leaf is written before it is renamed. */
+/* The name of the file that is written before it is renamed to @leaf. */
 static void name_temp(const char *leaf, char temp[IMAGE_PATH])
 {
 	snprintf(temp, IMAGE_PATH, ".%.200s.adverb-new", leaf);
 }
 
-/* The whole file or nothing: beside it, then renamed. */
-static int put(const struct image *im, struct image_entry *e, int from,
-	       const char *text, int mode)
+/* Writes a file beside e->path and renames it: the old file or the whole new
+ * one is there at any time. */
+static int put_file(const struct image *im, struct image_entry *e, int from,
+		    const char *text, int mode)
 {
 	char temp[IMAGE_PATH];
 	const char *leaf;
@@ -247,14 +251,14 @@ static int put(const struct image *im, struct image_entry *e, int from,
 	int fd;
 
 	if (folder < 0)
-		return complain(im, e->path, "make its folder");
+		return complain_of(im, e->path, "make its folder");
 	name_temp(leaf, temp);
 	unlinkat(folder, temp, 0);
 	fd = openat(folder, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 		    0600);
-	if (fd < 0 || fill(fd, from, text, e) || fchmod(fd, (mode_t)mode) ||
-	    renameat(folder, temp, folder, leaf)) {
-		complain(im, e->path, "write");
+	if (fd < 0 || fill_file(fd, from, text, e) ||
+	    fchmod(fd, (mode_t)mode) || renameat(folder, temp, folder, leaf)) {
+		complain_of(im, e->path, "write");
 		unlinkat(folder, temp, 0);
 		e = NULL;
 	}
@@ -283,7 +287,7 @@ static struct image_entry *entry_for(struct image *im, const char *path)
 static int measure_file(const char *from, struct image_version *v)
 {
 	int fd = open(from, O_RDONLY | O_CLOEXEC);
-	int err = fd < 0 ? -1 : measure(fd, v);
+	int err = fd < 0 ? -1 : measure_rest(fd, v);
 
 	if (err)
 		fprintf(stderr, "adverb: %s: %s.\n", from, strerror(errno));
@@ -324,7 +328,7 @@ int image_put(struct image *im, const char *from, const char *path, int mode)
 		fprintf(stderr, "adverb: %s: %s.\n", from, strerror(errno));
 		return -1;
 	}
-	err = put(im, e, fd, NULL, mode);
+	err = put_file(im, e, fd, NULL, mode);
 	close(fd);
 	return err;
 }
@@ -339,10 +343,10 @@ int image_put_text(struct image *im, const char *text, const char *path)
 		printf("would put /%s\n", path);
 		return 0;
 	}
-	return put(im, e, -1, text, 0644);
+	return put_file(im, e, -1, text, 0644);
 }
 
-/* Folders that carry our name go with their last file. */
+/* Removes empty folders whose path has "/adverb" in it. */
 static void remove_folders(const struct image *im, const char *path)
 {
 	char folder[IMAGE_PATH];
@@ -376,13 +380,13 @@ static int remove_file(const struct image *im, const char *path)
 	}
 	folder = open_parent(im, path, false, &leaf);
 	if (folder < 0)
-		return errno == ENOENT ? 0 : complain(im, path, "remove");
+		return errno == ENOENT ? 0 : complain_of(im, path, "remove");
 	name_temp(leaf, temp);
-	unlinkat(folder, temp, 0); /* of an install that was ended */
+	unlinkat(folder, temp, 0); /* of a run that was killed */
 	err = unlinkat(folder, leaf, 0);
 	close(folder);
 	if (err && errno != ENOENT)
-		return complain(im, path, "remove");
+		return complain_of(im, path, "remove");
 	remove_folders(im, path);
 	return 0;
 }
@@ -393,7 +397,7 @@ static void write_line(FILE *f, const struct image_version *v,
 	fprintf(f, "%08x %lld %s\n", v->crc, v->bytes, e->path);
 }
 
-/* @all: also what is no longer wanted, and what was before. */
+/* @all: also the files that this run did not put, and both versions. */
 static int write_list(const struct image *im, bool all)
 {
 	struct image_entry list = {0};
@@ -406,7 +410,7 @@ static int write_list(const struct image *im, bool all)
 		return 0;
 	f = open_memstream(&text, &size);
 	if (!f)
-		return complain(im, im->list, "no memory");
+		return complain_of(im, im->list, "no memory");
 	for (size_t i = 0; i < im->count; i++) {
 		const struct image_entry *e = &im->entries[i];
 
@@ -417,7 +421,7 @@ static int write_list(const struct image *im, bool all)
 	}
 	fclose(f);
 	snprintf(list.path, sizeof(list.path), "%s", im->list);
-	err = put(im, &list, -1, text, 0644);
+	err = put_file(im, &list, -1, text, 0644);
 	free(text);
 	return err;
 }
@@ -444,7 +448,7 @@ int image_clear(struct image *im)
 {
 	int err = 0;
 
-	/* what names a library was put after it */
+	/* backwards: a file that names a library was put after the library */
 	for (size_t i = im->count; i > 0; i--)
 		if (!image_is_taken(im, im->entries[i - 1].path))
 			err |= remove_file(im, im->entries[i - 1].path);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * image: files put into a root folder and taken out again: the machine's own
- * `/`, or an image's that is unpacked somewhere.
+ * image: puts files into a root folder, and removes them: `/` of this machine,
+ * or an unpacked image's.
  *
- * No path leaves the root: links in it, absolute ones too, are followed inside
- * (openat2, RESOLVE_IN_ROOT).  What was put is written down in a list with
- * sizes and checksums, so that nothing of others is overwritten or removed,
- * and nothing that was changed since.
+ * No path leaves the root: symbolic links, absolute ones too, are resolved
+ * inside (openat2, RESOLVE_IN_ROOT).  A list in the root has the size and the
+ * checksum of each file that was put, so that a file of somebody else, or one
+ * that was changed since, is neither overwritten nor removed.
  *
- * Paths are relative to the root, without a leading '/'.  Functions that
- * return int: 0, or -1 and a sentence on stderr.  A struct image owns its
- * list.  Single-threaded; no lock.
+ * Paths are relative to the root, without a leading '/'.  A function that
+ * returns int returns 0, or -1 after a sentence on stderr.  A struct image owns
+ * its list.  Single-threaded; no lock.
  */
 #ifndef TOOLS_IMAGE_H
 #define TOOLS_IMAGE_H
@@ -26,49 +26,54 @@ struct image_version {
 	long long bytes;
 };
 
-/* The list may say two things of a path: what is there, then what it becomes.
- * Who is ended in the midst of putting so leaves nothing unknown. */
+/* A file of the list.  While files are put, the list has two versions of a
+ * path: the present one and the one to come.  So a run that is killed leaves no
+ * file that the list does not know. */
 struct image_entry {
 	char path[IMAGE_PATH];
 	struct image_version before, now;
-	bool kept; /* still wanted: put anew */
+	bool kept; /* put by this run; image_settle removes the others */
 };
 
 struct image {
-	const char *root; /* borrowed, for sentences */
-	const char *list; /* where the list is kept; borrowed */
-	int fd;
-	bool dry; /* say it, do not do it */
+	const char *root; /* for messages; borrowed */
+	const char *list; /* the path of the list; borrowed */
+	int fd;		  /* the root folder */
+	bool dry;	  /* print what would be done, and do nothing */
 	struct image_entry entries[IMAGE_MAX];
 	size_t count;
 };
 
-/* Opens the root, waits until nobody else is at work there, and reads the
- * list, if there is one. */
+/* Opens the root, waits for its lock (flock), which other runs hold, and reads
+ * the list, if there is one.  root and list are borrowed. */
 int image_open(struct image *im, const char *root, const char *list, bool dry);
+/* Closes the root, and so releases its lock. */
 void image_close(struct image *im);
 
-/* Is there a file, of whomever? */
+/* Is there a file at @path? */
 bool image_has(const struct image *im, const char *path);
-/* Has the file @path a line, not a comment, with that word in it? */
+/* Has a line of the file @path, other than a comment, @word in it? */
 bool image_contains(const struct image *im, const char *path, const char *word);
-/* Is the file there as we put it? */
+/* Is the file at @path one of the list, and unchanged? */
 bool image_is_ours(const struct image *im, const char *path);
-/* True, and a sentence, if somebody else's file is in the way, or a changed
- * one of ours. */
+/* True, after a sentence on stderr: the file at @path is not one of the list,
+ * or was changed since it was put. */
 bool image_is_taken(const struct image *im, const char *path);
-/* @path is to become the file @from, or @text. */
+/* Notes that @path is to become a copy of the file @from (of the machine), or
+ * of
+ * @text if @from is NULL. */
 int image_expect(struct image *im, const char *from, const char *text,
 		 const char *path);
-/* Writes the list of what is there and what is expected. */
+/* Writes the list with both versions: those present and those expected. */
 int image_announce(const struct image *im);
-/* Copies the file @from (of the machine) to @path. */
+/* Copies the file @from (of the machine) to @path, with permissions @mode. */
 int image_put(struct image *im, const char *from, const char *path, int mode);
-/* Writes @text to @path. */
+/* Writes @text to @path, with permissions 0644. */
 int image_put_text(struct image *im, const char *text, const char *path);
-/* Removes what an older list has and nobody put anew; writes the list. */
+/* Removes the files of the list that this run did not put, and writes the list
+ * of those that it put. */
 int image_settle(struct image *im);
-/* Removes everything of the list, and the list; what was changed stays. */
+/* Removes the files of the list, but for changed ones, and the list. */
 int image_clear(struct image *im);
 
 #endif

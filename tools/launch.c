@@ -19,7 +19,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* What must be there. */
+/* The file by which the folder of the libraries is known. */
 #define LIBRARY	    "libibverbs.so.1"
 #define SCRIPTS_MAX 4 /* interpreters that are scripts themselves */
 
@@ -42,8 +42,8 @@ const char launch_help[] =
 	"  --private        run in a new network namespace, which has only "
 	"loopback\n";
 
-/* This program's file; where there is no /proc, by the name that it was run by.
- * 0 or -errno. */
+/* The path of this program's file; without /proc, the path by which it was
+ * executed.  0 or -errno. */
 static int find_self(char self[PATH_MAX])
 {
 	const char *name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
@@ -80,7 +80,8 @@ static bool holds_libraries(const char *dir)
 	return access(path, R_OK) == 0;
 }
 
-/* A build tree has tools/adverb and lib/, an installation bin/ and lib/. */
+/* A build tree has tools/adverb and lib/, an installation bin/adverb and
+ * lib/adverb/. */
 int launch_init(struct launch *l)
 {
 	static const char *const places[] = {"../lib/adverb", ADVERB_LIBDIR,
@@ -140,7 +141,8 @@ bool launch_option(struct launch *l, int option, const char *value)
 
 	switch (option) {
 	case LAUNCH_OPT_PCAP:
-		/* The program may change its directory before it opens it. */
+		/* the program may change its directory before it opens the file
+		 */
 		if (value[0] != '/' && getcwd(cwd, sizeof(cwd))) {
 			snprintf(full, sizeof(full), "%s/%s", cwd, value);
 			value = full;
@@ -197,10 +199,11 @@ int launch_find(const char *program, char *path)
 }
 
 /*
- * Will the loader ignore LD_* for this file (AT_SECURE)?  Not if no_new_privs
- * takes the privilege away, nor if we already are who it would make us.
+ * The privilege for which the loader ignores LD_* (AT_SECURE); NULL: none.
+ * There is none with no_new_privs, or if this process already has the user or
+ * group that the file would give it.
  */
-static const char *privilege(const char *path)
+static const char *find_privilege(const char *path)
 {
 	struct stat st;
 
@@ -217,8 +220,8 @@ static const char *privilege(const char *path)
 	return NULL;
 }
 
-/* What the loader takes for the end of a name in its lists, it cannot have in
- * one.  Says so. */
+/* Has the libraries' folder a character in its name that separates the names in
+ * the loader's lists?  Then says so. */
 static bool has_unfit_name(const struct launch *l)
 {
 	const char *bad = strpbrk(l->libdir, l->preload ? ":; " : ":;");
@@ -227,13 +230,13 @@ static bool has_unfit_name(const struct launch *l)
 		return false;
 	fprintf(stderr,
 		"adverb: the loader takes no folder with '%c' in its name, as "
-		"in %s; move adverb to another.\n",
+		"in %s; move adverb to a folder without it.\n",
 		*bad, l->libdir);
 	return true;
 }
 
-/* A script's interpreter is what the loader has before it; it may be a script
- * itself. */
+/* The loader sees a script's interpreter, not the script; an interpreter may be
+ * a script too. */
 static void follow_script(struct launch *l, const char *path)
 {
 	char name[PATH_MAX], *slash;
@@ -250,7 +253,7 @@ static void follow_script(struct launch *l, const char *path)
 		slash[slash == l->origin] = '\0';
 }
 
-/* What a preloaded library would end. */
+/* Clears l->shim for a program that a preloaded library would end. */
 static void withdraw_shim(struct launch *l, const char *path)
 {
 	const char *why = NULL;
@@ -267,13 +270,13 @@ static void withdraw_shim(struct launch *l, const char *path)
 			why);
 }
 
-static int refuse(const char *path, const char *why)
+static int refuse_program(const char *path, const char *why)
 {
 	fprintf(stderr, "adverb: %s is %s.\n", path, why);
 	return 126;
 }
 
-/* A program that only starts others is not the one to be changed. */
+/* For sudo and its like the advice is another: they only start programs. */
 static int refuse_privilege(const char *path, const char *why)
 {
 	static const char *const starters[] = {"sudo", "su", "doas", "pkexec"};
@@ -285,27 +288,27 @@ static int refuse_privilege(const char *path, const char *why)
 			continue;
 		fprintf(stderr,
 			"adverb: %s is %s and drops the variables by which "
-			"programs find adverb; start it behind %s, as in `%s "
-			"adverb run -- ...`, or see man adverb-install.\n",
+			"programs find adverb; start adverb behind %s, as in "
+			"`%s adverb run -- ...`, or see man adverb-install.\n",
 			path, why, name, name);
 		return 126;
 	}
 	fprintf(stderr,
 		"adverb: %s is %s, so the loader ignores LD_LIBRARY_PATH; run "
-		"an unprivileged copy of it (cp %s .) or run under `setpriv "
+		"an unprivileged copy of the program (cp %s .) or use `setpriv "
 		"--no-new-privs`.\n",
 		path, why, path);
 	return 126;
 }
 
 /*
- * Without a library that programs talk to, this one would take the system's,
- * which knows nothing of our devices: true.  The shim can be done without.
+ * True: one of the three libraries is missing, so the program would load the
+ * system's, which has none of adverb's devices.  A missing shim is only told.
  */
 static bool is_incomplete(struct launch *l)
 {
 	char why[LOADER_WHY];
-	bool lacks = loader_lacks_face(l->libdir, why);
+	bool lacks = loader_lacks_library(l->libdir, why);
 
 	if (lacks || (l->shim && loader_lacks_shim(l->libdir, why))) {
 		fprintf(stderr, "adverb: %s.\n", why);
@@ -325,25 +328,27 @@ int launch_check(struct launch *l, const char *program)
 			strerror(-err));
 		return err == -ENOENT ? 127 : 126;
 	}
-	why = privilege(path);
+	why = find_privilege(path);
 	if (why)
 		return refuse_privilege(path, why);
 	if (binary_read(path, &l->facts) < 0)
 		return 0; /* executable but unreadable: let exec judge */
 	if (l->facts.kind == BINARY_STATIC)
-		return refuse(path, "statically linked and never loads "
-				    "libibverbs.so.1; link it dynamically");
+		return refuse_program(path,
+				      "statically linked and never loads "
+				      "libibverbs.so.1; link it dynamically");
 	if (l->facts.kind == BINARY_FOREIGN)
-		return refuse(path, "built for another processor or word size "
-				    "than adverb's libraries; use a build for "
-				    "this one");
+		return refuse_program(
+			path, "built for another processor or word size "
+			      "than adverb's libraries; use a build for "
+			      "this one");
 	follow_script(l, path);
 	l->preload |= l->facts.rpath;
 	withdraw_shim(l, path);
 	return has_unfit_name(l) || is_incomplete(l) ? 126 : 0;
 }
 
-/* Nothing is pinned here, but some programs end if they may not pin much. */
+/* Adverb locks no memory, but some programs end if they may not lock much. */
 static void raise_memlock(void)
 {
 	struct rlimit limit;
@@ -355,7 +360,7 @@ static void raise_memlock(void)
 	setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
-/* sysfs_path, whose explanations are left to the program. */
+/* sysfs_path without messages: the program itself gives them. */
 static bool write_tree(void)
 {
 	const char *old = secure_getenv("ADVERB_EXPLAIN");
@@ -373,9 +378,9 @@ static bool write_tree(void)
 }
 
 /*
- * Writes what the shim shows: a program that only looks at files never asks
- * libibverbs for it.  Most programs never look; if there is nothing to see, the
- * shim tells those that do.
+ * Writes the files that the shim shows: a program that only looks at /sys never
+ * calls libibverbs, which writes them otherwise.  If they cannot be written, a
+ * program that looks there is told by the shim (ADVERB_NO_TREE).
  */
 static void prepare_tree(const struct launch *l)
 {
@@ -396,8 +401,8 @@ static void prepare_tree(const struct launch *l)
 		tree.why);
 }
 
-/* The exit status.  The kernel says "no such file" of what is needed to run it,
- * too: a script's interpreter, a program's loader. */
+/* Says why execvp failed; an exit status.  ENOENT may be about the program, or
+ * about the script's interpreter or the loader that the program names. */
 static int say_not_run(const char *program, int err)
 {
 	char path[PATH_MAX];

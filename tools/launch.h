@@ -18,18 +18,18 @@
 enum { LAUNCH_ENV_MAX = 32 };
 
 struct launch {
-	char libdir[PATH_MAX];
+	char libdir[PATH_MAX];		 /* the folder of adverb's libraries */
 	const char *env[LAUNCH_ENV_MAX]; /* "NAME=value", set in the program */
 	int env_count;
-	bool shim;    /* preload libadverb-shim.so; launch_check may refuse */
-	bool insists; /* --shim: say so if there is nothing to see by it */
-	bool private; /* in a network namespace of its own: private.h */
-	bool preload; /* DT_RPATH: preload our libraries, see launch_check */
-	struct binary_facts facts; /* of the program or its interpreter */
-	char origin[PATH_MAX];	   /* the folder that one is in */
+	bool shim;    /* preload libadverb-shim.so; launch_check may clear it */
+	bool insists; /* --shim: say so if the shim has no effect */
+	bool private; /* --private: in a new network namespace, private.h */
+	bool preload; /* preload the libraries: the program has DT_RPATH */
+	struct binary_facts facts; /* of the program, or of its interpreter */
+	char origin[PATH_MAX];	   /* the folder of that file */
 };
 
-/* The long options run and pair share; the values lie above any char. */
+/* The long options that run and pair share; the values are above any char. */
 enum {
 	LAUNCH_OPT_PCAP = 1000,
 	LAUNCH_OPT_SHIM,
@@ -57,16 +57,17 @@ enum {
 /* What --help says about --pcap, and about the other shared options. */
 extern const char launch_pcap_help[], launch_help[];
 
-/* Finds the libraries beside this program.  0, or -1 and a sentence. */
+/* Clears *l and finds the libraries beside this program.  0, or -1 after a
+ * sentence on stderr. */
 int launch_init(struct launch *l);
 
-/* Takes one shared option.  True if it was one. */
+/* Takes one shared option, whose value is borrowed; false: @option is none. */
 bool launch_option(struct launch *l, int option, const char *value);
 
 /* Adds "NAME=value" (borrowed) to the program's environment. */
 void launch_env(struct launch *l, const char *name_value);
 
-/* Is it NAME=value?  Else a sentence. */
+/* Is @text NAME=value?  If not, says so on stderr. */
 bool launch_env_is(const char *text);
 
 /* Adds NAME=value (copied) to the program's environment. */
@@ -76,17 +77,19 @@ void launch_set(struct launch *l, const char *name, const char *value);
 int launch_find(const char *program, char *path);
 
 /*
- * Looks at the program before it runs: sets l->preload, withdraws l->shim from
- * one that it would end, or says in a sentence why the libraries cannot reach
- * it.  0, 126 or 127, as shells exit.
+ * Looks at the program before it runs: sets l->facts, l->origin and l->preload,
+ * and clears l->shim for a program that would not run with the shim.  0; or 126
+ * or 127, as shells exit, after a sentence on stderr that says why the program
+ * does not run or would not load the libraries.
  */
 int launch_check(struct launch *l, const char *program);
 
-/* Sets the environment and becomes @argv.  Returns only on failure, 126 or 127,
- * as shells exit. */
+/* Sets the environment and executes @argv.  Returns only on failure: 126 or
+ * 127, as shells exit, after a sentence on stderr. */
 int launch_exec(const struct launch *l, char *const argv[]);
 
-/* The file @name beside the running program, in @path of PATH_MAX bytes. */
+/* The path of @name relative to this program's folder, in @path of PATH_MAX
+ * bytes.  0 or -errno. */
 int launch_beside(const char *name, char *path);
 
 #endif

@@ -14,8 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* glibc, sysdeps/generic/dl-cache.h: what the file begins with, or what is
- * behind a table of the older form; then a row for each library. */
+/* The header of a table (glibc, sysdeps/generic/dl-cache.h), at the beginning
+ * of the file or behind a table of the older format; rows follow, one a
+ * library. */
 static const char magic[] = "glibc-ld.so.cache1.1";
 
 struct head {
@@ -26,16 +27,16 @@ struct head {
 
 struct row {
 	int32_t flags;
-	uint32_t library, path; /* offsets of strings, from the head on */
+	uint32_t library, path; /* offsets of strings from the header */
 	uint32_t os;
 	uint64_t hwcap;
 };
 
 _Static_assert(sizeof(struct head) == 48 && sizeof(struct row) == 24,
-	       "as the file has them");
+	       "the sizes in the file");
 
 struct table {
-	const char *bytes; /* from the head on */
+	const char *bytes; /* the header and all behind it */
 	size_t size;
 	uint32_t count;
 };
@@ -48,7 +49,7 @@ static const char *text_at(const struct table *t, uint32_t offset)
 	return t->bytes + offset;
 }
 
-/* A cache may be older than what it tells of, and have files of 32 bits. */
+/* A cache may name files that are gone, or that are for 32 bits. */
 static bool is_usable(const char *path)
 {
 	struct binary_facts facts;
@@ -58,7 +59,7 @@ static bool is_usable(const char *path)
 	return facts.kind != BINARY_FOREIGN && facts.kind != BINARY_SCRIPT;
 }
 
-static bool search(const struct table *t, const char *library, char *path)
+static bool search_table(const struct table *t, const char *library, char *path)
 {
 	for (uint32_t i = 0; i < t->count; i++) {
 		struct row row;
@@ -111,7 +112,7 @@ bool ldcache_read(const char *cache, const char *library, char *path)
 		map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (map != MAP_FAILED) {
 			found = read_table(map, size, &t) &&
-				search(&t, library, path);
+				search_table(&t, library, path);
 			munmap(map, size);
 		}
 	}
@@ -119,7 +120,7 @@ bool ldcache_read(const char *cache, const char *library, char *path)
 	return found;
 }
 
-/* In LD_LIBRARY_PATH and in the loader's own folders, as it tells itself. */
+/* In LD_LIBRARY_PATH and the loader's own folders, as dlinfo(3) lists them. */
 static bool in_folders(const char *library, char *path)
 {
 	void *self = dlopen(NULL, RTLD_LAZY);

@@ -26,12 +26,12 @@ enum {
 struct inodes {
 	unsigned long *list; /* owned */
 	size_t count, room;
-	int port;      /* that is looked for as well; 0: none */
-	bool has_port; /* one of them listens there */
+	int port;      /* a port to look for; 0: none */
+	bool has_port; /* a socket listens at that port */
 };
 
-/* Without memory for it, one is missing until the next look. */
-static void add(struct inodes *in, unsigned long inode)
+/* Without memory the socket is missing, until the next look. */
+static void add_inode(struct inodes *in, unsigned long inode)
 {
 	if (in->count == in->room) {
 		size_t room = in->room + LISTEN_STEP;
@@ -46,9 +46,9 @@ static void add(struct inodes *in, unsigned long inode)
 	in->list[in->count++] = inode;
 }
 
-/* True at the end of the answer. */
-static bool take(const struct nlmsghdr *h, size_t n, struct inodes *in,
-		 bool *failed)
+/* Adds the sockets of a part of the answer; true: it was the last part. */
+static bool take_answer(const struct nlmsghdr *h, size_t n, struct inodes *in,
+			bool *failed)
 {
 	for (; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
 		const struct inet_diag_msg *m = NLMSG_DATA(h);
@@ -56,7 +56,7 @@ static bool take(const struct nlmsghdr *h, size_t n, struct inodes *in,
 		*failed = h->nlmsg_type == NLMSG_ERROR;
 		if (*failed || h->nlmsg_type == NLMSG_DONE)
 			return true;
-		add(in, m->idiag_inode);
+		add_inode(in, m->idiag_inode);
 		in->has_port |=
 			in->port && ntohs(m->id.idiag_sport) == in->port;
 	}
@@ -64,12 +64,12 @@ static bool take(const struct nlmsghdr *h, size_t n, struct inodes *in,
 }
 
 /*
- * The kernel's own list of listening sockets; false: it has none to give.  The
- * tables of /proc tell the same, after a look at every bucket of the table of
- * connections, which is large on large machines: fifty who wait for their
- * servers so leave these no time to start.
+ * The kernel's list of listening sockets, by SOCK_DIAG; false: it is not to be
+ * had.  /proc/net/tcp has them too, but for each read the kernel visits every
+ * bucket of its table of connections, which is large on large machines: fifty
+ * processes that wait for servers would leave these no time to start.
  */
-static bool ask(int family, struct inodes *in)
+static bool ask_kernel(int family, struct inodes *in)
 {
 	_Alignas(struct nlmsghdr) char buffer[16384];
 	struct {
@@ -89,8 +89,8 @@ static bool ask(int family, struct inodes *in)
 		ssize_t n = recv(fd, buffer, sizeof(buffer), 0);
 
 		failed = n <= 0;
-		over = failed || take((const struct nlmsghdr *)buffer,
-				      (size_t)n, in, &failed);
+		over = failed || take_answer((const struct nlmsghdr *)buffer,
+					     (size_t)n, in, &failed);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -111,7 +111,7 @@ static void read_table(const char *path, struct inodes *in)
 		if (sscanf(line, "%*s %*s %*s %x %*s %*s %*s %*s %*s %lu",
 			   &state, &inode) == 2 &&
 		    state == TCP_STATE_LISTEN)
-			add(in, inode);
+			add_inode(in, inode);
 	}
 	fclose(f);
 }
@@ -173,8 +173,8 @@ static bool tree_holds_one(pid_t pid, const struct inodes *in, int depth)
 	return found;
 }
 
-/* Without /proc nobody says whose a socket is. */
-static bool is_blind(void)
+/* Without /proc the process of a socket is not known. */
+static bool lacks_proc(void)
 {
 	return access("/proc/self/fd", F_OK) != 0;
 }
@@ -184,17 +184,18 @@ bool listen_is_ready(pid_t pid, int port)
 	struct inodes in = {.port = port};
 	bool ready;
 
-	if (!ask(AF_INET, &in) || !ask(AF_INET6, &in)) {
+	if (!ask_kernel(AF_INET, &in) || !ask_kernel(AF_INET6, &in)) {
 		read_table("/proc/net/tcp", &in);
 		read_table("/proc/net/tcp6", &in);
 	}
 	ready = in.count > 0 &&
-		(is_blind() ? in.has_port : tree_holds_one(pid, &in, 4));
+		(lacks_proc() ? in.has_port : tree_holds_one(pid, &in, 4));
 	free(in.list);
 	return ready;
 }
 
-/* An abstract socket's name is a lock that dies with its holder. */
+/* Takes the abstract socket name of @port, as a lock that ends with this
+ * process. */
 static bool port_lock(int port)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -211,7 +212,7 @@ static bool port_lock(int port)
 		close(fd);
 		return false;
 	}
-	return true; /* and kept open */
+	return true; /* fd stays open */
 }
 
 static bool port_is_free(int port)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * listen: has a process opened its door?
- *
- * A server is ready when it, or a child of it, holds a TCP socket in state
- * LISTEN; where no /proc says whose a socket is, when one listens at the port
- * that was reserved for it.  Nothing is guessed from time.
+ * listen: whether a server is ready: the process or a descendant of it has a
+ * TCP socket in state LISTEN.  Without /proc, which tells the process of a
+ * socket: a socket listens at the port that was reserved for the server.  Time
+ * is no sign.
  */
 #ifndef TOOLS_LISTEN_H
 #define TOOLS_LISTEN_H
@@ -12,14 +11,14 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* True if @pid or one of its descendants has a listening TCP socket; @port:
- * that was reserved for it, or 0. */
+/* Has @pid or a descendant a listening TCP socket?  @port: the port that was
+ * reserved for it, or 0. */
 bool listen_is_ready(pid_t pid, int port);
 
 /*
- * Reserves a TCP port below the ephemeral range for this process's lifetime:
- * no connection takes it by chance, no other `adverb pair` takes it at all.
- * Returns the port or -errno.
+ * Reserves a TCP port for the lifetime of this process.  The port is below the
+ * ephemeral range, so that no connection gets it, and no other `adverb pair`
+ * reserves it.  Returns the port or -errno.
  */
 int listen_port_get(void);
 

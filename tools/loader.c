@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In the order of need. */
-static const char *const faces[] = {
+/* The libraries, in the order in which they need each other. */
+static const char *const libraries[] = {
 	"libibverbs.so.1",
 	"librdmacm.so.1",
 	"libibumad.so.3",
@@ -33,7 +33,8 @@ static bool has_word(const char *list, const char *separators, const char *item)
 	return false;
 }
 
-/* Under another `adverb run` it is. */
+/* Is @item the first word of variable @name?  It is under another `adverb run`.
+ */
 static bool is_first(const char *name, const char *item)
 {
 	const char *list = secure_getenv(name);
@@ -44,7 +45,7 @@ static bool is_first(const char *name, const char *item)
 }
 
 /* Puts @item behind the list in variable @name, or before it. */
-static void add(const char *name, const char *item, bool first)
+static void add_item(const char *name, const char *item, bool first)
 {
 	const char *old = secure_getenv(name);
 	char *text;
@@ -61,18 +62,18 @@ static void add(const char *name, const char *item, bool first)
 }
 
 /*
- * Behind what the user preloads: that is to see the program's calls before we
- * do, and AddressSanitizer's library has to be the first.
+ * Adds @name behind the user's own libraries: those see the program's calls
+ * before adverb's, and AddressSanitizer's library must be the first.
  */
-static void preload(const char *name)
+static void preload_library(const char *name)
 {
 	const char *old = secure_getenv("LD_PRELOAD");
 
 	if (!old || !has_word(old, ": ", name))
-		add("LD_PRELOAD", name, false);
+		add_item("LD_PRELOAD", name, false);
 }
 
-static void preload_face(const struct launch *l, const char *library)
+static void preload_frontend(const struct launch *l, const char *library)
 {
 	char path[PATH_MAX + 32];
 
@@ -80,10 +81,10 @@ static void preload_face(const struct launch *l, const char *library)
 	if (access(path, R_OK))
 		return;
 	/* see preload_shim */
-	preload(strchr(l->libdir, ' ') ? library : path);
+	preload_library(strchr(l->libdir, ' ') ? library : path);
 }
 
-/* What the loader makes of a name in LD_PRELOAD, but in this process. */
+/* Would the loader load this name of LD_PRELOAD?  Tries it in this process. */
 static bool can_load(const char *name)
 {
 	void *handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
@@ -107,22 +108,24 @@ bool loader_shim(const char *libdir, char *name, const char **why)
 	return false;
 }
 
-/* One that cannot be loaded is not named: every program would complain. */
+/* Adds the shim unless the loader cannot load it: every program would print an
+ * error. */
 static void preload_shim(const struct launch *l)
 {
 	char name[PATH_MAX];
 	const char *why;
 
 	if (loader_shim(l->libdir, name, &why))
-		/* a space ends a name in this list, not in LD_LIBRARY_PATH */
-		preload(strchr(l->libdir, ' ') ? LOADER_SHIM : name);
+		/* a space ends a name in LD_PRELOAD, not in LD_LIBRARY_PATH */
+		preload_library(strchr(l->libdir, ' ') ? LOADER_SHIM : name);
 	else if (l->insists)
 		fprintf(stderr, "adverb: --shim has no effect: %s.\n", why);
 }
 
 /*
- * AddressSanitizer's library ends a program in which another comes first, as a
- * preloaded one does; gcc links it so.  A child may be such a program.
+ * AddressSanitizer's library, as gcc links it, ends a program in which another
+ * library comes first, as a preloaded one does.  A child of the program may be
+ * built so.
  */
 static void allow_preload(void)
 {
@@ -130,10 +133,11 @@ static void allow_preload(void)
 	const char *old = secure_getenv("ASAN_OPTIONS");
 
 	if (!old || !strstr(old, option))
-		add("ASAN_OPTIONS", "verify_asan_link_order=0", false);
+		add_item("ASAN_OPTIONS", "verify_asan_link_order=0", false);
 }
 
-/* Behind the user's own folders: one of those may have them too. */
+/* Adds the vendors' folders behind the user's own, which may have the libraries
+ * too. */
 static void add_vendors(const struct launch *l)
 {
 	static struct vendor all[VENDOR_MAX];
@@ -145,7 +149,7 @@ static void add_vendors(const struct launch *l)
 		if (vendor_is_installed(&all[i], &l->facts, l->origin) ||
 		    (old && has_word(old, ":;", all[i].folder)))
 			continue;
-		add("LD_LIBRARY_PATH", all[i].folder, false);
+		add_item("LD_LIBRARY_PATH", all[i].folder, false);
 	}
 }
 
@@ -163,10 +167,10 @@ static bool lacks_file(const char *libdir, const char *name,
 	return true;
 }
 
-bool loader_lacks_face(const char *libdir, char why[LOADER_WHY])
+bool loader_lacks_library(const char *libdir, char why[LOADER_WHY])
 {
-	for (size_t i = 0; i < COUNT(faces); i++)
-		if (lacks_file(libdir, faces[i], why))
+	for (size_t i = 0; i < COUNT(libraries); i++)
+		if (lacks_file(libdir, libraries[i], why))
 			return true;
 	return false;
 }
@@ -180,9 +184,9 @@ void loader_set(const struct launch *l)
 {
 	add_vendors(l);
 	if (!is_first("LD_LIBRARY_PATH", l->libdir))
-		add("LD_LIBRARY_PATH", l->libdir, true);
-	for (size_t i = 0; l->preload && i < COUNT(faces); i++)
-		preload_face(l, faces[i]);
+		add_item("LD_LIBRARY_PATH", l->libdir, true);
+	for (size_t i = 0; l->preload && i < COUNT(libraries); i++)
+		preload_frontend(l, libraries[i]);
 	if (l->shim)
 		preload_shim(l);
 	if (l->shim || l->preload)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * loader: what the dynamic loader is told, so that a program gets adverb's
+ * loader: the variables by which the dynamic loader gives a program adverb's
  * libraries: LD_LIBRARY_PATH, LD_PRELOAD and, for AddressSanitizer's check of
- * the latter, ASAN_OPTIONS.  What the user has in them stays, in its order.
+ * LD_PRELOAD, ASAN_OPTIONS.  The values of the user stay, in their order.
  *
- * Sets variables of this process, which is about to become the program.
+ * Sets variables of this process, which then executes the program.
  * Single-threaded; no lock.
  */
 #ifndef TOOLS_LOADER_H
@@ -12,27 +12,27 @@
 
 #include "launch.h"
 
-/* The name of the shim, in @libdir or below it. */
+/* The file name of the shim. */
 #define LOADER_SHIM "libadverb-shim.so"
 
 /*
- * How LD_PRELOAD names the shim, in @name of PATH_MAX bytes: by the loader's
- * word for the processor where that is of use.  A program of 32 bits then finds
- * an empty library, and its loader has nothing to complain of.  False, and *why
- * (borrowed): this machine's loader cannot load it.
+ * The shim's name for LD_PRELOAD, in @name of PATH_MAX bytes.  With $PLATFORM,
+ * where the loader knows that: then a 32-bit program finds an empty library,
+ * and its loader prints no error.  False, and the reason in *why (borrowed):
+ * the loader of this machine cannot load the shim.
  */
 bool loader_shim(const char *libdir, char *name, const char **why);
 
-#define LOADER_WHY (2 * PATH_MAX)
+#define LOADER_WHY (2 * PATH_MAX) /* bytes of a sentence */
 
-/*
- * Is a file of ours missing in @libdir, or unreadable: a library that programs
- * talk to; the shim?  A sentence without a full stop says which.
- */
-bool loader_lacks_face(const char *libdir, char why[LOADER_WHY]);
+/* Is one of the three libraries missing in @libdir, or unreadable?  True: a
+ * sentence without a full stop in @why says which. */
+bool loader_lacks_library(const char *libdir, char why[LOADER_WHY]);
+/* Is the shim missing in @libdir, or unreadable?  True: a sentence without a
+ * full stop in @why says so. */
 bool loader_lacks_shim(const char *libdir, char why[LOADER_WHY]);
 
-/* Sets the variables. */
+/* Sets the variables as *l says. */
 void loader_set(const struct launch *l);
 
 #endif

@@ -21,12 +21,12 @@
 
 enum {
 	ARGV_MAX = 256,
-	GRACE_MS = 3000,   /* for the other side to say what it saw */
+	GRACE_MS = 3000,   /* the other side may still run, and say more */
 	TERM_MS = 2000,	   /* between SIGTERM and SIGKILL */
-	READY_POLL_MS = 5, /* /proc has no event for LISTEN */
+	READY_POLL_MS = 5, /* LISTEN raises no event */
 	STATUS_TIMEOUT = 124,
 	TIMEOUT_MAX = 2000000, /* seconds: poll's milliseconds are an int */
-	USAGE_MAX = 4096,      /* bytes, of a tool that has to be asked */
+	USAGE_MAX = 4096,      /* bytes of what a tool prints for -h */
 };
 
 struct pair {
@@ -37,12 +37,12 @@ struct pair {
 	const char *address;
 	char port[16];
 	long long timeout_ms;
-	long long deadline_ms; /* of the next step down */
+	long long deadline_ms; /* when the present wait ends */
 	int signals;	       /* a signalfd */
-	int ready;	       /* where librdmacm says that it listens */
-	int caught;	       /* the signal that ends us, or 0 */
+	int ready;	       /* a pipe: librdmacm writes when it listens */
+	int caught;	       /* the signal that ends this run, or 0 */
 	bool timed_out;
-	bool server_stays; /* it is ended once the client has ended */
+	bool server_stays; /* killed once the client has ended */
 };
 
 static long long now_ms(void)
@@ -63,8 +63,8 @@ static void take_signals(struct pair *p)
 	}
 }
 
-/* Waits for output, an end, a signal or @until_ms, and takes them in. */
-static void turn(struct pair *p, long long until_ms)
+/* Waits for output, an end, a signal, or @until_ms, and deals with each. */
+static void wait_once(struct pair *p, long long until_ms)
 {
 	struct pollfd fds[] = {
 		{.fd = p->signals, .events = POLLIN},
@@ -83,7 +83,7 @@ static void turn(struct pair *p, long long until_ms)
 	side_reap(&p->client);
 }
 
-/* A TCP socket listens, or an id of rdma_cm. */
+/* Does the server listen, on a TCP socket or by rdma_cm? */
 static bool is_ready(const struct pair *p)
 {
 	char byte;
@@ -95,7 +95,7 @@ static bool is_ready(const struct pair *p)
 static bool wait_ready(struct pair *p)
 {
 	while (!is_ready(p)) {
-		turn(p, now_ms() + READY_POLL_MS);
+		wait_once(p, now_ms() + READY_POLL_MS);
 		if (p->server.ended) {
 			side_fini(&p->server);
 			printf("pair| the server ended with status %d before "
@@ -136,13 +136,14 @@ static void say_timeout(const struct pair *p)
 		       side_is_running(s) ? c->status : s->status);
 }
 
-/* Until both have ended, or one failed, or time or patience is up. */
+/* Waits until both sides have ended, or one has failed and GRACE_MS has passed,
+ * or the time is up. */
 static void wait_end(struct pair *p)
 {
 	bool failing = false;
 
 	while (side_is_running(&p->server) || side_is_running(&p->client)) {
-		turn(p, p->deadline_ms);
+		wait_once(p, p->deadline_ms);
 		if (p->caught || (p->server_stays && p->client.ended))
 			return;
 		if (!failing &&
@@ -163,7 +164,7 @@ static void wait_end(struct pair *p)
 	}
 }
 
-static void stop(struct pair *p, int signal, int wait_ms)
+static void stop_sides(struct pair *p, int signal, int wait_ms)
 {
 	long long until = now_ms() + wait_ms;
 
@@ -171,10 +172,10 @@ static void stop(struct pair *p, int signal, int wait_ms)
 	side_kill(&p->client, signal);
 	while ((side_is_running(&p->server) || side_is_running(&p->client)) &&
 	       now_ms() < until)
-		turn(p, until);
+		wait_once(p, until);
 }
 
-static int outcome(const struct pair *p)
+static int final_status(const struct pair *p)
 {
 	int s = p->server.killed ? 0 : p->server.status;
 	int c = p->client.killed ? 0 : p->client.status;
@@ -191,7 +192,7 @@ static int outcome(const struct pair *p)
 	return worse;
 }
 
-/* The server inherits one end of a pipe, and nobody else. */
+/* Starts the server, which alone inherits one end of the pipe. */
 static int start_server(struct pair *p)
 {
 	int ends[2], theirs, err;
@@ -224,15 +225,15 @@ static int pair_run(struct pair *p)
 	}
 	if (err)
 		fprintf(stderr, "adverb: cannot start: %s\n", strerror(-err));
-	stop(p, SIGTERM, TERM_MS);
-	stop(p, SIGKILL, TERM_MS);
+	stop_sides(p, SIGTERM, TERM_MS);
+	stop_sides(p, SIGKILL, TERM_MS);
 	side_fini(&p->server);
 	side_fini(&p->client);
-	/* A server that ends well before it listens served nobody. */
+	/* a server that ends with 0 before it listens has failed, too */
 	if (err || (!p->client.pid && !p->caught && !p->timed_out &&
 		    p->server.status == 0))
 		return 1;
-	return outcome(p);
+	return final_status(p);
 }
 
 static bool catch_signals(struct pair *p)
@@ -249,7 +250,7 @@ static bool catch_signals(struct pair *p)
 	return p->signals >= 0;
 }
 
-static void help(FILE *out)
+static void print_help(FILE *out)
 {
 	fprintf(out,
 		"usage: adverb pair [options] -- tool [arguments]\n"
@@ -300,7 +301,7 @@ static const char *fill_in(const struct pair *p, const char *word)
 	return strcmp(word, "%") == 0 ? p->port : word;
 }
 
-/* "--server ARGS --client ARGS", @argv[0] being "--server". */
+/* "--server ARGS --client ARGS"; @argv[0] is "--server". */
 static int plan_spelled(struct pair *p, char **argv)
 {
 	const char **out = p->server_argv;
@@ -327,8 +328,8 @@ static int plan_spelled(struct pair *p, char **argv)
 	return 2;
 }
 
-/* Can the server's program be started?  If its row depends on its release, it
- * is asked which.  0 or an exit status. */
+/* Checks the server's program, and runs it with -h if its row depends on the
+ * release.  0 or an exit status. */
 static int ask_tool(struct pair *p, const struct tool **tool,
 		    const char *program)
 {
@@ -373,7 +374,7 @@ static int plan_tool(struct pair *p, char **argv)
 	return 2;
 }
 
-static int plan(struct pair *p, char **argv)
+static int plan_sides(struct pair *p, char **argv)
 {
 	int port = listen_port_get();
 	int status;
@@ -402,7 +403,7 @@ enum {
 	OPT_STOP_SERVER,
 };
 
-/* One option.  0, or an exit status + 1 if the program is to end. */
+/* Takes one option.  0, or the exit status + 1 if the program ends. */
 static int take_option(struct pair *p, int c, const char *value)
 {
 	if (c == LAUNCH_OPT_PCAP) {
@@ -433,7 +434,7 @@ static int take_option(struct pair *p, int c, const char *value)
 		}
 		p->timeout_ms = seconds * 1000LL;
 	} else {
-		help(c == 'h' ? stdout : stderr);
+		print_help(c == 'h' ? stdout : stderr);
 		return c == 'h' ? 1 : 3;
 	}
 	return 0;
@@ -477,7 +478,7 @@ int pair_main(int argc, char **argv)
 	}
 	if (p.server_env.private && private_enter())
 		return 126;
-	status = plan(&p, argv + optind);
+	status = plan_sides(&p, argv + optind);
 	if (status)
 		return status;
 	if (!catch_signals(&p)) {

@@ -34,7 +34,7 @@ static int write_text(const char *path, const char *text)
 	return err;
 }
 
-/* user_namespaces(7): the groups first, or the kernel takes no map of them. */
+/* user_namespaces(7): without "deny" the kernel accepts no gid_map. */
 static int keep_numbers(uid_t user, gid_t group)
 {
 	char map[32];
@@ -69,13 +69,14 @@ int private_enter(void)
 
 	if (unshare(CLONE_NEWNET)) {
 		if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
-			return say_forbidden("it cannot be made", errno);
+			return say_forbidden("unshare fails", errno);
 		err = keep_numbers(user, group);
 	}
 	if (err)
 		return say_forbidden("the user's number cannot be kept", -err);
 	err = raise_loopback();
 	if (err)
-		return say_forbidden("its loopback cannot be used", -err);
+		return say_forbidden("the loopback interface cannot be used",
+				     -err);
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void help(FILE *out)
+static void print_help(FILE *out)
 {
 	fprintf(out,
 		"usage: adverb run [options] [--] program [arguments]\n"
@@ -57,7 +57,7 @@ int run_main(int argc, char **argv)
 			launch_env(&l, optarg);
 			continue;
 		}
-		help(c == 'h' ? stdout : stderr);
+		print_help(c == 'h' ? stdout : stderr);
 		return c == 'h' ? 0 : 2;
 	}
 	if (optind == argc) {

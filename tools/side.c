@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 /*
- * A terminal in raw mode if there is one, so that the program writes line by
- * line and nothing is lost when it has to be killed; else a pipe.
+ * Opens a pseudo-terminal in raw mode: to a terminal a program writes line by
+ * line, so that no line is lost when the program is killed.  0, or -1: there is
+ * none, and the caller takes a pipe.
  */
 static int open_terminal(int ends[2])
 {
@@ -42,8 +43,8 @@ close_master:
 	return -1;
 }
 
-static void become(const struct launch *l, int out, pid_t parent,
-		   const char *const argv[])
+static void become_program(const struct launch *l, int out, pid_t parent,
+			   const char *const argv[])
 {
 	sigset_t none;
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -84,7 +85,7 @@ int side_start(struct side *s, const char *name, const struct launch *l,
 		return err;
 	}
 	if (s->pid == 0)
-		become(l, ends[1], parent, argv);
+		become_program(l, ends[1], parent, argv);
 	setpgid(s->pid, s->pid);
 	close(ends[1]);
 	s->out = ends[0];
@@ -122,7 +123,8 @@ void side_read(struct side *s)
 		put_bytes(s, bytes, (size_t)n);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (s->line_size) /* the end, or EIO: the terminal's other end shut */
+	/* the end; EIO: the terminal's other end is closed */
+	if (s->line_size)
 		put_line(s);
 	fflush(stdout);
 	close(s->out);

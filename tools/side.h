@@ -2,9 +2,9 @@
 /*
  * side: one of the two processes of `adverb pair`.
  *
- * Owner: pair.c.  A side is started once, its output is read until it ends
- * and passed on line by line behind its name, and it is killed with all its
- * process group.  Single-threaded, no lock.
+ * A side is started once.  Its output is printed line by line behind its name,
+ * and its whole process group is killed in the end.  Owner: pair.c.
+ * Single-threaded; no lock.
  */
 #ifndef TOOLS_SIDE_H
 #define TOOLS_SIDE_H
@@ -20,28 +20,29 @@ enum { SIDE_LINE_MAX = 4096 };
 struct side {
 	const char *name; /* "server" or "client" */
 	pid_t pid;	  /* 0: not started */
-	int out;	  /* its stdout and stderr, or -1 */
+	int out;	  /* reads its stdout and stderr; -1: closed */
 	bool ended;
-	bool killed; /* by us: its status is not its own */
-	int status;  /* as a shell would say it, once ended */
+	bool killed; /* by side_kill: status is not its own */
+	int status;  /* once ended: as a shell counts, 128 + a signal */
 	char line[SIDE_LINE_MAX];
-	size_t line_size; /* bytes */
+	size_t line_size; /* bytes of line */
 };
 
-/* Starts @argv.  0 or -errno. */
+/* Clears *s and starts @argv.  0 or -errno. */
 int side_start(struct side *s, const char *name, const struct launch *l,
 	       const char *const argv[]);
 
-/* Passes on what it wrote; closes s->out at its end. */
+/* Prints what the side wrote; at the end of its output, closes s->out. */
 void side_read(struct side *s);
 
-/* Takes its exit status if it has ended. */
+/* Takes the exit status if the side has ended. */
 void side_reap(struct side *s);
 
-/* Signals the whole group, if it is running. */
+/* Signals the process group, if the side is running. */
 void side_kill(struct side *s, int signal);
 
-/* After its end: the rest of its output, and survivors of its group. */
+/* After the side's end: kills the rest of its group, and prints the rest of its
+ * output. */
 void side_fini(struct side *s);
 
 static inline bool side_is_running(const struct side *s)

@@ -12,7 +12,7 @@
 	.last = "@", .port_long = "--port"
 #define DASH_S .server = {"-p", "%"}, .client = {"-s", "@", "-p", "%"}
 
-/* From release 60 on both ends are peers that meet at a controller's address. */
+/* From release 60 on the two ends are peers that connect to a controller. */
 static const struct tool cmtime_of_peers = {
 	.name = "cmtime", .server = {"-b", "@", "-C", "@", "-p", "%", "-L"},
 	.client = {"-b", "@", "-C", "@", "-p", "%"}, .server_stays = true,
@@ -29,7 +29,7 @@ static const struct tool tools[] = {
 	{ .name = "rping", .server = {"-s", "-a", "@", "-p", "%"},
 	  .client = {"-c", "-a", "@", "-p", "%"} },
 	{ .name = "ucmatose", DASH_S },
-	{ .name = "udaddy", .client = {"-s", "@"} }, /* its -p is no port */
+	{ .name = "udaddy", .client = {"-s", "@"} }, /* -p is not a port */
 	{ .name = "cmtime", .server = {"-b", "@", "-p", "%"},
 	  .client = {"-s", "@", "-p", "%"}, .server_stays = true,
 	  .newer = &cmtime_of_peers, .newer_word = "controller_address" },
@@ -53,7 +53,7 @@ const struct tool *tool_find(const char *program)
 	return NULL;
 }
 
-/* Did the user give option @word himself: -p N, -pN, --port N or --port=N? */
+/* Did the user give the option @word, as -p N, -pN, --port N or --port=N? */
 static bool user_has(const struct tool *tool, char *const user[],
 		     const char *word)
 {
@@ -101,7 +101,7 @@ struct words {
 	size_t count, max;
 };
 
-static void add(struct words *w, const char *word)
+static void add_word(struct words *w, const char *word)
 {
 	if (w->count + 1 < w->max)
 		w->out[w->count] = word;
@@ -123,7 +123,7 @@ int tool_argv(const struct tool *tool, bool server, char *const user[],
 	const char *const *words = server ? tool->server : tool->client;
 	struct words w = {out, 0, max};
 
-	add(&w, user[0]);
+	add_word(&w, user[0]);
 	for (size_t i = 0; i < TOOL_WORDS_MAX && words[i]; i++) {
 		bool pair = words[i][0] == '-' && i + 1 < TOOL_WORDS_MAX &&
 			    words[i + 1] && words[i + 1][0] != '-';
@@ -132,12 +132,12 @@ int tool_argv(const struct tool *tool, bool server, char *const user[],
 			i++;
 			continue;
 		}
-		add(&w, fill_in(words[i], address, port));
+		add_word(&w, fill_in(words[i], address, port));
 	}
 	for (size_t i = 1; user[i] && !(server && tool->client_only_args); i++)
-		add(&w, user[i]);
+		add_word(&w, user[i]);
 	if (!server && tool->last)
-		add(&w, fill_in(tool->last, address, port));
+		add_word(&w, fill_in(tool->last, address, port));
 	if (w.count >= max)
 		return -1;
 	out[w.count] = NULL;

@@ -18,11 +18,11 @@ struct top {
 	struct watch before, now;
 };
 
-/* A QP of a process, with what it did since the last look. */
+/* A QP of a process, and its traffic since the last look. */
 struct row {
 	const struct watch_process *process, *peer;
 	const struct qp *qp;
-	double tx_bytes, rx_bytes, packets; /* a second */
+	double tx_bytes, rx_bytes, packets; /* per second */
 	uint64_t retransmits, rnr_waits;    /* since the last look */
 };
 
@@ -38,7 +38,7 @@ static const char *const why[QP_WAITS] = {
 	[QP_WAIT_WINDOW] = "as much is under way as the window allows",
 	[QP_WAIT_READS] = "READs under way: max_rd_atomic, or a fence",
 	[QP_WAIT_RECEIVE] = "the peer has no receive posted (RNR)",
-	[QP_WAIT_SILENT] = "the peer is silent, it is sent again",
+	[QP_WAIT_SILENT] = "the peer is silent, packets are sent again",
 };
 
 static enum qp_wait wait_of(const struct qp *qp)
@@ -49,14 +49,14 @@ static enum qp_wait wait_of(const struct qp *qp)
 						  : QP_WAIT_NONE;
 }
 
-static void reason(const struct row *r, char *text, size_t size)
+static void format_reason(const struct row *r, char *text, size_t size)
 {
 	enum qp_wait wait = wait_of(r->qp);
 
 	if (r->process->stopped)
 		snprintf(text, size, "this process is stopped");
 	else if (r->qp->state == HCA_QP_ERR)
-		snprintf(text, size, "it has failed, its work is flushed");
+		snprintf(text, size, "failed (ERR), its requests are flushed");
 	else if (wait != QP_WAIT_NONE && r->peer && r->peer->stopped)
 		snprintf(text, size, "the peer, process %d (%s), is stopped",
 			 r->peer->pid, r->peer->name);
@@ -85,8 +85,8 @@ static struct row row_of(const struct top *t, const struct watch_process *p,
 	return r;
 }
 
-/* Busy ones first; then those that wait; then by process and number. */
-static int compare(const void *left, const void *right)
+/* The busiest first; then those that wait; then by process and QPN. */
+static int compare_rows(const void *left, const void *right)
 {
 	const struct row *a = left, *b = right;
 	double x = a->tx_bytes + a->rx_bytes, y = b->tx_bytes + b->rx_bytes;
@@ -100,8 +100,8 @@ static int compare(const void *left, const void *right)
 	return a->qp->qpn < b->qp->qpn ? -1 : a->qp->qpn > b->qp->qpn;
 }
 
-/* All QPs, sorted; the caller frees. */
-static struct row *rows(const struct top *t, size_t *count)
+/* All QPs, sorted.  The caller frees the array; NULL: no memory. */
+static struct row *make_rows(const struct top *t, size_t *count)
 {
 	struct row *r;
 	size_t n = 0;
@@ -117,11 +117,11 @@ static struct row *rows(const struct top *t, size_t *count)
 			r[(*count)++] = row_of(t, p, &p->qps[j]);
 	}
 	if (r)
-		qsort(r, *count, sizeof(*r), compare);
+		qsort(r, *count, sizeof(*r), compare_rows);
 	return r;
 }
 
-static void rate(double v, char text[12])
+static void format_rate(double v, char text[12])
 {
 	static const char units[] = " kMGT";
 	int unit = 0;
@@ -137,7 +137,7 @@ static void rate(double v, char text[12])
 			 units[unit]);
 }
 
-static void address(const struct qp *qp, char text[INET6_ADDRSTRLEN])
+static void format_address(const struct qp *qp, char text[INET6_ADDRSTRLEN])
 {
 	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
 	const uint8_t *g = qp->attr.ah.dgid;
@@ -154,11 +154,11 @@ static void print_row(const struct row *r)
 	char tx[12], rx[12], packets[12], text[96];
 	char peer[INET6_ADDRSTRLEN], who[64];
 
-	rate(r->tx_bytes, tx);
-	rate(r->rx_bytes, rx);
-	rate(r->packets, packets);
-	reason(r, text, sizeof(text));
-	address(r->qp, peer);
+	format_rate(r->tx_bytes, tx);
+	format_rate(r->rx_bytes, rx);
+	format_rate(r->packets, packets);
+	format_reason(r, text, sizeof(text));
+	format_address(r->qp, peer);
 	if (r->peer)
 		snprintf(who, sizeof(who), "%s/%d", peer, r->peer->pid);
 	else
@@ -170,7 +170,7 @@ static void print_row(const struct row *r)
 	       text);
 }
 
-/* What a process dropped, if it did; it should be nothing. */
+/* Prints what a process has dropped, if it has: a sound network causes none. */
 static void print_drops(const struct watch_process *p)
 {
 	const struct {
@@ -214,8 +214,8 @@ static void name_suspect(const struct engine_suspect *s,
 		  INET6_ADDRSTRLEN);
 }
 
-/* From where most comes that fits none of its connections; seldom more than
- * one is worth a line. */
+/* Prints the address from which the most packets come that fit no connection.
+ */
 static void print_suspect(const struct watch_process *p)
 {
 	static const char *const what[ENGINE_SIGNS] = {
@@ -256,7 +256,7 @@ static size_t screen_lines(void)
 static void print_table(const struct top *t)
 {
 	size_t count, most = t->once ? SIZE_MAX : screen_lines();
-	struct row *r = rows(t, &count);
+	struct row *r = make_rows(t, &count);
 
 	printf("adverb top: %zu processes, %zu queue pairs; rates and counts "
 	       "of %.1f s\n\n",
@@ -297,8 +297,8 @@ static void json_qp(const struct row *r)
 	const struct qp_stats *s = &r->qp->stats;
 	char text[96], peer[INET6_ADDRSTRLEN];
 
-	address(r->qp, peer);
-	reason(r, text, sizeof(text));
+	format_address(r->qp, peer);
+	format_reason(r, text, sizeof(text));
 	printf("{\"qpn\": %u", r->qp->qpn);
 	json_number("pid", (uint64_t)r->process->pid);
 	printf(", ");
@@ -387,7 +387,7 @@ static void json_process(const struct watch_process *p)
 static void print_json(const struct top *t)
 {
 	size_t count;
-	struct row *r = rows(t, &count);
+	struct row *r = make_rows(t, &count);
 
 	printf("{\"processes\": [");
 	for (size_t i = 0; i < t->now.count; i++) {
@@ -403,7 +403,7 @@ static void print_json(const struct top *t)
 	free(r);
 }
 
-static void help(FILE *out)
+static void print_help(FILE *out)
 {
 	fprintf(out,
 		"usage: adverb top [--once] [--json] [--interval SECONDS]\n"
@@ -450,7 +450,7 @@ static int watch_forever(struct top *t)
 	} while (!t->once && !ferror(stdout));
 	watch_free(&t->before);
 	if (err)
-		fprintf(stderr, "adverb: no memory for top.\n");
+		fprintf(stderr, "adverb: top ends: there is no memory.\n");
 	return err ? 1 : 0;
 }
 
@@ -485,12 +485,12 @@ int top_main(int argc, char **argv)
 				optarg);
 			return 2;
 		default:
-			help(c == 'h' ? stdout : stderr);
+			print_help(c == 'h' ? stdout : stderr);
 			return c == 'h' ? 0 : 2;
 		}
 	}
 	if (optind != argc) {
-		help(stderr);
+		print_help(stderr);
 		return 2;
 	}
 	return watch_forever(&t);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * top: `adverb top`, what the adverb processes of this user are doing and why
- * a queue pair is slow, as a live table, once, or as JSON.
+ * top: `adverb top`, which shows the traffic of the adverb processes of this
+ * user, and why a queue pair does not send more: as a table, once or again and
+ * again, or as JSON.
  */
 #ifndef TOOLS_TOP_H
 #define TOOLS_TOP_H
 
+/* @argv[0] is "top".  Returns an exit status. */
 int top_main(int argc, char **argv);
 
 #endif

@@ -22,8 +22,8 @@ static long long now_ms(void)
 	return (long long)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-static void become(const struct launch *l, const char *program, int out,
-		   pid_t parent)
+static void become_program(const struct launch *l, const char *program, int out,
+			   pid_t parent)
 {
 	const char *const argv[] = {program, "-h", NULL};
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -39,7 +39,7 @@ static void become(const struct launch *l, const char *program, int out,
 	_exit(launch_exec(l, (char *const *)(uintptr_t)argv));
 }
 
-/* Until its end, the end of @text, or that of our patience. */
+/* Reads until the output ends, @text is full, or ANSWER_MS has passed. */
 static void take_answer(int in, char *text, size_t size)
 {
 	long long until = now_ms() + ANSWER_MS;
@@ -76,7 +76,7 @@ void usage_read(const struct launch *l, const char *program, char *text,
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
-		become(l, program, ends[1], parent);
+		become_program(l, program, ends[1], parent);
 	close(ends[1]);
 	if (pid > 0) {
 		setpgid(pid, pid);

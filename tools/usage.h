@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * usage: what a program says of its own options, by which `adverb pair` knows
- * the releases of a tool apart.
+ * usage: a program's own text for -h, by which `adverb pair` tells the releases
+ * of a tool apart.
  *
  * No state.  Single-threaded programs only; no lock.
  */
@@ -13,10 +13,10 @@
 #include <stddef.h>
 
 /*
- * Runs @program with -h, as @l has it after launch_check, and puts what it
- * writes, stderr too, into @text of @size bytes, 0 at the end, cut where it is
- * longer.  It has 5 seconds, and is killed with its process group then.  An
- * empty text if it cannot be run: who starts it in earnest learns why.
+ * Runs @program with -h, as *l says after launch_check, and puts its output,
+ * stderr included, into @text of @size bytes: cut to that size, with 0 at the
+ * end.  After 5 seconds its process group is killed.  The text is empty if
+ * @program cannot be run; the caller learns why when it starts @program.
  */
 void usage_read(const struct launch *l, const char *program, char *text,
 		size_t size);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The library in one folder, if there is one. */
+/* Finds the library in v->folder; false: there is none. */
 static bool read_folder(struct vendor *v)
 {
 	DIR *dir = opendir(v->folder);
@@ -54,7 +54,8 @@ int vendor_list(const char *libdir, struct vendor out[VENDOR_MAX])
 	return count;
 }
 
-/* $ORIGIN or ${ORIGIN}, with which most such paths begin. */
+/* The rest of @folder behind a leading $ORIGIN or ${ORIGIN}; NULL: none leads.
+ */
 static const char *behind_origin(const char *folder)
 {
 	static const char *const words[] = {"$ORIGIN", "${ORIGIN}"};
@@ -65,7 +66,7 @@ static const char *behind_origin(const char *folder)
 	return NULL;
 }
 
-/* Is the library in one of the program's own folders, DT_RUNPATH's? */
+/* Is the library in a folder of the program's own search path? */
 static bool is_beside(const char *library, const char *search,
 		      const char *origin)
 {
@@ -97,7 +98,7 @@ bool vendor_is_installed(const struct vendor *v,
 
 	if (facts && is_beside(v->library, facts->search, origin))
 		return true;
-	/* under another `adverb run` ours may be in the loader's path */
+	/* under another `adverb run` v->folder may be in LD_LIBRARY_PATH */
 	return ldcache_find(v->library, path) &&
 	       !(strncmp(path, v->folder, len) == 0 && path[len] == '/');
 }

@@ -13,13 +13,13 @@
 
 #include "util/printable.h"
 
-/* The files of an arena's two parts, and where the second begins. */
+/* The two parts of an arena: their memfds, and the offset of the second. */
 struct parts {
 	int fd[2];
 	aoff shared;
 };
 
-static bool get(const struct parts *p, aoff off, void *to, size_t bytes)
+static bool read_arena(const struct parts *p, aoff off, void *to, size_t bytes)
 {
 	bool second = off >= p->shared;
 
@@ -28,7 +28,7 @@ static bool get(const struct parts *p, aoff off, void *to, size_t bytes)
 	       pread(p->fd[second], to, bytes, (off_t)off) == (ssize_t)bytes;
 }
 
-/* A file of memory that cannot shrink below what is read of it. */
+/* Is fd a memfd that cannot shrink? */
 static bool is_memfd(int fd)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -36,8 +36,9 @@ static bool is_memfd(int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK);
 }
 
-/* Memory of the process by its name, opened for reading; -1 if it has none or
- * is not ours. */
+/* Opens for reading the first descriptor of the process whose target begins
+ * with
+ * @name; -1: there is none, or this user may not. */
 static int open_memory(int pid, const char *name)
 {
 	char folder[32], path[64 + sizeof(((struct dirent *)0)->d_name)];
@@ -56,7 +57,7 @@ static int open_memory(int pid, const char *name)
 		if (n < (ssize_t)strlen(name) ||
 		    strncmp(target, name, strlen(name)) != 0)
 			continue;
-		/* what it is may have changed since */
+		/* the descriptor may name another file by now */
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		if (fd >= 0 && !is_memfd(fd)) {
 			close(fd);
@@ -68,7 +69,7 @@ static int open_memory(int pid, const char *name)
 	return fd;
 }
 
-/* "pid (name) S ...": the name may hold spaces and brackets. */
+/* /proc/PID/stat is "pid (name) S ..."; the name may have brackets in it. */
 static void read_stat(struct watch_process *p)
 {
 	char path[32], text[256];
@@ -89,16 +90,16 @@ static void read_stat(struct watch_process *p)
 		return;
 	*right = '\0';
 	snprintf(p->name, sizeof(p->name), "%.19s", left + 1);
-	printable_make(p->name); /* its owner chose it, Linux cut it */
+	printable_make(p->name); /* the process may have set it */
 	p->stopped = right[2] == 'T' || right[2] == 't';
 }
 
-/* What its peers did for it counts as its own. */
+/* Adds the traffic that peers counted in the arena (src/direct). */
 static void add_peers(const struct parts *parts, struct qp *qp)
 {
 	struct qp_target far;
 
-	if (!get(parts, qp->self + qp->peer_at, &far, sizeof(far)))
+	if (!read_arena(parts, qp->self + qp->peer_at, &far, sizeof(far)))
 		return;
 	qp->stats.rx_packets += far.rx_packets;
 	qp->stats.rx_bytes += far.rx_bytes;
@@ -116,13 +117,14 @@ static int read_qps(const struct parts *parts, const struct hca_shared *s,
 		free(rows);
 		return -ENOMEM;
 	}
-	if (!get(parts, s->qps, rows, top * sizeof(*rows)))
+	if (!read_arena(parts, s->qps, rows, top * sizeof(*rows)))
 		top = 0;
 	for (uint32_t i = 0; i < top; i++) {
 		struct qp *qp = &p->qps[p->qp_count];
 
-		/* it may be on its way in or out */
-		if (!get(parts, rows[i], qp, sizeof(*qp)) || qp->stats.row != i)
+		/* the QP may be under construction, or being destroyed */
+		if (!read_arena(parts, rows[i], qp, sizeof(*qp)) ||
+		    qp->stats.row != i)
 			continue;
 		add_peers(parts, qp);
 		p->qp_count++;
@@ -131,7 +133,7 @@ static int read_qps(const struct parts *parts, const struct hca_shared *s,
 	return 0;
 }
 
-/* The sums over all its devices. */
+/* Sums the counters of all devices. */
 static bool read_counters(const struct parts *parts, const struct hca_shared *s,
 			  struct watch_process *p)
 {
@@ -140,14 +142,14 @@ static bool read_counters(const struct parts *parts, const struct hca_shared *s,
 	uint64_t *to = (uint64_t *)&p->counters;
 	size_t words = sizeof(*of) / sizeof(*to);
 
-	if (!get(parts, s->counters, of, sizeof(of)))
+	if (!read_arena(parts, s->counters, of, sizeof(of)))
 		return false;
 	for (size_t i = 0; i < HCA_MAX_DEVICES * words; i++)
 		to[i % words] += from[i];
 	return true;
 }
 
-/* The worst first. */
+/* Orders by weight, the greatest first. */
 static int compare_suspects(const void *left, const void *right)
 {
 	const struct engine_suspect *a = left, *b = right;
@@ -158,7 +160,7 @@ static int compare_suspects(const void *left, const void *right)
 static bool read_suspects(const struct parts *parts, const struct hca_shared *s,
 			  struct watch_process *p)
 {
-	if (!get(parts, s->suspects, p->suspects, sizeof(p->suspects)))
+	if (!read_arena(parts, s->suspects, p->suspects, sizeof(p->suspects)))
 		return false;
 	qsort(p->suspects, ENGINE_SUSPECTS, sizeof(*p->suspects),
 	      compare_suspects);
@@ -168,7 +170,7 @@ static bool read_suspects(const struct parts *parts, const struct hca_shared *s,
 	return true;
 }
 
-/* 0, -ENOENT when it is no process of ours, -ENOMEM. */
+/* 0; -ENOENT: the process has no complete adapter; or -ENOMEM. */
 static int read_process(struct watch_process *p, struct parts *parts)
 {
 	struct hca_shared s;
@@ -176,11 +178,12 @@ static int read_process(struct watch_process *p, struct parts *parts)
 
 	if (pread(parts->fd[0], &h, sizeof(h), 0) != (ssize_t)sizeof(h) ||
 	    !h.root)
-		return -ENOENT; /* it is just beginning */
+		return -ENOENT; /* its adapter is not complete yet */
 	parts->shared = h.shared;
 	read_stat(p);
 	p->foreign = h.magic != ARENA_MAGIC || h.layout != ARENA_LAYOUT ||
-		     !get(parts, h.root, &s, sizeof(s)) || s.shape != HCA_SHAPE;
+		     !read_arena(parts, h.root, &s, sizeof(s)) ||
+		     s.shape != HCA_SHAPE;
 	if (p->foreign)
 		return 0;
 	if (!read_counters(parts, &s, p) || !read_suspects(parts, &s, p))
@@ -188,7 +191,7 @@ static int read_process(struct watch_process *p, struct parts *parts)
 	return read_qps(parts, &s, p);
 }
 
-static int add(struct watch *w, int pid)
+static int add_process(struct watch *w, int pid)
 {
 	struct watch_process p = {.pid = pid}, *grown;
 	struct parts parts = {{open_memory(pid, "/memfd:adverb-arena"), -1}, 0};
@@ -227,7 +230,7 @@ int watch_take(struct watch *w)
 	w->at_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 	while (proc && !err && (e = readdir(proc)))
 		if (isdigit((unsigned char)e->d_name[0]))
-			err = add(w, atoi(e->d_name));
+			err = add_process(w, atoi(e->d_name));
 	if (proc)
 		closedir(proc);
 	if (err)
@@ -255,7 +258,8 @@ const struct qp *watch_qp(const struct watch *w, int pid, uint32_t qpn)
 	return NULL;
 }
 
-/* QPNs are random, so both numbers crosswise are proof enough to look. */
+/* QPNs are random: a QP with the two numbers exchanged is taken for the peer.
+ */
 const struct watch_process *watch_peer(const struct watch *w,
 				       const struct qp *qp)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * watch: what the adverb processes of this user are doing, seen from outside.
+ * watch: the state of the adverb processes of this user, read from outside.
  *
- * A process keeps its rings, tables and counters in a memfd (hca/arena.h).
- * Here that is found through /proc/PID/fd and read with pread, so that the
- * process notices nothing, a stopped one can be watched too, and a hole of the
- * memfd stays one.  Its contents are input: every offset is checked.
+ * A process keeps its rings, tables and counters in memfds (hca/arena.h). Those
+ * are found in /proc/PID/fd and read by pread: the process does nothing for it,
+ * may be stopped, and holes of the memfd stay holes.  The contents are input:
+ * every offset is checked.
  *
  * A struct watch owns what it points to.  Single-threaded; no lock.
  */
@@ -23,28 +23,31 @@ struct watch_process {
 	int pid;
 	char name[20];
 	bool stopped; /* by a signal or a debugger */
-	bool foreign; /* another version of adverb: nothing else is known */
+	bool foreign; /* another version of adverb: the rest is not known */
 	struct engine_counters counters;
-	/* Those of whom it has a row, by weight, the worst first. */
+	/* Sources of packets that fit no connection, the greatest weight first.
+	 */
 	struct engine_suspect suspects[ENGINE_SUSPECTS];
 	size_t suspect_count;
-	struct qp *qps; /* copies */
+	struct qp *qps; /* copies, qp_count of them */
 	size_t qp_count;
 };
 
 struct watch {
-	uint64_t at_ns; /* CLOCK_MONOTONIC */
+	uint64_t at_ns; /* when it was taken, by CLOCK_MONOTONIC */
 	struct watch_process *processes;
 	size_t count;
 };
 
-/* Looks at every process that may be looked at.  0 or -ENOMEM. */
+/* Reads every process that this user may read into *w.  0, or -ENOMEM and an
+ * empty *w. */
 int watch_take(struct watch *w);
+/* Frees what *w points to, and empties it. */
 void watch_free(struct watch *w);
 
-/* The QP of @w that the process had under that number, or NULL. */
+/* The QP of process @pid with number @qpn; NULL: @w has none. */
 const struct qp *watch_qp(const struct watch *w, int pid, uint32_t qpn);
-/* The process at the other end of @qp, if it is one of these, or NULL. */
+/* The process of @qp's peer; NULL: @w does not have it. */
 const struct watch_process *watch_peer(const struct watch *w,
 				       const struct qp *qp);
 

@@ -15,9 +15,10 @@ t = system.Suite(__doc__)
 lab = netlab.Lab(t)
 WITHOUT = os.path.join(t.build, "tests", "system", "deny_syscall")
 THINGS = ["version", "UDP port 4791", "steering", "UDP batches",
-          "receive buffer", "own memory", "others' memory", "direct way", "shared memory",
-          "processors", "sandbox", "kernel RDMA", "runtime folder",
-          "other programs", "locked memory", "libraries", "broker", "device"]
+          "receive buffer", "own memory", "others' memory", "direct path",
+          "shared memory", "processors", "sandbox", "kernel RDMA",
+          "runtime folder", "other programs", "locked memory", "libraries",
+          "broker", "device"]
 
 
 def doctor(lacks=(), words=(), into=system.alone, **env):
@@ -147,7 +148,7 @@ def threads_broker():
     word, why = said["broker"]
     expect(word == "slow" and re.match(
         r"adverb [\d.]+, a thread of process %d of user \d+, and of the next "
-        "program once that ends$" % pid, why), "it is another", r)
+        "program once that process ends$" % pid, why), "it is another", r)
 
 
 def falls_back():
@@ -166,13 +167,13 @@ t.case("a port that our broker holds", brokers_port)
 says("steering", "slow", "the broker receives for all", lacks=["bpf"])
 says("UDP batches", "slow", "no GSO and GRO", lacks=["batches"])
 says("own memory", "slow", "unmaps registered memory", lacks=["vm"])
-says("others' memory", "slow", "they talk by frames", lacks=["vm"])
-says("direct way", "ok", "from memory to memory")
-says("direct way", "ok", "by system calls alone", ADVERB_GUARD="0")
-says("direct way", "ok", "off by ADVERB_DIRECT=0", ADVERB_DIRECT="0")
-says("direct way", "slow", "ADVERB_PCAP captures packets",
+says("others' memory", "slow", "they exchange packets", lacks=["vm"])
+says("direct path", "ok", "from memory to memory")
+says("direct path", "ok", "by system calls alone", ADVERB_GUARD="0")
+says("direct path", "ok", "off by ADVERB_DIRECT=0", ADVERB_DIRECT="0")
+says("direct path", "slow", "ADVERB_PCAP captures packets",
      ADVERB_PCAP="/dev/null")
-says("direct way", "slow", "closed, see others' memory", lacks=["vm"])
+says("direct path", "slow", "off, see others' memory", lacks=["vm"])
 says("shared memory", "no", "memfd_create fails", lacks=["memfd"])
 says("sandbox", "slow", "seccomp", lacks=["vm"])
 says("broker", "ok", r"adverb [\d.]+, process \d+ of user \d+$")
@@ -204,8 +205,8 @@ says("kernel RDMA", "ok", "programs see adv0 only",
      into=where(folder_over("/sys/class", "mkdir infiniband")))
 says("processors", "slow", "a cgroup allows 50% of one",
      into=where(folder_over("/sys/fs/cgroup", "echo 50000 100000 >cpu.max")))
-says("other programs", "ok", "ssh, systemd-run or mpirun on another host start "
-     "does not, as they drop its variables",
+says("other programs", "ok", "ssh, systemd-run, and mpirun on other hosts "
+     "drop its variables",
      into=where("mount --bind /dev/null /etc/ld.so.cache"))
 says("locked memory", "ok", "adverb locks none, and under adverb run programs "
      "see no limit$", words=memlock(65536),
@@ -217,7 +218,8 @@ says("locked memory", "ok", "programs see no limit, and adverb locks none$",
      words=memlock(65536), into=where(installed()),
      LD_PRELOAD=os.path.join(t.build, "lib", "libadverb-shim.so"))
 t.case("libraries: no, that are not beside it", no_libraries)
-says("device", "no", "no interface can become one", ADVERB_DEVICES="none")
+says("device", "no", "no network interface can become a device",
+     ADVERB_DEVICES="none")
 says("device", "no", "adv0, but lo is down: ip link set lo up",
      into=lambda words: ["unshare", "-n", *words])
 lab.end()

@@ -62,7 +62,7 @@ def forbidden():
     if "unshare:" in r.output or "setpriv:" in r.output:
         raise system.Skip("no user namespace can be made")
     expect(r.status == 126 and re.fullmatch(
-        r"adverb: no private network namespace: it cannot be made: .*; look at "
+        r"adverb: no private network namespace: unshare fails: .*; look at "
         r"the sysctls user.max_user_namespaces, .*\n", r.output),
         "no sentence", r)
 
