@@ -42,8 +42,8 @@ static bool has_global(const struct netdev_scene *s, uint32_t ifindex)
 	return false;
 }
 
-static bool fits(const struct netdev_scene *s, const struct netdev_link *l,
-		 enum wish wish)
+static bool fits_wish(const struct netdev_scene *s, const struct netdev_link *l,
+		      enum wish wish)
 {
 	switch (wish) {
 	case WISH_ROUTED:
@@ -151,7 +151,7 @@ uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 	for (enum wish w = WISH_ROUTED; !named && w <= WISH_LOOPBACK && !count;
 	     w++)
 		for (uint32_t i = 0; i < scene->link_count; i++)
-			if (fits(scene, &scene->links[i], w))
+			if (fits_wish(scene, &scene->links[i], w))
 				add_device(&scene->links[i], devices, &count);
 	netdev_update(scene, devices, count, changes);
 	return count;
@@ -175,7 +175,7 @@ static bool is_among(const struct wanted *w, const uint8_t ip[16])
 	return false;
 }
 
-static void want(struct wanted *w, const struct netdev_addr *a)
+static void want_address(struct wanted *w, const struct netdev_addr *a)
 {
 	if (w->other_count < DEVICE_MAX_GIDS - FIRST_OTHER &&
 	    !is_among(w, a->ip))
@@ -208,7 +208,7 @@ static void want_own(const struct netdev_scene *s, const struct device *d,
 	}
 	for (uint32_t i = 0; i < s->addr_count; i++)
 		if (s->addrs[i].ifindex == d->ifindex)
-			want(w, &s->addrs[i]);
+			want_address(w, &s->addrs[i]);
 }
 
 /* The addresses of interfaces that are no device, loopback's last. */
@@ -225,7 +225,7 @@ static void want_tail(const struct netdev_scene *s,
 			    inaddr_is_loopback(a->ip) == loopback &&
 			    !inaddr_is_link_local(a->ip) &&
 			    !is_device(devices, count, a->ifindex))
-				want(w, a);
+				want_address(w, a);
 		}
 }
 
@@ -274,8 +274,8 @@ static void put_others(const struct device_port *old, const struct wanted *w,
 	}
 }
 
-static uint32_t update(const struct netdev_scene *s, struct device *all,
-		       uint32_t count, struct device *d)
+static uint32_t update_port(const struct netdev_scene *s, struct device *all,
+			    uint32_t count, struct device *d)
 {
 	const struct netdev_link *l = find_link(s, d->ifindex);
 	struct device_port *old = &d->port, p = {.mtu = old->mtu};
@@ -306,5 +306,5 @@ void netdev_update(const struct netdev_scene *scene, struct device *devices,
 		   uint32_t count, uint32_t *changes)
 {
 	for (uint32_t i = 0; i < count; i++)
-		changes[i] = update(scene, devices, count, &devices[i]);
+		changes[i] = update_port(scene, devices, count, &devices[i]);
 }

@@ -36,7 +36,7 @@ static struct {
 } watch;
 
 /* The thread that held the lock is not in the child. */
-static void forked(void)
+static void after_fork(void)
 {
 	lock_init(&ports);
 	sysfs_forked();
@@ -62,13 +62,13 @@ static void say_missing(const char *named)
 			len, name);
 }
 
-static void enumerate(void)
+static void enumerate_devices(void)
 {
 	struct netdev_scene scene;
 	const char *named = secure_getenv("ADVERB_DEVICES");
 	int err = netlink_read(&scene, true);
 
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(NULL, NULL, after_fork);
 	if (err) {
 		log_say(0x1f, "the network interfaces cannot be read: %s",
 			strerror(-err));
@@ -82,7 +82,7 @@ static void enumerate(void)
 
 uint32_t device_list(const struct device **out)
 {
-	pthread_once(&once, enumerate);
+	pthread_once(&once, enumerate_devices);
 	*out = devices;
 	return device_count;
 }
@@ -105,7 +105,7 @@ bool device_gid(const struct device *dev, uint32_t index,
 	return gid->ifindex;
 }
 
-static void say(const struct device *d, uint32_t changes)
+static void say_changes(const struct device *d, uint32_t changes)
 {
 	if (changes & NETDEV_DOWN)
 		log_say((uint64_t)d->ifindex << 8 | 0x1d,
@@ -114,7 +114,7 @@ static void say(const struct device *d, uint32_t changes)
 			d->name, d->netdev);
 }
 
-static void tell(const uint32_t *changes)
+static void tell_changes(const uint32_t *changes)
 {
 	static const struct {
 		uint32_t change;
@@ -128,7 +128,7 @@ static void tell(const uint32_t *changes)
 	uint32_t any = 0;
 
 	for (uint32_t i = 0; i < device_count; i++) {
-		say(&devices[i], changes[i]);
+		say_changes(&devices[i], changes[i]);
 		any |= changes[i];
 		for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++)
 			if (changes[i] & rows[k].change && watch.port)
@@ -138,7 +138,7 @@ static void tell(const uint32_t *changes)
 		sysfs_refresh();
 }
 
-static void refresh(void)
+static void refresh_ports(void)
 {
 	uint32_t changes[DEVICE_MAX];
 	struct netdev_scene scene;
@@ -150,10 +150,10 @@ static void refresh(void)
 	shared_store(&version, shared_own(&version) + 2);
 	lock_give(&ports);
 	netlink_free(&scene);
-	tell(changes);
+	tell_changes(changes);
 }
 
-static void *run(void *arg)
+static void *run_watch(void *arg)
 {
 	struct pollfd fds[2] = {
 		{.fd = watch.netlink_fd, .events = POLLIN},
@@ -166,7 +166,7 @@ static void *run(void *arg)
 		    !fd_identity_holds(fds[1].fd))
 			break;
 		netlink_drain(fds[0].fd);
-		refresh();
+		refresh_ports();
 	}
 	return arg;
 }
@@ -178,7 +178,7 @@ static int start_thread(void)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&watch.thread, NULL, run, NULL);
+	err = pthread_create(&watch.thread, NULL, run_watch, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!err)
 		pthread_setname_np(watch.thread, "adverb-netif");
@@ -194,7 +194,7 @@ void netif_watch(void (*port)(const struct device *dev, enum device_event what))
 	watch.netlink_fd = fd_identity_note(netlink_watch());
 	watch.stop_fd = fd_identity_note(eventfd(0, EFD_CLOEXEC));
 	/* what changed before we listened */
-	refresh();
+	refresh_ports();
 	watch.runs = watch.netlink_fd >= 0 && watch.stop_fd >= 0 &&
 		     start_thread() == 0;
 	if (!watch.runs)
@@ -230,8 +230,8 @@ void netif_forget(void)
 
 /* The entry with this address, RoCE v2 or not; NULL: nobody's.  Of several the
  * one of the interface `link`, or the first. */
-static const struct device_gid *find(const uint8_t ip[16], uint32_t link,
-				     const struct device **dev)
+static const struct device_gid *
+find_address(const uint8_t ip[16], uint32_t link, const struct device **dev)
 {
 	const struct device_gid *first = NULL;
 
@@ -261,7 +261,7 @@ bool netif_is_local(const uint8_t ip[16])
 	bool found;
 
 	lock_take(&ports);
-	found = find(ip, 0, &dev);
+	found = find_address(ip, 0, &dev);
 	lock_give(&ports);
 	return found;
 }
@@ -278,7 +278,7 @@ int netif_device(const uint8_t ip[16], uint32_t link)
 		return 0;
 	}
 	lock_take(&ports);
-	g = find(ip, link, &dev);
+	g = find_address(ip, link, &dev);
 	lock_give(&ports);
 	return g ? (int)(dev - devices) : -1;
 }
@@ -290,7 +290,7 @@ uint32_t netif_index(const uint8_t ip[16], uint32_t link)
 	uint32_t ifindex;
 
 	lock_take(&ports);
-	g = find(ip, link, &dev);
+	g = find_address(ip, link, &dev);
 	ifindex = g ? g->ifindex : 0;
 	lock_give(&ports);
 	return ifindex;
@@ -308,7 +308,7 @@ void netif_mac(const uint8_t ip[16], uint8_t mac[6])
 
 	memset(mac, 0, 6);
 	lock_take(&ports);
-	g = find(ip, 0, &dev);
+	g = find_address(ip, 0, &dev);
 	if (g && g->ifindex == dev->ifindex)
 		memcpy(mac, dev->mac, 6);
 	lock_give(&ports);

@@ -35,8 +35,8 @@ static int open_socket(uint32_t groups)
 }
 
 /* Attribute `type` among those behind a message's fixed part of `size`. */
-static const struct rtattr *find(const struct rtattr *a, size_t len,
-				 unsigned short type)
+static const struct rtattr *find_attr(const struct rtattr *a, size_t len,
+				      unsigned short type)
 {
 	for (; RTA_OK(a, len); a = RTA_NEXT(a, len))
 		if ((a->rta_type & NLA_TYPE_MASK) == type)
@@ -44,15 +44,15 @@ static const struct rtattr *find(const struct rtattr *a, size_t len,
 	return NULL;
 }
 
-static const struct rtattr *attr(const struct nlmsghdr *m, size_t size,
-				 unsigned short type)
+static const struct rtattr *attr_of(const struct nlmsghdr *m, size_t size,
+				    unsigned short type)
 {
 	const char *body = NLMSG_DATA(m);
 
 	if (m->nlmsg_len < NLMSG_SPACE(size))
 		return NULL;
-	return find((const void *)(body + NLMSG_ALIGN(size)),
-		    m->nlmsg_len - NLMSG_SPACE(size), type);
+	return find_attr((const void *)(body + NLMSG_ALIGN(size)),
+			 m->nlmsg_len - NLMSG_SPACE(size), type);
 }
 
 static uint32_t attr_u32(const struct rtattr *a, uint32_t otherwise)
@@ -72,7 +72,7 @@ static bool attr_is(const struct rtattr *a, const char *text)
 }
 
 /* Room for one more of `size` bytes; arrays double. */
-static void *grow(void *array, uint32_t count, size_t size)
+static void *grow_array(void *array, uint32_t count, size_t size)
 {
 	if (count & (count - 1))
 		return array;
@@ -83,19 +83,20 @@ static void *grow(void *array, uint32_t count, size_t size)
 static bool is_of_bridge(const struct nlmsghdr *m, unsigned short kind)
 {
 	const struct rtattr *info =
-		attr(m, sizeof(struct ifinfomsg), IFLA_LINKINFO);
+		attr_of(m, sizeof(struct ifinfomsg), IFLA_LINKINFO);
 
 	return info &&
-	       attr_is(find(RTA_DATA(info), RTA_PAYLOAD(info), kind), "bridge");
+	       attr_is(find_attr(RTA_DATA(info), RTA_PAYLOAD(info), kind),
+		       "bridge");
 }
 
 static int take_link(struct netdev_scene *s, const struct nlmsghdr *m)
 {
 	const struct ifinfomsg *i = NLMSG_DATA(m);
-	const struct rtattr *name = attr(m, sizeof(*i), IFLA_IFNAME);
-	const struct rtattr *mac = attr(m, sizeof(*i), IFLA_ADDRESS);
+	const struct rtattr *name = attr_of(m, sizeof(*i), IFLA_IFNAME);
+	const struct rtattr *mac = attr_of(m, sizeof(*i), IFLA_ADDRESS);
 	struct netdev_link *l =
-		grow(s->links, s->link_count, sizeof(*s->links));
+		grow_array(s->links, s->link_count, sizeof(*s->links));
 
 	if (!l)
 		return -ENOMEM;
@@ -105,7 +106,7 @@ static int take_link(struct netdev_scene *s, const struct nlmsghdr *m)
 	l += s->link_count++;
 	*l = (struct netdev_link){
 		.ifindex = (uint32_t)i->ifi_index,
-		.mtu = attr_u32(attr(m, sizeof(*i), IFLA_MTU), 1500),
+		.mtu = attr_u32(attr_of(m, sizeof(*i), IFLA_MTU), 1500),
 		.is_up = i->ifi_flags & IFF_UP,
 		.has_carrier = i->ifi_flags & IFF_RUNNING,
 		.is_loopback = i->ifi_flags & IFF_LOOPBACK,
@@ -122,10 +123,10 @@ static int take_link(struct netdev_scene *s, const struct nlmsghdr *m)
 static bool read_ip(const struct nlmsghdr *m, uint8_t ip[16])
 {
 	const struct ifaddrmsg *i = NLMSG_DATA(m);
-	const struct rtattr *a = attr(m, sizeof(*i), IFA_LOCAL);
+	const struct rtattr *a = attr_of(m, sizeof(*i), IFA_LOCAL);
 
 	if (!a)
-		a = attr(m, sizeof(*i), IFA_ADDRESS);
+		a = attr_of(m, sizeof(*i), IFA_ADDRESS);
 	if (a && i->ifa_family == AF_INET6 && RTA_PAYLOAD(a) == 16) {
 		memcpy(ip, RTA_DATA(a), 16);
 		return true;
@@ -142,7 +143,7 @@ static int take_addr(struct netdev_scene *s, const struct nlmsghdr *m)
 {
 	const struct ifaddrmsg *i = NLMSG_DATA(m);
 	struct netdev_addr *a =
-		grow(s->addrs, s->addr_count, sizeof(*s->addrs));
+		grow_array(s->addrs, s->addr_count, sizeof(*s->addrs));
 
 	if (!a)
 		return -ENOMEM;
@@ -150,7 +151,7 @@ static int take_addr(struct netdev_scene *s, const struct nlmsghdr *m)
 	a += s->addr_count;
 	/* One that somebody else has too (RFC 4862) will never be ours. */
 	if (m->nlmsg_type != RTM_NEWADDR ||
-	    attr_u32(attr(m, sizeof(*i), IFA_FLAGS), i->ifa_flags) &
+	    attr_u32(attr_of(m, sizeof(*i), IFA_FLAGS), i->ifa_flags) &
 		    IFA_F_DADFAILED ||
 	    !read_ip(m, a->ip))
 		return 0;
@@ -173,11 +174,11 @@ static int take_route(struct netdev_scene *s, const struct nlmsghdr *m)
 
 	if (m->nlmsg_type != RTM_NEWROUTE || r->rtm_dst_len ||
 	    r->rtm_type != RTN_UNICAST ||
-	    attr_u32(attr(m, sizeof(*r), RTA_TABLE), r->rtm_table) !=
+	    attr_u32(attr_of(m, sizeof(*r), RTA_TABLE), r->rtm_table) !=
 		    RT_TABLE_MAIN)
 		return 0;
-	mark_routed(s, attr_u32(attr(m, sizeof(*r), RTA_OIF), 0));
-	many = attr(m, sizeof(*r), RTA_MULTIPATH);
+	mark_routed(s, attr_u32(attr_of(m, sizeof(*r), RTA_OIF), 0));
+	many = attr_of(m, sizeof(*r), RTA_MULTIPATH);
 	if (many) {
 		const struct rtnexthop *h = RTA_DATA(many);
 		size_t len = RTA_PAYLOAD(many);
@@ -195,7 +196,7 @@ static int take_route(struct netdev_scene *s, const struct nlmsghdr *m)
 }
 
 /* Zeroes mean all; each fixed part begins with the family. */
-static int ask(int fd, uint16_t type, uint8_t family)
+static int ask_kernel(int fd, uint16_t type, uint8_t family)
 {
 	struct {
 		struct nlmsghdr head;
@@ -212,8 +213,8 @@ static int ask(int fd, uint16_t type, uint8_t family)
 }
 
 /* 1: the dump is over; 0: there is more; -errno. */
-static int take(struct netdev_scene *s, const char *bytes, size_t len,
-		taker *each)
+static int take_messages(struct netdev_scene *s, const char *bytes, size_t len,
+			 taker *each)
 {
 	const struct nlmsghdr *m = (const void *)bytes;
 	int err = 0;
@@ -233,21 +234,22 @@ static int take(struct netdev_scene *s, const char *bytes, size_t len,
 	return err;
 }
 
-static int dump(struct netdev_scene *s, int fd, uint16_t type, uint8_t family,
-		taker *each)
+static int dump_table(struct netdev_scene *s, int fd, uint16_t type,
+		      uint8_t family, taker *each)
 {
 	union {
 		struct nlmsghdr align;
 		char bytes[DUMP_BYTES];
 	} buf;
-	int err = ask(fd, type, family);
+	int err = ask_kernel(fd, type, family);
 
 	while (!err) {
 		ssize_t n = recv(fd, &buf, sizeof(buf), 0);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		err = n < 0 ? -errno : take(s, buf.bytes, (size_t)n, each);
+		err = n < 0 ? -errno
+			    : take_messages(s, buf.bytes, (size_t)n, each);
 	}
 	return err < 0 ? err : 0;
 }
@@ -259,13 +261,13 @@ static int read_once(struct netdev_scene *s, bool routes)
 	*s = (struct netdev_scene){NULL};
 	if (fd < 0)
 		return fd;
-	err = dump(s, fd, RTM_GETLINK, AF_UNSPEC, take_link);
+	err = dump_table(s, fd, RTM_GETLINK, AF_UNSPEC, take_link);
 	if (!err)
-		err = dump(s, fd, RTM_GETADDR, AF_UNSPEC, take_addr);
+		err = dump_table(s, fd, RTM_GETADDR, AF_UNSPEC, take_addr);
 	/* without IPv6 there are no such routes, and no devices lost */
 	if (!err && routes) {
-		err = dump(s, fd, RTM_GETROUTE, AF_INET, take_route);
-		dump(s, fd, RTM_GETROUTE, AF_INET6, take_route);
+		err = dump_table(s, fd, RTM_GETROUTE, AF_INET, take_route);
+		dump_table(s, fd, RTM_GETROUTE, AF_INET6, take_route);
 	}
 	close(fd);
 	if (err)

@@ -48,7 +48,7 @@ static int hold_fd = -1;
 static struct runtime_tree tree;
 static bool written, usable;
 
-static void put(struct writing *w, const char *text, const char *fmt, ...)
+static void put_file(struct writing *w, const char *text, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Most files have the folder of the one before. */
@@ -68,7 +68,7 @@ static int folder_of(struct writing *w, const char *path)
 }
 
 /* The file of this name below the root gets the text and a newline. */
-static void put(struct writing *w, const char *text, const char *fmt, ...)
+static void put_file(struct writing *w, const char *text, const char *fmt, ...)
 {
 	char path[PATH_BYTES], line[PATH_BYTES];
 	const char *name;
@@ -86,8 +86,8 @@ static void put(struct writing *w, const char *text, const char *fmt, ...)
 	w->err = fd < 0 ? fd : folder_put(fd, name ? name + 1 : path, line);
 }
 
-static void drop(struct writing *w, const char *dir, const char *what,
-		 uint32_t index)
+static void drop_entry(struct writing *w, const char *dir, const char *what,
+		       uint32_t index)
 {
 	char path[PATH_BYTES], name[16];
 	int fd;
@@ -112,20 +112,20 @@ static void put_gid(struct writing *w, const struct device *d, uint32_t i)
 		 "%02x%02x:%02x%02x:%02x%02x:%02x%02x",
 		 g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9],
 		 g[10], g[11], g[12], g[13], g[14], g[15]);
-	put(w, text, "class/infiniband/%s/ports/1/gids/%u", d->name, i);
+	put_file(w, text, "class/infiniband/%s/ports/1/gids/%u", d->name, i);
 	/* the kernel's do not open where there is no entry */
 	snprintf(dir, sizeof(dir), "class/infiniband/%s/ports/1/gid_attrs",
 		 d->name);
 	if (entry->ifindex) {
-		put(w,
-		    entry->type == DEVICE_GID_ROCE_V2 ? "RoCE v2"
-						      : "IB/RoCE v1",
-		    "%s/types/%u", dir, i);
-		put(w, d->netdev, "%s/ndevs/%u", dir, i);
+		put_file(w,
+			 entry->type == DEVICE_GID_ROCE_V2 ? "RoCE v2"
+							   : "IB/RoCE v1",
+			 "%s/types/%u", dir, i);
+		put_file(w, d->netdev, "%s/ndevs/%u", dir, i);
 		return;
 	}
-	drop(w, dir, "types", i);
-	drop(w, dir, "ndevs", i);
+	drop_entry(w, dir, "types", i);
+	drop_entry(w, dir, "ndevs", i);
 }
 
 /* All of the machine's, 32 to a word, as the kernel writes masks. */
@@ -145,7 +145,7 @@ static void put_cpus(struct writing *w, const char *device)
 		len += (size_t)snprintf(text + len, sizeof(text) - len,
 					len ? ",%08" PRIx32 : "%" PRIx32, mask);
 	}
-	put(w, text, "class/infiniband/%s/device/local_cpus", device);
+	put_file(w, text, "class/infiniband/%s/device/local_cpus", device);
 }
 
 static void put_guids(struct writing *w, const struct device *d)
@@ -156,8 +156,8 @@ static void put_guids(struct writing *w, const struct device *d)
 	snprintf(text, sizeof(text), "%04x:%04x:%04x:%04x", (unsigned)(g >> 48),
 		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff,
 		 (unsigned)g & 0xffff);
-	put(w, text, "class/infiniband/%s/node_guid", d->name);
-	put(w, text, "class/infiniband/%s/sys_image_guid", d->name);
+	put_file(w, text, "class/infiniband/%s/node_guid", d->name);
+	put_file(w, text, "class/infiniband/%s/sys_image_guid", d->name);
 }
 
 static void put_fixed(struct writing *w, const struct device *d)
@@ -181,8 +181,8 @@ static void put_fixed(struct writing *w, const struct device *d)
 	};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		put(w, files[i][1], "class/infiniband/%s/%s", d->name,
-		    files[i][0]);
+		put_file(w, files[i][1], "class/infiniband/%s/%s", d->name,
+			 files[i][0]);
 }
 
 static void put_node(struct writing *w, const char *device, uint32_t index)
@@ -190,8 +190,8 @@ static void put_node(struct writing *w, const char *device, uint32_t index)
 	char name[20];
 	int fd;
 
-	put(w, device, "class/infiniband_verbs/uverbs%u/ibdev", index);
-	put(w, "1", "class/infiniband_verbs/uverbs%u/abi_version", index);
+	put_file(w, device, "class/infiniband_verbs/uverbs%u/ibdev", index);
+	put_file(w, "1", "class/infiniband_verbs/uverbs%u/abi_version", index);
 	fd = w->err ? w->err : folder_open(w->fd, "dev/infiniband", true);
 	if (fd < 0) {
 		w->err = fd;
@@ -220,16 +220,17 @@ static void put_counters(struct writing *w, const char *device)
 		const char *name = counters_files[i].name;
 
 		if (faccessat(fd, name, F_OK, 0))
-			put(w, "0", "%s/%s", path, name);
+			put_file(w, "0", "%s/%s", path, name);
 	}
 	close(fd);
 }
 
 /* What else the folder has goes, but for what is kept. */
-static void sweep(struct writing *w, const char *below,
-		  bool (*is_kept)(const char *name,
-				  const struct device *devices, uint32_t count),
-		  const struct device *devices, uint32_t count)
+static void sweep_below(struct writing *w, const char *below,
+			bool (*is_kept)(const char *name,
+					const struct device *devices,
+					uint32_t count),
+			const struct device *devices, uint32_t count)
 {
 	int fd = w->err ? w->err : folder_open(w->fd, below, false);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -256,11 +257,11 @@ static void put_link(struct writing *w, const struct device *d)
 	char path[PATH_BYTES], text[16];
 
 	snprintf(text, sizeof(text), "%u", d->ifindex);
-	put(w, text, "class/infiniband/%s/device/net/%s/ifindex", d->name,
-	    d->netdev);
-	put(w, d->netdev, "class/infiniband/%s/parent", d->name);
+	put_file(w, text, "class/infiniband/%s/device/net/%s/ifindex", d->name,
+		 d->netdev);
+	put_file(w, d->netdev, "class/infiniband/%s/parent", d->name);
 	snprintf(path, sizeof(path), "class/infiniband/%s/device/net", d->name);
-	sweep(w, path, is_interface, d, 1);
+	sweep_below(w, path, is_interface, d, 1);
 }
 
 static void put_device(struct writing *w, const struct device *d,
@@ -270,10 +271,10 @@ static void put_device(struct writing *w, const struct device *d,
 	put_guids(w, d);
 	put_cpus(w, d->name);
 	put_counters(w, d->name);
-	put(w, d->port.is_up ? "4: ACTIVE" : "1: DOWN",
-	    "class/infiniband/%s/ports/1/state", d->name);
-	put(w, d->port.is_up ? "5: LinkUp" : "3: Disabled",
-	    "class/infiniband/%s/ports/1/phys_state", d->name);
+	put_file(w, d->port.is_up ? "4: ACTIVE" : "1: DOWN",
+		 "class/infiniband/%s/ports/1/state", d->name);
+	put_file(w, d->port.is_up ? "5: LinkUp" : "3: Disabled",
+		 "class/infiniband/%s/ports/1/phys_state", d->name);
 	for (uint32_t i = 0; i < DEVICE_MAX_GIDS; i++)
 		put_gid(w, d, i);
 	put_link(w, d);
@@ -375,13 +376,13 @@ static int write_tree(int fd, const char *stamp, const struct device *devices,
 	struct writing w = {.fd = fd, .last_fd = -1};
 
 	unlinkat(fd, STAMP, 0);
-	put(&w, "6", "class/infiniband_verbs/abi_version");
+	put_file(&w, "6", "class/infiniband_verbs/abi_version");
 	w.err = w.err ? w.err : make_folder(fd, swept[0]);
 	for (uint32_t i = 0; i < count; i++)
 		put_device(&w, &devices[i], i);
 	for (size_t i = 0; i < sizeof(swept) / sizeof(swept[0]); i++)
-		sweep(&w, swept[i], is_device, devices, count);
-	put(&w, stamp, STAMP);
+		sweep_below(&w, swept[i], is_device, devices, count);
+	put_file(&w, stamp, STAMP);
 	if (w.last_fd >= 0)
 		close(w.last_fd);
 	return w.err;

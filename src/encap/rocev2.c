@@ -14,15 +14,15 @@
 #define MOVES_MAX   8
 #define TICK_NS	    1000000 /* at most one id each, of a silent sender */
 
-static uint32_t be32(const uint8_t *p)
+static uint32_t read_be32(const uint8_t *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
 	       (uint32_t)p[2] << 8 | p[3];
 }
 
 /* The CRC register before the BTH, of a datagram with id 0. */
-static uint32_t headers(const struct inaddr *from, const struct inaddr *to,
-			uint16_t udp_len)
+static uint32_t pseudo_headers(const struct inaddr *from,
+			       const struct inaddr *to, uint16_t udp_len)
 {
 	struct udp udp = {
 		.sport = from->port, .dport = to->port, .length = udp_len};
@@ -35,8 +35,8 @@ static uint32_t headers(const struct inaddr *from, const struct inaddr *to,
 			.total_length = (uint16_t)(IP_V4_BYTES + udp_len),
 			.flags_fragment = IP_V4_DF,
 			.protocol = IP_PROTOCOL_UDP,
-			.src = be32(from->ip + 12),
-			.dst = be32(to->ip + 12),
+			.src = read_be32(from->ip + 12),
+			.dst = read_be32(to->ip + 12),
 		};
 
 		return icrc_headers_v4(&ip, &udp);
@@ -67,7 +67,7 @@ static uint32_t known_headers(struct rocev2_memo *memo,
 	memo->other = !memo->other;
 	*h = (struct rocev2_header){.from = *from, .to = *to};
 	h->udp_len = udp_len;
-	h->crc = headers(from, to, udp_len);
+	h->crc = pseudo_headers(from, to, udp_len);
 	return h->crc;
 }
 
@@ -75,13 +75,14 @@ static uint32_t known_headers(struct rocev2_memo *memo,
  * The CRC register over the headers of IP and UDP and [p, p + upto), of a
  * packet whose ICRC stands at p + len.
  */
-static uint32_t cover(struct rocev2_memo *memo, const struct inaddr *from,
-		      const struct inaddr *to, const uint8_t *p, size_t len,
-		      size_t upto, uint16_t id)
+static uint32_t cover_headers(struct rocev2_memo *memo,
+			      const struct inaddr *from,
+			      const struct inaddr *to, const uint8_t *p,
+			      size_t len, size_t upto, uint16_t id)
 {
 	uint16_t udp_len = (uint16_t)(UDP_BYTES + len + ICRC_BYTES);
 	uint32_t crc = memo ? known_headers(memo, from, to, udp_len)
-			    : headers(from, to, udp_len);
+			    : pseudo_headers(from, to, udp_len);
 
 	if (inaddr_is_v4(to->ip))
 		crc = icrc_with_id(crc, id);
@@ -91,7 +92,7 @@ static uint32_t cover(struct rocev2_memo *memo, const struct inaddr *from,
 size_t rocev2_seal(struct rocev2_memo *memo, const struct inaddr *from,
 		   const struct inaddr *to, uint8_t *p, size_t len, uint16_t id)
 {
-	icrc_write(p + len, cover(memo, from, to, p, len, len, id));
+	icrc_write(p + len, cover_headers(memo, from, to, p, len, len, id));
 	return len + ICRC_BYTES;
 }
 
@@ -103,7 +104,7 @@ size_t rocev2_seal_summed(struct rocev2_memo *memo, const struct inaddr *from,
 	uint32_t crc;
 
 	CHECK(head >= BTH_BYTES && head <= len);
-	crc = cover(memo, from, to, p, len, head, id);
+	crc = cover_headers(memo, from, to, p, len, head, id);
 	crc = crc32_multiply(crc, sum->factor) ^ sum->crc;
 	icrc_write(p + len, icrc_update(crc, p + len - pad, pad));
 	return len + ICRC_BYTES;
@@ -119,8 +120,8 @@ bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
 
 	if (len < BTH_BYTES + ICRC_BYTES || total > UINT16_MAX)
 		return false;
-	syndrome = cover(memo, from, to, p, len - ICRC_BYTES, len - ICRC_BYTES,
-			 *id) ^
+	syndrome = cover_headers(memo, from, to, p, len - ICRC_BYTES,
+				 len - ICRC_BYTES, *id) ^
 		   icrc_read(p + len - ICRC_BYTES);
 	if (!syndrome)
 		return true;
@@ -157,7 +158,7 @@ static struct rocev2_sender *slot_of(struct rocev2_senders *s,
 }
 
 /* Keeps what `id` tells of its sender; true if it is to be believed. */
-static bool judge(struct rocev2_sender *from, uint16_t id, uint64_t ticks)
+static bool judge_id(struct rocev2_sender *from, uint16_t id, uint64_t ticks)
 {
 	bool goes_on = is_direct_used(from->last, id, ticks);
 	bool confirms =
@@ -185,7 +186,7 @@ bool rocev2_id_is_due(struct rocev2_senders *s, const uint8_t ip[16],
 		from->seen_ns = now_ns;
 		return true;
 	}
-	if (!judge(from, id, (now_ns - from->seen_ns) / TICK_NS))
+	if (!judge_id(from, id, (now_ns - from->seen_ns) / TICK_NS))
 		return false;
 	/* a late packet does not take the sequence back */
 	if ((uint16_t)(from->last - id) > NEAR_BEHIND)

@@ -62,7 +62,7 @@ static int new_part(const char *name, size_t bytes)
 	return -1;
 }
 
-static bool seal(int fd)
+static bool seal_file(int fd)
 {
 	return !fcntl(fd, F_ADD_SEALS,
 		      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
@@ -72,7 +72,7 @@ static bool seal(int fd)
 static bool seal_parts(const struct arena_parts *p)
 {
 	fcntl(p->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
-	return seal(p->fd) && seal(p->shared_fd);
+	return seal_file(p->fd) && seal_file(p->shared_fd);
 }
 
 static int try_size(struct arena_map *m, size_t size)

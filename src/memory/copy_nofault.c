@@ -153,7 +153,7 @@ static void pass_on(int i, int sig, siginfo_t *info, void *context)
 	}
 }
 
-static void handle(int sig, siginfo_t *info, void *context)
+static void handle_fault(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *c = context;
 	greg_t *ip = &c->uc_mcontext.gregs[REG_RIP];
@@ -188,7 +188,7 @@ void copy_nofault_choose(bool fast_strings)
 void copy_nofault_open(void)
 {
 	const char *value = secure_getenv("ADVERB_GUARD");
-	struct sigaction ours = {.sa_sigaction = handle,
+	struct sigaction ours = {.sa_sigaction = handle_fault,
 				 .sa_flags = SA_SIGINFO | SA_ONSTACK};
 
 	/* valgrind's fault tells not at which instruction */
@@ -212,7 +212,7 @@ static bool is_ours(int i)
 	struct sigaction now;
 
 	return !sigaction(signals[i], NULL, &now) &&
-	       now.sa_flags & SA_SIGINFO && now.sa_sigaction == handle;
+	       now.sa_flags & SA_SIGINFO && now.sa_sigaction == handle_fault;
 }
 
 void copy_nofault_close(void)
@@ -230,7 +230,7 @@ void copy_nofault_turn(uint64_t now_ns)
 }
 
 /* A fault while its signal is blocked ends the process. */
-static bool look(void)
+static bool look_at_handler(void)
 {
 	sigset_t blocked;
 
@@ -248,7 +248,7 @@ bool copy_nofault_is_on(void)
 	if (known.opened != version || now - known.looked_ns > LOOK_NS) {
 		known.opened = version;
 		known.looked_ns = now;
-		known.is_on = is_open && look();
+		known.is_on = is_open && look_at_handler();
 	}
 	return known.is_on;
 }

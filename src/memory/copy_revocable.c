@@ -118,8 +118,9 @@ bool copy_revocable_take(struct copy_revocable *l, const void *word,
 	return true;
 }
 
-static enum copy_revocable_end put(const struct copy_revocable *l, uint64_t to,
-				   const void *from, uint64_t bytes)
+static enum copy_revocable_end put_word(const struct copy_revocable *l,
+					uint64_t to, const void *from,
+					uint64_t bytes)
 {
 	sequence *by = bytes == 8   ? copy_revocable_put8
 		       : bytes == 4 ? copy_revocable_put4
@@ -130,8 +131,9 @@ static enum copy_revocable_end put(const struct copy_revocable *l, uint64_t to,
 					   l);
 }
 
-static enum copy_revocable_end copy(const struct copy_revocable *l, uint64_t to,
-				    uint64_t from, uint64_t bytes)
+static enum copy_revocable_end copy_bytes(const struct copy_revocable *l,
+					  uint64_t to, uint64_t from,
+					  uint64_t bytes)
 {
 	return (enum copy_revocable_end)copy_revocable_bytes(
 		(void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, l);
@@ -146,9 +148,10 @@ static enum copy_revocable_end move_one(const struct copy_revocable *l,
 	enum copy_revocable_end end = COPY_REVOCABLE_DONE;
 
 	if (body)
-		end = copy(l, to->va, from, body);
+		end = copy_bytes(l, to->va, from, body);
 	if (!end && tail)
-		end = put(l, to->va + body, (const void *)(from + body), tail);
+		end = put_word(l, to->va + body, (const void *)(from + body),
+			       tail);
 	return end;
 }
 
@@ -159,7 +162,7 @@ struct side {
 	uint64_t va, rest;
 };
 
-static void next(struct side *s)
+static void next_piece(struct side *s)
 {
 	while (s->left && !s->rest) {
 		s->va = s->v->va;
@@ -168,33 +171,33 @@ static void next(struct side *s)
 	}
 }
 
-static void advance(struct side *s, uint64_t bytes)
+static void advance_side(struct side *s, uint64_t bytes)
 {
 	s->va += bytes;
 	s->rest -= bytes;
-	next(s);
+	next_piece(s);
 }
 
 static struct side side_of(const struct space_vec *v, uint32_t count)
 {
 	struct side s = {v, count, 0, 0};
 
-	next(&s);
+	next_piece(&s);
 	return s;
 }
 
 /* From several stretches to one place, which is not ordered. */
-static enum copy_revocable_end gather(const struct copy_revocable *l,
-				      uint64_t to, struct side *from,
-				      uint64_t bytes)
+static enum copy_revocable_end gather_pieces(const struct copy_revocable *l,
+					     uint64_t to, struct side *from,
+					     uint64_t bytes)
 {
 	enum copy_revocable_end end = COPY_REVOCABLE_DONE;
 
 	while (!end && bytes) {
 		uint64_t n = bits_min_u64(bytes, from->rest);
 
-		end = copy(l, to, from->va, n);
-		advance(from, n);
+		end = copy_bytes(l, to, from->va, n);
+		advance_side(from, n);
 		to += n;
 		bytes -= n;
 	}
@@ -211,18 +214,18 @@ static enum copy_revocable_end move_many(const struct copy_revocable *l,
 		struct space_vec v = {to->va, to->rest};
 		bool is_last;
 
-		advance(to, v.bytes);
+		advance_side(to, v.bytes);
 		is_last = !to->rest;
 		tail = is_last ? space_tail(&v) : 0;
 		last = v.va + v.bytes - tail;
-		end = gather(l, v.va, from, v.bytes - tail);
+		end = gather_pieces(l, v.va, from, v.bytes - tail);
 	}
 	if (!end && tail) {
 		uint8_t bytes[8];
 
-		end = gather(l, (uintptr_t)bytes, from, tail);
+		end = gather_pieces(l, (uintptr_t)bytes, from, tail);
 		if (!end)
-			end = put(l, last, bytes, tail);
+			end = put_word(l, last, bytes, tail);
 	}
 	return end;
 }

@@ -36,7 +36,7 @@ bool mr_file_has_credit(void)
 	return hint_now(&credit) > 0;
 }
 
-static void spend(int64_t lines)
+static void spend_credit(int64_t lines)
 {
 	hint_add(&credit, -lines);
 }
@@ -44,7 +44,7 @@ static void spend(int64_t lines)
 void mr_file_earn(void)
 {
 	if (hint_now(&credit) < CREDIT_AT_FIRST)
-		spend(-CREDIT_EACH);
+		spend_credit(-CREDIT_EACH);
 }
 
 /* The mapping that has va; false: none, or it cannot be told. */
@@ -63,7 +63,7 @@ struct query {
 
 enum { VMA_READABLE = 1, VMA_WRITABLE = 2, VMA_SHARED = 8 };
 
-static bool ask(int maps, uint64_t va, struct mr_file_mapping *m)
+static bool ask_kernel(int maps, uint64_t va, struct mr_file_mapping *m)
 {
 	struct query q = {.size = sizeof(q),
 			  .va = va,
@@ -88,7 +88,7 @@ static bool ask(int maps, uint64_t va, struct mr_file_mapping *m)
 
 /* ---- and by the text ---- */
 
-static bool parse(const char *line, struct mr_file_mapping *m)
+static bool parse_line(const char *line, struct mr_file_mapping *m)
 {
 	char rights[5];
 	int at = 0;
@@ -146,12 +146,12 @@ static bool look_up(int maps, uint64_t va, struct mr_file_mapping *m)
 	if (!f && fd >= 0)
 		close(fd);
 	while (f && !found && fgets(line, sizeof(line), f)) {
-		found = parse(line, m) && m->start <= va && va < m->end;
+		found = parse_line(line, m) && m->start <= va && va < m->end;
 		lines++;
 	}
 	if (f)
 		fclose(f);
-	spend(lines);
+	spend_credit(lines);
 	return found;
 }
 
@@ -266,7 +266,7 @@ static int open_anew(const struct mr_file_mapping *m)
 	}
 	if (dir)
 		closedir(dir);
-	spend(lines);
+	spend_credit(lines);
 	return fd;
 }
 
@@ -314,7 +314,7 @@ static bool can_be_asked(int maps)
 {
 	struct mr_file_mapping m;
 
-	return ask(maps, 0, &m) || errno != ENOTTY;
+	return ask_kernel(maps, 0, &m) || errno != ENOTTY;
 }
 
 bool mr_file_look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
@@ -326,7 +326,7 @@ bool mr_file_look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
 	if (maps < 0)
 		return false;
 	is_asked = can_be_asked(maps);
-	found = is_asked && find(ask, maps, va, bytes, m, what);
+	found = is_asked && find(ask_kernel, maps, va, bytes, m, what);
 	close(maps);
 	return is_asked ? found : mr_file_look_by_text(va, bytes, m, what);
 }
@@ -343,7 +343,7 @@ bool mr_file_is(int pid, const struct share *what)
 	maps = open(path, O_RDONLY | O_CLOEXEC);
 	if (maps < 0)
 		return false;
-	how = can_be_asked(maps) ? ask : look_up;
+	how = can_be_asked(maps) ? ask_kernel : look_up;
 	is_all = find_all(how, maps, what->va, what->bytes, &m);
 	close(maps);
 	return is_all && m.is_written >= !!what->is_written &&

@@ -149,7 +149,7 @@ static void *map_apart(const struct peer_maps *a, const struct share *s)
 	return t.at;
 }
 
-static void add(struct peer_maps *a, const struct share *s, uint32_t row)
+static void add_map(struct peer_maps *a, const struct share *s, uint32_t row)
 {
 	uint32_t serial = shared_own(&s->serial);
 	void *at;
@@ -179,7 +179,7 @@ void peer_maps_look(struct peer_maps *a)
 
 		if (shared_own(&s.serial) &&
 		    !is_known(a, shared_own(&s.serial)))
-			add(a, &s, row);
+			add_map(a, &s, row);
 	}
 }
 

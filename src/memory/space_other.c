@@ -32,13 +32,13 @@ static struct space_other *other_of(struct space *s)
 }
 
 /* It is too large to be cleared each time. */
-static void begin(struct batch *b)
+static void begin_batch(struct batch *b)
 {
 	b->near.at = b->near.count = b->target.at = b->target.count = 0;
 	b->bytes = 0;
 }
 
-static void add(struct side *s, uint64_t va, uint64_t bytes)
+static void add_piece(struct side *s, uint64_t va, uint64_t bytes)
 {
 	if (bytes)
 		s->iov[s->count++] =
@@ -50,7 +50,7 @@ static uint64_t add_all(struct side *s, const struct space_vec *v, size_t n)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < n; bytes += v[i++].bytes)
-		add(s, v[i].va, v[i].bytes);
+		add_piece(s, v[i].va, v[i].bytes);
 	return bytes;
 }
 
@@ -64,7 +64,7 @@ static void split_tail(struct side *s)
 	if (tail == v.bytes)
 		return;
 	last->iov_len -= tail;
-	add(s, v.va + last->iov_len, tail);
+	add_piece(s, v.va + last->iov_len, tail);
 }
 
 static bool has_room(const struct batch *b, const struct space_move *m)
@@ -86,7 +86,7 @@ static void put_in(struct batch *b, const struct space_move *m, bool is_put)
 	b->bytes += bytes;
 }
 
-static void advance(struct side *s, uint64_t bytes)
+static void advance_side(struct side *s, uint64_t bytes)
 {
 	while (bytes && s->at < s->count) {
 		struct iovec *v = &s->iov[s->at];
@@ -100,7 +100,7 @@ static void advance(struct side *s, uint64_t bytes)
 	}
 }
 
-static ssize_t call(struct space_other *o, struct batch *b, bool is_put)
+static ssize_t call_kernel(struct space_other *o, struct batch *b, bool is_put)
 {
 	const struct iovec *near = &b->near.iov[b->near.at];
 	const struct iovec *target = &b->target.iov[b->target.at];
@@ -112,20 +112,20 @@ static ssize_t call(struct space_other *o, struct batch *b, bool is_put)
 }
 
 /* 0 or -errno of the call that failed. */
-static int run(struct space_other *o, struct batch *b, bool is_put)
+static int run_batch(struct space_other *o, struct batch *b, bool is_put)
 {
 	while (b->bytes) {
 		ssize_t n;
 
 		if (o->access && access_is_revoked(o->access))
 			return -ECANCELED;
-		n = call(o, b, is_put);
+		n = call_kernel(o, b, is_put);
 		if (n <= 0)
 			return n < 0 ? -errno : -EFAULT;
 		b->bytes -= (uint64_t)n;
 		if (b->bytes) {
-			advance(&b->near, (uint64_t)n);
-			advance(&b->target, (uint64_t)n);
+			advance_side(&b->near, (uint64_t)n);
+			advance_side(&b->target, (uint64_t)n);
 		}
 	}
 	return 0;
@@ -153,7 +153,8 @@ static bool is_readable(pid_t pid, const struct space_vec *v, size_t n)
  * In which process was the memory missing?  The side that is read tells without
  * doing harm; is it all there, it was the other.
  */
-static int blame(struct space_other *o, const struct space_move *m, bool is_put)
+static int blame_side(struct space_other *o, const struct space_move *m,
+		      bool is_put)
 {
 	pid_t pid = is_put ? getpid() : o->pid;
 	bool is_there = is_readable(pid, m->from, m->from_count);
@@ -168,11 +169,11 @@ static int one_by_one(struct space_other *o, const struct space_move *m,
 		struct batch b;
 		int err;
 
-		begin(&b);
+		begin_batch(&b);
 		put_in(&b, &m[i], is_put);
-		err = run(o, &b, is_put);
+		err = run_batch(o, &b, is_put);
 		if (err == -EFAULT)
-			err = blame(o, &m[i], is_put);
+			err = blame_side(o, &m[i], is_put);
 		if (err)
 			return err;
 	}
@@ -180,9 +181,9 @@ static int one_by_one(struct space_other *o, const struct space_move *m,
 }
 
 /* Our addresses of all that the move touches there; false: not of all. */
-static bool translate(const struct space_other *o,
-		      const struct space_vec *target, uint32_t count,
-		      bool is_put, struct space_vec *ours)
+static bool translate_target(const struct space_other *o,
+			     const struct space_vec *target, uint32_t count,
+			     bool is_put, struct space_vec *ours)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		const uint8_t *at =
@@ -203,8 +204,9 @@ static enum copy_revocable_end move_mapped(const struct space_other *o,
 	struct space_vec ours[SPACE_VEC_MAX];
 	struct space_move here = *m;
 
-	if (!translate(o, is_put ? m->to : m->from,
-		       is_put ? m->to_count : m->from_count, is_put, ours))
+	if (!translate_target(o, is_put ? m->to : m->from,
+			      is_put ? m->to_count : m->from_count, is_put,
+			      ours))
 		return COPY_REVOCABLE_FAULT;
 	if (is_put)
 		here.to = ours;
@@ -241,8 +243,8 @@ static int move_all_mapped(struct space_other *o, const struct space_move *m,
 	return end == COPY_REVOCABLE_ENDED ? -ECANCELED : 0;
 }
 
-static int move(struct space_other *o, const struct space_move *m, size_t n,
-		size_t *done, bool is_put)
+static int move_one(struct space_other *o, const struct space_move *m, size_t n,
+		    size_t *done, bool is_put)
 {
 	int gone;
 
@@ -256,11 +258,11 @@ static int move(struct space_other *o, const struct space_move *m, size_t n,
 		struct batch b;
 		int err;
 
-		begin(&b);
+		begin_batch(&b);
 		do
 			put_in(&b, &first[moves], is_put);
 		while (++moves < left && has_room(&b, &first[moves]));
-		err = run(o, &b, is_put);
+		err = run_batch(o, &b, is_put);
 		/* a bad address may have refused all of them */
 		if (err == -EFAULT)
 			err = one_by_one(o, first, moves, done, is_put);
@@ -275,16 +277,16 @@ static int move(struct space_other *o, const struct space_move *m, size_t n,
 static int other_put(struct space *target, struct space *near,
 		     const struct space_move *m, size_t n, size_t *done)
 {
-	return move(other_of(target), m, n, done, true);
+	return move_one(other_of(target), m, n, done, true);
 }
 
 static int other_get(struct space *target, struct space *near,
 		     const struct space_move *m, size_t n, size_t *done)
 {
-	return move(other_of(target), m, n, done, false);
+	return move_one(other_of(target), m, n, done, false);
 }
 
-static uint64_t total(const struct space_vec *v, size_t n)
+static uint64_t total_bytes(const struct space_vec *v, size_t n)
 {
 	uint64_t bytes = 0;
 
@@ -296,21 +298,21 @@ static uint64_t total(const struct space_vec *v, size_t n)
 static int other_write(struct space *s, const struct space_vec *to, size_t n,
 		       const void *src)
 {
-	struct space_vec from = {(uintptr_t)src, total(to, n)};
+	struct space_vec from = {(uintptr_t)src, total_bytes(to, n)};
 	struct space_move m = {to, &from, (uint32_t)n, 1};
 	size_t done;
 
-	return move(other_of(s), &m, 1, &done, true);
+	return move_one(other_of(s), &m, 1, &done, true);
 }
 
 static int other_read(struct space *s, const struct space_vec *from, size_t n,
 		      void *dst)
 {
-	struct space_vec to = {(uintptr_t)dst, total(from, n)};
+	struct space_vec to = {(uintptr_t)dst, total_bytes(from, n)};
 	struct space_move m = {&to, from, 1, (uint32_t)n};
 	size_t done;
 
-	return move(other_of(s), &m, 1, &done, false);
+	return move_one(other_of(s), &m, 1, &done, false);
 }
 
 /* In memory that is mapped here the processor does it, for both. */

@@ -20,8 +20,8 @@ static struct space_self *self_of(struct space *s)
 	return CONTAINER_OF(s, struct space_self, space);
 }
 
-static size_t fill(struct iovec *iov, const struct space_vec *v, size_t n,
-		   uint64_t *total)
+static size_t fill_iovec(struct iovec *iov, const struct space_vec *v, size_t n,
+			 uint64_t *total)
 {
 	size_t k = 0;
 
@@ -195,7 +195,7 @@ static int self_write(struct space *space, const struct space_vec *to, size_t n,
 
 	if (copy_nofault_is_on())
 		return guarded_write(to, without_empty_end(to, n), src);
-	k = fill(iov, to, n, &bytes);
+	k = fill_iovec(iov, to, n, &bytes);
 	if (!bytes)
 		return 0;
 	k = split_tail(iov, k);
@@ -218,7 +218,7 @@ static int self_read(struct space *space, const struct space_vec *from,
 
 	if (copy_nofault_is_on())
 		return guarded_read(from, n, dst);
-	k = fill(iov, from, n, &bytes);
+	k = fill_iovec(iov, from, n, &bytes);
 	if (!bytes)
 		return 0;
 	if (s->memfd < 0) {
@@ -253,7 +253,7 @@ static int self_read_crc(struct space *space, const struct space_vec *from,
 }
 
 /* Fault the page of va in for writing: EINVAL or EFAULT if it may not be. */
-static bool populates(uint64_t va)
+static bool populates_page(uint64_t va)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
@@ -269,7 +269,7 @@ static bool is_writable(struct space_self *s, uint64_t va)
 	if (self_read(&s->space, &v, 1, &probe))
 		return false;
 	/* an older kernel refuses our own stack too: readable has to do */
-	return populates(va) || !populates((uintptr_t)&probe);
+	return populates_page(va) || !populates_page((uintptr_t)&probe);
 }
 
 static int self_atomic(struct space *space, enum space_atomic op, uint64_t va,

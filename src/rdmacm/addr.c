@@ -9,12 +9,12 @@
 
 #include "util/inaddr.h"
 
-static const struct sockaddr_in *v4(const struct sockaddr *a)
+static const struct sockaddr_in *as_ipv4(const struct sockaddr *a)
 {
 	return (const struct sockaddr_in *)(const void *)a;
 }
 
-static const struct sockaddr_in6 *v6(const struct sockaddr *a)
+static const struct sockaddr_in6 *as_ipv6(const struct sockaddr *a)
 {
 	return (const struct sockaddr_in6 *)(const void *)a;
 }
@@ -27,8 +27,8 @@ bool r_addr_is_known(const struct sockaddr *a)
 bool r_addr_is_any(const struct sockaddr *a)
 {
 	if (a->sa_family == AF_INET)
-		return v4(a)->sin_addr.s_addr == htonl(INADDR_ANY);
-	return IN6_IS_ADDR_UNSPECIFIED(&v6(a)->sin6_addr);
+		return as_ipv4(a)->sin_addr.s_addr == htonl(INADDR_ANY);
+	return IN6_IS_ADDR_UNSPECIFIED(&as_ipv6(a)->sin6_addr);
 }
 
 bool r_addr_is_loopback(const struct sockaddr *a)
@@ -60,8 +60,8 @@ socklen_t r_addr_size(const struct sockaddr *a)
 
 uint16_t r_addr_port(const struct sockaddr *a)
 {
-	return ntohs(a->sa_family == AF_INET ? v4(a)->sin_port
-					     : v6(a)->sin6_port);
+	return ntohs(a->sa_family == AF_INET ? as_ipv4(a)->sin_port
+					     : as_ipv6(a)->sin6_port);
 }
 
 /* The port is at the same place in both. */
@@ -74,11 +74,11 @@ void r_addr_ip(const struct sockaddr *a, uint8_t ip[16])
 {
 	memset(ip, 0, 16);
 	if (a->sa_family == AF_INET6) {
-		memcpy(ip, &v6(a)->sin6_addr, 16);
+		memcpy(ip, &as_ipv6(a)->sin6_addr, 16);
 		return;
 	}
 	ip[10] = ip[11] = 0xff;
-	memcpy(ip + 12, &v4(a)->sin_addr, 4);
+	memcpy(ip + 12, &as_ipv4(a)->sin_addr, 4);
 }
 
 void r_addr_make(struct sockaddr *a, const uint8_t ip[16], uint16_t port)
@@ -101,8 +101,8 @@ const char *r_addr_text(const struct sockaddr *a, char *text)
 {
 	char name[INET6_ADDRSTRLEN] = "an unknown address";
 	const void *bytes = a->sa_family == AF_INET
-				    ? (const void *)&v4(a)->sin_addr
-				    : &v6(a)->sin6_addr;
+				    ? (const void *)&as_ipv4(a)->sin_addr
+				    : &as_ipv6(a)->sin6_addr;
 
 	inet_ntop(a->sa_family, bytes, name, sizeof(name));
 	snprintf(text, R_ADDR_TEXT, "%s port %u", name, r_addr_port(a));

@@ -59,8 +59,8 @@ static void set_types(struct rdma_addrinfo *r,
 				: IBV_QPT_RC;
 }
 
-static struct rdma_addrinfo *make(const struct addrinfo *a,
-				  const struct rdma_addrinfo *hints)
+static struct rdma_addrinfo *make_result(const struct addrinfo *a,
+					 const struct rdma_addrinfo *hints)
 {
 	struct rdma_addrinfo *r = calloc(1, sizeof(*r));
 	bool passive = hints->ai_flags & RAI_PASSIVE;
@@ -100,7 +100,7 @@ static int make_list(const struct addrinfo *found,
 	for (; found; found = found->ai_next) {
 		if (!r_addr_is_known(found->ai_addr))
 			continue;
-		*tail = make(found, hints);
+		*tail = make_result(found, hints);
 		if (!*tail) {
 			rdma_freeaddrinfo(*res);
 			return r_fail(ENOMEM, "rdma_getaddrinfo: no memory");

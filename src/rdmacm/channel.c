@@ -113,14 +113,14 @@ struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
 }
 
 /* An id's, or its listener's as long as it is a request. */
-static const struct rdma_cm_id *whose(const struct r_event *e)
+static const struct rdma_cm_id *event_owner(const struct r_event *e)
 {
 	return e->base.listen_id ? e->base.listen_id : e->base.id;
 }
 
 void r_post(struct r_event *e)
 {
-	struct r_channel *c = r_channel(whose(e)->channel);
+	struct r_channel *c = r_channel(event_owner(e)->channel);
 	uint64_t one = 1;
 
 	list_push_tail(&c->events, &e->link);
@@ -152,7 +152,7 @@ static void take_back_token(struct r_channel *c)
 }
 
 /* Nobody will hear of a connection request: neither of its id. */
-static void forget(struct r_event *e)
+static void forget_event(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
 
@@ -170,7 +170,7 @@ void r_channel_move(struct r_id *id, struct r_channel *to)
 	struct list moved = {&moved, &moved};
 
 	list_for_each_safe (n, &from->events) {
-		if (whose(EVENT_OF(n)) != &id->base)
+		if (event_owner(EVENT_OF(n)) != &id->base)
 			continue;
 		list_remove(n);
 		list_push_tail(&moved, n);
@@ -182,7 +182,7 @@ void r_channel_move(struct r_id *id, struct r_channel *to)
 		struct r_event *e = EVENT_OF(n);
 
 		if (!to) {
-			forget(e);
+			forget_event(e);
 			continue;
 		}
 		r_post(e);
@@ -234,7 +234,7 @@ static void say_small_mtu(const struct r_id *id, const struct cmproto *m)
  * The passive side's new id, as far as the program's thread can make it.  False
  * and errno: it cannot have the channel that it needs.
  */
-static bool requested(struct r_event *e)
+static bool serve_request(struct r_event *e)
 {
 	struct r_id *listener = r_id(e->base.listen_id);
 	struct r_id *id = r_id(e->base.id);
@@ -259,7 +259,7 @@ static bool requested(struct r_event *e)
 }
 
 /* The active side: its queue pair is made ready, then the peer is told. */
-static void responded(struct r_event *e)
+static void serve_response(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
 	struct cmproto no = {.status = 28}, yes = {0};
@@ -282,7 +282,7 @@ static void responded(struct r_event *e)
 }
 
 /* The peer has withdrawn when we had not heard of it: that is an end, too. */
-static void refused(struct r_event *e)
+static void serve_refusal(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
 
@@ -294,16 +294,16 @@ static void refused(struct r_event *e)
 }
 
 /* What has to happen before the program sees it. */
-static void process(struct r_event *e)
+static void serve_event(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
 
 	if (e->base.event == RDMA_CM_EVENT_CONNECT_RESPONSE)
-		responded(e);
+		serve_response(e);
 	else if (e->base.event == RDMA_CM_EVENT_REJECTED ||
 		 e->base.event == RDMA_CM_EVENT_UNREACHABLE ||
 		 e->base.event == RDMA_CM_EVENT_CONNECT_ERROR)
-		refused(e);
+		serve_refusal(e);
 	else if (e->multicast && r_multicast_joined(e)) {
 		e->base.event = RDMA_CM_EVENT_MULTICAST_ERROR;
 		e->base.status = -errno;
@@ -324,7 +324,7 @@ static void process(struct r_event *e)
 	e->base.param.conn.private_data_len = e->message.private_bytes;
 }
 
-static struct r_event *pop(struct r_channel *c)
+static struct r_event *pop_event(struct r_channel *c)
 {
 	struct r_event *e = NULL;
 	struct list *n;
@@ -373,13 +373,14 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 			wait_if_destroyed(channel);
 			return -1;
 		}
-		e = pop(r_channel(channel));
+		e = pop_event(r_channel(channel));
 		if (e && is_for_no_device(e)) {
 			r_refuse(e, REJ_REMOTE_GID);
 			e = NULL;
 		}
 	} while (!e);
-	if (e->base.event == RDMA_CM_EVENT_CONNECT_REQUEST && !requested(e)) {
+	if (e->base.event == RDMA_CM_EVENT_CONNECT_REQUEST &&
+	    !serve_request(e)) {
 		err = errno;
 		r_refuse(e, R_REJ_NO_RESOURCES);
 		r_fail(err,
@@ -388,7 +389,7 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 		       strerror(err));
 		return -1;
 	}
-	process(e);
+	serve_event(e);
 	*event = &e->base;
 	return 0;
 }

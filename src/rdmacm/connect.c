@@ -97,12 +97,12 @@ static int put_private(struct cmproto *m, const void *data, size_t bytes,
 	return 0;
 }
 
-static uint8_t smaller(uint8_t a, uint8_t b)
+static uint8_t smaller_of(uint8_t a, uint8_t b)
 {
 	return a < b ? a : b;
 }
 
-static void common(struct r_id *id, struct cmproto *m)
+static void fill_common(struct r_id *id, struct cmproto *m)
 {
 	m->psn = id->psn;
 	m->qpn = id->qpn;
@@ -139,10 +139,10 @@ static void take_param(struct r_id *id, const struct rdma_conn_param *p,
 	if (!p)
 		p = &most;
 	id->responder_resources =
-		smaller(p->responder_resources, responder_max);
-	id->initiator_depth = smaller(p->initiator_depth, initiator_max);
-	id->retry_count = smaller(p->retry_count, 7);
-	id->rnr_retry = smaller(p->rnr_retry_count, 7);
+		smaller_of(p->responder_resources, responder_max);
+	id->initiator_depth = smaller_of(p->initiator_depth, initiator_max);
+	id->retry_count = smaller_of(p->retry_count, 7);
+	id->rnr_retry = smaller_of(p->rnr_retry_count, 7);
 	id->flow_control = p->flow_control != 0;
 	id->qpn = id->base.qp ? id->base.qp->qp_num : p->qp_num;
 	id->has_srq = id->base.qp ? id->base.qp->srq != NULL : p->srq != 0;
@@ -170,7 +170,7 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 		return -1;
 	if (is_set("ADVERB_CM_FAST"))
 		m.max_retries = FAST_RETRIES;
-	common(id, &m);
+	fill_common(id, &m);
 	memcpy(m.local, id->local, 16);
 	memcpy(m.peer, id->peer, 16);
 	m.scope = id->scope;
@@ -218,7 +218,7 @@ static int accept_datagram(struct r_id *id, const struct rdma_conn_param *p)
 }
 
 /* False: the peer was faster.  From here on there are events. */
-static bool decide(struct r_id *id)
+static bool decide_request(struct r_id *id)
 {
 	bool decides;
 
@@ -241,15 +241,15 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 		return r_fail(EINVAL, "rdma_accept: the id is of no connection "
 				      "request that waits");
 	/* their initiator depth is our responder's part */
-	take_param(
-		id, conn_param,
-		smaller(id->device->max_responder, id->remote.initiator_depth),
-		smaller(id->device->max_initiator,
-			id->remote.responder_resources));
+	take_param(id, conn_param,
+		   smaller_of(id->device->max_responder,
+			      id->remote.initiator_depth),
+		   smaller_of(id->device->max_initiator,
+			      id->remote.responder_resources));
 	if (conn_param && put_private(&m, conn_param->private_data,
 				      conn_param->private_data_len, ROOM_REP))
 		return -1;
-	common(id, &m);
+	fill_common(id, &m);
 	if (base->qp && r_qp_connect(id)) {
 		err = errno;
 		r_call(id, &no, CMPROTO_REJECT);
@@ -258,7 +258,7 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 			      "connected: %s",
 			      strerror(err));
 	}
-	if (!decide(id)) {
+	if (!decide_request(id)) {
 		r_qp_fail(id);
 		return r_fail(EINVAL, "rdma_accept: the peer has withdrawn its "
 				      "request");
@@ -273,8 +273,8 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	return r_complete(id);
 }
 
-static int reject(struct rdma_cm_id *id, int reason, const void *data,
-		  uint8_t bytes)
+static int reject_request(struct rdma_cm_id *id, int reason, const void *data,
+			  uint8_t bytes)
 {
 	struct cmproto m = {.status = reason};
 	int err;
@@ -293,13 +293,13 @@ static int reject(struct rdma_cm_id *id, int reason, const void *data,
 int rdma_reject(struct rdma_cm_id *id, const void *private_data,
 		uint8_t private_data_len)
 {
-	return reject(id, REJ_CONSUMER, private_data, private_data_len);
+	return reject_request(id, REJ_CONSUMER, private_data, private_data_len);
 }
 
 int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 		    uint8_t private_data_len)
 {
-	return reject(id, REJ_ECE, private_data, private_data_len);
+	return reject_request(id, REJ_ECE, private_data, private_data_len);
 }
 
 void r_refuse(struct r_event *e, int reason)

@@ -22,7 +22,7 @@ static int count;
 static pid_t owner; /* a fork's child opens anew */
 
 /* The thread that held the locks is not in the child. */
-static void forked(void)
+static void after_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	pthread_mutex_init(&domains, NULL);
@@ -30,7 +30,7 @@ static void forked(void)
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(NULL, NULL, after_fork);
 }
 
 static bool open_device(struct r_device *d, struct ibv_device *device)
@@ -134,7 +134,7 @@ struct r_device *r_device_find(const uint8_t ip[16], uint8_t *sgid_index)
 }
 
 /* Made when first wanted, kept for good: programs register memory in it. */
-static struct ibv_pd *domain(struct r_device *d)
+static struct ibv_pd *device_domain(struct r_device *d)
 {
 	pthread_mutex_lock(&domains);
 	if (!d->pd)
@@ -150,7 +150,7 @@ void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index)
 	id->device = d;
 	id->sgid_index = sgid_index;
 	id->base.verbs = d->verbs;
-	id->base.pd = domain(d);
+	id->base.pd = device_domain(d);
 	id->base.port_num = PORT;
 	id->mtu = IBV_MTU_1024;
 	if (!ibv_query_port(d->verbs, PORT, &port))

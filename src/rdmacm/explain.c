@@ -13,7 +13,7 @@
 
 static struct seen_set said; /* then it is silent */
 
-static void say(uintptr_t cause, const char *format, va_list args)
+static void say_once(uintptr_t cause, const char *format, va_list args)
 {
 	const char *wish = secure_getenv("ADVERB_EXPLAIN");
 	char line[640] = "adverb: ";
@@ -34,7 +34,7 @@ void r_say(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say((uintptr_t)format, format, args);
+	say_once((uintptr_t)format, format, args);
 	va_end(args);
 }
 
@@ -43,7 +43,7 @@ static void say_as(uintptr_t cause, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(cause, format, args);
+	say_once(cause, format, args);
 	va_end(args);
 }
 
@@ -69,7 +69,7 @@ int r_fail(int err, const char *format, ...)
 
 	errno = err;
 	va_start(args, format);
-	say((uintptr_t)format, format, args);
+	say_once((uintptr_t)format, format, args);
 	va_end(args);
 	errno = err;
 	return -1;

@@ -348,7 +348,7 @@ __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 }
 
 /* A call of a listener: the id that the program will find in the event. */
-static void incoming(struct r_id *listener, const struct cmproto *m)
+static void incoming_id(struct r_id *listener, const struct cmproto *m)
 {
 	struct r_id *id =
 		r_id_new(listener->base.channel, listener->base.context,
@@ -379,7 +379,7 @@ static void incoming(struct r_id *listener, const struct cmproto *m)
 	r_post(e);
 }
 
-static void explain(const struct r_id *id, const struct cmproto *m)
+static void explain_bind(const struct r_id *id, const struct cmproto *m)
 {
 	const struct sockaddr *to = &id->base.route.addr.dst_addr;
 	char text[R_ADDR_TEXT];
@@ -421,7 +421,7 @@ static void explain(const struct r_id *id, const struct cmproto *m)
  * kernel: its context is the listener's still, and to accept it fails.  True:
  * it is such a one, and is withdrawn now.
  */
-static bool withdraw(struct r_id *id)
+static bool withdraw_id(struct r_id *id)
 {
 	id->is_withdrawn |= id->is_passive && !id->is_decided;
 	return id->is_withdrawn;
@@ -431,7 +431,7 @@ static void post_end(struct r_id *id, enum rdma_cm_event_type type, int status)
 {
 	struct r_event *e;
 
-	if (id->is_disconnected || withdraw(id))
+	if (id->is_disconnected || withdraw_id(id))
 		return;
 	e = id->is_up ? r_event_new(id, RDMA_CM_EVENT_DISCONNECTED, 0)
 		      : r_event_new(id, type, status);
@@ -465,17 +465,17 @@ void r_id_message(struct r_id *id, const struct cmproto *m)
 	struct r_event *e;
 
 	if (m->event == CMPROTO_REQUEST) {
-		incoming(id, m);
+		incoming_id(id, m);
 		return;
 	}
 	if (m->event > CMPROTO_RESOLVED)
 		return;
 	memcpy(id->note, m->note, sizeof(id->note));
-	if (withdraw(id))
+	if (withdraw_id(id))
 		return;
 	if (m->event == CMPROTO_RESPONSE)
 		id->remote = *m;
-	explain(id, m);
+	explain_bind(id, m);
 	e = r_event_new(id, types[m->event], m->status);
 	if (!e)
 		return;

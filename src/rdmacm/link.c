@@ -32,7 +32,7 @@
 pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t r_changed = PTHREAD_COND_INITIALIZER;
 
-/* Who waits for the answer with this serial; on its stack. */
+/* A thread that waits for the answer with this serial; on its stack. */
 struct waiter {
 	struct list link;
 	uint32_t serial;
@@ -83,14 +83,14 @@ void r_give(void)
 	pthread_setcancelstate(cancel, NULL);
 }
 
-static void give(void *unused)
+static void give_lock(void *unused)
 {
 	r_give();
 }
 
 void r_await_acks(const struct r_id *id)
 {
-	pthread_cleanup_push(give, NULL);
+	pthread_cleanup_push(give_lock, NULL);
 	while (id->unacked) {
 		pthread_setcancelstate(cancel, NULL);
 		pthread_cond_wait(&r_changed, &r_lock);
@@ -100,7 +100,7 @@ void r_await_acks(const struct r_id *id)
 }
 
 /* Whoever held the lock, or waited under it, is not in the child. */
-static void forked(void)
+static void after_fork(void)
 {
 	pthread_mutex_init(&r_lock, NULL);
 	pthread_cond_init(&r_changed, NULL);
@@ -108,14 +108,14 @@ static void forked(void)
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(NULL, NULL, after_fork);
 }
 
 #define ID_OF(node)                                                            \
 	((struct r_id *)(void *)((char *)(node)-offsetof(struct r_id,          \
 							 by_handle)))
 
-static struct r_id *find(uint32_t handle)
+static struct r_id *find_id(uint32_t handle)
 {
 	struct list *l = &ids[handle % BUCKETS];
 
@@ -164,7 +164,7 @@ static void pending_free(struct pending *p)
 }
 
 /* m: its answer. */
-static void settle(struct pending *p, const struct cmproto *m)
+static void settle_call(struct pending *p, const struct cmproto *m)
 {
 	struct r_id *id = p->id;
 
@@ -184,7 +184,7 @@ static bool answer_pending(const struct cmproto *m)
 		struct pending *p = (struct pending *)(void *)n;
 
 		if (p->request.serial == m->serial) {
-			settle(p, m);
+			settle_call(p, m);
 			return true;
 		}
 	}
@@ -206,7 +206,7 @@ static void keep_answer(struct waiter *w, const struct cmproto *m)
 		w->id->is_listening = true;
 }
 
-static void answer(const struct cmproto *m)
+static void take_answer(const struct cmproto *m)
 {
 	if (answer_pending(m))
 		return;
@@ -221,15 +221,15 @@ static void answer(const struct cmproto *m)
 	}
 }
 
-static void take(const struct cmproto *m)
+static void take_message(const struct cmproto *m)
 {
 	struct r_id *id;
 
 	if (m->kind == CMPROTO_DONE) {
-		answer(m);
+		take_answer(m);
 		return;
 	}
-	id = m->kind == CMPROTO_EVENT ? find(m->id) : NULL;
+	id = m->kind == CMPROTO_EVENT ? find_id(m->id) : NULL;
 	if (id)
 		r_id_message(id, m);
 	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_DROPPED)
@@ -255,7 +255,7 @@ static void release_waiters(void)
 }
 
 /* A request before the thread listens; events may come before its answer. */
-static int ask(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
+static int ask_broker(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 {
 	uint32_t serial = ++last_serial;
 
@@ -275,7 +275,7 @@ static int ask(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 			return -EPIPE;
 		if (m->kind == CMPROTO_DONE && m->serial == serial)
 			return m->err;
-		take(m);
+		take_message(m);
 	}
 }
 
@@ -283,7 +283,7 @@ static int ask(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
  * A conversation goes on where its note was written, a port and a listener are
  * asked for anew.
  */
-static void revive(int fd, struct r_id *id)
+static void revive_id(int fd, struct r_id *id)
 {
 	struct cmproto m = {0};
 	uint32_t handle = id->handle;
@@ -297,20 +297,23 @@ static void revive(int fd, struct r_id *id)
 		m.space = (uint16_t)id->base.ps;
 	if (has_talk) {
 		memcpy(m.note, id->note, sizeof(m.note));
-		err = ask(fd, &m, CMPROTO_RESUME, 0);
+		err = ask_broker(fd, &m, CMPROTO_RESUME, 0);
 	} else if (!id->is_passive) {
-		err = ask(fd, &m, CMPROTO_BIND, 0);
+		err = ask_broker(fd, &m, CMPROTO_BIND, 0);
 	} else {
 		return; /* it was over */
 	}
 	/* this one ends too: kept for whoever follows it */
 	if (!err || err == -EPIPE)
 		r_link(id, err ? handle : m.new_id);
+	/* the successor's own, which it believes later on */
+	if (!err && has_talk)
+		memcpy(id->note, m.note, sizeof(id->note));
 	else if (has_talk)
 		r_post_lost(id);
 	if (!err && id->is_listening) {
 		m = (struct cmproto){.backlog = id->backlog};
-		ask(fd, &m, CMPROTO_LISTEN, id->handle);
+		ask_broker(fd, &m, CMPROTO_LISTEN, id->handle);
 	}
 }
 
@@ -323,9 +326,9 @@ static void ask_pending(int fd)
 
 		if (!p->id->handle && m.kind != CMPROTO_BIND)
 			m.err = -ENOENT; /* and that was said */
-		else if (ask(fd, &m, m.kind, p->id->handle) == -EPIPE)
+		else if (ask_broker(fd, &m, m.kind, p->id->handle) == -EPIPE)
 			return;
-		settle(p, &m);
+		settle_call(p, &m);
 	}
 }
 
@@ -337,7 +340,7 @@ static void release_again(int fd)
 
 		memcpy(m.note, ((struct released *)(void *)n)->note,
 		       sizeof(m.note));
-		if (ask(fd, &m, CMPROTO_RELEASE, 0) == -EPIPE)
+		if (ask_broker(fd, &m, CMPROTO_RELEASE, 0) == -EPIPE)
 			return;
 	}
 }
@@ -359,14 +362,14 @@ static void revive_all(int fd)
 				       n);
 		}
 	while (!list_is_empty(&all))
-		revive(fd, ID_OF(list_pop_head(&all)));
+		revive_id(fd, ID_OF(list_pop_head(&all)));
 	while (!list_is_empty(&last))
-		revive(fd, ID_OF(list_pop_head(&last)));
+		revive_id(fd, ID_OF(list_pop_head(&last)));
 	ask_pending(fd);
 	release_again(fd);
 }
 
-static void tell(enum client_word word, const char *sentence)
+static void tell_word(enum client_word word, const char *sentence)
 {
 	r_say_of(word, sentence);
 }
@@ -375,8 +378,8 @@ static void tell(enum client_word word, const char *sentence)
 static void fail_pending(void)
 {
 	list_for_each_safe (n, &pending)
-		settle((struct pending *)(void *)n,
-		       &(struct cmproto){.err = -EPIPE});
+		settle_call((struct pending *)(void *)n,
+			    &(struct cmproto){.err = -EPIPE});
 }
 
 /* Is there something that only a broker can hear of for us? */
@@ -396,12 +399,12 @@ static bool misses_broker(void)
  * nobody says when there is one, or when one can be started.  -1: it is not
  * missed, or a call was faster.
  */
-static int seek(void)
+static int seek_broker(void)
 {
 	char why[START_SENTENCE];
 	int fd = -1, wait_ms = 1;
 
-	while (misses_broker() && dial_open(&fd, NULL, tell, why)) {
+	while (misses_broker() && dial_open(&fd, NULL, tell_word, why)) {
 		poll(NULL, 0, wait_ms);
 		wait_ms = wait_ms < SEEK_MS / 2 ? 2 * wait_ms : SEEK_MS;
 	}
@@ -423,7 +426,7 @@ static int seek(void)
  * under r_lock, which is for calls that need no broker as well: it may take
  * long until there is one.
  */
-static int redial(int old)
+static int redial_broker(int old)
 {
 	char why[START_SENTENCE];
 	int fd = -1, err;
@@ -434,7 +437,7 @@ static int redial(int old)
 	fd_identity_close(old);
 	is_dialling = true;
 	pthread_mutex_unlock(&r_lock);
-	err = dial_open(&fd, NULL, tell, why);
+	err = dial_open(&fd, NULL, tell_word, why);
 	pthread_mutex_lock(&r_lock);
 	is_dialling = false;
 	if (err) {
@@ -448,7 +451,7 @@ static int redial(int old)
 	dials++;
 	pthread_cond_broadcast(&r_changed);
 	r_give();
-	return fd < 0 ? seek() : fd;
+	return fd < 0 ? seek_broker() : fd;
 }
 
 static uint64_t now_ms(void)
@@ -469,7 +472,7 @@ static int redial_calmly(int old, uint64_t *dialled_ms, int *pause_ms)
 		*pause_ms = 0;
 	poll(NULL, 0, *pause_ms);
 	*pause_ms = *pause_ms < SEEK_MS / 2 ? 2 * *pause_ms + 1 : SEEK_MS;
-	old = redial(old);
+	old = redial_broker(old);
 	*dialled_ms = now_ms();
 	return old;
 }
@@ -484,7 +487,7 @@ static bool is_sound(const struct cmproto *m, ssize_t n)
 	       m->err >= -LAST_ERRNO && m->private_bytes <= CMPROTO_PRIVATE;
 }
 
-static void *run(void *arg)
+static void *run_thread(void *arg)
 {
 	uintptr_t number = (uintptr_t)arg / MOST_FDS;
 	int fd = (int)((uintptr_t)arg % MOST_FDS), pause_ms = 0;
@@ -507,7 +510,7 @@ static void *run(void *arg)
 		if (!is_sound(&m, n))
 			continue;
 		r_take();
-		take(&m);
+		take_message(&m);
 		r_give();
 	}
 	return NULL;
@@ -522,7 +525,7 @@ static int start_thread(int fd)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(
-		&thread, NULL, run,
+		&thread, NULL, run_thread,
 		(void *)((uintptr_t)shared_own(&thread_number) * MOST_FDS +
 			 (uintptr_t)fd));
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -534,7 +537,7 @@ static int start_thread(int fd)
 }
 
 /* Under r_lock.  -EPIPE: the thread is about to, and `dials` will tell. */
-static int dial(void)
+static int dial_broker(void)
 {
 	char why[START_SENTENCE];
 	int err, fd;
@@ -561,7 +564,7 @@ static int dial(void)
 	}
 	if (is_dialling)
 		return -EPIPE;
-	err = dial_open(&fd, NULL, tell, why);
+	err = dial_open(&fd, NULL, tell_word, why);
 	if (err) {
 		r_say("rdma_cm: no connection can be made: %s", why);
 		return err;
@@ -575,7 +578,7 @@ static int dial(void)
 	return err;
 }
 
-static int post(struct cmproto *m, uint16_t kind, uint32_t handle)
+static int post_message(struct cmproto *m, uint16_t kind, uint32_t handle)
 {
 	int err;
 
@@ -584,7 +587,7 @@ static int post(struct cmproto *m, uint16_t kind, uint32_t handle)
 	m->version = CMPROTO_VERSION;
 	m->kind = kind;
 	m->id = handle;
-	err = dial();
+	err = dial_broker();
 	if (err)
 		return err;
 	m->serial = ++last_serial;
@@ -602,11 +605,11 @@ static int wait_until(const struct timespec *until)
 }
 
 /* Under r_lock.  Sends and waits; -EPIPE: the broker died first. */
-static int call(struct r_id *id, struct cmproto *m, uint16_t kind,
-		const struct timespec *until)
+static int call_broker(struct r_id *id, struct cmproto *m, uint16_t kind,
+		       const struct timespec *until)
 {
 	struct waiter w = {.kind = kind, .answer = m, .id = id};
-	int err = post(m, kind, id->handle);
+	int err = post_message(m, kind, id->handle);
 
 	if (err)
 		return err;
@@ -632,7 +635,7 @@ int r_call(struct r_id *id, struct cmproto *m, uint16_t kind)
 	while (err == -EPIPE && !waited) {
 		*m = request;
 		asked = dials;
-		err = call(id, m, kind, &until);
+		err = call_broker(id, m, kind, &until);
 		/* until the thread has found the next one */
 		while (err == -EPIPE && dials == asked && !waited)
 			waited = wait_until(&until);
@@ -659,7 +662,7 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind)
 	/* a fork's child has none, whatever its parent had */
 	while (pendings >= PENDING && owner == getpid())
 		pthread_cond_wait(&r_changed, &r_lock);
-	err = post(m, kind, id->handle);
+	err = post_message(m, kind, id->handle);
 	if (!err || err == -EPIPE) {
 		*p = (struct pending){.id = id, .request = *m};
 		list_init(&p->link);
@@ -683,11 +686,11 @@ void r_tell(uint16_t kind, uint32_t handle)
 {
 	struct cmproto m = {0};
 
-	post(&m, kind, handle);
+	post_message(&m, kind, handle);
 }
 
 /* The oldest makes room. */
-static void keep(const uint8_t note[CMPROTO_NOTE])
+static void keep_note(const uint8_t note[CMPROTO_NOTE])
 {
 	struct released *r;
 
@@ -715,6 +718,6 @@ void r_release(struct r_id *id)
 	if (!handle)
 		return; /* no broker has it */
 	if (!is_empty(id->note))
-		keep(id->note);
+		keep_note(id->note);
 	r_tell(CMPROTO_RELEASE, handle);
 }

@@ -18,8 +18,8 @@ static struct r_multicast *multicast_of(struct list *n)
 	return (struct r_multicast *)(void *)n;
 }
 
-static void fill(const struct r_id *id, const struct r_multicast *m,
-		 struct rdma_ud_param *p)
+static void fill_event(const struct r_id *id, const struct r_multicast *m,
+		       struct rdma_ud_param *p)
 {
 	p->private_data = m->context;
 	p->qp_num = QPN_MULTICAST;
@@ -32,8 +32,8 @@ static void fill(const struct r_id *id, const struct r_multicast *m,
 	p->ah_attr.grh.traffic_class = id->tos;
 }
 
-static int join(struct r_id *id, const struct sockaddr *addr, bool only_sends,
-		void *context)
+static int join_group(struct r_id *id, const struct sockaddr *addr,
+		      bool only_sends, void *context)
 {
 	struct r_multicast *m;
 	struct r_event *e;
@@ -52,7 +52,7 @@ static int join(struct r_id *id, const struct sockaddr *addr, bool only_sends,
 	m->context = context;
 	m->only_sends = only_sends;
 	r_addr_ip(addr, m->gid.raw);
-	fill(id, m, &e->base.param.ud);
+	fill_event(id, m, &e->base.param.ud);
 	e->multicast = m;
 	r_take();
 	list_push_tail(&id->multicasts, &m->link);
@@ -64,7 +64,7 @@ static int join(struct r_id *id, const struct sockaddr *addr, bool only_sends,
 int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,
 			void *context)
 {
-	return join(r_id(id), addr, false, context);
+	return join_group(r_id(id), addr, false, context);
 }
 
 /* On Ethernet a sender is no member of a group, and receives nothing. */
@@ -77,11 +77,12 @@ int rdma_join_multicast_ex(struct rdma_cm_id *id,
 	    mc_join_attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
 		return r_fail(EINVAL, "rdma_join_multicast_ex: no address, or "
 				      "unknown flags");
-	return join(r_id(id), mc_join_attr->addr,
-		    mc_join_attr->comp_mask & RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS &&
-			    mc_join_attr->join_flags ==
-				    RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
-		    context);
+	return join_group(r_id(id), mc_join_attr->addr,
+			  mc_join_attr->comp_mask &
+					  RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS &&
+				  mc_join_attr->join_flags ==
+					  RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
+			  context);
 }
 
 int r_multicast_joined(struct r_event *e)
@@ -102,7 +103,7 @@ int r_multicast_joined(struct r_event *e)
 }
 
 /* Locked: nobody will see the event of its joining, or looks at it now. */
-static void settle(const struct r_id *id, const struct r_multicast *m)
+static void settle_join(const struct r_id *id, const struct r_multicast *m)
 {
 	r_forget_join(id, m);
 	while (m->is_joining)
@@ -110,7 +111,7 @@ static void settle(const struct r_id *id, const struct r_multicast *m)
 }
 
 /* The caller's, or NULL. */
-static struct r_multicast *take(struct r_id *id, const uint8_t gid[16])
+static struct r_multicast *take_group(struct r_id *id, const uint8_t gid[16])
 {
 	struct r_multicast *m = NULL;
 
@@ -120,13 +121,13 @@ static struct r_multicast *take(struct r_id *id, const uint8_t gid[16])
 			m = multicast_of(n);
 	if (m) {
 		list_remove(&m->link);
-		settle(id, m);
+		settle_join(id, m);
 	}
 	r_give();
 	return m;
 }
 
-static void leave(struct r_id *id, struct r_multicast *m)
+static void leave_group(struct r_id *id, struct r_multicast *m)
 {
 	if (m->is_attached && id->base.qp)
 		ibv_detach_mcast(id->base.qp, &m->gid, 0);
@@ -143,11 +144,11 @@ int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 		return r_fail(EINVAL, "rdma_leave_multicast: the group has no "
 				      "IP address");
 	r_addr_ip(addr, gid);
-	m = take(id, gid);
+	m = take_group(id, gid);
 	if (!m)
 		return r_fail(EADDRNOTAVAIL, "rdma_leave_multicast: the id is "
 					     "no member of that group");
-	leave(id, m);
+	leave_group(id, m);
 	return 0;
 }
 
@@ -155,9 +156,9 @@ void r_multicast_leave_all(struct r_id *id)
 {
 	r_take();
 	list_for_each (n, &id->multicasts)
-		settle(id, multicast_of(n));
+		settle_join(id, multicast_of(n));
 	r_give();
 	list_for_each_safe (n, &id->multicasts)
-		leave(id, multicast_of(n));
+		leave_group(id, multicast_of(n));
 	list_init(&id->multicasts);
 }

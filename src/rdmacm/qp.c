@@ -111,7 +111,7 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *qp_attr,
 	return 0;
 }
 
-static int go(struct rdma_cm_id *id, enum ibv_qp_state state)
+static int enter_state(struct rdma_cm_id *id, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
 	int mask = 0, err;
@@ -127,9 +127,10 @@ static int go(struct rdma_cm_id *id, enum ibv_qp_state state)
 int r_qp_connect(struct r_id *id)
 {
 	/* to INIT again: what a peer may do is known only now */
-	if (go(&id->base, IBV_QPS_INIT) || go(&id->base, IBV_QPS_RTR))
+	if (enter_state(&id->base, IBV_QPS_INIT) ||
+	    enter_state(&id->base, IBV_QPS_RTR))
 		return -1;
-	return go(&id->base, IBV_QPS_RTS);
+	return enter_state(&id->base, IBV_QPS_RTS);
 }
 
 void r_qp_fail(struct r_id *id)
@@ -271,15 +272,17 @@ static int make_cqs(struct r_id *id, struct ibv_qp_init_attr_ex *attr)
 /* Datagrams need no peer: all the way at once. */
 static int make_ready(struct r_id *id)
 {
-	if (go(&id->base, IBV_QPS_INIT))
+	if (enter_state(&id->base, IBV_QPS_INIT))
 		return -1;
 	if (id->base.qp_type != IBV_QPT_UD)
 		return 0;
-	return go(&id->base, IBV_QPS_RTR) || go(&id->base, IBV_QPS_RTS) ? -1
-									: 0;
+	return enter_state(&id->base, IBV_QPS_RTR) ||
+			       enter_state(&id->base, IBV_QPS_RTS)
+		       ? -1
+		       : 0;
 }
 
-static int failed(struct r_id *id)
+static int fail_id(struct r_id *id)
 {
 	int err = errno;
 
@@ -310,19 +313,19 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 	if (has_pd)
 		base->pd = attr->pd;
 	if (!base->pd)
-		return failed(id);
+		return fail_id(id);
 	attr->pd = base->pd;
 	attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
 	if (make_cqs(id, attr))
-		return failed(id);
+		return fail_id(id);
 	if (!attr->srq)
 		attr->srq = base->srq;
 	base->qp = ibv_create_qp_ex(base->verbs, attr);
 	if (!base->qp)
-		return failed(id);
+		return fail_id(id);
 	base->qp_type = attr->qp_type;
 	if (make_ready(id))
-		return failed(id);
+		return fail_id(id);
 	return 0;
 }
 

@@ -39,8 +39,8 @@ static uint8_t mtu_of(int fd, int family)
 }
 
 /* The local address from which the kernel would send there, and the MTU. */
-static int route(const struct sockaddr *to, struct sockaddr_storage *from,
-		 uint8_t *mtu)
+static int route_to(const struct sockaddr *to, struct sockaddr_storage *from,
+		    uint8_t *mtu)
 {
 	struct sockaddr_storage there = {0};
 	socklen_t size = sizeof(*from);
@@ -137,7 +137,7 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 {
 	struct rdma_addr *a = &id->base.route.addr;
 	struct sockaddr_storage from = {0};
-	int err = route(&a->dst_addr, &from, &id->way_mtu);
+	int err = route_to(&a->dst_addr, &from, &id->way_mtu);
 
 	if (id->handle && id->device) {
 		if (id->way_mtu && id->way_mtu < id->mtu)

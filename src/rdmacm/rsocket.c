@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-static int refuse(const char *call)
+static int refuse_call(const char *call)
 {
 	return r_fail(ENOSYS,
 		      "rsockets are not built yet: %s fails with "
@@ -17,158 +17,158 @@ static int refuse(const char *call)
 
 int rsocket(int domain, int type, int protocol)
 {
-	return refuse("rsocket");
+	return refuse_call("rsocket");
 }
 
 int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
-	return refuse("rbind");
+	return refuse_call("rbind");
 }
 
 int rlisten(int socket, int backlog)
 {
-	return refuse("rlisten");
+	return refuse_call("rlisten");
 }
 
 int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	return refuse("raccept");
+	return refuse_call("raccept");
 }
 
 int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
-	return refuse("rconnect");
+	return refuse_call("rconnect");
 }
 
 int rshutdown(int socket, int how)
 {
-	return refuse("rshutdown");
+	return refuse_call("rshutdown");
 }
 
 int rclose(int socket)
 {
-	return refuse("rclose");
+	return refuse_call("rclose");
 }
 
 ssize_t rrecv(int socket, void *buf, size_t len, int flags)
 {
-	return refuse("rrecv");
+	return refuse_call("rrecv");
 }
 
 ssize_t rrecvfrom(int socket, void *buf, size_t len, int flags,
 		  struct sockaddr *src_addr, socklen_t *addrlen)
 {
-	return refuse("rrecvfrom");
+	return refuse_call("rrecvfrom");
 }
 
 ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
 {
-	return refuse("rrecvmsg");
+	return refuse_call("rrecvmsg");
 }
 
 ssize_t rsend(int socket, const void *buf, size_t len, int flags)
 {
-	return refuse("rsend");
+	return refuse_call("rsend");
 }
 
 ssize_t rsendto(int socket, const void *buf, size_t len, int flags,
 		const struct sockaddr *dest_addr, socklen_t addrlen)
 {
-	return refuse("rsendto");
+	return refuse_call("rsendto");
 }
 
 ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 {
-	return refuse("rsendmsg");
+	return refuse_call("rsendmsg");
 }
 
 ssize_t rread(int socket, void *buf, size_t count)
 {
-	return refuse("rread");
+	return refuse_call("rread");
 }
 
 ssize_t rreadv(int socket, const struct iovec *iov, int iovcnt)
 {
-	return refuse("rreadv");
+	return refuse_call("rreadv");
 }
 
 ssize_t rwrite(int socket, const void *buf, size_t count)
 {
-	return refuse("rwrite");
+	return refuse_call("rwrite");
 }
 
 ssize_t rwritev(int socket, const struct iovec *iov, int iovcnt)
 {
-	return refuse("rwritev");
+	return refuse_call("rwritev");
 }
 
 int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 {
-	return refuse("rpoll");
+	return refuse_call("rpoll");
 }
 
 int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds,
 	    struct timeval *timeout)
 {
-	return refuse("rselect");
+	return refuse_call("rselect");
 }
 
 int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	return refuse("rgetpeername");
+	return refuse_call("rgetpeername");
 }
 
 int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	return refuse("rgetsockname");
+	return refuse_call("rgetsockname");
 }
 
 int rsetsockopt(int socket, int level, int optname, const void *optval,
 		socklen_t optlen)
 {
-	return refuse("rsetsockopt");
+	return refuse_call("rsetsockopt");
 }
 
 int rgetsockopt(int socket, int level, int optname, void *optval,
 		socklen_t *optlen)
 {
-	return refuse("rgetsockopt");
+	return refuse_call("rgetsockopt");
 }
 
 int rfcntl(int socket, int cmd, ...)
 {
-	return refuse("rfcntl");
+	return refuse_call("rfcntl");
 }
 
 off_t riomap(int socket, void *buf, size_t len, int prot, int flags,
 	     off_t offset)
 {
-	return refuse("riomap");
+	return refuse_call("riomap");
 }
 
 int riounmap(int socket, void *buf, size_t len)
 {
-	return refuse("riounmap");
+	return refuse_call("riounmap");
 }
 
 size_t riowrite(int socket, const void *buf, size_t count, off_t offset,
 		int flags)
 {
-	return (size_t)refuse("riowrite");
+	return (size_t)refuse_call("riowrite");
 }
 
 int repoll_create(int flags)
 {
-	return refuse("repoll_create");
+	return refuse_call("repoll_create");
 }
 
 int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	return refuse("repoll_ctl");
+	return refuse_call("repoll_ctl");
 }
 
 int repoll_wait(int epfd, struct epoll_event *events, int maxevents,
 		int timeout)
 {
-	return refuse("repoll_wait");
+	return refuse_call("repoll_wait");
 }

@@ -30,7 +30,7 @@ static struct dirent64 *next_entry64(void *folder)
 	return readdir64(folder);
 }
 
-static int see(const char *path, struct stat *st)
+static int stat_path(const char *path, struct stat *st)
 {
 	return stat(path, st);
 }
@@ -40,7 +40,7 @@ static int see_link(const char *path, struct stat *st)
 	return lstat(path, st);
 }
 
-static int see64(const char *path, struct stat64 *st)
+static int stat_path64(const char *path, struct stat64 *st)
 {
 	return stat64(path, st);
 }
@@ -63,7 +63,7 @@ SHIM int glob(const char *pattern, int flags,
 		found->gl_opendir = open_folder;
 		found->gl_closedir = close_folder;
 		found->gl_readdir = next_entry;
-		found->gl_stat = see;
+		found->gl_stat = stat_path;
 		found->gl_lstat = see_link;
 	}
 	return next_glob(pattern, flags, failed, found);
@@ -79,7 +79,7 @@ SHIM int glob64(const char *pattern, int flags,
 		found->gl_opendir = open_folder;
 		found->gl_closedir = close_folder;
 		found->gl_readdir = next_entry64;
-		found->gl_stat = see64;
+		found->gl_stat = stat_path64;
 		found->gl_lstat = see_link64;
 	}
 	return next_glob64(pattern, flags, failed, found);

@@ -40,7 +40,7 @@ SHIM_NEXT(sendmmsg);
 static shared_u32 inodes[SOCKETS];
 static struct count opened;
 
-static void remember(int fd)
+static void remember_fd(int fd)
 {
 	struct stat st;
 
@@ -78,7 +78,7 @@ SHIM int socket(int domain, int type, int protocol)
 		int fd = next_socket(domain, type, NETLINK_USERSOCK);
 
 		if (fd >= 0) {
-			remember(fd);
+			remember_fd(fd);
 			return fd;
 		}
 	}
@@ -94,7 +94,7 @@ static bool name_of(int fd, int (*get)(int, struct sockaddr *, socklen_t *),
 	return get(fd, (struct sockaddr *)(void *)name, &len) == 0;
 }
 
-static bool aim(int fd, uint32_t portid)
+static bool aim_at(int fd, uint32_t portid)
 {
 	struct sockaddr_nl to = {.nl_family = AF_NETLINK, .nl_pid = portid};
 
@@ -110,18 +110,18 @@ static uint32_t close_circle(int fd)
 	if (!name_of(fd, getsockname, &own))
 		return 0;
 	/* what the program has not bound, the kernel binds */
-	if (!own.nl_pid && (!aim(fd, 0) || !name_of(fd, getsockname, &own)))
+	if (!own.nl_pid && (!aim_at(fd, 0) || !name_of(fd, getsockname, &own)))
 		return 0;
 	if (name_of(fd, getpeername, &peer) && peer.nl_pid == own.nl_pid)
 		return own.nl_pid;
-	if (!aim(fd, own.nl_pid))
+	if (!aim_at(fd, own.nl_pid))
 		return 0;
 	while (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0)
 		continue;
 	return own.nl_pid;
 }
 
-static int deliver(int fd, const struct nldev_answer *a)
+static int deliver_answer(int fd, const struct nldev_answer *a)
 {
 	size_t at = 0;
 
@@ -137,7 +137,7 @@ static int deliver(int fd, const struct nldev_answer *a)
 
 /* Every request among the bytes; those that are cut off are dropped, as the
  * kernel does. */
-static ssize_t answer(int fd, const char *bytes, size_t size)
+static ssize_t answer_request(int fd, const char *bytes, size_t size)
 {
 	static const size_t least = sizeof(struct nlmsghdr);
 	struct device devices[DEVICE_MOST];
@@ -160,7 +160,7 @@ static ssize_t answer(int fd, const char *bytes, size_t size)
 		a.portid = portid;
 		a.explains = wish;
 		nldev_answer(&a, h, devices, count);
-		if (deliver(fd, &a))
+		if (deliver_answer(fd, &a))
 			return -1;
 		if (NLMSG_ALIGN(h->nlmsg_len) >= size - at)
 			break;
@@ -184,7 +184,7 @@ static ssize_t take_request(int fd, const struct iovec *parts, size_t count)
 	}
 	if (!SHIM_FIND(send))
 		return -1;
-	return answer(fd, bytes, size);
+	return answer_request(fd, bytes, size);
 }
 
 SHIM ssize_t sendto(int fd, const void *bytes, size_t size, int flags,

@@ -13,7 +13,7 @@ static const char sentence[] =
 	"adverb answers which devices and links there are, no more";
 
 /* Room for @bytes more, cleared; NULL: there is none. */
-static void *take(struct nldev_answer *a, size_t bytes)
+static void *take_room(struct nldev_answer *a, size_t bytes)
 {
 	void *room = a->bytes + a->size;
 	size_t all = NLMSG_ALIGN(bytes);
@@ -25,10 +25,11 @@ static void *take(struct nldev_answer *a, size_t bytes)
 	return room;
 }
 
-static struct nlmsghdr *begin(struct nldev_answer *a, uint16_t type,
-			      uint16_t flags, const struct nlmsghdr *request)
+static struct nlmsghdr *begin_message(struct nldev_answer *a, uint16_t type,
+				      uint16_t flags,
+				      const struct nlmsghdr *request)
 {
-	struct nlmsghdr *h = take(a, NLMSG_HDRLEN);
+	struct nlmsghdr *h = take_room(a, NLMSG_HDRLEN);
 
 	if (h)
 		*h = (struct nlmsghdr){.nlmsg_type = type,
@@ -38,15 +39,15 @@ static struct nlmsghdr *begin(struct nldev_answer *a, uint16_t type,
 	return h;
 }
 
-static void end(const struct nldev_answer *a, struct nlmsghdr *h)
+static void end_message(const struct nldev_answer *a, struct nlmsghdr *h)
 {
 	h->nlmsg_len = (uint32_t)(a->bytes + a->size - (const char *)h);
 }
 
-static void put(struct nldev_answer *a, uint16_t type, const void *value,
-		size_t bytes)
+static void put_attr(struct nldev_answer *a, uint16_t type, const void *value,
+		     size_t bytes)
 {
-	struct nlattr *attr = take(a, NLA_HDRLEN + bytes);
+	struct nlattr *attr = take_room(a, NLA_HDRLEN + bytes);
 
 	if (!attr)
 		return;
@@ -57,22 +58,22 @@ static void put(struct nldev_answer *a, uint16_t type, const void *value,
 
 static void put_u8(struct nldev_answer *a, uint16_t type, uint8_t value)
 {
-	put(a, type, &value, sizeof(value));
+	put_attr(a, type, &value, sizeof(value));
 }
 
 static void put_u32(struct nldev_answer *a, uint16_t type, uint32_t value)
 {
-	put(a, type, &value, sizeof(value));
+	put_attr(a, type, &value, sizeof(value));
 }
 
 static void put_u64(struct nldev_answer *a, uint16_t type, uint64_t value)
 {
-	put(a, type, &value, sizeof(value));
+	put_attr(a, type, &value, sizeof(value));
 }
 
 static void put_text(struct nldev_answer *a, uint16_t type, const char *text)
 {
-	put(a, type, text, strlen(text) + 1);
+	put_attr(a, type, text, strlen(text) + 1);
 }
 
 /* netlink(7): 0 acknowledges; the request's header is in it. */
@@ -82,8 +83,8 @@ static void put_error(struct nldev_answer *a, const struct nlmsghdr *request,
 	bool explains = why && a->explains;
 	uint16_t flags =
 		explains ? NLM_F_CAPPED | NLM_F_ACK_TLVS : NLM_F_CAPPED;
-	struct nlmsghdr *h = begin(a, NLMSG_ERROR, flags, request);
-	struct nlmsgerr *e = h ? take(a, sizeof(*e)) : NULL;
+	struct nlmsghdr *h = begin_message(a, NLMSG_ERROR, flags, request);
+	struct nlmsgerr *e = h ? take_room(a, sizeof(*e)) : NULL;
 
 	if (!e)
 		return;
@@ -91,23 +92,23 @@ static void put_error(struct nldev_answer *a, const struct nlmsghdr *request,
 	e->msg = *request;
 	if (explains)
 		put_text(a, NLMSGERR_ATTR_MSG, why);
-	end(a, h);
+	end_message(a, h);
 }
 
 static void put_done(struct nldev_answer *a, const struct nlmsghdr *request,
 		     int err)
 {
-	struct nlmsghdr *h = begin(a, NLMSG_DONE, NLM_F_MULTI, request);
-	void *status = h ? take(a, sizeof(err)) : NULL;
+	struct nlmsghdr *h = begin_message(a, NLMSG_DONE, NLM_F_MULTI, request);
+	void *status = h ? take_room(a, sizeof(err)) : NULL;
 
 	if (!status)
 		return;
 	memcpy(status, &err, sizeof(err));
-	end(a, h);
+	end_message(a, h);
 }
 
 /* A number of 32 bits among the attributes, or NOTHING. */
-static int64_t find(const struct nlmsghdr *request, uint16_t type)
+static int64_t find_attr(const struct nlmsghdr *request, uint16_t type)
 {
 	const char *at = (const char *)request + NLMSG_HDRLEN;
 	size_t left = request->nlmsg_len - NLMSG_HDRLEN;
@@ -170,7 +171,8 @@ static void put_port(struct nldev_answer *a, const struct device *d)
 static void put_one(struct nldev_answer *a, const struct nlmsghdr *request,
 		    const struct device *d, uint16_t flags)
 {
-	struct nlmsghdr *h = begin(a, request->nlmsg_type, flags, request);
+	struct nlmsghdr *h =
+		begin_message(a, request->nlmsg_type, flags, request);
 
 	if (!h)
 		return;
@@ -178,15 +180,15 @@ static void put_one(struct nldev_answer *a, const struct nlmsghdr *request,
 		put_device(a, d);
 	else
 		put_port(a, d);
-	end(a, h);
+	end_message(a, h);
 }
 
 /* Of devices all; of ports those of one device, as the kernel asks for it. */
-static void dump(struct nldev_answer *a, const struct nlmsghdr *request,
-		 const struct device *devices, uint32_t count)
+static void dump_devices(struct nldev_answer *a, const struct nlmsghdr *request,
+			 const struct device *devices, uint32_t count)
 {
 	bool all = request->nlmsg_type == GET;
-	int64_t index = find(request, RDMA_NLDEV_ATTR_DEV_INDEX);
+	int64_t index = find_attr(request, RDMA_NLDEV_ATTR_DEV_INDEX);
 	int err = all || index < count ? 0 : -ENODEV;
 
 	if (!all && index == NOTHING)
@@ -197,14 +199,14 @@ static void dump(struct nldev_answer *a, const struct nlmsghdr *request,
 	put_done(a, request, err);
 }
 
-static void get(struct nldev_answer *a, const struct nlmsghdr *request,
-		const struct device *devices, uint32_t count)
+static void get_device(struct nldev_answer *a, const struct nlmsghdr *request,
+		       const struct device *devices, uint32_t count)
 {
-	int64_t index = find(request, RDMA_NLDEV_ATTR_DEV_INDEX);
+	int64_t index = find_attr(request, RDMA_NLDEV_ATTR_DEV_INDEX);
 	bool is_port = request->nlmsg_type == PORT_GET;
 
 	if (index == NOTHING || index >= count ||
-	    (is_port && find(request, RDMA_NLDEV_ATTR_PORT_INDEX) != 1)) {
+	    (is_port && find_attr(request, RDMA_NLDEV_ATTR_PORT_INDEX) != 1)) {
 		put_error(a, request, -EINVAL, NULL);
 		return;
 	}
@@ -224,8 +226,8 @@ void nldev_answer(struct nldev_answer *a, const struct nlmsghdr *request,
 	} else if (type != GET && type != PORT_GET) {
 		put_error(a, request, -EOPNOTSUPP, sentence);
 	} else if ((request->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP) {
-		dump(a, request, devices, count);
+		dump_devices(a, request, devices, count);
 	} else {
-		get(a, request, devices, count);
+		get_device(a, request, devices, count);
 	}
 }

@@ -52,7 +52,7 @@ static int root_of(const char *path)
  * can be compared.  The tree has no link to a folder, so ".." is the name
  * before.  True if the way led through what is ours.
  */
-static bool straighten(const char *path, struct path *room)
+static bool straighten_path(const char *path, struct path *room)
 {
 	bool through = false, folder = false;
 	char *text = room->text;
@@ -120,13 +120,13 @@ static void tell_nothing(const char *why)
 }
 
 /* @path is absolute.  NULL: it is not ours. */
-static const char *turn(const char *path, struct path *room)
+static const char *turn_path(const char *path, struct path *room)
 {
 	int i, err, saved = errno;
 	struct runtime_tree tree;
 	bool turned;
 
-	if (!straighten(path, room))
+	if (!straighten_path(path, room))
 		return NULL;
 	i = root_of(room->text);
 	if (i == ROOT_COUNT)
@@ -166,10 +166,10 @@ const char *path_turn(int dir, const char *path, struct path *room)
 	if (!path_may_turn(path) || getauxval(AT_SECURE))
 		return path;
 	if (path[0] == '/')
-		turned = turn(path, room);
+		turned = turn_path(path, room);
 	else
 		turned = make_absolute(dir, path, &whole)
-				 ? turn(whole.text, room)
+				 ? turn_path(whole.text, room)
 				 : NULL;
 	return turned ? turned : path;
 }

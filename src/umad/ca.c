@@ -25,7 +25,7 @@ int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 #define PORT  1
 #define PKEYS 1 /* a table of the default key alone */
 
-static int unknown(void)
+static int unknown_ca(void)
 {
 	errno = ENODEV;
 	return -ENODEV;
@@ -112,8 +112,8 @@ static void read_gid(const char *folder, umad_port_t *port)
 
 /* The folder of an adapter's files; of the first one for NULL.  False: there is
  * no such adapter. */
-static bool find(const char *ca_name, char folder[IBV_SYSFS_PATH_MAX],
-		 char name[UMAD_CA_NAME_LEN])
+static bool find_ca(const char *ca_name, char folder[IBV_SYSFS_PATH_MAX],
+		    char name[UMAD_CA_NAME_LEN])
 {
 	struct ibv_device **list = list_devices();
 	bool found = false;
@@ -227,8 +227,8 @@ int umad_get_ca(const char *ca_name, umad_ca_t *ca)
 	char folder[IBV_SYSFS_PATH_MAX], name[UMAD_CA_NAME_LEN];
 	int err;
 
-	if (!find(ca_name, folder, name))
-		return unknown();
+	if (!find_ca(ca_name, folder, name))
+		return unknown_ca();
 	memset(ca, 0, sizeof(*ca));
 	memcpy(ca->ca_name, name, sizeof(name));
 	ca->node_type = read_number(folder, "node_type");
@@ -254,8 +254,8 @@ int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 {
 	char folder[IBV_SYSFS_PATH_MAX], name[UMAD_CA_NAME_LEN];
 
-	if ((portnum && portnum != PORT) || !find(ca_name, folder, name))
-		return unknown();
+	if ((portnum && portnum != PORT) || !find_ca(ca_name, folder, name))
+		return unknown_ca();
 	return read_port(folder, name, port);
 }
 

@@ -9,7 +9,7 @@
 #include <endian.h>
 #include <stdio.h>
 
-static struct ib_user_mad *header(void *umad)
+static struct ib_user_mad *header_of(void *umad)
 {
 	return umad;
 }
@@ -21,17 +21,17 @@ size_t umad_size(void)
 
 void *umad_get_mad(void *umad)
 {
-	return header(umad)->data;
+	return header_of(umad)->data;
 }
 
 int umad_status(void *umad)
 {
-	return (int)header(umad)->status;
+	return (int)header_of(umad)->status;
 }
 
 ib_mad_addr_t *umad_get_mad_addr(void *umad)
 {
-	return &header(umad)->addr;
+	return &header_of(umad)->addr;
 }
 
 int umad_set_addr_net(void *umad, __be16 dlid, __be32 dqp, int sl, __be32 qkey)
@@ -109,7 +109,7 @@ void umad_addr_dump(ib_mad_addr_t *addr)
 
 void umad_dump(void *umad)
 {
-	const struct ib_user_mad *mad = header(umad);
+	const struct ib_user_mad *mad = header_of(umad);
 
 	fprintf(stderr, "umad: agent %u status %u timeout %u ms\n",
 		mad->agent_id, mad->status, mad->timeout_ms);

@@ -41,7 +41,7 @@ void crcslice_fill(void)
 
 /* Eight bytes, of_byte[0] being for the last.  In full: gcc -O2 keeps a loop.
  */
-static inline uint32_t eight(uint64_t v, const uint32_t (*of_byte)[256])
+static inline uint32_t slice_eight(uint64_t v, const uint32_t (*of_byte)[256])
 {
 	return of_byte[7][v & 255] ^ of_byte[6][v >> 8 & 255] ^
 	       of_byte[5][v >> 16 & 255] ^ of_byte[4][v >> 24 & 255] ^
@@ -49,7 +49,7 @@ static inline uint32_t eight(uint64_t v, const uint32_t (*of_byte)[256])
 	       of_byte[1][v >> 48 & 255] ^ of_byte[0][v >> 56];
 }
 
-static inline uint64_t load(const uint8_t *p)
+static inline uint64_t load_word(const uint8_t *p)
 {
 	uint64_t v;
 
@@ -57,7 +57,7 @@ static inline uint64_t load(const uint8_t *p)
 	return le64toh(v);
 }
 
-static inline uint32_t four(uint32_t v, const uint32_t (*of_byte)[256])
+static inline uint32_t slice_four(uint32_t v, const uint32_t (*of_byte)[256])
 {
 	return of_byte[3][v & 255] ^ of_byte[2][v >> 8 & 255] ^
 	       of_byte[1][v >> 16 & 255] ^ of_byte[0][v >> 24];
@@ -69,11 +69,11 @@ static uint32_t by_tables(const uint32_t (*of_byte)[256], uint32_t crc,
 	uint32_t word;
 
 	for (; bytes >= STEP; p += STEP, bytes -= STEP)
-		crc = eight(load(p) ^ crc, of_byte + 8) ^
-		      eight(load(p + 8), of_byte);
+		crc = slice_eight(load_word(p) ^ crc, of_byte + 8) ^
+		      slice_eight(load_word(p + 8), of_byte);
 	for (; bytes >= 4; p += 4, bytes -= 4) {
 		memcpy(&word, p, sizeof(word));
-		crc = four(crc ^ le32toh(word), of_byte);
+		crc = slice_four(crc ^ le32toh(word), of_byte);
 	}
 	while (bytes--)
 		crc = crc >> 8 ^ of_byte[0][(crc ^ *p++) & 255];
@@ -91,7 +91,7 @@ struct ahead {
  * inverted: a word goes, and shifted it is in the second to the fifth after it
  * (Russell, "Chorba", 2024).
  */
-static inline void take(struct ahead *a, uint64_t v)
+static inline void take_word(struct ahead *a, uint64_t v)
 {
 	uint64_t *w = a->word;
 
@@ -111,11 +111,11 @@ static uint32_t by_shifts(uint32_t crc, const uint8_t *p, size_t bytes)
 	uint64_t v;
 
 	for (; bytes >= sizeof(a) + 16; p += 16, bytes -= 16) {
-		take(&a, load(p));
-		take(&a, load(p + 8));
+		take_word(&a, load_word(p));
+		take_word(&a, load_word(p + 8));
 	}
 	for (int i = 0; i < AHEAD; i++) {
-		v = htole64(load(p + 8 * i) ^ a.word[i]);
+		v = htole64(load_word(p + 8 * i) ^ a.word[i]);
 		memcpy(last + 8 * i, &v, sizeof(v));
 	}
 	crc = by_tables(of_crc32, 0, last, sizeof(last));

@@ -66,7 +66,7 @@ static bool is_nameless(const struct stat *s)
 	return !(s->st_mode & S_IFMT);
 }
 
-static int remember(int fd, bool is_shown)
+static int remember_fd(int fd, bool is_shown)
 {
 	struct mark *m = mark_of(fd, true);
 	struct stat s;
@@ -86,12 +86,12 @@ static int remember(int fd, bool is_shown)
 
 int fd_identity_note(int fd)
 {
-	return remember(fd, false);
+	return remember_fd(fd, false);
 }
 
 int fd_identity_note_shown(int fd)
 {
-	return remember(fd, true);
+	return remember_fd(fd, true);
 }
 
 bool fd_identity_holds(int fd)

@@ -23,7 +23,7 @@ void lock_fini(struct lock *l)
 	LOCK_SAYS(__tsan_mutex_destroy(l, 0));
 }
 
-static void futex(struct lock *l, int op, uint32_t n)
+static void futex_call(struct lock *l, int op, uint32_t n)
 {
 	int before = errno;
 
@@ -36,12 +36,12 @@ void lock_wait(struct lock *l)
 {
 	while (atomic_exchange_explicit(&l->word, LOCK_AWAITED,
 					memory_order_acquire))
-		futex(l, FUTEX_WAIT, LOCK_AWAITED);
+		futex_call(l, FUTEX_WAIT, LOCK_AWAITED);
 }
 
 void lock_wake(struct lock *l)
 {
-	futex(l, FUTEX_WAKE, 1);
+	futex_call(l, FUTEX_WAKE, 1);
 }
 
 #define SPINS 100 /* then yield: the holder may be on our core */
@@ -88,7 +88,7 @@ bool alock_is_dead(alock_owner owner)
 	       j->is_dead(owner);
 }
 
-static void nap(struct alock_wait *w, alock_owner owner)
+static void nap_for(struct alock_wait *w, alock_owner owner)
 {
 	const struct alock_judge *j = atomic_load(&judge);
 	const struct timespec t = {0, NAP_NS};
@@ -103,7 +103,7 @@ static void nap(struct alock_wait *w, alock_owner owner)
 	syscall(SYS_nanosleep, &t, NULL);
 }
 
-static void yield(struct alock_wait *w)
+static void yield_turn(struct alock_wait *w)
 {
 	if (!w->since_ns)
 		w->since_ns = now_ns();
@@ -126,16 +126,16 @@ bool alock_wait(struct alock_wait *w, alock_owner owner)
 		return false;
 	}
 	if (!w->is_late) {
-		yield(w);
+		yield_turn(w);
 		return false;
 	}
 	if (alock_is_dead(owner))
 		return true;
-	nap(w, owner);
+	nap_for(w, owner);
 	return false;
 }
 
-static bool swap(struct alock *l, alock_owner *from)
+static bool swap_owner(struct alock *l, alock_owner *from)
 {
 	return atomic_compare_exchange_strong_explicit(
 		&l->owner, from, alock_self(), memory_order_acquire,
@@ -147,10 +147,10 @@ bool alock_take(struct alock *l) NO_LOCK_ANALYSIS
 	struct alock_wait w = {0};
 	alock_owner found = 0;
 
-	while (!swap(l, &found)) {
+	while (!swap_owner(l, &found)) {
 		/* The owner is dead: the lock stays its own until a thread
 		 * inherits it. */
-		if (alock_wait(&w, found) && swap(l, &found))
+		if (alock_wait(&w, found) && swap_owner(l, &found))
 			return true;
 		found = 0;
 	}
@@ -162,7 +162,7 @@ bool alock_take_soon(struct alock *l, bool *inherited) NO_LOCK_ANALYSIS
 	struct alock_wait w = {0};
 	alock_owner found = 0;
 
-	while (!swap(l, &found)) {
+	while (!swap_owner(l, &found)) {
 		if (w.is_late || alock_wait(&w, found))
 			return alock_try(l, inherited);
 		found = 0;
@@ -176,9 +176,9 @@ bool alock_try(struct alock *l, bool *inherited) NO_LOCK_ANALYSIS
 	alock_owner found = 0;
 
 	*inherited = false;
-	if (swap(l, &found))
+	if (swap_owner(l, &found))
 		return true;
-	*inherited = alock_is_dead(found) && swap(l, &found);
+	*inherited = alock_is_dead(found) && swap_owner(l, &found);
 	return *inherited;
 }
 
@@ -189,7 +189,7 @@ void alock_give(struct alock *l) NO_LOCK_ANALYSIS
 
 bool alock_inherit(struct alock *l, alock_owner from) NO_LOCK_ANALYSIS
 {
-	return swap(l, &from);
+	return swap_owner(l, &from);
 }
 
 void alock_leave(struct alock *l) NO_LOCK_ANALYSIS

@@ -7,14 +7,14 @@
 #define LEAST 16
 
 /* Where @key would like to be. */
-static uint32_t home(const struct map *m, uint32_t key)
+static uint32_t home_of(const struct map *m, uint32_t key)
 {
 	return (uint32_t)((uint64_t)(key * 0x9e3779b1u) * m->size >> 32);
 }
 
 static struct map_slot *slot_of(const struct map *m, uint32_t key)
 {
-	uint32_t i = home(m, key);
+	uint32_t i = home_of(m, key);
 
 	while (m->slots[i].value && m->slots[i].key != key)
 		i = (i + 1) & (m->size - 1);
@@ -27,7 +27,7 @@ void map_fini(struct map *m)
 	*m = (struct map){0};
 }
 
-static int grow(struct map *m)
+static int grow_map(struct map *m)
 {
 	struct map bigger = {.size = m->size ? 2 * m->size : LEAST,
 			     .count = m->count};
@@ -45,7 +45,7 @@ static int grow(struct map *m)
 
 int map_add(struct map *m, uint32_t key, void *value)
 {
-	if (2 * (m->count + 1) > m->size && grow(m))
+	if (2 * (m->count + 1) > m->size && grow_map(m))
 		return -ENOMEM;
 	*slot_of(m, key) = (struct map_slot){key, value};
 	m->count++;
@@ -73,7 +73,7 @@ void map_remove(struct map *m, uint32_t key)
 		if (!m->slots[i].value)
 			break;
 		/* is its home at the hole or before it? */
-		if (((i - home(m, m->slots[i].key)) & mask) <
+		if (((i - home_of(m, m->slots[i].key)) & mask) <
 		    ((i - hole) & mask))
 			continue;
 		m->slots[hole] = m->slots[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "util/rng.h"
 
-static uint64_t rotl(uint64_t x, int k)
+static uint64_t rotate_left(uint64_t x, int k)
 {
 	return (x << k) | (x >> (64 - k));
 }
@@ -20,7 +20,7 @@ void rng_init(struct rng *r, uint64_t seed)
 uint64_t rng_u64(struct rng *r)
 {
 	uint64_t *s = r->s;
-	uint64_t out = rotl(s[0] + s[3], 23) + s[0];
+	uint64_t out = rotate_left(s[0] + s[3], 23) + s[0];
 	uint64_t t = s[1] << 17;
 
 	s[2] ^= s[0];
@@ -28,7 +28,7 @@ uint64_t rng_u64(struct rng *r)
 	s[1] ^= s[2];
 	s[0] ^= s[3];
 	s[2] ^= t;
-	s[3] = rotl(s[3], 45);
+	s[3] = rotate_left(s[3], 45);
 	return out;
 }
 

@@ -44,7 +44,7 @@ static int check_writable(int fd)
 	return syscall(SYS_faccessat, fd, ".", W_OK) ? -errno : 0;
 }
 
-static int refuse(struct walk *w, const char *why, const struct stat *s)
+static int refuse_folder(struct walk *w, const char *why, const struct stat *s)
 {
 	struct runtime_tree *t = w->tree;
 
@@ -65,9 +65,10 @@ static int judge_folder(struct walk *w, const struct stat *s)
 	mode_t others = s->st_mode & (s->st_gid ? OTHERS_W : S_IWOTH);
 
 	if (!is_trusted(w, s->st_uid))
-		return refuse(w, "lies in another user's folder", s);
+		return refuse_folder(w, "lies in another user's folder", s);
 	if (others && !(s->st_mode & S_ISVTX))
-		return refuse(w, "lies in a folder that others can write", s);
+		return refuse_folder(
+			w, "lies in a folder that others can write", s);
 	return 0;
 }
 
@@ -75,14 +76,14 @@ static int judge_folder(struct walk *w, const struct stat *s)
 static int judge_own(struct walk *w)
 {
 	if (w->at.st_uid != geteuid())
-		return refuse(w, "is another user's", &w->at);
+		return refuse_folder(w, "is another user's", &w->at);
 	if (w->at.st_mode & OTHERS_W)
-		return refuse(w, "can be written by others", &w->at);
+		return refuse_folder(w, "can be written by others", &w->at);
 	return check_writable(w->fd);
 }
 
 /* Takes fd. */
-static int arrive(struct walk *w, int fd)
+static int arrive_at(struct walk *w, int fd)
 {
 	if (w->fd >= 0)
 		close(w->fd);
@@ -100,7 +101,7 @@ static int follow_link(struct walk *w, int fd, const struct stat *s)
 
 	close(fd);
 	if (!w->may_follow || !is_trusted(w, s->st_uid))
-		return refuse(w, "lies behind another user's link", s);
+		return refuse_folder(w, "lies behind another user's link", s);
 	if (n <= 0 || n == sizeof(to) || ++w->links > MOST_LINKS)
 		return -ELOOP;
 	to[n] = '\0';
@@ -129,7 +130,7 @@ static int step_into(struct walk *w, const char *name)
 	if (fstat(fd, &s) == 0 && S_ISLNK(s.st_mode))
 		return follow_link(w, fd, &s);
 	if (fstat(fd, &s) == 0 && S_ISDIR(s.st_mode))
-		return arrive(w, fd);
+		return arrive_at(w, fd);
 	close(fd);
 	return -ENOTDIR;
 }
@@ -143,7 +144,7 @@ static int go_along(struct walk *w, const char *path)
 	if (*path == '/') {
 		int fd = open_at(AT_FDCWD, "/", O_PATH);
 
-		err = fd < 0 ? fd : arrive(w, fd);
+		err = fd < 0 ? fd : arrive_at(w, fd);
 		w->system = w->at.st_uid;
 	}
 	while (!err) {
@@ -183,7 +184,7 @@ static int go_to(struct walk *w, const char *path)
 }
 
 /* The path so far gets another name. */
-static void append(struct runtime_tree *t, const char *name)
+static void append_name(struct runtime_tree *t, const char *name)
 {
 	size_t len = strlen(t->path);
 
@@ -205,7 +206,7 @@ static int enter_named(struct walk *w, const char *name)
 		close(before);
 		return 0;
 	}
-	back = arrive(w, before);
+	back = arrive_at(w, before);
 	return back ? back : err;
 }
 
@@ -225,7 +226,7 @@ static int enter_own(struct walk *w)
 		snprintf(name, sizeof(name), i ? "adverb-%u-%d" : "adverb-%u",
 			 (unsigned)geteuid(), i);
 		t->path[len] = '\0';
-		append(t, name);
+		append_name(t, name);
 		err = enter_named(w, name);
 		/* a link, a file, or another user's folder */
 		if (err == -EPERM || err == -ENOTDIR)
@@ -309,7 +310,7 @@ static int enter_runtime(struct walk *w)
 }
 
 /* The tree itself. */
-static int enter(struct walk *w)
+static int enter_folder(struct walk *w)
 {
 	const char *chosen = secure_getenv("ADVERB_SYSFS");
 	struct runtime_tree *t = w->tree;
@@ -325,14 +326,14 @@ static int enter(struct walk *w)
 	err = enter_runtime(w);
 	fstatat(AT_FDCWD, "/proc/self/ns/net", &ns, 0);
 	snprintf(name, sizeof(name), "sysfs-%ju", (uintmax_t)ns.st_ino);
-	append(t, name);
+	append_name(t, name);
 	if (!err)
 		err = step_into(w, name);
 	return err ? err : judge_own(w);
 }
 
 /* Where the walk ended; or -errno, and why. */
-static int look(struct walk *w)
+static int look_at_folder(struct walk *w)
 {
 	struct runtime_tree *t = w->tree;
 	int err = -EPERM;
@@ -343,7 +344,7 @@ static int look(struct walk *w)
 			 "a program that has more rights than its caller has "
 			 "no tree");
 	else
-		err = enter(w);
+		err = enter_folder(w);
 	if (!err && strlen(t->path) == sizeof(t->path) - 1)
 		err = -ENAMETOOLONG;
 	if (!err)
@@ -359,7 +360,7 @@ static int look(struct walk *w)
 int runtime_tree_find(struct runtime_tree *t)
 {
 	struct walk w = {.tree = t, .fd = -1};
-	int err = look(&w);
+	int err = look_at_folder(&w);
 
 	if (w.fd >= 0)
 		close(w.fd);
@@ -369,7 +370,7 @@ int runtime_tree_find(struct runtime_tree *t)
 int runtime_tree_make(struct runtime_tree *t)
 {
 	struct walk w = {.tree = t, .fd = -1, .makes = true};
-	int err = look(&w);
+	int err = look_at_folder(&w);
 
 	if (!err)
 		err = open_at(w.fd, ".", O_RDONLY | O_DIRECTORY);

@@ -26,7 +26,7 @@ void wheel_timer_init(struct wheel_timer *t)
 }
 
 /* Level 0 covers the current turn of 64 ticks, level n the current 64^(n+1). */
-static void place(struct wheel *w, struct wheel_timer *t)
+static void place_timer(struct wheel *w, struct wheel_timer *t)
 {
 	uint64_t due = t->due_tick;
 	uint64_t far = due ^ w->now_tick;
@@ -56,7 +56,7 @@ void wheel_set(struct wheel *w, struct wheel_timer *t, uint64_t due_ns)
 	if (due_ns & ((1ull << WHEEL_TICK_SHIFT) - 1) && tick < LAST_TICK)
 		tick++; /* never early */
 	t->due_tick = tick > w->now_tick ? tick : w->now_tick;
-	place(w, t);
+	place_timer(w, t);
 }
 
 void wheel_cancel(struct wheel *w, struct wheel_timer *t)
@@ -69,7 +69,7 @@ void wheel_cancel(struct wheel *w, struct wheel_timer *t)
 }
 
 /* Bring the slots of higher levels that now_tick has entered one level down. */
-static void cascade(struct wheel *w)
+static void cascade_slot(struct wheel *w)
 {
 	for (int l = 1; l < WHEEL_LEVELS; l++) {
 		unsigned s = (w->now_tick >> (SLOT_BITS * l)) & SLOT_MASK;
@@ -82,7 +82,8 @@ static void cascade(struct wheel *w)
 			list_push_tail(&moving, n);
 		forget_slot(w, (unsigned)l, s);
 		for (struct list *n; (n = list_pop_head(&moving));)
-			place(w, CONTAINER_OF(n, struct wheel_timer, node));
+			place_timer(w,
+				    CONTAINER_OF(n, struct wheel_timer, node));
 	}
 }
 
@@ -128,7 +129,7 @@ struct wheel_timer *wheel_expire(struct wheel *w, uint64_t now_ns)
 			return 0;
 		at = next_tick(w);
 		w->now_tick = at < end ? at : end;
-		cascade(w);
+		cascade_slot(w);
 	}
 }
 

@@ -68,7 +68,7 @@ static void fill_newer(struct v_newer_ops *newer)
 	};
 }
 
-static void fill(struct v_context *c)
+static void fill_ops(struct v_context *c)
 {
 	struct v_newer_ops *newer = v_newer_ops(c);
 	struct verbs_context *v = &c->verbs;
@@ -105,14 +105,14 @@ static struct list contexts = {&contexts, &contexts};
 static struct lock contexts_lock;
 
 /* The thread that held the lock is not in the child. */
-static void forked(void)
+static void after_fork(void)
 {
 	lock_init(&contexts_lock);
 }
 
 static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(NULL, NULL, after_fork);
 }
 
 void v_port_event(const struct device *dev, enum device_event what)
@@ -205,7 +205,7 @@ struct ibv_context *v_open_device(struct ibv_device *device, int cmd_fd)
 
 	if (!c)
 		return NULL;
-	fill(c);
+	fill_ops(c);
 	err = v_queue_init(&c->async);
 	if (err)
 		goto free_context;

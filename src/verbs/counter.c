@@ -40,7 +40,7 @@ struct v_attached {
 static struct count in_use; /* of the process */
 static _Atomic uint32_t next_handle;
 
-static struct v_counter *of(struct ibv_comp_cntr *counter)
+static struct v_counter *counter_of(struct ibv_comp_cntr *counter)
 {
 	return (struct v_counter *)(void *)counter;
 }
@@ -105,7 +105,7 @@ struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,
 
 int ibv_destroy_comp_cntr(struct ibv_comp_cntr *counter)
 {
-	struct v_counter *c = of(counter);
+	struct v_counter *c = counter_of(counter);
 	bool is_used;
 
 	lock_take(&c->lock);
@@ -157,7 +157,7 @@ static int check_now(const struct qp *qp, uint32_t ops)
 	return 0;
 }
 
-static void attach(struct v_attached *a)
+static void attach_sums(struct v_attached *a)
 {
 	struct comp *comp = &qp_target(a->qp->qp)->comp;
 
@@ -178,19 +178,19 @@ int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *counter,
 
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_qp_attach_comp_cntr");
-	err = check_attach(qp, of(counter), want);
+	err = check_attach(qp, counter_of(counter), want);
 	if (err)
 		return err;
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return ENOMEM;
-	a->counter = of(counter);
+	a->counter = counter_of(counter);
 	a->qp = v_qp(qp);
 	a->ops = want->op_mask;
 	host_lock(c->host);
 	err = check_now(a->qp->qp, a->ops);
 	if (!err)
-		attach(a);
+		attach_sums(a);
 	host_unlock(c->host);
 	if (err)
 		free(a);
@@ -198,7 +198,7 @@ int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *counter,
 }
 
 /* What the queue pair has of it; acquired, see comp.h. */
-static uint64_t sum(const struct v_attached *a, bool failed)
+static uint64_t sum_of(const struct v_attached *a, bool failed)
 {
 	uint64_t all = 0;
 
@@ -222,8 +222,8 @@ void v_counters_leave(struct v_qp *q)
 			CONTAINER_OF(n, struct v_attached, of_qp);
 
 		lock_take(&a->counter->lock);
-		a->counter->done += sum(a, false);
-		a->counter->failed += sum(a, true);
+		a->counter->done += sum_of(a, false);
+		a->counter->failed += sum_of(a, true);
 		list_remove(&a->of_counter);
 		lock_give(&a->counter->lock);
 		list_remove(&a->of_qp);
@@ -233,50 +233,50 @@ void v_counters_leave(struct v_qp *q)
 
 /* ---- values ---- */
 
-static uint64_t total(const struct v_counter *c, bool failed)
+static uint64_t total_of(const struct v_counter *c, bool failed)
 {
 	uint64_t all = failed ? c->failed : c->done;
 
 	for (struct list *n = c->attached.next; n != &c->attached; n = n->next)
-		all += sum(CONTAINER_OF(n, struct v_attached, of_counter),
-			   failed);
+		all += sum_of(CONTAINER_OF(n, struct v_attached, of_counter),
+			      failed);
 	return all;
 }
 
-static int change(struct ibv_comp_cntr *counter, bool failed, bool add,
-		  uint64_t value)
+static int change_counter(struct ibv_comp_cntr *counter, bool failed, bool add,
+			  uint64_t value)
 {
-	struct v_counter *c = of(counter);
+	struct v_counter *c = counter_of(counter);
 	uint64_t *own = failed ? &c->failed : &c->done;
 
 	lock_take(&c->lock);
-	*own += add ? value : value - total(c, failed);
+	*own += add ? value : value - total_of(c, failed);
 	lock_give(&c->lock);
 	return 0;
 }
 
 int ibv_set_comp_cntr(struct ibv_comp_cntr *counter, uint64_t value)
 {
-	return change(counter, false, false, value);
+	return change_counter(counter, false, false, value);
 }
 
 int ibv_set_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t value)
 {
-	return change(counter, true, false, value);
+	return change_counter(counter, true, false, value);
 }
 
 int ibv_inc_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount)
 {
-	return change(counter, false, true, amount);
+	return change_counter(counter, false, true, amount);
 }
 
 int ibv_inc_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount)
 {
-	return change(counter, true, true, amount);
+	return change_counter(counter, true, true, amount);
 }
 
 /* Receives that peers of this host have completed, and nobody has polled. */
-static void collect(struct host *h, const struct v_counter *c)
+static void collect_sums(struct host *h, const struct v_counter *c)
 {
 	for (struct list *n = c->attached.next; n != &c->attached;
 	     n = n->next) {
@@ -293,9 +293,10 @@ static void collect(struct host *h, const struct v_counter *c)
  * Reading is a poll: a program that does nothing else makes progress by it, and
  * after many reads in vain it lets another have the core.
  */
-static int look(struct ibv_comp_cntr *counter, bool failed, uint64_t *value)
+static int read_counter(struct ibv_comp_cntr *counter, bool failed,
+			uint64_t *value)
 {
-	struct v_counter *c = of(counter);
+	struct v_counter *c = counter_of(counter);
 	struct v_context *context = v_context(c->base.context);
 	bool is_new;
 
@@ -303,8 +304,8 @@ static int look(struct ibv_comp_cntr *counter, bool failed, uint64_t *value)
 		return v_fail(EPERM, V_FORKED, "ibv_read_comp_cntr");
 	host_poll(context->host, shared_own(&c->same));
 	lock_take(&c->lock);
-	collect(context->host, c);
-	*value = total(c, failed);
+	collect_sums(context->host, c);
+	*value = total_of(c, failed);
 	is_new = *value != c->last[failed];
 	c->last[failed] = *value;
 	shared_store(&c->same, is_new ? 0 : shared_own(&c->same) + 1);
@@ -316,10 +317,10 @@ static int look(struct ibv_comp_cntr *counter, bool failed, uint64_t *value)
 
 int ibv_read_comp_cntr(struct ibv_comp_cntr *counter, uint64_t *value)
 {
-	return look(counter, false, value);
+	return read_counter(counter, false, value);
 }
 
 int ibv_read_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t *value)
 {
-	return look(counter, true, value);
+	return read_counter(counter, true, value);
 }

@@ -11,12 +11,12 @@
 #include "verbs/object.h"
 #include "verbs/ops.h"
 
-static struct v_cq *of(struct ibv_cq_ex *cq)
+static struct v_cq *cq_of(struct ibv_cq_ex *cq)
 {
 	return v_cq(ibv_cq_ex_to_cq(cq));
 }
 
-static void show(struct v_cq *cq)
+static void show_entry(struct v_cq *cq)
 {
 	cq->base.status = (enum ibv_wc_status)cq->now.status;
 	cq->base.wr_id = cq->now.wr_id;
@@ -26,7 +26,7 @@ NO_LOCK_ANALYSIS
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct v_context *c = v_context(ex->context);
-	struct v_cq *cq = of(ex);
+	struct v_cq *cq = cq_of(ex);
 
 	if (attr && attr->comp_mask)
 		return EINVAL;
@@ -34,7 +34,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 		return v_fail(EPERM, V_FORKED, "ibv_start_poll");
 	lock_take(&cq->face);
 	if (v_poll(c->host, cq, &cq->now, 1)) {
-		show(cq);
+		show_entry(cq);
 		instrument_ignore_end(); /* it is the program that goes on */
 		instrument_happens_after(&cq->face);
 		instrument_happens_after(c->host);
@@ -47,11 +47,11 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 static int next_poll(struct ibv_cq_ex *ex)
 {
 	struct v_context *c = v_context(ex->context);
-	struct v_cq *cq = of(ex);
+	struct v_cq *cq = cq_of(ex);
 
 	if (!cq_poll(host_hca(c->host), cq->cq, &cq->now, 1))
 		return ENOENT;
-	show(cq);
+	show_entry(cq);
 	instrument_happens_after(c->host);
 	return 0;
 }
@@ -59,7 +59,7 @@ static int next_poll(struct ibv_cq_ex *ex)
 NO_LOCK_ANALYSIS
 static void end_poll(struct ibv_cq_ex *ex)
 {
-	struct v_cq *cq = of(ex);
+	struct v_cq *cq = cq_of(ex);
 
 	instrument_happens_before(&cq->face);
 	instrument_ignore();
@@ -70,43 +70,43 @@ static void end_poll(struct ibv_cq_ex *ex)
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
 {
-	return (enum ibv_wc_opcode)of(ex)->now.opcode;
+	return (enum ibv_wc_opcode)cq_of(ex)->now.opcode;
 }
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
 {
-	return of(ex)->now.vendor_err;
+	return cq_of(ex)->now.vendor_err;
 }
 
 static uint32_t read_byte_len(struct ibv_cq_ex *ex)
 {
-	return of(ex)->now.byte_len;
+	return cq_of(ex)->now.byte_len;
 }
 
 /* Also behind ibv_wc_read_invalidated_rkey, which takes it as it is. */
 static __be32 read_imm_data(struct ibv_cq_ex *ex)
 {
-	return of(ex)->now.imm_be;
+	return cq_of(ex)->now.imm_be;
 }
 
 static uint32_t read_qp_num(struct ibv_cq_ex *ex)
 {
-	return of(ex)->now.qpn;
+	return cq_of(ex)->now.qpn;
 }
 
 static uint32_t read_src_qp(struct ibv_cq_ex *ex)
 {
-	return of(ex)->now.src_qpn;
+	return cq_of(ex)->now.src_qpn;
 }
 
 static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 {
-	return of(ex)->now.wc_flags;
+	return cq_of(ex)->now.wc_flags;
 }
 
 static uint8_t read_sl(struct ibv_cq_ex *ex)
 {
-	return (uint8_t)of(ex)->now.sl;
+	return (uint8_t)cq_of(ex)->now.sl;
 }
 
 /* RoCE has none of these. */
@@ -138,7 +138,7 @@ static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
 /* The device's clock counts nanoseconds: hca_core_clock is 1 GHz. */
 static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 {
-	return of(ex)->now.at_ns;
+	return cq_of(ex)->now.at_ns;
 }
 
 static uint64_t clock_ns(clockid_t id)
@@ -151,7 +151,7 @@ static uint64_t clock_ns(clockid_t id)
 
 static uint64_t read_wallclock_ns(struct ibv_cq_ex *ex)
 {
-	uint64_t age = clock_ns(CLOCK_MONOTONIC) - of(ex)->now.at_ns;
+	uint64_t age = clock_ns(CLOCK_MONOTONIC) - cq_of(ex)->now.at_ns;
 
 	return clock_ns(CLOCK_REALTIME) - age;
 }

@@ -28,7 +28,7 @@ static struct v_device devices[DEVICE_MAX];
 static uint32_t device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static const char *sysfs(void)
+static const char *sysfs_folder(void)
 {
 	const char *tree = sysfs_path();
 
@@ -45,9 +45,9 @@ static void device_init(struct v_device *d, uint32_t index,
 	snprintf(b->name, sizeof(b->name), "%s", host->name);
 	snprintf(b->dev_name, sizeof(b->dev_name), "uverbs%u", index);
 	snprintf(b->dev_path, sizeof(b->dev_path),
-		 "%s/class/infiniband_verbs/uverbs%u", sysfs(), index);
+		 "%s/class/infiniband_verbs/uverbs%u", sysfs_folder(), index);
 	snprintf(b->ibdev_path, sizeof(b->ibdev_path), "%s/class/infiniband/%s",
-		 sysfs(), host->name);
+		 sysfs_folder(), host->name);
 	d->ops = &no_driver;
 	d->refcount = 1;
 	d->entry[0] = d->entry[1] = d->entry;
@@ -110,7 +110,7 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
 
 const char *ibv_get_sysfs_path(void)
 {
-	return sysfs();
+	return sysfs_folder();
 }
 
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,

@@ -49,7 +49,7 @@ static struct v_dm *v_dm(struct ibv_dm *dm)
 }
 
 /* Accesses are of whole 4-byte words, as device memory has it. */
-static uint8_t *at(struct ibv_dm *dm, uint64_t offset, size_t length)
+static uint8_t *dm_at(struct ibv_dm *dm, uint64_t offset, size_t length)
 {
 	struct dm_memory *m = v_dm(dm)->memory;
 
@@ -65,7 +65,7 @@ static uint8_t *at(struct ibv_dm *dm, uint64_t offset, size_t length)
 static int memcpy_to_dm(struct ibv_dm *dm, uint64_t offset, const void *from,
 			size_t length)
 {
-	uint8_t *to = at(dm, offset, length);
+	uint8_t *to = dm_at(dm, offset, length);
 
 	if (!to)
 		return EINVAL;
@@ -76,7 +76,7 @@ static int memcpy_to_dm(struct ibv_dm *dm, uint64_t offset, const void *from,
 static int memcpy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset,
 			  size_t length)
 {
-	const uint8_t *from = at(dm, offset, length);
+	const uint8_t *from = dm_at(dm, offset, length);
 
 	if (!from)
 		return EINVAL;
@@ -84,7 +84,8 @@ static int memcpy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset,
 	return 0;
 }
 
-static struct v_dm *show(struct ibv_context *context, struct dm_memory *m)
+static struct v_dm *show_memory(struct ibv_context *context,
+				struct dm_memory *m)
 {
 	struct v_dm *dm = calloc(1, sizeof(*dm));
 
@@ -107,7 +108,7 @@ static void file_close(struct dm_memory *m) REQUIRES(&dm_lock)
 	m->fd = -1;
 }
 
-static void drop(struct dm_memory *m) REQUIRES(&dm_lock)
+static void drop_memory(struct dm_memory *m) REQUIRES(&dm_lock)
 {
 	if (--m->holders)
 		return;
@@ -122,7 +123,7 @@ static void drop(struct dm_memory *m) REQUIRES(&dm_lock)
 }
 
 /* 0 or -errno. */
-static int map(struct dm_memory *m, size_t length)
+static int map_memory(struct dm_memory *m, size_t length)
 {
 	struct fsize limit;
 	int err;
@@ -148,7 +149,7 @@ static int map(struct dm_memory *m, size_t length)
 static struct dm_memory *memory_new(size_t length)
 {
 	struct dm_memory *m = calloc(1, sizeof(*m));
-	int err = m ? map(m, length) : -ENOMEM;
+	int err = m ? map_memory(m, length) : -ENOMEM;
 
 	if (err) {
 		free(m);
@@ -168,7 +169,7 @@ static struct dm_memory *memory_new(size_t length)
 }
 
 /* Its part of the device's memory: to be given back by who does not get it. */
-static bool reserve(size_t length)
+static bool reserve_memory(size_t length)
 {
 	bool fits;
 
@@ -196,7 +197,7 @@ struct ibv_dm *v_alloc_dm(struct ibv_context *context,
 
 	if (a->comp_mask || !a->length || a->log_align_req > 12)
 		return v_fail_null(EINVAL, V_INPUT, "ibv_alloc_dm");
-	if (!reserve(a->length))
+	if (!reserve_memory(a->length))
 		return v_fail_null(ENOMEM, V_LIMIT, "device memory");
 	m = memory_new(a->length);
 	if (!m) {
@@ -204,20 +205,20 @@ struct ibv_dm *v_alloc_dm(struct ibv_context *context,
 		give_back(a->length);
 		return v_fail_null(err, V_SYSTEM, "device memory");
 	}
-	dm = show(context, m);
+	dm = show_memory(context, m);
 	if (dm)
 		return &dm->base;
 	lock_take(&dm_lock);
-	drop(m);
+	drop_memory(m);
 	lock_give(&dm_lock);
 	errno = ENOMEM;
 	return NULL;
 }
 
-static void forget(struct ibv_dm *dm)
+static void forget_memory(struct ibv_dm *dm)
 {
 	lock_take(&dm_lock);
-	drop(v_dm(dm)->memory);
+	drop_memory(v_dm(dm)->memory);
 	lock_give(&dm_lock);
 	count_down(&v_context(dm->context)->objects);
 	free(dm);
@@ -228,7 +229,7 @@ int v_free_dm(struct ibv_dm *dm)
 	if (count_now(&v_dm(dm)->users))
 		return v_fail(EBUSY, V_BUSY,
 			      "ibv_free_dm while regions are on it");
-	forget(dm);
+	forget_memory(dm);
 	return 0;
 }
 
@@ -244,7 +245,7 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 			m = NULL;
 	}
 	if (m)
-		dm = show(context, m);
+		dm = show_memory(context, m);
 	if (dm)
 		m->holders++;
 	lock_give(&dm_lock);
@@ -256,7 +257,7 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 
 void ibv_unimport_dm(struct ibv_dm *dm)
 {
-	forget(dm);
+	forget_memory(dm);
 }
 
 struct ibv_mr *v_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,

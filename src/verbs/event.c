@@ -79,19 +79,19 @@ static bool has_claimed(void *queue)
 	return v_queue_has_claimed(queue);
 }
 
-static void wake(void *host)
+static void wake_host(void *host)
 {
 	host_wake(host);
 }
 
-static void unclaim(void *queue)
+static void unclaim_event(void *queue)
 {
 	struct v_source *none;
 
 	v_queue_unclaim(queue, false, &none);
 }
 
-static void slept(void *unused)
+static void host_has_slept(void *unused)
 {
 	(void)unused;
 	host_slept();
@@ -101,7 +101,7 @@ static struct v_source *sleep_counted(struct v_queue *q)
 {
 	struct v_source *s;
 
-	pthread_cleanup_push(slept, NULL);
+	pthread_cleanup_push(host_has_slept, NULL);
 	s = v_queue_get(q);
 	pthread_cleanup_pop(1);
 	return s;
@@ -114,9 +114,9 @@ static struct v_source *sleep_for(struct host *h, struct v_queue *q)
 	struct v_source *s;
 	int how, err;
 
-	if (!v_queue_claim(q, wake, h))
+	if (!v_queue_claim(q, wake_host, h))
 		return v_queue_get(q);
-	pthread_cleanup_push(unclaim, q);
+	pthread_cleanup_push(unclaim_event, q);
 	how = host_sleep(h, &sleep);
 	pthread_cleanup_pop(0);
 	err = v_queue_unclaim(q, how > 0, &s);

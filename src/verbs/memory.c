@@ -127,8 +127,9 @@ static void show_row(struct v_mr *m, void *addr, size_t length)
 	m->base.handle = m->mr->lkey;
 }
 
-static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length,
-			  uint64_t iova, unsigned int access)
+static struct ibv_mr *register_region(struct ibv_pd *pd, void *addr,
+				      size_t length, uint64_t iova,
+				      unsigned int access)
 {
 	struct v_context *c = v_context(pd->context);
 	struct v_mr *m;
@@ -166,13 +167,13 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 {
 	uint64_t iova = access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
 
-	return reg(pd, addr, length, iova, (unsigned int)access);
+	return register_region(pd, addr, length, iova, (unsigned int)access);
 }
 
 struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
 			       uint64_t iova, int access)
 {
-	return reg(pd, addr, length, iova, (unsigned int)access);
+	return register_region(pd, addr, length, iova, (unsigned int)access);
 }
 
 /* The header's inline comes here also for ibv_reg_mr, iova being addr. */
@@ -181,7 +182,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 {
 	if ((access & IBV_ACCESS_ZERO_BASED) && iova == (uintptr_t)addr)
 		iova = 0;
-	return reg(pd, addr, length, iova, access);
+	return register_region(pd, addr, length, iova, access);
 }
 
 /* Other rights for the same memory: the keys that peers know stay. */
@@ -259,8 +260,9 @@ static int replace_row(struct v_context *c, struct v_mr *m, struct v_pd *pd,
 }
 
 /* What the kernel would be asked to do.  0, or an errno, said. */
-static int rereg(struct v_context *c, struct v_mr *m, int flags,
-		 struct ibv_pd *pd, void *addr, size_t length, uint32_t access)
+static int reregister_region(struct v_context *c, struct v_mr *m, int flags,
+			     struct ibv_pd *pd, void *addr, size_t length,
+			     uint32_t access)
 {
 	bool moved = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
 	uint64_t iova = moved ? (uintptr_t)addr : m->iova;
@@ -304,10 +306,11 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 		return rereg_fail(
 			v_fail(EINVAL, V_INPUT, "ibv_rereg_mr: flags are 0"),
 			IBV_REREG_MR_ERR_CMD);
-	err = rereg(c, m, flags, flags & IBV_REREG_MR_CHANGE_PD ? pd : mr->pd,
-		    addr, length,
-		    flags & IBV_REREG_MR_CHANGE_ACCESS ? (uint32_t)access
-						       : m->access);
+	err = reregister_region(
+		c, m, flags, flags & IBV_REREG_MR_CHANGE_PD ? pd : mr->pd, addr,
+		length,
+		flags & IBV_REREG_MR_CHANGE_ACCESS ? (uint32_t)access
+						   : m->access);
 	return err ? rereg_fail(err, IBV_REREG_MR_ERR_CMD) : 0;
 }
 

@@ -11,7 +11,7 @@ enum {
 	STILL_MAX = 16, /* polls in a row that made no progress */
 };
 
-static void show(struct ibv_wc *wc, const struct cqe *c)
+static void show_entry(struct ibv_wc *wc, const struct cqe *c)
 {
 	wc->wr_id = c->wr_id;
 	wc->status = (enum ibv_wc_status)c->status;
@@ -60,7 +60,7 @@ int v_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 		there = all ? cq_poll(host_hca(c->host), cq->cq, got, want)
 			    : v_poll(c->host, cq, got, want);
 		for (uint32_t i = 0; i < there; i++)
-			show(&wc[all++], &got[i]);
+			show_entry(&wc[all++], &got[i]);
 	} while (there == BATCH && all < n);
 	if (all)
 		instrument_happens_after(c->host);

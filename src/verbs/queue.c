@@ -84,7 +84,7 @@ void v_queue_post(struct v_queue *q, struct v_source *s)
 }
 
 /* The oldest source with an event, one event of it taken. */
-static struct v_source *pop(struct v_queue *q)
+static struct v_source *pop_event(struct v_queue *q)
 {
 	struct list *node = list_pop_head(&q->ready);
 	struct v_source *s;
@@ -98,12 +98,12 @@ static struct v_source *pop(struct v_queue *q)
 	return s;
 }
 
-static struct v_source *take(struct v_queue *q)
+static struct v_source *take_event(struct v_queue *q)
 {
 	struct v_source *s;
 
 	lock_take(&q->lock);
-	s = pop(q);
+	s = pop_event(q);
 	lock_give(&q->lock);
 	return s;
 }
@@ -117,7 +117,7 @@ struct v_source *v_queue_get(struct v_queue *q)
 	do {
 		if (read(q->fd, &token, sizeof(token)) < 0)
 			return NULL;
-		s = take(q);
+		s = take_event(q);
 	} while (!s);
 	return s;
 }
@@ -164,7 +164,7 @@ int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s)
 
 	lock_take(&q->lock);
 	is_ended = q->is_ended;
-	*s = q->is_owed && takes ? pop(q) : NULL;
+	*s = q->is_owed && takes ? pop_event(q) : NULL;
 	if (q->is_owed && !takes)
 		put_token(q);
 	q->is_claimed = q->is_owed = false;

@@ -102,8 +102,8 @@ int v_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 }
 
 /* Under host_lock and the posters' lock. */
-static int change(struct v_srq *s, struct hca *h, const struct ibv_srq_attr *a,
-		  int mask)
+static int change_srq(struct v_srq *s, struct hca *h,
+		      const struct ibv_srq_attr *a, int mask)
 {
 	struct v_context *c = v_context(s->base.context);
 	uint32_t depth = mask & IBV_SRQ_MAX_WR ? a->max_wr : s->srq->wq.depth;
@@ -138,7 +138,7 @@ int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 			      "the depth of a shared receive queue");
 	host_lock(c->host);
 	lock_take(&s->post);
-	err = change(s, host_hca(c->host), attr, mask);
+	err = change_srq(s, host_hca(c->host), attr, mask);
 	lock_give(&s->post);
 	host_unlock(c->host);
 	return err;

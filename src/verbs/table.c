@@ -20,7 +20,7 @@ static uint32_t lowest_free = 1; /* every slot before it is taken */
 static struct count process;	 /* forks behind us */
 
 /* The lock may have been held by a thread that the child does not have. */
-static void forked(void)
+static void after_fork(void)
 {
 	pthread_mutex_init(&table_lock, NULL);
 	count_up(&process);
@@ -28,7 +28,7 @@ static void forked(void)
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(NULL, NULL, after_fork);
 }
 
 uint32_t v_process(void)
@@ -71,7 +71,7 @@ uint64_t v_table_add(void *object)
 	return cookie;
 }
 
-static struct slot *named(uint64_t cookie)
+static struct slot *object_named(uint64_t cookie)
 {
 	uint32_t i = (uint32_t)cookie;
 
@@ -85,7 +85,7 @@ void v_table_remove(uint64_t cookie)
 	struct slot *s;
 
 	pthread_mutex_lock(&table_lock);
-	s = named(cookie);
+	s = object_named(cookie);
 	if (s) {
 		s->object = NULL;
 		s->generation++;
@@ -101,7 +101,7 @@ void v_table_visit(uint64_t cookie, void (*visit)(void *object, int type),
 	struct slot *s;
 
 	pthread_mutex_lock(&table_lock);
-	s = named(cookie);
+	s = object_named(cookie);
 	if (s && s->object)
 		visit(s->object, type);
 	pthread_mutex_unlock(&table_lock);

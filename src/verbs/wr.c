@@ -15,12 +15,12 @@
 
 #define FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)
 
-static struct v_qp *of(struct ibv_qp_ex *qp)
+static struct v_qp *qp_of(struct ibv_qp_ex *qp)
 {
 	return v_qp(&qp->qp_base);
 }
 
-static void fail(struct v_qp *q, int err)
+static void fail_series(struct v_qp *q, int err)
 {
 	if (!q->wr.err)
 		q->wr.err = err;
@@ -28,7 +28,7 @@ static void fail(struct v_qp *q, int err)
 }
 
 /* The request at hand has all it will get. */
-static void finish(struct v_qp *q)
+static void finish_request(struct v_qp *q)
 {
 	int err;
 
@@ -37,20 +37,20 @@ static void finish(struct v_qp *q)
 	q->wr.bytes += V_POST_EACH + q->wr.now->bytes;
 	err = v_post_check(q, q->wr.now);
 	if (err)
-		fail(q, err);
+		fail_series(q, err);
 }
 
-static struct wqe *begin(struct ibv_qp_ex *ex, enum hca_wr opcode)
+static struct wqe *begin_request(struct ibv_qp_ex *ex, enum hca_wr opcode)
 {
-	struct v_qp *q = of(ex);
+	struct v_qp *q = qp_of(ex);
 	struct wqe *w;
 
-	finish(q);
+	finish_request(q);
 	if (q->wr.err)
 		return NULL;
 	w = wq_reserve_after(host_hca(q->host), &q->qp->sq, q->wr.count);
 	if (!w) {
-		fail(q, v_fail(ENOMEM, V_FULL, "the send queue"));
+		fail_series(q, v_fail(ENOMEM, V_FULL, "the send queue"));
 		return NULL;
 	}
 	memset(w, 0, sizeof(*w));
@@ -70,7 +70,7 @@ static struct wqe *begin(struct ibv_qp_ex *ex, enum hca_wr opcode)
 static void begin_remote(struct ibv_qp_ex *ex, enum hca_wr opcode,
 			 uint32_t rkey, uint64_t va, uint32_t imm)
 {
-	struct wqe *w = begin(ex, opcode);
+	struct wqe *w = begin_request(ex, opcode);
 
 	if (!w)
 		return;
@@ -90,7 +90,7 @@ static void wr_atomic(struct ibv_qp_ex *ex, enum hca_wr opcode, uint32_t rkey,
 	struct wqe *w;
 
 	begin_remote(ex, opcode, rkey, va, 0);
-	w = of(ex)->wr.now;
+	w = qp_of(ex)->wr.now;
 	if (!w)
 		return;
 	w->compare = compare;
@@ -112,11 +112,11 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey,
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *info)
 {
-	struct wqe *w = begin(ex, HCA_WR_BIND_MW);
+	struct wqe *w = begin_request(ex, HCA_WR_BIND_MW);
 	int err = w ? v_post_bind(w, mw, rkey, info) : 0;
 
 	if (err)
-		fail(of(ex), err);
+		fail_series(qp_of(ex), err);
 	else if (w)
 		mw->rkey = w->rkey;
 }
@@ -159,14 +159,15 @@ static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 
 static void not_built(struct ibv_qp_ex *ex)
 {
-	fail(of(ex), v_fail(EOPNOTSUPP, V_NOT_BUILT,
-			    "ibv_wr_* for segmentation or XRC"));
+	fail_series(qp_of(ex), v_fail(EOPNOTSUPP, V_NOT_BUILT,
+				      "ibv_wr_* for segmentation or XRC"));
 }
 
 static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va,
 		     size_t length, uint8_t type, uint8_t level)
 {
-	fail(of(ex), v_fail(EOPNOTSUPP, V_NOT_BUILT, "FLUSH (ibv_wr_flush)"));
+	fail_series(qp_of(ex),
+		    v_fail(EOPNOTSUPP, V_NOT_BUILT, "FLUSH (ibv_wr_flush)"));
 }
 
 static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz,
@@ -181,7 +182,7 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va,
 	struct wqe *w;
 
 	begin_remote(ex, HCA_WR_ATOMIC_WRITE, rkey, va, 0);
-	w = of(ex)->wr.now;
+	w = qp_of(ex)->wr.now;
 	if (!w)
 		return;
 	memcpy(wqe_sges(w), value, 8); /* every slot has room for these */
@@ -192,11 +193,11 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va,
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 			   uint32_t qpn, uint32_t qkey)
 {
-	struct v_qp *q = of(ex);
+	struct v_qp *q = qp_of(ex);
 	int err = q->wr.now ? v_post_ud(q, q->wr.now, ah, qpn, qkey) : 0;
 
 	if (err)
-		fail(q, err);
+		fail_series(q, err);
 }
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
@@ -207,7 +208,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
 static void set_inline(struct ibv_qp_ex *ex, size_t n,
 		       const struct ibv_data_buf *buf)
 {
-	struct v_qp *q = of(ex);
+	struct v_qp *q = qp_of(ex);
 	struct wqe *w = q->wr.now;
 	size_t bytes = 0;
 	char *out;
@@ -217,9 +218,9 @@ static void set_inline(struct ibv_qp_ex *ex, size_t n,
 	out = (char *)wqe_sges(w);
 	for (size_t i = 0; i < n; i++) {
 		if (buf[i].length > q->qp->sq.max_inline - bytes) {
-			fail(q, v_fail(EINVAL, V_INPUT,
-				       "posting: more inline data than "
-				       "max_inline_data granted"));
+			fail_series(q, v_fail(EINVAL, V_INPUT,
+					      "posting: more inline data than "
+					      "max_inline_data granted"));
 			return;
 		}
 		memcpy(out + bytes, buf[i].addr, buf[i].length);
@@ -243,7 +244,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n,
 			    const struct ibv_sge *sge)
 {
-	struct v_qp *q = of(ex);
+	struct v_qp *q = qp_of(ex);
 	uint64_t bytes;
 	int err;
 
@@ -252,7 +253,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n,
 	bytes = v_post_total(sge, n, q->qp->sq.max_sge);
 	err = v_post_check_total(bytes);
 	if (err) {
-		fail(q, err);
+		fail_series(q, err);
 		return;
 	}
 	v_post_sges(q->wr.now, sge, n);
@@ -268,7 +269,7 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
 NO_LOCK_ANALYSIS
 static void wr_start(struct ibv_qp_ex *ex)
 {
-	struct v_qp *q = of(ex);
+	struct v_qp *q = qp_of(ex);
 
 	v_post_expect(q);
 	lock_take(&q->send);
@@ -281,7 +282,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 }
 
 /* It is we who go on, with the queue's lock. */
-static void resume(struct v_qp *q)
+static void resume_series(struct v_qp *q)
 {
 	instrument_happens_before(&q->send);
 	instrument_ignore();
@@ -290,12 +291,12 @@ static void resume(struct v_qp *q)
 NO_LOCK_ANALYSIS
 static int wr_complete(struct ibv_qp_ex *ex)
 {
-	struct v_qp *q = of(ex);
+	struct v_qp *q = qp_of(ex);
 	int err;
 
-	finish(q);
+	finish_request(q);
 	err = q->wr.err;
-	resume(q);
+	resume_series(q);
 	instrument_happens_before(q->host);
 	if (!err)
 		wq_commit_all(&q->qp->sq, q->wr.count);
@@ -308,8 +309,8 @@ static int wr_complete(struct ibv_qp_ex *ex)
 NO_LOCK_ANALYSIS
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-	resume(of(ex));
-	lock_give(&of(ex)->send);
+	resume_series(qp_of(ex));
+	lock_give(&qp_of(ex)->send);
 }
 
 int v_wr_check(enum ibv_qp_type type, uint64_t ops)
@@ -359,5 +360,5 @@ void v_wr_fill(struct ibv_qp_ex *qp)
 	qp->wr_complete = wr_complete;
 	qp->wr_abort = wr_abort;
 	qp->wr_atomic_write = wr_atomic_write;
-	of(qp)->newest.wr_flush = wr_flush;
+	qp_of(qp)->newest.wr_flush = wr_flush;
 }

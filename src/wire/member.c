@@ -11,7 +11,8 @@
 
 #include "util/inaddr.h"
 
-static int change(int fd, const uint8_t ip[16], uint32_t ifindex, bool join)
+static int change_member(int fd, const uint8_t ip[16], uint32_t ifindex,
+			 bool join)
 {
 	struct ip_mreqn v4 = {.imr_ifindex = (int)ifindex};
 	struct ipv6_mreq v6 = {.ipv6mr_interface = ifindex};
@@ -30,8 +31,9 @@ static int change(int fd, const uint8_t ip[16], uint32_t ifindex, bool join)
 
 int member_join(int fd, const uint8_t ip[16], uint32_t ifindex)
 {
-	return change(fd, ip, ifindex, true) && errno != EADDRINUSE ? -errno
-								    : 0;
+	return change_member(fd, ip, ifindex, true) && errno != EADDRINUSE
+		       ? -errno
+		       : 0;
 }
 
 void member_leave(int fd, const uint8_t ip[16])
@@ -40,7 +42,7 @@ void member_leave(int fd, const uint8_t ip[16])
 	struct if_nameindex *all = if_nameindex();
 
 	for (struct if_nameindex *i = all; i && i->if_index; i++)
-		change(fd, ip, i->if_index, false);
+		change_member(fd, ip, i->if_index, false);
 	if_freenameindex(all);
 }
 
@@ -87,7 +89,7 @@ static void leave_listed(int fd, const char *path,
 
 	while (f && fgets(line, sizeof(line), f))
 		if (parse(line, &ifindex, ip))
-			change(fd, ip, ifindex, false);
+			change_member(fd, ip, ifindex, false);
 	if (f)
 		fclose(f);
 }

@@ -64,7 +64,7 @@ static void make_question(struct question *q, const struct inaddr *from,
 }
 
 /* Its length; 0: there is none. */
-static size_t exchange(const struct question *q, struct answer *a)
+static size_t exchange_messages(const struct question *q, struct answer *a)
 {
 	struct timeval wait = {.tv_usec = WAIT_US};
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -83,8 +83,8 @@ static size_t exchange(const struct question *q, struct answer *a)
 		       : (size_t)n;
 }
 
-static enum port_owner ask(const struct inaddr *from, const struct inaddr *to,
-			   uid_t *user)
+static enum port_owner ask_kernel(const struct inaddr *from,
+				  const struct inaddr *to, uid_t *user)
 {
 	static const uint8_t every[16];
 	struct question q;
@@ -94,7 +94,7 @@ static enum port_owner ask(const struct inaddr *from, const struct inaddr *to,
 
 	make_question(&q, from, to);
 	memset(&a, 0, sizeof(a));
-	n = exchange(&q, &a);
+	n = exchange_messages(&q, &a);
 	/* a kernel that cannot tell of UDP says ENOENT as well */
 	if (n >= NLMSG_LENGTH(sizeof(a.error)) &&
 	    a.head.nlmsg_type == NLMSG_ERROR && a.error.error == -ENOENT)
@@ -156,7 +156,7 @@ enum port_owner port_owner_listed(const struct inaddr *from, uid_t *user)
 enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
 			   uid_t *user)
 {
-	enum port_owner said = ask(from, to, user);
+	enum port_owner said = ask_kernel(from, to, user);
 
 	return said == PORT_UNTOLD ? port_owner_listed(from, user) : said;
 }

@@ -102,8 +102,8 @@ void sender_close(struct sender *s)
 	s->fd = -1;
 }
 
-static void put(struct msghdr *m, int level, int type, const void *data,
-		size_t len)
+static void put_cmsg(struct msghdr *m, int level, int type, const void *data,
+		     size_t len)
 {
 	/* computed: CMSG_NXTHDR wants the next one zeroed */
 	struct cmsghdr *c =
@@ -119,8 +119,8 @@ static void put(struct msghdr *m, int level, int type, const void *data,
 
 static void put_int(struct msghdr *m, bool v4, int four, int six, int value)
 {
-	put(m, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? four : six, &value,
-	    sizeof(value));
+	put_cmsg(m, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? four : six, &value,
+		 sizeof(value));
 }
 
 static void put_source(struct msghdr *m, bool v4, const struct udp_dgram *d)
@@ -130,10 +130,10 @@ static void put_source(struct msghdr *m, bool v4, const struct udp_dgram *d)
 
 	if (v4) {
 		memcpy(&four.ipi_spec_dst, d->from.ip + 12, 4);
-		put(m, IPPROTO_IP, IP_PKTINFO, &four, sizeof(four));
+		put_cmsg(m, IPPROTO_IP, IP_PKTINFO, &four, sizeof(four));
 	} else {
 		memcpy(&six.ipi6_addr, d->from.ip, 16);
-		put(m, IPPROTO_IPV6, IPV6_PKTINFO, &six, sizeof(six));
+		put_cmsg(m, IPPROTO_IPV6, IPV6_PKTINFO, &six, sizeof(six));
 	}
 }
 
@@ -141,11 +141,11 @@ static void put_segment(struct msghdr *m, size_t segment)
 {
 	uint16_t bytes = (uint16_t)segment;
 
-	put(m, SOL_UDP, UDP_SEGMENT, &bytes, sizeof(bytes));
+	put_cmsg(m, SOL_UDP, UDP_SEGMENT, &bytes, sizeof(bytes));
 }
 
 /* Make what d wants the socket's own; false: it cannot be. */
-static bool adopt(struct sender *s, const struct udp_dgram *d)
+static bool adopt_datagram(struct sender *s, const struct udp_dgram *d)
 {
 	int level = s->is_v4 ? IPPROTO_IP : IPPROTO_IPV6;
 
@@ -167,7 +167,7 @@ static bool adopt(struct sender *s, const struct udp_dgram *d)
 static void put_class(struct sender *s, struct msghdr *m, bool v4,
 		      const struct udp_dgram *d)
 {
-	if ((d->tos == s->tos && d->ttl == s->ttl) || adopt(s, d))
+	if ((d->tos == s->tos && d->ttl == s->ttl) || adopt_datagram(s, d))
 		return;
 	put_int(m, v4, IP_TOS, IPV6_TCLASS, d->tos);
 	if (d->ttl || s->ttl)

@@ -69,7 +69,7 @@ void sport_fini(struct sports *s)
 }
 
 /* FNV-1a, and its upper bits folded onto the lower ones. */
-static uint32_t hash(const uint8_t ip[16], uint32_t class)
+static uint32_t hash_of(const uint8_t ip[16], uint32_t class)
 {
 	uint32_t h = 2166136261u ^ class;
 
@@ -85,10 +85,10 @@ static struct slot *slot_at(const struct sports *s, uint32_t at)
 }
 
 /* The slot of the pair, or NULL; who has no lock may meet one being made. */
-static struct slot *look(const struct sports *s, const uint8_t ip[16],
-			 uint32_t class)
+static struct slot *look_up(const struct sports *s, const uint8_t ip[16],
+			    uint32_t class)
 {
-	uint32_t home = hash(ip, class), port;
+	uint32_t home = hash_of(ip, class), port;
 
 	for (uint32_t k = 0; k < SPORT_SLOTS; k++) {
 		struct slot *p = slot_at(s, home + k);
@@ -105,10 +105,10 @@ static struct slot *look(const struct sports *s, const uint8_t ip[16],
 }
 
 /* Where a pair that has none belongs. */
-static struct slot *place(const struct sports *s, const uint8_t ip[16],
-			  uint32_t class)
+static struct slot *place_port(const struct sports *s, const uint8_t ip[16],
+			       uint32_t class)
 {
-	uint32_t home = hash(ip, class);
+	uint32_t home = hash_of(ip, class);
 
 	for (uint32_t k = 0; k < SPORT_SLOTS; k++)
 		if (!is_open(slot_at(s, home + k)))
@@ -117,10 +117,10 @@ static struct slot *place(const struct sports *s, const uint8_t ip[16],
 }
 
 /* Another's that it shares. */
-static struct slot *share(const struct sports *s, const uint8_t ip[16],
-			  uint32_t class)
+static struct slot *share_port(const struct sports *s, const uint8_t ip[16],
+			       uint32_t class)
 {
-	uint32_t home = hash(ip, class);
+	uint32_t home = hash_of(ip, class);
 	bool is_v4 = inaddr_is_v4(ip);
 
 	for (uint32_t k = 0; k < SPORT_SLOTS; k++) {
@@ -133,7 +133,7 @@ static struct slot *share(const struct sports *s, const uint8_t ip[16],
 }
 
 /* What comes to the port is nobody's. */
-static void deafen(int fd)
+static void deafen_socket(int fd)
 {
 	struct sock_filter code = BPF_STMT(BPF_RET | BPF_K, 0);
 	struct sock_fprog none;
@@ -158,7 +158,7 @@ static uint16_t open_at(uint32_t at, const uint8_t ip[16], struct sender *out)
 		int err = sender_open(out, port, &to);
 
 		if (!err) {
-			deafen(out->fd);
+			deafen_socket(out->fd);
 			return port;
 		}
 		if (err != -EADDRINUSE)
@@ -169,7 +169,7 @@ static uint16_t open_at(uint32_t at, const uint8_t ip[16], struct sender *out)
 
 /* Nothing looks past a slot that was never used: those before it need not
  * say that there was something. */
-static void forget(struct sports *s, uint32_t at)
+static void forget_port(struct sports *s, uint32_t at)
 {
 	struct slot *p = slot_at(s, at);
 
@@ -183,7 +183,7 @@ static void forget(struct sports *s, uint32_t at)
 		shared_store(&slot_at(s, at--)->port, 0);
 }
 
-static void sweep(struct sports *s, uint64_t now_ns)
+static void sweep_ports(struct sports *s, uint64_t now_ns)
 {
 	if (now_ns - s->swept_ns < SPORT_IDLE_NS)
 		return;
@@ -196,18 +196,19 @@ static void sweep(struct sports *s, uint64_t now_ns)
 		if (shared_load(&p->is_fresh))
 			shared_store(&p->is_fresh, 0);
 		else
-			forget(s, i);
+			forget_port(s, i);
 	}
 }
 
 /* NULL: there is none to be had, or enough. */
-static struct slot *make(struct sports *s, const uint8_t ip[16], uint32_t class)
+static struct slot *make_socket(struct sports *s, const uint8_t ip[16],
+				uint32_t class)
 {
-	struct slot *p = s->count < s->most ? place(s, ip, class) : NULL;
+	struct slot *p = s->count < s->most ? place_port(s, ip, class) : NULL;
 	uint16_t port = 0;
 
 	if (p)
-		port = open_at(hash(ip, class), ip, &p->sender);
+		port = open_at(hash_of(ip, class), ip, &p->sender);
 	if (!port)
 		return NULL;
 	memcpy(p->ip, ip, 16);
@@ -222,20 +223,20 @@ static struct slot *make(struct sports *s, const uint8_t ip[16], uint32_t class)
 }
 
 /* NULL: the main socket. */
-static struct slot *get(struct sports *s, const uint8_t ip[16], uint32_t class,
-			uint64_t now_ns)
+static struct slot *get_port(struct sports *s, const uint8_t ip[16],
+			     uint32_t class, uint64_t now_ns)
 {
 	struct slot *p;
 
 	/* all members of a group get all that is sent to it */
 	if (s->is_off || inaddr_is_multicast(ip))
 		return NULL;
-	p = look(s, ip, class);
+	p = look_up(s, ip, class);
 	if (p)
 		return p;
-	sweep(s, now_ns);
-	p = make(s, ip, class);
-	return p ? p : share(s, ip, class);
+	sweep_ports(s, now_ns);
+	p = make_socket(s, ip, class);
+	return p ? p : share_port(s, ip, class);
 }
 
 uint16_t sport_find(const struct sports *s, const uint8_t ip[16],
@@ -245,7 +246,7 @@ uint16_t sport_find(const struct sports *s, const uint8_t ip[16],
 
 	if (s->is_off || inaddr_is_multicast(ip))
 		return s->main_port;
-	p = look(s, ip, class);
+	p = look_up(s, ip, class);
 	if (!p)
 		return 0;
 	if (!shared_load(&p->is_fresh))
@@ -256,7 +257,7 @@ uint16_t sport_find(const struct sports *s, const uint8_t ip[16],
 uint16_t sport_open(struct sports *s, const uint8_t ip[16], uint32_t class,
 		    uint64_t now_ns)
 {
-	struct slot *p = get(s, ip, class, now_ns);
+	struct slot *p = get_port(s, ip, class, now_ns);
 
 	return p ? (uint16_t)shared_own(&p->port) : s->main_port;
 }
@@ -264,7 +265,7 @@ uint16_t sport_open(struct sports *s, const uint8_t ip[16], uint32_t class,
 uint16_t sport_take(struct sports *s, const uint8_t ip[16], uint32_t class,
 		    uint64_t now_ns)
 {
-	struct slot *p = get(s, ip, class, now_ns);
+	struct slot *p = get_port(s, ip, class, now_ns);
 
 	if (!p)
 		return s->main_port;

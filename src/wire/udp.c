@@ -84,7 +84,7 @@ static void init_rings(struct udp_rings *r, bool gro)
 }
 
 /* Old kernels and gVisor have neither: then it goes packet by packet. */
-static struct udp_offload probe(int fd, struct udp_offload allowed)
+static struct udp_offload probe_offloads(int fd, struct udp_offload allowed)
 {
 	return (struct udp_offload){
 		.gso = allowed.gso && !bind_set(fd, SOL_UDP, UDP_SEGMENT, 0),
@@ -105,7 +105,7 @@ int udp_bind(uint16_t port)
 }
 
 /* What fd is, and what sends, from what port. */
-static int look(struct udp *u, int fd, uint16_t *port)
+static int look_at_port(struct udp *u, int fd, uint16_t *port)
 {
 	struct sockaddr_in6 name = {0};
 	socklen_t len = sizeof(int);
@@ -134,13 +134,13 @@ int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port)
 	int err;
 
 	memset(u, 0, sizeof(*u));
-	err = look(u, fd, &port);
+	err = look_at_port(u, fd, &port);
 	if (err)
 		return err;
 	u->full_fd = u->tx.fd;
 	err = set_options(u);
 	if (!err) {
-		u->has = probe(u->tx.fd, allowed);
+		u->has = probe_offloads(u->tx.fd, allowed);
 		u->has.gro &= !u->is_relayed;
 		u->rings = calloc(1, sizeof(*u->rings));
 		err = u->rings ? sport_init(&u->sports, port, one_port)
