@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CRC-32 of a message in the cache, or with -c CRC-32C, each call from the
- * state that the one before left; and, where libisal.so.2 is installed, how
- * many times as fast that is as ISA-L.  The two take turns of some
- * microseconds, so that a machine that changes its pace does not favour one of
- * them.
+ * The rate of CRC-32 (or with -c CRC-32C) of a message in the cache, where each
+ * call begins with the result of the one before; and, where libisal.so.2 is
+ * installed, the ratio to ISA-L's rate.  The two run in turns of some
+ * microseconds, so that a change of the machine's speed concerns both.
  */
 #include "raw.h"
 #include "util/crc.h"
@@ -17,7 +16,7 @@
 #define TURN_NS	  20000
 #define MOST_TURN 20000 /* turns */
 
-/* As ISA-L's crc.h declares them. */
+/* The declarations of ISA-L's crc.h. */
 typedef uint32_t isal_crc32(uint32_t crc, const uint8_t *p, uint64_t bytes);
 typedef uint32_t isal_crc32c(uint8_t *p, int bytes, uint32_t crc);
 
@@ -36,7 +35,7 @@ static uint32_t update_ours_c(uint32_t crc, uint8_t *p, size_t bytes)
 	return crc32c_update(crc, p, bytes);
 }
 
-/* It inverts the state on both sides. */
+/* ISA-L's function inverts the state before and after. */
 static uint32_t update_theirs(uint32_t crc, uint8_t *p, size_t bytes)
 {
 	return ~their_crc32(~crc, p, bytes);
@@ -58,7 +57,8 @@ static bool find_theirs(void)
 	return their_crc32 && their_crc32c;
 }
 
-/* It leaves the upper halves of vector registers in use, which slows others. */
+/* ISA-L leaves the upper halves of vector registers in use, which slows down
+ * SSE code. */
 static void clear_halves(void)
 {
 #if defined(__x86_64__)
@@ -67,7 +67,7 @@ static void clear_halves(void)
 #endif
 }
 
-/* ns a call, of `calls`. */
+/* Nanoseconds a call, over `calls` calls. */
 static double take_turn(update *f, uint8_t *p, size_t bytes, int calls,
 			uint32_t *crc)
 {

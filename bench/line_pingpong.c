@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A number handed over in a cache line that two processes share, and back:
- * no message between processes can be faster.
+ * A number through a cache line that two processes share, and back: no message
+ * between processes can be faster.
  */
 #include "raw.h"
 
@@ -9,7 +9,7 @@ struct line {
 	_Alignas(128) uint64_t turn;
 };
 
-static struct line *lines; /* shared: written by end 0, by end 1 */
+static struct line *lines; /* shared; end e writes lines[e] */
 static uint64_t turn;
 
 static void line_open(const struct raw_options *o, int end)
@@ -17,14 +17,15 @@ static void line_open(const struct raw_options *o, int end)
 	(void)o;
 }
 
-static void line_say(const struct raw_options *o, int end)
+static void line_send(const struct raw_options *o, int end)
 {
-	/* End 0 begins a turn, end 1 says the number that it heard. */
+	/* end 0 begins a turn, end 1 sends the number that it received; the
+	 * atomics are for the word alone: no other access is ordered */
 	turn += end == 0;
 	__atomic_store_n(&lines[end].turn, turn, __ATOMIC_RELEASE);
 }
 
-static void line_hear(const struct raw_options *o, int end)
+static void line_receive(const struct raw_options *o, int end)
 {
 	uint64_t want = turn + (end == 1);
 
@@ -36,7 +37,7 @@ static void line_hear(const struct raw_options *o, int end)
 int main(int argc, char **argv)
 {
 	static const struct raw_pingpong line = {"line_pingpong", line_open,
-						 line_say, line_hear};
+						 line_send, line_receive};
 	struct raw_options o = {.bytes = 8};
 
 	raw_options(argc, argv, "line_pingpong [-1] [-n ROUNDS]", &o);

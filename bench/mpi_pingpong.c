@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mpi_pingpong [-s BYTES] [-n ROUNDS] [-w WINDOW]: what MPI makes of two
- * processes of one host, by whatever mpirun is told to go.
+ * mpi_pingpong [-s BYTES] [-n ROUNDS] [-w WINDOW]: latency or rate of MPI
+ *between two processes of one host, over the transport that mpirun is told to
+ *use.
  *
  *	-w 0	rank 0 -- message --> rank 1 -- message --> rank 0: half of it
- *	-w W	rank 0 -- W messages --> rank 1 -- one word --> rank 0: the rate
+ *	-w W	rank 0 -- W messages --> rank 1 -- one byte --> rank 0: the rate
  *
- * mpirun starts two; each keeps to a processor of its own.  Prints a line of
- * JSON.
+ * mpirun starts two processes; each pins itself to a processor.  Prints a line
+ * of JSON.
  */
 #include <mpi.h>
 
@@ -20,11 +21,11 @@
 enum { WARM = 20, MOST = 1024, TAG = 1 };
 
 static int rank, bytes = 8, rounds = 1000, window;
-static unsigned char *near, *far; /* what is sent, what is received */
+static unsigned char *to_send, *received; /* of `bytes` bytes each */
 static MPI_Request request[MOST];
 
-/* Rank r to the r-th of the processors that it may have. */
-static void pin(void)
+/* Pins rank r to the r-th of its processors. */
+static void pin_rank(void)
 {
 	cpu_set_t may, own;
 	int left = rank;
@@ -38,46 +39,46 @@ static void pin(void)
 	sched_setaffinity(0, sizeof(own), &own);
 }
 
-static void say(const unsigned char *p, int size)
+static void send_message(const unsigned char *p, int size)
 {
 	MPI_Send(p, size, MPI_BYTE, !rank, TAG, MPI_COMM_WORLD);
 }
 
-static void hear(unsigned char *p, int size)
+static void receive_message(unsigned char *p, int size)
 {
 	MPI_Recv(p, size, MPI_BYTE, !rank, TAG, MPI_COMM_WORLD,
 		 MPI_STATUS_IGNORE);
 }
 
-static void turn(void)
+static void turn_once(void)
 {
 	if (rank == 0)
-		say(near, bytes);
-	hear(far, bytes);
+		send_message(to_send, bytes);
+	receive_message(received, bytes);
 	if (rank == 1)
-		say(near, bytes);
+		send_message(to_send, bytes);
 }
 
-static void burst(void)
+static void send_window(void)
 {
 	int done = 0;
 
 	for (int i = 0; i < window; i++)
 		if (rank == 0)
-			MPI_Isend(near, bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD,
-				  &request[i]);
+			MPI_Isend(to_send, bytes, MPI_BYTE, 1, TAG,
+				  MPI_COMM_WORLD, &request[i]);
 		else
-			MPI_Irecv(far, bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD,
-				  &request[i]);
+			MPI_Irecv(received, bytes, MPI_BYTE, 0, TAG,
+				  MPI_COMM_WORLD, &request[i]);
 	while (!done)
 		MPI_Testall(window, request, &done, MPI_STATUSES_IGNORE);
 	if (rank == 0)
-		hear(far, 1);
+		receive_message(received, 1);
 	else
-		say(near, 1);
+		send_message(to_send, 1);
 }
 
-static void report(double seconds)
+static void print_figures(double seconds)
 {
 	double messages = (double)rounds * window;
 
@@ -89,7 +90,7 @@ static void report(double seconds)
 		       messages / seconds / 1e6, messages);
 }
 
-static int options(int argc, char **argv)
+static int parse_options(int argc, char **argv)
 {
 	int option;
 
@@ -108,28 +109,28 @@ static int options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int ranks = 0, bad = options(argc, argv);
+	int ranks = 0, bad = parse_options(argc, argv);
 	double began = 0;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	near = calloc(1, (size_t)bytes);
-	far = calloc(1, (size_t)bytes);
-	if (bad || ranks != 2 || !near || !far)
+	to_send = calloc(1, (size_t)bytes);
+	received = calloc(1, (size_t)bytes);
+	if (bad || ranks != 2 || !to_send || !received)
 		MPI_Abort(MPI_COMM_WORLD, 2);
-	pin();
+	pin_rank();
 	for (int i = -WARM; i < rounds; i++) {
 		if (i == 0)
 			began = MPI_Wtime();
 		if (window)
-			burst();
+			send_window();
 		else
-			turn();
+			turn_once();
 	}
 	if (rank == 0)
-		report(MPI_Wtime() - began);
-	free(near);
-	free(far);
+		print_figures(MPI_Wtime() - began);
+	free(to_send);
+	free(received);
 	return MPI_Finalize();
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * qps [COUNT]: many queue pairs in one process, connected in couples with one
- * another.  What they cost in memory and time, whether an operation costs more
- * among many than alone, and whether a process that does nothing sleeps.
- * Built against the system's libibverbs; `adverb run` gives it ours.
+ * qps [COUNT]: COUNT queue pairs in one process, connected two by two. Measures
+ * their memory, the time to make them, the cost of an operation on one queue
+ * pair and on all in turns, and how often an idle process wakes up. Linked with
+ * the system's libibverbs; `adverb run` loads adverb's.
  */
 #include "raw.h"
 
@@ -28,7 +28,7 @@ static struct ibv_mr *mr;
 static char memory[4096];
 static union ibv_gid gid;
 
-static void need(bool good, const char *what)
+static void check_step(bool good, const char *what)
 {
 	if (!good)
 		raw_die(what);
@@ -38,20 +38,21 @@ static void open_device(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
-	need(list && list[0], "qps: ibv_get_device_list");
+	check_step(list && list[0], "qps: ibv_get_device_list");
 	context = ibv_open_device(list[0]);
-	need(context, "qps: ibv_open_device");
+	check_step(context, "qps: ibv_open_device");
 	ibv_free_device_list(list);
 	pd = ibv_alloc_pd(context);
 	cq = ibv_create_cq(context, 2 * DEPTH, NULL, NULL, 0);
-	need(pd && cq, "qps: ibv_create_cq");
+	check_step(pd && cq, "qps: ibv_create_cq");
 	mr = ibv_reg_mr(pd, memory, sizeof(memory),
 			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	need(mr, "qps: ibv_reg_mr");
-	need(!ibv_query_gid(context, 1, GID_INDEX, &gid), "qps: ibv_query_gid");
+	check_step(mr, "qps: ibv_reg_mr");
+	check_step(!ibv_query_gid(context, 1, GID_INDEX, &gid),
+		   "qps: ibv_query_gid");
 }
 
-static struct ibv_qp *create(void)
+static struct ibv_qp *create_qp(void)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = cq,
@@ -66,7 +67,7 @@ static struct ibv_qp *create(void)
 	return ibv_create_qp(pd, &init);
 }
 
-static int modify(struct ibv_qp *qp, struct ibv_qp_attr a, int mask)
+static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr a, int mask)
 {
 	return ibv_modify_qp(qp, &a, mask | IBV_QP_STATE);
 }
@@ -94,21 +95,23 @@ static void connect_to(struct ibv_qp *qp, uint32_t qpn)
 				  .rnr_retry = 7,
 				  .max_rd_atomic = 1};
 
-	errno = modify(qp, init,
-		       IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-	need(errno == 0, "qps: INIT");
-	errno = modify(qp, rtr,
-		       IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			       IBV_QP_MIN_RNR_TIMER);
-	need(errno == 0, "qps: RTR");
-	errno = modify(qp, rts,
-		       IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-	need(errno == 0, "qps: RTS");
+	errno = modify_qp(qp, init,
+			  IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				  IBV_QP_ACCESS_FLAGS);
+	check_step(errno == 0, "qps: INIT");
+	errno = modify_qp(qp, rtr,
+			  IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				  IBV_QP_MIN_RNR_TIMER);
+	check_step(errno == 0, "qps: RTR");
+	errno = modify_qp(qp, rts,
+			  IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+	check_step(errno == 0, "qps: RTS");
 }
 
-/* Both ends are ours, so all it costs is here, whoever else is at work. */
+/* The processor time of this process, which has both ends of each connection.
+ */
 static int64_t cpu_ns(void)
 {
 	struct timespec t;
@@ -117,8 +120,8 @@ static int64_t cpu_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Microseconds of one WRITE of 8 bytes, the QPs taking turns. */
-static double operation(struct ibv_qp **qps, int count)
+/* Microseconds of one WRITE of 8 bytes, posted to `count` QPs in turns. */
+static double measure_write(struct ibv_qp **qps, int count)
 {
 	struct ibv_sge sge = {(uintptr_t)memory, 8, mr->lkey};
 	struct ibv_send_wr wr = {
@@ -136,16 +139,17 @@ static double operation(struct ibv_qp **qps, int count)
 		int n;
 
 		errno = ibv_post_send(qps[i % count], &wr, &bad);
-		need(errno == 0, "qps: ibv_post_send");
+		check_step(errno == 0, "qps: ibv_post_send");
 		while ((n = ibv_poll_cq(cq, 1, &wc)) == 0)
 			;
-		need(n == 1 && wc.status == IBV_WC_SUCCESS, "qps: ibv_poll_cq");
+		check_step(n == 1 && wc.status == IBV_WC_SUCCESS,
+			   "qps: ibv_poll_cq");
 	}
 	return (double)(cpu_ns() - began) / OPERATIONS / 1000;
 }
 
-/* The number after @name in a status file of /proc, or 0. */
-static unsigned long status(const char *path, const char *name)
+/* The number behind @name in a status file of /proc; 0: it is not there. */
+static unsigned long read_status(const char *path, const char *name)
 {
 	unsigned long value = 0;
 	FILE *f = fopen(path, "r");
@@ -159,8 +163,8 @@ static unsigned long status(const char *path, const char *name)
 	return value;
 }
 
-/* How often the threads other than this one have gone to sleep so far. */
-static unsigned long switches(void)
+/* How often the other threads have gone to sleep so far. */
+static unsigned long count_switches(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
 	struct dirent *entry;
@@ -172,7 +176,7 @@ static unsigned long switches(void)
 			continue;
 		snprintf(path, sizeof(path), "/proc/self/task/%s/status",
 			 entry->d_name);
-		sum += status(path, "voluntary_ctxt_switches:");
+		sum += read_status(path, "voluntary_ctxt_switches:");
 	}
 	if (tasks)
 		closedir(tasks);
@@ -183,19 +187,19 @@ static unsigned long idle_wakeups(void)
 {
 	unsigned long before;
 
-	sleep(1); /* what was under way ends */
-	before = switches();
+	sleep(1); /* outstanding work ends */
+	before = count_switches();
 	sleep(1);
-	return switches() - before;
+	return count_switches() - before;
 }
 
-static void compare(struct ibv_qp **qps, int count)
+static void print_ratio(struct ibv_qp **qps, int count)
 {
 	double one[TURNS], all[TURNS], ratio[TURNS];
 
 	for (int i = 0; i < TURNS; i++) {
-		one[i] = operation(qps, 1);
-		all[i] = operation(qps, count);
+		one[i] = measure_write(qps, 1);
+		all[i] = measure_write(qps, count);
 		ratio[i] = all[i] / one[i];
 	}
 	printf("\"us_one\": %.3f, \"us_many\": %.3f, \"ratio\": %.3f, ",
@@ -211,28 +215,28 @@ int main(int argc, char **argv)
 	int64_t began;
 
 	if (count < 2 || count % 2) {
-		fprintf(stderr, "usage: qps [COUNT, even]\n");
+		fprintf(stderr, "usage: qps [COUNT]: an even number\n");
 		return 2;
 	}
 	qps = calloc((size_t)count, sizeof(struct ibv_qp *));
-	need(qps, "qps: calloc");
+	check_step(qps, "qps: calloc");
 	open_device();
-	before = status("/proc/self/status", "VmRSS:");
+	before = read_status("/proc/self/status", "VmRSS:");
 	began = raw_now_ns();
 	for (int i = 0; i < count; i++) {
-		qps[i] = create();
-		need(qps[i], "qps: ibv_create_qp");
+		qps[i] = create_qp();
+		check_step(qps[i], "qps: ibv_create_qp");
 	}
 	for (int i = 0; i < count; i++)
 		connect_to(qps[i], qps[i ^ 1]->qp_num);
 	printf("{\"qps\": %d, \"seconds\": %.3f, ", count,
 	       (double)(raw_now_ns() - began) * 1e-9);
-	after = status("/proc/self/status", "VmRSS:");
+	after = read_status("/proc/self/status", "VmRSS:");
 	printf("\"rss_mib\": %.1f, \"kib_each\": %.2f, ", (double)after / 1024,
 	       (double)(after - before) / count);
-	compare(qps, count);
+	print_ratio(qps, count);
 	printf("\"rss_used_mib\": %.1f, ",
-	       (double)status("/proc/self/status", "VmRSS:") / 1024);
+	       (double)read_status("/proc/self/status", "VmRSS:") / 1024);
 	printf("\"idle_wakeups\": %lu}\n", idle_wakeups());
 	return 0;
 }

@@ -23,7 +23,7 @@ void raw_die(const char *what)
 	exit(1);
 }
 
-static void addresses(struct raw_options *o, char *text)
+static void parse_addresses(struct raw_options *o, char *text)
 {
 	char *comma = strchr(text, ',');
 
@@ -31,7 +31,7 @@ static void addresses(struct raw_options *o, char *text)
 		*comma++ = '\0';
 	if (!comma || inet_pton(AF_INET, text, &o->here) != 1 ||
 	    inet_pton(AF_INET, comma, &o->there) != 1) {
-		fprintf(stderr, "-A wants two IPv4 addresses: HERE,THERE\n");
+		fprintf(stderr, "-A takes two IPv4 addresses: HERE,THERE\n");
 		exit(2);
 	}
 }
@@ -76,7 +76,7 @@ static bool take_option(struct raw_options *o, int c, char *value)
 		o->netns = value;
 		return true;
 	case 'A':
-		addresses(o, value);
+		parse_addresses(o, value);
 		return true;
 	default:
 		return false;
@@ -126,7 +126,7 @@ void raw_enter(const struct raw_options *o, int end)
 {
 	cpu_set_t set;
 
-	/* Where there is one core alone both stay, and the figure says so. */
+	/* on a machine with one core this fails, and both ends share it */
 	CPU_ZERO(&set);
 	CPU_SET(o->one_core ? 0 : end, &set);
 	sched_setaffinity(0, sizeof(set), &set);
@@ -169,7 +169,7 @@ double raw_median(double *values, size_t count)
 	return values[count / 2];
 }
 
-static int compare(const void *a, const void *b)
+static int compare_ns(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a;
 	int64_t y = *(const int64_t *)b;
@@ -177,26 +177,27 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void answer(const struct raw_pingpong *p, const struct raw_options *o)
+static void answer_forever(const struct raw_pingpong *p,
+			   const struct raw_options *o)
 {
 	raw_enter(o, 1);
 	p->open(o, 1);
 	for (;;) {
-		p->hear(o, 1);
-		p->say(o, 1);
+		p->receive(o, 1);
+		p->send(o, 1);
 	}
 }
 
-static void measure(const struct raw_pingpong *p, const struct raw_options *o,
-		    int64_t *ns)
+static void measure_rounds(const struct raw_pingpong *p,
+			   const struct raw_options *o, int64_t *ns)
 {
 	raw_enter(o, 0);
 	p->open(o, 0);
 	for (int i = -WARMUP; i < o->rounds; i++) {
 		int64_t began = raw_now_ns();
 
-		p->say(o, 0);
-		p->hear(o, 0);
+		p->send(o, 0);
+		p->receive(o, 0);
 		if (i >= 0)
 			ns[i] = raw_now_ns() - began;
 	}
@@ -215,14 +216,14 @@ int raw_pingpong(const struct raw_pingpong *p, const struct raw_options *o)
 	if (child < 0)
 		raw_die("fork");
 	if (child == 0)
-		answer(p, o);
-	measure(p, o, ns);
+		answer_forever(p, o);
+	measure_rounds(p, o, ns);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	middle = o->rounds / 2;
 	for (int i = 0; i < o->rounds; i++)
 		sum += ns[i];
-	qsort(ns, (size_t)o->rounds, sizeof(*ns), compare);
+	qsort(ns, (size_t)o->rounds, sizeof(*ns), compare_ns);
 	printf("{\"name\": \"%s\", \"bytes\": %zu, \"us\": %.3f, "
 	       "\"mean_us\": %.3f}\n",
 	       p->name, o->bytes, (double)ns[middle] / 2000,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP connections (-n of them) that are asked for all at once and accepted as
- * they come: what to hold the connections of rdma_cm against.
+ * TCP connections (-n of them), all requested at once and accepted one after
+ * the other: the raw limit of rdma_cm's connections.
  */
 #include "raw.h"
 
@@ -17,7 +17,7 @@
 
 enum { BACKLOG = 4096 };
 
-static void answer(const struct raw_options *o, int listener)
+static void accept_all(const struct raw_options *o, int listener)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	raw_enter(o, 1);
@@ -26,9 +26,9 @@ static void answer(const struct raw_options *o, int listener)
 			raw_die("tcp_connect: accept");
 }
 
-/* From the first call until all are connected; ns. */
-static int64_t measure(const struct raw_options *o,
-		       const struct sockaddr_in *to)
+/* Nanoseconds from the first connect(2) until all are connected. */
+static int64_t measure_connects(const struct raw_options *o,
+				const struct sockaddr_in *to)
 {
 	struct pollfd *p = calloc((size_t)o->rounds, sizeof(*p));
 	int64_t began;
@@ -80,8 +80,8 @@ int main(int argc, char **argv)
 	if (child < 0)
 		raw_die("tcp_connect: fork");
 	if (child == 0)
-		answer(&o, listener);
-	ns = measure(&o, &at);
+		accept_all(&o, listener);
+	ns = measure_connects(&o, &at);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	printf("{\"name\": \"tcp_connect\", \"bytes\": 0, \"us\": %.3f}\n",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A message over TCP there and back, both ends polling (or, with -b, asleep):
- * what the other way over a socket costs.
+ * A message over TCP, and back; both ends poll or, with -b, sleep in recv: the
+ * latency of a stream socket.
  */
 #include "raw.h"
 
@@ -48,7 +48,7 @@ static void tcp_open(const struct raw_options *o, int end)
 		raw_die("tcp_pingpong: accept");
 }
 
-static void tcp_say(const struct raw_options *o, int end)
+static void tcp_send(const struct raw_options *o, int end)
 {
 	int flags = o->blocking ? 0 : MSG_DONTWAIT;
 
@@ -65,7 +65,7 @@ static void tcp_say(const struct raw_options *o, int end)
 	}
 }
 
-static void tcp_hear(const struct raw_options *o, int end)
+static void tcp_receive(const struct raw_options *o, int end)
 {
 	int flags = o->blocking ? 0 : MSG_DONTWAIT;
 
@@ -86,7 +86,7 @@ static void tcp_hear(const struct raw_options *o, int end)
 int main(int argc, char **argv)
 {
 	static const struct raw_pingpong tcp = {"tcp_pingpong", tcp_open,
-						tcp_say, tcp_hear};
+						tcp_send, tcp_receive};
 	struct raw_options o = {.bytes = 2};
 
 	raw_options(argc, argv,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Plain write into a TCP connection, plain read out of it, @bytes a call: what
- * a program gets that uses no RDMA at all.
+ * write(2) to a TCP connection and read(2) from it, -s bytes a call: the rate
+ * of a program without RDMA.
  */
 #include "raw.h"
 
@@ -13,7 +13,7 @@
 static struct sockaddr_in *at; /* shared: where end 1 listens */
 static int *ready;
 
-static void drain(const struct raw_options *o, char *buffer)
+static void read_all(const struct raw_options *o, char *buffer)
 {
 	struct sockaddr_in self = raw_address(o, 1);
 	socklen_t size = sizeof(self);
@@ -32,7 +32,7 @@ static void drain(const struct raw_options *o, char *buffer)
 	exit(0);
 }
 
-static int dial(const struct raw_options *o)
+static int connect_end(const struct raw_options *o)
 {
 	int fd;
 
@@ -45,7 +45,7 @@ static int dial(const struct raw_options *o)
 	return fd;
 }
 
-static void put(int fd, const char *buffer, size_t bytes)
+static void write_all(int fd, const char *buffer, size_t bytes)
 {
 	for (size_t done = 0; done < bytes;) {
 		ssize_t n = write(fd, buffer + done, bytes - done);
@@ -78,15 +78,15 @@ int main(int argc, char **argv)
 	if (child < 0)
 		raw_die("tcp_stream: fork");
 	if (child == 0)
-		drain(&o, buffer);
-	fd = dial(&o);
+		read_all(&o, buffer);
+	fd = connect_end(&o);
 	began = raw_now_ns();
 	do {
-		put(fd, buffer, o.bytes);
+		write_all(fd, buffer, o.bytes);
 		messages++;
 		ns = raw_now_ns() - began;
 	} while ((double)ns < o.seconds * 1e9);
-	/* What is in the buffers still has to arrive. */
+	/* the bytes in the buffers count once they have arrived */
 	shutdown(fd, SHUT_WR);
 	waitpid(child, NULL, 0);
 	raw_print_stream("tcp_stream", &o, messages, 0, raw_now_ns() - began);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A datagram there and back, both ends polling without a wait (or, with -b,
- * asleep in recv): the raw limit of a message's latency.
+ * A datagram, and back; both ends poll or, with -b, sleep in recv: the raw
+ * limit of a message's latency over a socket.
  */
 #include "raw.h"
 
@@ -11,8 +11,8 @@
 
 #define MOST 65507
 
-static struct sockaddr_in *at; /* shared: where each end is bound */
-static int *ready;	       /* shared: one word an end */
+static struct sockaddr_in *at; /* shared: the address of each end */
+static int *ready;	       /* shared: a word for each end */
 static int fd;
 static char buffer[MOST];
 
@@ -32,14 +32,14 @@ static void udp_open(const struct raw_options *o, int end)
 		raw_pause(o);
 }
 
-static void udp_say(const struct raw_options *o, int end)
+static void udp_send(const struct raw_options *o, int end)
 {
 	if (sendto(fd, buffer, o->bytes, 0, (struct sockaddr *)&at[!end],
 		   sizeof(at[0])) < 0)
 		raw_die("udp_pingpong: sendto");
 }
 
-static void udp_hear(const struct raw_options *o, int end)
+static void udp_receive(const struct raw_options *o, int end)
 {
 	while (recv(fd, buffer, sizeof(buffer), 0) < 0) {
 		if (errno != EAGAIN)
@@ -52,7 +52,7 @@ static void udp_hear(const struct raw_options *o, int end)
 int main(int argc, char **argv)
 {
 	static const struct raw_pingpong udp = {"udp_pingpong", udp_open,
-						udp_say, udp_hear};
+						udp_send, udp_receive};
 	struct raw_options o = {.bytes = 2};
 
 	raw_options(argc, argv,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages over UDP in the shape of RDMA WRITEs, as fast as sockets carry
- * them: the raw limit of RoCEv2 on a socket.
+ * Messages over UDP, in packets with headers of the sizes of RDMA WRITE: the
+ *raw limit of RoCEv2's rate over a socket.
  *
  *	  First		  Middle, Middle, ..., Last
  *	+----+----+-----+ +----+-----+ +----+-----+
@@ -9,12 +9,12 @@
  *	+----+----+-----+ +----+-----+ +----+-----+	two datagrams or more
  *	  alone		  cut by the kernel (UDP_SEGMENT)
  *
- * Both ends compute a CRC of each packet, the receiver polls with UDP_GRO and
- * copies each payload to its place.  -p leaves out the shape, the CRC and the
- * copy; -o sends and receives one packet a call; -k looks at the first header
- * and has the kernel copy the payloads to their places, where the CRC is then
- * computed.  At most WINDOW packets are under way; the receiver counts what it
- * took in a page that both share.
+ * Both ends compute a CRC of each packet; the receiver polls with UDP_GRO and
+ * copies each payload to its place.  -p: without these headers, the CRC and the
+ * copy.  -o: one packet a call.  -k: the receiver peeks at the first header,
+ *the kernel copies the payloads to their places, and the CRC is computed there.
+ *At most WINDOW packets are outstanding: the receiver counts packets in a page
+ *that both share.
  */
 #include "raw.h"
 #include "util/crc.h"
@@ -30,20 +30,20 @@
 #include <unistd.h>
 
 #define HEADER	 12
-#define EXTENDED 28 /* with what a First has besides */
+#define EXTENDED 28 /* bytes of a First packet's headers */
 #define TRAILER	 4
 #define DATAGRAM 65507
-#define SEGMENTS 128 /* that the kernel cuts of one datagram */
+#define SEGMENTS 128 /* most segments of a datagram with UDP_SEGMENT */
 #define WINDOW	 256
-#define TRAIN	 64	  /* packets of one sendmmsg, at most */
-#define SILENCE	 20000000 /* ns after which what is missing is lost */
+#define TRAIN	 64	  /* most packets of one sendmmsg */
+#define SILENCE	 20000000 /* ns; then missing packets count as lost */
 
 struct header {
 	uint32_t first, offset, spare, extended[4];
 };
 
 struct shared {
-	_Alignas(128) uint64_t taken; /* packets */
+	_Alignas(128) uint64_t taken; /* packets received */
 	_Alignas(128) struct sockaddr_in at;
 	int ready;
 };
@@ -62,8 +62,8 @@ struct sender {
 	char control[TRAIN][CMSG_SPACE(sizeof(uint16_t))];
 };
 
-static void place(const struct raw_options *o, char *to, const char *packet,
-		  size_t len)
+static void place_payload(const struct raw_options *o, char *to,
+			  const char *packet, size_t len)
 {
 	struct header h;
 	uint32_t crc;
@@ -95,7 +95,7 @@ static size_t segment_size(struct msghdr *m, size_t len)
 	return len;
 }
 
-/* As place, for parts that lie where they belong. */
+/* Checks the CRC of a packet whose payload is in its place. */
 static void check_parts(const struct iovec v[3])
 {
 	uint32_t crc = crc32_update(CRC_INIT, v[0].iov_base, v[0].iov_len);
@@ -109,10 +109,10 @@ static void check_parts(const struct iovec v[3])
 }
 
 /*
- * The next datagram to its place; how many packets, 0: there is none.  A
- * datagram's packets follow one another in the message.
+ * Receives the next datagram into its place; the number of packets, 0: there is
+ * none.  The packets of a datagram are consecutive in the message.
  */
-static uint64_t scatter(const struct raw_options *o, int fd, char *to)
+static uint64_t receive_in_place(const struct raw_options *o, int fd, char *to)
 {
 	static struct header headers[SEGMENTS];
 	static uint32_t trailers[SEGMENTS];
@@ -150,8 +150,9 @@ static uint64_t scatter(const struct raw_options *o, int fd, char *to)
 	return (uint64_t)count;
 }
 
-/* The next datagram by a buffer; the same. */
-static uint64_t copy(const struct raw_options *o, int fd, char *to)
+/* Receives the next datagram into a buffer and copies it to its place; the
+ * number of packets, 0: there is none. */
+static uint64_t receive_copy(const struct raw_options *o, int fd, char *to)
 {
 	static char buffer[DATAGRAM + 1];
 	char control[64];
@@ -170,7 +171,8 @@ static uint64_t copy(const struct raw_options *o, int fd, char *to)
 		return 0;
 	size = segment_size(&m, len);
 	for (size_t i = 0; i < len; i += size, count++)
-		place(o, to, buffer + i, len - i < size ? len - i : size);
+		place_payload(o, to, buffer + i,
+			      len - i < size ? len - i : size);
 	return count;
 }
 
@@ -180,7 +182,8 @@ static void receive_forever(const struct raw_options *o, struct shared *s,
 	uint64_t taken = 0, more;
 
 	for (;;) {
-		more = o->peek ? scatter(o, fd, to) : copy(o, fd, to);
+		more = o->peek ? receive_in_place(o, fd, to)
+			       : receive_copy(o, fd, to);
 		if (!more && o->one_core)
 			raw_pause(o);
 		taken += more;
@@ -189,7 +192,8 @@ static void receive_forever(const struct raw_options *o, struct shared *s,
 	}
 }
 
-static void receiver(const struct raw_options *o, struct shared *s, char *to)
+static void receive_child(const struct raw_options *o, struct shared *s,
+			  char *to)
 {
 	struct sockaddr_in self = raw_address(o, 1);
 	socklen_t size = sizeof(self);
@@ -227,8 +231,8 @@ static void wait_window(struct sender *t, uint64_t count)
 	}
 }
 
-/* Packet @index of the message, as the three parts at iov[3 * slot]. */
-static void prepare(struct sender *t, int slot, size_t index)
+/* Prepares packet @index of the message in the three parts at iov[3 * slot]. */
+static void prepare_packet(struct sender *t, int slot, size_t index)
 {
 	size_t offset = index * t->o->packet;
 	size_t bytes = t->o->bytes - offset;
@@ -249,8 +253,8 @@ static void prepare(struct sender *t, int slot, size_t index)
 	t->trailers[slot] = crc32_update(crc, v[1].iov_base, bytes);
 }
 
-/* One datagram of @count prepared packets. */
-static void datagram(struct sender *t, int which, int slot, size_t count)
+/* Builds a datagram of @count prepared packets. */
+static void build_datagram(struct sender *t, int which, int slot, size_t count)
 {
 	struct msghdr *m = &t->msgs[which].msg_hdr;
 	const struct iovec *v = &t->iov[3 * slot];
@@ -281,13 +285,13 @@ static void send_train(struct sender *t, size_t index, size_t count)
 
 	per = t->o->single ? 1 : per > SEGMENTS ? SEGMENTS : per;
 	for (size_t i = 0; i < count; i++)
-		prepare(t, (int)i, index + i);
+		prepare_packet(t, (int)i, index + i);
 	while (slot < count) {
 		size_t n = count - slot < per ? count - slot : per;
 
 		if (t->headers[slot].first)
 			n = 1;
-		datagram(t, datagrams++, (int)slot, n);
+		build_datagram(t, datagrams++, (int)slot, n);
 		slot += n;
 	}
 	while (done < datagrams) {
@@ -314,7 +318,7 @@ static void send_message(struct sender *t)
 	}
 }
 
-/* Messages of one packet are equal: as many as one datagram holds. */
+/* Sends as many messages of one packet as one datagram holds: all are equal. */
 static void send_batch(struct sender *t)
 {
 	size_t size = EXTENDED + t->o->bytes + TRAILER;
@@ -322,14 +326,14 @@ static void send_batch(struct sender *t)
 
 	wait_window(t, count);
 	for (size_t i = 0; i < count; i++)
-		prepare(t, (int)i, 0);
-	datagram(t, 0, 0, count);
+		prepare_packet(t, (int)i, 0);
+	build_datagram(t, 0, 0, count);
 	if (sendmmsg(t->fd, t->msgs, 1, 0) < 0)
 		raw_die("udp_stream: sendmmsg");
 	t->sent += count;
 }
 
-static int64_t stream(struct sender *t, uint64_t *messages)
+static int64_t send_stream(struct sender *t, uint64_t *messages)
 {
 	const struct raw_options *o = t->o;
 	size_t packets = (o->bytes + o->packet - 1) / o->packet;
@@ -341,7 +345,7 @@ static int64_t stream(struct sender *t, uint64_t *messages)
 		else
 			send_message(t);
 	} while ((double)(raw_now_ns() - began) < o->seconds * 1e9);
-	wait_window(t, WINDOW); /* all has arrived, or is lost */
+	wait_window(t, WINDOW); /* until each packet has arrived or is lost */
 	*messages = t->shared->taken / packets;
 	return raw_now_ns() - began;
 }
@@ -367,12 +371,12 @@ int main(int argc, char **argv)
 	if (child < 0)
 		raw_die("udp_stream: fork");
 	if (child == 0)
-		receiver(&o, s, t.payload);
+		receive_child(&o, s, t.payload);
 	raw_enter(&o, 0);
 	t.fd = socket(AF_INET, SOCK_DGRAM, 0);
 	while (!__atomic_load_n(&s->ready, __ATOMIC_ACQUIRE))
 		raw_pause(&o);
-	ns = stream(&t, &messages);
+	ns = send_stream(&t, &messages);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	raw_print_stream("udp_stream", &o, messages, t.lost, ns);

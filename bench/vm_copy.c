@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process_vm_writev from one process's memory into another's, or with -r
- * process_vm_readv: the raw limit of one copy that the target takes no part in.
- * The message is written from and to the same place again and again, as
- * perftest does it.
+ * process_vm_writev from a process's memory into another's, or with -r
+ * process_vm_readv: the raw limit of one copy in which the target does nothing.
+ * As in perftest, each message has the same source and target.
  */
 #include "raw.h"
 
@@ -14,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MESSAGES 64 /* a call, with -o */
+#define MESSAGES 64 /* messages a call, with -o */
 
-/* Many messages by one call; the number of them. */
+/* Copies many messages by one call; their number. */
 static uint64_t copy_many(pid_t to, void *memory, size_t bytes)
 {
 	struct iovec v[MESSAGES];
@@ -29,7 +28,7 @@ static uint64_t copy_many(pid_t to, void *memory, size_t bytes)
 	return MESSAGES;
 }
 
-static uint64_t copy(pid_t other, void *memory, size_t bytes, bool reads)
+static uint64_t copy_once(pid_t other, void *memory, size_t bytes, bool reads)
 {
 	for (size_t done = 0; done < bytes;) {
 		struct iovec v = {(char *)memory + done, bytes - done};
@@ -62,7 +61,7 @@ int main(int argc, char **argv)
 		raw_die("vm_copy: fork");
 	if (child == 0) {
 		raw_enter(&o, 1);
-		memset(memory, 2, o.bytes); /* pages of its own */
+		memset(memory, 2, o.bytes); /* gives the child its own pages */
 		__atomic_store_n(ready, 1, __ATOMIC_RELEASE);
 		for (;;)
 			pause();
@@ -72,8 +71,9 @@ int main(int argc, char **argv)
 		usleep(100);
 	began = raw_now_ns();
 	do {
-		messages += o.single ? copy_many(child, memory, o.bytes)
-				     : copy(child, memory, o.bytes, o.reads);
+		messages +=
+			o.single ? copy_many(child, memory, o.bytes)
+				 : copy_once(child, memory, o.bytes, o.reads);
 		ns = raw_now_ns() - began;
 	} while ((double)ns < o.seconds * 1e9);
 	kill(child, SIGKILL);
