@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Words of an arena change while two adapters work in each other's without
- * packets: those that a peer may write, with both at work; or any of one
- * arena, with its owner idle and its peer at work there.  The input says which,
- * what is posted, and which words change to what; from a bit of the first byte
- * on, a thread changes some at any time.  Nothing crashes, and nobody writes
- * outside of its own memory.
+ * Two adapters execute requests in each other's arena (src/direct) while words
+ * of an arena change: either words that a peer may write, while both adapters
+ * work; or any word of one arena, while its owner is idle and its peer works
+ * there. The input chooses which, the requests, the words and their new values;
+ * by a bit of the first byte a thread changes words at the same time.  Nothing
+ * crashes, and no adapter writes outside of its memory.
  */
 #include "fuzz.h"
 
@@ -21,7 +21,7 @@
 
 enum { BY_THREAD = 1, ANYWHERE = 2, SHARED_QUEUE = 4, SERVICE = 24 };
 
-/* Of an arena, as it was before anything changed. */
+/* The addresses of an arena's parts, found before any word changes. */
 struct places {
 	uint8_t *peer_area, *slots, *cq, *srq, *qp, *root, *table, *whole,
 		*shared;
@@ -29,7 +29,7 @@ struct places {
 	uint64_t whole_bytes, shared_bytes;
 };
 
-/* The two parts of an arena, as they were. */
+/* Copies of the two parts of an arena, from before any word changes. */
 struct kept {
 	uint8_t *whole, *shared;
 };
@@ -38,7 +38,7 @@ struct script {
 	const uint8_t *at, *end;
 	struct two_hcas *two_hcas;
 	struct places places[2];
-	struct kept kept; /* of the one of which any word changes */
+	struct kept kept; /* copies of the arena of which any word changes */
 	uint8_t how;
 	_Atomic int is_over;
 };
@@ -55,7 +55,7 @@ static uint32_t u16(struct script *s)
 	return high << 8 | u8(s);
 }
 
-/* The first part without the header, of which a peer has a copy. */
+/* The first part is without the header, which a peer reads once, by a copy. */
 static void find_places(const struct two_hcas_side *s, struct places *p)
 {
 	const struct arena_hdr *a = (const void *)s->hca.arena.base;
@@ -82,7 +82,7 @@ static _Atomic uint32_t *one_of(void *from, uint64_t bytes, uint64_t random)
 	return (_Atomic uint32_t *)from + random % (bytes / 4);
 }
 
-/* A word that a peer writes, or reads if it may be any. */
+/* Chooses a word that a peer writes or, with `anywhere`, reads. */
 static _Atomic uint32_t *choose(const struct places *p, bool anywhere,
 				uint32_t kind, uint64_t random)
 {
@@ -111,8 +111,8 @@ static _Atomic uint32_t *choose(const struct places *p, bool anywhere,
 	}
 }
 
-/* Kinds of values: any, a bit, small, 0, all ones.  The name of the queue pair
- * stays: the world between the two goes by it. */
+/* Changes the word: one bit, 0, all ones, a little, or to a random value.  The
+ * QPN of the queue pair stays, as two_hcas depends on it. */
 static void change(const struct places *p, _Atomic uint32_t *word,
 		   uint32_t random)
 {
@@ -230,7 +230,7 @@ static void step(struct script *s)
 	}
 }
 
-/* Who is idle hears nothing either. */
+/* Drops every frame: the idle side gets none. */
 static int drop(void *context, int from, const struct engine_frame *f)
 {
 	return 0;
@@ -279,7 +279,7 @@ static void put_back(struct script *s)
 	free(s->kept.shared);
 }
 
-/* The owner, who was idle, tidies up where nothing has changed for it. */
+/* Destroys all objects; the idle owner's arena is restored first. */
 static void end(struct script *s)
 {
 	for (int i = 0; i < 2; i++) {

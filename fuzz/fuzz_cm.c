@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cm: the input is a program of commands for two communication managers and
- * the messages between them, some lost, repeated, or changed on the way.
+ * cm: the input is a program of commands for two communication managers,
+ * between which some messages are lost, duplicated or changed.
  */
 #include "fuzz.h"
 
@@ -18,7 +18,7 @@ struct script {
 	struct cm *cm[2];
 	uint32_t listener[2];
 	bool listens[2];
-	uint32_t id[2][IDS], ids[2]; /* heard of */
+	uint32_t id[2][IDS], ids[2]; /* the ids of events so far */
 	uint64_t now_ns;
 	struct cm_frame last;
 };
@@ -122,7 +122,7 @@ static void carry(struct script *s, int from)
 			note(s, i, event.id);
 }
 
-/* Time passes, to what is due next or just so. */
+/* Time passes: until the next deadline, or by some amount. */
 static void pass(struct script *s)
 {
 	uint64_t due = cm_deadline(s->cm[0]), other = cm_deadline(s->cm[1]);
@@ -138,7 +138,7 @@ static void pass(struct script *s)
 	cm_tick(s->cm[1], s->now_ns);
 }
 
-/* What one has noted, changed or not, at itself or at the other. */
+/* A note of one manager, changed or not, is resumed by either. */
 static void take_up(struct script *s, int i)
 {
 	struct cm_note n;
@@ -170,7 +170,7 @@ static void command(struct script *s)
 	case 4:
 		pass(s);
 		break;
-	case 5: /* an old message comes again, changed */
+	case 5: /* an old message, changed, arrives again */
 		for (int n = u8(s) % 4; n > 0; n--)
 			s->last.mad[u8(s)] = u8(s);
 		deliver(s, i, &s->last);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hdr/cmmsg: what is parsed is written and read again without loss. */
+/* hdr/cmmsg: a parsed message can be written and parsed again without loss. */
 #include "fuzz.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!cmmsg_ip_parse(m.private_data, &ip))
 		return 0;
 	cmmsg_ip_write(part, &ip);
-	/* addresses of mixed families are not written as they were */
+	/* with one address of each family the bytes may differ */
 	FUZZ_REQUIRE(cmmsg_ip_parse(part, &ip_again));
 	return 0;
 }

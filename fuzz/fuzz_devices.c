@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device/netdev: a machine made up from the input, and what the user wrote into
- * ADVERB_DEVICES; then another machine, to which the devices are updated.
+ * device/netdev: the input gives a machine's interfaces and addresses and the
+ * value of ADVERB_DEVICES; then other interfaces, to which the devices are
+ * updated.
  */
 #include "fuzz.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * engine_rx and all around it: the input is a program of one-byte commands
- * with operands, for two adapters of one service and the frames between them.
- * Packets are forged with a right ICRC and a PSN near the one that counts, so
- * that they get past the door.
+ * The engine: the input is a program of one-byte commands with operands, for
+ * two adapters with a queue pair of one service and the frames between them.
+ * Forged packets have a right ICRC and a PSN near the expected one, so that the
+ * first checks do not drop them.
  */
 #include "fuzz.h"
 
@@ -16,7 +16,7 @@
 #include "util/check.h"
 
 #define DEPTH	16
-#define MAX_RUN 64 /* steps of the clock an input, each up to 0.1 s */
+#define MAX_RUN 64 /* steps of the clock in an input, each up to 0.14 s */
 
 struct script {
 	const uint8_t *at, *end;
@@ -37,7 +37,7 @@ static uint32_t u16(struct script *s)
 	return high << 8 | u8(s);
 }
 
-/* Where and how much: mostly inside the memory, now and then not. */
+/* An offset or a length: mostly inside the memory, sometimes not. */
 static uint32_t place(struct script *s)
 {
 	uint32_t v = u16(s);
@@ -62,7 +62,7 @@ static void post_send(struct script *s, int i)
 	uint8_t flags = u8(s);
 	struct wqe *w;
 
-	/* what the face refuses never gets here */
+	/* libibverbs refuses such a request before the engine sees it */
 	if (side->qp->type == HCA_QPT_UC && op > HCA_WR_SEND_IMM)
 		op = HCA_WR_SEND;
 	if (side->qp->type == HCA_QPT_UD) {
@@ -96,7 +96,7 @@ static void post_recv(struct script *s, int i)
 	s->posted[i]++;
 }
 
-/* From the peer of side i, as far as i can tell. */
+/* A datagram arrives at side i with the peer's address, or with another. */
 static void arrive(struct script *s, int i, uint8_t *bytes, size_t len,
 		   bool stranger)
 {
@@ -107,7 +107,7 @@ static void arrive(struct script *s, int i, uint8_t *bytes, size_t len,
 	memcpy(d.to.ip, side->ip, 16);
 	d.from.port = 0xc000;
 	d.to.port = ROCEV2_PORT;
-	/* what has no BTH has no place for an ICRC */
+	/* a datagram shorter than a BTH gets no ICRC */
 	if (len >= BTH_BYTES)
 		len = rocev2_seal(NULL, &d.from, &d.to, bytes, len, 0);
 	d.len = d.segment = len;
@@ -172,8 +172,7 @@ static void run(struct script *s)
 		two_hcas_run(s->two_hcas, s->two_hcas->now_ns + us * 1000);
 }
 
-/* Any transition, with attributes that fit it or not. */
-/* What is under way has the old keys. */
+/* Registers the memory again: outstanding requests have the old keys. */
 static void register_anew(struct two_hcas_side *side)
 {
 	struct mr was = *side->mr;
@@ -185,6 +184,7 @@ static void register_anew(struct two_hcas_side *side)
 	CHECK(side->mr);
 }
 
+/* Any transition, with attributes that fit the transition or not. */
 static void modify(struct script *s, int i)
 {
 	struct two_hcas_side *side = &s->two_hcas->side[i];
@@ -217,7 +217,7 @@ static void take(struct script *s, int i)
 	FUZZ_REQUIRE(s->completed[i] <= s->posted[i]);
 }
 
-/* Zero, one or two copies, one of them damaged. */
+/* Drops or duplicates the frame, or delivers a damaged copy before it. */
 static int fate(void *context, int from, const struct engine_frame *f)
 {
 	struct script *s = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hdr/eth, hdr/grh, hdr/mad: what is parsed is written as it was. */
+/* hdr/eth, hdr/grh, hdr/mad: a parsed header is written with the same bytes. */
 #include "fuzz.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (mad_parse(data, size, &mad)) {
 		mad_write(out, &mad);
-		/* 18 and 19 are reserved */
+		/* bytes 18 and 19 are reserved */
 		FUZZ_REQUIRE(memcmp(out, data, 18) == 0);
 		FUZZ_REQUIRE(memcmp(out + 20, data + 20, 4) == 0);
 	}

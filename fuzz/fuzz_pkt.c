@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hdr/pkt: what is parsed is inside the input, and can be written again. */
+/* hdr/pkt: a parsed packet lies inside the input, and its headers can be
+ * written again. */
 #include "fuzz.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_REQUIRE(n == pkt.info->header_bytes);
 	FUZZ_REQUIRE(data + n == pkt.payload);
 
-	/* Reserved bits are gone now; nothing else may be. */
+	/* the written headers differ in reserved bits alone */
 	copy = malloc(size);
 	FUZZ_REQUIRE(copy);
 	memcpy(copy, data, size);

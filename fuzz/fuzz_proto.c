@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broker/proto: any message with any number of descriptors is taken or
- * refused, and no descriptor stays open.  The first byte: how many, and from
- * 128 on the magic number is right.
+ * broker/proto: a message with any number of descriptors is accepted or
+ * refused, and no descriptor stays open.  The first byte gives the number of
+ * descriptors; from 128 on the magic number is right, too.
  */
 #include "fuzz.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The public calls: the input is a program that creates, modifies, posts and
- * destroys at random, valid or not.  Each call does it or gives a reason; in
- * the end, in the right order, everything can be destroyed.  Needs a broker,
- * and a network namespace of its own: tests/threads/alone.sh.
+ * libibverbs: the input is a program that creates, modifies, posts and
+ * destroys, by valid and invalid calls.  Each call succeeds or returns an errno
+ * value, and in the end all objects can be destroyed in the right order.  Needs
+ * a broker and a network namespace of its own: tests/threads/alone.sh.
  */
 #include "fuzz.h"
 
@@ -37,7 +37,7 @@ static uint8_t u8(struct script *s)
 	return s->at < s->end ? *s->at++ : 0;
 }
 
-/* Small, mostly; now and then as large as can be. */
+/* A number, mostly small, sometimes the largest. */
 static uint32_t number(struct script *s)
 {
 	uint8_t v = u8(s);
@@ -47,7 +47,7 @@ static uint32_t number(struct script *s)
 	return v < 250 ? 1u << v % 32 : UINT32_MAX;
 }
 
-/* The first two, mostly: those have objects from the start. */
+/* A slot, mostly one of the first two, which have objects from the start. */
 static uint32_t slot(struct script *s)
 {
 	uint8_t v = u8(s);
@@ -67,7 +67,7 @@ static void *made(void *object)
 	return object;
 }
 
-/* A destroyed object leaves its slot; one in use stays. */
+/* Destroys an object and empties its slot; EBUSY leaves the object there. */
 #define DESTROY(pointer, call)                                                 \
 	do {                                                                   \
 		if (pointer) {                                                 \
@@ -189,7 +189,8 @@ static void destroy(struct script *s)
 	}
 }
 
-/* To any state with anything; mostly a step of a good way to RTS. */
+/* Modifies to any state with any attributes; mostly a valid step towards RTS.
+ */
 static void modify(struct script *s)
 {
 	static const int steps[][3] = {
@@ -253,7 +254,7 @@ static void post_send(struct script *s)
 	struct ibv_send_wr wr = {.wr_id = 1, .sg_list = sge}, *bad = NULL;
 	uint8_t strange = u8(s);
 
-	/* one in four is nothing that a program should post */
+	/* one request in four is wrong */
 	wr.opcode = (enum ibv_wr_opcode)(u8(s) % (strange & 1 ? 7 : 14));
 	wr.num_sge = strange & 6 ? strange >> 7 : strange % 16 - 4;
 	wr.send_flags = u8(s) & (strange & 6 ? IBV_SEND_SIGNALED : 0xff);
@@ -384,7 +385,7 @@ static void open_once(void)
 	FUZZ_REQUIRE(ctx && !ibv_query_gid(ctx, 1, GID, &gid));
 }
 
-/* Something to begin with. */
+/* Makes two of each main object. */
 static void furnish(struct script *s)
 {
 	for (int i = 0; i < 2; i++) {

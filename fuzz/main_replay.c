@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Drives a harness without libFuzzer: on files, then on mutations of seeds.
+ * Runs a harness without libFuzzer: on files, then on mutations of seeds.
  *
  *	replay_x [--frames FILE [--skip N] [--trim N]] [--noise BYTES]
  *		 [--dump DIRECTORY]
@@ -8,8 +8,9 @@
  *		 [FILE...]
  *
  * Each FILE, and each frame of --frames without its first --skip and last
- * --trim bytes, is run as it is and is a seed.  A run is made from S and its
- * number alone, so that the line printed at a crash repeats it.
+ * --trim bytes, is a seed, which is run unchanged first.  The input of a run
+ * follows from S and the run's number, so the line printed at a crash repeats
+ *it.
  */
 #include "fuzz.h"
 
@@ -23,7 +24,7 @@
 
 #define MAX_INPUT     65536
 #define MAX_MUTATIONS 8
-#define NOISES	      64 /* seeds made of noise */
+#define NOISES	      64 /* seeds of random bytes with --noise */
 
 struct input {
 	size_t size;
@@ -39,7 +40,7 @@ static struct {
 
 static struct input **seeds;
 static size_t seed_count;
-/* What to say if the run that is on should be the last. */
+/* The message if the present run kills the process. */
 static char epitaph[160];
 static uint64_t rng;
 
@@ -80,7 +81,7 @@ static void on_signal(int number)
 	raise(number);
 }
 
-/* There if a sanitizer is, which ends the program by itself. */
+/* Defined in a program with a sanitizer, which ends the program itself. */
 void __sanitizer_set_death_callback(void (*callback)(void))
 	__attribute__((weak));
 
@@ -150,7 +151,7 @@ static void load_frames(void)
 	frames_free(&all);
 }
 
-/* Where an input is a program of its own kind, noise is a good one. */
+/* For a harness whose input is a program: random bytes are valid programs. */
 static void load_noise(void)
 {
 	static uint8_t noise[MAX_INPUT];
@@ -165,7 +166,7 @@ static void load_noise(void)
 	}
 }
 
-/* For libFuzzer's corpus. */
+/* Writes the seeds for libFuzzer's corpus. */
 static void dump_seeds(void)
 {
 	char path[4096];
@@ -183,7 +184,8 @@ static void dump_seeds(void)
 	}
 }
 
-/* On a block of exactly this size, for the sanitizers to see its end. */
+/* Runs a copy in a block of exactly this size: sanitizers see accesses behind
+ * it. */
 static void run_one(const uint8_t *bytes, size_t size)
 {
 	uint8_t *exact = malloc(size ? size : 1);
@@ -215,7 +217,8 @@ static size_t insert_range(uint8_t *p, size_t size)
 	return size + n;
 }
 
-/* The tail of another seed, from the same place on. */
+/* Puts the tail of another seed, from the same offset on, in place of the rest.
+ */
 static size_t splice(uint8_t *p, size_t size)
 {
 	const struct input *other = seeds[below(seed_count)];
@@ -228,7 +231,7 @@ static size_t splice(uint8_t *p, size_t size)
 static size_t mutate(uint8_t *p, size_t size)
 {
 	static const uint8_t edge[] = {0, 1, 0x7f, 0x80, 0xfe, 0xff};
-	/* Half of all changes go where headers are. */
+	/* half of all changes are in the first bytes, where headers are */
 	size_t reach = next_random() & 1 && size > 64 ? 64 : size;
 
 	switch (below(8)) {
