@@ -152,6 +152,26 @@ static void tell_far(const struct conn *c, const struct live_peer *about,
 	proto_send(c->fd, &m, NULL);
 }
 
+/*
+ * Whether the user of c may ask about other hosts once more: it has fewer open
+ * questions than are left for other users and for those of connection
+ * management, or is the broker's own.
+ */
+static bool may_ask(const struct server *s, const struct conn *c)
+{
+	const uint32_t most = LIVE_QUESTIONS - LIVE_OF_ONE;
+	uint32_t has = 0, all = 0;
+
+	if (user_is_same(c->user, s->group.user))
+		return true;
+	for (uint32_t i = 0; i < s->conns; i++) {
+		all += s->conn[i].questions;
+		if (s->conn[i].user == c->user)
+			has += s->conn[i].questions;
+	}
+	return all < most && has < most - all;
+}
+
 void answer_remote(struct server *s, struct conn *c, const struct proto *m,
 		   uint64_t now_ns)
 {
@@ -165,15 +185,24 @@ void answer_remote(struct server *s, struct conn *c, const struct proto *m,
 	}
 	if (!c->name)
 		c->name = ++s->names;
-	if (!remote_liveness_ask(s->remote_liveness, c->name, &about, now_ns))
+	if (may_ask(s, c) &&
+	    remote_liveness_ask(s->remote_liveness, c->name, &about, now_ns))
+		c->questions++;
+	else
 		tell_far(c, &about, PROTO_PEER_UNKNOWN);
 }
 
 static void tell_asker(struct server *s, const struct live_answer *a)
 {
-	for (uint32_t i = 0; i < s->conns; i++)
-		if (s->conn[i].name == a->asker && s->conn[i].fd >= 0)
-			tell_far(&s->conn[i], &a->about, word_of(a->state));
+	for (uint32_t i = 0; i < s->conns; i++) {
+		struct conn *c = &s->conn[i];
+
+		if (c->name != a->asker)
+			continue;
+		c->questions--;
+		if (c->fd >= 0)
+			tell_far(c, &a->about, word_of(a->state));
+	}
 }
 
 /* One that knows the queue pair has the connection still; who does not speak

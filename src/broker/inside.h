@@ -43,6 +43,7 @@ struct conn {
 	uint64_t waiting_ms;	    /* and since when */
 	struct cmserver_client *cm; /* NULL: no connection management */
 	uint64_t name;		    /* never given twice; 0: asks nobody */
+	uint32_t questions;	    /* about other hosts, to be answered */
 	/* Whose arenas it was shown, by class; of another broker's client
 	 * nobody knows. */
 	uint64_t access_of[STEER_CLASS_MAX / 64 + 1];

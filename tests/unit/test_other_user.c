@@ -353,6 +353,78 @@ static void one_user_leaves_connections_to_others(void **state)
 	assert_uint_in_range(n, room / 2 - 2, room / 2);
 }
 
+#define ASKERS 5
+
+static const uint8_t here[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+static const uint8_t nowhere[16] = {[10] = 0xff, 0xff, 198, 51, 100, 1};
+
+static void take_news(struct client *c)
+{
+	struct client_news news;
+
+	while (client_turn(c, &news))
+		;
+}
+
+/* Asks for as long as `until` says nothing, and reads all answers. */
+static void ask_without_end(struct client *c, int n, const struct other *o)
+{
+	struct pollfd p = {o->go, POLLIN, 0};
+
+	for (bool is_told = false; !poll(&p, 1, 0);) {
+		for (int i = 0; i < n; i++)
+			for (uint32_t k = 0; k < LIVE_OF_ONE; k++) {
+				client_ask_far(&c[i], k, here, nowhere, 0);
+				take_news(&c[i]);
+			}
+		if (!is_told)
+			tell(o, 1);
+		is_told = true;
+	}
+}
+
+/* What the broker of a host says of a queue pair there, which is this host. */
+static enum client_peer far_state(struct client *c, uint32_t qpn)
+{
+	struct client_news news = {0};
+
+	while (!client_ask_far(c, qpn, here, here, 0))
+		wait_turn(c, &news);
+	while (!wait_turn(c, &news))
+		;
+	return news.what == CLIENT_NEWS_PEER ? news.peer : CLIENT_PEER_UNKNOWN;
+}
+
+static void one_user_leaves_questions_to_others(void **state)
+{
+	struct client me, c[ASKERS];
+	struct other o, next;
+	pid_t broker;
+	bool asks;
+
+	need_other_users();
+	open_or_fail(&me);
+	broker = broker_of(&me);
+	if (fork_other(&o, SOMEBODY)) {
+		for (int i = 0; i < ASKERS; i++)
+			open_or_fail(&c[i]);
+		ask_without_end(c, ASKERS, &o);
+		_exit(0);
+	}
+	asks = hear(o.said);
+	if (asks && fork_other(&next, ANOTHER)) {
+		close(o.go);
+		open_or_fail(&c[0]);
+		_exit(far_state(&c[0], steer_qpn(c[0].class, 1)) !=
+		      CLIENT_PEER_ALIVE);
+	}
+	if (asks)
+		end_other(&next);
+	end_other(&o);
+	client_close(&me);
+	end_broker(broker);
+}
+
 /* By the socket that one has of the group nobody changes what chooses. */
 static void a_members_program_is_locked(void **state)
 {
@@ -573,6 +645,7 @@ int main(void)
 		cmocka_unit_test(a_successor_hands_on_too),
 		cmocka_unit_test(one_user_leaves_classes_to_others),
 		cmocka_unit_test(one_user_leaves_connections_to_others),
+		cmocka_unit_test(one_user_leaves_questions_to_others),
 		cmocka_unit_test(a_members_program_is_locked),
 		cmocka_unit_test(
 			a_class_is_kept_from_other_users_beyond_every_patience),
