@@ -32,9 +32,10 @@ static const char conf_text[] =
 	"# adverb install; adverb uninstall removes it\n"
 	"/" LIB "\n";
 /*
- * The vendors' libraries come after everybody else's, so that the system's own
- * win, also those that are installed later.  The loader's own folders are in no
- * file on some systems, and would come last of all: they are named here.
+ * The folders of the vendors' libraries come last, so that the system's own
+ * such libraries are found first, also ones that are installed later.  On some
+ * systems no file names the loader's own folders, which would then come behind
+ * all others: so this file names them.
  */
 static const char vendor_conf_path[] = "etc/ld.so.conf.d/zz-adverb.conf";
 static const char vendor_conf_head[] =
@@ -45,12 +46,13 @@ static const char vendor_conf_head[] =
 	"/usr/lib64\n"
 	"/lib\n"
 	"/usr/lib\n";
-/* ld.so(8): what every program of the system loads first */
+/* ld.so(8): every program of the system loads these libraries first. */
 static const char preload_path[] = "etc/ld.so.preload";
 /*
  * The system's broker (adverbd(8)): an account without rights, and a unit that
- * makes its folder, by which programs know the account.  The texts of the units
- * are packaging/adverbd.service and packaging/adverbd.socket, byte for byte.
+ * makes the folder by whose owner programs know the account.  The texts of the
+ * units are packaging/adverbd.service and packaging/adverbd.socket, byte for
+ * byte.
  */
 static const char account_path[] = "etc/sysusers.d/adverb.conf";
 static const char account_text[] =
@@ -95,8 +97,8 @@ static const char unit_text[] =
 	"MemoryDenyWriteExecute=yes\n"
 	"SystemCallArchitectures=native\n"
 	"SystemCallFilter=@system-service\n";
-/* systemd has the address from boot on, so that nobody else can take it, and
- * starts the broker for who comes there. */
+/* systemd binds the address at boot, so that no other user can, and starts the
+ * broker when a program connects. */
 static const char socket_path[] = "etc/systemd/system/adverbd.socket";
 static const char socket_text[] =
 	"# SPDX-License-Identifier: BSD-2-Clause\n"
@@ -115,17 +117,17 @@ static const char socket_text[] =
 static const char main_conf_path[] = "etc/ld.so.conf";
 static const char main_conf_text[] = "include /etc/ld.so.conf.d/*.conf\n";
 
-/* Beside the libraries. */
+/* The files of the folder of the libraries. */
 static const char *const libraries[] = {
 	"libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3",
 	LOADER_SHIM,	   "adverbd",
 };
 
-/* The shim by the loader's words for the processor; see lib/preload. */
+/* The loader's values of $PLATFORM; lib/preload has a shim for each. */
 static const char *const platforms[] = {"x86_64", "haswell", "xeon_phi",
 					"i686"};
 
-/* Beside this program, in a build tree or installed. */
+/* Files beside this program, in a build tree and where it is installed. */
 static const struct {
 	const char *built, *installed, *to;
 } programs[] = {
@@ -150,15 +152,15 @@ struct plan {
 	} files[IMAGE_MAX];
 	size_t count;
 	char vendor_conf[2048];
-	bool main_conf;	   /* the loader's first file, where there is none */
-	bool service;	   /* the system's broker */
-	char preload[256]; /* the shim's name for ld.so.preload; "": none */
+	bool main_conf;	   /* put /etc/ld.so.conf, as there is none */
+	bool service;	   /* put the system's broker */
+	char preload[256]; /* the text of ld.so.preload; "": no such file */
 };
 
 struct wish {
-	bool dry;
-	bool shim;    /* into ld.so.preload */
-	bool service; /* the system's broker too */
+	bool dry;     /* --dry-run */
+	bool shim;    /* --shim: put ld.so.preload */
+	bool service; /* --service: put the system's broker */
 };
 
 static int plan_add(struct plan *p, const char *from, const char *to)
@@ -177,8 +179,9 @@ static int plan_add(struct plan *p, const char *from, const char *to)
 	return 0;
 }
 
-/* One of two places beside this program. */
-static int beside(const char *built, const char *installed, char *path)
+/* The path of @built, if there is such a file beside this program, or else of
+ * @installed. */
+static int find_beside(const char *built, const char *installed, char *path)
 {
 	if (launch_beside(built, path) == 0 && access(path, R_OK) == 0)
 		return 0;
@@ -203,7 +206,7 @@ static int plan_vendor(struct plan *p, const struct vendor *v)
 	return -1;
 }
 
-/* The vendors' libraries, in folders as ours are here. */
+/* The vendors' libraries, each in a folder as in @libdir. */
 static int plan_vendors(struct plan *p, const char *libdir)
 {
 	static struct vendor all[VENDOR_MAX];
@@ -216,7 +219,8 @@ static int plan_vendors(struct plan *p, const char *libdir)
 	return err;
 }
 
-/* One that was built where nothing is linked for 32 bits has none of these. */
+/* The shims for $PLATFORM.  A build without a 32-bit compiler does not have
+ * all; then ld.so.preload names the one shim without $PLATFORM. */
 static int plan_platforms(struct plan *p, const char *libdir)
 {
 	int err = 0;
@@ -262,7 +266,8 @@ static int plan_files(struct plan *p, bool shim)
 	if (!shim)
 		p->preload[0] = '\0';
 	for (size_t i = 0; !err && i < COUNT(programs); i++)
-		err = beside(programs[i].built, programs[i].installed, path) ||
+		err = find_beside(programs[i].built, programs[i].installed,
+				  path) ||
 		      plan_add(p, path, programs[i].to);
 	for (size_t i = 0; !err && i < COUNT(bench_files); i++) {
 		char built[64], installed[64];
@@ -272,16 +277,18 @@ static int plan_files(struct plan *p, bool shim)
 			 "../libexec/adverb/bench/%s", bench_files[i]);
 		snprintf(to, sizeof(to), EXE "/adverb/bench/%s",
 			 bench_files[i]);
-		err = beside(built, installed, path) || plan_add(p, path, to);
+		err = find_beside(built, installed, path) ||
+		      plan_add(p, path, to);
 	}
 	return err ? -1 : 0;
 }
 
-/* Why nothing of ours could work in there, or NULL. */
-static const char *unfit(const struct image *im)
+/* Why adverb cannot work in the root; NULL: it can. */
+static const char *find_unfit(const struct image *im)
 {
 	if (image_has(im, "lib/ld-musl-x86_64.so.1"))
-		return "it has musl as its C library, ours need glibc";
+		return "its C library is musl, and adverb's libraries need "
+		       "glibc";
 	if (!image_has(im, "lib64/ld-linux-x86-64.so.2") &&
 	    !image_has(im, "usr/lib64/ld-linux-x86-64.so.2"))
 		return "it is no root of a system: it has no loader of "
@@ -324,8 +331,8 @@ static int refresh_cache(const struct image *im)
 	return -1;
 }
 
-/* The texts, in the order in which they are put.  What names a library or a
- * program comes after it, and goes before it. */
+/* Calls what() for each text, in the order of putting: a file that names a
+ * library or a program is put behind it, and removed before it. */
 static int for_texts(struct image *im, const struct plan *p,
 		     int (*what)(struct image *im, const char *text,
 				 const char *path))
@@ -352,7 +359,8 @@ static int expect_text(struct image *im, const char *text, const char *path)
 	return image_expect(im, NULL, text, path);
 }
 
-/* The list first: who is ended in the midst can install again, or undo. */
+/* Writes the list before the files: a run that is killed can be repeated, or
+ * undone. */
 static int announce_all(struct image *im, const struct plan *p)
 {
 	int err = 0;
@@ -386,8 +394,8 @@ static bool is_free(const struct image *im, const struct plan *p)
 	if (p->preload[0] && image_is_taken(im, preload_path)) {
 		taken = true;
 		fprintf(stderr,
-			"adverb: add this line to it by hand, or leave out "
-			"--shim: %s",
+			"adverb: add this line to the file by hand, or leave "
+			"out --shim: %s",
 			p->preload);
 	}
 	if (p->service) {
@@ -418,10 +426,10 @@ static void say_done(const struct image *im, const struct plan *p)
 		       "adverbd.socket; without systemd, see man adverbd\n");
 }
 
-static int install(struct image *im, const struct wish *wish)
+static int install_into(struct image *im, const struct wish *wish)
 {
 	static struct plan p;
-	const char *why = unfit(im);
+	const char *why = find_unfit(im);
 
 	if (why) {
 		fprintf(stderr, "adverb: not into %s: %s.\n", im->root, why);
@@ -442,25 +450,26 @@ static int install(struct image *im, const struct wish *wish)
 	return 0;
 }
 
-/* A line of ld.so.preload whose file is gone makes every program complain. */
+/* Does an ld.so.preload that was changed, or is somebody else's, name the shim?
+ * Without the shim every program would print an error. */
 static bool is_named_by_others(const struct image *im)
 {
 	if (image_is_ours(im, preload_path) ||
 	    !image_contains(im, preload_path, "/" LIB "/"))
 		return false;
 	fprintf(stderr,
-		"adverb: /%s in %s names the shim, and not by `adverb install` "
-		"alone: take that line out first.\n",
+		"adverb: /%s in %s names the shim, and is not as `adverb "
+		"install` wrote it: take that line out first.\n",
 		preload_path, im->root);
 	return true;
 }
 
-static int uninstall(struct image *im, const struct wish *wish)
+static int uninstall_from(struct image *im, const struct wish *wish)
 {
 	if (im->count == 0) {
 		fprintf(stderr,
 			"adverb: %s has no adverb that `adverb "
-			"install` put there.\n",
+			"install` put there; nothing is removed.\n",
 			im->root);
 		return 1;
 	}
@@ -509,9 +518,9 @@ static void uninstall_help(FILE *out)
 		"More: man adverb-uninstall\n");
 }
 
-static int both(int argc, char **argv, const char *shorts,
-		void (*help)(FILE *out),
-		int (*what)(struct image *im, const struct wish *wish))
+static int run_command(int argc, char **argv, const char *shorts,
+		       void (*help)(FILE *out),
+		       int (*what)(struct image *im, const struct wish *wish))
 {
 	static const struct option options[] = {
 		{"dry-run", no_argument, NULL, 'n'},
@@ -547,10 +556,10 @@ static int both(int argc, char **argv, const char *shorts,
 
 int install_main(int argc, char **argv)
 {
-	return both(argc, argv, "hnsb", install_help, install);
+	return run_command(argc, argv, "hnsb", install_help, install_into);
 }
 
 int install_undo_main(int argc, char **argv)
 {
-	return both(argc, argv, "hn", uninstall_help, uninstall);
+	return run_command(argc, argv, "hn", uninstall_help, uninstall_from);
 }
