@@ -546,7 +546,7 @@ static int run_command(int argc, char **argv, const char *shorts,
 		help(stderr);
 		return 2;
 	}
-	umask(022); /* what we put is for all users, ldconfig's cache too */
+	umask(022); /* all users may read the files, ldconfig's cache too */
 	if (image_open(&im, argv[optind], list_path, wish.dry))
 		return 1;
 	status = what(&im, &wish);
