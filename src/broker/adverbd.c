@@ -34,7 +34,7 @@ static uint64_t now_ms(void)
  * Whoever binds the address is the broker.  The loser returns once the winner
  * answers, so that its starter finds somebody there.
  */
-static int claim(int *listen_fd)
+static int claim_name(int *listen_fd)
 {
 	struct sockaddr_un a;
 	socklen_t length = proto_address(&a);
@@ -122,7 +122,7 @@ static void raise_limits(void)
 
 /* Nothing of the program that started us stays but the listener, *fd or -1,
  * and standard error. */
-static void detach(bool foreground, int *fd)
+static void detach_process(bool foreground, int *fd)
 {
 	cpu_set_t all;
 	sigset_t none;
@@ -154,7 +154,7 @@ struct options {
 	bool tells_version;
 };
 
-static int parse(int argc, char **argv, struct options *o)
+static int parse_options(int argc, char **argv, struct options *o)
 {
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--foreground")) {
@@ -179,18 +179,18 @@ static int parse(int argc, char **argv, struct options *o)
 
 /* A server that is ready; NULL, and it has been said why, with the status to
  * exit with. */
-static struct server *stand(const struct options *o, int *status)
+static struct server *stand_in(const struct options *o, int *status)
 {
 	struct server *s;
 	int fd, err;
 
-	detach(o->foreground, &fd);
+	detach_process(o->foreground, &fd);
 	*status = 1;
 	if (o->is_started && fd < 0) {
 		fprintf(stderr, "adverbd: --started is for programs\n");
 		return NULL;
 	}
-	err = fd >= 0 ? 0 : claim(&fd);
+	err = fd >= 0 ? 0 : claim_name(&fd);
 	s = err ? NULL : server_new(fd, &o->config);
 	if (s)
 		return s;
@@ -208,7 +208,7 @@ int main(int argc, char **argv)
 	int status, null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct server *s;
 
-	if (parse(argc, argv, &o))
+	if (parse_options(argc, argv, &o))
 		return 2;
 	if (o.tells_version) {
 		printf("adverbd %s (protocol %d)\n", ADVERB_VERSION,
@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 	}
 	if (o.is_started && greet_starter())
 		return 1;
-	s = stand(&o, &status);
+	s = stand_in(&o, &status);
 	if (!s)
 		return status;
 	if (o.is_started && !tell_starter(&o.config))

@@ -54,7 +54,7 @@ static void close_fd(int *fd)
 }
 
 /* No broker: look for one soon. */
-static void lose(struct client *c, int err, const char *reason)
+static void lose_broker(struct client *c, int err, const char *reason)
 {
 	if (c->state == CLIENT_GREETING || c->state == CLIENT_UP)
 		start_lost(c->peer_pid, now_ms());
@@ -75,7 +75,7 @@ static void lose(struct client *c, int err, const char *reason)
 		memset(c->pages->asked, 0, sizeof(c->pages->asked));
 }
 
-static int tell(struct client *c, struct proto *m, const int *fds)
+static int tell_broker(struct client *c, struct proto *m, const int *fds)
 {
 	m->magic = PROTO_MAGIC;
 	m->version = PROTO_VERSION;
@@ -137,7 +137,7 @@ static int send_hello(struct client *c, bool with_arena)
 		m.brings |= PROTO_FD_KICK;
 		fds[n++] = c->kick_fd;
 	}
-	return tell(c, &m, fds);
+	return tell_broker(c, &m, fds);
 }
 
 /* The broker will not have us, or we not the broker, for what c->why says. */
@@ -171,10 +171,10 @@ static void say_hello(struct client *c)
 	}
 	if (err == -ETOOMANYREFS) {
 		name_limit(c, err);
-		lose(c, err, c->why);
+		lose_broker(c, err, c->why);
 	} else if (err && err != -EPIPE) {
 		/* who has gone may have said why */
-		lose(c, -EPIPE, "the broker adverbd comes and goes");
+		lose_broker(c, -EPIPE, "the broker adverbd comes and goes");
 	}
 }
 
@@ -204,7 +204,7 @@ static int connect_to(struct client *c)
 
 /* Says hello on a new connection, or gives up for now: there is none, by
  * error. */
-static void greet(struct client *c, int err)
+static void greet_broker(struct client *c, int err)
 {
 	const char *why = "the broker adverbd cannot be reached";
 
@@ -220,7 +220,7 @@ static void greet(struct client *c, int err)
 		memcpy(c->why, c->start.sentence, sizeof(c->why));
 		why = c->why;
 	}
-	lose(c, err, why);
+	lose_broker(c, err, why);
 }
 
 /*
@@ -239,19 +239,19 @@ static void look_at_start(struct client *c, int err)
 		c->err = -EAGAIN;
 		c->due_ms = c->start.limit_ms;
 	} else {
-		greet(c, err ? err : connect_to(c));
+		greet_broker(c, err ? err : connect_to(c));
 	}
 }
 
-static void search(struct client *c)
+static void search_broker(struct client *c)
 {
 	int err = connect_to(c);
 
 	c->start.sentence[0] = '\0';
 	if (err != -ECONNREFUSED)
-		greet(c, err);
+		greet_broker(c, err);
 	else if (!may_start(c))
-		greet(c, -EAGAIN);
+		greet_broker(c, -EAGAIN);
 	else
 		look_at_start(c,
 			      start_begin(&c->start, now_ms(), c->patience_ms));
@@ -274,7 +274,7 @@ static void show_tree(struct client *c)
 	struct proto m = {.kind = PROTO_TREE, .brings = PROTO_FD_TREE};
 
 	if (c->tree_fd >= 0 && c->state == CLIENT_UP && !c->is_foreign)
-		tell(c, &m, &c->tree_fd);
+		tell_broker(c, &m, &c->tree_fd);
 }
 
 void client_tree(struct client *c, int folder_fd)
@@ -367,15 +367,16 @@ static bool take_source(const struct proto *m, struct client_news *news)
 }
 
 /* True when it is news. */
-static bool take(struct client *c, const struct proto *m, int fds[PROTO_FDS],
-		 struct client_news *news)
+static bool take_message(struct client *c, const struct proto *m,
+			 int fds[PROTO_FDS], struct client_news *news)
 {
 	if (c->state == CLIENT_GREETING) {
 		if (m->kind == PROTO_REFUSED)
 			take_refusal(c, m);
 		else if (m->kind != PROTO_WELCOME || !take_welcome(c, m, fds))
-			lose(c, -EPROTO,
-			     "the broker adverbd gives a senseless answer");
+			lose_broker(
+				c, -EPROTO,
+				"the broker adverbd gives a senseless answer");
 		news->what = CLIENT_NEWS_BACK;
 		return c->state == CLIENT_UP;
 	}
@@ -399,7 +400,7 @@ static bool take(struct client *c, const struct proto *m, int fds[PROTO_FDS],
 }
 
 /* Who listens there; 0: it cannot be seen. */
-static pid_t listener(const struct client *c)
+static pid_t listener_name(const struct client *c)
 {
 	struct ucred who = {0};
 	socklen_t length = sizeof(who);
@@ -417,7 +418,7 @@ static bool is_stopped(pid_t pid)
 
 static void name_silent(struct client *c)
 {
-	pid_t pid = listener(c);
+	pid_t pid = listener_name(c);
 	char who[48] = "";
 
 	if (pid)
@@ -440,8 +441,9 @@ static void hang_up(struct client *c, int err, const struct proto *m)
 	}
 	if (err == -EMFILE)
 		name_limit(c, err);
-	lose(c, err,
-	     err == -EMFILE ? c->why : "the broker adverbd comes and goes");
+	lose_broker(c, err,
+		    err == -EMFILE ? c->why
+				   : "the broker adverbd comes and goes");
 }
 
 /* The program has closed what we had: nothing is sent to a broker any more, as
@@ -467,7 +469,7 @@ static bool has_connection(struct client *c)
 	if (c->state == CLIENT_LOST || c->state == CLIENT_ALONE) {
 		if (now_ms() < c->due_ms)
 			return false;
-		search(c);
+		search_broker(c);
 	}
 	return c->unix_fd >= 0;
 }
@@ -488,7 +490,7 @@ bool client_turn(struct client *c, struct client_news *news)
 		if (err == -ECONNRESET)
 			continue; /* once: what it said comes next */
 		if (!err)
-			is_news = take(c, &m, fds, news);
+			is_news = take_message(c, &m, fds, news);
 		for (int i = 0; i < PROTO_FDS; i++)
 			if (fds[i] >= 0) /* not kept, so not marked */
 				close(fds[i]);
@@ -497,7 +499,7 @@ bool client_turn(struct client *c, struct client_news *news)
 	}
 	if (c->state == CLIENT_GREETING && now_ms() >= c->due_ms) {
 		name_silent(c);
-		lose(c, -ETIMEDOUT, c->why);
+		lose_broker(c, -ETIMEDOUT, c->why);
 	}
 	return is_news;
 }
@@ -537,7 +539,7 @@ struct opening {
 };
 
 /* Waits for the broker or until the client is due. */
-static void await(struct client *c, struct opening *o)
+static void await_welcome(struct client *c, struct opening *o)
 {
 	struct pollfd p = {client_fd(c), POLLIN, 0};
 	uint64_t began = now_ms(), took;
@@ -561,7 +563,7 @@ static void await(struct client *c, struct opening *o)
  * A broker that sleeps and does not serve is slow by itself; one that wants a
  * processor is kept from it by others, and has more time before that is told.
  */
-static const char *lateness(const struct client *c, pid_t pid, uint64_t ms)
+static const char *say_lateness(const struct client *c, pid_t pid, uint64_t ms)
 {
 	struct procfs_stat p = {0};
 	bool starts = c->state == CLIENT_STARTING, sleeps;
@@ -585,8 +587,8 @@ static void tell_late(const struct client *c, struct opening *o, uint64_t now)
 
 	if (o->is_told || !c->say || now < began + LATE_MS)
 		return;
-	pid = starts ? c->start.broker : listener(c);
-	how = lateness(c, pid, now - began);
+	pid = starts ? c->start.broker : listener_name(c);
+	how = say_lateness(c, pid, now - began);
 	if (!how)
 		return;
 	o->is_told = true;
@@ -636,7 +638,7 @@ int client_open(struct client *c, const struct client_wish *wish,
 		}
 		if (!may_go_on(c, &o))
 			break;
-		await(c, &o);
+		await_welcome(c, &o);
 	}
 	*why = c->reason ? c->reason : "the broker adverbd does not answer";
 	client_close(c);
@@ -647,7 +649,7 @@ bool client_ask(struct client *c, uint32_t qpn)
 {
 	struct proto m = {.kind = PROTO_ASK, .value = qpn};
 
-	return c->state == CLIENT_UP && !tell(c, &m, NULL);
+	return c->state == CLIENT_UP && !tell_broker(c, &m, NULL);
 }
 
 bool client_ask_source(struct client *c, uint32_t class,
@@ -658,7 +660,7 @@ bool client_ask_source(struct client *c, uint32_t class,
 
 	memcpy(m.local, from->ip, 16);
 	memcpy(m.peer, to->ip, 16);
-	return c->state == CLIENT_UP && !tell(c, &m, NULL);
+	return c->state == CLIENT_UP && !tell_broker(c, &m, NULL);
 }
 
 bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
@@ -668,14 +670,14 @@ bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
 
 	memcpy(m.local, local, 16);
 	memcpy(m.peer, host, 16);
-	return c->state == CLIENT_UP && !tell(c, &m, NULL);
+	return c->state == CLIENT_UP && !tell_broker(c, &m, NULL);
 }
 
 bool client_ask_arena(struct client *c, uint32_t class)
 {
 	struct proto m = {.kind = PROTO_ARENA, .value = class};
 
-	return c->state == CLIENT_UP && !tell(c, &m, NULL);
+	return c->state == CLIENT_UP && !tell_broker(c, &m, NULL);
 }
 
 void *client_page(const struct client *c)
@@ -702,7 +704,7 @@ bool client_page_of(struct client *c, uint32_t class, const void **page)
 		return true;
 	}
 	if (!c->pages->asked[class] && c->state == CLIENT_UP)
-		c->pages->asked[class] = !tell(c, &m, NULL);
+		c->pages->asked[class] = !tell_broker(c, &m, NULL);
 	return false;
 }
 

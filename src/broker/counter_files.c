@@ -53,7 +53,7 @@ static struct counter_files_row *row_of(struct counter_files *t, uint32_t link)
 	return &t->row[t->count++];
 }
 
-static void add(struct counter_files *t, int page_fd, bool has_ended)
+static void add_page(struct counter_files *t, int page_fd, bool has_ended)
 {
 	struct credit_tally got[HCA_MAX_DEVICES];
 
@@ -77,18 +77,18 @@ void counter_files_begin(struct counter_files *t)
 
 void counter_files_live(struct counter_files *t, int page_fd)
 {
-	add(t, page_fd, false);
+	add_page(t, page_fd, false);
 }
 
 void counter_files_end(struct counter_files *t, int page_fd)
 {
-	add(t, page_fd, true);
+	add_page(t, page_fd, true);
 	t->is_due = true;
 }
 
 /* What each file would say if it had begun with 0. */
-static void count(const struct counter_files_row *r,
-		  uint64_t value[COUNTERS_FILES])
+static void count_row(const struct counter_files_row *r,
+		      uint64_t value[COUNTERS_FILES])
 {
 	uint64_t sum[COUNTERS_WORDS];
 
@@ -140,14 +140,14 @@ static bool is_same(int a, int b)
  * The row's files are in this folder from now on (taken): the next process
  * may have another choice of devices, and so other numbers for them.
  */
-static void attach(struct counter_files *t, struct counter_files_row *r,
-		   int port_fd)
+static void attach_device(struct counter_files *t, struct counter_files_row *r,
+			  int port_fd)
 {
 	uint64_t ours[COUNTERS_FILES];
 
 	close_fd(&r->port_fd);
 	r->port_fd = port_fd;
-	count(r, ours);
+	count_row(r, ours);
 	for (uint32_t i = 0; i < COUNTERS_FILES; i++) {
 		uint64_t said = read_file(port_fd, counters_files[i].name);
 
@@ -198,7 +198,7 @@ static bool look_at(struct counter_files *t, const char *device)
 	if (r)
 		r->is_seen = true;
 	if (is_new)
-		attach(t, r, port_fd);
+		attach_device(t, r, port_fd);
 	else if (port_fd >= 0)
 		close(port_fd);
 	if (fd >= 0)
@@ -206,7 +206,7 @@ static bool look_at(struct counter_files *t, const char *device)
 	return is_new;
 }
 
-static void watch(struct counter_files *t)
+static void watch_files(struct counter_files *t)
 {
 	static const char *const folders[] = {"counters", "hw_counters"};
 	char path[64];
@@ -247,7 +247,7 @@ void counter_files_tree(struct counter_files *t, int tree_fd)
 			close_fd(&t->row[i].port_fd);
 	if (!is_new)
 		return;
-	watch(t);
+	watch_files(t);
 	t->is_due = true;
 }
 
@@ -280,7 +280,7 @@ static void write_row(struct counter_files_row *r)
 {
 	uint64_t ours[COUNTERS_FILES];
 
-	count(r, ours);
+	count_row(r, ours);
 	for (uint32_t i = 0; i < COUNTERS_FILES; i++) {
 		uint64_t value = r->base[i] + ours[i];
 

@@ -36,7 +36,7 @@ static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 static pid_t last; /* the broker that answered; a new call has lost it */
 
 /* The thread that had the lock is not in the child. */
-static void forked(void)
+static void after_fork(void)
 {
 	pthread_mutex_init(&one, NULL);
 	last = 0;
@@ -44,7 +44,7 @@ static void forked(void)
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(NULL, NULL, after_fork);
 }
 
 static uint64_t now_ms(void)
@@ -73,7 +73,7 @@ static bool may_start(struct call *c)
 }
 
 /* 0: somebody serves. */
-static int start(struct call *c)
+static int start_broker(struct call *c)
 {
 	int err = start_begin(&c->start, now_ms(), OPEN_MS);
 
@@ -87,7 +87,7 @@ static int start(struct call *c)
 }
 
 /* A connection, to whoever serves; -errno. */
-static int reach(struct call *c)
+static int reach_broker(struct call *c)
 {
 	int err;
 
@@ -98,7 +98,7 @@ static int reach(struct call *c)
 			return fd;
 		err = -EAGAIN;
 		if (fd == -ECONNREFUSED && may_start(c))
-			err = start(c);
+			err = start_broker(c);
 		if (err && err != -EAGAIN)
 			return err;
 		if (now_ms() >= c->end_ms)
@@ -109,7 +109,7 @@ static int reach(struct call *c)
 }
 
 /* Asks the broker who it is, to *m; -errno. */
-static int ask(int fd, struct proto *m)
+static int ask_broker(int fd, struct proto *m)
 {
 	struct proto who = {.magic = PROTO_MAGIC,
 			    .version = PROTO_VERSION,
@@ -144,7 +144,7 @@ static struct ucred peer_of(int fd)
 	return who;
 }
 
-static void note(int fd, const struct proto *m, struct dial_broker *b)
+static void note_broker(int fd, const struct proto *m, struct dial_broker *b)
 {
 	struct ucred who = peer_of(fd);
 
@@ -154,7 +154,8 @@ static void note(int fd, const struct proto *m, struct dial_broker *b)
 	printable_make(b->release);
 }
 
-static void explain(const struct call *c, int err, char why[START_SENTENCE])
+static void explain_failure(const struct call *c, int err,
+			    char why[START_SENTENCE])
 {
 	const char *text = c->start.sentence;
 
@@ -192,19 +193,19 @@ static int check_trust(struct call *c, int fd)
 }
 
 /* A connection to a broker that answers, and its answer. */
-static int call(struct call *c, int *fd, struct proto *m)
+static int call_broker(struct call *c, int *fd, struct proto *m)
 {
 	int err;
 
 	do {
-		*fd = reach(c);
+		*fd = reach_broker(c);
 		if (*fd < 0)
 			return *fd;
 		c->start.sentence[0] = '\0';
 		last = peer_of(*fd).pid;
 		err = check_trust(c, *fd);
 		if (!err)
-			err = ask(*fd, m);
+			err = ask_broker(*fd, m);
 		if (!err || err == -EPROTONOSUPPORT)
 			return err;
 		close(*fd);
@@ -222,9 +223,9 @@ static int open_one(struct call *c, int *fd, struct dial_broker *broker,
 
 	start_lost(last, now_ms());
 	last = 0;
-	err = call(c, fd, &m);
+	err = call_broker(c, fd, &m);
 	if (err && err != -EPROTONOSUPPORT) {
-		explain(c, err, why);
+		explain_failure(c, err, why);
 		return err;
 	}
 	if (err || m.kind != PROTO_WHO_IS) {
@@ -233,7 +234,7 @@ static int open_one(struct call *c, int *fd, struct dial_broker *broker,
 		return err;
 	}
 	if (broker)
-		note(*fd, &m, broker);
+		note_broker(*fd, &m, broker);
 	fcntl(*fd, F_SETFL, 0); /* it was non-blocking */
 	return 0;
 }

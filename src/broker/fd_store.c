@@ -99,7 +99,7 @@ static int map_ledger(struct fd_store *s)
 	return 0;
 }
 
-static int make(struct fd_store *s)
+static int make_store(struct fd_store *s)
 {
 	int pair[2], all[FD_STORE_FDS], n = 0, err;
 	struct fsize limit;
@@ -133,7 +133,7 @@ int fd_store_new(struct fd_store *s)
 	int err;
 
 	fd_store_init(s);
-	err = make(s);
+	err = make_store(s);
 	if (err)
 		fd_store_close(s);
 	return err;

@@ -148,7 +148,8 @@ static bool is_forged(struct gsi *g, const struct udp_dgram *d)
 	return g->is_local;
 }
 
-static void take(struct gsi *g, const struct udp_dgram *d, uint64_t now_ns)
+static void take_datagram(struct gsi *g, const struct udp_dgram *d,
+			  uint64_t now_ns)
 {
 	const struct gsi_agent *agent;
 	struct gsi_mad m = {.from = d->from, .to = d->to};
@@ -204,7 +205,7 @@ static size_t take_each(struct gsi *g, const struct udp_dgram *d,
 	for (size_t at = 0; at < d->len; at += one.len) {
 		one.bytes = d->bytes + at;
 		one.len = one.segment = bits_min_u64(d->segment, d->len - at);
-		take(g, &one, now_ns);
+		take_datagram(g, &one, now_ns);
 		count++;
 	}
 	return count;

@@ -53,7 +53,7 @@ void other_version_say(int fd, const struct proto *m, char *text, size_t size)
 }
 
 /* A connection to it; -errno. */
-static int reach(unsigned version)
+static int reach_broker(unsigned version)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
@@ -74,7 +74,7 @@ static int reach(unsigned version)
 }
 
 /* Asks it who it is, to *m; one that is not trusted is not asked. */
-static void ask(int fd, struct proto *m)
+static void ask_broker(int fd, struct proto *m)
 {
 	struct proto who = {.magic = PROTO_MAGIC,
 			    .version = PROTO_VERSION,
@@ -102,11 +102,11 @@ bool other_version_name(char *text, size_t size)
 	static const char held[] = "port 4791 is held by the broker of another "
 				   "version of adverb: ";
 	struct proto m = {.version = (uint16_t)other_version_find()};
-	int fd = m.version ? reach(m.version) : -1;
+	int fd = m.version ? reach_broker(m.version) : -1;
 
 	if (fd < 0)
 		return false;
-	ask(fd, &m);
+	ask_broker(fd, &m);
 	snprintf(text, size, "%s", held);
 	other_version_say(fd, &m, text + strlen(text), size - strlen(text));
 	close(fd);

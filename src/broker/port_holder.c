@@ -96,7 +96,7 @@ static unsigned user_of(int pid)
 	return s.st_uid;
 }
 
-static bool find(struct socket_row *row)
+static bool find_holder(struct socket_row *row)
 {
 	return find_row("/proc/net/udp", row) ||
 	       find_row("/proc/net/udp6", row);
@@ -106,7 +106,7 @@ bool port_holder_is_foreign(void)
 {
 	struct socket_row row;
 
-	return find(&row) && row.inode && row.user != geteuid();
+	return find_holder(&row) && row.inode && row.user != geteuid();
 }
 
 bool port_holder_name(char *text, size_t size)
@@ -115,7 +115,7 @@ bool port_holder_name(char *text, size_t size)
 	char name[SHOWN_BYTES];
 	int pid;
 
-	if (!find(&row))
+	if (!find_holder(&row))
 		return false;
 	pid = row.inode ? find_process(row.inode, name) : 0;
 	/* A socket is its maker's, who may have lent it. */

@@ -100,7 +100,7 @@ static size_t take_fds(struct msghdr *msg, int fds[PROTO_FDS])
 }
 
 /* 0, -EPROTO or -EPROTONOSUPPORT. */
-static int judge(const struct proto *m, size_t length, int flags)
+static int judge_message(const struct proto *m, size_t length, int flags)
 {
 	if (length < offsetof(struct proto, serial) || m->magic != PROTO_MAGIC)
 		return -EPROTO;
@@ -149,7 +149,7 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 	if (!length)
 		return -EPIPE;
 	n = take_fds(&msg, got);
-	err = judge(m, (size_t)length, msg.msg_flags);
+	err = judge_message(m, (size_t)length, msg.msg_flags);
 	/* what another version brings under these numbers nobody knows */
 	is_whole = hand_over(err ? &nothing : m, got, n, fds);
 	/* what it did not name may also be more than a message has */

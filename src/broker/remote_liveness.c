@@ -14,7 +14,7 @@ struct remote_liveness {
 	void *user;
 };
 
-static void flush(struct remote_liveness *f)
+static void flush_mads(struct remote_liveness *f)
 {
 	struct cm_frame frame;
 
@@ -22,7 +22,7 @@ static void flush(struct remote_liveness *f)
 		gsi_send_frame(f->gsi, &frame);
 }
 
-static void receive(void *user, const struct gsi_mad *m, uint64_t now_ns)
+static void receive_mad(void *user, const struct gsi_mad *m, uint64_t now_ns)
 {
 	struct live_question q;
 	struct remote_liveness *f = user;
@@ -30,7 +30,7 @@ static void receive(void *user, const struct gsi_mad *m, uint64_t now_ns)
 	if (live_rx(f->live, m->from.ip, m->to.ip, m->scope, m->bytes,
 		    MAD_BYTES, now_ns, &q))
 		live_reply(f->live, &q, f->state(f->user, q.from.qpn));
-	flush(f);
+	flush_mads(f);
 }
 
 struct remote_liveness *remote_liveness_new(struct gsi *gsi,
@@ -39,7 +39,7 @@ struct remote_liveness *remote_liveness_new(struct gsi *gsi,
 {
 	struct remote_liveness *f = calloc(1, sizeof(*f));
 	struct gsi_agent agent = {
-		.mgmt_class = LIVEMSG_CLASS, .user = f, .receive = receive};
+		.mgmt_class = LIVEMSG_CLASS, .user = f, .receive = receive_mad};
 
 	if (!f)
 		return NULL;
@@ -66,7 +66,7 @@ bool remote_liveness_ask(struct remote_liveness *f, uint64_t asker,
 
 	live_seed(f->live, entropy());
 	is_asked = live_ask(f->live, asker, about, now_ns);
-	flush(f);
+	flush_mads(f);
 	return is_asked;
 }
 
@@ -84,7 +84,7 @@ bool remote_liveness_answer(struct remote_liveness *f,
 void remote_liveness_tick(struct remote_liveness *f, uint64_t now_ns)
 {
 	live_tick(f->live, now_ns);
-	flush(f);
+	flush_mads(f);
 }
 
 uint64_t remote_liveness_deadline(const struct remote_liveness *f)

@@ -27,7 +27,7 @@
 #define DRAIN_MAX	65536
 #define FEWEST_FOR_SAFE 256
 
-static void drain(int fd, int max)
+static void drain_socket(int fd, int max)
 {
 	while (max-- > 0 && recv(fd, NULL, 0, MSG_DONTWAIT | MSG_TRUNC) >= 0)
 		;
@@ -160,7 +160,7 @@ static bool may_keep_safe(void)
 }
 
 /* The next member, which is index count of the group; 0 or -errno. */
-static int join(struct reuseport_group *g, const char **why)
+static int join_group(struct reuseport_group *g, const char **why)
 {
 	struct reuseport_group_member m = {.page_fd = -1, .relay_fd = -1};
 	int err;
@@ -192,12 +192,12 @@ bool reuseport_group_claim(struct reuseport_group *g)
 	if (fd < 0)
 		return false;
 	close(fd);
-	return !join(g, &why);
+	return !join_group(g, &why);
 }
 
 /* The member that has rested longest; 0: none. */
-static uint32_t find(const struct reuseport_group *g,
-		     enum reuseport_group_use use)
+static uint32_t find_member(const struct reuseport_group *g,
+			    enum reuseport_group_use use)
 {
 	uint32_t best = 0;
 
@@ -212,7 +212,7 @@ static uint32_t find(const struct reuseport_group *g,
 }
 
 /* Nothing of the last owner's stays in the page. */
-static void renew(struct reuseport_group_member *m)
+static void renew_member(struct reuseport_group_member *m)
 {
 	if (m->page_fd >= 0)
 		shared_page_clear(m->page_fd, ++m->generation);
@@ -229,24 +229,24 @@ void reuseport_group_init(struct reuseport_group *g, bool may_steer)
 /* The index of a member for our own user; -errno. */
 static int take_member(struct reuseport_group *g, const char **why)
 {
-	uint32_t i = find(g, REUSEPORT_FREE);
+	uint32_t i = find_member(g, REUSEPORT_FREE);
 	int err;
 
 	if (!i && other_user_may_join(g)) {
-		err = join(g, why);
+		err = join_group(g, why);
 		if (!err)
 			i = g->count - 1;
-		else if (!find(g, REUSEPORT_RESTING))
+		else if (!find_member(g, REUSEPORT_RESTING))
 			return err;
 	}
 	if (!i)
-		i = find(g, REUSEPORT_RESTING);
+		i = find_member(g, REUSEPORT_RESTING);
 	if (!i) {
 		*why = "every steering class of port 4791 is taken";
 		return -ENOSPC;
 	}
-	drain(g->member[i].fd, DRAIN_MAX);
-	renew(&g->member[i]);
+	drain_socket(g->member[i].fd, DRAIN_MAX);
+	renew_member(&g->member[i]);
 	return (int)i;
 }
 
@@ -254,7 +254,7 @@ int reuseport_group_take(struct reuseport_group *g, uid_t user, pid_t pid,
 			 uint64_t now_ms, const char **why, uint32_t *class)
 {
 	struct fd_store_entry owner;
-	int i = g->count ? 0 : join(g, why);
+	int i = g->count ? 0 : join_group(g, why);
 
 	if (i < 0)
 		return i;
@@ -302,8 +302,8 @@ void reuseport_group_release(struct reuseport_group *g, uint32_t class,
 		/* the socket lives on, and with it what its owner had joined */
 		if (m->relay_fd < 0)
 			member_leave_all(m->fd);
-		drain(m->fd, DRAIN_MAX);
-		renew(m);
+		drain_socket(m->fd, DRAIN_MAX);
+		renew_member(m);
 	}
 	m->use = REUSEPORT_RESTING;
 	m->freed_ms = now_ms;
@@ -381,7 +381,7 @@ void reuseport_group_relay(struct reuseport_group *g, uint32_t class,
 			relay_one(g, &g->member[i], d);
 }
 
-static uint64_t cookie(int fd)
+static uint64_t socket_cookie(int fd)
 {
 	uint64_t value = 0;
 	socklen_t length = sizeof(value);
@@ -405,7 +405,8 @@ bool reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
 				      relay_fd))
 			return false;
 		owner.cookie = other_user_cookie(m);
-	} else if (fd < 0 || !cookie(fd) || cookie(fd) != cookie(m->fd)) {
+	} else if (fd < 0 || !socket_cookie(fd) ||
+		   socket_cookie(fd) != socket_cookie(m->fd)) {
 		return false;
 	}
 	fd_store_note(&g->fd_store, i, &owner);
@@ -439,7 +440,7 @@ int reuseport_group_tick(struct reuseport_group *g, uint64_t now_ms)
 		if (m->use != REUSEPORT_RESTING)
 			continue;
 		if (rested >= REUSEPORT_REST_MS) {
-			drain(m->fd, DRAIN_MAX);
+			drain_socket(m->fd, DRAIN_MAX);
 			m->use = REUSEPORT_FREE;
 		} else if (next < 0 ||
 			   (int)(REUSEPORT_REST_MS - rested) < next) {

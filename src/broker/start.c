@@ -69,7 +69,7 @@ static struct {
 enum { KEPT_LISTEN, KEPT_OURS, KEPT_THEIRS, KEPT };
 static shared_u32 kept[KEPT];
 
-static void forked(void)
+static void after_fork(void)
 {
 	for (int i = 0; i < KEPT; i++) {
 		if (shared_load(&kept[i]))
@@ -80,7 +80,7 @@ static void forked(void)
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(NULL, NULL, after_fork);
 }
 
 static void keep_fd(int what, int fd)
@@ -152,7 +152,7 @@ void start_folder(const char *folder)
 }
 
 /* Where adverbd is: as told, else beside the library that we are part of. */
-static void locate(char *path, size_t size)
+static void locate_program(char *path, size_t size)
 {
 	const char *slash = NULL;
 	Dl_info self;
@@ -187,7 +187,7 @@ static int become_broker(void *arg)
 	_exit(127);
 }
 
-static int leave(void *arg)
+static int leave_thread(void *arg)
 {
 	struct starter *s = arg;
 
@@ -226,8 +226,8 @@ static int fork_broker(struct starter *s)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pid = s->clone(leave, s->stack[0] + STACK_BYTES, CLONE_VM | CLONE_VFORK,
-		       s);
+	pid = s->clone(leave_thread, s->stack[0] + STACK_BYTES,
+		       CLONE_VM | CLONE_VFORK, s);
 	if (pid < 0)
 		err = -errno;
 	else
@@ -240,7 +240,7 @@ static int fork_broker(struct starter *s)
 	return err;
 }
 
-static void *serve(void *arg)
+static void *serve_thread(void *arg)
 {
 	for (;;)
 		server_turn(arg);
@@ -268,7 +268,7 @@ static int start_thread(int listen_fd)
 	server_listen(s);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, serve, s);
+	err = pthread_create(&thread, NULL, serve_thread, s);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
 		server_free(s);
@@ -288,7 +288,7 @@ void start_drop(struct start *s)
 	s->owner = 0;
 }
 
-static const char *remedy(void)
+static const char *remedy_text(void)
 {
 	return is_told() ? "mend what ADVERB_BROKER names"
 			 : "mend or reinstall adverb";
@@ -356,9 +356,9 @@ static int take_answer(struct start *s, const struct proto *m, uint64_t now_ms)
 		return give_up(s, reason, "use the one of this version");
 	}
 	if (m->kind != PROTO_WHO_IS) {
-		locate(path, sizeof(path));
+		locate_program(path, sizeof(path));
 		reason_exec(path, (int)m->value, reason);
-		return give_up(s, reason, remedy());
+		return give_up(s, reason, remedy_text());
 	}
 	past.broker = s->broker;
 	past.started_ms = now_ms;
@@ -398,13 +398,13 @@ static int read_status(struct start *s, uint64_t now_ms)
 	}
 	if (!n && !has_ended(s))
 		return -EAGAIN;
-	locate(path, sizeof(path));
+	locate_program(path, sizeof(path));
 	reason_words(path, s->words, s->words_bytes, reason);
-	return give_up(s, reason, remedy());
+	return give_up(s, reason, remedy_text());
 }
 
 /* It lives, and has not served all this time. */
-static int withdraw(struct start *s, uint64_t now_ms)
+static int withdraw_start(struct start *s, uint64_t now_ms)
 {
 	char what[REASON_PATH + 80], reason[REASON_TEXT];
 	struct procfs_stat p;
@@ -438,7 +438,7 @@ int start_turn(struct start *s, uint64_t now_ms)
 	for (int i = 0; i < MESSAGES && err == -EINPROGRESS; i++)
 		err = read_status(s, now_ms);
 	if ((err == -EAGAIN || err == -EINPROGRESS) && now_ms >= s->limit_ms)
-		err = withdraw(s, now_ms);
+		err = withdraw_start(s, now_ms);
 	return err == -EAGAIN ? -EINPROGRESS : err;
 }
 
@@ -487,7 +487,7 @@ static int run_process(struct start *s, int theirs, bool *is_clone)
 	if (!err)
 		err = proto_send(s->status_fd, &who, NULL);
 	if (!err) {
-		locate(starter->path, sizeof(starter->path));
+		locate_program(starter->path, sizeof(starter->path));
 		reason_path(starter->path, s->path);
 		starter->failed.kind = PROTO_REFUSED;
 		proto_introduce(&starter->failed, 0);
@@ -536,7 +536,7 @@ static int say_hopeless(struct start *s)
 {
 	char path[PATH_MAX];
 
-	locate(path, sizeof(path));
+	locate_program(path, sizeof(path));
 	reason_path(path, s->path);
 	snprintf(s->sentence, sizeof(s->sentence),
 		 "the broker %s has ended %u times in a row within a second of "

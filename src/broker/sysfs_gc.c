@@ -63,7 +63,8 @@ static bool is_tree(int fd)
 }
 
 /* Who opens it by its name from here on makes another. */
-static void sweep(int beside, const char *name, unsigned long long namespace)
+static void sweep_tree(int beside, const char *name,
+		       unsigned long long namespace)
 {
 	int fd = openat(beside, name, FOLDER);
 	char gone[64];
@@ -110,7 +111,7 @@ void sysfs_gc_own(int tree_fd)
 
 	if (beside < 0)
 		return;
-	sweep(beside, name, proto_namespace());
+	sweep_tree(beside, name, proto_namespace());
 	close(beside);
 }
 
@@ -125,7 +126,7 @@ static void sweep_entry(int beside, const char *name, const char *ours)
 		remove_own(beside, name);
 	else if (strcmp(name, ours) != 0 &&
 		 sscanf(name, PREFIX "%llu%c", &namespace, &end) == 1)
-		sweep(beside, name, namespace);
+		sweep_tree(beside, name, namespace);
 }
 
 void sysfs_gc_others(int tree_fd)

@@ -171,8 +171,8 @@ uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
 }
 
 /* Is it from whom we talk with, by both ids? */
-static bool belongs(const struct conv *c, const struct cmmsg *m,
-		    const uint8_t from[16])
+static bool belongs_to(const struct conv *c, const struct cmmsg *m,
+		       const uint8_t from[16])
 {
 	if (memcmp(c->peer, from, 16) != 0)
 		return false;
@@ -181,8 +181,8 @@ static bool belongs(const struct conv *c, const struct cmmsg *m,
 	       m->kind == CMMSG_SIDR_REP;
 }
 
-static struct conv *recipient(struct cm *cm, const struct cmmsg *m,
-			      const uint8_t from[16])
+static struct conv *find_recipient(struct cm *cm, const struct cmmsg *m,
+				   const uint8_t from[16])
 {
 	uint32_t ours = m->kind == CMMSG_SIDR_REP ? m->local_id : m->remote_id;
 	struct conv *c = NULL;
@@ -193,12 +193,12 @@ static struct conv *recipient(struct cm *cm, const struct cmmsg *m,
 	 * (IBTA 12.6.7.2, reason 4).  Any other message has both. */
 	else if (m->kind == CMMSG_REJ && m->reason == CMMSG_REJ_TIMEOUT)
 		c = conv_find_remote(cm, from, m->local_id);
-	return c && belongs(c, m, from) ? c : NULL;
+	return c && belongs_to(c, m, from) ? c : NULL;
 }
 
 /* A message of a conversation that we do not have. */
-static void stray(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
-		  const struct cmmsg *m)
+static void answer_stray(struct cm *cm, const uint8_t from[16],
+			 const uint8_t to[16], const struct cmmsg *m)
 {
 	struct cmmsg answer = {.transaction_id = m->transaction_id,
 			       .local_id = m->remote_id,
@@ -256,7 +256,7 @@ void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		cm->counters.unexpected++; /* we never ask for one */
 		return;
 	}
-	c = recipient(cm, &m, from);
+	c = find_recipient(cm, &m, from);
 	if (m.kind == CMMSG_LAP) {
 		refuse_path(cm, c, from, to, &m);
 		return;
@@ -264,7 +264,7 @@ void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 	if (!c && cm->expecting_until_ns > now_ns)
 		cm->counters.unexpected++; /* it will be repeated */
 	else if (!c)
-		stray(cm, from, to, &m);
+		answer_stray(cm, from, to, &m);
 	else if (!step_run(cm, c,
 			   (enum conv_input)(m.kind - CMMSG_REQ + IN_REQ), &m,
 			   now_ns))
@@ -329,8 +329,8 @@ void cm_set_user(struct cm *cm, uint32_t id, uint64_t user)
 		c->user = user;
 }
 
-static int command(struct cm *cm, uint32_t id, enum conv_input input,
-		   const struct cmmsg *reply, uint64_t now_ns)
+static int command_conv(struct cm *cm, uint32_t id, enum conv_input input,
+			const struct cmmsg *reply, uint64_t now_ns)
 {
 	struct conv *c = conv_find(cm, id);
 	struct cmmsg m = {.kind = CMMSG_REJ};
@@ -345,13 +345,13 @@ static int command(struct cm *cm, uint32_t id, enum conv_input input,
 int cm_accept(struct cm *cm, uint32_t id, const struct cmmsg *reply,
 	      uint64_t now_ns)
 {
-	return command(cm, id, IN_ACCEPT, reply, now_ns);
+	return command_conv(cm, id, IN_ACCEPT, reply, now_ns);
 }
 
 int cm_reject(struct cm *cm, uint32_t id, const struct cmmsg *reply,
 	      uint64_t now_ns)
 {
-	return command(cm, id, IN_REJECT, reply, now_ns);
+	return command_conv(cm, id, IN_REJECT, reply, now_ns);
 }
 
 /* What the owner reports was seen without a message. */
@@ -359,17 +359,17 @@ int cm_establish(struct cm *cm, uint32_t id, uint64_t now_ns)
 {
 	const struct cmmsg none = {0};
 
-	return command(cm, id, IN_ESTABLISH, &none, now_ns);
+	return command_conv(cm, id, IN_ESTABLISH, &none, now_ns);
 }
 
 int cm_disconnect(struct cm *cm, uint32_t id, uint64_t now_ns)
 {
-	return command(cm, id, IN_DISCONNECT, NULL, now_ns);
+	return command_conv(cm, id, IN_DISCONNECT, NULL, now_ns);
 }
 
 void cm_release(struct cm *cm, uint32_t id, uint64_t now_ns)
 {
-	command(cm, id, IN_RELEASE, NULL, now_ns);
+	command_conv(cm, id, IN_RELEASE, NULL, now_ns);
 }
 
 static bool has_room(const struct cm *cm)

@@ -81,7 +81,7 @@ static bool is_sane(const struct cm_note *n, const struct way *way,
 	return cmmsg_parse(n->last, MAD_BYTES, last) && last->kind == way->said;
 }
 
-static void take(struct cm *cm, struct conv *c, const struct cm_note *n)
+static void take_note(struct cm *cm, struct conv *c, const struct cm_note *n)
 {
 	memcpy(c->local, n->local, 16);
 	memcpy(c->peer, n->peer, 16);
@@ -97,9 +97,9 @@ static void take(struct cm *cm, struct conv *c, const struct cm_note *n)
 	conv_enter(cm, c, (enum conv_state)n->state);
 }
 
-static int resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
-		  const struct cm_note *note, bool goes_on, uint64_t now_ns,
-		  uint32_t *id)
+static int resume_conv(struct cm *cm, struct cm_owner *owner, uint64_t user,
+		       const struct cm_note *note, bool goes_on,
+		       uint64_t now_ns, uint32_t *id)
 {
 	struct way way = note->state < CONV_STATES
 				 ? way_of((enum conv_state)note->state,
@@ -126,7 +126,7 @@ static int resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	if (err)
 		return err;
 	c->user = user;
-	take(cm, c, note);
+	take_note(cm, c, note);
 	/* with its own ids, whatever the note says */
 	if (way.said)
 		step_keep(c, &last);
@@ -143,7 +143,7 @@ static int resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
 int cm_note_resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
 		   const struct cm_note *note, uint64_t now_ns, uint32_t *id)
 {
-	return resume(cm, owner, user, note, true, now_ns, id);
+	return resume_conv(cm, owner, user, note, true, now_ns, id);
 }
 
 void cm_note_release(struct cm *cm, struct cm_owner *owner,
@@ -151,6 +151,6 @@ void cm_note_release(struct cm *cm, struct cm_owner *owner,
 {
 	uint32_t id;
 
-	if (!resume(cm, owner, 0, note, false, now_ns, &id))
+	if (!resume_conv(cm, owner, 0, note, false, now_ns, &id))
 		cm_release(cm, id, now_ns);
 }

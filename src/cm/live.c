@@ -64,8 +64,8 @@ const struct live_counters *live_counters(const struct live *l)
 }
 
 /* What does not fit is as if it were lost on the wire. */
-static void send(struct live *l, const struct live_peer *to,
-		 const struct livemsg *m)
+static void send_message(struct live *l, const struct live_peer *to,
+			 const struct livemsg *m)
 {
 	struct cm_frame *f;
 
@@ -78,17 +78,18 @@ static void send(struct live *l, const struct live_peer *to,
 	livemsg_write(f->mad, m);
 }
 
-static void put(struct live *l, struct question *q, uint64_t now_ns)
+static void put_question(struct live *l, struct question *q, uint64_t now_ns)
 {
 	uint64_t wait = (uint64_t)FIRST_NS << q->tries++;
 
-	send(l, &q->about,
-	     &(struct livemsg){.nonce = q->nonce, .qpn = q->about.qpn});
+	send_message(l, &q->about,
+		     &(struct livemsg){.nonce = q->nonce, .qpn = q->about.qpn});
 	q->due_ns = q->tries < TRIES ? now_ns + wait : q->until_ns;
 }
 
 /* There is room: a question answered is one fewer that is open. */
-static void close(struct live *l, struct question *q, enum livemsg_state state)
+static void close_question(struct live *l, struct question *q,
+			   enum livemsg_state state)
 {
 	l->answer[(l->answer_head + l->answer_count++) % RING] =
 		(struct live_answer){q->asker, q->about, state};
@@ -118,7 +119,7 @@ bool live_ask(struct live *l, uint64_t asker, const struct live_peer *about,
 				      .about = *about};
 	l->open++;
 	l->counters.asked++;
-	put(l, free_one, now_ns);
+	put_question(l, free_one, now_ns);
 	return true;
 }
 
@@ -133,8 +134,8 @@ void live_forget(struct live *l, uint64_t asker)
 }
 
 /* Only whom we asked can answer, and only with what we sent him. */
-static void take(struct live *l, const uint8_t from[16], const uint8_t to[16],
-		 const struct livemsg *m)
+static void take_answer(struct live *l, const uint8_t from[16],
+			const uint8_t to[16], const struct livemsg *m)
 {
 	for (struct question *q = l->question; q < l->question + LIVE_QUESTIONS;
 	     q++) {
@@ -144,7 +145,8 @@ static void take(struct live *l, const uint8_t from[16], const uint8_t to[16],
 		    (!m->is_refusal && q->about.qpn != m->qpn))
 			continue;
 		l->counters.answered++;
-		close(l, q, m->is_refusal ? LIVEMSG_UNKNOWN : m->state);
+		close_question(l, q,
+			       m->is_refusal ? LIVEMSG_UNKNOWN : m->state);
 		return;
 	}
 	l->counters.strays++;
@@ -181,7 +183,7 @@ bool live_rx(struct live *l, const uint8_t from[16], const uint8_t to[16],
 		return false;
 	}
 	if (m.is_answer) {
-		take(l, from, to, &m);
+		take_answer(l, from, to, &m);
 		return false;
 	}
 	if (!may_answer(l, from, now_ns))
@@ -196,11 +198,11 @@ bool live_rx(struct live *l, const uint8_t from[16], const uint8_t to[16],
 void live_reply(struct live *l, const struct live_question *q,
 		enum livemsg_state state)
 {
-	send(l, &q->from,
-	     &(struct livemsg){.is_answer = true,
-			       .nonce = q->nonce,
-			       .qpn = q->from.qpn,
-			       .state = state});
+	send_message(l, &q->from,
+		     &(struct livemsg){.is_answer = true,
+				       .nonce = q->nonce,
+				       .qpn = q->from.qpn,
+				       .state = state});
 }
 
 void live_tick(struct live *l, uint64_t now_ns)
@@ -210,11 +212,11 @@ void live_tick(struct live *l, uint64_t now_ns)
 		if (!q->is_open || q->due_ns > now_ns)
 			continue;
 		if (q->tries < TRIES && q->until_ns > now_ns) {
-			put(l, q, now_ns);
+			put_question(l, q, now_ns);
 			continue;
 		}
 		l->counters.silent++;
-		close(l, q, LIVEMSG_UNKNOWN);
+		close_question(l, q, LIVEMSG_UNKNOWN);
 	}
 }
 

@@ -49,7 +49,7 @@ void ports_free(struct ports *p)
 	free(p);
 }
 
-static struct list *bucket(struct ports *p, uint16_t space, uint16_t port)
+static struct list *bucket_of(struct ports *p, uint16_t space, uint16_t port)
 {
 	return &p->bucket[(space * 31u + port) % BUCKETS];
 }
@@ -59,14 +59,14 @@ static bool is_any(const struct cm_where *w)
 	return w->any_v4 || w->any_v6;
 }
 
-static bool overlaps(const struct cm_where *a, const struct cm_where *b)
+static bool overlaps_with(const struct cm_where *a, const struct cm_where *b)
 {
 	if (is_any(a) && is_any(b))
 		return (a->any_v4 && b->any_v4) || (a->any_v6 && b->any_v6);
 	if (is_any(a))
 		return inaddr_is_v4(b->ip) ? a->any_v4 : a->any_v6;
 	if (is_any(b))
-		return overlaps(b, a);
+		return overlaps_with(b, a);
 	return !memcmp(a->ip, b->ip, 16);
 }
 
@@ -74,7 +74,7 @@ static bool overlaps(const struct cm_where *a, const struct cm_where *b)
 static bool is_taken(struct ports *p, const struct ports_want *want,
 		     const struct binding *self, bool listening)
 {
-	list_for_each (n, bucket(p, want->space, want->port)) {
+	list_for_each (n, bucket_of(p, want->space, want->port)) {
 		const struct binding *b =
 			(const struct binding *)(void *)n; /* link is first */
 
@@ -84,7 +84,7 @@ static bool is_taken(struct ports *p, const struct ports_want *want,
 			continue;
 		if (!listening && want->may_share && b->want.may_share)
 			continue;
-		if (overlaps(&b->want.where, &want->where))
+		if (overlaps_with(&b->want.where, &want->where))
 			return true;
 	}
 	return false;
@@ -102,7 +102,8 @@ static bool choose_of(struct ports *p, struct ports_want *want, uint32_t first,
 	return false;
 }
 
-static bool choose(struct ports *p, struct ports_want *want, uint32_t random)
+static bool choose_port(struct ports *p, struct ports_want *want,
+			uint32_t random)
 {
 	const uint32_t end = PORTS_EPHEMERAL_LAST + 1;
 
@@ -126,14 +127,14 @@ int ports_bind(struct ports *p, const struct ports_want *want, uint32_t random,
 
 	if (p->used == p->limit)
 		return -ENOMEM;
-	if (!choose(p, &got, random))
+	if (!choose_port(p, &got, random))
 		return -EADDRINUSE;
 	b = &p->binding[p->free_count ? p->free_list[--p->free_count]
 				      : p->fresh++];
 	p->used++;
 	*b = (struct binding){.want = got};
 	list_init(&b->link);
-	list_push_tail(bucket(p, got.space, got.port), &b->link);
+	list_push_tail(bucket_of(p, got.space, got.port), &b->link);
 	*binding = (uint32_t)(b - p->binding);
 	*port = got.port;
 	return 0;

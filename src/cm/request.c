@@ -75,8 +75,8 @@ static void nobody_listens(struct cm *cm, const uint8_t from[16],
 }
 
 /* What makes a REQ impossible to serve, whoever listens; 0: nothing. */
-static uint16_t judge(const struct cmmsg *m, const uint8_t from[16],
-		      const uint8_t to[16])
+static uint16_t judge_request(const struct cmmsg *m, const uint8_t from[16],
+			      const uint8_t to[16])
 {
 	if (m->kind == CMMSG_SIDR_REQ)
 		return 0;
@@ -139,8 +139,9 @@ static bool is_stale(struct cm *cm, const uint8_t from[16],
 }
 
 /* Somebody listens and has room for it. */
-static void admit(struct cm *cm, struct conv_listener *l, struct conv *c,
-		  const struct cmmsg *m, uint64_t now_ns)
+static void admit_request(struct cm *cm, struct conv_listener *l,
+			  struct conv *c, const struct cmmsg *m,
+			  uint64_t now_ns)
 {
 	if (is_stale(cm, c->peer, c->local, m, now_ns)) {
 		conv_free(cm, c);
@@ -190,8 +191,8 @@ static void hold_until(struct cm *cm, struct conv *c, uint32_t listener,
 }
 
 /* False: too many are held. */
-static bool hold(struct cm *cm, struct conv *c, const uint8_t *mad,
-		 uint32_t listener, uint64_t until_ns)
+static bool hold_request(struct cm *cm, struct conv *c, const uint8_t *mad,
+			 uint32_t listener, uint64_t until_ns)
 {
 	uint16_t *share = &cm->held_of[c->sender];
 
@@ -215,7 +216,7 @@ void request_unhold(struct cm *cm, struct conv *c)
 }
 
 /* To be looked at in the next tick: each may send, and the rings are short. */
-static void wake(struct cm *cm, struct conv *c)
+static void wake_held(struct cm *cm, struct conv *c)
 {
 	c->tries_left = 1;
 	wheel_set(&cm->wheel, &c->timer, 0);
@@ -227,7 +228,7 @@ void request_wake_one(struct cm *cm, uint32_t listener)
 		struct conv *c = CONV_QUEUED(n);
 
 		if (c->listener == listener && !c->tries_left) {
-			wake(cm, c);
+			wake_held(cm, c);
 			return;
 		}
 	}
@@ -240,7 +241,7 @@ void request_wake_sender(struct cm *cm, uint16_t sender)
 
 		if (c->listener != CONV_NO_LISTENER && !c->tries_left &&
 		    c->sender == sender) {
-			wake(cm, c);
+			wake_held(cm, c);
 			return;
 		}
 	}
@@ -256,7 +257,7 @@ void request_wake_served(struct cm *cm)
 		if (c->listener == CONV_NO_LISTENER &&
 		    cmmsg_parse(c->last, MAD_BYTES, &m) &&
 		    listener_of(cm, c->peer, c->local, &m))
-			wake(cm, c);
+			wake_held(cm, c);
 	}
 }
 
@@ -264,7 +265,7 @@ void request_wake_left(struct cm *cm, uint32_t listener)
 {
 	list_for_each (n, &cm->held)
 		if (CONV_QUEUED(n)->listener == listener)
-			wake(cm, CONV_QUEUED(n));
+			wake_held(cm, CONV_QUEUED(n));
 }
 
 void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
@@ -280,7 +281,7 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 	if (l && refuse_beyond_share(cm, l, c, &m))
 		return;
 	if (l && has_room(cm, l, c)) {
-		admit(cm, l, c, &m, now_ns);
+		admit_request(cm, l, c, &m, now_ns);
 	} else if (l && (is_woken || c->listener == CONV_NO_LISTENER)) {
 		hold_until(cm, c, (uint32_t)(l - cm->listener),
 			   now_ns + FULL_NS);
@@ -322,7 +323,7 @@ static void keep_waiting(struct cm *cm, struct conv_listener *l, struct conv *c,
 
 	if (l)
 		cm->counters.backlog_full++;
-	if (until_ns && hold(cm, c, mad, listener, until_ns))
+	if (until_ns && hold_request(cm, c, mad, listener, until_ns))
 		return;
 	if (!l)
 		nobody_listens(cm, c->peer, c->local, m);
@@ -330,8 +331,8 @@ static void keep_waiting(struct cm *cm, struct conv_listener *l, struct conv *c,
 }
 
 /* It is in hand already. */
-static void again(struct cm *cm, struct conv *c, struct cmmsg *m,
-		  uint64_t now_ns)
+static void repeat_answer(struct cm *cm, struct conv *c, struct cmmsg *m,
+			  uint64_t now_ns)
 {
 	cm->counters.duplicates++;
 	/* its sender goes on: so may its place in a full backlog */
@@ -347,11 +348,11 @@ void request_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		struct cmmsg *m, const uint8_t *mad, uint64_t now_ns)
 {
 	struct conv *c = conv_find_remote(cm, from, m->local_id);
-	uint16_t reason = judge(m, from, to);
+	uint16_t reason = judge_request(m, from, to);
 	struct conv_listener *l;
 
 	if (c) {
-		again(cm, c, m, now_ns);
+		repeat_answer(cm, c, m, now_ns);
 		return;
 	}
 	if (reason) {
@@ -367,7 +368,7 @@ void request_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 	if (l && refuse_beyond_share(cm, l, c, m))
 		return;
 	if (l && has_room(cm, l, c))
-		admit(cm, l, c, m, now_ns);
+		admit_request(cm, l, c, m, now_ns);
 	else
 		keep_waiting(cm, l, c, m, mad, now_ns);
 }

@@ -21,8 +21,8 @@ static uint64_t exponent_ns(uint8_t exponent)
 	return 4096ull << exponent;
 }
 
-static struct cm_frame *frame(struct cm *cm, const uint8_t from[16],
-			      const uint8_t to[16])
+static struct cm_frame *frame_mad(struct cm *cm, const uint8_t from[16],
+				  const uint8_t to[16])
 {
 	struct cm_frame *f;
 
@@ -38,10 +38,10 @@ static struct cm_frame *frame(struct cm *cm, const uint8_t from[16],
 void step_send_bare(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		    const struct cmmsg *msg)
 {
-	cmmsg_write(frame(cm, from, to)->mad, msg);
+	cmmsg_write(frame_mad(cm, from, to)->mad, msg);
 }
 
-static void address(const struct conv *c, struct cmmsg *m)
+static void address_message(const struct conv *c, struct cmmsg *m)
 {
 	m->transaction_id = c->transaction_id;
 	m->local_id = c->local_id;
@@ -50,7 +50,7 @@ static void address(const struct conv *c, struct cmmsg *m)
 
 void step_again(struct cm *cm, struct conv *c)
 {
-	struct cm_frame *f = frame(cm, c->local, c->peer);
+	struct cm_frame *f = frame_mad(cm, c->local, c->peer);
 
 	f->scope = c->scope;
 	memcpy(f->mad, c->last, MAD_BYTES);
@@ -58,7 +58,7 @@ void step_again(struct cm *cm, struct conv *c)
 
 void step_keep(struct conv *c, struct cmmsg *msg)
 {
-	address(c, msg);
+	address_message(c, msg);
 	/* SIDR has one id, the requester's (IBTA 12.11.2) */
 	if (msg->kind == CMMSG_SIDR_REP)
 		msg->local_id = c->remote_id;
@@ -72,11 +72,11 @@ void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg)
 }
 
 /* An answer by the way, which no retry repeats. */
-static void say(struct cm *cm, const struct conv *c, struct cmmsg msg)
+static void send_message(struct cm *cm, const struct conv *c, struct cmmsg msg)
 {
-	struct cm_frame *f = frame(cm, c->local, c->peer);
+	struct cm_frame *f = frame_mad(cm, c->local, c->peer);
 
-	address(c, &msg);
+	address_message(c, &msg);
 	f->scope = c->scope;
 	cmmsg_write(f->mad, &msg);
 }
@@ -100,13 +100,14 @@ void step_emit(struct cm *cm, const struct conv *c, enum cm_event_type type,
 		e->msg = *msg;
 }
 
-static void arm(struct cm *cm, struct conv *c, uint64_t wait_ns, uint64_t now)
+static void arm_timer(struct cm *cm, struct conv *c, uint64_t wait_ns,
+		      uint64_t now)
 {
 	wheel_set(&cm->wheel, &c->timer, now + wait_ns);
 }
 
 /* The n-th wait: short at first, so that a lost message costs little. */
-static uint64_t patience(const struct conv *c)
+static uint64_t conv_patience(const struct conv *c)
 {
 	uint64_t full = exponent_ns(c->timeout_exponent);
 	uint64_t wait = c->tries < 16 ? (uint64_t)FIRST_NS << c->tries : full;
@@ -120,15 +121,15 @@ void step_arm(struct cm *cm, struct conv *c, uint8_t timeout, uint8_t tries,
 	c->timeout_exponent = timeout > WAIT_MAX ? WAIT_MAX : timeout;
 	c->tries_left = tries;
 	c->tries = 0;
-	arm(cm, c, patience(c), now_ns);
+	arm_timer(cm, c, conv_patience(c), now_ns);
 }
 
 /* The actions of the table's cells. */
 typedef void action(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		    uint64_t now);
 
-static void nothing(struct cm *cm, struct conv *c, struct cmmsg *msg,
-		    uint64_t now)
+static void do_nothing(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		       uint64_t now)
 {
 }
 
@@ -139,8 +140,8 @@ static void count_again(struct cm *cm, struct conv *c, struct cmmsg *msg,
 }
 
 /* The last message, and no more: a retry of it stays armed as it was. */
-static void resend(struct cm *cm, struct conv *c, struct cmmsg *msg,
-		   uint64_t now)
+static void resend_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			   uint64_t now)
 {
 	step_again(cm, c);
 }
@@ -165,19 +166,19 @@ static bool is_in_hand(struct cm *cm, const struct conv *c)
 }
 
 /* Who is to connect is waited for, as if it had asked for time. */
-static void repeat(struct cm *cm, struct conv *c, struct cmmsg *msg,
-		   uint64_t now)
+static void repeat_reply(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			 uint64_t now)
 {
 	bool is_needless = !c->is_strict && is_in_hand(cm, c);
 
 	if (is_needless && c->state != CONV_DREQ_SENT &&
 	    c->state != CONV_SIDR_SENT) {
-		arm(cm, c, patience(c), now);
+		arm_timer(cm, c, conv_patience(c), now);
 		return;
 	}
 	c->tries_left--;
 	c->tries++;
-	arm(cm, c, patience(c), now);
+	arm_timer(cm, c, conv_patience(c), now);
 	if (is_needless)
 		return;
 	cm->counters.retries++;
@@ -197,46 +198,48 @@ static void wait_longer(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		c->tries_left = c->tries_given;
 		more = FIRST_NS;
 	}
-	arm(cm, c, exponent_ns(exponent) + more, now);
+	arm_timer(cm, c, exponent_ns(exponent) + more, now);
 }
 
 /* Our owner is busy with it. */
 static void say_mra(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		    uint64_t now)
 {
-	say(cm, c,
-	    (struct cmmsg){.kind = CMMSG_MRA,
-			   .answers =
-				   c->is_passive ? CMMSG_OF_REQ : CMMSG_OF_REP,
-			   .service_timeout =
-				   c->is_passive ? MRA_REQ_EXP : MRA_REP_EXP});
+	send_message(cm, c,
+		     (struct cmmsg){.kind = CMMSG_MRA,
+				    .answers = c->is_passive ? CMMSG_OF_REQ
+							     : CMMSG_OF_REP,
+				    .service_timeout = c->is_passive
+							       ? MRA_REQ_EXP
+							       : MRA_REP_EXP});
 }
 
 static void say_drep(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		     uint64_t now)
 {
-	say(cm, c, (struct cmmsg){.kind = CMMSG_DREP});
+	send_message(cm, c, (struct cmmsg){.kind = CMMSG_DREP});
 }
 
 static void say_stale(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		      uint64_t now)
 {
 	cm->counters.stale++;
-	say(cm, c,
-	    (struct cmmsg){.kind = CMMSG_REJ,
-			   .answers = CMMSG_OF_REQ,
-			   .reason = CMMSG_REJ_STALE});
+	send_message(cm, c,
+		     (struct cmmsg){.kind = CMMSG_REJ,
+				    .answers = CMMSG_OF_REQ,
+				    .reason = CMMSG_REJ_STALE});
 }
 
 /* Their conversation goes on, ours does not. */
 static void say_unknown(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			uint64_t now)
 {
-	say(cm, c,
-	    (struct cmmsg){.kind = CMMSG_REJ,
-			   .answers = msg->kind == CMMSG_REP ? CMMSG_OF_REP
-							     : CMMSG_OF_OTHER,
-			   .reason = CMMSG_REJ_BAD_COMM_ID});
+	send_message(cm, c,
+		     (struct cmmsg){.kind = CMMSG_REJ,
+				    .answers = msg->kind == CMMSG_REP
+						       ? CMMSG_OF_REP
+						       : CMMSG_OF_OTHER,
+				    .reason = CMMSG_REJ_BAD_COMM_ID});
 }
 
 /*
@@ -254,17 +257,17 @@ static void say_timeout(struct cm *cm, struct conv *c, struct cmmsg *msg,
 
 	memcpy(m.info, c->last + MAD_HEADER_BYTES + (c->is_passive ? 28 : 16),
 	       8);
-	say(cm, c, m);
+	send_message(cm, c, m);
 }
 
-static void refused(struct cm *cm, struct conv *c, struct cmmsg *msg,
-		    uint64_t now)
+static void peer_refused(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			 uint64_t now)
 {
 	step_emit(cm, c, CM_REJECTED, msg);
 }
 
-static void responded(struct cm *cm, struct conv *c, struct cmmsg *msg,
-		      uint64_t now)
+static void peer_responded(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			   uint64_t now)
 {
 	wheel_cancel(&cm->wheel, &c->timer);
 	conv_set_remote(cm, c, msg->local_id);
@@ -272,15 +275,15 @@ static void responded(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_emit(cm, c, CM_RESPONSE, msg);
 }
 
-static void connected(struct cm *cm, struct conv *c, struct cmmsg *msg,
-		      uint64_t now)
+static void peer_connected(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			   uint64_t now)
 {
 	wheel_cancel(&cm->wheel, &c->timer);
 	step_emit(cm, c, CM_ESTABLISHED, msg);
 }
 
-static void ended(struct cm *cm, struct conv *c, struct cmmsg *msg,
-		  uint64_t now)
+static void peer_ended(struct cm *cm, struct conv *c, struct cmmsg *msg,
+		       uint64_t now)
 {
 	step_emit(cm, c, CM_DISCONNECTED, msg);
 }
@@ -294,12 +297,12 @@ static void peer_ends(struct cm *cm, struct conv *c, struct cmmsg *msg,
 {
 	wheel_cancel(&cm->wheel, &c->timer);
 	c->transaction_id = msg->transaction_id; /* the answer's, too */
-	ended(cm, c, msg, now);
+	peer_ended(cm, c, msg, now);
 }
 
 /* It has accepted, and thought better of it before we knew or were ready. */
-static void withdrawn(struct cm *cm, struct conv *c, struct cmmsg *msg,
-		      uint64_t now)
+static void request_withdrawn(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			      uint64_t now)
 {
 	const struct cmmsg rej = {.kind = CMMSG_REJ,
 				  .reason = CMMSG_REJ_CONSUMER};
@@ -321,14 +324,14 @@ static void give_up(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	no_answer(cm, c, msg, now);
 }
 
-static void resolved(struct cm *cm, struct conv *c, struct cmmsg *msg,
-		     uint64_t now)
+static void service_resolved(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			     uint64_t now)
 {
 	step_emit(cm, c, CM_RESOLVED, msg);
 }
 
-static void expired(struct cm *cm, struct conv *c, struct cmmsg *msg,
-		    uint64_t now)
+static void timer_expired(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			  uint64_t now)
 {
 	step_emit(cm, c, CM_TIMEWAIT_EXIT, NULL);
 }
@@ -371,8 +374,8 @@ static void send_dreq(struct cm *cm, struct conv *c, struct cmmsg *msg,
 }
 
 /* The owner has gone without an answer: that is one too. */
-static void abandon(struct cm *cm, struct conv *c, struct cmmsg *msg,
-		    uint64_t now)
+static void abandon_conv(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			 uint64_t now)
 {
 	send_rej(cm, c, &(struct cmmsg){.reason = CMMSG_REJ_CONSUMER}, now);
 }
@@ -394,147 +397,147 @@ struct cell {
 static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 	[CONV_REQ_SENT] = {
 		[IN_MRA]	= GO(wait_longer,	REQ_WAIT),
-		[IN_REJ]	= GO(refused,		CLOSED),
-		[IN_REP]	= GO(responded,		REP_RCVD),
-		[IN_DREQ]	= GO(withdrawn,		CLOSED),
-		[IN_DISCONNECT]	= GO(nothing,		REQ_SENT),
+		[IN_REJ]	= GO(peer_refused,		CLOSED),
+		[IN_REP]	= GO(peer_responded,		REP_RCVD),
+		[IN_DREQ]	= GO(request_withdrawn,		CLOSED),
+		[IN_DISCONNECT]	= GO(do_nothing,		REQ_SENT),
 		[IN_RELEASE]	= GO(say_timeout,	CLOSED),
-		[IN_RETRY]	= GO(repeat,		REQ_SENT),
+		[IN_RETRY]	= GO(repeat_reply,		REQ_SENT),
 		[IN_EXHAUSTED]	= GO(give_up,		CLOSED),
 	},
 	[CONV_REQ_WAIT] = {
 		[IN_MRA]	= GO(wait_longer,	REQ_WAIT),
-		[IN_REJ]	= GO(refused,		CLOSED),
-		[IN_REP]	= GO(responded,		REP_RCVD),
-		[IN_DREQ]	= GO(withdrawn,		CLOSED),
-		[IN_DISCONNECT]	= GO(nothing,		REQ_WAIT),
+		[IN_REJ]	= GO(peer_refused,		CLOSED),
+		[IN_REP]	= GO(peer_responded,		REP_RCVD),
+		[IN_DREQ]	= GO(request_withdrawn,		CLOSED),
+		[IN_DISCONNECT]	= GO(do_nothing,		REQ_WAIT),
 		[IN_RELEASE]	= GO(say_timeout,	CLOSED),
-		[IN_RETRY]	= GO(repeat,		REQ_SENT),
+		[IN_RETRY]	= GO(repeat_reply,		REQ_SENT),
 		[IN_EXHAUSTED]	= GO(give_up,		CLOSED),
 	},
 	[CONV_REP_RCVD] = {
 		[IN_REP]	= GO(say_mra,		REP_RCVD),
-		[IN_REJ]	= GO(refused,		CLOSED),
-		[IN_DREQ]	= GO(withdrawn,		CLOSED),
+		[IN_REJ]	= GO(peer_refused,		CLOSED),
+		[IN_DREQ]	= GO(request_withdrawn,		CLOSED),
 		[IN_REJECT]	= GO(send_rej,		ANSWERED),
 		[IN_ESTABLISH]	= GO(send_rtu,		ESTABLISHED),
-		[IN_DISCONNECT]	= GO(nothing,		REP_RCVD),
-		[IN_RELEASE]	= GO(abandon,		ANSWERED),
+		[IN_DISCONNECT]	= GO(do_nothing,		REP_RCVD),
+		[IN_RELEASE]	= GO(abandon_conv,		ANSWERED),
 	},
 	[CONV_REQ_RCVD] = {
 		[IN_REQ]	= GO(say_mra,		REQ_RCVD),
-		[IN_REJ]	= GO(refused,		CLOSED),
+		[IN_REJ]	= GO(peer_refused,		CLOSED),
 		[IN_ACCEPT]	= GO(send_rep,		REP_SENT),
 		[IN_REJECT]	= GO(send_rej,		ANSWERED),
-		[IN_DISCONNECT]	= GO(nothing,		REQ_RCVD),
-		[IN_RELEASE]	= GO(abandon,		ANSWERED),
-		[IN_STALE]	= GO(refused,		CLOSED),
+		[IN_DISCONNECT]	= GO(do_nothing,		REQ_RCVD),
+		[IN_RELEASE]	= GO(abandon_conv,		ANSWERED),
+		[IN_STALE]	= GO(peer_refused,		CLOSED),
 	},
 	[CONV_REP_SENT] = {
-		[IN_REQ]	= GO(resend,		REP_SENT),
+		[IN_REQ]	= GO(resend_message,		REP_SENT),
 		[IN_MRA]	= GO(wait_longer,	REP_WAIT),
-		[IN_REJ]	= GO(refused,		CLOSED),
-		[IN_RTU]	= GO(connected,		ESTABLISHED),
+		[IN_REJ]	= GO(peer_refused,		CLOSED),
+		[IN_RTU]	= GO(peer_connected,		ESTABLISHED),
 		[IN_DREQ]	= GO(peer_ends,		DREQ_RCVD),
-		[IN_ESTABLISH]	= GO(connected,		ESTABLISHED),
+		[IN_ESTABLISH]	= GO(peer_connected,		ESTABLISHED),
 		[IN_DISCONNECT]	= GO(send_dreq,		DREQ_SENT),
 		[IN_RELEASE]	= GO(send_dreq,		DREQ_SENT),
-		[IN_RETRY]	= GO(repeat,		REP_SENT),
+		[IN_RETRY]	= GO(repeat_reply,		REP_SENT),
 		[IN_EXHAUSTED]	= GO(give_up,		TIMEWAIT),
 		[IN_STALE]	= GO(send_dreq,		DREQ_SENT),
 	},
 	[CONV_REP_WAIT] = {
-		[IN_REQ]	= GO(nothing,		REP_WAIT),
+		[IN_REQ]	= GO(do_nothing,		REP_WAIT),
 		[IN_MRA]	= GO(wait_longer,	REP_WAIT),
-		[IN_REJ]	= GO(refused,		CLOSED),
-		[IN_RTU]	= GO(connected,		ESTABLISHED),
+		[IN_REJ]	= GO(peer_refused,		CLOSED),
+		[IN_RTU]	= GO(peer_connected,		ESTABLISHED),
 		[IN_DREQ]	= GO(peer_ends,		DREQ_RCVD),
-		[IN_ESTABLISH]	= GO(connected,		ESTABLISHED),
+		[IN_ESTABLISH]	= GO(peer_connected,		ESTABLISHED),
 		[IN_DISCONNECT]	= GO(send_dreq,		DREQ_SENT),
 		[IN_RELEASE]	= GO(send_dreq,		DREQ_SENT),
-		[IN_RETRY]	= GO(repeat,		REP_SENT),
+		[IN_RETRY]	= GO(repeat_reply,		REP_SENT),
 		[IN_EXHAUSTED]	= GO(give_up,		TIMEWAIT),
 		[IN_STALE]	= GO(send_dreq,		DREQ_SENT),
 	},
 	[CONV_ESTABLISHED] = {
-		[IN_REQ]	= GO(nothing,		ESTABLISHED),
-		[IN_MRA]	= GO(nothing,		ESTABLISHED),
-		[IN_REJ]	= GO(ended,		TIMEWAIT),
-		[IN_REP]	= GO(resend,		ESTABLISHED),
-		[IN_RTU]	= GO(nothing,		ESTABLISHED),
+		[IN_REQ]	= GO(do_nothing,		ESTABLISHED),
+		[IN_MRA]	= GO(do_nothing,		ESTABLISHED),
+		[IN_REJ]	= GO(peer_ended,		TIMEWAIT),
+		[IN_REP]	= GO(resend_message,		ESTABLISHED),
+		[IN_RTU]	= GO(do_nothing,		ESTABLISHED),
 		[IN_DREQ]	= GO(peer_ends,		DREQ_RCVD),
-		[IN_ESTABLISH]	= GO(nothing,		ESTABLISHED),
+		[IN_ESTABLISH]	= GO(do_nothing,		ESTABLISHED),
 		[IN_DISCONNECT]	= GO(send_dreq,		DREQ_SENT),
 		[IN_RELEASE]	= GO(send_dreq,		DREQ_SENT),
 		[IN_STALE]	= GO(send_dreq,		DREQ_SENT),
 	},
 	[CONV_DREQ_SENT] = {
-		[IN_MRA]	= GO(nothing,		DREQ_SENT),
-		[IN_REJ]	= GO(ended,		TIMEWAIT),
-		[IN_REP]	= GO(nothing,		DREQ_SENT),
-		[IN_RTU]	= GO(nothing,		DREQ_SENT),
+		[IN_MRA]	= GO(do_nothing,		DREQ_SENT),
+		[IN_REJ]	= GO(peer_ended,		TIMEWAIT),
+		[IN_REP]	= GO(do_nothing,		DREQ_SENT),
+		[IN_RTU]	= GO(do_nothing,		DREQ_SENT),
 		[IN_DREQ]	= GO(peer_ends,		DREQ_RCVD),
-		[IN_DREP]	= GO(ended,		TIMEWAIT),
-		[IN_DISCONNECT]	= GO(nothing,		DREQ_SENT),
-		[IN_RELEASE]	= GO(nothing,		DREQ_SENT),
-		[IN_RETRY]	= GO(repeat,		DREQ_SENT),
-		[IN_EXHAUSTED]	= GO(ended,		TIMEWAIT),
+		[IN_DREP]	= GO(peer_ended,		TIMEWAIT),
+		[IN_DISCONNECT]	= GO(do_nothing,		DREQ_SENT),
+		[IN_RELEASE]	= GO(do_nothing,		DREQ_SENT),
+		[IN_RETRY]	= GO(repeat_reply,		DREQ_SENT),
+		[IN_EXHAUSTED]	= GO(peer_ended,		TIMEWAIT),
 	},
 	[CONV_DREQ_RCVD] = {
-		[IN_REQ]	= GO(nothing,		DREQ_RCVD),
-		[IN_MRA]	= GO(nothing,		DREQ_RCVD),
-		[IN_REP]	= GO(nothing,		DREQ_RCVD),
-		[IN_RTU]	= GO(nothing,		DREQ_RCVD),
+		[IN_REQ]	= GO(do_nothing,		DREQ_RCVD),
+		[IN_MRA]	= GO(do_nothing,		DREQ_RCVD),
+		[IN_REP]	= GO(do_nothing,		DREQ_RCVD),
+		[IN_RTU]	= GO(do_nothing,		DREQ_RCVD),
 		[IN_DREQ]	= GO(count_again,	DREQ_RCVD),
-		[IN_DREP]	= GO(nothing,		TIMEWAIT),
+		[IN_DREP]	= GO(do_nothing,		TIMEWAIT),
 		[IN_DISCONNECT]	= GO(say_drep,		TIMEWAIT),
 		[IN_RELEASE]	= GO(say_drep,		TIMEWAIT),
 	},
 	[CONV_HELD] = { /* and time: see request_due */
-		[IN_REQ]	= GO(nothing,		HELD),
-		[IN_REJ]	= GO(nothing,		CLOSED),
-		[IN_SIDR_REQ]	= GO(nothing,		HELD),
+		[IN_REQ]	= GO(do_nothing,		HELD),
+		[IN_REJ]	= GO(do_nothing,		CLOSED),
+		[IN_SIDR_REQ]	= GO(do_nothing,		HELD),
 	},
 	[CONV_TIMEWAIT] = {
 		[IN_REQ]	= GO(say_stale,		TIMEWAIT),
 		[IN_REP]	= GO(say_unknown,	TIMEWAIT),
 		[IN_RTU]	= GO(say_unknown,	TIMEWAIT),
 		[IN_DREQ]	= GO(say_drep,		TIMEWAIT),
-		[IN_DREP]	= GO(nothing,		TIMEWAIT),
-		[IN_DISCONNECT]	= GO(nothing,		TIMEWAIT),
-		[IN_RELEASE]	= GO(nothing,		TIMEWAIT),
-		[IN_EXHAUSTED]	= GO(expired,		CLOSED),
+		[IN_DREP]	= GO(do_nothing,		TIMEWAIT),
+		[IN_DISCONNECT]	= GO(do_nothing,		TIMEWAIT),
+		[IN_RELEASE]	= GO(do_nothing,		TIMEWAIT),
+		[IN_EXHAUSTED]	= GO(timer_expired,		CLOSED),
 	},
 	[CONV_SIDR_SENT] = {
-		[IN_SIDR_REP]	= GO(resolved,		CLOSED),
-		[IN_DISCONNECT]	= GO(nothing,		SIDR_SENT),
-		[IN_RELEASE]	= GO(nothing,		CLOSED),
-		[IN_RETRY]	= GO(repeat,		SIDR_SENT),
+		[IN_SIDR_REP]	= GO(service_resolved,		CLOSED),
+		[IN_DISCONNECT]	= GO(do_nothing,		SIDR_SENT),
+		[IN_RELEASE]	= GO(do_nothing,		CLOSED),
+		[IN_RETRY]	= GO(repeat_reply,		SIDR_SENT),
 		[IN_EXHAUSTED]	= GO(no_answer,		CLOSED),
 	},
 	[CONV_SIDR_RCVD] = {
-		[IN_SIDR_REQ]	= GO(nothing,		SIDR_RCVD),
+		[IN_SIDR_REQ]	= GO(do_nothing,		SIDR_RCVD),
 		[IN_ACCEPT]	= GO(send_sidr,		ANSWERED),
 		[IN_REJECT]	= GO(send_sidr,		ANSWERED),
-		[IN_DISCONNECT]	= GO(nothing,		SIDR_RCVD),
+		[IN_DISCONNECT]	= GO(do_nothing,		SIDR_RCVD),
 		[IN_RELEASE]	= GO(abandon_sidr,	ANSWERED),
 	},
 	[CONV_ANSWERED] = {
-		[IN_REQ]	= GO(resend,		ANSWERED),
-		[IN_REJ]	= GO(nothing,		ANSWERED),
-		[IN_REP]	= GO(resend,		ANSWERED),
+		[IN_REQ]	= GO(resend_message,		ANSWERED),
+		[IN_REJ]	= GO(do_nothing,		ANSWERED),
+		[IN_REP]	= GO(resend_message,		ANSWERED),
 		[IN_DREQ]	= GO(say_drep,		ANSWERED),
-		[IN_SIDR_REQ]	= GO(resend,		ANSWERED),
-		[IN_DISCONNECT]	= GO(nothing,		ANSWERED),
-		[IN_RELEASE]	= GO(nothing,		ANSWERED),
-		[IN_EXHAUSTED]	= GO(nothing,		CLOSED),
+		[IN_SIDR_REQ]	= GO(resend_message,		ANSWERED),
+		[IN_DISCONNECT]	= GO(do_nothing,		ANSWERED),
+		[IN_RELEASE]	= GO(do_nothing,		ANSWERED),
+		[IN_EXHAUSTED]	= GO(do_nothing,		CLOSED),
 	},
 	[CONV_CLOSED] = {
 		[IN_REP]	= GO(say_unknown,	CLOSED),
 		[IN_RTU]	= GO(say_unknown,	CLOSED),
 		[IN_DREQ]	= GO(say_drep,		CLOSED),
-		[IN_DISCONNECT]	= GO(nothing,		CLOSED),
-		[IN_RELEASE]	= GO(nothing,		CLOSED),
+		[IN_DISCONNECT]	= GO(do_nothing,		CLOSED),
+		[IN_RELEASE]	= GO(do_nothing,		CLOSED),
 	},
 };
 /* clang-format on */
@@ -545,10 +548,10 @@ void step_linger(struct cm *cm, struct conv *c, uint64_t now_ns)
 	if (c->state != CONV_TIMEWAIT && c->state != CONV_ANSWERED)
 		return;
 	c->tries_left = 0;
-	arm(cm, c,
-	    exponent_ns(c->state == CONV_TIMEWAIT ? TIMEWAIT_EXP
-						  : ANSWERED_EXP),
-	    now_ns);
+	arm_timer(cm, c,
+		  exponent_ns(c->state == CONV_TIMEWAIT ? TIMEWAIT_EXP
+							: ANSWERED_EXP),
+		  now_ns);
 }
 
 static bool run_cell(struct cm *cm, struct conv *c, enum conv_input input,

@@ -270,8 +270,9 @@ static int open_anew(const struct mr_file_mapping *m)
 	return fd;
 }
 
-static bool find(find_mapping *how, int maps, uint64_t va, uint64_t bytes,
-		 struct mr_file_mapping *m, struct share *what)
+static bool find_shared(find_mapping *how, int maps, uint64_t va,
+			uint64_t bytes, struct mr_file_mapping *m,
+			struct share *what)
 {
 	if (!bytes || !find_all(how, maps, va, bytes, m))
 		return false;
@@ -305,7 +306,8 @@ bool mr_file_look_by_text(uint64_t va, uint64_t bytes,
 
 	if (maps < 0)
 		return false;
-	found = !is_private(va) && find(look_up, maps, va, bytes, m, what);
+	found = !is_private(va) &&
+		find_shared(look_up, maps, va, bytes, m, what);
 	close(maps);
 	return found;
 }
@@ -326,7 +328,7 @@ bool mr_file_look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
 	if (maps < 0)
 		return false;
 	is_asked = can_be_asked(maps);
-	found = is_asked && find(ask_kernel, maps, va, bytes, m, what);
+	found = is_asked && find_shared(ask_kernel, maps, va, bytes, m, what);
 	close(maps);
 	return is_asked ? found : mr_file_look_by_text(va, bytes, m, what);
 }

@@ -118,7 +118,7 @@ static void *map_file(int fd, const struct share *s)
 	return MAP_FAILED;
 }
 
-static void *map(void *arg)
+static void *map_thread(void *arg)
 {
 	struct task *t = arg;
 	int fd;
@@ -143,7 +143,7 @@ static void *map_apart(const struct peer_maps *a, const struct share *s)
 
 	sigfillset(&every);
 	pthread_sigmask(SIG_SETMASK, &every, &before);
-	if (!pthread_create(&thread, NULL, map, &t))
+	if (!pthread_create(&thread, NULL, map_thread, &t))
 		pthread_join(thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return t.at;
