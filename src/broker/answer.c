@@ -279,15 +279,15 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 	}
 	if (!answer_send(c, m, &reply, kick)) {
 		if (reply.brings)
-			s->full_ms = 0;
+			c->full_ms = 0;
 		return;
 	}
 	if (!reply.brings)
 		return;
 	/* too many descriptors are under way just now, or always */
-	if (!s->full_ms)
-		s->full_ms = now_ms;
-	reply.about = now_ms - s->full_ms < FULL_MS ? PROTO_ARENA_LATER
+	if (!c->full_ms)
+		c->full_ms = now_ms;
+	reply.about = now_ms - c->full_ms < FULL_MS ? PROTO_ARENA_LATER
 						    : PROTO_ARENA_NONE;
 	reply.brings = 0;
 	answer_send(c, m, &reply, NULL);

@@ -48,12 +48,14 @@ struct conn {
 	 * nobody knows. */
 	uint64_t access_of[STEER_CLASS_MAX / 64 + 1];
 	bool is_heirloom;
+	bool is_over;	    /* has ended, and waits for its client to read */
+	uint64_t behind_ms; /* since when its requests wait; 0: they do not */
+	uint64_t full_ms;   /* since when no descriptor can be sent; 0 */
 };
 
 struct server {
 	int listen_fd;
 	struct refuse_full refuse_full;
-	uint64_t full_ms; /* since when no descriptor can be sent; 0 */
 	uint64_t idle_ms, idle_since_ms;
 	bool is_thread; /* of a program, with which it ends */
 	uint32_t conns;

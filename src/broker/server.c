@@ -6,6 +6,7 @@
 #include "broker/answer.h"
 #include "broker/inside.h"
 #include "broker/sysfs_gc.h"
+#include "broker/unread.h"
 #include "broker/user.h"
 #include "broker/poll_sparse.h"
 
@@ -387,27 +388,39 @@ static int serve_message(struct server *s, struct conn *c)
 	return err;
 }
 
-/* What else is asked may be about one who has died since the poll, and whose
- * death the asker knows of; an arena shows that by itself. */
-static bool asks_for_arena(const struct conn *c)
+/* The kind of the next message; 0: there is none, or none of this protocol. */
+static unsigned next_kind(const struct conn *c)
 {
 	struct proto m = {0};
 
 	return recv(c->fd, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT) ==
-		       sizeof(m) &&
-	       m.magic == PROTO_MAGIC && m.kind == PROTO_ARENA;
+				       sizeof(m) &&
+			       m.magic == PROTO_MAGIC
+		       ? m.kind
+		       : 0;
 }
 
-/* False when the client is gone. */
+/*
+ * Several questions after arenas are answered in one turn.  Any other question
+ * may be about a process that has died since the poll, and whose death the
+ * asker knows of; an arena shows that by itself.  False when the client is
+ * gone.
+ */
 static bool serve(struct server *s, struct conn *c)
 {
+	unsigned kind;
 	int left = BATCH, err;
 
 	if (is_cm(c))
 		return serve_cm(s, c, BATCH);
-	do
+	kind = next_kind(c);
+	do {
+		if ((kind == PROTO_PAGE || kind == PROTO_ARENA) &&
+		    !unread_may_send(c, now_ms()))
+			return true;
 		err = serve_message(s, c);
-	while (!err && --left && asks_for_arena(c));
+		kind = next_kind(c);
+	} while (!err && --left && kind == PROTO_ARENA);
 	return !err || err == -EAGAIN || err == -EPROTO ||
 	       err == -EPROTONOSUPPORT || err == -EMFILE;
 }
@@ -460,37 +473,82 @@ static bool is_awaited(const struct server *s, const struct conn *c)
 	return c->class || (c->pidfd >= 0 && cmserver_awaits(s->cm, c->pid));
 }
 
-/* The last one takes its place. */
-static void drop(struct server *s, uint32_t i)
+/* The client of c is gone, and so may be its process. */
+static void end_client(struct server *s, struct conn *c)
 {
-	struct conn *c = &s->conn[i];
-
 	retire(s, c);
 	greeted(c);
 	if (c->name)
 		remote_liveness_forget(s->remote_liveness, c->name);
+	c->name = 0;
+	c->questions = 0;
+	withdraw(c);
+}
+
+/* The last connection takes the place of this one. */
+static void remove_conn(struct server *s, uint32_t i)
+{
+	struct conn *c = &s->conn[i];
+
 	if (c->fd >= 0)
 		close(c->fd);
 	if (c->pidfd >= 0)
 		close(c->pidfd);
-	withdraw(c);
 	*c = s->conn[--s->conns];
 	s->idle_since_ms = now_ms();
 }
 
-/* Its connection has ended; its process may have things left with us. */
-static void leave(struct server *s, uint32_t i)
+/* Closes the connection of c, or keeps it until its client has read. */
+static void close_conn(struct conn *c)
+{
+	c->is_over = c->fd >= 0 && unread_bytes(c->fd);
+	c->behind_ms = 0;
+	if (c->is_over || c->fd < 0)
+		return;
+	close(c->fd);
+	c->fd = -1;
+}
+
+/* Its process has ended, or nothing of it is awaited. */
+static void drop_conn(struct server *s, uint32_t i)
 {
 	struct conn *c = &s->conn[i];
 
-	retire(s, c);
-	if (!is_awaited(s, c)) {
-		drop(s, i);
+	end_client(s, c);
+	close_conn(c);
+	if (!c->is_over) {
+		remove_conn(s, i);
 		return;
 	}
-	greeted(c);
-	close(c->fd);
-	c->fd = -1;
+	if (c->pidfd >= 0)
+		close(c->pidfd);
+	c->pidfd = -1;
+}
+
+/* Its connection has ended; its process may have things left with us. */
+static void leave_conn(struct server *s, uint32_t i)
+{
+	struct conn *c = &s->conn[i];
+
+	end_client(s, c);
+	if (is_awaited(s, c))
+		close_conn(c);
+	else
+		drop_conn(s, i);
+}
+
+/* Closes connections that have ended and are read; removes those of which
+ * nothing is awaited, and clients of another broker that have come. */
+static void sweep_conns(struct server *s)
+{
+	for (uint32_t i = s->conns; i-- > 0;) {
+		struct conn *c = &s->conn[i];
+
+		if (c->is_over)
+			close_conn(c);
+		if (c->fd < 0 && !is_awaited(s, c))
+			drop_conn(s, i);
+	}
 }
 
 /* False: nobody waits, or not for us. */
@@ -566,8 +624,8 @@ static int patience(struct server *s)
 		if (s->conn[i].is_waiting)
 			wait = RETRY_MS;
 	wait = sooner(wait, rest);
-	return refresh(s, qp1_patience(s, refuse_full_patience(&s->refuse_full,
-							       wait)));
+	wait = refuse_full_patience(&s->refuse_full, wait);
+	return refresh(s, qp1_patience(s, unread_patience(s, now, wait)));
 }
 
 static bool serve_one(struct server *s, struct conn *c, short events)
@@ -589,15 +647,11 @@ static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 	/* From the end, so that the one moved into a hole has been served. */
 	for (uint32_t i = n; i-- > 0;) {
 		if (p[2 * i + 1].revents)
-			drop(s, i);
+			drop_conn(s, i);
 		else if (p[2 * i].revents & POLLHUP ||
 			 !serve_one(s, &s->conn[i], p[2 * i].revents))
-			leave(s, i);
+			leave_conn(s, i);
 	}
-	/* What was left of clients that have come. */
-	for (uint32_t i = s->conns; i-- > 0;)
-		if (s->conn[i].fd < 0 && !is_awaited(s, &s->conn[i]))
-			drop(s, i);
 }
 
 static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
@@ -637,17 +691,21 @@ bool server_turn(struct server *s)
 			       .events = POLLIN};
 	refuse_full_poll(&s->refuse_full, &p[3]);
 	for (uint32_t i = 0; i < n; i++) {
-		p[FIXED + 2 * i] = (struct pollfd){s->conn[i].fd, POLLIN, 0};
-		if (s->conn[i].cm && cmserver_has_output(s->conn[i].cm))
-			p[FIXED + 2 * i].events |= POLLOUT;
-		p[FIXED + 1 + 2 * i] =
-			(struct pollfd){s->conn[i].pidfd, POLLIN, 0};
+		struct conn *c = &s->conn[i];
+		struct pollfd *of = &p[FIXED + 2 * i];
+
+		of[0] = (struct pollfd){c->is_over ? -1 : c->fd, unread_poll(c),
+					0};
+		if (c->cm && cmserver_has_output(c->cm))
+			of[0].events |= POLLOUT;
+		of[1] = (struct pollfd){c->pidfd, POLLIN, 0};
 	}
 	ready = poll_sparse_all(p, s->room, FIXED + 2 * (nfds_t)n, patience(s));
 	greet_waiting(s);
 	refuse_full_turn(&s->refuse_full, now_ms());
 	if (ready > 0)
 		serve_ready(s, p, n);
+	sweep_conns(s);
 	claim(s);
 	/* After what has come: if we were late, our peers were not. */
 	cmserver_tick(s->cm, now_ns());
@@ -703,7 +761,8 @@ void server_free(struct server *s)
 	reuseport_group_close(&s->group);
 	while (s->conns) {
 		s->conn[s->conns - 1].class = 0; /* it went with the group */
-		drop(s, s->conns - 1);
+		end_client(s, &s->conn[s->conns - 1]);
+		remove_conn(s, s->conns - 1);
 	}
 	if (s->counter_files.tree_fd >= 0)
 		sysfs_gc_own(s->counter_files.tree_fd);

@@ -3,7 +3,9 @@
  */
 #include "brokers.h"
 
+#include "broker/admission.h"
 #include "broker/dial.h"
+#include "broker/inside.h"
 #include "broker/server.h"
 #include "broker/poll_sparse.h"
 
@@ -252,6 +254,105 @@ static void a_broker_watches_half_as_many_as_it_may_have_files(void **state)
 	in_a_child(watch_more_entries_than_files);
 }
 
+#define QUESTIONS 40
+
+static int listen_there(void)
+{
+	struct sockaddr_un a;
+	socklen_t length = proto_address(&a);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, length), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+static void send_word(int fd, enum proto_kind kind, uint32_t value)
+{
+	const struct proto m = {.magic = PROTO_MAGIC,
+				.version = PROTO_VERSION,
+				.kind = (uint16_t)kind,
+				.value = value};
+
+	assert_int_equal(proto_send(fd, &m, NULL), 0);
+}
+
+/* What there is to read, and with how many descriptors. */
+static int read_words(int fd, int *messages)
+{
+	struct proto m = {0};
+	int fds[PROTO_FDS], n = 0;
+
+	while (!proto_receive(fd, &m, fds)) {
+		++*messages;
+		for (int i = 0; i < PROTO_FDS; i++)
+			if (fds[i] >= 0) {
+				close(fds[i]);
+				n++;
+			}
+	}
+	return n;
+}
+
+static void turn_often(struct server *s)
+{
+	for (int i = 0; i < QUESTIONS; i++)
+		server_turn(s);
+}
+
+/* A client of this server that has a class, which is not read yet. */
+static int begin_client(struct server *s)
+{
+	int fd = proto_connect();
+
+	assert_true(fd >= 0);
+	send_word(fd, PROTO_HELLO, 0);
+	for (uint32_t i = 0; !s->conns || !s->conn[0].class; i++)
+		server_turn(s);
+	return fd;
+}
+
+static void who_does_not_read_has_few_descriptors_under_way(void **state)
+{
+	const struct server_config config = {.idle_ms = INT_MAX};
+	struct server *s = server_new(listen_there(), &config);
+	int fd = begin_client(s), messages = 0, fds;
+
+	for (int i = 0; i < QUESTIONS; i++)
+		send_word(fd, PROTO_PAGE, s->conn[0].class);
+	turn_often(s);
+	fds = read_words(fd, &messages);
+	assert_uint_in_range(fds, 3, ADMISSION_FILES);
+	/* and gets all in time */
+	while (messages <= QUESTIONS) {
+		server_turn(s);
+		fds += read_words(fd, &messages);
+	}
+	assert_int_equal(fds, 3 + QUESTIONS);
+	close(fd);
+	server_free(s);
+}
+
+/* Its user may have as many fewer connections. */
+static void a_connection_that_is_not_read_stays(void **state)
+{
+	const struct server_config config = {.idle_ms = 100};
+	struct server *s = server_new(listen_there(), &config);
+	int fd = begin_client(s), messages = 0;
+	uint32_t class = s->conn[0].class;
+
+	assert_int_equal(shutdown(fd, SHUT_RDWR), 0);
+	for (int i = 0; i < 4; i++)
+		server_turn(s);
+	assert_int_equal(s->conns, 1);
+	assert_false(reuseport_group_is_owned(&s->group, class));
+	assert_int_equal(read_words(fd, &messages), 3);
+	server_turn(s);
+	assert_int_equal(s->conns, 0);
+	close(fd);
+	server_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +363,9 @@ int main(void)
 		cmocka_unit_test(who_cannot_be_accepted_is_told_as_well),
 		cmocka_unit_test(
 			a_broker_watches_half_as_many_as_it_may_have_files),
+		cmocka_unit_test(
+			who_does_not_read_has_few_descriptors_under_way),
+		cmocka_unit_test(a_connection_that_is_not_read_stays),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
