@@ -4,6 +4,7 @@
 
 #include "broker/cm_journal.h"
 #include "broker/cm_output.h"
+#include "broker/cm_seal.h"
 #include "broker/entropy.h"
 #include "broker/procfs.h"
 #include "broker/share.h"
@@ -61,6 +62,7 @@ struct cmserver {
 	struct cm *cm;
 	struct ports *ports;
 	struct cm_journal cm_journal; /* object k's is in slot k */
+	struct cm_seal seal;
 	struct object object[OBJECTS];
 	uint32_t fresh, free_count;
 	uint32_t free_list[OBJECTS];
@@ -228,13 +230,12 @@ static void put_note(struct cmserver *s, const struct object *o,
 {
 	struct cm_note note;
 
-	_Static_assert(sizeof(note) <= CMPROTO_NOTE, "a note fits");
 	if (!o->conv)
 		return;
 	cm_note_make(s->cm, o->conv, &note);
 	cm_journal_write(&s->cm_journal, INDEX_OF(id_of(s, o)),
 			 &o->client->process, &note);
-	memcpy(m->note, &note, sizeof(note));
+	cm_seal_write(&s->seal, &note, m->note);
 }
 
 /* The listener's client cannot take it. */
@@ -532,6 +533,19 @@ static void keep_port(struct cmserver *s, struct object *o, bool may_share)
 		o->binding = NONE;
 }
 
+/* False: it is not the client's to say.  Our own user's clients can read the
+ * key, and need no seal. */
+static bool read_note(const struct cmserver *s, const struct cmserver_client *c,
+		      const struct cmproto *m, uint64_t now_ns,
+		      struct cm_note *note)
+{
+	bool is_known = cm_seal_read(&s->seal, m->note, now_ns, note);
+
+	return (is_known || c->share->cm.is_exempt) &&
+	       !cm_journal_is_others(&s->cm_journal, note->local_id,
+				     &c->process);
+}
+
 /* A conversation that a broker before us held, for the process that had it. */
 static int do_resume(struct cmserver *s, struct cmserver_client *c,
 		     const struct cmproto *m, uint64_t now_ns,
@@ -541,8 +555,7 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 	struct object *o;
 	int err;
 
-	memcpy(&note, m->note, sizeof(note));
-	if (cm_journal_is_others(&s->cm_journal, note.local_id, &c->process))
+	if (!read_note(s, c, m, now_ns, &note))
 		return -EPERM;
 	err = object_new(s, c, &o);
 	if (err)
@@ -573,8 +586,7 @@ static void release_noted(struct cmserver *s, const struct cmserver_client *c,
 {
 	struct cm_note note;
 
-	memcpy(&note, m->note, sizeof(note));
-	if (cm_journal_is_others(&s->cm_journal, note.local_id, &c->process))
+	if (!read_note(s, c, m, now_ns, &note))
 		return;
 	cm_journal_take(&s->cm_journal, note.local_id);
 	cm_note_release(s->cm, &c->share->cm, &note, now_ns);
@@ -705,7 +717,8 @@ struct cmserver *cmserver_new(struct gsi *gsi, struct fd_store *fd_store,
 	cm_journal_init(&s->cm_journal, fd_store);
 	s->cm = cm_new(&config, now_ns);
 	s->ports = ports_new(OBJECTS);
-	if (!s->cm || !s->ports || !gsi_attach(gsi, &agent)) {
+	if (!s->cm || !s->ports || !cm_seal_init(&s->seal, fd_store, now_ns) ||
+	    !gsi_attach(gsi, &agent)) {
 		cmserver_free(s);
 		return NULL;
 	}

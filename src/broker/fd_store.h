@@ -17,6 +17,7 @@
 
 #include "broker/steer.h"
 #include "cm/cm.h"
+#include "util/siphash.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,6 +52,7 @@ struct fd_store_record {
 /* Most of it is never written, and takes no memory. */
 struct fd_store_ledger {
 	struct steer_key key; /* of the group: which class is which index */
+	struct siphash_key note_key; /* of cm_seal.h; all 0: none yet */
 	struct fd_store_entry at[STEER_CLASS_MAX + 1]; /* by index */
 	uint32_t cm_journal; /* have been written; behind them is nothing */
 	struct fd_store_record will[FD_STORE_RECORDS];

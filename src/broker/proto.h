@@ -20,7 +20,7 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 16 /* cmproto.h's is part of it: raise both */
+#define PROTO_VERSION 17 /* cmproto.h's is part of it: raise both */
 #define PROTO_FDS     5	 /* the most that one message brings */
 #define PROTO_HEAD    60 /* bytes that are the same in every version */
 #define PROTO_RELEASE 32

@@ -89,6 +89,7 @@ struct cm_note {
 	uint8_t state; /* 0: there is nothing to take up again */
 	uint8_t is_passive, is_strict, timeout, tries;
 	uint8_t last[MAD_BYTES]; /* what a retry repeats */
+	uint8_t reserved[3];
 };
 
 /*

@@ -5,6 +5,7 @@
  */
 #include "brokers.h"
 
+#include "broker/cm_seal.h"
 #include "broker/cmproto.h"
 #include "broker/dial.h"
 #include "broker/cmserver.h"
@@ -324,6 +325,7 @@ struct alone {
 	struct cmserver_client *c; /* this process */
 	int fd[2];
 	struct cmproto sent; /* the answer to the last request */
+	uint64_t now_ns;
 };
 
 static void begin_alone(struct alone *a)
@@ -356,7 +358,7 @@ static void say(struct alone *a, struct cmproto m, enum cmproto_kind kind,
 	m.version = CMPROTO_VERSION;
 	m.kind = (uint16_t)kind;
 	m.id = id;
-	assert_true(cmserver_handle(a->s, a->c, &m, sizeof(m), 0));
+	assert_true(cmserver_handle(a->s, a->c, &m, sizeof(m), a->now_ns));
 	if (!cmserver_has_output(a->c))
 		return;
 	assert_true(cmserver_output(a->c));
@@ -583,6 +585,76 @@ static void no_user_takes_all_conversations(void **state)
 	end_alone(&a);
 }
 
+/* A note may be given back as a broker has written it, by any client; the
+ * broker's own user's may say more. */
+static void another_user_gives_back_what_a_broker_wrote_alone(void **state)
+{
+	struct cmproto written, made_up = established(8), changed;
+	struct alone a, own, other;
+
+	begin_alone(&a);
+	other = join_alone(&a, FIRST_USER);
+	say(&other, established(7), CMPROTO_RESUME, 0);
+	assert_int_equal(other.sent.err, 0);
+	written = other.sent;
+	/* when all that were here have come back */
+	other.now_ns = CM_SEAL_LENIENT_NS;
+	say(&other, made_up, CMPROTO_RESUME, 0);
+	assert_int_equal(other.sent.err, -EPERM);
+	leave_alone(&other);
+	cmserver_client_free(a.s, a.c, 0);
+	cmserver_free(a.s);
+	/* its successor, which has the store */
+	memset(a.gsi, 0, sizeof(*a.gsi));
+	a.s = cmserver_new(a.gsi, &a.fd_store, 0);
+	cmserver_succeed(a.s, 0);
+	a.c = cmserver_client_new(a.s, a.fd[0], getuid(), getpid());
+	own = a;
+	other = join_alone(&a, FIRST_USER);
+	say(&other, made_up, CMPROTO_RELEASE, 0);
+	assert_false(cmserver_is_busy(a.s));
+	say(&other, made_up, CMPROTO_RESUME, 0);
+	assert_int_equal(other.sent.err, -EPERM);
+	for (size_t i = 0; i < sizeof(struct cm_note) + 8; i++) {
+		changed = written;
+		changed.note[i] ^= 1;
+		say(&other, changed, CMPROTO_RESUME, 0);
+		assert_int_equal(other.sent.err, -EPERM);
+	}
+	say(&other, written, CMPROTO_RESUME, 0);
+	assert_int_equal(other.sent.err, 0);
+	assert_memory_equal(other.sent.note, written.note, CMPROTO_NOTE);
+	say(&own, made_up, CMPROTO_RESUME, 0);
+	assert_int_equal(own.sent.err, 0);
+	leave_alone(&other);
+	end_alone(&a);
+}
+
+/* Until the store comes, or where it was lost, for a while. */
+static void without_a_store_a_successor_believes_notes_at_first(void **state)
+{
+	struct fd_store_ledger *ledger;
+	struct alone a, other;
+
+	begin_alone(&a);
+	ledger = a.fd_store.ledger;
+	a.fd_store.ledger = NULL;
+	other = join_alone(&a, FIRST_USER);
+	other.now_ns = CM_SEAL_LENIENT_NS - 1;
+	say(&other, established(7), CMPROTO_RESUME, 0);
+	assert_int_equal(other.sent.err, 0);
+	other.now_ns++;
+	say(&other, established(8), CMPROTO_RESUME, 0);
+	assert_int_equal(other.sent.err, -EPERM);
+	a.fd_store.ledger = ledger;
+	ledger->note_key.word[0] = 1;
+	other.now_ns = 0;
+	say(&other, established(8), CMPROTO_RESUME, 0);
+	assert_int_equal(other.sent.err, -EPERM);
+	leave_alone(&other);
+	end_alone(&a);
+}
+
 /* What a client has to read, until nothing more comes; the last of it. */
 static struct cmproto read_all(struct alone *a, uint32_t *count, bool *stays)
 {
@@ -770,6 +842,10 @@ int main(void)
 		cmocka_unit_test(no_user_takes_all_ports),
 		cmocka_unit_test(no_user_takes_all_listeners),
 		cmocka_unit_test(no_user_takes_all_conversations),
+		cmocka_unit_test(
+			another_user_gives_back_what_a_broker_wrote_alone),
+		cmocka_unit_test(
+			without_a_store_a_successor_believes_notes_at_first),
 		cmocka_unit_test(
 			a_client_that_does_not_read_is_told_and_dropped),
 	};
