@@ -152,6 +152,7 @@ struct options {
 	bool foreground;
 	bool is_started; /* by a client: start.h */
 	bool tells_version;
+	bool holds_port; /* from the start, and does not end */
 };
 
 static int parse_options(int argc, char **argv, struct options *o)
@@ -163,14 +164,16 @@ static int parse_options(int argc, char **argv, struct options *o)
 			o->config.idle_ms = strtoul(argv[++i], NULL, 10) * 1000;
 		} else if (!strcmp(argv[i], "--no-bpf")) {
 			o->config.no_bpf = true;
+		} else if (!strcmp(argv[i], "--hold-port")) {
+			o->holds_port = true;
 		} else if (!strcmp(argv[i], "--started")) {
 			o->is_started = true;
 		} else if (!strcmp(argv[i], "--version")) {
 			o->tells_version = true;
 		} else {
 			fprintf(stderr, "usage: adverbd [--foreground] "
-					"[--idle SECONDS] [--no-bpf] | "
-					"--version\n");
+					"[--idle SECONDS | --hold-port] "
+					"[--no-bpf] | --version\n");
 			return -EINVAL;
 		}
 	}
@@ -205,11 +208,14 @@ static struct server *stand_in(const struct options *o, int *status)
 int main(int argc, char **argv)
 {
 	struct options o = {.config.idle_ms = IDLE_MS};
+	const char *why = "";
 	int status, null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct server *s;
 
 	if (parse_options(argc, argv, &o))
 		return 2;
+	if (o.holds_port)
+		o.config.idle_ms = SERVER_NEVER;
 	if (o.tells_version) {
 		printf("adverbd %s (protocol %d)\n", ADVERB_VERSION,
 		       PROTO_VERSION);
@@ -227,6 +233,8 @@ int main(int argc, char **argv)
 	if (o.is_started && !tell_starter(&o.config))
 		return 0;
 	server_listen(s);
+	if (o.holds_port && !server_hold_port(s, &why))
+		fprintf(stderr, "adverbd: %s: waiting until it is free\n", why);
 	if (!o.foreground)
 		let_go_of_files();
 	while (server_turn(s))

@@ -35,12 +35,14 @@ void answer_refuse(const struct conn *c, const struct proto *question, int err,
 	answer_send(c, question, &m, NULL);
 }
 
-static void introduce(const struct server *s, const struct conn *c,
-		      const struct proto *question, struct proto *m)
+static void introduce_broker(const struct server *s, const struct conn *c,
+			     const struct proto *question, struct proto *m)
 {
 	uint64_t idle_s = s->idle_ms / 1000;
 
-	if (s->is_thread || idle_s > UINT32_MAX)
+	if (idle_s > PROTO_IDLE_NEVER)
+		idle_s = PROTO_IDLE_NEVER;
+	if (s->is_thread)
 		idle_s = UINT32_MAX;
 	proto_introduce(m, (uint32_t)idle_s);
 	answer_send(c, question, m, NULL);
@@ -51,7 +53,7 @@ void answer_who(const struct server *s, const struct conn *c,
 {
 	struct proto reply = {.kind = PROTO_WHO_IS};
 
-	introduce(s, c, m, &reply);
+	introduce_broker(s, c, m, &reply);
 }
 
 void answer_version(const struct server *s, const struct conn *c,
@@ -61,7 +63,7 @@ void answer_version(const struct server *s, const struct conn *c,
 
 	snprintf(reply.why, sizeof(reply.why),
 		 "the broker is of another version of adverb");
-	introduce(s, c, m, &reply);
+	introduce_broker(s, c, m, &reply);
 }
 
 /* Does its process say so?  Without a page it does not. */

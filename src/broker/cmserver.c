@@ -86,8 +86,8 @@ static struct cmserver_client *slowest_client(struct cmserver *s,
 	return c;
 }
 
-static void tell(struct cmserver *s, struct cmserver_client *c,
-		 const struct cmproto *m)
+static void tell_client(struct cmserver *s, struct cmserver_client *c,
+			const struct cmproto *m)
 {
 	if (c->output.is_lost || cm_output_push(&c->output, m))
 		return;
@@ -250,8 +250,8 @@ static void refuse_request(struct cmserver *s, const struct cm_event *e,
 }
 
 /* Somebody calls a listener: its client gets a new object. */
-static void announce(struct cmserver *s, const struct cm_event *e,
-		     uint64_t now_ns)
+static void announce_event(struct cmserver *s, const struct cm_event *e,
+			   uint64_t now_ns)
 {
 	struct object *l = object_find(s, (uint32_t)e->user), *o;
 	struct cmproto m = {.kind = CMPROTO_EVENT, .event = CMPROTO_REQUEST};
@@ -271,10 +271,10 @@ static void announce(struct cmserver *s, const struct cm_event *e,
 	memcpy(m.peer, e->peer, 16);
 	copy_facts(&m, &e->msg);
 	put_note(s, o, &m);
-	tell(s, l->client, &m);
+	tell_client(s, l->client, &m);
 }
 
-static void report(struct cmserver *s, const struct cm_event *e)
+static void report_event(struct cmserver *s, const struct cm_event *e)
 {
 	struct object *o = object_find(s, (uint32_t)e->user);
 	struct cmproto m = {.kind = CMPROTO_EVENT};
@@ -317,14 +317,14 @@ static void report(struct cmserver *s, const struct cm_event *e)
 		break;
 	}
 	put_note(s, o, &m);
-	tell(s, o->client, &m);
+	tell_client(s, o->client, &m);
 }
 
 /*
  * Connections within this host are all ours, and one whose end has died ends
  * by itself: a REQ that says otherwise is forged.  Another host is asked.
  */
-static void doubt(struct cmserver *s, const struct cm_event *e)
+static void doubt_peer(struct cmserver *s, const struct cm_event *e)
 {
 	struct live_peer *about = &s->doubt[s->doubts];
 
@@ -345,7 +345,7 @@ bool cmserver_doubts(struct cmserver *s, struct live_peer *about)
 }
 
 /* What the conversations have to say, to the wire and to the clients. */
-static void flush(struct cmserver *s, uint64_t now_ns)
+static void flush_mads(struct cmserver *s, uint64_t now_ns)
 {
 	struct cm_frame f;
 	struct cm_event e;
@@ -353,23 +353,23 @@ static void flush(struct cmserver *s, uint64_t now_ns)
 	/* an event may be answered at once, so events come first */
 	while (cm_event(s->cm, &e)) {
 		if (e.type == CM_REQUEST)
-			announce(s, &e, now_ns);
+			announce_event(s, &e, now_ns);
 		else if (e.type == CM_STALE)
-			doubt(s, &e);
+			doubt_peer(s, &e);
 		else
-			report(s, &e);
+			report_event(s, &e);
 	}
 	while (cm_tx(s->cm, &f))
 		gsi_send_frame(s->gsi, &f);
 }
 
-static void receive(void *user, const struct gsi_mad *m, uint64_t now_ns)
+static void receive_mad(void *user, const struct gsi_mad *m, uint64_t now_ns)
 {
 	struct cmserver *s = user;
 	cm_seed(s->cm, entropy());
 	cm_rx(s->cm, m->from.ip, m->to.ip, m->scope, m->bytes, MAD_BYTES,
 	      now_ns);
-	flush(s, now_ns);
+	flush_mads(s, now_ns);
 }
 
 /* The requests of clients; each gives 0 or -errno and fills its answer. */
@@ -438,7 +438,7 @@ static int do_listen(struct cmserver *s, struct object *o,
 	return err;
 }
 
-static void fill(struct cmmsg *msg, const struct cmproto *m)
+static void fill_message(struct cmmsg *msg, const struct cmproto *m)
 {
 	msg->qpn = m->qpn & 0xffffff;
 	msg->psn = m->psn & 0xffffff;
@@ -480,7 +480,7 @@ static int do_connect(struct cmserver *s, struct object *o,
 	room = cmmsg_private_bytes(msg->kind) - CMMSG_IP_BYTES;
 	if (m->private_bytes > room)
 		return -EINVAL;
-	fill(msg, m);
+	fill_message(msg, m);
 	memcpy(start.local, m->local, 16);
 	memcpy(start.peer, m->peer, 16);
 	memcpy(ip.src, m->local, 16);
@@ -503,7 +503,7 @@ static int do_accept(struct cmserver *s, struct object *o,
 
 	if (m->private_bytes > cmmsg_private_bytes(msg.kind))
 		return -EINVAL;
-	fill(&msg, m);
+	fill_message(&msg, m);
 	memcpy(msg.private_data, m->private_data, m->private_bytes);
 	return cm_accept(s->cm, o->conv, &msg, now_ns);
 }
@@ -592,8 +592,8 @@ static void release_noted(struct cmserver *s, const struct cmserver_client *c,
 	cm_note_release(s->cm, &c->share->cm, &note, now_ns);
 }
 
-static int perform(struct cmserver *s, struct object *o,
-		   const struct cmproto *m, uint64_t now_ns)
+static int perform_call(struct cmserver *s, struct object *o,
+			const struct cmproto *m, uint64_t now_ns)
 {
 	switch ((enum cmproto_kind)m->kind) {
 	case CMPROTO_LISTEN:
@@ -655,12 +655,12 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 	else if (!o || o->client != c)
 		reply.err = -ENOENT;
 	else
-		reply.err = perform(s, o, m, now_ns);
+		reply.err = perform_call(s, o, m, now_ns);
 	if (o && o->client == c && m->kind != CMPROTO_RELEASE)
 		put_note(s, o, &reply);
 	if (has_answer(m))
-		tell(s, c, &reply);
-	flush(s, now_ns);
+		tell_client(s, c, &reply);
+	flush_mads(s, now_ns);
 	return !c->output.is_lost || c->output.waiting > 0;
 }
 
@@ -691,7 +691,7 @@ void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 	while (!list_is_empty(&c->own)) {
 		object_free(s, (struct object *)(void *)c->own.next, now_ns);
 		/* each may send, and the rings are short */
-		flush(s, now_ns);
+		flush_mads(s, now_ns);
 	}
 	cm_output_fini(&c->output);
 	list_remove(&c->link);
@@ -707,7 +707,7 @@ struct cmserver *cmserver_new(struct gsi *gsi, struct fd_store *fd_store,
 					 .half_open = HALF_OPEN};
 	struct cmserver *s = calloc(1, sizeof(*s));
 	struct gsi_agent agent = {
-		.mgmt_class = CMMSG_CLASS, .user = s, .receive = receive};
+		.mgmt_class = CMMSG_CLASS, .user = s, .receive = receive_mad};
 
 	if (!s)
 		return NULL;
@@ -727,7 +727,7 @@ struct cmserver *cmserver_new(struct gsi *gsi, struct fd_store *fd_store,
 
 /* Releases what the processes with that pid left, or (0) all that are gone;
  * without memory nobody is told. */
-static void execute(struct cmserver *s, pid_t pid, uint64_t now_ns)
+static void execute_notes(struct cmserver *s, pid_t pid, uint64_t now_ns)
 {
 	struct fd_store_record left;
 
@@ -739,7 +739,7 @@ static void execute(struct cmserver *s, pid_t pid, uint64_t now_ns)
 			continue;
 		cm_note_release(s->cm, &share->cm, &left.note, now_ns);
 		share_put(&s->shares, share);
-		flush(s, now_ns);
+		flush_mads(s, now_ns);
 	}
 }
 
@@ -759,7 +759,7 @@ void cmserver_succeed(struct cmserver *s, uint64_t now_ns)
 		cm_note_make(s->cm, o->conv, &note);
 		cm_journal_write(&s->cm_journal, i, &o->client->process, &note);
 	}
-	execute(s, 0, now_ns);
+	execute_notes(s, 0, now_ns);
 }
 
 bool cmserver_awaits(const struct cmserver *s, pid_t pid)
@@ -770,7 +770,7 @@ bool cmserver_awaits(const struct cmserver *s, pid_t pid)
 void cmserver_bereave(struct cmserver *s, pid_t pid, uint64_t now_ns)
 {
 	if (pid > 0)
-		execute(s, pid, now_ns);
+		execute_notes(s, pid, now_ns);
 }
 
 void cmserver_free(struct cmserver *s)
@@ -794,13 +794,13 @@ void cmserver_stale(struct cmserver *s, const struct live_peer *about,
 		    uint64_t now_ns)
 {
 	cm_stale(s->cm, about->peer, about->qpn, now_ns);
-	flush(s, now_ns);
+	flush_mads(s, now_ns);
 }
 
 void cmserver_tick(struct cmserver *s, uint64_t now_ns)
 {
 	cm_tick(s->cm, now_ns);
-	flush(s, now_ns);
+	flush_mads(s, now_ns);
 }
 
 uint64_t cmserver_deadline(const struct cmserver *s)

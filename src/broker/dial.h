@@ -12,8 +12,9 @@
 struct dial_broker {
 	pid_t pid; /* 0: it cannot be seen */
 	uid_t user;
-	uint32_t idle_s; /* it ends so long after its last program; UINT32_MAX:
-			  * it is a thread of that process */
+	/* How long after its last program it ends; UINT32_MAX: it is a thread
+	 * of that process; PROTO_IDLE_NEVER: it does not end. */
+	uint32_t idle_s;
 	char release[PROTO_RELEASE]; /* shown as it is */
 };
 

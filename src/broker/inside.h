@@ -57,7 +57,8 @@ struct server {
 	int listen_fd;
 	struct refuse_full refuse_full;
 	uint64_t idle_ms, idle_since_ms;
-	bool is_thread; /* of a program, with which it ends */
+	bool is_thread;	 /* of a program, with which it ends */
+	bool holds_port; /* whether or not there is a client */
 	uint32_t conns;
 	struct conn conn[CONN_MAX];
 	struct reuseport_group group;

@@ -43,6 +43,8 @@ void other_version_say(int fd, const struct proto *m, char *text, size_t size)
 		 (unsigned)who.uid);
 	if (m->idle_s == UINT32_MAX)
 		snprintf(end, sizeof(end), "it is a thread of that process");
+	else if (m->idle_s == PROTO_IDLE_NEVER)
+		snprintf(end, sizeof(end), "it does not end by itself");
 	else
 		snprintf(end, sizeof(end), "it ends %u s after the last",
 			 m->idle_s);

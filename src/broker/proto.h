@@ -19,11 +19,13 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 17 /* cmproto.h's is part of it: raise both */
-#define PROTO_FDS     5	 /* the most that one message brings */
-#define PROTO_HEAD    60 /* bytes that are the same in every version */
-#define PROTO_RELEASE 32
+#define PROTO_MAGIC	 0x61647662u
+#define PROTO_VERSION	 17 /* cmproto.h's is part of it: raise both */
+#define PROTO_FDS	 5  /* the most that one message brings */
+#define PROTO_HEAD	 60 /* bytes that are the same in every version */
+#define PROTO_RELEASE	 32
+
+#define PROTO_IDLE_NEVER (UINT32_MAX - 1)
 
 enum proto_kind {
 	PROTO_HELLO = 1, /* value: 0, asks for a class; or the class that
@@ -108,7 +110,8 @@ struct proto {
 		uint32_t scope; /* ASK_FAR: interface of link-local addresses */
 		uint32_t idle_s; /* who introduces itself: how long after its
 				  * last program the broker ends; UINT32_MAX:
-				  * with the program that it is a thread of */
+				  * with the program that it is a thread of;
+				  * PROTO_IDLE_NEVER: it does not end */
 	};
 	uint32_t reserved;
 	struct proto_at arena; /* HELLO and ARENA_IS */

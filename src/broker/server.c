@@ -26,6 +26,7 @@
  * how often it is looked whether the port is free. */
 #define FD_STORE_MS 10000
 #define RETRY_MS    50
+#define CLAIM_MS    1000 /* between two attempts at a port that is held */
 #define BACKLOG	    1024
 #define BATCH	    16	 /* messages of one client, and arrivals, in a turn */
 #define CM_LAST	    1024 /* more than a socket holds */
@@ -43,33 +44,36 @@ static uint64_t now_ms(void)
 	return now_ns() / 1000000;
 }
 
-static void relay(void *user, uint32_t class, const struct udp_dgram *d)
+static void relay_datagram(void *user, uint32_t class,
+			   const struct udp_dgram *d)
 {
 	reuseport_group_relay(user, class, d);
 }
 
 static void open_gsi(struct server *s)
 {
-	s->gsi.relay = relay;
+	s->gsi.relay = relay_datagram;
 	s->gsi.relay_user = &s->group;
 	gsi_open(&s->gsi, s->group.member[0].fd);
 }
 
 /*
- * A connection of connection management comes alone, and is given what our
- * predecessor had in hand.  If its process ends before it has shown us the
- * safe, and nobody else has one, its peers are still to be told.
+ * Binds the port without a client that asks for a class, once nobody has it:
+ * for server_hold_port, or for a connection of connection management.  That
+ * comes alone, and is given what our predecessor had in hand.  If its process
+ * ends before it has shown us the fd store, and nobody else has one, its peers
+ * are still to be told.
  */
-static void claim(struct server *s)
+static void claim_port(struct server *s)
 {
-	if (gsi_fd(&s->gsi) < 0 && cmserver_is_busy(s->cm) &&
+	if (gsi_fd(&s->gsi) < 0 && (s->holds_port || cmserver_is_busy(s->cm)) &&
 	    reuseport_group_claim(&s->group))
 		open_gsi(s);
 }
 
 /* The safe only to our own user, who can read this port in any case; to others
  * the end to hand on by, for our successor. */
-static int welcome(struct server *s, struct conn *c)
+static int welcome_client(struct server *s, struct conn *c)
 {
 	const struct reuseport_group_member *member =
 		reuseport_group_at(&s->group, c->class);
@@ -100,7 +104,7 @@ static int welcome(struct server *s, struct conn *c)
 }
 
 /* A client of the broker before us: what we kept of it is this one now. */
-static bool recognise(struct server *s, struct conn *c)
+static bool recognise_client(struct server *s, struct conn *c)
 {
 	uint32_t class = c->hello.value;
 
@@ -136,7 +140,7 @@ static void refuse_for(struct server *s, struct conn *c, int err,
 	}
 }
 
-static void greeted(struct conn *c)
+static void client_greeted(struct conn *c)
 {
 	if (c->hello_fd >= 0)
 		close(c->hello_fd);
@@ -147,7 +151,7 @@ static void greeted(struct conn *c)
 }
 
 /* Answers a hello, unless it is too early for it. */
-static void greet(struct server *s, struct conn *c)
+static void greet_client(struct server *s, struct conn *c)
 {
 	const char *why = "";
 	int err = 0;
@@ -159,27 +163,27 @@ static void greet(struct server *s, struct conn *c)
 	if (!c->hello.value)
 		err = reuseport_group_take(&s->group, c->user, c->pid, now_ms(),
 					   &why, &c->class);
-	else if (!recognise(s, c)) {
+	else if (!recognise_client(s, c)) {
 		err = -ESTALE;
 		if (s->group.count)
 			why = "its queue pairs' class is not known any more";
 	}
-	if (!err && welcome(s, c) == -ETOOMANYREFS)
+	if (!err && welcome_client(s, c) == -ETOOMANYREFS)
 		err = -ETOOMANYREFS;
 	if (err)
 		refuse_for(s, c, err, why);
-	greeted(c);
+	client_greeted(c);
 }
 
 static void greet_waiting(struct server *s)
 {
 	for (uint32_t i = 0; i < s->conns; i++)
 		if (s->conn[i].is_waiting)
-			greet(s, &s->conn[i]);
+			greet_client(s, &s->conn[i]);
 }
 
 /* Takes the place of the broker whose safe this is. */
-static void succeed(struct server *s, int fd_store_fd)
+static void succeed_broker(struct server *s, int fd_store_fd)
 {
 	if (reuseport_group_adopt(&s->group, fd_store_fd, now_ms()))
 		return;
@@ -212,7 +216,7 @@ static void succeed(struct server *s, int fd_store_fd)
 	greet_waiting(s);
 }
 
-static void withdraw(struct conn *c)
+static void withdraw_arena(struct conn *c)
 {
 	if (c->kick_fd >= 0)
 		close(c->kick_fd);
@@ -230,8 +234,8 @@ static bool says_its_pid(const struct conn *c)
 	       c->arena.pid == (uint32_t)c->pid;
 }
 
-static void hello(struct server *s, struct conn *c, const struct proto *m,
-		  int fds[PROTO_FDS])
+static void take_hello(struct server *s, struct conn *c, const struct proto *m,
+		       int fds[PROTO_FDS])
 {
 	if (c->class || c->is_waiting) {
 		answer_refuse(c, m, EBUSY, "this client has a class");
@@ -242,7 +246,7 @@ static void hello(struct server *s, struct conn *c, const struct proto *m,
 	c->is_waiting = true;
 	c->waiting_ms = now_ms();
 	fds[0] = -1;
-	withdraw(c);
+	withdraw_arena(c);
 	c->arena = m->arena;
 	if (says_its_pid(c)) {
 		c->kick_fd = fds[4];
@@ -252,11 +256,11 @@ static void hello(struct server *s, struct conn *c, const struct proto *m,
 		c->relay_fd = fds[2];
 		fds[2] = -1;
 	} else if (fds[2] >= 0 && !s->group.count) {
-		succeed(s, fds[2]);
+		succeed_broker(s, fds[2]);
 		fds[2] = -1;
 	}
 	if (c->is_waiting)
-		greet(s, c);
+		greet_client(s, c);
 }
 
 /* What those who live show of their counters. */
@@ -292,7 +296,7 @@ static void take_tree(struct server *s, const struct conn *c, int *fd)
 }
 
 /* Looks after the counter files; how long poll may wait. */
-static int refresh(struct server *s, int wait)
+static int refresh_tree(struct server *s, int wait)
 {
 	int due = counter_files_due(&s->counter_files, now_ms());
 
@@ -304,11 +308,11 @@ static int refresh(struct server *s, int wait)
 	return due >= 0 && (wait < 0 || due < wait) ? due : wait;
 }
 
-static void handle(struct server *s, struct conn *c, const struct proto *m,
-		   int fds[PROTO_FDS])
+static void handle_message(struct server *s, struct conn *c,
+			   const struct proto *m, int fds[PROTO_FDS])
 {
 	if (m->kind == PROTO_HELLO)
-		hello(s, c, m, fds);
+		take_hello(s, c, m, fds);
 	else if (m->kind == PROTO_ASK)
 		answer_peer(s, c, m);
 	else if (m->kind == PROTO_PAGE)
@@ -381,7 +385,7 @@ static int serve_message(struct server *s, struct conn *c)
 	else if (err == -EMFILE)
 		refuse_full(c, &m);
 	else if (!err)
-		handle(s, c, &m, fds);
+		handle_message(s, c, &m, fds);
 	for (int i = 0; i < PROTO_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -406,7 +410,7 @@ static unsigned next_kind(const struct conn *c)
  * asker knows of; an arena shows that by itself.  False when the client is
  * gone.
  */
-static bool serve(struct server *s, struct conn *c)
+static bool serve_client(struct server *s, struct conn *c)
 {
 	unsigned kind;
 	int left = BATCH, err;
@@ -426,7 +430,7 @@ static bool serve(struct server *s, struct conn *c)
 }
 
 /* Who works in others' arenas may have left something half done there. */
-static void obituary(const struct server *s, const struct conn *dead)
+static void tell_death(const struct server *s, const struct conn *dead)
 {
 	const struct proto none = {0};
 
@@ -442,10 +446,10 @@ static void obituary(const struct server *s, const struct conn *dead)
 	}
 }
 
-static void retire(struct server *s, struct conn *c)
+static void retire_client(struct server *s, struct conn *c)
 {
 	if (c->class)
-		obituary(s, c);
+		tell_death(s, c);
 	if (c->class && user_is_same(c->user, s->group.user))
 		counter_files_end(&s->counter_files,
 				  reuseport_group_page(&s->group, c->class));
@@ -461,9 +465,9 @@ static void retire(struct server *s, struct conn *c)
 }
 
 /* Its process has ended: what it left to our predecessor is final. */
-static void bury(struct server *s, struct conn *c)
+static void bury_client(struct server *s, struct conn *c)
 {
-	retire(s, c);
+	retire_client(s, c);
 	cmserver_bereave(s->cm, c->pid, now_ns());
 }
 
@@ -476,13 +480,13 @@ static bool is_awaited(const struct server *s, const struct conn *c)
 /* The client of c is gone, and so may be its process. */
 static void end_client(struct server *s, struct conn *c)
 {
-	retire(s, c);
-	greeted(c);
+	retire_client(s, c);
+	client_greeted(c);
 	if (c->name)
 		remote_liveness_forget(s->remote_liveness, c->name);
 	c->name = 0;
 	c->questions = 0;
-	withdraw(c);
+	withdraw_arena(c);
 }
 
 /* The last connection takes the place of this one. */
@@ -552,7 +556,7 @@ static void sweep_conns(struct server *s)
 }
 
 /* False: nobody waits, or not for us. */
-static bool admit(struct server *s)
+static bool admit_client(struct server *s)
 {
 	int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	struct rlimit files = {0};
@@ -591,7 +595,7 @@ static bool admit(struct server *s)
 }
 
 /* The sooner of two waits, of which -1 is for good. */
-static int sooner(int wait, int other)
+static int sooner_of(int wait, int other)
 {
 	return wait < 0 || (other >= 0 && other < wait) ? other : wait;
 }
@@ -603,36 +607,47 @@ static int qp1_patience(const struct server *s, int wait)
 		 remote_liveness = remote_liveness_deadline(s->remote_liveness);
 	uint64_t now = now_ns(), left;
 
-	wait = sooner(wait, gsi_patience(&s->gsi));
+	wait = sooner_of(wait, gsi_patience(&s->gsi));
 	if (remote_liveness < due)
 		due = remote_liveness;
 	if (due == UINT64_MAX)
 		return wait;
 	left = due > now ? (due - now + 999999) / 1000000 : 0;
-	return sooner(wait, left < INT_MAX ? (int)left : INT_MAX);
+	return sooner_of(wait, left < INT_MAX ? (int)left : INT_MAX);
+}
+
+/* Milliseconds until a broker without clients ends. */
+static int until_idle(const struct server *s, uint64_t now)
+{
+	uint64_t idle = now - s->idle_since_ms, left;
+
+	left = idle < s->idle_ms ? s->idle_ms - idle : 0;
+	return left < INT_MAX ? (int)left : INT_MAX;
 }
 
 /* How long poll may wait: to the next rest's end or to the idle end. */
-static int patience(struct server *s)
+static int poll_patience(struct server *s)
 {
-	uint64_t now = now_ms(), idle = now - s->idle_since_ms;
+	uint64_t now = now_ms();
 	int rest = reuseport_group_tick(&s->group, now), wait = -1;
 
-	if (!s->conns && !cmserver_is_busy(s->cm))
-		wait = idle < s->idle_ms ? (int)(s->idle_ms - idle) : 0;
+	if (s->idle_ms != SERVER_NEVER && !s->conns && !cmserver_is_busy(s->cm))
+		wait = until_idle(s, now);
+	if (s->holds_port && gsi_fd(&s->gsi) < 0)
+		wait = sooner_of(wait, CLAIM_MS);
 	for (uint32_t i = 0; i < s->conns; i++)
 		if (s->conn[i].is_waiting)
 			wait = RETRY_MS;
-	wait = sooner(wait, rest);
+	wait = sooner_of(wait, rest);
 	wait = refuse_full_patience(&s->refuse_full, wait);
-	return refresh(s, qp1_patience(s, unread_patience(s, now, wait)));
+	return refresh_tree(s, qp1_patience(s, unread_patience(s, now, wait)));
 }
 
 static bool serve_one(struct server *s, struct conn *c, short events)
 {
 	if (events & POLLOUT && c->cm && !cmserver_output(c->cm))
 		return false;
-	return !(events & ~POLLOUT) || serve(s, c);
+	return !(events & ~POLLOUT) || serve_client(s, c);
 }
 
 /* p: two for each of the n clients, its connection and its process. */
@@ -641,9 +656,9 @@ static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 	/* The dead first: who asks after a death hears of it. */
 	for (uint32_t i = 0; i < n; i++)
 		if (p[2 * i + 1].revents)
-			bury(s, &s->conn[i]);
+			bury_client(s, &s->conn[i]);
 		else if (p[2 * i].revents & POLLHUP)
-			retire(s, &s->conn[i]);
+			retire_client(s, &s->conn[i]);
 	/* From the end, so that the one moved into a hole has been served. */
 	for (uint32_t i = n; i-- > 0;) {
 		if (p[2 * i + 1].revents)
@@ -662,7 +677,7 @@ static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
 		counter_files_looked(&s->counter_files, now_ms());
 	serve_all(s, p + FIXED, n);
 	for (int i = 0; p[0].revents && i < BATCH; i++)
-		if (!admit(s))
+		if (!admit_client(s))
 			break;
 }
 
@@ -700,13 +715,14 @@ bool server_turn(struct server *s)
 			of[0].events |= POLLOUT;
 		of[1] = (struct pollfd){c->pidfd, POLLIN, 0};
 	}
-	ready = poll_sparse_all(p, s->room, FIXED + 2 * (nfds_t)n, patience(s));
+	ready = poll_sparse_all(p, s->room, FIXED + 2 * (nfds_t)n,
+				poll_patience(s));
 	greet_waiting(s);
 	refuse_full_turn(&s->refuse_full, now_ms());
 	if (ready > 0)
 		serve_ready(s, p, n);
 	sweep_conns(s);
-	claim(s);
+	claim_port(s);
 	/* After what has come: if we were late, our peers were not. */
 	cmserver_tick(s->cm, now_ns());
 	remote_liveness_tick(s->remote_liveness, now_ns());
@@ -753,6 +769,17 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 void server_listen(struct server *s)
 {
 	listen(s->listen_fd, BACKLOG);
+}
+
+bool server_hold_port(struct server *s, const char **why)
+{
+	s->holds_port = true;
+	claim_port(s);
+	if (gsi_fd(&s->gsi) >= 0)
+		return true;
+	if (reuseport_group_port(why) == REUSEPORT_PORT_FREE)
+		*why = "the broker cannot open a socket on port 4791";
+	return false;
 }
 
 void server_free(struct server *s)

@@ -20,8 +20,10 @@ static void free_share(struct user_share *s)
 
 void share_table_fini(struct share_table *t)
 {
-	while (!list_is_empty(&t->all))
-		free_share((struct user_share *)(void *)t->all.next);
+	struct list *n;
+
+	while ((n = list_pop_head(&t->all)))
+		free((struct user_share *)(void *)n);
 }
 
 static bool is_unused(const struct user_share *s)

@@ -169,7 +169,7 @@ int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
 
 	if (!list)
 		return -errno;
-	for (; list[count] && count < max; count++)
+	for (; count < max && list[count]; count++)
 		snprintf(cas[count], UMAD_CA_NAME_LEN, "%.*s",
 			 UMAD_CA_NAME_LEN - 1,
 			 ibv_get_device_name(list[count]));

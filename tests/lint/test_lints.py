@@ -29,8 +29,24 @@ CASES = (
      '#include "engine/engine.h"\n', "hca may not use engine"),
     ("lint-layers", "a face that reads headers of packets", "src/verbs/a.c",
      '#include "hdr/bth.h"\n', "verbs may not use hdr"),
-    ("lint-layers", "the broker's client from a face", "src/verbs/a.c",
+    ("lint-layers", "the client side of the broker", "src/host/a.c",
      '#include "broker/client.h"\n', None),
+    ("lint-layers", "the broker's own side", "src/host/a.c",
+     '#include "broker/server.h"\n', "the client's side of the broker"),
+    ("lint-dialect", "a static function of two words", "src/util/a.c",
+     "/* SPDX-License-Identifier: BSD-2-Clause */\n"
+     "static int find_it(void)\n{\n\treturn 0;\n}\n", None),
+    ("lint-dialect", "a static function of one word", "src/util/a.c",
+     "/* SPDX-License-Identifier: BSD-2-Clause */\n"
+     "static int find(void)\n{\n\treturn 0;\n}\n", "two words or more"),
+    ("lint-dialect", "sizeof without brackets", "src/util/a.c",
+     "/* SPDX-License-Identifier: BSD-2-Clause */\n"
+     "unsigned long a(int b)\n{\n\treturn sizeof b;\n}\n", "write sizeof(x)"),
+    ("lint-dialect", "a guard of another name", "src/util/a.h",
+     "/* SPDX-License-Identifier: BSD-2-Clause */\n"
+     "#ifndef A_H\n#define A_H\n#endif\n", "the guard is not UTIL_A_H"),
+    ("lint-dialect", "no licence", "src/util/a.c", "int a;\n",
+     "the first line is not"),
     ("lint-layers", "a socket in sans-IO code", "src/engine/a.c",
      "#include <sys/socket.h>\n", "not <sys/socket.h>"),
     ("lint-layers", "a clock in the simulator", "sim/world.c",
