@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The client side of the broker (broker/client.h), in a network namespace of
+ * its own: all that a broker sends is input.  The harness plays the broker.
+ * The input says which messages the broker sends, with which descriptors, when
+ * the broker closes the connection, how time passes, and what the process asks
+ * for.  The client takes or refuses each message: it maps no memory that
+ * another process can shorten, says no control character to people, gives as
+ * news only values that client.h names, and leaves no descriptor open.
+ */
+#include "fuzz_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "broker/client.h"
+#include "broker/proto.h"
+#include "broker/shared_page.h"
+#include "broker/steer.h"
+
+#define PATIENCE_MS 5000
+#define KNOWN	    4 /* classes that the process asks about */
+
+/* The descriptors that the broker sends; PROTO_FD_* stand for the first five.
+ */
+enum lent {
+	LENT_SOCKET,
+	LENT_PAGE,
+	LENT_SAFE,
+	LENT_FOLDER,
+	LENT_KICK,
+	LENT_BARE,   /* memory that its owner can shorten */
+	LENT_SHORT,  /* sealed, and not as long as a page */
+	LENT_STREAM, /* a socket of no messages */
+	LENT_WAITS,  /* an eventfd on which a write can wait */
+	LENT_NULL,
+	LENT_KINDS
+};
+
+struct script {
+	struct input_bytes in;
+	struct client client;
+	int listen_fd;
+	int broker_fd; /* the broker's end of the connection; -1 */
+	int lent[LENT_KINDS];
+};
+
+static struct script *running;
+
+static void broker_turn(struct script *s);
+
+/* Replaces the function of libc: while the client waits, the broker sends. */
+int poll(struct pollfd *fds, nfds_t count, int ms)
+{
+	if (running->in.at < running->in.end)
+		broker_turn(running);
+	else
+		skipped_ms += ms > 0 ? (uint64_t)ms : 0;
+	return ppoll(fds, count, &(struct timespec){0}, NULL);
+}
+
+static uint8_t next_u8(struct script *s)
+{
+	return input_u8(&s->in);
+}
+
+static uint32_t choose_class(struct script *s)
+{
+	uint8_t v = next_u8(s);
+
+	return v < 224 ? 1 + v % KNOWN : v < 240 ? v % 3 : input_u32(&s->in);
+}
+
+static int open_port(void)
+{
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6,
+				   .sin6_port = htons(4791)};
+	int on = 1, fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	FUZZ_REQUIRE(fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on,
+					    sizeof(on)));
+	FUZZ_REQUIRE(!bind(fd, (struct sockaddr *)&any, sizeof(any)));
+	return fd;
+}
+
+static int one_end(int type)
+{
+	int pair[2];
+
+	FUZZ_REQUIRE(!socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair));
+	close(pair[1]);
+	return pair[0];
+}
+
+static int memory_of(off_t bytes, int seals)
+{
+	int fd = memfd_create("lent", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	FUZZ_REQUIRE(fd >= 0 && !ftruncate(fd, bytes));
+	FUZZ_REQUIRE(!seals || !fcntl(fd, F_ADD_SEALS, seals));
+	return fd;
+}
+
+static void open_lent(struct script *s)
+{
+	s->lent[LENT_SOCKET] = open_port();
+	s->lent[LENT_PAGE] = shared_page_new();
+	s->lent[LENT_SAFE] = one_end(SOCK_SEQPACKET);
+	s->lent[LENT_FOLDER] = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	s->lent[LENT_KICK] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	s->lent[LENT_BARE] = memory_of(SHARED_PAGE_BYTES, 0);
+	s->lent[LENT_SHORT] = memory_of(SHARED_PAGE_BYTES / 2, F_SEAL_SHRINK);
+	s->lent[LENT_STREAM] = one_end(SOCK_STREAM);
+	s->lent[LENT_WAITS] = eventfd(0, EFD_CLOEXEC);
+	s->lent[LENT_NULL] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int i = 0; i < LENT_KINDS; i++)
+		FUZZ_REQUIRE(s->lent[i] >= 0);
+}
+
+static void begin_listening(struct script *s)
+{
+	struct sockaddr_un a;
+	socklen_t bytes = proto_address(&a);
+
+	s->listen_fd = socket(AF_UNIX,
+			      SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	FUZZ_REQUIRE(s->listen_fd >= 0 &&
+		     !bind(s->listen_fd, (struct sockaddr *)&a, bytes) &&
+		     !listen(s->listen_fd, 64));
+}
+
+/* Descriptors for a message: mostly the kinds that `brings` names; their
+ * number. */
+static size_t choose_lent(struct script *s, uint32_t brings, int fds[])
+{
+	uint8_t how = next_u8(s);
+	size_t n = 0;
+
+	for (uint32_t bit = 0; bit < PROTO_FDS; bit++)
+		if (brings & 1u << bit)
+			fds[n++] = s->lent[how < 192 ? bit
+						     : next_u8(s) % LENT_KINDS];
+	if (how % 16 == 15) /* one more than m.brings says */
+		fds[n++] = s->lent[LENT_KICK];
+	return n;
+}
+
+/* PROTO_FD_*: mostly those that a message of the kind has. */
+static uint32_t choose_brings(struct script *s, uint32_t kind)
+{
+	uint8_t v = next_u8(s);
+
+	if (v >= 192)
+		return v % (1u << PROTO_FDS);
+	if (kind == PROTO_WELCOME)
+		return PROTO_FD_SOCKET | PROTO_FD_PAGE | PROTO_FD_SAFE;
+	if (kind == PROTO_PAGE_IS)
+		return PROTO_FD_PAGE;
+	return kind == PROTO_ARENA_IS ? PROTO_FD_KICK : 0;
+}
+
+static void say_something(struct script *s)
+{
+	static const uint8_t kinds[] = {
+		PROTO_WELCOME,	PROTO_WELCOME, PROTO_WELCOME,	PROTO_PAGE_IS,
+		PROTO_ARENA_IS, PROTO_ANSWER,  PROTO_SOURCE_IS, PROTO_DIED,
+		PROTO_REFUSED,	PROTO_WHO_IS};
+	struct proto m = {.magic = PROTO_MAGIC, .version = PROTO_VERSION};
+	uint8_t kind = next_u8(s), change = next_u8(s);
+	int fds[LENT_KINDS];
+	size_t n;
+
+	/* mostly a kind that the client waits for */
+	m.kind = kind >= 250	   ? kind
+		 : s->client.class ? kinds[3 + kind % 6]
+				   : kinds[kind % sizeof(kinds)];
+	m.serial = s->client.serial;
+	m.value = choose_class(s);
+	m.about = next_u8(s) % 6;
+	m.arena = (struct proto_at){proto_pid_space(), next_u8(s), next_u8(s)};
+	for (size_t i = 0; i < sizeof(m.why) && m.kind == PROTO_REFUSED; i++)
+		m.why[i] = (char)next_u8(s);
+	m.brings = choose_brings(s, m.kind);
+	for (; change % 4 == 3; change /= 4)
+		((uint8_t *)&m)[next_u8(s) % sizeof(m)] = next_u8(s);
+	n = choose_lent(s, m.brings, fds);
+	send_with(s->broker_fd, &m, sizeof(m) - (change % 8 == 2), fds, n);
+}
+
+static void drop_client(struct script *s)
+{
+	if (s->broker_fd >= 0)
+		close(s->broker_fd);
+	s->broker_fd = -1;
+}
+
+/* Accepts the latest connection, reads all messages, and sends some of the
+ * input. */
+static void broker_turn(struct script *s)
+{
+	uint8_t how = next_u8(s);
+	char room[sizeof(struct proto)];
+	int fd;
+
+	while ((fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+		drop_client(s);
+		s->broker_fd = fd;
+	}
+	if (s->broker_fd < 0)
+		return;
+	/* the kernel closes the descriptors that these bring */
+	while (recv(s->broker_fd, room, sizeof(room), MSG_DONTWAIT) > 0)
+		;
+	if (how >= 240)
+		drop_client(s);
+	for (uint32_t i = 0; s->broker_fd >= 0 && i < how % 4; i++)
+		say_something(s);
+}
+
+static void look_at_text(const char *text, size_t size)
+{
+	size_t n = strnlen(text, size);
+
+	FUZZ_REQUIRE(n < size);
+	for (size_t i = 0; i < n; i++)
+		FUZZ_REQUIRE((unsigned char)text[i] >= ' ' && text[i] != 0x7f);
+}
+
+static void hear_word(enum client_word word, const char *sentence)
+{
+	FUZZ_REQUIRE(word <= CLIENT_SAYS_ENDS);
+	look_at_text(sentence, START_SENTENCE);
+}
+
+static void look_at_client(const struct client *c)
+{
+	FUZZ_REQUIRE(c->class <= STEER_CLASS_MAX);
+	FUZZ_REQUIRE(c->state != CLIENT_UP || (c->class && c->udp_fd >= 0));
+	FUZZ_REQUIRE(c->state != CLIENT_STARTING);
+	look_at_text(c->why, sizeof(c->why));
+}
+
+static void look_at_news(const struct client_news *news)
+{
+	switch (news->what) {
+	case CLIENT_NEWS_PEER:
+		FUZZ_REQUIRE(news->peer <= CLIENT_PEER_LEFT);
+		break;
+	case CLIENT_NEWS_ARENA:
+		FUZZ_REQUIRE(news->arena <= CLIENT_ARENA_GONE);
+		if (news->arena != CLIENT_ARENA_HERE)
+			break;
+		FUZZ_REQUIRE(news->arena_at.pid);
+		FUZZ_REQUIRE(fcntl(news->kick_fd, F_GETFL) & O_NONBLOCK);
+		close(news->kick_fd);
+		break;
+	case CLIENT_NEWS_BACK:
+	case CLIENT_NEWS_DIED:
+	case CLIENT_NEWS_SOURCE:
+		break;
+	}
+}
+
+/* Shortens the memory that can be, and reads the page. */
+static void touch_page(const struct script *s, const volatile uint8_t *page)
+{
+	FUZZ_REQUIRE(!ftruncate(s->lent[LENT_BARE], 0));
+	if (page)
+		FUZZ_REQUIRE(page[0] + page[SHARED_PAGE_BYTES - 1] < 512);
+	FUZZ_REQUIRE(!ftruncate(s->lent[LENT_BARE], SHARED_PAGE_BYTES));
+}
+
+static void ask_something(struct script *s, uint8_t what)
+{
+	const struct inaddr here = {.ip = {[10] = 0xff, 0xff, 127, 0, 0, 1},
+				    .port = 4791};
+	struct client *c = &s->client;
+	const void *page;
+
+	switch (what) {
+	case 0:
+		client_ask(c, steer_qpn(choose_class(s) % STEER_CLASS_MAX, 1));
+		break;
+	case 1:
+		client_ask_arena(c, choose_class(s));
+		break;
+	case 2:
+		client_ask_source(c, choose_class(s), &here, &here);
+		break;
+	case 3:
+		client_ask_far(c, next_u8(s), here.ip, here.ip, 0);
+		break;
+	case 4:
+		client_tree(c, open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+		break;
+	default:
+		if (client_page_of(c, choose_class(s), &page))
+			touch_page(s, page);
+		break;
+	}
+}
+
+static void run_command(struct script *s)
+{
+	static const uint32_t steps[] = {1, 60, 1100, 3000};
+	uint8_t what = next_u8(s) % 16;
+	struct client_news news;
+
+	if (what < 8) {
+		ask_something(s, what);
+		return;
+	}
+	if (what == 15)
+		skipped_ms += steps[next_u8(s) % 4];
+	broker_turn(s);
+	while (client_turn(&s->client, &news))
+		look_at_news(&news);
+	touch_page(s, client_page(&s->client));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint32_t before = count_descriptors();
+	struct script s = {.in = {data, data + size}, .broker_fd = -1};
+	struct client_wish wish = {-1, -1, PATIENCE_MS, hear_word};
+	const char *why = "";
+
+	running = &s;
+	open_lent(&s);
+	begin_listening(&s);
+	wish.kick_fd = s.lent[LENT_KICK];
+	wish.arena_fd = next_u8(&s) & 1 ? s.lent[LENT_BARE] : -1;
+	if (!client_open(&s.client, &wish, &why)) {
+		while (s.in.at < s.in.end) {
+			run_command(&s);
+			look_at_client(&s.client);
+		}
+		client_close(&s.client);
+	} else {
+		look_at_text(why, START_SENTENCE);
+	}
+	drop_client(&s);
+	close(s.listen_fd);
+	for (int i = 0; i < LENT_KINDS; i++)
+		close(s.lent[i]);
+	FUZZ_REQUIRE(count_descriptors() == before);
+	return 0;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the harnesses of the broker and of its client share: a network namespace
+ * of their own, a clock that the input has, descriptors that are counted, and
+ * messages that bring some.
+ */
+#ifndef FUZZ_FUZZ_SOCKET_H
+#define FUZZ_FUZZ_SOCKET_H
+
+#include "fuzz.h"
+
+#include <dirent.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SOCKET_MAX_FDS 16 /* of one message */
+
+/* An input that a harness reads byte by byte; zeros follow its end. */
+struct input_bytes {
+	const uint8_t *at, *end;
+};
+
+static uint64_t skipped_ms; /* how far the clock is ahead */
+
+/* Replaces the function of libc in the whole program. */
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	int err = (int)syscall(SYS_clock_gettime, id, t);
+
+	t->tv_nsec += (long)(skipped_ms % 1000) * 1000000;
+	t->tv_sec += (time_t)(skipped_ms / 1000) + t->tv_nsec / 1000000000;
+	t->tv_nsec %= 1000000000;
+	return err;
+}
+
+/* Runs before main: libFuzzer starts threads, and a process that has several
+ * may make no user namespace. */
+__attribute__((constructor)) static void enter_namespace(void)
+{
+	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	int fd;
+
+	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
+		puts("skipped: no network namespace of our own");
+		fflush(stdout);
+		_exit(77);
+	}
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	FUZZ_REQUIRE(fd >= 0 && !ioctl(fd, SIOCSIFFLAGS, &lo));
+	close(fd);
+}
+
+static inline uint8_t input_u8(struct input_bytes *in)
+{
+	return in->at < in->end ? *in->at++ : 0;
+}
+
+static inline uint32_t input_u32(struct input_bytes *in)
+{
+	uint32_t v = input_u8(in);
+
+	v |= (uint32_t)input_u8(in) << 8;
+	v |= (uint32_t)input_u8(in) << 16;
+	return v | (uint32_t)input_u8(in) << 24;
+}
+
+/* How many descriptors this process has, and a few more, always the same. */
+static inline uint32_t count_descriptors(void)
+{
+	DIR *all = opendir("/proc/self/fd");
+	uint32_t n = 0;
+
+	FUZZ_REQUIRE(all);
+	while (readdir(all))
+		n++;
+	closedir(all);
+	return n;
+}
+
+/* Sends one message with n descriptors, SOCKET_MAX_FDS at most, which stay the
+ * caller's.  Does nothing if the peer has hung up or does not read. */
+static inline void send_with(int socket, const void *bytes, size_t size,
+			     const int *fds, size_t n)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(SOCKET_MAX_FDS * sizeof(int))];
+	} control = {0};
+	struct iovec iov = {(void *)(uintptr_t)bytes, size};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	FUZZ_REQUIRE(n <= SOCKET_MAX_FDS);
+	if (n) {
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(&control.head), fds, n * sizeof(int));
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
+	}
+	sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+#endif
