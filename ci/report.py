@@ -36,6 +36,14 @@ def cases(result, text):
     return passed, failed, skipped
 
 
+def skips(title, text):
+    """Lines for what is skipped inside of a test, each told once."""
+    lines = [line for line in text.splitlines() if line.startswith("skipped ")]
+    silent = re.findall(r"^\[  SKIPPED \] (\w+)$", text, re.M)
+    return lines + ["skipped %s: %s: it says nothing" % (title, case)
+                    for case in dict.fromkeys(silent)]
+
+
 def main(name, logs, testlog):
     sums = [0, 0, 0]
     runs = []
@@ -64,11 +72,10 @@ def main(name, logs, testlog):
         elif counts[0]:
             print("ok %s (%s)" % (title, tally))
         else:
-            why = re.findall(r"^skipped(?::| \S+:) (.*)", text, re.M)
+            why = re.findall(r"^skipped(?: .*?)?: (.*)", text, re.M)
             print("skipped %s: %s" % (title, (why or ["it says nothing"])[-1]))
-        for line in text.splitlines():
-            if line.startswith("skipped ") and counts[0]:
-                print("    " + line)
+        for line in skips(title, text) if counts[0] else ():
+            print("    " + line)
     print("%d passed, %d failed, %d skipped" % tuple(sums))
     return 1 if sums[1] else 0
 

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""ci/report.py names each case that is skipped, and ci/skips finds, in made-up
+outputs of `make test`, what an ordinary user or root skips and should not."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CI = ROOT / "ci"
+LIST = ("# whose, pattern, reason\n"
+        "user\t*: only root can be two users\tso it is\n"
+        "both\tlibhns.so.1 *: no libhns.so.1 is installed\tin no package\n")
+# As the tests say it.
+LACKS = ("perftest: not installed", "a: ib_write_bw is not installed",
+         "mpi: librpma-dev was not installed when this was built",
+         "abi qperf: needs libucp.so.0, not installed",
+         "arm64: qemu-aarch64 is missing", "package: no objdump",
+         "arm64: its libraries cannot be had, see build/log/a.log",
+         "vendor: no libfoo.so.1 is installed", "undo: no strace here",
+         "inert: strace cannot run here", "mpi: mpirun does not work here: x",
+         "a: there is no qemu", "a: the compiler had no such sanitizer",
+         "a: no loader for 32 bits", "ucx: UCX is built without libuct_ib",
+         "rxe: no kernel; see build/log/interop-build.log")
+OTHERS = ("users.py: no seccomp filters here", "a: no network namespace of our "
+          "own", "a: nothing can be mounted here", "out: user: it says nothing",
+          "a: the machine is too slow for it")
+
+# What the case shows, the skips of the user, of root, what must be said (None:
+# nothing).
+CASES = (
+    ("nothing is skipped", (), (), None),
+    ("both skip the same", OTHERS, OTHERS[::-1], None),
+    ("a time of a skip is not part of it", ("bare: no (3 s)",),
+     ("bare: no (14 s)",), None),
+    ("the user alone skips", (OTHERS[0],), (),
+     "user: root does not skip it: users.py: no seccomp filters here"),
+    ("root alone skips", (), (OTHERS[0],),
+     "root: user does not skip it: users.py: no seccomp filters here"),
+    ("the list excuses the user", ("a: only root can be two users",), (),
+     None),
+    ("the list excuses the user alone", (), ("a: only root can be two users",),
+     "root: user does not skip it"),
+    ("the list excuses both", ("libhns.so.1 a: no libhns.so.1 is installed",),
+     ("libhns.so.1 a: no libhns.so.1 is installed",), None),
+    *(("a program is missing, %s" % text, (text,), (text,),
+       "user: a program is missing: " + text) for text in LACKS),
+    ("one run alone", (OTHERS[0],), None, None),
+    ("a program is missing in one run alone", (LACKS[0],), None,
+     "user: a program is missing: perftest: not installed"),
+)
+
+
+def output(skips, counted=None):
+    """Of a run: its lines are those of stages, of parts of a test, of lints."""
+    lines = ["--- gcc (ci/test-gcc), 3 s", "ok a case (0.1 s)"]
+    lines += ["%sskipped %s" % (i % 2 * "    ", text)
+              for i, text in enumerate(skips)]
+    lines += ["FAIL not this skipped one: why",
+              "1 passed, 0 failed, %d skipped" %
+              (len(skips) if counted is None else counted)]
+    return "\n".join(lines) + "\n"
+
+
+def ask(folder, texts, listed=LIST):
+    """(exit status, output) of ci/skips."""
+    argv = [CI / "skips", "--list", folder / "list"]
+    (folder / "list").write_text(listed, encoding="utf-8")
+    for i, text in enumerate(texts):
+        argv.append(folder / str(i))
+        argv[-1].write_text(text, encoding="utf-8")
+    done = subprocess.run(argv, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    return done.returncode, done.stdout
+
+
+def wrong(answer, want):
+    status, said = answer
+    if (status != 0) != (want is not None):
+        return "exit status %d\n%s" % answer
+    return "it does not say `%s`\n%s" % (want, said) if want and \
+        want not in said else ""
+
+
+def compare(folder, user, root, want):
+    texts = [output(skips) for skips in (user, root) if skips is not None]
+    return wrong(ask(folder, texts), want)
+
+
+def count(folder):
+    """A skip that is counted and not told, and a run that has not ended."""
+    return wrong(ask(folder, [output(OTHERS, 7), output(OTHERS)]),
+                 "user: 7 skips are counted and 5 are told") or \
+        wrong(ask(folder, ["ok a\n", output(())]),
+              "user: the run ended without a count")
+
+
+def lines_of_the_list(folder):
+    runs = [output(()), output(())]
+    return wrong(ask(folder, runs, "user a: b\n"), "list:1: not whose") or \
+        wrong(ask(folder, runs, "all\ta: b\twhy\n"), "list:1: not whose") or \
+        wrong((ask(folder, runs)[0] or 1, ask(folder, runs)[1]),
+              "note: nothing is excused by: user *: only root")
+
+
+def own_list(folder):
+    """ci/skips.txt can be read."""
+    path = folder / "run"
+    path.write_text(output(()), encoding="utf-8")
+    done = subprocess.run([CI / "skips", path, path], text=True, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return wrong((done.returncode, done.stdout), None)
+
+
+def report(folder):
+    """A line for each case that a program of cmocka, or a part of a test,
+    skips: as many as are counted."""
+    cmocka = ("[  SKIPPED ] first_case\n[  SKIPPED ] second_case\n"
+              "[  PASSED  ] 3 test(s).\n[  SKIPPED ] 2 test(s), listed below:\n"
+              "[  SKIPPED ] first_case\n[  SKIPPED ] second_case\n"
+              "\n 2 SKIPPED TEST(S)\n")
+    parts = "ok a\nskipped b: no c\n1 passed, 0 failed, 1 skipped\n"
+    whole = "skipped liba.so.1 a_call: no liba.so.1 is installed\n"
+    runs = [{"name": "x:unit / user", "stdout": cmocka},
+            {"name": "x:abi / start", "stdout": parts},
+            {"name": "x:abi / vendor", "stdout": whole, "result": "SKIP"},
+            {"name": "x:unit / peer", "stdout": "skipped: no namespace\n",
+             "result": "SKIP"}]
+    path = folder / "log"
+    path.write_text("".join(json.dumps(
+        {"result": "OK", "duration": 1, "command": ["a"], **run}) + "\n"
+        for run in runs), encoding="utf-8")
+    said = subprocess.run([sys.executable, CI / "report.py", "out", folder,
+                           path], text=True, stdout=subprocess.PIPE,
+                          check=False).stdout
+    told = [line.strip() for line in said.splitlines()
+            if line.lstrip().startswith("skipped ")]
+    if told == ["skipped out: user: first_case: it says nothing",
+                "skipped out: user: second_case: it says nothing",
+                "skipped b: no c",
+                "skipped out: vendor: no liba.so.1 is installed",
+                "skipped out: peer: no namespace"] and \
+            "4 passed, 0 failed, 5 skipped" in said:
+        return ""
+    return said
+
+
+def main():
+    cases = [(name, lambda folder, case=rest: compare(folder, *case))
+             for name, *rest in CASES]
+    cases += [("what is counted is told", count),
+              ("a line of the list is well formed, and missed if unused",
+               lines_of_the_list),
+              ("the list of the tree is well formed", own_list),
+              ("ci/report.py names what is skipped", report)]
+    failed = 0
+    for name, body in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            why = body(pathlib.Path(folder))
+        failed += bool(why)
+        print("%s skips: %s%s" % ("FAIL" if why else "ok", name,
+                                  why and ": " + why.replace("\n", "\n    ")))
+    print("%d passed, %d failed, 0 skipped" % (len(cases) - failed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
