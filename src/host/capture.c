@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +23,12 @@
 #include "util/fsize.h"
 
 #define MAX_FRAME 10240
+
+/* The kernel's numbers of memory devices (null(4), full(4)). */
+#define MEMORY_MAJOR 1
+#define MEMORY_NULL  3
+#define MEMORY_ZERO  5
+#define MEMORY_FULL  7
 
 static int file = -1;
 
@@ -38,31 +46,80 @@ static bool is_link(const char *name)
 	       (s.st_uid == geteuid() || s.st_uid == 0);
 }
 
+/* Opens what the O_PATH descriptor is of; without /proc the name, by which
+ * nothing is waited for. */
+static int open_again(int path_fd, const char *name, int flags)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	fd = open(path, flags);
+	return fd < 0 && errno == ENOENT
+		       ? open(name, flags | O_NONBLOCK | O_NOFOLLOW)
+		       : fd;
+}
+
 /*
- * A regular file can be read, too, to see what it is; a pipe must not be, or
- * its reader would never see its end, and is waited for only if it is ours.  A
- * link, as /dev/stdout is one, is followed if it is root's or ours, to what is
- * there.  A descriptor or -1.
+ * A regular file is opened for reading, too, to see what it holds.  A pipe must
+ * not be, or its reader would never see its end, and only a pipe of this user
+ * is waited for.  Anything else is opened without waiting, to be judged by
+ * why_not.
  */
-static int open_named(const char *name)
+static int open_found(int path_fd, const char *name)
 {
 	const int always = O_APPEND | O_CLOEXEC | O_NOCTTY;
 	struct stat s;
-	bool follows = is_link(name);
-	bool exists = !(follows ? stat(name, &s) : lstat(name, &s));
 
-	if (exists && S_ISFIFO(s.st_mode) && s.st_uid == geteuid())
-		return open(name, always | O_WRONLY);
-	if (exists && !S_ISREG(s.st_mode))
-		return open(name, always | O_WRONLY | O_NONBLOCK |
-					  (follows ? 0 : O_NOFOLLOW));
-	if (follows)
-		return open(name, always | O_RDWR);
-	return open(name, always | O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+	if (fstat(path_fd, &s))
+		return -1;
+	if (S_ISLNK(s.st_mode)) {
+		errno = ELOOP;
+		return -1;
+	}
+	if (S_ISREG(s.st_mode))
+		return open_again(path_fd, name, always | O_RDWR);
+	if (S_ISFIFO(s.st_mode) && s.st_uid == geteuid())
+		return open_again(path_fd, name, always | O_WRONLY);
+	return open_again(path_fd, name, always | O_WRONLY | O_NONBLOCK);
+}
+
+/* A link, as /dev/stdout is one, is followed if it is root's or this user's.  A
+ * descriptor or -1. */
+static int open_named(const char *name)
+{
+	const int create =
+		O_APPEND | O_CLOEXEC | O_NOCTTY | O_RDWR | O_CREAT | O_NOFOLLOW;
+	bool follows = is_link(name);
+	int path_fd =
+		open(name, O_PATH | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW));
+	int fd, err;
+
+	if (path_fd < 0)
+		return errno == ENOENT && !follows ? open(name, create, 0600)
+						   : -1;
+	fd = open_found(path_fd, name);
+	err = errno;
+	close(path_fd);
+	errno = err;
+	return fd;
+}
+
+/* /dev/null, /dev/zero and /dev/full, or a terminal of this user. */
+static bool is_fit_device(int fd, const struct stat *s)
+{
+	unsigned minor_number = minor(s->st_rdev);
+
+	if (major(s->st_rdev) == MEMORY_MAJOR)
+		return minor_number == MEMORY_NULL ||
+		       minor_number == MEMORY_ZERO ||
+		       minor_number == MEMORY_FULL;
+	return s->st_uid == geteuid() && isatty(fd);
 }
 
 /* What must not get our frames: another user's file, one that has another name
- * somewhere, and one that is no capture. */
+ * somewhere, one that is no capture, and a device that keeps them or acts on
+ * them. */
 static const char *why_not(int fd)
 {
 	uint32_t first = preamble[0];
@@ -71,7 +128,10 @@ static const char *why_not(int fd)
 	if (fstat(fd, &s))
 		return strerror(errno);
 	if (S_ISCHR(s.st_mode))
-		return NULL;
+		return is_fit_device(fd, &s) ? NULL
+					     : "it is a device, and neither "
+					       "/dev/null nor a terminal of "
+					       "this user";
 	if (!S_ISREG(s.st_mode) && !S_ISFIFO(s.st_mode))
 		return "it is neither a file nor a pipe";
 	if (s.st_uid != geteuid())

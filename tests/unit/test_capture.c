@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "host/capture.h"
@@ -282,6 +283,7 @@ static void what_is_no_capture_of_ours_gets_no_frames(void **state)
 	expect_refused(other, PREAMBLE);
 	assert_int_equal(unlink(other), 0);
 	expect_refused("/tmp", 0);
+	expect_refused("/dev/urandom", 0);
 	if (!geteuid() && !symlink(path, other)) {
 		assert_int_equal(lchown(other, 1, 1), 0);
 		expect_refused(other, PREAMBLE);
@@ -326,6 +328,57 @@ static void a_pipe_of_ours_has_the_frames(void **state)
 	assert_int_equal(unlink(pipe), 0);
 }
 
+static int looks;	      /* until somebody changes what is there */
+static const char *looked_at; /* as a link to the other */
+static const char *stranger;
+
+/* In place of libc's, for the code that is tested. */
+int lstat(const char *restrict name, struct stat *restrict s)
+{
+	int err = (int)syscall(SYS_newfstatat, AT_FDCWD, name, s,
+			       AT_SYMLINK_NOFOLLOW);
+
+	if (looks && !--looks) {
+		assert_int_equal(unlink(looked_at), 0);
+		assert_int_equal(symlink(stranger, looked_at), 0);
+	}
+	return err;
+}
+
+static int make_pipe(const char *name)
+{
+	assert_int_equal(mkfifo(name, 0600), 0);
+	return open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+static void a_pipe_that_becomes_a_link_has_no_frames(void **state)
+{
+	char one[sizeof(path) + 8], other[sizeof(path) + 8];
+	int fds[2];
+
+	snprintf(one, sizeof(one), "%s.one", path);
+	snprintf(other, sizeof(other), "%s.other", path);
+	setenv("ADVERB_EXPLAIN", "0", 1);
+	looked_at = one;
+	stranger = other;
+	for (int i = 1; i < 4; i++) {
+		capture_close();
+		fds[0] = make_pipe(one);
+		fds[1] = make_pipe(other);
+		setenv("ADVERB_PCAP", one, 1);
+		looks = i;
+		capture_open();
+		looks = 0;
+		assert_int_equal(read(fds[1], seen, sizeof(seen)), 0);
+		capture_close();
+		close(fds[0]);
+		close(fds[1]);
+		assert_int_equal(unlink(one), 0);
+		assert_int_equal(unlink(other), 0);
+	}
+	unsetenv("ADVERB_EXPLAIN");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -342,6 +395,7 @@ int main(void)
 		CASE(what_is_no_capture_of_ours_gets_no_frames),
 		CASE(a_capture_is_for_its_user_alone),
 		CASE(a_pipe_of_ours_has_the_frames),
+		CASE(a_pipe_that_becomes_a_link_has_no_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
