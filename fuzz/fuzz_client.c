@@ -73,7 +73,9 @@ static uint32_t choose_class(struct script *s)
 {
 	uint8_t v = next_u8(s);
 
-	return v < 224 ? 1 + v % KNOWN : v < 240 ? v % 3 : input_u32(&s->in);
+	if (v < 224)
+		return 1u + v % KNOWN;
+	return v < 240 ? v % 3u : input_u32(&s->in);
 }
 
 static int open_port(void)
