@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The manager: messages and commands to conversations; see cm.h. */
+/* The manager: finds the conversation of a message or a command; see cm.h. */
 #include "cm/cm.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "cm/conv.h"
 #include "util/inaddr.h"
 
-#define ROOM	   4  /* what one input may put into a ring */
+#define ROOM	   4  /* entries that one input may put into a ring */
 #define TICK_BATCH 16 /* conversations that one cm_tick serves */
 
 struct cm *cm_new(const struct cm_config *config, uint64_t now_ns)
@@ -107,7 +107,7 @@ void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns)
 		cm->recent[cm->recent_next++ % CONV_RECENT] =
 			(struct conv_recent){l->service_id, until_ns, l->where};
 	list_remove(&l->link);
-	/* its conversations do not count for who has this place next */
+	/* its requests do not count for the next listener at this index */
 	for (uint32_t i = 0; i < cm->fresh; i++)
 		if (cm->conv[i].is_waiting && cm->conv[i].listener == listener)
 			cm->conv[i].is_waiting = false;
@@ -161,7 +161,8 @@ uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
 	uint64_t until_ns = cm->expecting_until_ns;
 
 	for (int i = 0; i < CONV_RECENT; i++)
-		/* of any space: what follows a connection may be SIDR */
+		/* of any port space: some programs resolve by SIDR what they
+		 * have connected to */
 		if ((uint16_t)cm->recent[i].service_id ==
 			    (uint16_t)service_id &&
 		    cm->recent[i].until_ns > until_ns &&
@@ -170,13 +171,13 @@ uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
 	return until_ns;
 }
 
-/* Is it from whom we talk with, by both ids? */
+/* Is the message from the conversation's peer, by its address and its id? */
 static bool belongs_to(const struct conv *c, const struct cmmsg *m,
 		       const uint8_t from[16])
 {
 	if (memcmp(c->peer, from, 16) != 0)
 		return false;
-	/* Before its REP the peer's id is open. */
+	/* before the REP the peer's id is not known */
 	return !c->remote_id || c->remote_id == m->local_id ||
 	       m->kind == CMMSG_SIDR_REP;
 }
@@ -189,14 +190,14 @@ static struct conv *find_recipient(struct cm *cm, const struct cmmsg *m,
 
 	if (ours)
 		c = conv_find(cm, ours);
-	/* A peer that gives up before it has heard of us knows no id of ours
-	 * (IBTA 12.6.7.2, reason 4).  Any other message has both. */
+	/* A peer that gives up before it has heard from us knows no id of ours
+	 * (IBTA 12.6.7.2, reason 4).  Any other message has both ids. */
 	else if (m->kind == CMMSG_REJ && m->reason == CMMSG_REJ_TIMEOUT)
 		c = conv_find_remote(cm, from, m->local_id);
 	return c && belongs_to(c, m, from) ? c : NULL;
 }
 
-/* A message of a conversation that we do not have. */
+/* Answers a message of a conversation that is not there. */
 static void answer_stray(struct cm *cm, const uint8_t from[16],
 			 const uint8_t to[16], const struct cmmsg *m)
 {
@@ -218,7 +219,7 @@ static void answer_stray(struct cm *cm, const uint8_t from[16],
 	step_send_bare(cm, to, from, &answer);
 }
 
-/* We have no alternate paths (IBTA 12.8). */
+/* Answers a LAP: there are no alternate paths here (IBTA 12.8). */
 static void refuse_path(struct cm *cm, const struct conv *c,
 			const uint8_t from[16], const uint8_t to[16],
 			const struct cmmsg *m)
@@ -253,7 +254,7 @@ void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		return;
 	}
 	if (m.kind == CMMSG_APR) {
-		cm->counters.unexpected++; /* we never ask for one */
+		cm->counters.unexpected++; /* no LAP was sent */
 		return;
 	}
 	c = find_recipient(cm, &m, from);
@@ -262,7 +263,7 @@ void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		return;
 	}
 	if (!c && cm->expecting_until_ns > now_ns)
-		cm->counters.unexpected++; /* it will be repeated */
+		cm->counters.unexpected++; /* the peer repeats it */
 	else if (!c)
 		answer_stray(cm, from, to, &m);
 	else if (!step_run(cm, c,
@@ -291,7 +292,7 @@ int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	conv_enter(cm, c, m.kind == CMMSG_REQ ? CONV_REQ_SENT : CONV_SIDR_SENT);
 	memcpy(m.primary.local_gid, start->local, 16);
 	memcpy(m.primary.remote_gid, start->peer, 16);
-	/* what an address without a LID has (IBTA A16.4) */
+	/* for an address without a LID (IBTA A16.4) */
 	m.primary.local_lid = m.primary.remote_lid = 0xffff;
 	step_send(cm, c, &m);
 	step_arm(cm, c, m.local_timeout, m.max_cm_retries, now_ns);
@@ -354,7 +355,7 @@ int cm_reject(struct cm *cm, uint32_t id, const struct cmmsg *reply,
 	return command_conv(cm, id, IN_REJECT, reply, now_ns);
 }
 
-/* What the owner reports was seen without a message. */
+/* The input has no message: the consumer says that the connection is up. */
 int cm_establish(struct cm *cm, uint32_t id, uint64_t now_ns)
 {
 	const struct cmmsg none = {0};

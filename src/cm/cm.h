@@ -7,13 +7,15 @@
  *	in	cm_rx, cm_tick, the commands
  *	out	cm_tx, cm_event, cm_deadline
  *
- * Sans-IO: no socket, clock or thread, and it never calls back.  Messages and
- * events wait in rings of fixed size: the owner empties both after every call.
- * One owner, no lock.  Malformed or unexpected messages are counted.
+ * Sans-IO: no socket, clock or thread, and no callback.  Messages and events
+ * wait in rings of fixed size: the caller empties both rings after each call.
+ * One thread at a time, no lock.  Malformed and unexpected messages are
+ *counted.
  *
- * A conversation is named by its communication id, which is random and goes
- * over the wire.  It lives from its REQ, or cm_connect, until its owner has
- * released it and the wire has forgotten it.
+ * A communication id, which is random and goes over the wire, names a
+ * conversation.  A conversation lasts from its REQ, or from cm_connect, until
+ * its consumer has released it and its last state on the wire has timed out.
+ * The consumer is the program that the caller acts for.
  */
 #ifndef CM_CM_H
 #define CM_CM_H
@@ -29,25 +31,33 @@
 struct cm;
 
 struct cm_config {
-	uint64_t seed;		/* see cm_seed */
+	uint64_t seed;		/* of ids, see cm_seed */
 	uint32_t conversations; /* at most */
-	/* unanswered requests at most from one address, or from one owner */
+	/* Unanswered requests at most of one sender: an owner of this manager,
+	 * or another manager's address. */
 	uint32_t half_open;
 };
 
 enum cm_event_type {
-	CM_REQUEST,	/* msg: REQ or SIDR_REQ; user: the listener's */
-	CM_RESPONSE,	/* msg: REP; cm_establish or cm_reject is due */
-	CM_ESTABLISHED, /* msg: RTU, unless it was lost */
-	CM_REJECTED,	/* msg: REJ */
-	CM_UNREACHABLE, /* nobody answered */
-	/* msg: DREQ, and cm_disconnect or cm_release is due, which answers it;
-	 * DREP or REJ: the peer has heard of the end; none: it never said so */
+	/* A REQ or SIDR_REQ (msg) to the listener whose user the event has. */
+	CM_REQUEST,
+	/* A REP (msg); cm_establish or cm_reject answers it. */
+	CM_RESPONSE,
+	/* A RTU (msg), or none if it was lost. */
+	CM_ESTABLISHED,
+	/* A REJ (msg). */
+	CM_REJECTED,
+	/* No answer came. */
+	CM_UNREACHABLE,
+	/* A DREQ (msg), which cm_disconnect or cm_release answers; a DREP or
+	 * REJ (msg): the peer knows that the connection has ended; none: the
+	 * peer did not answer. */
 	CM_DISCONNECTED,
 	CM_TIMEWAIT_EXIT,
-	CM_RESOLVED, /* msg: SIDR_REP of any status */
-	/* msg: a REQ that names the peer's queue pair for another connection,
-	 * so that this one would be stale: cm_stale, when that is true */
+	/* A SIDR_REP (msg) of any status. */
+	CM_RESOLVED,
+	/* A REQ (msg) that names the peer's queue pair for another connection:
+	 * this one is stale if the peer agrees, see cm_stale. */
 	CM_STALE,
 };
 
@@ -59,10 +69,10 @@ struct cm_event {
 	struct cmmsg msg; /* kind 0: none */
 };
 
-/* One MAD for QP1 of `to`. */
+/* One MAD from QP1 of `from` to QP1 of `to`. */
 struct cm_frame {
 	uint8_t from[16], to[16];
-	uint32_t scope; /* interface of link-local addresses, 0: any */
+	uint32_t scope; /* interface of link-local addresses; 0: any */
 	uint8_t mad[MAD_BYTES];
 };
 
@@ -71,46 +81,50 @@ struct cm_counters {
 	uint64_t no_listener, backlog_full, refused, stale, held;
 };
 
-/* Which local addresses a listener answers at. */
+/* The local addresses at which a listener answers. */
 struct cm_where {
 	uint8_t ip[16]; /* all zero: see any_v4, any_v6 */
 	bool any_v4, any_v6;
-	bool only_own; /* and only to conversations of the same manager */
+	bool only_own; /* answers conversations of this manager alone */
 };
 
 /*
- * A conversation as its owner can give it to another manager, when the one
- * that held it is no more.
+ * The state of a conversation, kept by its consumer: another manager continues
+ * the conversation by it when this manager is gone.
  */
 struct cm_note {
 	uint32_t local_id, remote_id, remote_qpn, scope;
 	uint64_t transaction_id;
 	uint8_t local[16], peer[16];
-	uint8_t state; /* 0: there is nothing to take up again */
+	uint8_t state; /* 0: there is nothing to continue */
 	uint8_t is_passive, is_strict, timeout, tries;
 	uint8_t last[MAD_BYTES]; /* what a retry repeats */
 	uint8_t reserved[3];
 };
 
 /*
- * One of those who share a manager.  Its caller keeps it until both counts are
- * 0.  A function that takes an owner takes NULL for one that may have all.
+ * A user, one of several that share a manager, for which listeners and
+ * conversations are counted.  The caller keeps it until both counts are 0.  A
+ * function that takes an owner takes NULL for one without a limit.
  */
 struct cm_owner {
-	bool is_exempt; /* may have all that the manager has */
-	/* Stands for several that cannot be told from each other. */
+	/* May have all that the manager has. */
+	bool is_exempt;
+	/* Stands for several users that cannot be told from each other. */
 	bool is_many;
-	uint64_t number;    /* differs from other owners'; not 0 */
-	uint32_t listeners; /* that it has now */
-	/* Conversations that count for it: also one that is released, until the
-	 * wire has forgotten it. */
+	/* Differs from the other owners' numbers; not 0. */
+	uint64_t number;
+	/* Listeners that the owner has now. */
+	uint32_t listeners;
+	/* Conversations that the owner has now, with those that are released
+	 * and not yet ended on the wire. */
 	uint32_t conversations;
 };
 
 /*
- * May this owner, which has `has` of something, have one more where `left` are
+ * May the owner, which has `has` of something, have one more where `left` are
  * free?  An owner has at most as many as are left for all others, so that no
- * owner takes all.  0, -EDQUOT: it has its share, -ENOMEM: none is left.
+ * owner takes all.  0; -EDQUOT: the owner has its share; -ENOMEM: none is left.
  */
 static inline int cm_owner_may_add(const struct cm_owner *owner, uint32_t has,
 				   uint32_t left)
@@ -120,21 +134,23 @@ static inline int cm_owner_may_add(const struct cm_owner *owner, uint32_t has,
 	return !owner || owner->is_exempt || has < left ? 0 : -EDQUOT;
 }
 
-/* What the active side starts with. */
+/* The arguments of cm_connect. */
 struct cm_start {
 	struct cm_owner *owner; /* for which the conversation counts */
-	uint64_t user;
-	/* what to call it, so that the same call again is the same
-	 * conversation; 0: chosen here */
+	uint64_t user;		/* of the conversation's events */
+	/* The conversation's id; 0, or one in use: the manager draws one.  A
+	 * caller that repeats a call for another manager gives the same id. */
 	uint32_t id;
+	/* 0: the manager draws one. */
 	uint64_t transaction_id;
 	uint8_t local[16], peer[16];
 	uint32_t scope;
-	/* kind REQ or SIDR_REQ; ids, LIDs and GIDs are filled in here.  Its
-	 * local_timeout and max_cm_retries are ours to keep. */
+	/* A REQ or SIDR_REQ.  The manager writes the ids, LIDs and GIDs, and
+	 * itself keeps to local_timeout and max_cm_retries. */
 	struct cmmsg msg;
-	/* wait local_timeout each time, not less at first; and hear at once
-	 * that nobody listens, as far as that is known here */
+	/* Each wait is local_timeout, where otherwise the first ones are
+	 * shorter; and a request for a service without a listener is refused at
+	 * once, if the listener would be this manager's. */
 	bool strict;
 };
 
@@ -142,102 +158,108 @@ struct cm_start {
 struct cm *cm_new(const struct cm_config *config, uint64_t now_ns);
 void cm_free(struct cm *cm);
 /*
- * Mix in entropy from outside, before calls that may choose an id: ids must
- * not be guessed.
+ * Mixes entropy into the source of ids, which nobody may guess.  The caller
+ * does so before each call that may draw an id.
  */
 void cm_seed(struct cm *cm, uint64_t entropy);
 const struct cm_counters *cm_counters(const struct cm *cm);
-/* Conversations that are not free. */
+/* The number of conversations, in any state. */
 uint32_t cm_count(const struct cm *cm);
 
-/* How long a request for a service of nobody is held before it is refused. */
+/* How long a request is held that finds no listener, before it is refused. */
 #define CM_HOLD_NS 100000000u
 
 /*
  * Answers requests for a service.  The listener, and each conversation that
- * begins with a request to it, counts for the owner.  backlog: requests that
- * nobody has taken yet, beyond which more are not answered but held until there
- * is room.  0 with *listener; -EDQUOT: the owner has its share of listeners;
- * -ENOMEM: there is none left.
+ * begins with a request to it, counts for the owner.  `user` is that of its
+ * CM_REQUEST events.  backlog: requests that no consumer has taken yet; further
+ * ones are held until one is taken.  0 with *listener; -EDQUOT: the owner has
+ * its share of listeners; -ENOMEM: no listener is left.
  */
 int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	      uint64_t service_id, const struct cm_where *where,
 	      uint32_t backlog, uint32_t *listener);
 /*
- * Who calls this service is held until until_ns, unless it is sooner than
- * CM_HOLD_NS: programs listen, serve one, and listen again (perftest).
+ * Ends a listener.  Requests for its service are held until until_ns, but at
+ * least for CM_HOLD_NS: there are programs that listen, serve one connection
+ * and listen again (perftest).
  */
 void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns);
 
 /*
- * Refuse nobody before until_ns, and contradict nobody: listeners and
- * conversations are only just coming back, as to the successor of a broker that
- * was killed.
+ * Until until_ns, refuses no request that finds no listener, and answers no
+ * message of a conversation that is not there.  For the successor of a broker
+ * that was killed, to which listeners and conversations come back.
  */
 void cm_expect_listeners(struct cm *cm, uint64_t until_ns);
 
 /*
  * Begins a conversation by a REQ or SIDR_REQ.  0 with its *id; -EDQUOT: the
- * owner has its share of conversations; -ENOMEM: there is none left.
+ * owner has its share of conversations; -ENOMEM: no conversation is left.
  */
 int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	       uint32_t *id);
-/* As it is now; state 0 for one that is over or not there. */
+/* Describes the conversation as it is now.  The note's state is 0 if there is
+ * no such conversation, or it is over or released. */
 void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note);
 /*
  * Begins a conversation for the owner in the state that the note tells.
  * Nothing in the note is trusted.  0 with *id, which is the note's local_id;
- * -EINVAL: no such conversation can be; -EEXIST: it is here already; -EDQUOT,
- * -ENOMEM as cm_connect.
+ * -EINVAL: no such conversation can be; -EEXIST: the conversation is there;
+ * -EDQUOT, -ENOMEM as cm_connect.
  */
 int cm_note_resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
 		   const struct cm_note *note, uint64_t now_ns, uint32_t *id);
 /*
- * Releases the conversation that the note is of.  The manager that wrote the
- * note may have released it before it ended, without the peer's hearing of it;
- * to say the end twice does no harm.  The conversation counts for the owner
- * until the peer has answered.
+ * Tells the peer of the note's conversation that the conversation is released.
+ * The manager that wrote the note may have done so before it ended, or not: to
+ * tell the peer twice does no harm.  The conversation counts for the owner
+ * until the peer has answered, or has not answered in time.
  */
 void cm_note_release(struct cm *cm, struct cm_owner *owner,
 		     const struct cm_note *note, uint64_t now_ns);
 /*
- * Has the connection of that peer's queue pair ended lately, by the peer's word
- * or by both?  Not known of one that has rested since.
+ * Has a connection with that peer's queue pair ended lately, by the peer's DREQ
+ * or with the peer's DREP?  False of one whose TIMEWAIT is over.
  */
 bool cm_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn);
 /*
- * That peer's queue pair is of no connection with us any more: those that there
- * were have ended (IBTA 12.9.8.3.1).
+ * The peer has said that its queue pair is in no connection with us: ends the
+ * connection that there is (IBTA 12.9.8.3.1).
  */
 void cm_stale(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 	      uint64_t now_ns);
-/* The owner has seen a request: it no longer counts for the backlog. */
+/* The consumer has seen a request, which no longer counts for the backlog. */
 void cm_taken(struct cm *cm, uint32_t id);
 void cm_set_user(struct cm *cm, uint32_t id, uint64_t user);
 /*
- * Commands.  0, -EINVAL in a state that has no such command, -ENOENT for an id
- * that is no conversation's.
+ * Commands to a conversation.  Each returns 0, -EINVAL in a state that has no
+ * such command, or -ENOENT if there is no such conversation.
  */
-/* reply: the fields of a REP or a SIDR_REP; ids are filled in. */
+/* reply: the fields of a REP or a SIDR_REP; the manager writes the ids. */
 int cm_accept(struct cm *cm, uint32_t id, const struct cmmsg *reply,
 	      uint64_t now_ns);
 /* reply: reason (or status), additional information, private data. */
 int cm_reject(struct cm *cm, uint32_t id, const struct cmmsg *reply,
 	      uint64_t now_ns);
-/* RTU on the active side; the passive one has seen data (IBTA 12.9.7.2). */
+/* The active side sends its RTU; the passive side has seen data before the RTU
+ * came (IBTA 12.9.7.2). */
 int cm_establish(struct cm *cm, uint32_t id, uint64_t now_ns);
 int cm_disconnect(struct cm *cm, uint32_t id, uint64_t now_ns);
-/* The owner forgets it: no more events; what the peer is owed is sent. */
+/* The consumer forgets the conversation, which makes no more events.  The
+ * manager sends the answer that the peer waits for. */
 void cm_release(struct cm *cm, uint32_t id, uint64_t now_ns);
 
+/* A MAD of any contents has come from QP1 of `from` to QP1 of `to`. */
 void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 	   uint32_t scope, const uint8_t *mad, size_t len, uint64_t now_ns);
-/* Fires what is due, as far as the rings have room. */
+/* Expires timers that are due, as many as the rings have room for. */
 void cm_tick(struct cm *cm, uint64_t now_ns);
-/* Take one out; false when there is none. */
+/* Takes the first message to send out of its ring; false: there is none. */
 bool cm_tx(struct cm *cm, struct cm_frame *frame);
+/* Takes the first event out of its ring; false: there is none. */
 bool cm_event(struct cm *cm, struct cm_event *event);
-/* Absolute time of the next cm_tick needed; UINT64_MAX: none. */
+/* Absolute time of the next cm_tick that is needed; UINT64_MAX: none. */
 uint64_t cm_deadline(const struct cm *cm);
 
 #endif

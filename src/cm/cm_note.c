@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Conversations that outlive their manager; see cm.h. */
+/* Notes, by which a conversation outlives its manager; see cm.h. */
 #include <errno.h>
 #include <string.h>
 
 #include "cm/conv.h"
 
-/* What a state goes on with, and of which message it is the state. */
-struct way {
-	bool is_resumed, is_repeated;
-	enum cmmsg_kind said; /* 0: nothing yet */
+/* How a conversation continues from a note of its state. */
+struct phase {
+	bool is_resumed;	   /* such a conversation can continue */
+	bool is_repeated;	   /* its last message is sent again */
+	enum cmmsg_kind last_sent; /* 0: it has sent nothing */
 };
 
-static struct way way_of(enum conv_state state, bool is_passive)
+static struct phase phase_of(enum conv_state state, bool is_passive)
 {
 	switch (state) {
 	case CONV_REQ_SENT:
 	case CONV_REQ_WAIT:
-		return (struct way){!is_passive, true, CMMSG_REQ};
+		return (struct phase){!is_passive, true, CMMSG_REQ};
 	case CONV_REP_RCVD:
-		return (struct way){!is_passive, false, CMMSG_REQ};
+		return (struct phase){!is_passive, false, CMMSG_REQ};
 	case CONV_REQ_RCVD:
-		return (struct way){is_passive, false, 0};
+		return (struct phase){is_passive, false, 0};
 	case CONV_REP_SENT:
 	case CONV_REP_WAIT:
-		return (struct way){is_passive, true, CMMSG_REP};
+		return (struct phase){is_passive, true, CMMSG_REP};
 	case CONV_ESTABLISHED:
-		return (struct way){true, false,
-				    is_passive ? CMMSG_REP : CMMSG_RTU};
+		return (struct phase){true, false,
+				      is_passive ? CMMSG_REP : CMMSG_RTU};
 	case CONV_DREQ_SENT:
-		return (struct way){true, true, CMMSG_DREQ};
+		return (struct phase){true, true, CMMSG_DREQ};
 	case CONV_DREQ_RCVD:
 	case CONV_TIMEWAIT:
-		return (struct way){true, false, 0};
+		return (struct phase){true, false, 0};
 	case CONV_SIDR_SENT:
-		return (struct way){!is_passive, true, CMMSG_SIDR_REQ};
+		return (struct phase){!is_passive, true, CMMSG_SIDR_REQ};
 	case CONV_SIDR_RCVD:
-		return (struct way){is_passive, false, 0};
+		return (struct phase){is_passive, false, 0};
 	case CONV_FREE:
 	case CONV_ANSWERED:
 	case CONV_CLOSED:
@@ -43,7 +44,7 @@ static struct way way_of(enum conv_state state, bool is_passive)
 	case CONV_STATES:
 		break;
 	}
-	return (struct way){0};
+	return (struct phase){0};
 }
 
 void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note)
@@ -51,7 +52,8 @@ void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note)
 	const struct conv *c = conv_find(cm, id);
 
 	memset(note, 0, sizeof(*note));
-	if (!c || c->is_released || !way_of(c->state, c->is_passive).is_resumed)
+	if (!c || c->is_released ||
+	    !phase_of(c->state, c->is_passive).is_resumed)
 		return;
 	*note = (struct cm_note){.local_id = c->local_id,
 				 .remote_id = c->remote_id,
@@ -68,17 +70,18 @@ void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note)
 	memcpy(note->last, c->last, MAD_BYTES);
 }
 
-/* Its last message is one that such a conversation sends. */
-static bool is_sane(const struct cm_note *n, const struct way *way,
+/* Can there be such a conversation, with such a last message? */
+static bool is_sane(const struct cm_note *n, const struct phase *phase,
 		    struct cmmsg *last)
 {
-	if (!n->local_id || !way->is_resumed ||
-	    (!n->remote_id && way->said != CMMSG_REQ &&
-	     way->said != CMMSG_SIDR_REQ))
+	if (!n->local_id || !phase->is_resumed ||
+	    (!n->remote_id && phase->last_sent != CMMSG_REQ &&
+	     phase->last_sent != CMMSG_SIDR_REQ))
 		return false;
-	if (!way->said)
+	if (!phase->last_sent)
 		return true;
-	return cmmsg_parse(n->last, MAD_BYTES, last) && last->kind == way->said;
+	return cmmsg_parse(n->last, MAD_BYTES, last) &&
+	       last->kind == phase->last_sent;
 }
 
 static void take_note(struct cm *cm, struct conv *c, const struct cm_note *n)
@@ -101,25 +104,25 @@ static int resume_conv(struct cm *cm, struct cm_owner *owner, uint64_t user,
 		       const struct cm_note *note, bool goes_on,
 		       uint64_t now_ns, uint32_t *id)
 {
-	struct way way = note->state < CONV_STATES
-				 ? way_of((enum conv_state)note->state,
-					  note->is_passive != 0)
-				 : (struct way){0};
+	struct phase phase = note->state < CONV_STATES
+				     ? phase_of((enum conv_state)note->state,
+						note->is_passive != 0)
+				     : (struct phase){0};
 	struct cmmsg last = {0};
 	struct conv *c;
 	int err;
 
-	if (!is_sane(note, &way, &last))
+	if (!is_sane(note, &phase, &last))
 		return -EINVAL;
 	c = note->remote_id ? conv_find_remote(cm, note->peer, note->remote_id)
 			    : NULL;
-	/* its request, repeated before we knew that there was an answer */
+	/* the conversation's own request, repeated before the note came */
 	if (c && c->state == CONV_HELD) {
 		conv_free(cm, c);
 		c = NULL;
 	}
-	/* One that was let go may stand beside it: a request whose refusal got
-	 * lost was repeated, and taken for another one. */
+	/* A released conversation may have the same remote id: its request was
+	 * repeated before the note came, and taken for a new one. */
 	if (conv_find(cm, note->local_id) || (c && !c->is_released))
 		return -EEXIST;
 	err = conv_new(cm, owner, note->local_id, &c);
@@ -127,11 +130,12 @@ static int resume_conv(struct cm *cm, struct cm_owner *owner, uint64_t user,
 		return err;
 	c->user = user;
 	take_note(cm, c, note);
-	/* with its own ids, whatever the note says */
-	if (way.said)
+	/* with the conversation's ids, whatever the note's message has */
+	if (phase.last_sent)
 		step_keep(c, &last);
-	/* nobody is called whom there is nothing to say to */
-	if (way.is_repeated && (goes_on || way.said == CMMSG_DREQ)) {
+	/* a conversation that is only released calls no peer, but for its DREQ
+	 */
+	if (phase.is_repeated && (goes_on || phase.last_sent == CMMSG_DREQ)) {
 		step_again(cm, c);
 		step_arm(cm, c, note->timeout, note->tries, now_ns);
 	}

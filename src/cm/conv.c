@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Conversations: pool, tables, states. */
+/* The pool of conversations, the tables that find them, and their states. */
 #include "cm/conv.h"
 
 #include <string.h>
 
 #include "util/check.h"
 
-/* Keyed, since peers choose what is hashed. */
+/* The key is secret: a peer that chooses ids must not choose the bucket. */
 uint32_t conv_hash(const struct cm *cm, const void *data, size_t bytes,
 		   uint64_t more)
 {
@@ -37,7 +37,7 @@ static struct list *qpn_bucket(struct cm *cm, const uint8_t peer[16],
 	return &cm->qpn[conv_hash(cm, peer, 16, qpn)];
 }
 
-/* What tests/system/talk.py allows for one that rests. */
+/* tests/system/talk.py allows as much for a conversation in TIMEWAIT. */
 _Static_assert(sizeof(struct conv) <= 512, "a conversation grows");
 
 #define CONV_OF(node, link)                                                    \
@@ -73,15 +73,15 @@ static bool is_live(enum conv_state state)
 	       state == CONV_ESTABLISHED;
 }
 
-/* On its way to the end, or there just now. */
+/* The connection is about to end, or has just ended. */
 static bool is_ending(enum conv_state state)
 {
 	return state == CONV_DREQ_SENT || state == CONV_DREQ_RCVD ||
 	       state == CONV_TIMEWAIT;
 }
 
-/* Is the other end of c one of ours, and does it count for the same owner as
- * the sender? */
+/* Is the other end of c a conversation of this manager, too, that counts for
+ * the sender's owner? */
 static bool is_of_sender(struct cm *cm, const struct conv *c,
 			 const struct conv *sender)
 {
@@ -117,7 +117,7 @@ bool conv_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn)
 
 		if (c->remote_qpn != qpn || memcmp(c->peer, peer, 16) != 0)
 			continue;
-		if (is_live(c->state)) /* and connected again */
+		if (is_live(c->state)) /* it has connected again */
 			return false;
 		has_ended |= c->state != CONV_DREQ_SENT;
 	}
@@ -177,7 +177,7 @@ void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn)
 {
 	list_remove(&c->by_qpn);
 	c->remote_qpn = qpn;
-	/* QPN 0 says that the connection has no queue pair of its own */
+	/* a connection without a queue pair of its own says 0 */
 	if (qpn)
 		list_push_tail(qpn_bucket(cm, c->peer, qpn), &c->by_qpn);
 }
@@ -223,8 +223,8 @@ void conv_settle(struct cm *cm, struct conv *c)
 }
 
 /*
- * An answer is repeated to who repeats its request.  That is a courtesy: when
- * there are many, the oldest is forgotten, and nobody waits for it.
+ * The answer is sent again when its request is repeated.  No requester depends
+ * on that: of more than CONV_ANSWERED_MAX answers the oldest is forgotten.
  */
 static void remember_answer(struct cm *cm, struct conv *c)
 {
@@ -233,7 +233,7 @@ static void remember_answer(struct cm *cm, struct conv *c)
 		conv_enter(cm, CONV_QUEUED(cm->answered.next), CONV_CLOSED);
 }
 
-/* It is in none of the queues that its state had it in. */
+/* Takes the conversation out of the list that its state has it in. */
 static void leave_queue(struct cm *cm, struct conv *c)
 {
 	if (!list_is_linked(&c->queue))

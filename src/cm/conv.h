@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of cm/ share: one conversation, the manager, and the way
- * from an input to a step.  Owner and lock: those of struct cm.
+ * What the files of cm/ share: the conversation and the manager, and the
+ * functions that take an input to a step of the state table.  Not for users of
+ * cm.h.  One thread at a time, as for struct cm.
  */
 #ifndef CM_CONV_H
 #define CM_CONV_H
@@ -11,7 +12,7 @@
 #include "util/rng.h"
 #include "util/wheel.h"
 
-#define CONV_RING    64	  /* messages and events that wait for the owner */
+#define CONV_RING    64	  /* messages, and events, that wait for the caller */
 #define CONV_BUCKETS 4096 /* a power of two */
 
 /* IBTA 12.9.7, with SIDR's states (12.11.1); MRA_*_RCVD are *_WAIT here. */
@@ -28,63 +29,75 @@ enum conv_state {
 	CONV_TIMEWAIT,
 	CONV_SIDR_SENT,
 	CONV_SIDR_RCVD,
-	CONV_ANSWERED, /* refused, or SIDR: repeats its answer for a while */
-	CONV_CLOSED,   /* only its owner still knows it */
-	/* behind the others, since notes of an older broker have numbers: */
-	CONV_DREQ_RCVD, /* the peer ends it, our owner has not answered */
-	CONV_HELD,	/* a request that nobody can take now: see request.c */
+	CONV_ANSWERED, /* refused, or SIDR: repeats the answer for a while */
+	CONV_CLOSED,   /* over, and the consumer has not released it */
+	/* The order is that of the numbers in notes, of older brokers too. */
+	CONV_DREQ_RCVD, /* a DREQ has come; the consumer has not answered it */
+	CONV_HELD,	/* a request that waits for a listener: see request.c */
 	CONV_STATES
 };
 
 enum conv_input {
-	/* messages, in the order of their attribute ids */
-	IN_REQ, /* one that we have had already */
+	/* Messages, in the order of their attribute ids. */
+	IN_REQ, /* a repetition: the first one makes the conversation */
 	IN_MRA,
 	IN_REJ,
 	IN_REP,
 	IN_RTU,
 	IN_DREQ,
 	IN_DREP,
-	IN_SIDR_REQ, /* the same */
+	IN_SIDR_REQ, /* a repetition, as IN_REQ */
 	IN_SIDR_REP,
-	/* the owner's commands */
+	/* The consumer's commands. */
 	IN_ACCEPT,
 	IN_REJECT,
 	IN_ESTABLISH,
 	IN_DISCONNECT,
 	IN_RELEASE,
-	/* time; and a new REQ that names the same peer's queue pair */
+	/* The timer has expired, with tries left. */
 	IN_RETRY,
+	/* The timer has expired, without. */
 	IN_EXHAUSTED,
+	/* The peer's queue pair is in another connection now. */
 	IN_STALE,
 	CONV_INPUTS
 };
 
 struct conv {
-	struct list by_local, by_remote, by_qpn; /* links in the tables */
-	struct list queue;			 /* of HELD, or of ANSWERED */
+	struct list by_local, by_remote, by_qpn; /* links of cm's tables */
+	struct list queue; /* link of cm's held or answered */
 	struct wheel_timer timer;
 	enum conv_state state;
-	bool is_released; /* nobody hears of its events */
+	/* The consumer has released the conversation, and gets no events. */
+	bool is_released;
 	bool is_passive;
 	bool is_strict;
-	bool is_waiting; /* counts for its listener's backlog */
+	/* Counts for the backlog of the listener. */
+	bool is_waiting;
+	/* Counts in half_open[]. */
 	bool is_half_open;
-	/* Of a request: where half_open[] and held_of[] count it. */
+	/* Where half_open[] and held_of[] count a request: conv_sender. */
 	uint16_t sender;
 	uint32_t local_id, remote_id; /* remote 0: not known yet */
 	uint32_t remote_qpn;
-	uint32_t listener;	/* or CONV_NO_LISTENER */
-	struct cm_owner *owner; /* for which it counts; NULL: for none */
+	/* An index of cm's listener[], or CONV_NO_LISTENER. */
+	uint32_t listener;
+	/* For which the conversation counts; NULL: for none. */
+	struct cm_owner *owner;
 	uint64_t user;
 	uint64_t transaction_id;
 	uint8_t local[16], peer[16];
 	uint32_t scope;
-	uint64_t doubted_ns;	  /* CM_STALE, the last time */
-	uint8_t timeout_exponent; /* 4.096 us * 2^n */
+	/* When the last CM_STALE was; 0: none was. */
+	uint64_t doubted_ns;
+	/* Of a wait of 4.096 us * 2^n. */
+	uint8_t timeout_exponent;
+	/* Tries that are left; and that there were. */
 	uint8_t tries_left, tries;
-	uint8_t tries_given;	 /* by the REQ, for all that follows */
-	uint8_t last[MAD_BYTES]; /* the message that a retry repeats */
+	/* Tries of each message, as the REQ says. */
+	uint8_t tries_given;
+	/* The message that a retry repeats; of HELD the request. */
+	uint8_t last[MAD_BYTES];
 };
 
 struct conv_listener {
@@ -104,7 +117,7 @@ struct conv_listener {
 #define CONV_QUEUED(node)                                                      \
 	((struct conv *)(void *)((char *)(node)-offsetof(struct conv, queue)))
 
-/* A listener that has gone a moment ago. */
+/* A listener that has ended, and may come again until until_ns. */
 struct conv_recent {
 	uint64_t service_id, until_ns;
 	struct cm_where where;
@@ -114,7 +127,8 @@ struct cm {
 	struct rng rng;
 	uint64_t hash_key;
 	uint32_t limit, half_open_limit;
-	uint32_t used, free_count, fresh; /* of conv[] */
+	/* Of conv[]: in use; in free_list; ever used. */
+	uint32_t used, free_count, fresh;
 	struct conv *conv;
 	uint32_t *free_list;
 	struct conv_listener *listener;
@@ -125,111 +139,126 @@ struct cm {
 	struct list local[CONV_BUCKETS], remote[CONV_BUCKETS],
 		qpn[CONV_BUCKETS], service[CONV_BUCKETS];
 	uint16_t half_open[CONV_BUCKETS]; /* by conv_sender */
-	/* in the order they came */
+	/* Conversations in HELD, and in ANSWERED, the oldest first. */
 	struct list held, answered;
 	uint32_t held_count, answered_count;
 	uint16_t held_of[CONV_BUCKETS]; /* by conv_sender */
 	struct wheel wheel;
 	struct cm_frame tx[CONV_RING];
 	struct cm_event event[CONV_RING];
-	uint32_t rx_scope; /* of the message in hand */
+	uint32_t rx_scope; /* of the message that cm_rx has */
 	uint32_t tx_head, tx_count, event_head, event_count;
 	struct cm_counters counters;
 };
 
-/* conv.c: making, finding and ending one. */
+/* conv.c */
 /*
- * A conversation in no state that counts for the owner, with this id, or with
- * one that is drawn if local_id is 0 or taken.  0 with *made, or the errno
- * value of conv_may_own.
+ * Makes a conversation in no state, which counts for the owner.  Its id is
+ * local_id, or is drawn if local_id is 0 or in use.  0 with *made, or
+ * conv_may_own's -errno.
  */
 int conv_new(struct cm *cm, struct cm_owner *owner, uint32_t local_id,
 	     struct conv **made);
-/* May the owner have one more?  0, -EDQUOT or -ENOMEM as cm_owner_may_add. */
+/* May the owner have one more conversation?  0, -EDQUOT or -ENOMEM as
+ * cm_owner_may_add. */
 int conv_may_own(const struct cm *cm, const struct cm_owner *owner);
-/* Counts it for another owner from now on. */
+/* Counts the conversation for another owner from now on; NULL: for none. */
 void conv_set_owner(struct conv *c, struct cm_owner *owner);
 void conv_free(struct cm *cm, struct conv *c);
+/* NULL: there is none. */
 struct conv *conv_find(struct cm *cm, uint32_t local_id);
+/* By the peer's id; NULL: there is none. */
 struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],
 			      uint32_t remote_id);
 /*
- * A live connection with that peer's queue pair.  sender: the conversation of
- * this manager that says so of the queue pair, then only a connection of which
- * the other end, too, is this manager's and counts for the sender's owner: what
- * it says of another owner's queue pair is not believed.  NULL: any.
+ * A live connection with that peer's queue pair; NULL: there is none.  sender
+ * NULL: any such connection.  Otherwise sender is the conversation of this
+ * manager whose REQ names the queue pair: then only a connection that has both
+ * ends in this manager, and the other end of which counts for the sender's
+ * owner.  An owner is not believed of another owner's queue pair.
  */
 struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 			   const struct conv *sender);
-/* One that its peer has ended, or both, lately. */
+/* As cm_has_ended. */
 bool conv_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn);
 void conv_set_remote(struct cm *cm, struct conv *c, uint32_t remote_id);
 void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn);
 /*
- * By what the requests of one sender are counted: the owner of the conversation
- * that sent them, whatever its addresses, or, if that is none of this
- * manager's, the address that they come from.
+ * The place in half_open[] and held_of[] of a request's sender.  A request of a
+ * conversation of this manager (active) counts for the owner of that, whatever
+ * its address; any other request (active NULL) for the address that it comes
+ * from.
  */
 uint16_t conv_sender(const struct cm *cm, const struct conv *active,
 		     const uint8_t peer[16]);
-/* False if its sender has as many unanswered requests here as it may. */
+/* False: the request's sender has half_open_limit unanswered requests here. */
 bool conv_may_open_half(const struct cm *cm, const struct conv *c);
+/* Counts the request as half open, until conv_settle. */
 void conv_open_half(struct cm *cm, struct conv *c);
-/* The only place where a state changes. */
+/* Changes the state; nothing else does.  A conversation that is released and
+ * enters CLOSED is freed. */
 void conv_enter(struct cm *cm, struct conv *c, enum conv_state state);
-/* It no longer counts for its listener's backlog. */
+/* The request no longer counts for its listener's backlog. */
 void conv_stop_waiting(struct cm *cm, struct conv *c);
-/* It counts neither for a backlog nor as half open any more. */
+/* The request counts neither for a backlog nor as half open any more. */
 void conv_settle(struct cm *cm, struct conv *c);
+/* Below CONV_BUCKETS; of `data` and of the number `more`. */
 uint32_t conv_hash(const struct cm *cm, const void *data, size_t bytes,
 		   uint64_t more);
 
 /* cm.c */
 /*
- * Who answers there; one of just this address comes before one of any.  is_own:
- * to a conversation of the same manager.
+ * The listener that answers requests for the service to this address; one of
+ * this address alone comes before one of any address.  is_own: the request is
+ * of a conversation of this manager.  NULL: there is none.
  */
 struct conv_listener *cm_listener_at(struct cm *cm, uint64_t service_id,
 				     const uint8_t ip[16], bool is_own);
-/* As long as somebody is expected to listen there again; 0: nobody is. */
+/* Until when a listener for the service is expected to come; 0: none is. */
 uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
 			   const uint8_t ip[16]);
 
 /* request.c */
-/* A REQ or SIDR_REQ; mad: the same, as it came. */
+/* A REQ or SIDR_REQ has come, with the parsed message m; mad: its bytes. */
 void request_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		struct cmmsg *m, const uint8_t *mad, uint64_t now_ns);
-/* One in HELD has waited long enough, or was woken. */
+/* The timer of a conversation in HELD has expired: the request has waited long
+ * enough, or was woken. */
 void request_due(struct cm *cm, struct conv *c, uint64_t now_ns);
-/* A listener has room: for the first that waits for it. */
+/* A listener has room: wakes the first request that waits for it. */
 void request_wake_one(struct cm *cm, uint32_t listener);
-/* A listener has come: for all that waited for one like it. */
+/* A listener has come: wakes the requests that wait for one like it. */
 void request_wake_served(struct cm *cm);
-/* A listener has gone: for all that waited for it. */
+/* A listener has ended: wakes the requests that wait for it. */
 void request_wake_left(struct cm *cm, uint32_t listener);
-/* A sender has one fewer that is half open: looks again at the first of that
+/* A sender has one half-open request fewer: wakes the first request of that
  * sender's that waits. */
 void request_wake_sender(struct cm *cm, uint16_t sender);
-/* It has left the queue of those in HELD. */
+/* The conversation has left the list of those in HELD. */
 void request_unhold(struct cm *cm, struct conv *c);
 
-/* step.c: the table.  False: the cell is empty. */
+/* step.c */
+/* Runs the cell of the table that is for this state and input; false: the cell
+ * is empty. */
 bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
 	      struct cmmsg *msg, uint64_t now_ns);
-/* Sends msg now and keeps it for retries. */
+/* Sends msg and keeps it for retries. */
 void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg);
-/* Only kept for retries. */
+/* Keeps msg for retries. */
 void step_keep(struct conv *c, struct cmmsg *msg);
-/* What was sent last, once more. */
+/* Sends the kept message. */
 void step_again(struct cm *cm, struct conv *c);
-/* For as long as a state lasts that ends by itself. */
+/* Arms the timer that ends TIMEWAIT or ANSWERED; in other states does nothing.
+ */
 void step_linger(struct cm *cm, struct conv *c, uint64_t now_ns);
-/* A message that belongs to no conversation. */
+/* Sends a message that belongs to no conversation. */
 void step_send_bare(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		    const struct cmmsg *msg);
+/* Makes an event, unless the conversation is released; msg NULL: kind 0. */
 void step_emit(struct cm *cm, const struct conv *c, enum cm_event_type type,
 	       const struct cmmsg *msg);
-/* Arm the retries of a request that was just sent. */
+/* Arms the retries of a message that was just sent: each wait is 4.096 us *
+ * 2^timeout, of which the first ones are shorter unless is_strict. */
 void step_arm(struct cm *cm, struct conv *c, uint8_t timeout, uint8_t tries,
 	      uint64_t now_ns);
 

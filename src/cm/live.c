@@ -7,9 +7,11 @@
 
 #include "util/rng.h"
 
-#define RING	 (LIVE_QUESTIONS + 64)
-#define FIRST_NS 20000000u /* until the first repetition, then doubled */
-#define TRIES	 5	   /* 20 + 40 + 80 + 160 + 200 ms */
+#define RING (LIVE_QUESTIONS + 64)
+#define FIRST_NS                                                               \
+	20000000u /* until the first repetition; each further wait is twice as \
+		     long */
+#define TRIES 5	  /* 20 + 40 + 80 + 160 + 200 ms */
 
 struct question {
 	bool is_open;
@@ -26,7 +28,7 @@ struct budget {
 struct live {
 	struct rng rng;
 	uint64_t hash_key;
-	uint32_t open; /* questions in use, wherever they lie */
+	uint32_t open; /* of question[] in use */
 	struct question question[LIVE_QUESTIONS];
 	struct budget budget[LIVE_BUDGETS];
 	struct cm_frame tx[RING];
@@ -63,7 +65,7 @@ const struct live_counters *live_counters(const struct live *l)
 	return &l->counters;
 }
 
-/* What does not fit is as if it were lost on the wire. */
+/* A message that the ring has no room for is lost, as on the wire. */
 static void send_message(struct live *l, const struct live_peer *to,
 			 const struct livemsg *m)
 {
@@ -87,7 +89,7 @@ static void put_question(struct live *l, struct question *q, uint64_t now_ns)
 	q->due_ns = q->tries < TRIES ? now_ns + wait : q->until_ns;
 }
 
-/* There is room: a question answered is one fewer that is open. */
+/* The ring has room: live_ask leaves a place for each open question. */
 static void close_question(struct live *l, struct question *q,
 			   enum livemsg_state state)
 {
@@ -133,7 +135,8 @@ void live_forget(struct live *l, uint64_t asker)
 		}
 }
 
-/* Only whom we asked can answer, and only with what we sent him. */
+/* Takes an answer of the peer that was asked, which has the question's nonce.
+ */
 static void take_answer(struct live *l, const uint8_t from[16],
 			const uint8_t to[16], const struct livemsg *m)
 {

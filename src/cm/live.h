@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asking the broker of another host whether a process of it lives, and
- * answering such questions (hdr/livemsg.h).
+ * Asks brokers of other hosts whether a process of theirs lives, and answers
+ * such questions of theirs (hdr/livemsg.h).
  *
  *	in	live_ask, live_rx, live_tick
  *	out	live_tx, live_answer, live_deadline
  *
- * Sans-IO, like cm.h; the owner empties both outputs after every call.  One
- * owner, no lock.  A question is repeated until LIVE_PATIENCE_NS have passed:
- * then the peer is taken for one that does not speak this.  What comes unasked
- * leaves no trace but in a budget of answers, one for each of LIVE_BUDGETS
- * sets of addresses.
+ * Sans-IO, as cm.h: the caller empties both outputs after each call.  One
+ *thread at a time, no lock.  A question is repeated for LIVE_PATIENCE_NS; then
+ *its answer is LIVEMSG_UNKNOWN, as of a peer that does not know this protocol.
+ *A question from outside changes no state but a budget of answers: there are
+ * LIVE_BUDGETS of them, and a hash of the address says which.
  */
 #ifndef CM_LIVE_H
 #define CM_LIVE_H
@@ -20,14 +20,14 @@
 
 #define LIVE_QUESTIONS	 512
 #define LIVE_OF_ONE	 128	    /* questions of one asker */
-#define LIVE_PATIENCE_NS 500000000u /* in which five go out */
+#define LIVE_PATIENCE_NS 500000000u /* for five tries */
 #define LIVE_BUDGETS	 256
-#define LIVE_BUDGET	 64	  /* answers at once to one set, */
-#define LIVE_REFILL_NS	 5000000u /* and one more in each 5 ms */
+#define LIVE_BUDGET	 64	  /* answers at once of one budget */
+#define LIVE_REFILL_NS	 5000000u /* until one more may be sent */
 
 struct live;
 
-/* Who is asked about which QPN, from which of our addresses. */
+/* A queue pair of a peer, and our address that the peer is asked from. */
 struct live_peer {
 	uint8_t local[16], peer[16];
 	uint32_t scope; /* interface of link-local addresses, 0: any */
@@ -40,9 +40,9 @@ struct live_answer {
 	enum livemsg_state state;
 };
 
-/* A question from outside, to be answered by live_reply. */
+/* A question of another broker, which live_reply answers. */
 struct live_question {
-	struct live_peer from; /* qpn: one of ours */
+	struct live_peer from; /* its qpn is one of ours */
 	uint64_t nonce;
 };
 
@@ -50,29 +50,33 @@ struct live_counters {
 	uint64_t asked, answered, silent, rx, malformed, strays, over_budget;
 };
 
-/* NULL without memory. */
+/* NULL without memory.  seed: of nonces, see live_seed. */
 struct live *live_new(uint64_t seed, uint64_t now_ns);
 void live_free(struct live *l);
-/* As cm_seed: nonces must not be guessed. */
+/* Mixes entropy into the source of nonces, which nobody may guess, or others
+ * than the peer could answer. */
 void live_seed(struct live *l, uint64_t entropy);
 const struct live_counters *live_counters(const struct live *l);
 
-/* One answer will come; false: too many wait already. */
+/* Asks the peer; live_answer will have one answer for the asker.  False: too
+ * many questions are open, and none will come. */
 bool live_ask(struct live *l, uint64_t asker, const struct live_peer *about,
 	      uint64_t now_ns);
-/* Nobody waits for these answers any more. */
+/* Drops the asker's open questions. */
 void live_forget(struct live *l, uint64_t asker);
-/* True with a question that asks us. */
+/* A MAD of any contents has come from `from` to `to`.  True with *q: it is a
+ * question that is to be answered. */
 bool live_rx(struct live *l, const uint8_t from[16], const uint8_t to[16],
 	     uint32_t scope, const uint8_t *mad, size_t len, uint64_t now_ns,
 	     struct live_question *q);
 void live_reply(struct live *l, const struct live_question *q,
 		enum livemsg_state state);
 void live_tick(struct live *l, uint64_t now_ns);
-/* Take one out; false when there is none. */
+/* Takes the first message to send out of its ring; false: there is none. */
 bool live_tx(struct live *l, struct cm_frame *frame);
+/* Takes the first answer out of its ring; false: there is none. */
 bool live_answer(struct live *l, struct live_answer *answer);
-/* Absolute time of the next live_tick needed; UINT64_MAX: none. */
+/* Absolute time of the next live_tick that is needed; UINT64_MAX: none. */
 uint64_t live_deadline(const struct live *l);
 
 #endif

@@ -13,7 +13,7 @@
 
 struct binding {
 	struct list link;
-	struct ports_want want; /* port: the one it has */
+	struct ports_want want; /* with the port that was given */
 	bool is_listening;
 };
 
@@ -70,7 +70,8 @@ static bool overlaps_with(const struct cm_where *a, const struct cm_where *b)
 	return !memcmp(a->ip, b->ip, 16);
 }
 
-/* One that has this port where we want it; only listening ones if asked. */
+/* Is there another binding that excludes this one: of the port at one of its
+ * addresses, unless both may share it?  listening: only one that listens. */
 static bool is_taken(struct ports *p, const struct ports_want *want,
 		     const struct binding *self, bool listening)
 {
@@ -90,7 +91,7 @@ static bool is_taken(struct ports *p, const struct ports_want *want,
 	return false;
 }
 
-/* Of `count` ports from `first` on. */
+/* Chooses one of `count` ports from `first` on; false: none is free. */
 static bool choose_of(struct ports *p, struct ports_want *want, uint32_t first,
 		      uint32_t count, uint32_t random)
 {
@@ -109,9 +110,9 @@ static bool choose_port(struct ports *p, struct ports_want *want,
 
 	if (want->port)
 		return !is_taken(p, want, NULL, false);
-	/* a port that nobody chose is shared with nobody */
+	/* a port that no program asked for by its number is not shared */
 	want->may_share = false;
-	/* of so many ids, most are there */
+	/* as long as a preferred port is likely to be free */
 	if (p->used < PORTS_PREFERRED &&
 	    choose_of(p, want, end - PORTS_PREFERRED, PORTS_PREFERRED, random))
 		return true;

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Requests that begin a conversation, REQ and SIDR_REQ: who is to answer them,
- * and those that wait for somebody who does.
+ * Requests that begin a conversation, REQ and SIDR_REQ: which listener answers
+ * them, and requests that wait for a listener.
  *
- * A program may tell its peer that it listens before it does, and on a slower
- * machine nobody would notice.  So a request for a service of nobody is held
- * for CM_HOLD_NS before it is refused, and one that finds a full backlog, or
- * too many of its own sender before it, until there is room; its repetitions
- * are duplicates.  A request that waits is a conversation in HELD that counts
- * for no owner.  Those in HELD have a limit of their own, so that a flood of
- * them takes nothing from those that are served.
+ * There are programs that tell their peer that they listen shortly before they
+ * do.  So a request that finds no listener is held for CM_HOLD_NS before it is
+ * refused.  A request that finds a full backlog, or too many of its own sender
+ * before it, is held until there is room; its repetitions are duplicates.  A
+ * held request is a conversation in HELD, which counts for no owner.  HELD_MAX
+ * and HELD_SHARE limit these alone, so that a flood of requests takes nothing
+ * from those that are served.
  */
 #include <string.h>
 
 #include "cm/conv.h"
 
-#define FULL_NS	   8600000000u /* longer than a sender pauses between tries */
-#define DOUBT_NS   1000000000u /* between questions about one connection */
+#define FULL_NS	   8600000000u /* longer than the pause between two tries */
+#define DOUBT_NS   1000000000u /* between two CM_STALE of one connection */
 #define HELD_MAX   1024
 #define HELD_SHARE 256 /* of one sender: see conv_sender */
 
-/* Who sent it, if that is a conversation of ours; NULL. */
+/* The conversation of this manager that sent the request; NULL: none of this
+ * manager's did. */
 static const struct conv *own_sender(struct cm *cm, const uint8_t from[16],
 				     const uint8_t to[16],
 				     const struct cmmsg *m)
@@ -42,7 +43,7 @@ static struct conv_listener *listener_of(struct cm *cm, const uint8_t from[16],
 			      own_sender(cm, from, to, m) != NULL);
 }
 
-/* An answer to a request that gets no conversation. */
+/* Refuses a request, which then needs no conversation. */
 static void turn_down(struct cm *cm, const uint8_t from[16],
 		      const uint8_t to[16], const struct cmmsg *req,
 		      uint16_t reason)
@@ -74,7 +75,7 @@ static void nobody_listens(struct cm *cm, const uint8_t from[16],
 	turn_down(cm, from, to, m, CMMSG_REJ_BAD_SERVICE_ID);
 }
 
-/* What makes a REQ impossible to serve, whoever listens; 0: nothing. */
+/* The reason for which no listener can serve the request; 0: there is none. */
 static uint16_t judge_request(const struct cmmsg *m, const uint8_t from[16],
 			      const uint8_t to[16])
 {
@@ -82,8 +83,8 @@ static uint16_t judge_request(const struct cmmsg *m, const uint8_t from[16],
 		return 0;
 	if (m->transport > CMMSG_TRANSPORT_UC || m->rdc_exists)
 		return CMMSG_REJ_BAD_SERVICE_TYPE;
-	/* a connection goes where its conversation does, or anybody could
-	 * connect us to a third one */
+	/* a connection has the addresses of its conversation: otherwise a peer
+	 * could have us connect to a third host */
 	if (memcmp(m->primary.local_gid, from, 16) != 0 ||
 	    memcmp(m->primary.remote_gid, to, 16) != 0)
 		return CMMSG_REJ_BAD_GID;
@@ -110,11 +111,11 @@ static struct conv *passive_new(struct cm *cm, const uint8_t from[16],
 }
 
 /*
- * Does the peer take a queue pair for another connection than we do (IBTA
- * 12.9.8.3.1)?  Then it has lost the connection that it had with us, or another
- * program says so to end that connection.  A conversation of ours is believed
- * of its own owner's queue pairs, see conv_find_qpn.  Another host has to be
- * asked by the caller, which is told of it once in DOUBT_NS.
+ * Does the request name a queue pair that has a connection with us (IBTA
+ * 12.9.8.3.1)?  Then the peer has lost that connection, or the request is
+ * forged to end it.  A conversation of this manager is believed of its own
+ * owner's queue pairs, see conv_find_qpn.  Of another host's the caller is
+ * told, once in DOUBT_NS, to ask that host.
  */
 static bool is_stale(struct cm *cm, const uint8_t from[16],
 		     const uint8_t to[16], const struct cmmsg *m,
@@ -138,7 +139,7 @@ static bool is_stale(struct cm *cm, const uint8_t from[16],
 	return true;
 }
 
-/* Somebody listens and has room for it. */
+/* The listener takes the request, for which it has room. */
 static void admit_request(struct cm *cm, struct conv_listener *l,
 			  struct conv *c, const struct cmmsg *m,
 			  uint64_t now_ns)
@@ -181,7 +182,7 @@ static bool has_room(const struct cm *cm, const struct conv_listener *l,
 	return l->waiting < l->backlog && conv_may_open_half(cm, c);
 }
 
-/* Until then; for one that is held already it is another time. */
+/* Holds the request until then; one that is held already, until then now. */
 static void hold_until(struct cm *cm, struct conv *c, uint32_t listener,
 		       uint64_t until_ns)
 {
@@ -190,7 +191,7 @@ static void hold_until(struct cm *cm, struct conv *c, uint32_t listener,
 	wheel_set(&cm->wheel, &c->timer, until_ns);
 }
 
-/* False: too many are held. */
+/* False: as many are held as may be. */
 static bool hold_request(struct cm *cm, struct conv *c, const uint8_t *mad,
 			 uint32_t listener, uint64_t until_ns)
 {
@@ -215,7 +216,8 @@ void request_unhold(struct cm *cm, struct conv *c)
 	cm->held_count--;
 }
 
-/* To be looked at in the next tick: each may send, and the rings are short. */
+/* The next cm_tick looks at the request again.  Not here, where many may be
+ * woken at once: each may send a message, and the rings are short. */
 static void wake_held(struct cm *cm, struct conv *c)
 {
 	c->tries_left = 1;
@@ -274,7 +276,7 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 	struct conv_listener *l;
 	struct cmmsg m;
 
-	/* it was parsed when it came */
+	/* which succeeds: it was parsed when it came */
 	cmmsg_parse(c->last, MAD_BYTES, &m);
 	l = listener_of(cm, c->peer, c->local, &m);
 	cm->rx_scope = c->scope;
@@ -296,7 +298,7 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 	}
 }
 
-/* How long this may wait for a listener; 0: not at all. */
+/* Until when the request may wait for a listener; 0: it may not wait. */
 static uint64_t may_wait_until(struct cm *cm, const uint8_t from[16],
 			       const uint8_t to[16], const struct cmmsg *m,
 			       uint64_t now_ns)
@@ -311,7 +313,7 @@ static uint64_t may_wait_until(struct cm *cm, const uint8_t from[16],
 	return expected > hold_ns ? expected : hold_ns;
 }
 
-/* One that nobody can take now. */
+/* Holds a request that no listener can take now, or refuses it. */
 static void keep_waiting(struct cm *cm, struct conv_listener *l, struct conv *c,
 			 const struct cmmsg *m, const uint8_t *mad,
 			 uint64_t now_ns)
@@ -330,12 +332,13 @@ static void keep_waiting(struct cm *cm, struct conv_listener *l, struct conv *c,
 	conv_free(cm, c);
 }
 
-/* It is in hand already. */
+/* A repetition of a request that has a conversation. */
 static void repeat_answer(struct cm *cm, struct conv *c, struct cmmsg *m,
 			  uint64_t now_ns)
 {
 	cm->counters.duplicates++;
-	/* its sender goes on: so may its place in a full backlog */
+	/* its sender still waits, and so keeps its place before a full backlog
+	 */
 	if (c->state == CONV_HELD && c->listener != CONV_NO_LISTENER &&
 	    !c->tries_left)
 		hold_until(cm, c, c->listener, now_ns + FULL_NS);

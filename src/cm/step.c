@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The conversation as a table: step[state][input] is what to do and which
- * state comes next (IBTA 12.9.7, 12.9.8; SIDR 12.11.1).  An empty cell is an
+ * The state table of a conversation: step[state][input] has an action and the
+ * next state (IBTA 12.9.7, 12.9.8; SIDR 12.11.1).  An empty cell is for an
  * unexpected input: a message is counted and ignored, a command is -EINVAL.
  */
 #include <string.h>
@@ -9,12 +9,14 @@
 #include "cm/conv.h"
 #include "util/check.h"
 
-#define FIRST_NS     250000000u /* our first wait, doubled each time */
-#define MRA_REQ_EXP  24		/* 69 s: as long as a debugger may take */
-#define MRA_REP_EXP  18		/* 1 s: an RTU that is lost is missed then */
+#define FIRST_NS                                                               \
+	250000000u     /* the first wait; each further one is twice as long */
+#define MRA_REQ_EXP 24 /* 69 s: a debugger may have stopped the consumer */
+#define MRA_REP_EXP 18 /* 1 s: then the peer repeats a REP whose RTU was lost  \
+			*/
 #define WAIT_MAX     24
 #define TIMEWAIT_EXP 17 /* twice the lifetime of a packet: 0.5 s */
-#define ANSWERED_EXP 21 /* longer than a peer waits for an answer: 8.6 s */
+#define ANSWERED_EXP 21 /* 8.6 s: longer than a peer waits for an answer */
 
 static uint64_t exponent_ns(uint8_t exponent)
 {
@@ -71,7 +73,7 @@ void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg)
 	step_again(cm, c);
 }
 
-/* An answer by the way, which no retry repeats. */
+/* Sends a message that no retry repeats. */
 static void send_message(struct cm *cm, const struct conv *c, struct cmmsg msg)
 {
 	struct cm_frame *f = frame_mad(cm, c->local, c->peer);
@@ -106,8 +108,9 @@ static void arm_timer(struct cm *cm, struct conv *c, uint64_t wait_ns,
 	wheel_set(&cm->wheel, &c->timer, now + wait_ns);
 }
 
-/* The n-th wait: short at first, so that a lost message costs little. */
-static uint64_t conv_patience(const struct conv *c)
+/* How long to wait before the next try.  The first waits are short, so that a
+ * lost message costs little time. */
+static uint64_t next_wait(const struct conv *c)
 {
 	uint64_t full = exponent_ns(c->timeout_exponent);
 	uint64_t wait = c->tries < 16 ? (uint64_t)FIRST_NS << c->tries : full;
@@ -121,7 +124,7 @@ void step_arm(struct cm *cm, struct conv *c, uint8_t timeout, uint8_t tries,
 	c->timeout_exponent = timeout > WAIT_MAX ? WAIT_MAX : timeout;
 	c->tries_left = tries;
 	c->tries = 0;
-	arm_timer(cm, c, conv_patience(c), now_ns);
+	arm_timer(cm, c, next_wait(c), now_ns);
 }
 
 /* The actions of the table's cells. */
@@ -139,7 +142,7 @@ static void count_again(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	cm->counters.duplicates++;
 }
 
-/* The last message, and no more: a retry of it stays armed as it was. */
+/* Sends the last message again; the timer of its retries stays as it is. */
 static void resend_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			   uint64_t now)
 {
@@ -147,10 +150,10 @@ static void resend_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
 }
 
 /*
- * Of a host's own connections both ends are ours: has the other one what c has
- * sent, and waits for its owner?  Then nothing was lost.
+ * Is the other end, too, a conversation of this manager, which has received
+ * what c has sent and waits for its consumer?  Then no message was lost.
  */
-static bool is_in_hand(struct cm *cm, const struct conv *c)
+static bool is_received(struct cm *cm, const struct conv *c)
 {
 	const struct conv *other = conv_find_remote(cm, c->local, c->local_id);
 	enum conv_state state = other ? other->state : CONV_FREE;
@@ -165,27 +168,29 @@ static bool is_in_hand(struct cm *cm, const struct conv *c)
 	       state == CONV_HELD;
 }
 
-/* Who is to connect is waited for, as if it had asked for time. */
-static void repeat_reply(struct cm *cm, struct conv *c, struct cmmsg *msg,
-			 uint64_t now)
+/* Repeats the last message.  A consumer of this manager that has yet to accept
+ * is waited for without using up a try, as if it had sent an MRA. */
+static void repeat_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			   uint64_t now)
 {
-	bool is_needless = !c->is_strict && is_in_hand(cm, c);
+	bool is_needless = !c->is_strict && is_received(cm, c);
 
 	if (is_needless && c->state != CONV_DREQ_SENT &&
 	    c->state != CONV_SIDR_SENT) {
-		arm_timer(cm, c, conv_patience(c), now);
+		arm_timer(cm, c, next_wait(c), now);
 		return;
 	}
 	c->tries_left--;
 	c->tries++;
-	arm_timer(cm, c, conv_patience(c), now);
+	arm_timer(cm, c, next_wait(c), now);
 	if (is_needless)
 		return;
 	cm->counters.retries++;
 	step_again(cm, c);
 }
 
-/* Who asks for time is alive: without --strict the tries start again. */
+/* The peer has sent an MRA, and is alive: unless is_strict, the number of tries
+ * starts again. */
 static void wait_longer(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			uint64_t now)
 {
@@ -201,7 +206,7 @@ static void wait_longer(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	arm_timer(cm, c, exponent_ns(exponent) + more, now);
 }
 
-/* Our owner is busy with it. */
+/* The consumer has yet to answer. */
 static void say_mra(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		    uint64_t now)
 {
@@ -230,7 +235,7 @@ static void say_stale(struct cm *cm, struct conv *c, struct cmmsg *msg,
 				    .reason = CMMSG_REJ_STALE});
 }
 
-/* Their conversation goes on, ours does not. */
+/* The peer's conversation continues, and ours has ended. */
 static void say_unknown(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			uint64_t now)
 {
@@ -243,8 +248,9 @@ static void say_unknown(struct cm *cm, struct conv *c, struct cmmsg *msg,
 }
 
 /*
- * The passive side may not know our id yet: it finds us by its own table, and
- * a kernel by the GUID (IBTA 12.6.7.2, reason 4), which stands in what we sent.
+ * We give up.  A peer may not know our id yet, and finds the conversation by
+ * its own table, or as Linux does by our GUID (IBTA 12.6.7.2, reason 4): that
+ * is in our REQ or REP.
  */
 static void say_timeout(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			uint64_t now)
@@ -289,18 +295,19 @@ static void peer_ended(struct cm *cm, struct conv *c, struct cmmsg *msg,
 }
 
 /*
- * The owner answers, by its own command or by going (IBTA 12.9.7): until then
- * the peer must not take it that both have heard of the end.
+ * A DREQ has come.  The DREP is sent when the consumer disconnects or releases
+ * (IBTA 12.9.7): by it the peer knows that the consumer, too, has heard of the
+ * end.
  */
 static void peer_ends(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		      uint64_t now)
 {
 	wheel_cancel(&cm->wheel, &c->timer);
-	c->transaction_id = msg->transaction_id; /* the answer's, too */
+	c->transaction_id = msg->transaction_id; /* which the DREP repeats */
 	peer_ended(cm, c, msg, now);
 }
 
-/* It has accepted, and thought better of it before we knew or were ready. */
+/* The peer has accepted, and ends the connection before it is established. */
 static void request_withdrawn(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			      uint64_t now)
 {
@@ -373,7 +380,7 @@ static void send_dreq(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_arm(cm, c, c->timeout_exponent, c->tries_given, now);
 }
 
-/* The owner has gone without an answer: that is one too. */
+/* The consumer has released the conversation without an answer. */
 static void abandon_conv(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			 uint64_t now)
 {
@@ -402,7 +409,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_DREQ]	= GO(request_withdrawn,		CLOSED),
 		[IN_DISCONNECT]	= GO(do_nothing,		REQ_SENT),
 		[IN_RELEASE]	= GO(say_timeout,	CLOSED),
-		[IN_RETRY]	= GO(repeat_reply,		REQ_SENT),
+		[IN_RETRY]	= GO(repeat_message,		REQ_SENT),
 		[IN_EXHAUSTED]	= GO(give_up,		CLOSED),
 	},
 	[CONV_REQ_WAIT] = {
@@ -412,7 +419,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_DREQ]	= GO(request_withdrawn,		CLOSED),
 		[IN_DISCONNECT]	= GO(do_nothing,		REQ_WAIT),
 		[IN_RELEASE]	= GO(say_timeout,	CLOSED),
-		[IN_RETRY]	= GO(repeat_reply,		REQ_SENT),
+		[IN_RETRY]	= GO(repeat_message,		REQ_SENT),
 		[IN_EXHAUSTED]	= GO(give_up,		CLOSED),
 	},
 	[CONV_REP_RCVD] = {
@@ -442,7 +449,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_ESTABLISH]	= GO(peer_connected,		ESTABLISHED),
 		[IN_DISCONNECT]	= GO(send_dreq,		DREQ_SENT),
 		[IN_RELEASE]	= GO(send_dreq,		DREQ_SENT),
-		[IN_RETRY]	= GO(repeat_reply,		REP_SENT),
+		[IN_RETRY]	= GO(repeat_message,		REP_SENT),
 		[IN_EXHAUSTED]	= GO(give_up,		TIMEWAIT),
 		[IN_STALE]	= GO(send_dreq,		DREQ_SENT),
 	},
@@ -455,7 +462,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_ESTABLISH]	= GO(peer_connected,		ESTABLISHED),
 		[IN_DISCONNECT]	= GO(send_dreq,		DREQ_SENT),
 		[IN_RELEASE]	= GO(send_dreq,		DREQ_SENT),
-		[IN_RETRY]	= GO(repeat_reply,		REP_SENT),
+		[IN_RETRY]	= GO(repeat_message,		REP_SENT),
 		[IN_EXHAUSTED]	= GO(give_up,		TIMEWAIT),
 		[IN_STALE]	= GO(send_dreq,		DREQ_SENT),
 	},
@@ -480,7 +487,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_DREP]	= GO(peer_ended,		TIMEWAIT),
 		[IN_DISCONNECT]	= GO(do_nothing,		DREQ_SENT),
 		[IN_RELEASE]	= GO(do_nothing,		DREQ_SENT),
-		[IN_RETRY]	= GO(repeat_reply,		DREQ_SENT),
+		[IN_RETRY]	= GO(repeat_message,		DREQ_SENT),
 		[IN_EXHAUSTED]	= GO(peer_ended,		TIMEWAIT),
 	},
 	[CONV_DREQ_RCVD] = {
@@ -493,7 +500,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_DISCONNECT]	= GO(say_drep,		TIMEWAIT),
 		[IN_RELEASE]	= GO(say_drep,		TIMEWAIT),
 	},
-	[CONV_HELD] = { /* and time: see request_due */
+	[CONV_HELD] = { /* request_due takes its time-outs */
 		[IN_REQ]	= GO(do_nothing,		HELD),
 		[IN_REJ]	= GO(do_nothing,		CLOSED),
 		[IN_SIDR_REQ]	= GO(do_nothing,		HELD),
@@ -512,7 +519,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_SIDR_REP]	= GO(service_resolved,		CLOSED),
 		[IN_DISCONNECT]	= GO(do_nothing,		SIDR_SENT),
 		[IN_RELEASE]	= GO(do_nothing,		CLOSED),
-		[IN_RETRY]	= GO(repeat_reply,		SIDR_SENT),
+		[IN_RETRY]	= GO(repeat_message,		SIDR_SENT),
 		[IN_EXHAUSTED]	= GO(no_answer,		CLOSED),
 	},
 	[CONV_SIDR_RCVD] = {
@@ -542,7 +549,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 };
 /* clang-format on */
 
-/* How long these two last is theirs, not their causes'. */
+/* TIMEWAIT and ANSWERED last equally long, whatever has led to them. */
 void step_linger(struct cm *cm, struct conv *c, uint64_t now_ns)
 {
 	if (c->state != CONV_TIMEWAIT && c->state != CONV_ANSWERED)
@@ -577,7 +584,7 @@ bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
 {
 	if (!run_cell(cm, c, input, msg, now_ns))
 		return false;
-	/* nobody is left who could answer later */
+	/* no consumer is left that could answer the DREQ */
 	if (c->state == CONV_DREQ_RCVD && c->is_released)
 		run_cell(cm, c, IN_RELEASE, NULL, now_ns);
 	return true;
