@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "memory/mounts.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "util/mountinfo.h"
+
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -28,38 +28,16 @@ static bool is_memory(dev_t dev, unsigned flags)
 	return is_it;
 }
 
-/* A line of proc(5)'s mountinfo: is it of this device, and a kernel's? */
-static bool is_mount(const char *line, dev_t dev)
-{
-	const char *type = strstr(line, " - ");
-	unsigned major, minor;
-	size_t length;
-
-	if (!type || sscanf(line, "%*u %*u %u:%u", &major, &minor) != 2 ||
-	    makedev(major, minor) != dev)
-		return false;
-	type += 3;
-	length = strcspn(type, " ");
-	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)
-		if (strlen(kernels[i]) == length &&
-		    !strncmp(kernels[i], type, length))
-			return true;
-	return false;
-}
-
 static bool is_mounted(dev_t dev)
 {
-	FILE *f = fopen("/proc/self/mountinfo", "re");
-	char *line = NULL;
-	size_t size = 0;
-	bool found = false;
+	struct mountinfo m;
 
-	while (f && !found && getline(&line, &size, f) > 0)
-		found = is_mount(line, dev);
-	free(line);
-	if (f)
-		fclose(f);
-	return found;
+	if (!mountinfo_find(major(dev), minor(dev), &m))
+		return false;
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)
+		if (!strcmp(kernels[i], m.type))
+			return true;
+	return false;
 }
 
 bool mounts_are_kernels(dev_t dev)

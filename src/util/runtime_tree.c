@@ -5,6 +5,8 @@
  */
 #include "util/runtime_tree.h"
 
+#include "util/mountinfo.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,12 +16,14 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define MOST_LINKS 16
 #define ROOM	   1024 /* for where a link leads */
 #define OTHERS_W   (S_IWGRP | S_IWOTH)
+#define FUSE_MAGIC 0x65735546 /* statfs(2) */
 
 /* Where on the way we are. */
 struct walk {
@@ -30,6 +34,9 @@ struct walk {
 	bool makes;
 	bool may_follow; /* links of root and the caller */
 	int links;	 /* followed so far */
+	/* The last file system without a block device that was found fit. */
+	unsigned minor;
+	bool has_device;
 };
 
 static int open_at(int fd, const char *name, int flags)
@@ -82,13 +89,77 @@ static int judge_own(struct walk *w)
 	return check_writable(w->fd);
 }
 
+/* By the kernel's description of a FUSE file system: did root or the caller
+ * mount it? */
+static bool is_own_fuse(const struct mountinfo *m)
+{
+	const char *user = strstr(m->options, "user_id=");
+	unsigned long id = user ? strtoul(user + 8, NULL, 10) : ULONG_MAX;
+
+	return id == 0 || id == geteuid();
+}
+
+static int refuse_fuse(struct walk *w)
+{
+	struct runtime_tree *t = w->tree;
+
+	snprintf(t->why, sizeof(t->why),
+		 "%s lies on a file system that a process of another user "
+		 "serves",
+		 t->path);
+	return -EPERM;
+}
+
+/* Without the kernel's description: not if it is any FUSE file system. */
+static int judge_magic(struct walk *w, int fd)
+{
+	struct statfs system;
+
+	return !fstatfs(fd, &system) && system.f_type == FUSE_MAGIC
+		       ? refuse_fuse(w)
+		       : 0;
+}
+
+/*
+ * A user may mount a file system that a process of that user serves (FUSE), and
+ * which says of each file what owner it likes.  Root alone mounts any other,
+ * and one that has a block device.
+ */
+static int judge_system(struct walk *w, int fd)
+{
+	struct mountinfo m;
+	struct statx x;
+	int err = 0;
+
+	/* From what the kernel knows: that process may never answer. */
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0,
+		    &x))
+		return judge_magic(w, fd);
+	if (x.stx_dev_major || (w->has_device && w->minor == x.stx_dev_minor))
+		return 0;
+	if (!mountinfo_find(x.stx_dev_major, x.stx_dev_minor, &m))
+		err = judge_magic(w, fd);
+	else if (!strncmp(m.type, "fuse", 4) && !is_own_fuse(&m))
+		err = refuse_fuse(w);
+	w->has_device = !err;
+	w->minor = x.stx_dev_minor;
+	return err;
+}
+
+static int look_at_fd(struct walk *w, int fd, struct stat *s)
+{
+	int err = judge_system(w, fd);
+
+	return err ? err : fstat(fd, s) ? -errno : 0;
+}
+
 /* Takes fd. */
 static int arrive_at(struct walk *w, int fd)
 {
 	if (w->fd >= 0)
 		close(w->fd);
 	w->fd = fd;
-	return fstat(fd, &w->at) ? -errno : 0;
+	return look_at_fd(w, fd, &w->at);
 }
 
 static int go_along(struct walk *w, const char *path);
@@ -127,12 +198,13 @@ static int step_into(struct walk *w, const char *name)
 	}
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &s) == 0 && S_ISLNK(s.st_mode))
+	err = look_at_fd(w, fd, &s);
+	if (!err && S_ISLNK(s.st_mode))
 		return follow_link(w, fd, &s);
-	if (fstat(fd, &s) == 0 && S_ISDIR(s.st_mode))
+	if (!err && S_ISDIR(s.st_mode))
 		return arrive_at(w, fd);
 	close(fd);
-	return -ENOTDIR;
+	return err ? err : -ENOTDIR;
 }
 
 /* From where we are, or from / . */

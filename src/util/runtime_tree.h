@@ -10,7 +10,9 @@
  * tree is walked from / by descriptors.  Each folder on it is root's or the
  * caller's and written by nobody else, unless it is sticky; a link counts only
  * as part of what the environment or the system named, and only if root or the
- * caller made it.  So nobody else can put another thing in the place of one
+ * caller made it.  No folder lies on a file system that another user's process
+ * serves (FUSE): that could say of a file whatever owner it likes.  So nobody
+ * else can put another thing in the place of one
  * that was looked at, and what lies below the descriptor is the caller's own.
  *
  * In a program that has more rights than its caller (AT_SECURE) there is no

@@ -6,7 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/fuse.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char base[64];
@@ -197,6 +202,114 @@ static void another_users_folder_or_link_holds_no_tree(void **state)
 	expect_tree_in(own(1));
 }
 
+/* Answers one request: whatever is named is a folder of this user. */
+static size_t answer_fuse(const struct fuse_in_header *q, uint8_t *body)
+{
+	const struct fuse_attr attr = {.ino = q->nodeid,
+				       .mode = S_IFDIR | 0700,
+				       .nlink = 2,
+				       .uid = geteuid(),
+				       .gid = getegid()};
+	struct fuse_init_out init = {
+		.major = FUSE_KERNEL_VERSION, .minor = 12, .max_write = 4096};
+	struct fuse_entry_out entry = {.nodeid = q->nodeid + 1, .attr = attr};
+	struct fuse_attr_out same = {.attr = attr};
+
+	entry.attr.ino = entry.nodeid;
+	switch (q->opcode) {
+	case FUSE_INIT:
+		memcpy(body, &init, 24); /* as that version is */
+		return 24;
+	case FUSE_LOOKUP:
+		memcpy(body, &entry, sizeof(entry));
+		return sizeof(entry);
+	case FUSE_GETATTR:
+		memcpy(body, &same, sizeof(same));
+		return sizeof(same);
+	default:
+		return 0;
+	}
+}
+
+static void serve_fuse(int fd)
+{
+	static uint8_t in[65536], out[512];
+	struct fuse_in_header q;
+	ssize_t n;
+
+	while ((n = read(fd, in, sizeof(in))) >= (ssize_t)sizeof(q)) {
+		struct fuse_out_header a;
+		size_t bytes;
+
+		memcpy(&q, in, sizeof(q));
+		if (q.opcode == FUSE_FORGET)
+			continue;
+		bytes = answer_fuse(&q, out + sizeof(a));
+		a = (struct fuse_out_header){
+			.len = (uint32_t)(sizeof(a) + bytes),
+			.error = bytes ? 0 : -ENOSYS,
+			.unique = q.unique};
+		memcpy(out, &a, sizeof(a));
+		if (write(fd, out, a.len) < 0)
+			break;
+	}
+	_exit(0);
+}
+
+/* Mounts on `folder` what the process *server says, as user `id` would. */
+static bool mount_fuse(const char *folder, unsigned id, pid_t *server)
+{
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	char options[96];
+
+	snprintf(options, sizeof(options),
+		 "fd=%d,rootmode=40000,user_id=%u,group_id=%u,allow_other", fd,
+		 id, id);
+	if (fd < 0 ||
+	    mount("test", folder, "fuse", MS_NOSUID | MS_NODEV, options))
+		return false;
+	*server = fork();
+	if (!*server)
+		serve_fuse(fd);
+	close(fd);
+	return true;
+}
+
+/* Whether the tree is taken that user `id` serves in the place of ours; -1: it
+ * cannot be tried. */
+static int takes_fuse(unsigned id)
+{
+	int status, bad;
+	pid_t pid = fork(), server;
+
+	if (pid) {
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status));
+		return WEXITSTATUS(status) == 77 ? -1 : WEXITSTATUS(status);
+	}
+	if (unshare(CLONE_NEWNS) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mkdir(own(0), 0700) || !mount_fuse(own(0), id, &server))
+		_exit(77);
+	alarm(20);
+	bad = runtime_tree_find(&tree);
+	kill(server, SIGKILL);
+	_exit(!bad && !strncmp(tree.path, own(0), strlen(own(0))) &&
+	      tree.path[strlen(own(0))] == '/');
+}
+
+/* Such a file system says of each file what owner it likes. */
+static void what_another_users_process_serves_holds_no_tree(void **state)
+{
+	int takes = geteuid() ? -1 : takes_fuse(1);
+
+	if (takes < 0)
+		skip();
+	assert_int_equal(takes, 0);
+	assert_int_equal(rmdir(own(0)), 0);
+	assert_int_equal(takes_fuse(0), 1);
+}
+
 static void what_is_too_long_holds_no_tree(void **state)
 {
 	char path[400];
@@ -224,6 +337,7 @@ int main(void)
 		T(the_tree_is_no_link),
 		T(a_folder_that_others_write_holds_no_tree),
 		T(another_users_folder_or_link_holds_no_tree),
+		T(what_another_users_process_serves_holds_no_tree),
 		T(what_is_too_long_holds_no_tree),
 	};
 
