@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -133,6 +134,7 @@ static void detach_process(bool foreground, int *fd)
 	signal(SIGHUP, foreground ? SIG_DFL : SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGXCPU, SIG_IGN);
+	umask(022);
 	raise_limits();
 	/* One program's taskset is not for all: the cgroup's limits stay. */
 	memset(&all, 0xff, sizeof(all));

@@ -575,16 +575,17 @@ static int bind_the_port(void)
 	return -1;
 }
 
-/* Nobody can take it between two programs, or before the first. */
-static void a_broker_that_holds_the_port_has_it_without_clients(void **state)
+/* Starts one that holds the port, with this umask; what it says when it serves.
+ */
+static struct dial_broker begin_holder(mode_t mask)
 {
 	pid_t pid = fork();
 	struct dial_broker b;
 	char said[START_SENTENCE];
-	struct client c;
 	int fd;
 
 	if (!pid) {
+		umask(mask);
 		execl(getenv("ADVERB_BROKER"), "adverbd", "--foreground",
 		      "--hold-port", NULL);
 		_exit(1);
@@ -596,6 +597,43 @@ static void a_broker_that_holds_the_port_has_it_without_clients(void **state)
 	assert_int_equal(dial_open(&fd, &b, NULL, said), 0);
 	close(fd);
 	assert_int_equal(b.pid, pid);
+	return b;
+}
+
+static unsigned umask_of(pid_t pid)
+{
+	char path[32], line[128];
+	unsigned mask = ~0u;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) &&
+	       sscanf(line, "Umask: %o", &mask) != 1)
+		;
+	fclose(f);
+	return mask;
+}
+
+static void the_umask_of_who_starts_it_is_not_the_brokers(void **state)
+{
+	for (mode_t mask = 0; mask <= 0777; mask += 0777) {
+		pid_t pid = begin_holder(mask).pid;
+
+		assert_int_equal(umask_of(pid), 022);
+		end_broker(pid);
+		waitpid(pid, NULL, 0);
+	}
+}
+
+/* Nobody can take it between two programs, or before the first. */
+static void a_broker_that_holds_the_port_has_it_without_clients(void **state)
+{
+	struct dial_broker b = begin_holder(022);
+	pid_t pid = b.pid;
+	struct client c;
+
 	assert_int_equal(b.idle_s, PROTO_IDLE_NEVER);
 	assert_int_equal(bind_the_port(), -1);
 	open_or_fail(&c);
@@ -821,6 +859,7 @@ int main(void)
 		cmocka_unit_test(malformed_requests_are_refused_and_survived),
 		cmocka_unit_test(a_broker_of_another_version_is_named),
 		cmocka_unit_test(the_broker_says_who_it_is),
+		cmocka_unit_test(the_umask_of_who_starts_it_is_not_the_brokers),
 		cmocka_unit_test(
 			a_broker_that_holds_the_port_has_it_without_clients),
 		cmocka_unit_test(a_broker_waits_for_a_port_that_it_is_to_hold),
