@@ -9,11 +9,12 @@
 #include "cm/conv.h"
 #include "util/check.h"
 
-#define FIRST_NS                                                               \
-	250000000u     /* the first wait; each further one is twice as long */
-#define MRA_REQ_EXP 24 /* 69 s: a debugger may have stopped the consumer */
-#define MRA_REP_EXP 18 /* 1 s: then the peer repeats a REP whose RTU was lost  \
-			*/
+/* The first wait; each further one is twice as long. */
+#define FIRST_NS 250000000u
+/* 69 s: a debugger may have stopped the consumer. */
+#define MRA_REQ_EXP 24
+/* 1 s: then the peer repeats a REP whose RTU was lost. */
+#define MRA_REP_EXP  18
 #define WAIT_MAX     24
 #define TIMEWAIT_EXP 17 /* twice the lifetime of a packet: 0.5 s */
 #define ANSWERED_EXP 21 /* 8.6 s: longer than a peer waits for an answer */
