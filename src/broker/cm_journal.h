@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What has to be said for clients of connection management that die while
- * there is no broker: each conversation's note lies in the safe, and the
- * successor releases those whose owners are gone.  Part of the broker's loop:
- * one owner, no lock.
+ * The journal of conversations, by which their peers are told of processes that
+ * die while there is no broker.  The note of each conversation is a record in
+ * the ledger of the fd store; the successor of a broker releases conversations
+ * of processes that have ended.  Part of the broker's loop: one thread, no
+ *lock.
  *
  *	write -> [broker dies] -> inherit -> taken by its owner's RESUME
  *	                                  `-> executed when the owner is gone
@@ -16,37 +17,43 @@
 
 #include "broker/fd_store.h"
 
-/* One that was inherited, and where it still lies, unless it is overwritten. */
+/* A record of a predecessor, and its slot in the ledger, which by now may have
+ * another record. */
 struct cm_journal_entry {
-	struct fd_store_record will;
+	struct fd_store_record record;
 	uint32_t slot;
 };
 
 struct cm_journal {
-	struct fd_store *fd_store;     /* borrowed; may hold nothing */
-	struct cm_journal_entry *left; /* ours; by the note's local_id */
-	uint32_t count, open;	       /* of left; those not yet taken */
+	struct fd_store *fd_store;	    /* borrowed; may hold nothing */
+	struct cm_journal_entry *inherited; /* sorted by the note's local_id */
+	uint32_t count;			    /* of inherited[] */
+	uint32_t open;			    /* of these not yet taken */
 };
 
-void cm_journal_init(struct cm_journal *w, struct fd_store *fd_store);
-void cm_journal_fini(struct cm_journal *w);
-/* A note of state 0 is none.  Slots are the caller's, below FD_STORE_RECORDS.
- */
-void cm_journal_write(struct cm_journal *w, uint32_t slot,
+/* Has nothing inherited. */
+void cm_journal_init(struct cm_journal *j, struct fd_store *fd_store);
+void cm_journal_fini(struct cm_journal *j);
+/* Writes the record of a slot, which the caller chooses below FD_STORE_RECORDS;
+ * with a note of state 0, frees the slot. */
+void cm_journal_write(struct cm_journal *j, uint32_t slot,
 		      const struct fd_store_entry *owner,
 		      const struct cm_note *note);
-/* Once, by a successor: what its predecessor has written. */
-void cm_journal_inherit(struct cm_journal *w);
-/* Is it of another process than this one?  False of unknown ones. */
-bool cm_journal_is_others(const struct cm_journal *w, uint32_t local_id,
+/* Reads what a predecessor has written into the ledger.  A successor calls this
+ * once.  Without memory nothing is inherited. */
+void cm_journal_inherit(struct cm_journal *j);
+/* Is there an inherited record of that conversation, of another process than
+ * this one? */
+bool cm_journal_is_others(const struct cm_journal *j, uint32_t local_id,
 			  const struct fd_store_entry *owner);
-/* Its owner has come for it, or has let it go.  Unknown ones are no error. */
-void cm_journal_take(struct cm_journal *w, uint32_t local_id);
-/* Does anything wait for this process's end? */
-bool cm_journal_has(const struct cm_journal *w, pid_t pid);
-/* Takes one record of that process out; pid 0: of any that is gone; false:
- * there is none. */
-bool cm_journal_next(struct cm_journal *w, pid_t pid,
+/* The conversation's process has resumed or released it: takes its record out,
+ * if there is one. */
+void cm_journal_take(struct cm_journal *j, uint32_t local_id);
+/* Is there an inherited record of that process? */
+bool cm_journal_has(const struct cm_journal *j, pid_t pid);
+/* Takes out one record of that process; pid 0: of any process that has ended.
+ * False: there is none. */
+bool cm_journal_next(struct cm_journal *j, pid_t pid,
 		     struct fd_store_record *record);
 
 #endif

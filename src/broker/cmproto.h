@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What librdmacm and the broker say to each other, over a connection of the
- * same socket as proto.h's but of its own: one struct a message, host order.
- * Each request is answered by one DONE with its serial, but for TAKEN and for
- * RELEASE of an object.  Events
- * come by themselves.
+ * The messages between librdmacm and the broker.  They go over a connection of
+ * their own to the socket of proto.h, one struct for each, in host order.  The
+ * broker answers each request by one DONE with the request's serial, but for
+ * TAKEN and for RELEASE of an object.  It sends events without being asked.
  *
- * An object is what a program's id is in the broker: a port, a listener, a
- * conversation.  The broker names it, by BIND's answer or an event's new_id.
+ * An object stands for one rdma_cm id of a program in the broker: a port, a
+ * listener or a conversation.  The broker names it in BIND's answer, or in the
+ * new_id of an event.
  *
- * DONE and EVENT bring a note of the object's conversation as it is then.  When
- * the broker is killed, RESUME gives that to its successor, which goes on where
- * the note was written; requests without an answer are made again.
+ * DONE and EVENT have a note of the object's conversation as it is then.  When
+ * the broker is killed, the client gives its successor the note by RESUME, and
+ * the conversation continues; the client repeats requests that have no answer.
  */
 #ifndef BROKER_CMPROTO_H
 #define BROKER_CMPROTO_H
@@ -31,8 +31,8 @@ enum cmproto_kind {
 	CMPROTO_REJECT,	    /* status, private data */
 	CMPROTO_ESTABLISH,  /* the active side is ready, the passive has data */
 	CMPROTO_DISCONNECT, /* */
-	CMPROTO_TAKEN,	    /* the program has seen the request */
-	CMPROTO_RELEASE,    /* the object is no more; id 0: that of the note */
+	CMPROTO_TAKEN,	    /* the program has read the CMPROTO_REQUEST */
+	CMPROTO_RELEASE,    /* frees the object; id 0: that of the note */
 	CMPROTO_RESUME,	    /* note; space and local_port: as BIND's, or 0 */
 	CMPROTO_DONE,	    /* err: 0 or -errno */
 	CMPROTO_EVENT,
@@ -60,17 +60,17 @@ struct cmproto {
 	uint32_t id, new_id;
 	uint32_t event; /* enum cmproto_event */
 	int32_t status;
-	/* where: addresses as ::ffff:a.b.c.d for IPv4 */
+	/* addresses and ports; IPv4 as ::ffff:a.b.c.d */
 	uint8_t local[16], peer[16];
 	uint16_t space, local_port, peer_port;
 	uint8_t any_v4, any_v6, may_share;
 	uint8_t is_datagram; /* SIDR */
-	uint8_t only_own;    /* BIND: for callers of this namespace alone */
+	uint8_t only_own;    /* BIND: only clients of this broker may connect */
 	uint32_t scope;	     /* interface of link-local addresses */
 	uint32_t backlog;
-	/* of the conversation */
+	/* how the conversation repeats its messages */
 	uint8_t is_strict, max_retries, timeout;
-	/* what the messages carry; times are exponents of 4.096 us */
+	/* fields of the CM messages; times are exponents n of 4.096 us * 2^n */
 	uint8_t responder_resources, initiator_depth, flow_control;
 	uint8_t retry_count, rnr_retry, has_srq, transport, mtu;
 	uint8_t ack_timeout, ack_delay, traffic_class, hop_limit;
@@ -80,10 +80,11 @@ struct cmproto {
 	uint32_t qpn, psn, qkey;
 	uint32_t ece_vendor, ece_options;
 	uint8_t private_data[CMPROTO_PRIVATE];
-	/* CONNECT: random, the same when it is made again */
+	/* CONNECT: random; a repetition of the request has the same */
 	uint32_t call_id;
 	uint64_t call_transaction;
-	uint8_t note[CMPROTO_NOTE]; /* the broker's words; all 0: none */
+	uint8_t note[CMPROTO_NOTE]; /* cm_seal.h's, opaque to the client; all 0:
+				       none */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection management for the namespace; see cmserver.h. */
+/* Connection management for a network namespace; see cmserver.h. */
 #include "broker/cmserver.h"
 
 #include "broker/cm_journal.h"
@@ -20,15 +20,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SUCCESSION_NS 4000000000ull /* for clients to come back */
+#define SUCCESSION_NS 4000000000ull /* in which clients come back */
 #define OBJECTS	      FD_STORE_RECORDS
-/* Other users than the broker's own share no more objects than there are ports
- * to choose from, since each may have one. */
+/* Users other than the broker's own share as many objects as there are
+ * ephemeral ports, since each object may have such a port. */
 #define SHARED_OBJECTS (PORTS_EPHEMERAL_LAST - PORTS_EPHEMERAL_FIRST + 1)
 #define CLIENT_MAX     16384 /* objects of one client */
-#define HALF_OPEN      1024  /* unanswered requests of one address */
+#define HALF_OPEN      1024  /* unanswered requests of one sender */
 #define BACKLOG_MAX    1024
-#define AGAIN_NS       2000000000u /* to listen again, once it has stopped */
+#define AGAIN_NS       2000000000u /* in which a program may listen again */
 #define NONE	       UINT32_MAX
 #define GENERATIONS    16 /* bits */
 #define INDEX_OF(id)   ((id) & ((1u << GENERATIONS) - 1))
@@ -38,18 +38,19 @@ struct cmserver_client {
 	struct user_share *share;
 	struct cm_output output;
 	struct fd_store_entry process;
-	bool is_gone; /* its process has ended */
-	uint32_t objects;
-	struct list own; /* its objects */
+	bool is_gone;	  /* cmserver_client_free frees its objects */
+	uint32_t objects; /* the number of `own` */
+	struct list own;  /* its objects */
 };
 
 struct object {
-	struct list link;		/* of its client */
-	struct cmserver_client *client; /* NULL: free */
+	struct list link;		/* of its client's `own` */
+	struct cmserver_client *client; /* NULL: the object is free */
 	uint16_t generation;
 	uint16_t space, port;
 	struct cm_where where;
-	uint32_t binding, listener, conv; /* NONE, NONE, 0 */
+	uint32_t binding, listener; /* of ports and cm; NONE: it has none */
+	uint32_t conv;		    /* a conversation's id; 0: it has none */
 	bool is_datagram;
 };
 
@@ -61,12 +62,13 @@ struct cmserver {
 	struct list clients;
 	struct cm *cm;
 	struct ports *ports;
-	struct cm_journal cm_journal; /* object k's is in slot k */
+	struct cm_journal cm_journal; /* slot k is of object k */
 	struct cm_seal seal;
 	struct object object[OBJECTS];
+	/* Of object[]: ever used; in free_list. */
 	uint32_t fresh, free_count;
 	uint32_t free_list[OBJECTS];
-	/* Peers of whom a REQ says that they have lost a connection. */
+	/* Peers that a REQ says to have lost a connection: cmserver_doubts. */
 	struct live_peer doubt[DOUBTS];
 	uint32_t doubts;
 };
@@ -86,6 +88,8 @@ static struct cmserver_client *slowest_client(struct cmserver *s,
 	return c;
 }
 
+/* The message waits for the end of the loop's turn, so that a client is woken
+ * once for all that a turn has for it. */
 static void tell_client(struct cmserver *s, struct cmserver_client *c,
 			const struct cmproto *m)
 {
@@ -106,7 +110,8 @@ bool cmserver_output(struct cmserver_client *c)
 	return cm_output_send(&c->output);
 }
 
-/* 0; -EDQUOT: its user has its share; -ENOMEM: it, or all, have too many. */
+/* 0; -EDQUOT: the client's user has its share; -ENOMEM: the client, or all
+ * clients, have as many objects as may be. */
 static int may_have_object(const struct cmserver *s,
 			   const struct cmserver_client *c)
 {
@@ -131,7 +136,7 @@ static int object_new(struct cmserver *s, struct cmserver_client *c,
 		return err;
 	o = &s->object[s->free_count ? s->free_list[--s->free_count]
 				     : s->fresh++];
-	/* never 0, or the first place's name were 0 then, which is nobody's */
+	/* never 0: with index 0 the id would be 0, which names no object */
 	generation = (uint16_t)(o->generation % UINT16_MAX + 1);
 	*o = (struct object){.client = c,
 			     .generation = generation,
@@ -162,7 +167,8 @@ static struct object *object_find(struct cmserver *s, uint32_t id)
 static void object_free(struct cmserver *s, struct object *o, uint64_t now_ns)
 {
 	CHECK(o->client);
-	/* without a conversation it wrote none: what lies there is another's */
+	/* an object without a conversation has written no record: the one in
+	 * its slot may be a predecessor's */
 	if (o->conv)
 		cm_journal_write(&s->cm_journal, INDEX_OF(id_of(s, o)),
 				 &o->client->process, &(struct cm_note){0});
@@ -180,7 +186,8 @@ static void object_free(struct cmserver *s, struct object *o, uint64_t now_ns)
 	s->free_list[s->free_count++] = (uint32_t)(o - s->object);
 }
 
-/* What REQ and SIDR_REQ carry in front of the program's data. */
+/* Reads what stands in front of the program's private data in a REQ and a
+ * SIDR_REQ (IBTA A11.3). */
 static void read_ip(struct cmproto *m, const struct cmmsg *msg)
 {
 	size_t bytes = cmmsg_private_bytes(msg->kind) - CMMSG_IP_BYTES;
@@ -224,7 +231,8 @@ static void copy_facts(struct cmproto *m, const struct cmmsg *msg)
 	}
 }
 
-/* What the client may give to our successor, and what lies in the safe. */
+/* Puts the conversation's note into a message to its client, which gives it to
+ * our successor, and into the fd store. */
 static void put_note(struct cmserver *s, const struct object *o,
 		     struct cmproto *m)
 {
@@ -238,7 +246,7 @@ static void put_note(struct cmserver *s, const struct object *o,
 	cm_seal_write(&s->seal, &note, m->note);
 }
 
-/* The listener's client cannot take it. */
+/* Refuses a request that the listener's client cannot take. */
 static void refuse_request(struct cmserver *s, const struct cm_event *e,
 			   uint64_t now_ns)
 {
@@ -249,7 +257,7 @@ static void refuse_request(struct cmserver *s, const struct cm_event *e,
 	cm_release(s->cm, e->id, now_ns);
 }
 
-/* Somebody calls a listener: its client gets a new object. */
+/* A request to a listener, whose client gets a new object for it. */
 static void announce_event(struct cmserver *s, const struct cm_event *e,
 			   uint64_t now_ns)
 {
@@ -321,8 +329,9 @@ static void report_event(struct cmserver *s, const struct cm_event *e)
 }
 
 /*
- * Connections within this host are all ours, and one whose end has died ends
- * by itself: a REQ that says otherwise is forged.  Another host is asked.
+ * A REQ says that the peer has lost a connection.  Of a peer at an address of
+ * this host that is forged: both ends of such a connection are ours.  Another
+ * host is to be asked, see cmserver_doubts.
  */
 static void doubt_peer(struct cmserver *s, const struct cm_event *e)
 {
@@ -344,13 +353,13 @@ bool cmserver_doubts(struct cmserver *s, struct live_peer *about)
 	return true;
 }
 
-/* What the conversations have to say, to the wire and to the clients. */
+/* Empties the rings of cm: events go to clients, messages to the wire. */
 static void flush_mads(struct cmserver *s, uint64_t now_ns)
 {
 	struct cm_frame f;
 	struct cm_event e;
 
-	/* an event may be answered at once, so events come first */
+	/* events first, since one may be answered by a message at once */
 	while (cm_event(s->cm, &e)) {
 		if (e.type == CM_REQUEST)
 			announce_event(s, &e, now_ns);
@@ -372,9 +381,11 @@ static void receive_mad(void *user, const struct gsi_mad *m, uint64_t now_ns)
 	flush_mads(s, now_ns);
 }
 
-/* The requests of clients; each gives 0 or -errno and fills its answer. */
+/* The requests of clients.  Each returns 0 or -errno, and fills the reply. */
 
-/* 0 is any port.  A process that has ended may have left its number. */
+/* May the client's process bind the port?  0 is any port.  The pid of a process
+ * that has ended may be another's by now: that has not begun at the same time.
+ */
 static bool may_bind(const struct cmserver_client *c, uint16_t port)
 {
 	const struct fd_store_entry *e = &c->process;
@@ -521,7 +532,8 @@ static int do_reject(struct cmserver *s, struct object *o,
 	return cm_reject(s->cm, o->conv, &msg, now_ns);
 }
 
-/* Its port, unless somebody has taken it in between: it needs it no more. */
+/* Binds the port of a resumed conversation, unless another object has it by
+ * now: the conversation goes on without it. */
 static void keep_port(struct cmserver *s, struct object *o, bool may_share)
 {
 	const struct ports_want want = {.space = o->space,
@@ -533,8 +545,8 @@ static void keep_port(struct cmserver *s, struct object *o, bool may_share)
 		o->binding = NONE;
 }
 
-/* False: it is not the client's to say.  Our own user's clients can read the
- * key, and need no seal. */
+/* Reads the note of a message.  False: it is no note that this client may give.
+ * Clients of the broker's own user can read the key, and need no seal. */
 static bool read_note(const struct cmserver *s, const struct cmserver_client *c,
 		      const struct cmproto *m, uint64_t now_ns,
 		      struct cm_note *note)
@@ -546,7 +558,8 @@ static bool read_note(const struct cmserver *s, const struct cmserver_client *c,
 				     &c->process);
 }
 
-/* A conversation that a broker before us held, for the process that had it. */
+/* Continues a conversation of a broker before us for the process that had it.
+ */
 static int do_resume(struct cmserver *s, struct cmserver_client *c,
 		     const struct cmproto *m, uint64_t now_ns,
 		     struct cmproto *reply)
@@ -571,9 +584,8 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 		object_free(s, o, now_ns);
 		return err;
 	}
-	/* before its note is written anew, in a place that may be the same */
+	/* before put_note, which may write to the slot of the old record */
 	cm_journal_take(&s->cm_journal, note.local_id);
-	/* the conversation, which has begun, needs it no more */
 	if (m->local_port && may_bind(c, m->local_port))
 		keep_port(s, o, m->may_share);
 	reply->new_id = id_of(s, o);
@@ -607,7 +619,8 @@ static int perform_call(struct cmserver *s, struct object *o,
 	case CMPROTO_ESTABLISH:
 		return cm_establish(s->cm, o->conv, now_ns);
 	case CMPROTO_DISCONNECT:
-		/* -ENOENT is for one that went with its broker */
+		/* not -ENOENT: librdmacm takes that for a conversation that was
+		 * lost with its broker */
 		return !o->conv ? -EINVAL
 				: cm_disconnect(s->cm, o->conv, now_ns);
 	case CMPROTO_TAKEN:
@@ -625,7 +638,7 @@ static int perform_call(struct cmserver *s, struct object *o,
 	return -EOPNOTSUPP;
 }
 
-/* Nobody waits for that of what is let go, or could do anything about it. */
+/* A client waits for no answer to what it does not need to know. */
 static bool has_answer(const struct cmproto *m)
 {
 	return m->kind != CMPROTO_TAKEN &&
@@ -690,7 +703,7 @@ void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 	c->is_gone = true;
 	while (!list_is_empty(&c->own)) {
 		object_free(s, (struct object *)(void *)c->own.next, now_ns);
-		/* each may send, and the rings are short */
+		/* each object may send, and the rings are short */
 		flush_mads(s, now_ns);
 	}
 	cm_output_fini(&c->output);
@@ -749,7 +762,7 @@ void cmserver_succeed(struct cmserver *s, uint64_t now_ns)
 
 	cm_expect_listeners(s->cm, now_ns + SUCCESSION_NS);
 	cm_journal_inherit(&s->cm_journal);
-	/* some may have come before the safe did */
+	/* clients may have resumed before the fd store came */
 	for (uint32_t i = 0; i < s->fresh; i++) {
 		struct object *o = &s->object[i];
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connection management of a network namespace: the conversations of cm/ over
- * QP1, for all processes that have called us; one port space for them all.
- * Who dies is disconnected and frees what it had.  Part of the broker's loop:
- * one owner, no lock, nothing waits.
+ * QP1 for all clients, and one port space for them all.  The conversations of a
+ * client that dies are released, so that their peers are told, and its ports
+ * and listeners are freed.  Part of the broker's loop: one thread, no lock, no
+ * call waits.
  */
 #ifndef BROKER_CMSERVER_H
 #define BROKER_CMSERVER_H
@@ -20,46 +21,55 @@
 struct cmserver;
 struct cmserver_client;
 
-/* Attaches to gsi; borrows it and the safe, which may hold nothing yet.  NULL
- * without memory. */
+/* Attaches to gsi; borrows gsi and the fd store, which may hold nothing yet.
+ * NULL: there is no memory, or no random number. */
 struct cmserver *cmserver_new(struct gsi *gsi, struct fd_store *fd_store,
 			      uint64_t now_ns);
-/* No client is left. */
+/* All clients are freed already. */
 void cmserver_free(struct cmserver *s);
-/* Another broker was there before, and the safe is his: his clients will
- * listen again, and the peers of those that died meanwhile are told. */
+/*
+ * The fd store is that of a broker that has ended: waits for its clients, which
+ * listen and resume again, and tells the peers of those that have died since.
+ */
 void cmserver_succeed(struct cmserver *s, uint64_t now_ns);
-/* Does it hold conversations of a process that has not come for them? */
+/* Has the process conversations of a broker that has ended, which it has not
+ * resumed? */
 bool cmserver_awaits(const struct cmserver *s, pid_t pid);
-/* That process will not come. */
+/* The process has ended: tells the peers of conversations that it has not
+ * resumed. */
 void cmserver_bereave(struct cmserver *s, pid_t pid, uint64_t now_ns);
-/* A client's first message; fd is borrowed.  NULL without memory. */
+/* A client by that process of that user (USER_NONE: of one that cannot be told
+ * from others); fd, its connection, is borrowed.  NULL without memory. */
 struct cmserver_client *cmserver_client_new(struct cmserver *s, int fd,
 					    uid_t user, pid_t pid);
-/* Its process or its connection is gone. */
+/* The client's process or connection has ended: releases all that it has. */
 void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 			  uint64_t now_ns);
-/* One message of it; false when it is to be dropped. */
+/* Handles a message of the client, of any contents.  False: the client is to be
+ * dropped. */
 bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 		     const struct cmproto *m, size_t length, uint64_t now_ns);
-/* Is there something to tell it, if only that it is dropped? */
+/* Is cmserver_output to be called when the client's socket takes something? */
 bool cmserver_has_output(const struct cmserver_client *c);
-/* Tell it, as far as its socket takes it; false when it is to be dropped. */
+/* Sends what waits for the client, as far as its socket takes it.  False: the
+ * client is to be dropped. */
 bool cmserver_output(struct cmserver_client *c);
-/* Has the connection to that queue pair of another host ended lately? */
+/* As cm_has_ended. */
 bool cmserver_has_ended(const struct cmserver *s, const uint8_t peer[16],
 			uint32_t qpn);
 /*
- * A peer of another host of whom a REQ says that it has lost a connection with
- * us; it is to be asked, and cmserver_stale says that it is so.  Once each.
+ * Takes out a peer of another host that a REQ says to have lost a connection
+ * with us; false: there is none.  The caller asks the peer whether the queue
+ * pair lives, and calls cmserver_stale if it does not.
  */
 bool cmserver_doubts(struct cmserver *s, struct live_peer *about);
+/* Ends the connection with the peer's queue pair, as cm_stale. */
 void cmserver_stale(struct cmserver *s, const struct live_peer *about,
 		    uint64_t now_ns);
 void cmserver_tick(struct cmserver *s, uint64_t now_ns);
-/* Absolute; UINT64_MAX: none. */
+/* Absolute time of the next cmserver_tick that is needed; UINT64_MAX: none. */
 uint64_t cmserver_deadline(const struct cmserver *s);
-/* Conversations that somebody on the wire still knows. */
+/* Are there conversations, of which a peer may know? */
 bool cmserver_is_busy(const struct cmserver *s);
 
 #endif

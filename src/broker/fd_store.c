@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What outlives a broker; see fd_store.h. */
+/* The fd store; see fd_store.h. */
 #include "broker/fd_store.h"
 
 #include "broker/procfs.h"
@@ -16,15 +16,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define RX_PENDING_MEMBERS 128
-#define FD_STORE_FDS	   (1 + 2 * FD_STORE_BUNDLES)
-#define PEEK_FDS	   (FD_STORE_FDS + 1) /* the room is aligned up */
-#define LEDGER_BYTES	   sizeof(struct fd_store_ledger)
+#define BUNDLE_MEMBERS 128
+#define FD_STORE_FDS   (1 + 2 * FD_STORE_BUNDLES)
+#define PEEK_FDS       (FD_STORE_FDS + 1) /* CMSG_SPACE has room for one more */
+#define LEDGER_BYTES   sizeof(struct fd_store_ledger)
 
-_Static_assert(FD_STORE_BUNDLES *RX_PENDING_MEMBERS > STEER_CLASS_MAX,
-	       "too few");
+_Static_assert(FD_STORE_BUNDLES *BUNDLE_MEMBERS > STEER_CLASS_MAX, "too few");
 
-/* A message is one byte: peeking at message k is peeking at byte k. */
+/* Each message has one byte, so that message k is at offset k of SO_PEEK_OFF.
+ */
 static int send_fds(int socket, const int *fds, size_t n)
 {
 	union {
@@ -46,7 +46,7 @@ static int send_fds(int socket, const int *fds, size_t n)
 								      : 0;
 }
 
-/* The number of descriptors of message k; -errno. */
+/* Returns the number of descriptors of message k; -errno. */
 static int peek_fds(int socket, uint32_t k, int fds[PEEK_FDS])
 {
 	union {
@@ -81,7 +81,7 @@ void fd_store_init(struct fd_store *s)
 {
 	*s = (struct fd_store){.fd = -1, .ledger_fd = -1};
 	for (int i = 0; i < FD_STORE_BUNDLES; i++)
-		s->rx_pending[i][0] = s->rx_pending[i][1] = -1;
+		s->bundle[i][0] = s->bundle[i][1] = -1;
 }
 
 static int map_ledger(struct fd_store *s)
@@ -115,16 +115,16 @@ static int make_store(struct fd_store *s)
 	all[n++] = s->ledger_fd;
 	for (int i = 0; i < FD_STORE_BUNDLES; i++) {
 		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-			       s->rx_pending[i]))
+			       s->bundle[i]))
 			return -errno;
-		all[n++] = s->rx_pending[i][0];
-		all[n++] = s->rx_pending[i][1];
+		all[n++] = s->bundle[i][0];
+		all[n++] = s->bundle[i][1];
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	s->fd = pair[0];
 	err = send_fds(pair[1], all, (size_t)n);
-	close(pair[1]); /* what it sent stays */
+	close(pair[1]); /* the message that it sent stays */
 	return err ? err : map_ledger(s);
 }
 
@@ -154,8 +154,8 @@ int fd_store_open(struct fd_store *s, int fd)
 	}
 	s->ledger_fd = all[0];
 	for (int i = 0; i < FD_STORE_BUNDLES; i++) {
-		s->rx_pending[i][0] = all[1 + 2 * i];
-		s->rx_pending[i][1] = all[2 + 2 * i];
+		s->bundle[i][0] = all[1 + 2 * i];
+		s->bundle[i][1] = all[2 + 2 * i];
 	}
 	err = map_ledger(s);
 	if (err)
@@ -176,8 +176,8 @@ void fd_store_close(struct fd_store *s)
 	close_one(s->fd);
 	close_one(s->ledger_fd);
 	for (int i = 0; i < FD_STORE_BUNDLES; i++) {
-		close_one(s->rx_pending[i][0]);
-		close_one(s->rx_pending[i][1]);
+		close_one(s->bundle[i][0]);
+		close_one(s->bundle[i][1]);
 	}
 	fd_store_init(s);
 }
@@ -192,7 +192,7 @@ int fd_store_put(struct fd_store *s, uint32_t i,
 		return -ENOENT;
 	while (n < FD_STORE_MEMBER_FDS && fds[n] >= 0)
 		n++;
-	err = send_fds(s->rx_pending[i / RX_PENDING_MEMBERS][1], fds, n);
+	err = send_fds(s->bundle[i / BUNDLE_MEMBERS][1], fds, n);
 	s->is_torn = err != 0;
 	return err;
 }
@@ -203,8 +203,7 @@ int fd_store_get(struct fd_store *s, uint32_t i, int fds[FD_STORE_MEMBER_FDS])
 
 	if (s->fd < 0 || i > STEER_CLASS_MAX)
 		return -ENOENT;
-	n = peek_fds(s->rx_pending[i / RX_PENDING_MEMBERS][0],
-		     i % RX_PENDING_MEMBERS, got);
+	n = peek_fds(s->bundle[i / BUNDLE_MEMBERS][0], i % BUNDLE_MEMBERS, got);
 	if (n <= 0)
 		return n ? n : -EPROTO;
 	for (int k = 0; k < FD_STORE_MEMBER_FDS; k++)
@@ -214,7 +213,7 @@ int fd_store_get(struct fd_store *s, uint32_t i, int fds[FD_STORE_MEMBER_FDS])
 	return 0;
 }
 
-/* When a process began; 0: it is not to be seen. */
+/* When a process began; 0: /proc does not show it. */
 static uint64_t start_of(pid_t pid)
 {
 	struct procfs_stat p;
@@ -245,7 +244,7 @@ int fd_store_process(const struct fd_store_entry *e)
 	if (e->pid <= 0)
 		return -1;
 	fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
-	/* After the open: a number that has been given anew is not it. */
+	/* after pidfd_open: the pid may be another process's by then */
 	if (fd >= 0 && start_of(e->pid) != e->start) {
 		close(fd);
 		fd = -1;

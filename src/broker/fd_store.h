@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What outlives a broker: every socket and page of the group, and a ledger of
- * who has which class, also those of other users (other_user.h).  Descriptors
- *under way in a unix socket stay open as long as somebody has the socket, so
- *each client of the broker's own user gets the safe, and while one of them
- *lives no member of the group closes and no index moves, broker or not.  A
- *successor reads without taking out: one that dies half way has lost nothing.
+ * The fd store: what outlives a broker.  It holds every socket and page of the
+ * SO_REUSEPORT group, and a ledger of which process has which class, processes
+ * of other users among them (other_user.h).
  *
- *	safe -> { ledger, shelf 0, shelf 1, ... }      one message
- *	shelf k -> { socket, page, relay } of members 128 k and up, one each
+ * A descriptor that was sent over a unix socket and not received stays open as
+ * long as a process has the socket.  Each client of the broker's own user gets
+ * the store.  So while one of these lives, no member of the group closes and no
+ * index changes, whether there is a broker or not.  A successor reads by
+ * MSG_PEEK: if it ends before it has read all, the next one finds all.
  *
- * Clients of other users do not get it: who has it can read for everybody.
+ *	store -> { ledger, bundle 0, bundle 1, ... }	one message
+ *	bundle k -> { socket, page, relay }		one message for each
+ *							of members 128 k and up
+ *
+ * Clients of other users do not get the store, by which all packets of the
+ *group can be received.  One thread at a time, no lock.
  */
 #ifndef BROKER_FD_STORE_H
 #define BROKER_FD_STORE_H
@@ -24,71 +29,81 @@
 #include <sys/types.h>
 
 #define FD_STORE_BUNDLES    8
-#define FD_STORE_MEMBER_FDS 3 /* socket, page, and how to hand on to it */
-#define FD_STORE_RECORDS    32768
+#define FD_STORE_MEMBER_FDS 3	  /* socket, page, the relay's end to send by */
+#define FD_STORE_RECORDS    32768 /* conversations */
 
-/* In shared memory, written by the broker; input for its successor. */
+/* A process, in shared memory.  A broker writes it; its successor checks it. */
 struct fd_store_entry {
 	uint32_t is_owned;
 	uint32_t user;
-	int32_t pid; /* of its process, as the broker saw it; 0: it did not */
+	int32_t pid; /* as the broker saw it; 0: the broker could not */
 	uint32_t reserved;
 	union {
-		uint64_t start; /* of that process, in ticks since boot */
+		/* When the process began, in ticks since boot.  */
+		uint64_t start;
 		/* If is_owned is 0: when the class was released, in
 		 * milliseconds of CLOCK_MONOTONIC; 0: it was never given. */
 		uint64_t freed_ms;
 	};
-	uint64_t cookie; /* of the end to hand on by (other_user.h); 0 */
+	/* Of the relay's end by which datagrams are sent to another user's
+	 * process (other_user.h); 0: it has no relay. */
+	uint64_t cookie;
 };
 
-/* A conversation, for the case that its owner and the broker die
- * (cm_journal.h). */
+/* A conversation, for when its process and the broker die (cm_journal.h). */
 struct fd_store_record {
 	struct fd_store_entry owner;
 	struct cm_note note;
 };
 
-/* Most of it is never written, and takes no memory. */
+/* Pages of it that were never written take no memory. */
 struct fd_store_ledger {
 	struct steer_key key; /* of the group: which class is which index */
 	struct siphash_key note_key; /* of cm_seal.h; all 0: none yet */
 	struct fd_store_entry at[STEER_CLASS_MAX + 1]; /* by index */
-	uint32_t cm_journal; /* have been written; behind them is nothing */
-	struct fd_store_record will[FD_STORE_RECORDS];
+	uint32_t records; /* of record[], ever written */
+	struct fd_store_record record[FD_STORE_RECORDS];
 };
 
 struct fd_store {
-	int fd; /* to pass on; -1: there is no safe */
+	int fd; /* the store, for clients; -1: this holds none */
 	int ledger_fd;
-	int rx_pending[FD_STORE_BUNDLES][2]; /* to read from, to write to */
-	struct fd_store_ledger *ledger;	     /* mapped */
-	bool is_torn; /* a member could not be put there: it ends before it */
+	int bundle[FD_STORE_BUNDLES]
+		  [2]; /* sockets to receive by and to send by */
+	struct fd_store_ledger *ledger; /* mapped */
+	/* A member could not be put into the store: no further one is. */
+	bool is_torn;
 };
 
-/* Holds nothing. */
+/* Makes *s hold nothing. */
 void fd_store_init(struct fd_store *s);
-/* 0, or -errno and a safe that holds nothing; both undone by fd_store_close. */
+/* Makes a store.  0; -errno: *s holds nothing.  fd_store_close frees it. */
 int fd_store_new(struct fd_store *s);
-/* Another's; takes fd in any case. */
+/* Opens the store of another broker, fd, which this takes also if it fails.  0;
+ * -errno: fd is no store, and *s holds nothing. */
 int fd_store_open(struct fd_store *s, int fd);
+/* Closes this process's descriptors; the store lasts as long as another has it.
+ */
 void fd_store_close(struct fd_store *s);
 /*
- * Member i, which follows i - 1; the first descriptor that is -1 ends them.
- * -errno: it is not there, nor will be any that follows: a successor would take
- * each for the one before it.
+ * Puts copies of the descriptors of member i, which follows member i - 1; the
+ * first descriptor that is -1 ends them.  0; -errno: the member is not in the
+ * store, and no further one is put there: a successor would take each for the
+ * member before it.
  */
 int fd_store_put(struct fd_store *s, uint32_t i,
 		 const int fds[FD_STORE_MEMBER_FDS]);
-/* Copies of member i's descriptors or -1, the caller's; -ENOENT: no such. */
+/* Gets copies of member i's descriptors, or -1 for each that it has not; the
+ * caller closes them.  0; -ENOENT: there is no such member. */
 int fd_store_get(struct fd_store *s, uint32_t i, int fds[FD_STORE_MEMBER_FDS]);
 /* Notes the owner of the class of an index, or the user that had the class last
  * and when it was released (e.user, e.freed_ms). */
 void fd_store_note(struct fd_store *s, uint32_t index,
 		   const struct fd_store_entry *e);
-/* An entry for a process; pid 0: one that cannot be seen. */
+/* An entry of a process; its pid is 0 if /proc does not show the process. */
 struct fd_store_entry fd_store_owner(uid_t user, pid_t pid);
-/* A pidfd of the process that a valid entry names, if it still runs; -1. */
+/* A pidfd of the entry's process; -1: the process has ended, or is not known.
+ */
 int fd_store_process(const struct fd_store_entry *e);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* QP1; see gsi.h. */
 #include "broker/gsi.h"
 
 #include "broker/steer.h"
@@ -17,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ICRC_BYTES   4 /* IBTA 7.8; encap/icrc.h has another struct udp */
+#define ICRC_BYTES                                                             \
+	4 /* IBTA 7.8; not by encap/icrc.h, which has another struct udp */
 #define TURN_FRAMES  256
 #define FLUSH_BLOCKS 2 /* 128 frames: a default receive buffer holds 277 */
 #define FULL_MS	     1
@@ -36,8 +36,8 @@ bool gsi_attach(struct gsi *g, const struct gsi_agent *agent)
 
 int gsi_open(struct gsi *g, int fd)
 {
-	/* A device that joins datagrams asks the member that the steering
-	 * program chooses before it sees their QPNs, which is mostly us. */
+	/* A device that joins datagrams (GRO) has the steering program choose a
+	 * member before the QPN can be read, which is mostly member 0. */
 	const struct udp_offload allowed = {.gro = true};
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), on = 1, err;
 
@@ -49,9 +49,10 @@ int gsi_open(struct gsi *g, int fd)
 		return err;
 	}
 	/*
-	 * Linux gives a group's IPv4 datagram from another host straight to
-	 * its only listener, and lets the steering program choose anew, which
-	 * knows no class for it.  With us there are two, and all members hear.
+	 * Linux gives an IPv4 multicast datagram of another host straight to
+	 * the socket that has joined, if there is one, and has the steering
+	 * program choose again, which knows no class for it.  If this socket
+	 * listens, too, each member gets a copy.
 	 */
 	setsockopt(copy, IPPROTO_IP, IP_MULTICAST_ALL, &on, sizeof(on));
 	if (g->relay)
@@ -72,7 +73,7 @@ static void drop_first(struct gsi *g)
 	free(b);
 }
 
-/* False: the socket takes no more now. */
+/* Sends the first block; false: the socket takes no more now. */
 static bool flush_first(struct gsi *g)
 {
 	struct gsi_block *b = g->first;
@@ -109,14 +110,15 @@ static const struct gsi_agent *agent_of(const struct gsi *g, uint8_t class)
 	return NULL;
 }
 
-/* IBTA 13.5.3.2: what a MAD's packet has to be, in that order. */
+/* Is it a packet that has a MAD for QP1 (IBTA 13.5.3.2)? */
 static bool is_mad(const struct pkt *p)
 {
 	return p->bth.opcode == OPCODE_UD_SEND_ONLY &&
 	       p->deth.qkey == GSI_QKEY && p->payload_len == MAD_BYTES;
 }
 
-/* Of a frame for another process, which is its to check. */
+/* Gives a frame to the process that its class is of, which checks it.  False:
+ * it is of class 0, or not to be relayed. */
 static bool hand_on(struct gsi *g, const struct udp_dgram *d)
 {
 	struct bth bth;
@@ -130,7 +132,8 @@ static bool hand_on(struct gsi *g, const struct udp_dgram *d)
 	return class != 0;
 }
 
-/* See gsi.h.  The kernel is asked once for datagrams that follow each other. */
+/* See gsi.h.  The kernel is asked once about datagrams of one address that
+ * follow each other. */
 static bool is_forged(struct gsi *g, const struct udp_dgram *d)
 {
 	if (d->from.port == ROCEV2_PORT)
@@ -154,10 +157,11 @@ static void take_datagram(struct gsi *g, const struct udp_dgram *d,
 	const struct gsi_agent *agent;
 	struct gsi_mad m = {.from = d->from, .to = d->to};
 	struct mad mad;
-	uint16_t id = 0; /* any will do: a MAD is answered or sent again */
+	uint16_t id = 0; /* the IPv4 id that is tried first */
 	struct pkt p;
 
-	/* a group's members have heard it, but where all is handed on */
+	/* members of the multicast group have got it by their sockets, unless
+	 * the broker relays */
 	if (inaddr_is_multicast(d->to.ip)) {
 		if (g->relay)
 			g->relay(g->relay_user, 0, d);
@@ -195,7 +199,7 @@ static void take_datagram(struct gsi *g, const struct udp_dgram *d,
 	agent->receive(agent->user, &m, now_ns);
 }
 
-/* One that the kernel has joined is several; how many. */
+/* Takes each datagram of those that the kernel has joined; returns how many. */
 static size_t take_each(struct gsi *g, const struct udp_dgram *d,
 			uint64_t now_ns)
 {
@@ -217,7 +221,8 @@ void gsi_turn(struct gsi *g, uint64_t now_ns)
 	bool more = g->is_open;
 
 	g->has_asked = false;
-	/* by their number: a batch is smaller where the kernel joins them */
+	/* counted by datagrams: a batch has fewer where the kernel joins them
+	 */
 	for (size_t taken = 0; more && taken < TURN_FRAMES;) {
 		size_t n = udp_receive(&g->wire, got);
 
@@ -227,7 +232,7 @@ void gsi_turn(struct gsi *g, uint64_t now_ns)
 	}
 }
 
-/* Without a socket it is lost, as is what has nowhere to go. */
+/* Without a socket frames are lost, as without a route. */
 void gsi_flush(struct gsi *g)
 {
 	while (!g->is_open && g->first)
@@ -242,7 +247,8 @@ int gsi_patience(const struct gsi *g)
 	return !g->first ? -1 : g->is_full ? FULL_MS : 0;
 }
 
-/* With room for another frame; NULL: there is none. */
+/* A block with room for another frame; NULL: too many wait, or there is no
+ * memory. */
 static struct gsi_block *last_block(struct gsi *g)
 {
 	struct gsi_block *b;

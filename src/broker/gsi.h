@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The general service interface of a network namespace (IBTA Vol 1, 3.9.5.1,
- * 13.5.1): QP1, whose datagrams arrive at member 0 of the group beside those
- * that belong to nobody.  It carries whole MADs to and from the agents that
- * have attached, and knows nothing of what they say.
+ * 13.5.1): QP1.  Its datagrams arrive at member 0 of the group, as do those for
+ * queue pairs that nobody has.  It takes whole MADs from and to the agents that
+ * have attached, and reads no more of a MAD than its header.
  *
  *	datagram -> ICRC, BTH, DETH -> QP1? Q_Key? 256 bytes? -> the agent
  *
@@ -12,7 +12,8 @@
  * it, and is dropped.  Other hosts may send from any port (the kernel's rxe
  * does).
  *
- * One owner, no lock; nothing waits.  All that is wrong is counted.
+ * Part of the broker's loop: one thread, no lock, no call waits.  What is
+ *dropped is counted.
  */
 #ifndef BROKER_GSI_H
 #define BROKER_GSI_H
@@ -26,28 +27,29 @@
 
 #define GSI_QPN	   1
 #define GSI_QKEY   0x80010000u /* IBTA 10.2.5: the well-known one of QP1 */
-#define GSI_PKEY   0xffff      /* of full members of the default partition */
+#define GSI_PKEY   0xffff      /* a full member of the default partition */
 #define GSI_AGENTS 4
 #define GSI_FRAME  296 /* bytes, from BTH to ICRC */
-#define GSI_BLOCKS 512 /* that wait at most: 32768 frames */
+#define GSI_BLOCKS 512 /* at most, of frames that wait: 32768 frames */
 
-/* One MAD and whom it is from or for.  `to` is ours when it has arrived. */
+/* One MAD.  `to` is an address of ours if the MAD has arrived, `from` if it is
+ * to be sent. */
 struct gsi_mad {
 	struct inaddr from, to;
-	uint32_t scope; /* interface of link-local addresses; 0: any */
-	uint32_t remote_qpn;
+	uint32_t scope;	     /* interface of link-local addresses; 0: any */
+	uint32_t remote_qpn; /* of the peer */
 	uint16_t pkey;
-	const uint8_t *bytes; /* MAD_BYTES of them, borrowed */
+	const uint8_t *bytes; /* MAD_BYTES, borrowed */
 };
 
-/* Who serves a management class. */
+/* Takes the MADs of a management class. */
 struct gsi_agent {
 	uint8_t mgmt_class;
 	void *user;
 	void (*receive)(void *user, const struct gsi_mad *m, uint64_t now_ns);
 };
 
-/* Frames that wait to be sent, as many as one call takes. */
+/* Frames that wait to be sent, as many as one system call takes. */
 struct gsi_block {
 	struct gsi_block *next;
 	uint32_t count, sent; /* of out */
@@ -58,13 +60,14 @@ struct gsi_block {
 struct gsi {
 	struct udp wire;
 	bool is_open;
-	bool is_full; /* the socket took no more at the last flush */
+	bool is_full; /* at the last flush the socket took no more */
 	uint32_t psn;
-	struct gsi_block *first, *last; /* what waits, in order */
+	struct gsi_block *first, *last; /* frames that wait, in order */
 	uint32_t blocks;
 	struct gsi_agent agent[GSI_AGENTS];
 	uint32_t agents;
-	/* Set: who hands on what is for the classes of others. */
+	/* Not NULL: takes datagrams for the processes that have a class, where
+	 * the kernel cannot steer or the process is another user's. */
 	void (*relay)(void *user, uint32_t class, const struct udp_dgram *d);
 	void *relay_user;
 	/* The source address that was last asked about, in this gsi_turn. */
@@ -82,36 +85,35 @@ struct gsi {
 	uint64_t lost;
 };
 
-/* An agent attaches before or after open; false: there is no room. */
+/* Attaches an agent, before or after gsi_open; false: there are as many as may
+ * be. */
 bool gsi_attach(struct gsi *g, const struct gsi_agent *agent);
-/* Around member 0's socket, of which it keeps a copy; 0 or -errno. */
+/* Takes a copy of member 0's socket, fd.  0 or -errno. */
 int gsi_open(struct gsi *g, int fd);
 void gsi_close(struct gsi *g);
-/* The descriptor to poll for POLLIN; -1: not open. */
+/* The descriptor to poll for POLLIN; -1: gsi_open has not been called. */
 int gsi_fd(const struct gsi *g);
 /*
- * A bounded number of datagrams, so that a flood starves nobody; more than one
- * gsi_flush sends.
+ * Receives a bounded number of datagrams, so that a flood does not stop the
+ * loop; more than one gsi_flush sends.
  */
 void gsi_turn(struct gsi *g, uint64_t now_ns);
 /*
- * Sends a MAD from QP1, with the next gsi_flush: m->from is the local address
- * to use, its port is set here, m->to.port 0 means RoCEv2's.  One that cannot
- * go is lost; a sender repeats it.
+ * Sends a MAD from QP1, with the next gsi_flush.  m->from.port is not used;
+ * m->to.port 0 is RoCEv2's.  If too many frames wait, the MAD is lost as on the
+ * wire.
  */
 void gsi_send(struct gsi *g, const struct gsi_mad *m);
-/* The same for what cm/ has to say to the QP1 of another. */
+/* Sends a MAD of cm/ to the QP1 of another host, as gsi_send. */
 void gsi_send_frame(struct gsi *g, const struct cm_frame *f);
 /*
- * The first of what waits, by as few calls as it takes: so many at most that
- * a receive buffer holds them.  Much of it is for ourselves, since the
- * connections of a host's programs are, and between two flushes we read.
+ * Sends the first frames that wait, by as few system calls as possible, and no
+ * more than a default receive buffer holds: the frames of connections within
+ * this host come back to this socket, which is read between two flushes.
  */
 void gsi_flush(struct gsi *g);
-/*
- * How long the next gsi_flush may wait, in ms: 0: something waits and there may
- * be room; -1: nothing waits.
- */
+/* How long the next gsi_flush may wait, in ms; 0: the socket may take frames
+ * that wait; -1: no frame waits. */
 int gsi_patience(const struct gsi *g);
 
 #endif

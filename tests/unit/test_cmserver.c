@@ -397,7 +397,7 @@ static struct cmproto noted(uint32_t local_id, uint8_t state)
 	return m;
 }
 
-static void nobody_takes_the_will_of_another_process(void **state)
+static void nobody_takes_the_record_of_another_process(void **state)
 {
 	struct cmproto m = noted(77, CONV_TIMEWAIT);
 	struct fd_store_ledger *l;
@@ -411,9 +411,9 @@ static void nobody_takes_the_will_of_another_process(void **state)
 	}
 	begin_alone(&a);
 	l = a.fd_store.ledger;
-	l->cm_journal = 1;
-	l->will[0].owner = fd_store_owner(getuid(), other);
-	memcpy(&l->will[0].note, m.note, sizeof(l->will[0].note));
+	l->records = 1;
+	l->record[0].owner = fd_store_owner(getuid(), other);
+	memcpy(&l->record[0].note, m.note, sizeof(l->record[0].note));
 	cmserver_succeed(a.s, 0);
 	assert_true(cmserver_awaits(a.s, other));
 
@@ -422,10 +422,10 @@ static void nobody_takes_the_will_of_another_process(void **state)
 	assert_true(cmserver_awaits(a.s, other));
 	say(&a, m, CMPROTO_RELEASE, 0);
 	assert_true(cmserver_awaits(a.s, other));
-	/* nor by a port, which has the place where the will still lies */
+	/* nor by a port, which has the slot where the record still is */
 	say(&a, (struct cmproto){.space = 0x106}, CMPROTO_BIND, 0);
 	say(&a, m, CMPROTO_RELEASE, a.sent.new_id);
-	assert_int_equal(l->will[0].owner.is_owned, 1);
+	assert_int_equal(l->record[0].owner.is_owned, 1);
 
 	cmserver_client_free(a.s, a.c, 0);
 	a.c = cmserver_client_new(a.s, a.fd[0], getuid(), other);
@@ -836,7 +836,7 @@ int main(void)
 		cmocka_unit_test(so_is_the_peer_of_one_that_has_not_come_back),
 		cmocka_unit_test(
 			so_is_the_peer_of_one_that_has_shown_no_socket),
-		cmocka_unit_test(nobody_takes_the_will_of_another_process),
+		cmocka_unit_test(nobody_takes_the_record_of_another_process),
 		cmocka_unit_test(who_fails_to_listen_leaves_the_port_to_others),
 		cmocka_unit_test(a_low_port_needs_the_capability),
 		cmocka_unit_test(no_user_takes_all_ports),
