@@ -34,7 +34,7 @@ if not t.options.list:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                            "../../src/broker/proto.h")) as header:
-        PROTOCOL = int(re.search(r"PROTO_VERSION (\d+)", header.read())[1])
+        PROTOCOL = int(re.search(r"PROTO_VERSION\s+(\d+)", header.read())[1])
     OURS = t.run([t.adverb, "--version"]).output.split()[1]
 
 

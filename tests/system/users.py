@@ -347,7 +347,7 @@ def our_name():
     """Where the broker of this version and namespace listens."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                            "../../src/broker/proto.h")) as f:
-        version = re.search(r"PROTO_VERSION (\d+)", f.read()).group(1)
+        version = re.search(r"PROTO_VERSION\s+(\d+)", f.read()).group(1)
     return "adverbd-" + version
 
 
