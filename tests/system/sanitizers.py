@@ -40,9 +40,9 @@ def is_quiet(program):
 
 
 def is_told(where):
-    r = run("watched-thread", "race-" + where)
+    r = run("race_order-thread", "race-" + where)
     expect(r.status == RACED and re.search(
-        r"data race .*watched\.c", r.output), "the race is not reported", r)
+        r"data race .*race_order\.c", r.output), "the race is not reported", r)
 
 
 def under_valgrind(program):
