@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * adverbd: one per network namespace, started by its first client.  Owns the
- * receive sockets of port 4791 and lends one to each process; watches the
+ * receive sockets of port 4791 and gives one to each process; watches the
  * processes and says which are alive.
  */
 #include "broker/proto.h"
@@ -32,10 +32,11 @@ static uint64_t now_ms(void)
 }
 
 /*
- * Whoever binds the address is the broker.  The loser returns once the winner
- * answers, so that its starter finds somebody there.
+ * Binds the broker's address; the process that has it is the broker.
+ * -EADDRINUSE once the other one accepts connections, so that the starter finds
+ * a broker there.
  */
-static int claim_name(int *listen_fd)
+static int claim_address(int *listen_fd)
 {
 	struct sockaddr_un a;
 	socklen_t length = proto_address(&a);
@@ -48,14 +49,14 @@ static int claim_name(int *listen_fd)
 		return listen(fd, 1024) ? -errno : 0;
 	if (errno != EADDRINUSE)
 		return -errno;
-	/* Between its bind and its listen a winner refuses. */
+	/* Between bind and listen the other process refuses connections. */
 	for (uint64_t end = now_ms() + CLAIM_MS; now_ms() < end; sched_yield())
 		if (!connect(fd, (struct sockaddr *)&a, length))
 			break;
 	return -EADDRINUSE;
 }
 
-/* Did our starter give us the listener as standard input? */
+/* Whether standard input is a listening socket. */
 static bool is_given(void)
 {
 	int listens = 0;
@@ -65,10 +66,8 @@ static bool is_given(void)
 	       listens;
 }
 
-/*
- * Our starter has said on the status socket, which is our standard error, who
- * it is.  One of another version has no use for us, and is told so.
- */
+/* Reads who the starter is from the status socket, which is standard error.  A
+ * starter of another version cannot use this broker, and is told so. */
 static int greet_starter(void)
 {
 	struct proto who = {0},
@@ -85,7 +84,8 @@ static int greet_starter(void)
 	return -EPROTO;
 }
 
-/* False: it waits no longer, and another may serve. */
+/* Tells the starter that the broker is ready.  False: the starter waits no
+ * longer, and another broker may serve. */
 static bool tell_starter(const struct server_config *config)
 {
 	struct proto m = {.kind = PROTO_WHO_IS};
@@ -94,8 +94,8 @@ static bool tell_starter(const struct server_config *config)
 	return !proto_send(2, &m, NULL);
 }
 
-/* The standard ones: our starter hears no more of us. */
-static void let_go_of_files(void)
+/* Replaces the standard descriptors: the starter hears nothing more. */
+static void close_standard(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -105,7 +105,8 @@ static void let_go_of_files(void)
 		close(null);
 }
 
-/* What one program was allowed is not for all: as far as it goes. */
+/* Raises soft limits to the hard ones: the limits of the program that started
+ * the broker are not meant for all programs. */
 static void raise_limits(void)
 {
 	static const int limits[] = {RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_CPU,
@@ -121,8 +122,8 @@ static void raise_limits(void)
 	}
 }
 
-/* Nothing of the program that started us stays but the listener, *fd or -1,
- * and standard error. */
+/* Keeps of the program that started the broker nothing but the listener (*fd,
+ * or -1) and standard error. */
 static void detach_process(bool foreground, int *fd)
 {
 	cpu_set_t all;
@@ -136,7 +137,8 @@ static void detach_process(bool foreground, int *fd)
 	signal(SIGXCPU, SIG_IGN);
 	umask(022);
 	raise_limits();
-	/* One program's taskset is not for all: the cgroup's limits stay. */
+	/* The starter's CPU affinity is not meant for all; its cgroup's limits
+	 * stay. */
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
 	syscall(SYS_close_range, 3u, ~0u, 0u);
@@ -152,9 +154,9 @@ static void detach_process(bool foreground, int *fd)
 struct options {
 	struct server_config config;
 	bool foreground;
-	bool is_started; /* by a client: start.h */
+	bool is_started; /* by a client (start.h) */
 	bool tells_version;
-	bool holds_port; /* from the start, and does not end */
+	bool holds_port; /* bind the port at the start, and do not end */
 };
 
 static int parse_options(int argc, char **argv, struct options *o)
@@ -182,9 +184,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return 0;
 }
 
-/* A server that is ready; NULL, and it has been said why, with the status to
- * exit with. */
-static struct server *stand_in(const struct options *o, int *status)
+/* Makes a server that is ready.  NULL: it has been said why, and *status is
+ * what to exit with. */
+static struct server *make_server(const struct options *o, int *status)
 {
 	struct server *s;
 	int fd, err;
@@ -195,7 +197,7 @@ static struct server *stand_in(const struct options *o, int *status)
 		fprintf(stderr, "adverbd: --started is for programs\n");
 		return NULL;
 	}
-	err = fd >= 0 ? 0 : claim_name(&fd);
+	err = fd >= 0 ? 0 : claim_address(&fd);
 	s = err ? NULL : server_new(fd, &o->config);
 	if (s)
 		return s;
@@ -229,7 +231,7 @@ int main(int argc, char **argv)
 	}
 	if (o.is_started && greet_starter())
 		return 1;
-	s = stand_in(&o, &status);
+	s = make_server(&o, &status);
 	if (!s)
 		return status;
 	if (o.is_started && !tell_starter(&o.config))
@@ -238,7 +240,7 @@ int main(int argc, char **argv)
 	if (o.holds_port && !server_hold_port(s, &why))
 		fprintf(stderr, "adverbd: %s: waiting until it is free\n", why);
 	if (!o.foreground)
-		let_go_of_files();
+		close_standard();
 	while (server_turn(s))
 		;
 	server_free(s);

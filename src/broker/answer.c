@@ -14,8 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANSWER_DOUBT UINT64_MAX /* asked for cmserver, not for a client */
-#define FULL_MS	     2000 /* more than a crowd takes to read what it is sent */
+#define ANSWER_DOUBT UINT64_MAX /* the asker is cmserver, not a client */
+/* more than many clients that start at once take to read */
+#define FULL_MS 2000
 
 int answer_send(const struct conn *c, const struct proto *question,
 		struct proto *m, const int *fds)
@@ -66,7 +67,8 @@ void answer_version(const struct server *s, const struct conn *c,
 	introduce_broker(s, c, m, &reply);
 }
 
-/* Does its process say so?  Without a page it does not. */
+/* Whether the owner of the page says that its queue pair answers nothing.
+ * Without a page it does not say so. */
 static bool page_is_closed(int page_fd, uint32_t qpn)
 {
 	struct closed closed;
@@ -76,10 +78,8 @@ static bool page_is_closed(int page_fd, uint32_t qpn)
 	       closed_has(&closed, qpn);
 }
 
-/*
- * What may be said of a queue pair to a user: to another than its own, whether
- * its process lives.  Which of its numbers are in use is nobody else's to know.
- */
+/* What a user is told of a queue pair: of another user's, whether its process
+ * lives.  Which QPNs another user has in use stays unknown. */
 static enum proto_peer peer_state(const struct server *s, uint32_t qpn,
 				  uid_t asker)
 {
@@ -207,8 +207,8 @@ static void tell_asker(struct server *s, const struct live_answer *a)
 	}
 }
 
-/* One that knows the queue pair has the connection still; who does not speak
- * this is believed, as the specification wants. */
+/* A peer that knows the queue pair still has the connection.  The REQ of a peer
+ * that does not answer is believed, as the specification wants. */
 static void answer_doubt(struct server *s, const struct live_answer *a,
 			 uint64_t now_ns)
 {
@@ -239,7 +239,7 @@ void answer_page(const struct server *s, const struct conn *c,
 		reuseport_group_at(&s->group, m->value);
 	int fd = -ENOENT;
 
-	/* it tells of queue pairs, of what they send and how much */
+	/* A page tells of queue pairs, and of what they send and how much. */
 	if (owner && owner->use == REUSEPORT_OWNED &&
 	    user_is_same(c->user, owner->user))
 		fd = shared_page_reader(owner->page_fd);
@@ -251,7 +251,7 @@ void answer_page(const struct server *s, const struct conn *c,
 		close(fd);
 }
 
-/* Who has a class; NULL: nobody. */
+/* The client that has a class; NULL: none. */
 static const struct conn *owner_of(const struct server *s, uint32_t class)
 {
 	for (uint32_t i = 0; class && i < s->conns; i++)
@@ -286,7 +286,7 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 	}
 	if (!reply.brings)
 		return;
-	/* too many descriptors are under way just now, or always */
+	/* Too many descriptors are under way, for now or for good. */
 	if (!c->full_ms)
 		c->full_ms = now_ms;
 	reply.about = now_ms - c->full_ms < FULL_MS ? PROTO_ARENA_LATER
@@ -311,10 +311,10 @@ static bool is_source_of(const struct server *s, uint32_t class,
 	if (!owner || !from->port || !member || member->use != REUSEPORT_OWNED)
 		return false;
 	if (from->port == ROCEV2_PORT)
-		return !member->is_foreign && member->relay_fd < 0;
+		return !member->is_other_user && member->relay_fd < 0;
 	if (port_owner(from, to, &user) != PORT_USER || !port_user_is_one(user))
 		return false;
-	/* or it has become another user since it came to us */
+	/* The process may have become another user since it connected. */
 	return user == owner->user || procfs_acts_as(owner->pid, user);
 }
 

@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the broker answers to its clients' questions about each other.  Part of
- * its loop: one owner, no lock.  Never waits: a client that does not read loses
- * its answers.
+ * The broker's answers to its clients' questions about each other.  Part of its
+ * loop: one owner, no lock.  Nothing here waits: a client that does not read
+ * loses answers.
  */
 #ifndef BROKER_ANSWER_H
 #define BROKER_ANSWER_H
 
 #include "broker/inside.h"
 
-/* Completes m, the answer to a question, and sends it with the descriptors
- * that m->brings says; 0 or -errno. */
+/* Completes m, the answer to a question, and sends it with the descriptors that
+ * m->brings says, which stay the caller's.  0 or -errno. */
 int answer_send(const struct conn *c, const struct proto *question,
 		struct proto *m, const int *fds);
-/* err: an errno; why: a sentence. */
+/* Refuses a question of c with err, an errno, and the sentence why. */
 void answer_refuse(const struct conn *c, const struct proto *question, int err,
 		   const char *why);
 
-/* Each to a question m of c's: who the broker is. */
+/* Answers PROTO_WHO: the broker says who it is. */
 void answer_who(const struct server *s, const struct conn *c,
 		const struct proto *m);
-/* The client is of another version: it is refused, in a form that every
- * version reads. */
+/* Refuses a client of another version, in a form that every version reads. */
 void answer_version(const struct server *s, const struct conn *c,
 		    const struct proto *m);
-/* Does the process live that a QPN belongs to? */
+/* Answers PROTO_ASK: whether the process lives that a QPN belongs to. */
 void answer_peer(const struct server *s, const struct conn *c,
 		 const struct proto *m);
-/* The same for another host's broker: a remote_liveness_state, whose user is s;
- */
+/* Whether the process lives that a QPN belongs to, for the broker of another
+ * host: a remote_liveness_state, whose user is the server. */
 enum livemsg_state answer_state(void *user, uint32_t qpn);
-/* and of a process there: asks, and answers when it has heard. */
+/* Answers PROTO_ASK_FAR, about a process of another host, at once or by
+ * answer_remote_all. */
 void answer_remote(struct server *s, struct conn *c, const struct proto *m,
 		   uint64_t now_ns);
 void answer_remote_all(struct server *s, uint64_t now_ns);
-/* A page, to whoever asks, of any user: it says how much has been taken, no
- * more. */
+/* Answers PROTO_PAGE: sends the page of a class to a process of the same user.
+ */
 void answer_page(const struct server *s, const struct conn *c,
 		 const struct proto *m);
-/* Where an arena is, only to processes of the same user, of which the kernel
- * then lets those open it who could as well debug its owner. */
+/* Answers PROTO_ARENA: says where an arena is, to processes of the same user
+ * alone; the kernel lets those open it that could debug its owner. */
 void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 		  uint64_t now_ms);
-/* Whether a source port is that of a class's user. */
+/* Answers PROTO_SOURCE: whether a source port is that of a class's user. */
 void answer_source(const struct server *s, const struct conn *c,
 		   const struct proto *m);
 

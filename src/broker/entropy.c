@@ -3,7 +3,7 @@
 
 #include "util/random.h"
 
-#define KEPT 32 /* numbers of one call of the kernel */
+#define KEPT 32 /* numbers for which the kernel is called once */
 
 uint64_t entropy(void)
 {

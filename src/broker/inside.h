@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What a broker consists of, for the files that its loop is in: server.c and,
- * for what it answers to its clients, answer.c.  Nobody else looks.
- */
+/* The broker's own data, for server.c, answer.c, admission.c and unread.c
+ * alone. */
 #ifndef BROKER_INSIDE_H
 #define BROKER_INSIDE_H
 
@@ -19,53 +17,57 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* a process may have two: for its class, and for its connections */
+/* A process may have two connections: for its class, and for rdma_cm. */
 #define CONN_MAX (2 * STEER_CLASS_MAX + 64)
 /* Descriptors that are polled besides those of the clients. */
 #define FIXED (3 + REFUSE_FULL_SLOTS)
 
 /*
- * One client, or (fd -1) what is left of one that had a class of a broker that
- * died, until it comes to us or dies.  The broker owns the descriptors.
+ * One client.  Without a connection (fd -1) it is what a broker that died has
+ * left of a client, until that client comes or dies.  The broker owns the
+ * descriptors.
  */
 struct conn {
 	int fd;
-	int pidfd;  /* -1: its process is not visible */
+	int pidfd;  /* -1: the process is not visible */
 	uid_t user; /* or USER_NONE (user.h) */
 	pid_t pid;
-	uint32_t class;		    /* 0: has none yet */
-	bool is_waiting;	    /* its hello is not answered */
-	struct proto hello;	    /* then, */
-	int hello_fd;		    /* the socket that came with it or -1, */
-	int relay_fd;		    /* of another user the relay's end or -1, */
-	struct proto_at arena;	    /* that it shares with its user, */
-	int kick_fd;		    /* to wake it then, or -1 */
-	uint64_t waiting_ms;	    /* and since when */
-	struct cmserver_client *cm; /* NULL: no connection management */
-	uint64_t name;		    /* never given twice; 0: asks nobody */
-	uint32_t questions;	    /* about other hosts, to be answered */
-	/* Whose arenas it was shown, by class; of another broker's client
-	 * nobody knows. */
+	uint32_t class;	    /* 0: it has none yet */
+	bool is_waiting;    /* its hello is not answered */
+	struct proto hello; /* the hello, if is_waiting */
+	int hello_fd;	    /* the socket that came with the hello; -1: none */
+	int relay_fd; /* the relay's end that came with the hello; -1: none */
+	/* where the arena is that it shares with its user */
+	struct proto_at arena;
+	int kick_fd;		    /* the eventfd that wakes it; -1: none */
+	uint64_t waiting_ms;	    /* when the hello came, if is_waiting */
+	struct cmserver_client *cm; /* NULL: it does no connection management */
+	/* names it to remote_liveness, never used twice; 0: none */
+	uint64_t name;
+	uint32_t questions; /* open ones, about other hosts */
+	/* The classes whose arenas it was shown, as bits; not known of a client
+	 * of another broker. */
 	uint64_t access_of[STEER_CLASS_MAX / 64 + 1];
-	bool is_heirloom;
-	bool is_over;	    /* has ended, and waits for its client to read */
+	bool is_inherited;  /* it had its class of the broker before this one */
+	bool is_over;	    /* it has ended, and its client has yet to read */
 	uint64_t behind_ms; /* since when its requests wait; 0: they do not */
-	uint64_t full_ms;   /* since when no descriptor can be sent; 0 */
+	uint64_t full_ms; /* since when no descriptor can be sent; 0: it can */
 };
 
 struct server {
 	int listen_fd;
 	struct refuse_full refuse_full;
 	uint64_t idle_ms, idle_since_ms;
-	bool is_thread;	 /* of a program, with which it ends */
-	bool holds_port; /* whether or not there is a client */
+	/* the server is a thread of a program, with which it ends */
+	bool is_thread;
+	bool holds_port; /* server_hold_port was called */
 	uint32_t conns;
 	struct conn conn[CONN_MAX];
 	struct reuseport_group group;
 	struct gsi gsi;
 	struct cmserver *cm;
 	struct remote_liveness *remote_liveness;
-	uint64_t names; /* given */
+	uint64_t names; /* how many names were given */
 	struct counter_files counter_files;
 	struct pollfd polled[FIXED + 2 * CONN_MAX], room[FIXED + 2 * CONN_MAX];
 };

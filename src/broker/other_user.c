@@ -27,7 +27,7 @@ static bool is_free(const struct reuseport_group_member *m)
 
 static bool has_relay(const struct reuseport_group_member *m, uid_t user)
 {
-	return m->is_foreign && m->relay_fd >= 0 && m->user == user;
+	return m->is_other_user && m->relay_fd >= 0 && m->user == user;
 }
 
 /*
@@ -66,20 +66,22 @@ static void close_relay(struct reuseport_group_member *m)
 		close_fd(&m->relay_fd);
 }
 
-/* Its first page, or the one of its user's last process, zeroed. */
+/* Gives the index a zeroed page: a new one, or that of the last process of the
+ * same user. */
 static void open_page(struct reuseport_group_member *m, uid_t user)
 {
-	if (m->is_foreign && m->page_fd >= 0 && user_is_same(user, m->user)) {
+	if (m->is_other_user && m->page_fd >= 0 &&
+	    user_is_same(user, m->user)) {
 		shared_page_clear(m->page_fd, ++m->generation);
 		return;
 	}
-	if (m->is_foreign)
+	if (m->is_other_user)
 		close_fd(&m->page_fd);
 	m->page_fd = shared_page_new();
 	m->generation = 0;
 }
 
-/* Of the indexes with this use the one that was released first, 0: none.  user:
+/* The index with this use that was released first; 0: none.  user: the user
  * that had it last, or NULL for any. */
 static uint32_t find_oldest(const struct reuseport_group *g,
 			    enum reuseport_group_use use, const uid_t *user)
@@ -89,7 +91,7 @@ static uint32_t find_oldest(const struct reuseport_group *g,
 	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++) {
 		const struct reuseport_group_member *m = &g->member[i];
 
-		if (m->is_foreign && m->use == use && m->relay_fd < 0 &&
+		if (m->is_other_user && m->use == use && m->relay_fd < 0 &&
 		    (!user || user_is_same(*user, m->user)) &&
 		    (!best || m->freed_ms < g->member[best].freed_ms))
 			best = i;
@@ -99,10 +101,10 @@ static uint32_t find_oldest(const struct reuseport_group *g,
 
 static bool is_unused(const struct reuseport_group_member *m)
 {
-	return is_free(m) && !m->is_foreign;
+	return is_free(m) && !m->is_other_user;
 }
 
-/* An index that no process had; 0: there is none. */
+/* Draws an index that no process had; 0: there is none. */
 static uint32_t draw_unused(const struct reuseport_group *g)
 {
 	uint32_t from = g->count > UPPER_HALF ? g->count : UPPER_HALF;
@@ -146,7 +148,7 @@ static int refuse_more(const struct reuseport_group *g, uid_t user,
 	return -ENOSPC;
 }
 
-/* The index for a process of that user; -errno. */
+/* Chooses the index for a process of that user; -errno. */
 static int choose_index(const struct reuseport_group *g, uid_t user,
 			const char **why)
 {
@@ -177,7 +179,7 @@ int other_user_take(struct reuseport_group *g, uid_t user, const char **why)
 	open_page(m, user);
 	m->relay_fd = pair[0];
 	m->fd = pair[1];
-	m->is_foreign = true;
+	m->is_other_user = true;
 	m->user = user;
 	share_bytes(g, user);
 	return i;
@@ -214,9 +216,9 @@ bool other_user_may_join(struct reuseport_group *g)
 
 	if (g->count > STEER_CLASS_MAX || !is_free(m))
 		return false;
-	if (m->is_foreign)
+	if (m->is_other_user)
 		close_fd(&m->page_fd);
-	m->is_foreign = false;
+	m->is_other_user = false;
 	return true;
 }
 
@@ -231,7 +233,7 @@ static uint64_t cookie_of(int fd)
 
 uint64_t other_user_cookie(const struct reuseport_group_member *m)
 {
-	return m->is_foreign ? cookie_of(m->relay_fd) : 0;
+	return m->is_other_user ? cookie_of(m->relay_fd) : 0;
 }
 
 void other_user_adopt(struct reuseport_group *g, uint64_t now_ms)
@@ -247,7 +249,7 @@ void other_user_adopt(struct reuseport_group *g, uint64_t now_ms)
 			.page_fd = -1,
 			.relay_fd = -1,
 			.use = e.is_owned ? REUSEPORT_OWNED : REUSEPORT_RESTING,
-			.is_foreign = true,
+			.is_other_user = true,
 			.user = e.user,
 			.freed_ms = e.is_owned ? 0 : freed_ms};
 	}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Processes of other users than the broker's, in the group (reuseport_group.h).
- * Such a process has no socket of port 4791: whoever has one may attach or
- * detach the program that steers all of them, and so read what comes for
- * others.  The broker hands on to it by a relay (wire/relay.h) that is made for
- * this process alone and is closed when that ends.
+ * Such a process gets no socket of port 4791: by such a socket it could attach
+ * or detach the program that steers the whole group, and so read what comes for
+ * others.  The broker sends it its datagrams by a relay (wire/relay.h), which
+ * is made for this process alone and closed when the process ends.
  *
- * A foreign process keeps a descriptor of the broker's end too, by which it can
- * do no more than send datagrams to itself: it shows that to the broker's
- * successor, who knows it by its cookie.
+ * The process keeps a descriptor of the sending end too, by which it can only
+ * send datagrams to itself.  It shows that descriptor to a successor of the
+ * broker, which recognises the socket by its cookie.
  *
  * No user takes all indexes: a user that has as many as there are left gets no
  * more until some of its processes end.
@@ -16,7 +16,9 @@
  * Peers of a process that has ended may send to its class for as long as they
  * are patient, with payload.  So an index goes back to the user that had it
  * last, and to another user only after OTHER_USER_REST_MS.  The ledger
- * (fd_store.h) keeps user and time for the broker's successor.
+ * (fd_store.h) keeps user and time for the broker's successor.  USER_NONE
+ * stands for users that cannot be told apart: none of them gets such an index
+ * back.
  *
  * An index of another user is drawn by chance from the upper half, and below it
  * from the end: the broker's own members need the lower ones, in order.
@@ -31,7 +33,7 @@
 #define OTHER_USER_REST_MS 600000u
 
 /* How many bytes of kernel memory may wait in the relays of one user's
- * processes, which have equal parts. */
+ * processes, together. */
 #define OTHER_USER_BYTES (64u << 20)
 
 /*
@@ -50,9 +52,9 @@ void other_user_tick(struct reuseport_group_member *m, uint64_t now_ms);
  * other_user_tick). */
 void other_user_leave(struct reuseport_group *g,
 		      struct reuseport_group_member *m);
-/* Is index g->count, which a member would get, free? */
+/* Whether the next member of the broker's own user may have index g->count. */
 bool other_user_may_join(struct reuseport_group *g);
-/* SO_COOKIE of the end to hand on by; 0 of a member. */
+/* SO_COOKIE of the sending end of m's relay; 0: m has a socket of the port. */
 uint64_t other_user_cookie(const struct reuseport_group_member *m);
 /*
  * Takes over the indexes of a broker that has died, by the group's ledger: an
@@ -60,7 +62,8 @@ uint64_t other_user_cookie(const struct reuseport_group_member *m);
  * its user and its time, which is at most now_ms.
  */
 void other_user_adopt(struct reuseport_group *g, uint64_t now_ms);
-/* One of these comes with that end, which is taken if its cookie is this. */
+/* Takes *relay_fd (then -1) as the sending end of m's relay, if its cookie is
+ * that one.  False: it is not. */
 bool other_user_comes(struct reuseport_group *g,
 		      struct reuseport_group_member *m, uint64_t cookie,
 		      int *relay_fd);

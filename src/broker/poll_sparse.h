@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * poll(2) of a table with gaps.  It refuses more entries than files may be
- * open (RLIMIT_NOFILE), and counts those of which it is to take no notice.
- */
+/* poll(2) of a table with gaps.  poll refuses more entries than files may be
+ * open (RLIMIT_NOFILE), and counts those with fd -1. */
 #ifndef BROKER_POLL_SPARSE_H
 #define BROKER_POLL_SPARSE_H
 
 #include <poll.h>
 
-/*
- * As poll, whose answer it gives; the entries of p with fd -1 are not counted.
- * room has n entries too; what is in it then means nothing.
- */
+/* Polls the entries of p whose fd is not -1, and returns what poll returns.
+ * room: scratch of n entries. */
 int poll_sparse_all(struct pollfd *p, struct pollfd *room, nfds_t n,
 		    int timeout_ms);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who has port 4791; see port_holder.h. */
+/* Which process has port 4791; see port_holder.h. */
 #include "broker/port_holder.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@ struct socket_row {
 	unsigned long inode;
 };
 
-/* The first row of the port in one of the kernel's tables. */
+/* Finds the first row of the port in one of the kernel's tables. */
 static bool find_row(const char *path, struct socket_row *row)
 {
 	FILE *f = fopen(path, "re");
@@ -60,7 +60,8 @@ static bool has_socket(const char *pid, unsigned long inode)
 	return found;
 }
 
-/* Its pid, 0 if we may not see it; its name. */
+/* Finds the process that has the socket: its pid, 0 if it is not visible, and
+ * its name. */
 static int find_process(unsigned long inode, char name[SHOWN_BYTES])
 {
 	DIR *dir = opendir("/proc");
@@ -118,7 +119,8 @@ bool port_holder_name(char *text, size_t size)
 	if (!find_holder(&row))
 		return false;
 	pid = row.inode ? find_process(row.inode, name) : 0;
-	/* A socket is its maker's, who may have lent it. */
+	/* A socket belongs to the user that made it, who may have passed it on.
+	 */
 	if (pid && user_of(pid) != row.user)
 		snprintf(text, size,
 			 "%s (process %d), lent by user %u's dead broker", name,

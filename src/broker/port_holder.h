@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Who has UDP port 4791, as far as /proc shows it to our user.  No state.
- */
+/* Which process has UDP port 4791, as far as /proc shows that to this user.  No
+ * state. */
 #ifndef BROKER_PORT_HOLDER_H
 #define BROKER_PORT_HOLDER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* "rxe_tester (process 12 of user 1000)"; false: nobody has it. */
+/* Writes the holder to text, as "rxe_tester (process 12 of user 1000)"; false:
+ * nobody has the port. */
 bool port_holder_name(char *text, size_t size);
 
-/* Is it another user's?  What the kernel has by itself is nobody's. */
+/* Whether a process of another user has the port.  False, too, if the kernel
+ * itself has it. */
 bool port_holder_is_foreign(void);
 
 #endif

@@ -23,9 +23,10 @@
 #include <unistd.h>
 
 #define ROCEV2_UDP_PORT 4791 /* IBTA A17.3.1 */
-/* A bound that no receive buffer reaches, so that a flood ends a drain. */
-#define DRAIN_MAX	65536
-#define FEWEST_FOR_SAFE 256
+/* The datagrams that a drain takes at most: no receive buffer holds as many, so
+ * that a flood does not keep the broker in the loop. */
+#define DRAIN_MAX	 65536
+#define FEWEST_FOR_STORE 256
 
 static void drain_socket(int fd, int max)
 {
@@ -45,7 +46,7 @@ static int bind_any(int fd, int family)
 	return bind(fd, (struct sockaddr *)&six, sizeof(six));
 }
 
-/* A bound socket, dual-stack where there is IPv6; -errno. */
+/* Opens a socket bound to the port, dual-stack where there is IPv6; -errno. */
 static int open_bound(bool shared)
 {
 	int family = AF_INET6, on = 1, off = 0, fd, err;
@@ -57,7 +58,8 @@ static int open_bound(bool shared)
 	}
 	if (fd < 0)
 		return -errno;
-	/* Groups are for members, which a class's owner becomes. */
+	/* A socket receives a multicast group only where the owner of its class
+	 * joins the group. */
 	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof(off));
 	if (family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &off,
@@ -74,7 +76,7 @@ static int open_bound(bool shared)
 	return fd;
 }
 
-/* Lasts until the next call. */
+/* The sentence about the process that has the port, until the next call. */
 static const char *held_by(void)
 {
 	static char text[96];
@@ -104,13 +106,14 @@ enum reuseport_group_port reuseport_group_port(const char **why)
 		fd = open_bound(true);
 	if (fd < 0)
 		return REUSEPORT_PORT_HELD;
-	/* We were the last member for a moment: no index has moved. */
+	/* This socket was the last member for a moment: no index has moved. */
 	close(fd);
 	*why = "port 4791 is held by programs whose broker has died";
 	return REUSEPORT_PORT_OURS;
 }
 
-/* The port's own socket for the group; steers, or else all is relayed. */
+/* Opens the member's own socket of the port.  Where the kernel cannot steer,
+ * the group is relayed from its first member on. */
 static int open_member(struct reuseport_group *g,
 		       struct reuseport_group_member *m, const char **why)
 {
@@ -122,7 +125,7 @@ static int open_member(struct reuseport_group *g,
 		return m->fd;
 	err = g->may_steer ? steer_attach(m->fd, g->count, &g->key)
 			   : -ENOPROTOOPT;
-	/* member 0 is nobody's: by it a successor attaches */
+	/* A successor attaches its program by member 0, which no client has. */
 	if (!err && g->count)
 		setsockopt(m->fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on));
 	if (!err)
@@ -131,7 +134,7 @@ static int open_member(struct reuseport_group *g,
 		g->is_relayed = true;
 		return 0;
 	}
-	close(m->fd); /* the last one: no index moves */
+	close(m->fd); /* the last member: no index moves */
 	*why = "this kernel cannot choose a socket by queue pair";
 	return err;
 }
@@ -149,17 +152,17 @@ static int open_relay(struct reuseport_group_member *m, const char **why)
 	return 0;
 }
 
-/* What is in a safe is under way, of which a user may have no more than its
- * limit on open files: a small one is for what we send. */
-static bool may_keep_safe(void)
+/* Whether the limit on open files allows an fd store: what is in the store is
+ * under way, and counts with what the broker sends. */
+static bool may_keep_store(void)
 {
 	struct rlimit files;
 
 	return !getrlimit(RLIMIT_NOFILE, &files) &&
-	       files.rlim_cur >= FEWEST_FOR_SAFE;
+	       files.rlim_cur >= FEWEST_FOR_STORE;
 }
 
-/* The next member, which is index count of the group; 0 or -errno. */
+/* Opens the next member, which is index count of the group; 0 or -errno. */
 static int join_group(struct reuseport_group *g, const char **why)
 {
 	struct reuseport_group_member m = {.page_fd = -1, .relay_fd = -1};
@@ -173,8 +176,8 @@ static int join_group(struct reuseport_group *g, const char **why)
 	err = g->is_relayed ? open_relay(&m, why) : open_member(g, &m, why);
 	if (err)
 		return err;
-	/* without one it works until we die */
-	if (!g->count && may_keep_safe() && !fd_store_new(&g->fd_store))
+	/* without a store the sockets live as long as the broker */
+	if (!g->count && may_keep_store() && !fd_store_new(&g->fd_store))
 		g->fd_store.ledger->key = g->key;
 	else if (g->count)
 		m.page_fd = shared_page_new();
@@ -195,7 +198,7 @@ bool reuseport_group_claim(struct reuseport_group *g)
 	return !join_group(g, &why);
 }
 
-/* The member that has rested longest; 0: none. */
+/* The member with this use that was released first; 0: none. */
 static uint32_t find_member(const struct reuseport_group *g,
 			    enum reuseport_group_use use)
 {
@@ -211,7 +214,7 @@ static uint32_t find_member(const struct reuseport_group *g,
 	return best;
 }
 
-/* Nothing of the last owner's stays in the page. */
+/* Zeroes the page, so that the next owner's page has nothing of the last. */
 static void renew_member(struct reuseport_group_member *m)
 {
 	if (m->page_fd >= 0)
@@ -226,7 +229,8 @@ void reuseport_group_init(struct reuseport_group *g, bool may_steer)
 	fd_store_init(&g->fd_store);
 }
 
-/* The index of a member for our own user; -errno. */
+/* Takes a member for a process of the broker's own user: its index, or -errno.
+ */
 static int take_member(struct reuseport_group *g, const char **why)
 {
 	uint32_t i = find_member(g, REUSEPORT_FREE);
@@ -296,10 +300,11 @@ void reuseport_group_release(struct reuseport_group *g, uint32_t class,
 
 	if (!m)
 		return;
-	if (m->is_foreign) {
+	if (m->is_other_user) {
 		other_user_leave(g, m);
 	} else {
-		/* the socket lives on, and with it what its owner had joined */
+		/* The socket stays open, and with it the memberships of its
+		 * owner. */
 		if (m->relay_fd < 0)
 			member_leave_all(m->fd);
 		drain_socket(m->fd, DRAIN_MAX);
@@ -365,7 +370,7 @@ static void relay_one(struct reuseport_group *g,
 {
 	if (m && m->use == REUSEPORT_OWNED && m->relay_fd >= 0 &&
 	    relay_send(m->relay_fd, m->relay_most, d))
-		g->handed_on++;
+		g->relayed++;
 	else
 		g->lost++;
 }
@@ -377,7 +382,7 @@ void reuseport_group_relay(struct reuseport_group *g, uint32_t class,
 		relay_one(g, find_owner(g, class), d);
 	for (uint32_t i = 1; !class && i <= STEER_CLASS_MAX; i++)
 		if (g->member[i].use == REUSEPORT_OWNED &&
-		    (g->is_relayed || g->member[i].is_foreign))
+		    (g->is_relayed || g->member[i].is_other_user))
 			relay_one(g, &g->member[i], d);
 }
 
@@ -400,7 +405,7 @@ bool reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
 	if (!m || m->use != REUSEPORT_OWNED || !user_is_same(user, m->user))
 		return false;
 	i = (uint32_t)(m - g->member);
-	if (m->is_foreign) {
+	if (m->is_other_user) {
 		if (!other_user_comes(g, m, g->fd_store.ledger->at[i].cookie,
 				      relay_fd))
 			return false;
@@ -435,7 +440,7 @@ int reuseport_group_tick(struct reuseport_group *g, uint64_t now_ms)
 		struct reuseport_group_member *m = &g->member[i];
 		uint64_t rested = now_ms - m->freed_ms;
 
-		if (m->is_foreign)
+		if (m->is_other_user)
 			other_user_tick(m, now_ms);
 		if (m->use != REUSEPORT_RESTING)
 			continue;
@@ -461,7 +466,7 @@ void reuseport_group_close(struct reuseport_group *g)
 	for (uint32_t i = 0; i <= STEER_CLASS_MAX; i++) {
 		struct reuseport_group_member *m = &g->member[i];
 
-		if (i >= g->count && !m->is_foreign)
+		if (i >= g->count && !m->is_other_user)
 			continue;
 		close_one(m->fd);
 		close_one(m->page_fd);

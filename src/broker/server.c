@@ -22,14 +22,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long a client may wait for the safe of a broker that died to come, and
- * how often it is looked whether the port is free. */
+/* How long a client may wait until a client of the dead broker brings the fd
+ * store, and how often the broker looks whether the port is free. */
 #define FD_STORE_MS 10000
 #define RETRY_MS    50
 #define CLAIM_MS    1000 /* between two attempts at a port that is held */
 #define BACKLOG	    1024
-#define BATCH	    16	 /* messages of one client, and arrivals, in a turn */
-#define CM_LAST	    1024 /* more than a socket holds */
+/* messages of one client, and connections accepted, in a turn */
+#define BATCH	16
+#define CM_LAST 1024 /* more than a socket holds */
 
 static uint64_t now_ns(void)
 {
@@ -59,10 +60,10 @@ static void open_gsi(struct server *s)
 
 /*
  * Binds the port without a client that asks for a class, once nobody has it:
- * for server_hold_port, or for a connection of connection management.  That
- * comes alone, and is given what our predecessor had in hand.  If its process
- * ends before it has shown us the fd store, and nobody else has one, its peers
- * are still to be told.
+ * for server_hold_port, or for a connection of connection management, which
+ * comes without a class.  If the process of such a connection ends before a
+ * client has brought the fd store, and no other process has the store, the
+ * peers of the process still have to be told.
  */
 static void claim_port(struct server *s)
 {
@@ -71,13 +72,16 @@ static void claim_port(struct server *s)
 		open_gsi(s);
 }
 
-/* The safe only to our own user, who can read this port in any case; to others
- * the end to hand on by, for our successor. */
+/*
+ * A client of the broker's own user gets the fd store: it can read this port in
+ * any case.  A client of another user gets the sending end of its relay, for a
+ * successor.
+ */
 static int welcome_client(struct server *s, struct conn *c)
 {
 	const struct reuseport_group_member *member =
 		reuseport_group_at(&s->group, c->class);
-	int kept = member->is_foreign			  ? member->relay_fd
+	int kept = member->is_other_user		  ? member->relay_fd
 		   : user_is_same(c->user, s->group.user) ? s->group.fd_store.fd
 							  : -1;
 	struct proto m = {.kind = PROTO_WELCOME,
@@ -103,7 +107,8 @@ static int welcome_client(struct server *s, struct conn *c)
 	return answer_send(c, &c->hello, &m, fds);
 }
 
-/* A client of the broker before us: what we kept of it is this one now. */
+/* Gives a client of the broker before this one the class that it had.  False:
+ * the class is not that process's. */
 static bool recognise_client(struct server *s, struct conn *c)
 {
 	uint32_t class = c->hello.value;
@@ -116,13 +121,15 @@ static bool recognise_client(struct server *s, struct conn *c)
 		return false;
 	for (uint32_t i = 0; i < s->conns; i++)
 		if (s->conn[i].class == class)
-			s->conn[i].class = 0; /* swept; it stays owned */
+			/* its entry is swept; the class stays owned */
+			s->conn[i].class = 0;
 	c->class = class;
-	c->is_heirloom = true;
+	c->is_inherited = true;
 	return true;
 }
 
-/* It is told which limit, and has no class. */
+/* Refuses a hello and names the limit that was reached; a class that the client
+ * got with this hello is released. */
 static void refuse_for(struct server *s, struct conn *c, int err,
 		       const char *why)
 {
@@ -140,7 +147,7 @@ static void refuse_for(struct server *s, struct conn *c, int err,
 	}
 }
 
-static void client_greeted(struct conn *c)
+static void end_greeting(struct conn *c)
 {
 	if (c->hello_fd >= 0)
 		close(c->hello_fd);
@@ -150,7 +157,7 @@ static void client_greeted(struct conn *c)
 	c->is_waiting = false;
 }
 
-/* Answers a hello, unless it is too early for it. */
+/* Answers a hello, unless it comes before the fd store of a dead broker. */
 static void greet_client(struct server *s, struct conn *c)
 {
 	const char *why = "";
@@ -172,7 +179,7 @@ static void greet_client(struct server *s, struct conn *c)
 		err = -ETOOMANYREFS;
 	if (err)
 		refuse_for(s, c, err, why);
-	client_greeted(c);
+	end_greeting(c);
 }
 
 static void greet_waiting(struct server *s)
@@ -182,8 +189,8 @@ static void greet_waiting(struct server *s)
 			greet_client(s, &s->conn[i]);
 }
 
-/* Takes the place of the broker whose safe this is. */
-static void succeed_broker(struct server *s, int fd_store_fd)
+/* Takes over from the broker whose fd store this is. */
+static void take_over(struct server *s, int fd_store_fd)
 {
 	if (reuseport_group_adopt(&s->group, fd_store_fd, now_ms()))
 		return;
@@ -208,7 +215,7 @@ static void succeed_broker(struct server *s, int fd_store_fd)
 						    .relay_fd = -1,
 						    .kick_fd = -1,
 						    .class = class,
-						    .is_heirloom = true};
+						    .is_inherited = true};
 	}
 	if (gsi_fd(&s->gsi) < 0)
 		open_gsi(s);
@@ -216,7 +223,7 @@ static void succeed_broker(struct server *s, int fd_store_fd)
 	greet_waiting(s);
 }
 
-static void withdraw_arena(struct conn *c)
+static void close_kick(struct conn *c)
 {
 	if (c->kick_fd >= 0)
 		close(c->kick_fd);
@@ -224,9 +231,9 @@ static void withdraw_arena(struct conn *c)
 }
 
 /*
- * Others open what it shares by the pid that it says.  One that the kernel
- * counts in our PID namespace has to say its own; of another's they compare it
- * with what the arena says.
+ * Whether the client says its own pid, by which other processes open what it
+ * shares.  The broker can compare the pid of a client in its own PID namespace
+ * alone; for others a peer compares it with what the arena says.
  */
 static bool says_its_pid(const struct conn *c)
 {
@@ -246,7 +253,7 @@ static void take_hello(struct server *s, struct conn *c, const struct proto *m,
 	c->is_waiting = true;
 	c->waiting_ms = now_ms();
 	fds[0] = -1;
-	withdraw_arena(c);
+	close_kick(c);
 	c->arena = m->arena;
 	if (says_its_pid(c)) {
 		c->kick_fd = fds[4];
@@ -256,14 +263,14 @@ static void take_hello(struct server *s, struct conn *c, const struct proto *m,
 		c->relay_fd = fds[2];
 		fds[2] = -1;
 	} else if (fds[2] >= 0 && !s->group.count) {
-		succeed_broker(s, fds[2]);
+		take_over(s, fds[2]);
 		fds[2] = -1;
 	}
 	if (c->is_waiting)
 		greet_client(s, c);
 }
 
-/* What those who live show of their counters. */
+/* Adds up what the pages of living processes say of their counters. */
 static void count_living(struct server *s)
 {
 	counter_files_begin(&s->counter_files);
@@ -281,7 +288,8 @@ static bool is_own_folder(int fd)
 	       !(s.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Only our own user's: we can write there, and it has no other broker. */
+/* Takes the folder for counter files from a client of the broker's own user:
+ * the broker can write there, and that user has no other broker. */
 static void take_tree(struct server *s, const struct conn *c, int *fd)
 {
 	if (!user_is_same(c->user, s->group.user) || *fd < 0 ||
@@ -295,7 +303,7 @@ static void take_tree(struct server *s, const struct conn *c, int *fd)
 	*fd = -1;
 }
 
-/* Looks after the counter files; how long poll may wait. */
+/* Writes the counter files when that is due; how long poll may wait. */
 static int refresh_tree(struct server *s, int wait)
 {
 	int due = counter_files_due(&s->counter_files, now_ms());
@@ -331,7 +339,7 @@ static void handle_message(struct server *s, struct conn *c,
 		answer_refuse(c, m, EOPNOTSUPP, "an unknown request");
 }
 
-/* The first message of connection management says what the client is. */
+/* Whether c is a client of connection management, as its first message says. */
 static bool is_cm(const struct conn *c)
 {
 	uint32_t magic = 0;
@@ -341,7 +349,8 @@ static bool is_cm(const struct conn *c)
 			 magic == CMPROTO_MAGIC);
 }
 
-/* At most max messages; false when the client is gone. */
+/* Serves at most max messages of connection management; false when the client
+ * is gone. */
 static bool serve_cm(struct server *s, struct conn *c, int max)
 {
 	struct cmproto m;
@@ -369,8 +378,8 @@ static void refuse_full(const struct conn *c, const struct proto *m)
 	answer_refuse(c, m, EMFILE, why);
 }
 
-/* 0 or -errno: -EAGAIN: there is none, -EPROTO: it makes no sense, -EMFILE: we
- * had no room for what it brought. */
+/* Serves one message.  0 or -errno: -EAGAIN: there is none, -EPROTO: it is no
+ * message of this protocol, -EMFILE: a descriptor in it found no room. */
 static int serve_message(struct server *s, struct conn *c)
 {
 	int fds[PROTO_FDS], err;
@@ -405,10 +414,10 @@ static unsigned next_kind(const struct conn *c)
 }
 
 /*
- * Several questions after arenas are answered in one turn.  Any other question
- * may be about a process that has died since the poll, and whose death the
- * asker knows of; an arena shows that by itself.  False when the client is
- * gone.
+ * Serves the next message of a client.  Several questions after arenas are
+ * answered in one turn; any other question may be about a process that has died
+ * since the poll, and whose death the asker knows of, while an arena shows a
+ * death by itself.  False when the client is gone.
  */
 static bool serve_client(struct server *s, struct conn *c)
 {
@@ -429,7 +438,8 @@ static bool serve_client(struct server *s, struct conn *c)
 	       err == -EPROTONOSUPPORT || err == -EMFILE;
 }
 
-/* Who works in others' arenas may have left something half done there. */
+/* Tells the processes into whose arenas the dead one could write, and where it
+ * may have left a half-written entry. */
 static void tell_death(const struct server *s, const struct conn *dead)
 {
 	const struct proto none = {0};
@@ -437,7 +447,8 @@ static void tell_death(const struct server *s, const struct conn *dead)
 	for (uint32_t i = 0; i < s->conns; i++) {
 		const struct conn *c = &s->conn[i];
 		uint64_t row = dead->access_of[c->class / 64];
-		bool was_inside = dead->is_heirloom || row >> c->class % 64 & 1;
+		bool was_inside =
+			dead->is_inherited || row >> c->class % 64 & 1;
 		struct proto m = {.kind = PROTO_DIED};
 
 		if (c != dead && c->class && c->fd >= 0 && c->kick_fd >= 0 &&
@@ -456,7 +467,7 @@ static void retire_client(struct server *s, struct conn *c)
 	if (c->class)
 		reuseport_group_release(&s->group, c->class, now_ms());
 	c->class = 0;
-	/* what it said before it died was said */
+	/* what the process had said before it died still counts */
 	if (c->cm)
 		serve_cm(s, c, CM_LAST);
 	if (c->cm)
@@ -464,32 +475,33 @@ static void retire_client(struct server *s, struct conn *c)
 	c->cm = NULL;
 }
 
-/* Its process has ended: what it left to our predecessor is final. */
-static void bury_client(struct server *s, struct conn *c)
+/* The process of c has ended: what it left to the broker before this one is
+ * final. */
+static void end_process(struct server *s, struct conn *c)
 {
 	retire_client(s, c);
 	cmserver_bereave(s->cm, c->pid, now_ns());
 }
 
-/* Without a connection, is its process's end of interest? */
+/* Whether the end of c's process matters although c has no connection. */
 static bool is_awaited(const struct server *s, const struct conn *c)
 {
 	return c->class || (c->pidfd >= 0 && cmserver_awaits(s->cm, c->pid));
 }
 
-/* The client of c is gone, and so may be its process. */
+/* Releases all that the client of c had but its descriptors. */
 static void end_client(struct server *s, struct conn *c)
 {
 	retire_client(s, c);
-	client_greeted(c);
+	end_greeting(c);
 	if (c->name)
 		remote_liveness_forget(s->remote_liveness, c->name);
 	c->name = 0;
 	c->questions = 0;
-	withdraw_arena(c);
+	close_kick(c);
 }
 
-/* The last connection takes the place of this one. */
+/* Closes c's descriptors and moves the last connection into its place. */
 static void remove_conn(struct server *s, uint32_t i)
 {
 	struct conn *c = &s->conn[i];
@@ -502,7 +514,7 @@ static void remove_conn(struct server *s, uint32_t i)
 	s->idle_since_ms = now_ms();
 }
 
-/* Closes the connection of c, or keeps it until its client has read. */
+/* Closes the connection of c, or keeps it open until its client has read. */
 static void close_conn(struct conn *c)
 {
 	c->is_over = c->fd >= 0 && unread_bytes(c->fd);
@@ -513,7 +525,7 @@ static void close_conn(struct conn *c)
 	c->fd = -1;
 }
 
-/* Its process has ended, or nothing of it is awaited. */
+/* Ends a connection whose process has ended, or of which nothing is awaited. */
 static void drop_conn(struct server *s, uint32_t i)
 {
 	struct conn *c = &s->conn[i];
@@ -529,7 +541,8 @@ static void drop_conn(struct server *s, uint32_t i)
 	c->pidfd = -1;
 }
 
-/* Its connection has ended; its process may have things left with us. */
+/* Ends a connection; its entry stays if its process has something left with the
+ * broker. */
 static void leave_conn(struct server *s, uint32_t i)
 {
 	struct conn *c = &s->conn[i];
@@ -541,8 +554,8 @@ static void leave_conn(struct server *s, uint32_t i)
 		drop_conn(s, i);
 }
 
-/* Closes connections that have ended and are read; removes those of which
- * nothing is awaited, and clients of another broker that have come. */
+/* Closes connections that have ended and are read; removes entries of which
+ * nothing is awaited, and those of clients of another broker that have come. */
 static void sweep_conns(struct server *s)
 {
 	for (uint32_t i = s->conns; i-- > 0;) {
@@ -555,7 +568,8 @@ static void sweep_conns(struct server *s)
 	}
 }
 
-/* False: nobody waits, or not for us. */
+/* Accepts or refuses one connection.  False: no connection waits, or no
+ * descriptor is left. */
 static bool admit_client(struct server *s)
 {
 	int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
@@ -581,7 +595,7 @@ static bool admit_client(struct server *s)
 		refuse_full_take(&s->refuse_full, fd, user, why, now_ms());
 		return true;
 	}
-	/* A fork of the client may keep the connection open: watch both. */
+	/* A child of the client may keep the connection open: watch both. */
 	s->conn[s->conns++] = (struct conn){
 		.fd = fd,
 		.pidfd = who.pid > 0 ? (int)syscall(SYS_pidfd_open, who.pid, 0)
@@ -594,13 +608,14 @@ static bool admit_client(struct server *s)
 	return true;
 }
 
-/* The sooner of two waits, of which -1 is for good. */
+/* The sooner of two waits, where -1 means without an end. */
 static int sooner_of(int wait, int other)
 {
 	return wait < 0 || (other >= 0 && other < wait) ? other : wait;
 }
 
-/* The sooner of a wait, -1 for good, and of what is due on QP1. */
+/* The sooner of wait, where -1 means without an end, and the next deadline of
+ * QP1. */
 static int qp1_patience(const struct server *s, int wait)
 {
 	uint64_t due = cmserver_deadline(s->cm),
@@ -625,7 +640,7 @@ static int until_idle(const struct server *s, uint64_t now)
 	return left < INT_MAX ? (int)left : INT_MAX;
 }
 
-/* How long poll may wait: to the next rest's end or to the idle end. */
+/* How long poll may wait, in milliseconds. */
 static int poll_patience(struct server *s)
 {
 	uint64_t now = now_ms();
@@ -650,16 +665,17 @@ static bool serve_one(struct server *s, struct conn *c, short events)
 	return !(events & ~POLLOUT) || serve_client(s, c);
 }
 
-/* p: two for each of the n clients, its connection and its process. */
+/* Serves n clients by two entries each at p, for the connection and the
+ * process. */
 static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 {
-	/* The dead first: who asks after a death hears of it. */
+	/* Deaths come first: a client that asks after a death hears of it. */
 	for (uint32_t i = 0; i < n; i++)
 		if (p[2 * i + 1].revents)
-			bury_client(s, &s->conn[i]);
+			end_process(s, &s->conn[i]);
 		else if (p[2 * i].revents & POLLHUP)
 			retire_client(s, &s->conn[i]);
-	/* From the end, so that the one moved into a hole has been served. */
+	/* From the end: the entry that moves into a hole has been served. */
 	for (uint32_t i = n; i-- > 0;) {
 		if (p[2 * i + 1].revents)
 			drop_conn(s, i);
@@ -681,7 +697,8 @@ static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
 			break;
 }
 
-/* The wire before the clients: what they are told of is under way. */
+/* Sends what is for the wire before what is for clients: when a client hears of
+ * a message, that is under way. */
 static void say_all(struct server *s)
 {
 	gsi_flush(&s->gsi);
@@ -696,7 +713,8 @@ bool server_turn(struct server *s)
 	uint32_t n = s->conns;
 	int ready;
 
-	/* without a descriptor for it the next client waits there */
+	/* Without a descriptor for it the next connection waits at the
+	 * listener. */
 	p[0] = (struct pollfd){.fd = refuse_full_may_accept(&s->refuse_full)
 					     ? s->listen_fd
 					     : -1,
@@ -723,7 +741,8 @@ bool server_turn(struct server *s)
 		serve_ready(s, p, n);
 	sweep_conns(s);
 	claim_port(s);
-	/* After what has come: if we were late, our peers were not. */
+	/* Timers run after what has arrived: if this process was late, its
+	 * peers were not. */
 	cmserver_tick(s->cm, now_ns());
 	remote_liveness_tick(s->remote_liveness, now_ns());
 	answer_remote_all(s, now_ns());
@@ -787,7 +806,8 @@ void server_free(struct server *s)
 	gsi_close(&s->gsi);
 	reuseport_group_close(&s->group);
 	while (s->conns) {
-		s->conn[s->conns - 1].class = 0; /* it went with the group */
+		/* the class went with the group */
+		s->conn[s->conns - 1].class = 0;
 		end_client(s, &s->conn[s->conns - 1]);
 		remove_conn(s, s->conns - 1);
 	}

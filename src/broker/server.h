@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The broker's loop: a listener, its clients and their processes, the group's
- * own socket.  adverbd runs it as a process of its own.  One thread, nothing
- * waits but the poll; no packet of a program passes through it.
+ * The broker's loop: a listener, its clients and their processes, and the
+ * group's own socket.  adverbd runs the loop as a process of its own.  One
+ * thread; only poll waits; no packet of a program passes through the loop,
+ * unless the kernel cannot steer, or the program is of another user.
  */
 #ifndef BROKER_SERVER_H
 #define BROKER_SERVER_H
@@ -17,14 +18,15 @@ struct server;
 struct server_config {
 	/* The time without clients after which it ends, or SERVER_NEVER. */
 	uint64_t idle_ms;
-	bool no_bpf;	/* as if the kernel could not steer datagrams */
-	bool is_thread; /* of a program: it ends with that */
+	bool no_bpf; /* behave as if the kernel could not steer datagrams */
+	/* the loop is a thread of a program, with which it ends */
+	bool is_thread;
 };
 
-/* Takes the listening socket; NULL without memory. */
+/* Makes a server, which owns the listening socket.  NULL without memory. */
 struct server *server_new(int listen_fd, const struct server_config *config);
-/* Where another process has made it listen: from now on who connects sees that
- * it is we (SO_PEERCRED). */
+/* Listens on a socket that another process has made listen, so that clients see
+ * this process by SO_PEERCRED. */
 void server_listen(struct server *s);
 /*
  * Binds port 4791 at once and not with the first client, so that nobody else
@@ -32,9 +34,10 @@ void server_listen(struct server *s);
  * the server: somebody has the port; server_turn tries again.
  */
 bool server_hold_port(struct server *s, const char **why);
-/* Waits and serves once; false when nobody has wanted us for idle_ms. */
+/* Waits and serves once.  False: there was no client for idle_ms, and the
+ * server is to be freed. */
 bool server_turn(struct server *s);
-/* The port first: a successor must find it free. */
+/* Frees the server; the port first, since a successor must find it free. */
 void server_free(struct server *s);
 
 #endif

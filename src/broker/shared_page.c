@@ -25,7 +25,7 @@ int shared_page_new(void)
 		close(fd);
 		return -err;
 	}
-	/* A reader must not meet SIGBUS, nor open it anew for writing. */
+	/* No reader meets SIGBUS, or opens the page for writing. */
 	if (!fcntl(fd, F_ADD_SEALS,
 		   F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) &&
 	    !fchmod(fd, S_IRUSR))
@@ -53,7 +53,7 @@ void shared_page_clear(int fd, uint64_t generation)
 	    pwrite(fd, &generation, sizeof(generation),
 		   SHARED_PAGE_OWNER_BYTES) > 0)
 		return;
-	/* No memory for it: then it was never written. */
+	/* There is no memory for the page: then it was never written. */
 }
 
 bool shared_page_copy(int fd, size_t offset, size_t bytes, void *to)

@@ -33,8 +33,8 @@ uint32_t steer_class(uint32_t qpn)
 	return ((qpn * FORWARD) & QPN_MASK) >> STEER_REST_BITS;
 }
 
-/* The class bits of a QPN are turned over so many times: a product modulo
- * 1024 moves bits up, a shifted sum brings them down again. */
+/* One round over the class bits of a QPN: a product modulo 1024 moves bits up,
+ * a shifted sum moves them down. */
 static uint32_t mix_round(uint32_t x, uint32_t odd)
 {
 	x = x * odd & CLASS_MASK;
@@ -50,8 +50,8 @@ uint32_t steer_index(const struct steer_key *key, uint32_t class)
 	return x;
 }
 
-/* Newton's steps: each doubles the bits that are right, of which an odd number
- * and itself have three. */
+/* By Newton's steps, each of which doubles the number of right bits; an odd
+ * number as its own inverse has three. */
 static uint32_t inverse_of(uint32_t odd)
 {
 	uint32_t x = odd;
@@ -120,7 +120,8 @@ int steer_attach(int fd, uint32_t n, const struct steer_key *key)
 	struct sock_fprog program;
 
 	_Static_assert(STEER_ROUNDS == 3, "as the program has");
-	memset(&program, 0, sizeof(program)); /* valgrind looks at its hole */
+	/* valgrind looks at the padding */
+	memset(&program, 0, sizeof(program));
 	program.len = sizeof(code) / sizeof(code[0]);
 	program.filter = code;
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program,

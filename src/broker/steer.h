@@ -24,20 +24,20 @@
 #define STEER_REST_BITS 14
 #define STEER_ROUNDS	3
 
-/* Odd numbers below 1024 that leave index 1023 where it is. */
+/* Odd numbers below 1024 by which class 1023 has index 1023. */
 struct steer_key {
 	uint16_t odd[STEER_ROUNDS];
 };
 
-/* class 1..STEER_CLASS_MAX, rest below 2^STEER_REST_BITS. */
+/* The QPN of class 1..STEER_CLASS_MAX and rest, below 2^STEER_REST_BITS. */
 uint32_t steer_qpn(uint32_t class, uint32_t rest);
 uint32_t steer_class(uint32_t qpn);
 /* Draws one of 130 000 keys by 64 random bits. */
 void steer_draw(struct steer_key *key, uint64_t random);
-/* Is it one that steer_draw can give? */
+/* Whether steer_draw can give that key. */
 bool steer_is_key(const struct steer_key *key);
-/* A class's place among the broker's, both 0..1023, and back; 0 is of 0 and
- * 1023 of 1023. */
+/* The index of a class under key, and the class of an index; all are 0..1023,
+ * and 0 and 1023 are their own. */
 uint32_t steer_index(const struct steer_key *key, uint32_t class);
 uint32_t steer_class_at(const struct steer_key *key, uint32_t index);
 /*

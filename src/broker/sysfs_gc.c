@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Trees nobody uses; see sysfs_gc.h. */
+/* Removes trees that nobody uses; see sysfs_gc.h. */
 #include "broker/sysfs_gc.h"
 
 #include "broker/proto.h"
@@ -15,12 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FOLDER	   (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
-#define PREFIX	   "sysfs-"
-#define OLD_PREFIX ".gone-" /* sysfs-N on its way out */
-#define MOST	   32	    /* in one go: somebody may wait for us */
+#define FOLDER (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+#define PREFIX "sysfs-"
+/* the new name of a sysfs-N that is being removed */
+#define OLD_PREFIX ".gone-"
+#define MOST	   32 /* entries at once: a client may wait for the broker */
 
-/* Of our user alone. */
+/* Removes a folder in which all is this user's. */
 static void remove_own(int beside, const char *name)
 {
 	int fd = folder_open(beside, name, false);
@@ -31,8 +32,8 @@ static void remove_own(int beside, const char *name)
 	unlinkat(beside, name, AT_REMOVEDIR);
 }
 
-/* Is a process there, that we can see and are not? */
-static bool is_inhabited(unsigned long long namespace)
+/* Whether a visible process, other than this one, is in the namespace. */
+static bool has_process(unsigned long long namespace)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *e;
@@ -53,7 +54,7 @@ static bool is_inhabited(unsigned long long namespace)
 	return found;
 }
 
-/* Nobody else's, and nothing else that has such a name. */
+/* Whether the folder is this user's alone, and holds a tree. */
 static bool is_tree(int fd)
 {
 	struct stat s;
@@ -62,7 +63,8 @@ static bool is_tree(int fd)
 	       !fstatat(fd, "class/infiniband_verbs", &s, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Who opens it by its name from here on makes another. */
+/* Removes the tree of this name.  It is renamed first: a process that comes
+ * later makes a new one. */
 static void sweep_tree(int beside, const char *name,
 		       unsigned long long namespace)
 {
@@ -72,7 +74,7 @@ static void sweep_tree(int beside, const char *name,
 	snprintf(gone, sizeof(gone), OLD_PREFIX "%llu-%d", namespace,
 		 (int)getpid());
 	if (fd >= 0 && is_tree(fd) && !flock(fd, LOCK_EX | LOCK_NB) &&
-	    !is_inhabited(namespace) && !renameat(beside, name, beside, gone))
+	    !has_process(namespace) && !renameat(beside, name, beside, gone))
 		remove_own(beside, gone);
 	if (fd >= 0)
 		close(fd);
@@ -87,8 +89,8 @@ static bool is_folder(int fd, int beside, const char *name)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* The folder that the tree lies in, if it has the tree by its namespace's name
- * and not by one that somebody chose; -1. */
+/* Opens the folder that the tree lies in, and writes the tree's name, if that
+ * is the name of a namespace's tree and not one that a user chose; -1. */
 static int open_beside(int tree_fd, char *name, size_t size)
 {
 	int top = openat(tree_fd, "../..", FOLDER);
@@ -115,7 +117,8 @@ void sysfs_gc_own(int tree_fd)
 	close(beside);
 }
 
-/* What remains of a remover that was killed is named for one, too. */
+/* Sweeps one entry: a tree, or what a broker that was killed has left of one
+ * that it was removing. */
 static void sweep_entry(int beside, const char *name, const char *ours)
 {
 	unsigned long long namespace;

@@ -16,7 +16,7 @@
 
 /* What was found out in a pair of namespaces. */
 struct finding {
-	struct stat user, net; /* st_ino 0: it is not known which they are */
+	struct stat user, net; /* st_ino 0: the namespaces are not known */
 	uid_t overflow;
 	bool has_all, owns_net;
 };
@@ -24,7 +24,7 @@ struct finding {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct finding last_found;
 
-/* What the first line of a file has; false: it cannot be read. */
+/* Reads the numbers in the first line of a file; false: it cannot be read. */
 static bool read_numbers(const char *path, unsigned long number[3])
 {
 	FILE *f = fopen(path, "re");
@@ -41,7 +41,7 @@ static bool is_one(const struct stat *a, const struct stat *b)
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-/* Was our network namespace made by who made our user namespace? */
+/* Whether this network namespace belongs to this user namespace. */
 static bool owns_network(const struct stat *ours)
 {
 	struct stat owners;
@@ -60,7 +60,7 @@ static void find_out(struct finding *f)
 {
 	unsigned long overflow[3] = {OVERFLOW_UID}, map[3] = {0};
 
-	/* what is asked first takes no descriptor: there may be none left */
+	/* What is asked first takes no descriptor: there may be none left. */
 	if (stat("/proc/self/ns/user", &f->user) ||
 	    stat("/proc/self/ns/net", &f->net))
 		memset(f, 0, sizeof(*f));
@@ -76,8 +76,8 @@ static void find_out(struct finding *f)
 	f->owns_net = owns_network(&f->user);
 }
 
-/* What was found is believed for as long as we are where it was: a program may
- * enter others. */
+/* What was found holds as long as this process is in the same namespaces; a
+ * program may enter others. */
 static struct finding look_up(void)
 {
 	struct finding now = {0};
@@ -90,7 +90,7 @@ static struct finding look_up(void)
 		now = last_found;
 	} else {
 		find_out(&now);
-		/* found without a descriptor it may be wrong */
+		/* What was found without a descriptor may be wrong. */
 		last_found =
 			now.has_all || now.owns_net ? now : (struct finding){0};
 	}
@@ -110,10 +110,8 @@ bool user_is_nobody(uid_t user)
 	return user == f.overflow && !f.has_all && !f.owns_net;
 }
 
-/*
- * The kernel shows a process's namespaces to those who may look into it: to its
- * own user, and to those who have power over that.
- */
+/* Whether a process is in this user namespace.  The kernel shows a process's
+ * namespaces to its own user, and to users with power over that one. */
 static bool is_of_our_namespace(pid_t pid)
 {
 	struct stat ours, its;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which user another process is of, as far as that can be told.  In a user
- * namespace all that have no number there read as the overflow uid
- * (user_namespaces(7)): any two of them may be two, so none is anybody's user.
+ * The user of another process, as far as that can be told.  In a user namespace
+ * all users without a number there read as the overflow uid
+ * (user_namespaces(7)): two processes with that uid may be of two users, so
+ * they share nothing.
  */
 #ifndef BROKER_USER_H
 #define BROKER_USER_H
@@ -11,20 +12,21 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/* Of one that cannot be told from others; no process has it. */
+/* A user that cannot be told from others; no process has this uid. */
 #define USER_NONE ((uid_t)-1)
 
 /*
- * Is it one of those who cannot be told from each other?  Never in a network
- * namespace that belongs to our user namespace: nobody else can be there but
- * those who have power over both.
+ * Whether that uid stands for users that cannot be told apart.  Never in a
+ * network namespace that belongs to this user namespace: only users with power
+ * over both can be there.
  */
 bool user_is_nobody(uid_t user);
-/* That takes descriptors the first time: for who may have none left later. */
+/* Finds out what user_is_nobody and user_of need, which takes descriptors the
+ * first time, before none may be left. */
 void user_prepare(void);
-/* Of what SO_PEERCRED says: its uid or USER_NONE. */
+/* The user of a process by its SO_PEERCRED: its uid, or USER_NONE. */
 uid_t user_of(const struct ucred *who);
-/* Are these one user?  Whoever cannot be told from others is not. */
+/* Whether these are one user.  USER_NONE is nobody's user. */
 static inline bool user_is_same(uid_t a, uid_t b)
 {
 	return a == b && a != USER_NONE;

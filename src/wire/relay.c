@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define PAIR_BYTES (4 << 20) /* asked for; the kernel caps it */
+#define PAIR_BYTES (4 << 20) /* asked for; the kernel may give less */
 
 int relay_pair(int fds[2])
 {

@@ -11,7 +11,7 @@
  *
  * A process trusts these messages as far as the broker, which could read and
  * drop the datagrams.  The broker does not trust the process, which may hold
- *the sending end too and set its SO_SNDBUF.
+ * both ends and set SO_SNDBUF.
  */
 #ifndef WIRE_RELAY_H
 #define WIRE_RELAY_H
@@ -25,7 +25,7 @@ struct relay_head {
 	uint8_t tos, reserved[3];
 };
 
-/* No bound by the caller to what waits in a relay. */
+/* The caller sets no bound to what waits in a relay. */
 #define RELAY_NO_BOUND UINT32_MAX
 
 /* Makes a pair: fds[0] sends, fds[1] receives, both owned by the caller.  0 or

@@ -630,9 +630,9 @@ static void what_is_left_unread_counts_for_its_user(void **state)
 	}
 	/* until nobody has it any more */
 	reuseport_group_tick(&group, ms);
-	before = group.handed_on;
+	before = group.relayed;
 	relay_seven(take_class(&group, stranger(0), ms));
-	assert_int_equal(group.handed_on - before, 7);
+	assert_int_equal(group.relayed - before, 7);
 	reuseport_group_close(&group);
 }
 
