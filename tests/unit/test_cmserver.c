@@ -346,6 +346,7 @@ static void end_alone(struct alone *a)
 {
 	cmserver_client_free(a->s, a->c, 0);
 	cmserver_free(a->s);
+	gsi_flush(a->gsi); /* without a wire it forgets */
 	close(a->fd[0]);
 	close(a->fd[1]);
 	free(a->fd_store.ledger);
@@ -604,6 +605,7 @@ static void another_user_gives_back_what_a_broker_wrote_alone(void **state)
 	leave_alone(&other);
 	cmserver_client_free(a.s, a.c, 0);
 	cmserver_free(a.s);
+	gsi_flush(a.gsi);
 	/* its successor, which has the store */
 	memset(a.gsi, 0, sizeof(*a.gsi));
 	a.s = cmserver_new(a.gsi, &a.fd_store, 0);
