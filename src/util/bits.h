@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Small arithmetic that every folder needs; no state. */
+/* Small integer arithmetic; pure functions without state. */
 #ifndef UTIL_BITS_H
 #define UTIL_BITS_H
 
@@ -30,7 +30,8 @@ static inline uint32_t bits_max_u32(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* The smallest power of two >= v; v of 0 gives 1, v above 2^31 is a bug. */
+/* Returns the smallest power of two >= v, and 1 for v = 0.  Assumes
+ * v <= 2^31: a larger v loops for ever. */
 static inline uint32_t bits_pow2_up(uint32_t v)
 {
 	uint32_t p = 1;
@@ -40,12 +41,13 @@ static inline uint32_t bits_pow2_up(uint32_t v)
 	return p;
 }
 
+/* Returns the smallest multiple of `align`, a power of two, that is >= v. */
 static inline uint64_t bits_align_up(uint64_t v, uint64_t align)
 {
 	return (v + align - 1) & ~(align - 1);
 }
 
-/* ceil(a / b), b > 0. */
+/* Returns ceil(a / b) for b > 0. */
 static inline uint64_t bits_div_up(uint64_t a, uint64_t b)
 {
 	return a / b + (a % b != 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A count that threads change without a lock: users of an object. */
+/* A counter that threads change without a lock, as the number of users of an
+ * object. */
 #ifndef UTIL_COUNT_H
 #define UTIL_COUNT_H
 
@@ -16,7 +17,8 @@ static inline void count_up(struct count *c)
 	atomic_fetch_add(&c->n, 1);
 }
 
-/* False, and nothing is changed: there are so many already. */
+/* Adds 1 unless the count is `most` or more already: then returns false and
+ * leaves the count as it was. */
 static inline bool count_up_to(struct count *c, uint32_t most)
 {
 	if (atomic_fetch_add(&c->n, 1) < most)
@@ -25,7 +27,7 @@ static inline bool count_up_to(struct count *c, uint32_t most)
 	return false;
 }
 
-/* How often it was taken before: no two who take are told the same. */
+/* Adds 1 and returns the count before: no two callers get the same number. */
 static inline uint32_t count_take(struct count *c)
 {
 	return atomic_fetch_add(&c->n, 1);
@@ -36,6 +38,8 @@ static inline void count_down(struct count *c)
 	atomic_fetch_sub(&c->n, 1);
 }
 
+/* Acquire: the caller's later loads see what a thread wrote before the
+ * count_down whose result this call returns. */
 static inline uint32_t count_now(const struct count *c)
 {
 	return atomic_load_explicit(&c->n, memory_order_acquire);

@@ -4,9 +4,9 @@
 #include "util/crcmul.h"
 #include "util/crctier.h"
 
-/* x^32 + x^26 + x^23 + ... + 1 without its x^32, reflected. */
+/* x^32 + x^26 + x^23 + ... + 1 without the x^32, bit-reflected. */
 #define CRC32_POLYNOMIAL 0xedb88320u
-/* The polynomial is primitive: x^n and x^(n mod CRC32_ORDER) are the same. */
+/* The polynomial is primitive: x^n = x^(n mod CRC32_ORDER). */
 #define CRC32_ORDER 0xffffffffu
 
 /* x^(2^k) modulo the polynomial, k = 0..31. */
@@ -22,7 +22,7 @@ static const uint32_t power_of_two[32] = {
 	0x429a969e, 0x148d302a, 0xc40ba6d0, 0xc4e22c3c,
 };
 
-/* x^-(2^k). */
+/* x^-(2^k) modulo the polynomial, k = 0..31. */
 static const uint32_t inverse_power_of_two[32] = {
 	0xdb710641, 0x6d930ac3, 0x6d3d2d4d, 0x6567cb95,
 	0xd7125358, 0x5b358fd3, 0x2e9bb40b, 0x12a59a49,
@@ -34,7 +34,7 @@ static const uint32_t inverse_power_of_two[32] = {
 	0xad31bc4f, 0x31536354, 0x5ea35fca, 0x52b55e39,
 };
 
-/* What four bits that leave a register are worth. */
+/* [v]: what four bits v, shifted out of a register, add to it. */
 static const uint32_t times_x4[16] = {
 	0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
 	0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
@@ -60,7 +60,8 @@ uint32_t crc32c_update(uint32_t crc, const void *data, size_t bytes)
 							     crc, data, bytes);
 }
 
-/* Horner from the highest powers, which are the low bits of `a`, by four. */
+/* Horner's method from the highest powers, which are the low bits of `a`, four
+ * bits a step. */
 static uint32_t multiply_bits(uint32_t a, uint32_t b)
 {
 	uint32_t times[16] = {[8] = b}, product = 0;
@@ -90,7 +91,7 @@ uint32_t crc32_multiply(uint32_t a, uint32_t b)
 					 : multiply_bits(a, b);
 }
 
-/* Multiplies the powers that the set bits of 8 * bytes select. */
+/* The product of those powers that the set bits of 8 * bytes select. */
 static uint32_t select_powers(const uint32_t *power, size_t bytes)
 {
 	uint32_t product = 0x80000000u; /* x^0 */

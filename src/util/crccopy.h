@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A copy that computes the CRC-32 of what it copies, for the price of the
- * copy or of the CRC, whichever is more: each byte is read once, so what is
- * summed up is what was copied even if somebody writes there meanwhile.
+ * A copy that also computes the CRC-32 of the copied bytes, in the time of the
+ * copy or of the CRC, whichever is longer.  Each byte is read once, so the CRC
+ * is that of the copied bytes even if another thread writes to the source
+ * meanwhile.
  *
- * The code that reads stands alone in a section of its own, and calls nothing:
- * memory/copy_nofault.c tells by the section that a fault is one of reading.
+ * The code of the copies lies in a section of its own, crccopy_text, and calls
+ * nothing: by the section memory/copy_nofault.c tells that a fault happened in
+ * such a copy.
  *
- * No state but the choice that util/crctier.h made.
+ * The only state is the choice of util/crctier.h.
  */
 #ifndef UTIL_CRCCOPY_H
 #define UTIL_CRCCOPY_H
@@ -20,18 +22,20 @@
 
 #define CRCCOPY_STEP CRCTIER_STEP
 
-/* Before each such copy: a sanitizer would call out of it, and the program's
- * memory is not its concern. */
+/* The attributes of each such copy.  A sanitizer would add calls out of the
+ * section, and would judge the program's memory. */
 #define CRCCOPY_ALONE(instructions)                                            \
 	__attribute__((noinline, section("crccopy_text"),                      \
 		       target(instructions),                                   \
 		       no_sanitize("address", "undefined", "thread")))
 
-/* This processor's copy of steps, or NULL. */
+/* Returns this processor's copy, which takes multiples of CRCCOPY_STEP bytes,
+ * or NULL if it has none. */
 crctier_copy *crccopy_steps(void);
-/* Does it leave upper halves of vector registers in use, if interrupted? */
+/* Returns whether that copy, if a signal interrupts it, leaves the upper halves
+ * of the vector registers in use. */
 bool crccopy_is_wide(void);
-/* Is the instruction at ip one of such a copy?  For handlers of signals. */
+/* Returns whether ip is an instruction of such a copy; async-signal-safe. */
 bool crccopy_is_at(uintptr_t ip);
 
 #endif

@@ -13,17 +13,17 @@ static uint32_t times_power(uint32_t polynomial, uint32_t a, unsigned int n)
 	return a;
 }
 
-/* a / x modulo P: the one b whose b * x is a.  P has an x^0, so b has an x^31
- * just when a has an x^0. */
+/* a / x modulo P: the b for which b * x = a.  P has an x^0, so b has an x^31 if
+ * and only if a has an x^0. */
 static uint32_t divide_by_x(uint32_t polynomial, uint32_t a)
 {
 	return a & POWER_0 ? (a ^ polynomial) << 1 | 1 : a << 1;
 }
 
 /*
- * Long division of x^95: what is left of it is x^31 first, and each of 64 steps
- * brings down a zero.  The first step gives the coefficient of x^63, which is
- * bit 0.
+ * Long division of x^95 by P.  The remainder is x^31 at first, and each of 64
+ * steps brings down a zero.  The first step gives the coefficient of x^63,
+ * which is bit 0.
  */
 static uint64_t quotient_of_95(uint32_t polynomial)
 {

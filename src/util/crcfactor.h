@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The numbers that carry-less multiplication needs for a CRC.  All of them are
- * computed from the polynomial when the library is loaded, so that the two
- * polynomials are the only constants of this code.
+ * The constants of a CRC by carry-less multiplication.  All of them are
+ * computed from the polynomial when the library is loaded, so that the source
+ * has no constant but the two polynomials.
  *
- * Notation: P is the polynomial, x^32 and more.  A register of n bits holds in
- * its bit i the coefficient of x^(n - 1 - i), so its first bytes in memory are
- * the highest powers.  A processor's carry-less product of a register of m bits
- * and one of n is, as a register of m + n bits, the product times x.
+ * Notation: P is the polynomial, including x^32.  Bit i of a register of n bits
+ * is the coefficient of x^(n - 1 - i), so the register's first bytes in memory
+ * are the highest powers.  A processor's carry-less product of a register of m
+ * bits and one of n bits is, as a register of m + n bits, the product times x.
  *
  * Sixteen bytes, in a register whose halves are A (first in memory) and B, are
  * A * x^64 + B.  Then:
  *
- * - d bytes later they are worth A * x^(8d + 64) + B * x^(8d) modulo P, which
- *   two products give (Gopal et al., "Fast CRC Computation for Generic
- *   Polynomials Using PCLMULQDQ Instruction", 2009): by[d];
- * - the state after them is S = A * x^96 + B * x^32 modulo P; one product, by
- *   x^95 modulo P, makes a register of 96 bits of it: power_95;
- * - from which Q * P is to be taken, Q being the whole part of S / P.  Its
- *   last 32 bits do not count for Q.  With U for its first 64, Q is the whole
- *   part of U * x^32 / P, and that is the first 64 bits of the product of U
- *   and the whole part of x^95 / P (Barrett): quotient.  Polynomials have no
- *   carries, hence nothing is off by one.
+ * - d bytes later the sixteen bytes stand for A * x^(8d + 64) + B * x^(8d)
+ *   modulo P, which two products give (Gopal et al., "Fast CRC Computation for
+ *   Generic Polynomials Using PCLMULQDQ Instruction", 2009): by[d];
+ * - the state after the sixteen bytes is S = A * x^96 + B * x^32 modulo P; one
+ *   product, by x^95 modulo P, makes S a register of 96 bits: power_95;
+ * - the remainder of S is S - Q * P, where Q is the whole part of S / P.  The
+ *   last 32 bits of S do not change Q.  With U for the first 64 bits of S, Q is
+ *   the whole part of U * x^32 / P, which is the first 64 bits of the product
+ * of U and the whole part of x^95 / P (Barrett): quotient.  Polynomials have no
+ *   carries, so Q is exact.
  *
- * Written once, by a constructor, before other code of the library runs; read
- * only from then on.
+ * A constructor writes the constants before other code of the library runs;
+ * they are only read from then on.
  */
 #ifndef UTIL_CRCFACTOR_H
 #define UTIL_CRCFACTOR_H
@@ -32,7 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CRCFACTOR_FAR 256 /* bytes: as far as by[] goes */
+#define CRCFACTOR_FAR 256 /* the largest distance in by[], in bytes */
 
 struct crcfactor {
 	/* P without its x^32, a register of 32 bits. */
@@ -45,24 +45,25 @@ struct crcfactor {
 	uint64_t divisor;
 	/* {x^(8d + 63), x^(8d - 1)} modulo P, registers of 64 bits. */
 	_Alignas(64) uint64_t by[CRCFACTOR_FAR + 1][2];
-	/* by[48], by[32], by[16], by[0]: for four times 16 bytes at once. */
+	/* by[48], by[32], by[16], by[0]: for a vector of four times 16 bytes.
+	 */
 	_Alignas(64) uint64_t lanes[4][2];
 };
 
 extern struct crcfactor crcfactor_crc32, crcfactor_crc32c;
 
-/* a * x modulo P; registers of 32 bits. */
+/* Returns a * x modulo P; registers of 32 bits. */
 static inline uint32_t crcfactor_times_x(uint32_t polynomial, uint32_t a)
 {
 	return a >> 1 ^ (polynomial & -(a & 1));
 }
 
-/* Compute all of the above from the polynomial. */
+/* Computes all constants of f from f->polynomial. */
 void crcfactor_init(struct crcfactor *f);
 
 /*
- * The state after `bytes` bytes at p have followed `crc`, bit by bit, which is
- * how a CRC is defined.  It needs the polynomial alone.
+ * Returns the state after `bytes` bytes at p from state `crc`, computed bit by
+ * bit as a CRC is defined.  Uses no constant but the polynomial.
  */
 uint32_t crcfactor_bits(const struct crcfactor *f, uint32_t crc,
 			const uint8_t *p, size_t bytes);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A few bytes, headers mostly, by carry-less multiplication.  Each sixteen of
- * them are moved to their place by themselves, so that none waits for another,
- * and all are reduced together.
+ * The CRC of few bytes, mostly headers, by carry-less multiplication.  Each
+ * sixteen bytes are multiplied by the power for their distance from the end,
+ * independently of the others, and the sum is reduced once.
  *
- * Fewer than sixteen stand at the end of their register, after zeros: those
- * make no difference to a state of 0.
+ * Fewer than sixteen bytes are put at the end of a register, after zeros, which
+ * do not change a state of 0.
  */
 #include "util/crcmul.h"
 #include "util/crctier.h"
@@ -14,7 +14,7 @@
 
 #define HERE static __attribute__((target(CRCMUL_TARGET)))
 
-/* Sixteen of them at `+ n` are n times 0 and 16 - n times 0xff. */
+/* Sixteen bytes from index n are 16 - n times 0 and n times 0xff. */
 static const uint8_t zeros_and_ones[32] = {[16 ... 31] = 0xff};
 
 static inline uint32_t load_word(const uint8_t *p)
@@ -33,7 +33,7 @@ static inline uint64_t load_half(const uint8_t *p)
 	return v;
 }
 
-/* 8 to 15. */
+/* For 8 to 15 bytes. */
 HERE uint32_t sum_halves(const struct crcfactor *f, uint32_t crc,
 			 const uint8_t *p, size_t bytes)
 {
@@ -46,7 +46,7 @@ HERE uint32_t sum_halves(const struct crcfactor *f, uint32_t crc,
 			     crcmul_halves((uint64_t)v, (uint64_t)(v >> 64)));
 }
 
-/* 4 to 7. */
+/* For 4 to 7 bytes. */
 HERE uint32_t sum_words(const struct crcfactor *f, uint32_t crc,
 			const uint8_t *p, size_t bytes)
 {
@@ -58,7 +58,8 @@ HERE uint32_t sum_words(const struct crcfactor *f, uint32_t crc,
 	return crcmul_modulo(f, crcmul_halves(v, 0));
 }
 
-/* 1 to 3: some of the state is left, and comes after them. */
+/* For 1 to 3 bytes, which are shorter than the state: the rest of the state is
+ * added to the result. */
 HERE uint32_t sum_bytes(const struct crcfactor *f, uint32_t crc,
 			const uint8_t *p, size_t bytes)
 {
@@ -71,7 +72,7 @@ HERE uint32_t sum_bytes(const struct crcfactor *f, uint32_t crc,
 	       crc >> bits;
 }
 
-/* 16 and more. */
+/* For 16 and more bytes. */
 HERE uint32_t sum_vectors(const struct crcfactor *f, uint32_t crc,
 			  const uint8_t *p, size_t bytes)
 {

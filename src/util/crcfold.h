@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * More than CRCTIER_FEW bytes by carry-less multiplication, written once for
- * vectors of every width.  Each file that includes it has defined
+ * The CRC of more than CRCTIER_FEW bytes by carry-less multiplication: a
+ * template for vectors of any width.  A file that includes this one defines
+ * before:
  *
- *	WIDE		bytes of a vector
- *	WIDE_TARGET	the instructions of it
- *	INNER		what inline functions of those begin with
- *	vector		the type, and of it:
- *	wide_load, wide_store
- *	wide_last	the last `bytes`, 1 to WIDE, of those at p, after zeros
- *	wide_seed	with a state added to the first four bytes
- *	wide_spread	the same 16 bytes again and again: a row of crcfactor.by
- *	wide_fold	a vector moved by such a row, onto another
- *	wide_sum	of 16 bytes, what a vector is worth at its end
+ *	WIDE		the bytes of a vector
+ *	WIDE_TARGET	the instruction sets that vectors need
+ *	INNER		the specifiers of an inline function that uses vectors
+ *	vector		the type of a vector
+ *	wide_load	load a vector
+ *	wide_store	store a vector
+ *	wide_last	load a vector; clear all but its last 1 to WIDE bytes
+ *	wide_seed	add a CRC state to the first four bytes of a vector
+ *	wide_spread	fill a vector with a row of crcfactor.by
+ *	wide_fold	multiply a vector by such a row, and add another vector
+ *	wide_sum	the 16 bytes that equal a vector, as of its end
  *
- * Four vectors at once, for a product takes longer than the next may wait.
+ * Four vectors are computed at once, since a product takes several cycles and
+ * one can begin in each.
  */
 #include "util/crccopy.h"
 #include "util/crcmul.h"
@@ -25,8 +28,9 @@
 _Static_assert(STEP <= CRCFACTOR_FAR && CRCTIER_STEP % STEP == 0, "STEP");
 _Static_assert(WIDE <= CRCTIER_FEW, "there is more than one vector");
 
-/* Each byte is read once: what is summed up is what was copied. */
-INNER vector take(uint8_t *to, const uint8_t *from, size_t at, bool copies)
+/* Each byte is read once, so the CRC is that of the copied bytes. */
+INNER vector take_vector(uint8_t *to, const uint8_t *from, size_t at,
+			 bool copies)
 {
 	vector v = wide_load(from + at);
 
@@ -36,31 +40,32 @@ INNER vector take(uint8_t *to, const uint8_t *from, size_t at, bool copies)
 }
 
 /*
- * Four sums, each of every fourth vector, into one.  `bytes` is a multiple of
- * STEP and not 0; the sum stands at their end.
+ * Computes four sums, each of every fourth vector, and adds them up.  `bytes`
+ * is a multiple of STEP and not 0; the result is the sum as of the end of the
+ * bytes.
  */
 INNER vector fold_steps(const struct crcfactor *f, uint32_t crc, uint8_t *to,
 			const uint8_t *p, size_t bytes, bool copies)
 {
 	vector by = wide_spread(f->by[STEP]);
-	vector a = wide_seed(take(to, p, 0, copies), crc);
-	vector b = take(to, p, WIDE, copies);
-	vector c = take(to, p, 2 * WIDE, copies);
-	vector d = take(to, p, 3 * WIDE, copies);
+	vector a = wide_seed(take_vector(to, p, 0, copies), crc);
+	vector b = take_vector(to, p, WIDE, copies);
+	vector c = take_vector(to, p, 2 * WIDE, copies);
+	vector d = take_vector(to, p, 3 * WIDE, copies);
 
 	for (size_t at = STEP; at != bytes; at += STEP) {
-		a = wide_fold(a, by, take(to, p, at, copies));
-		b = wide_fold(b, by, take(to, p, at + WIDE, copies));
-		c = wide_fold(c, by, take(to, p, at + 2 * WIDE, copies));
-		d = wide_fold(d, by, take(to, p, at + 3 * WIDE, copies));
+		a = wide_fold(a, by, take_vector(to, p, at, copies));
+		b = wide_fold(b, by, take_vector(to, p, at + WIDE, copies));
+		c = wide_fold(c, by, take_vector(to, p, at + 2 * WIDE, copies));
+		d = wide_fold(d, by, take_vector(to, p, at + 3 * WIDE, copies));
 	}
 	d = wide_fold(c, wide_spread(f->by[WIDE]), d);
 	d = wide_fold(b, wide_spread(f->by[2 * WIDE]), d);
 	return wide_fold(a, wide_spread(f->by[3 * WIDE]), d);
 }
 
-/* All steps but what the last vectors are for, each of which goes to the end
- * by itself, so that none waits for another. */
+/* Folds whole steps, and then the last one to four vectors, each multiplied by
+ * the power for its distance from the end, independently of the others. */
 INNER uint32_t fold_many(const struct crcfactor *f, uint32_t crc,
 			 const uint8_t *p, size_t bytes)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The CRC instruction, eight bytes at a time: of x86-64 (SSE4.2) for CRC-32C,
- * of arm64 for both.
+ * The CRC by the processor's CRC instruction, eight bytes at a time: CRC-32C on
+ * x86-64 (SSE4.2), both CRCs on arm64.
  *
- * It takes three cycles and may begin in each, so on x86-64 three stretches of
- * the data are summed up at once and moved to their place by multiplication.
+ * The instruction takes three cycles, and one can begin in each cycle.  So on
+ * x86-64 the CRCs of three stretches of the data are computed at once and
+ * combined by multiplication.
  */
 #include "util/crcmul.h"
 #include "util/crctier.h"
@@ -45,12 +46,13 @@ CRCMUL uint32_t sum_serially(uint32_t crc, const uint8_t *p, size_t bytes)
 	return bytes & 1 ? _mm_crc32_u8(crc, *p) : crc;
 }
 
-/* Three stretches; the last may not be longer than what by[] reaches. */
+/* The bytes of a stretch: move_on(f, crc, 3 * STRETCH) reads by[3 * STRETCH -
+ * 4], and by[] ends at CRCFACTOR_FAR. */
 #define STRETCH ((CRCFACTOR_FAR + 4) / 3 / 8 * 8)
 
 /*
- * A state moved `bytes` bytes on, as 64 bits that the instruction then reduces,
- * by which it moves them four bytes more.
+ * The state `bytes` zero bytes later, as 64 bits before reduction.  The CRC
+ * instruction reduces them, and thereby adds four of the zero bytes.
  */
 CRCMUL crcmul_vec move_on(const struct crcfactor *f, uint64_t state,
 			  size_t bytes)
@@ -60,8 +62,8 @@ CRCMUL crcmul_vec move_on(const struct crcfactor *f, uint64_t state,
 	return crcmul_firsts(crcmul_word((uint32_t)state), crcmul_word(factor));
 }
 
-/* Nobody waits for the state before: three stretches after another three are
- * begun at once. */
+/* The three CRCs begin at 0 and do not depend on `crc`, so the processor can
+ * begin them before it has the result of the three stretches before. */
 CRCMUL uint32_t sum_three(const struct crcfactor *f, uint32_t crc,
 			  const uint8_t *p, size_t stretch)
 {
@@ -104,7 +106,8 @@ crcinsn_many(const struct crcfactor *f, uint32_t crc, const uint8_t *p,
 #elif CRCMUL_IS_BUILT
 
 #if defined(__clang__)
-/* Its arm_acle.h has them only where each file may use them. */
+/* clang's arm_acle.h declares these functions only if the whole file is
+ * compiled for processors that have the instruction. */
 #define HERE	 static __attribute__((target("crc")))
 #define CRC32_8	 __builtin_arm_crc32d
 #define CRC32_1	 __builtin_arm_crc32b

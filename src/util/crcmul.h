@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Carry-less multiplication of 16 bytes, for those who sum up a CRC with it
+ * Carry-less multiplication of 16 bytes, for the computation of a CRC
  * (util/crcfactor.h has the arithmetic): PCLMULQDQ of x86-64, PMULL of arm64.
  *
- * Inline functions without state.  Only code that carries CRCMUL_TARGET may
- * call them, and only where crctier.h says that the processor has it.
+ * Inline functions without state.  The caller is compiled for CRCMUL_TARGET,
+ * and runs only if crctier_chosen.multiplies.
  */
 #ifndef UTIL_CRCMUL_H
 #define UTIL_CRCMUL_H
@@ -41,7 +41,7 @@ CRCMUL crcmul_vec crcmul_halves(uint64_t first, uint64_t second)
 	return _mm_set_epi64x((int64_t)second, (int64_t)first);
 }
 
-/* Four bytes and twelve of zero. */
+/* Returns the four bytes of word, followed by twelve zero bytes. */
 CRCMUL crcmul_vec crcmul_word(uint32_t word)
 {
 	return _mm_cvtsi32_si128((int)word);
@@ -57,28 +57,31 @@ CRCMUL crcmul_vec crcmul_mask(crcmul_vec a, crcmul_vec b)
 	return _mm_and_si128(a, b);
 }
 
-/* Products: of the first halves, the second ones, a's first and b's second. */
+/* Returns the carry-less product of the first halves of a and b. */
 CRCMUL crcmul_vec crcmul_firsts(crcmul_vec a, crcmul_vec b)
 {
 	return _mm_clmulepi64_si128(a, b, 0x00);
 }
 
+/* Returns the carry-less product of the second halves of a and b. */
 CRCMUL crcmul_vec crcmul_seconds(crcmul_vec a, crcmul_vec b)
 {
 	return _mm_clmulepi64_si128(a, b, 0x11);
 }
 
+/* Returns the carry-less product of a's first half and b's second half. */
 CRCMUL crcmul_vec crcmul_cross(crcmul_vec a, crcmul_vec b)
 {
 	return _mm_clmulepi64_si128(a, b, 0x10);
 }
 
-/* The second half becomes the first; four bytes of zero come before. */
+/* Returns the second half of v, followed by eight zero bytes. */
 CRCMUL crcmul_vec crcmul_second(crcmul_vec v)
 {
 	return _mm_srli_si128(v, 8);
 }
 
+/* Returns four zero bytes, followed by the first twelve bytes of v. */
 CRCMUL crcmul_vec crcmul_late(crcmul_vec v)
 {
 	return _mm_slli_si128(v, 4);
@@ -187,14 +190,14 @@ CRCMUL uint32_t crcmul_third_word(crcmul_vec v)
 
 #if CRCMUL_IS_BUILT
 
-/* `a` moved by a row of crcfactor.by, and `onto`. */
+/* Returns `a`, multiplied by a row of crcfactor.by, plus `onto`. */
 CRCMUL crcmul_vec crcmul_fold(crcmul_vec a, crcmul_vec by, crcmul_vec onto)
 {
 	onto = crcmul_add(onto, crcmul_firsts(a, by));
 	return crcmul_add(onto, crcmul_seconds(a, by));
 }
 
-/* A register of 96 bits modulo P. */
+/* Returns v, a register of 96 bits, modulo P. */
 CRCMUL uint32_t crcmul_modulo(const struct crcfactor *f, crcmul_vec v)
 {
 	crcmul_vec barrett = crcmul_halves(f->quotient, f->divisor);
@@ -203,7 +206,7 @@ CRCMUL uint32_t crcmul_modulo(const struct crcfactor *f, crcmul_vec v)
 	return crcmul_third_word(crcmul_add(v, crcmul_cross(whole, barrett)));
 }
 
-/* The state after 16 bytes that follow state 0. */
+/* Returns the state after the 16 bytes v from state 0. */
 CRCMUL uint32_t crcmul_reduce(const struct crcfactor *f, crcmul_vec v)
 {
 	return crcmul_modulo(
@@ -211,8 +214,8 @@ CRCMUL uint32_t crcmul_reduce(const struct crcfactor *f, crcmul_vec v)
 			      crcmul_second(v)));
 }
 
-/* a * b modulo P.  b, doubled, is a register of 33 bits, so that the product
- * is no multiple of x. */
+/* Returns a * b modulo P.  Twice b is a register of 33 bits, which cancels the
+ * factor x of the processor's product. */
 CRCMUL uint32_t crcmul_multiply(const struct crcfactor *f, uint32_t a,
 				uint32_t b)
 {

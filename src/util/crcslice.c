@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * By tables, sixteen bytes a step, and what is long of CRC-32 by shifts, for
- * processors that cannot multiply without carries: old ones and emulated ones.
+ * The CRC by tables, sixteen bytes a step, and the CRC-32 of long data by
+ * shifts, for old and emulated processors without carry-less multiplication.
  */
 #include <endian.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 
 #define STEP  16
 #define AHEAD 5
-#define LONG  128 /* so much is worth the words at the end */
+#define LONG  128 /* bytes from which by_shifts is faster */
 
-/* [k][b]: what byte b does to the state, k bytes later. */
+/* [k][b]: the state after byte b and k zero bytes, from state 0. */
 typedef uint32_t table[STEP][256];
 
 static table of_crc32, of_crc32c;
@@ -39,8 +39,8 @@ void crcslice_fill(void)
 	fill_table(&crcfactor_crc32c, of_crc32c);
 }
 
-/* Eight bytes, of_byte[0] being for the last.  In full: gcc -O2 keeps a loop.
- */
+/* Looks eight bytes up, the last one in of_byte[0].  Written out, since gcc -O2
+ * does not unroll a loop. */
 static inline uint32_t slice_eight(uint64_t v, const uint32_t (*of_byte)[256])
 {
 	return of_byte[7][v & 255] ^ of_byte[6][v >> 8 & 255] ^
@@ -80,16 +80,16 @@ static uint32_t by_tables(const uint32_t (*of_byte)[256], uint32_t crc,
 	return crc;
 }
 
-/* What is still to be added to the five words that follow. */
+/* [i]: the sum to add to word i of the words that follow. */
 struct ahead {
 	uint64_t word[AHEAD];
 };
 
 /*
- * The polynomial of CRC-32 divides x^300 + x^155 + x^117 + x^89 + 1, so a bit
- * may be taken away when those 145, 183, 211 and 300 bits behind it are
- * inverted: a word goes, and shifted it is in the second to the fifth after it
- * (Russell, "Chorba", 2024).
+ * The polynomial of CRC-32 divides x^300 + x^155 + x^117 + x^89 + 1, so the CRC
+ * stays the same if a bit is cleared and the bits 145, 183, 211 and 300 behind
+ * that bit are inverted.  Here a whole word is cleared, and added, shifted, to
+ * the second to fifth word after that word (Russell, "Chorba", 2024).
  */
 static inline void take_word(struct ahead *a, uint64_t v)
 {
@@ -103,7 +103,7 @@ static inline void take_word(struct ahead *a, uint64_t v)
 	w[4] = v >> 20;
 }
 
-/* All but the last words are shifted away, without a table. */
+/* Clears all words but the last five and those behind, without a table. */
 static uint32_t by_shifts(uint32_t crc, const uint8_t *p, size_t bytes)
 {
 	struct ahead a = {{crc}};

@@ -7,7 +7,8 @@
 #include <sys/auxv.h>
 #endif
 
-#define FIRST 101 /* of constructors: those of encap/icrc.c multiply */
+/* The priority of the constructor: encap/icrc.c's constructor multiplies. */
+#define FIRST 101
 
 static bool is_always_here(void)
 {
@@ -16,8 +17,8 @@ static bool is_always_here(void)
 
 #if defined(__x86_64__)
 
-/* libgcc, which is asked here, asks the kernel about the registers (XGETBV)
- * before it says so of AVX and what needs that. */
+/* libgcc's __builtin_cpu_supports reports AVX and later instructions only if
+ * the kernel saves their registers (XGETBV). */
 static bool has_128(void)
 {
 	return __builtin_cpu_supports("pclmul") &&
@@ -86,7 +87,7 @@ __attribute__((constructor(FIRST))) static void choose_best(void)
 	const struct crctier *t = crctier_all;
 
 #if defined(__x86_64__)
-	__builtin_cpu_init(); /* libgcc's constructor may be later */
+	__builtin_cpu_init(); /* libgcc's constructor may run later */
 #endif
 	crcfactor_init(&crcfactor_crc32);
 	crcfactor_init(&crcfactor_crc32c);

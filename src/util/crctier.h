@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ways to compute a CRC that processors differ by, and which of them this
- * one has.  util/crc.h is for whoever wants a CRC.
+ * The implementations of a CRC for different processors, and the choice of one
+ * for this processor.  Other folders use util/crc.h.
  *
- * The choice is made once, by a constructor when the library is loaded, after
- * asking the processor and whether the kernel saves its registers; it is read
- * only from then on, by any thread.  A constructor that runs still earlier gets
- * its CRC bit by bit.
+ * A constructor makes the choice when the library is loaded, by the processor's
+ * instruction sets and by the registers that the kernel saves; any thread reads
+ * the choice from then on.  A constructor that runs before that one gets its
+ * CRC computed bit by bit.
  *
- * Each file has its functions beside its instructions.  They leave the upper
- * halves of the vector registers clear: otherwise each SSE instruction after
- * them would wait for those.
+ * The functions leave the upper halves of the vector registers zero: otherwise
+ * later SSE instructions would be slow.
  */
 #ifndef UTIL_CRCTIER_H
 #define UTIL_CRCTIER_H
@@ -21,44 +20,58 @@
 
 #include "util/crcfactor.h"
 
-/* The state after `bytes` bytes at p have followed `crc` (util/crc.h). */
+/* Returns the state after `bytes` bytes at p from state `crc` (util/crc.h). */
 typedef uint32_t crctier_update(const struct crcfactor *f, uint32_t crc,
 				const uint8_t *p, size_t bytes);
-/* Copy `bytes`, a multiple of CRCTIER_STEP and not 0; *crc, a state of CRC-32,
- * gets on by what was copied (util/crccopy.h). */
+/* Copies `bytes` bytes, a multiple of CRCTIER_STEP and not 0, and updates *crc,
+ * a state of CRC-32, by the copied bytes (util/crccopy.h). */
 typedef void crctier_copy(void *to, const void *from, size_t bytes,
 			  uint32_t *crc);
 
-#define CRCTIER_FEW  64 /* bytes: so many and less are few, more are many */
-#define CRCTIER_STEP 256
+#define CRCTIER_FEW  64	 /* the most bytes that the few functions take */
+#define CRCTIER_STEP 256 /* bytes */
 
 struct crctier {
 	const char *name;
+	/* Returns whether this processor has the instructions. */
 	bool (*is_here)(void);
-	/* Few and many bytes, CRC-32 and CRC-32C. */
-	crctier_update *few, *many, *few_c, *many_c;
-	crctier_copy *copy; /* NULL: memcpy and crc32_update */
-	bool is_wide;	    /* copy, interrupted, leaves upper halves in use */
-	bool multiplies;    /* crcmul.h works */
+	/* CRC-32 of at most CRCTIER_FEW bytes. */
+	crctier_update *few;
+	/* CRC-32 of more than CRCTIER_FEW bytes. */
+	crctier_update *many;
+	/* CRC-32C of at most CRCTIER_FEW bytes. */
+	crctier_update *few_c;
+	/* CRC-32C of more than CRCTIER_FEW bytes. */
+	crctier_update *many_c;
+	/* NULL: the caller uses memcpy and crc32_update. */
+	crctier_copy *copy;
+	/* An interrupted copy leaves the vector registers' upper halves in use.
+	 */
+	bool is_wide;
+	/* The functions of crcmul.h may be called. */
+	bool multiplies;
 };
 
-/* The best first, the last is everywhere; crctier_count of them. */
+/* All implementations, the fastest first; every processor has the last one. */
 extern const struct crctier crctier_all[];
+/* The number of entries in crctier_all. */
 extern const size_t crctier_count;
 
-/* crc.c calls this one. */
+/* The implementation that crc.c calls. */
 extern struct crctier crctier_chosen;
-/* Choose another one that is here; for tests, which have one thread then. */
+/* Chooses t, whose is_here must return true; for tests while they have one
+ * thread. */
 void crctier_choose(const struct crctier *t);
 
-/* Any number of bytes, by tables; crcslice_fill makes them. */
+/* Tables, for any number of bytes; crcslice_fill computes the tables. */
 crctier_update crcslice_update;
 void crcslice_fill(void);
-/* By multiplying: few, and many with 128, 256 and 512 bits a register. */
+/* Carry-less multiplication: few bytes, and many bytes by registers of 128, 256
+ * and 512 bits. */
 crctier_update crcfew_update, crc128_update, crc256_update, crc512_update;
 crctier_copy crc128_copy, crc256_copy, crc512_copy;
-/* By the processor's own CRC instruction, which x86-64 has for CRC-32C alone:
- * any number of bytes one after the other, or many by stretches at once. */
+/* The processor's CRC instruction, which on x86-64 is for CRC-32C alone: any
+ * number of bytes one after the other, or many bytes in three stretches. */
 crctier_update crcinsn_few, crcinsn_many;
 
 #endif

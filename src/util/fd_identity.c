@@ -8,16 +8,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CHUNK  256  /* numbers, whose marks are allocated at once */
-#define CHUNKS 4096 /* a million descriptors, the kernel's fs.nr_open */
-#define STAMP  43   /* a signal of real time that libc leaves alone */
+#define CHUNK  256  /* descriptors whose marks are one allocation */
+#define CHUNKS 4096 /* for 2^20 descriptors, the default of fs.nr_open */
+#define STAMP  43   /* a real-time signal that libc does not use */
 
 /*
- * The kernel gives a number anew once its owner has closed it: the next owner
- * may write here what the last one has read just before.  is_known orders them:
- * what a mark had is read before it is stored false (release), and is written
- * after that was seen (acquire); else the last owner could take the next one's
- * file for its own.
+ * The identity of the file behind one descriptor number.  The kernel reuses a
+ * number once its owner has closed it, so the next owner may write a mark that
+ * the last owner has just read.  is_known orders the two: the last owner's
+ * loads of dev and ino come before its release store of is_known = false, and
+ * the next owner's stores to dev and ino come after the acquire exchange that
+ * reads that false.  Without this order the last owner could compare with the
+ * next owner's dev and ino, and close the next owner's file.
  */
 struct mark {
 	_Atomic(dev_t) dev;
@@ -28,8 +30,9 @@ struct mark {
 #define load(at)      atomic_load_explicit(at, memory_order_relaxed)
 #define store(at, to) atomic_store_explicit(at, to, memory_order_relaxed)
 
-/* A chunk is there for good once it was stored: release, so that who loads it
- * sees it zeroed. */
+/* A chunk is never freed once it is stored.  The store is a release and the
+ * load an acquire, so that a thread that loads the pointer sees the zeros of
+ * calloc and not what the memory held before. */
 static _Atomic(struct mark *) chunks[CHUNKS];
 
 static struct mark *chunk_of(uint32_t i, bool makes)
@@ -43,12 +46,12 @@ static struct mark *chunk_of(uint32_t i, bool makes)
 	made = calloc(CHUNK, sizeof(*made));
 	if (made && !atomic_compare_exchange_strong(&chunks[i], &have, made)) {
 		free(made);
-		return have; /* another thread's */
+		return have; /* another thread has stored its chunk first */
 	}
 	return made;
 }
 
-/* NULL: nothing is known of it. */
+/* NULL: there is no mark for this descriptor. */
 static struct mark *mark_of(int fd, bool makes)
 {
 	uint32_t at = (uint32_t)fd;
@@ -60,7 +63,8 @@ static struct mark *mark_of(int fd, bool makes)
 	return chunk ? &chunk[at % CHUNK] : NULL;
 }
 
-/* All eventfds have one inode, and so have other files of no type. */
+/* All eventfds share one inode, and so do other files without a type in
+ * st_mode (anon_inode). */
 static bool is_nameless(const struct stat *s)
 {
 	return !(s->st_mode & S_IFMT);

@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether a descriptor's number still stands for what we opened.  A program may
- * close all descriptors but its own few, or put a file of its own in the place
- * of one, in the child of a fork or with a device open.  From then on the
- * number is the program's: to close, read or write it would hurt a file of the
- * program.
+ * Tells whether a descriptor number still refers to the file that adverb has
+ * opened.  A program may close all descriptors but its own few, or dup2 a file
+ * of its own over one of adverb's, in the child of a fork or while a device is
+ * open.  From then on the number is the program's: to close, read or write that
+ * number would damage a file of the program.
  *
- * What is known of a number is the file behind it (device and inode), and for
- * what has no inode of its own, as an eventfd has none, a signal number that is
- * set for it and never sent (F_SETSIG).
+ * A mark records the device and inode of the file.  A file without an inode of
+ * its own, as an eventfd, also gets a signal number that is set with F_SETSIG
+ * and never sent.
  *
- * Each number has one owner, who marks it when it is opened and closes it here;
- * no lock.  A child of fork knows what its parent knew.
+ * Each number has one owner, which marks the number when it opens the file and
+ * closes the file by fd_identity_close; no lock.  A child of fork inherits the
+ * marks of its parent.
  */
 #ifndef UTIL_FD_IDENTITY_H
 #define UTIL_FD_IDENTITY_H
 
 #include <stdbool.h>
 
-/* Remembers a descriptor that was just opened; returns it.  A negative one is
- * passed through.  One that cannot be remembered is taken to stay ours. */
+/* Marks fd, which was just opened, and returns fd.  A negative fd is returned
+ * as it is.  For a descriptor that cannot be marked, for want of memory or
+ * above 2^20, fd_identity_holds returns true. */
 int fd_identity_note(int fd);
-/* The same for one that the program sees, and whose signals it may set; it is
- * told from other files only by its kind, if it has no inode of its own. */
+/* Marks fd as fd_identity_note does, but sets no signal: the program sees this
+ * descriptor and may set a signal itself.  If the file has no inode of its own,
+ * fd_identity_holds tells it only from files of other kinds. */
 int fd_identity_note_shown(int fd);
-/* Is it still what it was?  False for a negative one. */
+/* Returns whether fd still refers to the file that it was marked for; false for
+ * a negative fd, true for a descriptor without a mark. */
 bool fd_identity_holds(int fd);
-/* Closes it if it is, and forgets it. */
+/* Closes fd if fd_identity_holds(fd), and removes the mark in either case. */
 void fd_identity_close(int fd);
 
 #endif

@@ -14,7 +14,8 @@
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define DEPTH  12
 
-/* The folder of this name; a descriptor or -errno. */
+/* Opens a folder of the caller's user; a descriptor or -errno, -EPERM for
+ * another user's folder. */
 static int open_own(int at, const char *name)
 {
 	int fd = openat(at, name, FOLDER), err = 0;
@@ -66,7 +67,7 @@ int folder_open(int at, const char *path, bool makes)
 	return fd;
 }
 
-/* A new file of this name, whatever had it. */
+/* Creates a new file, in the place of any that has this name. */
 static int create_file(int at, const char *name)
 {
 	const int how = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -74,7 +75,7 @@ static int create_file(int at, const char *name)
 
 	if (fd >= 0 || errno != EEXIST)
 		return fd;
-	/* of a process that was killed, whose number is ours now */
+	/* A killed process with the same process id has left this file. */
 	unlinkat(at, name, 0);
 	return openat(at, name, how, 0644);
 }
@@ -91,7 +92,7 @@ int folder_put(int at, const char *name, const char *text)
 	if (fd < 0)
 		return -errno;
 	fsize_hold(&limit);
-	errno = EIO; /* of a part that is written */
+	errno = EIO; /* for a write that is cut short and sets no errno */
 	if (write(fd, text, len) != (ssize_t)len ||
 	    renameat(at, temp, at, name)) {
 		err = -errno;

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files below a folder that is open.  A path is relative to the descriptor, has
- * no "." and "..", and each folder on it is opened from the one before: no link
- * is followed, and no folder of another user is entered.  So what is written or
- * removed lies in the folder that was opened, whatever its name stands for by
- * now.
+ * Files below an open folder.  A path is relative to the folder's descriptor
+ * and has no "." or "..".  Each folder on the path is opened relative to the
+ * folder before it; no symbolic link is followed, and no folder of another user
+ * is entered.  So a file that is written or removed lies in the folder that was
+ * opened, even if the folder has been renamed or its name replaced since.
  */
 #ifndef UTIL_FOLDER_H
 #define UTIL_FOLDER_H
 
 #include <stdbool.h>
 
-/* The folder at path, where makes with those that are missing (0755); a
- * descriptor, which the caller closes, or -errno: -EPERM for another user's. */
+/* Opens the folder at `path` below `at`; if `makes`, creates missing folders
+ * (mode 0755).  Returns a descriptor, which the caller closes, or -errno:
+ * -EPERM for a folder of another user. */
 int folder_open(int at, const char *path, bool makes);
-/* The file of this name in the folder itself gets the text, whole or not at
- * all, since somebody may be reading it.  0 or -errno. */
+/* Replaces the contents of file `name` in folder `at` by `text`, atomically by
+ * rename, since another process may be reading the file.  Returns 0 or -errno;
+ * on an error the old file is unchanged. */
 int folder_put(int at, const char *name, const char *text);
-/* Whatever has this name in the folder itself goes, with all that is in it.
- * Another user's folder stays, unless it is empty. */
+/* Removes `name` from folder `at`, a file or a folder with all its contents.  A
+ * non-empty folder of another user stays. */
 void folder_remove(int at, const char *name);
-/* Its contents go; fd is taken. */
+/* Removes all contents of the folder fd, and closes fd; fd may be negative. */
 void folder_empty(int fd);
 
 #endif

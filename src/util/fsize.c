@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KERNEL_SET_BYTES 8 /* of a set of signals */
+#define KERNEL_SET_BYTES 8 /* bytes of the kernel's sigset_t */
 
 void fsize_hold(struct fsize *f)
 {
@@ -25,8 +25,9 @@ void fsize_give(const struct fsize *f)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGXFSZ);
-	/* the kernel sends it to the thread that made the call; the bare call,
-	 * for libc's would let a cancelled thread end here */
+	/* The kernel sends SIGXFSZ to the thread that made the call.  The
+	 * system call is made directly: libc's sigtimedwait is a cancellation
+	 * point. */
 	if (!sigismember(&f->before, SIGXFSZ))
 		while (syscall(SYS_rt_sigtimedwait, &set, NULL, &now,
 			       KERNEL_SET_BYTES) == SIGXFSZ)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RLIMIT_FSIZE without its signal.  The kernel counts memory that has a
- * descriptor as a file, and sends SIGXFSZ, which ends a program, to a thread
- * that makes one larger than the limit.  Between hold and give the call fails
- * with EFBIG, and that is all.
+ * RLIMIT_FSIZE without its signal.  The limit holds for memory files (memfd)
+ * too, and the kernel sends SIGXFSZ, which by default ends the program, to a
+ * thread that makes a file larger than the limit.  Between fsize_hold and
+ * fsize_give such a call only fails with EFBIG.
  */
 #ifndef UTIL_FSIZE_H
 #define UTIL_FSIZE_H
@@ -11,11 +11,13 @@
 #include <signal.h>
 
 struct fsize {
-	sigset_t before; /* the thread's mask */
+	sigset_t before; /* the thread's signal mask before fsize_hold */
 };
 
+/* Blocks SIGXFSZ for the calling thread. */
 void fsize_hold(struct fsize *f);
-/* Keeps errno. */
+/* Discards a pending SIGXFSZ, unless the program had blocked that signal
+ * itself, and restores the thread's signal mask; leaves errno unchanged. */
 void fsize_give(const struct fsize *f);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A number that threads read and change without a lock and in no order with
- * anything else: a guess, or a budget that need not be kept to the last one.
+ * A number that threads read and change without a lock and without any order
+ * with other accesses: an estimate, or a limit that may be exceeded a little.
  */
 #ifndef UTIL_HINT_H
 #define UTIL_HINT_H

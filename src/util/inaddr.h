@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An Internet address and port; IPv4 as ::ffff:a.b.c.d, like a RoCE GID. */
+/* An Internet address and port.  An IPv4 address is stored as ::ffff:a.b.c.d,
+ * as in a RoCE GID. */
 #ifndef UTIL_INADDR_H
 #define UTIL_INADDR_H
 
@@ -19,7 +20,7 @@ static inline bool inaddr_is_v4(const uint8_t ip[16])
 	return memcmp(ip, mapped, sizeof(mapped)) == 0;
 }
 
-/* Of four bytes, as a wire has them. */
+/* Maps the IPv4 address at `four`, four bytes in network order. */
 static inline void inaddr_map_v4(uint8_t ip[16], const void *four)
 {
 	memset(ip, 0, 10);
@@ -37,7 +38,7 @@ static inline bool inaddr_is_multicast(const uint8_t ip[16])
 	return inaddr_is_v4(ip) ? ip[12] >> 4 == 0xe : ip[0] == 0xff;
 }
 
-/* 127.0.0.0/8 (RFC 1122, 3.2.1.3), or ::1. */
+/* Returns whether ip is in 127.0.0.0/8 (RFC 1122, 3.2.1.3), or is ::1. */
 static inline bool inaddr_is_loopback(const uint8_t ip[16])
 {
 	static const uint8_t one[16] = {[15] = 1};
@@ -45,7 +46,8 @@ static inline bool inaddr_is_loopback(const uint8_t ip[16])
 	return inaddr_is_v4(ip) ? ip[12] == 127 : memcmp(ip, one, 16) == 0;
 }
 
-/* RFC 4291, 2.5.6; that of IPv4 is an address as any other to us. */
+/* Returns whether ip is an IPv6 link-local address (RFC 4291, 2.5.6).  For an
+ * IPv4 link-local address the result is false. */
 static inline bool inaddr_is_link_local(const uint8_t ip[16])
 {
 	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;

@@ -8,7 +8,8 @@
 #define OF_PROGRAM __attribute__((weak))
 #define RARE	   __attribute__((cold, noinline))
 
-/* Of the runtime; clang's exports no shorter way to look away. */
+/* Functions of ThreadSanitizer's runtime, in the program.  clang's runtime
+ * exports no single function that ignores reads and writes. */
 void AnnotateIgnoreReadsBegin(const char *file, int line) OF_PROGRAM;
 void AnnotateIgnoreReadsEnd(const char *file, int line) OF_PROGRAM;
 void AnnotateIgnoreWritesBegin(const char *file, int line) OF_PROGRAM;
@@ -18,8 +19,9 @@ void __tsan_acquire(void *what) OF_PROGRAM;
 
 bool instrument_is_on;
 
-/* Before a program, or another library of ours, can have one of our locks. */
-__attribute__((constructor(101))) static void look(void)
+/* Runs before the program or another library of adverb's can take a lock, so
+ * that ignore and ignore_end always come in pairs. */
+__attribute__((constructor(101))) static void find_runtime(void)
 {
 	instrument_is_on = __tsan_release != NULL;
 }
@@ -46,7 +48,8 @@ RARE void instrument_acquire(void *what)
 	__tsan_acquire(what);
 }
 
-/* By what it preloads into the programs that it runs. */
+/* valgrind preloads libraries named vgpreload_* into the programs that it
+ * runs. */
 bool instrument_by_valgrind(void)
 {
 	const char *preloaded = secure_getenv("LD_PRELOAD");

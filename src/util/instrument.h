@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Programs that were built with ThreadSanitizer.  Its runtime, which such a
- * program brings along, sees what our calls into libc touch (memcpy, recvmsg,
- * free), but not the atomics that order them: it would report races of ours
- * that are none.  So it is asked to look away while a thread has a lock of
- * ours.  And it is told the order on which programs rely: what was done before
- * a request was posted comes before what is done after a completion was polled.
+ * Annotations for programs that are built with ThreadSanitizer, while adverb is
+ * not.  The sanitizer's runtime, which is part of such a program, sees the
+ * memory that adverb's calls into libc access (memcpy, recvmsg, free), but not
+ * adverb's atomics, which order these accesses: it would report races that do
+ * not exist. So the runtime ignores a thread's accesses while the thread holds
+ * a lock of adverb's, and is told the order on which programs rely: what a
+ * thread did before it posted a request happens before what a thread does after
+ * it has polled the completion.
  *
- * Where a program has no such runtime, a look whether it is so is the cost.
- * What is itself built with ThreadSanitizer needs none
- * of it.
+ * In a program without the runtime the cost is one test of a variable.  In
+ * adverb's own ThreadSanitizer build these functions do nothing.
  *
  * Lock: none.
  */
@@ -26,10 +27,12 @@
 #endif
 #endif
 
-/* Another matter: does this program run under valgrind? */
+/* Returns whether this program runs under valgrind. */
 bool instrument_by_valgrind(void);
 
-/* instrument.c: is there such a runtime?  And what follows to it. */
+/* True if the program has ThreadSanitizer's runtime; set once, by a
+ * constructor. The four functions below call the runtime and assume this to be
+ * true. */
 extern bool instrument_is_on;
 void instrument_look_away(void);
 void instrument_look_again(void);
@@ -46,7 +49,8 @@ void instrument_acquire(void *what);
 	} while (0)
 #endif
 
-/* What this thread does from here on is not looked at; may be nested. */
+/* From here until instrument_ignore_end the runtime ignores this thread's reads
+ * and writes.  Calls may be nested. */
 static inline void instrument_ignore(void)
 {
 	INSTRUMENT_IF(instrument_look_away());
@@ -57,8 +61,8 @@ static inline void instrument_ignore_end(void)
 	INSTRUMENT_IF(instrument_look_again());
 }
 
-/* What this thread did so far comes before what another does after it heard of
- * the same. */
+/* Orders what this thread did so far before what another thread does after its
+ * call of instrument_happens_after with the same address. */
 static inline void instrument_happens_before(void *what)
 {
 	INSTRUMENT_IF(instrument_release(what));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parts of glibc 2.35 that are used where they are: our libraries ask the
- * loader for nothing newer than 2.34, so that they load everywhere from there
- * on.
+ * Functions and variables of glibc 2.35, used if the libc has them: adverb's
+ * libraries require no symbol newer than glibc 2.34, so that they load with
+ * every glibc from 2.34 on.
  *
- * Looked up once, by a constructor; read only from then on.
+ * A constructor looks them up once; they are only read from then on.
  */
 #ifndef UTIL_LIBC_H
 #define UTIL_LIBC_H
@@ -15,15 +15,15 @@
 #include <sys/epoll.h>
 #include <time.h>
 
-/* epoll_pwait2(2), which a cancelled thread leaves; or NULL. */
+/* libc's epoll_pwait2(2), a cancellation point, or NULL where libc has none. */
 extern int (*libc_epoll_pwait2)(int fd, struct epoll_event *events, int most,
 				const struct timespec *timeout,
 				const sigset_t *mask);
 
-/* glibc registers a struct rseq for each thread (rseq(2)), or does not. */
+/* The struct rseq (rseq(2)) that glibc registers for each thread. */
 extern struct libc_rseq {
-	bool is_registered;
-	ptrdiff_t offset; /* of its struct rseq from its thread pointer */
+	bool is_registered; /* false: glibc has registered none */
+	ptrdiff_t offset;   /* bytes from the thread pointer to struct rseq */
 } libc_rseq;
 
 #endif

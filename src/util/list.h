@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Intrusive doubly linked ring.  A node that is on no list points to itself,
- * so removal is idempotent and "is it queued?" is one comparison.  Owner and
- * lock are those of the structure that the node lies in.
+ * Intrusive doubly linked ring.  A node that is on no list points to itself, so
+ * removal is idempotent and the test whether a node is on a list is one
+ * comparison.  Owner and lock are those of the structure that contains the
+ * node.
  */
 #ifndef UTIL_LIST_H
 #define UTIL_LIST_H
@@ -24,7 +25,7 @@ static inline bool list_is_empty(const struct list *l)
 	return l->next == l;
 }
 
-/* Is this node on a list?  (The same test, said from a node's view.) */
+/* Returns whether this node is on a list. */
 static inline bool list_is_linked(const struct list *node)
 {
 	return node->next != node;
@@ -50,9 +51,9 @@ static inline void list_remove(struct list *node)
 	list_init(node);
 }
 
-/* Takes the first node off; NULL if the list is empty.  The list is unlinked by
- * its own name, so that an analyzer sees that the node is not on it any more.
- */
+/* Removes and returns the first node, or NULL if the list is empty.  The node
+ * is unlinked by way of the list, so that a static analyzer sees that the node
+ * is not on the list any more. */
 static inline struct list *list_pop_head(struct list *l)
 {
 	struct list *node = l->next;
@@ -65,7 +66,7 @@ static inline struct list *list_pop_head(struct list *l)
 	return node;
 }
 
-/* All of `from` goes behind what is on l. */
+/* Appends all nodes of `from` to l; `from` is empty then. */
 static inline void list_take_all(struct list *l, struct list *from)
 {
 	if (list_is_empty(from))
@@ -79,7 +80,7 @@ static inline void list_take_all(struct list *l, struct list *from)
 
 #define list_for_each(it, l)                                                   \
 	for (struct list *it = (l)->next; it != (l); it = it->next)
-/* The body may remove `it`. */
+/* As list_for_each, but the body may remove `it` from the list. */
 #define list_for_each_safe(it, l)                                              \
 	for (struct list *it = (l)->next, *it##_next = it->next; it != (l);    \
 	     it = it##_next, it##_next = it->next)

@@ -31,7 +31,8 @@ static void futex_call(struct lock *l, int op, uint32_t n)
 	errno = before;
 }
 
-/* Whoever slept here cannot know that it was the last. */
+/* Takes the lock as LOCK_AWAITED: a thread that has slept cannot tell whether
+ * another thread still sleeps, and lock_give wakes only one. */
 void lock_wait(struct lock *l)
 {
 	while (atomic_exchange_explicit(&l->word, LOCK_AWAITED,
@@ -44,16 +45,16 @@ void lock_wake(struct lock *l)
 	futex_call(l, FUTEX_WAKE, 1);
 }
 
-#define SPINS 100 /* then yield: the holder may be on our core */
-/* Of yields, then look whether it lives, and sleep.  Where others are busy one
- * yield may last milliseconds. */
+#define SPINS 100 /* then yield: the owner may need this processor */
+/* The time to yield; after that the waiter asks whether the owner is dead, and
+ * sleeps.  On a busy machine one sched_yield may last milliseconds. */
 #define YIELD_NS 300000
 #define NAP_NS	 100000
-#define SLOW_NS	 1000000000u /* then say so */
+#define SLOW_NS	 1000000000u /* then report the owner as slow */
 
 static _Atomic alock_owner self = ALOCK_NAMELESS;
 static const struct alock_judge *_Atomic judge;
-static _Atomic uint32_t opened; /* how often */
+static _Atomic uint32_t opened; /* calls of alock_open */
 
 void alock_open(alock_owner name, const struct alock_judge *j)
 {
@@ -98,8 +99,9 @@ static void nap_for(struct alock_wait *w, alock_owner owner)
 		w->is_said = true;
 		j->is_slow(owner);
 	}
-	/* the bare call: whoever waits may have another lock, and must not be
-	 * cancelled here */
+	/* The system call is made directly: libc's nanosleep is a cancellation
+	 * point, and a waiter that is cancelled here would keep its other
+	 * locks. */
 	syscall(SYS_nanosleep, &t, NULL);
 }
 
@@ -148,8 +150,8 @@ bool alock_take(struct alock *l) NO_LOCK_ANALYSIS
 	alock_owner found = 0;
 
 	while (!swap_owner(l, &found)) {
-		/* The owner is dead: the lock stays its own until a thread
-		 * inherits it. */
+		/* A dead owner keeps the lock until a thread inherits the
+		 * lock. */
 		if (alock_wait(&w, found) && swap_owner(l, &found))
 			return true;
 		found = 0;
@@ -202,7 +204,8 @@ void alock_leave(struct alock *l) NO_LOCK_ANALYSIS
 
 uint32_t alock_thread(void)
 {
-	/* a child that opens anew has its parent's copy */
+	/* A child of fork has a copy of its parent's `thread`, which is wrong
+	 * once the child calls alock_open. */
 	static _Thread_local uint32_t thread, known_at;
 	uint32_t now = atomic_load_explicit(&opened, memory_order_relaxed);
 

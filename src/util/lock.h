@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locks.  `struct lock` is private to a process: one word, waited for with a
- * futex, zero when it is free.  It is a pthread mutex but for what that costs:
- * a post or a poll takes one, which here is an instruction each way, and the
- * one that gives it is a fence.  `struct alock` lives in an arena that several
- * processes may map: one word that names its owner, taken by
- * compare-and-swap, waited for with a pause, then sched_yield, then short
- * sleeps; it needs no initialisation beyond zero.  The lock of a process that
- * died is inherited: whoever takes it hears so, and puts right what may be
- * half done.  One that is stopped is waited for.
- * The order in which locks may be taken is in docs/ARCHITECTURE.md.
+ * Locks.
+ *
+ * struct lock is private to a process: one word, zero when the lock is free,
+ * waited for with a futex.  A pthread mutex would do but for its cost: each
+ * post and each poll takes a lock, which here is one atomic instruction to take
+ * and one to release.  The release is also a full fence.
+ *
+ * struct alock lies in an arena that several processes may map: one word with
+ * the name of the owner, zero when the lock is free, taken by compare-and-swap.
+ * A waiter spins, then calls sched_yield, then sleeps for short times.  The
+ * lock of a dead process is inherited: the thread that takes the lock is told,
+ * and repairs what the dead process may have left half done.  A stopped owner
+ * is waited for.
+ *
+ * docs/ARCHITECTURE.md has the order in which locks may be taken.
  */
 #ifndef UTIL_LOCK_H
 #define UTIL_LOCK_H
@@ -26,7 +31,8 @@
 #else
 #define LOCK_ATTR(x)
 #endif
-/* ThreadSanitizer knows the order of locks by what they tell it. */
+/* In a build with ThreadSanitizer the locks report themselves to its runtime,
+ * which cannot see them by their atomics. */
 #if defined(INSTRUMENT_ITSELF)
 #include <sanitizer/tsan_interface.h>
 #define LOCK_SAYS(x) x
@@ -42,14 +48,17 @@
 #define NO_LOCK_ANALYSIS LOCK_ATTR(no_thread_safety_analysis)
 
 struct CAPABILITY("mutex") lock {
-	_Atomic uint32_t word; /* 0: free, 1: taken, LOCK_AWAITED */
+	_Atomic uint32_t word; /* 0: free, 1: taken, or LOCK_AWAITED */
 };
 
-#define LOCK_AWAITED 2 /* taken, and somebody sleeps for it */
+#define LOCK_AWAITED 2 /* the lock is taken and a thread may sleep for it */
 
 void lock_init(struct lock *l);
+/* Aborts if the lock is taken. */
 void lock_fini(struct lock *l);
-void lock_wait(struct lock *l); /* and take it */
+/* Sleeps until the lock is free, and takes the lock; for lock_take alone. */
+void lock_wait(struct lock *l);
+/* Wakes one thread in lock_wait; for lock_give alone. */
 void lock_wake(struct lock *l);
 
 static inline bool lock_try(struct lock *l)
@@ -84,7 +93,12 @@ static inline void lock_take(struct lock *l) ACQUIRE(l) NO_LOCK_ANALYSIS
 	instrument_ignore();
 }
 
-/* What the caller reads next is read after others see that it is free. */
+/*
+ * Releases the lock.  The exchange and the fence order the store of 0 before
+ * the caller's later loads: a caller that then looks for doorbells sees each
+ * one that a thread pushed before that thread failed to take this lock. Without
+ * that order such a doorbell could be left until the next one.
+ */
 static inline void lock_give(struct lock *l) RELEASE(l) NO_LOCK_ANALYSIS
 {
 	instrument_ignore_end();
@@ -96,72 +110,87 @@ static inline void lock_give(struct lock *l) RELEASE(l) NO_LOCK_ANALYSIS
 	LOCK_SAYS(__tsan_mutex_post_unlock(l, 0));
 }
 
-/* Names a process to those who share memory with it; never 0. */
+/* The name of a process among the processes that share memory; never 0. */
 typedef uint64_t alock_owner;
 
-#define ALOCK_NAMELESS (1ull << 32) /* nobody asks whether it lives */
+#define ALOCK_NAMELESS (1ull << 32) /* an owner that never counts as dead */
 
 struct CAPABILITY("mutex") alock {
 	_Atomic alock_owner owner; /* 0: free */
 };
 
-/* Where a thread stands. */
+/* The state of a thread of another process. */
 enum alock_halt {
-	ALOCK_RUNS,    /* or will, without being told to */
-	ALOCK_STOPPED, /* a signal took it off its processor, anywhere */
-	/* The same, at the end of a system call by which memory of others is
-	 * reached. */
+	/* The thread runs, or will run again without SIGCONT; also the answer
+	 * where nothing is known. */
+	ALOCK_RUNS,
+	/* A signal has stopped the thread, at any instruction. */
+	ALOCK_STOPPED,
+	/* A signal has stopped the thread as it returned from
+	 * process_vm_readv(2) or process_vm_writev(2): the copy is over. */
 	ALOCK_STOPPED_AFTER_COPY,
 };
 
-/* What is known of other processes; called while waiting, without a lock. */
+/* Functions that tell the state of other processes.  A waiter calls them
+ * without holding the lock that it waits for. */
 struct alock_judge {
+	/* Returns whether the process of this name has ended. */
 	bool (*is_dead)(alock_owner owner);
-	void (*is_slow)(alock_owner owner); /* a second was waited for it */
+	/* Reports an owner that has been waited for for a second. */
+	void (*is_slow)(alock_owner owner);
+	/* The state of a thread, by its thread id; NULL: all threads run. */
 	enum alock_halt (*halt_of)(uint32_t thread);
-	/* NULL, or how to wait where there is no time: let others go on; true
-	 * when it is dead. */
+	/* NULL, or replaces the wait in a simulation, which has no clock: runs
+	 * the other processes; returns true if the owner is dead. */
 	bool (*wait)(alock_owner owner);
 };
 
 /*
- * The name under which this process takes locks from here on, and who judges
- * others; before another process can see the locks.  Without it all are
- * nameless and nobody inherits.
+ * Sets the name under which this process takes alocks from here on, and the
+ * judge, which must stay valid; to be called before another process can see the
+ * locks.  Without this call the process is ALOCK_NAMELESS and inherits no lock.
  */
 void alock_open(alock_owner self, const struct alock_judge *judge);
+/* Returns the name that alock_open has set. */
 alock_owner alock_self(void);
-/* True: inherited. */
+/* Waits for the lock and takes it.  Returns true if the lock is inherited from
+ * a dead process. */
 bool alock_take(struct alock *l) ACQUIRE(l);
 /*
- * The same, but whoever lives and does not let go is waited for no longer than
- * one that runs would need: false.
+ * Takes the lock as alock_take does, but waits for a live owner no longer than
+ * a running one would need.  Returns false if the lock is not taken; else
+ * *inherited tells whether it is inherited from a dead process.
  */
 bool alock_take_soon(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
-/* Takes it if it is free, or inherits it, without waiting for anybody. */
+/* Takes the lock if it is free or its owner is dead, without waiting.  Returns
+ * false if the lock is not taken; *inherited is true if the owner was dead. */
 bool alock_try(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
+/* Releases the lock. */
 void alock_give(struct alock *l) RELEASE(l);
+/* Returns whether another process, named `owner`, is dead. */
 bool alock_is_dead(alock_owner owner);
-/* Takes over from who will never give it; false: somebody else did. */
+/* Takes the lock from `from`, which will never release it.  Returns false if
+ * the owner is not `from` any more. */
 bool alock_inherit(struct alock *l, alock_owner from) TRY_ACQUIRE(true, l);
-/* Gives it, unless somebody has inherited it. */
+/* Releases the lock, unless another process has inherited it meanwhile. */
 void alock_leave(struct alock *l) RELEASE(l);
-/* The thread that asks, as halt_of knows it. */
+/* Returns the caller's thread id, which halt_of takes. */
 uint32_t alock_thread(void);
+/* Returns the state of a thread; ALOCK_RUNS without a judge. */
 enum alock_halt alock_halt_of(uint32_t thread);
-/* The owner, or 0 if the lock seems free. */
+/* Returns the owner, or 0 if the lock seems free. */
 alock_owner alock_holder(const struct alock *l);
 
-/* A wait for another process; starts as {0}. */
+/* The state of a wait for another process; initially all zero. */
 struct alock_wait {
 	uint32_t tries;
-	bool is_late; /* who runs would have let go */
-	bool is_said;
-	uint64_t since_ns; /* of the first yield; 0: only spun */
+	bool is_late;	   /* a running owner would have released by now */
+	bool is_said;	   /* is_slow was called */
+	uint64_t since_ns; /* the time of the first yield; 0: none so far */
 };
 
-/* Waits a little; true when `owner` is dead.  It is late after so many of it,
- * or sooner where each takes long. */
+/* Waits a little: spins, yields or sleeps.  Returns true if `owner` is dead.
+ * Sets w->is_late after ALOCK_SOON calls, or earlier if yields take long. */
 #define ALOCK_SOON 1000
 bool alock_wait(struct alock_wait *w, alock_owner owner);
 

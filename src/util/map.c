@@ -6,7 +6,7 @@
 
 #define LEAST 16
 
-/* Where @key would like to be. */
+/* The slot where a look-up of @key begins. */
 static uint32_t home_of(const struct map *m, uint32_t key)
 {
 	return (uint32_t)((uint64_t)(key * 0x9e3779b1u) * m->size >> 32);
@@ -53,8 +53,9 @@ int map_add(struct map *m, uint32_t key, void *value)
 }
 
 /*
- * The hole is filled with the next entry that may stand there, and so on, so
- * that no look-up stops at a hole before its entry.
+ * Moves the next entry that may stand in the emptied slot there, and so on for
+ * the slot that this move empties, so that no look-up meets an empty slot
+ * before its entry.
  */
 void map_remove(struct map *m, uint32_t key)
 {
@@ -72,7 +73,8 @@ void map_remove(struct map *m, uint32_t key)
 		i = (i + 1) & mask;
 		if (!m->slots[i].value)
 			break;
-		/* is its home at the hole or before it? */
+		/* A look-up of this entry begins behind the hole: the entry
+		 * stays. */
 		if (((i - home_of(m, m->slots[i].key)) & mask) <
 		    ((i - hole) & mask))
 			continue;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A table from numbers to pointers: open addressing, at most half full, so
- * that sparse numbers cost 32 to 64 bytes each and a look-up touches one or
- * two cache lines.  Grows when something is added, never when asked.
+ * A hash table from 32-bit numbers to pointers: open addressing, at most half
+ * full, so that an entry costs 32 to 64 bytes and a look-up touches one or two
+ * cache lines.  Only map_add allocates.
  *
- * Owns its slots, borrows what they point to.  No lock.
+ * The map owns its slots; the caller owns what the values point to.  No lock.
  */
 #ifndef UTIL_MAP_H
 #define UTIL_MAP_H
@@ -24,13 +24,18 @@ struct map {
 	uint32_t count;
 };
 
+/* Frees the slots; the map is empty then. */
 void map_fini(struct map *m);
-/* @key must not be in it, @value not be NULL.  0 or -ENOMEM. */
+/* Adds an entry.  @key must not be in the map, @value must not be NULL. Returns
+ * 0 or -ENOMEM. */
 int map_add(struct map *m, uint32_t key, void *value);
+/* Removes the entry of @key, if the map has one. */
 void map_remove(struct map *m, uint32_t key);
-/* NULL when it is not in it. */
+/* Returns the value of @key, or NULL if the map has no such entry. */
 void *map_find(const struct map *m, uint32_t key);
-/* The entry at *@at or after it, *@at moved behind it; NULL at the end. */
+/* Iterates: returns the first value at slot *@at or later and sets *@at to the
+ * slot behind it; NULL at the end.  *@at starts as 0.  No map_add and no
+ * map_remove in between. */
 void *map_next(const struct map *m, uint32_t *at);
 
 #endif

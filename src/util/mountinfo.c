@@ -8,17 +8,18 @@
 #include <unistd.h>
 
 #define CHUNK	  4096
-#define DEVICE	  2 /* the field, from 0 */
-#define FIRST_ANY 6 /* the first of any number of optional fields */
+#define DEVICE	  2 /* the index of field major:minor */
+#define FIRST_ANY 6 /* the index of the first optional field */
 
-/* The line that is being read: fields, a hyphen, then type, source, options. */
+/* The line that is being read: fields, optional fields, a hyphen, then the
+ * type, the source and the options of the file system (proc(5)). */
 struct line {
-	unsigned major, minor; /* of the device that is looked for */
-	unsigned field;
-	unsigned behind; /* fields behind the hyphen; 0: it has yet to come */
-	bool is_it;
-	char word[64]; /* the field so far, or its beginning */
-	size_t used;
+	unsigned major, minor; /* the device that is looked for */
+	unsigned field;	       /* the index of the field that is being read */
+	unsigned behind;       /* 1 at the hyphen, then counts; 0: before it */
+	bool is_it;	       /* the line is that of the device */
+	char word[64];	       /* the field so far, cut to this size */
+	size_t used;	       /* bytes in word */
 	struct mountinfo *m;
 };
 
@@ -41,7 +42,7 @@ static void end_field(struct line *l)
 	l->used = 0;
 }
 
-/* True at the end of the line that is looked for. */
+/* Returns true at the end of the device's line. */
 static bool take_byte(struct line *l, char byte)
 {
 	bool found;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the kernel says of a file system that is mounted: proc(5)'s mountinfo.
- * Unlike stat(2) and statfs(2) this asks no process that serves the file system
- * (FUSE), which might never answer.
+ * The type and options of a mounted file system, from /proc/self/mountinfo
+ * (proc(5)).  Unlike stat(2) and statfs(2), this needs no answer from a process
+ * that serves the file system (FUSE).
  *
- * Allocates nothing, takes no lock, and calls the kernel without libc's names,
- * which are the shim's own in the shim.
+ * Allocates nothing and takes no lock.  Opens the file by a direct system call,
+ * since the shim, which contains this file, defines open and openat itself.
  */
 #ifndef UTIL_MOUNTINFO_H
 #define UTIL_MOUNTINFO_H
@@ -13,14 +13,14 @@
 #include <stdbool.h>
 
 struct mountinfo {
-	char type[32];	  /* "ext4", "fuse.sshfs" */
-	char options[64]; /* of the file system, as far as there is room */
+	char type[32];	  /* as "ext4" or "fuse.sshfs", cut to this size */
+	char options[64]; /* the file system's options, cut to this size */
 };
 
 /*
- * Finds the file system of that device (st_dev).  False: this process sees no
- * mount of the file system, whose subvolumes may have other numbers (btrfs), or
- * there is no /proc.
+ * Finds the file system of a device (st_dev) and fills m.  Returns false if
+ * mountinfo has no such device, as for a subvolume of btrfs, which has a number
+ * of its own, or if there is no /proc.
  */
 bool mountinfo_find(unsigned major, unsigned minor, struct mountinfo *m);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Intrusive many-producer stack: any thread pushes without a lock, one taker
- * takes all at once.  `queued` keeps a node from being pushed twice.  Used for
- * doorbells that arrive while somebody else makes progress.
+ * Intrusive stack with many producers and one consumer: any thread pushes
+ * without a lock, the consumer takes all nodes at once.  `queued` keeps a node
+ * from being pushed twice.  Holds the doorbells that threads ring while another
+ * thread makes progress.
  *
  *   push: node.next = top; top = node (CAS)        take: top -> NULL (swap)
  */
@@ -22,13 +23,14 @@ struct mpsc {
 	_Atomic(struct mpsc_node *) top;
 };
 
-/* For who looks again, or has just given the lock (lock_give is a fence). */
+/* Relaxed: another thread's push may not be seen yet.  For a caller that looks
+ * again later, or that has just called lock_give, which is a full fence. */
 static inline bool mpsc_seems_empty(const struct mpsc *s)
 {
 	return !atomic_load_explicit(&s->top, memory_order_relaxed);
 }
 
-/* Push unless it is queued already. */
+/* Pushes n, unless n is on the stack already. */
 static inline void mpsc_push(struct mpsc *s, struct mpsc_node *n)
 {
 	if (atomic_exchange_explicit(&n->queued, true, memory_order_seq_cst))
@@ -40,12 +42,19 @@ static inline void mpsc_push(struct mpsc *s, struct mpsc_node *n)
 		;
 }
 
-/* Take the whole stack; walk it with mpsc_next, which re-arms each node. */
+/* Takes all nodes; the caller walks them with mpsc_next. */
 static inline struct mpsc_node *mpsc_take(struct mpsc *s)
 {
 	return atomic_exchange_explicit(&s->top, NULL, memory_order_seq_cst);
 }
 
+/*
+ * Returns the node after n, and lets n be pushed again.  The store of queued is
+ * seq_cst, and so is the exchange in mpsc_push: a producer that finds n still
+ * queued has done its earlier stores before this store, and the caller's later
+ * loads see them.  Otherwise the caller could miss what such a producer posted,
+ * and n would not be pushed again.
+ */
 static inline struct mpsc_node *mpsc_next(struct mpsc_node *n)
 {
 	struct mpsc_node *next = n->next;

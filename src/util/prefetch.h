@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ask for memory that will be used soon.  Code that goes from structure to
- * structure waits for each; asked for together they come together.
+ * Prefetches memory that will be used soon.  Code that follows pointers from
+ * structure to structure waits for one cache miss after the other; prefetched
+ * together, the misses overlap.
  */
 #ifndef UTIL_PREFETCH_H
 #define UTIL_PREFETCH_H
@@ -11,16 +12,18 @@
 #include <stddef.h>
 
 #define PREFETCH_LINE 64
-#define PREFETCH_MUCH 8192 /* bytes: a good part of the first cache */
+#define PREFETCH_MUCH 8192 /* bytes: a good part of the L1 data cache */
 
-/* The lines of [p, p + bytes); p may be NULL or stale. */
+/* Prefetches the lines of [p, p + bytes) for writing.  p may be NULL or point
+ * to memory that was freed. */
 static inline void prefetch(const void *p, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += PREFETCH_LINE)
 		__builtin_prefetch((const char *)p + i, 1);
 }
 
-/* The same of what is only read, or which others read meanwhile. */
+/* Prefetches the lines of [p, p + bytes) for reading, and leaves them in other
+ * processors' caches.  p may be NULL or point to memory that was freed. */
 static inline void prefetch_read(const void *p, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += PREFETCH_LINE)
@@ -28,13 +31,14 @@ static inline void prefetch_read(const void *p, size_t bytes)
 }
 
 /*
- * The structure whose turn was last is in the cache, unless something
- * large has gone through the cache since.
+ * Remembers the structure that was used last, which is still in the cache
+ * unless much data has gone through the cache since.
  */
 struct prefetch_turn {
 	_Atomic(const void *) last;
 };
 
+/* Returns whether `whose` has to be prefetched, and remembers it. */
 static inline bool prefetch_is_due(struct prefetch_turn *t, const void *whose)
 {
 	if (atomic_load_explicit(&t->last, memory_order_relaxed) == whose)
@@ -43,7 +47,7 @@ static inline bool prefetch_is_due(struct prefetch_turn *t, const void *whose)
 	return true;
 }
 
-/* So many bytes went through the cache. */
+/* Notes that `bytes` bytes of data went through the cache. */
 static inline void prefetch_passed(struct prefetch_turn *t, size_t bytes)
 {
 	if (bytes > PREFETCH_MUCH)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text of strangers, as a process's name is: fit for a terminal and for JSON.
- */
+/* Makes text that another process has chosen, as its name, fit for a terminal
+ * and for JSON. */
 #ifndef UTIL_PRINTABLE_H
 #define UTIL_PRINTABLE_H
 
-/* Each byte that is no printable ASCII becomes '?'. */
+/* Replaces each byte that is not printable ASCII by '?'. */
 static inline void printable_make(char *text)
 {
 	for (; *text; text++)

@@ -14,7 +14,8 @@
 #define DEVICE_MAJOR 1
 #define DEVICE_MINOR 9
 
-/* The bare calls throughout: who is cancelled does not end here. */
+/* This file makes system calls directly: libc's read, open and getrandom are
+ * cancellation points. */
 static bool read_all(int fd, uint8_t *p, size_t n)
 {
 	while (n) {
@@ -30,7 +31,7 @@ static bool read_all(int fd, uint8_t *p, size_t n)
 	return true;
 }
 
-/* A folder that was made a root may have anything by that name. */
+/* In a chroot that name may belong to any file. */
 static bool is_device(int fd)
 {
 	struct stat s;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In a loop that waits for another core. */
+/* The processor's hint that a loop waits for another processor. */
 #ifndef UTIL_RELAX_H
 #define UTIL_RELAX_H
 
-/* Let the other half of the core go on. */
+/* To be called in each round of a spin loop: leaves the core's resources to its
+ * other hardware thread. */
 static inline void relax(void)
 {
 #if defined(__x86_64__)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Free-running ring indices shared between one producer and one consumer,
- * possibly of different processes: the producer's release (shared_store) pairs
- * with the consumer's acquire (shared_load).  Indices wrap at 2^32; the number
- * of entries between two of them is their difference.  A slot is
+ * Free-running ring indices, shared by one producer and one consumer, which may
+ * be different processes.  The producer's shared_store of head (release) pairs
+ * with the consumer's shared_load (acquire), so that the consumer sees the
+ * entry that the producer wrote before.  Indices wrap at 2^32; the number of
+ * entries between two indices is their difference.  The slot of an index is
  * index & (size - 1), size a power of two.
  *
  *        tail            head

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pseudo random numbers from a seed (xoshiro256++ seeded by splitmix64).
- * Deterministic: the same seed gives the same numbers, which the simulator
- * rests on.  In real processes the seed comes from the kernel's CSPRNG and
- * keys, QPNs and PSNs that must not be guessed come from host, not from here.
- * Not thread-safe: the owner's lock covers it.
+ * Pseudo-random numbers from a seed (xoshiro256++ seeded by splitmix64).
+ * Deterministic: equal seeds give equal numbers, on which the simulator relies.
+ * Keys, QPNs and PSNs, which must not be guessed, come from util/random.h.
+ * Not thread-safe: the owner's lock covers the state.
  */
 #ifndef UTIL_RNG_H
 #define UTIL_RNG_H
@@ -22,9 +21,9 @@ static inline uint32_t rng_u32(struct rng *r)
 {
 	return (uint32_t)(rng_u64(r) >> 32);
 }
-/* Uniform in [0, n); n > 0. */
+/* Returns a number in [0, n), n > 0, of nearly uniform distribution. */
 uint32_t rng_below(struct rng *r, uint32_t n);
-/* True with a probability of millionths / 1 000 000. */
+/* Returns true with a probability of millionths / 1 000 000. */
 bool rng_chance(struct rng *r, uint32_t millionths);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See runtime_tree.h.  In the shim libc's names are the shim's own functions,
- * so the kernel is called here without them.
+ * See runtime_tree.h.  The shim, which contains this file, defines some of
+ * libc's functions itself, so this file makes those system calls directly.
  */
 #include "util/runtime_tree.h"
 
@@ -21,22 +21,22 @@
 #include <unistd.h>
 
 #define MOST_LINKS 16
-#define ROOM	   1024 /* for where a link leads */
+#define ROOM	   1024 /* bytes for a link's target */
 #define OTHERS_W   (S_IWGRP | S_IWOTH)
 #define FUSE_MAGIC 0x65735546 /* statfs(2) */
 
-/* Where on the way we are. */
+/* The state of a walk along a path. */
 struct walk {
 	struct runtime_tree *tree;
-	int fd;		/* of the folder reached, O_PATH */
-	struct stat at; /* what that is */
-	uid_t system;	/* the owner of /: root, by whatever number */
-	bool makes;
-	bool may_follow; /* links of root and the caller */
-	int links;	 /* followed so far */
-	/* The last file system without a block device that was found fit. */
+	int fd;		 /* the folder reached, O_PATH; -1: none yet */
+	struct stat at;	 /* fstat of fd */
+	uid_t system;	 /* the owner of /: root, even if its uid is not 0 */
+	bool makes;	 /* create missing folders */
+	bool may_follow; /* follow links of root and of the caller */
+	int links;	 /* the number of links followed so far */
+	/* The last file system without a block device that passed the check. */
 	unsigned minor;
-	bool has_device;
+	bool has_device; /* `minor` is set */
 };
 
 static int open_at(int fd, const char *name, int flags)
@@ -65,8 +65,8 @@ static bool is_trusted(const struct walk *w, uid_t owner)
 	return owner == geteuid() || owner == 0 || owner == w->system;
 }
 
-/* A folder on the way: nobody else can change what a name in it stands for,
- * if that is the caller's or root's.  Group 0 is root's. */
+/* Checks a folder on the path: no other user can rename or replace an entry of
+ * this folder that is the caller's or root's.  Group 0 counts as root. */
 static int judge_folder(struct walk *w, const struct stat *s)
 {
 	mode_t others = s->st_mode & (s->st_gid ? OTHERS_W : S_IWOTH);
@@ -79,7 +79,8 @@ static int judge_folder(struct walk *w, const struct stat *s)
 	return 0;
 }
 
-/* The last one: what lies in it is the caller's alone. */
+/* Checks the last folder of the path: no other user can create entries in it.
+ */
 static int judge_own(struct walk *w)
 {
 	if (w->at.st_uid != geteuid())
@@ -89,8 +90,7 @@ static int judge_own(struct walk *w)
 	return check_writable(w->fd);
 }
 
-/* By the kernel's description of a FUSE file system: did root or the caller
- * mount it? */
+/* Whether root or the caller has mounted this FUSE file system. */
 static bool is_own_fuse(const struct mountinfo *m)
 {
 	const char *user = strstr(m->options, "user_id=");
@@ -110,7 +110,8 @@ static int refuse_fuse(struct walk *w)
 	return -EPERM;
 }
 
-/* Without the kernel's description: not if it is any FUSE file system. */
+/* Where mountinfo has no line for the file system: refuses every FUSE file
+ * system. */
 static int judge_magic(struct walk *w, int fd)
 {
 	struct statfs system;
@@ -121,9 +122,9 @@ static int judge_magic(struct walk *w, int fd)
 }
 
 /*
- * A user may mount a file system that a process of that user serves (FUSE), and
- * which says of each file what owner it likes.  Root alone mounts any other,
- * and one that has a block device.
+ * Refuses a FUSE file system of another user.  A user may mount a file system
+ * that a process of that user serves, and which reports any owner for a file.
+ * Only root can mount other file systems, and those with a block device.
  */
 static int judge_system(struct walk *w, int fd)
 {
@@ -131,7 +132,7 @@ static int judge_system(struct walk *w, int fd)
 	struct statx x;
 	int err = 0;
 
-	/* From what the kernel knows: that process may never answer. */
+	/* AT_STATX_DONT_SYNC: a FUSE process need not answer. */
 	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0,
 		    &x))
 		return judge_magic(w, fd);
@@ -153,7 +154,7 @@ static int look_at_fd(struct walk *w, int fd, struct stat *s)
 	return err ? err : fstat(fd, s) ? -errno : 0;
 }
 
-/* Takes fd. */
+/* Takes over fd, on an error too. */
 static int arrive_at(struct walk *w, int fd)
 {
 	if (w->fd >= 0)
@@ -164,7 +165,7 @@ static int arrive_at(struct walk *w, int fd)
 
 static int go_along(struct walk *w, const char *path);
 
-/* @fd is a link, and taken. */
+/* Closes fd, which is a symbolic link. */
 static int follow_link(struct walk *w, int fd, const struct stat *s)
 {
 	char to[ROOM];
@@ -179,7 +180,7 @@ static int follow_link(struct walk *w, int fd, const struct stat *s)
 	return go_along(w, to);
 }
 
-/* Into the folder of this name. */
+/* Walks into the folder of this name, and creates a missing one if w->makes. */
 static int step_into(struct walk *w, const char *name)
 {
 	struct stat s;
@@ -207,7 +208,7 @@ static int step_into(struct walk *w, const char *name)
 	return err ? err : -ENOTDIR;
 }
 
-/* From where we are, or from / . */
+/* Walks along the path, from the folder reached or from / . */
 static int go_along(struct walk *w, const char *path)
 {
 	char name[NAME_MAX + 1];
@@ -236,8 +237,8 @@ static int go_along(struct walk *w, const char *path)
 	return err;
 }
 
-/* From the root, to what the environment or the system names.  A relative path
- * begins at the working directory. */
+/* Walks from / along a path that the environment or the system names; a
+ * relative path begins at the working directory. */
 static int go_to(struct walk *w, const char *path)
 {
 	char cwd[ROOM] = "/";
@@ -255,7 +256,7 @@ static int go_to(struct walk *w, const char *path)
 	return err;
 }
 
-/* The path so far gets another name. */
+/* Appends a name to the path. */
 static void append_name(struct runtime_tree *t, const char *name)
 {
 	size_t len = strlen(t->path);
@@ -263,8 +264,8 @@ static void append_name(struct runtime_tree *t, const char *name)
 	snprintf(t->path + len, sizeof(t->path) - len, "/%s", name);
 }
 
-/* From here into the user's folder of this name; where that is not the user's
- * own, we are where we were. */
+/* Walks into the folder of this name if it is the user's own; on an error the
+ * walk is back where it was. */
 static int enter_named(struct walk *w, const char *name)
 {
 	int before = fcntl(w->fd, F_DUPFD_CLOEXEC, 0), err, back;
@@ -282,8 +283,8 @@ static int enter_named(struct walk *w, const char *name)
 	return back ? back : err;
 }
 
-/* The user's folder below the one that we are in: the first of its names that
- * is nobody else's. */
+/* Walks into the user's folder below the folder reached: the first of the names
+ * that no other user has taken. */
 static int enter_own(struct walk *w)
 {
 	struct runtime_tree *t = w->tree;
@@ -300,7 +301,7 @@ static int enter_own(struct walk *w)
 		t->path[len] = '\0';
 		append_name(t, name);
 		err = enter_named(w, name);
-		/* a link, a file, or another user's folder */
+		/* This name is a link, a file, or another user's folder. */
 		if (err == -EPERM || err == -ENOTDIR)
 			continue;
 		memcpy(t->why, before, sizeof(before));
@@ -312,7 +313,7 @@ static int enter_own(struct walk *w)
 	return -EPERM;
 }
 
-/* As go_to; what is not there is not made. */
+/* As go_to, but creates no missing folder. */
 static int go_to_present(struct walk *w, const char *path)
 {
 	bool makes = w->makes;
@@ -324,7 +325,7 @@ static int go_to_present(struct walk *w, const char *path)
 	return err == -ENOENT ? -ENOTDIR : err;
 }
 
-/* @base, and the user's folder in it. */
+/* Walks to base and into the user's folder below base. */
 static int enter_base(struct walk *w, const char *base)
 {
 	int err;
@@ -334,7 +335,8 @@ static int enter_base(struct walk *w, const char *base)
 	return err ? err : enter_own(w);
 }
 
-/* A session's folder is of its user: su and sudo leave that of another. */
+/* Whether a session's folder is the caller's: su and sudo may leave
+ * XDG_RUNTIME_DIR set to another user's folder. */
 static bool is_session(struct walk *w, const char *folder)
 {
 	bool is_own;
@@ -346,8 +348,8 @@ static bool is_session(struct walk *w, const char *folder)
 	return is_own;
 }
 
-/* The first that has room for a folder of the user's; root has one that nobody
- * else writes. */
+/* Walks to the user's folder below the first base that can have one.  Only root
+ * can write to /run. */
 static int enter_default(struct walk *w)
 {
 	const char *session = secure_getenv("XDG_RUNTIME_DIR");
@@ -381,7 +383,7 @@ static int enter_runtime(struct walk *w)
 	return go_to(w, chosen);
 }
 
-/* The tree itself. */
+/* Walks to the tree's folder. */
 static int enter_folder(struct walk *w)
 {
 	const char *chosen = secure_getenv("ADVERB_SYSFS");
@@ -404,7 +406,7 @@ static int enter_folder(struct walk *w)
 	return err ? err : judge_own(w);
 }
 
-/* Where the walk ended; or -errno, and why. */
+/* Walks to the tree's folder; or returns -errno and sets t->why. */
 static int look_at_folder(struct walk *w)
 {
 	struct runtime_tree *t = w->tree;
@@ -421,7 +423,7 @@ static int look_at_folder(struct walk *w)
 		err = -ENAMETOOLONG;
 	if (!err)
 		t->why[0] = '\0';
-	else if (err == -ENOENT) /* and not what an earlier base lacked */
+	else if (err == -ENOENT) /* replaces an earlier base's reason */
 		snprintf(t->why, sizeof(t->why), "%s is not there", t->path);
 	else if (!t->why[0])
 		snprintf(t->why, sizeof(t->why), "%s cannot be written: %s",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What turns up for the first time, of as many as there is room for.  There is
- * no lock that a fork's child could inherit from a thread that is not there.
+ * A set of at most SEEN_SET_ROOM keys, which tells whether a key is new.
+ * Without a lock: the child of a fork could inherit a lock that is held by a
+ * thread which the child does not have.
  */
 #ifndef UTIL_SEEN_SET_H
 #define UTIL_SEEN_SET_H
@@ -15,13 +16,13 @@
 
 #define SEEN_SET_ROOM 64
 
-/* Zero is empty. */
+/* All zero is an empty set. */
 struct seen_set {
-	_Atomic uint64_t key[SEEN_SET_ROOM];
+	_Atomic uint64_t key[SEEN_SET_ROOM]; /* 0: free */
 };
 
-/* True: nobody has added this key, which is not 0, before; false also when the
- * room is used up. */
+/* Adds key, which must not be 0.  Returns true if the key is new, false if the
+ * set has the key already or is full. */
 static inline bool seen_set_add(struct seen_set *f, uint64_t key)
 {
 	CHECK(key);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * 24-bit serial numbers (PSN, MSN, SSN), IBTA Vol 1 9.7.1: arithmetic modulo
- * 2^24; "before" means less than half the circle behind.  A one-member struct
- * so that `<` on a number that wraps does not compile.
+ * 2^24; a is before b if b - a modulo 2^24 is in [1, 2^23].  A struct with one
+ * member, so that `<` on numbers that wrap does not compile.
  */
 #ifndef UTIL_SERIAL24_H
 #define UTIL_SERIAL24_H
@@ -21,13 +21,13 @@ static inline struct serial24 serial24(uint32_t v)
 	return (struct serial24){v & SERIAL24_MASK};
 }
 
-/* a + n; n may be negative. */
+/* Returns a + n modulo 2^24; n may be negative. */
 static inline struct serial24 serial24_add(struct serial24 a, int64_t n)
 {
 	return serial24((uint32_t)(a.v + (uint64_t)n));
 }
 
-/* a - b in [-2^23, 2^23): how far a lies ahead of b. */
+/* Returns a - b in [-2^23, 2^23): the distance by which a is ahead of b. */
 static inline int32_t serial24_diff(struct serial24 a, struct serial24 b)
 {
 	int32_t d = (int32_t)((a.v - b.v) & SERIAL24_MASK);

@@ -14,30 +14,31 @@
 typedef _Atomic uint32_t shared_u32;
 typedef _Atomic uint32_t shared_flag;
 
-/* Acquire: what the writer wrote before its shared_store of this value is seen
- * by the caller's later loads. */
+/* Acquire: the caller's later loads see what the writer wrote before its
+ * shared_store of the returned value. */
 static inline uint32_t shared_load(const shared_u32 *w)
 {
 	return atomic_load_explicit(w, memory_order_acquire);
 }
 
-/* For the only thread that writes *w: its own last value, without an order. */
+/* Relaxed: for the only thread that writes *w, to read its own last value. */
 static inline uint32_t shared_own(const shared_u32 *w)
 {
 	return atomic_load_explicit(w, memory_order_relaxed);
 }
 
-/* Release: the caller's earlier stores are seen by the thread whose shared_load
- * returns v. */
+/* Release: a thread whose shared_load returns v sees the caller's earlier
+ * stores. */
 static inline void shared_store(shared_u32 *w, uint32_t v)
 {
 	atomic_store_explicit(w, v, memory_order_release);
 }
 
 /*
- * Orders a store before this call with a load after it.  Two threads that each
- * store one word, call this, and load the other's word: at least one of them
- * sees the other's store.  Without it both may miss, and a wake-up is lost.
+ * Orders the caller's stores before this call with its loads after the call. If
+ * two threads each store one word, call this function, and load the other's
+ * word, at least one of them sees the other's store.  Without the fence both
+ * may miss the other's store, and a wake-up is lost.
  */
 static inline void shared_fence(void)
 {
@@ -45,9 +46,10 @@ static inline void shared_fence(void)
 }
 
 /*
- * shared_fence for a caller whose store was an atomic exchange.  On x86-64 the
- * exchange itself keeps later loads behind it, so only the compiler must be
- * stopped from moving them; elsewhere the fence is needed.
+ * Orders a store, which was a seq_cst exchange, with the caller's loads after
+ * this call, as shared_fence does.  On x86-64 the processor does no load before
+ * an earlier exchange, so only the compiler must not move the loads; elsewhere
+ * the fence is needed.
  */
 static inline void shared_fence_after_exchange(void)
 {
@@ -58,7 +60,8 @@ static inline void shared_fence_after_exchange(void)
 #endif
 }
 
-/* Stores v, ordered before everything that the caller loads next. */
+/* Stores v, and orders this store with the caller's later loads, as a
+ * shared_store and a shared_fence do. */
 static inline void shared_publish(shared_u32 *w, uint32_t v)
 {
 	atomic_exchange_explicit(w, v, memory_order_seq_cst);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SipHash-2-4 (Aumasson, Bernstein: SipHash, a fast short-input PRF, 2012): 64
- * bits that nobody can tell of any bytes who does not know the key.  Pure.
+ * SipHash-2-4 (Aumasson, Bernstein: SipHash, a fast short-input PRF, 2012): a
+ * 64-bit message authentication code, which cannot be computed without the key.
+ * Pure.
  */
 #ifndef UTIL_SIPHASH_H
 #define UTIL_SIPHASH_H
@@ -13,6 +14,7 @@ struct siphash_key {
 	uint64_t word[2]; /* k0 and k1 of the paper */
 };
 
+/* Returns the code of `bytes` bytes at data. */
 uint64_t siphash(const struct siphash_key *key, const void *data, size_t bytes);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Named steps of work on what processes share: between any two of them one may
- * die, and another may come in between.  They are nothing but in sources built
- * with ADVERB_STEPS, where who tests decides what happens there: return, never
- * return, or let somebody else run (tests/scenario/death.c, sim/turns.c).
+ * Named points in code that works on shared memory: between any two of them the
+ * process may die, or another process may run.  A STEP compiles to nothing,
+ * unless the source is built with ADVERB_STEPS: then the test's step_at decides
+ * to return, never to return, or to run another process
+ * (tests/scenario/crash_point.c, sim/turns.c).
  */
 #ifndef UTIL_STEP_H
 #define UTIL_STEP_H

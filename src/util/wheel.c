@@ -25,7 +25,7 @@ void wheel_timer_init(struct wheel_timer *t)
 	t->level = t->slot = t->kind = 0;
 }
 
-/* Level 0 covers the current turn of 64 ticks, level n the current 64^(n+1). */
+/* Level 0 covers the current 64 ticks, level n the current 64^(n+1) ticks. */
 static void place_timer(struct wheel *w, struct wheel_timer *t)
 {
 	uint64_t due = t->due_tick;
@@ -68,7 +68,8 @@ void wheel_cancel(struct wheel *w, struct wheel_timer *t)
 		forget_slot(w, t->level, t->slot);
 }
 
-/* Bring the slots of higher levels that now_tick has entered one level down. */
+/* Moves the timers of the higher levels' slots that now_tick has entered to
+ * lower levels. */
 static void cascade_slot(struct wheel *w)
 {
 	for (int l = 1; l < WHEEL_LEVELS; l++) {
@@ -87,7 +88,7 @@ static void cascade_slot(struct wheel *w)
 	}
 }
 
-/* The next tick at which a slot must be looked at. */
+/* The first tick at which a slot has to be emptied, or WHEEL_NEVER. */
 static uint64_t next_tick(const struct wheel *w)
 {
 	for (uint32_t left = w->levels; left; left &= left - 1) {
