@@ -334,7 +334,8 @@ static uint32_t choose_brings(struct script *s, const struct proto *m)
 		return PROTO_FD_TREE;
 	if (m->kind != PROTO_HELLO)
 		return 0;
-	return PROTO_FD_KICK | (m->value ? PROTO_FD_SOCKET | PROTO_FD_SAFE : 0);
+	return PROTO_FD_KICK |
+	       (m->value ? PROTO_FD_SOCKET | PROTO_FD_STORE : 0);
 }
 
 static void say_proto(struct script *s, uint32_t i)
@@ -556,13 +557,13 @@ static void end_all(struct script *s)
 		close_client(s, i);
 	for (int i = 0; is_wanted && i < LASTS; i++) {
 		is_wanted = server_turn(s->server);
-		if (s->server->counter_files.is_heir &&
+		if (s->server->counter_files.is_successor &&
 		    !cmserver_is_busy(s->server->cm))
 			break;
 		skipped_ms += waits_ms > 0 ? (uint64_t)waits_ms : 0;
 	}
 	FUZZ_REQUIRE(!cmserver_is_busy(s->server->cm));
-	FUZZ_REQUIRE(!is_wanted || s->server->counter_files.is_heir);
+	FUZZ_REQUIRE(!is_wanted || s->server->counter_files.is_successor);
 	for (uint32_t i = 0; i < s->server->conns; i++)
 		FUZZ_REQUIRE(s->server->conn[i].fd < 0);
 	server_free(s->server);

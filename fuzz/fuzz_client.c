@@ -160,7 +160,7 @@ static uint32_t choose_brings(struct script *s, uint32_t kind)
 	if (v >= 192)
 		return v % (1u << PROTO_FDS);
 	if (kind == PROTO_WELCOME)
-		return PROTO_FD_SOCKET | PROTO_FD_PAGE | PROTO_FD_SAFE;
+		return PROTO_FD_SOCKET | PROTO_FD_PAGE | PROTO_FD_STORE;
 	if (kind == PROTO_PAGE_IS)
 		return PROTO_FD_PAGE;
 	return kind == PROTO_ARENA_IS ? PROTO_FD_KICK : 0;

@@ -23,20 +23,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPEN_MS	    15000 /* while nobody is there; see FD_STORE_MS, server.c */
-#define LATE_MS	    1000  /* of one that is stopped, and */
-#define SLOW_MS	    5000  /* of one that has too little of a processor */
+#define OPEN_MS	    15000 /* without a broker; see FD_STORE_MS, server.c */
+#define LATE_MS	    1000  /* until a stopped broker is told of */
+#define SLOW_MS	    5000  /* and one that gets too little of a processor */
 #define ALONE_MS    1000
 #define WAIT_MAX_MS 1000
-/* Another's broker, the system's too, is for its user to start anew: that user
- * may trust none of ours. */
-#define FOREIGN_MS 1000
-#define NAP_MS	   500 /* who sleeps twice as long was stopped, or starved */
+/* A broker of another user, the system's too, is for that user to start again:
+ * its programs may not trust a broker of this user. */
+#define OTHER_USER_MS 1000
+/* a process that sleeps twice as long was stopped or starved */
+#define NAP_MS 500
 
 struct client_pages {
 	const void *page[STEER_CLASS_MAX + 1];
 	bool asked[STEER_CLASS_MAX + 1];
-	bool none[STEER_CLASS_MAX + 1]; /* so said the last answer */
+	bool none[STEER_CLASS_MAX + 1]; /* the last answer brought no page */
 };
 
 static uint64_t now_ms(void)
@@ -53,7 +54,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* No broker: look for one soon. */
+/* There is no broker: the client looks for one soon. */
 static void lose_broker(struct client *c, int err, const char *reason)
 {
 	if (c->state == CLIENT_GREETING || c->state == CLIENT_UP)
@@ -85,18 +86,18 @@ static int tell_broker(struct client *c, struct proto *m, const int *fds)
 	return proto_send(c->unix_fd, m, fds);
 }
 
-/* Is it one that may serve us? */
+/* Whether the broker at the other end may serve this process. */
 static bool look_at_broker(struct client *c)
 {
 	enum trust trust =
 		trust_peer(c->unix_fd, &c->broker_user, &c->peer_pid);
 
-	c->is_foreign = c->broker_user != geteuid();
+	c->is_other_user = c->broker_user != geteuid();
 	c->is_told = trust == TRUST_TOLD;
 	return trust != TRUST_NOT;
 }
 
-/* The limit that is in the way, to c->why. */
+/* Writes the limit that was reached to c->why. */
 static void name_limit(struct client *c, int err)
 {
 	struct rlimit files = {0};
@@ -111,8 +112,11 @@ static void name_limit(struct client *c, int err)
 		 (unsigned long long)files.rlim_cur);
 }
 
-/* The safe holds the sockets of all of our user's programs; what a broker of
- * another user has us keep is the end by which it hands on to us. */
+/*
+ * What is kept for the broker's successor: the fd store, which has the sockets
+ * of all programs of this user, or, from a broker of another user, the sending
+ * end of the relay.
+ */
 static int kept_for(const struct client *c)
 {
 	return c->broker_user == geteuid() ? c->fd_store_fd : c->relay_fd;
@@ -128,7 +132,7 @@ static int send_hello(struct client *c, bool with_arena)
 		fds[n++] = c->udp_fd;
 	}
 	if (kept_for(c) >= 0) {
-		m.brings |= PROTO_FD_SAFE;
+		m.brings |= PROTO_FD_STORE;
 		fds[n++] = kept_for(c);
 	}
 	if (with_arena) {
@@ -140,7 +144,7 @@ static int send_hello(struct client *c, bool with_arena)
 	return tell_broker(c, &m, fds);
 }
 
-/* The broker will not have us, or we not the broker, for what c->why says. */
+/* Either side refuses the other, for the reason in c->why. */
 static void be_alone(struct client *c, int err)
 {
 	close_fd(&c->unix_fd);
@@ -162,7 +166,7 @@ static void say_hello(struct client *c)
 		return;
 	}
 	c->state = CLIENT_GREETING;
-	/* whose class is known is taken for dead if this connection ends */
+	/* A client with a class is taken for dead if this connection ends. */
 	c->due_ms = c->class ? UINT64_MAX : now_ms() + c->patience_ms;
 	err = send_hello(c, shares);
 	if (err == -ETOOMANYREFS && shares) {
@@ -173,23 +177,23 @@ static void say_hello(struct client *c)
 		name_limit(c, err);
 		lose_broker(c, err, c->why);
 	} else if (err && err != -EPIPE) {
-		/* who has gone may have said why */
+		/* a broker that has gone may have said why */
 		lose_broker(c, -EPIPE, "the broker adverbd comes and goes");
 	}
 }
 
 /*
- * May it be started by us, or is it somebody else's turn?  Who is new does not
- * know whose the last one was: its port may still be with that one's programs,
- * who alone can take it over.
+ * Whether this process may start a broker.  After the broker of another user
+ * died, that user's programs alone can take over the port: a process that has
+ * never had a broker looks to which user the port belongs.
  */
 static bool may_start(struct client *c)
 {
 	if (!c->class && !c->lost_ms) {
-		c->is_foreign = port_holder_is_foreign();
+		c->is_other_user = port_holder_is_other_user();
 		c->lost_ms = now_ms();
 	}
-	return !c->is_foreign || now_ms() - c->lost_ms >= FOREIGN_MS;
+	return !c->is_other_user || now_ms() - c->lost_ms >= OTHER_USER_MS;
 }
 
 static int connect_to(struct client *c)
@@ -202,8 +206,8 @@ static int connect_to(struct client *c)
 	return 0;
 }
 
-/* Says hello on a new connection, or gives up for now: there is none, by
- * error. */
+/* Says hello on a new connection, or gives up for now, since there is none
+ * (err). */
 static void greet_broker(struct client *c, int err)
 {
 	const char *why = "the broker adverbd cannot be reached";
@@ -223,10 +227,8 @@ static void greet_broker(struct client *c, int err)
 	lose_broker(c, err, why);
 }
 
-/*
- * The broker that we start is under way, or that is over.  An opening that
- * fails gives its reason itself.
- */
+/* The start of a broker goes on, or has ended with err.  An opening that fails
+ * gives its reason itself. */
 static void look_at_start(struct client *c, int err)
 {
 	enum client_word word =
@@ -273,7 +275,7 @@ static void show_tree(struct client *c)
 {
 	struct proto m = {.kind = PROTO_TREE, .brings = PROTO_FD_TREE};
 
-	if (c->tree_fd >= 0 && c->state == CLIENT_UP && !c->is_foreign)
+	if (c->tree_fd >= 0 && c->state == CLIENT_UP && !c->is_other_user)
 		tell_broker(c, &m, &c->tree_fd);
 }
 
@@ -284,11 +286,12 @@ void client_tree(struct client *c, int folder_fd)
 	show_tree(c);
 }
 
-/* Is the class ours, or the first, and what comes with it of the right kind? */
+/* Whether the class is this client's, or its first, and the descriptors with it
+ * are of the right kinds. */
 static bool is_sensible(const struct client *c, const struct proto *m,
 			const int fds[PROTO_FDS])
 {
-	if (fds[2] >= 0 && !fd_check_is_safe(fds[2]))
+	if (fds[2] >= 0 && !fd_check_is_store(fds[2]))
 		return false;
 	if (c->class)
 		return m->value == c->class;
@@ -296,7 +299,7 @@ static bool is_sensible(const struct client *c, const struct proto *m,
 	       fd_check_is_receiver(fds[0], c->unix_fd);
 }
 
-/* False: it is no welcome that makes sense. */
+/* Takes a welcome.  False: it makes no sense. */
 static bool take_welcome(struct client *c, const struct proto *m,
 			 int fds[PROTO_FDS])
 {
@@ -332,7 +335,8 @@ static void take_refusal(struct client *c, const struct proto *m)
 	snprintf(c->why, sizeof(c->why), "%.*s", (int)sizeof(m->why) - 1,
 		 m->why);
 	printable_make(c->why);
-	/* who opens may wait until that other broker has said who it is */
+	/* An opening may wait until the broker of another version has said who
+	 * it is. */
 	if (err == -EADDRINUSE && !c->class)
 		other_version_name(c->why, sizeof(c->why));
 	be_alone(c, err);
@@ -366,7 +370,7 @@ static bool take_source(const struct proto *m, struct client_news *news)
 	return true;
 }
 
-/* True when it is news. */
+/* Takes one message; true when it is news. */
 static bool take_message(struct client *c, const struct proto *m,
 			 int fds[PROTO_FDS], struct client_news *news)
 {
@@ -399,7 +403,7 @@ static bool take_message(struct client *c, const struct proto *m,
 	return true;
 }
 
-/* Who listens there; 0: it cannot be seen. */
+/* The process that listens at the broker's address; 0: it is not visible. */
 static pid_t listener_name(const struct client *c)
 {
 	struct ucred who = {0};
@@ -429,7 +433,7 @@ static void name_silent(struct client *c)
 		 (unsigned)(c->patience_ms / 1000));
 }
 
-/* Nothing more is to be read: why. */
+/* Ends a connection from which nothing more can be read (err). */
 static void hang_up(struct client *c, int err, const struct proto *m)
 {
 	if (err == -EPROTONOSUPPORT && c->state == CLIENT_GREETING) {
@@ -446,8 +450,8 @@ static void hang_up(struct client *c, int err, const struct proto *m)
 				   : "the broker adverbd comes and goes");
 }
 
-/* The program has closed what we had: nothing is sent to a broker any more, as
- * what we would show it is the program's. */
+/* Whether the program has closed the client's descriptors.  Nothing is sent to
+ * a broker then, since it would bring descriptors of the program. */
 static bool has_lost_files(const struct client *c)
 {
 	return (c->unix_fd >= 0 && !fd_identity_holds(c->unix_fd)) ||
@@ -455,7 +459,7 @@ static bool has_lost_files(const struct client *c)
 	       (c->fd_store_fd >= 0 && !fd_identity_holds(c->fd_store_fd));
 }
 
-/* Looks for the broker when that is due; false: there is none yet. */
+/* Whether there is a connection; looks for the broker when that is due. */
 static bool has_connection(struct client *c)
 {
 	if (has_lost_files(c)) {
@@ -488,11 +492,12 @@ bool client_turn(struct client *c, struct client_news *news)
 		if (err == -EAGAIN)
 			break;
 		if (err == -ECONNRESET)
-			continue; /* once: what it said comes next */
+			/* once: the broker's last message comes next */
+			continue;
 		if (!err)
 			is_news = take_message(c, &m, fds, news);
 		for (int i = 0; i < PROTO_FDS; i++)
-			if (fds[i] >= 0) /* not kept, so not marked */
+			if (fds[i] >= 0) /* not kept, and so not noted */
 				close(fds[i]);
 		if (err)
 			hang_up(c, err, &m);
@@ -514,7 +519,7 @@ uint64_t client_due_ms(const struct client *c)
 	return c->due_ms;
 }
 
-/* Will another try not help? */
+/* Whether another try cannot help. */
 static bool is_final(const struct client *c)
 {
 	return c->state == CLIENT_ALONE ||
@@ -523,19 +528,20 @@ static bool is_final(const struct client *c)
 		c->err != -ECONNREFUSED);
 }
 
-/* Is there one that has not answered, or that somebody is about to start? */
+/* Whether a broker has yet to answer, or another process is about to start one.
+ */
 static bool is_there(const struct client *c)
 {
 	return c->state == CLIENT_STARTING || c->state == CLIENT_GREETING ||
 	       c->err == -EAGAIN;
 }
 
-/* An opening: these move on by what we were away for ourselves, for that was
- * no silence of the broker's. */
+/* The deadlines of an opening.  They move on by the time for which this process
+ * did not run, since the broker was not silent then. */
 struct opening {
-	uint64_t end_ms, last_ms; /* without anybody there; in any case */
+	uint64_t end_ms, last_ms; /* without a broker; in any case */
 	uint64_t began_ms;
-	bool is_told; /* that it takes long */
+	bool is_told; /* it was told that the opening takes long */
 };
 
 /* Waits for the broker or until the client is due. */
@@ -560,8 +566,9 @@ static void await_welcome(struct client *c, struct opening *o)
 }
 
 /*
- * A broker that sleeps and does not serve is slow by itself; one that wants a
- * processor is kept from it by others, and has more time before that is told.
+ * A broker that sleeps and does not serve is slow by itself.  A broker that
+ * waits for a processor is delayed by others, and has more time before that is
+ * told.
  */
 static const char *say_lateness(const struct client *c, pid_t pid, uint64_t ms)
 {
@@ -599,7 +606,7 @@ static void tell_late(const struct client *c, struct opening *o, uint64_t now)
 	c->say(CLIENT_SAYS_LATE, text);
 }
 
-/* False: enough. */
+/* False: the opening has failed. */
 static bool may_go_on(struct client *c, struct opening *o)
 {
 	uint64_t now = now_ms();

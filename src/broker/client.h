@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process's side of the broker: finds or starts it, holds the class and the
- * receive socket, asks about others.
+ * A process's side of the broker: finds or starts the broker, holds the class
+ * and the receive socket, asks about other processes.
  *
  *	  open                 welcome
  *	LOST ------> GREETING ---------> UP
@@ -10,12 +10,12 @@
  *	 |`-> STARTING-'                  | |
  *	 `--------------------------------+-'  (ALONE: after a second)
  *
- * When the broker dies, all that it gave stays valid: the class, its socket,
- * the pages.  client_turn starts another, or finds the one that somebody else
- * has started, and hands it what it needs.  Nothing but client_open waits.
+ * When the broker dies, what it gave stays valid: the class, its socket, the
+ * pages.  client_turn starts another broker, or finds the one that another
+ * process has started, and gives it what it needs.  Only client_open waits.
  *
- * Not thread-safe: the owner's lock covers it.  Does not survive fork: a child
- * closes its copy and opens anew.
+ * Not thread-safe: the owner's lock covers a client.  A client does not survive
+ * fork: a child closes its copy and opens a new one.
  */
 #ifndef BROKER_CLIENT_H
 #define BROKER_CLIENT_H
@@ -36,7 +36,8 @@ enum client_peer {
 	CLIENT_PEER_LEFT,
 };
 
-/* NONE: it shares none, or not with us.  LATER: ask again in a moment. */
+/* NONE: the process shares no arena, or not with this one.  LATER: ask again in
+ * a moment. */
 enum client_arena {
 	CLIENT_ARENA_HERE,
 	CLIENT_ARENA_NONE,
@@ -46,143 +47,151 @@ enum client_arena {
 
 enum client_state {
 	CLIENT_LOST,
-	CLIENT_STARTING, /* what we have started does not serve yet */
+	/* the broker that this process started does not serve yet */
+	CLIENT_STARTING,
 	CLIENT_GREETING,
 	CLIENT_UP,
 	CLIENT_ALONE,
 };
 
-/* Something to say to people, a sentence without a full stop: each once. */
+/* The occasions for a sentence to the user, without a full stop; each comes
+ * once. */
 enum client_word {
-	CLIENT_SAYS_LATE,   /* a broker is waited for */
-	CLIENT_SAYS_THREAD, /* none can be run: why, and who serves instead */
-	CLIENT_SAYS_ENDS,   /* each ends at once */
+	CLIENT_SAYS_LATE, /* a broker is waited for */
+	/* adverbd cannot be run: why, and what serves instead */
+	CLIENT_SAYS_THREAD,
+	CLIENT_SAYS_ENDS, /* each broker ends at once */
 };
 typedef void client_say(enum client_word word, const char *sentence);
 
 struct client {
 	enum client_state state;
-	int unix_fd; /* closing it, or dying, frees the class; -1: lost */
+	int unix_fd; /* the class is freed when it closes; -1: no broker */
 	int udp_fd;  /* bound to port 4791, dual-stack; blocking, no pktinfo */
-	int fd_store_fd; /* for the broker's successor; -1: it is not our user's
-			  */
-	int relay_fd;	 /* what hands on to udp_fd, for it too; -1: nothing */
-	int tree_fd;	 /* what client_tree was given; -1 */
-	int arena_fd, kick_fd; /* what to share, borrowed; or -1 */
-	bool hides_arena;      /* the limit on open files forbids to show it */
+	/* for a successor of the broker; -1: it is not of this user */
+	int fd_store_fd;
+	/* the sending end of the relay to udp_fd, for a successor; -1: none */
+	int relay_fd;
+	int tree_fd;	       /* client_tree's; -1: none */
+	int arena_fd, kick_fd; /* to be shared, borrowed; -1: none */
+	bool hides_arena; /* the limit on open files does not let it be shown */
 	uint32_t class;
 	uint32_t serial;
-	uint64_t patience_ms; /* for the answer to a hello */
+	uint64_t patience_ms; /* how long a hello may be without an answer */
 	uint64_t due_ms;      /* when client_turn wants to be called again */
 	uint64_t lost_ms;     /* since when there is no broker */
-	uint32_t wait_ms;     /* until the next try to find it */
+	uint32_t wait_ms;     /* until the next attempt to find it */
 	/* The broker belongs to another ordinary user, whom ADVERB_BROKER_USER
 	 * names as trusted. */
-	bool is_foreign;
+	bool is_other_user;
 	bool is_told;
 	uid_t broker_user;
-	pid_t broker_pid; /* as itself sees it, */
-	pid_t peer_pid;	  /* and as we do; 0: we do not */
-	int err;	  /* why there is none */
+	pid_t broker_pid; /* as the broker sees it */
+	pid_t peer_pid;	  /* as this process sees it; 0: it is not visible */
+	int err;	  /* why there is no broker */
 	const char *reason;
 	char why[START_SENTENCE];
-	struct start start;	    /* STARTING */
-	client_say *say;	    /* NULL: nobody hears it */
-	void *page;		    /* ours; NULL: there is none */
-	struct client_pages *pages; /* of others */
+	struct start start;	    /* in CLIENT_STARTING */
+	client_say *say;	    /* NULL: nobody listens */
+	void *page;		    /* the page of this process; NULL: none */
+	struct client_pages *pages; /* the pages of other processes */
 };
 
-/* What client_turn has to say. */
+/* What client_turn reports. */
 struct client_news {
 	enum {
 		CLIENT_NEWS_PEER,
 		CLIENT_NEWS_BACK,
 		CLIENT_NEWS_ARENA,
-		CLIENT_NEWS_DIED, /* one that was shown our arena */
+		/* a process that was shown this one's arena has ended */
+		CLIENT_NEWS_DIED,
 		CLIENT_NEWS_SOURCE,
 	} what;
-	uint32_t qpn;	  /* PEER: as asked; */
-	uint8_t host[16]; /* 0: of this namespace */
+	uint32_t qpn;	  /* PEER: as asked */
+	uint8_t host[16]; /* PEER: the host; 0: a process of this namespace */
 	enum client_peer peer;
 	uint32_t class;		/* ARENA, SOURCE: as asked */
 	struct inaddr from, to; /* SOURCE: as asked */
-	bool is_peers;		/* and the answer */
+	bool is_peers;		/* SOURCE: the answer */
 	enum client_arena arena;
-	struct proto_at arena_at; /* HERE */
-	int kick_fd;		  /* HERE: the caller's from now on */
+	struct proto_at arena_at; /* ARENA: where the arena is, if HERE */
+	int kick_fd;		  /* ARENA: the caller's from now on, if HERE */
 };
 
 struct client_wish {
 	/*
-	 * Processes of this user are told where this one has its arena, and
-	 * get its kick, from the broker and from each that follows it; both
-	 * are borrowed until client_close.  -1, -1: nothing is shared.
+	 * Where this process has its arena, and its eventfd: the broker, and
+	 * each that follows it, shows them to processes of this user.  Both are
+	 * borrowed until client_close.  -1, -1: nothing is shared.
 	 */
 	int arena_fd, kick_fd;
-	/* For a broker that lives, and says nothing: it is stopped, or starved
-	 * by others. */
+	/* How long to wait for a broker that lives and says nothing: it is
+	 * stopped, or gets no processor. */
 	uint64_t patience_ms;
 	/*
-	 * Called by the opening and by client_turn; may be NULL.  LATE only by
-	 * the opening, once: after a second of a broker that is stopped, or is
-	 * being started and sleeps, after five of another.
+	 * Called by client_open and by client_turn; may be NULL.
+	 * CLIENT_SAYS_LATE only by client_open, once: after a second if the
+	 * broker is stopped, or is being started and sleeps, after five
+	 * otherwise.
 	 */
 	client_say *say;
 };
 /*
- * 0, or -errno with a sentence in *why, which borrows from c or is constant:
- * -ENOENT there is no broker to start, -EADDRINUSE the port is somebody's,
- * -ETIMEDOUT there is a broker, and it says nothing, -EMFILE its limit on open
- * files is reached, or ours, -EACCES it is not trusted (trust.h), -EPERM there
- * is none, and a program with rights of its own starts none.
+ * Opens a client.  0, or -errno with a sentence in *why, which borrows from c
+ * or is constant: -ENOENT there is no broker to start, -EADDRINUSE another
+ * program has the port, -ETIMEDOUT there is a broker, and it says nothing,
+ * -EMFILE its limit on open files is reached, or this process's, -EUSERS this
+ * user has its share of connections, -ENOSPC or of classes, -EACCES the broker
+ * is not trusted (trust.h), -EPERM there is none, and a program with more
+ * rights than its caller starts none.
  */
 int client_open(struct client *c, const struct client_wish *wish,
 		const char **why);
 void client_close(struct client *c);
 /* The descriptor that client_turn waits for (POLLIN); -1: none. */
 int client_fd(const struct client *c);
-/* When it has to be called at the latest, CLOCK_MONOTONIC; UINT64_MAX. */
+/* When client_turn is due, CLOCK_MONOTONIC; UINT64_MAX: it is not. */
 uint64_t client_due_ms(const struct client *c);
-/*
- * Takes what the broker said and looks after the broker.  True with news;
- * call it until it has none.
- */
+/* Takes the broker's messages, and looks for a broker that is lost.  True with
+ * news; to be called until there is none. */
 bool client_turn(struct client *c, struct client_news *news);
 /*
- * Is the process of this namespace that a QPN belongs to alive?  The answer is
- * news to come.  False: the question is lost; ask again after NEWS_BACK.
+ * Asks whether the process of this namespace lives that a QPN belongs to; the
+ * answer is CLIENT_NEWS_PEER.  False: the question is lost; to be asked again
+ * after CLIENT_NEWS_BACK.
  */
 bool client_ask(struct client *c, uint32_t qpn);
-/* The same for the arena of the process that has a class. */
+/* Asks for the arena of the process that has a class; the answer is
+ * CLIENT_NEWS_ARENA.  False: the question is lost. */
 bool client_ask_arena(struct client *c, uint32_t class);
 /*
- * Has the process that has a class, or one of its user, the port that a
- * datagram came from?
+ * Asks whether the process that has a class, or another of its user, has the
+ * port that a datagram came from; the answer is CLIENT_NEWS_SOURCE.  False: the
+ * question is lost.
  */
 bool client_ask_source(struct client *c, uint32_t class,
 		       const struct inaddr *from, const struct inaddr *to);
 /*
- * The same of a process of another host.  UNKNOWN also when that does not
- * speak this, which is known after half a second.
+ * Asks whether the process of another host lives that a QPN belongs to; the
+ * answer is CLIENT_NEWS_PEER, CLIENT_PEER_UNKNOWN also when that host's broker
+ * does not speak this, which is known after half a second.  False: the question
+ * is lost.
  */
 bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
 		    const uint8_t host[16], uint32_t scope);
-/*
- * This process's page, to write; shared_page.h says what is in it.  NULL when
- * there is none.  Valid until client_close.
- */
+/* This process's page, for writing; shared_page.h says what is in it.  NULL:
+ * there is none.  Valid until client_close. */
 void *client_page(const struct client *c);
 /*
- * The page of another class of this namespace, to read, until client_close.
- * Never waits.  False: it is not known yet; the broker has been asked, and
- * client_turn takes its answer.  True with NULL: there is none, for the class
- * has no owner; said once, after that it is asked anew.
+ * The page of another class of this namespace, for reading, until client_close.
+ * Never waits.  False: not known yet; the broker is asked, and client_turn
+ * takes the answer.  True with NULL: there is none, since the class has no
+ * owner, or one of another user; that is said once, and then the broker is
+ * asked again.
  */
 bool client_page_of(struct client *c, uint32_t class, const void **page);
-/*
- * The broker is to keep counter files in this folder (taken), if it is of our
- * user; see counter_files.h.
- */
+/* Gives the broker this folder (taken) for counter files, if it is of this
+ * user; see counter_files.h. */
 void client_tree(struct client *c, int folder_fd);
 
 #endif

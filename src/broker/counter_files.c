@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define STEP_MS	  1000
-#define LOOKED_MS 60000 /* for how long a looker may come back */
+#define LOOKED_MS 60000 /* for how long a reader may come back */
 #define NEW_FILE  ".counter~"
 
 static void close_fd(int *fd)
@@ -40,7 +40,8 @@ void counter_files_close(struct counter_files *t)
 	close_fd(&t->inotify_fd);
 }
 
-/* NULL: there are too many, and these are not counted. */
+/* The row of an interface; NULL: there are too many, and this one is not
+ * counted. */
 static struct counter_files_row *row_of(struct counter_files *t, uint32_t link)
 {
 	for (uint32_t i = 0; i < t->count; i++)
@@ -86,7 +87,7 @@ void counter_files_end(struct counter_files *t, int page_fd)
 	t->is_due = true;
 }
 
-/* What each file would say if it had begun with 0. */
+/* The value of each file, had it begun with 0. */
 static void count_row(const struct counter_files_row *r,
 		      uint64_t value[COUNTERS_FILES])
 {
@@ -111,14 +112,14 @@ static uint64_t read_file(int folder, const char *name)
 	return strtoull(text, NULL, 10);
 }
 
-/* Whole or as before: its reader may be in the middle. */
+/* Replaces a file as a whole: somebody may be reading it. */
 static void write_file(int folder, const char *name, uint64_t value)
 {
 	char text[24];
 	int length = snprintf(text, sizeof(text), "%" PRIu64 "\n", value);
 	int fd;
 
-	unlinkat(folder, NEW_FILE, 0); /* of a broker that was killed */
+	unlinkat(folder, NEW_FILE, 0); /* left by a broker that was killed */
 	fd = openat(folder, NEW_FILE,
 		    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0)
@@ -136,10 +137,8 @@ static bool is_same(int a, int b)
 	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/*
- * The row's files are in this folder from now on (taken): the next process
- * may have another choice of devices, and so other numbers for them.
- */
+/* Gives the row this folder (taken) for its files: the next process may choose
+ * other devices, and so number them in another way. */
 static void attach_device(struct counter_files *t, struct counter_files_row *r,
 			  int port_fd)
 {
@@ -155,14 +154,14 @@ static void attach_device(struct counter_files *t, struct counter_files_row *r,
 		if (r->is_based)
 			continue;
 		r->base[i] = said;
-		if (t->is_heir)
+		if (t->is_successor)
 			r->base[i] = said > ours[i] ? said - ours[i] : 0;
 	}
 	r->is_moved = r->is_based;
 	r->is_based = true;
 }
 
-/* The interface of a device, by the folder that is named for it; 0. */
+/* The interface of a device, by the folder that is named for it; 0: none. */
 static uint32_t link_of(int device_fd)
 {
 	int fd = openat(device_fd, "device/net",
@@ -185,7 +184,7 @@ static uint32_t link_of(int device_fd)
 	return link;
 }
 
-/* True if its files are others than before. */
+/* Looks at a device of the tree; true if its files are others than before. */
 static bool look_at(struct counter_files *t, const char *device)
 {
 	const int how = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
@@ -234,7 +233,7 @@ void counter_files_tree(struct counter_files *t, int tree_fd)
 	t->tree_fd = tree_fd;
 	for (uint32_t i = 0; i < t->count; i++)
 		t->row[i].is_seen = false;
-	/* anew: its sender and other brokers share the position of the other */
+	/* Opened again: other processes share the position of tree_fd. */
 	dir = fdopendir(
 		openat(tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	while (dir && (e = readdir(dir)))
@@ -284,7 +283,7 @@ static void write_row(struct counter_files_row *r)
 	for (uint32_t i = 0; i < COUNTERS_FILES; i++) {
 		uint64_t value = r->base[i] + ours[i];
 
-		/* a process that was killed has not shown its last ones */
+		/* A process that was killed has not shown its last counts. */
 		if (value <= r->shown[i] && !r->is_moved)
 			continue;
 		if (value != r->shown[i])

@@ -16,24 +16,25 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPEN_MS	  15000 /* while nobody is there, */
-#define ANSWER_MS 30000 /* and for an answer */
-#define SEEK_MS	  1	/* somebody else starts it */
-/* Another's broker is for its user to start anew: only then do we. */
-#define FOREIGN_MS 1000
-#define ERRNO_END  4096
+#define OPEN_MS	  15000 /* without a broker */
+#define ANSWER_MS 30000 /* until the broker answers */
+#define SEEK_MS	  1	/* while another process starts the broker */
+/* A broker of another user is for that user to start again; this process does
+ * so only after that. */
+#define OTHER_USER_MS 1000
+#define ERRNO_END     4096
 
 struct call {
 	uint64_t end_ms;
-	uint64_t foreign_ms; /* until then it is another user's turn */
-	bool has_looked;     /* who that is */
+	uint64_t other_user_ms; /* until then it is another user's turn */
+	bool has_looked;	/* whose turn it is is known */
 	client_say *say;
 	struct start start;
 };
 
 /* One start at a time. */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
-static pid_t last; /* the broker that answered; a new call has lost it */
+static pid_t last; /* the broker that answered last; a new call has lost it */
 
 /* The thread that had the lock is not in the child. */
 static void after_fork(void)
@@ -66,13 +67,13 @@ static void wait_for(int fd, uint64_t end_ms)
 
 static bool may_start(struct call *c)
 {
-	if (!c->has_looked && port_holder_is_foreign())
-		c->foreign_ms = now_ms() + FOREIGN_MS;
+	if (!c->has_looked && port_holder_is_other_user())
+		c->other_user_ms = now_ms() + OTHER_USER_MS;
 	c->has_looked = true;
-	return now_ms() >= c->foreign_ms;
+	return now_ms() >= c->other_user_ms;
 }
 
-/* 0: somebody serves. */
+/* Starts a broker; 0: one serves. */
 static int start_broker(struct call *c)
 {
 	int err = start_begin(&c->start, now_ms(), OPEN_MS);
@@ -86,7 +87,7 @@ static int start_broker(struct call *c)
 	return err;
 }
 
-/* A connection, to whoever serves; -errno. */
+/* Connects to the broker, which it may start; -errno. */
 static int reach_broker(struct call *c)
 {
 	int err;
@@ -126,7 +127,8 @@ static int ask_broker(int fd, struct proto *m)
 			if (fds[i] >= 0)
 				close(fds[i]);
 		if (err == -ECONNRESET)
-			continue; /* once: what it said comes next */
+			/* once: the broker's last message comes next */
+			continue;
 		if (err != -EAGAIN)
 			return err;
 		if (now_ms() >= end)
@@ -166,7 +168,7 @@ static void explain_failure(const struct call *c, int err,
 	snprintf(why, START_SENTENCE, "%s", text);
 }
 
-/* The broker has answered, and will not have us. */
+/* The broker has answered with a refusal. */
 static int explain_refusal(int fd, int err, const struct proto *m,
 			   char why[START_SENTENCE])
 {
@@ -192,7 +194,7 @@ static int check_trust(struct call *c, int fd)
 	return -EACCES;
 }
 
-/* A connection to a broker that answers, and its answer. */
+/* Connects to a broker that answers, and takes its answer. */
 static int call_broker(struct call *c, int *fd, struct proto *m)
 {
 	int err;
@@ -209,7 +211,7 @@ static int call_broker(struct call *c, int *fd, struct proto *m)
 		if (!err || err == -EPROTONOSUPPORT)
 			return err;
 		close(*fd);
-		/* it has gone: there is another, or there is to be */
+		/* That broker has gone: there is another, or one is started. */
 		start_lost(last, now_ms());
 	} while (err == -EPIPE && now_ms() < c->end_ms);
 	return err;

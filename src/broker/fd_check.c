@@ -15,7 +15,7 @@
 #define SO_NETNS_COOKIE 71 /* Linux 5.14 */
 #endif
 
-/* -1: it has none, and so is no socket. */
+/* A socket option; -1: fd has none, and so is no socket. */
 static int option_of(int fd, int option)
 {
 	int value;
@@ -42,7 +42,8 @@ static bool is_bound(int fd, int domain)
 	       ROCEV2_UDP_PORT;
 }
 
-/* Before Linux 5.14 nobody can tell: true. */
+/* Whether two sockets are of one network namespace; true before Linux 5.14,
+ * which does not say. */
 static bool is_of_namespace(int fd, int other)
 {
 	uint64_t mine, its;
@@ -72,7 +73,7 @@ bool fd_check_is_receiver(int fd, int broker)
 	       is_bound(fd, domain) && is_of_namespace(fd, broker);
 }
 
-bool fd_check_is_safe(int fd)
+bool fd_check_is_store(int fd)
 {
 	return is_messages(fd);
 }
@@ -88,7 +89,7 @@ bool fd_check_is_kick(int fd)
 		return false;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	n = readlink(path, link, sizeof(link));
-	/* without /proc nobody can tell */
+	/* without /proc that is not known */
 	return n < 0 || (n == (ssize_t)strlen(eventfd) &&
 			 !memcmp(link, eventfd, strlen(eventfd)));
 }

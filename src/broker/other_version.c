@@ -54,7 +54,7 @@ void other_version_say(int fd, const struct proto *m, char *text, size_t size)
 		 ": use one version, or end that one's programs (%s)", end);
 }
 
-/* A connection to it; -errno. */
+/* Connects to the broker of that version; -errno. */
 static int reach_broker(unsigned version)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -75,7 +75,7 @@ static int reach_broker(unsigned version)
 	return -length;
 }
 
-/* Asks it who it is, to *m; one that is not trusted is not asked. */
+/* Asks the broker who it is, to *m; one that is not trusted is not asked. */
 static void ask_broker(int fd, struct proto *m)
 {
 	struct proto who = {.magic = PROTO_MAGIC,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The broker of another version of adverb, in the same network namespace.  It
- * has an address of its own; the port is one.  What it says is input.
+ * The broker of another version of adverb, in the same network namespace.  Each
+ * version has an address of its own; there is one port.  What that broker says
+ * is input.
  */
 #ifndef BROKER_OTHER_VERSION_H
 #define BROKER_OTHER_VERSION_H
@@ -11,15 +12,16 @@
 
 struct proto;
 
-/* Is there one?  Its protocol's version, or 0.  Does not wait. */
+/* The protocol's version of such a broker; 0: there is none.  Does not wait. */
 unsigned other_version_find(void);
 /*
- * Asks it who it is, for half a second at most, unless it is not trusted
- * (trust.h), and says so with what to do; a sentence without an end.  False:
- * there is none.
+ * Asks that broker who it is, for half a second at most, unless it is not
+ * trusted (trust.h), and writes that and what to do: a sentence without a full
+ * stop.  False: there is none.
  */
 bool other_version_name(char *text, size_t size);
-/* The same of one that has introduced itself on this connection. */
+/* Writes who the broker is that has introduced itself by m on the connection
+ * fd, and what to do: a sentence without a full stop. */
 void other_version_say(int fd, const struct proto *m, char *text, size_t size);
 
 #endif

@@ -103,7 +103,7 @@ static bool find_holder(struct socket_row *row)
 	       find_row("/proc/net/udp6", row);
 }
 
-bool port_holder_is_foreign(void)
+bool port_holder_is_other_user(void)
 {
 	struct socket_row row;
 

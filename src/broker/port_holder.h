@@ -13,6 +13,6 @@ bool port_holder_name(char *text, size_t size);
 
 /* Whether a process of another user has the port.  False, too, if the kernel
  * itself has it. */
-bool port_holder_is_foreign(void);
+bool port_holder_is_other_user(void);
 
 #endif

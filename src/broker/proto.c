@@ -14,9 +14,10 @@ union control {
 };
 
 /*
- * The kernel lets a user have no more descriptors under way than the sender
- * may open, whoever sent them.  By the soft limit, which says what the program
- * can cope with: for the moment of the call the hard one is as good.
+ * Sends with the hard limit in place of the soft one.  The kernel lets a user
+ * have no more descriptors under way than the sender's soft limit, whichever
+ * process sent them; that limit says what the program can cope with, not the
+ * machine.
  */
 static ssize_t send_raised(int socket, const struct msghdr *msg)
 {
@@ -85,7 +86,7 @@ int proto_send(int socket, const struct proto *m, const int *fds)
 	return sent < 0 ? -errno : 0;
 }
 
-/* The descriptors that came, in order; their number. */
+/* Copies the descriptors that came, in order; their number. */
 static size_t take_fds(struct msghdr *msg, int fds[PROTO_FDS])
 {
 	struct cmsghdr *h = CMSG_FIRSTHDR(msg);
@@ -109,7 +110,7 @@ static int judge_message(const struct proto *m, size_t length, int flags)
 	return length != sizeof(*m) || flags & MSG_TRUNC ? -EPROTO : 0;
 }
 
-/* Gives fds what m says that it brought; false: of that something lacks. */
+/* Sorts the descriptors by the bits of m->brings.  False: one is missing. */
 static bool hand_over(const struct proto *m, int *got, size_t n,
 		      int fds[PROTO_FDS])
 {
@@ -135,7 +136,7 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 			     .msg_iovlen = 1,
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control)};
-	int got[PROTO_FDS + 1]; /* the room is aligned up */
+	int got[PROTO_FDS + 1]; /* the kernel aligns the room up */
 	ssize_t length;
 	bool is_whole;
 	size_t n;
@@ -150,9 +151,9 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 		return -EPIPE;
 	n = take_fds(&msg, got);
 	err = judge_message(m, (size_t)length, msg.msg_flags);
-	/* what another version brings under these numbers nobody knows */
+	/* What another version brings under these bits is not known. */
 	is_whole = hand_over(err ? &nothing : m, got, n, fds);
-	/* what it did not name may also be more than a message has */
+	/* The kernel may also have cut off descriptors that m does not name. */
 	if (!err && msg.msg_flags & MSG_CTRUNC)
 		err = is_whole ? -EPROTO : -EMFILE;
 	return err;

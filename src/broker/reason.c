@@ -22,8 +22,8 @@ void reason_path(const char *path, char shown[REASON_PATH])
 	printable_make(shown);
 }
 
-/* The kernel says "no such file" of what is needed to run a file, too, and
- * "permission denied" of all that it does not run. */
+/* The kernel says ENOENT, too, if what is needed to run the file is missing,
+ * and EACCES of all that it does not run. */
 void reason_exec(const char *path, int err, char text[REASON_TEXT])
 {
 	struct stat st;
@@ -74,7 +74,7 @@ static const char *last_line(const char *words, size_t *bytes)
 	return at;
 }
 
-/* Skips name if the line begins with it and a colon. */
+/* Skips name if the line begins with name and a colon. */
 static const char *skip_name(const char *line, size_t *bytes, const char *name)
 {
 	size_t length = strlen(name);

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Why adverbd could not be run, in words.  What it said itself, and its path,
- * are input: shown without control characters, and in part if they are long.
- * No state.
+ * Why adverbd could not be run, in words.  What adverbd said, and its path, are
+ * input: shown without control characters, and in part if they are long.  No
+ * state.
  */
 #ifndef BROKER_REASON_H
 #define BROKER_REASON_H
 
 #include <stddef.h>
 
-#define REASON_PATH 200 /* bytes of a path that are shown, */
-#define REASON_TEXT 240 /* and of a reason */
+#define REASON_PATH 200 /* bytes of a path that are shown */
+#define REASON_TEXT 240 /* bytes of a reason */
 
 struct proto;
 
-/* The path, or its end. */
+/* Writes the path, or its end, to shown. */
 void reason_path(const char *path, char shown[REASON_PATH]);
-/* execve has failed with this errno. */
+/* Says why execve failed, by its errno. */
 void reason_exec(const char *path, int err, char text[REASON_TEXT]);
-/* No process can be made: clone has failed with this errno. */
+/* Says why no process can be made, by the errno of clone. */
 void reason_clone(int err, char text[REASON_TEXT]);
-/* It has ended without serving, with these last words, if any: of a dynamic
- * loader, an interpreter, adverbd. */
+/* Says why it ended without serving, by its last words, if any: those of a
+ * dynamic loader, an interpreter, or adverbd. */
 void reason_words(const char *path, const char *words, size_t bytes,
 		  char text[REASON_TEXT]);
-/* It has introduced itself, and is of another version; "it", or who it is. */
+/* Says of which version a broker is that has introduced itself by m; who: what
+ * to call it. */
 void reason_version(const char *who, const struct proto *m, char *text,
 		    size_t size);
 

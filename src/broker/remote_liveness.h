@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which processes of other hosts live: asks their brokers over QP1, and
+ * Whether processes of other hosts live: asks their brokers over QP1, and
  * answers theirs (cm/live.h).  Part of the broker's loop: one owner, no lock,
  * nothing waits.
  */
@@ -23,16 +23,17 @@ struct remote_liveness *remote_liveness_new(struct gsi *gsi,
 					    remote_liveness_state *state,
 					    void *user, uint64_t now_ns);
 void remote_liveness_free(struct remote_liveness *f);
-/* One remote_liveness_answer will come; false: too many wait already. */
+/* Asks about a peer for `asker`; one remote_liveness_answer will come.  False:
+ * too many questions are open. */
 bool remote_liveness_ask(struct remote_liveness *f, uint64_t asker,
 			 const struct live_peer *about, uint64_t now_ns);
-/* Its asker is gone. */
+/* Forgets the questions of an asker that is gone. */
 void remote_liveness_forget(struct remote_liveness *f, uint64_t asker);
-/* Take one out; false when there is none. */
+/* Takes one answer out; false when there is none. */
 bool remote_liveness_answer(struct remote_liveness *f,
 			    struct live_answer *answer);
 void remote_liveness_tick(struct remote_liveness *f, uint64_t now_ns);
-/* Absolute; UINT64_MAX: none. */
+/* When remote_liveness_tick is due, absolute; UINT64_MAX: it is not. */
 uint64_t remote_liveness_deadline(const struct remote_liveness *f);
 
 #endif

@@ -101,7 +101,7 @@ static int welcome_client(struct server *s, struct conn *c)
 		fds[n++] = member->page_fd;
 	}
 	if (kept >= 0) {
-		m.brings |= PROTO_FD_SAFE;
+		m.brings |= PROTO_FD_STORE;
 		fds[n++] = kept;
 	}
 	return answer_send(c, &c->hello, &m, fds);
@@ -194,7 +194,7 @@ static void take_over(struct server *s, int fd_store_fd)
 {
 	if (reuseport_group_adopt(&s->group, fd_store_fd, now_ms()))
 		return;
-	s->counter_files.is_heir = true;
+	s->counter_files.is_successor = true;
 	for (uint32_t i = 1; i <= STEER_CLASS_MAX && s->conns < CONN_MAX; i++) {
 		uint32_t class = steer_class_at(&s->group.key, i);
 		const struct fd_store_entry e = s->group.fd_store.ledger->at[i];
@@ -297,7 +297,7 @@ static void take_tree(struct server *s, const struct conn *c, int *fd)
 		return;
 	if (s->counter_files.tree_fd < 0)
 		sysfs_gc_others(*fd);
-	if (s->counter_files.is_heir)
+	if (s->counter_files.is_successor)
 		count_living(s);
 	counter_files_tree(&s->counter_files, *fd);
 	*fd = -1;

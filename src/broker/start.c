@@ -25,47 +25,51 @@
 
 #define STACK_BYTES 16384
 #define BACKLOG	    1024
-#define FIRST_FD    3  /* the first that is no standard one */
-#define MESSAGES    16 /* that are read in a turn */
-/* The life of a broker, and the pause that follows it. */
+#define FIRST_FD    3  /* the first that is not a standard one */
+#define MESSAGES    16 /* read in one turn */
+/* The time for which a broker lived, and the pause that follows. */
 #define BRIEF_MS      1000
 #define SUDDEN_MS     100
-#define FREE_STARTS   3 /* after a brief life, without a pause */
+#define FREE_STARTS   3 /* after a short life, without a pause */
 #define PAUSE_MS      10
 #define PAUSE_DOUBLES 10
 #define PAUSE_MAX_MS  10000
-#define HOPELESS      11 /* brief lives in a row */
-/* After one that was not sudden: soon enough for programs of other users, who
- * start one of their own after a second (FOREIGN_MS, client.c). */
+#define HOPELESS      11 /* short lives in a row */
+/*
+ * The pause after a life that was not sudden: short enough for programs of
+ * other users, which start a broker of their own after a second (OTHER_USER_MS,
+ * client.c).
+ */
 #define PAUSE_SHORT_MS 200
 
 typedef int clone_call(int (*body)(void *), void *stack, int flags, void *arg,
 		       ...);
 
-/* What fork_broker and the two processes of its double fork share. */
+/* What fork_broker shares with the two processes of its double fork. */
 struct starter {
 	char path[PATH_MAX];
-	int listen_fd, status_fd; /* neither of them a standard one */
+	int listen_fd, status_fd; /* neither is a standard one */
 	bool no_bpf;
 	int err;
 	pid_t broker;
-	struct proto failed; /* execve */
+	struct proto failed; /* the message that execve has failed */
 	clone_call *clone;
 	char stack[2][STACK_BYTES] __attribute__((aligned(16)));
 };
 
-/* All that this process has learnt of the brokers that it started. */
+/* What this process has learnt of the brokers that it started. */
 static struct {
-	pid_t owner;	     /* a fork's child begins anew */
-	bool is_thread;	     /* none can be run: a thread serves */
-	pid_t broker;	     /* the last, until it is lost; 0 */
+	/* the process that has learnt it: a fork's child has not */
+	pid_t owner;
+	bool is_thread;	     /* adverbd cannot be run: a thread serves */
+	pid_t broker;	     /* the last one, until it is lost; 0: none */
 	uint64_t started_ms; /* when it began to serve */
 	uint64_t due_ms;     /* when the next may be started */
-	unsigned brief;	     /* lives in a row */
+	unsigned brief;	     /* short lives in a row */
 } past;
 
 /* Descriptors of a start that is under way, + 1.  In a fork's child they would
- * keep the address of a broker that nobody runs any more. */
+ * keep the address of a broker that no process runs any more. */
 enum { KEPT_LISTEN, KEPT_OURS, KEPT_THEIRS, KEPT };
 static shared_u32 kept[KEPT];
 
@@ -103,7 +107,7 @@ static void look_back(void)
 	past.owner = getpid();
 }
 
-/* After the last of past.brief lives. */
+/* The pause after the last of past.brief short lives. */
 static uint64_t pause_after(uint64_t life_ms)
 {
 	uint64_t most = life_ms < SUDDEN_MS ? PAUSE_MAX_MS : PAUSE_SHORT_MS;
@@ -121,7 +125,8 @@ void start_lost(pid_t broker, uint64_t now_ms)
 	uint64_t life_ms = now_ms - past.started_ms;
 
 	look_back();
-	/* it is the one that listens, or we are, for whom it serves */
+	/* The broker is the process that listens, or this one, for which it
+	 * serves. */
 	if (!past.broker || (broker != past.broker && broker != past.owner))
 		return;
 	past.brief = life_ms < BRIEF_MS ? past.brief + 1 : 0;
@@ -151,7 +156,8 @@ void start_folder(const char *folder)
 	told_folder = folder;
 }
 
-/* Where adverbd is: as told, else beside the library that we are part of. */
+/* Writes the path of adverbd: as the caller or the environment says, or beside
+ * the library that this code is part of. */
 static void locate_program(char *path, size_t size)
 {
 	const char *slash = NULL;
@@ -171,7 +177,7 @@ static void locate_program(char *path, size_t size)
 		 slash ? self.dli_fname : "");
 }
 
-/* In the grandchild, on the parent's memory: system calls only. */
+/* Runs in the grandchild, on the parent's memory: system calls only. */
 static int become_broker(void *arg)
 {
 	static char started[] = "--started", relays[] = "--no-bpf";
@@ -191,7 +197,7 @@ static int leave_thread(void *arg)
 {
 	struct starter *s = arg;
 
-	/* SIGCHLD of this one goes to init, which takes it in. */
+	/* The grandchild's SIGCHLD goes to init, its parent then. */
 	s->broker = s->clone(become_broker, s->stack[1] + STACK_BYTES,
 			     CLONE_VM | CLONE_VFORK | SIGCHLD, s);
 	if (s->broker < 0)
@@ -199,8 +205,8 @@ static int leave_thread(void *arg)
 	_exit(s->broker < 0);
 }
 
-/* libc's own: that of ThreadSanitizer takes the child for a process with a
- * copy of our memory, and what it notes there is lost to us. */
+/* Finds libc's own clone: that of ThreadSanitizer takes the child for a process
+ * with a copy of the memory, and what it notes there would be lost. */
 static clone_call *find_clone(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -216,7 +222,7 @@ static clone_call *find_clone(void)
 /*
  * A double fork that the program cannot see: no SIGCHLD, nothing for its own
  * wait, and with CLONE_VFORK no copy of its page tables.  0 or -errno of clone;
- * what comes after it the status socket tells.
+ * the status socket tells what comes after.
  */
 static int fork_broker(struct starter *s)
 {
@@ -247,10 +253,8 @@ static void *serve_thread(void *arg)
 	return NULL;
 }
 
-/*
- * Where no process can be started: a thread of this one, until it ends.  Its
- * clients then start the next.
- */
+/* Serves by a thread of this process, until it ends; then its clients start the
+ * next broker. */
 static int start_thread(int listen_fd)
 {
 	int fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, FIRST_FD), err;
@@ -295,9 +299,9 @@ static const char *remedy_text(void)
 }
 
 /*
- * The thread of this process that serves in place of adverbd, for "what" and a
- * reason.  None is run by this process from now on: the next would end as this
- * one did.
+ * Has a thread of this process serve in place of adverbd, and says why: "what"
+ * and a reason.  This process runs adverbd no more: the next one would end as
+ * this one did.
  */
 static int take_over(struct start *s, const char *what, const char *reason,
 		     const char *cure)
@@ -346,7 +350,8 @@ static void note_words(struct start *s, const char *text, size_t bytes)
 	s->words_bytes += (uint32_t)bytes;
 }
 
-/* An answer of adverbd, or of who could not become it; else as start_turn. */
+/* Takes an answer of adverbd, or of the process that could not become adverbd;
+ * otherwise as start_turn. */
 static int take_answer(struct start *s, const struct proto *m, uint64_t now_ms)
 {
 	char path[PATH_MAX], reason[REASON_TEXT];
@@ -374,8 +379,8 @@ static bool has_ended(const struct start *s)
 	return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
 }
 
-/* Takes a message of the status: 0 or -errno as start_turn; -EAGAIN: there is
- * none; -EINPROGRESS: it was no answer. */
+/* Takes a message of the status socket: 0 or -errno as start_turn; -EAGAIN:
+ * there is none; -EINPROGRESS: it was no answer. */
 static int read_status(struct start *s, uint64_t now_ms)
 {
 	union {
@@ -387,7 +392,7 @@ static int read_status(struct start *s, uint64_t now_ms)
 
 	if (n < 0 && errno == EAGAIN)
 		return -EAGAIN;
-	/* reset: it has ended, and what it said comes next */
+	/* reset: the other end has closed, and its last message comes next */
 	if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 		return -EINPROGRESS;
 	if (n >= PROTO_HEAD && m.proto.magic == PROTO_MAGIC)
@@ -403,7 +408,7 @@ static int read_status(struct start *s, uint64_t now_ms)
 	return give_up(s, reason, remedy_text());
 }
 
-/* It lives, and has not served all this time. */
+/* Withdraws from a start that lives and has not served in time. */
 static int withdraw_start(struct start *s, uint64_t now_ms)
 {
 	char what[REASON_PATH + 80], reason[REASON_TEXT];
@@ -442,7 +447,8 @@ int start_turn(struct start *s, uint64_t now_ms)
 	return err == -EAGAIN ? -EINPROGRESS : err;
 }
 
-/* At no standard number, which adverbd needs; takes fd, -1 with errno too. */
+/* Moves fd (taken; -1 with errno set) away from the standard numbers, which
+ * adverbd needs. */
 static int move_up(int fd)
 {
 	int moved, err;
@@ -456,7 +462,8 @@ static int move_up(int fd)
 	return moved;
 }
 
-/* Binds the address, which makes us the starter; -EAGAIN: somebody else is. */
+/* Binds the address, which makes this process the starter; -EAGAIN: another
+ * process is. */
 static int open_listener(void)
 {
 	struct sockaddr_un a;
@@ -474,8 +481,8 @@ static int open_listener(void)
 	return -err;
 }
 
-/* Runs adverbd with the listener and the other end of the status socket; 0,
- * or -errno of clone, or, with *is_clone false, of ours. */
+/* Runs adverbd with the listener and the other end of the status socket; 0, or
+ * -errno: of clone, or, with *is_clone false, of this process. */
 static int run_process(struct start *s, int theirs, bool *is_clone)
 {
 	struct starter *starter = calloc(1, sizeof(*starter));
@@ -531,7 +538,7 @@ static int start_process(struct start *s, uint64_t now_ms)
 					  "started first");
 }
 
-/* All that were started have ended at once. */
+/* All brokers that were started have ended at once. */
 static int say_hopeless(struct start *s)
 {
 	char path[PATH_MAX];
@@ -546,7 +553,8 @@ static int say_hopeless(struct start *s)
 	return -ENOTRECOVERABLE;
 }
 
-/* What it started, its caller could disturb, and would be trusted by all. */
+/* The caller could disturb the broker that it started, which all would trust.
+ */
 static int say_privileged(struct start *s)
 {
 	snprintf(s->sentence, sizeof(s->sentence),
@@ -573,9 +581,9 @@ int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
 	s->listen_fd = fd;
 	s->owner = getpid();
 	s->began_ms = now_ms;
-	/* whoever waits for us waits a little longer */
+	/* Processes that wait for this one wait a little longer. */
 	s->limit_ms = now_ms + patience_ms / 4 * 3;
-	/* of another namespace, where this process serves as well */
+	/* In another namespace this process serves by a thread, too. */
 	err = past.is_thread ? start_thread(fd) : start_process(s, now_ms);
 	if (past.is_thread || (err && err != -EINPROGRESS))
 		start_drop(s);

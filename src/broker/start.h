@@ -3,7 +3,7 @@
  * Starts adverbd so that the program does not see it: no child to wait for, no
  * signal.  Where that is forbidden, or adverbd cannot be run, a thread of this
  * process is the broker.  The listener is bound before, so that of several
- * starters one wins and the others' connections wait for what it starts.
+ * starters one wins and the connections of the others wait for what it starts.
  *
  *	starter                          adverbd
  *	bind, listen
@@ -12,15 +12,15 @@
  *	               <-- status --     2: what a loader says
  *	               <-- WHO_IS --     it serves from now on
  *
- * The status socket is a socketpair of messages, proto.h's.  adverbd's end is
- * its standard error until it serves, so the words of who cannot even load it
- * come there, and its end is seen without being its parent: as a hang-up.  The
- * starter keeps the listener until WHO_IS; without it a thread serves the same
- * listener, and nobody else's connection is lost.  A starter that waits no
- * longer shuts its end down, after which adverbd cannot say WHO_IS, and ends:
- * never do both serve.
+ * The status socket is a socketpair of messages of proto.h.  Its other end is
+ * adverbd's standard error until adverbd serves: so what a loader says comes
+ * there, and the end of the process is seen as a hang-up, without being its
+ * parent.  The starter keeps the listener until WHO_IS; without WHO_IS a thread
+ * serves the same listener, and no connection is lost.  A starter that waits no
+ * longer shuts its end down; then adverbd cannot say WHO_IS, and ends: never do
+ * both serve.
  *
- * One start at a time in a process: the locks of who opens see to it.
+ * One start at a time in a process: the callers' locks see to that.
  */
 #ifndef BROKER_START_H
 #define BROKER_START_H
@@ -31,43 +31,47 @@
 #include <sys/types.h>
 
 #define START_SENTENCE 640
-#define START_WORDS    512 /* the last of what it has said */
+#define START_WORDS    512 /* the last bytes that it has said */
 
 /* A start that is under way; all 0: none is.  A fork's child has none. */
 struct start {
-	pid_t owner; /* whose descriptors these are; 0: there are none */
+	pid_t owner; /* the process whose descriptors these are; 0: none */
 	int listen_fd;
 	int status_fd;	   /* to wait for (POLLIN) */
-	pid_t broker;	   /* 0: it cannot be seen */
+	pid_t broker;	   /* 0: it is not visible */
 	uint64_t began_ms; /* CLOCK_MONOTONIC, as all times here */
-	uint64_t limit_ms; /* then a thread serves, though it still lives */
+	/* then a thread serves, though adverbd still lives */
+	uint64_t limit_ms;
 	uint32_t words_bytes;
 	char words[START_WORDS];
-	char path[REASON_PATH]; /* as it is shown */
-	/* For people: what came of the last call, or why it has failed, a
+	char path[REASON_PATH]; /* the path that is shown */
+	/* For the user: what came of the last call, or why it has failed, a
 	 * sentence without a full stop.  Empty: nothing. */
 	char sentence[START_SENTENCE];
 };
 
 /*
- * Starts the broker, if the address is free.  0: somebody serves it now;
- * -EINPROGRESS: start_turn knows more, when there is something to read from
- * status_fd or at limit_ms; -EAGAIN: another process is about to start one, or
- * it is too early (start_lost); -ENOTRECOVERABLE: it is too early, and each
- * that was started has ended at once; -EPERM: this program has rights of its
- * own, and starts none; or another -errno.
+ * Starts the broker, if the address is free.  0: a broker serves there now;
+ * -EINPROGRESS: start_turn is to be called when there is something to read from
+ * status_fd, or at limit_ms; -EAGAIN: another process is about to start a
+ * broker, or it is too early (start_lost); -ENOTRECOVERABLE: it is too early,
+ * and each broker that was started has ended at once; -EPERM: this program has
+ * more rights than its caller, and starts none; or another -errno.
  */
 int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms);
-/* Never waits.  0, -EINPROGRESS or -errno, as above. */
+/* Takes what the start has come to.  Never waits.  0, -EINPROGRESS or -errno as
+ * start_begin. */
 int start_turn(struct start *s, uint64_t now_ms);
-/* Leaves it to itself: it ends, unless it serves. */
+/* Abandons a start: what was started ends, unless it serves. */
 void start_drop(struct start *s);
-/* The broker of that process id has gone: if it is the last that this process
- * started, and has served for less than a second, the next one has to wait,
- * longer each time. */
+/*
+ * Notes that the broker of that process id is gone: if it is the last that this
+ * process started, and has served for less than a second, the next start has to
+ * wait, longer each time.
+ */
 void start_lost(pid_t broker, uint64_t now_ms);
-/* adverbd lies in this folder (borrowed), and not beside what we are part of;
- * ADVERB_BROKER has the last word. */
+/* Sets the folder (borrowed) of adverbd, in place of that of the library that
+ * this code is part of; ADVERB_BROKER overrides it. */
 void start_folder(const char *folder);
 
 #endif

@@ -21,8 +21,8 @@ static bool is_writable_by_others(const struct stat *st)
 }
 
 /*
- * The owner of the folder, which root alone could give to somebody: what it
- * lies in is root's, and nobody else can write there.
+ * Whether that user owns the folder of the system account.  Root alone can have
+ * given it away: the folder above is root's, and nobody else can write there.
  */
 static bool is_system_account(uid_t user)
 {
@@ -42,7 +42,8 @@ static bool is_system_account(uid_t user)
 	return good;
 }
 
-/* By number or, as the system's databases have it, by name. */
+/* Whether ADVERB_BROKER_USER names that user, by number or by a name in the
+ * system's databases. */
 static bool is_told(uid_t user)
 {
 	const char *told = secure_getenv("ADVERB_BROKER_USER");
