@@ -7,7 +7,6 @@
 
 #include "broker/client.h"
 #include "broker/dial.h"
-#include "broker/server.h"
 #include "broker/shared_page.h"
 #include "broker/proto.h"
 #include "broker/steer.h"
@@ -564,107 +563,6 @@ static void a_broker_of_another_version_is_named(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-static int bind_the_port(void)
-{
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(4791)};
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-
-	if (!bind(fd, (struct sockaddr *)&a, sizeof(a)))
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/* Starts one that holds the port, with this umask; what it says when it serves.
- */
-static struct dial_broker begin_holder(mode_t mask)
-{
-	pid_t pid = fork();
-	struct dial_broker b;
-	char said[START_SENTENCE];
-	int fd;
-
-	if (!pid) {
-		umask(mask);
-		execl(getenv("ADVERB_BROKER"), "adverbd", "--foreground",
-		      "--hold-port", NULL);
-		_exit(1);
-	}
-	/* until it listens, and, which is later, serves */
-	while ((fd = proto_connect()) == -ECONNREFUSED)
-		sched_yield();
-	close(fd);
-	assert_int_equal(dial_open(&fd, &b, NULL, said), 0);
-	close(fd);
-	assert_int_equal(b.pid, pid);
-	return b;
-}
-
-static unsigned umask_of(pid_t pid)
-{
-	char path[32], line[128];
-	unsigned mask = ~0u;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f) &&
-	       sscanf(line, "Umask: %o", &mask) != 1)
-		;
-	fclose(f);
-	return mask;
-}
-
-static void the_umask_of_who_starts_it_is_not_the_brokers(void **state)
-{
-	for (mode_t mask = 0; mask <= 0777; mask += 0777) {
-		pid_t pid = begin_holder(mask).pid;
-
-		assert_int_equal(umask_of(pid), 022);
-		end_broker(pid);
-		waitpid(pid, NULL, 0);
-	}
-}
-
-/* Nobody can take it between two programs, or before the first. */
-static void a_broker_that_holds_the_port_has_it_without_clients(void **state)
-{
-	struct dial_broker b = begin_holder(022);
-	pid_t pid = b.pid;
-	struct client c;
-
-	assert_int_equal(b.idle_s, PROTO_IDLE_NEVER);
-	assert_int_equal(bind_the_port(), -1);
-	open_or_fail(&c);
-	assert_int_equal(broker_of(&c), pid);
-	client_close(&c);
-	end_broker(pid);
-	waitpid(pid, NULL, 0);
-}
-
-/* It has the port as soon as that is free. */
-static void a_broker_waits_for_a_port_that_it_is_to_hold(void **state)
-{
-	const struct server_config config = {.idle_ms = SERVER_NEVER};
-	struct sockaddr_un a;
-	socklen_t length = proto_address(&a);
-	int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-	int held = bind_the_port();
-	const char *why = "";
-	struct server *s;
-
-	assert_true(held >= 0);
-	assert_int_equal(bind(listener, (struct sockaddr *)&a, length), 0);
-	s = server_new(listener, &config);
-	assert_false(server_hold_port(s, &why));
-	assert_non_null(strstr(why, "port 4791 is held by "));
-	close(held);
-	assert_true(server_turn(s));
-	assert_int_equal(bind_the_port(), -1);
-	server_free(s);
-}
-
 static void the_broker_says_who_it_is(void **state)
 {
 	struct dial_broker b;
@@ -859,10 +757,6 @@ int main(void)
 		cmocka_unit_test(malformed_requests_are_refused_and_survived),
 		cmocka_unit_test(a_broker_of_another_version_is_named),
 		cmocka_unit_test(the_broker_says_who_it_is),
-		cmocka_unit_test(the_umask_of_who_starts_it_is_not_the_brokers),
-		cmocka_unit_test(
-			a_broker_that_holds_the_port_has_it_without_clients),
-		cmocka_unit_test(a_broker_waits_for_a_port_that_it_is_to_hold),
 		cmocka_unit_test(a_member_of_the_group_sends_from_port_4791),
 		cmocka_unit_test(
 			an_arena_is_shown_to_who_asks_and_is_of_its_user),
