@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ACK Extended Transport Header and what its syndrome says (IBTA Vol 1, 9.3.5;
- * the codes 9.7.5.1).
+ * ACK Extended Transport Header and the values of its syndrome (IBTA Vol 1,
+ * 9.3.5; the codes 9.7.5.1).
  *
  *	+-+-----+-----------+-----------------------------------------------+
  *	|0|kind |   value   |           Message Sequence Number             |
@@ -35,7 +35,7 @@ enum aeth_kind {
 	AETH_NAK,
 };
 
-/* NAK codes; those above are reserved (IBTA 9.7.5.2). */
+/* NAK codes; the codes above these are reserved (IBTA 9.7.5.2). */
 enum aeth_nak {
 	AETH_NAK_PSN_SEQUENCE = 0,
 	AETH_NAK_INVALID_REQUEST = 1,
@@ -44,8 +44,9 @@ enum aeth_nak {
 	AETH_NAK_INVALID_RD_REQUEST = 4,
 };
 
-/* Both work on exactly AETH_BYTES. */
+/* Reads AETH_BYTES at p. */
 void aeth_parse(const uint8_t *p, struct aeth *aeth);
+/* Writes AETH_BYTES at p. */
 void aeth_write(uint8_t *p, const struct aeth *aeth);
 
 static inline enum aeth_kind aeth_kind(uint8_t syndrome)
@@ -55,13 +56,14 @@ static inline enum aeth_kind aeth_kind(uint8_t syndrome)
 	return (enum aeth_kind)(syndrome >> 5);
 }
 
-/* Credit code, RNR timer code or NAK code, as the kind has it. */
+/* Returns the credit code, RNR timer code or NAK code, depending on the kind.
+ */
 static inline uint8_t aeth_value(uint8_t syndrome)
 {
 	return syndrome & AETH_VALUE_MASK;
 }
 
-/* Has the syndrome a meaning?  Reserved kinds and NAK codes have none. */
+/* Returns false for a reserved kind or NAK code. */
 static inline bool aeth_is_known(uint8_t syndrome)
 {
 	switch (aeth_kind(syndrome)) {
@@ -81,9 +83,11 @@ static inline uint8_t aeth_syndrome(enum aeth_kind kind, uint8_t value)
 	return (uint8_t)(kind << 5 | (value & AETH_VALUE_MASK));
 }
 
-/* The time an RNR timer code (5 bits) stands for (IBTA 9.7.5.2.8). */
+/* Returns the time of an RNR timer code (5 bits), in nanoseconds (IBTA
+ * 9.7.5.2.8). */
 uint64_t aeth_rnr_timer_ns(uint8_t code);
-/* 4.096 us * 2^code for the 5-bit local ACK timeout; 0 means never. */
+/* Returns 4.096 us * 2^code for the 5-bit local ACK timeout, in nanoseconds, or
+ * 0 for code 0, which disables the timeout. */
 uint64_t aeth_ack_timeout_ns(uint8_t code);
 
 #endif

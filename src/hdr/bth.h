@@ -12,7 +12,7 @@
  *	|A|    resv     |           Packet Sequence Number              |
  *	+-+-------------+-----------------------------------------------+
  *
- * Reserved bits are sent as zero and not looked at.
+ * Reserved bits are sent as zero and ignored when received.
  */
 #ifndef HDR_BTH_H
 #define HDR_BTH_H
@@ -27,11 +27,11 @@
 #define BTH_DEFAULT_PKEY 0xffffu
 
 struct bth {
-	uint8_t opcode; /* enum opcode, or one we do not know */
+	uint8_t opcode; /* enum opcode, or an unknown one */
 	bool se;	/* solicited event */
 	bool migreq;
-	uint8_t pad;  /* bytes that follow the payload, 0..3 */
-	uint8_t tver; /* 0 */
+	uint8_t pad;  /* bytes of padding after the payload, 0..3 */
+	uint8_t tver; /* transport header version, 0 */
 	uint16_t pkey;
 	bool fecn;
 	bool becn;
@@ -40,10 +40,11 @@ struct bth {
 	uint32_t psn; /* 24 bits */
 };
 
-/* False if there are fewer than BTH_BYTES. */
+/* Reads a BTH.  Returns false if len < BTH_BYTES. */
 bool bth_parse(const uint8_t *p, size_t len, struct bth *bth);
+/* Writes BTH_BYTES at p. */
 void bth_write(uint8_t *p, const struct bth *bth);
-/* Give the BTH written at p these for its own. */
+/* Replaces the PSN and AckReq of the BTH at p. */
 void bth_number(uint8_t *p, uint32_t psn, bool ackreq);
 
 #endif

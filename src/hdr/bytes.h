@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Big-endian numbers at any address.  Compilers turn each of these into one
- * load or store with a byte swap.
+ * Big-endian numbers at any address.  Compilers turn each of these functions
+ * into one load or store with a byte swap.
  */
 #ifndef HDR_BYTES_H
 #define HDR_BYTES_H

@@ -7,12 +7,15 @@
 #include "hdr/mad.h"
 
 /*
- * A field: its first bit, counted from the end of the MAD header with the most
- * significant bit of a byte first, its width (of more than 64 bits: bytes as
- * they are), and where it is in struct cmmsg.
+ * A field of a message.  Bits are counted from the end of the MAD header, the
+ * most significant bit of a byte first.  A field of more than 64 bits is an
+ * array of bytes.
  */
 struct field {
-	uint16_t bit, bits, offset, size;
+	uint16_t bit;	 /* the first bit */
+	uint16_t bits;	 /* the width */
+	uint16_t offset; /* of the member in struct cmmsg */
+	uint16_t size;	 /* bytes of the member in struct cmmsg */
 };
 
 /* clang-format off */
@@ -89,7 +92,7 @@ static const struct field rej[] = {
 	{0},
 };
 
-/* IBTA 12.6.8; the vendor id is in three pieces, see vendor_of_rep */
+/* IBTA 12.6.8; vendor_at has the three bytes of the vendor id */
 static const struct field rep[] = {
 	FIELD(0, 0, 32, local_id),
 	FIELD(4, 0, 32, remote_id),
@@ -148,7 +151,8 @@ static const struct field apr[] = {
 
 static const struct {
 	const struct field *fields;
-	uint8_t private_at, private_bytes; /* within the 232 bytes of data */
+	uint8_t private_at;    /* offset of the private data behind the header */
+	uint8_t private_bytes; /* bytes of private data */
 } kinds[] = {
 	[CMMSG_REQ] = {req, 140, 92},
 	[CMMSG_MRA] = {mra, 10, 222},
@@ -164,7 +168,8 @@ static const struct {
 };
 /* clang-format on */
 
-/* The three bytes of a REP that earlier editions reserve, low first. */
+/* The bytes of the ECE vendor id in a REP, the lowest first; earlier editions
+ * reserve them. */
 static const uint8_t vendor_at[3] = {15, 19, 23};
 
 static bool is_kind(uint16_t kind)
@@ -182,14 +187,14 @@ static uint64_t get_bits(const uint8_t *p, const struct field *f)
 	uint32_t end = f->bit % 8u + f->bits;
 	uint64_t value = 0;
 
-	/* a field of 64 bits starts at a byte, so nothing is shifted out */
+	/* A field of 64 bits starts at a byte, so no bit is shifted out. */
 	for (uint32_t i = 0; i < (end + 7) / 8; i++)
 		value = value << 8 | p[f->bit / 8 + i];
 	value >>= -end & 7;
 	return f->bits < 64 ? value & ((1ull << f->bits) - 1) : value;
 }
 
-/* Onto zeroes. */
+/* Assumes that the bits of the field are 0. */
 static void put_bits(uint8_t *p, const struct field *f, uint64_t value)
 {
 	uint32_t end = f->bit % 8u + f->bits, bytes = (end + 7) / 8;
@@ -284,7 +289,7 @@ void cmmsg_write(uint8_t *mad, const struct cmmsg *m)
 	       kinds[m->kind].private_bytes);
 }
 
-/* 16 bytes on the wire to an address, by IP version. */
+/* Converts the 16 bytes of an address; false for an unknown IP version. */
 static bool address_in(const uint8_t *p, uint8_t version, uint8_t ip[16])
 {
 	if (version == 6) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages of the communication manager (IBTA Vol 1, 12.6): one struct for
- * all kinds, of which each sets its own fields; where each field stands is
- * data, in cmmsg.c.  And what RDMA IP CM puts in front of a program's private
- * data (IBTA A11.3):
+ * Messages of the communication manager (IBTA Vol 1, 12.6): one struct for all
+ * kinds, each of which uses its own fields; tables in cmmsg.c have the place of
+ * each field.  Also the header that RDMA IP CM puts in front of a program's
+ * private data (IBTA A11.3):
  *
  *	+-------+-------+-------+-------+-------------------------------+
  *	| major | minor | IP v. | rsvd  |          source port          |
  *	+-------+-------+-------+-------+-------------------------------+
- *	|  source address, 16 bytes; IPv4 in the last four of them      |
+ *	|  source address, 16 bytes; IPv4 in the last four bytes        |
  *	+---------------------------------------------------------------+
- *	|  destination address, the same                                |
+ *	|  destination address, 16 bytes; IPv4 in the last four bytes   |
  *	+---------------------------------------------------------------+
  *
  * Pure; a struct owns nothing.
@@ -44,7 +44,7 @@ enum cmmsg_kind {
 	CMMSG_APR = 0x1a,
 };
 
-/* REJ reasons that we give (IBTA 12.6.7.2). */
+/* The REJ reasons that adverb sends (IBTA 12.6.7.2). */
 enum {
 	CMMSG_REJ_NO_QP = 1,
 	CMMSG_REJ_NO_RESOURCES = 3,
@@ -60,7 +60,8 @@ enum {
 	CMMSG_REJ_VENDOR_OPTION = 35,
 };
 
-/* What an MRA or a REJ answers (IBTA 12.6.6.1, 12.6.7.1). */
+/* The kind of message that an MRA or a REJ answers (IBTA 12.6.6.1, 12.6.7.1).
+ */
 enum { CMMSG_OF_REQ, CMMSG_OF_REP, CMMSG_OF_OTHER };
 
 /* SIDR_REP status (IBTA 12.11.2.2). */
@@ -83,11 +84,13 @@ struct cmmsg_path {
 	uint8_t rate, traffic_class, hop_limit, sl, subnet_local, ack_timeout;
 };
 
-/* Fields as the tables of 12.6 name them, host order; times are exponents. */
+/* The fields of all messages, named as in the tables of 12.6, in host order;
+ * times are exponents.  Fields that a kind does not have are 0. */
 struct cmmsg {
 	enum cmmsg_kind kind;
 	uint64_t transaction_id;
-	uint32_t local_id, remote_id; /* SIDR: local_id is the request's */
+	/* SIDR_REQ and SIDR_REP have the request ID in local_id. */
+	uint32_t local_id, remote_id;
 	uint64_t service_id;
 	uint64_t ca_guid;
 	uint32_t qkey, qpn, psn, eecn, remote_eecn;
@@ -98,38 +101,45 @@ struct cmmsg {
 	uint16_t pkey;
 	uint8_t mtu, rdc_exists, has_srq;
 	struct cmmsg_path primary, alternate;
-	uint8_t ack_delay, failover;		 /* REP */
-	uint8_t answers;			 /* MRA, REJ: CMMSG_OF_* */
-	uint8_t service_timeout;		 /* MRA */
-	uint16_t reason;			 /* REJ */
-	uint8_t info_bytes, status;		 /* REJ; SIDR_REP, APR */
-	uint8_t info[CMMSG_INFO_MAX];		 /* additional information */
-	uint32_t ece_vendor;			 /* 24 bits */
-	uint32_t ece_options;			 /* the attribute modifier */
-	uint8_t private_data[CMMSG_PRIVATE_MAX]; /* cmmsg_private_bytes() */
+	uint8_t ack_delay, failover;  /* REP */
+	uint8_t answers;	      /* MRA, REJ: CMMSG_OF_* */
+	uint8_t service_timeout;      /* MRA */
+	uint16_t reason;	      /* REJ: CMMSG_REJ_* */
+	uint8_t info_bytes;	      /* REJ, SIDR_REP, APR: bytes in info */
+	uint8_t status;		      /* SIDR_REP, APR */
+	uint8_t info[CMMSG_INFO_MAX]; /* additional information */
+	uint32_t ece_vendor;	      /* 24 bits */
+	uint32_t ece_options;	      /* the attribute modifier */
+	/* cmmsg_private_bytes(kind) bytes. */
+	uint8_t private_data[CMMSG_PRIVATE_MAX];
 };
 
-/* RDMA IP CM's part of the private data; IPv4 as ::ffff:a.b.c.d. */
+/* The header of RDMA IP CM in the private data; IPv4 addresses are stored as
+ * ::ffff:a.b.c.d. */
 struct cmmsg_ip {
 	uint16_t src_port;
 	uint8_t src[16], dst[16];
 };
 
-/* How much private data a kind has, and all of it is sent. */
+/* Returns the size of the private data of a kind, which is always sent in full.
+ */
 size_t cmmsg_private_bytes(enum cmmsg_kind kind);
 /*
- * A whole MAD of MAD_BYTES.  False unless it is a message of this class whose
- * lengths hold; a LAP has only its ids read.
+ * Reads a MAD.  Returns false if len < MAD_BYTES, the MAD is not a message of
+ * this class, or info_bytes is too large.  Only the ids of a LAP are read.
  */
 bool cmmsg_parse(const uint8_t *mad, size_t len, struct cmmsg *m);
-/* Writes MAD_BYTES; not a LAP, which we never send. */
+/* Writes MAD_BYTES.  m->kind must not be CMMSG_LAP, which adverb does not send.
+ */
 void cmmsg_write(uint8_t *mad, const struct cmmsg *m);
 
-/* CMMSG_IP_BYTES each; false unless version and family are known. */
+/* Reads CMMSG_IP_BYTES at p.  Returns false for an unknown version of the
+ * header or of IP. */
 bool cmmsg_ip_parse(const uint8_t *p, struct cmmsg_ip *ip);
+/* Writes CMMSG_IP_BYTES at p. */
 void cmmsg_ip_write(uint8_t *p, const struct cmmsg_ip *ip);
 
-/* The service id of a port space and a port (IBTA A11.2). */
+/* Returns the service id of a port space and a port (IBTA A11.2). */
 static inline uint64_t cmmsg_service_id(uint16_t space, uint16_t port)
 {
 	return (uint64_t)space << 16 | port;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Extended transport headers (IBTA Vol 1, 9.3; FETH: A19).  The AETH has a
- * file of its own.
+ * Extended transport headers (IBTA Vol 1, 9.3; FETH: A19).  hdr/aeth.h has the
+ * AETH.
  *
  *	RETH		+---- VA 64 ----+- R_Key 32 -+- length 32 -+
  *	AtomicETH	+---- VA 64 ----+- R_Key 32 -+
@@ -13,8 +13,8 @@
  *	IETH		+- R_Key 32 -+
  *	FETH		+- resv 26 -+- selectivity 2 -+- placement 4 -+
  *
- * The callers of these have checked the length against the opcode's row:
- * each reads or writes exactly its EXT_*_BYTES.
+ * The caller has checked the length by the opcode's row: each function reads or
+ * writes exactly the EXT_*_BYTES of its header.
  */
 #ifndef HDR_EXT_H
 #define HDR_EXT_H
@@ -56,7 +56,7 @@ struct xrceth {
 	uint32_t srqn; /* 24 bits */
 };
 
-/* Opaque: as the program gave it, in the byte order of the wire. */
+/* Immediate data: four bytes of the program, in network byte order. */
 struct immdt {
 	uint32_t imm_be;
 };
@@ -66,8 +66,10 @@ struct ieth {
 };
 
 struct feth {
-	uint8_t placement;   /* EXT_FETH_GLOBAL_VISIBILITY, _PERSISTENCE */
-	uint8_t selectivity; /* 0: the range, 1: the whole region */
+	/* EXT_FETH_GLOBAL_VISIBILITY and EXT_FETH_PERSISTENCE. */
+	uint8_t placement;
+	/* 0: the range of the RETH, 1: the whole memory region. */
+	uint8_t selectivity;
 };
 
 #define EXT_FETH_GLOBAL_VISIBILITY 1

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Global Route Header (IBTA Vol 1, 8.3): an IPv6 header by another name.
+ * Global Route Header (IBTA Vol 1, 8.3), which has the format of an IPv6
+ *header.
  *
  *	+-------+---------------+---------------------------------------+
  *	|   6   | Traffic Class |              Flow Label               |
@@ -30,8 +31,10 @@ struct grh {
 	uint8_t dgid[16];
 };
 
-/* False unless it is whole, of version 6, and what it announces in `len`. */
+/* Reads a GRH.  Returns false if the header or its payload is longer than
+ * `len`, or the version is not 6. */
 bool grh_parse(const uint8_t *p, size_t len, struct grh *grh);
+/* Writes GRH_BYTES at p. */
 void grh_write(uint8_t *p, const struct grh *grh);
 
 #endif

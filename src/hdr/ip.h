@@ -35,20 +35,20 @@
 #define IP_V6_BYTES	40
 #define IP_PROTOCOL_UDP 17
 
-/* In ip_v4.flags_fragment. */
+/* The bits of ip_v4.flags_fragment. */
 #define IP_V4_DF	    0x4000
 #define IP_V4_MF	    0x2000
 #define IP_V4_FRAGMENT_MASK 0x1fff
 
 struct ip_v4 {
-	uint8_t header_bytes; /* 20..60; written as 20 */
+	uint8_t header_bytes; /* 20..60; ip_v4_write writes 20 */
 	uint8_t tos;
 	uint16_t total_length;
 	uint16_t id;
 	uint16_t flags_fragment;
 	uint8_t ttl;
 	uint8_t protocol;
-	uint16_t checksum; /* as parsed; computed when written */
+	uint16_t checksum; /* as parsed; ip_v4_write ignores this field */
 	uint32_t src;
 	uint32_t dst;
 };
@@ -64,22 +64,29 @@ struct ip_v6 {
 };
 
 /*
- * False unless version and lengths hold: the header, and the packet it
- * announces, lie within `len`.  The checksum is not looked at.
+ * Reads an IPv4 header.  Returns false if the version is not 4, the header
+ * length is invalid, or the header or the packet is longer than `len`.  Does
+ * not check the checksum.
  */
 bool ip_v4_parse(const uint8_t *p, size_t len, struct ip_v4 *ip);
+/* Reads an IPv6 header.  Returns false if the version is not 6, or the header
+ * or the packet is longer than `len`. */
 bool ip_v6_parse(const uint8_t *p, size_t len, struct ip_v6 *ip);
+/* Writes IP_V4_BYTES at p, without options and with the right checksum. */
 void ip_v4_write(uint8_t *p, const struct ip_v4 *ip);
+/* Writes IP_V6_BYTES at p. */
 void ip_v6_write(uint8_t *p, const struct ip_v6 *ip);
 
-/* Whether the checksum over a header that ip_v4_parse accepted is right. */
+/* Returns whether the checksum of the header at p is right.  Assumes that
+ * ip_v4_parse has accepted the header. */
 bool ip_v4_checksum_ok(const uint8_t *p, const struct ip_v4 *ip);
 
 /*
- * The Internet checksum.  Sums are started at 0 and may be continued after an
- * even number of bytes; ip_sum_fold gives the 16 bits to store.
+ * Adds `bytes` bytes to an Internet checksum (RFC 1071), which starts as 0.
+ * Only the last call may have an odd number of bytes.
  */
 uint64_t ip_sum(uint64_t sum, const void *data, size_t bytes);
+/* Returns the 16 bits to store for a sum of ip_sum. */
 uint16_t ip_sum_fold(uint64_t sum);
 
 #endif

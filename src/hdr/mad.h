@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The header that all management datagrams share (IBTA Vol 1, 13.4.2).
+ * The common header of management datagrams (IBTA Vol 1, 13.4.2).
  *
  *	+---------------+---------------+---------------+---------------+
  *	| BaseVersion   |  MgmtClass    | ClassVersion  |R|   Method    |
@@ -23,7 +23,7 @@
 
 #define MAD_BYTES	    256
 #define MAD_HEADER_BYTES    24
-#define MAD_METHOD_RESPONSE 0x80 /* the R of the drawing */
+#define MAD_METHOD_RESPONSE 0x80 /* bit R */
 
 struct mad {
 	uint8_t base_version;
@@ -37,8 +37,9 @@ struct mad {
 	uint32_t attribute_modifier;
 };
 
-/* False if there are fewer than MAD_HEADER_BYTES. */
+/* Reads a header.  Returns false if len < MAD_HEADER_BYTES. */
 bool mad_parse(const uint8_t *p, size_t len, struct mad *mad);
+/* Writes MAD_HEADER_BYTES at p. */
 void mad_write(uint8_t *p, const struct mad *mad);
 
 #endif

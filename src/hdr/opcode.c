@@ -49,7 +49,8 @@
 
 /* clang-format off */
 
-/* Operations of every connected service; X is what all its requests carry. */
+/* The operations of every connected service S; X are the extension headers of
+ * all its requests. */
 #define CONNECTED(S, X) \
 	ROW(S, SEND_FIRST,     SEND,  FIRST,  X,                REQUEST | PAYLOAD), \
 	ROW(S, SEND_MIDDLE,    SEND,  MIDDLE, X,                REQUEST | PAYLOAD), \
@@ -64,7 +65,7 @@
 	ROW(S, WRITE_ONLY,     WRITE, ONLY,   X | RETH,         REQUEST | PAYLOAD), \
 	ROW(S, WRITE_ONLY_IMM, WRITE, ONLY,   X | RETH | IMMDT, REQUEST | PAYLOAD)
 
-/* Those that need answers. */
+/* The operations that only the reliable services RC and XRC have. */
 #define RELIABLE(S, X) \
 	ROW(S, READ_REQUEST,         READ_REQUEST,  ONLY,   X | RETH,            REQUEST), \
 	ROW(S, READ_RESPONSE_FIRST,  READ_RESPONSE, FIRST,  AETH,                PAYLOAD), \
@@ -80,7 +81,7 @@
 	ROW(S, FLUSH,                FLUSH,         ONLY,   X | FETH | RETH,     REQUEST | PLACEMENT), \
 	ROW(S, ATOMIC_WRITE,         ATOMIC_WRITE,  ONLY,   X | RETH,            REQUEST | PAYLOAD | PLACEMENT)
 
-/* What follows the BTH is unknown. */
+/* A reserved opcode of RC: all bytes after the BTH count as payload. */
 #define RESERVED(op) \
 	[op] = { \
 		.name = "RC reserved", \
@@ -102,7 +103,7 @@ static const struct opcode_info table[256] = {
 	ROW(UD, SEND_ONLY_IMM, SEND, ONLY, DETH | IMMDT, REQUEST | PAYLOAD),
 	CONNECTED(XRC, XRCETH),
 	RELIABLE(XRC, XRCETH),
-	/* A17.9: a BTH and 16 reserved bytes, which we see as payload. */
+	/* A17.9: a BTH and 16 reserved bytes, which count as payload. */
 	[OPCODE_CNP] = {
 		.name = "CNP",
 		.service = OPCODE_SERVICE_CNP,

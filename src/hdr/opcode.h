@@ -8,13 +8,11 @@
  *	|  service  |     operation     |
  *	+-----------+-------------------+
  *
- * An operation has the same five bits in every service that has it.  All that
- * distinguishes one opcode from another is in one table: which headers
- * follow, where the packet stands in its message, who sends it.  RD is not
- * here; its opcodes are as unknown to us as the reserved ones.  Those of RC are
- * requests, which the responder refuses (IBTA 9.9.3).
- *
- * The table is constant; anybody may read it.
+ * An operation has the same five bits in every service that has this operation.
+ * One constant table has the properties of all opcodes: the headers that
+ *follow, the position of the packet in its message, and the side that sends it.
+ *Reserved opcodes of RC have a row, as requests that the responder refuses
+ *(IBTA 9.9.3). Other reserved opcodes, and those of RD, have no row.
  */
 #ifndef HDR_OPCODE_H
 #define HDR_OPCODE_H
@@ -101,7 +99,7 @@ enum opcode {
 	OPCODE_XRC_FLUSH = 0xbc,
 	OPCODE_XRC_ATOMIC_WRITE = 0xbd,
 
-	/* Congestion notification: a whole opcode, service bits 100. */
+	/* Congestion notification packet; the service bits are 100. */
 	OPCODE_CNP = 0x81,
 };
 /* clang-format on */
@@ -129,8 +127,8 @@ enum opcode_position {
 };
 
 /*
- * Extension headers, in the order in which they follow the BTH: the lowest
- * bit that is set comes first.
+ * Extension headers, in the order in which they follow the BTH: the header of
+ * the lowest bit comes first.
  */
 enum opcode_ext {
 	OPCODE_EXT_DETH = 1 << 0,
@@ -150,20 +148,21 @@ struct opcode_info {
 	enum opcode_kind kind;
 	enum opcode_position position;
 	uint16_t ext;	       /* bits of enum opcode_ext */
-	uint8_t header_bytes;  /* BTH and all extension headers */
-	bool request;	       /* sent by the requester */
-	bool payload;	       /* may carry payload and padding */
-	bool memory_placement; /* of A19; only where a region supports it */
+	uint8_t header_bytes;  /* bytes of the BTH and all extension headers */
+	bool request;	       /* the requester sends this opcode */
+	bool payload;	       /* payload and padding are allowed */
+	bool memory_placement; /* an operation of IBTA A19 */
 };
 
-/* The row of an opcode; NULL if it is reserved, but of RC, or of a service
- * unknown. */
+/* Returns the row of an opcode, or NULL if the opcode is unknown: reserved in a
+ * service other than RC, or of an unknown service. */
 const struct opcode_info *opcode_info(uint8_t opcode);
 
 /*
- * The opcode of one packet of a SEND, WRITE or READ response.  `tail` is what
- * the message ends with: 0, OPCODE_EXT_IMMDT, or (SEND only) OPCODE_EXT_IETH;
- * it is ignored on first and middle packets.
+ * Returns the opcode of one packet of a SEND, WRITE or READ response.  `tail`
+ * is the extension header at the end of the message: 0 for none,
+ * OPCODE_EXT_IMMDT, or for a SEND OPCODE_EXT_IETH; first and middle packets
+ * ignore `tail`.
  */
 uint8_t opcode_of(enum opcode_service service, enum opcode_kind kind,
 		  enum opcode_position position, enum opcode_ext tail);
@@ -173,11 +172,13 @@ static inline enum opcode_service opcode_service(uint8_t opcode)
 	return (enum opcode_service)(opcode >> 5);
 }
 
+/* Returns whether the packet is the first one of its message. */
 static inline bool opcode_starts(const struct opcode_info *info)
 {
 	return info->position == OPCODE_FIRST || info->position == OPCODE_ONLY;
 }
 
+/* Returns whether the packet is the last one of its message. */
 static inline bool opcode_ends(const struct opcode_info *info)
 {
 	return info->position == OPCODE_LAST || info->position == OPCODE_ONLY;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hdr/pkt.h"
 
-/* The headers stand in the order of enum opcode_ext. */
+/* The headers are in the order of enum opcode_ext. */
 static void parse_ext(const uint8_t *p, struct pkt *pkt)
 {
 	unsigned int ext = pkt->info->ext;

@@ -7,8 +7,8 @@
  *	| BTH | extension headers, by opcode | payload | pad | (ICRC)|
  *	+-----+------------------------------+---------+-----+ - - - +
  *
- * A struct pkt owns nothing: `payload` borrows the bytes that were parsed.
- * Only the extension headers named by info->ext are set.
+ * A struct pkt owns nothing: `payload` points into the bytes that were parsed.
+ * Only the extension headers in info->ext are set.
  */
 #ifndef HDR_PKT_H
 #define HDR_PKT_H
@@ -22,7 +22,7 @@
 #include "hdr/ext.h"
 #include "hdr/opcode.h"
 
-/* The longest is an XRC atomic request. */
+/* The longest headers are those of an XRC atomic request. */
 #define PKT_MAX_HEADER_BYTES                                                   \
 	(BTH_BYTES + EXT_XRCETH_BYTES + EXT_ATOMICETH_BYTES)
 
@@ -43,21 +43,23 @@ struct pkt {
 };
 
 /*
- * Reads what stands between the UDP header (or GRH) and the ICRC.  False, with
- * *pkt undefined, unless the transport version is 0, the opcode is known, all
- * its headers are there, the length is a multiple of 4, the pad is no longer
- * than the payload, and there is payload only where the opcode allows it.
+ * Reads the bytes between the UDP header (or GRH) and the ICRC.  Returns false,
+ * with *pkt undefined, unless the transport header version is 0, the opcode is
+ * known, `len` covers all headers of the opcode and is a multiple of 4, the pad
+ * is not longer than the bytes after the headers, and the opcode allows payload
+ * if there is any.
  */
 bool pkt_parse(const uint8_t *p, size_t len, struct pkt *pkt);
 
 /*
- * Writes the BTH and the extension headers of pkt->bth.opcode, which must be a
- * known one; the pad count follows from payload_len.  Returns their size.
- * Looks neither at pkt->info nor at pkt->payload.
+ * Writes the BTH and the extension headers of pkt->bth.opcode, which must be
+ * known; computes the pad count from pkt->payload_len.  Returns the size of the
+ * headers in bytes.  Does not use pkt->info and pkt->payload.
  */
 size_t pkt_write_headers(uint8_t *buf, const struct pkt *pkt);
 
-/* Bytes of padding after `payload_len` bytes of payload (IBTA 9.2.4). */
+/* Returns the bytes of padding after `payload_len` bytes of payload (IBTA
+ * 9.2.4). */
 static inline uint8_t pkt_pad(size_t payload_len)
 {
 	return (uint8_t)(-payload_len & 3);

@@ -22,7 +22,7 @@ void udp_write(uint8_t *p, const struct udp *udp)
 	bytes_put16(p + 6, udp->checksum);
 }
 
-/* Of the pseudo header and the datagram. */
+/* The checksum over the pseudo header and the datagram. */
 static uint16_t sum_v4(const struct ip_v4 *ip, const uint8_t *p, size_t len)
 {
 	uint64_t sum = (uint64_t)ip->src + ip->dst + IP_PROTOCOL_UDP + len;
@@ -39,7 +39,8 @@ static uint16_t sum_v6(const struct ip_v6 *ip, const uint8_t *p, size_t len)
 	return ip_sum_fold(ip_sum(sum, p, len));
 }
 
-/* Zero means none, so a sum of zero is sent as its other name. */
+/* A checksum field of 0 means that there is none, so a sum of 0 is sent as
+ * 0xffff, which is the same number in one's complement (RFC 768). */
 static uint16_t never_zero(uint16_t sum)
 {
 	return sum ? sum : 0xffff;

@@ -20,26 +20,32 @@
 struct udp {
 	uint16_t sport;
 	uint16_t dport;
-	uint16_t length;   /* header and payload */
-	uint16_t checksum; /* 0: none */
+	uint16_t length;   /* bytes of header and payload */
+	uint16_t checksum; /* 0: there is none */
 };
 
-/* False unless the datagram it announces lies within `len`. */
+/* Reads a header.  Returns false if the header or the datagram is longer than
+ * `len`. */
 bool udp_parse(const uint8_t *p, size_t len, struct udp *udp);
+/* Writes UDP_BYTES at p. */
 void udp_write(uint8_t *p, const struct udp *udp);
 
 /*
- * The checksum of a datagram of `len` bytes (header and payload) whose
- * checksum field holds zero; never 0.
+ * Returns the checksum over IPv4 of the datagram at p, of `len` bytes with
+ * header and payload; its checksum field must be 0.  The result is never 0.
  */
 uint16_t udp_checksum_v4(const struct ip_v4 *ip, const uint8_t *p, size_t len);
+/*
+ * Returns the checksum over IPv6 of the datagram at p, of `len` bytes with
+ * header and payload; its checksum field must be 0.  The result is never 0.
+ */
 uint16_t udp_checksum_v6(const struct ip_v6 *ip, const uint8_t *p, size_t len);
 
-/*
- * Whether a received datagram's checksum is right; none at all (0) is right
- * over IPv4, and over IPv6 where the receiver asks for it (RFC 6935).
+/* Returns whether the checksum of a datagram over IPv4 is right or absent (0).
  */
 bool udp_checksum_v4_ok(const struct ip_v4 *ip, const uint8_t *p, size_t len);
+/* Returns whether the checksum of a datagram over IPv6 is right or absent (0),
+ * which a receiver may allow (RFC 6935). */
 bool udp_checksum_v6_ok(const struct ip_v6 *ip, const uint8_t *p, size_t len);
 
 #endif
