@@ -9,26 +9,27 @@
 #include "util/crc.h"
 
 #define LRH_BYTES 8
-/* Of an IPv4 header, those that follow id, flags and fragment offset. */
+/* The offset of id, flags and fragment offset in an IPv4 header, which are
+ * hidden from a socket. */
 #define BEFORE_HIDDEN 4
 #define HIDDEN_BYTES  4
 
-/* x^(8 * 24), which moves the four hidden bytes and the 20 behind them, up to
- * the BTH, through the register. */
+/* x^(8 * 24): there are 24 bytes from the hidden bytes to the BTH. */
 #define HIDDEN_FACTOR 0x32b39da3
 
-/* What the low byte of an id changes: a datagram has up to 64 packets. */
+/* [id]: the change of the register before the BTH by an id below 256.  Most ids
+ * are: a datagram is cut into at most 64 packets. */
 static uint32_t of_low_id[256];
 
 static uint32_t of_id(uint16_t id)
 {
-	/* the first of the hidden bytes is the lowest of the register */
+	/* The first hidden byte is the lowest byte of the register. */
 	uint32_t field = (uint32_t)(id & 0xff) << 8 | id >> 8;
 
 	return crc32_multiply(field, HIDDEN_FACTOR);
 }
 
-__attribute__((constructor)) static void fill(void)
+__attribute__((constructor)) static void fill_low_id(void)
 {
 	for (uint16_t id = 1; id < 256; id++)
 		of_low_id[id] = id & (id - 1) ? of_low_id[id & (id - 1)] ^
@@ -36,7 +37,7 @@ __attribute__((constructor)) static void fill(void)
 					      : of_id(id);
 }
 
-/* Appends the UDP header and runs over all of `block`. */
+/* Appends the UDP header to `block` and returns the CRC register after both. */
 static uint32_t write_headers(uint8_t *block, size_t used,
 			      const struct udp *udp)
 {
@@ -122,9 +123,9 @@ bool icrc_syndrome_id(uint32_t syndrome, uint16_t total_length,
 	if (total_length < IP_V4_BYTES + UDP_BYTES + BTH_BYTES + ICRC_BYTES)
 		return false;
 	/*
-	 * Four bytes fed into a register of zero are the register moved by
-	 * four, read from its low end; so moving back over them too gives
-	 * the bytes themselves.
+	 * Four bytes that are added to a register of 0 are the register four
+	 * bytes before, the first byte the lowest.  So the register before the
+	 * hidden bytes is their difference.
 	 */
 	syndrome = crc32_unshift(syndrome,
 				 total_length - ICRC_BYTES - BEFORE_HIDDEN);

@@ -2,22 +2,23 @@
 /*
  * The invariant CRC of RoCEv2 (IBTA Vol 1, 7.8.1; A17.3.2).
  *
- * What it covers, in order; m marks a field taken as all ones, because routers
- * may change it:
+ * The ICRC covers, in this order; m marks a field that counts as all ones,
+ * because routers may change the field:
  *
- *	8 bytes of ones		where InfiniBand has its LRH
+ *	8 bytes of ones		in the place of InfiniBand's LRH
  *	IPv4 header		ToS m, TTL m, header checksum m
  *	  or IPv6 header	traffic class m, flow label m, hop limit m
  *	UDP header		checksum m
  *	BTH			byte 4 (FECN, BECN, reserved) m
  *	all up to the ICRC	extension headers, payload, pad
  *
- * It stands behind the padding, least significant byte first.
+ * The ICRC follows the padding, least significant byte first.
  *
- * IPv4 has id and fragment flags inside the coverage, which no socket tells
- * its reader.  A CRC being linear, the difference between the ICRC computed
- * with a guess and the one received, taken back over the bytes that follow,
- * is the difference between the guess and what was sent.
+ * The ICRC covers the id and the fragment flags of an IPv4 header, which a
+ *socket does not report.  A CRC is linear: the difference between the ICRC
+ *computed with an assumed id and the received ICRC, shifted back by the bytes
+ *that follow the id, is the difference between the assumed id and the sender's
+ *id.
  *
  * Pure functions, no state.
  */
@@ -34,34 +35,41 @@
 #define ICRC_BYTES 4
 
 /*
- * The CRC register after the dummy LRH, IP and UDP headers.  IP and UDP lengths
- * include the ICRC, as on the wire; an IPv4 header is taken to be without
- * options.
+ * Returns the CRC register after the dummy LRH, an IPv4 header without options
+ * and a UDP header.  The lengths in the headers include the ICRC, as on the
+ * wire.
  */
 uint32_t icrc_headers_v4(const struct ip_v4 *ip, const struct udp *udp);
+/*
+ * Returns the CRC register after the dummy LRH, an IPv6 header and a UDP
+ * header. The lengths in the headers include the ICRC, as on the wire.
+ */
 uint32_t icrc_headers_v6(const struct ip_v6 *ip, const struct udp *udp);
-/* The same of an IPv4 header with `id`, from that of one with id 0. */
+/* Converts the result of icrc_headers_v4 for id 0 to the result for `id`. */
 uint32_t icrc_with_id(uint32_t crc, uint16_t id);
-/* Then over the BTH_BYTES on the wire, and over what follows. */
+/* Returns the CRC register after BTH_BYTES at bth, from register `crc`. */
 uint32_t icrc_bth(uint32_t crc, const uint8_t *bth);
+/* Returns the CRC register after `bytes` bytes that follow the BTH. */
 uint32_t icrc_update(uint32_t crc, const void *data, size_t bytes);
 
-/* From register to wire and back: icrc_write(p, c), then icrc_read(p) is c. */
+/* Writes the ICRC for CRC register `crc`, ICRC_BYTES at p. */
 void icrc_write(uint8_t *p, uint32_t crc);
+/* Returns the CRC register of the ICRC at p, the inverse of icrc_write. */
 uint32_t icrc_read(const uint8_t *p);
 
-/* The part of an IPv4 header that a socket does not tell. */
+/* The fields of an IPv4 header that a socket does not report. */
 struct icrc_hidden {
 	uint16_t id;
 	bool df; /* don't fragment */
 };
 
 /*
- * `syndrome` is the computed register xor the received one, of an IPv4
- * datagram of `total_length` bytes (as in its header) for which `assumed` was
- * put into the header.  True if a header of some id and DF, and not a fragment,
- * explains it: then *actual is what was sent.  One corrupted packet in 2^15
- * is explained so by chance; which ids to believe is the caller's to decide.
+ * Finds the id and DF of an IPv4 datagram of `total_length` bytes (as in its
+ * header).  `syndrome` is the register computed with `assumed` in the header,
+ * xor the received register.  Returns true if a header with some id and DF, not
+ * of a fragment, leads to the received ICRC, and stores them in *actual.  One
+ * corrupted packet in 2^15 also leads to true by chance; the caller decides
+ * which ids are plausible.
  */
 bool icrc_syndrome_id(uint32_t syndrome, uint16_t total_length,
 		      struct icrc_hidden assumed, struct icrc_hidden *actual);

@@ -12,7 +12,7 @@
 #define NEAR_BEHIND 64
 #define STARTS_MAX  3
 #define MOVES_MAX   8
-#define TICK_NS	    1000000 /* at most one id each, of a silent sender */
+#define TICK_NS	    1000000 /* a silent sender's id grows by at most 1 a tick */
 
 static uint32_t read_be32(const uint8_t *p)
 {
@@ -46,7 +46,7 @@ static uint32_t pseudo_headers(const struct inaddr *from,
 	return icrc_headers_v6(&six, &udp);
 }
 
-/* The same, looked up. */
+/* As pseudo_headers, but keeps the last two results in the memo. */
 static uint32_t known_headers(struct rocev2_memo *memo,
 			      const struct inaddr *from,
 			      const struct inaddr *to, uint16_t udp_len)
@@ -72,8 +72,8 @@ static uint32_t known_headers(struct rocev2_memo *memo,
 }
 
 /*
- * The CRC register over the headers of IP and UDP and [p, p + upto), of a
- * packet whose ICRC stands at p + len.
+ * The CRC register after the headers of IP and UDP and [p, p + upto), of a
+ * packet with its ICRC at p + len.
  */
 static uint32_t cover_headers(struct rocev2_memo *memo,
 			      const struct inaddr *from,
@@ -133,8 +133,9 @@ bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
 	return true;
 }
 
-/* Does id go on from `last`, lost and late packets and ticks allowed for? */
-static bool is_direct_used(uint16_t last, uint16_t id, uint64_t ticks)
+/* Whether id is near `last`: a few ids behind, for packets that are late, or
+ * some ahead, for packets that were lost or sent to others, and for ticks. */
+static bool is_near(uint16_t last, uint16_t id, uint64_t ticks)
 {
 	uint16_t ahead = (uint16_t)(id - last);
 
@@ -157,18 +158,17 @@ static struct rocev2_sender *slot_of(struct rocev2_senders *s,
 	return from;
 }
 
-/* Keeps what `id` tells of its sender; true if it is to be believed. */
+/* Updates the sender by `id`; returns whether the id is plausible. */
 static bool judge_id(struct rocev2_sender *from, uint16_t id, uint64_t ticks)
 {
-	bool goes_on = is_direct_used(from->last, id, ticks);
-	bool confirms =
-		from->has_jumped && is_direct_used(from->jump, id, ticks);
-	bool is_due = goes_on || confirms || !from->is_damaged ||
+	bool follows = is_near(from->last, id, ticks);
+	bool confirms = from->has_jumped && is_near(from->jump, id, ticks);
+	bool is_due = follows || confirms || !from->is_damaged ||
 		      from->starts == STARTS_MAX || from->moves == MOVES_MAX;
 
 	if (from->starts < STARTS_MAX)
-		from->starts = goes_on ? 0 : from->starts + 1;
-	if (confirms && !goes_on && from->moves < MOVES_MAX)
+		from->starts = follows ? 0 : from->starts + 1;
+	if (confirms && !follows && from->moves < MOVES_MAX)
 		from->moves++;
 	from->has_jumped = !is_due;
 	from->jump = id;
@@ -188,7 +188,7 @@ bool rocev2_id_is_due(struct rocev2_senders *s, const uint8_t ip[16],
 	}
 	if (!judge_id(from, id, (now_ns - from->seen_ns) / TICK_NS))
 		return false;
-	/* a late packet does not take the sequence back */
+	/* A late packet does not set the sequence back. */
 	if ((uint16_t)(from->last - id) > NEAR_BEHIND)
 		from->last = id;
 	from->seen_ns = now_ns;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * RoCEv2 (IBTA A17): a transport packet as the payload of one UDP datagram,
- * with its ICRC.  The IP header is not in our hands: it is taken to have DF
- * and the id that an unconnected socket gives: 0, or n for segment n of a
- * datagram that the kernel cuts up (UDP_SEGMENT).  IPv6 has no id.  Pure.
+ * with its ICRC.  The kernel writes the IP header.  An IPv4 header that adverb
+ * sends has DF and, from an unconnected socket, id 0, or id n for segment n of
+ * a datagram that the kernel segments (UDP_SEGMENT).  IPv6 has no id.  Pure.
  */
 #ifndef ENCAP_ROCEV2_H
 #define ENCAP_ROCEV2_H
@@ -17,8 +17,9 @@
 #define ROCEV2_PORT 4791
 
 /*
- * The sums of headers seen last, for whoever has many packets of one flow; its
- * First is longer than the others.  Zeroed at first; everywhere NULL will do.
+ * A cache of the CRC registers of the last two headers, for a caller with many
+ * packets of one flow: in a message the first packet has a length of its own.
+ * Initially all zero.  Functions that take a memo also take NULL.
  */
 struct rocev2_header {
 	struct inaddr from, to;
@@ -28,70 +29,81 @@ struct rocev2_header {
 
 struct rocev2_memo {
 	struct rocev2_header headers[2];
-	uint32_t other; /* the one that was not used last */
+	uint32_t other; /* the index of the header that was not used last */
 };
 
-/* Put the ICRC behind `len` bytes at p (room for 4 more); the new length. */
+/* Writes the ICRC of the packet at p, `len` bytes from the BTH on, to p + len,
+ * as sent with `id` if over IPv4.  Returns the new length, len + ICRC_BYTES. */
 size_t rocev2_seal(struct rocev2_memo *memo, const struct inaddr *from,
 		   const struct inaddr *to, uint8_t *p, size_t len,
 		   uint16_t id);
 
-/* What is known of a payload, which stands before at most 3 bytes of pad. */
+/* The CRC of a payload without its pad. */
 struct rocev2_sum {
-	uint32_t bytes;
-	uint32_t crc;	 /* of them, from state 0 (util/crc.h) */
+	uint32_t bytes;	 /* length of the payload */
+	uint32_t crc;	 /* crc32_update(0, payload, bytes) */
 	uint32_t factor; /* crc32_factor(bytes) */
 };
 
-/* The same without reading the payload. */
+/* Writes the ICRC as rocev2_seal does, without reading the payload, whose CRC
+ * is in *sum.  Aborts if `len` is too short for sum->bytes. */
 size_t rocev2_seal_summed(struct rocev2_memo *memo, const struct inaddr *from,
 			  const struct inaddr *to, uint8_t *p, size_t len,
 			  uint16_t id, const struct rocev2_sum *sum);
 /*
- * Is p, BTH to ICRC, intact under an IP header that has DF and some id?  *id
- * goes in as the one expected and comes out as the one that it was sent with;
- * one corrupted IPv4 packet in 2^16 finds an id by chance, so the caller asks
- * rocev2_id_is_due.
+ * Checks the ICRC of the packet at p, `len` bytes from the BTH to the ICRC.
+ * Returns true if the ICRC is right under an IP header with DF and some id. The
+ * caller sets *id to the id that it expects; the function sets *id to the id of
+ * the packet.  For one corrupted IPv4 packet in 2^16 an id is found by chance,
+ * so the caller passes an unexpected id to rocev2_id_is_due.
  */
 bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
 		 const struct inaddr *to, const uint8_t *p, size_t len,
 		 uint16_t *id);
 
 /*
- * Which ids to believe.  A socket does not tell whether there was a UDP
- * checksum; hardware and the kernel's rxe send none and number their packets.
- * Of damaged packets nearly all are explained by no id, so until there was one
- * of a sender (rocev2_damaged) any id of his is believed.  From then on his
- * ids are taken when they go on from the last one.  Linux also
- * moves a silent sender's id on by as much as one a tick, so they may be one
- * a millisecond further.  Two in a row that do not go on are a new start.  A
- * sender who makes three new starts running numbers as he likes, and one who
- * made eight in all numbers what he sends to others too: both are taken at
- * their word, and damaged packets would need the chance of 2^-16 each time.
+ * Decides which ids are plausible.  A socket does not report whether a datagram
+ * had a UDP checksum; hardware and the kernel's rxe send none and count up the
+ * ids of their packets.  No id explains most damaged packets, so every id of a
+ * sender is accepted until a damaged packet came from this sender
+ * (rocev2_damaged).  From then on an id is accepted if it is near the last one.
+ * Linux adds up to one per tick to the id of a sender that was silent, so an id
+ * may be ahead by one more for each millisecond.  An id that is not near the
+ * last one is refused, but if the next id is near the refused one, the sequence
+ * has a new start.  After three ids in a row that were not near the last one,
+ * or eight new starts in all, all ids of the sender are accepted: such a sender
+ * has no sequence, or numbers its packets to other hosts in the same sequence.
+ * A damaged packet is then accepted with a chance of 2^-16.
  */
 #define ROCEV2_SENDERS 64
 
 struct rocev2_sender {
 	uint8_t ip[16];
-	uint64_t seen_ns;    /* when `last` was taken */
-	uint16_t last, jump; /* newest id taken; the one refused after it */
-	uint8_t starts;	     /* new starts without a packet in sequence */
-	uint8_t moves;	     /* new starts that the next packet confirmed */
-	bool is_known, has_jumped, is_damaged;
+	uint64_t seen_ns; /* the time of the last accepted id */
+	uint16_t last;	  /* the newest accepted id */
+	uint16_t jump;	  /* the refused id, if has_jumped */
+	uint8_t starts;	  /* ids in a row that were not near `last` */
+	uint8_t moves;	  /* new starts in all */
+	bool is_known;	  /* `last` and seen_ns are set */
+	bool has_jumped;  /* the last id was refused */
+	bool is_damaged;  /* a damaged packet came from this sender */
 };
 
-/* Of one receiver, zeroed at first; a clash forgets a sender. */
+/* The senders that one receiver knows, a hash table without chains: an address
+ * with the same hash replaces a sender.  Initially all zero. */
 struct rocev2_senders {
 	struct rocev2_sender slots[ROCEV2_SENDERS];
-	struct rocev2_memo memo; /* of what came last */
+	struct rocev2_memo memo; /* the headers of the last packets */
 };
 
-/* `id` was found in a packet from `ip` where another had been expected. */
+/* Returns whether `id`, which rocev2_open has found in the place of the
+ * expected one, is plausible for a packet from `ip`. */
 bool rocev2_id_is_due(struct rocev2_senders *s, const uint8_t ip[16],
 		      uint16_t id, uint64_t now_ns);
-/* A packet from `ip` came that no id explains. */
+/* Notes that a packet came from `ip` with an ICRC that no id explains. */
 void rocev2_damaged(struct rocev2_senders *s, const uint8_t ip[16]);
-/* Is p intact, BTH to ICRC, under `id` or one of his that is believed? */
+/* Returns whether the packet at p, BTH to ICRC, is intact under the expected
+ * `id` or under an id that is plausible for its sender; updates the senders. */
 bool rocev2_is_intact(struct rocev2_senders *s, const struct inaddr *from,
 		      const struct inaddr *to, const uint8_t *p, size_t len,
 		      uint16_t id, uint64_t now_ns);
