@@ -10,7 +10,7 @@
 #include "util/bits.h"
 #include "util/seen_set.h"
 
-static struct seen_set said; /* then it is silent */
+static struct seen_set said; /* once the set is full, no message is printed */
 
 void log_say(uint64_t key, const char *fmt, ...)
 {

@@ -86,7 +86,8 @@ def values_that_mean_nothing():
         r = t.run([t.adverb, "run", "--", "ibv_devinfo"],
                   **{"ADVERB_" + name: value})
         expect_ok(r)
-        expect("adverb: ADVERB_%s=%s: it is to be %s\n" % (name, value, word)
+        expect("adverb: ADVERB_%s=%s: the value must be %s\n" %
+               (name, value, word)
                in r.output, "no sentence for " + name, r)
     r = t.run([t.adverb, "run", "--", "ibv_devinfo"], ADVERB_DIRECT="",
               ADVERB_STRICT="0", ADVERB_PATIENCE="5", ADVERB_PART_ID="0x10")
