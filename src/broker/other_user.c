@@ -37,7 +37,7 @@ static bool has_relay(const struct reuseport_group_member *m, uid_t user)
  */
 static void share_bytes(struct reuseport_group *g, uid_t user)
 {
-	uint64_t waiting = 0, left;
+	uint64_t waiting = 0, left, each;
 	uint32_t n = 0;
 
 	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++) {
@@ -50,9 +50,10 @@ static void share_bytes(struct reuseport_group *g, uid_t user)
 		n++;
 	}
 	left = waiting < OTHER_USER_BYTES ? OTHER_USER_BYTES - waiting : 0;
+	each = n ? left / n : 0;
 	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++)
 		if (has_relay(&g->member[i], user))
-			g->member[i].relay_most += (uint32_t)(left / n);
+			g->member[i].relay_most += (uint32_t)each;
 }
 
 /*
