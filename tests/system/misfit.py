@@ -606,7 +606,7 @@ case("lib/libibverbs.so.1 is missing", incomplete(
 case("adverb-sim is missing", incomplete(
     "sim/adverb-sim", ["sim", "--seeds", "1..2"], "adverb: adverb-sim is not "
     "beside this program; build or install adverb completely."))
-case("the driver of bench is missing", incomplete(
-    "", ["bench"], "adverb: the driver of bench, bench/__main__.py, is not "
+case("the program of bench is missing", incomplete(
+    "", ["bench"], "adverb: the program of bench, bench/__main__.py, is not "
     "beside this program; build or install adverb completely."))
 t.end()
