@@ -15,10 +15,10 @@
  * The ICRC follows the padding, least significant byte first.
  *
  * The ICRC covers the id and the fragment flags of an IPv4 header, which a
- *socket does not report.  A CRC is linear: the difference between the ICRC
- *computed with an assumed id and the received ICRC, shifted back by the bytes
- *that follow the id, is the difference between the assumed id and the sender's
- *id.
+ * socket does not report.  A CRC is linear: the difference between the ICRC
+ * computed with an assumed id and the received ICRC, shifted back by the bytes
+ * that follow the id, is the difference between the assumed id and the sender's
+ * id.
  *
  * Pure functions, no state.
  */
@@ -42,7 +42,7 @@
 uint32_t icrc_headers_v4(const struct ip_v4 *ip, const struct udp *udp);
 /*
  * Returns the CRC register after the dummy LRH, an IPv6 header and a UDP
- * header. The lengths in the headers include the ICRC, as on the wire.
+ * header.  The lengths in the headers include the ICRC, as on the wire.
  */
 uint32_t icrc_headers_v6(const struct ip_v6 *ip, const struct udp *udp);
 /* Converts the result of icrc_headers_v4 for id 0 to the result for `id`. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Global Route Header (IBTA Vol 1, 8.3), which has the format of an IPv6
- *header.
+ * header.
  *
  *	+-------+---------------+---------------------------------------+
  *	|   6   | Traffic Class |              Flow Label               |

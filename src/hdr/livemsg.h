@@ -3,7 +3,7 @@
  * The question whether the process of a QPN lives, and the answer, between the
  * brokers of two hosts on QP1: a MAD of a vendor class (IBTA Vol 1, 16.5) with
  * the methods Get and GetResp.  Offsets are those in the MAD, in bytes;
- *hdr/mad.h has the header:
+ * hdr/mad.h has the header:
  *
  *	 8	TransactionID: a nonce; an answer has the nonce of its question
  *	24	RMPP header, 12 bytes of 0: one packet

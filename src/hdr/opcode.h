@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The BTH opcode (IBTA Vol 1, 9.2.1; A19 for FLUSH and ATOMIC
- * WRITE; A17.9 for the CNP of RoCEv2).
+ * The BTH opcode (IBTA Vol 1, 9.2.1; A19 for FLUSH and ATOMIC WRITE; A17.9 for
+ * the CNP of RoCEv2).
  *
  *	  7   6   5   4   3   2   1   0
  *	+-----------+-------------------+
@@ -10,9 +10,9 @@
  *
  * An operation has the same five bits in every service that has this operation.
  * One constant table has the properties of all opcodes: the headers that
- *follow, the position of the packet in its message, and the side that sends it.
- *Reserved opcodes of RC have a row, as requests that the responder refuses
- *(IBTA 9.9.3). Other reserved opcodes, and those of RD, have no row.
+ * follow, the position of the packet in its message, and the side that sends
+ * it.  Reserved opcodes of RC have a row, as requests that the responder
+ * refuses (IBTA 9.9.3).  Other reserved opcodes, and those of RD, have no row.
  */
 #ifndef HDR_OPCODE_H
 #define HDR_OPCODE_H

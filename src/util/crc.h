@@ -3,7 +3,7 @@
  * CRC-32 (IEEE 802.3, the InfiniBand ICRC) and CRC-32C (Castagnoli, for MPA).
  *
  * All functions take and return the raw state of the shift register: they
- *invert nothing.  A whole checksum is therefore
+ * invert nothing.  A whole checksum is therefore
  *
  *	crc = ~crc32_update(CRC_INIT, data, bytes);
  *

@@ -4,7 +4,7 @@
  * not.  The sanitizer's runtime, which is part of such a program, sees the
  * memory that adverb's calls into libc access (memcpy, recvmsg, free), but not
  * adverb's atomics, which order these accesses: it would report races that do
- * not exist. So the runtime ignores a thread's accesses while the thread holds
+ * not exist.  So the runtime ignores a thread's accesses while the thread holds
  * a lock of adverb's, and is told the order on which programs rely: what a
  * thread did before it posted a request happens before what a thread does after
  * it has polled the completion.
@@ -31,7 +31,7 @@
 bool instrument_by_valgrind(void);
 
 /* True if the program has ThreadSanitizer's runtime; set once, by a
- * constructor. The four functions below call the runtime and assume this to be
+ * constructor.  The four functions below call the runtime and assume this to be
  * true. */
 extern bool instrument_is_on;
 void instrument_look_away(void);
