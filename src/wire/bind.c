@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SOCKET_BYTES (8 << 20) /* asked for; the kernel caps it */
+#define SOCKET_BYTES (8 << 20) /* the size asked for; the kernel may cap it */
 
 int bind_set(int fd, int level, int name, int value)
 {
@@ -36,7 +36,7 @@ static int open_socket(bool *is_v4)
 	return err;
 }
 
-/* sin and sin6 have family and port in the same places. */
+/* sockaddr_in and sockaddr_in6 have family and port at the same offsets. */
 int bind_udp(uint16_t port, bool *is_v4)
 {
 	struct sockaddr_in6 any = {.sin6_port = htons(port)};

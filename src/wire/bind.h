@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* bind: UDP sockets with a port of their own.  No state, no lock. */
+/* UDP sockets that are bound to a port.  No state, no lock. */
 #ifndef WIRE_BIND_H
 #define WIRE_BIND_H
 
@@ -7,14 +7,16 @@
 #include <stdint.h>
 
 /*
- * A socket that does not wait, bound to `port` on every local address; fd or
- * -errno.  Dual-stack, but of IPv4 alone if *is_v4 wants it, or where there is
- * no IPv6: then *is_v4 says so.
+ * Returns a non-blocking UDP socket, bound to `port` on every local address, or
+ * -errno; the caller closes the socket.  The socket is dual-stack, or for IPv4
+ * alone if *is_v4 is true or the kernel has no IPv6, and then *is_v4 is set.
  */
 int bind_udp(uint16_t port, bool *is_v4);
-/* setsockopt of an int: 0 or -errno. */
+/* Calls setsockopt with an int.  Returns 0 or -errno. */
 int bind_set(int fd, int level, int name, int value);
-/* The larger of both buffers that we can have.  A smaller one works, slower. */
+/* Sets a buffer size of the socket to 8 MiB: by option `forced`, which takes a
+ * privilege, or by option `name`, up to the system's limit.  A failure is
+ * ignored: a smaller buffer only makes transfers slower. */
 void bind_buffer(int fd, int forced, int name);
 
 #endif

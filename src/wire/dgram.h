@@ -8,16 +8,20 @@
 #include "util/inaddr.h"
 
 /*
- * One datagram, or several to the same place back to back, `segment` bytes
- * each but the last, which may be shorter: the kernel cuts them up (GSO) or
- * has put them together (GRO).  bytes are borrowed.
+ * One datagram, or several datagrams of one flow back to back, `segment` bytes
+ * each but the last, which may be shorter: the kernel segments them (GSO) or
+ * has joined them (GRO).  The bytes belong to another object.
  */
 struct udp_dgram {
 	struct inaddr from, to;
-	uint32_t ifindex; /* out: for link-local addresses and groups; 0: any */
+	/* The interface of a received datagram, or the interface to send by,
+	 * which link-local addresses and groups need; 0: any. */
+	uint32_t ifindex;
 	const uint8_t *bytes;
-	size_t len, segment;
-	uint8_t tos, ttl;
+	size_t len;	/* bytes of all datagrams */
+	size_t segment; /* bytes of each datagram but the last */
+	uint8_t tos;	/* ToS or traffic class */
+	uint8_t ttl;	/* TTL or hop limit to send with; 0: the kernel's */
 };
 
 #endif

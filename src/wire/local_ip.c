@@ -37,7 +37,7 @@ static void put_attribute(struct question *q, uint16_t type, const void *value,
 	q->head.nlmsg_len = (uint32_t)(at + RTA_LENGTH(bytes));
 }
 
-/* By which route would a packet to the address go? */
+/* Asks for the route of a packet to the address. */
 static void make_question(struct question *q, const uint8_t ip[16],
 			  uint32_t scope)
 {
@@ -55,7 +55,7 @@ static void make_question(struct question *q, const uint8_t ip[16],
 		put_attribute(q, RTA_OIF, &scope, sizeof(scope));
 }
 
-/* False: the kernel gives no answer. */
+/* Returns false if the kernel gives no answer. */
 static bool ask_kernel(const struct question *q, struct answer *a)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
@@ -63,7 +63,7 @@ static bool ask_kernel(const struct question *q, struct answer *a)
 
 	if (fd < 0)
 		return false;
-	/* the answer is there when send returns */
+	/* The kernel has queued the answer when send returns. */
 	if (send(fd, q, q->head.nlmsg_len, MSG_NOSIGNAL) ==
 	    (ssize_t)q->head.nlmsg_len)
 		n = recv(fd, a, sizeof(*a), MSG_DONTWAIT);
@@ -71,7 +71,7 @@ static bool ask_kernel(const struct question *q, struct answer *a)
 	return n >= (ssize_t)NLMSG_LENGTH(sizeof(a->route));
 }
 
-/* Where net.ipv4.ip_nonlocal_bind is set each address passes for our own. */
+/* With the sysctl net.ipv4.ip_nonlocal_bind this is true for every address. */
 static bool can_bind(const uint8_t ip[16], uint32_t scope)
 {
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6,

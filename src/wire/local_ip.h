@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Is an address one of this network namespace's own?  Asked of the kernel by
- * rtnetlink(7), or where a sandbox refuses that, by binding a socket to the
- * address.  No state, no lock; some microseconds, and nothing waits.
+ * Tells whether an address belongs to this network namespace: by rtnetlink(7),
+ * or where a sandbox refuses that, by binding a socket to the address.  No
+ * state, no lock; takes some microseconds and does not block.
  */
 #ifndef WIRE_LOCAL_IP_H
 #define WIRE_LOCAL_IP_H
@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* scope: the interface of a link-local address; 0: any. */
+/* Returns whether ip is an address of this network namespace.  `scope` is the
+ * interface of a link-local address; 0: any. */
 bool local_ip_is(const uint8_t ip[16], uint32_t scope);
 
 #endif

@@ -38,7 +38,8 @@ int member_join(int fd, const uint8_t ip[16], uint32_t ifindex)
 
 void member_leave(int fd, const uint8_t ip[16])
 {
-	/* without an index Linux asks the routes, where there may be none */
+	/* Without an index Linux takes the interface of the route to the group,
+	 * and there may be no route. */
 	struct if_nameindex *all = if_nameindex();
 
 	for (struct if_nameindex *i = all; i && i->if_index; i++)
@@ -46,7 +47,7 @@ void member_leave(int fd, const uint8_t ip[16])
 	if_freenameindex(all);
 }
 
-/* A line: index, name, 32 hexadecimal digits. */
+/* Reads a line of /proc/net/igmp6: index, name, 32 hexadecimal digits. */
 static bool parse_v6(const char *line, uint32_t *ifindex, uint8_t ip[16])
 {
 	char digits[33];
@@ -60,8 +61,8 @@ static bool parse_v6(const char *line, uint32_t *ifindex, uint8_t ip[16])
 	return true;
 }
 
-/* A line that is indented is a group, as a number in the host's order; one
- * that is not begins with the index of an interface. */
+/* Reads a line of /proc/net/igmp.  An indented line has a group, as a number in
+ * host order; any other line begins with the index of an interface. */
 static bool parse_v4(const char *line, uint32_t *ifindex, uint8_t ip[16])
 {
 	uint32_t group;
@@ -78,7 +79,8 @@ static bool parse_v4(const char *line, uint32_t *ifindex, uint8_t ip[16])
 	return true;
 }
 
-/* A socket cannot be asked for its groups; the kernel lists all that are. */
+/* The kernel does not report the groups of one socket, so this leaves every
+ * group of the namespace. */
 static void leave_listed(int fd, const char *path,
 			 bool parse(const char *, uint32_t *, uint8_t[16]))
 {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define ANY_STATE UINT32_MAX
-#define WAIT_US	  200000 /* the kernel answers at once, or never */
+#define WAIT_US	  200000 /* the kernel answers at once or never */
 
 struct question {
 	struct nlmsghdr head;
@@ -39,8 +39,8 @@ static void put_address(__be32 to[4], const uint8_t ip[16])
 }
 
 /*
- * The socket that would receive what `to` sends to `from`: the kernel looks it
- * up as for a datagram, whose source it calls src.
+ * Asks for the socket that would receive a datagram from `to` to `from`: the
+ * kernel looks the socket up as for a datagram with source src.
  */
 static void make_question(struct question *q, const struct inaddr *from,
 			  const struct inaddr *to)
@@ -63,7 +63,7 @@ static void make_question(struct question *q, const struct inaddr *from,
 	put_address(q->req.id.idiag_dst, from->ip);
 }
 
-/* Its length; 0: there is none. */
+/* Returns the length of the answer; 0: there is none. */
 static size_t exchange_messages(const struct question *q, struct answer *a)
 {
 	struct timeval wait = {.tv_usec = WAIT_US};
@@ -95,7 +95,7 @@ static enum port_owner ask_kernel(const struct inaddr *from,
 	make_question(&q, from, to);
 	memset(&a, 0, sizeof(a));
 	n = exchange_messages(&q, &a);
-	/* a kernel that cannot tell of UDP says ENOENT as well */
+	/* A kernel without udp_diag also answers ENOENT. */
 	if (n >= NLMSG_LENGTH(sizeof(a.error)) &&
 	    a.head.nlmsg_type == NLMSG_ERROR && a.error.error == -ENOENT)
 		return has_worked ? PORT_NOBODY : PORT_UNTOLD;
@@ -111,7 +111,7 @@ static enum port_owner ask_kernel(const struct inaddr *from,
 	return PORT_USER;
 }
 
-/* Of a line: the address is all zeroes, and the port is this one's. */
+/* Whether a line has this port and an address of all zeroes; sets *user. */
 static bool is_everywhere(const char *line, uint16_t port, uid_t *user)
 {
 	char ip[33];
@@ -143,8 +143,7 @@ enum port_owner port_owner_listed(const struct inaddr *from, uid_t *user)
 {
 	enum port_owner four = PORT_NOBODY, six;
 
-	/* a socket of IPv6 may have the port of IPv4 as well, and then no
-	 * other has */
+	/* A dual-stack socket of IPv6 may also own the port of IPv4. */
 	if (inaddr_is_v4(from->ip))
 		four = look_in("/proc/net/udp", from->port, user);
 	if (four == PORT_USER)
@@ -161,7 +160,8 @@ enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
 	return said == PORT_UNTOLD ? port_owner_listed(from, user) : said;
 }
 
-/* Is the map of our user namespace that of the first one? */
+/* Whether this user namespace maps every user to the same number, as the
+ * initial one does. */
 static bool has_every_user(void)
 {
 	FILE *f = fopen("/proc/self/uid_map", "re");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The owner of a UDP port of this network namespace: the user that made the
- * socket that has it.  Asked of the kernel by sock_diag(7), or where it has not
- * that, read from /proc/net/udp and udp6.  No state, no lock; some
- * microseconds.
+ * The owner of a UDP port of this network namespace: the user that created the
+ * socket bound to the port.  The answer comes from the kernel by sock_diag(7),
+ * or where the kernel lacks that, from /proc/net/udp and udp6.  No lock; takes
+ * some microseconds.
  *
- * A port is one user's only if a socket has it at every local address: with
- * sockets at single addresses several users may share a number, and each may
- * send from all addresses of the host.
+ * A user owns a port only if a socket of this user is bound to the port at
+ * every local address: sockets that are bound to single addresses may share a
+ * port between users, and each of them may send from all addresses of the host.
  */
 #ifndef WIRE_PORT_H
 #define WIRE_PORT_H
@@ -19,24 +19,25 @@
 #include "util/inaddr.h"
 
 enum port_owner {
-	PORT_USER,   /* the user's that is told */
-	PORT_NOBODY, /* no socket has it at every address */
-	PORT_UNTOLD, /* the kernel does not say */
+	PORT_USER,   /* *user owns the port */
+	PORT_NOBODY, /* no socket is bound to the port at every address */
+	PORT_UNTOLD, /* the kernel does not tell */
 };
 
 /*
- * The owner of from->port as the caller's user namespace names it, for a
- * datagram that came from there to `to`.  With PORT_NOBODY *user may be set, to
- * one who has it at from->ip alone: to be told, not to be believed.
+ * Finds the owner of from->port for a datagram from `from` to `to`, and sets
+ * *user to the number of the owner in the caller's user namespace.  With
+ * PORT_NOBODY *user may be set to a user with a socket at from->ip alone, which
+ * is good for a message but proves nothing.
  */
 enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
 			   uid_t *user);
 /*
- * Does a number name one user?  Not the one that the kernel shows for all
- * users that our user namespace does not map (overflowuid).
+ * Returns whether the number stands for one user.  False for overflowuid, which
+ * the kernel reports for all users that this user namespace does not map.
  */
 bool port_user_is_one(uid_t user);
-/* The same as port_owner by /proc alone. */
+/* Finds the owner of from->port by /proc alone; otherwise as port_owner. */
 enum port_owner port_owner_listed(const struct inaddr *from, uid_t *user);
 
 #endif

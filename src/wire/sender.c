@@ -10,9 +10,9 @@
 #include "util/fd_identity.h"
 
 #define USUAL_TTL   64
-#define CHANGES_MAX 64 /* who changes more often says it each time */
+#define CHANGES_MAX 64 /* after that each datagram has its own cmsg */
 
-/* IP_* options reach the IPv4 traffic of a dual-stack socket. */
+/* The IP_* options also apply to the IPv4 traffic of a dual-stack socket. */
 int sender_init(struct sender *s, int fd, bool is_v4)
 {
 	int err = bind_set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
@@ -25,7 +25,7 @@ int sender_init(struct sender *s, int fd, bool is_v4)
 	return err;
 }
 
-/* Its length. */
+/* Writes a socket address and returns its length. */
 static socklen_t write_name(const struct sender *s, const struct inaddr *a,
 			    uint32_t ifindex, struct sockaddr_in6 *to)
 {
@@ -47,9 +47,10 @@ static socklen_t write_name(const struct sender *s, const struct inaddr *a,
 }
 
 /*
- * To an address of this host: a connected socket has its port at one address
- * alone, and others could have it at another (port.h).  The kernel refuses that
- * to no UDP socket.
+ * Disconnects a socket whose destination is an address of this host.  A
+ * connected socket is bound to its port at one address alone, so that another
+ * user could bind the port at another address (port.h).  This connect never
+ * fails for a UDP socket.
  */
 static void leave_open(struct sender *s)
 {
@@ -58,7 +59,8 @@ static void leave_open(struct sender *s)
 	(void)connect(s->fd, (struct sockaddr *)(void *)&none, sizeof(none));
 }
 
-/* Not to an address that says nothing without its interface. */
+/* Connects the socket, except for IPv4 and for a link-local address, which
+ * needs an interface. */
 static void connect_to(struct sender *s, const struct inaddr *to)
 {
 	struct sockaddr_in6 name;
@@ -105,7 +107,8 @@ void sender_close(struct sender *s)
 static void put_cmsg(struct msghdr *m, int level, int type, const void *data,
 		     size_t len)
 {
-	/* computed: CMSG_NXTHDR wants the next one zeroed */
+	/* Not CMSG_NXTHDR, which reads the length of the next header: that is
+	 * not set yet. */
 	struct cmsghdr *c =
 		(struct cmsghdr *)(void *)((uint8_t *)m->msg_control +
 					   m->msg_controllen);
@@ -144,7 +147,8 @@ static void put_segment(struct msghdr *m, size_t segment)
 	put_cmsg(m, SOL_UDP, UDP_SEGMENT, &bytes, sizeof(bytes));
 }
 
-/* Make what d wants the socket's own; false: it cannot be. */
+/* Sets the ToS and TTL of d as the socket's defaults; returns false if they
+ * cannot be set or change too often. */
 static bool adopt_datagram(struct sender *s, const struct udp_dgram *d)
 {
 	int level = s->is_v4 ? IPPROTO_IP : IPPROTO_IPV6;
@@ -163,7 +167,7 @@ static bool adopt_datagram(struct sender *s, const struct udp_dgram *d)
 	return false;
 }
 
-/* What is not the socket's own. */
+/* Adds the ToS and TTL of d where they are not the socket's defaults. */
 static void put_class(struct sender *s, struct msghdr *m, bool v4,
 		      const struct udp_dgram *d)
 {
@@ -175,7 +179,7 @@ static void put_class(struct sender *s, struct msghdr *m, bool v4,
 			d->ttl ? d->ttl : USUAL_TTL);
 }
 
-static bool goes_there(const struct sender *s, const struct udp_dgram *d)
+static bool is_connected_to(const struct sender *s, const struct udp_dgram *d)
 {
 	return s->is_connected && d->to.port == s->to.port && !d->ifindex &&
 	       inaddr_has_same_ip(d->to.ip, s->to.ip) &&
@@ -191,7 +195,7 @@ void sender_address(struct sender *s, struct msghdr *m,
 	m->msg_namelen = 0;
 	m->msg_control = &words->control;
 	m->msg_controllen = 0;
-	if (!goes_there(s, d)) {
+	if (!is_connected_to(s, d)) {
 		m->msg_name = &words->name;
 		m->msg_namelen =
 			write_name(s, &d->to, d->ifindex, &words->name);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A socket that sends.  Most that leaves by one has one traffic class and hop
- * limit, which become the socket's own, and by IPv6 goes to one place, to which
- * it is connected: what differs from that is said with the datagram, and what
- * does not needs no words.
+ * A socket that sends.  Most datagrams of one socket have the same traffic
+ * class and hop limit, which are set as the socket's defaults, and those of
+ * IPv6 the same destination, to which the socket is connected.  Only a datagram
+ * that differs needs an address and control messages (cmsg) of its own.
  *
- * Not connected by IPv4: Linux counts the identification of what a connected
- * socket sends, from a number that nobody knows, and the ICRC covers it
- * (encap/icrc.h).
+ * A socket of IPv4 is not connected: Linux counts up the IPv4 id of the
+ * datagrams of a connected socket from an unknown number, and the ICRC covers
+ * the id (encap/icrc.h).
  *
  * Owner: the wire; lock: the progress lock.
  */
@@ -22,16 +22,17 @@
 #include "wire/dgram.h"
 
 struct sender {
-	int fd;		   /* owned by whoever opened it */
-	bool is_v4;	   /* it knows no other addresses */
-	bool is_connected; /* to `to`, and then the source is `from` */
+	int fd;		   /* closed by sender_close, or owned by the caller */
+	bool is_v4;	   /* the socket is of IPv4 alone */
+	bool is_connected; /* the socket is connected to `to` */
 	struct inaddr to;
-	uint8_t from[16];
-	uint8_t tos, ttl; /* of what has no words; ttl 0: the kernel's */
-	uint32_t changes; /* of these two: each costs a system call */
+	uint8_t from[16]; /* the source address of a connected socket */
+	uint8_t tos;	  /* the socket's default */
+	uint8_t ttl;	  /* the socket's default; 0: the kernel's */
+	uint32_t changes; /* how often tos or ttl changed, by system calls */
 };
 
-/* Room for what a datagram says. */
+/* The address and control messages of one datagram. */
 struct sender_words {
 	struct sockaddr_in6 name;
 	union {
@@ -40,14 +41,17 @@ struct sender_words {
 	} control;
 };
 
-/* Around a socket for both families, or IPv4: each datagram says all.  0 or
- * -errno: it cannot send as RoCE wants it. */
+/* Initialises a sender for the socket fd, which stays the caller's, is not
+ * connected and has no defaults; turns fragmentation off.  Returns 0 or -errno.
+ */
 int sender_init(struct sender *s, int fd, bool is_v4);
-/* A socket bound to `port` on every local address, for datagrams to where `to`
- * is most of all, and of its family.  0 or -errno. */
+/* Opens a socket, bound to `port` on every local address, for datagrams that go
+ * mostly to `to` and have its family.  Returns 0 or -errno. */
 int sender_open(struct sender *s, uint16_t port, const struct inaddr *to);
+/* Closes the socket of sender_open. */
 void sender_close(struct sender *s);
-/* Where m is to go, and how; m's iovec is the caller's. */
+/* Sets the address and control messages of m for d, in `words`, which must last
+ * until m is sent; the caller sets m's iovec.  May set socket options. */
 void sender_address(struct sender *s, struct msghdr *m,
 		    struct sender_words *words, const struct udp_dgram *d);
 

@@ -15,17 +15,17 @@
 
 #define FIRST_PORT 0xc000u /* IBTA A17.3.1: the dynamic ports */
 #define PORTS	   0x4000u
-#define TRIES	   512 /* ports that others may have */
+#define TRIES	   512 /* ports to try, since others may be in use */
 #define ROCE_PORT  4791
-#define GONE	   0x10000u /* in place of a port: was used, look further */
+#define GONE	   0x10000u /* a port value: the slot was used, look further */
 
 struct slot {
 	uint8_t ip[16];
 	uint32_t class;
 	uint32_t uses; /* queue pairs */
 	struct sender sender;
-	shared_u32 port;      /* 0: never used; GONE; written last */
-	shared_flag is_fresh; /* asked for since the last sweep */
+	shared_u32 port;      /* 0: never used; GONE; stored last */
+	shared_flag is_fresh; /* looked up since the last sweep */
 };
 
 struct sport_table {
@@ -33,7 +33,7 @@ struct sport_table {
 	uint16_t of_port[PORTS]; /* the index of a slot + 1; 0: none */
 };
 
-/* A process is to have descriptors of its own, whatever it talks to. */
+/* Leaves the program most of its descriptors. */
 static uint32_t most_sockets(void)
 {
 	struct rlimit files;
@@ -84,7 +84,9 @@ static struct slot *slot_at(const struct sports *s, uint32_t at)
 	return &s->table->slot[at % SPORT_SLOTS];
 }
 
-/* The slot of the pair, or NULL; who has no lock may meet one being made. */
+/* The slot of the pair, or NULL.  A caller without the lock may read a slot
+ * that another thread changes, so the port is read before and after the pair.
+ */
 static struct slot *look_up(const struct sports *s, const uint8_t ip[16],
 			    uint32_t class)
 {
@@ -104,7 +106,7 @@ static struct slot *look_up(const struct sports *s, const uint8_t ip[16],
 	return NULL;
 }
 
-/* Where a pair that has none belongs. */
+/* The slot for a new pair, or NULL. */
 static struct slot *place_port(const struct sports *s, const uint8_t ip[16],
 			       uint32_t class)
 {
@@ -116,7 +118,7 @@ static struct slot *place_port(const struct sports *s, const uint8_t ip[16],
 	return NULL;
 }
 
-/* Another's that it shares. */
+/* The slot of another pair of the same family to share, or NULL. */
 static struct slot *share_port(const struct sports *s, const uint8_t ip[16],
 			       uint32_t class)
 {
@@ -132,22 +134,22 @@ static struct slot *share_port(const struct sports *s, const uint8_t ip[16],
 	return NULL;
 }
 
-/* What comes to the port is nobody's. */
-static void deafen_socket(int fd)
+/* Has the kernel drop all datagrams that come to the socket. */
+static void discard_input(int fd)
 {
 	struct sock_filter code = BPF_STMT(BPF_RET | BPF_K, 0);
 	struct sock_fprog none;
 	int least = 0;
 
-	memset(&none, 0, sizeof(none)); /* valgrind looks at its hole */
+	memset(&none, 0, sizeof(none)); /* valgrind checks the padding */
 	none.len = 1;
 	none.filter = &code;
 	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &none, sizeof(none));
-	/* and where there are no filters it costs little */
+	/* Where the filter is refused, a small buffer limits the cost. */
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
 }
 
-/* The socket of a new slot to ip; its port, 0 if there is none to be had. */
+/* Opens the socket of a new slot; returns its port, or 0 on failure. */
 static uint16_t open_at(uint32_t at, const uint8_t ip[16], struct sender *out)
 {
 	struct inaddr to = {.port = ROCE_PORT};
@@ -158,7 +160,7 @@ static uint16_t open_at(uint32_t at, const uint8_t ip[16], struct sender *out)
 		int err = sender_open(out, port, &to);
 
 		if (!err) {
-			deafen_socket(out->fd);
+			discard_input(out->fd);
 			return port;
 		}
 		if (err != -EADDRINUSE)
@@ -167,8 +169,8 @@ static uint16_t open_at(uint32_t at, const uint8_t ip[16], struct sender *out)
 	return 0;
 }
 
-/* Nothing looks past a slot that was never used: those before it need not
- * say that there was something. */
+/* Closes a port.  No look-up goes past a slot that was never used, so GONE
+ * slots before such a slot become never used as well. */
 static void forget_port(struct sports *s, uint32_t at)
 {
 	struct slot *p = slot_at(s, at);
@@ -200,7 +202,7 @@ static void sweep_ports(struct sports *s, uint64_t now_ns)
 	}
 }
 
-/* NULL: there is none to be had, or enough. */
+/* Opens a port for the pair.  NULL: no port is free, or s->most are open. */
 static struct slot *make_socket(struct sports *s, const uint8_t ip[16],
 				uint32_t class)
 {
@@ -222,13 +224,13 @@ static struct slot *make_socket(struct sports *s, const uint8_t ip[16],
 	return p;
 }
 
-/* NULL: the main socket. */
+/* The slot of the pair, opened or shared if need be; NULL: the main socket. */
 static struct slot *get_port(struct sports *s, const uint8_t ip[16],
 			     uint32_t class, uint64_t now_ns)
 {
 	struct slot *p;
 
-	/* all members of a group get all that is sent to it */
+	/* A group's datagrams go to all its members, joined or not. */
 	if (s->is_off || inaddr_is_multicast(ip))
 		return NULL;
 	p = look_up(s, ip, class);

@@ -19,8 +19,8 @@
 #include "wire/relay.h"
 #include "util/fd_identity.h"
 
-#define JOINED_BYTES 65536 /* the longest datagram, so of GRO */
-#define JOINED_BATCH 8	   /* fewer, to stay in the cache */
+#define JOINED_BYTES 65536 /* the longest datagram that GRO makes */
+#define JOINED_BATCH 8	   /* few, so that the buffers stay in the cache */
 #define RX_BYTES     (UDP_BATCH * UDP_DATAGRAM_BYTES)
 
 _Static_assert(JOINED_BATCH *JOINED_BYTES == RX_BYTES, "one area for both");
@@ -33,7 +33,7 @@ struct udp_rings {
 	uint8_t rx_bytes[RX_BYTES];
 };
 
-/* Every option that the data path rests on. */
+/* Sets every socket option that the data path needs. */
 static int set_options(struct udp *u)
 {
 	static const struct {
@@ -53,8 +53,8 @@ static int set_options(struct udp *u)
 				       options[i].value);
 	if (err)
 		return err;
-	/* Groups that others in the namespace have joined are not ours.  An old
-	 * kernel without the second option gives us more than we want. */
+	/* Receive no datagrams of groups that only other sockets have joined.
+	 * An old kernel without the second option delivers them. */
 	bind_set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	bind_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
 	/* Hardware and the kernel's rxe send no checksum over IPv6 either. */
@@ -83,7 +83,7 @@ static void init_rings(struct udp_rings *r, bool gro)
 	}
 }
 
-/* Old kernels and gVisor have neither: then it goes packet by packet. */
+/* Old kernels and gVisor have neither: then each packet is one datagram. */
 static struct udp_offload probe_offloads(int fd, struct udp_offload allowed)
 {
 	return (struct udp_offload){
@@ -104,7 +104,8 @@ int udp_bind(uint16_t port)
 	return bind_udp(port, &is_v4);
 }
 
-/* What fd is, and what sends, from what port. */
+/* Finds out whether fd is a socket or a relay; sets the socket that sends and
+ * its port. */
 static int look_at_port(struct udp *u, int fd, uint16_t *port)
 {
 	struct sockaddr_in6 name = {0};
@@ -182,7 +183,6 @@ void udp_fini(struct udp *u)
 	free(u->rings);
 }
 
-/* Join or leave; ifindex 0: leave on any. */
 int udp_join(struct udp *u, const uint8_t ip[16], uint32_t ifindex)
 {
 	return member_join(u->tx.fd, ip, ifindex);
@@ -239,7 +239,8 @@ static void read_control(struct msghdr *m, struct udp_dgram *d)
 	}
 }
 
-/* Nobody hands anything on any more: an end that has closed is always ready. */
+/* The other end of the relay has closed.  Such an end would always be ready, so
+ * an eventfd that is never ready takes its place. */
 static int hang_up(struct udp *u)
 {
 	int silent = eventfd(0, EFD_CLOEXEC);
@@ -254,10 +255,10 @@ static int hang_up(struct udp *u)
 }
 
 /*
- * One datagram, or after one a batch: who waits for an answer has it sooner
- * if the socket is not asked for more, and a stream is read by the batch.  The
- * bare calls: a thread that is cancelled must not end here, where it holds the
- * lane.
+ * Receives one datagram, or `most`.  A single datagram is received faster by
+ * recvmsg, which a program that waits for an answer needs; a stream is received
+ * in batches.  The system calls are made directly: libc's are cancellation
+ * points, and a thread must not end while it holds the progress lock.
  */
 static int read_some(struct udp *u, unsigned most)
 {
@@ -317,7 +318,7 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got)
 	return kept;
 }
 
-/* What a datagram leaves by. */
+/* The socket that sends d. */
 static struct sender *sender_of(struct udp *u, const struct udp_dgram *d)
 {
 	struct sender *s = sport_sender(&u->sports, d->from.port);
@@ -334,7 +335,8 @@ static void fill_tx(struct udp *u, size_t i, const struct udp_dgram *d)
 	sender_address(sender_of(u, d), &r->tx[i].msg_hdr, &r->tx_words[i], d);
 }
 
-/* What the kernel would not cut up, for the interface or for its length. */
+/* Sends the segments of d one by one: the kernel refused to segment d, because
+ * of the interface or the length. */
 static void send_apart(struct udp *u, int fd, const struct udp_dgram *d)
 {
 	struct udp_rings *r = u->rings;
@@ -353,7 +355,7 @@ static void send_apart(struct udp *u, int fd, const struct udp_dgram *d)
 	}
 }
 
-/* Those that the kernel took, in one call. */
+/* Sends n messages in one call; returns the number sent, or -1 with errno. */
 static int send_some(int fd, struct mmsghdr *first, size_t n)
 {
 	int k;
@@ -367,19 +369,19 @@ static int send_some(int fd, struct mmsghdr *first, size_t n)
 	return n > 1 || k < 0 ? k : 1;
 }
 
-/* Why nothing was sent: errno. */
+/* Whether errno says that a send would succeed later. */
 static bool is_for_lack_of_room(void)
 {
 	return errno == EAGAIN || errno == ENOBUFS;
 }
 
-/* The first k of n that leave by one socket; 0 with errno. */
+/* Sends n messages by one socket; returns the number sent, or 0 with errno. */
 static size_t send_group(struct udp *u, const struct sender *s, size_t first,
 			 size_t n)
 {
 	int k = send_some(s->fd, u->rings->tx + first, n);
 
-	/* a connected socket is told, once, what became of one before */
+	/* A connected socket reports the error of an earlier datagram once. */
 	if (k <= 0 && s->is_connected && !is_for_lack_of_room())
 		k = send_some(s->fd, u->rings->tx + first, n);
 	return k > 0 ? (size_t)k : 0;
@@ -411,7 +413,8 @@ size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n)
 			u->full_fd = s->fd;
 			break;
 		}
-		/* EMSGSIZE, no route, a firewall. */
+		/* The datagram is too long, or a route or a firewall refuses
+		 * the datagram. */
 		if (send[sent].segment < send[sent].len)
 			send_apart(u, s->fd, &send[sent]);
 		else

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RoCEv2's wire: UDP datagrams through one dual-stack socket on port 4791
- * (IBTA A17.3.1) that receives, and sends where sport.h has no other.  IPv4
- * addresses are ::ffff:a.b.c.d here as everywhere.
+ * The wire of RoCEv2: UDP datagrams.  One dual-stack socket on port 4791 (IBTA
+ * A17.3.1) receives, and sends those datagrams for which sport.h has no socket.
+ * IPv4 addresses are stored as ::ffff:a.b.c.d.
  *
- * The kernel computes UDP's checksum, "don't fragment" is on in both families,
- * and no socket is connected by IPv4: then the fields of its header that the
- * ICRC covers but a socket does not show are known (encap/icrc.h).
+ * The kernel computes UDP checksums.  "Don't fragment" is set for both
+ * families, and no socket is connected by IPv4, so that the IPv4 header fields
+ * that the ICRC covers but a socket does not report are known (encap/icrc.h).
  *
- * Owner: struct progress; lock: the progress lock.  Nothing here waits.
+ * Owner: struct progress; lock: the progress lock.  No function blocks.
  */
 #ifndef WIRE_UDP_H
 #define WIRE_UDP_H
@@ -23,77 +23,82 @@
 #include "wire/sport.h"
 
 #define UDP_BATCH	   64
-#define UDP_DATAGRAM_BYTES 8192 /* longer ones are no RoCEv2 packets */
+#define UDP_DATAGRAM_BYTES 8192 /* more than any RoCEv2 packet has */
 
-/* What the caller allows, and then what the kernel can. */
+/* The offloads that the caller allows, or that the kernel has. */
 struct udp_offload {
-	bool gso; /* send several datagrams in one call */
-	bool gro; /* receive several in one */
+	bool gso; /* UDP_SEGMENT: send several datagrams as one */
+	bool gro; /* UDP_GRO: receive several datagrams as one */
 };
 
-struct udp_rings; /* buffers of a batch, udp.c */
+struct udp_rings; /* the buffers of a batch, in udp.c */
 
 /*
- * Makes a datagram that was to leave as one of several right for leaving alone:
- * by IPv4 the kernel then gives it another identification, which the ICRC
- * covers.
+ * Changes the ICRC of one segment, of a datagram for UDP_SEGMENT, for sending
+ * the segment as a datagram of its own: the IPv4 id, which the ICRC covers, is
+ * then another one.
  */
 typedef void udp_alone(const struct inaddr *from, const struct inaddr *to,
 		       uint8_t *bytes, size_t len);
 
 struct udp {
-	int fd;
-	struct udp_offload has;
-	bool joins;   /* it does receive several at once, udp_join_datagrams */
-	bool v4_only; /* there is no IPv6 on this machine */
-	bool is_relayed;      /* fd is the end of a relay, wire/relay.h */
-	struct sender tx;     /* around fd, or if that is a relay's, another */
-	shared_u32 hang_ups;  /* fd is another file since */
-	shared_flag is_lost;  /* the program has closed it: udp_is_ours */
-	int full_fd;	      /* what the last udp_send found full */
-	struct sports sports; /* what sends to which process */
+	int fd;			/* the socket or relay that receives */
+	struct udp_offload has; /* the allowed offloads that the kernel has */
+	bool joins;		/* UDP_GRO is on, see udp_join_datagrams */
+	bool v4_only;		/* the kernel has no IPv6 */
+	bool is_relayed;	/* fd is the end of a relay, wire/relay.h */
+	struct sender tx;    /* the main sender: fd, or a relay's own socket */
+	shared_u32 hang_ups; /* how often fd became another file */
+	shared_flag is_lost; /* the program has closed fd, see udp_is_ours */
+	int full_fd;	     /* the socket that was full in the last udp_send */
+	struct sports sports; /* the other senders */
 	struct udp_rings *rings;
-	udp_alone *alone;   /* the caller's; needed by who sends several */
-	bool is_empty;	    /* the last udp_receive found nothing */
-	bool is_drained;    /* or all that there was */
-	bool is_behind;	    /* or it filled its batch, and may have left some */
-	uint64_t truncated; /* datagrams dropped for their length */
-	uint64_t refused;   /* sends that failed for good */
+	udp_alone *alone;   /* set by a caller that sends segments */
+	bool is_empty;	    /* the last udp_receive found no datagram */
+	bool is_drained;    /* the last udp_receive left no datagram */
+	bool is_behind;	    /* the last udp_receive filled a batch */
+	uint64_t truncated; /* datagrams dropped since they were too long */
+	uint64_t refused;   /* datagrams that the kernel refused to send */
 };
 
-/* A socket bound to `port` on every local address: fd or -errno. */
+/* Returns a socket that is bound to `port` on every local address, or -errno.
+ */
 int udp_bind(uint16_t port);
-/* Set up around fd (taken), from udp_bind or a broker: a UDP socket or the end
- * of a relay; 0 or -errno.  one_port: all leaves from its port. */
+/* Initialises u with fd, a UDP socket from udp_bind or a broker, or the end of
+ * a relay.  one_port: all datagrams are sent from one port.  Returns 0, and u
+ * owns fd, or -errno. */
 int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port);
+/* Closes all sockets and frees the buffers. */
 void udp_fini(struct udp *u);
-/* False: the program has closed the socket, or put a file of its own in its
- * place.  From then on nothing is received, and what is sent is dropped. */
+/* Returns false if the program has closed a socket of u, or has put another
+ * file in its place.  From then on udp_receive finds nothing and udp_send drops
+ * all datagrams. */
 bool udp_is_ours(struct udp *u);
-/* What the receive buffer takes, as the kernel counts. */
+/* Returns the size of the receive buffer as the kernel counts it (SO_RCVBUF).
+ */
 uint32_t udp_buffer_bytes(const struct udp *u);
 /*
- * Up to UDP_BATCH datagrams, 0 when none waits; the bytes last until the next
- * call.
+ * Receives up to UDP_BATCH datagrams into got and returns their number, 0 if
+ * none waits.  The bytes are valid until the next call.
  */
 size_t udp_receive(struct udp *u, struct udp_dgram *got);
 /*
- * Have the kernel join what comes from here on, if u->has.gro: a stream costs
- * less then, and a message alone a tenth more, for a line of memory that is
- * looked at to see whether it is joined.
+ * Turns UDP_GRO on if u->has.gro.  A stream then costs less, but a single
+ * message a tenth more, for the control message that tells the size of the
+ * segments.
  */
 void udp_join_datagrams(struct udp *u);
-/*
- * Hear a multicast group on an interface; leave it on all.  0 or -errno;
- * joining again is no error.
- */
+/* Joins a multicast group on an interface.  Returns 0, also if the socket is a
+ * member already, or -errno. */
 int udp_join(struct udp *u, const uint8_t ip[16], uint32_t ifindex);
+/* Leaves a multicast group on all interfaces. */
 void udp_leave(struct udp *u, const uint8_t ip[16]);
 /*
- * Send the first k of n <= UDP_BATCH, each from the port that its `from` says,
- * which is one of sports'; k < n: full_fd is full, wait for its POLLOUT.  A
- * datagram that the kernel refuses is counted and dropped, as a wire would;
- * several at once that it refuses are sent one by one, after `alone`.
+ * Sends the first k of n <= UDP_BATCH datagrams, each from the port in its
+ * `from`, which must be one of u->sports, and returns k.  If k < n, full_fd is
+ * full: wait for its POLLOUT.  A datagram that the kernel refuses is counted
+ * and dropped; if the datagram has segments, they are sent one by one instead,
+ * after a call of u->alone for each.
  */
 size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n);
 
