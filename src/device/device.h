@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RDMA devices: each is one network interface of this machine.  The table of
- * devices is made when it is first asked for and is stable until the process
- * ends; the state of a port may change at any time.  Thread-safe.
+ * RDMA devices: each is one network interface of this machine.  The first call
+ * of device_list makes the table of devices, which stays the same until the
+ * process ends; the state of a port may change at any time.  Thread-safe.
  */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
@@ -19,33 +19,38 @@ enum { DEVICE_GID_ROCE_V1 = 0, DEVICE_GID_ROCE_V2 = 1 };
 
 struct device_gid {
 	uint8_t gid[16];
-	uint32_t type;	  /* HOST_GID_*; meaningless while gid is zero */
-	uint32_t ifindex; /* of the netdev that has the address; 0: no entry */
+	uint32_t type;	  /* DEVICE_GID_* */
+	uint32_t ifindex; /* the interface with the address; 0: no entry */
 };
 
-/* What of a device may change while a program runs. */
+/* The part of a device that may change while a program runs. */
 struct device_port {
-	uint32_t is_up;	     /* 0 or 1: no hole in what gets a checksum */
-	uint32_t mtu;	     /* bytes, of the interface */
-	uint32_t active_mtu; /* IBV_MTU_*: the largest path MTU that fits */
-	struct device_gid gids[DEVICE_MAX_GIDS]; /* with holes */
+	/* 0 or 1; no bool, since padding would change sysfs.c's hash. */
+	uint32_t is_up;
+	/* The interface's MTU in bytes. */
+	uint32_t mtu;
+	/* IBV_MTU_*, the largest path MTU that fits into mtu. */
+	uint32_t active_mtu;
+	/* The GID table, with entries of ifindex 0 in between. */
+	struct device_gid gids[DEVICE_MAX_GIDS];
 };
 
-/* One RDMA device: a network interface.  Constant but for the port. */
+/* One RDMA device: a network interface.  Constant except for the port. */
 struct device {
-	char name[20];	 /* "adv0" */
-	char netdev[16]; /* "eth0" */
+	char name[20];	 /* as "adv0" */
+	char netdev[16]; /* the interface, as "eth0" */
 	uint32_t ifindex;
 	uint8_t mac[6];
 	uint64_t guid;		 /* host order, never 0 */
-	struct device_port port; /* netif.c's lock: read it by device_port() */
+	struct device_port port; /* under netif.c's lock: use device_port() */
 };
 
-/* The devices of this machine: their count, and the table in *devices. */
+/* Returns the number of devices, and the table in *devices. */
 uint32_t device_list(const struct device **devices);
-/* The port as it is now. */
+/* Copies the present state of the port to *port. */
 void device_port(const struct device *dev, struct device_port *port);
-/* An entry of its GID table; false without one at this index. */
+/* Copies an entry of the device's GID table to *gid; returns false if the index
+ * is out of range or has no entry. */
 bool device_gid(const struct device *dev, uint32_t index,
 		struct device_gid *gid);
 

@@ -8,7 +8,8 @@
 
 #define FIRST_OTHER 4 /* index of the first entry without a fixed meaning */
 
-/* What is wished for, the best first. */
+/* The kinds of interfaces, the preferred first: the interfaces of the first
+ * kind that this machine has become devices. */
 enum wish {
 	WISH_ROUTED,
 	WISH_ROUTED_BRIDGE,
@@ -17,9 +18,10 @@ enum wish {
 	WISH_LOOPBACK,
 };
 
-/* What a device's table shall hold. */
+/* The addresses for a device's GID table. */
 struct wanted {
-	const uint8_t *local, *primary; /* NULL: none */
+	const uint8_t *local;	/* link-local, for index 0, or NULL */
+	const uint8_t *primary; /* for indexes 1 to 3, or NULL */
 	const struct netdev_addr *others[DEVICE_MAX_GIDS];
 	uint32_t other_count;
 };
@@ -54,16 +56,18 @@ static bool fits_wish(const struct netdev_scene *s, const struct netdev_link *l,
 		return l->is_up && !l->is_loopback && !l->is_bridge &&
 		       !l->is_port && has_global(s, l->ifindex);
 	case WISH_GLOBAL_BRIDGE:
-		/* without carrier it is one of containers that do not run */
+		/* A bridge without carrier serves containers that do not
+		 * run. */
 		return l->is_up && l->has_carrier && l->is_bridge &&
 		       !l->is_port && has_global(s, l->ifindex);
 	case WISH_LOOPBACK:
-		return l->is_loopback; /* even down: its state says why */
+		return l->is_loopback; /* also if down, so that a user sees why
+					*/
 	}
 	return false;
 }
 
-/* EUI-64 of the MAC; an interface without one is told by its index. */
+/* The EUI-64 of the MAC; an interface without a MAC gets one from its index. */
 static uint64_t guid_of(const struct netdev_link *l)
 {
 	uint8_t m[6];
@@ -102,13 +106,13 @@ static void add_device(const struct netdev_link *l, struct device *devices,
 	(*count)++;
 }
 
-/* Is it the first name of the list, of len bytes? */
+/* Whether name is the first name of the list, which has len bytes. */
 static bool is_first(const char *name, const char *list, size_t len)
 {
 	return strlen(name) == len && memcmp(name, list, len) == 0;
 }
 
-/* In the order of the user's list. */
+/* Adds the named interfaces, in the order of the user's list. */
 static uint32_t choose_named(const struct netdev_scene *s, const char *names,
 			     struct device *devices)
 {
@@ -182,7 +186,8 @@ static void want_address(struct wanted *w, const struct netdev_addr *a)
 		w->others[w->other_count++] = a;
 }
 
-/* Shall `a` stand at 1 rather than `b`?  IPv4 first, then what stands there. */
+/* Whether `a` belongs at index 1 rather than `b`: IPv4 is better than IPv6,
+ * and the present entry is better than another one. */
 static bool is_better(const struct device_port *p, const struct netdev_addr *a,
 		      const uint8_t *b)
 {
@@ -211,7 +216,7 @@ static void want_own(const struct netdev_scene *s, const struct device *d,
 			want_address(w, &s->addrs[i]);
 }
 
-/* The addresses of interfaces that are no device, loopback's last. */
+/* Adds the addresses of interfaces that are not devices, loopback's last. */
 static void want_tail(const struct netdev_scene *s,
 		      const struct device *devices, uint32_t count,
 		      struct wanted *w)
@@ -252,7 +257,7 @@ static void put_fixed(const struct device *d, const struct wanted *w,
 			d->ifindex);
 }
 
-/* Old ones at their old places first, then the new ones into the holes. */
+/* First keeps the old entries at their indexes, then fills the new ones in. */
 static void put_others(const struct device_port *old, const struct wanted *w,
 		       struct device_port *p)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which interfaces are devices, and what stands in their GID tables: decided
- * from lists of links and addresses alone, with no system call, so that tests
- * can make up any machine.  netlink.c reads the lists of this one, netif.c
- * owns what comes out and locks it.
+ * Chooses the interfaces that become devices, and the entries of their GID
+ * tables.  Decides by lists of links and addresses alone, without a system
+ * call, so that tests can describe any machine.  netlink.c reads the lists of
+ * this machine, netif.c owns the devices and has their lock.
  *
  * A GID table (docs/man/adverb.7):
  *
- *	0        link local; without one, an EUI-64 that is RoCE v1
- *	1, 2, 3  the interface's first IPv4 address (without one: its first
- *	         global IPv6 one) as RoCE v2, v1 and v2 again
- *	4 ...    its other addresses; then, on the first device, those of all
- *	         interfaces that are no device, loopback's last
+ *	0        the link-local address; without one, an EUI-64 as RoCE v1
+ *	1, 2, 3  the interface's first IPv4 address, or without one its first
+ *	         global IPv6 address, as RoCE v2, v1 and v2 again
+ *	4 ...    the interface's other addresses; then, on the first device, the
+ *	         addresses of interfaces that are not devices, loopback's last
  *
- * An entry stays at its index as long as its address stays, but for IPv6 at
- * 1 to 3 when an IPv4 address comes.
+ * An entry stays at its index while its address exists, except that an IPv4
+ * address replaces an IPv6 address at 1 to 3.
  */
 #ifndef DEVICE_NETDEV_H
 #define DEVICE_NETDEV_H
@@ -32,8 +32,8 @@ struct netdev_link {
 	bool is_up, has_carrier;
 	bool is_loopback;
 	bool is_bridge;
-	bool is_port;	/* of a bridge */
-	bool is_routed; /* a default route leaves by it */
+	bool is_port;	/* the interface is a port of a bridge */
+	bool is_routed; /* the interface has a default route */
 };
 
 struct netdev_addr {
@@ -41,18 +41,19 @@ struct netdev_addr {
 	uint8_t ip[16]; /* IPv4 mapped */
 };
 
-/* One machine at one moment; whoever filled the arrays owns them. */
+/* The interfaces and addresses of a machine at one time.  The caller that fills
+ * the arrays owns them. */
 struct netdev_scene {
 	struct netdev_link *links;
 	struct netdev_addr *addrs;
 	uint32_t link_count, addr_count;
 };
 
-/* IP, UDP, BTH, the longest extended headers and the ICRC, over IPv6. */
+/* The most bytes of IPv6, UDP, BTH, extension headers and ICRC. */
 #define NETDEV_HEADER_BYTES 100
 
-/* The path MTU that packets of so many bytes have room for, as verbs number
- * them: 1 is 256 bytes, 5 is 4096. */
+/* Returns the largest path MTU that fits into an interface's MTU, as enum
+ * ibv_mtu: 1 is 256 bytes, 5 is 4096 bytes. */
 static inline uint32_t netdev_path_mtu(uint32_t mtu)
 {
 	uint32_t code = 1;
@@ -65,17 +66,18 @@ static inline uint32_t netdev_path_mtu(uint32_t mtu)
 enum { NETDEV_GIDS = 1, NETDEV_UP = 2, NETDEV_DOWN = 4, NETDEV_MTU = 8 };
 
 /*
- * The devices of a machine; `named` is the user's list of interfaces or NULL.
- * How many; their ports are as netdev_update leaves them.
+ * Chooses the devices of a machine and fills in their ports.  `named` is the
+ * user's list of interfaces, separated by commas, or NULL.  Returns the number
+ * of devices.
  */
 uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 		       struct device devices[DEVICE_MAX]);
-/* The first name of the user's list that became no device, `len` bytes of it;
- * NULL if all did. */
+/* Returns the first name of the user's list that became no device, and its
+ * length in *len, or NULL if all names became devices. */
 const char *netdev_missing(const char *named, const struct device *devices,
 			   uint32_t count, int *len);
-/* Brings the ports up to date; changes[i]: what is new at device i, NETDEV_*.
- */
+/* Updates the ports of the devices; sets changes[i] to the NETDEV_* bits of
+ * what has changed at device i. */
 void netdev_update(const struct netdev_scene *scene, struct device *devices,
 		   uint32_t count, uint32_t *changes);
 

@@ -26,7 +26,7 @@ static struct device devices[DEVICE_MAX];
 static uint32_t device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct lock ports;
-static shared_u32 version = 1; /* odd; written under ports */
+static shared_u32 version = 1; /* always odd; written with the lock `ports` */
 
 static struct {
 	bool runs;
@@ -35,7 +35,7 @@ static struct {
 	void (*port)(const struct device *dev, enum device_event what);
 } watch;
 
-/* The thread that held the lock is not in the child. */
+/* The thread that held the lock does not exist in the child. */
 static void after_fork(void)
 {
 	lock_init(&ports);
@@ -52,8 +52,8 @@ static void say_missing(const char *named)
 			named);
 	else if (name && device_count == DEVICE_MAX)
 		log_say(0x1e,
-			"%.*s of ADVERB_DEVICES becomes no device: %u is the "
-			"most",
+			"%.*s of ADVERB_DEVICES becomes no device: a process "
+			"has at most %u devices",
 			len, name, DEVICE_MAX);
 	else if (name)
 		log_say(0x1e,
@@ -109,8 +109,8 @@ static void say_changes(const struct device *d, uint32_t changes)
 {
 	if (changes & NETDEV_DOWN)
 		log_say((uint64_t)d->ifindex << 8 | 0x1d,
-			"%s: the interface %s went down; what is sent waits "
-			"and then fails",
+			"%s: the interface %s is down: requests wait, and fail "
+			"unless the interface comes up again",
 			d->name, d->netdev);
 }
 
@@ -144,7 +144,7 @@ static void refresh_ports(void)
 	struct netdev_scene scene;
 
 	if (netlink_read(&scene, false))
-		return; /* no memory: the next change looks again */
+		return; /* no memory: the next change reads all again */
 	lock_take(&ports);
 	netdev_update(&scene, devices, device_count, changes);
 	shared_store(&version, shared_own(&version) + 2);
@@ -161,7 +161,7 @@ static void *run_watch(void *arg)
 	};
 
 	while (poll(fds, 2, -1) < 0 || !fds[1].revents) {
-		/* what the program has put in its place is not ours to read */
+		/* The program may have put another file in the place of one. */
 		if (!fd_identity_holds(fds[0].fd) ||
 		    !fd_identity_holds(fds[1].fd))
 			break;
@@ -193,7 +193,7 @@ void netif_watch(void (*port)(const struct device *dev, enum device_event what))
 	watch.port = port;
 	watch.netlink_fd = fd_identity_note(netlink_watch());
 	watch.stop_fd = fd_identity_note(eventfd(0, EFD_CLOEXEC));
-	/* what changed before we listened */
+	/* Interfaces may have changed before the socket was open. */
 	refresh_ports();
 	watch.runs = watch.netlink_fd >= 0 && watch.stop_fd >= 0 &&
 		     start_thread() == 0;
@@ -208,7 +208,7 @@ void netif_unwatch(void)
 	if (!watch.runs)
 		return;
 	if (!fd_identity_holds(watch.stop_fd)) {
-		/* nothing can wake it, but a change, which ends it */
+		/* The thread cannot be woken; the next change ends it. */
 		pthread_detach(watch.thread);
 		netif_forget();
 		return;
@@ -228,8 +228,8 @@ void netif_forget(void)
 	memset(&watch, 0, sizeof(watch));
 }
 
-/* The entry with this address, RoCE v2 or not; NULL: nobody's.  Of several the
- * one of the interface `link`, or the first. */
+/* The entry with this address, of either RoCE version, or NULL.  Of several
+ * entries the one of interface `link`, else the first. */
 static const struct device_gid *
 find_address(const uint8_t ip[16], uint32_t link, const struct device **dev)
 {
@@ -331,11 +331,10 @@ void netif_say_unreachable(const uint8_t from[16], const struct hca_ah *ah)
 	    inaddr_is_multicast(ah->dgid) || netif_is_local(ah->dgid))
 		return;
 	log_say(SAY_LOOPBACK,
-		"the GID at index %u is %s, which is reached from this "
-		"machine alone, and the peer is %s: neither hears the other; "
-		"take the index of an address that the peer reaches "
-		"(ibv_devinfo -v), or another device (adverb run --device "
-		"NAME)",
+		"the GID at index %u is %s, which only this machine can "
+		"reach, and the peer is %s: no packet arrives; use the index "
+		"of an address that the peer can reach (ibv_devinfo -v), or "
+		"another device (adverb run --device NAME)",
 		ah->sgid_index, address_text(from, here),
 		address_text(ah->dgid, there));
 }

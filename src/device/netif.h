@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The interfaces of this machine as RDMA devices (device_list, in host.h).
- * Which there are is read once, when first asked; their ports are kept up to
- * date by a thread of this file while a host exists.  One leaf lock around
- * the ports, taken inside.
+ * The interfaces of this machine as RDMA devices (device/device.h).  The
+ * devices are chosen once, at the first call of device_list.  A thread of this
+ * file keeps their ports up to date from netif_watch to netif_unwatch.  Lock: a
+ * leaf around the ports, which the functions take themselves.
  */
 #ifndef DEVICE_NETIF_H
 #define DEVICE_NETIF_H
@@ -13,34 +13,41 @@
 
 #include "device/device.h"
 
-/* Follow what happens to the interfaces and tell @port (may be NULL).  Where
- * that cannot be, the ports stay as they are. */
+/* Starts the thread that follows the interfaces and calls @port, which may be
+ * NULL, for each event.  Where the thread cannot start, the ports stay as they
+ * are. */
 void netif_watch(void (*port)(const struct device *dev,
 			      enum device_event what));
+/* Ends the thread and closes its descriptors. */
 void netif_unwatch(void);
-/* In a forked child: the parent's thread is not here. */
+/* Closes the descriptors in the child of a fork, which does not have the
+ * parent's thread. */
 void netif_forget(void);
 
 /*
- * The interface that an address of a GID table belongs to, 0: none.  Two may
- * have the same link-local address: `link`, if it is one of them, else any.
+ * Returns the index of the interface that has address ip, if a GID table has
+ * the address; else 0.  Several interfaces may have the same link-local
+ * address: the result is `link` if that is one of them, else the first.
  */
 uint32_t netif_index(const uint8_t ip[16], uint32_t link);
-/* The same for a link-local source; 0 for all others. */
+/* Returns netif_index(ip, link) for a link-local address, and 0 for any other.
+ * */
 uint32_t netif_scope(const uint8_t ip[16], uint32_t link);
-/* Another number after each change of the ports; never 0. */
+/* Returns a number that changes with each update of the ports; never 0. */
 uint32_t netif_version(void);
-/* Is it an address of this machine that a GID table has? */
+/* Returns whether a GID table of this machine has the address. */
 bool netif_is_local(const uint8_t ip[16]);
-/* The number of the device that has it, or -1; of a group, which came in by
- * `link`, the one that is this interface or 0. */
+/* Returns the index of the device whose GID table has the address, or -1.  For
+ * a multicast group, from which a datagram came in by interface `link`, returns
+ * the device of that interface, or 0. */
 int netif_device(const uint8_t ip[16], uint32_t link);
-/* The MAC of the device with this interface, zeroes if none has it. */
+/* Sets mac to the MAC of the device whose interface has the address, or to
+ * zeroes if no device has the interface. */
 void netif_mac(const uint8_t ip[16], uint8_t mac[6]);
 
 /*
- * Prints a sentence if the path from the GID @from along @ah starts at a
- * loopback address and leads to another machine: no packet could arrive.
+ * Prints a message if the path from the GID @from along @ah starts at a
+ * loopback address and leads to another machine, so that no packet can arrive.
  */
 void netif_say_unreachable(const uint8_t from[16], const struct hca_ah *ah);
 

@@ -13,10 +13,10 @@
 
 #include "util/inaddr.h"
 
-#define DUMP_BYTES 32768 /* what the kernel fills at most */
-#define DUMP_TRIES 3	 /* a dump amid a change is taken again */
+#define DUMP_BYTES 32768 /* the most that the kernel sends at once */
+#define DUMP_TRIES 3	 /* a change during a dump interrupts the dump */
 
-/* Takes one message of a dump. */
+/* Adds one message of a dump to the scene. */
 typedef int taker(struct netdev_scene *s, const struct nlmsghdr *m);
 
 static int open_socket(uint32_t groups)
@@ -34,7 +34,7 @@ static int open_socket(uint32_t groups)
 	return err;
 }
 
-/* Attribute `type` among those behind a message's fixed part of `size`. */
+/* The first attribute of this type, or NULL. */
 static const struct rtattr *find_attr(const struct rtattr *a, size_t len,
 				      unsigned short type)
 {
@@ -71,7 +71,8 @@ static bool attr_is(const struct rtattr *a, const char *text)
 	       (RTA_PAYLOAD(a) == len || !((char *)RTA_DATA(a))[len]);
 }
 
-/* Room for one more of `size` bytes; arrays double. */
+/* Makes room for one more element of `size` bytes: the array doubles whenever
+ * count is a power of two.  NULL without memory. */
 static void *grow_array(void *array, uint32_t count, size_t size)
 {
 	if (count & (count - 1))
@@ -79,7 +80,8 @@ static void *grow_array(void *array, uint32_t count, size_t size)
 	return realloc(array, (count ? 2 * (size_t)count : 1) * size);
 }
 
-/* kind: IFLA_INFO_KIND or IFLA_INFO_SLAVE_KIND. */
+/* Whether attribute `kind`, IFLA_INFO_KIND or IFLA_INFO_SLAVE_KIND, is
+ * "bridge". */
 static bool is_of_bridge(const struct nlmsghdr *m, unsigned short kind)
 {
 	const struct rtattr *info =
@@ -119,7 +121,8 @@ static int take_link(struct netdev_scene *s, const struct nlmsghdr *m)
 	return 0;
 }
 
-/* The address itself: IFA_ADDRESS is the peer's where there is one. */
+/* On a point-to-point interface IFA_ADDRESS is the peer's address, and
+ * IFA_LOCAL the interface's. */
 static bool read_ip(const struct nlmsghdr *m, uint8_t ip[16])
 {
 	const struct ifaddrmsg *i = NLMSG_DATA(m);
@@ -149,7 +152,7 @@ static int take_addr(struct netdev_scene *s, const struct nlmsghdr *m)
 		return -ENOMEM;
 	s->addrs = a;
 	a += s->addr_count;
-	/* One that somebody else has too (RFC 4862) will never be ours. */
+	/* An address that another host has too (RFC 4862) is not usable. */
 	if (m->nlmsg_type != RTM_NEWADDR ||
 	    attr_u32(attr_of(m, sizeof(*i), IFA_FLAGS), i->ifa_flags) &
 		    IFA_F_DADFAILED ||
@@ -195,12 +198,13 @@ static int take_route(struct netdev_scene *s, const struct nlmsghdr *m)
 	return 0;
 }
 
-/* Zeroes mean all; each fixed part begins with the family. */
+/* Asks for a dump.  Fields of the fixed part that are 0 match all; each fixed
+ * part begins with the family. */
 static int ask_kernel(int fd, uint16_t type, uint8_t family)
 {
 	struct {
 		struct nlmsghdr head;
-		struct ifinfomsg body; /* the longest */
+		struct ifinfomsg body; /* the longest of the fixed parts */
 	} q = {.body = {.ifi_family = family}};
 	size_t size = type == RTM_GETLINK   ? sizeof(struct ifinfomsg)
 		      : type == RTM_GETADDR ? sizeof(struct ifaddrmsg)
@@ -212,7 +216,7 @@ static int ask_kernel(int fd, uint16_t type, uint8_t family)
 	return send(fd, &q, q.head.nlmsg_len, 0) < 0 ? -errno : 0;
 }
 
-/* 1: the dump is over; 0: there is more; -errno. */
+/* Returns 1 at the end of the dump, 0 if more messages follow, or -errno. */
 static int take_messages(struct netdev_scene *s, const char *bytes, size_t len,
 			 taker *each)
 {
@@ -264,7 +268,7 @@ static int read_once(struct netdev_scene *s, bool routes)
 	err = dump_table(s, fd, RTM_GETLINK, AF_UNSPEC, take_link);
 	if (!err)
 		err = dump_table(s, fd, RTM_GETADDR, AF_UNSPEC, take_addr);
-	/* without IPv6 there are no such routes, and no devices lost */
+	/* Without IPv6 the second dump fails, which is no error. */
 	if (!err && routes) {
 		err = dump_table(s, fd, RTM_GETROUTE, AF_INET, take_route);
 		dump_table(s, fd, RTM_GETROUTE, AF_INET6, take_route);
@@ -301,7 +305,8 @@ void netlink_drain(int fd)
 {
 	char byte;
 
-	/* ENOBUFS: changes were lost, which is one more reason to look */
+	/* ENOBUFS: messages were lost; the caller reads all interfaces anyway.
+	 * */
 	while (recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0 ||
 	       errno == EINTR || errno == ENOBUFS)
 		;

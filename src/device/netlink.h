@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * This machine's interfaces and addresses, asked of the kernel by rtnetlink:
- * unlike /sys, it answers for the caller's own network namespace.
+ * Reads this machine's interfaces and addresses by rtnetlink(7), which unlike
+ * /sys always shows the caller's own network namespace.  No state, no lock.
  */
 #ifndef DEVICE_NETLINK_H
 #define DEVICE_NETLINK_H
@@ -9,15 +9,17 @@
 #include "device/netdev.h"
 
 /*
- * Reads the scene, to be freed by netlink_free; 0 or -errno.  Routes are read
- * only if asked for: a router has very many.
+ * Reads the interfaces and addresses into *scene, which the caller frees by
+ * netlink_free.  Sets is_routed only if `routes`: a router has very many
+ * routes.  Returns 0 or -errno.
  */
 int netlink_read(struct netdev_scene *scene, bool routes);
+/* Frees the arrays of *scene. */
 void netlink_free(struct netdev_scene *scene);
-/* A socket that becomes readable when links or addresses change: fd or
- * -errno. */
+/* Returns a socket that becomes readable when links or addresses change, which
+ * the caller closes, or -errno. */
 int netlink_watch(void);
-/* Takes all that waits there; never waits itself. */
+/* Discards all messages that wait at the socket; does not block. */
 void netlink_drain(int fd);
 
 #endif

@@ -21,37 +21,39 @@
 #include "util/lock.h"
 #include "util/fd_identity.h"
 
-#define PATH_BYTES    300 /* below the tree's folder */
+#define PATH_BYTES    300 /* of a path below the tree's folder */
 #define SAY_NO_TREE   0x7ee
-#define TREE_VERSION  4 /* of the files' contents, part of the stamp */
+#define TREE_VERSION  4 /* of the files' contents; part of the stamp */
 #define STAMP_BYTES   32
 #define STAMP	      ".stamp"
 #define LOCK	      ".lock"
 #define MOST_CPUS     1024
 #define CPUS_PER_WORD 32
 #define TURN_NS	      5000000
-#define MOST_TURNS    200 /* a second: who holds the lock may be stopped */
+#define MOST_TURNS    200 /* one second: the lock's owner may be stopped */
 
-/* One writing of a tree; the first failure ends it. */
+/* The state while a tree is written. */
 struct writing {
-	int fd; /* the tree's folder */
-	int err;
-	char last[PATH_BYTES]; /* the folder below it that was written last */
-	int last_fd;
+	int fd;		       /* the tree's folder */
+	int err;	       /* the first error, which ends the writing */
+	char last[PATH_BYTES]; /* the path of last_fd */
+	int last_fd;	       /* the folder that was written to last, or -1 */
 };
 
+/* Protects the variables below. */
 static struct lock lock;
-/* All under the lock.  hold_fd says that the tree is in use, to whoever would
- * remove it (broker/sysfs_gc.h), for as long as this process lives: -1, or a
- * descriptor of the tree's folder, locked. */
+/* -1, or a descriptor of the tree's folder with flock(2): the broker does not
+ * remove a tree that a living process has locked (broker/sysfs_gc.h). */
 static int hold_fd = -1;
 static struct runtime_tree tree;
-static bool written, usable;
+static bool written; /* write_first was called */
+static bool usable;  /* the tree was written without an error */
 
 static void put_file(struct writing *w, const char *text, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Most files have the folder of the one before. */
+/* Opens the folder of a path; keeps the last one open, since most files lie in
+ * the folder of the file before. */
 static int folder_of(struct writing *w, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -67,7 +69,7 @@ static int folder_of(struct writing *w, const char *path)
 	return w->last_fd;
 }
 
-/* The file of this name below the root gets the text and a newline. */
+/* Writes the text and a newline to the file of this path. */
 static void put_file(struct writing *w, const char *text, const char *fmt, ...)
 {
 	char path[PATH_BYTES], line[PATH_BYTES];
@@ -113,7 +115,8 @@ static void put_gid(struct writing *w, const struct device *d, uint32_t i)
 		 g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9],
 		 g[10], g[11], g[12], g[13], g[14], g[15]);
 	put_file(w, text, "class/infiniband/%s/ports/1/gids/%u", d->name, i);
-	/* the kernel's do not open where there is no entry */
+	/* In the kernel's tree these files cannot be read if there is no entry.
+	 * */
 	snprintf(dir, sizeof(dir), "class/infiniband/%s/ports/1/gid_attrs",
 		 d->name);
 	if (entry->ifindex) {
@@ -128,7 +131,8 @@ static void put_gid(struct writing *w, const struct device *d, uint32_t i)
 	drop_entry(w, dir, "ndevs", i);
 }
 
-/* All of the machine's, 32 to a word, as the kernel writes masks. */
+/* Writes the mask of all processors, in the kernel's format of 32 bits a word.
+ * */
 static void put_cpus(struct writing *w, const char *device)
 {
 	char text[MOST_CPUS / CPUS_PER_WORD * 9 + 1] = "";
@@ -198,13 +202,14 @@ static void put_node(struct writing *w, const char *device, uint32_t index)
 		return;
 	}
 	snprintf(name, sizeof(name), "uverbs%u", index);
-	/* a device file that everybody may open, which is all that is asked */
+	/* Programs only test whether they may open the device file. */
 	if (symlinkat("/dev/null", fd, name) && errno != EEXIST)
 		w->err = -errno;
 	close(fd);
 }
 
-/* Those that are not there; from then on the broker writes them (tally.h). */
+/* Creates counter files that are missing; the broker updates them
+ * (broker/counter_files.h). */
 static void put_counters(struct writing *w, const char *device)
 {
 	char path[PATH_BYTES];
@@ -225,7 +230,7 @@ static void put_counters(struct writing *w, const char *device)
 	close(fd);
 }
 
-/* What else the folder has goes, but for what is kept. */
+/* Removes all entries of the folder for which is_kept returns false. */
 static void sweep_below(struct writing *w, const char *below,
 			bool (*is_kept)(const char *name,
 					const struct device *devices,
@@ -251,7 +256,7 @@ static bool is_interface(const char *name, const struct device *devices,
 	return count && !strcmp(name, devices->netdev);
 }
 
-/* The interface, and not that of the device which had the name before. */
+/* Writes the interface, and removes that of an earlier device of this name. */
 static void put_link(struct writing *w, const struct device *d)
 {
 	char path[PATH_BYTES], text[16];
@@ -294,7 +299,7 @@ static bool is_device(const char *name, const struct device *devices,
 	return !strcmp(name, "abi_version");
 }
 
-/* One word for all that a tree says. */
+/* The stamp is a hash of all data in a tree. */
 static void stamp_of(const struct device *devices, uint32_t count,
 		     char text[STAMP_BYTES])
 {
@@ -320,8 +325,9 @@ static bool is_stamped(int fd, const char *stamp)
 	       memcmp(text, stamp, strlen(stamp)) == 0;
 }
 
-/* A folder that somebody chose may hold what is no tree of ours, which must
- * not be swept: the lock's file is the first that is made in one. */
+/* Whether the folder is empty or has a tree.  A folder that a user chose may
+ * hold other files, which must not be removed.  The lock's file is the first
+ * file that is created in a tree. */
 static bool is_tree(int fd)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -341,8 +347,9 @@ static bool is_tree(int fd)
 }
 
 /*
- * Of many that start at once one writes.  Others wait until it is done or
- * does not get on; two that write at once do no harm.  Returns what to close.
+ * Waits for another process that writes the tree, until that process is done,
+ * or for a second: two processes that write at once do no harm.  Returns a
+ * descriptor that the caller closes, or -1.
  */
 static int queue_up(int fd, const char *stamp)
 {
@@ -406,7 +413,7 @@ int sysfs_write(int fd, const struct device *devices, uint32_t count)
 	return err;
 }
 
-/* Are both descriptors of one folder? */
+/* Whether both descriptors refer to one folder. */
 static bool is_same(int a, int b)
 {
 	struct stat x, y;
@@ -416,8 +423,9 @@ static bool is_same(int a, int b)
 }
 
 /*
- * A descriptor of the tree's folder, locked; or -errno.  The folder may be on
- * its way out just now, by the broker: then another has the name, or none.
+ * Returns a descriptor of the tree's folder, with a shared flock, or -errno.
+ * The broker may remove the folder at the same time: then the name refers to
+ * another folder, or to none, and the loop tries again.
  */
 static int hold_tree(struct runtime_tree *t)
 {
@@ -429,7 +437,7 @@ static int hold_tree(struct runtime_tree *t)
 
 		if (fd < 0)
 			return fd;
-		/* where there are no locks nobody removes it either */
+		/* On a file system without locks the broker removes nothing. */
 		is_held = !flock(fd, LOCK_SH | LOCK_NB) || errno != EWOULDBLOCK;
 		again = is_held ? runtime_tree_make(t) : -EBUSY;
 		is_held = again >= 0 && is_same(fd, again);
@@ -443,7 +451,8 @@ static int hold_tree(struct runtime_tree *t)
 	return -EBUSY;
 }
 
-/* A copy with the ports of now; its padding is that of static memory. */
+/* Writes the devices with their present ports.  `now` is static, so that its
+ * padding is 0 and the hash depends on the members alone. */
 static int write_now(void)
 {
 	static struct device now[DEVICE_MAX];
@@ -457,16 +466,16 @@ static int write_now(void)
 	return sysfs_write(hold_fd, now, count);
 }
 
-/* Of what cannot be written anyway only programs that look are told, by the
- * shim; here, of what somebody has put in the way. */
+/* Prints a message if a file or folder is in the way of the tree.  For a folder
+ * that cannot be written the shim prints one, if a program looks for the tree.
+ * */
 static void say_no_tree(int err)
 {
 	if (err == -ENOTEMPTY)
 		log_say(SAY_NO_TREE,
-			"%s holds other things than a tree of adverb's, so "
-			"nothing is written there and programs find no "
-			"devices in /sys; give ADVERB_SYSFS a folder of its "
-			"own",
+			"%s holds other files than adverb's, so nothing is "
+			"written there and programs find no devices in /sys; "
+			"set ADVERB_SYSFS to an empty or a new folder",
 			tree.path);
 	else if (err == -EPERM && tree.why[0])
 		log_say(SAY_NO_TREE,
