@@ -34,7 +34,7 @@ void *arena_map_parts(const struct arena_parts *p)
 	if (map_part(base, p->bytes, p->prot, p->fd) &&
 	    map_part(base + p->bytes, p->shared_bytes, PROT_READ | PROT_WRITE,
 		     p->shared_fd)) {
-		/* A core dump need not hold the rings. */
+		/* The rings are not needed in a core dump. */
 		madvise(base, bytes, MADV_DONTDUMP);
 		return base;
 	}
@@ -44,7 +44,7 @@ void *arena_map_parts(const struct arena_parts *p)
 	return NULL;
 }
 
-/* Of so many bytes; -1 and errno. */
+/* Creates a memfd of this size; returns -1 and sets errno on failure. */
 static int new_part(const char *name, size_t bytes)
 {
 	int err, fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -68,7 +68,8 @@ static bool seal_file(int fd)
 		      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
-/* The first part is mapped: who maps it from here on only reads it. */
+/* Seals both parts.  The first part is mapped already: with
+ * F_SEAL_FUTURE_WRITE later mappings of the part are read-only. */
 static bool seal_parts(const struct arena_parts *p)
 {
 	fcntl(p->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
@@ -119,9 +120,9 @@ int arena_map_new(struct arena_map *m)
 		if (sizes[i] <= arena_map_limit())
 			err = try_size(m, sizes[i]);
 	if (err == -EFBIG)
-		log_say(0xf51e, "the limit on the size of files, which counts "
-				"shared memory, too, is below the 8 MiB that "
-				"an adapter takes: raise ulimit -f");
+		log_say(0xf51e, "the limit on the size of files, which also "
+				"holds for shared memory, is below the 8 MiB "
+				"that an adapter takes: raise ulimit -f");
 	return err;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The arena of a real process: two sparse memfds, one for each of its parts,
- * that another process of ours may map, sealed so that they can never shrink
- * under a mapping.  Where the kernel knows such a seal (Linux 5.1) nobody but
- * its owner can write the first.
+ * The arena of a process: two sparse memfds, one for each part, which other
+ * processes with adverb may map.  The memfds are sealed against a change of
+ * size, so that an access to a mapping never faults.  From Linux 5.1 on a seal
+ * also keeps other processes from writing to the first part.  No lock.
  */
 #ifndef MEMORY_ARENA_MAP_H
 #define MEMORY_ARENA_MAP_H
@@ -11,28 +11,36 @@
 #include "hca/arena.h"
 
 struct arena_map {
-	struct arena arena; /* formatted */
-	int fd, shared_fd;  /* of its parts; owned */
+	struct arena arena; /* initialised by arena_init */
+	int fd;		    /* the first part; owned */
+	int shared_fd;	    /* the second part; owned */
 };
 
 /*
- * The bytes that an arena may have which this process maps.  An arena is mostly
- * holes, and valgrind, which looks for pointers in all that is mapped when a
- * program ends, and in each child of a fork, would fill them.
+ * Returns the most bytes that an arena may have which this process maps.  An
+ * arena is mostly holes.  valgrind reads all mapped memory when a program or
+ * the child of a fork ends, to look for pointers, and would fill the holes with
+ * pages.
  */
 size_t arena_map_limit(void);
-/* 0 or -errno. */
+/*
+ * Creates, maps and seals an arena, as large as the system allows.  Returns 0
+ * or
+ * -errno.
+ */
 int arena_map_new(struct arena_map *m);
+/* Unmaps the arena and closes its memfds. */
 void arena_map_free(struct arena_map *m);
 
-/* What two parts have in common that lie one behind the other in memory. */
+/* The two parts of an arena, to be mapped one behind the other. */
 struct arena_parts {
 	int fd, shared_fd;
 	size_t bytes, shared_bytes;
-	int prot; /* PROT_*, of the first */
+	int prot; /* PROT_* for the first part; the second is read and written
+		   */
 };
 
-/* NULL and errno: there is no place for them. */
+/* Maps both parts.  Returns the address, or NULL and sets errno. */
 void *arena_map_parts(const struct arena_parts *p);
 
 #endif

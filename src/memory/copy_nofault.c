@@ -21,8 +21,8 @@
 #if defined(__x86_64__)
 
 /*
- * No stack, no saved registers: wherever among these a fault happens, going
- * on at copy_nofault_fault returns 1 to the caller.
+ * These functions use no stack and save no registers: after a fault at any of
+ * their instructions, a jump to copy_nofault_fault returns 1 to the caller.
  */
 __asm__(".pushsection .text\n"
 	".p2align 4\n"
@@ -76,8 +76,9 @@ __asm__(".pushsection .text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 	/*
-	 * copy(to, from, bytes, crc), with a way back from its middle: what it
-	 * may change is on the stack, whose end *sp tells.
+	 * Calls copy(to, from, bytes, crc), from whose middle the signal
+	 * handler can return: the registers that a function must preserve are
+	 * on the stack, at *sp.
 	 */
 	"copy_nofault_steps:\n" /* (to, from, bytes, crc, copy, sp) */
 	"	push %rbx\n"
@@ -121,22 +122,23 @@ int copy_nofault_put8(void *to, uint64_t value);
 static const int signals[2] = {SIGSEGV, SIGBUS};
 static struct sigaction before[2];
 static bool is_open;
-static shared_u32 opened; /* and closed, how often */
+static shared_u32 opened; /* calls of open and close that changed is_open */
 static _Atomic uint64_t turn_ns;
-/* Three system calls: not for every packet.  Each thread for itself, as each
- * has signals that it blocks. */
+/* The last check of the handler, which takes three system calls, too many for
+ * each packet.  One for each thread, since each thread has its own signal mask.
+ * */
 static _Thread_local struct {
 	bool is_on;
-	uint32_t opened; /* as it was then */
-	uint64_t looked_ns;
+	uint32_t opened;    /* `opened` at the check */
+	uint64_t looked_ns; /* turn_ns at the check */
 } known;
 static _Thread_local uintptr_t steps_sp;
-static crctier_copy *steps; /* or NULL */
+static crctier_copy *steps; /* NULL: the processor has no such copy */
 static const char *steps_fault;
 static int (*plain)(void *to, const void *from,
 		    size_t bytes) = copy_nofault_bytes;
 
-/* Nobody of ours: as if we had never been there. */
+/* Does what would happen without adverb's handler. */
 static void pass_on(int i, int sig, siginfo_t *info, void *context)
 {
 	const struct sigaction *old = &before[i];
@@ -144,7 +146,8 @@ static void pass_on(int i, int sig, siginfo_t *info, void *context)
 	if (old->sa_flags & SA_SIGINFO) {
 		old->sa_sigaction(sig, info, context);
 	} else if (old->sa_handler == SIG_DFL) {
-		/* a fault happens again, a signal sent has to be */
+		/* A faulting instruction is executed again and faults again; a
+		 * signal that a process has sent must be raised again. */
 		sigaction(sig, old, NULL);
 		if (info->si_code <= 0)
 			raise(sig);
@@ -171,7 +174,8 @@ static void handle_fault(int sig, siginfo_t *info, void *context)
 	}
 }
 
-/* Processors without it move one byte at a time, emulated ones too. */
+/* Without this feature, as in emulators, `rep movsb` moves one byte at a time.
+ * */
 static bool has_fast_strings(void)
 {
 	unsigned int a, b, c, d;
@@ -191,7 +195,7 @@ void copy_nofault_open(void)
 	struct sigaction ours = {.sa_sigaction = handle_fault,
 				 .sa_flags = SA_SIGINFO | SA_ONSTACK};
 
-	/* valgrind's fault tells not at which instruction */
+	/* Under valgrind a fault does not report the exact instruction. */
 	if (is_open || (value && !strcmp(value, "0")) ||
 	    instrument_by_valgrind())
 		return;
@@ -229,7 +233,8 @@ void copy_nofault_turn(uint64_t now_ns)
 	atomic_store_explicit(&turn_ns, now_ns, memory_order_relaxed);
 }
 
-/* A fault while its signal is blocked ends the process. */
+/* Whether the handler is installed and this thread does not block the signals:
+ * a fault whose signal is blocked ends the process. */
 static bool look_at_handler(void)
 {
 	sigset_t blocked;
@@ -270,7 +275,7 @@ bool copy_nofault_crc(void *to, const void *from, size_t bytes, uint32_t *crc)
 	if (done && copy_nofault_steps(to, from, done, crc, steps, &steps_sp))
 		return false;
 	if (done == bytes)
-		return true; /* even of no bytes a rep movsb takes 10 ns */
+		return true; /* `rep movsb` of no bytes would take 10 ns */
 	if (plain((uint8_t *)to + done, (const uint8_t *)from + done,
 		  bytes - done))
 		return false;

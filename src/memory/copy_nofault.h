@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Copies that fail instead of crashing when the program has unmapped the
- * memory: a few instructions of ours, and a handler of SIGSEGV and SIGBUS that
- * sends a fault among them to an exit that says so.  All other faults go to
- * the handler that was there before.
+ * memory.  A handler of SIGSEGV and SIGBUS recognises a fault by its
+ * instruction: for an instruction of these copies the copy returns false, any
+ * other fault is passed to the handler that was installed before.
  *
- * A program may replace the handler, and each of its threads block the signals:
- * copy_nofault_is_on looks, by the progress clock every 200 us, and callers
- * then have the kernel copy.  Only x86-64 has it.
+ * The program may replace the handler, and each thread may block the signals.
+ * copy_nofault_is_on checks for this every 200 us of the progress clock; while
+ * it returns false, callers have the kernel copy.  Only x86-64 has these
+ * copies.
  *
- * Lock: none, but the host's to open and close it.  A thread that polls a
- * completion queue copies too, beside the holder of the progress lock.
+ * Lock: none, except that the host's lock covers copy_nofault_open and
+ * copy_nofault_close.  Several threads copy at once: a thread that polls a
+ * completion queue does not hold the progress lock.
  */
 #ifndef MEMORY_COPY_NOFAULT_H
 #define MEMORY_COPY_NOFAULT_H
@@ -19,22 +21,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Install and remove the handler.  ADVERB_GUARD=0: never installed. */
+/* Installs the handler, unless ADVERB_GUARD=0 or under valgrind. */
 void copy_nofault_open(void);
+/* Restores the handlers that were installed before, unless the program has
+ * replaced adverb's. */
 void copy_nofault_close(void);
-/* Copy by the string instruction, or by registers; copy_nofault_open knows. */
+/* Chooses `rep movsb` or vector registers for copies; copy_nofault_open calls
+ * this with what suits the processor, tests call it with either. */
 void copy_nofault_choose(bool fast_strings);
-/* A turn of progress begins: the time, for all threads. */
+/* Sets the progress clock, by which all threads decide when to check again. */
 void copy_nofault_turn(uint64_t now_ns);
-/* May this thread call those below? */
+/* Returns whether this thread may call the copies below. */
 bool copy_nofault_is_on(void);
-/* Are long copies one string instruction? */
+/* Returns whether copies use `rep movsb`. */
 bool copy_nofault_has_strings(void);
-/* False: the memory is not there; some bytes may have been copied. */
+/* Copies `bytes` bytes.  Returns false if some of the memory is not accessible;
+ * part of the bytes may have been copied then. */
 bool copy_nofault(void *to, const void *from, size_t bytes);
-/* The same; *crc gets on by what was copied (crc32_update). */
+/* Copies `bytes` bytes and updates *crc by the copied bytes (crc32_update).
+ * Returns false if some of the memory is not accessible; part of the bytes may
+ * have been copied then. */
 bool copy_nofault_crc(void *to, const void *from, size_t bytes, uint32_t *crc);
-/* One store of 1, 2, 4 or 8 bytes, aligned to that, after all before it. */
+/* Copies 1, 2, 4 or 8 bytes to an address aligned to that size, by one store,
+ * which other threads see after the caller's earlier stores.  Returns false if
+ * the memory at `to` is not accessible. */
 bool copy_nofault_store(void *to, const void *from, size_t bytes);
 
 #endif

@@ -9,13 +9,14 @@
 #include <sys/rseq.h>
 
 /*
- * Each sequence: the lease is looked at, and the last instruction stores.
- * Interrupted, `rep movsb` has in its registers what is left to do, so one that
- * is begun anew goes on.  A signal's handler, a fault's too, finds the thread
- * at 4 already.
+ * Each sequence compares the word with `ended`, and its last instruction
+ * stores.  An interrupted `rep movsb` keeps the rest of its work in its
+ * registers, so a sequence that is restarted continues.  The kernel moves an
+ * interrupted thread to label 4 before it runs a signal handler, that of a
+ * fault too.
  *
- * All are (to, from, bytes, lease), or (word, value, compare, lease, old) with
- * old ours, and keep nothing on the stack.
+ * The parameters are (to, from, bytes, l), or (word, value, compare, l, old)
+ * with `old` in this process's own memory.  The sequences use no stack.
  */
 __asm__(".macro copy_revocable_sequence name, fetch, store, after=\"\"\n"
 	"copy_revocable_\\name:\n"
@@ -34,7 +35,7 @@ __asm__(".macro copy_revocable_sequence name, fetch, store, after=\"\"\n"
 	"	xor %eax, %eax\n"
 	"	ret\n"
 	"	.byte 0x0f, 0xb9, 0x3d\n"
-	"	.long 0x53053053\n" /* RSEQ_SIG, as the kernel wants it */
+	"	.long 0x53053053\n" /* RSEQ_SIG, which the kernel checks */
 	"4:	jmp 1b\n"
 	"	.pushsection .data.rel.ro, \"aw\"\n"
 	"	.balign 32\n"
@@ -110,7 +111,7 @@ bool copy_revocable_take(struct copy_revocable *l, const void *word,
 {
 	struct rseq *r = own_rseq();
 
-	/* a negative one: the kernel does not know it */
+	/* A negative cpu_id: the struct is not registered with the kernel. */
 	if (!libc_rseq.is_registered || (int32_t)r->cpu_id < 0 ||
 	    !copy_nofault_has_strings() || !copy_nofault_is_on())
 		return false;
@@ -155,11 +156,12 @@ static enum copy_revocable_end move_one(const struct copy_revocable *l,
 	return end;
 }
 
-/* A side of a move: what stands before `va` of the first is done. */
+/* The rest of one side of a move. */
 struct side {
-	const struct space_vec *v;
-	uint32_t left; /* stretches */
-	uint64_t va, rest;
+	const struct space_vec *v; /* the stretches after the present one */
+	uint32_t left;		   /* the number of stretches at v */
+	uint64_t va;		   /* address in the present stretch */
+	uint64_t rest;		   /* bytes left in the present stretch */
 };
 
 static void next_piece(struct side *s)
@@ -186,7 +188,7 @@ static struct side side_of(const struct space_vec *v, uint32_t count)
 	return s;
 }
 
-/* From several stretches to one place, which is not ordered. */
+/* Copies from several stretches to one address, without an order. */
 static enum copy_revocable_end gather_pieces(const struct copy_revocable *l,
 					     uint64_t to, struct side *from,
 					     uint64_t bytes)

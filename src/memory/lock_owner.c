@@ -10,11 +10,12 @@
 
 #include "log/log.h"
 
-#define TICKS_FIELD 20 /* of /proc/PID/stat, counted from its state */
+#define TICKS_FIELD 20 /* the starttime in /proc/PID/stat, after the state */
 
 enum { SAY_SLOW = 0xc9 };
 
-/* Reads a line of /proc about a thread; false: there is none, or no leave. */
+/* Reads a file of /proc about a thread; false: the thread does not exist, or
+ * its file may not be read. */
 static bool read_about(uint32_t tid, const char *what, char text[512])
 {
 	char path[40];
@@ -31,7 +32,7 @@ static bool read_about(uint32_t tid, const char *what, char text[512])
 	return n > 0;
 }
 
-/* When a thread began, in ticks, at least 1; 0: it is gone or about to. */
+/* The start time of a thread in ticks, made odd; 0: the thread has ended. */
 static uint32_t start_of(uint32_t tid)
 {
 	uint64_t start = 0;
@@ -49,8 +50,8 @@ static uint32_t start_of(uint32_t tid)
 	return (uint32_t)start | 1;
 }
 
-/* Nobody is called what has no start: what names a lock's owner lies where
- * others write. */
+/* An owner without a start time counts as dead: the word of a lock is input,
+ * since other processes can write to it. */
 static bool is_dead(alock_owner owner)
 {
 	uint32_t start = (uint32_t)(owner >> 32);
@@ -61,16 +62,17 @@ static bool is_dead(alock_owner owner)
 static void is_slow(alock_owner owner)
 {
 	log_say(SAY_SLOW,
-		"thread %u of another process has been inside for a second "
-		"and is waited for; is it stopped?",
+		"thread %u of another process has held a shared lock for a "
+		"second, and this process waits: is that thread stopped?",
 		(unsigned)(uint32_t)owner);
 }
 
 /*
- * A signal stops a thread on its way out of a system call: seen in one, and
- * then stopped, it has been through it.  A debugger ('t') can stop it before.
- * The kernel tells the call, or -1 for none, only of one that it has seen off
- * its processor.
+ * A signal stops a thread as the thread returns from a system call: a thread
+ * that is seen in a call first and stopped then has finished that call.  A
+ * debugger (state 't') can stop a thread before the call.  The kernel reports
+ * the call, or
+ * -1 for none, only of a thread that is off its processor.
  */
 static enum alock_halt halt_of(uint32_t thread)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * This process's name for locks that others share, and what becomes of
- * theirs: the number of its thread and when that began.  The thread, not the
- * process: it ends too when the process executes another program.
+ * The name of this process as the owner of shared locks (struct alock), and the
+ * judge of other owners.  The name is the id and the start time of a thread,
+ * not of the process: unlike the process, the thread ends when the process
+ * executes another program.  Lock: none.
  */
 #ifndef MEMORY_LOCK_OWNER_H
 #define MEMORY_LOCK_OWNER_H
@@ -12,12 +13,12 @@
 
 #include "util/lock.h"
 
-/* Is there a /proc to judge others by? */
+/* Returns whether /proc shows threads, which the judge needs. */
 bool lock_owner_is_possible(void);
-/* By the process's own thread, for as long as it runs: alock_open under its
- * name, which it returns. */
+/* Calls alock_open with the name of the calling thread, and returns the name.
+ * The thread must run until lock_owner_close. */
 alock_owner lock_owner_open(void);
-/* When that thread is gone. */
+/* Calls alock_open without a name and a judge; when that thread has ended. */
 void lock_owner_close(void);
 
 #endif

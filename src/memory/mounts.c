@@ -9,12 +9,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Those that only root can mount, on what only root can give them. */
+/* File systems that only root can mount, without a server process. */
 static const char *const kernels[] = {
 	"tmpfs", "hugetlbfs", "ramfs", "ext2", "ext3", "ext4", "xfs", "btrfs",
 };
 
-/* Memory without a name lies on file systems that are mounted nowhere. */
+/* Files of memfd_create lie on file systems that mountinfo does not show. */
 static bool is_memory(dev_t dev, unsigned flags)
 {
 	int fd = memfd_create("adverb-look", MFD_CLOEXEC | flags);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * File systems that the kernel alone serves.  A file that another process names
- * may lie on one that a process serves (FUSE, or a file system of the network):
- * to open it there is to wait for that process, for ever if it likes.
+ * may lie on a file system that a process serves (FUSE, or a network file
+ * system): an open of such a file waits for that process, perhaps for ever.
  */
 #ifndef MEMORY_MOUNTS_H
 #define MEMORY_MOUNTS_H
@@ -11,9 +11,10 @@
 #include <sys/types.h>
 
 /*
- * Do files of this device (st_dev) lie in memory or on a disk of this machine,
- * and does the kernel alone serve them?  False if it is not known: it may be
- * mounted where we do not see it.  Asks no file system.
+ * Returns whether files of this device (st_dev) lie in memory or on a disk of
+ * this machine and the kernel alone serves them.  False if that is not known:
+ * the file system may be mounted in another mount namespace.  Does not access
+ * the file system itself.
  */
 bool mounts_are_kernels(dev_t dev);
 

@@ -18,13 +18,14 @@
 
 #include "util/hint.h"
 
-/* ---- how much may be read for a new row ---- */
+/* ---- how much may be read of /proc for a region ---- */
 
 /*
- * The text of the mappings has a line for each, the folder of descriptors an
- * entry, and a program may have as many of both as it registers regions.  So
- * each region earns a few; without credit a region has no row of its own, and
- * peers reach it by system calls.
+ * /proc/self/maps has a line for each mapping and /proc/self/fd an entry for
+ * each descriptor, and a program may have as many of either as it registers
+ * regions: the time would grow with their square.  So each region adds a few
+ * lines to a credit; without credit a region is not looked for, and peers reach
+ * it by system calls.
  */
 #define CREDIT_AT_FIRST (SHARE_MAX * 1024)
 #define CREDIT_EACH	32
@@ -47,10 +48,10 @@ void mr_file_earn(void)
 		spend_credit(-CREDIT_EACH);
 }
 
-/* The mapping that has va; false: none, or it cannot be told. */
+/* Finds the mapping that contains va; false: there is none, or an error. */
 typedef bool find_mapping(int maps, uint64_t va, struct mr_file_mapping *m);
 
-/* ---- one mapping, by a question: PROCMAP_QUERY, Linux 6.11 ---- */
+/* ---- one mapping by ioctl PROCMAP_QUERY, Linux 6.11 ---- */
 
 struct query {
 	uint64_t size, flags, va;
@@ -70,7 +71,7 @@ static bool ask_kernel(int maps, uint64_t va, struct mr_file_mapping *m)
 			  .name_bytes = sizeof(m->path),
 			  .name = (uintptr_t)m->path};
 
-	/* all of it: valgrind does not know what this ioctl writes */
+	/* valgrind does not know that this ioctl writes the path. */
 	memset(m->path, 0, sizeof(m->path));
 	if (ioctl(maps, QUERY, &q))
 		return false;
@@ -86,7 +87,7 @@ static bool ask_kernel(int maps, uint64_t va, struct mr_file_mapping *m)
 	return true;
 }
 
-/* ---- and by the text ---- */
+/* ---- one mapping by the text of /proc/self/maps ---- */
 
 static bool parse_line(const char *line, struct mr_file_mapping *m)
 {
@@ -116,8 +117,8 @@ static bool parse_line(const char *line, struct mr_file_mapping *m)
 #endif
 
 /*
- * Is the page there, and no file's?  Most memory is private, and a program with
- * a thousand mappings would wait for their text each time.
+ * Whether the page is anonymous memory.  Most memory is, and then the text of
+ * all mappings, a thousand in some programs, need not be read.
  */
 static bool is_private(uint64_t va)
 {
@@ -155,10 +156,12 @@ static bool look_up(int maps, uint64_t va, struct mr_file_mapping *m)
 	return found;
 }
 
-/* ---- what it means ---- */
+/* ---- ranges and files ---- */
 
-static bool goes_on(const struct mr_file_mapping *m,
-		    const struct mr_file_mapping *after)
+/* Whether `after` maps the part of the file that follows m's, with equal
+ * rights. */
+static bool is_continued(const struct mr_file_mapping *m,
+			 const struct mr_file_mapping *after)
 {
 	return after->start == m->end && after->ino == m->ino &&
 	       after->major == m->major && after->minor == m->minor &&
@@ -167,7 +170,7 @@ static bool goes_on(const struct mr_file_mapping *m,
 	       after->offset == m->offset + (m->end - m->start);
 }
 
-/* All of the range, in *m; a mapping may be cut in several for the kernel. */
+/* Finds the whole range, in *m; the kernel may show one mapping as several. */
 static bool find_all(find_mapping *find, int maps, uint64_t va, uint64_t bytes,
 		     struct mr_file_mapping *m)
 {
@@ -176,7 +179,7 @@ static bool find_all(find_mapping *find, int maps, uint64_t va, uint64_t bytes,
 	if (!find(maps, va, m) || !m->is_shared || !m->is_read || !m->ino)
 		return false;
 	while (m->end < va + bytes) {
-		if (!find(maps, m->end, &after) || !goes_on(m, &after))
+		if (!find(maps, m->end, &after) || !is_continued(m, &after))
 			return false;
 		m->end = after.end;
 	}
@@ -192,8 +195,8 @@ static bool is_file(int fd, const struct mr_file_mapping *m)
 }
 
 /*
- * The file as a place alone: to close another kind of descriptor would take
- * from the program its locks of the file (fcntl(2)).
+ * Opens the file by O_PATH: closing any other descriptor would release the
+ * locks that the program has on the file (fcntl(2)).
  */
 static int open_place(const char *path, const struct mr_file_mapping *m)
 {
@@ -206,32 +209,32 @@ static int open_place(const char *path, const struct mr_file_mapping *m)
 	return fd;
 }
 
-/* The same by a descriptor that the program has, or -1. */
-static int open_as(int its, const struct mr_file_mapping *m)
+/* Opens by O_PATH the file of a descriptor of the program; -1: another file. */
+static int open_as(int program_fd, const struct mr_file_mapping *m)
 {
 	char path[32];
 
-	if (!is_file(its, m))
+	if (!is_file(program_fd, m))
 		return -1;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", its);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", program_fd);
 	return open_place(path, m);
 }
 
-/* The descriptor that the latest was found by. */
+/* The program's descriptor by which the last file was found. */
 static struct hint latest;
 
-static int open_by(int its, const struct mr_file_mapping *m)
+static int open_by(int program_fd, const struct mr_file_mapping *m)
 {
-	int fd = open_as(its, m);
+	int fd = open_as(program_fd, m);
 
 	if (fd >= 0)
-		hint_set(&latest, its);
+		hint_set(&latest, program_fd);
 	return fd;
 }
 
 /*
- * Programs register files in the order in which they opened them, or each when
- * it has been opened.
+ * Tries the descriptors that are likely: programs register files in the order
+ * in which they opened them, or register each file after they opened it.
  */
 static int open_guess(const struct mr_file_mapping *m)
 {
@@ -248,8 +251,8 @@ static int open_guess(const struct mr_file_mapping *m)
 	return fd;
 }
 
-/* A descriptor of our own of the file that the program has open, or -1. */
-static int open_anew(const struct mr_file_mapping *m)
+/* Tries all descriptors of the program; -1: none is of the file. */
+static int open_any(const struct mr_file_mapping *m)
 {
 	DIR *dir = mr_file_has_credit() ? opendir("/proc/self/fd") : NULL;
 	const struct dirent *e;
@@ -257,12 +260,12 @@ static int open_anew(const struct mr_file_mapping *m)
 	int fd = -1;
 
 	while (dir && fd < 0 && (e = readdir(dir))) {
-		int its = atoi(e->d_name);
+		int program_fd = atoi(e->d_name);
 
 		lines++;
-		if (e->d_name[0] == '.' || its == dirfd(dir))
+		if (e->d_name[0] == '.' || program_fd == dirfd(dir))
 			continue;
-		fd = open_by(its, m);
+		fd = open_by(program_fd, m);
 	}
 	if (dir)
 		closedir(dir);
@@ -286,7 +289,6 @@ static bool find_shared(find_mapping *how, int maps, uint64_t va,
 	return true;
 }
 
-/* By its name, or the program has it open: that may take longer. */
 bool mr_file_open(const struct mr_file_mapping *m, struct share *what)
 {
 	if (m->path[0] == '/')
@@ -294,7 +296,7 @@ bool mr_file_open(const struct mr_file_mapping *m, struct share *what)
 	if (what->fd < 0)
 		what->fd = open_guess(m);
 	if (what->fd < 0)
-		what->fd = open_anew(m);
+		what->fd = open_any(m);
 	return what->fd >= 0;
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What lies behind memory of this process: a file whose pages others can map
- * as well, and a descriptor of it.  Memory of a memfd, /dev/shm, huge pages or
- * any regular file, mapped shared, in one piece; of memory that is none of it
- * nothing is found.  No lock; reads /proc.
+ * The file behind memory of this process, if other processes can map its pages:
+ * a memfd, a file in /dev/shm, huge pages or any regular file, mapped shared
+ * and without a gap.  Reads /proc.  No lock.
  */
 #ifndef MEMORY_MR_FILE_H
 #define MEMORY_MR_FILE_H
@@ -23,27 +22,30 @@ struct mr_file_mapping {
 };
 
 /*
- * Finds the mapping that [va, va + bytes) lies in, and fills *m and *what but
- * for its descriptor.  False: there is no such mapping, or it is private.
+ * Finds the mapping that contains [va, va + bytes), and fills *m and *what,
+ * with what->fd = -1.  Returns false if there is no such mapping or it is
+ * private.
  */
 bool mr_file_look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
 		  struct share *what);
-/* As mr_file_look, from the text of /proc/self/maps alone: the only way before
- * Linux 6.11. */
+/* As mr_file_look, by the text of /proc/self/maps alone, as before Linux 6.11.
+ * */
 bool mr_file_look_by_text(uint64_t va, uint64_t bytes,
 			  struct mr_file_mapping *m, struct share *what);
-/* Opens the file of *m into what->fd, which the caller closes; false: the file
- * cannot be opened. */
+/* Opens the file of *m with O_PATH, by its name or, which may take longer, by
+ * the program's descriptors; what->fd must be -1.  Returns true and sets
+ * what->fd, which the caller closes, or false if the file is not found. */
 bool mr_file_open(const struct mr_file_mapping *m, struct share *what);
-/*
- * How much may be read of /proc for one more region (mr_file.c).  True: a
- * region may be looked for.  Each registered region earns a few lines.
- */
+/* Returns whether a region may be looked for: the lines that are read of /proc
+ * are limited by a credit (mr_file.c). */
 bool mr_file_has_credit(void);
+/* Adds the credit of one registered region. */
 void mr_file_earn(void);
 /*
- * Does the kernel say so, too, of the memory of a process that does?  What a
- * peer has mapped for writing alone we may write in its place.
+ * Returns whether /proc shows that process pid has mapped the range of *what,
+ * shared, from that file and offset, and for writing if what->is_written.
+ * *what comes from the peer: without this check a peer could have this process
+ * write to a file that the peer itself may not write.
  */
 bool mr_file_is(int pid, const struct share *what);
 

@@ -54,16 +54,16 @@ static bool is_known(const struct peer_maps *a, uint32_t serial)
 	return false;
 }
 
-/* What is to be mapped, and where it has been. */
+/* The work of one map_thread. */
 struct task {
 	int pid;
 	const struct share *share;
-	void *at;
+	void *at; /* the result: the mapping, or MAP_FAILED */
 };
 
 /*
- * Is it what the row says, and no file that would have us wait?  Asked without
- * a word to who serves it (mounts.h).
+ * Whether the file is the one of the row, and an open of the file does not
+ * wait.  Does not access a file system that a process serves (mounts.h).
  */
 static bool is_file(int path_fd, const struct share *s)
 {
@@ -79,9 +79,10 @@ static bool is_file(int path_fd, const struct share *s)
 }
 
 /*
- * The file, by the kernel's leave to debug its process; -1.  What its process
- * names may be anything that it has open, and to open a FIFO, a terminal or a
- * device does something already: first as a place alone.
+ * Opens the peer's file by /proc, which takes the right to trace the peer; -1
+ * on failure.  The row comes from the peer and may name any of its descriptors,
+ * and the open of a FIFO, a terminal or a device has side effects: so the file
+ * is opened by O_PATH first, and checked.
  */
 static int open_file(const struct task *t)
 {
@@ -94,7 +95,7 @@ static int open_file(const struct task *t)
 	if (place < 0)
 		return -1;
 	if (is_file(place, s)) {
-		/* this thread's own descriptors, see map_apart */
+		/* This thread has its own descriptors, see map_by_thread. */
 		snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", place);
 		fd = open(path, (s->is_written ? O_RDWR : O_RDONLY) |
 					O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -103,7 +104,8 @@ static int open_file(const struct task *t)
 	return fd;
 }
 
-/* No page is made here that is not used, in a program with mlockall(2) too. */
+/* Maps with PROT_NONE first, so that mlockall(2) of the program does not fill
+ * the mapping with pages. */
 static void *map_file(int fd, const struct share *s)
 {
 	int prot = s->is_written ? PROT_READ | PROT_WRITE : PROT_READ;
@@ -132,10 +134,10 @@ static void *map_thread(void *arg)
 }
 
 /*
- * By a thread that has descriptors of its own: when one of the program's is
- * closed, the program loses its locks of the file (fcntl(2)).
+ * Maps in a thread with a descriptor table of its own: a close in the program's
+ * table would release the locks that the program has on the file (fcntl(2)).
  */
-static void *map_apart(const struct peer_maps *a, const struct share *s)
+static void *map_by_thread(const struct peer_maps *a, const struct share *s)
 {
 	struct task t = {a->pid, s, MAP_FAILED};
 	sigset_t every, before;
@@ -157,7 +159,7 @@ static void add_map(struct peer_maps *a, const struct share *s, uint32_t row)
 	if (!s->bytes || s->va % PAGE || s->va + s->bytes < s->va ||
 	    !mr_file_is(a->pid, s))
 		return;
-	at = map_apart(a, s);
+	at = map_by_thread(a, s);
 	if (at == MAP_FAILED)
 		return;
 	madvise(at, s->bytes, MADV_DONTDUMP);

@@ -11,19 +11,22 @@
 #include "util/bits.h"
 #include "util/check.h"
 
-#define STRETCHES 144 /* of a side in one call; the kernel takes 1024 */
-#define PAGE	  4096u
+#define STRETCHES                                                              \
+	144 /* the most of a side in one call; the kernel takes 1024 */
+#define PAGE 4096u
 
 /* One side of a call. */
 struct side {
 	struct iovec iov[STRETCHES];
-	size_t at, count;
+	size_t at;    /* the first iovec that is not copied yet */
+	size_t count; /* iovecs in iov */
 };
 
-/* Both, of some moves. */
+/* Both sides of a call, for several moves. */
 struct batch {
-	struct side near, target;
-	uint64_t bytes;
+	struct side local;  /* memory of this process */
+	struct side target; /* memory of the other process */
+	uint64_t bytes;	    /* left to copy */
 };
 
 static struct space_other *other_of(struct space *s)
@@ -31,10 +34,10 @@ static struct space_other *other_of(struct space *s)
 	return CONTAINER_OF(s, struct space_other, space);
 }
 
-/* It is too large to be cleared each time. */
+/* A batch is too large to be zeroed each time. */
 static void begin_batch(struct batch *b)
 {
-	b->near.at = b->near.count = b->target.at = b->target.count = 0;
+	b->local.at = b->local.count = b->target.at = b->target.count = 0;
 	b->bytes = 0;
 }
 
@@ -54,7 +57,8 @@ static uint64_t add_all(struct side *s, const struct space_vec *v, size_t n)
 	return bytes;
 }
 
-/* The last of a written side in two, the second as space.h wants it. */
+/* Splits the last stretch of a written side, so that its tail is stored last
+ * (hca/space.h). */
 static void split_tail(struct side *s)
 {
 	struct iovec *last = &s->iov[s->count - 1];
@@ -69,14 +73,14 @@ static void split_tail(struct side *s)
 
 static bool has_room(const struct batch *b, const struct space_move *m)
 {
-	return b->near.count + m->to_count + m->from_count + 1 <= STRETCHES &&
+	return b->local.count + m->to_count + m->from_count + 1 <= STRETCHES &&
 	       b->target.count + m->to_count + m->from_count + 1 <= STRETCHES;
 }
 
 static void put_in(struct batch *b, const struct space_move *m, bool is_put)
 {
-	struct side *to = is_put ? &b->target : &b->near;
-	struct side *from = is_put ? &b->near : &b->target;
+	struct side *to = is_put ? &b->target : &b->local;
+	struct side *from = is_put ? &b->local : &b->target;
 	uint64_t bytes = add_all(from, m->from, m->from_count);
 	uint64_t same = add_all(to, m->to, m->to_count);
 
@@ -102,16 +106,17 @@ static void advance_side(struct side *s, uint64_t bytes)
 
 static ssize_t call_kernel(struct space_other *o, struct batch *b, bool is_put)
 {
-	const struct iovec *near = &b->near.iov[b->near.at];
+	const struct iovec *local = &b->local.iov[b->local.at];
 	const struct iovec *target = &b->target.iov[b->target.at];
-	size_t n = b->near.count - b->near.at,
+	size_t n = b->local.count - b->local.at,
 	       m = b->target.count - b->target.at;
 
-	return is_put ? process_vm_writev(o->pid, near, n, target, m, 0)
-		      : process_vm_readv(o->pid, near, n, target, m, 0);
+	return is_put ? process_vm_writev(o->pid, local, n, target, m, 0)
+		      : process_vm_readv(o->pid, local, n, target, m, 0);
 }
 
-/* 0 or -errno of the call that failed. */
+/* Returns 0, -errno of the call that failed, or -ECANCELED if the owner of the
+ * memory has revoked the access. */
 static int run_batch(struct space_other *o, struct batch *b, bool is_put)
 {
 	while (b->bytes) {
@@ -124,14 +129,14 @@ static int run_batch(struct space_other *o, struct batch *b, bool is_put)
 			return n < 0 ? -errno : -EFAULT;
 		b->bytes -= (uint64_t)n;
 		if (b->bytes) {
-			advance_side(&b->near, (uint64_t)n);
+			advance_side(&b->local, (uint64_t)n);
 			advance_side(&b->target, (uint64_t)n);
 		}
 	}
 	return 0;
 }
 
-/* Can all of these be read?  By a byte a page. */
+/* Whether all stretches can be read; reads a byte of each page. */
 static bool is_readable(pid_t pid, const struct space_vec *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -150,8 +155,9 @@ static bool is_readable(pid_t pid, const struct space_vec *v, size_t n)
 }
 
 /*
- * In which process was the memory missing?  The side that is read tells without
- * doing harm; is it all there, it was the other.
+ * Finds out in which process memory was not accessible.  Only the side that is
+ * read can be tried without a change; if that side is readable, the fault was
+ * in the other.
  */
 static int blame_side(struct space_other *o, const struct space_move *m,
 		      bool is_put)
@@ -180,7 +186,8 @@ static int one_by_one(struct space_other *o, const struct space_move *m,
 	return 0;
 }
 
-/* Our addresses of all that the move touches there; false: not of all. */
+/* Translates the target's stretches to addresses of this process; false: some
+ * are not mapped. */
 static bool translate_target(const struct space_other *o,
 			     const struct space_vec *target, uint32_t count,
 			     bool is_put, struct space_vec *ours)
@@ -215,16 +222,18 @@ static enum copy_revocable_end move_mapped(const struct space_other *o,
 	return copy_revocable_move(l, &here);
 }
 
-/* May this thread copy what is mapped here? */
-static bool is_leased(const struct space_other *o, struct copy_revocable *l)
+/* Whether this thread may copy to and from mappings. */
+static bool can_copy_mapped(const struct space_other *o,
+			    struct copy_revocable *l)
 {
 	return o->peer_maps && o->peer_maps->count && o->access &&
 	       copy_revocable_take(l, &o->access->touches, ACCESS_REVOKED);
 }
 
 /*
- * As many of the moves as lie in memory that is mapped here; what faults is
- * left to the kernel, which tells whose fault it is.  0 or -ECANCELED.
+ * Makes the moves whose memory is mapped, up to the first that is not mapped or
+ * faults: that one is left to system calls, which tell the side of the fault.
+ * Returns 0 or -ECANCELED.
  */
 static int move_all_mapped(struct space_other *o, const struct space_move *m,
 			   size_t n, size_t *done, bool is_put)
@@ -232,7 +241,7 @@ static int move_all_mapped(struct space_other *o, const struct space_move *m,
 	enum copy_revocable_end end = COPY_REVOCABLE_DONE;
 	struct copy_revocable l;
 
-	if (!is_leased(o, &l))
+	if (!can_copy_mapped(o, &l))
 		return 0;
 	access_copy_by(o->access, ACCESS_BY_RSEQ);
 	while (*done < n && !end) {
@@ -263,7 +272,7 @@ static int move_one(struct space_other *o, const struct space_move *m, size_t n,
 			put_in(&b, &first[moves], is_put);
 		while (++moves < left && has_room(&b, &first[moves]));
 		err = run_batch(o, &b, is_put);
-		/* a bad address may have refused all of them */
+		/* One bad address may have failed the whole call. */
 		if (err == -EFAULT)
 			err = one_by_one(o, first, moves, done, is_put);
 		else if (!err)
@@ -274,13 +283,13 @@ static int move_one(struct space_other *o, const struct space_move *m, size_t n,
 	return 0;
 }
 
-static int other_put(struct space *target, struct space *near,
+static int other_put(struct space *target, struct space *local,
 		     const struct space_move *m, size_t n, size_t *done)
 {
 	return move_one(other_of(target), m, n, done, true);
 }
 
-static int other_get(struct space *target, struct space *near,
+static int other_get(struct space *target, struct space *local,
 		     const struct space_move *m, size_t n, size_t *done)
 {
 	return move_one(other_of(target), m, n, done, false);
@@ -315,7 +324,8 @@ static int other_read(struct space *s, const struct space_vec *from, size_t n,
 	return move_one(other_of(s), &m, 1, &done, false);
 }
 
-/* In memory that is mapped here the processor does it, for both. */
+/* In mapped memory a processor's atomic instruction is atomic for both
+ * processes; elsewhere only the owner can execute the atomic. */
 static int other_atomic(struct space *s, enum space_atomic op, uint64_t va,
 			uint64_t swap_add, uint64_t compare, uint64_t *old)
 {
@@ -325,7 +335,7 @@ static int other_atomic(struct space *s, enum space_atomic op, uint64_t va,
 	struct copy_revocable l;
 	uint8_t *at;
 
-	if (va % 8 || !is_leased(o, &l))
+	if (va % 8 || !can_copy_mapped(o, &l))
 		return -EPERM;
 	at = peer_maps_at(o->peer_maps, &v, true);
 	if (!at)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The memory of another process, by process_vm_readv and process_vm_writev.
- * A message's body and its last bytes are two stretches of one call, which
- * the kernel stores one after the other (docs/decisions/008).  What it shares
- * and we have mapped as well is copied without a call (docs/decisions/020).
+ * The memory of another process, by process_vm_readv(2) and
+ * process_vm_writev(2).  A message's body and its last bytes are two stretches
+ * of one call, which the kernel stores one after the other
+ * (docs/decisions/008).  Memory that is mapped in this process too is copied
+ * without a call (docs/decisions/020).
  *
- * A process that executes another program keeps its number: who uses this
- * looks at hca_is_alive after a call, for what came before it has gone to the
- * program that was meant.
+ * A process that executes another program keeps its process id.  So the caller
+ * checks hca_is_alive after each copy: if the process still lives then, the
+ * copy went to the right program.
+ *
+ * Lock: the progress lock.
  */
 #ifndef MEMORY_SPACE_OTHER_H
 #define MEMORY_SPACE_OTHER_H
@@ -22,11 +25,15 @@ struct peer_maps;
 struct space_other {
 	struct space space;
 	pid_t pid;
-	/* Borrowed: our access slot there; NULL: never revoked.  And what is
-	 * mapped here; NULL: nothing. */
+	/* This process's access slot in the other's arena, not owned; NULL: the
+	 * access is never revoked. */
 	struct access *access;
+	/* The mappings of the other process's memory, not owned; NULL: none. */
 	struct peer_maps *peer_maps;
 };
+
+/* Initialises s without an access slot and mappings, which the caller may set.
+ * */
 
 void space_other_init(struct space_other *s, pid_t pid);
 

@@ -37,7 +37,7 @@ static size_t fill_iovec(struct iovec *iov, const struct space_vec *v, size_t n,
 	return k;
 }
 
-/* Split the last stretch so that its tail is stored after all else. */
+/* Splits the last stretch so that its tail is stored last (hca/space.h). */
 static size_t split_tail(struct iovec *iov, size_t n)
 {
 	struct iovec *last = &iov[n - 1];
@@ -52,7 +52,8 @@ static size_t split_tail(struct iovec *iov, size_t n)
 	return n + 1;
 }
 
-/* process_vm_* on ourselves may be filtered (seccomp): go by a file then. */
+/* After a failure of process_vm_*: if a filter (seccomp) refuses these calls,
+ * the memfd replaces them. */
 static bool has_fallback(struct space_self *s)
 {
 	bool is_filtered = errno == EPERM || errno == ENOSYS;
@@ -116,21 +117,22 @@ static int file_read(struct space_self *s, struct iovec *from, size_t n,
 	return err;
 }
 
-/* Both directions; more than about 2 GiB moves in several calls. */
+/* Copies from `buffer` or to it.  The kernel copies at most about 2 GiB a call.
+ * */
 static int vm_copy(struct space_self *s, struct iovec *target, size_t n,
-		   void *near, uint64_t bytes, bool is_write)
+		   void *buffer, uint64_t bytes, bool is_write)
 {
 	while (bytes) {
-		struct iovec mine = {near, bytes};
+		struct iovec own = {buffer, bytes};
 		ssize_t done;
 
-		done = is_write ? process_vm_writev(s->pid, &mine, 1, target, n,
+		done = is_write ? process_vm_writev(s->pid, &own, 1, target, n,
 						    0)
-				: process_vm_readv(s->pid, &mine, 1, target, n,
+				: process_vm_readv(s->pid, &own, 1, target, n,
 						   0);
 		if (done <= 0)
 			return done < 0 ? -errno : -EFAULT;
-		near = (uint8_t *)near + done;
+		buffer = (uint8_t *)buffer + done;
 		bytes -= (uint64_t)done;
 		for (; n && (size_t)done >= target->iov_len; n--)
 			done -= (ssize_t)(target++)->iov_len;
@@ -142,8 +144,8 @@ static int vm_copy(struct space_self *s, struct iovec *target, size_t n,
 	return 0;
 }
 
-/* The body, then the tail by a store of its own (space.h). */
-static int guarded_write(const struct space_vec *to, size_t n, const void *src)
+/* Copies the body, then the tail by one store (hca/space.h). */
+static int nofault_write(const struct space_vec *to, size_t n, const void *src)
 {
 	const uint8_t *from = src;
 	uint64_t tail = 0;
@@ -165,7 +167,7 @@ static int guarded_write(const struct space_vec *to, size_t n, const void *src)
 	return 0;
 }
 
-static int guarded_read(const struct space_vec *from, size_t n, void *dst)
+static int nofault_read(const struct space_vec *from, size_t n, void *dst)
 {
 	uint8_t *to = dst;
 
@@ -176,7 +178,8 @@ static int guarded_read(const struct space_vec *from, size_t n, void *dst)
 	return 0;
 }
 
-/* Stretches of no bytes at the end would hide which is the last. */
+/* The number of stretches without empty ones at the end, so that n - 1 is the
+ * stretch with the tail. */
 static size_t without_empty_end(const struct space_vec *v, size_t n)
 {
 	while (n && !v[n - 1].bytes)
@@ -189,12 +192,13 @@ static int self_write(struct space *space, const struct space_vec *to, size_t n,
 {
 	struct space_self *s = self_of(space);
 	struct iovec iov[SPACE_VEC_MAX + 1];
-	void *bytes_of = (void *)(uintptr_t)src; /* only read */
+	void *bytes_of =
+		(void *)(uintptr_t)src; /* process_vm_writev reads it */
 	uint64_t bytes;
 	size_t k;
 
 	if (copy_nofault_is_on())
-		return guarded_write(to, without_empty_end(to, n), src);
+		return nofault_write(to, without_empty_end(to, n), src);
 	k = fill_iovec(iov, to, n, &bytes);
 	if (!bytes)
 		return 0;
@@ -217,7 +221,7 @@ static int self_read(struct space *space, const struct space_vec *from,
 	size_t k;
 
 	if (copy_nofault_is_on())
-		return guarded_read(from, n, dst);
+		return nofault_read(from, n, dst);
 	k = fill_iovec(iov, from, n, &bytes);
 	if (!bytes)
 		return 0;
@@ -252,7 +256,8 @@ static int self_read_crc(struct space *space, const struct space_vec *from,
 	return 0;
 }
 
-/* Fault the page of va in for writing: EINVAL or EFAULT if it may not be. */
+/* Makes the page of va writable memory; false if the page may not be written.
+ * */
 static bool populates_page(uint64_t va)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -268,7 +273,8 @@ static bool is_writable(struct space_self *s, uint64_t va)
 
 	if (self_read(&s->space, &v, 1, &probe))
 		return false;
-	/* an older kernel refuses our own stack too: readable has to do */
+	/* A kernel before Linux 5.14 fails for the stack too: there a readable
+	 * page counts as writable. */
 	return populates_page(va) || !populates_page((uintptr_t)&probe);
 }
 

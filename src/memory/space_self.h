@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * This process's own memory as an hca/space.  Copies are guarded
- * (copy_nofault.h), or made by the kernel, which answers EFAULT where a plain
- * copy would crash on memory that the program has unmapped.  An atomic is a
- * real one; a page that the program unmaps between our look at it and the
- * operation crashes the program, as any use of unmapped memory does.
+ * This process's own memory as a struct space (hca/space.h).  Copies are those
+ * of copy_nofault.h, or the kernel copies: both report memory that the program
+ * has unmapped, where memcpy would crash.  An atomic is a processor instruction
+ * after a check of the page; if the program unmaps the page between the two,
+ * the program crashes, as with any use of unmapped memory.
  *
- * Lock: the progress lock (the fallback's file is shared).
+ * Several threads may copy at once: one that makes progress, and others that
+ * poll a completion queue.  The only shared state, the memfd, has a lock of its
+ * own.
  */
 #ifndef MEMORY_SPACE_SELF_H
 #define MEMORY_SPACE_SELF_H
@@ -17,11 +19,13 @@
 struct space_self {
 	struct space space;
 	int pid;
-	_Atomic int memfd; /* -1 while process_vm_writev works */
-	struct lock lock;  /* of what lies there on its way */
+	_Atomic int memfd; /* the fallback; -1 while process_vm_writev works */
+	struct lock lock;  /* protects the contents of memfd */
 };
 
+/* Initialises s for the calling process. */
 void space_self_init(struct space_self *s);
+/* Closes the memfd. */
 void space_self_fini(struct space_self *s);
 
 #endif
