@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Address handles: the way of a datagram, resolved when it is made; groups. */
+/* Address handles, resolved when they are created; multicast groups. */
 #include "verbs/ah.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ void v_ah_in(struct hca_ah *to, const struct ibv_ah_attr *from)
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct v_context *c = v_context(pd->context);
-	const char *why = "there is no memory";
+	const char *why = "no memory is left";
 	struct hca_ah path;
 	struct v_ah *ah;
 	int err;
@@ -39,8 +39,8 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		return v_fail_null(EPERM, V_FORKED, "ibv_create_ah");
 	if (attr->port_num != 1 || !attr->is_global)
 		return v_fail_null(EINVAL, V_INPUT,
-				   "ibv_create_ah: RoCE needs port 1, "
-				   "is_global and a GID");
+				   "ibv_create_ah on RoCE needs port_num 1, "
+				   "is_global 1 and a GID");
 	if (!hca_ah_new(host_hca(c->host)))
 		return v_fail_null(ENOMEM, V_LIMIT,
 				   "the number of address handles");
@@ -69,8 +69,8 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 	return 0;
 }
 
-/* The first RoCE v2 GID of the family of `like`, its own entry if it has one;
- * -1: none. */
+/* Returns the index of the RoCE v2 GID `like`, or of the first RoCE v2 GID of
+ * the same address family, or -1. */
 static int gid_index(const struct device *dev, const uint8_t like[16])
 {
 	int first = -1;
@@ -86,12 +86,13 @@ static int gid_index(const struct device *dev, const uint8_t like[16])
 		if (first < 0)
 			first = (int)i;
 	}
-	/* a group's datagram was sent to the group, not to a GID of ours */
+	/* A multicast datagram was sent to the group's GID, which the table of
+	 * the device does not have. */
 	return first;
 }
 
-/* The traffic class of the 40 bytes before a datagram, without ECN, which is of
- * that one packet. */
+/* Returns the traffic class in the 40 bytes before a datagram.  ECN is left
+ * out: it concerns the received packet and not the reply. */
 static uint8_t grh_class(const struct ibv_grh *grh)
 {
 	const uint8_t *p = (const uint8_t *)grh;
@@ -101,7 +102,8 @@ static uint8_t grh_class(const struct ibv_grh *grh)
 	return (uint8_t)(traffic_class & DSCP);
 }
 
-/* The addresses in the 40 bytes before a datagram (IBTA A17.4.5.2). */
+/* Stores the addresses in the 40 bytes before a datagram as GIDs (IBTA
+ * A17.4.5.2). */
 static void grh_addresses(const struct ibv_grh *grh, uint8_t from[16],
 			  uint8_t to[16])
 {
@@ -129,14 +131,15 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port,
 
 	if (port != 1 || !(wc->wc_flags & IBV_WC_GRH))
 		return v_fail_errno(EINVAL, V_INPUT,
-				    "ibv_init_ah_from_wc: RoCE needs port 1 "
+				    "ibv_init_ah_from_wc on RoCE needs port 1 "
 				    "and a completion with IBV_WC_GRH");
 	grh_addresses(grh, from, to);
 	index = gid_index(dev, to);
 	if (index < 0)
 		return v_fail_errno(EINVAL, V_INPUT,
-				    "ibv_init_ah_from_wc: the datagram was not "
-				    "sent to a GID of this device");
+				    "ibv_init_ah_from_wc: this device has no "
+				    "RoCE v2 GID of the address family to "
+				    "which the datagram was sent");
 	memset(attr, 0, sizeof(*attr));
 	memcpy(attr->grh.dgid.raw, from, 16);
 	attr->grh.sgid_index = (uint8_t)index;
@@ -160,14 +163,16 @@ struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
 	return ibv_create_ah(pd, &attr);
 }
 
-/* The kernel's sockets choose the link layer address, so nobody needs it. */
+/* The kernel finds the link layer address of each packet, and programs that use
+ * adverb need none. */
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
 				struct ibv_ah_attr *attr,
 				uint8_t eth_mac[ETHERNET_LL_SIZE],
 				uint16_t *vid)
 {
-	return v_fail(EOPNOTSUPP, V_NOT_BUILT,
-		      "the link layer address of a GID");
+	return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
+		      "the link layer address of a GID "
+		      "(ibv_resolve_eth_l2_from_gid)");
 }
 
 static int check_mcast(const struct ibv_qp *qp, const char *what)
@@ -176,7 +181,8 @@ static int check_mcast(const struct ibv_qp *qp, const char *what)
 		return v_fail(EPERM, V_FORKED, what);
 	if (qp->qp_type != IBV_QPT_UD)
 		return v_fail(EINVAL, V_INPUT,
-			      "multicast is for UD queue pairs");
+			      "ibv_attach_mcast and ibv_detach_mcast need a UD "
+			      "queue pair");
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Paths, as the API writes them and as hca does. */
+/* Address vectors, from the API's struct to hca's.  No state, no lock. */
 #ifndef VERBS_AH_H
 #define VERBS_AH_H
 
@@ -7,6 +7,8 @@
 
 #include "hca/hca.h"
 
+/* Fills *to from the program's *from.  Checks nothing: host_path and
+ * host_qp_modify do. */
 void v_ah_in(struct hca_ah *to, const struct ibv_ah_attr *from);
 
 #endif

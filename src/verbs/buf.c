@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Buffers whose memory the device chooses (ibv_alloc_buf), and registration by
- * attributes.  Any memory is as good to us, so that of the heap is given: a
- * forked child has its copy, and a sanitizer sees what goes past the end.
+ * Buffers that the library allocates (ibv_alloc_buf), and registration by
+ * attributes.  adverb can use any memory, so the buffers are on the heap: a
+ * forked child has a copy, and a sanitizer detects accesses past the end.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -13,7 +13,8 @@
 #include "verbs/newer.h"
 #include "verbs/object.h"
 
-/* Opaque to programs.  The domain is compared and not followed. */
+/* struct ibv_buf, which is opaque to programs.  `pd` is compared and never
+ * dereferenced: the program may have freed the domain. */
 struct v_buf {
 	char *memory;
 	size_t bytes;
@@ -36,7 +37,8 @@ void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf)
 				     size);
 	if (err) {
 		free(b);
-		return v_fail_null(err, V_SYSTEM, "ibv_alloc_buf");
+		return v_fail_null(err, V_SYSTEM,
+				   "ibv_alloc_buf cannot allocate the buffer");
 	}
 	*b = (struct v_buf){memory, size, pd};
 	*buf = (struct ibv_buf *)(void *)b;
@@ -52,11 +54,12 @@ void ibv_free_buf(struct ibv_buf *buf)
 int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
 {
 	return v_fail_errno(ENODATA, V_SYSTEM,
-			    "ibv_export_buf_dmabuf_fd: the buffer is ordinary "
-			    "memory, behind which is no dma-buf");
+			    "ibv_export_buf_dmabuf_fd fails: a buffer of "
+			    "ibv_alloc_buf is ordinary memory and has no "
+			    "dma-buf");
 }
 
-/* 0 or EINVAL, said. */
+/* Returns 0, or EINVAL with a message. */
 static int check_buf(const struct ibv_pd *pd, const struct v_mr_init_attr *a)
 {
 	const struct v_buf *b = v_buf(a->buf);
@@ -64,9 +67,9 @@ static int check_buf(const struct ibv_pd *pd, const struct v_mr_init_attr *a)
 
 	if (b->pd != pd)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_reg_mr_ex: the buffer is of another "
+			      "ibv_reg_mr_ex: the buffer belongs to another "
 			      "protection domain");
-	/* an address before it makes a large offset */
+	/* An address before the buffer gives a large offset. */
 	if (offset > b->bytes || a->length > b->bytes - offset)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_reg_mr_ex: the range is not inside the "
@@ -74,7 +77,7 @@ static int check_buf(const struct ibv_pd *pd, const struct v_mr_init_attr *a)
 	return 0;
 }
 
-/* 0 or a positive errno, said. */
+/* Returns 0, or a positive errno with a message. */
 static int check_attr(const struct ibv_pd *pd, const struct v_mr_init_attr *a)
 {
 	const uint64_t known = V_REG_MR_IOVA | V_REG_MR_ADDR | V_REG_MR_FD |
@@ -83,23 +86,23 @@ static int check_attr(const struct ibv_pd *pd, const struct v_mr_init_attr *a)
 	const uint64_t files = V_REG_MR_FD | V_REG_MR_FD_OFFSET;
 
 	if (a->comp_mask & ~known)
-		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
-			      "ibv_reg_mr_ex with an attribute of later "
-			      "releases");
+		return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
+			      "an attribute of a release after 65 "
+			      "(ibv_reg_mr_ex)");
 	if ((a->comp_mask & V_REG_MR_BUF) && (a->comp_mask & files))
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_reg_mr_ex: a buffer and a descriptor at "
-			      "once");
+			      "ibv_reg_mr_ex takes a buffer or a descriptor, "
+			      "not both");
 	if (a->comp_mask & files)
-		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
-			      "ibv_reg_mr_ex of a dma-buf");
+		return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
+			      "registration of a dma-buf (ibv_reg_mr_ex)");
 	if (a->comp_mask & V_REG_MR_DMAH)
-		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
-			      "ibv_reg_mr_ex with a hint for caches "
+		return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
+			      "registration with a cache hint "
 			      "(ibv_alloc_dmah)");
 	if (!(a->comp_mask & V_REG_MR_ADDR))
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_reg_mr_ex: an address is needed "
+			      "ibv_reg_mr_ex needs an address "
 			      "(IBV_REG_MR_MASK_ADDR)");
 	return a->comp_mask & V_REG_MR_BUF ? check_buf(pd, a) : 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opening and closing a device.  Programs jump through the tables filled here
- * from inline functions, some of which test no pointer: no slot stays NULL.
+ * Opening and closing a device.  Inline functions of the public header call the
+ * pointers in the tables that this file fills in, some without a test for NULL,
+ * so no pointer stays NULL.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,10 +20,11 @@
 static const struct host_sink sink = {
 	.event = v_event, .port = v_port_event, .fatal = v_fatal_event};
 
-_Static_assert(V_OPS_ROOM + V_OLDER_OPS >= V_NEWER_OPS, "room for all");
+_Static_assert(V_OPS_ROOM + V_OLDER_OPS >= V_NEWER_OPS,
+	       "v_context has room for release 65's operations");
 _Static_assert(offsetof(struct v_device, ops) == 664, "read by drivers");
 
-/* An operation that does not exist yet. */
+/* An operation that adverb does not support. */
 #define REFUSE(field, name) field = (__typeof__(field))(void *)v_refuse_##name
 
 static void fill_old(struct ibv_context_ops *ops)
@@ -94,17 +96,18 @@ static void fill_ops(struct v_context *c)
 	v->get_srq_num = v_get_srq_num;
 	v->query_device_ex = v_query_device_ex;
 	v->query_port = v_query_port;
-	/* release 65's: of what later ones have programs find nothing */
+	/* The size of release 65's struct: a program that looks for an
+	 * operation of a later release finds that the context has none. */
 	v->sz = (size_t)((char *)(&v->context + 1) - (char *)newer);
 	fill_old(&v->context.ops);
 	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 }
 
-/* Open contexts, so that a duplicate of a descriptor finds its own. */
+/* The open contexts: v_device_of_fd and the events search them. */
 static struct list contexts = {&contexts, &contexts};
 static struct lock contexts_lock;
 
-/* The thread that held the lock is not in the child. */
+/* In a forked child: the thread that held the lock may not exist here. */
 static void after_fork(void)
 {
 	lock_init(&contexts_lock);
@@ -131,8 +134,9 @@ static void *not_opened(int err)
 {
 	return v_fail_null(err, V_SYSTEM,
 			   err == ENOMEM
-				   ? "the device does not open, for want of "
-				     "memory or of what ulimit -v and -d allow"
+				   ? "the device does not open: the memory or "
+				     "the limits of ulimit -v and -d do not "
+				     "suffice"
 				   : "the device does not open");
 }
 
@@ -224,7 +228,8 @@ free_context:
 	return not_opened(-err);
 }
 
-/* An empty file: its number tells it from all others. */
+/* The context's descriptor is an empty file, whose inode number identifies the
+ * context. */
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	int fd = memfd_create("adverb-context", MFD_CLOEXEC);
@@ -239,8 +244,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 }
 
 /*
- * Programs close with objects left and then exit (perftest does): what they
- * point to stays for those objects until the process ends.
+ * Programs such as perftest close a device before they have destroyed all its
+ * objects.  The context then stays until the process ends, since the objects
+ * point to it.
  */
 int ibv_close_device(struct ibv_context *context)
 {

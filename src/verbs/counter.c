@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion counters: how many of a queue pair's requests and receives have
- * completed, or how many bytes, without a completion for each.  The sums are
- * the queue pair's (hca/comp.h); a counter adds those that it is attached to.
+ * Completion counters: a program reads how many requests and receives of its
+ * queue pairs have completed, or how many bytes, without a completion for each.
+ * Each queue pair has its sums (hca/comp.h); a counter's value is the total
+ * over the queue pairs to which the counter is attached.
  *
- * Lock: v_counter.lock, under host_lock; nothing is taken under it but the
- * locks of completion queues.
+ * Lock: v_counter.lock, taken under host_lock or alone; under v_counter.lock
+ * only the locks of completion queues are taken.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,15 +22,16 @@ struct v_counter {
 	struct v_comp_cntr_base base;
 	uint32_t type; /* V_COMP_CNTR_* */
 	struct lock lock;
-	/* What is to be added to the sums: all that has been set or added, and
-	 * what queue pairs that have ended had. */
+	/* Offsets that are added to the sums of the attached queue pairs: what
+	 * the program has set or added, and the sums of destroyed queue
+	 * pairs. */
 	uint64_t done, failed;
 	struct list attached; /* struct v_attached */
-	uint64_t last[2];     /* as they were read last */
-	shared_u32 same;      /* reads in a row that found that; a guess */
+	uint64_t last[2];     /* the latest values read: of done, of failed */
+	shared_u32 same;      /* reads in a row that found the latest value */
 };
 
-/* One for each attachment. */
+/* The attachment of a counter to a queue pair. */
 struct v_attached {
 	struct list of_counter, of_qp;
 	struct v_counter *counter;
@@ -37,7 +39,7 @@ struct v_attached {
 	uint32_t ops; /* enum comp_op, as bits */
 };
 
-static struct count in_use; /* of the process */
+static struct count in_use; /* the counters of the process */
 static _Atomic uint32_t next_handle;
 
 static struct v_counter *counter_of(struct ibv_comp_cntr *counter)
@@ -59,17 +61,17 @@ int _ibv_query_comp_cntr_caps(struct ibv_context *context,
 	return 0;
 }
 
-/* 0 or a positive errno, said. */
+/* Returns 0, or a positive errno with a message. */
 static int check_attr(const struct v_comp_cntr_init_attr *a)
 {
 	if (a->comp_mask || a->flags)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_create_comp_cntr: comp_mask and flags must "
-			      "be 0");
+			      "ibv_create_comp_cntr needs comp_mask 0 and "
+			      "flags 0");
 	if (a->type != V_COMP_CNTR_WRS && a->type != V_COMP_CNTR_BYTES)
-		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
-			      "a completion counter of anything but requests "
-			      "or bytes");
+		return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
+			      "a completion counter of anything other than "
+			      "requests or bytes (ibv_create_comp_cntr)");
 	return 0;
 }
 
@@ -113,8 +115,8 @@ int ibv_destroy_comp_cntr(struct ibv_comp_cntr *counter)
 	lock_give(&c->lock);
 	if (is_used)
 		return v_fail(EBUSY, V_BUSY,
-			      "ibv_destroy_comp_cntr while a queue pair that "
-			      "it is attached to exists");
+			      "ibv_destroy_comp_cntr: the counter is attached "
+			      "to queue pairs");
 	count_down(&v_context(c->base.context)->objects);
 	count_down(&in_use);
 	lock_fini(&c->lock);
@@ -124,26 +126,27 @@ int ibv_destroy_comp_cntr(struct ibv_comp_cntr *counter)
 
 /* ---- queue pairs ---- */
 
-/* 0 or a positive errno, said. */
+/* Returns 0, or a positive errno with a message. */
 static int check_attach(const struct ibv_qp *qp, const struct v_counter *c,
 			const struct v_qp_attach_comp_cntr_attr *a)
 {
 	if (qp->context != c->base.context)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_qp_attach_comp_cntr: counter and queue pair "
-			      "are of different contexts");
+			      "ibv_qp_attach_comp_cntr: the counter and the "
+			      "queue pair belong to different contexts");
 	if (a->comp_mask || !a->op_mask)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_qp_attach_comp_cntr: comp_mask must be 0, "
-			      "op_mask must not");
+			      "ibv_qp_attach_comp_cntr needs comp_mask 0 and "
+			      "an op_mask other than 0");
 	if (a->op_mask & ~COMP_ALL)
-		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
-			      "an operation of op_mask "
+		return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
+			      "a counter of an operation in op_mask "
 			      "(ibv_qp_attach_comp_cntr)");
 	return 0;
 }
 
-/* The same of what changes under host_lock. */
+/* Checks the state and the sums of the QP, under host_lock.  Returns 0, or a
+ * positive errno with a message. */
 static int check_now(const struct qp *qp, uint32_t ops)
 {
 	if (qp->state != HCA_QP_RESET && qp->state != HCA_QP_INIT)
@@ -152,8 +155,8 @@ static int check_now(const struct qp *qp, uint32_t ops)
 			      "neither in RESET nor in INIT");
 	if (shared_load(&qp_target(qp)->comp.ops) & ops)
 		return v_fail(EBUSY, V_BUSY,
-			      "ibv_qp_attach_comp_cntr of an operation that "
-			      "another counter has");
+			      "ibv_qp_attach_comp_cntr: other counters are "
+			      "attached to the operation");
 	return 0;
 }
 
@@ -197,7 +200,11 @@ int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *counter,
 	return err;
 }
 
-/* What the queue pair has of it; acquired, see comp.h. */
+/*
+ * Returns the queue pair's sum.  The acquire load orders the read of the sum
+ * before the program's later reads of memory that the counted requests wrote:
+ * without it a program could see the count and still read old memory (comp.h).
+ */
 static uint64_t sum_of(const struct v_attached *a, bool failed)
 {
 	uint64_t all = 0;
@@ -275,7 +282,8 @@ int ibv_inc_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount)
 	return change_counter(counter, true, true, amount);
 }
 
-/* Receives that peers of this host have completed, and nobody has polled. */
+/* Collects receives that peers of this host have completed and that no poll has
+ * taken: their bytes are summed when they are collected. */
 static void collect_sums(struct host *h, const struct v_counter *c)
 {
 	for (struct list *n = c->attached.next; n != &c->attached;
@@ -290,8 +298,8 @@ static void collect_sums(struct host *h, const struct v_counter *c)
 }
 
 /*
- * Reading is a poll: a program that does nothing else makes progress by it, and
- * after many reads in vain it lets another have the core.
+ * A read makes progress as a poll does, for programs that do nothing but read
+ * counters, and yields the processor after many reads of an unchanged value.
  */
 static int read_counter(struct ibv_comp_cntr *counter, bool failed,
 			uint64_t *value)

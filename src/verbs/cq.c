@@ -18,7 +18,8 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	err = v_queue_init(&ch->events);
 	if (err) {
 		free(ch);
-		return v_fail_null(-err, V_SYSTEM, "a completion channel");
+		return v_fail_null(-err, V_SYSTEM,
+				   "ibv_create_comp_channel fails");
 	}
 	ch->base.context = context;
 	ch->base.fd = ch->events.fd;
@@ -35,8 +36,8 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	pthread_mutex_unlock(m);
 	if (users)
 		return v_fail(EBUSY, V_BUSY,
-			      "ibv_destroy_comp_channel while completion "
-			      "queues use it");
+			      "ibv_destroy_comp_channel: completion queues use "
+			      "the channel");
 	if (v_is_ours(v_context(channel->context)))
 		v_queue_end(&v_channel(channel)->events);
 	v_queue_fini(&v_channel(channel)->events);
@@ -53,7 +54,7 @@ static void channel_use(struct ibv_comp_channel *channel, int change)
 	pthread_mutex_unlock(&channel->context->mutex);
 }
 
-/* 0 or a positive errno, said. */
+/* Returns 0, or a positive errno with a message. */
 static int check_size(int cqe, const char *call)
 {
 	if (cqe > 0 && cqe <= HCA_MAX_CQE)
@@ -71,7 +72,7 @@ static void cq_show(struct v_cq *cq, struct ibv_context *context, int cqe,
 	cq->base.cqe = cqe;
 	pthread_mutex_init(&cq->base.mutex, NULL);
 	pthread_cond_init(&cq->base.cond, NULL);
-	lock_init(&cq->face);
+	lock_init(&cq->poll_lock);
 	v_cq_fill(&cq->base);
 	v_source_init(&cq->completion, cq, 0);
 	v_source_init(&cq->error, cq, IBV_EVENT_CQ_ERR);
@@ -91,8 +92,10 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 	if (errno)
 		return NULL;
 	if (comp_vector < 0 || comp_vector >= context->num_comp_vectors)
-		return v_fail_null(EINVAL, V_INPUT,
-				   "ibv_create_cq: no such comp_vector");
+		return v_fail_null(
+			EINVAL, V_INPUT,
+			"ibv_create_cq: the device has comp_vector 0 "
+			"only");
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return NULL;
@@ -110,7 +113,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 		return is_full ? v_fail_null(ENOMEM, V_LIMIT,
 					     "the number of completion queues")
 			       : v_fail_null(ENOMEM, V_SYSTEM,
-					     "a completion queue");
+					     "ibv_create_cq fails");
 	}
 	cq->base.cqe = (int)cq->cq->cqe;
 	channel_use(channel, 1);
@@ -129,7 +132,8 @@ int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	err = check_size(cqe, "the size of a completion queue");
 	if (err)
 		return err;
-	/* what was posted may be done already, and not said yet */
+	/* Requests may be complete whose completions are not yet in the
+	 * queue. */
 	host_quiesce(c->host);
 	host_lock(c->host);
 	err = -cq_resize(host_hca(c->host), cq->cq, (uint32_t)cqe);
@@ -137,7 +141,8 @@ int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	host_unlock(c->host);
 	if (err == EINVAL)
 		v_fail(err, V_INPUT,
-		       "ibv_resize_cq below the completions that wait");
+		       "ibv_resize_cq: more completions wait in the queue than "
+		       "the new size allows; poll them first");
 	return err;
 }
 
@@ -148,13 +153,16 @@ int v_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *a)
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_modify_cq");
 	if (a->attr_mask != IBV_CQ_ATTR_MODERATE)
-		return v_fail(EINVAL, V_INPUT, "ibv_modify_cq: attr_mask");
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_modify_cq needs the attr_mask "
+			      "IBV_CQ_ATTR_MODERATE");
 	cq_moderate(host_hca(c->host), v_cq(ibcq)->cq, a->moderate.cq_count,
 		    a->moderate.cq_period * 1000ull);
 	return 0;
 }
 
-/* Until the program has acknowledged what it took (IBTA 11.2.8.4). */
+/* Waits until the program has acknowledged the events that it took (IBTA
+ * 11.2.8.4). */
 static void wait_acks(struct ibv_cq *cq, uint32_t completions, uint32_t errors)
 {
 	pthread_mutex_lock(&cq->mutex);
@@ -174,7 +182,8 @@ int ibv_destroy_cq(struct ibv_cq *ibcq)
 		return v_fail(EPERM, V_FORKED, "ibv_destroy_cq");
 	if (count_now(&cq->users))
 		return v_fail(EBUSY, V_BUSY,
-			      "ibv_destroy_cq while queue pairs use it");
+			      "ibv_destroy_cq: queue pairs use the completion "
+			      "queue");
 	v_table_remove(cq->cookie);
 	if (ibcq->channel)
 		completions = v_queue_forget(&v_channel(ibcq->channel)->events,
@@ -188,7 +197,7 @@ int ibv_destroy_cq(struct ibv_cq *ibcq)
 		count_down(&cq->domain->users);
 	pthread_mutex_destroy(&ibcq->mutex);
 	pthread_cond_destroy(&ibcq->cond);
-	lock_fini(&cq->face);
+	lock_fini(&cq->poll_lock);
 	count_down(&c->objects);
 	free(cq);
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Extended polling: one completion at a time, read field by field.  The one
- * at hand is a copy, so its queue slots are free already.  The queue's lock
- * is held from start_poll to end_poll.
+ * Extended polling: one completion at a time, read field by field.  The current
+ * completion is a copy, so its slots in the queue are free already.  Lock:
+ * v_cq.poll_lock, held from start_poll to end_poll.
  */
 #include <errno.h>
 #include <time.h>
@@ -32,15 +32,17 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 		return EINVAL;
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_start_poll");
-	lock_take(&cq->face);
+	lock_take(&cq->poll_lock);
 	if (v_poll(c->host, cq, &cq->now, 1)) {
 		show_entry(cq);
-		instrument_ignore_end(); /* it is the program that goes on */
-		instrument_happens_after(&cq->face);
+		/* The program runs between start_poll and end_poll, and its
+		 * accesses must be seen although the lock is held. */
+		instrument_ignore_end();
+		instrument_happens_after(&cq->poll_lock);
 		instrument_happens_after(c->host);
 		return 0;
 	}
-	lock_give(&cq->face);
+	lock_give(&cq->poll_lock);
 	return ENOENT;
 }
 
@@ -61,10 +63,10 @@ static void end_poll(struct ibv_cq_ex *ex)
 {
 	struct v_cq *cq = cq_of(ex);
 
-	instrument_happens_before(&cq->face);
+	instrument_happens_before(&cq->poll_lock);
 	instrument_ignore();
-	lock_give(&cq->face);
-	/* What was taken since the first may have set a notify bit. */
+	lock_give(&cq->poll_lock);
+	/* cq_poll of next_poll may have set a notify bit. */
 	host_polled(v_context(cq->base.context)->host, false);
 }
 
@@ -83,7 +85,7 @@ static uint32_t read_byte_len(struct ibv_cq_ex *ex)
 	return cq_of(ex)->now.byte_len;
 }
 
-/* Also behind ibv_wc_read_invalidated_rkey, which takes it as it is. */
+/* ibv_wc_read_invalidated_rkey calls this too, and does not swap the bytes. */
 static __be32 read_imm_data(struct ibv_cq_ex *ex)
 {
 	return cq_of(ex)->now.imm_be;
@@ -109,7 +111,7 @@ static uint8_t read_sl(struct ibv_cq_ex *ex)
 	return (uint8_t)cq_of(ex)->now.sl;
 }
 
-/* RoCE has none of these. */
+/* The five fields from here on do not exist on RoCE: 0. */
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
 	return 0;
@@ -135,7 +137,8 @@ static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
 	*info = (struct ibv_wc_tm_info){0};
 }
 
-/* The device's clock counts nanoseconds: hca_core_clock is 1 GHz. */
+/* In ticks of the device's clock, which are nanoseconds: hca_core_clock is
+ * 1 GHz. */
 static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 {
 	return cq_of(ex)->now.at_ns;
@@ -192,9 +195,10 @@ struct ibv_cq_ex *v_create_cq_ex(struct ibv_context *context,
 
 	if ((a->wc_flags & ~known) || (a->comp_mask & ~attributes) ||
 	    (flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
-		return v_fail_null(EOPNOTSUPP, V_NOT_BUILT,
+		return v_fail_null(EOPNOTSUPP, V_NOT_SUPPORTED,
 				   "a completion queue with VLAN, flow tag, "
-				   "tag matching or ignored overruns");
+				   "tag matching or ignored overruns "
+				   "(ibv_create_cq_ex)");
 	if (a->cqe > HCA_MAX_CQE || a->comp_vector > INT32_MAX)
 		return v_fail_null(EINVAL, V_LIMIT,
 				   "the size of a completion queue");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The list of devices.  Made once; its objects live as long as the process. */
+/* The list of devices, made once.  Its entries stay until the process ends. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,9 @@
 #include "verbs/release.h"
 
 /*
- * Drivers' libraries compare the pointer to this table with their own and
- * print its name; they find no driver of theirs.
+ * Drivers' libraries compare the address of this table with the address of
+ * their own operations, find that the device is another driver's, and may print
+ * the name.
  */
 static const struct {
 	const char *name;
@@ -66,7 +67,8 @@ static void find_devices(void)
 		device_init(&devices[i], i, &host[i]);
 }
 
-/* The header's macro of this name serves static linking alone. */
+/* The header has a macro of this name for programs that are linked
+ * statically. */
 #undef ibv_get_device_list
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
@@ -142,7 +144,7 @@ int ibv_fork_init(void)
 	return 0;
 }
 
-/* Nothing is pinned and data is copied, so a fork takes nothing away. */
+/* adverb pins no pages, so that copy-on-write after a fork does no harm. */
 enum ibv_fork_status ibv_is_fork_initialized(void)
 {
 	return IBV_FORK_UNNEEDED;

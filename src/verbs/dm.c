@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Device memory: ours is a file in memory that the program reaches by copies
- * alone, through a table of the process so that another context of it can
- * import one.  Lock: dm_lock, a leaf, for the list and the sum.
+ * Device memory: a memfd that adverb maps and that the program accesses only by
+ * ibv_memcpy_to_dm and ibv_memcpy_from_dm.  A list of the process has all of
+ * it, so that another context of the process can import device memory.  Lock:
+ * dm_lock, a leaf, for the list, struct dm_memory and the two counts.
  */
 #include "verbs/dm.h"
 
@@ -21,13 +22,15 @@
 static struct lock dm_lock;
 static struct list all = {&all, &all};
 static uint32_t next_handle;
-static size_t taken; /* bytes */
+static size_t taken; /* the bytes of all device memory */
 static uint32_t open_files;
 
-/* Of each allocation a file would be too much for the program's limit. */
+/* The number of files that stay open for peers of this host to map.  One for
+ * each allocation could exhaust the program's limit of descriptors. */
 #define FILES_MAX 64
 
-/* The child has a whole list, and nobody has its lock there. */
+/* The lock is held across fork(2), so that the child has a consistent list and
+ * a lock that the thread in the child can release. */
 static void about_to_fork(void) ACQUIRE(&dm_lock)
 {
 	lock_take(&dm_lock);
@@ -48,7 +51,8 @@ static struct v_dm *v_dm(struct ibv_dm *dm)
 	return (struct v_dm *)(void *)dm;
 }
 
-/* Accesses are of whole 4-byte words, as device memory has it. */
+/* Returns where an access begins, or NULL with a message.  Accesses are of
+ * whole 4-byte words, as with device memory of adapters. */
 static uint8_t *dm_at(struct ibv_dm *dm, uint64_t offset, size_t length)
 {
 	struct dm_memory *m = v_dm(dm)->memory;
@@ -56,7 +60,8 @@ static uint8_t *dm_at(struct ibv_dm *dm, uint64_t offset, size_t length)
 	if (offset % 4 || length % 4 || length > m->length ||
 	    offset > m->length - length) {
 		v_fail(EINVAL, V_INPUT,
-		       "device memory: an access unaligned or out of it");
+		       "an access to device memory is outside the memory, or "
+		       "its offset or length is not a multiple of 4");
 		return NULL;
 	}
 	return m->bytes + offset;
@@ -100,8 +105,8 @@ static struct v_dm *show_memory(struct ibv_context *context,
 	return dm;
 }
 
-/* The bare call: a thread that is cancelled must not end here, with the lock.
- */
+/* The system call without libc's close, which is a cancellation point: a thread
+ * that is cancelled here would end with the lock held. */
 static void file_close(struct dm_memory *m) REQUIRES(&dm_lock)
 {
 	syscall(SYS_close, m->fd);
@@ -122,7 +127,7 @@ static void drop_memory(struct dm_memory *m) REQUIRES(&dm_lock)
 	free(m);
 }
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static int map_memory(struct dm_memory *m, size_t length)
 {
 	struct fsize limit;
@@ -168,7 +173,8 @@ static struct dm_memory *memory_new(size_t length)
 	return m;
 }
 
-/* Its part of the device's memory: to be given back by who does not get it. */
+/* Takes `length` bytes from the device's memory; after a failure the caller
+ * calls give_back.  False: fewer bytes are left. */
 static bool reserve_memory(size_t length)
 {
 	bool fits;
@@ -196,14 +202,16 @@ struct ibv_dm *v_alloc_dm(struct ibv_context *context,
 	int err;
 
 	if (a->comp_mask || !a->length || a->log_align_req > 12)
-		return v_fail_null(EINVAL, V_INPUT, "ibv_alloc_dm");
+		return v_fail_null(EINVAL, V_INPUT,
+				   "ibv_alloc_dm needs comp_mask 0, a length "
+				   "and a log_align_req of at most 12");
 	if (!reserve_memory(a->length))
-		return v_fail_null(ENOMEM, V_LIMIT, "device memory");
+		return v_fail_null(ENOMEM, V_LIMIT, "the sum of device memory");
 	m = memory_new(a->length);
 	if (!m) {
 		err = errno;
 		give_back(a->length);
-		return v_fail_null(err, V_SYSTEM, "device memory");
+		return v_fail_null(err, V_SYSTEM, "ibv_alloc_dm fails");
 	}
 	dm = show_memory(context, m);
 	if (dm)
@@ -228,7 +236,8 @@ int v_free_dm(struct ibv_dm *dm)
 {
 	if (count_now(&v_dm(dm)->users))
 		return v_fail(EBUSY, V_BUSY,
-			      "ibv_free_dm while regions are on it");
+			      "ibv_free_dm: memory regions use the device "
+			      "memory");
 	forget_memory(dm);
 	return 0;
 }
@@ -251,7 +260,8 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 	lock_give(&dm_lock);
 	if (!dm)
 		return v_fail_null(ENOENT, V_INPUT,
-				   "ibv_import_dm: no such device memory");
+				   "ibv_import_dm: this process has no device "
+				   "memory with that handle");
 	return &dm->base;
 }
 
@@ -269,8 +279,8 @@ struct ibv_mr *v_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
 	if (!(access & IBV_ACCESS_ZERO_BASED) || length > m->length ||
 	    offset > m->length - length)
 		return v_fail_null(EINVAL, V_INPUT,
-				   "ibv_reg_dm_mr: IBV_ACCESS_ZERO_BASED and a "
-				   "range inside the device memory");
+				   "ibv_reg_dm_mr needs IBV_ACCESS_ZERO_BASED "
+				   "and a range inside the device memory");
 	mr = ibv_reg_mr_iova2(pd, m->bytes + offset, length, 0, access);
 	if (!mr)
 		return NULL;

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Device memory: see dm.c.  The memory may have several handles. */
+/*
+ * Device memory (ibv_alloc_dm): see dm.c.  Several handles may refer to the
+ * same memory.  Lock: dm.c's, a leaf, for all of struct dm_memory.
+ */
 #ifndef VERBS_DM_H
 #define VERBS_DM_H
 
 #include "util/list.h"
 #include "verbs/object.h"
 
-enum { DM_BYTES = 1 << 20 }; /* in all, a process */
+enum { DM_BYTES = 1 << 20 }; /* the sum of all device memory of a process */
 
 struct dm_memory {
 	struct list link;
 	uint8_t *bytes;
 	size_t length;
 	uint32_t handle;
-	uint32_t holders; /* handles on it, imported ones too */
-	/* Open, so that peers of this host can map it (memory/mr_file.h); or
-	 * -1.
-	 */
+	uint32_t holders; /* the number of handles, imported ones included */
+	/* The memory's file, kept open for peers of this host that map the file
+	 * (memory/mr_file.h); -1: the file was closed. */
 	int fd;
 };
 
 struct v_dm {
 	struct ibv_dm base;
 	struct dm_memory *memory;
-	struct count users; /* regions */
+	struct count users; /* memory regions on this handle */
 };
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Protection domains; thread and parent domains.  A thread domain promises
- * that its objects are used by one thread: our locks are cheap and stay.  A
- * parent domain stands for the protection domain in it; its allocators are an
- * offer, which we do not take, as rings lie in the arena.  Any memory is within
- * our reach, so leave to use what is unprotected changes nothing.
+ * Protection domains; thread and parent domains.  A program that gives objects
+ * a thread domain uses them in one thread only; adverb locks them nevertheless,
+ * since an uncontended lock costs little.  A parent domain stands for the
+ * protection domain in it.  Its allocators are never called, since queues lie
+ * in the arena.  adverb can use all memory of the process, so
+ * V_PARENT_DOMAIN_UNPROTECTED has no effect.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -52,8 +53,8 @@ int ibv_dealloc_pd(struct ibv_pd *ibpd)
 
 	if (count_now(&pd->users))
 		return v_fail(EBUSY, V_BUSY,
-			      "ibv_dealloc_pd while it has regions or queue "
-			      "pairs");
+			      "ibv_dealloc_pd: the domain has memory regions, "
+			      "queue pairs or other objects");
 	if (pd->parent)
 		count_down(&pd->parent->users);
 	else if (v_is_ours(c))
@@ -71,8 +72,9 @@ struct ibv_td *v_alloc_td(struct ibv_context *context,
 	struct v_td *td;
 
 	if (attr->comp_mask)
-		return v_fail_null(EOPNOTSUPP, V_NOT_BUILT,
-				   "a thread domain with attributes");
+		return v_fail_null(EOPNOTSUPP, V_NOT_SUPPORTED,
+				   "a thread domain with attributes "
+				   "(ibv_alloc_td)");
 	td = calloc(1, sizeof(*td));
 	if (!td)
 		return NULL;
@@ -87,7 +89,8 @@ int v_dealloc_td(struct ibv_td *ibtd)
 
 	if (count_now(&td->users))
 		return v_fail(EBUSY, V_BUSY,
-			      "ibv_dealloc_td while a parent domain has it");
+			      "ibv_dealloc_td: parent domains use the thread "
+			      "domain");
 	count_down(&v_context(ibtd->context)->objects);
 	free(td);
 	return 0;
@@ -105,8 +108,9 @@ struct ibv_pd *v_alloc_parent_domain(struct ibv_context *context,
 	if (!a->pd || (a->comp_mask & ~known) ||
 	    (allocators && (!a->alloc || !a->free)))
 		return v_fail_null(EINVAL, V_INPUT,
-				   "ibv_alloc_parent_domain: a domain, known "
-				   "attributes, both allocators or none");
+				   "ibv_alloc_parent_domain needs a protection "
+				   "domain, known attributes, and both "
+				   "allocators or none");
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From the engine's events to the program, and back as acknowledgements. */
+/* Events: from the engine to the program's queues, the calls by which the
+ * program takes them, and their acknowledgement. */
 #include <errno.h>
 #include <pthread.h>
 
@@ -63,11 +64,12 @@ void v_event(const struct engine_event *e)
 		break;
 	case ENGINE_EXPLAIN:
 	case ENGINE_ASK_PEER:
-		break; /* the host's own */
+		break; /* the host handles these itself */
 	}
 }
 
-/* Is it one of the device, which nobody acknowledges by an object? */
+/* Returns whether an event happens to the device or its port: the program's
+ * acknowledgement of such an event is not counted. */
 static bool is_of_device(enum ibv_event_type type)
 {
 	return type == IBV_EVENT_PORT_ACTIVE || type == IBV_EVENT_PORT_ERR ||
@@ -107,7 +109,8 @@ static struct v_source *sleep_counted(struct v_queue *q)
 	return s;
 }
 
-/* Minds what comes for the process meanwhile, unless somebody else does. */
+/* Waits for an event.  Meanwhile this thread makes progress for the process, if
+ * no other thread leads (host/leader.h). */
 static struct v_source *sleep_for(struct host *h, struct v_queue *q)
 {
 	const struct host_sleep sleep = {has_claimed, q};
@@ -125,7 +128,8 @@ static struct v_source *sleep_for(struct host *h, struct v_queue *q)
 	else if (how == 0)
 		return sleep_counted(q);
 	else if (how > 0 && !s && !err)
-		return sleep_for(h, q); /* its event was forgotten: go on */
+		/* v_queue_forget has dropped the claimed event. */
+		return sleep_for(h, q);
 	if (!s)
 		errno = err ? -err : -how;
 	return s;
@@ -136,7 +140,8 @@ static struct v_source *next_event(struct v_context *c, struct v_queue *q)
 	if (!v_is_ours(c))
 		return v_queue_get(q);
 	host_awaits(c->host);
-	pthread_testcancel(); /* as the read of a completion channel does */
+	/* ibv_get_cq_event is a cancellation point, as its read(2) is. */
+	pthread_testcancel();
 	if (v_queue_has(q) || v_queue_is_quick(q))
 		return v_queue_get(q);
 	return sleep_for(c->host, q);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sentences for verbs that fail: see fail.h. */
+/* Messages of verbs that fail: see fail.h. */
 #include "verbs/fail.h"
 
 #include <errno.h>
@@ -11,21 +11,25 @@
 #include "log/log.h"
 
 static const char *const sentences[] = {
-	[V_FORKED] = "%s: a forked child must open the device itself",
-	[V_NOT_BUILT] = "%s: not built yet, answered as not supported",
-	[V_LIMIT] = "%s is beyond what ibv_query_device reports",
-	[V_ACCESS] = "registration refused: %s",
-	[V_BUSY] = "%s: refused with EBUSY",
-	[V_INPUT] = "%s: refused with EINVAL",
-	[V_MODIFY] = "ibv_modify_qp refused: %s",
-	[V_AH] = "ibv_create_ah refused: %s",
-	[V_MCAST] = "joining or leaving a multicast group refused: %s",
-	[V_STATE] = "posting refused: the queue pair is in state %s",
-	[V_FULL] = "%s is full: poll completions before posting more",
+	[V_FORKED] = "%s fails: the parent of this forked process opened the "
+		     "device; open the device in the child too",
+	[V_NOT_SUPPORTED] = "not supported: %s; the program has to do without",
+	[V_LIMIT] = "%s exceeds the limit that ibv_query_device reports; ask "
+		    "for less, or free some first",
+	[V_ACCESS] = "the memory is not registered: %s",
+	[V_BUSY] = "%s; the call fails with EBUSY until they are gone",
+	[V_INPUT] = "invalid argument: %s",
+	[V_MODIFY] = "ibv_modify_qp fails: %s",
+	[V_AH] = "ibv_create_ah fails: %s",
+	[V_MCAST] = "a multicast group is not joined or left: %s",
+	[V_STATE] = "posting fails: the queue pair is in state %s; call "
+		    "ibv_modify_qp first (INIT to receive, RTS to send)",
+	[V_FULL] = "posting fails: %s is full; poll completions first, or "
+		   "create a deeper queue",
 	[V_SYSTEM] = "%s",
 };
 
-/* One sentence for each pair; what is always a literal. */
+/* The key of a message: one for each pair of cause and detail. */
 static uint64_t key_of(enum v_cause cause, const char *what)
 {
 	uint64_t key = 0x7662000000000000ull + (uint64_t)cause;

@@ -1,37 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a verb fails: one sentence for the user (log_say, once a cause), then
- * the answer in the convention of the call.  No state, no lock.
+ * How a verb fails: a message to the user (log_say, once for each cause and
+ * detail), then the return value and errno that the call documents.  Elsewhere
+ * in this folder "with a message" means: through this file.  No lock.
  */
 #ifndef VERBS_FAIL_H
 #define VERBS_FAIL_H
 
 #include <stdint.h>
 
-/* The causes that have a sentence; `what` fills it in. */
+/* Why a call fails: selects the message, into which the caller's string is
+ * inserted.  The comment says what that string names. */
 enum v_cause {
-	V_FORKED = 1, /* what: the call */
-	V_NOT_BUILT,  /* what: the feature */
-	V_LIMIT,      /* what: the limit that was passed */
-	V_ACCESS,     /* what: the access flags at fault */
-	V_BUSY,	      /* what: what is still in use by what */
-	V_INPUT,      /* what: which argument is wrong and how */
-	V_MODIFY,     /* what: why */
-	V_AH,	      /* what: why */
-	V_MCAST,      /* what: why */
-	V_STATE,      /* what: the state of the QP */
-	V_FULL,	      /* what: the queue */
-	V_SYSTEM,     /* what: what could not be had; errno is added */
+	V_FORKED = 1,	 /* the call */
+	V_NOT_SUPPORTED, /* the feature */
+	V_LIMIT,	 /* the limit that the program exceeds */
+	V_ACCESS,	 /* why the memory is not registered */
+	V_BUSY,		 /* the call, and the objects that prevent it */
+	V_INPUT,	 /* the call, and the argument that is wrong */
+	V_MODIFY,	 /* why ibv_modify_qp fails */
+	V_AH,		 /* why ibv_create_ah fails */
+	V_MCAST,	 /* why a multicast group is not joined or left */
+	V_STATE,	 /* the state of the QP */
+	V_FULL,		 /* the queue */
+	V_SYSTEM,	 /* what the system refuses; strerror is appended */
 };
 
-/* Say it and give err back, which errno is too: programs show that. */
+/* Prints the message, sets errno to err, and returns err.  `what` must be a
+ * string that stays the same for the same cause: it is part of the key by which
+ * a message is printed once. */
 int v_fail(int err, enum v_cause cause, const char *what);
-/* The same of a try by which a program looks for a limit: the refusal is its
- * answer, and is told with ADVERB_EXPLAIN=2 alone. */
+/* v_fail for a call by which a program searches for a limit.  The program
+ * expects the failure, so the message is printed with ADVERB_EXPLAIN=2 only. */
 int v_fail_try(int err, enum v_cause cause, const char *what);
-/* The same as v_fail for calls that return a pointer: NULL. */
+/* v_fail for calls that return a pointer; returns NULL. */
 void *v_fail_null(int err, enum v_cause cause, const char *what);
-/* And for those that return -1. */
+/* v_fail for calls that return -1; returns -1. */
 int v_fail_errno(int err, enum v_cause cause, const char *what);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Second handles on a context, a domain, a region, within one process.  The
- * descriptor of a context is a file of its own, so that a duplicate of it is
- * known again; one that comes from another process names nothing here, as an
- * adapter is its process's.
+ * Import of contexts, protection domains and memory regions: a second handle in
+ * the same process.  Each context has a file of its own as its descriptor, so
+ * that a duplicate of the descriptor identifies the context.  A descriptor of
+ * another process's context identifies nothing, since each process has an
+ * adapter of its own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,8 +19,8 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 
 	if (!device)
 		return v_fail_null(EOPNOTSUPP, V_INPUT,
-				   "ibv_import_device: the descriptor is not "
-				   "of a context of this process");
+				   "ibv_import_device: this process has no "
+				   "context with that descriptor");
 	return v_open_device(device, cmd_fd);
 }
 
@@ -32,7 +33,8 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 		return v_fail_null(EPERM, V_FORKED, "ibv_import_pd");
 	if (!handle || handle > host_hca(c->host)->shared->next_pd)
 		return v_fail_null(ENOENT, V_INPUT,
-				   "ibv_import_pd: no such domain");
+				   "ibv_import_pd: this process has no "
+				   "protection domain with that handle");
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return NULL;
@@ -49,7 +51,7 @@ void ibv_unimport_pd(struct ibv_pd *pd)
 	free(pd);
 }
 
-/* Its address is the importer's own business: the field stays NULL. */
+/* addr stays NULL, as ibv_import_mr(3) documents. */
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
 	struct v_context *c = v_context(pd->context);
@@ -79,8 +81,8 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 	if (!row) {
 		free(m);
 		return v_fail_null(ENOENT, V_INPUT,
-				   "ibv_import_mr: no such region in the "
-				   "domain");
+				   "ibv_import_mr: the protection domain has "
+				   "no memory region with that handle");
 	}
 	count_up(&v_pd(pd)->users);
 	count_up(&c->objects);
@@ -92,7 +94,8 @@ void ibv_unimport_mr(struct ibv_mr *mr)
 	v_mr_drop(v_mr(mr));
 }
 
-/* Programs try this first and go on without. */
+/* EOPNOTSUPP without a message: programs call this first to find out, and then
+ * register memory otherwise. */
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 				 size_t length, uint64_t iova, int fd,
 				 int access)

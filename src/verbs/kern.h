@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies between the kernel's user ABI (<rdma/...>) and the verbs structs, as
- * a stock librdmacm imports them from node 1.0 and 1.1.  Pure.
+ * Copies between the kernel's user ABI (<rdma/...>) and the verbs structs: the
+ * functions of nodes IBVERBS_1.0 and 1.1 that rdma-core's librdmacm calls.  No
+ * state, no lock; pointers are not checked.
  */
 #ifndef VERBS_KERN_H
 #define VERBS_KERN_H
@@ -13,7 +14,7 @@
 
 void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst,
 				struct ib_uverbs_ah_attr *src);
-/* The mask that tells which attributes are valid is the caller's business. */
+/* Copies all attributes: the mask of the valid ones is the caller's. */
 void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst,
 				struct ib_uverbs_qp_attr *src);
 void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *dst,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The struct layouts that programs reach into through the inline functions of
- * their own headers, with 64 bits.  Nothing here runs: a header or compiler
- * that lays one out otherwise does not build.  Sizes are those of release 44;
- * meson.build looks which of the structures have grown in the header, and what
- * it finds is compared with newer.h.  A mutex has 40 bytes on x86-64 and 48 on
- * arm64.
+ * The layouts of structs that programs access through inline functions of the
+ * header they were built with, on 64-bit machines.  This file has no code: with
+ * a header or compiler that lays out a struct differently adverb does not
+ * build. Sizes are those of release 44; meson.build finds out which structs
+ * have grown in the installed header, and this file compares those with
+ * newer.h.  A mutex has 40 bytes on x86-64 and 48 on arm64.
  */
 #include <infiniband/sa.h>
 #include <infiniband/verbs.h>
@@ -21,7 +21,8 @@
 #define AT(type, field, bytes)                                                 \
 	_Static_assert(offsetof(struct type, field) == (bytes),                \
 		       #type "." #field)
-/* How far before the ibv_context an operation of the verbs_context stands. */
+/* The distance in bytes from an operation of the verbs_context to the
+ * ibv_context that follows. */
 #define BEFORE(field, bytes)                                                   \
 	_Static_assert(                                                        \
 		offsetof(struct verbs_context, context) -                      \
@@ -59,7 +60,8 @@ AT(ibv_context_ops, post_srq_recv, 160);
 AT(ibv_context_ops, post_send, 200);
 AT(ibv_context_ops, post_recv, 208);
 
-/* What is new stands at the top, in the order of releases upwards. */
+/* New operations are added at the beginning of the struct, before those of
+ * earlier releases. */
 #define NEWER(field)                                                           \
 	BEFORE(field, 320 + sizeof(struct v_newer_ops) -                       \
 			      offsetof(struct v_newer_ops, field))
@@ -99,7 +101,7 @@ BEFORE(context, 0);
 _Static_assert(sizeof(struct verbs_context) ==
 		       offsetof(struct verbs_context, context) +
 			       sizeof(struct ibv_context),
-	       "context stands last");
+	       "context is the last member");
 
 SIZE(ibv_pd, 16);
 SIZE(ibv_ah, 24);
@@ -224,11 +226,12 @@ _Static_assert(sizeof(union v_port_attr) == 56 &&
 		       offsetof(union v_port_attr, newest.active_speed_ex) ==
 			       52,
 	       "v_port_attr");
-/* What programs of before 2019 know of it: _compat_ibv_port_attr. */
+/* The end of _compat_ibv_port_attr, the struct of programs built before
+ * 2019. */
 AT(ibv_port_attr, port_cap_flags2, 48);
 SIZE(ibv_sa_path_rec, 64);
 
-/* Structures that came later. */
+/* Structs of releases after 44. */
 SIZE(v_mr_init_attr, 72);
 AT(v_mr_init_attr, buf, 64);
 SIZE(v_comp_cntr_caps, 16);
@@ -236,7 +239,7 @@ SIZE(v_comp_cntr_base, 16);
 SIZE(v_comp_cntr_init_attr, 12);
 SIZE(v_qp_attach_comp_cntr_attr, 8);
 
-/* What the header calls the same, with the same fields. */
+/* Compare a struct of newer.h with the installed header's. */
 #define SAME_SIZE(name) SIZE(ibv_##name, sizeof(struct v_##name))
 #define SAME_AT(name, field)                                                   \
 	AT(ibv_##name, field, offsetof(struct v_##name, field))

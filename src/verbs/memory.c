@@ -14,45 +14,49 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-/* Flags that change nothing here: pages, order, the optional range. */
+/* Flags without effect on adverb: the base address, which callers handle, the
+ * size of pages, and the range of optional flags. */
 #define HARMLESS                                                               \
 	(IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define RIGHTS                                                                 \
 	(IBV_ACCESS_MW_BIND | IBV_ACCESS_LOCAL_WRITE |                         \
 	 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |                    \
 	 IBV_ACCESS_REMOTE_ATOMIC)
-/* Flags that a row keeps. */
+/* Flags that are stored in a row of the table of regions. */
 #define KEPT (RIGHTS | IBV_ACCESS_ZERO_BASED)
 
-/* 0 or a positive errno, said. */
+/* Returns 0, or a positive errno with a message. */
 static int check_access(unsigned int access)
 {
 	if (access & IBV_ACCESS_ON_DEMAND)
-		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
+		return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
 			      "registration on demand (ODP)");
 	if (access & ~(unsigned int)(HARMLESS | RIGHTS))
 		return v_fail(EOPNOTSUPP, V_ACCESS,
-			      "an access flag is not known");
+			      "an access flag is unknown; leave the flag out");
 	/* IBTA 10.6.3.1 (C10-39) */
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
 		return v_fail(EINVAL, V_ACCESS,
 			      "IBV_ACCESS_REMOTE_WRITE and _REMOTE_ATOMIC need "
-			      "IBV_ACCESS_LOCAL_WRITE");
+			      "IBV_ACCESS_LOCAL_WRITE; add the flag");
 	return 0;
 }
 
 /*
- * As far as can be said: sandboxes may refuse the question.  mincore would be
- * the plain one, but systemd's @system-service kills for it; MS_ASYNC asks the
- * kernel for nothing but this.  Not msync of libc, which cancels threads.
+ * Returns whether the page is mapped; true if a sandbox refuses the system
+ * call. msync with MS_ASYNC does nothing else than this check.  mincore(2)
+ * would be the obvious call, but systemd's filter @system-service kills a
+ * process for mincore.  libc's msync is not called, since it is a cancellation
+ * point.
  */
 static bool is_mapped(uintptr_t at)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	unsigned char in_core;
 
-	/* which takes msync's range for memory that is read */
+	/* valgrind treats msync's range as memory that is read, and reports
+	 * uninitialised bytes. */
 	if (instrument_by_valgrind())
 		return !mincore((void *)(at & ~(page - 1)), page, &in_core) ||
 		       errno != ENOMEM;
@@ -60,7 +64,8 @@ static bool is_mapped(uintptr_t at)
 	       errno != ENOMEM;
 }
 
-/* The ends of a range: enough to find a stale pointer or a wrong length. */
+/* Checks the first and the last byte of a range, which finds a stale pointer or
+ * a wrong length.  Returns 0, or a positive errno with a message. */
 static int check_range(const void *addr, size_t length)
 {
 	uintptr_t at = (uintptr_t)addr;
@@ -69,14 +74,17 @@ static int check_range(const void *addr, size_t length)
 		return 0;
 	if (at + length - 1 < at)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_reg_mr: address and length wrap around");
+			      "ibv_reg_mr: the range exceeds the address "
+			      "space");
 	if (!is_mapped(at) || !is_mapped(at + length - 1))
 		return v_fail(EFAULT, V_ACCESS,
-			      "the address range is not mapped");
+			      "the address range is not mapped; check address "
+			      "and length");
 	return 0;
 }
 
-/* A row, under host_lock; NULL and errno, said. */
+/* Adds a row to the table of regions.  Returns NULL and errno, with a
+ * message. */
 static struct mr *row_new(struct v_context *c, struct v_pd *pd, void *addr,
 			  size_t length, uint64_t iova, uint32_t access)
 {
@@ -100,7 +108,8 @@ static access_set keys_of(const struct mr *row)
 	return access_key(row->lkey) | access_key(row->rkey);
 }
 
-/* 0, or EBUSY, said. */
+/* Removes a row.  Returns 0, or EBUSY with a message.  Waits until no peer of
+ * this host that looked the row up before still copies. */
 static int row_free(struct v_context *c, struct mr *row, const char *call)
 {
 	access_set keys = keys_of(row);
@@ -110,7 +119,6 @@ static int row_free(struct v_context *c, struct mr *row, const char *call)
 	host_lock(c->host);
 	err = -mr_free(host_hca(c->host), row);
 	host_unlock(c->host);
-	/* what found the row before may still copy */
 	host_await_accesses(c->host, keys);
 	if (err)
 		return v_fail(err, V_BUSY, call);
@@ -176,7 +184,8 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
 	return register_region(pd, addr, length, iova, (unsigned int)access);
 }
 
-/* The header's inline comes here also for ibv_reg_mr, iova being addr. */
+/* The header's inline function calls this for ibv_reg_mr too, with iova equal
+ * to addr. */
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 				uint64_t iova, unsigned int access)
 {
@@ -185,7 +194,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 	return register_region(pd, addr, length, iova, access);
 }
 
-/* Other rights for the same memory: the keys that peers know stay. */
+/* Changes the rights of a region, which keeps its keys. */
 static int change_access(struct v_context *c, struct v_mr *m, uint32_t access)
 {
 	uint32_t kept = (m->mr->access & ~(uint32_t)RIGHTS) | (access & RIGHTS);
@@ -205,37 +214,39 @@ static int rereg_fail(int err, int answer)
 }
 
 /*
- * What rdma-core's library refuses itself: the old region is valid, which
- * ibv_rereg_mr(3) promises of this answer alone.  0 or EINVAL, said.
+ * Checks the arguments that ibv_rereg_mr(3) answers with
+ * IBV_REREG_MR_ERR_INPUT, after which the old region stays valid.  Returns 0,
+ * or EINVAL with a message.
  */
 static int rereg_check(const struct v_mr *m, int flags, const struct ibv_pd *pd,
 		       const void *addr, size_t length, int access)
 {
 	if (m->dm || m->is_imported)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_rereg_mr of device memory or an imported "
-			      "region");
+			      "ibv_rereg_mr does not take a region of device "
+			      "memory or an imported region");
 	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
-		return v_fail(EINVAL, V_INPUT, "ibv_rereg_mr: flags");
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_rereg_mr: a bit of flags is unknown");
 	if ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_rereg_mr: IBV_REREG_MR_CHANGE_PD without a "
-			      "domain");
+			      "ibv_rereg_mr: IBV_REREG_MR_CHANGE_PD needs a "
+			      "protection domain");
 	if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!length || !addr))
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_rereg_mr: IBV_REREG_MR_CHANGE_TRANSLATION "
-			      "without an address or a length");
+			      "needs an address and a length");
 	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_rereg_mr: access without "
+			      "ibv_rereg_mr: access other than 0 needs "
 			      "IBV_REREG_MR_CHANGE_ACCESS");
 	return 0;
 }
 
 /*
- * A region that moves has new keys: the old row goes when the new one stands,
- * so that no one meets a row half changed.  0, or an errno, said: then nothing
- * has changed.
+ * Gives a region a new row, and with it new keys.  The old row is removed after
+ * the new row is complete, so that no peer finds a row that is half changed.
+ * Returns 0, or a positive errno with a message; then nothing has changed.
  */
 static int replace_row(struct v_context *c, struct v_mr *m, struct v_pd *pd,
 		       void *addr, size_t length, uint64_t iova,
@@ -247,9 +258,9 @@ static int replace_row(struct v_context *c, struct v_mr *m, struct v_pd *pd,
 	if (!row)
 		return errno;
 	err = row_free(c, m->mr,
-		       "ibv_rereg_mr with windows bound to the region");
+		       "ibv_rereg_mr: memory windows are bound to the region");
 	if (err) {
-		row_free(c, row, "the new row");
+		row_free(c, row, "ibv_rereg_mr");
 		return err;
 	}
 	m->mr = row;
@@ -259,7 +270,8 @@ static int replace_row(struct v_context *c, struct v_mr *m, struct v_pd *pd,
 	return 0;
 }
 
-/* What the kernel would be asked to do.  0, or an errno, said. */
+/* Changes the region as flags say.  Returns 0, or a positive errno with a
+ * message. */
 static int reregister_region(struct v_context *c, struct v_mr *m, int flags,
 			     struct ibv_pd *pd, void *addr, size_t length,
 			     uint32_t access)
@@ -304,7 +316,8 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 		return rereg_fail(err, IBV_REREG_MR_ERR_INPUT);
 	if (!flags)
 		return rereg_fail(
-			v_fail(EINVAL, V_INPUT, "ibv_rereg_mr: flags are 0"),
+			v_fail(EINVAL, V_INPUT,
+			       "ibv_rereg_mr needs flags other than 0"),
 			IBV_REREG_MR_ERR_CMD);
 	err = reregister_region(
 		c, m, flags, flags & IBV_REREG_MR_CHANGE_PD ? pd : mr->pd, addr,
@@ -331,7 +344,7 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_dereg_mr");
 	err = row_free(c, v_mr(mr)->mr,
-		       "ibv_dereg_mr with windows bound to the region");
+		       "ibv_dereg_mr: memory windows are bound to the region");
 	if (!err)
 		v_mr_drop(v_mr(mr));
 	return err;

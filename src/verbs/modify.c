@@ -22,7 +22,7 @@ static void ah_out(struct ibv_ah_attr *to, const struct hca_ah *from)
 	to->port_num = from->port_num;
 }
 
-/* Fields whose name and meaning are the same on both sides. */
+/* Copies fields of the same name and meaning in both structs. */
 #define COPY_PLAIN(to, from)                                                   \
 	do {                                                                   \
 		(to)->qkey = (from)->qkey;                                     \
@@ -43,7 +43,8 @@ static void ah_out(struct ibv_ah_attr *to, const struct hca_ah *from)
 		(to)->alt_timeout = (from)->alt_timeout;                       \
 	} while (0)
 
-/* Programs leave fields that the mask does not name uninitialised. */
+/* Copies structs only if the mask names them, and rate_limit too, which an old
+ * program's struct lacks. */
 static void attr_in(struct hca_qp_attr *to, const struct ibv_qp_attr *from,
 		    int mask)
 {
@@ -63,7 +64,7 @@ static void attr_in(struct hca_qp_attr *to, const struct ibv_qp_attr *from,
 		to->rate_limit = from->rate_limit;
 }
 
-/* rate_limit stays as it is: an old program's struct may end before it. */
+/* Leaves rate_limit unchanged: an old program's struct lacks that field. */
 static void attr_out(struct ibv_qp_attr *to, const struct hca_qp_attr *from)
 {
 	memset(to, 0, offsetof(struct ibv_qp_attr, rate_limit));
@@ -82,7 +83,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct v_qp *q = v_qp(qp);
 	const struct device *dev = v_context(qp->context)->dev;
-	const char *why = "the adapter refused";
+	const char *why = "the adapter gives no reason";
 	struct alock_wait wait = {0};
 	struct hca_qp_attr a;
 	int err;

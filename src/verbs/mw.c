@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory windows: rows of the table of regions, bound by work requests. */
+/* Memory windows, which are rows in the table of regions.  Work requests bind
+ * them (ibt/local_wr.c). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -15,7 +16,9 @@ struct ibv_mw *v_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	if (!v_is_ours(c))
 		return v_fail_null(EPERM, V_FORKED, "ibv_alloc_mw");
 	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
-		return v_fail_null(EINVAL, V_INPUT, "ibv_alloc_mw: mw_type");
+		return v_fail_null(EINVAL, V_INPUT,
+				   "ibv_alloc_mw needs the type IBV_MW_TYPE_1 "
+				   "or IBV_MW_TYPE_2");
 	mw = calloc(1, sizeof(*mw));
 	if (!mw)
 		return NULL;
@@ -56,7 +59,7 @@ int v_dealloc_mw(struct ibv_mw *mw)
 	return 0;
 }
 
-/* A window of type 1 has another key each time it is bound. */
+/* Each bind of a type 1 window gives the window a new key. */
 int v_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct ibv_send_wr *bad,
@@ -71,7 +74,7 @@ int v_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 
 	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_bind_mw: a window of type 1 is not "
+			      "ibv_bind_mw: a window of type 1 cannot be "
 			      "IBV_ACCESS_ZERO_BASED");
 	return v_post_send(qp, &wr, &bad);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Enum values as words, and link rates as numbers.  Tools print and scripts
- * grep these, so a word here is part of the interface.
+ * Names of enum values, and link rates as numbers.  Tools print these names and
+ * scripts search for them, so the names are part of the interface.
  */
 #include "verbs/names.h"
 
@@ -111,7 +111,7 @@ const char *ibv_wc_status_str(enum ibv_wc_status status)
 
 const char *v_wr_opcode_str(enum ibv_wr_opcode opcode)
 {
-	enum { FLUSH = 14 }; /* newer than our headers */
+	enum { FLUSH = 14 }; /* IBV_WR_FLUSH, which old headers lack */
 	static const char *const names[] = {
 		[IBV_WR_RDMA_WRITE] = "rdma-write",
 		[IBV_WR_RDMA_WRITE_WITH_IMM] = "rdma-write-with-imm",
@@ -133,13 +133,13 @@ const char *v_wr_opcode_str(enum ibv_wr_opcode opcode)
 }
 
 /*
- * The static rates of an address vector (IBTA 9.11.1).  A multiple of the
- * 2.5 Gb/s base exists only for some: the older call knows those alone.
+ * The static rates of an address vector (IBTA 9.11.1).  Only some have a
+ * multiple of 2.5 Gb/s; ibv_rate_to_mult knows no others.
  */
 struct rate {
 	enum ibv_rate rate;
-	int multiple; /* of 2.5 Gb/s, 0 if there is none */
-	int mbps;
+	int multiple; /* of 2.5 Gb/s, or 0 */
+	int mbps;     /* Mb/s */
 };
 
 /* clang-format off */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Enums as words. */
+/* Names of enum values that no public header declares. */
 #ifndef VERBS_NAMES_H
 #define VERBS_NAMES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls of later releases that are not built: see newer.h. */
+/* Calls of later releases that adverb does not support: see newer.h. */
 #include "verbs/newer.h"
 
 #include <errno.h>
@@ -9,12 +9,12 @@
 struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context,
 				struct ibv_dmah_init_attr *attr)
 {
-	return v_fail_null(EOPNOTSUPP, V_NOT_BUILT,
-			   "hints about where a device's writes land "
+	return v_fail_null(EOPNOTSUPP, V_NOT_SUPPORTED,
+			   "hints about which cache a device writes to "
 			   "(ibv_alloc_dmah)");
 }
 
-/* There is none. */
+/* No program has a DMA handle: ibv_alloc_dmah returns NULL. */
 int ibv_dealloc_dmah(struct ibv_dmah *dmah)
 {
 	return EOPNOTSUPP;
@@ -22,7 +22,7 @@ int ibv_dealloc_dmah(struct ibv_dmah *dmah)
 
 int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
 {
-	return v_fail_errno(EOPNOTSUPP, V_NOT_BUILT,
+	return v_fail_errno(EOPNOTSUPP, V_NOT_SUPPORTED,
 			    "a dma-buf of device memory "
 			    "(ibv_dm_export_dmabuf_fd)");
 }

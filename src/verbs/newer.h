@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the headers of later releases have, to release 65, and those that we
- * build against may lack: calls of the nodes IBVERBS_1.15 to 1.18 with their
- * structures, and the fields by which older structures have grown.  The
- * structures have names of our own, so that any header may be included with
- * this one; layout.c compares them with the header's where it has them.
+ * Declarations of rdma-core's releases up to 65 that the installed header may
+ * lack: calls of the nodes IBVERBS_1.15 to 1.18 with their structures, and the
+ * fields by which older structures have grown.  The structures have names of
+ * adverb's own, so that this header can be included beside any release's;
+ * layout.c compares them with the structures that the installed header has.
  */
 #ifndef VERBS_NEWER_H
 #define VERBS_NEWER_H
@@ -25,7 +25,8 @@ struct ibv_qp_attach_comp_cntr_attr;
 
 /* ---- structures that have grown ---- */
 
-/* What stands in verbs_context before query_port; it grows upwards. */
+/* The members of verbs_context before query_port.  New members are added at the
+ * beginning, so that older ones keep their distance from the ibv_context. */
 struct v_newer_ops {
 	void (*free_buf)(struct ibv_buf *buf);
 	void *(*alloc_buf)(struct ibv_pd *pd, size_t size,
@@ -38,7 +39,7 @@ struct v_newer_ops {
 				       struct ibv_dmah_init_attr *attr);
 };
 
-/* ibv_qp_ex, whose last call of release 44 is wr_atomic_write. */
+/* ibv_qp_ex; in release 44 the last member is wr_atomic_write. */
 struct v_qp_ex {
 	_Alignas(8) char before[312 + sizeof(pthread_mutex_t)];
 	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t va,
@@ -50,14 +51,15 @@ union v_port_attr {
 	struct ibv_port_attr base;
 	struct {
 		_Alignas(4) char before[52];
-		uint32_t active_speed_ex; /* active_speed, in more bits */
+		uint32_t active_speed_ex; /* active_speed, with 32 bits */
 	} newest;
 };
 
-/* Of parent domains: memory that a confidential guest shares with devices. */
+/* A bit of ibv_parent_domain_init_attr.comp_mask: buffers may lie in memory
+ * that a confidential virtual machine shares with devices. */
 #define V_PARENT_DOMAIN_UNPROTECTED (1u << 2)
 
-/* ---- 1.15: registration by attributes; where a device's writes land ---- */
+/* ---- 1.15: registration by attributes; cache hints (DMA handles) ---- */
 
 enum {
 	V_REG_MR_IOVA = 1 << 0,
@@ -68,7 +70,8 @@ enum {
 	V_REG_MR_BUF = 1 << 5,
 };
 
-/* ibv_mr_init_attr; a field that comp_mask does not name is not read. */
+/* ibv_mr_init_attr; adverb does not read a field that comp_mask does not
+ * name. */
 struct v_mr_init_attr {
 	size_t length;
 	int access;
@@ -86,22 +89,24 @@ struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context,
 				struct ibv_dmah_init_attr *attr);
 int ibv_dealloc_dmah(struct ibv_dmah *dmah);
 
-/* ---- 1.16; the first returns a descriptor or -1 ---- */
+/* ---- 1.16: dma-bufs of device memory; the speed of a port ---- */
 
+/* Returns a descriptor, or -1 and errno. */
 int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm);
-/* In units of 100 Mb/s. */
+/* Stores the speed in units of 100 Mb/s.  Returns 0 or a positive errno. */
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
 			 uint64_t *port_speed);
 
-/* ---- 1.17: memory of the device's choice ---- */
+/* ---- 1.17: buffers that the library allocates ---- */
 
 void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf);
 void ibv_free_buf(struct ibv_buf *buf);
 struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf,
 			      void *addr, size_t length, int access);
 
-/* ---- 1.18: counters of completions; the first returns a descriptor ---- */
+/* ---- 1.18: dma-bufs of buffers; completion counters ---- */
 
+/* Returns a descriptor, or -1 and errno. */
 int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf);
 
 /* ibv_comp_cntr_caps */

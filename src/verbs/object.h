@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The objects behind the public handles.  Each starts with the public struct,
- * so that a cast goes both ways.  Inside the library hca's and the engine's
- * objects do the work; what is here is what the ABI adds to them: events,
- * reference counts, the locks of the program's side.
+ * so that a pointer to either can be cast to the other.  hca's and the engine's
+ * objects do the work; these objects add what the ABI needs: events, reference
+ * counts, and the locks of the program's threads.
  *
- * Locks, outermost first: host_lock; v_cq.face; the list of contexts; then
- * leaves: v_queue.lock and the handle table's.
+ * Locks, outermost first: host_lock; v_cq.poll_lock; the list of contexts; then
+ * the leaves v_queue.lock and table.h's.
  */
 #ifndef VERBS_OBJECT_H
 #define VERBS_OBJECT_H
@@ -26,48 +26,50 @@
 #include "verbs/queue.h"
 
 /*
- * A device as drivers' libraries see one: they compare the word behind the
- * public struct with their own table (ABI of node IBVERBS_PRIVATE_34).
+ * A device with the layout that drivers' libraries expect: they compare the
+ * member behind the public struct with the address of their own operations (ABI
+ * of node IBVERBS_PRIVATE_34).
  */
 struct v_device {
 	struct ibv_device base;
-	const void *ops; /* at 664 */
+	const void *ops; /* at offset 664, which drivers read */
 	int refcount;
 	void *entry[2];
 	void *sysfs;
 	uint64_t core_support;
-	const struct device *host; /* ours; constant */
+	const struct device *host; /* constant */
 	uint32_t index;
 };
 
-/* Room for what our header's verbs_context lacks of release 65's. */
+/* Room for the members of release 65's verbs_context that the installed header
+ * lacks. */
 #define V_NEWER_OPS sizeof(struct v_newer_ops)
 #define V_OLDER_OPS offsetof(struct verbs_context, query_port)
 #define V_OPS_ROOM  (V_OLDER_OPS < V_NEWER_OPS ? V_NEWER_OPS - V_OLDER_OPS : 0)
 
 struct v_context {
 	_Alignas(8) char newer[V_OPS_ROOM];
-	struct verbs_context verbs; /* its ibv_context is what programs hold */
+	struct verbs_context verbs; /* programs hold &verbs.context */
 	struct host *host;	    /* one reference */
 	const struct device *dev;
-	uint32_t process;     /* v_process() of the opener */
-	struct count objects; /* not yet destroyed */
-	struct list link;     /* in context.c's list */
+	uint32_t process;     /* v_process() of the process that opened it */
+	struct count objects; /* objects of the context that exist */
+	struct list link;     /* in context.c's list of open contexts */
 	struct v_queue async;
 	struct v_source port[DEVICE_EVENTS], fatal;
 };
 
 struct v_td {
 	struct ibv_td base;
-	struct count users;
+	struct count users; /* parent domains */
 };
 
 struct v_pd {
 	struct ibv_pd base;
-	uint32_t number; /* hca's */
-	struct count users;
-	struct v_pd *parent; /* of a parent domain: what it stands for */
-	struct v_td *thread; /* the same, or NULL */
+	uint32_t number;     /* hca's number of the domain */
+	struct count users;  /* objects in the domain */
+	struct v_pd *parent; /* a parent domain's protection domain, or NULL */
+	struct v_td *thread; /* a parent domain's thread domain, or NULL */
 };
 
 struct v_mr {
@@ -75,8 +77,8 @@ struct v_mr {
 	struct mr *mr;
 	uint64_t iova;
 	uint32_t access;
-	struct v_dm *dm; /* whose memory it is, or NULL */
-	bool is_imported;
+	struct v_dm *dm;  /* the device memory that is registered, or NULL */
+	bool is_imported; /* made by ibv_import_mr */
 };
 
 struct v_mw {
@@ -86,24 +88,27 @@ struct v_mw {
 
 struct v_ah {
 	struct ibv_ah base;
-	struct wq_to to; /* without QPN and Q_Key */
+	struct wq_to to; /* QPN and Q_Key are set for each request */
 };
 
 struct v_channel {
-	struct ibv_comp_channel base; /* refcnt: CQs; base.context's mutex */
+	/* base.refcnt counts the CQs, under the mutex of base.context. */
+	struct ibv_comp_channel base;
 	struct v_queue events;
 };
 
 struct v_cq {
 	struct ibv_cq_ex base;
 	struct cq *cq;
-	struct lock
-		face; /* of a thread between ibv_start_poll and ibv_end_poll */
-	shared_u32 empty;    /* polls in a row that found nothing; a guess */
-	shared_u32 still;    /* polls since one made progress; a guess */
-	struct cqe now;	     /* under extended polling: the one being read */
-	struct count users;  /* QPs, counted once for each queue */
-	struct v_pd *domain; /* a parent domain it was made in, or NULL */
+	struct lock poll_lock; /* held from ibv_start_poll to ibv_end_poll */
+	/* Polls in a row that found nothing.  Threads that poll at once may
+	 * lose counts, here and in `found`. */
+	shared_u32 empty;
+	shared_u32 found;   /* polls in a row that found completions */
+	struct cqe now;	    /* extended polling: the current completion */
+	struct count users; /* QPs, counted once for each of their queues */
+	struct v_pd
+		*domain; /* the parent domain of ibv_create_cq_ex, or NULL */
 	uint64_t cookie;
 	struct v_source completion, error;
 };
@@ -111,7 +116,7 @@ struct v_cq {
 struct v_srq {
 	struct ibv_srq base;
 	struct srq *srq;
-	struct lock post;   /* one poster */
+	struct lock post;   /* held while a thread posts */
 	struct count users; /* QPs */
 	uint64_t cookie;
 	struct v_source limit;
@@ -132,19 +137,21 @@ struct v_qp {
 		struct ibv_qp_ex base;
 		struct v_qp_ex newest;
 	};
-	bool is_ex; /* made with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS */
+	bool is_ex; /* created with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS */
 	struct qp *qp;
 	struct ibt_qp *side;
-	struct ibv_qp_cap cap; /* granted */
-	uint32_t process;
+	struct ibv_qp_cap cap; /* as granted */
+	uint32_t process;      /* v_process() of the creator */
 	struct host *host;
-	struct lock send, recv; /* one poster to each queue */
+	struct lock send, recv; /* held while a thread posts to the queue */
+	/* The requests since ibv_wr_start, under `send`: see wr.c. */
 	struct {
-		struct wqe *now; /* being filled; NULL after an error */
-		uint32_t count;	 /* filled since wr_start */
-		uint64_t bytes;	 /* of these, headers included */
-		int err;	 /* the first one */
-	} wr;			 /* under send, see wr.c */
+		struct wqe
+			*now; /* the request to fill in; NULL after an error */
+		uint32_t count; /* the number of requests */
+		uint64_t bytes; /* their sum, headers included */
+		int err;	/* the first error, or 0 */
+	} wr;
 	uint64_t cookie;
 	struct v_source events[V_QP_EVENTS];
 	struct list counters; /* struct v_attached, see counter.c */
@@ -203,21 +210,25 @@ static inline struct v_channel *v_channel(struct ibv_comp_channel *c)
 	return (struct v_channel *)(void *)c;
 }
 
-/* Which process of a line of forks this is; one load. */
+/* table.c: the number of forks that lead from the first process to this one,
+ * which tells a child from its parent.  Costs one load. */
 uint32_t v_process(void);
 /*
- * poll.c: take up to n.  Completions that are there already are taken at once;
- * the poll that finds none makes progress, and each 16th poll does.
+ * poll.c: polls up to n completions into out[], and returns how many.  Takes
+ * completions that the queue has without making progress; makes progress if the
+ * queue has none, or after 16 polls in a row that found completions.
  */
 uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n);
 
-/* counter.c: the queue pair ends, of which the counters keep what they have. */
+/* counter.c: detaches the counters of a QP that is about to be destroyed; they
+ * keep the QP's sums.  Under host_lock. */
 void v_counters_leave(struct v_qp *q);
 
-/* memory.c: this handle of a region goes, the region stays. */
+/* memory.c: frees the handle, and not the region behind it. */
 void v_mr_drop(struct v_mr *m);
 
-/* Did this process open it?  A forked child must not touch the arena. */
+/* Returns whether this process opened the context.  The child of a fork must
+ * not use its parent's arena. */
 static inline bool v_is_ours(const struct v_context *c)
 {
 	return c->process == v_process();

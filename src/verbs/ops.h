@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a context's tables of operations point to, as inline functions of the
- * public header call them.  Conventions are those of the verb of the name.
+ * Functions behind the operation tables of a context, which inline functions of
+ * the public header call, and functions that files of this folder share.
+ * v_NAME takes, returns and documents what ibv_NAME does in the manual pages.
  */
 #ifndef VERBS_OPS_H
 #define VERBS_OPS_H
@@ -11,12 +12,12 @@
 #include "engine/engine.h"
 #include "host/host.h"
 
-/* Behind ibv_read_sysfs_file and the private node: not in the header. */
+/* Exported by node IBVERBS_1.0 but declared in no public header. */
 const char *ibv_get_sysfs_path(void);
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 			size_t size);
 
-/* Exported, in no public header. */
+/* Exported by node IBVERBS_1.1 but declared in no public header. */
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 
@@ -26,9 +27,10 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		struct ibv_send_wr **bad);
 int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		struct ibv_recv_wr **bad);
-/* Open with a descriptor, which the context then owns; NULL and errno. */
+/* Opens a device with cmd_fd as the context's descriptor, which the context
+ * then owns.  NULL and errno: the caller still owns cmd_fd. */
 struct ibv_context *v_open_device(struct ibv_device *device, int cmd_fd);
-/* The device of the context that fd is a duplicate of, or NULL. */
+/* Returns the device of the context of which fd is a duplicate, or NULL. */
 struct ibv_device *v_device_of_fd(int fd);
 struct ibv_td *v_alloc_td(struct ibv_context *context,
 			  struct ibv_td_init_attr *attr);
@@ -45,12 +47,13 @@ int v_dealloc_mw(struct ibv_mw *mw);
 int v_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 struct ibv_cq_ex *v_create_cq_ex(struct ibv_context *context,
 				 struct ibv_cq_init_attr_ex *attr);
-/* wr.c: posting field by field.  EOPNOTSUPP, said, for operations that the
- * type of queue pair does not have. */
+/* wr.c: checks send_ops_flags.  Returns 0, or EOPNOTSUPP with a message if the
+ * type of queue pair lacks an operation. */
 int v_wr_check(enum ibv_qp_type type, uint64_t send_ops);
+/* wr.c: fills in the functions behind ibv_wr_*. */
 void v_wr_fill(struct ibv_qp_ex *qp);
 int v_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
-/* cq_ex.c: the functions of extended polling. */
+/* cq_ex.c: fills in the functions of extended polling. */
 void v_cq_fill(struct ibv_cq_ex *cq);
 int v_query_rt_values(struct ibv_context *context,
 		      struct ibv_values_ex *values);
@@ -64,20 +67,26 @@ struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
 int v_query_device_ex(struct ibv_context *context,
 		      const struct ibv_query_device_ex_input *input,
 		      struct ibv_device_attr_ex *attr, size_t size);
-/* Writes as much as release 65 has of @size, and zeroes what is more. */
+/* Fills in *attr, of which the caller has `size` bytes: more than release 65
+ * has are zeroed. */
 int v_query_port(struct ibv_context *context, uint8_t port,
 		 struct ibv_port_attr *attr, size_t size);
-/* The private nodes' ibv_query_gid_type: RoCE v2 is 1, all else 0. */
+/* The private nodes' ibv_query_gid_type.  Stores 1 for RoCE v2, else 0.
+ * Returns 0, or -1 and errno. */
 int v_query_gid_type(struct ibv_context *context, uint8_t port,
 		     unsigned int index, unsigned int *type);
-/* Exactly the 48 bytes of the oldest layout. */
+/* Fills in the 48 bytes of the oldest layout, and no byte more. */
 int v_query_port_compat(struct ibv_context *context, uint8_t port,
 			struct _compat_ibv_port_attr *attr);
 
-/* event.c: what host calls under the progress lock. */
+/* event.c: host_sink.event, which host calls under the progress lock.  Queues
+ * the event for the program. */
 void v_event(const struct engine_event *e);
-/* context.c: the same for what happens to a port, without a lock. */
+/* context.c: host_sink.port, which host calls without a lock.  Queues the event
+ * at each open context of the device. */
 void v_port_event(const struct device *dev, enum device_event what);
+/* context.c: host_sink.fatal, which host calls under the progress lock.  Queues
+ * IBV_EVENT_DEVICE_FATAL at each open context. */
 void v_fatal_event(void);
 
 #endif

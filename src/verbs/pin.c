@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hca's numbers are the public API's: nothing here runs. */
+/* Asserts that hca's constants equal the public API's.  This file has no
+ * code. */
 #include <infiniband/verbs.h>
 
 #include "hca/hca.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Taking completions, and asking to be told of the next. */
+/* ibv_poll_cq and ibv_req_notify_cq. */
 #include <errno.h>
 
 #include "verbs/fail.h"
@@ -8,7 +8,7 @@
 
 enum {
 	BATCH = 16,	/* completions copied at a time */
-	STILL_MAX = 16, /* polls in a row that made no progress */
+	FOUND_MAX = 16, /* polls in a row without progress: see v_poll */
 };
 
 static void show_entry(struct ibv_wc *wc, const struct cqe *c)
@@ -30,11 +30,11 @@ static void show_entry(struct ibv_wc *wc, const struct cqe *c)
 
 uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n)
 {
-	uint32_t still = shared_own(&cq->still), got = 0;
+	uint32_t found = shared_own(&cq->found), got = 0;
 
-	if (still < STILL_MAX)
+	if (found < FOUND_MAX)
 		got = cq_poll(host_hca(h), cq->cq, out, n);
-	shared_store(&cq->still, got ? still + 1 : 0);
+	shared_store(&cq->found, got ? found + 1 : 0);
 	if (!got) {
 		host_poll(h, shared_own(&cq->empty));
 		got = cq_poll(host_hca(h), cq->cq, out, n);
@@ -64,7 +64,8 @@ int v_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	} while (there == BATCH && all < n);
 	if (all)
 		instrument_happens_after(c->host);
-	if (all > BATCH) /* of the first v_poll has said it */
+	/* v_poll has called host_polled for its own batch only. */
+	if (all > BATCH)
 		host_polled(c->host, false);
 	return all;
 }

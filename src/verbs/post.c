@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posting work: check it, copy it into its ring, ring the doorbell.  Keys are
- * not looked at here; the engine does when it executes (IBTA 11.4.1.1).
+ * Posting lists of requests: checks a request, copies the request into a slot
+ * of the queue, and rings the doorbell.  Keys are checked when the request is
+ * executed (IBTA 11.4.1.1).
  */
 #include "verbs/post.h"
 
@@ -38,15 +39,16 @@ int v_post_check_total(uint64_t bytes)
 {
 	if (bytes == UINT64_MAX)
 		return v_fail(EINVAL, V_INPUT,
-			      "posting: more elements than the queue pair was "
-			      "created with");
+			      "a posted request has more elements than the "
+			      "queue was created with (max_send_sge, "
+			      "max_recv_sge)");
 	if (bytes > HCA_MAX_MESSAGE)
 		return v_fail(EINVAL, V_INPUT,
-			      "posting: a message is at most 2^31 bytes");
+			      "a posted request has more than 2^31 bytes");
 	return 0;
 }
 
-/* An element without bytes names no memory: its key is never checked. */
+/* Elements of no bytes are left out, so that their keys are not checked. */
 void v_post_sges(struct wqe *w, const struct ibv_sge *sge, size_t n)
 {
 	struct wq_sge *out = wqe_sges(w);
@@ -82,7 +84,7 @@ int v_post_bind(struct wqe *w, struct ibv_mw *mw, uint32_t rkey,
 
 	if (!row)
 		return v_fail(EINVAL, V_INPUT,
-			      "posting IBV_WR_BIND_MW without a window");
+			      "a posted IBV_WR_BIND_MW needs a memory window");
 	w->imm_be = row->lkey;
 	w->rkey = (row->lkey & ~0xffu) | (rkey & 0xff);
 	w->va = info->addr;
@@ -101,8 +103,8 @@ int v_post_ud(struct v_qp *q, struct wqe *w, struct ibv_ah *ah, uint32_t qpn,
 		return 0;
 	if (!ah)
 		return v_fail(EINVAL, V_INPUT,
-			      "posting to a UD queue pair without an address "
-			      "handle");
+			      "a request posted to a UD queue pair needs an "
+			      "address handle");
 	to = wq_to(&q->qp->sq, w);
 	*to = v_ah(ah)->to;
 	to->qpn = qpn & 0xffffff;
@@ -111,7 +113,8 @@ int v_post_ud(struct v_qp *q, struct wqe *w, struct ibv_ah *ah, uint32_t qpn,
 	return 0;
 }
 
-/* Fill what depends on the opcode.  0 or a positive errno, said. */
+/* Fills in the fields that depend on the opcode.  Returns 0, or a positive
+ * errno with a message. */
 static int put_operation(struct wqe *w, struct v_qp *q,
 			 const struct ibv_send_wr *wr)
 {
@@ -144,8 +147,8 @@ static int put_operation(struct wqe *w, struct v_qp *q,
 	}
 	if (op != IBV_WR_ATOMIC_CMP_AND_SWP &&
 	    op != IBV_WR_ATOMIC_FETCH_AND_ADD)
-		return v_fail(EINVAL, V_NOT_BUILT,
-			      "posting an opcode other than send, write, read, "
+		return v_fail(EINVAL, V_NOT_SUPPORTED,
+			      "a posted opcode other than send, write, read, "
 			      "atomics, bind and invalidate");
 	w->va = wr->wr.atomic.remote_addr;
 	w->rkey = wr->wr.atomic.rkey;
@@ -159,8 +162,10 @@ static int put_operation(struct wqe *w, struct v_qp *q,
 }
 
 /*
- * A request that its service has not completes in error, as adapters do it
- * (IBTA 9.8.2, 9.8.3); refused is what could not be read as a request.
+ * Checks that a UD queue pair can execute the request.  Returns 0, or EINVAL
+ * with a message, if the fields do not describe a datagram.  A request with
+ * another opcode that the service lacks is posted and completes with an error
+ * (IBTA 9.8.2, 9.8.3).
  */
 static int check_service(const struct v_qp *q, struct wqe *w)
 {
@@ -168,15 +173,17 @@ static int check_service(const struct v_qp *q, struct wqe *w)
 		return 0;
 	if (w->opcode == HCA_WR_BIND_MW || w->opcode == HCA_WR_LOCAL_INV)
 		return v_fail(EINVAL, V_INPUT,
-			      "posting: a UD queue pair has no memory windows");
+			      "a UD queue pair has no memory windows to bind "
+			      "or invalidate");
 	if (hca_wr_is_send(w->opcode) && !wq_to(&q->qp->sq, w)->mtu)
 		return v_fail(EINVAL, V_INPUT,
-			      "posting to a UD queue pair without an address "
-			      "handle");
+			      "a request posted to a UD queue pair needs an "
+			      "address handle");
 	return 0;
 }
 
-/* Room for the value of an ATOMIC WRITE is in every slot. */
+/* Every slot has room for the 8 bytes of an ATOMIC WRITE, even if max_inline is
+ * less. */
 static bool fits_inline(const struct wq *sq, const struct wqe *w)
 {
 	return w->bytes <= sq->max_inline ||
@@ -191,13 +198,12 @@ int v_post_check(const struct v_qp *q, struct wqe *w)
 		return err;
 	if (!fits_inline(&q->qp->sq, w))
 		return v_fail(EINVAL, V_INPUT,
-			      "posting: more inline data than max_inline_data "
-			      "granted");
+			      "a posted request has more inline data than the "
+			      "queue pair's max_inline_data");
 	if (w->opcode == HCA_WR_ATOMIC_CAS || w->opcode == HCA_WR_ATOMIC_FADD ||
 	    w->opcode == HCA_WR_RDMA_READ)
 		return v_fail(EINVAL, V_INPUT,
-			      "posting: IBV_SEND_INLINE on a read or an "
-			      "atomic");
+			      "a posted read or atomic has IBV_SEND_INLINE");
 	return 0;
 }
 
@@ -274,7 +280,8 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	return err;
 }
 
-/* Into srq, unless that is NULL. */
+/* Posts one receive to the srq, or to rq if srq is NULL.  Returns 0, or a
+ * positive errno with a message. */
 static int post_one_recv(struct wq *rq, struct srq *srq, const struct hca *h,
 			 const struct ibv_recv_wr *wr)
 {
@@ -295,8 +302,13 @@ static int post_one_recv(struct wq *rq, struct srq *srq, const struct hca *h,
 	return 0;
 }
 
-/* After posting: was it too late for the flush?  ibt_qp_enter is the other; of
- * the two fences ours is the lock's giving. */
+/*
+ * Returns whether the QP is in ERR, after receives were posted.  lock_give is a
+ * full fence: it orders the store of the queue's head before this load of the
+ * state, as ibt_qp_enter orders its store of the state before its load of the
+ * head.  Without either fence a receive posted while the QP enters ERR could be
+ * flushed by neither thread.
+ */
 static bool has_failed(const struct v_qp *q)
 {
 	return __atomic_load_n(&q->qp->state, __ATOMIC_RELAXED) == HCA_QP_ERR;
@@ -311,8 +323,8 @@ int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 
 	if (!err && q->qp->srq)
 		err = v_fail(EINVAL, V_INPUT,
-			     "ibv_post_recv: the queue pair takes its receives "
-			     "from a shared queue");
+			     "ibv_post_recv: the queue pair has a shared "
+			     "receive queue; use ibv_post_srq_recv");
 	if (err) {
 		*bad = wr;
 		return err;
@@ -324,13 +336,15 @@ int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 	lock_give(&q->recv);
 	if (err)
 		*bad = wr;
-	/* nobody waits for a receive but a QP in error, which flushes it */
+	/* A receive needs the engine only if the QP is in ERR: to be
+	 * flushed. */
 	if (wr != first && has_failed(q))
 		host_doorbell(q->host, q->side, V_POST_EACH);
 	return err;
 }
 
-/* Nobody is told: a peer that met an empty queue tries again by itself. */
+/* Rings no doorbell: a peer that found the queue empty tries again after its
+ * RNR timer. */
 int v_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad)
 {

@@ -2,15 +2,15 @@
 /*
  * The private nodes of libibverbs.so.1.
  *
- * Real providers (libmlx5 and its kin) import these from libibverbs and call
- * them only for a device that they drive; none of ours is.  The names must
- * exist or such a library does not load, and each answers as a kernel without
- * the command would.  A node is named for the release that last changed it:
- * releases 34 to 56 have IBVERBS_PRIVATE_34, later ones _57, _59, _64 or _65.
- * Here each name is in all of them.
+ * Providers of adapters (libmlx5 and others) import these functions from
+ * libibverbs and call them only for their own devices, of which adverb has
+ * none. Without the names such a library does not load.  Each function answers
+ * as a kernel without the command does.  A node is named after the release that
+ * last changed it: releases 34 to 56 have IBVERBS_PRIVATE_34, later ones _57,
+ * _59, _64 or _65.  adverb has each name in all of these nodes.
  *
- * An argument list is left out: the callers pass theirs in registers and the
- * answer depends on none of them (System V AMD64 ABI, 3.2.3).
+ * The functions have no parameters: callers pass arguments in registers, and no
+ * answer depends on an argument (System V AMD64 ABI, 3.2.3).
  */
 #include "verbs/private.h"
 
@@ -79,7 +79,7 @@
 
 #define BIND_IN(body, name, node) __asm__(".symver " #body "," #name node "\n");
 
-/* One body answers for all the names of a row, in every node. */
+/* Exports the function `body` as `name` in every node. */
 #define BIND(body, name)                                                       \
 	BIND_IN(body, name, "@@IBVERBS_PRIVATE_34")                            \
 	BIND_IN(body, name, "@IBVERBS_PRIVATE_57")                             \
@@ -124,18 +124,18 @@ DESCRIPTORS(DESCRIPTOR)
 NOTHINGS(NOTHING)
 BIND(private_zero, __ioctl_final_num_attrs)
 
-/* The constructors of providers call the one of their release. */
+/* A provider's constructor calls the function of its release. */
 BIND_IN(private_nothing, verbs_register_driver_34, "@@IBVERBS_PRIVATE_34")
 BIND_IN(private_nothing, verbs_register_driver_57, "@@IBVERBS_PRIVATE_57")
 BIND_IN(private_nothing, verbs_register_driver_59, "@@IBVERBS_PRIVATE_59")
 BIND_IN(private_nothing, verbs_register_driver_64, "@@IBVERBS_PRIVATE_64")
 BIND_IN(private_nothing, verbs_register_driver_65, "@@IBVERBS_PRIVATE_65")
 
-/* A provider reads this to learn if a lost device is reported as success. */
+/* Providers read this: may a call succeed although the device is gone? */
 bool private_disassociate_destroy;
 BIND(private_disassociate_destroy, verbs_allow_disassociate_destroy)
 
-/* These two programs call, too. */
+/* Programs too call the two functions below. */
 int private_gid_type(struct ibv_context *context, uint8_t port,
 		     unsigned int index, unsigned int *type)
 {

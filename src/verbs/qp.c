@@ -9,33 +9,33 @@
 #include "verbs/ops.h"
 #include "verbs/table.h"
 
-/* 0 or a positive errno, said. */
+/* Returns 0, or a positive errno with a message. */
 static int check_type(const struct ibv_qp_init_attr *a)
 {
 	if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UC &&
 	    a->qp_type != IBV_QPT_UD)
-		return v_fail(EOPNOTSUPP, V_NOT_BUILT,
+		return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
 			      "a queue pair other than RC, UC and UD");
 	if (!a->send_cq || !a->recv_cq)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_create_qp without a completion queue");
+			      "ibv_create_qp needs send_cq and recv_cq");
 	return 0;
 }
 
 enum { CAPS = sizeof(struct ibv_qp_cap) / sizeof(uint32_t), NOTHING = CAPS };
 
-/*
- * The latest queue pair that this thread was granted; and what alone it asked
- * more of than the one before did, an index into struct ibv_qp_cap.
- */
+/* The latest queue pair that this thread has created. */
 static __thread struct {
 	bool is_there;
 	enum ibv_qp_type type;
 	struct ibv_qp_cap asked, granted;
+	/* The only capability of which this queue pair asked for more than its
+	 * predecessor: an index into struct ibv_qp_cap, or NOTHING. */
 	int rising;
 } latest;
 
-/* What alone a asks more of than the latest did; else NOTHING. */
+/* Returns the only capability of which `a` asks for more than the latest queue
+ * pair, an index into struct ibv_qp_cap; else NOTHING. */
 static int more_of(const struct ibv_qp_init_attr *a)
 {
 	uint32_t now[CAPS], asked[CAPS], granted[CAPS];
@@ -47,7 +47,8 @@ static int more_of(const struct ibv_qp_init_attr *a)
 	memcpy(asked, &latest.asked, sizeof(asked));
 	memcpy(granted, &latest.granted, sizeof(granted));
 	for (int i = 0; i < CAPS; i++) {
-		/* it may start from what it asked for, or from what it got */
+		/* A program may repeat the value that it asked for, or the
+		 * value that was granted. */
 		if (now[i] == asked[i] || now[i] == granted[i])
 			continue;
 		if (now[i] < asked[i] || more != NOTHING)
@@ -58,9 +59,10 @@ static int more_of(const struct ibv_qp_init_attr *a)
 }
 
 /*
- * Is this a step of a search for a limit, such as libfabric's for the most
- * inline data?  The thread has been granted more and more of one thing, queue
- * pair by queue pair, and asks for more of that.
+ * Returns whether `a` is a step of a search for a limit, such as libfabric's
+ * search for the largest max_inline_data: the thread's latest queue pair was
+ * granted more of one capability than the queue pair before, and `a` asks for
+ * still more of this capability alone.
  */
 static bool is_search(const struct ibv_qp_init_attr *a)
 {
@@ -86,10 +88,11 @@ static int check_caps(const struct ibv_qp_init_attr *a)
 	if (c->max_send_wr > HCA_MAX_WR || c->max_recv_wr > HCA_MAX_WR)
 		return fail(EINVAL, V_LIMIT, "the depth of a queue pair");
 	if (c->max_send_sge > HCA_MAX_SGE || c->max_recv_sge > HCA_MAX_SGE)
-		return fail(EINVAL, V_LIMIT, "the elements of a request");
+		return fail(EINVAL, V_LIMIT,
+			    "the number of elements of a request");
 	if (c->max_inline_data > HCA_MAX_INLINE)
 		return fail(EINVAL, V_INPUT,
-			    "ibv_create_qp: max_inline_data is at most 512");
+			    "ibv_create_qp: max_inline_data exceeds 512");
 	return 0;
 }
 
@@ -135,7 +138,8 @@ static void qp_show(struct v_qp *q, struct ibv_pd *pd,
 		v_source_init(&q->events[i], q, (int)types[i]);
 }
 
-/* hca's and the engine's side.  0 or a positive errno, said. */
+/* Creates hca's and the engine's objects.  Returns 0, or a positive errno with
+ * a message. */
 static int qp_make(struct v_qp *q, const struct ibv_qp_init_attr *a)
 {
 	const struct ibv_qp_cap *c = &a->cap;
@@ -158,7 +162,8 @@ static int qp_make(struct v_qp *q, const struct ibv_qp_init_attr *a)
 	err = errno;
 	host_unlock(q->host);
 	if (!q->qp)
-		return v_fail(err ? err : ENOMEM, V_SYSTEM, "a queue pair");
+		return v_fail(err ? err : ENOMEM, V_SYSTEM,
+			      "ibv_create_qp fails");
 	q->base.qp_base.qp_num = q->qp->qpn;
 	caps_granted(q->qp, &q->cap);
 	return 0;
@@ -174,7 +179,7 @@ static void qp_count(struct ibv_qp *qp, void (*change)(struct count *))
 	change(&v_context(qp->context)->objects);
 }
 
-static void qp_free_face(struct v_qp *q)
+static void qp_free_handle(struct v_qp *q)
 {
 	v_table_remove(q->cookie);
 	pthread_mutex_destroy(&q->base.qp_base.mutex);
@@ -184,7 +189,7 @@ static void qp_free_face(struct v_qp *q)
 	free(q);
 }
 
-/* Reads and writes the 64 bytes of the oldest attribute struct alone. */
+/* Reads and writes only the 64 bytes of the oldest attribute struct. */
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 {
 	struct v_qp *q;
@@ -206,7 +211,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 	if (q->cookie)
 		err = qp_make(q, a);
 	if (err) {
-		qp_free_face(q);
+		qp_free_handle(q);
 		goto fail;
 	}
 	note_granted(a, &q->cap);
@@ -218,7 +223,8 @@ fail:
 	return NULL;
 }
 
-/* The rest of the extended struct asks for what is not built. */
+/* Extended attributes other than the domain and send_ops_flags ask for features
+ * that adverb does not support. */
 struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
 			      struct ibv_qp_init_attr_ex *a)
 {
@@ -231,9 +237,9 @@ struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
 	if ((a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && !a->create_flags)
 		beyond &= ~(uint32_t)IBV_QP_INIT_ATTR_CREATE_FLAGS;
 	if (beyond || !(a->comp_mask & IBV_QP_INIT_ATTR_PD))
-		return v_fail_null(EOPNOTSUPP, V_NOT_BUILT,
+		return v_fail_null(EOPNOTSUPP, V_NOT_SUPPORTED,
 				   "a queue pair with extended attributes "
-				   "(XRC, RSS, flags)");
+				   "(ibv_create_qp_ex: XRC, RSS, flags)");
 	memcpy(&plain, a, sizeof(plain));
 	if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		errno = v_wr_check(a->qp_type, a->send_ops_flags);
@@ -277,6 +283,6 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 		pthread_cond_wait(&qp->cond, &qp->mutex);
 	pthread_mutex_unlock(&qp->mutex);
 	qp_count(qp, count_down);
-	qp_free_face(q);
+	qp_free_handle(q);
 	return 0;
 }

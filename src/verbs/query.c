@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a device, its port and its tables are.  A limit reported here is one
- * that holds; what is not built is 0.
+ * The attributes of a device, its port and its tables.  Each limit that is
+ * reported is enforced; limits and capabilities of features that adverb does
+ * not support are 0.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -19,13 +20,14 @@
 enum {
 	VENDOR_ID = 0xadbe,
 	PART_ID = 0xad01,
-	PKEY = 0xffff, /* full member of the default partition */
+	PKEY = 0xffff, /* full membership in the default partition */
 };
 
 /*
- * IBV_DEVICE_MEM_MGT_EXTENSIONS: SEND with Invalidate, local invalidation and
- * type 2 windows; its fast registration is for the kernel's own programs.
- * IBV_DEVICE_UD_AV_PORT_ENFORCE: an address handle has the port 1 or is none.
+ * IBV_DEVICE_MEM_MGT_EXTENSIONS stands for SEND with Invalidate, local
+ * invalidation and type 2 windows; fast registration, which it also stands for,
+ * has no call in the verbs API.  IBV_DEVICE_UD_AV_PORT_ENFORCE: ibv_create_ah
+ * checks the port.
  */
 #define DEVICE_FLAGS                                                           \
 	(IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_CURR_QP_STATE_MOD |        \
@@ -39,7 +41,8 @@ static bool is_port(uint32_t port)
 	return port == 1;
 }
 
-/* perftest chooses its calls by the part: tests set another. */
+/* perftest chooses the calls that it makes by the part; ADVERB_PART_ID lets
+ * tests select another part. */
 static uint32_t part_id(void)
 {
 	const char *wish = secure_getenv("ADVERB_PART_ID");
@@ -109,11 +112,13 @@ int v_query_device_ex(struct ibv_context *context,
 	return 0;
 }
 
-/* The clock of completion timestamps: the progress clock. */
+/* The raw clock is the clock of completion timestamps. */
 int v_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
-		return v_fail(EINVAL, V_INPUT, "ibv_query_rt_values_ex");
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_query_rt_values_ex: a bit of comp_mask is "
+			      "unknown");
 	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)
 		clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
 	return 0;
@@ -153,7 +158,7 @@ int v_query_port(struct ibv_context *context, uint8_t port,
 
 	if (!is_port(port))
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_query_port: a device has the port 1 only");
+			      "ibv_query_port: the device has port 1 only");
 	port_attr(v_context(context)->dev, &a);
 	memset(attr, 0, size);
 	memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
@@ -174,13 +179,14 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
 {
 	if (!is_port(port_num))
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_query_port_speed: a device has the port 1 "
+			      "ibv_query_port_speed: the device has port 1 "
 			      "only");
 	*port_speed = SPEED_MBPS / 100;
 	return 0;
 }
 
-/* Reached only by programs whose header is older than the extended table. */
+/* Called only by programs that were built with a header of the time before
+ * verbs_context. */
 #undef ibv_query_port
 int ibv_query_port(struct ibv_context *context, uint8_t port,
 		   struct _compat_ibv_port_attr *attr)
@@ -188,7 +194,8 @@ int ibv_query_port(struct ibv_context *context, uint8_t port,
 	return v_query_port_compat(context, port, attr);
 }
 
-/* False beyond the table; zeroes where it has no entry. */
+/* Copies an entry of the GID table, or zeroes if the entry is empty.  False:
+ * the table has no such port or index. */
 static bool gid_at(struct ibv_context *context, uint32_t port, uint32_t index,
 		   struct device_gid *g)
 {
@@ -206,7 +213,8 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index,
 
 	if (!gid_at(context, port, (uint32_t)index, &g))
 		return v_fail_errno(EINVAL, V_INPUT,
-				    "ibv_query_gid: no such port or index");
+				    "ibv_query_gid: the device has no such "
+				    "port or index");
 	memcpy(gid->raw, g.gid, sizeof(gid->raw));
 	return 0;
 }
@@ -219,7 +227,8 @@ int v_query_gid_type(struct ibv_context *context, uint8_t port,
 	if (!gid_at(context, port, index, &g))
 		return v_fail_errno(
 			EINVAL, V_INPUT,
-			"ibv_query_gid_type: no such port or index");
+			"ibv_query_gid_type: the device has no such port or "
+			"index");
 	*type = g.ifindex && g.type == DEVICE_GID_ROCE_V2;
 	return 0;
 }
@@ -249,10 +258,11 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port,
 
 	if (!gid_at(context, port, index, &g))
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_query_gid_ex: no such port or index");
+			      "ibv_query_gid_ex: the device has no such port "
+			      "or index");
 	if (flags)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_query_gid_ex: flags must be 0");
+			      "ibv_query_gid_ex needs flags 0");
 	if (!g.ifindex)
 		return ENODATA;
 	entry_fill(entry, index, &g, entry_size);
@@ -268,15 +278,15 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context,
 
 	if (flags)
 		return -v_fail(EINVAL, V_INPUT,
-			       "ibv_query_gid_table: flags must be 0");
+			       "ibv_query_gid_table needs flags 0");
 	device_port(v_context(context)->dev, &port);
 	for (uint32_t i = 0; i < DEVICE_MAX_GIDS; i++) {
 		if (!port.gids[i].ifindex)
 			continue;
 		if (n == max_entries)
 			return -v_fail(EINVAL, V_INPUT,
-				       "ibv_query_gid_table: the buffer is "
-				       "too small");
+				       "ibv_query_gid_table: the device has "
+				       "more than max_entries GIDs");
 		entry_fill((void *)((char *)entries + n++ * entry_size), i,
 			   &port.gids[i], entry_size);
 	}
@@ -288,8 +298,8 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index,
 {
 	if (!is_port(port) || index)
 		return v_fail_errno(EINVAL, V_INPUT,
-				    "ibv_query_pkey: there is one P_Key, at "
-				    "index 0 of port 1");
+				    "ibv_query_pkey: the device has one P_Key, "
+				    "at index 0 of port 1");
 	*pkey = htons(PKEY);
 	return 0;
 }

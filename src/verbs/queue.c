@@ -20,7 +20,7 @@ int v_queue_init(struct v_queue *q)
 		return -errno;
 	lock_init(&q->lock);
 	list_init(&q->ready);
-	q->is_claimed = q->is_owed = q->is_ended = false;
+	q->is_claimed = q->is_claim_met = q->is_ended = false;
 	return 0;
 }
 
@@ -39,20 +39,21 @@ void v_source_init(struct v_source *s, void *object, int type)
 	s->type = type;
 }
 
-/* The bare calls: a thread that is cancelled must not end here, with the lock.
- */
+/* The system call without libc's write, which is a cancellation point: a thread
+ * that is cancelled here would end with the lock held. */
 static void put_token(struct v_queue *q)
 {
 	uint64_t one = 1;
 
-	/* fails only at 2^64 - 2 tokens */
+	/* A write to an eventfd fails otherwise only at 2^64 - 2 tokens. */
 	while (fd_identity_holds(q->fd) &&
 	       syscall(SYS_write, q->fd, &one, sizeof(one)) < 0 &&
 	       errno == EINTR)
 		;
 }
 
-/* Never wait: a reader may hold the token, and will find it void. */
+/* Takes one token, without waiting: a thread in v_queue_get may have read the
+ * token already, finds no event, and reads again. */
 static void void_token(struct v_queue *q)
 {
 	uint64_t token;
@@ -75,7 +76,7 @@ void v_queue_post(struct v_queue *q, struct v_source *s)
 		put_token(q);
 	else if (!pthread_equal(q->claimer, pthread_self()))
 		wake = q->wake;
-	q->is_owed |= q->is_claimed;
+	q->is_claim_met |= q->is_claimed;
 	q->is_claimed = false;
 	arg = q->wake_arg;
 	lock_give(&q->lock);
@@ -83,7 +84,8 @@ void v_queue_post(struct v_queue *q, struct v_source *s)
 		wake(arg);
 }
 
-/* The oldest source with an event, one event of it taken. */
+/* Takes one event of the source that waits longest, and returns the source, or
+ * NULL. */
 static struct v_source *pop_event(struct v_queue *q)
 {
 	struct list *node = list_pop_head(&q->ready);
@@ -113,7 +115,8 @@ struct v_source *v_queue_get(struct v_queue *q)
 	struct v_source *s;
 	uint64_t token;
 
-	/* A token whose event was forgotten meanwhile is spent: go on. */
+	/* There is no event if v_queue_forget dropped the event after the token
+	 * was read. */
 	do {
 		if (read(q->fd, &token, sizeof(token)) < 0)
 			return NULL;
@@ -137,7 +140,7 @@ bool v_queue_claim(struct v_queue *q, void (*wake)(void *), void *arg)
 	bool claims;
 
 	lock_take(&q->lock);
-	claims = list_is_empty(&q->ready) && !q->is_claimed && !q->is_owed;
+	claims = list_is_empty(&q->ready) && !q->is_claimed && !q->is_claim_met;
 	if (claims) {
 		q->is_claimed = true;
 		q->claimer = pthread_self();
@@ -153,7 +156,7 @@ bool v_queue_has_claimed(struct v_queue *q)
 	bool has;
 
 	lock_take(&q->lock);
-	has = q->is_owed || q->is_ended;
+	has = q->is_claim_met || q->is_ended;
 	lock_give(&q->lock);
 	return has;
 }
@@ -164,22 +167,25 @@ int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s)
 
 	lock_take(&q->lock);
 	is_ended = q->is_ended;
-	*s = q->is_owed && takes ? pop_event(q) : NULL;
-	if (q->is_owed && !takes)
+	*s = q->is_claim_met && takes ? pop_event(q) : NULL;
+	if (q->is_claim_met && !takes)
 		put_token(q);
-	q->is_claimed = q->is_owed = false;
-	lock_give(&q->lock); /* ended, it is gone from here on */
+	q->is_claimed = q->is_claim_met = false;
+	/* If the queue was ended, v_queue_end returns from here on, and the
+	 * queue may be freed. */
+	lock_give(&q->lock);
 	return is_ended ? -EBADF : 0;
 }
 
-/* Ends it, and says who has a claim, if anybody has. */
+/* Ends the queue.  Returns whether no thread has a claim; else *wake and *arg
+ * wake that thread. */
 static bool is_left(struct v_queue *q, void (**wake)(void *), void **arg)
 {
 	bool is_left;
 
 	lock_take(&q->lock);
 	q->is_ended = true;
-	is_left = !q->is_claimed && !q->is_owed;
+	is_left = !q->is_claimed && !q->is_claim_met;
 	*wake = q->wake;
 	*arg = q->wake_arg;
 	lock_give(&q->lock);
@@ -210,8 +216,10 @@ uint32_t v_queue_forget(struct v_queue *q, struct v_source *s)
 	list_remove(&s->link);
 	for (; s->waiting; s->waiting--)
 		void_token(q);
-	if (q->is_owed && list_is_empty(&q->ready)) {
-		q->is_owed = false; /* that was it: the next one is */
+	if (q->is_claim_met && list_is_empty(&q->ready)) {
+		/* The dropped event was the claimed event: the thread claims
+		 * the next event instead. */
+		q->is_claim_met = false;
 		q->is_claimed = true;
 	}
 	taken = s->taken;

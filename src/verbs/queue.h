@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events on their way to the program, behind one descriptor.
+ * Queues of events for the program: completion events of a channel, or the
+ * asynchronous events of a context.  Each queue has one descriptor.
  *
- * The descriptor is an eventfd that counts: one token for each event, so it
- * is readable exactly when v_queue_get will not block, and O_NONBLOCK on it
- * means what the program expects.  A source is what can happen to one object;
- * it carries its own count, so that posting needs no memory and never fails.
+ * The descriptor is an eventfd in semaphore mode.  It counts one token for each
+ * event, so it is readable exactly when v_queue_get does not block, and
+ * O_NONBLOCK has the effect that the program expects.  A source is one kind of
+ * event of one object and counts its own events, so posting needs no memory and
+ * cannot fail.
  *
- * A thread that sleeps elsewhere than in that read claims the next event, which
- * then has no token: the thread looks for the event itself, and is woken if
- * another thread posts it.
+ * A thread that sleeps in host_sleep instead of reading the descriptor claims
+ * the next event.  That event gets no token: the thread looks for the event
+ * itself, and is woken if another thread posts the event.  A queue has at most
+ * one claim.
  *
- * Lock: v_queue.lock, a leaf, taken inside.
+ * Lock: v_queue.lock, a leaf, which each function takes.
  */
 #ifndef VERBS_QUEUE_H
 #define VERBS_QUEUE_H
@@ -27,43 +30,52 @@ struct v_queue {
 	int fd;
 	struct lock lock;
 	struct list ready; /* sources with waiting > 0 */
-	bool is_claimed;   /* the next one is */
-	bool is_owed;	   /* one of ready is the claimer's: */
-	bool is_ended;	   /* the thread has to stop waiting */
-	pthread_t claimer;
-	void (*wake)(void *arg); /* wakes the thread */
+	bool is_claimed;   /* a thread claims the next event */
+	bool is_claim_met; /* the claimed event is in `ready`, tokenless */
+	bool is_ended;	   /* v_queue_end was called */
+	pthread_t claimer; /* the thread that claims */
+	void (*wake)(void *arg); /* wakes the thread that claims */
 	void *wake_arg;
 };
 
 struct v_source {
 	struct list link;
 	uint32_t waiting; /* events posted and not taken */
-	uint32_t taken;	  /* events given to the program, ever */
-	void *object;
-	int type; /* enum ibv_event_type, for asynchronous ones */
+	uint32_t taken;	  /* events taken since v_source_init */
+	void *object;	  /* the object to which the events happen */
+	int type;	  /* enum ibv_event_type, of asynchronous events */
 };
 
-/* 0 or -errno. */
+/* Opens the descriptor.  Returns 0 or -errno. */
 int v_queue_init(struct v_queue *q);
+/* Closes the descriptor.  No thread may use the queue. */
 void v_queue_fini(struct v_queue *q);
 void v_source_init(struct v_source *s, void *object, int type);
+/* Adds one event of s, and makes the descriptor readable or wakes the thread
+ * that claims the next event.  Never blocks. */
 void v_queue_post(struct v_queue *q, struct v_source *s);
-/* Wait for the next event; NULL and errno (EAGAIN when non-blocking). */
+/* Waits for the next event, takes the event, and returns its source.  NULL and
+ * errno: EAGAIN if the descriptor is non-blocking, else as read(2). */
 struct v_source *v_queue_get(struct v_queue *q);
-/* Would that take one at once? */
+/* Returns whether an event waits. */
 bool v_queue_has(struct v_queue *q);
-/* The calling thread claims the next event.  False: it is there, or somebody
- * else's. */
+/* Claims the next event for the calling thread, which then calls
+ * v_queue_unclaim.  wake(arg) is called without a lock when another thread
+ * posts the event.  False: an event waits, or another thread has a claim. */
 bool v_queue_claim(struct v_queue *q, void (*wake)(void *), void *arg);
-/* Is it there, or the queue ended? */
+/* Returns whether the claimed event was posted, or the queue was ended. */
 bool v_queue_has_claimed(struct v_queue *q);
-/* Takes it, or gives the claim back: NULL.  -EBADF: v_queue_end. */
+/* Ends the claim.  With `takes`, takes the claimed event if it was posted, and
+ * stores its source in *s; else *s is NULL and the event gets its token.
+ * Returns 0, or -EBADF after v_queue_end: then q may be freed already. */
 int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s);
-/* Before v_queue_fini: who has a claim still is woken, and gives it back. */
+/* To be called before v_queue_fini: wakes a thread that has a claim, and waits
+ * until that thread has called v_queue_unclaim. */
 void v_queue_end(struct v_queue *q);
-/* Does it never sleep, by the program's wish (O_NONBLOCK)? */
+/* Returns whether the program has set O_NONBLOCK on the descriptor. */
 bool v_queue_is_quick(const struct v_queue *q);
-/* Drop what waits from s; afterwards s is on no queue. Events taken so far. */
+/* Drops the waiting events of s, which is on no queue afterwards.  Returns how
+ * many events of s were taken. */
 uint32_t v_queue_forget(struct v_queue *q, struct v_source *s);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The release of adverb that libibverbs.so.1 is of, for our other libraries.
- * Not part of the ABI: rdma-core's has no such symbol, so look it up (dlsym).
+ * The release of adverb of which libibverbs.so.1 is a part, for librdmacm.so.1
+ * and libibumad.so.3.  rdma-core's libibverbs.so.1 has no such symbol, so the
+ * symbol is looked up by dlsym and not linked.
  */
 #ifndef VERBS_RELEASE_H
 #define VERBS_RELEASE_H
@@ -10,15 +11,15 @@
 
 #include <dlfcn.h>
 
-/* The release, as "0.1.0". */
+/* Returns the release, such as "0.1.0", a static string. */
 const char *ibv_adverb_release(void);
 typedef const char *verbs_release(void);
 
 /*
- * The release of the libibverbs.so.1 that the caller's library is bound to;
- * NULL: that libibverbs.so.1 is not adverb's.  *path is the name of its file,
- * which the loader owns.  A process has one libibverbs.so.1: the loader takes
- * no second library of that name.  No lock.
+ * Returns the release of the libibverbs.so.1 that the caller's library is bound
+ * to, or NULL if that libibverbs.so.1 is not adverb's.  Stores the name of its
+ * file in *path; the loader owns the string.  A process has one
+ * libibverbs.so.1: the loader loads no second library of that name.  No lock.
  */
 static inline const char *verbs_release_find(const char **path)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared receive queues.  Posting to one is in post.c. */
+/* Shared receive queues.  post.c posts to them. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ static void srq_show(struct v_srq *s, struct ibv_pd *pd, void *context)
 	v_source_init(&s->limit, s, IBV_EVENT_SRQ_LIMIT_REACHED);
 }
 
-static void srq_free_face(struct v_srq *s)
+static void srq_free_handle(struct v_srq *s)
 {
 	v_table_remove(s->cookie);
 	pthread_mutex_destroy(&s->base.mutex);
@@ -35,7 +35,8 @@ static int check_size(const struct ibv_srq_attr *a)
 		return v_fail(EINVAL, V_LIMIT,
 			      "the depth of a shared receive queue");
 	if (a->max_sge > HCA_MAX_SGE)
-		return v_fail(EINVAL, V_LIMIT, "the elements of a request");
+		return v_fail(EINVAL, V_LIMIT,
+			      "the number of elements of a request");
 	return 0;
 }
 
@@ -62,20 +63,20 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 	is_full = host_hca(c->host)->srqs == HCA_MAX_SRQ;
 	host_unlock(c->host);
 	if (!s->srq) {
-		srq_free_face(s);
+		srq_free_handle(s);
 		return is_full ? v_fail_null(ENOMEM, V_LIMIT,
 					     "the number of shared receive "
 					     "queues")
 			       : v_fail_null(ENOMEM, V_SYSTEM,
-					     "a shared receive queue");
+					     "ibv_create_srq fails");
 	}
 	count_up(&v_pd(pd)->users);
 	count_up(&c->objects);
 	return &s->base;
 }
 
-/* The basic type with what the plain verb has; others are not built.  Its
- * completion queue is for those, and ignored as the kernel does. */
+/* Supports the basic type with the attributes of ibv_create_srq.  A completion
+ * queue is an attribute of the other types, and is ignored as by the kernel. */
 struct ibv_srq *v_create_srq_ex(struct ibv_context *context,
 				struct ibv_srq_init_attr_ex *a)
 {
@@ -86,12 +87,13 @@ struct ibv_srq *v_create_srq_ex(struct ibv_context *context,
 	if ((a->comp_mask & ~known) ||
 	    ((a->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) &&
 	     a->srq_type != IBV_SRQT_BASIC))
-		return v_fail_null(EOPNOTSUPP, V_NOT_BUILT,
+		return v_fail_null(EOPNOTSUPP, V_NOT_SUPPORTED,
 				   "a shared receive queue for XRC or tag "
 				   "matching");
 	if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_PD))
 		return v_fail_null(EINVAL, V_INPUT,
-				   "ibv_create_srq_ex without a domain");
+				   "ibv_create_srq_ex needs a protection "
+				   "domain");
 	return ibv_create_srq(a->pd, &plain);
 }
 
@@ -101,7 +103,8 @@ int v_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 	return 0;
 }
 
-/* Under host_lock and the posters' lock. */
+/* Returns 0, or a positive errno with a message.  Under host_lock and
+ * v_srq.post. */
 static int change_srq(struct v_srq *s, struct hca *h,
 		      const struct ibv_srq_attr *a, int mask)
 {
@@ -111,12 +114,13 @@ static int change_srq(struct v_srq *s, struct hca *h,
 
 	if ((mask & IBV_SRQ_LIMIT) && a->srq_limit > depth)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_modify_srq: srq_limit is above max_wr");
+			      "ibv_modify_srq: srq_limit exceeds max_wr");
 	if (mask & IBV_SRQ_MAX_WR)
 		err = -host_srq_resize(c->host, s->srq, depth);
 	if (err == EINVAL)
 		v_fail(err, V_INPUT,
-		       "ibv_modify_srq below the receives that are posted");
+		       "ibv_modify_srq: more receives are posted than the new "
+		       "max_wr allows");
 	if (!err && (mask & IBV_SRQ_LIMIT) && srq_arm(h, s->srq, a->srq_limit))
 		v_queue_post(&c->async, &s->limit);
 	return err;
@@ -131,7 +135,9 @@ int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_modify_srq");
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
-		return v_fail(EINVAL, V_INPUT, "ibv_modify_srq: srq_attr_mask");
+		return v_fail(EINVAL, V_INPUT,
+			      "ibv_modify_srq: a bit of srq_attr_mask is "
+			      "unknown");
 	if ((mask & IBV_SRQ_MAX_WR) &&
 	    (!attr->max_wr || attr->max_wr > HCA_MAX_WR))
 		return v_fail(EINVAL, V_LIMIT,
@@ -171,7 +177,8 @@ int ibv_destroy_srq(struct ibv_srq *srq)
 		return v_fail(EPERM, V_FORKED, "ibv_destroy_srq");
 	if (count_now(&s->users))
 		return v_fail(EBUSY, V_BUSY,
-			      "ibv_destroy_srq while queue pairs use it");
+			      "ibv_destroy_srq: queue pairs use the shared "
+			      "receive queue");
 	v_table_remove(s->cookie);
 	taken = v_queue_forget(&c->async, &s->limit);
 	pthread_mutex_lock(&srq->mutex);
@@ -183,6 +190,6 @@ int ibv_destroy_srq(struct ibv_srq *srq)
 	host_unlock(c->host);
 	count_down(&v_pd(srq->pd)->users);
 	count_down(&c->objects);
-	srq_free_face(s);
+	srq_free_handle(s);
 	return 0;
 }

@@ -14,12 +14,12 @@ struct slot {
 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct slot *slots; /* slot 0 unused; all under table_lock */
+static struct slot *slots; /* slot 0 is unused; all under table_lock */
 static uint32_t slot_count;
-static uint32_t lowest_free = 1; /* every slot before it is taken */
-static struct count process;	 /* forks behind us */
+static uint32_t lowest_free = 1; /* every slot with a lower index is in use */
+static struct count process;	 /* the forks that lead to this process */
 
-/* The lock may have been held by a thread that the child does not have. */
+/* In a forked child: the thread that held the lock may not exist here. */
 static void after_fork(void)
 {
 	pthread_mutex_init(&table_lock, NULL);
@@ -36,7 +36,8 @@ uint32_t v_process(void)
 	return count_now(&process);
 }
 
-/* Under table_lock: an index free for use, 0 without memory. */
+/* Returns the index of a free slot, or 0 if there is no memory.  Under
+ * table_lock. */
 static uint32_t free_slot(void)
 {
 	uint32_t more = slot_count ? slot_count * 2 : 64;

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cookies: what engine events carry instead of a pointer, so that an event
- * which outlives its object finds nobody.  0 is no cookie.
+ * Cookies: engine events name an object by a number instead of a pointer, so
+ * that an event which outlives its object finds no object.  A cookie is an
+ * index with a generation, which changes when an index is used for another
+ * object; 0 is no cookie.
  *
- * Lock: one leaf of the table's own, held around what v_table_visit calls.
+ * Lock: one leaf, which each function takes; v_table_visit calls the visitor
+ * under this lock.
  */
 #ifndef VERBS_TABLE_H
 #define VERBS_TABLE_H
 
 #include <stdint.h>
 
-/* A cookie for object; 0 without memory. */
+/* Returns a new cookie for the object, or 0 if there is no memory. */
 uint64_t v_table_add(void *object);
+/* Afterwards the cookie finds no object.  0 is ignored. */
 void v_table_remove(uint64_t cookie);
-/* Call visit on the object if it is still there; it cannot go meanwhile. */
+/* Calls visit(object, type) if the cookie has an object.  Until visit returns,
+ * v_table_remove of that object waits. */
 void v_table_visit(uint64_t cookie, void (*visit)(void *object, int type),
 		   int type);
-/* The part of a cookie that is unique among living objects. */
+/* Returns 32 bits of the cookie that no other object has at this time. */
 static inline uint32_t v_table_handle(uint64_t cookie)
 {
 	return (uint32_t)cookie;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posting field by field: wr_start, any number of requests with what each
- * needs, wr_complete or wr_abort.  Requests are filled in their slots and
- * become visible all at once; after an error the rest is ignored and none of
- * them is posted.  The queue's lock is held from start to end.
+ * Posting field by field: wr_start, then the fields of any number of requests,
+ * then wr_complete or wr_abort.  Requests are filled in in their slots, and
+ * wr_complete posts all of them at once; after an error none is posted.  Lock:
+ * v_qp.send, held from wr_start to wr_complete or wr_abort.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void fail_series(struct v_qp *q, int err)
 	q->wr.now = NULL;
 }
 
-/* The request at hand has all it will get. */
+/* Checks the current request, whose fields are all set. */
 static void finish_request(struct v_qp *q)
 {
 	int err;
@@ -55,7 +55,7 @@ static struct wqe *begin_request(struct ibv_qp_ex *ex, enum hca_wr opcode)
 	}
 	memset(w, 0, sizeof(*w));
 	if (q->qp->type == HCA_QPT_UD)
-		/* ibv_wr_set_ud_addr's */
+		/* ibv_wr_set_ud_addr sets the destination. */
 		*wq_to(&q->qp->sq, w) = (struct wq_to){0};
 	w->wr_id = ex->wr_id;
 	w->opcode = (uint8_t)opcode;
@@ -159,15 +159,15 @@ static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 
 static void not_built(struct ibv_qp_ex *ex)
 {
-	fail_series(qp_of(ex), v_fail(EOPNOTSUPP, V_NOT_BUILT,
+	fail_series(qp_of(ex), v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
 				      "ibv_wr_* for segmentation or XRC"));
 }
 
 static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va,
 		     size_t length, uint8_t type, uint8_t level)
 {
-	fail_series(qp_of(ex),
-		    v_fail(EOPNOTSUPP, V_NOT_BUILT, "FLUSH (ibv_wr_flush)"));
+	fail_series(qp_of(ex), v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
+				      "FLUSH (ibv_wr_flush)"));
 }
 
 static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz,
@@ -185,7 +185,8 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va,
 	w = qp_of(ex)->wr.now;
 	if (!w)
 		return;
-	memcpy(wqe_sges(w), value, 8); /* every slot has room for these */
+	/* Every slot has room for 8 bytes. */
+	memcpy(wqe_sges(w), value, 8);
 	w->flags |= HCA_SEND_INLINE;
 	w->bytes = 8;
 }
@@ -219,8 +220,9 @@ static void set_inline(struct ibv_qp_ex *ex, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		if (buf[i].length > q->qp->sq.max_inline - bytes) {
 			fail_series(q, v_fail(EINVAL, V_INPUT,
-					      "posting: more inline data than "
-					      "max_inline_data granted"));
+					      "a posted request has more "
+					      "inline data than the queue "
+					      "pair's max_inline_data"));
 			return;
 		}
 		memcpy(out + bytes, buf[i].addr, buf[i].length);
@@ -277,11 +279,13 @@ static void wr_start(struct ibv_qp_ex *ex)
 	q->wr.count = 0;
 	q->wr.bytes = 0;
 	q->wr.err = v_post_state(q, HCA_QP_RTS);
-	instrument_ignore_end(); /* it is the program that goes on */
+	/* The program runs until wr_complete or wr_abort, and its accesses must
+	 * be seen although the lock is held. */
+	instrument_ignore_end();
 	instrument_happens_after(&q->send);
 }
 
-/* It is we who go on, with the queue's lock. */
+/* adverb runs again, with the queue's lock: see wr_start. */
 static void resume_series(struct v_qp *q)
 {
 	instrument_happens_before(&q->send);
@@ -332,8 +336,8 @@ int v_wr_check(enum ibv_qp_type type, uint64_t ops)
 		all |= writes;
 	if (!(ops & ~all))
 		return 0;
-	return v_fail(EOPNOTSUPP, V_NOT_BUILT,
-		      "an operation of send_ops_flags on this type of queue "
+	return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
+		      "an operation in send_ops_flags on this type of queue "
 		      "pair");
 }
 
