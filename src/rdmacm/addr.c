@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses as sockets name them, and as GIDs. */
+/* Addresses, as struct sockaddr and as GIDs. */
 #include "rdmacm/object.h"
 
 #include <arpa/inet.h>
@@ -64,7 +64,7 @@ uint16_t r_addr_port(const struct sockaddr *a)
 					     : as_ipv6(a)->sin6_port);
 }
 
-/* The port is at the same place in both. */
+/* sin_port and sin6_port have the same offset. */
 void r_addr_set_port(struct sockaddr *a, uint16_t port)
 {
 	((struct sockaddr_in *)(void *)a)->sin_port = htons(port);

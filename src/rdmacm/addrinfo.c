@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Address information: names to what rdma_create_ep wants. */
+/* rdma_getaddrinfo: resolves names to the addresses that rdma_create_ep
+ * takes. */
 #include "rdmacm/explain.h"
 #include "rdmacm/newer.h"
 #include "rdmacm/object.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every pointer is its own allocation, or NULL. */
+/* Each pointer is NULL or an allocation of its own. */
 static void free_one(struct rdma_addrinfo *r)
 {
 	free(r->ai_src_addr);
@@ -42,7 +43,8 @@ static int copy_addr(struct sockaddr **to, socklen_t *size,
 	return 0;
 }
 
-/* What the program left open: connected unless it says datagrams. */
+/* Sets the port space and the type of queue pair: where the hints are 0, the
+ * value that fits the other hint, or a connected service. */
 static void set_types(struct rdma_addrinfo *r,
 		      const struct rdma_addrinfo *hints)
 {
@@ -89,7 +91,8 @@ static struct rdma_addrinfo *make_result(const struct addrinfo *a,
 	return NULL;
 }
 
-/* In the order of the resolver; addresses that are not IP are left out. */
+/* Makes the list of results in the resolver's order, without addresses that are
+ * not IP.  Returns 0, or -1 and errno. */
 static int make_list(const struct addrinfo *found,
 		     const struct rdma_addrinfo *hints,
 		     struct rdma_addrinfo **res)
@@ -103,14 +106,15 @@ static int make_list(const struct addrinfo *found,
 		*tail = make_result(found, hints);
 		if (!*tail) {
 			rdma_freeaddrinfo(*res);
-			return r_fail(ENOMEM, "rdma_getaddrinfo: no memory");
+			return r_fail(ENOMEM, "rdma_getaddrinfo: no memory is "
+					      "left");
 		}
 		tail = &(*tail)->ai_next;
 	}
 	return 0;
 }
 
-/* No name to resolve: the hints are the answer. */
+/* Makes the result from the hints alone, if there is no name to resolve. */
 static int from_hints(const struct rdma_addrinfo *hints,
 		      struct rdma_addrinfo **res)
 {
@@ -118,7 +122,7 @@ static int from_hints(const struct rdma_addrinfo *hints,
 	int err = 0;
 
 	if (!r)
-		return r_fail(ENOMEM, "rdma_getaddrinfo: no memory");
+		return r_fail(ENOMEM, "rdma_getaddrinfo: no memory is left");
 	r->ai_flags = hints->ai_flags;
 	r->ai_family = hints->ai_family;
 	set_types(r, hints);
@@ -130,7 +134,7 @@ static int from_hints(const struct rdma_addrinfo *hints,
 				hints->ai_src_addr, hints->ai_src_len);
 	if (err) {
 		free_one(r);
-		return r_fail(ENOMEM, "rdma_getaddrinfo: no memory");
+		return r_fail(ENOMEM, "rdma_getaddrinfo: no memory is left");
 	}
 	*res = r;
 	return 0;
@@ -147,12 +151,13 @@ int rdma_getaddrinfo(const char *node, const char *service,
 	if (!hints)
 		hints = &none;
 	if (!node && !service && !hints->ai_dst_len && !hints->ai_src_len)
-		return r_fail(EINVAL, "rdma_getaddrinfo: neither a node nor a "
-				      "service is given");
+		return r_fail(EINVAL, "rdma_getaddrinfo needs a node, a "
+				      "service or an address in hints");
 	if (hints->ai_family == AF_IB)
 		return r_fail(EAFNOSUPPORT,
-			      "rdma_getaddrinfo: addresses of the family AF_IB "
-			      "are not served; give an IPv4 or IPv6 address");
+			      "rdma_getaddrinfo: adverb does not support "
+			      "addresses of the family AF_IB; use an IPv4 or "
+			      "IPv6 address");
 	if (r_devices())
 		return -1;
 	if (!node && !service)
@@ -167,7 +172,7 @@ int rdma_getaddrinfo(const char *node, const char *service,
 	if (err) {
 		r_say("rdma_getaddrinfo: %s port %s: %s", node ? node : "any",
 		      service ? service : "any", gai_strerror(err));
-		/* as callers of librdmacm expect it */
+		/* Callers of librdmacm read errno. */
 		if (err != EAI_SYSTEM)
 			errno = err == EAI_MEMORY ? ENOMEM : EINVAL;
 		return err;
@@ -177,7 +182,8 @@ int rdma_getaddrinfo(const char *node, const char *service,
 	return err;
 }
 
-/* The resolver is asked at once; the program hears of it by an event. */
+/* Resolves before the return, unlike rdma-core's; the program gets the result
+ * by an event, as it expects. */
 int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 			  const char *service,
 			  const struct rdma_addrinfo *hints)
@@ -199,8 +205,9 @@ int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info)
 {
 	if (!r_id(id)->info)
-		return r_fail(ENODATA, "rdma_query_addrinfo: nothing has been "
-				       "resolved");
+		return r_fail(ENODATA, "rdma_query_addrinfo: the id has no "
+				       "result of rdma_resolve_addrinfo, or "
+				       "the program has taken the result");
 	*info = r_id(id)->info;
 	r_id(id)->info = NULL;
 	return 0;

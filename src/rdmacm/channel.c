@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Event channels, and the events on their way.  A channel's descriptor is an
- * eventfd that counts: a token for each event, so it is readable exactly when
- * rdma_get_cm_event will not block.
+ * Event channels and their events.  A channel's descriptor is an eventfd in
+ * semaphore mode with one token for each event, so it is readable exactly when
+ * rdma_get_cm_event does not block.
  *
- * What a connection still needs when its event is taken is done there, in the
- * program's thread: that is where it expects the time to go.
+ * rdma_get_cm_event does the work that an event causes, such as modifying the
+ * queue pair, in the program's thread, as rdma-core's librdmacm does.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/newer.h"
@@ -20,10 +20,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define KEPT	       64 /* destroyed channels */
+#define KEPT	       64 /* destroyed channels whose memory is kept */
 #define REJ_REMOTE_GID 12
 
-#ifndef RWF_NOWAIT /* of <linux/fs.h>, which not every <sys/uio.h> has */
+#ifndef RWF_NOWAIT /* <linux/fs.h> has it, but not every <sys/uio.h> */
 #define RWF_NOWAIT 8
 #endif
 
@@ -35,8 +35,9 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 {
 	struct r_channel *c;
 
-	/* Programs for a machine without devices fail here, and stumble
-	 * (cmtime frees twice) if it is only at their first id. */
+	/* Without devices the call fails here already, as with the kernel: some
+	 * programs crash if their first rdma_create_id fails (cmtime frees
+	 * twice). */
 	if (r_devices())
 		return NULL;
 	c = calloc(1, sizeof(*c));
@@ -53,8 +54,9 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 }
 
 /*
- * Programs (rping) destroy a channel while a thread of theirs still waits on
- * it, and end: what that thread looks at stays for a while.
+ * Programs such as rping destroy a channel while another thread of theirs waits
+ * on the channel, and then end.  So the memory is freed only after KEPT more
+ * channels have been destroyed.
  */
 void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
@@ -65,7 +67,8 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 
 	r_take();
 	fd = channel->fd;
-	channel->fd = -1; /* first: see wait_if_destroyed */
+	/* Before the close: wait_if_destroyed, after EBADF, must find -1. */
+	channel->fd = -1;
 	fd_identity_close(fd);
 	oldest = kept[next % KEPT];
 	kept[next++ % KEPT] = c;
@@ -75,7 +78,7 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 
 static void fill_conn(struct rdma_conn_param *p, const struct cmproto *m)
 {
-	/* their initiator depth is our responder's part */
+	/* The peer's initiator depth is this side's responder resources. */
 	p->responder_resources = m->initiator_depth;
 	p->initiator_depth = m->responder_resources;
 	p->flow_control = m->flow_control;
@@ -112,7 +115,8 @@ struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
 	return e;
 }
 
-/* An id's, or its listener's as long as it is a request. */
+/* Returns the id on whose channel the event is: the listener of a connection
+ * request, else the event's id. */
 static const struct rdma_cm_id *event_owner(const struct r_event *e)
 {
 	return e->base.listen_id ? e->base.listen_id : e->base.id;
@@ -134,14 +138,16 @@ int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status)
 	struct r_event *e = r_event_new(id, type, status);
 
 	if (!e)
-		return r_fail(ENOMEM, "rdma_cm: no memory for an event");
+		return r_fail(ENOMEM,
+			      "rdma_cm: no memory is left for an event");
 	r_take();
 	r_post(e);
 	r_give();
 	return 0;
 }
 
-/* Never waits: a reader may hold the token, and will find it void. */
+/* Takes one token, without waiting: a thread in rdma_get_cm_event may have read
+ * the token already, finds no event, and reads again. */
 static void take_back_token(struct r_channel *c)
 {
 	uint64_t token;
@@ -151,7 +157,8 @@ static void take_back_token(struct r_channel *c)
 		errno = 0;
 }
 
-/* Nobody will hear of a connection request: neither of its id. */
+/* Frees an event that the program will not get; of a connection request also
+ * the id, which the program does not know. */
 static void forget_event(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
@@ -186,7 +193,7 @@ void r_channel_move(struct r_id *id, struct r_channel *to)
 			continue;
 		}
 		r_post(e);
-		/* a request's id comes with it */
+		/* The id of a connection request moves with the event. */
 		if (e->base.listen_id)
 			r_channel_move(r_id(e->base.id), to);
 	}
@@ -205,8 +212,9 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m)
 	}
 }
 
-/* At an address of this host that no device has, as 127.0.0.2: nothing could
- * be sent from there. */
+/* Returns whether an event is a connection request to an address of this host
+ * that no device has, such as 127.0.0.2: from such an address adverb cannot
+ * send.  Sets the id's device otherwise. */
 static bool is_for_no_device(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
@@ -217,22 +225,23 @@ static bool is_for_no_device(struct r_event *e)
 	return !id->device;
 }
 
-/* Nothing of the answer could tell the caller; longer packets get lost. */
+/* Tells the user that the peer may send longer packets than this interface
+ * receives: the reply has no field that could tell the peer. */
 static void say_small_mtu(const struct r_id *id, const struct cmproto *m)
 {
 	char text[R_ADDR_TEXT];
 
-	r_say("rdma_get_cm_event: the caller at %s asks for packets with %u "
-	      "bytes of data, this interface carries %u: what it sends in "
-	      "longer packets is lost; make the MTU of both interfaces equal "
-	      "(ip link set DEV mtu N)",
+	r_say("rdma_get_cm_event: the peer at %s asks for packets of %u bytes "
+	      "of data, and this interface receives at most %u: longer packets "
+	      "of the peer are lost; make the MTU of both interfaces equal (ip "
+	      "link set DEV mtu N)",
 	      r_addr_text(&id->base.route.addr.dst_addr, text), 128u << m->mtu,
 	      128u << id->mtu);
 }
 
 /*
- * The passive side's new id, as far as the program's thread can make it.  False
- * and errno: it cannot have the channel that it needs.
+ * Completes the id of a connection request, in the program's thread.  False and
+ * errno: no event channel can be created for the id.
  */
 static bool serve_request(struct r_event *e)
 {
@@ -245,7 +254,7 @@ static bool serve_request(struct r_event *e)
 		id->mtu = e->message.mtu;
 	else if (id->mtu < e->message.mtu && e->message.mtu <= IBV_MTU_4096)
 		say_small_mtu(id, &e->message);
-	/* unless rdma_accept says less */
+	/* rdma_accept may reduce these two. */
 	id->responder_resources = e->message.initiator_depth;
 	id->initiator_depth = e->message.responder_resources;
 	if (id->responder_resources > d->max_responder)
@@ -258,7 +267,8 @@ static bool serve_request(struct r_event *e)
 	return !listener->is_sync || !rdma_migrate_id(&id->base, NULL);
 }
 
-/* The active side: its queue pair is made ready, then the peer is told. */
+/* The active side has got the reply: moves its queue pair to RTS, and then
+ * sends the confirmation (RTU) to the peer. */
 static void serve_response(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
@@ -281,7 +291,8 @@ static void serve_response(struct r_event *e)
 	r_qp_fail(id);
 }
 
-/* The peer has withdrawn when we had not heard of it: that is an end, too. */
+/* The connection failed.  If the program has seen it established, the event
+ * becomes RDMA_CM_EVENT_DISCONNECTED. */
 static void serve_refusal(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
@@ -293,7 +304,7 @@ static void serve_refusal(struct r_event *e)
 	e->base.status = 0;
 }
 
-/* What has to happen before the program sees it. */
+/* Does the work that an event causes, before the program gets the event. */
 static void serve_event(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
@@ -318,7 +329,7 @@ static void serve_event(struct r_event *e)
 		fill_ud(id, &e->base.param.ud, &e->message);
 	else
 		fill_conn(&e->base.param.conn, &e->message);
-	/* these two stand first in either */
+	/* rdma_conn_param and rdma_ud_param begin with these two fields. */
 	e->base.param.conn.private_data =
 		e->message.private_bytes ? e->message.private_data : NULL;
 	e->base.param.conn.private_data_len = e->message.private_bytes;
@@ -343,9 +354,9 @@ static struct r_event *pop_event(struct r_channel *c)
 }
 
 /*
- * A thread inside when another destroys the channel: with the kernel's it
- * stays in its read for good, and rping, which calls exit on an error, counts
- * on that.
+ * Blocks for ever if another thread has destroyed the channel.  With the
+ * kernel's channel the read(2) does not return then, and rping, which calls
+ * exit on an error, relies on that.
  */
 static void wait_if_destroyed(const struct rdma_event_channel *channel)
 {
@@ -367,7 +378,8 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 		errno = EINVAL;
 		return -1;
 	}
-	/* A token whose event was forgotten meanwhile is spent: go on. */
+	/* There is no event if the event was dropped after the token was
+	 * read. */
 	do {
 		if (read(channel->fd, &token, sizeof(token)) < 0) {
 			wait_if_destroyed(channel);
@@ -384,8 +396,8 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 		err = errno;
 		r_refuse(e, R_REJ_NO_RESOURCES);
 		r_fail(err,
-		       "rdma_get_cm_event: no event channel can be made for a "
-		       "request's id, it is rejected: %s",
+		       "rdma_get_cm_event: a connection request is rejected, "
+		       "since no event channel can be created for its id: %s",
 		       strerror(err));
 		return -1;
 	}
@@ -437,12 +449,13 @@ int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 
 	if ((unsigned)event != NEWER_EVENT_USER &&
 	    (unsigned)event != NEWER_EVENT_INTERNAL)
-		return r_fail(EINVAL, "rdma_write_cm_event: a program may post "
-				      "user and internal events only");
+		return r_fail(EINVAL, "rdma_write_cm_event takes the events "
+				      "RDMA_CM_EVENT_USER and "
+				      "RDMA_CM_EVENT_INTERNAL only");
 	e = r_event_new(r_id(id), event, status);
 	if (!e)
-		return r_fail(ENOMEM, "rdma_write_cm_event: no memory");
-	/* the newer member of the union */
+		return r_fail(ENOMEM, "rdma_write_cm_event: no memory is left");
+	/* param.arg, a member that older headers lack. */
 	memcpy(&e->base.param, &arg, sizeof(arg));
 	r_take();
 	r_post(e);

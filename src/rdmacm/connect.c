@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The conversation: listen, connect, accept, reject, disconnect. */
+/* Listen, connect, accept, reject, disconnect: the program's part of a
+ * conversation (IBTA 12.6), which the broker leads. */
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
 
@@ -11,15 +12,16 @@
 
 #include "util/random.h"
 
-#define CM_TIMEOUT   20 /* 4.3 s, and as often as the kernel asks */
-#define CM_RETRIES   15
-#define FAST_RETRIES 4	/* of ADVERB_CM_FAST: 8 s */
-#define ACK_TIMEOUT  17 /* 0.5 s: twice the life of a packet */
+#define CM_TIMEOUT   20 /* 4.3 s */
+#define CM_RETRIES   15 /* as the kernel's rdma_cm */
+#define FAST_RETRIES 4	/* with ADVERB_CM_FAST: gives up after 8 s */
+#define ACK_TIMEOUT  17 /* 0.5 s: twice the packet lifetime */
 #define HOP_LIMIT    64
 #define REJ_CONSUMER 28
 #define REJ_ECE	     35
 
-/* What the IB CM has room for (IBTA 12.6, A11.3). */
+/* Bytes of private data that a program may put into each message of the CM
+ * (IBTA 12.6, A11.3). */
 enum {
 	ROOM_REQ = 56,
 	ROOM_REP = 196,
@@ -41,8 +43,9 @@ static bool is_datagram(const struct r_id *id)
 }
 
 /*
- * For who started us and waits until a client may come: adverb pair.  Once,
- * since it may not read any more.
+ * Writes a byte to the descriptor ADVERB_READY_FD: adverb pair, which has
+ * started this program, starts the client then.  Once only, since adverb pair
+ * reads one byte.
  */
 static void say_ready(void)
 {
@@ -71,8 +74,7 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
 	err = r_call(id, &m, CMPROTO_LISTEN);
 	if (err == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
-			      "rdma_listen: another id listens at "
-			      "%s already",
+			      "rdma_listen: another id already listens at %s",
 			      r_addr_text(&base->route.addr.src_addr, text));
 	if (err)
 		return r_fail(-err, "rdma_listen: the id cannot listen: %s",
@@ -81,14 +83,15 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
 	return 0;
 }
 
-/* The program's private data, if there is room for them. */
+/* Copies the program's private data into the message.  Returns 0, or -1 and
+ * errno if they exceed `room` bytes. */
 static int put_private(struct cmproto *m, const void *data, size_t bytes,
 		       size_t room)
 {
 	if (bytes > room)
 		return r_fail(EINVAL,
-			      "rdma_cm: %zu bytes of private data; the "
-			      "message has room for %zu",
+			      "rdma_cm: %zu bytes of private data do not fit "
+			      "into the message, which has room for %zu",
 			      bytes, room);
 	if (bytes && data) {
 		memcpy(m->private_data, data, bytes);
@@ -125,7 +128,8 @@ static void fill_common(struct r_id *id, struct cmproto *m)
 	m->is_datagram = is_datagram(id);
 }
 
-/* What the program asks for, in the limits of the device and of the peer. */
+/* Stores the program's parameters, limited to what the device and the peer
+ * allow.  p may be NULL: the maximum of all. */
 static void take_param(struct r_id *id, const struct rdma_conn_param *p,
 		       uint8_t responder_max, uint8_t initiator_max)
 {
@@ -156,12 +160,13 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 			    .is_strict = is_set("ADVERB_STRICT")};
 	int err;
 
-	if (!id->device || !id->handle || (!id->is_aimed && !id->is_passive))
+	if (!id->device || !id->handle ||
+	    (!id->has_destination && !id->is_passive))
 		return r_fail(EINVAL, "rdma_connect: the id has no address; "
-				      "rdma_resolve_addr comes before it");
+				      "call rdma_resolve_addr first");
 	if (id->is_decided || id->is_listening || id->is_passive)
-		return r_fail(EINVAL, "rdma_connect: the id listens, or has "
-				      "been connected before");
+		return r_fail(EINVAL, "rdma_connect: the id listens, or was "
+				      "connected before; create another id");
 	take_param(id, conn_param, id->device->max_responder,
 		   id->device->max_initiator);
 	if (conn_param && put_private(&m, conn_param->private_data,
@@ -175,7 +180,7 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	memcpy(m.peer, id->peer, 16);
 	m.scope = id->scope;
 	m.peer_port = r_addr_port(&base->route.addr.dst_addr);
-	/* unguessable, or the broker's own: it does without */
+	/* Random numbers; without them the broker chooses its own. */
 	if (!random_fill(&m.call_id, sizeof(m.call_id), false) ||
 	    !random_fill(&m.call_transaction, sizeof(m.call_transaction),
 			 false))
@@ -183,16 +188,16 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	err = r_request(id, &m, CMPROTO_CONNECT);
 	if (err)
 		return r_fail(-err,
-			      "rdma_connect: the conversation does not "
-			      "start: %s",
+			      "rdma_connect: the broker cannot be asked to "
+			      "connect: %s",
 			      strerror(-err));
 	id->is_decided = true;
 	return r_complete(id);
 }
 
 /*
- * What needs a conversation in a certain state: to the program none is as good
- * as one in another.  0 or -errno.
+ * r_call for a request that needs a conversation in a certain state.  Returns 0
+ * or -errno; -EINVAL also if there is no conversation, as the kernel answers.
  */
 static int call_in_state(struct r_id *id, struct cmproto *m, uint16_t kind)
 {
@@ -212,12 +217,13 @@ static int accept_datagram(struct r_id *id, const struct rdma_conn_param *p)
 		return -1;
 	err = call_in_state(id, &m, CMPROTO_ACCEPT);
 	if (err)
-		return r_fail(-err, "rdma_accept: there is no request that "
-				    "waits for it");
+		return r_fail(-err, "rdma_accept: the id has no connection "
+				    "request to accept");
 	return 0;
 }
 
-/* False: the peer was faster.  From here on there are events. */
+/* Notes that the program has decided about the connection request, after which
+ * the id has events.  False: the peer has withdrawn the request. */
 static bool decide_request(struct r_id *id)
 {
 	bool decides;
@@ -238,9 +244,9 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	if (is_datagram(id))
 		return accept_datagram(id, conn_param);
 	if (!id->is_passive || !id->device || id->is_decided)
-		return r_fail(EINVAL, "rdma_accept: the id is of no connection "
-				      "request that waits");
-	/* their initiator depth is our responder's part */
+		return r_fail(EINVAL, "rdma_accept: the id has no connection "
+				      "request to accept");
+	/* The peer's initiator depth is this side's responder resources. */
 	take_param(id, conn_param,
 		   smaller_of(id->device->max_responder,
 			      id->remote.initiator_depth),
@@ -254,20 +260,22 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 		err = errno;
 		r_call(id, &no, CMPROTO_REJECT);
 		return r_fail(err,
-			      "rdma_accept: the queue pair cannot be "
-			      "connected: %s",
+			      "rdma_accept: the queue pair cannot be moved to "
+			      "RTS, so the request is rejected: %s",
 			      strerror(err));
 	}
 	if (!decide_request(id)) {
 		r_qp_fail(id);
-		return r_fail(EINVAL, "rdma_accept: the peer has withdrawn its "
-				      "request");
+		return r_fail(EINVAL, "rdma_accept: the peer has withdrawn the "
+				      "connection request");
 	}
 	err = r_request(id, &m, CMPROTO_ACCEPT);
 	if (err) {
 		id->is_decided = false;
 		r_qp_fail(id);
-		return r_fail(-err, "rdma_accept: there is no broker: %s",
+		return r_fail(-err,
+			      "rdma_accept: the broker cannot be asked to "
+			      "accept: %s",
 			      strerror(-err));
 	}
 	return r_complete(id);
@@ -284,8 +292,8 @@ static int reject_request(struct rdma_cm_id *id, int reason, const void *data,
 		return -1;
 	err = call_in_state(r_id(id), &m, CMPROTO_REJECT);
 	if (err)
-		return r_fail(-err, "rdma_reject: there is no request that "
-				    "waits for it");
+		return r_fail(-err, "rdma_reject: the id has no connection "
+				    "request to reject");
 	r_id(id)->is_decided = true;
 	return 0;
 }
@@ -318,17 +326,18 @@ int rdma_establish(struct rdma_cm_id *id)
 	int err;
 
 	if (id->qp)
-		return r_fail(EINVAL, "rdma_establish: is for ids without a "
-				      "queue pair of rdma_create_qp");
+		return r_fail(EINVAL, "rdma_establish takes only an id without "
+				      "a queue pair of rdma_create_qp");
 	err = call_in_state(r_id(id), &m, CMPROTO_ESTABLISH);
 	if (err)
-		return r_fail(-err, "rdma_establish: there is no answer to "
-				    "confirm");
+		return r_fail(-err, "rdma_establish: the id has no connection "
+				    "response to confirm");
 	r_id(id)->is_up = true;
 	return 0;
 }
 
-/* The passive side has seen data before the peer's last message. */
+/* IBV_EVENT_COMM_EST: data arrived before the peer's confirmation (RTU), which
+ * establishes the connection on the passive side. */
 int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
 	int err = 0;
@@ -338,8 +347,8 @@ int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 	else if (event != IBV_EVENT_PATH_MIG)
 		err = -EINVAL;
 	if (err)
-		return r_fail(-err, "rdma_notify: the id waits for no such "
-				    "event");
+		return r_fail(-err, "rdma_notify: the id is in no state that "
+				    "the event changes");
 	return 0;
 }
 
@@ -351,17 +360,18 @@ int rdma_disconnect(struct rdma_cm_id *base)
 
 	r_qp_fail(id);
 	if (!id->is_decided && !id->is_passive && !id->is_listening)
-		return r_fail(EINVAL, "rdma_disconnect: the id has not been "
-				      "connected");
+		return r_fail(EINVAL,
+			      "rdma_disconnect: the id was never connected");
 	err = id->is_up ? r_request(id, &m, CMPROTO_DISCONNECT)
 			: r_do(id, CMPROTO_DISCONNECT);
 	if (err == -EPIPE || err == -ENOENT) {
-		/* the broker has gone, and with it who would tell us */
+		/* The broker, which would send the event, is gone. */
 		if (!id->is_disconnected &&
 		    r_post_local(id, RDMA_CM_EVENT_DISCONNECTED, 0))
 			return -1;
 	} else if (err) {
-		return r_fail(-err, "rdma_disconnect: there is no connection");
+		return r_fail(-err,
+			      "rdma_disconnect: the id has no connection");
 	}
 	return r_complete(id);
 }
@@ -369,8 +379,8 @@ int rdma_disconnect(struct rdma_cm_id *base)
 int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (!ece->vendor_id || ece->vendor_id > 0xffffff)
-		return r_fail(EINVAL, "rdma_set_local_ece: a vendor id has 24 "
-				      "bits and is not 0");
+		return r_fail(EINVAL, "rdma_set_local_ece: the vendor_id is 0 "
+				      "or has more than 24 bits");
 	r_id(id)->ece = *ece;
 	return 0;
 }
@@ -378,8 +388,8 @@ int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (id->qp)
-		return r_fail(EINVAL, "rdma_get_remote_ece: is for ids without "
-				      "a queue pair of rdma_create_qp");
+		return r_fail(EINVAL, "rdma_get_remote_ece takes only an id "
+				      "without a queue pair of rdma_create_qp");
 	*ece = (struct ibv_ece){.vendor_id = r_id(id)->remote.ece_vendor,
 				.options = r_id(id)->remote.ece_options};
 	return 0;

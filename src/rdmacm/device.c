@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The devices: each opened once, for all ids of the process. */
+/* The devices.  Each is opened once, for all ids of the process. */
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
 
@@ -19,9 +19,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t domains = PTHREAD_MUTEX_INITIALIZER;
 static struct r_device devices[DEVICES];
 static int count;
-static pid_t owner; /* a fork's child opens anew */
+/* The process that opened the devices: a forked child opens them itself. */
+static pid_t owner;
 
-/* The thread that held the locks is not in the child. */
+/* In a forked child: the thread that held a lock may not exist here. */
 static void after_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);
@@ -61,8 +62,9 @@ static void open_all(void)
 }
 
 /*
- * Is the libibverbs.so.1 of this process ours?  -1 and errno, and a sentence,
- * if it is not; of another release it has the same ABI, and that is told.
+ * Checks that the libibverbs.so.1 of this process is adverb's.  Returns 0, or
+ * -1 and errno with a message.  Another release has the same ABI: 0, with a
+ * message.
  */
 static int check_verbs(void)
 {
@@ -71,13 +73,13 @@ static int check_verbs(void)
 	if (!release)
 		return r_fail(ENODEV,
 			      "rdma_cm: this librdmacm.so.1 is adverb's, and "
-			      "%s is not: it has none of adverb's devices; "
-			      "take both from one folder, as adverb run does",
+			      "%s is not, and has none of adverb's devices; "
+			      "load both from one folder, as adverb run does",
 			      path);
 	if (strcmp(release, ADVERB_VERSION) != 0)
 		r_say("rdma_cm: this librdmacm.so.1 is of adverb "
-		      "" ADVERB_VERSION ", and %s of adverb %s: take both from "
-		      "one folder, as adverb run does",
+		      "" ADVERB_VERSION ", and %s is of adverb %s; load both "
+		      "from one folder, as adverb run does",
 		      path, release);
 	return 0;
 }
@@ -86,7 +88,8 @@ int r_devices(void)
 {
 	int cancel, err = 0;
 
-	/* nobody is cancelled with the lock, amid what opens files */
+	/* A thread must not be cancelled while it holds the lock or opens
+	 * files. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&lock);
 	if (owner != getpid() || !count) {
@@ -102,12 +105,13 @@ int r_devices(void)
 		return -1;
 	if (count)
 		return 0;
-	return r_fail(ENODEV, "rdma_cm: this machine has no device: no network "
-			      "interface has a usable address (see adverb "
-			      "doctor)");
+	return r_fail(ENODEV, "rdma_cm: there is no device, since no network "
+			      "interface has a usable address; adverb doctor "
+			      "says more");
 }
 
-/* The index of a RoCE v2 entry; -1: it is none of this device's. */
+/* Returns the index of the RoCE v2 GID of an address, or -1 if the device has
+ * no such GID. */
 static int index_of(struct ibv_context *verbs, const uint8_t ip[16])
 {
 	struct ibv_gid_entry entries[GIDS];
@@ -133,7 +137,8 @@ struct r_device *r_device_find(const uint8_t ip[16], uint8_t *sgid_index)
 	return NULL;
 }
 
-/* Made when first wanted, kept for good: programs register memory in it. */
+/* Returns the device's protection domain, or NULL.  The domain is created by
+ * the first call and never freed, since programs register memory in it. */
 static struct ibv_pd *device_domain(struct r_device *d)
 {
 	pthread_mutex_lock(&domains);
@@ -155,8 +160,8 @@ void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index)
 	id->mtu = IBV_MTU_1024;
 	if (!ibv_query_port(d->verbs, PORT, &port))
 		id->mtu = (uint8_t)port.active_mtu;
-	if (id->way_mtu && id->way_mtu < id->mtu)
-		id->mtu = id->way_mtu;
+	if (id->route_mtu && id->route_mtu < id->mtu)
+		id->mtu = id->route_mtu;
 }
 
 struct ibv_context **rdma_get_devices(int *num_devices)

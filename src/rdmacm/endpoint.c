@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Endpoints: synchronous ids, made with their address and queues in one call.
- */
+/* Endpoints: synchronous ids, which rdma_create_ep creates together with their
+ * address and queue pair. */
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
 
@@ -25,7 +25,8 @@ static int make_active(struct rdma_cm_id *id, struct rdma_addrinfo *res,
 	return rdma_create_qp(id, pd, attr);
 }
 
-/* A listener's queue pairs are made one for each request. */
+/* Keeps the attributes: rdma_get_request creates a queue pair for each
+ * connection request. */
 static int make_passive(struct rdma_cm_id *id, struct rdma_addrinfo *res,
 			struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
@@ -35,7 +36,7 @@ static int make_passive(struct rdma_cm_id *id, struct rdma_addrinfo *res,
 		return 0;
 	r_id(id)->listen_attr = malloc(sizeof(*attr));
 	if (!r_id(id)->listen_attr)
-		return r_fail(ENOMEM, "rdma_create_ep: no memory");
+		return r_fail(ENOMEM, "rdma_create_ep: no memory is left");
 	*r_id(id)->listen_attr = *attr;
 	r_id(id)->listen_attr->qp_type = (enum ibv_qp_type)res->ai_qp_type;
 	r_id(id)->listen_pd = pd;
@@ -94,8 +95,9 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 	int err = EINVAL;
 
 	if (!listener->is_sync)
-		return r_fail(EINVAL, "rdma_get_request: the listener has an "
-				      "event channel of the program's");
+		return r_fail(EINVAL, "rdma_get_request takes only a listener "
+				      "that was created without an event "
+				      "channel; use rdma_get_cm_event");
 	if (listen->event) {
 		rdma_ack_cm_event(listen->event);
 		listen->event = NULL;
@@ -107,7 +109,7 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 	else if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		err = 0;
 	if (!err && give_queues(listener, event->id)) {
-		/* nobody else would ever free that id */
+		/* The program does not know the id, and cannot free it. */
 		err = errno;
 		r_refuse((struct r_event *)(void *)event, R_REJ_NO_RESOURCES);
 		errno = err;
@@ -118,7 +120,7 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 		errno = err;
 		return -1;
 	}
-	/* its private data are in the event, which is the new id's now */
+	/* The event has the request's private data; the id owns it now. */
 	*id = event->id;
 	(*id)->event = event;
 	return 0;

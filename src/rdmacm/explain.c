@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One sentence a cause: see explain.h. */
+/* Messages to the user, once for each cause: see explain.h. */
 #include "rdmacm/explain.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "log/stderr.h"
 #include "util/seen_set.h"
 
-static struct seen_set said; /* then it is silent */
+static struct seen_set said; /* a full set: no more messages */
 
 static void say_once(uintptr_t cause, const char *format, va_list args)
 {
@@ -47,7 +47,8 @@ static void say_as(uintptr_t cause, const char *format, ...)
 	va_end(args);
 }
 
-/* No format lies in the first page. */
+/* A key below 4096 differs from the address of any format: nothing is mapped in
+ * the first page. */
 void r_say_of(unsigned cause, const char *sentence)
 {
 	say_as(cause + 1, "%s", sentence);
@@ -57,8 +58,8 @@ const char *r_reason(int err)
 {
 	if (err == EDQUOT)
 		return "this user has as many ids, listeners and connections as "
-		       "its broker has left for all other users: end some, or "
-		       "use a broker of your own (adverb run --private -- "
+		       "the broker has left for all other users; close some, "
+		       "or use a broker of your own (adverb run --private -- "
 		       "PROGRAM)";
 	return strerror(err);
 }

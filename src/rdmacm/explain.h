@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What librdmacm says to the user: one sentence on stderr for each cause, once
- * a process.  ADVERB_EXPLAIN=0 silences it.  Takes no lock, keeps errno.
+ * librdmacm's messages to the user, on stderr: each cause once in a process,
+ * and none with ADVERB_EXPLAIN=0.  The functions take no lock, so that they can
+ * be called under any; r_say and r_say_of leave errno unchanged.
  */
 #ifndef RDMACM_EXPLAIN_H
 #define RDMACM_EXPLAIN_H
 
-/* The cause is the format, by its address: give literals. */
+/* Prints the message.  The address of the format identifies the cause, so the
+ * format must be a literal. */
 void r_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, the cause being a number below 4096: for a sentence of others. */
+/* Prints a message that another module has made; a number below 4095 identifies
+ * the cause. */
 void r_say_of(unsigned cause, const char *sentence);
 
-/* Why the broker refuses a request, from the errno value of its answer.  The
- * text lasts until this thread's next call. */
+/* Returns why the broker refuses a request, from the errno value of its answer.
+ * The string is valid until this thread's next call. */
 const char *r_reason(int err);
 
 /*
- * Say it, then fail as the ABI does: -1 and errno.  The sentence names the
- * call first.
+ * Prints the message, which begins with the name of the call, as r_say does.
+ * Sets errno to err, and returns -1, as the calls of the ABI do.
  */
 int r_fail(int err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

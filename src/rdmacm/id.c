@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ids: making, binding, options, moving, and what the broker says of them. */
+/* Ids: creation, binding, options, migration, and the broker's messages about
+ * them. */
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
 
@@ -17,7 +18,8 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 
 	if (!id)
 		return NULL;
-	/* a program with its own queue pair may ask before it connects */
+	/* Chosen here already: a program with a queue pair of its own may call
+	 * rdma_init_qp_attr before it connects. */
 	if (random_fill(&random, sizeof(random), true))
 		id->psn = random & 0xffffff;
 	id->base.channel = channel;
@@ -54,8 +56,7 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
 
 	if (!type_of(ps, &type))
 		return r_fail(EINVAL,
-			      "rdma_create_id: port space 0x%x is not "
-			      "known",
+			      "rdma_create_id: the port space 0x%x is unknown",
 			      (unsigned)ps);
 	if (r_devices())
 		return -1;
@@ -69,7 +70,7 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
 	if (!made) {
 		if (own)
 			rdma_destroy_event_channel(own);
-		return r_fail(ENOMEM, "rdma_create_id: no memory");
+		return r_fail(ENOMEM, "rdma_create_id: no memory is left");
 	}
 	made->is_sync = own != NULL;
 	*id = &made->base;
@@ -96,7 +97,8 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	base->event = NULL;
 	r_take();
 	r_await_bound(id);
-	/* The peer is told before we wait for our own program. */
+	/* First, so that the peer learns of the end although this thread then
+	 * waits for acknowledgements. */
 	r_release(id);
 	r_channel_move(id, NULL);
 	r_await_acks(id);
@@ -117,7 +119,7 @@ void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 		return;
 	}
 	m->only_own = r_addr_is_loopback(addr);
-	m->any_v4 = addr->sa_family == AF_INET || !id->is_own_family;
+	m->any_v4 = addr->sa_family == AF_INET || !id->is_family_only;
 	m->any_v6 = addr->sa_family == AF_INET6;
 }
 
@@ -136,20 +138,20 @@ static int take_device(struct r_id *id, const struct sockaddr *addr)
 }
 
 /*
- * What may be known of a bind before the broker is asked.  takes: the address
- * is that of a device, which the id has from then on.
+ * Checks a bind before the broker is asked.  With `takes`, the id gets the
+ * device that has the address.  Returns 0, or -1 and errno.
  */
 static int may_bind(struct r_id *id, const struct sockaddr *addr, bool takes)
 {
 	char text[R_ADDR_TEXT];
 
 	if (id->is_binding)
-		return r_fail(EINVAL, "rdma_cm: the id's address is being "
-				      "resolved");
+		return r_fail(EINVAL, "rdma_cm: rdma_resolve_addr of the id "
+				      "has not ended yet");
 	if (takes && take_device(id, addr))
 		return r_fail(ENODEV,
-			      "rdma_cm: %s is no address of an RDMA "
-			      "device here (see ibv_devinfo -v)",
+			      "rdma_cm: %s is no address of an RDMA device of "
+			      "this host; ibv_devinfo -v shows the devices",
 			      r_addr_text(addr, text));
 	return 0;
 }
@@ -179,14 +181,15 @@ int r_bind_later(struct r_id *id, const struct sockaddr *addr)
 	if (!err)
 		return 0;
 	id->is_binding = false;
-	return r_fail(-err, "rdma_cm: there is no broker to bind: %s",
+	return r_fail(-err,
+		      "rdma_cm: the broker cannot be asked to bind a port: %s",
 		      strerror(-err));
 }
 
 #define LOW_PORT                                                               \
 	"a port below 1024 (net.ipv4.ip_unprivileged_port_start) is for "      \
-	"programs of root, and for those that have CAP_NET_BIND_SERVICE "      \
-	"and not by their file; choose a higher port"
+	"programs of root, and for programs with CAP_NET_BIND_SERVICE that "   \
+	"did not get the capability from their file; choose a higher port"
 
 void r_id_bound(struct r_id *id, const struct cmproto *m)
 {
@@ -197,12 +200,12 @@ void r_id_bound(struct r_id *id, const struct cmproto *m)
 		set_bound(id, &id->base.route.addr.src_addr, m->local_port);
 	}
 	if (!id->is_binding)
-		return; /* its caller waits */
+		return; /* r_bind waits for the answer */
 	if (m->err == -EACCES)
 		r_say("rdma_resolve_addr: the source port cannot be "
 		      "bound: " LOW_PORT);
 	id->is_binding = false;
-	id->is_aimed = !m->err;
+	id->has_destination = !m->err;
 	e = r_event_new(id,
 			m->err ? RDMA_CM_EVENT_ADDR_ERROR
 			       : RDMA_CM_EVENT_ADDR_RESOLVED,
@@ -231,8 +234,8 @@ int r_bind(struct r_id *id, const struct sockaddr *addr)
 			      r_addr_text(addr, text));
 	if (err == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
-			      "rdma_cm: %s is in use by another "
-			      "program's id, or one of this one",
+			      "rdma_cm: %s is in use by another id, of this "
+			      "program or another; choose another port",
 			      r_addr_text(addr, text));
 	return r_fail(-err, "rdma_cm: %s cannot be bound: %s",
 		      r_addr_text(addr, text), r_reason(-err));
@@ -246,7 +249,8 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *addr)
 		return r_fail(EAFNOSUPPORT, "rdma_bind_addr: the address is "
 					    "neither IPv4 nor IPv6");
 	if (id->handle)
-		return r_fail(EINVAL, "rdma_bind_addr: the id has an address");
+		return r_fail(EINVAL,
+			      "rdma_bind_addr: the id already has an address");
 	return r_bind(id, addr);
 }
 
@@ -257,8 +261,8 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
 	bool was_sync = id->is_sync, becomes_sync = !channel;
 
 	if (was_sync && !channel)
-		return r_fail(EINVAL, "rdma_migrate_id: the id is synchronous "
-				      "already");
+		return r_fail(EINVAL,
+			      "rdma_migrate_id: the id is already synchronous");
 	if (!channel)
 		channel = rdma_create_event_channel();
 	if (!channel)
@@ -299,7 +303,7 @@ static int id_option(struct r_id *id, int name, const void *value, size_t size)
 	case RDMA_OPTION_ID_AFONLY:
 		if (!is_int || id->handle)
 			break;
-		id->is_own_family = number != 0;
+		id->is_family_only = number != 0;
 		return 0;
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
 		if (size != 1 || *(const uint8_t *)value > 31)
@@ -307,11 +311,12 @@ static int id_option(struct r_id *id, int name, const void *value, size_t size)
 		id->ack_timeout = *(const uint8_t *)value;
 		return 0;
 	default:
-		return r_fail(ENOSYS, "rdma_set_option: option %d is not known",
+		return r_fail(ENOSYS, "rdma_set_option: option %d is unknown",
 			      name);
 	}
-	return r_fail(EINVAL, "rdma_set_option: a wrong size, a value out of "
-			      "range, or too late");
+	return r_fail(EINVAL, "rdma_set_option: the value has a wrong size, is "
+			      "out of range, or is set after the id was "
+			      "bound");
 }
 
 int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
@@ -321,10 +326,11 @@ int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
 		return id_option(r_id(id), optname, optval, optlen);
 	if (level == RDMA_OPTION_IB && optname == RDMA_OPTION_IB_PATH)
 		return r_route_given(r_id(id), optval, optlen);
-	return r_fail(ENOSYS, "rdma_set_option: level %d is not known", level);
+	return r_fail(ENOSYS, "rdma_set_option: level %d is unknown", level);
 }
 
-/* Network order; 0 for an address family without ports. */
+/* Returns the port in network order, or 0 for an address family without
+ * ports. */
 static __be16 port_of(const struct sockaddr *addr)
 {
 	switch (addr->sa_family) {
@@ -347,7 +353,8 @@ __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 	return port_of(&id->route.addr.dst_addr);
 }
 
-/* A call of a listener: the id that the program will find in the event. */
+/* Creates the id of a connection request, and posts the event to the listener's
+ * channel. */
 static void incoming_id(struct r_id *listener, const struct cmproto *m)
 {
 	struct r_id *id =
@@ -364,7 +371,7 @@ static void incoming_id(struct r_id *listener, const struct cmproto *m)
 	id->is_passive = true;
 	id->remote = *m;
 	memcpy(id->note, m->note, sizeof(id->note));
-	/* both ways alike, unless the listener has one of its own */
+	/* The traffic class of the request, unless the program has set one. */
 	id->tos = listener->tos ? listener->tos : m->traffic_class;
 	id->ack_timeout = listener->ack_timeout;
 	memcpy(id->local, m->local, 16);
@@ -386,40 +393,44 @@ static void explain_bind(const struct r_id *id, const struct cmproto *m)
 
 	r_addr_text(to, text);
 	if (m->event == CMPROTO_DISCONNECTED && m->status == -ETIMEDOUT)
-		r_say("rdma_disconnect: the program at %s has never answered "
-		      "that the connection ends: it looks at no events of "
+		r_say("rdma_disconnect: the program at %s has not answered the "
+		      "disconnect request: the program reads no events of "
 		      "rdma_cm, or cannot be reached any more",
 		      text);
+	/* Only the active side is told why a connection is not established. */
 	if (id->is_passive)
-		return; /* who called us knows why it went */
+		return;
 	if (m->event == CMPROTO_UNREACHABLE && m->status == -ETIMEDOUT)
-		r_say("rdma_connect: UNREACHABLE: nothing at %s answers "
-		      "connection management on UDP port 4791",
+		r_say("rdma_connect: UNREACHABLE: no program at %s answers "
+		      "connection management on UDP port 4791; check address, "
+		      "route and firewall",
 		      text);
 	else if (m->event == CMPROTO_UNREACHABLE)
 		r_say("rdma_connect: UNREACHABLE: %s refuses to resolve the "
-		      "service (SIDR status %d; 1: nobody listens, 2: the "
-		      "program rejects)",
+		      "service (SIDR status %d; 1: no program listens, 2: the "
+		      "program rejects the request)",
 		      text, m->status);
 	else if (m->event == CMPROTO_REJECTED && m->status == 8)
-		r_say("rdma_connect: REJECTED: nobody listens at %s (reason 8)",
+		r_say("rdma_connect: REJECTED: no program listens at %s "
+		      "(reason 8); start the server first, or check the port",
 		      text);
 	else if (m->event == CMPROTO_REJECTED && m->status == 28)
-		r_say("rdma_connect: REJECTED: the program at %s does not want "
-		      "this connection (reason 28)",
+		r_say("rdma_connect: REJECTED: the program at %s rejects the "
+		      "connection (reason 28)",
 		      text);
 	else if (m->event == CMPROTO_REJECTED)
 		r_say("rdma_connect: REJECTED by %s: reason %d of IBTA 12.6.7.2 "
-		      "(3: the user that listens has its share of connections; "
-		      "10: it takes us for a stale connection; 4: it has "
-		      "waited too long)",
+		      "(3: the user who listens has all the connections that "
+		      "the broker allows; 4: the peer has waited too long; 10: "
+		      "the peer takes the request for a stale connection's)",
 		      text, m->status);
 }
 
 /*
- * A request that the program has not decided about has no events, as with the
- * kernel: its context is the listener's still, and to accept it fails.  True:
- * it is such a one, and is withdrawn now.
+ * Returns whether the id is a connection request that the program has not
+ * accepted or rejected.  Such a request is withdrawn from here on: as with the
+ * kernel the program gets no event, since the id's context is still the
+ * listener's, and rdma_accept fails.
  */
 static bool withdraw_id(struct r_id *id)
 {
@@ -446,7 +457,7 @@ void r_post_lost(struct r_id *id)
 
 void r_post_failed(struct r_id *id, int err)
 {
-	r_say("rdma_cm: the broker refuses: %s", r_reason(-err));
+	r_say("rdma_cm: the broker refuses a request: %s", r_reason(-err));
 	post_end(id, RDMA_CM_EVENT_CONNECT_ERROR, err);
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Layouts that programs reach into, x86-64, release 44; nothing here runs. */
+/* The layouts of structs that programs access, on 64-bit machines, as in
+ * release
+ * 44.  This file has no code. */
 #include <rdma/rdma_cma.h>
 
 #include <stddef.h>

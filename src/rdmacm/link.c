@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The connection to the broker: requests and their answers, and a thread that
- * takes what comes.  It is made by the first request and lasts until the
- * process ends; a fork's child makes its own.  When the broker is killed, its
- * successor is given the conversations, and asked for ports and listeners
- * again.
+ * receives the broker's messages.  The first request opens the connection,
+ * which lasts until the process ends; a forked child opens its own.  When the
+ * broker is killed, its successor gets the notes of the conversations
+ * (cmproto.h), and requests for the ports and listeners.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
@@ -22,17 +22,19 @@
 #include "util/fd_identity.h"
 #include "util/shared.h"
 
-#define BUCKETS	   256
-#define PENDING	   64 /* more have to wait: answers must be read, too */
-#define PATIENCE_S 30
-#define RELEASES   256	     /* that are kept */
-#define MOST_FDS   (1 << 20) /* as many as a process has, RLIMIT_NOFILE */
-#define SEEK_MS	   1000
+#define BUCKETS 256
+/* Requests without an answer at a time.  Without a limit the broker's answers
+ * could fill this process's socket while the requests fill the broker's. */
+#define PENDING	   64
+#define PATIENCE_S 30	     /* how long a call waits for its answer */
+#define RELEASES   256	     /* notes of released ids that are kept */
+#define MOST_FDS   (1 << 20) /* above every descriptor: RLIMIT_NOFILE */
+#define SEEK_MS	   1000	     /* the longest pause between two attempts */
 
 pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t r_changed = PTHREAD_COND_INITIALIZER;
 
-/* A thread that waits for the answer with this serial; on its stack. */
+/* A thread that waits for the answer to a request, on the thread's stack. */
 struct waiter {
 	struct list link;
 	uint32_t serial;
@@ -42,34 +44,39 @@ struct waiter {
 	struct r_id *id;
 };
 
-/* What a program has let go lately; whoever succeeds the broker is told, for
- * the peer may not have heard of it. */
+/* The note of an id that the program has destroyed.  If the broker dies, the
+ * peer may not have been told; then the broker's successor gets the note. */
 struct released {
 	struct list link;
 	uint8_t note[CMPROTO_NOTE];
 };
 
-/* A request that nobody waits for.  Until it has an answer, the successor of
- * a broker that dies is asked again. */
+/* A request for whose answer no thread waits.  If the broker dies before the
+ * answer, the request is sent to the broker's successor again. */
 struct pending {
-	struct list link; /* in the order they were made */
+	struct list link; /* in the order of the requests */
 	struct r_id *id;
 	struct cmproto request;
 };
 
 static int broker_fd = -1;
-static shared_u32 thread_number; /* of the thread that listens to it */
-static bool is_dialling; /* the thread looks for one: others wait, or do not */
-static pid_t owner;
-static uint32_t last_serial, dials; /* brokers that we have had */
+/* The number of the thread that reads broker_fd; a thread with another number
+ * ends. */
+static shared_u32 thread_number;
+/* The thread is in dial_open, without r_lock: no other thread connects. */
+static bool is_dialling;
+static pid_t owner; /* the process that opened the connection */
+static uint32_t last_serial;
+static uint32_t dials; /* how often the thread has called dial_open */
 static struct list waiters = {&waiters, &waiters};
 static struct list pending = {&pending, &pending};
-static uint32_t pendings;			      /* in it */
+static uint32_t pendings;			      /* entries of pending */
 static struct list released = {&released, &released}; /* oldest first */
-static uint32_t releases;			      /* in it */
+static uint32_t releases;			      /* entries of released */
 static struct list ids[BUCKETS];		      /* by handle */
 
-static _Thread_local int cancel; /* of who has r_lock: as it was before */
+/* The cancellation state of this thread before it took r_lock. */
+static _Thread_local int cancel;
 
 void r_take(void)
 {
@@ -99,7 +106,8 @@ void r_await_acks(const struct r_id *id)
 	pthread_cleanup_pop(0);
 }
 
-/* Whoever held the lock, or waited under it, is not in the child. */
+/* In a forked child: threads that held r_lock or waited for r_changed may not
+ * exist here. */
 static void after_fork(void)
 {
 	pthread_mutex_init(&r_lock, NULL);
@@ -163,7 +171,7 @@ static void pending_free(struct pending *p)
 	pthread_cond_broadcast(&r_changed);
 }
 
-/* m: its answer. */
+/* Handles the answer m to a request for which no thread waits. */
 static void settle_call(struct pending *p, const struct cmproto *m)
 {
 	struct r_id *id = p->id;
@@ -172,7 +180,8 @@ static void settle_call(struct pending *p, const struct cmproto *m)
 		r_id_bound(id, m);
 	else if (!m->err)
 		memcpy(id->note, m->note, sizeof(m->note));
-	/* who has heard of the end already needs no other word */
+	/* A conversation without a note has ended, and its id has got an
+	 * event. */
 	else if (p->request.kind == CMPROTO_CONNECT || !is_empty(id->note))
 		r_post_failed(id, m->err);
 	pending_free(p);
@@ -191,8 +200,9 @@ static bool answer_pending(const struct cmproto *m)
 	return false;
 }
 
-/* Here, in the order of the broker's words: who comes after it is to know what
- * it has said, though the caller may not have woken up yet. */
+/* Stores the answer for the waiting thread, and changes the id.  The id changes
+ * here and not in the waiting thread, so that the broker's next message finds
+ * the id changed although that thread may not run yet. */
 static void keep_answer(struct waiter *w, const struct cmproto *m)
 {
 	*w->answer = *m;
@@ -233,14 +243,14 @@ static void take_message(const struct cmproto *m)
 	if (id)
 		r_id_message(id, m);
 	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_DROPPED)
-		r_say("rdma_cm: the broker ends this process's connections: it "
-		      "has not read what the broker says, of which too much "
-		      "waits for processes of this user");
+		r_say("rdma_cm: the broker ends this process's connections: the "
+		      "process has not read the broker's messages, and too "
+		      "many wait for processes of this user");
 	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_REQUEST)
 		r_tell(CMPROTO_RELEASE, m->new_id);
 }
 
-/* The broker has gone: whoever waits for an answer is told. */
+/* The broker is gone: fails the calls of threads that wait for an answer. */
 static void release_waiters(void)
 {
 	list_for_each (n, &waiters) {
@@ -254,7 +264,8 @@ static void release_waiters(void)
 	pthread_cond_broadcast(&r_changed);
 }
 
-/* A request before the thread listens; events may come before its answer. */
+/* Sends a request and reads the answer, and events that come before, while the
+ * thread does not read.  Returns 0, -EPIPE if the broker is gone, or -errno. */
 static int ask_broker(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 {
 	uint32_t serial = ++last_serial;
@@ -280,8 +291,8 @@ static int ask_broker(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 }
 
 /*
- * A conversation goes on where its note was written, a port and a listener are
- * asked for anew.
+ * Gives an id to the broker's successor: by the note of its conversation, or by
+ * requests for its port and listener.
  */
 static void revive_id(int fd, struct r_id *id)
 {
@@ -301,12 +312,12 @@ static void revive_id(int fd, struct r_id *id)
 	} else if (!id->is_passive) {
 		err = ask_broker(fd, &m, CMPROTO_BIND, 0);
 	} else {
-		return; /* it was over */
+		return; /* the conversation has ended */
 	}
-	/* this one ends too: kept for whoever follows it */
+	/* After -EPIPE the id keeps its handle, for the next successor. */
 	if (!err || err == -EPIPE)
 		r_link(id, err ? handle : m.new_id);
-	/* the successor's own, which it believes later on */
+	/* The successor's note replaces its predecessor's. */
 	if (!err && has_talk)
 		memcpy(id->note, m.note, sizeof(id->note));
 	else if (has_talk)
@@ -317,7 +328,7 @@ static void revive_id(int fd, struct r_id *id)
 	}
 }
 
-/* What the broker before has not answered. */
+/* Repeats the requests that the last broker has not answered. */
 static void ask_pending(int fd)
 {
 	list_for_each_safe (n, &pending) {
@@ -325,14 +336,14 @@ static void ask_pending(int fd)
 		struct cmproto m = p->request;
 
 		if (!p->id->handle && m.kind != CMPROTO_BIND)
-			m.err = -ENOENT; /* and that was said */
+			m.err = -ENOENT; /* the program has got an event */
 		else if (ask_broker(fd, &m, m.kind, p->id->handle) == -EPIPE)
 			return;
 		settle_call(p, &m);
 	}
 }
 
-/* The peers of what was released have to hear of it. */
+/* Repeats the release of ids, whose peers the last broker may not have told. */
 static void release_again(int fd)
 {
 	list_for_each (n, &released) {
@@ -346,8 +357,9 @@ static void release_again(int fd)
 }
 
 /*
- * Under r_lock: go on with the successor of a broker that was killed. Listeners
- * last, or a request that is repeated would be taken for another one.
+ * Gives all ids to the successor of a broker that was killed, under r_lock.
+ * Listeners come last: if a peer repeats a request, the successor must already
+ * know the request's conversation and not take it for a new request.
  */
 static void revive_all(int fd)
 {
@@ -374,7 +386,7 @@ static void tell_word(enum client_word word, const char *sentence)
 	r_say_of(word, sentence);
 }
 
-/* There is no broker to be asked. */
+/* Fails the requests for whose answers no thread waits: there is no broker. */
 static void fail_pending(void)
 {
 	list_for_each_safe (n, &pending)
@@ -382,7 +394,7 @@ static void fail_pending(void)
 			    &(struct cmproto){.err = -EPIPE});
 }
 
-/* Is there something that only a broker can hear of for us? */
+/* Returns whether an id needs a broker and there is none. */
 static bool misses_broker(void)
 {
 	bool misses = false;
@@ -395,9 +407,9 @@ static bool misses_broker(void)
 }
 
 /*
- * Looks for one again and again, and less and less often, as the adapter does:
- * nobody says when there is one, or when one can be started.  -1: it is not
- * missed, or a call was faster.
+ * Looks for a broker in growing intervals, as host does: no event tells when a
+ * broker exists or can be started.  Returns the descriptor, or -1 if no id
+ * needs a broker, or another thread has connected first.
  */
 static int seek_broker(void)
 {
@@ -422,9 +434,9 @@ static int seek_broker(void)
 }
 
 /*
- * A new connection in place of the one that broke; -1: none is needed.  Not
- * under r_lock, which is for calls that need no broker as well: it may take
- * long until there is one.
+ * Replaces the connection that broke, and returns the new descriptor, or -1 if
+ * no id needs a broker.  dial_open is called without r_lock: it may take long,
+ * and calls that need no broker take r_lock too.
  */
 static int redial_broker(int old)
 {
@@ -441,7 +453,8 @@ static int redial_broker(int old)
 	pthread_mutex_lock(&r_lock);
 	is_dialling = false;
 	if (err) {
-		r_say("rdma_cm: the broker is gone and there is no other: %s",
+		r_say("rdma_cm: the broker is gone, and no other can be "
+		      "reached: %s",
 		      why);
 		fd = -1;
 		fail_pending();
@@ -463,8 +476,8 @@ static uint64_t now_ms(void)
 }
 
 /*
- * As redial, but brokers that end each connection at once are not called
- * without a pause.  dialled_ms: when the one that broke was made; kept.
+ * redial_broker, after a pause if brokers end each connection at once.
+ * *dialled_ms is when the connection that broke was opened, and is updated.
  */
 static int redial_calmly(int old, uint64_t *dialled_ms, int *pause_ms)
 {
@@ -479,7 +492,8 @@ static int redial_calmly(int old, uint64_t *dialled_ms, int *pause_ms)
 
 #define LAST_ERRNO 4095
 
-/* What a broker says is input: what it is of, how much, and errors' range. */
+/* Checks a message of n bytes from the broker: its size, magic number, version,
+ * error and count of private data. */
 static bool is_sound(const struct cmproto *m, ssize_t n)
 {
 	return n == sizeof(*m) && m->magic == CMPROTO_MAGIC &&
@@ -496,9 +510,10 @@ static void *run_thread(void *arg)
 	ssize_t n;
 
 	while (fd >= 0 && number == shared_load(&thread_number)) {
-		/* the program may have closed it, and have another by now */
+		/* The program may have closed fd, and the number may be another
+		 * file's now. */
 		n = fd_identity_holds(fd) ? recv(fd, &m, sizeof(m), 0) : 0;
-		/* reset: what it has said before is still to be read */
+		/* After ECONNRESET earlier messages can still be read. */
 		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
 		if (number != shared_load(&thread_number))
@@ -536,13 +551,17 @@ static int start_thread(int fd)
 	return 0;
 }
 
-/* Under r_lock.  -EPIPE: the thread is about to, and `dials` will tell. */
+/*
+ * Connects to the broker unless a connection exists, under r_lock.  Returns 0
+ * or -errno; -EPIPE: the thread is connecting, and increments `dials` when it
+ * has finished.
+ */
 static int dial_broker(void)
 {
 	char why[START_SENTENCE];
 	int err, fd;
 
-	if (owner != getpid()) { /* what the parent had is not ours */
+	if (owner != getpid()) { /* a forked child drops its parent's state */
 		fd_identity_close(broker_fd);
 		broker_fd = -1;
 		list_init(&waiters);
@@ -557,8 +576,8 @@ static int dial_broker(void)
 	if (broker_fd >= 0 && fd_identity_holds(broker_fd))
 		return 0;
 	if (broker_fd >= 0) {
-		/* the program has closed it; who listens to it still hears
-		 * nobody */
+		/* The program has closed the descriptor.  A thread that still
+		 * blocks in recv ends with its old number. */
 		broker_fd = -1;
 		shared_store(&thread_number, shared_own(&thread_number) + 1);
 	}
@@ -569,7 +588,8 @@ static int dial_broker(void)
 		r_say("rdma_cm: no connection can be made: %s", why);
 		return err;
 	}
-	revive_all(fd); /* of a broker that had no successor then */
+	/* Ids may remain of a broker that had no successor until now. */
+	revive_all(fd);
 	err = start_thread(fd);
 	if (err) {
 		close(fd);
@@ -582,7 +602,8 @@ static int post_message(struct cmproto *m, uint16_t kind, uint32_t handle)
 {
 	int err;
 
-	/* first: without a broker it may be kept for the next */
+	/* Before dial_broker: if that fails, the caller may keep the complete
+	 * message for the next broker. */
 	m->magic = CMPROTO_MAGIC;
 	m->version = CMPROTO_VERSION;
 	m->kind = kind;
@@ -597,14 +618,16 @@ static int post_message(struct cmproto *m, uint16_t kind, uint32_t handle)
 	return 0;
 }
 
-/* Under r_lock.  Not by the clock on the wall, which may be set meanwhile. */
+/* Waits for r_changed, under r_lock, until a time of CLOCK_MONOTONIC, which
+ * unlike the real-time clock is never set.  Returns 0 or ETIMEDOUT. */
 static int wait_until(const struct timespec *until)
 {
 	return pthread_cond_clockwait(&r_changed, &r_lock, CLOCK_MONOTONIC,
 				      until);
 }
 
-/* Under r_lock.  Sends and waits; -EPIPE: the broker died first. */
+/* Sends a request and waits for the answer, under r_lock.  Returns 0 or -errno;
+ * -EPIPE: the broker died before it answered. */
 static int call_broker(struct r_id *id, struct cmproto *m, uint16_t kind,
 		       const struct timespec *until)
 {
@@ -636,7 +659,7 @@ int r_call(struct r_id *id, struct cmproto *m, uint16_t kind)
 		*m = request;
 		asked = dials;
 		err = call_broker(id, m, kind, &until);
-		/* until the thread has found the next one */
+		/* Until the thread has connected to the next broker. */
 		while (err == -EPIPE && dials == asked && !waited)
 			waited = wait_until(&until);
 	}
@@ -659,7 +682,8 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind)
 	if (!p)
 		return -ENOMEM;
 	r_take();
-	/* a fork's child has none, whatever its parent had */
+	/* A forked child has no pending requests: `pendings` is its parent's
+	 * until dial_broker resets it. */
 	while (pendings >= PENDING && owner == getpid())
 		pthread_cond_wait(&r_changed, &r_lock);
 	err = post_message(m, kind, id->handle);
@@ -689,13 +713,14 @@ void r_tell(uint16_t kind, uint32_t handle)
 	post_message(&m, kind, handle);
 }
 
-/* The oldest makes room. */
+/* Keeps the note of a released id, in place of the oldest if there are
+ * RELEASES. */
 static void keep_note(const uint8_t note[CMPROTO_NOTE])
 {
 	struct released *r;
 
 	if (releases == RELEASES) {
-		free(list_pop_head(&released)); /* link is first */
+		free(list_pop_head(&released)); /* link is the first member */
 		releases--;
 	}
 	r = malloc(sizeof(*r));
@@ -716,7 +741,7 @@ void r_release(struct r_id *id)
 		if (((struct pending *)(void *)n)->id == id)
 			pending_free((struct pending *)(void *)n);
 	if (!handle)
-		return; /* no broker has it */
+		return; /* the broker does not know the id */
 	if (!is_empty(id->note))
 		keep_note(id->note);
 	r_tell(CMPROTO_RELEASE, handle);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast groups: on Ethernet the group's GID is its IP address, and whoever
- * attaches a queue pair is a member (IBTA A17.9.2).
+ * Multicast groups.  On Ethernet a group's GID is its IP address, and a queue
+ * pair becomes a member when it is attached (IBTA A17.9.2).
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
@@ -40,12 +40,14 @@ static int join_group(struct r_id *id, const struct sockaddr *addr,
 
 	if (!r_addr_is_known(addr) || !id->device)
 		return r_fail(EINVAL, "rdma_join_multicast: the id has no "
-				      "device, or the group no IP address");
+				      "device (call rdma_bind_addr or "
+				      "rdma_resolve_addr first), or the group "
+				      "has no IP address");
 	m = calloc(1, sizeof(*m));
 	e = m ? r_event_new(id, RDMA_CM_EVENT_MULTICAST_JOIN, 0) : NULL;
 	if (!e) {
 		free(m);
-		return r_fail(ENOMEM, "rdma_join_multicast: no memory");
+		return r_fail(ENOMEM, "rdma_join_multicast: no memory is left");
 	}
 	list_init(&m->link);
 	memcpy(&m->addr, addr, r_addr_size(addr));
@@ -67,7 +69,8 @@ int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,
 	return join_group(r_id(id), addr, false, context);
 }
 
-/* On Ethernet a sender is no member of a group, and receives nothing. */
+/* RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER: the queue pair is not attached, since
+ * on Ethernet a queue pair can send to a group without being a member. */
 int rdma_join_multicast_ex(struct rdma_cm_id *id,
 			   struct rdma_cm_join_mc_attr_ex *mc_join_attr,
 			   void *context)
@@ -75,8 +78,8 @@ int rdma_join_multicast_ex(struct rdma_cm_id *id,
 	if (!(mc_join_attr->comp_mask & RDMA_CM_JOIN_MC_ATTR_ADDRESS) ||
 	    mc_join_attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED ||
 	    mc_join_attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
-		return r_fail(EINVAL, "rdma_join_multicast_ex: no address, or "
-				      "unknown flags");
+		return r_fail(EINVAL, "rdma_join_multicast_ex needs an address "
+				      "and known flags");
 	return join_group(r_id(id), mc_join_attr->addr,
 			  mc_join_attr->comp_mask &
 					  RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS &&
@@ -102,7 +105,8 @@ int r_multicast_joined(struct r_event *e)
 	return err ? -1 : 0;
 }
 
-/* Locked: nobody will see the event of its joining, or looks at it now. */
+/* Drops the event of a join, or waits until the thread that has taken the event
+ * has attached the queue pair.  Under r_lock. */
 static void settle_join(const struct r_id *id, const struct r_multicast *m)
 {
 	r_forget_join(id, m);
@@ -110,7 +114,8 @@ static void settle_join(const struct r_id *id, const struct r_multicast *m)
 		pthread_cond_wait(&r_changed, &r_lock);
 }
 
-/* The caller's, or NULL. */
+/* Removes a group from the id, and returns the group, which the caller owns, or
+ * NULL. */
 static struct r_multicast *take_group(struct r_id *id, const uint8_t gid[16])
 {
 	struct r_multicast *m = NULL;
@@ -146,8 +151,8 @@ int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 	r_addr_ip(addr, gid);
 	m = take_group(id, gid);
 	if (!m)
-		return r_fail(EADDRNOTAVAIL, "rdma_leave_multicast: the id is "
-					     "no member of that group");
+		return r_fail(EADDRNOTAVAIL, "rdma_leave_multicast: the id has "
+					     "not joined the group");
 	leave_group(id, m);
 	return 0;
 }

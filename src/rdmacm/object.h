@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The objects behind the public handles of librdmacm; each starts with the
- * public struct.  The program makes and frees ids and channels; events are
- * ours until the program has acknowledged them.
+ * The objects behind the public handles of librdmacm.  Each starts with the
+ * public struct.  The program creates and destroys ids and channels; librdmacm
+ * owns an event until the program has acknowledged the event.
  *
- * One lock, r_lock, covers everything here but what the program alone
- * changes: the fields of the public structs outside of calls.  It is a leaf
- * beside the verbs library, which is never called under it.
+ * Lock: r_lock covers all objects, except the members of public structs that
+ * the program itself changes.  No call of the verbs library is made under
+ * r_lock.
  */
 #ifndef RDMACM_OBJECT_H
 #define RDMACM_OBJECT_H
@@ -23,71 +23,84 @@
 /* A device that this process has opened for its ids. */
 struct r_device {
 	struct ibv_context *verbs;
-	struct ibv_pd *pd; /* id->pd, until the program gives another */
+	struct ibv_pd *pd; /* the pd of ids to which the program gives none */
 	uint64_t guid;	   /* host order */
+	/* The largest responder resources and initiator depth of a QP. */
 	uint8_t max_responder, max_initiator;
 };
 
 struct r_channel {
 	struct rdma_event_channel base;
-	struct list events; /* waiting; a token in base.fd for each */
+	/* Events that the program has not taken; base.fd has a token for
+	 * each. */
+	struct list events;
 };
 
 struct r_event {
 	struct rdma_cm_event base;
 	struct list link;
-	struct cmproto message; /* what caused it; private data point here */
-	struct r_multicast *multicast;
+	/* The broker's message that caused the event; the event's private_data
+	 * points into the message.  Other events: zeroes. */
+	struct cmproto message;
+	struct r_multicast *multicast; /* the group that was joined, or NULL */
 };
 
 struct r_multicast {
-	struct list link; /* of its id */
+	struct list link; /* in the id's list */
 	struct sockaddr_storage addr;
-	void *context;
+	void *context; /* the program's */
 	union ibv_gid gid;
-	bool only_sends, is_attached;
-	bool is_joining; /* a thread has its event, and looks at it */
+	bool only_sends;  /* the QP is not to be attached */
+	bool is_attached; /* the QP is attached */
+	bool is_joining;  /* a thread has taken the event and attaches the QP */
 };
 
 struct r_id {
 	struct rdma_cm_id base;
-	struct list by_handle; /* in the table of link.c */
-	uint32_t handle;       /* the broker's; 0: none */
-	/* its conversation, for the broker's successor; all 0: none */
+	struct list by_handle; /* in link.c's table */
+	uint32_t handle;       /* the broker's name of the id, or 0 */
+	/* The note of the conversation, for the broker's successor; zeroes:
+	 * there is no conversation. */
 	uint8_t note[CMPROTO_NOTE];
 	struct r_device *device;
-	bool is_sync; /* the channel is its own */
-	bool is_passive, is_listening;
-	bool is_up;	      /* the program has seen it established */
-	bool is_disconnected; /* the program has seen it */
+	bool is_sync;	      /* the id owns its channel */
+	bool is_passive;      /* made for a connection request */
+	bool is_listening;    /* rdma_listen has succeeded */
+	bool is_up;	      /* the program has taken ESTABLISHED */
+	bool is_disconnected; /* the program has taken DISCONNECTED */
 	bool is_binding;      /* r_bind_later has no answer yet */
-	bool is_aimed;	   /* it has a destination, or one is being resolved */
-	bool is_decided;   /* it has called; or accepted, or rejected */
-	bool is_withdrawn; /* by the peer, before that */
+	bool has_destination; /* rdma_resolve_addr is running or succeeded */
+	bool is_decided;   /* the program has connected, accepted or rejected */
+	bool is_withdrawn; /* the peer has ended a request not decided on */
 	uint32_t backlog;
-	uint32_t unacked; /* events that the program has */
-	/* addresses: as GIDs, IPv4 mapped */
+	uint32_t unacked; /* events taken and not acknowledged */
+	/* Addresses as GIDs; IPv4 addresses are mapped to IPv6. */
 	uint8_t local[16], peer[16];
-	uint8_t sgid_index, mtu;
-	uint8_t way_mtu; /* that of the way to the peer; 0: not known */
-	uint32_t scope;
-	/* what both ends said */
-	struct cmproto remote; /* REQ, REP */
+	uint8_t sgid_index;
+	uint8_t mtu;	   /* the path MTU, IBV_MTU_* */
+	uint8_t route_mtu; /* the largest path MTU of the route; 0: unknown */
+	uint32_t scope;	   /* the interface of a link-local peer address */
+	struct cmproto remote; /* the peer's REQ or REP */
+	/* Values that this side sends in its REQ or REP. */
 	uint32_t psn, qpn;
 	uint8_t responder_resources, initiator_depth;
 	uint8_t retry_count, rnr_retry, flow_control, has_srq;
 	uint32_t qkey;
 	struct ibv_ece ece;
-	/* options */
+	/* Values of rdma_set_option. */
 	uint8_t tos, ack_timeout;
-	bool may_share, is_own_family;
-	struct list multicasts;
-	/* rdma_create_ep: what rdma_get_request makes queue pairs of */
+	bool may_share, is_family_only;
+	struct list multicasts; /* struct r_multicast */
+	/* With these rdma_get_request creates queue pairs: set by
+	 * rdma_create_ep, else NULL. */
 	struct ibv_qp_init_attr *listen_attr;
 	struct ibv_pd *listen_pd;
-	struct rdma_addrinfo *info; /* of rdma_resolve_addrinfo */
+	struct rdma_addrinfo *info; /* rdma_resolve_addrinfo's result */
+	/* rdma_create_qp has set base.send_cq, base.recv_cq. */
 	bool owns_send_cq, owns_recv_cq;
-	struct r_cq *send_cq, *recv_cq; /* of its queue pair, if ours; qp.c */
+	/* CQs of the queue pair that rdma_create_qp has created, or NULL; see
+	 * qp.c. */
+	struct r_cq *send_cq, *recv_cq;
 };
 
 static inline struct r_id *r_id(struct rdma_cm_id *id)
@@ -100,121 +113,156 @@ static inline struct r_channel *r_channel(struct rdma_event_channel *channel)
 	return (struct r_channel *)(void *)channel;
 }
 
+/* Use r_take and r_give, except to wait for r_changed. */
 extern pthread_mutex_t r_lock;
-extern pthread_cond_t r_changed; /* an answer, an acknowledgement */
+/* Signalled under r_lock when an answer, an acknowledgement or a free place for
+ * a request may have come. */
+extern pthread_cond_t r_changed;
 
-/* link.c: r_lock; its holder is not cancelled, though it sends and waits. */
+/* link.c: takes and releases r_lock.  The holder is not cancelled, although it
+ * calls functions that are cancellation points. */
 void r_take(void);
 void r_give(void);
-/* Under r_lock: until the program has given all events of the id back.  That
- * may take for ever, so here a thread is cancelled. */
+/* link.c, under r_lock: waits until the program has acknowledged all events of
+ * the id.  The program may never do that, so the thread can be cancelled. */
 void r_await_acks(const struct r_id *id);
 
-/* device.c: 0 once the devices are open, or -1 and errno with a sentence. */
+/* device.c: opens the devices, unless they are open.  Returns 0, or -1 and
+ * errno with a message. */
 int r_devices(void);
-/* The device and GID index of a local address; NULL: it is no device's. */
+/* device.c: returns the device of a local address, with the index of its GID,
+ * or NULL if no device has the address. */
 struct r_device *r_device_find(const uint8_t ip[16], uint8_t *sgid_index);
-/* Sets verbs, pd, port and path facts of an id on a device; mtu is no more than
- * way_mtu. */
+/* device.c: sets verbs, pd, port, GID index and MTU of an id that gets a
+ * device; mtu is at most route_mtu. */
 void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);
 
-/* link.c: the connection to the broker. */
+/* ---- link.c: the connection to the broker ---- */
+
 /*
- * Sends m and waits for its answer, which replaces m; 0 or -errno.  When the
- * broker is killed before it answers, its successor is asked.
+ * Sends the request m and waits for the answer, which replaces m.  If the
+ * broker is killed before it answers, the request is sent to its successor.
+ * Returns 0, or -errno; -ETIMEDOUT after 30 s.
  */
 int r_call(struct r_id *id, struct cmproto *m, uint16_t kind);
-/* The same for an id's operation without an answer of interest. */
+/* r_call with an empty request, whose answer is dropped. */
 int r_do(struct r_id *id, uint16_t kind);
 /*
- * Sends m and does not wait: whatever is wrong with it comes as an event.  0,
- * or -errno when there is no broker.  On a machine where processors are scarce
- * each wait for an answer costs three of the scheduler's turns.
+ * Sends the request m without waiting for the answer: a failure becomes an
+ * event of the id.  Returns 0, or -errno if there is no broker.  Where
+ * processors are scarce, waiting for the answer would cost three switches
+ * between processes.
  */
 int r_request(struct r_id *id, struct cmproto *m, uint16_t kind);
-/* Under r_lock: until what r_bind_later asked for is answered. */
+/* Under r_lock: waits until the broker has answered r_bind_later. */
 void r_await_bound(const struct r_id *id);
-/* Under r_lock; nobody waits for an answer. */
+/* Under r_lock: sends a message to which there is no answer. */
 void r_tell(uint16_t kind, uint32_t handle);
-/* Under r_lock: the id, which may have none, needs its conversation no more,
- * nor what it has asked for; unlinks it. */
+/* Under r_lock: releases the id at the broker, if the broker knows the id;
+ * removes the id from the table and drops its requests. */
 void r_release(struct r_id *id);
-/* Under r_lock: events for this handle are this id's. */
+/* Under r_lock: adds the id to the table, so that it gets the broker's messages
+ * for the handle. */
 void r_link(struct r_id *id, uint32_t handle);
+/* Under r_lock: removes the id from the table. */
 void r_unlink(struct r_id *id);
 
-/* channel.c; posting is under r_lock, and takes the event. */
+/* ---- channel.c ---- */
+
+/* Returns a new event, or NULL. */
 struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
 			    int status);
+/* Under r_lock: posts the event to its channel, which then owns the event. */
 void r_post(struct r_event *e);
-/* Post an event that this process itself has caused. */
+/* Posts an event that the broker has not caused.  Takes r_lock.  Returns 0, or
+ * -1 and errno. */
 int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status);
-/* All that waits of an id: to another channel, or away (NULL).  Locked. */
+/* Under r_lock: moves all waiting events of the id to another channel, or frees
+ * them (NULL). */
 void r_channel_move(struct r_id *id, struct r_channel *to);
-/* The event of a group that is left before the program took it.  Locked. */
+/* Under r_lock: frees the waiting event of a group that the program leaves. */
 void r_forget_join(const struct r_id *id, const struct r_multicast *m);
-/* After a call on a synchronous id: its event; else 0. */
+/* Ends a call on a synchronous id: waits for the event.  Returns 0, also for
+ * other ids; or -1 and errno if the event reports a failure. */
 int r_complete(struct r_id *id);
 
-/* id.c */
+/* ---- id.c ---- */
+
+/* Returns a new id, or NULL. */
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 		      enum rdma_port_space ps, enum ibv_qp_type type);
-/* Under r_lock: a message of the broker about an id. */
+/* Under r_lock: handles a message of the broker about an id. */
 void r_id_message(struct r_id *id, const struct cmproto *m);
-/* Bind at the broker; to an open address that is to all devices'. */
+/* Binds the id at the broker, and gives the id the device of the address; an
+ * open address (r_addr_is_open) stands for all devices.  Returns 0, or -1 and
+ * errno with a message. */
 int r_bind(struct r_id *id, const struct sockaddr *addr);
 /*
- * The same to a port of the broker's choice, and does not wait: ADDR_RESOLVED
- * comes with the answer.
+ * Binds the id to a port that the broker chooses, without waiting for the
+ * answer, after which ADDR_RESOLVED or ADDR_ERROR is posted.  Returns 0, or -1
+ * and errno with a message.
  */
 int r_bind_later(struct r_id *id, const struct sockaddr *addr);
-/* Under r_lock: the answer to either of them. */
+/* Under r_lock: handles the answer to r_bind or r_bind_later. */
 void r_id_bound(struct r_id *id, const struct cmproto *m);
-/* What r_bind asks the broker for; no call of the verbs library. */
+/* Fills in the request to bind the id.  Calls nothing of the verbs library. */
 void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 		    struct cmproto *m);
-/* Under r_lock: the conversation ended with the broker. */
+/* Under r_lock: posts the event of a conversation that was lost with the
+ * broker. */
 void r_post_lost(struct r_id *id);
-/* Under r_lock: what was asked for and not waited for is refused. */
+/* Under r_lock: posts the event of a request of r_request that failed with
+ * -errno, with a message. */
 void r_post_failed(struct r_id *id, int err);
 
 /*
- * resolve.c: the route that the program brings (RDMA_OPTION_IB_PATH), of which
- * Ethernet has traffic class and MTU.  0, or -1 and errno.
+ * resolve.c: sets the route that the program passes (RDMA_OPTION_IB_PATH).
+ * Ethernet uses its traffic class and MTU.  Returns 0, or -1 and errno.
  */
 int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 		  size_t size);
 
-/* addr.c: addresses and GIDs. */
+/* ---- addr.c: addresses and GIDs ---- */
+
+/* Returns whether the address is IPv4 or IPv6; the other functions assume so.
+ */
 bool r_addr_is_known(const struct sockaddr *a);
 bool r_addr_is_any(const struct sockaddr *a);
 bool r_addr_is_loopback(const struct sockaddr *a);
 bool r_addr_is_multicast(const struct sockaddr *a);
-/* Any or loopback: as with the kernel's, to bind to it takes no device. */
+/* Returns whether the address is any or loopback.  Binding to such an address
+ * gives an id no device, as with the kernel. */
 bool r_addr_is_open(const struct sockaddr *a);
+/* The size of the address struct in bytes. */
 socklen_t r_addr_size(const struct sockaddr *a);
-uint16_t r_addr_port(const struct sockaddr *a); /* host order */
+/* The port, in host order. */
+uint16_t r_addr_port(const struct sockaddr *a);
 void r_addr_set_port(struct sockaddr *a, uint16_t port);
+/* Stores the address as a GID. */
 void r_addr_ip(const struct sockaddr *a, uint8_t ip[16]);
-/* a: at least a sockaddr_in6. */
+/* Fills in *a, which has room for a struct sockaddr_in6, from a GID. */
 void r_addr_make(struct sockaddr *a, const uint8_t ip[16], uint16_t port);
-/* "10.0.0.1 port 5", for sentences; text of R_ADDR_TEXT. */
+/* The size of the text of r_addr_text. */
 #define R_ADDR_TEXT 80
+/* Writes an address for a message, such as "10.0.0.1 port 5"; returns text. */
 const char *r_addr_text(const struct sockaddr *a, char *text);
 
 #define R_REJ_NO_RESOURCES 3 /* IBTA 12.6.7.2 */
 /*
- * connect.c: rejects a request that the program is not to see (reason: of IBTA
- * 12.6.7.2), and frees it and its id.
+ * connect.c: rejects a connection request that the program does not get, for a
+ * reason of IBTA 12.6.7.2, and frees the event and its id.
  */
 void r_refuse(struct r_event *e, int reason);
 
-/* qp.c: queue pairs through the states of a connection; 0 or -1 and errno. */
+/* qp.c: moves the id's QP to RTS.  Returns 0, or -1 and errno. */
 int r_qp_connect(struct r_id *id);
+/* qp.c: moves the id's QP to ERR, if the id has a QP of a connected type. */
 void r_qp_fail(struct r_id *id);
 
-/* multicast.c */
+/* multicast.c: attaches the QP to the group whose event the program takes.
+ * Returns 0, or -1 and errno. */
 int r_multicast_joined(struct r_event *e);
+/* multicast.c: leaves all groups of the id. */
 void r_multicast_leave_all(struct r_id *id);
 
 #endif

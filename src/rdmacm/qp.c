@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs of ids: making them with what they need, and taking them through
- * their states as the conversation says (IBTA 12.9.5).
+ * Queue pairs of ids: creates them with the completion queues that they need,
+ * and moves them through their states as the connection requires (IBTA 12.9.5).
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
@@ -46,7 +46,7 @@ static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	if (id->base.qp_type == IBV_QPT_UD)
 		return 0;
 	if (!id->remote.kind)
-		return EINVAL; /* nothing is known of the peer yet */
+		return EINVAL; /* the peer has sent no message yet */
 	a->ah_attr.is_global = 1;
 	a->ah_attr.port_num = id->base.port_num;
 	a->ah_attr.grh.sgid_index = id->sgid_index;
@@ -55,7 +55,8 @@ static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	memcpy(&a->ah_attr.grh.dgid, id->peer, 16);
 	a->path_mtu = (enum ibv_mtu)id->mtu;
 	a->dest_qp_num = id->remote.qpn;
-	/* IBTA 12.7.31: a message tells from where its receiver counts */
+	/* IBTA 12.7.31: each side's message has the PSN at which its receiver
+	 * starts to send. */
 	a->rq_psn = id->psn;
 	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	if (!is_reliable(id))
@@ -68,7 +69,7 @@ static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 
 static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 {
-	/* a passive side does as the request says (IBTA 12.7) */
+	/* The passive side takes these values from the request (IBTA 12.7). */
 	const struct cmproto *req = id->is_passive ? &id->remote : NULL;
 
 	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
@@ -105,8 +106,8 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *qp_attr,
 	}
 	if (err)
 		return r_fail(err,
-			      "rdma_init_qp_attr: the id knows too "
-			      "little for state %d",
+			      "rdma_init_qp_attr: the id is not connected far "
+			      "enough for state %d of a queue pair",
 			      (int)state);
 	return 0;
 }
@@ -126,7 +127,7 @@ static int enter_state(struct rdma_cm_id *id, enum ibv_qp_state state)
 
 int r_qp_connect(struct r_id *id)
 {
-	/* to INIT again: what a peer may do is known only now */
+	/* INIT again: the access rights of the peer are known only now. */
 	if (enter_state(&id->base, IBV_QPS_INIT) ||
 	    enter_state(&id->base, IBV_QPS_RTR))
 		return -1;
@@ -142,15 +143,16 @@ void r_qp_fail(struct r_id *id)
 }
 
 /*
- * A completion queue of ours.  rdma_create_qp leaves it in the attributes, and
- * a program that uses those for its next id (cmtime) shares it: it ends with
- * the last queue pair of rdma_create_qp that has it.
+ * A completion queue that rdma_create_qp has created.  rdma_create_qp stores
+ * the queue in the program's attributes, and a program that passes the same
+ * attributes for its next id (cmtime) shares the queue.  So the queue is
+ * destroyed with the last queue pair that uses it.
  */
 struct r_cq {
 	struct list link;
 	struct ibv_cq *cq;
 	struct ibv_comp_channel *channel;
-	unsigned users;
+	unsigned users; /* queue pairs, counted once for each of their queues */
 };
 
 static struct list cqs = {&cqs, &cqs};
@@ -182,7 +184,8 @@ static struct r_cq *cq_new(struct r_id *id, uint32_t size)
 	return c;
 }
 
-/* NULL: it is the program's. */
+/* Counts one more user of a completion queue of rdma_create_qp.  NULL: the
+ * program has created the queue. */
 static struct r_cq *cq_share(const struct ibv_cq *cq)
 {
 	struct r_cq *found = NULL;
@@ -237,7 +240,8 @@ static void drop_cqs(struct r_id *id)
 	cq_drop(&id->send_cq);
 }
 
-/* Those that the program did not bring; the inline calls wait on them. */
+/* Creates the completion queues that the program did not pass.  Returns 0, or
+ * -1 and errno. */
 static int make_cqs(struct r_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	struct rdma_cm_id *b = &id->base;
@@ -247,7 +251,7 @@ static int make_cqs(struct r_id *id, struct ibv_qp_init_attr_ex *attr)
 	else if (!b->send_cq) {
 		id->send_cq = cq_new(id, attr->cap.max_send_wr + 1);
 		if (!id->send_cq)
-			return -1; /* errno says why */
+			return -1;
 		b->send_cq = id->send_cq->cq;
 		b->send_cq_channel = id->send_cq->channel;
 		id->owns_send_cq = true;
@@ -269,7 +273,8 @@ static int make_cqs(struct r_id *id, struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
-/* Datagrams need no peer: all the way at once. */
+/* Moves a new queue pair to INIT, or to RTS if its type is UD, which needs no
+ * connection.  Returns 0, or -1 and errno. */
 static int make_ready(struct r_id *id)
 {
 	if (enter_state(&id->base, IBV_QPS_INIT))
@@ -291,8 +296,7 @@ static int fail_id(struct r_id *id)
 	id->base.qp = NULL;
 	drop_cqs(id);
 	return r_fail(err,
-		      "rdma_create_qp: the queue pair cannot be made: "
-		      "%s",
+		      "rdma_create_qp: the queue pair cannot be created: %s",
 		      strerror(err));
 }
 
@@ -302,14 +306,16 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 	bool has_pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD;
 
 	if (base->qp || !id->device)
-		return r_fail(EINVAL, base->qp ? "rdma_create_qp: the id has "
-						 "a queue pair"
+		return r_fail(EINVAL, base->qp ? "rdma_create_qp: the id "
+						 "already has a queue pair"
 					       : "rdma_create_qp: the id has "
-						 "no device before it has an "
-						 "address");
+						 "no device; call "
+						 "rdma_resolve_addr or "
+						 "rdma_bind_addr first");
 	if (has_pd && attr->pd->context != base->verbs)
 		return r_fail(EINVAL, "rdma_create_qp: the protection domain "
-				      "is of another context than id->verbs");
+				      "belongs to another context than "
+				      "id->verbs");
 	if (has_pd)
 		base->pd = attr->pd;
 	if (!base->pd)
@@ -335,7 +341,7 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	struct ibv_qp_init_attr_ex attr = {0};
 	int result;
 
-	/* what follows in the short one is padding */
+	/* ibv_qp_init_attr ends here, but for padding. */
 	memcpy(&attr, qp_init_attr,
 	       offsetof(struct ibv_qp_init_attr_ex, comp_mask));
 	if (pd) {
@@ -343,7 +349,7 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 		attr.pd = pd;
 	}
 	result = rdma_create_qp_ex(id, &attr);
-	/* with what was granted */
+	/* The capabilities as granted. */
 	memcpy(qp_init_attr, &attr,
 	       offsetof(struct ibv_qp_init_attr_ex, comp_mask));
 	return result;
@@ -365,8 +371,9 @@ int rdma_create_srq_ex(struct rdma_cm_id *base,
 	struct r_id *id = r_id(base);
 
 	if (!id->device)
-		return r_fail(EINVAL, "rdma_create_srq: the id has no device "
-				      "before it has an address");
+		return r_fail(EINVAL, "rdma_create_srq: the id has no device; "
+				      "call rdma_resolve_addr or "
+				      "rdma_bind_addr first");
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD)) {
 		attr->pd = base->pd;
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
@@ -375,10 +382,11 @@ int rdma_create_srq_ex(struct rdma_cm_id *base,
 	if (base->pd)
 		base->srq = ibv_create_srq_ex(base->verbs, attr);
 	if (!base->srq)
-		return r_fail(errno,
-			      "rdma_create_srq: the shared receive "
-			      "queue cannot be made: %s",
-			      strerror(errno));
+		return r_fail(
+			errno,
+			"rdma_create_srq: the shared receive queue cannot "
+			"be created: %s",
+			strerror(errno));
 	return 0;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From an address to a device and a path.  The kernel's routing answers at
- * once; the address is resolved when the broker has chosen a port, too.
+ * Resolves an address to a device and a path.  The kernel's routing tables give
+ * the source address at once; an address counts as resolved after the broker
+ * has also chosen a port.
  */
 #include "device/netdev.h"
 #include "rdmacm/explain.h"
@@ -16,15 +17,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PORT_ANY     4791 /* only the route is asked for */
+#define PORT_ANY     4791 /* for connect(2), which needs a port */
 #define PKEY	     0xffff
 #define RATE_10_GBPS 3
 #define LIFE_TIME    16 /* 4.096 us * 2^16, as on any Ethernet */
 #define SELECT_EQUAL 2
-#define PATH_MTU     0x3f /* of a path record's byte: the selector is above */
+#define PATH_MTU     0x3f /* the bits of the MTU, below the selector's */
 
-/* What the kernel knows of the MTU of a socket's way: that of the route, or
- * what a router on it has said.  0: nothing. */
+/* Returns the path MTU (IBV_MTU_*) that fits the kernel's MTU of a connected
+ * socket: the route's, or what a router has reported.  0: unknown. */
 static uint8_t mtu_of(int fd, int family)
 {
 	int mtu = 0;
@@ -38,7 +39,8 @@ static uint8_t mtu_of(int fd, int family)
 	return (uint8_t)netdev_path_mtu((uint32_t)mtu);
 }
 
-/* The local address from which the kernel would send there, and the MTU. */
+/* Stores the local address from which the kernel sends to an address, and the
+ * path MTU.  Returns 0 or -errno. */
 static int route_to(const struct sockaddr *to, struct sockaddr_storage *from,
 		    uint8_t *mtu)
 {
@@ -49,7 +51,8 @@ static int route_to(const struct sockaddr *to, struct sockaddr_storage *from,
 
 	if (fd < 0)
 		return -errno;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* with fd */
+	/* A thread that is cancelled here would leak fd. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	memcpy(&there, to, r_addr_size(to));
 	if (!r_addr_port(to))
 		r_addr_set_port((struct sockaddr *)&there, PORT_ANY);
@@ -68,7 +71,7 @@ static void set_peer(struct r_id *id, const struct sockaddr *to)
 	struct rdma_addr *a = &id->base.route.addr;
 
 	memcpy(&a->dst_storage, to, r_addr_size(to));
-	if (r_addr_is_any(to)) { /* means this host, as for sockets */
+	if (r_addr_is_any(to)) { /* this host, as with sockets */
 		uint8_t loop[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
 
 		if (to->sa_family == AF_INET6)
@@ -93,7 +96,8 @@ static int bind_later(struct r_id *id, const struct sockaddr *src, bool *later)
 	return r_bind_later(id, src) ? 1 : 0;
 }
 
-/* A loopback address is a source on the way to another, and to a group. */
+/* Returns whether src can be the source address for dst.  A loopback address
+ * can be only for a loopback or a multicast address. */
 static bool is_source_to(const struct sockaddr *src, const struct sockaddr *dst)
 {
 	if (!src || r_addr_is_any(src))
@@ -102,8 +106,8 @@ static bool is_source_to(const struct sockaddr *src, const struct sockaddr *dst)
 	       r_addr_is_multicast(dst);
 }
 
-/* The id has a port, and gets the device whose address this is.  0 or 1, see
- * set_source. */
+/* Gives an id that has a port the device with this address.  Returns 0, or 1
+ * with a message, see set_source. */
 static int set_device(struct r_id *id, const struct sockaddr *from)
 {
 	struct rdma_addr *a = &id->base.route.addr;
@@ -116,8 +120,9 @@ static int set_device(struct r_id *id, const struct sockaddr *from)
 	d = r_device_find(ip, &index);
 	if (!d) {
 		r_fail(ENODEV,
-		       "rdma_resolve_addr: the way to the peer starts "
-		       "at %s, which is no RDMA device's",
+		       "rdma_resolve_addr: the route to the peer starts at %s, "
+		       "which is no address of an RDMA device; ibv_devinfo -v "
+		       "shows the devices",
 		       r_addr_text(from, text));
 		return 1;
 	}
@@ -129,19 +134,19 @@ static int set_device(struct r_id *id, const struct sockaddr *from)
 }
 
 /*
- * One that was bound to no device's address, or not at all, gets its source
- * now.  0; 1: the call fails, and that was said; -errno: there is no way.
- * *later: the event comes by itself.
+ * Chooses the source of an id that is bound to no device's address, or not
+ * bound. Returns 0; 1, with a message, if the call fails; -errno if there is no
+ * route. *later: ADDR_RESOLVED is posted after the broker's answer.
  */
 static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 {
 	struct rdma_addr *a = &id->base.route.addr;
 	struct sockaddr_storage from = {0};
-	int err = route_to(&a->dst_addr, &from, &id->way_mtu);
+	int err = route_to(&a->dst_addr, &from, &id->route_mtu);
 
 	if (id->handle && id->device) {
-		if (id->way_mtu && id->way_mtu < id->mtu)
-			id->mtu = id->way_mtu;
+		if (id->route_mtu && id->route_mtu < id->mtu)
+			id->mtu = id->route_mtu;
 		return 0;
 	}
 	if (id->handle)
@@ -157,7 +162,8 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 	return set_device(id, (struct sockaddr *)&from);
 }
 
-/* A source, that of the call or of the id's address, has the same. */
+/* Returns whether the destination has the address family of the source: of the
+ * id's address, or of the call's. */
 static bool is_of_family(const struct r_id *id, const struct sockaddr *src,
 			 const struct sockaddr *dst)
 {
@@ -179,23 +185,25 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	    (src_addr && !r_addr_is_known(src_addr)))
 		return r_fail(EAFNOSUPPORT, "rdma_resolve_addr: an address is "
 					    "neither IPv4 nor IPv6");
-	if (id->is_aimed || id->is_passive || id->is_listening)
-		return r_fail(EINVAL, "rdma_resolve_addr: the id has a "
+	if (id->has_destination || id->is_passive || id->is_listening)
+		return r_fail(EINVAL, "rdma_resolve_addr: the id already has a "
 				      "destination, or listens");
 	if (!is_of_family(id, src_addr, dst_addr))
-		return r_fail(EINVAL, "rdma_resolve_addr: of source and "
-				      "destination one is IPv4, one IPv6");
+		return r_fail(EINVAL, "rdma_resolve_addr: source and "
+				      "destination must be both IPv4 or both "
+				      "IPv6");
 	if (src_addr && !id->handle && wants_port(src_addr) &&
 	    r_bind(id, src_addr))
 		return -1;
 	was = base->route.addr;
 	set_peer(id, dst_addr);
-	id->is_aimed = true; /* before an answer says that it is not */
+	/* Before the broker's answer, which may reset the flag. */
+	id->has_destination = true;
 	err = set_source(id, src_addr, &later);
 	if (err)
-		id->is_aimed = false;
+		id->has_destination = false;
 	if (err > 0) {
-		base->route.addr = was; /* all is as before the call */
+		base->route.addr = was; /* a failed call changes nothing */
 		return -1;
 	}
 	if (err) {
@@ -215,7 +223,7 @@ static int set_route(struct r_id *id)
 	struct ibv_sa_path_rec *p = calloc(1, sizeof(*p));
 
 	if (!p)
-		return r_fail(ENOMEM, "rdma_resolve_route: no memory");
+		return r_fail(ENOMEM, "rdma_resolve_route: no memory is left");
 	memcpy(&p->sgid, id->local, 16);
 	memcpy(&p->dgid, id->peer, 16);
 	p->hop_limit = 64;
@@ -237,8 +245,8 @@ static int set_route(struct r_id *id)
 int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 {
 	if (!r_id(base)->device)
-		return r_fail(EINVAL, "rdma_resolve_route: rdma_resolve_addr "
-				      "comes before it");
+		return r_fail(EINVAL, "rdma_resolve_route: call "
+				      "rdma_resolve_addr first");
 	if (set_route(r_id(base)))
 		return -1;
 	return r_complete(r_id(base));
@@ -255,9 +263,9 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 		if ((paths[i].flags & want) == want)
 			r = &paths[i].path;
 	if (!id->device || !r || size % sizeof(*paths))
-		return r_fail(EINVAL, "rdma_set_option: no path that is "
-				      "primary and leads both ways, or "
-				      "rdma_resolve_addr comes before it");
+		return r_fail(EINVAL, "rdma_set_option needs a path that is "
+				      "primary and bidirectional, and an id "
+				      "after rdma_resolve_addr");
 	id->tos = r->tclass;
 	if ((r->mtu & PATH_MTU) && (r->mtu & PATH_MTU) < id->mtu)
 		id->mtu = r->mtu & PATH_MTU;

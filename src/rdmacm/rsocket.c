@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rsockets: the socket calls over RDMA.  None can be opened yet. */
+/* rsockets, the socket calls over RDMA, which adverb does not support. */
 #include "rdmacm/explain.h"
 #include "rdmacm/newer.h"
 
@@ -10,8 +10,8 @@
 static int refuse_call(const char *call)
 {
 	return r_fail(ENOSYS,
-		      "rsockets are not built yet: %s fails with "
-		      "ENOSYS; use ordinary sockets",
+		      "rsockets are not supported: %s fails with ENOSYS; use "
+		      "ordinary sockets",
 		      call);
 }
 

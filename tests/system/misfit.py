@@ -487,7 +487,7 @@ def stock_verbs():
         raise system.Skip("the system has no libibverbs.so.1")
     expect(r.status != 0 and re.search(
         r"^adverb: rdma_cm: this librdmacm.so.1 is adverb's, and "
-        r"\S*/libibverbs.so.1 is not: it has none of adverb's devices; take "
+        r"\S*/libibverbs.so.1 is not, and has none of adverb's devices; load "
         r"both from one folder, as adverb run does$", r.output, re.M),
         "it is not told", r)
 
@@ -503,7 +503,7 @@ def elder_verbs():
                "rping", "-c", "-a", "127.0.0.1", "-C", "1"], **env)
     expect(re.search(
         r"^adverb: rdma_cm: this librdmacm.so.1 is of adverb %s, and "
-        r"\S*elder/libibverbs.so.1 of adverb 9.8.7: take both from one "
+        r"\S*elder/libibverbs.so.1 is of adverb 9.8.7; load both from one "
         r"folder, as adverb run does$" % re.escape(OURS), r.output, re.M),
         "it is not told", r)
     end_all()

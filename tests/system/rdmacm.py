@@ -142,7 +142,7 @@ def qperf_held():
         t.need("qperf")
         r = run_qperf(argv, t.paced(PACE_HELD="0", PACE_FIRST="1",
                                     ADVERB_STRICT="1"))
-        expect(r.status != 0 and "REJECTED: nobody listens" in r.output,
+        expect(r.status != 0 and "REJECTED: no program listens" in r.output,
                "it is not refused", r)
 
     t.case("qperf, whose request is held until its server listens",
@@ -448,7 +448,7 @@ def refusals():
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
         expect("RDMA_CM_EVENT_REJECTED, error 8" in r.output,
                "no REJECTED with status 8", r)
-        expect("nobody listens at 127.0.0.1 port 7999" in r.output,
+        expect("no program listens at 127.0.0.1 port 7999" in r.output,
                "no sentence", r)
 
     def black_hole():
