@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import proc
 import report
 import steps
+import users
 import veth
 
 
@@ -143,7 +144,13 @@ def measure(o):
             *steps.same_host(house, o.quick),
             *([] if o.quick else steps.crcs(house))]
     left_out = {}
+    two = users.Users(o.adverb)
     try:
+        where, why = (None, "") if o.quick else two.open()
+        if where:
+            plan += steps.between_users(house, where)
+        elif why:
+            left_out["users"] = why
         for pair in pairs:
             where = pair.open()
             if where:
@@ -159,6 +166,7 @@ def measure(o):
         run.left_out.update(left_out)
         run.all()
     finally:
+        two.close()
         for pair in pairs:
             pair.close()
     now = datetime.datetime.now(datetime.timezone.utc)

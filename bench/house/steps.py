@@ -374,6 +374,20 @@ def crcs(h):
         yield h.crc("crc32c", s, "-c")
 
 
+def between_users(h, where):
+    """What two users of one broker get, by packets; the rows of one user on
+    lo have the same names without @users."""
+    yield h.latency("adverb send_lat", "ib_send_lat", 2, where=where)
+    yield h.latency("adverb send_lat", "ib_send_lat", 64 * KIB, where=where)
+    yield h.bandwidth("adverb write", "ib_write_bw", 8, where=where)
+    yield h.bandwidth("adverb write", "ib_write_bw", 64 * KIB, where=where)
+    yield h.bandwidth("adverb write", "ib_write_bw", MIB, where=where)
+    yield h.bandwidth("adverb send", "ib_send_bw", 64 * KIB, where=where)
+    yield h.bandwidth("adverb read", "ib_read_bw", 64 * KIB, where=where)
+    yield h.bandwidth("adverb write batches", "ib_write_bw", 8, "-l", "64",
+                      where=where)
+
+
 def over(h, where, mtu):
     """The steps over a veth of that MTU."""
     packet = 4096 if mtu > 4200 else 1024

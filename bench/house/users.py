@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Two users of one system broker, which root alone can be:
+
+    network namespace, lo alone
+    root's adverbd --foreground, which owns port 4791
+    client: user 65533             server: user 65534
+
+The broker hands each packet on to the process that it is for, since no user
+but the broker's own may have a socket of the port (docs/SECURITY.md).
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+import proc
+from steps import LOCAL, Where
+
+CLIENT, SERVER = 65533, 65534
+
+
+def is_root():
+    """Can this process become those users?  Root of a user namespace cannot,
+    unless it has their numbers."""
+    with open("/proc/self/uid_map", encoding="ascii") as f:
+        counts = [int(line.split()[2]) for line in f]
+    return os.geteuid() == 0 and sum(counts) > SERVER
+
+
+def broker_of(adverb):
+    """adverbd lies beside the libraries that adverb run has programs load; or
+    None."""
+    done = subprocess.run([adverb, "run", "--", "sh", "-c",
+                           "echo $LD_LIBRARY_PATH"], check=False,
+                          stdout=subprocess.PIPE, text=True)
+    for folder in done.stdout.strip().split(":"):
+        program = os.path.join(folder, "adverbd")
+        if os.access(program, os.X_OK):
+            return program
+    return None
+
+
+class Users:
+    def __init__(self, adverb):
+        self.adverb = adverb
+        self.broker, self.home = None, None
+
+    def _end(self, user):
+        """The words before a command of one end."""
+        home = os.path.join(self.home, str(user))
+        os.mkdir(home, 0o700)
+        os.chown(home, user, user)
+        return ["nsenter", "-t", str(self.broker.pid), "-n", "setpriv",
+                "--reuid", str(user), "--regid", str(user), "--clear-groups",
+                "--no-new-privs", "env", "HOME=" + home,
+                "XDG_RUNTIME_DIR=" + home]
+
+    def _listens(self):
+        """In the namespace that it is to make."""
+        of = "/proc/%d/" % self.broker.pid
+        if os.readlink(of + "ns/net") == os.readlink("/proc/self/ns/net"):
+            return False
+        with open(of + "net/unix", encoding="ascii") as f:
+            return "@adverbd-" in f.read()
+
+    def _wait_for_broker(self):
+        bound = time.monotonic() + 10
+        while not self._listens():
+            if self.broker.poll() is not None or time.monotonic() > bound:
+                raise OSError("the broker does not begin")
+            time.sleep(0.01)
+
+    def open(self):
+        """(a Where, ""), or (None, why there is none)."""
+        if not is_root():
+            return None, "only root can be two users"
+        program = broker_of(self.adverb)
+        if not program or not proc.find("setpriv"):
+            return None, "there is no adverbd, or no setpriv"
+        self.home = tempfile.mkdtemp(prefix="adverb-bench-")
+        os.chmod(self.home, 0o755)
+        self.broker = subprocess.Popen(
+            ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"',
+             "sh", program, "--foreground", "--idle", "3600"],
+            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            self._wait_for_broker()
+        except OSError as why:
+            return None, str(why)
+        proc.Broker.pid = self.broker.pid
+        return Where("users", self._end(CLIENT), self._end(SERVER), LOCAL,
+                     device="lo"), ""
+
+    def close(self):
+        proc.Broker.pid = None
+        if self.broker:
+            self.broker.terminate()
+            self.broker.wait()
+        if self.home:
+            shutil.rmtree(self.home, ignore_errors=True)
