@@ -207,7 +207,7 @@ system_suites() { # [NAME...]
 	local script
 	for script in tests/system/*.py; do
 		case $script in
-		*/system.py | */netlab.py | */forge.py | */*_check.py) continue ;;
+		*/system.py | */netlab.py | */forge.py | */mallory.py | */*_check.py) continue ;;
 		esac
 		[ $# -gt 0 ] && [[ " $* " != *" $(basename "$script" .py) "* ]] ||
 			echo "$script"

@@ -4,6 +4,7 @@
 forge.py TARGET QPN... sends messages in the name of TARGET's own connections,
 until it is stopped, and says how many when it is."""
 
+import os
 import re
 import signal
 import socket
@@ -65,6 +66,45 @@ class Attacker:
             self.sent += 1
         except OSError:
             pass
+
+
+# struct proto of broker/proto.h: magic, version, kind, serial, value, about,
+# brings, and the rest.
+MESSAGE = struct.Struct("=IHHIIII40x112x")
+MAGIC, ASK, GONE = 0x61647662, 4, 0
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                       "../../src/broker/proto.h")) as proto:
+    VERSION = int(re.search(r"PROTO_VERSION\s+(\d+)", proto.read()).group(1))
+
+
+def qpn_of(steer_class, rest):
+    """The inverse of broker/steer.c."""
+    return (steer_class << 14 | rest) * 0x3FB9B5 & 0xFFFFFF
+
+
+def broker_name():
+    """The abstract address of this version's broker in this network namespace,
+    or None."""
+    name = "adverbd-%d" % VERSION
+    with open("/proc/net/unix") as f:
+        return name if re.search("@%s$" % name, f.read(), re.M) else None
+
+
+def classes():
+    """Those that processes have, as the broker answers for a QPN of each."""
+    name, found = broker_name(), []
+    if not name:
+        return found
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.settimeout(10)  # of a broker that is stopped
+        s.connect("\0" + name)
+        for k in range(1, 1023):
+            s.send(MESSAGE.pack(MAGIC, VERSION, ASK, k, qpn_of(k, 0), 0, 0))
+            answer = s.recv(MESSAGE.size)
+            if len(answer) == MESSAGE.size and \
+                    MESSAGE.unpack(answer)[4] != GONE:
+                found.append(k)
+    return found
 
 
 def ends_of(text):

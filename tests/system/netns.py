@@ -455,8 +455,7 @@ def readdressed():
     batch = "address del 10.1.0.1/24 dev v0\n" \
             "address add 10.1.0.1/24 dev v0\n"
     p = lab.begin(words, [*words, "10.1.0.1"])
-    sent = lab.datagrams("there")
-    lab.wait(lambda: lab.datagrams("there") > sent + 1000, "nothing is sent")
+    lab.wait(lambda: t.packets_sent(words[0]) > 1000, "nothing is sent")
     for _ in range(20):
         lab.batch("here", batch)
     r = lab.finish(p)
@@ -468,13 +467,12 @@ def downed():
     """A link that goes down and comes back costs packets, no QP."""
     words = ["ib_write_bw", "-D", "3", "-x", "1", "-p", "%"]
     p = lab.begin(words, [*words, "10.1.0.1"])
-    sent = lab.datagrams("there")
-    lab.wait(lambda: lab.datagrams("there") > sent + 1000, "nothing is sent")
+    lab.wait(lambda: t.packets_sent(words[0]) > 1000, "nothing is sent")
     for _ in range(5):
         for state in "down", "up":
             lab.ip("here", "link set v0 " + state)
-        sent = lab.datagrams("there")
-        lab.wait(lambda: lab.datagrams("there") > sent + 100 or
+        sent = t.packets_sent(words[0])
+        lab.wait(lambda: t.packets_sent(words[0]) > sent + 100 or
                  p[1].poll() is not None, "nothing is sent any more")
     r = lab.finish(p)
     expect_ok(r)

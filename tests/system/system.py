@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import fnmatch
 import glob
+import json
 import os
 import re
 import shutil
@@ -55,6 +56,12 @@ time.sleep(%d)
 """ % HANG
 
 
+# What a program says of frames that fit no connection of its own.
+STRANGERS = re.compile(
+    r"^.*adverb: (packets from .* fit no connection of this process|somebody "
+    r"sends junk to UDP port 4791): .*\n?", re.M)
+
+
 class Skip(Exception):
     """The case cannot be tried here; the text says why."""
 
@@ -91,8 +98,9 @@ def with_report(argv):
 class Suite:
     """Cases of one script."""
 
-    def __init__(self, description, packets=False):
-        """@packets: of the wire, so on this host too."""
+    def __init__(self, description, packets=False, hears_strangers=False):
+        """@packets: of the wire, so on this host too.  @hears_strangers: what
+        is said of frames of others is of interest, beside mallory.py too."""
         parser = argparse.ArgumentParser(description=description)
         parser.add_argument("--build", default="build/out",
                             help="the build folder (default build/out)")
@@ -106,6 +114,9 @@ class Suite:
                             help="by packets, though both ends are here")
         self.options = parser.parse_args()
         self.packets = packets or self.options.packets
+        # Other users' frames and connections are there too: mallory.py.
+        self.is_beside_hostile = "BESIDE_HOSTILE" in os.environ
+        self.hears_strangers = hears_strangers
         self.build = os.path.abspath(self.options.build)
         self.adverb = os.path.join(self.build, "tools", "adverb")
         self.passed = self.failed = self.skipped = 0
@@ -160,12 +171,32 @@ class Suite:
         """Its Result; killed with all its group when out of time."""
         try:
             out, _ = process.communicate(timeout=timeout)
-            return Result(process.returncode, out.decode(errors="replace"))
+            return Result(process.returncode, self.without_strangers(out))
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             out, _ = process.communicate()
-            return Result(124, out.decode(errors="replace") +
+            return Result(124, self.without_strangers(out) +
                           "\n(killed after %d s)\n" % timeout)
+
+    def without_strangers(self, output):
+        text = output.decode(errors="replace")
+        if self.hears_strangers or not self.is_beside_hostile:
+            return text
+        return STRANGERS.sub("", text)
+
+    def need_no_hostile(self, why):
+        """Skips a case that sees what mallory.py does, and is to."""
+        if self.is_beside_hostile:
+            raise Skip("beside a hostile user, who " + why)
+
+    def packets_sent(self, program):
+        """How many the processes of that name have sent by now, whatever other
+        users send from the same addresses."""
+        r = self.run([self.adverb, "top", "--once", "--json", "--interval",
+                      "0.01"])
+        expect_ok(r)
+        return sum(p["tx_packets"] for p in json.loads(r.output)["processes"]
+                   if p["name"] == program)
 
     def run(self, argv, timeout=HANG, **env):
         return self.finish(self.start(argv, env=self.environment(**env)),

@@ -260,9 +260,8 @@ def silences():
     def begun(words, **env):
         lab.unwire()
         lab.wire("v0", 1500, (HERE + "/24",), (THERE + "/24",))
-        before = lab.datagrams("there")
         pair = lab.begin(words, words + [HERE], server_env=env, client_env=env)
-        lab.wait(lambda: lab.datagrams("there") > before + 1000 or
+        lab.wait(lambda: t.packets_sent(words[0]) > 1000 or
                  pair[1].poll() is not None, "there is no transfer", HANG)
         return pair
 
@@ -403,6 +402,7 @@ def crowds():
     def slow(began):
         """Both ends are of one broker: what a stopped program has yet to
         answer is not said to it again."""
+        t.need_no_hostile("sends datagrams that are counted")
         alone()
         s = Talker("here", "serve", HERE, PORT)
         began.append(s)
