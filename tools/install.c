@@ -136,11 +136,11 @@ static const struct {
 };
 
 static const char *const bench_files[] = {
-	"__main__.py",	"goals.py",	"plot.py",	 "proc.py",
-	"report.py",	"steps.py",	"users.py",	 "veth.py",
-	"udp_pingpong", "tcp_pingpong", "line_pingpong", "eventfd_pingpong",
-	"udp_stream",	"tcp_stream",	"tcp_connect",	 "vm_copy",
-	"vm_pingpong",	"qps",		"crc",
+	"__main__.py",	    "against.py",   "goals.py",	    "plot.py",
+	"proc.py",	    "report.py",    "steps.py",	    "users.py",
+	"veth.py",	    "udp_pingpong", "tcp_pingpong", "line_pingpong",
+	"eventfd_pingpong", "udp_stream",   "tcp_stream",   "tcp_connect",
+	"vm_copy",	    "vm_pingpong",  "qps",	    "crc",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -14,6 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import against
 import proc
 import report
 import steps
@@ -44,7 +45,11 @@ def options():
     p.add_argument("--from", dest="source", metavar="FILE",
                    help="measure nothing: take the figures of a --json FILE")
     p.add_argument("--check", action="store_true",
-                   help="exit 1 if a goal that was measured is missed")
+                   help="exit 1 if a goal that was measured is missed, or "
+                   "with --against if a step is slower")
+    p.add_argument("--against", metavar="COMMAND",
+                   help="measure adverb's steps in turns with the adverb of "
+                   "another build, such as ../old/adverb, and print ratios")
     p.add_argument("--adverb", default=os.environ.get("ADVERB_COMMAND",
                                                       "adverb"),
                    help=argparse.SUPPRESS)
@@ -77,7 +82,7 @@ class Run:
         self.done = 0
 
     def say(self, step, words):
-        total = self.rounds * len(self.plan)
+        total = self.rounds * len(list(self.order(0)))
         self.done += 1
         spent = time.monotonic() - self.began
         left = spent / self.done * (total - self.done)
@@ -122,8 +127,17 @@ class Run:
 
     def all(self):
         for turn in range(self.rounds):
-            for step in self.plan:
+            for step in self.order(turn):
                 self.step(step, turn)
+
+    def order(self, turn):
+        """The steps of one round; a member of the plan is one step, or a
+        pair whose first is the second in every other round."""
+        for member in self.plan:
+            if isinstance(member, steps.Step):
+                yield member
+            else:
+                yield from member if turn % 2 == 0 else member[::-1]
 
 
 def cpu_name():
@@ -137,20 +151,31 @@ def cpu_name():
     return platform.machine()
 
 
+def on_lo(house, quick):
+    return [*steps.points(house), *steps.curves(house, quick),
+            *steps.same_host(house, quick)]
+
+
+def between_users(o, house, two, left_out):
+    """The steps of two users; opens @two if any of them is wanted."""
+    if o.quick or not any(wanted(step, o.only) for step in
+                          steps.between_users(house, steps.Where("users"))):
+        return []
+    where, why = two.open()
+    if not where:
+        left_out["users"] = why
+        return []
+    return steps.between_users(house, where)
+
+
 def measure(o):
     house = steps.House(o.adverb)
     pairs = [] if o.quick else [veth.Veth(1500), veth.Veth(9000)]
-    plan = [*steps.points(house), *steps.curves(house, o.quick),
-            *steps.same_host(house, o.quick),
-            *([] if o.quick else steps.crcs(house))]
+    plan = on_lo(house, o.quick) + ([] if o.quick else [*steps.crcs(house)])
     left_out = {}
     two = users.Users(o.adverb)
     try:
-        where, why = (None, "") if o.quick else two.open()
-        if where:
-            plan += steps.between_users(house, where)
-        elif why:
-            left_out["users"] = why
+        plan += between_users(o, house, two, left_out)
         for pair in pairs:
             where = pair.open()
             if where:
@@ -169,11 +194,59 @@ def measure(o):
         two.close()
         for pair in pairs:
             pair.close()
+    return {**described(), "rounds": run.rounds, "figures": run.figures,
+            "left_out": run.left_out}
+
+
+def described():
+    """The day and the machine."""
     now = datetime.datetime.now(datetime.timezone.utc)
     return {"date": now.strftime("%Y-%m-%d"), "kernel": platform.release(),
-            "cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)),
-            "rounds": run.rounds, "figures": run.figures,
+            "cpu": cpu_name(), "cores": len(os.sched_getaffinity(0))}
+
+
+def measure_both(o):
+    """Each step of adverb with two builds, each of which has a network
+    namespace, so that it starts a broker of its own."""
+    spaces = [veth.Loopback(), veth.Loopback()]
+    try:
+        new, old = (
+            [step for step in on_lo(steps.House(adverb, space.open()), o.quick)
+             if step.is_of_adverb() and wanted(step, o.only)]
+            for adverb, space in zip((o.adverb, o.against), spaces))
+        if o.list:
+            print("\n".join(step.key for step in new))
+            return None
+        for step in old:
+            step.key += against.OTHER
+        run = Run(list(zip(new, old)), o.rounds or (1 if o.quick else 5),
+                  0 if o.quick else o.retries)
+        run.all()
+    finally:
+        for space in spaces:
+            space.close()
+    return {**described(), "rounds": run.rounds, "figures": run.figures,
             "left_out": run.left_out}
+
+
+def compare(o):
+    """The exit status."""
+    data = load(o.source) if o.source else measure_both(o)
+    if data is None:
+        return 0
+    write_json(data, o.json)
+    rows = list(against.rows(data["figures"]))
+    print("\n".join([report.machine(data), "", *report.plain(rows)]))
+    for what, why in data["left_out"].items():
+        print("left out: %s: %s" % (what, why))
+    return 1 if o.check and any(row[-1] == against.SLOWER
+                                for row in rows[1:]) else 0
+
+
+def write_json(data, path):
+    if path:
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(data, out, indent=1)
 
 
 def load(path):
@@ -186,14 +259,14 @@ def load(path):
 
 def main():
     o = options()
+    if o.against:
+        return compare(o)
     data = load(o.source) if o.source else measure(o)
     if data is None:
         return 0
     report.judge(data)
     print("\n".join(report.show(data)))
-    if o.json:
-        with open(o.json, "w", encoding="utf-8") as out:
-            json.dump(data, out, indent=1)
+    write_json(data, o.json)
     if o.plots:
         report.write_plots(data, o.plots)
     if o.docs:
@@ -205,5 +278,7 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
+    except veth.Refused as why:
+        sys.exit("adverb bench: --against needs network namespaces: %s" % why)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -31,6 +31,10 @@ class Step:
         self.series, self.size, self.run, self.needs = series, size, run, needs
         self.key = "%s/%d" % (series, size)
 
+    def is_of_adverb(self):
+        """Does the step run programs on adverb's libraries?"""
+        return self.series.split(" ")[0] in ("adverb", "direct", "mapped")
+
     def missing(self):
         """The program that this machine lacks, or None."""
         for program in self.needs:
@@ -82,14 +86,15 @@ def malloced():
 
 
 class House:
-    """The programs' places."""
+    """The programs' places: the command adverb, and the words before it that
+    have a program run in a network namespace."""
 
-    def __init__(self, adverb):
-        self.adverb = adverb
+    def __init__(self, adverb, inside=()):
+        self.adverb = [*inside, adverb]
         self.raw = HERE
 
     def prefix(self):
-        return [self.adverb, "run", "--"]
+        return self.adverb + ["run", "--"]
 
     # -- the raw limits -----------------------------------------------------
 
@@ -174,8 +179,8 @@ class House:
     def cmtime(self, series, count):
         """Connections that are asked for at once, queue pairs and all."""
         def run():
-            text, _ = proc.alone([self.adverb, "pair", "--", "cmtime", "-c",
-                                  str(count)])
+            text, _ = proc.alone(self.adverb + ["pair", "--", "cmtime", "-c",
+                                                str(count)])
             said = re.search(r"connect\s*:.*\s([0-9.]+)$", text, re.M)
             if not said:
                 raise Failed("cmtime: " + proc.last_line(text))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Two network namespaces and a veth between them, made by an ordinary user:
+"""Network namespaces that an ordinary user makes.  A Loopback has lo alone.
+A Veth is two namespaces and a veth between them:
 
     namespace A  10.99.0.1 ---- 10.99.0.2  namespace B
     client                                 server
@@ -11,21 +12,50 @@ import time
 from steps import Where
 
 
+class Refused(Exception):
+    """This machine gives no network namespace; the text says why."""
+
+
+def hold(prefix):
+    """A shell that keeps a namespace alive until its input ends."""
+    return subprocess.Popen(
+        [*prefix, "sh", "-c", "ip link set lo up && echo up && read x"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True)
+
+
+def words_before(holder):
+    """The words before a command that have it run in the holder's namespace.
+    """
+    return ["nsenter", "-t", str(holder.pid), "-U", "-n",
+            "--preserve-credentials"]
+
+
+def let_go(holder):
+    holder.stdin.close()
+    holder.wait()
+
+
+class Loopback:
+    def __init__(self):
+        self.holder = None
+
+    def open(self):
+        """The words before a command; may raise Refused."""
+        self.holder = hold(["unshare", "-Urn"])
+        if self.holder.stdout.readline() != "up\n":
+            raise Refused("this user may not make one")
+        return words_before(self.holder)
+
+    def close(self):
+        if self.holder:
+            let_go(self.holder)
+
+
 class Veth:
     def __init__(self, mtu):
         self.mtu = mtu
         self.a = self.b = None
-
-    def _hold(self, prefix):
-        """A shell that keeps a namespace alive until its input ends."""
-        return subprocess.Popen(
-            [*prefix, "sh", "-c", "ip link set lo up && echo up && read x"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True)
-
-    def _in(self, which):
-        return ["nsenter", "-t", str(which.pid), "-U", "-n",
-                "--preserve-credentials"]
 
     def _wait_for_carrier(self, prefix, name):
         """The kernel takes up to a second to call a link up."""
@@ -40,13 +70,13 @@ class Veth:
     def open(self):
         """A Where, or None if this machine gives no namespaces."""
         try:
-            self.a = self._hold(["unshare", "-Urn"])
+            self.a = hold(["unshare", "-Urn"])
             if self.a.stdout.readline() != "up\n":
                 return None
-            self.b = self._hold(self._in(self.a) + ["unshare", "-n"])
+            self.b = hold(words_before(self.a) + ["unshare", "-n"])
             if self.b.stdout.readline() != "up\n":
                 return None
-            a, b = self._in(self.a), self._in(self.b)
+            a, b = words_before(self.a), words_before(self.b)
             mtu = str(self.mtu)
             for command in (
                     a + ["ip", "link", "add", "va", "mtu", mtu, "type",
@@ -69,5 +99,4 @@ class Veth:
     def close(self):
         for holder in (self.b, self.a):
             if holder:
-                holder.stdin.close()
-                holder.wait()
+                let_go(holder)

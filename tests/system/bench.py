@@ -7,7 +7,7 @@ import json
 import os
 import xml.etree.ElementTree
 
-from system import Fail, Suite
+from system import Fail, Skip, Suite
 
 suite = Suite(__doc__)
 FIGURES = suite.path("figures.json")
@@ -105,9 +105,56 @@ def page_is_rewritten():
         raise Fail("not as wanted", text)
 
 
+def two_builds():
+    """A figures file of two builds, of which this one is slower in one step
+    and faster in another."""
+    figures = {}
+    for key, this, other in (("adverb send_lat/2", 4.0, 2.0),
+                             ("direct write/65536", 3.0, 2.0),
+                             ("mapped read/8", 1.0, 1.0)):
+        field = "us" if "lat" in key else "GBps"
+        for name, value in ((key, this), (key + " against", other)):
+            figures[name] = {str(r): {field: value + r / 9}
+                             for r in range(3)}
+    path = suite.path("two_builds.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"date": "2026-01-01", "kernel": "6", "cpu": "c", "cores": 2,
+                   "rounds": 3, "figures": figures, "left_out": {}}, f)
+    return path
+
+
+def slower_step_decides_the_status():
+    r = suite.run([suite.adverb, "bench", "--from", two_builds(), "--against",
+                   "no-such-adverb", "--check"])
+    if r.status != 1:
+        raise Fail("status %d" % r.status, r.output)
+    for what, words in (("adverb send_lat/2", "0.514  slower"),
+                        ("direct write/65536", "1.474  faster"),
+                        ("mapped read/8", "1.000  within the spread")):
+        if not any(line.startswith(what) and
+                   " ".join(line.split()).endswith(" ".join(words.split()))
+                   for line in r.output.splitlines()):
+            raise Fail("%s should be %s" % (what, words), r.output)
+
+
+def two_builds_are_measured_in_turns():
+    suite.need("ib_send_lat")
+    r = suite.run([suite.adverb, "bench", "--against", suite.adverb,
+                   "--retries", "0", "--rounds", "2", "--only",
+                   "adverb send_lat/2"], timeout=600)
+    if "needs network namespaces" in r.output:
+        raise Skip("no network namespace can be made")
+    if r.status or not any(line.startswith("adverb send_lat/2")
+                           for line in r.output.splitlines()):
+        raise Fail("status %d, or no ratio" % r.status, r.output)
+
+
 suite.case("the raw limits give figures", raw_limits)
 suite.case("adverb is measured beside them", adverb_beside_the_limit)
 suite.case("the plots are XML with curves", plots_are_xml)
 suite.case("the goals decide the exit status", goals_decide_the_status)
+suite.case("two builds are measured in turns", two_builds_are_measured_in_turns)
+suite.case("a step that is slower than in another build decides the exit status",
+           slower_step_decides_the_status)
 suite.case("the page gets the figures", page_is_rewritten)
 suite.end()
