@@ -11,12 +11,14 @@ static struct access *access_slots(const struct hca *h)
 	return arena_at(&h->arena, at);
 }
 
-/* Whoever had it is not inside any more. */
+/* Prepares a slot that this process has just claimed.  The process that had the
+ * slot before may have died inside; the epoch becomes the next even number, and
+ * is not 0, which would mark the slot as never claimed. */
 static struct access *settle_slot(struct access *g)
 {
 	uint32_t epoch = shared_own(&g->epoch);
 
-	/* and if it died amid a copy, that was not ours */
+	/* the dead process may have copied by another method */
 	access_copy_by(g, ACCESS_BY_CALLS);
 	shared_store(&g->epoch, (epoch | 1) + 1 ? (epoch | 1) + 1 : 2);
 	return g;
@@ -31,7 +33,7 @@ struct access *access_claim(struct hca *peer_area) NO_LOCK_ANALYSIS
 		if (!alock_holder(&g[i].process) &&
 		    alock_try(&g[i].process, &inherited))
 			return settle_slot(&g[i]);
-	/* none is free: then those of the dead */
+	/* no slot is free: take the slot of a process that died */
 	for (int i = 0; g && i < ACCESS_MAX; i++)
 		if (alock_try(&g[i].process, &inherited))
 			return settle_slot(&g[i]);
@@ -46,7 +48,9 @@ void access_release(struct access *g) NO_LOCK_ANALYSIS
 void access_copy(struct access *g, access_set what)
 {
 	shared_store(&g->thread, alock_thread());
-	/* and then, not before, it looks at the keys */
+	/* Orders the store of `touches` before the caller's lookup of the keys:
+	 * otherwise the owner could find the slot empty after it withdrew a
+	 * key, while the lookup still finds the key. */
 	atomic_exchange(&g->touches, what | ACCESS_COPIES);
 	shared_fence_after_exchange();
 }
@@ -57,7 +61,8 @@ bool access_copied(struct access *g, access_set what, access_set then)
 	return atomic_compare_exchange_strong(&g->touches, &what, then);
 }
 
-/* Will it look before it copies on? */
+/* Is the copying thread stopped where it checks access_is_revoked before it
+ * copies more? */
 static bool is_halted(struct access *g)
 {
 	switch (alock_halt_of(shared_load(&g->thread))) {
@@ -72,9 +77,9 @@ static bool is_halted(struct access *g)
 }
 
 /*
- * Stopped outside of its system calls it may be about to begin one.  So it is
- * looked at again after its access was revoked: whatever it does next, it first
- * finds that it is.
+ * A thread that is stopped outside of a system call may be about to begin one.
+ * So the thread's state is read again after its access was revoked: a thread
+ * that is still stopped then finds the revocation before it copies.
  */
 static bool revoke_slot(struct access *g)
 {
@@ -113,13 +118,14 @@ static bool may_touch(access_set touches, access_set what)
 	if (touches == ACCESS_REVOKED || !(what & ACCESS_SAY))
 		return true;
 	if ((uint32_t)what && !its && !(touches & ACCESS_COPIES))
-		return false; /* it will find them withdrawn */
+		return false; /* a later lookup finds the keys withdrawn */
 	return !(touches & ACCESS_SAY) || (qpn && qpn == its) ||
 	       (uint32_t)touches & (uint32_t)what;
 }
 
-/* A slot whose peer is inside since the first look; NULL: there is none. */
-static struct access *who_is_inside(struct hca *own, struct access_scan *l)
+/* The next slot whose peer has been inside since the scan first read the slot;
+ * NULL: there is none. */
+static struct access *peer_inside(struct hca *own, struct access_scan *l)
 {
 	struct access *g = access_slots(own);
 
@@ -148,8 +154,9 @@ static void pass_slot(struct access_scan *l)
 	l->epoch = 0;
 }
 
-/* No thread of ours has a slot here, and none is nameless where we have a name:
- * a peer that says so writes nonsense, and is not waited for. */
+/* Does the slot name an owner that cannot be a peer?  No thread of this process
+ * has a slot in its own arena, and no process is nameless on a host where this
+ * process has a name.  Such a slot is invalid input, and is not waited for. */
 static bool is_nobody(alock_owner who)
 {
 	alock_owner self = alock_self();
@@ -167,7 +174,7 @@ bool access_scan_done(struct hca *own, struct access_scan *l)
 {
 	struct access *g;
 
-	while ((g = who_is_inside(own, l))) {
+	while ((g = peer_inside(own, l))) {
 		alock_owner who = alock_holder(&g->process);
 
 		if (!is_nobody(who) && !alock_is_dead(who) && !revoke_slot(g))
@@ -185,7 +192,7 @@ void access_wait(struct hca *own, access_set what)
 	uint32_t at = 0;
 
 	access_scan_begin(&l, what);
-	while ((g = who_is_inside(own, &l))) {
+	while ((g = peer_inside(own, &l))) {
 		if (l.at != at)
 			w = (struct alock_wait){0};
 		at = l.at;

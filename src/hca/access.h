@@ -3,8 +3,8 @@
  * Access slots: each peer that works in an arena has one there, and says in it
  * at which QP it works and by which keys it copies.  The owner that has
  * withdrawn a QP waits for peers that were inside at this QP; the owner that
- *has withdrawn a key waits for peers that copied by this key.  Dead peers are
- *not waited for.
+ * has withdrawn a key waits for peers that copied by this key.  Dead peers are
+ * not waited for.
  *
  *	peer                                owner
  *	access_enter: at this QP            withdraw the key
@@ -14,9 +14,9 @@
  *	access_leave
  *
  * access_enter and access_copy are exchanges, so a peer's slot is written
- *before the peer reads the QP or the key; the owner withdraws first and reads
- *the slots then.  Without that order the peer could copy by a key whose owner
- *had found the slot empty, after ibv_dereg_mr returned.
+ * before the peer reads the QP or the key; the owner withdraws first and reads
+ * the slots then.  Without that order the peer could copy by a key whose owner
+ * had found the slot empty, after ibv_dereg_mr returned.
  *
  * The access of a peer that is stopped while it copies can be revoked: the peer
  * finds out before it would copy on, and touches nothing more.  A peer that is
@@ -92,8 +92,8 @@ static inline void access_copy_by(struct access *g, enum access_by how)
 {
 	shared_store(&g->by, how);
 }
-/* Was the access revoked?  Asked between two system calls and after the last.
- */
+/* Was the access revoked?  The peer asks between two system calls and after the
+ * last one. */
 static inline bool access_is_revoked(const struct access *g)
 {
 	return atomic_load_explicit(&g->touches, memory_order_acquire) ==

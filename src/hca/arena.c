@@ -38,7 +38,7 @@ static unsigned class_of(uint64_t bytes)
 	return c;
 }
 
-/* Never handed out before. */
+/* Allocates memory that was never allocated before; 0: there is no more. */
 static aoff take_fresh(aoff *brk, aoff end, uint64_t bytes)
 {
 	aoff off = bits_align_up(*brk, bytes < PAGE ? bytes : PAGE);
@@ -70,15 +70,16 @@ static aoff take_block(struct arena *a, struct arena_hdr *h, unsigned class)
 }
 
 /*
- * Free memory that peers may write.  What is free is not noted there, where any
- * of them could have the next one made anywhere.
+ * A free block of the part that peers write.  The note lies in the owner's
+ * part: a free list inside the peers' part could be changed by a peer, which
+ * would then choose the address of the next block.
  */
 struct arena_spare {
 	aoff next, at;
 };
 
-/* The last page stays unused: who is told of too many elements in the last slot
- * of a queue reads there. */
+/* The last page of the arena stays unused: a reader of a queue's last slot that
+ * finds too many elements there reads past the slot (wqe_sge_count). */
 static aoff take_shared(struct arena *a, struct arena_hdr *h, unsigned class)
 {
 	uint64_t bytes = 1ull << (class + MIN_SHIFT);
@@ -95,7 +96,7 @@ static aoff take_shared(struct arena *a, struct arena_hdr *h, unsigned class)
 	return off;
 }
 
-/* Where there is no room for the note it is not used again. */
+/* If there is no room for the note, the block is never used again. */
 static void give_shared(struct arena *a, struct arena_hdr *h, unsigned class,
 			aoff off)
 {

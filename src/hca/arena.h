@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The arena: one stretch of memory that holds every ring and table of an
- * adapter, addressed by offset and never by pointer, so that another process
- * may map it at another place (docs/ARCHITECTURE.md).  In a real process it
- * is a sparse memfd, in tests and the simulator plain memory: untouched
- * pages cost nothing, so tables are laid out at their limit.
+ * The arena: a range of memory that holds every ring and table of an adapter,
+ * addressed by offset and never by pointer, so that another process may map the
+ * arena at another address (docs/ARCHITECTURE.md).  In a real process the arena
+ * is a sparse memfd, in tests and the simulator plain memory.  Untouched pages
+ * cost nothing, so tables are laid out at their limit.
  *
- * It has two parts.  The first is the owner's: others may read it, and the
- * kernel keeps them from writing there (memory/arena_map.h).  In the second,
- * from `shared` on, peers of this host write what they do here by themselves;
- * to its owner whatever lies there is input, as all of an arena is to a peer.
+ * The arena has two parts.  Only the owner writes the first part: peers may
+ * read it, and the kernel keeps them from writing there (memory/arena_map.h).
+ * Peers of this host and the owner write the second part, from `shared` on.
+ * The second part is input to the owner, and the whole arena is input to a
+ * peer.
  *
- * Lock: hdr->lock, a leaf, taken inside.  Owner: the adapter.
+ * Lock: hdr->lock, a leaf, taken by the functions below.  Owner: the adapter.
  */
 #ifndef HCA_ARENA_H
 #define HCA_ARENA_H
@@ -33,15 +34,15 @@ struct arena_hdr {
 	uint64_t size; /* bytes */
 	struct alock lock;
 	uint32_t layout; /* ARENA_LAYOUT of the writer */
-	aoff brk;	 /* first byte never handed out */
+	aoff brk; /* the first byte of part one that was never allocated */
 	uint64_t used_bytes;
 	aoff free[ARENA_CLASSES];
 	aoff shared;	 /* where the second part begins; whole pages */
-	aoff shared_brk; /* brk of that */
-	/* Struct arena_spare, in the first part: what is free of the second. */
+	aoff shared_brk; /* the first byte of part two never allocated */
+	/* Struct arena_spare, in the first part: free blocks of the second. */
 	aoff shared_free[ARENA_CLASSES];
 	aoff root;	   /* struct hca_shared */
-	int32_t shared_fd; /* the owner's, of the second part; see the host */
+	int32_t shared_fd; /* the owner's descriptor of the second part */
 	uint32_t reserved;
 };
 
@@ -53,31 +54,35 @@ struct arena {
 	aoff shared;   /* where the second part begins */
 };
 
-/* Format `size` bytes of zeroed memory at base. */
+/* Formats `size` bytes of zeroed memory at base, which the caller owns. */
 void arena_init(struct arena *a, void *base, size_t size);
-/* Zeroed, aligned to 64 (to 4096 when >= 4096 bytes); 0 when full. */
+/* Allocates zeroed bytes in the owner's part, aligned to 64 bytes, or to 4096
+ * if there are at least 4096 bytes.  0: the part is full. */
 aoff arena_alloc(struct arena *a, uint64_t bytes);
-/* The same in the part that peers may write. */
+/* arena_alloc in the part that peers may write. */
 aoff arena_alloc_shared(struct arena *a, uint64_t bytes);
-/* Give back what one of the two returned for as many bytes; off 0 is allowed.
- */
+/* Frees what arena_alloc or arena_alloc_shared returned for the same number of
+ * bytes; an offset of 0 is allowed. */
 void arena_free(struct arena *a, aoff off, uint64_t bytes);
-/* Bytes handed out and not yet freed. */
+/* The number of bytes that are allocated, rounded up to size classes. */
 uint64_t arena_used(const struct arena *a);
+
+/* The address of an offset in this process; NULL for 0. */
 
 static inline void *arena_at(const struct arena *a, aoff off)
 {
 	return off ? a->base + off : NULL;
 }
 
-/* Does [off, off + bytes) lie inside?  For offsets others may have written,
- * of which the caller has a copy. */
+/* Does [off, off + bytes) lie inside the arena?  For an offset that another
+ * process may have written and of which the caller has a copy. */
 static inline bool arena_has(const struct arena *a, aoff off, uint64_t bytes)
 {
 	return off && off <= a->size && bytes <= a->size - off;
 }
 
-/* The same of the second part, where something begins at whole cache lines. */
+/* Does [off, off + bytes) lie inside the peers' part, at a whole cache line, as
+ * each block there does?  For a copy of an offset, as in arena_has. */
 static inline bool arena_shares(const struct arena *a, aoff off, uint64_t bytes)
 {
 	return off % 64 == 0 && off >= a->shared && arena_has(a, off, bytes);

@@ -3,7 +3,9 @@
 
 #include "hca/hca.h"
 
-/* Released: what the completion wrote is there for who sees it counted. */
+/* Each addition is a release: it orders the memory that the completion wrote
+ * before the count.  Otherwise a program that sees the count could read memory
+ * from before the completion. */
 static void add_completion(struct qp *qp, enum comp_op op, bool failed,
 			   uint64_t bytes)
 {

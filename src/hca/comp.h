@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What has completed at a queue pair, summed for completion counters
- * (ibv_create_comp_cntr): of its own requests, signaled or not, of its
- * receives, and of its peer's WRITEs.  The peer's READs are not: a long one may
- * come as several requests, which cannot be told from several READs.  Atomics,
- * windows and invalidations are none of these.
+ * Sums of what has completed at a queue pair, for completion counters
+ * (ibv_create_comp_cntr): the QP's own requests, signaled or not, its receives,
+ * and its peer's WRITEs.  The peer's READs are not counted: a long READ may
+ * arrive as several requests, which look like several READs.  Atomics, binds
+ * and invalidations are not counted either.
  *
- * In the arena, with the queue pair; a peer on this host sums what it executes
- * there.  Only operations that are counted cost more than one load.  Whoever
- * reads a sum sees the memory that its completions wrote.
+ * The sums lie in the arena, in struct qp_target; a peer of this host adds the
+ * requests that it executes there.  An operation that is not counted costs one
+ * load.  A reader of a sum sees the memory that the summed completions wrote.
  */
 #ifndef HCA_COMP_H
 #define HCA_COMP_H
@@ -35,20 +35,21 @@ enum comp_op {
 #define COMP_ALL ((1u << COMP_OPS) - 1 - (1u << COMP_REMOTE_READ))
 
 struct comp_sum {
-	_Atomic uint64_t done, bytes; /* with success; the bytes of those */
-	_Atomic uint64_t failed;
+	_Atomic uint64_t done;	 /* completions with success */
+	_Atomic uint64_t bytes;	 /* the bytes of completions with success */
+	_Atomic uint64_t failed; /* completions with an error */
 };
 
 struct comp {
-	shared_u32 ops; /* bits of those that are counted; they only grow */
+	shared_u32 ops; /* 1 << enum comp_op: counted; bits are only set */
 	struct comp_sum of[COMP_OPS];
 };
 
-/* A request of the queue pair's own; opcode: enum hca_wr. */
+/* Counts a completed request of qp itself; opcode: enum hca_wr. */
 void comp_request(struct qp *qp, uint8_t opcode, bool failed, uint64_t bytes);
-/* A receive, with what its completion says. */
+/* Counts a completed receive of qp by its completion c. */
 void comp_receive(struct qp *qp, const struct cqe *c);
-/* A WRITE of its peer, all of which is placed. */
+/* Counts a WRITE of qp's peer after all its bytes are written. */
 void comp_remote_write(struct qp *qp, uint64_t bytes);
 
 #endif

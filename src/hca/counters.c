@@ -40,7 +40,7 @@ const struct counters_file counters_files[COUNTERS_FILES] = {
 	ZERO("counters/local_link_integrity_errors"),
 	ZERO("counters/excessive_buffer_overrun_errors"),
 	ZERO("counters/VL15_dropped"),
-	/* Of these mlx5 has the names, */
+	/* Names that mlx5 has. */
 	ONE("hw_counters/out_of_sequence", rx_out_of_order),
 	ONE("hw_counters/duplicate_request", rx_duplicates),
 	ONE("hw_counters/packet_seq_err", seq_naks_rx),
@@ -64,7 +64,7 @@ const struct counters_file counters_files[COUNTERS_FILES] = {
 	    failed_by[HCA_REM_INV_REQ_ERR]),
 	ONE("hw_counters/resp_remote_access_errors", access_naks_tx),
 	ONE("hw_counters/np_ecn_marked_roce_packets", rx_ecn),
-	/* of these rxe, */
+	/* Names that rxe has. */
 	ONE("hw_counters/retry_exceeded_err", failed_by[HCA_RETRY_EXC_ERR]),
 	ONE("hw_counters/retry_rnr_exceeded_err",
 	    failed_by[HCA_RNR_RETRY_EXC_ERR]),
@@ -77,7 +77,7 @@ const struct counters_file counters_files[COUNTERS_FILES] = {
 	ONE("hw_counters/send_rnr_err", rnr_naks_tx),
 	ONE("hw_counters/rcvd_seq_err", seq_naks_rx),
 	ZERO("hw_counters/link_downed"),
-	/* and of these nobody else. */
+	/* Names that adverb alone has. */
 	ONE("hw_counters/sent_seq_err", seq_naks_tx),
 	ONE("hw_counters/req_remote_errors", fatal_naks_rx),
 	ONE("hw_counters/resp_remote_errors", fatal_naks_tx),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The counters of an adapter under the names that the files of a kernel's
- * device have below ports/1: those of every port in counters, those of RoCE
- * devices in hw_counters.  One that adverb has no meaning for is always 0.
- * Pure; no state.
+ * The counters of an adapter under the names of the files that a kernel's
+ * device has below ports/1: counters of every port in `counters`, counters of
+ * RoCE devices in `hw_counters`.  A counter without a meaning in adverb is
+ * always 0.  Pure functions; no state.
  */
 #ifndef HCA_COUNTERS_H
 #define HCA_COUNTERS_H
@@ -13,20 +13,21 @@
 
 #include "hca/event.h"
 
-/* In a page (credit.h), as a process shows them to all others. */
+/* The 64-bit words of struct engine_counters, as a process publishes them in
+ * its page (credit.h). */
 #define COUNTERS_WORDS (sizeof(struct engine_counters) / sizeof(uint64_t))
 
 #define COUNTERS_FILES 62
 
 struct counters_file {
 	const char *name; /* "counters/port_xmit_data" */
-	uint8_t word[3];  /* of struct engine_counters, added up; */
-	uint8_t unit;	  /* what one of the file is worth; 0: always 0 */
+	uint8_t word[3];  /* the words to add; UINT8_MAX: none */
+	uint8_t unit;	  /* the sum is divided by this; 0: the file has 0 */
 };
 
 extern const struct counters_file counters_files[COUNTERS_FILES];
 
-/* What file i says when these are the sums over all processes. */
+/* The value of file i, from words that are summed over all processes. */
 uint64_t counters_value(uint32_t i, const uint64_t words[COUNTERS_WORDS]);
 
 #endif

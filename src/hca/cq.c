@@ -63,8 +63,9 @@ static bool is_wanted(uint32_t arm, bool solicited)
 	return arm == CQ_ARMED_ANY || (arm == CQ_ARMED_SOLICITED && solicited);
 }
 
-/* The word when it has been disarmed for an event: one more is owed. */
-static uint32_t is_fired(uint32_t arm)
+/* The word `arm` with the queue disarmed, no completion held back, and one more
+ * event raised. */
+static uint32_t add_event(uint32_t arm)
 {
 	uint32_t owed = arm & CQ_OWED_MASK;
 
@@ -79,16 +80,19 @@ uint32_t cq_owed(struct cq *cq)
 }
 
 /*
- * What a completion just written does to an armed queue, by one store: whoever
- * does it, from there on the event is owed, or the completion held back.
+ * Changes the armed state after `count` completions were written: raises an
+ * event, or counts the completions as held back.  One atomic operation on `arm`
+ * does either, so a thread that is stopped here leaves no half change.
  *
- * The caller has fenced its completion: the program's arming is seen here, or
- * the completion by the poll that follows its arming.  Without, the load may be
- * done before the store of the completion, and then neither is.
+ * The caller's fence orders its store of the completion before the load of
+ * `arm` here; cq_arm orders its store of `arm` before the poll that follows.
+ * So this load sees the arming, or the poll sees the completion.  Without the
+ * fence the load may be done before the store, neither thread sees the other's
+ * store, and the program sleeps for an event that is never raised.
  *
- *	here		the program
+ *	fire_event	the program
  *	head = n	arm = any
- *	arm?		head?
+ *	load arm	load head
  */
 static enum cq_push fire_event(const struct cq *cq, struct cq_shared *peer_area,
 			       bool solicited, bool failed, uint32_t count)
@@ -107,15 +111,16 @@ static enum cq_push fire_event(const struct cq *cq, struct cq_shared *peer_area,
 		waits = !failed && held < cq->hold_count;
 	} while (!atomic_compare_exchange_weak(&peer_area->arm, &arm,
 					       waits ? arm + count * CQ_HELD_ONE
-						     : is_fired(arm)));
+						     : add_event(arm)));
 	if (waits)
 		return held == count && cq->hold_ns ? CQ_LATER : CQ_QUIET;
 	STEP("an event is owed");
 	return CQ_NOTIFY;
 }
 
-/* The same of one that is not fenced yet, which a silent queue needs not. */
-static enum cq_push fence_and_tell(struct cq *cq, bool solicited, bool failed)
+/* Fences a completion that was just written, and calls fire_event.  A queue
+ * without a channel raises no event and needs no fence. */
+static enum cq_push fence_and_fire(struct cq *cq, bool solicited, bool failed)
 {
 	if (!cq->is_silent)
 		shared_fence();
@@ -132,13 +137,14 @@ static void leave_cq(struct cq *cq) RELEASE(&cq->lock)
 	alock_give(&cq->lock);
 }
 
-/* ---- what peers leave ---- */
+/* ---- completions that peers leave ---- */
 
 /*
- * A peer adds a QP once; the owner takes the whole list, and watches those that
- * were on it.  When others take their place it says so in is_queued before it
- * looks a last time what was left there.  What is left meanwhile is seen then,
- * or adds the QP again.
+ * A peer adds a QP to the list once; the owner takes the whole list, and
+ * watches the QPs that were on it.  To stop watching a QP the owner clears
+ * is_queued and then collects from the QP a last time.  A peer writes its
+ * completion and then reads is_queued.  So the last collection finds the
+ * completion, or the peer puts the QP on the list again.
  */
 static void enqueue_qp(struct cq_shared *peer_area, struct qp *qp)
 {
@@ -161,13 +167,17 @@ enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 {
 	struct cq_shared *peer_area = hca_peer_area_at(h, cq, cq->peer_at);
 
-	/* before it is looked at whether the owner watches, or has armed */
+	/* Orders the store of the completion before the loads of is_queued and
+	 * `arm`.  Without the fence the owner could stop watching the QP, or
+	 * the program could arm the queue, and neither would see the
+	 * completion, nor this thread their store. */
 	shared_fence();
 	enqueue_qp(peer_area, qp);
 	return fire_event(cq, peer_area, solicited, failed, count);
 }
 
-/* Into the ring, unless that has overflowed: IBTA 11.6.3.2. */
+/* Writes c into the ring, unless the ring has overflowed: IBTA 11.6.3.2.
+ * False: the ring overflows now. */
 static bool append_entry(struct hca *h, struct cq *cq, const struct cqe *c)
 {
 	uint32_t head = shared_own(&cq->head);
@@ -183,12 +193,13 @@ static bool append_entry(struct hca *h, struct cq *cq, const struct cqe *c)
 	return true;
 }
 
-/* What was left, or `all` that is complete. */
+/* Moves qp's completions into the ring: those that are marked as left, or with
+ * `all` every receive before the cursor. */
 static void collect_from(struct hca *h, struct cq *cq, struct qp *qp, bool all)
 {
 	struct cqe c;
 
-	/* what a peer wrote is input: no more than there can be */
+	/* the cursor is input: collect no more than the queue can hold */
 	for (uint32_t n = 0; n < qp->rq.size; n++) {
 		if (all ? !rq_is_behind(qp) : !rq_has_left(h, qp))
 			break;
@@ -199,7 +210,7 @@ static void collect_from(struct hca *h, struct cq *cq, struct qp *qp, bool all)
 	}
 }
 
-/* Those watched, one after the other; NULL: no more. */
+/* Entry i of the watched QPs; NULL: there are no more. */
 static struct qp *watched_qp(const struct hca *h, const struct cq *cq,
 			     uint32_t i)
 {
@@ -228,7 +239,8 @@ static void unwatch_qp(struct hca *h, struct cq *cq, struct qp *qp)
 	collect_from(h, cq, qp, false);
 }
 
-/* From the list; who has been watched for longest makes room. */
+/* Watches a QP that was on the list.  If there is no room, the QP that has been
+ * watched longest is no longer watched. */
 static void watch_qp(struct hca *h, struct cq *cq, struct qp *qp)
 {
 	uint32_t n = shared_own(&cq->watching);
@@ -247,8 +259,8 @@ static void watch_qp(struct hca *h, struct cq *cq, struct qp *qp)
 		unwatch_qp(h, cq, other);
 }
 
-/* What peers name: a queue pair of this queue, in the part that they do not
- * write; or NULL. */
+/* The QP at an offset that a peer wrote: a QP of this queue, in the part of the
+ * arena that peers do not write; or NULL. */
 static struct qp *qp_named(const struct hca *h, const struct cq *cq, aoff at)
 {
 	struct qp *qp;
@@ -302,9 +314,11 @@ static bool is_any_behind(const struct hca *h, struct cq *cq)
 }
 
 /*
- * What leaves the list, or its receive, is seen as being collected, and then in
- * the ring: so that is looked at last.  That a queue pair is watched from now
- * on may be seen late, but not after the end of that collection.
+ * A completion moves from the list or its receive into the ring while
+ * is_collecting is set, so the checks follow the same order, and the ring is
+ * checked last: a completion that moves meanwhile is seen by a later check.
+ * The store of `watching` may be seen late, but not later than the end of the
+ * collection that made the store.
  */
 static bool has_entry(const struct hca *h, struct cq *cq, bool looks)
 {
@@ -335,7 +349,7 @@ void cq_collect(struct hca *h, struct cq *cq, struct qp *also)
 	leave_cq(cq);
 }
 
-/* A completion of qp that the program has not polled. */
+/* Does the ring hold a completion of qp that the program has not polled? */
 static bool waits_there(const struct hca *h, const struct cq *cq,
 			const struct qp *qp) REQUIRES(&cq->lock)
 {
@@ -353,9 +367,10 @@ void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 	collect_qps(h, cq, qp);
 	if (!is_watched(h, cq, qp))
 		shared_store(&qp_target(qp)->is_queued, 0);
-	/* it may be collected already, by who took the QP to ERR meanwhile */
+	/* The thread that took the QP to ERR may have collected the completion
+	 * already; the program has not been told of it. */
 	if (waits_there(h, cq, qp))
-		fence_and_tell(cq, true, true);
+		fence_and_fire(cq, true, true);
 	leave_cq(cq);
 }
 
@@ -423,7 +438,7 @@ void cq_fire(struct cq *cq)
 
 	while (arm >= CQ_HELD_ONE &&
 	       !atomic_compare_exchange_weak(&cq_shared(cq)->arm, &arm,
-					     is_fired(arm)))
+					     add_event(arm)))
 		;
 }
 
@@ -437,12 +452,13 @@ enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		answer = CQ_OVERRUN;
 	else if (!shared_own(&cq->overrun))
 		answer =
-			fence_and_tell(cq, solicited, c->status != HCA_SUCCESS);
+			fence_and_fire(cq, solicited, c->status != HCA_SUCCESS);
 	leave_cq(cq);
 	return answer;
 }
 
-/* What was pushed, in *out; its slots are free. */
+/* Takes n entries of the ring into out, and frees the slots of their
+ * requests. */
 static void take_entries(struct hca *h, struct cq *cq, struct cqe *out,
 			 uint32_t n) REQUIRES(&cq->lock)
 {
@@ -461,7 +477,7 @@ static void take_entries(struct hca *h, struct cq *cq, struct cqe *out,
 
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n)
 {
-	if (!has_entry(h, cq, false)) /* no lock, where peers leave nothing */
+	if (!has_entry(h, cq, false)) /* an empty queue costs no lock */
 		return 0;
 	enter_cq(cq);
 	if (count_entries(cq) < n)
@@ -477,12 +493,14 @@ void cq_arm(struct cq *cq, bool solicited_only)
 	uint32_t want = solicited_only ? CQ_ARMED_SOLICITED : CQ_ARMED_ANY;
 	uint32_t arm = atomic_load(&cq_shared(cq)->arm);
 
-	/* "any" is the stronger wish and stays until the event */
+	/* CQ_ARMED_ANY includes solicited ones, and stays until the event */
 	while ((arm & CQ_ARM_MASK) < want &&
 	       !atomic_compare_exchange_weak(&cq_shared(cq)->arm, &arm,
 					     (arm & ~CQ_ARM_MASK) | want))
 		;
-	shared_fence_after_exchange(); /* see tell */
+	/* Orders the store of `arm` before the loads of the poll that follows:
+	 * see fire_event. */
+	shared_fence_after_exchange();
 }
 
 void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn)
@@ -494,7 +512,7 @@ void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn)
 	from = shared_own(&cq->tail);
 	to = shared_own(&cq->head);
 	keep = to;
-	/* move the survivors up against the head, newest first */
+	/* move the other QPs' completions up to the head, newest first */
 	for (uint32_t i = to; i != from; i--) {
 		struct cqe *c = entry_at(h, cq->ring, cq->size, i - 1);
 

@@ -8,7 +8,8 @@
 #include "hca/semantics.h"
 #include "util/bits.h"
 
-/* What is not more than that comes with the completion's own cache line. */
+/* Where an eager message of `bytes` lies in the slot.  A message that fits
+ * `few` lies in the same cache line as the completion. */
 static uint8_t *place_in(const struct qp *qp, struct wqe *w, uint32_t bytes)
 {
 	return bytes <= sizeof(w->few) ? w->few : wq_eager_bytes(&qp->rq, w);
@@ -28,14 +29,16 @@ void eager_leave(struct hca *h, struct qp *qp, struct wqe *w,
 		shared_store(&h->peer_area->has_eager, 1);
 }
 
-/* False for all that have carried nothing of late, and for few others. */
+/* A quick test by two loads.  False: no receive that is not collected holds an
+ * eager message. */
 static bool may_be_any(const struct qp *qp)
 {
 	return (int32_t)(shared_load(&qp_target(qp)->eager_end) -
 			 shared_load(&qp->rq.collected)) > 0;
 }
 
-/* The next from *i on that lies in its slot; NULL: none does. */
+/* The next receive from *i on whose slot holds an eager message, and *i becomes
+ * the index after it; NULL: there is none. */
 static const struct wqe *next_eager(const struct hca *h, const struct qp *qp,
 				    uint32_t *i)
 {
@@ -72,14 +75,16 @@ bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 }
 
 /*
- * The key may have gone since the peer looked at it: who withdraws one settles
- * what lies with receives, and does not wait for who is about to leave more.
+ * The key may have been withdrawn since the peer looked it up: ibv_dereg_mr
+ * collects the eager messages that are there (eager_settle), and does not wait
+ * for a peer that is about to write another one.  So sem_scatter looks the key
+ * up again.
  */
 int eager_place(struct hca *h, const struct qp *qp, struct wqe *w)
 {
-	/* what a peer wrote is input */
-	uint32_t said = __atomic_load_n(&w->bytes, __ATOMIC_RELAXED);
-	uint32_t bytes = bits_min_u32(said, WQE_EAGER_BYTES);
+	/* a peer wrote the length: read it once and limit it */
+	uint32_t given = __atomic_load_n(&w->bytes, __ATOMIC_RELAXED);
+	uint32_t bytes = bits_min_u32(given, WQE_EAGER_BYTES);
 	struct explain x;
 
 	return sem_scatter(h, qp->recv_pd, w, 0, place_in(qp, w, bytes), bytes,
@@ -95,7 +100,9 @@ void eager_settle(struct hca *h)
 	if (!shared_load(&h->peer_area->has_eager))
 		return;
 	for (uint32_t i = 0; i < h->shared->qp_top; i++) {
-		/* withdrawn without that lock, freed under it */
+		/* A QP is withdrawn without the ctx lock, and freed under it.
+		 * The acquire pairs with the release store of qp_new: without
+		 * it a new QP's members could be read before they are set. */
 		aoff row = __atomic_load_n(&rows[i], __ATOMIC_ACQUIRE);
 		struct qp *qp = arena_at(&h->arena, row);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What protocol code tells the outside: events for the front ends, and
- * counters. */
+/* The output of the protocol code besides packets and completions: events for
+ * the front ends, and counters. */
 #ifndef HCA_EVENT_H
 #define HCA_EVENT_H
 
@@ -10,17 +10,18 @@
 #include "util/inaddr.h"
 
 enum engine_event_type {
-	ENGINE_CQ_EVENT, /* user: the cookie of the CQ */
-	ENGINE_CQ_ERR,	 /* the same */
-	ENGINE_QP_FATAL, /* user: the cookie of the QP */
-	ENGINE_QP_REQ_ERR,
-	ENGINE_QP_ACCESS_ERR,
-	ENGINE_COMM_EST,
-	ENGINE_SQ_DRAINED,
-	ENGINE_LAST_WQE,
-	ENGINE_SRQ_LIMIT, /* user: the cookie of the SRQ */
-	ENGINE_EXPLAIN,	  /* explain is filled */
-	ENGINE_ASK_PEER,  /* qpn of ours, peer and dest_qpn to ask about */
+	ENGINE_CQ_EVENT,      /* user: the cookie of the CQ */
+	ENGINE_CQ_ERR,	      /* user: the cookie of the CQ */
+	ENGINE_QP_FATAL,      /* user: the cookie of the QP */
+	ENGINE_QP_REQ_ERR,    /* user: the cookie of the QP */
+	ENGINE_QP_ACCESS_ERR, /* user: the cookie of the QP */
+	ENGINE_COMM_EST,      /* user: the cookie of the QP */
+	ENGINE_SQ_DRAINED,    /* user: the cookie of the QP */
+	ENGINE_LAST_WQE,      /* user: the cookie of the QP */
+	ENGINE_SRQ_LIMIT,     /* user: the cookie of the SRQ */
+	ENGINE_EXPLAIN,	      /* explain: the facts of a failure */
+	/* qpn: the QP that asks; peer and dest_qpn: the QP asked about. */
+	ENGINE_ASK_PEER,
 };
 
 struct engine_event {
@@ -42,57 +43,61 @@ enum engine_peer {
 };
 
 /*
- * Signs that somebody guesses, or forges: packets that fit no connection, by
- * what is wrong with them.
+ * Kinds of packets that fit no connection.  Many of them are a sign that a
+ * sender guesses or forges.
  */
 enum engine_sign {
 	ENGINE_SIGN_NONE,
-	ENGINE_SIGN_QPN,    /* for a queue pair that there never was */
-	ENGINE_SIGN_PEER,   /* from an address that is not the peer's */
-	ENGINE_SIGN_PSN,    /* far from the PSNs that are under way */
-	ENGINE_SIGN_SOURCE, /* of this host, from another user's port */
-	ENGINE_SIGN_KEY,    /* with an rkey or a Q_Key that is wrong */
+	ENGINE_SIGN_QPN,    /* the QPN never existed */
+	ENGINE_SIGN_PEER,   /* the source address is not the peer's */
+	ENGINE_SIGN_PSN,    /* the PSN is far from the expected ones */
+	ENGINE_SIGN_SOURCE, /* the source is another user's port, this host */
+	ENGINE_SIGN_KEY,    /* the rkey or the Q_Key is wrong */
 	ENGINE_SIGNS,
 };
 
 #define ENGINE_SUSPECTS 32
 #define ENGINE_NO_USER	UINT32_MAX
 
-/* The signs from one address; of this host, from one user's ports there. */
+/* The signs from one address, and on this host from the ports of one user. */
 struct engine_suspect {
 	uint8_t ip[16];
 	uint32_t is_local;
-	uint32_t user;	 /* ENGINE_NO_USER: of another host, or not known */
-	uint64_t weight; /* at least as many as there were; 0: a free row */
-	uint64_t signs[ENGINE_SIGNS]; /* since the row is this one's */
-	uint64_t dropped; /* of them, without a look at what else they are */
+	uint32_t user; /* ENGINE_NO_USER: on another host, or unknown */
+	/* An upper bound of the number of signs; 0: the row is free. */
+	uint64_t weight;
+	/* The signs by kind, since the row was given to this address. */
+	uint64_t signs[ENGINE_SIGNS];
+	uint64_t dropped; /* packets that were dropped by the limit */
 };
 
 #define EVENT_STATUSES 14 /* enum hca_status */
 
 struct engine_counters {
 	uint64_t rx_packets, tx_packets;
-	uint64_t rx_bytes, tx_bytes; /* of them, from the BTH to the ICRC */
+	uint64_t rx_bytes, tx_bytes; /* the packets, from the BTH to the ICRC */
 	uint64_t rx_malformed, rx_bad_icrc, rx_unknown_qp, rx_wrong_peer;
-	/* of those for unknown QPs: for another process than this */
+	/* Packets of rx_unknown_qp that are for another process. */
 	uint64_t rx_misdirected;
 	uint64_t rx_wrong_psn; /* requests further ahead than a window */
-	/* from a port of this host that is not the peer's user's; and dropped
-	 * before it was clear, for there were too many such */
-	uint64_t rx_wrong_source, rx_limited;
+	/* Packets from a port of this host that is not the peer's user's. */
+	uint64_t rx_wrong_source;
+	/* Packets that were dropped unchecked: their sender sent too many
+	 * wrong ones. */
+	uint64_t rx_limited;
 	uint64_t rx_duplicates; /* requests */
 	uint64_t rx_out_of_order, rx_buffered;
 	uint64_t retransmits, timeouts, rnr_naks_rx, rnr_naks_tx;
 	uint64_t rx_dropped; /* messages of UC and UD */
 	uint64_t pkey_violations, qkey_violations;
 	uint64_t seq_naks_rx, seq_naks_tx, fatal_naks_rx, fatal_naks_tx;
-	/* of fatal_naks_tx those of access; gaps in what READs brought */
-	uint64_t access_naks_tx, implied_naks;
+	uint64_t access_naks_tx; /* the access NAKs among fatal_naks_tx */
+	uint64_t implied_naks;	 /* gaps in the responses of READs */
 	uint64_t rx_writes, rx_reads, rx_atomics; /* requests that began */
-	uint64_t rx_no_receive;			  /* UC and UD, dropped */
-	uint64_t rx_ecn;			  /* "congestion experienced" */
-	uint64_t failed;			  /* requests, and by status */
-	uint64_t failed_by[EVENT_STATUSES];
+	uint64_t rx_no_receive; /* messages of UC and UD, dropped */
+	uint64_t rx_ecn;	/* packets with "congestion experienced" */
+	uint64_t failed;	/* requests */
+	uint64_t failed_by[EVENT_STATUSES]; /* requests, by enum hca_status */
 };
 
 #endif

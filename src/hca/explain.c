@@ -92,7 +92,7 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 		break;
 	case MR_NO_BYTES:
 	case MR_ZERO_BASED:
-		break; /* of bindings alone, see ibt/local_wr.c */
+		break; /* verdicts on a bind alone, see ibt/local_wr.c */
 	case MR_OUTSIDE:
 		put_text(t,
 			 "the range is outside the region [0x%" PRIx64
@@ -102,7 +102,7 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 	}
 }
 
-/* The request that the sentence is about. */
+/* Puts the QP and the request that the sentence is about. */
 static void put_subject(struct text *t, const struct explain *x)
 {
 	put_text(t, "QP 0x%06x: ", x->qpn);
@@ -154,12 +154,12 @@ static void put_nak(struct text *t, const struct explain *x, const char *what)
 static const char *why_not_invalidated(uint32_t verdict)
 {
 	if (verdict == MR_NO_RIGHT)
-		return "it is not a memory window of type 2";
+		return "the key is not that of a memory window of type 2";
 	if (verdict == MR_BAD_PD)
 		return "the window belongs to another protection domain";
 	if (verdict == MR_BAD_QP)
 		return "the window is bound to another queue pair";
-	return "no memory window is bound under it";
+	return "no memory window is bound with this key";
 }
 
 static void put_address(struct text *t, const uint8_t ip[16])
@@ -189,7 +189,7 @@ static void put_mtu(struct text *t, const struct explain *x)
 		x->tries);
 }
 
-/* What happened here. */
+/* Puts the reason if this process found it. */
 static void put_local_reason(struct text *t, const struct explain *x)
 {
 	switch (x->cause) {
@@ -221,8 +221,8 @@ static void put_local_reason(struct text *t, const struct explain *x)
 		break;
 	case EXPLAIN_INVALIDATE:
 		put_text(t,
-			 "SEND with invalidate of key 0x%08x: %s; it is not "
-			 "answered (IBTA 9.9.6.3)",
+			 "SEND with invalidate of key 0x%08x: %s; the request "
+			 "is not answered (IBTA 9.9.6.3)",
 			 x->key, why_not_invalidated(x->verdict));
 		break;
 	case EXPLAIN_DROPPED:
@@ -231,9 +231,8 @@ static void put_local_reason(struct text *t, const struct explain *x)
 			 x->dest_qpn, x->detail);
 		break;
 	case EXPLAIN_CQ_OVERRUN:
-		put_text(t,
-			 "its completion queue is full; poll faster or create "
-			 "it larger");
+		put_text(t, "the QP's completion queue is full; poll the queue "
+			    "more often or create a larger one");
 		break;
 	case EXPLAIN_NONE:
 	case EXPLAIN_NAK_ACCESS:
@@ -253,7 +252,7 @@ static void put_local_reason(struct text *t, const struct explain *x)
 	}
 }
 
-/* What the peer did, or did not. */
+/* Puts the reason if it is the peer's answer, or that there is no answer. */
 static void put_peer_reason(struct text *t, const struct explain *x)
 {
 	switch (x->cause) {
@@ -282,8 +281,9 @@ static void put_peer_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_FELL_SILENT:
 		put_text(
 			t,
-			"no answer from the peer (QP 0x%06x) after %u tries, and "
-			"it did answer before; has its program ended or failed?",
+			"no answer from the peer (QP 0x%06x) after %u tries; the "
+			"peer answered earlier requests: has its program ended or "
+			"failed?",
 			x->dest_qpn, x->tries);
 		break;
 	case EXPLAIN_MTU:
@@ -317,9 +317,9 @@ static void put_peer_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_DENIED:
 		put_text(
 			t,
-			"the kernel no longer lets this process at the memory of "
-			"the peer's (QP 0x%06x), which has changed its user or its "
-			"prctl(PR_SET_DUMPABLE) since; ADVERB_DIRECT=0 uses "
+			"the kernel no longer permits access to the memory of the "
+			"peer's process (QP 0x%06x), which has changed its user or "
+			"its prctl(PR_SET_DUMPABLE); set ADVERB_DIRECT=0 to use "
 			"packets",
 			x->dest_qpn);
 		break;

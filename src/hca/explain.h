@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every failed completion has a sentence.  Protocol code fills the facts
- * where it knows them; explain_text turns them into words (pure, so that the
- * simulator prints the same sentences as a real process).
+ * Every failed completion has a sentence.  Protocol code fills in the facts
+ * where a request fails; explain_text makes the sentence from them.
+ * explain_text is pure, so the simulator prints the same sentences as a real
+ * process.
  */
 #ifndef HCA_EXPLAIN_H
 #define HCA_EXPLAIN_H
@@ -14,7 +15,7 @@ enum explain_cause {
 	EXPLAIN_NONE,
 	EXPLAIN_LOCAL_KEY,	/* a local key, range or right is wrong */
 	EXPLAIN_LOCAL_FAULT,	/* registered memory is no longer mapped */
-	EXPLAIN_LOCAL_LENGTH,	/* message longer than the receive buffers */
+	EXPLAIN_LOCAL_LENGTH,	/* a message exceeds the receive buffers */
 	EXPLAIN_LOCAL_OP,	/* the request may not be executed on this QP */
 	EXPLAIN_REMOTE_KEY,	/* a peer's key, range or right was refused */
 	EXPLAIN_REMOTE_FAULT,	/* a peer's target memory is not mapped */
@@ -23,41 +24,43 @@ enum explain_cause {
 	EXPLAIN_NAK_ACCESS,	/* the peer answered remote access error */
 	EXPLAIN_NAK_INVALID,	/* the peer answered invalid request */
 	EXPLAIN_NAK_OPERATION,	/* the peer answered remote operational error */
-	EXPLAIN_RETRY,		/* no answer */
-	EXPLAIN_FELL_SILENT,	/* no answer any more */
-	EXPLAIN_MTU,		/* smaller packets are answered */
-	EXPLAIN_MTU_MAYBE,	/* the same, and nothing has failed yet */
-	EXPLAIN_PATIENCE,	/* alive, and silent for too long */
+	EXPLAIN_RETRY,		/* the peer never answered */
+	EXPLAIN_FELL_SILENT,	/* the peer answered earlier requests only */
+	EXPLAIN_MTU,		/* the peer answers smaller packets only */
+	EXPLAIN_MTU_MAYBE,	/* as EXPLAIN_MTU, before a request fails */
+	EXPLAIN_PATIENCE,	/* the peer lives and was silent for too long */
 	EXPLAIN_PEER_CLOSED,	/* the peer's QP answers nothing */
 	EXPLAIN_PEER_LEFT,	/* the peer has ended the connection */
 	EXPLAIN_PEER_GONE,	/* the peer's process has ended */
-	EXPLAIN_DENIED,		/* its memory is closed to us by now */
+	EXPLAIN_DENIED,		/* the kernel now denies the peer's memory */
 	EXPLAIN_RNR,		/* the peer had no receive posted */
-	EXPLAIN_DROPPED,	/* a message of an unreliable service */
-	EXPLAIN_CQ_OVERRUN,
+	EXPLAIN_DROPPED,	/* a message of UC or UD was dropped */
+	EXPLAIN_CQ_OVERRUN,	/* the completion queue overflowed */
 };
 
-/* In the place of an opcode: it is a receive that has failed. */
+/* The value of explain.opcode for a receive that has failed. */
 enum { EXPLAIN_RECEIVE = 128 };
 
 struct explain {
 	enum explain_cause cause;
 	uint32_t qpn, dest_qpn;
 	uint64_t wr_id;
-	/* enum hca_wr, or EXPLAIN_RECEIVE; of a peer's request the BTH's */
+	/* enum hca_wr or EXPLAIN_RECEIVE; for a peer's request the opcode of
+	 * the BTH. */
 	uint32_t opcode;
 	uint32_t key;
 	uint64_t va, bytes;
 	uint32_t verdict; /* enum mr_verdict */
 	uint32_t need;	  /* the missing right, enum hca_access */
-	uint64_t region_va, region_bytes; /* of the key, when it exists */
+	uint64_t region_va, region_bytes; /* the key's region, if it exists */
 	uint32_t tries, seconds;
-	uint32_t long_bytes; /* of data in a packet, if that may be the cause */
+	uint32_t long_bytes; /* data in a packet that may be too long; or 0 */
 	uint8_t peer_ip[16]; /* IPv4 mapped */
 	const char *detail;  /* static text or NULL */
 };
 
-/* One line without "adverb: " and newline; returns its length (<= size-1). */
+/* Writes the sentence into buf, without "adverb: " and newline, cut to size - 1
+ * bytes and ended by a NUL.  Returns its length; 0 for EXPLAIN_NONE. */
 size_t explain_text(const struct explain *x, char *buf, size_t size);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * All modules of this folder but access, share and explain.  A file that uses
- * few of them includes those.
+ * Includes the headers of all modules of this folder but access, counters,
+ * event, explain, key, semantics and share.  A file that uses few modules
+ * includes their headers instead.
  */
 #ifndef HCA_HCA_H
 #define HCA_HCA_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keys whose row is known, or nearly: what is looked up for each request of a
- * few bytes.  mr.c has all of it.
+ * The short part of a key's lookup, inline because each request of a few bytes
+ * needs it.  mr.c has the whole lookup.
  */
 #ifndef HCA_KEY_H
 #define HCA_KEY_H
@@ -9,13 +9,15 @@
 #include "hca/hca.h"
 #include "util/step.h"
 
-/* The row that had this key lately, or that of another key: compare. */
+/* The row in which mr_find last found this key or another key with the same
+ * hint.  The caller compares the row's key. */
 static inline struct mr *key_hint(struct hca *h, uint32_t key)
 {
 	return &h->mrs[shared_load(&h->hints[key % HCA_HINTS])];
 }
 
-/* [va, va + bytes) of mr, and where that lies in the owner's memory. */
+/* Judges an access to [va, va + bytes) of mr that needs the rights @need.
+ * MR_OK: *addr is the owner's address of va. */
 static inline enum mr_verdict key_range(const struct mr *mr, uint64_t va,
 					uint64_t bytes, uint32_t need,
 					uint64_t *addr)
@@ -29,7 +31,9 @@ static inline enum mr_verdict key_range(const struct mr *mr, uint64_t va,
 	return MR_OK;
 }
 
-/* As mr_remote, of the row that had rkey for this queue pair before. */
+/* mr_remote for a row mr that had rkey before: judges the right and the range,
+ * and then that the row still has rkey.  The caller has checked the protection
+ * domain and the QP. */
 static inline enum mr_verdict key_remote(const struct hca *h,
 					 const struct mr *mr, uint32_t rkey,
 					 uint64_t va, uint64_t bytes,
@@ -39,7 +43,10 @@ static inline enum mr_verdict key_remote(const struct hca *h,
 
 	STEP("a key's row is found");
 	v = key_range(mr, va, bytes, need, addr);
-	/* a window that is bound anew meanwhile has another key: see mw.c */
+	/* Orders the loads of the row's members before the load of its key.
+	 * bind_window writes the key 0, then the members, then the new key.  So
+	 * members of the new binding come with another key than rkey; without
+	 * the fence they could pass under the old one. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return mr_key(h, mr) == rkey ? v : MR_BAD_KEY;
 }

@@ -10,9 +10,9 @@
 /*
  * A key is 32 bits:	| permuted(row 16, generation 8) 24 | tag 8 |
  * The permutation is keyed by the arena's secret, so keys look random and
- * still lead to their row without a search; the row keeps all 32 bits and
- * only an exact match counts.  Freed rows queue up at the tail of the free
- * list, so a stale key stays stale as long as possible.
+ * still lead to their row without a search.  The row keeps all 32 bits, and
+ * only an exact match counts.  Freed rows go to the tail of the free list, so
+ * that the key of a freed region stays invalid as long as possible.
  */
 #define HALF_MASK 0xfffu
 
@@ -60,9 +60,9 @@ static uint32_t key_new(struct hca *h, uint32_t row, uint32_t generation)
 }
 
 /*
- * A key below 256 would be mistaken for "none" by some programs.  Others hand
- * out the local key of a region as its remote one, as adapters have one value
- * for both; the region's rights are what tells its own use from a peer's.
+ * Some programs take a key below 256 for "none".  Other programs give peers a
+ * region's lkey as its rkey, since adapters have one value for both; the
+ * region's rights separate local access from a peer's access.
  */
 static void set_keys(struct hca *h, struct mr *mr)
 {
@@ -166,7 +166,7 @@ struct mr *mr_find(struct hca *h, uint32_t key)
 	struct mr *mr = key_hint(h, key);
 	uint32_t row;
 
-	/* a hint may be old: the row tells */
+	/* a hint may be out of date: the row has the key, or has not */
 	if (has_key(mr, key))
 		return mr;
 	row = unpermute_key(h->shared, key >> 8) >> 8 & (HCA_MAX_MR - 1);

@@ -31,7 +31,7 @@ struct mr {
 	/* A region: how many windows are bound to it.  A window: its region's
 	 * row. */
 	uint32_t bound;
-	uint32_t qpn; /* the only QP that may use the row; 0: each of the PD */
+	uint32_t qpn; /* the only QP that may use the row; 0: every QP of pd */
 	uint32_t share; /* the front end's number of the mapping, share.h */
 };
 
@@ -42,7 +42,7 @@ enum mr_verdict {
 	MR_BAD_PD,   /* the region belongs to another protection domain */
 	MR_NO_RIGHT, /* the region lacks the right that the access needs */
 	MR_OUTSIDE,  /* the range is not inside the region */
-	MR_BAD_QP,   /* the window is another QP's */
+	MR_BAD_QP,   /* the window is bound to another QP */
 	/* Verdicts on a bind request alone: */
 	MR_IS_BOUND,   /* a window of type 2 that is bound already */
 	MR_NO_BYTES,   /* a window of type 2 of length 0 */

@@ -6,11 +6,12 @@
 #include "util/step.h"
 
 /*
- * A window is a row of the same table, so that a peer's key finds either by
- * the same way.  Its lkey is its identity and opens nothing; rkey is 0 while
- * it is unbound.  A peer that invalidates it notes, in one step, that the rkey
- * is gone (mr_key), for it does not write rows; that it lies on its region no
- * more the owner says, when that matters.
+ * A window is a row of the table of regions, so one lookup finds a region or a
+ * window by a peer's key.  A window's lkey names the window and gives access to
+ * nothing; its rkey is 0 while the window is unbound.  Peers do not write rows:
+ * a peer that invalidates a window writes the rkey into peer_area.gone, in one
+ * exchange (mr_key).  The owner unbinds such a window from its region when the
+ * region is deregistered (mw_settle).
  */
 
 static bool is_window(const struct mr *w)
@@ -108,8 +109,11 @@ static void bind_window(struct hca *h, const struct qp *qp, struct mr *w,
 {
 	unbind_window(h, w);
 	if (!b->bytes)
-		return; /* a window of nothing opens nothing */
-	/* a peer that sees any of this finds the old key gone */
+		return; /* a window of no bytes stays unbound */
+	/* Orders the store of rkey 0 in unbind_window before the stores of the
+	 * new members: a peer that reads a new member finds that the old key is
+	 * gone (key_remote).  Without the fence the peer could access the new
+	 * range by the old key. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	w->access = b->access;
 	w->iova = b->access & HCA_ZERO_BASED ? 0 : b->va;
@@ -118,8 +122,9 @@ static void bind_window(struct hca *h, const struct qp *qp, struct mr *w,
 	w->bound = (uint32_t)(r - h->mrs);
 	w->qpn = w->kind == MR_WINDOW_2 ? qp->qpn : 0;
 	r->bound++;
-	/* of a key that it had once; who sees the new one sees that it is not
-	 * gone */
+	/* The release store of the new rkey orders this store, and the members,
+	 * before the rkey: otherwise a peer could find the new key gone that
+	 * equals a key which was invalidated earlier. */
 	__atomic_store_n(&h->peer_area->gone[w - h->mrs], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&w->rkey, key_of(w, b), __ATOMIC_RELEASE);
 }
@@ -154,7 +159,7 @@ enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
 		return MR_BAD_PD;
 	if (w->qpn != qp->qpn)
 		return MR_BAD_QP;
-	/* another may be faster */
+	/* of several threads that invalidate this key, one succeeds */
 	before = __atomic_exchange_n(&h->peer_area->gone[w - h->mrs], rkey,
 				     __ATOMIC_ACQ_REL);
 	if (before == rkey)

@@ -6,10 +6,13 @@
 
 /*
  * A writer sets its bits, then the bit of the QP's row, then notify_pending;
- *the reader takes them in the other order, so nothing is left lying:
+ * the reader clears them in the opposite order.  All these accesses are
+ * sequentially consistent: if the reader misses a bit, the writer sets the bit
+ * of the row, or notify_pending, after the reader has cleared it.  In another
+ * order a bit could stay set and unseen.
  *
- *	writer	qp.notify |= bits   row's bit = 1   pending = 1   asleep?
- *	reader	pending = 0	     row's bit = 0   qp.notify = 0
+ *	writer	qp.notify |= bits   row's bit = 1   pending = 1   is_asleep?
+ *	reader	pending = 0	    row's bit = 0   qp.notify = 0
  */
 
 bool notify_post(struct hca *h, struct qp *qp, uint32_t bits)
@@ -19,16 +22,16 @@ bool notify_post(struct hca *h, struct qp *qp, uint32_t bits)
 	if (row >= HCA_MAX_QP)
 		return false;
 	atomic_fetch_or(&qp_target(qp)->notify, bits);
-	STEP("a letter is written");
+	STEP("notify bits are set");
 	atomic_fetch_or(&h->peer_area->notify[row / 64], 1ull << row % 64);
-	STEP("a letter is addressed");
+	STEP("a row's notify bit is set");
 	shared_publish(&h->peer_area->notify_pending, 1);
-	STEP("a letter is there");
+	STEP("notify bits are pending");
 	return shared_load(&h->shared->is_asleep);
 }
 
-/* The row of a QP with notify bits; its bit is cleared.  There are more bits
- * than rows. */
+/* Finds a row of the table of QPs whose bit is set, and clears the bit.  False:
+ * no bit is set, or the bit belongs to no row, as a peer may write any bit. */
 static bool next_row(struct hca_peer_area *s, uint32_t *row)
 {
 	for (uint32_t i = 0; i < sizeof(s->notify) / sizeof(s->notify[0]);
@@ -59,7 +62,7 @@ struct qp *notify_take(struct hca *h, uint32_t *bits)
 		struct qp *qp = arena_at(&h->arena, rows[row]);
 
 		*bits = qp ? atomic_exchange(&qp_target(qp)->notify, 0) : 0;
-		if (*bits) { /* the caller comes back for the rest */
+		if (*bits) { /* the caller's next call takes the rest */
 			shared_publish(&s->notify_pending, 1);
 			return qp;
 		}

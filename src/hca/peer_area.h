@@ -19,8 +19,8 @@
  *	store completed, then wqe.left       poll: load wqe.left, then the slot
  *	put the QP on cq_shared.incoming     take the list, collect
  *	set notify bits, look at is_asleep   set is_asleep, look at notify bits
- *	give the lock, access_leave          or sleep until the eventfd is
- *written
+ *	give the lock, access_leave          or sleep until a peer writes the
+ *	                                     eventfd
  *
  * Order.  The completion and the eager message are written before wqe.left
  * (release); a poll loads wqe.left (acquire) before it reads them, else it

@@ -8,10 +8,11 @@
 #include "hca/adapter.h"
 
 /*
- * The owner, under its progress lock: repairs what the dead left half done, and
- * sets for each QP the notify bits that a dead peer may not have set; whoever
- * serves a bit looks whether it is true.  False: a process is inside that may
- * be dying, and the call is due again.
+ * The owner, under its progress lock: repairs what dead peers left half done,
+ * and sets for each QP all notify bits, since a dead peer may have died before
+ * it set one.  The handler of a bit checks whether there is anything to do.
+ * False: a process that may be dying holds a responder lock, and the caller
+ * calls again later.
  */
 bool peer_death_repair(struct hca *h);
 

@@ -3,14 +3,14 @@
 
 #include "hca/hca.h"
 
-#define KEPT 16
+#define KEPT 16 /* receives of a shared queue that one QP has at a time */
 
 static aoff *qp_rows(const struct hca *h)
 {
 	return arena_at(&h->arena, h->shared->qps);
 }
 
-/* A row of the table; false when there are HCA_MAX_QP already. */
+/* Enters qp in a free row of the table; false: there are HCA_MAX_QP already. */
 static bool row_new(struct hca *h, struct qp *qp)
 {
 	struct hca_shared *s = h->shared;
@@ -52,7 +52,7 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 	qp->self = hca_off(h, qp);
 	qp->peer_at = peer_area - qp->self;
 	if (!row_new(h, qp))
-		goto free_far;
+		goto free_peer_area;
 	srq_forget(h, qp->stats.row);
 	qp->serial = ++h->shared->next_qp;
 	qp->qpn = qpn;
@@ -66,7 +66,8 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 	if ((type == HCA_QPT_UD ? wq_init_ud : wq_init)(
 		    h, &qp->sq, cap->send_wr, cap->send_sge, cap->inline_bytes))
 		goto free_qp;
-	/* with a shared queue there is no depth, and room for a few taken */
+	/* With a shared queue the QP has slots for receives that were taken,
+	 * and no receive can be posted to the QP itself. */
 	if (wq_init_recv(h, &qp->rq, cap->srq ? KEPT : cap->recv_wr,
 			 cap->srq ? cap->srq->wq.max_sge : cap->recv_sge))
 		goto free_sq;
@@ -77,7 +78,7 @@ free_sq:
 	wq_fini(h, &qp->sq);
 free_qp:
 	qp_withdraw(h, qp);
-free_far:
+free_peer_area:
 	arena_free(&h->arena, peer_area, sizeof(struct qp_target));
 	qp->self = 0;
 free_memory:
@@ -85,7 +86,8 @@ free_memory:
 	return NULL;
 }
 
-/* A completion names the queue that polling it makes room in. */
+/* Drops the completions of a QP that is freed: they name its work queues, in
+ * which polling them would free slots. */
 static void purge_cq(struct hca *h, aoff cq, uint32_t qpn)
 {
 	if (cq)
@@ -94,7 +96,8 @@ static void purge_cq(struct hca *h, aoff cq, uint32_t qpn)
 
 void qp_free(struct hca *h, struct qp *qp)
 {
-	/* what a dead peer left in queues beside may name it */
+	/* a dead peer may have left qp on the list of its CQ, or hold a receive
+	 * of its SRQ */
 	rq_settle(h, qp);
 	if (qp->recv_cq)
 		cq_forget(h, arena_at(&h->arena, qp->recv_cq), qp);

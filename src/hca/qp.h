@@ -90,9 +90,9 @@ struct qp {
 	uint32_t device;     /* the index of the device whose counters count */
 	uint32_t connection; /* how often the QP has become ready to receive */
 	aoff send_cq, recv_cq; /* struct cq */
-	aoff srq;	       /* struct srq in place of rq, or 0 */
-	uint64_t user;	       /* the front end's cookie, which events carry */
-	uint64_t peer_at;      /* of struct qp_target, bytes from here */
+	aoff srq;	  /* struct srq that receives are taken from, or 0 */
+	uint64_t user;	  /* the front end's cookie, which events carry */
+	uint64_t peer_at; /* of struct qp_target, bytes from here */
 	/* The members before attr are written by the owner at work; those from
 	 * attr on are read by peers, HCA_APART bytes away. */
 	struct wq sq;

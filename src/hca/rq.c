@@ -6,22 +6,23 @@
 #include "util/step.h"
 
 /*
- * A receive that a peer completes stays in its slot, with what became of it,
- * until the owner has collected it:
+ * A receive that a peer completes stays in its slot, together with its
+ * completion, until the owner has collected the completion:
  *
  *	     tail	     collected	     completed	     head
  *	       v		v		v		v
- *	       to be polled	left by peers	posted
+ *	       in the CQ	left by peers	posted
  *
- * The receive at the cursor, qp_target.completed, is held when qp_target.held
- *says so; so moving the cursor, one store, completes it and gives it up.  With
- *a shared queue the slots are for the receives taken from there, and the
- *queue's own head and tail stay as they are.
+ * The receive at the cursor, qp_target.completed, is held if qp_target.held is
+ * the cursor plus 1; so one store that moves the cursor both completes and
+ * releases the receive.  With a shared queue the slots hold copies of receives
+ * that were taken from the shared queue, and the queue's own head and tail do
+ * not change.
  *
- * Peers write the cursor's line all the time.  A poll looks instead whether
- * the slot at `collected` is marked as left: that is written last, and together
- *with the completion.  A mark is for one time round the queue alone, as one
- *that is slow may write it when the slot is used again.
+ * Peers write the cursor's cache line with every request.  So a poll reads the
+ * mark wqe.left of the slot at `collected` instead, which a peer writes last,
+ * in the cache line of the completion.  The mark differs between rounds of the
+ * queue, since a slow peer may write its mark when the slot is used again.
  */
 static uint8_t mark_of(const struct qp *qp, uint32_t index)
 {
@@ -45,7 +46,8 @@ void rq_hold(struct qp *qp)
 	qp_target(qp)->held = (uint64_t)rq_cursor(qp) + 1;
 }
 
-/* The program's line is looked at when all that was seen there is used up. */
+/* Reads the program's index rq.head, in another cache line, only when all
+ * receives that were seen before are used up. */
 static bool is_posted(struct qp *qp)
 {
 	if (qp_target(qp)->posted == rq_cursor(qp))
@@ -75,7 +77,8 @@ bool rq_is_full(const struct hca *h, const struct qp *qp)
 {
 	const struct srq *s = arena_at(&h->arena, qp->srq);
 
-	/* a slot of its own is free when it has been polled */
+	/* with a queue of its own, a receive can be posted only into a slot
+	 * whose completion was polled */
 	return s &&
 	       (rq_cursor(qp) - shared_load(&qp->rq.collected) >= qp->rq.size ||
 		srq_is_shut(h, s));
@@ -87,7 +90,7 @@ bool rq_has(struct hca *h, const struct qp *qp)
 
 	if (is_held(qp))
 		return true;
-	/* of a shared queue another QP may be faster */
+	/* another QP may still take a shared receive before this one */
 	return s ? srq_has(h, s) : rq_cursor(qp) != shared_load(&qp->rq.head);
 }
 
@@ -97,9 +100,11 @@ struct wqe *rq_held(struct hca *h, const struct qp *qp)
 }
 
 /*
- * A peer died here.  A receive that it had not completed is held still, and so
- * is one that it had just taken from a shared queue; what it left and did not
- * say is for the owner to find, and this may be another peer.
+ * Repairs after a process died in the responder lock.  A receive that the dead
+ * process had not completed stays held, and a receive that it had just taken
+ * from a shared queue becomes held.  A completion that it left without
+ * announcing it is for the owner to find (is_torn, rq_settle), since the caller
+ * may be another peer.
  */
 static void repair_receive(struct hca *h, struct qp *qp)
 {
@@ -176,7 +181,10 @@ void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
 	STEP("a receive is about to complete");
 	shared_store(&qp_target(qp)->completed, i + 1);
 	STEP("a receive is complete");
-	/* cq_announce looks, after it, whether the owner sleeps */
+	/* Orders the stores of the completion and the message before the mark,
+	 * for the acquire in rq_has_left: otherwise the owner could collect a
+	 * completion that is half written.  cq_announce has the fence between
+	 * the mark and the test whether an event is armed. */
 	atomic_store_explicit(&w->left, mark_of(qp, i), memory_order_release);
 	STEP("a completion is left");
 }
@@ -189,17 +197,19 @@ enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 	return cq_announce(h, cq, qp, solicited, c->status != HCA_SUCCESS, 1);
 }
 
-/* The owner may be ahead of itself, see rq_pass.  What peers say of receives
- * that were not posted is not true. */
+/* The difference is signed: `collected` may be one ahead of the cursor, see
+ * rq_pass.  The cursor is input: no receive after rq.head can have completed.
+ */
 bool rq_is_behind(const struct qp *qp)
 {
-	uint32_t told = shared_own(&qp->rq.collected);
+	uint32_t collected = shared_own(&qp->rq.collected);
 
-	return (int32_t)(rq_cursor(qp) - told) > 0 &&
-	       (qp->srq || told != shared_load(&qp->rq.head));
+	return (int32_t)(rq_cursor(qp) - collected) > 0 &&
+	       (qp->srq || collected != shared_load(&qp->rq.head));
 }
 
-/* As the owner has kept it; one of a shared queue came by who took it. */
+/* The wr_id of a receive, as the owner keeps it; the wr_id of a shared receive
+ * is in the slot, copied there by the process that took the receive. */
 static uint64_t id_of(const struct hca *h, const struct qp *qp, uint32_t index)
 {
 	const uint64_t *ids = arena_at(&h->arena, qp->rq.ids);
@@ -213,7 +223,7 @@ bool rq_has_left(const struct hca *h, const struct qp *qp)
 	uint32_t i = shared_own(&qp->rq.collected);
 	const struct wqe *w;
 
-	/* who takes shared receives writes their slots */
+	/* Taking a shared receive overwrites the slot, and its old mark. */
 	if (qp->srq)
 		return rq_is_behind(qp);
 	if (i == shared_load(&qp->rq.head))
@@ -223,7 +233,7 @@ bool rq_has_left(const struct hca *h, const struct qp *qp)
 	       mark_of(qp, i);
 }
 
-/* What a peer may leave.  Another status would be one of no receive. */
+/* Makes a completion that a peer wrote one that a receive can have. */
 static void check_left(struct cqe *c)
 {
 	if (c->opcode != HCA_WC_RECV_RDMA_WITH_IMM)
@@ -268,7 +278,8 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 	shared_store(&qp->rq.collected, i + 1);
 }
 
-/* What is collected is first ahead, so that nobody takes this for it. */
+/* Moves `collected` before the cursor, so that no other thread finds a
+ * completion to collect between the two stores. */
 void rq_pass(struct qp *qp)
 {
 	uint32_t next = shared_own(&qp->rq.collected) + 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receives on their way into messages, from a QP's own queue or a shared one.
- * A message holds one receive from its first packet on.  A service that gives a
- * message up (UC) leaves the receive held, for the next message.  Functions are
+ * How a message takes a receive, from the QP's own queue or a shared one.  A
+ * message holds one receive from its first packet on.  If UC gives a message
+ * up, the receive stays held for the next message.  Functions are
  * called under the progress lock or, by a peer, under the responder's lock
  * (qp_target.lock); rq_collect and rq_has_left under recv_cq's lock.
  */
@@ -29,8 +29,8 @@ struct wqe *rq_held(struct hca *h, const struct qp *qp);
 struct wqe *rq_slot(const struct hca *h, const struct qp *qp);
 /* Holds the receive in rq_slot: for srq.c, which has filled the slot. */
 void rq_hold(struct qp *qp);
-/* The message has ended: completes the receive that is held, and fills the
- * wr_id and the queue of c. */
+/* The owner, when a message has ended: counts the held receive as completed,
+ * and fills in the wr_id and the queue of c, which the caller pushes. */
 void rq_done(struct hca *h, struct qp *qp, struct cqe *c);
 /*
  * Repairs what a peer left half done when it died in the responder's lock: its
@@ -38,14 +38,15 @@ void rq_done(struct hca *h, struct qp *qp, struct cqe *c);
  * process.  False: a process that lives has the lock.
  */
 bool rq_settle(struct hca *h, struct qp *qp);
-/* Takes the responder's lock, repaired as by rq_settle.  False: a process has
- * it that does not give it up soon. */
+/* Takes the responder's lock, and repairs what a process left that died in the
+ * lock.  False: another process holds the lock for long. */
 bool rq_enter(struct hca *h, struct qp *qp)
 	TRY_ACQUIRE(true, &qp_target(qp)->lock);
 /* rq_enter for the owner, which also takes the lock from a peer that was
  * stopped while it copied (access_revoke). */
 bool rq_enter_own(struct hca *h, struct qp *qp)
 	TRY_ACQUIRE(true, &qp_target(qp)->lock);
+/* Gives the responder's lock back. */
 void rq_leave(struct qp *qp) RELEASE(&qp_target(qp)->lock);
 /* How many receives have been completed: the index of the next. */
 static inline uint32_t rq_cursor(const struct qp *qp)
@@ -59,8 +60,8 @@ static inline uint32_t rq_cursor(const struct qp *qp)
  */
 void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
 		 const struct eager *eager);
-/* rq_complete and cq_announce.  CQ_NOTIFY, CQ_LATER: the peer sets the notify
- * bit for it. */
+/* rq_complete and cq_announce.  On CQ_NOTIFY and CQ_LATER the peer sets
+ * QP_NOTIFY_CQ or QP_NOTIFY_LATER. */
 enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 			   const struct cqe *c, bool solicited,
 			   const struct eager *eager);
@@ -74,18 +75,19 @@ bool rq_is_behind(const struct qp *qp);
  * it died, counts for rq_is_behind and not here.
  */
 bool rq_has_left(const struct hca *h, const struct qp *qp);
-/* The owner: the oldest completion that is left and not collected, which must
- * exist, into *c. */
+/* The owner: collects the oldest completion that is left, which must exist,
+ * into *c. */
 void rq_collect(struct hca *h, struct qp *qp, struct cqe *c);
-/* RESET: nothing is posted, held or left any more. */
+/* For a QP that enters RESET: no receive is posted, held or left any more. */
 void rq_reset(struct qp *qp);
-/* The owner has completed the receive at the cursor itself. */
+/* The owner: counts the receive at the cursor as completed and collected. */
 void rq_pass(struct qp *qp);
 
 /*
- * The owner, under qp's responder lock, after a peer died in it: the peer may
- * have left a completion without a word, or have said that it would put qp on
- * the list of cq.
+ * The owner, under qp's responder lock, after a peer died in the lock: collects
+ * qp's completions into cq and raises an event for them.  The peer may have
+ * left a completion without announcing it, or have set is_queued and not put qp
+ * on the list of cq.
  */
 void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 	REQUIRES(&qp_target(qp)->lock);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The meaning of a message, without packets: which memory a work request
- * names, gathering it, placing into it.  Used by every transport.  Each call
- * answers 0, or the status of the work request that it fails, and fills the
- * facts of *x for the sentence.
+ * The memory of a work request, without packets: which memory its SGEs name,
+ * gather from it, scatter into it.  Every service uses these functions.  Each
+ * returns 0, or the status with which the work request fails, and then fills in
+ * the facts of *x.
  */
 #ifndef HCA_SEMANTICS_H
 #define HCA_SEMANTICS_H
@@ -12,15 +12,16 @@
 #include "hca/hca.h"
 #include "hca/key.h"
 
-/* Are all SGEs of w usable, whole?  `need` as in mr_local. */
+/* Checks all bytes of all SGEs of w; @need is 0 or HCA_LOCAL_WRITE. */
 enum hca_status sem_check(struct hca *h, uint32_t pd, struct wqe *w,
 			  uint32_t need, struct explain *x);
-/* sem_locate, whatever w has. */
+/* The general case of sem_locate: any number of SGEs, any key. */
 enum hca_status sem_locate_any(struct hca *h, uint32_t pd, struct wqe *w,
 			       uint32_t offset, uint32_t bytes, uint32_t need,
 			       struct space_vec *vec, size_t *n,
 			       struct explain *x);
-/* It has one element, of a region that was used lately, and that is right. */
+/* The frequent case of sem_locate: w has one SGE, its key's region has a hint,
+ * and the access is permitted.  False: ask sem_locate_any. */
 static inline bool sem_locate_one(struct hca *h, uint32_t pd, struct wqe *w,
 				  uint32_t offset, uint32_t bytes,
 				  uint32_t need, struct space_vec *vec)
@@ -39,10 +40,10 @@ static inline bool sem_locate_one(struct hca *h, uint32_t pd, struct wqe *w,
 	return true;
 }
 /*
- * The stretches of memory behind [offset, offset + bytes) of w; vec holds
- * SPACE_VEC_MAX.  These bytes are checked, and nothing else of w: its other
- * SGEs, and the rest of these, may have any key and lie anywhere.
- * HCA_LOC_LEN_ERR when the SGEs end before.
+ * Fills vec with the memory of bytes [offset, offset + bytes) of w, *n ranges
+ * of at most SPACE_VEC_MAX.  Only these bytes are checked: the other bytes of
+ * w's SGEs may have any key and lie anywhere.  HCA_LOC_LEN_ERR: the SGEs end
+ * before offset + bytes.
  */
 static inline enum hca_status sem_locate(struct hca *h, uint32_t pd,
 					 struct wqe *w, uint32_t offset,
@@ -56,17 +57,19 @@ static inline enum hca_status sem_locate(struct hca *h, uint32_t pd,
 	return sem_locate_any(h, pd, w, offset, bytes, need, vec, n, x);
 }
 /*
- * Copy [offset, offset + bytes) of w's message out of its SGEs or inline; *crc
- * (NULL: none) gets on by it (util/crc.h).
+ * Copies bytes [offset, offset + bytes) of w's message, from its SGEs or its
+ * inline data, to out.  If crc is not NULL, *crc is updated with the bytes
+ * (util/crc.h).
  */
 enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
 			   uint32_t offset, uint32_t bytes, uint8_t *out,
 			   uint32_t *crc, struct explain *x);
-/* Copy into w's SGEs at offset; HCA_LOC_LEN_ERR when they end before. */
+/* Copies data to w's SGEs at offset.  HCA_LOC_LEN_ERR: the SGEs end before
+ * offset + bytes. */
 enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,
 			    uint32_t offset, const uint8_t *data,
 			    uint32_t bytes, struct explain *x);
-/* The bytes that w's SGEs hold, up to 2^32 - 1. */
+/* The sum of the lengths of w's SGEs, in bytes. */
 uint64_t sem_capacity(struct wqe *w);
 
 #endif

@@ -3,7 +3,8 @@
 
 #include "util/check.h"
 
-/* NULL: it is another's, and makes no sense. */
+/* The table; NULL: h is a view of another process's arena, whose offset of the
+ * table is wrong. */
 static struct share *share_rows(const struct hca *h)
 {
 	aoff at = h->shared->shares;
@@ -22,7 +23,8 @@ static struct share *own_rows(const struct hca *h)
 	return row;
 }
 
-static uint32_t count_on(struct hca *h)
+/* The next version, which is never 0; peers read the table again after it. */
+static uint32_t next_version(struct hca *h)
 {
 	uint32_t version = shared_own(&h->shared->share_version) + 1;
 
@@ -52,7 +54,7 @@ void share_look_end(struct share_look *l)
 	list_remove(&l->node);
 }
 
-/* A region is registered there. */
+/* Marks the looks at addresses at which a region is being registered. */
 static void outdate_looks(struct hca *h, uint64_t va, uint64_t bytes)
 {
 	list_for_each (n, &h->share_looks) {
@@ -71,7 +73,7 @@ static bool meets_range(const struct share *s, uint64_t va, uint64_t bytes)
 	       s->va < va + bytes;
 }
 
-/* Do they say the same of addresses that both have? */
+/* Do two rows map a common address to the same byte of the same file? */
 static bool agrees_with(const struct share *a, const struct share *b)
 {
 	return a->dev == b->dev && a->ino == b->ino &&
@@ -84,11 +86,11 @@ static bool holds_range(const struct share *s, uint64_t va, uint64_t bytes)
 	return s->va <= va && va + bytes <= s->va + s->bytes;
 }
 
-/* It is not told any more; its regions still have it. */
+/* Peers no longer use the row; the regions that use the row keep it. */
 static void withdraw_row(struct hca *h, struct share *s)
 {
 	shared_store(&s->serial, 0);
-	count_on(h);
+	next_version(h);
 }
 
 static uint32_t add_row(struct hca *h, const struct share *what)
@@ -106,7 +108,7 @@ static uint32_t add_row(struct hca *h, const struct share *what)
 		row->offset = what->offset;
 		row->dev = what->dev;
 		row->ino = what->ino;
-		shared_store(&row->serial, count_on(h));
+		shared_store(&row->serial, next_version(h));
 		return i + 1;
 	}
 	return 0;
@@ -199,6 +201,9 @@ struct share share_read(const struct hca *h, uint32_t row)
 	if (!serial)
 		return s;
 	s = all[row];
+	/* Orders the loads of the row before the second load of its serial:
+	 * otherwise the copy could mix two rows under the first one's serial.
+	 */
 	shared_fence();
 	shared_store(&s.serial, share_is(h, row, serial) ? serial : 0);
 	return s;

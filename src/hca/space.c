@@ -8,14 +8,15 @@
 
 #define BUFFER_BYTES 4096
 
-/* A place in a list of stretches. */
+/* A position in a list of ranges. */
 struct at {
 	const struct space_vec *v;
-	uint32_t left; /* stretches */
-	uint64_t used; /* bytes of the first */
+	uint32_t left; /* how many ranges are left, v[0] included */
+	uint64_t used; /* the bytes of v[0] before the position */
 };
 
-/* The stretches of the next up to `bytes`; *got bytes in all. */
+/* Moves on by up to `bytes` bytes, *got in all, and fills out with their
+ * ranges.  Returns the number of ranges. */
 static size_t next_piece(struct at *a, uint64_t bytes, uint64_t *got,
 			 struct space_vec out[SPACE_VEC_MAX])
 {
@@ -39,13 +40,15 @@ static size_t next_piece(struct at *a, uint64_t bytes, uint64_t *got,
 	return n;
 }
 
-/* A caller without the right is told so, and not that memory is missing. */
+/* -EPERM is returned as it is; another error becomes the code of the side whose
+ * memory is missing. */
 static int move_error(int err, int not_there)
 {
 	return err == -EPERM ? err : not_there;
 }
 
-/* Pieces in order, the last bytes of the last one last. */
+/* Executes one move by a buffer, piece by piece in order.  The order within the
+ * last piece is that of space_ops.write. */
 static int move_batch(const struct space_move *m, struct space *from,
 		      struct space *to, int no_from, int no_to)
 {
@@ -71,26 +74,26 @@ static int move_batch(const struct space_move *m, struct space *from,
 	return 0;
 }
 
-int space_put(struct space *peer_area, struct space *near,
-	      const struct space_move *m, size_t n, size_t *done)
+int space_put(struct space *peer, struct space *own, const struct space_move *m,
+	      size_t n, size_t *done)
 {
 	int err = 0;
 
-	if (peer_area->ops->put)
-		return peer_area->ops->put(peer_area, near, m, n, done);
+	if (peer->ops->put)
+		return peer->ops->put(peer, own, m, n, done);
 	for (*done = 0; !err && *done < n; *done += !err)
-		err = move_batch(&m[*done], near, peer_area, -ENXIO, -EFAULT);
+		err = move_batch(&m[*done], own, peer, -ENXIO, -EFAULT);
 	return err;
 }
 
-int space_get(struct space *peer_area, struct space *near,
-	      const struct space_move *m, size_t n, size_t *done)
+int space_get(struct space *peer, struct space *own, const struct space_move *m,
+	      size_t n, size_t *done)
 {
 	int err = 0;
 
-	if (peer_area->ops->get)
-		return peer_area->ops->get(peer_area, near, m, n, done);
+	if (peer->ops->get)
+		return peer->ops->get(peer, own, m, n, done);
 	for (*done = 0; !err && *done < n; *done += !err)
-		err = move_batch(&m[*done], peer_area, near, -EFAULT, -ENXIO);
+		err = move_batch(&m[*done], peer, own, -EFAULT, -ENXIO);
 	return err;
 }

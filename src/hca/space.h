@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Address spaces: the one interface through which adverb touches application
- * memory: this process's own, another process's, or the simulator's.  It
- * never crashes on memory that the application has unmapped: it answers
- * -EFAULT, and nothing else in adverb dereferences an application's address.
+ * Address spaces: the only interface through which adverb accesses application
+ * memory, of this process, of another process or of the simulator.  Memory that
+ * the application has unmapped is reported as -EFAULT and causes no signal.  No
+ * other code in adverb dereferences an application's address.
  *
- * Order: a write puts everything but the last <= 8 bytes of the last stretch
- * first, then those by one store that is ordered after the rest (8 bytes
- * when the end is 8-aligned, else the largest aligned power of two), so that
- * a program polling the last byte never sees it before the rest.
+ * Order: a write first copies all but the last space_tail bytes of the last
+ * range, and then stores those by one store that is ordered after the copy: 8
+ * bytes if the range ends at a multiple of 8, else the largest power of two
+ * that is aligned.  So a program that polls the last byte never sees it before
+ * the rest.
  */
 #ifndef HCA_SPACE_H
 #define HCA_SPACE_H
@@ -23,13 +24,13 @@ enum space_atomic {
 	SPACE_FETCH_ADD, /* store old + swap_add */
 };
 
-/* A stretch of application memory. */
+/* A range of application memory. */
 struct space_vec {
 	uint64_t va;
 	uint64_t bytes;
 };
 
-/* How many bytes at the end of the last stretch, which is not empty, are stored
+/* How many bytes at the end of the last range, which is not empty, are stored
  * last, by one store. */
 static inline uint64_t space_tail(const struct space_vec *last)
 {
@@ -40,9 +41,9 @@ static inline uint64_t space_tail(const struct space_vec *last)
 	return tail;
 }
 
-#define SPACE_VEC_MAX 40 /* stretches in one call, or of a move's side */
+#define SPACE_VEC_MAX 40 /* ranges in one call, or of one side of a move */
 
-/* One message from space to space: both sides are equally long. */
+/* A copy from one space to another; both sides have the same length. */
 struct space_move {
 	const struct space_vec *to, *from;
 	uint32_t to_count, from_count;
@@ -52,38 +53,40 @@ struct space;
 
 struct space_ops {
 	/*
-	 * The ordered copy from src (ours) to n stretches.  0 or -EFAULT; on
-	 * -EFAULT some bytes may have been written.
+	 * Copies from src, adverb's memory, to n ranges in the order stated
+	 * above.  0 or -EFAULT; on -EFAULT some bytes may have been written.
 	 */
 	int (*write)(struct space *s, const struct space_vec *to, size_t n,
 		     const void *src);
-	/* Copy n stretches to dst (ours), in order.  0 or -EFAULT. */
+	/* Copies n ranges, in order, to dst, adverb's memory.  0 or -EFAULT. */
 	int (*read)(struct space *s, const struct space_vec *from, size_t n,
 		    void *dst);
 	/*
-	 * One naturally aligned 8-byte atomic in host order; *old gets the
-	 * value found.  0 or -EFAULT; or -EPERM: nothing was done, as only
-	 * the owner of the memory can.
+	 * One naturally aligned 8-byte atomic in host order; *old becomes the
+	 * value before it.  0 or -EFAULT; -EPERM: nothing was done, since only
+	 * the owner of the memory can execute the atomic.
 	 */
 	int (*atomic)(struct space *s, enum space_atomic op, uint64_t va,
 		      uint64_t swap_add, uint64_t compare, uint64_t *old);
-	/* Both are space_put and space_get; NULL: by a buffer. */
-	int (*put)(struct space *peer_area, struct space *near,
+	/* space_put and space_get; NULL: these copy by a buffer. */
+	int (*put)(struct space *peer, struct space *own,
 		   const struct space_move *m, size_t n, size_t *done);
-	int (*get)(struct space *peer_area, struct space *near,
+	int (*get)(struct space *peer, struct space *own,
 		   const struct space_move *m, size_t n, size_t *done);
 	/*
-	 * As read, and *crc gets on by what was copied (util/crc.h).  NULL:
-	 * space_read_crc does it in two steps.
+	 * read, which also updates *crc with the bytes (util/crc.h).  NULL:
+	 * space_read_crc reads first and computes the CRC then.
 	 */
 	int (*read_crc)(struct space *s, const struct space_vec *from, size_t n,
 			void *dst, uint32_t *crc);
-	/* Before any of these, while nobody waits for us: what takes time to be
-	 * prepared.  NULL: nothing does. */
+	/* Does what would take long in a call above.  The caller, which no peer
+	 * waits for, checks then that the owner of the memory lives, so that
+	 * little time passes between the check and a copy.  NULL: there is
+	 * nothing to prepare. */
 	void (*refresh)(struct space *s);
 };
 
-/* First member of every implementation. */
+/* The first member of every implementation's struct. */
 struct space {
 	const struct space_ops *ops;
 };
@@ -104,18 +107,18 @@ static inline int space_read_crc(struct space *s, const struct space_vec *from,
 }
 
 /*
- * Straight from near, which is the caller's own memory, to far, or from far
- * to near: n moves in order, each an ordered copy, in as few system calls as
- * they take.  0; or
- *	-EFAULT	the far side of move *done is not there (or not to be written)
- *	-ENXIO	the near side of it is not
- *	-ESRCH	the process whose memory far is has gone
- *	-EPERM	the kernel does not let us any more
- * The moves before *done are made; of it, some bytes may be.
+ * Copies between the caller's own memory and a peer's memory: space_put from
+ * own to peer, space_get from peer to own.  Executes n moves in order, each an
+ * ordered copy, in as few system calls as possible.  0; or
+ *	-EFAULT	the peer's memory of move *done is unmapped or read-only
+ *	-ENXIO	the caller's own memory is unmapped or read-only
+ *	-ESRCH	the peer's process has ended
+ *	-EPERM	the kernel no longer permits the access
+ * The moves before *done are complete; some bytes of move *done may be copied.
  */
-int space_put(struct space *peer_area, struct space *near,
-	      const struct space_move *m, size_t n, size_t *done);
-int space_get(struct space *peer_area, struct space *near,
-	      const struct space_move *m, size_t n, size_t *done);
+int space_put(struct space *peer, struct space *own, const struct space_move *m,
+	      size_t n, size_t *done);
+int space_get(struct space *peer, struct space *own, const struct space_move *m,
+	      size_t n, size_t *done);
 
 #endif

@@ -41,22 +41,25 @@ void srq_free(struct hca *h, struct srq *s)
 }
 
 /*
- * A taker copies a receive into the slot of its QP, and then moves `next`:
- * it was its own if that succeeds.  Nobody waits for anybody.
+ * To take a receive a thread copies it into the slot of its QP and then moves
+ * `next` by one compare-and-exchange; the receive is taken if that succeeds.
+ * No thread waits for another.
  *
  *	next	63: SRQ_SHUT	62-48: generation
  *		47-32: 1 + the row of the QP that took the last
  *		31-0: the index of the receive to take
  *
- * Only `next` knows who took the last; so who moves it on first notes that in
- * the word of that QP's row, as anybody may:
+ * Only `next` names the QP that took the last receive, and that thread may be
+ * stopped or dead before the receive is held.  So a thread that is about to
+ * move `next` first notes the last take in the word of the taker's row,
+ * peer_area.takes, which every thread may write:
  *
- *	WANTS | index	about to take this one
- *	TAKES | index	it was taken, and is not held yet
+ *	WANTS | index	the QP is about to take the receive at index
+ *	TAKES | index	the receive was taken, and is not held yet
  *	0		neither
  *
- * The generation changes when the queue is resized, so that a copy from before
- * is worth nothing.
+ * The generation changes when the queue is resized, so that the
+ * compare-and-exchange fails for a copy from before.
  */
 #define SRQ_SHUT   (1ull << 63)
 #define GENERATION (1ull << 48)
@@ -70,7 +73,7 @@ static uint32_t index_of(uint64_t next)
 	return (uint32_t)next;
 }
 
-/* The row of who took the last one, or UINT32_MAX. */
+/* The row of the QP that took the last receive, or UINT32_MAX. */
 static uint32_t taker_of(uint64_t next)
 {
 	return ((uint32_t)(next / TAKER) & 0xffff) - 1;
@@ -83,14 +86,14 @@ static uint64_t taken_by(uint64_t next, uint32_t row)
 	return generation + (row + 1) * TAKER + (index_of(next) + 1u);
 }
 
-/* NULL: there is no such row. */
+/* The word of a row in peer_area.takes; NULL: there is no such row. */
 static _Atomic uint64_t *word_of(const struct hca *h, uint32_t row)
 {
 	return row < HCA_MAX_QP ? &h->peer_area->takes[row] : NULL;
 }
 
-/* Of a queue that may be another's. */
-static struct srq_shared *far_of(const struct hca *h, const struct srq *s)
+/* The shared part of a queue that another process may own. */
+static struct srq_shared *shared_of(const struct hca *h, const struct srq *s)
 {
 	return hca_peer_area_at(h, s,
 				__atomic_load_n(&s->peer_at, __ATOMIC_RELAXED));
@@ -105,12 +108,12 @@ static uint32_t count_posted(const struct srq *s,
 
 bool srq_has(const struct hca *h, const struct srq *s)
 {
-	return count_posted(s, far_of(h, s)) != 0;
+	return count_posted(s, shared_of(h, s)) != 0;
 }
 
 bool srq_is_shut(const struct hca *h, const struct srq *s)
 {
-	return atomic_load(&far_of(h, s)->next) & SRQ_SHUT;
+	return atomic_load(&shared_of(h, s)->next) & SRQ_SHUT;
 }
 
 uint32_t srq_limit(const struct srq *s)
@@ -118,7 +121,9 @@ uint32_t srq_limit(const struct srq *s)
 	return atomic_load(&srq_shared(s)->limit) & ~SRQ_OWED;
 }
 
-/* Is an event owed?  Also by another, who may be stopped before it says so. */
+/* Disarms the limit and marks its event as raised, if fewer receives are
+ * posted.  True: an event is raised and not reported, perhaps by another
+ * thread, which may be stopped before it reports the event. */
 static bool is_low(const struct srq *s, struct srq_shared *peer_area)
 {
 	uint32_t limit = atomic_load(&peer_area->limit);
@@ -133,7 +138,8 @@ static bool is_low(const struct srq *s, struct srq_shared *peer_area)
 	return true;
 }
 
-/* For who took the last one: it may be stopped, or dead. */
+/* Notes in its row's word that the last taker took the receive: the taker may
+ * be stopped, or dead. */
 static void note_taker(const struct hca *h, uint64_t next)
 {
 	_Atomic uint64_t *word = word_of(h, taker_of(next));
@@ -144,7 +150,8 @@ static void note_taker(const struct hca *h, uint64_t next)
 		atomic_compare_exchange_strong(word, &wants, TAKES + index);
 }
 
-/* It has qp's slot now. */
+/* The receive in qp's slot is taken: qp holds it, and its row's word is
+ * cleared. */
 static void keep_receive(struct qp *qp, _Atomic uint64_t *word)
 {
 	rq_hold(qp);
@@ -158,9 +165,9 @@ uint32_t srq_next(const struct srq *s)
 	return index_of(atomic_load(&srq_shared(s)->next));
 }
 
-/* Those before it are taken, and so copied: who copies one of them still has
- * come too late for it.  What a peer wrote is input: none from before the
- * tail, nor one that was not posted. */
+/* The receives before `next` are taken, and so copied; a thread that still
+ * copies one of them fails to move `next`.  So their slots are free.  `next` is
+ * input: the tail moves only to an index between the tail and the head. */
 struct wqe *srq_reserve(const struct hca *h, struct srq *s)
 {
 	uint32_t head = shared_own(&s->wq.head), tail = shared_own(&s->wq.tail);
@@ -177,14 +184,14 @@ struct wqe *srq_reserve(const struct hca *h, struct srq *s)
 void srq_settle(struct hca *h, struct srq *s, struct qp *qp)
 {
 	_Atomic uint64_t *word = word_of(h, qp->stats.row);
-	struct srq_shared *peer_area = far_of(h, s);
-	uint64_t next = atomic_load(&peer_area->next), said;
+	struct srq_shared *peer_area = shared_of(h, s);
+	uint64_t next = atomic_load(&peer_area->next), note;
 
 	if (!word)
 		return;
 	note_taker(h, next);
-	said = atomic_load(word);
-	if (said & TAKES)
+	note = atomic_load(word);
+	if (note & TAKES)
 		keep_receive(qp, word);
 	else
 		atomic_store(word, 0);
@@ -196,7 +203,7 @@ void srq_forget(struct hca *h, uint32_t row)
 	atomic_store(word_of(h, row), 0);
 }
 
-/* As owner; returns what `next` was. */
+/* The owner: sets SRQ_SHUT.  Returns `next` as it was before. */
 static uint64_t shut_queue(struct hca *h, struct srq *s)
 {
 	uint64_t next = atomic_load(&srq_shared(s)->next);
@@ -251,11 +258,12 @@ bool srq_owed(struct srq *s)
 	return atomic_fetch_and(&srq_shared(s)->limit, ~SRQ_OWED) & SRQ_OWED;
 }
 
-/* Into qp's slot, without knowing yet whether it will be its own. */
+/* Copies the receive at index into qp's slot, before it is taken.  False: none
+ * is posted there, or the queue is being replaced. */
 static bool copy_receive(struct hca *h, const struct srq *s,
 			 const struct qp *qp, uint32_t index)
 {
-	struct wq q; /* which may be replaced at any time */
+	struct wq q; /* a copy, since srq_resize may replace the queue */
 	const struct wqe *w;
 	struct wqe *to = rq_slot(h, qp);
 	uint32_t sges;
@@ -275,7 +283,7 @@ static bool copy_receive(struct hca *h, const struct srq *s,
 bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low)
 {
 	_Atomic uint64_t *word = word_of(h, qp->stats.row);
-	struct srq_shared *peer_area = far_of(h, s);
+	struct srq_shared *peer_area = shared_of(h, s);
 	uint64_t next = atomic_load(&peer_area->next);
 
 	do {

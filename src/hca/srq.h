@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared receive queues (IBTA Vol 1, 10.2.9).  QPs of several processes take
- * receives from one without a lock (srq.c).  A slot is free as soon as a
- * message has its receive.  The program posts at wq.head under a lock of the
+ * Shared receive queues (IBTA Vol 1, 10.2.9).  Several processes take receives
+ * from one queue for its QPs without a lock (srq.c).  A slot is free as soon as
+ * a message has its receive.  The program posts at wq.head under a lock of the
  * front end, which resizing takes too.
  */
 #ifndef HCA_SRQ_H

@@ -65,7 +65,7 @@ enum hca_wr {
 	HCA_WR_ATOMIC_WRITE = 15,
 };
 
-/* SENDs that every service has. */
+/* Is the opcode one of the SENDs that every service has? */
 static inline bool hca_wr_is_send(uint8_t opcode)
 {
 	return opcode == HCA_WR_SEND || opcode == HCA_WR_SEND_IMM;

@@ -18,7 +18,7 @@ static void init_queue(struct wq *q, uint32_t depth, uint32_t max_sge,
 	q->depth = depth;
 	q->size = bits_pow2_up(depth ? depth : 1);
 	q->max_sge = max_sge;
-	q->max_inline = payload; /* the room is there */
+	q->max_inline = payload; /* inline data may use the room of the SGEs */
 	q->stride = (uint32_t)bits_align_up(
 		sizeof(struct wqe) + payload + extra, align);
 }

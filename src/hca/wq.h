@@ -24,27 +24,28 @@ struct wq_sge {
 
 /*
  * One work request, in a slot of wq->stride bytes; its elements or its inline
- * data follow.  Of a receive that has completed, the slot holds the completion
+ * data follow.  The slot of a receive that has completed holds the completion
  * until the owner collects it: see rq.c.
  */
 struct wqe {
 	uint64_t wr_id;
-	uint8_t opcode; /* enum hca_wr; of a completed receive: enum hca_wc */
+	uint8_t opcode; /* enum hca_wr; in a completed receive enum hca_wc */
 	uint8_t flags;	/* HCA_SEND_*, with sq_sig_all as HCA_SEND_SIGNALED */
 	uint8_t num_sge;
-	_Atomic uint8_t left; /* of a receive: a completion was left, rq.c */
-	uint32_t bytes;	      /* of the whole message */
+	_Atomic uint8_t left; /* a receive: marks a completion, see rq.c */
+	uint32_t bytes;	      /* the length of the whole message */
 	uint32_t imm_be;      /* the immediate, or the rkey to invalidate */
 	uint32_t rkey;
 	uint64_t va; /* the remote address */
 	union {
 		struct {
-			/* Operands of an atomic; of a bind: see local_wr.c. */
+			/* Operands of an atomic or a bind: local_wr.c. */
 			uint64_t swap_add, compare;
 		};
-		uint8_t few[16]; /* of a receive: an eager message, eager.c */
+		uint8_t few[16]; /* a receive: a short eager message */
 	};
-	uint64_t at; /* of a receive: where its eager message belongs, or 0 */
+	/* A receive: the address to which its eager message is copied, or 0. */
+	uint64_t at;
 };
 
 /*
@@ -62,12 +63,12 @@ struct wq_to {
 	uint8_t from[16], to[16]; /* addresses as GIDs */
 	uint32_t qpn, qkey;
 	uint8_t tos, ttl;
-	uint8_t bursts; /* as hca_ah.bursts */
+	uint8_t bursts; /* hca_ah.bursts */
 	uint8_t mtu;	/* IBV_MTU_* of the port; 0: there is no address */
-	uint8_t local;	/* as hca_ah.local */
+	uint8_t local;	/* hca_ah.local */
 	uint8_t reserved;
-	uint16_t port; /* as hca_ah.port */
-	uint32_t link; /* as hca_ah.link */
+	uint16_t port; /* hca_ah.port */
+	uint32_t link; /* hca_ah.link */
 };
 
 /*
