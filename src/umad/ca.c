@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which channel adapters there are, and what they and their one port are: what
- * libibverbs lists, and the files of its tree.  Nothing is opened.
+ * The list of channel adapters, and the attributes of an adapter and its one
+ * port: from libibverbs' list of devices and the files that libibverbs writes.
+ * No device is opened.
  */
 #include "umad/explain.h"
 
@@ -18,12 +19,12 @@
 
 #include "verbs/release.h"
 
-/* libibverbs, for tools; in no header. */
+/* A function of libibverbs for tools, which no header declares. */
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 			size_t size);
 
 #define PORT  1
-#define PKEYS 1 /* a table of the default key alone */
+#define PKEYS 1 /* the P_Key table has the default key alone */
 
 static int unknown_ca(void)
 {
@@ -32,17 +33,17 @@ static int unknown_ca(void)
 }
 
 /*
- * The adapters, as ibv_get_device_list() gives them.  NULL and errno ENODEV,
- * and a sentence, if the libibverbs.so.1 of this process is not adverb's; one
- * of another release has the same ABI, and that is told.
+ * The list of ibv_get_device_list.  NULL, errno ENODEV and a sentence, if the
+ * libibverbs.so.1 of this process is not adverb's.  Another release of adverb
+ * has the same ABI: the list, and a sentence.
  */
 static struct ibv_device **list_devices(void)
 {
 	const char *path, *release = verbs_release_find(&path);
 
 	if (!release) {
-		u_say("umad: this libibumad.so.3 is adverb's, and %s is not: "
-		      "it has none of adverb's devices; take both from one "
+		u_say("umad: this libibumad.so.3 is adverb's, and %s is not, "
+		      "and has none of adverb's devices; load both from one "
 		      "folder, as adverb run does",
 		      path);
 		errno = ENODEV;
@@ -50,13 +51,13 @@ static struct ibv_device **list_devices(void)
 	}
 	if (strcmp(release, ADVERB_VERSION) != 0)
 		u_say("umad: this libibumad.so.3 is of adverb " ADVERB_VERSION
-		      ", and %s of adverb %s: take both from one folder, as "
+		      ", and %s is of adverb %s; load both from one folder, as "
 		      "adverb run does",
 		      path, release);
 	return ibv_get_device_list(NULL);
 }
 
-/* A file's text, cut to @size with its end; "": there is none. */
+/* Reads a file's text, cut to @size - 1 bytes; "": there is no such file. */
 static void read_text(const char *folder, const char *name, char *text,
 		      size_t size)
 {
@@ -67,7 +68,7 @@ static void read_text(const char *folder, const char *name, char *text,
 	snprintf(text, size, "%.*s", (int)size - 1, line);
 }
 
-/* The number that a file begins with, in the base that it shows. */
+/* The number that a file begins with; a prefix 0x or 0 tells the base. */
 static unsigned read_number(const char *folder, const char *name)
 {
 	char text[64];
@@ -76,7 +77,7 @@ static unsigned read_number(const char *folder, const char *name)
 	return (unsigned)strtoul(text, NULL, 0);
 }
 
-/* Words of 16 bits between colons, the last four of them: a GUID, or half of a
+/* The last four of the 16-bit words that colons separate: a GUID, or half of a
  * GID. */
 static __be64 parse_guid(const char *text)
 {
@@ -102,7 +103,7 @@ static void read_gid(const char *folder, umad_port_t *port)
 	char text[64], *half = text;
 
 	read_text(folder, "gids/0", text, sizeof(text));
-	port->port_guid = parse_guid(text); /* the rest is shifted out */
+	port->port_guid = parse_guid(text); /* of the lower half of the GID */
 	for (int i = 0; half && i < 4; i++)
 		half = strchr(half + 1, ':');
 	if (half)
@@ -110,8 +111,8 @@ static void read_gid(const char *folder, umad_port_t *port)
 	port->gid_prefix = parse_guid(text);
 }
 
-/* The folder of an adapter's files; of the first one for NULL.  False: there is
- * no such adapter. */
+/* Finds an adapter's name and the folder of its files; ca_name NULL: the first
+ * adapter.  False: there is no such adapter. */
 static bool find_ca(const char *ca_name, char folder[IBV_SYSFS_PATH_MAX],
 		    char name[UMAD_CA_NAME_LEN])
 {
@@ -197,7 +198,7 @@ struct umad_device_node *umad_get_ca_device_list(void)
 
 	if (!list)
 		return NULL;
-	errno = 0; /* NULL means "none", unless it says why */
+	errno = 0; /* NULL with errno 0 is an empty list */
 	for (int i = 0; list[i]; i++) {
 		*end = new_node(ibv_get_device_name(list[i]));
 		if (!*end) {
@@ -249,7 +250,7 @@ int umad_get_ca(const char *ca_name, umad_ca_t *ca)
 	return err;
 }
 
-/* Port 0 is the first that there is. */
+/* portnum 0 means the first port, as in the ABI. */
 int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 {
 	char folder[IBV_SYSFS_PATH_MAX], name[UMAD_CA_NAME_LEN];
@@ -259,7 +260,7 @@ int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 	return read_port(folder, name, port);
 }
 
-/* By port number; there is no port 0. */
+/* The array is indexed by port number; entry 0 is 0. */
 int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max)
 {
 	umad_ca_t ca;
@@ -278,7 +279,8 @@ int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max)
 	return count;
 }
 
-/* The caller owns the struct; the table of keys in it is ours. */
+/* Frees the P_Key table, which read_port allocated; the caller owns the
+ * struct. */
 int umad_release_port(umad_port_t *port)
 {
 	free(port->pkeys);

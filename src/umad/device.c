@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which devices take management datagrams: none, so lists of them are empty and
- * a question about one by name is ENODEV.  ca.c has the adapters themselves.
+ * Devices that take management datagrams.  There are none, so lists of them are
+ * empty, and a question about a device by name fails with ENODEV.  ca.c lists
+ * the adapters.
  */
 #include "umad/explain.h"
 #include "umad/newer.h"
@@ -28,7 +29,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp((*one)->ca_name, (*other)->ca_name);
 }
 
-/* A size of 0 asks us to count; answers 0 or a positive errno. */
+/* Sorts by name.  size 0: the function counts the nodes itself.  Returns 0 or a
+ * positive errno. */
 int umad_sort_ca_device_list(struct umad_device_node **head, size_t size)
 {
 	struct umad_device_node **nodes;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One sentence a cause: see explain.h. */
 #include "umad/explain.h"
 
 #include <errno.h>
@@ -15,13 +14,13 @@ static struct seen_set said;
 
 void u_say(const char *format, ...)
 {
-	const char *wish = secure_getenv("ADVERB_EXPLAIN");
+	const char *setting = secure_getenv("ADVERB_EXPLAIN");
 	char line[640] = "adverb: ";
 	size_t at = strlen(line), room = sizeof(line) - at - 1;
 	va_list args;
 	int saved = errno, n;
 
-	if ((wish && !strcmp(wish, "0")) ||
+	if ((setting && !strcmp(setting, "0")) ||
 	    !seen_set_add(&said, (uintptr_t)format))
 		return;
 	va_start(args, format);
@@ -36,8 +35,8 @@ void u_say(const char *format, ...)
 
 int u_no_port(const char *call)
 {
-	u_say("management datagrams (umad) are not built yet: %s fails with "
-	      "ENODEV; ibv_devinfo shows the devices there are",
+	u_say("umad: %s fails with ENODEV: adverb's ports take no management "
+	      "datagrams; ibstat and ibv_devinfo show the devices",
 	      call);
 	errno = ENODEV;
 	return -ENODEV;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A datagram in memory: the kernel's 64-byte header (struct ib_user_mad, with
- * the P_Key index that its ABI 5 added), then the MAD.  Pure but for the dumps,
- * which write to stderr.
+ * the P_Key index of ABI 5), then the MAD.  All functions are pure but
+ * umad_debug, which keeps the level, and the dumps, which write to stderr.
  */
 #include <infiniband/umad.h>
 
@@ -81,7 +81,7 @@ int umad_get_pkey(void *umad)
 	return umad_get_mad_addr(umad)->pkey_index;
 }
 
-/* How much to tell; a negative level only asks for the present one. */
+/* Sets and returns the debug level; a negative level only returns it. */
 int umad_debug(int level)
 {
 	static int present;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Management classes, methods, attributes and statuses as words (IBTA 13.4 to
- * 16.3).  The management tools print them.
+ * Names of management classes, methods, attributes and statuses (IBTA 13.4 to
+ * 16.3), which the management tools print.
  */
 #include <infiniband/umad_str.h>
 #include <infiniband/umad_sa.h>
@@ -193,7 +193,7 @@ const char *umad_attribute_str(uint8_t mgmt_class, __be16 attr_id)
 	return unknown;
 }
 
-/* Bit 0 busy, bit 1 redirect, bits 2-4 what is wrong (IBTA 13.4.7). */
+/* Bit 0: busy; bit 1: redirect; bits 2-4: the invalid field (IBTA 13.4.7). */
 const char *umad_common_mad_status_str(__be16 status)
 {
 	static const char *const wrong[8] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ports that carry management datagrams.  None can be opened, so no handle is
- * valid and every call on one is EINVAL.
+ * Ports that take management datagrams.  No port can be opened, so no handle is
+ * valid, and every call with a handle fails with EINVAL.
  */
 #include "umad/explain.h"
 #include "umad/newer.h"
@@ -62,7 +62,7 @@ int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
 	return bad_handle();
 }
 
-/* The one call here whose errno is positive. */
+/* The only call here that returns a positive errno, as the ABI has it. */
 int umad_register2(int port_fd, struct umad_reg_attr *attr, uint32_t *agent_id)
 {
 	return EINVAL;

@@ -537,7 +537,7 @@ def stock_verbs_of_umad():
     why, once."""
     r = umad_with(libraries_of("half-umad", "libibumad.so.3"))
     want = r"adverb: umad: this libibumad.so.3 is adverb's, and " \
-        r"\S*/libibverbs.so.1 is not: it has none of adverb's devices; take " \
+        r"\S*/libibverbs.so.1 is not, and has none of adverb's devices; load " \
         r"both from one folder, as adverb run does"
     said = sentences(r.output.splitlines())
     expect(len(said) == 1 and re.fullmatch(want, said[0]),
@@ -556,8 +556,8 @@ def elder_verbs_of_umad():
     said = sentences(r.output.splitlines())
     expect(len(said) == 1 and re.fullmatch(
         r"adverb: umad: this libibumad.so.3 is of adverb %s, and "
-        r"\S*elder-umad/libibverbs.so.1 of adverb 9.8.7: take both from one "
-        r"folder, as adverb run does" % re.escape(OURS), said[0]),
+        r"\S*elder-umad/libibverbs.so.1 is of adverb 9.8.7; load both from "
+        r"one folder, as adverb run does" % re.escape(OURS), said[0]),
         "it is not told once", r)
     expect("names 1 adv0" in r.output and "list True" in r.output and
            "first 0" in r.output, "it lists no adapter", r)
