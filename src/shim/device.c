@@ -14,7 +14,8 @@
 
 #define LINE 64
 
-/* The first line of a file of the tree; false: there is none. */
+/* Reads the first line of a file of the tree; false: the file is missing or
+ * empty. */
 __attribute__((format(printf, 3, 4))) static bool
 read_line(const char *tree, char line[LINE], const char *format, ...)
 {
@@ -49,7 +50,7 @@ static uint32_t read_number(const char *tree, const char *device,
 	return (uint32_t)strtoul(line, NULL, 10);
 }
 
-/* "0002:c9ff:fe00:0001" */
+/* Reads a GUID such as "0002:c9ff:fe00:0001", in host order. */
 static uint64_t read_guid(const char *tree, const char *device,
 			  const char *name)
 {

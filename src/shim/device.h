@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device: what the tree says of a device, for those who ask by netlink.  So
- * `rdma link` and /sys/class/infiniband never tell two things.
+ * device: the attributes of a device, read from the tree to answer netlink
+ * requests.  So `rdma link` and /sys/class/infiniband always agree.
  *
- * Reads files; allocates nothing, no lock.
+ * Reads files; allocates nothing and takes no lock.
  */
 #ifndef SHIM_DEVICE_H
 #define SHIM_DEVICE_H
@@ -13,17 +13,18 @@
 #define DEVICE_MOST 32
 
 struct device {
-	uint32_t index; /* of uverbsN, and what ibv_get_device_index says */
+	uint32_t index; /* the N of uverbsN; ibv_get_device_index returns it */
 	char name[64];
 	char firmware[64];
 	uint64_t node_guid, image_guid; /* host order */
 	uint8_t node_type;		/* IBTA 14.2.5.3: 1 is a CA */
-	uint8_t state, phys_state;	/* IBTA 14.2.5.6, of port 1 */
-	char netdev[16];		/* its interface; "": not known */
-	uint32_t ifindex;
+	uint8_t state, phys_state;	/* IBTA 14.2.5.6, port 1 */
+	char netdev[16];		/* the interface's name; "": unknown */
+	uint32_t ifindex;		/* the interface's index; 0: unknown */
 };
 
-/* Those of the tree of this network namespace, by index; the count. */
+/* Reads the devices in the tree of this network namespace into out, by index.
+ * Returns their number. */
 uint32_t device_read(struct device out[DEVICE_MOST]);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * glob(3), which libc's own calls would look through /sys and /dev for: where
- * the pattern may be one of ours, it is given ours.
+ * glob(3).  libc's glob calls libc's own opendir and stat, which no preloaded
+ * function replaces.  So for a pattern that may name RDMA devices the shim
+ * gives glob the shim's functions (GLOB_ALTDIRFUNC).
  */
 #include "shim/path.h"
 #include "shim/shim.h"

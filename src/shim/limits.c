@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RLIMIT_MEMLOCK as programs of RDMA want to read it.  The kernel counts the
- * memory that is registered with an adapter against it; ours pins none, so to
- * the program there is no limit, until it sets one itself.  What mlock(2) may
- * lock is as before: the kernel's own limit is raised no further than it goes.
+ * RLIMIT_MEMLOCK as RDMA programs expect it.  The kernel counts memory that is
+ * registered with an adapter against this limit, and adverb pins no memory.  So
+ * the program reads RLIM_INFINITY until it sets a limit itself.  The limit of
+ * mlock(2) does not change: the kernel's limit is set no higher than the kernel
+ * permits.
  *
- * What one program sets, another that it becomes does not see.  Two threads
- * that set it at once get what one of them set.
+ * The limit that a program has set is forgotten when the process executes
+ * another program.  If two threads set the limit at once, one of the two values
+ * stays.
  */
 #include "shim/shim.h"
 
@@ -19,14 +21,14 @@ SHIM_NEXT(getrlimit);
 SHIM_NEXT(setrlimit);
 SHIM_NEXT(prlimit);
 
-/* Under what the kernel calls them, the 64-bit calls are the same. */
+/* The 64-bit calls below use the same functions. */
 _Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64) &&
 		       sizeof(rlim_t) == sizeof(rlim64_t),
 	       "one layout for both");
 
 static struct rlimit shown = {RLIM_INFINITY, RLIM_INFINITY};
 
-/* What the kernel allows of it. */
+/* Sets the kernel's limit as near to `wish` as the kernel permits. */
 static int set_within(const struct rlimit *wish)
 {
 	struct rlimit limit;
@@ -63,7 +65,8 @@ static int change_memlock(const struct rlimit *wish, struct rlimit *was)
 	return 0;
 }
 
-/* A set-user-ID program has the kernel's own. */
+/* Does the shim answer for this limit?  A set-user-ID program sees the kernel's
+ * own limit. */
 static bool is_ours(int what)
 {
 	return what == RLIMIT_MEMLOCK && !getauxval(AT_SECURE);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sockets of NETLINK_RDMA.  Without the kernel's RDMA there is no such family;
- * the program gets a socket of NETLINK_USERSOCK instead, which the kernel keeps
- * for messages between programs.  What is sent into it is answered at once: the
- * answers are sent from the socket to itself.  All but sending is therefore
- * the kernel's own: binding, waiting, receiving, closing.
+ * Sockets of NETLINK_RDMA.  A kernel without RDMA has no such protocol.  The
+ * program gets a socket of NETLINK_USERSOCK instead, which the kernel has for
+ * messages between programs.  The shim answers a request when the program sends
+ * it: the shim sends the answers from the socket to the socket itself.  So the
+ * kernel does all but sending: binding, waiting, receiving, closing.
  *
- * Nobody else can put an answer there: before the first one the socket is
- * connected with itself, and what has come till then is thrown away.  A program
- * whose first two requests are by two threads at once may lose an answer so.
- * What write(2) puts in comes back as it is.
+ * No other process can put an answer there: before the first answer the shim
+ * connects the socket to itself, and drops what has arrived before.  A program
+ * whose first two requests are sent by two threads at once may lose an answer
+ * by that.  A request by write(2) is not answered, and comes back to the
+ * program as it is.
  *
- * The program's other sockets pass unchanged; it pays for them by one load as
- * long as it has none of these.  No lock.
+ * The program's other sockets are not changed.  As long as the program has no
+ * socket of NETLINK_RDMA, each send costs one more load.  Takes no lock.
  */
 #include "shim/nldev.h"
 #include "shim/shim.h"
@@ -27,8 +28,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define SOCKETS	      64   /* that are known at a time */
-#define REQUEST_BYTES 4096 /* of one send; the tools' have some dozens */
+#define SOCKETS	      64   /* how many sockets are remembered */
+#define REQUEST_BYTES 4096 /* the limit of one send; tools send some dozens */
 
 SHIM_NEXT(socket);
 SHIM_NEXT(send);
@@ -36,7 +37,8 @@ SHIM_NEXT(sendto);
 SHIM_NEXT(sendmsg);
 SHIM_NEXT(sendmmsg);
 
-/* The inodes of ours: a copy by dup(2) has the same. */
+/* The inodes of the shim's sockets; a descriptor made by dup(2) has the same
+ * inode. */
 static shared_u32 inodes[SOCKETS];
 static struct count opened;
 
@@ -101,15 +103,15 @@ static bool aim_at(int fd, uint32_t portid)
 	return connect(fd, (struct sockaddr *)(void *)&to, sizeof(to)) == 0;
 }
 
-/* Connected with itself, and its port; 0 and errno if that cannot be. */
-static uint32_t close_circle(int fd)
+/* Connects the socket to itself.  Returns its port ID, or 0 and errno. */
+static uint32_t connect_self(int fd)
 {
 	struct sockaddr_nl own, peer;
 	char byte;
 
 	if (!name_of(fd, getsockname, &own))
 		return 0;
-	/* what the program has not bound, the kernel binds */
+	/* connect binds a socket that the program has not bound */
 	if (!own.nl_pid && (!aim_at(fd, 0) || !name_of(fd, getsockname, &own)))
 		return 0;
 	if (name_of(fd, getpeername, &peer) && peer.nl_pid == own.nl_pid)
@@ -135,14 +137,14 @@ static int deliver_answer(int fd, const struct nldev_answer *a)
 	return 0;
 }
 
-/* Every request among the bytes; those that are cut off are dropped, as the
- * kernel does. */
+/* Answers every request among the bytes.  A request that is cut off is dropped,
+ * as the kernel does. */
 static ssize_t answer_request(int fd, const char *bytes, size_t size)
 {
 	static const size_t least = sizeof(struct nlmsghdr);
 	struct device devices[DEVICE_MOST];
 	uint32_t count = device_read(devices);
-	uint32_t portid = close_circle(fd);
+	uint32_t portid = connect_self(fd);
 	size_t at = 0;
 
 	if (!portid)

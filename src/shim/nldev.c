@@ -10,9 +10,10 @@
 #define NOTHING	 (-1) /* no such attribute */
 
 static const char sentence[] =
-	"adverb answers which devices and links there are, no more";
+	"adverb answers requests for devices and links alone";
 
-/* Room for @bytes more, cleared; NULL: there is none. */
+/* Appends @bytes zero bytes to the answer, padded to NLMSG_ALIGNTO.  NULL:
+ * there is no room. */
 static void *take_room(struct nldev_answer *a, size_t bytes)
 {
 	void *room = a->bytes + a->size;
@@ -76,7 +77,8 @@ static void put_text(struct nldev_answer *a, uint16_t type, const char *text)
 	put_attr(a, type, text, strlen(text) + 1);
 }
 
-/* netlink(7): 0 acknowledges; the request's header is in it. */
+/* Puts an NLMSG_ERROR message with the request's header; err 0 acknowledges the
+ * request (netlink(7)). */
 static void put_error(struct nldev_answer *a, const struct nlmsghdr *request,
 		      int err, const char *why)
 {
@@ -107,7 +109,7 @@ static void put_done(struct nldev_answer *a, const struct nlmsghdr *request,
 	end_message(a, h);
 }
 
-/* A number of 32 bits among the attributes, or NOTHING. */
+/* The value of a 32-bit attribute of the request, or NOTHING. */
 static int64_t find_attr(const struct nlmsghdr *request, uint16_t type)
 {
 	const char *at = (const char *)request + NLMSG_HDRLEN;
@@ -139,12 +141,12 @@ static void put_handle(struct nldev_answer *a, const struct device *d)
 {
 	put_u32(a, RDMA_NLDEV_ATTR_DEV_INDEX, d->index);
 	put_text(a, RDMA_NLDEV_ATTR_DEV_NAME, d->name);
-	/* of a device how many there are, of a port which it is: both are 1 */
+	/* for a device the number of ports, for a port its number: 1 */
 	put_u32(a, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
 }
 
-/* What the kernel's fill_dev_info has, but for the capabilities' bits, which
- * the tree does not tell. */
+/* Puts the attributes that the kernel gives a device, but for the capability
+ * flags, which are not in the tree. */
 static void put_device(struct nldev_answer *a, const struct device *d)
 {
 	put_handle(a, d);
@@ -156,7 +158,7 @@ static void put_device(struct nldev_answer *a, const struct device *d)
 	put_text(a, RDMA_NLDEV_ATTR_DEV_PROTOCOL, "roce");
 }
 
-/* fill_port_info, for a port that is Ethernet. */
+/* Puts the attributes that the kernel gives a port of Ethernet. */
 static void put_port(struct nldev_answer *a, const struct device *d)
 {
 	put_handle(a, d);
@@ -183,7 +185,8 @@ static void put_one(struct nldev_answer *a, const struct nlmsghdr *request,
 	end_message(a, h);
 }
 
-/* Of devices all; of ports those of one device, as the kernel asks for it. */
+/* Dumps all devices, or all ports of the one device that the request names; the
+ * kernel requires that name, too. */
 static void dump_devices(struct nldev_answer *a, const struct nlmsghdr *request,
 			 const struct device *devices, uint32_t count)
 {

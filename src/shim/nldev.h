@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nldev: what the kernel would answer to requests of NETLINK_RDMA about devices
- * and links (linux/rdma_netlink.h, RDMA_NL_NLDEV), as `rdma link` makes them.
- * Other requests get EOPNOTSUPP and a sentence.
+ * nldev: the kernel's answers to requests of NETLINK_RDMA about devices and
+ * links (linux/rdma_netlink.h, RDMA_NL_NLDEV), which `rdma link` sends.  Other
+ * requests are answered with EOPNOTSUPP and a sentence.
  *
- * Pure: a request and the devices in, messages out.  The request is the
- * program's own, and is checked like anybody's.
+ * Pure functions: a request and the devices in, messages out.  The request
+ * comes from the program and is checked like all input.
  */
 #ifndef SHIM_NLDEV_H
 #define SHIM_NLDEV_H
@@ -18,17 +18,17 @@
 
 #define NLDEV_BYTES 16384 /* more than DEVICE_MOST devices take */
 
-/* Messages, each of which goes into a datagram of its own. */
+/* The messages of an answer; each one is sent as a datagram of its own. */
 struct nldev_answer {
 	_Alignas(NLMSG_ALIGNTO) char bytes[NLDEV_BYTES];
-	size_t size;
-	uint32_t portid; /* of the socket that asks */
-	bool explains;	 /* it wants sentences: NETLINK_EXT_ACK */
+	size_t size;	 /* bytes used */
+	uint32_t portid; /* the port ID of the socket that asks */
+	bool explains;	 /* the socket has NETLINK_EXT_ACK: add sentences */
 };
 
 /*
- * Adds to @a what is answered to one request, whose @request->nlmsg_len bytes
- * are there.
+ * Appends the answer to one request to @a.  The caller has checked that the
+ * request has request->nlmsg_len bytes, at least a header.
  */
 void nldev_answer(struct nldev_answer *a, const struct nlmsghdr *request,
 		  const struct device *devices, uint32_t count);

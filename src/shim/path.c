@@ -11,11 +11,11 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Shown where there is no tree: by its own name somebody else could make it
- * before the program opens it. */
+/* The tree's path if there is no tree.  No file can have this path: another
+ * user could create the tree's usual path before the program opens it. */
 #define NOWHERE "/proc/self/adverb"
 
-/* Each kernel prefix and what follows <tree> instead. */
+/* Each kernel prefix, and what follows <tree> in its place. */
 static const struct {
 	const char *kernel, *tree;
 } roots[] = {
@@ -26,8 +26,8 @@ static const struct {
 enum { ROOT_COUNT = sizeof(roots) / sizeof(roots[0]) };
 
 /*
- * infiniband, infiniband_verbs, infiniband_mad ... are ours, but not a
- * name that merely begins alike.
+ * True for infiniband, infiniband_verbs, infiniband_mad and so on, but not for
+ * another name that begins with the same letters.
  */
 static bool is_under(const char *path, const char *root)
 {
@@ -48,11 +48,12 @@ static int root_of(const char *path)
 }
 
 /*
- * Programs build paths with doubled slashes, "." and "..": without them paths
- * can be compared.  The tree has no link to a folder, so ".." is the name
- * before.  True if the way led through what is ours.
+ * Programs build paths with doubled slashes, "." and "..": copies the path
+ * without them, so that paths can be compared.  The tree has no symbolic link
+ * to a folder, so ".." removes the name before it.  True: a prefix of the path
+ * is one of the kernel's RDMA paths.
  */
-static bool straighten_path(const char *path, struct path *room)
+static bool normalize_path(const char *path, struct path *room)
 {
 	bool through = false, folder = false;
 	char *text = room->text;
@@ -98,39 +99,41 @@ static bool replace_head(struct path *room, size_t len, const char *tree,
 	return true;
 }
 
-/* adverb run could not write the tree: tells the program that looks for it. */
+/* Writes a message, once, if the program looks for the tree and adverb run
+ * could not write it. */
 static void tell_nothing(const char *why)
 {
 	static bool told;
 	const char *is_known = secure_getenv("ADVERB_NO_TREE");
-	const char *wish = secure_getenv("ADVERB_EXPLAIN");
+	const char *setting = secure_getenv("ADVERB_EXPLAIN");
 	char line[sizeof(((struct runtime_tree *)0)->why) + 160];
 	int n;
 
 	if (told || !is_known || *is_known != '1' ||
-	    (wish && strcmp(wish, "0") == 0))
+	    (setting && strcmp(setting, "0") == 0))
 		return;
 	told = true;
 	n = snprintf(line, sizeof(line),
 		     "adverb: %s looks for devices in /sys or /dev and finds "
-		     "none: %s; set ADVERB_RUNTIME to a folder of yours\n",
+		     "none: %s; set ADVERB_RUNTIME to a folder that you alone "
+		     "can write\n",
 		     program_invocation_short_name, why);
 	if (n < (int)sizeof(line))
 		stderr_write(line, (size_t)n);
 }
 
-/* @path is absolute.  NULL: it is not ours. */
+/* The path to use for the absolute @path; NULL: @path itself. */
 static const char *turn_path(const char *path, struct path *room)
 {
 	int i, err, saved = errno;
 	struct runtime_tree tree;
 	bool turned;
 
-	if (!straighten_path(path, room))
+	if (!normalize_path(path, room))
 		return NULL;
 	i = root_of(room->text);
 	if (i == ROOT_COUNT)
-		return room->text; /* ".." led out of it again */
+		return room->text; /* ".." leads out of the RDMA path again */
 	err = runtime_tree_find(&tree);
 	if (err)
 		tell_nothing(tree.why);
@@ -140,7 +143,8 @@ static const char *turn_path(const char *path, struct path *room)
 	return turned ? room->text : NULL;
 }
 
-/* @path behind the folder that it begins at; false: that has no name. */
+/* Writes @path, which begins at the folder @dir, as an absolute path; false:
+ * the folder has no path, or the result is too long. */
 static bool make_absolute(int dir, const char *path, struct path *whole)
 {
 	char link[32] = "/proc/self/cwd";

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * shim: libadverb-shim.so, preloaded for programs that look for RDMA devices
- * under /sys and /dev themselves.  Each function below is libc's of the same
- * name with its path turned by path_turn, no more.
+ * under /sys and /dev themselves.  Each function below calls libc's function of
+ * the same name with the path that path_turn returns.
  *
- * It may be called before main, inside malloc, in a signal handler and on a
- * small stack, so it allocates nothing, takes no lock, and has room for a path
- * only where one is turned.  dlsym's answer is kept in a word; two threads that
- * look it up at once store the same value.
+ * The functions may be called before main, inside malloc, in a signal handler
+ * and on a small stack.  So they allocate nothing, take no lock, and use stack
+ * for a path only if the path may be replaced.  dlsym's result is kept in a
+ * word; two threads that look the function up at once store the same value.
  */
 #include "shim/shim.h"
 
@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #include "shim/path.h"
-/* The call with its path turned: a function of its own, as it has a path on its
- * stack. */
+/* The call with its path replaced: a function of its own, since it has a path
+ * on its stack. */
 #define TURNED(type, name, dir, parameters, ...)                               \
 	SHIM_NEXT(name);                                                       \
 	static __attribute__((noinline)) type turned_##name parameters         \
@@ -38,9 +38,8 @@
 	}
 
 /*
- * One call whose arguments pass unchanged but for @path, which is named so in
- * the list and begins at the folder @dir.  Old entry points that this libc
- * lacks answer ENOSYS.
+ * A call of which only the argument named `path` is replaced; the path begins
+ * at the folder @dir.  An old function that this libc lacks fails with ENOSYS.
  */
 #define TURN_AT(type, failed, name, dir, parameters, ...)                      \
 	type name parameters;                                                  \
@@ -57,7 +56,8 @@
 #define TURN(type, failed, name, parameters, ...)                              \
 	TURN_AT(type, failed, name, AT_FDCWD, parameters, __VA_ARGS__)
 
-/* The same for the open family, whose mode is there only to create. */
+/* A call of the open family, which has the argument `mode` only if it may
+ * create a file. */
 #define TURN_OPEN(name, dir, parameters, with_mode, ...)                       \
 	TURNED(int, name, dir, with_mode, __VA_ARGS__, mode)                   \
 	SHIM int name parameters                                               \
@@ -89,7 +89,7 @@ TURN_OPEN(openat64, dir, (int dir, const char *path, int flags, ...),
 	  (int dir, const char *path, int flags, mode_t mode),
 	  dir, path, flags)
 
-/* What _FORTIFY_SOURCE makes of them. */
+/* The functions that _FORTIFY_SOURCE calls instead. */
 TURN(int, -1, __open_2, (const char *path, int flags), path, flags)
 TURN(int, -1, __open64_2, (const char *path, int flags), path, flags)
 TURN_AT(int, -1, __openat_2, dir, (int dir, const char *path, int flags),
@@ -134,7 +134,7 @@ TURN_AT(int, -1, scandirat64, dir,
 	 int (*order)(const struct dirent64 **, const struct dirent64 **)),
 	dir, path, names, filter, order)
 
-/* The names that these give are the tree's. */
+/* These report the names of the tree. */
 TURN(int, -1, ftw, (const char *path, __ftw_func_t each, int most),
      path, each, most)
 TURN(int, -1, ftw64, (const char *path, __ftw64_func_t each, int most),
@@ -175,7 +175,7 @@ TURN(long, -1, pathconf, (const char *path, int name), path, name)
 TURN(int, -1, inotify_add_watch, (int fd, const char *path, uint32_t mask),
      fd, path, mask)
 
-/* What stat was called before glibc 2.33. */
+/* The names of stat before glibc 2.33. */
 TURN(int, -1, __xstat, (int version, const char *path, struct stat *st),
      version, path, st)
 TURN(int, -1, __lxstat, (int version, const char *path, struct stat *st),

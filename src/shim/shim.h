@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the shim share: how a function stands before libc's. */
+/* How a function of the shim replaces and calls libc's function. */
 #ifndef SHIM_SHIM_H
 #define SHIM_SHIM_H
 
@@ -9,9 +9,12 @@
 
 #define SHIM __attribute__((visibility("default")))
 
-/* The next definition of @name after ours, once it was looked for. */
+/* The pointer to the next definition of @name after the shim's, once shim_find
+ * has found it. */
 #define SHIM_NEXT(name) static __typeof__(name) *next_##name
 
+/* Looks up the next definition of `name` by dlsym, once, and keeps it in *word.
+ * False and errno ENOSYS: this libc has no such function. */
 static inline bool shim_find(void *word, const char *name)
 {
 	void **next = word;
@@ -23,7 +26,7 @@ static inline bool shim_find(void *word, const char *name)
 	return *next;
 }
 
-/* False and ENOSYS: this libc has none. */
+/* shim_find for the pointer that SHIM_NEXT defines. */
 #define SHIM_FIND(name) shim_find(&next_##name, #name)
 
 #endif

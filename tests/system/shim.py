@@ -335,7 +335,7 @@ def refuses(*words):
     def body():
         t.need("rdma")
         r = run(["rdma", *words])
-        expect(r.status != 0 and "adverb answers which devices" in r.output
+        expect(r.status != 0 and "adverb answers requests for" in r.output
                and "not supported" in r.output, "no sentence", r)
     return body
 
