@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libhns.so.1, inert.  Programs link it; none of our devices is one of its
- * kind, so every call answers as the real library does for a foreign device.
+ * libhns.so.1, inert.  Programs link this library, and no adverb device is of
+ * its vendor.  So every call fails as the real library's call does for another
+ * vendor's device.
  */
 #include "stubs/inert.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bodies behind an inert library's exports, and the macros that give one
- * body its many versioned names.  Included once by each library's only file:
- * .symver binds names only in the file that holds the body.
+ * The function bodies of an inert library, and the macros that give one body
+ * many versioned names.  The only file of each library includes this header:
+ * .symver defines a name only in the file that has the body.
  *
- * Arguments are left out: callers pass theirs in registers and no answer
- * depends on one (System V AMD64 ABI, 3.2.3).
+ * The functions declare no parameters: callers pass arguments in registers, and
+ * no result depends on them (System V AMD64 ABI, 3.2.3).
  */
 #ifndef STUBS_INERT_H
 #define STUBS_INERT_H
