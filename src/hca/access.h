@@ -23,8 +23,8 @@
  * stopped elsewhere inside is waited for, by the owner of its QP alone.
  *
  * Slots are claimed in order; the first that was never claimed ends the table.
- * Owner: the arena.  A peer uses its slot under its own progress lock.  What
- * stands in the slots is input to the owner.
+ * Owner: the arena.  A peer uses its slot under its own progress lock.  The
+ * slots are input to the owner.
  */
 #ifndef HCA_ACCESS_H
 #define HCA_ACCESS_H
@@ -78,8 +78,9 @@ static inline access_set access_key(uint32_t key)
 struct access *access_claim(struct hca *peer_area);
 /* Gives the slot back; the peer is not inside. */
 void access_release(struct access *g);
-/* Announces what will be touched, before the peer reads the arena.  What it
- * reads afterwards is valid, or the owner waits for access_leave. */
+/* Announces the QP at which the peer will work, before the peer reads the
+ * arena: the peer then finds the QP withdrawn, or the owner waits for
+ * access_leave.  The exchange orders the store of the slot before the reads. */
 static inline void access_enter(struct access *g, access_set what)
 {
 	atomic_store_explicit(&g->touches, what, memory_order_relaxed);
@@ -99,8 +100,9 @@ static inline bool access_is_revoked(const struct access *g)
 	return atomic_load_explicit(&g->touches, memory_order_acquire) ==
 	       ACCESS_REVOKED;
 }
-/* The copy has ended; @then: what is touched from here on.  False: the access
- * was revoked, and the peer calls access_leave and nothing else. */
+/* Ends the copy that access_copy announced by the same @what; @then: the QP and
+ * keys that the peer uses from here on.  False: the access was revoked, and the
+ * peer calls access_leave and nothing else. */
 bool access_copied(struct access *g, access_set what, access_set then);
 /* The peer is not inside any more. */
 static inline void access_leave(struct access *g)

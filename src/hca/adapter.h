@@ -113,10 +113,11 @@ static inline void hca_ah_free(struct hca *h)
 }
 
 /*
- * Does a process serve this arena?  The word is that of a robust lock which a
- * thread of the owner holds: the kernel changes it when the process dies or
- * executes another program (get_robust_list(2)), so the question costs one
- * load.  False also before the owner is ready and after it closed.
+ * Does the owner of this arena live and serve it?  A thread of the owner holds
+ * a robust lock with this word: the kernel changes the word when the process
+ * dies or executes another program (get_robust_list(2)), so the check costs one
+ * load.  False also before the owner is ready and after it has closed the
+ * device.
  */
 static inline bool hca_is_alive(const struct hca *h)
 {

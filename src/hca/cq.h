@@ -80,7 +80,7 @@ struct cq {
 	uint32_t hold_count; /* an event for so many; 0 and 1: for each */
 	uint32_t is_silent;  /* there is no channel: arming has no effect */
 	uint64_t peer_at;    /* of struct cq_shared, bytes from here */
-	/* The program's. */
+	/* The next entry to poll; written under lock. */
 	_Alignas(HCA_APART) ring_index tail;
 	/* How many entries of `watched` are used; under lock. */
 	shared_u32 watching;
@@ -99,16 +99,18 @@ static inline struct cq_shared *cq_shared(const struct cq *cq)
 	return (struct cq_shared *)((uintptr_t)cq + cq->peer_at);
 }
 
+/* The effect of a completion on the events of its queue. */
 enum cq_push {
-	CQ_QUIET,
-	CQ_NOTIFY,
-	CQ_LATER, /* cq_fire is owed in hold_ns */
-	CQ_OVERRUN,
+	CQ_QUIET,   /* no event */
+	CQ_NOTIFY,  /* the caller calls cq_owed and reports the events */
+	CQ_LATER,   /* the caller has cq_fire called in hold_ns */
+	CQ_OVERRUN, /* the ring overflowed: IBTA 11.6.3.2 */
 };
 
 /* NULL: there is no memory, or there are HCA_MAX_CQ already.  @is_silent: the
  * queue has no channel. */
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent);
+/* Frees a queue that no QP uses. */
 void cq_free(struct hca *h, struct cq *cq);
 /* 0; -EINVAL if more than @cqe completions wait; -ENOMEM. */
 int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
@@ -145,6 +147,9 @@ void cq_fire(struct cq *cq);
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n);
 /* Is there a completion?  A program asks again after it has armed the queue. */
 bool cq_has(const struct hca *h, struct cq *cq);
+/* Arms the queue: the next completion, or with solicited_only the next one that
+ * is pushed as solicited, raises one event.  Callers of cq_push and cq_announce
+ * push failed completions as solicited. */
 void cq_arm(struct cq *cq, bool solicited_only);
 /* Drops the completions of a QP that is destroyed. */
 void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn);

@@ -63,7 +63,8 @@ struct target_failure {
 	uint64_t wr_id, va, bytes, region_va, region_bytes;
 };
 
-/* What a peer tells a QP's own process; bits of qp_target.notify. */
+/* Bits of qp_target.notify, by which a peer tells a QP's own process what to do
+ * or what has happened. */
 enum qp_notify {
 	QP_NOTIFY_HEARD = 1, /* the first request has come */
 	QP_NOTIFY_CQ = 2,    /* an event of recv_cq has to be raised */
@@ -118,14 +119,14 @@ struct qp_target {
 _Static_assert(offsetof(struct qp_target, tx_bytes) == 64,
 	       "a peer's request writes one cache line");
 
-/* What peers write that belongs to no queue in particular. */
+/* The words of an arena that peers write and that belong to no one queue. */
 struct hca_peer_area {
 	shared_flag notify_pending; /* a bit of `notify` is set */
 	shared_flag has_eager;	    /* a receive may hold an eager message */
 	_Atomic uint64_t notify[(HCA_MAX_QP + 63) / 64]; /* by row of qps */
 	_Atomic uint64_t takes[HCA_MAX_QP]; /* by row of qps: srq.c */
 	uint32_t gone[HCA_MAX_MR]; /* keys of windows that were invalidated */
-	/* What hca_peer_area_at returns for an offset that makes no sense. */
+	/* hca_peer_area_at returns this for an offset that is out of range. */
 	_Alignas(HCA_APART) uint8_t nowhere[HCA_APART];
 };
 

@@ -68,8 +68,8 @@ enum qp_wait {
 };
 
 /*
- * What a QP has done, for `adverb top` to read meanwhile.  Written under the
- * progress lock with plain stores.
+ * Counts of a QP's work, which `adverb top` reads at any time.  Written under
+ * the progress lock with plain stores.
  */
 struct qp_stats {
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes; /* BTH to ICRC */
@@ -112,7 +112,7 @@ static inline struct qp_target *qp_target(const struct qp *qp)
 	return (struct qp_target *)((uintptr_t)qp + qp->peer_at);
 }
 
-/* What ibv_create_qp asks for. */
+/* The capacities that ibv_create_qp asks for. */
 struct hca_qp_cap {
 	uint32_t send_wr, recv_wr, send_sge, recv_sge, inline_bytes;
 	struct srq *srq; /* takes the place of a receive queue; or NULL */

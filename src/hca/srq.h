@@ -41,6 +41,7 @@ static inline struct srq_shared *srq_shared(const struct srq *s)
 /* NULL: there is no memory, or there are HCA_MAX_SRQ already. */
 struct srq *srq_new(struct hca *h, uint32_t pd, uint32_t depth,
 		    uint32_t max_sge, uint64_t user);
+/* Frees a queue that no QP uses. */
 void srq_free(struct hca *h, struct srq *s);
 /* 0; -EINVAL if more than @depth receives are posted; -ENOMEM.  The caller
  * keeps posters away. */

@@ -104,6 +104,7 @@ int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 /* wq_init for receives that peers of this host fill, with WQE_EAGER_BYTES in
  * each slot. */
 int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge);
+/* Frees the slots of q; q may be zeroed or partly initialised. */
 void wq_fini(struct hca *h, struct wq *q);
 /*
  * Does the whole queue lie inside the arena, with @extra bytes in each slot
