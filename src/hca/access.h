@@ -35,7 +35,7 @@
 
 /* How a peer whose access was revoked finds out. */
 enum access_by {
-	ACCESS_BY_CALLS, /* the peer looks before each system call */
+	ACCESS_BY_CALLS, /* the peer checks before each system call */
 	ACCESS_BY_RSEQ,	 /* its copy is aborted when it was preempted (rseq) */
 };
 
@@ -43,7 +43,7 @@ enum access_by {
  * A QP and keys.  Each key sets one of 32 bits, which several keys share, so an
  * owner may wait for a peer that copies by another key.
  *
- *	63 the slot says what is touched   62 the peer copies   61 revoked
+ *	63 QPN and keys are valid          62 the peer copies   61 revoked
  *	32-55 QPN, or 0                    0-31 keys
  */
 typedef uint64_t access_set;

@@ -320,7 +320,7 @@ static bool is_any_behind(const struct hca *h, struct cq *cq)
  * The store of `watching` may be seen late, but not later than the end of the
  * collection that made the store.
  */
-static bool has_entry(const struct hca *h, struct cq *cq, bool looks)
+static bool has_entry(const struct hca *h, struct cq *cq, bool may_lock)
 {
 	bool is_there;
 
@@ -330,8 +330,8 @@ static bool has_entry(const struct hca *h, struct cq *cq, bool looks)
 	STEP("a completion queue is looked at");
 	is_there |= shared_load(&cq->is_collecting);
 	STEP("a completion queue is looked at");
-	is_there |=
-		shared_own(&cq->watching) && (!looks || is_any_behind(h, cq));
+	is_there |= shared_own(&cq->watching) &&
+		    (!may_lock || is_any_behind(h, cq));
 	STEP("a completion queue is looked at");
 	is_there |= count_entries(cq) > 0;
 	return is_there;

@@ -60,7 +60,8 @@ enum { CQ_OVERRUN_UNTOLD = 1, CQ_OVERRUN_TOLD };
  * puts the QP on the list cq_shared.incoming, and changes cq_shared.arm as the
  * event demands, all by single atomic operations: a peer that is stopped there
  * keeps no other out.  A QP from the list stays in `watched` for a while, where
- * every poll looks, so that its peer need not put it on the list again.
+ * every poll finds its completions, so that its peer need not put the QP on the
+ * list again.
  */
 #define CQ_WATCHED 4
 

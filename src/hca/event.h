@@ -39,7 +39,7 @@ enum engine_peer {
 	ENGINE_PEER_GONE,
 	/* The process lives, and has no such QP any more (engine/closed.h). */
 	ENGINE_PEER_CLOSED,
-	ENGINE_PEER_LEFT, /* rdma_cm was told that the connection ends */
+	ENGINE_PEER_LEFT, /* the peer disconnected by rdma_cm */
 };
 
 /*

@@ -18,7 +18,7 @@
  *	write the completion into the slot
  *	store completed, then wqe.left       poll: load wqe.left, then the slot
  *	put the QP on cq_shared.incoming     take the list, collect
- *	set notify bits, look at is_asleep   set is_asleep, look at notify bits
+ *	set notify bits, read is_asleep      set is_asleep, read notify bits
  *	give the lock, access_leave          or sleep until a peer writes the
  *	                                     eventfd
  *
@@ -101,7 +101,7 @@ struct qp_target {
 	shared_flag is_wanted; /* peers must not begin a request */
 	ring_index eager_end;  /* past the last receive with an eager message */
 	_Atomic uint32_t notify; /* enum qp_notify, see notify.h */
-	uint8_t has_failed;	 /* note says why; no request is accepted */
+	uint8_t has_failed;	 /* no request is accepted; note: the reason */
 	uint8_t is_heard;	 /* QP_NOTIFY_HEARD was set */
 	uint8_t is_torn;	 /* a peer died in the lock: rq_settle is due */
 	/* UC: the peer sends packets from here on; set without the lock. */

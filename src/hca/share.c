@@ -34,7 +34,7 @@ static uint32_t next_version(struct hca *h)
 	return version;
 }
 
-/* ---- looks ---- */
+/* ---- struct share_look ---- */
 
 #define LOOK(n)                                                                \
 	((struct share_look *)(void *)((char *)(n)-offsetof(struct share_look, \
@@ -54,7 +54,8 @@ void share_look_end(struct share_look *l)
 	list_remove(&l->node);
 }
 
-/* Marks the looks at addresses at which a region is being registered. */
+/* Marks every struct share_look that meets a region which is being registered:
+ * the memory there may have changed since it was examined. */
 static void outdate_looks(struct hca *h, uint64_t va, uint64_t bytes)
 {
 	list_for_each (n, &h->share_looks) {

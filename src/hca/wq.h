@@ -56,8 +56,8 @@ struct wqe {
 #define WQE_EAGER_BYTES 440u
 
 /*
- * Where a datagram goes: what its address handle says and what its request
- * says.  At the end of each slot of a UD queue pair's send queue.
+ * The destination of a datagram, from its address handle and its request.  Lies
+ * at the end of each slot of a UD queue pair's send queue.
  */
 struct wq_to {
 	uint8_t from[16], to[16]; /* addresses as GIDs */
@@ -162,9 +162,9 @@ static inline struct wq_to *wq_to(const struct wq *q, struct wqe *w)
 }
 
 /*
- * Copies what says where the slots of a queue lie, each word read once: another
- * process may write or replace the queue at any time.  wq_is_sound tells
- * whether the copy may be used; the queue itself may not.
+ * Copies the members that wq_at needs, each word read once: another process may
+ * write or replace the queue at any time.  The caller uses the copy, after
+ * wq_is_sound has checked it, and not the queue.
  */
 static inline void wq_copy_places(struct wq *to, const struct wq *from)
 {

@@ -28,37 +28,37 @@ _Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64) &&
 
 static struct rlimit shown = {RLIM_INFINITY, RLIM_INFINITY};
 
-/* Sets the kernel's limit as near to `wish` as the kernel permits. */
-static int set_within(const struct rlimit *wish)
+/* Sets the kernel's limit as near to `asked` as the kernel permits. */
+static int set_within(const struct rlimit *asked)
 {
 	struct rlimit limit;
 
 	if (next_getrlimit(RLIMIT_MEMLOCK, &limit))
 		return -1;
-	if (wish->rlim_max < limit.rlim_max)
-		limit.rlim_max = wish->rlim_max;
-	limit.rlim_cur = wish->rlim_cur < limit.rlim_max ? wish->rlim_cur
-							 : limit.rlim_max;
+	if (asked->rlim_max < limit.rlim_max)
+		limit.rlim_max = asked->rlim_max;
+	limit.rlim_cur = asked->rlim_cur < limit.rlim_max ? asked->rlim_cur
+							  : limit.rlim_max;
 	return next_setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
-static int set_memlock(const struct rlimit *wish)
+static int set_memlock(const struct rlimit *asked)
 {
 	if (!SHIM_FIND(getrlimit) || !SHIM_FIND(setrlimit))
 		return -1;
-	if (next_setrlimit(RLIMIT_MEMLOCK, wish) &&
-	    (errno != EPERM || wish->rlim_max > shown.rlim_max ||
-	     set_within(wish)))
+	if (next_setrlimit(RLIMIT_MEMLOCK, asked) &&
+	    (errno != EPERM || asked->rlim_max > shown.rlim_max ||
+	     set_within(asked)))
 		return -1;
-	shown = *wish;
+	shown = *asked;
 	return 0;
 }
 
-static int change_memlock(const struct rlimit *wish, struct rlimit *was)
+static int change_memlock(const struct rlimit *asked, struct rlimit *was)
 {
 	struct rlimit old = shown;
 
-	if (wish && set_memlock(wish))
+	if (asked && set_memlock(asked))
 		return -1;
 	if (was)
 		*was = old;

@@ -152,15 +152,15 @@ static ssize_t answer_request(int fd, const char *bytes, size_t size)
 	while (size - at >= least) {
 		const struct nlmsghdr *h = (const void *)(bytes + at);
 		struct nldev_answer a;
-		int wish = 0;
-		socklen_t len = sizeof(wish);
+		int ext_ack = 0;
+		socklen_t len = sizeof(ext_ack);
 
 		if (h->nlmsg_len < least || h->nlmsg_len > size - at)
 			break;
-		getsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &wish, &len);
+		getsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &ext_ack, &len);
 		a.size = 0;
 		a.portid = portid;
-		a.explains = wish;
+		a.explains = ext_ack;
 		nldev_answer(&a, h, devices, count);
 		if (deliver_answer(fd, &a))
 			return -1;

@@ -103,16 +103,16 @@ static bool replace_head(struct path *room, size_t len, const char *tree,
  * could not write it. */
 static void tell_nothing(const char *why)
 {
-	static bool told;
+	static bool is_written;
 	const char *is_known = secure_getenv("ADVERB_NO_TREE");
 	const char *setting = secure_getenv("ADVERB_EXPLAIN");
 	char line[sizeof(((struct runtime_tree *)0)->why) + 160];
 	int n;
 
-	if (told || !is_known || *is_known != '1' ||
+	if (is_written || !is_known || *is_known != '1' ||
 	    (setting && strcmp(setting, "0") == 0))
 		return;
-	told = true;
+	is_written = true;
 	n = snprintf(line, sizeof(line),
 		     "adverb: %s looks for devices in /sys or /dev and finds "
 		     "none: %s; set ADVERB_RUNTIME to a folder that you alone "
