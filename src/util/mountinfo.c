@@ -2,7 +2,9 @@
 #include "util/mountinfo.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #define CHUNK	  4096
 #define DEVICE	  2 /* the index of field major:minor */
 #define FIRST_ANY 6 /* the index of the first optional field */
+#define OPTIONS	  3 /* the value of `behind` in the field of the options */
 
 /* The line that is being read: fields, optional fields, a hyphen, then the
  * type, the source and the options of the file system (proc(5)). */
@@ -18,10 +21,32 @@ struct line {
 	unsigned field;	       /* the index of the field that is being read */
 	unsigned behind;       /* 1 at the hyphen, then counts; 0: before it */
 	bool is_it;	       /* the line is that of the device */
-	char word[64];	       /* the field so far, cut to this size */
-	size_t used;	       /* bytes in word */
+	/* The field so far, or the option so far in the field of the options,
+	 * cut to this size. */
+	char word[64];
+	size_t used; /* bytes in word */
 	struct mountinfo *m;
 };
+
+/*
+ * Reads an option.  The kernel writes the options of the security module first,
+ * and a FUSE file system's own options behind them, so the last user_id counts.
+ * A user_id that is no number takes back the one before.
+ */
+static void take_option(struct line *l)
+{
+	static const char name[] = "user_id=";
+	const char *digits = l->word + sizeof(name) - 1;
+	unsigned long id;
+	char *end;
+
+	if (strncmp(l->word, name, sizeof(name) - 1) != 0)
+		return;
+	id = strtoul(digits, &end, 10);
+	l->m->has_user =
+		*digits >= '0' && *digits <= '9' && !*end && id <= UINT_MAX;
+	l->m->user = l->m->has_user ? (unsigned)id : 0;
+}
 
 static void end_field(struct line *l)
 {
@@ -34,8 +59,8 @@ static void end_field(struct line *l)
 	if (l->behind == 1 && l->is_it)
 		snprintf(l->m->type, sizeof(l->m->type), "%.*s",
 			 (int)sizeof(l->m->type) - 1, l->word);
-	if (l->behind == 3 && l->is_it)
-		memcpy(l->m->options, l->word, sizeof(l->word));
+	if (l->behind == OPTIONS && l->is_it)
+		take_option(l);
 	if (l->behind || (l->field >= FIRST_ANY && !strcmp(l->word, "-")))
 		l->behind++;
 	l->field++;
@@ -47,6 +72,13 @@ static bool take_byte(struct line *l, char byte)
 {
 	bool found;
 
+	if (byte == ',' && l->behind == OPTIONS) {
+		l->word[l->used] = '\0';
+		if (l->is_it)
+			take_option(l);
+		l->used = 0;
+		return false;
+	}
 	if (byte != ' ' && byte != '\n') {
 		if (l->used < sizeof(l->word) - 1)
 			l->word[l->used++] = byte;
@@ -55,26 +87,36 @@ static bool take_byte(struct line *l, char byte)
 	end_field(l);
 	if (byte == ' ')
 		return false;
-	found = l->is_it && l->behind > 3;
+	found = l->is_it && l->behind > OPTIONS;
 	l->field = l->behind = 0;
 	l->is_it = false;
 	return found;
 }
 
-bool mountinfo_find(unsigned major, unsigned minor, struct mountinfo *m)
+bool mountinfo_find_in(int fd, unsigned major, unsigned minor,
+		       struct mountinfo *m)
 {
 	struct line l = {.major = major, .minor = minor, .m = m};
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/mountinfo",
-			      O_RDONLY | O_CLOEXEC, 0);
 	char chunk[CHUNK];
 	bool found = false;
 	ssize_t n;
 
-	if (fd < 0)
-		return false;
+	*m = (struct mountinfo){.has_user = false};
 	while (!found && (n = read(fd, chunk, sizeof(chunk))) > 0)
 		for (ssize_t i = 0; i < n && !found; i++)
 			found = take_byte(&l, chunk[i]);
+	return found;
+}
+
+bool mountinfo_find(unsigned major, unsigned minor, struct mountinfo *m)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/mountinfo",
+			      O_RDONLY | O_CLOEXEC, 0);
+	bool found;
+
+	if (fd < 0)
+		return false;
+	found = mountinfo_find_in(fd, major, minor, m);
 	close(fd);
 	return found;
 }

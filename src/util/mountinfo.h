@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The type and options of a mounted file system, from /proc/self/mountinfo
- * (proc(5)).  Unlike stat(2) and statfs(2), this needs no answer from a process
- * that serves the file system (FUSE).
+ * The type of a mounted file system, and the user that serves it, from
+ * /proc/self/mountinfo (proc(5)).  Unlike stat(2) and statfs(2), this needs no
+ * answer from a process that serves the file system (FUSE).
  *
  * Allocates nothing and takes no lock.  Opens the file by a direct system call,
  * since the shim, which contains this file, defines open and openat itself.
@@ -13,8 +13,11 @@
 #include <stdbool.h>
 
 struct mountinfo {
-	char type[32];	  /* as "ext4" or "fuse.sshfs", cut to this size */
-	char options[64]; /* the file system's options, cut to this size */
+	char type[32]; /* as "ext4" or "fuse.sshfs", cut to this size */
+	/* The options name a user, who has mounted the FUSE file system and
+	 * serves it.  They do for every file system of FUSE. */
+	bool has_user;
+	unsigned user; /* that user; 0 without has_user */
 };
 
 /*
@@ -23,5 +26,9 @@ struct mountinfo {
  * of its own, or if there is no /proc.
  */
 bool mountinfo_find(unsigned major, unsigned minor, struct mountinfo *m);
+/* As mountinfo_find, in the text that is read from fd, which stays the
+ * caller's and is left where the reading ended. */
+bool mountinfo_find_in(int fd, unsigned major, unsigned minor,
+		       struct mountinfo *m);
 
 #endif

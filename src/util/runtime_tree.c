@@ -90,13 +90,11 @@ static int judge_own(struct walk *w)
 	return check_writable(w->fd);
 }
 
-/* Whether root or the caller has mounted this FUSE file system. */
+/* Whether root or the caller has mounted this FUSE file system.  One whose
+ * options name no user is nobody's. */
 static bool is_own_fuse(const struct mountinfo *m)
 {
-	const char *user = strstr(m->options, "user_id=");
-	unsigned long id = user ? strtoul(user + 8, NULL, 10) : ULONG_MAX;
-
-	return id == 0 || id == geteuid();
+	return m->has_user && (m->user == 0 || m->user == geteuid());
 }
 
 static int refuse_fuse(struct walk *w)
