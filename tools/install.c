@@ -66,9 +66,14 @@ static const char unit_text[] =
 	"Description=adverb's broker of UDP port 4791, for all users\n"
 	"Documentation=man:adverbd(8)\n"
 	"Requires=adverbd.socket\n"
+	"After=adverbd.socket\n"
+	"# However often it ends: until it is back, any user can bind the port.\n"
+	"StartLimitIntervalSec=0\n"
 	"\n"
 	"[Service]\n"
-	"ExecStart=/" LIB "/adverbd --foreground --idle 60\n"
+	"ExecStart=/" LIB "/adverbd --foreground --hold-port\n"
+	"Restart=always\n"
+	"RestartSec=100ms\n"
 	"StandardInput=socket\n"
 	"StandardOutput=journal\n"
 	"StandardError=journal\n"
@@ -96,9 +101,12 @@ static const char unit_text[] =
 	"LockPersonality=yes\n"
 	"MemoryDenyWriteExecute=yes\n"
 	"SystemCallArchitectures=native\n"
-	"SystemCallFilter=@system-service\n";
+	"SystemCallFilter=@system-service\n"
+	"\n"
+	"[Install]\n"
+	"WantedBy=multi-user.target\n";
 /* systemd binds the address at boot, so that no other user can, and starts the
- * broker when a program connects. */
+ * broker when a program connects and there is none. */
 static const char socket_path[] = "etc/systemd/system/adverbd.socket";
 static const char socket_text[] =
 	"# SPDX-License-Identifier: BSD-2-Clause\n"
@@ -420,10 +428,10 @@ static void say_done(const struct image *im, const struct plan *p)
 		       "/etc/ld.so.preload.\n",
 		       is);
 	if (p->service)
-		printf("The system's broker begins there with the first "
-		       "program, after: systemd-sysusers && systemctl "
-		       "daemon-reload && systemctl enable --now "
-		       "adverbd.socket; without systemd, see man adverbd\n");
+		printf("The system's broker begins there, and at each boot, "
+		       "after: systemd-sysusers && systemctl daemon-reload && "
+		       "systemctl enable --now adverbd.socket "
+		       "adverbd.service; without systemd, see man adverbd\n");
 }
 
 static int install_into(struct image *im, const struct wish *wish)

@@ -255,13 +255,11 @@ def the_systems_broker():
     expect(not {unit, door, account} & root.files(), "it is there unasked")
     said = root.adverb("install", "--service")
     expect({unit, door, account} <= root.files() and
-           "systemctl enable --now adverbd.socket" in said, said)
-    with open(root.at(unit), encoding="utf-8") as f:
-        program, *words = re.search("^ExecStart=(.*)$", f.read(),
-                                    re.M)[1].split()
+           "systemctl enable --now adverbd.socket adverbd.service" in said,
+           said)
+    program = settings(root.at(unit))["Service"]["ExecStart"].split()[0]
     r = root.inside(program, "--version")
     expect(r.status == 0 and r.output.startswith("adverbd "), "no adverbd", r)
-    expect(words[0] == "--foreground", "not in the foreground")
     with open(root.at(door), encoding="utf-8") as f:
         address = re.search("^ListenSequentialPacket=@adverbd-(.*)$", f.read(),
                             re.M)[1]
@@ -271,6 +269,77 @@ def the_systems_broker():
     root.adverb("uninstall", "--service", status=2)
     root.adverb("uninstall")
     expect(root.files() == before, "left: %s" % (root.files() ^ before))
+
+
+def settings(path):
+    """{section: {key: value}} of a unit."""
+    with open(path, encoding="utf-8") as f:
+        parts = re.split(r"^\[(\w+)\]$", f.read(), flags=re.M)
+    return {name: dict(re.findall(r"^(\w+)=(.*)$", text, re.M))
+            for name, text in zip(parts[1::2], parts[2::2])}
+
+
+# Starts a broker as the unit does: the command behind this text's file has a
+# listening socket as standard input.  Then binds the port as another user would.
+AS_THE_UNIT = """
+import socket, subprocess, sys
+
+def is_free(family):
+    with socket.socket(family, socket.SOCK_DGRAM) as s:
+        try:
+            s.bind(("", 4791))
+        except OSError:
+            return False
+    return True
+
+families = socket.AF_INET, socket.AF_INET6
+assert all(is_free(f) for f in families), "the port was taken before"
+door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+door.bind(b"\\0adverbd-%s" % sys.argv[1].encode())
+door.listen(1)
+broker = subprocess.Popen(sys.argv[2:], stdin=door)
+caller = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+# What is no message of the protocol has its connection closed by a broker that
+# serves; then the broker has the port.
+caller.connect(b"\\0adverbd-%s" % sys.argv[1].encode())
+caller.send(b"?")
+caller.recv(1)
+taken = [not is_free(f) for f in families]
+broker.kill()
+broker.wait()
+print("taken: %s; free again: %s" % (taken, [is_free(f) for f in families]))
+"""
+
+
+def its_unit_holds_the_port():
+    """From boot on, whatever ends it; no program need come first.  systemd
+    itself is tried by ci/test-recipes."""
+    suite.need("ip")
+    namespaces()
+    root = Root()
+    root.adverb("install", "--service")
+    unit = settings(root.at("etc/systemd/system/adverbd.service"))
+    door = settings(root.at("etc/systemd/system/adverbd.socket"))
+    wanted = {
+        "Unit": {"Requires": "adverbd.socket", "After": "adverbd.socket",
+                 "StartLimitIntervalSec": "0"},
+        "Service": {"Restart": "always", "RestartSec": "100ms", "User": "adverb",
+                    "StandardInput": "socket"},
+        "Install": {"WantedBy": "multi-user.target"}}
+    for section, lines in wanted.items():
+        has = unit.get(section, {})
+        for key, value in lines.items():
+            expect(has.get(key) == value, "[%s] %s is %s, not %s" % (
+                section, key, has.get(key), value))
+    expect(door["Install"]["WantedBy"] == "sockets.target", "no socket at boot")
+    program, *words = unit["Service"]["ExecStart"].split()
+    expect("--foreground" in words and "--hold-port" in words, str(words))
+    address = door["Socket"]["ListenSequentialPacket"].partition("-")[2]
+    r = suite.run(["unshare", "-Urn", "sh", "-c",
+                   'ip link set lo up; exec "$@"', "sh", "python3", "-c",
+                   AS_THE_UNIT, address, root.at(program), *words])
+    expect(r.status == 0 and "taken: [True, True]" in r.output and
+           "free again: [True, True]" in r.output, "the port is free", r)
 
 
 def its_units_are_those_of_packaging():
@@ -453,6 +522,8 @@ suite.case("changed files are not removed", changed_files_stay)
 suite.case("one that was ended is repeated, and undone",
            one_that_was_ended_is_repeated_or_undone)
 suite.case("the system's broker: an account and a unit", the_systems_broker)
+suite.case("the system's broker has the port from boot on",
+           its_unit_holds_the_port)
 suite.case("the unit and the socket are those of packaging",
            its_units_are_those_of_packaging)
 suite.case("systemd takes the unit", its_unit_is_one)
