@@ -33,7 +33,8 @@ RESTRICTED = {"allowPrivilegeEscalation": False,
               "readOnlyRootFilesystem": True,
               "capabilities": {"drop": ["ALL"]}}
 # Of a unit: what systemd alone can do.
-UNIT = re.compile(r"Type|Restart(Sec)?|(Private|Protect|Restrict)\w+|"
+UNIT = re.compile(r"Type|Restart(Sec)?|RuntimeDirectoryPreserve|"
+                  r"(Private|Protect|Restrict)\w+|"
                   r"LockPersonality|MemoryDenyWriteExecute|SystemCall\w+|"
                   r"Standard(Output|Error)")
 RIGHTS = {"CapabilityBoundingSet": "", "NoNewPrivileges": "yes"}

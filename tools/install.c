@@ -50,9 +50,10 @@ static const char vendor_conf_head[] =
 static const char preload_path[] = "etc/ld.so.preload";
 /*
  * The system's broker (adverbd(8)): an account without rights, and a unit that
- * makes the folder by whose owner programs know the account.  The texts of the
- * units are packaging/adverbd.service and packaging/adverbd.socket, byte for
- * byte.
+ * makes the folder by whose owner programs know the account, and keeps it: a
+ * program that connects after the broker's end looks at the folder before the
+ * next broker has begun.  The texts of the units are packaging/adverbd.service
+ * and packaging/adverbd.socket, byte for byte.
  */
 static const char account_path[] = "etc/sysusers.d/adverb.conf";
 static const char account_text[] =
@@ -80,6 +81,7 @@ static const char unit_text[] =
 	"User=adverb\n"
 	"RuntimeDirectory=adverb\n"
 	"RuntimeDirectoryMode=0755\n"
+	"RuntimeDirectoryPreserve=yes\n"
 	"LimitNOFILE=65536\n"
 	"UMask=0077\n"
 	"CapabilityBoundingSet=\n"

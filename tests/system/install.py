@@ -324,7 +324,8 @@ def its_unit_holds_the_port():
         "Unit": {"Requires": "adverbd.socket", "After": "adverbd.socket",
                  "StartLimitIntervalSec": "0"},
         "Service": {"Restart": "always", "RestartSec": "100ms", "User": "adverb",
-                    "StandardInput": "socket"},
+                    "StandardInput": "socket", "RuntimeDirectory": "adverb",
+                    "RuntimeDirectoryPreserve": "yes"},
         "Install": {"WantedBy": "multi-user.target"}}
     for section, lines in wanted.items():
         has = unit.get(section, {})
