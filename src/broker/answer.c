@@ -181,7 +181,7 @@ void answer_remote(struct server *s, struct conn *c, const struct proto *m,
 
 	memcpy(about.local, m->local, 16);
 	memcpy(about.peer, m->peer, 16);
-	if (cmserver_has_ended(s->cm, about.peer, about.qpn)) {
+	if (cmserver_has_ended(s->cm, c->user, about.peer, about.qpn)) {
 		tell_far(c, &about, PROTO_PEER_LEFT);
 		return;
 	}

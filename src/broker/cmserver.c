@@ -797,10 +797,13 @@ void cmserver_free(struct cmserver *s)
 	free(s);
 }
 
-bool cmserver_has_ended(const struct cmserver *s, const uint8_t peer[16],
+bool cmserver_has_ended(struct cmserver *s, uid_t user, const uint8_t peer[16],
 			uint32_t qpn)
 {
-	return cm_has_ended(s->cm, peer, qpn);
+	const struct user_share *share = share_find(&s->shares, user);
+
+	return share && !share->cm.is_many &&
+	       cm_has_ended(s->cm, &share->cm, peer, qpn);
 }
 
 void cmserver_stale(struct cmserver *s, const struct live_peer *about,

@@ -54,8 +54,12 @@ bool cmserver_has_output(const struct cmserver_client *c);
 /* Sends what waits for the client, as far as its socket takes it.  False: the
  * client is to be dropped. */
 bool cmserver_output(struct cmserver_client *c);
-/* As cm_has_ended. */
-bool cmserver_has_ended(const struct cmserver *s, const uint8_t peer[16],
+/*
+ * As cm_has_ended, of connections of that user.  Of another user's connections
+ * nobody is told anything, and a user that cannot be told from others
+ * (USER_NONE) is told of none.
+ */
+bool cmserver_has_ended(struct cmserver *s, uid_t user, const uint8_t peer[16],
 			uint32_t qpn);
 /*
  * Takes out a peer of another host that a REQ says to have lost a connection

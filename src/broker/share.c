@@ -43,7 +43,7 @@ static void free_unused(struct share_table *t)
 	}
 }
 
-static struct user_share *find_share(struct share_table *t, uid_t uid)
+struct user_share *share_find(struct share_table *t, uid_t uid)
 {
 	list_for_each (n, &t->all) {
 		struct user_share *s = (struct user_share *)(void *)n;
@@ -59,7 +59,7 @@ struct user_share *share_get(struct share_table *t, uid_t uid)
 	struct user_share *s;
 
 	free_unused(t);
-	s = find_share(t, uid);
+	s = share_find(t, uid);
 	if (!s) {
 		s = calloc(1, sizeof(*s));
 		if (!s)

@@ -41,6 +41,8 @@ void share_table_init(struct share_table *t, uid_t exempt);
 void share_table_fini(struct share_table *t);
 /* The share of that user, until share_put; NULL without memory. */
 struct user_share *share_get(struct share_table *t, uid_t uid);
+/* The share that a user has now, which stays the table's; NULL: none. */
+struct user_share *share_find(struct share_table *t, uid_t uid);
 /*
  * Gives back what share_get gave.  A share outlives that as long as anything of
  * its user's is left: a conversation may count for a user whose last client has

@@ -300,9 +300,10 @@ int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	return 0;
 }
 
-bool cm_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn)
+bool cm_has_ended(struct cm *cm, const struct cm_owner *owner,
+		  const uint8_t peer[16], uint32_t qpn)
 {
-	return conv_has_ended(cm, peer, qpn);
+	return conv_has_ended(cm, owner, peer, qpn);
 }
 
 void cm_stale(struct cm *cm, const uint8_t peer[16], uint32_t qpn,

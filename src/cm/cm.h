@@ -219,10 +219,12 @@ int cm_note_resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
 void cm_note_release(struct cm *cm, struct cm_owner *owner,
 		     const struct cm_note *note, uint64_t now_ns);
 /*
- * Has a connection with that peer's queue pair ended lately, by the peer's DREQ
- * or with the peer's DREP?  False of one whose TIMEWAIT is over.
+ * Has a connection of the owner with that peer's queue pair ended lately, by
+ * the peer's DREQ or with the peer's DREP?  False of one whose TIMEWAIT is
+ * over. owner NULL: a connection that counts for no owner.
  */
-bool cm_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn);
+bool cm_has_ended(struct cm *cm, const struct cm_owner *owner,
+		  const uint8_t peer[16], uint32_t qpn);
 /*
  * The peer has said that its queue pair is in no connection with us: ends the
  * connection that there is (IBTA 12.9.8.3.1).

@@ -108,14 +108,16 @@ struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 	return NULL;
 }
 
-bool conv_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn)
+bool conv_has_ended(struct cm *cm, const struct cm_owner *owner,
+		    const uint8_t peer[16], uint32_t qpn)
 {
 	bool has_ended = false;
 
 	list_for_each (n, qpn_bucket(cm, peer, qpn)) {
 		const struct conv *c = CONV_OF(n, by_qpn);
 
-		if (c->remote_qpn != qpn || memcmp(c->peer, peer, 16) != 0)
+		if (c->owner != owner || c->remote_qpn != qpn ||
+		    memcmp(c->peer, peer, 16) != 0)
 			continue;
 		if (is_live(c->state)) /* it has connected again */
 			return false;

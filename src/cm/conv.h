@@ -180,7 +180,8 @@ struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],
 struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 			   const struct conv *sender);
 /* As cm_has_ended. */
-bool conv_has_ended(struct cm *cm, const uint8_t peer[16], uint32_t qpn);
+bool conv_has_ended(struct cm *cm, const struct cm_owner *owner,
+		    const uint8_t peer[16], uint32_t qpn);
 void conv_set_remote(struct cm *cm, struct conv *c, uint32_t remote_id);
 void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn);
 /*

@@ -156,21 +156,21 @@ static void it_is_known_of_a_queue_pair_that_its_connection_ended(void **state)
 	connect_one(w);
 	run(w, w->now + SECOND);
 	qpn = conv_find(w->cm[1], b->id)->remote_qpn;
-	assert_false(cm_has_ended(w->cm[1], w->ip[0], qpn));
+	assert_false(cm_has_ended(w->cm[1], NULL, w->ip[0], qpn));
 	cm_disconnect(w->cm[0], w->end[0][0].id, w->now);
 	drain(w, 0);
 	run(w, w->now + SECOND / 10);
-	assert_true(cm_has_ended(w->cm[1], w->ip[0], qpn));
-	assert_false(cm_has_ended(w->cm[1], w->ip[1], qpn));
+	assert_true(cm_has_ended(w->cm[1], NULL, w->ip[0], qpn));
+	assert_false(cm_has_ended(w->cm[1], NULL, w->ip[1], qpn));
 	/* ours has asked for it, and has no word */
-	assert_false(cm_has_ended(w->cm[0], w->ip[1], 9));
+	assert_false(cm_has_ended(w->cm[0], NULL, w->ip[1], 9));
 	by_disconnecting(w, b);
 	drain(w, 1);
 	run(w, w->now + SECOND / 10);
-	assert_true(cm_has_ended(w->cm[1], w->ip[0], qpn));
-	assert_true(cm_has_ended(w->cm[0], w->ip[1], 9));
+	assert_true(cm_has_ended(w->cm[1], NULL, w->ip[0], qpn));
+	assert_true(cm_has_ended(w->cm[0], NULL, w->ip[1], 9));
 	run(w, w->now + SECOND);
-	assert_false(cm_has_ended(w->cm[1], w->ip[0], qpn));
+	assert_false(cm_has_ended(w->cm[1], NULL, w->ip[0], qpn));
 	check_idle(w, 0);
 	world_free(w);
 }

@@ -9,6 +9,7 @@
 #include "broker/cmproto.h"
 #include "broker/dial.h"
 #include "broker/cmserver.h"
+#include "broker/user.h"
 #include "cm/conv.h"
 
 #include <linux/capability.h>
@@ -632,6 +633,39 @@ static void another_user_gives_back_what_a_broker_wrote_alone(void **state)
 	end_alone(&a);
 }
 
+/* Another user could find out who talks with whom. */
+static void the_end_of_a_connection_is_told_to_its_user_alone(void **state)
+{
+	static const uint8_t peer[16];
+	struct alone a, first, second, none;
+
+	begin_alone(&a);
+	first = join_alone(&a, FIRST_USER);
+	second = join_alone(&a, SECOND_USER);
+	none = join_alone(&a, USER_NONE);
+	say(&first, noted(7, CONV_TIMEWAIT), CMPROTO_RESUME, 0);
+	assert_int_equal(first.sent.err, 0);
+	assert_true(cmserver_has_ended(a.s, FIRST_USER, peer, 7));
+	assert_false(cmserver_has_ended(a.s, FIRST_USER, peer, 8));
+	assert_false(cmserver_has_ended(a.s, SECOND_USER, peer, 7));
+	assert_false(cmserver_has_ended(a.s, getuid(), peer, 7));
+	/* one that has nothing here */
+	assert_false(cmserver_has_ended(a.s, SECOND_USER + 1, peer, 7));
+	/* and when that queue pair is connected to another user's */
+	say(&second, established(8), CMPROTO_RESUME, 0);
+	assert_int_equal(second.sent.err, 0);
+	assert_true(cmserver_has_ended(a.s, FIRST_USER, peer, 7));
+	assert_false(cmserver_has_ended(a.s, SECOND_USER, peer, 7));
+	/* two of these may be two users */
+	leave_alone(&first);
+	say(&none, noted(10, CONV_TIMEWAIT), CMPROTO_RESUME, 0);
+	assert_int_equal(none.sent.err, 0);
+	assert_false(cmserver_has_ended(a.s, USER_NONE, peer, 7));
+	leave_alone(&second);
+	leave_alone(&none);
+	end_alone(&a);
+}
+
 /* Until the store comes, or where it was lost, for a while. */
 static void without_a_store_a_successor_believes_notes_at_first(void **state)
 {
@@ -846,6 +880,8 @@ int main(void)
 		cmocka_unit_test(no_user_takes_all_conversations),
 		cmocka_unit_test(
 			another_user_gives_back_what_a_broker_wrote_alone),
+		cmocka_unit_test(
+			the_end_of_a_connection_is_told_to_its_user_alone),
 		cmocka_unit_test(
 			without_a_store_a_successor_believes_notes_at_first),
 		cmocka_unit_test(
