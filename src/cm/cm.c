@@ -99,13 +99,63 @@ int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	return 0;
 }
 
+/* How many places the owner of that number has in recent[]. */
+static uint32_t count_recent(const struct cm *cm, uint64_t owner)
+{
+	uint32_t count = 0;
+
+	for (int i = 0; i < CONV_RECENT; i++)
+		count += cm->recent[i].until_ns && cm->recent[i].owner == owner;
+	return count;
+}
+
+/*
+ * The place in recent[] for a listener of that owner: an unused one, or the
+ * oldest of the owner that has the most, which is this one if it has as many as
+ * any.  So no owner has another's forgotten that has fewer.
+ */
+static struct conv_recent *recent_place(struct cm *cm, uint64_t owner)
+{
+	uint32_t most = count_recent(cm, owner);
+	struct conv_recent *oldest = NULL;
+
+	for (int i = 0; i < CONV_RECENT; i++) {
+		struct conv_recent *r = &cm->recent[i];
+		uint32_t count = count_recent(cm, r->owner);
+
+		if (!r->until_ns)
+			return r;
+		if (count > most) {
+			most = count;
+			owner = r->owner;
+			oldest = NULL;
+		}
+		if (r->owner == owner &&
+		    (!oldest || r->until_ns < oldest->until_ns))
+			oldest = r;
+	}
+	return oldest;
+}
+
+static void remember_listener(struct cm *cm, const struct conv_listener *l,
+			      uint64_t until_ns)
+{
+	uint64_t owner = l->owner ? l->owner->number : 0;
+
+	*recent_place(cm, owner) = (struct conv_recent){
+		.service_id = l->service_id,
+		.until_ns = until_ns,
+		.owner = owner,
+		.where = l->where,
+	};
+}
+
 void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns)
 {
 	struct conv_listener *l = &cm->listener[listener];
 
 	if (until_ns)
-		cm->recent[cm->recent_next++ % CONV_RECENT] =
-			(struct conv_recent){l->service_id, until_ns, l->where};
+		remember_listener(cm, l, until_ns);
 	list_remove(&l->link);
 	/* its requests do not count for the next listener at this index */
 	for (uint32_t i = 0; i < cm->fresh; i++)

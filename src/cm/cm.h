@@ -182,7 +182,8 @@ int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
 /*
  * Ends a listener.  Requests for its service are held until until_ns, but at
  * least for CM_HOLD_NS: there are programs that listen, serve one connection
- * and listen again (perftest).
+ * and listen again (perftest).  A number of listeners that have ended are
+ * remembered; beyond, the oldest of the owner with the most is forgotten.
  */
 void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns);
 

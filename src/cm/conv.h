@@ -117,9 +117,11 @@ struct conv_listener {
 #define CONV_QUEUED(node)                                                      \
 	((struct conv *)(void *)((char *)(node)-offsetof(struct conv, queue)))
 
-/* A listener that has ended, and may come again until until_ns. */
+/* A listener that has ended, and may come again until until_ns, which is 0 in a
+ * place that was never used. */
 struct conv_recent {
 	uint64_t service_id, until_ns;
+	uint64_t owner; /* the owner's number; 0: no owner */
 	struct cm_where where;
 };
 
@@ -132,10 +134,9 @@ struct cm {
 	struct conv *conv;
 	uint32_t *free_list;
 	struct conv_listener *listener;
-	uint32_t listeners; /* of listener[] in use */
-	struct conv_recent recent[CONV_RECENT];
-	uint32_t recent_next;
-	uint64_t expecting_until_ns; /* cm_expect_listeners */
+	uint32_t listeners;			/* of listener[] in use */
+	struct conv_recent recent[CONV_RECENT]; /* cm_unlisten */
+	uint64_t expecting_until_ns;		/* cm_expect_listeners */
 	struct list local[CONV_BUCKETS], remote[CONV_BUCKETS],
 		qpn[CONV_BUCKETS], service[CONV_BUCKETS];
 	uint16_t half_open[CONV_BUCKETS]; /* by conv_sender */

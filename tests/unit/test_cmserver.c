@@ -473,6 +473,65 @@ static void who_fails_to_listen_leaves_the_port_to_others(void **state)
 	end_alone(&a);
 }
 
+#define SERVICES 1000
+
+/* Ends a listener of that service, which may come again. */
+static void end_listener(struct cm *cm, struct cm_owner *owner,
+			 uint64_t service_id, uint64_t until_ns)
+{
+	const struct cm_where any = {.any_v4 = true};
+	uint32_t listener;
+
+	assert_int_equal(
+		cm_listen(cm, owner, 0, service_id, &any, 1, &listener), 0);
+	cm_unlisten(cm, listener, until_ns);
+}
+
+/* How many of the services from that one on are expected to be served again. */
+static uint32_t count_expected(const struct cm *cm, uint64_t first)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < SERVICES; i++)
+		count += cm_expected_until(cm, first + i, lo) > 0;
+	return count;
+}
+
+static void no_user_has_the_listeners_of_others_forgotten(void **state)
+{
+	const struct cm_config config = {.conversations = 16, .half_open = 4};
+	struct cm *cm = cm_new(&config, 0);
+	struct cm_owner quiet = {.number = 1}, busy[3] = {
+						       {.number = 2},
+						       {.number = 3},
+						       {.number = 4},
+					       };
+	uint64_t now_ns = 1;
+
+	assert_non_null(cm);
+	for (uint32_t i = 0; i < 8; i++)
+		end_listener(cm, &quiet, i, now_ns++);
+	for (uint32_t i = 0; i < SERVICES; i++)
+		end_listener(cm, &busy[0], 10000 + i, now_ns++);
+	assert_int_equal(count_expected(cm, 0), 8);
+	assert_int_equal(count_expected(cm, 10000), CONV_RECENT - 8);
+	for (uint32_t i = 0; i < SERVICES; i++)
+		end_listener(cm, &busy[1 + i % 2], 20000 + i, now_ns++);
+	assert_int_equal(count_expected(cm, 0), 8);
+	assert_uint_in_range(count_expected(cm, 10000), CONV_RECENT / 4,
+			     CONV_RECENT / 3);
+	/* the latest of each are those that are left */
+	assert_int_not_equal(cm_expected_until(cm, 20000 + SERVICES - 1, lo),
+			     0);
+	assert_int_not_equal(cm_expected_until(cm, 10000 + SERVICES - 1, lo),
+			     0);
+	for (uint32_t i = 0; i < SERVICES; i++)
+		end_listener(cm, &quiet, 30000 + i, now_ns++);
+	assert_uint_in_range(count_expected(cm, 30000), CONV_RECENT / 4,
+			     CONV_RECENT / 3);
+	cm_free(cm);
+}
+
 #define FIRST_USER  1000001
 #define SECOND_USER 1000002
 
@@ -882,6 +941,7 @@ int main(void)
 			another_user_gives_back_what_a_broker_wrote_alone),
 		cmocka_unit_test(
 			the_end_of_a_connection_is_told_to_its_user_alone),
+		cmocka_unit_test(no_user_has_the_listeners_of_others_forgotten),
 		cmocka_unit_test(
 			without_a_store_a_successor_believes_notes_at_first),
 		cmocka_unit_test(
