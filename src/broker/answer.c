@@ -214,6 +214,7 @@ static void answer_doubt(struct server *s, const struct live_answer *a,
 {
 	if (a->state != LIVEMSG_ALIVE)
 		cmserver_stale(s->cm, &a->about, now_ns);
+	cmserver_settle(s->cm, &a->about);
 }
 
 void answer_remote_all(struct server *s, uint64_t now_ns)
@@ -222,8 +223,9 @@ void answer_remote_all(struct server *s, uint64_t now_ns)
 	struct live_answer a;
 
 	while (cmserver_doubts(s->cm, &about))
-		remote_liveness_ask(s->remote_liveness, ANSWER_DOUBT, &about,
-				    now_ns);
+		if (!remote_liveness_ask(s->remote_liveness, ANSWER_DOUBT,
+					 &about, now_ns))
+			cmserver_settle(s->cm, &about);
 	while (remote_liveness_answer(s->remote_liveness, &a))
 		if (a.asker == ANSWER_DOUBT)
 			answer_doubt(s, &a, now_ns);

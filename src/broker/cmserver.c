@@ -54,7 +54,15 @@ struct object {
 	bool is_datagram;
 };
 
-#define DOUBTS 64
+/*
+ * A peer that a REQ says to have lost a connection of that user, until the
+ * answer to the question whether the peer's queue pair lives.
+ */
+struct doubt {
+	struct user_share *share; /* NULL: the place is free */
+	struct live_peer about;
+	bool is_taken; /* by cmserver_doubts */
+};
 
 struct cmserver {
 	struct gsi *gsi;
@@ -68,9 +76,8 @@ struct cmserver {
 	/* Of object[]: ever used; in free_list. */
 	uint32_t fresh, free_count;
 	uint32_t free_list[OBJECTS];
-	/* Peers that a REQ says to have lost a connection: cmserver_doubts. */
-	struct live_peer doubt[DOUBTS];
-	uint32_t doubts;
+	struct doubt doubt[CMSERVER_DOUBTS];
+	uint32_t doubts; /* of doubt[] in use */
 };
 
 /* Of the clients of c's user the one for which most waits. */
@@ -331,26 +338,57 @@ static void report_event(struct cmserver *s, const struct cm_event *e)
 /*
  * A REQ says that the peer has lost a connection.  Of a peer at an address of
  * this host that is forged: both ends of such a connection are ours.  Another
- * host is to be asked, see cmserver_doubts.
+ * host is to be asked, see cmserver_doubts.  A user has at most as many doubts
+ * as are left for the others: beyond, the connection stays, and a later REQ is
+ * asked about.
  */
 static void doubt_peer(struct cmserver *s, const struct cm_event *e)
 {
-	struct live_peer *about = &s->doubt[s->doubts];
+	const struct object *o = object_find(s, (uint32_t)e->user);
+	struct user_share *share = o ? o->client->share : NULL;
+	struct doubt *d = s->doubt;
 
-	if (s->doubts == DOUBTS || local_ip_is(e->peer, 0))
+	if (!share || local_ip_is(e->peer, 0) ||
+	    cm_owner_may_add(&share->cm, share->doubts,
+			     CMSERVER_DOUBTS - s->doubts))
 		return;
-	*about = (struct live_peer){.qpn = e->msg.qpn};
-	memcpy(about->local, e->local, 16);
-	memcpy(about->peer, e->peer, 16);
+	while (d->share)
+		d++;
+	*d = (struct doubt){.share = share, .about.qpn = e->msg.qpn};
+	memcpy(d->about.local, e->local, 16);
+	memcpy(d->about.peer, e->peer, 16);
+	share->doubts++;
 	s->doubts++;
 }
 
 bool cmserver_doubts(struct cmserver *s, struct live_peer *about)
 {
-	if (!s->doubts)
-		return false;
-	*about = s->doubt[--s->doubts];
-	return true;
+	for (uint32_t i = 0; s->doubts && i < CMSERVER_DOUBTS; i++) {
+		struct doubt *d = &s->doubt[i];
+
+		if (!d->share || d->is_taken)
+			continue;
+		d->is_taken = true;
+		*about = d->about;
+		return true;
+	}
+	return false;
+}
+
+void cmserver_settle(struct cmserver *s, const struct live_peer *about)
+{
+	for (uint32_t i = 0; s->doubts && i < CMSERVER_DOUBTS; i++) {
+		struct doubt *d = &s->doubt[i];
+
+		if (!d->share || !d->is_taken || d->about.qpn != about->qpn ||
+		    memcmp(d->about.local, about->local, 16) != 0 ||
+		    memcmp(d->about.peer, about->peer, 16) != 0)
+			continue;
+		d->share->doubts--;
+		d->share = NULL;
+		s->doubts--;
+		return;
+	}
 }
 
 /* Empties the rings of cm: events go to clients, messages to the wire. */

@@ -18,6 +18,9 @@
 #include "cm/live.h"
 #include "broker/fd_store.h"
 
+/* Peers that are doubted at once: as many as one asker may have questions. */
+#define CMSERVER_DOUBTS LIVE_OF_ONE
+
 struct cmserver;
 struct cmserver_client;
 
@@ -64,9 +67,12 @@ bool cmserver_has_ended(struct cmserver *s, uid_t user, const uint8_t peer[16],
 /*
  * Takes out a peer of another host that a REQ says to have lost a connection
  * with us; false: there is none.  The caller asks the peer whether the queue
- * pair lives, and calls cmserver_stale if it does not.
+ * pair lives, and calls cmserver_stale if it does not, and in each case
+ * cmserver_settle, also if the peer cannot be asked.
  */
 bool cmserver_doubts(struct cmserver *s, struct live_peer *about);
+/* A peer that cmserver_doubts gave is no longer asked: its place is free. */
+void cmserver_settle(struct cmserver *s, const struct live_peer *about);
 /* Ends the connection with the peer's queue pair, as cm_stale. */
 void cmserver_stale(struct cmserver *s, const struct live_peer *about,
 		    uint64_t now_ns);

@@ -28,8 +28,8 @@ void share_table_fini(struct share_table *t)
 
 static bool is_unused(const struct user_share *s)
 {
-	return !s->clients && !s->objects && !s->bytes && !s->cm.listeners &&
-	       !s->cm.conversations;
+	return !s->clients && !s->objects && !s->doubts && !s->bytes &&
+	       !s->cm.listeners && !s->cm.conversations;
 }
 
 /* Conversations end without a call of this file: their share is freed here. */

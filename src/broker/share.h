@@ -27,6 +27,7 @@ struct user_share {
 	uid_t uid;
 	uint32_t clients; /* references by share_get */
 	uint32_t objects;
+	uint32_t doubts;    /* of the cmserver, until they are settled */
 	uint64_t bytes;	    /* that wait */
 	struct cm_owner cm; /* its listeners and conversations */
 };

@@ -692,6 +692,98 @@ static void another_user_gives_back_what_a_broker_wrote_alone(void **state)
 	end_alone(&a);
 }
 
+static const uint8_t far_ip[16] = {[10] = 0xff, 0xff, 198, 51, 100, 1};
+
+/* Established connections with the peer's queue pairs from `first` on. */
+static void connect_to_far(struct alone *a, uint32_t first, uint32_t count)
+{
+	for (uint32_t i = first; i < first + count; i++) {
+		struct cmproto m = established(i);
+		struct cm_note note;
+
+		memcpy(&note, m.note, sizeof(note));
+		note.remote_qpn = i;
+		memcpy(note.local, lo, 16);
+		memcpy(note.peer, far_ip, 16);
+		memcpy(m.note, &note, sizeof(note));
+		say(a, m, CMPROTO_RESUME, 0);
+		assert_int_equal(a->sent.err, 0);
+		gsi_flush(a->gsi);
+	}
+}
+
+/* REQs from the peer that name these queue pairs for new connections. */
+static void claim_from_far(const struct alone *a, uint16_t port, uint32_t first,
+			   uint32_t count)
+{
+	const struct gsi_agent *agent = &a->gsi->agent[0];
+	struct cmmsg req = {.kind = CMMSG_REQ,
+			    .service_id = cmmsg_service_id(0x106, port)};
+	uint8_t mad[MAD_BYTES];
+	struct gsi_mad m = {.bytes = mad};
+
+	memcpy(m.from.ip, far_ip, 16);
+	memcpy(m.to.ip, lo, 16);
+	memcpy(req.primary.local_gid, far_ip, 16);
+	memcpy(req.primary.remote_gid, lo, 16);
+	for (uint32_t i = first; i < first + count; i++) {
+		req.local_id = 0x100000 + i;
+		req.qpn = i;
+		cmmsg_write(mad, &req);
+		agent->receive(agent->user, &m, a->now_ns + 1);
+		gsi_flush(a->gsi);
+	}
+}
+
+/* How many of the peers, of queue pairs from `first` on, are to be asked. */
+static uint32_t count_doubts(struct alone *a, uint32_t first,
+			     struct live_peer *about)
+{
+	uint32_t count = 0;
+
+	while (cmserver_doubts(a->s, about)) {
+		assert_true(about->qpn >= first);
+		count++;
+	}
+	return count;
+}
+
+static void no_user_takes_all_doubts(void **state)
+{
+	struct cmproto at = {.space = 0x106, .any_v4 = 1};
+	struct alone a, first, second;
+	struct live_peer about;
+	uint32_t has, other;
+
+	begin_alone(&a);
+	first = join_alone(&a, FIRST_USER);
+	second = join_alone(&a, SECOND_USER);
+	say(&a, at, CMPROTO_BIND, 0);
+	at.local_port = a.sent.local_port;
+	say(&a, (struct cmproto){.backlog = 1}, CMPROTO_LISTEN, a.sent.new_id);
+	connect_to_far(&first, 1000, 2 * CMSERVER_DOUBTS);
+	connect_to_far(&second, 2000, CMSERVER_DOUBTS);
+	/* whether they are taken out or not, until they are settled */
+	claim_from_far(&a, at.local_port, 1000, 2);
+	assert_int_equal(count_doubts(&a, 1000, &about), 2);
+	claim_from_far(&a, at.local_port, 1002, 2 * CMSERVER_DOUBTS - 2);
+	has = count_doubts(&a, 1000, &about);
+	assert_int_equal(has, CMSERVER_DOUBTS / 2 - 2);
+	claim_from_far(&a, at.local_port, 2000, 1);
+	assert_int_equal(count_doubts(&a, 2000, &about), 1);
+	/* one that is settled can be doubted again */
+	cmserver_settle(a.s, &about);
+	cmserver_settle(a.s, &about);
+	claim_from_far(&a, at.local_port, 2001, CMSERVER_DOUBTS - 1);
+	other = count_doubts(&a, 2000, &about);
+	assert_int_equal(other, CMSERVER_DOUBTS / 4);
+	/* the user's last client goes before the answer comes */
+	leave_alone(&second);
+	cmserver_settle(a.s, &about);
+	leave_alone(&first);
+	end_alone(&a);
+}
+
 /* Another user could find out who talks with whom. */
 static void the_end_of_a_connection_is_told_to_its_user_alone(void **state)
 {
@@ -941,6 +1033,7 @@ int main(void)
 			another_user_gives_back_what_a_broker_wrote_alone),
 		cmocka_unit_test(
 			the_end_of_a_connection_is_told_to_its_user_alone),
+		cmocka_unit_test(no_user_takes_all_doubts),
 		cmocka_unit_test(no_user_has_the_listeners_of_others_forgotten),
 		cmocka_unit_test(
 			without_a_store_a_successor_believes_notes_at_first),
