@@ -49,17 +49,24 @@ static inline struct mpsc_node *mpsc_take(struct mpsc *s)
 }
 
 /*
- * Returns the node after n, and lets n be pushed again.  The store of queued is
- * seq_cst, and so is the exchange in mpsc_push: a producer that finds n still
- * queued has done its earlier stores before this store, and the caller's later
- * loads see them.  Otherwise the caller could miss what such a producer posted,
- * and n would not be pushed again.
+ * Returns the node after n, and lets n be pushed again.
+ *
+ * Orders a producer's stores before its mpsc_push with the caller's loads after
+ * this call.  A producer that finds n queued has exchanged `queued` before this
+ * exchange, which reads that exchange's value, or that of a later one, and so
+ * synchronizes with it: the caller sees what the producer posted.  Otherwise
+ * the caller could miss that, and n would not be pushed again.  A store here,
+ * even of seq_cst, reads nothing: C11 would order no later load of the caller
+ * by it.
+ *
+ * Also orders the load of n->next before a producer's store there, which comes
+ * after the producer has read false.
  */
 static inline struct mpsc_node *mpsc_next(struct mpsc_node *n)
 {
 	struct mpsc_node *next = n->next;
 
-	atomic_store_explicit(&n->queued, false, memory_order_seq_cst);
+	atomic_exchange_explicit(&n->queued, false, memory_order_seq_cst);
 	return next;
 }
 
