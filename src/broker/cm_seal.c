@@ -68,7 +68,9 @@ bool cm_seal_read(const struct cm_seal *s, const uint8_t bytes[CMPROTO_NOTE],
 
 	memcpy(&sealed, bytes, sizeof(sealed));
 	*note = sealed.note;
-	return (key && sealed.seal == seal_of(key, &sealed.note)) ||
-	       sealed.seal == seal_of(&s->own, &sealed.note) ||
-	       (!is_heir(s) && now_ns - s->began_ns < CM_SEAL_LENIENT_NS);
+	if ((key && sealed.seal == seal_of(key, &sealed.note)) ||
+	    sealed.seal == seal_of(&s->own, &sealed.note))
+		return true;
+	note->is_unproven = true;
+	return !is_heir(s) && now_ns - s->began_ns < CM_SEAL_LENIENT_NS;
 }

@@ -8,8 +8,11 @@
  * like.
  *
  * Where the store was lost with its broker, nobody knows the key.  A broker
- * that has no predecessor's key believes any note for CM_SEAL_LENIENT_NS after
- * it began.  Part of the broker's loop: one owner, no lock.
+ * that has no predecessor's key takes any note for CM_SEAL_LENIENT_NS after it
+ * began, but as one that its client may have made up (is_unproven): otherwise a
+ * client could claim connections with another host's queue pairs, whose
+ * requests to other users would then be refused as stale.  Part of the broker's
+ * loop: one owner, no lock.
  */
 #ifndef BROKER_CM_SEAL_H
 #define BROKER_CM_SEAL_H
@@ -36,7 +39,8 @@ bool cm_seal_init(struct cm_seal *s, struct fd_store *fd_store,
 /* Writes the note, and its seal behind it; nothing of a note of state 0. */
 void cm_seal_write(struct cm_seal *s, const struct cm_note *note,
 		   uint8_t bytes[CMPROTO_NOTE]);
-/* Reads a note.  False: no broker has written it, as far as that is known. */
+/* Reads a note, and sets is_unproven of one without a known seal.  False: no
+ * broker has written it, as far as that is known. */
 bool cm_seal_read(const struct cm_seal *s, const uint8_t bytes[CMPROTO_NOTE],
 		  uint64_t now_ns, struct cm_note *note);
 

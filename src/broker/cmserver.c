@@ -591,6 +591,8 @@ static bool read_note(const struct cmserver *s, const struct cmserver_client *c,
 {
 	bool is_known = cm_seal_read(&s->seal, m->note, now_ns, note);
 
+	if (c->share->cm.is_exempt)
+		note->is_unproven = false;
 	return (is_known || c->share->cm.is_exempt) &&
 	       !cm_journal_is_others(&s->cm_journal, note->local_id,
 				     &c->process);

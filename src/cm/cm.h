@@ -99,7 +99,11 @@ struct cm_note {
 	uint8_t state; /* 0: there is nothing to continue */
 	uint8_t is_passive, is_strict, timeout, tries;
 	uint8_t last[MAD_BYTES]; /* what a retry repeats */
-	uint8_t reserved[3];
+	/* The consumer may have made the note up: the conversation is found by
+	 * its ids alone, not by the peer's queue pair (cm_has_ended, CM_STALE).
+	 */
+	uint8_t is_unproven;
+	uint8_t reserved[2];
 };
 
 /*

@@ -63,6 +63,7 @@ void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note)
 				 .state = (uint8_t)c->state,
 				 .is_passive = c->is_passive,
 				 .is_strict = c->is_strict,
+				 .is_unproven = c->is_unproven,
 				 .timeout = c->timeout_exponent,
 				 .tries = c->tries_given};
 	memcpy(note->local, c->local, 16);
@@ -92,6 +93,7 @@ static void take_note(struct cm *cm, struct conv *c, const struct cm_note *n)
 	c->transaction_id = n->transaction_id;
 	c->is_passive = n->is_passive != 0;
 	c->is_strict = n->is_strict != 0;
+	c->is_unproven = n->is_unproven != 0;
 	c->timeout_exponent = n->timeout;
 	c->tries_given = n->tries;
 	if (n->remote_id)

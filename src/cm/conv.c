@@ -180,7 +180,7 @@ void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn)
 	list_remove(&c->by_qpn);
 	c->remote_qpn = qpn;
 	/* a connection without a queue pair of its own says 0 */
-	if (qpn)
+	if (qpn && !c->is_unproven)
 		list_push_tail(qpn_bucket(cm, c->peer, qpn), &c->by_qpn);
 }
 

@@ -72,6 +72,8 @@ struct conv {
 	bool is_released;
 	bool is_passive;
 	bool is_strict;
+	/* As of struct cm_note: is not in the table by_qpn. */
+	bool is_unproven;
 	/* Counts for the backlog of the listener. */
 	bool is_waiting;
 	/* Counts in half_open[]. */

@@ -441,6 +441,19 @@ static void nobody_takes_the_record_of_another_process(void **state)
 	end_child(other);
 }
 
+/* The message, with the seal of the broker's ledger behind its note. */
+static struct cmproto sealed(const struct alone *a, struct cmproto m)
+{
+	struct fd_store fd_store = a->fd_store;
+	struct cm_seal seal;
+	struct cm_note note;
+
+	assert_true(cm_seal_init(&seal, &fd_store, 0));
+	memcpy(&note, m.note, sizeof(note));
+	cm_seal_write(&seal, &note, m.note);
+	return m;
+}
+
 /* One port, which all share; the last to be is free again for another. */
 static void who_fails_to_listen_leaves_the_port_to_others(void **state)
 {
@@ -695,7 +708,8 @@ static void another_user_gives_back_what_a_broker_wrote_alone(void **state)
 static const uint8_t far_ip[16] = {[10] = 0xff, 0xff, 198, 51, 100, 1};
 
 /* Established connections with the peer's queue pairs from `first` on. */
-static void connect_to_far(struct alone *a, uint32_t first, uint32_t count)
+static void connect_to_far(struct alone *a, uint32_t first, uint32_t count,
+			   bool are_sealed)
 {
 	for (uint32_t i = first; i < first + count; i++) {
 		struct cmproto m = established(i);
@@ -706,7 +720,7 @@ static void connect_to_far(struct alone *a, uint32_t first, uint32_t count)
 		memcpy(note.local, lo, 16);
 		memcpy(note.peer, far_ip, 16);
 		memcpy(m.note, &note, sizeof(note));
-		say(a, m, CMPROTO_RESUME, 0);
+		say(a, are_sealed ? sealed(a, m) : m, CMPROTO_RESUME, 0);
 		assert_int_equal(a->sent.err, 0);
 		gsi_flush(a->gsi);
 	}
@@ -761,8 +775,8 @@ static void no_user_takes_all_doubts(void **state)
 	say(&a, at, CMPROTO_BIND, 0);
 	at.local_port = a.sent.local_port;
 	say(&a, (struct cmproto){.backlog = 1}, CMPROTO_LISTEN, a.sent.new_id);
-	connect_to_far(&first, 1000, 2 * CMSERVER_DOUBTS);
-	connect_to_far(&second, 2000, CMSERVER_DOUBTS);
+	connect_to_far(&first, 1000, 2 * CMSERVER_DOUBTS, true);
+	connect_to_far(&second, 2000, CMSERVER_DOUBTS, true);
 	/* whether they are taken out or not, until they are settled */
 	claim_from_far(&a, at.local_port, 1000, 2);
 	assert_int_equal(count_doubts(&a, 1000, &about), 2);
@@ -784,6 +798,44 @@ static void no_user_takes_all_doubts(void **state)
 	end_alone(&a);
 }
 
+/*
+ * Otherwise it could claim that queue pairs of another host are connected to
+ * it, and that host's requests would be refused as stale.
+ */
+static void a_note_without_a_seal_claims_no_queue_pair(void **state)
+{
+	struct cmproto at = {.space = 0x106, .any_v4 = 1}, own;
+	struct alone a, first, caller, again;
+	struct live_peer about;
+
+	begin_alone(&a);
+	first = join_alone(&a, FIRST_USER);
+	caller = join_alone(&a, getuid());
+	say(&a, at, CMPROTO_BIND, 0);
+	at.local_port = a.sent.local_port;
+	say(&a, (struct cmproto){.backlog = 4}, CMPROTO_LISTEN, a.sent.new_id);
+	connect_to_far(&first, 1000, 1, false);
+	/* nor when the broker has sealed what it was given */
+	own = first.sent;
+	assert_int_not_equal(own.new_id, 0);
+	leave_alone(&first);
+	again = join_alone(&a, FIRST_USER);
+	again.now_ns = CM_SEAL_LENIENT_NS;
+	say(&again, own, CMPROTO_RESUME, 0);
+	claim_from_far(&a, at.local_port, 1000, 1);
+	assert_int_equal(count_doubts(&a, 0, &about), 0);
+	assert_true(cmserver_has_output(a.c));
+	assert_true(cmserver_output(a.c));
+	event(a.fd[1], CMPROTO_REQUEST);
+	/* that of the broker's own user is believed */
+	connect_to_far(&caller, 3000, 1, false);
+	claim_from_far(&a, at.local_port, 3000, 1);
+	assert_int_equal(count_doubts(&a, 3000, &about), 1);
+	leave_alone(&again);
+	leave_alone(&caller);
+	end_alone(&a);
+}
+
 /* Another user could find out who talks with whom. */
 static void the_end_of_a_connection_is_told_to_its_user_alone(void **state)
 {
@@ -794,7 +846,7 @@ static void the_end_of_a_connection_is_told_to_its_user_alone(void **state)
 	first = join_alone(&a, FIRST_USER);
 	second = join_alone(&a, SECOND_USER);
 	none = join_alone(&a, USER_NONE);
-	say(&first, noted(7, CONV_TIMEWAIT), CMPROTO_RESUME, 0);
+	say(&first, sealed(&a, noted(7, CONV_TIMEWAIT)), CMPROTO_RESUME, 0);
 	assert_int_equal(first.sent.err, 0);
 	assert_true(cmserver_has_ended(a.s, FIRST_USER, peer, 7));
 	assert_false(cmserver_has_ended(a.s, FIRST_USER, peer, 8));
@@ -803,13 +855,13 @@ static void the_end_of_a_connection_is_told_to_its_user_alone(void **state)
 	/* one that has nothing here */
 	assert_false(cmserver_has_ended(a.s, SECOND_USER + 1, peer, 7));
 	/* and when that queue pair is connected to another user's */
-	say(&second, established(8), CMPROTO_RESUME, 0);
+	say(&second, sealed(&a, established(8)), CMPROTO_RESUME, 0);
 	assert_int_equal(second.sent.err, 0);
 	assert_true(cmserver_has_ended(a.s, FIRST_USER, peer, 7));
 	assert_false(cmserver_has_ended(a.s, SECOND_USER, peer, 7));
 	/* two of these may be two users */
 	leave_alone(&first);
-	say(&none, noted(10, CONV_TIMEWAIT), CMPROTO_RESUME, 0);
+	say(&none, sealed(&a, noted(10, CONV_TIMEWAIT)), CMPROTO_RESUME, 0);
 	assert_int_equal(none.sent.err, 0);
 	assert_false(cmserver_has_ended(a.s, USER_NONE, peer, 7));
 	leave_alone(&second);
@@ -1034,6 +1086,7 @@ int main(void)
 		cmocka_unit_test(
 			the_end_of_a_connection_is_told_to_its_user_alone),
 		cmocka_unit_test(no_user_takes_all_doubts),
+		cmocka_unit_test(a_note_without_a_seal_claims_no_queue_pair),
 		cmocka_unit_test(no_user_has_the_listeners_of_others_forgotten),
 		cmocka_unit_test(
 			without_a_store_a_successor_believes_notes_at_first),
