@@ -120,6 +120,17 @@ CASES = (
      "P/A.*\twhy\n", "more than one case"),
     ("lint-suites", "a case without a reason", "tests/suites/a.txt",
      "A.B\n", "a reason"),
+    ("lint-promises", "tests that there are", "docs/a.md",
+     "`meson test -C build/out mr scenario-cm`, `users.py --only 'root *'`,\n"
+     "`test_other_user`: \"pages are for one's own user\"\n", None),
+    ("lint-promises", "a test that Meson has not", "docs/a.md",
+     "`meson test -C build/out mr no_such`\n", "there is no test no_such"),
+    ("lint-promises", "a case that its suite has not", "docs/a.md",
+     "`users.py`, `... 'no such case*'`\n", "has no case like no such"),
+    ("lint-promises", "a suite that is not there", "docs/a.md",
+     "`no_such.py --only 'a*'`\n", "there is no suite no_such.py"),
+    ("lint-promises", "a sentence of no unit test", "docs/a.md",
+     "`test_other_user`: \"nobody does that\"\n", "has no test: nobody"),
     ("lint-cppcheck", "sound code", "src/util/a.c", GOOD, None),
     ("lint-cppcheck", "a read past an array", "src/util/a.c",
      "int f(void);\nint f(void)\n{\n\tint a[2] = {0, 0};\n\n"
