@@ -96,8 +96,10 @@ struct hca {
 int hca_init(struct hca *h, struct arena arena, struct space *space,
 	     uint64_t seed[4]);
 
-/* A protection domain's number; 0: there are HCA_MAX_PD. */
+/* Counts one more protection domain, and returns a new number for it; 0: there
+ * are HCA_MAX_PD.  Under the ctx lock. */
 uint32_t hca_pd_new(struct hca *h);
+/* Counts one protection domain less.  Under the ctx lock. */
 void hca_pd_free(struct hca *h);
 
 /* Counts one more address handle; false: there are HCA_MAX_AH.  Takes no
@@ -107,6 +109,7 @@ static inline bool hca_ah_new(struct hca *h)
 	return count_up_to(&h->ahs, HCA_MAX_AH);
 }
 
+/* Counts one address handle less.  Takes no lock. */
 static inline void hca_ah_free(struct hca *h)
 {
 	count_down(&h->ahs);

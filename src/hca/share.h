@@ -41,8 +41,11 @@ struct share_look {
 	uint64_t va, bytes; /* the addresses that are examined */
 	bool is_outdated;   /* a region at such an address was registered */
 };
+/* Begins to note registrations that meet [va, va + bytes). */
 void share_look_begin(struct hca *h, struct share_look *l, uint64_t va,
 		      uint64_t bytes);
+/* Ends the notes.  The caller reads l->is_outdated before it gives the ctx lock
+ * back. */
 void share_look_end(struct share_look *l);
 /* What the registration of a region may change in the table. */
 enum share_room {
