@@ -316,7 +316,7 @@ def says_loopback():
                                  "ADVERB_STRICT": "1"},
                      client_env={"ADVERB_STRICT": "1"})
     line = ""
-    while line is not None and "is reached from this" not in line:
+    while line is not None and "which only this machine can reach" not in line:
         line = pair[0].stdout.readline().decode() or None
     for p in pair:
         os.killpg(p.pid, signal.SIGKILL)

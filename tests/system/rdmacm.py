@@ -292,8 +292,8 @@ def unequal_mtus():
         s, c = pair(["rping", "-s", "-a", "10.1.0.2", "-C", "2"],
                     ["rping", "-c", "-a", "10.1.0.2", "-C", "2"])
         expect_ok(c)
-        expect("asks for packets with 4096 bytes of data, this interface "
-               "carries 1024" in s.output, "its server does not say so", s)
+        expect("asks for packets of 4096 bytes of data, and this interface "
+               "receives at most 1024" in s.output, "its server does not say so", s)
 
     def routed():
         t.need("rping")
