@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test.h"
+
+#include "util/fsize.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LIMIT = 4096 };
+
+/* Makes a memory file larger than RLIMIT_FSIZE; returns errno, or 0. */
+static int exceed_limit(void)
+{
+	int fd = memfd_create("fsize", MFD_CLOEXEC), err;
+
+	err = ftruncate(fd, 2 * LIMIT) ? errno : 0;
+	close(fd);
+	return err;
+}
+
+/* Runs a test's steps in a child process of that limit, where SIGXFSZ ends the
+ * process; returns the wait status. */
+static int run_limited(int (*steps)(void))
+{
+	const struct rlimit limit = {LIMIT, LIMIT}, none = {0, 0};
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		signal(SIGXFSZ, SIG_DFL);
+		setrlimit(RLIMIT_CORE, &none);
+		setrlimit(RLIMIT_FSIZE, &limit);
+		_exit(steps());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static int exceed_between(void)
+{
+	struct fsize f;
+
+	fsize_hold(&f);
+	if (exceed_limit() != EFBIG)
+		return 1;
+	errno = EXDEV;
+	fsize_give(&f);
+	return errno == EXDEV ? 0 : 2;
+}
+
+static int exceed_after(void)
+{
+	struct fsize f;
+
+	fsize_hold(&f);
+	fsize_give(&f);
+	return exceed_limit();
+}
+
+static int exceed_while_blocked(void)
+{
+	sigset_t set, pending, now;
+	struct fsize f;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (exceed_limit() != EFBIG)
+		return 1;
+	fsize_hold(&f);
+	fsize_give(&f);
+	sigpending(&pending);
+	sigprocmask(SIG_SETMASK, NULL, &now);
+	return sigismember(&pending, SIGXFSZ) && sigismember(&now, SIGXFSZ) ? 0
+									    : 2;
+}
+
+static void a_file_above_the_limit_is_an_error_and_no_signal(void **state)
+{
+	int status = run_limited(exceed_between);
+
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void the_signal_is_delivered_again_afterwards(void **state)
+{
+	int status = run_limited(exceed_after);
+
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGXFSZ);
+}
+
+static void a_signal_that_the_program_blocks_stays_pending(void **state)
+{
+	int status = run_limited(exceed_while_blocked);
+
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_file_above_the_limit_is_an_error_and_no_signal),
+		cmocka_unit_test(the_signal_is_delivered_again_afterwards),
+		cmocka_unit_test(
+			a_signal_that_the_program_blocks_stays_pending),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
