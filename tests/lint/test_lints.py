@@ -17,6 +17,17 @@ PAGE = (".Dd November 21, 2026\n.Dt A 1\n.Os\n.Sh NAME\n.Nm a\n.Nd an example"
         "\n.Sh SYNOPSIS\n.Nm\n%s.Sh DESCRIPTION\nThe options are:\n"
         ".Bl -tag -width Ds\n.It Fl -one\nFirst.\n.It Fl -two Ar file\n"
         "Second.\n.It Fl h , Fl -help\nHelp.\n.El\n")
+# A small tree: a.c has a unit test of its own, and calls b.c; c.c has no code.
+MODULES = {
+    "src/util/a.c": "int a_sum(int n)\n{\n\treturn b_one() + n;\n}\n",
+    "src/util/b.c": "int b_one(void)\n{\n\treturn 1;\n}\n",
+    "src/util/c.c": "_Static_assert(sizeof(int) == 4, \"int\");\n",
+    "tests/unit/test_a.c": "int main(void)\n{\n\treturn a_sum(-1);\n}\n",
+    "tests/unit/test_d.c": "int main(void)\n{\n\treturn 0; /* a_sum */\n}\n",
+}
+ROWS = ("| `src/util` | `a.c` | `tests/unit/test_*.c` |  |\n"
+        "| `src/util` | `b.c` |  | `tests/unit/test_a.c` |\n"
+        "| `src/util` | `c.c` |  | the compiler |\n")
 
 # Lint, what the case shows, file, text, what it must say (None: all is well).
 CASES = (
@@ -131,6 +142,29 @@ CASES = (
      "`no_such.py --only 'a*'`\n", "there is no suite no_such.py"),
     ("lint-promises", "a sentence of no unit test", "docs/a.md",
      "`test_other_user`: \"nobody does that\"\n", "has no test: nobody"),
+    ("lint-modules", "a test for each module", "docs/TESTED.md", ROWS, None),
+    ("lint-modules", "a module without a row", "docs/TESTED.md",
+     ROWS.replace("`b.c`", "`a.c`"), "src/util/b.c has no row"),
+    ("lint-modules", "a row of a module that is not there", "docs/TESTED.md",
+     ROWS + "| `src/util` | `e.c` | `tests/unit/test_a.c` |  |\n",
+     "there is no module src/util/e.c"),
+    ("lint-modules", "a test that is not there", "docs/TESTED.md",
+     ROWS.replace("test_a.c", "test_e.c"), "there is no tests/unit/test_e.c"),
+    ("lint-modules", "a test that only speaks of the module",
+     "docs/TESTED.md", ROWS.replace("test_*.c", "test_d.c"),
+     "tests/unit/test_d.c calls nothing of src/util/a.c"),
+    ("lint-modules", "a module that the test calls through another alone",
+     "docs/TESTED.md", ROWS.replace("|  | `tests/unit/test_a.c` |",
+                                    "| `tests/unit/test_a.c` |  |"),
+     "tests/unit/test_a.c calls nothing of src/util/b.c"),
+    ("lint-modules", "a test that does not reach the module",
+     "docs/TESTED.md", ROWS.replace("test_a.c", "test_d.c"),
+     "no call leads from tests/unit/test_d.c to src/util/b.c"),
+    ("lint-modules", "a row without a test", "docs/TESTED.md",
+     ROWS.replace("`tests/unit/test_a.c`", ""), "names no test"),
+    ("lint-modules", "code for which the compiler is no test",
+     "docs/TESTED.md", ROWS.replace("`tests/unit/test_a.c`", "the compiler"),
+     "src/util/b.c has functions"),
     ("lint-cppcheck", "sound code", "src/util/a.c", GOOD, None),
     ("lint-cppcheck", "a read past an array", "src/util/a.c",
      "int f(void);\nint f(void)\n{\n\tint a[2] = {0, 0};\n\n"
@@ -143,7 +177,7 @@ CASES = (
 
 
 def arguments(lint, root, path):
-    if lint in ("lint-layers", "lint-paths"):
+    if lint in ("lint-layers", "lint-modules", "lint-paths"):
         return [root]
     if lint == "lint-names":
         output = root / "out" / path.relative_to(root)
@@ -159,6 +193,9 @@ def run(case, root):
     lint, _, name, text, want = case
     path = root / name
     path.parent.mkdir(parents=True)
+    for other, code in MODULES.items() if lint == "lint-modules" else ():
+        (root / other).parent.mkdir(parents=True, exist_ok=True)
+        (root / other).write_text(code, encoding="utf-8")
     path.write_text(text, encoding="utf-8")
     shutil.copy(ROOT / ".clang-format", root)
     done = subprocess.run([CI / lint, *arguments(lint, root, path)],
