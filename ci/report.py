@@ -37,9 +37,11 @@ def cases(result, text):
 
 
 def skips(title, text):
-    """Lines for what is skipped inside of a test, each told once."""
+    """Lines for the cases that a test skips: why, where the test says why."""
     lines = [line for line in text.splitlines() if line.startswith("skipped ")]
-    silent = re.findall(r"^\[  SKIPPED \] (\w+)$", text, re.M)
+    told = {line.split()[1].rstrip(":") for line in lines}
+    silent = [case for case in re.findall(r"^\[  SKIPPED \] (\w+)$", text, re.M)
+              if case not in told]
     return lines + ["skipped %s: %s: it says nothing" % (title, case)
                     for case in dict.fromkeys(silent)]
 

@@ -14,6 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Skips the test that calls this macro, and prints the reason. */
+#define SKIP_FOR(why)                                                          \
+	do {                                                                   \
+		printf("skipped %s: %s\n", __func__, why);                     \
+		fflush(stdout);                                                \
+		skip();                                                        \
+	} while (0)
+#define ONE_USER "only root can be two users"
+
 /* An emulator (ci/test-arm64) answers what is asked of the kernel here in ways
  * of its own. */
 #define NEEDS_KERNEL()                                                         \

@@ -85,6 +85,35 @@ static inline pid_t broker_of(const struct client *c)
 	return c->broker_pid;
 }
 
+/* What open_and_report writes. */
+struct open_report {
+	int err;
+	uint32_t class;
+	pid_t broker;
+};
+
+/* In a child process: when `go` closes, opens a client and writes the result to
+ * `out`; ends when `hold` closes. */
+static inline void open_and_report(int go, int out, int hold)
+{
+	struct open_report r = {0};
+	struct client c;
+	const char *why;
+	char byte;
+
+	if (read(go, &byte, 1) < 0)
+		_exit(1);
+	r.err = open_client(&c, &why);
+	r.class = c.class;
+	if (!r.err)
+		r.broker = broker_of(&c);
+	else
+		fprintf(stderr, "child: %s\n", why);
+	if (write(out, &r, sizeof(r)) != sizeof(r) || read(hold, &byte, 1) < 0)
+		_exit(1);
+	_exit(0);
+}
+
 /* SIGKILLs the broker, which has lived for a while, and waits until all that it
  * had is closed. */
 static inline void end_broker(pid_t pid)

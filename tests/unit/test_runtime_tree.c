@@ -177,13 +177,11 @@ static void a_folder_that_others_write_holds_no_tree(void **state)
 	expect_tree_in(at("open/mine"));
 }
 
-/* Only root can give things to another. */
+/* Only root can give a file to another user. */
 static void another_users_folder_or_link_holds_no_tree(void **state)
 {
-	if (geteuid() || chown(base, 1, 1)) {
-		skip();
-		return;
-	}
+	if (geteuid() || chown(base, 1, 1))
+		SKIP_FOR(ONE_USER);
 	assert_int_equal(chown(base, 0, 0), 0);
 	assert_int_equal(mkdir(at("theirs"), 0755), 0);
 	assert_int_equal(chown(at("theirs"), 1, 1), 0);
@@ -298,13 +296,15 @@ static int takes_fuse(unsigned id)
 	      tree.path[strlen(own(0))] == '/');
 }
 
-/* Such a file system says of each file what owner it likes. */
-static void what_another_users_process_serves_holds_no_tree(void **state)
+/* The process that serves a FUSE file system chooses the owner of each file. */
+static void a_file_system_of_another_users_process_holds_no_tree(void **state)
 {
 	int takes = geteuid() ? -1 : takes_fuse(1);
 
+	if (geteuid())
+		SKIP_FOR(ONE_USER);
 	if (takes < 0)
-		skip();
+		SKIP_FOR("this root mounts no FUSE file system");
 	assert_int_equal(takes, 0);
 	assert_int_equal(rmdir(own(0)), 0);
 	assert_int_equal(takes_fuse(0), 1);
@@ -337,7 +337,7 @@ int main(void)
 		T(the_tree_is_no_link),
 		T(a_folder_that_others_write_holds_no_tree),
 		T(another_users_folder_or_link_holds_no_tree),
-		T(what_another_users_process_serves_holds_no_tree),
+		T(a_file_system_of_another_users_process_holds_no_tree),
 		T(what_is_too_long_holds_no_tree),
 	};
 

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a client opens: the library starts adverbd, waits for a broker that does
+ * not answer, and prints why a broker cannot be used.  Each program has a
+ * network namespace of its own, so that port 4791 and the broker's address are
+ * free.  ADVERB_BROKER names adverbd.
+ */
+#include "brokers.h"
+
+#include "broker/client.h"
+#include "broker/dial.h"
+#include "broker/proto.h"
+#include "broker/steer.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROUNDS 20
+#define NAP_MS 400
+
+static int stops;      /* polls that find the process stopped meanwhile, */
+static int naps;       /* and others that time passes in */
+static pid_t silent;   /* a broker that goes on after the last of them, */
+static bool is_doomed; /* or is killed */
+
+int poll(struct pollfd *fds, nfds_t count, int ms)
+{
+	if (!stops && !naps)
+		return ppoll(fds, count,
+			     ms < 0 ? NULL
+				    : &(struct timespec){ms / 1000,
+							 ms % 1000 * 1000000l},
+			     NULL);
+	skipped_ms += stops ? 30000 : NAP_MS;
+	if (stops ? --stops : --naps)
+		return 0;
+	if (is_doomed)
+		end_broker(silent);
+	else
+		kill(silent, SIGCONT);
+	return 0;
+}
+
+/* A broker that says nothing, with nobody but us. */
+static void begin_silence(void)
+{
+	struct client first;
+
+	open_or_fail(&first);
+	silent = broker_of(&first);
+	stop_broker(silent);
+	client_close(&first);
+}
+
+static int lates;
+
+static void note_late(enum client_word word, const char *sentence)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "the broker adverbd, process %d, is stopped: waiting for it "
+		 "(ADVERB_PATIENCE)",
+		 (int)silent);
+	assert_int_equal(word, CLIENT_SAYS_LATE);
+	assert_string_equal(sentence, text);
+	lates++;
+}
+
+static const struct client_wish waits = {
+	.arena_fd = -1, .kick_fd = -1, .patience_ms = 60000, .say = note_late};
+
+static void a_broker_that_is_stopped_is_waited_for(void **state)
+{
+	const char *why = "";
+	struct client c;
+
+	begin_silence();
+	naps = 50000 / NAP_MS;
+	lates = 0;
+	assert_int_equal(client_open(&c, &waits, &why), 0);
+	assert_int_equal(naps, 0);
+	assert_int_equal(lates, 1);
+	assert_int_equal(broker_of(&c), silent);
+	client_close(&c);
+	end_broker(silent);
+}
+
+static void a_broker_that_says_nothing_for_good_is_named(void **state)
+{
+	long began_ms = skipped_ms;
+	const char *why = "";
+	struct client c;
+	char text[96];
+
+	begin_silence();
+	naps = 100000 / NAP_MS;
+	assert_int_equal(client_open(&c, &waits, &why), -ETIMEDOUT);
+	assert_true(skipped_ms - began_ms >= 60000);
+	snprintf(text, sizeof(text),
+		 "the broker adverbd (process %d, stopped) has not answered "
+		 "for 60 s",
+		 (int)silent);
+	assert_string_equal(why, text);
+	naps = 0;
+	end_broker(silent);
+}
+
+static void a_broker_that_dies_amid_an_opening_is_replaced(void **state)
+{
+	const char *why = "";
+	struct client c;
+
+	begin_silence();
+	naps = 5;
+	is_doomed = true;
+	assert_int_equal(client_open(&c, &waits, &why), 0);
+	is_doomed = false;
+	assert_int_not_equal(broker_of(&c), silent);
+	silent = broker_of(&c);
+	client_close(&c);
+	end_broker(silent);
+}
+
+static void who_is_stopped_while_it_opens_has_its_time(void **state)
+{
+	struct client first, c;
+
+	open_or_fail(&first);
+	/* A broker that ran could answer before the first poll. */
+	silent = broker_of(&first);
+	stop_broker(silent);
+	stops = 3;
+	open_or_fail(&c);
+	assert_int_equal(stops, 0);
+	client_close(&c);
+	client_close(&first);
+	end_broker(silent);
+}
+
+static void of_two_that_start_at_once_one_becomes_the_broker(void **state)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		int go[2], out[2], hold[2];
+		struct open_report r[2];
+
+		if (pipe(go) || pipe(out) || pipe(hold))
+			fail();
+		for (int i = 0; i < 2; i++)
+			if (!fork()) {
+				close(go[1]);
+				close(hold[1]);
+				open_and_report(go[0], out[1], hold[0]);
+			}
+		close(go[1]); /* the start, for both */
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(read(out[0], &r[i], sizeof(r[i])),
+					 sizeof(r[i]));
+		assert_int_equal(r[0].err, 0);
+		assert_int_equal(r[1].err, 0);
+		assert_int_equal(r[0].broker, r[1].broker);
+		assert_int_not_equal(r[0].class, r[1].class);
+		close(hold[1]);
+		while (wait(NULL) > 0)
+			;
+		end_broker(r[0].broker);
+		close(go[0]);
+		close(out[0]);
+		close(out[1]);
+		close(hold[0]);
+	}
+}
+
+static void a_port_held_by_another_is_named(void **state)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(4791)};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	const char *why = "";
+	struct client c;
+	const char held[] = "port 4791 is held by ";
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(open_client(&c, &why), -EADDRINUSE);
+	/* by a process that a broker in a user namespace may not see */
+	assert_memory_equal(why, held, sizeof(held) - 1);
+	close(fd);
+	/* The same broker, once the port is free. */
+	open_or_fail(&c);
+	fd = broker_of(&c);
+	client_close(&c);
+	end_broker(fd);
+}
+
+static void malformed_requests_are_refused_and_survived(void **state)
+{
+	struct proto m = {.magic = PROTO_MAGIC,
+			  .version = PROTO_VERSION + 1,
+			  .kind = PROTO_HELLO,
+			  .serial = 5};
+	struct sockaddr_un a;
+	socklen_t length = proto_address(&a);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	struct client c;
+	pid_t pid;
+
+	open_or_fail(&c);
+	pid = broker_of(&c);
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, length), 0);
+	assert_int_equal(send(fd, "rubbish", 7, 0), 7);
+	assert_int_equal(recv(fd, &m, sizeof(m), 0), sizeof(m));
+	assert_int_equal(m.kind, PROTO_REFUSED);
+	assert_int_equal(m.value, EPROTO);
+	m = (struct proto){.magic = PROTO_MAGIC,
+			   .version = PROTO_VERSION + 1,
+			   .kind = PROTO_HELLO,
+			   .serial = 5};
+	assert_int_equal(send(fd, &m, sizeof(m), 0), sizeof(m));
+	assert_int_equal(recv(fd, &m, sizeof(m), 0), sizeof(m));
+	assert_int_equal(m.value, EPROTONOSUPPORT);
+	assert_string_equal(m.why,
+			    "the broker is of another version of adverb");
+	assert_int_equal(m.about, pid);
+	assert_string_equal(m.release, ADVERB_VERSION);
+	assert_int_equal(m.idle_s, 10);
+	/* a message that has not even what every version has */
+	assert_int_equal(send(fd, &m, PROTO_HEAD - 1, 0), PROTO_HEAD - 1);
+	assert_int_equal(recv(fd, &m, sizeof(m), 0), sizeof(m));
+	assert_int_equal(m.value, EPROTO);
+	assert_int_equal(peer_state(&c, steer_qpn(c.class, 1)),
+			 CLIENT_PEER_ALIVE);
+	close(fd);
+	client_close(&c);
+	end_broker(pid);
+}
+
+/* One of another version, at our address: longer words, and other ones but for
+ * what every version has. */
+static pid_t begin_elder(void)
+{
+	struct {
+		struct proto m;
+		char more[300];
+	} word = {.m = {.magic = PROTO_MAGIC,
+			.version = PROTO_VERSION + 1,
+			.kind = PROTO_REFUSED,
+			.value = EPROTONOSUPPORT,
+			.brings = ~0u,
+			.release = "9.8.7",
+			.idle_s = 20}};
+	struct sockaddr_un a;
+	socklen_t length = proto_address(&a);
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	pid_t pid;
+
+	assert_int_equal(bind(listener, (struct sockaddr *)&a, length), 0);
+	pid = fork();
+	if (pid) {
+		close(listener);
+		return pid;
+	}
+	/* whose it is then */
+	listen(listener, 8);
+	for (;;) {
+		int fd = accept(listener, NULL, NULL);
+		char question[400];
+
+		if (recv(fd, question, sizeof(question), 0) > 0)
+			send(fd, &word, sizeof(word), MSG_NOSIGNAL);
+		close(fd);
+	}
+}
+
+static void a_broker_of_another_version_is_named(void **state)
+{
+	pid_t pid = begin_elder();
+	char want[300];
+	char said[START_SENTENCE];
+	const char *why = "";
+	struct client c;
+	int fd, err;
+
+	snprintf(want, sizeof(want),
+		 "the broker adverbd, process %d of user %u is of adverb 9.8.7 "
+		 "(protocol %d), this library of " ADVERB_VERSION
+		 " (protocol %d): use one version, or end that one's programs "
+		 "(it ends 20 s after the last)",
+		 (int)pid, (unsigned)geteuid(), PROTO_VERSION + 1,
+		 PROTO_VERSION);
+	/* until it listens */
+	while ((fd = proto_connect()) == -ECONNREFUSED)
+		usleep(1000);
+	close(fd);
+	assert_int_equal(open_client(&c, &why), -EPROTONOSUPPORT);
+	assert_string_equal(why, want);
+	err = dial_open(&fd, NULL, NULL, said);
+	assert_int_equal(err, -EPROTONOSUPPORT);
+	assert_string_equal(said, want);
+	end_broker(pid);
+	waitpid(pid, NULL, 0);
+}
+
+static void the_broker_says_who_it_is(void **state)
+{
+	struct dial_broker b;
+	char said[START_SENTENCE];
+	struct client c;
+	pid_t pid;
+	int fd;
+
+	open_or_fail(&c);
+	pid = broker_of(&c);
+	assert_int_equal(dial_open(&fd, &b, NULL, said), 0);
+	assert_int_equal(b.pid, pid);
+	assert_int_equal(b.user, geteuid());
+	assert_int_equal(b.idle_s, 10);
+	assert_string_equal(b.release, ADVERB_VERSION);
+	close(fd);
+	client_close(&c);
+	end_broker(pid);
+}
+
+static void where_no_process_can_be_started_a_thread_serves(void **state)
+{
+	struct client c[3];
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		setenv("ADVERB_BROKER", "/nowhere/adverbd", 1);
+		for (int i = 0; i < 3; i++) {
+			open_or_fail(&c[i]);
+			assert_int_equal(broker_of(&c[i]), getpid());
+			send_to(steer_qpn(c[i].class, 9), AF_INET, "127.0.0.1");
+			assert_int_equal(take_all(&c[i]), 1);
+		}
+		assert_int_equal(peer_state(&c[0], steer_qpn(c[1].class, 1)),
+				 CLIENT_PEER_ALIVE);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	/* The port is free again. */
+	open_or_fail(&c[0]);
+	pid = broker_of(&c[0]);
+	client_close(&c[0]);
+	end_broker(pid);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_is_stopped_while_it_opens_has_its_time),
+		cmocka_unit_test(a_broker_that_is_stopped_is_waited_for),
+		cmocka_unit_test(a_broker_that_says_nothing_for_good_is_named),
+		cmocka_unit_test(
+			a_broker_that_dies_amid_an_opening_is_replaced),
+		cmocka_unit_test(
+			of_two_that_start_at_once_one_becomes_the_broker),
+		cmocka_unit_test(a_port_held_by_another_is_named),
+		cmocka_unit_test(malformed_requests_are_refused_and_survived),
+		cmocka_unit_test(a_broker_of_another_version_is_named),
+		cmocka_unit_test(the_broker_says_who_it_is),
+		cmocka_unit_test(
+			where_no_process_can_be_started_a_thread_serves),
+	};
+
+	return cmocka_run_group_tests(tests, enter_namespace, NULL);
+}
