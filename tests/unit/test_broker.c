@@ -140,7 +140,7 @@ static int leave(int fd)
 			   sizeof(six));
 }
 
-static void what_a_client_had_joined_dies_with_it(void **state)
+static void a_clients_multicast_groups_end_with_the_client(void **state)
 {
 	uint8_t four[16] = {[10] = 0xff, 0xff, 239, 1, 2, 3};
 	uint8_t six[16] = {0xff, 0x0e, [14] = 0x12, 0x34};
@@ -324,7 +324,7 @@ static void an_arena_is_shown_to_who_asks_and_is_of_its_user(void **state)
 	end_broker(pid);
 }
 
-static void who_says_another_pid_than_its_own_shares_nothing(void **state)
+static void a_client_that_claims_another_process_id_shares_nothing(void **state)
 {
 	struct client owner, other;
 	const char *why = "";
@@ -383,7 +383,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_client_gets_the_datagrams_of_its_class),
 		cmocka_unit_test(sigkill_of_a_client_frees_its_class),
-		cmocka_unit_test(what_a_client_had_joined_dies_with_it),
+		cmocka_unit_test(
+			a_clients_multicast_groups_end_with_the_client),
 		cmocka_unit_test(
 			a_page_is_written_by_its_owner_and_read_by_all),
 		cmocka_unit_test(there_is_no_page_of_a_class_without_an_owner),
@@ -393,7 +394,7 @@ int main(void)
 		cmocka_unit_test(
 			an_arena_is_shown_to_who_asks_and_is_of_its_user),
 		cmocka_unit_test(
-			who_says_another_pid_than_its_own_shares_nothing),
+			a_client_that_claims_another_process_id_shares_nothing),
 		cmocka_unit_test(an_arena_is_not_shown_to_another_user),
 	};
 

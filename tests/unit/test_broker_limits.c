@@ -109,7 +109,8 @@ static void beside_a_broker(void (*body)(void))
 	end_broker(pid);
 }
 
-static void who_may_have_no_more_under_way_shows_no_arena(void **state)
+static void
+a_user_at_the_limit_of_descriptors_in_flight_shares_no_arena(void **state)
 {
 	beside_a_broker(open_under_a_hard_limit);
 }
@@ -214,7 +215,7 @@ static void a_broker_without_room_says_so_to_all_who_come(void **state)
 }
 
 /* Connections of those who want no class fill it: nobody more is accepted. */
-static void who_cannot_be_accepted_is_told_as_well(void **state)
+static void a_client_that_cannot_be_accepted_is_told_why(void **state)
 {
 	pid_t broker = begin_full();
 	const char *why = "";
@@ -312,7 +313,8 @@ static int begin_client(struct server *s)
 	return fd;
 }
 
-static void who_does_not_read_has_few_descriptors_under_way(void **state)
+static void
+a_client_that_does_not_read_has_few_descriptors_in_flight(void **state)
 {
 	const struct server_config config = {.idle_ms = INT_MAX};
 	struct server *s = server_new(listen_there(), &config);
@@ -356,15 +358,16 @@ static void a_connection_that_is_not_read_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_may_have_no_more_under_way_shows_no_arena),
+		cmocka_unit_test(
+			a_user_at_the_limit_of_descriptors_in_flight_shares_no_arena),
 		cmocka_unit_test(a_soft_limit_is_no_bound_to_what_is_under_way),
 		cmocka_unit_test(a_program_without_room_is_told_of_its_limit),
 		cmocka_unit_test(a_broker_without_room_says_so_to_all_who_come),
-		cmocka_unit_test(who_cannot_be_accepted_is_told_as_well),
+		cmocka_unit_test(a_client_that_cannot_be_accepted_is_told_why),
 		cmocka_unit_test(
 			a_broker_watches_half_as_many_as_it_may_have_files),
 		cmocka_unit_test(
-			who_does_not_read_has_few_descriptors_under_way),
+			a_client_that_does_not_read_has_few_descriptors_in_flight),
 		cmocka_unit_test(a_connection_that_is_not_read_stays),
 	};
 

@@ -128,7 +128,8 @@ static void a_broker_that_dies_amid_an_opening_is_replaced(void **state)
 	end_broker(silent);
 }
 
-static void who_is_stopped_while_it_opens_has_its_time(void **state)
+static void
+a_client_that_is_stopped_while_it_opens_does_not_time_out(void **state)
 {
 	struct client first, c;
 
@@ -144,7 +145,7 @@ static void who_is_stopped_while_it_opens_has_its_time(void **state)
 	end_broker(silent);
 }
 
-static void of_two_that_start_at_once_one_becomes_the_broker(void **state)
+static void one_of_two_brokers_that_start_at_once_serves(void **state)
 {
 	for (int round = 0; round < ROUNDS; round++) {
 		int go[2], out[2], hold[2];
@@ -325,7 +326,7 @@ static void the_broker_says_who_it_is(void **state)
 	end_broker(pid);
 }
 
-static void where_no_process_can_be_started_a_thread_serves(void **state)
+static void a_thread_serves_where_no_process_can_be_started(void **state)
 {
 	struct client c[3];
 	int status;
@@ -355,19 +356,19 @@ static void where_no_process_can_be_started_a_thread_serves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_is_stopped_while_it_opens_has_its_time),
+		cmocka_unit_test(
+			a_client_that_is_stopped_while_it_opens_does_not_time_out),
 		cmocka_unit_test(a_broker_that_is_stopped_is_waited_for),
 		cmocka_unit_test(a_broker_that_says_nothing_for_good_is_named),
 		cmocka_unit_test(
 			a_broker_that_dies_amid_an_opening_is_replaced),
-		cmocka_unit_test(
-			of_two_that_start_at_once_one_becomes_the_broker),
+		cmocka_unit_test(one_of_two_brokers_that_start_at_once_serves),
 		cmocka_unit_test(a_port_held_by_another_is_named),
 		cmocka_unit_test(malformed_requests_are_refused_and_survived),
 		cmocka_unit_test(a_broker_of_another_version_is_named),
 		cmocka_unit_test(the_broker_says_who_it_is),
 		cmocka_unit_test(
-			where_no_process_can_be_started_a_thread_serves),
+			a_thread_serves_where_no_process_can_be_started),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);

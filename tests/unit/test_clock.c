@@ -67,7 +67,7 @@ static uint64_t worst(struct machine *m, uint64_t step, uint64_t long_ns)
 	return worst;
 }
 
-static void it_stays_close_behind_at_every_rate(void **state)
+static void the_clock_stays_close_behind_at_every_rate(void **state)
 {
 	static const uint64_t rates[] = {25, 64, 1024, 2458, 2662, 5000};
 
@@ -82,7 +82,7 @@ static void it_stays_close_behind_at_every_rate(void **state)
 	}
 }
 
-static void who_asks_seldom_gets_the_clock_itself(void **state)
+static void a_process_that_asks_seldom_reads_the_kernels_clock(void **state)
 {
 	struct machine m = machine(2662);
 
@@ -115,7 +115,8 @@ static void an_interrupted_look_is_not_built_on(void **state)
 }
 
 /* The counter is not to blame. */
-static void nor_is_it_held_against_the_counter(void **state)
+static void
+an_interrupted_look_does_not_end_the_use_of_the_counter(void **state)
 {
 	struct machine m = machine(2662);
 
@@ -185,10 +186,12 @@ static void the_real_one_is_behind_the_real_clock(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_stays_close_behind_at_every_rate),
-		cmocka_unit_test(who_asks_seldom_gets_the_clock_itself),
+		cmocka_unit_test(the_clock_stays_close_behind_at_every_rate),
+		cmocka_unit_test(
+			a_process_that_asks_seldom_reads_the_kernels_clock),
 		cmocka_unit_test(an_interrupted_look_is_not_built_on),
-		cmocka_unit_test(nor_is_it_held_against_the_counter),
+		cmocka_unit_test(
+			an_interrupted_look_does_not_end_the_use_of_the_counter),
 		cmocka_unit_test(a_steered_clock_is_followed),
 		cmocka_unit_test(a_counter_that_jumps_is_left_alone),
 		cmocka_unit_test(the_real_one_is_behind_the_real_clock),

@@ -26,7 +26,7 @@ static void random_mad(struct rng *r, uint8_t *mad, enum cmmsg_kind kind)
 		mad[MAD_HEADER_BYTES + 5] = CMMSG_INFO_MAX;
 }
 
-static void what_was_parsed_is_written_and_parsed_again(void **state)
+static void a_parsed_message_is_written_and_parsed_again(void **state)
 {
 	struct rng r;
 
@@ -75,7 +75,7 @@ static void no_bit_but_reserved_ones_is_lost(void **state)
 	}
 }
 
-static void what_is_no_message_of_this_class_is_refused(void **state)
+static void a_mad_that_is_no_cm_message_is_refused(void **state)
 {
 	static const struct {
 		int at;
@@ -126,9 +126,9 @@ static void the_ip_part_keeps_ports_and_both_families(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_parsed_is_written_and_parsed_again),
+		cmocka_unit_test(a_parsed_message_is_written_and_parsed_again),
 		cmocka_unit_test(no_bit_but_reserved_ones_is_lost),
-		cmocka_unit_test(what_is_no_message_of_this_class_is_refused),
+		cmocka_unit_test(a_mad_that_is_no_cm_message_is_refused),
 		cmocka_unit_test(the_ip_part_keeps_ports_and_both_families),
 	};
 

@@ -299,7 +299,7 @@ static void stop_process(pid_t pid)
 }
 
 /* Who is stopped anywhere stores nothing more. */
-static void who_is_stopped_finds_it_ended(void **state)
+static void a_stopped_thread_finds_its_copy_ended(void **state)
 {
 	uint8_t *to = map(LONG, MAP_SHARED), *from = map(LONG, MAP_PRIVATE);
 
@@ -343,7 +343,7 @@ int main(void)
 		EACH(atomics_find_and_change_a_word),
 		EACH(an_atomic_is_done_once),
 		EACH(a_copy_goes_on_after_interruptions),
-		EACH(who_is_stopped_finds_it_ended),
+		EACH(a_stopped_thread_finds_its_copy_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,7 +46,7 @@ static void a_request_that_failed_is_counted_by_its_reason(void **state)
 	assert_int_equal(value_of("hw_counters/retry_exceeded_err", &c), 1);
 }
 
-static void what_has_no_meaning_is_zero(void **state)
+static void a_counter_without_a_meaning_is_zero(void **state)
 {
 	struct engine_counters c;
 
@@ -70,7 +70,7 @@ int main(void)
 		cmocka_unit_test(errors_are_added_up),
 		cmocka_unit_test(
 			a_request_that_failed_is_counted_by_its_reason),
-		cmocka_unit_test(what_has_no_meaning_is_zero),
+		cmocka_unit_test(a_counter_without_a_meaning_is_zero),
 		cmocka_unit_test(no_name_is_there_twice),
 	};
 

@@ -74,7 +74,7 @@ static void what_is_under_way_stays_below_the_buffer(void **state)
 	assert_true(n * credit_cost(PACKET, PACKET) < BUFFER / 4 * 3);
 }
 
-static void what_is_drained_may_be_sent_again(void **state)
+static void a_drained_buffer_takes_more_frames(void **state)
 {
 	fill();
 	assert_false(send_one());
@@ -179,7 +179,7 @@ static void what_is_late_on_its_way_is_not_settled(void **state)
 }
 
 /* To a queue pair that was destroyed, say. */
-static void what_nobody_takes_is_settled(void **state)
+static void frames_that_nobody_receives_are_settled(void **state)
 {
 	credit_empty(&in);
 	credit_empty(&in);
@@ -216,7 +216,7 @@ static void a_receiver_that_is_stopped_gets_a_packet_now_and_then(void **state)
 }
 
 /* What it sends beyond the buffer is lost. */
-static void who_has_patience_sends_nothing_to_who_is_stopped(void **state)
+static void a_patient_sender_sends_nothing_to_a_stopped_receiver(void **state)
 {
 	const struct credit_wish patient = {PACKET, 60000 * MS};
 
@@ -235,7 +235,7 @@ static void another_owner_starts_anew(void **state)
 	assert_true(fill() > 3);
 }
 
-static void who_says_nothing_holds_nobody_back(void **state)
+static void a_receiver_that_states_no_capacity_is_not_limited(void **state)
 {
 	page.capacity = 0;
 	for (int i = 0; i < 10000; i++)
@@ -263,7 +263,7 @@ static void before_the_page_is_known_answers_pass_and_floods_wait(void **state)
 	assert_true(fill() > 1);
 }
 
-static void who_waits_long_looks_seldom(void **state)
+static void a_sender_that_waits_long_reads_the_page_rarely(void **state)
 {
 	uint64_t first;
 
@@ -305,20 +305,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(what_is_under_way_stays_below_the_buffer),
-		T(what_is_drained_may_be_sent_again),
+		T(a_drained_buffer_takes_more_frames),
 		T(senders_share_the_buffer),
 		T(who_begins_leaves_the_buffer_to_the_others),
 		T(whoever_begins_and_pauses_the_buffer_never_overflows),
 		T(an_empty_socket_settles_what_was_counted_wrong),
 		T(what_is_late_on_its_way_is_not_settled),
-		T(what_nobody_takes_is_settled),
+		T(frames_that_nobody_receives_are_settled),
 		T(frames_not_sent_yet_are_not_settled),
 		T(a_receiver_that_is_stopped_gets_a_packet_now_and_then),
-		T(who_has_patience_sends_nothing_to_who_is_stopped),
+		T(a_patient_sender_sends_nothing_to_a_stopped_receiver),
 		T(another_owner_starts_anew),
-		T(who_says_nothing_holds_nobody_back),
+		T(a_receiver_that_states_no_capacity_is_not_limited),
 		T(before_the_page_is_known_answers_pass_and_floods_wait),
-		T(who_waits_long_looks_seldom),
+		T(a_sender_that_waits_long_reads_the_page_rarely),
 		T(both_sides_charge_a_datagram_alike),
 		T(who_takes_apart_says_when_no_more),
 	};

@@ -41,7 +41,7 @@ static void two_at_once_get_no_more_than_there_is(void **state)
 	assert_int_equal(v_free_dm(first), 0);
 }
 
-static void what_fails_takes_nothing(void **state)
+static void a_failed_allocation_takes_no_memory(void **state)
 {
 	struct ibv_dm *dm;
 
@@ -58,7 +58,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_at_once_get_no_more_than_there_is),
-		cmocka_unit_test(what_fails_takes_nothing),
+		cmocka_unit_test(a_failed_allocation_takes_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

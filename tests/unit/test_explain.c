@@ -71,7 +71,7 @@ static void each_cause_is_told_once(void **state)
 	assert_non_null(strstr(text, "\nadverb: rsockets"));
 }
 
-static void a_wish_for_silence_is_kept(void **state)
+static void a_user_who_wants_no_messages_gets_none(void **state)
 {
 	char text[1024];
 
@@ -91,7 +91,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_cause_is_told_once),
-		cmocka_unit_test(a_wish_for_silence_is_kept),
+		cmocka_unit_test(a_user_who_wants_no_messages_gets_none),
 		cmocka_unit_test(explaining_keeps_errno),
 	};
 

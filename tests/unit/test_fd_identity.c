@@ -43,7 +43,7 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-static void what_is_ours_is_closed(void **state)
+static void a_descriptor_of_our_own_is_closed(void **state)
 {
 	for (size_t i = 0; i < TEST_COUNT(kinds); i++) {
 		int fd = fd_identity_note(kinds[i]());
@@ -56,7 +56,7 @@ static void what_is_ours_is_closed(void **state)
 }
 
 /* Of each kind in the place of each, of the same kind too. */
-static void what_has_taken_its_number_is_left(void **state)
+static void a_descriptor_that_took_the_number_is_left_open(void **state)
 {
 	for (size_t i = 0; i < TEST_COUNT(kinds); i++)
 		for (size_t k = 0; k < TEST_COUNT(kinds); k++) {
@@ -72,7 +72,7 @@ static void what_has_taken_its_number_is_left(void **state)
 		}
 }
 
-static void one_that_is_gone_is_not_ours(void **state)
+static void a_closed_descriptor_is_not_ours(void **state)
 {
 	int fd = fd_identity_note(open_event());
 
@@ -121,9 +121,10 @@ static void a_number_that_is_not_marked_is_taken_to_be_ours(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_ours_is_closed),
-		cmocka_unit_test(what_has_taken_its_number_is_left),
-		cmocka_unit_test(one_that_is_gone_is_not_ours),
+		cmocka_unit_test(a_descriptor_of_our_own_is_closed),
+		cmocka_unit_test(
+			a_descriptor_that_took_the_number_is_left_open),
+		cmocka_unit_test(a_closed_descriptor_is_not_ours),
 		cmocka_unit_test(one_that_is_shown_keeps_its_signal),
 		cmocka_unit_test(a_number_that_is_marked_again_is_another),
 		cmocka_unit_test(

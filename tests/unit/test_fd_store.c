@@ -28,7 +28,7 @@ static void assert_member(struct fd_store *s, uint32_t i, int fd)
 }
 
 /* As where too many descriptors of the user are under way. */
-static void what_cannot_be_put_there_moves_nobody(void **state)
+static void a_descriptor_that_cannot_be_stored_moves_no_other(void **state)
 {
 	int first = memfd_create("first", 0), third = memfd_create("third", 0);
 	int closed, found[FD_STORE_MEMBER_FDS];
@@ -50,7 +50,8 @@ static void what_cannot_be_put_there_moves_nobody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_cannot_be_put_there_moves_nobody),
+		cmocka_unit_test(
+			a_descriptor_that_cannot_be_stored_moves_no_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,7 +152,7 @@ static void frame(uint32_t qpn, uint32_t qkey, enum opcode op, size_t bytes,
 	turn(&side[1], 1);
 }
 
-static void what_is_no_mad_for_qp1_is_counted_and_dropped(void **state)
+static void a_packet_that_is_no_mad_for_qp1_is_counted_and_dropped(void **state)
 {
 	int before = heard.count;
 
@@ -225,7 +225,7 @@ static void qp1_of_this_host_sends_from_its_port_alone(void **state)
 }
 
 /* However much it is, and small the buffer that it goes through. */
-static void what_it_says_to_itself_is_heard(void **state)
+static void every_mad_to_the_same_host_is_received(void **state)
 {
 	enum { MANY = 3000, BUFFER = 128 << 10 };
 	struct gsi_agent cm = {CM_CLASS, &heard, hear};
@@ -253,7 +253,7 @@ static void what_it_says_to_itself_is_heard(void **state)
 }
 
 /* It is bounded what waits for a socket that takes nothing. */
-static void what_waits_is_bounded(void **state)
+static void the_number_of_waiting_mads_is_bounded(void **state)
 {
 	static struct gsi g;
 	uint8_t bytes[MAD_BYTES] = {0};
@@ -272,10 +272,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_mad_reaches_the_agent_of_its_class),
-		cmocka_unit_test(what_is_no_mad_for_qp1_is_counted_and_dropped),
+		cmocka_unit_test(
+			a_packet_that_is_no_mad_for_qp1_is_counted_and_dropped),
 		cmocka_unit_test(qp1_of_this_host_sends_from_its_port_alone),
-		cmocka_unit_test(what_it_says_to_itself_is_heard),
-		cmocka_unit_test(what_waits_is_bounded),
+		cmocka_unit_test(every_mad_to_the_same_host_is_received),
+		cmocka_unit_test(the_number_of_waiting_mads_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

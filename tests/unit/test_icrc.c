@@ -61,7 +61,7 @@ static void ipv6_covers_the_header_with_three_fields_masked(void **state)
 			 crc32_update(CRC_INIT, block, sizeof(block)));
 }
 
-static void what_routers_change_does_not_count(void **state)
+static void the_fields_that_routers_change_do_not_count(void **state)
 {
 	struct ip_v4 a = header(1, IP_V4_DF), b = a;
 	struct udp other = udp;
@@ -135,7 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			ipv6_covers_the_header_with_three_fields_masked),
-		cmocka_unit_test(what_routers_change_does_not_count),
+		cmocka_unit_test(the_fields_that_routers_change_do_not_count),
 		cmocka_unit_test(the_wire_has_the_complement_low_byte_first),
 		cmocka_unit_test(every_id_is_recovered_from_every_guess),
 		cmocka_unit_test(a_fragment_explains_nothing),

@@ -127,7 +127,7 @@ static void what_has_gone_or_is_of_32_bits_is_passed_over(void **state)
 	assert_null(found(&f, sizeof(f)));
 }
 
-static void what_is_no_cache_has_nothing(void **state)
+static void a_file_that_is_no_cache_has_no_library(void **state)
 {
 	char path[PATH_MAX];
 	struct file f = sample();
@@ -160,8 +160,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			what_has_gone_or_is_of_32_bits_is_passed_over, set_up,
 			tear_down),
-		cmocka_unit_test_setup_teardown(what_is_no_cache_has_nothing,
-						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_file_that_is_no_cache_has_no_library, set_up,
+			tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

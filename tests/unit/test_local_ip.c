@@ -55,7 +55,7 @@ static void an_address_of_an_interface_is_local(void **state)
 	assert_true(is_local("10.1.2.3", if_nametoindex("lo")));
 }
 
-static void any_other_is_not(void **state)
+static void an_address_of_no_interface_is_not_local(void **state)
 {
 	assert_false(is_local("10.1.2.4", 0));
 	assert_false(is_local("192.0.2.1", 0));
@@ -64,7 +64,7 @@ static void any_other_is_not(void **state)
 }
 
 /* A program may bind it then; its packets are another host's still. */
-static void nor_if_it_can_be_bound(void **state)
+static void an_address_that_can_merely_be_bound_is_not_local(void **state)
 {
 	int fd = open("/proc/sys/net/ipv4/ip_nonlocal_bind", O_WRONLY);
 
@@ -79,8 +79,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_address_of_an_interface_is_local),
-		cmocka_unit_test(any_other_is_not),
-		cmocka_unit_test(nor_if_it_can_be_bound),
+		cmocka_unit_test(an_address_of_no_interface_is_not_local),
+		cmocka_unit_test(
+			an_address_that_can_merely_be_bound_is_not_local),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

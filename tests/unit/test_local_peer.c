@@ -266,7 +266,7 @@ static void execute_another(struct card *c)
 	_exit(1);
 }
 
-static void who_executes_another_program_is_gone(void **state)
+static void a_peer_that_executes_another_program_is_gone(void **state)
 {
 	pid_t pid = begin(&cards[0], execute_another);
 	struct local_peer *n = NULL;
@@ -281,7 +281,7 @@ static void who_executes_another_program_is_gone(void **state)
 	end(pid, SIGKILL);
 }
 
-static void who_closes_is_gone(void **state)
+static void a_peer_that_closes_is_gone(void **state)
 {
 	pid_t pid = begin(&cards[0], NULL);
 	struct local_peer *n = NULL;
@@ -338,7 +338,7 @@ static void no_such_process(struct card *c)
 	me.hca.shared->pid = 0;
 }
 
-static void who_makes_no_sense_is_talked_to_by_packets(void **state)
+static void a_peer_with_a_malformed_arena_is_reached_by_packets(void **state)
 {
 	void (*const what[])(struct card *) = {
 		close_share,  another_build, another_layout,  a_root_outside,
@@ -380,7 +380,7 @@ static void look_at_a_terminal(struct card *c)
 		cards[2].stage = 1;
 }
 
-static void what_is_no_memory_is_not_even_opened(void **state)
+static void a_file_that_is_no_memory_is_not_opened(void **state)
 {
 	int other = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 	pid_t shows, looks;
@@ -459,7 +459,8 @@ static void an_arena_that_names_another_process_is_not_believed(void **state)
 	end(victim, SIGKILL);
 }
 
-static void where_the_kernel_does_not_let_us_it_is_packets(void **state)
+static void
+a_peer_whose_memory_the_kernel_refuses_is_reached_by_packets(void **state)
 {
 	struct local_peer *n = NULL;
 	pid_t pid;
@@ -634,13 +635,13 @@ int main(void)
 		EACH(a_process_is_its_own_neighbour),
 		EACH(asked_twice_it_is_mapped_once),
 		EACH(the_dead_are_known_at_once_and_unmapped_when_nobody_needs_them),
-		EACH(who_executes_another_program_is_gone),
-		EACH(who_closes_is_gone),
-		EACH(who_makes_no_sense_is_talked_to_by_packets),
-		EACH(what_is_no_memory_is_not_even_opened),
+		EACH(a_peer_that_executes_another_program_is_gone),
+		EACH(a_peer_that_closes_is_gone),
+		EACH(a_peer_with_a_malformed_arena_is_reached_by_packets),
+		EACH(a_file_that_is_no_memory_is_not_opened),
 		EACH(a_fifo_is_not_even_opened),
 		EACH(an_arena_that_names_another_process_is_not_believed),
-		EACH(where_the_kernel_does_not_let_us_it_is_packets),
+		EACH(a_peer_whose_memory_the_kernel_refuses_is_reached_by_packets),
 		EACH(against_the_wish_nothing_is_shared),
 		EACH(a_crowd_maps_itself_while_some_die),
 		EACH(an_answer_that_the_dead_leave_is_no_neighbour),

@@ -203,7 +203,8 @@ static void *take_one(void *arg)
 	return NULL;
 }
 
-static void of_many_waiters_one_inherits(void **state)
+static void
+one_of_many_waiters_takes_over_the_lock_of_a_dead_owner(void **state)
 {
 	bool inherited[THREADS];
 	pthread_t t[THREADS];
@@ -340,7 +341,7 @@ int main(void)
 		EACH(the_dead_are_not_waited_for_by_many_long_yields),
 		EACH(a_try_inherits_from_the_dead_and_not_from_the_living),
 		EACH(a_stopped_owner_is_waited_for_and_that_is_said_once),
-		EACH(of_many_waiters_one_inherits),
+		EACH(one_of_many_waiters_takes_over_the_lock_of_a_dead_owner),
 		EACH(killed_anywhere_it_leaves_a_lock_to_inherit),
 		EACH(nobody_inherits_from_the_nameless),
 		EACH(whoever_waits_for_a_lock_gets_it),

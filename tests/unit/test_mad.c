@@ -172,7 +172,7 @@ static void the_first_adapter_is_what_libibverbs_says(void **state)
 	assert_int_equal(umad_release_port(&port), 0);
 }
 
-static void what_there_is_not_is_enodev(void **state)
+static void a_device_that_does_not_exist_is_enodev(void **state)
 {
 	umad_port_t port;
 	__be64 guid;
@@ -202,7 +202,7 @@ int main(void)
 		cmocka_unit_test(a_device_list_is_sorted_by_name),
 		cmocka_unit_test(no_port_takes_datagrams),
 		cmocka_unit_test(the_first_adapter_is_what_libibverbs_says),
-		cmocka_unit_test(what_there_is_not_is_enodev),
+		cmocka_unit_test(a_device_that_does_not_exist_is_enodev),
 	};
 
 	return cmocka_run_group_tests(tests, set_devices, NULL);

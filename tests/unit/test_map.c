@@ -28,7 +28,7 @@ static void key_zero_is_a_key(void **state)
 }
 
 /* Against a plain array: add, remove and find at random, many collisions. */
-static void it_agrees_with_an_array(void **state)
+static void a_map_agrees_with_a_plain_array(void **state)
 {
 	static int there[512];
 	struct map m = {0};
@@ -74,7 +74,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_map_finds_nothing),
 		cmocka_unit_test(key_zero_is_a_key),
-		cmocka_unit_test(it_agrees_with_an_array),
+		cmocka_unit_test(a_map_agrees_with_a_plain_array),
 		cmocka_unit_test(next_gives_each_once),
 	};
 

@@ -46,7 +46,7 @@ static void every_mount_is_found(void **state)
 	fclose(f);
 }
 
-static void what_is_not_mounted_is_not_found(void **state)
+static void a_file_system_that_is_not_mounted_is_not_found(void **state)
 {
 	struct mountinfo m;
 
@@ -136,7 +136,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(proc_is_of_type_proc),
 		cmocka_unit_test(every_mount_is_found),
-		cmocka_unit_test(what_is_not_mounted_is_not_found),
+		cmocka_unit_test(
+			a_file_system_that_is_not_mounted_is_not_found),
 		cmocka_unit_test(
 			the_user_is_found_behind_options_of_any_length),
 		cmocka_unit_test(a_label_names_no_user),

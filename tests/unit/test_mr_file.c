@@ -580,7 +580,7 @@ static void memory_of_a_peer_is_not_in_our_core(void **state)
 }
 
 /* Pages that the peer has not touched are not made by who maps them. */
-static void who_locks_all_memory_locks_no_peers(void **state)
+static void a_program_that_locks_its_memory_locks_no_peers_memory(void **state)
 {
 	int fd = new_file();
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
@@ -619,7 +619,7 @@ static void a_region_of_no_bytes_says_nothing_of_memory(void **state)
 }
 
 /* The table of another process may say anything. */
-static void what_makes_no_sense_is_not_mapped(void **state)
+static void a_mapping_with_wrong_numbers_is_not_mapped(void **state)
 {
 	int fd = new_file();
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
@@ -667,9 +667,9 @@ int main(void)
 		EACH(what_a_peer_only_reads_is_not_written),
 		EACH(the_program_keeps_its_locks),
 		EACH(memory_of_a_peer_is_not_in_our_core),
-		EACH(who_locks_all_memory_locks_no_peers),
+		EACH(a_program_that_locks_its_memory_locks_no_peers_memory),
 		EACH(a_region_of_no_bytes_says_nothing_of_memory),
-		EACH(what_makes_no_sense_is_not_mapped),
+		EACH(a_mapping_with_wrong_numbers_is_not_mapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

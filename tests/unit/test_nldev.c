@@ -190,7 +190,7 @@ static void the_ports_of_one_device_are_dumped(void **state)
 	expect_done(message(0), -ENODEV);
 }
 
-static void what_there_is_not_is_einval(void **state)
+static void a_device_that_does_not_exist_is_einval(void **state)
 {
 	static const int rows[][3] = {
 		{GET, -1, -1},	      {GET, 2, -1},	{PORT_GET, 0, -1},
@@ -232,7 +232,7 @@ static void other_requests_are_refused_with_a_sentence(void **state)
 	answer.explains = false;
 }
 
-static void what_is_no_request_is_acknowledged_at_most(void **state)
+static void a_message_that_is_no_request_is_acknowledged_at_most(void **state)
 {
 	struct nlmsghdr h = {.nlmsg_len = NLMSG_HDRLEN,
 			     .nlmsg_type = NLMSG_NOOP,
@@ -298,9 +298,10 @@ int main(void)
 		cmocka_unit_test(one_device_is_answered_and_acknowledged),
 		cmocka_unit_test(a_port_tells_its_state_and_its_interface),
 		cmocka_unit_test(the_ports_of_one_device_are_dumped),
-		cmocka_unit_test(what_there_is_not_is_einval),
+		cmocka_unit_test(a_device_that_does_not_exist_is_einval),
 		cmocka_unit_test(other_requests_are_refused_with_a_sentence),
-		cmocka_unit_test(what_is_no_request_is_acknowledged_at_most),
+		cmocka_unit_test(
+			a_message_that_is_no_request_is_acknowledged_at_most),
 		cmocka_unit_test(attributes_that_lie_are_not_followed),
 		cmocka_unit_test(more_devices_than_there_can_be_fit),
 	};

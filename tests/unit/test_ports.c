@@ -72,7 +72,7 @@ static void two_bindings_clash_where_their_addresses_meet(void **state)
 		}
 }
 
-static void of_those_who_share_a_port_one_listens(void **state)
+static void one_of_the_users_of_a_shared_port_listens(void **state)
 {
 	static const struct ports_want want = {TCP, 5, V4(1), true};
 	struct ports *p = ports_new(4);
@@ -121,7 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_bindings_clash_where_their_addresses_meet),
-		cmocka_unit_test(of_those_who_share_a_port_one_listens),
+		cmocka_unit_test(one_of_the_users_of_a_shared_port_listens),
 		cmocka_unit_test(
 			every_ephemeral_port_is_given_once_and_again_when_freed),
 	};

@@ -100,7 +100,7 @@ static struct v_source *unclaim(struct v_queue *q, bool takes)
 	return s;
 }
 
-static void what_is_claimed_has_no_token(void **state)
+static void a_claimed_source_has_no_token(void **state)
 {
 	struct v_queue q;
 	struct v_source a, b;
@@ -176,7 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(readable_means_that_get_answers),
 		cmocka_unit_test(forgetting_a_source_leaves_the_others),
-		cmocka_unit_test(what_is_claimed_has_no_token),
+		cmocka_unit_test(a_claimed_source_has_no_token),
 		cmocka_unit_test(a_claim_given_back_leaves_its_event),
 		cmocka_unit_test(a_claimed_source_is_forgotten),
 	};

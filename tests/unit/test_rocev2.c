@@ -190,7 +190,7 @@ static void a_sender_who_keeps_moving_is_taken_at_his_word(void **state)
 	assert_uint_in_range(refused, 1, 8);
 }
 
-static void a_sender_of_random_ids_is_taken_at_his_word(void **state)
+static void a_sender_of_random_ids_is_believed(void **state)
 {
 	struct rocev2_senders s = {0};
 	uint32_t id = 1;
@@ -230,7 +230,7 @@ int main(void)
 		cmocka_unit_test(a_silent_sender_goes_on_some_way_further),
 		cmocka_unit_test(
 			a_sender_who_keeps_moving_is_taken_at_his_word),
-		cmocka_unit_test(a_sender_of_random_ids_is_taken_at_his_word),
+		cmocka_unit_test(a_sender_of_random_ids_is_believed),
 		cmocka_unit_test(senders_do_not_share_a_sequence),
 	};
 

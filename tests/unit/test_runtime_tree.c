@@ -310,7 +310,7 @@ static void a_file_system_of_another_users_process_holds_no_tree(void **state)
 	assert_int_equal(takes_fuse(0), 1);
 }
 
-static void what_is_too_long_holds_no_tree(void **state)
+static void a_path_that_is_too_long_holds_no_tree(void **state)
 {
 	char path[400];
 
@@ -338,7 +338,7 @@ int main(void)
 		T(a_folder_that_others_write_holds_no_tree),
 		T(another_users_folder_or_link_holds_no_tree),
 		T(a_file_system_of_another_users_process_holds_no_tree),
-		T(what_is_too_long_holds_no_tree),
+		T(a_path_that_is_too_long_holds_no_tree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,7 +168,7 @@ static void *write_again_and_again(void *arg)
 }
 
 /* Where the kernel does not copy within a process, it goes by a file. */
-static void what_two_threads_write_does_not_mix(void **state)
+static void the_writes_of_two_threads_do_not_mix(void **state)
 {
 	struct writer w[2] = {{.byte = 1}, {.byte = 2}};
 	pthread_t thread[2];
@@ -197,7 +197,7 @@ int main(void)
 		TWICE(bytes_land_in_their_stretches_and_come_back),
 		TWICE(unmapped_memory_is_refused_and_nobody_crashes),
 		TWICE(memory_that_may_only_be_read_is_not_written),
-		cmocka_unit_test(what_two_threads_write_does_not_mix),
+		cmocka_unit_test(the_writes_of_two_threads_do_not_mix),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

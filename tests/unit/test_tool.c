@@ -101,7 +101,7 @@ static void a_path_that_is_too_long_has_no_client(void **state)
 			    "/usr/bin/rping");
 }
 
-static void what_the_user_gave_is_not_given_twice(void **state)
+static void an_option_that_the_user_gave_is_not_given_twice(void **state)
 {
 	assert_string_equal(argv_of(true, "ib_write_bw -p 7"),
 			    "ib_write_bw -p 7");
@@ -137,7 +137,8 @@ int main(void)
 		cmocka_unit_test(each_tool_gets_the_flags_it_needs),
 		cmocka_unit_test(the_options_are_those_of_the_tools_release),
 		cmocka_unit_test(a_path_that_is_too_long_has_no_client),
-		cmocka_unit_test(what_the_user_gave_is_not_given_twice),
+		cmocka_unit_test(
+			an_option_that_the_user_gave_is_not_given_twice),
 		cmocka_unit_test(a_tool_is_found_by_its_last_name),
 		cmocka_unit_test(too_many_words_are_refused),
 	};

@@ -22,7 +22,7 @@ static uid_t somebody(void)
 	return geteuid() == 1 ? 2 : 1;
 }
 
-static void one_trusts_oneself_and_root(void **state)
+static void a_process_trusts_its_own_user_and_root(void **state)
 {
 	unsetenv(VARIABLE);
 	assert_int_equal(trust_in(geteuid()),
@@ -54,7 +54,7 @@ static void a_variable_names_another_but_for_root(void **state)
 	unsetenv(VARIABLE);
 }
 
-static void who_is_refused_is_named_with_what_to_do(void **state)
+static void a_refused_broker_is_named_with_what_to_do(void **state)
 {
 	char text[640];
 
@@ -70,9 +70,9 @@ static void who_is_refused_is_named_with_what_to_do(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_trusts_oneself_and_root),
+		cmocka_unit_test(a_process_trusts_its_own_user_and_root),
 		cmocka_unit_test(a_variable_names_another_but_for_root),
-		cmocka_unit_test(who_is_refused_is_named_with_what_to_do),
+		cmocka_unit_test(a_refused_broker_is_named_with_what_to_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

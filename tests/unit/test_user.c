@@ -44,7 +44,7 @@ static int look_from_inside(void)
 }
 
 /* Any two of them may be two, though the kernel shows one number. */
-static void who_has_no_number_is_nobodys_user(void **state)
+static void a_user_without_a_number_in_the_namespace_is_nobody(void **state)
 {
 	int status;
 	pid_t pid = fork();
@@ -64,7 +64,8 @@ static void who_has_no_number_is_nobodys_user(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_has_no_number_is_nobodys_user),
+		cmocka_unit_test(
+			a_user_without_a_number_in_the_namespace_is_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

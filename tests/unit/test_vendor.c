@@ -61,7 +61,7 @@ static void each_folder_has_one_library(void **state)
 	assert_string_equal(strrchr(all[1].folder, '/'), "/b");
 }
 
-static void what_the_program_brings_is_found(void **state)
+static void a_library_that_the_program_brings_is_found(void **state)
 {
 	static const struct {
 		const char *search;
@@ -90,7 +90,7 @@ static void what_the_program_brings_is_found(void **state)
 	assert_true(vendor_is_installed(&v, &facts, origin));
 }
 
-static void what_the_loader_finds_is_found(void **state)
+static void a_library_that_the_loader_finds_is_found(void **state)
 {
 	struct vendor c = {.library = "libc.so.6", .folder = "/x"};
 	struct vendor nobodys = {.library = "libnobodys.so.1", .folder = "/x"};
@@ -105,8 +105,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(each_folder_has_one_library,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			what_the_program_brings_is_found, set_up, tear_down),
-		cmocka_unit_test(what_the_loader_finds_is_found),
+			a_library_that_the_program_brings_is_found, set_up,
+			tear_down),
+		cmocka_unit_test(a_library_that_the_loader_finds_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
