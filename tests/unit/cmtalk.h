@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the tests of connection management by the broker share. */
+#ifndef TESTS_UNIT_CMTALK_H
+#define TESTS_UNIT_CMTALK_H
+
+#include "brokers.h"
+
+#include "broker/cmproto.h"
+
+#define TIMEOUT 20 /* 4.096 us * 2^20 */
+
+static const uint8_t lo[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+
+/* The next message to a client. */
+static inline struct cmproto take(int fd)
+{
+	struct cmproto m;
+
+	assert_int_equal(recv(fd, &m, sizeof(m), 0), sizeof(m));
+	return m;
+}
+
+/* The same, which is this event. */
+static inline struct cmproto event(int fd, enum cmproto_event event)
+{
+	struct cmproto m = take(fd);
+
+	assert_int_equal(m.kind, CMPROTO_EVENT);
+	assert_int_equal(m.event, event);
+	return m;
+}
+
+static inline void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connection management by a broker, as its clients see it: bare messages of
+ * cmproto.h, so that each stands where the test puts it.
+ */
+#include "cmtalk.h"
+
+#include "broker/dial.h"
+
+#include <sys/prctl.h>
+
+#define CONNECTIONS 40
+
+/* Of this process or a child of it. */
+static int dial(void)
+{
+	char said[START_SENTENCE];
+	int fd = -1;
+
+	if (dial_open(&fd, NULL, NULL, said))
+		fail_msg("%s", said);
+	return fd;
+}
+
+static void post(int fd, struct cmproto *m, enum cmproto_kind kind, uint32_t id)
+{
+	static uint32_t serial;
+
+	m->magic = CMPROTO_MAGIC;
+	m->version = CMPROTO_VERSION;
+	m->kind = (uint16_t)kind;
+	m->id = id;
+	m->serial = ++serial;
+	assert_int_equal(send(fd, m, sizeof(*m), MSG_NOSIGNAL), sizeof(*m));
+}
+
+/* Nothing but its answer may come. */
+static struct cmproto ask(int fd, struct cmproto m, enum cmproto_kind kind,
+			  uint32_t id)
+{
+	post(fd, &m, kind, id);
+	m = take(fd);
+	assert_int_equal(m.kind, CMPROTO_DONE);
+	assert_int_equal(m.err, 0);
+	return m;
+}
+
+static struct cmproto listen_at(int fd, uint16_t *port)
+{
+	struct cmproto at = {.space = 0x106}, bound;
+
+	memcpy(at.local, lo, 16);
+	bound = ask(fd, at, CMPROTO_BIND, 0);
+	*port = bound.local_port;
+	ask(fd, (struct cmproto){.backlog = CONNECTIONS}, CMPROTO_LISTEN,
+	    bound.new_id);
+	return bound;
+}
+
+/* The handle of a call that the other side has answered. */
+static uint32_t call(int caller, int called, uint16_t port, uint32_t qpn)
+{
+	struct cmproto at = {.space = 0x106}, to = {.max_retries = 15}, m;
+	uint32_t id;
+
+	memcpy(at.local, lo, 16);
+	id = ask(caller, at, CMPROTO_BIND, 0).new_id;
+	memcpy(to.local, lo, 16);
+	memcpy(to.peer, lo, 16);
+	to.peer_port = port;
+	to.timeout = TIMEOUT;
+	to.qpn = qpn;
+	ask(caller, to, CMPROTO_CONNECT, id);
+	m = event(called, CMPROTO_REQUEST);
+	ask(called, (struct cmproto){.qpn = qpn}, CMPROTO_ACCEPT, m.new_id);
+	event(caller, CMPROTO_RESPONSE);
+	return id;
+}
+
+/* A broker, kept, and two clients of whom one has called the other, and been
+ * answered; the caller's handle. */
+static uint32_t begin_call(struct client *keeper, int *called, int *caller)
+{
+	uint16_t port;
+
+	open_or_fail(keeper);
+	*called = dial();
+	*caller = dial();
+	listen_at(*called, &port);
+	return call(*caller, *called, port, 7);
+}
+
+static void what_a_client_has_said_counts_although_it_is_gone(void **state)
+{
+	struct client keeper;
+	int called, caller;
+	uint32_t id = begin_call(&keeper, &called, &caller);
+
+	/* so that it finds the message and the end at once */
+	stop_broker(broker_of(&keeper));
+	post(caller, &(struct cmproto){0}, CMPROTO_ESTABLISH, id);
+	close(caller);
+	kill(broker_of(&keeper), SIGCONT);
+	event(called, CMPROTO_ESTABLISHED);
+	event(called, CMPROTO_DISCONNECTED);
+	close(called);
+	end_broker(broker_of(&keeper));
+	client_close(&keeper);
+}
+
+static void answers_come_in_the_order_of_the_questions(void **state)
+{
+	struct cmproto at = {.space = 0x106}, m;
+	struct client keeper;
+	uint32_t first;
+	int fd;
+
+	open_or_fail(&keeper);
+	fd = dial();
+	memcpy(at.local, lo, 16);
+	stop_broker(broker_of(&keeper));
+	post(fd, &at, CMPROTO_BIND, 0);
+	first = at.serial;
+	for (uint32_t i = 1; i < 8; i++)
+		post(fd, &at, CMPROTO_BIND, 0);
+	kill(broker_of(&keeper), SIGCONT);
+	for (uint32_t i = 0; i < 8; i++) {
+		m = take(fd);
+		assert_int_equal(m.serial, first + i);
+		assert_int_equal(m.err, 0);
+	}
+	close(fd);
+	end_broker(broker_of(&keeper));
+	client_close(&keeper);
+}
+
+/* A place is named anew each time, with 16 bits; 0 is nobody's name. */
+static void the_name_of_an_object_is_never_0(void **state)
+{
+	struct cmproto at = {.space = 0x106};
+	struct client keeper;
+	int fd;
+
+	open_or_fail(&keeper);
+	fd = dial();
+	memcpy(at.local, lo, 16);
+	for (uint32_t i = 0; i <= UINT16_MAX; i++) {
+		struct cmproto bound = ask(fd, at, CMPROTO_BIND, 0);
+
+		assert_int_not_equal(bound.new_id, 0);
+		post(fd, &(struct cmproto){0}, CMPROTO_RELEASE, bound.new_id);
+	}
+	close(fd);
+	end_broker(broker_of(&keeper));
+	client_close(&keeper);
+}
+
+/* A client of its own, whose connection the caller uses; until it is killed. */
+static pid_t child(int *connection)
+{
+	struct proto m = {.magic = PROTO_MAGIC,
+			  .version = PROTO_VERSION,
+			  .brings = PROTO_FD_SOCKET};
+	int pair[2], fds[PROTO_FDS];
+	struct pollfd p;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
+		fail();
+	pid = fork();
+	if (!pid) {
+		struct client c;
+		int fd;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		open_or_fail(&c);
+		fd = dial();
+		proto_send(pair[1], &m, &fd);
+		close(fd);
+		for (;;)
+			pause();
+	}
+	p = (struct pollfd){pair[0], POLLIN, 0};
+	assert_int_equal(poll(&p, 1, 30000), 1);
+	m.brings = 0;
+	assert_int_equal(proto_receive(pair[0], &m, fds), 0);
+	*connection = fds[0];
+	close(pair[0]);
+	close(pair[1]);
+	return pid;
+}
+
+static void recover(struct client *c)
+{
+	pid_t dead = broker_of(c);
+	struct client_news news;
+
+	end_broker(dead);
+	while (c->state != CLIENT_UP || broker_of(c) == dead)
+		wait_turn(c, &news);
+}
+
+/* `before` the successor begins, or after: it has not come for what it had. */
+static void dies_without_a_broker(bool before)
+{
+	struct cmproto own[CONNECTIONS];
+	struct client keeper;
+	int called, caller;
+	uint16_t port;
+	pid_t pid;
+
+	open_or_fail(&keeper);
+	pid = child(&caller);
+	called = dial();
+	listen_at(called, &port);
+	for (uint32_t i = 0; i < CONNECTIONS; i++) {
+		uint32_t id = call(caller, called, port, 7 + i);
+
+		ask(caller, (struct cmproto){0}, CMPROTO_ESTABLISH, id);
+		own[i] = event(called, CMPROTO_ESTABLISHED);
+	}
+	/* so that it does not find the next broker, nor this one its end */
+	kill(pid, SIGSTOP);
+	waitpid(pid, NULL, WUNTRACED);
+	stop_broker(broker_of(&keeper));
+	close(caller);
+	close(called);
+	if (before)
+		end_child(pid);
+	recover(&keeper);
+	called = dial();
+	for (uint32_t i = 0; i < CONNECTIONS; i++)
+		post(called, &own[i], CMPROTO_RESUME, 0);
+	if (!before)
+		end_child(pid);
+	for (uint32_t done = 0, ended = 0; done + ended < 2 * CONNECTIONS;) {
+		struct cmproto m = take(called);
+
+		assert_int_equal(m.err, 0);
+		done += m.kind == CMPROTO_DONE;
+		ended += m.kind == CMPROTO_EVENT &&
+			 m.event == CMPROTO_DISCONNECTED;
+	}
+	close(called);
+	end_broker(broker_of(&keeper));
+	client_close(&keeper);
+}
+
+static void the_peer_of_one_that_dies_without_a_broker_is_told(void **state)
+{
+	dies_without_a_broker(true);
+}
+
+static void so_is_the_peer_of_one_that_has_not_come_back(void **state)
+{
+	dies_without_a_broker(false);
+}
+
+/* Both have come to the next broker, and none with a socket of its own. */
+static void so_is_the_peer_of_one_that_has_shown_no_socket(void **state)
+{
+	struct client keeper;
+	struct cmproto caller_is, called_is;
+	struct pollfd p;
+	int called, caller;
+	uint32_t id = begin_call(&keeper, &called, &caller);
+
+	caller_is = ask(caller, (struct cmproto){0}, CMPROTO_ESTABLISH, id);
+	called_is = event(called, CMPROTO_ESTABLISHED);
+	end_broker(broker_of(&keeper));
+	client_close(&keeper);
+	close(called);
+	close(caller);
+	called = dial();
+	caller = dial();
+	ask(called, called_is, CMPROTO_RESUME, 0);
+	ask(caller, caller_is, CMPROTO_RESUME, 0);
+	close(caller);
+	p = (struct pollfd){called, POLLIN, 0};
+	assert_int_equal(poll(&p, 1, 30000), 1);
+	event(called, CMPROTO_DISCONNECTED);
+	open_or_fail(&keeper);
+	end_broker(broker_of(&keeper));
+	client_close(&keeper);
+	close(called);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			what_a_client_has_said_counts_although_it_is_gone),
+		cmocka_unit_test(answers_come_in_the_order_of_the_questions),
+		cmocka_unit_test(the_name_of_an_object_is_never_0),
+		cmocka_unit_test(
+			the_peer_of_one_that_dies_without_a_broker_is_told),
+		cmocka_unit_test(so_is_the_peer_of_one_that_has_not_come_back),
+		cmocka_unit_test(
+			so_is_the_peer_of_one_that_has_shown_no_socket),
+	};
+
+	return cmocka_run_group_tests(tests, enter_namespace, NULL);
+}
